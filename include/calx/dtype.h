@@ -1,0 +1,63 @@
+/**
+ * calx/dtype.h: element types and lists of sizes.
+ */
+#ifndef CALX_DTYPE_H
+#define CALX_DTYPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calx/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Element types. CALX_DTYPE_DEFAULT (0) in an option means: what PyTorch would choose. */
+typedef enum calx_dtype {
+  CALX_DTYPE_DEFAULT = 0,
+  CALX_BOOL,
+  CALX_I8,
+  CALX_I16,
+  CALX_I32,
+  CALX_I64,
+  CALX_U8,
+  CALX_U16,
+  CALX_U32,
+  CALX_U64,
+  CALX_BF16,
+  CALX_F16,
+  CALX_F32,
+  CALX_F64
+} calx_dtype;
+
+/** "f32", "bf16", "i64", "bool"; "?" for a number that is none. @threads thread-safe */
+CALX_API const char *calx_dtype_name(calx_dtype dtype);
+
+/** Bytes of one element on the host; 0 for a number that is none. @threads thread-safe */
+CALX_API size_t calx_dtype_size(calx_dtype dtype);
+
+/** A tensor has at most this many dimensions. */
+#define CALX_MAX_RANK 8
+
+/**
+ * A list of sizes or of dimension numbers, borrowed for the call it is given to. The zero value means "absent":
+ * all dimensions, where a function takes a choice of them. CALX_SCALAR is the empty list: the shape of rank 0.
+ */
+typedef struct calx_dims {
+  size_t count;
+  const int64_t *values;
+} calx_dims;
+
+CALX_API extern const int64_t calx_no_dims_[1];
+
+#define CALX_DIMS(...)                                               \
+  ((calx_dims){ sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
+                (const int64_t[]){ __VA_ARGS__ } })
+#define CALX_SHAPE(...) CALX_DIMS(__VA_ARGS__)
+#define CALX_SCALAR ((calx_dims){ 0, calx_no_dims_ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,29 @@
+// base/text: a growing string. A failed growth sticks: later appends do nothing, cx_text_failed() tells.
+#ifndef CX_BASE_TEXT_H
+#define CX_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calx/status.h"
+
+typedef struct cx_text {
+  char *data;  // zero-terminated once anything was appended; NULL before
+  size_t size;
+  size_t capacity;
+  bool failed;
+} cx_text;  // the zero value is the empty text
+
+void cx_text_append(cx_text *text, const char *s);
+void cx_text_append_n(cx_text *text, const char *s, size_t n);
+void cx_text_char(cx_text *text, char c);
+void cx_text_int(cx_text *text, int64_t value);
+void cx_text_format(cx_text *text, const char *format, ...) CALX_PRINTF(2, 3);
+void cx_text_clear(cx_text *text);  // keeps the memory
+void cx_text_free(cx_text *text);
+bool cx_text_failed(const cx_text *text);
+const char *cx_text_str(const cx_text *text);  // never NULL
+char *cx_text_take(cx_text *text);             // the caller cx_free()s it; NULL if it failed; text is empty after
+
+#endif

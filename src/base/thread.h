@@ -1,0 +1,36 @@
+// base/thread: the thin layer over POSIX threads.
+#ifndef CX_BASE_THREAD_H
+#define CX_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "calx/status.h"
+
+typedef pthread_mutex_t cx_mutex;
+typedef pthread_cond_t cx_cond;
+#define CX_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+
+void cx_mutex_init(cx_mutex *m);
+void cx_mutex_free(cx_mutex *m);
+void cx_lock(cx_mutex *m);
+void cx_unlock(cx_mutex *m);
+void cx_cond_init(cx_cond *c);  // waits are measured on the monotonic clock
+void cx_cond_free(cx_cond *c);
+void cx_cond_wait(cx_cond *c, cx_mutex *m);
+bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m, int64_t timeout_ms);  // false: the time ran out
+void cx_cond_signal(cx_cond *c);
+void cx_cond_broadcast(cx_cond *c);
+
+typedef struct cx_thread {
+  pthread_t handle;
+  bool running;
+} cx_thread;
+
+calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user), void *user) CALX_MUST_USE;
+void cx_thread_join(cx_thread *t);  // nothing for one that was never started
+
+int64_t cx_now_ns(void);  // monotonic
+
+#endif
