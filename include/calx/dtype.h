@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/** Element types. CALX_DTYPE_DEFAULT (0) in an option means: what PyTorch would choose. */
+/** Element types. CALX_DTYPE_DEFAULT (0) in an option means: what PyTorch would
+ * choose. */
 typedef enum calx_dtype {
   CALX_DTYPE_DEFAULT = 0,
   CALX_BOOL,
@@ -31,18 +32,21 @@ typedef enum calx_dtype {
   CALX_F64
 } calx_dtype;
 
-/** "f32", "bf16", "i64", "bool"; "?" for a number that is none. @threads thread-safe */
+/** "f32", "bf16", "i64", "bool"; "?" for a number that is none. @threads
+ * thread-safe */
 CALX_API const char *calx_dtype_name(calx_dtype dtype);
 
-/** Bytes of one element on the host; 0 for a number that is none. @threads thread-safe */
+/** Bytes of one element on the host; 0 for a number that is none. @threads
+ * thread-safe */
 CALX_API size_t calx_dtype_size(calx_dtype dtype);
 
 /** A tensor has at most this many dimensions. */
 #define CALX_MAX_RANK 8
 
 /**
- * A list of sizes or of dimension numbers, borrowed for the call it is given to. The zero value means "absent":
- * all dimensions, where a function takes a choice of them. CALX_SCALAR is the empty list: the shape of rank 0.
+ * A list of sizes or of dimension numbers, borrowed for the call it is given
+ * to. The zero value means "absent": all dimensions, where a function takes a
+ * choice of them. CALX_SCALAR is the empty list: the shape of rank 0.
  */
 typedef struct calx_dims {
   size_t count;
@@ -51,7 +55,7 @@ typedef struct calx_dims {
 
 CALX_API extern const int64_t calx_no_dims_[1];
 
-#define CALX_DIMS(...)                                               \
+#define CALX_DIMS(...)                                                      \
   ((calx_dims){ sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
                 (const int64_t[]){ __VA_ARGS__ } })
 #define CALX_SHAPE(...) CALX_DIMS(__VA_ARGS__)

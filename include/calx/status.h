@@ -1,9 +1,10 @@
 /**
  * calx/status.h: how every failure of the library is told.
  *
- * A calx_status is a value: NULL is success, anything else is owned by whoever received it and freed with
- * calx_status_free(). It carries a code (the 17 of absl and PJRT, with the same numbers), a sentence that
- * says what was asked, what was found and where, and the user's call site.
+ * A calx_status is a value: NULL is success, anything else is owned by whoever
+ * received it and freed with calx_status_free(). It carries a code (the 17 of
+ * absl and PJRT, with the same numbers), a sentence that says what was asked,
+ * what was found and where, and the user's call site.
  */
 #ifndef CALX_STATUS_H
 #define CALX_STATUS_H
@@ -17,14 +18,16 @@ extern "C" {
 #if defined(__GNUC__)
 #define CALX_API __attribute__((visibility("default")))
 #define CALX_MUST_USE __attribute__((warn_unused_result))
-#define CALX_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define CALX_PRINTF(format, first) \
+  __attribute__((format(printf, format, first)))
 #else
 #define CALX_API
 #define CALX_MUST_USE
 #define CALX_PRINTF(format, first)
 #endif
 
-// ---- codes ----------------------------------------------------------------------------------------------
+// ---- codes
+// ----------------------------------------------------------------------------------------------
 
 /** What kind of failure a status is. The numbers are absl's and PJRT's. */
 typedef enum calx_code {
@@ -47,12 +50,15 @@ typedef enum calx_code {
   CALX_UNAUTHENTICATED = 16
 } calx_code;
 
-/** The upper-case name of a code, "INVALID_ARGUMENT"; "UNKNOWN" for a number that is none. @threads thread-safe */
+/** The upper-case name of a code, "INVALID_ARGUMENT"; "UNKNOWN" for a number
+ * that is none. @threads thread-safe */
 CALX_API const char *calx_code_name(calx_code code);
 
-// ---- call sites -----------------------------------------------------------------------------------------
+// ---- call sites
+// -----------------------------------------------------------------------------------------
 
-/** A place in the user's program. The strings live for ever (they are literals or interned). */
+/** A place in the user's program. The strings live for ever (they are literals
+ * or interned). */
 typedef struct calx_site {
   const char *file;
   const char *func;
@@ -60,25 +66,29 @@ typedef struct calx_site {
 } calx_site;
 
 /**
- * Sets the calling thread's call site, which the next operations record. The macros of these headers call it;
- * a binding calls it with its own language's frame, whose strings must live as long as the process.
+ * Sets the calling thread's call site, which the next operations record. The
+ * macros of these headers call it; a binding calls it with its own language's
+ * frame, whose strings must live as long as the process.
  * @threads thread-local
  */
 CALX_API void calx_at_(const calx_site *site);
 
 #define CALX_HERE (&(const calx_site){ __FILE__, __func__, __LINE__ })
 
-// ---- status ---------------------------------------------------------------------------------------------
+// ---- status
+// ---------------------------------------------------------------------------------------------
 
 typedef struct calx_status calx_status;
 
 /** The code; CALX_OK for NULL. @threads thread-safe */
 CALX_API calx_code calx_status_code(const calx_status *status);
 
-/** "mnist.c:15: in forward: linear: …"; "ok" for NULL. Lives as long as the status. @threads thread-safe */
+/** "mnist.c:15: in forward: linear: …"; "ok" for NULL. Lives as long as the
+ * status. @threads thread-safe */
 CALX_API const char *calx_status_message(const calx_status *status);
 
-/** The user's call site; NULL where there is none. Lives as long as the status. @threads thread-safe */
+/** The user's call site; NULL where there is none. Lives as long as the status.
+ * @threads thread-safe */
 CALX_API const calx_site *calx_status_site(const calx_status *status);
 
 /** Writes "error: MESSAGE (CODE)" and a newline; nothing for NULL. */
@@ -88,18 +98,21 @@ CALX_API void calx_status_print(FILE *file, const calx_status *status);
 CALX_API void calx_status_free(calx_status *status);
 
 /** Returns a status from the enclosing function unless it is success. */
-#define CALX_TRY(expression)                              \
-  do {                                                    \
-    calx_status *calx_try_status_ = (expression);         \
+#define CALX_TRY(expression)                               \
+  do {                                                     \
+    calx_status *calx_try_status_ = (expression);          \
     if (calx_try_status_ != NULL) return calx_try_status_; \
   } while (0)
 
-// ---- the library's few lines ----------------------------------------------------------------------------
+// ---- the library's few lines
+// ----------------------------------------------------------------------------
 
-/** Takes one line without its newline. @threads may be called from any thread, never with a lock held */
+/** Takes one line without its newline. @threads may be called from any thread,
+ * never with a lock held */
 typedef void calx_log_fn(void *user, const char *line);
 
-/** Where the library's few lines go (recompile cause, chosen device, …). NULL: standard error. @threads thread-safe */
+/** Where the library's few lines go (recompile cause, chosen device, …). NULL:
+ * standard error. @threads thread-safe */
 CALX_API void calx_log_set(calx_log_fn *fn, void *user);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-// base/alloc: all heap memory of the library passes here, so that tests can fail the n-th allocation.
+// base/alloc: all heap memory of the library passes here, so that tests can
+// fail the n-th allocation.
 #ifndef CX_BASE_ALLOC_H
 #define CX_BASE_ALLOC_H
 
@@ -6,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *cx_alloc(size_t bytes);                 // NULL when there is no memory; 0 bytes gives a unique pointer
+void *cx_alloc(size_t bytes);  // NULL when there is no memory; 0 bytes gives a
+                               // unique pointer
 void *cx_calloc(size_t count, size_t bytes);  // zeroed; NULL on overflow too
-void *cx_realloc(void *old, size_t bytes);    // old stays valid when NULL comes back
+void *cx_realloc(void *old,
+                 size_t bytes);  // old stays valid when NULL comes back
 void cx_free(void *p);
 char *cx_strdup(const char *s);
 char *cx_strndup(const char *s, size_t n);
@@ -17,14 +20,17 @@ char *cx_strndup(const char *s, size_t n);
 bool cx_mul_size(size_t a, size_t b, size_t *out);
 bool cx_add_size(size_t a, size_t b, size_t *out);
 
-// Grows *items (each of `bytes`) to hold at least `need`; false when there is no memory, then nothing changed.
+// Grows *items (each of `bytes`) to hold at least `need`; false when there is
+// no memory, then nothing changed.
 bool cx_grow(void *items, size_t *capacity, size_t need, size_t bytes);
 
-// Fault tests: the n-th allocation from now on (0 = the next) fails, once; -1 switches it off.
+// Fault tests: the n-th allocation from now on (0 = the next) fails, once; -1
+// switches it off.
 void cx_alloc_fail_at(long n);
 long cx_alloc_count(void);  // allocations so far
 long cx_alloc_live(void);   // blocks not freed
-// Pools and slabs give out single blocks while this is set, so that every object is an allocation of its own.
+// Pools and slabs give out single blocks while this is set, so that every
+// object is an allocation of its own.
 void cx_alloc_set_exact(bool on);
 bool cx_alloc_exact(void);
 

@@ -1,4 +1,5 @@
-// base/arena: memory for things that die together. Allocates freely, frees nothing before cx_arena_free().
+// base/arena: memory for things that die together. Allocates freely, frees
+// nothing before cx_arena_free().
 #ifndef CX_BASE_ARENA_H
 #define CX_BASE_ARENA_H
 
@@ -10,15 +11,19 @@ typedef struct cx_arena {
   cx_arena_block *blocks;  // newest first
   size_t used;             // bytes handed out
   size_t limit;            // 0 = none: more than this many bytes is refused
-} cx_arena;  // the zero value is an empty arena
+} cx_arena;                // the zero value is an empty arena
 
-void *cx_arena_alloc(cx_arena *arena, size_t bytes);  // 16-byte aligned, zeroed; NULL when there is no memory
+void *cx_arena_alloc(
+    cx_arena *arena,
+    size_t bytes);  // 16-byte aligned, zeroed; NULL when there is no memory
 char *cx_arena_strndup(cx_arena *arena, const char *s, size_t n);
 void cx_arena_reset(cx_arena *arena);  // forgets all, keeps one block
 void cx_arena_free(cx_arena *arena);
 
-#define CX_ARENA_NEW(arena, type) ((type *)cx_arena_alloc((arena), sizeof(type)))
-#define CX_ARENA_ARRAY(arena, type, count) ((type *)cx_arena_alloc_array((arena), sizeof(type), (count)))
+#define CX_ARENA_NEW(arena, type) \
+  ((type *)cx_arena_alloc((arena), sizeof(type)))
+#define CX_ARENA_ARRAY(arena, type, count) \
+  ((type *)cx_arena_alloc_array((arena), sizeof(type), (count)))
 void *cx_arena_alloc_array(cx_arena *arena, size_t bytes, size_t count);
 
 #endif

@@ -1,4 +1,5 @@
-// base/dtype: facts about element types, and conversion of single elements on the host.
+// base/dtype: facts about element types, and conversion of single elements on
+// the host.
 #ifndef CX_BASE_DTYPE_H
 #define CX_BASE_DTYPE_H
 
@@ -11,16 +12,20 @@ bool cx_dtype_is_int(calx_dtype d);  // bool is none
 bool cx_dtype_is_unsigned(calx_dtype d);
 bool cx_dtype_valid(calx_dtype d);
 
-// PyTorch's promotion of two tensors' types (both with rank > 0, or both rank 0).
+// PyTorch's promotion of two tensors' types (both with rank > 0, or both rank
+// 0).
 calx_dtype cx_dtype_promote(calx_dtype a, calx_dtype b);
 
-// One element at p as a number, and back (rounded to nearest even, saturated for integers).
+// One element at p as a number, and back (rounded to nearest even, saturated
+// for integers).
 double cx_load_double(calx_dtype d, const void *p);
 int64_t cx_load_int(calx_dtype d, const void *p);
 void cx_store_double(calx_dtype d, void *p, double v);
 void cx_store_int(calx_dtype d, void *p, int64_t v);
 
-// Product of the sizes; false when it, or bytes with the type's size, does not fit.
-bool cx_dims_bytes(calx_dtype d, const int64_t *dims, size_t rank, int64_t *out_elements, size_t *out_bytes);
+// Product of the sizes; false when it, or bytes with the type's size, does not
+// fit.
+bool cx_dims_bytes(calx_dtype d, const int64_t *dims, size_t rank,
+                   int64_t *out_elements, size_t *out_bytes);
 
 #endif

@@ -13,7 +13,10 @@ typedef struct cx_hash {
 } cx_hash;
 
 cx_hash cx_hash_bytes(const void *data, size_t size, uint64_t seed);
-static inline bool cx_hash_equal(cx_hash a, cx_hash b) { return a.low == b.low && a.high == b.high; }
+static inline bool cx_hash_equal(cx_hash a, cx_hash b)
+{
+  return a.low == b.low && a.high == b.high;
+}
 void cx_hash_hex(cx_hash hash, char out[33]);
 
 // Of a whole file's content, read in pieces.

@@ -1,7 +1,8 @@
 // base/status: making, annotating and reporting statuses.
 //
-// Every failure is made by cx_error(), which adds the user's call site and, in its detail, the library's own
-// place. Out of memory is a static status, so that reporting it needs no memory.
+// Every failure is made by cx_error(), which adds the user's call site and, in
+// its detail, the library's own place. Out of memory is a static status, so
+// that reporting it needs no memory.
 #ifndef CX_BASE_STATUS_H
 #define CX_BASE_STATUS_H
 
@@ -9,15 +10,20 @@
 
 #include "calx/status.h"
 
-// "what: sentence" with the thread's call site in front: "mnist.c:15: in forward: linear: …".
-calx_status *cx_error(calx_code code, const char *format, ...) CALX_PRINTF(2, 3) CALX_MUST_USE;
+// "what: sentence" with the thread's call site in front: "mnist.c:15: in
+// forward: linear: …".
+calx_status *cx_error(calx_code code, const char *format, ...)
+    CALX_PRINTF(2, 3) CALX_MUST_USE;
 
 // The same for an explicit site; NULL: no site.
-calx_status *cx_error_at(const calx_site *site, calx_code code, const char *format, ...) CALX_PRINTF(3, 4)
-    CALX_MUST_USE;
+calx_status *cx_error_at(const calx_site *site, calx_code code,
+                         const char *format, ...)
+    CALX_PRINTF(3, 4) CALX_MUST_USE;
 
-// Adds context outward: "MESSAGE; while loading 'x'". Takes and returns the status; NULL stays NULL.
-calx_status *cx_annotate(calx_status *status, const char *format, ...) CALX_PRINTF(2, 3) CALX_MUST_USE;
+// Adds context outward: "MESSAGE; while loading 'x'". Takes and returns the
+// status; NULL stays NULL.
+calx_status *cx_annotate(calx_status *status, const char *format, ...)
+    CALX_PRINTF(2, 3) CALX_MUST_USE;
 
 // Never freed, needs no memory.
 calx_status *cx_out_of_memory(void) CALX_MUST_USE;
@@ -28,14 +34,17 @@ calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;
 // The calling thread's call site. Never NULL; file is NULL where none was set.
 const calx_site *cx_site(void);
 
-// Interns a site's strings so that it outlives its frame and its shared object; equal strings share.
+// Interns a site's strings so that it outlives its frame and its shared object;
+// equal strings share.
 calx_site cx_site_intern(const calx_site *site);
 
 // One line through the callback of calx_log_set.
 void cx_log(const char *format, ...) CALX_PRINTF(1, 2);
 
-// The same, at most once for each (key, user call site). Returns whether it was written.
-int cx_log_once_per_site(const char *key, const char *format, ...) CALX_PRINTF(2, 3);
+// The same, at most once for each (key, user call site). Returns whether it was
+// written.
+int cx_log_once_per_site(const char *key, const char *format, ...)
+    CALX_PRINTF(2, 3);
 
 // Live statuses that were not freed: the tests' leak count.
 long cx_status_live(void);

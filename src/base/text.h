@@ -1,4 +1,5 @@
-// base/text: a growing string. A failed growth sticks: later appends do nothing, cx_text_failed() tells.
+// base/text: a growing string. A failed growth sticks: later appends do
+// nothing, cx_text_failed() tells.
 #ifndef CX_BASE_TEXT_H
 #define CX_BASE_TEXT_H
 
@@ -24,6 +25,7 @@ void cx_text_clear(cx_text *text);  // keeps the memory
 void cx_text_free(cx_text *text);
 bool cx_text_failed(const cx_text *text);
 const char *cx_text_str(const cx_text *text);  // never NULL
-char *cx_text_take(cx_text *text);             // the caller cx_free()s it; NULL if it failed; text is empty after
+char *cx_text_take(cx_text *text);  // the caller cx_free()s it; NULL if it
+                                    // failed; text is empty after
 
 #endif

@@ -19,7 +19,8 @@ void cx_unlock(cx_mutex *m);
 void cx_cond_init(cx_cond *c);  // waits are measured on the monotonic clock
 void cx_cond_free(cx_cond *c);
 void cx_cond_wait(cx_cond *c, cx_mutex *m);
-bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m, int64_t timeout_ms);  // false: the time ran out
+bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m,
+                     int64_t timeout_ms);  // false: the time ran out
 void cx_cond_signal(cx_cond *c);
 void cx_cond_broadcast(cx_cond *c);
 
@@ -28,7 +29,8 @@ typedef struct cx_thread {
   bool running;
 } cx_thread;
 
-calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user), void *user) CALX_MUST_USE;
+calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user),
+                             void *user) CALX_MUST_USE;
 void cx_thread_join(cx_thread *t);  // nothing for one that was never started
 
 int64_t cx_now_ns(void);  // monotonic
