@@ -18,12 +18,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define CALX_API __attribute__((visibility("default")))
 #define CALX_MUST_USE __attribute__((warn_unused_result))
-#define CALX_PRINTF(format, first) \
-  __attribute__((format(printf, format, first)))
+#define CALX_PRINTF(at, first) __attribute__((format(printf, at, first)))
 #else
 #define CALX_API
 #define CALX_MUST_USE
-#define CALX_PRINTF(format, first)
+#define CALX_PRINTF(at, first)
 #endif
 
 // ---- codes
