@@ -1,0 +1,456 @@
+/**
+ * calx/ops.h: operations on tensors.
+ *
+ * Names, arguments and results are PyTorch's. Operands broadcast and promote as
+ * there. All results belong to the current scope. A failing op reports through
+ * the scope and gives a poisoned tensor.
+ *
+ * Common to all, unless said otherwise:
+ * @errors   INVALID_ARGUMENT  shapes, dtypes or options that do not fit; a host
+ *           tensor; tensors of two devices.  FAILED_PRECONDITION  an operand
+ *           that expired at a sync
+ * @owner    the current scope
+ * @threads  thread-compatible
+ * @grad     every floating-point operand
+ *
+ * Options: a struct whose zero value means the defaults. In C the macros take
+ * them as designated initialisers: calx_sum(x, .dims = CALX_DIMS(0, 2)).
+ * Elsewhere call the _with function with a struct, or NULL.
+ */
+#ifndef CALX_OPS_H
+#define CALX_OPS_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "calx/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** In a floating option where zero is not the default: zero. */
+#define CALX_ZERO (-0.0)
+/** In an integer option where zero is not the default: zero. */
+#define CALX_ZERO_INT INT64_MIN
+
+// ---- numbers as operands ----------------------------------------------------
+
+/**
+ * A number as an operand. It takes part in promotion as a Python number does:
+ * it only decides the category. Its value is never part of a compiled program,
+ * so another value compiles nothing. In C, calx_mul(x, 0.5) makes one.
+ * @shape ()
+ */
+CALX_API calx_tensor *calx_scalar(double value);
+/** The same for an integer. @shape () */
+CALX_API calx_tensor *calx_scalar_int(int64_t value);
+
+// ---- creation ---------------------------------------------------------------
+
+/** Zero means default. */
+typedef struct calx_create_options {
+  size_t size;
+  calx_dtype dtype;    /* default: f32; calx_arange and calx_full: see there */
+  calx_device *device; /* NULL: the current device */
+  bool requires_grad;  /* records operations on it, from this leaf on */
+} calx_create_options;
+
+/** All 0. @shape shape @source torch.zeros */
+CALX_API calx_tensor *calx_zeros_with(calx_dims shape,
+                                      const calx_create_options *options);
+/** All 1. @shape shape @source torch.ones */
+CALX_API calx_tensor *calx_ones_with(calx_dims shape,
+                                     const calx_create_options *options);
+/** All `value`; the value is no part of a compiled program. @shape shape
+ *  @source torch.full */
+CALX_API calx_tensor *calx_full_with(calx_dims shape, double value,
+                                     const calx_create_options *options);
+/**
+ * start, start + step, … up to but without `end`.
+ * @shape (ceil((end - start) / step))  @dtype default: i64
+ * @errors INVALID_ARGUMENT step 0, or of the wrong sign
+ * @source torch.arange
+ */
+CALX_API calx_tensor *calx_arange_with(double start, double end, double step,
+                                       const calx_create_options *options);
+/**
+ * Uniform in [0, 1). Counter-based (THREE_FRY), the same on every backend.
+ * Two draws in one C expression are in no defined order.
+ * @shape shape  @dtype floating
+ * @source torch.rand; J. Salmon et al., Parallel random numbers (2011)
+ */
+CALX_API calx_tensor *calx_rand_with(calx_dims shape,
+                                     const calx_create_options *options);
+/** Normal, mean 0 and variance 1 (Box and Muller, 1958). As calx_rand.
+ *  @shape shape @source torch.randn */
+CALX_API calx_tensor *calx_randn_with(calx_dims shape,
+                                      const calx_create_options *options);
+/** Restarts the calling thread's device's default stream of random numbers. It
+ *  starts as with seed 0. @source torch.manual_seed */
+CALX_API void calx_manual_seed(uint64_t seed);
+
+// ---- elementwise, one operand ----------------------------------------------
+// @shape x any; the result has x's shape. Integers become f32 where the
+// function has no integer values. @source the torch function of the same name.
+
+/** -x */
+CALX_API calx_tensor *calx_neg(calx_tensor *x);
+/** |x|; gradient 0 at 0 */
+CALX_API calx_tensor *calx_abs(calx_tensor *x);
+/** -1, 0 or 1; gradient 0 */
+CALX_API calx_tensor *calx_sign(calx_tensor *x);
+/** e^x */
+CALX_API calx_tensor *calx_exp(calx_tensor *x);
+/** e^x - 1 */
+CALX_API calx_tensor *calx_expm1(calx_tensor *x);
+/** natural logarithm */
+CALX_API calx_tensor *calx_log(calx_tensor *x);
+/** log(1 + x) */
+CALX_API calx_tensor *calx_log1p(calx_tensor *x);
+/** square root */
+CALX_API calx_tensor *calx_sqrt(calx_tensor *x);
+/** 1 / sqrt(x) */
+CALX_API calx_tensor *calx_rsqrt(calx_tensor *x);
+/** 1 / x */
+CALX_API calx_tensor *calx_reciprocal(calx_tensor *x);
+/** x * x */
+CALX_API calx_tensor *calx_square(calx_tensor *x);
+/** sine of radians */
+CALX_API calx_tensor *calx_sin(calx_tensor *x);
+/** cosine of radians */
+CALX_API calx_tensor *calx_cos(calx_tensor *x);
+/** hyperbolic tangent */
+CALX_API calx_tensor *calx_tanh(calx_tensor *x);
+/** 1 / (1 + e^-x) */
+CALX_API calx_tensor *calx_sigmoid(calx_tensor *x);
+/** max(x, 0); NaN stays NaN; gradient 0 at 0 */
+CALX_API calx_tensor *calx_relu(calx_tensor *x);
+/** greatest integer not above x; gradient 0 */
+CALX_API calx_tensor *calx_floor(calx_tensor *x);
+/** least integer not below x; gradient 0 */
+CALX_API calx_tensor *calx_ceil(calx_tensor *x);
+/** nearest integer, ties to even; gradient 0 */
+CALX_API calx_tensor *calx_round(calx_tensor *x);
+/** whether x is NaN; @dtype result bool */
+CALX_API calx_tensor *calx_isnan(calx_tensor *x);
+/** whether x is neither infinite nor NaN; @dtype result bool */
+CALX_API calx_tensor *calx_isfinite(calx_tensor *x);
+/** The elements as another type; floats to integers truncate.
+ *  @shape as x @source torch.Tensor.to */
+CALX_API calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype);
+/** The same values without a gradient. @shape as x @source torch.Tensor.detach
+ */
+CALX_API calx_tensor *calx_detach(calx_tensor *x);
+
+// ---- elementwise, two operands ----------------------------------------------
+// @shape x, y broadcast together. @dtype promoted. @source torch.
+
+/** Zero means default. */
+typedef struct calx_add_options {
+  size_t size;
+  double alpha; /* factor of y; 0 = 1, CALX_ZERO = 0 */
+} calx_add_options;
+
+/** x + alpha * y; bool: or. @shape x, y broadcast together */
+CALX_API calx_tensor *calx_add_with(calx_tensor *x, calx_tensor *y,
+                                    const calx_add_options *options);
+/** x - alpha * y. @shape x, y broadcast together  @errors also two bools */
+CALX_API calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
+                                    const calx_add_options *options);
+/** x * y; bool: and. @shape x, y broadcast together */
+CALX_API calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y);
+/** x / y, true division: integers become f32. @shape x, y broadcast together */
+CALX_API calx_tensor *calx_div(calx_tensor *x, calx_tensor *y);
+/**
+ * x to the power y. A number that is an integer or half of one is part of the
+ * compiled program, so that compilers can fold it; any other is not.
+ * @shape x, y broadcast together
+ */
+CALX_API calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y);
+/** the greater; NaN wins; ties share the gradient. @shape x, y broadcast
+ *  together */
+CALX_API calx_tensor *calx_maximum(calx_tensor *x, calx_tensor *y);
+/** the smaller; NaN wins; ties share the gradient. @shape x, y broadcast
+ *  together */
+CALX_API calx_tensor *calx_minimum(calx_tensor *x, calx_tensor *y);
+
+/** x == y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_eq(calx_tensor *x, calx_tensor *y);
+/** x != y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_ne(calx_tensor *x, calx_tensor *y);
+/** x < y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_lt(calx_tensor *x, calx_tensor *y);
+/** x <= y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_le(calx_tensor *x, calx_tensor *y);
+/** x > y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_gt(calx_tensor *x, calx_tensor *y);
+/** x >= y. @shape x, y broadcast together  @dtype result bool  @grad none */
+CALX_API calx_tensor *calx_ge(calx_tensor *x, calx_tensor *y);
+/** condition ? x : y. @shape the three broadcast together
+ *  @dtype condition bool  @source torch.where */
+CALX_API calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x,
+                                 calx_tensor *y);
+
+// ---- reductions -------------------------------------------------------------
+
+/** Zero means default. */
+typedef struct calx_reduce_options {
+  size_t size;
+  calx_dims dims; /* absent: all; negative counts from the end */
+  bool keepdim;   /* reduced dimensions stay, with size 1 */
+} calx_reduce_options;
+
+/** Sum; integers and bool give i64; empty: 0. @shape x any @source torch.sum */
+CALX_API calx_tensor *calx_sum_with(calx_tensor *x,
+                                    const calx_reduce_options *options);
+/** Mean; empty: NaN. @shape x any @dtype floating @source torch.mean */
+CALX_API calx_tensor *calx_mean_with(calx_tensor *x,
+                                     const calx_reduce_options *options);
+/** Greatest element; NaN wins; ties share the gradient equally.
+ *  @shape x any @errors also an empty reduction @source torch.amax */
+CALX_API calx_tensor *calx_amax_with(calx_tensor *x,
+                                     const calx_reduce_options *options);
+/** Smallest element; as calx_amax. @shape x any @source torch.amin */
+CALX_API calx_tensor *calx_amin_with(calx_tensor *x,
+                                     const calx_reduce_options *options);
+/**
+ * Greatest element along one dimension, and where it is (the first of equals;
+ * NaN wins). The gradient goes to that element.
+ * @param out_index  may be NULL; i64
+ * @shape x rank >= 0; results without `dim`, or size 1 there with keepdim
+ * @source torch.max(x, dim)
+ */
+CALX_API calx_tensor *calx_max_dim(calx_tensor *x, int dim, bool keepdim,
+                                   calx_tensor **out_index);
+/** Smallest element along one dimension; as calx_max_dim.
+ *  @shape as calx_max_dim @source torch.min(x, dim) */
+CALX_API calx_tensor *calx_min_dim(calx_tensor *x, int dim, bool keepdim,
+                                   calx_tensor **out_index);
+/** Greatest element of all; ties share the gradient equally. @shape x any
+ *  @source torch.max(x) */
+CALX_API calx_tensor *calx_max(calx_tensor *x);
+/** Smallest element of all; as calx_max. @shape x any @source torch.min(x) */
+CALX_API calx_tensor *calx_min(calx_tensor *x);
+/**
+ * Index of the greatest element along .dims (one dimension; absent: in x
+ * flattened): the first of equals; NaN wins.
+ * @shape x any @dtype result i64 @grad none @source torch.argmax
+ */
+CALX_API calx_tensor *calx_argmax_with(calx_tensor *x,
+                                       const calx_reduce_options *options);
+/** Index of the smallest element; as calx_argmax. @shape x any
+ *  @source torch.argmin */
+CALX_API calx_tensor *calx_argmin_with(calx_tensor *x,
+                                       const calx_reduce_options *options);
+
+// ---- shape ------------------------------------------------------------------
+
+/** The same elements in row-major order; one size may be -1.
+ *  @shape result `shape` @source torch.reshape */
+CALX_API calx_tensor *calx_reshape(calx_tensor *x, calx_dims shape);
+
+/** Zero means default. */
+typedef struct calx_flatten_options {
+  size_t size;
+  int start_dim;
+  int end_dim; /* 0 = the last */
+} calx_flatten_options;
+/** Joins dimensions start_dim … end_dim into one. @shape x any
+ *  @source torch.flatten */
+CALX_API calx_tensor *calx_flatten_with(calx_tensor *x,
+                                        const calx_flatten_options *options);
+/** Exchanges two dimensions. @shape x rank >= 2 @source torch.transpose */
+CALX_API calx_tensor *calx_transpose(calx_tensor *x, int dim0, int dim1);
+/** Dimension i of the result is dimension dims[i] of x. @shape x any
+ *  @source torch.permute */
+CALX_API calx_tensor *calx_permute(calx_tensor *x, calx_dims dims);
+/** The transpose of a matrix. @shape x rank <= 2 @source torch.t */
+CALX_API calx_tensor *calx_t(calx_tensor *x);
+/** Repeats dimensions of size 1, adds dimensions in front; -1 keeps a size.
+ *  @shape result `shape` @source torch.Tensor.expand */
+CALX_API calx_tensor *calx_expand(calx_tensor *x, calx_dims shape);
+/** Adds a dimension of size 1 before `dim`. @shape x any
+ *  @source torch.unsqueeze */
+CALX_API calx_tensor *calx_unsqueeze(calx_tensor *x, int dim);
+/** Removes dimension `dim` if its size is 1. @shape x any
+ *  @source torch.squeeze */
+CALX_API calx_tensor *calx_squeeze(calx_tensor *x, int dim);
+/** Joins tensors along `dim`; rank-1 empty ones are skipped, as in PyTorch.
+ *  @shape equal but at `dim` @source torch.cat */
+CALX_API calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count,
+                               int dim);
+/** Joins tensors along a new dimension. @shape all equal @source torch.stack */
+CALX_API calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count,
+                                 int dim);
+/**
+ * Elements start, start + step, … below `end` along a dimension. Negative ends
+ * count from the end, and both are clamped, as Python does. The start is no
+ * part of a compiled program after its second value.
+ * @shape x rank >= 1 @errors also step below 1 @source x[start:end:step]
+ */
+CALX_API calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start,
+                                 int64_t end, int64_t step);
+/** Element `index` along a dimension, which is removed. @shape x rank >= 1
+ *  @errors OUT_OF_RANGE @source torch.select */
+CALX_API calx_tensor *calx_select(calx_tensor *x, int dim, int64_t index);
+
+// ---- contractions -----------------------------------------------------------
+
+/**
+ * Matrix product, batched over leading dimensions, vectors as PyTorch.
+ * @shape (…, n, k) x (…, k, m) -> (…, n, m); rank 1 counts as a row or column
+ * @source torch.matmul
+ */
+CALX_API calx_tensor *calx_matmul(calx_tensor *x, calx_tensor *y);
+/** Matrix product. @shape (n, k) x (k, m) -> (n, m) @source torch.mm */
+CALX_API calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y);
+/**
+ * x * weight^T + bias.
+ * @param bias  NULL: none
+ * @shape x (…, in), weight (out, in), bias (out) -> (…, out)
+ * @source torch.nn.functional.linear
+ */
+CALX_API calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight,
+                                  calx_tensor *bias);
+
+// ---- convolution and pooling ------------------------------------------------
+
+/** A padding that keeps the size (stride 1 only), as PyTorch's 'same'. */
+#define CALX_PADDING_SAME (-1)
+
+/** Zero means default; of a pair {a, 0} means {a, a}. */
+typedef struct calx_conv2d_options {
+  size_t size;
+  calx_tensor *bias;   /* NULL: none; shape (O) */
+  int64_t stride[2];   /* rows, columns; 0 = 1 */
+  int64_t padding[2];  /* zeros on both sides; CALX_ZERO_INT in [1] = none
+                          there; CALX_PADDING_SAME */
+  int64_t dilation[2]; /* 0 = 1 */
+  int64_t groups;      /* 0 = 1 */
+} calx_conv2d_options;
+
+/**
+ * 2-D cross-correlation of images with a bank of filters:
+ *
+ *   out[n,o,i,j] = bias[o] + sum_{c,u,v} w[o,c,u,v]
+ *                  * x[n, g*C/G + c, i*sh + u*dh - ph, j*sw + v*dw - pw]
+ *
+ * @param x  images @shape (N, C, H, W) or (C, H, W)
+ * @param w  filters @shape (O, C/groups, KH, KW)
+ * @return @shape (N, O, (H + 2*ph - dh*(KH-1) - 1)/sh + 1, same rule for W)
+ * @grad     x, w, bias
+ * @lowers   stablehlo.convolution
+ * @source   torch.nn.functional.conv2d
+ */
+CALX_API calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
+                                       const calx_conv2d_options *options);
+
+/** Zero means default; of a pair {a, 0} means {a, a}. */
+typedef struct calx_max_pool2d_options {
+  size_t size;
+  int64_t stride[2];         /* 0 = the kernel's size */
+  int64_t padding[2];        /* -inf on both sides, at most half the kernel;
+                                CALX_ZERO_INT in [1] = none there */
+  int64_t dilation[2];       /* 0 = 1 */
+  bool ceil_mode;            /* a window may run over the end */
+  int64_t kernel_width;      /* 0 = as high as wide */
+  calx_tensor **out_indices; /* NULL: none; i64, into the H*W plane */
+} calx_max_pool2d_options;
+
+/**
+ * Greatest element of each window; NaN wins; the gradient goes to the first of
+ * equals in row-major order.
+ * @param kernel_size  height of the window, and its width unless .kernel_width
+ * @shape x (N, C, H, W) or (C, H, W)
+ * @lowers stablehlo.reduce_window; gradient stablehlo.select_and_scatter
+ * @source torch.nn.functional.max_pool2d
+ */
+CALX_API calx_tensor *calx_max_pool2d_with(
+    calx_tensor *x, int64_t kernel_size,
+    const calx_max_pool2d_options *options);
+
+// ---- normalisation, activation, loss ----------------------------------------
+
+/** Zero means default. */
+typedef struct calx_batch_norm_options {
+  size_t size;
+  calx_tensor *weight, *bias;              /* NULL: 1 and 0; shape (C) */
+  calx_tensor *running_mean, *running_var; /* shape (C); needed unless training;
+                                              training updates them in place */
+  bool training;
+  double momentum; /* weight of the new value; 0 = 0.1, CALX_ZERO = 0 */
+  double eps;      /* added to the variance; 0 = 1e-5; part of the program */
+} calx_batch_norm_options;
+
+/**
+ * (x - mean) / sqrt(var + eps) * weight + bias over all but dimension 1. In
+ * training mean and (biased) variance are the batch's, and the running
+ * statistics take the unbiased one, as PyTorch.
+ * @shape x (N, C, …)
+ * @grad  x, weight, bias
+ * @source torch.nn.functional.batch_norm; S. Ioffe and C. Szegedy (2015)
+ */
+CALX_API calx_tensor *calx_batch_norm_with(
+    calx_tensor *x, const calx_batch_norm_options *options);
+
+/** log(softmax(x)) along a dimension, without overflow. @shape x any
+ *  @source torch.nn.functional.log_softmax */
+CALX_API calx_tensor *calx_log_softmax(calx_tensor *x, int dim);
+/** exp(x) / sum(exp(x)) along a dimension, without overflow. @shape x any
+ *  @source torch.nn.functional.softmax */
+CALX_API calx_tensor *calx_softmax(calx_tensor *x, int dim);
+
+typedef enum calx_reduction {
+  CALX_REDUCTION_DEFAULT = 0, /* mean */
+  CALX_MEAN,
+  CALX_SUM,
+  CALX_NONE
+} calx_reduction;
+
+/** Zero means default. */
+typedef struct calx_nll_loss_options {
+  size_t size;
+  calx_reduction reduction;
+  calx_tensor *weight;    /* NULL: 1; one per class; shape (C) */
+  int64_t ignore_index;   /* 0 = -100, CALX_ZERO_INT = 0 */
+  double label_smoothing; /* calx_cross_entropy only: in [0, 1] */
+} calx_nll_loss_options;
+
+/**
+ * Negative log-likelihood: -weight[y] * x[n, y], summed, or divided by the sum
+ * of the weights (mean). A class outside [0, C) makes the result NaN;
+ * CALX_DEBUG=indices makes it an error that names it.
+ * @shape x (N, C, …) or (C), log-probabilities; target i64 (N, …) or ()
+ * @grad x
+ * @source torch.nn.functional.nll_loss
+ */
+CALX_API calx_tensor *calx_nll_loss_with(calx_tensor *x, calx_tensor *target,
+                                         const calx_nll_loss_options *options);
+/**
+ * nll_loss(log_softmax(x)), with label smoothing; a floating target of x's
+ * shape holds probabilities.
+ * @shape x (N, C, …) or (C); target as calx_nll_loss, or as x
+ * @grad x, and a target of probabilities
+ * @source torch.nn.functional.cross_entropy
+ */
+CALX_API calx_tensor *calx_cross_entropy_with(
+    calx_tensor *x, calx_tensor *target, const calx_nll_loss_options *options);
+
+// ---- assignment -------------------------------------------------------------
+
+/**
+ * Gives a tensor another value, in place: tensor.copy_(value). Whoever holds
+ * the handle sees it. A leaf that requires a gradient only in a no-grad region.
+ * @shape value broadcasts to tensor's; @dtype value converts to tensor's
+ * @grad none
+ * @source torch.Tensor.copy_
+ */
+CALX_API void calx_assign(calx_tensor *tensor, calx_tensor *value);
+
+#ifdef __cplusplus
+}
+#else
+#include "calx/ops_macros.h"
+#endif
+#endif

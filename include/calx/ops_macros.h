@@ -1,0 +1,128 @@
+/**
+ * calx/ops_macros.h: the C spelling of calx/ops.h: call sites, numbers as
+ * operands, options as designated initialisers. Part of calx/ops.h; not to be
+ * included by itself. Off in C++ and with CALX_NO_SITES, where numbers and
+ * options take the plain functions.
+ */
+#ifndef CALX_OPS_MACROS_H
+#define CALX_OPS_MACROS_H
+
+#ifndef CALX_NO_SITES
+
+// An operand: a tensor as it is, a number as calx_scalar() makes it.
+static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
+{
+  return t;
+}
+// clang-format off
+#define CALX_OPERAND_(v)                                                   \
+  _Generic((v), calx_tensor *: calx_operand_tensor_,                       \
+      float: calx_scalar, double: calx_scalar, default: calx_scalar_int)(v)
+
+// ---- one operand ----
+#define calx_neg(x) (calx_at_(CALX_HERE), calx_neg(x))
+#define calx_abs(x) (calx_at_(CALX_HERE), calx_abs(x))
+#define calx_sign(x) (calx_at_(CALX_HERE), calx_sign(x))
+#define calx_exp(x) (calx_at_(CALX_HERE), calx_exp(x))
+#define calx_expm1(x) (calx_at_(CALX_HERE), calx_expm1(x))
+#define calx_log(x) (calx_at_(CALX_HERE), calx_log(x))
+#define calx_log1p(x) (calx_at_(CALX_HERE), calx_log1p(x))
+#define calx_sqrt(x) (calx_at_(CALX_HERE), calx_sqrt(x))
+#define calx_rsqrt(x) (calx_at_(CALX_HERE), calx_rsqrt(x))
+#define calx_reciprocal(x) (calx_at_(CALX_HERE), calx_reciprocal(x))
+#define calx_square(x) (calx_at_(CALX_HERE), calx_square(x))
+#define calx_sin(x) (calx_at_(CALX_HERE), calx_sin(x))
+#define calx_cos(x) (calx_at_(CALX_HERE), calx_cos(x))
+#define calx_tanh(x) (calx_at_(CALX_HERE), calx_tanh(x))
+#define calx_sigmoid(x) (calx_at_(CALX_HERE), calx_sigmoid(x))
+#define calx_relu(x) (calx_at_(CALX_HERE), calx_relu(x))
+#define calx_floor(x) (calx_at_(CALX_HERE), calx_floor(x))
+#define calx_ceil(x) (calx_at_(CALX_HERE), calx_ceil(x))
+#define calx_round(x) (calx_at_(CALX_HERE), calx_round(x))
+#define calx_isnan(x) (calx_at_(CALX_HERE), calx_isnan(x))
+#define calx_isfinite(x) (calx_at_(CALX_HERE), calx_isfinite(x))
+#define calx_detach(x) (calx_at_(CALX_HERE), calx_detach(x))
+#define calx_max(x) (calx_at_(CALX_HERE), calx_max(x))
+#define calx_min(x) (calx_at_(CALX_HERE), calx_min(x))
+#define calx_t(x) (calx_at_(CALX_HERE), calx_t(x))
+
+// ---- two operands ----
+#define calx_mul(x, y) (calx_at_(CALX_HERE), calx_mul(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_div(x, y) (calx_at_(CALX_HERE), calx_div(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_pow(x, y) (calx_at_(CALX_HERE), calx_pow(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_maximum(x, y) (calx_at_(CALX_HERE), calx_maximum(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_minimum(x, y) (calx_at_(CALX_HERE), calx_minimum(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_eq(x, y) (calx_at_(CALX_HERE), calx_eq(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_ne(x, y) (calx_at_(CALX_HERE), calx_ne(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_lt(x, y) (calx_at_(CALX_HERE), calx_lt(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_le(x, y) (calx_at_(CALX_HERE), calx_le(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_gt(x, y) (calx_at_(CALX_HERE), calx_gt(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_ge(x, y) (calx_at_(CALX_HERE), calx_ge(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_add(x, ...) CALX_ADD_(x, __VA_ARGS__, .size = sizeof(calx_add_options))
+#define CALX_ADD_(x, y, ...) (calx_at_(CALX_HERE), calx_add_with(CALX_OPERAND_(x), CALX_OPERAND_(y), &(calx_add_options){ __VA_ARGS__ }))
+#define calx_sub(x, ...) CALX_SUB_(x, __VA_ARGS__, .size = sizeof(calx_add_options))
+#define CALX_SUB_(x, y, ...) (calx_at_(CALX_HERE), calx_sub_with(CALX_OPERAND_(x), CALX_OPERAND_(y), &(calx_add_options){ __VA_ARGS__ }))
+#define calx_where(c, x, y) (calx_at_(CALX_HERE), calx_where(c, CALX_OPERAND_(x), CALX_OPERAND_(y)))
+
+// ---- positional arguments ----
+#define calx_to_dtype(x, dtype) (calx_at_(CALX_HERE), calx_to_dtype(x, dtype))
+#define calx_max_dim(x, dim, keepdim, out) (calx_at_(CALX_HERE), calx_max_dim(x, dim, keepdim, out))
+#define calx_min_dim(x, dim, keepdim, out) (calx_at_(CALX_HERE), calx_min_dim(x, dim, keepdim, out))
+#define calx_transpose(x, dim0, dim1) (calx_at_(CALX_HERE), calx_transpose(x, dim0, dim1))
+#define calx_unsqueeze(x, dim) (calx_at_(CALX_HERE), calx_unsqueeze(x, dim))
+#define calx_squeeze(x, dim) (calx_at_(CALX_HERE), calx_squeeze(x, dim))
+#define calx_cat(tensors, count, dim) (calx_at_(CALX_HERE), calx_cat(tensors, count, dim))
+#define calx_stack(tensors, count, dim) (calx_at_(CALX_HERE), calx_stack(tensors, count, dim))
+#define calx_slice(x, dim, start, end, step) (calx_at_(CALX_HERE), calx_slice(x, dim, start, end, step))
+#define calx_select(x, dim, index) (calx_at_(CALX_HERE), calx_select(x, dim, index))
+#define calx_matmul(x, y) (calx_at_(CALX_HERE), calx_matmul(x, y))
+#define calx_mm(x, y) (calx_at_(CALX_HERE), calx_mm(x, y))
+#define calx_linear(x, weight, bias) (calx_at_(CALX_HERE), calx_linear(x, weight, bias))
+#define calx_log_softmax(x, dim) (calx_at_(CALX_HERE), calx_log_softmax(x, dim))
+#define calx_softmax(x, dim) (calx_at_(CALX_HERE), calx_softmax(x, dim))
+#define calx_reshape(x, ...) (calx_at_(CALX_HERE), calx_reshape(x, __VA_ARGS__))
+#define calx_permute(x, ...) (calx_at_(CALX_HERE), calx_permute(x, __VA_ARGS__))
+#define calx_expand(x, ...) (calx_at_(CALX_HERE), calx_expand(x, __VA_ARGS__))
+#define calx_assign(tensor, value) (calx_at_(CALX_HERE), calx_assign(tensor, CALX_OPERAND_(value)))
+
+// ---- options; the last required argument rides in the dots ----
+#define calx_sum(...) CALX_SUM_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_SUM_(x, ...) (calx_at_(CALX_HERE), calx_sum_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_mean(...) CALX_MEAN_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_MEAN_(x, ...) (calx_at_(CALX_HERE), calx_mean_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_amax(...) CALX_AMAX_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_AMAX_(x, ...) (calx_at_(CALX_HERE), calx_amax_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_amin(...) CALX_AMIN_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_AMIN_(x, ...) (calx_at_(CALX_HERE), calx_amin_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_argmax(...) CALX_ARGMAX_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_ARGMAX_(x, ...) (calx_at_(CALX_HERE), calx_argmax_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_argmin(...) CALX_ARGMIN_(__VA_ARGS__, .size = sizeof(calx_reduce_options))
+#define CALX_ARGMIN_(x, ...) (calx_at_(CALX_HERE), calx_argmin_with(x, &(calx_reduce_options){ __VA_ARGS__ }))
+#define calx_flatten(...) CALX_FLATTEN_(__VA_ARGS__, .size = sizeof(calx_flatten_options))
+#define CALX_FLATTEN_(x, ...) (calx_at_(CALX_HERE), calx_flatten_with(x, &(calx_flatten_options){ __VA_ARGS__ }))
+#define calx_batch_norm(...) CALX_BATCH_NORM_(__VA_ARGS__, .size = sizeof(calx_batch_norm_options))
+#define CALX_BATCH_NORM_(x, ...) (calx_at_(CALX_HERE), calx_batch_norm_with(x, &(calx_batch_norm_options){ __VA_ARGS__ }))
+#define calx_zeros(...) CALX_ZEROS_(__VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_ZEROS_(x, ...) (calx_at_(CALX_HERE), calx_zeros_with(x, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_ones(...) CALX_ONES_(__VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_ONES_(x, ...) (calx_at_(CALX_HERE), calx_ones_with(x, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_rand(...) CALX_RAND_(__VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_RAND_(x, ...) (calx_at_(CALX_HERE), calx_rand_with(x, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_randn(...) CALX_RANDN_(__VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_RANDN_(x, ...) (calx_at_(CALX_HERE), calx_randn_with(x, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_full(shape, ...) CALX_FULL_(shape, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_FULL_(shape, value, ...) (calx_at_(CALX_HERE), calx_full_with(shape, value, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_arange(start, end, ...) CALX_ARANGE_(start, end, __VA_ARGS__, .size = sizeof(calx_create_options))
+#define CALX_ARANGE_(start, end, step, ...) (calx_at_(CALX_HERE), calx_arange_with(start, end, step, &(calx_create_options){ __VA_ARGS__ }))
+#define calx_conv2d(x, ...) CALX_CONV2D_(x, __VA_ARGS__, .size = sizeof(calx_conv2d_options))
+#define CALX_CONV2D_(x, w, ...) (calx_at_(CALX_HERE), calx_conv2d_with(x, w, &(calx_conv2d_options){ __VA_ARGS__ }))
+#define calx_max_pool2d(x, ...) CALX_MAX_POOL2D_(x, __VA_ARGS__, .size = sizeof(calx_max_pool2d_options))
+#define CALX_MAX_POOL2D_(x, kernel_size, ...) (calx_at_(CALX_HERE), calx_max_pool2d_with(x, kernel_size, &(calx_max_pool2d_options){ __VA_ARGS__ }))
+#define calx_nll_loss(x, ...) CALX_NLL_LOSS_(x, __VA_ARGS__, .size = sizeof(calx_nll_loss_options))
+#define CALX_NLL_LOSS_(x, target, ...) (calx_at_(CALX_HERE), calx_nll_loss_with(x, target, &(calx_nll_loss_options){ __VA_ARGS__ }))
+#define calx_cross_entropy(x, ...) CALX_CROSS_ENTROPY_(x, __VA_ARGS__, .size = sizeof(calx_nll_loss_options))
+#define CALX_CROSS_ENTROPY_(x, target, ...) (calx_at_(CALX_HERE), calx_cross_entropy_with(x, target, &(calx_nll_loss_options){ __VA_ARGS__ }))
+// clang-format on
+
+#endif
+#endif
