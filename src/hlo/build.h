@@ -1,9 +1,11 @@
 // hlo/build: makes modules, one call per operation.
 //
-// A builder stands at an insertion point inside one function. Each call appends one operation and returns its
-// value; the result type comes from the operation's shape rule in ops.def, the same that the verifier uses. The
-// first failure sticks in the builder (cx_hlo_builder_finish returns it); after it, calls do nothing and return
-// NULL, and NULL operands are accepted, so emitters need no checks between calls.
+// A builder stands at an insertion point inside one function. Each call appends
+// one operation and returns its value; the result type comes from the
+// operation's shape rule in ops.def, the same that the verifier uses. The first
+// failure sticks in the builder (cx_hlo_builder_finish returns it); after it,
+// calls do nothing and return NULL, and NULL operands are accepted, so emitters
+// need no checks between calls.
 #ifndef CX_HLO_BUILD_H
 #define CX_HLO_BUILD_H
 
@@ -13,61 +15,100 @@
 
 typedef struct cx_hlo_builder cx_hlo_builder;
 
-// A module with one public function `name`, whose parameters have these types. The builder and the module are freed
-// by cx_hlo_builder_free / cx_hlo_module_free; after finish the module is the caller's.
-calx_status *cx_hlo_builder_new(const char *module_name, const char *name, const cx_hlo_type *params, size_t n_params,
+// A module with one public function `name`, whose parameters have these types.
+// The builder and the module are freed by cx_hlo_builder_free /
+// cx_hlo_module_free; after finish the module is the caller's.
+calx_status *cx_hlo_builder_new(const char *module_name, const char *name,
+                                const cx_hlo_type *params, size_t n_params,
                                 cx_hlo_builder **out_builder) CALX_MUST_USE;
 cx_hlo_value *cx_hlo_param(cx_hlo_builder *b, size_t index);
-void cx_hlo_param_alias(cx_hlo_builder *b, size_t param, size_t result);  // tf.aliasing_output: donation
-void cx_hlo_module_attr_int(cx_hlo_builder *b, const char *name, int64_t value);  // mhlo.num_replicas = 4 : i32
-// Ends the function with a return of these values; NULL statuses mean success. The builder is spent and freed in either case.
-calx_status *cx_hlo_builder_finish(cx_hlo_builder *b, cx_hlo_value *const *results, size_t n_results,
+void cx_hlo_param_alias(cx_hlo_builder *b, size_t param,
+                        size_t result);  // tf.aliasing_output: donation
+void cx_hlo_module_attr_int(cx_hlo_builder *b, const char *name,
+                            int64_t value);  // mhlo.num_replicas = 4 : i32
+// Ends the function with a return of these values; NULL statuses mean success.
+// The builder is spent and freed in either case.
+calx_status *cx_hlo_builder_finish(cx_hlo_builder *b,
+                                   cx_hlo_value *const *results,
+                                   size_t n_results,
                                    cx_hlo_module **out_module) CALX_MUST_USE;
-void cx_hlo_builder_free(cx_hlo_builder *b);  // abandons an unfinished one; NULL is accepted
+void cx_hlo_builder_free(
+    cx_hlo_builder *b);  // abandons an unfinished one; NULL is accepted
 void cx_hlo_builder_fail(cx_hlo_builder *b, calx_status *status);  // takes it
-// The location of the operations that follow, printed as loc("file":line:0). NULL: unknown. The file is copied.
+// The location of the operations that follow, printed as loc("file":line:0).
+// NULL: unknown. The file is copied.
 void cx_hlo_builder_at(cx_hlo_builder *b, const char *file, int line);
 
-const cx_hlo_type *cx_hlo_value_type(const cx_hlo_value *v);  // never NULL: a NULL value has the invalid type of rank 0
+const cx_hlo_type *cx_hlo_value_type(
+    const cx_hlo_value
+        *v);  // never NULL: a NULL value has the invalid type of rank 0
 
 // ---- values ----
 // `bytes`: row-major elements, little-endian, one byte for i1.
-cx_hlo_value *cx_hlo_constant(cx_hlo_builder *b, cx_hlo_type type, const void *bytes, size_t size);
+cx_hlo_value *cx_hlo_constant(cx_hlo_builder *b, cx_hlo_type type,
+                              const void *bytes, size_t size);
 // Every element `value`; integers are converted exactly where they can be.
 cx_hlo_value *cx_hlo_splat(cx_hlo_builder *b, cx_hlo_type type, double value);
-cx_hlo_value *cx_hlo_splat_int(cx_hlo_builder *b, cx_hlo_type type, int64_t value);
-// A rank-0 constant of the type's lowest (-inf; INT_MIN; false) or highest value.
+cx_hlo_value *cx_hlo_splat_int(cx_hlo_builder *b, cx_hlo_type type,
+                               int64_t value);
+// A rank-0 constant of the type's lowest (-inf; INT_MIN; false) or highest
+// value.
 cx_hlo_value *cx_hlo_lowest(cx_hlo_builder *b, cx_hlo_elem e);
 cx_hlo_value *cx_hlo_highest(cx_hlo_builder *b, cx_hlo_elem e);
-cx_hlo_value *cx_hlo_iota(cx_hlo_builder *b, cx_hlo_type type, int64_t dimension);
+cx_hlo_value *cx_hlo_iota(cx_hlo_builder *b, cx_hlo_type type,
+                          int64_t dimension);
 
-// ---- elementwise ---- `kind` is the operation: CX_HLO_OP_EXPONENTIAL, CX_HLO_OP_ADD, …
-cx_hlo_value *cx_hlo_unary(cx_hlo_builder *b, cx_hlo_op_kind kind, cx_hlo_value *x);
-cx_hlo_value *cx_hlo_binary(cx_hlo_builder *b, cx_hlo_op_kind kind, cx_hlo_value *x, cx_hlo_value *y);
-typedef enum cx_hlo_direction { CX_HLO_EQ, CX_HLO_NE, CX_HLO_GE, CX_HLO_GT, CX_HLO_LE, CX_HLO_LT } cx_hlo_direction;
-cx_hlo_value *cx_hlo_compare(cx_hlo_builder *b, cx_hlo_direction d, cx_hlo_value *x, cx_hlo_value *y);
-cx_hlo_value *cx_hlo_select(cx_hlo_builder *b, cx_hlo_value *pred, cx_hlo_value *on_true, cx_hlo_value *on_false);
-cx_hlo_value *cx_hlo_clamp(cx_hlo_builder *b, cx_hlo_value *low, cx_hlo_value *x, cx_hlo_value *high);
-cx_hlo_value *cx_hlo_convert(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_elem to);
-cx_hlo_value *cx_hlo_bitcast_convert(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_type to);
+// ---- elementwise ---- `kind` is the operation: CX_HLO_OP_EXPONENTIAL,
+// CX_HLO_OP_ADD, …
+cx_hlo_value *cx_hlo_unary(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                           cx_hlo_value *x);
+cx_hlo_value *cx_hlo_binary(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                            cx_hlo_value *x, cx_hlo_value *y);
+typedef enum cx_hlo_direction {
+  CX_HLO_EQ,
+  CX_HLO_NE,
+  CX_HLO_GE,
+  CX_HLO_GT,
+  CX_HLO_LE,
+  CX_HLO_LT
+} cx_hlo_direction;
+cx_hlo_value *cx_hlo_compare(cx_hlo_builder *b, cx_hlo_direction d,
+                             cx_hlo_value *x, cx_hlo_value *y);
+cx_hlo_value *cx_hlo_select(cx_hlo_builder *b, cx_hlo_value *pred,
+                            cx_hlo_value *on_true, cx_hlo_value *on_false);
+cx_hlo_value *cx_hlo_clamp(cx_hlo_builder *b, cx_hlo_value *low,
+                           cx_hlo_value *x, cx_hlo_value *high);
+cx_hlo_value *cx_hlo_convert(cx_hlo_builder *b, cx_hlo_value *x,
+                             cx_hlo_elem to);
+cx_hlo_value *cx_hlo_bitcast_convert(cx_hlo_builder *b, cx_hlo_value *x,
+                                     cx_hlo_type to);
 
 // ---- shape ----
-cx_hlo_value *cx_hlo_reshape(cx_hlo_builder *b, cx_hlo_value *x, const int64_t *dims, size_t rank);
+cx_hlo_value *cx_hlo_reshape(cx_hlo_builder *b, cx_hlo_value *x,
+                             const int64_t *dims, size_t rank);
 // Dimension k of x becomes dimension at[k] of the result; sizes of 1 stretch.
-cx_hlo_value *cx_hlo_broadcast_in_dim(cx_hlo_builder *b, cx_hlo_value *x, const int64_t *dims, size_t rank,
+cx_hlo_value *cx_hlo_broadcast_in_dim(cx_hlo_builder *b, cx_hlo_value *x,
+                                      const int64_t *dims, size_t rank,
                                       const int64_t *at);
-cx_hlo_value *cx_hlo_transpose(cx_hlo_builder *b, cx_hlo_value *x, const int64_t *permutation);
-cx_hlo_value *cx_hlo_slice(cx_hlo_builder *b, cx_hlo_value *x, const int64_t *start, const int64_t *limit,
+cx_hlo_value *cx_hlo_transpose(cx_hlo_builder *b, cx_hlo_value *x,
+                               const int64_t *permutation);
+cx_hlo_value *cx_hlo_slice(cx_hlo_builder *b, cx_hlo_value *x,
+                           const int64_t *start, const int64_t *limit,
                            const int64_t *stride);
 // starts: one rank-0 integer value per dimension of x.
-cx_hlo_value *cx_hlo_dynamic_slice(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *const *starts,
+cx_hlo_value *cx_hlo_dynamic_slice(cx_hlo_builder *b, cx_hlo_value *x,
+                                   cx_hlo_value *const *starts,
                                    const int64_t *sizes);
-cx_hlo_value *cx_hlo_dynamic_update_slice(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *update,
+cx_hlo_value *cx_hlo_dynamic_update_slice(cx_hlo_builder *b, cx_hlo_value *x,
+                                          cx_hlo_value *update,
                                           cx_hlo_value *const *starts);
-cx_hlo_value *cx_hlo_concatenate(cx_hlo_builder *b, cx_hlo_value *const *xs, size_t n, int64_t dimension);
-cx_hlo_value *cx_hlo_pad(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *padding, const int64_t *low,
+cx_hlo_value *cx_hlo_concatenate(cx_hlo_builder *b, cx_hlo_value *const *xs,
+                                 size_t n, int64_t dimension);
+cx_hlo_value *cx_hlo_pad(cx_hlo_builder *b, cx_hlo_value *x,
+                         cx_hlo_value *padding, const int64_t *low,
                          const int64_t *high, const int64_t *interior);
-cx_hlo_value *cx_hlo_reverse(cx_hlo_builder *b, cx_hlo_value *x, const int64_t *dims, size_t n_dims);
+cx_hlo_value *cx_hlo_reverse(cx_hlo_builder *b, cx_hlo_value *x,
+                             const int64_t *dims, size_t n_dims);
 
 // ---- contractions ----
 typedef struct cx_hlo_dot_dims {
@@ -77,11 +118,14 @@ typedef struct cx_hlo_dot_dims {
   size_t n_contract;
 } cx_hlo_dot_dims;
 // `out` INVALID: the operands' element type.
-cx_hlo_value *cx_hlo_dot_general(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *y, const cx_hlo_dot_dims *dims,
+cx_hlo_value *cx_hlo_dot_general(cx_hlo_builder *b, cx_hlo_value *x,
+                                 cx_hlo_value *y, const cx_hlo_dot_dims *dims,
                                  cx_hlo_elem out);
 
-// Dimension numbers name where batch, feature and the spatial dimensions stand: for the kernel, `feature` 0 and 1 are
-// output and input feature. Arrays of n_spatial; padding is n_spatial pairs (low, high). NULL: 1s, or 0s for padding.
+// Dimension numbers name where batch, feature and the spatial dimensions stand:
+// for the kernel, `feature` 0 and 1 are output and input feature. Arrays of
+// n_spatial; padding is n_spatial pairs (low, high). NULL: 1s, or 0s for
+// padding.
 typedef struct cx_hlo_conv_dims {
   size_t n_spatial;
   int64_t input_batch, input_feature;
@@ -91,37 +135,55 @@ typedef struct cx_hlo_conv_dims {
   int64_t output_batch, output_feature;
   const int64_t *output_spatial;
   const int64_t *strides, *padding, *lhs_dilation, *rhs_dilation;
-  const bool *reversal;  // NULL: none
+  const bool *reversal;                  // NULL: none
   int64_t feature_groups, batch_groups;  // 0 = 1
 } cx_hlo_conv_dims;
-cx_hlo_value *cx_hlo_convolution(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *kernel,
+cx_hlo_value *cx_hlo_convolution(cx_hlo_builder *b, cx_hlo_value *x,
+                                 cx_hlo_value *kernel,
                                  const cx_hlo_conv_dims *dims);
 
 // ---- reductions and windows ----
-// A region's body: args are the block's arguments; it writes the values to return into out.
-typedef void cx_hlo_body_fn(cx_hlo_builder *b, void *user, cx_hlo_value *const *args, cx_hlo_value **out);
-// Variadic: n inputs and n rank-0 inits; the body has 2n arguments (accumulators, then elements) and n results.
-void cx_hlo_reduce(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs, cx_hlo_value *const *inits,
-                   const int64_t *dims, size_t n_dims, cx_hlo_body_fn *body, void *user, cx_hlo_value **out);
+// A region's body: args are the block's arguments; it writes the values to
+// return into out.
+typedef void cx_hlo_body_fn(cx_hlo_builder *b, void *user,
+                            cx_hlo_value *const *args, cx_hlo_value **out);
+// Variadic: n inputs and n rank-0 inits; the body has 2n arguments
+// (accumulators, then elements) and n results.
+void cx_hlo_reduce(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs,
+                   cx_hlo_value *const *inits, const int64_t *dims,
+                   size_t n_dims, cx_hlo_body_fn *body, void *user,
+                   cx_hlo_value **out);
 // One input, and the body is one binary operation.
-cx_hlo_value *cx_hlo_reduce_with(cx_hlo_builder *b, cx_hlo_op_kind kind, cx_hlo_value *x, cx_hlo_value *init,
+cx_hlo_value *cx_hlo_reduce_with(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                                 cx_hlo_value *x, cx_hlo_value *init,
                                  const int64_t *dims, size_t n_dims);
-typedef struct cx_hlo_window {  // arrays of the operand's rank; NULL: 1s, or 0s for padding (pairs low, high)
+typedef struct cx_hlo_window {  // arrays of the operand's rank; NULL: 1s, or 0s
+                                // for padding (pairs low, high)
   const int64_t *dimensions, *strides, *base_dilations, *dilations, *padding;
 } cx_hlo_window;
-void cx_hlo_reduce_window(cx_hlo_builder *b, size_t n, cx_hlo_value *const *inputs, cx_hlo_value *const *inits,
-                          const cx_hlo_window *window, cx_hlo_body_fn *body, void *user, cx_hlo_value **out);
-cx_hlo_value *cx_hlo_reduce_window_with(cx_hlo_builder *b, cx_hlo_op_kind kind, cx_hlo_value *x, cx_hlo_value *init,
+void cx_hlo_reduce_window(cx_hlo_builder *b, size_t n,
+                          cx_hlo_value *const *inputs,
+                          cx_hlo_value *const *inits,
+                          const cx_hlo_window *window, cx_hlo_body_fn *body,
+                          void *user, cx_hlo_value **out);
+cx_hlo_value *cx_hlo_reduce_window_with(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                                        cx_hlo_value *x, cx_hlo_value *init,
                                         const cx_hlo_window *window);
-// select: (current, new) -> i1; scatter: (a, b) -> combined. Rank-0 arguments of x's element type.
-cx_hlo_value *cx_hlo_select_and_scatter(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *source, cx_hlo_value *init,
-                                        const cx_hlo_window *window, cx_hlo_body_fn *select, cx_hlo_body_fn *scatter,
-                                        void *user);
+// select: (current, new) -> i1; scatter: (a, b) -> combined. Rank-0 arguments
+// of x's element type.
+cx_hlo_value *cx_hlo_select_and_scatter(cx_hlo_builder *b, cx_hlo_value *x,
+                                        cx_hlo_value *source,
+                                        cx_hlo_value *init,
+                                        const cx_hlo_window *window,
+                                        cx_hlo_body_fn *select,
+                                        cx_hlo_body_fn *scatter, void *user);
 
 // ---- the rest ----
 // THREE_FRY: state tensor<2xui64>; bits of type `type`.
-void cx_hlo_rng_bit_generator(cx_hlo_builder *b, cx_hlo_value *state, cx_hlo_type type, cx_hlo_value **out_state,
+void cx_hlo_rng_bit_generator(cx_hlo_builder *b, cx_hlo_value *state,
+                              cx_hlo_type type, cx_hlo_value **out_state,
                               cx_hlo_value **out_bits);
-void cx_hlo_optimization_barrier(cx_hlo_builder *b, cx_hlo_value *const *xs, size_t n, cx_hlo_value **out);
+void cx_hlo_optimization_barrier(cx_hlo_builder *b, cx_hlo_value *const *xs,
+                                 size_t n, cx_hlo_value **out);
 
 #endif

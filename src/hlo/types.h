@@ -13,28 +13,54 @@
 typedef enum cx_hlo_elem {
   CX_HLO_INVALID = 0,
   CX_HLO_I1,
-  CX_HLO_I2, CX_HLO_I4, CX_HLO_I8, CX_HLO_I16, CX_HLO_I32, CX_HLO_I64,
-  CX_HLO_UI2, CX_HLO_UI4, CX_HLO_UI8, CX_HLO_UI16, CX_HLO_UI32, CX_HLO_UI64,
-  CX_HLO_BF16, CX_HLO_F16, CX_HLO_F32, CX_HLO_F64,
-  CX_HLO_F8E5M2, CX_HLO_F8E4M3FN, CX_HLO_F8E4M3B11FNUZ, CX_HLO_F8E5M2FNUZ,
-  CX_HLO_F8E4M3FNUZ, CX_HLO_F8E4M3, CX_HLO_F8E3M4, CX_HLO_F8E8M0FNU,
-  CX_HLO_F4E2M1FN, CX_HLO_F6E2M3FN, CX_HLO_F6E3M2FN,
-  CX_HLO_C64, CX_HLO_C128,
+  CX_HLO_I2,
+  CX_HLO_I4,
+  CX_HLO_I8,
+  CX_HLO_I16,
+  CX_HLO_I32,
+  CX_HLO_I64,
+  CX_HLO_UI2,
+  CX_HLO_UI4,
+  CX_HLO_UI8,
+  CX_HLO_UI16,
+  CX_HLO_UI32,
+  CX_HLO_UI64,
+  CX_HLO_BF16,
+  CX_HLO_F16,
+  CX_HLO_F32,
+  CX_HLO_F64,
+  CX_HLO_F8E5M2,
+  CX_HLO_F8E4M3FN,
+  CX_HLO_F8E4M3B11FNUZ,
+  CX_HLO_F8E5M2FNUZ,
+  CX_HLO_F8E4M3FNUZ,
+  CX_HLO_F8E4M3,
+  CX_HLO_F8E3M4,
+  CX_HLO_F8E8M0FNU,
+  CX_HLO_F4E2M1FN,
+  CX_HLO_F6E2M3FN,
+  CX_HLO_F6E3M2FN,
+  CX_HLO_C64,
+  CX_HLO_C128,
   CX_HLO_INDEX,
+  CX_HLO_TF32,  // names a precision of dot_general; no tensor has it
   CX_HLO_TOKEN,
   CX_HLO_ELEM_COUNT
 } cx_hlo_elem;
 
 const char *cx_hlo_elem_name(cx_hlo_elem e);  // "f32", "ui8", "complex<f32>"
 cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n);  // INVALID: none
-size_t cx_hlo_elem_bytes(cx_hlo_elem e);  // on the host: 2- and 4-bit types and i1 take one byte
+size_t cx_hlo_elem_bytes(
+    cx_hlo_elem e);  // on the host: 2- and 4-bit types and i1 take one byte
 bool cx_hlo_elem_is_float(cx_hlo_elem e);
 bool cx_hlo_elem_is_int(cx_hlo_elem e);  // i1 is none
 bool cx_hlo_elem_is_complex(cx_hlo_elem e);
-cx_hlo_elem cx_hlo_elem_of(calx_dtype d);   // CALX_F32 -> CX_HLO_F32 …
-calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e);  // CALX_DTYPE_DEFAULT where calx has no such type
+cx_hlo_elem cx_hlo_elem_of(calx_dtype d);  // CALX_F32 -> CX_HLO_F32 …
+calx_dtype cx_hlo_elem_dtype(
+    cx_hlo_elem e);  // CALX_DTYPE_DEFAULT where calx has no such type
 
-// A ranked tensor type. `dims` belongs to the module's arena (or to the caller, for a query); -1 is a dynamic size.
+// A ranked tensor type. `dims` belongs to the module's arena (or to the caller,
+// for a query); -1 is a dynamic size.
 typedef struct cx_hlo_type {
   cx_hlo_elem elem;
   size_t rank;
@@ -43,6 +69,7 @@ typedef struct cx_hlo_type {
 
 bool cx_hlo_type_equal(const cx_hlo_type *a, const cx_hlo_type *b);
 int64_t cx_hlo_type_elements(const cx_hlo_type *t);  // -1: dynamic or too many
-void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t);  // "tensor<2x3xf32>"
+void cx_hlo_type_print(cx_text *out,
+                       const cx_hlo_type *t);  // "tensor<2x3xf32>"
 
 #endif

@@ -1,0 +1,365 @@
+// hlo/module: a StableHLO program in memory.
+//
+// A module holds functions, a function one region, a region blocks, a block
+// operations in order; an operation defines values and may hold regions. All
+// of it lives in the module's arena and dies with it: nothing is freed singly,
+// and pointers stay valid until cx_hlo_module_free(). What an operation may
+// have (operands, attributes, regions) stands in ops.def.
+//
+// Thread-compatible: a module may be read by many threads, changed by one.
+#ifndef CX_HLO_MODULE_H
+#define CX_HLO_MODULE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "hlo/types.h"
+
+typedef enum cx_hlo_op_kind {
+  CX_HLO_OP_OTHER = 0,  // of a dialect that ops.def does not know
+#define CX_HLO_OP(id, ...) CX_HLO_OP_##id,
+#include "hlo/ops.def"
+  CX_HLO_OP_COUNT
+} cx_hlo_op_kind;
+
+// The attributes of all operations: CX_HLO_A_DIMENSIONS, …
+typedef enum cx_hlo_attr_id {
+#define CX_HLO_NAME(id, ...) CX_HLO_A_##id,
+#include "hlo/ops.def"
+  CX_HLO_A_COUNT
+} cx_hlo_attr_id;
+
+// Enumerations: CX_HLO_PRECISION, … Their values are indices into the names.
+typedef enum cx_hlo_choice {
+#define CX_HLO_CHOICE(id, ...) CX_HLO_##id,
+#include "hlo/ops.def"
+  CX_HLO_CHOICE_COUNT
+} cx_hlo_choice;
+
+typedef enum cx_hlo_struct {
+#define CX_HLO_STRUCT(id, ...) CX_HLO_STRUCT_##id,
+#include "hlo/ops.def"
+  CX_HLO_STRUCT_COUNT
+} cx_hlo_struct;
+
+typedef struct cx_hlo_module cx_hlo_module;
+typedef struct cx_hlo_func cx_hlo_func;
+typedef struct cx_hlo_region cx_hlo_region;
+typedef struct cx_hlo_block cx_hlo_block;
+typedef struct cx_hlo_op cx_hlo_op;
+typedef struct cx_hlo_value cx_hlo_value;
+typedef struct cx_hlo_attr cx_hlo_attr;
+typedef struct cx_hlo_odd cx_hlo_odd;
+
+// Bytes of the arena, not zero-terminated by promise. The zero value is "".
+typedef struct cx_hlo_str {
+  const char *s;
+  size_t n;
+} cx_hlo_str;
+
+typedef struct cx_hlo_ints {
+  const int64_t *v;
+  size_t n;
+} cx_hlo_ints;
+
+// A place in a source file; line 0 means that it is not known.
+typedef struct cx_hlo_loc {
+  cx_hlo_str file;
+  int64_t line;
+  int64_t column;
+} cx_hlo_loc;
+
+// ---- types ----
+
+// Any type. Nearly all are plain tensors or tokens, with `odd` NULL; for the
+// others `odd` says what it is, and `tensor` is INVALID (but see ENCODED).
+typedef struct cx_hlo_any {
+  cx_hlo_type tensor;
+  const cx_hlo_odd *odd;
+} cx_hlo_any;
+
+typedef enum cx_hlo_odd_kind {
+  CX_HLO_ODD_TUPLE,     // tuple<parts>
+  CX_HLO_ODD_FUTURE,    // !stablehlo.future<parts>
+  CX_HLO_ODD_FUNCTION,  // (first n_inputs parts) -> (the others)
+  CX_HLO_ODD_ELEMENT,   // a bare element type: i32
+  CX_HLO_ODD_ENCODED,   // the tensor type, with `text` as its encoding
+  CX_HLO_ODD_TEXT       // any other, as it was written
+} cx_hlo_odd_kind;
+
+struct cx_hlo_odd {
+  cx_hlo_odd_kind kind;
+  cx_hlo_elem elem;  // ELEMENT
+  const cx_hlo_any *parts;
+  size_t n_parts;
+  size_t n_inputs;
+  cx_hlo_str text;
+};
+
+// ---- attributes ----
+
+typedef enum cx_hlo_attr_kind {
+  CX_HLO_ATTR_UNIT,
+  CX_HLO_ATTR_BOOL,
+  CX_HLO_ATTR_INT,    // as.integer, of type elem
+  CX_HLO_ATTR_FLOAT,  // as.real, of type elem
+  CX_HLO_ATTR_STRING,
+  CX_HLO_ATTR_SYMBOL,  // as.text without its @: "f", or "a::@b"
+  CX_HLO_ATTR_TYPE,
+  CX_HLO_ATTR_ELEMENTS,  // dense<…> : type
+  CX_HLO_ATTR_ARRAY,     // array<elem: …> of integers or booleans
+  CX_HLO_ATTR_LIST,      // [attributes]
+  CX_HLO_ATTR_DICT,      // {names = attributes}
+  CX_HLO_ATTR_CHOICE,    // #stablehlo<precision HIGH>
+  CX_HLO_ATTR_STRUCT,    // #stablehlo.dot<…>: one of the structs below
+  CX_HLO_ATTR_CONV,      // #stablehlo.conv<…>
+  CX_HLO_ATTR_TEXT,      // anything else, as it was written
+  // In ops.def only:
+  CX_HLO_ATTR_MATRIX,  // ELEMENTS of type tensor<…x…xi64>
+  CX_HLO_ATTR_ANY
+} cx_hlo_attr_kind;
+
+typedef struct cx_hlo_named {
+  cx_hlo_str name;
+  const cx_hlo_attr *attr;
+} cx_hlo_named;
+
+// The elements of a dense literal: row-major, little-endian, i1 and the 2- and
+// 4-bit types a byte each (sign- or zero-extended). A splat holds one element.
+typedef struct cx_hlo_elements {
+  cx_hlo_any type;
+  const unsigned char *data;
+  size_t size;  // bytes of data
+  bool splat;
+} cx_hlo_elements;
+
+typedef struct cx_hlo_dot_numbers {
+  cx_hlo_ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+} cx_hlo_dot_numbers;
+
+typedef struct cx_hlo_gather_numbers {
+  cx_hlo_ints offset, collapsed, operand_batch, indices_batch, index_map;
+  int64_t index_vector_dim;
+} cx_hlo_gather_numbers;
+
+typedef struct cx_hlo_scatter_numbers {
+  cx_hlo_ints window, inserted, operand_batch, indices_batch, index_map;
+  int64_t index_vector_dim;
+} cx_hlo_scatter_numbers;
+
+typedef struct cx_hlo_channel {
+  int64_t handle, type;
+} cx_hlo_channel;
+
+typedef struct cx_hlo_algorithm {
+  int64_t lhs_type, rhs_type, accumulation;  // cx_hlo_elem
+  int64_t lhs_components, rhs_components, operations, imprecise;
+} cx_hlo_algorithm;
+
+typedef struct cx_hlo_accuracy {
+  double atol, rtol;
+  int64_t ulps;
+  int64_t mode;  // of CX_HLO_ACCURACY_MODE
+} cx_hlo_accuracy;
+
+typedef struct cx_hlo_output_alias {
+  cx_hlo_ints output;
+  int64_t operand;
+  cx_hlo_ints operand_tuple;
+} cx_hlo_output_alias;
+
+// Where the dimensions of a convolution stand.
+typedef struct cx_hlo_conv_numbers {
+  int64_t input_batch, input_feature;
+  cx_hlo_ints input_spatial;
+  int64_t kernel_input, kernel_output;
+  cx_hlo_ints kernel_spatial;
+  int64_t output_batch, output_feature;
+  cx_hlo_ints output_spatial;
+} cx_hlo_conv_numbers;
+
+struct cx_hlo_attr {
+  cx_hlo_attr_kind kind;
+  cx_hlo_elem elem;  // INT, FLOAT, ARRAY
+  int which;         // CHOICE: cx_hlo_choice; STRUCT: cx_hlo_struct
+  union {
+    bool flag;
+    int64_t integer;  // CHOICE: the index of the value
+    double real;
+    cx_hlo_str text;
+    cx_hlo_any type;
+    cx_hlo_elements elements;
+    cx_hlo_ints ints;
+    struct {
+      const cx_hlo_attr *const *items;
+      size_t n;
+    } list;
+    struct {
+      const cx_hlo_named *items;
+      size_t n;
+    } dict;
+    const void *fields;  // STRUCT: the C struct that ops.def names
+    const cx_hlo_conv_numbers *conv;
+  } as;
+};
+
+// ---- the program ----
+
+struct cx_hlo_value {
+  cx_hlo_any type;
+  cx_hlo_op *op;        // NULL: an argument of `block`
+  cx_hlo_block *block;  // NULL: a result of `op`
+  uint32_t index;       // which result or argument
+  uint32_t number;      // unique in the module, below n_values
+};
+
+struct cx_hlo_op {
+  cx_hlo_op_kind kind;
+  uint32_t n_operands, n_results, n_regions, n_extra;
+  cx_hlo_str name;  // OTHER: "dialect.name"; else empty
+  cx_hlo_value **operands;
+  cx_hlo_value *results;
+  cx_hlo_region *regions;
+  // One per attribute of the operation in ops.def, in its order; NULL: absent.
+  const cx_hlo_attr **attrs;
+  const cx_hlo_named *extra;  // attributes that ops.def does not name
+  const cx_hlo_loc *loc;      // NULL: not known
+  cx_hlo_op *next, *previous;
+  cx_hlo_block *block;
+};
+
+struct cx_hlo_block {
+  cx_hlo_value *args;
+  size_t n_args;
+  cx_hlo_op *first, *last;
+  cx_hlo_block *next;
+  cx_hlo_region *region;
+};
+
+struct cx_hlo_region {
+  cx_hlo_block *first, *last;  // NULL: empty
+  cx_hlo_op *op;               // NULL: the body of `func`
+  cx_hlo_func *func;
+};
+
+typedef struct cx_hlo_named_list {
+  const cx_hlo_named *items;
+  size_t n;
+} cx_hlo_named_list;
+
+struct cx_hlo_func {
+  cx_hlo_str name;
+  cx_hlo_str visibility;  // "public", "private", "nested" or empty
+  const cx_hlo_any *params;
+  const cx_hlo_any *results;
+  size_t n_params, n_results;
+  cx_hlo_named_list *param_attrs;   // n_params; NULL: none has any
+  cx_hlo_named_list *result_attrs;  // n_results; NULL: none has any
+  cx_hlo_named_list attrs;
+  cx_hlo_region body;  // empty: a declaration
+  const cx_hlo_loc *loc;
+  cx_hlo_func *next;
+};
+
+struct cx_hlo_module {
+  cx_arena arena;
+  cx_hlo_str name;  // empty: none
+  cx_hlo_named_list attrs;
+  cx_hlo_block others;  // operations beside the functions: sdy.mesh
+  cx_hlo_func *first, *last;
+  uint32_t n_values;
+  const cx_hlo_loc *loc;
+};
+
+// ---- making: all return NULL when there is no memory ----
+
+cx_hlo_module *cx_hlo_module_new(void);
+void cx_hlo_module_free(cx_hlo_module *m);  // NULL is accepted
+cx_hlo_str cx_hlo_str_copy(cx_hlo_module *m, const char *s, size_t n);
+const int64_t *cx_hlo_ints_copy(cx_hlo_module *m, const int64_t *v, size_t n);
+cx_hlo_func *cx_hlo_func_new(cx_hlo_module *m);  // at the module's end
+// A block at the region's end; the types of its arguments are to be filled in.
+cx_hlo_block *cx_hlo_block_new(cx_hlo_module *m, cx_hlo_region *region,
+                               size_t n_args);
+// An operation that stands in no block yet, with its types, operands and
+// attributes to be filled in.
+cx_hlo_op *cx_hlo_op_new(cx_hlo_module *m, cx_hlo_op_kind kind,
+                         size_t n_operands, size_t n_results, size_t n_regions);
+void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op);
+
+// ---- reading ----
+
+cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);
+// `main`, or the only function; NULL: neither.
+cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m);
+bool cx_hlo_str_equal(cx_hlo_str a, const char *s);
+bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b);
+// The block's last operation when that is a return; else NULL.
+cx_hlo_op *cx_hlo_terminator(const cx_hlo_block *block);
+
+// An attribute of `op` by its row in ops.def; NULL: absent, or the operation
+// has none such.
+const cx_hlo_attr *cx_hlo_op_attr(const cx_hlo_op *op, cx_hlo_attr_id id);
+// The same by its value; what ops.def calls the default where it is absent.
+int64_t cx_hlo_op_int(const cx_hlo_op *op, cx_hlo_attr_id id);
+cx_hlo_ints cx_hlo_op_ints(const cx_hlo_op *op, cx_hlo_attr_id id);
+const void *cx_hlo_op_struct(const cx_hlo_op *op, cx_hlo_attr_id id);
+const cx_hlo_conv_numbers *cx_hlo_op_conv(const cx_hlo_op *op);
+bool cx_hlo_op_flag(const cx_hlo_op *op, cx_hlo_attr_id id);
+// Element `i` of a literal of integers.
+int64_t cx_hlo_elements_int(const cx_hlo_elements *e, size_t i);
+
+// ---- the table ----
+
+typedef struct cx_hlo_infer cx_hlo_infer;
+typedef calx_status *cx_hlo_infer_fn(cx_hlo_infer *in);
+
+typedef enum cx_hlo_need { CX_HLO_REQUIRED, CX_HLO_OPTIONAL } cx_hlo_need;
+
+// Defaults that are no numbers.
+#define CX_HLO_DEFAULT_ZEROS 0
+#define CX_HLO_DEFAULT_ONES 1
+#define CX_HLO_DEFAULT_EMPTY 0
+
+typedef struct cx_hlo_attr_rule {
+  cx_hlo_attr_id id;
+  cx_hlo_need need;
+  bool has_default;
+  int64_t fallback;
+} cx_hlo_attr_rule;
+
+// n >= 0: exactly n; less: -1 - n or more.
+typedef struct cx_hlo_op_info {
+  const char *name;        // "stablehlo.add"
+  const char *short_name;  // "add"
+  int operands, results, regions;
+  unsigned elems;         // CX_HLO_CLASS_…; 0: the rule says
+  cx_hlo_infer_fn *rule;  // NULL: there is none yet
+  const cx_hlo_attr_rule *attrs;
+  size_t n_attrs;
+} cx_hlo_op_info;
+
+typedef struct cx_hlo_name_info {
+  const char *name;
+  cx_hlo_attr_kind kind;
+  int detail;
+} cx_hlo_name_info;
+
+const cx_hlo_op_info *cx_hlo_op_info_of(cx_hlo_op_kind kind);
+const cx_hlo_name_info *cx_hlo_name_info_of(cx_hlo_attr_id id);
+cx_hlo_op_kind cx_hlo_op_find(const char *name, size_t n);  // OTHER: none
+bool cx_hlo_op_count_ok(int rule, size_t n);
+const char *cx_hlo_choice_name(cx_hlo_choice family);  // "precision"
+// The value's name; NULL: out of range.
+const char *cx_hlo_choice_value(cx_hlo_choice family, int64_t value);
+int64_t cx_hlo_choice_find(cx_hlo_choice family, const char *s,
+                           size_t n);  // -1
+
+#define CX_HLO_CLASS_BOOL 1u
+#define CX_HLO_CLASS_SIGNED 2u
+#define CX_HLO_CLASS_UNSIGNED 4u
+#define CX_HLO_CLASS_FLOAT 8u
+#define CX_HLO_CLASS_COMPLEX 16u
+#define CX_HLO_CLASS_INDEX 32u
+unsigned cx_hlo_elem_class(cx_hlo_elem e);
+
+#endif
