@@ -1,0 +1,20 @@
+// graph/differ: why two graphs are not the same program.
+#ifndef CX_GRAPH_DIFFER_H
+#define CX_GRAPH_DIFFER_H
+
+#include "graph/order.h"
+
+// What is kept of a compiled graph for later comparison: its key, and per node
+// the op and call site. Owned by the caller.
+typedef struct cx_outline cx_outline;
+cx_outline *cx_outline_new(const cx_order *order);  // NULL: no memory
+void cx_outline_free(cx_outline *outline);
+const cx_key *cx_outline_key(const cx_outline *outline);
+
+// Number of leading nodes that agree: how near two graphs are.
+size_t cx_outline_common(const cx_outline *known, const cx_order *order);
+// "mul at mnist.c:31: input 0 was f32[128,10], is f32[64,10]"
+void cx_outline_differ(const cx_outline *known, const cx_order *order,
+                       cx_text *out);
+
+#endif

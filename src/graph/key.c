@@ -1,0 +1,94 @@
+// graph/key: an order as 32-bit words that are equal for equal programs.
+//
+//   key    = environment(2) n_params n_nodes n_roots param* node* root*
+//   param  = type size(2)* alias          alias: root + 1, or 0
+//   type   = dtype | rank << 8
+//   node   = op | n_slots << 16, n_in | n_out << 24, ref*, attribute*, slot*,
+//            and (type size(2)*) per output for a node without inputs
+//   ref    = 1 << 31 | parameter, or node << 3 | output
+//   slot   = dtype | soft << 8
+//   root   = ref
+//
+// Shapes of inner nodes follow from the leaves and the attributes, so they are
+// not written. Values of slots are not written either.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/key.h"
+
+static inline void word(cx_key *key, uint32_t w)
+{
+  key->words[key->count++] = w;
+}
+
+static void shape_words(cx_key *key, const cx_shape *s)
+{
+  word(key, (uint32_t)s->dtype | s->rank << 8);
+  for (uint32_t i = 0; i < s->rank; i++) {
+    word(key, (uint32_t)((uint64_t)s->dims[i] & UINT32_MAX));
+    word(key, (uint32_t)((uint64_t)s->dims[i] >> 32));
+  }
+}
+
+// A computed node's output among the parameters, any other by its place.
+static uint32_t ref(const cx_order *o, const cx_node *node, uint32_t out)
+{
+  if (node->out[0].buffer == NULL) return node->index << 3 | out;
+  size_t i = node->index;
+  while (o->params[i].node != node || o->params[i].out != out) i++;
+  return CX_KEY_PARAM | (uint32_t)i;
+}
+
+static size_t node_words(const cx_node *node)
+{
+  size_t shapes =
+      node->n_in == 0 ? node->n_out * (1 + 2 * (size_t)CALX_MAX_RANK) : 0;
+  return 2 + node->n_in + (node->op->attr_size + 3) / 4 + node->n_slots +
+         shapes;
+}
+
+static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
+{
+  word(key, node->op->id | node->n_slots << 16);
+  word(key, node->n_in | node->n_out << 24);
+  for (uint32_t i = 0; i < node->n_in; i++) {
+    word(key, ref(o, node->in[i].node, node->in[i].out));
+  }
+  size_t attr = (node->op->attr_size + 3) / 4;
+  if (attr != 0) {
+    memcpy(key->words + key->count, node->attrs, attr * 4);
+    key->count += attr;
+  }
+  for (uint32_t k = 0; k < node->n_slots; k++) {
+    word(key, (uint32_t)node->slots[k].dtype | node->slots[k].soft << 8);
+  }
+  for (uint32_t k = 0; node->n_in == 0 && k < node->n_out; k++) {
+    shape_words(key, &node->out[k].shape);
+  }
+}
+
+bool cx_order_key(cx_order *o, uint64_t environment)
+{
+  size_t need = 5 + o->n_roots + o->n_params * (2 + 2 * (size_t)CALX_MAX_RANK);
+  for (size_t i = 0; i < o->n_nodes; i++) need += node_words(o->nodes[i]);
+  cx_key *key = &o->key;
+  if (!cx_grow(&key->words, &key->capacity, need, sizeof *key->words)) {
+    return false;
+  }
+  key->count = 0;
+  word(key, (uint32_t)(environment & UINT32_MAX));
+  word(key, (uint32_t)(environment >> 32));
+  word(key, (uint32_t)o->n_params);
+  word(key, (uint32_t)o->n_nodes);
+  word(key, (uint32_t)o->n_roots);
+  for (size_t i = 0; i < o->n_params; i++) {
+    shape_words(key, &o->params[i].node->out[o->params[i].out].shape);
+    word(key, o->aliases[i]);
+  }
+  for (size_t i = 0; i < o->n_nodes; i++) write_node(o, key, o->nodes[i]);
+  for (size_t i = 0; i < o->n_roots; i++) {
+    word(key, ref(o, o->roots[i].node, o->roots[i].out));
+  }
+  o->hash = cx_hash_bytes(key->words, key->count * sizeof *key->words, 0);
+  return true;
+}

@@ -1,0 +1,155 @@
+// graph/lower: one pass over the order; parameters are the program's arguments,
+// and the slots, when there are any, are one more: a packed ui32 vector.
+//
+// A slot is taken out of the vector by a slice. 32-bit floats are bit-cast;
+// 64-bit integers are put together from two halves with shifts, because a
+// bit-cast to a 64-bit type is not to be had on every device.
+#include "graph/lower.h"
+
+#include "base/alloc.h"
+
+typedef struct lowering {
+  const cx_lowering *request;
+  const cx_order *order;
+  cx_hlo_builder *b;
+  cx_hlo_value ***values;  // per node of the order: its outputs
+  cx_arena arena;
+  cx_hlo_value *packed;  // the slots
+  size_t next_word;
+  const cx_node *failed;  // the first whose emit did not succeed
+} lowering;
+
+static cx_hlo_value *slot_word(lowering *l, size_t at)
+{
+  int64_t start = (int64_t)at, limit = start + 1, stride = 1;
+  cx_hlo_value *w = cx_hlo_slice(l->b, l->packed, &start, &limit, &stride);
+  return cx_hlo_reshape(l->b, w, NULL, 0);
+}
+
+static cx_hlo_value *slot_value(lowering *l, const cx_slot *s)
+{
+  cx_hlo_type rank0 = { .elem = cx_hlo_elem_of(s->dtype) };
+  size_t at = l->next_word;
+  l->next_word += cx_slot_words(s);
+  if (s->soft && !l->request->soft_dynamic) return NULL;
+  if (s->dtype == CALX_F32) {
+    return cx_hlo_bitcast_convert(l->b, slot_word(l, at), rank0);
+  }
+  if (s->dtype == CALX_F64) {
+    int64_t start = (int64_t)at, limit = start + 2, stride = 1;
+    cx_hlo_value *two = cx_hlo_slice(l->b, l->packed, &start, &limit, &stride);
+    return cx_hlo_bitcast_convert(l->b, two, rank0);
+  }
+  cx_hlo_type wide = { .elem = CX_HLO_UI64 };
+  cx_hlo_value *low = cx_hlo_convert(l->b, slot_word(l, at), CX_HLO_UI64);
+  cx_hlo_value *high = cx_hlo_convert(l->b, slot_word(l, at + 1), CX_HLO_UI64);
+  cx_hlo_value *by = cx_hlo_splat_int(l->b, wide, 32);
+  high = cx_hlo_binary(l->b, CX_HLO_OP_SHIFT_LEFT, high, by);
+  cx_hlo_value *both = cx_hlo_binary(l->b, CX_HLO_OP_OR, high, low);
+  return s->dtype == CALX_U64 ? both : cx_hlo_convert(l->b, both, rank0.elem);
+}
+
+static cx_hlo_value *value_of(lowering *l, const cx_node *node, uint32_t out)
+{
+  if (node->out[0].buffer == NULL) return l->values[node->index][out];
+  const cx_param *params = l->order->params;
+  size_t i = node->index;
+  while (params[i].node != node || params[i].out != out) i++;
+  return cx_hlo_param(l->b, i);
+}
+
+// What an op's emit made must be what its shape rule said: checked here, where
+// the op is known, rather than by a plugin.
+static calx_status *check_outputs(const cx_emit *e)
+{
+  const cx_node *node = e->node;
+  for (uint32_t k = 0; k < node->n_out; k++) {
+    cx_hlo_type want = cx_hlo_type_of(&node->out[k].shape);
+    if (e->out[k] == NULL) return NULL;
+    if (!cx_hlo_type_equal(cx_hlo_value_type(e->out[k]), &want)) {
+      return cx_error_at(&node->site, CALX_INTERNAL,
+                         "%s: its program's output %u is not %s",
+                         node->op->name, k, cx_shape_str(&node->out[k].shape));
+    }
+  }
+  return NULL;
+}
+
+static calx_status *lower_node(lowering *l, size_t at)
+{
+  const cx_node *node = l->order->nodes[at];
+  size_t n = (size_t)node->n_in + node->n_out + node->n_slots;
+  cx_hlo_value **all = CX_ARENA_ARRAY(&l->arena, cx_hlo_value *, n + 1);
+  if (all == NULL) return cx_out_of_memory();
+  cx_emit e = { .b = l->b,
+                .node = node,
+                .attrs = node->attrs,
+                .in = all,
+                .out = all + node->n_in,
+                .slots = all + node->n_in + node->n_out };
+  cx_hlo_builder_at(l->b, node->site.file, node->site.line);
+  for (uint32_t i = 0; i < node->n_in; i++) {
+    e.in[i] = value_of(l, node->in[i].node, node->in[i].out);
+  }
+  for (uint32_t k = 0; k < node->n_slots; k++) {
+    e.slots[k] = slot_value(l, &node->slots[k]);
+  }
+  node->op->emit(&e);
+  l->values[at] = e.out;
+  if (l->failed == NULL && node->n_out != 0 && e.out[0] == NULL) {
+    l->failed = node;  // the builder holds the reason
+  }
+  return check_outputs(&e);
+}
+
+static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
+{
+  const cx_order *o = l->order;
+  calx_status *status = NULL;
+  if (o->n_slots != 0) l->packed = cx_hlo_param(l->b, o->n_params);
+  for (size_t i = 0; i < o->n_nodes && status == NULL; i++) {
+    status = lower_node(l, i);
+  }
+  cx_hlo_value **roots =
+      CX_ARENA_ARRAY(&l->arena, cx_hlo_value *, o->n_roots + 1);
+  if (roots == NULL && status == NULL) status = cx_out_of_memory();
+  if (status != NULL) {
+    cx_hlo_builder_free(l->b);
+    return status;
+  }
+  for (size_t i = 0; i < o->n_roots; i++) {
+    roots[i] = value_of(l, o->roots[i].node, o->roots[i].out);
+  }
+  for (size_t i = 0; l->request->donate && i < o->n_params; i++) {
+    if (o->aliases[i] != 0) cx_hlo_param_alias(l->b, i, o->aliases[i] - 1);
+  }
+  status = cx_hlo_builder_finish(l->b, roots, o->n_roots, out_module);
+  if (status == NULL || l->failed == NULL) return status;
+  return cx_annotate(status, "while lowering %s, recorded at %s:%d",
+                     l->failed->op->name,
+                     l->failed->site.file != NULL ? l->failed->site.file : "?",
+                     l->failed->site.line);
+}
+
+calx_status *cx_lower(const cx_lowering *request, cx_hlo_module **out_module)
+{
+  *out_module = NULL;
+  const cx_order *o = request->order;
+  lowering l = { .request = request, .order = o };
+  cx_hlo_type *types = CX_ARENA_ARRAY(&l.arena, cx_hlo_type, o->n_params + 1);
+  l.values = CX_ARENA_ARRAY(&l.arena, cx_hlo_value **, o->n_nodes + 1);
+  calx_status *status = cx_out_of_memory();
+  if (types != NULL && l.values != NULL) {
+    for (size_t i = 0; i < o->n_params; i++) {
+      const cx_param *p = &o->params[i];
+      types[i] = cx_hlo_type_of(&p->node->out[p->out].shape);
+    }
+    int64_t words = (int64_t)o->n_slots;
+    types[o->n_params] = (cx_hlo_type){ CX_HLO_UI32, 1, &words };
+    status = cx_hlo_builder_new(request->name, "main", types,
+                                o->n_params + (o->n_slots != 0), &l.b);
+  }
+  if (status == NULL) status = lower_all(&l, out_module);
+  cx_arena_free(&l.arena);
+  return status;
+}

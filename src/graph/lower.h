@@ -1,0 +1,35 @@
+// graph/lower: from an order to a StableHLO module, each op by its own emit.
+#ifndef CX_GRAPH_LOWER_H
+#define CX_GRAPH_LOWER_H
+
+#include "graph/order.h"
+#include "hlo/build.h"
+
+// What an op's emit sees: the builder, its node, its operands' values.
+struct cx_emit {
+  cx_hlo_builder *b;
+  const cx_node *node;
+  const void *attrs;
+  cx_hlo_value **in;   // n_in
+  cx_hlo_value **out;  // n_out, to be filled
+  // The node's slots as rank-0 values of their dtype; NULL for a soft slot that
+  // is a constant in this program: then node->slots[k].value.integer holds.
+  cx_hlo_value **slots;
+};
+
+static inline cx_hlo_type cx_hlo_type_of(const cx_shape *s)
+{
+  return (cx_hlo_type){ cx_hlo_elem_of(s->dtype), s->rank, s->dims };
+}
+
+typedef struct cx_lowering {
+  const cx_order *order;
+  const char *name;   // of the module
+  bool soft_dynamic;  // soft slots are slots in this program
+  bool donate;        // write the aliases
+} cx_lowering;
+
+calx_status *cx_lower(const cx_lowering *l,
+                      cx_hlo_module **out_module) CALX_MUST_USE;
+
+#endif

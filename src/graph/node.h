@@ -1,0 +1,149 @@
+// graph/node: the nodes that ops record, and what an op is to the graph.
+//
+// A node is one block of memory: header, inputs, outputs, attributes, slots. It
+// is immutable once built, except for what the device's lock guards: the marks
+// of a traversal, and the buffers that an execution puts into its outputs. A
+// node whose output has a buffer is a leaf for every later program.
+//
+// Attributes are part of the graph's key, byte for byte, so an attribute struct
+// is zeroed before it is filled and has no padding that holds rubbish. Slots
+// are the user's numbers: only their count and types are in the key. A soft
+// slot (a slice's start) is a constant at first and becomes a slot after the
+// first miss on it.
+#ifndef CX_GRAPH_NODE_H
+#define CX_GRAPH_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "calx/dtype.h"
+#include "pjrt/pjrt.h"
+
+typedef struct cx_node cx_node;
+typedef struct cx_leaf cx_leaf;  // of the tape: where a gradient is collected
+typedef struct cx_emit cx_emit;  // see graph/lower.h
+typedef struct cx_tape cx_tape;  // see lazy/tape.h
+
+typedef struct cx_shape {
+  calx_dtype dtype;
+  uint32_t rank;
+  int64_t dims[CALX_MAX_RANK];  // those past rank are 0
+} cx_shape;
+
+bool cx_shape_equal(const cx_shape *a, const cx_shape *b);
+int64_t cx_shape_numel(const cx_shape *s);
+void cx_shape_print(cx_text *out, const cx_shape *s);  // f32[128,10]
+
+// "f32[128,10]" for one message: a small ring of static thread-local texts.
+const char *cx_shape_str(const cx_shape *s);
+
+typedef struct cx_value {
+  cx_node *node;
+  uint32_t out;
+} cx_value;
+
+// One input and its edge on the tape: a gradient flows to `leaf` if there is
+// one, else into the producer's output if `differentiable`.
+typedef struct cx_input {
+  cx_node *node;
+  uint32_t out;
+  bool differentiable;
+  cx_leaf *leaf;
+} cx_input;
+
+typedef struct cx_output {
+  cx_shape shape;
+  cx_pjrt_buffer *buffer;  // NULL: not computed; under the device's lock
+} cx_output;
+
+typedef struct cx_slot {
+  calx_dtype dtype;  // F32 (also for bf16 and f16), F64, I64, U64
+  bool soft;
+  union {
+    double number;
+    int64_t integer;
+  } value;
+} cx_slot;
+
+typedef struct cx_op {
+  const char *name;    // PyTorch's, "conv2d"
+  uint16_t id;         // its place in the ops' table: what keys hold
+  uint32_t attr_size;  // bytes of the attribute struct
+  // Fills node->out[k].shape from inputs and attributes. A failure's message
+  // need not name the op: the caller does.
+  calx_status *(*infer)(cx_node *node);
+  // Sets the gradients of the inputs; NULL: not differentiable.
+  void (*grad)(cx_tape *tape);
+  void (*emit)(cx_emit *e);
+  // Attributes for people: "stride=2, padding=1". NULL: none.
+  void (*describe)(const void *attrs, cx_text *out);
+} cx_op;
+
+enum {
+  CX_NODE_DATA = 1,        // a buffer that was uploaded or computed by a sync
+  CX_NODE_GRAD = 2,        // on the tape: an output requires a gradient
+  CX_NODE_TAPE_ENDED = 4,  // data whose history a sync dropped
+  CX_NODE_FAILED = 8,      // its late execution failed: see error
+  CX_NODE_READ = 16,       // computed by a read before a sync, at read_site
+  CX_NODE_TRAIN = 32,      // an op that depends on train/eval, in train
+};
+
+struct cx_node {
+  atomic_int refs;
+  atomic_int holders;  // data: tensors whose value or base it is
+  _Atomic uint32_t flags;
+  uint32_t n_in, n_out, n_slots;
+  const cx_op *op;
+  cx_input *in;
+  cx_output *out;
+  cx_slot *slots;
+  void *attrs;
+  calx_site site;      // where it was recorded; data: where it was launched
+  const char *module;  // path of the module that recorded it; NULL: none
+  calx_status *error;  // of a failed execution; set before CX_NODE_FAILED
+  // A traversal's, under the device's lock.
+  uint64_t mark;
+  uint32_t index;
+};
+
+// A node with room for all that is counted; the inputs are retained by the
+// caller's filling them in with cx_node_set_input. NULL: no memory.
+cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
+                     uint32_t n_slots, const void *attrs);
+void cx_node_set_input(cx_node *node, uint32_t i, cx_value value);
+void cx_node_retain(cx_node *node);
+void cx_node_release(cx_node *node);  // iterative: chains are millions long
+
+// A data leaf that owns a reference to the buffer, which is taken over.
+cx_node *cx_node_data(const cx_shape *shape, cx_pjrt_buffer *buffer);
+
+static inline const cx_shape *cx_in(const cx_node *node, uint32_t i)
+{
+  return &node->in[i].node->out[node->in[i].out].shape;
+}
+
+static inline uint32_t cx_node_flags(const cx_node *node)
+{
+  return atomic_load_explicit(&((cx_node *)node)->flags, memory_order_acquire);
+}
+
+static inline void cx_node_set_flags(cx_node *node, uint32_t flags)
+{
+  atomic_fetch_or_explicit(&node->flags, flags, memory_order_release);
+}
+
+// The tape's leaf records are made in lazy/tensor; nodes only keep them alive.
+struct cx_leaf {
+  atomic_int refs;
+  _Atomic(void *) tensor;  // calx_tensor *, or NULL when it is gone
+};
+void cx_leaf_retain(cx_leaf *leaf);
+void cx_leaf_release(cx_leaf *leaf);
+
+extern const cx_op cx_op_data;
+
+long cx_node_live(void);
+
+#endif

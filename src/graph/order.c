@@ -1,0 +1,136 @@
+// graph/order: an iterative post-order walk with marks in the nodes.
+#include "graph/order.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct cx_frame {
+  cx_node *node;
+  uint32_t next;  // input to look at next
+} cx_frame;
+
+static atomic_uint_fast64_t walks;
+
+static inline bool is_computed(const cx_node *node)
+{
+  return node->out[0].buffer != NULL;
+}
+
+// Numbers output `out` of a computed node among the parameters.
+static bool add_param(cx_order *o, cx_node *node, uint32_t out, uint64_t walk)
+{
+  if (node->mark == walk) {
+    if (node->n_out == 1) return true;
+    for (size_t i = node->index; i < o->n_params; i++) {
+      if (o->params[i].node == node && o->params[i].out == out) return true;
+    }
+  } else {
+    node->mark = walk;
+    node->index = (uint32_t)o->n_params;
+  }
+  if (!cx_grow(&o->params, &o->params_capacity, o->n_params + 1,
+               sizeof *o->params)) {
+    return false;
+  }
+  o->params[o->n_params++] = (cx_param){ node, out };
+  return true;
+}
+
+static bool push(cx_order *o, size_t *depth, cx_node *node, uint64_t walk)
+{
+  if (!cx_grow(&o->stack, &o->stack_capacity, *depth + 1, sizeof *o->stack)) {
+    return false;
+  }
+  node->mark = walk;
+  o->stack[(*depth)++] = (cx_frame){ node, 0 };
+  return true;
+}
+
+static bool finish(cx_order *o, cx_node *node)
+{
+  if (!cx_grow(&o->nodes, &o->nodes_capacity, o->n_nodes + 1,
+               sizeof *o->nodes)) {
+    return false;
+  }
+  node->index = (uint32_t)o->n_nodes;
+  o->nodes[o->n_nodes++] = node;
+  for (uint32_t k = 0; k < node->n_slots; k++) {
+    o->n_slots += cx_slot_words(&node->slots[k]);
+    o->n_soft += node->slots[k].soft;
+  }
+  return true;
+}
+
+static bool visit(cx_order *o, cx_node *root, uint64_t walk)
+{
+  size_t depth = 0;
+  if (!push(o, &depth, root, walk)) return false;
+  while (depth > 0) {
+    cx_frame *top = &o->stack[depth - 1];
+    cx_node *node = top->node;
+    if (top->next == node->n_in) {
+      depth--;
+      if (!finish(o, node)) return false;
+      continue;
+    }
+    const cx_input *in = &node->in[top->next++];
+    if (is_computed(in->node)) {
+      if (!add_param(o, in->node, in->out, walk)) return false;
+    } else if (in->node->mark != walk && !push(o, &depth, in->node, walk)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool cx_order_walk(cx_order *o)
+{
+  uint64_t walk = atomic_fetch_add(&walks, 1) + 1;
+  o->n_nodes = o->n_params = o->n_slots = o->n_soft = 0;
+  for (size_t i = 0; i < o->n_roots; i++) {
+    cx_node *root = o->roots[i].node;
+    if (is_computed(root)) {
+      if (!add_param(o, root, o->roots[i].out, walk)) return false;
+    } else if (root->mark != walk && !visit(o, root, walk)) {
+      return false;
+    }
+  }
+  if (!cx_grow(&o->aliases, &o->aliases_capacity, o->n_params,
+               sizeof *o->aliases)) {
+    return false;
+  }
+  if (o->n_params != 0) {
+    memset(o->aliases, 0, o->n_params * sizeof *o->aliases);
+  }
+  return true;
+}
+
+void cx_order_slots(const cx_order *o, uint32_t *words, int64_t *soft)
+{
+  for (size_t i = 0; i < o->n_nodes; i++) {
+    const cx_node *node = o->nodes[i];
+    for (uint32_t k = 0; k < node->n_slots; k++) {
+      const cx_slot *s = &node->slots[k];
+      if (s->dtype == CALX_F32) {
+        float f = (float)s->value.number;
+        memcpy(words++, &f, sizeof f);
+      } else {
+        memcpy(words, &s->value, 8);  // little-endian: low word first
+        words += 2;
+      }
+      if (s->soft) *soft++ = s->value.integer;
+    }
+  }
+}
+
+void cx_order_free(cx_order *o)
+{
+  cx_free(o->nodes);
+  cx_free(o->params);
+  cx_free(o->roots);
+  cx_free(o->aliases);
+  cx_free(o->key.words);
+  cx_free(o->stack);
+  *o = (cx_order){ 0 };
+}

@@ -1,0 +1,59 @@
+// graph/order: from roots to a canonical order, and the key that is the graph.
+//
+// The order is post-order from the roots, inputs from first to last; parameters
+// are numbered as they are met. So the key never depends on creation order (C
+// leaves the order of arguments open) nor on any address.
+#ifndef CX_GRAPH_ORDER_H
+#define CX_GRAPH_ORDER_H
+
+#include "base/hash.h"
+#include "graph/node.h"
+
+typedef struct cx_param {
+  cx_node *node;
+  uint32_t out;
+} cx_param;
+
+// The key's words; see graph/key.c for the grammar.
+typedef struct cx_key {
+  uint32_t *words;
+  size_t count, capacity;
+} cx_key;
+
+// Scratch of one traversal, kept by a device between syncs so that a cached
+// step allocates nothing. Node pointers are borrowed.
+typedef struct cx_order {
+  cx_node **nodes;  // post-order; parameters and computed nodes are not in it
+  size_t n_nodes, nodes_capacity;
+  cx_param *params;
+  size_t n_params, params_capacity;
+  cx_value *roots;  // distinct, in order
+  size_t n_roots, roots_capacity;
+  uint32_t *aliases;  // n_params: root that takes the parameter's buffer + 1
+  size_t aliases_capacity;
+  size_t n_slots;  // 32-bit words of all slots, soft ones included
+  size_t n_soft;   // soft slots
+  cx_key key;
+  cx_hash hash;
+  struct cx_frame *stack;
+  size_t stack_capacity;
+} cx_order;
+
+// Walks from order->roots (filled by the caller). False: no memory.
+bool cx_order_walk(cx_order *order);
+// Writes order->key and hash; aliases must be set (all 0: none).
+bool cx_order_key(cx_order *order, uint64_t environment);
+void cx_order_free(cx_order *order);
+
+// The slots' values in order, as the words of the packed upload. soft: also
+// the soft slots' integers, n_soft of them, into out_soft.
+void cx_order_slots(const cx_order *order, uint32_t *out_words,
+                    int64_t *out_soft);
+
+// How many 32-bit words a slot takes.
+static inline size_t cx_slot_words(const cx_slot *s)
+{
+  return s->dtype == CALX_F32 ? 1 : 2;
+}
+
+#endif
