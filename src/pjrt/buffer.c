@@ -1,0 +1,384 @@
+// pjrt/buffer: tensors on a device, and their way from and to the host.
+//
+// A buffer is shared: refcounted atomically, and the last release destroys the
+// plugin's object, which the plugin itself keeps while an execution reads it.
+// Host data is dense and row-major both ways; a device may lay it out
+// otherwise, so the layout is always named when reading.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pjrt/internal.h"
+
+// ---- lifetime ----
+
+cx_pjrt_buffer *cx_pjrt_buffer_new(cx_pjrt_client *c, size_t device,
+                                   const cx_pjrt_shape *shape)
+{
+  cx_pjrt_buffer *b = cx_calloc(1, sizeof *b);
+  if (b == NULL) return NULL;
+  atomic_init(&b->refs, 1);
+  atomic_init(&b->state, CX_PJRT_LIVE);
+  cx_pjrt_client_retain(c);
+  b->client = c;
+  b->device = device;
+  b->shape = *shape;
+  cx_pjrt_count(1);
+  return b;
+}
+
+void cx_pjrt_buffer_retain(cx_pjrt_buffer *b)
+{
+  atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void cx_pjrt_buffer_release(cx_pjrt_buffer *b)
+{
+  if (b == NULL) return;
+  if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) {
+    return;
+  }
+  if (b->raw != NULL) {
+    PJRT_Buffer_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Buffer_Destroy_Args),
+                                      .buffer = b->raw };
+    cx_pjrt_ignore(CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_Destroy, &args));
+  }
+  cx_pjrt_client_release(b->client);
+  cx_pjrt_count(-1);
+  cx_free(b);
+}
+
+// ---- questions ----
+
+const cx_pjrt_shape *cx_pjrt_buffer_shape(const cx_pjrt_buffer *b)
+{
+  return &b->shape;
+}
+
+size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b)
+{
+  return b->device;
+}
+
+bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b)
+{
+  if (atomic_load(&b->state) == CX_PJRT_GONE) return true;
+  PJRT_Buffer_IsDeleted_Args args = { CX_PJRT_ARGS(PJRT_Buffer_IsDeleted_Args),
+                                      .buffer = b->raw };
+  calx_status *status =
+      CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_IsDeleted, &args);
+  bool deleted = status == NULL && args.is_deleted;
+  cx_pjrt_ignore(status);
+  return deleted;
+}
+
+static calx_status *check_live(const cx_pjrt_buffer *b)
+{
+  if (atomic_load(&b->state) != CX_PJRT_GONE) return NULL;
+  cx_pjrt_shape_text text;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "the buffer %s was donated to an execution and is gone",
+                  cx_pjrt_shape_str(&b->shape, &text));
+}
+
+static calx_status *ready_event(cx_pjrt_buffer *b, PJRT_Event **out)
+{
+  *out = NULL;
+  CALX_TRY(check_live(b));
+  PJRT_Buffer_ReadyEvent_Args args = {
+    CX_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args), .buffer = b->raw
+  };
+  CALX_TRY(CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_ReadyEvent, &args));
+  *out = args.event;
+  return NULL;
+}
+
+// A buffer that cannot be asked counts as ready: waiting for it tells why.
+bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b)
+{
+  PJRT_Event *raw = NULL;
+  calx_status *status = ready_event(b, &raw);
+  bool ready = true;
+  if (raw != NULL) {
+    cx_pjrt_event e = { .plugin = b->client->plugin, .raw = raw };
+    ready = cx_pjrt_event_is_ready(&e);
+    cx_pjrt_event_destroy(e.plugin, raw);
+  }
+  cx_pjrt_ignore(status);
+  return ready;
+}
+
+calx_status *cx_pjrt_buffer_await(cx_pjrt_buffer *b)
+{
+  PJRT_Event *raw = NULL;
+  CALX_TRY(ready_event(b, &raw));
+  return cx_pjrt_event_finish(b->client->plugin, raw);
+}
+
+// ---- from the host ----
+
+typedef struct upload {
+  const void *data;
+  cx_pjrt_upload mode;
+  void (*done)(void *user);
+  void *user;
+} upload;
+
+// Whatever becomes of the transfer, the data is the user's again.
+static void upload_done(void *user, calx_status *status)
+{
+  upload u = *(upload *)user;
+  cx_free(user);
+  calx_status_free(status);
+  u.done(u.user);
+}
+
+static PJRT_HostBufferSemantics semantics_of(cx_pjrt_upload mode)
+{
+  switch (mode) {
+    case CX_PJRT_BORROW:
+      return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
+    case CX_PJRT_ZERO_COPY: return PJRT_HostBufferSemantics_kImmutableZeroCopy;
+    case CX_PJRT_COPY: break;
+  }
+  return PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+}
+
+// *out_event is the plugin's, to be destroyed.
+static calx_status *send(cx_pjrt_buffer *b, const upload *u,
+                         PJRT_Event **out_event)
+{
+  cx_pjrt_client *c = b->client;
+  PJRT_Client_BufferFromHostBuffer_Args args = {
+    CX_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer_Args),
+    .client = c->raw,
+    .data = u->data,
+    .type = (PJRT_Buffer_Type)b->shape.type,
+    .dims = b->shape.dims,
+    .num_dims = b->shape.rank,
+    .host_buffer_semantics = semantics_of(u->mode),
+    .device = c->devices[b->device].raw,
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_BufferFromHostBuffer, &args));
+  b->raw = args.buffer;
+  *out_event = args.done_with_host_buffer;
+  if (b->raw != NULL) return NULL;
+  cx_pjrt_event_destroy(c->plugin, *out_event);
+  *out_event = NULL;
+  return cx_error(CALX_INTERNAL, "plugin '%s' returned no buffer",
+                  c->plugin->name);
+}
+
+// Has u.done called when the event fires. Where that cannot be arranged the
+// buffer is given up first (an event of zero copy fires only then) and the
+// event awaited: the data must be free when this returns an error.
+static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
+                                   upload *u)
+{
+  cx_pjrt_plugin *p = b->client->plugin;
+  cx_pjrt_event e = { .plugin = p, .raw = raw };
+  calx_status *status = cx_pjrt_event_on_ready(&e, upload_done, u);
+  if (status == NULL) {
+    cx_pjrt_event_destroy(p, raw);
+    return NULL;
+  }
+  PJRT_Buffer_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Buffer_Destroy_Args),
+                                    .buffer = b->raw };
+  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_Buffer_Destroy, &args));
+  b->raw = NULL;
+  cx_pjrt_ignore(cx_pjrt_event_finish(p, raw));
+  upload_done(u, NULL);
+  return status;
+}
+
+// Calls done, or has taken care that it will be called. A failure to keep the
+// data falls back to a copy.
+static calx_status *transfer(cx_pjrt_buffer *b, const upload *asked)
+{
+  cx_pjrt_plugin *p = b->client->plugin;
+  upload now = *asked;
+  if (!CX_PJRT_HAS(p, PJRT_Event_OnReady)) now.mode = CX_PJRT_COPY;
+  upload *later = NULL;
+  PJRT_Event *raw = NULL;
+  if (now.mode != CX_PJRT_COPY) {
+    later = cx_alloc(sizeof *later);
+    if (later == NULL) {
+      now.done(now.user);
+      return cx_out_of_memory();
+    }
+    *later = now;
+  }
+  calx_status *status = send(b, &now, &raw);
+  if (status != NULL && now.mode == CX_PJRT_ZERO_COPY) {
+    calx_status_free(status);
+    now.mode = CX_PJRT_COPY;
+    status = send(b, &now, &raw);
+  }
+  if (status == NULL && now.mode != CX_PJRT_COPY && raw != NULL) {
+    return call_when_done(b, raw, later);
+  }
+  cx_pjrt_event_destroy(p, raw);
+  cx_free(later);
+  if (now.done != NULL) now.done(now.user);
+  return status;
+}
+
+static calx_status *check_upload(cx_pjrt_client *c, size_t device,
+                                 const cx_pjrt_shape *shape,
+                                 const upload *asked)
+{
+  size_t bytes = 0;
+  CALX_TRY(cx_pjrt_check_device(c, device));
+  CALX_TRY(cx_pjrt_shape_bytes(shape, &bytes));
+  if (asked->data == NULL && bytes > 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%zu bytes were to be uploaded, "
+                    "but no data was given",
+                    bytes);
+  }
+  if (asked->done == NULL && asked->mode != CX_PJRT_COPY) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "an upload that keeps the data needs to tell when it is "
+                    "done with it");
+  }
+  return NULL;
+}
+
+calx_status *cx_pjrt_buffer_from_host(cx_pjrt_client *c, size_t device,
+                                      const cx_pjrt_shape *shape,
+                                      const void *data, cx_pjrt_upload mode,
+                                      void (*done)(void *user), void *user,
+                                      cx_pjrt_buffer **out_buffer)
+{
+  *out_buffer = NULL;
+  upload asked = { .data = data, .mode = mode, .done = done, .user = user };
+  calx_status *status = check_upload(c, device, shape, &asked);
+  cx_pjrt_buffer *b = NULL;
+  if (status == NULL) {
+    b = cx_pjrt_buffer_new(c, device, shape);
+    if (b == NULL) status = cx_out_of_memory();
+  }
+  if (status != NULL) {
+    if (done != NULL) done(user);
+    return status;
+  }
+  // An empty tensor has no data, but plugins want an address.
+  static const char nothing[1];
+  if (data == NULL) asked.data = nothing;
+  status = transfer(b, &asked);
+  if (status != NULL) {
+    cx_pjrt_buffer_release(b);
+    return status;
+  }
+  *out_buffer = b;
+  return NULL;
+}
+
+// ---- to the host ----
+
+calx_status *cx_pjrt_buffer_host_size(cx_pjrt_buffer *b, size_t *out_size)
+{
+  return cx_pjrt_shape_bytes(&b->shape, out_size);
+}
+
+static calx_status *check_download(cx_pjrt_buffer *b, const void *dst,
+                                   size_t size)
+{
+  size_t bytes = 0;
+  CALX_TRY(cx_pjrt_shape_bytes(&b->shape, &bytes));
+  cx_pjrt_shape_text text;
+  if (size != bytes || (dst == NULL && bytes > 0)) {
+    return cx_error(
+        CALX_INVALID_ARGUMENT, "reading %s wants %zu bytes, got room for %zu",
+        cx_pjrt_shape_str(&b->shape, &text), bytes, dst == NULL ? 0 : size);
+  }
+  return check_live(b);
+}
+
+// *out_event is the plugin's, to be destroyed.
+static calx_status *receive(cx_pjrt_buffer *b, void *dst, size_t size,
+                            PJRT_Event **out_event)
+{
+  *out_event = NULL;
+  CALX_TRY(check_download(b, dst, size));
+  // Without data there is nothing to copy, and no address would be a question.
+  if (size == 0) return ready_event(b, out_event);
+  int64_t minor_to_major[CALX_MAX_RANK] = { 0 };
+  for (size_t i = 0; i < b->shape.rank; i++) {
+    minor_to_major[i] = (int64_t)(b->shape.rank - 1 - i);
+  }
+  PJRT_Buffer_MemoryLayout layout = {
+    CX_PJRT_ARGS(PJRT_Buffer_MemoryLayout),
+    .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+    .tiled = { CX_PJRT_ARGS(PJRT_Buffer_MemoryLayout_Tiled),
+               .minor_to_major = minor_to_major,
+               .minor_to_major_size = b->shape.rank },
+  };
+  PJRT_Buffer_ToHostBuffer_Args args = {
+    CX_PJRT_ARGS(PJRT_Buffer_ToHostBuffer_Args),
+    .src = b->raw,
+    .host_layout = &layout,
+    .dst = dst,
+    .dst_size = size,
+  };
+  CALX_TRY(CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_ToHostBuffer, &args));
+  *out_event = args.event;
+  return NULL;
+}
+
+calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst, size_t size)
+{
+  PJRT_Event *raw = NULL;
+  CALX_TRY(receive(b, dst, size, &raw));
+  return cx_pjrt_event_finish(b->client->plugin, raw);
+}
+
+calx_status *cx_pjrt_buffer_to_host_async(cx_pjrt_buffer *b, void *dst,
+                                          size_t size,
+                                          cx_pjrt_event **out_event)
+{
+  *out_event = NULL;
+  cx_pjrt_event *e = cx_pjrt_event_new(b->client->plugin);
+  if (e == NULL) return cx_out_of_memory();
+  calx_status *status = receive(b, dst, size, &e->raw);
+  if (status == NULL && e->raw == NULL) {
+    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no event",
+                      e->plugin->name);
+  }
+  if (status != NULL) {
+    cx_pjrt_event_free(e);
+    return status;
+  }
+  *out_event = e;
+  return NULL;
+}
+
+// ---- between devices ----
+
+calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
+                                           cx_pjrt_buffer **out)
+{
+  *out = NULL;
+  cx_pjrt_client *c = b->client;
+  CALX_TRY(cx_pjrt_check_device(c, device));
+  CALX_TRY(check_live(b));
+  cx_pjrt_buffer *copy = cx_pjrt_buffer_new(c, device, &b->shape);
+  if (copy == NULL) return cx_out_of_memory();
+  PJRT_Buffer_CopyToDevice_Args args = {
+    CX_PJRT_ARGS(PJRT_Buffer_CopyToDevice_Args), .buffer = b->raw,
+    .dst_device = c->devices[device].raw
+  };
+  calx_status *status =
+      CX_PJRT_CALL(c->plugin, PJRT_Buffer_CopyToDevice, &args);
+  if (status == NULL) copy->raw = args.dst_buffer;
+  if (status == NULL && copy->raw == NULL) {
+    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no buffer",
+                      c->plugin->name);
+  }
+  if (status != NULL) {
+    cx_pjrt_buffer_release(copy);
+    return status;
+  }
+  *out = copy;
+  return NULL;
+}

@@ -1,0 +1,292 @@
+// pjrt/client: a plugin's client and its addressable devices.
+//
+// All that is asked of devices is asked once, at opening. The client's object
+// lives until the user closed it and the last buffer and executable is gone.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pjrt/internal.h"
+
+#define DEVICE_LIMIT (1 << 16)
+#define MEMORY_LIMIT 64
+
+// ---- lifetime ----
+
+static void device_clear(cx_pjrt_device *d)
+{
+  for (size_t i = 0; i < d->n_memories; i++) cx_free(d->memories[i]);
+  cx_free(d->memories);
+  cx_free(d->kind);
+  cx_free(d->text);
+}
+
+static void client_free(cx_pjrt_client *c)
+{
+  if (c->raw != NULL) {
+    PJRT_Client_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Client_Destroy_Args),
+                                      .client = c->raw };
+    cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Client_Destroy, &args));
+  }
+  for (size_t i = 0; i < c->n_devices; i++) device_clear(&c->devices[i]);
+  cx_free(c->devices);
+  cx_free(c->platform);
+  cx_free(c->platform_version);
+  cx_free(c);
+  cx_pjrt_count(-1);
+}
+
+void cx_pjrt_client_retain(cx_pjrt_client *c)
+{
+  atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+void cx_pjrt_client_release(cx_pjrt_client *c)
+{
+  if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) {
+    client_free(c);
+  }
+}
+
+void cx_pjrt_client_close(cx_pjrt_client *c)
+{
+  if (c != NULL) cx_pjrt_client_release(c);
+}
+
+// ---- opening ----
+
+static calx_status *create(cx_pjrt_client *c,
+                           const cx_pjrt_client_options *asked)
+{
+  cx_pjrt_option *options = NULL;
+  PJRT_NamedValue *values = NULL;
+  size_t n = 0;
+  CALX_TRY(cx_pjrt_client_defaults(c->plugin, asked, &options, &n));
+  calx_status *status = cx_pjrt_values_make(options, n, &values);
+  if (status == NULL) {
+    PJRT_Client_Create_Args args = { CX_PJRT_ARGS(PJRT_Client_Create_Args),
+                                     .create_options = values,
+                                     .num_options = n };
+    status = CX_PJRT_CALL(c->plugin, PJRT_Client_Create, &args);
+    if (status == NULL) c->raw = args.client;
+    if (status == NULL && c->raw == NULL) {
+      status = cx_error(CALX_INTERNAL, "plugin '%s' returned no client",
+                        c->plugin->name);
+    }
+  }
+  cx_free(values);
+  cx_free(options);
+  return status;
+}
+
+static calx_status *ask_platform(cx_pjrt_client *c)
+{
+  PJRT_Client_PlatformName_Args name = {
+    CX_PJRT_ARGS(PJRT_Client_PlatformName_Args), .client = c->raw
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_PlatformName, &name));
+  c->platform = cx_pjrt_string(name.platform_name, name.platform_name_size);
+  PJRT_Client_PlatformVersion_Args version = {
+    CX_PJRT_ARGS(PJRT_Client_PlatformVersion_Args), .client = c->raw
+  };
+  cx_pjrt_ignore(
+      CX_PJRT_CALL(c->plugin, PJRT_Client_PlatformVersion, &version));
+  c->platform_version =
+      cx_pjrt_string(version.platform_version, version.platform_version_size);
+  bool ok = c->platform != NULL && c->platform_version != NULL;
+  return ok ? NULL : cx_out_of_memory();
+}
+
+// The id must be told: programs are assigned to devices by it. Kind and text
+// are for people.
+static calx_status *ask_description(cx_pjrt_client *c, cx_pjrt_device *d)
+{
+  PJRT_Device_GetDescription_Args get = {
+    CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = d->raw
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
+  PJRT_DeviceDescription_Id_Args id = {
+    CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
+    .device_description = get.device_description
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
+  d->id = id.id;
+  PJRT_DeviceDescription_Kind_Args kind = {
+    CX_PJRT_ARGS(PJRT_DeviceDescription_Kind_Args),
+    .device_description = get.device_description
+  };
+  cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Kind, &kind));
+  d->kind = cx_pjrt_string(kind.device_kind, kind.device_kind_size);
+  PJRT_DeviceDescription_ToString_Args text = {
+    CX_PJRT_ARGS(PJRT_DeviceDescription_ToString_Args),
+    .device_description = get.device_description
+  };
+  cx_pjrt_ignore(
+      CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ToString, &text));
+  d->text = cx_pjrt_string(text.to_string, text.to_string_size);
+  bool ok = d->kind != NULL && d->text != NULL;
+  return ok ? NULL : cx_out_of_memory();
+}
+
+static char *ask_memory_kind(cx_pjrt_client *c, PJRT_Memory *memory)
+{
+  PJRT_Memory_Kind_Args args = { CX_PJRT_ARGS(PJRT_Memory_Kind_Args),
+                                 .memory = memory };
+  if (memory != NULL) {
+    cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Memory_Kind, &args));
+  }
+  return cx_pjrt_string(args.kind, args.kind_size);
+}
+
+// A plugin without memories is taken as it is.
+static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
+{
+  PJRT_Device_AddressableMemories_Args args = {
+    CX_PJRT_ARGS(PJRT_Device_AddressableMemories_Args), .device = d->raw
+  };
+  calx_status *status =
+      CX_PJRT_CALL(c->plugin, PJRT_Device_AddressableMemories, &args);
+  bool told = status == NULL && args.memories != NULL;
+  cx_pjrt_ignore(status);
+  if (!told) return NULL;
+  size_t n =
+      args.num_memories < MEMORY_LIMIT ? args.num_memories : MEMORY_LIMIT;
+  d->memories = cx_calloc(n, sizeof *d->memories);
+  if (d->memories == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    d->memories[i] = ask_memory_kind(c, args.memories[i]);
+    if (d->memories[i] == NULL) return cx_out_of_memory();
+    d->n_memories = i + 1;
+  }
+  return NULL;
+}
+
+static calx_status *ask_devices(cx_pjrt_client *c)
+{
+  PJRT_Client_AddressableDevices_Args args = {
+    CX_PJRT_ARGS(PJRT_Client_AddressableDevices_Args), .client = c->raw
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_AddressableDevices, &args));
+  size_t n = args.num_addressable_devices;
+  if (n == 0 || n > DEVICE_LIMIT || args.addressable_devices == NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "plugin '%s' has no usable device, it tells %zu",
+                    c->plugin->name, n);
+  }
+  c->devices = cx_calloc(n, sizeof *c->devices);
+  if (c->devices == NULL) return cx_out_of_memory();
+  c->n_devices = n;
+  for (size_t i = 0; i < n; i++) {
+    cx_pjrt_device *d = &c->devices[i];
+    d->raw = args.addressable_devices[i];
+    if (d->raw == NULL) {
+      return cx_error(CALX_INTERNAL, "plugin '%s' returned no device %zu",
+                      c->plugin->name, i);
+    }
+    CALX_TRY(ask_description(c, d));
+    CALX_TRY(ask_memories(c, d));
+  }
+  return NULL;
+}
+
+calx_status *cx_pjrt_client_open(cx_pjrt_plugin *plugin,
+                                 const cx_pjrt_client_options *options,
+                                 cx_pjrt_client **out_client)
+{
+  *out_client = NULL;
+  cx_pjrt_client *c = cx_calloc(1, sizeof *c);
+  if (c == NULL) return cx_out_of_memory();
+  cx_pjrt_count(1);
+  atomic_init(&c->refs, 1);
+  c->plugin = plugin;
+  calx_status *status = create(c, options);
+  if (status == NULL) status = ask_platform(c);
+  if (status == NULL) status = ask_devices(c);
+  if (status != NULL) {
+    client_free(c);
+    return status;
+  }
+  *out_client = c;
+  return NULL;
+}
+
+// ---- questions ----
+
+cx_pjrt_plugin *cx_pjrt_client_plugin(const cx_pjrt_client *c)
+{
+  return c->plugin;
+}
+
+const char *cx_pjrt_client_platform(const cx_pjrt_client *c)
+{
+  return c->platform;
+}
+
+const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c)
+{
+  return c->platform_version;
+}
+
+size_t cx_pjrt_client_device_count(const cx_pjrt_client *c)
+{
+  return c->n_devices;
+}
+
+const char *cx_pjrt_device_kind(const cx_pjrt_client *c, size_t device)
+{
+  return c->devices[device].kind;
+}
+
+const char *cx_pjrt_device_text(const cx_pjrt_client *c, size_t device)
+{
+  return c->devices[device].text;
+}
+
+int cx_pjrt_device_id(const cx_pjrt_client *c, size_t device)
+{
+  return c->devices[device].id;
+}
+
+size_t cx_pjrt_device_memory_count(const cx_pjrt_client *c, size_t device)
+{
+  return c->devices[device].n_memories;
+}
+
+const char *cx_pjrt_device_memory_kind(const cx_pjrt_client *c, size_t device,
+                                       size_t memory)
+{
+  return c->devices[device].memories[memory];
+}
+
+size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw)
+{
+  size_t i = 0;
+  while (i < c->n_devices && c->devices[i].raw != raw) i++;
+  return i;
+}
+
+calx_status *cx_pjrt_check_device(const cx_pjrt_client *c, size_t device)
+{
+  if (device < c->n_devices) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "device %zu was asked for, platform '%s' has %zu here",
+                  device, c->platform, c->n_devices);
+}
+
+calx_status *cx_pjrt_device_memory_stats(cx_pjrt_client *c, size_t device,
+                                         cx_pjrt_memory_stats *out)
+{
+  *out = (cx_pjrt_memory_stats){ -1, -1, -1 };
+  CALX_TRY(cx_pjrt_check_device(c, device));
+  PJRT_Device_MemoryStats_Args args = {
+    CX_PJRT_ARGS(PJRT_Device_MemoryStats_Args),
+    .device = c->devices[device].raw, .bytes_in_use = -1
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_MemoryStats, &args));
+  out->bytes_in_use = args.bytes_in_use;
+  if (args.peak_bytes_in_use_is_set) {
+    out->peak_bytes_in_use = args.peak_bytes_in_use;
+  }
+  if (args.bytes_limit_is_set) out->bytes_limit = args.bytes_limit;
+  return NULL;
+}

@@ -1,0 +1,429 @@
+// pjrt/executable: compiled programs: making, keeping, saving and asking them.
+//
+// Plugins do not check what they are given at execution, so the caller tells
+// the program's signature; what the plugin says of the results is compared with
+// it once, here, and what it says of the devices is kept for the launches.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pjrt/internal.h"
+
+#define PARAM_LIMIT (1 << 24)
+
+// ---- lifetime ----
+
+static void executable_free(cx_pjrt_executable *e)
+{
+  if (e->raw != NULL) {
+    PJRT_LoadedExecutable_Destroy_Args args = {
+      CX_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args), .executable = e->raw
+    };
+    cx_pjrt_ignore(
+        CX_PJRT_CALL(e->client->plugin, PJRT_LoadedExecutable_Destroy, &args));
+  }
+  cx_free(e->devices);
+  cx_free(e->launches);
+  cx_free(e->params);
+  cx_free(e->donated);
+  cx_free(e->results);
+  cx_pjrt_client_release(e->client);
+  cx_pjrt_count(-1);
+  cx_free(e);
+}
+
+void cx_pjrt_executable_retain(cx_pjrt_executable *e)
+{
+  atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+}
+
+void cx_pjrt_executable_release(cx_pjrt_executable *e)
+{
+  if (e == NULL) return;
+  if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1) {
+    executable_free(e);
+  }
+}
+
+static bool copy_signature(cx_pjrt_executable *e, const cx_pjrt_signature *s)
+{
+  e->params = cx_calloc(s->n_params, sizeof *e->params);
+  e->donated = cx_calloc(s->n_params, sizeof *e->donated);
+  e->results = cx_calloc(s->n_results, sizeof *e->results);
+  if (e->params == NULL || e->donated == NULL || e->results == NULL) {
+    return false;
+  }
+  e->n_params = s->n_params;
+  e->n_results = s->n_results;
+  for (size_t i = 0; i < s->n_params; i++) {
+    e->params[i] = s->params[i];
+    e->donated[i] = s->donated != NULL && s->donated[i];
+  }
+  for (size_t i = 0; i < s->n_results; i++) e->results[i] = s->results[i];
+  return true;
+}
+
+// Without its plugin's object yet.
+static calx_status *executable_new(cx_pjrt_client *c,
+                                   const cx_pjrt_compile_options *options,
+                                   const cx_pjrt_signature *signature,
+                                   cx_pjrt_executable **out)
+{
+  *out = NULL;
+  if (signature->n_params > PARAM_LIMIT || signature->n_results > PARAM_LIMIT) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "a program has at most %d parameters and results, found "
+                    "%zu and %zu",
+                    PARAM_LIMIT, signature->n_params, signature->n_results);
+  }
+  cx_pjrt_executable *e = cx_calloc(1, sizeof *e);
+  if (e == NULL) return cx_out_of_memory();
+  atomic_init(&e->refs, 1);
+  cx_pjrt_client_retain(c);
+  cx_pjrt_count(1);
+  e->client = c;
+  e->any_device = options != NULL && options->any_device;
+  if (!copy_signature(e, signature)) {
+    executable_free(e);
+    return cx_out_of_memory();
+  }
+  *out = e;
+  return NULL;
+}
+
+// ---- what the plugin says of it ----
+
+static calx_status *get_executable(cx_pjrt_executable *e, PJRT_Executable **out)
+{
+  PJRT_LoadedExecutable_GetExecutable_Args args = {
+    CX_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args),
+    .loaded_executable = e->raw
+  };
+  CALX_TRY(CX_PJRT_CALL(e->client->plugin, PJRT_LoadedExecutable_GetExecutable,
+                        &args));
+  *out = args.executable;
+  if (args.executable != NULL) return NULL;
+  return cx_error(CALX_INTERNAL, "plugin '%s' returned no executable",
+                  e->client->plugin->name);
+}
+
+void cx_pjrt_program_destroy(cx_pjrt_plugin *p, PJRT_Executable *raw)
+{
+  if (raw == NULL) return;
+  PJRT_Executable_Destroy_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_Destroy_Args), .executable = raw
+  };
+  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_Executable_Destroy, &args));
+}
+
+static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
+{
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "the program has %zu results on plugin '%s', its signature "
+                  "has %zu",
+                  found, e->client->plugin->name, e->n_results);
+}
+
+// A plugin that cannot tell is believed: UNIMPLEMENTED becomes success.
+static calx_status *tolerate(calx_status *status, bool *out_told)
+{
+  *out_told = status == NULL;
+  if (calx_status_code(status) != CALX_UNIMPLEMENTED) return status;
+  calx_status_free(status);
+  return NULL;
+}
+
+static calx_status *check_types(cx_pjrt_executable *e, PJRT_Executable *raw)
+{
+  PJRT_Executable_OutputElementTypes_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args), .executable = raw
+  };
+  bool told = false;
+  CALX_TRY(tolerate(CX_PJRT_CALL(e->client->plugin,
+                                 PJRT_Executable_OutputElementTypes, &args),
+                    &told));
+  if (!told) return NULL;
+  size_t n = args.num_output_types;
+  if (n != e->n_results || (n > 0 && args.output_types == NULL)) {
+    return wrong_count(e, n);
+  }
+  for (size_t i = 0; i < n; i++) {
+    int type = (int)args.output_types[i];
+    if (type == e->results[i].type) continue;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "result %zu is %s in the signature and %s on plugin '%s'",
+                    i, cx_pjrt_type_name(e->results[i].type),
+                    cx_pjrt_type_name(type), e->client->plugin->name);
+  }
+  return NULL;
+}
+
+static calx_status *check_dims(cx_pjrt_executable *e, PJRT_Executable *raw)
+{
+  PJRT_Executable_OutputDimensions_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args), .executable = raw
+  };
+  bool told = false;
+  CALX_TRY(tolerate(
+      CX_PJRT_CALL(e->client->plugin, PJRT_Executable_OutputDimensions, &args),
+      &told));
+  if (!told) return NULL;
+  size_t n = args.num_outputs;
+  if (n != e->n_results || (n > 0 && args.dim_sizes == NULL)) {
+    return wrong_count(e, n);
+  }
+  const int64_t *dims = args.dims;
+  for (size_t i = 0; i < n; i++) {
+    cx_pjrt_shape found = { .type = e->results[i].type,
+                            .rank = args.dim_sizes[i] };
+    bool fits = found.rank <= CALX_MAX_RANK && (found.rank == 0 || dims);
+    if (fits && found.rank > 0) {
+      memcpy(found.dims, dims, found.rank * sizeof *dims);
+      dims += found.rank;
+    }
+    if (fits && cx_pjrt_shape_equal(&found, &e->results[i])) continue;
+    cx_pjrt_shape_text wanted_text;
+    cx_pjrt_shape_text found_text;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "result %zu is %s in the signature and %s on plugin '%s'",
+                    i, cx_pjrt_shape_str(&e->results[i], &wanted_text),
+                    fits ? cx_pjrt_shape_str(&found, &found_text)
+                         : "of too many dimensions",
+                    e->client->plugin->name);
+  }
+  return NULL;
+}
+
+static calx_status *check_results(cx_pjrt_executable *e)
+{
+  PJRT_Executable *raw = NULL;
+  CALX_TRY(get_executable(e, &raw));
+  PJRT_Executable_NumOutputs_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_NumOutputs_Args), .executable = raw
+  };
+  calx_status *status =
+      CX_PJRT_CALL(e->client->plugin, PJRT_Executable_NumOutputs, &args);
+  // The plugin writes as many results as it says: this count must be right.
+  if (status == NULL && args.num_outputs != e->n_results) {
+    status = wrong_count(e, args.num_outputs);
+  }
+  if (status == NULL) status = check_types(e, raw);
+  if (status == NULL) status = check_dims(e, raw);
+  cx_pjrt_program_destroy(e->client->plugin, raw);
+  return status;
+}
+
+// The order of the devices is that of the replicas' arguments.
+static calx_status *find_devices(cx_pjrt_executable *e)
+{
+  const cx_pjrt_client *c = e->client;
+  PJRT_LoadedExecutable_AddressableDevices_Args args = {
+    CX_PJRT_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args),
+    .executable = e->raw
+  };
+  if (!e->any_device) {
+    CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_LoadedExecutable_AddressableDevices,
+                          &args));
+  }
+  size_t n = e->any_device ? 1 : args.num_addressable_devices;
+  if (n == 0 || n > c->n_devices ||
+      (!e->any_device && args.addressable_devices == NULL)) {
+    return cx_error(CALX_INTERNAL,
+                    "plugin '%s' compiled for %zu devices, it has %zu here",
+                    c->plugin->name, n, c->n_devices);
+  }
+  e->devices = cx_calloc(n, sizeof *e->devices);
+  e->launches = cx_calloc(c->n_devices, sizeof *e->launches);
+  if (e->devices == NULL || e->launches == NULL) return cx_out_of_memory();
+  e->n_replicas = n;
+  for (size_t r = 0; r < n && !e->any_device; r++) {
+    e->devices[r] = cx_pjrt_device_index(c, args.addressable_devices[r]);
+    if (e->devices[r] == c->n_devices) {
+      return cx_error(CALX_INTERNAL,
+                      "plugin '%s' compiled replica %zu for a device that it "
+                      "does not list",
+                      c->plugin->name, r);
+    }
+  }
+  return NULL;
+}
+
+static calx_status *examine(cx_pjrt_executable *e)
+{
+  CALX_TRY(check_results(e));
+  return find_devices(e);
+}
+
+// Takes e.
+static calx_status *finish(cx_pjrt_executable *e, calx_status *status,
+                           cx_pjrt_executable **out)
+{
+  if (status == NULL && e->raw == NULL) {
+    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no executable",
+                      e->client->plugin->name);
+  }
+  if (status == NULL) status = examine(e);
+  if (status != NULL) {
+    cx_pjrt_executable_release(e);
+    return status;
+  }
+  *out = e;
+  return NULL;
+}
+
+// ---- compiling ----
+
+static calx_status *compile_once(cx_pjrt_executable *e,
+                                 const PJRT_Program *program,
+                                 const cx_pjrt_compile_options *options)
+{
+  char *bytes = NULL;
+  size_t size = 0;
+  CALX_TRY(cx_pjrt_options_encode(options, e->client, &bytes, &size));
+  PJRT_Client_Compile_Args args = {
+    CX_PJRT_ARGS(PJRT_Client_Compile_Args), .client = e->client->raw,
+    .program = program, .compile_options = bytes, .compile_options_size = size
+  };
+  calx_status *status =
+      CX_PJRT_CALL(e->client->plugin, PJRT_Client_Compile, &args);
+  if (status == NULL) e->raw = args.executable;
+  cx_free(bytes);
+  return status;
+}
+
+PJRT_Program cx_pjrt_program(const char *text, size_t size)
+{
+  // Compiling only reads the code; the same struct is written elsewhere.
+  union {
+    const char *in;
+    char *out;
+  } code = { .in = text };
+  return (PJRT_Program){ CX_PJRT_ARGS(PJRT_Program), .code = code.out,
+                         .code_size = size, .format = "mlir",
+                         .format_size = 4 };
+}
+
+calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
+                             const cx_pjrt_compile_options *options,
+                             const cx_pjrt_signature *signature,
+                             cx_pjrt_executable **out)
+{
+  *out = NULL;
+  cx_pjrt_executable *e = NULL;
+  CALX_TRY(executable_new(c, options, signature, &e));
+  e->launch_base = (uint32_t)cx_hash_bytes(text, size, 0).low;
+  PJRT_Program program = cx_pjrt_program(text, size);
+  calx_status *status = compile_once(e, &program, options);
+  if (cx_pjrt_defaults_refused(c, status)) {
+    calx_status_free(status);
+    status = compile_once(e, &program, options);
+  }
+  return finish(e, status, out);
+}
+
+// ---- saving ----
+
+calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                       char **out_bytes, size_t *out_size)
+{
+  PJRT_Executable_Serialize_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_Serialize_Args), .executable = raw
+  };
+  CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_Serialize, &args));
+  size_t size = args.serialized_bytes == NULL ? 0 : args.serialized_bytes_size;
+  char *bytes = cx_alloc(size);
+  if (bytes != NULL && size > 0) memcpy(bytes, args.serialized_bytes, size);
+  if (args.serialized_executable_deleter != NULL) {
+    args.serialized_executable_deleter(args.serialized_executable);
+  }
+  if (bytes == NULL) return cx_out_of_memory();
+  *out_bytes = bytes;
+  *out_size = size;
+  return NULL;
+}
+
+calx_status *cx_pjrt_executable_serialize(cx_pjrt_executable *e,
+                                          char **out_bytes, size_t *out_size)
+{
+  *out_bytes = NULL;
+  *out_size = 0;
+  PJRT_Executable *raw = NULL;
+  CALX_TRY(get_executable(e, &raw));
+  calx_status *status =
+      cx_pjrt_program_serialize(e->client->plugin, raw, out_bytes, out_size);
+  cx_pjrt_program_destroy(e->client->plugin, raw);
+  return status;
+}
+
+calx_status *cx_pjrt_executable_deserialize(
+    cx_pjrt_client *c, const char *bytes, size_t size,
+    const cx_pjrt_compile_options *options, const cx_pjrt_signature *signature,
+    cx_pjrt_executable **out)
+{
+  *out = NULL;
+  cx_pjrt_executable *e = NULL;
+  char *encoded = NULL;
+  size_t encoded_size = 0;
+  CALX_TRY(executable_new(c, options, signature, &e));
+  e->launch_base = (uint32_t)cx_hash_bytes(bytes, size, 0).low;
+  calx_status *status =
+      cx_pjrt_options_encode(options, c, &encoded, &encoded_size);
+  if (status == NULL) {
+    PJRT_Executable_DeserializeAndLoad_Args args = {
+      CX_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad_Args),
+      .client = c->raw,
+      .serialized_executable = bytes,
+      .serialized_executable_size = size,
+      .overridden_serialized_compile_options = encoded,
+      .overridden_serialized_compile_options_size = encoded_size
+    };
+    status = CX_PJRT_CALL(c->plugin, PJRT_Executable_DeserializeAndLoad, &args);
+    if (status == NULL) e->raw = args.loaded_executable;
+  }
+  cx_free(encoded);
+  return finish(e, status, out);
+}
+
+// ---- questions ----
+
+calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                    cx_pjrt_executable_stats *out)
+{
+  // What the plugin does not write stays -1: not told.
+  PJRT_Executable_GetCompiledMemoryStats_Args args = {
+    CX_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args),
+    .executable = raw,
+    .generated_code_size_in_bytes = -1,
+    .argument_size_in_bytes = -1,
+    .output_size_in_bytes = -1,
+    .alias_size_in_bytes = -1,
+    .temp_size_in_bytes = -1,
+    .peak_memory_in_bytes = -1,
+  };
+  CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_GetCompiledMemoryStats, &args));
+  *out = (cx_pjrt_executable_stats){
+    .code = args.generated_code_size_in_bytes,
+    .arguments = args.argument_size_in_bytes,
+    .outputs = args.output_size_in_bytes,
+    .aliased = args.alias_size_in_bytes,
+    .temporaries = args.temp_size_in_bytes,
+    .peak = args.peak_memory_in_bytes,
+  };
+  return NULL;
+}
+
+calx_status *cx_pjrt_executable_memory(cx_pjrt_executable *e,
+                                       cx_pjrt_executable_stats *out)
+{
+  *out = (cx_pjrt_executable_stats){ -1, -1, -1, -1, -1, -1 };
+  PJRT_Executable *raw = NULL;
+  CALX_TRY(get_executable(e, &raw));
+  calx_status *status = cx_pjrt_program_memory(e->client->plugin, raw, out);
+  cx_pjrt_program_destroy(e->client->plugin, raw);
+  return status;
+}
+
+size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e)
+{
+  return e->n_results;
+}

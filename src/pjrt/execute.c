@@ -1,0 +1,341 @@
+// pjrt/execute: launches a program on one device or on all of its devices.
+//
+// XLA's plugins compare only the bytes of arguments, and end the process over a
+// buffer of another device, so everything is checked here before the call:
+// number, owner, device, shape, and that nothing is used after its donation.
+// Donated buffers are claimed first (an atomic exchange), so of two launches
+// that want the same one, one fails. Handles for what comes out are made before
+// the launch: once it has started nothing can fail on our side.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pjrt/internal.h"
+
+#define ON_STACK 128
+
+typedef struct launch {
+  cx_pjrt_executable *e;
+  size_t n_lists;               // devices launched by this call
+  const size_t *devices;        // [n_lists] indices
+  PJRT_Device *single;          // of one device's share; NULL: all of them
+  cx_pjrt_buffer *const *args;  // [n_lists][n_params]
+  cx_pjrt_buffer **results;     // [n_lists][n_results]
+  cx_pjrt_event **done;         // [n_lists], or NULL
+} launch;
+
+// ---- checks ----
+
+typedef struct place {
+  char s[64];
+} place;
+
+static const char *name_place(const launch *l, size_t list, size_t i,
+                              place *out)
+{
+  if (l->n_lists > 1) {
+    snprintf(out->s, sizeof out->s, "replica %zu, argument %zu", list, i);
+  } else {
+    snprintf(out->s, sizeof out->s, "argument %zu", i);
+  }
+  return out->s;
+}
+
+static calx_status *check_argument(const launch *l, size_t list, size_t i,
+                                   const cx_pjrt_buffer *b)
+{
+  const cx_pjrt_executable *e = l->e;
+  const cx_pjrt_shape *wanted = &e->params[i];
+  place where;
+  name_place(l, list, i, &where);
+  if (b == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given", where.s);
+  }
+  cx_pjrt_shape_text wanted_text;
+  cx_pjrt_shape_text found_text;
+  if (!cx_pjrt_shape_equal(&b->shape, wanted)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants %s, got %s", where.s,
+                    cx_pjrt_shape_str(wanted, &wanted_text),
+                    cx_pjrt_shape_str(&b->shape, &found_text));
+  }
+  if (b->client != e->client) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: its buffer belongs to another client, of plugin '%s'",
+                    where.s, b->client->plugin->name);
+  }
+  if (b->device != l->devices[list]) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: wants a buffer on device %zu, got one on device %zu",
+                    where.s, l->devices[list], b->device);
+  }
+  return NULL;
+}
+
+static calx_status *check_arguments(const launch *l, size_t n_args)
+{
+  const cx_pjrt_executable *e = l->e;
+  size_t wanted = l->n_lists * e->n_params;
+  if (n_args != wanted) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the program wants %zu arguments, got %zu", wanted, n_args);
+  }
+  for (size_t list = 0; list < l->n_lists; list++) {
+    for (size_t i = 0; i < e->n_params; i++) {
+      const cx_pjrt_buffer *b = l->args[list * e->n_params + i];
+      CALX_TRY(check_argument(l, list, i, b));
+    }
+  }
+  return NULL;
+}
+
+// ---- donation ----
+
+// Argument k is gone: given away twice in this call, or before it.
+static calx_status *explain_gone(const launch *l, size_t k)
+{
+  size_t n_params = l->e->n_params;
+  size_t list = k / n_params;
+  place where;
+  place other;
+  name_place(l, list, k % n_params, &where);
+  for (size_t i = 0; i < l->n_lists * n_params; i++) {
+    if (i == k || l->args[i] != l->args[k]) continue;
+    if (!l->e->donated[i % n_params] && !l->e->donated[k % n_params]) continue;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: the same buffer is also %s, and it is donated",
+                    where.s, name_place(l, i / n_params, i % n_params, &other));
+  }
+  cx_pjrt_shape_text text;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "%s: the buffer %s was donated to an execution and is gone",
+                  where.s, cx_pjrt_shape_str(&l->args[k]->shape, &text));
+}
+
+// Gives back the claims on the first n arguments. After a failed launch a
+// buffer may be gone all the same.
+static void unclaim(const launch *l, size_t n, bool launched)
+{
+  for (size_t k = 0; k < n; k++) {
+    if (!l->e->donated[k % l->e->n_params]) continue;
+    cx_pjrt_buffer *b = l->args[k];
+    atomic_store(&b->state, CX_PJRT_LIVE);
+    if (launched && cx_pjrt_buffer_is_deleted(b)) {
+      atomic_store(&b->state, CX_PJRT_GONE);
+    }
+  }
+}
+
+static calx_status *claim(const launch *l)
+{
+  size_t n = l->n_lists * l->e->n_params;
+  for (size_t k = 0; k < n; k++) {
+    if (!l->e->donated[k % l->e->n_params]) continue;
+    int live = CX_PJRT_LIVE;
+    if (atomic_compare_exchange_strong(&l->args[k]->state, &live,
+                                       CX_PJRT_GONE)) {
+      continue;
+    }
+    calx_status *status = explain_gone(l, k);
+    unclaim(l, k, false);
+    return status;
+  }
+  for (size_t k = 0; k < n; k++) {
+    if (l->e->donated[k % l->e->n_params]) continue;
+    if (atomic_load(&l->args[k]->state) == CX_PJRT_LIVE) continue;
+    calx_status *status = explain_gone(l, k);
+    unclaim(l, n, false);
+    return status;
+  }
+  return NULL;
+}
+
+// ---- results ----
+
+static void drop_results(const launch *l)
+{
+  for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
+    cx_pjrt_buffer_release(l->results[k]);
+    l->results[k] = NULL;
+  }
+  for (size_t list = 0; l->done != NULL && list < l->n_lists; list++) {
+    cx_pjrt_event_free(l->done[list]);
+    l->done[list] = NULL;
+  }
+}
+
+static bool make_results(const launch *l)
+{
+  const cx_pjrt_executable *e = l->e;
+  for (size_t k = 0; k < l->n_lists * e->n_results; k++) {
+    l->results[k] = cx_pjrt_buffer_new(e->client, l->devices[k / e->n_results],
+                                       &e->results[k % e->n_results]);
+    if (l->results[k] == NULL) return false;
+  }
+  for (size_t list = 0; l->done != NULL && list < l->n_lists; list++) {
+    l->done[list] = cx_pjrt_event_new(e->client->plugin);
+    if (l->done[list] == NULL) return false;
+  }
+  return true;
+}
+
+// Hands the plugin's objects to their handles, also when one is missing: then
+// all are released with them.
+static calx_status *take_results(const launch *l, PJRT_Buffer **raw_results,
+                                 PJRT_Event **raw_done)
+{
+  calx_status *status = NULL;
+  const char *plugin = l->e->client->plugin->name;
+  for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
+    l->results[k]->raw = raw_results[k];
+    if (raw_results[k] == NULL && status == NULL) {
+      status = cx_error(CALX_INTERNAL,
+                        "plugin '%s' returned no buffer for result %zu", plugin,
+                        k % l->e->n_results);
+    }
+  }
+  for (size_t list = 0; l->done != NULL && list < l->n_lists; list++) {
+    l->done[list]->raw = raw_done[list];
+    if (raw_done[list] == NULL && status == NULL) {
+      status =
+          cx_error(CALX_INTERNAL,
+                   "plugin '%s' returned no event for an execution", plugin);
+    }
+  }
+  return status;
+}
+
+// ---- the call ----
+
+// Launches of one program are numbered per device, so that the threads or
+// processes that launch its shares give one number without speaking.
+static int launch_number(const launch *l)
+{
+  unsigned n = 0;
+  for (size_t list = 0; list < l->n_lists; list++) {
+    unsigned here = atomic_fetch_add_explicit(&l->e->launches[l->devices[list]],
+                                              1, memory_order_relaxed);
+    if (list == 0) n = here;
+  }
+  return (int)((l->e->launch_base + n) & 0x7fffffff);
+}
+
+// `words` has room for all pointers of the call, zeroed.
+static calx_status *call(const launch *l, void **words)
+{
+  const cx_pjrt_executable *e = l->e;
+  size_t n_args = l->n_lists * e->n_params;
+  size_t n_results = l->n_lists * e->n_results;
+  PJRT_Buffer **args = (PJRT_Buffer **)words;
+  PJRT_Buffer **results = args + n_args;
+  PJRT_Event **done = (PJRT_Event **)(results + n_results);
+  PJRT_Buffer *const **arg_lists = (PJRT_Buffer *const **)(done + l->n_lists);
+  PJRT_Buffer ***result_lists = (PJRT_Buffer ***)(arg_lists + l->n_lists);
+  for (size_t k = 0; k < n_args; k++) args[k] = l->args[k]->raw;
+  for (size_t list = 0; list < l->n_lists; list++) {
+    arg_lists[list] = args + list * e->n_params;
+    result_lists[list] = results + list * e->n_results;
+  }
+  PJRT_ExecuteOptions options = { CX_PJRT_ARGS(PJRT_ExecuteOptions),
+                                  .launch_id = launch_number(l) };
+  PJRT_LoadedExecutable_Execute_Args execute = {
+    CX_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args),
+    .executable = e->raw,
+    .options = &options,
+    .argument_lists = arg_lists,
+    .num_devices = l->n_lists,
+    .num_args = e->n_params,
+    .output_lists = result_lists,
+    .device_complete_events = l->done == NULL ? NULL : done,
+    .execute_device = l->single,
+  };
+  CALX_TRY(
+      CX_PJRT_CALL(e->client->plugin, PJRT_LoadedExecutable_Execute, &execute));
+  return take_results(l, results, done);
+}
+
+static calx_status *run(const launch *l)
+{
+  const cx_pjrt_executable *e = l->e;
+  size_t n = l->n_lists * (e->n_params + e->n_results + 3);
+  void *stack[ON_STACK];
+  void **words = stack;
+  if (n > ON_STACK) {
+    words = cx_calloc(n, sizeof *words);
+    if (words == NULL) return cx_out_of_memory();
+  } else {
+    memset(stack, 0, n * sizeof *stack);
+  }
+  calx_status *status = NULL;
+  if (!make_results(l)) status = cx_out_of_memory();
+  if (status == NULL) status = claim(l);
+  if (status == NULL) {
+    status = call(l, words);
+    if (status != NULL) unclaim(l, l->n_lists * e->n_params, true);
+  }
+  if (status != NULL) drop_results(l);
+  if (words != stack) cx_free(words);
+  return status;
+}
+
+static void clear_results(const launch *l)
+{
+  for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
+    l->results[k] = NULL;
+  }
+  for (size_t list = 0; l->done != NULL && list < l->n_lists; list++) {
+    l->done[list] = NULL;
+  }
+}
+
+calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
+                             cx_pjrt_buffer *const *args, size_t n_args,
+                             cx_pjrt_buffer **out_results,
+                             cx_pjrt_event **out_done)
+{
+  launch l = { .e = e,
+               .n_lists = 1,
+               .devices = &device,
+               .args = args,
+               .results = out_results,
+               .done = out_done };
+  clear_results(&l);
+  CALX_TRY(cx_pjrt_check_device(e->client, device));
+  size_t replica = 0;
+  while (!e->any_device && replica < e->n_replicas &&
+         e->devices[replica] != device) {
+    replica++;
+  }
+  if (replica == e->n_replicas) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the program was not compiled for device %zu, but for "
+                    "device %zu%s",
+                    device, e->devices[0],
+                    e->n_replicas > 1 ? " and others" : "");
+  }
+  if (e->any_device || e->n_replicas > 1) {
+    l.single = e->client->devices[device].raw;
+  }
+  CALX_TRY(check_arguments(&l, n_args));
+  return run(&l);
+}
+
+calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
+                                 cx_pjrt_buffer *const *args, size_t n_args,
+                                 cx_pjrt_buffer **out_results,
+                                 cx_pjrt_event **out_done)
+{
+  launch l = { .e = e,
+               .n_lists = e->n_replicas,
+               .devices = e->devices,
+               .args = args,
+               .results = out_results,
+               .done = out_done };
+  clear_results(&l);
+  if (e->any_device) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "a program for any device is launched on one, not on all");
+  }
+  CALX_TRY(check_arguments(&l, n_args));
+  return run(&l);
+}

@@ -1,0 +1,263 @@
+// pjrt/find: which plugin is meant, and which file that is.
+//
+// A path is taken as it is. A name is looked up in PJRT_NAMES_AND_LIBRARY_PATHS
+// ("name:/path,name2:/path2", as JAX reads it), then among the three that calx
+// knows, in the folders that `./dev setup --engines` and the systems fill.
+// Nothing given: CALX_PLUGIN, then PJRT_DEVICE (PyTorch/XLA's), then what the
+// machine has: a TPU, else a CUDA card, else the CPU.
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "pjrt/internal.h"
+
+#define REGISTERED "PJRT_NAMES_AND_LIBRARY_PATHS"
+
+typedef struct search {
+  char *found;     // the first file that exists
+  cx_text looked;  // all that were looked for
+  bool failed;     // out of memory
+} search;
+
+static const char *environment(const char *name)
+{
+  const char *value = getenv(name);
+  return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static void look(search *s, const char *folder, const char *file)
+{
+  if (s->found != NULL || s->failed) return;
+  cx_text path = { 0 };
+  cx_text_append(&path, folder);
+  if (file[0] != '\0') {
+    cx_text_char(&path, '/');
+    cx_text_append(&path, file);
+  }
+  if (s->looked.size > 0) cx_text_append(&s->looked, ", ");
+  cx_text_append(&s->looked, cx_text_str(&path));
+  s->failed = cx_text_failed(&path) || cx_text_failed(&s->looked);
+  if (!s->failed && cx_file_exists(cx_text_str(&path))) {
+    s->found = cx_text_take(&path);
+  }
+  cx_text_free(&path);
+}
+
+// In CALX_PLUGIN_DIR alone when it is set, else in the build's own folder, else
+// in the user's cache.
+static void look_in_folders(search *s, const char *file)
+{
+  const char *folder = environment("CALX_PLUGIN_DIR");
+  if (folder != NULL) {
+    look(s, folder, file);
+    return;
+  }
+  look(s, CALX_PLUGIN_DIR_DEFAULT, file);
+  cx_text cache = { 0 };
+  if (environment("XDG_CACHE_HOME") != NULL) {
+    cx_text_append(&cache, environment("XDG_CACHE_HOME"));
+  } else if (environment("HOME") != NULL) {
+    cx_text_append(&cache, environment("HOME"));
+    cx_text_append(&cache, "/.cache");
+  }
+  if (cx_text_failed(&cache)) s->failed = true;
+  if (cache.size > 0) {
+    cx_text_append(&cache, "/calx/plugins");
+    look(s, cx_text_str(&cache), file);
+  }
+  cx_text_free(&cache);
+}
+
+static void look_for_tpu(search *s)
+{
+  const char *path = environment("TPU_LIBRARY_PATH");
+  if (path != NULL) look(s, path, "");
+  look_in_folders(s, "libtpu/libtpu.so");
+  look(s, "/usr/lib/libtpu.so", "");
+}
+
+static void look_for_cuda(search *s)
+{
+  look_in_folders(s, "cuda/xla_cuda_plugin.so");
+}
+
+static void look_for_cpu(search *s)
+{
+  look_in_folders(s, "xla-cpu-0.106/libpjrt_cpu.so");
+  look_in_folders(s, "xla-cpu-0.81/xla_cpu_pjrt.so");
+}
+
+static const struct known {
+  const char *name;
+  void (*look)(search *s);
+} known[] = {
+  { "cpu", look_for_cpu },
+  { "tpu", look_for_tpu },
+  { "cuda", look_for_cuda },
+};
+
+static void search_free(search *s)
+{
+  cx_free(s->found);
+  cx_text_free(&s->looked);
+}
+
+// *out_path stays NULL where the variable does not name it.
+static calx_status *find_registered(const char *name, char **out_path)
+{
+  const char *list = environment(REGISTERED);
+  while (list != NULL && *list != '\0') {
+    size_t size = strcspn(list, ",");
+    const char *colon = memchr(list, ':', size);
+    if (colon == NULL || colon == list || colon + 1 == list + size) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      REGISTERED ": wants name:/path/lib.so, found '%.*s'",
+                      (int)size, list);
+    }
+    size_t name_size = (size_t)(colon - list);
+    size_t path_size = size - name_size - 1;
+    if (name_size == strlen(name) && strncasecmp(name, list, name_size) == 0) {
+      if (path_size > 5 && memcmp(list + size - 5, ".json", 5) == 0) {
+        return cx_error(CALX_UNIMPLEMENTED,
+                        REGISTERED
+                        ": name the library of '%s' itself; files "
+                        "of options are not read, found '%.*s'",
+                        name, (int)path_size, colon + 1);
+      }
+      *out_path = cx_strndup(colon + 1, path_size);
+      return *out_path == NULL ? cx_out_of_memory() : NULL;
+    }
+    list += size;
+    if (*list == ',') list++;
+  }
+  return NULL;
+}
+
+static calx_status *not_found(const char *name, const search *s)
+{
+  if (s->failed) return cx_out_of_memory();
+  return cx_error(CALX_NOT_FOUND,
+                  "plugin '%s' was not found; looked for %s; `./dev setup "
+                  "--engines` fetches it, or set CALX_PLUGIN to its path",
+                  name, cx_text_str(&s->looked));
+}
+
+static calx_status *find_named(const char *name, cx_pjrt_choice *out)
+{
+  CALX_TRY(find_registered(name, &out->path));
+  if (out->path != NULL) {
+    out->name = cx_strdup(name);
+    return out->name == NULL ? cx_out_of_memory() : NULL;
+  }
+  if (strcasecmp(name, "gpu") == 0) name = "cuda";
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcasecmp(name, known[i].name) != 0) continue;
+    search s = { 0 };
+    known[i].look(&s);
+    calx_status *status = NULL;
+    if (s.found == NULL) {
+      status = not_found(known[i].name, &s);
+    } else {
+      out->path = s.found;
+      s.found = NULL;
+      out->name = cx_strdup(known[i].name);
+      if (out->name == NULL) status = cx_out_of_memory();
+    }
+    search_free(&s);
+    return status;
+  }
+  return cx_error(CALX_NOT_FOUND,
+                  "no plugin is called '%s'; there are cpu, tpu, cuda and "
+                  "those that " REGISTERED
+                  " names; a path has a '/' or ends in .so",
+                  name);
+}
+
+static bool is_path(const char *s)
+{
+  size_t n = strlen(s);
+  return strchr(s, '/') != NULL || (n > 3 && strcmp(s + n - 3, ".so") == 0);
+}
+
+bool cx_pjrt_has_tpu(const char *dev)
+{
+  bool found = false;
+  DIR *folder = opendir(dev);
+  if (folder == NULL) return false;
+  for (struct dirent *e; !found && (e = readdir(folder)) != NULL;) {
+    found =
+        strncmp(e->d_name, "accel", 5) == 0 || strcmp(e->d_name, "vfio") == 0;
+  }
+  closedir(folder);
+  return found;
+}
+
+// What the machine has; where a plugin or its device is missing, the next.
+static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
+{
+  out->automatic = true;
+  search tpu = { 0 };
+  search cuda = { 0 };
+  search card = { 0 };
+  const char *name = "cpu";
+  if (cx_pjrt_has_tpu(dev)) look_for_tpu(&tpu);
+  if (tpu.found == NULL) {
+    look(&card, dev, "nvidia0");
+    if (card.found != NULL) look_for_cuda(&cuda);
+  }
+  if (tpu.found != NULL) {
+    name = "tpu";
+  } else if (cuda.found != NULL) {
+    name = "cuda";
+  }
+  bool failed = tpu.failed || cuda.failed || card.failed;
+  search_free(&tpu);
+  search_free(&cuda);
+  search_free(&card);
+  return failed ? cx_out_of_memory() : find_named(name, out);
+}
+
+calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
+                          cx_pjrt_choice *out_choice)
+{
+  *out_choice = (cx_pjrt_choice){ 0 };
+  const char *wanted = name_or_path;
+  const char *source = NULL;
+  if (wanted == NULL) wanted = environment(source = "CALX_PLUGIN");
+  if (wanted == NULL) wanted = environment(source = "PJRT_DEVICE");
+  calx_status *status = NULL;
+  if (wanted == NULL) {
+    status = find_automatic(dev, out_choice);
+  } else if (is_path(wanted)) {
+    out_choice->path = cx_strdup(wanted);
+    if (out_choice->path == NULL) status = cx_out_of_memory();
+  } else {
+    status = find_named(wanted, out_choice);
+    if (source != NULL) status = cx_annotate(status, "as %s says", source);
+  }
+  if (status != NULL) cx_pjrt_choice_free(out_choice);
+  return status;
+}
+
+void cx_pjrt_choice_free(cx_pjrt_choice *choice)
+{
+  cx_free(choice->path);
+  cx_free(choice->name);
+  *choice = (cx_pjrt_choice){ 0 };
+}
+
+cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  const char *file = slash == NULL ? path : slash + 1;
+  if (name != NULL && strcmp(name, "tpu") == 0) return CX_PJRT_KIND_TPU;
+  if (name != NULL && strcmp(name, "cuda") == 0) return CX_PJRT_KIND_CUDA;
+  if (name != NULL && strcmp(name, "cpu") == 0) return CX_PJRT_KIND_CPU;
+  if (strstr(file, "libtpu") != NULL) return CX_PJRT_KIND_TPU;
+  if (strstr(file, "cuda") != NULL) return CX_PJRT_KIND_CUDA;
+  if (strstr(file, "cpu") != NULL) return CX_PJRT_KIND_CPU;
+  return CX_PJRT_KIND_OTHER;
+}

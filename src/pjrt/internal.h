@@ -1,0 +1,223 @@
+// pjrt/internal: the room's own structs, and how a function of a plugin's table
+// is called.
+//
+// Every call goes through CX_PJRT_CALL: the slot is there only when it ends
+// within the table's struct_size and is not NULL, otherwise the status says
+// which function the plugin lacks; an error of the plugin becomes a status that
+// names function and plugin. A plugin is never unloaded, so pointers to it are
+// valid for ever; a client is kept by its buffers and executables.
+#ifndef CX_PJRT_INTERNAL_H
+#define CX_PJRT_INTERNAL_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "abi/pjrt.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "pjrt/pjrt.h"
+
+// ---- plugins ----
+
+// What a plugin is taken for before its client exists: decides which options
+// its client gets and what is set up before loading it.
+typedef enum cx_pjrt_kind {
+  CX_PJRT_KIND_OTHER,
+  CX_PJRT_KIND_CPU,
+  CX_PJRT_KIND_TPU,
+  CX_PJRT_KIND_CUDA,
+} cx_pjrt_kind;
+
+struct cx_pjrt_plugin {
+  cx_pjrt_plugin *next;  // of the process's list
+  const PJRT_Api *api;
+  char *name;
+  char *path;
+  cx_pjrt_kind kind;
+  dev_t device;  // with inode: one plugin for one file
+  ino_t inode;
+  bool is_xla;  // built from XLA: has the attribute xla_version
+  // Whether it refused the overrides that calx adds by itself.
+  atomic_bool refuses_defaults;
+  cx_mutex lock;  // of what follows
+  bool hashed;
+  cx_hash hash;
+};
+
+// The environment's choice or the name or path given, as a path to load.
+typedef struct cx_pjrt_choice {
+  char *path;  // cx_free()
+  char *name;  // "cpu", …; NULL: the file's name. cx_free()
+  bool automatic;
+} cx_pjrt_choice;
+// `dev` is "/dev", where the chips and cards are looked for.
+calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
+                          cx_pjrt_choice *out_choice) CALX_MUST_USE;
+void cx_pjrt_choice_free(cx_pjrt_choice *choice);
+bool cx_pjrt_has_tpu(const char *dev);
+cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);
+
+// ---- calls ----
+
+#define CX_PJRT_HAS(plugin, function)               \
+  (offsetof(PJRT_Api, function) + sizeof(void *) <= \
+       (plugin)->api->struct_size &&                \
+   (plugin)->api->function != NULL)
+
+#define CX_PJRT_CALL(plugin, function, args)                            \
+  (CX_PJRT_HAS(plugin, function)                                        \
+       ? cx_pjrt_take(plugin, #function, (plugin)->api->function(args)) \
+       : cx_pjrt_missing(plugin, #function))
+
+calx_status *cx_pjrt_missing(const cx_pjrt_plugin *p,
+                             const char *function) CALX_MUST_USE;
+calx_status *cx_pjrt_take_error(const cx_pjrt_plugin *p, const char *function,
+                                PJRT_Error *error) CALX_MUST_USE;
+
+// Takes the error; NULL is success.
+static inline calx_status *cx_pjrt_take(const cx_pjrt_plugin *p,
+                                        const char *function, PJRT_Error *error)
+{
+  return error == NULL ? NULL : cx_pjrt_take_error(p, function, error);
+}
+
+// For what cannot be told to anyone: a failed destroy.
+static inline void cx_pjrt_ignore(calx_status *status)
+{
+  calx_status_free(status);
+}
+
+// A copy of a plugin's string, terminated, at most 4 KiB of it.
+char *cx_pjrt_string(const char *s, size_t size);
+
+// Appends "name = value" for a named value of a plugin.
+void cx_pjrt_value_print(cx_text *out, const PJRT_NamedValue *value);
+
+// How many handles are alive.
+void cx_pjrt_count(long change);
+
+// ---- clients ----
+
+typedef struct cx_pjrt_device {
+  PJRT_Device *raw;
+  int id;
+  char *kind;
+  char *text;
+  char **memories;  // kinds
+  size_t n_memories;
+} cx_pjrt_device;
+
+struct cx_pjrt_client {
+  atomic_long refs;  // the user's, one for each buffer and executable
+  cx_pjrt_plugin *plugin;
+  PJRT_Client *raw;
+  char *platform;
+  char *platform_version;
+  cx_pjrt_device *devices;  // addressable
+  size_t n_devices;
+};
+
+void cx_pjrt_client_retain(cx_pjrt_client *c);
+void cx_pjrt_client_release(cx_pjrt_client *c);
+// The index of an addressable device; n_devices: none of them.
+size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw);
+calx_status *cx_pjrt_check_device(const cx_pjrt_client *c,
+                                  size_t device) CALX_MUST_USE;
+
+// ---- options ----
+
+// The values borrow the options' strings and lists. *out is freed with
+// cx_free(); NULL for none.
+calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
+                                 PJRT_NamedValue **out) CALX_MUST_USE;
+
+// What a client of this plugin is created with. *out_options is freed with
+// cx_free().
+calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,
+                                     const cx_pjrt_client_options *asked,
+                                     cx_pjrt_option **out_options,
+                                     size_t *out_n) CALX_MUST_USE;
+
+// Whether compile errors for calx's own overrides; then it is remembered.
+bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status);
+
+// ---- shapes ----
+
+#define CX_PJRT_TYPES (PJRT_Buffer_Type_F6E3M2FN + 1)
+const char *cx_pjrt_type_name(int type);  // "f32"; "?" for none
+size_t cx_pjrt_type_bytes(int type);      // on the host; 0: none
+bool cx_pjrt_shape_equal(const cx_pjrt_shape *a, const cx_pjrt_shape *b);
+// Bytes of dense host data; an error for a shape that has none.
+calx_status *cx_pjrt_shape_bytes(const cx_pjrt_shape *shape,
+                                 size_t *out_bytes) CALX_MUST_USE;
+// "f32[2,3]", in `out`.
+typedef struct cx_pjrt_shape_text {
+  char s[32 + 24 * CALX_MAX_RANK];
+} cx_pjrt_shape_text;
+const char *cx_pjrt_shape_str(const cx_pjrt_shape *shape,
+                              cx_pjrt_shape_text *out);
+
+// ---- events ----
+
+struct cx_pjrt_event {
+  cx_pjrt_plugin *plugin;
+  PJRT_Event *raw;
+};
+
+// An empty handle, made before the call whose event it gets, because then
+// nothing can fail any more.
+cx_pjrt_event *cx_pjrt_event_new(cx_pjrt_plugin *p);
+void cx_pjrt_event_destroy(cx_pjrt_plugin *p, PJRT_Event *raw);
+// Waits, destroys, returns the event's error. NULL raw: success.
+calx_status *cx_pjrt_event_finish(cx_pjrt_plugin *p,
+                                  PJRT_Event *raw) CALX_MUST_USE;
+
+// ---- buffers ----
+
+// A buffer that an execution takes as donated is claimed first, so that no
+// second execution gets it; a failed execution gives it back.
+enum { CX_PJRT_LIVE, CX_PJRT_GONE };
+
+struct cx_pjrt_buffer {
+  atomic_long refs;
+  atomic_int state;
+  cx_pjrt_client *client;
+  size_t device;
+  cx_pjrt_shape shape;
+  PJRT_Buffer *raw;  // NULL only while it is being made
+};
+
+// An empty handle with one reference, to be given its raw buffer.
+cx_pjrt_buffer *cx_pjrt_buffer_new(cx_pjrt_client *c, size_t device,
+                                   const cx_pjrt_shape *shape);
+
+// ---- executables ----
+
+struct cx_pjrt_executable {
+  atomic_long refs;
+  cx_pjrt_client *client;
+  PJRT_LoadedExecutable *raw;
+  bool any_device;
+  size_t n_replicas;
+  size_t *devices;        // [n_replicas] indices
+  uint32_t launch_base;   // the same on all ranks: of the program's text
+  atomic_uint *launches;  // [the client's devices]: launches so far
+  size_t n_params;
+  cx_pjrt_shape *params;
+  bool *donated;
+  size_t n_results;
+  cx_pjrt_shape *results;
+};
+
+// What a compiled program that is bound to no device is asked too.
+PJRT_Program cx_pjrt_program(const char *text, size_t size);
+void cx_pjrt_program_destroy(cx_pjrt_plugin *p, PJRT_Executable *raw);
+calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                       char **out_bytes,
+                                       size_t *out_size) CALX_MUST_USE;
+calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
+                                    cx_pjrt_executable_stats *out)
+    CALX_MUST_USE;
+
+#endif
