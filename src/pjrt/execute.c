@@ -331,11 +331,11 @@ calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
                .args = args,
                .results = out_results,
                .done = out_done };
-  clear_results(&l);
   if (e->any_device) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a program for any device is launched on one, not on all");
   }
+  clear_results(&l);
   CALX_TRY(check_arguments(&l, n_args));
   return run(&l);
 }
