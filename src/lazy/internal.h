@@ -1,0 +1,201 @@
+// lazy/internal: the structs behind the core's handles. Only this room.
+#ifndef CX_LAZY_INTERNAL_H
+#define CX_LAZY_INTERNAL_H
+
+#include "base/thread.h"
+#include "graph/order.h"
+#include "lazy/lazy.h"
+
+// ---- problems: why a tensor has no value; shared, refcounted ----------------
+
+typedef struct cx_problem {
+  atomic_int refs;
+  calx_status *status;
+} cx_problem;
+
+cx_problem *cx_problem_new(calx_status *status);  // takes it; NULL: no memory
+void cx_problem_retain(cx_problem *p);
+void cx_problem_release(cx_problem *p);
+
+// ---- tensors ----------------------------------------------------------------
+
+enum {
+  CX_T_REQUIRES_GRAD = 1,  // a leaf that collects a gradient
+  CX_T_DETACHED = 2,
+  CX_T_WEAK = 4,
+  CX_T_EXPIRED = 8,  // problem tells at which sync
+  CX_T_POISON = 16,  // problem tells why
+  CX_T_CONSUMED = 32,
+  CX_T_NAMED = 64,  // during one sync
+  CX_T_GONE = 128,  // CALX_DEBUG=handles: used after its end
+};
+
+typedef struct cx_host {
+  cx_shape shape;
+  size_t bytes;
+  _Alignas(64) unsigned char data[];
+} cx_host;
+
+struct calx_tensor {
+  atomic_int refs;    // owners, and one for the scope
+  atomic_int owners;  // other than the scope: durable while above 0
+  uint32_t flags;
+  uint32_t out;
+  cx_node *node;  // the value; NULL: host or poison
+  cx_node *base;  // the last materialised value, while another is pending
+  calx_device *device;
+  cx_problem *problem;
+  uint64_t serial;  // order of creation on its device
+  calx_scope *scope;
+  uint32_t scope_at;
+  uint32_t changed_at;  // place in the device's list + 1
+  cx_leaf *leaf;
+  calx_tensor *grad;
+  cx_host *host;
+  const char *name;
+};
+
+static inline bool cx_is_computed(const cx_node *node)
+{
+  return node->out[0].buffer != NULL;
+}
+
+// Whether the tensor's value is recorded but not computed.
+static inline bool cx_is_pending(const calx_tensor *t)
+{
+  return t->node != NULL && !cx_is_computed(t->node);
+}
+
+static inline bool cx_is_durable(const calx_tensor *t)
+{
+  return atomic_load_explicit(&t->owners, memory_order_acquire) > 0;
+}
+
+calx_tensor *cx_tensor_alloc(calx_device *device);  // one ref, no scope
+void cx_tensor_unref(calx_tensor *t);  // ends the scope's reference
+calx_tensor *cx_tensor_nil(void);      // the poison that needs no memory
+// Gives the tensor a materialised value; the reference to node is taken over.
+void cx_tensor_settle(calx_tensor *t, cx_node *node);
+// Back to base, or to poison when there is none. For a failed step.
+void cx_tensor_revert(calx_tensor *t, cx_problem *why);
+void cx_tensor_expire(calx_tensor *t, cx_problem *why);
+// Under the device's lock.
+void cx_changed_add(calx_tensor *t);
+void cx_changed_remove(calx_tensor *t);
+// What an operation must know before it uses t's value. NULL: usable.
+calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
+                              uint32_t operand) CALX_MUST_USE;
+
+// ---- scopes and threads -----------------------------------------------------
+
+struct calx_scope {
+  calx_scope *parent;
+  calx_tensor **tensors;
+  size_t count, capacity;
+  calx_status *error;
+  bool grad_mode_before;
+  bool is_root;
+  calx_site site;
+};
+
+typedef struct cx_thread_state {
+  calx_scope *top;
+  calx_device *device;  // set by calx_device_set_current
+  bool no_grad;
+  const char *module;
+  int64_t recorded;  // ops since the last sync
+} cx_thread_state;
+
+extern _Thread_local cx_thread_state cx_self;
+
+void cx_scope_end_root(void);
+calx_scope *cx_scope_current(void);          // NULL: no memory for a root scope
+bool cx_scope_add(calx_tensor *t);           // false: no memory
+calx_tensor *cx_scope_give(calx_tensor *t);  // adds, or frees and gives nil
+
+// ---- devices ----------------------------------------------------------------
+
+typedef struct cx_flight {  // one launched execution
+  cx_pjrt_event *done;
+  calx_site site;
+  bool donated;
+  cx_node **results;
+  size_t n_results;
+} cx_flight;
+
+enum { CX_MAX_FLIGHTS = 64 };
+
+struct calx_device {
+  int index;
+  char name[16];
+  cx_pjrt_client *client;
+  cx_mutex lock;
+  calx_tensor **changed;  // durable tensors with a value a sync must settle
+  size_t n_changed, changed_capacity;
+  cx_order order;  // scratch
+  cx_flight flights[CX_MAX_FLIGHTS];
+  size_t first_flight, n_flights;
+  cx_problem *expired;  // of the last sync, reused for the same site
+  calx_site expired_site, read_site;
+  atomic_uint_fast64_t serial;
+  uint64_t seed, draws;
+};
+
+calx_device *cx_devices_open(calx_status **out_status);  // the first device
+calx_device *cx_device_at(int index);  // NULL: none; after cx_devices_open
+
+// ---- flights: executions that are under way ---------------------------------
+
+// Waits until fewer than the limit are under way. Under the device's lock.
+calx_status *cx_flight_room(calx_device *d) CALX_MUST_USE;
+// Adds one, for which there is room; retains its results' data nodes and takes
+// `done`. Under the device's lock.
+void cx_flight_add(calx_device *d, cx_pjrt_event *done, const calx_site *site,
+                   bool donated, cx_node *const *results, size_t n);
+// Takes notice of those that are done (all: waits for every one). Returns the
+// first failure, with the site of its sync; its results are failed then.
+calx_status *cx_flight_poll(calx_device *d, bool all) CALX_MUST_USE;
+
+// ---- programs ---------------------------------------------------------------
+
+typedef struct cx_program cx_program;
+
+typedef struct cx_run {  // one execution, under the device's lock
+  calx_device *device;
+  cx_order *order;
+  bool is_sync;  // else a read: no donation, not in the recompile count
+  bool train;    // an op in it depends on train mode
+  bool any_donation;
+  calx_site site;
+  cx_text *log;  // lines for after the unlock
+} cx_run;
+
+// Compiles or finds the program of run->order and launches it. out: n_roots new
+// buffers. The order's aliases are set by the caller.
+calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
+                          cx_pjrt_event **out_done) CALX_MUST_USE;
+void cx_programs_free(void);
+
+// A compiled program in the disk cache; see disk.c.
+typedef struct cx_disk_key {
+  cx_hash hash;
+  const char *text;  // the program without locations
+  size_t size;
+  const char *options;
+  size_t options_size;
+} cx_disk_key;
+bool cx_disk_enabled(cx_pjrt_client *client);
+cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *key,
+                                 const cx_pjrt_compile_options *options,
+                                 const cx_pjrt_signature *signature);
+void cx_disk_store(cx_pjrt_client *client, const cx_disk_key *key,
+                   cx_pjrt_executable *executable);
+
+// ---- donation ---------------------------------------------------------------
+
+// Sets order->aliases for the durable tensors among `tensors` whose base nobody
+// else holds; roots[i] is the root of tensors[i]. Returns how many.
+size_t cx_donate(cx_order *order, calx_tensor *const *tensors,
+                 const uint32_t *roots, size_t n);
+
+#endif

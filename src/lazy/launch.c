@@ -1,0 +1,153 @@
+// lazy/launch: one execution of a compiled program.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/metrics.h"
+#include "lazy/program.h"
+
+CX_METRIC(execute_time, "ExecuteTime", CX_UNIT_NS);
+CX_METRIC(to_device_time, "TransferToDeviceTime", CX_UNIT_NS);
+CX_METRIC(outbound_data, "OutboundData", CX_UNIT_BYTES);
+
+calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
+                             const uint32_t *words, cx_pjrt_buffer **out)
+{
+  int64_t start = cx_now_ns();
+  CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
+                                    CX_PJRT_COPY, NULL, NULL, out));
+  cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
+  cx_metric_add(&outbound_data, (double)shape->dims[0] * sizeof *words);
+  return NULL;
+}
+
+static void on_done(void *user, calx_status *status)
+{
+  int64_t *start = user;
+  cx_metric_add(&execute_time, (double)(cx_now_ns() - *start));
+  calx_status_free(status);  // the flight tells it
+  cx_free(start);
+}
+
+// ExecuteTime is launch to completion; a record that cannot be made only loses
+// the sample.
+static void time_it(cx_pjrt_event *done, int64_t start)
+{
+  int64_t *record = cx_alloc(sizeof *record);
+  if (record == NULL) return;
+  *record = start;
+  calx_status *status = cx_pjrt_event_on_ready(done, on_done, record);
+  if (status != NULL) {
+    cx_free(record);
+    calx_status_free(status);
+  }
+}
+
+static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
+                            cx_pjrt_buffer *const *args, size_t n_args,
+                            cx_pjrt_buffer **out, cx_pjrt_event **out_done)
+{
+  int64_t start = cx_now_ns();
+  calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
+                                        args, n_args, out, out_done);
+  if (status != NULL) {
+    calx_status *told = cx_error_at(&run->site, calx_status_code(status), "%s",
+                                    calx_status_message(status));
+    calx_status_free(status);
+    return told;
+  }
+  if (*out_done != NULL) time_it(*out_done, start);
+  return NULL;
+}
+
+// ---- CALX_DEBUG=donation ----------------------------------------------------
+
+static calx_status *host_copy(cx_pjrt_buffer *b, char **out, size_t *out_size)
+{
+  *out = NULL;
+  CALX_TRY(cx_pjrt_buffer_host_size(b, out_size));
+  *out = cx_alloc(*out_size);
+  if (*out == NULL) return cx_out_of_memory();
+  return cx_pjrt_buffer_to_host(b, *out, *out_size);
+}
+
+static calx_status *compare(const cx_run *run, cx_pjrt_buffer *a,
+                            cx_pjrt_buffer *b, size_t which)
+{
+  char *x = NULL, *y = NULL;
+  size_t n = 0, m = 0;
+  calx_status *status = host_copy(a, &x, &n);
+  if (status == NULL) status = host_copy(b, &y, &m);
+  if (status == NULL && (n != m || memcmp(x, y, n) != 0)) {
+    status = cx_error_at(&run->site, CALX_INTERNAL,
+                         "sync: result %zu differs when its input is updated "
+                         "in place (CALX_DEBUG=donation)",
+                         which);
+  }
+  cx_free(x);
+  cx_free(y);
+  return status;
+}
+
+// Copies of the donated arguments, the others as they are; all are references.
+static calx_status *copy_args(const cx_run *run, cx_pjrt_buffer *const *args,
+                              size_t n_args, cx_pjrt_buffer **copies)
+{
+  for (size_t i = 0; i < n_args; i++) {
+    const cx_order *o = run->order;
+    if (i >= o->n_params || o->aliases[i] == 0) {
+      cx_pjrt_buffer_retain(args[i]);
+      copies[i] = args[i];
+      continue;
+    }
+    char *data;
+    size_t size;
+    calx_status *status = host_copy(args[i], &data, &size);
+    if (status == NULL) {
+      status = cx_pjrt_buffer_from_host(run->device->client,
+                                        (size_t)run->device->index,
+                                        cx_pjrt_buffer_shape(args[i]), data,
+                                        CX_PJRT_COPY, NULL, NULL, &copies[i]);
+    }
+    cx_free(data);
+    CALX_TRY(status);
+  }
+  return NULL;
+}
+
+static calx_status *execute_checked(cx_run *run, cx_pjrt_executable *executable,
+                                    cx_pjrt_buffer *const *args, size_t n_args,
+                                    cx_pjrt_buffer **out,
+                                    cx_pjrt_event **out_done)
+{
+  size_t n_out = run->order->n_roots;
+  cx_pjrt_buffer **copies = cx_calloc(n_args + n_out + 1, sizeof *copies);
+  if (copies == NULL) return cx_out_of_memory();
+  cx_pjrt_buffer **again = copies + n_args;
+  cx_pjrt_event *done = NULL;
+  calx_status *status = copy_args(run, args, n_args, copies);
+  if (status == NULL) {
+    status = cx_pjrt_execute(executable, (size_t)run->device->index, copies,
+                             n_args, again, &done);
+  }
+  if (status == NULL && done != NULL) status = cx_pjrt_event_await(done);
+  cx_pjrt_event_free(done);
+  if (status == NULL) {
+    status = execute(run, executable, args, n_args, out, out_done);
+  }
+  for (size_t r = 0; status == NULL && r < n_out; r++) {
+    status = compare(run, out[r], again[r], r);
+  }
+  for (size_t i = 0; i < n_args + n_out; i++) cx_pjrt_buffer_release(copies[i]);
+  cx_free(copies);
+  return status;
+}
+
+calx_status *cx_launch(cx_run *run, cx_pjrt_executable *executable,
+                       cx_pjrt_buffer *const *args, size_t n_args,
+                       cx_pjrt_buffer **out, cx_pjrt_event **out_done)
+{
+  if (run->any_donation && cx_debug_on(CX_DEBUG_DONATION)) {
+    return execute_checked(run, executable, args, n_args, out, out_done);
+  }
+  return execute(run, executable, args, n_args, out, out_done);
+}

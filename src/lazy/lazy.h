@@ -1,0 +1,119 @@
+// lazy: the core. Tensors, scopes, devices, recording, running.
+//
+// This header is what the rooms above use. Locks: a calx_device's lock guards
+// its list of changed durable tensors, the marks of its nodes and the buffers
+// in them; recording an op takes no lock. Log lines are written after
+// unlocking.
+#ifndef CX_LAZY_LAZY_H
+#define CX_LAZY_LAZY_H
+
+#include <stdbool.h>
+
+#include "calx/tensor.h"
+#include "graph/node.h"
+
+// ---- mode: the calling thread's state and the environment's switches --------
+
+enum {  // CALX_DEBUG=handles,indices,donation,nan,trap
+  CX_DEBUG_HANDLES = 1,
+  CX_DEBUG_INDICES = 2,
+  CX_DEBUG_DONATION = 4,
+  CX_DEBUG_NAN = 8,
+  CX_DEBUG_TRAP = 16,
+};
+bool cx_debug_on(int which);
+bool cx_eager(void);  // CALX_EAGER=1
+int64_t cx_env_int(const char *name, int64_t otherwise);
+void cx_mode_reload(void);  // tests: reads the environment again
+
+void cx_grad_mode_set(bool on);  // the no-grad region of the current scope
+bool cx_grad_mode(void);
+const char *cx_module_path_set(const char *path);  // returns the one before
+
+// ---- scopes -----------------------------------------------------------------
+
+// Takes a status and pins it on the current scope, if it is the scope's first.
+void cx_scope_pin(calx_status *status);
+bool cx_scope_failed(void);
+
+// ---- tensors ----------------------------------------------------------------
+
+// A tensor of the current scope. Never NULL: without memory a poisoned one.
+calx_tensor *cx_tensor_of(cx_value value, calx_device *device);
+// The same value without its gradient edge.
+calx_tensor *cx_tensor_detached(calx_tensor *t);
+// Poison; takes the status and pins it on the current scope.
+calx_tensor *cx_tensor_poison(calx_status *status);
+bool cx_tensor_poisoned(const calx_tensor *t);
+// Never NULL: rank 0 for poison; the host shape of a host tensor.
+const cx_shape *cx_tensor_shape(const calx_tensor *t);
+cx_value cx_tensor_value(const calx_tensor *t);
+// Numbers made by calx_scalar: they only decide a promotion's category.
+void cx_tensor_set_weak(calx_tensor *t);
+bool cx_tensor_is_weak(const calx_tensor *t);
+// NULL device: the tensor's own, else the calling thread's.
+calx_device *cx_device_or_current(calx_device *device);
+
+// A durable tensor with one owner, in no scope; from any thread. borrow: data
+// stays valid until done(user) is called, exactly once, on failure too.
+calx_status *cx_upload(calx_device *device, calx_dtype dtype,
+                       const int64_t *dims, size_t rank, const void *data,
+                       bool borrow, void (*done)(void *user), void *user,
+                       calx_tensor **out_tensor) CALX_MUST_USE;
+
+// Replaces the value of a handle, without checks; a durable one is pending
+// then.
+void cx_tensor_set_value(calx_tensor *t, cx_value value);
+// A name for messages, kept by the caller for the tensor's life.
+void cx_tensor_set_name(calx_tensor *t, const char *name);
+
+// ---- gradients (the tape's ends) --------------------------------------------
+
+bool cx_tensor_requires_grad(const calx_tensor *t);  // leaf or on the tape
+void cx_tensor_set_requires_grad(calx_tensor *t, bool on);  // of a leaf
+bool cx_tensor_is_leaf(const calx_tensor *t);
+calx_tensor *cx_tensor_grad(calx_tensor *t);  // NULL: none
+// Takes one ownership of grad (NULL: clears).
+void cx_tensor_set_grad(calx_tensor *t, calx_tensor *grad);
+// An optimiser's step used it: a temporary from now on, see design 4.
+void cx_tensor_consume(calx_tensor *grad);
+bool cx_tensor_consumed(const calx_tensor *grad);
+
+// ---- recording --------------------------------------------------------------
+
+typedef struct cx_call {
+  const cx_op *op;
+  calx_tensor *const *in;  // none NULL
+  uint32_t n_in;
+  uint32_t n_out;  // 0 = 1
+  const void *attrs;
+  const cx_slot *slots;
+  uint32_t n_slots;
+  uint32_t flags;       // CX_NODE_TRAIN
+  calx_device *device;  // of an op without operands; NULL: the current one
+} cx_call;
+
+// Records the op; the results are in the current scope. outs (n_out of them)
+// may be NULL when there is one. Returns outs[0].
+calx_tensor *cx_apply(const cx_call *call, calx_tensor **outs);
+
+// ---- running ----------------------------------------------------------------
+
+// The loader's sync: nothing is launched or counted when nothing is pending.
+void cx_sync_pending(void);
+// Computes t's value if it is pending. False: the scope holds the reason.
+bool cx_read(calx_tensor *t);
+
+// ---- random streams ---------------------------------------------------------
+
+// The next draw of the device's default stream: key and counter for THREE_FRY.
+void cx_random_draw(calx_device *device, uint64_t *out_key,
+                    uint64_t *out_counter);
+
+// Live tensors, scopes: the tests' leak counts.
+long cx_tensor_live(void);
+long cx_scope_live(void);
+// Programs compiled for the current client so far.
+long cx_program_count(void);
+
+#endif

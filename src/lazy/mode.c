@@ -1,0 +1,96 @@
+// lazy/mode: the environment's switches and the calling thread's state.
+#include <stdlib.h>
+#include <string.h>
+
+#include "lazy/internal.h"
+
+_Thread_local cx_thread_state cx_self;
+
+// -1: not read yet. Reading twice at the same time gives the same answer.
+static atomic_int debug_flags = -1;
+static atomic_int eager_flag = -1;
+
+static int parse_debug(const char *list)
+{
+  static const struct {
+    const char *name;
+    int flag;
+  } known[] = { { "handles", CX_DEBUG_HANDLES },
+                { "indices", CX_DEBUG_INDICES },
+                { "donation", CX_DEBUG_DONATION },
+                { "nan", CX_DEBUG_NAN },
+                { "trap", CX_DEBUG_TRAP } };
+  int flags = 0;
+  for (const char *p = list; p != NULL && *p != '\0';) {
+    size_t n = strcspn(p, ",");
+    size_t k = 0;
+    while (k < sizeof known / sizeof *known &&
+           !(strlen(known[k].name) == n && strncmp(known[k].name, p, n) == 0)) {
+      k++;
+    }
+    if (k < sizeof known / sizeof *known) {
+      flags |= known[k].flag;
+    } else if (n != 0) {
+      cx_log(
+          "CALX_DEBUG: '%.*s' is none of handles, indices, donation, nan, "
+          "trap",
+          (int)n, p);
+    }
+    p += n + (p[n] == ',');
+  }
+  return flags;
+}
+
+bool cx_debug_on(int which)
+{
+  int flags = atomic_load_explicit(&debug_flags, memory_order_relaxed);
+  if (flags < 0) {
+    flags = parse_debug(getenv("CALX_DEBUG"));
+    atomic_store_explicit(&debug_flags, flags, memory_order_relaxed);
+  }
+  return (flags & which) != 0;
+}
+
+bool cx_eager(void)
+{
+  int on = atomic_load_explicit(&eager_flag, memory_order_relaxed);
+  if (on < 0) {
+    on = cx_env_int("CALX_EAGER", 0) != 0;
+    atomic_store_explicit(&eager_flag, on, memory_order_relaxed);
+  }
+  return on != 0;
+}
+
+int64_t cx_env_int(const char *name, int64_t otherwise)
+{
+  const char *text = getenv(name);
+  if (text == NULL || *text == '\0') return otherwise;
+  char *end;
+  long long value = strtoll(text, &end, 10);
+  if (*end == '\0') return value;
+  cx_log("%s: '%s' is not a number; %lld is used", name, text,
+         (long long)otherwise);
+  return otherwise;
+}
+
+void cx_mode_reload(void)
+{
+  atomic_store(&debug_flags, -1);
+  atomic_store(&eager_flag, -1);
+}
+
+void cx_grad_mode_set(bool on)
+{
+  cx_self.no_grad = !on;
+}
+bool cx_grad_mode(void)
+{
+  return !cx_self.no_grad;
+}
+
+const char *cx_module_path_set(const char *path)
+{
+  const char *before = cx_self.module;
+  cx_self.module = path;
+  return before;
+}

@@ -1,0 +1,456 @@
+// lazy/program: compiled graphs by their full key, shared by all devices.
+//
+// The 128-bit hash finds, the key decides. Threads that want the same new
+// program compile it once: the first makes the entry, the others wait for it.
+// Of a graph whose slice starts differ from those it was compiled with, a
+// second program is made that takes them as slots; it serves every later start.
+#include "lazy/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/metrics.h"
+#include "graph/differ.h"
+#include "graph/lower.h"
+#include "hlo/print.h"
+
+CX_COUNTER(cached_compile, "CachedCompile");
+CX_COUNTER(uncached_compile, "UncachedCompile");
+CX_METRIC(compile_time, "CompileTime", CX_UNIT_NS);
+CX_METRIC(graph_size, "TensorsGraphSize", CX_UNIT_NONE);
+
+typedef enum state { COMPILING, READY, FAILED } state;
+
+// One executable of an entry: with constant starts, or with starts as slots.
+typedef struct variant {
+  state state;
+  cx_pjrt_executable *executable;
+  int64_t *starts;  // of the constant one; n_soft
+} variant;
+
+struct cx_program {
+  cx_program *next;  // in its bucket
+  cx_hash hash;
+  cx_outline *outline;
+  calx_site site;
+  bool is_sync, train;
+  size_t n_soft;
+  variant constant, dynamic;
+  int64_t number;        // order of compilation
+  cx_slot_cache *slots;  // per device
+  int n_devices;
+};
+
+enum { BUCKETS = 4096, MAX_PROGRAMS = 4096 };
+
+static struct {
+  cx_mutex lock;
+  cx_cond changed;
+  bool ready;
+  cx_program *buckets[BUCKETS];
+  long count;     // entries
+  long compiled;  // variants ever
+} table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
+
+long cx_program_count(void)
+{
+  cx_lock(&table.lock);
+  long n = table.compiled;
+  cx_unlock(&table.lock);
+  return n;
+}
+
+static void program_free(cx_program *p)
+{
+  for (int i = 0; i < p->n_devices; i++) {
+    cx_pjrt_buffer_release(p->slots[i].buffer);
+    cx_free(p->slots[i].words);
+  }
+  cx_free(p->slots);
+  cx_pjrt_executable_release(p->constant.executable);
+  cx_pjrt_executable_release(p->dynamic.executable);
+  cx_free(p->constant.starts);
+  cx_outline_free(p->outline);
+  cx_free(p);
+}
+
+void cx_programs_free(void)
+{
+  cx_lock(&table.lock);
+  for (size_t i = 0; i < BUCKETS; i++) {
+    while (table.buckets[i] != NULL) {
+      cx_program *p = table.buckets[i];
+      table.buckets[i] = p->next;
+      program_free(p);
+    }
+  }
+  table.count = 0;
+  table.compiled = 0;
+  cx_unlock(&table.lock);
+}
+
+// ---- finding ----------------------------------------------------------------
+
+static bool is_program(const cx_program *p, const cx_order *o)
+{
+  const cx_key *key = cx_outline_key(p->outline);
+  return cx_hash_equal(p->hash, o->hash) && key->count == o->key.count &&
+         memcmp(key->words, o->key.words, key->count * sizeof *key->words) == 0;
+}
+
+static cx_program *find(const cx_order *o)
+{
+  cx_program *p = table.buckets[o->hash.low % BUCKETS];
+  while (p != NULL && !is_program(p, o)) p = p->next;
+  return p;
+}
+
+static cx_program *program_new(const cx_run *run)
+{
+  cx_program *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return NULL;
+  const cx_order *o = run->order;
+  p->n_devices = (int)cx_pjrt_client_device_count(run->device->client);
+  p->slots = cx_calloc((size_t)p->n_devices + 1, sizeof *p->slots);
+  p->constant.starts = cx_calloc(o->n_soft + 1, sizeof(int64_t));
+  p->outline = cx_outline_new(o);
+  if (p->slots == NULL || p->constant.starts == NULL || p->outline == NULL) {
+    program_free(p);
+    return NULL;
+  }
+  p->hash = o->hash;
+  p->site = run->site;
+  p->is_sync = run->is_sync;
+  p->train = run->train;
+  p->n_soft = o->n_soft;
+  p->constant.state = p->dynamic.state = FAILED;  // not made yet
+  return p;
+}
+
+static void unlink_program(cx_program *p)
+{
+  cx_program **at = &table.buckets[p->hash.low % BUCKETS];
+  while (*at != p) at = &(*at)->next;
+  *at = p->next;
+  table.count--;
+  program_free(p);
+}
+
+// ---- why it is compiled -----------------------------------------------------
+
+static bool same_place(const cx_program *p, const cx_run *run)
+{
+  return p->is_sync && p->train == run->train &&
+         p->site.line == run->site.line && p->site.file == run->site.file;
+}
+
+// After the first two programs of a place, a miss is explained by its nearest
+// known graph. Under the table's lock. Returns an error when CALX_RECOMPILE
+// wants one.
+static calx_status *explain_miss(const cx_run *run)
+{
+  if (!run->is_sync) return NULL;
+  const cx_program *nearest = NULL;
+  size_t known = 0, best = 0;
+  for (size_t i = 0; i < BUCKETS; i++) {
+    for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+      if (!same_place(p, run)) continue;
+      size_t common = cx_outline_common(p->outline, run->order);
+      if (known++ == 0 || common > best) {
+        best = common;
+        nearest = p;
+      }
+    }
+  }
+  if (known < 2) return NULL;
+  cx_text why = { 0 };
+  cx_outline_differ(nearest->outline, run->order, &why);
+  const char *mode = getenv("CALX_RECOMPILE");
+  calx_status *status = NULL;
+  if (mode != NULL && strcmp(mode, "error") == 0) {
+    status = cx_error_at(&run->site, CALX_FAILED_PRECONDITION,
+                         "sync: another program is needed (%zu are known "
+                         "here), and CALX_RECOMPILE=error forbids it: %s",
+                         known, cx_text_str(&why));
+  } else {
+    cx_text_format(run->log, "recompile at %s:%d, program %zu: %s",
+                   run->site.file != NULL ? run->site.file : "?",
+                   run->site.line, known + 1, cx_text_str(&why));
+  }
+  cx_text_free(&why);
+  return status;
+}
+
+// ---- compiling --------------------------------------------------------------
+
+typedef struct signature {
+  cx_pjrt_shape *shapes;
+  bool *donated;
+  cx_pjrt_signature s;
+} signature;
+
+static void wire_shape(const cx_shape *s, cx_pjrt_shape *out)
+{
+  cx_pjrt_shape_make(s->dtype, s->dims, s->rank, out);
+}
+
+static calx_status *signature_make(const cx_order *o, signature *out)
+{
+  size_t n = o->n_params + (o->n_slots != 0);
+  *out = (signature){ 0 };
+  out->shapes = cx_calloc(n + o->n_roots + 1, sizeof *out->shapes);
+  out->donated = cx_calloc(n + 1, sizeof *out->donated);
+  if (out->shapes == NULL || out->donated == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < o->n_params; i++) {
+    const cx_param *p = &o->params[i];
+    wire_shape(&p->node->out[p->out].shape, &out->shapes[i]);
+    out->donated[i] = o->aliases[i] != 0;
+  }
+  if (o->n_slots != 0) {
+    int64_t words = (int64_t)o->n_slots;
+    cx_pjrt_shape_make(CALX_U32, &words, 1, &out->shapes[o->n_params]);
+  }
+  for (size_t r = 0; r < o->n_roots; r++) {
+    const cx_value *v = &o->roots[r];
+    wire_shape(&v->node->out[v->out].shape, &out->shapes[n + r]);
+  }
+  out->s = (cx_pjrt_signature){ .params = out->shapes,
+                                .donated = out->donated,
+                                .n_params = n,
+                                .results = out->shapes + n,
+                                .n_results = o->n_roots };
+  return NULL;
+}
+
+static void signature_free(signature *s)
+{
+  cx_free(s->shapes);
+  cx_free(s->donated);
+}
+
+// CALX_DUMP=dir: the text with its call sites, named by order and content.
+static calx_status *dump(const cx_text *text, cx_hash hash, long number)
+{
+  const char *folder = getenv("CALX_DUMP");
+  if (folder == NULL || *folder == '\0') return NULL;
+  CALX_TRY(cx_folder_make(folder, 0755));
+  char hex[33];
+  cx_hash_hex(hash, hex);
+  cx_text path = { 0 };
+  cx_text_format(&path, "%s/%05ld-%.12s.mlir", folder, number, hex);
+  calx_status *status = cx_text_failed(&path)
+                            ? cx_out_of_memory()
+                            : cx_file_write(path.data, text->data, text->size);
+  cx_text_free(&path);
+  return status;
+}
+
+typedef struct compilation {
+  const cx_run *run;
+  cx_text text, bare;  // with and without locations
+  signature signature;
+  char *options;
+  size_t options_size;
+} compilation;
+
+static calx_status *print_program(compilation *c, bool soft_dynamic)
+{
+  cx_lowering l = { .order = c->run->order,
+                    .name = "calx",
+                    .soft_dynamic = soft_dynamic,
+                    .donate = true };
+  cx_hlo_module *module;
+  CALX_TRY(cx_lower(&l, &module));
+  cx_hlo_print(module, &c->text);
+  cx_hlo_print_with(module, &(cx_hlo_print_options){ .no_locations = true },
+                    &c->bare);
+  cx_hlo_module_free(module);
+  if (cx_text_failed(&c->text) || cx_text_failed(&c->bare)) {
+    return cx_out_of_memory();
+  }
+  return NULL;
+}
+
+static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
+{
+  cx_pjrt_client *client = c->run->device->client;
+  cx_pjrt_compile_options options = { .any_device = cx_pjrt_client_device_count(
+                                                        client) > 1 };
+  CALX_TRY(signature_make(c->run->order, &c->signature));
+  CALX_TRY(
+      cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
+  cx_disk_key key = { .hash = cx_hash_bytes(c->bare.data, c->bare.size, 0),
+                      .text = c->bare.data,
+                      .size = c->bare.size,
+                      .options = c->options,
+                      .options_size = c->options_size };
+  cx_lock(&table.lock);
+  long number = ++table.compiled;
+  cx_unlock(&table.lock);
+  CALX_TRY(dump(&c->text, key.hash, number));
+  bool disk = cx_disk_enabled(client);
+  if (disk) *out = cx_disk_load(client, &key, &options, &c->signature.s);
+  if (*out != NULL) return NULL;
+  CALX_TRY(cx_pjrt_compile(client, c->text.data, c->text.size, &options,
+                           &c->signature.s, out));
+  if (disk) cx_disk_store(client, &key, *out);
+  return NULL;
+}
+
+static calx_status *compile(const cx_run *run, bool soft_dynamic,
+                            cx_pjrt_executable **out)
+{
+  *out = NULL;
+  compilation c = { .run = run };
+  int64_t start = cx_now_ns();
+  calx_status *status = print_program(&c, soft_dynamic);
+  if (status == NULL) status = compile_printed(&c, out);
+  cx_text_free(&c.text);
+  cx_text_free(&c.bare);
+  signature_free(&c.signature);
+  cx_free(c.options);
+  cx_counter_add(&uncached_compile, 1);
+  cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
+  return status;
+}
+
+// ---- one entry's variant ----------------------------------------------------
+
+// The variant for these starts. Under the table's lock.
+static variant *choose(cx_program *p, const int64_t *soft)
+{
+  bool made = p->constant.state != FAILED;
+  if (!made || p->n_soft == 0 ||
+      memcmp(p->constant.starts, soft, p->n_soft * sizeof *soft) == 0) {
+    return &p->constant;
+  }
+  return &p->dynamic;
+}
+
+// Finds or makes the entry and its variant; *out_mine: the caller is to compile
+// it. Under the table's lock, which a wait gives up meanwhile.
+static calx_status *claim(const cx_run *run, const int64_t *soft,
+                          cx_program **out_program, variant **out_variant,
+                          bool *out_mine)
+{
+  const cx_order *o = run->order;
+  for (;;) {
+    cx_program *p = find(o);
+    if (p == NULL) {
+      CALX_TRY(explain_miss(run));
+      p = program_new(run);
+      if (p == NULL) return cx_out_of_memory();
+      p->next = table.buckets[o->hash.low % BUCKETS];
+      table.buckets[o->hash.low % BUCKETS] = p;
+      table.count++;
+    }
+    variant *v = choose(p, soft);
+    *out_program = p;
+    *out_variant = v;
+    *out_mine = v->state == FAILED;
+    if (v->state == READY) return NULL;
+    if (v->state == FAILED) {
+      v->state = COMPILING;
+      if (v == &p->constant && p->n_soft != 0) {
+        memcpy(v->starts, soft, p->n_soft * sizeof *soft);
+      }
+      return NULL;
+    }
+    cx_cond_wait(&table.changed, &table.lock);
+  }
+}
+
+static calx_status *get(const cx_run *run, const int64_t *soft,
+                        cx_program **out_program, variant **out_variant)
+{
+  bool mine;
+  cx_lock(&table.lock);
+  calx_status *status = claim(run, soft, out_program, out_variant, &mine);
+  cx_unlock(&table.lock);
+  if (status != NULL) return status;
+  if (!mine) {
+    cx_counter_add(&cached_compile, 1);
+    return NULL;
+  }
+  cx_program *p = *out_program;
+  variant *v = *out_variant;
+  cx_pjrt_executable *executable;
+  status = compile(run, v == &p->dynamic, &executable);
+  cx_lock(&table.lock);
+  v->executable = executable;
+  v->state = status == NULL ? READY : FAILED;
+  if (status != NULL && p->constant.state == FAILED &&
+      p->dynamic.state == FAILED) {
+    unlink_program(p);
+  }
+  cx_cond_broadcast(&table.changed);
+  cx_unlock(&table.lock);
+  return status;
+}
+
+// ---- slots ------------------------------------------------------------------
+
+// All slots travel in one packed upload, only when one of them changed.
+static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
+                                const uint32_t *words, cx_pjrt_buffer **out)
+{
+  size_t n = run->order->n_slots, bytes = n * sizeof *words;
+  if (cache->buffer != NULL && memcmp(cache->words, words, bytes) == 0) {
+    *out = cache->buffer;
+    return NULL;
+  }
+  *out = NULL;
+  if (cache->words == NULL) {
+    cache->words = cx_alloc(bytes);
+    if (cache->words == NULL) return cx_out_of_memory();
+  }
+  cx_pjrt_shape shape;
+  int64_t count = (int64_t)n;
+  cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
+  cx_pjrt_buffer *buffer;
+  CALX_TRY(cx_upload_words(run->device, &shape, words, &buffer));
+  cx_pjrt_buffer_release(cache->buffer);
+  cache->buffer = buffer;
+  memcpy(cache->words, words, bytes);
+  *out = buffer;
+  return NULL;
+}
+
+// ---- running ----------------------------------------------------------------
+
+calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
+                          cx_pjrt_event **out_done)
+{
+  cx_order *o = run->order;
+  *out_done = NULL;
+  // What tells programs apart beside the graph: nothing yet but the donation's
+  // presence, which a read never has.
+  if (!cx_order_key(o, run->is_sync)) return cx_out_of_memory();
+  cx_metric_add(&graph_size, (double)o->n_nodes);
+  size_t n_args = o->n_params + (o->n_slots != 0);
+  char *block =
+      cx_alloc(n_args * sizeof(cx_pjrt_buffer *) + o->n_soft * sizeof(int64_t) +
+               o->n_slots * sizeof(uint32_t) + 1);
+  if (block == NULL) return cx_out_of_memory();
+  cx_pjrt_buffer **args = (cx_pjrt_buffer **)(void *)block;
+  int64_t *soft = (int64_t *)(void *)(args + n_args);
+  uint32_t *words = (uint32_t *)(void *)(soft + o->n_soft);
+  cx_order_slots(o, words, soft);
+  cx_program *program;
+  variant *v;
+  calx_status *status = get(run, soft, &program, &v);
+  for (size_t i = 0; status == NULL && i < o->n_params; i++) {
+    args[i] = o->params[i].node->out[o->params[i].out].buffer;
+  }
+  if (status == NULL && o->n_slots != 0) {
+    status = slot_buffer(run, &program->slots[run->device->index], words,
+                         &args[o->n_params]);
+  }
+  if (status == NULL) {
+    status = cx_launch(run, v->executable, args, n_args, out, out_done);
+  }
+  cx_free(block);
+  return status;
+}

@@ -1,0 +1,25 @@
+// lazy/program: what the parts of running share. Only this room.
+#ifndef CX_LAZY_PROGRAM_H
+#define CX_LAZY_PROGRAM_H
+
+#include "lazy/internal.h"
+
+// The slots that a device last ran a program with.
+typedef struct cx_slot_cache {
+  uint32_t *words;
+  cx_pjrt_buffer *buffer;
+} cx_slot_cache;
+
+// Counted as a transfer.
+calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
+                             const uint32_t *words,
+                             cx_pjrt_buffer **out) CALX_MUST_USE;
+
+// Executes; with CALX_DEBUG=donation, a donating program's results are compared
+// with those of the same program on copies of its donated inputs.
+calx_status *cx_launch(cx_run *run, cx_pjrt_executable *executable,
+                       cx_pjrt_buffer *const *args, size_t n_args,
+                       cx_pjrt_buffer **out,
+                       cx_pjrt_event **out_done) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,151 @@
+// lazy/read: a value is wanted on the host. What it needs is run, and nothing
+// else happens: no tensor expires, nothing is donated. The nodes that ran are
+// marked, so that a sync that runs them again can say so.
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/metrics.h"
+#include "lazy/internal.h"
+
+CX_METRIC(from_device_time, "TransferFromDeviceTime", CX_UNIT_NS);
+CX_METRIC(inbound_data, "InboundData", CX_UNIT_BYTES);
+
+// All outputs of the node are the roots: a node is computed as a whole.
+static bool root_node(cx_order *o, cx_node *node)
+{
+  if (!cx_grow(&o->roots, &o->roots_capacity, node->n_out, sizeof *o->roots)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < node->n_out; k++) {
+    o->roots[k] = (cx_value){ node, k };
+  }
+  o->n_roots = node->n_out;
+  return true;
+}
+
+// Under the device's lock.
+static calx_status *compute(calx_device *d, cx_node *node, cx_text *log)
+{
+  cx_order *o = &d->order;
+  calx_status *late = cx_flight_room(d);
+  if (late != NULL) return late;
+  if (!root_node(o, node) || !cx_order_walk(o)) return cx_out_of_memory();
+  cx_pjrt_buffer **out = cx_calloc(node->n_out, sizeof(cx_pjrt_buffer *));
+  if (out == NULL) return cx_out_of_memory();
+  cx_run run = { .device = d, .order = o, .site = *cx_site(), .log = log };
+  cx_pjrt_event *done = NULL;
+  calx_status *status = cx_run_order(&run, out, &done);
+  if (status == NULL) {
+    bool eager = cx_eager();
+    for (size_t i = 0; i < o->n_nodes && !eager; i++) {
+      cx_node_set_flags(o->nodes[i], CX_NODE_READ);
+    }
+    for (uint32_t k = 0; k < node->n_out; k++) node->out[k].buffer = out[k];
+    d->read_site = *cx_site();
+    cx_flight_add(d, done, cx_site(), false, &node, 1);
+  }
+  cx_free(out);
+  return status;
+}
+
+bool cx_read(calx_tensor *t)
+{
+  if (t->node == NULL || (cx_node_flags(t->node) & CX_NODE_FAILED) != 0) {
+    calx_status *status = cx_tensor_usable(t, "read", 0);
+    if (status != NULL) {
+      cx_scope_pin(status);
+      return false;
+    }
+    return true;
+  }
+  calx_device *d = t->device;
+  cx_text log = { 0 };
+  calx_status *status = NULL;
+  cx_lock(&d->lock);
+  if (!cx_is_computed(t->node)) status = compute(d, t->node, &log);
+  cx_unlock(&d->lock);
+  if (log.size != 0) cx_log("%s", cx_text_str(&log));
+  cx_text_free(&log);
+  if (status == NULL) return true;
+  cx_scope_pin(status);
+  return false;
+}
+
+// ---- public -----------------------------------------------------------------
+
+static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
+{
+  cx_lock(&t->device->lock);
+  cx_pjrt_buffer *buffer = t->node->out[t->out].buffer;
+  cx_unlock(&t->device->lock);
+  int64_t start = cx_now_ns();
+  calx_status *status = cx_pjrt_buffer_to_host(buffer, data, bytes);
+  cx_metric_add(&from_device_time, (double)(cx_now_ns() - start));
+  cx_metric_add(&inbound_data, (double)bytes);
+  calx_status *late = cx_flight_poll(t->device, false);
+  if (late == NULL) return status;
+  calx_status_free(status);  // a consequence of the step's failure
+  return late;
+}
+
+calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  CALX_TRY(t->host != NULL ? NULL : cx_tensor_usable(t, "read", 0));
+  size_t wanted = (size_t)cx_shape_numel(s) * calx_dtype_size(s->dtype);
+  if (bytes != wanted) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "read: %s has %zu bytes, room is given for %zu",
+                    cx_shape_str(s), wanted, bytes);
+  }
+  if (t->host != NULL) {
+    for (size_t i = 0; i < bytes; i++) {
+      ((unsigned char *)data)[i] = t->host->data[i];
+    }
+    return NULL;
+  }
+  if (!cx_read(t)) return cx_status_copy(calx_scope_error());
+  return to_host(t, data, bytes);
+}
+
+// The only element into 8 bytes. False: the scope holds the reason.
+static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  calx_status *status = NULL;
+  if (!cx_tensor_poisoned(t) && (t->node != NULL || t->host != NULL) &&
+      cx_shape_numel(s) != 1) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "%s: %s has %lld elements, one is wanted", call,
+                      cx_shape_str(s), (long long)cx_shape_numel(s));
+  }
+  if (status == NULL) {
+    status = calx_tensor_read(t, out, calx_dtype_size(s->dtype));
+  }
+  cx_scope_pin(status);
+  return status == NULL;
+}
+
+double calx_item(calx_tensor *t)
+{
+  unsigned char bytes[8];
+  if (!one_element(t, "item", bytes)) return NAN;
+  return cx_load_double(cx_tensor_shape(t)->dtype, bytes);
+}
+
+int64_t calx_item_int(calx_tensor *t)
+{
+  unsigned char bytes[8];
+  if (!one_element(t, "item_int", bytes)) return 0;
+  return cx_load_int(cx_tensor_shape(t)->dtype, bytes);
+}
+
+bool calx_is_ready(const calx_tensor *t)
+{
+  if (t->node == NULL) return true;
+  cx_lock(&t->device->lock);
+  cx_pjrt_buffer *buffer = t->node->out[t->out].buffer;
+  cx_unlock(&t->device->lock);
+  return buffer != NULL && cx_pjrt_buffer_is_ready(buffer);
+}

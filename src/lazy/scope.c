@@ -1,0 +1,208 @@
+// lazy/scope: a thread's stack of scopes. A scope is a list of tensors that it
+// holds one reference of, and the first error.
+#include "calx/scope.h"
+
+#include "base/alloc.h"
+#include "lazy/internal.h"
+
+static atomic_long live;
+
+long cx_scope_live(void)
+{
+  return atomic_load(&live);
+}
+
+static void scope_free(calx_scope *s)
+{
+  calx_status_free(s->error);
+  cx_free(s->tensors);
+  cx_free(s);
+  atomic_fetch_sub(&live, 1);
+}
+
+static void release_tensors(calx_scope *s)
+{
+  // Newest first: a result goes before what it was made of.
+  while (s->count > 0) {
+    calx_tensor *t = s->tensors[--s->count];
+    t->scope = NULL;
+    cx_tensor_unref(t);
+  }
+}
+
+// ---- root scopes end with their thread --------------------------------------
+
+static pthread_key_t root_key;
+static pthread_once_t root_once = PTHREAD_ONCE_INIT;
+
+static void root_end(void *scope)
+{
+  calx_scope *root = scope;
+  while (cx_self.top != NULL && cx_self.top != root) {
+    calx_scope *inner = cx_self.top;
+    release_tensors(inner);
+    cx_self.top = inner->parent;
+    scope_free(inner);
+  }
+  release_tensors(root);
+  cx_self.top = NULL;
+  scope_free(root);
+}
+
+static void make_key(void)
+{
+  pthread_key_create(&root_key, root_end);
+}
+
+static calx_scope *scope_new(void)
+{
+  calx_scope *s = cx_calloc(1, sizeof *s);
+  if (s == NULL) return NULL;
+  atomic_fetch_add(&live, 1);
+  s->parent = cx_self.top;
+  s->grad_mode_before = cx_grad_mode();
+  s->site = *cx_site();
+  return s;
+}
+
+calx_scope *cx_scope_current(void)
+{
+  if (cx_self.top != NULL) return cx_self.top;
+  calx_scope *root = scope_new();
+  if (root == NULL) return NULL;
+  root->is_root = true;
+  pthread_once(&root_once, make_key);
+  pthread_setspecific(root_key, root);
+  cx_self.top = root;
+  return root;
+}
+
+// Ends the calling thread's root scope, so that nothing of it is left.
+void cx_scope_end_root(void)
+{
+  if (cx_self.top == NULL) return;
+  calx_scope *root = cx_self.top;
+  while (root->parent != NULL) root = root->parent;
+  pthread_setspecific(root_key, NULL);
+  root_end(root);
+}
+
+// ---- membership -------------------------------------------------------------
+
+enum { ROOT_WARNING = 10000 };
+
+bool cx_scope_add(calx_tensor *t)
+{
+  calx_scope *s = cx_scope_current();
+  if (s == NULL ||
+      !cx_grow(&s->tensors, &s->capacity, s->count + 1, sizeof *s->tensors)) {
+    return false;
+  }
+  t->scope = s;
+  t->scope_at = (uint32_t)s->count;
+  s->tensors[s->count++] = t;
+  if (s->is_root && s->count == ROOT_WARNING) {
+    cx_log_once_per_site("root",
+                         "%d temporaries are held outside of any scope: is "
+                         "there a calx_scope_begin in the training loop?",
+                         ROOT_WARNING);
+  }
+  return true;
+}
+
+calx_tensor *cx_scope_give(calx_tensor *t)
+{
+  if (t == NULL) return cx_tensor_nil();
+  if (cx_scope_add(t)) return t;
+  cx_tensor_unref(t);
+  cx_scope_pin(cx_out_of_memory());
+  return cx_tensor_nil();
+}
+
+// ---- errors -----------------------------------------------------------------
+
+void cx_scope_pin(calx_status *status)
+{
+  calx_scope *s = cx_scope_current();
+  if (status == NULL) return;
+  if (cx_debug_on(CX_DEBUG_TRAP)) __builtin_trap();
+  if (s == NULL || s->error != NULL) {
+    calx_status_free(status);
+  } else {
+    s->error = status;
+  }
+}
+
+bool cx_scope_failed(void)
+{
+  return cx_self.top != NULL && cx_self.top->error != NULL;
+}
+
+// ---- public -----------------------------------------------------------------
+
+// What calx_scope_begin gives when there is no memory for a scope: ending it
+// reports that, and temporaries meanwhile go to the scope around it.
+static calx_scope no_scope;
+
+calx_scope *calx_scope_begin(void)
+{
+  if (cx_scope_current() == NULL) return &no_scope;
+  calx_scope *s = scope_new();
+  if (s == NULL) return &no_scope;
+  cx_self.top = s;
+  return s;
+}
+
+static bool is_open(const calx_scope *scope)
+{
+  const calx_scope *s = cx_self.top;
+  while (s != NULL && s != scope) s = s->parent;
+  return s != NULL;
+}
+
+calx_status *calx_scope_end(calx_scope *scope)
+{
+  if (scope == &no_scope) return cx_out_of_memory();
+  if (!is_open(scope)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "calx_scope_end: this scope is not open on this thread "
+                    "(ended twice, or by an outer one)");
+  }
+  if (scope->is_root) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "calx_scope_end: the root scope ends with its thread");
+  }
+  calx_device *device =
+      cx_self.device != NULL ? cx_self.device : cx_device_at(0);
+  if (device != NULL) cx_scope_pin(cx_flight_poll(device, false));
+  calx_status *first = NULL;
+  for (bool last = false; !last;) {
+    calx_scope *s = cx_self.top;
+    last = s == scope;
+    release_tensors(s);
+    cx_grad_mode_set(s->grad_mode_before);
+    // An inner scope that was forgotten failed before the one around it.
+    if (s->error != NULL) {
+      calx_status_free(first);
+      first = s->error;
+      s->error = NULL;
+    }
+    cx_self.top = s->parent;
+    scope_free(s);
+  }
+  return first;
+}
+
+calx_status *calx_scope_take_error(void)
+{
+  calx_scope *s = cx_self.top;
+  if (s == NULL) return NULL;
+  calx_status *status = s->error;
+  s->error = NULL;
+  return status;
+}
+
+const calx_status *calx_scope_error(void)
+{
+  return cx_self.top != NULL ? cx_self.top->error : NULL;
+}

@@ -1,0 +1,449 @@
+// lazy/sync: the step's program. What is durable or named materialises, all
+// else that is pending expires, and the tape ends.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/metrics.h"
+#include "lazy/internal.h"
+
+CX_COUNTER(mark_step, "MarkStep");
+CX_METRIC(alias_count, "InputOutputAliasCount", CX_UNIT_NONE);
+
+// The tensors that get a value by this sync, in the order of the program's
+// results. Scratch of the thread that syncs.
+typedef struct targets {
+  calx_tensor **tensors;
+  uint32_t *roots;  // which root each one is
+  size_t n, capacity, roots_capacity;
+} targets;
+
+static bool add_target(targets *all, calx_tensor *t)
+{
+  if (!cx_grow(&all->tensors, &all->capacity, all->n + 1,
+               sizeof *all->tensors) ||
+      !cx_grow(&all->roots, &all->roots_capacity, all->n + 1,
+               sizeof *all->roots)) {
+    return false;
+  }
+  all->tensors[all->n++] = t;
+  t->flags |= CX_T_NAMED;
+  return true;
+}
+
+static int by_serial(const void *a, const void *b)
+{
+  const calx_tensor *x = *(calx_tensor *const *)a;
+  const calx_tensor *y = *(calx_tensor *const *)b;
+  return (x->serial > y->serial) - (x->serial < y->serial);
+}
+
+// The order must not depend on when a tensor was assigned: by creation.
+static void sort_changed(calx_device *d)
+{
+  bool sorted = true;
+  for (size_t i = 1; i < d->n_changed; i++) {
+    sorted &= d->changed[i - 1]->serial < d->changed[i]->serial;
+  }
+  if (sorted) return;
+  qsort(d->changed, d->n_changed, sizeof(calx_tensor *), by_serial);
+  for (size_t i = 0; i < d->n_changed; i++) {
+    d->changed[i]->changed_at = (uint32_t)i + 1;
+  }
+}
+
+static bool wants_value(const calx_tensor *t, const calx_device *d)
+{
+  return t->device == d && t->node != NULL && (t->flags & CX_T_NAMED) == 0 &&
+         (cx_node_flags(t->node) & CX_NODE_DATA) == 0;
+}
+
+static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
+                    targets *all)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (named[i] != NULL && wants_value(named[i], d) &&
+        !add_target(all, named[i])) {
+      return false;
+    }
+  }
+  sort_changed(d);
+  for (size_t i = 0; i < d->n_changed; i++) {
+    calx_tensor *t = d->changed[i];
+    if ((t->flags & CX_T_CONSUMED) == 0 && wants_value(t, d) &&
+        !add_target(all, t)) {
+      return false;
+    }
+  }
+  calx_scope *s = cx_self.top != NULL ? cx_self.top->parent : NULL;
+  for (; s != NULL; s = s->parent) {
+    for (size_t i = 0; i < s->count; i++) {
+      if (wants_value(s->tensors[i], d) && !add_target(all, s->tensors[i])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Distinct values become roots; those that a read computed need no program.
+// Equal values are found by the node's mark; the stamps lie above all walks'.
+static bool make_roots(cx_order *o, const targets *all)
+{
+  o->n_roots = 0;
+  if (!cx_grow(&o->roots, &o->roots_capacity, all->n + 1, sizeof *o->roots)) {
+    return false;
+  }
+  static atomic_uint_fast64_t stamp = UINT64_C(1) << 62;
+  uint64_t mine = atomic_fetch_add(&stamp, 1);
+  for (size_t i = 0; i < all->n; i++) {
+    const calx_tensor *t = all->tensors[i];
+    if (cx_is_computed(t->node)) {
+      all->roots[i] = UINT32_MAX;
+      continue;
+    }
+    size_t r = o->n_roots;
+    if (t->node->mark == mine) {
+      for (r = t->node->index; r < o->n_roots; r++) {
+        if (o->roots[r].node == t->node && o->roots[r].out == t->out) break;
+      }
+    } else {
+      t->node->mark = mine;
+      t->node->index = (uint32_t)r;
+    }
+    if (r == o->n_roots) o->roots[o->n_roots++] = cx_tensor_value(t);
+    all->roots[i] = (uint32_t)r;
+  }
+  return true;
+}
+
+// ---- after the launch -------------------------------------------------------
+
+static uint32_t ended(const cx_node *old)
+{
+  return (cx_node_flags(old) & CX_NODE_GRAD) != 0 ? CX_NODE_TAPE_ENDED : 0;
+}
+
+// The data node of root r, made once; tensors with equal values share it.
+static cx_node *result_node(const cx_order *o, size_t r, cx_pjrt_buffer *buffer,
+                            const calx_site *site)
+{
+  const cx_value *v = &o->roots[r];
+  cx_node *node = cx_node_data(&v->node->out[v->out].shape, buffer);
+  if (node == NULL) return NULL;
+  cx_node_set_flags(node, ended(v->node));
+  node->site = *site;
+  return node;
+}
+
+// A value that a read computed stays, without its history.
+static void cut(calx_tensor *t, const calx_site *site)
+{
+  cx_output *out = &t->node->out[t->out];
+  cx_pjrt_buffer_retain(out->buffer);
+  cx_node *node = cx_node_data(&out->shape, out->buffer);
+  if (node == NULL) return;  // it keeps its history: harmless
+  cx_node_set_flags(node, ended(t->node));
+  node->site = *site;
+  cx_tensor_settle(t, node);
+}
+
+static cx_problem *expired_problem(calx_device *d, const calx_site *site)
+{
+  if (d->expired == NULL || d->expired_site.file != site->file ||
+      d->expired_site.line != site->line) {
+    cx_problem_release(d->expired);
+    d->expired = cx_problem_new(cx_error_at(
+        NULL, CALX_FAILED_PRECONDITION,
+        "the tensor expired at the sync at %s:%d: name it in the sync, or "
+        "calx_retain() it before",
+        site->file != NULL ? site->file : "?", site->line));
+    d->expired_site = *site;
+  }
+  return d->expired;
+}
+
+static cx_problem *consumed_problem(const calx_site *site)
+{
+  return cx_problem_new(cx_error_at(
+      NULL, CALX_FAILED_PRECONDITION,
+      "the gradient was consumed by an optimiser's step and expired at the "
+      "sync at %s:%d: name it in the sync, set .keep_gradients, or call "
+      "calx_optimizer_zero_grad before the next backward",
+      site->file != NULL ? site->file : "?", site->line));
+}
+
+static void expire_rest(calx_device *d, const calx_site *site)
+{
+  calx_scope *s = cx_self.top;
+  for (size_t i = 0; s != NULL && i < s->count; i++) {
+    calx_tensor *t = s->tensors[i];
+    if (t->device != d || t->node == NULL ||
+        (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
+      continue;
+    }
+    if (cx_is_computed(t->node))
+      cut(t, site);
+    else
+      cx_tensor_expire(t, expired_problem(d, site));
+  }
+  cx_problem *consumed = NULL;
+  for (size_t i = 0; i < d->n_changed; i++) {
+    calx_tensor *t = d->changed[i];
+    if (t->node == NULL || (t->flags & CX_T_CONSUMED) == 0 ||
+        (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
+      continue;
+    }
+    if (consumed == NULL) consumed = consumed_problem(site);
+    cx_tensor_expire(t, consumed);
+  }
+  cx_problem_release(consumed);
+}
+
+static void forget_changed(calx_device *d)
+{
+  for (size_t i = 0; i < d->n_changed; i++) d->changed[i]->changed_at = 0;
+  d->n_changed = 0;
+}
+
+static void unname(const targets *all)
+{
+  for (size_t i = 0; i < all->n; i++) {
+    all->tensors[i]->flags &= ~(uint32_t)CX_T_NAMED;
+  }
+}
+
+// A failed step changes nothing: durable tensors go back to their last value.
+static void revert_all(calx_device *d, const calx_site *site)
+{
+  cx_problem *why = NULL;
+  for (size_t i = 0; i < d->n_changed; i++) {
+    calx_tensor *t = d->changed[i];
+    if (why == NULL && t->base == NULL && cx_is_pending(t)) {
+      why = cx_problem_new(cx_error_at(
+          NULL, CALX_FAILED_PRECONDITION,
+          "the tensor has no value: the step that was to compute it failed at "
+          "the sync at %s:%d",
+          site->file != NULL ? site->file : "?", site->line));
+    }
+    cx_tensor_revert(t, why);
+  }
+  cx_problem_release(why);
+  forget_changed(d);
+}
+
+// ---- the launch -------------------------------------------------------------
+
+static void say_read_twice(calx_device *d, const cx_order *o, cx_text *log)
+{
+  size_t again = 0;
+  for (size_t i = 0; i < o->n_nodes; i++) {
+    again += (cx_node_flags(o->nodes[i]) & CX_NODE_READ) != 0;
+  }
+  if (again == 0) return;
+  const calx_site *at = &d->read_site;
+  cx_text_format(log,
+                 "%s:%d reads a tensor before the sync: %zu ops of the step "
+                 "run twice; read it after the sync that names it",
+                 at->file != NULL ? at->file : "?", at->line, again);
+}
+
+typedef struct step {
+  calx_device *device;
+  targets all;
+  cx_pjrt_buffer **buffers;  // of the roots
+  cx_node **nodes;           // the results' data nodes
+  size_t n_nodes;
+  cx_run run;
+  cx_text log, twice;
+} step;
+
+static calx_status *launch(step *s)
+{
+  cx_order *o = &s->device->order;
+  if (!cx_order_walk(o)) return cx_out_of_memory();
+  size_t donated = 0;
+  s->run.any_donation = false;
+  if (!cx_eager()) {
+    donated = cx_donate(o, s->all.tensors, s->all.roots, s->all.n);
+    s->run.any_donation = donated != 0;
+  }
+  for (size_t i = 0; i < o->n_nodes; i++) {
+    s->run.train |= (cx_node_flags(o->nodes[i]) & CX_NODE_TRAIN) != 0;
+  }
+  say_read_twice(s->device, o, &s->twice);
+  s->buffers = cx_calloc(o->n_roots + 1, sizeof *s->buffers);
+  s->nodes = cx_calloc(o->n_roots + 1, sizeof *s->nodes);
+  if (s->buffers == NULL || s->nodes == NULL) return cx_out_of_memory();
+  // What comes after the launch must not fail: the records are made before it.
+  for (size_t r = 0; r < o->n_roots; r++) {
+    s->nodes[r] = result_node(o, r, NULL, &s->run.site);
+    if (s->nodes[r] == NULL) return cx_out_of_memory();
+    s->n_nodes++;
+  }
+  cx_pjrt_event *done = NULL;
+  CALX_TRY(cx_run_order(&s->run, s->buffers, &done));
+  for (size_t r = 0; r < o->n_roots; r++) {
+    s->nodes[r]->out[0].buffer = s->buffers[r];
+  }
+  if (donated != 0) cx_metric_add(&alias_count, (double)donated);
+  cx_flight_add(s->device, done, &s->run.site, donated != 0, s->nodes,
+                o->n_roots);
+  return NULL;
+}
+
+static void settle_all(step *s)
+{
+  for (size_t i = 0; i < s->all.n; i++) {
+    calx_tensor *t = s->all.tensors[i];
+    uint32_t r = s->all.roots[i];
+    if (r == UINT32_MAX) {
+      cut(t, &s->run.site);
+    } else {
+      cx_node_retain(s->nodes[r]);
+      cx_tensor_settle(t, s->nodes[r]);
+    }
+  }
+}
+
+// Tensors that got another materialised value by assignment are settled as they
+// are: their last value is no longer wanted.
+static void settle_assigned(calx_device *d)
+{
+  for (size_t i = 0; i < d->n_changed; i++) {
+    calx_tensor *t = d->changed[i];
+    if (t->node != NULL && t->base != NULL && cx_is_computed(t->node)) {
+      cx_node_retain(t->node);
+      cx_tensor_settle(t, t->node);
+    }
+  }
+}
+
+static calx_status *sync_locked(step *s, calx_tensor *const *named,
+                                size_t count)
+{
+  calx_device *d = s->device;
+  calx_status *status = cx_flight_room(d);
+  if (status == NULL && !collect(d, named, count, &s->all)) {
+    status = cx_out_of_memory();
+  }
+  if (status == NULL && !make_roots(&d->order, &s->all)) {
+    status = cx_out_of_memory();
+  }
+  if (status == NULL && d->order.n_roots != 0) status = launch(s);
+  if (status != NULL) {
+    unname(&s->all);
+    revert_all(d, &s->run.site);
+    return status;
+  }
+  settle_all(s);
+  settle_assigned(d);
+  unname(&s->all);
+  expire_rest(d, &s->run.site);
+  forget_changed(d);
+  return NULL;
+}
+
+static void step_free(step *s)
+{
+  for (size_t r = 0; r < s->n_nodes; r++) cx_node_release(s->nodes[r]);
+  cx_free(s->nodes);
+  cx_free(s->buffers);
+  cx_free(s->all.tensors);
+  cx_free(s->all.roots);
+  cx_text_free(&s->log);
+  cx_text_free(&s->twice);
+}
+
+static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
+{
+  step s = { .device = d };
+  s.run = (cx_run){ .device = d,
+                    .order = &d->order,
+                    .is_sync = true,
+                    .site = *cx_site(),
+                    .log = &s.log };
+  cx_lock(&d->lock);
+  calx_status *status = sync_locked(&s, named, count);
+  cx_unlock(&d->lock);
+  if (s.log.size != 0) cx_log("%s", cx_text_str(&s.log));
+  if (s.twice.size != 0) {
+    cx_log_once_per_site("read", "%s", cx_text_str(&s.twice));
+  }
+  step_free(&s);
+  cx_self.recorded = 0;
+  cx_scope_pin(status);
+}
+
+static void drop_step(calx_device *d)
+{
+  calx_site site = *cx_site();
+  cx_lock(&d->lock);
+  revert_all(d, &site);
+  cx_unlock(&d->lock);
+  cx_self.recorded = 0;
+}
+
+static bool anything_pending(calx_device *d)
+{
+  bool any = false;
+  cx_lock(&d->lock);
+  for (size_t i = 0; i < d->n_changed && !any; i++) {
+    any = (d->changed[i]->flags & CX_T_CONSUMED) == 0 &&
+          cx_is_pending(d->changed[i]);
+  }
+  cx_unlock(&d->lock);
+  for (calx_scope *s = cx_self.top; s != NULL && !any; s = s->parent) {
+    for (size_t i = 0; i < s->count && !any; i++) {
+      any = s->tensors[i]->device == d && cx_is_pending(s->tensors[i]);
+    }
+  }
+  return any;
+}
+
+// CALX_DEBUG=nan: a named tensor that holds NaN is an error at once.
+static void check_nan(calx_tensor *const *named, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    calx_tensor *t = named[i];
+    if (t == NULL || t->node == NULL || cx_scope_failed()) continue;
+    const cx_shape *s = cx_tensor_shape(t);
+    size_t size = calx_dtype_size(s->dtype);
+    size_t n = (size_t)cx_shape_numel(s);
+    unsigned char *data = cx_alloc(n * size);
+    calx_status *status =
+        data == NULL ? cx_out_of_memory() : calx_tensor_read(t, data, n * size);
+    for (size_t k = 0; status == NULL && k < n; k++) {
+      double v = cx_load_double(s->dtype, data + k * size);
+      if (v == v) continue;
+      status = cx_error(CALX_FAILED_PRECONDITION,
+                        "sync: element %zu of named tensor %zu, %s, is NaN", k,
+                        i, cx_shape_str(s));
+    }
+    cx_free(data);
+    cx_scope_pin(status);
+  }
+}
+
+// ---- public -----------------------------------------------------------------
+
+void calx_sync_n(calx_tensor *const *named, size_t count)
+{
+  calx_device *d = cx_device_or_current(NULL);
+  if (d == NULL) return;
+  cx_scope_pin(cx_flight_poll(d, false));
+  if (cx_scope_failed()) {
+    drop_step(d);
+    return;
+  }
+  cx_counter_add(&mark_step, 1);
+  sync_device(d, named, count);
+  if (cx_debug_on(CX_DEBUG_NAN)) check_nan(named, count);
+}
+
+void cx_sync_pending(void)
+{
+  calx_device *d = cx_self.device != NULL ? cx_self.device : cx_device_at(0);
+  if (d != NULL && anything_pending(d)) calx_sync_n(NULL, 0);
+}

@@ -1,0 +1,477 @@
+// lazy/tensor: handles. A handle has a value (a node's output), or a host copy,
+// or a problem; never two of them.
+#include "lazy/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+
+static atomic_long live;
+
+long cx_tensor_live(void)
+{
+  return atomic_load(&live);
+}
+
+// ---- problems ---------------------------------------------------------------
+
+cx_problem *cx_problem_new(calx_status *status)
+{
+  cx_problem *p = cx_alloc(sizeof *p);
+  if (p == NULL) {
+    calx_status_free(status);
+    return NULL;
+  }
+  atomic_init(&p->refs, 1);
+  p->status = status;
+  return p;
+}
+
+void cx_problem_retain(cx_problem *p)
+{
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void cx_problem_release(cx_problem *p)
+{
+  if (p == NULL) return;
+  if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1) {
+    calx_status_free(p->status);
+    cx_free(p);
+  }
+}
+
+// The poison that needs no memory: shared, never counted, never freed.
+static cx_problem nil_problem = { .refs = 1 };
+static calx_tensor nil = { .refs = 1,
+                           .flags = CX_T_POISON,
+                           .problem = &nil_problem };
+
+static void nil_fill(void)
+{
+  nil_problem.status = cx_out_of_memory();
+}
+
+calx_tensor *cx_tensor_nil(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, nil_fill);
+  return &nil;
+}
+
+// ---- life -------------------------------------------------------------------
+
+calx_tensor *cx_tensor_alloc(calx_device *device)
+{
+  calx_tensor *t = cx_alloc(sizeof *t);
+  if (t == NULL) return NULL;
+  memset(t, 0, sizeof *t);
+  atomic_init(&t->refs, 1);
+  t->device = device;
+  if (device != NULL) {
+    t->serial =
+        atomic_fetch_add_explicit(&device->serial, 1, memory_order_relaxed);
+  }
+  atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+  return t;
+}
+
+static void hold(cx_node *node)
+{
+  atomic_fetch_add_explicit(&node->holders, 1, memory_order_relaxed);
+}
+
+static void unhold(cx_node *node)
+{
+  if (node == NULL) return;
+  atomic_fetch_sub_explicit(&node->holders, 1, memory_order_relaxed);
+  cx_node_release(node);
+}
+
+static void drop_contents(calx_tensor *t)
+{
+  unhold(t->node);
+  unhold(t->base);
+  cx_problem_release(t->problem);
+  if (t->leaf != NULL) {
+    if ((t->flags & CX_T_BORROWED_LEAF) == 0) {
+      atomic_store(&t->leaf->tensor, NULL);
+    }
+    cx_leaf_release(t->leaf);
+  }
+  calx_release(t->grad);
+  cx_free(t->host);
+  t->node = t->base = NULL;
+  t->problem = NULL;
+  t->leaf = NULL;
+  t->grad = NULL;
+  t->host = NULL;
+}
+
+// CALX_DEBUG=handles: the handle stays, as a poison that tells of its end.
+static bool quarantine(calx_tensor *t)
+{
+  if (!cx_debug_on(CX_DEBUG_HANDLES)) return false;
+  const calx_site *at = cx_site();
+  calx_status *why = cx_error_at(
+      NULL, CALX_FAILED_PRECONDITION,
+      "this handle's tensor was released before, near %s:%d: retain it, or "
+      "use it inside its scope",
+      at->file != NULL ? at->file : "?", at->line);
+  t->problem = cx_problem_new(why);
+  t->flags = CX_T_POISON | CX_T_GONE;
+  return t->problem != NULL;
+}
+
+static void tensor_free(calx_tensor *t)
+{
+  drop_contents(t);
+  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  if (!quarantine(t)) cx_free(t);
+}
+
+void cx_tensor_unref(calx_tensor *t)
+{
+  if (t == &nil) return;
+  if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
+    tensor_free(t);
+  }
+}
+
+calx_tensor *calx_retain(calx_tensor *t)
+{
+  if (t == NULL || t == &nil) return cx_tensor_nil();
+  atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&t->owners, 1, memory_order_acq_rel) == 0 &&
+      t->device != NULL && cx_is_pending(t)) {
+    cx_lock(&t->device->lock);
+    cx_changed_add(t);
+    cx_unlock(&t->device->lock);
+  }
+  return t;
+}
+
+// Without owners a pending value is a temporary again. A release by somebody
+// who is no owner is not counted, so that it cannot free the scope's tensor.
+void calx_release(calx_tensor *t)
+{
+  if (t == NULL || t == &nil || (t->flags & CX_T_GONE) != 0) return;
+  int owners = atomic_load_explicit(&t->owners, memory_order_acquire);
+  if (owners == 0) return;
+  if (atomic_fetch_sub_explicit(&t->owners, 1, memory_order_acq_rel) == 1 &&
+      t->device != NULL) {
+    cx_lock(&t->device->lock);
+    cx_changed_remove(t);
+    cx_unlock(&t->device->lock);
+  }
+  cx_tensor_unref(t);
+}
+
+calx_tensor *calx_take(calx_tensor *t)
+{
+  calx_retain(t);
+  if (t->scope != NULL) {
+    calx_scope *s = t->scope;
+    calx_tensor *last = s->tensors[--s->count];
+    s->tensors[t->scope_at] = last;
+    last->scope_at = t->scope_at;
+    t->scope = NULL;
+    cx_tensor_unref(t);
+  }
+  return t;
+}
+
+// ---- making -----------------------------------------------------------------
+
+calx_tensor *cx_tensor_of(cx_value value, calx_device *device)
+{
+  calx_tensor *t = cx_tensor_alloc(device);
+  if (t == NULL) {
+    cx_scope_pin(cx_out_of_memory());
+    return cx_tensor_nil();
+  }
+  cx_node_retain(value.node);
+  hold(value.node);
+  t->node = value.node;
+  t->out = value.out;
+  return cx_scope_give(t);
+}
+
+calx_tensor *cx_tensor_detached(calx_tensor *t)
+{
+  calx_tensor *d = cx_tensor_of(cx_tensor_value(t), t->device);
+  if (d != &nil) d->flags |= CX_T_DETACHED | (t->flags & CX_T_WEAK);
+  return d;
+}
+
+static calx_tensor *poison_with(cx_problem *problem)
+{
+  calx_tensor *t = cx_tensor_alloc(NULL);
+  if (t == NULL) return cx_tensor_nil();
+  cx_problem_retain(problem);
+  t->problem = problem;
+  t->flags = CX_T_POISON;
+  return cx_scope_give(t);
+}
+
+calx_tensor *cx_tensor_poison(calx_status *status)
+{
+  cx_scope_pin(cx_status_copy(status));
+  cx_problem *problem = cx_problem_new(status);
+  if (problem == NULL) return cx_tensor_nil();
+  calx_tensor *t = poison_with(problem);
+  cx_problem_release(problem);
+  return t;
+}
+
+// ---- state ------------------------------------------------------------------
+
+bool cx_tensor_poisoned(const calx_tensor *t)
+{
+  return (t->flags & CX_T_POISON) != 0;
+}
+
+const cx_shape *cx_tensor_shape(const calx_tensor *t)
+{
+  static const cx_shape none = { .dtype = CALX_F32 };
+  if (t == NULL) return &none;
+  if (t->node != NULL) return &t->node->out[t->out].shape;
+  return t->host != NULL ? &t->host->shape : &none;
+}
+
+cx_value cx_tensor_value(const calx_tensor *t)
+{
+  return (cx_value){ t->node, t->out };
+}
+
+void cx_tensor_set_weak(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_T_WEAK;
+}
+
+bool cx_tensor_is_weak(const calx_tensor *t)
+{
+  return (t->flags & CX_T_WEAK) != 0;
+}
+
+void cx_tensor_set_name(calx_tensor *t, const char *name)
+{
+  if (t != &nil) t->name = name;
+}
+
+calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
+                              uint32_t operand)
+{
+  if ((t->flags & (CX_T_POISON | CX_T_EXPIRED)) != 0) {
+    return cx_error(calx_status_code(t->problem->status), "%s: operand %u: %s",
+                    op, operand, calx_status_message(t->problem->status));
+  }
+  if (t->host != NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: Input tensor is not an XLA tensor: operand %u is %s "
+                    "on the host; move it with calx_to(tensor, NULL)",
+                    op, operand, cx_shape_str(&t->host->shape));
+  }
+  if (t->node != NULL && (cx_node_flags(t->node) & CX_NODE_FAILED) != 0) {
+    return cx_error(calx_status_code(t->node->error), "%s: operand %u: %s", op,
+                    operand, calx_status_message(t->node->error));
+  }
+  return NULL;
+}
+
+// ---- values -----------------------------------------------------------------
+
+void cx_changed_add(calx_tensor *t)
+{
+  calx_device *d = t->device;
+  if (t->changed_at != 0) return;
+  if (!cx_grow(&d->changed, &d->changed_capacity, d->n_changed + 1,
+               sizeof *d->changed)) {
+    return;  // the value stays pending: a later sync or read computes it
+  }
+  d->changed[d->n_changed++] = t;
+  t->changed_at = (uint32_t)d->n_changed;
+}
+
+void cx_changed_remove(calx_tensor *t)
+{
+  calx_device *d = t->device;
+  if (t->changed_at == 0) return;
+  calx_tensor *last = d->changed[--d->n_changed];
+  d->changed[t->changed_at - 1] = last;
+  last->changed_at = t->changed_at;
+  t->changed_at = 0;
+}
+
+void cx_tensor_set_value(calx_tensor *t, cx_value value)
+{
+  if (t == &nil) return;
+  calx_device *d = t->device;
+  cx_node_retain(value.node);
+  hold(value.node);
+  cx_lock(&d->lock);
+  cx_node *old = t->node;
+  if (t->base == NULL && old != NULL &&
+      (cx_node_flags(old) & CX_NODE_DATA) != 0) {
+    t->base = old;
+    old = NULL;
+  }
+  t->node = value.node;
+  t->out = value.out;
+  if (cx_is_durable(t)) cx_changed_add(t);
+  cx_unlock(&d->lock);
+  unhold(old);
+}
+
+void cx_tensor_settle(calx_tensor *t, cx_node *node)
+{
+  hold(node);
+  unhold(t->node);
+  unhold(t->base);
+  t->base = NULL;
+  t->node = node;
+  t->out = 0;
+}
+
+static void set_problem(calx_tensor *t, uint32_t flag, cx_problem *why)
+{
+  unhold(t->node);
+  t->node = NULL;
+  if (why == NULL) why = &nil_problem;
+  cx_problem_retain(why);
+  cx_problem_release(t->problem);
+  t->problem = why;
+  t->flags |= flag;
+}
+
+void cx_tensor_revert(calx_tensor *t, cx_problem *why)
+{
+  if (t->base == NULL) {
+    if (cx_is_pending(t)) set_problem(t, CX_T_POISON, why);
+    return;
+  }
+  unhold(t->node);
+  t->node = t->base;
+  t->out = 0;
+  t->base = NULL;
+}
+
+void cx_tensor_expire(calx_tensor *t, cx_problem *why)
+{
+  set_problem(t, CX_T_EXPIRED, why);
+}
+
+// ---- gradients --------------------------------------------------------------
+
+bool cx_tensor_requires_grad(const calx_tensor *t)
+{
+  if ((t->flags & CX_T_REQUIRES_GRAD) != 0) return true;
+  return t->node != NULL && (t->flags & CX_T_DETACHED) == 0 &&
+         (cx_node_flags(t->node) & CX_NODE_GRAD) != 0 &&
+         cx_dtype_is_float(cx_tensor_shape(t)->dtype);
+}
+
+bool cx_tensor_is_leaf(const calx_tensor *t)
+{
+  return (t->flags & CX_T_REQUIRES_GRAD) != 0 || !cx_tensor_requires_grad(t);
+}
+
+void cx_tensor_set_requires_grad(calx_tensor *t, bool on)
+{
+  if (t == &nil) return;
+  if (!on) {
+    t->flags &= ~(uint32_t)CX_T_REQUIRES_GRAD;
+    return;
+  }
+  if (t->leaf == NULL) {
+    t->leaf = cx_alloc(sizeof *t->leaf);
+    if (t->leaf == NULL) {
+      cx_scope_pin(cx_out_of_memory());
+      return;
+    }
+    atomic_init(&t->leaf->refs, 1);
+    atomic_init(&t->leaf->tensor, t);
+  }
+  t->flags |= CX_T_REQUIRES_GRAD;
+}
+
+calx_tensor *cx_tensor_grad(calx_tensor *t)
+{
+  return t->grad;
+}
+
+void cx_tensor_set_grad(calx_tensor *t, calx_tensor *grad)
+{
+  calx_tensor *old = t->grad;
+  t->grad = grad;
+  calx_release(old);
+}
+
+void cx_tensor_consume(calx_tensor *grad)
+{
+  if (grad != &nil) grad->flags |= CX_T_CONSUMED;
+}
+
+bool cx_tensor_consumed(const calx_tensor *grad)
+{
+  return (grad->flags & CX_T_CONSUMED) != 0;
+}
+
+// ---- queries ----------------------------------------------------------------
+
+size_t calx_tensor_rank(const calx_tensor *t)
+{
+  return cx_tensor_shape(t)->rank;
+}
+
+int64_t calx_tensor_dim(const calx_tensor *t, int dim)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  int64_t at = dim < 0 ? dim + (int64_t)s->rank : dim;
+  if (at < 0 || at >= (int64_t)s->rank) return 0;
+  return s->dims[at];
+}
+
+calx_dims calx_tensor_shape(const calx_tensor *t)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  return (calx_dims){ s->rank, s->dims };
+}
+
+int64_t calx_tensor_numel(const calx_tensor *t)
+{
+  if (t == NULL || (t->node == NULL && t->host == NULL)) return 0;
+  return cx_shape_numel(cx_tensor_shape(t));
+}
+
+calx_dtype calx_tensor_dtype(const calx_tensor *t)
+{
+  return cx_tensor_shape(t)->dtype;
+}
+
+calx_device *calx_tensor_device(const calx_tensor *t)
+{
+  return t != NULL && t->host == NULL ? t->device : NULL;
+}
+
+bool calx_tensor_is_host(const calx_tensor *t)
+{
+  return t != NULL && t->host != NULL;
+}
+
+const calx_status *calx_tensor_error(const calx_tensor *t)
+{
+  if (t == NULL) return NULL;
+  if (t->problem != NULL) return t->problem->status;
+  if (t->node != NULL && (cx_node_flags(t->node) & CX_NODE_FAILED) != 0) {
+    return t->node->error;
+  }
+  return NULL;
+}
+
+const void *calx_host_data(const calx_tensor *t)
+{
+  return t != NULL && t->host != NULL ? t->host->data : NULL;
+}
