@@ -229,6 +229,7 @@ static calx_status *check_upload(cx_pjrt_client *c, size_t device,
 {
   size_t bytes = 0;
   CALX_TRY(cx_pjrt_check_device(c, device));
+  CALX_TRY(cx_pjrt_check_type(c->plugin, shape->type));
   CALX_TRY(cx_pjrt_shape_bytes(shape, &bytes));
   if (asked->data == NULL && bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT,

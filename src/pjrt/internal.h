@@ -147,6 +147,9 @@ bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status);
 #define CX_PJRT_TYPES (PJRT_Buffer_Type_F6E3M2FN + 1)
 const char *cx_pjrt_type_name(int type);  // "f32"; "?" for none
 size_t cx_pjrt_type_bytes(int type);      // on the host; 0: none
+// Plugins end the process over a type that is newer than they are.
+calx_status *cx_pjrt_check_type(const cx_pjrt_plugin *p,
+                                int type) CALX_MUST_USE;
 bool cx_pjrt_shape_equal(const cx_pjrt_shape *a, const cx_pjrt_shape *b);
 // Bytes of dense host data; an error for a shape that has none.
 calx_status *cx_pjrt_shape_bytes(const cx_pjrt_shape *shape,
