@@ -229,10 +229,8 @@ void cx_random_draw(calx_device *device, uint64_t *out_key,
   cx_unlock(&device->lock);
 }
 
-void calx_manual_seed(uint64_t seed)
+void cx_random_seed(calx_device *device, uint64_t seed)
 {
-  calx_device *device = calx_device_current();
-  if (device == NULL) return;
   cx_lock(&device->lock);
   device->seed = seed;
   device->draws = 0;

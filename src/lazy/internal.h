@@ -28,6 +28,7 @@ enum {
   CX_T_CONSUMED = 32,
   CX_T_NAMED = 64,  // during one sync
   CX_T_GONE = 128,  // CALX_DEBUG=handles: used after its end
+  CX_T_BORROWED_LEAF = 256,  // the leaf record is another tensor's
 };
 
 typedef struct cx_host {

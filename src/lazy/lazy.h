@@ -110,6 +110,8 @@ bool cx_read(calx_tensor *t);
 void cx_random_draw(calx_device *device, uint64_t *out_key,
                     uint64_t *out_counter);
 
+void cx_random_seed(calx_device *device, uint64_t seed);
+
 // Live tensors, scopes: the tests' leak counts.
 long cx_tensor_live(void);
 long cx_scope_live(void);

@@ -43,14 +43,13 @@ struct cx_program {
   int n_devices;
 };
 
-enum { BUCKETS = 4096, MAX_PROGRAMS = 4096 };
+enum { BUCKETS = 4096 };
 
 static struct {
   cx_mutex lock;
   cx_cond changed;
   bool ready;
   cx_program *buckets[BUCKETS];
-  long count;     // entries
   long compiled;  // variants ever
 } table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
 
@@ -86,7 +85,6 @@ void cx_programs_free(void)
       program_free(p);
     }
   }
-  table.count = 0;
   table.compiled = 0;
   cx_unlock(&table.lock);
 }
@@ -134,7 +132,6 @@ static void unlink_program(cx_program *p)
   cx_program **at = &table.buckets[p->hash.low % BUCKETS];
   while (*at != p) at = &(*at)->next;
   *at = p->next;
-  table.count--;
   program_free(p);
 }
 
@@ -344,7 +341,6 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
       if (p == NULL) return cx_out_of_memory();
       p->next = table.buckets[o->hash.low % BUCKETS];
       table.buckets[o->hash.low % BUCKETS] = p;
-      table.count++;
     }
     variant *v = choose(p, soft);
     *out_program = p;

@@ -1,0 +1,19 @@
+/**
+ * calx/calx.h: all of calx's public API.
+ */
+#ifndef CALX_CALX_H
+#define CALX_CALX_H
+
+#include "calx/autograd.h"
+#include "calx/data.h"
+#include "calx/debug.h"
+#include "calx/device.h"
+#include "calx/dtype.h"
+#include "calx/nn.h"
+#include "calx/ops.h"
+#include "calx/optim.h"
+#include "calx/scope.h"
+#include "calx/status.h"
+#include "calx/tensor.h"
+
+#endif
