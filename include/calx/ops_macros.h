@@ -7,7 +7,9 @@
 #ifndef CALX_OPS_MACROS_H
 #define CALX_OPS_MACROS_H
 
-#ifndef CALX_NO_SITES
+#include "calx/ops.h"
+
+#if !defined(CALX_NO_SITES) && !defined(__cplusplus)
 
 // An operand: a tensor as it is, a number as calx_scalar() makes it.
 static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)

@@ -50,14 +50,17 @@ typedef enum cx_hlo_elem {
 
 const char *cx_hlo_elem_name(cx_hlo_elem e);  // "f32", "ui8", "complex<f32>"
 cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n);  // INVALID: none
-size_t cx_hlo_elem_bytes(
-    cx_hlo_elem e);  // on the host: 2- and 4-bit types and i1 take one byte
+// On the host: i1 and the types of less than 8 bits take one byte.
+size_t cx_hlo_elem_bytes(cx_hlo_elem e);
+unsigned cx_hlo_elem_bits(cx_hlo_elem e);  // i1 has 1, complex both parts
 bool cx_hlo_elem_is_float(cx_hlo_elem e);
 bool cx_hlo_elem_is_int(cx_hlo_elem e);  // i1 is none
+bool cx_hlo_elem_is_unsigned(cx_hlo_elem e);
 bool cx_hlo_elem_is_complex(cx_hlo_elem e);
-cx_hlo_elem cx_hlo_elem_of(calx_dtype d);  // CALX_F32 -> CX_HLO_F32 …
-calx_dtype cx_hlo_elem_dtype(
-    cx_hlo_elem e);  // CALX_DTYPE_DEFAULT where calx has no such type
+cx_hlo_elem cx_hlo_elem_part(cx_hlo_elem e);  // C64 -> F32; others themselves
+cx_hlo_elem cx_hlo_elem_of(calx_dtype d);     // CALX_F32 -> CX_HLO_F32 …
+// CALX_DTYPE_DEFAULT where calx has no such type.
+calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e);
 
 // A ranked tensor type. `dims` belongs to the module's arena (or to the caller,
 // for a query); -1 is a dynamic size.
@@ -68,8 +71,14 @@ typedef struct cx_hlo_type {
 } cx_hlo_type;
 
 bool cx_hlo_type_equal(const cx_hlo_type *a, const cx_hlo_type *b);
-int64_t cx_hlo_type_elements(const cx_hlo_type *t);  // -1: dynamic or too many
-void cx_hlo_type_print(cx_text *out,
-                       const cx_hlo_type *t);  // "tensor<2x3xf32>"
+// -1: dynamic, or too many to count.
+int64_t cx_hlo_type_elements(const cx_hlo_type *t);
+void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t);  // tensor<2x3xf32>
+
+// "f32[2,3]", for messages; cut with "…" where it does not fit.
+typedef struct cx_hlo_shape_text {
+  char s[128];
+} cx_hlo_shape_text;
+cx_hlo_shape_text cx_hlo_shape(const cx_hlo_type *t);
 
 #endif
