@@ -257,7 +257,9 @@ struct cx_hlo_func {
   cx_hlo_named_list attrs;
   cx_hlo_region body;  // empty: a declaration
   const cx_hlo_loc *loc;
+  uint32_t index;  // in the module's list
   cx_hlo_func *next;
+  cx_hlo_func *same_bucket;
 };
 
 struct cx_hlo_module {
@@ -266,7 +268,10 @@ struct cx_hlo_module {
   cx_hlo_named_list attrs;
   cx_hlo_block others;  // operations beside the functions: sdy.mesh
   cx_hlo_func *first, *last;
+  uint32_t n_funcs;
   uint32_t n_values;
+  cx_hlo_func **buckets;  // by name
+  size_t n_buckets;
   const cx_hlo_loc *loc;
 };
 
@@ -276,7 +281,8 @@ cx_hlo_module *cx_hlo_module_new(void);
 void cx_hlo_module_free(cx_hlo_module *m);  // NULL is accepted
 cx_hlo_str cx_hlo_str_copy(cx_hlo_module *m, const char *s, size_t n);
 const int64_t *cx_hlo_ints_copy(cx_hlo_module *m, const int64_t *v, size_t n);
-cx_hlo_func *cx_hlo_func_new(cx_hlo_module *m);  // at the module's end
+// At the module's end. The name is not copied.
+cx_hlo_func *cx_hlo_func_new(cx_hlo_module *m, cx_hlo_str name);
 // A block at the region's end; the types of its arguments are to be filled in.
 cx_hlo_block *cx_hlo_block_new(cx_hlo_module *m, cx_hlo_region *region,
                                size_t n_args);
@@ -288,6 +294,7 @@ void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op);
 
 // ---- reading ----
 
+// The first of this name.
 cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);
 // `main`, or the only function; NULL: neither.
 cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m);

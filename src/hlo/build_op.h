@@ -1,0 +1,41 @@
+// hlo/build_op: how the calls of build.h make one operation.
+//
+//   op = begin(kind, operands)   NULL after a failure: what follows does
+//   nothing attributes, declared result types, regions end(op) infers the
+//   result types and appends
+#ifndef CX_HLO_BUILD_OP_H
+#define CX_HLO_BUILD_OP_H
+
+#include "hlo/attr.h"
+#include "hlo/build.h"
+
+struct cx_hlo_builder {
+  cx_hlo_module *module;
+  cx_hlo_func *func;
+  cx_hlo_block *block;  // where operations go
+  calx_status *failed;  // the first failure
+  const cx_hlo_loc *loc;
+};
+
+cx_hlo_op *cx_hlo_build_begin(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                              cx_hlo_value *const *operands, size_t n_operands,
+                              size_t n_results, size_t n_regions);
+// A NULL attribute means that there was no memory for it.
+void cx_hlo_build_attr(cx_hlo_builder *b, cx_hlo_op *op, cx_hlo_attr_id id,
+                       const cx_hlo_attr *attr);
+void cx_hlo_build_int(cx_hlo_builder *b, cx_hlo_op *op, cx_hlo_attr_id id,
+                      int64_t v);
+void cx_hlo_build_ints(cx_hlo_builder *b, cx_hlo_op *op, cx_hlo_attr_id id,
+                       const int64_t *v, size_t n);
+// Says a result's type, as far as the rule asks for it. The sizes are copied.
+void cx_hlo_build_declare(cx_hlo_builder *b, cx_hlo_op *op, size_t result,
+                          const cx_hlo_type *type);
+// A region whose arguments are scalars of these types, ending with the return
+// of the n_out values that the body writes.
+void cx_hlo_build_body(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
+                       const cx_hlo_elem *args, size_t n_args, size_t n_out,
+                       cx_hlo_body_fn *body, void *user);
+// The first result; NULL after a failure, or where there is none.
+cx_hlo_value *cx_hlo_build_end(cx_hlo_builder *b, cx_hlo_op *op);
+
+#endif

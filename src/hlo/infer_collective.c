@@ -1,0 +1,179 @@
+// hlo/infer: operations that speak with other devices.
+//
+// What the groups must be for a given number of devices is checked by who
+// compiles; here they are only well formed.
+#include "hlo/infer.h"
+
+// The members of a group; 0 where the groups are empty, which means one group
+// of all devices.
+static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
+{
+  const cx_hlo_attr *groups = cx_hlo_op_attr(in->op, CX_HLO_A_REPLICA_GROUPS);
+  const cx_hlo_elements *e = &groups->as.elements;
+  const int64_t n = cx_hlo_type_elements(&e->type.tensor);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t id = cx_hlo_elements_int(e, (size_t)i);
+    if (id >= -1) continue;
+    return cx_hlo_bad(in, "replica_groups has %lld", (long long)id);
+  }
+  *out = e->type.tensor.dims[0] == 0 ? 0 : e->type.tensor.dims[1];
+  return NULL;
+}
+
+static calx_status *same_results(cx_hlo_infer *in)
+{
+  if (in->op->n_results != in->op->n_operands) {
+    return cx_hlo_bad(in, "%u operands need as many results, got %u",
+                      in->op->n_operands, in->op->n_results);
+  }
+  for (size_t i = 0; i < in->op->n_operands; i++) {
+    if (cx_hlo_elem_class(cx_hlo_operand(in, i)->elem) == 0) {
+      return cx_hlo_bad(in, "operand %zu is no tensor", i);
+    }
+    in->results[i] = in->op->operands[i]->type;
+  }
+  return NULL;
+}
+
+calx_status *cx_hlo_infer_all_reduce(cx_hlo_infer *in)
+{
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  CALX_TRY(same_results(in));
+  // One region of two scalars serves all operands, so they are of one type.
+  const cx_hlo_elem first = cx_hlo_operand(in, 0)->elem;
+  for (size_t i = 1; i < in->op->n_operands; i++) {
+    if (cx_hlo_operand(in, i)->elem == first) continue;
+    return cx_hlo_bad(in, "operands have different element types: %s and %s",
+                      CX_HLO_SHAPE(cx_hlo_operand(in, 0)),
+                      CX_HLO_SHAPE(cx_hlo_operand(in, i)));
+  }
+  cx_hlo_elem elem;
+  CALX_TRY(cx_hlo_need_reducer(in, 0, &first, 1, &elem));
+  for (size_t i = 0; i < in->op->n_results; i++) {
+    in->results[i].tensor.elem = elem;
+  }
+  return NULL;
+}
+
+calx_status *cx_hlo_infer_reduce_scatter(cx_hlo_infer *in)
+{
+  const cx_hlo_type *x = cx_hlo_operand(in, 0);
+  const int64_t d = cx_hlo_op_int(in->op, CX_HLO_A_SCATTER_DIMENSION);
+  const cx_hlo_type declared = in->results[0].tensor;
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  CALX_TRY(same_results(in));
+  CALX_TRY(cx_hlo_need_dim(in, "scatter_dimension", d, x->rank));
+  cx_hlo_elem elem;
+  CALX_TRY(cx_hlo_need_reducer(in, 0, &x->elem, 1, &elem));
+  int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+  if (dims == NULL) return cx_out_of_memory();
+  // Without groups the number of devices decides: the declared size says it.
+  if (size == 0 && declared.rank == x->rank && declared.dims[d] > 0) {
+    size = x->dims[d] / declared.dims[d];
+  }
+  if (size < 1 || x->dims[d] % size != 0) {
+    return cx_hlo_bad(in, "dimension %lld of %s cannot be split among %lld",
+                      (long long)d, CX_HLO_SHAPE(x), (long long)size);
+  }
+  dims[d] /= size;
+  return cx_hlo_result(in, 0, elem, x->rank, dims);
+}
+
+calx_status *cx_hlo_infer_all_gather(cx_hlo_infer *in)
+{
+  const int64_t d = cx_hlo_op_int(in->op, CX_HLO_A_ALL_GATHER_DIM);
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  for (size_t i = 0; i < in->op->n_operands; i++) {
+    const cx_hlo_type *x = cx_hlo_operand(in, i);
+    CALX_TRY(cx_hlo_need_dim(in, "all_gather_dim", d, x->rank));
+    int64_t factor = size;
+    if (size == 0 && i < in->op->n_results &&
+        in->results[i].tensor.rank == x->rank && x->dims[d] > 0) {
+      factor = in->results[i].tensor.dims[d] / x->dims[d];
+    }
+    int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+    if (dims == NULL) return cx_out_of_memory();
+    if (__builtin_mul_overflow(dims[d], factor, &dims[d])) {
+      return cx_hlo_bad(in, "%s times %lld is too large", CX_HLO_SHAPE(x),
+                        (long long)factor);
+    }
+    if (i >= in->op->n_results) break;
+    CALX_TRY(cx_hlo_result(in, i, x->elem, x->rank, dims));
+  }
+  if (in->op->n_results == in->op->n_operands) return NULL;
+  return cx_hlo_bad(in, "%u operands need as many results, got %u",
+                    in->op->n_operands, in->op->n_results);
+}
+
+calx_status *cx_hlo_infer_all_to_all(cx_hlo_infer *in)
+{
+  const int64_t split = cx_hlo_op_int(in->op, CX_HLO_A_SPLIT_DIMENSION);
+  const int64_t join = cx_hlo_op_int(in->op, CX_HLO_A_CONCAT_DIMENSION);
+  const int64_t count = cx_hlo_op_int(in->op, CX_HLO_A_SPLIT_COUNT);
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  CALX_TRY(same_results(in));
+  for (size_t i = 0; i < in->op->n_operands; i++) {
+    const cx_hlo_type *x = cx_hlo_operand(in, i);
+    CALX_TRY(cx_hlo_need_dim(in, "split_dimension", split, x->rank));
+    CALX_TRY(cx_hlo_need_dim(in, "concat_dimension", join, x->rank));
+    if (count < 1 || x->dims[split] % count != 0 ||
+        (size != 0 && size != count)) {
+      return cx_hlo_bad(in,
+                        "dimension %lld of %s cannot be split into %lld "
+                        "among groups of %lld",
+                        (long long)split, CX_HLO_SHAPE(x), (long long)count,
+                        (long long)size);
+    }
+    int64_t *dims = cx_hlo_dims_copy(in, x, 0);
+    if (dims == NULL) return cx_out_of_memory();
+    dims[split] /= count;
+    if (__builtin_mul_overflow(dims[join], count, &dims[join])) {
+      return cx_hlo_bad(in, "%s times %lld is too large", CX_HLO_SHAPE(x),
+                        (long long)count);
+    }
+    CALX_TRY(cx_hlo_result(in, i, x->elem, x->rank, dims));
+  }
+  return NULL;
+}
+
+calx_status *cx_hlo_infer_collective_permute(cx_hlo_infer *in)
+{
+  const cx_hlo_attr *pairs =
+      cx_hlo_op_attr(in->op, CX_HLO_A_SOURCE_TARGET_PAIRS);
+  const cx_hlo_elements *e = &pairs->as.elements;
+  const cx_hlo_type *t = &e->type.tensor;
+  if (t->dims[0] != 0 && t->dims[1] != 2) {
+    return cx_hlo_bad(in, "source_target_pairs must be pairs, got %s",
+                      CX_HLO_SHAPE(t));
+  }
+  const size_t n = t->dims[0] == 0 ? 0 : 2 * (size_t)t->dims[0];
+  for (size_t i = 0; i < n; i++) {
+    if (cx_hlo_elements_int(e, i) >= 0) continue;
+    return cx_hlo_bad(in, "source_target_pairs has %lld",
+                      (long long)cx_hlo_elements_int(e, i));
+  }
+  return same_results(in);
+}
+
+calx_status *cx_hlo_infer_collective_broadcast(cx_hlo_infer *in)
+{
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  return same_results(in);
+}
+
+calx_status *cx_hlo_infer_cross_replica_sum(cx_hlo_infer *in)
+{
+  int64_t size = 0;
+  CALX_TRY(group_size(in, &size));
+  return same_results(in);
+}
+
+calx_status *cx_hlo_infer_device_id(cx_hlo_infer *in)
+{
+  return cx_hlo_result(in, 0, CX_HLO_UI32, 0, NULL);
+}

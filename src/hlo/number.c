@@ -1,0 +1,462 @@
+// hlo/number: the formats of single elements.
+//
+// The small float types differ in four numbers and in what their largest
+// codes mean, so one encoder and one decoder serve all of them; f32 and f64
+// are the machine's own. Text avoids printf's and strtod's numbers, which
+// follow the process's locale.
+#include "hlo/number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- integers ----
+
+int64_t cx_hlo_load_int(cx_hlo_elem e, const void *p)
+{
+  const unsigned char *b = p;
+  uint64_t v = 0;
+  const size_t n = cx_hlo_elem_bytes(e);
+  memcpy(&v, b, n < sizeof v ? n : sizeof v);
+  if (e == CX_HLO_I1) return v != 0;
+  const unsigned bits = cx_hlo_elem_bits(e);
+  if (bits < 64) v &= (UINT64_C(1) << bits) - 1;
+  if (!cx_hlo_elem_is_unsigned(e) && bits < 64 && v >> (bits - 1) != 0) {
+    v |= ~UINT64_C(0) << bits;
+  }
+  return (int64_t)v;
+}
+
+void cx_hlo_store_int(cx_hlo_elem e, void *p, int64_t v)
+{
+  if (e == CX_HLO_I1) v = v != 0;
+  const unsigned bits = cx_hlo_elem_bits(e);
+  uint64_t u = (uint64_t)v;
+  if (bits < 8 && cx_hlo_elem_is_unsigned(e)) u &= (1u << bits) - 1;
+  memcpy(p, &u, cx_hlo_elem_bytes(e));
+  if (bits < 8 && e != CX_HLO_I1 && !cx_hlo_elem_is_unsigned(e)) {
+    // A byte holds the sign-extended number.
+    const int64_t low = cx_hlo_load_int(e, p);
+    memcpy(p, &low, 1);
+  }
+}
+
+bool cx_hlo_int_fits(cx_hlo_elem e, int64_t v)
+{
+  const unsigned bits = cx_hlo_elem_bits(e);
+  if (bits >= 64) return true;
+  if (e == CX_HLO_I1) return v == 0 || v == 1;
+  const int64_t half = INT64_C(1) << (bits - 1);
+  if (cx_hlo_elem_is_unsigned(e)) return v >= 0 && v < 2 * half;
+  return v >= -half && v < half;
+}
+
+// ---- floats ----
+
+uint64_t cx_hlo_load_bits(cx_hlo_elem e, const void *p)
+{
+  uint64_t bits = 0;
+  memcpy(&bits, p, cx_hlo_elem_bytes(e));
+  return bits;
+}
+
+void cx_hlo_store_bits(cx_hlo_elem e, void *p, uint64_t bits)
+{
+  memcpy(p, &bits, cx_hlo_elem_bytes(e));
+}
+
+typedef enum specials {
+  IEEE,    // the largest exponent holds infinity and NaNs
+  NAN_FN,  // one NaN, all ones; no infinity
+  FNUZ,    // one NaN, where -0 would be; no infinity
+  FINITE   // neither
+} specials;
+
+typedef struct format {
+  int exponent, mantissa, bias;
+  specials specials;
+} format;
+
+// Source: the OCP 8-bit and microscaling formats, and LLVM's APFloat names.
+static const format *format_of(cx_hlo_elem e)
+{
+  static const format formats[CX_HLO_ELEM_COUNT] = {
+    [CX_HLO_BF16] = { 8, 7, 127, IEEE },
+    [CX_HLO_F16] = { 5, 10, 15, IEEE },
+    [CX_HLO_F8E5M2] = { 5, 2, 15, IEEE },
+    [CX_HLO_F8E4M3] = { 4, 3, 7, IEEE },
+    [CX_HLO_F8E3M4] = { 3, 4, 3, IEEE },
+    [CX_HLO_F8E4M3FN] = { 4, 3, 7, NAN_FN },
+    [CX_HLO_F8E4M3B11FNUZ] = { 4, 3, 11, FNUZ },
+    [CX_HLO_F8E5M2FNUZ] = { 5, 2, 16, FNUZ },
+    [CX_HLO_F8E4M3FNUZ] = { 4, 3, 8, FNUZ },
+    [CX_HLO_F4E2M1FN] = { 2, 1, 1, FINITE },
+    [CX_HLO_F6E2M3FN] = { 2, 3, 1, FINITE },
+    [CX_HLO_F6E3M2FN] = { 3, 2, 3, FINITE },
+  };
+  return &formats[e];
+}
+
+// The largest finite code, without its sign.
+static uint64_t largest(const format *f)
+{
+  const uint64_t all = (UINT64_C(1) << (f->exponent + f->mantissa)) - 1;
+  switch (f->specials) {
+    case IEEE: return all - (UINT64_C(1) << f->mantissa);
+    case NAN_FN: return all - 1;
+    case FNUZ:
+    case FINITE: break;
+  }
+  return all;
+}
+
+// |v| in units of 2^unit, rounded to nearest even; |v| is below 2^(unit+53).
+static uint64_t round_to_unit(double v, int unit)
+{
+  const double scaled = ldexp(v, -unit);
+  uint64_t n = (uint64_t)scaled;
+  const double rest = scaled - (double)n;
+  if (rest > 0.5 || (rest == 0.5 && (n & 1) != 0)) n++;
+  return n;
+}
+
+// f8E8M0FNU holds powers of two only: code c is 2^(c-127), 255 is NaN.
+static uint64_t encode_exponent(double v)
+{
+  if (isnan(v) || isinf(v)) return 0xff;
+  if (!(v > 0)) return 0;
+  int e = 0;
+  const double m = frexp(v, &e);  // v = m 2^e, 0.5 <= m < 1
+  // Ties go to the even code: halfway is m = 0.75.
+  int code = e - 1 + 127;
+  if (m > 0.75 || (m == 0.75 && (code & 1) != 0)) code++;
+  if (code < 0) return 0;
+  return code > 0xff ? 0xff : (uint64_t)code;
+}
+
+static uint64_t encode(const format *f, double v)
+{
+  const uint64_t sign = UINT64_C(1) << (f->exponent + f->mantissa);
+  const uint64_t inf = largest(f) + 1;  // IEEE only
+  uint64_t out = signbit(v) ? sign : 0;
+  const uint64_t nan =
+      f->specials == IEEE
+          ? out | inf | inf >> 1 | UINT64_C(1) << (f->mantissa - 1)
+      : f->specials == NAN_FN ? out | (sign - 1)
+                              : sign;
+  if (isnan(v)) return nan;
+  const double a = fabs(v);
+  if (a == 0) return f->specials == FNUZ ? 0 : out;
+  if (!isinf(a)) {
+    int e = 0;
+    frexp(a, &e);
+    e--;  // a is in [2^e, 2^(e+1))
+    const int lowest = 1 - f->bias;
+    if (e < lowest) e = lowest;
+    if (e <= f->bias + 1) {
+      // Exponent field and mantissa in one addition: a carry out of the
+      // mantissa moves the exponent, and subnormals have field 0.
+      const uint64_t n = round_to_unit(a, e - f->mantissa);
+      const uint64_t code = ((uint64_t)(e + f->bias - 1) << f->mantissa) + n;
+      if (code <= largest(f)) {
+        if (code == 0 && f->specials == FNUZ) return 0;
+        return out | code;
+      }
+    }
+  }
+  switch (f->specials) {
+    case IEEE: return out | inf;
+    case FINITE: return out | largest(f);
+    case NAN_FN:
+    case FNUZ: break;
+  }
+  return nan;
+}
+
+static double decode(const format *f, uint64_t bits)
+{
+  const uint64_t sign = UINT64_C(1) << (f->exponent + f->mantissa);
+  const uint64_t code = bits & (sign - 1);
+  const bool negative = (bits & sign) != 0;
+  if (f->specials == FNUZ && negative && code == 0) return (double)NAN;
+  if (code > largest(f)) {
+    const bool inf = f->specials == IEEE && code == largest(f) + 1;
+    return inf ? (negative ? -HUGE_VAL : HUGE_VAL) : (double)NAN;
+  }
+  const uint64_t field = code >> f->mantissa;
+  const uint64_t one = UINT64_C(1) << f->mantissa;
+  const uint64_t n = (code & (one - 1)) + (field == 0 ? 0 : one);
+  const int e = (field == 0 ? 1 : (int)field) - f->bias - f->mantissa;
+  const double v = ldexp((double)n, e);
+  return negative ? -v : v;
+}
+
+uint64_t cx_hlo_real_to_bits(cx_hlo_elem e, double v)
+{
+  uint64_t bits = 0;
+  if (e == CX_HLO_F64) {
+    memcpy(&bits, &v, sizeof v);
+  } else if (e == CX_HLO_F32) {
+    const float f = (float)v;
+    memcpy(&bits, &f, sizeof f);
+  } else if (e == CX_HLO_F8E8M0FNU) {
+    bits = encode_exponent(v);
+  } else {
+    bits = encode(format_of(e), v);
+  }
+  return bits;
+}
+
+double cx_hlo_bits_to_real(cx_hlo_elem e, uint64_t bits)
+{
+  if (e == CX_HLO_F64) {
+    double v = 0;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+  }
+  if (e == CX_HLO_F32) {
+    float v = 0;
+    memcpy(&v, &bits, sizeof v);
+    return (double)v;
+  }
+  if (e == CX_HLO_F8E8M0FNU) {
+    return bits == 0xff ? (double)NAN : ldexp(1.0, (int)bits - 127);
+  }
+  return decode(format_of(e), bits);
+}
+
+double cx_hlo_load_real(cx_hlo_elem e, const void *p)
+{
+  return cx_hlo_bits_to_real(e, cx_hlo_load_bits(e, p));
+}
+
+void cx_hlo_store_real(cx_hlo_elem e, void *p, double v)
+{
+  cx_hlo_store_bits(e, p, cx_hlo_real_to_bits(e, v));
+}
+
+double cx_hlo_highest_real(cx_hlo_elem e)
+{
+  if (e == CX_HLO_F32 || e == CX_HLO_F64) return HUGE_VAL;
+  if (e == CX_HLO_F8E8M0FNU) return cx_hlo_bits_to_real(e, 0xfe);
+  const format *f = format_of(e);
+  return f->specials == IEEE ? HUGE_VAL : decode(f, largest(f));
+}
+
+double cx_hlo_lowest_real(cx_hlo_elem e)
+{
+  if (e == CX_HLO_F8E8M0FNU) return cx_hlo_bits_to_real(e, 0);
+  return -cx_hlo_highest_real(e);
+}
+
+static void store_saturated(cx_hlo_elem e, void *p, double v)
+{
+  const bool is_unsigned = cx_hlo_elem_is_unsigned(e);
+  const unsigned bits = cx_hlo_elem_bits(e);
+  const double top = ldexp(1.0, (int)bits - (is_unsigned ? 0 : 1));
+  const double bottom = is_unsigned ? 0 : -top;
+  uint64_t n = 0;
+  if (v >= top) {
+    n = is_unsigned ? ~UINT64_C(0) : (UINT64_C(1) << (bits - 1)) - 1;
+  } else if (v <= bottom) {
+    n = is_unsigned ? 0 : ~UINT64_C(0) << (bits - 1);
+  } else if (!isnan(v)) {
+    n = v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v;
+  }
+  cx_hlo_store_int(e, p, (int64_t)n);
+}
+
+void cx_hlo_store_number(cx_hlo_elem e, void *p, double v)
+{
+  if (cx_hlo_elem_is_complex(e)) {
+    const cx_hlo_elem part = cx_hlo_elem_part(e);
+    cx_hlo_store_real(part, p, v);
+    cx_hlo_store_real(part, (char *)p + cx_hlo_elem_bytes(part), 0);
+  } else if (cx_hlo_elem_is_float(e)) {
+    cx_hlo_store_real(e, p, v);
+  } else if (e == CX_HLO_I1) {
+    cx_hlo_store_int(e, p, v != 0);
+  } else {
+    store_saturated(e, p, v);
+  }
+}
+
+// ---- text ----
+
+static const double powers_of_ten[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
+                                        1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                        1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+                                        1e18, 1e19, 1e20, 1e21, 1e22 };
+
+static void print_hex(cx_text *out, uint64_t bits, unsigned digits)
+{
+  static const char names[] = "0123456789ABCDEF";
+  char s[18] = "0x";
+  for (unsigned i = 0; i < digits; i++) {
+    s[2 + i] = names[bits >> 4 * (digits - 1 - i) & 15];
+  }
+  cx_text_append_n(out, s, 2 + digits);
+}
+
+// n / 10^decimals with at least one decimal.
+static void print_fixed(cx_text *out, bool negative, uint64_t n, int decimals)
+{
+  char s[32];
+  size_t at = sizeof s;
+  int left = decimals == 0 ? 1 : decimals;
+  if (decimals == 0) n *= 10;
+  do {
+    s[--at] = (char)('0' + n % 10);
+    n /= 10;
+    if (--left == 0) s[--at] = '.';
+  } while (n != 0 || left >= 0);
+  if (negative) s[--at] = '-';
+  cx_text_append_n(out, s + at, sizeof s - at);
+}
+
+void cx_hlo_print_real(cx_text *out, cx_hlo_elem e, uint64_t bits)
+{
+  const double v = cx_hlo_bits_to_real(e, bits);
+  const double a = fabs(v);
+  // n and 10^k are exact doubles, so their quotient is the double nearest to
+  // the decimal number: what reading it gives.
+  for (int k = 0; k <= 9 && a < 1e15; k++) {
+    const double n = round(a * powers_of_ten[k]);
+    if (n >= 1e15) break;
+    const double back = copysign(n / powers_of_ten[k], v);
+    if (cx_hlo_real_to_bits(e, back) == bits) {
+      print_fixed(out, signbit(v) != 0, (uint64_t)n, k);
+      return;
+    }
+  }
+  print_hex(out, bits, (cx_hlo_elem_bits(e) + 3) / 4);
+}
+
+void cx_hlo_print_element(cx_text *out, cx_hlo_elem e, const void *p)
+{
+  if (cx_hlo_elem_is_complex(e)) {
+    const cx_hlo_elem part = cx_hlo_elem_part(e);
+    const char *second = (const char *)p + cx_hlo_elem_bytes(part);
+    cx_text_char(out, '(');
+    cx_hlo_print_real(out, part, cx_hlo_load_bits(part, p));
+    cx_text_append(out, ", ");
+    cx_hlo_print_real(out, part, cx_hlo_load_bits(part, second));
+    cx_text_char(out, ')');
+  } else if (cx_hlo_elem_is_float(e)) {
+    cx_hlo_print_real(out, e, cx_hlo_load_bits(e, p));
+  } else if (e == CX_HLO_I1) {
+    cx_text_append(out, cx_hlo_load_int(e, p) != 0 ? "true" : "false");
+  } else if (e == CX_HLO_UI64) {
+    const uint64_t v = (uint64_t)cx_hlo_load_int(e, p);
+    if (v >= 10) cx_text_int(out, (int64_t)(v / 10));
+    cx_text_int(out, (int64_t)(v % 10));
+  } else {
+    cx_text_int(out, cx_hlo_load_int(e, p));
+  }
+}
+
+// The mantissa's first 19 digits and the power of ten that goes with them.
+typedef struct decimal {
+  uint64_t digits;
+  int64_t exponent;
+  bool negative;
+  bool exact;  // no digit was left out
+} decimal;
+
+static bool is_digit(char c)
+{
+  return c >= '0' && c <= '9';
+}
+
+static bool read_exponent(const char *s, size_t n, size_t *at, int64_t *out)
+{
+  size_t i = *at + 1;
+  const bool negative = i < n && s[i] == '-';
+  if (i < n && (s[i] == '-' || s[i] == '+')) i++;
+  if (i == n) return false;
+  int64_t e = 0;
+  for (; i < n && is_digit(s[i]); i++) {
+    if (e < 1000000) e = e * 10 + (s[i] - '0');
+  }
+  *at = i;
+  *out += negative ? -e : e;
+  return true;
+}
+
+static bool read_decimal(const char *s, size_t n, decimal *out)
+{
+  *out = (decimal){ .exact = true };
+  size_t i = 0;
+  if (i < n && (s[i] == '-' || s[i] == '+')) out->negative = s[i++] == '-';
+  bool any = false;
+  bool point = false;
+  for (; i < n && (is_digit(s[i]) || (s[i] == '.' && !point)); i++) {
+    if (s[i] == '.') {
+      point = true;
+      continue;
+    }
+    any = true;
+    if (out->digits < UINT64_C(1000000000000000000)) {
+      out->digits = out->digits * 10 + (uint64_t)(s[i] - '0');
+      out->exponent -= point;
+    } else {
+      out->exact &= s[i] == '0';
+      out->exponent += !point;
+    }
+  }
+  if (!any) return false;
+  if (i < n && (s[i] == 'e' || s[i] == 'E')) {
+    if (!read_exponent(s, n, &i, &out->exponent)) return false;
+  }
+  return i == n;
+}
+
+// Longer numbers are refused: no double needs more digits.
+#define MAX_NUMBER 1100
+
+// Any decimal number through the C library, in the C locale.
+static bool slow_real(const char *s, size_t n, bool single, double *out)
+{
+  char copy[MAX_NUMBER + 1];
+  if (n > MAX_NUMBER) return false;
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (c == (locale_t)0) return false;
+  memcpy(copy, s, n);
+  copy[n] = '\0';
+  *out = single ? (double)strtof_l(copy, NULL, c) : strtod_l(copy, NULL, c);
+  freelocale(c);
+  return true;
+}
+
+bool cx_hlo_read_real(const char *s, size_t n, double *out)
+{
+  decimal d;
+  if (!read_decimal(s, n, &d)) return false;
+  // Both are exact doubles, so one operation rounds once.
+  if (d.exact && d.digits < UINT64_C(1) << 53 && d.exponent >= -22 &&
+      d.exponent <= 22) {
+    const double m = (double)d.digits;
+    const double v = d.exponent < 0 ? m / powers_of_ten[-d.exponent]
+                                    : m * powers_of_ten[d.exponent];
+    *out = d.negative ? -v : v;
+    return true;
+  }
+  return slow_real(s, n, false, out);
+}
+
+bool cx_hlo_read_bits(cx_hlo_elem e, const char *s, size_t n, uint64_t *out)
+{
+  double v = 0;
+  if (!cx_hlo_read_real(s, n, &v)) return false;
+  if (e == CX_HLO_F32) {
+    // Rounding twice goes wrong only from exactly between two floats.
+    uint64_t wide = 0;
+    memcpy(&wide, &v, sizeof v);
+    if ((wide & 0x1fffffff) == 0x10000000 && !slow_real(s, n, true, &v)) {
+      return false;
+    }
+  }
+  *out = cx_hlo_real_to_bits(e, v);
+  return true;
+}
