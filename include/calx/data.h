@@ -38,51 +38,74 @@ typedef calx_status *calx_dataset_get_fn(void *user, int64_t index,
 
 typedef struct calx_dataset calx_dataset;
 
-/** A dataset of the caller's. `free` (may be NULL) gets `user` at the end.
- * Never NULL: calx_dataset_error() tells what is wrong. */
+/**
+ * A dataset of the caller's. Never NULL: calx_dataset_error() tells what is
+ * wrong.
+ * @param fields  copied, names too; a NULL name is "data", "target", "field 2"…
+ * @param free    gets `user` once, at the end or when making it fails; may be
+ *                NULL
+ * @errors INVALID_ARGUMENT a negative size, no field or more than
+ *         CALX_MAX_FIELDS, a bad dtype or size, a field's rank above
+ *         CALX_MAX_RANK - 1 (a batch has one more), no `get`
+ */
 CALX_API calx_dataset *calx_dataset_new(int64_t size, const calx_field *fields,
                                         size_t n_fields,
                                         calx_dataset_get_fn *get, void *user,
                                         void (*free)(void *user));
-/** NULL is accepted. Loaders over it must be gone. */
+/** NULL is accepted. Loaders and ranges over it must be gone. */
 CALX_API void calx_dataset_free(calx_dataset *dataset);
+/** Why the dataset is of no use; NULL: it is. Owned by the dataset. */
 CALX_API const calx_status *calx_dataset_error(const calx_dataset *dataset);
 /** Samples; 0 for a failed one. */
 CALX_API int64_t calx_dataset_size(const calx_dataset *dataset);
+/** Fields of a sample; 0 for a failed one. */
 CALX_API size_t calx_dataset_field_count(const calx_dataset *dataset);
+/** Field k; NULL when there is none. Lives as long as the dataset. */
 CALX_API const calx_field *calx_dataset_field(const calx_dataset *dataset,
                                               size_t k);
+/**
+ * One sample, as the loader gets it.
+ * @param fields  where each field's bytes go
+ * @errors OUT_OF_RANGE no such sample; the dataset's own
+ * @threads thread-safe as far as the dataset's callback is
+ */
+CALX_API calx_status *calx_dataset_get(const calx_dataset *dataset,
+                                       int64_t index,
+                                       void *const *fields) CALX_MUST_USE;
 
 /**
  * Samples are rows: row i of each host tensor. The tensors are copied.
  * @shape  each (N, …), the same N
- * @errors INVALID_ARGUMENT no tensor, not on the host, sizes differ
+ * @errors INVALID_ARGUMENT no tensor or more than CALX_MAX_FIELDS, not on the
+ *         host, rank 0, numbers of rows differ; a poisoned tensor's own
  * @source torch.utils.data.TensorDataset
  */
 CALX_API calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors,
                                             size_t count);
 
+/** Of calx_dataset_idx(). Zero means default in every field. */
+typedef struct calx_idx_options {
+  size_t size;
+  int64_t classes; /* labels must be below it; 0 = 10 */
+  float mean, std; /* in units of 255; both 0: MNIST's 0.1307 and 0.3081 */
+} calx_idx_options;
+
 /**
  * MNIST-style IDX files, plain or gzip (told by their content, and ".gz" is
  * tried when the path is absent): images u8 (N, H, W) become f32 (1, H, W) as
- * (x/255 - mean)/std, labels u8 (N) become i64 ().
- * @param classes  labels must be below it; 0 = 10
- * @param mean,std both 0: MNIST's 0.1307 and 0.3081
- * @errors DATA_LOSS wrong magic, truncated, counts differ, label out of range
+ * (x/255 - mean)/std, labels u8 (N) become i64 (). Both are read whole, here.
+ * @errors NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS wrong magic,
+ *         truncated or too long, bad gzip data, counts differ, label out of
+ *         range: with the file and the byte  INVALID_ARGUMENT bad options
  * @source Y. LeCun, the MNIST database: IDX file format
  */
-typedef struct calx_idx_options {
-  size_t size;
-  int64_t classes;
-  float mean, std;
-} calx_idx_options;
 CALX_API calx_dataset *calx_dataset_idx_with(const char *images,
                                              const char *labels,
                                              const calx_idx_options *options);
 
 /**
- * Rows [begin, end) of another dataset, which must outlive it.
- * @errors OUT_OF_RANGE
+ * Samples [begin, end) of another dataset, which must outlive it.
+ * @errors OUT_OF_RANGE not 0 <= begin <= end <= size; those of the dataset
  * @source torch.utils.data.Subset
  */
 CALX_API calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
@@ -91,9 +114,11 @@ CALX_API calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
 /**
  * Digits drawn for the purpose: outlines of the ten glyphs with random shift,
  * rotation, scale, stroke width and noise. f32 (1, 28, 28), normalised as
- * MNIST is, and an i64 label. Sample i of a seed is always the same.
- * @param size  number of samples
+ * MNIST is, and an i64 label. Sample i of a seed is always the same, on every
+ * machine.
+ * @param size  number of samples; a larger one begins with the same ones
  * @param seed  another seed gives other samples
+ * @errors INVALID_ARGUMENT a negative size
  */
 CALX_API calx_dataset *calx_dataset_digits(int64_t size, uint64_t seed);
 
@@ -106,9 +131,8 @@ typedef struct calx_loader_options {
   bool shuffle;        /* a new order each epoch, from `seed` and the epoch */
   bool drop_last;      /* leave out a last short batch */
   uint64_t seed;       /* of the shuffle */
-  int num_workers;     /* threads that fill batches; 0 = 2, CALX_ZERO_INT is not
-                          needed: at least one */
-  int prefetch;        /* batches uploaded ahead; 0 = 2 */
+  int num_workers;     /* threads that fill batches, at least one; 0 = 2 */
+  int prefetch;        /* batches uploaded ahead, at least one; 0 = 2 */
   calx_device *device; /* NULL: the current device of the thread that makes the
                           loader */
 } calx_loader_options;
@@ -126,35 +150,46 @@ typedef struct calx_batch {
 
 typedef struct calx_loader calx_loader;
 
-/** Never NULL: calx_loader_error() tells what is wrong.
- *  @errors INVALID_ARGUMENT a failed dataset, a batch size below 1 */
+/** Batches of a dataset, which must outlive the loader. Never NULL:
+ *  calx_loader_error() tells what is wrong.
+ *  @errors INVALID_ARGUMENT a negative batch size, number of workers or of
+ *          batches ahead; a failed dataset's own; those of opening the device
+ *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);
 /** Joins the workers. NULL is accepted. */
 CALX_API void calx_loader_free(calx_loader *loader);
+/** Why the loader is of no use; NULL: it is. Owned by the loader. */
 CALX_API const calx_status *calx_loader_error(const calx_loader *loader);
-/** Batches in an epoch. */
+/** Batches in an epoch; 0 for a failed one. */
 CALX_API int64_t calx_loader_size(const calx_loader *loader);
-/** The number of the epoch that runs or comes next, from 0. Setting it decides
- *  the shuffle. */
+/** Makes the next epoch the one of this number, which decides its order; they
+ *  count from 0 by themselves. What is left of a running epoch is dropped. */
 CALX_API void calx_loader_set_epoch(calx_loader *loader, int64_t epoch);
+/** Drops what is left of the running epoch, after leaving a loop early: the
+ *  next batch is the first of the next epoch. No worker is inside the dataset
+ *  when it returns. Nothing where no epoch runs. */
+CALX_API void calx_loader_end_epoch(calx_loader *loader);
 
 /**
  * The next batch. Syncs first what is pending, so a loop over a loader needs no
- * other sync. False at the end of an epoch (the next call begins another) and
- * on failure, which the scope reports: a dataset's error with its index.
+ * other sync. False at the end of an epoch and on failure, which ends the epoch
+ * too; the scope tells the failure, a dataset's with its sample: "sample 5 of
+ * 10: …". The call after that begins the next epoch.
  * @shape out_batch->fields[k] (batch, …sample)
- * @errors those of the dataset, of the pending step and of uploads
+ * @errors those of the dataset, of the pending step and of uploads; an error
+ *         that the scope holds already
  */
 CALX_API bool calx_loader_next(calx_loader *loader, calx_batch *out_batch);
 
 /**
- * The seeds' generator: the same batch, `count` times, without work.
- * @param data,target host or device tensors with the batch dimension; NULL
- *        target: none
+ * A loader that hands out the same batch `count` times, without work.
+ * @param data,target host or device tensors with the batch dimension, which are
+ *        uploaded once or retained; NULL target: none
  * @param count  batches in an epoch
  * @shape data (B, …), target (B, …)
- * @errors INVALID_ARGUMENT a negative count, poisoned tensors
+ * @errors INVALID_ARGUMENT a negative count, rank 0, sizes of the batch differ;
+ *         those of the tensors and of uploads
  * @source torch_xla.utils.utils.SampleGenerator
  */
 CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
@@ -163,8 +198,27 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
 #ifdef __cplusplus
 }
 #else
+#ifdef CALX_NO_SITES
+#define CALX_DATA_SITE_
+#else
+#define CALX_DATA_SITE_ calx_at_(CALX_HERE),
+#define calx_dataset_new(size, ...) \
+  (CALX_DATA_SITE_ calx_dataset_new(size, __VA_ARGS__))
+#define calx_dataset_get(dataset, index, ...) \
+  (CALX_DATA_SITE_ calx_dataset_get(dataset, index, __VA_ARGS__))
+#define calx_dataset_tensors(...) \
+  (CALX_DATA_SITE_ calx_dataset_tensors(__VA_ARGS__))
+#define calx_dataset_range(dataset, begin, end) \
+  (CALX_DATA_SITE_ calx_dataset_range(dataset, begin, end))
+#define calx_dataset_digits(size, seed) \
+  (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
+#define calx_loader_next(loader, out_batch) \
+  (CALX_DATA_SITE_ calx_loader_next(loader, out_batch))
+#define calx_sample_generator(data, target, count) \
+  (CALX_DATA_SITE_ calx_sample_generator(data, target, count))
+#endif
 #define CALX_DATASET_IDX_(images, ...) \
-  calx_dataset_idx_with(images, CALX_IDX_REST_(__VA_ARGS__))
+  (CALX_DATA_SITE_ calx_dataset_idx_with(images, CALX_IDX_REST_(__VA_ARGS__)))
 #define CALX_IDX_REST_(labels, ...) \
   labels, &(calx_idx_options)       \
   {                                 \
@@ -172,13 +226,10 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
   }
 #define calx_dataset_idx(images, ...) \
   CALX_DATASET_IDX_(images, __VA_ARGS__, .size = sizeof(calx_idx_options))
-#define CALX_LOADER_NEW_(dataset, ...) \
-  calx_loader_new_with(dataset, &(calx_loader_options){ __VA_ARGS__ })
+#define CALX_LOADER_NEW_(dataset, ...)   \
+  (CALX_DATA_SITE_ calx_loader_new_with( \
+      dataset, &(calx_loader_options){ __VA_ARGS__ }))
 #define calx_loader_new(...) \
   CALX_LOADER_NEW_(__VA_ARGS__, .size = sizeof(calx_loader_options))
-#ifndef CALX_NO_SITES
-#define calx_loader_next(loader, out_batch) \
-  (calx_at_(CALX_HERE), calx_loader_next(loader, out_batch))
-#endif
 #endif
 #endif

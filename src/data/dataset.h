@@ -1,0 +1,27 @@
+// data/dataset: what all datasets are made of.
+#ifndef CX_DATA_DATASET_H
+#define CX_DATA_DATASET_H
+
+#include "base/status.h"
+#include "calx/data.h"
+
+struct calx_dataset {
+  calx_status *error;  // set: there are no samples and no fields
+  int64_t size;
+  size_t n_fields;
+  calx_field fields[CALX_MAX_FIELDS];   // their names are owned
+  size_t field_bytes[CALX_MAX_FIELDS];  // of one sample
+  calx_dataset_get_fn *get;
+  void *user;
+  void (*free)(void *user);
+};
+
+// A dataset that only carries an error, which it takes.
+calx_dataset *cx_data_failed(calx_status *error);
+
+// Copies an option struct that says its own size; what a caller built against a
+// smaller one did not know stays zero. NULL gives zeros.
+calx_status *cx_data_options(const char *what, const void *options,
+                             void *out_options, size_t bytes) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,71 @@
+// data/generator: one batch, handed out again and again.
+//
+// It measures what a training loop costs without its data, and feeds examples
+// that need none. Host tensors go to the device once, when it is made.
+#include "base/alloc.h"
+#include "base/status.h"
+#include "data/loader.h"
+#include "lazy/lazy.h"
+
+// The loader's own handle of a tensor on a device.
+static calx_status *take_tensor(const char *what, calx_tensor *tensor,
+                                calx_device *device, calx_tensor **out_tensor)
+{
+  const calx_status *error = calx_tensor_error(tensor);
+  if (error != NULL) {
+    return cx_error(calx_status_code(error), "sample generator: the %s: %s",
+                    what, calx_status_message(error));
+  }
+  calx_dims shape = calx_tensor_shape(tensor);
+  if (shape.count == 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "sample generator: the %s has no batch dimension: its rank "
+                    "is 0",
+                    what);
+  }
+  if (!calx_tensor_is_host(tensor)) {
+    *out_tensor = calx_retain(tensor);
+    return NULL;
+  }
+  return cx_upload(device, calx_tensor_dtype(tensor), shape.values, shape.count,
+                   calx_host_data(tensor), false, NULL, NULL, out_tensor);
+}
+
+static calx_status *set_up(calx_loader *loader, calx_tensor *data,
+                           calx_tensor *target, int64_t count)
+{
+  if (count < 0) {
+    return cx_error(CALX_INVALID_ARGUMENT, "sample generator: %lld batches",
+                    (long long)count);
+  }
+  if (data == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "sample generator: data is NULL");
+  }
+  calx_device *device = calx_tensor_device(data);
+  if (device == NULL && target != NULL) device = calx_tensor_device(target);
+  if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
+  CALX_TRY(take_tensor("data", data, device, &loader->fixed[0]));
+  loader->fixed_size = calx_tensor_dim(data, 0);
+  loader->n_fields = 1;
+  if (target != NULL) {
+    CALX_TRY(take_tensor("target", target, device, &loader->fixed[1]));
+    loader->n_fields = 2;
+    if (calx_tensor_dim(target, 0) != loader->fixed_size) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "sample generator: a batch of %lld in data, of %lld in "
+                      "target",
+                      (long long)loader->fixed_size,
+                      (long long)calx_tensor_dim(target, 0));
+    }
+  }
+  loader->batches = count;
+  return NULL;
+}
+
+calx_loader *calx_sample_generator(calx_tensor *data, calx_tensor *target,
+                                   int64_t count)
+{
+  calx_loader *loader = cx_data_loader_empty();
+  if (calx_loader_error(loader) != NULL) return loader;
+  return cx_data_loader_fail(loader, set_up(loader, data, target, count));
+}

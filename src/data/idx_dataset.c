@@ -1,0 +1,118 @@
+// data/idx_dataset: a pair of IDX files, images and labels, as a dataset.
+//
+// Both files are read and checked whole when the dataset is made, so that a
+// sample cannot fail later; pixels stay bytes until a sample is asked for.
+#include <math.h>
+
+#include "base/alloc.h"
+#include "data/dataset.h"
+#include "data/idx.h"
+#include "data/images.h"
+
+typedef struct digits {
+  cx_data_idx images;  // (N, H, W)
+  cx_data_idx labels;  // (N)
+  cx_data_levels levels;
+} digits;
+
+static void free_digits(void *user)
+{
+  digits *d = user;
+  cx_free(d->images.data);
+  cx_free(d->labels.data);
+  cx_free(d);
+}
+
+static calx_status *get(void *user, int64_t index, void *const *fields)
+{
+  const digits *d = user;
+  size_t pixels = (size_t)(d->images.dims[1] * d->images.dims[2]);
+  cx_data_levels_apply(&d->levels, d->images.data + (size_t)index * pixels,
+                       pixels, fields[0]);
+  *(int64_t *)fields[1] = d->labels.data[index];
+  return NULL;
+}
+
+static calx_status *take_options(const calx_idx_options *given,
+                                 calx_idx_options *out)
+{
+  CALX_TRY(cx_data_options("idx dataset", given, out, sizeof *out));
+  if (out->classes == 0) out->classes = 10;
+  if (out->classes < 0) {
+    return cx_error(CALX_INVALID_ARGUMENT, "idx dataset: %lld classes",
+                    (long long)out->classes);
+  }
+  if (out->mean == 0.0f && out->std == 0.0f) {
+    out->mean = CX_DATA_MNIST_MEAN;
+    out->std = CX_DATA_MNIST_STD;
+  }
+  if (!(out->std > 0.0f) || !isfinite(out->std) || !isfinite(out->mean)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "idx dataset: mean %g and std %g: both must be finite, std "
+                    "positive",
+                    (double)out->mean, (double)out->std);
+  }
+  return NULL;
+}
+
+static calx_status *check_pair(const char *images, const char *labels,
+                               const digits *d, int64_t classes)
+{
+  const int64_t *dims = d->images.dims;
+  if (dims[1] == 0 || dims[2] == 0) {
+    return cx_error(CALX_DATA_LOSS,
+                    "'%s': byte 8: images of %lld x %lld pixels", images,
+                    (long long)dims[1], (long long)dims[2]);
+  }
+  if (dims[0] != d->labels.dims[0]) {
+    return cx_error(
+        CALX_DATA_LOSS, "'%s': byte 4: %lld labels for the %lld images of '%s'",
+        labels, (long long)d->labels.dims[0], (long long)dims[0], images);
+  }
+  for (int64_t i = 0; i < dims[0]; i++) {
+    if (d->labels.data[i] < classes) continue;
+    return cx_error(CALX_DATA_LOSS,
+                    "'%s': byte %lld: sample %lld of %lld has label %d, there "
+                    "are %lld classes",
+                    labels, (long long)(8 + i), (long long)i,
+                    (long long)dims[0], d->labels.data[i], (long long)classes);
+  }
+  return NULL;
+}
+
+static calx_status *read_pair(const char *images, const char *labels,
+                              const calx_idx_options *given, digits *d)
+{
+  if (images == NULL || labels == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "idx dataset: the path of the %s is NULL",
+                    images == NULL ? "images" : "labels");
+  }
+  calx_idx_options options;
+  CALX_TRY(take_options(given, &options));
+  CALX_TRY(cx_data_idx_read(images, 3, &d->images));
+  CALX_TRY(cx_data_idx_read(labels, 1, &d->labels));
+  CALX_TRY(check_pair(images, labels, d, options.classes));
+  cx_data_levels_init(&d->levels, options.mean, options.std);
+  return NULL;
+}
+
+calx_dataset *calx_dataset_idx_with(const char *images, const char *labels,
+                                    const calx_idx_options *options)
+{
+  digits *d = cx_calloc(1, sizeof *d);
+  if (d == NULL) return cx_data_failed(cx_out_of_memory());
+  calx_status *status = read_pair(images, labels, options, d);
+  if (status != NULL) {
+    free_digits(d);
+    return cx_data_failed(status);
+  }
+  const calx_field fields[] = {
+    { .name = "data",
+      .dtype = CALX_F32,
+      .rank = 3,
+      .dims = { 1, d->images.dims[1], d->images.dims[2] } },
+    { .name = "target", .dtype = CALX_I64 },
+  };
+  return calx_dataset_new(d->images.dims[0], fields, 2, get, d, free_digits);
+}

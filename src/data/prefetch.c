@@ -1,0 +1,357 @@
+// data/prefetch: a ring of batches between workers and one consumer.
+//
+//        taken         uploaded       filled        being filled
+//   ───────────────┬───────────────┬────────────┬──────────────────┬────────
+//               n_taken        n_uploaded                        n_begun
+//
+// A worker's job is either to upload the next batch, where it is filled and
+// fewer than `ahead` uploaded ones wait, or to fill the next one. Uploads go in
+// order, one at a time; batches are filled in any order, each by one worker,
+// and at most `ahead` + `workers` are under way. So memory is bounded, and the
+// order of batches does not depend on the threads.
+//
+// Locks: everything but the batch that a worker is busy with is guarded by
+// `lock`, which is never held while the dataset or the device is called. A
+// batch in state FILLING or UPLOADING belongs to the worker that set it.
+#include "data/prefetch.h"
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "data/dataset.h"
+#include "data/pool.h"
+#include "data/sampler.h"
+#include "lazy/lazy.h"
+
+typedef enum batch_state {
+  EMPTY,
+  FILLING,
+  FILLED,
+  UPLOADING,
+  READY,
+  FAILED
+} batch_state;
+
+typedef struct batch {
+  batch_state state;
+  cx_data_block *block;  // FILLED
+  cx_data_made made;     // READY: the tensors
+  calx_status *error;    // FAILED
+  int64_t bad_sample;    // whose error it is; -1: none in particular
+} batch;
+
+struct cx_data_prefetch {
+  cx_data_prefetch_options options;
+  cx_data_pool *pool;
+  cx_thread *workers;
+  batch *ring;  // (ahead + workers), batch k at k modulo that
+  int64_t ring_size;
+
+  cx_mutex lock;
+  cx_cond work;     // workers wait for something to do
+  cx_cond news;     // the consumer waits for its batch, or for idleness
+  bool closing;     // workers leave
+  int busy;         // workers that fill or upload
+  atomic_bool cut;  // nothing of the epoch is wanted any more
+
+  const int64_t *order;
+  int64_t end;  // no batch from here on is begun
+  int64_t n_begun, n_uploaded, n_taken;
+  bool uploading;
+};
+
+static batch *batch_at(cx_data_prefetch *p, int64_t k)
+{
+  return &p->ring[k % p->ring_size];
+}
+
+// ---- filling ----------------------------------------------------------------
+
+static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
+{
+  int64_t left = p->options.dataset->size - k * p->options.batch_size;
+  return left < p->options.batch_size ? left : p->options.batch_size;
+}
+
+// The dataset may use tensors of its own while it makes a sample: they end with
+// the scope, and an error that it left there is the sample's.
+static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
+                               void *const *fields)
+{
+  calx_status *status = calx_dataset_get(dataset, index, fields);
+  return status != NULL ? status : calx_scope_take_error();
+}
+
+static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
+{
+  const calx_dataset *dataset = p->options.dataset;
+  for (int64_t i = 0; i < b->made.size && !atomic_load(&p->cut); i++) {
+    int64_t place = k * p->options.batch_size + i;
+    int64_t index = p->order != NULL ? p->order[place] : place;
+    void *fields[CALX_MAX_FIELDS];
+    for (size_t f = 0; f < dataset->n_fields; f++) {
+      fields[f] =
+          (char *)b->block->fields[f] + (size_t)i * dataset->field_bytes[f];
+    }
+    calx_status *status = get_sample(dataset, index, fields);
+    if (status != NULL) {
+      b->bad_sample = index;
+      return status;
+    }
+  }
+  return NULL;
+}
+
+static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
+{
+  b->made = (cx_data_made){ .size = samples_in(p, k) };
+  b->bad_sample = -1;
+  b->block = cx_data_pool_take(p->pool);
+  if (b->block == NULL) return cx_out_of_memory();
+  calx_scope *scope = calx_scope_begin();
+  calx_status *status = fill_samples(p, k, b);
+  calx_status *end = calx_scope_end(scope);
+  if (status == NULL) {
+    status = end;
+  } else {
+    calx_status_free(end);
+  }
+  if (status != NULL) {
+    cx_data_block_release(b->block);
+    b->block = NULL;
+  }
+  return status;
+}
+
+// ---- uploading --------------------------------------------------------------
+
+static void drop_tensors(cx_data_made *made)
+{
+  for (size_t f = 0; f < CALX_MAX_FIELDS; f++) {
+    calx_release(made->fields[f]);
+    made->fields[f] = NULL;
+  }
+}
+
+// Gives the batch's block away: each upload ends one hold on it.
+static calx_status *upload(cx_data_prefetch *p, batch *b)
+{
+  const calx_dataset *dataset = p->options.dataset;
+  cx_data_block *block = b->block;
+  b->block = NULL;
+  calx_status *status = NULL;
+  for (size_t f = 0; f < dataset->n_fields && status == NULL; f++) {
+    const calx_field *field = &dataset->fields[f];
+    int64_t dims[CALX_MAX_RANK] = { b->made.size };
+    for (size_t d = 0; d < field->rank; d++) dims[d + 1] = field->dims[d];
+    cx_data_block_hold(block, 1);
+    status = cx_upload(p->options.device, field->dtype, dims, field->rank + 1,
+                       block->fields[f], true, cx_data_block_release, block,
+                       &b->made.fields[f]);
+  }
+  cx_data_block_release(block);
+  if (status != NULL) drop_tensors(&b->made);
+  return status;
+}
+
+// ---- workers ----------------------------------------------------------------
+
+static bool may_upload(cx_data_prefetch *p)
+{
+  return !atomic_load(&p->cut) && !p->uploading && p->n_uploaded < p->n_begun &&
+         p->n_uploaded < p->n_taken + p->options.ahead &&
+         batch_at(p, p->n_uploaded)->state == FILLED;
+}
+
+static bool may_fill(const cx_data_prefetch *p)
+{
+  return p->n_begun < p->end && p->n_begun < p->n_taken + p->ring_size;
+}
+
+// Under the lock, as are the next two but for the work itself.
+static void finish(cx_data_prefetch *p, int64_t k, calx_status *error,
+                   batch_state state)
+{
+  batch *b = batch_at(p, k);
+  b->error = error;
+  b->state = error == NULL ? state : FAILED;
+  if (error != NULL && k + 1 < p->end) p->end = k + 1;  // the epoch ends there
+  p->busy--;
+  cx_cond_signal(&p->news);
+  cx_cond_broadcast(&p->work);
+}
+
+static void upload_next(cx_data_prefetch *p)
+{
+  int64_t k = p->n_uploaded;
+  batch *b = batch_at(p, k);
+  b->state = UPLOADING;
+  p->uploading = true;
+  p->busy++;
+  cx_unlock(&p->lock);
+  calx_status *error = upload(p, b);
+  cx_lock(&p->lock);
+  p->uploading = false;
+  p->n_uploaded = k + 1;
+  finish(p, k, error, READY);
+}
+
+static void fill_next(cx_data_prefetch *p)
+{
+  int64_t k = p->n_begun++;
+  batch *b = batch_at(p, k);
+  b->state = FILLING;
+  p->busy++;
+  cx_unlock(&p->lock);
+  calx_status *error = fill(p, k, b);
+  cx_lock(&p->lock);
+  finish(p, k, error, FILLED);
+}
+
+static void work(void *user)
+{
+  cx_data_prefetch *p = user;
+  cx_lock(&p->lock);
+  while (!p->closing) {
+    if (may_upload(p)) {
+      upload_next(p);
+    } else if (may_fill(p)) {
+      fill_next(p);
+    } else {
+      cx_cond_wait(&p->work, &p->lock);
+    }
+  }
+  cx_unlock(&p->lock);
+}
+
+// ---- the consumer -----------------------------------------------------------
+
+void cx_data_prefetch_start(cx_data_prefetch *p, const int64_t *order,
+                            int64_t batches)
+{
+  cx_lock(&p->lock);
+  CX_ASSERT(p->busy == 0);
+  p->order = order;
+  p->end = batches;
+  p->n_begun = p->n_uploaded = p->n_taken = 0;
+  atomic_store(&p->cut, false);
+  cx_cond_broadcast(&p->work);
+  cx_unlock(&p->lock);
+}
+
+// Made on the consumer's thread, so that it has the consumer's call site.
+static calx_status *sample_error(const cx_data_prefetch *p, const batch *b)
+{
+  return cx_error(calx_status_code(b->error), "sample %lld of %lld: %s",
+                  (long long)b->bad_sample, (long long)p->options.dataset->size,
+                  calx_status_message(b->error));
+}
+
+calx_status *cx_data_prefetch_take(cx_data_prefetch *p, cx_data_made *out_made)
+{
+  *out_made = (cx_data_made){ 0 };
+  cx_lock(&p->lock);
+  int64_t k = p->n_taken;
+  batch *b = batch_at(p, k);
+  CX_ASSERT(k < p->end);
+  while (b->state != READY && b->state != FAILED) {
+    cx_cond_wait(&p->news, &p->lock);
+  }
+  bool ready = b->state == READY;
+  if (ready) {
+    *out_made = b->made;
+    b->state = EMPTY;
+    p->n_taken = k + 1;
+    cx_cond_broadcast(&p->work);
+  }
+  cx_unlock(&p->lock);
+  if (ready) return NULL;
+  // A failed batch is nobody's until the stop.
+  if (b->bad_sample >= 0) return sample_error(p, b);
+  return cx_annotate(cx_status_copy(b->error), "while making batch %lld",
+                     (long long)k);
+}
+
+static void drop_batch(batch *b)
+{
+  if (b->state == READY) drop_tensors(&b->made);
+  if (b->state == FILLED) cx_data_block_release(b->block);
+  if (b->state == FAILED) calx_status_free(b->error);
+  *b = (batch){ 0 };
+}
+
+void cx_data_prefetch_stop(cx_data_prefetch *p)
+{
+  cx_lock(&p->lock);
+  p->end = 0;
+  atomic_store(&p->cut, true);
+  while (p->busy > 0) cx_cond_wait(&p->news, &p->lock);
+  cx_unlock(&p->lock);
+  for (int64_t i = 0; i < p->ring_size; i++) drop_batch(&p->ring[i]);
+}
+
+// ---- life -------------------------------------------------------------------
+
+static calx_status *open_parts(cx_data_prefetch *p)
+{
+  const cx_data_prefetch_options *o = &p->options;
+  const calx_dataset *dataset = o->dataset;
+  size_t bytes[CALX_MAX_FIELDS];
+  for (size_t f = 0; f < dataset->n_fields; f++) {
+    if (!cx_mul_size(dataset->field_bytes[f], (size_t)o->batch_size,
+                     &bytes[f])) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "loader: batches of %lld samples have too many bytes",
+                      (long long)o->batch_size);
+    }
+  }
+  p->ring = cx_calloc((size_t)p->ring_size, sizeof *p->ring);
+  p->workers = cx_calloc((size_t)o->workers, sizeof *p->workers);
+  p->pool = cx_data_pool_new(dataset->n_fields, bytes, (size_t)p->ring_size);
+  if (p->ring == NULL || p->workers == NULL || p->pool == NULL) {
+    return cx_out_of_memory();
+  }
+  for (int w = 0; w < o->workers; w++) {
+    CALX_TRY(cx_thread_start(&p->workers[w], work, p));
+  }
+  return NULL;
+}
+
+calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
+                                   cx_data_prefetch **out_prefetch)
+{
+  *out_prefetch = NULL;
+  cx_data_prefetch *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  p->options = *options;
+  p->ring_size = (int64_t)options->ahead + options->workers;
+  cx_mutex_init(&p->lock);
+  cx_cond_init(&p->work);
+  cx_cond_init(&p->news);
+  calx_status *status = open_parts(p);
+  if (status != NULL) {
+    cx_data_prefetch_close(p);
+    return status;
+  }
+  *out_prefetch = p;
+  return NULL;
+}
+
+void cx_data_prefetch_close(cx_data_prefetch *p)
+{
+  if (p == NULL) return;
+  if (p->ring != NULL) cx_data_prefetch_stop(p);
+  cx_lock(&p->lock);
+  p->closing = true;
+  cx_cond_broadcast(&p->work);
+  cx_unlock(&p->lock);
+  for (int w = 0; p->workers != NULL && w < p->options.workers; w++) {
+    cx_thread_join(&p->workers[w]);
+  }
+  cx_data_pool_free(p->pool);
+  cx_cond_free(&p->work);
+  cx_cond_free(&p->news);
+  cx_mutex_free(&p->lock);
+  cx_free(p->workers);
+  cx_free(p->ring);
+  cx_free(p);
+}
