@@ -1,0 +1,62 @@
+// fake: the PJRT plugin of the tests, a shared object that does as it is told.
+//
+// It runs no mathematics: a result is a copy of the first argument of its type
+// and size (that of the same place first), or zeros. Its settings are text,
+// "name=value;name=value", given to set() at any time or in the environment
+// FAKE_PJRT before loading:
+//
+//   reset                   all that follows as it was at first; must be first
+//   major=N minor=N         the version told; the table stays as it is
+//   cut=FUNCTION            the table ends before this slot
+//   null=FUNCTION           this slot is NULL
+//   fail=FUNCTION@K:CODE:TEXT   its K-th call from now (1: the next) fails
+//   late=K:CODE:TEXT        the K-th launch from now fails when it is done
+//   async=1                 launches and transfers happen on a thread
+//   hold=1                  … which waits until hold=0
+//   devices=N platform=NAME of the clients to come (default 1, "fake")
+//   xla=1                   has the attribute xla_version
+//   outputs=N               the number of results told of any program
+//   lose=output             launches leave result 0 NULL
+//   lose=event              launches and transfers give no event
+//   refuse=KEY              programs whose options override KEY are refused
+//
+// A file is one plugin: for two settings of what is read while loading, copy
+// the file. calls() counts the calls of a function, live() the objects that the
+// client has not destroyed, options() tells what the last client was made with.
+#ifndef CX_TESTS_PJRT_FAKE_H
+#define CX_TESTS_PJRT_FAKE_H
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct fake {
+  bool (*set)(const char *settings);  // false: not understood
+  long (*calls)(const char *function);
+  long (*live)(void);
+  const char *(*options)(void);
+} fake;
+
+// Also loads it. The functions are NULL when that fails.
+static inline fake fake_open(const char *path)
+{
+  fake f = { NULL, NULL, NULL, NULL };
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL) {
+    fprintf(stderr, "fake plugin: %s\n", dlerror());
+    return f;
+  }
+  void *symbols[] = { dlsym(handle, "fake_pjrt_set"),
+                      dlsym(handle, "fake_pjrt_calls"),
+                      dlsym(handle, "fake_pjrt_live"),
+                      dlsym(handle, "fake_pjrt_options") };
+  memcpy(&f.set, &symbols[0], sizeof symbols[0]);
+  memcpy(&f.calls, &symbols[1], sizeof symbols[1]);
+  memcpy(&f.live, &symbols[2], sizeof symbols[2]);
+  memcpy(&f.options, &symbols[3], sizeof symbols[3]);
+  return f;
+}
+
+#endif
