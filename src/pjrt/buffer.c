@@ -163,7 +163,13 @@ static calx_status *send(cx_pjrt_buffer *b, const upload *u,
   b->raw = args.buffer;
   *out_event = args.done_with_host_buffer;
   if (b->raw != NULL) return NULL;
-  cx_pjrt_event_destroy(c->plugin, *out_event);
+  // It may read the data yet; but the event of a buffer that keeps the data
+  // would fire when that buffer is gone, which nobody can see to.
+  if (u->mode == CX_PJRT_ZERO_COPY) {
+    cx_pjrt_event_destroy(c->plugin, *out_event);
+  } else {
+    cx_pjrt_ignore(cx_pjrt_event_finish(c->plugin, *out_event));
+  }
   *out_event = NULL;
   return cx_error(CALX_INTERNAL, "plugin '%s' returned no buffer",
                   c->plugin->name);

@@ -2,6 +2,8 @@
 // whose path is in CALX_PLUGIN.
 #include "xla.h"
 
+#include <unistd.h>
+
 cx_pjrt_plugin *xla_plugin;
 cx_pjrt_client *xla_client;
 
