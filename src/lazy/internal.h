@@ -26,8 +26,8 @@ enum {
   CX_T_EXPIRED = 8,  // problem tells at which sync
   CX_T_POISON = 16,  // problem tells why
   CX_T_CONSUMED = 32,
-  CX_T_NAMED = 64,  // during one sync
-  CX_T_GONE = 128,  // CALX_DEBUG=handles: used after its end
+  CX_T_NAMED = 64,           // during one sync
+  CX_T_GONE = 128,           // CALX_DEBUG=handles: used after its end
   CX_T_BORROWED_LEAF = 256,  // the leaf record is another tensor's
 };
 
@@ -83,10 +83,6 @@ void cx_tensor_expire(calx_tensor *t, cx_problem *why);
 // Under the device's lock.
 void cx_changed_add(calx_tensor *t);
 void cx_changed_remove(calx_tensor *t);
-// What an operation must know before it uses t's value. NULL: usable.
-calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
-                              uint32_t operand) CALX_MUST_USE;
-
 // ---- scopes and threads -----------------------------------------------------
 
 struct calx_scope {

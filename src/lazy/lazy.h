@@ -45,6 +45,9 @@ calx_tensor *cx_tensor_detached(calx_tensor *t);
 // Poison; takes the status and pins it on the current scope.
 calx_tensor *cx_tensor_poison(calx_status *status);
 bool cx_tensor_poisoned(const calx_tensor *t);
+// What forbids an operation to use t's value; NULL: nothing.
+calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
+                              uint32_t operand) CALX_MUST_USE;
 // Never NULL: rank 0 for poison; the host shape of a host tensor.
 const cx_shape *cx_tensor_shape(const calx_tensor *t);
 cx_value cx_tensor_value(const calx_tensor *t);

@@ -1,0 +1,230 @@
+// ops/argreduce: the extreme element along one dimension and where it is.
+//
+// One variadic reduction carries (value, place); its combiner is a total order
+// (NaN first, then the value, then the lower place), so any order of reducing
+// gives the first of equals.
+#include <math.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+typedef struct arg_attrs {
+  uint32_t dim;
+  uint32_t keepdim;
+} arg_attrs;
+
+static calx_status *infer_arg(cx_node *node)
+{
+  const arg_attrs *a = node->attrs;
+  const cx_shape *in = cx_in(node, 0);
+  cx_shape *out = &node->out[0].shape;
+  memset(out, 0, sizeof *out);
+  out->dtype = in->dtype;
+  if (in->rank != 0 && in->dims[a->dim] == 0) {
+    return cx_op_error(node, "no element to choose from");
+  }
+  for (uint32_t i = 0; i < in->rank; i++) {
+    if (i != a->dim)
+      out->dims[out->rank++] = in->dims[i];
+    else if (a->keepdim)
+      out->dims[out->rank++] = 1;
+  }
+  node->out[1].shape = *out;
+  node->out[1].shape.dtype = CALX_I64;
+  return NULL;
+}
+
+// The gradient goes to the element that was chosen.
+static void grad_arg(cx_tape *t)
+{
+  const arg_attrs *a = t->attrs;
+  if (t->out_grads[0] == NULL) return;
+  cx_shape s = *cx_in(t->node, 0);
+  calx_tensor *g = t->out_grads[0];
+  if (s.rank == 0) {
+    t->in_grads[0] = g;
+    return;
+  }
+  int64_t n = s.dims[a->dim];
+  s.dims[a->dim] = 1;
+  calx_tensor *index = cx_reshape_to(cx_tape_out(t, 1), &s);
+  calx_tensor *here = cx_points_at(index, a->dim, n, s.rank);
+  t->in_grads[0] = calx_where(here, cx_reshape_to(g, &s), cx_number(0));
+}
+
+// ---- emission ---------------------------------------------------------------
+
+typedef struct chooser {
+  cx_hlo_direction better;
+  bool is_float;
+} chooser;
+
+static cx_hlo_value *both(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *y)
+{
+  return cx_hlo_binary(b, CX_HLO_OP_AND, x, y);
+}
+
+static cx_hlo_value *either(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *y)
+{
+  return cx_hlo_binary(b, CX_HLO_OP_OR, x, y);
+}
+
+// args: value a, place a, value b, place b.
+static void choose(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
+                   cx_hlo_value **out)
+{
+  const chooser *c = user;
+  cx_hlo_value *x = args[0], *y = args[2];
+  cx_hlo_value *wins = cx_hlo_compare(b, c->better, x, y);
+  cx_hlo_value *tie = cx_hlo_compare(b, CX_HLO_EQ, x, y);
+  if (c->is_float) {
+    cx_hlo_value *x_nan = cx_hlo_compare(b, CX_HLO_NE, x, x);
+    cx_hlo_value *y_nan = cx_hlo_compare(b, CX_HLO_NE, y, y);
+    cx_hlo_value *y_not = cx_hlo_compare(b, CX_HLO_EQ, y, y);
+    wins = either(b, wins, both(b, x_nan, y_not));
+    tie = either(b, tie, both(b, x_nan, y_nan));
+  }
+  cx_hlo_value *first = cx_hlo_compare(b, CX_HLO_LT, args[1], args[3]);
+  wins = either(b, wins, both(b, tie, first));
+  out[0] = cx_hlo_select(b, wins, x, y);
+  out[1] = cx_hlo_select(b, wins, args[1], args[3]);
+}
+
+static void emit_arg(cx_emit *e, cx_hlo_direction better)
+{
+  const arg_attrs *a = e->attrs;
+  const cx_shape *in = cx_in(e->node, 0), *out = &e->node->out[0].shape;
+  cx_hlo_builder *b = e->b;
+  cx_hlo_elem elem = cx_hlo_elem_of(in->dtype);
+  if (in->rank == 0) {
+    e->out[0] = e->in[0];
+    e->out[1] = cx_hlo_splat_int(b, (cx_hlo_type){ .elem = CX_HLO_I64 }, 0);
+    return;
+  }
+  cx_hlo_type places = { CX_HLO_I32, in->rank, in->dims };
+  cx_hlo_type place = { .elem = CX_HLO_I32 };
+  cx_hlo_value *xs[2] = { e->in[0], cx_hlo_iota(b, places, a->dim) };
+  cx_hlo_value *inits[2] = { better == CX_HLO_GT ? cx_hlo_lowest(b, elem)
+                                                 : cx_hlo_highest(b, elem),
+                             cx_hlo_splat_int(b, place, INT32_MAX) };
+  chooser c = { better, cx_dtype_is_float(in->dtype) };
+  int64_t dim = a->dim;
+  cx_hlo_value *r[2] = { NULL, NULL };
+  cx_hlo_reduce(b, 2, xs, inits, &dim, 1, choose, &c, r);
+  e->out[0] = cx_hlo_reshape(b, r[0], out->dims, out->rank);
+  e->out[1] = cx_hlo_convert(b, r[1], CX_HLO_I64);
+  e->out[1] = cx_hlo_reshape(b, e->out[1], out->dims, out->rank);
+}
+
+static void emit_max_dim(cx_emit *e)
+{
+  emit_arg(e, CX_HLO_GT);
+}
+static void emit_min_dim(cx_emit *e)
+{
+  emit_arg(e, CX_HLO_LT);
+}
+
+static void describe_arg(const void *attrs, cx_text *out)
+{
+  const arg_attrs *a = attrs;
+  cx_text_format(out, "dim %u%s", a->dim, a->keepdim ? ", keepdim" : "");
+}
+
+const cx_op cx_op_max_dim = { .name = "max_dim",
+                              .id = CX_OPID_MAX_DIM,
+                              .attr_size = sizeof(arg_attrs),
+                              .infer = infer_arg,
+                              .grad = grad_arg,
+                              .emit = emit_max_dim,
+                              .describe = describe_arg };
+
+const cx_op cx_op_min_dim = { .name = "min_dim",
+                              .id = CX_OPID_MIN_DIM,
+                              .attr_size = sizeof(arg_attrs),
+                              .infer = infer_arg,
+                              .grad = grad_arg,
+                              .emit = emit_min_dim,
+                              .describe = describe_arg };
+
+// ---- entries ----------------------------------------------------------------
+
+static calx_tensor *along(const cx_op *op, calx_tensor *x, int64_t dim,
+                          bool keepdim, calx_tensor **out_index)
+{
+  calx_tensor *outs[2] = { NULL, NULL };
+  uint32_t d = 0;
+  if (!cx_op_unfit(op->name, &x, 1, &outs[0])) {
+    if (!cx_op_dim(dim, cx_tensor_shape(x)->rank, &d)) {
+      outs[0] = cx_op_poison(CALX_INVALID_ARGUMENT,
+                             "%s: dimension %lld is not one of %s", op->name,
+                             (long long)dim, cx_shape_str(cx_tensor_shape(x)));
+    } else {
+      arg_attrs a = { d, keepdim };
+      cx_call call = { .op = op, .in = &x, .n_in = 1, .n_out = 2, .attrs = &a };
+      cx_apply(&call, outs);
+    }
+  }
+  if (out_index != NULL) *out_index = outs[1] != NULL ? outs[1] : outs[0];
+  return outs[0];
+}
+
+calx_tensor *calx_max_dim(calx_tensor *x, int dim, bool keepdim,
+                          calx_tensor **out_index)
+{
+  return along(&cx_op_max_dim, x, dim, keepdim, out_index);
+}
+
+calx_tensor *calx_min_dim(calx_tensor *x, int dim, bool keepdim,
+                          calx_tensor **out_index)
+{
+  return along(&cx_op_min_dim, x, dim, keepdim, out_index);
+}
+
+static calx_tensor *flat(calx_tensor *x)
+{
+  int64_t all = -1;
+  if (calx_tensor_numel(x) == 0) all = 0;
+  return calx_reshape(x, (calx_dims){ 1, &all });
+}
+
+static calx_tensor *arg(const cx_op *op, const char *name, calx_tensor *x,
+                        const calx_reduce_options *o)
+{
+  calx_tensor *bad, *index;
+  if (cx_op_unfit(name, &x, 1, &bad)) return bad;
+  size_t n = o != NULL ? o->dims.count : 0;
+  if (n > 1) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: one dimension is wanted, %zu are given", name, n);
+  }
+  if (n == 1) {
+    along(op, x, o->dims.values[0], o->keepdim, &index);
+    return index;
+  }
+  along(op, flat(x), 0, false, &index);
+  if (o == NULL || !o->keepdim) return index;
+  cx_shape ones = { .rank = cx_tensor_shape(x)->rank };
+  for (uint32_t i = 0; i < ones.rank; i++) ones.dims[i] = 1;
+  return cx_reshape_to(index, &ones);
+}
+
+calx_tensor *calx_argmax_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  return arg(&cx_op_max_dim, "argmax", x, o);
+}
+
+calx_tensor *calx_argmin_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  return arg(&cx_op_min_dim, "argmin", x, o);
+}
+
+calx_tensor *calx_max(calx_tensor *x)
+{
+  return calx_amax_with(x, NULL);
+}
+calx_tensor *calx_min(calx_tensor *x)
+{
+  return calx_amin_with(x, NULL);
+}

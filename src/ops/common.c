@@ -1,0 +1,277 @@
+// ops/common: helpers of the entries, shape rules and emissions.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+const cx_op *cx_op_at(int id)
+{
+  static const cx_op *const table[] = {
+    [CX_OPID_DATA] = &cx_op_data,
+#define CX_OP_ROW(id, descriptor, family) [CX_OPID_##id] = &cx_op_##descriptor,
+#include "ops/table.def"
+#undef CX_OP_ROW
+  };
+  return id >= 0 && id < CX_OPID_COUNT ? table[id] : NULL;
+}
+
+// ---- entries ----------------------------------------------------------------
+
+calx_tensor *cx_record(const cx_op *op, calx_tensor *const *in, uint32_t n_in,
+                       const void *attrs)
+{
+  return cx_apply(
+      &(cx_call){ .op = op, .in = in, .n_in = n_in, .attrs = attrs }, NULL);
+}
+
+// ", operand 0 made by flatten at mnist.c:14": for errors that a shape caused
+// further up.
+static void say_makers(const cx_node *node, cx_text *text)
+{
+  for (uint32_t i = 0; i < node->n_in && i < 3; i++) {
+    const cx_node *in = node->in[i].node;
+    cx_text_format(text, "%s operand %u %s", i == 0 ? "; got" : ",", i,
+                   cx_shape_str(cx_in(node, i)));
+    if (in->op == &cx_op_data) continue;
+    cx_text_format(text, " (made by %s", in->op->name);
+    if (in->site.file != NULL) {
+      cx_text_format(text, " at %s:%d", in->site.file, in->site.line);
+    }
+    cx_text_char(text, ')');
+  }
+}
+
+calx_status *cx_op_error(const cx_node *node, const char *format, ...)
+{
+  char what[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  cx_text text = { 0 };
+  say_makers(node, &text);
+  calx_status *status =
+      cx_error(CALX_INVALID_ARGUMENT, "%s: %s%s%s%s", node->op->name,
+               node->module != NULL ? node->module : "",
+               node->module != NULL ? ": " : "", what, cx_text_str(&text));
+  cx_text_free(&text);
+  return status;
+}
+
+calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
+{
+  char what[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  return cx_tensor_poison(cx_error(code, "%s", what));
+}
+
+bool cx_op_unfit(const char *op, calx_tensor *const *in, uint32_t n,
+                 calx_tensor **out)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    calx_status *status =
+        in[i] == NULL
+            ? cx_error(CALX_INVALID_ARGUMENT, "%s: operand %u is NULL", op, i)
+            : cx_tensor_usable(in[i], op, i);
+    if (status == NULL) continue;
+    *out = cx_tensor_poison(status);
+    return true;
+  }
+  return false;
+}
+
+bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out)
+{
+  int64_t n = rank == 0 ? 1 : (int64_t)rank;
+  if (dim < -n || dim >= n) return false;
+  *out = (uint32_t)(dim < 0 ? dim + n : dim);
+  return true;
+}
+
+bool cx_op_options_fit(const void *options, size_t size, size_t known)
+{
+  return options == NULL || size <= known;
+}
+
+calx_dims cx_dims_of(const cx_shape *s)
+{
+  return (calx_dims){ s->rank, s->rank != 0 ? s->dims : calx_no_dims_ };
+}
+
+calx_tensor *cx_zeros_like(const calx_tensor *t)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = s->dtype,
+                            .device = calx_tensor_device(t) };
+  return calx_zeros_with(cx_dims_of(s), &o);
+}
+
+calx_tensor *cx_reshape_to(calx_tensor *x, const cx_shape *shape)
+{
+  return calx_reshape(x, cx_dims_of(shape));
+}
+
+calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *to)
+{
+  const cx_shape *from = cx_tensor_shape(g);
+  if (cx_tensor_poisoned(g)) return g;
+  int64_t dims[CALX_MAX_RANK];
+  size_t n = 0;
+  uint32_t lead = from->rank - to->rank;
+  for (uint32_t i = 0; i < from->rank; i++) {
+    if (i < lead || (to->dims[i - lead] == 1 && from->dims[i] != 1)) {
+      dims[n++] = i;
+    }
+  }
+  if (n != 0) {
+    calx_reduce_options o = { .size = sizeof o, .dims = { n, dims } };
+    g = calx_sum_with(g, &o);
+  }
+  return cx_reshape_to(g, to);
+}
+
+calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
+                          uint32_t rank)
+{
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = CALX_I64,
+                            .device = calx_tensor_device(index) };
+  calx_tensor *all = calx_arange_with(0, (double)n, 1, &o);
+  int64_t dims[CALX_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) dims[i] = i == dim ? n : 1;
+  return calx_eq(calx_reshape(all, (calx_dims){ rank, dims }), index);
+}
+
+// ---- promotion --------------------------------------------------------------
+
+static int category(calx_dtype d)
+{
+  return d == CALX_BOOL ? 0 : cx_dtype_is_float(d) ? 2 : 1;
+}
+
+static calx_dtype combine(calx_dtype strong, calx_dtype weak)
+{
+  if (strong == CALX_DTYPE_DEFAULT) return weak;
+  if (weak == CALX_DTYPE_DEFAULT) return strong;
+  return category(weak) > category(strong) ? weak : strong;
+}
+
+static void join(calx_dtype *all, calx_dtype d)
+{
+  *all = *all == CALX_DTYPE_DEFAULT ? d : cx_dtype_promote(*all, d);
+}
+
+// Tensors with dimensions decide; those of rank 0, then numbers, only when
+// their category is higher (torch.result_type).
+static calx_dtype common_type(calx_tensor *const *in, uint32_t n)
+{
+  calx_dtype dims = CALX_DTYPE_DEFAULT, zero = dims, number = dims;
+  for (uint32_t i = 0; i < n; i++) {
+    const cx_shape *s = cx_tensor_shape(in[i]);
+    if (cx_tensor_is_weak(in[i]))
+      join(&number, s->dtype);
+    else if (s->rank == 0)
+      join(&zero, s->dtype);
+    else
+      join(&dims, s->dtype);
+  }
+  return combine(dims, combine(zero, number));
+}
+
+calx_dtype cx_promote(calx_tensor **in, uint32_t n)
+{
+  calx_dtype common = common_type(in, n);
+  for (uint32_t i = 0; i < n; i++) {
+    if (cx_tensor_shape(in[i])->dtype == common) continue;
+    in[i] = cx_tensor_is_weak(in[i]) ? cx_weak_as(in[i], common)
+                                     : calx_to_dtype(in[i], common);
+  }
+  return common;
+}
+
+// ---- shape rules ------------------------------------------------------------
+
+calx_status *cx_infer_same(cx_node *node)
+{
+  node->out[0].shape = *cx_in(node, 0);
+  return NULL;
+}
+
+calx_status *cx_infer_broadcast(cx_node *node)
+{
+  cx_shape *out = &node->out[0].shape;
+  *out = *cx_in(node, 0);
+  for (uint32_t i = 1; i < node->n_in; i++) {
+    const cx_shape *s = cx_in(node, i);
+    if (s->rank > out->rank) {
+      uint32_t more = s->rank - out->rank;
+      memmove(out->dims + more, out->dims, out->rank * sizeof *out->dims);
+      for (uint32_t k = 0; k < more; k++) out->dims[k] = 1;
+      out->rank = s->rank;
+    }
+    uint32_t lead = out->rank - s->rank;
+    for (uint32_t k = 0; k < s->rank; k++) {
+      int64_t *d = &out->dims[lead + k];
+      if (*d == s->dims[k] || s->dims[k] == 1) continue;
+      if (*d != 1) {
+        return cx_op_error(node, "cannot broadcast %s with %s",
+                           cx_shape_str(cx_in(node, i - 1)), cx_shape_str(s));
+      }
+      *d = s->dims[k];
+    }
+  }
+  return NULL;
+}
+
+// ---- emission ---------------------------------------------------------------
+
+cx_hlo_type cx_out_type(const cx_emit *e, uint32_t k)
+{
+  return cx_hlo_type_of(&e->node->out[k].shape);
+}
+
+cx_hlo_value *cx_emit_expand(const cx_emit *e, cx_hlo_value *v,
+                             const cx_shape *to)
+{
+  const cx_hlo_type *from = cx_hlo_value_type(v);
+  bool same = from->rank == to->rank;
+  for (size_t i = 0; same && i < from->rank; i++) {
+    same = from->dims[i] == to->dims[i];
+  }
+  if (v == NULL || same) return v;
+  int64_t at[CALX_MAX_RANK];
+  for (size_t i = 0; i < from->rank; i++) {
+    at[i] = (int64_t)(to->rank - from->rank + i);
+  }
+  return cx_hlo_broadcast_in_dim(e->b, v, to->dims, to->rank, at);
+}
+
+cx_hlo_value *cx_emit_along(const cx_emit *e, cx_hlo_value *v,
+                            const cx_shape *to, int64_t dim)
+{
+  return cx_hlo_broadcast_in_dim(e->b, v, to->dims, to->rank, &dim);
+}
+
+cx_hlo_value *cx_emit_splat(const cx_emit *e, cx_hlo_elem elem,
+                            const cx_shape *like, double value)
+{
+  cx_hlo_type rank0 = { .elem = elem };
+  return cx_emit_expand(e, cx_hlo_splat(e->b, rank0, value), like);
+}
+
+cx_hlo_elem cx_emit_wide(calx_dtype d)
+{
+  return d == CALX_BF16 || d == CALX_F16 ? CX_HLO_F32 : cx_hlo_elem_of(d);
+}
+
+cx_hlo_value *cx_emit_cast(const cx_emit *e, cx_hlo_value *v, cx_hlo_elem to)
+{
+  if (cx_hlo_value_type(v)->elem == to) return v;
+  return cx_hlo_convert(e->b, v, to);
+}

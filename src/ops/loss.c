@@ -1,0 +1,246 @@
+// ops/loss: losses over classes, composed of public ops. A class is picked by
+// comparing with all class numbers, which fuses, differentiates and never reads
+// out of bounds; one outside the range makes the loss NaN.
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+typedef struct classes {
+  const char *op;
+  calx_tensor *x;       // (N, C, …) or (C)
+  calx_tensor *target;  // (N, …) or ()
+  calx_tensor *weight;  // (C) or NULL
+  uint32_t dim;         // of the classes
+  int64_t n;
+  calx_reduction reduction;
+  int64_t ignore;
+  double smoothing;
+  calx_tensor *target_in;  // target with the class dimension, of size 1
+  calx_tensor *here;       // bool as x: the target's class
+  calx_tensor *keep;       // bool as target: not ignored
+} classes;
+
+static calx_tensor *sum2(calx_tensor *a, calx_tensor *b)
+{
+  return calx_add_with(a, b, NULL);
+}
+
+static calx_tensor *sum_classes(const classes *c, calx_tensor *x)
+{
+  int64_t dim = c->dim;
+  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &dim } };
+  return calx_sum_with(x, &o);
+}
+
+// (C) as (1, C, 1, …)
+static calx_tensor *per_class(const classes *c, calx_tensor *v)
+{
+  int64_t dims[CALX_MAX_RANK];
+  uint32_t rank = cx_tensor_shape(c->x)->rank;
+  for (uint32_t i = 0; i < rank; i++) dims[i] = i == c->dim ? c->n : 1;
+  return calx_reshape(v, (calx_dims){ rank, dims });
+}
+
+static calx_tensor *pick(const classes *c, calx_tensor *values)
+{
+  return sum_classes(c, calx_where(c->here, values, cx_number(0)));
+}
+
+// ---- reading the arguments --------------------------------------------------
+
+static bool bad_shape(const classes *c)
+{
+  const cx_shape *x = cx_tensor_shape(c->x), *t = cx_tensor_shape(c->target);
+  if (x->rank == 0 || x->rank != t->rank + 1 || !cx_dtype_is_int(t->dtype)) {
+    return true;
+  }
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (t->dims[i] != x->dims[i < c->dim ? i : i + 1]) return true;
+  }
+  return false;
+}
+
+static bool read_arguments(classes *c, const calx_nll_loss_options *o,
+                           calx_tensor **out)
+{
+  static const calx_nll_loss_options none = { .size = sizeof none };
+  if (o == NULL) o = &none;
+  calx_tensor *in[3] = { c->x, c->target, o->weight };
+  if (cx_op_unfit(c->op, in, o->weight != NULL ? 3 : 2, out)) return false;
+  const cx_shape *x = cx_tensor_shape(c->x);
+  c->dim = x->rank > 1 ? 1 : 0;
+  c->n = x->rank != 0 ? x->dims[c->dim] : 0;
+  c->weight = o->weight;
+  c->reduction =
+      o->reduction != CALX_REDUCTION_DEFAULT ? o->reduction : CALX_MEAN;
+  c->ignore = o->ignore_index == 0               ? -100
+              : o->ignore_index == CALX_ZERO_INT ? 0
+                                                 : o->ignore_index;
+  c->smoothing = o->label_smoothing;
+  const char *why = NULL;
+  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
+    why = "its options are of a newer version";
+  } else if (c->reduction < CALX_MEAN || c->reduction > CALX_NONE) {
+    why = "unknown reduction";
+  } else if (!cx_dtype_is_float(x->dtype)) {
+    why = "the first operand must be floating";
+  } else if (!(c->smoothing >= 0 && c->smoothing <= 1)) {
+    why = "label_smoothing must lie in [0, 1]";
+  } else if (c->weight != NULL &&
+             (cx_tensor_shape(c->weight)->rank != 1 ||
+              cx_tensor_shape(c->weight)->dims[0] != c->n)) {
+    why = "weight must hold one number for each class";
+  }
+  if (why == NULL) return true;
+  *out =
+      cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s; got %s and %s", c->op, why,
+                   cx_shape_str(x), cx_shape_str(cx_tensor_shape(c->target)));
+  return false;
+}
+
+// ---- CALX_DEBUG=indices -----------------------------------------------------
+
+static bool check_indices(const classes *c)
+{
+  if (!cx_debug_on(CX_DEBUG_INDICES)) return true;
+  const cx_shape *s = cx_tensor_shape(c->target);
+  int64_t count = cx_shape_numel(s);
+  size_t size = calx_dtype_size(s->dtype);
+  unsigned char *data = cx_alloc((size_t)count * size);
+  calx_status *status =
+      data == NULL ? cx_out_of_memory()
+                   : calx_tensor_read(c->target, data, (size_t)count * size);
+  for (int64_t i = 0; status == NULL && i < count; i++) {
+    int64_t k = cx_load_int(s->dtype, data + (size_t)i * size);
+    if (k == c->ignore || (k >= 0 && k < c->n)) continue;
+    status = cx_error(CALX_OUT_OF_RANGE,
+                      "%s: target %lld is class %lld, there are %lld", c->op,
+                      (long long)i, (long long)k, (long long)c->n);
+  }
+  cx_free(data);
+  bool good = status == NULL;
+  cx_scope_pin(status);
+  return good;
+}
+
+// Fills here, keep and target_in. False: *out is what to return.
+static bool locate(classes *c, calx_tensor **out)
+{
+  if (bad_shape(c)) {
+    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: a target of class numbers (N,…) for (N,C,…), or "
+                        "() for (C), is wanted; got %s for %s",
+                        c->op, cx_shape_str(cx_tensor_shape(c->target)),
+                        cx_shape_str(cx_tensor_shape(c->x)));
+    return false;
+  }
+  if (!check_indices(c)) {
+    *out = cx_tensor_poison(cx_status_copy(calx_scope_error()));
+    return false;
+  }
+  c->target = calx_to_dtype(c->target, CALX_I64);
+  c->target_in = calx_unsqueeze(c->target, (int)c->dim);
+  c->here =
+      cx_points_at(c->target_in, c->dim, c->n, cx_tensor_shape(c->x)->rank);
+  c->keep = calx_ne(c->target, cx_number((double)c->ignore));
+  return true;
+}
+
+// ---- reducing ---------------------------------------------------------------
+
+// One weight per target; 0 where ignored, NaN where the class is none.
+static calx_tensor *target_weights(const classes *c)
+{
+  calx_tensor *low = calx_ge(c->target, cx_number(0));
+  calx_tensor *high = calx_lt(c->target, cx_number((double)c->n));
+  calx_tensor *w =
+      c->weight != NULL ? pick(c, per_class(c, c->weight)) : cx_number(1);
+  if (c->weight == NULL) {
+    w = cx_weak_as(w, cx_tensor_shape(c->x)->dtype);
+  }
+  w = calx_where(calx_mul(low, high), w, cx_number((double)NAN));
+  return calx_where(c->keep, w, cx_number(0));
+}
+
+// -w * value where kept, reduced; the mean is over the weights.
+static calx_tensor *reduce(const classes *c, calx_tensor *value, calx_tensor *w,
+                           bool weighted)
+{
+  calx_tensor *loss = calx_neg(weighted ? value : calx_mul(value, w));
+  loss = calx_where(c->keep, loss, cx_number(0));
+  if (c->reduction == CALX_NONE) return loss;
+  loss = calx_sum_with(loss, NULL);
+  if (c->reduction == CALX_SUM) return loss;
+  return calx_div(loss, calx_sum_with(w, NULL));
+}
+
+calx_tensor *calx_nll_loss_with(calx_tensor *x, calx_tensor *target,
+                                const calx_nll_loss_options *o)
+{
+  classes c = { .op = "nll_loss", .x = x, .target = target };
+  calx_tensor *bad;
+  if (!read_arguments(&c, o, &bad) || !locate(&c, &bad)) return bad;
+  return reduce(&c, pick(&c, x), target_weights(&c), false);
+}
+
+// ---- cross_entropy ----------------------------------------------------------
+
+// A target of probabilities q: -sum_c w_c q_c log p_c, averaged over targets.
+static calx_tensor *soft_targets(const classes *c, calx_tensor *log_p)
+{
+  calx_tensor *q = c->target;
+  if (c->smoothing > 0) {
+    q = sum2(calx_mul(q, calx_scalar(1 - c->smoothing)),
+             calx_scalar(c->smoothing / (double)c->n));
+  }
+  calx_tensor *terms = calx_mul(log_p, q);
+  if (c->weight != NULL) terms = calx_mul(terms, per_class(c, c->weight));
+  calx_tensor *loss = calx_neg(sum_classes(c, terms));
+  if (c->reduction == CALX_NONE) return loss;
+  int64_t targets = calx_tensor_numel(loss);
+  loss = calx_sum_with(loss, NULL);
+  return c->reduction == CALX_SUM ? loss
+                                  : calx_div(loss, cx_number((double)targets));
+}
+
+// (1 - e) nll + e/C sum_c -w_c log p_c
+static calx_tensor *smoothed(const classes *c, calx_tensor *log_p,
+                             calx_tensor *w)
+{
+  calx_tensor *hard = reduce(c, pick(c, log_p), w, false);
+  if (!(c->smoothing > 0)) return hard;
+  calx_tensor *terms =
+      c->weight != NULL ? calx_mul(log_p, per_class(c, c->weight)) : log_p;
+  calx_tensor *even = reduce(c, sum_classes(c, terms), w, true);
+  return sum2(calx_mul(hard, calx_scalar(1 - c->smoothing)),
+              calx_mul(even, calx_scalar(c->smoothing / (double)c->n)));
+}
+
+calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
+                                     const calx_nll_loss_options *o)
+{
+  classes c = { .op = "cross_entropy", .x = x, .target = target };
+  calx_tensor *bad;
+  if (!read_arguments(&c, o, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(x), *t = cx_tensor_shape(target);
+  bool soft = cx_dtype_is_float(t->dtype);
+  cx_shape as_x = *t;
+  as_x.dtype = s->dtype;
+  if (soft && !cx_shape_equal(&as_x, s)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "cross_entropy: probabilities of the shape of %s are "
+                        "wanted, got %s",
+                        cx_shape_str(s), cx_shape_str(t));
+  }
+  if (s->rank == 0) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "cross_entropy: (N,C,…) or (C) is wanted, got %s",
+                        cx_shape_str(s));
+  }
+  if (!soft && !locate(&c, &bad)) return bad;
+  calx_tensor *log_p = calx_log_softmax(x, (int)c.dim);
+  return soft ? soft_targets(&c, log_p)
+              : smoothed(&c, log_p, target_weights(&c));
+}

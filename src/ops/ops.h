@@ -1,0 +1,88 @@
+// ops/ops: what the families share. An op is one descriptor in its family's
+// file: shape rule, gradient, emission, entry, in that order.
+#ifndef CX_OPS_OPS_H
+#define CX_OPS_OPS_H
+
+#include "calx/ops.h"
+#include "graph/lower.h"
+#include "lazy/lazy.h"
+#include "lazy/tape.h"
+
+enum cx_op_id {
+  CX_OPID_DATA = 0,
+#define CX_OP_ROW(id, descriptor, family) CX_OPID_##id,
+#include "ops/table.def"
+#undef CX_OP_ROW
+  CX_OPID_COUNT
+};
+
+#define CX_OP_ROW(id, descriptor, family) extern const cx_op cx_op_##descriptor;
+#include "ops/table.def"
+#undef CX_OP_ROW
+
+// By id; NULL for none.
+const cx_op *cx_op_at(int id);
+
+// ---- entries ----------------------------------------------------------------
+
+// Records an op of the given operands and attribute struct (NULL: none).
+calx_tensor *cx_record(const cx_op *op, calx_tensor *const *in, uint32_t n_in,
+                       const void *attrs);
+// "op: message" with what the operands are and what made them.
+calx_status *cx_op_error(const cx_node *node, const char *format, ...)
+    CALX_PRINTF(2, 3) CALX_MUST_USE;
+// The same before there is a node, as a poison.
+calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
+    CALX_PRINTF(2, 3);
+// Whether an operand is unfit to be looked at (NULL, host, poison, expired):
+// then *out is what the entry is to return.
+bool cx_op_unfit(const char *op, calx_tensor *const *in, uint32_t n,
+                 calx_tensor **out);
+// A dimension number in [0, rank); rank 0 takes 0 and -1. False: none.
+bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out);
+// An option struct's size is larger than this library knows: NULL is fine.
+bool cx_op_options_fit(const void *options, size_t size, size_t known);
+
+// An op's own literal, as an operand: part of the program, weak like a number.
+calx_tensor *cx_number(double value);
+// The number behind a weak operand. False: t is none, or its value is a slot
+// and `constant_only`.
+bool cx_weak_number(const calx_tensor *t, bool constant_only, double *out);
+// The weak operand as an element type.
+calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype);
+// Brings operands to PyTorch's common type: in place. False: unfit.
+calx_dtype cx_promote(calx_tensor **in, uint32_t n);
+
+calx_tensor *cx_zeros_like(const calx_tensor *t);
+// Sums a broadcast gradient back to the operand's shape.
+calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *shape);
+// x reshaped to the sizes of a shape.
+calx_tensor *cx_reshape_to(calx_tensor *x, const cx_shape *shape);
+calx_dims cx_dims_of(const cx_shape *shape);
+// bool, true where `index` (without dim) points along dimension dim of size n;
+// shape with `dim` put back in.
+calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
+                          uint32_t rank);
+
+// ---- shape rules ------------------------------------------------------------
+
+calx_status *cx_infer_same(cx_node *node);  // out 0 as in 0
+// The broadcast of all operands' sizes, with in 0's dtype.
+calx_status *cx_infer_broadcast(cx_node *node);
+
+// ---- emission ---------------------------------------------------------------
+
+cx_hlo_type cx_out_type(const cx_emit *e, uint32_t k);
+// v with numpy broadcasting to the shape.
+cx_hlo_value *cx_emit_expand(const cx_emit *e, cx_hlo_value *v,
+                             const cx_shape *to);
+// v along one dimension of the shape, repeated along the others.
+cx_hlo_value *cx_emit_along(const cx_emit *e, cx_hlo_value *v,
+                            const cx_shape *to, int64_t dim);
+cx_hlo_value *cx_emit_splat(const cx_emit *e, cx_hlo_elem elem,
+                            const cx_shape *like, double value);
+// f32 for bf16 and f16: what sums and transcendental functions are done in.
+cx_hlo_elem cx_emit_wide(calx_dtype d);
+cx_hlo_value *cx_emit_cast(const cx_emit *e, cx_hlo_value *v, cx_hlo_elem to);
+
+#endif

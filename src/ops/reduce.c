@@ -1,0 +1,254 @@
+// ops/reduce: sum, mean, amax, amin over a set of dimensions.
+#include <string.h>
+
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+typedef struct reduce_attrs {
+  uint32_t dims;  // bit i: dimension i is reduced
+  uint32_t keepdim;
+} reduce_attrs;
+
+static bool is_reduced(const reduce_attrs *a, uint32_t i)
+{
+  return (a->dims >> i & 1) != 0;
+}
+
+static calx_status *infer_reduce(cx_node *node)
+{
+  const reduce_attrs *a = node->attrs;
+  const cx_shape *in = cx_in(node, 0);
+  cx_shape *out = &node->out[0].shape;
+  memset(out, 0, sizeof *out);
+  out->dtype = in->dtype;
+  for (uint32_t i = 0; i < in->rank; i++) {
+    if (!is_reduced(a, i))
+      out->dims[out->rank++] = in->dims[i];
+    else if (a->keepdim)
+      out->dims[out->rank++] = 1;
+  }
+  return NULL;
+}
+
+// Elements that one result stands for.
+static int64_t reduced_count(const reduce_attrs *a, const cx_shape *in)
+{
+  int64_t n = 1;
+  for (uint32_t i = 0; i < in->rank; i++) {
+    if (is_reduced(a, i)) n *= in->dims[i];
+  }
+  return n;
+}
+
+static calx_status *infer_extreme(cx_node *node)
+{
+  if (reduced_count(node->attrs, cx_in(node, 0)) == 0) {
+    return cx_op_error(node, "no element to choose from");
+  }
+  return infer_reduce(node);
+}
+
+// ---- gradients --------------------------------------------------------------
+
+// A result-shaped tensor with its reduced dimensions back, of size 1.
+static calx_tensor *with_dims(const cx_tape *t, calx_tensor *r)
+{
+  const reduce_attrs *a = t->attrs;
+  cx_shape s = *cx_in(t->node, 0);
+  for (uint32_t i = 0; i < s.rank; i++) {
+    if (is_reduced(a, i)) s.dims[i] = 1;
+  }
+  return cx_reshape_to(r, &s);
+}
+
+static void grad_sum(cx_tape *t)
+{
+  t->in_grads[0] =
+      calx_expand(with_dims(t, t->out_grads[0]), cx_dims_of(cx_in(t->node, 0)));
+}
+
+static void grad_mean(cx_tape *t)
+{
+  double n = (double)reduced_count(t->attrs, cx_in(t->node, 0));
+  calx_tensor *g = calx_div(t->out_grads[0], cx_number(n));
+  t->in_grads[0] = calx_expand(with_dims(t, g), cx_dims_of(cx_in(t->node, 0)));
+}
+
+// All that equal the result share the gradient; none does where it is NaN, and
+// 0/0 makes the gradient NaN there, as PyTorch's.
+static void grad_extreme(cx_tape *t)
+{
+  const reduce_attrs *a = t->attrs;
+  calx_tensor *x = cx_tape_in(t, 0);
+  calx_tensor *equal = calx_eq(x, with_dims(t, cx_tape_out(t, 0)));
+  calx_tensor *mask = calx_to_dtype(equal, cx_tensor_shape(x)->dtype);
+  int64_t dims[CALX_MAX_RANK];
+  size_t n = 0;
+  for (uint32_t i = 0; i < cx_tensor_shape(x)->rank; i++) {
+    if (is_reduced(a, i)) dims[n++] = i;
+  }
+  calx_reduce_options o = { .size = sizeof o,
+                            .dims = { n, dims },
+                            .keepdim = true };
+  calx_tensor *count = n != 0 ? calx_sum_with(mask, &o) : mask;
+  calx_tensor *g = calx_mul(with_dims(t, t->out_grads[0]), mask);
+  t->in_grads[0] = calx_div(g, count);
+}
+
+// ---- emission ---------------------------------------------------------------
+
+static cx_hlo_value *emit_over(cx_emit *e, cx_hlo_op_kind kind,
+                               cx_hlo_value *init, cx_hlo_value *x)
+{
+  const reduce_attrs *a = e->attrs;
+  int64_t dims[CALX_MAX_RANK];
+  size_t n = 0;
+  for (uint32_t i = 0; i < cx_in(e->node, 0)->rank; i++) {
+    if (is_reduced(a, i)) dims[n++] = i;
+  }
+  if (n == 0) return x;
+  return cx_hlo_reduce_with(e->b, kind, x, init, dims, n);
+}
+
+static void finish(cx_emit *e, cx_hlo_value *r)
+{
+  const cx_shape *s = &e->node->out[0].shape;
+  r = cx_emit_cast(e, r, cx_hlo_elem_of(s->dtype));
+  e->out[0] = cx_hlo_reshape(e->b, r, s->dims, s->rank);
+}
+
+static cx_hlo_value *wide_sum(cx_emit *e)
+{
+  cx_hlo_elem wide = cx_emit_wide(cx_in(e->node, 0)->dtype);
+  cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = wide }, 0);
+  return emit_over(e, CX_HLO_OP_ADD, zero, cx_emit_cast(e, e->in[0], wide));
+}
+
+static void emit_sum(cx_emit *e)
+{
+  finish(e, wide_sum(e));
+}
+
+static void emit_mean(cx_emit *e)
+{
+  const cx_shape *in = cx_in(e->node, 0);
+  cx_hlo_value *sum = wide_sum(e);
+  cx_shape like = { .dtype = in->dtype };
+  const cx_hlo_type *t = cx_hlo_value_type(sum);
+  like.rank = (uint32_t)t->rank;
+  for (size_t i = 0; i < t->rank; i++) like.dims[i] = t->dims[i];
+  cx_hlo_value *n = cx_emit_splat(e, cx_emit_wide(in->dtype), &like,
+                                  (double)reduced_count(e->attrs, in));
+  finish(e, cx_hlo_binary(e->b, CX_HLO_OP_DIVIDE, sum, n));
+}
+
+static void emit_amax(cx_emit *e)
+{
+  cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
+  finish(e,
+         emit_over(e, CX_HLO_OP_MAXIMUM, cx_hlo_lowest(e->b, elem), e->in[0]));
+}
+
+static void emit_amin(cx_emit *e)
+{
+  cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
+  finish(e,
+         emit_over(e, CX_HLO_OP_MINIMUM, cx_hlo_highest(e->b, elem), e->in[0]));
+}
+
+static void describe_reduce(const void *attrs, cx_text *out)
+{
+  const reduce_attrs *a = attrs;
+  cx_text_append(out, "dims (");
+  for (uint32_t i = 0, n = 0; i < CALX_MAX_RANK; i++) {
+    if (is_reduced(a, i)) cx_text_format(out, "%s%u", n++ ? ", " : "", i);
+  }
+  cx_text_append(out, a->keepdim ? "), keepdim" : ")");
+}
+
+#define OP(op, ID, rule, gradient)                              \
+  const cx_op cx_op_##op = { .name = #op,                       \
+                             .id = CX_OPID_##ID,                \
+                             .attr_size = sizeof(reduce_attrs), \
+                             .infer = rule,                     \
+                             .grad = gradient,                  \
+                             .emit = emit_##op,                 \
+                             .describe = describe_reduce };
+
+OP(sum, SUM, infer_reduce, grad_sum)
+OP(mean, MEAN, infer_reduce, grad_mean)
+OP(amax, AMAX, infer_extreme, grad_extreme)
+OP(amin, AMIN, infer_extreme, grad_extreme)
+
+// ---- entries ----------------------------------------------------------------
+
+static bool read_options(const cx_op *op, const calx_tensor *x,
+                         const calx_reduce_options *o, reduce_attrs *a,
+                         calx_tensor **out)
+{
+  static const calx_reduce_options none = { .size = sizeof none };
+  if (o == NULL) o = &none;
+  uint32_t rank = cx_tensor_shape(x)->rank;
+  *a = (reduce_attrs){ .keepdim = o->keepdim };
+  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
+    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: its options are of a newer version", op->name);
+    return false;
+  }
+  if (o->dims.count == 0) a->dims = (UINT32_C(1) << rank) - 1;
+  for (size_t i = 0; i < o->dims.count; i++) {
+    uint32_t d;
+    if (!cx_op_dim(o->dims.values[i], rank, &d) || is_reduced(a, d)) {
+      *out = cx_op_poison(CALX_INVALID_ARGUMENT,
+                          "%s: dimension %lld is not one of %s, or twice there",
+                          op->name, (long long)o->dims.values[i],
+                          cx_shape_str(cx_tensor_shape(x)));
+      return false;
+    }
+    a->dims |= UINT32_C(1) << d;
+  }
+  if (rank == 0) a->dims = 0;
+  return true;
+}
+
+static calx_tensor *reduce(const cx_op *op, calx_tensor *x,
+                           const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  reduce_attrs a;
+  if (cx_op_unfit(op->name, &x, 1, &bad) || !read_options(op, x, o, &a, &bad)) {
+    return bad;
+  }
+  return cx_record(op, &x, 1, &a);
+}
+
+calx_tensor *calx_sum_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("sum", &x, 1, &bad)) return bad;
+  bool is_float = cx_dtype_is_float(cx_tensor_shape(x)->dtype);
+  return reduce(&cx_op_sum, is_float ? x : calx_to_dtype(x, CALX_I64), o);
+}
+
+calx_tensor *calx_mean_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("mean", &x, 1, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_tensor_shape(x)->dtype)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "mean: %s is not floating; convert it with "
+                        "calx_to_dtype",
+                        cx_shape_str(cx_tensor_shape(x)));
+  }
+  return reduce(&cx_op_mean, x, o);
+}
+
+calx_tensor *calx_amax_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  return reduce(&cx_op_amax, x, o);
+}
+
+calx_tensor *calx_amin_with(calx_tensor *x, const calx_reduce_options *o)
+{
+  return reduce(&cx_op_amin, x, o);
+}

@@ -1,0 +1,396 @@
+// ops/shape: the same elements in another arrangement.
+#include <string.h>
+
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+static void describe_shape(const void *attrs, cx_text *out)
+{
+  cx_shape_print(out, attrs);
+}
+
+// The wanted sizes with the operand's element type, which attributes carry.
+static cx_shape wanted(const calx_tensor *x, calx_dims dims)
+{
+  cx_shape s;
+  memset(&s, 0, sizeof s);
+  s.dtype = cx_tensor_shape(x)->dtype;
+  s.rank = (uint32_t)dims.count;
+  for (size_t i = 0; i < dims.count; i++) s.dims[i] = dims.values[i];
+  return s;
+}
+
+static calx_tensor *too_many(const char *op, calx_dims dims)
+{
+  return cx_op_poison(CALX_INVALID_ARGUMENT,
+                      "%s: rank %zu, at most %d are possible", op, dims.count,
+                      CALX_MAX_RANK);
+}
+
+// ---- reshape ----------------------------------------------------------------
+
+static calx_status *infer_reshape(cx_node *node)
+{
+  const cx_shape *in = cx_in(node, 0), *a = node->attrs;
+  cx_shape *out = &node->out[0].shape;
+  *out = *a;
+  int64_t known = 1, all = cx_shape_numel(in);
+  int free_dim = -1;
+  for (uint32_t i = 0; i < out->rank; i++) {
+    if (out->dims[i] == -1 && free_dim < 0) {
+      free_dim = (int)i;
+    } else if (out->dims[i] < 0 ||
+               __builtin_mul_overflow(known, out->dims[i], &known)) {
+      return cx_op_error(node, "%s is no shape", cx_shape_str(a));
+    }
+  }
+  if (free_dim >= 0 && known != 0 && all % known == 0) {
+    out->dims[free_dim] = all / known;
+    known = all;
+  }
+  if (known != all || (free_dim >= 0 && out->dims[free_dim] < 0)) {
+    return cx_op_error(node, "%s does not hold the %lld elements",
+                       cx_shape_str(a), (long long)all);
+  }
+  return NULL;
+}
+
+static void grad_reshape(cx_tape *t)
+{
+  t->in_grads[0] = cx_reshape_to(t->out_grads[0], cx_in(t->node, 0));
+}
+
+static void emit_reshape(cx_emit *e)
+{
+  const cx_shape *s = &e->node->out[0].shape;
+  e->out[0] = cx_hlo_reshape(e->b, e->in[0], s->dims, s->rank);
+}
+
+const cx_op cx_op_reshape = { .name = "reshape",
+                              .id = CX_OPID_RESHAPE,
+                              .attr_size = sizeof(cx_shape),
+                              .infer = infer_reshape,
+                              .grad = grad_reshape,
+                              .emit = emit_reshape,
+                              .describe = describe_shape };
+
+calx_tensor *calx_reshape(calx_tensor *x, calx_dims dims)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("reshape", &x, 1, &bad)) return bad;
+  if (dims.count > CALX_MAX_RANK) return too_many("reshape", dims);
+  cx_shape s = wanted(x, dims);
+  if (cx_shape_equal(&s, cx_tensor_shape(x))) return x;
+  return cx_record(&cx_op_reshape, &x, 1, &s);
+}
+
+calx_tensor *calx_flatten_with(calx_tensor *x, const calx_flatten_options *o)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("flatten", &x, 1, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(x);
+  uint32_t from = 0, to = 0;
+  int end = o != NULL && o->end_dim != 0 ? o->end_dim : -1;
+  if (!cx_op_dim(o != NULL ? o->start_dim : 0, s->rank, &from) ||
+      !cx_op_dim(end, s->rank, &to) || from > to) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "flatten: dimensions %d to %d of %s",
+                        o != NULL ? o->start_dim : 0, end, cx_shape_str(s));
+  }
+  cx_shape out = { .dtype = s->dtype };
+  for (uint32_t i = 0; i < from; i++) out.dims[out.rank++] = s->dims[i];
+  int64_t n = 1;
+  for (uint32_t i = from; i <= to && i < s->rank; i++) n *= s->dims[i];
+  out.dims[out.rank++] = n;
+  for (uint32_t i = to + 1; i < s->rank; i++) out.dims[out.rank++] = s->dims[i];
+  return cx_reshape_to(x, &out);
+}
+
+calx_tensor *calx_unsqueeze(calx_tensor *x, int dim)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("unsqueeze", &x, 1, &bad)) return bad;
+  cx_shape s = *cx_tensor_shape(x);
+  uint32_t d;
+  if (s.rank == CALX_MAX_RANK || !cx_op_dim(dim, s.rank + 1, &d)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT, "unsqueeze: dimension %d of %s",
+                        dim, cx_shape_str(&s));
+  }
+  for (uint32_t i = s.rank; i > d; i--) s.dims[i] = s.dims[i - 1];
+  s.dims[d] = 1;
+  s.rank++;
+  return cx_reshape_to(x, &s);
+}
+
+calx_tensor *calx_squeeze(calx_tensor *x, int dim)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("squeeze", &x, 1, &bad)) return bad;
+  cx_shape s = *cx_tensor_shape(x);
+  uint32_t d;
+  if (!cx_op_dim(dim, s.rank, &d)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT, "squeeze: dimension %d of %s",
+                        dim, cx_shape_str(&s));
+  }
+  if (s.rank == 0 || s.dims[d] != 1) return x;
+  for (uint32_t i = d; i + 1 < s.rank; i++) s.dims[i] = s.dims[i + 1];
+  s.dims[--s.rank] = 0;
+  return cx_reshape_to(x, &s);
+}
+
+// ---- permute ----------------------------------------------------------------
+
+typedef struct permute_attrs {
+  int64_t dims[CALX_MAX_RANK];
+} permute_attrs;
+
+static calx_status *infer_permute(cx_node *node)
+{
+  const permute_attrs *a = node->attrs;
+  const cx_shape *in = cx_in(node, 0);
+  cx_shape *out = &node->out[0].shape;
+  *out = *in;
+  for (uint32_t i = 0; i < in->rank; i++) out->dims[i] = in->dims[a->dims[i]];
+  return NULL;
+}
+
+static void grad_permute(cx_tape *t)
+{
+  const permute_attrs *a = t->attrs;
+  uint32_t rank = cx_in(t->node, 0)->rank;
+  int64_t back[CALX_MAX_RANK] = { 0 };
+  for (uint32_t i = 0; i < rank; i++) back[a->dims[i]] = i;
+  t->in_grads[0] = calx_permute(t->out_grads[0], (calx_dims){ rank, back });
+}
+
+static void emit_permute(cx_emit *e)
+{
+  const permute_attrs *a = e->attrs;
+  e->out[0] = cx_hlo_transpose(e->b, e->in[0], a->dims);
+}
+
+static void describe_permute(const void *attrs, cx_text *out)
+{
+  const permute_attrs *a = attrs;
+  cx_text_append(out, "dims (");
+  for (int i = 0; i < CALX_MAX_RANK && (i == 0 || a->dims[i] != 0 || i < 3);
+       i++) {
+    cx_text_format(out, "%s%lld", i != 0 ? ", " : "", (long long)a->dims[i]);
+  }
+  cx_text_char(out, ')');
+}
+
+const cx_op cx_op_permute = { .name = "permute",
+                              .id = CX_OPID_PERMUTE,
+                              .attr_size = sizeof(permute_attrs),
+                              .infer = infer_permute,
+                              .grad = grad_permute,
+                              .emit = emit_permute,
+                              .describe = describe_permute };
+
+calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("permute", &x, 1, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(x);
+  permute_attrs a = { { 0 } };
+  uint32_t seen = 0, d;
+  bool identity = true;
+  for (size_t i = 0; i < dims.count && i < s->rank; i++) {
+    if (!cx_op_dim(dims.values[i], s->rank, &d)) break;
+    seen |= UINT32_C(1) << d;
+    a.dims[i] = d;
+    identity &= d == i;
+  }
+  if (dims.count != s->rank || seen != (UINT32_C(1) << s->rank) - 1) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "permute: the %zu numbers given are no order of the "
+                        "dimensions of %s",
+                        dims.count, cx_shape_str(s));
+  }
+  return identity ? x : cx_record(&cx_op_permute, &x, 1, &a);
+}
+
+calx_tensor *calx_transpose(calx_tensor *x, int dim0, int dim1)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("transpose", &x, 1, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(x);
+  uint32_t a, b;
+  if (!cx_op_dim(dim0, s->rank, &a) || !cx_op_dim(dim1, s->rank, &b)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "transpose: dimensions %d and %d of %s", dim0, dim1,
+                        cx_shape_str(s));
+  }
+  int64_t dims[CALX_MAX_RANK];
+  for (uint32_t i = 0; i < s->rank; i++) dims[i] = i;
+  if (s->rank != 0) {
+    dims[a] = b;
+    dims[b] = a;
+  }
+  return calx_permute(x, (calx_dims){ s->rank, dims });
+}
+
+calx_tensor *calx_t(calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("t", &x, 1, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(x);
+  if (s->rank > 2) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "t: %s has more than two dimensions", cx_shape_str(s));
+  }
+  return s->rank == 2 ? calx_transpose(x, 0, 1) : x;
+}
+
+// ---- expand -----------------------------------------------------------------
+
+static calx_status *infer_expand(cx_node *node)
+{
+  const cx_shape *in = cx_in(node, 0), *a = node->attrs;
+  cx_shape *out = &node->out[0].shape;
+  *out = *a;
+  if (a->rank < in->rank) {
+    return cx_op_error(node, "%s has fewer dimensions", cx_shape_str(a));
+  }
+  uint32_t lead = a->rank - in->rank;
+  for (uint32_t i = 0; i < a->rank; i++) {
+    int64_t have = i < lead ? 1 : in->dims[i - lead];
+    if (out->dims[i] == -1 && i >= lead) out->dims[i] = have;
+    if (out->dims[i] < 0 || (have != 1 && have != out->dims[i])) {
+      return cx_op_error(node, "cannot expand to %s", cx_shape_str(a));
+    }
+  }
+  return NULL;
+}
+
+static void grad_expand(cx_tape *t)
+{
+  t->in_grads[0] = cx_sum_to(t->out_grads[0], cx_in(t->node, 0));
+}
+
+static void emit_expand(cx_emit *e)
+{
+  e->out[0] = cx_emit_expand(e, e->in[0], &e->node->out[0].shape);
+}
+
+const cx_op cx_op_expand = { .name = "expand",
+                             .id = CX_OPID_EXPAND,
+                             .attr_size = sizeof(cx_shape),
+                             .infer = infer_expand,
+                             .grad = grad_expand,
+                             .emit = emit_expand,
+                             .describe = describe_shape };
+
+calx_tensor *calx_expand(calx_tensor *x, calx_dims dims)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("expand", &x, 1, &bad)) return bad;
+  if (dims.count > CALX_MAX_RANK) return too_many("expand", dims);
+  cx_shape s = wanted(x, dims);
+  if (cx_shape_equal(&s, cx_tensor_shape(x))) return x;
+  return cx_record(&cx_op_expand, &x, 1, &s);
+}
+
+// ---- cat --------------------------------------------------------------------
+
+typedef struct cat_attrs {
+  int64_t dim;
+} cat_attrs;
+
+static calx_status *infer_cat(cx_node *node)
+{
+  int64_t d = ((const cat_attrs *)node->attrs)->dim;
+  cx_shape *out = &node->out[0].shape;
+  *out = *cx_in(node, 0);
+  for (uint32_t i = 1; i < node->n_in; i++) {
+    const cx_shape *s = cx_in(node, i);
+    bool fits = s->rank == out->rank;
+    for (uint32_t k = 0; fits && k < s->rank; k++) {
+      fits = k == d || s->dims[k] == out->dims[k];
+    }
+    if (!fits) {
+      return cx_op_error(node,
+                         "operand %u, %s, does not fit to %s but at "
+                         "dimension %lld",
+                         i, cx_shape_str(s), cx_shape_str(cx_in(node, 0)),
+                         (long long)d);
+    }
+    out->dims[d] += s->dims[d];
+  }
+  return NULL;
+}
+
+static void grad_cat(cx_tape *t)
+{
+  int64_t d = ((const cat_attrs *)t->attrs)->dim, at = 0;
+  for (uint32_t i = 0; i < t->node->n_in; i++) {
+    int64_t n = cx_in(t->node, i)->dims[d];
+    if (cx_tape_needs(t, i)) {
+      t->in_grads[i] = calx_slice(t->out_grads[0], (int)d, at, at + n, 1);
+    }
+    at += n;
+  }
+}
+
+static void emit_cat(cx_emit *e)
+{
+  const cat_attrs *a = e->attrs;
+  e->out[0] = cx_hlo_concatenate(e->b, e->in, e->node->n_in, a->dim);
+}
+
+static void describe_cat(const void *attrs, cx_text *out)
+{
+  cx_text_format(out, "dim %lld", (long long)((const cat_attrs *)attrs)->dim);
+}
+
+const cx_op cx_op_cat = { .name = "cat",
+                          .id = CX_OPID_CAT,
+                          .attr_size = sizeof(cat_attrs),
+                          .infer = infer_cat,
+                          .grad = grad_cat,
+                          .emit = emit_cat,
+                          .describe = describe_cat };
+
+enum { MAX_CAT = 4096 };
+
+// A rank-1 empty tensor fits everywhere and adds nothing (PyTorch's legacy).
+static bool is_skipped(const calx_tensor *t)
+{
+  const cx_shape *s = cx_tensor_shape(t);
+  return s->rank == 1 && s->dims[0] == 0;
+}
+
+calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
+{
+  calx_tensor *bad, *in[MAX_CAT];
+  uint32_t n = 0, d;
+  if (count == 0 || count > MAX_CAT) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "cat: %zu tensors, 1 to %d are possible", count,
+                        MAX_CAT);
+  }
+  if (cx_op_unfit("cat", tensors, (uint32_t)count, &bad)) return bad;
+  for (size_t i = 0; i < count; i++) {
+    if (!is_skipped(tensors[i])) in[n++] = tensors[i];
+  }
+  if (n == 0) in[n++] = tensors[0];
+  const cx_shape *s = cx_tensor_shape(in[0]);
+  if (s->rank == 0 || !cx_op_dim(dim, s->rank, &d)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "cat: dimension %d is not one of %s", dim,
+                        cx_shape_str(s));
+  }
+  cx_promote(in, n);
+  cat_attrs a = { d };
+  return cx_record(&cx_op_cat, in, n, &a);
+}
+
+calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
+{
+  calx_tensor *in[MAX_CAT];
+  if (count > MAX_CAT) return calx_cat(tensors, count, dim);
+  for (size_t i = 0; i < count; i++) in[i] = calx_unsqueeze(tensors[i], dim);
+  if (dim < 0 && count != 0) dim += (int)cx_tensor_shape(in[0])->rank;
+  return calx_cat(in, count, dim);
+}
