@@ -6,11 +6,6 @@
 
 // ---- gradients --------------------------------------------------------------
 
-static calx_tensor *sum2(calx_tensor *a, calx_tensor *b)
-{
-  return calx_add_with(a, b, NULL);
-}
-
 static calx_tensor *difference(calx_tensor *a, calx_tensor *b)
 {
   return calx_sub_with(a, b, NULL);

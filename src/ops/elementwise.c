@@ -10,7 +10,7 @@
   {                                                            \
     calx_tensor *g = t->out_grads[0];                          \
     calx_tensor *x = cx_tape_in(t, 0), *y = cx_tape_out(t, 0); \
-    (void)x;                                                   \
+    (void)g, (void)x;                                          \
     (void)y;                                                   \
     t->in_grads[0] = (expression);                             \
   }

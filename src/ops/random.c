@@ -78,7 +78,7 @@ static bool emit_empty(cx_emit *e)
 
 // ---- rand -------------------------------------------------------------------
 
-static int significand(calx_dtype d)
+static int kept_bits(calx_dtype d)
 {
   switch (d) {
     case CALX_BF16: return 8;
@@ -96,7 +96,7 @@ static void emit_rand(cx_emit *e)
   cx_hlo_value *words =
       bits(e, wide ? CX_HLO_UI64 : CX_HLO_UI32, cx_shape_numel(s));
   cx_hlo_elem calc = wide ? CX_HLO_F64 : CX_HLO_F32;
-  cx_hlo_value *u = uniform(e, words, calc, significand(s->dtype), false);
+  cx_hlo_value *u = uniform(e, words, calc, kept_bits(s->dtype), false);
   u = cx_emit_cast(e, u, cx_hlo_elem_of(s->dtype));
   e->out[0] = cx_hlo_reshape(e->b, u, s->dims, s->rank);
 }
