@@ -50,8 +50,7 @@ static calx_status *judge(cx_data_stream *stream, int code)
   if (code == Z_OK) return NULL;
   if (code == Z_BUF_ERROR) {  // nothing to take, or no room: not an error yet
     if (stream->at < stream->size) return NULL;
-    return cx_error(CALX_DATA_LOSS,
-                    "'%s': ends at byte %zu, inside its gzip data",
+    return cx_error(CALX_DATA_LOSS, "'%s': byte %zu: ends inside its gzip data",
                     stream->name, stream->size);
   }
   if (code == Z_STREAM_END) {
