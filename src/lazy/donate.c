@@ -16,7 +16,7 @@ static size_t param_of(const cx_order *o, const cx_node *node)
 static bool may_donate(const cx_order *o, const calx_tensor *t, uint32_t root)
 {
   const cx_node *base = t->base;
-  if (base == NULL || !cx_is_computed(base)) return false;
+  if (base == NULL || (cx_node_flags(base) & CX_NODE_DATA) == 0) return false;
   if (atomic_load_explicit(&((cx_node *)base)->holders, memory_order_acquire) !=
       1) {
     return false;

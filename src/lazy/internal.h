@@ -28,6 +28,7 @@ enum {
   CX_T_CONSUMED = 32,
   CX_T_NAMED = 64,           // during one sync
   CX_T_GONE = 128,           // CALX_DEBUG=handles: used after its end
+  CX_T_KEEP_INITIAL = 512,   // base may be a pending value
   CX_T_BORROWED_LEAF = 256,  // the leaf record is another tensor's
 };
 
@@ -41,7 +42,7 @@ struct calx_tensor {
   atomic_int refs;    // owners, and one for the scope
   atomic_int owners;  // other than the scope: durable while above 0
   uint32_t flags;
-  uint32_t out;
+  uint32_t out, base_out;
   cx_node *node;  // the value; NULL: host or poison
   cx_node *base;  // the last materialised value, while another is pending
   calx_device *device;
@@ -80,6 +81,8 @@ void cx_tensor_settle(calx_tensor *t, cx_node *node);
 // Back to base, or to poison when there is none. For a failed step.
 void cx_tensor_revert(calx_tensor *t, cx_problem *why);
 void cx_tensor_expire(calx_tensor *t, cx_problem *why);
+// A step that failed: every durable tensor goes back to its last value.
+void cx_drop_step(calx_device *d);
 // Under the device's lock.
 void cx_changed_add(calx_tensor *t);
 void cx_changed_remove(calx_tensor *t);
@@ -90,7 +93,7 @@ struct calx_scope {
   calx_tensor **tensors;
   size_t count, capacity;
   calx_status *error;
-  bool grad_mode_before;
+  int no_grad_before;  // depth of regions that began outside
   bool is_root;
   calx_site site;
 };
@@ -98,7 +101,7 @@ struct calx_scope {
 typedef struct cx_thread_state {
   calx_scope *top;
   calx_device *device;  // set by calx_device_set_current
-  bool no_grad;
+  int no_grad;          // depth of regions
   const char *module;
   int64_t recorded;  // ops since the last sync
 } cx_thread_state;

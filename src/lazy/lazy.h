@@ -28,6 +28,8 @@ void cx_mode_reload(void);  // tests: reads the environment again
 
 void cx_grad_mode_set(bool on);  // the no-grad region of the current scope
 bool cx_grad_mode(void);
+void cx_no_grad_begin(void);  // regions nest, and end with their scope
+bool cx_no_grad_end(void);    // false: none was begun in the current scope
 const char *cx_module_path_set(const char *path);  // returns the one before
 
 // ---- scopes -----------------------------------------------------------------
@@ -69,6 +71,10 @@ calx_status *cx_upload(calx_device *device, calx_dtype dtype,
 void cx_tensor_set_value(calx_tensor *t, cx_value value);
 // A name for messages, kept by the caller for the tensor's life.
 void cx_tensor_set_name(calx_tensor *t, const char *name);
+const char *cx_tensor_name(const calx_tensor *t);  // NULL: none
+// What it is given before its first sync, a failed step goes back to, as if it
+// had been computed: for what a model begins with.
+void cx_tensor_keep_initial(calx_tensor *t);
 
 // ---- gradients (the tape's ends) --------------------------------------------
 

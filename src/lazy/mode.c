@@ -81,11 +81,26 @@ void cx_mode_reload(void)
 
 void cx_grad_mode_set(bool on)
 {
-  cx_self.no_grad = !on;
+  cx_self.no_grad = on ? 0 : 1;
 }
+
 bool cx_grad_mode(void)
 {
-  return !cx_self.no_grad;
+  return cx_self.no_grad == 0;
+}
+
+void cx_no_grad_begin(void)
+{
+  cx_scope_current();  // the region belongs to a scope
+  cx_self.no_grad++;
+}
+
+bool cx_no_grad_end(void)
+{
+  const calx_scope *s = cx_scope_current();
+  if (cx_self.no_grad <= (s != NULL ? s->no_grad_before : 0)) return false;
+  cx_self.no_grad--;
+  return true;
 }
 
 const char *cx_module_path_set(const char *path)

@@ -248,7 +248,10 @@ static void grad_suffix(cx_text *out, const calx_tensor *t)
     suffix(out, "requires_grad=True");
     return;
   }
-  if (!cx_tensor_requires_grad(t)) return;
+  if (!cx_tensor_requires_grad(t) ||
+      (cx_node_flags(t->node) & CX_NODE_GRAD) == 0) {
+    return;
+  }
   cx_text text = { 0 };
   cx_text_append(&text, "grad_fn=<");
   bool upper = true;

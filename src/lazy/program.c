@@ -434,8 +434,8 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
   int64_t *soft = (int64_t *)(void *)(args + n_args);
   uint32_t *words = (uint32_t *)(void *)(soft + o->n_soft);
   cx_order_slots(o, words, soft);
-  cx_program *program;
-  variant *v;
+  cx_program *program = NULL;
+  variant *v = NULL;
   calx_status *status = get(run, soft, &program, &v);
   for (size_t i = 0; status == NULL && i < o->n_params; i++) {
     args[i] = o->params[i].node->out[o->params[i].out].buffer;

@@ -60,7 +60,7 @@ static calx_scope *scope_new(void)
   if (s == NULL) return NULL;
   atomic_fetch_add(&live, 1);
   s->parent = cx_self.top;
-  s->grad_mode_before = cx_grad_mode();
+  s->no_grad_before = cx_self.no_grad;
   s->site = *cx_site();
   return s;
 }
@@ -180,7 +180,7 @@ calx_status *calx_scope_end(calx_scope *scope)
     calx_scope *s = cx_self.top;
     last = s == scope;
     release_tensors(s);
-    cx_grad_mode_set(s->grad_mode_before);
+    cx_self.no_grad = s->no_grad_before;
     // An inner scope that was forgotten failed before the one around it.
     if (s->error != NULL) {
       calx_status_free(first);
@@ -189,6 +189,11 @@ calx_status *calx_scope_end(calx_scope *scope)
     }
     cx_self.top = s->parent;
     scope_free(s);
+  }
+  // A step that failed before its sync changes nothing either.
+  if (first != NULL && device != NULL &&
+      (cx_self.top == NULL || cx_self.top->is_root)) {
+    cx_drop_step(device);
   }
   return first;
 }

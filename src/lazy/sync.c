@@ -220,7 +220,8 @@ static void revert_all(calx_device *d, const calx_site *site)
   cx_problem *why = NULL;
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
-    if (why == NULL && t->base == NULL && cx_is_pending(t)) {
+    bool keeps = (t->flags & CX_T_KEEP_INITIAL) != 0;
+    if (why == NULL && t->base == NULL && cx_is_pending(t) && !keeps) {
       why = cx_problem_new(cx_error_at(
           NULL, CALX_FAILED_PRECONDITION,
           "the tensor has no value: the step that was to compute it failed at "
@@ -230,7 +231,12 @@ static void revert_all(calx_device *d, const calx_site *site)
     cx_tensor_revert(t, why);
   }
   cx_problem_release(why);
+  // What a model begins with is still to be computed.
+  size_t n = d->n_changed;
   forget_changed(d);
+  for (size_t i = 0; i < n; i++) {
+    if (cx_is_pending(d->changed[i])) cx_changed_add(d->changed[i]);
+  }
 }
 
 // ---- the launch -------------------------------------------------------------
@@ -376,7 +382,7 @@ static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
   cx_scope_pin(status);
 }
 
-static void drop_step(calx_device *d)
+void cx_drop_step(calx_device *d)
 {
   calx_site site = *cx_site();
   cx_lock(&d->lock);
@@ -434,7 +440,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   if (d == NULL) return;
   cx_scope_pin(cx_flight_poll(d, false));
   if (cx_scope_failed()) {
-    drop_step(d);
+    cx_drop_step(d);
     return;
   }
   cx_counter_add(&mark_step, 1);

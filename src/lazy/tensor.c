@@ -251,6 +251,16 @@ void cx_tensor_set_weak(calx_tensor *t)
   if (t != &nil) t->flags |= CX_T_WEAK;
 }
 
+void cx_tensor_keep_initial(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_T_KEEP_INITIAL;
+}
+
+const char *cx_tensor_name(const calx_tensor *t)
+{
+  return t->name;
+}
+
 bool cx_tensor_is_weak(const calx_tensor *t)
 {
   return (t->flags & CX_T_WEAK) != 0;
@@ -314,12 +324,15 @@ void cx_tensor_set_value(calx_tensor *t, cx_value value)
   cx_lock(&d->lock);
   cx_node *old = t->node;
   if (t->base == NULL && old != NULL &&
-      (cx_node_flags(old) & CX_NODE_DATA) != 0) {
+      ((cx_node_flags(old) & CX_NODE_DATA) != 0 ||
+       (t->flags & CX_T_KEEP_INITIAL) != 0)) {
     t->base = old;
+    t->base_out = t->out;
     old = NULL;
   }
   t->node = value.node;
   t->out = value.out;
+  t->flags &= ~(uint32_t)CX_T_CONSUMED;
   if (cx_is_durable(t)) cx_changed_add(t);
   cx_unlock(&d->lock);
   unhold(old);
@@ -349,12 +362,13 @@ static void set_problem(calx_tensor *t, uint32_t flag, cx_problem *why)
 void cx_tensor_revert(calx_tensor *t, cx_problem *why)
 {
   if (t->base == NULL) {
-    if (cx_is_pending(t)) set_problem(t, CX_T_POISON, why);
+    bool keeps = (t->flags & CX_T_KEEP_INITIAL) != 0;
+    if (cx_is_pending(t) && !keeps) set_problem(t, CX_T_POISON, why);
     return;
   }
   unhold(t->node);
   t->node = t->base;
-  t->out = 0;
+  t->out = t->base_out;
   t->base = NULL;
 }
 
@@ -368,8 +382,11 @@ void cx_tensor_expire(calx_tensor *t, cx_problem *why)
 bool cx_tensor_requires_grad(const calx_tensor *t)
 {
   if ((t->flags & CX_T_REQUIRES_GRAD) != 0) return true;
+  // What a sync cut off its history still counts: a backward that reaches it
+  // must say so.
+  uint32_t on_tape = CX_NODE_GRAD | CX_NODE_TAPE_ENDED;
   return t->node != NULL && (t->flags & CX_T_DETACHED) == 0 &&
-         (cx_node_flags(t->node) & CX_NODE_GRAD) != 0 &&
+         (cx_node_flags(t->node) & on_tape) != 0 &&
          cx_dtype_is_float(cx_tensor_shape(t)->dtype);
 }
 
