@@ -101,7 +101,7 @@ typedef enum cx_hlo_attr_kind {
   CX_HLO_ATTR_UNIT,
   CX_HLO_ATTR_BOOL,
   CX_HLO_ATTR_INT,    // as.integer, of type elem
-  CX_HLO_ATTR_FLOAT,  // as.real, of type elem
+  CX_HLO_ATTR_FLOAT,  // as.bits, of type elem
   CX_HLO_ATTR_STRING,
   CX_HLO_ATTR_SYMBOL,  // as.text without its @: "f", or "a::@b"
   CX_HLO_ATTR_TYPE,
@@ -184,7 +184,7 @@ struct cx_hlo_attr {
   union {
     bool flag;
     int64_t integer;  // CHOICE: the index of the value
-    double real;
+    uint64_t bits;    // FLOAT
     cx_hlo_str text;
     cx_hlo_any type;
     cx_hlo_elements elements;

@@ -327,8 +327,7 @@ static void print_number(cx_text *out, const cx_hlo_attr *attr)
   if (attr->kind == CX_HLO_ATTR_INT) {
     cx_hlo_print_element(out, attr->elem, &attr->as.integer);
   } else {
-    cx_hlo_print_real(out, attr->elem,
-                      cx_hlo_real_to_bits(attr->elem, attr->as.real));
+    cx_hlo_print_real(out, attr->elem, attr->as.bits);
   }
   cx_text_append_n(out, " : ", 3);
   cx_text_append(out, cx_hlo_elem_name(attr->elem));

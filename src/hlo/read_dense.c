@@ -1,0 +1,284 @@
+// hlo/reader: dense literals.
+//
+// The type comes behind the literal, so that is stepped over first and read
+// again once its elements are known.
+#include <string.h>
+
+#include "hlo/number.h"
+#include "hlo/reader.h"
+
+typedef struct literal {
+  const cx_hlo_type *type;
+  int64_t n;     // elements of the type
+  size_t bytes;  // of an element
+} literal;
+
+// Up to the '>' that closes the literal: nothing in it but strings has one.
+static calx_status *skip_literal(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  while (cx_hlo_scan_peek(s) != '>') {
+    cx_hlo_str string;
+    if (s->at == s->end) return cx_hlo_scan_expected(s, "'>'");
+    if (*s->at == '"') {
+      CALX_TRY(cx_hlo_scan_quoted(s, &string));
+    } else {
+      s->at++;
+    }
+  }
+  return NULL;
+}
+
+// ---- single elements ----
+
+static bool is_hex(const cx_hlo_scan *s)
+{
+  return s->end - s->at > 2 && s->at[0] == '0' && s->at[1] == 'x';
+}
+
+// real ::= number | '0x' hex+, the bits of the type
+static calx_status *read_real(cx_hlo_reader *r, cx_hlo_elem e, void *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_scan_space(s);
+  const char *from = s->at;
+  uint64_t bits = 0;
+  if (is_hex(s)) {
+    int64_t v = 0;
+    CALX_TRY(cx_hlo_scan_int(s, &v));
+    bits = (uint64_t)v;
+    if (cx_hlo_elem_bits(e) < 64 && bits >> cx_hlo_elem_bits(e) != 0) {
+      return CX_HLO_FAIL(r, from, "%s has only %u bits", cx_hlo_elem_name(e),
+                         cx_hlo_elem_bits(e));
+    }
+  } else {
+    const cx_hlo_str number = cx_hlo_scan_number(s);
+    if (!cx_hlo_read_bits(e, number.s, number.n, &bits)) {
+      return cx_hlo_scan_expected(s, "a number");
+    }
+  }
+  cx_hlo_store_bits(e, out, bits);
+  return NULL;
+}
+
+static calx_status *read_integer(cx_hlo_reader *r, cx_hlo_elem e, void *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_scan_space(s);
+  const char *from = s->at;
+  int64_t v = 0;
+  if (cx_hlo_scan_accept_word(s, "true")) {
+    v = 1;
+  } else if (!cx_hlo_scan_accept_word(s, "false")) {
+    CALX_TRY(cx_hlo_scan_int(s, &v));
+  } else if (e != CX_HLO_I1) {
+    return CX_HLO_FAIL(r, from, "%s has no 'false'", cx_hlo_elem_name(e));
+  }
+  // In hexadecimal, 0xFF is -1 of i8.
+  const bool hex = s->end - from > 1 && from[1] == 'x';
+  const unsigned bits = cx_hlo_elem_bits(e);
+  const bool low = hex && bits < 64 && (uint64_t)v >> bits == 0;
+  if (!low && !cx_hlo_int_fits(e, v)) {
+    return CX_HLO_FAIL(r, from, "the number does not fit into %s",
+                       cx_hlo_elem_name(e));
+  }
+  cx_hlo_store_int(e, out, v);
+  return NULL;
+}
+
+// element ::= 'true' | 'false' | integer | real | '(' real ',' real ')'
+static calx_status *read_element(cx_hlo_reader *r, cx_hlo_elem e,
+                                 unsigned char *out)
+{
+  if (cx_hlo_elem_is_float(e)) return read_real(r, e, out);
+  if (!cx_hlo_elem_is_complex(e)) return read_integer(r, e, out);
+  const cx_hlo_elem part = cx_hlo_elem_part(e);
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
+  CALX_TRY(read_real(r, part, out));
+  CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
+  CALX_TRY(read_real(r, part, out + cx_hlo_elem_bytes(part)));
+  return cx_hlo_scan_need(&r->scan, ")");
+}
+
+// ---- lists ----
+
+// How many dimensions begin (end) at element i.
+static size_t edges(const cx_hlo_type *t, int64_t i)
+{
+  size_t n = 0;
+  for (size_t d = t->rank; d > 0 && i % t->dims[d - 1] == 0; d--) {
+    i /= t->dims[d - 1];
+    n++;
+  }
+  return n;
+}
+
+// list ::= '[' (list | element) (',' (list | element))* ']', nested as the
+// type's sizes say
+static calx_status *read_list(cx_hlo_reader *r, const literal *l,
+                              const char *end, const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  // Every element takes a character at least, so the text bounds the memory.
+  if (l->n > end - s->at) {
+    return CX_HLO_FAIL(r, s->at, "the list is too short for %s",
+                       cx_hlo_shape(l->type).s);
+  }
+  cx_arena scratch = { 0 };
+  unsigned char *data = cx_arena_alloc_array(&scratch, l->bytes, (size_t)l->n);
+  calx_status *status = data == NULL ? cx_out_of_memory() : NULL;
+  for (int64_t i = 0; i < l->n && status == NULL; i++) {
+    if (i != 0) status = cx_hlo_scan_need(s, ",");
+    for (size_t k = edges(l->type, i); k > 0 && status == NULL; k--) {
+      status = cx_hlo_scan_need(s, "[");
+    }
+    if (status != NULL) break;
+    status = read_element(r, l->type->elem, data + (size_t)i * l->bytes);
+    for (size_t k = edges(l->type, i + 1); k > 0 && status == NULL; k--) {
+      status = cx_hlo_scan_need(s, "]");
+    }
+  }
+  if (status == NULL) {
+    *out =
+        cx_hlo_attr_elements(r->module, l->type, data, (size_t)l->n * l->bytes);
+    if (*out == NULL) status = cx_out_of_memory();
+  }
+  cx_arena_free(&scratch);
+  return status;
+}
+
+// ---- bytes ----
+
+static int hex_value(char c)
+{
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// i1 is a byte each, or eight in a byte, the lowest bit first (older MLIR).
+static bool unpack_bits(const literal *l, unsigned char *data, size_t size)
+{
+  if (l->type->elem != CX_HLO_I1 || size == (size_t)l->n ||
+      size != ((size_t)l->n + 7) / 8) {
+    return false;
+  }
+  for (size_t i = (size_t)l->n; i > 0; i--) {
+    data[i - 1] = data[(i - 1) / 8] >> ((i - 1) % 8) & 1;
+  }
+  return true;
+}
+
+static calx_status *wrong_size(cx_hlo_reader *r, const char *at, size_t size,
+                               const literal *l)
+{
+  return CX_HLO_FAIL(r, at, "%zu bytes are not those of %s", size,
+                     cx_hlo_shape(l->type).s);
+}
+
+static calx_status *bytes_to_attr(cx_hlo_reader *r, const literal *l,
+                                  unsigned char *data, size_t size,
+                                  const char *at, const cx_hlo_attr **out)
+{
+  const cx_hlo_elem e = l->type->elem;
+  if (unpack_bits(l, data, size)) size = (size_t)l->n;
+  if (size % l->bytes != 0 ||
+      (size / l->bytes != (size_t)l->n && size != l->bytes)) {
+    return wrong_size(r, at, size, l);
+  }
+  // The bits above those of a narrow type are not to be trusted.
+  for (size_t i = 0; i < size && cx_hlo_elem_bits(e) < 8; i++) {
+    if (cx_hlo_elem_is_float(e)) {
+      data[i] &= (unsigned char)((1u << cx_hlo_elem_bits(e)) - 1);
+    } else {
+      cx_hlo_store_int(
+          e, data + i,
+          e == CX_HLO_I1 ? data[i] & 1 : cx_hlo_load_int(e, data + i));
+    }
+  }
+  *out = cx_hlo_attr_elements(r->module, l->type, data, size);
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
+// bytes ::= '"0x' hex* '"': the elements in little-endian order, or one of them
+static calx_status *read_bytes(cx_hlo_reader *r, const literal *l,
+                               const cx_hlo_attr **out)
+{
+  cx_hlo_str q = { NULL, 0 };
+  const char *at = r->scan.at;
+  CALX_TRY(cx_hlo_scan_quoted(&r->scan, &q));
+  if (q.n < 4 || q.s[1] != '0' || q.s[2] != 'x' || q.n % 2 != 0) {
+    return CX_HLO_FAIL(r, at, "the string is no list of bytes \"0x…\"");
+  }
+  const size_t size = (q.n - 4) / 2;
+  // Eight elements of i1 may be packed into a byte.
+  cx_arena scratch = { 0 };
+  unsigned char *data = cx_arena_alloc_array(&scratch, 8, size + 1);
+  if (data == NULL) return cx_out_of_memory();
+  bool ok = true;
+  for (size_t i = 0; i < size; i++) {
+    const int high = hex_value(q.s[3 + 2 * i]);
+    const int low = hex_value(q.s[4 + 2 * i]);
+    ok = ok && high >= 0 && low >= 0;
+    data[i] = (unsigned char)(high * 16 + low);
+  }
+  calx_status *status =
+      ok ? bytes_to_attr(r, l, data, size, at, out)
+         : CX_HLO_FAIL(r, at, "the string is no list of bytes \"0x…\"");
+  cx_arena_free(&scratch);
+  return status;
+}
+
+// ---- the literal ----
+
+// No elements: nothing, or brackets around nothing.
+static calx_status *read_empty(cx_hlo_reader *r, const literal *l,
+                               const char *end, const cx_hlo_attr **out)
+{
+  for (const char *c = r->scan.at; c < end; c++) {
+    if (strchr("[], \t\r\n", *c) != NULL) continue;
+    return CX_HLO_FAIL(r, c, "%s has no elements", cx_hlo_shape(l->type).s);
+  }
+  r->scan.at = end;
+  *out = cx_hlo_attr_elements(r->module, l->type, NULL, 0);
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
+static calx_status *read_literal(cx_hlo_reader *r, const literal *l,
+                                 const char *end, const cx_hlo_attr **out)
+{
+  const char c = cx_hlo_scan_peek(&r->scan);
+  if (c == '"') return read_bytes(r, l, out);
+  if (l->n == 0 && (c == '>' || c == '[')) return read_empty(r, l, end, out);
+  if (c == '[') return read_list(r, l, end, out);
+  unsigned char element[16] = { 0 };
+  CALX_TRY(read_element(r, l->type->elem, element));
+  *out = cx_hlo_attr_elements(r->module, l->type, element, l->bytes);
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
+// elements ::= 'dense' '<' (element | list | bytes)? '>' ':' type
+calx_status *cx_hlo_read_dense(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_scan_need(s, "<"));
+  const char *from = s->at;
+  CALX_TRY(skip_literal(r));
+  const char *end = s->at++;
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  const char *type_at = s->at;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  const char *after = s->at;
+  const int64_t n = cx_hlo_type_elements(&type.tensor);
+  if (type.odd != NULL || cx_hlo_elem_class(type.tensor.elem) == 0 || n < 0) {
+    return CX_HLO_FAIL(r, type_at, "a literal must be a tensor of known size");
+  }
+  const literal l = { &type.tensor, n, cx_hlo_elem_bytes(type.tensor.elem) };
+  s->at = from;
+  CALX_TRY(read_literal(r, &l, end, out));
+  cx_hlo_scan_space(s);
+  if (s->at != end) return cx_hlo_scan_expected(s, "'>'");
+  s->at = after;
+  return NULL;
+}

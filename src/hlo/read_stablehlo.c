@@ -1,0 +1,259 @@
+// hlo/reader: the attributes of StableHLO itself, by the tables of ops.def.
+#include <string.h>
+
+#include "hlo/number.h"
+#include "hlo/reader.h"
+
+// ---- structs ----
+
+// elem ::= bare element type
+static calx_status *read_elem_field(cx_hlo_reader *r, int64_t *out)
+{
+  cx_hlo_str word = { NULL, 0 };
+  const char *at = r->scan.at;
+  if (cx_hlo_scan_word(&r->scan, &word)) {
+    *out = cx_hlo_elem_parse(word.s, word.n);
+    if (*out != CX_HLO_INVALID) return NULL;
+  }
+  r->scan.at = at;
+  return cx_hlo_scan_expected(&r->scan, "an element type");
+}
+
+// mode ::= ('#stablehlo.' family)? '<' value '>' | value
+static calx_status *read_mode_field(cx_hlo_reader *r, int64_t *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_str word = { NULL, 0 };
+  if (cx_hlo_scan_accept(s, "#")) {
+    const cx_hlo_str name = cx_hlo_scan_suffix(s);
+    if (!cx_hlo_str_equal(name, "stablehlo.result_accuracy_mode")) {
+      return cx_hlo_scan_expected(s, "#stablehlo.result_accuracy_mode");
+    }
+  }
+  const bool bracket = cx_hlo_scan_accept(s, "<");
+  const char *at = s->at;
+  *out = -1;
+  if (cx_hlo_scan_word(s, &word)) {
+    *out = cx_hlo_choice_find(CX_HLO_ACCURACY_MODE, word.s, word.n);
+  }
+  if (*out < 0) {
+    s->at = at;
+    return cx_hlo_scan_expected(s, "DEFAULT, HIGHEST or TOLERANCE");
+  }
+  return bracket ? cx_hlo_scan_need(s, ">") : NULL;
+}
+
+static calx_status *read_real_field(cx_hlo_reader *r, double *out)
+{
+  const cx_hlo_str number = cx_hlo_scan_number(&r->scan);
+  if (cx_hlo_read_real(number.s, number.n, out)) return NULL;
+  return cx_hlo_scan_expected(&r->scan, "a number");
+}
+
+static calx_status *read_flag_field(cx_hlo_reader *r, int64_t *out)
+{
+  *out = cx_hlo_scan_accept_word(&r->scan, "true");
+  if (*out || cx_hlo_scan_accept_word(&r->scan, "false")) return NULL;
+  return cx_hlo_scan_expected(&r->scan, "true or false");
+}
+
+static calx_status *read_field(cx_hlo_reader *r, cx_hlo_field_kind kind,
+                               void *at)
+{
+  switch (kind) {
+    case CX_HLO_FIELD_INTS:
+    case CX_HLO_FIELD_LIST: return cx_hlo_read_ints(r, at);
+    case CX_HLO_FIELD_INT: return cx_hlo_scan_int(&r->scan, at);
+    case CX_HLO_FIELD_FLAG: return read_flag_field(r, at);
+    case CX_HLO_FIELD_ELEM: return read_elem_field(r, at);
+    case CX_HLO_FIELD_REAL: return read_real_field(r, at);
+    case CX_HLO_FIELD_MODE: return read_mode_field(r, at);
+  }
+  return NULL;
+}
+
+// fields ::= (name '=' value (',' name '=' value)*)? '>', in any order; what is
+// not there is 0 or empty
+static calx_status *read_fields(cx_hlo_reader *r, cx_hlo_struct which,
+                                void *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const cx_hlo_struct_info info = cx_hlo_struct_info_of(which);
+  bool first = true;
+  memset(out, 0, info.size);
+  while (!cx_hlo_scan_accept(s, ">")) {
+    cx_hlo_str name = { NULL, 0 };
+    if (!first) CALX_TRY(cx_hlo_scan_need(s, ","));
+    first = false;
+    const char *at = s->at;
+    if (!cx_hlo_scan_word(s, &name)) return cx_hlo_scan_expected(s, "a field");
+    size_t i = 0;
+    while (i < info.n_fields && !cx_hlo_str_equal(name, info.fields[i].name)) {
+      i++;
+    }
+    if (i == info.n_fields) {
+      return CX_HLO_FAIL(r, at, "#stablehlo.%s has no field '%.*s'", info.name,
+                         (int)name.n, name.s);
+    }
+    CALX_TRY(cx_hlo_scan_need(s, "="));
+    CALX_TRY(read_field(r, info.fields[i].kind,
+                        (char *)out + info.fields[i].offset));
+  }
+  return NULL;
+}
+
+static calx_status *read_struct(cx_hlo_reader *r, cx_hlo_struct which,
+                                const cx_hlo_attr **out)
+{
+  const size_t size = cx_hlo_struct_info_of(which).size;
+  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  void *fields = cx_arena_alloc(&r->module->arena, size);
+  if (attr == NULL || fields == NULL) return cx_out_of_memory();
+  CALX_TRY(read_fields(r, which, fields));
+  attr->kind = CX_HLO_ATTR_STRUCT;
+  attr->which = (int)which;
+  attr->as.fields = fields;
+  *out = attr;
+  return NULL;
+}
+
+// ---- convolutions ----
+
+// side ::= '[' entry (',' entry)* ']', entry = a letter or a spatial number:
+// what stands in each dimension
+static calx_status *read_side(cx_hlo_reader *r, char first, char second,
+                              int64_t *out_first, int64_t *out_second,
+                              cx_hlo_ints *out_spatial)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t mark = r->int_stack.n;
+  int64_t d = 0;
+  *out_first = *out_second = -1;
+  CALX_TRY(cx_hlo_scan_need(s, "["));
+  const char *from = s->at;
+  do {
+    int64_t n = 0;
+    const char c = cx_hlo_scan_peek(s);
+    if (c == first || c == second) {
+      s->at++;
+      *(c == first ? out_first : out_second) = d++;
+      continue;
+    }
+    // Dimension d is spatial number n: kept as pairs until all are known.
+    CALX_TRY(cx_hlo_scan_int(s, &n));
+    if (n < 0 || n > 64) return CX_HLO_FAIL(r, s->at, "no spatial dimension");
+    while (r->int_stack.n <= mark + (size_t)n) {
+      if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
+      r->int_stack.v[r->int_stack.n++] = -1;
+    }
+    r->int_stack.v[mark + (size_t)n] = d++;
+  } while (cx_hlo_scan_accept(s, ","));
+  CALX_TRY(cx_hlo_scan_need(s, "]"));
+  out_spatial->n = r->int_stack.n - mark;
+  if (!CX_HLO_COPY(r, r->int_stack, mark, &out_spatial->v)) {
+    return cx_out_of_memory();
+  }
+  bool ok =
+      *out_first >= 0 && *out_second >= 0 && (int64_t)out_spatial->n + 2 == d;
+  for (size_t i = 0; i < out_spatial->n; i++) ok = ok && out_spatial->v[i] >= 0;
+  if (ok) return NULL;
+  return CX_HLO_FAIL(r, from,
+                     "the dimensions must be %c, %c and 0, 1, …, each "
+                     "once",
+                     first, second);
+}
+
+// conv ::= side 'x' side '->' side '>' | 'raw' fields, from behind the '<'
+static calx_status *read_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  cx_hlo_conv_numbers *c = CX_ARENA_NEW(&r->module->arena, cx_hlo_conv_numbers);
+  if (attr == NULL || c == NULL) return cx_out_of_memory();
+  attr->kind = CX_HLO_ATTR_CONV;
+  attr->as.conv = c;
+  *out = attr;
+  if (cx_hlo_scan_accept_word(s, "raw")) {
+    return read_fields(r, CX_HLO_STRUCT_CONV_RAW, c);
+  }
+  CALX_TRY(read_side(r, 'b', 'f', &c->input_batch, &c->input_feature,
+                     &c->input_spatial));
+  CALX_TRY(cx_hlo_scan_need(s, "x"));
+  CALX_TRY(read_side(r, 'i', 'o', &c->kernel_input, &c->kernel_output,
+                     &c->kernel_spatial));
+  CALX_TRY(cx_hlo_scan_need(s, "->"));
+  CALX_TRY(read_side(r, 'b', 'f', &c->output_batch, &c->output_feature,
+                     &c->output_spatial));
+  return cx_hlo_scan_need(s, ">");
+}
+
+// ---- enumerations ----
+
+// The value of a known family, and '>'.
+static calx_status *read_choice(cx_hlo_reader *r, cx_hlo_choice family,
+                                const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_str word = { NULL, 0 };
+  cx_hlo_scan_space(s);
+  const char *at = s->at;
+  int64_t value = -1;
+  if (cx_hlo_scan_word(s, &word)) {
+    value = cx_hlo_choice_find(family, word.s, word.n);
+  }
+  if (value < 0) {
+    return CX_HLO_FAIL(r, at, "no value of %s", cx_hlo_choice_name(family));
+  }
+  *out = cx_hlo_attr_choice(r->module, family, value);
+  return *out == NULL ? cx_out_of_memory() : cx_hlo_scan_need(s, ">");
+}
+
+// 'stablehlo' '<' family value '>', from behind the '<'; false in *out_known:
+// no such family.
+static calx_status *read_long_choice(cx_hlo_reader *r, bool *out_known,
+                                     const cx_hlo_attr **out)
+{
+  cx_hlo_str word = { NULL, 0 };
+  *out_known = false;
+  if (!cx_hlo_scan_word(&r->scan, &word)) return NULL;
+  const cx_hlo_choice family = cx_hlo_choice_family(word.s, word.n);
+  if (family == CX_HLO_CHOICE_COUNT) return NULL;
+  *out_known = true;
+  return read_choice(r, family, out);
+}
+
+// stablehlo ::= 'stablehlo' '<' family value '>' | 'stablehlo.' family '<'
+// value
+//   '>' | 'stablehlo.' struct '<' fields | 'stablehlo.conv' '<' conv
+calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
+                                   const cx_hlo_attr **out)
+{
+  static const size_t prefix = sizeof "stablehlo." - 1;
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_str name = cx_hlo_scan_suffix(s);
+  const char *bracket = s->at;
+  bool known = true;
+  calx_status *status = NULL;
+  if (bracket < s->end && *bracket == '<') s->at++;
+  name = name.n < prefix ? (cx_hlo_str){ "", 0 }
+                         : (cx_hlo_str){ name.s + prefix, name.n - prefix };
+  const cx_hlo_struct which = cx_hlo_struct_find(name.s, name.n);
+  const cx_hlo_choice family = cx_hlo_choice_family(name.s, name.n);
+  if (s->at == bracket) {
+    known = false;
+  } else if (name.n == 0) {
+    status = read_long_choice(r, &known, out);
+  } else if (cx_hlo_str_equal(name, "conv")) {
+    status = read_conv(r, out);
+  } else if (which != CX_HLO_STRUCT_COUNT) {
+    status = read_struct(r, which, out);
+  } else if (family != CX_HLO_CHOICE_COUNT) {
+    status = read_choice(r, family, out);
+  } else {
+    known = false;
+  }
+  if (known) return status;
+  s->at = bracket;
+  if (cx_hlo_scan_peek(s) == '<') CALX_TRY(cx_hlo_scan_balanced(s));
+  return cx_hlo_read_text(r, from, out);
+}

@@ -1,0 +1,263 @@
+// hlo/reader: types.
+#include <string.h>
+
+#include "hlo/reader.h"
+
+static bool is_digit(char c)
+{
+  return c >= '0' && c <= '9';
+}
+
+static cx_hlo_odd *new_odd(cx_hlo_reader *r, cx_hlo_odd_kind kind)
+{
+  cx_hlo_odd *odd = CX_ARENA_NEW(&r->module->arena, cx_hlo_odd);
+  if (odd != NULL) odd->kind = kind;
+  return odd;
+}
+
+// The type from `from` to the cursor, as it was written.
+static calx_status *text_type(cx_hlo_reader *r, const char *from,
+                              cx_hlo_any *out)
+{
+  cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_TEXT);
+  if (odd == NULL) return cx_out_of_memory();
+  odd->text = cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
+  *out = (cx_hlo_any){ .odd = odd };
+  return odd->text.s == NULL ? cx_out_of_memory() : NULL;
+}
+
+// ---- tensors ----
+
+// One size and its 'x', both without white space between; pushed.
+static calx_status *read_dim(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  int64_t size = -1;
+  if (*s->at == '?') {
+    s->at++;
+  } else {
+    const char *from = s->at;
+    bool overflow = false;
+    // Not cx_hlo_scan_int(): 0x3 is two dimensions here.
+    for (size = 0; s->at < s->end && is_digit(*s->at); s->at++) {
+      overflow |= __builtin_mul_overflow(size, 10, &size);
+      overflow |= __builtin_add_overflow(size, *s->at - '0', &size);
+    }
+    if (overflow) return CX_HLO_FAIL(r, from, "the size is too large");
+  }
+  if (s->at == s->end || *s->at != 'x') {
+    return cx_hlo_scan_expected(s, "'x' behind the size");
+  }
+  s->at++;
+  if (!CX_HLO_ROOM(r->int_stack)) return cx_out_of_memory();
+  r->int_stack.v[r->int_stack.n++] = size;
+  return NULL;
+}
+
+// elem ::= word | 'complex' '<' word '>'. INVALID and not moved: none that
+// calx knows.
+static cx_hlo_elem read_elem(cx_hlo_scan *s)
+{
+  const char *before = s->at;
+  cx_hlo_str word;
+  if (!cx_hlo_scan_word(s, &word)) return CX_HLO_INVALID;
+  if (cx_hlo_str_equal(word, "complex")) {
+    cx_hlo_str part;
+    if (cx_hlo_scan_accept(s, "<") && cx_hlo_scan_word(s, &part) &&
+        cx_hlo_scan_accept(s, ">")) {
+      if (cx_hlo_str_equal(part, "f32")) return CX_HLO_C64;
+      if (cx_hlo_str_equal(part, "f64")) return CX_HLO_C128;
+    }
+    s->at = before;
+    return CX_HLO_INVALID;
+  }
+  const cx_hlo_elem e = cx_hlo_elem_parse(word.s, word.n);
+  if (e == CX_HLO_INVALID) s->at = before;
+  return e;
+}
+
+// encoding ::= attribute, kept as it was written
+static calx_status *read_encoding(cx_hlo_reader *r, cx_hlo_any *out)
+{
+  cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_ENCODED);
+  const cx_hlo_attr *attr = NULL;
+  if (odd == NULL) return cx_out_of_memory();
+  cx_hlo_scan_space(&r->scan);
+  const char *from = r->scan.at;
+  CALX_TRY(cx_hlo_read_attr(r, &attr));
+  odd->text = cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
+  out->odd = odd;
+  return odd->text.s == NULL ? cx_out_of_memory() : NULL;
+}
+
+// tensor ::= 'tensor' '<' (dim 'x')* elem (',' encoding)? '>', dim = digits | ?
+// From behind the word; `from` is before it. Quantized and unranked tensors are
+// kept as text.
+static calx_status *read_tensor(cx_hlo_reader *r, const char *from,
+                                cx_hlo_any *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t mark = r->int_stack.n;
+  const char *bracket = s->at;
+  CALX_TRY(cx_hlo_scan_need(s, "<"));
+  cx_hlo_scan_space(s);
+  while (s->at < s->end && (is_digit(*s->at) || *s->at == '?')) {
+    CALX_TRY(read_dim(r));
+  }
+  const cx_hlo_elem elem = read_elem(s);
+  if (elem == CX_HLO_INVALID) {
+    const char c = cx_hlo_scan_peek(s);
+    if (c != '*' && c != '!') {
+      return cx_hlo_scan_expected(s, "an element type");
+    }
+    r->int_stack.n = mark;
+    s->at = bracket;
+    CALX_TRY(cx_hlo_scan_balanced(s));
+    return text_type(r, from, out);
+  }
+  const size_t rank = r->int_stack.n - mark;
+  out->odd = NULL;
+  out->tensor = (cx_hlo_type){ elem, rank, NULL };
+  if (!CX_HLO_COPY(r, r->int_stack, mark, &out->tensor.dims)) {
+    return cx_out_of_memory();
+  }
+  if (cx_hlo_scan_accept(s, ",")) CALX_TRY(read_encoding(r, out));
+  return cx_hlo_scan_need(s, ">");
+}
+
+// ---- lists of types ----
+
+// types ::= (type (',' type)*)? up to `end`, which is passed; pushed.
+static calx_status *read_types(cx_hlo_reader *r, char end)
+{
+  bool first = true;
+  while (cx_hlo_scan_peek(&r->scan) != end) {
+    if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
+    first = false;
+    cx_hlo_any type;
+    CALX_TRY(cx_hlo_read_type(r, &type));
+    if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
+    r->any_stack.v[r->any_stack.n++] = type;
+  }
+  r->scan.at++;
+  return NULL;
+}
+
+calx_status *cx_hlo_read_function_types(cx_hlo_reader *r, size_t *out_inputs)
+{
+  const size_t mark = r->any_stack.n;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
+  CALX_TRY(read_types(r, ')'));
+  *out_inputs = r->any_stack.n - mark;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "->"));
+  if (cx_hlo_scan_accept(&r->scan, "(")) return read_types(r, ')');
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
+  r->any_stack.v[r->any_stack.n++] = type;
+  return NULL;
+}
+
+static calx_status *with_parts(cx_hlo_reader *r, cx_hlo_odd_kind kind,
+                               size_t mark, size_t n_inputs, cx_hlo_any *out)
+{
+  cx_hlo_odd *odd = new_odd(r, kind);
+  if (odd == NULL) return cx_out_of_memory();
+  odd->n_parts = r->any_stack.n - mark;
+  odd->n_inputs = n_inputs;
+  *out = (cx_hlo_any){ .odd = odd };
+  return CX_HLO_COPY(r, r->any_stack, mark, &odd->parts) ? NULL
+                                                         : cx_out_of_memory();
+}
+
+// '<' types '>'
+static calx_status *read_parts(cx_hlo_reader *r, cx_hlo_odd_kind kind,
+                               cx_hlo_any *out)
+{
+  const size_t mark = r->any_stack.n;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "<"));
+  CALX_TRY(read_types(r, '>'));
+  return with_parts(r, kind, mark, 0, out);
+}
+
+// ---- any type ----
+
+// dialect-type ::= '!' name ('<' … '>')?, from behind the '!'
+static calx_status *read_dialect_type(cx_hlo_reader *r, const char *from,
+                                      cx_hlo_any *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const cx_hlo_str name = cx_hlo_scan_suffix(s);
+  if (cx_hlo_str_equal(name, "stablehlo.token")) {
+    *out = (cx_hlo_any){ .tensor.elem = CX_HLO_TOKEN };
+    return NULL;
+  }
+  if (cx_hlo_str_equal(name, "stablehlo.future")) {
+    return read_parts(r, CX_HLO_ODD_FUTURE, out);
+  }
+  const cx_hlo_name *alias = cx_hlo_names_find(&r->types, name);
+  if (alias != NULL) {
+    *out = *(const cx_hlo_any *)alias->item;
+    return NULL;
+  }
+  if (name.n == 0 || memchr(name.s, '.', name.n) == NULL) {
+    return CX_HLO_FAIL(r, from, "there is no type alias '!%.*s'", (int)name.n,
+                       name.s);
+  }
+  if (s->at < s->end && *s->at == '<') CALX_TRY(cx_hlo_scan_balanced(s));
+  return text_type(r, from, out);
+}
+
+// Types that begin with a word.
+static calx_status *read_word_type(cx_hlo_reader *r, const char *from,
+                                   cx_hlo_any *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const cx_hlo_elem elem = read_elem(s);
+  cx_hlo_str word;
+  if (elem != CX_HLO_INVALID) {
+    cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_ELEMENT);
+    if (odd == NULL) return cx_out_of_memory();
+    odd->elem = elem;
+    *out = (cx_hlo_any){ .odd = odd };
+    return NULL;
+  }
+  if (!cx_hlo_scan_word(s, &word)) return cx_hlo_scan_expected(s, "a type");
+  if (cx_hlo_str_equal(word, "tensor")) return read_tensor(r, from, out);
+  if (cx_hlo_str_equal(word, "tuple")) {
+    return read_parts(r, CX_HLO_ODD_TUPLE, out);
+  }
+  const bool bare = cx_hlo_str_equal(word, "none");
+  if (!bare && !cx_hlo_str_equal(word, "memref") &&
+      !cx_hlo_str_equal(word, "vector") && !cx_hlo_str_equal(word, "complex")) {
+    return CX_HLO_FAIL(r, from, "there is no type '%.*s'", (int)word.n, word.s);
+  }
+  if (!bare) CALX_TRY(cx_hlo_scan_balanced(s));
+  return text_type(r, from, out);
+}
+
+// type ::= tensor | 'tuple' '<' types '>' | '!stablehlo.token'
+//        | '!stablehlo.future' '<' types '>' | function | elem | '!' alias
+//        | other dialects' types, 'memref', 'vector', 'none': kept as text
+static calx_status *read_type(cx_hlo_reader *r, cx_hlo_any *out)
+{
+  const char c = cx_hlo_scan_peek(&r->scan);
+  const char *from = r->scan.at;
+  if (c == '(') {
+    const size_t mark = r->any_stack.n;
+    size_t n_inputs = 0;
+    CALX_TRY(cx_hlo_read_function_types(r, &n_inputs));
+    return with_parts(r, CX_HLO_ODD_FUNCTION, mark, n_inputs, out);
+  }
+  if (c != '!') return read_word_type(r, from, out);
+  r->scan.at++;
+  return read_dialect_type(r, from, out);
+}
+
+calx_status *cx_hlo_read_type(cx_hlo_reader *r, cx_hlo_any *out)
+{
+  CALX_TRY(cx_hlo_reader_deeper(r));
+  CALX_TRY(read_type(r, out));
+  cx_hlo_reader_higher(r);
+  return NULL;
+}

@@ -1,0 +1,108 @@
+// hlo/reader: what the files of the parser share.
+//
+// Recursive descent over MLIR's generic form; each function carries the rule
+// that it reads. Lists are gathered on stacks of the reader (marked, pushed to,
+// copied to the arena, cut), so nothing is allocated per token.
+#ifndef CX_HLO_READER_H
+#define CX_HLO_READER_H
+
+#include "base/alloc.h"
+#include "hlo/attr.h"
+#include "hlo/module.h"
+#include "hlo/names.h"
+#include "hlo/ops.h"
+#include "hlo/scan.h"
+
+// Regions, attributes and types in one another.
+enum { CX_HLO_DEEPEST = 128 };
+
+#define CX_HLO_STACK(type) \
+  struct {                 \
+    type *v;               \
+    size_t n, capacity;    \
+  }
+// Room for one more at v[n]; false: no memory.
+#define CX_HLO_ROOM(stack) \
+  cx_grow(&(stack).v, &(stack).capacity, (stack).n + 1, sizeof *(stack).v)
+// Copies what was pushed since `mark` into the arena, and cuts; false: no
+// memory.
+#define CX_HLO_COPY(reader, stack, mark, out)                                \
+  cx_hlo_reader_copy(reader, (stack).v, &(stack).n, mark, sizeof *(stack).v, \
+                     out)
+
+// A result list's part: %a:2 = …
+typedef struct cx_hlo_group {
+  cx_hlo_str name;
+  size_t count;
+  const char *at;
+} cx_hlo_group;
+
+// A use of a value, checked against its type once that is read.
+typedef struct cx_hlo_use {
+  cx_hlo_value *value;
+  const char *at;
+} cx_hlo_use;
+
+typedef struct cx_hlo_reader {
+  cx_hlo_scan scan;
+  cx_hlo_module *module;
+  size_t depth;
+  cx_hlo_names values;
+  cx_hlo_names types;  // !t = …; items are cx_hlo_any
+  cx_hlo_names attrs;  // #a = …; items are cx_hlo_attr
+  cx_hlo_names locs;  // #loc1 = loc(…); items are cx_hlo_loc, filled in later
+  cx_hlo_op_names ops;
+  CX_HLO_STACK(cx_hlo_any) any_stack;
+  CX_HLO_STACK(cx_hlo_named) named_stack;
+  CX_HLO_STACK(const cx_hlo_attr *) attr_stack;
+  CX_HLO_STACK(int64_t) int_stack;
+  CX_HLO_STACK(cx_hlo_group) group_stack;
+  CX_HLO_STACK(cx_hlo_use) use_stack;
+} cx_hlo_reader;
+
+calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
+                                 size_t size, const char *file) CALX_MUST_USE;
+void cx_hlo_reader_free(cx_hlo_reader *r);  // and the module, where it has one
+bool cx_hlo_reader_copy(cx_hlo_reader *r, const void *items, size_t *n,
+                        size_t mark, size_t bytes, void *out);
+// Around everything that nests; an error when it is too deep.
+calx_status *cx_hlo_reader_deeper(cx_hlo_reader *r) CALX_MUST_USE;
+static inline void cx_hlo_reader_higher(cx_hlo_reader *r)
+{
+  r->depth--;
+}
+
+calx_status *cx_hlo_read_type(cx_hlo_reader *r, cx_hlo_any *out) CALX_MUST_USE;
+// '(' types ')' '->' (type | '(' types ')'), gathered on any_stack from its
+// present end; *out_inputs of them are inputs.
+calx_status *cx_hlo_read_function_types(cx_hlo_reader *r,
+                                        size_t *out_inputs) CALX_MUST_USE;
+calx_status *cx_hlo_read_attr(cx_hlo_reader *r,
+                              const cx_hlo_attr **out) CALX_MUST_USE;
+// '{' (name ('=' attribute)? ','…)? '}', pushed onto named_stack.
+calx_status *cx_hlo_read_dict(cx_hlo_reader *r) CALX_MUST_USE;
+// dense<…> : type, from behind the word.
+calx_status *cx_hlo_read_dense(cx_hlo_reader *r,
+                               const cx_hlo_attr **out) CALX_MUST_USE;
+// #stablehlo…, from behind the '#'; TEXT where it is none of ops.def.
+calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
+                                   const cx_hlo_attr **out) CALX_MUST_USE;
+// loc(…), from behind the word; *out is NULL where nothing is known.
+calx_status *cx_hlo_read_loc(cx_hlo_reader *r,
+                             const cx_hlo_loc **out) CALX_MUST_USE;
+// The same where there may be none.
+calx_status *cx_hlo_read_trailing_loc(cx_hlo_reader *r,
+                                      const cx_hlo_loc **out) CALX_MUST_USE;
+// An alias definition ('#' or '!' is next), or the file's {-# … #-}.
+calx_status *cx_hlo_read_alias(cx_hlo_reader *r) CALX_MUST_USE;
+// A list of integers in brackets, in the arena.
+calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
+// Everything since `from` as it was written.
+calx_status *cx_hlo_read_text(cx_hlo_reader *r, const char *from,
+                              const cx_hlo_attr **out) CALX_MUST_USE;
+
+// INVALID_ARGUMENT at a place of the text.
+#define CX_HLO_FAIL(reader, at, ...) \
+  cx_hlo_scan_fail(&(reader)->scan, at, CALX_INVALID_ARGUMENT, __VA_ARGS__)
+
+#endif
