@@ -1,0 +1,244 @@
+// autograd/pass: rules are called once for each node, after all its users.
+#include "autograd/pass.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "calx/ops.h"
+#include "lazy/tape.h"
+
+enum { RULES_IN_BATCH = 256 };
+
+// ---- batches ----------------------------------------------------------------
+
+static void open_batch(cx_autograd_pass *p)
+{
+  p->batch = calx_scope_begin();
+  p->in_batch = 0;
+  cx_grad_mode_set(p->create_graph);
+}
+
+static void close_batch(cx_autograd_pass *p)
+{
+  // A handle may stand in several cells: it gains owners before it loses any.
+  for (size_t i = 0; i < p->n_fresh; i++) {
+    size_t cell = p->fresh[i];
+    if (p->grads[cell] == NULL || p->owned[cell]) continue;
+    calx_retain(p->grads[cell]);
+    p->owned[cell] = true;
+  }
+  p->n_fresh = 0;
+  for (size_t i = 0; i < p->n_done; i++) calx_release(p->done[i]);
+  p->n_done = 0;
+  calx_status *status = calx_scope_end(p->batch);
+  if (p->status == NULL) {
+    p->status = status;
+  } else {
+    calx_status_free(status);
+  }
+  p->batch = NULL;
+}
+
+bool cx_autograd_failed(const cx_autograd_pass *p)
+{
+  return p->status != NULL || calx_scope_error() != NULL;
+}
+
+// ---- cells ------------------------------------------------------------------
+
+// Room for one more on both lists; false: the failure is told.
+static bool make_room(cx_autograd_pass *p)
+{
+  if (cx_grow(&p->fresh, &p->fresh_capacity, p->n_fresh + 1,
+              sizeof *p->fresh) &&
+      cx_grow(&p->done, &p->done_capacity, p->n_done + 1, sizeof *p->done)) {
+    return true;
+  }
+  cx_scope_pin(cx_out_of_memory());
+  return false;
+}
+
+void cx_autograd_put(cx_autograd_pass *p, size_t cell, calx_tensor *grad)
+{
+  if (!make_room(p)) return;
+  calx_tensor *old = p->grads[cell];
+  p->grads[cell] = old != NULL ? calx_add_with(old, grad, NULL) : grad;
+  if (p->owned[cell]) p->done[p->n_done++] = old;
+  p->owned[cell] = false;
+  p->fresh[p->n_fresh++] = cell;
+}
+
+// A node's gradients have done their work, but for those asked for.
+static void drop_cells(cx_autograd_pass *p, const cx_autograd_entry *e)
+{
+  for (size_t c = e->first_cell; c < e->first_cell + e->node->n_out; c++) {
+    if (p->grads[c] == NULL ||
+        (p->marks != NULL && (p->marks[c] & CX_AUTOGRAD_TARGET) != 0)) {
+      continue;
+    }
+    if (p->owned[c]) {
+      if (!make_room(p)) return;
+      p->done[p->n_done++] = p->grads[c];
+      p->owned[c] = false;
+    }
+    p->grads[c] = NULL;
+  }
+}
+
+// ---- marks ------------------------------------------------------------------
+
+bool cx_autograd_mark(cx_autograd_pass *p, size_t cell)
+{
+  if (p->marks == NULL) {
+    p->marks = cx_calloc(p->walk.n_cells, 1);
+    if (p->marks == NULL) return false;
+  }
+  p->marks[cell] |= CX_AUTOGRAD_TARGET;
+  return true;
+}
+
+// Whether a gradient along this edge is of use.
+static bool leads_on(const cx_autograd_pass *p, const cx_input *in, size_t cell)
+{
+  if (p->marks == NULL) return true;
+  return in->leaf != NULL
+             ? (p->marks[cell] & CX_AUTOGRAD_TARGET) != 0
+             : (p->marks[cell - in->out] & CX_AUTOGRAD_THROUGH) != 0;
+}
+
+void cx_autograd_mark_ways(cx_autograd_pass *p)
+{
+  for (size_t i = 0; p->marks != NULL && i < p->walk.n_entries; i++) {
+    const cx_autograd_entry *e = &p->walk.entries[i];
+    unsigned char *mark = &p->marks[e->first_cell];
+    for (uint32_t k = 0; k < e->node->n_out; k++) {
+      if ((mark[k] & CX_AUTOGRAD_TARGET) != 0) *mark |= CX_AUTOGRAD_THROUGH;
+    }
+    for (uint32_t k = 0; k < e->node->n_in; k++) {
+      const cx_input *in = &e->node->in[k];
+      size_t cell;
+      if (cx_autograd_cell(&p->walk, in, &cell) && leads_on(p, in, cell)) {
+        *mark |= CX_AUTOGRAD_BELOW | CX_AUTOGRAD_THROUGH;
+      }
+    }
+  }
+}
+
+// ---- rules ------------------------------------------------------------------
+
+static calx_status *check_grad(const cx_node *node, uint32_t i,
+                               const calx_tensor *grad)
+{
+  const cx_shape *got = cx_tensor_shape(grad);
+  if (cx_tensor_poisoned(grad)) return cx_status_copy(calx_tensor_error(grad));
+  if (cx_shape_equal(got, cx_in(node, i))) return NULL;
+  return cx_error(CALX_INTERNAL,
+                  "backward: the rule of %s gives operand %u the gradient %s, "
+                  "its shape is %s",
+                  node->op->name, i, cx_shape_str(got),
+                  cx_shape_str(cx_in(node, i)));
+}
+
+static void spread(cx_autograd_pass *p, const cx_node *node)
+{
+  for (uint32_t i = 0; i < node->n_in && !cx_autograd_failed(p); i++) {
+    calx_tensor *grad = p->in_grads[i];
+    size_t cell;
+    if (grad == NULL || !cx_autograd_cell(&p->walk, &node->in[i], &cell) ||
+        !leads_on(p, &node->in[i], cell)) {
+      continue;
+    }
+    calx_status *status = check_grad(node, i, grad);
+    if (status != NULL) {
+      cx_scope_pin(status);
+    } else {
+      cx_autograd_put(p, cell, grad);
+    }
+  }
+}
+
+static void apply_rule(cx_autograd_pass *p, const cx_autograd_entry *e)
+{
+  cx_node *node = e->node;
+  if (!cx_grow(&p->in_grads, &p->in_grads_capacity, node->n_in,
+               sizeof *p->in_grads)) {
+    cx_scope_pin(cx_out_of_memory());
+    return;
+  }
+  memset(p->in_grads, 0, node->n_in * sizeof *p->in_grads);
+  cx_tape tape = { .node = node,
+                   .attrs = node->attrs,
+                   .device = p->device,
+                   .out_grads = &p->grads[e->first_cell],
+                   .in_grads = p->in_grads };
+  const char *path = cx_module_path_set(node->module);
+  node->op->grad(&tape);
+  cx_module_path_set(path);
+  if (!cx_autograd_failed(p)) spread(p, node);
+  if (cx_autograd_failed(p)) p->failed = node;
+  p->in_batch++;
+}
+
+static bool has_gradient(const cx_autograd_pass *p, const cx_autograd_entry *e)
+{
+  for (uint32_t k = 0; k < e->node->n_out; k++) {
+    if (p->grads[e->first_cell + k] != NULL) return true;
+  }
+  return false;
+}
+
+// ---- the pass ---------------------------------------------------------------
+
+bool cx_autograd_begin(cx_autograd_pass *p)
+{
+  size_t n = p->walk.n_cells;
+  p->grads = cx_calloc(n, sizeof(calx_tensor *));
+  p->owned = cx_calloc(n, sizeof *p->owned);
+  if (p->grads == NULL || p->owned == NULL) return false;
+  open_batch(p);
+  return true;
+}
+
+void cx_autograd_run(cx_autograd_pass *p)
+{
+  for (size_t i = p->walk.n_entries; i > 0 && !cx_autograd_failed(p); i--) {
+    const cx_autograd_entry *e = &p->walk.entries[i - 1];
+    if (!has_gradient(p, e)) continue;
+    if (e->node->op->grad != NULL &&
+        (p->marks == NULL ||
+         (p->marks[e->first_cell] & CX_AUTOGRAD_BELOW) != 0)) {
+      apply_rule(p, e);
+    }
+    drop_cells(p, e);
+    if (p->in_batch == RULES_IN_BATCH) {
+      close_batch(p);
+      open_batch(p);
+    }
+  }
+}
+
+calx_status *cx_autograd_end(cx_autograd_pass *p)
+{
+  if (p->batch != NULL) {
+    p->n_fresh = 0;
+    close_batch(p);
+  }
+  for (size_t c = 0; p->owned != NULL && c < p->walk.n_cells; c++) {
+    if (p->owned[c]) calx_release(p->grads[c]);
+  }
+  calx_status *status = p->status;
+  if (p->failed != NULL) {
+    const calx_site *at = &p->failed->site;
+    status = cx_annotate(status, "in the gradient of %s, recorded at %s:%d",
+                         p->failed->op->name, at->file != NULL ? at->file : "?",
+                         at->line);
+  }
+  cx_autograd_walk_free(&p->walk);
+  cx_free(p->marks);
+  cx_free(p->grads);
+  cx_free(p->owned);
+  cx_free(p->in_grads);
+  cx_free(p->fresh);
+  cx_free(p->done);
+  return status;
+}
