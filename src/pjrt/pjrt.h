@@ -1,8 +1,11 @@
-// pjrt: the client of the PJRT C API. The one room that loads plugins and that sees the ABI's structs.
+// pjrt: the client of the PJRT C API. The one room that loads plugins and that
+// sees the ABI's structs.
 //
-// Handles are opaque. Everything a plugin fails to check is checked here first: element types and shapes of
-// arguments, their number, their device. Every PJRT error becomes a status that says which call failed on which plugin.
-// All functions are thread-safe; a buffer may be released while an execution still reads it.
+// Handles are opaque. Everything a plugin fails to check is checked here first:
+// element types and shapes of arguments, their number, their device. Every PJRT
+// error becomes a status that says which call failed on which plugin. All
+// functions are thread-safe; a buffer may be released while an execution still
+// reads it.
 #ifndef CX_PJRT_PJRT_H
 #define CX_PJRT_PJRT_H
 
@@ -18,15 +21,20 @@
 // ---- plugins: loaded once per file and process, never unloaded ----
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 
-// By name ("cpu", "tpu", "cuda", or one that PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a '/' or ".so").
-// NULL: what the environment says (CALX_PLUGIN, then PJRT_DEVICE, then the choice of the design), which is logged once
-// when nothing was set. Errors say where was looked.
-calx_status *cx_pjrt_plugin_open(const char *name_or_path, cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
-const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p);  // "cpu", or the file's name
+// By name ("cpu", "tpu", "cuda", or one that PJRT_NAMES_AND_LIBRARY_PATHS
+// names) or by path (anything with a '/' or ".so"). NULL: what the environment
+// says (CALX_PLUGIN, then PJRT_DEVICE, then the choice of the design), which is
+// logged once when nothing was set. Errors say where was looked.
+calx_status *cx_pjrt_plugin_open(const char *name_or_path,
+                                 cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
+const char *cx_pjrt_plugin_name(
+    const cx_pjrt_plugin *p);  // "cpu", or the file's name
 const char *cx_pjrt_plugin_path(const cx_pjrt_plugin *p);
-void cx_pjrt_plugin_version(const cx_pjrt_plugin *p, int *out_major, int *out_minor);
+void cx_pjrt_plugin_version(const cx_pjrt_plugin *p, int *out_major,
+                            int *out_minor);
 // Of the file's content: versions lie. Computed at the first call, kept.
-calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p, cx_hash *out_hash) CALX_MUST_USE;
+calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p,
+                                 cx_hash *out_hash) CALX_MUST_USE;
 // One line per attribute, "stablehlo_current_version = 1.16.1".
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out);
 
@@ -35,7 +43,13 @@ typedef struct cx_pjrt_client cx_pjrt_client;
 
 typedef struct cx_pjrt_option {  // of client or topology creation
   const char *name;
-  enum { CX_PJRT_STRING, CX_PJRT_INT, CX_PJRT_INTS, CX_PJRT_FLOAT, CX_PJRT_BOOL } type;
+  enum {
+    CX_PJRT_STRING,
+    CX_PJRT_INT,
+    CX_PJRT_INTS,
+    CX_PJRT_FLOAT,
+    CX_PJRT_BOOL
+  } type;
   const char *string_value;
   int64_t int_value;  // BOOL: 0 or 1
   const int64_t *ints_value;
@@ -49,23 +63,32 @@ typedef struct cx_pjrt_client_options {
   size_t n_extra;
 } cx_pjrt_client_options;
 
-// NULL options: defaults, and the platform's polite ones (CUDA: preallocate false).
-calx_status *cx_pjrt_client_open(cx_pjrt_plugin *plugin, const cx_pjrt_client_options *options,
+// NULL options: defaults, and the platform's polite ones (CUDA: preallocate
+// false).
+calx_status *cx_pjrt_client_open(cx_pjrt_plugin *plugin,
+                                 const cx_pjrt_client_options *options,
                                  cx_pjrt_client **out_client) CALX_MUST_USE;
-void cx_pjrt_client_close(cx_pjrt_client *c);  // NULL is accepted; after all its buffers and executables
+// NULL is accepted. After all its buffers and executables: before, the plugin's
+// client stays until the last one is gone.
+void cx_pjrt_client_close(cx_pjrt_client *c);
 cx_pjrt_plugin *cx_pjrt_client_plugin(const cx_pjrt_client *c);
-const char *cx_pjrt_client_platform(const cx_pjrt_client *c);  // "cpu", "cuda", "tpu"
+const char *cx_pjrt_client_platform(
+    const cx_pjrt_client *c);  // "cpu", "cuda", "tpu"
 const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c);
-size_t cx_pjrt_client_device_count(const cx_pjrt_client *c);  // addressable devices
+size_t cx_pjrt_client_device_count(
+    const cx_pjrt_client *c);  // addressable devices
 typedef struct cx_pjrt_memory_stats {
   int64_t bytes_in_use, peak_bytes_in_use, bytes_limit;  // -1: not told
 } cx_pjrt_memory_stats;
 const char *cx_pjrt_device_kind(const cx_pjrt_client *c, size_t device);
-const char *cx_pjrt_device_text(const cx_pjrt_client *c, size_t device);  // the plugin's own words
+const char *cx_pjrt_device_text(const cx_pjrt_client *c,
+                                size_t device);  // the plugin's own words
 int cx_pjrt_device_id(const cx_pjrt_client *c, size_t device);
 size_t cx_pjrt_device_memory_count(const cx_pjrt_client *c, size_t device);
-const char *cx_pjrt_device_memory_kind(const cx_pjrt_client *c, size_t device, size_t memory);
-calx_status *cx_pjrt_device_memory_stats(cx_pjrt_client *c, size_t device, cx_pjrt_memory_stats *out) CALX_MUST_USE;
+const char *cx_pjrt_device_memory_kind(const cx_pjrt_client *c, size_t device,
+                                       size_t memory);
+calx_status *cx_pjrt_device_memory_stats(
+    cx_pjrt_client *c, size_t device, cx_pjrt_memory_stats *out) CALX_MUST_USE;
 
 // ---- shapes: what the checks compare ----
 typedef struct cx_pjrt_shape {
@@ -75,15 +98,19 @@ typedef struct cx_pjrt_shape {
 } cx_pjrt_shape;
 int cx_pjrt_type_of(calx_dtype d);
 calx_dtype cx_pjrt_dtype_of(int type);  // CALX_DTYPE_DEFAULT: calx has none
-bool cx_pjrt_shape_make(calx_dtype d, const int64_t *dims, size_t rank, cx_pjrt_shape *out);  // false: rank too big
+bool cx_pjrt_shape_make(calx_dtype d, const int64_t *dims, size_t rank,
+                        cx_pjrt_shape *out);  // false: rank too big
 
 // ---- events ----
 typedef struct cx_pjrt_event cx_pjrt_event;
-calx_status *cx_pjrt_event_await(cx_pjrt_event *e) CALX_MUST_USE;  // its error; may be called again
+calx_status *cx_pjrt_event_await(cx_pjrt_event *e)
+    CALX_MUST_USE;  // its error; may be called again
 bool cx_pjrt_event_is_ready(cx_pjrt_event *e);
-// Runs fn once, in any thread (at once when ready); fn owns the status (NULL: success).
-calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e, void (*fn)(void *user, calx_status *status), void *user)
-    CALX_MUST_USE;
+// Runs fn once, in any thread (at once when ready); fn owns the status (NULL:
+// success). When this returns an error fn is not run.
+calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
+                                    void (*fn)(void *user, calx_status *status),
+                                    void *user) CALX_MUST_USE;
 void cx_pjrt_event_free(cx_pjrt_event *e);  // does not cancel; NULL is accepted
 
 // ---- buffers: refcounted ----
@@ -92,12 +119,16 @@ typedef struct cx_pjrt_buffer cx_pjrt_buffer;
 typedef enum cx_pjrt_upload {
   CX_PJRT_COPY,       // data may be reused when the call returns
   CX_PJRT_BORROW,     // data must stay until `done` is called
-  CX_PJRT_ZERO_COPY,  // data must stay until the buffer is gone (`done` is called then); falls back to a copy
+  CX_PJRT_ZERO_COPY,  // data must stay until the buffer is gone (`done` is
+                      // called then); falls back to a copy
 } cx_pjrt_upload;
-// Dense row-major host data. done may be NULL for COPY; otherwise it is called exactly once, on failure too.
-calx_status *cx_pjrt_buffer_from_host(cx_pjrt_client *c, size_t device, const cx_pjrt_shape *shape, const void *data,
-                                      cx_pjrt_upload mode, void (*done)(void *user), void *user,
-                                      cx_pjrt_buffer **out_buffer) CALX_MUST_USE;
+// Dense row-major host data. done may be NULL for COPY; otherwise it is called
+// exactly once, on failure too, in any thread. A type that is newer than the
+// plugin is refused: plugins end the process over it.
+calx_status *cx_pjrt_buffer_from_host(
+    cx_pjrt_client *c, size_t device, const cx_pjrt_shape *shape,
+    const void *data, cx_pjrt_upload mode, void (*done)(void *user), void *user,
+    cx_pjrt_buffer **out_buffer) CALX_MUST_USE;
 void cx_pjrt_buffer_retain(cx_pjrt_buffer *b);
 void cx_pjrt_buffer_release(cx_pjrt_buffer *b);  // NULL is accepted
 const cx_pjrt_shape *cx_pjrt_buffer_shape(const cx_pjrt_buffer *b);
@@ -105,35 +136,48 @@ size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b);
 bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b);
 bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b);  // donated or deleted
 calx_status *cx_pjrt_buffer_await(cx_pjrt_buffer *b) CALX_MUST_USE;
-// Host bytes needed, and the copy itself: row-major, blocking. size must be exactly the bytes needed.
-calx_status *cx_pjrt_buffer_host_size(cx_pjrt_buffer *b, size_t *out_size) CALX_MUST_USE;
-calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst, size_t size) CALX_MUST_USE;
+// Host bytes needed, and the copy itself: row-major, blocking. size must be
+// exactly the bytes needed.
+calx_status *cx_pjrt_buffer_host_size(cx_pjrt_buffer *b,
+                                      size_t *out_size) CALX_MUST_USE;
+calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst,
+                                    size_t size) CALX_MUST_USE;
 // The same without waiting; dst must stay until the event is ready.
-calx_status *cx_pjrt_buffer_to_host_async(cx_pjrt_buffer *b, void *dst, size_t size, cx_pjrt_event **out_event)
-    CALX_MUST_USE;
-calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device, cx_pjrt_buffer **out) CALX_MUST_USE;
+calx_status *cx_pjrt_buffer_to_host_async(
+    cx_pjrt_buffer *b, void *dst, size_t size,
+    cx_pjrt_event **out_event) CALX_MUST_USE;
+calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
+                                           cx_pjrt_buffer **out) CALX_MUST_USE;
 
 // ---- executables ----
 typedef struct cx_pjrt_executable cx_pjrt_executable;  // refcounted
 
 typedef struct cx_pjrt_override {  // env_option_overrides: one of the values
   const char *name;
-  enum { CX_PJRT_OVERRIDE_STRING, CX_PJRT_OVERRIDE_BOOL, CX_PJRT_OVERRIDE_INT, CX_PJRT_OVERRIDE_DOUBLE } type;
+  enum {
+    CX_PJRT_OVERRIDE_STRING,
+    CX_PJRT_OVERRIDE_BOOL,
+    CX_PJRT_OVERRIDE_INT,
+    CX_PJRT_OVERRIDE_DOUBLE
+  } type;
   const char *string_value;
   int64_t int_value;  // BOOL: 0 or 1
   double double_value;
 } cx_pjrt_override;
 
 typedef struct cx_pjrt_compile_options {
-  int64_t num_replicas;  // 0 = 1
-  const int64_t *devices;  // num_replicas device indices (addressable); NULL: 0, 1, …; ids are looked up
-  bool any_device;  // one replica that runs on the device of its arguments (compile_portable_executable)
+  int64_t num_replicas;    // 0 = 1
+  const int64_t *devices;  // num_replicas device indices (addressable); NULL:
+                           // 0, 1, …; ids are looked up
+  bool any_device;  // one replica that runs on the device of its arguments
+                    // (compile_portable_executable)
   const cx_pjrt_override *overrides;
   size_t n_overrides;
 } cx_pjrt_compile_options;
 
-// The program's signature as we know it: what execute checks arguments against and what outputs are made as.
-// donated[i]: parameter i aliases a result and is gone after the execution.
+// The program's signature as we know it: what execute checks arguments against
+// and what outputs are made as. donated[i]: parameter i aliases a result and is
+// gone after the execution.
 typedef struct cx_pjrt_signature {
   const cx_pjrt_shape *params;
   const bool *donated;  // NULL: none
@@ -142,37 +186,57 @@ typedef struct cx_pjrt_signature {
   size_t n_results;
 } cx_pjrt_signature;
 
-// The compile options' bytes (protobuf): also part of cache keys. *out is freed with cx_free().
-calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o, cx_pjrt_client *client_or_null, char **out,
+// The compile options' bytes (protobuf): also part of cache keys. *out is freed
+// with cx_free(). NULL options: all zero. With a client, what calx adds for its
+// platform is in them (XLA's CPU: maximum and minimum hand on a NaN; an
+// override of the same name wins), and `devices` are indices; without one they
+// are ids.
+calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o,
+                                    cx_pjrt_client *client_or_null, char **out,
                                     size_t *out_size) CALX_MUST_USE;
-calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size, const cx_pjrt_compile_options *options,
-                             const cx_pjrt_signature *signature, cx_pjrt_executable **out) CALX_MUST_USE;
-calx_status *cx_pjrt_executable_serialize(cx_pjrt_executable *e, char **out_bytes, size_t *out_size) CALX_MUST_USE;
-calx_status *cx_pjrt_executable_deserialize(cx_pjrt_client *c, const char *bytes, size_t size,
-                                            const cx_pjrt_compile_options *options, const cx_pjrt_signature *signature,
-                                            cx_pjrt_executable **out) CALX_MUST_USE;
+calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
+                             const cx_pjrt_compile_options *options,
+                             const cx_pjrt_signature *signature,
+                             cx_pjrt_executable **out) CALX_MUST_USE;
+calx_status *cx_pjrt_executable_serialize(cx_pjrt_executable *e,
+                                          char **out_bytes,
+                                          size_t *out_size) CALX_MUST_USE;
+calx_status *cx_pjrt_executable_deserialize(
+    cx_pjrt_client *c, const char *bytes, size_t size,
+    const cx_pjrt_compile_options *options, const cx_pjrt_signature *signature,
+    cx_pjrt_executable **out) CALX_MUST_USE;
 typedef struct cx_pjrt_executable_stats {  // bytes; -1: not told
   int64_t code, arguments, outputs, aliased, temporaries, peak;
 } cx_pjrt_executable_stats;
-calx_status *cx_pjrt_executable_memory(cx_pjrt_executable *e, cx_pjrt_executable_stats *out) CALX_MUST_USE;
+calx_status *cx_pjrt_executable_memory(
+    cx_pjrt_executable *e, cx_pjrt_executable_stats *out) CALX_MUST_USE;
 void cx_pjrt_executable_retain(cx_pjrt_executable *e);
 void cx_pjrt_executable_release(cx_pjrt_executable *e);
 size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e);
 
-// Launches one device's share. args: n_params buffers on `device` (kept alive by the call); out_results: n_results new buffers.
-// *out_done may be NULL; else an event that fires when the device is done, with a late error.
-calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device, cx_pjrt_buffer *const *args, size_t n_args,
-                             cx_pjrt_buffer **out_results, cx_pjrt_event **out_done) CALX_MUST_USE;
-// All replicas in one call: args[r * n_params + i], out_results[r * n_results + i], out_done[r].
-calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e, cx_pjrt_buffer *const *args, size_t n_args,
-                                 cx_pjrt_buffer **out_results, cx_pjrt_event **out_done) CALX_MUST_USE;
+// Launches one device's share. args: n_params buffers on `device` (kept alive
+// by the call); out_results: n_results new buffers. *out_done may be NULL; else
+// an event that fires when the device is done, with a late error.
+calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
+                             cx_pjrt_buffer *const *args, size_t n_args,
+                             cx_pjrt_buffer **out_results,
+                             cx_pjrt_event **out_done) CALX_MUST_USE;
+// All replicas in one call: args[r * n_params + i], out_results[r * n_results +
+// i], out_done[r].
+calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
+                                 cx_pjrt_buffer *const *args, size_t n_args,
+                                 cx_pjrt_buffer **out_results,
+                                 cx_pjrt_event **out_done) CALX_MUST_USE;
 
 // ---- ahead of time: no device needed ----
-// topology: "v5e:2x2"; options as the plugin wants them (CUDA: target_config, topology).
-calx_status *cx_pjrt_compile_for(cx_pjrt_plugin *p, const char *topology, const cx_pjrt_option *options,
-                                 size_t n_options, const char *text, size_t size,
-                                 const cx_pjrt_compile_options *compile, char **out_serialized, size_t *out_size,
-                                 cx_pjrt_executable_stats *out_stats) CALX_MUST_USE;
+// topology: "v5e:2x2"; options as the plugin wants them (CUDA: target_config,
+// topology). The out pointers may be NULL; statistics that the plugin does not
+// tell are -1.
+calx_status *cx_pjrt_compile_for(
+    cx_pjrt_plugin *p, const char *topology, const cx_pjrt_option *options,
+    size_t n_options, const char *text, size_t size,
+    const cx_pjrt_compile_options *compile, char **out_serialized,
+    size_t *out_size, cx_pjrt_executable_stats *out_stats) CALX_MUST_USE;
 
 // Live client, buffer, event and executable handles: the tests' leak count.
 long cx_pjrt_live(void);

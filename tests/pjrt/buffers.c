@@ -1,6 +1,6 @@
 // buffers: clients, transfers and events, on the fake plugin, whose thread can
 // be held: what happens before and after a transfer is not left to chance.
-#include "session.h"
+#include "fixture.h"
 
 // ---- clients ----
 
@@ -9,8 +9,8 @@ static void test_client(void **state)
   (void)state;
   assert_string_equal(cx_pjrt_client_platform(client), "fake");
   assert_string_equal(cx_pjrt_client_platform_version(client), "one");
-  assert_int_equal(cx_pjrt_client_device_count(client), SESSION_DEVICES);
-  for (size_t i = 0; i < SESSION_DEVICES; i++) {
+  assert_int_equal(cx_pjrt_client_device_count(client), FIXTURE_DEVICES);
+  for (size_t i = 0; i < FIXTURE_DEVICES; i++) {
     assert_int_equal(cx_pjrt_device_id(client, i), 10 + i);
     assert_string_equal(cx_pjrt_device_kind(client, i), "pebble");
     assert_int_equal(cx_pjrt_device_memory_count(client, i), 1);
@@ -22,7 +22,7 @@ static void test_client(void **state)
   assert_int_equal(stats.bytes_in_use, 1000);
   assert_int_equal(stats.peak_bytes_in_use, 2000);
   assert_int_equal(stats.bytes_limit, -1);  // told, but not said to be set
-  session_set("null=PJRT_Device_MemoryStats");
+  fixture_set("null=PJRT_Device_MemoryStats");
   CHECK_FAILS(CALX_UNIMPLEMENTED,
               cx_pjrt_device_memory_stats(client, 1, &stats),
               "PJRT_Device_MemoryStats", "fake_pjrt.so", "0.114");
@@ -32,13 +32,13 @@ static void test_no_devices(void **state)
 {
   (void)state;
   cx_pjrt_client *c = NULL;
-  session_set("devices=0");
+  fixture_set("devices=0");
   CHECK_FAILS(CALX_FAILED_PRECONDITION, cx_pjrt_client_open(plugin, NULL, &c),
               "no usable device");
-  session_set("devices=1;fail=PJRT_Client_Create@1:5:no chip found");
+  fixture_set("devices=1;fail=PJRT_Client_Create@1:5:no chip found");
   CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_client_open(plugin, NULL, &c),
               "PJRT_Client_Create", "fake_pjrt.so", "no chip found");
-  session_set("fail=PJRT_Client_Create@1:99:an odd code");
+  fixture_set("fail=PJRT_Client_Create@1:99:an odd code");
   CHECK_FAILS(CALX_UNKNOWN, cx_pjrt_client_open(plugin, NULL, &c),
               "an odd code");
   assert_null(c);
@@ -120,7 +120,7 @@ static void test_bad_shapes(void **state)
               cx_pjrt_buffer_from_host(client, 4, &s, &data, CX_PJRT_COPY, NULL,
                                        NULL, &b),
               "device 4", "has 4");
-  session_set("minor=113");
+  fixture_set("minor=113");
   s = (cx_pjrt_shape){ .type = PJRT_Buffer_Type_F6E2M3FN };
   CHECK_FAILS(CALX_UNIMPLEMENTED, upload_shape(&s, &data), "f6e2m3fn", "0.113");
   assert_int_equal(plugin_control.calls("PJRT_Client_BufferFromHostBuffer"),
@@ -132,7 +132,7 @@ static void test_bad_shapes(void **state)
 static void test_copy(void **state)
 {
   (void)state;
-  session_set("async=1");
+  fixture_set("async=1");
   cx_pjrt_shape s = vector(4);
   float data[] = { 1, 2, 3, 4 };
   atomic_int done = 0;
@@ -150,7 +150,7 @@ static void test_copy(void **state)
 static void test_borrow(void **state)
 {
   (void)state;
-  session_set("async=1;hold=1");
+  fixture_set("async=1;hold=1");
   cx_pjrt_shape s = vector(4);
   float data[] = { 1, 2, 3, 4 };
   atomic_int done = 0;
@@ -160,7 +160,7 @@ static void test_borrow(void **state)
   assert_int_equal(atomic_load(&done), 0);
   assert_false(cx_pjrt_buffer_is_ready(b));
   data[0] = 5;  // not read yet
-  session_set("hold=0");
+  fixture_set("hold=0");
   wait_until(&done, 1);
   CHECK_OK(cx_pjrt_buffer_await(b));
   assert_true(cx_pjrt_buffer_is_ready(b));
@@ -175,7 +175,7 @@ static void test_borrow(void **state)
 static void test_release_before_the_transfer(void **state)
 {
   (void)state;
-  session_set("async=1;hold=1");
+  fixture_set("async=1;hold=1");
   cx_pjrt_shape s = vector(4);
   float data[] = { 1, 2, 3, 4 };
   atomic_int done = 0;
@@ -184,7 +184,7 @@ static void test_release_before_the_transfer(void **state)
                                     &done, &b));
   cx_pjrt_buffer_release(b);
   assert_int_equal(atomic_load(&done), 0);
-  session_set("hold=0");
+  fixture_set("hold=0");
   wait_until(&done, 1);
 }
 
@@ -221,8 +221,8 @@ static void test_zero_copy_falls_back(void **state)
   };
   float *data = aligned_alloc(64, 16 * sizeof *data);
   for (size_t i = 0; i < 2; i++) {
-    session_set("reset");
-    session_set(reasons[i]);
+    fixture_set("reset");
+    fixture_set(reasons[i]);
     for (int k = 0; k < 16; k++) data[k] = (float)k;
     cx_pjrt_shape s = vector(16);
     atomic_int done = 0;
@@ -241,8 +241,8 @@ static void test_zero_copy_falls_back(void **state)
 static void check_failed_upload(cx_pjrt_upload mode, const char *settings,
                                 calx_code code, const char *text)
 {
-  session_set("reset;async=1");
-  session_set(settings);
+  fixture_set("reset;async=1");
+  fixture_set(settings);
   _Alignas(64) float data[16] = { 0 };
   cx_pjrt_shape s = vector(16);
   atomic_int done = 0;
@@ -274,7 +274,7 @@ static void test_failed_uploads_are_done_too(void **state)
                       CALX_INTERNAL, "deaf");
   check_failed_upload(CX_PJRT_ZERO_COPY, "fail=PJRT_Event_OnReady@1:13:deaf",
                       CALX_INTERNAL, "deaf");
-  session_set("reset");
+  fixture_set("reset");
   cx_pjrt_shape s = vector(1);
   cx_pjrt_buffer *b = NULL;
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
@@ -287,7 +287,7 @@ static void test_failed_uploads_are_done_too(void **state)
 static void test_upload_without_event(void **state)
 {
   (void)state;
-  session_set("lose=event");
+  fixture_set("lose=event");
   cx_pjrt_shape s = vector(4);
   float data[] = { 1, 2, 3, 4 };
   atomic_int done = 0;
@@ -311,11 +311,11 @@ static void test_to_host(void **state)
               "room for 12");
   CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_pjrt_buffer_to_host(b, NULL, 16),
               "room for 0");
-  session_set("fail=PJRT_Buffer_ToHostBuffer@1:14:gone fishing");
+  fixture_set("fail=PJRT_Buffer_ToHostBuffer@1:14:gone fishing");
   CHECK_FAILS(CALX_UNAVAILABLE, cx_pjrt_buffer_to_host(b, out, 16),
               "PJRT_Buffer_ToHostBuffer", "gone fishing");
   cx_pjrt_event *e = NULL;
-  session_set("lose=event");
+  fixture_set("lose=event");
   CHECK_FAILS(CALX_INTERNAL, cx_pjrt_buffer_to_host_async(b, out, 16, &e),
               "returned no event");
   assert_null(e);
@@ -326,13 +326,13 @@ static void test_to_host_async(void **state)
 {
   (void)state;
   cx_pjrt_buffer *b = floats(0, 4, 1);
-  session_set("async=1;hold=1");
+  fixture_set("async=1;hold=1");
   float out[4] = { 0 };
   cx_pjrt_event *e = NULL;
   CHECK_OK(cx_pjrt_buffer_to_host_async(b, out, sizeof out, &e));
   cx_pjrt_buffer_release(b);
   assert_false(cx_pjrt_event_is_ready(e));
-  session_set("hold=0");
+  fixture_set("hold=0");
   CHECK_OK(cx_pjrt_event_await(e));
   assert_true(cx_pjrt_event_is_ready(e));
   assert_true(out[3] == 4);
@@ -353,7 +353,7 @@ static void test_copy_to_device(void **state)
               "device 9");
   CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_pjrt_buffer_copy_to_device(a, 0, &b),
               "PJRT_Buffer_CopyToDevice", "the same device");
-  session_set("lose=output");
+  fixture_set("lose=output");
   CHECK_FAILS(CALX_INTERNAL, cx_pjrt_buffer_copy_to_device(a, 2, &b),
               "returned no buffer");
   assert_null(b);
@@ -380,7 +380,7 @@ static void test_on_ready(void **state)
 {
   (void)state;
   cx_pjrt_buffer *b = floats(0, 4, 1);
-  session_set("async=1;hold=1");
+  fixture_set("async=1;hold=1");
   float out[4] = { 0 };
   cx_pjrt_event *e = NULL;
   ending endings[2] = { 0 };
@@ -390,7 +390,7 @@ static void test_on_ready(void **state)
   cx_pjrt_event_free(e);  // does not cancel
   cx_pjrt_buffer_release(b);
   assert_int_equal(atomic_load(&endings[0].calls), 0);
-  session_set("hold=0");
+  fixture_set("hold=0");
   for (int i = 0; i < 2; i++) {
     wait_until(&endings[i].calls, 1);
     assert_int_equal(endings[i].code, CALX_OK);
@@ -411,13 +411,13 @@ static void test_on_ready_at_once(void **state)
   CHECK_OK(cx_pjrt_buffer_to_host_async(b, out, sizeof out, &e));
   CHECK_OK(cx_pjrt_event_on_ready(e, note_ending, &ended));
   assert_int_equal(atomic_load(&ended.calls), 1);
-  session_set("fail=PJRT_Event_OnReady@1:13:deaf");
+  fixture_set("fail=PJRT_Event_OnReady@1:13:deaf");
   CHECK_FAILS(CALX_INTERNAL, cx_pjrt_event_on_ready(e, note_ending, &ended),
               "PJRT_Event_OnReady");
   assert_int_equal(atomic_load(&ended.calls), 1);  // not by a failed call
-  session_set("fail=PJRT_Event_IsReady@1:13:blind");
+  fixture_set("fail=PJRT_Event_IsReady@1:13:blind");
   assert_true(cx_pjrt_event_is_ready(e));
-  session_set("fail=PJRT_Event_Await@1:13:impatient");
+  fixture_set("fail=PJRT_Event_Await@1:13:impatient");
   CHECK_FAILS(CALX_INTERNAL, cx_pjrt_event_await(e), "impatient");
   CHECK_OK(cx_pjrt_event_await(e));
   cx_pjrt_event_free(e);
@@ -427,23 +427,23 @@ static void test_on_ready_at_once(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SESSION_TEST(test_client),
-    SESSION_TEST(test_no_devices),
-    SESSION_TEST(test_close_before_the_buffers),
-    SESSION_TEST(test_types),
-    SESSION_TEST(test_bad_shapes),
-    SESSION_TEST(test_copy),
-    SESSION_TEST(test_borrow),
-    SESSION_TEST(test_release_before_the_transfer),
-    SESSION_TEST(test_zero_copy),
-    SESSION_TEST(test_zero_copy_falls_back),
-    SESSION_TEST(test_failed_uploads_are_done_too),
-    SESSION_TEST(test_upload_without_event),
-    SESSION_TEST(test_to_host),
-    SESSION_TEST(test_to_host_async),
-    SESSION_TEST(test_copy_to_device),
-    SESSION_TEST(test_on_ready),
-    SESSION_TEST(test_on_ready_at_once),
+    FIXTURE_TEST(test_client),
+    FIXTURE_TEST(test_no_devices),
+    FIXTURE_TEST(test_close_before_the_buffers),
+    FIXTURE_TEST(test_types),
+    FIXTURE_TEST(test_bad_shapes),
+    FIXTURE_TEST(test_copy),
+    FIXTURE_TEST(test_borrow),
+    FIXTURE_TEST(test_release_before_the_transfer),
+    FIXTURE_TEST(test_zero_copy),
+    FIXTURE_TEST(test_zero_copy_falls_back),
+    FIXTURE_TEST(test_failed_uploads_are_done_too),
+    FIXTURE_TEST(test_upload_without_event),
+    FIXTURE_TEST(test_to_host),
+    FIXTURE_TEST(test_to_host_async),
+    FIXTURE_TEST(test_copy_to_device),
+    FIXTURE_TEST(test_on_ready),
+    FIXTURE_TEST(test_on_ready_at_once),
   };
-  return cmocka_run_group_tests(tests, session_load, NULL);
+  return cmocka_run_group_tests(tests, fixture_load, NULL);
 }

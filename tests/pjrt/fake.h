@@ -22,7 +22,8 @@
 //
 // A file is one plugin: for two settings of what is read while loading, copy
 // the file. calls() counts the calls of a function, live() the objects that the
-// client has not destroyed, options() tells what the last client was made with.
+// client has not destroyed, options() tells what the last client was made with,
+// launch() the number that the last launch was given.
 #ifndef CX_TESTS_PJRT_FAKE_H
 #define CX_TESTS_PJRT_FAKE_H
 
@@ -37,12 +38,13 @@ typedef struct fake {
   long (*calls)(const char *function);
   long (*live)(void);
   const char *(*options)(void);
+  int (*launch)(void);
 } fake;
 
 // Also loads it. The functions are NULL when that fails.
 static inline fake fake_open(const char *path)
 {
-  fake f = { NULL, NULL, NULL, NULL };
+  fake f = { NULL, NULL, NULL, NULL, NULL };
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     fprintf(stderr, "fake plugin: %s\n", dlerror());
@@ -51,11 +53,13 @@ static inline fake fake_open(const char *path)
   void *symbols[] = { dlsym(handle, "fake_pjrt_set"),
                       dlsym(handle, "fake_pjrt_calls"),
                       dlsym(handle, "fake_pjrt_live"),
-                      dlsym(handle, "fake_pjrt_options") };
+                      dlsym(handle, "fake_pjrt_options"),
+                      dlsym(handle, "fake_pjrt_launch") };
   memcpy(&f.set, &symbols[0], sizeof symbols[0]);
   memcpy(&f.calls, &symbols[1], sizeof symbols[1]);
   memcpy(&f.live, &symbols[2], sizeof symbols[2]);
   memcpy(&f.options, &symbols[3], sizeof symbols[3]);
+  memcpy(&f.launch, &symbols[4], sizeof symbols[4]);
   return f;
 }
 

@@ -1,7 +1,7 @@
 // faults: one walk through the whole client, with each function of the table in
 // turn missing, cut off or failing, and with each allocation failing. Every
 // walk either succeeds or ends in a status; nothing crashes, nothing is left.
-#include "session.h"
+#include "fixture.h"
 
 // What the plugin cannot be asked to destroy stays in it: live() is compared
 // where it can.
@@ -115,8 +115,8 @@ static void prepare(const char *pattern, const char *function, bool async)
 {
   char settings[128];
   snprintf(settings, sizeof settings, pattern, function);
-  session_set(async ? "reset;async=1" : "reset");
-  session_set(settings);
+  fixture_set(async ? "reset;async=1" : "reset");
+  fixture_set(settings);
 }
 
 // Errors cannot be read without these; a plugin that lacks them is not loaded.
@@ -182,7 +182,7 @@ static void test_failing_functions(void **state)
 static void test_failing_allocations(void **state)
 {
   (void)state;
-  session_set("reset");
+  fixture_set("reset");
   CHECK_OK(go());
   long blocks = cx_alloc_live();
   long objects = plugin_control.live();
@@ -210,5 +210,5 @@ int main(void)
     CHECK_TEST(test_failing_functions),
     CHECK_TEST(test_failing_allocations),
   };
-  return cmocka_run_group_tests(tests, session_load, NULL);
+  return cmocka_run_group_tests(tests, fixture_load, NULL);
 }

@@ -41,6 +41,7 @@ int fake_outputs(void);  // -1: as the program says
 bool fake_loses(const char *what);
 bool fake_refuses(const char *key);
 void fake_note_options(const char *text);
+void fake_note_launch(int number);
 
 // ---- objects ----
 

@@ -40,6 +40,7 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 static long calls[FAKE_FUNCTIONS];
 static long launches;
 static char last_options[512];
+static int last_launch;
 
 PJRT_Api fake_table;
 PJRT_Api fake_inner;
@@ -339,6 +340,13 @@ void fake_note_options(const char *text)
   pthread_mutex_unlock(&lock);
 }
 
+void fake_note_launch(int number)
+{
+  pthread_mutex_lock(&lock);
+  last_launch = number;
+  pthread_mutex_unlock(&lock);
+}
+
 // ---- what the tests and the client see ----
 
 EXPORT long fake_pjrt_calls(const char *function);
@@ -361,6 +369,12 @@ EXPORT const char *fake_pjrt_options(void);
 EXPORT const char *fake_pjrt_options(void)
 {
   return last_options;
+}
+
+EXPORT int fake_pjrt_launch(void);
+EXPORT int fake_pjrt_launch(void)
+{
+  return read_number(&last_launch);
 }
 
 EXPORT const PJRT_Api *GetPjrtApi(void);

@@ -276,6 +276,7 @@ static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args)
     PJRT_Error *error = check_arguments(p, device, args->argument_lists[d]);
     if (error != NULL) return error;
   }
+  fake_note_launch(args->options->launch_id);
   for (size_t d = 0; d < args->num_devices; d++) {
     PJRT_Device *device =
         args->execute_device != NULL ? args->execute_device : p->devices[d];

@@ -1,7 +1,7 @@
-// session: a client of the fake plugin, opened before each test and closed
+// fixture: a client of the fake plugin, opened before each test and closed
 // after it, with nothing left over on either side.
-#ifndef CX_TESTS_PJRT_SESSION_H
-#define CX_TESTS_PJRT_SESSION_H
+#ifndef CX_TESTS_PJRT_FIXTURE_H
+#define CX_TESTS_PJRT_FIXTURE_H
 
 #include <stdatomic.h>
 #include <unistd.h>
@@ -11,14 +11,14 @@
 #include "pjrt/internal.h"
 #include "programs.h"
 
-#define SESSION_DEVICES 4
+#define FIXTURE_DEVICES 4
 
 static fake plugin_control;
 static cx_pjrt_plugin *plugin;
 static cx_pjrt_client *client;
 
 // Built as XLA's: calx's own overrides are for those.
-static inline int session_load(void **state)
+static inline int fixture_load(void **state)
 {
   (void)state;
   plugin_control = fake_open(CX_FAKE_PLUGIN);
@@ -28,23 +28,23 @@ static inline int session_load(void **state)
   return 0;
 }
 
-static inline void session_set(const char *settings)
+static inline void fixture_set(const char *settings)
 {
   assert_true(plugin_control.set(settings));
 }
 
-static inline int session_open(void **state)
+static inline int fixture_open(void **state)
 {
   (void)state;
-  session_set("reset");
-  cx_pjrt_client_options options = { .device_count = SESSION_DEVICES };
+  fixture_set("reset");
+  cx_pjrt_client_options options = { .device_count = FIXTURE_DEVICES };
   CHECK_OK(cx_pjrt_client_open(plugin, &options, &client));
   return 0;
 }
 
-static inline int session_close(void **state)
+static inline int fixture_close(void **state)
 {
-  session_set("reset");
+  fixture_set("reset");
   cx_pjrt_client_close(client);
   client = NULL;
   if (plugin_control.live() != 0) {
@@ -54,8 +54,8 @@ static inline int session_close(void **state)
   return check_nothing_left(state);
 }
 
-#define SESSION_TEST(function) \
-  cmocka_unit_test_setup_teardown(function, session_open, session_close)
+#define FIXTURE_TEST(function) \
+  cmocka_unit_test_setup_teardown(function, fixture_open, fixture_close)
 
 // ---- values ----
 

@@ -1,0 +1,186 @@
+// find: which plugin a name, the environment or the machine means.
+#include "copies.h"
+
+static char log_text[1024];
+
+static void keep_log(void *user, const char *line)
+{
+  (void)user;
+  size_t n = strlen(log_text);
+  snprintf(log_text + n, sizeof log_text - n, "%s\n", line);
+}
+
+// ---- by name ----
+
+static void test_names(void **state)
+{
+  (void)state;
+  char path[128];
+  cx_pjrt_plugin *p = NULL;
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open("cpu", &p), "'cpu'", folder,
+              "xla-cpu-0.106/libpjrt_cpu.so", "xla-cpu-0.81/xla_cpu_pjrt.so",
+              "./dev setup --engines", "CALX_PLUGIN");
+  copy_fake("xla-cpu-0.81/xla_cpu_pjrt.so", path, sizeof path);
+  CHECK_OK(cx_pjrt_plugin_open("cpu", &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "cpu");
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  copy_fake("xla-cpu-0.106/libpjrt_cpu.so", path, sizeof path);
+  CHECK_OK(cx_pjrt_plugin_open("CPU", &p));  // the newer one comes first
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  copy_fake("cuda/xla_cuda_plugin.so", path, sizeof path);
+  CHECK_OK(cx_pjrt_plugin_open("gpu", &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "cuda");
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  copy_fake("elsewhere/my_tpu.so", path, sizeof path);
+  setenv("TPU_LIBRARY_PATH", path, 1);
+  CHECK_OK(cx_pjrt_plugin_open("tpu", &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open("abacus", &p), "'abacus'",
+              "cpu, tpu, cuda");
+}
+
+static void test_user_cache(void **state)
+{
+  (void)state;
+  char path[128];
+  char cache[128];
+  cx_pjrt_choice choice;
+  copy_fake("user/calx/plugins/cuda/xla_cuda_plugin.so", path, sizeof path);
+  join(cache, sizeof cache, "user");
+  setenv("XDG_CACHE_HOME", cache, 1);
+  // A folder that is named is the only one.
+  char empty[128];
+  join(empty, sizeof empty, "empty");
+  setenv("CALX_PLUGIN_DIR", empty, 1);
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_find("cuda", "/dev", &choice), empty);
+  unsetenv("CALX_PLUGIN_DIR");
+  CHECK_OK(cx_pjrt_find("cuda", "/dev", &choice));
+  // The build's own folder is looked at first, and may have it.
+  if (strstr(choice.path, "/.cache/plugins/") == NULL) {
+    assert_string_equal(choice.path, path);
+  }
+  cx_pjrt_choice_free(&choice);
+}
+
+static void test_registered_names(void **state)
+{
+  (void)state;
+  char path[128];
+  char value[512];
+  cx_pjrt_plugin *p = NULL;
+  copy_fake("registered/lib.so", path, sizeof path);
+  snprintf(value, sizeof value, "one:/nowhere/lib.so,abacus:%s", path);
+  setenv("PJRT_NAMES_AND_LIBRARY_PATHS", value, 1);
+  CHECK_OK(cx_pjrt_plugin_open("abacus", &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "abacus");
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open("one", &p),
+              "/nowhere/lib.so");
+  setenv("PJRT_DEVICE", "abacus", 1);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  setenv("PJRT_NAMES_AND_LIBRARY_PATHS", "one:/nowhere/lib.so,two", 1);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_pjrt_plugin_open(NULL, &p),
+              "PJRT_NAMES_AND_LIBRARY_PATHS", "'two'");
+  setenv("PJRT_NAMES_AND_LIBRARY_PATHS", "abacus:/nowhere/options.json", 1);
+  CHECK_FAILS(CALX_UNIMPLEMENTED, cx_pjrt_plugin_open(NULL, &p),
+              "/nowhere/options.json");
+}
+
+static void test_environment(void **state)
+{
+  (void)state;
+  char path[128];
+  char cuda[128];
+  cx_pjrt_plugin *p = NULL;
+  copy_fake("chosen/libother.so", path, sizeof path);
+  copy_fake("cuda/xla_cuda_plugin.so", cuda, sizeof cuda);
+  setenv("PJRT_DEVICE", "CUDA", 1);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), cuda);
+  setenv("PJRT_DEVICE", "GPU", 1);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), cuda);
+  setenv("CALX_PLUGIN", path, 1);  // wins
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  setenv("CALX_PLUGIN", "cuda", 1);  // a name too
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_path(p), cuda);
+  CHECK_OK(cx_pjrt_plugin_open(path, &p));  // what the caller says wins always
+  assert_string_equal(cx_pjrt_plugin_path(p), path);
+  setenv("CALX_PLUGIN", "", 1);  // as if unset
+  setenv("PJRT_DEVICE", "ABACUS", 1);
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open(NULL, &p), "'ABACUS'",
+              "PJRT_DEVICE");
+}
+
+// A folder with these files stands for /dev.
+static void check_choice(const char *dev, const char *file, const char *wanted)
+{
+  char path[128];
+  cx_pjrt_choice choice;
+  join(path, sizeof path, dev);
+  CHECK_OK(cx_folder_make(path, 0755));
+  if (file != NULL) {
+    char full[256];
+    snprintf(full, sizeof full, "%s/%s", path, file);
+    write_file(full, "", 0);
+  }
+  CHECK_OK(cx_pjrt_find(NULL, path, &choice));
+  assert_string_equal(choice.name, wanted);
+  assert_true(choice.automatic);
+  cx_pjrt_choice_free(&choice);
+}
+
+static void test_automatic(void **state)
+{
+  (void)state;
+  char path[128];
+  char root[128];
+  join(root, sizeof root, "machine");
+  setenv("CALX_PLUGIN_DIR", root, 1);
+  copy_fake("machine/xla-cpu-0.106/libpjrt_cpu.so", path, sizeof path);
+  if (!cx_file_exists("/usr/lib/libtpu.so")) {
+    check_choice("dev_tpu", "accel0", "cpu");  // a chip, but no libtpu
+  }
+  check_choice("dev_card", "nvidia0", "cpu");
+  copy_fake("machine/cuda/xla_cuda_plugin.so", path, sizeof path);
+  copy_fake("machine/libtpu/libtpu.so", path, sizeof path);
+  check_choice("dev_none", NULL, "cpu");  // plugins, but no devices
+  check_choice("dev_card", NULL, "cuda");
+  check_choice("dev_tpu", "accel0", "tpu");
+  check_choice("dev_tpu", "nvidia0", "tpu");
+  check_choice("dev_vfio", "vfio/0", "tpu");
+}
+
+static void test_automatic_is_said_once(void **state)
+{
+  (void)state;
+  char path[128];
+  cx_pjrt_plugin *p = NULL;
+  copy_fake("xla-cpu-0.106/libpjrt_cpu.so", path, sizeof path);
+  calx_log_set(keep_log, NULL);
+  log_text[0] = '\0';
+  CHECK_OK(cx_pjrt_plugin_open(path, &p));
+  assert_string_equal(log_text, "");
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  calx_log_set(NULL, NULL);
+  assert_non_null(strstr(log_text, "device: plugin"));
+  assert_non_null(strstr(log_text, "PJRT_DEVICE"));
+  assert_ptr_equal(strchr(log_text, '\n') + 1, log_text + strlen(log_text));
+}
+
+int main(void)
+{
+  copies_begin();
+  const struct CMUnitTest tests[] = {
+    COPIES_TEST(test_names),
+    COPIES_TEST(test_user_cache),
+    COPIES_TEST(test_registered_names),
+    COPIES_TEST(test_environment),
+    COPIES_TEST(test_automatic),
+    COPIES_TEST(test_automatic_is_said_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, copies_end);
+}
