@@ -1,0 +1,86 @@
+// cli/hlo_print: a program as calx understands it.
+#include "hlo/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "commands.h"
+#include "hlo/parse.h"
+#include "hlo/verify.h"
+
+#define TEXT_LIMIT ((size_t)1 << 30)
+
+static const char help[] =
+    "usage: calx hlo print FILE [--no-locations]\n"
+    "\n"
+    "Reads a StableHLO program (FILE, or - for standard input), checks what "
+    "it\n"
+    "says and prints it in MLIR's generic form.\n"
+    "\n"
+    "  --no-locations  leave out loc(...)\n"
+    "\n"
+    "Exit status 3: it does not parse or verify; the message has line, column\n"
+    "and a caret.\n";
+
+static calx_status *check(const char *text, size_t size, const char *name,
+                          cx_hlo_module **out)
+{
+  CALX_TRY(cx_hlo_parse(text, size, name, out));
+  return cx_annotate(cx_hlo_verify(*out), "in %s", name);
+}
+
+static calx_status *print(const cx_hlo_module *m, bool no_locations)
+{
+  cx_text out = { 0 };
+  cx_hlo_print_with(m, &(cx_hlo_print_options){ no_locations }, &out);
+  calx_status *status = NULL;
+  if (cx_text_failed(&out)) {
+    status = cx_out_of_memory();
+  } else {
+    fwrite(out.data, 1, out.size, stdout);
+  }
+  cx_text_free(&out);
+  return status;
+}
+
+static int run(const char *path, bool no_locations)
+{
+  bool standard = strcmp(path, "-") == 0;
+  char *text = NULL;
+  size_t size = 0;
+  cx_hlo_module *module = NULL;
+  int code = CX_CLI_FAILED;
+  calx_status *status =
+      cx_file_read(standard ? "/dev/stdin" : path, TEXT_LIMIT, &text, &size);
+  if (status == NULL) {
+    code = CX_CLI_INVALID;
+    status = check(text, size, standard ? "<stdin>" : path, &module);
+  }
+  if (status == NULL) {
+    code = CX_CLI_OK;
+    status = print(module, no_locations);
+  }
+  if (calx_status_code(status) == CALX_RESOURCE_EXHAUSTED) code = CX_CLI_FAILED;
+  calx_status_print(stderr, status);
+  calx_status_free(status);
+  cx_hlo_module_free(module);
+  cx_free(text);
+  return cx_cli_end(code);
+}
+
+int cx_cli_hlo_print(int argc, char **argv)
+{
+  bool no_locations = false;
+  const cx_cli_option options[] = { { "--no-locations", CX_CLI_FLAG,
+                                      &no_locations } };
+  const cx_cli_command command = { "calx hlo print", help, options, 1, 1, 1 };
+  cx_cli_list words;
+  int code = cx_cli_args_read(&command, argc, argv, &words);
+  if (code == CX_CLI_GO_ON) code = run(words.items[0], no_locations);
+  cx_cli_args_free(&command, &words);
+  return code;
+}

@@ -1,0 +1,30 @@
+// cli/program: the text of a StableHLO program, and what its entry takes and
+// returns. The body is read by the plugin alone.
+#ifndef CX_CLI_PROGRAM_H
+#define CX_CLI_PROGRAM_H
+
+#include "calx/status.h"
+#include "hlo/types.h"
+#include "pjrt/pjrt.h"
+
+typedef struct cx_cli_value {
+  cx_hlo_elem elem;
+  cx_pjrt_shape shape;
+  size_t bytes;  // of its file
+} cx_cli_value;
+
+typedef struct cx_cli_program {
+  char *text;  // with an entry that is called main, as XLA wants it
+  size_t size;
+  cx_cli_value *params, *results;
+  size_t n_params, n_results;
+  calx_status *unfit;  // why no file can hold one of them; NULL: they all can
+} cx_cli_program;
+
+// Reads a file, or standard input for "-". CX_CLI_OK, or CX_CLI_INVALID or
+// _FAILED with the reason. To be freed in any case.
+int cx_cli_program_read(const char *path, cx_cli_program *out,
+                        calx_status **out_status);
+void cx_cli_program_free(cx_cli_program *p);
+
+#endif
