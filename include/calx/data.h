@@ -29,7 +29,8 @@ typedef struct calx_field {
 } calx_field;
 
 /**
- * Fills sample `index` into fields[k], each of that field's bytes.
+ * Fills sample `index` into fields[k], each of that field's bytes. One that
+ * makes tensors does so in a scope of its own.
  * @threads called from several worker threads at a time
  * @return  NULL, or a status that reaches the loader's consumer with the index
  */

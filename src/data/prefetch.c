@@ -72,13 +72,16 @@ static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
   return left < p->options.batch_size ? left : p->options.batch_size;
 }
 
-// The dataset may use tensors of its own while it makes a sample: they end with
-// the scope, and an error that it left there is the sample's.
+// A dataset may use the library without a scope of its own: what it left on the
+// worker's root scope is the sample's error.
 static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
                                void *const *fields)
 {
   calx_status *status = calx_dataset_get(dataset, index, fields);
-  return status != NULL ? status : calx_scope_take_error();
+  calx_status *pinned = calx_scope_take_error();
+  if (status == NULL) return pinned;
+  calx_status_free(pinned);
+  return status;
 }
 
 static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
@@ -107,14 +110,7 @@ static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
   b->bad_sample = -1;
   b->block = cx_data_pool_take(p->pool);
   if (b->block == NULL) return cx_out_of_memory();
-  calx_scope *scope = calx_scope_begin();
   calx_status *status = fill_samples(p, k, b);
-  calx_status *end = calx_scope_end(scope);
-  if (status == NULL) {
-    status = end;
-  } else {
-    calx_status_free(end);
-  }
   if (status != NULL) {
     cx_data_block_release(b->block);
     b->block = NULL;
