@@ -322,6 +322,24 @@ static void test_to_host(void **state)
   cx_pjrt_buffer_release(b);
 }
 
+// Whatever order the device keeps, the host gets rows first.
+static void test_rows_first(void **state)
+{
+  (void)state;
+  int64_t dims[] = { 2, 3, 2 };
+  cx_pjrt_shape s;
+  assert_true(cx_pjrt_shape_make(CALX_I32, dims, 3, &s));
+  int32_t in[12];
+  int32_t out[12] = { 0 };
+  for (int i = 0; i < 12; i++) in[i] = i;
+  cx_pjrt_buffer *b = NULL;
+  CHECK_OK(cx_pjrt_buffer_from_host(client, 0, &s, in, CX_PJRT_COPY, NULL, NULL,
+                                    &b));
+  CHECK_OK(cx_pjrt_buffer_to_host(b, out, sizeof out));
+  assert_memory_equal(in, out, sizeof in);
+  cx_pjrt_buffer_release(b);
+}
+
 static void test_to_host_async(void **state)
 {
   (void)state;
@@ -440,6 +458,7 @@ int main(void)
     FIXTURE_TEST(test_failed_uploads_are_done_too),
     FIXTURE_TEST(test_upload_without_event),
     FIXTURE_TEST(test_to_host),
+    FIXTURE_TEST(test_rows_first),
     FIXTURE_TEST(test_to_host_async),
     FIXTURE_TEST(test_copy_to_device),
     FIXTURE_TEST(test_on_ready),

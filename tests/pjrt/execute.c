@@ -134,6 +134,42 @@ static void test_failed_launch_keeps_the_arguments(void **state)
   cx_pjrt_executable_release(e);
 }
 
+// A claim that fails gives back the claims before it.
+static void test_one_of_two_donations_is_gone(void **state)
+{
+  (void)state;
+  static const char text[] =
+      PROGRAM("(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",
+              ", arg_attrs = [{jax.buffer_donor = true}, "
+              "{tf.aliasing_output = 0 : i32}]",
+              "");
+  cx_pjrt_shape shapes[] = { vector(4), vector(4) };
+  bool donated[] = { true, true };
+  cx_pjrt_signature s = { .params = shapes,
+                          .donated = donated,
+                          .n_params = 2,
+                          .results = shapes,
+                          .n_results = 1 };
+  cx_pjrt_executable *e = NULL;
+  CHECK_OK(cx_pjrt_compile(client, text, strlen(text), NULL, &s, &e));
+  cx_pjrt_buffer *a = floats(0, 4, 1);
+  cx_pjrt_buffer *b = floats(0, 4, 10);
+  cx_pjrt_buffer *c = floats(0, 4, 20);
+  cx_pjrt_buffer *out = NULL;
+  CHECK_OK(run(e, a, b, &out, NULL));
+  cx_pjrt_buffer_release(out);
+  CHECK_FAILS(CALX_FAILED_PRECONDITION, run(e, c, b, &out, NULL),
+              "argument 1: the buffer f32[4] was donated");
+  assert_false(cx_pjrt_buffer_is_deleted(c));
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, run(e, c, c, &out, NULL),
+              "argument 1: the same buffer is also argument 0");
+  check_floats(c, 4, 20);
+  cx_pjrt_buffer_release(a);
+  cx_pjrt_buffer_release(b);
+  cx_pjrt_buffer_release(c);
+  cx_pjrt_executable_release(e);
+}
+
 static void test_lost_event(void **state)
 {
   (void)state;
@@ -402,6 +438,7 @@ int main(void)
     FIXTURE_TEST(test_foreign_buffer),
     FIXTURE_TEST(test_donation),
     FIXTURE_TEST(test_failed_launch_keeps_the_arguments),
+    FIXTURE_TEST(test_one_of_two_donations_is_gone),
     FIXTURE_TEST(test_lost_event),
     FIXTURE_TEST(test_donation_race),
     FIXTURE_TEST(test_release_while_running),

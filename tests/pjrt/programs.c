@@ -47,6 +47,18 @@ static void test_compile_fails(void **state)
   fixture_set("outputs=0");
   CHECK_FAILS(CALX_INVALID_ARGUMENT, try_compile(false, NULL, &e),
               "has 0 results");
+  fixture_set("reset");
+  static const char text[] = BINARY("add", "tensor<4xf32>");
+  cx_pjrt_shape shapes[] = { vector(4), vector(4) };
+  cx_pjrt_shape ints = { .type = PJRT_Buffer_Type_S32,
+                         .rank = 1,
+                         .dims = { 4 } };
+  cx_pjrt_signature wrong = {
+    .params = shapes, .n_params = 2, .results = &ints, .n_results = 1
+  };
+  CHECK_FAILS(CALX_INVALID_ARGUMENT,
+              cx_pjrt_compile(client, text, strlen(text), NULL, &wrong, &e),
+              "result 0 is i32 in the signature and f32");
   cx_pjrt_signature many = { .n_params = (size_t)1 << 40 };
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_pjrt_compile(client, "", 0, NULL, &many, &e), "at most");
