@@ -160,7 +160,22 @@ CALX_API calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
                                     const calx_add_options *options);
 /** x * y; bool: and. @shape x, y broadcast together */
 CALX_API calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y);
-/** x / y, true division: integers become f32. @shape x, y broadcast together */
+/** How a quotient is rounded. */
+typedef enum calx_rounding {
+  CALX_ROUND_NONE = 0, /* true division */
+  CALX_ROUND_TRUNC,    /* towards zero, as C divides integers */
+  CALX_ROUND_FLOOR     /* downwards, as Python's // */
+} calx_rounding;
+/** Zero means default. */
+typedef struct calx_div_options {
+  size_t size;
+  calx_rounding rounding;
+} calx_div_options;
+/** x / y; true division of integers gives f32, a rounded one integers; the
+ *  gradient of a rounded quotient is 0. @shape x, y broadcast together */
+CALX_API calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
+                                    const calx_div_options *options);
+/** calx_div_with without options. @shape x, y broadcast together */
 CALX_API calx_tensor *calx_div(calx_tensor *x, calx_tensor *y);
 /**
  * x to the power y. A number that is an integer or half of one is part of the
@@ -273,6 +288,8 @@ CALX_API calx_tensor *calx_expand(calx_tensor *x, calx_dims shape);
 /** Adds a dimension of size 1 before `dim`. @shape x any
  *  @source torch.unsqueeze */
 CALX_API calx_tensor *calx_unsqueeze(calx_tensor *x, int dim);
+/** For calx_squeeze: every dimension. */
+#define CALX_ALL_DIMS INT32_MIN
 /** Removes dimension `dim` if its size is 1. @shape x any
  *  @source torch.squeeze */
 CALX_API calx_tensor *calx_squeeze(calx_tensor *x, int dim);

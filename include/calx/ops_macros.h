@@ -50,7 +50,8 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 
 // ---- two operands ----
 #define calx_mul(x, y) (calx_at_(CALX_HERE), calx_mul(CALX_OPERAND_(x), CALX_OPERAND_(y)))
-#define calx_div(x, y) (calx_at_(CALX_HERE), calx_div(CALX_OPERAND_(x), CALX_OPERAND_(y)))
+#define calx_div(x, ...) CALX_DIV_(x, __VA_ARGS__, .size = sizeof(calx_div_options))
+#define CALX_DIV_(x, y, ...) (calx_at_(CALX_HERE), calx_div_with(CALX_OPERAND_(x), CALX_OPERAND_(y), &(calx_div_options){ __VA_ARGS__ }))
 #define calx_pow(x, y) (calx_at_(CALX_HERE), calx_pow(CALX_OPERAND_(x), CALX_OPERAND_(y)))
 #define calx_maximum(x, y) (calx_at_(CALX_HERE), calx_maximum(CALX_OPERAND_(x), CALX_OPERAND_(y)))
 #define calx_minimum(x, y) (calx_at_(CALX_HERE), calx_minimum(CALX_OPERAND_(x), CALX_OPERAND_(y)))

@@ -348,17 +348,6 @@ calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y)
   return pair(&cx_op_mul, x, y);
 }
 
-calx_tensor *calx_div(calx_tensor *x, calx_tensor *y)
-{
-  calx_tensor *in[2] = { x, y }, *bad;
-  if (cx_op_unfit("div", in, 2, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_promote(in, 2))) {
-    in[0] = calx_to_dtype(in[0], CALX_F32);
-    in[1] = calx_to_dtype(in[1], CALX_F32);
-  }
-  return cx_record(&cx_op_div, in, 2, NULL);
-}
-
 calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;

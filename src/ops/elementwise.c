@@ -53,7 +53,6 @@ GRAD(to_dtype, calx_to_dtype(g, cx_tensor_shape(x)->dtype))
 
 EMIT(neg, CX_HLO_OP_NEGATE)
 EMIT(abs, CX_HLO_OP_ABS)
-EMIT(sign, CX_HLO_OP_SIGN)
 EMIT(exp, CX_HLO_OP_EXPONENTIAL)
 EMIT(expm1, CX_HLO_OP_EXPONENTIAL_MINUS_ONE)
 EMIT(log, CX_HLO_OP_LOG)
@@ -73,6 +72,16 @@ static cx_hlo_value *like_in(const cx_emit *e, double v)
 {
   const cx_shape *s = cx_in(e->node, 0);
   return cx_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+}
+
+// PyTorch's sign of NaN is 0.
+static void emit_sign(cx_emit *e)
+{
+  cx_hlo_value *x = e->in[0];
+  e->out[0] = cx_hlo_unary(e->b, CX_HLO_OP_SIGN, x);
+  if (!cx_dtype_is_float(cx_in(e->node, 0)->dtype)) return;
+  cx_hlo_value *is_nan = cx_hlo_compare(e->b, CX_HLO_NE, x, x);
+  e->out[0] = cx_hlo_select(e->b, is_nan, like_in(e, 0), e->out[0]);
 }
 
 static void emit_reciprocal(cx_emit *e)

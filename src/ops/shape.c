@@ -128,6 +128,10 @@ calx_tensor *calx_squeeze(calx_tensor *x, int dim)
   if (cx_op_unfit("squeeze", &x, 1, &bad)) return bad;
   cx_shape s = *cx_tensor_shape(x);
   uint32_t d;
+  if (dim == CALX_ALL_DIMS) {
+    for (uint32_t i = s.rank; i-- > 0;) x = calx_squeeze(x, (int)i);
+    return x;
+  }
   if (!cx_op_dim(dim, s.rank, &d)) {
     return cx_op_poison(CALX_INVALID_ARGUMENT, "squeeze: dimension %d of %s",
                         dim, cx_shape_str(&s));
@@ -298,6 +302,12 @@ typedef struct cat_attrs {
   int64_t dim;
 } cat_attrs;
 
+// A rank-1 empty tensor fits everywhere and adds nothing (PyTorch's legacy).
+static bool is_skipped(const cx_shape *s)
+{
+  return s->rank == 1 && s->dims[0] == 0;
+}
+
 static calx_status *infer_cat(cx_node *node)
 {
   int64_t d = ((const cat_attrs *)node->attrs)->dim;
@@ -305,6 +315,11 @@ static calx_status *infer_cat(cx_node *node)
   *out = *cx_in(node, 0);
   for (uint32_t i = 1; i < node->n_in; i++) {
     const cx_shape *s = cx_in(node, i);
+    if (is_skipped(s)) continue;
+    if (is_skipped(out)) {
+      *out = *s;
+      continue;
+    }
     bool fits = s->rank == out->rank;
     for (uint32_t k = 0; fits && k < s->rank; k++) {
       fits = k == d || s->dims[k] == out->dims[k];
@@ -313,8 +328,7 @@ static calx_status *infer_cat(cx_node *node)
       return cx_op_error(node,
                          "operand %u, %s, does not fit to %s but at "
                          "dimension %lld",
-                         i, cx_shape_str(s), cx_shape_str(cx_in(node, 0)),
-                         (long long)d);
+                         i, cx_shape_str(s), cx_shape_str(out), (long long)d);
     }
     out->dims[d] += s->dims[d];
   }
@@ -325,9 +339,12 @@ static void grad_cat(cx_tape *t)
 {
   int64_t d = ((const cat_attrs *)t->attrs)->dim, at = 0;
   for (uint32_t i = 0; i < t->node->n_in; i++) {
-    int64_t n = cx_in(t->node, i)->dims[d];
+    const cx_shape *s = cx_in(t->node, i);
+    int64_t n = is_skipped(s) ? 0 : s->dims[d];
     if (cx_tape_needs(t, i)) {
-      t->in_grads[i] = calx_slice(t->out_grads[0], (int)d, at, at + n, 1);
+      t->in_grads[i] = is_skipped(s)
+                           ? cx_zeros_like(cx_tape_in(t, i))
+                           : calx_slice(t->out_grads[0], (int)d, at, at + n, 1);
     }
     at += n;
   }
@@ -336,7 +353,11 @@ static void grad_cat(cx_tape *t)
 static void emit_cat(cx_emit *e)
 {
   const cat_attrs *a = e->attrs;
-  e->out[0] = cx_hlo_concatenate(e->b, e->in, e->node->n_in, a->dim);
+  size_t n = 0;
+  for (uint32_t i = 0; i < e->node->n_in; i++) {
+    if (!is_skipped(cx_in(e->node, i))) e->in[n++] = e->in[i];
+  }
+  e->out[0] = n == 0 ? e->in[0] : cx_hlo_concatenate(e->b, e->in, n, a->dim);
 }
 
 static void describe_cat(const void *attrs, cx_text *out)
@@ -354,28 +375,21 @@ const cx_op cx_op_cat = { .name = "cat",
 
 enum { MAX_CAT = 4096 };
 
-// A rank-1 empty tensor fits everywhere and adds nothing (PyTorch's legacy).
-static bool is_skipped(const calx_tensor *t)
-{
-  const cx_shape *s = cx_tensor_shape(t);
-  return s->rank == 1 && s->dims[0] == 0;
-}
-
 calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
 {
   calx_tensor *bad, *in[MAX_CAT];
-  uint32_t n = 0, d;
+  uint32_t n = (uint32_t)count, d;
   if (count == 0 || count > MAX_CAT) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
                         "cat: %zu tensors, 1 to %d are possible", count,
                         MAX_CAT);
   }
-  if (cx_op_unfit("cat", tensors, (uint32_t)count, &bad)) return bad;
+  if (cx_op_unfit("cat", tensors, n, &bad)) return bad;
+  const cx_shape *s = cx_tensor_shape(tensors[0]);
   for (size_t i = 0; i < count; i++) {
-    if (!is_skipped(tensors[i])) in[n++] = tensors[i];
+    in[i] = tensors[i];
+    if (is_skipped(s)) s = cx_tensor_shape(tensors[i]);
   }
-  if (n == 0) in[n++] = tensors[0];
-  const cx_shape *s = cx_tensor_shape(in[0]);
   if (s->rank == 0 || !cx_op_dim(dim, s->rank, &d)) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
                         "cat: dimension %d is not one of %s", dim,

@@ -1,0 +1,132 @@
+// ops/divide: true division, and quotients rounded to integers.
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+typedef struct divide_attrs {
+  uint32_t rounding;  // calx_rounding
+} divide_attrs;
+
+// A step function: flat wherever it has a derivative.
+static void grad_div_rounded(cx_tape *t)
+{
+  for (uint32_t i = 0; i < 2; i++) {
+    if (cx_tape_needs(t, i)) {
+      t->in_grads[i] = cx_zeros_like(cx_tape_in(t, i));
+    }
+  }
+}
+
+// ---- emission ---------------------------------------------------------------
+
+static cx_hlo_value *like(const cx_emit *e, double v)
+{
+  const cx_shape *s = &e->node->out[0].shape;
+  return cx_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+}
+
+static cx_hlo_value *two(const cx_emit *e, cx_hlo_op_kind kind, cx_hlo_value *x,
+                         cx_hlo_value *y)
+{
+  return cx_hlo_binary(e->b, kind, x, y);
+}
+
+static cx_hlo_value *is_negative(const cx_emit *e, cx_hlo_value *x)
+{
+  return cx_hlo_compare(e->b, CX_HLO_LT, x, like(e, 0));
+}
+
+// The remainder has the dividend's sign; where it is not 0 and the divisor's
+// sign is the other one, the quotient towards zero lies one above the floor.
+static cx_hlo_value *above_floor(const cx_emit *e, cx_hlo_value *rest,
+                                 cx_hlo_value *y)
+{
+  cx_hlo_value *any = cx_hlo_compare(e->b, CX_HLO_NE, rest, like(e, 0));
+  cx_hlo_value *other =
+      cx_hlo_compare(e->b, CX_HLO_NE, is_negative(e, rest), is_negative(e, y));
+  return two(e, CX_HLO_OP_AND, any, other);
+}
+
+// For floats the quotient of the exactly divisible part, whose rounding error
+// is below a half, is rounded to the nearest integer; x/y where y is 0.
+static cx_hlo_value *floor_floats(const cx_emit *e, cx_hlo_value *x,
+                                  cx_hlo_value *y)
+{
+  cx_hlo_value *rest = two(e, CX_HLO_OP_REMAINDER, x, y);
+  cx_hlo_value *q = two(e, CX_HLO_OP_SUBTRACT, x, rest);
+  q = cx_hlo_unary(e->b, CX_HLO_OP_ROUND_NEAREST_EVEN,
+                   two(e, CX_HLO_OP_DIVIDE, q, y));
+  cx_hlo_value *lower = two(e, CX_HLO_OP_SUBTRACT, q, like(e, 1));
+  q = cx_hlo_select(e->b, above_floor(e, rest, y), lower, q);
+  cx_hlo_value *zero = cx_hlo_compare(e->b, CX_HLO_EQ, y, like(e, 0));
+  return cx_hlo_select(e->b, zero, two(e, CX_HLO_OP_DIVIDE, x, y), q);
+}
+
+static cx_hlo_value *trunc_floats(const cx_emit *e, cx_hlo_value *q)
+{
+  return cx_hlo_select(e->b, is_negative(e, q),
+                       cx_hlo_unary(e->b, CX_HLO_OP_CEIL, q),
+                       cx_hlo_unary(e->b, CX_HLO_OP_FLOOR, q));
+}
+
+static void emit_div_rounded(cx_emit *e)
+{
+  const divide_attrs *a = e->attrs;
+  const cx_shape *s = &e->node->out[0].shape;
+  bool floats = cx_dtype_is_float(s->dtype);
+  bool down = a->rounding == CALX_ROUND_FLOOR;
+  cx_hlo_value *x = cx_emit_expand(e, e->in[0], s);
+  cx_hlo_value *y = cx_emit_expand(e, e->in[1], s);
+  cx_hlo_value *q = two(e, CX_HLO_OP_DIVIDE, x, y);
+  if (floats) {
+    e->out[0] = down ? floor_floats(e, x, y) : trunc_floats(e, q);
+  } else if (!down || cx_dtype_is_unsigned(s->dtype)) {
+    e->out[0] = q;
+  } else {
+    cx_hlo_value *rest = two(e, CX_HLO_OP_REMAINDER, x, y);
+    e->out[0] = cx_hlo_select(e->b, above_floor(e, rest, y),
+                              two(e, CX_HLO_OP_SUBTRACT, q, like(e, 1)), q);
+  }
+}
+
+static void describe_div_rounded(const void *attrs, cx_text *out)
+{
+  const divide_attrs *a = attrs;
+  cx_text_append(out, a->rounding == CALX_ROUND_FLOOR ? "floor" : "trunc");
+}
+
+const cx_op cx_op_div_rounded = { .name = "div_rounded",
+                                  .id = CX_OPID_DIV_ROUNDED,
+                                  .attr_size = sizeof(divide_attrs),
+                                  .infer = cx_infer_broadcast,
+                                  .grad = grad_div_rounded,
+                                  .emit = emit_div_rounded,
+                                  .describe = describe_div_rounded };
+
+// ---- entries ----------------------------------------------------------------
+
+calx_tensor *calx_div(calx_tensor *x, calx_tensor *y)
+{
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_op_unfit("div", in, 2, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_promote(in, 2))) {
+    in[0] = calx_to_dtype(in[0], CALX_F32);
+    in[1] = calx_to_dtype(in[1], CALX_F32);
+  }
+  return cx_record(&cx_op_div, in, 2, NULL);
+}
+
+calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
+                           const calx_div_options *o)
+{
+  if (o == NULL || o->rounding == CALX_ROUND_NONE) return calx_div(x, y);
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_op_unfit("div", in, 2, &bad)) return bad;
+  if (!cx_op_options_fit(o, o->size, sizeof *o) ||
+      (o->rounding != CALX_ROUND_TRUNC && o->rounding != CALX_ROUND_FLOOR)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT, "div: rounding mode %d",
+                        (int)o->rounding);
+  }
+  cx_promote(in, 2);
+  divide_attrs a = { (uint32_t)o->rounding };
+  return cx_record(&cx_op_div_rounded, in, 2, &a);
+}
