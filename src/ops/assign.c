@@ -13,8 +13,9 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
     return;
   }
   const cx_shape *s = cx_tensor_shape(tensor);
-  value = cx_tensor_is_weak(value) ? cx_weak_as(value, s->dtype)
-                                   : calx_to_dtype(value, s->dtype);
+  value = cx_tensor_is_weak(value)
+              ? cx_weak_as(value, s->dtype, calx_tensor_device(tensor))
+              : calx_to_dtype(value, s->dtype);
   if (!cx_tensor_poisoned(value)) value = calx_expand(value, cx_dims_of(s));
   if (cx_tensor_poisoned(value)) return;
   if (calx_tensor_device(value) != calx_tensor_device(tensor)) {

@@ -358,7 +358,9 @@ calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
     a = (pow_attrs){ c, 1 };
     calx_tensor *n = cx_number(c);
     // An integer keeps its category: i64 to the 2 is i64.
-    in[1] = cx_tensor_shape(y)->dtype == CALX_I64 ? cx_weak_as(n, CALX_I64) : n;
+    in[1] = cx_tensor_shape(y)->dtype == CALX_I64
+                ? cx_weak_as(n, CALX_I64, NULL)
+                : n;
     if (in[1] != n) cx_tensor_set_weak(in[1]);
   }
   cx_promote(in, 2);

@@ -187,10 +187,16 @@ static calx_dtype common_type(calx_tensor *const *in, uint32_t n)
 calx_dtype cx_promote(calx_tensor **in, uint32_t n)
 {
   calx_dtype common = common_type(in, n);
+  calx_device *device = NULL;  // numbers follow the tensors
+  for (uint32_t i = 0; i < n && device == NULL; i++) {
+    if (!cx_tensor_is_weak(in[i])) device = calx_tensor_device(in[i]);
+  }
   for (uint32_t i = 0; i < n; i++) {
-    if (cx_tensor_shape(in[i])->dtype == common) continue;
-    in[i] = cx_tensor_is_weak(in[i]) ? cx_weak_as(in[i], common)
-                                     : calx_to_dtype(in[i], common);
+    bool weak = cx_tensor_is_weak(in[i]);
+    bool moves = weak && device != NULL && calx_tensor_device(in[i]) != device;
+    if (cx_tensor_shape(in[i])->dtype == common && !moves) continue;
+    in[i] =
+        weak ? cx_weak_as(in[i], common, device) : calx_to_dtype(in[i], common);
   }
   return common;
 }

@@ -144,10 +144,11 @@ bool cx_weak_number(const calx_tensor *t, bool constant_only, double *out)
   return true;
 }
 
-calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype)
+calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
+                        calx_device *device)
 {
   const cx_node *node = cx_tensor_value(t).node;
-  calx_device *device = calx_tensor_device(t);
+  if (device == NULL) device = calx_tensor_device(t);
   if (node->op == &cx_op_constant) {
     const create_attrs *a = node->attrs;
     return record_constant(dtype, &rank0, a->value, device);

@@ -158,7 +158,7 @@ static calx_tensor *target_weights(const classes *c)
   calx_tensor *w =
       c->weight != NULL ? pick(c, per_class(c, c->weight)) : cx_number(1);
   if (c->weight == NULL) {
-    w = cx_weak_as(w, cx_tensor_shape(c->x)->dtype);
+    w = cx_weak_as(w, cx_tensor_shape(c->x)->dtype, calx_tensor_device(c->x));
   }
   w = calx_where(calx_mul(low, high), w, cx_number((double)NAN));
   return calx_where(c->keep, w, cx_number(0));

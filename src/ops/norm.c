@@ -195,15 +195,14 @@ static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
   cx_apply(&call, outs);
   if (cx_tensor_poisoned(outs[0])) return outs[0];
   double momentum = or_default(o->momentum, 0.1);
-  bool grad = cx_grad_mode();
-  cx_grad_mode_set(false);
+  cx_no_grad_begin();
   update(o->running_mean, outs[1], momentum);
   if (o->running_var != NULL) {
     calx_tensor *unbiased =
         calx_mul(outs[2], cx_number((double)n / (double)(n - 1)));
     update(o->running_var, unbiased, momentum);
   }
-  cx_grad_mode_set(grad);
+  cx_no_grad_end();
   return affine(outs[0], o);
 }
 

@@ -48,8 +48,9 @@ calx_tensor *cx_number(double value);
 // The number behind a weak operand. False: t is none, or its value is a slot
 // and `constant_only`.
 bool cx_weak_number(const calx_tensor *t, bool constant_only, double *out);
-// The weak operand as an element type.
-calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype);
+// The weak operand as an element type, on a device (NULL: its own).
+calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
+                        calx_device *device);
 // Brings operands to PyTorch's common type: in place. False: unfit.
 calx_dtype cx_promote(calx_tensor **in, uint32_t n);
 
