@@ -123,6 +123,17 @@ CALX_API calx_dataset *calx_dataset_range(calx_dataset *dataset, int64_t begin,
  */
 CALX_API calx_dataset *calx_dataset_digits(int64_t size, uint64_t seed);
 
+/**
+ * The MNIST digits of a folder, as a training and a test set: train-*-ubyte and
+ * t10k-*-ubyte, plain or .gz. Where train-* is absent, the first 8,000 samples
+ * of t10k train and the others test. A NULL folder: drawn digits, 8,000 and
+ * 2,000 of them. The caller frees both.
+ * @errors as calx_dataset_idx; both are NULL then
+ */
+CALX_API calx_status *calx_dataset_mnist(const char *folder,
+                                         calx_dataset **out_train,
+                                         calx_dataset **out_test) CALX_MUST_USE;
+
 // ---- loaders ----------------------------------------------------------------
 
 /** Zero means default in every field. */

@@ -1,0 +1,135 @@
+// data/mnist: the folder of four IDX files, or what stands in for it.
+//
+// Two parts of one dataset share it: it goes with the last of them.
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "calx/data.h"
+
+enum { TRAIN_PART = 8000, DIGITS = 10000 };
+
+typedef struct shared {
+  atomic_int refs;
+  calx_dataset *whole;
+} shared;
+
+typedef struct part {
+  shared *of;
+  int64_t begin;
+} part;
+
+static calx_status *get(void *user, int64_t index, void *const *fields)
+{
+  const part *p = user;
+  return calx_dataset_get(p->of->whole, p->begin + index, fields);
+}
+
+static void unshare(shared *s)
+{
+  if (atomic_fetch_sub(&s->refs, 1) != 1) return;
+  calx_dataset_free(s->whole);
+  cx_free(s);
+}
+
+static void free_part(void *user)
+{
+  part *p = user;
+  unshare(p->of);
+  cx_free(p);
+}
+
+static calx_dataset *new_part(shared *s, int64_t begin, int64_t end)
+{
+  part *p = cx_alloc(sizeof *p);
+  if (p == NULL) return NULL;
+  *p = (part){ s, begin };
+  atomic_fetch_add(&s->refs, 1);
+  return calx_dataset_new(end - begin, calx_dataset_field(s->whole, 0),
+                          calx_dataset_field_count(s->whole), get, p,
+                          free_part);
+}
+
+// Hands out both datasets, or frees them and tells what is wrong with one.
+static calx_status *give(calx_dataset *train, calx_dataset *test,
+                         calx_dataset **out_train, calx_dataset **out_test)
+{
+  const calx_status *bad = calx_dataset_error(train);
+  if (bad == NULL) bad = calx_dataset_error(test);
+  if (train != NULL && test != NULL && bad == NULL) {
+    *out_train = train;
+    *out_test = test;
+    return NULL;
+  }
+  calx_status *status = bad != NULL ? cx_status_copy(bad) : cx_out_of_memory();
+  calx_dataset_free(train);
+  calx_dataset_free(test);
+  return status;
+}
+
+// Takes the dataset.
+static calx_status *split(calx_dataset *whole, calx_dataset **out_train,
+                          calx_dataset **out_test)
+{
+  calx_status *status = cx_status_copy(calx_dataset_error(whole));
+  int64_t n = calx_dataset_size(whole);
+  if (status == NULL && n <= TRAIN_PART) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "mnist: %lld images; more than %d are wanted, to train "
+                      "and to test",
+                      (long long)n, TRAIN_PART);
+  }
+  shared *s = status == NULL ? cx_alloc(sizeof *s) : NULL;
+  if (s == NULL) {
+    calx_dataset_free(whole);
+    return status != NULL ? status : cx_out_of_memory();
+  }
+  *s = (shared){ .refs = 1, .whole = whole };
+  status = give(new_part(s, 0, TRAIN_PART), new_part(s, TRAIN_PART, n),
+                out_train, out_test);
+  unshare(s);
+  return status;
+}
+
+static bool has(const char *folder, const char *name)
+{
+  cx_text path = { 0 };
+  cx_text_format(&path, "%s/%s", folder, name);
+  bool found = cx_file_exists(cx_text_str(&path));
+  cx_text_append(&path, ".gz");
+  found = found || cx_file_exists(cx_text_str(&path));
+  cx_text_free(&path);
+  return found;
+}
+
+// NULL: no memory.
+static calx_dataset *open_set(const char *folder, const char *set)
+{
+  cx_text images = { 0 }, labels = { 0 };
+  cx_text_format(&images, "%s/%s-images-idx3-ubyte", folder, set);
+  cx_text_format(&labels, "%s/%s-labels-idx1-ubyte", folder, set);
+  calx_dataset *d = cx_text_failed(&images) || cx_text_failed(&labels)
+                        ? NULL
+                        : calx_dataset_idx_with(images.data, labels.data, NULL);
+  cx_text_free(&images);
+  cx_text_free(&labels);
+  return d;
+}
+
+calx_status *calx_dataset_mnist(const char *folder, calx_dataset **out_train,
+                                calx_dataset **out_test)
+{
+  *out_train = *out_test = NULL;
+  if (folder == NULL) {
+    return split(calx_dataset_digits(DIGITS, 1), out_train, out_test);
+  }
+  if (has(folder, "train-images-idx3-ubyte")) {
+    return give(open_set(folder, "train"), open_set(folder, "t10k"), out_train,
+                out_test);
+  }
+  calx_dataset *whole = open_set(folder, "t10k");
+  if (whole == NULL) return cx_out_of_memory();
+  return split(whole, out_train, out_test);
+}
