@@ -1,0 +1,114 @@
+// nn/batch_norm: torch.nn.BatchNorm2d. The op updates the running statistics;
+// the count of batches is the layer's.
+#include "base/dtype.h"
+#include "lazy/lazy.h"
+#include "nn/init.h"
+#include "nn/module.h"
+
+typedef struct batch_norm {
+  calx_module *m;
+  int64_t features;
+  calx_batch_norm_options options;  // with the parameters and buffers (C)
+  calx_tensor *tracked;             // i64 (); NULL: no running statistics
+} batch_norm;
+
+static void count_batch(calx_tensor *tracked)
+{
+  cx_no_grad_begin();
+  calx_tensor *next = calx_add_with(tracked, calx_scalar_int(1), NULL);
+  if (!cx_tensor_poisoned(next)) {
+    cx_tensor_set_value(tracked, cx_tensor_value(next));
+  }
+  cx_no_grad_end();
+}
+
+static calx_tensor *forward(void *self, calx_tensor *x)
+{
+  const batch_norm *b = self;
+  if (x != NULL && cx_tensor_value(x).node != NULL &&
+      (calx_tensor_rank(x) != 4 || calx_tensor_dim(x, 1) != b->features)) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "(N, %lld, H, W)", (long long)b->features);
+    return cx_module_refuse(b->m, x, wanted);
+  }
+  bool training = calx_module_is_training(b->m);
+  calx_batch_norm_options o = b->options;
+  o.training = training || b->tracked == NULL;
+  calx_tensor *y = calx_batch_norm_with(x, &o);
+  if (training && b->tracked != NULL && !cx_tensor_poisoned(y)) {
+    count_batch(b->tracked);
+  }
+  return y;
+}
+
+static calx_status *check(int64_t features, const calx_nn_batch_norm_options *o)
+{
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "batch_norm2d: its options are of a newer version");
+  }
+  if (features <= 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "batch_norm2d: %lld features, a positive number is wanted",
+                    (long long)features);
+  }
+  if (!(o->eps >= 0)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "batch_norm2d: eps %g, a positive number is wanted",
+                    o->eps);
+  }
+  if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
+    return NULL;
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "batch_norm2d: its type is to be %s, a floating one is "
+                  "wanted",
+                  calx_dtype_name(o->dtype));
+}
+
+// In the order of PyTorch's state dict.
+static void register_all(batch_norm *b, const calx_nn_batch_norm_options *o)
+{
+  calx_dims shape = { 1, &b->features };
+  calx_batch_norm_options *op = &b->options;
+  if (!o->no_affine) {
+    op->weight =
+        calx_module_param(b->m, "weight", cx_nn_filled(shape, true, o->dtype));
+    op->bias =
+        calx_module_param(b->m, "bias", cx_nn_filled(shape, false, o->dtype));
+  }
+  if (o->no_track_running_stats) return;
+  op->running_mean = calx_module_buffer(b->m, "running_mean",
+                                        cx_nn_filled(shape, false, o->dtype));
+  op->running_var = calx_module_buffer(b->m, "running_var",
+                                       cx_nn_filled(shape, true, o->dtype));
+  b->tracked = calx_module_buffer(b->m, "num_batches_tracked",
+                                  cx_nn_filled(CALX_SCALAR, false, CALX_I64));
+}
+
+calx_module *calx_nn_batch_norm2d_with(
+    calx_module *parent, const char *name, int64_t features,
+    const calx_nn_batch_norm_options *options)
+{
+  static const calx_nn_batch_norm_options none = { .size = sizeof none };
+  const calx_nn_batch_norm_options *o = options != NULL ? options : &none;
+  void *state;
+  calx_module *m = cx_module_layer(parent, name, "BatchNorm2d", forward,
+                                   sizeof(batch_norm), &state);
+  batch_norm *b = state;
+  if (b == NULL) return m;
+  calx_status *status = check(features, o);
+  if (status != NULL) {
+    cx_module_fail(m, status);
+    return m;
+  }
+  b->m = m;
+  b->features = features;
+  b->options = (calx_batch_norm_options){ .size = sizeof b->options,
+                                          .eps = o->eps,
+                                          .momentum = o->momentum };
+  calx_scope *scope = calx_scope_begin();
+  register_all(b, o);
+  cx_module_fail(m, calx_scope_end(scope));
+  return m;
+}

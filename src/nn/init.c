@@ -1,0 +1,20 @@
+// nn/init: initial values are recorded like anything else and computed by the
+// first sync, so a model is made without running anything.
+#include "nn/init.h"
+
+#include "lazy/lazy.h"
+
+calx_tensor *cx_nn_filled(calx_dims shape, bool one, calx_dtype dtype)
+{
+  calx_create_options o = { .size = sizeof o, .dtype = dtype };
+  return one ? calx_ones_with(shape, &o) : calx_zeros_with(shape, &o);
+}
+
+calx_tensor *cx_nn_uniform(calx_dims shape, double fan_in, calx_dtype dtype)
+{
+  calx_create_options o = { .size = sizeof o, .dtype = dtype };
+  if (fan_in == 0) return calx_zeros_with(shape, &o);
+  double bound = 1 / sqrt(fan_in);
+  calx_tensor *u = calx_mul(calx_rand_with(shape, &o), calx_scalar(2 * bound));
+  return calx_sub_with(u, calx_scalar(bound), NULL);
+}

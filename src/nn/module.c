@@ -1,0 +1,436 @@
+// nn/module: the ordered registry behind every model.
+//
+// A module is a list of entries in the order of their making: parameters,
+// buffers, children. Paths are kept whole, from the root, and interned: nodes
+// and tensors name them for longer than a module lives.
+#include "nn/module.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/text.h"
+#include "lazy/lazy.h"
+
+// Makes the recursion over a model bounded.
+enum { MAX_DEPTH = 64 };
+
+typedef struct entry {
+  const char *path;  // from the root; NULL: refused, kept to be freed only
+  calx_entry_kind kind;
+  calx_tensor *tensor;  // owned; NULL: a child
+  calx_module *child;
+} entry;
+
+struct calx_module {
+  calx_module *parent, *root;
+  const char *path;  // interned; "" for a root
+  char *kind;
+  calx_forward_fn *forward;
+  void *self, *state;
+  bool training;
+  int depth;
+  entry *entries;
+  size_t count, capacity;
+  calx_status *status;  // of a root: its first failure
+};
+
+// What making a module gives without memory: it holds that failure.
+static calx_module nil = { .root = &nil, .path = "", .kind = (char[]){ "?" } };
+
+// ---- paths ------------------------------------------------------------------
+
+const char *cx_module_path(const calx_module *m)
+{
+  return m->path[0] != '\0' ? m->path : "(root)";
+}
+
+// How much of a path below m is m's own.
+static size_t prefix(const calx_module *m)
+{
+  size_t n = strlen(m->path);
+  return n != 0 ? n + 1 : 0;
+}
+
+// "conv1" and "weight": "conv1.weight", for ever. NULL: no memory.
+static const char *join(const calx_module *m, const char *name)
+{
+  cx_text text = { 0 };
+  if (m->path[0] != '\0') cx_text_format(&text, "%s.", m->path);
+  cx_text_append(&text, name);
+  const char *path = NULL;
+  if (!cx_text_failed(&text)) {
+    path = cx_site_intern(&(calx_site){ .file = cx_text_str(&text) }).file;
+  }
+  cx_text_free(&text);
+  return path;
+}
+
+static bool is_used(const calx_module *m, const char *name)
+{
+  for (size_t i = 0; i < m->count; i++) {
+    const char *path = m->entries[i].path;
+    if (path != NULL && strcmp(path + prefix(m), name) == 0) return true;
+  }
+  return false;
+}
+
+static calx_status *check_name(const calx_module *m, const char *name)
+{
+  if (name == NULL || name[0] == '\0') {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "module: what is made in '%s' (%s) needs a name",
+                    cx_module_path(m), m->kind);
+  }
+  if (strchr(name, '.') != NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "module: the name '%s' in '%s' (%s) has a dot; dots join "
+                    "the names of modules",
+                    name, cx_module_path(m), m->kind);
+  }
+  if (is_used(m, name)) {
+    return cx_error(CALX_ALREADY_EXISTS,
+                    "module: the name '%s' is used twice in '%s' (%s)", name,
+                    cx_module_path(m), m->kind);
+  }
+  return NULL;
+}
+
+// ---- failures ---------------------------------------------------------------
+
+void cx_module_fail(calx_module *m, calx_status *status)
+{
+  if (status == NULL) return;
+  if (m->root == &nil || m->root->status != NULL) {
+    calx_status_free(status);
+  } else {
+    m->root->status = status;
+  }
+}
+
+calx_status *calx_module_error(calx_module *m)
+{
+  if (m == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "module_error: the module is NULL");
+  }
+  if (m->root == &nil) return cx_out_of_memory();
+  return cx_status_copy(m->root->status);
+}
+
+calx_tensor *cx_module_refuse(const calx_module *m, const calx_tensor *x,
+                              const char *wanted)
+{
+  const cx_shape *s = cx_tensor_shape(x);
+  const cx_node *node = cx_tensor_value(x).node;
+  cx_text made = { 0 };
+  if (node != NULL && node->op != &cx_op_data) {
+    cx_text_format(&made, " (made by %s", node->op->name);
+    if (node->site.file != NULL) {
+      cx_text_format(&made, " at %s:%d", node->site.file, node->site.line);
+    }
+    cx_text_char(&made, ')');
+  }
+  calx_status *status = cx_error(
+      CALX_INVALID_ARGUMENT, "forward: layer '%s' (%s) wants %s, got %s%s",
+      cx_module_path(m), m->kind, wanted, cx_shape_str(s), cx_text_str(&made));
+  cx_text_free(&made);
+  return cx_tensor_poison(status);
+}
+
+// ---- making -----------------------------------------------------------------
+
+static bool add_entry(calx_module *m, entry e)
+{
+  if (!cx_grow(&m->entries, &m->capacity, m->count + 1, sizeof *m->entries)) {
+    return false;
+  }
+  m->entries[m->count++] = e;
+  return true;
+}
+
+static void module_free(calx_module *m)
+{
+  for (size_t i = 0; i < m->count; i++) {
+    calx_release(m->entries[i].tensor);
+    if (m->entries[i].child != NULL) module_free(m->entries[i].child);
+  }
+  cx_free(m->entries);
+  cx_free(m->kind);
+  cx_free(m->state);
+  calx_status_free(m->status);
+  cx_free(m);
+}
+
+static calx_module *module_new(const char *kind)
+{
+  calx_module *m = cx_calloc(1, sizeof *m);
+  if (m == NULL) return NULL;
+  m->kind = cx_strdup(kind != NULL ? kind : "Module");
+  if (m->kind == NULL) {
+    cx_free(m);
+    return NULL;
+  }
+  m->root = m;
+  m->path = "";
+  m->training = true;
+  return m;
+}
+
+// Puts a new module under its parent. A refused one is a child without a path.
+static bool adopt(calx_module *parent, calx_module *m, const char *name)
+{
+  calx_status *status = check_name(parent, name);
+  if (status == NULL && parent->depth + 1 >= MAX_DEPTH) {
+    status =
+        cx_error(CALX_INVALID_ARGUMENT,
+                 "module: '%s' would be more than %d deep", name, MAX_DEPTH);
+  }
+  const char *path = status == NULL ? join(parent, name) : NULL;
+  if (status == NULL && path == NULL) status = cx_out_of_memory();
+  if (!add_entry(parent, (entry){ .path = path, .child = m })) {
+    calx_status_free(status);
+    return false;
+  }
+  m->parent = parent;
+  m->root = parent->root;
+  m->path = path != NULL ? path : "";
+  m->depth = parent->depth + 1;
+  m->training = parent->training;
+  cx_module_fail(m, status);
+  return true;
+}
+
+static calx_module *make(calx_module *parent, const char *name,
+                         const char *kind, calx_forward_fn *forward)
+{
+  if (parent == &nil) return &nil;
+  calx_module *m = module_new(kind);
+  if (m != NULL && parent != NULL && !adopt(parent, m, name)) {
+    module_free(m);
+    m = NULL;
+  }
+  if (m == NULL) {
+    if (parent != NULL) cx_module_fail(parent, cx_out_of_memory());
+    return &nil;
+  }
+  m->forward = forward;
+  return m;
+}
+
+calx_module *cx_module_layer(calx_module *parent, const char *name,
+                             const char *kind, calx_forward_fn *forward,
+                             size_t bytes, void **out_state)
+{
+  *out_state = NULL;
+  calx_module *m = make(parent, name, kind, forward);
+  if (m == &nil) return m;
+  m->state = m->self = *out_state = cx_calloc(1, bytes);
+  if (m->state == NULL) cx_module_fail(m, cx_out_of_memory());
+  return m;
+}
+
+calx_module *calx_module_new(const char *kind, calx_forward_fn *forward,
+                             void *self)
+{
+  return calx_module_child(NULL, NULL, kind, forward, self);
+}
+
+calx_module *calx_module_child(calx_module *parent, const char *name,
+                               const char *kind, calx_forward_fn *forward,
+                               void *self)
+{
+  calx_module *m = make(parent, name, kind, forward);
+  if (m != &nil) m->self = self;
+  return m;
+}
+
+void calx_module_free(calx_module *root)
+{
+  if (root != NULL && root != &nil && root->parent == NULL) module_free(root);
+}
+
+// ---- parameters and buffers -------------------------------------------------
+
+static calx_status *check_init(calx_tensor *init, bool parameter)
+{
+  const char *call = parameter ? "module_param" : "module_buffer";
+  if (init == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: the value is NULL", call);
+  }
+  CALX_TRY(cx_tensor_usable(init, call, 0));
+  const cx_shape *s = cx_tensor_shape(init);
+  if (!parameter || cx_dtype_is_float(s->dtype)) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: only floating types have gradients, the value is %s",
+                  call, cx_shape_str(s));
+}
+
+// A handle of its own with init's value. Poison: no memory.
+static calx_tensor *own_tensor(calx_tensor *init, const char *path,
+                               bool parameter)
+{
+  calx_tensor *t =
+      cx_tensor_requires_grad(init)
+          ? cx_tensor_detached(init)
+          : cx_tensor_of(cx_tensor_value(init), calx_tensor_device(init));
+  calx_take(t);
+  cx_tensor_set_name(t, path);
+  cx_tensor_keep_initial(t);
+  if (parameter) cx_tensor_set_requires_grad(t, true);
+  return t;
+}
+
+// A poison for a tensor that could not be made, in no scope.
+static calx_tensor *own_poison(calx_status *status)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *t = calx_take(cx_tensor_poison(status));
+  calx_status_free(calx_scope_end(scope));
+  return t;
+}
+
+static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
+                               const char *name, calx_tensor *init)
+{
+  bool parameter = kind == CALX_PARAMETER;
+  entry e = { .kind = kind };
+  calx_status *status = m == NULL || m == &nil ? calx_module_error(m) : NULL;
+  if (status != NULL) return cx_tensor_poison(status);
+  status = check_name(m, name);
+  if (status == NULL) {
+    e.path = join(m, name);
+    if (e.path == NULL) status = cx_out_of_memory();
+  }
+  if (status == NULL) {
+    status = cx_annotate(check_init(init, parameter), "in making '%s'", e.path);
+  }
+  if (status == NULL) {
+    e.tensor = own_tensor(init, e.path, parameter);
+    if (cx_tensor_poisoned(e.tensor) ||
+        (parameter && !cx_tensor_requires_grad(e.tensor))) {
+      status = cx_out_of_memory();
+    }
+  }
+  if (status != NULL) {
+    calx_release(e.tensor);
+    e.tensor = own_poison(cx_status_copy(status));
+    e.path = NULL;
+    cx_module_fail(m, status);
+  }
+  if (add_entry(m, e)) return e.tensor;
+  calx_release(e.tensor);
+  cx_module_fail(m, cx_out_of_memory());
+  return cx_tensor_poison(cx_out_of_memory());
+}
+
+calx_tensor *calx_module_param(calx_module *m, const char *name,
+                               calx_tensor *init)
+{
+  return add_tensor(m, CALX_PARAMETER, name, init);
+}
+
+calx_tensor *calx_module_buffer(calx_module *m, const char *name,
+                                calx_tensor *init)
+{
+  return add_tensor(m, CALX_BUFFER, name, init);
+}
+
+// ---- calling ----------------------------------------------------------------
+
+calx_tensor *calx_forward(calx_module *m, calx_tensor *x)
+{
+  calx_status *status = calx_module_error(m);
+  if (status != NULL) {
+    return cx_tensor_poison(cx_annotate(
+        status, "so there is no forward of '%s' (%s)",
+        m != NULL ? cx_module_path(m) : "NULL", calx_module_kind(m)));
+  }
+  if (m->forward == NULL) {
+    return cx_tensor_poison(cx_error(CALX_FAILED_PRECONDITION,
+                                     "forward: module '%s' (%s) was made "
+                                     "without a function",
+                                     cx_module_path(m), m->kind));
+  }
+  const char *before = cx_module_path_set(m->path[0] != '\0' ? m->path : NULL);
+  calx_tensor *y = m->forward(m->self, x);
+  cx_module_path_set(before);
+  if (y != NULL) return y;
+  return cx_tensor_poison(cx_error(
+      CALX_INVALID_ARGUMENT, "forward: the function of '%s' (%s) gave NULL",
+      cx_module_path(m), m->kind));
+}
+
+// ---- looking ----------------------------------------------------------------
+
+void calx_module_train(calx_module *m, bool training)
+{
+  if (m == NULL || m == &nil) return;
+  m->training = training;
+  for (size_t i = 0; i < m->count; i++) {
+    calx_module_train(m->entries[i].child, training);
+  }
+}
+
+bool calx_module_is_training(const calx_module *m)
+{
+  return m != NULL && m->training;
+}
+
+const char *calx_module_kind(const calx_module *m)
+{
+  return m != NULL ? m->kind : "?";
+}
+
+// The first `skip` characters of each path are left out.
+static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
+                  void *user)
+{
+  for (size_t i = 0; i < m->count; i++) {
+    const entry *e = &m->entries[i];
+    if (e->path == NULL) continue;
+    if (e->child != NULL) {
+      visit(e->child, skip, fn, user);
+    } else {
+      fn(user, e->path + skip, e->kind, e->tensor);
+    }
+  }
+}
+
+void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user)
+{
+  if (m != NULL) visit(m, prefix(m), fn, user);
+}
+
+typedef struct wanted {
+  const char *path;
+  calx_tensor *found;
+} wanted;
+
+static void compare(void *user, const char *path, calx_entry_kind kind,
+                    calx_tensor *tensor)
+{
+  (void)kind;
+  wanted *w = user;
+  if (strcmp(path, w->path) == 0) w->found = tensor;
+}
+
+calx_tensor *calx_module_find(calx_module *m, const char *path)
+{
+  wanted w = { path, NULL };
+  if (path != NULL) calx_module_visit(m, compare, &w);
+  return w.found;
+}
+
+static void count_elements(void *user, const char *path, calx_entry_kind kind,
+                           calx_tensor *tensor)
+{
+  (void)path;
+  if (kind == CALX_PARAMETER) *(int64_t *)user += calx_tensor_numel(tensor);
+}
+
+int64_t calx_module_param_count(const calx_module *m)
+{
+  int64_t n = 0;
+  if (m != NULL) visit(m, 0, count_elements, &n);
+  return n;
+}
