@@ -1,0 +1,71 @@
+// optim/optimizer: what the optimisers share.
+//
+// A rule says how one parameter's new value and new state follow from its
+// gradient. The shared part calls it for each parameter, and only when all
+// succeeded assigns anything: a step happens whole or not at all.
+#ifndef CX_OPTIM_OPTIMIZER_H
+#define CX_OPTIM_OPTIMIZER_H
+
+#include "calx/optim.h"
+#include "graph/node.h"
+
+enum { CX_OPTIM_STATES = 3 };
+
+typedef struct cx_optim_param {
+  calx_tensor *tensor;  // owned
+  const char *path;
+  calx_tensor *state[CX_OPTIM_STATES];  // owned; NULL before the first step
+  int64_t steps;                        // that updated it
+  int64_t sure_steps;                   // of them, those that a sync has run
+} cx_optim_param;
+
+// What a rule makes of one parameter: temporaries of the current scope.
+typedef struct cx_optim_update {
+  calx_tensor *value;  // NULL: not updated
+  calx_tensor *state[CX_OPTIM_STATES];
+  bool is_new[CX_OPTIM_STATES];  // state is a handle of its own
+} cx_optim_update;
+
+typedef struct cx_optim_rule {
+  const char *name;                         // "sgd"
+  const char *states[CX_OPTIM_STATES + 1];  // PyTorch's names
+  // The numbers of the parameters' step number `step`, from 1: made once for
+  // all parameters, so that they are uploaded once.
+  void (*prepare)(calx_optimizer *opt, int64_t step);
+  void (*update)(calx_optimizer *opt, const cx_optim_param *p,
+                 calx_tensor *grad, cx_optim_update *out);
+} cx_optim_rule;
+
+struct calx_optimizer {  // the first member of each optimiser's own struct
+  const cx_optim_rule *rule;
+  cx_optim_param *params;
+  size_t n, capacity;
+  cx_optim_update *updates;  // scratch of a step, one for each parameter
+  calx_device *device;       // of all parameters
+  double lr;
+  bool keep_gradients;
+  int64_t steps, sure_steps;
+  // A tensor that the steps since the last sync assigned, and its value before
+  // them and after: it tells whether they came to be.
+  calx_tensor *witness;
+  const cx_node *witness_before, *witness_after;
+  calx_status *status;
+};
+
+// An optimiser of `bytes` (with the shared part first) for a model's
+// parameters. Never NULL; the one without memory has no parameters.
+calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
+                             calx_module *model);
+// Takes a failure, or NULL; the first stays.
+void cx_optim_fail(calx_optimizer *opt, calx_status *status);
+// Whether there is an optimiser at all, to be filled in.
+bool cx_optim_is_real(const calx_optimizer *opt);
+
+// An option where 0 is the default and CALX_ZERO is zero.
+double cx_optim_or(double option, double otherwise);
+// "sgd: lr -1, a number of 0 or more is wanted"; NULL when it is.
+calx_status *cx_optim_check_positive(const calx_optimizer *opt,
+                                     const char *name,
+                                     double value) CALX_MUST_USE;
+
+#endif
