@@ -106,23 +106,19 @@ int main(int argc, char **argv)
     { "help", 0, 0, 'h' }, { 0, 0, 0, 0 }
   };
   for (int o; (o = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-    if (o == 'd')
-      data = optarg;
-    else if (o == 'e')
-      epochs = atol(optarg);
-    else if (o == 'b')
-      batch_size = atol(optarg);
-    else if (o == 'l')
-      lr = atof(optarg) != 0 ? atof(optarg) : CALX_ZERO;
-    else if (o == 't')
-      target = atof(optarg);
-    else if (o == 's')
-      seed = atol(optarg);
-    else
-      return fprintf(stderr,
-                     "usage: mnist [--data DIR] [--epochs N] "
-                     "[--batch-size B] [--lr X] [--target PCT] [--seed N]\n"),
-             o == 'h' ? 0 : 2;
+    switch (o) {
+      case 'd': data = optarg; break;
+      case 'e': epochs = atol(optarg); break;
+      case 'b': batch_size = atol(optarg); break;
+      case 'l': lr = atof(optarg) != 0 ? atof(optarg) : CALX_ZERO; break;
+      case 't': target = atof(optarg); break;
+      case 's': seed = atol(optarg); break;
+      default:
+        puts(
+            "mnist [--data DIR] [--epochs N] [--batch-size B] [--lr X] "
+            "[--target PCT] [--seed N]");
+        return o == 'h' ? 0 : 2;
+    }
   }
   calx_dataset *sets[2];
   mnist m;

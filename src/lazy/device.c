@@ -268,6 +268,12 @@ static calx_status *check_host_shape(const char *call, calx_dtype dtype,
   return NULL;
 }
 
+void cx_count_upload(int64_t start, size_t bytes)
+{
+  cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
+  cx_metric_add(&outbound_data, (double)bytes);
+}
+
 static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
                            const void *data, bool borrow,
                            void (*done)(void *user), void *user,
@@ -282,8 +288,7 @@ static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
       d->client, (size_t)d->index, &wire, data,
       borrow ? CX_PJRT_BORROW : CX_PJRT_COPY, done, user, &buffer);
   if (status != NULL) return status;
-  cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
-  cx_metric_add(&outbound_data, (double)bytes);
+  cx_count_upload(start, bytes);
   *out_node = cx_node_data(shape, buffer);
   if (*out_node == NULL) return cx_out_of_memory();
   (*out_node)->site = *cx_site();

@@ -141,6 +141,8 @@ struct calx_device {
   uint64_t seed, draws;
 };
 
+// One transfer to a device, begun at `start`.
+void cx_count_upload(int64_t start, size_t bytes);
 calx_device *cx_devices_open(calx_status **out_status);  // the first device
 calx_device *cx_device_at(int index);  // NULL: none; after cx_devices_open
 

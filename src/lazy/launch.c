@@ -6,8 +6,6 @@
 #include "lazy/program.h"
 
 CX_METRIC(execute_time, "ExecuteTime", CX_UNIT_NS);
-CX_METRIC(to_device_time, "TransferToDeviceTime", CX_UNIT_NS);
-CX_METRIC(outbound_data, "OutboundData", CX_UNIT_BYTES);
 
 calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
                              const uint32_t *words, cx_pjrt_buffer **out)
@@ -15,8 +13,7 @@ calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
   int64_t start = cx_now_ns();
   CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
                                     CX_PJRT_COPY, NULL, NULL, out));
-  cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
-  cx_metric_add(&outbound_data, (double)shape->dims[0] * sizeof *words);
+  cx_count_upload(start, (size_t)shape->dims[0] * sizeof *words);
   return NULL;
 }
 
