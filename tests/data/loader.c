@@ -437,6 +437,7 @@ int main(void)
     STEP_TEST(test_failed_step),
     STEP_TEST(test_late_failure),
     LOADER_TEST(test_generator),
+    LOADER_TEST(test_generator_small),
     LOADER_TEST(test_generator_refused),
   };
   return cmocka_run_group_tests_name("data_loader", tests, begin_all, end_all);

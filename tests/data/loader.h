@@ -65,6 +65,7 @@ void test_failed_step(void **state);
 void test_late_failure(void **state);
 
 void test_generator(void **state);
+void test_generator_small(void **state);
 void test_generator_refused(void **state);
 
 #endif
