@@ -224,6 +224,8 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
   (CALX_DATA_SITE_ calx_dataset_range(dataset, begin, end))
 #define calx_dataset_digits(size, seed) \
   (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
+#define calx_dataset_mnist(folder, out_train, out_test) \
+  (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
 #define calx_loader_next(loader, out_batch) \
   (CALX_DATA_SITE_ calx_loader_next(loader, out_batch))
 #define calx_sample_generator(data, target, count) \

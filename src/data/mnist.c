@@ -5,9 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "base/text.h"
-#include "calx/data.h"
+#include "data/dataset.h"
 
 enum { TRAIN_PART = 8000, DIGITS = 10000 };
 
@@ -44,12 +43,11 @@ static void free_part(void *user)
 static calx_dataset *new_part(shared *s, int64_t begin, int64_t end)
 {
   part *p = cx_alloc(sizeof *p);
-  if (p == NULL) return NULL;
+  if (p == NULL) return cx_data_failed(cx_out_of_memory());
   *p = (part){ s, begin };
   atomic_fetch_add(&s->refs, 1);
-  return calx_dataset_new(end - begin, calx_dataset_field(s->whole, 0),
-                          calx_dataset_field_count(s->whole), get, p,
-                          free_part);
+  return calx_dataset_new(end - begin, s->whole->fields, s->whole->n_fields,
+                          get, p, free_part);
 }
 
 // Hands out both datasets, or frees them and tells what is wrong with one.
@@ -58,12 +56,12 @@ static calx_status *give(calx_dataset *train, calx_dataset *test,
 {
   const calx_status *bad = calx_dataset_error(train);
   if (bad == NULL) bad = calx_dataset_error(test);
-  if (train != NULL && test != NULL && bad == NULL) {
+  if (bad == NULL) {
     *out_train = train;
     *out_test = test;
     return NULL;
   }
-  calx_status *status = bad != NULL ? cx_status_copy(bad) : cx_out_of_memory();
+  calx_status *status = cx_status_copy(bad);
   calx_dataset_free(train);
   calx_dataset_free(test);
   return status;
@@ -93,25 +91,26 @@ static calx_status *split(calx_dataset *whole, calx_dataset **out_train,
   return status;
 }
 
-static bool has(const char *folder, const char *name)
+// Whether a folder has the file, plain or packed.
+static calx_status *find(const char *folder, const char *name, bool *out_found)
 {
   cx_text path = { 0 };
   cx_text_format(&path, "%s/%s", folder, name);
-  bool found = cx_file_exists(cx_text_str(&path));
+  *out_found = cx_file_exists(cx_text_str(&path));
   cx_text_append(&path, ".gz");
-  found = found || cx_file_exists(cx_text_str(&path));
+  *out_found = *out_found || cx_file_exists(cx_text_str(&path));
+  bool failed = cx_text_failed(&path);
   cx_text_free(&path);
-  return found;
+  return failed ? cx_out_of_memory() : NULL;
 }
 
-// NULL: no memory.
 static calx_dataset *open_set(const char *folder, const char *set)
 {
   cx_text images = { 0 }, labels = { 0 };
   cx_text_format(&images, "%s/%s-images-idx3-ubyte", folder, set);
   cx_text_format(&labels, "%s/%s-labels-idx1-ubyte", folder, set);
   calx_dataset *d = cx_text_failed(&images) || cx_text_failed(&labels)
-                        ? NULL
+                        ? cx_data_failed(cx_out_of_memory())
                         : calx_dataset_idx_with(images.data, labels.data, NULL);
   cx_text_free(&images);
   cx_text_free(&labels);
@@ -125,11 +124,9 @@ calx_status *calx_dataset_mnist(const char *folder, calx_dataset **out_train,
   if (folder == NULL) {
     return split(calx_dataset_digits(DIGITS, 1), out_train, out_test);
   }
-  if (has(folder, "train-images-idx3-ubyte")) {
-    return give(open_set(folder, "train"), open_set(folder, "t10k"), out_train,
-                out_test);
-  }
-  calx_dataset *whole = open_set(folder, "t10k");
-  if (whole == NULL) return cx_out_of_memory();
-  return split(whole, out_train, out_test);
+  bool whole_mnist;
+  CALX_TRY(find(folder, "train-images-idx3-ubyte", &whole_mnist));
+  if (!whole_mnist) return split(open_set(folder, "t10k"), out_train, out_test);
+  return give(open_set(folder, "train"), open_set(folder, "t10k"), out_train,
+              out_test);
 }
