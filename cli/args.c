@@ -22,6 +22,17 @@ int cx_cli_usage(const char *command, const char *format, ...)
   return CX_CLI_USAGE;
 }
 
+void cx_cli_complain(calx_status *status)
+{
+  const char *message = calx_status_message(status);
+  if (strchr(message, '\n') != NULL) {
+    fprintf(stderr, "error: %s\n", message);
+  } else {
+    calx_status_print(stderr, status);
+  }
+  calx_status_free(status);
+}
+
 int cx_cli_end(int code)
 {
   if (fflush(stdout) == 0 && !ferror(stdout)) return code;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "calx/status.h"
+
 // What the program ends with. README and help tell these numbers.
 enum {
   CX_CLI_OK = 0,
@@ -56,6 +58,10 @@ void cx_cli_args_free(const cx_cli_command *command, cx_cli_list *words);
 // One line on standard error, "calx hlo run: …", and where help is.
 int cx_cli_usage(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+// "error: …" on standard error; nothing for NULL. Takes the status. A message
+// of several lines ends with a caret, which nothing may follow.
+void cx_cli_complain(calx_status *status);
 
 // Writes what is left on standard output; `code`, or CX_CLI_FAILED with a
 // complaint when it cannot be written.

@@ -199,8 +199,7 @@ int cx_cli_batch_run(cx_cli_batch *b)
   if (status == NULL) status = answer_all(b, &worker);
   cx_cli_worker_stop(&worker);
   cx_cli_runner_close(&b->runner);
-  calx_status_print(stderr, status);
   int code = status == NULL ? CX_CLI_OK : CX_CLI_FAILED;
-  calx_status_free(status);
+  cx_cli_complain(status);
   return cx_cli_end(code);
 }

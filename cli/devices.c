@@ -87,9 +87,9 @@ int cx_cli_devices(int argc, char **argv)
   int code = cx_cli_args_read(&command, argc, argv, &words);
   if (code == CX_CLI_GO_ON) {
     calx_status *status = open_and_print(plugin);
-    calx_status_print(stderr, status);
-    code = cx_cli_end(status == NULL ? CX_CLI_OK : CX_CLI_FAILED);
-    calx_status_free(status);
+    code = status == NULL ? CX_CLI_OK : CX_CLI_FAILED;
+    cx_cli_complain(status);
+    code = cx_cli_end(code);
   }
   cx_cli_args_free(&command, &words);
   return code;

@@ -141,8 +141,7 @@ static int run(request *r, const char *path)
   int code = CX_CLI_FAILED;
   if (status == NULL) code = cx_cli_program_read(path, &program, &status);
   if (status == NULL) code = compile(r, &program, &status);
-  calx_status_print(stderr, status);
-  calx_status_free(status);
+  cx_cli_complain(status);
   cx_cli_program_free(&program);
   return cx_cli_end(code);
 }

@@ -65,8 +65,7 @@ static int run(const char *path, bool no_locations)
     status = print(module, no_locations);
   }
   if (calx_status_code(status) == CALX_RESOURCE_EXHAUSTED) code = CX_CLI_FAILED;
-  calx_status_print(stderr, status);
-  calx_status_free(status);
+  cx_cli_complain(status);
   cx_hlo_module_free(module);
   cx_free(text);
   return cx_cli_end(code);

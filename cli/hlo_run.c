@@ -78,8 +78,7 @@ static int run_one(request *r)
   calx_status *status = cx_cli_runner_open(runner);
   if (status == NULL) code = cx_cli_run(runner, &job, &status);
   cx_cli_runner_close(runner);
-  calx_status_print(stderr, status);
-  calx_status_free(status);
+  cx_cli_complain(status);
   return cx_cli_end(code);
 }
 

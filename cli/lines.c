@@ -43,6 +43,7 @@ void cx_cli_line_append(cx_text *out, const char *message)
       broken = true;
       continue;
     }
+    if (broken && is_blank(*p)) continue;  // a line's indentation
     if (broken && n > 0) cx_text_append(out, "; ");
     broken = false;
     cx_text_char(out, (unsigned char)*p < ' ' ? ' ' : *p);
