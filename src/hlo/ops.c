@@ -11,7 +11,6 @@
 #define U CX_HLO_CLASS_UNSIGNED
 #define F CX_HLO_CLASS_FLOAT
 #define C CX_HLO_CLASS_COMPLEX
-#define X CX_HLO_CLASS_INDEX
 #define MANY(n) (-1 - (n))
 
 // An operation's attributes. The last row keeps the list of none from being
@@ -26,7 +25,6 @@
   }
 #define ZEROS 0
 #define ONES 1
-#define EMPTY 0
 
 #define CX_HLO_OP(id, name, operands, results, regions, elems, rule, attrs) \
   static const cx_hlo_attr_rule attrs_of_##id[] = { attrs END };
@@ -217,7 +215,7 @@ cx_hlo_struct cx_hlo_struct_find(const char *s, size_t n)
 unsigned cx_hlo_elem_class(cx_hlo_elem e)
 {
   if (e == CX_HLO_I1) return B;
-  if (e == CX_HLO_INDEX) return X;
+  if (e == CX_HLO_INDEX) return CX_HLO_CLASS_INDEX;
   if (cx_hlo_elem_is_int(e)) return cx_hlo_elem_is_unsigned(e) ? U : S;
   if (cx_hlo_elem_is_float(e)) return F;
   return cx_hlo_elem_is_complex(e) ? C : 0;

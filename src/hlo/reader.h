@@ -101,6 +101,30 @@ calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
 calx_status *cx_hlo_read_text(cx_hlo_reader *r, const char *from,
                               const cx_hlo_attr **out) CALX_MUST_USE;
 
+// Regions that are read before their operation is made.
+typedef struct cx_hlo_region_list {
+  cx_hlo_region region;
+  struct cx_hlo_region_list *next;
+} cx_hlo_region_list;
+
+// What an operation consists of, before it is made.
+typedef struct cx_hlo_parts {
+  const char *at;
+  cx_hlo_str name;
+  cx_hlo_op_kind kind;
+  size_t groups, uses, named, types;  // where its parts begin on the stacks
+  size_t n_inputs;                    // of the types
+  cx_hlo_region_list *regions;
+  size_t n_regions;
+  const cx_hlo_loc *loc;
+} cx_hlo_parts;
+
+calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
+// Makes the operation of what lies on the stacks, and cuts them.
+calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
+                            cx_hlo_block *block) CALX_MUST_USE;
+void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to);
+
 // INVALID_ARGUMENT at a place of the text.
 #define CX_HLO_FAIL(reader, at, ...) \
   cx_hlo_scan_fail(&(reader)->scan, at, CALX_INVALID_ARGUMENT, __VA_ARGS__)

@@ -1,0 +1,352 @@
+// hlo/parse: values, regions and operations.
+//
+// "dialect.op"(%a, %b) <{properties}> ({ regions }) {attributes} : (types) ->
+// types loc(…). Operations of ops.def get their attributes by name; those of
+// other dialects are kept as they are.
+#include <string.h>
+
+#include "hlo/reader.h"
+
+// ---- values ----
+
+// use ::= '%' name ('#' integer)?
+static calx_status *read_use(cx_hlo_reader *r, cx_hlo_use *out)
+{
+  cx_hlo_scan *s = &r->scan;
+  if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
+  out->at = s->at - 1;
+  const cx_hlo_str name = cx_hlo_scan_suffix(s);
+  const cx_hlo_name *known = cx_hlo_names_find(&r->values, name);
+  if (known == NULL) {
+    return CX_HLO_FAIL(r, out->at, "'%%%.*s' is not defined here", (int)name.n,
+                       name.s);
+  }
+  int64_t index = 0;
+  if (cx_hlo_scan_accept(s, "#")) CALX_TRY(cx_hlo_scan_int(s, &index));
+  if (index < 0 || (uint64_t)index >= known->count) {
+    return CX_HLO_FAIL(r, out->at, "'%%%.*s' has %zu values", (int)name.n,
+                       name.s, known->count);
+  }
+  out->value = (cx_hlo_value *)known->item + index;
+  return NULL;
+}
+
+// operands ::= '(' (use (',' use)*)? ')', pushed onto use_stack
+static calx_status *read_uses(cx_hlo_reader *r)
+{
+  bool first = true;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
+  while (cx_hlo_scan_peek(&r->scan) != ')') {
+    cx_hlo_use use;
+    if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
+    first = false;
+    CALX_TRY(read_use(r, &use));
+    if (!CX_HLO_ROOM(r->use_stack)) return cx_out_of_memory();
+    r->use_stack.v[r->use_stack.n++] = use;
+  }
+  r->scan.at++;
+  return NULL;
+}
+
+static calx_status *define(cx_hlo_reader *r, cx_hlo_str name, const char *at,
+                           cx_hlo_value *values, size_t count)
+{
+  if (name.n == 0) return CX_HLO_FAIL(r, at, "a value needs a name");
+  if (cx_hlo_names_find(&r->values, name) != NULL) {
+    return CX_HLO_FAIL(r, at, "'%%%.*s' is defined already", (int)name.n,
+                       name.s);
+  }
+  return cx_hlo_names_add(&r->values, name, values, count) ? NULL
+                                                           : cx_out_of_memory();
+}
+
+// results ::= '%' name (':' integer)? (',' …)* '=', pushed onto group_stack
+static calx_status *read_groups(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  do {
+    if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
+    if (!CX_HLO_ROOM(r->group_stack)) return cx_out_of_memory();
+    cx_hlo_group *g = &r->group_stack.v[r->group_stack.n++];
+    g->at = s->at - 1;
+    g->name = cx_hlo_scan_suffix(s);
+    int64_t count = 1;
+    if (cx_hlo_scan_accept(s, ":")) CALX_TRY(cx_hlo_scan_int(s, &count));
+    if (count < 1) return CX_HLO_FAIL(r, g->at, "a value has no results");
+    g->count = (size_t)count;
+  } while (cx_hlo_scan_accept(s, ","));
+  return cx_hlo_scan_need(s, "=");
+}
+
+// ---- regions ----
+
+static calx_status *read_op(cx_hlo_reader *r, cx_hlo_block *block);
+
+// argument ::= '%' name ':' type loc?; pushes a group and its type
+static calx_status *read_arg(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  const cx_hlo_loc *loc = NULL;
+  if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
+  if (!CX_HLO_ROOM(r->group_stack) || !CX_HLO_ROOM(r->any_stack)) {
+    return cx_out_of_memory();
+  }
+  const char *at = s->at - 1;
+  r->group_stack.v[r->group_stack.n++] =
+      (cx_hlo_group){ cx_hlo_scan_suffix(s), 1, at };
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  r->any_stack.v[r->any_stack.n++] = type;
+  return cx_hlo_read_trailing_loc(r, &loc);
+}
+
+// label ::= '^' name ('(' argument (',' argument)* ')')? ':', from behind '^'
+static calx_status *read_label(cx_hlo_reader *r, cx_hlo_region *region,
+                               cx_hlo_block **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t groups = r->group_stack.n;
+  const size_t types = r->any_stack.n;
+  if (cx_hlo_scan_suffix(s).n == 0) {
+    return cx_hlo_scan_expected(s, "a block's name");
+  }
+  if (cx_hlo_scan_accept(s, "(") && !cx_hlo_scan_accept(s, ")")) {
+    do {
+      CALX_TRY(read_arg(r));
+    } while (cx_hlo_scan_accept(s, ","));
+    CALX_TRY(cx_hlo_scan_need(s, ")"));
+  }
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  const size_t n = r->group_stack.n - groups;
+  cx_hlo_block *block = cx_hlo_block_new(r->module, region, n);
+  if (block == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    const cx_hlo_group *g = &r->group_stack.v[groups + i];
+    block->args[i].type = r->any_stack.v[types + i];
+    CALX_TRY(define(r, g->name, g->at, &block->args[i], 1));
+  }
+  r->group_stack.n = groups;
+  r->any_stack.n = types;
+  *out = block;
+  return NULL;
+}
+
+// region ::= '{' op* (label op*)* '}'
+static calx_status *read_region(cx_hlo_reader *r, cx_hlo_region *region)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t scope = r->values.n;
+  cx_hlo_block *block = NULL;
+  CALX_TRY(cx_hlo_reader_deeper(r));
+  CALX_TRY(cx_hlo_scan_need(s, "{"));
+  while (!cx_hlo_scan_accept(s, "}")) {
+    if (cx_hlo_scan_accept(s, "^")) {
+      CALX_TRY(read_label(r, region, &block));
+      continue;
+    }
+    if (block == NULL) block = cx_hlo_block_new(r->module, region, 0);
+    if (block == NULL) return cx_out_of_memory();
+    CALX_TRY(read_op(r, block));
+  }
+  cx_hlo_names_cut(&r->values, scope);
+  cx_hlo_reader_higher(r);
+  return NULL;
+}
+
+// regions ::= '(' region (',' region)* ')'
+static calx_status *read_regions(cx_hlo_reader *r, cx_hlo_region_list **out,
+                                 size_t *out_n)
+{
+  cx_hlo_region_list **last = out;
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
+  do {
+    cx_hlo_region_list *one =
+        CX_ARENA_NEW(&r->module->arena, cx_hlo_region_list);
+    if (one == NULL) return cx_out_of_memory();
+    CALX_TRY(read_region(r, &one->region));
+    *last = one;
+    last = &one->next;
+    ++*out_n;
+  } while (cx_hlo_scan_accept(&r->scan, ","));
+  return cx_hlo_scan_need(&r->scan, ")");
+}
+
+void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to)
+{
+  to->first = from->first;
+  to->last = from->last;
+  for (cx_hlo_block *b = to->first; b != NULL; b = b->next) b->region = to;
+}
+
+// ---- operations ----
+
+// op ::= results? string operands ('<' dict '>')? regions? dict? ':' function
+//        loc?
+calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  cx_hlo_scan *s = &r->scan;
+  *p = (cx_hlo_parts){ .groups = r->group_stack.n,
+                       .uses = r->use_stack.n,
+                       .named = r->named_stack.n,
+                       .types = r->any_stack.n };
+  if (cx_hlo_scan_peek(s) == '%') CALX_TRY(read_groups(r));
+  if (cx_hlo_scan_peek(s) != '"') {
+    return cx_hlo_scan_expected(
+        s, "an operation in generic form: \"dialect.name\"(…)");
+  }
+  p->at = s->at;
+  CALX_TRY(cx_hlo_scan_string(s, &r->module->arena, &p->name));
+  p->kind = cx_hlo_op_find(&r->ops, p->name.s, p->name.n);
+  CALX_TRY(read_uses(r));
+  if (cx_hlo_scan_peek(s) == '[') {
+    return cx_hlo_scan_fail(s, s->at, CALX_UNIMPLEMENTED,
+                            "StableHLO has no branches to blocks");
+  }
+  if (cx_hlo_scan_accept(s, "<")) {
+    CALX_TRY(cx_hlo_read_dict(r));
+    CALX_TRY(cx_hlo_scan_need(s, ">"));
+  }
+  if (cx_hlo_scan_peek(s) == '(') {
+    CALX_TRY(read_regions(r, &p->regions, &p->n_regions));
+  }
+  if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  CALX_TRY(cx_hlo_read_function_types(r, &p->n_inputs));
+  return cx_hlo_read_trailing_loc(r, &p->loc);
+}
+
+// Before properties had a place of their own, lists of numbers were literals
+// tensor<Nxi64>: made to what ops.def says.
+static calx_status *modernise(cx_hlo_reader *r, const cx_hlo_name_info *info,
+                              const cx_hlo_attr **attr)
+{
+  const cx_hlo_elements *e = &(*attr)->as.elements;
+  if (info->kind != CX_HLO_ATTR_ARRAY ||
+      (*attr)->kind != CX_HLO_ATTR_ELEMENTS || e->type.tensor.rank != 1 ||
+      (int)e->type.tensor.elem != info->detail) {
+    return NULL;
+  }
+  // A splat is short in the text and long here.
+  const size_t n = (size_t)cx_hlo_type_elements(&e->type.tensor);
+  if (n > 4096) return NULL;
+  int64_t v[4096];
+  for (size_t i = 0; i < n; i++) v[i] = cx_hlo_elements_int(e, i);
+  *attr = cx_hlo_attr_ints(r->module, e->type.tensor.elem, v, n);
+  return *attr == NULL ? cx_out_of_memory() : NULL;
+}
+
+// The slot of ops.def for a name, or n_attrs.
+static size_t find_slot(const cx_hlo_op_info *info, cx_hlo_str name)
+{
+  size_t i = 0;
+  while (
+      i < info->n_attrs &&
+      !cx_hlo_str_equal(name, cx_hlo_name_info_of(info->attrs[i].id)->name)) {
+    i++;
+  }
+  return i;
+}
+
+static calx_status *set_attrs(cx_hlo_reader *r, const cx_hlo_parts *p,
+                              cx_hlo_op *op)
+{
+  const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
+  size_t left = p->named;
+  for (size_t i = p->named; i < r->named_stack.n; i++) {
+    cx_hlo_named *item = &r->named_stack.v[i];
+    const size_t slot = find_slot(info, item->name);
+    if (slot == info->n_attrs) {
+      r->named_stack.v[left++] = *item;
+      continue;
+    }
+    if (op->attrs[slot] != NULL) {
+      return CX_HLO_FAIL(r, p->at, "the attribute '%.*s' is there twice",
+                         (int)item->name.n, item->name.s);
+    }
+    CALX_TRY(
+        modernise(r, cx_hlo_name_info_of(info->attrs[slot].id), &item->attr));
+    op->attrs[slot] = item->attr;
+  }
+  r->named_stack.n = left;
+  op->n_extra = (uint32_t)(left - p->named);
+  return CX_HLO_COPY(r, r->named_stack, p->named, &op->extra)
+             ? NULL
+             : cx_out_of_memory();
+}
+
+static calx_status *set_operands(cx_hlo_reader *r, const cx_hlo_parts *p,
+                                 cx_hlo_op *op)
+{
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const cx_hlo_use *use = &r->use_stack.v[p->uses + i];
+    op->operands[i] = use->value;
+    if (cx_hlo_any_equal(&use->value->type, &r->any_stack.v[p->types + i])) {
+      continue;
+    }
+    return CX_HLO_FAIL(r, use->at, "the value is %s, its type here another",
+                       cx_hlo_shape(&use->value->type.tensor).s);
+  }
+  return NULL;
+}
+
+static calx_status *name_results(cx_hlo_reader *r, const cx_hlo_parts *p,
+                                 cx_hlo_op *op)
+{
+  size_t at = 0;
+  const size_t n = r->group_stack.n;
+  for (size_t i = p->groups; i < n; i++) {
+    const cx_hlo_group g = r->group_stack.v[i];
+    if (g.count > op->n_results - at) {
+      return CX_HLO_FAIL(r, g.at, "more names than the %u results",
+                         op->n_results);
+    }
+    CALX_TRY(define(r, g.name, g.at, &op->results[at], g.count));
+    at += g.count;
+  }
+  if (p->groups == n || at == op->n_results) return NULL;
+  return CX_HLO_FAIL(r, p->at, "%zu names for %u results", at, op->n_results);
+}
+
+// Makes the operation of what lies on the stacks, and cuts them.
+calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
+                            cx_hlo_block *block)
+{
+  const size_t n_operands = r->use_stack.n - p->uses;
+  if (p->n_inputs != n_operands) {
+    return CX_HLO_FAIL(r, p->at, "%zu operands, but %zu types for them",
+                       n_operands, p->n_inputs);
+  }
+  const size_t n_results = r->any_stack.n - p->types - p->n_inputs;
+  cx_hlo_op *op =
+      cx_hlo_op_new(r->module, p->kind, n_operands, n_results, p->n_regions);
+  if (op == NULL) return cx_out_of_memory();
+  if (p->kind == CX_HLO_OP_OTHER) op->name = p->name;
+  op->loc = p->loc;
+  const cx_hlo_any *results = r->any_stack.v + p->types + p->n_inputs;
+  for (size_t i = 0; i < n_results; i++) op->results[i].type = results[i];
+  size_t i = 0;
+  for (cx_hlo_region_list *one = p->regions; one != NULL; one = one->next) {
+    cx_hlo_move_region(&one->region, &op->regions[i++]);
+  }
+  CALX_TRY(set_operands(r, p, op));
+  CALX_TRY(set_attrs(r, p, op));
+  CALX_TRY(name_results(r, p, op));
+  r->use_stack.n = p->uses;
+  r->any_stack.n = p->types;
+  r->group_stack.n = p->groups;
+  cx_hlo_op_append(block, op);
+  return NULL;
+}
+
+static calx_status *read_op(cx_hlo_reader *r, cx_hlo_block *block)
+{
+  cx_hlo_parts p;
+  CALX_TRY(cx_hlo_read_parts(r, &p));
+  if (cx_hlo_str_equal(p.name, "func.func") ||
+      cx_hlo_str_equal(p.name, "builtin.module")) {
+    return CX_HLO_FAIL(r, p.at, "%.*s stands inside of an operation",
+                       (int)p.name.n, p.name.s);
+  }
+  return cx_hlo_make_op(r, &p, block);
+}
