@@ -175,6 +175,13 @@ static void add_metric(void *user, cx_metric *metric)
   if (!c->failed) c->metrics[c->n_metrics++] = metric;
 }
 
+// qsort may not be given NULL, not even for no elements.
+static void sort(void *items, size_t n, size_t bytes,
+                 int (*compare)(const void *a, const void *b))
+{
+  if (n > 0) qsort(items, n, bytes, compare);
+}
+
 static int by_counter_name(const void *a, const void *b)
 {
   return strcmp((*(const cx_counter *const *)a)->name,
@@ -193,8 +200,8 @@ char *calx_metrics_report(void)
   cx_metrics_visit(add_counter, add_metric, &c);
   snapshot *s = cx_alloc(sizeof *s);
   if (s != NULL && !c.failed) {
-    qsort(c.metrics, c.n_metrics, sizeof *c.metrics, by_metric_name);
-    qsort(c.counters, c.n_counters, sizeof *c.counters, by_counter_name);
+    sort(c.metrics, c.n_metrics, sizeof *c.metrics, by_metric_name);
+    sort(c.counters, c.n_counters, sizeof *c.counters, by_counter_name);
     for (size_t i = 0; i < c.n_metrics; i++) {
       print_metric(&out, c.metrics[i], s);
     }

@@ -99,8 +99,8 @@ static void test_times(void **state)
     { 1697619740.0, "01s697ms619.740us" },
     { 3600e9, "01h00m00s000ms000.000us" },
     { 90061001002003.0, "01d01h01m01s001ms002.003us" },
-    { NAN, "000.000us" },
-    { INFINITY, "000.000us" },
+    { (double)NAN, "000.000us" },
+    { (double)INFINITY, "000.000us" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     calx_metrics_clear();
