@@ -35,7 +35,7 @@ enum {
 typedef struct cx_host {
   cx_shape shape;
   size_t bytes;
-  _Alignas(64) unsigned char data[];
+  unsigned char *data;  // on a cache line, so that plugins can use it in place
 } cx_host;
 
 struct calx_tensor {
@@ -101,6 +101,7 @@ struct calx_scope {
 typedef struct cx_thread_state {
   calx_scope *top;
   calx_device *device;  // set by calx_device_set_current
+  calx_device *steps;   // on which this thread changes durable tensors
   int no_grad;          // depth of regions
   const char *module;
   int64_t recorded;  // ops since the last sync

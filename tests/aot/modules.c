@@ -1,0 +1,212 @@
+// Every program that the tests and examples compiled, compiled again for a TPU
+// and for a GPU that are not there: what calx emits must be more than what one
+// compiler happens to accept. Children do it, since a compiler may abort.
+//
+// Left out are programs with f64, which a TPU has not, and for the TPU those
+// that multiply or convolve 64-bit integers, listed by name.
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "pjrt/pjrt.h"
+
+enum { HASH_AT = 6, HASH_LENGTH = 12 };  // in 00001-0123456789ab.mlir
+
+typedef struct list {
+  char **names;
+  size_t count, capacity;
+} list;
+
+// ---- which programs ---------------------------------------------------------
+
+static int by_hash(const void *a, const void *b)
+{
+  return strcmp(*(char *const *)a + HASH_AT, *(char *const *)b + HASH_AT);
+}
+
+static list distinct_programs(void)
+{
+  list all = { 0 };
+  DIR *folder = opendir(CX_DUMP_FOLDER);
+  if (folder == NULL) return all;
+  for (struct dirent *e; (e = readdir(folder)) != NULL;) {
+    if (strlen(e->d_name) != HASH_AT + HASH_LENGTH + 5) continue;
+    assert_true(
+        cx_grow(&all.names, &all.capacity, all.count + 1, sizeof *all.names));
+    all.names[all.count++] = cx_strdup(e->d_name);
+  }
+  closedir(folder);
+  if (all.count != 0) qsort(all.names, all.count, sizeof *all.names, by_hash);
+  size_t kept = 0;
+  for (size_t i = 0; i < all.count; i++) {
+    bool again = kept != 0 && strcmp(all.names[kept - 1] + HASH_AT,
+                                     all.names[i] + HASH_AT) == 0;
+    if (again)
+      cx_free(all.names[i]);
+    else
+      all.names[kept++] = all.names[i];
+  }
+  all.count = kept;
+  return all;
+}
+
+static char *text_of(const char *name, size_t *out_size)
+{
+  char path[4096], *text;
+  snprintf(path, sizeof path, "%s/%s", CX_DUMP_FOLDER, name);
+  calx_status *status = cx_file_read(path, 0, &text, out_size);
+  if (status != NULL) fail_msg("%s", calx_status_message(status));
+  return text;
+}
+
+// Whether an operand of this operation holds 64-bit integers: the types stand
+// after the last " : (" of its line.
+static bool has_wide(const char *text, const char *operation)
+{
+  for (const char *p = text; (p = strstr(p, operation)) != NULL;) {
+    const char *end = p + strcspn(p, "\n"), *types = p;
+    for (const char *q = p; (q = strstr(q, " : (")) != NULL && q < end; q++) {
+      types = q;
+    }
+    const char *wide = strstr(types, "i64>");
+    if (wide != NULL && wide < end) return true;
+    p = end;
+  }
+  return false;
+}
+
+static bool left_out(const char *name, const char *text, bool is_tpu)
+{
+  if (strstr(text, "f64>") != NULL) return true;
+  bool wide = is_tpu && (has_wide(text, "stablehlo.dot_general\"(") ||
+                         has_wide(text, "stablehlo.convolution\"("));
+  if (wide) print_message("left out, 64-bit integers: %s\n", name);
+  return wide;
+}
+
+// ---- a child compiles from `first` on, a byte for each ----------------------
+
+typedef struct target {
+  const char *path;
+  cx_pjrt_plugin *plugin;  // opened in the child: its threads do not fork
+  const char *topology;
+  cx_pjrt_option options[2];
+  size_t n_options;
+} target;
+
+static calx_status *compile(const target *t, const char *text, size_t size)
+{
+  cx_pjrt_compile_options options = { .num_replicas = 1 };
+  return cx_pjrt_compile_for(t->plugin, t->topology, t->options, t->n_options,
+                             text, size, &options, NULL, NULL, NULL);
+}
+
+static void child(target *t, const list *all, size_t first, int out)
+{
+  calx_status *opened = cx_pjrt_plugin_open(t->path, &t->plugin);
+  if (opened != NULL) {
+    fprintf(stderr, "%s\n", calx_status_message(opened));
+    _exit(1);
+  }
+  for (size_t i = first; i < all->count; i++) {
+    size_t size;
+    char *text = text_of(all->names[i], &size);
+    calx_status *status = compile(t, text, size);
+    if (status != NULL) {
+      fprintf(stderr, "REFUSED %s: %.600s\n", all->names[i],
+              calx_status_message(status));
+    }
+    char answer = status == NULL ? 'k' : 'r';
+    if (write(out, &answer, 1) != 1) _exit(1);
+    cx_free(text);
+  }
+  _exit(0);
+}
+
+// Returns how many were compiled; reports the others.
+static size_t compile_all(target *t, const list *all)
+{
+  size_t good = 0, next = 0;
+  while (next < all->count) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+      close(ends[0]);
+      child(t, all, next, ends[1]);
+    }
+    close(ends[1]);
+    for (char c; read(ends[0], &c, 1) == 1; next++) good += c == 'k';
+    close(ends[0]);
+    int status;
+    waitpid(pid, &status, 0);
+    if (next < all->count) {
+      print_message("CRASHED at %s: signal %d\n", all->names[next],
+                    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+      next++;
+    }
+  }
+  return good;
+}
+
+static void test_modules(void **state)
+{
+  (void)state;
+  const char *path = getenv("CALX_PLUGIN");
+  assert_non_null(path);
+  bool is_tpu = strstr(path, "libtpu") != NULL;
+  list all = distinct_programs();
+  list chosen = { .names = cx_alloc((all.count + 1) * sizeof(char *)) };
+  for (size_t i = 0; i < all.count; i++) {
+    size_t size;
+    char *text = text_of(all.names[i], &size);
+    if (!left_out(all.names[i], text, is_tpu)) {
+      chosen.names[chosen.count++] = all.names[i];
+    }
+    cx_free(text);
+  }
+  char *gpu = NULL;
+  size_t gpu_size;
+  target t = { .path = path, .topology = is_tpu ? "v5e:2x2" : "cuda" };
+  if (!is_tpu) {
+    assert_null(cx_file_read(CX_H200_TARGET, 0, &gpu, &gpu_size));
+    t.options[0] = (cx_pjrt_option){ .name = "target_config",
+                                     .type = CX_PJRT_STRING,
+                                     .string_value = gpu };
+    t.options[1] = (cx_pjrt_option){ .name = "topology",
+                                     .type = CX_PJRT_STRING,
+                                     .string_value = "1x1x1" };
+    t.n_options = 2;
+  }
+  size_t good = compile_all(&t, &chosen);
+  print_message(
+      "aot: %zu distinct programs, %zu left out, %zu compiled for "
+      "%s, %zu not\n",
+      all.count, all.count - chosen.count, good, is_tpu ? "v5e:2x2" : "an H200",
+      chosen.count - good);
+  assert_int_equal(good, chosen.count);
+  assert_true(chosen.count >= 300);
+  for (size_t i = 0; i < all.count; i++) cx_free(all.names[i]);
+  cx_free(all.names);
+  cx_free(chosen.names);
+  cx_free(gpu);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_modules) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
