@@ -93,6 +93,14 @@ CALX_API const calx_site *calx_status_site(const calx_status *status);
 /** Writes "error: MESSAGE (CODE)" and a newline; nothing for NULL. */
 CALX_API void calx_status_print(FILE *file, const calx_status *status);
 
+/**
+ * A status of the caller's own, for callbacks that report one.
+ * @param format  as printf's: what was asked, what was found, where
+ * @return never NULL for a code other than CALX_OK
+ */
+CALX_API calx_status *calx_status_new(calx_code code, const char *format, ...)
+    CALX_PRINTF(2, 3) CALX_MUST_USE;
+
 /** Frees; accepts NULL. */
 CALX_API void calx_status_free(calx_status *status);
 

@@ -123,6 +123,16 @@ calx_status *cx_error(calx_code code, const char *format, ...)
   return status;
 }
 
+calx_status *calx_status_new(calx_code code, const char *format, ...)
+{
+  if (code == CALX_OK) return NULL;
+  va_list args;
+  va_start(args, format);
+  calx_status *status = error_v(NULL, code, format, args);
+  va_end(args);
+  return status;
+}
+
 calx_status *cx_error_at(const calx_site *site, calx_code code,
                          const char *format, ...)
 {

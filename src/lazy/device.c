@@ -204,7 +204,7 @@ void calx_shutdown(void)
     atomic_store(&world.open, false);
   }
   cx_unlock(&world.lock);
-  cx_self.device = NULL;
+  cx_self.device = cx_self.steps = NULL;
 }
 
 // ---- random streams ---------------------------------------------------------
@@ -345,11 +345,16 @@ static calx_status *host_new(const char *call, const void *data,
   size_t bytes;
   CALX_TRY(
       check_host_shape(call, dtype, dims.values, dims.count, &shape, &bytes));
-  cx_host *host =
-      bytes <= SIZE_MAX - sizeof *host ? cx_alloc(sizeof *host + bytes) : NULL;
+  size_t line = 64, all;
+  if (!cx_add_size(bytes, sizeof(cx_host) + line, &all)) {
+    return cx_out_of_memory();
+  }
+  cx_host *host = cx_alloc(all);
   if (host == NULL) return cx_out_of_memory();
   host->shape = shape;
   host->bytes = bytes;
+  uintptr_t end = (uintptr_t)(host + 1) + line - 1;
+  host->data = (unsigned char *)(end - end % line);
   if (data != NULL && bytes != 0) memcpy(host->data, data, bytes);
   *out = host;
   return NULL;

@@ -130,7 +130,7 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
 double calx_item(calx_tensor *t)
 {
   unsigned char bytes[8];
-  if (!one_element(t, "item", bytes)) return NAN;
+  if (!one_element(t, "item", bytes)) return (double)NAN;
   return cx_load_double(cx_tensor_shape(t)->dtype, bytes);
 }
 

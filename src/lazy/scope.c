@@ -172,8 +172,8 @@ calx_status *calx_scope_end(calx_scope *scope)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "calx_scope_end: the root scope ends with its thread");
   }
-  calx_device *device =
-      cx_self.device != NULL ? cx_self.device : cx_device_at(0);
+  // Only a thread that takes steps is told of their late failures.
+  calx_device *device = cx_self.steps;
   if (device != NULL) cx_scope_pin(cx_flight_poll(device, false));
   calx_status *first = NULL;
   for (bool last = false; !last;) {

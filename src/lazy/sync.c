@@ -438,6 +438,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
 {
   calx_device *d = cx_device_or_current(NULL);
   if (d == NULL) return;
+  cx_self.steps = d;
   cx_scope_pin(cx_flight_poll(d, false));
   if (cx_scope_failed()) {
     cx_drop_step(d);

@@ -333,7 +333,10 @@ void cx_tensor_set_value(calx_tensor *t, cx_value value)
   t->node = value.node;
   t->out = value.out;
   t->flags &= ~(uint32_t)CX_T_CONSUMED;
-  if (cx_is_durable(t)) cx_changed_add(t);
+  if (cx_is_durable(t)) {
+    cx_self.steps = d;
+    cx_changed_add(t);
+  }
   cx_unlock(&d->lock);
   unhold(old);
 }
