@@ -81,6 +81,14 @@ calx_device *cx_device_at(int index)
   return &world.devices[index];
 }
 
+bool cx_device_is_open(const calx_device *d)
+{
+  for (int i = 0; d != NULL && cx_device_at(i) != NULL; i++) {
+    if (&world.devices[i] == d) return true;
+  }
+  return false;
+}
+
 calx_device *cx_device_or_current(calx_device *device)
 {
   if (device != NULL) return device;

@@ -145,6 +145,7 @@ struct calx_device {
 // One transfer to a device, begun at `start`.
 void cx_count_upload(int64_t start, size_t bytes);
 calx_device *cx_devices_open(calx_status **out_status);  // the first device
+bool cx_device_is_open(const calx_device *d);  // false after calx_shutdown
 calx_device *cx_device_at(int index);  // NULL: none; after cx_devices_open
 
 // ---- flights: executions that are under way ---------------------------------

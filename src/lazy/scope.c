@@ -173,7 +173,8 @@ calx_status *calx_scope_end(calx_scope *scope)
                     "calx_scope_end: the root scope ends with its thread");
   }
   // Only a thread that takes steps is told of their late failures.
-  calx_device *device = cx_self.steps;
+  calx_device *device =
+      cx_device_is_open(cx_self.steps) ? cx_self.steps : NULL;
   if (device != NULL) cx_scope_pin(cx_flight_poll(device, false));
   calx_status *first = NULL;
   for (bool last = false; !last;) {
