@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,16 +92,29 @@ static calx_status *write_all(int fd, const char *path, const char *data,
   return fsync(fd) == 0 ? NULL : failed("sync", path);
 }
 
+// A new file beside the path, with the mode that the user's umask gives: -1
+// with errno set, or with the name's failure.
+static int open_beside(const char *path, cx_text *name)
+{
+  static atomic_uint counter;
+  int fd = -1;
+  errno = ENOMEM;
+  for (int tries = 0; tries < 100 && fd < 0; tries++) {
+    cx_text_clear(name);
+    cx_text_format(name, "%s.%ld-%u", path, (long)getpid(),
+                   atomic_fetch_add(&counter, 1));
+    if (cx_text_failed(name)) return -1;
+    fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST) return -1;
+  }
+  return fd;
+}
+
 calx_status *cx_file_write(const char *path, const void *data, size_t size)
 {
   cx_text name = { 0 };
-  cx_text_format(&name, "%s.XXXXXX", path);
-  if (cx_text_failed(&name)) {
-    cx_text_free(&name);
-    return cx_out_of_memory();
-  }
   calx_status *status = NULL;
-  int fd = mkstemp(name.data);
+  int fd = open_beside(path, &name);
   if (fd < 0) {
     status = failed("create a file beside", path);
   } else {
@@ -122,6 +136,9 @@ bool cx_file_exists(const char *path)
 
 calx_status *cx_folder_make(const char *path, unsigned mode)
 {
+  if (*path == '\0') {
+    return cx_error(CALX_INVALID_ARGUMENT, "a folder's name is empty");
+  }
   char *copy = cx_strdup(path);
   if (copy == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
