@@ -55,10 +55,13 @@ typedef struct calx_dims {
 
 CALX_API extern const int64_t calx_no_dims_[1];
 
+/** A list of dimension numbers: CALX_DIMS(0, 2). */
 #define CALX_DIMS(...)                                                      \
   ((calx_dims){ sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
                 (const int64_t[]){ __VA_ARGS__ } })
+/** A list of sizes: CALX_SHAPE(128, 10). */
 #define CALX_SHAPE(...) CALX_DIMS(__VA_ARGS__)
+/** The shape of rank 0. */
 #define CALX_SCALAR ((calx_dims){ 0, calx_no_dims_ })
 
 #ifdef __cplusplus

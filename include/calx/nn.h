@@ -39,10 +39,13 @@ CALX_API void calx_module_free(calx_module *root);
 
 /** Registers a parameter: a leaf that requires a gradient, taking init's value.
  *  @param name without a dot, not used before @shape as init
- *  @return the parameter, owned by the module */
+ *  @return the parameter, owned by the module
+ *  @errors to the root: a name that is used or has a dot
+ */
 CALX_API calx_tensor *calx_module_param(calx_module *m, const char *name,
                                         calx_tensor *init);
 /** Registers a buffer: saved with the parameters, not trained. @shape as init
+ *  @errors as calx_module_param
  */
 CALX_API calx_tensor *calx_module_buffer(calx_module *m, const char *name,
                                          calx_tensor *init);
@@ -61,6 +64,7 @@ CALX_API bool calx_module_is_training(const calx_module *m);
 /** "MNIST" */
 CALX_API const char *calx_module_kind(const calx_module *m);
 
+/** What a module keeps. */
 typedef enum calx_entry_kind { CALX_PARAMETER, CALX_BUFFER } calx_entry_kind;
 /** Called for each tensor in state-dict order; path "conv1.weight". */
 typedef void calx_visit_fn(void *user, const char *path, calx_entry_kind kind,

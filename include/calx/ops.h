@@ -418,6 +418,7 @@ CALX_API calx_tensor *calx_log_softmax(calx_tensor *x, int dim);
  *  @source torch.nn.functional.softmax */
 CALX_API calx_tensor *calx_softmax(calx_tensor *x, int dim);
 
+/** What becomes of the losses of the single elements. */
 typedef enum calx_reduction {
   CALX_REDUCTION_DEFAULT = 0, /* mean */
   CALX_MEAN,

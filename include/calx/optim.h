@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/** Parameters, their state and a rule. */
 typedef struct calx_optimizer calx_optimizer;
 
 /** Zero means default. */

@@ -27,6 +27,7 @@ extern "C" {
 typedef struct calx_tensor calx_tensor;
 
 // ---- ownership --------------------------------------------------------------
+// @shape any  @errors none
 
 /** Makes the caller a further owner; the tensor is durable from then on: a sync
  *  materialises it. @return the tensor itself */
@@ -106,10 +107,12 @@ CALX_API void calx_print(calx_tensor *tensor);
 /** The same text; the caller frees it with calx_string_free(). NULL on failure.
  *  @shape any  @errors as calx_print */
 CALX_API char *calx_tensor_str(calx_tensor *tensor);
+/** Frees a text that the library gave. NULL is accepted. */
 CALX_API void calx_string_free(char *text);
 
 // ---- queries: never fail ----------------------------------------------------
 
+/** Number of dimensions. */
 CALX_API size_t calx_tensor_rank(const calx_tensor *tensor);
 /** Size of dimension `dim`; negative counts from the end; 0 when there is none.
  */
@@ -118,9 +121,11 @@ CALX_API int64_t calx_tensor_dim(const calx_tensor *tensor, int dim);
 CALX_API calx_dims calx_tensor_shape(const calx_tensor *tensor);
 /** Number of elements. */
 CALX_API int64_t calx_tensor_numel(const calx_tensor *tensor);
+/** Type of the elements. */
 CALX_API calx_dtype calx_tensor_dtype(const calx_tensor *tensor);
 /** NULL for a host tensor. */
 CALX_API calx_device *calx_tensor_device(const calx_tensor *tensor);
+/** Whether it is a handle for transfer only. */
 CALX_API bool calx_tensor_is_host(const calx_tensor *tensor);
 /** Why the tensor is poisoned; NULL: it is not. Owned by the tensor. */
 CALX_API const calx_status *calx_tensor_error(const calx_tensor *tensor);
