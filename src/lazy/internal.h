@@ -83,8 +83,8 @@ void cx_tensor_revert(calx_tensor *t, cx_problem *why);
 void cx_tensor_expire(calx_tensor *t, cx_problem *why);
 // A step that failed: every durable tensor goes back to its last value.
 void cx_drop_step(calx_device *d);
-// Under the device's lock.
-void cx_changed_add(calx_tensor *t);
+// Under the device's lock. False: no memory, then nothing changed.
+bool cx_changed_add(calx_tensor *t);
 void cx_changed_remove(calx_tensor *t);
 // ---- scopes and threads -----------------------------------------------------
 
@@ -102,6 +102,7 @@ typedef struct cx_thread_state {
   calx_scope *top;
   calx_device *device;  // set by calx_device_set_current
   calx_device *steps;   // on which this thread changes durable tensors
+  bool lost;            // an error, for which there was not even a root scope
   int no_grad;          // depth of regions
   const char *module;
   int64_t recorded;  // ops since the last sync

@@ -71,6 +71,8 @@ calx_scope *cx_scope_current(void)
   calx_scope *root = scope_new();
   if (root == NULL) return NULL;
   root->is_root = true;
+  if (cx_self.lost) root->error = cx_out_of_memory();
+  cx_self.lost = false;
   pthread_once(&root_once, make_key);
   pthread_setspecific(root_key, root);
   cx_self.top = root;
@@ -128,6 +130,7 @@ void cx_scope_pin(calx_status *status)
   if (cx_debug_on(CX_DEBUG_TRAP)) __builtin_trap();
   if (s == NULL || s->error != NULL) {
     calx_status_free(status);
+    if (s == NULL) cx_self.lost = true;
   } else {
     s->error = status;
   }
@@ -135,22 +138,42 @@ void cx_scope_pin(calx_status *status)
 
 bool cx_scope_failed(void)
 {
-  return cx_self.top != NULL && cx_self.top->error != NULL;
+  return cx_self.top != NULL ? cx_self.top->error != NULL : cx_self.lost;
 }
 
 // ---- public -----------------------------------------------------------------
 
-// What calx_scope_begin gives when there is no memory for a scope: ending it
-// reports that, and temporaries meanwhile go to the scope around it.
+// What calx_scope_begin gives when there is no memory for a scope. The scope
+// around it has the temporaries then, and that error until the end.
 static calx_scope no_scope;
 
 calx_scope *calx_scope_begin(void)
 {
-  if (cx_scope_current() == NULL) return &no_scope;
-  calx_scope *s = scope_new();
-  if (s == NULL) return &no_scope;
+  calx_scope *s = cx_scope_current() != NULL ? scope_new() : NULL;
+  if (s == NULL) {
+    cx_scope_pin(cx_out_of_memory());
+    return &no_scope;
+  }
   cx_self.top = s;
   return s;
+}
+
+// A step that failed before its sync changes nothing either.
+static void drop_failed_step(void)
+{
+  bool outermost = cx_self.top == NULL || cx_self.top->is_root;
+  if (outermost && cx_device_is_open(cx_self.steps)) {
+    cx_drop_step(cx_self.steps);
+  }
+}
+
+static calx_status *end_no_scope(void)
+{
+  drop_failed_step();
+  if (calx_scope_error() == cx_out_of_memory()) {
+    calx_status_free(calx_scope_take_error());
+  }
+  return cx_out_of_memory();
 }
 
 static bool is_open(const calx_scope *scope)
@@ -162,7 +185,7 @@ static bool is_open(const calx_scope *scope)
 
 calx_status *calx_scope_end(calx_scope *scope)
 {
-  if (scope == &no_scope) return cx_out_of_memory();
+  if (scope == &no_scope) return end_no_scope();
   if (!is_open(scope)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "calx_scope_end: this scope is not open on this thread "
@@ -173,8 +196,7 @@ calx_status *calx_scope_end(calx_scope *scope)
                     "calx_scope_end: the root scope ends with its thread");
   }
   // Only a thread that takes steps is told of their late failures.
-  calx_device *device =
-      cx_device_is_open(cx_self.steps) ? cx_self.steps : NULL;
+  calx_device *device = cx_device_is_open(cx_self.steps) ? cx_self.steps : NULL;
   if (device != NULL) cx_scope_pin(cx_flight_poll(device, false));
   calx_status *first = NULL;
   for (bool last = false; !last;) {
@@ -182,7 +204,7 @@ calx_status *calx_scope_end(calx_scope *scope)
     last = s == scope;
     release_tensors(s);
     cx_self.no_grad = s->no_grad_before;
-    // An inner scope that was forgotten failed before the one around it.
+    // A scope around a forgotten one failed before that one began.
     if (s->error != NULL) {
       calx_status_free(first);
       first = s->error;
@@ -191,24 +213,21 @@ calx_status *calx_scope_end(calx_scope *scope)
     cx_self.top = s->parent;
     scope_free(s);
   }
-  // A step that failed before its sync changes nothing either.
-  if (first != NULL && device != NULL &&
-      (cx_self.top == NULL || cx_self.top->is_root)) {
-    cx_drop_step(device);
-  }
+  if (first != NULL) drop_failed_step();
   return first;
 }
 
 calx_status *calx_scope_take_error(void)
 {
   calx_scope *s = cx_self.top;
-  if (s == NULL) return NULL;
-  calx_status *status = s->error;
-  s->error = NULL;
+  calx_status *status = (calx_status *)calx_scope_error();
+  if (s != NULL) s->error = NULL;
+  cx_self.lost = false;
   return status;
 }
 
 const calx_status *calx_scope_error(void)
 {
-  return cx_self.top != NULL ? cx_self.top->error : NULL;
+  if (cx_self.top != NULL) return cx_self.top->error;
+  return cx_self.lost ? cx_out_of_memory() : NULL;
 }

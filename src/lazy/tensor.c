@@ -147,8 +147,10 @@ calx_tensor *calx_retain(calx_tensor *t)
   if (atomic_fetch_add_explicit(&t->owners, 1, memory_order_acq_rel) == 0 &&
       t->device != NULL && cx_is_pending(t)) {
     cx_lock(&t->device->lock);
-    cx_changed_add(t);
+    bool added = cx_changed_add(t);
+    if (!added) cx_tensor_revert(t, NULL);
     cx_unlock(&t->device->lock);
+    if (!added) cx_scope_pin(cx_out_of_memory());
   }
   return t;
 }
@@ -171,7 +173,7 @@ void calx_release(calx_tensor *t)
 
 calx_tensor *calx_take(calx_tensor *t)
 {
-  calx_retain(t);
+  t = calx_retain(t);
   if (t->scope != NULL) {
     calx_scope *s = t->scope;
     calx_tensor *last = s->tensors[--s->count];
@@ -293,16 +295,17 @@ calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
 
 // ---- values -----------------------------------------------------------------
 
-void cx_changed_add(calx_tensor *t)
+bool cx_changed_add(calx_tensor *t)
 {
   calx_device *d = t->device;
-  if (t->changed_at != 0) return;
+  if (t->changed_at != 0) return true;
   if (!cx_grow(&d->changed, &d->changed_capacity, d->n_changed + 1,
                sizeof *d->changed)) {
-    return;  // the value stays pending: a later sync or read computes it
+    return false;
   }
   d->changed[d->n_changed++] = t;
   t->changed_at = (uint32_t)d->n_changed;
+  return true;
 }
 
 void cx_changed_remove(calx_tensor *t)
@@ -319,9 +322,17 @@ void cx_tensor_set_value(calx_tensor *t, cx_value value)
 {
   if (t == &nil) return;
   calx_device *d = t->device;
+  bool durable = cx_is_durable(t);
+  cx_lock(&d->lock);
+  // What a sync would not know of must not happen.
+  if (durable && !cx_changed_add(t)) {
+    cx_unlock(&d->lock);
+    cx_scope_pin(cx_out_of_memory());
+    return;
+  }
+  if (durable) cx_self.steps = d;
   cx_node_retain(value.node);
   hold(value.node);
-  cx_lock(&d->lock);
   cx_node *old = t->node;
   if (t->base == NULL && old != NULL &&
       ((cx_node_flags(old) & CX_NODE_DATA) != 0 ||
@@ -333,10 +344,6 @@ void cx_tensor_set_value(calx_tensor *t, cx_value value)
   t->node = value.node;
   t->out = value.out;
   t->flags &= ~(uint32_t)CX_T_CONSUMED;
-  if (cx_is_durable(t)) {
-    cx_self.steps = d;
-    cx_changed_add(t);
-  }
   cx_unlock(&d->lock);
   unhold(old);
 }
@@ -355,7 +362,7 @@ static void set_problem(calx_tensor *t, uint32_t flag, cx_problem *why)
 {
   unhold(t->node);
   t->node = NULL;
-  if (why == NULL) why = &nil_problem;
+  if (why == NULL) why = cx_tensor_nil()->problem;
   cx_problem_retain(why);
   cx_problem_release(t->problem);
   t->problem = why;
