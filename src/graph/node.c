@@ -139,6 +139,7 @@ static cx_node *free_one(cx_node *node, cx_node *rest)
   }
   for (uint32_t k = 0; k < node->n_out; k++) {
     cx_pjrt_buffer_release(node->out[k].buffer);
+    cx_node_release(node->out[k].data);  // has no inputs and no such twin
   }
   calx_status_free(node->error);
   cx_free(node);

@@ -56,6 +56,7 @@ typedef struct cx_input {
 typedef struct cx_output {
   cx_shape shape;
   cx_pjrt_buffer *buffer;  // NULL: not computed; under the device's lock
+  cx_node *data;  // the same value as a data node, made by a sync; NULL: none
 } cx_output;
 
 typedef struct cx_slot {

@@ -137,16 +137,37 @@ static cx_node *result_node(const cx_order *o, size_t r, cx_pjrt_buffer *buffer,
   return node;
 }
 
-// A value that a read computed stays, without its history.
-static void cut(calx_tensor *t, const calx_site *site)
+// The value that a read computed, without its history: one node for all
+// tensors that have it, so that they are counted as its holders. False: no
+// memory.
+static bool make_cut(const calx_tensor *t, const calx_site *site)
 {
   cx_output *out = &t->node->out[t->out];
+  if (out->data != NULL) return true;
   cx_pjrt_buffer_retain(out->buffer);
-  cx_node *node = cx_node_data(&out->shape, out->buffer);
-  if (node == NULL) return;  // it keeps its history: harmless
-  cx_node_set_flags(node, ended(t->node));
-  node->site = *site;
-  cx_tensor_settle(t, node);
+  out->data = cx_node_data(&out->shape, out->buffer);
+  if (out->data == NULL) return false;
+  cx_node_set_flags(out->data, ended(t->node));
+  out->data->site = *site;
+  return true;
+}
+
+static void cut(calx_tensor *t, const calx_site *site)
+{
+  if (!make_cut(t, site)) return;  // a temporary that keeps its history
+  cx_node *data = t->node->out[t->out].data;
+  cx_node_retain(data);
+  cx_tensor_settle(t, data);
+}
+
+static bool make_cuts(const targets *all, const calx_site *site)
+{
+  for (size_t i = 0; i < all->n; i++) {
+    if (all->roots[i] == UINT32_MAX && !make_cut(all->tensors[i], site)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 static cx_problem *expired_problem(calx_device *d, const calx_site *site)
@@ -334,7 +355,8 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
   if (status == NULL && !collect(d, named, count, &s->all)) {
     status = cx_out_of_memory();
   }
-  if (status == NULL && !make_roots(&d->order, &s->all)) {
+  if (status == NULL &&
+      (!make_roots(&d->order, &s->all) || !make_cuts(&s->all, &s->run.site))) {
     status = cx_out_of_memory();
   }
   if (status == NULL && d->order.n_roots != 0) status = launch(s);
@@ -434,12 +456,29 @@ static void check_nan(calx_tensor *const *named, size_t count)
 
 // ---- public -----------------------------------------------------------------
 
+static calx_status *check_named(const calx_device *d, calx_tensor *const *named,
+                                size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    const calx_tensor *t = named[i];
+    if (t == NULL) continue;
+    CALX_TRY(cx_tensor_usable(t, "sync", (uint32_t)i));
+    if (t->device == d) continue;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "sync: operand %zu is on %s, the calling thread's device "
+                    "is %s: see calx_device_set_current",
+                    i, t->device->name, d->name);
+  }
+  return NULL;
+}
+
 void calx_sync_n(calx_tensor *const *named, size_t count)
 {
   calx_device *d = cx_device_or_current(NULL);
   if (d == NULL) return;
   cx_self.steps = d;
   cx_scope_pin(cx_flight_poll(d, false));
+  if (!cx_scope_failed()) cx_scope_pin(check_named(d, named, count));
   if (cx_scope_failed()) {
     cx_drop_step(d);
     return;
