@@ -1,8 +1,8 @@
 // lazy/device: one client for the process, its devices, transfers from the
 // host.
 //
-// The plugin is opened at the first use and kept until calx_shutdown(). A
-// failure is kept too, so that each call reports the same reason.
+// The plugin is opened at the first use and kept until calx_shutdown(). After a
+// failure the next use tries again, and reports what it finds.
 #include "calx/device.h"
 
 #include <stdio.h>
@@ -313,6 +313,10 @@ calx_status *cx_upload(calx_device *device, calx_dtype dtype,
   size_t bytes;
   calx_status *status =
       check_host_shape("upload", dtype, dims, rank, &shape, &bytes);
+  if (status == NULL && data == NULL && bytes != 0) {
+    status = cx_error(CALX_INVALID_ARGUMENT, "upload: the data of %s is NULL",
+                      cx_shape_str(&shape));
+  }
   if (status != NULL) {
     if (done != NULL) done(user);
     return status;
@@ -390,10 +394,18 @@ calx_tensor *calx_host_tensor(const void *data, calx_dtype dtype,
   return host_tensor("host_tensor", data, dtype, shape);
 }
 
+static calx_tensor *null_tensor(const char *call)
+{
+  return cx_tensor_poison(
+      cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call));
+}
+
 calx_tensor *calx_cpu(calx_tensor *t)
 {
+  if (t == NULL) return null_tensor("cpu");
   if (t->host != NULL) return t;
-  if (!cx_read(t)) return cx_tensor_poison(cx_status_copy(calx_scope_error()));
+  calx_status *pending = cx_tensor_compute(t);
+  if (pending != NULL) return cx_tensor_poison(pending);
   const cx_shape *s = cx_tensor_shape(t);
   calx_tensor *h =
       host_tensor("cpu", NULL, s->dtype, (calx_dims){ s->rank, s->dims });
@@ -404,6 +416,7 @@ calx_tensor *calx_cpu(calx_tensor *t)
 
 calx_tensor *calx_to(calx_tensor *t, calx_device *device)
 {
+  if (t == NULL) return null_tensor("to");
   device = cx_device_or_current(device);
   if (device == NULL) {
     return cx_tensor_poison(cx_status_copy(calx_scope_error()));
@@ -419,10 +432,12 @@ calx_tensor *calx_to(calx_tensor *t, calx_device *device)
     atomic_store(&moved->owners, 0);
     return cx_scope_give(moved);
   }
-  if (!cx_read(t)) return cx_tensor_poison(cx_status_copy(calx_scope_error()));
-  cx_pjrt_buffer *copy;
-  calx_status *status = cx_pjrt_buffer_copy_to_device(
-      t->node->out[t->out].buffer, (size_t)device->index, &copy);
+  cx_pjrt_buffer *copy = NULL;
+  calx_status *status = cx_tensor_compute(t);
+  if (status == NULL) {
+    status = cx_pjrt_buffer_copy_to_device(t->node->out[t->out].buffer,
+                                           (size_t)device->index, &copy);
+  }
   if (status != NULL) return cx_tensor_poison(status);
   cx_node *node = cx_node_data(cx_tensor_shape(t), copy);
   if (node == NULL) return cx_tensor_poison(cx_out_of_memory());

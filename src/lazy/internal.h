@@ -74,6 +74,8 @@ static inline bool cx_is_durable(const calx_tensor *t)
 }
 
 calx_tensor *cx_tensor_alloc(calx_device *device);  // one ref, no scope
+// What the value needs is run, if it is pending.
+calx_status *cx_tensor_compute(calx_tensor *t) CALX_MUST_USE;
 void cx_tensor_unref(calx_tensor *t);  // ends the scope's reference
 calx_tensor *cx_tensor_nil(void);      // the poison that needs no memory
 // Gives the tensor a materialised value; the reference to node is taken over.

@@ -315,6 +315,10 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
 
 char *calx_tensor_str(calx_tensor *t)
 {
+  if (t == NULL) {
+    cx_scope_pin(cx_error(CALX_INVALID_ARGUMENT, "print: the tensor is NULL"));
+    return NULL;
+  }
   const cx_shape *s = cx_tensor_shape(t);
   size_t bytes = (size_t)cx_shape_numel(s) * calx_dtype_size(s->dtype);
   unsigned char *data = cx_alloc(bytes);

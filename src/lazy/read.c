@@ -49,15 +49,10 @@ static calx_status *compute(calx_device *d, cx_node *node, cx_text *log)
   return status;
 }
 
-bool cx_read(calx_tensor *t)
+calx_status *cx_tensor_compute(calx_tensor *t)
 {
   if (t->node == NULL || (cx_node_flags(t->node) & CX_NODE_FAILED) != 0) {
-    calx_status *status = cx_tensor_usable(t, "read", 0);
-    if (status != NULL) {
-      cx_scope_pin(status);
-      return false;
-    }
-    return true;
+    return cx_tensor_usable(t, "read", 0);
   }
   calx_device *d = t->device;
   cx_text log = { 0 };
@@ -67,9 +62,14 @@ bool cx_read(calx_tensor *t)
   cx_unlock(&d->lock);
   if (log.size != 0) cx_log("%s", cx_text_str(&log));
   cx_text_free(&log);
-  if (status == NULL) return true;
+  return status;
+}
+
+bool cx_read(calx_tensor *t)
+{
+  calx_status *status = cx_tensor_compute(t);
   cx_scope_pin(status);
-  return false;
+  return status == NULL;
 }
 
 // ---- public -----------------------------------------------------------------
@@ -83,14 +83,19 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
   calx_status *status = cx_pjrt_buffer_to_host(buffer, data, bytes);
   cx_metric_add(&from_device_time, (double)(cx_now_ns() - start));
   cx_metric_add(&inbound_data, (double)bytes);
-  calx_status *late = cx_flight_poll(t->device, false);
+  // A value that cannot be had is the consequence of a step's failure.
+  calx_status *late = cx_flight_poll(t->device, status != NULL);
   if (late == NULL) return status;
-  calx_status_free(status);  // a consequence of the step's failure
+  calx_status_free(status);
   return late;
 }
 
 calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
 {
+  if (t == NULL || (data == NULL && bytes != 0)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "read: the %s is NULL",
+                    t == NULL ? "tensor" : "data");
+  }
   const cx_shape *s = cx_tensor_shape(t);
   CALX_TRY(t->host != NULL ? NULL : cx_tensor_usable(t, "read", 0));
   size_t wanted = (size_t)cx_shape_numel(s) * calx_dtype_size(s->dtype);
@@ -105,7 +110,7 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
     }
     return NULL;
   }
-  if (!cx_read(t)) return cx_status_copy(calx_scope_error());
+  CALX_TRY(cx_tensor_compute(t));
   return to_host(t, data, bytes);
 }
 
@@ -114,8 +119,9 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
 {
   const cx_shape *s = cx_tensor_shape(t);
   calx_status *status = NULL;
-  if (!cx_tensor_poisoned(t) && (t->node != NULL || t->host != NULL) &&
-      cx_shape_numel(s) != 1) {
+  if (t == NULL) {
+    status = cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call);
+  } else if ((t->node != NULL || t->host != NULL) && cx_shape_numel(s) != 1) {
     status = cx_error(CALX_INVALID_ARGUMENT,
                       "%s: %s has %lld elements, one is wanted", call,
                       cx_shape_str(s), (long long)cx_shape_numel(s));
@@ -143,7 +149,7 @@ int64_t calx_item_int(calx_tensor *t)
 
 bool calx_is_ready(const calx_tensor *t)
 {
-  if (t->node == NULL) return true;
+  if (t == NULL || t->node == NULL) return true;
   cx_lock(&t->device->lock);
   cx_pjrt_buffer *buffer = t->node->out[t->out].buffer;
   cx_unlock(&t->device->lock);

@@ -276,6 +276,10 @@ void cx_tensor_set_name(calx_tensor *t, const char *name)
 calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
                               uint32_t operand)
 {
+  if ((t->flags & CX_T_POISON) != 0 && cx_scope_failed()) {
+    // Only the first to meet it says where: messages must not grow by each.
+    return cx_status_copy(t->problem->status);
+  }
   if ((t->flags & (CX_T_POISON | CX_T_EXPIRED)) != 0) {
     return cx_error(calx_status_code(t->problem->status), "%s: operand %u: %s",
                     op, operand, calx_status_message(t->problem->status));
