@@ -259,8 +259,18 @@ void calx_log_set(calx_log_fn *fn, void *user)
   cx_unlock(&log_lock);
 }
 
+// A thread's lines that wait, each with its final zero.
+static _Thread_local struct {
+  cx_text text;
+  int depth;
+} held;
+
 static void log_line(const char *line)
 {
+  if (held.depth > 0) {
+    cx_text_append_n(&held.text, line, strlen(line) + 1);
+    return;
+  }
   cx_lock(&log_lock);
   calx_log_fn *fn = log_fn;
   void *user = log_user;
@@ -270,6 +280,22 @@ static void log_line(const char *line)
   } else {
     fprintf(stderr, "calx: %s\n", line);
   }
+}
+
+void cx_log_hold_begin(void)
+{
+  held.depth++;
+}
+
+void cx_log_hold_end(void)
+{
+  if (--held.depth > 0) return;
+  cx_text text = held.text;  // what the callback logs comes after it
+  held.text = (cx_text){ 0 };
+  for (size_t at = 0; at < text.size; at += strlen(text.data + at) + 1) {
+    log_line(text.data + at);
+  }
+  cx_text_free(&text);
 }
 
 void cx_log(const char *format, ...)

@@ -46,6 +46,12 @@ void cx_log(const char *format, ...) CALX_PRINTF(1, 2);
 int cx_log_once_per_site(const char *key, const char *format, ...)
     CALX_PRINTF(2, 3);
 
+// Between these the calling thread's lines wait, and are written by the last
+// end: around every lock that is held while something may be logged, since the
+// callback may call the library. They nest.
+void cx_log_hold_begin(void);
+void cx_log_hold_end(void);
+
 // Live statuses that were not freed: the tests' leak count.
 long cx_status_live(void);
 

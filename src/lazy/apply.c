@@ -17,10 +17,16 @@ static int64_t pending_limit(void)
   return n;
 }
 
-// Counts what the thread recorded since its last sync.
+// Counts what the thread recorded since its last sync. Programs that read and
+// never sync are told only when their graph grows: most of its nodes live.
 static void count_recorded(void)
 {
-  if (++cx_self.recorded != pending_limit()) return;
+  int64_t limit = pending_limit();
+  if (++cx_self.recorded != limit) return;
+  if (cx_eager() || cx_node_live() < limit) {
+    cx_self.recorded = 0;
+    return;
+  }
   const calx_site *site = cx_site();
   cx_log_once_per_site("pending",
                        "%lld ops were recorded and none of them run: the loop "

@@ -64,9 +64,11 @@ calx_device *cx_devices_open(calx_status **out_status)
 {
   *out_status = NULL;
   if (!atomic_load_explicit(&world.open, memory_order_acquire)) {
+    cx_log_hold_begin();
     cx_lock(&world.lock);
     if (!atomic_load(&world.open)) *out_status = open_world();
     cx_unlock(&world.lock);
+    cx_log_hold_end();
     if (*out_status != NULL) return NULL;
   }
   return &world.devices[0];

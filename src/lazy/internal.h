@@ -174,7 +174,6 @@ typedef struct cx_run {  // one execution, under the device's lock
   bool train;    // an op in it depends on train mode
   bool any_donation;
   calx_site site;
-  cx_text *log;  // lines for after the unlock
 } cx_run;
 
 // Compiles or finds the program of run->order and launches it. out: n_roots new

@@ -111,6 +111,17 @@ static calx_status *copy_args(const cx_run *run, cx_pjrt_buffer *const *args,
   return NULL;
 }
 
+static void drop_results(size_t n, cx_pjrt_buffer **out,
+                         cx_pjrt_event **out_done)
+{
+  for (size_t r = 0; r < n; r++) {
+    cx_pjrt_buffer_release(out[r]);
+    out[r] = NULL;
+  }
+  cx_pjrt_event_free(*out_done);
+  *out_done = NULL;
+}
+
 static calx_status *execute_checked(cx_run *run, cx_pjrt_executable *executable,
                                     cx_pjrt_buffer *const *args, size_t n_args,
                                     cx_pjrt_buffer **out,
@@ -131,9 +142,11 @@ static calx_status *execute_checked(cx_run *run, cx_pjrt_executable *executable,
   if (status == NULL) {
     status = execute(run, executable, args, n_args, out, out_done);
   }
+  bool launched = status == NULL;
   for (size_t r = 0; status == NULL && r < n_out; r++) {
     status = compare(run, out[r], again[r], r);
   }
+  if (launched && status != NULL) drop_results(n_out, out, out_done);
   for (size_t i = 0; i < n_args + n_out; i++) cx_pjrt_buffer_release(copies[i]);
   cx_free(copies);
   return status;

@@ -68,8 +68,8 @@ int64_t cx_env_int(const char *name, int64_t otherwise)
   char *end;
   long long value = strtoll(text, &end, 10);
   if (*end == '\0') return value;
-  cx_log("%s: '%s' is not a number; %lld is used", name, text,
-         (long long)otherwise);
+  cx_log_once_per_site(name, "%s: '%s' is not a number; %lld is used", name,
+                       text, (long long)otherwise);
   return otherwise;
 }
 

@@ -172,9 +172,9 @@ static calx_status *explain_miss(const cx_run *run)
                          "here), and CALX_RECOMPILE=error forbids it: %s",
                          known, cx_text_str(&why));
   } else {
-    cx_text_format(run->log, "recompile at %s:%d, program %zu: %s",
-                   run->site.file != NULL ? run->site.file : "?",
-                   run->site.line, known + 1, cx_text_str(&why));
+    cx_log("recompile at %s:%d, program %zu: %s",
+           run->site.file != NULL ? run->site.file : "?", run->site.line,
+           known + 1, cx_text_str(&why));
   }
   cx_text_free(&why);
   return status;

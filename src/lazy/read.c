@@ -25,7 +25,7 @@ static bool root_node(cx_order *o, cx_node *node)
 }
 
 // Under the device's lock.
-static calx_status *compute(calx_device *d, cx_node *node, cx_text *log)
+static calx_status *compute(calx_device *d, cx_node *node)
 {
   cx_order *o = &d->order;
   calx_status *late = cx_flight_room(d);
@@ -33,7 +33,7 @@ static calx_status *compute(calx_device *d, cx_node *node, cx_text *log)
   if (!root_node(o, node) || !cx_order_walk(o)) return cx_out_of_memory();
   cx_pjrt_buffer **out = cx_calloc(node->n_out, sizeof(cx_pjrt_buffer *));
   if (out == NULL) return cx_out_of_memory();
-  cx_run run = { .device = d, .order = o, .site = *cx_site(), .log = log };
+  cx_run run = { .device = d, .order = o, .site = *cx_site() };
   cx_pjrt_event *done = NULL;
   calx_status *status = cx_run_order(&run, out, &done);
   if (status == NULL) {
@@ -55,13 +55,12 @@ calx_status *cx_tensor_compute(calx_tensor *t)
     return cx_tensor_usable(t, "read", 0);
   }
   calx_device *d = t->device;
-  cx_text log = { 0 };
   calx_status *status = NULL;
+  cx_log_hold_begin();
   cx_lock(&d->lock);
-  if (!cx_is_computed(t->node)) status = compute(d, t->node, &log);
+  if (!cx_is_computed(t->node)) status = compute(d, t->node);
   cx_unlock(&d->lock);
-  if (log.size != 0) cx_log("%s", cx_text_str(&log));
-  cx_text_free(&log);
+  cx_log_hold_end();
   return status;
 }
 

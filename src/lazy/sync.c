@@ -262,7 +262,7 @@ static void revert_all(calx_device *d, const calx_site *site)
 
 // ---- the launch -------------------------------------------------------------
 
-static void say_read_twice(calx_device *d, const cx_order *o, cx_text *log)
+static void say_read_twice(const calx_device *d, const cx_order *o)
 {
   size_t again = 0;
   for (size_t i = 0; i < o->n_nodes; i++) {
@@ -270,10 +270,11 @@ static void say_read_twice(calx_device *d, const cx_order *o, cx_text *log)
   }
   if (again == 0) return;
   const calx_site *at = &d->read_site;
-  cx_text_format(log,
-                 "%s:%d reads a tensor before the sync: %zu ops of the step "
-                 "run twice; read it after the sync that names it",
-                 at->file != NULL ? at->file : "?", at->line, again);
+  cx_log_once_per_site(
+      "read",
+      "%s:%d reads a tensor before the sync: %zu ops of the step "
+      "run twice; read it after the sync that names it",
+      at->file != NULL ? at->file : "?", at->line, again);
 }
 
 typedef struct step {
@@ -283,7 +284,6 @@ typedef struct step {
   cx_node **nodes;           // the results' data nodes
   size_t n_nodes;
   cx_run run;
-  cx_text log, twice;
 } step;
 
 static calx_status *launch(step *s)
@@ -299,7 +299,7 @@ static calx_status *launch(step *s)
   for (size_t i = 0; i < o->n_nodes; i++) {
     s->run.train |= (cx_node_flags(o->nodes[i]) & CX_NODE_TRAIN) != 0;
   }
-  say_read_twice(s->device, o, &s->twice);
+  say_read_twice(s->device, o);
   s->buffers = cx_calloc(o->n_roots + 1, sizeof *s->buffers);
   s->nodes = cx_calloc(o->n_roots + 1, sizeof *s->nodes);
   if (s->buffers == NULL || s->nodes == NULL) return cx_out_of_memory();
@@ -380,25 +380,19 @@ static void step_free(step *s)
   cx_free(s->buffers);
   cx_free(s->all.tensors);
   cx_free(s->all.roots);
-  cx_text_free(&s->log);
-  cx_text_free(&s->twice);
 }
 
 static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
 {
   step s = { .device = d };
-  s.run = (cx_run){ .device = d,
-                    .order = &d->order,
-                    .is_sync = true,
-                    .site = *cx_site(),
-                    .log = &s.log };
+  s.run = (cx_run){
+    .device = d, .order = &d->order, .is_sync = true, .site = *cx_site()
+  };
+  cx_log_hold_begin();
   cx_lock(&d->lock);
   calx_status *status = sync_locked(&s, named, count);
   cx_unlock(&d->lock);
-  if (s.log.size != 0) cx_log("%s", cx_text_str(&s.log));
-  if (s.twice.size != 0) {
-    cx_log_once_per_site("read", "%s", cx_text_str(&s.twice));
-  }
+  cx_log_hold_end();
   step_free(&s);
   cx_self.recorded = 0;
   cx_scope_pin(status);
