@@ -47,7 +47,9 @@ void *cx_realloc(void *old, size_t bytes)
 {
   if (old == NULL) return cx_alloc(bytes);
   if (must_fail()) return NULL;
-  return realloc(old, bytes != 0 ? bytes : 1);
+  void *p = realloc(old, bytes != 0 ? bytes : 1);
+  if (p != NULL) atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);
+  return p;
 }
 
 void cx_free(void *p)

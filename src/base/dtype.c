@@ -130,6 +130,19 @@ static uint16_t to_brain(double v)
   return (uint16_t)(rounded >> 16);
 }
 
+// The nearest integer towards zero that the type holds; NaN is 0.
+static int64_t saturate(calx_dtype d, double v)
+{
+  int bits = 8 * (int)calx_dtype_size(d);
+  bool is_unsigned = cx_dtype_is_unsigned(d);
+  double high = ldexp(1.0, is_unsigned ? bits : bits - 1);
+  double low = is_unsigned ? 0.0 : -high;
+  if (isnan(v)) return 0;
+  if (v <= low) return is_unsigned ? 0 : (int64_t)(UINT64_MAX << (bits - 1));
+  if (v >= high) return (int64_t)(UINT64_MAX >> (64 - bits + !is_unsigned));
+  return is_unsigned ? (int64_t)(uint64_t)v : (int64_t)v;
+}
+
 double cx_load_double(calx_dtype d, const void *p)
 {
   uint16_t h;
@@ -153,24 +166,11 @@ int64_t cx_load_int(calx_dtype d, const void *p)
 {
   int64_t v = 0;
   size_t size = calx_dtype_size(d);
-  if (cx_dtype_is_float(d)) return (int64_t)cx_load_double(d, p);
+  if (cx_dtype_is_float(d)) return saturate(CALX_I64, cx_load_double(d, p));
   memcpy(&v, p, size);  // little-endian: the low bytes
   if (cx_dtype_is_unsigned(d) || d == CALX_BOOL || size == 8) return v;
   int shift = 64 - 8 * (int)size;
   return (int64_t)((uint64_t)v << shift) >> shift;
-}
-
-// The nearest integer towards zero that the type holds; NaN is 0.
-static int64_t saturate(calx_dtype d, double v)
-{
-  int bits = 8 * (int)calx_dtype_size(d);
-  bool is_unsigned = cx_dtype_is_unsigned(d);
-  double high = ldexp(1.0, is_unsigned ? bits : bits - 1);
-  double low = is_unsigned ? 0.0 : -high;
-  if (isnan(v)) return 0;
-  if (v <= low) return is_unsigned ? 0 : (int64_t)(UINT64_MAX << (bits - 1));
-  if (v >= high) return (int64_t)(UINT64_MAX >> (64 - bits + !is_unsigned));
-  return is_unsigned ? (int64_t)(uint64_t)v : (int64_t)v;
 }
 
 void cx_store_double(calx_dtype d, void *p, double v)
