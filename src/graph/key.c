@@ -1,6 +1,6 @@
 // graph/key: an order as 32-bit words that are equal for equal programs.
 //
-//   key    = environment(2) n_params n_nodes n_roots param* node* root*
+//   key    = n_params n_nodes n_roots param* node* root*
 //   param  = type size(2)* alias          alias: root + 1, or 0
 //   type   = dtype | rank << 8
 //   node   = op | n_slots << 16, n_in | n_out << 24, ref*, attribute*, slot*,
@@ -67,17 +67,15 @@ static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
   }
 }
 
-bool cx_order_key(cx_order *o, uint64_t environment)
+bool cx_order_key(cx_order *o)
 {
-  size_t need = 5 + o->n_roots + o->n_params * (2 + 2 * (size_t)CALX_MAX_RANK);
+  size_t need = 3 + o->n_roots + o->n_params * (2 + 2 * (size_t)CALX_MAX_RANK);
   for (size_t i = 0; i < o->n_nodes; i++) need += node_words(o->nodes[i]);
   cx_key *key = &o->key;
   if (!cx_grow(&key->words, &key->capacity, need, sizeof *key->words)) {
     return false;
   }
   key->count = 0;
-  word(key, (uint32_t)(environment & UINT32_MAX));
-  word(key, (uint32_t)(environment >> 32));
   word(key, (uint32_t)o->n_params);
   word(key, (uint32_t)o->n_nodes);
   word(key, (uint32_t)o->n_roots);

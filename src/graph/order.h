@@ -42,7 +42,7 @@ typedef struct cx_order {
 // Walks from order->roots (filled by the caller). False: no memory.
 bool cx_order_walk(cx_order *order);
 // Writes order->key and hash; aliases must be set (all 0: none).
-bool cx_order_key(cx_order *order, uint64_t environment);
+bool cx_order_key(cx_order *order);
 void cx_order_free(cx_order *order);
 
 // The slots' values in order, as the words of the packed upload. soft: also

@@ -421,9 +421,7 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
 {
   cx_order *o = run->order;
   *out_done = NULL;
-  // What tells programs apart beside the graph: nothing yet but the donation's
-  // presence, which a read never has.
-  if (!cx_order_key(o, run->is_sync)) return cx_out_of_memory();
+  if (!cx_order_key(o)) return cx_out_of_memory();
   cx_metric_add(&graph_size, (double)o->n_nodes);
   size_t n_args = o->n_params + (o->n_slots != 0);
   char *block =
