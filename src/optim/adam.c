@@ -25,20 +25,21 @@ typedef struct adam {
   calx_tensor *by_decay;  // NULL: no weight decay
 } adam;
 
-static void prepare(calx_optimizer *opt, int64_t step)
+static void prepare(calx_optimizer *opt, int64_t step, calx_dtype d)
 {
   adam *a = (adam *)opt;
   double correction1 = 1 - pow(a->beta1, (double)step);
   double correction2 = 1 - pow(a->beta2, (double)step);
-  a->by_beta1 = 1 - a->beta1 < 0.5 ? NULL : calx_scalar(a->beta1);
-  a->by_rest1 = 1 - a->beta1 < 0.5 ? calx_scalar(1 - a->beta1) : NULL;
-  a->by_beta2 = calx_scalar(a->beta2);
-  a->by_rest2 = calx_scalar(1 - a->beta2);
-  a->root_correction = calx_scalar(sqrt(correction2));
-  a->plus_eps = calx_scalar(a->eps);
-  a->step_size = calx_scalar(opt->lr / correction1);
+  a->by_beta1 = 1 - a->beta1 < 0.5 ? NULL : cx_optim_number(opt, d, a->beta1);
+  a->by_rest1 =
+      1 - a->beta1 < 0.5 ? cx_optim_number(opt, d, 1 - a->beta1) : NULL;
+  a->by_beta2 = cx_optim_number(opt, d, a->beta2);
+  a->by_rest2 = cx_optim_number(opt, d, 1 - a->beta2);
+  a->root_correction = cx_optim_number(opt, d, sqrt(correction2));
+  a->plus_eps = cx_optim_number(opt, d, a->eps);
+  a->step_size = cx_optim_number(opt, d, opt->lr / correction1);
   double decay = a->decoupled ? 1 - opt->lr * a->weight_decay : a->weight_decay;
-  a->by_decay = a->weight_decay != 0 ? calx_scalar(decay) : NULL;
+  a->by_decay = a->weight_decay != 0 ? cx_optim_number(opt, d, decay) : NULL;
 }
 
 static calx_tensor *sum(calx_tensor *a, calx_tensor *b)

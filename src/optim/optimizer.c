@@ -30,6 +30,17 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status)
   }
 }
 
+// Not calx_scalar(): a weak number is recorded anew for each operand of another
+// type than f32.
+calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
+                             double value)
+{
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = dtype,
+                            .device = opt->device };
+  return calx_full_with(CALX_SCALAR, value, &o);
+}
+
 double cx_optim_or(double option, double otherwise)
 {
   if (option != 0) return option;
@@ -211,15 +222,18 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
 static void compute(calx_optimizer *opt)
 {
   int64_t prepared = 0;
+  calx_dtype of = CALX_DTYPE_DEFAULT;
   for (size_t i = 0; i < opt->n && calx_scope_error() == NULL; i++) {
     const cx_optim_param *p = &opt->params[i];
     cx_optim_update *u = &opt->updates[i];
     *u = (cx_optim_update){ .value = NULL };
     calx_tensor *grad = gradient_of(p);
     if (grad == NULL) continue;
-    if (prepared != p->steps + 1) {
+    calx_dtype dtype = calx_tensor_dtype(p->tensor);
+    if (prepared != p->steps + 1 || of != dtype) {
       prepared = p->steps + 1;
-      opt->rule->prepare(opt, prepared);
+      of = dtype;
+      opt->rule->prepare(opt, prepared, dtype);
     }
     opt->rule->update(opt, p, grad, u);
     make_state(p, u);
@@ -261,8 +275,6 @@ static calx_status *step(calx_optimizer *opt)
   if (cx_scope_failed()) return NULL;
   settle(opt);
   CALX_TRY(check_gradients(opt));
-  calx_device *before = calx_device_current();
-  calx_device_set_current(opt->device);  // the numbers' device
   calx_scope *scope = calx_scope_begin();
   cx_no_grad_begin();
   compute(opt);
@@ -274,7 +286,6 @@ static calx_status *step(calx_optimizer *opt)
     opt->steps++;
   }
   cx_no_grad_end();
-  calx_device_set_current(before);
   return calx_scope_end(scope);
 }
 

@@ -29,9 +29,9 @@ typedef struct cx_optim_update {
 typedef struct cx_optim_rule {
   const char *name;                         // "sgd"
   const char *states[CX_OPTIM_STATES + 1];  // PyTorch's names
-  // The numbers of the parameters' step number `step`, from 1: made once for
-  // all parameters, so that they are uploaded once.
-  void (*prepare)(calx_optimizer *opt, int64_t step);
+  // The numbers of step number `step`, from 1, of parameters of this type: made
+  // once for all of them, so that they are uploaded once.
+  void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);
   void (*update)(calx_optimizer *opt, const cx_optim_param *p,
                  calx_tensor *grad, cx_optim_update *out);
 } cx_optim_rule;
@@ -61,6 +61,9 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status);
 // Whether there is an optimiser at all, to be filled in.
 bool cx_optim_is_real(const calx_optimizer *opt);
 
+// A number of the user's as an operand of parameters of this type.
+calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
+                             double value);
 // An option where 0 is the default and CALX_ZERO is zero.
 double cx_optim_or(double option, double otherwise);
 // "sgd: lr -1, a number of 0 or more is wanted"; NULL when it is.

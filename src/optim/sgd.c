@@ -16,14 +16,17 @@ typedef struct sgd {
   calx_tensor *by_lr, *by_momentum, *by_rest, *by_decay;
 } sgd;
 
-static void prepare(calx_optimizer *opt, int64_t step)
+static void prepare(calx_optimizer *opt, int64_t step, calx_dtype d)
 {
   (void)step;
   sgd *s = (sgd *)opt;
-  s->by_lr = calx_scalar(opt->lr);
-  s->by_momentum = s->momentum != 0 ? calx_scalar(s->momentum) : NULL;
-  s->by_rest = s->dampening != 0 ? calx_scalar(1 - s->dampening) : NULL;
-  s->by_decay = s->weight_decay != 0 ? calx_scalar(s->weight_decay) : NULL;
+  s->by_lr = cx_optim_number(opt, d, opt->lr);
+  s->by_momentum =
+      s->momentum != 0 ? cx_optim_number(opt, d, s->momentum) : NULL;
+  s->by_rest =
+      s->dampening != 0 ? cx_optim_number(opt, d, 1 - s->dampening) : NULL;
+  s->by_decay =
+      s->weight_decay != 0 ? cx_optim_number(opt, d, s->weight_decay) : NULL;
 }
 
 static calx_tensor *sum(calx_tensor *a, calx_tensor *b)
