@@ -49,10 +49,8 @@ void cx_text_int(cx_text *text, int64_t value)
   cx_text_append_n(text, p, (size_t)(digits + sizeof digits - p));
 }
 
-void cx_text_format(cx_text *text, const char *format, ...)
+void cx_text_format_v(cx_text *text, const char *format, va_list args)
 {
-  va_list args;
-  va_start(args, format);
   va_list again;
   va_copy(again, args);
   int n = vsnprintf(NULL, 0, format, args);
@@ -63,6 +61,13 @@ void cx_text_format(cx_text *text, const char *format, ...)
     text->size += (size_t)n;
   }
   va_end(again);
+}
+
+void cx_text_format(cx_text *text, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  cx_text_format_v(text, format, args);
   va_end(args);
 }
 

@@ -3,6 +3,7 @@
 #ifndef CX_BASE_TEXT_H
 #define CX_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@ void cx_text_append_n(cx_text *text, const char *s, size_t n);
 void cx_text_char(cx_text *text, char c);
 void cx_text_int(cx_text *text, int64_t value);
 void cx_text_format(cx_text *text, const char *format, ...) CALX_PRINTF(2, 3);
+void cx_text_format_v(cx_text *text, const char *format, va_list args);
 void cx_text_clear(cx_text *text);  // keeps the memory
 void cx_text_free(cx_text *text);
 bool cx_text_failed(const cx_text *text);

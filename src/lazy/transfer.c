@@ -1,0 +1,210 @@
+// lazy/transfer: values between the host and the devices. A host tensor is a
+// handle for this room's calls only.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/metrics.h"
+#include "lazy/internal.h"
+
+CX_METRIC(to_device_time, "TransferToDeviceTime", CX_UNIT_NS);
+CX_METRIC(outbound_data, "OutboundData", CX_UNIT_BYTES);
+
+static calx_status *check_host_shape(const char *call, calx_dtype dtype,
+                                     const int64_t *dims, size_t rank,
+                                     cx_shape *out, size_t *out_bytes)
+{
+  int64_t elements;
+  if (!cx_dtype_valid(dtype)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: %d is no element type", call,
+                    (int)dtype);
+  }
+  if (rank > CALX_MAX_RANK) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: rank %zu, at most %d are possible", call, rank,
+                    CALX_MAX_RANK);
+  }
+  *out = (cx_shape){ .dtype = dtype, .rank = (uint32_t)rank };
+  for (size_t i = 0; i < rank; i++) {
+    out->dims[i] = dims[i];
+    if (dims[i] < 0) {
+      return cx_error(CALX_INVALID_ARGUMENT, "%s: size %lld of dimension %zu",
+                      call, (long long)dims[i], i);
+    }
+  }
+  if (!cx_dims_bytes(dtype, dims, rank, &elements, out_bytes)) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "%s: %s is too large", call,
+                    cx_shape_str(out));
+  }
+  return NULL;
+}
+
+void cx_count_upload(int64_t start, size_t bytes)
+{
+  cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
+  cx_metric_add(&outbound_data, (double)bytes);
+}
+
+static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
+                           const void *data, bool borrow,
+                           void (*done)(void *user), void *user,
+                           cx_node **out_node)
+{
+  *out_node = NULL;
+  cx_pjrt_shape wire;
+  cx_pjrt_shape_make(shape->dtype, shape->dims, shape->rank, &wire);
+  cx_pjrt_buffer *buffer;
+  int64_t start = cx_now_ns();
+  calx_status *status = cx_pjrt_buffer_from_host(
+      d->client, (size_t)d->index, &wire, data,
+      borrow ? CX_PJRT_BORROW : CX_PJRT_COPY, done, user, &buffer);
+  if (status != NULL) return status;
+  cx_count_upload(start, bytes);
+  *out_node = cx_node_data(shape, buffer);
+  if (*out_node == NULL) return cx_out_of_memory();
+  (*out_node)->site = *cx_site();
+  return NULL;
+}
+
+calx_status *cx_upload(calx_device *device, calx_dtype dtype,
+                       const int64_t *dims, size_t rank, const void *data,
+                       bool borrow, void (*done)(void *user), void *user,
+                       calx_tensor **out_tensor)
+{
+  *out_tensor = NULL;
+  cx_shape shape;
+  size_t bytes;
+  calx_status *status =
+      check_host_shape("upload", dtype, dims, rank, &shape, &bytes);
+  if (status == NULL && data == NULL && bytes != 0) {
+    status = cx_error(CALX_INVALID_ARGUMENT, "upload: the data of %s is NULL",
+                      cx_shape_str(&shape));
+  }
+  if (status != NULL) {
+    if (done != NULL) done(user);
+    return status;
+  }
+  cx_node *node;
+  CALX_TRY(upload(device, &shape, bytes, data, borrow, done, user, &node));
+  calx_tensor *t = cx_tensor_alloc(device);
+  if (t == NULL) {
+    cx_node_release(node);
+    return cx_out_of_memory();
+  }
+  atomic_store(&t->owners, 1);
+  cx_tensor_settle(t, node);
+  *out_tensor = t;
+  return NULL;
+}
+
+calx_tensor *calx_tensor_from(const void *data, calx_dtype dtype,
+                              calx_dims dims)
+{
+  calx_device *device = cx_device_or_current(NULL);
+  if (device == NULL) {
+    return cx_tensor_poison(cx_status_copy(calx_scope_error()));
+  }
+  calx_tensor *t;
+  calx_status *status = cx_upload(device, dtype, dims.values, dims.count, data,
+                                  false, NULL, NULL, &t);
+  if (status != NULL) return cx_tensor_poison(status);
+  atomic_store(&t->owners, 0);
+  return cx_scope_give(t);
+}
+
+static calx_status *host_new(const char *call, const void *data,
+                             calx_dtype dtype, calx_dims dims, cx_host **out)
+{
+  *out = NULL;
+  cx_shape shape;
+  size_t bytes;
+  CALX_TRY(
+      check_host_shape(call, dtype, dims.values, dims.count, &shape, &bytes));
+  size_t line = 64, all;
+  if (!cx_add_size(bytes, sizeof(cx_host) + line, &all)) {
+    return cx_out_of_memory();
+  }
+  cx_host *host = cx_alloc(all);
+  if (host == NULL) return cx_out_of_memory();
+  host->shape = shape;
+  host->bytes = bytes;
+  uintptr_t end = (uintptr_t)(host + 1) + line - 1;
+  host->data = (unsigned char *)(end - end % line);
+  if (data != NULL && bytes != 0) memcpy(host->data, data, bytes);
+  *out = host;
+  return NULL;
+}
+
+static calx_tensor *host_tensor(const char *call, const void *data,
+                                calx_dtype dtype, calx_dims dims)
+{
+  cx_host *host;
+  calx_status *status = host_new(call, data, dtype, dims, &host);
+  if (status != NULL) return cx_tensor_poison(status);
+  calx_tensor *t = cx_tensor_alloc(NULL);
+  if (t == NULL) {
+    cx_free(host);
+    cx_scope_pin(cx_out_of_memory());
+    return cx_tensor_nil();
+  }
+  t->host = host;
+  return cx_scope_give(t);
+}
+
+calx_tensor *calx_host_tensor(const void *data, calx_dtype dtype,
+                              calx_dims shape)
+{
+  return host_tensor("host_tensor", data, dtype, shape);
+}
+
+static calx_tensor *null_tensor(const char *call)
+{
+  return cx_tensor_poison(
+      cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call));
+}
+
+calx_tensor *calx_cpu(calx_tensor *t)
+{
+  if (t == NULL) return null_tensor("cpu");
+  if (t->host != NULL) return t;
+  calx_status *pending = cx_tensor_compute(t);
+  if (pending != NULL) return cx_tensor_poison(pending);
+  const cx_shape *s = cx_tensor_shape(t);
+  calx_tensor *h =
+      host_tensor("cpu", NULL, s->dtype, (calx_dims){ s->rank, s->dims });
+  if (h->host == NULL) return h;
+  calx_status *status = calx_tensor_read(t, h->host->data, h->host->bytes);
+  return status == NULL ? h : cx_tensor_poison(status);
+}
+
+calx_tensor *calx_to(calx_tensor *t, calx_device *device)
+{
+  if (t == NULL) return null_tensor("to");
+  device = cx_device_or_current(device);
+  if (device == NULL) {
+    return cx_tensor_poison(cx_status_copy(calx_scope_error()));
+  }
+  if (t->device == device && t->host == NULL) return t;
+  if (t->host != NULL) {
+    const cx_host *h = t->host;
+    calx_tensor *moved;
+    calx_status *status =
+        cx_upload(device, h->shape.dtype, h->shape.dims, h->shape.rank, h->data,
+                  false, NULL, NULL, &moved);
+    if (status != NULL) return cx_tensor_poison(status);
+    atomic_store(&moved->owners, 0);
+    return cx_scope_give(moved);
+  }
+  cx_pjrt_buffer *copy = NULL;
+  calx_status *status = cx_tensor_compute(t);
+  if (status == NULL) {
+    status = cx_pjrt_buffer_copy_to_device(t->node->out[t->out].buffer,
+                                           (size_t)device->index, &copy);
+  }
+  if (status != NULL) return cx_tensor_poison(status);
+  cx_node *node = cx_node_data(cx_tensor_shape(t), copy);
+  if (node == NULL) return cx_tensor_poison(cx_out_of_memory());
+  calx_tensor *moved = cx_tensor_of((cx_value){ node, 0 }, device);
+  cx_node_release(node);
+  return moved;
+}
