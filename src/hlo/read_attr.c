@@ -319,7 +319,7 @@ static calx_status *read_type_attr(cx_hlo_reader *r, const cx_hlo_attr **out)
 static bool is_kept(cx_hlo_str word)
 {
   static const char *const kept[] = { "affine_map", "affine_set", "strided",
-                                      "loc",        "sparse",     "distinct" };
+                                      "sparse", "distinct" };
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
     if (cx_hlo_str_equal(word, kept[i])) return true;
   }
@@ -350,7 +350,13 @@ static calx_status *read_word(cx_hlo_reader *r, const cx_hlo_attr **out)
   }
   if (is_kept(word)) {
     CALX_TRY(cx_hlo_scan_balanced(s));
-    if (cx_hlo_scan_peek(s) == '<') CALX_TRY(cx_hlo_scan_balanced(s));
+    // distinct[0]<…>
+    if (s->at < s->end && *s->at == '<') CALX_TRY(cx_hlo_scan_balanced(s));
+    return cx_hlo_read_text(r, from, out);
+  }
+  if (cx_hlo_str_equal(word, "loc")) {
+    const cx_hlo_loc *loc = NULL;
+    CALX_TRY(cx_hlo_read_loc(r, &loc));
     return cx_hlo_read_text(r, from, out);
   }
   s->at = from;

@@ -119,6 +119,25 @@ static calx_status *read_struct(cx_hlo_reader *r, cx_hlo_struct which,
 
 // ---- convolutions ----
 
+// Every dimension has one meaning. The printer relies on it.
+static calx_status *check_side(cx_hlo_reader *r, const char *at, int64_t first,
+                               int64_t second, cx_hlo_ints spatial)
+{
+  const int64_t rank = (int64_t)spatial.n + 2;
+  bool ok = rank <= 64 && first >= 0 && first < rank && second >= 0 &&
+            second < rank && first != second;
+  uint64_t taken = ok ? UINT64_C(1) << first | UINT64_C(1) << second : 0;
+  for (size_t i = 0; ok && i < spatial.n; i++) {
+    const int64_t d = spatial.v[i];
+    ok = d >= 0 && d < rank && (taken >> d & 1) == 0;
+    if (ok) taken |= UINT64_C(1) << d;
+  }
+  if (ok) return NULL;
+  return CX_HLO_FAIL(r, at,
+                     "a dimension of the convolution has no meaning, or "
+                     "two");
+}
+
 // side ::= '[' entry (',' entry)* ']', entry = a letter or a spatial number:
 // what stands in each dimension
 static calx_status *read_side(cx_hlo_reader *r, char first, char second,
@@ -139,7 +158,6 @@ static calx_status *read_side(cx_hlo_reader *r, char first, char second,
       *(c == first ? out_first : out_second) = d++;
       continue;
     }
-    // Dimension d is spatial number n: kept as pairs until all are known.
     CALX_TRY(cx_hlo_scan_int(s, &n));
     if (n < 0 || n > 64) return CX_HLO_FAIL(r, s->at, "no spatial dimension");
     while (r->int_stack.n <= mark + (size_t)n) {
@@ -153,14 +171,20 @@ static calx_status *read_side(cx_hlo_reader *r, char first, char second,
   if (!CX_HLO_COPY(r, r->int_stack, mark, &out_spatial->v)) {
     return cx_out_of_memory();
   }
-  bool ok =
-      *out_first >= 0 && *out_second >= 0 && (int64_t)out_spatial->n + 2 == d;
-  for (size_t i = 0; i < out_spatial->n; i++) ok = ok && out_spatial->v[i] >= 0;
-  if (ok) return NULL;
-  return CX_HLO_FAIL(r, from,
-                     "the dimensions must be %c, %c and 0, 1, …, each "
-                     "once",
-                     first, second);
+  return check_side(r, from, *out_first, *out_second, *out_spatial);
+}
+
+// conv<raw …>: every field by its name
+static calx_status *read_raw_conv(cx_hlo_reader *r, cx_hlo_conv_numbers *c)
+{
+  const char *from = r->scan.at;
+  CALX_TRY(read_fields(r, CX_HLO_STRUCT_CONV_RAW, c));
+  CALX_TRY(
+      check_side(r, from, c->input_batch, c->input_feature, c->input_spatial));
+  CALX_TRY(check_side(r, from, c->kernel_input, c->kernel_output,
+                      c->kernel_spatial));
+  return check_side(r, from, c->output_batch, c->output_feature,
+                    c->output_spatial);
 }
 
 // conv ::= side 'x' side '->' side '>' | 'raw' fields, from behind the '<'
@@ -173,9 +197,7 @@ static calx_status *read_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
   attr->kind = CX_HLO_ATTR_CONV;
   attr->as.conv = c;
   *out = attr;
-  if (cx_hlo_scan_accept_word(s, "raw")) {
-    return read_fields(r, CX_HLO_STRUCT_CONV_RAW, c);
-  }
+  if (cx_hlo_scan_accept_word(s, "raw")) return read_raw_conv(r, c);
   CALX_TRY(read_side(r, 'b', 'f', &c->input_batch, &c->input_feature,
                      &c->input_spatial));
   CALX_TRY(cx_hlo_scan_need(s, "x"));
@@ -254,6 +276,6 @@ calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
   }
   if (known) return status;
   s->at = bracket;
-  if (cx_hlo_scan_peek(s) == '<') CALX_TRY(cx_hlo_scan_balanced(s));
+  if (bracket < s->end && *bracket == '<') CALX_TRY(cx_hlo_scan_balanced(s));
   return cx_hlo_read_text(r, from, out);
 }
