@@ -173,8 +173,8 @@ static void apply_rule(cx_autograd_pass *p, const cx_autograd_entry *e)
                    .in_grads = p->in_grads };
   const char *path = cx_module_path_set(node->module);
   node->op->grad(&tape);
-  cx_module_path_set(path);
   if (!cx_autograd_failed(p)) spread(p, node);
+  cx_module_path_set(path);
   if (cx_autograd_failed(p)) p->failed = node;
   p->in_batch++;
 }

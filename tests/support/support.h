@@ -179,4 +179,14 @@ static inline int support_setup(void **state)
   return 0;
 }
 
+#ifdef CX_FAKE_PLUGIN  // cx_use_fake(NAME) in CMake
+// The same on the fake plugin, which records and launches all, and whose
+// results are copies or zeros.
+static inline int support_setup_fake(void **state)
+{
+  setenv("CALX_PLUGIN", CX_FAKE_PLUGIN, 1);
+  return support_setup(state);
+}
+#endif
+
 #endif
