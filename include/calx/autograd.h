@@ -71,10 +71,12 @@ CALX_API void calx_no_grad_end(void);
 #ifdef __cplusplus
 }
 #elif !defined(CALX_NO_SITES)
-#define calx_backward(loss) (calx_at_(CALX_HERE), calx_backward(loss))
+#define calx_backward(loss) \
+  (calx_at_(CALX_HERE), calx_backward(calx_here_(loss, CALX_HERE)))
 #define calx_grad_of(output, inputs, count, options, out) \
-  (calx_at_(CALX_HERE), calx_grad_of(output, inputs, count, options, out))
+  (calx_at_(CALX_HERE),                                   \
+   calx_grad_of(calx_here_(output, CALX_HERE), inputs, count, options, out))
 #define calx_requires_grad(t, on) \
-  (calx_at_(CALX_HERE), calx_requires_grad(t, on))
+  (calx_at_(CALX_HERE), calx_requires_grad(calx_here_(t, CALX_HERE), on))
 #endif
 #endif

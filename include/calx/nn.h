@@ -145,7 +145,8 @@ CALX_API calx_module *calx_nn_batch_norm2d_with(
 #define CALX_SITE_
 #else
 #define CALX_SITE_ calx_at_(CALX_HERE),
-#define calx_forward(m, x) (calx_at_(CALX_HERE), calx_forward(m, x))
+#define calx_forward(m, x) \
+  (calx_at_(CALX_HERE), calx_forward(m, calx_here_(x, CALX_HERE)))
 #define calx_module_param(m, name, init) \
   (calx_at_(CALX_HERE), calx_module_param(m, name, init))
 #define calx_module_buffer(m, name, init) \

@@ -157,20 +157,42 @@ CALX_API void calx_sync_n(calx_tensor *const *named, size_t count);
 #ifdef CALX_NO_SITES
 #define calx_sync(...) CALX_SYNC_(__VA_ARGS__)
 #else
-#define calx_sync(...) (calx_at_(CALX_HERE), CALX_SYNC_(__VA_ARGS__))
+/* Sets the call site again after an operand was evaluated that set its own. */
+static inline calx_tensor *calx_here_(calx_tensor *tensor,
+                                      const calx_site *site)
+{
+  calx_at_(site);
+  return tensor;
+}
+static inline const void *calx_options_here_(const void *options,
+                                             const calx_site *site)
+{
+  calx_at_(site);
+  return options;
+}
+#define CALX_SYNC_HERE_(...)                                                  \
+  calx_sync_n(                                                                \
+      calx_options_here_(((calx_tensor *const[]){ __VA_ARGS__ }), CALX_HERE), \
+      sizeof((calx_tensor *const[]){ __VA_ARGS__ }) / sizeof(calx_tensor *))
+#define calx_sync(...) (calx_at_(CALX_HERE), CALX_SYNC_HERE_(__VA_ARGS__))
 #define calx_tensor_from(data, dtype, ...) \
   (calx_at_(CALX_HERE), calx_tensor_from(data, dtype, __VA_ARGS__))
 #define calx_host_tensor(data, dtype, ...) \
   (calx_at_(CALX_HERE), calx_host_tensor(data, dtype, __VA_ARGS__))
-#define calx_to(t, device) (calx_at_(CALX_HERE), calx_to(t, device))
-#define calx_cpu(t) (calx_at_(CALX_HERE), calx_cpu(t))
+#define calx_to(t, device) \
+  (calx_at_(CALX_HERE), calx_to(calx_here_(t, CALX_HERE), device))
+#define calx_cpu(t) (calx_at_(CALX_HERE), calx_cpu(calx_here_(t, CALX_HERE)))
 #define calx_tensor_read(t, data, bytes) \
-  (calx_at_(CALX_HERE), calx_tensor_read(t, data, bytes))
-#define calx_item(t) (calx_at_(CALX_HERE), calx_item(t))
-#define calx_item_int(t) (calx_at_(CALX_HERE), calx_item_int(t))
-#define calx_print(t) (calx_at_(CALX_HERE), calx_print(t))
-#define calx_tensor_str(t) (calx_at_(CALX_HERE), calx_tensor_str(t))
-#define calx_retain(t) (calx_at_(CALX_HERE), calx_retain(t))
+  (calx_at_(CALX_HERE), calx_tensor_read(calx_here_(t, CALX_HERE), data, bytes))
+#define calx_item(t) (calx_at_(CALX_HERE), calx_item(calx_here_(t, CALX_HERE)))
+#define calx_item_int(t) \
+  (calx_at_(CALX_HERE), calx_item_int(calx_here_(t, CALX_HERE)))
+#define calx_print(t) \
+  (calx_at_(CALX_HERE), calx_print(calx_here_(t, CALX_HERE)))
+#define calx_tensor_str(t) \
+  (calx_at_(CALX_HERE), calx_tensor_str(calx_here_(t, CALX_HERE)))
+#define calx_retain(t) \
+  (calx_at_(CALX_HERE), calx_retain(calx_here_(t, CALX_HERE)))
 #endif
 #endif
 #endif

@@ -2,8 +2,9 @@
 // and the slots, when there are any, are one more: a packed ui32 vector.
 //
 // A slot is taken out of the vector by a slice. 32-bit floats are bit-cast;
-// 64-bit integers are put together from two halves with shifts, because a
-// bit-cast to a 64-bit type is not to be had on every device.
+// 64-bit ones are put together from two halves with a shift, because a bit-cast
+// that widens is not to be had on every device, and all at once, because
+// compilers spend time on each small operation.
 #include "graph/lower.h"
 
 #include "base/alloc.h"
@@ -14,39 +15,47 @@ typedef struct lowering {
   cx_hlo_builder *b;
   cx_hlo_value ***values;  // per node of the order: its outputs
   cx_arena arena;
-  cx_hlo_value *packed;  // the slots
-  size_t next_word;
+  cx_hlo_value *packed;  // the slots, as cx_order_slots writes them
+  cx_hlo_value *wide;    // those of 64 bits, put together
+  size_t next_wide, next_narrow;
   const cx_node *failed;  // the first whose emit did not succeed
 } lowering;
 
-static cx_hlo_value *slot_word(lowering *l, size_t at)
+// Elements [start, start + count) of a vector.
+static cx_hlo_value *part(lowering *l, cx_hlo_value *v, size_t start,
+                          size_t count)
 {
-  int64_t start = (int64_t)at, limit = start + 1, stride = 1;
-  cx_hlo_value *w = cx_hlo_slice(l->b, l->packed, &start, &limit, &stride);
-  return cx_hlo_reshape(l->b, w, NULL, 0);
+  int64_t from = (int64_t)start, to = from + (int64_t)count, stride = 1;
+  return cx_hlo_slice(l->b, v, &from, &to, &stride);
+}
+
+// All 64-bit slots at once, as ui64.
+static void join_halves(lowering *l)
+{
+  size_t n = l->order->n_wide;
+  if (n == 0) return;
+  int64_t size = (int64_t)n;
+  cx_hlo_value *low =
+      cx_hlo_convert(l->b, part(l, l->packed, 0, n), CX_HLO_UI64);
+  cx_hlo_value *high =
+      cx_hlo_convert(l->b, part(l, l->packed, n, n), CX_HLO_UI64);
+  cx_hlo_type type = { CX_HLO_UI64, 1, &size };
+  high = cx_hlo_binary(l->b, CX_HLO_OP_SHIFT_LEFT, high,
+                       cx_hlo_splat_int(l->b, type, 32));
+  l->wide = cx_hlo_binary(l->b, CX_HLO_OP_OR, high, low);
 }
 
 static cx_hlo_value *slot_value(lowering *l, const cx_slot *s)
 {
   cx_hlo_type rank0 = { .elem = cx_hlo_elem_of(s->dtype) };
-  size_t at = l->next_word;
-  l->next_word += cx_slot_words(s);
+  bool wide = cx_slot_is_wide(s);
+  size_t at = wide ? l->next_wide++ : 2 * l->order->n_wide + l->next_narrow++;
   if (s->soft && !l->request->soft_dynamic) return NULL;
-  if (s->dtype == CALX_F32) {
-    return cx_hlo_bitcast_convert(l->b, slot_word(l, at), rank0);
-  }
-  if (s->dtype == CALX_F64) {
-    int64_t start = (int64_t)at, limit = start + 2, stride = 1;
-    cx_hlo_value *two = cx_hlo_slice(l->b, l->packed, &start, &limit, &stride);
-    return cx_hlo_bitcast_convert(l->b, two, rank0);
-  }
-  cx_hlo_type wide = { .elem = CX_HLO_UI64 };
-  cx_hlo_value *low = cx_hlo_convert(l->b, slot_word(l, at), CX_HLO_UI64);
-  cx_hlo_value *high = cx_hlo_convert(l->b, slot_word(l, at + 1), CX_HLO_UI64);
-  cx_hlo_value *by = cx_hlo_splat_int(l->b, wide, 32);
-  high = cx_hlo_binary(l->b, CX_HLO_OP_SHIFT_LEFT, high, by);
-  cx_hlo_value *both = cx_hlo_binary(l->b, CX_HLO_OP_OR, high, low);
-  return s->dtype == CALX_U64 ? both : cx_hlo_convert(l->b, both, rank0.elem);
+  cx_hlo_value *v = part(l, wide ? l->wide : l->packed, at, 1);
+  v = cx_hlo_reshape(l->b, v, NULL, 0);
+  if (s->dtype == CALX_U64) return v;
+  if (s->dtype == CALX_I64) return cx_hlo_convert(l->b, v, rank0.elem);
+  return cx_hlo_bitcast_convert(l->b, v, rank0);
 }
 
 static cx_hlo_value *value_of(lowering *l, const cx_node *node, uint32_t out)
@@ -107,6 +116,7 @@ static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
   const cx_order *o = l->order;
   calx_status *status = NULL;
   if (o->n_slots != 0) l->packed = cx_hlo_param(l->b, o->n_params);
+  join_halves(l);
   for (size_t i = 0; i < o->n_nodes && status == NULL; i++) {
     status = lower_node(l, i);
   }

@@ -56,7 +56,9 @@ static bool finish(cx_order *o, cx_node *node)
   node->index = (uint32_t)o->n_nodes;
   o->nodes[o->n_nodes++] = node;
   for (uint32_t k = 0; k < node->n_slots; k++) {
-    o->n_slots += cx_slot_words(&node->slots[k]);
+    bool wide = cx_slot_is_wide(&node->slots[k]);
+    o->n_slots += wide ? 2 : 1;
+    o->n_wide += wide;
     o->n_soft += node->slots[k].soft;
   }
   return true;
@@ -88,6 +90,7 @@ bool cx_order_walk(cx_order *o)
 {
   uint64_t walk = atomic_fetch_add(&walks, 1) + 1;
   o->n_nodes = o->n_params = o->n_slots = o->n_soft = 0;
+  o->n_wide = 0;
   for (size_t i = 0; i < o->n_roots; i++) {
     cx_node *root = o->roots[i].node;
     if (is_computed(root)) {
@@ -108,17 +111,21 @@ bool cx_order_walk(cx_order *o)
 
 void cx_order_slots(const cx_order *o, uint32_t *words, int64_t *soft)
 {
+  uint32_t *low = words, *high = words + o->n_wide;
+  uint32_t *narrow = high + o->n_wide;
   for (size_t i = 0; i < o->n_nodes; i++) {
     const cx_node *node = o->nodes[i];
     for (uint32_t k = 0; k < node->n_slots; k++) {
       const cx_slot *s = &node->slots[k];
-      if (s->dtype == CALX_F32) {
+      if (!cx_slot_is_wide(s)) {
         float f = (float)s->value.number;
-        memcpy(words++, &f, sizeof f);
-      } else {
-        memcpy(words, &s->value, 8);  // little-endian: low word first
-        words += 2;
+        memcpy(narrow++, &f, sizeof f);
+        continue;
       }
+      uint64_t bits;
+      memcpy(&bits, &s->value, sizeof bits);
+      *low++ = (uint32_t)(bits & UINT32_MAX);
+      *high++ = (uint32_t)(bits >> 32);
       if (s->soft) *soft++ = s->value.integer;
     }
   }

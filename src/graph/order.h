@@ -32,6 +32,7 @@ typedef struct cx_order {
   uint32_t *aliases;  // n_params: root that takes the parameter's buffer + 1
   size_t aliases_capacity;
   size_t n_slots;  // 32-bit words of all slots, soft ones included
+  size_t n_wide;   // slots of 64 bits
   size_t n_soft;   // soft slots
   cx_key key;
   cx_hash hash;
@@ -45,15 +46,15 @@ bool cx_order_walk(cx_order *order);
 bool cx_order_key(cx_order *order);
 void cx_order_free(cx_order *order);
 
-// The slots' values in order, as the words of the packed upload. soft: also
-// the soft slots' integers, n_soft of them, into out_soft.
+// The slots' values as the words of the packed upload: the low halves of the
+// 64-bit slots in order, their high halves, the 32-bit slots. soft: also the
+// soft slots' integers, n_soft of them, into out_soft.
 void cx_order_slots(const cx_order *order, uint32_t *out_words,
                     int64_t *out_soft);
 
-// How many 32-bit words a slot takes.
-static inline size_t cx_slot_words(const cx_slot *s)
+static inline bool cx_slot_is_wide(const cx_slot *s)
 {
-  return s->dtype == CALX_F32 ? 1 : 2;
+  return s->dtype != CALX_F32;
 }
 
 #endif
