@@ -45,6 +45,14 @@ void cx_count_upload(int64_t start, size_t bytes)
   cx_metric_add(&outbound_data, (double)bytes);
 }
 
+static calx_status *check_data(const char *call, const void *data,
+                               const cx_shape *shape)
+{
+  if (data != NULL || cx_shape_numel(shape) == 0) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: the data of %s is NULL", call,
+                  cx_shape_str(shape));
+}
+
 static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
                            const void *data, bool borrow,
                            void (*done)(void *user), void *user,
@@ -76,10 +84,7 @@ calx_status *cx_upload(calx_device *device, calx_dtype dtype,
   size_t bytes;
   calx_status *status =
       check_host_shape("upload", dtype, dims, rank, &shape, &bytes);
-  if (status == NULL && data == NULL && bytes != 0) {
-    status = cx_error(CALX_INVALID_ARGUMENT, "upload: the data of %s is NULL",
-                      cx_shape_str(&shape));
-  }
+  if (status == NULL) status = check_data("upload", data, &shape);
   if (status != NULL) {
     if (done != NULL) done(user);
     return status;
@@ -154,6 +159,12 @@ static calx_tensor *host_tensor(const char *call, const void *data,
 calx_tensor *calx_host_tensor(const void *data, calx_dtype dtype,
                               calx_dims shape)
 {
+  cx_shape s;
+  size_t bytes;
+  calx_status *status = check_host_shape("host_tensor", dtype, shape.values,
+                                         shape.count, &s, &bytes);
+  if (status == NULL) status = check_data("host_tensor", data, &s);
+  if (status != NULL) return cx_tensor_poison(status);
   return host_tensor("host_tensor", data, dtype, shape);
 }
 
