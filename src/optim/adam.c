@@ -86,8 +86,10 @@ static void update(calx_optimizer *opt, const cx_optim_param *p, calx_tensor *g,
   out->state[EXP_AVG] = m;
   out->state[EXP_AVG_SQ] = v;
   if (a->amsgrad) {
+    // At first v itself, but as a value of its own: equal values share a buffer
+    // and would be one parameter of the second program, two of the third.
     calx_tensor *most = p->state[MAX_EXP_AVG_SQ];
-    v = most != NULL ? calx_maximum(most, v) : v;
+    v = calx_maximum(most != NULL ? most : v, v);
     out->state[MAX_EXP_AVG_SQ] = v;
   }
   calx_tensor *d = sum(calx_div(calx_sqrt(v), a->root_correction), a->plus_eps);
