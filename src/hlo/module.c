@@ -147,7 +147,7 @@ void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op)
 
 bool cx_hlo_str_equal(cx_hlo_str a, const char *s)
 {
-  return strlen(s) == a.n && memcmp(a.s, s, a.n) == 0;
+  return strlen(s) == a.n && (a.n == 0 || memcmp(a.s, s, a.n) == 0);
 }
 
 static bool same_text(cx_hlo_str a, cx_hlo_str b)

@@ -323,8 +323,9 @@ calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
   if (op == NULL) return cx_out_of_memory();
   if (p->kind == CX_HLO_OP_OTHER) op->name = p->name;
   op->loc = p->loc;
-  const cx_hlo_any *results = r->any_stack.v + p->types + p->n_inputs;
-  for (size_t i = 0; i < n_results; i++) op->results[i].type = results[i];
+  for (size_t i = 0; i < n_results; i++) {
+    op->results[i].type = r->any_stack.v[p->types + p->n_inputs + i];
+  }
   size_t i = 0;
   for (cx_hlo_region_list *one = p->regions; one != NULL; one = one->next) {
     cx_hlo_move_region(&one->region, &op->regions[i++]);

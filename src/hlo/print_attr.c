@@ -242,6 +242,14 @@ static void print_field(cx_text *out, const cx_hlo_field *field, const void *at)
   }
 }
 
+static bool is_left_out(const cx_hlo_field *field, const void *at)
+{
+  if (field->kind == CX_HLO_FIELD_ELEM) {
+    return *(const int64_t *)at == CX_HLO_INVALID;
+  }
+  return field->kind == CX_HLO_FIELD_INTS && ((const cx_hlo_ints *)at)->n == 0;
+}
+
 static void print_struct(cx_text *out, const cx_hlo_attr *attr)
 {
   const cx_hlo_struct_info info =
@@ -252,10 +260,7 @@ static void print_struct(cx_text *out, const cx_hlo_attr *attr)
   cx_text_char(out, '<');
   for (size_t i = 0; i < info.n_fields; i++) {
     const void *at = (const char *)attr->as.fields + info.fields[i].offset;
-    if (info.fields[i].kind == CX_HLO_FIELD_INTS &&
-        ((const cx_hlo_ints *)at)->n == 0) {
-      continue;
-    }
+    if (is_left_out(&info.fields[i], at)) continue;
     if (!first) cx_text_append_n(out, ", ", 2);
     first = false;
     print_field(out, &info.fields[i], at);

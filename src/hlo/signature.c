@@ -5,6 +5,7 @@
 // found, and their heads read, without knowing a single operation.
 #include <string.h>
 
+#include "hlo/infer.h"
 #include "hlo/parse.h"
 #include "hlo/reader.h"
 
@@ -121,6 +122,7 @@ static calx_status *read_pretty(finder *f)
       !cx_hlo_scan_accept_word(s, "private")) {
     cx_hlo_scan_accept_word(s, "nested");
   }
+  cx_hlo_scan_space(s);
   head h = { .at = s->at };
   CALX_TRY(cx_hlo_scan_need(s, "@"));
   if (cx_hlo_scan_sees(s, "\"")) {
@@ -281,14 +283,11 @@ static calx_status *read_top(finder *f)
 static calx_status *bad_type(const finder *f, size_t i)
 {
   const bool param = i < f->entry.n_params;
-  const cx_hlo_odd *odd = f->entry.types[i].odd;
-  const bool text = odd != NULL && odd->kind == CX_HLO_ODD_TEXT;
   return cx_hlo_scan_fail(
       &f->r.scan, f->entry.at, CALX_UNIMPLEMENTED,
-      "%s %zu of '%.*s' is %.*s, which is no plain tensor",
+      "%s %zu of '%.*s' is %s, which is no plain tensor",
       param ? "parameter" : "result", param ? i : i - f->entry.n_params,
-      (int)f->entry.name.n, f->entry.name.s, text ? (int)odd->text.n : 10,
-      text ? odd->text.s : "another type");
+      (int)f->entry.name.n, f->entry.name.s, CX_HLO_ANY(&f->entry.types[i]));
 }
 
 // Copies out of the reader's arena, which goes away.
