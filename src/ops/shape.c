@@ -402,8 +402,9 @@ calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
 
 calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
 {
-  calx_tensor *in[MAX_CAT];
+  calx_tensor *in[MAX_CAT], *bad;
   if (count > MAX_CAT) return calx_cat(tensors, count, dim);
+  if (cx_op_unfit("stack", tensors, (uint32_t)count, &bad)) return bad;
   for (size_t i = 0; i < count; i++) in[i] = calx_unsqueeze(tensors[i], dim);
   if (dim < 0 && count != 0) dim += (int)cx_tensor_shape(in[0])->rank;
   return calx_cat(in, count, dim);
