@@ -13,6 +13,7 @@ enum { RULES_IN_BATCH = 256 };
 
 static void open_batch(cx_autograd_pass *p)
 {
+  p->mode_before = cx_grad_mode();
   p->batch = calx_scope_begin();
   p->in_batch = 0;
   cx_grad_mode_set(p->create_graph);
@@ -37,6 +38,8 @@ static void close_batch(cx_autograd_pass *p)
     calx_status_free(status);
   }
   p->batch = NULL;
+  // Without memory there was no scope, whose end would have seen to this.
+  if (cx_grad_mode() != p->mode_before) cx_grad_mode_set(p->mode_before);
 }
 
 bool cx_autograd_failed(const cx_autograd_pass *p)

@@ -20,6 +20,7 @@ typedef struct cx_autograd_pass {
   cx_autograd_walk walk;
   calx_device *device;
   bool create_graph;
+  bool mode_before;      // of recording, outside of the batches
   unsigned char *marks;  // by cell; NULL: every leaf is asked for
   calx_tensor **grads;   // by cell; NULL: nothing flowed there
   bool *owned;           // by cell: retained by the pass

@@ -236,7 +236,7 @@ static void compute(calx_optimizer *opt)
       opt->rule->prepare(opt, prepared, dtype);
     }
     opt->rule->update(opt, p, grad, u);
-    make_state(p, u);
+    if (calx_scope_error() == NULL) make_state(p, u);
   }
 }
 
