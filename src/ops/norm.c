@@ -169,8 +169,8 @@ static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
 static void update(calx_tensor *running, calx_tensor *seen, double momentum)
 {
   if (running == NULL) return;
-  calx_tensor *old = calx_mul(calx_detach(running), calx_scalar(1 - momentum));
-  seen = calx_mul(calx_detach(seen), calx_scalar(momentum));
+  calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
+  seen = calx_mul(seen, calx_scalar(momentum));
   calx_assign(running, sum2(old, seen));
 }
 
