@@ -220,6 +220,49 @@ static void test_wrong_kind(void **state)
               "einsum: there is no shape rule yet");
 }
 
+static void test_operand_types(void **state)
+{
+  (void)state;
+  cx_hlo_module *m = NULL;
+  cx_hlo_builder *b = begin((cx_hlo_type[]){ TYPE(F32, 2, -1) }, 1);
+  cx_hlo_value *x = cx_hlo_param(b, 0);
+  cx_hlo_unary(b, CX_HLO_OP_ABS, x);
+  CHECK_FAILS(CALX_UNIMPLEMENTED, cx_hlo_builder_finish(b, &x, 1, &m),
+              "abs: operand 0 is f32[2,?]; dynamic sizes are not supported");
+  b = begin((cx_hlo_type[]){ TYPE(F32, 2), TYPE(F64, 2) }, 2);
+  x = cx_hlo_param(b, 0);
+  const cx_hlo_dot_dims d = { 0 };
+  cx_hlo_value *wide =
+      cx_hlo_dot_general(b, x, cx_hlo_param(b, 1), &d, CX_HLO_F64);
+  check_shape(wide, "f64[2,2]");
+  cx_hlo_dot_general(b, x, cx_hlo_param(b, 1), &d, CX_HLO_INVALID);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_hlo_builder_finish(b, &x, 1, &m),
+              "dot_general: operands have different element types: lhs f32[2], "
+              "rhs f64[2]");
+}
+
+// Operations at one place share what says where that is.
+static void test_places(void **state)
+{
+  (void)state;
+  cx_hlo_builder *b = begin((cx_hlo_type[]){ TYPE(F32, 2) }, 1);
+  cx_hlo_value *x = cx_hlo_param(b, 0);
+  cx_hlo_value *at[4];
+  cx_hlo_builder_at(b, "a.c", 3);
+  at[0] = cx_hlo_unary(b, CX_HLO_OP_ABS, x);
+  cx_hlo_builder_at(b, "a.c", 3);
+  at[1] = cx_hlo_unary(b, CX_HLO_OP_ABS, x);
+  cx_hlo_builder_at(b, "a.c", 4);
+  at[2] = cx_hlo_unary(b, CX_HLO_OP_ABS, x);
+  cx_hlo_builder_at(b, NULL, 0);
+  at[3] = cx_hlo_unary(b, CX_HLO_OP_ABS, x);
+  assert_ptr_equal(at[0]->op->loc, at[1]->op->loc);
+  assert_int_equal(at[2]->op->loc->line, 4);
+  assert_ptr_equal(at[0]->op->loc->file.s, at[2]->op->loc->file.s);
+  assert_null(at[3]->op->loc);
+  cx_hlo_module_free(finish(b, x));
+}
+
 static void no_result(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                       cx_hlo_value **out)
 {
@@ -354,6 +397,8 @@ int main(void)
     CHECK_TEST(test_first_failure),
     CHECK_TEST(test_failures),
     CHECK_TEST(test_wrong_kind),
+    CHECK_TEST(test_operand_types),
+    CHECK_TEST(test_places),
     CHECK_TEST(test_body_without_result),
     CHECK_TEST(test_value_outside),
     CHECK_TEST(test_convolution_numbers),
