@@ -10,7 +10,8 @@ static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
 {
   const cx_hlo_attr *groups = cx_hlo_op_attr(in->op, CX_HLO_A_REPLICA_GROUPS);
   const cx_hlo_elements *e = &groups->as.elements;
-  const int64_t n = cx_hlo_type_elements(&e->type.tensor);
+  // A splat may stand for more elements than could ever be counted.
+  const int64_t n = e->splat ? 1 : cx_hlo_type_elements(&e->type.tensor);
   for (int64_t i = 0; i < n; i++) {
     const int64_t id = cx_hlo_elements_int(e, (size_t)i);
     if (id >= -1) continue;
@@ -150,11 +151,11 @@ calx_status *cx_hlo_infer_collective_permute(cx_hlo_infer *in)
     return cx_hlo_bad(in, "source_target_pairs must be pairs, got %s",
                       CX_HLO_SHAPE(t));
   }
-  const size_t n = t->dims[0] == 0 ? 0 : 2 * (size_t)t->dims[0];
-  for (size_t i = 0; i < n; i++) {
-    if (cx_hlo_elements_int(e, i) >= 0) continue;
-    return cx_hlo_bad(in, "source_target_pairs has %lld",
-                      (long long)cx_hlo_elements_int(e, i));
+  const int64_t n = e->splat ? 1 : cx_hlo_type_elements(t);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t id = cx_hlo_elements_int(e, (size_t)i);
+    if (id >= 0) continue;
+    return cx_hlo_bad(in, "source_target_pairs has %lld", (long long)id);
   }
   return same_results(in);
 }

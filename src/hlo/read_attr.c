@@ -300,8 +300,9 @@ static calx_status *read_hash(cx_hlo_reader *r, const cx_hlo_attr **out)
     CALX_TRY(cx_hlo_scan_balanced(s));
     return cx_hlo_read_text(r, from, out);
   }
-  const cx_hlo_name *alias = cx_hlo_names_find(&r->attrs, name);
-  if (alias != NULL) return given(alias->item, out);
+  const cx_hlo_alias *alias = NULL;
+  CALX_TRY(cx_hlo_use_alias(r, &r->attrs, name, from, &alias));
+  if (alias != NULL) return given(alias->attr, out);
   if (dotted) return cx_hlo_read_text(r, from, out);
   return CX_HLO_FAIL(r, from, "there is no attribute alias '#%.*s'",
                      (int)name.n, name.s);

@@ -116,6 +116,9 @@ static calx_status *read_tensor(cx_hlo_reader *r, const char *from,
     return text_type(r, from, out);
   }
   const size_t rank = r->int_stack.n - mark;
+  if (rank > CX_HLO_MOST_DIMS) {
+    return CX_HLO_FAIL(r, from, "more than %d dimensions", CX_HLO_MOST_DIMS);
+  }
   out->odd = NULL;
   out->tensor = (cx_hlo_type){ elem, rank, NULL };
   if (!CX_HLO_COPY(r, r->int_stack, mark, &out->tensor.dims)) {
@@ -195,9 +198,10 @@ static calx_status *read_dialect_type(cx_hlo_reader *r, const char *from,
   if (cx_hlo_str_equal(name, "stablehlo.future")) {
     return read_parts(r, CX_HLO_ODD_FUTURE, out);
   }
-  const cx_hlo_name *alias = cx_hlo_names_find(&r->types, name);
+  const cx_hlo_alias *alias = NULL;
+  CALX_TRY(cx_hlo_use_alias(r, &r->types, name, from, &alias));
   if (alias != NULL) {
-    *out = *(const cx_hlo_any *)alias->item;
+    *out = alias->type;
     return NULL;
   }
   if (name.n == 0 || memchr(name.s, '.', name.n) == NULL) {

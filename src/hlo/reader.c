@@ -49,7 +49,8 @@ bool cx_hlo_reader_copy(cx_hlo_reader *r, const void *items, size_t *n,
 
 calx_status *cx_hlo_reader_deeper(cx_hlo_reader *r)
 {
-  if (++r->depth <= CX_HLO_DEEPEST) return NULL;
+  if (++r->depth > r->deepest) r->deepest = r->depth;
+  if (r->depth <= CX_HLO_DEEPEST) return NULL;
   return CX_HLO_FAIL(r, r->scan.at, "nests deeper than %d", CX_HLO_DEEPEST);
 }
 
@@ -213,22 +214,43 @@ static calx_status *define_loc(cx_hlo_reader *r, cx_hlo_str name)
   return NULL;
 }
 
-static calx_status *define_attr(cx_hlo_reader *r, cx_hlo_str name)
+// Reads what an alias stands for, and measures it.
+static calx_status *define(cx_hlo_reader *r, bool is_type, cx_hlo_str name)
 {
-  const cx_hlo_attr *attr = NULL;
-  CALX_TRY(cx_hlo_read_attr(r, &attr));
-  // The table hands out what it holds as it was given.
-  return cx_hlo_names_add(&r->attrs, name, (void *)(uintptr_t)attr, 1)
+  cx_hlo_alias *alias = CX_ARENA_NEW(&r->module->arena, cx_hlo_alias);
+  if (alias == NULL) return cx_out_of_memory();
+  const char *from = r->scan.at;
+  const size_t expanded = r->expanded;
+  r->deepest = r->depth;
+  CALX_TRY(is_type ? cx_hlo_read_type(r, &alias->type)
+                   : cx_hlo_read_attr(r, &alias->attr));
+  alias->bytes = (size_t)(r->scan.at - from) + (r->expanded - expanded);
+  alias->height = r->deepest - r->depth;
+  return cx_hlo_names_add(is_type ? &r->types : &r->attrs, name, alias, 1)
              ? NULL
              : cx_out_of_memory();
 }
 
-static calx_status *define_type(cx_hlo_reader *r, cx_hlo_str name)
+calx_status *cx_hlo_use_alias(cx_hlo_reader *r, const cx_hlo_names *names,
+                              cx_hlo_str name, const char *at,
+                              const cx_hlo_alias **out)
 {
-  cx_hlo_any *type = CX_ARENA_NEW(&r->module->arena, cx_hlo_any);
-  if (type == NULL) return cx_out_of_memory();
-  CALX_TRY(cx_hlo_read_type(r, type));
-  return cx_hlo_names_add(&r->types, name, type, 1) ? NULL : cx_out_of_memory();
+  const cx_hlo_name *known = cx_hlo_names_find(names, name);
+  *out = NULL;
+  if (known == NULL) return NULL;
+  const cx_hlo_alias *alias = known->item;
+  const size_t height = r->depth + alias->height;
+  r->expanded += alias->bytes;
+  if (height > r->deepest) r->deepest = height;
+  if (height > CX_HLO_DEEPEST) {
+    return CX_HLO_FAIL(r, at, "nests deeper than %d", CX_HLO_DEEPEST);
+  }
+  if (r->expanded > CX_HLO_EXPANSION) {
+    return CX_HLO_FAIL(r, at, "aliases stand for more than %d bytes",
+                       CX_HLO_EXPANSION);
+  }
+  *out = alias;
+  return NULL;
 }
 
 // file-metadata ::= '{-#' … '#-}'
@@ -261,7 +283,8 @@ calx_status *cx_hlo_read_alias(cx_hlo_reader *r)
   const cx_hlo_str name = cx_hlo_scan_suffix(s);
   if (name.n == 0) return cx_hlo_scan_expected(s, "an alias");
   CALX_TRY(cx_hlo_scan_need(s, "="));
-  if (is_type) return define_type(r, name);
-  if (cx_hlo_scan_accept_word(s, "loc")) return define_loc(r, name);
-  return define_attr(r, name);
+  if (!is_type && cx_hlo_scan_accept_word(s, "loc")) {
+    return define_loc(r, name);
+  }
+  return define(r, is_type, name);
 }

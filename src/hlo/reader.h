@@ -13,8 +13,11 @@
 #include "hlo/ops.h"
 #include "hlo/scan.h"
 
-// Regions, attributes and types in one another.
-enum { CX_HLO_DEEPEST = 128 };
+enum {
+  CX_HLO_DEEPEST = 128,       // regions, attributes and types in one another
+  CX_HLO_MOST_DIMS = 255,     // of a tensor
+  CX_HLO_EXPANSION = 1 << 26  // bytes that all uses of aliases stand for
+};
 
 #define CX_HLO_STACK(type) \
   struct {                 \
@@ -37,6 +40,15 @@ typedef struct cx_hlo_group {
   const char *at;
 } cx_hlo_group;
 
+// What stands behind #name or !name. Aliases can name aliases: a few lines
+// could stand for more than any memory holds, and nest deeper than any stack.
+typedef struct cx_hlo_alias {
+  const cx_hlo_attr *attr;  // or
+  cx_hlo_any type;
+  size_t bytes;   // of its text, with all aliases in it written out
+  size_t height;  // how deep it nests
+} cx_hlo_alias;
+
 // A use of a value, checked against its type once that is read.
 typedef struct cx_hlo_use {
   cx_hlo_value *value;
@@ -47,9 +59,11 @@ typedef struct cx_hlo_reader {
   cx_hlo_scan scan;
   cx_hlo_module *module;
   size_t depth;
+  size_t deepest;   // that depth was, since it was last set
+  size_t expanded;  // bytes that aliases stood for
   cx_hlo_names values;
-  cx_hlo_names types;  // !t = …; items are cx_hlo_any
-  cx_hlo_names attrs;  // #a = …; items are cx_hlo_attr
+  cx_hlo_names types;  // !t = …; items are cx_hlo_alias
+  cx_hlo_names attrs;  // #a = …; the same
   cx_hlo_names locs;  // #loc1 = loc(…); items are cx_hlo_loc, filled in later
   cx_hlo_op_names ops;
   CX_HLO_STACK(cx_hlo_any) any_stack;
@@ -95,6 +109,10 @@ calx_status *cx_hlo_read_trailing_loc(cx_hlo_reader *r,
                                       const cx_hlo_loc **out) CALX_MUST_USE;
 // An alias definition ('#' or '!' is next), or the file's {-# … #-}.
 calx_status *cx_hlo_read_alias(cx_hlo_reader *r) CALX_MUST_USE;
+// What an alias stands for; NULL in *out: there is none.
+calx_status *cx_hlo_use_alias(cx_hlo_reader *r, const cx_hlo_names *names,
+                              cx_hlo_str name, const char *at,
+                              const cx_hlo_alias **out) CALX_MUST_USE;
 // A list of integers in brackets, in the arena.
 calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
 // Everything since `from` as it was written.

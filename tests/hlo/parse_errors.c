@@ -369,6 +369,43 @@ static void test_depth(void **state)
   }
 }
 
+// Aliases of aliases: of types and of attributes, wide and deep.
+static void check_aliases(char mark, const char *first, const char *open,
+                          const char *close, bool wide, const char *piece)
+{
+  cx_text text = { 0 };
+  const int n = wide ? 40 : 100000;
+  cx_text_format(&text, "%ca0 = %s\n", mark, first);
+  for (int i = 1; i < n; i++) {
+    cx_text_format(&text, "%ca%d = %s%ca%d", mark, i, open, mark, i - 1);
+    if (wide) cx_text_format(&text, ", %ca%d", mark, i - 1);
+    cx_text_format(&text, "%s\n", close);
+  }
+  check_refused(cx_text_str(&text), piece);
+  cx_text_free(&text);
+}
+
+static void test_aliases(void **state)
+{
+  (void)state;
+  check_aliases('#', "1", "[", "]", true, "aliases stand for more than");
+  check_aliases('!', "i1", "tuple<", ">", true, "aliases stand for more than");
+  check_aliases('#', "1", "[", "]", false, "nests deeper than 128");
+  check_aliases('!', "i1", "tuple<", ">", false, "nests deeper than 128");
+}
+
+// Rules take time that grows with the square of the rank.
+static void test_rank(void **state)
+{
+  (void)state;
+  cx_text text = { 0 };
+  cx_text_append(&text, "!t = tensor<");
+  for (int i = 0; i < 100000; i++) cx_text_append(&text, "1x");
+  cx_text_append(&text, "f32>");
+  check_refused(cx_text_str(&text), "more than 255 dimensions");
+  cx_text_free(&text);
+}
+
 // Every beginning of a good text is an error, or a good text.
 static void test_truncated(void **state)
 {
@@ -438,7 +475,8 @@ int parse_errors(void)
     CHECK_TEST(test_stablehlo), CHECK_TEST(test_literals),
     CHECK_TEST(test_locations), CHECK_TEST(test_unsupported),
     CHECK_TEST(test_depth),     CHECK_TEST(test_truncated),
-    CHECK_TEST(test_many),      CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_many),      CHECK_TEST(test_aliases),
+    CHECK_TEST(test_rank),      CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
