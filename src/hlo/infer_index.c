@@ -57,6 +57,13 @@ static calx_status *check_batch(const cx_hlo_infer *in, const addressing *a)
   return NULL;
 }
 
+static int64_t index_vector_size(const addressing *a)
+{
+  return a->index_vector_dim == (int64_t)a->indices->rank
+             ? 1
+             : a->indices->dims[a->index_vector_dim];
+}
+
 static calx_status *check_addressing(const cx_hlo_infer *in,
                                      const addressing *a)
 {
@@ -70,9 +77,7 @@ static calx_status *check_addressing(const cx_hlo_infer *in,
     return cx_hlo_bad(in, "index_vector_dim is %lld, but indices are %s",
                       (long long)a->index_vector_dim, CX_HLO_SHAPE(a->indices));
   }
-  const int64_t size = a->index_vector_dim == (int64_t)rank
-                           ? 1
-                           : a->indices->dims[a->index_vector_dim];
+  const int64_t size = index_vector_size(a);
   if ((int64_t)a->index_map.n != size) {
     return cx_hlo_bad(in,
                       "the index map has %zu dimensions, but the index "

@@ -187,6 +187,34 @@ static void add_rules(FILE *f, size_t *n)
   cx_free(text);
 }
 
+// Every program of these tests in one file; how many they are.
+static size_t write_all(FILE *f)
+{
+  size_t n = 0;
+  cx_hlo_module *m = NULL;
+  for (size_t i = 0; i < n_programs; i++) {
+    CHECK_OK(program_module(&programs[i], &m));
+    add_piece(f, m, &n);
+    cx_hlo_module_free(m);
+  }
+  for (int e = CX_HLO_I1; e <= CX_HLO_INDEX; e++) {
+    if (is_newer((cx_hlo_elem)e)) continue;
+    m = constants((cx_hlo_elem)e);
+    add_piece(f, m, &n);
+    cx_hlo_module_free(m);
+  }
+  m = sample();
+  add_piece(f, m, &n);
+  cx_hlo_module_free(m);
+  char *text = check_file("forms.mlir");
+  m = check_parse(text);
+  add_piece(f, m, &n);
+  cx_hlo_module_free(m);
+  cx_free(text);
+  add_rules(f, &n);
+  return n;
+}
+
 static void test_mlir_opt(void **state)
 {
   (void)state;
@@ -198,31 +226,9 @@ static void test_mlir_opt(void **state)
   char path[512];
   snprintf(path, sizeof path, "%s/calx_print_XXXXXX",
            folder == NULL ? "/tmp" : folder);
-  const int fd = mkstemp(path);
-  FILE *f = fdopen(fd, "w");
+  FILE *f = fdopen(mkstemp(path), "w");
   assert_non_null(f);
-  size_t n = 0;
-  for (size_t i = 0; i < n_programs; i++) {
-    cx_hlo_module *m = NULL;
-    CHECK_OK(program_module(&programs[i], &m));
-    add_piece(f, m, &n);
-    cx_hlo_module_free(m);
-  }
-  for (int e = CX_HLO_I1; e <= CX_HLO_INDEX; e++) {
-    if (is_newer((cx_hlo_elem)e)) continue;
-    cx_hlo_module *m = constants((cx_hlo_elem)e);
-    add_piece(f, m, &n);
-    cx_hlo_module_free(m);
-  }
-  cx_hlo_module *m = sample();
-  add_piece(f, m, &n);
-  cx_hlo_module_free(m);
-  char *text = check_file("forms.mlir");
-  m = check_parse(text);
-  add_piece(f, m, &n);
-  cx_hlo_module_free(m);
-  cx_free(text);
-  add_rules(f, &n);
+  const size_t n = write_all(f);
   fclose(f);
   char command[1024];
   snprintf(command, sizeof command,

@@ -158,6 +158,26 @@ static void add_types(const rule *r, char *const *types, cx_text *out)
   cx_text_format(out, ") -> (%s)", r->results);
 }
 
+// (%0: type, …)
+static void add_params(char *const *types, size_t n, cx_text *out)
+{
+  cx_text_append(out, "^bb0(");
+  for (size_t i = 0; i < n; i++) {
+    cx_text_format(out, "%s%%%zu: %s", i == 0 ? "" : ", ", i, types[i]);
+  }
+  cx_text_append(out, "):\n");
+}
+
+// %result:n =
+static void add_results(const rule *r, cx_text *out)
+{
+  char results[512];
+  char *each[8];
+  if (r->results[0] == '\0') return;
+  snprintf(results, sizeof results, "%s", r->results);
+  cx_text_format(out, "%%result:%zu = ", split_types(results, each, 8));
+}
+
 void rule_module(const rule *r, cx_text *out)
 {
   static const char other[] =
@@ -167,31 +187,18 @@ void rule_module(const rule *r, cx_text *out)
       "()\n";
   char params[512];
   char *types[16] = { NULL };
-  strncpy(params, r->params, sizeof params - 1);
-  params[sizeof params - 1] = '\0';
+  snprintf(params, sizeof params, "%s", r->params);
   const size_t n = split_types(params, types, 16);
-  cx_text t = { 0 };
-  cx_text_append(&t,
-                 "\"builtin.module\"() ({\n\"func.func\"() "
-                 "<{function_type = (");
-  cx_text_append(&t, r->params);
-  cx_text_append(&t, ") -> (), sym_name = \"main\"}> ({\n^bb0(");
-  for (size_t i = 0; i < n; i++) {
-    cx_text_format(&t, "%s%%%zu: %s", i == 0 ? "" : ", ", i, types[i]);
-  }
-  cx_text_append(&t, "):\n");
-  if (r->results[0] != '\0') {
-    cx_text_append(&t, "%result");
-    char results[512];
-    char *each[8];
-    strncpy(results, r->results, sizeof results - 1);
-    results[sizeof results - 1] = '\0';
-    cx_text_format(&t, ":%zu = ", split_types(results, each, 8));
-  }
-  const bool quoted = r->operation[0] == '"';
   const size_t name = strcspn(r->operation, "(");
-  cx_text_format(&t, quoted ? "%.*s" : "\"stablehlo.%.*s\"", (int)name,
-                 r->operation);
+  cx_text t = { 0 };
+  cx_text_format(&t,
+                 "\"builtin.module\"() ({\n\"func.func\"() "
+                 "<{function_type = (%s) -> (), sym_name = \"main\"}> ({\n",
+                 r->params);
+  add_params(types, n, &t);
+  add_results(r, &t);
+  cx_text_format(&t, r->operation[0] == '"' ? "%.*s" : "\"stablehlo.%.*s\"",
+                 (int)name, r->operation);
   cx_text_append(&t, r->operation + name);
   add_types(r, types, &t);
   cx_text_append(&t, "\n\"func.return\"() : () -> ()\n}) : () -> ()\n");
