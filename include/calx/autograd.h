@@ -50,8 +50,8 @@ CALX_API void calx_grad_of(calx_tensor *output, calx_tensor *const *inputs,
                            size_t count, const calx_backward_options *options,
                            calx_tensor **out_grads);
 
-/** The gradient collected so far; NULL: none. Owned by the tensor. @shape as
- *  tensor @errors none */
+/** The gradient collected so far; NULL: none. Owned by the tensor; a failed
+ *  step takes its own back. @shape as tensor @errors none */
 CALX_API calx_tensor *calx_grad(calx_tensor *tensor);
 /** Drops the gradient. @shape any @errors none */
 CALX_API void calx_zero_grad(calx_tensor *tensor);
@@ -65,7 +65,8 @@ CALX_API bool calx_tensor_requires_grad(const calx_tensor *tensor);
 /** From here on nothing is recorded for differentiation, until the matching
  *  end or the end of the current scope. @source torch.no_grad */
 CALX_API void calx_no_grad_begin(void);
-/** Ends the innermost region of the scope. */
+/** Ends the innermost region of the scope.
+ *  @errors FAILED_PRECONDITION none began in it */
 CALX_API void calx_no_grad_end(void);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
  * joined by dots are PyTorch's state-dict names. A layer is made with its
  * parent and name: making is registering. Parents free children; the model's
  * own struct only borrows. Failures stick to the root: calx_module_error().
+ * A layer without a parent (NULL) is a root of its own.
  *
  * @threads thread-compatible
  */
@@ -30,7 +31,8 @@ typedef calx_tensor *calx_forward_fn(void *self, calx_tensor *x);
  */
 CALX_API calx_module *calx_module_new(const char *kind,
                                       calx_forward_fn *forward, void *self);
-/** The same as a child of another module. */
+/** The same as a child of another module; NULL: a root, without a name.
+ *  Modules are nested at most 64 deep. */
 CALX_API calx_module *calx_module_child(calx_module *parent, const char *name,
                                         const char *kind,
                                         calx_forward_fn *forward, void *self);

@@ -15,41 +15,19 @@
 // Makes the recursion over a model bounded.
 enum { MAX_DEPTH = 64 };
 
-typedef struct entry {
-  const char *path;  // from the root; NULL: refused, kept to be freed only
-  calx_entry_kind kind;
-  calx_tensor *tensor;  // owned; NULL: a child
-  calx_module *child;
-} entry;
-
-struct calx_module {
-  calx_module *parent, *root;
-  const char *path;  // interned; "" for a root
-  char *kind;
-  calx_forward_fn *forward;
-  void *self, *state;
-  bool training;
-  int depth;
-  entry *entries;
-  size_t count, capacity;
-  calx_status *status;  // of a root: its first failure
-};
-
 // What making a module gives without memory: it holds that failure.
 static calx_module nil = { .root = &nil, .path = "", .kind = (char[]){ "?" } };
+
+bool cx_module_is_nil(const calx_module *m)
+{
+  return m == &nil;
+}
 
 // ---- paths ------------------------------------------------------------------
 
 const char *cx_module_path(const calx_module *m)
 {
   return m->path[0] != '\0' ? m->path : "(root)";
-}
-
-// How much of a path below m is m's own.
-static size_t prefix(const calx_module *m)
-{
-  size_t n = strlen(m->path);
-  return n != 0 ? n + 1 : 0;
 }
 
 // "conv1" and "weight": "conv1.weight", for ever. NULL: no memory.
@@ -70,7 +48,8 @@ static bool is_used(const calx_module *m, const char *name)
 {
   for (size_t i = 0; i < m->count; i++) {
     const char *path = m->entries[i].path;
-    if (path != NULL && strcmp(path + prefix(m), name) == 0) return true;
+    if (path == NULL) continue;
+    if (strcmp(path + cx_module_prefix(m), name) == 0) return true;
   }
   return false;
 }
@@ -139,7 +118,7 @@ calx_tensor *cx_module_refuse(const calx_module *m, const calx_tensor *x,
 
 // ---- making -----------------------------------------------------------------
 
-static bool add_entry(calx_module *m, entry e)
+static bool add_entry(calx_module *m, cx_module_entry e)
 {
   if (!cx_grow(&m->entries, &m->capacity, m->count + 1, sizeof *m->entries)) {
     return false;
@@ -187,7 +166,7 @@ static bool adopt(calx_module *parent, calx_module *m, const char *name)
   }
   const char *path = status == NULL ? join(parent, name) : NULL;
   if (status == NULL && path == NULL) status = cx_out_of_memory();
-  if (!add_entry(parent, (entry){ .path = path, .child = m })) {
+  if (!add_entry(parent, (cx_module_entry){ .path = path, .child = m })) {
     calx_status_free(status);
     return false;
   }
@@ -293,7 +272,7 @@ static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
                                const char *name, calx_tensor *init)
 {
   bool parameter = kind == CALX_PARAMETER;
-  entry e = { .kind = kind };
+  cx_module_entry e = { .kind = kind };
   calx_status *status = m == NULL || m == &nil ? calx_module_error(m) : NULL;
   if (status != NULL) return cx_tensor_poison(status);
   status = check_name(m, name);
@@ -358,79 +337,4 @@ calx_tensor *calx_forward(calx_module *m, calx_tensor *x)
   return cx_tensor_poison(cx_error(
       CALX_INVALID_ARGUMENT, "forward: the function of '%s' (%s) gave NULL",
       cx_module_path(m), m->kind));
-}
-
-// ---- looking ----------------------------------------------------------------
-
-void calx_module_train(calx_module *m, bool training)
-{
-  if (m == NULL || m == &nil) return;
-  m->training = training;
-  for (size_t i = 0; i < m->count; i++) {
-    calx_module_train(m->entries[i].child, training);
-  }
-}
-
-bool calx_module_is_training(const calx_module *m)
-{
-  return m != NULL && m->training;
-}
-
-const char *calx_module_kind(const calx_module *m)
-{
-  return m != NULL ? m->kind : "?";
-}
-
-// The first `skip` characters of each path are left out.
-static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
-                  void *user)
-{
-  for (size_t i = 0; i < m->count; i++) {
-    const entry *e = &m->entries[i];
-    if (e->path == NULL) continue;
-    if (e->child != NULL) {
-      visit(e->child, skip, fn, user);
-    } else {
-      fn(user, e->path + skip, e->kind, e->tensor);
-    }
-  }
-}
-
-void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user)
-{
-  if (m != NULL) visit(m, prefix(m), fn, user);
-}
-
-typedef struct wanted {
-  const char *path;
-  calx_tensor *found;
-} wanted;
-
-static void compare(void *user, const char *path, calx_entry_kind kind,
-                    calx_tensor *tensor)
-{
-  (void)kind;
-  wanted *w = user;
-  if (strcmp(path, w->path) == 0) w->found = tensor;
-}
-
-calx_tensor *calx_module_find(calx_module *m, const char *path)
-{
-  wanted w = { path, NULL };
-  if (path != NULL) calx_module_visit(m, compare, &w);
-  return w.found;
-}
-
-static void count_elements(void *user, const char *path, calx_entry_kind kind,
-                           calx_tensor *tensor)
-{
-  (void)path;
-  if (kind == CALX_PARAMETER) *(int64_t *)user += calx_tensor_numel(tensor);
-}
-
-int64_t calx_module_param_count(const calx_module *m)
-{
-  int64_t n = 0;
-  if (m != NULL) visit(m, 0, count_elements, &n);
-  return n;
 }

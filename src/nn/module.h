@@ -1,8 +1,28 @@
-// nn/module: what the layers share of a module.
+// nn/module: what a module is, and what the layers share of it.
 #ifndef CX_NN_MODULE_H
 #define CX_NN_MODULE_H
 
 #include "calx/nn.h"
+
+typedef struct cx_module_entry {
+  const char *path;  // from the root; NULL: refused, kept to be freed only
+  calx_entry_kind kind;
+  calx_tensor *tensor;  // owned; NULL: a child
+  calx_module *child;
+} cx_module_entry;
+
+struct calx_module {
+  calx_module *parent, *root;
+  const char *path;  // interned; "" for a root
+  char *kind;
+  calx_forward_fn *forward;
+  void *self, *state;
+  bool training;
+  int depth;
+  cx_module_entry *entries;
+  size_t count, capacity;
+  calx_status *status;  // of a root: its first failure
+};
 
 // A layer: a module that owns `bytes` of zeroed state, which its forward is
 // given. parent NULL: a root, whose name is not used. *out_state is NULL where
@@ -12,6 +32,10 @@ calx_module *cx_module_layer(calx_module *parent, const char *name,
                              size_t bytes, void **out_state);
 // Takes a failure of making it, or NULL. The root keeps its first.
 void cx_module_fail(calx_module *m, calx_status *status);
+// Whether it is what was given where there was no memory for a module.
+bool cx_module_is_nil(const calx_module *m);
+// How many characters of a path below m are m's own path and its dot.
+size_t cx_module_prefix(const calx_module *m);
 // "features.conv1" from the root, for messages; "(root)" for a root.
 const char *cx_module_path(const calx_module *m);
 // "conv1 wants f32[…], got f32[128,320] (made by …)" as a poison, for a layer

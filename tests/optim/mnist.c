@@ -184,6 +184,16 @@ static void compare_evaluation(net *m, const float *pixels)
   compare(&c, "eval_log_probs_batch0", out);
 }
 
+static void compare_end(net *m, const calx_optimizer *opt, const float *pixels)
+{
+  calx_scope *end = calx_scope_begin();
+  comparison params = { "step20/", "step20/" };
+  calx_module_visit(m->root, compare_entry, &params);
+  compare_momentum(m, opt);
+  compare_evaluation(m, pixels);
+  CHECK_STATUS_OK(calx_scope_end(end));
+}
+
 static void twenty_steps(calx_dtype d)
 {
   dtype = d;
@@ -203,6 +213,7 @@ static void twenty_steps(calx_dtype d)
   float *pixels = test_malloc((size_t)images.numel * sizeof *pixels);
   normalise(&images, pixels);
   json_t *losses = json_object_get(facts, "loss_f64");
+  long programs = 0;
   double worst = 0, most = d == CALX_F64 ? 1e-9 : 3e-4;
   for (int s = 0; s < STEPS; s++) {
     calx_scope *step = calx_scope_begin();
@@ -212,15 +223,12 @@ static void twenty_steps(calx_dtype d)
     double wanted = json_number_value(json_array_get(losses, (size_t)s));
     CHECK_CLOSE(loss, wanted, most);
     worst = fmax(worst, fabs(loss - wanted));
+    if (s == 2) programs = cx_program_count();
   }
   print_message("  %-34s %9.2e  (at most %.2e)\n", "losses", worst, most);
-  calx_scope *end = calx_scope_begin();
-  comparison params = { "step20/", "step20/" };
-  calx_module_visit(m.root, compare_entry, &params);
-  compare_momentum(&m, opt);
-  compare_evaluation(&m, pixels);
+  assert_int_equal(cx_program_count(), programs);
+  compare_end(&m, opt, pixels);
   assert_int_equal(too_far, 0);
-  CHECK_STATUS_OK(calx_scope_end(end));
   test_free(pixels);
   calx_optimizer_free(opt);
   calx_module_free(m.root);

@@ -105,6 +105,24 @@ static void check_state(const calx_optimizer *opt, const json_t *setting)
 
 // ---- the runs ---------------------------------------------------------------
 
+static void check_values(const json_t *setting, const problem *p, calx_dtype d,
+                         double worst, double tolerance)
+{
+  json_int_t id = json_integer_value(json_object_get(setting, "id"));
+  char name[2][32];
+  snprintf(name[0], sizeof name[0], "optim/%d/W", (int)id);
+  snprintf(name[1], sizeof name[1], "optim/%d/b", (int)id);
+  calx_scope *s = calx_scope_begin();
+  double w = safetensors_distance(tensors, name[0], p->w);
+  double b = safetensors_distance(tensors, name[1], p->b);
+  CHECK_STATUS_OK(calx_scope_end(s));
+  print_message("  %2d %-6s %s: loss %.1e, W %.1e, b %.1e\n", (int)id,
+                json_string_value(json_object_get(setting, "name")),
+                calx_dtype_name(d), worst, w, b);
+  // The stored values are rounded to f32.
+  assert_true(w <= tolerance + 2e-7 && b <= tolerance + 2e-7);
+}
+
 // Steps are counted as PyTorch counts them; programs are two, then none.
 static void run(const json_t *setting, calx_dtype d, double tolerance)
 {
@@ -132,19 +150,7 @@ static void run(const json_t *setting, calx_dtype d, double tolerance)
   assert_int_equal(cx_program_count(), programs);
   assert_true(programs <= 2);
   check_state(opt, setting);
-  json_int_t id = json_integer_value(json_object_get(setting, "id"));
-  char name[2][32];
-  snprintf(name[0], sizeof name[0], "optim/%d/W", (int)id);
-  snprintf(name[1], sizeof name[1], "optim/%d/b", (int)id);
-  calx_scope *s = calx_scope_begin();
-  double w = safetensors_distance(tensors, name[0], p.w);
-  double b = safetensors_distance(tensors, name[1], p.b);
-  CHECK_STATUS_OK(calx_scope_end(s));
-  print_message("  %2d %-6s %s: loss %.1e, W %.1e, b %.1e\n", (int)id,
-                json_string_value(json_object_get(setting, "name")),
-                calx_dtype_name(d), worst, w, b);
-  // The stored values are rounded to f32.
-  assert_true(w <= tolerance + 2e-7 && b <= tolerance + 2e-7);
+  check_values(setting, &p, d, worst, tolerance);
   calx_optimizer_free(opt);
   calx_module_free(p.root);
 }
