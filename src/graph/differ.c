@@ -126,6 +126,12 @@ size_t cx_outline_common(const cx_outline *known, const cx_order *order)
   return i;
 }
 
+size_t cx_outline_excess(const cx_outline *known, const cx_order *order)
+{
+  size_t a = known->n_lines, b = order->n_nodes;
+  return a > b ? a - b : b - a;
+}
+
 static void say_site(cx_text *out, const char *name, const calx_site *site)
 {
   cx_text_append(out, name);

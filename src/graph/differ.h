@@ -11,8 +11,10 @@ cx_outline *cx_outline_new(const cx_order *order);  // NULL: no memory
 void cx_outline_free(cx_outline *outline);
 const cx_key *cx_outline_key(const cx_outline *outline);
 
-// Number of leading nodes that agree: how near two graphs are.
+// How near two graphs are: the leading nodes that agree, and how many more
+// nodes one of them has.
 size_t cx_outline_common(const cx_outline *known, const cx_order *order);
+size_t cx_outline_excess(const cx_outline *known, const cx_order *order);
 // "mul at mnist.c:31: input 0 was f32[128,10], is f32[64,10]"
 void cx_outline_differ(const cx_outline *known, const cx_order *order,
                        cx_text *out);

@@ -38,7 +38,7 @@ struct cx_program {
   bool is_sync, train;
   size_t n_soft;
   variant constant, dynamic;
-  int64_t number;        // order of compilation
+  int64_t number;        // order of making
   cx_slot_cache *slots;  // per device
   int n_devices;
 };
@@ -51,6 +51,7 @@ static struct {
   bool ready;
   cx_program *buckets[BUCKETS];
   long compiled;  // variants ever
+  int64_t made;   // programs ever
 } table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
 
 long cx_program_count(void)
@@ -143,6 +144,18 @@ static bool same_place(const cx_program *p, const cx_run *run)
          p->site.line == run->site.line && p->site.file == run->site.file;
 }
 
+// Whether p is nearer to the order than q, or as near and newer.
+static bool is_nearer(const cx_program *p, const cx_program *q,
+                      const cx_order *o)
+{
+  size_t a = cx_outline_common(p->outline, o);
+  size_t b = cx_outline_common(q->outline, o);
+  if (a != b) return a > b;
+  a = cx_outline_excess(p->outline, o);
+  b = cx_outline_excess(q->outline, o);
+  return a != b ? a < b : p->number > q->number;
+}
+
 // After the first two programs of a place, a miss is explained by its nearest
 // known graph. Under the table's lock. Returns an error when CALX_RECOMPILE
 // wants one.
@@ -150,15 +163,12 @@ static calx_status *explain_miss(const cx_run *run)
 {
   if (!run->is_sync) return NULL;
   const cx_program *nearest = NULL;
-  size_t known = 0, best = 0;
+  size_t known = 0;
   for (size_t i = 0; i < BUCKETS; i++) {
     for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
       if (!same_place(p, run)) continue;
-      size_t common = cx_outline_common(p->outline, run->order);
-      if (known++ == 0 || common > best) {
-        best = common;
-        nearest = p;
-      }
+      known++;
+      if (nearest == NULL || is_nearer(p, nearest, run->order)) nearest = p;
     }
   }
   if (known < 2) return NULL;
@@ -339,6 +349,7 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
       CALX_TRY(explain_miss(run));
       p = program_new(run);
       if (p == NULL) return cx_out_of_memory();
+      p->number = ++table.made;
       p->next = table.buckets[o->hash.low % BUCKETS];
       table.buckets[o->hash.low % BUCKETS] = p;
     }
