@@ -10,26 +10,33 @@
 
 #include "calx/status.h"
 
+// Code that runs when something failed, kept away from what runs in each step.
+#if defined(__GNUC__)
+#define CX_COLD __attribute__((cold))
+#else
+#define CX_COLD
+#endif
+
 // "what: sentence" with the thread's call site in front: "mnist.c:15: in
 // forward: linear: …".
-calx_status *cx_error(calx_code code, const char *format, ...)
+CX_COLD calx_status *cx_error(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3) CALX_MUST_USE;
 
 // The same for an explicit site; NULL: no site.
-calx_status *cx_error_at(const calx_site *site, calx_code code,
-                         const char *format, ...)
+CX_COLD calx_status *cx_error_at(const calx_site *site, calx_code code,
+                                 const char *format, ...)
     CALX_PRINTF(3, 4) CALX_MUST_USE;
 
 // Adds context outward: "MESSAGE; while loading 'x'". Takes and returns the
 // status; NULL stays NULL.
-calx_status *cx_annotate(calx_status *status, const char *format, ...)
+CX_COLD calx_status *cx_annotate(calx_status *status, const char *format, ...)
     CALX_PRINTF(2, 3) CALX_MUST_USE;
 
 // Never freed, needs no memory.
-calx_status *cx_out_of_memory(void) CALX_MUST_USE;
+CX_COLD calx_status *cx_out_of_memory(void) CALX_MUST_USE;
 
 // A copy of the same text, code and site; the static status copies to itself.
-calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;
+CX_COLD calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;
 
 // The calling thread's call site. Never NULL; file is NULL where none was set.
 const calx_site *cx_site(void);
@@ -43,7 +50,7 @@ void cx_log(const char *format, ...) CALX_PRINTF(1, 2);
 
 // The same, at most once for each (key, user call site). Returns whether it was
 // written.
-int cx_log_once_per_site(const char *key, const char *format, ...)
+CX_COLD int cx_log_once_per_site(const char *key, const char *format, ...)
     CALX_PRINTF(2, 3);
 
 // Between these the calling thread's lines wait, and are written by the last

@@ -189,7 +189,8 @@ static void device_end(calx_device *d)
 {
   calx_status_free(cx_flight_poll(d, true));
   cx_order_free(&d->order);
-  cx_problem_release(d->expired);
+  cx_problem_release(d->expired.problem);
+  cx_problem_release(d->consumed.problem);
   cx_free(d->changed);
   cx_mutex_free(&d->lock);
 }

@@ -29,15 +29,15 @@ size_t cx_donate(cx_order *o, calx_tensor *const *tensors,
                  const uint32_t *roots, size_t n)
 {
   size_t count = 0;
+  uint32_t next = 0;  // roots are numbered as their first tensors come
   for (size_t k = 0; k < n; k++) {
+    // Without a root: a read computed it. A second tensor of a root: an output
+    // takes one buffer only.
+    if (roots[k] == UINT32_MAX || roots[k] < next) continue;
+    next = roots[k] + 1;
     if (!may_donate(o, tensors[k], roots[k])) continue;
     size_t p = param_of(o, tensors[k]->base);
     if (p == o->n_params || o->aliases[p] != 0) continue;
-    bool taken = false;  // an output takes one buffer only
-    for (size_t i = 0; i < o->n_params; i++) {
-      taken |= o->aliases[i] == roots[k] + 1;
-    }
-    if (taken) continue;
     o->aliases[p] = roots[k] + 1;
     count++;
   }

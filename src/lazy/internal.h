@@ -129,6 +129,11 @@ typedef struct cx_flight {  // one launched execution
 
 enum { CX_MAX_FLIGHTS = 64 };
 
+typedef struct cx_site_problem {  // kept for syncs at the same place
+  cx_problem *problem;
+  calx_site site;
+} cx_site_problem;
+
 struct calx_device {
   int index;
   char name[16];
@@ -139,8 +144,8 @@ struct calx_device {
   cx_order order;  // scratch
   cx_flight flights[CX_MAX_FLIGHTS];
   size_t first_flight, n_flights;
-  cx_problem *expired;  // of the last sync, reused for the same site
-  calx_site expired_site, read_site;
+  cx_site_problem expired, consumed;  // of the last syncs
+  calx_site read_site;
   atomic_uint_fast64_t serial;
   uint64_t seed, draws;
 };

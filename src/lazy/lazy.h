@@ -45,7 +45,7 @@ calx_tensor *cx_tensor_of(cx_value value, calx_device *device);
 // The same value without its gradient edge.
 calx_tensor *cx_tensor_detached(calx_tensor *t);
 // Poison; takes the status and pins it on the current scope.
-calx_tensor *cx_tensor_poison(calx_status *status);
+CX_COLD calx_tensor *cx_tensor_poison(calx_status *status);
 bool cx_tensor_poisoned(const calx_tensor *t);
 // What forbids an operation to use t's value; NULL: nothing.
 calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,

@@ -19,14 +19,18 @@ typedef struct targets {
   size_t n, capacity, roots_capacity;
 } targets;
 
+// Room for n targets more.
+static bool reserve(targets *all, size_t n)
+{
+  return cx_grow(&all->tensors, &all->capacity, all->n + n,
+                 sizeof *all->tensors) &&
+         cx_grow(&all->roots, &all->roots_capacity, all->n + n,
+                 sizeof *all->roots);
+}
+
 static bool add_target(targets *all, calx_tensor *t)
 {
-  if (!cx_grow(&all->tensors, &all->capacity, all->n + 1,
-               sizeof *all->tensors) ||
-      !cx_grow(&all->roots, &all->roots_capacity, all->n + 1,
-               sizeof *all->roots)) {
-    return false;
-  }
+  if (all->n == all->capacity && !reserve(all, 1)) return false;
   all->tensors[all->n++] = t;
   t->flags |= CX_T_NAMED;
   return true;
@@ -62,6 +66,7 @@ static bool wants_value(const calx_tensor *t, const calx_device *d)
 static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
                     targets *all)
 {
+  if (!reserve(all, count + d->n_changed)) return false;
   for (size_t i = 0; i < count; i++) {
     if (named[i] != NULL && wants_value(named[i], d) &&
         !add_target(all, named[i])) {
@@ -170,29 +175,35 @@ static bool make_cuts(const targets *all, const calx_site *site)
   return true;
 }
 
-static cx_problem *expired_problem(calx_device *d, const calx_site *site)
+// A problem of the sync's place, made once for it: "BEFORE the sync at
+// FILE:LINE: AFTER".
+static cx_problem *problem_at(cx_site_problem *kept, const calx_site *site,
+                              const char *before, const char *after)
 {
-  if (d->expired == NULL || d->expired_site.file != site->file ||
-      d->expired_site.line != site->line) {
-    cx_problem_release(d->expired);
-    d->expired = cx_problem_new(cx_error_at(
-        NULL, CALX_FAILED_PRECONDITION,
-        "the tensor expired at the sync at %s:%d: name it in the sync, or "
-        "calx_retain() it before",
-        site->file != NULL ? site->file : "?", site->line));
-    d->expired_site = *site;
+  if (kept->problem == NULL || kept->site.file != site->file ||
+      kept->site.line != site->line) {
+    cx_problem_release(kept->problem);
+    kept->problem = cx_problem_new(cx_error_at(
+        NULL, CALX_FAILED_PRECONDITION, "%s the sync at %s:%d: %s", before,
+        site->file != NULL ? site->file : "?", site->line, after));
+    kept->site = *site;
   }
-  return d->expired;
+  return kept->problem;
 }
 
-static cx_problem *consumed_problem(const calx_site *site)
+static cx_problem *expired_problem(calx_device *d, const calx_site *site)
 {
-  return cx_problem_new(cx_error_at(
-      NULL, CALX_FAILED_PRECONDITION,
-      "the gradient was consumed by an optimiser's step and expired at the "
-      "sync at %s:%d: name it in the sync, set .keep_gradients, or call "
-      "calx_optimizer_zero_grad before the next backward",
-      site->file != NULL ? site->file : "?", site->line));
+  return problem_at(&d->expired, site, "the tensor expired at",
+                    "name it in the sync, or calx_retain() it before");
+}
+
+static cx_problem *consumed_problem(calx_device *d, const calx_site *site)
+{
+  return problem_at(
+      &d->consumed, site,
+      "the gradient was consumed by an optimiser's step and expired at",
+      "name it in the sync, set .keep_gradients, or call "
+      "calx_optimizer_zero_grad before the next backward");
 }
 
 static void expire_rest(calx_device *d, const calx_site *site)
@@ -209,17 +220,14 @@ static void expire_rest(calx_device *d, const calx_site *site)
     else
       cx_tensor_expire(t, expired_problem(d, site));
   }
-  cx_problem *consumed = NULL;
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
     if (t->node == NULL || (t->flags & CX_T_CONSUMED) == 0 ||
         (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
       continue;
     }
-    if (consumed == NULL) consumed = consumed_problem(site);
-    cx_tensor_expire(t, consumed);
+    cx_tensor_expire(t, consumed_problem(d, site));
   }
-  cx_problem_release(consumed);
 }
 
 static void forget_changed(calx_device *d)

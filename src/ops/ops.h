@@ -29,10 +29,10 @@ const cx_op *cx_op_at(int id);
 calx_tensor *cx_record(const cx_op *op, calx_tensor *const *in, uint32_t n_in,
                        const void *attrs);
 // "op: message" with what the operands are and what made them.
-calx_status *cx_op_error(const cx_node *node, const char *format, ...)
+CX_COLD calx_status *cx_op_error(const cx_node *node, const char *format, ...)
     CALX_PRINTF(2, 3) CALX_MUST_USE;
 // The same before there is a node, as a poison.
-calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
+CX_COLD calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3);
 // Whether an operand is unfit to be looked at (NULL, host, poison, expired):
 // then *out is what the entry is to return.

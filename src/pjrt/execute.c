@@ -48,26 +48,28 @@ static calx_status *check_argument(const launch *l, size_t list, size_t i,
   const cx_pjrt_executable *e = l->e;
   const cx_pjrt_shape *wanted = &e->params[i];
   place where;
-  name_place(l, list, i, &where);
   if (b == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given", where.s);
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given",
+                    name_place(l, list, i, &where));
   }
   cx_pjrt_shape_text wanted_text;
   cx_pjrt_shape_text found_text;
   if (!cx_pjrt_shape_equal(&b->shape, wanted)) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants %s, got %s", where.s,
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants %s, got %s",
+                    name_place(l, list, i, &where),
                     cx_pjrt_shape_str(wanted, &wanted_text),
                     cx_pjrt_shape_str(&b->shape, &found_text));
   }
   if (b->client != e->client) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: its buffer belongs to another client, of plugin '%s'",
-                    where.s, b->client->plugin->name);
+                    name_place(l, list, i, &where), b->client->plugin->name);
   }
   if (b->device != l->devices[list]) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: wants a buffer on device %zu, got one on device %zu",
-                    where.s, l->devices[list], b->device);
+                    name_place(l, list, i, &where), l->devices[list],
+                    b->device);
   }
   return NULL;
 }
