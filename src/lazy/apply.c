@@ -6,22 +6,11 @@
 #include "lazy/internal.h"
 #include "lazy/tape.h"
 
-static int64_t pending_limit(void)
-{
-  static atomic_llong limit = -1;
-  int64_t n = atomic_load_explicit(&limit, memory_order_relaxed);
-  if (n < 0) {
-    n = cx_env_int("CALX_PENDING_LIMIT", 100000);
-    atomic_store_explicit(&limit, n, memory_order_relaxed);
-  }
-  return n;
-}
-
 // Counts what the thread recorded since its last sync. Programs that read and
 // never sync are told only when their graph grows: most of its nodes live.
 static void count_recorded(void)
 {
-  int64_t limit = pending_limit();
+  int64_t limit = cx_pending_limit();
   if (++cx_self.recorded != limit) return;
   if (cx_eager() || cx_node_live() < limit) {
     cx_self.recorded = 0;

@@ -9,6 +9,7 @@ _Thread_local cx_thread_state cx_self;
 // -1: not read yet. Reading twice at the same time gives the same answer.
 static atomic_int debug_flags = -1;
 static atomic_int eager_flag = -1;
+static atomic_llong limit = -1;
 
 static int parse_debug(const char *list)
 {
@@ -61,6 +62,17 @@ bool cx_eager(void)
   return on != 0;
 }
 
+int64_t cx_pending_limit(void)
+{
+  int64_t n = atomic_load_explicit(&limit, memory_order_relaxed);
+  if (n < 0) {
+    n = cx_env_int("CALX_PENDING_LIMIT", 100000);
+    if (n < 0) n = 0;
+    atomic_store_explicit(&limit, n, memory_order_relaxed);
+  }
+  return n;
+}
+
 int64_t cx_env_int(const char *name, int64_t otherwise)
 {
   const char *text = getenv(name);
@@ -77,6 +89,7 @@ void cx_mode_reload(void)
 {
   atomic_store(&debug_flags, -1);
   atomic_store(&eager_flag, -1);
+  atomic_store(&limit, -1);
 }
 
 void cx_grad_mode_set(bool on)
