@@ -1,0 +1,99 @@
+// bench/measure: see measure.h.
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+int64_t bench_now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void bench_add(bench_series *s, double value)
+{
+  s->values[s->count++ % BENCH_SAMPLES] = value;
+}
+
+static int by_value(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double bench_quantile(bench_series *s, double q)
+{
+  size_t n = s->count < BENCH_SAMPLES ? s->count : BENCH_SAMPLES;
+  if (n == 0) return NAN;
+  qsort(s->values, n, sizeof *s->values, by_value);
+  size_t at = (size_t)(q * (double)n);
+  return s->values[at < n ? at : n - 1];
+}
+
+double bench_median(bench_series *s)
+{
+  return bench_quantile(s, 0.5);
+}
+
+double bench_peak_mib(void)
+{
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return (double)usage.ru_maxrss / 1024;
+}
+
+double bench_cpu_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+void bench_need(calx_status *status)
+{
+  if (status == NULL) return;
+  calx_status_print(stderr, status);
+  exit(1);
+}
+
+// The value of "--name=value"; NULL: not that option.
+static const char *value_of(const char *argument, const char *name)
+{
+  size_t n = strlen(name);
+  if (strncmp(argument, "--", 2) != 0 || strncmp(argument + 2, name, n) != 0) {
+    return NULL;
+  }
+  return argument[2 + n] == '=' ? argument + 3 + n : NULL;
+}
+
+double bench_option(int argc, char **argv, const char *name, double otherwise)
+{
+  for (int i = 1; i < argc; i++) {
+    const char *text = value_of(argv[i], name);
+    if (text == NULL) continue;
+    char *end;
+    double value = strtod(text, &end);
+    if (*text != '\0' && *end == '\0') return value;
+    fprintf(stderr, "--%s: '%s' is not a number\n", name, text);
+    exit(2);
+  }
+  return otherwise;
+}
+
+void bench_check_options(int argc, char **argv, const char *const *names,
+                         const char *usage)
+{
+  for (int i = 1; i < argc; i++) {
+    size_t k = 0;
+    while (names[k] != NULL && value_of(argv[i], names[k]) == NULL) k++;
+    if (names[k] != NULL) continue;
+    bool help = strcmp(argv[i], "--help") == 0;
+    fprintf(help ? stdout : stderr, "usage: %s\n", usage);
+    exit(help ? 0 : 2);
+  }
+}
