@@ -125,8 +125,8 @@ calx_tensor *cx_scope_give(calx_tensor *t)
 
 void cx_scope_pin(calx_status *status)
 {
-  calx_scope *s = cx_scope_current();
   if (status == NULL) return;
+  calx_scope *s = cx_scope_current();
   if (cx_debug_on(CX_DEBUG_TRAP)) __builtin_trap();
   if (s == NULL || s->error != NULL) {
     calx_status_free(status);
