@@ -171,7 +171,7 @@ static void test_host_shapes(void **state)
   CHECK_HOST("transpose", calx_transpose(m, 0, 1));
   CHECK_HOST("permute", calx_permute(m, CALX_DIMS(1, 0)));
   CHECK_HOST("expand", calx_expand(h, CALX_SHAPE(2, 4)));
-  CHECK_HOST("stack", calx_stack(h, 0));
+  CHECK_HOST("unsqueeze", calx_unsqueeze(h, 0));
   CHECK_HOST("squeeze", calx_squeeze(h, 0));
   CHECK_HOST("slice", calx_slice(h, 0, 1, 3, 1));
   CHECK_HOST("select", calx_select(h, 0, 1));
