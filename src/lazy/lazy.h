@@ -25,7 +25,7 @@ bool cx_debug_on(int which);
 bool cx_eager(void);  // CALX_EAGER=1
 int64_t cx_env_int(const char *name, int64_t otherwise);
 int64_t cx_pending_limit(void);  // CALX_PENDING_LIMIT, in ops; 0: none
-void cx_mode_reload(void);  // tests: reads the environment again
+void cx_mode_reload(void);       // tests: reads the environment again
 
 void cx_grad_mode_set(bool on);  // the no-grad region of the current scope
 bool cx_grad_mode(void);
