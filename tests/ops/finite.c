@@ -65,28 +65,25 @@ TWO(matmul)
   }
 CASE(pow3, calx_pow(x, 3))
 CASE(pow_half, calx_pow(x, 0.5))
-CASE(pow_any, calx_pow(x, 1.7)) CASE(where, calx_where(calx_gt(x, 0.5),
-                                                       calx_square(x), in[1]))
-    CASE(sum, calx_square(calx_sum(x, .dims = CALX_DIMS(1)))) CASE(
-        mean, calx_square(calx_mean(
-                  x, .dims = CALX_DIMS(0),
-                  .keepdim = true))) CASE(amax,
-                                          calx_square(calx_amax(
-                                              x, .dims = CALX_DIMS(1))))
-        CASE(amin, calx_square(calx_amin(x, .dims = CALX_DIMS(0)))) CASE(
-            max_dim,
-            calx_square(calx_max_dim(
-                x, 1,
-                false, NULL))) CASE(min_dim,
-                                    calx_square(calx_min_dim(x, 0, true, NULL)))
-            CASE(reshape, calx_square(calx_reshape(x, CALX_SHAPE(4, 3)))) CASE(
-                permute,
-                calx_square(calx_permute(
-                    x,
-                    CALX_DIMS(
-                        1, 0)))) CASE(expand,
-                                      calx_square(
-                                          calx_expand(x, CALX_SHAPE(2, 3, 4))))
+CASE(pow_any, calx_pow(x, 1.7))
+CASE(where, calx_where(calx_gt(x, 0.5), calx_square(x), in[1])) CASE(
+    sum, calx_square(calx_sum(
+             x, .dims = CALX_DIMS(1)))) CASE(mean,
+                                             calx_square(calx_mean(
+                                                 x, .dims = CALX_DIMS(0),
+                                                 .keepdim = true)))
+    CASE(amax, calx_square(calx_amax(x, .dims = CALX_DIMS(1)))) CASE(
+        amin, calx_square(calx_amin(x, .dims = CALX_DIMS(0))))
+        CASE(max_dim, calx_square(calx_max_dim(x, 1, false, NULL))) CASE(
+            min_dim,
+            calx_square(calx_min_dim(
+                x, 0,
+                true, NULL))) CASE(reshape,
+                                   calx_square(
+                                       calx_reshape(x, CALX_SHAPE(4, 3))))
+            CASE(permute, calx_square(calx_permute(x, CALX_DIMS(1, 0)))) CASE(
+                expand,
+                calx_square(calx_expand(x, CALX_SHAPE(2, 3, 4))))
                 CASE(cat, calx_square(calx_cat(in, 2, 1))) CASE(
                     slice, calx_square(calx_slice(x, 1, 1, 4, 2)))
                     CASE(select, calx_square(calx_select(x, 0, -1))) CASE(
