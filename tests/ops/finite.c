@@ -63,82 +63,55 @@ TWO(matmul)
     (void)x;                                           \
     return (expression);                               \
   }
+// clang-format off
 CASE(pow3, calx_pow(x, 3))
 CASE(pow_half, calx_pow(x, 0.5))
 CASE(pow_any, calx_pow(x, 1.7))
-CASE(where, calx_where(calx_gt(x, 0.5), calx_square(x), in[1])) CASE(
-    sum, calx_square(calx_sum(
-             x, .dims = CALX_DIMS(1)))) CASE(mean,
-                                             calx_square(calx_mean(
-                                                 x, .dims = CALX_DIMS(0),
-                                                 .keepdim = true)))
-    CASE(amax, calx_square(calx_amax(x, .dims = CALX_DIMS(1)))) CASE(
-        amin, calx_square(calx_amin(x, .dims = CALX_DIMS(0))))
-        CASE(max_dim, calx_square(calx_max_dim(x, 1, false, NULL))) CASE(
-            min_dim,
-            calx_square(calx_min_dim(
-                x, 0,
-                true, NULL))) CASE(reshape,
-                                   calx_square(
-                                       calx_reshape(x, CALX_SHAPE(4, 3))))
-            CASE(permute, calx_square(calx_permute(x, CALX_DIMS(1, 0)))) CASE(
-                expand,
-                calx_square(calx_expand(x, CALX_SHAPE(2, 3, 4))))
-                CASE(cat, calx_square(calx_cat(in, 2, 1))) CASE(
-                    slice, calx_square(calx_slice(x, 1, 1, 4, 2)))
-                    CASE(select, calx_square(calx_select(x, 0, -1))) CASE(
-                        linear,
-                        calx_square(calx_linear(x, in[1], in[2])))
-                        CASE(matmul_batch,
-                             calx_square(calx_matmul(
-                                 x,
-                                 in[1]))) CASE(log_softmax,
-                                               calx_square(
-                                                   calx_log_softmax(x, 1)))
-                            CASE(softmax, calx_square(calx_softmax(x, 0))) CASE(
-                                conv2d,
-                                calx_square(calx_conv2d(
-                                    x, in[1],
-                                    .bias = in[2], .padding = { 1 })))
-                                CASE(conv2d_stride,
-                                     calx_square(calx_conv2d(
-                                         x, in[1], .stride = { 2, 1 },
-                                         .dilation = { 1, 2 })))
-                                    CASE(conv2d_groups,
-                                         calx_square(calx_conv2d(
-                                             x, in[1],
-                                             .groups = 2, .stride = { 2 },
-                                             .padding = { 1 })))
-                                        CASE(max_pool2d,
-                                             calx_square(calx_max_pool2d(x, 2)))
-                                            CASE(max_pool2d_wide,
-                                                 calx_square(calx_max_pool2d(
-                                                     x, 3, .stride = { 1 },
-                                                     .padding = { 1 })))
-                                                CASE(
-                                                    batch_norm,
-                                                    calx_square(calx_batch_norm(
-                                                        x, .weight = in[1],
-                                                        .bias = in[2],
-                                                        .training = true)))
-                                                    CASE(to_dtype,
-                                                         calx_square(
-                                                             calx_to_dtype(
-                                                                 x, CALX_F64)))
+CASE(where, calx_where(calx_gt(x, 0.5), calx_square(x), in[1]))
+CASE(sum, calx_square(calx_sum(x, .dims = CALX_DIMS(1))))
+CASE(mean, calx_square(calx_mean(x, .dims = CALX_DIMS(0), .keepdim = true)))
+CASE(amax, calx_square(calx_amax(x, .dims = CALX_DIMS(1))))
+CASE(amin, calx_square(calx_amin(x, .dims = CALX_DIMS(0))))
+CASE(max_dim, calx_square(calx_max_dim(x, 1, false, NULL)))
+CASE(min_dim, calx_square(calx_min_dim(x, 0, true, NULL)))
+CASE(reshape, calx_square(calx_reshape(x, CALX_SHAPE(4, 3))))
+CASE(permute, calx_square(calx_permute(x, CALX_DIMS(1, 0))))
+CASE(expand, calx_square(calx_expand(x, CALX_SHAPE(2, 3, 4))))
+CASE(cat, calx_square(calx_cat(in, 2, 1)))
+CASE(slice, calx_square(calx_slice(x, 1, 1, 4, 2)))
+CASE(select, calx_square(calx_select(x, 0, -1)))
+CASE(linear, calx_square(calx_linear(x, in[1], in[2])))
+CASE(matmul_batch, calx_square(calx_matmul(x, in[1])))
+CASE(log_softmax, calx_square(calx_log_softmax(x, 1)))
+CASE(softmax, calx_square(calx_softmax(x, 0)))
+CASE(conv2d,
+     calx_square(calx_conv2d(x, in[1], .bias = in[2], .padding = { 1 })))
+CASE(conv2d_stride,
+     calx_square(calx_conv2d(x, in[1], .stride = { 2, 1 }, .dilation = { 1,
+     2 })))
+CASE(conv2d_groups,
+     calx_square(calx_conv2d(x, in[1], .groups = 2, .stride = { 2 },
+     .padding = { 1 })))
+CASE(max_pool2d, calx_square(calx_max_pool2d(x, 2)))
+CASE(max_pool2d_wide,
+     calx_square(calx_max_pool2d(x, 3, .stride = { 1 }, .padding = { 1 })))
+CASE(batch_norm,
+     calx_square(calx_batch_norm(x, .weight = in[1], .bias = in[2],
+     .training = true)))
+CASE(to_dtype, calx_square(calx_to_dtype(x, CALX_F64)))
+// clang-format on
 
-                                                        static calx_tensor
-                                                            *target(void)
+static calx_tensor *target(void)
 {
   static const int64_t classes[3] = { 1, 0, 3 };
   return calx_tensor_from(classes, CALX_I64, CALX_SHAPE(3));
 }
+// clang-format off
 CASE(nll_loss, calx_square(calx_nll_loss(x, target())))
 CASE(cross_entropy, calx_cross_entropy(x, target(), .label_smoothing = 0.1))
 
-#define M \
-  {       \
-    3, 4  \
-  }
+#define M { 3, 4 }
+// clang-format on
 static const subject subjects[] = {
   { "neg", f_neg, 1, { 2 }, { M }, -1, 1, true },
   { "abs", f_abs, 1, { 2 }, { M }, 0.1, 1, true },
