@@ -68,6 +68,14 @@ static inline bool cx_is_pending(const calx_tensor *t)
   return t->node != NULL && !cx_is_computed(t->node);
 }
 
+// Whether the value was made since the last sync, also if a read computed it.
+static inline bool cx_is_of_this_step(const calx_tensor *t)
+{
+  return t->node != NULL &&
+         (cx_is_pending(t) ||
+          (!cx_eager() && (cx_node_flags(t->node) & CX_NODE_DATA) == 0));
+}
+
 static inline bool cx_is_durable(const calx_tensor *t)
 {
   return atomic_load_explicit(&t->owners, memory_order_acquire) > 0;

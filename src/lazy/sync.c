@@ -250,7 +250,7 @@ static void revert_all(calx_device *d, const calx_site *site)
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
     bool keeps = (t->flags & CX_T_KEEP_INITIAL) != 0;
-    if (why == NULL && t->base == NULL && cx_is_pending(t) && !keeps) {
+    if (why == NULL && t->base == NULL && cx_is_of_this_step(t) && !keeps) {
       why = cx_problem_new(cx_error_at(
           NULL, CALX_FAILED_PRECONDITION,
           "the tensor has no value: the step that was to compute it failed at "

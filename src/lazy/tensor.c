@@ -377,7 +377,7 @@ void cx_tensor_revert(calx_tensor *t, cx_problem *why)
 {
   if (t->base == NULL) {
     bool keeps = (t->flags & CX_T_KEEP_INITIAL) != 0;
-    if (cx_is_pending(t) && !keeps) set_problem(t, CX_T_POISON, why);
+    if (cx_is_of_this_step(t) && !keeps) set_problem(t, CX_T_POISON, why);
     return;
   }
   unhold(t->node);
