@@ -6,6 +6,7 @@
 // ---- ops with rules of the test's own ---------------------------------------
 
 static int rule_calls;
+static long most_live;  // tensors, when a rule was called
 
 static calx_status *infer_like(cx_node *node)
 {
@@ -23,6 +24,15 @@ static void grad_counting(cx_tape *t)
   }
 }
 
+// With handles that nobody needs after the rule.
+static void grad_wasteful(cx_tape *t)
+{
+  calx_tensor *g = t->out_grads[0];
+  for (int i = 0; i < 4; i++) g = calx_neg(g);
+  t->in_grads[0] = g;
+  if (cx_tensor_live() > most_live) most_live = cx_tensor_live();
+}
+
 static void grad_wrong(cx_tape *t)
 {
   t->in_grads[0] = calx_sum(t->out_grads[0]);
@@ -37,6 +47,9 @@ static void grad_failing(cx_tape *t)
 static const cx_op op_counting = { .name = "counting",
                                    .infer = infer_like,
                                    .grad = grad_counting };
+static const cx_op op_wasteful = { .name = "wasteful",
+                                   .infer = infer_like,
+                                   .grad = grad_wasteful };
 static const cx_op op_wrong = { .name = "wrong",
                                 .infer = infer_like,
                                 .grad = grad_wrong };
@@ -74,6 +87,7 @@ static void test_grad_of_prunes(void **state)
   calx_grad_of(calx_sum(y), &x, 1, NULL, &g);
   assert_non_null(g);
   assert_int_equal(rule_calls, 1);
+  y = apply(&op_counting, x);
   calx_grad_of(calx_sum(y), &y, 1, NULL, &g);
   assert_non_null(g);
   assert_int_equal(rule_calls, 1);
@@ -185,7 +199,22 @@ static void test_region_ends_with_its_scope(void **state)
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
-// A backward in a no-grad region works, and records no gradient of its own.
+static void test_gradients_are_not_on_the_tape(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = leaf();
+  for (int i = 0; i < 2; i++) {  // new, then accumulated
+    calx_backward(calx_sum(calx_mul(x, x)));
+    const cx_node *node = cx_tensor_value(calx_grad(x)).node;
+    assert_true((cx_node_flags(node) & CX_NODE_GRAD) == 0);
+    assert_false(calx_tensor_requires_grad(calx_grad(x)));
+    assert_true(records());
+  }
+  CHECK_STATUS_OK(calx_scope_end(s));
+}
+
+// A backward in a no-grad region works, and leaves the region as it was.
 static void test_backward_in_a_region(void **state)
 {
   (void)state;
@@ -232,6 +261,21 @@ static void test_million_ops(void **state)
   CHECK_STATUS_OK(calx_scope_end(s));
   calx_release(y);
   calx_log_set(NULL, NULL);
+}
+
+// Handles die in batches, not at the end.
+static void test_temporaries_die_early(void **state)
+{
+  (void)state;
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = leaf(), *y = x;
+  for (int i = 0; i < 5000; i++) y = apply(&op_wasteful, y);
+  y = calx_sum(y);
+  long before = most_live = cx_tensor_live();
+  calx_backward(y);
+  assert_true(most_live > before);
+  assert_true(most_live - before < 2000);
+  CHECK_STATUS_OK(calx_scope_end(s));
 }
 
 // ---- no memory --------------------------------------------------------------
@@ -284,8 +328,10 @@ int main(void)
     SUPPORT_TEST(test_leaf_is_gone),
     SUPPORT_TEST(test_no_grad),
     SUPPORT_TEST(test_region_ends_with_its_scope),
+    SUPPORT_TEST(test_gradients_are_not_on_the_tape),
     SUPPORT_TEST(test_backward_in_a_region),
     SUPPORT_TEST(test_million_ops),
+    SUPPORT_TEST(test_temporaries_die_early),
     SUPPORT_TEST(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, support_setup_fake, NULL);

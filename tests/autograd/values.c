@@ -96,10 +96,11 @@ static void test_long_chain(void **state)
 {
   (void)state;
   calx_scope *s = calx_scope_begin();
-  calx_tensor *x = LEAF(1, 2), *y = x;
+  calx_tensor *x = LEAF(1, 2), *late = LEAF(3, 5), *y = x;
   for (int i = 0; i < 1000; i++) y = calx_neg(y);
-  calx_backward(calx_sum(calx_mul(y, x)));  // y = x
-  CHECK_VALUES(calx_grad(x), 1e-9, 2, 4);
+  calx_backward(calx_sum(calx_mul(calx_mul(y, x), late)));  // y = x
+  CHECK_VALUES(calx_grad(x), 1e-9, 6, 20);
+  CHECK_VALUES(calx_grad(late), 1e-9, 1, 4);
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 
@@ -268,6 +269,11 @@ static void test_create_graph_on_leaves(void **state)
   CHECK_VALUES(calx_grad(x), 1e-12, 24);
   calx_grad_of(calx_sum(calx_grad(x)), &x, 1, NULL, &second);
   CHECK_VALUES(second, 1e-12, 24);
+  calx_zero_grad(x);
+  calx_backward(calx_sum(x));  // no history, to which one is added
+  calx_backward_with(calx_sum(cube(x)), &twice);
+  calx_grad_of(calx_sum(calx_grad(x)), &x, 1, NULL, &second);
+  CHECK_VALUES(second, 1e-12, 12);
   CHECK_STATUS_OK(calx_scope_end(s));
 }
 

@@ -170,6 +170,43 @@ static void test_state(void **state)
   calx_module_free(m.root);
 }
 
+// Steps count when they are recorded.
+static void test_steps_before_the_sync(void **state)
+{
+  (void)state;
+  net m = make();
+  calx_optimizer *opt = calx_adam(m.root);
+  calx_scope *s = calx_scope_begin();
+  calx_backward(loss_of(&m));
+  for (int i = 0; i < 3; i++) {
+    calx_optimizer_step(opt);
+    assert_int_equal(calx_optimizer_steps(opt), i + 1);
+    assert_non_null(calx_optimizer_state(opt, 0, "exp_avg"));
+  }
+  calx_sync(NULL);
+  assert_int_equal(calx_optimizer_steps(opt), 3);
+  CHECK_STATUS_OK(calx_scope_end(s));
+  calx_optimizer_free(opt);
+  calx_module_free(m.root);
+}
+
+// What a step computes is on no tape.
+static void test_steps_are_not_on_the_tape(void **state)
+{
+  (void)state;
+  net m = make();
+  calx_optimizer *opt = calx_adam(m.root, .weight_decay = 0.1);
+  calx_scope *s = calx_scope_begin();
+  calx_backward(loss_of(&m));
+  calx_optimizer_step(opt);
+  assert_true((cx_node_flags(node_of(m.w)) & CX_NODE_GRAD) == 0);
+  assert_true(calx_tensor_requires_grad(m.w));
+  assert_true(calx_tensor_requires_grad(calx_neg(m.w)));
+  CHECK_STATUS_OK(calx_scope_end(s));
+  calx_optimizer_free(opt);
+  calx_module_free(m.root);
+}
+
 // No number of an optimiser is part of a program.
 static void test_learning_rates_compile_nothing(void **state)
 {
@@ -268,6 +305,8 @@ int main(void)
     SUPPORT_TEST(test_accumulated_gradients),
     SUPPORT_TEST(test_two_optimisers),
     SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_steps_before_the_sync),
+    SUPPORT_TEST(test_steps_are_not_on_the_tape),
     SUPPORT_TEST(test_learning_rates_compile_nothing),
     SUPPORT_TEST(test_donation),
     SUPPORT_TEST(test_frozen_parameters),
