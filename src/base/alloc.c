@@ -31,7 +31,7 @@ static void *counted(void *p)
 
 void *cx_alloc(size_t bytes)
 {
-  if (must_fail()) return NULL;
+  if (must_fail() || bytes > PTRDIFF_MAX) return NULL;
   return counted(malloc(bytes != 0 ? bytes : 1));
 }
 

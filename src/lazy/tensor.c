@@ -110,7 +110,10 @@ static void drop_contents(calx_tensor *t)
   t->host = NULL;
 }
 
-// CALX_DEBUG=handles: the handle stays, as a poison that tells of its end.
+// CALX_DEBUG=handles: the handle stays, as a poison that tells of its end. All
+// of them hang together, so that leak checkers find them.
+static _Atomic(calx_tensor *) gone;
+
 static bool quarantine(calx_tensor *t)
 {
   if (!cx_debug_on(CX_DEBUG_HANDLES)) return false;
@@ -122,7 +125,9 @@ static bool quarantine(calx_tensor *t)
       at->file != NULL ? at->file : "?", at->line);
   t->problem = cx_problem_new(why);
   t->flags = CX_T_POISON | CX_T_GONE;
-  return t->problem != NULL;
+  if (t->problem == NULL) return false;
+  t->serial = (uint64_t)(uintptr_t)atomic_exchange(&gone, t);
+  return true;
 }
 
 static void tensor_free(calx_tensor *t)
