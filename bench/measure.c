@@ -29,7 +29,7 @@ static int by_value(const void *a, const void *b)
 double bench_quantile(bench_series *s, double q)
 {
   size_t n = s->count < BENCH_SAMPLES ? s->count : BENCH_SAMPLES;
-  if (n == 0) return NAN;
+  if (n == 0) return (double)NAN;
   qsort(s->values, n, sizeof *s->values, by_value);
   size_t at = (size_t)(q * (double)n);
   return s->values[at < n ? at : n - 1];
