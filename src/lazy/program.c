@@ -64,7 +64,7 @@ long cx_program_count(void)
 
 static void program_free(cx_program *p)
 {
-  for (int i = 0; i < p->n_devices; i++) {
+  for (int i = 0; p->slots != NULL && i < p->n_devices; i++) {
     cx_pjrt_buffer_release(p->slots[i].buffer);
     cx_free(p->slots[i].words);
   }
