@@ -287,7 +287,7 @@ static void test_late_stops_the_next(void **state)
   (void)state;
   calx_tensor *w = lazy_durable(4, 1), *v = lazy_durable(4, 7);
   int line;
-  lazy_set("async=1;late=1:13:the chip is hot");
+  lazy_set("async=1;hold=1;late=1:13:the chip is hot");
   late_step(w, &line);
   drain();
   calx_scope *step = calx_scope_begin();
@@ -324,10 +324,11 @@ static void test_late_read(void **state)
 static void test_late_forgotten(void **state)
 {
   (void)state;
-  lazy_set("async=1;late=1:13:the chip is hot");
   calx_tensor *w = lazy_durable(4, 1);
   int line;
+  lazy_set("async=1;hold=1;late=1:13:the chip is hot");
   late_step(w, &line);
+  lazy_set("hold=0");
   calx_release(w);
 }
 
