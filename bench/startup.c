@@ -99,7 +99,7 @@ static bool run_rounds(const char *program, const char *cache, bool cold,
   static bench_series first, second, peak;
   first.count = second.count = peak.count = 0;
   for (long i = 0; i <= rounds; i++) {
-    outcome out;
+    outcome out = { 0 };
     if (cold) remove_folder(cache);
     if (!run_child(program, batch, &out)) return false;
     if (i == 0) continue;
