@@ -18,6 +18,7 @@ struct calx_status {
   bool is_static;
   bool has_site;
   calx_site site;
+  size_t sentence;  // where the message's begins, after the site
   char *message;
 };
 
@@ -62,7 +63,8 @@ const char *calx_code_name(calx_code code)
   return k < sizeof names / sizeof *names ? names[k] : "UNKNOWN";
 }
 
-static calx_status *make(const calx_site *site, calx_code code, cx_text *text)
+static calx_status *make(const calx_site *site, calx_code code, cx_text *text,
+                         size_t sentence)
 {
   calx_status *status = cx_alloc(sizeof *status);
   char *message = cx_text_take(text);
@@ -71,7 +73,8 @@ static calx_status *make(const calx_site *site, calx_code code, cx_text *text)
     cx_free(message);
     return &no_memory;
   }
-  *status = (calx_status){ .code = code, .message = message };
+  *status =
+      (calx_status){ .code = code, .sentence = sentence, .message = message };
   if (site != NULL && site->file != NULL) {
     status->has_site = true;
     status->site = *site;
@@ -88,8 +91,9 @@ static calx_status *error_v(const calx_site *site, calx_code code,
     cx_text_format(&text, "%s:%d: ", site->file, site->line);
     if (site->func != NULL) cx_text_format(&text, "in %s: ", site->func);
   }
+  size_t sentence = text.size;
   cx_text_format_v(&text, format, args);
-  return make(site, code, &text);
+  return make(site, code, &text, sentence);
 }
 
 calx_status *cx_error(calx_code code, const char *format, ...)
@@ -149,7 +153,8 @@ calx_status *cx_status_copy(const calx_status *status)
   if (status == NULL || status->is_static) return (calx_status *)status;
   cx_text text = { 0 };
   cx_text_append(&text, status->message);
-  return make(status->has_site ? &status->site : NULL, status->code, &text);
+  return make(status->has_site ? &status->site : NULL, status->code, &text,
+              status->sentence);
 }
 
 calx_code calx_status_code(const calx_status *status)
@@ -160,6 +165,11 @@ calx_code calx_status_code(const calx_status *status)
 const char *calx_status_message(const calx_status *status)
 {
   return status != NULL ? status->message : "ok";
+}
+
+const char *cx_status_sentence(const calx_status *status)
+{
+  return status->message + status->sentence;
 }
 
 const calx_site *calx_status_site(const calx_status *status)

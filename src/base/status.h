@@ -38,6 +38,9 @@ CX_COLD calx_status *cx_out_of_memory(void) CALX_MUST_USE;
 // A copy of the same text, code and site; the static status copies to itself.
 CX_COLD calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;
 
+// The message without the call site in front, for one with another site.
+const char *cx_status_sentence(const calx_status *status);
+
 // The calling thread's call site. Never NULL; file is NULL where none was set.
 const calx_site *cx_site(void);
 

@@ -23,7 +23,7 @@ static calx_status *fail_results(cx_flight *f, calx_status *why)
 {
   calx_status *told = cx_error_at(
       &f->site, calx_status_code(why), "sync: the step failed: %s%s",
-      calx_status_message(why),
+      cx_status_sentence(why),
       f->donated ? "; it had taken over the buffers of the tensors it updates, "
                    "so their values are lost: restore them from a save"
                  : "");

@@ -46,12 +46,7 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
   int64_t start = cx_now_ns();
   calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
                                         args, n_args, out, out_done);
-  if (status != NULL) {
-    calx_status *told = cx_error_at(&run->site, calx_status_code(status), "%s",
-                                    calx_status_message(status));
-    calx_status_free(status);
-    return told;
-  }
+  if (status != NULL) return status;
   if (*out_done != NULL) time_it(*out_done, start);
   return NULL;
 }
