@@ -45,13 +45,15 @@ static calx_status *check_file(const char *path, struct stat *out_stat)
 }
 
 // Plugins read these at their first call. A log level that the user set stays.
-// Without a chip libtpu would ask Google's metadata server, for minutes.
+// Without a chip libtpu would ask Google's metadata server, for minutes, and
+// keep other processes out, though there is nothing to share.
 static void prepare_environment(cx_pjrt_kind kind)
 {
   setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
   if (kind == CX_PJRT_KIND_TPU && !cx_pjrt_has_tpu("/dev")) {
     setenv("TPU_SKIP_MDS_QUERY", "1", 0);
     setenv("TPU_WORKER_HOSTNAMES", "localhost", 0);
+    setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);
   }
 }
 
