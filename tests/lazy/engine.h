@@ -1,0 +1,73 @@
+// engine: what the core's tests on real plugins share.
+#ifndef CX_TESTS_LAZY_ENGINE_H
+#define CX_TESTS_LAZY_ENGINE_H
+
+#include "calx/autograd.h"
+#include "calx/debug.h"
+#include "calx/ops.h"
+#include "lines.h"
+#include "support/support.h"
+
+static inline calx_tensor *engine_tensor(calx_dims shape, const double *values)
+{
+  return support_tensor(CALX_F32, shape, values);
+}
+
+// f32 of rank 1, in the current scope; or durable.
+#define VECTOR(...)                                                         \
+  engine_tensor(                                                            \
+      CALX_SHAPE(sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double)), \
+      (const double[]){ __VA_ARGS__ })
+#define DURABLE(...) calx_take(VECTOR(__VA_ARGS__))
+
+static inline long engine_samples(const char *metric)
+{
+  calx_metric_data data;
+  calx_metric_value(metric, &data);
+  return (long)data.samples;
+}
+
+static inline double engine_sum(const char *metric)
+{
+  calx_metric_data data;
+  calx_metric_value(metric, &data);
+  return data.accumulator;
+}
+
+static inline long engine_compiles(void)
+{
+  return (long)calx_counter_value("UncachedCompile");
+}
+
+static inline int engine_setup(void **state)
+{
+  setenv("CALX_CACHE_DIR", "off", 1);
+  calx_log_set(lines_take, NULL);
+  return support_setup(state);
+}
+
+static inline int engine_begin(void **state)
+{
+  (void)state;
+  cx_mode_reload();
+  calx_metrics_clear();
+  lines_clear();
+  return 0;
+}
+
+// A plugin's callbacks may come a moment after what they tell of: waits for
+// them before anything is counted.
+static inline int engine_end(void **state)
+{
+  calx_shutdown();
+  for (int i = 0; i < 2000 && cx_alloc_live() != support_kept; i++) {
+    struct timespec moment = { .tv_nsec = 1000000 };
+    nanosleep(&moment, NULL);
+  }
+  return support_nothing_left(state);
+}
+
+#define ENGINE_TEST(function) \
+  cmocka_unit_test_setup_teardown(function, engine_begin, engine_end)
+
+#endif
