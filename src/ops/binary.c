@@ -6,11 +6,6 @@
 
 // ---- gradients --------------------------------------------------------------
 
-static calx_tensor *difference(calx_tensor *a, calx_tensor *b)
-{
-  return calx_sub_with(a, b, NULL);
-}
-
 // Sets an operand's gradient, summed back to its shape.
 static void give(cx_tape *t, uint32_t i, calx_tensor *g)
 {
@@ -61,7 +56,7 @@ static calx_tensor *pow_grad_base(cx_tape *t)
     return power != NULL ? calx_mul(g, power) : g;
   }
   y = cx_tape_in(t, 1);
-  calx_tensor *power = calx_pow(x, difference(y, cx_number(1)));
+  calx_tensor *power = calx_pow(x, cx_minus(y, cx_number(1)));
   return calx_where(calx_eq(y, cx_number(0)), cx_number(0),
                     calx_mul(g, calx_mul(y, power)));
 }

@@ -268,13 +268,6 @@ OP(conv2d_weight, CONV2D_WEIGHT)
 
 // ---- entry ------------------------------------------------------------------
 
-// A pair's second field: 0 repeats the first, CALX_ZERO_INT is 0.
-static int64_t second(const int64_t *pair)
-{
-  if (pair[1] == 0) return pair[0];
-  return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
-}
-
 // False: *out_why says what is wrong.
 static bool read_options(const calx_conv2d_options *o, const cx_shape *w,
                          conv_attrs *a, const char **out_why)
@@ -288,9 +281,9 @@ static bool read_options(const calx_conv2d_options *o, const cx_shape *w,
              : a->groups < 1 ? "groups must be positive"
                              : NULL;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : second(o->dilation);
-    int64_t p = i == 0 ? o->padding[0] : second(o->padding);
+    int64_t s = i == 0 ? o->stride[0] : cx_op_second(o->stride);
+    int64_t d = i == 0 ? o->dilation[0] : cx_op_second(o->dilation);
+    int64_t p = i == 0 ? o->padding[0] : cx_op_second(o->padding);
     a->stride[i] = s == 0 ? 1 : s;
     a->dilation[i] = d == 0 ? 1 : d;
     if (p == CALX_ZERO_INT) p = 0;

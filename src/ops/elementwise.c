@@ -15,31 +15,21 @@
     t->in_grads[0] = (expression);                             \
   }
 
-static calx_tensor *sum2(calx_tensor *a, calx_tensor *b)
-{
-  return calx_add_with(a, b, NULL);
-}
-
-static calx_tensor *difference(calx_tensor *a, calx_tensor *b)
-{
-  return calx_sub_with(a, b, NULL);
-}
-
 GRAD(neg, calx_neg(g))
 GRAD(abs, calx_mul(g, calx_sign(x)))
 GRAD(zero, cx_zeros_like(x))
 GRAD(exp, calx_mul(g, y))
-GRAD(expm1, calx_mul(g, sum2(y, cx_number(1))))
+GRAD(expm1, calx_mul(g, cx_plus(y, cx_number(1))))
 GRAD(log, calx_div(g, x))
-GRAD(log1p, calx_div(g, sum2(x, cx_number(1))))
+GRAD(log1p, calx_div(g, cx_plus(x, cx_number(1))))
 GRAD(sqrt, calx_div(g, calx_mul(y, cx_number(2))))
 GRAD(rsqrt, calx_mul(g, calx_mul(calx_mul(y, calx_square(y)), cx_number(-0.5))))
 GRAD(reciprocal, calx_neg(calx_mul(g, calx_square(y))))
 GRAD(square, calx_mul(g, calx_mul(x, cx_number(2))))
 GRAD(sin, calx_mul(g, calx_cos(x)))
 GRAD(cos, calx_neg(calx_mul(g, calx_sin(x))))
-GRAD(tanh, calx_mul(g, difference(cx_number(1), calx_square(y))))
-GRAD(sigmoid, calx_mul(g, calx_mul(y, difference(cx_number(1), y))))
+GRAD(tanh, calx_mul(g, cx_minus(cx_number(1), calx_square(y))))
+GRAD(sigmoid, calx_mul(g, calx_mul(y, cx_minus(cx_number(1), y))))
 GRAD(relu, calx_where(calx_le(y, cx_number(0)), cx_number(0), g))
 GRAD(to_dtype, calx_to_dtype(g, cx_tensor_shape(x)->dtype))
 

@@ -22,11 +22,6 @@ typedef struct classes {
   calx_tensor *keep;       // bool as target: not ignored
 } classes;
 
-static calx_tensor *sum2(calx_tensor *a, calx_tensor *b)
-{
-  return calx_add_with(a, b, NULL);
-}
-
 static calx_tensor *sum_classes(const classes *c, calx_tensor *x)
 {
   int64_t dim = c->dim;
@@ -192,8 +187,8 @@ static calx_tensor *soft_targets(const classes *c, calx_tensor *log_p)
 {
   calx_tensor *q = c->target;
   if (c->smoothing > 0) {
-    q = sum2(calx_mul(q, calx_scalar(1 - c->smoothing)),
-             calx_scalar(c->smoothing / (double)c->n));
+    q = cx_plus(calx_mul(q, calx_scalar(1 - c->smoothing)),
+                calx_scalar(c->smoothing / (double)c->n));
   }
   calx_tensor *terms = calx_mul(log_p, q);
   if (c->weight != NULL) terms = calx_mul(terms, per_class(c, c->weight));
@@ -214,8 +209,8 @@ static calx_tensor *smoothed(const classes *c, calx_tensor *log_p,
   calx_tensor *terms =
       c->weight != NULL ? calx_mul(log_p, per_class(c, c->weight)) : log_p;
   calx_tensor *even = reduce(c, sum_classes(c, terms), w, true);
-  return sum2(calx_mul(hard, calx_scalar(1 - c->smoothing)),
-              calx_mul(even, calx_scalar(c->smoothing / (double)c->n)));
+  return cx_plus(calx_mul(hard, calx_scalar(1 - c->smoothing)),
+                 calx_mul(even, calx_scalar(c->smoothing / (double)c->n)));
 }
 
 calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,

@@ -25,16 +25,6 @@ static calx_status *infer_batch_norm(cx_node *node)
   return NULL;
 }
 
-static calx_tensor *sum2(calx_tensor *a, calx_tensor *b)
-{
-  return calx_add_with(a, b, NULL);
-}
-
-static calx_tensor *difference(calx_tensor *a, calx_tensor *b)
-{
-  return calx_sub_with(a, b, NULL);
-}
-
 // (C) as (1, C, 1, …), to broadcast against x.
 static calx_tensor *per_channel(calx_tensor *v, uint32_t rank)
 {
@@ -66,28 +56,28 @@ static void grad_batch_norm(cx_tape *t)
   double n = (double)(cx_shape_numel(s) / (s->dims[1] != 0 ? s->dims[1] : 1));
   calx_tensor *x = cx_tape_in(t, 0);
   calx_tensor *mean = per_channel(cx_tape_out(t, 1), s->rank);
-  calx_tensor *centred = difference(x, mean), *dx = NULL;
+  calx_tensor *centred = cx_minus(x, mean), *dx = NULL;
   if (t->out_grads[0] != NULL) {
     calx_tensor *g = t->out_grads[0];
     calx_tensor *var = cx_tape_out(t, 2);
     calx_tensor *rstd =
-        per_channel(calx_rsqrt(sum2(var, cx_number(a->eps))), s->rank);
+        per_channel(calx_rsqrt(cx_plus(var, cx_number(a->eps))), s->rank);
     calx_tensor *h = calx_mul(centred, rstd);
     calx_tensor *sum_g = per_channel(sum_channels(g), s->rank);
     calx_tensor *sum_gh = per_channel(sum_channels(calx_mul(g, h)), s->rank);
     calx_tensor *rest =
-        calx_div(sum2(sum_g, calx_mul(h, sum_gh)), cx_number(n));
-    dx = calx_mul(rstd, difference(g, rest));
+        calx_div(cx_plus(sum_g, calx_mul(h, sum_gh)), cx_number(n));
+    dx = calx_mul(rstd, cx_minus(g, rest));
   }
   if (t->out_grads[1] != NULL) {
     calx_tensor *g = per_channel(t->out_grads[1], s->rank);
     g = calx_expand(calx_div(g, cx_number(n)), cx_dims_of(s));
-    dx = dx == NULL ? g : sum2(dx, g);
+    dx = dx == NULL ? g : cx_plus(dx, g);
   }
   if (t->out_grads[2] != NULL) {
     calx_tensor *g = per_channel(t->out_grads[2], s->rank);
     g = calx_mul(calx_mul(g, cx_number(2 / n)), centred);
-    dx = dx == NULL ? g : sum2(dx, g);
+    dx = dx == NULL ? g : cx_plus(dx, g);
   }
   t->in_grads[0] = dx;
 }
@@ -160,7 +150,7 @@ static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
 {
   uint32_t rank = cx_tensor_shape(y)->rank;
   if (o->weight != NULL) y = calx_mul(y, per_channel(o->weight, rank));
-  if (o->bias != NULL) y = sum2(y, per_channel(o->bias, rank));
+  if (o->bias != NULL) y = cx_plus(y, per_channel(o->bias, rank));
   return y;
 }
 
@@ -171,7 +161,7 @@ static void update(calx_tensor *running, calx_tensor *seen, double momentum)
   if (running == NULL) return;
   calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
   seen = calx_mul(seen, calx_scalar(momentum));
-  calx_assign(running, sum2(old, seen));
+  calx_assign(running, cx_plus(old, seen));
 }
 
 static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
@@ -210,11 +200,11 @@ static calx_tensor *evaluate(calx_tensor *x, const calx_batch_norm_options *o)
 {
   uint32_t rank = cx_tensor_shape(x)->rank;
   calx_tensor *eps = cx_number(or_default(o->eps, 1e-5));
-  calx_tensor *scale = calx_rsqrt(sum2(o->running_var, eps));
+  calx_tensor *scale = calx_rsqrt(cx_plus(o->running_var, eps));
   if (o->weight != NULL) scale = calx_mul(scale, o->weight);
-  calx_tensor *y = calx_mul(difference(x, per_channel(o->running_mean, rank)),
+  calx_tensor *y = calx_mul(cx_minus(x, per_channel(o->running_mean, rank)),
                             per_channel(scale, rank));
-  return o->bias != NULL ? sum2(y, per_channel(o->bias, rank)) : y;
+  return o->bias != NULL ? cx_plus(y, per_channel(o->bias, rank)) : y;
 }
 
 // False: *out is what to return.

@@ -65,6 +65,24 @@ calx_dims cx_dims_of(const cx_shape *shape);
 calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
                           uint32_t rank);
 
+static inline calx_tensor *cx_plus(calx_tensor *a, calx_tensor *b)
+{
+  return calx_add_with(a, b, NULL);
+}
+
+static inline calx_tensor *cx_minus(calx_tensor *a, calx_tensor *b)
+{
+  return calx_sub_with(a, b, NULL);
+}
+
+// The second field of an option that is a pair: 0 repeats the first,
+// CALX_ZERO_INT is 0.
+static inline int64_t cx_op_second(const int64_t *pair)
+{
+  if (pair[1] == 0) return pair[0];
+  return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
+}
+
 // ---- shape rules ------------------------------------------------------------
 
 calx_status *cx_infer_same(cx_node *node);  // out 0 as in 0

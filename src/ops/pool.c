@@ -338,12 +338,6 @@ OP(max_pool2d_pick, MAX_POOL2D_PICK, infer_pool, grad_pick)
 
 // ---- entry ------------------------------------------------------------------
 
-static int64_t second(const int64_t *pair)
-{
-  if (pair[1] == 0) return pair[0];
-  return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
-}
-
 // With ceil_mode a last window may begin inside the image or its left padding
 // and run over the end (PyTorch's rule).
 static void add_ceil(pool_attrs *a, int i, int64_t in)
@@ -369,11 +363,11 @@ static const char *read_options(const calx_max_pool2d_options *o,
   a->kernel[0] = kernel;
   a->kernel[1] = o->kernel_width == 0 ? kernel : o->kernel_width;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : second(o->dilation);
+    int64_t s = i == 0 ? o->stride[0] : cx_op_second(o->stride);
+    int64_t d = i == 0 ? o->dilation[0] : cx_op_second(o->dilation);
     a->stride[i] = s == 0 ? a->kernel[i] : s;
     a->dilation[i] = d == 0 ? 1 : d;
-    a->low[i] = i == 0 ? o->padding[0] : second(o->padding);
+    a->low[i] = i == 0 ? o->padding[0] : cx_op_second(o->padding);
     if (a->low[i] == CALX_ZERO_INT) a->low[i] = 0;
     a->high[i] = a->low[i];
     int64_t in = x->dims[x->rank - 2 + (uint32_t)i];
