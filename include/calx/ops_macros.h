@@ -27,6 +27,10 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
   _Generic((v), calx_tensor *: calx_operand_tensor_,                       \
       float: calx_scalar, double: calx_scalar, default: calx_scalar_int)(v)
 
+// ---- numbers ----
+#define calx_scalar(value) (calx_at_(CALX_HERE), calx_scalar(value))
+#define calx_scalar_int(value) (calx_at_(CALX_HERE), calx_scalar_int(value))
+
 // ---- one operand ----
 #define calx_neg(x) (calx_at_(CALX_HERE), calx_neg(CALX_T_(x)))
 #define calx_abs(x) (calx_at_(CALX_HERE), calx_abs(CALX_T_(x)))
@@ -80,8 +84,8 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 #define calx_transpose(x, dim0, dim1) (calx_at_(CALX_HERE), calx_transpose(CALX_T_(x), dim0, dim1))
 #define calx_unsqueeze(x, dim) (calx_at_(CALX_HERE), calx_unsqueeze(CALX_T_(x), dim))
 #define calx_squeeze(x, dim) (calx_at_(CALX_HERE), calx_squeeze(CALX_T_(x), dim))
-#define calx_cat(tensors, count, dim) (calx_at_(CALX_HERE), calx_cat(tensors, count, dim))
-#define calx_stack(tensors, count, dim) (calx_at_(CALX_HERE), calx_stack(tensors, count, dim))
+#define calx_cat(tensors, count, dim) (calx_at_(CALX_HERE), calx_cat(CALX_O_((tensors)), count, dim))
+#define calx_stack(tensors, count, dim) (calx_at_(CALX_HERE), calx_stack(CALX_O_((tensors)), count, dim))
 #define calx_slice(x, dim, start, end, step) (calx_at_(CALX_HERE), calx_slice(CALX_T_(x), dim, start, end, step))
 #define calx_select(x, dim, index) (calx_at_(CALX_HERE), calx_select(CALX_T_(x), dim, index))
 #define calx_matmul(x, y) (calx_at_(CALX_HERE), calx_matmul(CALX_T_(x), CALX_T_(y)))
