@@ -1,0 +1,235 @@
+// Whole files, folders, content hashes.
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "check.h"
+
+static char folder[256];
+
+static const char *at(const char *name)
+{
+  static char paths[4][512];
+  static int next;
+  char *path = paths[next++ % 4];
+  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  return path;
+}
+
+static int begin(void **state)
+{
+  const char *tmp = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%s/calx_file_XXXXXX",
+           tmp != NULL ? tmp : "/tmp");
+  if (mkdtemp(folder) == NULL) return 1;
+  return check_begin(state);
+}
+
+static int entries(void)
+{
+  int n = 0;
+  DIR *d = opendir(folder);
+  while (readdir(d) != NULL) n++;
+  closedir(d);
+  return n - 2;
+}
+
+static int end(void **state)
+{
+  DIR *d = opendir(folder);
+  for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+    if (e->d_name[0] != '.') unlink(at(e->d_name));
+  }
+  closedir(d);
+  rmdir(folder);
+  return check_end(state);
+}
+
+#define FILE_TEST(function) \
+  cmocka_unit_test_setup_teardown(function, begin, end)
+
+static void test_round_trip(void **state)
+{
+  (void)state;
+  for (size_t n = 0; n < 300000; n = n * 3 + 1) {
+    char *data = test_malloc(n + 1);
+    for (size_t i = 0; i < n; i++) data[i] = (char)(i * 7);
+    check_ok(cx_file_write(at("f"), data, n));
+    char *back;
+    size_t size;
+    check_ok(cx_file_read(at("f"), 0, &back, &size));
+    assert_int_equal(size, n);
+    assert_memory_equal(back, data, n);
+    assert_int_equal(back[size], 0);
+    cx_free(back);
+    test_free(data);
+  }
+  assert_true(cx_file_exists(at("f")));
+  assert_int_equal(entries(), 1);  // nothing beside it
+}
+
+static void test_mode(void **state)
+{
+  (void)state;
+  mode_t mask = umask(027);
+  check_ok(cx_file_write(at("f"), "x", 1));
+  umask(mask);
+  struct stat info;
+  assert_int_equal(stat(at("f"), &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0640);
+}
+
+static void test_read_fails(void **state)
+{
+  (void)state;
+  char *data = (char *)1;
+  size_t size = 5;
+  check_fails(cx_file_read(at("none"), 0, &data, &size), CALX_NOT_FOUND,
+              "none': No such file");
+  assert_null(data);
+  assert_int_equal(size, 0);
+  check_fails(cx_file_read(folder, 0, &data, &size), CALX_DATA_LOSS, folder);
+  check_ok(cx_file_write(at("f"), "0123456789", 10));
+  check_fails(cx_file_read(at("f"), 9, &data, &size), CALX_RESOURCE_EXHAUSTED,
+              "more than the 9 bytes");
+  assert_null(data);
+  check_ok(cx_file_read(at("f"), 10, &data, &size));
+  cx_free(data);
+  // A file that tells no size, and one without an end.
+  check_ok(cx_file_read("/proc/self/status", 0, &data, &size));
+  assert_true(size > 10);
+  cx_free(data);
+  check_fails(cx_file_read("/dev/zero", 100000, &data, &size),
+              CALX_RESOURCE_EXHAUSTED, "/dev/zero");
+}
+
+static void test_write_fails(void **state)
+{
+  (void)state;
+  check_fails(cx_file_write(at("no/such/f"), "x", 1), CALX_NOT_FOUND,
+              "no/such/f");
+  assert_int_equal(mkdir(at("taken"), 0700), 0);
+  check_fails(cx_file_write(at("taken"), "x", 1), CALX_DATA_LOSS, "taken");
+  rmdir(at("taken"));
+  assert_int_equal(entries(), 0);
+  check_fails(cx_file_write("/dev/full/x", "x", 1), CALX_NOT_FOUND, "");
+}
+
+// What was there stays, whole, when a write fails.
+static void test_replaced(void **state)
+{
+  (void)state;
+  check_ok(cx_file_write(at("f"), "old", 3));
+  cx_alloc_fail_at(0);
+  calx_status *status = cx_file_write(at("f"), "new!", 4);
+  cx_alloc_fail_at(-1);
+  assert_non_null(status);
+  calx_status_free(status);
+  char *data;
+  size_t size;
+  check_ok(cx_file_read(at("f"), 0, &data, &size));
+  assert_string_equal(data, "old");
+  cx_free(data);
+  check_ok(cx_file_write(at("f"), "new!", 4));
+  check_ok(cx_file_read(at("f"), 0, &data, &size));
+  assert_string_equal(data, "new!");
+  cx_free(data);
+  assert_int_equal(entries(), 1);
+}
+
+static void test_read_without_memory(void **state)
+{
+  (void)state;
+  check_ok(cx_file_write(at("f"), "0123456789", 10));
+  bool done = false;
+  for (long n = 0; !done; n++) {
+    char *data;
+    size_t size;
+    cx_alloc_fail_at(n);
+    calx_status *status = cx_file_read(at("f"), 0, &data, &size);
+    cx_alloc_fail_at(-1);
+    done = status == NULL;
+    assert_true(done == (data != NULL));
+    calx_status_free(status);
+    cx_free(data);
+  }
+}
+
+static void test_folders(void **state)
+{
+  (void)state;
+  char deep[512];
+  snprintf(deep, sizeof deep, "%s/a/b/c", folder);
+  check_ok(cx_folder_make(deep, 0750));
+  check_ok(cx_folder_make(deep, 0700));
+  struct stat info;
+  assert_int_equal(stat(deep, &info), 0);
+  assert_true(S_ISDIR(info.st_mode));
+  assert_int_equal(info.st_mode & 0777, 0750);
+  snprintf(deep, sizeof deep, "%s/d//e/", folder);
+  check_ok(cx_folder_make(deep, 0700));
+  check_fails(cx_folder_make("", 0700), CALX_INVALID_ARGUMENT, "empty");
+  check_ok(cx_folder_make("/", 0700));
+  check_ok(cx_file_write(at("f"), "x", 1));
+  snprintf(deep, sizeof deep, "%s/f/below", folder);
+  check_fails(cx_folder_make(deep, 0700), CALX_NOT_FOUND, "f/below");
+  rmdir(at("d/e"));
+  rmdir(at("d"));
+  rmdir(at("a/b/c"));
+  rmdir(at("a/b"));
+  rmdir(at("a"));
+}
+
+// ---- hashes -----------------------------------------------------------------
+
+// The vector of xxHash's own documentation: XXH128 of nothing.
+static void test_hash(void **state)
+{
+  (void)state;
+  char hex[33];
+  cx_hash_hex(cx_hash_bytes("", 0, 0), hex);
+  assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
+  cx_hash a = cx_hash_bytes("abc", 3, 0), b = cx_hash_bytes("abd", 3, 0);
+  assert_true(cx_hash_equal(a, cx_hash_bytes("abc", 3, 0)));
+  assert_false(cx_hash_equal(a, b));
+  assert_false(cx_hash_equal(a, cx_hash_bytes("abc", 3, 1)));
+  cx_hash c = a;
+  c.high ^= 1;
+  assert_false(cx_hash_equal(a, c));
+}
+
+static void test_file_hash(void **state)
+{
+  (void)state;
+  const size_t sizes[] = {
+    0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 19
+  };
+  char *data = test_calloc(1, 5 << 19);
+  for (size_t i = 0; i < 5 << 19; i++) data[i] = (char)(i >> 3);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    check_ok(cx_file_write(at("f"), data, sizes[i]));
+    cx_hash h;
+    check_ok(cx_hash_file(at("f"), &h));
+    assert_true(cx_hash_equal(h, cx_hash_bytes(data, sizes[i], 0)));
+  }
+  test_free(data);
+  cx_hash h;
+  check_fails(cx_hash_file(at("none"), &h), CALX_NOT_FOUND, "none");
+  check_fails(cx_hash_file(folder, &h), CALX_DATA_LOSS, folder);
+  cx_alloc_fail_at(0);
+  check_fails(cx_hash_file(at("f"), &h), CALX_RESOURCE_EXHAUSTED, "memory");
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    FILE_TEST(test_round_trip), FILE_TEST(test_mode),
+    FILE_TEST(test_read_fails), FILE_TEST(test_write_fails),
+    FILE_TEST(test_replaced),   FILE_TEST(test_read_without_memory),
+    FILE_TEST(test_folders),    FILE_TEST(test_hash),
+    FILE_TEST(test_file_hash),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
