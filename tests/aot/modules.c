@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "pjrt/pjrt.h"
 
+enum { LARGEST = 200000 };
 enum { HASH_AT = 6, HASH_LENGTH = 12 };  // in 00001-0123456789ab.mlir
 
 typedef struct list {
@@ -89,6 +90,12 @@ static bool has_wide(const char *text, const char *operation)
 
 static bool left_out(const char *name, const char *text, bool is_tpu)
 {
+  // Chains of thousands of ops test the core, not the compilers, which take
+  // minutes and gigabytes for them.
+  if (strlen(text) > LARGEST) {
+    print_message("left out, larger than %d bytes: %s\n", LARGEST, name);
+    return true;
+  }
   if (strstr(text, "f64>") != NULL) return true;
   bool wide = is_tpu && (has_wide(text, "stablehlo.dot_general\"(") ||
                          has_wide(text, "stablehlo.convolution\"("));
