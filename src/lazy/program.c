@@ -447,7 +447,11 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
   variant *v = NULL;
   calx_status *status = get(run, soft, &program, &v);
   for (size_t i = 0; status == NULL && i < o->n_params; i++) {
-    args[i] = o->params[i].node->out[o->params[i].out].buffer;
+    const cx_node *node = o->params[i].node;
+    args[i] = node->out[o->params[i].out].buffer;
+    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
+      status = cx_status_copy(node->error);
+    }
   }
   if (status == NULL && o->n_slots != 0) {
     status = slot_buffer(run, &program->slots[run->device->index], words,

@@ -175,6 +175,18 @@ static bool make_cuts(const targets *all, const calx_site *site)
   return true;
 }
 
+// Of a value that a read computed, and whose execution failed.
+static calx_status *check_read(const targets *all)
+{
+  for (size_t i = 0; i < all->n; i++) {
+    const cx_node *node = all->tensors[i]->node;
+    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
+      return cx_status_copy(node->error);
+    }
+  }
+  return NULL;
+}
+
 // A problem of the sync's place, made once for it: "BEFORE the sync at
 // FILE:LINE: AFTER".
 static cx_problem *problem_at(cx_site_problem *kept, const calx_site *site,
@@ -363,6 +375,7 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
   if (status == NULL && !collect(d, named, count, &s->all)) {
     status = cx_out_of_memory();
   }
+  if (status == NULL) status = check_read(&s->all);
   if (status == NULL &&
       (!make_roots(&d->order, &s->all) || !make_cuts(&s->all, &s->run.site))) {
     status = cx_out_of_memory();

@@ -210,6 +210,26 @@ static void test_read(void **state)
   calx_release(w);
 }
 
+// What a read computed of an update is the new value, in a buffer of its own;
+// another tensor's update is still in place, and both are at the next step.
+static void test_read_update(void **state)
+{
+  (void)state;
+  calx_tensor *a = lazy_durable(4, 1), *b = lazy_durable(4, 5);
+  for (int i = 0; i < 2; i++) {
+    calx_scope *step = calx_scope_begin();
+    update(a);
+    update(b);
+    if (i == 0) lazy_holds(a, 1);
+    calx_sync(NULL);
+    CHECK_STATUS_OK(calx_scope_end(step));
+    assert_int_equal(donated(), i == 0 ? 1 : 3);
+    assert_false(lost(a) || lost(b));
+  }
+  calx_release(a);
+  calx_release(b);
+}
+
 // The first value has no old one to write over.
 static void test_first_value(void **state)
 {
@@ -365,6 +385,7 @@ int main(void)
     LAZY_TEST(test_one_result_for_two),
     LAZY_TEST(test_read_then_shared),
     LAZY_TEST(test_read),
+    LAZY_TEST(test_read_update),
     LAZY_TEST(test_first_value),
     LAZY_TEST(test_fresh_constant),
     LAZY_TEST(test_in_the_key),

@@ -320,6 +320,32 @@ static void test_late_read(void **state)
   assert_non_null(calx_tensor_error(n));
 }
 
+// Its value is nobody's: a later sync or read that needs it fails with the same
+// reason, and changes nothing.
+static void test_late_read_used(void **state)
+{
+  (void)state;
+  calx_tensor *w = lazy_durable(4, 1);
+  calx_scope *step = calx_scope_begin();
+  calx_tensor *n = calx_neg(lazy_vector(4, 5));
+  calx_tensor *kept = calx_retain(calx_detach(n)), *e = calx_exp(n);
+  lazy_set("async=1;hold=0;late=1:13:the chip is hot");
+  float data[4];
+  CHECK_STATUS(CALX_INTERNAL, calx_tensor_read(n, data, sizeof data),
+               "the chip is hot");
+  long launches = lazy_launches();
+  CHECK_STATUS(CALX_INTERNAL, calx_tensor_read(e, data, sizeof data),
+               "the chip is hot");
+  calx_assign(w, e);
+  calx_sync(NULL);
+  assert_int_equal(lazy_launches(), launches);
+  CHECK_STATUS(CALX_INTERNAL, calx_scope_end(step), "the chip is hot");
+  assert_true(lazy_holds(w, 1));
+  assert_non_null(calx_tensor_error(kept));
+  calx_release(kept);
+  calx_release(w);
+}
+
 // Shutting down with failures that nobody asked for.
 static void test_late_forgotten(void **state)
 {
@@ -413,8 +439,8 @@ int main(void)
     LAZY_TEST(test_late_at_wait),        LAZY_TEST(test_late_without_donation),
     LAZY_TEST(test_late_at_read),        LAZY_TEST(test_late_in_the_middle),
     LAZY_TEST(test_late_stops_the_next), LAZY_TEST(test_late_read),
-    LAZY_TEST(test_late_forgotten),      LAZY_TEST(test_in_flight),
-    LAZY_TEST(test_bad_limit),
+    LAZY_TEST(test_late_read_used),      LAZY_TEST(test_late_forgotten),
+    LAZY_TEST(test_in_flight),           LAZY_TEST(test_bad_limit),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
