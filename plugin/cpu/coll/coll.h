@@ -1,0 +1,46 @@
+// coll/coll: where the devices of one process meet.
+//
+// Each device's program arrives at its n-th collective with pointers to its
+// operands and results; the members of a group work on each other's memory and
+// leave together. A member that never comes is named when the time is over; a
+// launch that failed elsewhere ends the wait at once. Nothing aborts.
+#ifndef CX_COLL_COLL_H
+#define CX_COLL_COLL_H
+
+#include "hlo/module.h"
+#include "ref/ref.h"
+
+typedef struct cx_coll cx_coll;  // of a client
+
+calx_status *cx_coll_new(cx_coll **out) CALX_MUST_USE;
+void cx_coll_free(cx_coll *coll);
+
+// One device's part in one launch of a program. Launches meet by
+// (executable, run): each device counts its runs of an executable.
+typedef struct cx_coll_launch {
+  cx_coll *coll;
+  uint64_t executable, run;
+  uint32_t replica, partition;
+  uint32_t n_replicas, n_partitions;
+  int64_t timeout_ms;  // of each wait; 0: 1,800,000
+  uint32_t n_done;     // collectives done so far in this launch
+} cx_coll_launch;
+
+// A collective of a verified module: all_reduce, all_gather, reduce_scatter,
+// all_to_all, collective_permute, collective_broadcast, collective_reduce,
+// cross-replica-sum. Blocks until the group is done with the caller's memory.
+// All members get the same bits.
+calx_status *cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
+                         const cx_hlo_op *op, const cx_ref_tensor *operands,
+                         const cx_ref_tensor *results) CALX_MUST_USE;
+
+// Must be called at the end of each launch, with how it ended (NULL: well; not
+// taken). Others that wait for this launch in the same run then end with an
+// error that names it and what it says.
+void cx_coll_end(cx_coll_launch *launch, const calx_status *how);
+
+// Checks groups, ids and the like when a program is compiled.
+calx_status *cx_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
+                           uint32_t n_partitions) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,78 @@
+// jit/jit: loops of operations as native code.
+//
+// A kernel is a group of operations that becomes one loop nest: it reads its
+// inputs from memory once, keeps what lies between in registers and writes its
+// outputs. The emitter writes vectors itself and gives LLVM nothing to find;
+// the object code comes back as bytes, for run/object to load. The room is
+// linked with LLVM and loaded on its own (libcalx_jit.so), through the table
+// below, so a process whose programs come from a cache never loads LLVM.
+#ifndef CX_JIT_JIT_H
+#define CX_JIT_JIT_H
+
+#include "base/text.h"
+#include "hlo/module.h"
+
+// What a kernel may hold.
+typedef enum cx_jit_class {
+  CX_JIT_NONE,     // not compiled
+  CX_JIT_ELEMENT,  // one element from elements at the same place
+  CX_JIT_INDEX,    // one element from elements at other places (broadcast,
+                   // transpose, slice, pad, concatenate, gather, iota …)
+  CX_JIT_REDUCE,   // reduce: ends a loop over its operands' elements
+  CX_JIT_ROOT      // only as the one root of a kernel, whose operands may be
+                   // fused as said by cx_jit_fuses()
+} cx_jit_class;
+
+// These two need no LLVM: they are also in the engine itself (jit/class.c).
+cx_jit_class cx_jit_class_of(const cx_hlo_op *op);
+// Whether the producer of operand `i` may be in the same kernel as `op`.
+bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
+
+#define CX_JIT_PHASES 2
+
+// One function per phase, `void f(void *const *buffers, int64_t lo, int64_t
+// hi)`: does the iterations [lo, hi) of [0, extent). Iterations of a phase are
+// independent; a later phase starts when the earlier one is done. `buffers`
+// are the inputs, the outputs, and the scratch where scratch > 0. Each
+// iteration loads all that it loads before it stores, so an output may lie in
+// the memory of an input that is used only by ELEMENT operations. Memory is
+// aligned to its element; arena memory to 64 bytes.
+typedef struct cx_jit_phase {
+  int64_t extent;
+  int64_t grain;  // fewest iterations that are worth a thread
+} cx_jit_phase;
+
+typedef struct cx_jit_kernel {
+  // The group in program order. Its roots are the outputs; all of them have
+  // the same dimensions or (REDUCE) reduce the same dimensions of operands of
+  // the same dimensions, with ELEMENT operations on the results allowed.
+  const cx_hlo_op *const *ops;
+  size_t n_ops;
+  const cx_hlo_value *const *inputs;
+  size_t n_inputs;
+  const cx_hlo_value *const *outputs;
+  size_t n_outputs;
+  // Filled by compile.
+  size_t n_phases;
+  cx_jit_phase phases[CX_JIT_PHASES];
+  size_t scratch;  // bytes
+} cx_jit_kernel;
+
+typedef struct cx_jit_options {
+  int lanes;  // of f32: 16, 8, 4; 0: what this CPU has
+} cx_jit_options;
+
+// The kernels as one ELF object, position-independent x86-64, that needs
+// nothing from outside but memset, memcpy and memmove. Kernel i's phase p is
+// the symbol "k<i>_<p>".
+typedef struct cx_jit_api {
+  size_t struct_size;
+  calx_status *(*compile)(const cx_jit_options *options, cx_jit_kernel *kernels,
+                          size_t n, cx_text *out_object);
+  const char *(*version)(void);  // of LLVM and of the emitter, for cache keys
+} cx_jit_api;
+
+// Exported by libcalx_jit.so.
+const cx_jit_api *cx_jit_get_api(void);
+
+#endif

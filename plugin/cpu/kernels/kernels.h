@@ -1,0 +1,48 @@
+// kernels/kernels: matrix products and convolutions.
+//
+// A kernel is made from a description without pointers, so that descriptions
+// can be stored with an executable, with the choice that measuring made. f32
+// (and bf16, f16 widened) runs on oneDNN, on the device's pool; other types on
+// loops of our own. libdnnl is loaded at the first kernel that needs it.
+// A kernel may be run by many threads at once, each with its own scratch.
+#ifndef CX_KERNELS_KERNELS_H
+#define CX_KERNELS_KERNELS_H
+
+#include "hlo/module.h"
+#include "pool/pool.h"
+
+#define CX_KERNEL_WORDS 128
+// All that a kernel is: integers in a layout of the room's own. Equal
+// descriptions are equal bytes.
+typedef struct cx_kernel_desc {
+  int64_t words[CX_KERNEL_WORDS];
+} cx_kernel_desc;
+
+typedef struct cx_kernel cx_kernel;
+
+// Whether a kernel does `op` (dot_general or convolution, verified, of every
+// form), and its description.
+bool cx_kernel_describe(const cx_hlo_op *op, cx_kernel_desc *out);
+
+// Creates what the description says, for teams of cx_pool_size(pool). A
+// description from a file is hostile: it is checked. With `tune`, times the
+// candidates once on scratch data and writes the choice into `desc`; a
+// description that holds a choice is taken as it is. Without either, a fixed
+// choice.
+calx_status *cx_kernel_new(cx_kernel_desc *desc, cx_pool *pool, bool tune,
+                           cx_kernel **out) CALX_MUST_USE;
+void cx_kernel_free(cx_kernel *kernel);
+size_t cx_kernel_scratch(const cx_kernel *kernel);  // bytes, 64-byte aligned
+
+calx_status *cx_kernel_run(const cx_kernel *kernel, cx_pool *pool,
+                           const void *lhs, const void *rhs, void *out,
+                           void *scratch) CALX_MUST_USE;
+
+// The sizes of the operands and the result in bytes, for checks.
+void cx_kernel_sizes(const cx_kernel *kernel, size_t *lhs, size_t *rhs,
+                     size_t *out);
+// What runs it: "dnnl_sgemm", "convolution jit:avx512_core nhwc", "loops".
+const char *cx_kernel_name(const cx_kernel *kernel);
+double cx_kernel_flops(const cx_kernel_desc *desc);
+
+#endif

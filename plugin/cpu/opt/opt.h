@@ -1,0 +1,20 @@
+// opt/opt: passes over a verified module, each the module's meaning kept.
+//
+// A pass is a function that changes the module and says whether it did; the
+// list and its order stand in opt.c. With checks on, the verifier runs after
+// each. Afterwards the entry calls no function (but what a region cannot
+// inline), and every operation that stays is one that some room runs.
+#ifndef CX_OPT_OPT_H
+#define CX_OPT_OPT_H
+
+#include "hlo/module.h"
+
+typedef struct cx_opt_options {
+  bool decompose_only;  // for the interpreter: CHLO, composites, no more
+  bool check;           // the verifier after each pass
+} cx_opt_options;
+
+calx_status *cx_opt_run(cx_hlo_module *m,
+                        const cx_opt_options *options) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,49 @@
+// pool/pool: the threads of one device.
+//
+// A pool of n threads is the caller and n - 1 workers. Loops are split over
+// them; a team is n threads that all run at once, as oneDNN's regions need
+// (they hold barriers). One pool serves one device's program at a time; pools
+// of different devices are disjoint. Workers spin for some microseconds and
+// then sleep. A forked child starts its own workers at its first use.
+#ifndef CX_POOL_POOL_H
+#define CX_POOL_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct cx_pool cx_pool;
+
+// threads >= 1. Workers are started at the first use.
+calx_status *cx_pool_new(int threads, cx_pool **out) CALX_MUST_USE;
+void cx_pool_free(cx_pool *pool);  // NULL is accepted
+int cx_pool_size(const cx_pool *pool);
+// The cores that this process may use (affinity and cgroup quota), at least 1.
+int cx_pool_cores(void);
+
+// Calls body on pieces of [0, n) that do not overlap and cover it, at least
+// `grain` long (but the last); returns when all are done. Pieces of the same n
+// fall to the same threads each time. n <= grain runs on the caller alone.
+typedef void cx_pool_body(void *user, int64_t lo, int64_t hi);
+void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
+                 void *user);
+
+// Calls fn(user, rank) for all ranks below n <= cx_pool_size() at once, each on
+// its own thread; rank 0 on the caller. cx_pool_barrier() is for inside.
+typedef void cx_pool_member(void *user, int rank);
+void cx_pool_team(cx_pool *pool, int n, cx_pool_member *fn, void *user);
+
+// What the calling thread is inside of; NULL and 0 of 1 outside of any.
+typedef struct cx_pool_place {
+  cx_pool *pool;
+  int rank, size;
+} cx_pool_place;
+cx_pool_place cx_pool_here(void);
+void cx_pool_barrier(void);  // of the innermost team
+
+// The pool that oneDNN's regions on this thread run on, between these.
+void cx_pool_enter(cx_pool *pool);
+void cx_pool_leave(void);
+
+#endif
