@@ -5,6 +5,9 @@
 // (they hold barriers). One pool serves one device's program at a time; pools
 // of different devices are disjoint. Workers spin for some microseconds and
 // then sleep. A forked child starts its own workers at its first use.
+//
+// Thread-safe: should two threads use a pool at once, the second one's loops
+// run on itself alone and its teams wait.
 #ifndef CX_POOL_POOL_H
 #define CX_POOL_POOL_H
 
@@ -21,6 +24,10 @@ void cx_pool_free(cx_pool *pool);  // NULL is accepted
 int cx_pool_size(const cx_pool *pool);
 // The cores that this process may use (affinity and cgroup quota), at least 1.
 int cx_pool_cores(void);
+// Starts the workers where they are not running yet. Loops get by with those
+// that could be started; a team of more than one needs all of them, so call
+// this before a team whose size matters.
+calx_status *cx_pool_start(cx_pool *pool) CALX_MUST_USE;
 
 // Calls body on pieces of [0, n) that do not overlap and cover it, at least
 // `grain` long (but the last); returns when all are done. Pieces of the same n
@@ -31,10 +38,12 @@ void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
 
 // Calls fn(user, rank) for all ranks below n <= cx_pool_size() at once, each on
 // its own thread; rank 0 on the caller. cx_pool_barrier() is for inside.
+// Inside of a team or of a loop's piece it is a team of one: fn(user, 0).
 typedef void cx_pool_member(void *user, int rank);
 void cx_pool_team(cx_pool *pool, int n, cx_pool_member *fn, void *user);
 
-// What the calling thread is inside of; NULL and 0 of 1 outside of any.
+// What the calling thread is inside of. Outside of any region it is 0 of 1, and
+// the pool is the one that was entered, or NULL.
 typedef struct cx_pool_place {
   cx_pool *pool;
   int rank, size;
@@ -42,7 +51,8 @@ typedef struct cx_pool_place {
 cx_pool_place cx_pool_here(void);
 void cx_pool_barrier(void);  // of the innermost team
 
-// The pool that oneDNN's regions on this thread run on, between these.
+// The pool that oneDNN's regions on this thread run on, between these. They
+// nest; the outermost counts.
 void cx_pool_enter(cx_pool *pool);
 void cx_pool_leave(void);
 

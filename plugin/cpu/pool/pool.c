@@ -1,0 +1,351 @@
+// pool/pool: a static split over threads that spin, then sleep.
+//
+// Each worker has a mailbox of its own: its ticket counts the jobs posted to
+// it. So a region wakes, and waits for, only the workers that take part, and
+// no worker reads a job that is not its own. Who waits (a worker for a job, the
+// caller for the workers, a member at a barrier) spins for some microseconds
+// and then sleeps on a futex; who changes the word wakes the sleepers that have
+// said so. Both sides write first and look then, sequentially consistent, so
+// none is missed.
+//
+// What must stay true: `fn`, `user` and `members` change only while the pool is
+// owned and no worker has an unfinished job; a pool's workers belong to one
+// process (`born`): in a forked child there are none until they are started.
+#include "pool/pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define PAUSE() _mm_pause()
+#else
+#define PAUSE() ((void)0)
+#endif
+
+#define SPIN_NS 20000
+#define CACHE_LINES 128  // bytes that two words must be apart, with prefetching
+
+// A futex word and how many sleep on it.
+typedef struct word {
+  _Atomic uint32_t value;
+  _Atomic uint32_t sleepers;
+  char apart[CACHE_LINES - 8];
+} word;
+
+typedef struct worker {
+  word ticket;
+  cx_pool *pool;
+  int rank;
+  cx_thread thread;
+  char apart[CACHE_LINES];
+} worker;
+
+struct cx_pool {
+  int threads;
+  int started;    // workers that run
+  uint32_t born;  // the generation of processes that started them
+  int64_t spin_ns;
+  bool stop;
+  cx_pool_member *fn;  // the job
+  void *user;
+  int members;
+  char apart[CACHE_LINES];
+  word owner;    // 0: free; else the owner's generation of processes
+  word left;     // workers that have not finished the job
+  word arrived;  // at the barrier
+  word round;    // barriers so far
+  worker workers[];
+};
+
+// 1, and one more in each forked child.
+static _Atomic uint32_t generation = 1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local cx_pool_place here = { NULL, 0, 1 };
+static _Thread_local bool inside;  // of a region of any pool
+static _Thread_local int entered;
+
+static void count_child(void)
+{
+  atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+  pthread_atfork(NULL, NULL, count_child);
+}
+
+// ---- waiting ----------------------------------------------------------------
+
+// Returns once the word is no longer `old`.
+static void await_change(word *w, uint32_t old, int64_t spin_ns)
+{
+  int64_t until = 0;
+  while (spin_ns != 0) {
+    for (int i = 0; i < 64; i++) {
+      if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return;
+      PAUSE();
+    }
+    int64_t now = cx_now_ns();
+    if (until == 0) until = now + spin_ns;
+    if (now >= until) break;
+  }
+  atomic_fetch_add(&w->sleepers, 1);
+  while (atomic_load(&w->value) == old) {
+    syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+  }
+  atomic_fetch_sub(&w->sleepers, 1);
+}
+
+// After a change of the word.
+static void wake(word *w)
+{
+  if (atomic_load(&w->sleepers) != 0) {
+    syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+  }
+}
+
+static void reset(word *w)
+{
+  atomic_store(&w->value, 0);
+  atomic_store(&w->sleepers, 0);
+}
+
+// ---- workers ----------------------------------------------------------------
+
+static void work(void *user)
+{
+  worker *me = user;
+  cx_pool *pool = me->pool;
+  inside = true;
+  for (uint32_t seen = 0;; seen++) {
+    await_change(&me->ticket, seen, pool->spin_ns);
+    if (pool->stop) return;
+    here = (cx_pool_place){ pool, me->rank, pool->members };
+    pool->fn(pool->user, me->rank);
+    here = (cx_pool_place){ NULL, 0, 1 };
+    if (atomic_fetch_sub(&pool->left.value, 1) == 1) wake(&pool->left);
+  }
+}
+
+// Spinning only helps where every thread has a core.
+static int64_t spin_of(int threads)
+{
+  return threads > cx_pool_cores() ? 0 : SPIN_NS;
+}
+
+// The owner starts the workers that are missing; how many run after that.
+static calx_status *start_workers(cx_pool *pool)
+{
+  uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+  if (pool->started == pool->threads - 1 && pool->born == now) return NULL;
+  if (pool->born != now) {
+    // A fork may have come at any point of a region.
+    pool->started = 0;
+    pool->born = now;
+    pool->spin_ns = spin_of(pool->threads);
+    reset(&pool->left);
+    reset(&pool->arrived);
+    reset(&pool->round);
+  }
+  // The program's signals are for its own threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  calx_status *status = NULL;
+  while (status == NULL && pool->started < pool->threads - 1) {
+    worker *w = &pool->workers[pool->started];
+    reset(&w->ticket);
+    w->pool = pool;
+    w->rank = pool->started + 1;
+    status = cx_thread_start(&w->thread, work, w);
+    if (status == NULL) pool->started++;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return status;
+}
+
+static bool try_own(cx_pool *pool)
+{
+  uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+  uint32_t owner =
+      atomic_load_explicit(&pool->owner.value, memory_order_relaxed);
+  // One of another generation is the parent's, and not in this process.
+  return owner != now &&
+         atomic_compare_exchange_strong(&pool->owner.value, &owner, now);
+}
+
+static void own(cx_pool *pool)
+{
+  while (!try_own(pool)) {
+    uint32_t owner = atomic_load(&pool->owner.value);
+    if (owner != 0) await_change(&pool->owner, owner, pool->spin_ns);
+  }
+}
+
+static void disown(cx_pool *pool)
+{
+  atomic_store(&pool->owner.value, 0);
+  wake(&pool->owner);
+}
+
+// The owner runs fn on itself and `members` - 1 workers.
+static void run_job(cx_pool *pool, int members, cx_pool_member *fn, void *user)
+{
+  cx_pool_place outside = here;
+  pool->fn = fn;
+  pool->user = user;
+  pool->members = members;
+  atomic_store_explicit(&pool->left.value, (uint32_t)members - 1,
+                        memory_order_relaxed);
+  for (int i = 0; i < members - 1; i++) {
+    atomic_fetch_add(&pool->workers[i].ticket.value, 1);
+    wake(&pool->workers[i].ticket);
+  }
+  here = (cx_pool_place){ pool, 0, members };
+  inside = true;
+  fn(user, 0);
+  inside = false;
+  here = outside;
+  for (uint32_t left; (left = atomic_load(&pool->left.value)) != 0;) {
+    await_change(&pool->left, left, pool->spin_ns);
+  }
+}
+
+// ---- interface --------------------------------------------------------------
+
+calx_status *cx_pool_new(int threads, cx_pool **out)
+{
+  *out = NULL;
+  if (threads < 1 || threads > 4096) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "a pool has 1 to 4096 threads, %d were asked for", threads);
+  }
+  pthread_once(&once, watch_forks);
+  size_t n = (size_t)threads - 1;
+  cx_pool *pool = cx_calloc(1, sizeof *pool + n * sizeof(worker));
+  if (pool == NULL) return cx_out_of_memory();
+  pool->threads = threads;
+  pool->born = atomic_load(&generation);
+  pool->spin_ns = spin_of(threads);
+  *out = pool;
+  return NULL;
+}
+
+void cx_pool_free(cx_pool *pool)
+{
+  if (pool == NULL) return;
+  if (pool->born == atomic_load(&generation)) {
+    pool->stop = true;
+    for (int i = 0; i < pool->started; i++) {
+      atomic_fetch_add(&pool->workers[i].ticket.value, 1);
+      wake(&pool->workers[i].ticket);
+    }
+    for (int i = 0; i < pool->started; i++) {
+      cx_thread_join(&pool->workers[i].thread);
+    }
+  }
+  cx_free(pool);
+}
+
+int cx_pool_size(const cx_pool *pool)
+{
+  return pool->threads;
+}
+
+calx_status *cx_pool_start(cx_pool *pool)
+{
+  if (pool->threads == 1 || inside) return NULL;
+  own(pool);
+  calx_status *status = start_workers(pool);
+  disown(pool);
+  return status;
+}
+
+void cx_pool_team(cx_pool *pool, int n, cx_pool_member *fn, void *user)
+{
+  if (n > pool->threads) n = pool->threads;
+  if (n <= 1 || inside) {
+    cx_pool_place outside = here;
+    if (inside) here = (cx_pool_place){ NULL, 0, 1 };
+    fn(user, 0);
+    here = outside;
+    return;
+  }
+  own(pool);
+  calx_status_free(start_workers(pool));
+  if (n > pool->started + 1) n = pool->started + 1;
+  run_job(pool, n, fn, user);
+  disown(pool);
+}
+
+typedef struct loop {
+  cx_pool_body *body;
+  void *user;
+  int64_t n;
+} loop;
+
+// Sizes differ by one at most.
+static void run_piece(void *user, int rank)
+{
+  const loop *l = user;
+  int64_t each = l->n / here.size, rest = l->n % here.size;
+  int64_t lo = rank * each + (rank < rest ? rank : rest);
+  l->body(l->user, lo, lo + each + (rank < rest));
+}
+
+void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
+                 void *user)
+{
+  if (n <= 0) return;
+  int64_t pieces = grain > 1 ? n / grain : n;
+  if (pieces > pool->threads) pieces = pool->threads;
+  if (pieces <= 1 || inside || !try_own(pool)) {
+    body(user, 0, n);
+    return;
+  }
+  calx_status_free(start_workers(pool));
+  if (pieces > pool->started + 1) pieces = pool->started + 1;
+  loop l = { body, user, n };
+  run_job(pool, (int)pieces, run_piece, &l);
+  disown(pool);
+}
+
+cx_pool_place cx_pool_here(void)
+{
+  return here;
+}
+
+void cx_pool_barrier(void)
+{
+  if (here.size <= 1) return;
+  cx_pool *pool = here.pool;
+  uint32_t round = atomic_load(&pool->round.value);
+  if (atomic_fetch_add(&pool->arrived.value, 1) + 1 == (uint32_t)here.size) {
+    atomic_store(&pool->arrived.value, 0);
+    atomic_fetch_add(&pool->round.value, 1);
+    wake(&pool->round);
+  } else {
+    await_change(&pool->round, round, pool->spin_ns);
+  }
+}
+
+void cx_pool_enter(cx_pool *pool)
+{
+  if (entered++ == 0 && !inside) here.pool = pool;
+}
+
+void cx_pool_leave(void)
+{
+  if (--entered == 0 && !inside) here.pool = NULL;
+}
