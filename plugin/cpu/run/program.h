@@ -5,6 +5,7 @@
 #ifndef CX_RUN_PROGRAM_H
 #define CX_RUN_PROGRAM_H
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "coll/coll.h"
 #include "hlo/module.h"

@@ -1,0 +1,195 @@
+// lower/assemble: see assemble.h.
+#include "lower/assemble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool room(cx_assembly *a, void *items, size_t *capacity, size_t need,
+                 size_t each)
+{
+  if (!a->failed && need <= UINT32_MAX &&
+      cx_grow(items, capacity, need, each)) {
+    return true;
+  }
+  a->failed = true;
+  return false;
+}
+
+uint32_t cx_assemble_place(cx_assembly *a, cx_place_kind kind, int64_t at,
+                           int64_t bytes)
+{
+  cx_program *p = a->program;
+  if (!room(a, &p->places, &a->places_room, p->n_places + 1,
+            sizeof *p->places)) {
+    return UINT32_MAX;
+  }
+  p->places[p->n_places] = (cx_place){ (int64_t)kind, at, bytes };
+  return (uint32_t)p->n_places++;
+}
+
+static size_t align_up(size_t n)
+{
+  return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+}
+
+uint32_t cx_assemble_constant(cx_assembly *a, const void *data, size_t size,
+                              int64_t bytes)
+{
+  cx_program *p = a->program;
+  size_t at = align_up(p->constant_bytes);
+  size_t need = align_up(at + (size_t)bytes);
+  if (need > a->constants_room && !a->failed) {
+    size_t grown = need + a->constants_room / 2;
+    grown = align_up(grown);
+    unsigned char *moved = aligned_alloc(CX_PLACE_ALIGN, grown);
+    if (moved == NULL) {
+      a->failed = true;
+    } else {
+      if (p->constant_bytes > 0) memcpy(moved, p->constants, p->constant_bytes);
+      memset(moved + p->constant_bytes, 0, grown - p->constant_bytes);
+      free(p->constants);
+      p->constants = moved;
+      a->constants_room = grown;
+    }
+  }
+  if (a->failed) return UINT32_MAX;
+  // A splat gives one element for all.
+  for (size_t i = 0; size > 0 && i < (size_t)bytes; i += size) {
+    memcpy(p->constants + at + i, data, size);
+  }
+  p->constant_bytes = at + (size_t)bytes;
+  return cx_assemble_place(a, CX_PLACE_CONSTANT, (int64_t)at, bytes);
+}
+
+uint32_t cx_assemble_blocks(cx_assembly *a, size_t n)
+{
+  cx_program *p = a->program;
+  if (!room(a, &p->blocks, &a->blocks_room, p->n_blocks + n,
+            sizeof *p->blocks)) {
+    return UINT32_MAX;
+  }
+  memset(p->blocks + p->n_blocks, 0, n * sizeof *p->blocks);
+  p->n_blocks += n;
+  return (uint32_t)(p->n_blocks - n);
+}
+
+void cx_assemble_step(cx_assembly *a, cx_step_kind kind, uint32_t index,
+                      uint32_t n, const uint32_t *places, size_t n_places)
+{
+  cx_program *p = a->program;
+  if (!room(a, &p->steps, &a->steps_room, p->n_steps + 1, sizeof *p->steps) ||
+      !room(a, &p->uses, &a->uses_room, p->n_uses + n_places,
+            sizeof *p->uses)) {
+    return;
+  }
+  p->steps[p->n_steps++] = (cx_step){ (uint32_t)kind, index, n,
+                                      (uint32_t)p->n_uses, (uint32_t)n_places };
+  for (size_t i = 0; i < n_places; i++) p->uses[p->n_uses++] = places[i];
+}
+
+uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code)
+{
+  cx_program *p = a->program;
+  if (!room(a, &p->codes, &a->codes_room, p->n_codes + 1, sizeof *p->codes)) {
+    return UINT32_MAX;
+  }
+  p->codes[p->n_codes] = *code;
+  return (uint32_t)p->n_codes++;
+}
+
+uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc)
+{
+  cx_program *p = a->program;
+  if (!room(a, &p->descs, &a->descs_room, p->n_kernels + 1, sizeof *p->descs)) {
+    return UINT32_MAX;
+  }
+  p->descs[p->n_kernels] = *desc;
+  return (uint32_t)p->n_kernels++;
+}
+
+// ---- the signature ----
+
+static calx_status *copy_types(cx_arena *arena, const cx_hlo_any *from,
+                               size_t n, const char *what,
+                               const cx_hlo_type **out)
+{
+  cx_hlo_type *types = CX_ARENA_ARRAY(arena, cx_hlo_type, n + 1);
+  if (types == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    if (from[i].odd != NULL || cx_hlo_type_elements(&from[i].tensor) < 0) {
+      return cx_error(CALX_UNIMPLEMENTED,
+                      "the program's %s %zu is no tensor of a fixed shape",
+                      what, i);
+    }
+    types[i] = from[i].tensor;
+    int64_t *dims = CX_ARENA_ARRAY(arena, int64_t, types[i].rank + 1);
+    if (dims == NULL) return cx_out_of_memory();
+    memcpy(dims, types[i].dims, types[i].rank * sizeof *dims);
+    types[i].dims = dims;
+  }
+  *out = types;
+  return NULL;
+}
+
+static const cx_hlo_attr *param_attr(const cx_hlo_func *f, size_t param,
+                                     const char *name)
+{
+  if (f->param_attrs == NULL) return NULL;
+  const cx_hlo_named_list *list = &f->param_attrs[param];
+  for (size_t i = 0; i < list->n; i++) {
+    if (cx_hlo_str_equal(list->items[i].name, name)) return list->items[i].attr;
+  }
+  return NULL;
+}
+
+// tf.aliasing_output names a result; jax.buffer_donor leaves the choice to us:
+// the first result of the same type that takes no other's memory.
+static calx_status *pair(cx_assembly *a, const cx_hlo_func *f, int32_t *alias)
+{
+  const cx_program_info *info = &a->program->info;
+  for (size_t i = 0; i < f->n_params; i++) {
+    const cx_hlo_attr *said = param_attr(f, i, "tf.aliasing_output");
+    if (said == NULL) continue;
+    int64_t r = said->kind == CX_HLO_ATTR_INT ? said->as.integer : -1;
+    if (r < 0 || r >= (int64_t)f->n_results || alias[r] >= 0 ||
+        !cx_hlo_type_equal(&info->params[i], &info->results[r])) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "tf.aliasing_output of parameter %zu: wants a result of "
+                      "its type that no other parameter has, found %lld",
+                      i, (long long)r);
+    }
+    alias[r] = (int32_t)i;
+  }
+  for (size_t i = 0; i < f->n_params; i++) {
+    if (param_attr(f, i, "jax.buffer_donor") == NULL) continue;
+    for (size_t r = 0; r < f->n_results; r++) {
+      if (alias[r] < 0 &&
+          cx_hlo_type_equal(&info->params[i], &info->results[r])) {
+        alias[r] = (int32_t)i;
+        break;
+      }
+    }
+  }
+  return NULL;
+}
+
+calx_status *cx_assemble_signature(cx_assembly *a, const cx_hlo_module *m,
+                                   const cx_hlo_func *entry)
+{
+  cx_program *p = a->program;
+  cx_program_info *info = &p->info;
+  (void)m;
+  CALX_TRY(copy_types(&p->arena, entry->params, entry->n_params, "parameter",
+                      &info->params));
+  info->n_params = entry->n_params;
+  CALX_TRY(copy_types(&p->arena, entry->results, entry->n_results, "result",
+                      &info->results));
+  info->n_results = entry->n_results;
+  int32_t *alias = CX_ARENA_ARRAY(&p->arena, int32_t, entry->n_results + 1);
+  if (alias == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < entry->n_results; i++) alias[i] = -1;
+  info->alias = alias;
+  return pair(a, entry, alias);
+}

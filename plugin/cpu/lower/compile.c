@@ -1,0 +1,124 @@
+// lower/compile: a program's way: parse, verify, opt, and then either plan and
+// compile or, with CALX_CPU_REF=1, interpret.
+#include "lower/compile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "hlo/parse.h"
+#include "hlo/print.h"
+#include "hlo/verify.h"
+#include "lower/lower.h"
+#include "opt/opt.h"
+
+#define DEVICE_LIMIT (1 << 20)
+
+static bool wants_interpreter(void)
+{
+  const char *value = getenv("CALX_CPU_REF");
+  return value != NULL && strcmp(value, "1") == 0;
+}
+
+static int64_t module_int(const cx_hlo_module *m, const char *name)
+{
+  for (size_t i = 0; i < m->attrs.n; i++) {
+    const cx_hlo_attr *attr = m->attrs.items[i].attr;
+    if (cx_hlo_str_equal(m->attrs.items[i].name, name) && attr != NULL &&
+        attr->kind == CX_HLO_ATTR_INT) {
+      return attr->as.integer;
+    }
+  }
+  return 1;
+}
+
+static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
+                                  const char *name, uint32_t *out)
+{
+  int64_t n = asked != 0 ? (int64_t)asked : module_int(m, name);
+  if (n < 1 || n > DEVICE_LIMIT) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: wants 1 to %d, found %" PRId64,
+                    name, DEVICE_LIMIT, n);
+  }
+  *out = (uint32_t)n;
+  return NULL;
+}
+
+bool cx_lower_is_collective(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_ALL_REDUCE:
+    case CX_HLO_OP_REDUCE_SCATTER:
+    case CX_HLO_OP_ALL_GATHER:
+    case CX_HLO_OP_ALL_TO_ALL:
+    case CX_HLO_OP_COLLECTIVE_PERMUTE:
+    case CX_HLO_OP_COLLECTIVE_BROADCAST:
+    case CX_HLO_OP_COLLECTIVE_REDUCE:
+    case CX_HLO_OP_CROSS_REPLICA_SUM: return true;
+    default: return false;
+  }
+}
+
+static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
+{
+  cx_program *p = l->a.program;
+  cx_hlo_func *entry = cx_hlo_entry(l->module);
+  if (entry == NULL || entry->body.first == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the program has no function @main, nor only one");
+  }
+  CALX_TRY(cx_assemble_signature(&l->a, l->module, entry));
+  CALX_TRY(count_devices(l->module, options->n_replicas, "mhlo.num_replicas",
+                         &p->info.n_replicas));
+  CALX_TRY(count_devices(l->module, options->n_partitions,
+                         "mhlo.num_partitions", &p->info.n_partitions));
+  return cx_lower_interpret(l, entry);
+}
+
+static calx_status *run_passes(cx_lowering *l)
+{
+  cx_opt_options opt = { .decompose_only = l->interpret,
+                         .check = getenv("CALX_CPU_CHECK") != NULL };
+  return cx_opt_run(l->module, &opt);
+}
+
+static calx_status *make(const char *text, size_t size,
+                         const cx_compile_options *options, cx_lowering *l)
+{
+  CALX_TRY(cx_hlo_parse(text, size, "-", &l->module));
+  CALX_TRY(cx_hlo_verify(l->module));
+  CALX_TRY(run_passes(l));
+  cx_text name = { 0 };
+  cx_text_append_n(&name, l->module->name.s, l->module->name.n);
+  calx_status *status = cx_text_failed(&name)
+                            ? cx_out_of_memory()
+                            : cx_program_new(cx_text_str(&name), &l->a.program);
+  cx_text_free(&name);
+  if (status != NULL) return status;
+  l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
+  CALX_TRY(compile(l, options));
+  if (l->a.failed) return cx_out_of_memory();
+  return cx_program_finish(l->a.program, options->pool, !l->deterministic);
+}
+
+calx_status *cx_lower_compile(const char *text, size_t size,
+                              const cx_compile_options *options,
+                              cx_program **out)
+{
+  *out = NULL;
+  const char *deterministic = getenv("CALX_DETERMINISTIC");
+  cx_lowering l = { .interpret = true || wants_interpreter(),
+                    .deterministic = deterministic != NULL &&
+                                     strcmp(deterministic, "1") == 0 };
+  calx_status *status = make(text, size, options, &l);
+  cx_hlo_module_free(l.module);
+  cx_arena_free(&l.arena);
+  if (status == NULL) status = cx_lower_count(&l);
+  if (status != NULL) {
+    cx_program_release(l.a.program);
+    return status;
+  }
+  *out = l.a.program;
+  return NULL;
+}

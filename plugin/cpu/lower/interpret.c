@@ -1,0 +1,91 @@
+// lower/interpret: a program as one step of the interpreter, and the counts.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "hlo/print.h"
+#include "lower/lower.h"
+#include "opt/edit.h"
+
+static int64_t bytes_of(const cx_hlo_type *t)
+{
+  return cx_hlo_type_elements(t) * (int64_t)cx_hlo_elem_bytes(t->elem);
+}
+
+static int64_t align_up(int64_t n)
+{
+  return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+}
+
+static void count_ops(cx_lowering *l, const cx_hlo_func *f)
+{
+  cx_program_info *info = &l->a.program->info;
+  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
+       op = cx_opt_next(op)) {
+    info->n_interpreted++;
+    if (cx_lower_is_collective(op)) info->has_collectives = true;
+  }
+}
+
+// The interpreter may still read an argument when it writes a result, so what
+// takes an argument's memory is written beside it first.
+calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
+{
+  cx_program *p = l->a.program;
+  const cx_program_info *info = &p->info;
+  size_t n = info->n_params + info->n_results;
+  uint32_t *places = CX_ARENA_ARRAY(&l->arena, uint32_t, n + 1);
+  if (places == NULL) return cx_out_of_memory();
+  int64_t at = 0;
+  for (size_t i = 0; i < info->n_params; i++) {
+    places[i] = cx_assemble_place(&l->a, CX_PLACE_PARAM, (int64_t)i,
+                                  bytes_of(&info->params[i]));
+  }
+  for (size_t i = 0; i < info->n_results; i++) {
+    int64_t bytes = bytes_of(&info->results[i]);
+    bool own = info->alias[i] < 0;
+    places[info->n_params + i] =
+        cx_assemble_place(&l->a, own ? CX_PLACE_RESULT : CX_PLACE_ARENA,
+                          own ? (int64_t)i : at, bytes);
+    if (!own) at = align_up(at + bytes);
+  }
+  p->arena_bytes = (size_t)at;
+  cx_assemble_blocks(&l->a, 1);
+  cx_assemble_step(&l->a, CX_STEP_INTERPRET, entry->index, 0, places, n);
+  for (size_t i = 0; i < info->n_results; i++) {
+    if (info->alias[i] < 0) continue;
+    uint32_t copy[2] = { places[info->n_params + i],
+                         cx_assemble_place(&l->a, CX_PLACE_RESULT, (int64_t)i,
+                                           bytes_of(&info->results[i])) };
+    cx_assemble_step(&l->a, CX_STEP_COPY, 0, 0, copy, 2);
+  }
+  if (l->a.failed) return cx_out_of_memory();
+  p->blocks[0].n = (uint32_t)p->n_steps;
+  for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
+    count_ops(l, f);
+  }
+  p->info.cost_ns = 1e9;
+  cx_text text = { 0 };
+  cx_hlo_print_with(l->module, &(cx_hlo_print_options){ .no_locations = true },
+                    &text);
+  p->side_size = text.size;
+  p->side_text = cx_text_take(&text);
+  return p->side_text == NULL ? cx_out_of_memory() : NULL;
+}
+
+calx_status *cx_lower_count(const cx_lowering *l)
+{
+  const char *path = getenv("CALX_CPU_STATS");
+  if (path == NULL || path[0] == '\0') return NULL;
+  FILE *file = fopen(path, "a");
+  if (file == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_CPU_STATS: the file '%s' cannot be written", path);
+  }
+  const cx_program_info *info = &l->a.program->info;
+  fprintf(file, "%s %zu %zu %zu\n", info->name[0] == '\0' ? "-" : info->name,
+          info->n_compiled, info->n_library, info->n_interpreted);
+  fclose(file);
+  return NULL;
+}

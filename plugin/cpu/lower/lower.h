@@ -1,0 +1,29 @@
+// lower/lower: what the files of this room share.
+#ifndef CX_LOWER_LOWER_H
+#define CX_LOWER_LOWER_H
+
+#include "base/arena.h"
+#include "hlo/module.h"
+#include "lower/assemble.h"
+
+// One compilation.
+typedef struct cx_lowering {
+  cx_hlo_module *module;
+  cx_arena arena;  // of all that is needed only while compiling
+  cx_assembly a;
+  bool interpret;      // everything
+  bool deterministic;  // choices without measuring
+} cx_lowering;
+
+bool cx_lower_is_collective(const cx_hlo_op *op);
+
+// The entry as one step of the interpreter.
+calx_status *cx_lower_interpret(cx_lowering *l,
+                                cx_hlo_func *entry) CALX_MUST_USE;
+// The entry as steps.
+calx_status *cx_lower_plan(cx_lowering *l, cx_hlo_func *entry) CALX_MUST_USE;
+
+// Appends "name compiled library interpreted" to the file CALX_CPU_STATS.
+calx_status *cx_lower_count(const cx_lowering *l) CALX_MUST_USE;
+
+#endif

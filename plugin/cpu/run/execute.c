@@ -1,0 +1,223 @@
+// run/execute: runs a program's steps, one after the other, each on all threads
+// of the device.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "ref/ref.h"
+#include "run/layout.h"
+
+// From here on memory comes in huge pages: first touch costs a third.
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct cx_run_context {
+  cx_pool *pool;
+  unsigned char *arena;
+  size_t arena_bytes;
+  void **pointers;  // of the running program's uses
+  size_t n_pointers;
+  uint64_t rng_state[2];
+};
+
+typedef struct run {
+  const cx_program *program;
+  cx_run_context *context;
+  cx_coll_launch *launch;
+  cx_ref_context ref;
+} run;
+
+// ---- the context ----
+
+calx_status *cx_run_context_new(cx_pool *pool, cx_run_context **out)
+{
+  *out = cx_calloc(1, sizeof **out);
+  if (*out == NULL) return cx_out_of_memory();
+  (*out)->pool = pool;
+  return NULL;
+}
+
+void cx_run_context_free(cx_run_context *context)
+{
+  if (context == NULL) return;
+  free(context->arena);
+  cx_free(context->pointers);
+  cx_free(context);
+}
+
+size_t cx_run_context_bytes(const cx_run_context *context)
+{
+  return context->arena_bytes;
+}
+
+// What an earlier program left in the arena is of no use to the next.
+static calx_status *fit_arena(cx_run_context *c, const cx_program *p)
+{
+  if (c->arena_bytes >= p->arena_bytes) return NULL;
+  size_t align = p->arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CX_PLACE_ALIGN;
+  size_t bytes = (p->arena_bytes + align - 1) / align * align;
+  free(c->arena);
+  c->arena_bytes = 0;
+  c->arena = aligned_alloc(align, bytes);
+  if (c->arena == NULL) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "program '%s' needs %zu bytes of temporary memory, which "
+                    "the system does not give",
+                    p->info.name, p->arena_bytes);
+  }
+  c->arena_bytes = bytes;
+  if (align == HUGE_PAGE) (void)madvise(c->arena, bytes, MADV_HUGEPAGE);
+  return NULL;
+}
+
+static calx_status *fit_pointers(cx_run_context *c, const cx_program *p)
+{
+  return cx_grow(&c->pointers, &c->n_pointers, p->n_uses, sizeof(void *))
+             ? NULL
+             : cx_out_of_memory();
+}
+
+static void resolve(const cx_program *p, cx_run_context *c, void *const *args,
+                    void *const *results)
+{
+  for (size_t i = 0; i < p->n_uses; i++) {
+    const cx_place *place = &p->places[p->uses[i]];
+    switch (place->kind) {
+      case CX_PLACE_ARENA: c->pointers[i] = c->arena + place->at; break;
+      case CX_PLACE_CONSTANT: c->pointers[i] = p->constants + place->at; break;
+      case CX_PLACE_PARAM: c->pointers[i] = args[place->at]; break;
+      default: c->pointers[i] = results[place->at]; break;
+    }
+  }
+}
+
+// ---- steps ----
+
+typedef struct code_call {
+  cx_code_fn *function;
+  void *const *buffers;
+} code_call;
+
+static void run_piece(void *user, int64_t lo, int64_t hi)
+{
+  const code_call *call = user;
+  call->function(call->buffers, lo, hi);
+}
+
+static void run_code(const run *r, const cx_step *s, void **pointers)
+{
+  const cx_code *code = &r->program->codes[s->index];
+  for (int64_t k = 0; k < code->n_phases; k++) {
+    const cx_jit_phase *phase = &code->phases[k];
+    code_call call = { r->program->functions[s->index][k], pointers };
+    if (phase->extent <= phase->grain) {
+      if (phase->extent > 0) call.function(pointers, 0, phase->extent);
+    } else {
+      cx_pool_for(r->context->pool, phase->extent, phase->grain, run_piece,
+                  &call);
+    }
+  }
+}
+
+static calx_status *run_collective(void *user, const cx_hlo_op *op,
+                                   const cx_ref_tensor *operands,
+                                   const cx_ref_tensor *results)
+{
+  const run *r = user;
+  if (r->launch == NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "program '%s' has collectives, and was launched alone",
+                    r->program->info.name);
+  }
+  return cx_coll_run(r->launch, r->program->side, op, operands, results);
+}
+
+#define FEW_TENSORS 32
+
+static calx_status *run_function(run *r, const cx_step *s, void **pointers)
+{
+  const cx_program *p = r->program;
+  const cx_hlo_func *f = p->side_funcs[s->index];
+  cx_ref_tensor few[FEW_TENSORS];
+  cx_ref_tensor *tensors = few;
+  if (s->n_places > FEW_TENSORS) {
+    tensors = cx_calloc(s->n_places, sizeof *tensors);
+    if (tensors == NULL) return cx_out_of_memory();
+  }
+  for (size_t i = 0; i < s->n_places; i++) {
+    const cx_hlo_any *type =
+        i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
+    tensors[i] = (cx_ref_tensor){ type->tensor, pointers[i] };
+  }
+  const cx_ref_tensor *results = tensors + f->n_params;
+  calx_status *status =
+      s->kind == CX_STEP_COLLECTIVE
+          ? run_collective(r, f->body.first->first, tensors, results)
+          : cx_ref_run(p->side, f, tensors, results, &r->ref);
+  if (tensors != few) cx_free(tensors);
+  return status;
+}
+
+// StableHLO regions nest as deeply as the parser allows, which bounds this.
+static calx_status *run_block(run *r, size_t block);
+
+static calx_status *run_branch(run *r, const cx_step *s, const void *selector)
+{
+  uint32_t branch = 0;
+  if (s->kind == CX_STEP_IF) {
+    branch = *(const unsigned char *)selector != 0 ? 0 : 1;
+  } else {
+    int32_t index = 0;
+    memcpy(&index, selector, sizeof index);
+    branch = index < 0 || (uint32_t)index >= s->n ? s->n - 1 : (uint32_t)index;
+  }
+  return run_block(r, s->index + branch);
+}
+
+static calx_status *run_step(run *r, const cx_step *s)
+{
+  const cx_program *p = r->program;
+  void **at = r->context->pointers + s->first;
+  switch (s->kind) {
+    case CX_STEP_CODE: run_code(r, s, at); return NULL;
+    case CX_STEP_KERNEL:
+      return cx_kernel_run(p->kernels[s->index], r->context->pool, at[0], at[1],
+                           at[2], at[3]);
+    case CX_STEP_INTERPRET:
+    case CX_STEP_COLLECTIVE: return run_function(r, s, at);
+    case CX_STEP_COPY:
+      memmove(at[1], at[0], (size_t)p->places[p->uses[s->first]].bytes);
+      return NULL;
+    case CX_STEP_WHILE:
+      for (;;) {
+        CALX_TRY(run_block(r, s->index));
+        if (*(const unsigned char *)at[0] == 0) return NULL;
+        CALX_TRY(run_block(r, s->index + 1));
+      }
+    default: return run_branch(r, s, at[0]);
+  }
+}
+
+static calx_status *run_block(run *r, size_t block)
+{
+  const cx_step_block *b = &r->program->blocks[block];
+  const cx_step *steps = r->program->steps + b->first;
+  for (size_t i = 0; i < b->n; i++) CALX_TRY(run_step(r, &steps[i]));
+  return NULL;
+}
+
+calx_status *cx_program_run(const cx_program *p, cx_run_context *context,
+                            cx_coll_launch *launch, void *const *args,
+                            void *const *results)
+{
+  CALX_TRY(fit_arena(context, p));
+  CALX_TRY(fit_pointers(context, p));
+  resolve(p, context, args, results);
+  run r = { .program = p, .context = context, .launch = launch };
+  r.ref = (cx_ref_context){ .replica = launch == NULL ? 0 : launch->replica,
+                            .partition = launch == NULL ? 0 : launch->partition,
+                            .collective = run_collective,
+                            .user = &r,
+                            .rng_state = context->rng_state };
+  return run_block(&r, 0);
+}

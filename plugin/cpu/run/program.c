@@ -1,0 +1,246 @@
+// run/program: making, finishing and freeing programs.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "hlo/parse.h"
+#include "hlo/verify.h"
+#include "run/layout.h"
+
+calx_status *cx_program_new(const char *name, cx_program **out)
+{
+  *out = NULL;
+  cx_program *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  atomic_init(&p->references, 1);
+  p->info.name = cx_arena_strndup(&p->arena, name, strlen(name));
+  if (p->info.name == NULL) {
+    cx_program_release(p);
+    return cx_out_of_memory();
+  }
+  *out = p;
+  return NULL;
+}
+
+void cx_program_retain(cx_program *p)
+{
+  atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+}
+
+void cx_program_release(cx_program *p)
+{
+  if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1) return;
+  for (size_t i = 0; p->kernels != NULL && i < p->n_kernels; i++) {
+    cx_kernel_free(p->kernels[i]);
+  }
+  cx_object_free(p->object);
+  cx_hlo_module_free(p->side);
+  cx_free(p->places);
+  cx_free(p->uses);
+  cx_free(p->steps);
+  cx_free(p->blocks);
+  cx_free(p->codes);
+  cx_free(p->functions);
+  cx_free(p->object_bytes);
+  cx_free(p->descs);
+  cx_free(p->kernels);
+  free(p->constants);  // of aligned_alloc
+  cx_free(p->side_text);
+  cx_free(p->side_funcs);
+  cx_arena_free(&p->arena);
+  cx_free(p);
+}
+
+const cx_program_info *cx_program_info_of(const cx_program *p)
+{
+  return &p->info;
+}
+
+// ---- finishing ----
+
+static calx_status *broken(const cx_program *p, const char *what)
+{
+  return cx_error(CALX_DATA_LOSS, "program '%s': %s", p->info.name, what);
+}
+
+static calx_status *load_code(cx_program *p)
+{
+  if (p->n_codes == 0) return NULL;
+  CALX_TRY(cx_object_load(p->object_bytes, p->object_size, &p->object));
+  p->functions = cx_calloc(p->n_codes, sizeof *p->functions);
+  if (p->functions == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < p->n_codes; i++) {
+    const cx_code *code = &p->codes[i];
+    if (code->n_phases < 1 || code->n_phases > CX_JIT_PHASES) {
+      return broken(p, "a kernel has too many phases");
+    }
+    for (int64_t k = 0; k < code->n_phases; k++) {
+      char symbol[48];
+      snprintf(symbol, sizeof symbol, "k%zu_%" PRId64, i, k);
+      void *address = cx_object_find(p->object, symbol);
+      if (address == NULL) return broken(p, "a kernel's code is missing");
+      memcpy(&p->functions[i][k], &address, sizeof address);
+    }
+  }
+  p->info.code_bytes = cx_object_bytes(p->object);
+  return NULL;
+}
+
+static calx_status *make_kernels(cx_program *p, cx_pool *pool, bool tune)
+{
+  if (p->n_kernels == 0) return NULL;
+  p->kernels = cx_calloc(p->n_kernels, sizeof(cx_kernel *));
+  if (p->kernels == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < p->n_kernels; i++) {
+    CALX_TRY(cx_kernel_new(&p->descs[i], pool, tune, &p->kernels[i]));
+  }
+  return NULL;
+}
+
+static calx_status *read_side(cx_program *p)
+{
+  if (p->side_text == NULL) return NULL;
+  CALX_TRY(cx_hlo_parse(p->side_text, p->side_size, "what is interpreted",
+                        &p->side));
+  CALX_TRY(cx_hlo_verify(p->side));
+  p->side_funcs = cx_calloc(p->side->n_funcs + 1, sizeof(cx_hlo_func *));
+  if (p->side_funcs == NULL) return cx_out_of_memory();
+  size_t n = 0;
+  for (cx_hlo_func *f = p->side->first; f != NULL; f = f->next) {
+    p->side_funcs[n++] = f;
+  }
+  return NULL;
+}
+
+// ---- checking: the bytes may come from a file ----
+
+static int64_t bytes_of(const cx_hlo_any *type)
+{
+  if (type->tensor.elem == CX_HLO_TOKEN) return 0;
+  int64_t n = cx_hlo_type_elements(&type->tensor);
+  int64_t each = (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
+  return n < 0 || (each > 0 && n > INT64_MAX / each) ? -1 : n * each;
+}
+
+static bool place_ok(const cx_program *p, const cx_place *place)
+{
+  size_t limit = 0;
+  if (place->at < 0 || place->bytes < 0) return false;
+  switch (place->kind) {
+    case CX_PLACE_ARENA: limit = p->arena_bytes; break;
+    case CX_PLACE_CONSTANT: limit = p->constant_bytes; break;
+    case CX_PLACE_PARAM:
+    case CX_PLACE_RESULT: {
+      bool param = place->kind == CX_PLACE_PARAM;
+      size_t n = param ? p->info.n_params : p->info.n_results;
+      if ((uint64_t)place->at >= n) return false;
+      cx_hlo_any type = { .tensor = (param ? p->info.params
+                                           : p->info.results)[place->at] };
+      return place->bytes <= bytes_of(&type);
+    }
+    default: return false;
+  }
+  return (uint64_t)place->at <= limit &&
+         (uint64_t)place->bytes <= limit - (uint64_t)place->at;
+}
+
+static int64_t use_bytes(const cx_program *p, const cx_step *s, size_t i)
+{
+  return p->places[p->uses[s->first + i]].bytes;
+}
+
+static bool interpreted_ok(const cx_program *p, const cx_step *s)
+{
+  if (p->side == NULL || s->index >= p->side->n_funcs) return false;
+  const cx_hlo_func *f = p->side_funcs[s->index];
+  if (s->n_places != f->n_params + f->n_results) return false;
+  for (size_t i = 0; i < s->n_places; i++) {
+    const cx_hlo_any *type =
+        i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
+    if (type->odd != NULL || bytes_of(type) < 0 ||
+        use_bytes(p, s, i) < bytes_of(type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool kernel_ok(const cx_program *p, const cx_step *s)
+{
+  if (s->index >= p->n_kernels || s->n_places != 4) return false;
+  const cx_kernel *k = p->kernels[s->index];
+  size_t lhs = 0, rhs = 0, out = 0;
+  cx_kernel_sizes(k, &lhs, &rhs, &out);
+  return (uint64_t)use_bytes(p, s, 0) >= lhs &&
+         (uint64_t)use_bytes(p, s, 1) >= rhs &&
+         (uint64_t)use_bytes(p, s, 2) >= out &&
+         (uint64_t)use_bytes(p, s, 3) >= cx_kernel_scratch(k);
+}
+
+// Blocks of a step come after the block that holds it, so that nothing runs
+// itself.
+static bool blocks_ok(const cx_program *p, size_t block, uint32_t index,
+                      uint32_t n)
+{
+  return n > 0 && index > block && index < p->n_blocks &&
+         n <= p->n_blocks - index;
+}
+
+static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
+{
+  if (s->first > p->n_uses || s->n_places > p->n_uses - s->first) return false;
+  switch (s->kind) {
+    case CX_STEP_CODE: return s->index < p->n_codes;
+    case CX_STEP_KERNEL: return kernel_ok(p, s);
+    case CX_STEP_INTERPRET: return interpreted_ok(p, s);
+    case CX_STEP_COLLECTIVE:
+      return interpreted_ok(p, s) &&
+             p->side_funcs[s->index]->body.first != NULL &&
+             p->side_funcs[s->index]->body.first->first != NULL;
+    case CX_STEP_COPY:
+      return s->n_places == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
+    case CX_STEP_WHILE:
+      return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
+             blocks_ok(p, block, s->index, 2);
+    case CX_STEP_IF:
+      return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
+             blocks_ok(p, block, s->index, 2);
+    case CX_STEP_CASE:
+      return s->n_places == 1 && use_bytes(p, s, 0) == 4 &&
+             blocks_ok(p, block, s->index, s->n);
+    default: return false;
+  }
+}
+
+static calx_status *check(const cx_program *p)
+{
+  for (size_t i = 0; i < p->n_places; i++) {
+    if (!place_ok(p, &p->places[i])) return broken(p, "a place lies outside");
+  }
+  for (size_t i = 0; i < p->n_uses; i++) {
+    if (p->uses[i] >= p->n_places) return broken(p, "a place is missing");
+  }
+  for (size_t b = 0; b < p->n_blocks; b++) {
+    const cx_step_block *block = &p->blocks[b];
+    if (block->first > p->n_steps || block->n > p->n_steps - block->first) {
+      return broken(p, "a block lies outside");
+    }
+    for (size_t i = 0; i < block->n; i++) {
+      if (!step_ok(p, b, &p->steps[block->first + i])) {
+        return broken(p, "a step that cannot be");
+      }
+    }
+  }
+  return p->n_blocks == 0 ? broken(p, "it has no steps") : NULL;
+}
+
+calx_status *cx_program_finish(cx_program *p, cx_pool *pool, bool tune)
+{
+  CALX_TRY(load_code(p));
+  CALX_TRY(make_kernels(p, pool, tune));
+  CALX_TRY(read_side(p));
+  p->info.arena_bytes = p->arena_bytes;
+  p->info.constant_bytes = p->constant_bytes;
+  return check(p);
+}

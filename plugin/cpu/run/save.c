@@ -1,0 +1,296 @@
+// run/save: programs as bytes and back.
+//
+//   "calxprog" · version · hash of all that follows · sizes · name · types ·
+//   places · uses · steps · blocks · codes · object code · descriptions of
+//   kernels · constants · text of the side module
+//
+// Little-endian, as the machine is; each list begins with its length and lies
+// on a multiple of 8. What is read is bounded by the bytes that are there, and
+// cx_program_finish() checks what it means.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "run/layout.h"
+
+#define MAGIC "calxprog"
+#define FORMAT 1
+#define ALIGN 8
+#define RANK_LIMIT 64
+
+typedef struct header {
+  char magic[8];
+  uint64_t format;
+  cx_hash hash;  // of what follows
+} header;
+
+// The numbers of a program that are no list.
+typedef struct numbers {
+  uint64_t arena_bytes;
+  uint64_t n_replicas, n_partitions;
+  uint64_t n_compiled, n_library, n_interpreted;
+  uint64_t has_collectives;
+  double cost_ns;
+  cx_hash fingerprint;
+} numbers;
+
+// ---- writing ----
+
+static void put_list(cx_text *out, const void *items, size_t n, size_t each)
+{
+  uint64_t count = n;
+  cx_text_append_n(out, (const char *)&count, sizeof count);
+  if (n > 0) cx_text_append_n(out, items, n * each);
+  while (out->size % ALIGN != 0 && !cx_text_failed(out)) cx_text_char(out, 0);
+}
+
+static void put_types(cx_text *out, const cx_hlo_type *types, size_t n)
+{
+  put_list(out, NULL, 0, 1);
+  uint64_t count = n;
+  cx_text_append_n(out, (const char *)&count, sizeof count);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t elem = (uint64_t)types[i].elem;
+    cx_text_append_n(out, (const char *)&elem, sizeof elem);
+    put_list(out, types[i].dims, types[i].rank, sizeof(int64_t));
+  }
+}
+
+static void put_body(const cx_program *p, cx_text *out)
+{
+  const cx_program_info *info = &p->info;
+  numbers n = { .arena_bytes = p->arena_bytes,
+                .n_replicas = info->n_replicas,
+                .n_partitions = info->n_partitions,
+                .n_compiled = info->n_compiled,
+                .n_library = info->n_library,
+                .n_interpreted = info->n_interpreted,
+                .has_collectives = info->has_collectives,
+                .cost_ns = info->cost_ns,
+                .fingerprint = info->fingerprint };
+  put_list(out, &n, 1, sizeof n);
+  put_list(out, info->name, strlen(info->name), 1);
+  put_types(out, info->params, info->n_params);
+  put_types(out, info->results, info->n_results);
+  put_list(out, info->alias, info->n_results, sizeof *info->alias);
+  put_list(out, p->places, p->n_places, sizeof *p->places);
+  put_list(out, p->uses, p->n_uses, sizeof *p->uses);
+  put_list(out, p->steps, p->n_steps, sizeof *p->steps);
+  put_list(out, p->blocks, p->n_blocks, sizeof *p->blocks);
+  put_list(out, p->codes, p->n_codes, sizeof *p->codes);
+  put_list(out, p->object_bytes, p->object_size, 1);
+  put_list(out, p->descs, p->n_kernels, sizeof *p->descs);
+  put_list(out, p->constants, p->constant_bytes, 1);
+  put_list(out, p->side_text, p->side_size, 1);
+}
+
+calx_status *cx_program_save(const cx_program *p, cx_text *out)
+{
+  size_t start = out->size;
+  header h = { .magic = MAGIC, .format = FORMAT };
+  cx_text_append_n(out, (const char *)&h, sizeof h);
+  put_body(p, out);
+  if (cx_text_failed(out)) return cx_out_of_memory();
+  const char *body = out->data + start + sizeof h;
+  h.hash = cx_hash_bytes(body, out->size - start - sizeof h, FORMAT);
+  memcpy(out->data + start, &h, sizeof h);
+  return NULL;
+}
+
+// ---- reading ----
+
+typedef struct reader {
+  const unsigned char *at;
+  size_t left;
+  bool bad;
+  bool no_memory;
+} reader;
+
+static bool take(reader *r, void *to, size_t bytes)
+{
+  if (r->bad || bytes > r->left) {
+    r->bad = true;
+    memset(to, 0, bytes);
+    return false;
+  }
+  memcpy(to, r->at, bytes);
+  r->at += bytes;
+  r->left -= bytes;
+  return true;
+}
+
+static size_t take_count(reader *r, size_t each)
+{
+  uint64_t n = 0;
+  if (!take(r, &n, sizeof n)) return 0;
+  if (n > r->left / each) {
+    r->bad = true;
+    return 0;
+  }
+  return (size_t)n;
+}
+
+static void skip_padding(reader *r, size_t bytes)
+{
+  unsigned char rest[ALIGN];
+  if (bytes % ALIGN != 0) take(r, rest, ALIGN - bytes % ALIGN);
+}
+
+// A list in memory of its own: cx_alloc'd; NULL where it is empty.
+static void *take_list(reader *r, size_t each, size_t *out_n)
+{
+  size_t n = take_count(r, each);
+  *out_n = 0;
+  if (n == 0) return NULL;
+  char *items = cx_alloc(n * each + 1);
+  if (items == NULL) {
+    r->bad = r->no_memory = true;
+    return NULL;
+  }
+  take(r, items, n * each);
+  items[n * each] = 0;
+  skip_padding(r, n * each);
+  *out_n = n;
+  return items;
+}
+
+static void *take_into(reader *r, cx_arena *arena, size_t each, size_t *out_n)
+{
+  size_t n = take_count(r, each);
+  void *items = cx_arena_alloc_array(arena, each, n + 1);
+  *out_n = 0;
+  if (items == NULL) {
+    r->bad = r->no_memory = true;
+    return NULL;
+  }
+  if (n > 0) take(r, items, n * each);
+  skip_padding(r, n * each);
+  *out_n = n;
+  return items;
+}
+
+static cx_hlo_type *take_types(reader *r, cx_arena *arena, size_t *out_n)
+{
+  size_t none = take_count(r, 1);
+  size_t n = take_count(r, 2 * sizeof(uint64_t));
+  cx_hlo_type *types = cx_arena_alloc_array(arena, sizeof *types, n + 1);
+  *out_n = 0;
+  if (types == NULL) r->no_memory = true;
+  if (types == NULL || none != 0) {
+    r->bad = true;
+    return NULL;
+  }
+  for (size_t i = 0; i < n; i++) {
+    uint64_t elem = 0;
+    take(r, &elem, sizeof elem);
+    int64_t *dims = take_into(r, arena, sizeof *dims, &types[i].rank);
+    types[i].dims = dims;
+    if (elem >= CX_HLO_ELEM_COUNT || types[i].rank > RANK_LIMIT) r->bad = true;
+    if (r->bad) return NULL;
+    types[i].elem = (cx_hlo_elem)elem;
+    for (size_t d = 0; d < types[i].rank; d++) {
+      if (dims[d] < 0) r->bad = true;
+    }
+    if (cx_hlo_type_elements(&types[i]) < 0) r->bad = true;
+  }
+  *out_n = n;
+  return types;
+}
+
+static void take_numbers(reader *r, cx_program *p)
+{
+  numbers n = { 0 };
+  if (take_count(r, sizeof n) != 1) r->bad = true;
+  take(r, &n, sizeof n);
+  p->arena_bytes = n.arena_bytes;
+  p->info.n_replicas = (uint32_t)n.n_replicas;
+  p->info.n_partitions = (uint32_t)n.n_partitions;
+  p->info.n_compiled = n.n_compiled;
+  p->info.n_library = n.n_library;
+  p->info.n_interpreted = n.n_interpreted;
+  p->info.has_collectives = n.has_collectives != 0;
+  p->info.cost_ns = n.cost_ns;
+  p->info.fingerprint = n.fingerprint;
+}
+
+static void take_constants(reader *r, cx_program *p)
+{
+  size_t n = take_count(r, 1);
+  size_t room = (n + CX_PLACE_ALIGN) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+  p->constants = aligned_alloc(CX_PLACE_ALIGN, room);
+  if (p->constants == NULL) {
+    r->bad = r->no_memory = true;
+    return;
+  }
+  take(r, p->constants, n);
+  skip_padding(r, n);
+  p->constant_bytes = n;
+}
+
+static void take_body(reader *r, cx_program *p)
+{
+  cx_program_info *info = &p->info;
+  size_t n = 0, n_alias = 0;
+  take_numbers(r, p);
+  info->name = take_into(r, &p->arena, 1, &n);
+  info->params = take_types(r, &p->arena, &info->n_params);
+  info->results = take_types(r, &p->arena, &info->n_results);
+  int32_t *alias = take_into(r, &p->arena, sizeof *alias, &n_alias);
+  info->alias = alias;
+  if (n_alias != info->n_results) r->bad = true;
+  for (size_t i = 0; !r->bad && i < n_alias; i++) {
+    if (alias[i] < -1 || alias[i] >= (int64_t)info->n_params) r->bad = true;
+  }
+  p->places = take_list(r, sizeof *p->places, &p->n_places);
+  p->uses = take_list(r, sizeof *p->uses, &p->n_uses);
+  p->steps = take_list(r, sizeof *p->steps, &p->n_steps);
+  p->blocks = take_list(r, sizeof *p->blocks, &p->n_blocks);
+  p->codes = take_list(r, sizeof *p->codes, &p->n_codes);
+  p->object_bytes = take_list(r, 1, &p->object_size);
+  p->descs = take_list(r, sizeof *p->descs, &p->n_kernels);
+  take_constants(r, p);
+  p->side_text = take_list(r, 1, &p->side_size);
+  if (r->left != 0) r->bad = true;
+}
+
+static calx_status *load(const void *data, size_t size, cx_program *p)
+{
+  header h;
+  if (size < sizeof h) {
+    return cx_error(CALX_DATA_LOSS, "program: %zu bytes are none", size);
+  }
+  memcpy(&h, data, sizeof h);
+  if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0) {
+    return cx_error(CALX_DATA_LOSS, "program: these bytes are none of calx's");
+  }
+  if (h.format != FORMAT) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "program: of format %llu, this is format %d",
+                    (unsigned long long)h.format, FORMAT);
+  }
+  reader r = { .at = (const unsigned char *)data + sizeof h,
+               .left = size - sizeof h };
+  if (!cx_hash_equal(cx_hash_bytes(r.at, r.left, FORMAT), h.hash)) {
+    return cx_error(CALX_DATA_LOSS, "program: its bytes are damaged");
+  }
+  take_body(&r, p);
+  if (r.no_memory) return cx_out_of_memory();
+  return r.bad ? cx_error(CALX_DATA_LOSS, "program: its lists do not fit")
+               : NULL;
+}
+
+calx_status *cx_program_load(const void *data, size_t size, cx_pool *pool,
+                             cx_program **out)
+{
+  *out = NULL;
+  cx_program *p = NULL;
+  CALX_TRY(cx_program_new("", &p));
+  calx_status *status = load(data, size, p);
+  if (status == NULL) status = cx_program_finish(p, pool, false);
+  if (status != NULL) {
+    cx_program_release(p);
+    return status;
+  }
+  *out = p;
+  return NULL;
+}
