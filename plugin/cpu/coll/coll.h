@@ -24,22 +24,26 @@ typedef struct cx_coll_launch {
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;  // of each wait; 0: 1,800,000
   uint32_t n_done;     // collectives done so far in this launch
+  void *meeting;       // the room's own; NULL at first
 } cx_coll_launch;
 
 // A collective of a verified module: all_reduce, all_gather, reduce_scatter,
 // all_to_all, collective_permute, collective_broadcast, collective_reduce,
 // cross-replica-sum. Blocks until the group is done with the caller's memory.
-// All members get the same bits.
+// All members get the same bits. Results may lie in the memory of operands. The
+// operation must have passed cx_coll_check(); devices that come to the same
+// collective with another operation are an error of all of them.
 calx_status *cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
                          const cx_hlo_op *op, const cx_ref_tensor *operands,
                          const cx_ref_tensor *results) CALX_MUST_USE;
 
-// Must be called at the end of each launch, with how it ended (NULL: well; not
-// taken). Others that wait for this launch in the same run then end with an
-// error that names it and what it says.
+// Must be called at the end of each launch of a program that has collectives,
+// with how it ended (NULL: well; not taken). Others that wait for this launch
+// in the same run then end with an error that names it and what it says.
 void cx_coll_end(cx_coll_launch *launch, const calx_status *how);
 
-// Checks groups, ids and the like when a program is compiled.
+// Checks groups, ids and the like of a verified collective when a program is
+// compiled.
 calx_status *cx_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
                            uint32_t n_partitions) CALX_MUST_USE;
 

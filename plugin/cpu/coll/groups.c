@@ -1,0 +1,338 @@
+// coll/groups: the process groups of the StableHLO specification.
+//
+// What the ids of an operation count depends on the operation and on two of
+// its attributes, by the specification's sections "Parallel execution" and
+// those of the operations:
+//
+//                            channel_id 0   channel_id > 0   and global ids
+//   all_reduce, all_gather,
+//   reduce_scatter           replicas       both             flattened
+//   all_to_all, permute,
+//   collective_broadcast     replicas       partitions       -
+//
+// Of a verified operation the attribute is a matrix of ids of at least -1,
+// which is padding. No groups at all mean one of all ids.
+#include "coll/groups.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "coll/coll.h"
+#include "hlo/ops.h"
+
+typedef enum mode {
+  REPLICAS,    // ids are replicas; a group is of one partition
+  PARTITIONS,  // ids are partitions; a group is of one replica
+  BOTH,        // ids are replicas, with all their partitions
+  FLATTENED    // ids are devices
+} mode;
+
+const char *cx_coll_name(const cx_hlo_op *op)
+{
+  return cx_hlo_op_short(op->kind);
+}
+
+static bool pairs_kind(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_COLLECTIVE_PERMUTE;
+}
+
+static mode mode_of(const cx_hlo_op *op)
+{
+  const cx_hlo_channel *channel =
+      cx_hlo_op_attr(op, CX_HLO_A_CHANNEL_HANDLE) == NULL
+          ? NULL
+          : cx_hlo_op_struct(op, CX_HLO_A_CHANNEL_HANDLE);
+  if (channel == NULL || channel->handle <= 0) return REPLICAS;
+  switch (op->kind) {
+    case CX_HLO_OP_ALL_TO_ALL:
+    case CX_HLO_OP_COLLECTIVE_PERMUTE:
+    case CX_HLO_OP_COLLECTIVE_BROADCAST: return PARTITIONS;
+    default: break;
+  }
+  const bool global =
+      cx_hlo_op_attr(op, CX_HLO_A_USE_GLOBAL_DEVICE_IDS) != NULL;
+  return global ? FLATTENED : BOTH;
+}
+
+static const char *mode_ids(mode m)
+{
+  return m == FLATTENED    ? "devices"
+         : m == PARTITIONS ? "partitions"
+                           : "replicas";
+}
+
+// ---- the matrix of ids ----
+
+typedef struct matrix {
+  const cx_hlo_elements *elements;
+  size_t rows, columns;
+  bool all_padding;  // a splat of -1, of any size
+} matrix;
+
+static matrix matrix_of(const cx_hlo_op *op)
+{
+  const cx_hlo_attr *attr =
+      cx_hlo_op_attr(op, pairs_kind(op) ? CX_HLO_A_SOURCE_TARGET_PAIRS
+                                        : CX_HLO_A_REPLICA_GROUPS);
+  const cx_hlo_elements *e = &attr->as.elements;
+  matrix out = { .elements = e,
+                 .rows = (size_t)e->type.tensor.dims[0],
+                 .columns = (size_t)e->type.tensor.dims[1] };
+  if (out.rows == 0 || out.columns == 0) out.rows = out.columns = 0;
+  out.all_padding = out.rows != 0 && e->splat && cx_hlo_elements_int(e, 0) < 0;
+  return out;
+}
+
+static int64_t id_at(const matrix *x, size_t row, size_t column)
+{
+  const size_t i = x->elements->splat ? 0 : row * x->columns + column;
+  return cx_hlo_elements_int(x->elements, i);
+}
+
+// ---- the group of a device ----
+
+static bool group_new(size_t most, cx_coll_group *out)
+{
+  *out = (cx_coll_group){ .members = cx_calloc(most, sizeof *out->members) };
+  return out->members != NULL;
+}
+
+static void group_add(cx_coll_group *g, uint32_t member, uint32_t device)
+{
+  if (member == device) g->me = g->n;
+  g->members[g->n++] = member;
+}
+
+// The devices that one list of ids (NULL: of all) stands for, seen from
+// `device`.
+typedef struct world {
+  mode mode;
+  uint32_t n_replicas, n_partitions, device;
+} world;
+
+static uint32_t ids_in(const world *w)
+{
+  if (w->mode == PARTITIONS) return w->n_partitions;
+  return w->mode == FLATTENED ? w->n_replicas * w->n_partitions : w->n_replicas;
+}
+
+static uint32_t own_id(const world *w)
+{
+  if (w->mode == FLATTENED) return w->device;
+  return w->mode == PARTITIONS ? w->device % w->n_partitions
+                               : w->device / w->n_partitions;
+}
+
+// Row SIZE_MAX: all ids.
+static void fill(const world *w, const matrix *x, size_t row,
+                 cx_coll_group *out)
+{
+  const size_t n = row == SIZE_MAX ? ids_in(w) : x->columns;
+  const uint32_t partition = w->device % w->n_partitions;
+  const uint32_t first = w->mode == BOTH ? 0 : partition;
+  const uint32_t end = w->mode == BOTH ? w->n_partitions : partition + 1;
+  for (uint32_t p = first; p < end; p++) {
+    for (size_t i = 0; i < n; i++) {
+      const int64_t id = row == SIZE_MAX ? (int64_t)i : id_at(x, row, i);
+      if (id < 0) continue;
+      uint32_t member = (uint32_t)id;
+      if (w->mode == PARTITIONS) {
+        member += w->device / w->n_partitions * w->n_partitions;
+      } else if (w->mode != FLATTENED) {
+        member = member * w->n_partitions + p;
+      }
+      group_add(out, member, w->device);
+    }
+  }
+}
+
+calx_status *cx_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
+                              uint32_t n_partitions, uint32_t device,
+                              cx_coll_group *out)
+{
+  const world w = { mode_of(op), n_replicas, n_partitions, device };
+  const matrix x = matrix_of(op);
+  if (!group_new((size_t)n_replicas * n_partitions, out)) {
+    return cx_out_of_memory();
+  }
+  if (x.all_padding) return NULL;
+  if (x.rows == 0 || pairs_kind(op)) {
+    fill(&w, &x, SIZE_MAX, out);
+    return NULL;
+  }
+  const int64_t own = own_id(&w);
+  for (size_t i = 0; i < x.rows; i++) {
+    for (size_t k = 0; k < x.columns; k++) {
+      if (id_at(&x, i, k) != own) continue;
+      fill(&w, &x, i, out);
+      return NULL;
+    }
+  }
+  return NULL;
+}
+
+int64_t cx_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
+                          uint32_t device)
+{
+  const world w = { mode_of(op), 0, n_partitions, device };
+  const matrix x = matrix_of(op);
+  const int64_t own = own_id(&w);
+  for (size_t i = 0; i < x.rows; i++) {
+    if (id_at(&x, i, 1) != own) continue;
+    const int64_t id = id_at(&x, i, 0);
+    return w.mode == PARTITIONS ? device / n_partitions * n_partitions + id
+                                : id * n_partitions + device % n_partitions;
+  }
+  return -1;
+}
+
+// ---- the check of a program ----
+
+static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
+                        int64_t b, const char *of)
+{
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s %lld of %lld %s",
+                  cx_coll_name(op), what, (long long)a, (long long)b, of);
+}
+
+// Each id once in this column (or anywhere, for groups); *out_seen of them.
+static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t from,
+                              size_t to, unsigned char *seen, size_t n,
+                              size_t *out_seen)
+{
+  const char *ids = mode_ids(mode_of(op));
+  for (size_t i = 0; i < x->rows; i++) {
+    for (size_t k = from; k < to; k++) {
+      const int64_t id = id_at(x, i, k);
+      if (id < 0) continue;
+      if (id >= (int64_t)n) {
+        return bad(op, "the groups have the number", id, (int64_t)n, ids);
+      }
+      if (seen[id]++ != 0) {
+        return bad(op, "the groups have twice the number", id, (int64_t)n, ids);
+      }
+      ++*out_seen;
+    }
+  }
+  return NULL;
+}
+
+static calx_status *check_matrix(const cx_hlo_op *op, size_t n)
+{
+  const matrix x = matrix_of(op);
+  const bool pairs = pairs_kind(op);
+  if (x.rows == 0) return NULL;
+  if (x.all_padding ||
+      (x.elements->splat && x.rows * x.columns > 1 && !pairs)) {
+    return cx_error(
+        CALX_INVALID_ARGUMENT, "%s: the groups are one number %lld repeated",
+        cx_coll_name(op), (long long)cx_hlo_elements_int(x.elements, 0));
+  }
+  if (x.elements->splat && x.rows > 1) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: source_target_pairs has the same pair twice",
+                    cx_coll_name(op));
+  }
+  unsigned char *seen = cx_calloc(n, 1);
+  if (seen == NULL) return cx_out_of_memory();
+  size_t count = 0;
+  calx_status *status =
+      check_ids(op, &x, 0, pairs ? 1 : x.columns, seen, n, &count);
+  if (status == NULL && pairs) {
+    memset(seen, 0, n);
+    status = check_ids(op, &x, 1, 2, seen, n, &count);
+  }
+  cx_free(seen);
+  if (status != NULL || pairs || count == n) return status;
+  if (op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) return NULL;
+  return bad(op, "the groups hold only", (int64_t)count, (int64_t)n,
+             mode_ids(mode_of(op)));
+}
+
+static int64_t bytes_of(const cx_hlo_type *t)
+{
+  return cx_hlo_type_elements(t) * (int64_t)cx_hlo_elem_bytes(t->elem);
+}
+
+// The results' sizes, where the group decides them.
+static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
+{
+  for (size_t i = 0; i < op->n_results; i++) {
+    const cx_hlo_type *x = &op->operands[i]->type.tensor;
+    const cx_hlo_type *y = &op->results[i].type.tensor;
+    bool right = true;
+    int64_t d = 0;
+    switch (op->kind) {
+      case CX_HLO_OP_ALL_GATHER:
+        d = cx_hlo_op_int(op, CX_HLO_A_ALL_GATHER_DIM);
+        right = y->dims[d] == x->dims[d] * group;
+        break;
+      case CX_HLO_OP_REDUCE_SCATTER:
+        d = cx_hlo_op_int(op, CX_HLO_A_SCATTER_DIMENSION);
+        right = x->dims[d] == y->dims[d] * group;
+        break;
+      case CX_HLO_OP_ALL_TO_ALL:
+        right = cx_hlo_op_int(op, CX_HLO_A_SPLIT_COUNT) == group &&
+                bytes_of(x) == bytes_of(y);
+        break;
+      default: break;
+    }
+    if (right) continue;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: a group of %u makes no %s of %s", cx_coll_name(op),
+                    (unsigned)group, cx_hlo_shape(y).s, cx_hlo_shape(x).s);
+  }
+  return NULL;
+}
+
+static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
+{
+  const matrix x = matrix_of(op);
+  const size_t rows = x.rows == 0 || pairs_kind(op) ? 1 : x.rows;
+  cx_coll_group g;
+  if (!group_new((size_t)all->n_replicas * all->n_partitions, &g)) {
+    return cx_out_of_memory();
+  }
+  calx_status *status = NULL;
+  for (size_t i = 0; i < rows && status == NULL; i++) {
+    g.n = 0;
+    fill(all, &x, x.rows == 0 || pairs_kind(op) ? SIZE_MAX : i, &g);
+    if (g.n != 0) status = check_size(op, g.n);
+  }
+  cx_free(g.members);
+  return status;
+}
+
+static calx_status *check_attributes(const cx_hlo_op *op)
+{
+  if (cx_hlo_op_attr(op, CX_HLO_A_HAS_DYNAMIC_ROOT) != NULL) {
+    return cx_error(CALX_UNIMPLEMENTED, "%s: has_dynamic_root",
+                    cx_coll_name(op));
+  }
+  if (cx_hlo_op_attr(op, CX_HLO_A_USE_GLOBAL_DEVICE_IDS) != NULL &&
+      mode_of(op) != FLATTENED) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: use_global_device_ids needs a channel_handle above 0",
+                    cx_coll_name(op));
+  }
+  return NULL;
+}
+
+calx_status *cx_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
+                           uint32_t n_partitions)
+{
+  const uint64_t n = (uint64_t)n_replicas * n_partitions;
+  if (n == 0 || n > CX_COLL_DEVICES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: %u replicas of %u partitions are none or more than "
+                    "%d devices",
+                    cx_coll_name(op), (unsigned)n_replicas,
+                    (unsigned)n_partitions, CX_COLL_DEVICES);
+  }
+  CALX_TRY(check_attributes(op));
+  const world all = { mode_of(op), n_replicas, n_partitions, 0 };
+  CALX_TRY(check_matrix(op, ids_in(&all)));
+  return check_sizes(op, &all);
+}

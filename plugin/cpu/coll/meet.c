@@ -1,0 +1,528 @@
+// coll/meet: see meet.h. One lock for a client's circles: it is held to come
+// and to go, never during the work. A member first looks at the circle's state
+// for some microseconds without it, then sleeps on the circle's condition.
+//
+// A meeting is one run of an executable: a seat for each of its devices, with
+// how its launch ended. It is freed when all have ended. Where some never
+// start, it stays, so that late ones are told at once; of such the client keeps
+// the newest few.
+#include "coll/meet.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "coll/reduce.h"
+#include "hlo/ops.h"
+#include "hlo/print.h"
+
+enum { SPINS = 1000, STALE_MEETINGS = 64, NAMED = 8 };
+static const int64_t DEFAULT_MS = 1800000, MOST_MS = 1000000000000;
+
+typedef enum stage {
+  OPEN,    // some have not come
+  CLOSED,  // all have come and are at work
+  DONE,    // all have finished
+  BROKEN   // one will not come
+} stage;
+
+struct cx_coll_circle {
+  cx_coll_circle *next;  // of the meeting
+  atomic_int stage;
+  cx_cond changed;
+  uint32_t index;  // which collective of the launch
+  uint32_t n, n_come, n_finished, n_inside;
+  calx_status *failed;
+  uint32_t *members;     // n
+  bool *come;            // n
+  cx_coll_part parts[];  // n
+};
+
+typedef struct seat {
+  bool ended;
+  calx_status *how;  // a copy; NULL: well
+} seat;
+
+typedef struct meeting {
+  struct meeting *next;  // of the client, newest first
+  uint64_t executable, run;
+  cx_coll_circle *circles;
+  uint32_t n_seats, n_ended, n_inside;
+  seat seats[];
+} meeting;
+
+struct cx_coll {
+  cx_mutex lock;
+  meeting *meetings;
+};
+
+calx_status *cx_coll_new(cx_coll **out)
+{
+  *out = cx_calloc(1, sizeof **out);
+  if (*out == NULL) return cx_out_of_memory();
+  cx_mutex_init(&(*out)->lock);
+  return NULL;
+}
+
+static void meeting_free(meeting *m)
+{
+  for (uint32_t i = 0; i < m->n_seats; i++) calx_status_free(m->seats[i].how);
+  cx_free(m);
+}
+
+void cx_coll_free(cx_coll *coll)
+{
+  if (coll == NULL) return;
+  while (coll->meetings != NULL) {
+    meeting *m = coll->meetings;
+    coll->meetings = m->next;
+    meeting_free(m);
+  }
+  cx_mutex_free(&coll->lock);
+  cx_free(coll);
+}
+
+// ---- meetings (under the lock) ----
+
+static void meeting_remove(cx_coll *coll, meeting *m)
+{
+  meeting **at = &coll->meetings;
+  while (*at != m) at = &(*at)->next;
+  *at = m->next;
+  meeting_free(m);
+}
+
+// A meeting whose devices have ended or never started is idle; all but the
+// newest few of those go.
+static void drop_stale(cx_coll *coll)
+{
+  size_t idle = 0;
+  for (meeting **at = &coll->meetings; *at != NULL;) {
+    meeting *m = *at;
+    if (m->n_inside != 0 || m->n_ended == 0 || ++idle <= STALE_MEETINGS) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
+    meeting_free(m);
+  }
+}
+
+static meeting *meeting_of(cx_coll_launch *l, bool make)
+{
+  for (meeting *m = l->coll->meetings; m != NULL; m = m->next) {
+    if (m->executable == l->executable && m->run == l->run) return m;
+  }
+  if (!make) return NULL;
+  drop_stale(l->coll);
+  const size_t n = (size_t)l->n_replicas * l->n_partitions;
+  meeting *m = cx_calloc(1, sizeof *m + n * sizeof *m->seats);
+  if (m == NULL) return NULL;
+  m->executable = l->executable;
+  m->run = l->run;
+  m->n_seats = (uint32_t)n;
+  m->next = l->coll->meetings;
+  l->coll->meetings = m;
+  return m;
+}
+
+static uint32_t device_of(const cx_coll_launch *l)
+{
+  return l->replica * l->n_partitions + l->partition;
+}
+
+// ---- messages ----
+
+// "replica 3", or with its partition where there are several.
+static void put_device(cx_text *out, const cx_coll_launch *l, uint32_t device)
+{
+  cx_text_format(out, "replica %u", (unsigned)(device / l->n_partitions));
+  if (l->n_partitions > 1) {
+    cx_text_format(out, " partition %u", (unsigned)(device % l->n_partitions));
+  }
+}
+
+static void put_part(cx_text *out, const cx_coll_part *part)
+{
+  cx_text_append(out, cx_coll_name(part->op));
+  for (uint32_t i = 0; i < part->op->n_operands; i++) {
+    cx_text_append(out, i == 0 ? " of " : ", ");
+    cx_text_append(out, cx_hlo_shape(&part->operands[i].type).s);
+  }
+}
+
+// The status that the text says; out of memory where it failed.
+static calx_status *say(calx_code code, cx_text *text)
+{
+  calx_status *status = cx_text_failed(text)
+                            ? cx_out_of_memory()
+                            : cx_error(code, "%s", cx_text_str(text));
+  cx_text_free(text);
+  return status;
+}
+
+static calx_status *late_error(const cx_coll_launch *l, const cx_coll_circle *c,
+                               const cx_coll_part *part, int64_t ms)
+{
+  cx_text text = { 0 };
+  put_part(&text, part);
+  cx_text_format(&text,
+                 " (collective %u of the program): after %lld ms these have "
+                 "not come: ",
+                 (unsigned)c->index, (long long)ms);
+  uint32_t named = 0;
+  for (uint32_t i = 0; i < c->n; i++) {
+    if (c->come[i]) continue;
+    if (named < NAMED) {
+      if (named != 0) cx_text_append(&text, ", ");
+      put_device(&text, l, c->members[i]);
+    }
+    named++;
+  }
+  if (named > NAMED) {
+    cx_text_format(&text, " and %u more", (unsigned)(named - NAMED));
+  }
+  return say(CALX_DEADLINE_EXCEEDED, &text);
+}
+
+static calx_status *ended_error(const cx_coll_launch *l,
+                                const cx_coll_part *part, uint32_t device,
+                                const calx_status *how)
+{
+  cx_text text = { 0 };
+  put_part(&text, part);
+  cx_text_append(&text, ": ");
+  put_device(&text, l, device);
+  if (how == NULL) {
+    cx_text_append(&text, " ended its run without coming to it");
+    return say(CALX_FAILED_PRECONDITION, &text);
+  }
+  cx_text_append(&text, " failed: ");
+  cx_text_append(&text, calx_status_message(how));
+  return say(CALX_ABORTED, &text);
+}
+
+static calx_status *mismatch_error(const cx_coll_launch *l, uint32_t a,
+                                   const cx_coll_part *pa, uint32_t b,
+                                   const cx_coll_part *pb, uint32_t index)
+{
+  cx_text text = { 0 };
+  cx_text_format(&text, "collective %u of the program: ", (unsigned)index);
+  put_device(&text, l, a);
+  cx_text_append(&text, " has ");
+  put_part(&text, pa);
+  cx_text_append(&text, ", ");
+  put_device(&text, l, b);
+  cx_text_append(&text, " has ");
+  put_part(&text, pb);
+  if (pa->op->kind == pb->op->kind) {
+    cx_text_append(&text, ", with other attributes or regions");
+  }
+  return say(CALX_FAILED_PRECONDITION, &text);
+}
+
+// ---- circles (under the lock) ----
+
+static bool same_attributes(const cx_hlo_op *a, const cx_hlo_op *b)
+{
+  const cx_hlo_op_info *info = cx_hlo_op_info_of(a->kind);
+  cx_text x = { 0 }, y = { 0 };
+  for (size_t i = 0; i < info->n_attrs; i++) {
+    if (a->attrs[i] != NULL) cx_hlo_attr_print(&x, a->attrs[i]);
+    if (b->attrs[i] != NULL) cx_hlo_attr_print(&y, b->attrs[i]);
+    cx_text_char(&x, '\n');
+    cx_text_char(&y, '\n');
+  }
+  const bool same = !cx_text_failed(&x) && !cx_text_failed(&y) &&
+                    x.size == y.size &&
+                    strcmp(cx_text_str(&x), cx_text_str(&y)) == 0;
+  cx_text_free(&x);
+  cx_text_free(&y);
+  return same;
+}
+
+// Devices may come to a collective from different places of a program.
+static bool same_part(const cx_coll_part *a, const cx_coll_part *b)
+{
+  if (a->op == b->op) return true;
+  if (a->op->kind != b->op->kind || a->op->n_operands != b->op->n_operands ||
+      !same_attributes(a->op, b->op)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < a->op->n_operands; i++) {
+    if (!cx_hlo_type_equal(&a->operands[i].type, &b->operands[i].type)) {
+      return false;
+    }
+  }
+  const cx_coll_reducer x = cx_coll_reducer_of(a->module, a->op);
+  const cx_coll_reducer y = cx_coll_reducer_of(b->module, b->op);
+  return a->op->n_regions == 0 || cx_coll_reducer_same(&x, &y);
+}
+
+static cx_coll_circle *circle_new(meeting *m, uint32_t index,
+                                  const cx_coll_group *g)
+{
+  const size_t n = g->n;
+  cx_coll_circle *c = cx_calloc(
+      1, sizeof *c +
+             n * (sizeof *c->parts + sizeof *c->members + sizeof *c->come));
+  if (c == NULL) return NULL;
+  c->members = (uint32_t *)(c->parts + n);
+  c->come = (bool *)(c->members + n);
+  memcpy(c->members, g->members, n * sizeof *c->members);
+  c->index = index;
+  c->n = g->n;
+  cx_cond_init(&c->changed);
+  c->next = m->circles;
+  m->circles = c;
+  return c;
+}
+
+// The last one out.
+static void circle_drop(meeting *m, cx_coll_circle *c)
+{
+  if (--c->n_inside != 0) return;
+  cx_coll_circle **at = &m->circles;
+  while (*at != c) at = &(*at)->next;
+  *at = c->next;
+  cx_cond_free(&c->changed);
+  calx_status_free(c->failed);
+  cx_free(c);
+}
+
+static void circle_set(cx_coll_circle *c, stage s)
+{
+  atomic_store_explicit(&c->stage, (int)s, memory_order_release);
+  cx_cond_broadcast(&c->changed);
+}
+
+static stage circle_stage(cx_coll_circle *c)
+{
+  return (stage)atomic_load_explicit(&c->stage, memory_order_acquire);
+}
+
+// Takes the status; the first one stays.
+static void circle_break(cx_coll_circle *c, calx_status *status)
+{
+  if (c->failed == NULL) {
+    c->failed = status;
+  } else {
+    calx_status_free(status);
+  }
+  circle_set(c, BROKEN);
+}
+
+static bool has_member(const uint32_t *members, uint32_t n, uint32_t device,
+                       uint32_t *out_at)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    if (members[i] != device) continue;
+    *out_at = i;
+    return true;
+  }
+  return false;
+}
+
+// Some member of `c` that has come.
+static uint32_t one_inside(const cx_coll_circle *c)
+{
+  uint32_t i = 0;
+  while (!c->come[i]) i++;
+  return i;
+}
+
+// An open circle at this index of which a member is in `g`, or that waits for
+// `device`: the one to join, or one whose operation is another.
+static cx_coll_circle *circle_find(const meeting *m, uint32_t index,
+                                   const cx_coll_group *g, uint32_t device)
+{
+  for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
+    uint32_t at = 0;
+    if (c->index != index || circle_stage(c) != OPEN) continue;
+    if (has_member(c->members, c->n, device, &at)) return c;
+    for (uint32_t i = 0; i < c->n; i++) {
+      if (c->come[i] && has_member(g->members, g->n, c->members[i], &at)) {
+        return c;
+      }
+    }
+  }
+  return NULL;
+}
+
+static bool same_group(const cx_coll_circle *c, const cx_coll_group *g)
+{
+  return c->n == g->n &&
+         memcmp(c->members, g->members, g->n * sizeof *g->members) == 0;
+}
+
+// A member whose launch is over will not come.
+static calx_status *find_ended(const cx_coll_launch *l, const meeting *m,
+                               const cx_coll_group *g, const cx_coll_part *part)
+{
+  const seat *found = NULL;
+  uint32_t device = 0;
+  for (uint32_t i = 0; i < g->n; i++) {
+    const seat *s = &m->seats[g->members[i]];
+    // One that failed says more than one that ended.
+    if (!s->ended || (found != NULL && s->how == NULL)) continue;
+    found = s;
+    device = g->members[i];
+    if (s->how != NULL) break;
+  }
+  return found == NULL ? NULL : ended_error(l, part, device, found->how);
+}
+
+// ---- waiting ----
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+static void spin_while(cx_coll_circle *c, stage s)
+{
+  for (int i = 0; i < SPINS && circle_stage(c) == s; i++) relax();
+}
+
+// Under the lock; returns with it. The stage is OPEN no more, or the time is
+// over.
+static void wait_open(cx_coll *coll, cx_coll_circle *c, int64_t until_ns)
+{
+  while (circle_stage(c) == OPEN) {
+    const int64_t left = until_ns - cx_now_ns();
+    if (left <= 0) return;
+    cx_cond_wait_ms(&c->changed, &coll->lock, left / 1000000 + 1);
+  }
+}
+
+// Joins the circle; the lock is held. The status is the caller's alone.
+static calx_status *join(cx_coll_launch *l, meeting *m, const cx_coll_group *g,
+                         const cx_coll_part *part, cx_coll_circle **out)
+{
+  const uint32_t device = device_of(l);
+  calx_status *ended = find_ended(l, m, g, part);
+  if (ended != NULL) return ended;
+  cx_coll_circle *c = circle_find(m, l->n_done, g, device);
+  if (c != NULL) {
+    const uint32_t other = one_inside(c);
+    if (!same_group(c, g) || !same_part(&c->parts[other], part)) {
+      calx_status *status = mismatch_error(
+          l, c->members[other], &c->parts[other], device, part, c->index);
+      circle_break(c, cx_status_copy(status));
+      return status;
+    }
+  } else {
+    c = circle_new(m, l->n_done, g);
+    if (c == NULL) return cx_out_of_memory();
+  }
+  c->parts[g->me] = *part;
+  c->come[g->me] = true;
+  c->n_inside++;
+  if (++c->n_come == c->n) circle_set(c, CLOSED);
+  *out = c;
+  return NULL;
+}
+
+calx_status *cx_coll_enter(cx_coll_launch *l, const cx_coll_group *group,
+                           const cx_coll_part *part, cx_coll_circle **out)
+{
+  int64_t ms = l->timeout_ms > 0 ? l->timeout_ms : DEFAULT_MS;
+  if (ms > MOST_MS) ms = MOST_MS;
+  const int64_t until = cx_now_ns() + ms * 1000000;
+  cx_coll *coll = l->coll;
+  cx_coll_circle *c = NULL;
+  cx_lock(&coll->lock);
+  meeting *m = l->meeting;
+  if (m == NULL) {
+    m = meeting_of(l, true);
+    if (m != NULL) m->n_inside++;
+    l->meeting = m;
+  }
+  calx_status *status =
+      m == NULL ? cx_out_of_memory() : join(l, m, group, part, &c);
+  if (status == NULL && circle_stage(c) == OPEN) {
+    cx_unlock(&coll->lock);
+    spin_while(c, OPEN);
+    cx_lock(&coll->lock);
+    wait_open(coll, c, until);
+    if (circle_stage(c) == OPEN) circle_break(c, late_error(l, c, part, ms));
+    if (circle_stage(c) == BROKEN) {
+      status = cx_status_copy(c->failed);
+      circle_drop(m, c);
+    }
+  }
+  cx_unlock(&coll->lock);
+  *out = status == NULL ? c : NULL;
+  return status;
+}
+
+const cx_coll_part *cx_coll_parts(const cx_coll_circle *circle)
+{
+  return circle->parts;
+}
+
+calx_status *cx_coll_leave(cx_coll_launch *l, cx_coll_circle *c,
+                           calx_status *failed)
+{
+  cx_coll *coll = l->coll;
+  cx_lock(&coll->lock);
+  if (failed != NULL && c->failed == NULL) {
+    c->failed = failed;
+    failed = NULL;
+  }
+  if (++c->n_finished == c->n) circle_set(c, DONE);
+  if (circle_stage(c) != DONE) {
+    cx_unlock(&coll->lock);
+    spin_while(c, CLOSED);
+    cx_lock(&coll->lock);
+    // Without a limit: all are here, and their work comes to an end.
+    while (circle_stage(c) != DONE) cx_cond_wait(&c->changed, &coll->lock);
+  }
+  calx_status *status = cx_status_copy(c->failed);
+  circle_drop(l->meeting, c);
+  cx_unlock(&coll->lock);
+  calx_status_free(failed);
+  if (status == NULL) l->n_done++;
+  return status;
+}
+
+// ---- the end of a launch ----
+
+static void break_waiting(const cx_coll_launch *l, meeting *m, uint32_t device,
+                          const calx_status *how)
+{
+  for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
+    uint32_t at = 0;
+    if (circle_stage(c) != OPEN || !has_member(c->members, c->n, device, &at)) {
+      continue;
+    }
+    circle_break(c, ended_error(l, &c->parts[one_inside(c)], device, how));
+  }
+}
+
+void cx_coll_end(cx_coll_launch *l, const calx_status *how)
+{
+  if ((uint64_t)l->n_replicas * l->n_partitions <= 1 && l->meeting == NULL) {
+    return;
+  }
+  const uint32_t device = device_of(l);
+  cx_coll *coll = l->coll;
+  cx_lock(&coll->lock);
+  // Without memory for a new one there is nobody told, but by time.
+  meeting *m = l->meeting == NULL ? meeting_of(l, true) : l->meeting;
+  if (m != NULL && device < m->n_seats && !m->seats[device].ended) {
+    if (l->meeting != NULL) m->n_inside--;
+    m->seats[device].ended = true;
+    m->seats[device].how = cx_status_copy(how);
+    m->n_ended++;
+    break_waiting(l, m, device, how);
+    if (m->n_ended == m->n_seats) meeting_remove(coll, m);
+  }
+  l->meeting = NULL;
+  cx_unlock(&coll->lock);
+}

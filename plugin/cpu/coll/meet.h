@@ -1,0 +1,36 @@
+// coll/meet: how the members of a group wait for each other.
+//
+// A circle is one collective of one group in one run: it is made by the first
+// member that comes and freed by the last that leaves. It closes when all have
+// come; from then on nobody leaves before all have finished, so that memory
+// which others work on stays. Before that a wait can end without success: by
+// time, by a member's launch that ended elsewhere, by a member that came with
+// another operation.
+#ifndef CX_COLL_MEET_H
+#define CX_COLL_MEET_H
+
+#include "coll/coll.h"
+#include "coll/groups.h"
+
+typedef struct cx_coll_circle cx_coll_circle;
+
+// What a member brings; its pointers are read by the others.
+typedef struct cx_coll_part {
+  const cx_hlo_module *module;
+  const cx_hlo_op *op;
+  const cx_ref_tensor *operands, *results;
+} cx_coll_part;
+
+// Waits until all of `group` have come. With success the caller must call
+// cx_coll_leave().
+calx_status *cx_coll_enter(cx_coll_launch *launch, const cx_coll_group *group,
+                           const cx_coll_part *part,
+                           cx_coll_circle **out) CALX_MUST_USE;
+// What the members brought, in the order of the group.
+const cx_coll_part *cx_coll_parts(const cx_coll_circle *circle);
+// Waits until all have finished. `failed` (taken) is how the caller's part
+// went; the first failure is everybody's.
+calx_status *cx_coll_leave(cx_coll_launch *launch, cx_coll_circle *circle,
+                           calx_status *failed) CALX_MUST_USE;
+
+#endif
