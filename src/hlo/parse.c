@@ -1,136 +1,60 @@
-// hlo/parse: functions and the module, in generic form.
+// hlo/parse: the file and its module, and what a caller must know of it.
 #include "hlo/parse.h"
 
 #include <string.h>
 
+#include "hlo/infer.h"
 #include "hlo/reader.h"
 
-// ---- functions ----
+// ---- what stands in a module ----
 
-static const cx_hlo_attr *find_named(const cx_hlo_reader *r, size_t mark,
-                                     const char *name, cx_hlo_attr_kind kind)
+static bool accept_module_word(cx_hlo_scan *s)
 {
-  for (size_t i = mark; i < r->named_stack.n; i++) {
-    const cx_hlo_named *item = &r->named_stack.v[i];
-    if (cx_hlo_str_equal(item->name, name) && item->attr->kind == kind) {
-      return item->attr;
-    }
+  return cx_hlo_scan_accept_word(s, "module") ||
+         cx_hlo_scan_accept_word(s, "builtin.module");
+}
+
+// Functions, and declarations of other dialects: sdy.mesh. No function sees
+// the values of the others.
+static calx_status *read_top(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t scope = r->values.n;
+  cx_hlo_parts p;
+  if (cx_hlo_scan_accept_word(s, "func.func")) return cx_hlo_read_func(r);
+  cx_hlo_scan_space(s);
+  const char *at = s->at;
+  if (accept_module_word(s) || cx_hlo_scan_sees(s, "\"builtin.module\"")) {
+    return cx_hlo_scan_fail(s, at, CALX_UNIMPLEMENTED,
+                            "a module inside of a module");
   }
+  CALX_TRY(cx_hlo_read_parts(r, &p));
+  if (cx_hlo_str_equal(p.name, "func.func")) return cx_hlo_make_func(r, &p);
+  CALX_TRY(cx_hlo_make_op(r, &p, &r->module->others));
+  cx_hlo_names_cut(&r->values, scope);
   return NULL;
 }
 
-// Copies what is none of `known` to the arena, and cuts the stack.
-static calx_status *take_others(cx_hlo_reader *r, size_t mark,
-                                const char *const *known,
-                                cx_hlo_named_list *out)
+// '{' label? top* '}'
+static calx_status *read_tops(cx_hlo_reader *r)
 {
-  size_t left = mark;
-  for (size_t i = mark; i < r->named_stack.n; i++) {
-    const cx_hlo_named item = r->named_stack.v[i];
-    size_t k = 0;
-    while (known[k] != NULL && !cx_hlo_str_equal(item.name, known[k])) k++;
-    if (known[k] == NULL) r->named_stack.v[left++] = item;
+  cx_hlo_scan *s = &r->scan;
+  CALX_TRY(cx_hlo_scan_need(s, "{"));
+  if (cx_hlo_scan_accept(s, "^")) {
+    cx_hlo_scan_suffix(s);
+    CALX_TRY(cx_hlo_scan_need(s, ":"));
   }
-  r->named_stack.n = left;
-  out->n = left - mark;
-  return CX_HLO_COPY(r, r->named_stack, mark, &out->items) ? NULL
-                                                           : cx_out_of_memory();
-}
-
-// arg_attrs = [{…}, …]: one dictionary per parameter or result
-static calx_status *read_attr_lists(cx_hlo_reader *r, const cx_hlo_parts *p,
-                                    const char *name, size_t n,
-                                    cx_hlo_named_list **out)
-{
-  const cx_hlo_attr *list = find_named(r, p->named, name, CX_HLO_ATTR_LIST);
-  if (list == NULL || list->as.list.n == 0) return NULL;
-  if (list->as.list.n != n) {
-    return CX_HLO_FAIL(r, p->at, "%s has %zu dictionaries for %zu types", name,
-                       list->as.list.n, n);
-  }
-  *out = CX_ARENA_ARRAY(&r->module->arena, cx_hlo_named_list, n);
-  if (*out == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    const cx_hlo_attr *dict = list->as.list.items[i];
-    if (dict->kind != CX_HLO_ATTR_DICT) {
-      return CX_HLO_FAIL(r, p->at, "%s must hold dictionaries", name);
-    }
-    (*out)[i] = (cx_hlo_named_list){ dict->as.dict.items, dict->as.dict.n };
-  }
-  return NULL;
-}
-
-static calx_status *fill_func(cx_hlo_reader *r, const cx_hlo_parts *p,
-                              const cx_hlo_odd *type, cx_hlo_func *f)
-{
-  static const char *const known[] = { "sym_name",      "sym_visibility",
-                                       "arg_attrs",     "res_attrs",
-                                       "function_type", NULL };
-  const cx_hlo_attr *visibility =
-      find_named(r, p->named, "sym_visibility", CX_HLO_ATTR_STRING);
-  if (visibility != NULL) f->visibility = visibility->as.text;
-  f->params = type->parts;
-  f->n_params = type->n_inputs;
-  f->results = type->parts + type->n_inputs;
-  f->n_results = type->n_parts - type->n_inputs;
-  f->loc = p->loc;
-  cx_hlo_move_region(&p->regions->region, &f->body);
-  CALX_TRY(read_attr_lists(r, p, "arg_attrs", f->n_params, &f->param_attrs));
-  CALX_TRY(read_attr_lists(r, p, "res_attrs", f->n_results, &f->result_attrs));
-  return take_others(r, p->named, known, &f->attrs);
-}
-
-// "func.func"() <{function_type = …, sym_name = "…", …}> (region) : () -> ()
-static calx_status *make_func(cx_hlo_reader *r, const cx_hlo_parts *p)
-{
-  const cx_hlo_attr *name =
-      find_named(r, p->named, "sym_name", CX_HLO_ATTR_STRING);
-  const cx_hlo_attr *type =
-      find_named(r, p->named, "function_type", CX_HLO_ATTR_TYPE);
-  if (name == NULL || type == NULL || type->as.type.odd == NULL ||
-      type->as.type.odd->kind != CX_HLO_ODD_FUNCTION || p->n_regions != 1) {
-    return CX_HLO_FAIL(r, p->at,
-                       "a function needs sym_name, function_type and "
-                       "one region");
-  }
-  if (cx_hlo_func_find(r->module, name->as.text) != NULL) {
-    return CX_HLO_FAIL(r, p->at, "the function '%.*s' is there already",
-                       (int)name->as.text.n, name->as.text.s);
-  }
-  cx_hlo_func *f = cx_hlo_func_new(r->module, name->as.text);
-  if (f == NULL) return cx_out_of_memory();
-  CALX_TRY(fill_func(r, p, type->as.type.odd, f));
-  r->any_stack.n = p->types;
+  while (!cx_hlo_scan_accept(s, "}")) CALX_TRY(read_top(r));
   return NULL;
 }
 
 // ---- the module ----
 
-// Functions, and declarations of other dialects: sdy.mesh.
-static calx_status *read_top(cx_hlo_reader *r)
-{
-  cx_hlo_parts p;
-  CALX_TRY(cx_hlo_read_parts(r, &p));
-  if (cx_hlo_str_equal(p.name, "func.func")) return make_func(r, &p);
-  if (cx_hlo_str_equal(p.name, "builtin.module")) {
-    return cx_hlo_scan_fail(&r->scan, p.at, CALX_UNIMPLEMENTED,
-                            "a module inside of a module");
-  }
-  return cx_hlo_make_op(r, &p, &r->module->others);
-}
-
-static calx_status *read_module_dict(cx_hlo_reader *r, size_t mark)
+// module ::= '"builtin.module"' '(' ')' ('<' dict '>')? '(' tops ')' dict?
+//            ':' '(' ')' '->' '(' ')' loc?, from behind the string
+static calx_status *read_generic(cx_hlo_reader *r)
 {
   static const char *const known[] = { "sym_name", "sym_visibility", NULL };
-  const cx_hlo_attr *name = find_named(r, mark, "sym_name", CX_HLO_ATTR_STRING);
-  if (name != NULL) r->module->name = name->as.text;
-  return take_others(r, mark, known, &r->module->attrs);
-}
-
-// module ::= '"builtin.module"' '(' ')' ('<' dict '>')? '(' '{' label? top* '}'
-//            ')' dict? ':' '(' ')' '->' '(' ')' loc?
-static calx_status *read_module(cx_hlo_reader *r)
-{
   cx_hlo_scan *s = &r->scan;
   const size_t mark = r->named_stack.n;
   size_t ignored = 0;
@@ -141,36 +65,53 @@ static calx_status *read_module(cx_hlo_reader *r)
     CALX_TRY(cx_hlo_scan_need(s, ">"));
   }
   CALX_TRY(cx_hlo_scan_need(s, "("));
-  CALX_TRY(cx_hlo_scan_need(s, "{"));
-  if (cx_hlo_scan_accept(s, "^")) {
-    cx_hlo_scan_suffix(s);
-    CALX_TRY(cx_hlo_scan_need(s, ":"));
-  }
-  while (!cx_hlo_scan_accept(s, "}")) CALX_TRY(read_top(r));
+  CALX_TRY(read_tops(r));
   CALX_TRY(cx_hlo_scan_need(s, ")"));
   if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
-  CALX_TRY(read_module_dict(r, mark));
+  const cx_hlo_attr *name =
+      cx_hlo_find_named(r, mark, "sym_name", CX_HLO_ATTR_STRING);
+  if (name != NULL) r->module->name = name->as.text;
+  CALX_TRY(cx_hlo_take_named(r, mark, known, &r->module->attrs));
   CALX_TRY(cx_hlo_scan_need(s, ":"));
-  CALX_TRY(cx_hlo_read_function_types(r, &ignored));
-  return cx_hlo_read_trailing_loc(r, &r->module->loc);
+  return cx_hlo_read_function_types(r, &ignored);
 }
 
-// file ::= (alias | '"builtin.module"' … | top)*
+// module ::= 'module' ('@' name)? ('attributes' dict)? tops, from behind the
+// word
+static calx_status *read_pretty(cx_hlo_reader *r)
+{
+  static const char *const none[] = { NULL };
+  cx_hlo_scan *s = &r->scan;
+  const size_t mark = r->named_stack.n;
+  if (cx_hlo_scan_peek(s) == '@') {
+    CALX_TRY(cx_hlo_read_symbol_name(r, &r->module->name));
+  }
+  if (cx_hlo_scan_accept_word(s, "attributes")) CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_take_named(r, mark, none, &r->module->attrs));
+  return read_tops(r);
+}
+
+// file ::= (alias | module loc? | top)*
 static calx_status *read_file(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   bool module = false;
   for (;;) {
     const char c = cx_hlo_scan_peek(s);
+    const char *at = s->at;
     if (s->at == s->end) break;
     if (c == '#' || c == '!' || c == '{') {
       CALX_TRY(cx_hlo_read_alias(r));
-    } else if (cx_hlo_scan_accept(s, "\"builtin.module\"")) {
+      continue;
+    }
+    const bool pretty = accept_module_word(s);
+    if (pretty || cx_hlo_scan_accept(s, "\"builtin.module\"")) {
       if (module || r->module->first != NULL) {
-        return CX_HLO_FAIL(r, s->at, "a file holds one module");
+        return CX_HLO_FAIL(r, at, "a file holds one module");
       }
       module = true;
-      CALX_TRY(read_module(r));
+      CALX_TRY(pretty ? read_pretty(r) : read_generic(r));
+      CALX_TRY(cx_hlo_read_trailing_loc(r, &r->module->loc));
     } else if (module) {
       return cx_hlo_scan_expected(s, "the end");
     } else {
@@ -194,4 +135,88 @@ calx_status *cx_hlo_parse(const char *text, size_t size, const char *file_name,
   }
   cx_hlo_reader_free(&r);
   return status;
+}
+
+// ---- the signature ----
+
+// {mhlo.num_replicas = 4 : i32, …}; 0: not said
+static int64_t find_count(const cx_hlo_module *m, const char *name)
+{
+  int64_t n = 0;
+  for (size_t i = 0; i < m->attrs.n; i++) {
+    const cx_hlo_named *item = &m->attrs.items[i];
+    if (item->attr->kind == CX_HLO_ATTR_INT &&
+        cx_hlo_str_equal(item->name, name)) {
+      n = item->attr->as.integer;
+    }
+  }
+  return n;
+}
+
+// Copies out of the module's arena, which goes away.
+static calx_status *copy_types(cx_hlo_signature *out, const cx_hlo_func *f,
+                               const char *what, const cx_hlo_any *from,
+                               size_t n, cx_hlo_type **out_types)
+{
+  cx_hlo_type *types = CX_ARENA_ARRAY(&out->arena, cx_hlo_type, n);
+  if (types == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    const cx_hlo_type *t = &from[i].tensor;
+    const bool plain =
+        from[i].odd == NULL || from[i].odd->kind == CX_HLO_ODD_ENCODED;
+    if (!plain || cx_hlo_elem_class(t->elem) == 0) {
+      return cx_error(CALX_UNIMPLEMENTED,
+                      "%s %zu of '%.*s' is %s, which is no plain tensor", what,
+                      i, (int)f->name.n, f->name.s, CX_HLO_ANY(&from[i]));
+    }
+    int64_t *dims = CX_ARENA_ARRAY(&out->arena, int64_t, t->rank);
+    if (dims == NULL) return cx_out_of_memory();
+    if (t->rank != 0) memcpy(dims, t->dims, t->rank * sizeof *dims);
+    types[i] = (cx_hlo_type){ t->elem, t->rank, dims };
+  }
+  *out_types = types;
+  return NULL;
+}
+
+static calx_status *take_signature(const cx_hlo_reader *r,
+                                   cx_hlo_signature *out)
+{
+  const cx_hlo_module *m = r->module;
+  const cx_hlo_func *f = cx_hlo_entry(m);
+  if (f == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: %u functions, and none is called 'main'", r->scan.file,
+                    m->n_funcs);
+  }
+  CALX_TRY(
+      copy_types(out, f, "parameter", f->params, f->n_params, &out->params));
+  CALX_TRY(
+      copy_types(out, f, "result", f->results, f->n_results, &out->results));
+  out->name = cx_arena_strndup(&out->arena, f->name.s, f->name.n);
+  out->n_params = f->n_params;
+  out->n_results = f->n_results;
+  out->num_replicas = find_count(m, "mhlo.num_replicas");
+  out->num_partitions = find_count(m, "mhlo.num_partitions");
+  return out->name == NULL ? cx_out_of_memory() : NULL;
+}
+
+calx_status *cx_hlo_parse_signature(const char *text, size_t size,
+                                    const char *file_name,
+                                    cx_hlo_signature *out)
+{
+  cx_hlo_reader r;
+  *out = (cx_hlo_signature){ 0 };
+  calx_status *status = cx_hlo_reader_start(&r, text, size, file_name);
+  r.heads_only = true;
+  if (status == NULL) status = read_file(&r);
+  if (status == NULL) status = take_signature(&r, out);
+  if (status != NULL) cx_hlo_signature_free(out);
+  cx_hlo_reader_free(&r);
+  return status;
+}
+
+void cx_hlo_signature_free(cx_hlo_signature *signature)
+{
+  cx_arena_free(&signature->arena);
+  *signature = (cx_hlo_signature){ 0 };
 }

@@ -1,8 +1,9 @@
-// hlo/parse: values, regions and operations.
+// hlo/parse: values, regions, and how an operation is made of its parts.
 //
-// "dialect.op"(%a, %b) <{properties}> ({ regions }) {attributes} : (types) ->
-// types loc(…). Operations of ops.def get their attributes by name; those of
-// other dialects are kept as they are.
+// Generic form: "dialect.op"(%a, %b) <{properties}> ({ regions }) {attributes}
+// : (types) -> types loc(…). The pretty forms are parse_pretty.c's. Operations
+// of ops.def get their attributes by name; those of other dialects are kept as
+// they are.
 #include <string.h>
 
 #include "hlo/reader.h"
@@ -10,10 +11,12 @@
 // ---- values ----
 
 // use ::= '%' name ('#' integer)?
-static calx_status *read_use(cx_hlo_reader *r, cx_hlo_use *out)
+calx_status *cx_hlo_read_use(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
+  if (!CX_HLO_ROOM(r->use_stack)) return cx_out_of_memory();
+  cx_hlo_use *out = &r->use_stack.v[r->use_stack.n++];
   out->at = s->at - 1;
   const cx_hlo_str name = cx_hlo_scan_suffix(s);
   const cx_hlo_name *known = cx_hlo_names_find(&r->values, name);
@@ -32,17 +35,14 @@ static calx_status *read_use(cx_hlo_reader *r, cx_hlo_use *out)
 }
 
 // operands ::= '(' (use (',' use)*)? ')', pushed onto use_stack
-static calx_status *read_uses(cx_hlo_reader *r)
+calx_status *cx_hlo_read_uses(cx_hlo_reader *r)
 {
   bool first = true;
   CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
   while (cx_hlo_scan_peek(&r->scan) != ')') {
-    cx_hlo_use use;
     if (!first) CALX_TRY(cx_hlo_scan_need(&r->scan, ","));
     first = false;
-    CALX_TRY(read_use(r, &use));
-    if (!CX_HLO_ROOM(r->use_stack)) return cx_out_of_memory();
-    r->use_stack.v[r->use_stack.n++] = use;
+    CALX_TRY(cx_hlo_read_use(r));
   }
   r->scan.at++;
   return NULL;
@@ -60,16 +60,24 @@ static calx_status *define(cx_hlo_reader *r, cx_hlo_str name, const char *at,
                                                            : cx_out_of_memory();
 }
 
+calx_status *cx_hlo_read_name(cx_hlo_reader *r)
+{
+  cx_hlo_scan *s = &r->scan;
+  if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
+  if (!CX_HLO_ROOM(r->group_stack)) return cx_out_of_memory();
+  const char *at = s->at - 1;
+  r->group_stack.v[r->group_stack.n++] =
+      (cx_hlo_group){ cx_hlo_scan_suffix(s), 1, at };
+  return NULL;
+}
+
 // results ::= '%' name (':' integer)? (',' …)* '=', pushed onto group_stack
 static calx_status *read_groups(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
   do {
-    if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
-    if (!CX_HLO_ROOM(r->group_stack)) return cx_out_of_memory();
-    cx_hlo_group *g = &r->group_stack.v[r->group_stack.n++];
-    g->at = s->at - 1;
-    g->name = cx_hlo_scan_suffix(s);
+    CALX_TRY(cx_hlo_read_name(r));
+    cx_hlo_group *g = &r->group_stack.v[r->group_stack.n - 1];
     int64_t count = 1;
     if (cx_hlo_scan_accept(s, ":")) CALX_TRY(cx_hlo_scan_int(s, &count));
     if (count < 1) return CX_HLO_FAIL(r, g->at, "a value has no results");
@@ -78,27 +86,66 @@ static calx_status *read_groups(cx_hlo_reader *r)
   return cx_hlo_scan_need(s, "=");
 }
 
+// ---- what pretty forms push ----
+
+calx_status *cx_hlo_push_type(cx_hlo_reader *r, const cx_hlo_any *type)
+{
+  const cx_hlo_any copy = *type;  // it may lie on the stack itself
+  if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
+  r->any_stack.v[r->any_stack.n++] = copy;
+  return NULL;
+}
+
+calx_status *cx_hlo_push_named(cx_hlo_reader *r, const char *name,
+                               const cx_hlo_attr *attr)
+{
+  if (attr == NULL || !CX_HLO_ROOM(r->named_stack)) return cx_out_of_memory();
+  r->named_stack.v[r->named_stack.n++] =
+      (cx_hlo_named){ { name, strlen(name) }, attr };
+  return NULL;
+}
+
+calx_status *cx_hlo_push_attr(cx_hlo_reader *r, cx_hlo_attr_id id,
+                              const cx_hlo_attr *attr)
+{
+  return cx_hlo_push_named(r, cx_hlo_name_info_of(id)->name, attr);
+}
+
 // ---- regions ----
 
 static calx_status *read_op(cx_hlo_reader *r, cx_hlo_block *block);
 
-// argument ::= '%' name ':' type loc?; pushes a group and its type
-static calx_status *read_arg(cx_hlo_reader *r)
+calx_status *cx_hlo_read_args(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
-  const cx_hlo_loc *loc = NULL;
-  if (!cx_hlo_scan_accept(s, "%")) return cx_hlo_scan_expected(s, "a value");
-  if (!CX_HLO_ROOM(r->group_stack) || !CX_HLO_ROOM(r->any_stack)) {
-    return cx_out_of_memory();
+  CALX_TRY(cx_hlo_scan_need(s, "("));
+  if (cx_hlo_scan_accept(s, ")")) return NULL;
+  do {
+    const cx_hlo_loc *loc = NULL;
+    cx_hlo_any type;
+    CALX_TRY(cx_hlo_read_name(r));
+    CALX_TRY(cx_hlo_scan_need(s, ":"));
+    CALX_TRY(cx_hlo_read_type(r, &type));
+    CALX_TRY(cx_hlo_push_type(r, &type));
+    CALX_TRY(cx_hlo_read_trailing_loc(r, &loc));
+  } while (cx_hlo_scan_accept(s, ","));
+  return cx_hlo_scan_need(s, ")");
+}
+
+// A block with these arguments at the region's end.
+static calx_status *open_block(cx_hlo_reader *r, cx_hlo_region *region,
+                               const cx_hlo_block_args *args,
+                               cx_hlo_block **out)
+{
+  cx_hlo_block *block = cx_hlo_block_new(r->module, region, args->n);
+  if (block == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < args->n; i++) {
+    const cx_hlo_group *g = &r->group_stack.v[args->groups + i];
+    block->args[i].type = r->any_stack.v[args->types + i];
+    CALX_TRY(define(r, g->name, g->at, &block->args[i], 1));
   }
-  const char *at = s->at - 1;
-  r->group_stack.v[r->group_stack.n++] =
-      (cx_hlo_group){ cx_hlo_scan_suffix(s), 1, at };
-  CALX_TRY(cx_hlo_scan_need(s, ":"));
-  cx_hlo_any type;
-  CALX_TRY(cx_hlo_read_type(r, &type));
-  r->any_stack.v[r->any_stack.n++] = type;
-  return cx_hlo_read_trailing_loc(r, &loc);
+  *out = block;
+  return NULL;
 }
 
 // label ::= '^' name ('(' argument (',' argument)* ')')? ':', from behind '^'
@@ -106,40 +153,27 @@ static calx_status *read_label(cx_hlo_reader *r, cx_hlo_region *region,
                                cx_hlo_block **out)
 {
   cx_hlo_scan *s = &r->scan;
-  const size_t groups = r->group_stack.n;
-  const size_t types = r->any_stack.n;
+  cx_hlo_block_args args = { r->group_stack.n, r->any_stack.n, 0 };
   if (cx_hlo_scan_suffix(s).n == 0) {
     return cx_hlo_scan_expected(s, "a block's name");
   }
-  if (cx_hlo_scan_accept(s, "(") && !cx_hlo_scan_accept(s, ")")) {
-    do {
-      CALX_TRY(read_arg(r));
-    } while (cx_hlo_scan_accept(s, ","));
-    CALX_TRY(cx_hlo_scan_need(s, ")"));
-  }
+  if (cx_hlo_scan_peek(s) == '(') CALX_TRY(cx_hlo_read_args(r));
   CALX_TRY(cx_hlo_scan_need(s, ":"));
-  const size_t n = r->group_stack.n - groups;
-  cx_hlo_block *block = cx_hlo_block_new(r->module, region, n);
-  if (block == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    const cx_hlo_group *g = &r->group_stack.v[groups + i];
-    block->args[i].type = r->any_stack.v[types + i];
-    CALX_TRY(define(r, g->name, g->at, &block->args[i], 1));
-  }
-  r->group_stack.n = groups;
-  r->any_stack.n = types;
-  *out = block;
+  args.n = r->group_stack.n - args.groups;
+  CALX_TRY(open_block(r, region, &args, out));
+  r->group_stack.n = args.groups;
+  r->any_stack.n = args.types;
   return NULL;
 }
 
-// region ::= '{' op* (label op*)* '}'
-static calx_status *read_region(cx_hlo_reader *r, cx_hlo_region *region)
+// '{' op* (label op*)* '}'; the first block may be there already
+static calx_status *read_blocks(cx_hlo_reader *r, cx_hlo_region *region,
+                                const cx_hlo_block_args *args)
 {
   cx_hlo_scan *s = &r->scan;
-  const size_t scope = r->values.n;
   cx_hlo_block *block = NULL;
-  CALX_TRY(cx_hlo_reader_deeper(r));
   CALX_TRY(cx_hlo_scan_need(s, "{"));
+  if (args != NULL) CALX_TRY(open_block(r, region, args, &block));
   while (!cx_hlo_scan_accept(s, "}")) {
     if (cx_hlo_scan_accept(s, "^")) {
       CALX_TRY(read_label(r, region, &block));
@@ -149,25 +183,35 @@ static calx_status *read_region(cx_hlo_reader *r, cx_hlo_region *region)
     if (block == NULL) return cx_out_of_memory();
     CALX_TRY(read_op(r, block));
   }
+  return NULL;
+}
+
+calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                                const cx_hlo_block_args *args)
+{
+  cx_hlo_region_list *one = CX_ARENA_NEW(&r->module->arena, cx_hlo_region_list);
+  const size_t scope = r->values.n;
+  if (one == NULL) return cx_out_of_memory();
+  if (p->last_region == NULL) {
+    p->regions = one;
+  } else {
+    p->last_region->next = one;
+  }
+  p->last_region = one;
+  p->n_regions++;
+  if (r->heads_only) return cx_hlo_scan_braces(&r->scan);
+  CALX_TRY(cx_hlo_reader_deeper(r));
+  CALX_TRY(read_blocks(r, &one->region, args));
   cx_hlo_names_cut(&r->values, scope);
   cx_hlo_reader_higher(r);
   return NULL;
 }
 
-// regions ::= '(' region (',' region)* ')'
-static calx_status *read_regions(cx_hlo_reader *r, cx_hlo_region_list **out,
-                                 size_t *out_n)
+calx_status *cx_hlo_read_regions(cx_hlo_reader *r, cx_hlo_parts *p)
 {
-  cx_hlo_region_list **last = out;
   CALX_TRY(cx_hlo_scan_need(&r->scan, "("));
   do {
-    cx_hlo_region_list *one =
-        CX_ARENA_NEW(&r->module->arena, cx_hlo_region_list);
-    if (one == NULL) return cx_out_of_memory();
-    CALX_TRY(read_region(r, &one->region));
-    *last = one;
-    last = &one->next;
-    ++*out_n;
+    CALX_TRY(cx_hlo_read_region(r, p, NULL));
   } while (cx_hlo_scan_accept(&r->scan, ","));
   return cx_hlo_scan_need(&r->scan, ")");
 }
@@ -181,24 +225,13 @@ void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to)
 
 // ---- operations ----
 
-// op ::= results? string operands ('<' dict '>')? regions? dict? ':' function
-//        loc?
-calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
+// generic ::= string operands ('<' dict '>')? regions? dict? ':' function
+static calx_status *read_generic(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   cx_hlo_scan *s = &r->scan;
-  *p = (cx_hlo_parts){ .groups = r->group_stack.n,
-                       .uses = r->use_stack.n,
-                       .named = r->named_stack.n,
-                       .types = r->any_stack.n };
-  if (cx_hlo_scan_peek(s) == '%') CALX_TRY(read_groups(r));
-  if (cx_hlo_scan_peek(s) != '"') {
-    return cx_hlo_scan_expected(
-        s, "an operation in generic form: \"dialect.name\"(…)");
-  }
-  p->at = s->at;
   CALX_TRY(cx_hlo_scan_string(s, &r->module->arena, &p->name));
   p->kind = cx_hlo_op_find(&r->ops, p->name.s, p->name.n);
-  CALX_TRY(read_uses(r));
+  CALX_TRY(cx_hlo_read_uses(r));
   if (cx_hlo_scan_peek(s) == '[') {
     return cx_hlo_scan_fail(s, s->at, CALX_UNIMPLEMENTED,
                             "StableHLO has no branches to blocks");
@@ -207,12 +240,47 @@ calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
     CALX_TRY(cx_hlo_read_dict(r));
     CALX_TRY(cx_hlo_scan_need(s, ">"));
   }
-  if (cx_hlo_scan_peek(s) == '(') {
-    CALX_TRY(read_regions(r, &p->regions, &p->n_regions));
-  }
+  if (cx_hlo_scan_peek(s) == '(') CALX_TRY(cx_hlo_read_regions(r, p));
   if (cx_hlo_scan_peek(s) == '{') CALX_TRY(cx_hlo_read_dict(r));
   CALX_TRY(cx_hlo_scan_need(s, ":"));
-  CALX_TRY(cx_hlo_read_function_types(r, &p->n_inputs));
+  return cx_hlo_read_function_types(r, &p->n_inputs);
+}
+
+// In the body of a function, func's operations may be spelled without it.
+static cx_hlo_str full_name(cx_hlo_str word)
+{
+  static const char *const names[] = { "func.return", "func.call",
+                                       "func.constant" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (cx_hlo_str_equal(word, names[i] + sizeof "func." - 1)) {
+      return (cx_hlo_str){ names[i], strlen(names[i]) };
+    }
+  }
+  return word;
+}
+
+// op ::= results? (generic | word pretty) loc?
+calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  cx_hlo_scan *s = &r->scan;
+  *p = (cx_hlo_parts){ .groups = r->group_stack.n,
+                       .uses = r->use_stack.n,
+                       .named = r->named_stack.n,
+                       .types = r->any_stack.n };
+  if (cx_hlo_scan_peek(s) == '%') CALX_TRY(read_groups(r));
+  const char next = cx_hlo_scan_peek(s);
+  cx_hlo_str word = { NULL, 0 };
+  p->at = s->at;
+  if (next == '"') {
+    CALX_TRY(read_generic(r, p));
+  } else if (cx_hlo_scan_word(s, &word)) {
+    p->name = full_name(word);
+    p->kind = cx_hlo_op_find(&r->ops, p->name.s, p->name.n);
+    CALX_TRY(p->kind == CX_HLO_OP_OTHER ? cx_hlo_read_other(r, p)
+                                        : cx_hlo_read_pretty(r, p));
+  } else {
+    return cx_hlo_scan_expected(s, "an operation");
+  }
   return cx_hlo_read_trailing_loc(r, &p->loc);
 }
 

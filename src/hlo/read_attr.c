@@ -134,10 +134,10 @@ static calx_status *read_string(cx_hlo_reader *r, const cx_hlo_attr **out)
   return given(attr, out);
 }
 
-static calx_status *read_symbol_name(cx_hlo_reader *r, cx_hlo_str *out)
+calx_status *cx_hlo_read_symbol_name(cx_hlo_reader *r, cx_hlo_str *out)
 {
   cx_hlo_scan *s = &r->scan;
-  s->at++;  // '@'
+  CALX_TRY(cx_hlo_scan_need(s, "@"));
   if (s->at < s->end && *s->at == '"') {
     return cx_hlo_scan_string(s, &r->module->arena, out);
   }
@@ -153,14 +153,11 @@ static calx_status *read_symbol(cx_hlo_reader *r, const cx_hlo_attr **out)
   cx_hlo_attr *attr = new_attr(r, CX_HLO_ATTR_SYMBOL);
   const char *from = r->scan.at;
   if (attr == NULL) return cx_out_of_memory();
-  CALX_TRY(read_symbol_name(r, &attr->as.text));
+  CALX_TRY(cx_hlo_read_symbol_name(r, &attr->as.text));
   if (!cx_hlo_scan_sees(&r->scan, "::")) return given(attr, out);
   while (cx_hlo_scan_accept(&r->scan, "::")) {
     cx_hlo_str ignored;
-    if (cx_hlo_scan_peek(&r->scan) != '@') {
-      return cx_hlo_scan_expected(&r->scan, "'@'");
-    }
-    CALX_TRY(read_symbol_name(r, &ignored));
+    CALX_TRY(cx_hlo_read_symbol_name(r, &ignored));
   }
   return cx_hlo_read_text(r, from, out);
 }

@@ -102,7 +102,7 @@ static calx_status *read_fields(cx_hlo_reader *r, cx_hlo_struct which,
   return NULL;
 }
 
-static calx_status *read_struct(cx_hlo_reader *r, cx_hlo_struct which,
+calx_status *cx_hlo_read_struct(cx_hlo_reader *r, cx_hlo_struct which,
                                 const cx_hlo_attr **out)
 {
   const size_t size = cx_hlo_struct_info_of(which).size;
@@ -187,26 +187,41 @@ static calx_status *read_raw_conv(cx_hlo_reader *r, cx_hlo_conv_numbers *c)
                     c->output_spatial);
 }
 
-// conv ::= side 'x' side '->' side '>' | 'raw' fields, from behind the '<'
-static calx_status *read_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
+static cx_hlo_conv_numbers *new_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
-  cx_hlo_scan *s = &r->scan;
   cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
   cx_hlo_conv_numbers *c = CX_ARENA_NEW(&r->module->arena, cx_hlo_conv_numbers);
-  if (attr == NULL || c == NULL) return cx_out_of_memory();
+  if (attr == NULL || c == NULL) return NULL;
   attr->kind = CX_HLO_ATTR_CONV;
   attr->as.conv = c;
   *out = attr;
-  if (cx_hlo_scan_accept_word(s, "raw")) return read_raw_conv(r, c);
+  return c;
+}
+
+// sides ::= side 'x' side '->' side
+calx_status *cx_hlo_read_conv_sides(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  cx_hlo_conv_numbers *c = new_conv(r, out);
+  if (c == NULL) return cx_out_of_memory();
   CALX_TRY(read_side(r, 'b', 'f', &c->input_batch, &c->input_feature,
                      &c->input_spatial));
-  CALX_TRY(cx_hlo_scan_need(s, "x"));
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "x"));
   CALX_TRY(read_side(r, 'i', 'o', &c->kernel_input, &c->kernel_output,
                      &c->kernel_spatial));
-  CALX_TRY(cx_hlo_scan_need(s, "->"));
-  CALX_TRY(read_side(r, 'b', 'f', &c->output_batch, &c->output_feature,
-                     &c->output_spatial));
-  return cx_hlo_scan_need(s, ">");
+  CALX_TRY(cx_hlo_scan_need(&r->scan, "->"));
+  return read_side(r, 'b', 'f', &c->output_batch, &c->output_feature,
+                   &c->output_spatial);
+}
+
+// conv ::= sides '>' | 'raw' fields, from behind the '<'
+static calx_status *read_conv(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  if (!cx_hlo_scan_accept_word(&r->scan, "raw")) {
+    CALX_TRY(cx_hlo_read_conv_sides(r, out));
+    return cx_hlo_scan_need(&r->scan, ">");
+  }
+  cx_hlo_conv_numbers *c = new_conv(r, out);
+  return c == NULL ? cx_out_of_memory() : read_raw_conv(r, c);
 }
 
 // ---- enumerations ----
@@ -268,7 +283,7 @@ calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
   } else if (cx_hlo_str_equal(name, "conv")) {
     status = read_conv(r, out);
   } else if (which != CX_HLO_STRUCT_COUNT) {
-    status = read_struct(r, which, out);
+    status = cx_hlo_read_struct(r, which, out);
   } else if (family != CX_HLO_CHOICE_COUNT) {
     status = read_choice(r, family, out);
   } else {

@@ -139,11 +139,18 @@ static calx_status *read_types(cx_hlo_reader *r, char end)
     first = false;
     cx_hlo_any type;
     CALX_TRY(cx_hlo_read_type(r, &type));
-    if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
-    r->any_stack.v[r->any_stack.n++] = type;
+    CALX_TRY(cx_hlo_push_type(r, &type));
   }
   r->scan.at++;
   return NULL;
+}
+
+calx_status *cx_hlo_read_result_types(cx_hlo_reader *r)
+{
+  if (cx_hlo_scan_accept(&r->scan, "(")) return read_types(r, ')');
+  cx_hlo_any type;
+  CALX_TRY(cx_hlo_read_type(r, &type));
+  return cx_hlo_push_type(r, &type);
 }
 
 calx_status *cx_hlo_read_function_types(cx_hlo_reader *r, size_t *out_inputs)
@@ -153,12 +160,7 @@ calx_status *cx_hlo_read_function_types(cx_hlo_reader *r, size_t *out_inputs)
   CALX_TRY(read_types(r, ')'));
   *out_inputs = r->any_stack.n - mark;
   CALX_TRY(cx_hlo_scan_need(&r->scan, "->"));
-  if (cx_hlo_scan_accept(&r->scan, "(")) return read_types(r, ')');
-  cx_hlo_any type;
-  CALX_TRY(cx_hlo_read_type(r, &type));
-  if (!CX_HLO_ROOM(r->any_stack)) return cx_out_of_memory();
-  r->any_stack.v[r->any_stack.n++] = type;
-  return NULL;
+  return cx_hlo_read_result_types(r);
 }
 
 static calx_status *with_parts(cx_hlo_reader *r, cx_hlo_odd_kind kind,

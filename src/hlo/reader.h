@@ -1,8 +1,10 @@
 // hlo/reader: what the files of the parser share.
 //
-// Recursive descent over MLIR's generic form; each function carries the rule
-// that it reads. Lists are gathered on stacks of the reader (marked, pushed to,
-// copied to the arena, cut), so nothing is allocated per token.
+// Recursive descent over MLIR's text; each function carries the rule that it
+// reads. An operation is read into its parts, in the form that it is spelled
+// in, and made of them in one way. Lists are gathered on stacks of the reader
+// (marked, pushed to, copied to the arena, cut), so nothing is allocated per
+// token.
 #ifndef CX_HLO_READER_H
 #define CX_HLO_READER_H
 
@@ -58,6 +60,7 @@ typedef struct cx_hlo_use {
 typedef struct cx_hlo_reader {
   cx_hlo_scan scan;
   cx_hlo_module *module;
+  bool heads_only;  // regions are passed over, unread
   size_t depth;
   size_t deepest;   // that depth was, since it was last set
   size_t expanded;  // bytes that aliases stood for
@@ -91,6 +94,8 @@ calx_status *cx_hlo_read_type(cx_hlo_reader *r, cx_hlo_any *out) CALX_MUST_USE;
 // present end; *out_inputs of them are inputs.
 calx_status *cx_hlo_read_function_types(cx_hlo_reader *r,
                                         size_t *out_inputs) CALX_MUST_USE;
+// type | '(' types ')', pushed: what stands behind a '->'.
+calx_status *cx_hlo_read_result_types(cx_hlo_reader *r) CALX_MUST_USE;
 calx_status *cx_hlo_read_attr(cx_hlo_reader *r,
                               const cx_hlo_attr **out) CALX_MUST_USE;
 // '{' (name ('=' attribute)? ','…)? '}', pushed onto named_stack.
@@ -113,11 +118,22 @@ calx_status *cx_hlo_read_alias(cx_hlo_reader *r) CALX_MUST_USE;
 calx_status *cx_hlo_use_alias(cx_hlo_reader *r, const cx_hlo_names *names,
                               cx_hlo_str name, const char *at,
                               const cx_hlo_alias **out) CALX_MUST_USE;
+// '@' name or '@' string, in the arena.
+calx_status *cx_hlo_read_symbol_name(cx_hlo_reader *r,
+                                     cx_hlo_str *out) CALX_MUST_USE;
+// The fields of a struct, from behind its '<'.
+calx_status *cx_hlo_read_struct(cx_hlo_reader *r, cx_hlo_struct which,
+                                const cx_hlo_attr **out) CALX_MUST_USE;
+// [b, f, 0]x[o, i, 0]->[b, f, 0]
+calx_status *cx_hlo_read_conv_sides(cx_hlo_reader *r,
+                                    const cx_hlo_attr **out) CALX_MUST_USE;
 // A list of integers in brackets, in the arena.
 calx_status *cx_hlo_read_ints(cx_hlo_reader *r, cx_hlo_ints *out) CALX_MUST_USE;
 // Everything since `from` as it was written.
 calx_status *cx_hlo_read_text(cx_hlo_reader *r, const char *from,
                               const cx_hlo_attr **out) CALX_MUST_USE;
+
+// ---- operations ----
 
 // Regions that are read before their operation is made.
 typedef struct cx_hlo_region_list {
@@ -132,16 +148,62 @@ typedef struct cx_hlo_parts {
   cx_hlo_op_kind kind;
   size_t groups, uses, named, types;  // where its parts begin on the stacks
   size_t n_inputs;                    // of the types
-  cx_hlo_region_list *regions;
+  cx_hlo_region_list *regions, *last_region;
   size_t n_regions;
   const cx_hlo_loc *loc;
 } cx_hlo_parts;
+
+// The arguments of a block: n names on group_stack, n types on any_stack.
+typedef struct cx_hlo_block_args {
+  size_t groups, types, n;
+} cx_hlo_block_args;
 
 calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
 // Makes the operation of what lies on the stacks, and cuts them.
 calx_status *cx_hlo_make_op(cx_hlo_reader *r, const cx_hlo_parts *p,
                             cx_hlo_block *block) CALX_MUST_USE;
 void cx_hlo_move_region(cx_hlo_region *from, cx_hlo_region *to);
+
+// "func.func" made of its parts; a pretty one, from behind its word.
+calx_status *cx_hlo_make_func(cx_hlo_reader *r,
+                              const cx_hlo_parts *p) CALX_MUST_USE;
+calx_status *cx_hlo_read_func(cx_hlo_reader *r) CALX_MUST_USE;
+// Of the attributes pushed since `mark`: the one of this name and kind, or
+// NULL; all but the known ones, cut from the stack.
+const cx_hlo_attr *cx_hlo_find_named(const cx_hlo_reader *r, size_t mark,
+                                     const char *name, cx_hlo_attr_kind kind);
+calx_status *cx_hlo_take_named(cx_hlo_reader *r, size_t mark,
+                               const char *const *known,
+                               cx_hlo_named_list *out) CALX_MUST_USE;
+
+// A pretty operation from behind its name up to its location.
+calx_status *cx_hlo_read_pretty(cx_hlo_reader *r,
+                                cx_hlo_parts *p) CALX_MUST_USE;
+// The same for a dialect that ops.def does not know.
+calx_status *cx_hlo_read_other(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
+
+// '%' name ('#' integer)?, pushed onto use_stack.
+calx_status *cx_hlo_read_use(cx_hlo_reader *r) CALX_MUST_USE;
+// '(' uses ')'
+calx_status *cx_hlo_read_uses(cx_hlo_reader *r) CALX_MUST_USE;
+// '%' name, pushed onto group_stack as one value.
+calx_status *cx_hlo_read_name(cx_hlo_reader *r) CALX_MUST_USE;
+// '(' ('%' name ':' type loc? (',' …)*)? ')', pushed.
+calx_status *cx_hlo_read_args(cx_hlo_reader *r) CALX_MUST_USE;
+// A region of `p`, whose first block has these arguments; NULL: as its label
+// says, or none.
+calx_status *cx_hlo_read_region(cx_hlo_reader *r, cx_hlo_parts *p,
+                                const cx_hlo_block_args *args) CALX_MUST_USE;
+// '(' region (',' region)* ')'
+calx_status *cx_hlo_read_regions(cx_hlo_reader *r,
+                                 cx_hlo_parts *p) CALX_MUST_USE;
+calx_status *cx_hlo_push_type(cx_hlo_reader *r,
+                              const cx_hlo_any *type) CALX_MUST_USE;
+// An attribute of ops.def, or one by its name; NULL: there was no memory.
+calx_status *cx_hlo_push_attr(cx_hlo_reader *r, cx_hlo_attr_id id,
+                              const cx_hlo_attr *attr) CALX_MUST_USE;
+calx_status *cx_hlo_push_named(cx_hlo_reader *r, const char *name,
+                               const cx_hlo_attr *attr) CALX_MUST_USE;
 
 // INVALID_ARGUMENT at a place of the text.
 #define CX_HLO_FAIL(reader, at, ...) \

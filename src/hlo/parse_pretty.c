@@ -1,0 +1,293 @@
+// hlo/parse: pretty forms, the parts that they share.
+//
+//   name operands and keywords {attributes} : types
+//
+// Types that are not written are known: values come before their uses, so an
+// operand's type is its value's.
+#include <string.h>
+
+#include "hlo/pretty.h"
+
+// ---- words ----
+
+calx_status *cx_hlo_need_word(cx_hlo_reader *r, const char *word)
+{
+  if (cx_hlo_scan_accept_word(&r->scan, word)) return NULL;
+  return cx_hlo_scan_expected(&r->scan, word);
+}
+
+calx_status *cx_hlo_pretty_word(cx_hlo_reader *r, const char *word)
+{
+  CALX_TRY(cx_hlo_need_word(r, word));
+  return cx_hlo_scan_need(&r->scan, "=");
+}
+
+calx_status *cx_hlo_pretty_choice(cx_hlo_reader *r, cx_hlo_choice family,
+                                  const cx_hlo_attr **out)
+{
+  cx_hlo_str word = { NULL, 0 };
+  cx_hlo_scan_space(&r->scan);
+  const char *at = r->scan.at;
+  int64_t value = -1;
+  if (cx_hlo_scan_word(&r->scan, &word)) {
+    value = cx_hlo_choice_find(family, word.s, word.n);
+  }
+  if (value < 0) {
+    return CX_HLO_FAIL(r, at, "expected a value of %s",
+                       cx_hlo_choice_name(family));
+  }
+  *out = cx_hlo_attr_choice(r->module, family, value);
+  return *out == NULL ? cx_out_of_memory() : NULL;
+}
+
+calx_status *cx_hlo_pretty_choices(cx_hlo_reader *r, cx_hlo_choice family,
+                                   const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  const size_t mark = r->attr_stack.n;
+  cx_hlo_attr *list = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  if (list == NULL) return cx_out_of_memory();
+  CALX_TRY(cx_hlo_scan_need(s, "["));
+  while (!cx_hlo_scan_accept(s, "]")) {
+    const cx_hlo_attr *item = NULL;
+    if (r->attr_stack.n > mark) CALX_TRY(cx_hlo_scan_need(s, ","));
+    CALX_TRY(cx_hlo_pretty_choice(r, family, &item));
+    if (!CX_HLO_ROOM(r->attr_stack)) return cx_out_of_memory();
+    r->attr_stack.v[r->attr_stack.n++] = item;
+  }
+  list->kind = CX_HLO_ATTR_LIST;
+  list->as.list.n = r->attr_stack.n - mark;
+  *out = list;
+  return CX_HLO_COPY(r, r->attr_stack, mark, &list->as.list.items)
+             ? NULL
+             : cx_out_of_memory();
+}
+
+// ---- keywords ----
+
+static calx_status *read_int_value(cx_hlo_reader *r, cx_hlo_elem elem,
+                                   const cx_hlo_attr **out)
+{
+  int64_t v = 0;
+  CALX_TRY(cx_hlo_scan_int(&r->scan, &v));
+  *out = cx_hlo_attr_int(r->module, elem, v);
+  return NULL;
+}
+
+static calx_status *read_ints_value(cx_hlo_reader *r, cx_hlo_elem elem,
+                                    const cx_hlo_attr **out)
+{
+  cx_hlo_ints v = { NULL, 0 };
+  CALX_TRY(cx_hlo_read_ints(r, &v));
+  *out = cx_hlo_attr_ints(r->module, elem, v.v, v.n);
+  return NULL;
+}
+
+static calx_status *read_bool_value(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  const bool yes = cx_hlo_scan_accept_word(&r->scan, "true");
+  if (!yes && !cx_hlo_scan_accept_word(&r->scan, "false")) {
+    return cx_hlo_scan_expected(&r->scan, "true or false");
+  }
+  *out = cx_hlo_attr_bool(r->module, yes);
+  return NULL;
+}
+
+// Without its type: a ':' behind it begins those of the operation.
+static calx_status *read_string_value(cx_hlo_reader *r, const cx_hlo_attr **out)
+{
+  cx_hlo_attr *attr = CX_ARENA_NEW(&r->module->arena, cx_hlo_attr);
+  if (attr == NULL) return cx_out_of_memory();
+  attr->kind = CX_HLO_ATTR_STRING;
+  *out = attr;
+  return cx_hlo_scan_string(&r->scan, &r->module->arena, &attr->as.text);
+}
+
+// A value in the short spelling of its kind, or in full.
+static calx_status *read_value(cx_hlo_reader *r, cx_hlo_attr_id id,
+                               const cx_hlo_attr **out)
+{
+  const cx_hlo_name_info *info = cx_hlo_name_info_of(id);
+  *out = NULL;
+  if (cx_hlo_scan_peek(&r->scan) == '#') return cx_hlo_read_attr(r, out);
+  switch (info->kind) {
+    case CX_HLO_ATTR_INT:
+      return read_int_value(r, (cx_hlo_elem)info->detail, out);
+    case CX_HLO_ATTR_ARRAY:
+      return read_ints_value(r, (cx_hlo_elem)info->detail, out);
+    case CX_HLO_ATTR_BOOL: return read_bool_value(r, out);
+    case CX_HLO_ATTR_STRING: return read_string_value(r, out);
+    case CX_HLO_ATTR_CHOICE:
+      return cx_hlo_pretty_choice(r, (cx_hlo_choice)info->detail, out);
+    case CX_HLO_ATTR_LIST:
+      return cx_hlo_pretty_choices(r, (cx_hlo_choice)info->detail, out);
+    case CX_HLO_ATTR_STRUCT:
+      CALX_TRY(cx_hlo_scan_need(&r->scan, "<"));
+      return cx_hlo_read_struct(r, (cx_hlo_struct)info->detail, out);
+    default: return cx_hlo_read_attr(r, out);
+  }
+}
+
+static calx_status *read_keyword(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  const cx_hlo_pretty *form = cx_hlo_pretty_of(p->kind);
+  const cx_hlo_attr *attr = NULL;
+  for (size_t i = 0; i < 4 && form->keywords[i].word != NULL; i++) {
+    const cx_hlo_keyword *k = &form->keywords[i];
+    if (!cx_hlo_scan_accept_word(&r->scan, k->word)) continue;
+    CALX_TRY(cx_hlo_scan_need(&r->scan, "="));
+    CALX_TRY(read_value(r, k->id, &attr));
+    return cx_hlo_push_attr(r, k->id, attr);
+  }
+  return cx_hlo_scan_expected(&r->scan, form->keywords[0].word == NULL
+                                            ? "a value"
+                                            : form->keywords[0].word);
+}
+
+calx_status *cx_hlo_pretty_keywords(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  do {
+    CALX_TRY(read_keyword(r, p));
+  } while (cx_hlo_scan_accept(&r->scan, ","));
+  return NULL;
+}
+
+calx_status *cx_hlo_pretty_items(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  cx_hlo_scan *s = &r->scan;
+  const bool words = cx_hlo_pretty_of(p->kind)->keywords[0].word != NULL;
+  const bool bracket = cx_hlo_scan_accept(s, "(");
+  const char c = cx_hlo_scan_peek(s);
+  if (c == '%' || (words && c >= 'a' && c <= 'z')) {
+    do {
+      CALX_TRY(cx_hlo_scan_peek(s) == '%' ? cx_hlo_read_use(r)
+                                          : read_keyword(r, p));
+    } while (cx_hlo_scan_accept(s, ","));
+  }
+  return bracket ? cx_hlo_scan_need(s, ")") : NULL;
+}
+
+// ---- types ----
+
+// The types that were written become what follows: the operands', then the
+// results'.
+static calx_status *push_operand_types(cx_hlo_reader *r, const cx_hlo_parts *p)
+{
+  for (size_t i = p->uses; i < r->use_stack.n; i++) {
+    CALX_TRY(cx_hlo_push_type(r, &r->use_stack.v[i].value->type));
+  }
+  return NULL;
+}
+
+static calx_status *wrong_types(cx_hlo_reader *r, const cx_hlo_parts *p,
+                                size_t wanted)
+{
+  return CX_HLO_FAIL(r, r->scan.at, "expected %zu types, found %zu", wanted,
+                     r->any_stack.n - p->types);
+}
+
+// T becomes n times T, and one for the result.
+static calx_status *spread_same(cx_hlo_reader *r, cx_hlo_parts *p, size_t n)
+{
+  p->n_inputs = n;
+  for (size_t i = 0; i < n; i++) {
+    CALX_TRY(cx_hlo_push_type(r, &r->any_stack.v[p->types]));
+  }
+  return NULL;
+}
+
+// The result's type stands alone; the operands' come before it.
+static calx_status *spread_result(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  const cx_hlo_any result = r->any_stack.v[p->types];
+  r->any_stack.n = p->types;
+  CALX_TRY(push_operand_types(r, p));
+  p->n_inputs = r->any_stack.n - p->types;
+  return cx_hlo_push_type(r, &result);
+}
+
+static calx_status *spread_complex(cx_hlo_reader *r, cx_hlo_parts *p, size_t n)
+{
+  const cx_hlo_any result = r->any_stack.v[p->types];
+  cx_hlo_any part = result;
+  part.tensor.elem = cx_hlo_elem_part(result.tensor.elem);
+  r->any_stack.n = p->types;
+  for (size_t i = 0; i < n; i++) CALX_TRY(cx_hlo_push_type(r, &part));
+  p->n_inputs = n;
+  return cx_hlo_push_type(r, &result);
+}
+
+// Fills in what a list of types stands for.
+static calx_status *spread(cx_hlo_reader *r, cx_hlo_parts *p,
+                           cx_hlo_types_form form)
+{
+  const size_t n = r->any_stack.n - p->types;
+  const size_t n_uses = r->use_stack.n - p->uses;
+  const bool list =
+      form == CX_HLO_TYPES_PAIRWISE || form == CX_HLO_TYPES_OPERANDS;
+  const size_t wanted = list ? n_uses : form == CX_HLO_TYPES_SELECT ? 2 : 1;
+  if (n != wanted) return wrong_types(r, p, wanted);
+  switch (form) {
+    case CX_HLO_TYPES_SAME: return spread_same(r, p, n_uses);
+    case CX_HLO_TYPES_RESULT: return spread_result(r, p);
+    case CX_HLO_TYPES_COMPLEX: return spread_complex(r, p, n_uses);
+    case CX_HLO_TYPES_SELECT:
+      p->n_inputs = 3;
+      CALX_TRY(cx_hlo_push_type(r, &r->any_stack.v[p->types + 1]));
+      return cx_hlo_push_type(r, &r->any_stack.v[p->types + 1]);
+    case CX_HLO_TYPES_PAIRWISE:
+      p->n_inputs = n;
+      for (size_t i = 0; i < n; i++) {
+        CALX_TRY(cx_hlo_push_type(r, &r->any_stack.v[p->types + i]));
+      }
+      return NULL;
+    case CX_HLO_TYPES_OPERANDS: p->n_inputs = n; return NULL;
+    default: return cx_hlo_scan_expected(&r->scan, "'->'");
+  }
+}
+
+// ':' (function | type (',' type)* ('->' (type | '(' types ')'))?)
+calx_status *cx_hlo_pretty_types(cx_hlo_reader *r, cx_hlo_parts *p,
+                                 cx_hlo_types_form form)
+{
+  cx_hlo_scan *s = &r->scan;
+  const bool optional =
+      r->use_stack.n == p->uses &&
+      (form == CX_HLO_TYPES_PAIRWISE || form == CX_HLO_TYPES_OPERANDS);
+  if (form == CX_HLO_TYPES_VALUE && cx_hlo_scan_peek(s) != ':' &&
+      r->named_stack.n > p->named) {
+    const cx_hlo_attr *value = r->named_stack.v[r->named_stack.n - 1].attr;
+    if (value->kind == CX_HLO_ATTR_ELEMENTS) {
+      return cx_hlo_push_type(r, &value->as.elements.type);
+    }
+  }
+  if (optional && cx_hlo_scan_peek(s) != ':') return NULL;
+  CALX_TRY(cx_hlo_scan_need(s, ":"));
+  if (cx_hlo_scan_peek(s) == '(') {
+    return cx_hlo_read_function_types(r, &p->n_inputs);
+  }
+  do {
+    cx_hlo_any type;
+    CALX_TRY(cx_hlo_read_type(r, &type));
+    CALX_TRY(cx_hlo_push_type(r, &type));
+  } while (cx_hlo_scan_accept(s, ","));
+  if (!cx_hlo_scan_accept(s, "->")) return spread(r, p, form);
+  p->n_inputs = r->any_stack.n - p->types;
+  return cx_hlo_read_result_types(r);
+}
+
+// ---- the whole ----
+
+calx_status *cx_hlo_read_pretty(cx_hlo_reader *r, cx_hlo_parts *p)
+{
+  const cx_hlo_pretty *form = cx_hlo_pretty_of(p->kind);
+  if (form->types == CX_HLO_TYPES_NONE) {
+    return CX_HLO_FAIL(r, p->at,
+                       "'%.*s' has only the generic form: \"%.*s\"(…)",
+                       (int)p->name.n, p->name.s, (int)p->name.n, p->name.s);
+  }
+  CALX_TRY(form->head != NULL ? form->head(r, p) : cx_hlo_pretty_items(r, p));
+  if (cx_hlo_scan_peek(&r->scan) == '{') CALX_TRY(cx_hlo_read_dict(r));
+  CALX_TRY(cx_hlo_pretty_types(r, p, form->types));
+  return form->tail == NULL ? NULL : form->tail(r, p);
+}
