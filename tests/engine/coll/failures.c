@@ -1,0 +1,305 @@
+// Members that never come, come late, die, or bring another operation.
+#include "world.h"
+
+static const char all[] = "replica_groups = dense<> : tensor<0x0xi64>";
+
+static cx_hlo_module *sum(const char *type)
+{
+  return world_one("all_reduce", 1, all, BODY("stablehlo.add", "f32"), type,
+                   type);
+}
+
+static void check_failed(world_device *d, calx_code code, const char *piece)
+{
+  if (calx_status_code(d->status) != code ||
+      strstr(calx_status_message(d->status), piece) == NULL) {
+    fail_msg("wanted %s with '%s', got %s: %s", calx_code_name(code), piece,
+             calx_code_name(calx_status_code(d->status)),
+             calx_status_message(d->status));
+  }
+  calx_status_free(d->status);
+  d->status = NULL;
+}
+
+static void check_well(const world_device *d, double want)
+{
+  if (d->status != NULL) fail_msg("%s", calx_status_message(d->status));
+  assert_true(d->out[0] == want);
+}
+
+static void test_never_comes(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 4, 1);
+  w.timeout_ms = 30;
+  cx_hlo_module *m = sum("3xf32");
+  w.devices[0].module = w.devices[2].module = m;
+  // Whoever gives up first says it to the other, as the first error.
+  world_run(&w);
+  for (int i = 0; i < 4; i += 2) {
+    check_failed(&w.devices[i], CALX_DEADLINE_EXCEEDED,
+                 "all_reduce of f32[3] (collective 0 of the program): after 30 "
+                 "ms these have not come: replica 1, replica 3");
+  }
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+static void test_names_partitions(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 1, 2);
+  w.timeout_ms = 1;
+  cx_hlo_module *m =
+      world_one("all_reduce", 1,
+                "replica_groups = dense<0> : tensor<1x1xi64>, channel_handle = "
+                "#stablehlo.channel_handle<handle = 1, type = 1>",
+                BODY("stablehlo.add", "f32"), "f32", "f32");
+  w.devices[0].module = m;
+  world_run(&w);
+  check_failed(&w.devices[0], CALX_DEADLINE_EXCEEDED, "replica 0 partition 1");
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+// Without a limit that would help: the end of the launch tells the others.
+static void test_dies(void **state)
+{
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    world w;
+    world_start(&w, 4, 1);
+    cx_hlo_module *m = sum("f32");
+    for (int i = 0; i < 4; i++) w.devices[i].module = m;
+    w.devices[1].dies = "the disk is full";
+    w.devices[late ? 1 : 3].late_ms = 30;
+    world_run(&w);
+    check_failed(&w.devices[1], CALX_INTERNAL, "the disk is full");
+    for (int i = 0; i < 4; i++) {
+      if (i == 1) continue;
+      check_failed(&w.devices[i], CALX_ABORTED, "the disk is full");
+    }
+    cx_hlo_module_free(m);
+    world_end(&w);
+  }
+}
+
+static void test_ends_without_coming(void **state)
+{
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    world w;
+    world_start(&w, 2, 1);
+    cx_hlo_module *m = sum("f32");
+    w.devices[0].module = w.devices[1].module = m;
+    w.devices[1].skips = true;
+    w.devices[late].late_ms = 20;
+    world_run(&w);
+    check_well(&w.devices[1], 0);
+    check_failed(&w.devices[0], CALX_FAILED_PRECONDITION,
+                 "replica 1 ended its run without coming to it");
+    cx_hlo_module_free(m);
+    world_end(&w);
+  }
+}
+
+// One runs a collective more often than the others.
+static void test_ends_early(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 2, 1);
+  cx_hlo_module *m = sum("f32");
+  w.devices[0].module = w.devices[1].module = m;
+  w.devices[0].times = 3;
+  w.devices[1].times = 2;
+  world_run(&w);
+  check_well(&w.devices[1], 0);
+  check_failed(&w.devices[0], CALX_FAILED_PRECONDITION, "replica 1 ended");
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+static void check_mismatch(cx_hlo_module *a, cx_hlo_module *b,
+                           const char *first, const char *second)
+{
+  world w;
+  world_start(&w, 2, 1);
+  w.devices[0].module = a;
+  w.devices[1].module = b;
+  world_run(&w);
+  for (int i = 0; i < 2; i++) {
+    assert_non_null(strstr(calx_status_message(w.devices[i].status), first));
+    check_failed(&w.devices[i], CALX_FAILED_PRECONDITION, second);
+  }
+  world_end(&w);
+}
+
+static void test_mismatch(void **state)
+{
+  (void)state;
+  cx_hlo_module *x = sum("2xf32");
+  cx_hlo_module *shape = sum("3xf32");
+  cx_hlo_module *body = world_one(
+      "all_reduce", 1, all, BODY("stablehlo.maximum", "f32"), "2xf32", "2xf32");
+  cx_hlo_module *kind =
+      world_one("collective_permute", 1,
+                "source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>", "",
+                "2xf32", "2xf32");
+  check_mismatch(x, shape, "all_reduce of f32[2]", "all_reduce of f32[3]");
+  check_mismatch(x, kind, "replica 0 has all_reduce of f32[2]",
+                 "replica 1 has collective_permute of f32[2]");
+  check_mismatch(x, body, "replica 0 has all_reduce", "replica 1 has all_red");
+  cx_hlo_module_free(x);
+  cx_hlo_module_free(shape);
+  cx_hlo_module_free(body);
+  cx_hlo_module_free(kind);
+}
+
+// Groups that overlap without being the same.
+static void test_other_groups(void **state)
+{
+  (void)state;
+  for (int late = 0; late < 2; late++) {
+    world w;
+    world_start(&w, 3, 1);
+    cx_hlo_module *a =
+        world_one("all_reduce", 1,
+                  "replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>",
+                  BODY("stablehlo.add", "f32"), "f32", "f32");
+    cx_hlo_module *b =
+        world_one("all_reduce", 1,
+                  "replica_groups = dense<[[0, -1], [1, 2]]> : tensor<2x2xi64>",
+                  BODY("stablehlo.add", "f32"), "f32", "f32");
+    w.devices[0].module = a;
+    w.devices[1].module = b;
+    w.devices[late].late_ms = 20;
+    world_run(&w);
+    check_failed(&w.devices[0], CALX_FAILED_PRECONDITION, "other attributes");
+    check_failed(&w.devices[1], CALX_FAILED_PRECONDITION, "other attributes");
+    cx_hlo_module_free(a);
+    cx_hlo_module_free(b);
+    world_end(&w);
+  }
+}
+
+// The same operation from two places of the text is no mismatch.
+static void test_same_twice(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 2, 1);
+  cx_hlo_module *a = sum("f32"), *b = sum("f32");
+  w.devices[0].module = a;
+  w.devices[1].module = b;
+  w.devices[0].in[0] = 1;
+  w.devices[1].in[0] = 2;
+  world_run(&w);
+  check_well(&w.devices[0], 3);
+  check_well(&w.devices[1], 3);
+  cx_hlo_module_free(a);
+  cx_hlo_module_free(b);
+  world_end(&w);
+}
+
+// A region that fails in one member's slice fails in all, and all leave.
+static void test_region_fails(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 2, 1);
+  cx_hlo_module *m = world_one(
+      "all_reduce", 1, all,
+      "{\n^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
+      "%s = \"stablehlo.custom_call\"(%x) <{call_target_name = \"nobody\"}> : "
+      "(tensor<f32>) -> tensor<f32>\n"
+      "\"stablehlo.return\"(%s) : (tensor<f32>) -> ()\n}",
+      "2xf32", "2xf32");
+  w.devices[0].module = w.devices[1].module = m;
+  world_run(&w);
+  for (int i = 0; i < 2; i++) {
+    assert_non_null(w.devices[i].status);
+    calx_status_free(w.devices[i].status);
+  }
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+// A client that goes on after failures keeps little of them.
+static void test_many_failures(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 2, 1);
+  w.timeout_ms = 1;
+  cx_hlo_module *m = sum("f32");
+  w.devices[0].module = m;
+  const long before = cx_alloc_live();
+  for (int i = 0; i < 200; i++) {
+    world_run(&w);
+    check_failed(&w.devices[0], CALX_DEADLINE_EXCEEDED, "replica 1");
+  }
+  assert_in_range(cx_alloc_live() - before, 0, 300);
+  w.devices[1].module = m;
+  w.timeout_ms = 600000;
+  world_run(&w);
+  check_well(&w.devices[0], 0);
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+static void test_no_memory(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 1, 1);
+  cx_hlo_module *m = sum("2xf32");
+  const cx_hlo_op *op = world_op(m);
+  float x[3] = { 1, 2, 3 };
+  const cx_ref_tensor in = { op->operands[0]->type.tensor, x };
+  const cx_ref_tensor out = { op->operands[0]->type.tensor, x + 1 };
+  for (long n = 0;; n++) {
+    cx_coll_launch l = { .coll = w.coll, .n_replicas = 1, .n_partitions = 1 };
+    cx_alloc_fail_at(n);
+    calx_status *status = cx_coll_run(&l, m, op, &in, &out);
+    cx_alloc_fail_at(-1);
+    cx_coll_end(&l, status);
+    if (status == NULL) break;
+    assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+    calx_status_free(status);
+  }
+  assert_true(x[1] == 1 && x[2] == 2);
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
+static long blocks;
+
+static int begin(void **state)
+{
+  (void)state;
+  blocks = cx_alloc_live();
+  return 0;
+}
+
+static int end(void **state)
+{
+  (void)state;
+  return cx_alloc_live() == blocks && cx_status_live() == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+  const struct CMUnitTest tests[] = {
+    TEST(test_never_comes),  TEST(test_names_partitions),
+    TEST(test_dies),         TEST(test_ends_without_coming),
+    TEST(test_ends_early),   TEST(test_mismatch),
+    TEST(test_other_groups), TEST(test_same_twice),
+    TEST(test_region_fails), TEST(test_many_failures),
+    TEST(test_no_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
