@@ -1,0 +1,149 @@
+// opt/cse: what was computed already is not computed again.
+//
+// A table of the operations that dominate the visited one: those before it in
+// its block and in the blocks around it, as far as regions may use what stands
+// outside (the bodies of while, if and case; a reduction's body stays closed,
+// as kernels want it). Constants and iotas are shared within a block only: it
+// is cheaper to have them in a loop than to carry them into it.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "hlo/ops.h"
+#include "opt/edit.h"
+#include "opt/passes.h"
+#include "opt/same.h"
+
+typedef struct entry {
+  cx_hlo_op *op;
+  uint64_t hash;
+  int32_t next;  // of its bucket; -1: none
+} entry;
+
+typedef struct scope {
+  const cx_hlo_block *block;
+  size_t first;    // entry of the block
+  size_t visible;  // entries from here on may be used in it
+} scope;
+
+typedef struct table {
+  entry *entries;
+  size_t n, capacity;
+  scope *scopes;
+  size_t n_scopes, scopes_capacity;
+  int32_t *buckets;
+  size_t mask;
+} table;
+
+// ---- scopes ----
+
+static bool is_inside(const cx_hlo_block *block, const cx_hlo_block *outer)
+{
+  while (block != outer) {
+    const cx_hlo_op *parent = block->region->op;
+    if (parent == NULL) return false;
+    block = parent->block;
+  }
+  return true;
+}
+
+static void leave_scope(table *t)
+{
+  const scope *s = &t->scopes[--t->n_scopes];
+  while (t->n > s->first) {
+    const entry *e = &t->entries[--t->n];
+    t->buckets[e->hash & t->mask] = e->next;
+  }
+}
+
+// Whether all regions from `block` out to `outer` may use what is outside.
+static bool is_open(const cx_hlo_block *block, const cx_hlo_block *outer)
+{
+  while (block != outer) {
+    const cx_hlo_op *parent = block->region->op;
+    if (!cx_opt_is_control(parent)) return false;
+    block = parent->block;
+  }
+  return true;
+}
+
+static bool enter_scope(table *t, const cx_hlo_block *block)
+{
+  while (t->n_scopes > 0 &&
+         !is_inside(block, t->scopes[t->n_scopes - 1].block)) {
+    leave_scope(t);
+  }
+  const scope *outer = t->n_scopes == 0 ? NULL : &t->scopes[t->n_scopes - 1];
+  if (outer != NULL && outer->block == block) return true;
+  scope s = { block, t->n, t->n };
+  if (outer != NULL && is_open(block, outer->block)) s.visible = outer->visible;
+  if (!cx_grow(&t->scopes, &t->scopes_capacity, t->n_scopes + 1, sizeof s)) {
+    return false;
+  }
+  t->scopes[t->n_scopes++] = s;
+  return true;
+}
+
+// ---- the pass ----
+
+static bool is_shareable(const cx_hlo_op *op)
+{
+  return op->n_results > 0 && !cx_opt_is_control(op) &&
+         op->kind != CX_HLO_OP_OPTIMIZATION_BARRIER &&
+         op->kind != CX_HLO_OP_CUSTOM_CALL && cx_opt_pure(op);
+}
+
+static bool is_local(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_CONSTANT || op->kind == CX_HLO_OP_IOTA;
+}
+
+static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+{
+  table *t = w->user;
+  if (!is_shareable(op)) return NULL;
+  if (!enter_scope(t, op->block)) return cx_out_of_memory();
+  const scope *s = &t->scopes[t->n_scopes - 1];
+  const size_t from = is_local(op) ? s->first : s->visible;
+  const uint64_t hash = cx_opt_hash(op);
+  int32_t at = t->buckets[hash & t->mask];
+  for (; at >= 0; at = t->entries[at].next) {
+    const entry *e = &t->entries[at];
+    if ((size_t)at < from) break;  // those behind it are older
+    if (e->hash == hash && cx_opt_same(e->op, op)) break;
+  }
+  if (at >= 0 && (size_t)at >= from) {
+    cx_hlo_value **out =
+        CX_ARENA_ARRAY(&w->b.module->arena, cx_hlo_value *, op->n_results);
+    if (out == NULL) return cx_out_of_memory();
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      out[i] = &t->entries[at].op->results[i];
+    }
+    cx_opt_replace_all(w, op, out);
+    return NULL;
+  }
+  if (!cx_grow(&t->entries, &t->capacity, t->n + 1, sizeof *t->entries)) {
+    return cx_out_of_memory();
+  }
+  int32_t *bucket = &t->buckets[hash & t->mask];
+  t->entries[t->n] = (entry){ op, hash, *bucket };
+  *bucket = (int32_t)t->n++;
+  return NULL;
+}
+
+calx_status *cx_opt_cse(cx_hlo_module *m, bool *changed)
+{
+  table t = { 0 };
+  size_t n_buckets = 64;
+  while (n_buckets < m->n_values && n_buckets < (1u << 22)) n_buckets *= 2;
+  t.buckets = cx_alloc(n_buckets * sizeof *t.buckets);
+  if (t.buckets == NULL) return cx_out_of_memory();
+  memset(t.buckets, 0xff, n_buckets * sizeof *t.buckets);
+  t.mask = n_buckets - 1;
+  calx_status *status =
+      cx_opt_walk_func(m, cx_hlo_entry(m), visit, &t, changed);
+  cx_free(t.buckets);
+  cx_free(t.entries);
+  cx_free(t.scopes);
+  return status;
+}

@@ -1,0 +1,291 @@
+// opt/edit: the walk that rewrites, and copies of operations.
+#include "opt/edit.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "hlo/ops.h"
+
+// ---- order ----
+
+// The innermost first operation of a region that `op` holds; else op.
+static cx_hlo_op *descend(const cx_hlo_op *op)
+{
+  for (;;) {
+    const cx_hlo_op *inner = NULL;
+    for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
+      if (op->regions[r].first != NULL) inner = op->regions[r].first->first;
+    }
+    if (inner == NULL) return (cx_hlo_op *)op;
+    op = inner;
+  }
+}
+
+cx_hlo_op *cx_opt_first(const cx_hlo_block *block)
+{
+  return block == NULL || block->first == NULL ? NULL : descend(block->first);
+}
+
+cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
+{
+  if (op->next != NULL) return descend(op->next);
+  const cx_hlo_region *region = op->block->region;
+  cx_hlo_op *parent = region->op;
+  if (parent == NULL) return NULL;
+  for (size_t r = (size_t)(region - parent->regions) + 1; r < parent->n_regions;
+       r++) {
+    cx_hlo_op *first = cx_opt_first(parent->regions[r].first);
+    if (first != NULL) return first;
+  }
+  return parent;
+}
+
+// ---- lists ----
+
+void cx_opt_unlink(cx_hlo_op *op)
+{
+  cx_hlo_block *block = op->block;
+  if (op->previous == NULL) {
+    block->first = op->next;
+  } else {
+    op->previous->next = op->next;
+  }
+  if (op->next == NULL) {
+    block->last = op->previous;
+  } else {
+    op->next->previous = op->previous;
+  }
+  op->next = NULL;
+  op->previous = NULL;
+}
+
+static void link_before(cx_hlo_op *op, cx_hlo_op *before)
+{
+  op->block = before->block;
+  op->next = before;
+  op->previous = before->previous;
+  if (before->previous == NULL) {
+    before->block->first = op;
+  } else {
+    before->previous->next = op;
+  }
+  before->previous = op;
+}
+
+void cx_opt_move_before(cx_hlo_op *op, cx_hlo_op *before)
+{
+  cx_opt_unlink(op);
+  link_before(op, before);
+}
+
+// ---- the walk ----
+
+// Room in the map for all values that there are by now.
+static bool grow_map(cx_opt_walk *w)
+{
+  const size_t need = (size_t)w->b.module->n_values + 1;
+  const size_t before = w->map_size;
+  if (need <= before) return true;
+  if (!cx_grow(&w->map, &w->map_size, need + need / 4, sizeof *w->map)) {
+    return false;
+  }
+  memset(w->map + before, 0, (w->map_size - before) * sizeof(*w->map));
+  return true;
+}
+
+cx_hlo_value *cx_opt_resolve(const cx_opt_walk *w, cx_hlo_value *v)
+{
+  while (v->number < w->map_size && w->map[v->number] != NULL) {
+    v = w->map[v->number];
+  }
+  return v;
+}
+
+static void resolve_operands(cx_opt_walk *w, cx_hlo_op *op)
+{
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    op->operands[i] = cx_opt_resolve(w, op->operands[i]);
+  }
+}
+
+void cx_opt_replace_all(cx_opt_walk *w, cx_hlo_op *op,
+                        cx_hlo_value *const *values)
+{
+  w->erase = true;
+  if (w->b.failed != NULL) return;
+  if (!grow_map(w)) {
+    cx_hlo_builder_fail(&w->b, cx_out_of_memory());
+    return;
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    cx_hlo_value *v = cx_opt_resolve(w, values[i]);
+    if (!cx_hlo_any_equal(&v->type, &op->results[i].type)) {
+      const cx_hlo_str name = cx_opt_name(op);
+      cx_hlo_builder_fail(
+          &w->b,
+          cx_error(CALX_INTERNAL, "%.*s: %s was replaced by %s", (int)name.n,
+                   name.s, cx_hlo_shape(&op->results[i].type.tensor).s,
+                   cx_hlo_shape(&v->type.tensor).s));
+      return;
+    }
+    w->map[op->results[i].number] = v;
+  }
+}
+
+void cx_opt_replace(cx_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value)
+{
+  cx_opt_replace_all(w, op, &value);
+}
+
+void cx_opt_erase(cx_opt_walk *w, cx_hlo_op *op)
+{
+  (void)op;
+  w->erase = true;
+}
+
+// Puts what the visit made before its operation; returns where to go on.
+static cx_hlo_op *settle(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_op *first = w->made.first;
+  while (w->made.first != NULL) {
+    cx_hlo_op *made = w->made.first;
+    cx_opt_unlink(made);
+    link_before(made, op);
+  }
+  cx_hlo_op *next = NULL;
+  if (w->revisit && first != NULL) {
+    next = descend(first);
+    w->changed = true;
+  } else {
+    next = cx_opt_next(op);
+  }
+  if (w->erase) {
+    if (next == op) next = cx_opt_next(op);
+    cx_opt_unlink(op);
+    w->changed = true;
+  }
+  return next;
+}
+
+calx_status *cx_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
+                              cx_opt_visit_fn *visit, void *user, bool *changed)
+{
+  cx_opt_walk w = { .user = user };
+  w.b.module = m;
+  w.b.func = f;
+  calx_status *status = grow_map(&w) ? NULL : cx_out_of_memory();
+  cx_hlo_op *op = cx_opt_first(f->body.first);
+  while (op != NULL && status == NULL) {
+    w.b.block = &w.made;
+    w.b.loc = op->loc;
+    w.erase = false;
+    w.revisit = false;
+    resolve_operands(&w, op);
+    status = visit(&w, op);
+    if (status == NULL) {
+      status = w.b.failed;
+    } else {
+      calx_status_free(w.b.failed);
+    }
+    w.b.failed = NULL;
+    if (status == NULL) op = settle(&w, op);
+  }
+  if (w.changed) *changed = true;
+  cx_free(w.map);
+  return status;
+}
+
+// ---- copies ----
+
+cx_hlo_op *cx_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
+                          cx_hlo_value **map)
+{
+  cx_hlo_op *copy =
+      cx_hlo_op_new(m, op->kind, op->n_operands, op->n_results, op->n_regions);
+  if (copy == NULL) return NULL;
+  copy->name = op->name;
+  copy->extra = op->extra;
+  copy->n_extra = op->n_extra;
+  copy->loc = op->loc;
+  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
+  for (size_t i = 0; i < n_attrs; i++) copy->attrs[i] = op->attrs[i];
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    cx_hlo_value *to = map[op->operands[i]->number];
+    copy->operands[i] = to == NULL ? op->operands[i] : to;
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    copy->results[i].type = op->results[i].type;
+    map[op->results[i].number] = &copy->results[i];
+  }
+  return copy;
+}
+
+// Empty blocks for each that `op` holds, their arguments in the map.
+static bool copy_blocks(cx_hlo_module *m, const cx_hlo_op *op, cx_hlo_op *copy,
+                        cx_hlo_value **map)
+{
+  for (uint32_t r = 0; r < op->n_regions; r++) {
+    const cx_hlo_block *from = op->regions[r].first;
+    if (from == NULL) continue;
+    cx_hlo_block *to = cx_hlo_block_new(m, &copy->regions[r], from->n_args);
+    if (to == NULL) return false;
+    for (size_t i = 0; i < from->n_args; i++) {
+      to->args[i].type = from->args[i].type;
+      map[from->args[i].number] = &to->args[i];
+    }
+  }
+  return true;
+}
+
+// The first region from `r` on that has operations; n_regions: none.
+static size_t filled_region(const cx_hlo_op *op, size_t r)
+{
+  while (r < op->n_regions && (op->regions[r].first == NULL ||
+                               op->regions[r].first->first == NULL)) {
+    r++;
+  }
+  return r;
+}
+
+bool cx_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
+                       cx_hlo_block *to, cx_hlo_value **map)
+{
+  const cx_hlo_op *end = cx_hlo_terminator(block);
+  const cx_hlo_op *op = block->first;
+  while (op != NULL && op != end) {
+    cx_hlo_op *copy = cx_opt_copy_op(m, op, map);
+    if (copy == NULL || !copy_blocks(m, op, copy, map)) return false;
+    cx_hlo_op_append(to, copy);
+    size_t r = filled_region(op, 0);
+    // Up, until there is a region to enter or a neighbour to go on with.
+    while (r == op->n_regions && op->next == NULL && op->block != block) {
+      const cx_hlo_region *region = op->block->region;
+      op = region->op;
+      copy = to->region->op;
+      to = copy->block;
+      r = filled_region(op, (size_t)(region - op->regions) + 1);
+    }
+    if (r < op->n_regions) {
+      to = copy->regions[r].first;
+      op = op->regions[r].first->first;
+    } else {
+      op = op->next;
+    }
+  }
+  return true;
+}
+
+// ---- use counts ----
+
+uint32_t *cx_opt_uses(const cx_hlo_module *m, cx_hlo_func *f)
+{
+  uint32_t *uses = cx_calloc((size_t)m->n_values + 1, sizeof *uses);
+  if (uses == NULL) return NULL;
+  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
+       op = cx_opt_next(op)) {
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      uses[op->operands[i]->number]++;
+    }
+  }
+  return uses;
+}

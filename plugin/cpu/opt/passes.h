@@ -1,0 +1,22 @@
+// opt/passes: each pass of the list in opt.c. All keep the module's meaning,
+// set *changed where they did something, and leave the module valid (and so
+// does a failure but for no memory: then it is to be thrown away).
+#ifndef CX_OPT_PASSES_H
+#define CX_OPT_PASSES_H
+
+#include "hlo/module.h"
+
+typedef calx_status *cx_opt_pass_fn(cx_hlo_module *m, bool *changed);
+
+// Calls and composites become what they call; unused functions go.
+cx_opt_pass_fn cx_opt_inline;
+// CHLO to StableHLO.
+cx_opt_pass_fn cx_opt_chlo;
+// What no kernel takes to what kernels take.
+cx_opt_pass_fn cx_opt_decompose;
+// What nothing uses goes.
+cx_opt_pass_fn cx_opt_dce;
+// What was computed already is not computed again.
+cx_opt_pass_fn cx_opt_cse;
+
+#endif

@@ -1,0 +1,148 @@
+// opt/edit: what passes ask of values and operations.
+#include <string.h>
+
+#include "hlo/number.h"
+#include "hlo/ops.h"
+#include "opt/edit.h"
+
+// ---- values ----
+
+const cx_hlo_elements *cx_opt_literal(const cx_hlo_value *v)
+{
+  if (v->op == NULL || v->op->kind != CX_HLO_OP_CONSTANT) return NULL;
+  return &cx_hlo_op_attr(v->op, CX_HLO_A_VALUE)->as.elements;
+}
+
+const unsigned char *cx_opt_splat(const cx_hlo_value *v)
+{
+  // Far more steps than any program needs, so that the time stays bounded.
+  for (int step = 0; step < 16 && v->op != NULL; step++) {
+    const cx_hlo_op *op = v->op;
+    switch (op->kind) {
+      case CX_HLO_OP_CONSTANT: {
+        const cx_hlo_elements *e = cx_opt_literal(v);
+        const bool one = e->size == cx_hlo_elem_bytes(e->type.tensor.elem);
+        return one && (e->splat || cx_hlo_type_elements(&e->type.tensor) == 1)
+                   ? e->data
+                   : NULL;
+      }
+      case CX_HLO_OP_BROADCAST_IN_DIM:
+      case CX_HLO_OP_BROADCAST:
+      case CX_HLO_OP_RESHAPE:
+      case CX_HLO_OP_TRANSPOSE:
+      case CX_HLO_OP_SLICE:
+      case CX_HLO_OP_REVERSE: v = op->operands[0]; break;
+      default: return NULL;
+    }
+  }
+  return NULL;
+}
+
+bool cx_opt_is_number(const cx_hlo_value *v, double number)
+{
+  const unsigned char *p = cx_opt_splat(v);
+  if (p == NULL) return false;
+  const cx_hlo_elem e = v->type.tensor.elem;
+  if (cx_hlo_elem_is_complex(e)) {
+    const cx_hlo_elem part = cx_hlo_elem_part(e);
+    return cx_hlo_load_real(part, p) == number &&
+           cx_hlo_load_real(part, p + cx_hlo_elem_bytes(part)) == 0;
+  }
+  if (cx_hlo_elem_is_float(e)) return cx_hlo_load_real(e, p) == number;
+  return (double)cx_hlo_load_int(e, p) == number;
+}
+
+cx_hlo_value *cx_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
+                                const unsigned char *element)
+{
+  cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
+  if (op == NULL) return NULL;
+  cx_hlo_build_attr(b, op, CX_HLO_A_VALUE,
+                    cx_hlo_attr_elements(b->module, type, element,
+                                         cx_hlo_elem_bytes(type->elem)));
+  return cx_hlo_build_end(b, op);
+}
+
+bool cx_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
+{
+  return a->rank == b->rank &&
+         (a->rank == 0 ||
+          memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+// ---- operations ----
+
+cx_hlo_str cx_opt_name(const cx_hlo_op *op)
+{
+  if (op->kind == CX_HLO_OP_OTHER) return op->name;
+  const char *name = cx_hlo_op_info_of(op->kind)->name;
+  return (cx_hlo_str){ name, strlen(name) };
+}
+
+const cx_hlo_attr *cx_opt_attr(const cx_hlo_op *op, const char *name)
+{
+  const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
+  for (size_t i = 0; i < info->n_attrs; i++) {
+    if (strcmp(cx_hlo_name_info_of(info->attrs[i].id)->name, name) == 0) {
+      return op->attrs[i];
+    }
+  }
+  for (size_t i = 0; i < op->n_extra; i++) {
+    if (cx_hlo_str_equal(op->extra[i].name, name)) return op->extra[i].attr;
+  }
+  return NULL;
+}
+
+bool cx_opt_is_control(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_WHILE || op->kind == CX_HLO_OP_IF ||
+         op->kind == CX_HLO_OP_CASE;
+}
+
+bool cx_opt_is_elementwise(const cx_hlo_op *op)
+{
+  return (op->kind >= CX_HLO_OP_ADD && op->kind <= CX_HLO_OP_CLAMP) ||
+         op->kind == CX_HLO_OP_CONVERT;
+}
+
+static bool has_effect(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_OTHER:
+    case CX_HLO_OP_CALL:
+    case CX_HLO_OP_COMPOSITE:
+    case CX_HLO_OP_INFEED:
+    case CX_HLO_OP_OUTFEED:
+    case CX_HLO_OP_SEND:
+    case CX_HLO_OP_RECV:
+    case CX_HLO_OP_RNG:
+    case CX_HLO_OP_ALL_REDUCE:
+    case CX_HLO_OP_REDUCE_SCATTER:
+    case CX_HLO_OP_ALL_GATHER:
+    case CX_HLO_OP_ALL_TO_ALL:
+    case CX_HLO_OP_COLLECTIVE_PERMUTE:
+    case CX_HLO_OP_COLLECTIVE_BROADCAST:
+    case CX_HLO_OP_COLLECTIVE_REDUCE:
+    case CX_HLO_OP_CROSS_REPLICA_SUM:
+    case CX_HLO_OP_ASYNC_START:
+    case CX_HLO_OP_ASYNC_DONE: return true;
+    case CX_HLO_OP_CUSTOM_CALL:
+      return cx_hlo_op_flag(op, CX_HLO_A_HAS_SIDE_EFFECT);
+    default: return false;
+  }
+}
+
+bool cx_opt_pure(const cx_hlo_op *op)
+{
+  if (has_effect(op)) return false;
+  const cx_hlo_op *inner = NULL;
+  for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
+    inner = cx_opt_first(op->regions[r].first);
+  }
+  // From there the order leads through the other regions, and back to op.
+  while (inner != NULL && inner != op) {
+    if (has_effect(inner)) return false;
+    inner = cx_opt_next(inner);
+  }
+  return true;
+}
