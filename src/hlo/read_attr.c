@@ -288,8 +288,9 @@ static calx_status *read_hash(cx_hlo_reader *r, const cx_hlo_attr **out)
   const cx_hlo_str name = cx_hlo_scan_suffix(s);
   const bool bracket = s->at < s->end && *s->at == '<';
   const bool dotted = memchr(name.s, '.', name.n) != NULL;
-  if (name.n >= 9 && memcmp(name.s, "stablehlo", 9) == 0 &&
-      (bracket || dotted)) {
+  const bool own = name.n >= 9 && memcmp(name.s, "stablehlo", 9) == 0;
+  if ((own && (bracket || dotted)) ||
+      (bracket && cx_hlo_str_equal(name, "chlo"))) {
     s->at = name_at;
     return cx_hlo_read_stablehlo(r, from, out);
   }
