@@ -18,6 +18,7 @@ typedef struct pass {
 
 static const pass once[] = {
   { "inline", cx_opt_inline, true },
+  { "chlo", cx_opt_chlo, true },
 };
 
 static const pass rounds[] = {

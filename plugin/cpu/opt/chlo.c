@@ -1,0 +1,242 @@
+// opt/chlo: CHLO's operations as StableHLO.
+//
+// Functions are computed in f64 and rounded once to the operand's type, but for
+// erf, which models use on large tensors: f32 for f32 and what is narrower.
+// What an operation means is in openxla/stablehlo, ChloOps.td.
+#include <math.h>
+#include <string.h>
+
+#include "opt/chlo.h"
+#include "opt/emit.h"
+#include "opt/passes.h"
+
+// ---- functions of one type ----
+
+typedef cx_v unary_fn(cx_hlo_builder *b, cx_v x);
+
+typedef struct function {
+  const char *name;
+  unary_fn *real;            // on f64
+  cx_opt_parts_fn *complex;  // on parts of f64; NULL: not defined
+} function;
+
+static const function functions[] = {
+  { "erf", cx_opt_erf, NULL },
+  { "erfc", cx_opt_erfc, NULL },
+  { "erf_inv", cx_opt_erf_inv, NULL },
+  { "lgamma", cx_opt_lgamma, NULL },
+  { "digamma", cx_opt_digamma, NULL },
+  { "bessel_i1e", cx_opt_bessel_i1e, NULL },
+  { "asin", cx_opt_asin, cx_opt_casin },
+  { "acos", cx_opt_acos, cx_opt_cacos },
+  { "atan", cx_opt_atan, cx_opt_catan },
+  { "asinh", cx_opt_asinh, cx_opt_casinh },
+  { "acosh", cx_opt_acosh, cx_opt_cacosh },
+  { "atanh", cx_opt_atanh, cx_opt_catanh },
+  { "sinh", cx_opt_sinh, cx_opt_csinh },
+  { "cosh", cx_opt_cosh, cx_opt_ccosh },
+};
+
+static cx_v widened(cx_hlo_builder *b, cx_v x, cx_hlo_elem to)
+{
+  if (x == NULL || x->type.tensor.elem == to) return x;
+  return cx_hlo_convert(b, x, to);
+}
+
+static cx_v apply_complex(cx_hlo_builder *b, const function *f, cx_v x)
+{
+  const cx_hlo_elem part = cx_hlo_elem_part(x->type.tensor.elem);
+  const cx_opt_parts z = {
+    widened(b, unary(b, CX_HLO_OP_REAL, x), CX_HLO_F64),
+    widened(b, unary(b, CX_HLO_OP_IMAG, x), CX_HLO_F64),
+  };
+  const cx_opt_parts r = f->complex(b, z);
+  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, widened(b, r.re, part),
+                       widened(b, r.im, part));
+}
+
+static cx_v apply(cx_hlo_builder *b, const function *f, cx_v x)
+{
+  const cx_hlo_elem e = x->type.tensor.elem;
+  if (cx_hlo_elem_is_complex(e)) {
+    return f->complex == NULL ? NULL : apply_complex(b, f, x);
+  }
+  if (!cx_hlo_elem_is_float(e)) return NULL;
+  if (f->real == cx_opt_erf && e != CX_HLO_F64) {
+    return widened(b, cx_opt_erf_f32(b, widened(b, x, CX_HLO_F32)), e);
+  }
+  return widened(b, f->real(b, widened(b, x, CX_HLO_F64)), e);
+}
+
+// zeta and polygamma
+static cx_v apply_two(cx_hlo_builder *b,
+                      cx_v fn(cx_hlo_builder *b, cx_v x, cx_v y), cx_v x,
+                      cx_v y)
+{
+  const cx_hlo_elem e = x->type.tensor.elem;
+  if (!cx_hlo_elem_is_float(e)) return NULL;
+  return widened(b, fn(b, widened(b, x, CX_HLO_F64), widened(b, y, CX_HLO_F64)),
+                 e);
+}
+
+// ---- small ones ----
+
+static cx_v conjugate(cx_hlo_builder *b, cx_v x)
+{
+  if (!cx_hlo_elem_is_complex(x->type.tensor.elem)) return x;
+  cx_v im = unary(b, CX_HLO_OP_IMAG, x);
+  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, unary(b, CX_HLO_OP_REAL, x),
+                       unary(b, CX_HLO_OP_NEGATE, im));
+}
+
+// (x - y) (x + y) and 2xy; where the parts are equally large the first is 0,
+// infinite ones too.
+static cx_v square(cx_hlo_builder *b, cx_v z)
+{
+  if (!cx_hlo_elem_is_complex(z->type.tensor.elem)) return times(b, z, z);
+  cx_v x = unary(b, CX_HLO_OP_REAL, z);
+  cx_v y = unary(b, CX_HLO_OP_IMAG, z);
+  cx_v same = cx_hlo_compare(b, CX_HLO_EQ, absolute(b, x), absolute(b, y));
+  cx_v re = times(b, minus(b, x, y), plus(b, x, y));
+  cx_v im = times(b, x, y);
+  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX,
+                       choose(b, same, number(b, x, 0), re), plus(b, im, im));
+}
+
+// The next number from x toward y: the bits count up and down.
+static cx_v next_after(cx_hlo_builder *b, cx_v x, cx_v y)
+{
+  const cx_hlo_elem e = x->type.tensor.elem;
+  const unsigned width = cx_hlo_elem_bits(e);
+  if (!cx_hlo_elem_is_float(e) || width < 8) return NULL;
+  cx_hlo_type bits = x->type.tensor;
+  bits.elem = width == 64   ? CX_HLO_UI64
+              : width == 32 ? CX_HLO_UI32
+              : width == 16 ? CX_HLO_UI16
+                            : CX_HLO_UI8;
+  cx_v sign = cx_hlo_splat_int(b, bits, (int64_t)((uint64_t)1 << (width - 1)));
+  cx_v rest = unary(b, CX_HLO_OP_NOT, sign);
+  cx_v one = cx_hlo_splat_int(b, bits, 1);
+  cx_v zero = cx_hlo_splat_int(b, bits, 0);
+  cx_v p = cx_hlo_bitcast_convert(b, x, bits);
+  cx_v q = cx_hlo_bitcast_convert(b, y, bits);
+  cx_v q_sign = both(b, q, sign);
+  cx_v apart = cx_hlo_compare(b, CX_HLO_NE, both(b, p, sign), q_sign);
+  cx_v larger =
+      cx_hlo_compare(b, CX_HLO_GT, both(b, p, rest), both(b, q, rest));
+  cx_v down = cx_hlo_binary(b, CX_HLO_OP_OR, apart, larger);
+  cx_v r = choose(b, down, minus(b, p, one), plus(b, p, one));
+  cx_v at_zero = cx_hlo_compare(b, CX_HLO_EQ, both(b, p, rest), zero);
+  r = choose(b, at_zero, cx_hlo_binary(b, CX_HLO_OP_OR, q_sign, one), r);
+  cx_v next = cx_hlo_bitcast_convert(b, r, x->type.tensor);
+  next = choose(b, cx_hlo_compare(b, CX_HLO_EQ, x, y), y, next);
+  // NaN where either is one.
+  cx_v ordered = both(b, cx_hlo_compare(b, CX_HLO_EQ, x, x),
+                      cx_hlo_compare(b, CX_HLO_EQ, y, y));
+  return choose(b, ordered, next, plus(b, x, y));
+}
+
+// The upper 64 of 128 bits, by halves; factors below 0 are corrected for.
+static cx_v high_product_64(cx_hlo_builder *b, cx_v x, cx_v y, bool is_signed)
+{
+  cx_hlo_type word = x->type.tensor;
+  word.elem = CX_HLO_UI64;
+  cx_v p = widened(b, x, CX_HLO_UI64);
+  cx_v q = widened(b, y, CX_HLO_UI64);
+  cx_v half = cx_hlo_splat_int(b, word, 32);
+  cx_v low = cx_hlo_splat_int(b, word, 0xffffffff);
+  const cx_hlo_op_kind right = CX_HLO_OP_SHIFT_RIGHT_LOGICAL;
+  cx_v pl = both(b, p, low);
+  cx_v ph = cx_hlo_binary(b, right, p, half);
+  cx_v ql = both(b, q, low);
+  cx_v qh = cx_hlo_binary(b, right, q, half);
+  cx_v carry = cx_hlo_binary(b, right, times(b, pl, ql), half);
+  cx_v middle = plus(b, times(b, ph, ql), carry);
+  cx_v other = plus(b, times(b, pl, qh), both(b, middle, low));
+  cx_v r = plus(b, times(b, ph, qh),
+                plus(b, cx_hlo_binary(b, right, middle, half),
+                     cx_hlo_binary(b, right, other, half)));
+  if (!is_signed) return r;
+  r = widened(b, r, CX_HLO_I64);
+  cx_v zero = number(b, x, 0);
+  r = minus(b, r, choose(b, is_under(b, x, 0), y, zero));
+  return minus(b, r, choose(b, is_under(b, y, 0), x, zero));
+}
+
+static cx_v high_product(cx_hlo_builder *b, cx_v x, cx_v y)
+{
+  const cx_hlo_elem e = x->type.tensor.elem;
+  if (!cx_hlo_elem_is_int(e)) return NULL;
+  const bool is_signed = !cx_hlo_elem_is_unsigned(e);
+  const unsigned width = cx_hlo_elem_bits(e);
+  if (width == 64) return high_product_64(b, x, y, is_signed);
+  const cx_hlo_elem wide = is_signed ? CX_HLO_I64 : CX_HLO_UI64;
+  cx_v r = times(b, widened(b, x, wide), widened(b, y, wide));
+  r = cx_hlo_binary(b,
+                    is_signed ? CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC
+                              : CX_HLO_OP_SHIFT_RIGHT_LOGICAL,
+                    r, number(b, r, width));
+  return widened(b, r, e);
+}
+
+static cx_v one_operand(cx_hlo_builder *b, cx_hlo_str name, cx_v x)
+{
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (cx_hlo_str_equal(name, functions[i].name)) {
+      return apply(b, &functions[i], x);
+    }
+  }
+  if (cx_hlo_str_equal(name, "tan")) return unary(b, CX_HLO_OP_TAN, x);
+  if (cx_hlo_str_equal(name, "conj")) return conjugate(b, x);
+  if (cx_hlo_str_equal(name, "square")) return square(b, x);
+  if (cx_hlo_str_equal(name, "is_inf")) {
+    return is_at(b, absolute(b, x), HUGE_VAL);
+  }
+  if (cx_hlo_str_equal(name, "is_pos_inf")) return is_at(b, x, HUGE_VAL);
+  if (cx_hlo_str_equal(name, "is_neg_inf")) return is_at(b, x, -HUGE_VAL);
+  return NULL;
+}
+
+cx_v cx_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name, cx_v x, cx_v y)
+{
+  if (x == NULL || y == NULL) return NULL;
+  if (cx_hlo_str_equal(name, "next_after")) return next_after(b, x, y);
+  if (cx_hlo_str_equal(name, "mulhi")) return high_product(b, x, y);
+  if (cx_hlo_str_equal(name, "zeta")) return apply_two(b, cx_opt_zeta, x, y);
+  if (cx_hlo_str_equal(name, "polygamma")) {
+    return apply_two(b, cx_opt_polygamma, x, y);
+  }
+  return NULL;
+}
+
+// ---- the pass ----
+
+static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_str name = cx_opt_name(op);
+  if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0) return NULL;
+  name.s += 5;
+  name.n -= 5;
+  cx_hlo_builder *b = &w->b;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (op->operands[i]->type.odd != NULL) return NULL;
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    if (op->results[i].type.odd != NULL) return NULL;
+  }
+  if (cx_hlo_str_equal(name, "top_k")) return cx_opt_top_k(w, op);
+  if (op->n_results != 1) return NULL;
+  cx_v r = NULL;
+  if (op->n_operands == 1) r = one_operand(b, name, op->operands[0]);
+  if (op->n_operands == 2) {
+    r = cx_opt_chlo_two(b, name, op->operands[0], op->operands[1]);
+  }
+  if (r == NULL) r = cx_opt_chlo_shaped(b, name, op);
+  if (r != NULL) cx_opt_replace(w, op, r);
+  return NULL;
+}
+
+calx_status *cx_opt_chlo(cx_hlo_module *m, bool *changed)
+{
+  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+}

@@ -1,0 +1,156 @@
+// opt/chlo: the gamma function's logarithm, its derivatives, and zeta.
+//
+// Lanczos' approximation with g = 7 and nine terms (C. Lanczos, "A precision
+// approximation of the gamma function", 1964; the coefficients are P.
+// Godfrey's), reflected below 1/2; digamma is its derivative. zeta is
+// Hurwitz's, by ten terms and Euler's and Maclaurin's formula.
+#include <math.h>
+
+#include "opt/emit.h"
+
+#define PI 3.14159265358979323846
+#define G 7.0
+#define TERMS 8
+
+static const double lanczos[TERMS] = {
+  676.520368121885098567009190444019, -1259.13921672240287047156078755283,
+  771.3234287776530788486528258894,   -176.61502916214059906584551354,
+  12.507343278686904814458936853,     -0.13857109526572011689554707,
+  9.984369578019570859563e-6,         1.50563273514931155834e-7
+};
+static const double lanczos_first = 0.99999999999980993227684700473478;
+
+// z with which the formula works: x - 1, or -x below 1/2.
+static cx_v reflected(cx_hlo_builder *b, cx_v x, cx_v below)
+{
+  return choose(b, below, unary(b, CX_HLO_OP_NEGATE, x), plus_number(b, x, -1));
+}
+
+// A(z), and -A'(z) where it is asked for.
+static cx_v series(cx_hlo_builder *b, cx_v z, cx_v *out_slope)
+{
+  cx_v sum = number(b, z, lanczos_first);
+  cx_v slope = number(b, z, 0);
+  for (int i = 0; i < TERMS; i++) {
+    cx_v below = plus_number(b, z, i + 1);
+    cx_v term = number_over(b, lanczos[i], below);
+    sum = plus(b, sum, term);
+    if (out_slope != NULL) slope = plus(b, slope, over(b, term, below));
+  }
+  if (out_slope != NULL) *out_slope = slope;
+  return sum;
+}
+
+// log(z + g + 1/2), small z exactly.
+static cx_v log_shifted(cx_hlo_builder *b, cx_v z)
+{
+  cx_v r = unary(b, CX_HLO_OP_LOG_PLUS_ONE, times_number(b, z, 1 / (G + 0.5)));
+  return plus_number(b, r, log(G + 0.5));
+}
+
+// (z + 1/2 - t / log t) log t, so that infinity is not taken from itself.
+cx_v cx_opt_lgamma(cx_hlo_builder *b, cx_v x)
+{
+  cx_v below = is_under(b, x, 0.5);
+  cx_v z = reflected(b, x, below);
+  cx_v t = plus_number(b, z, G + 0.5);
+  cx_v log_t = log_shifted(b, z);
+  cx_v factor = minus(b, plus_number(b, z, 0.5), over(b, t, log_t));
+  cx_v sum = plus_number(b, times(b, factor, log_t), 0.91893853320467274178);
+  cx_v gamma = plus(b, sum, unary(b, CX_HLO_OP_LOG, series(b, z, NULL)));
+  // log(pi / |sin(pi x)|): the sine of x's distance to the next integer.
+  cx_v a = absolute(b, x);
+  cx_v part = minus(b, a, unary(b, CX_HLO_OP_FLOOR, a));
+  part = choose(b, is_over(b, part, 0.5), number_minus(b, 1, part), part);
+  cx_v sine = unary(b, CX_HLO_OP_SINE, times_number(b, part, PI));
+  cx_v flip = number_minus(b, log(PI), unary(b, CX_HLO_OP_LOG, sine));
+  cx_v r = choose(b, below, minus(b, flip, gamma), gamma);
+  return choose(b, is_at(b, a, HUGE_VAL), number(b, x, HUGE_VAL), r);
+}
+
+// log t - A'/A … - g / t; below 1/2 less pi cot(pi x).
+cx_v cx_opt_digamma(cx_hlo_builder *b, cx_v x)
+{
+  cx_v below = is_under(b, x, 0.5);
+  cx_v z = reflected(b, x, below);
+  cx_v slope = NULL;
+  cx_v sum = series(b, z, &slope);
+  cx_v t = plus_number(b, z, G + 0.5);
+  cx_v r = minus(b, log_shifted(b, z), over(b, slope, sum));
+  r = minus(b, r, number_over(b, G, t));
+  cx_v whole = unary(b, CX_HLO_OP_ROUND_NEAREST_EVEN, x);
+  cx_v angle = times_number(b, minus(b, x, whole), PI);
+  cx_v cotangent = over(b, unary(b, CX_HLO_OP_COSINE, angle),
+                        unary(b, CX_HLO_OP_SINE, angle));
+  cx_v flipped = minus(b, r, times_number(b, cotangent, PI));
+  cx_v pole =
+      both(b, is_under(b, x, 0.5), cx_hlo_compare(b, CX_HLO_EQ, x, whole));
+  return choose(b, pole, number(b, x, NAN), choose(b, below, flipped, r));
+}
+
+// Bernoulli's numbers over factorials: B(2j) / (2j)!, j = 1 … 12.
+static const double bernoulli[] = {
+  0.083333333333333333,    -0.0013888888888888889,  3.3068783068783069e-5,
+  -8.2671957671957672e-7,  2.0876756987868099e-8,   -5.2841901386874932e-10,
+  1.3382536530684679e-11,  -3.3896802963225829e-13, 8.5860620562778446e-15,
+  -2.1748686985580619e-16, 5.5090028283602295e-18,  -1.3954464685812523e-19
+};
+
+// The corrections: x/a (B2/2! + (x+1)(x+2)/a^2 (B4/4! + …)).
+static cx_v corrections(cx_hlo_builder *b, cx_v x, cx_v a)
+{
+  cx_v square = times(b, a, a);
+  cx_v r = number(b, x, 0);
+  for (int j = 11; j >= 0; j--) {
+    r = plus_number(b, r, bernoulli[j]);
+    if (j == 0) break;
+    cx_v factor =
+        times(b, plus_number(b, x, 2 * j - 1), plus_number(b, x, 2 * j));
+    r = times(b, r, over(b, factor, square));
+  }
+  return times(b, r, over(b, x, a));
+}
+
+cx_v cx_opt_zeta(cx_hlo_builder *b, cx_v x, cx_v q)
+{
+  cx_v power = unary(b, CX_HLO_OP_NEGATE, x);
+  cx_v a = q;
+  cx_v sum = cx_hlo_binary(b, CX_HLO_OP_POWER, q, power);
+  for (int k = 0; k < 9; k++) {
+    a = plus_number(b, a, 1);
+    sum = plus(b, sum, cx_hlo_binary(b, CX_HLO_OP_POWER, a, power));
+  }
+  a = plus_number(b, a, 1);
+  cx_v last = cx_hlo_binary(b, CX_HLO_OP_POWER, a, power);
+  cx_v integral = over(b, times(b, last, a), plus_number(b, x, -1));
+  cx_v rest = times(b, last, plus_number(b, corrections(b, x, a), 0.5));
+  // Where the terms have vanished, so has the rest, which is 0 times infinity.
+  rest = choose(b, is_at(b, last, 0), number(b, x, 0), plus(b, integral, rest));
+  cx_v r = plus(b, sum, rest);
+  cx_v odd =
+      both(b, is_under(b, q, 0),
+           cx_hlo_compare(b, CX_HLO_NE, x, unary(b, CX_HLO_OP_FLOOR, x)));
+  r = choose(b, odd, number(b, x, NAN), r);
+  cx_v at_pole =
+      both(b, cx_hlo_compare(b, CX_HLO_LE, q, number(b, q, 0)),
+           cx_hlo_compare(b, CX_HLO_EQ, q, unary(b, CX_HLO_OP_FLOOR, q)));
+  r = choose(b, at_pole, number(b, x, HUGE_VAL), r);
+  r = choose(b, is_at(b, x, 1), number(b, x, HUGE_VAL), r);
+  return choose(b, is_under(b, x, 1), number(b, x, NAN), r);
+}
+
+// (-1)^(n+1) n! zeta(n + 1, x)
+cx_v cx_opt_polygamma(cx_hlo_builder *b, cx_v n, cx_v x)
+{
+  cx_v next = plus_number(b, n, 1);
+  cx_v factorial = unary(b, CX_HLO_OP_EXPONENTIAL, cx_opt_lgamma(b, next));
+  cx_v r = times(b, factorial, cx_opt_zeta(b, next, x));
+  cx_v half = times_number(b, n, 0.5);
+  cx_v even =
+      cx_hlo_compare(b, CX_HLO_EQ, half, unary(b, CX_HLO_OP_FLOOR, half));
+  r = choose(b, even, unary(b, CX_HLO_OP_NEGATE, r), r);
+  r = choose(b, is_at(b, n, 0), cx_opt_digamma(b, x), r);
+  cx_v whole = cx_hlo_compare(b, CX_HLO_EQ, n, unary(b, CX_HLO_OP_FLOOR, n));
+  cx_v fine = both(b, whole, cx_hlo_compare(b, CX_HLO_GE, n, number(b, n, 0)));
+  return choose(b, fine, r, number(b, x, NAN));
+}

@@ -1,0 +1,215 @@
+// opt/chlo: CHLO's operations that are not plain functions: with broadcasting,
+// constants, top_k.
+#include <string.h>
+
+#include "hlo/number.h"
+#include "hlo/ops.h"
+#include "opt/chlo.h"
+
+// ---- broadcasting ----
+
+// x as `to`: its dimensions are `at`, or the last ones.
+static cx_v broadcast_to(cx_hlo_builder *b, cx_v x, const cx_hlo_type *to,
+                         const cx_hlo_attr *at)
+{
+  if (x == NULL || cx_opt_same_dims(&x->type.tensor, to)) return x;
+  const size_t rank = x->type.tensor.rank;
+  if (rank > to->rank) return NULL;
+  int64_t *dims = CX_ARENA_ARRAY(&b->module->arena, int64_t, rank + 1);
+  if (dims == NULL) return NULL;
+  const bool given = at != NULL && at->kind == CX_HLO_ATTR_ARRAY &&
+                     at->as.ints.n == rank && rank < to->rank;
+  for (size_t i = 0; i < rank; i++) {
+    dims[i] = given ? at->as.ints.v[i] : (int64_t)(to->rank - rank + i);
+  }
+  return cx_hlo_broadcast_in_dim(b, x, to->dims, to->rank, dims);
+}
+
+typedef struct spelled {
+  const char *name;
+  cx_hlo_op_kind kind;
+} spelled;
+
+static const spelled binaries[] = {
+  { "add", CX_HLO_OP_ADD },
+  { "and", CX_HLO_OP_AND },
+  { "atan2", CX_HLO_OP_ATAN2 },
+  { "complex", CX_HLO_OP_COMPLEX },
+  { "divide", CX_HLO_OP_DIVIDE },
+  { "maximum", CX_HLO_OP_MAXIMUM },
+  { "minimum", CX_HLO_OP_MINIMUM },
+  { "multiply", CX_HLO_OP_MULTIPLY },
+  { "or", CX_HLO_OP_OR },
+  { "power", CX_HLO_OP_POWER },
+  { "remainder", CX_HLO_OP_REMAINDER },
+  { "shift_left", CX_HLO_OP_SHIFT_LEFT },
+  { "shift_right_arithmetic", CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC },
+  { "shift_right_logical", CX_HLO_OP_SHIFT_RIGHT_LOGICAL },
+  { "subtract", CX_HLO_OP_SUBTRACT },
+  { "xor", CX_HLO_OP_XOR },
+};
+
+// The value of #chlo<comparison_direction LT>, however it was read; -1: none.
+static int64_t choice_of(const cx_hlo_attr *attr, cx_hlo_choice family)
+{
+  if (attr == NULL) return -1;
+  if (attr->kind == CX_HLO_ATTR_CHOICE) return attr->as.integer;
+  if (attr->kind != CX_HLO_ATTR_TEXT && attr->kind != CX_HLO_ATTR_STRING) {
+    return -1;
+  }
+  // The last word.
+  size_t end = attr->as.text.n;
+  const char *s = attr->as.text.s;
+  while (end > 0 && (s[end - 1] < 'A' || s[end - 1] > 'Z')) end--;
+  size_t start = end;
+  while (start > 0 && s[start - 1] >= 'A' && s[start - 1] <= 'Z') start--;
+  return cx_hlo_choice_find(family, s + start, end - start);
+}
+
+static cx_v compared(cx_hlo_builder *b, const cx_hlo_op *op, cx_v x, cx_v y)
+{
+  const int64_t direction = choice_of(cx_opt_attr(op, "comparison_direction"),
+                                      CX_HLO_COMPARISON_DIRECTION);
+  const int64_t type =
+      choice_of(cx_opt_attr(op, "compare_type"), CX_HLO_COMPARISON_TYPE);
+  if (direction < 0 || x == NULL || y == NULL) return NULL;
+  cx_v const operands[] = { x, y };
+  cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, operands, 2, 1, 0);
+  if (r == NULL) return NULL;
+  cx_hlo_build_attr(
+      b, r, CX_HLO_A_COMPARISON_DIRECTION,
+      cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_DIRECTION, direction));
+  if (type >= 0) {
+    cx_hlo_build_attr(
+        b, r, CX_HLO_A_COMPARE_TYPE,
+        cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_TYPE, type));
+  }
+  return cx_hlo_build_end(b, r);
+}
+
+static cx_v broadcasting(cx_hlo_builder *b, cx_hlo_str name,
+                         const cx_hlo_op *op)
+{
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  const cx_hlo_attr *at = cx_opt_attr(op, "broadcast_dimensions");
+  cx_v x[3] = { NULL, NULL, NULL };
+  for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
+    x[i] = broadcast_to(b, op->operands[i], to, at);
+    if (x[i] == NULL) return NULL;
+  }
+  if (op->n_operands == 3 && cx_hlo_str_equal(name, "select")) {
+    return choose(b, x[0], x[1], x[2]);
+  }
+  if (op->n_operands != 2) return NULL;
+  if (cx_hlo_str_equal(name, "compare")) return compared(b, op, x[0], x[1]);
+  for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++) {
+    if (cx_hlo_str_equal(name, binaries[i].name)) {
+      return cx_hlo_binary(b, binaries[i].kind, x[0], x[1]);
+    }
+  }
+  return cx_opt_chlo_two(b, name, x[0], x[1]);
+}
+
+// ---- constants ----
+
+static cx_v constant(cx_hlo_builder *b, const cx_hlo_op *op)
+{
+  const cx_hlo_attr *value = cx_opt_attr(op, "value");
+  if (value == NULL || value->kind != CX_HLO_ATTR_ELEMENTS) return NULL;
+  cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
+  cx_hlo_build_attr(b, r, CX_HLO_A_VALUE, value);
+  return cx_hlo_build_end(b, r);
+}
+
+static cx_v constant_like(cx_hlo_builder *b, const cx_hlo_op *op)
+{
+  const cx_hlo_attr *value = cx_opt_attr(op, "value");
+  const cx_hlo_type *type = &op->results[0].type.tensor;
+  unsigned char element[16] = { 0 };
+  if (value == NULL || value->elem != type->elem) return NULL;
+  if (value->kind == CX_HLO_ATTR_FLOAT) {
+    cx_hlo_store_bits(type->elem, element, value->as.bits);
+  } else if (value->kind == CX_HLO_ATTR_INT) {
+    cx_hlo_store_int(type->elem, element, value->as.integer);
+  } else {
+    return NULL;
+  }
+  return cx_opt_splat_like(b, type, element);
+}
+
+cx_v cx_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name, const cx_hlo_op *op)
+{
+  static const char prefix[] = "broadcast_";
+  const size_t n = sizeof prefix - 1;
+  if (cx_hlo_str_equal(name, "constant")) return constant(b, op);
+  if (cx_hlo_str_equal(name, "constant_like")) return constant_like(b, op);
+  if (name.n <= n || memcmp(name.s, prefix, n) != 0) return NULL;
+  return broadcasting(b, (cx_hlo_str){ name.s + n, name.n - n }, op);
+}
+
+// ---- top_k ----
+
+// The first values first; floats by their total order.
+static void descending(cx_hlo_builder *b, void *user, cx_v const *args,
+                       cx_v *out)
+{
+  (void)user;
+  cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, args, 2, 1, 0);
+  if (op == NULL) return;
+  cx_hlo_build_attr(
+      b, op, CX_HLO_A_COMPARISON_DIRECTION,
+      cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_DIRECTION, CX_HLO_GT));
+  if (cx_hlo_elem_is_float(args[0]->type.tensor.elem)) {
+    const int64_t total = 2;
+    cx_hlo_build_attr(
+        b, op, CX_HLO_A_COMPARE_TYPE,
+        cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_TYPE, total));
+  }
+  out[0] = cx_hlo_build_end(b, op);
+}
+
+// The first k along the last dimension.
+static cx_v first_of(cx_hlo_builder *b, cx_v x, int64_t k)
+{
+  if (x == NULL) return NULL;
+  const cx_hlo_type *t = &x->type.tensor;
+  int64_t *start = CX_ARENA_ARRAY(&b->module->arena, int64_t, 3 * t->rank);
+  if (start == NULL) return NULL;
+  int64_t *limit = start + t->rank;
+  int64_t *stride = limit + t->rank;
+  for (size_t i = 0; i < t->rank; i++) {
+    limit[i] = i + 1 == t->rank ? k : t->dims[i];
+    stride[i] = 1;
+  }
+  return cx_hlo_slice(b, x, start, limit, stride);
+}
+
+calx_status *cx_opt_top_k(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_builder *b = &w->b;
+  const cx_hlo_attr *k = cx_opt_attr(op, "k");
+  if (op->n_operands != 1 || op->n_results != 2 || k == NULL ||
+      k->kind != CX_HLO_ATTR_INT) {
+    return NULL;
+  }
+  cx_v x = op->operands[0];
+  const cx_hlo_type t = x->type.tensor;
+  if (t.rank == 0 || k->as.integer < 0 || k->as.integer > t.dims[t.rank - 1]) {
+    return cx_error(CALX_INVALID_ARGUMENT, "top_k: there are no %lld of %s",
+                    (long long)k->as.integer, cx_hlo_shape(&t).s);
+  }
+  const int64_t last = (int64_t)t.rank - 1;
+  const cx_hlo_type places = { CX_HLO_I32, t.rank, t.dims };
+  cx_v const operands[] = { x, cx_hlo_iota(b, places, last) };
+  const cx_hlo_elem elems[] = { t.elem, t.elem, CX_HLO_I32, CX_HLO_I32 };
+  cx_hlo_op *sort = cx_hlo_build_begin(b, CX_HLO_OP_SORT, operands, 2, 2, 1);
+  cx_hlo_build_body(b, sort, 0, elems, 4, 1, descending, NULL);
+  cx_hlo_build_int(b, sort, CX_HLO_A_DIMENSION, last);
+  cx_hlo_build_attr(b, sort, CX_HLO_A_IS_STABLE,
+                    cx_hlo_attr_bool(b->module, true));
+  if (cx_hlo_build_end(b, sort) == NULL) return NULL;
+  cx_v const out[] = { first_of(b, &sort->results[0], k->as.integer),
+                       first_of(b, &sort->results[1], k->as.integer) };
+  if (out[0] != NULL && out[1] != NULL) cx_opt_replace_all(w, op, out);
+  return NULL;
+}
