@@ -73,7 +73,7 @@ static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
                          &p->info.n_replicas));
   CALX_TRY(count_devices(l->module, options->n_partitions,
                          "mhlo.num_partitions", &p->info.n_partitions));
-  return cx_lower_interpret(l, entry);
+  return l->interpret ? cx_lower_interpret(l, entry) : cx_lower_plan(l, entry);
 }
 
 static calx_status *run_passes(cx_lowering *l)
@@ -99,7 +99,7 @@ static calx_status *make(const char *text, size_t size,
   l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(compile(l, options));
   if (l->a.failed) return cx_out_of_memory();
-  return cx_program_finish(l->a.program, options->pool, !l->deterministic);
+  return cx_program_finish(l->a.program, options->pool, false);
 }
 
 calx_status *cx_lower_compile(const char *text, size_t size,
@@ -108,7 +108,8 @@ calx_status *cx_lower_compile(const char *text, size_t size,
 {
   *out = NULL;
   const char *deterministic = getenv("CALX_DETERMINISTIC");
-  cx_lowering l = { .interpret = true || wants_interpreter(),
+  cx_lowering l = { .interpret = wants_interpreter(),
+                    .pool = options->pool,
                     .deterministic = deterministic != NULL &&
                                      strcmp(deterministic, "1") == 0 };
   calx_status *status = make(text, size, options, &l);

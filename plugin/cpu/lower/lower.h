@@ -11,6 +11,7 @@ typedef struct cx_lowering {
   cx_hlo_module *module;
   cx_arena arena;  // of all that is needed only while compiling
   cx_assembly a;
+  cx_pool *pool;       // that it will run on
   bool interpret;      // everything
   bool deterministic;  // choices without measuring
 } cx_lowering;

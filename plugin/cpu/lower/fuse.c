@@ -1,0 +1,498 @@
+// lower/fuse: operations into units, from the last to the first.
+//
+// An operation joins the loop that uses it when all its users are in that one
+// loop, or when it costs nothing and can be computed in each. What has to be in
+// memory anyway becomes an output of a loop over the same elements, where no
+// way leads from it through other units back into that loop. Reductions over
+// the same elements of something they share become one loop.
+#include <string.h>
+
+#include "lower/plan.h"
+#include "opt/edit.h"
+#include "ref/ref.h"
+
+#define UNIT_OPS 160
+#define UNIT_BUFFERS 48
+#define STRETCHED_OPS 6
+#define SEARCH_LIMIT 4000
+
+// The units that an operation was put into.
+typedef struct link {
+  cx_unit *unit;
+  struct link *next;
+} link;
+
+typedef struct fusing {
+  cx_planning *g;
+  cx_hlo_block *block;
+  cx_block_uses uses;
+  link **links;     // by operation
+  bool *in_memory;  // by operation: some unit writes its results
+  cx_unit **units;
+  size_t n_units, units_room;
+  uint32_t *stack;  // of searches
+  unsigned *seen;   // by operation: the last search that saw it
+  unsigned search;
+} fusing;
+
+// ---- what operations are ----
+
+static const cx_hlo_type *type_of(const cx_hlo_op *op)
+{
+  return &op->results[0].type.tensor;
+}
+
+static int64_t elements_of(const cx_hlo_op *op)
+{
+  return cx_hlo_type_elements(type_of(op));
+}
+
+// More than a few instructions per element.
+static bool is_dear(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_EXPONENTIAL:
+    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE:
+    case CX_HLO_OP_LOG:
+    case CX_HLO_OP_LOG_PLUS_ONE:
+    case CX_HLO_OP_LOGISTIC:
+    case CX_HLO_OP_TANH:
+    case CX_HLO_OP_TAN:
+    case CX_HLO_OP_SINE:
+    case CX_HLO_OP_COSINE:
+    case CX_HLO_OP_SQRT:
+    case CX_HLO_OP_RSQRT:
+    case CX_HLO_OP_CBRT:
+    case CX_HLO_OP_POWER:
+    case CX_HLO_OP_ATAN2:
+    case CX_HLO_OP_DIVIDE:
+    case CX_HLO_OP_REMAINDER: return true;
+    default: return false;
+  }
+}
+
+// Costs nothing wherever it is computed again.
+static bool is_free(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_IOTA:
+    case CX_HLO_OP_RESHAPE: return true;
+    case CX_HLO_OP_BROADCAST_IN_DIM:
+      return elements_of(op) >
+                 cx_hlo_type_elements(&op->operands[0]->type.tensor) ||
+             elements_of(op) == 1;
+    default: return false;
+  }
+}
+
+static bool is_barrier(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_OPTIMIZATION_BARRIER;
+}
+
+static bool is_token(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_AFTER_ALL || op->kind == CX_HLO_OP_CREATE_TOKEN;
+}
+
+static bool is_control(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_WHILE || op->kind == CX_HLO_OP_IF ||
+         op->kind == CX_HLO_OP_CASE;
+}
+
+static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
+{
+  return a.n == b.n && memcmp(a.v, b.v, a.n * sizeof *a.v) == 0;
+}
+
+static bool same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
+{
+  return a->rank == b->rank &&
+         (a->rank == 0 ||
+          memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
+}
+
+// ---- units ----
+
+static cx_unit *new_unit(fusing *f, cx_unit_kind kind, cx_hlo_op *op)
+{
+  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  if (u == NULL) return NULL;
+  u->kind = kind;
+  u->key = cx_value(f->g, &op->results[0])->op;
+  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
+      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
+    return NULL;
+  }
+  return u;
+}
+
+static calx_status *enter(fusing *f, uint32_t i, cx_unit *u)
+{
+  link *l = CX_ARENA_NEW(&f->g->l->arena, link);
+  if (l == NULL) return cx_out_of_memory();
+  l->unit = u;
+  l->next = f->links[i];
+  f->links[i] = l;
+  return NULL;
+}
+
+static calx_status *join(fusing *f, uint32_t i, cx_unit *u)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op)) {
+    return cx_out_of_memory();
+  }
+  if (elements_of(op) < u->elements && cx_jit_class_of(op) == CX_JIT_ELEMENT) {
+    u->n_stretched++;
+  }
+  return enter(f, i, u);
+}
+
+static void write_here(fusing *f, uint32_t i, cx_unit *u)
+{
+  f->in_memory[i] = true;
+  const cx_hlo_op *op = f->uses.ops[i];
+  for (uint32_t r = 0; r < op->n_results; r++) {
+    cx_value(f->g, &op->results[r])->home = u;
+  }
+}
+
+// ---- whether a way leads from an operation to a unit ----
+
+// Through operations that come after it, none of them in the unit itself: then
+// the operation has to be done before something that the unit waits for.
+static bool leads_to(fusing *f, uint32_t from, const cx_unit *u)
+{
+  size_t depth = 0, steps = 0;
+  f->search++;
+  f->stack[depth++] = from;
+  while (depth > 0) {
+    uint32_t at = f->stack[--depth];
+    for (uint32_t k = f->uses.first[at]; k < f->uses.first[at + 1]; k++) {
+      uint32_t user = f->uses.uses[k].user;
+      if (f->seen[user] == f->search) continue;
+      f->seen[user] = f->search;
+      if (++steps > SEARCH_LIMIT) return true;
+      bool inside = false, outside = f->links[user] == NULL;
+      for (const link *l = f->links[user]; l != NULL; l = l->next) {
+        if (l->unit == u) {
+          inside = true;
+        } else {
+          outside = true;
+        }
+      }
+      if (inside && at != from) return true;
+      // A user elsewhere: all that its units write waits for it.
+      if (outside) f->stack[depth++] = user;
+      for (const link *l = f->links[user]; l != NULL; l = l->next) {
+        if (l->unit == u) continue;
+        for (size_t o = 0; o < l->unit->n_ops; o++) {
+          if (l->unit->ops[o]->n_results == 0) continue;
+          uint32_t other = cx_value(f->g, &l->unit->ops[o]->results[0])->op;
+          if (f->seen[other] == f->search || !f->in_memory[other]) continue;
+          f->seen[other] = f->search;
+          f->stack[depth++] = other;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+// ---- whether an operation may be computed in a unit ----
+
+static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
+{
+  const cx_hlo_op *op = f->uses.ops[i];
+  cx_jit_class class = cx_jit_class_of(op);
+  if (u->kind != CX_UNIT_CODE || u->alone || u->n_ops >= UNIT_OPS) return false;
+  if (class != CX_JIT_ELEMENT && class != CX_JIT_INDEX) return false;
+  if (u->hero != NULL && cx_jit_class_of(u->hero) == CX_JIT_ROOT &&
+      (is_dear(op) || u->n_ops > 12)) {
+    return false;
+  }
+  int64_t n = elements_of(op);
+  bool stretched = n < u->elements && class == CX_JIT_ELEMENT;
+  if (stretched && (is_dear(op) || u->n_stretched >= STRETCHED_OPS)) {
+    return false;
+  }
+  for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
+    const cx_use *use = &f->uses.uses[k];
+    const cx_hlo_op *user = f->uses.ops[use->user];
+    bool inside = false;
+    for (const link *l = f->links[use->user]; l != NULL; l = l->next) {
+      if (l->unit == u) inside = true;
+    }
+    if (!inside) continue;
+    if (use->operand < 0 || !cx_jit_fuses(user, (size_t)use->operand)) {
+      return false;
+    }
+    // A gather computes what it picks for each element that it gives.
+    if (user->kind == CX_HLO_OP_GATHER && class == CX_JIT_ELEMENT) return false;
+    if (user->kind == CX_HLO_OP_CONCATENATE && is_dear(op)) return false;
+  }
+  return true;
+}
+
+typedef struct users {
+  cx_unit *units[16];
+  size_t n;
+  bool elsewhere;  // some use is in no unit that could compute the value
+  bool too_many;
+} users;
+
+static void add_user(users *u, cx_unit *unit)
+{
+  for (size_t i = 0; i < u->n; i++) {
+    if (u->units[i] == unit) return;
+  }
+  if (u->n == sizeof u->units / sizeof u->units[0]) {
+    u->too_many = true;
+  } else {
+    u->units[u->n++] = unit;
+  }
+}
+
+static users users_of(const fusing *f, uint32_t i)
+{
+  users u = { 0 };
+  for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
+    const cx_use *use = &f->uses.uses[k];
+    const link *l = f->links[use->user];
+    if (use->operand < 0 || l == NULL) u.elsewhere = true;
+    for (; l != NULL; l = l->next) {
+      if (l->unit->kind == CX_UNIT_CODE && use->operand >= 0) {
+        add_user(&u, l->unit);
+      } else {
+        u.elsewhere = true;
+      }
+    }
+  }
+  return u;
+}
+
+// ---- reductions ----
+
+static bool same_reduction(const cx_hlo_op *a, const cx_hlo_op *b)
+{
+  return a->kind == CX_HLO_OP_REDUCE && b->kind == CX_HLO_OP_REDUCE &&
+         a->n_results == 1 && b->n_results == 1 &&
+         same_dims(&a->operands[0]->type.tensor,
+                   &b->operands[0]->type.tensor) &&
+         same_ints(cx_hlo_op_ints(a, CX_HLO_A_DIMENSIONS),
+                   cx_hlo_op_ints(b, CX_HLO_A_DIMENSIONS));
+}
+
+static bool makes_from(const cx_hlo_value *v, const cx_hlo_value *what,
+                       int depth)
+{
+  if (v == what) return true;
+  if (depth == 0 || v->op == NULL || v->op->kind == CX_HLO_OP_CONSTANT) {
+    return false;
+  }
+  for (uint32_t i = 0; i < v->op->n_operands && i < 4; i++) {
+    if (makes_from(v->op->operands[i], what, depth - 1)) return true;
+  }
+  return false;
+}
+
+static bool share(const cx_hlo_op *a, const cx_hlo_op *b)
+{
+  const cx_hlo_value *x = a->operands[0];
+  const cx_hlo_value *y = b->operands[0];
+  if (makes_from(y, x, 3) || makes_from(x, y, 3)) return true;
+  for (uint32_t i = 0; x->op != NULL && i < x->op->n_operands && i < 4; i++) {
+    const cx_hlo_value *part = x->op->operands[i];
+    if (!cx_is_constant(part) && makes_from(y, part, 3)) return true;
+  }
+  return false;
+}
+
+static calx_status *place_reduce(fusing *f, uint32_t i)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  for (size_t k = f->n_units; k > 0; k--) {
+    cx_unit *u = f->units[k - 1];
+    if (u->kind == CX_UNIT_CODE && u->hero != NULL && u->n_ops < UNIT_OPS &&
+        same_reduction(op, u->hero) && share(op, u->hero) &&
+        !leads_to(f, i, u)) {
+      CALX_TRY(join(f, i, u));
+      write_here(f, i, u);
+      return NULL;
+    }
+  }
+  cx_unit *u = new_unit(f, CX_UNIT_CODE, op);
+  if (u == NULL) return cx_out_of_memory();
+  u->hero = op;
+  u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
+  write_here(f, i, u);
+  return enter(f, i, u);
+}
+
+// ---- loops ----
+
+static bool may_write(fusing *f, uint32_t i, cx_unit *u)
+{
+  const cx_hlo_op *op = f->uses.ops[i];
+  return u->hero == NULL && fits(f, i, u) &&
+         same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
+         !leads_to(f, i, u);
+}
+
+static calx_status *place_loop(fusing *f, uint32_t i)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  users to = users_of(f, i);
+  if (to.n == 0 && !to.elsewhere) return NULL;  // nobody wants it
+  bool all = !to.too_many;
+  for (size_t k = 0; k < to.n && all; k++) all = fits(f, i, to.units[k]);
+  bool once = to.n == 1 && !to.elsewhere;
+  if (all && (once || (is_free(op) && to.n > 0))) {
+    for (size_t k = 0; k < to.n; k++) CALX_TRY(join(f, i, to.units[k]));
+    if (!to.elsewhere) return NULL;
+  } else {
+    for (size_t k = 0; k < to.n; k++) {
+      if (may_write(f, i, to.units[k])) {
+        CALX_TRY(join(f, i, to.units[k]));
+        write_here(f, i, to.units[k]);
+        return NULL;
+      }
+    }
+  }
+  cx_unit *u = new_unit(f, CX_UNIT_CODE, op);
+  if (u == NULL) return cx_out_of_memory();
+  u->elements = elements_of(op);
+  // What a loop goes over, for those that come later.
+  u->outputs = CX_ARENA_ARRAY(&f->g->l->arena, cx_hlo_value *, 1);
+  if (u->outputs == NULL) return cx_out_of_memory();
+  u->outputs[0] = &op->results[0];
+  write_here(f, i, u);
+  return enter(f, i, u);
+}
+
+// ---- the others ----
+
+static calx_status *place_control(fusing *f, uint32_t i)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  if (u == NULL) return cx_out_of_memory();
+  u->kind = CX_UNIT_CONTROL;
+  u->key = i;
+  u->regions = CX_ARENA_ARRAY(&f->g->l->arena, cx_plan, op->n_regions);
+  if (u->regions == NULL ||
+      !cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
+      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
+    return cx_out_of_memory();
+  }
+  for (uint32_t r = 0; r < op->n_regions; r++) {
+    CALX_TRY(cx_lower_fuse(f->g, op->regions[r].first, &u->regions[r]));
+  }
+  if (op->n_results > 0) write_here(f, i, u);
+  return enter(f, i, u);
+}
+
+static calx_status *place_single(fusing *f, uint32_t i, cx_unit_kind kind)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  if (u == NULL) return cx_out_of_memory();
+  u->kind = kind;
+  u->key = i;
+  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
+      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
+    return cx_out_of_memory();
+  }
+  write_here(f, i, u);
+  return enter(f, i, u);
+}
+
+static calx_status *place_kernel(fusing *f, uint32_t i, bool *done)
+{
+  cx_kernel_desc desc;
+  memset(&desc, 0, sizeof desc);
+  *done = cx_kernel_describe(f->uses.ops[i], &desc);
+  if (!*done) return NULL;
+  CALX_TRY(place_single(f, i, CX_UNIT_KERNEL));
+  cx_unit *u = f->units[f->n_units - 1];
+  u->desc = CX_ARENA_NEW(&f->g->l->arena, cx_kernel_desc);
+  if (u->desc == NULL) return cx_out_of_memory();
+  *u->desc = desc;
+  return NULL;
+}
+
+static calx_status *place_root(fusing *f, uint32_t i)
+{
+  CALX_TRY(place_single(f, i, CX_UNIT_CODE));
+  cx_unit *u = f->units[f->n_units - 1];
+  u->hero = f->uses.ops[i];
+  u->elements = elements_of(u->hero);
+  return NULL;
+}
+
+static calx_status *refuse(const cx_hlo_op *op)
+{
+  cx_hlo_str name = cx_opt_name(op);
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "%.*s: the CPU engine does not have it for these types",
+                  (int)name.n, name.s);
+}
+
+static calx_status *place(fusing *f, uint32_t i)
+{
+  cx_hlo_op *op = f->uses.ops[i];
+  if (op == cx_hlo_terminator(f->block) || op->kind == CX_HLO_OP_CONSTANT ||
+      is_token(op)) {
+    return NULL;
+  }
+  if (is_barrier(op)) {
+    for (uint32_t r = 0; r < op->n_results; r++) {
+      cx_value(f->g, &op->results[r])->alias = op->operands[r];
+    }
+    return NULL;
+  }
+  if (is_control(op)) return place_control(f, i);
+  if (cx_lower_is_collective(op)) return place_single(f, i, CX_UNIT_COLLECTIVE);
+  bool done = false;
+  if (op->kind == CX_HLO_OP_DOT_GENERAL || op->kind == CX_HLO_OP_CONVOLUTION) {
+    CALX_TRY(place_kernel(f, i, &done));
+    if (done) return NULL;
+  }
+  switch (cx_jit_class_of(op)) {
+    case CX_JIT_ELEMENT:
+    case CX_JIT_INDEX: return place_loop(f, i);
+    case CX_JIT_REDUCE: return place_reduce(f, i);
+    case CX_JIT_ROOT: return place_root(f, i);
+    case CX_JIT_NONE: break;
+  }
+  if (!cx_ref_can(op)) return refuse(op);
+  return place_single(f, i, CX_UNIT_INTERPRET);
+}
+
+static bool prepare(fusing *f)
+{
+  cx_arena *arena = &f->g->l->arena;
+  size_t n = f->uses.n_ops + 1;
+  f->links = CX_ARENA_ARRAY(arena, link *, n);
+  f->in_memory = CX_ARENA_ARRAY(arena, bool, n);
+  f->stack = CX_ARENA_ARRAY(arena, uint32_t, 2 * n);
+  f->seen = CX_ARENA_ARRAY(arena, unsigned, n);
+  return f->links != NULL && f->in_memory != NULL && f->stack != NULL &&
+         f->seen != NULL;
+}
+
+calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)
+{
+  fusing f = { .g = g, .block = block };
+  CALX_TRY(cx_lower_uses(g, block, &f.uses));
+  if (!prepare(&f)) return cx_out_of_memory();
+  for (size_t i = f.uses.n_ops; i > 0; i--) {
+    CALX_TRY(place(&f, (uint32_t)(i - 1)));
+  }
+  out->block = block;
+  out->units = f.units;
+  out->n_units = f.n_units;
+  return NULL;
+}

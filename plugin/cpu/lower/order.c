@@ -1,0 +1,158 @@
+// lower/order: the units of a block one behind the other, each after those that
+// it reads, near to where the program has them; and the times at which they
+// run, of which the tables of values then know the first and the last.
+#include <stdlib.h>
+
+#include "lower/plan.h"
+#include "opt/edit.h"
+
+static int by_key(const void *a, const void *b)
+{
+  const cx_unit *const *x = a;
+  const cx_unit *const *y = b;
+  return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
+}
+
+// ---- what a unit waits for ----
+
+typedef calx_status *value_fn(cx_planning *g, void *user, cx_hlo_value *v);
+
+// Every value that the unit reads from outside of itself; those of regions too.
+static calx_status *each_read(cx_planning *g, const cx_unit *u, value_fn *fn,
+                              void *user)
+{
+  for (size_t i = 0; i < u->n_inputs; i++) {
+    CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
+  }
+  if (u->kind == CX_UNIT_CODE) return NULL;
+  const cx_hlo_op *op = u->ops[0];
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
+  }
+  const cx_hlo_op *at = op;
+  for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
+    const cx_hlo_op *first = cx_opt_first(op->regions[r].first);
+    if (first != NULL) at = first;
+  }
+  for (; at != op; at = cx_opt_next(at)) {
+    for (uint32_t i = 0; i < at->n_operands; i++) {
+      CALX_TRY(fn(g, user, cx_value_root(g, at->operands[i])));
+    }
+  }
+  return NULL;
+}
+
+typedef struct waiting {
+  cx_unit **stack;
+  size_t n, room;
+  unsigned open;  // one more than the mark of units without a place
+  const cx_unit *self;
+} waiting;
+
+static calx_status *wait_for(cx_planning *g, void *user, cx_hlo_value *v)
+{
+  waiting *w = user;
+  cx_unit *home = cx_value(g, v)->home;
+  if (home == NULL || home == w->self || home->mark != w->open - 1) return NULL;
+  return cx_lower_push(g->l, &w->stack, &w->n, &w->room, home)
+             ? NULL
+             : cx_out_of_memory();
+}
+
+// Depth first. `mark` is open - 1 for a unit of this block without a place,
+// open
+// + 1 while others are waited for, open + 2 when it has its place; units of
+// other blocks have other marks.
+static calx_status *sort(cx_planning *g, cx_plan *plan)
+{
+  qsort(plan->units, plan->n_units, sizeof(cx_unit *), by_key);
+  cx_unit **sorted = CX_ARENA_ARRAY(&g->l->arena, cx_unit *, plan->n_units + 1);
+  if (sorted == NULL) return cx_out_of_memory();
+  size_t n = 0;
+  waiting w = { .open = g->mark + 1 };
+  g->mark += 4;
+  for (size_t i = 0; i < plan->n_units; i++) plan->units[i]->mark = w.open - 1;
+  for (size_t i = 0; i < plan->n_units; i++) {
+    if (!cx_lower_push(g->l, &w.stack, &w.n, &w.room, plan->units[i])) {
+      return cx_out_of_memory();
+    }
+    while (w.n > 0) {
+      cx_unit *u = w.stack[w.n - 1];
+      if (u->mark >= w.open + 1) {
+        w.n--;
+        if (u->mark == w.open + 1) {
+          u->mark = w.open + 2;
+          sorted[n++] = u;
+        }
+        continue;
+      }
+      u->mark = w.open + 1;
+      w.self = u;
+      CALX_TRY(each_read(g, u, wait_for, &w));
+    }
+  }
+  plan->units = sorted;
+  return NULL;
+}
+
+// ---- times ----
+
+static calx_status *note_last(cx_planning *g, void *user, cx_hlo_value *v)
+{
+  const int64_t *time = user;
+  cx_value_info *info = cx_value(g, v);
+  if (info->home != NULL && info->home->begin == 0) {
+    return cx_error(CALX_INTERNAL, "lower: units that wait in a circle");
+  }
+  if (info->last < *time) info->last = *time;
+  return NULL;
+}
+
+// An operand that a region uses is needed until the region has run for the last
+// time.
+static calx_status *give_times(cx_planning *g, cx_plan *plan)
+{
+  for (size_t i = 0; i < plan->n_units; i++) {
+    cx_unit *u = plan->units[i];
+    u->begin = ++g->clock;
+    if (u->kind == CX_UNIT_CONTROL) {
+      for (uint32_t r = 0; r < u->ops[0]->n_regions; r++) {
+        CALX_TRY(give_times(g, &u->regions[r]));
+      }
+    }
+    u->end = u->kind == CX_UNIT_CONTROL ? ++g->clock : u->begin;
+    for (size_t o = 0; o < u->n_ops; o++) {
+      for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
+        cx_value_info *info = cx_value(g, &u->ops[o]->results[r]);
+        if (info->home != u) continue;
+        info->defined = u->begin;
+        if (info->last < u->end) info->last = u->end;
+      }
+    }
+    CALX_TRY(each_read(g, u, note_last, &u->end));
+  }
+  int64_t end = ++g->clock;
+  const cx_hlo_op *last = cx_hlo_terminator(plan->block);
+  for (uint32_t i = 0; last != NULL && i < last->n_operands; i++) {
+    CALX_TRY(note_last(g, &end, cx_value_root(g, last->operands[i])));
+  }
+  return NULL;
+}
+
+static calx_status *sort_all(cx_planning *g, cx_plan *plan)
+{
+  for (size_t i = 0; i < plan->n_units; i++) {
+    cx_unit *u = plan->units[i];
+    for (uint32_t r = 0; u->kind == CX_UNIT_CONTROL && r < u->ops[0]->n_regions;
+         r++) {
+      CALX_TRY(sort_all(g, &u->regions[r]));
+    }
+  }
+  return sort(g, plan);
+}
+
+calx_status *cx_lower_order(cx_planning *g, cx_plan *plan)
+{
+  CALX_TRY(sort_all(g, plan));
+  return give_times(g, plan);
+}

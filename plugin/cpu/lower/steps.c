@@ -1,0 +1,302 @@
+// lower/steps: units become steps, and what regions give is copied to where it
+// is wanted, if it is not there already.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "lower/plan.h"
+
+// Guesses that decide only whether a launch is worth a thread of its own.
+#define NS_PER_BYTE 0.1
+#define NS_PER_FLOP 0.01
+#define NS_PER_STEP 100.0
+#define NS_PER_INTERPRETED 30.0
+#define NS_PER_CALL 3000.0
+#define LOOP_ROUNDS 16.0
+
+typedef struct todo {
+  const cx_plan *plan;
+  uint32_t block;
+  double rounds;
+} todo;
+
+typedef struct emitting {
+  cx_planning *g;
+  cx_assembly *a;
+  todo *list;
+  size_t n, room;
+  size_t next;
+  double rounds;  // how often the block is expected to run
+} emitting;
+
+// ---- places ----
+
+static uint32_t place_of_memory(emitting *e, cx_memory *m)
+{
+  if (m->place == UINT32_MAX) {
+    m->place = cx_assemble_place(e->a, m->kind, m->at, m->bytes);
+  }
+  return m->place;
+}
+
+static uint32_t constant_place(emitting *e, const cx_hlo_value *v)
+{
+  const cx_hlo_attr *attr = cx_hlo_op_attr(v->op, CX_HLO_A_VALUE);
+  const cx_hlo_elements *x = &attr->as.elements;
+  return cx_assemble_constant(e->a, x->data, x->size, cx_type_bytes(&v->type));
+}
+
+// A constant's, or that of a token, which has no bytes.
+static uint32_t place_of(emitting *e, cx_hlo_value *v)
+{
+  cx_hlo_value *root = cx_value_root(e->g, v);
+  cx_value_info *info = cx_value(e->g, root);
+  if (info->memory == NULL) {
+    info->memory = CX_ARENA_NEW(&e->g->l->arena, cx_memory);
+    if (info->memory == NULL) {
+      e->a->failed = true;
+      return 0;
+    }
+    info->memory->bytes = cx_type_bytes(&root->type);
+    info->memory->place = cx_is_constant(root)
+                              ? constant_place(e, root)
+                              : cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0);
+  }
+  return place_of_memory(e, info->memory);
+}
+
+// ---- costs and counts ----
+
+static double bytes_of_unit(const cx_unit *u)
+{
+  double bytes = 0;
+  for (size_t i = 0; i < u->n_inputs; i++) {
+    bytes += (double)cx_type_bytes(&u->inputs[i]->type);
+  }
+  for (size_t i = 0; i < u->n_outputs; i++) {
+    bytes += (double)cx_type_bytes(&u->outputs[i]->type);
+  }
+  return bytes;
+}
+
+static void count(emitting *e, const cx_unit *u)
+{
+  cx_program_info *info = &e->a->program->info;
+  double ns = NS_PER_STEP;
+  double bytes = bytes_of_unit(u);
+  switch (u->kind) {
+    case CX_UNIT_CODE:
+      info->n_compiled += u->n_ops;
+      ns += bytes * NS_PER_BYTE + (double)u->elements * (double)u->n_ops * 0.1;
+      break;
+    case CX_UNIT_KERNEL:
+      info->n_library++;
+      ns += bytes * NS_PER_BYTE + cx_kernel_flops(u->desc) * NS_PER_FLOP;
+      break;
+    case CX_UNIT_INTERPRET:
+      info->n_interpreted += u->n_ops;
+      ns += NS_PER_CALL + bytes * NS_PER_INTERPRETED;
+      break;
+    case CX_UNIT_COLLECTIVE:
+      info->n_library++;
+      info->has_collectives = true;
+      ns += 1e6;  // others are waited for
+      break;
+    case CX_UNIT_CONTROL: break;
+  }
+  info->cost_ns += ns * e->rounds;
+}
+
+// ---- steps ----
+
+static calx_status *emit_places(emitting *e, const cx_unit *u,
+                                cx_step_kind kind)
+{
+  size_t n = 0;
+  uint32_t *places =
+      CX_ARENA_ARRAY(&e->g->l->arena, uint32_t, u->n_inputs + u->n_outputs + 1);
+  if (places == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < u->n_inputs; i++) {
+    places[n++] = place_of(e, u->inputs[i]);
+  }
+  for (size_t i = 0; i < u->n_outputs; i++) {
+    places[n++] = place_of(e, u->outputs[i]);
+  }
+  if (u->scratch_memory != NULL) {
+    places[n++] = place_of_memory(e, u->scratch_memory);
+  }
+  cx_assemble_step(e->a, kind, u->index, 0, places, n);
+  return NULL;
+}
+
+static void emit_kernel(emitting *e, cx_unit *u)
+{
+  cx_hlo_op *op = u->ops[0];
+  uint32_t places[4] = { place_of(e, op->operands[0]),
+                         place_of(e, op->operands[1]),
+                         place_of(e, &op->results[0]), 0 };
+  places[3] = u->scratch_memory == NULL
+                  ? cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0)
+                  : place_of_memory(e, u->scratch_memory);
+  cx_assemble_step(e->a, CX_STEP_KERNEL, u->index, 0, places, 4);
+}
+
+static void emit_copy(emitting *e, uint32_t from, uint32_t to)
+{
+  uint32_t places[2] = { from, to };
+  if (from != to) cx_assemble_step(e->a, CX_STEP_COPY, 0, 0, places, 2);
+}
+
+static calx_status *later(emitting *e, const cx_plan *plan, uint32_t block,
+                          double rounds)
+{
+  if (!cx_grow(&e->list, &e->room, e->n + 1, sizeof *e->list)) {
+    return cx_out_of_memory();
+  }
+  e->list[e->n++] = (todo){ plan, block, rounds };
+  return NULL;
+}
+
+static calx_status *emit_control(emitting *e, const cx_unit *u)
+{
+  cx_hlo_op *op = u->ops[0];
+  bool loop = op->kind == CX_HLO_OP_WHILE;
+  uint32_t first = cx_assemble_blocks(e->a, op->n_regions);
+  if (first == UINT32_MAX) return cx_out_of_memory();
+  uint32_t place = 0;
+  if (loop) {
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      emit_copy(e, place_of(e, op->operands[i]), place_of(e, &op->results[i]));
+    }
+    const cx_hlo_op *end = cx_hlo_terminator(op->regions[0].first);
+    place = place_of(e, end->operands[0]);
+  } else {
+    place = place_of(e, op->operands[0]);
+  }
+  cx_assemble_step(e->a,
+                   loop                       ? CX_STEP_WHILE
+                   : op->kind == CX_HLO_OP_IF ? CX_STEP_IF
+                                              : CX_STEP_CASE,
+                   first, op->n_regions, &place, 1);
+  for (uint32_t r = 0; r < op->n_regions; r++) {
+    CALX_TRY(later(e, &u->regions[r], first + r,
+                   e->rounds * (loop ? LOOP_ROUNDS : 1)));
+  }
+  return NULL;
+}
+
+// ---- what a block gives ----
+
+static cx_memory *memory_of(emitting *e, cx_hlo_value *v)
+{
+  (void)place_of(e, v);
+  return cx_value(e->g, cx_value_root(e->g, v))->memory;
+}
+
+static bool overlap(const cx_program *p, const cx_place *a, const cx_place *b)
+{
+  if (a->kind == CX_PLACE_PARAM && b->kind == CX_PLACE_RESULT) {
+    return p->info.alias[b->at] == a->at;
+  }
+  if (a->kind != b->kind) return false;
+  if (a->kind != CX_PLACE_ARENA) return a->at == b->at;
+  return a->at < b->at + b->bytes && b->at < a->at + a->bytes;
+}
+
+// All at once, as far as anybody can see: a value that lies where another is to
+// go, is first put aside.
+static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
+                               const uint32_t *to, size_t n)
+{
+  uint32_t *source = CX_ARENA_ARRAY(&e->g->l->arena, uint32_t, n + 1);
+  if (source == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) source[i] = place_of(e, from[i]);
+  cx_program *p = e->a->program;
+  int64_t aside = (int64_t)p->arena_bytes;
+  for (size_t i = 0; i < n && !e->a->failed; i++) {
+    bool overwritten = false;
+    for (size_t k = 0; k < n; k++) {
+      if (k != i && source[k] != to[k] &&
+          (to[k] == source[i] ||
+           overlap(p, &p->places[source[i]], &p->places[to[k]]))) {
+        overwritten = true;
+      }
+    }
+    if (!overwritten || source[i] == to[i]) continue;
+    int64_t bytes = p->places[source[i]].bytes;
+    uint32_t place = cx_assemble_place(e->a, CX_PLACE_ARENA, aside, bytes);
+    aside += (bytes + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+    emit_copy(e, source[i], place);
+    source[i] = place;
+  }
+  p->arena_bytes = (size_t)aside;
+  for (size_t i = 0; i < n; i++) emit_copy(e, source[i], to[i]);
+  return NULL;
+}
+
+static calx_status *emit_end(emitting *e, const cx_plan *plan)
+{
+  const cx_hlo_block *block = plan->block;
+  const cx_hlo_op *end = cx_hlo_terminator(block);
+  cx_hlo_op *parent = block->region->op;
+  if (end == NULL || end->n_operands == 0) return NULL;
+  if (parent != NULL && parent->kind == CX_HLO_OP_WHILE &&
+      block == parent->regions[0].first) {
+    return NULL;  // the condition: read where it is
+  }
+  uint32_t *to = CX_ARENA_ARRAY(&e->g->l->arena, uint32_t, end->n_operands);
+  if (to == NULL) return cx_out_of_memory();
+  for (uint32_t i = 0; i < end->n_operands; i++) {
+    if (parent != NULL) {
+      to[i] = place_of(e, &parent->results[i]);
+      continue;
+    }
+    const cx_memory *has = memory_of(e, end->operands[i]);
+    bool there = has != NULL && has->kind == CX_PLACE_RESULT &&
+                 has->at == (int64_t)i && !cx_is_constant(end->operands[i]);
+    to[i] = there ? has->place
+                  : cx_assemble_place(e->a, CX_PLACE_RESULT, (int64_t)i,
+                                      cx_type_bytes(&end->operands[i]->type));
+  }
+  return emit_moves(e, end->operands, to, end->n_operands);
+}
+
+static calx_status *emit_unit(emitting *e, cx_unit *u)
+{
+  count(e, u);
+  switch (u->kind) {
+    case CX_UNIT_CODE: return emit_places(e, u, CX_STEP_CODE);
+    case CX_UNIT_KERNEL: emit_kernel(e, u); return NULL;
+    case CX_UNIT_INTERPRET: return emit_places(e, u, CX_STEP_INTERPRET);
+    case CX_UNIT_COLLECTIVE: return emit_places(e, u, CX_STEP_COLLECTIVE);
+    case CX_UNIT_CONTROL: break;
+  }
+  return emit_control(e, u);
+}
+
+static calx_status *emit_all(emitting *e, const cx_plan *plan)
+{
+  uint32_t entry = cx_assemble_blocks(e->a, 1);
+  CALX_TRY(later(e, plan, entry, 1));
+  for (size_t next = 0; next < e->n; next++) {
+    todo t = e->list[next];
+    uint32_t first = (uint32_t)e->a->program->n_steps;
+    e->rounds = t.rounds;
+    for (size_t i = 0; i < t.plan->n_units; i++) {
+      CALX_TRY(emit_unit(e, t.plan->units[i]));
+    }
+    CALX_TRY(emit_end(e, t.plan));
+    if (e->a->failed) return cx_out_of_memory();
+    e->a->program->blocks[t.block] =
+        (cx_step_block){ first, (uint32_t)e->a->program->n_steps - first };
+  }
+  return NULL;
+}
+
+calx_status *cx_lower_steps(cx_planning *g, const cx_plan *plan)
+{
+  emitting e = { .g = g, .a = &g->l->a };
+  calx_status *status = emit_all(&e, plan);
+  cx_free(e.list);
+  return status;
+}

@@ -1,0 +1,86 @@
+// lower/uses: who in a block uses what the block's operations make.
+#include <string.h>
+
+#include "lower/plan.h"
+#include "opt/edit.h"
+
+// Calls `see` for each use of an operation's results by the block's others.
+typedef void see_fn(cx_block_uses *u, uint32_t maker, cx_use use);
+
+static void count_use(cx_block_uses *u, uint32_t maker, cx_use use)
+{
+  (void)use;
+  u->first[maker + 1]++;
+}
+
+static void note_use(cx_block_uses *u, uint32_t maker, cx_use use)
+{
+  u->uses[u->first[maker]++] = use;
+}
+
+static void see_value(const cx_planning *g, cx_block_uses *u,
+                      const cx_hlo_block *block, const cx_hlo_value *v,
+                      cx_use use, see_fn *see)
+{
+  if (v->op != NULL && v->op->block == block) {
+    see(u, cx_value(g, v)->op, use);
+  }
+}
+
+static void see_regions(const cx_planning *g, cx_block_uses *u, uint32_t user,
+                        see_fn *see)
+{
+  const cx_hlo_op *op = u->ops[user];
+  const cx_hlo_op *at = op;
+  for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
+    const cx_hlo_op *first = cx_opt_first(op->regions[r].first);
+    if (first != NULL) at = first;
+  }
+  for (; at != op; at = cx_opt_next(at)) {
+    for (uint32_t i = 0; i < at->n_operands; i++) {
+      see_value(g, u, op->block, at->operands[i], (cx_use){ user, -1 }, see);
+    }
+  }
+}
+
+static void see_all(const cx_planning *g, cx_block_uses *u,
+                    const cx_hlo_block *block, see_fn *see)
+{
+  for (uint32_t i = 0; i < u->n_ops; i++) {
+    const cx_hlo_op *op = u->ops[i];
+    bool last = op == cx_hlo_terminator(block);
+    for (uint32_t k = 0; k < op->n_operands; k++) {
+      see_value(g, u, block, op->operands[k],
+                (cx_use){ i, last ? -1 : (int32_t)k }, see);
+    }
+    see_regions(g, u, i, see);
+  }
+}
+
+calx_status *cx_lower_uses(cx_planning *g, cx_hlo_block *block,
+                           cx_block_uses *out)
+{
+  size_t n = 0;
+  for (cx_hlo_op *op = block->first; op != NULL; op = op->next) n++;
+  cx_arena *arena = &g->l->arena;
+  *out = (cx_block_uses){ .n_ops = n };
+  out->ops = CX_ARENA_ARRAY(arena, cx_hlo_op *, n + 1);
+  out->first = CX_ARENA_ARRAY(arena, uint32_t, n + 2);
+  if (out->ops == NULL || out->first == NULL) return cx_out_of_memory();
+  uint32_t i = 0;
+  for (cx_hlo_op *op = block->first; op != NULL; op = op->next, i++) {
+    out->ops[i] = op;
+    for (uint32_t r = 0; r < op->n_results; r++) {
+      cx_value(g, &op->results[r])->op = i;
+    }
+  }
+  see_all(g, out, block, count_use);
+  for (size_t k = 0; k < n; k++) out->first[k + 1] += out->first[k];
+  out->uses = CX_ARENA_ARRAY(arena, cx_use, out->first[n] + 1);
+  if (out->uses == NULL) return cx_out_of_memory();
+  see_all(g, out, block, note_use);
+  // note_use moved each start to the next one's.
+  memmove(out->first + 1, out->first, n * sizeof *out->first);
+  out->first[0] = 0;
+  return NULL;
+}
