@@ -1,24 +1,224 @@
 // jit/class: which operations kernels may hold. In the engine itself too, so
-// that grouping needs no LLVM.
+// that grouping needs no LLVM; what stands here is what the emitter does.
 #include "jit/jit.h"
+
+#define MAX_RANK 16
+#define MAX_LITERAL 4096  // bytes of a constant in the object
+#define MAX_RESULTS 16
+#define MAX_PIECES 16  // operands of a concatenation in a loop
+#define MAX_BODY 96    // operations of a region
+
+static bool plain_elem(cx_hlo_elem e)
+{
+  switch (e) {
+    case CX_HLO_I1:
+    case CX_HLO_I8:
+    case CX_HLO_I16:
+    case CX_HLO_I32:
+    case CX_HLO_I64:
+    case CX_HLO_UI8:
+    case CX_HLO_UI16:
+    case CX_HLO_UI32:
+    case CX_HLO_UI64:
+    case CX_HLO_BF16:
+    case CX_HLO_F16:
+    case CX_HLO_F32:
+    case CX_HLO_F64:
+    case CX_HLO_C64:
+    case CX_HLO_C128: return true;
+    default: return false;
+  }
+}
+
+static bool plain_type(const cx_hlo_value *v)
+{
+  const cx_hlo_type *t = &v->type.tensor;
+  return v->type.odd == NULL && t->rank <= MAX_RANK && plain_elem(t->elem) &&
+         cx_hlo_type_elements(t) >= 0;
+}
+
+static bool plain_types(const cx_hlo_op *op)
+{
+  if (op->n_results < 1) return false;
+  for (size_t i = 0; i < op->n_operands; i++) {
+    if (!plain_type(op->operands[i])) return false;
+  }
+  for (size_t i = 0; i < op->n_results; i++) {
+    if (!plain_type(&op->results[i])) return false;
+  }
+  return true;
+}
+
+static cx_hlo_elem elem_of(const cx_hlo_op *op, size_t i)
+{
+  return op->operands[i]->type.tensor.elem;
+}
+
+static bool element_on_complex(cx_hlo_op_kind kind)
+{
+  switch (kind) {
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_REMAINDER:
+    case CX_HLO_OP_SIGN:
+    case CX_HLO_OP_CLAMP:
+    case CX_HLO_OP_ATAN2: return false;
+    default: return true;
+  }
+}
+
+static bool plain_compare(const cx_hlo_op *op)
+{
+  // EQ and NE only, of complex numbers.
+  return !cx_hlo_elem_is_complex(elem_of(op, 0)) ||
+         cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION) <= 1;
+}
+
+static bool plain_bitcast(const cx_hlo_op *op)
+{
+  const cx_hlo_elem from = elem_of(op, 0);
+  const cx_hlo_elem to = op->results[0].type.tensor.elem;
+  if (from == to) return true;
+  return from != CX_HLO_I1 && to != CX_HLO_I1 &&
+         !cx_hlo_elem_is_complex(from) && !cx_hlo_elem_is_complex(to) &&
+         cx_hlo_elem_bits(from) == cx_hlo_elem_bits(to);
+}
+
+static bool is_element(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_CONVERT:
+    case CX_HLO_OP_SELECT:
+    case CX_HLO_OP_REAL:
+    case CX_HLO_OP_IMAG:
+    case CX_HLO_OP_COMPLEX: return true;
+    case CX_HLO_OP_COMPARE: return plain_compare(op);
+    case CX_HLO_OP_BITCAST_CONVERT: return plain_bitcast(op);
+    // fmod needs a loop whose length depends on the numbers.
+    case CX_HLO_OP_REMAINDER:
+      return !cx_hlo_elem_is_float(elem_of(op, 0)) &&
+             !cx_hlo_elem_is_complex(elem_of(op, 0));
+    case CX_HLO_OP_ADD:
+    case CX_HLO_OP_SUBTRACT:
+    case CX_HLO_OP_MULTIPLY:
+    case CX_HLO_OP_DIVIDE:
+    case CX_HLO_OP_POWER:
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_ATAN2:
+    case CX_HLO_OP_AND:
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR:
+    case CX_HLO_OP_NOT:
+    case CX_HLO_OP_SHIFT_LEFT:
+    case CX_HLO_OP_SHIFT_RIGHT_LOGICAL:
+    case CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC:
+    case CX_HLO_OP_POPCNT:
+    case CX_HLO_OP_COUNT_LEADING_ZEROS:
+    case CX_HLO_OP_NEGATE:
+    case CX_HLO_OP_ABS:
+    case CX_HLO_OP_SIGN:
+    case CX_HLO_OP_EXPONENTIAL:
+    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE:
+    case CX_HLO_OP_LOG:
+    case CX_HLO_OP_LOG_PLUS_ONE:
+    case CX_HLO_OP_LOGISTIC:
+    case CX_HLO_OP_TANH:
+    case CX_HLO_OP_TAN:
+    case CX_HLO_OP_SQRT:
+    case CX_HLO_OP_RSQRT:
+    case CX_HLO_OP_CBRT:
+    case CX_HLO_OP_COSINE:
+    case CX_HLO_OP_SINE:
+    case CX_HLO_OP_FLOOR:
+    case CX_HLO_OP_CEIL:
+    case CX_HLO_OP_ROUND_NEAREST_EVEN:
+    case CX_HLO_OP_ROUND_NEAREST_AFZ:
+    case CX_HLO_OP_IS_FINITE:
+    case CX_HLO_OP_REDUCE_PRECISION:
+    case CX_HLO_OP_CLAMP:
+      return !cx_hlo_elem_is_complex(elem_of(op, 0)) ||
+             element_on_complex(op->kind);
+    default: return false;
+  }
+}
+
+static bool is_constant(const cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CONSTANT) return false;
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_VALUE);
+  return a != NULL && a->kind == CX_HLO_ATTR_ELEMENTS &&
+         a->as.elements.size > 0 &&
+         (a->as.elements.splat || a->as.elements.size <= MAX_LITERAL);
+}
+
+// One block of ELEMENT operations on scalars, and scalar constants.
+static bool is_body(const cx_hlo_region *r, size_t n_args, size_t n_results)
+{
+  const cx_hlo_block *b = r->first;
+  if (b == NULL || b->next != NULL || b->n_args != n_args || b->last == NULL ||
+      b->last->kind != CX_HLO_OP_RETURN || b->last->n_operands != n_results) {
+    return false;
+  }
+  size_t n = 0;
+  for (const cx_hlo_op *op = b->first; op != b->last; op = op->next) {
+    if (++n > MAX_BODY || !plain_types(op) || op->n_results != 1 ||
+        op->results[0].type.tensor.rank != 0 ||
+        !(is_element(op) || is_constant(op))) {
+      return false;
+    }
+  }
+  for (const cx_hlo_op *op = b->first; op != NULL; op = op->next) {
+    for (size_t i = 0; i < op->n_operands; i++) {
+      const cx_hlo_value *v = op->operands[i];
+      if ((v->op != NULL ? v->op->block : v->block) != b) return false;
+    }
+  }
+  return true;
+}
 
 cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
 {
+  if (!plain_types(op)) return CX_JIT_NONE;
+  if (is_element(op)) return CX_JIT_ELEMENT;
   switch (op->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_SUBTRACT:
-    case CX_HLO_OP_MULTIPLY: return CX_JIT_ELEMENT;
+    case CX_HLO_OP_MAP:
+      return op->n_operands <= 8 && is_body(&op->regions[0], op->n_operands, 1)
+                 ? CX_JIT_ELEMENT
+                 : CX_JIT_NONE;
+    case CX_HLO_OP_CONSTANT:
+      return is_constant(op) ? CX_JIT_INDEX : CX_JIT_NONE;
+    case CX_HLO_OP_CONCATENATE:
+      return op->n_operands <= MAX_PIECES ? CX_JIT_INDEX : CX_JIT_NONE;
     case CX_HLO_OP_RESHAPE:
+    case CX_HLO_OP_BROADCAST:
     case CX_HLO_OP_BROADCAST_IN_DIM:
-    case CX_HLO_OP_TRANSPOSE: return CX_JIT_INDEX;
-    case CX_HLO_OP_REDUCE: return CX_JIT_REDUCE;
+    case CX_HLO_OP_TRANSPOSE:
+    case CX_HLO_OP_SLICE:
+    case CX_HLO_OP_DYNAMIC_SLICE:
+    case CX_HLO_OP_REVERSE:
+    case CX_HLO_OP_PAD:
+    case CX_HLO_OP_GATHER:
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
+    case CX_HLO_OP_IOTA: return CX_JIT_INDEX;
+    case CX_HLO_OP_REDUCE:
+      return op->n_results <= MAX_RESULTS &&
+                     is_body(&op->regions[0], 2 * op->n_results, op->n_results)
+                 ? CX_JIT_REDUCE
+                 : CX_JIT_NONE;
     default: return CX_JIT_NONE;
   }
 }
 
 bool cx_jit_fuses(const cx_hlo_op *op, size_t i)
 {
-  cx_jit_class class = cx_jit_class_of(op);
-  if (class == CX_JIT_REDUCE) return i < op->n_results;
-  return class == CX_JIT_ELEMENT || class == CX_JIT_INDEX;
+  switch (cx_jit_class_of(op)) {
+    case CX_JIT_ELEMENT: return true;
+    case CX_JIT_INDEX:
+      // What is gathered from is read in any order, so it would be computed
+      // many times; the start indices of slices are scalars.
+      return op->kind != CX_HLO_OP_GATHER || i > 0;
+    case CX_JIT_REDUCE: return i < op->n_results;
+    default: return false;
+  }
 }

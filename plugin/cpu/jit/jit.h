@@ -56,6 +56,7 @@ typedef struct cx_jit_kernel {
   size_t n_phases;
   cx_jit_phase phases[CX_JIT_PHASES];
   size_t scratch;  // bytes
+  bool refused;    // why compile answered UNIMPLEMENTED: to be split
 } cx_jit_kernel;
 
 typedef struct cx_jit_options {

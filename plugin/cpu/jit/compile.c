@@ -1,0 +1,262 @@
+// jit/compile: kernels to one object.
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "jit/emit.h"
+
+#define EMITTER_VERSION "1"
+
+// ---- targets ----
+
+static void initialize(void)
+{
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+}
+
+static bool has(const char *features, const char *name)
+{
+  const size_t n = strlen(name);
+  for (const char *p = features; (p = strstr(p, name)) != NULL; p++) {
+    if ((p == features || p[-1] == ',') && (p[n] == ',' || p[n] == 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void set_target(cx_jit_target *t, int lanes)
+{
+  char *host = LLVMGetHostCPUFeatures();
+  const bool wide = has(host, "+avx512f") && has(host, "+avx512bw") &&
+                    has(host, "+avx512dq") && has(host, "+avx512vl");
+  const bool middle =
+      has(host, "+avx2") && has(host, "+fma") && has(host, "+f16c");
+  if (lanes == 0) lanes = wide ? 16 : (middle ? 8 : 4);
+  t->lanes = lanes;
+  if (lanes == 16) {
+    t->cpu = LLVMGetHostCPUName();
+    t->features = host;
+    t->has_fma = has(host, "+fma");
+    t->has_f16c = has(host, "+f16c");
+    t->has_masks = wide;
+    return;
+  }
+  t->has_fma = t->has_f16c = lanes == 8;
+  t->cpu = LLVMCreateMessage(lanes == 8 ? "x86-64-v3" : "x86-64-v2");
+  t->features = LLVMCreateMessage("");
+  LLVMDisposeMessage(host);
+}
+
+static calx_status *new_machine(const cx_jit_target *t,
+                                LLVMTargetMachineRef *out)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, initialize);
+  LLVMTargetRef target = NULL;
+  char *message = NULL;
+  if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message)) {
+    calx_status *status =
+        cx_error(CALX_INTERNAL, "LLVM has no x86-64: %s", message);
+    LLVMDisposeMessage(message);
+    return status;
+  }
+  *out = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", t->cpu,
+                                 t->features, LLVMCodeGenLevelDefault,
+                                 LLVMRelocPIC, LLVMCodeModelSmall);
+  return *out == NULL ? cx_error(CALX_INTERNAL, "LLVM has no target machine")
+                      : NULL;
+}
+
+// ---- one kernel ----
+
+static void set_types(cx_jit_env *env)
+{
+  LLVMContextRef c = env->context;
+  env->i1 = LLVMInt1TypeInContext(c);
+  env->i8 = LLVMInt8TypeInContext(c);
+  env->i16 = LLVMInt16TypeInContext(c);
+  env->i32 = LLVMInt32TypeInContext(c);
+  env->i64 = LLVMInt64TypeInContext(c);
+  env->f16 = LLVMHalfTypeInContext(c);
+  env->f32 = LLVMFloatTypeInContext(c);
+  env->f64 = LLVMDoubleTypeInContext(c);
+  env->ptr = LLVMPointerTypeInContext(c, 0);
+  env->void_type = LLVMVoidTypeInContext(c);
+}
+
+static void add_slot(cx_jit_env *env, const cx_hlo_value *v,
+                     cx_jit_slot_kind kind, size_t input)
+{
+  cx_jit_slot *slot = cx_jit_slot_of(env, v);
+  if (slot->value != NULL) return;
+  *slot = (cx_jit_slot){ .value = v, .kind = kind, .input = input };
+  const int64_t n = cx_jit_elements(v);
+  if (n < 0 || n >= INT32_MAX) env->small = false;
+}
+
+static calx_status *set_slots(cx_jit_env *env, const cx_jit_kernel *k)
+{
+  size_t n = k->n_inputs;
+  for (size_t i = 0; i < k->n_ops; i++) n += k->ops[i]->n_results;
+  env->n_slots = 2 * n + 3;
+  env->slots = CX_ARENA_ARRAY(&env->arena, cx_jit_slot, env->n_slots);
+  if (env->slots == NULL) return cx_out_of_memory();
+  env->small = true;
+  for (size_t i = 0; i < k->n_inputs; i++) {
+    add_slot(env, k->inputs[i], CX_JIT_SLOT_BUFFER, i);
+  }
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    const bool literal = op->kind == CX_HLO_OP_CONSTANT &&
+                         !cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements.splat;
+    for (size_t j = 0; j < op->n_results; j++) {
+      add_slot(env, &op->results[j],
+               literal ? CX_JIT_SLOT_BUFFER : CX_JIT_SLOT_OP, SIZE_MAX);
+    }
+  }
+  return NULL;
+}
+
+static calx_status *refuse(const cx_jit_env *env, const char *why)
+{
+  return cx_error(CALX_UNIMPLEMENTED, "kernel %zu: %s", env->number, why);
+}
+
+static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
+{
+  env->kernel = k;
+  k->n_phases = 0;
+  k->scratch = 0;
+  bool reduces = false;
+  if (k->n_ops > CX_JIT_OPS) return refuse(env, "too many operations");
+  if (k->n_outputs == 0 || k->n_outputs > CX_JIT_MAX_OUTPUTS) {
+    return refuse(env, "no outputs, or too many");
+  }
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_jit_class c = cx_jit_class_of(k->ops[i]);
+    if (c == CX_JIT_NONE) return refuse(env, "an operation of no class");
+    reduces |= c == CX_JIT_REDUCE;
+  }
+  CALX_TRY(set_slots(env, k));
+  cx_jit_merge(env);
+  return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
+}
+
+// Emits all; marks those that cannot be.
+static calx_status *emit_all(cx_jit_env *env, cx_jit_kernel *kernels, size_t n)
+{
+  calx_status *first = NULL;
+  for (size_t i = 0; i < n; i++) {
+    env->number = i;
+    env->status = NULL;
+    cx_arena_reset(&env->arena);
+    calx_status *status = emit_kernel(env, &kernels[i]);
+    kernels[i].refused = calx_status_code(status) == CALX_UNIMPLEMENTED;
+    if (first == NULL) {
+      first = status;
+    } else {
+      calx_status_free(status);
+    }
+    if (first != NULL && !kernels[i].refused) break;
+  }
+  return first;
+}
+
+// ---- the object ----
+
+static calx_status *verify(LLVMModuleRef module)
+{
+#if CX_DEBUG
+  char *message = NULL;
+  calx_status *status = NULL;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) {
+    status = cx_error(CALX_INTERNAL, "the emitted code is wrong: %s", message);
+  }
+  LLVMDisposeMessage(message);
+  return status;
+#else
+  (void)module;
+  return NULL;
+#endif
+}
+
+static calx_status *write_object(LLVMModuleRef module,
+                                 LLVMTargetMachineRef machine, cx_text *out)
+{
+  char *message = NULL;
+  LLVMMemoryBufferRef buffer = NULL;
+  CALX_TRY(verify(module));
+  if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile,
+                                          &message, &buffer)) {
+    calx_status *status =
+        cx_error(CALX_INTERNAL, "LLVM makes no object: %s", message);
+    LLVMDisposeMessage(message);
+    return status;
+  }
+  cx_text_append_n(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+  LLVMDisposeMemoryBuffer(buffer);
+  return cx_text_failed(out) ? cx_out_of_memory() : NULL;
+}
+
+static calx_status *compile(const cx_jit_options *options,
+                            cx_jit_kernel *kernels, size_t n,
+                            cx_text *out_object)
+{
+  const int lanes = options == NULL ? 0 : options->lanes;
+  if (lanes != 0 && lanes != 4 && lanes != 8 && lanes != 16) {
+    return cx_error(CALX_INVALID_ARGUMENT, "kernels of %d lanes", lanes);
+  }
+  cx_jit_target target = { 0 };
+  set_target(&target, lanes);
+  LLVMTargetMachineRef machine = NULL;
+  cx_jit_env env = { .target = &target };
+  calx_status *status = new_machine(&target, &machine);
+  if (status == NULL) {
+    env.context = LLVMContextCreate();
+    env.module = LLVMModuleCreateWithNameInContext("kernels", env.context);
+    LLVMSetTarget(env.module, "x86_64-unknown-linux-gnu");
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetModuleDataLayout(env.module, layout);
+    LLVMDisposeTargetData(layout);
+    set_types(&env);
+    status = emit_all(&env, kernels, n);
+    for (int i = 0; i < CX_JIT_LEVELS; i++) {
+      if (env.level[i] != NULL) LLVMDisposeBuilder(env.level[i]);
+    }
+    if (status == NULL) status = write_object(env.module, machine, out_object);
+    LLVMDisposeModule(env.module);
+    LLVMContextDispose(env.context);
+    LLVMDisposeTargetMachine(machine);
+  }
+  cx_arena_free(&env.arena);
+  cx_arena_free(&env.fn_arena);
+  LLVMDisposeMessage(target.cpu);
+  LLVMDisposeMessage(target.features);
+  return status;
+}
+
+static const char *version(void)
+{
+  static char text[64];
+  if (text[0] == 0) {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(text, sizeof text, "LLVM %u.%u.%u, emitter " EMITTER_VERSION,
+             major, minor, patch);
+  }
+  return text;
+}
+
+__attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)
+{
+  static const cx_jit_api api = { sizeof api, compile, version };
+  return &api;
+}

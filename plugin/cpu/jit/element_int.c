@@ -1,0 +1,136 @@
+// jit/element_int: operations on integers and i1. Nothing traps: x / 0 is -1
+// (all ones), INT_MIN / -1 is INT_MIN, x % 0 is x, and a shift by the width or
+// more gives 0, or the sign.
+#include "jit/emit.h"
+
+static LLVMValueRef choose(const cx_jit_ctx *c, LLVMValueRef p, LLVMValueRef x,
+                           LLVMValueRef y)
+{
+  return LLVMBuildSelect(c->b, p, x, y, "");
+}
+
+static LLVMValueRef number(const cx_jit_ctx *c, uint64_t v)
+{
+  return cx_jit_const_int(c->type, v);
+}
+
+static LLVMValueRef divide(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef y,
+                           bool rest)
+{
+  const bool u = cx_hlo_elem_is_unsigned(c->elem);
+  LLVMValueRef zero = LLVMBuildICmp(c->b, LLVMIntEQ, y, number(c, 0), "");
+  LLVMValueRef safe = choose(c, zero, number(c, 1), y);
+  if (u) {
+    LLVMValueRef out = rest ? LLVMBuildURem(c->b, x, safe, "")
+                            : LLVMBuildUDiv(c->b, x, safe, "");
+    return choose(c, zero, rest ? x : number(c, UINT64_MAX), out);
+  }
+  // A division by -1 is a negation, which cannot overflow into a trap.
+  LLVMValueRef minus =
+      LLVMBuildICmp(c->b, LLVMIntEQ, y, number(c, UINT64_MAX), "");
+  safe = choose(c, minus, number(c, 1), safe);
+  if (rest) {
+    LLVMValueRef out = LLVMBuildSRem(c->b, x, safe, "");
+    return choose(c, zero, x, out);
+  }
+  LLVMValueRef out = LLVMBuildSDiv(c->b, x, safe, "");
+  out = choose(c, minus, LLVMBuildNeg(c->b, x, ""), out);
+  return choose(c, zero, number(c, UINT64_MAX), out);
+}
+
+static LLVMValueRef shift(const cx_jit_ctx *c, cx_hlo_op_kind kind,
+                          LLVMValueRef x, LLVMValueRef n)
+{
+  const unsigned bits = cx_hlo_elem_bits(c->elem);
+  LLVMValueRef in = LLVMBuildICmp(c->b, LLVMIntULT, n, number(c, bits), "");
+  if (kind == CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC) {
+    return LLVMBuildAShr(c->b, x, choose(c, in, n, number(c, bits - 1)), "");
+  }
+  LLVMValueRef safe = choose(c, in, n, number(c, 0));
+  LLVMValueRef out = kind == CX_HLO_OP_SHIFT_LEFT
+                         ? LLVMBuildShl(c->b, x, safe, "")
+                         : LLVMBuildLShr(c->b, x, safe, "");
+  return choose(c, in, out, number(c, 0));
+}
+
+// By squaring; a negative exponent leaves 0, but for the bases 1 and -1.
+static LLVMValueRef power(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef n)
+{
+  const unsigned bits = cx_hlo_elem_bits(c->elem);
+  LLVMValueRef out = number(c, 1);
+  LLVMValueRef square = x;
+  for (unsigned i = 0; i < bits; i++) {
+    LLVMValueRef bit = LLVMBuildAnd(c->b, n, number(c, (uint64_t)1 << i), "");
+    LLVMValueRef is = LLVMBuildICmp(c->b, LLVMIntNE, bit, number(c, 0), "");
+    out = choose(c, is, LLVMBuildMul(c->b, out, square, ""), out);
+    if (i + 1 < bits) square = LLVMBuildMul(c->b, square, square, "");
+  }
+  if (cx_hlo_elem_is_unsigned(c->elem)) return out;
+  LLVMValueRef negative = LLVMBuildICmp(c->b, LLVMIntSLT, n, number(c, 0), "");
+  LLVMValueRef one = LLVMBuildICmp(c->b, LLVMIntEQ, x, number(c, 1), "");
+  LLVMValueRef minus =
+      LLVMBuildICmp(c->b, LLVMIntEQ, x, number(c, UINT64_MAX), "");
+  LLVMValueRef odd = LLVMBuildAnd(c->b, n, number(c, 1), "");
+  LLVMValueRef sign =
+      choose(c, LLVMBuildICmp(c->b, LLVMIntNE, odd, number(c, 0), ""),
+             number(c, UINT64_MAX), number(c, 1));
+  LLVMValueRef small =
+      choose(c, one, number(c, 1), choose(c, minus, sign, number(c, 0)));
+  return choose(c, negative, small, out);
+}
+
+static LLVMValueRef sign(const cx_jit_ctx *c, LLVMValueRef x)
+{
+  LLVMValueRef zero = number(c, 0);
+  LLVMValueRef up = LLVMBuildZExt(
+      c->b, LLVMBuildICmp(c->b, LLVMIntNE, x, zero, ""), c->type, "");
+  if (cx_hlo_elem_is_unsigned(c->elem)) return up;
+  LLVMValueRef down = LLVMBuildICmp(c->b, LLVMIntSLT, x, zero, "");
+  return choose(c, down, number(c, UINT64_MAX), up);
+}
+
+static LLVMValueRef bool_flag(const cx_jit_ctx *c)
+{
+  return LLVMConstNull(LLVMInt1TypeInContext(c->env->context));
+}
+
+static LLVMValueRef unary(const cx_jit_ctx *c, const cx_hlo_op *op,
+                          LLVMValueRef x)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_NOT: return LLVMBuildNot(c->b, x, "");
+    case CX_HLO_OP_NEGATE: return LLVMBuildNeg(c->b, x, "");
+    case CX_HLO_OP_ABS: return cx_jit_call(c, "llvm.abs", x, bool_flag(c));
+    case CX_HLO_OP_SIGN: return sign(c, x);
+    case CX_HLO_OP_POPCNT: return cx_jit_call(c, "llvm.ctpop", x, NULL);
+    case CX_HLO_OP_COUNT_LEADING_ZEROS:
+      return cx_jit_call(c, "llvm.ctlz", x, bool_flag(c));
+    default: cx_jit_fail(c->env, "an operation on integers"); return x;
+  }
+}
+
+LLVMValueRef cx_jit_int_op(const cx_jit_ctx *c, const cx_hlo_op *op,
+                           LLVMValueRef x, LLVMValueRef y)
+{
+  const bool truth = c->elem == CX_HLO_I1;
+  switch (op->kind) {
+    case CX_HLO_OP_ADD:
+      return truth ? LLVMBuildOr(c->b, x, y, "") : LLVMBuildAdd(c->b, x, y, "");
+    case CX_HLO_OP_SUBTRACT: return LLVMBuildSub(c->b, x, y, "");
+    case CX_HLO_OP_MULTIPLY:
+      return truth ? LLVMBuildAnd(c->b, x, y, "")
+                   : LLVMBuildMul(c->b, x, y, "");
+    case CX_HLO_OP_DIVIDE: return divide(c, x, y, false);
+    case CX_HLO_OP_REMAINDER: return divide(c, x, y, true);
+    case CX_HLO_OP_POWER: return power(c, x, y);
+    case CX_HLO_OP_MAXIMUM: return cx_jit_max(c, x, y);
+    case CX_HLO_OP_MINIMUM: return cx_jit_min(c, x, y);
+    case CX_HLO_OP_AND: return LLVMBuildAnd(c->b, x, y, "");
+    case CX_HLO_OP_OR: return LLVMBuildOr(c->b, x, y, "");
+    case CX_HLO_OP_XOR: return LLVMBuildXor(c->b, x, y, "");
+    case CX_HLO_OP_SHIFT_LEFT:
+    case CX_HLO_OP_SHIFT_RIGHT_LOGICAL:
+    case CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC: return shift(c, op->kind, x, y);
+    default: return unary(c, op, x);
+  }
+}

@@ -1,0 +1,334 @@
+// jit/env: a function in progress: its levels, types and small instructions.
+#include <stdio.h>
+#include <string.h>
+
+#include "jit/emit.h"
+
+#define BUCKETS 1024
+
+struct cx_jit_cse {
+  cx_jit_cse *next;
+  LLVMValueRef a, b, c, out;
+  int op;
+};
+
+// ---- failure ----
+
+void cx_jit_fail(cx_jit_env *env, const char *why)
+{
+  if (env->status == NULL) {
+    env->status =
+        cx_error(CALX_UNIMPLEMENTED, "kernel %zu: %s", env->number, why);
+  }
+}
+
+bool cx_jit_failed(const cx_jit_env *env)
+{
+  return env->status != NULL;
+}
+
+// ---- types ----
+
+LLVMTypeRef cx_jit_memory_type(cx_jit_env *env, cx_hlo_elem e)
+{
+  switch (e) {
+    case CX_HLO_I1:
+    case CX_HLO_I8:
+    case CX_HLO_UI8: return env->i8;
+    case CX_HLO_I16:
+    case CX_HLO_UI16:
+    case CX_HLO_BF16:
+    case CX_HLO_F16: return env->i16;
+    case CX_HLO_I32:
+    case CX_HLO_UI32: return env->i32;
+    case CX_HLO_I64:
+    case CX_HLO_UI64: return env->i64;
+    case CX_HLO_C64:
+    case CX_HLO_F32: return env->f32;
+    case CX_HLO_C128:
+    case CX_HLO_F64: return env->f64;
+    default:
+      cx_jit_fail(env, "an element type that is not compiled");
+      return env->i8;
+  }
+}
+
+LLVMTypeRef cx_jit_wide_type(cx_jit_env *env, LLVMTypeRef scalar)
+{
+  return LLVMVectorType(scalar, (unsigned)env->lanes);
+}
+
+LLVMTypeRef cx_jit_register_type(cx_jit_env *env, cx_hlo_elem e, bool wide)
+{
+  LLVMTypeRef t;
+  if (e == CX_HLO_I1) {
+    t = env->i1;
+  } else if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
+    t = env->f32;
+  } else {
+    t = cx_jit_memory_type(env, e);
+  }
+  return wide ? cx_jit_wide_type(env, t) : t;
+}
+
+const cx_hlo_type *cx_jit_type(const cx_hlo_value *v)
+{
+  return &v->type.tensor;
+}
+
+int64_t cx_jit_elements(const cx_hlo_value *v)
+{
+  return cx_hlo_type_elements(&v->type.tensor);
+}
+
+// ---- constants ----
+
+LLVMValueRef cx_jit_i64(cx_jit_env *env, int64_t v)
+{
+  return LLVMConstInt(env->i64, (uint64_t)v, 1);
+}
+
+static LLVMValueRef in_all_lanes(LLVMTypeRef vector, LLVMValueRef scalar)
+{
+  LLVMValueRef lanes[64];
+  const unsigned n = LLVMGetVectorSize(vector);
+  for (unsigned i = 0; i < n; i++) lanes[i] = scalar;
+  return LLVMConstVector(lanes, n);
+}
+
+LLVMValueRef cx_jit_const_int(LLVMTypeRef type, uint64_t v)
+{
+  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
+    return LLVMConstInt(type, v, 0);
+  }
+  return in_all_lanes(type, LLVMConstInt(LLVMGetElementType(type), v, 0));
+}
+
+LLVMValueRef cx_jit_const_real(LLVMTypeRef type, double v)
+{
+  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
+    return LLVMConstReal(type, v);
+  }
+  return in_all_lanes(type, LLVMConstReal(LLVMGetElementType(type), v));
+}
+
+LLVMValueRef cx_jit_iota(cx_jit_env *env, LLVMTypeRef vector, int64_t step)
+{
+  LLVMValueRef lanes[64];
+  for (int i = 0; i < env->lanes; i++) {
+    lanes[i] =
+        LLVMConstInt(LLVMGetElementType(vector), (uint64_t)(i * step), 1);
+  }
+  return LLVMConstVector(lanes, (unsigned)env->lanes);
+}
+
+// ---- instructions ----
+
+LLVMBuilderRef cx_jit_at(cx_jit_env *env, int level)
+{
+  CX_ASSERT(level >= 0 && level < env->n_levels);
+  if (env->budget == 0) {
+    cx_jit_fail(env, "more instructions than a kernel may have");
+  } else {
+    env->budget--;
+  }
+  return env->level[level];
+}
+
+static LLVMValueRef *cse_find(cx_jit_env *env, int op, LLVMValueRef a,
+                              LLVMValueRef b, LLVMValueRef c)
+{
+  const uintptr_t h = ((uintptr_t)a >> 4) * 31 + ((uintptr_t)b >> 4) * 7 +
+                      ((uintptr_t)c >> 4) * 3 + (unsigned)op;
+  cx_jit_cse **bucket = &env->cse[(h ^ (h >> 10)) % BUCKETS];
+  for (cx_jit_cse *e = *bucket; e != NULL; e = e->next) {
+    if (e->op == op && e->a == a && e->b == b && e->c == c) return &e->out;
+  }
+  cx_jit_cse *e = CX_ARENA_NEW(&env->fn_arena, cx_jit_cse);
+  static _Thread_local LLVMValueRef lost;
+  if (e == NULL) {
+    if (env->status == NULL) env->status = cx_out_of_memory();
+    lost = NULL;
+    return &lost;
+  }
+  *e = (cx_jit_cse){ *bucket, a, b, c, NULL, op };
+  *bucket = e;
+  return &e->out;
+}
+
+static bool is_const(LLVMValueRef v, int64_t k)
+{
+  return LLVMIsAConstantInt(v) != NULL && LLVMConstIntGetSExtValue(v) == k;
+}
+
+LLVMValueRef cx_jit_op2(cx_jit_env *env, LLVMOpcode op, LLVMValueRef a,
+                        LLVMValueRef b, int level)
+{
+  if ((op == LLVMAdd || op == LLVMSub) && is_const(b, 0)) return a;
+  if (op == LLVMAdd && is_const(a, 0)) return b;
+  if ((op == LLVMMul || op == LLVMUDiv) && is_const(b, 1)) return a;
+  LLVMValueRef *out = cse_find(env, (int)op, a, b, NULL);
+  if (*out == NULL) {
+    *out = LLVMBuildBinOp(cx_jit_at(env, level), op, a, b, "");
+  }
+  return *out;
+}
+
+LLVMValueRef cx_jit_compare(cx_jit_env *env, LLVMIntPredicate p, LLVMValueRef a,
+                            LLVMValueRef b, int level)
+{
+  LLVMValueRef *out = cse_find(env, 1000 + (int)p, a, b, NULL);
+  if (*out == NULL) {
+    *out = LLVMBuildICmp(cx_jit_at(env, level), p, a, b, "");
+  }
+  return *out;
+}
+
+LLVMValueRef cx_jit_choose(cx_jit_env *env, LLVMValueRef c, LLVMValueRef a,
+                           LLVMValueRef b, int level)
+{
+  LLVMValueRef *out = cse_find(env, 2000, c, a, b);
+  if (*out == NULL) {
+    *out = LLVMBuildSelect(cx_jit_at(env, level), c, a, b, "");
+  }
+  return *out;
+}
+
+LLVMValueRef cx_jit_splat(cx_jit_env *env, LLVMValueRef scalar, int level)
+{
+  LLVMTypeRef vector = cx_jit_wide_type(env, LLVMTypeOf(scalar));
+  if (LLVMIsConstant(scalar)) return in_all_lanes(vector, scalar);
+  LLVMValueRef *out = cse_find(env, 2001, scalar, NULL, NULL);
+  if (*out == NULL) {
+    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMValueRef none = LLVMGetPoison(vector);
+    LLVMValueRef one = LLVMBuildInsertElement(b, none, scalar,
+                                              LLVMConstInt(env->i32, 0, 0), "");
+    *out = LLVMBuildShuffleVector(
+        b, one, none, LLVMConstNull(cx_jit_wide_type(env, env->i32)), "");
+  }
+  return *out;
+}
+
+cx_jit_val cx_jit_widen(cx_jit_env *env, cx_jit_val v)
+{
+  if (v.wide || env->lanes == 1) return v;
+  v.re = cx_jit_splat(env, v.re, v.level);
+  if (v.im != NULL) v.im = cx_jit_splat(env, v.im, v.level);
+  v.wide = true;
+  return v;
+}
+
+LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
+                           bool is_signed, int level)
+{
+  LLVMTypeRef from = LLVMTypeOf(v);
+  if (from == to) return v;
+  LLVMValueRef *out =
+      cse_find(env, is_signed ? 2002 : 2003, v, (LLVMValueRef)(void *)to, NULL);
+  if (*out != NULL) return *out;
+  LLVMTypeRef a = from;
+  LLVMTypeRef b = to;
+  if (LLVMGetTypeKind(from) == LLVMVectorTypeKind) {
+    a = LLVMGetElementType(from);
+    b = LLVMGetElementType(to);
+  }
+  LLVMOpcode op = LLVMTrunc;
+  if (LLVMGetIntTypeWidth(a) < LLVMGetIntTypeWidth(b)) {
+    op = is_signed ? LLVMSExt : LLVMZExt;
+  }
+  *out = LLVMBuildCast(cx_jit_at(env, level), op, v, to, "");
+  return *out;
+}
+
+LLVMValueRef cx_jit_intrinsic(cx_jit_env *env, LLVMBuilderRef b,
+                              const char *name, LLVMTypeRef *types,
+                              size_t n_types, LLVMValueRef *args, size_t n_args)
+{
+  const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  CX_ASSERT(id != 0);
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(env->module, id, types, n_types);
+  LLVMTypeRef t = LLVMIntrinsicGetType(env->context, id, types, n_types);
+  return LLVMBuildCall2(b, t, f, args, (unsigned)n_args, "");
+}
+
+// ---- functions ----
+
+static void attribute(cx_jit_env *env, const char *name, const char *value)
+{
+  LLVMAddAttributeAtIndex(
+      env->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+      LLVMCreateStringAttribute(env->context, name, (unsigned)strlen(name),
+                                value, (unsigned)strlen(value)));
+}
+
+static void set_attributes(cx_jit_env *env)
+{
+  attribute(env, "target-cpu", env->target->cpu);
+  attribute(env, "target-features", env->target->features);
+  const int bits = env->target->lanes * 32;
+  attribute(env, "prefer-vector-width",
+            bits == 512 ? "512" : (bits == 256 ? "256" : "128"));
+  const char *none[] = { "nounwind" };
+  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+    const unsigned kind =
+        LLVMGetEnumAttributeKindForName(none[i], strlen(none[i]));
+    LLVMAddAttributeAtIndex(env->function,
+                            (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(env->context, kind, 0));
+  }
+}
+
+void cx_jit_function_begin(cx_jit_env *env, int phase, int lanes)
+{
+  char name[64];
+  snprintf(name, sizeof name, "k%zu_%d", env->number, phase);
+  LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
+  LLVMTypeRef type = LLVMFunctionType(env->void_type, params, 3, 0);
+  env->function = LLVMAddFunction(env->module, name, type);
+  set_attributes(env);
+  env->lanes = lanes;
+  env->budget = CX_JIT_SIZE;
+  cx_arena_reset(&env->fn_arena);
+  env->cse = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_cse *, BUCKETS);
+  env->memo = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_memo *, BUCKETS);
+  env->places = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_place *, BUCKETS);
+  for (size_t i = 0; i < env->n_slots; i++) env->slots[i].pointer = NULL;
+  LLVMBasicBlockRef entry =
+      LLVMAppendBasicBlockInContext(env->context, env->function, "");
+  env->n_levels = 1;
+  if (env->level[0] == NULL) {
+    env->level[0] = LLVMCreateBuilderInContext(env->context);
+  }
+  LLVMPositionBuilderAtEnd(env->level[0], entry);
+}
+
+void cx_jit_function_end(cx_jit_env *env)
+{
+  CX_ASSERT(env->n_levels == 1);
+  LLVMBuildRetVoid(env->level[0]);
+  env->n_levels = 0;
+}
+
+LLVMValueRef cx_jit_buffer(cx_jit_env *env, size_t i)
+{
+  LLVMValueRef at = LLVMGetParam(env->function, 0);
+  LLVMValueRef *out =
+      cse_find(env, 2004, at, cx_jit_i64(env, (int64_t)i), NULL);
+  if (*out == NULL) {
+    LLVMBuilderRef b = cx_jit_at(env, 0);
+    LLVMValueRef index = cx_jit_i64(env, (int64_t)i);
+    LLVMValueRef p = LLVMBuildInBoundsGEP2(b, env->ptr, at, &index, 1, "");
+    *out = LLVMBuildLoad2(b, env->ptr, p, "");
+  }
+  return *out;
+}
+
+cx_jit_slot *cx_jit_slot_of(cx_jit_env *env, const cx_hlo_value *v)
+{
+  size_t i = ((uintptr_t)v >> 4) * 0x9E3779B97F4A7C15u % env->n_slots;
+  while (env->slots[i].value != NULL && env->slots[i].value != v) {
+    i = (i + 1) % env->n_slots;
+  }
+  return &env->slots[i];
+}

@@ -1,0 +1,598 @@
+// jit/index: operations whose elements come from other places.
+//
+// Each says before which dimensions of its result an index must be cut so that
+// every part belongs to one run of an operand's dimensions (cuts), and makes
+// the operand's place of the result's (emit). Reads outside of an operand do
+// not happen: indices that are the same in all lanes are held within it, lanes
+// that are outside are masked.
+#include "jit/emit.h"
+
+static uint32_t bit(size_t d)
+{
+  return (uint32_t)1 << d;
+}
+
+static uint32_t need_of(cx_jit_env *env, const cx_hlo_value *v)
+{
+  return cx_jit_slot_of(env, v)->need;
+}
+
+static void begin(cx_jit_place *out, const cx_jit_place *p)
+{
+  *out = (cx_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
+}
+
+// ---- broadcast_in_dim and transpose ----
+
+// to[k]: the result's dimension that is the operand's dimension k.
+typedef struct mapping {
+  const cx_hlo_type *from, *result;
+  int to[CX_JIT_RANK];
+} mapping;
+
+static mapping mapping_of(const cx_hlo_op *op)
+{
+  mapping m = { .from = cx_jit_type(op->operands[0]),
+                .result = cx_jit_type(&op->results[0]) };
+  if (op->kind == CX_HLO_OP_TRANSPOSE) {
+    const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
+    for (size_t i = 0; i < p.n; i++) m.to[p.v[i]] = (int)i;
+  } else if (op->kind == CX_HLO_OP_BROADCAST) {
+    const int extra = (int)(m.result->rank - m.from->rank);
+    for (int k = 0; k < (int)m.from->rank; k++) m.to[k] = extra + k;
+  } else {
+    const cx_hlo_ints d = cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS);
+    for (size_t k = 0; k < d.n; k++) m.to[k] = (int)d.v[k];
+  }
+  return m;
+}
+
+// The operand's dimension that is the result's dimension d, or -1: it is not
+// in the operand, or stretched.
+static int source_of(const mapping *m, size_t d)
+{
+  for (size_t k = 0; k < m->from->rank; k++) {
+    if (m->to[k] == (int)d && m->from->dims[k] == m->result->dims[d]) {
+      return (int)k;
+    }
+  }
+  return -1;
+}
+
+// Whether the operand's dimension b follows a, but for dimensions of size 1.
+static bool follows(const cx_hlo_type *t, int a, int b)
+{
+  if (b <= a) return false;
+  for (int k = a + 1; k < b; k++) {
+    if (t->dims[k] != 1) return false;
+  }
+  return true;
+}
+
+static uint32_t mapping_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const mapping m = mapping_of(op);
+  const uint32_t need = need_of(env, op->operands[0]);
+  uint32_t cuts = 0;
+  bool any = false;
+  int last = -1;
+  for (size_t d = 0; d < m.result->rank; d++) {
+    if (m.result->dims[d] == 1) continue;
+    const int k = source_of(&m, d);
+    if (any && !(k < 0 && last < 0) &&
+        !(k >= 0 && last >= 0 && follows(m.from, last, k))) {
+      cuts |= bit(d);
+    }
+    if (any && k >= 0 && last >= 0) {
+      for (int j = last + 1; j <= k; j++) {
+        if ((need >> j & 1) != 0) cuts |= bit(d);
+      }
+    }
+    any = true;
+    last = k;
+  }
+  return cuts;
+}
+
+static int part_of(const cx_jit_place *p, int d)
+{
+  int first = 0;
+  for (int i = 0; i < p->n; i++) {
+    first += p->part[i].dims;
+    if (d < first) return i;
+  }
+  return p->n - 1;
+}
+
+static cx_jit_val emit_mapping(cx_jit_env *env, const cx_hlo_op *op,
+                               const cx_jit_place *p)
+{
+  const mapping m = mapping_of(op);
+  cx_jit_place at;
+  cx_jit_place_cut(env, m.result, p, mapping_cuts(env, op), &at);
+  cx_jit_place from;
+  begin(&from, p);
+  int current = -1;
+  for (size_t k = 0; k < m.from->rank; k++) {
+    const bool real =
+        m.from->dims[k] != 1 && source_of(&m, (size_t)m.to[k]) == (int)k;
+    const int part = real ? part_of(&at, m.to[k]) : -1;
+    if (from.n > 0 && (!real || (part == current && current >= 0))) {
+      from.part[from.n - 1].dims++;
+      continue;
+    }
+    current = part;
+    if (real) {
+      cx_jit_place_push(&from, 1, at.part[part].size, at.part[part].ix);
+    } else {
+      cx_jit_place_push(&from, 1, 1, cx_jit_ix_const(env, 0));
+    }
+  }
+  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &from));
+}
+
+// ---- reshape ----
+
+// Where the running product of the first dimensions of `t` is `count`: the
+// first such dimension; -1: nowhere.
+static int boundary(const cx_hlo_type *t, int64_t count)
+{
+  int64_t product = 1;
+  for (size_t d = 0; d < t->rank; d++) {
+    if (product == count) return (int)d;
+    product *= t->dims[d];
+  }
+  return -1;
+}
+
+static uint32_t reshape_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const uint32_t need = need_of(env, op->operands[0]);
+  uint32_t cuts = 0;
+  int64_t product = 1;
+  for (size_t k = 0; k < from->rank; k++) {
+    const int d = (need >> k & 1) != 0 ? boundary(to, product) : -1;
+    if (d > 0) cuts |= bit((size_t)d);
+    product *= from->dims[k];
+  }
+  return cuts;
+}
+
+static cx_jit_val emit_reshape(cx_jit_env *env, const cx_hlo_op *op,
+                               const cx_jit_place *p)
+{
+  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
+  cx_jit_place out;
+  begin(&out, p);
+  cx_jit_ix sum = cx_jit_ix_const(env, 0);
+  int64_t size = 1;
+  size_t k = 0;
+  for (int i = 0; i < p->n; i++) {
+    const cx_jit_part *part = &p->part[i];
+    if (size == 1) {
+      sum = part->ix;
+    } else if (part->size != 1) {
+      sum = cx_jit_ix_scale(env, sum, part->size);
+      sum = cx_jit_ix_add(env, sum, part->ix);
+    }
+    size *= part->size;
+    int64_t product = 1;
+    size_t end = k;
+    while (end < from->rank && product < size) product *= from->dims[end++];
+    if (product != size || end == k) continue;
+    cx_jit_place_push(&out, (int)(end - k), size, sum);
+    k = end;
+    size = 1;
+  }
+  if (out.n > 0) {
+    out.part[out.n - 1].dims += (int)(from->rank - k);
+  } else if (from->rank > 0) {
+    cx_jit_place_push(&out, (int)from->rank, 1, cx_jit_ix_const(env, 0));
+  }
+  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+}
+
+// ---- slices ----
+
+cx_jit_ix cx_jit_start_index(cx_jit_env *env, const cx_hlo_value *v,
+                             int64_t limit)
+{
+  const cx_jit_val s = cx_jit_emit(env, v, &env->scalar);
+  const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
+  LLVMValueRef x = cx_jit_resize(env, s.re, env->i64, !u, s.level);
+  LLVMValueRef zero = cx_jit_i64(env, 0);
+  LLVMValueRef most = cx_jit_i64(env, limit);
+  if (!u) {
+    LLVMValueRef under = cx_jit_compare(env, LLVMIntSLT, x, zero, s.level);
+    x = cx_jit_choose(env, under, zero, x, s.level);
+  }
+  LLVMValueRef over = cx_jit_compare(env, LLVMIntUGT, x, most, s.level);
+  x = cx_jit_choose(env, over, most, x, s.level);
+  return cx_jit_ix_scalar(x, s.level, 1);
+}
+
+static int64_t stride_of(const cx_hlo_op *op, size_t d)
+{
+  if (op->kind != CX_HLO_OP_SLICE) return 1;
+  return cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v[d];
+}
+
+static bool is_whole(const cx_hlo_op *op, size_t d)
+{
+  return cx_jit_type(op->operands[0])->dims[d] ==
+         cx_jit_type(&op->results[0])->dims[d];
+}
+
+static uint32_t slice_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  uint32_t cuts = need_of(env, op->operands[0]);
+  for (size_t d = 0; d < rank; d++) {
+    if (is_whole(op, d)) continue;
+    cuts |= bit(d);
+    if (stride_of(op, d) != 1) cuts |= bit(d + 1);
+  }
+  return cuts & (bit(rank) - 1);
+}
+
+static cx_jit_val emit_slice(cx_jit_env *env, const cx_hlo_op *op,
+                             const cx_jit_place *p)
+{
+  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  cx_jit_place out;
+  cx_jit_place_cut(env, to, p, slice_cuts(env, op), &out);
+  size_t d = 0;
+  for (int i = 0; i < out.n; i++) {
+    cx_jit_part *part = &out.part[i];
+    if (!is_whole(op, d)) {
+      const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
+      cx_jit_ix start;
+      if (op->kind == CX_HLO_OP_SLICE) {
+        start = cx_jit_ix_const(
+            env, cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v[d]);
+      } else {
+        start = cx_jit_start_index(env, op->operands[1 + d],
+                                   from->dims[d] - to->dims[d]);
+      }
+      part->ix = cx_jit_ix_scale(env, part->ix, stride_of(op, d));
+      part->ix =
+          cx_jit_ix_add(env, part->ix, cx_jit_ix_scale(env, start, inner));
+      part->size = from->dims[d] * inner;
+    }
+    d += (size_t)part->dims;
+  }
+  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+}
+
+// ---- reverse ----
+
+static bool is_reversed(const cx_hlo_op *op, size_t d)
+{
+  const cx_hlo_ints r = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
+  for (size_t i = 0; i < r.n; i++) {
+    if (r.v[i] == (int64_t)d) return true;
+  }
+  return false;
+}
+
+static uint32_t reverse_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  uint32_t cuts = need_of(env, op->operands[0]);
+  for (size_t d = 0; d < t->rank; d++) {
+    if (is_reversed(op, d)) cuts |= bit(d) | bit(d + 1);
+  }
+  return cuts & (bit(t->rank) - 1);
+}
+
+static cx_jit_val emit_reverse(cx_jit_env *env, const cx_hlo_op *op,
+                               const cx_jit_place *p)
+{
+  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  cx_jit_place out;
+  cx_jit_place_cut(env, t, p, reverse_cuts(env, op), &out);
+  size_t d = 0;
+  for (int i = 0; i < out.n; i++) {
+    cx_jit_part *part = &out.part[i];
+    if (is_reversed(op, d)) {
+      cx_jit_ix back = cx_jit_ix_scale(env, part->ix, -1);
+      part->ix = cx_jit_ix_offset(env, back, t->dims[d] - 1);
+    }
+    d += (size_t)part->dims;
+  }
+  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+}
+
+// ---- what lies within a part of a dimension ----
+
+// Conditions under which an operand is read: of all lanes at once, and by lane.
+typedef struct inside {
+  LLVMValueRef all, lanes;
+  int all_level, lanes_level;
+} inside;
+
+static int deeper(int a, int b)
+{
+  return a > b ? a : b;
+}
+
+static void also(cx_jit_env *env, LLVMValueRef *sum, int *sum_level,
+                 LLVMValueRef c, int level)
+{
+  if (*sum == NULL) {
+    *sum = c;
+    *sum_level = level;
+    return;
+  }
+  *sum_level = deeper(*sum_level, level);
+  *sum = cx_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
+}
+
+// 0 <= ix < n, unsigned, as a condition; where it fails for all lanes the index
+// becomes 0, so that it can be read.
+static void within(cx_jit_env *env, cx_jit_ix *ix, int64_t n, inside *in)
+{
+  if (cx_jit_ix_same(ix)) {
+    LLVMValueRef most = cx_jit_i64(env, n);
+    LLVMValueRef c = cx_jit_compare(env, LLVMIntULT, ix->base, most, ix->level);
+    ix->base = cx_jit_choose(env, c, ix->base, cx_jit_i64(env, 0), ix->level);
+    ix->multiple = 1;
+    also(env, &in->all, &in->all_level, c, ix->level);
+    return;
+  }
+  LLVMValueRef v = cx_jit_ix_widen(env, *ix);
+  LLVMValueRef most = cx_jit_const_int(LLVMTypeOf(v), (uint64_t)n);
+  LLVMValueRef c = cx_jit_compare(env, LLVMIntULT, v, most, ix->level);
+  also(env, &in->lanes, &in->lanes_level, c, ix->level);
+}
+
+// ix is a multiple of d, which it is then divided by. It is not negative where
+// it counts.
+static void spaced(cx_jit_env *env, cx_jit_ix *ix, int64_t d, inside *in)
+{
+  if (d == 1) return;
+  const bool same = cx_jit_ix_same(ix);
+  if (!same) {
+    *ix = (cx_jit_ix){ .base = cx_jit_ix_widen(env, *ix),
+                       .level = ix->level,
+                       .wide = true };
+  }
+  LLVMValueRef by = cx_jit_const_int(LLVMTypeOf(ix->base), (uint64_t)d);
+  LLVMValueRef rest = cx_jit_op2(env, LLVMURem, ix->base, by, ix->level);
+  LLVMValueRef c = cx_jit_compare(env, LLVMIntEQ, rest,
+                                  LLVMConstNull(LLVMTypeOf(rest)), ix->level);
+  if (same) {
+    also(env, &in->all, &in->all_level, c, ix->level);
+  } else {
+    also(env, &in->lanes, &in->lanes_level, c, ix->level);
+  }
+  ix->base = cx_jit_op2(env, LLVMUDiv, ix->base, by, ix->level);
+  ix->multiple = 1;
+}
+
+static cx_jit_val pick(cx_jit_env *env, LLVMValueRef c, int level,
+                       cx_jit_val yes, cx_jit_val no)
+{
+  const bool wide = LLVMGetTypeKind(LLVMTypeOf(c)) == LLVMVectorTypeKind;
+  if (wide || yes.wide || no.wide) {
+    yes = cx_jit_widen(env, yes);
+    no = cx_jit_widen(env, no);
+  }
+  cx_jit_val out = yes;
+  out.level = deeper(level, deeper(yes.level, no.level));
+  LLVMBuilderRef b = cx_jit_at(env, out.level);
+  out.re = LLVMBuildSelect(b, c, yes.re, no.re, "");
+  if (yes.im != NULL) out.im = LLVMBuildSelect(b, c, yes.im, no.im, "");
+  return out;
+}
+
+// The operand's element where `in` holds, else `other`.
+static cx_jit_val choose(cx_jit_env *env, const cx_hlo_value *v,
+                         cx_jit_place *at, const inside *in, cx_jit_val other)
+{
+  const cx_jit_place *p = cx_jit_place_of(env, at);
+  if (in->lanes != NULL) {
+    p = cx_jit_place_masked(env, p, in->lanes, in->lanes_level);
+  }
+  cx_jit_val x = cx_jit_emit(env, v, p);
+  if (in->lanes != NULL) x = pick(env, in->lanes, in->lanes_level, x, other);
+  if (in->all != NULL) x = pick(env, in->all, in->all_level, x, other);
+  return x;
+}
+
+// ---- pad ----
+
+static uint32_t pad_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
+  const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
+  uint32_t cuts = need_of(env, op->operands[0]);
+  for (size_t d = 0; d < rank; d++) {
+    if (is_whole(op, d) && low.v[d] == 0) continue;
+    cuts |= bit(d);
+    if (gap.v[d] != 0) cuts |= bit(d + 1);
+  }
+  return cuts & (bit(rank) - 1);
+}
+
+static cx_jit_val emit_pad(cx_jit_env *env, const cx_hlo_op *op,
+                           const cx_jit_place *p)
+{
+  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
+  const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
+  const cx_jit_val padding = cx_jit_emit(env, op->operands[1], &env->scalar);
+  if (cx_hlo_type_elements(from) == 0) return padding;
+  cx_jit_place out;
+  cx_jit_place_cut(env, to, p, pad_cuts(env, op), &out);
+  inside in = { 0 };
+  size_t d = 0;
+  for (int i = 0; i < out.n; i++) {
+    cx_jit_part *part = &out.part[i];
+    if (!is_whole(op, d) || low.v[d] != 0) {
+      const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
+      const int64_t step = gap.v[d] + 1;
+      const int64_t reach = (from->dims[d] - 1) * step + 1;
+      part->ix = cx_jit_ix_offset(env, part->ix, -low.v[d] * inner);
+      within(env, &part->ix, reach * inner, &in);
+      spaced(env, &part->ix, step, &in);
+      part->size = from->dims[d] * inner;
+    }
+    d += (size_t)part->dims;
+  }
+  return choose(env, op->operands[0], &out, &in, padding);
+}
+
+// ---- concatenate ----
+
+static uint32_t concatenate_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  uint32_t cuts = bit((size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION));
+  for (size_t i = 0; i < op->n_operands; i++) {
+    cuts |= need_of(env, op->operands[i]);
+  }
+  return cuts;
+}
+
+static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
+                                   const cx_jit_place *p)
+{
+  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  cx_jit_place cut;
+  cx_jit_place_cut(env, to, p, concatenate_cuts(env, op), &cut);
+  const int at = part_of(&cut, (int)d);
+  const cx_jit_part whole = cut.part[at];
+  const int64_t inner = whole.size / to->dims[d];
+  cx_jit_val out = { 0 };
+  int64_t first = 0;
+  for (size_t i = 0; i < op->n_operands; i++) {
+    const int64_t n = cx_jit_type(op->operands[i])->dims[d] * inner;
+    if (n == 0) continue;
+    cx_jit_place from = cut;
+    inside in = { 0 };
+    cx_jit_ix ix = cx_jit_ix_offset(env, whole.ix, -first);
+    within(env, &ix, n, &in);
+    from.part[at] = (cx_jit_part){ ix, n, whole.dims };
+    // The first has no other to give way to.
+    if (out.re == NULL) {
+      const cx_jit_place *q = cx_jit_place_of(env, &from);
+      if (in.lanes != NULL) {
+        q = cx_jit_place_masked(env, q, in.lanes, in.lanes_level);
+      }
+      out = cx_jit_emit(env, op->operands[i], q);
+    } else {
+      out = choose(env, op->operands[i], &from, &in, out);
+    }
+    first += n;
+  }
+  return out;
+}
+
+// ---- iota, dynamic_update_slice ----
+
+static uint32_t iota_cuts(const cx_hlo_op *op)
+{
+  const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
+  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  return (bit(d) | bit(d + 1)) & (bit(rank) - 1);
+}
+
+static cx_jit_val emit_iota(cx_jit_env *env, const cx_hlo_op *op,
+                            const cx_jit_place *p)
+{
+  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  const int64_t d = cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
+  cx_jit_place at;
+  cx_jit_place_cut(env, t, p, iota_cuts(op), &at);
+  cx_jit_ix ix = at.part[part_of(&at, (int)d)].ix;
+  cx_jit_val v = { .elem = CX_HLO_I64,
+                   .level = ix.level,
+                   .wide = !cx_jit_ix_same(&ix) };
+  v.re = v.wide ? cx_jit_ix_widen(env, ix) : ix.base;
+  if (v.wide && env->small) v.elem = CX_HLO_I32;
+  return cx_jit_convert(env, v, t->elem);
+}
+
+static uint32_t update_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
+  uint32_t cuts = need_of(env, op->operands[0]) | need_of(env, op->operands[1]);
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->dims[d] != u->dims[d]) cuts |= bit(d);
+  }
+  return cuts;
+}
+
+static cx_jit_val emit_update(cx_jit_env *env, const cx_hlo_op *op,
+                              const cx_jit_place *p)
+{
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
+  const cx_jit_val old = cx_jit_emit(env, op->operands[0], p);
+  if (cx_hlo_type_elements(u) == 0) return old;
+  cx_jit_place at;
+  cx_jit_place_cut(env, t, p, update_cuts(env, op), &at);
+  inside in = { 0 };
+  size_t d = 0;
+  for (int i = 0; i < at.n; i++) {
+    cx_jit_part *part = &at.part[i];
+    if (t->dims[d] != u->dims[d]) {
+      const int64_t inner = part->size / t->dims[d];
+      cx_jit_ix start =
+          cx_jit_start_index(env, op->operands[2 + d], t->dims[d] - u->dims[d]);
+      start = cx_jit_ix_scale(env, start, -inner);
+      part->ix = cx_jit_ix_add(env, part->ix, start);
+      part->size = u->dims[d] * inner;
+      within(env, &part->ix, part->size, &in);
+    }
+    d += (size_t)part->dims;
+  }
+  return choose(env, op->operands[1], &at, &in, old);
+}
+
+// ---- all ----
+
+uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_BROADCAST:
+    case CX_HLO_OP_BROADCAST_IN_DIM:
+    case CX_HLO_OP_TRANSPOSE: return mapping_cuts(env, op);
+    case CX_HLO_OP_RESHAPE: return reshape_cuts(env, op);
+    case CX_HLO_OP_SLICE:
+    case CX_HLO_OP_DYNAMIC_SLICE: return slice_cuts(env, op);
+    case CX_HLO_OP_REVERSE: return reverse_cuts(env, op);
+    case CX_HLO_OP_PAD: return pad_cuts(env, op);
+    case CX_HLO_OP_CONCATENATE: return concatenate_cuts(env, op);
+    case CX_HLO_OP_IOTA: return iota_cuts(op);
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return update_cuts(env, op);
+    case CX_HLO_OP_GATHER: return cx_jit_gather_cuts(op);
+    default: return 0;
+  }
+}
+
+cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
+                             const cx_jit_place *p)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_BROADCAST:
+    case CX_HLO_OP_BROADCAST_IN_DIM:
+    case CX_HLO_OP_TRANSPOSE: return emit_mapping(env, op, p);
+    case CX_HLO_OP_SLICE:
+    case CX_HLO_OP_DYNAMIC_SLICE: return emit_slice(env, op, p);
+    case CX_HLO_OP_REVERSE: return emit_reverse(env, op, p);
+    case CX_HLO_OP_PAD: return emit_pad(env, op, p);
+    case CX_HLO_OP_CONCATENATE: return emit_concatenate(env, op, p);
+    case CX_HLO_OP_IOTA: return emit_iota(env, op, p);
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return emit_update(env, op, p);
+    case CX_HLO_OP_GATHER: return cx_jit_gather_emit(env, op, p);
+    default: return emit_reshape(env, op, p);
+  }
+}

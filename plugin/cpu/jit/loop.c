@@ -1,0 +1,150 @@
+// jit/loop: kernels whose outputs have one element for each element.
+//
+// The outputs' dimensions are merged into runs. The last run is the inner loop,
+// in vectors, cut into blocks where it is long; the others and the blocks are
+// the phase's iterations. Where the last run is much shorter than a vector, all
+// dimensions are one run and indices are divided lane by lane.
+#include "jit/emit.h"
+
+#define BLOCK 4096  // elements of the inner loop in one iteration
+
+typedef struct nest {
+  int n;
+  int dims[CX_JIT_RANK];
+  int64_t sizes[CX_JIT_RANK];
+  int64_t inner, block, blocks;
+} nest;
+
+static nest nest_of(cx_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
+{
+  nest s = { 0 };
+  const int lanes = env->target->lanes;
+  s.n = cx_jit_runs(t, cuts, s.dims, s.sizes);
+  if (s.n > 1 && s.sizes[s.n - 1] < lanes / 2) {
+    s.n = cx_jit_runs(t, 0, s.dims, s.sizes);
+  }
+  s.inner = s.n == 0 ? 1 : s.sizes[s.n - 1];
+  s.block = s.inner <= 2 * BLOCK ? s.inner : BLOCK;
+  s.blocks = s.inner == 0 ? 0 : (s.inner + s.block - 1) / s.block;
+  return s;
+}
+
+// The indices of the outer runs, and where the block starts, from the number of
+// the iteration.
+static cx_jit_ix iteration(cx_jit_env *env, const nest *s, cx_jit_ix t,
+                           int64_t extent, cx_jit_place *out)
+{
+  cx_jit_ix rest = t;
+  cx_jit_ix block = cx_jit_ix_const(env, 0);
+  int64_t size = extent;
+  cx_jit_ix_split(env, t, s->blocks, size, false, &rest, &block);
+  if (s->blocks == 1) block = cx_jit_ix_const(env, 0);
+  size /= s->blocks;
+  cx_jit_ix index[CX_JIT_RANK];
+  for (int i = s->n - 2; i >= 0; i--) {
+    cx_jit_ix_split(env, rest, s->sizes[i], size, false, &rest, &index[i]);
+    size /= s->sizes[i];
+  }
+  *out = (cx_jit_place){ .n = 0 };
+  for (int i = 0; i + 1 < s->n; i++) {
+    cx_jit_place_push(out, s->dims[i], s->sizes[i], index[i]);
+  }
+  return cx_jit_ix_scale(env, block, s->block);
+}
+
+static void body(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
+                 const cx_jit_place *outer, cx_jit_ix inner, LLVMValueRef mask)
+{
+  const int level = env->n_levels - 1;
+  cx_jit_place p = *outer;
+  if (s->n > 0) cx_jit_place_push(&p, s->dims[s->n - 1], s->inner, inner);
+  p.mask = mask;
+  p.mask_level = level;
+  const cx_jit_place *at = cx_jit_place_of(env, &p);
+  cx_jit_val out[CX_JIT_MAX_OUTPUTS];
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    out[i] = cx_jit_emit(env, k->outputs[i], at);
+  }
+  if (cx_jit_failed(env)) return;
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    cx_jit_store(env, cx_jit_buffer(env, k->n_inputs + i), out[i], at, level);
+  }
+}
+
+static LLVMValueRef lanes_below(cx_jit_env *env, LLVMValueRef n, int level)
+{
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef most = cx_jit_resize(env, n, env->i32, true, level);
+  most = cx_jit_splat(env, most, level);
+  return cx_jit_compare(env, LLVMIntULT, cx_jit_iota(env, t, 1), most, level);
+}
+
+static void vectors(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
+                    const cx_jit_place *outer, cx_jit_ix start)
+{
+  const int64_t lanes = env->lanes;
+  LLVMValueRef hi = cx_jit_i64(env, s->inner);
+  if (s->blocks > 1) {
+    cx_jit_ix end = cx_jit_ix_offset(env, start, s->block);
+    LLVMValueRef past =
+        cx_jit_compare(env, LLVMIntSGT, end.base, hi, end.level);
+    hi = cx_jit_choose(env, past, hi, end.base, end.level);
+  }
+  // Blocks are whole vectors, so only the last of the run has a tail.
+  const int64_t tail = s->inner % lanes;
+  LLVMValueRef full = hi;
+  if (tail != 0) {
+    full = cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -lanes), start.level);
+  }
+  cx_jit_loop loop;
+  if (s->inner >= lanes) {
+    cx_jit_loop_begin(env, &loop, start.base, full, lanes, NULL, 0);
+    cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, lanes);
+    iv.lane = lanes == 1 ? 0 : 1;
+    body(env, k, s, outer, iv, NULL);
+    cx_jit_loop_end(env, &loop, NULL);
+  }
+  if (tail == 0) return;
+  cx_jit_ix iv;
+  if (s->blocks == 1) {
+    iv = cx_jit_ix_const(env, s->inner - tail);
+    iv.lane = 1;
+    LLVMValueRef mask = lanes_below(env, cx_jit_i64(env, tail), 0);
+    body(env, k, s, outer, iv, mask);
+    return;
+  }
+  cx_jit_loop_begin(env, &loop, full, hi, lanes, NULL, 0);
+  iv = cx_jit_ix_scalar(loop.iv, loop.level, lanes);
+  iv.lane = 1;
+  body(env, k, s, outer, iv, lanes_below(env, cx_jit_i64(env, tail), 0));
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
+{
+  const cx_hlo_type *t = cx_jit_type(k->outputs[0]);
+  uint32_t cuts = 0;
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    cuts |= cx_jit_slot_of(env, k->outputs[i])->need;
+  }
+  const nest s = nest_of(env, t, cuts);
+  int64_t extent = s.blocks;
+  for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
+  k->n_phases = 1;
+  k->phases[0] = (cx_jit_phase){ extent, 1 };
+  cx_jit_function_begin(env, 0, s.inner == 1 ? 1 : env->target->lanes);
+  if (extent > 0) {
+    k->phases[0].grain =
+        cx_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
+    cx_jit_loop outer;
+    cx_jit_loop_begin(env, &outer, LLVMGetParam(env->function, 1),
+                      LLVMGetParam(env->function, 2), 1, NULL, 0);
+    cx_jit_place p;
+    cx_jit_ix iv = cx_jit_ix_scalar(outer.iv, outer.level, 1);
+    cx_jit_ix start = iteration(env, &s, iv, extent, &p);
+    vectors(env, k, &s, &p, start);
+    cx_jit_loop_end(env, &outer, NULL);
+  }
+  cx_jit_function_end(env);
+  return env->status;
+}

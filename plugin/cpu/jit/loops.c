@@ -1,0 +1,96 @@
+// jit/loops: loops, with what they carry from one iteration to the next.
+#include "jit/emit.h"
+
+static void carry_begin(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
+                        size_t n)
+{
+  loop->n = 0;
+  loop->phis = CX_ARENA_ARRAY(&env->fn_arena, LLVMValueRef, 6 * n + 1);
+  if (loop->phis == NULL) {
+    if (env->status == NULL) env->status = cx_out_of_memory();
+    return;
+  }
+  loop->first = loop->phis + 2 * n;
+  loop->next = loop->phis + 4 * n;
+  for (size_t i = 0; i < n; i++) {
+    cx_jit_val *v = &carried[i];
+    for (int part = 0; part < (v->im != NULL ? 2 : 1); part++) {
+      LLVMValueRef *reg = part == 0 ? &v->re : &v->im;
+      LLVMValueRef phi =
+          LLVMBuildPhi(env->level[loop->level], LLVMTypeOf(*reg), "");
+      loop->first[loop->n] = *reg;
+      loop->phis[loop->n++] = phi;
+      *reg = phi;
+    }
+    v->level = loop->level;
+  }
+}
+
+void cx_jit_loop_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
+                       LLVMValueRef hi, int64_t step, cx_jit_val *carried,
+                       size_t n)
+{
+  const int outer = env->n_levels - 1;
+  CX_ASSERT(env->n_levels < CX_JIT_LEVELS);
+  loop->before = LLVMGetInsertBlock(env->level[outer]);
+  loop->body = LLVMAppendBasicBlockInContext(env->context, env->function, "");
+  loop->after = LLVMAppendBasicBlockInContext(env->context, env->function, "");
+  loop->lo = lo;
+  loop->hi = hi;
+  loop->step = step;
+  loop->level = env->n_levels++;
+  if (env->level[loop->level] == NULL) {
+    env->level[loop->level] = LLVMCreateBuilderInContext(env->context);
+  }
+  LLVMBuilderRef b = env->level[loop->level];
+  LLVMPositionBuilderAtEnd(b, loop->body);
+  loop->iv = LLVMBuildPhi(b, env->i64, "");
+  carry_begin(env, loop, carried, n);
+}
+
+static void carry_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
+                      LLVMBasicBlockRef last, bool may_skip)
+{
+  size_t k = 0;
+  for (size_t i = 0; k < loop->n; i++) {
+    cx_jit_val *v = &carried[i];
+    for (int part = 0; part < (v->im != NULL ? 2 : 1); part++, k++) {
+      LLVMValueRef *reg = part == 0 ? &v->re : &v->im;
+      LLVMAddIncoming(loop->phis[k], (LLVMValueRef[]){ loop->first[k], *reg },
+                      (LLVMBasicBlockRef[]){ loop->before, last }, 2);
+      LLVMBuilderRef b = env->level[loop->level - 1];
+      LLVMValueRef out = LLVMBuildPhi(b, LLVMTypeOf(*reg), "");
+      LLVMAddIncoming(out, reg, &last, 1);
+      if (may_skip) {
+        LLVMAddIncoming(out, &loop->first[k], &loop->before, 1);
+      }
+      *reg = out;
+    }
+    v->level = loop->level - 1;
+  }
+}
+
+void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried)
+{
+  CX_ASSERT(loop->level == env->n_levels - 1);
+  LLVMBuilderRef inner = env->level[loop->level];
+  LLVMBuilderRef outer = env->level[loop->level - 1];
+  LLVMValueRef next =
+      LLVMBuildNSWAdd(inner, loop->iv, cx_jit_i64(env, loop->step), "");
+  LLVMValueRef more = LLVMBuildICmp(inner, LLVMIntSLT, next, loop->hi, "");
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(inner);
+  LLVMBuildCondBr(inner, more, loop->body, loop->after);
+  LLVMAddIncoming(loop->iv, (LLVMValueRef[]){ loop->lo, next },
+                  (LLVMBasicBlockRef[]){ loop->before, last }, 2);
+  LLVMValueRef any = LLVMBuildICmp(outer, LLVMIntSLT, loop->lo, loop->hi, "");
+  bool may_skip = true;
+  if (LLVMIsAConstantInt(any) != NULL && LLVMConstIntGetZExtValue(any) != 0) {
+    may_skip = false;
+    LLVMBuildBr(outer, loop->body);
+  } else {
+    LLVMBuildCondBr(outer, any, loop->body, loop->after);
+  }
+  LLVMPositionBuilderAtEnd(outer, loop->after);
+  env->n_levels--;
+  carry_end(env, loop, carried, last, may_skip);
+}

@@ -1,0 +1,233 @@
+// jit/memory: loads, stores and literals.
+#include <string.h>
+
+#include "base/dtype.h"
+#include "jit/emit.h"
+
+static int deeper(int a, int b)
+{
+  return a > b ? a : b;
+}
+
+// ---- between memory and registers ----
+
+static LLVMValueRef to_register(cx_jit_env *env, LLVMBuilderRef b,
+                                LLVMValueRef x, cx_hlo_elem e)
+{
+  if (e == CX_HLO_I1) {
+    return LLVMBuildICmp(b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
+  }
+  if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
+    return cx_jit_from_bits16(env, b, x, e);
+  }
+  return x;
+}
+
+static LLVMValueRef to_memory(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                              cx_hlo_elem e)
+{
+  if (e == CX_HLO_I1) {
+    const bool wide = LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind;
+    return LLVMBuildZExt(b, x, wide ? cx_jit_wide_type(env, env->i8) : env->i8,
+                         "");
+  }
+  if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
+    return cx_jit_to_bits16(env, b, x, e);
+  }
+  return x;
+}
+
+static LLVMValueRef address(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                            LLVMValueRef pointer, LLVMValueRef index)
+{
+  (void)env;
+  return LLVMBuildGEP2(b, t, pointer, &index, 1, "");
+}
+
+static unsigned bytes_of(LLVMTypeRef t)
+{
+  switch (LLVMGetTypeKind(t)) {
+    case LLVMIntegerTypeKind: return LLVMGetIntTypeWidth(t) / 8;
+    case LLVMFloatTypeKind: return 4;
+    default: return 8;
+  }
+}
+
+// The lanes' addresses.
+static LLVMValueRef addresses(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                              LLVMValueRef pointer, cx_jit_ix ix)
+{
+  if (ix.wide) return address(env, b, t, pointer, ix.base);
+  LLVMValueRef base = address(env, b, t, pointer, ix.base);
+  LLVMTypeRef lanes = cx_jit_wide_type(env, env->i64);
+  return address(env, b, t, base, cx_jit_iota(env, lanes, ix.lane));
+}
+
+static LLVMValueRef all_lanes(cx_jit_env *env)
+{
+  return LLVMConstAllOnes(cx_jit_wide_type(env, env->i1));
+}
+
+static LLVMValueRef load_masked(cx_jit_env *env, LLVMBuilderRef b,
+                                LLVMTypeRef t, LLVMValueRef at,
+                                LLVMValueRef mask, bool gather)
+{
+  LLVMTypeRef wide = cx_jit_wide_type(env, t);
+  LLVMValueRef args[] = { at, LLVMConstInt(env->i32, bytes_of(t), 0),
+                          mask == NULL ? all_lanes(env) : mask,
+                          LLVMConstNull(wide) };
+  LLVMTypeRef types[] = { wide, LLVMTypeOf(at) };
+  return cx_jit_intrinsic(env, b,
+                          gather ? "llvm.masked.gather" : "llvm.masked.load",
+                          types, 2, args, 4);
+}
+
+// A whole vector from `ix` on, backwards where its stride is -1.
+static LLVMValueRef load_run(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                             LLVMValueRef pointer, cx_jit_ix ix)
+{
+  LLVMTypeRef wide = cx_jit_wide_type(env, t);
+  LLVMValueRef at = address(env, b, t, pointer, ix.base);
+  if (ix.lane < 0) {
+    at = address(env, b, t, at, cx_jit_i64(env, 1 - env->lanes));
+  }
+  LLVMValueRef v = LLVMBuildLoad2(b, wide, at, "");
+  LLVMSetAlignment(v, bytes_of(t));
+  if (ix.lane > 0) return v;
+  LLVMValueRef order[64];
+  for (int i = 0; i < env->lanes; i++) {
+    order[i] = LLVMConstInt(env->i32, (unsigned)(env->lanes - 1 - i), 0);
+  }
+  return LLVMBuildShuffleVector(b, v, LLVMGetPoison(wide),
+                                LLVMConstVector(order, (unsigned)env->lanes),
+                                "");
+}
+
+static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                              LLVMValueRef pointer, cx_jit_ix ix,
+                              LLVMValueRef mask)
+{
+  if (cx_jit_ix_same(&ix)) {
+    LLVMValueRef v =
+        LLVMBuildLoad2(b, t, address(env, b, t, pointer, ix.base), "");
+    LLVMSetAlignment(v, bytes_of(t));
+    return v;
+  }
+  if (!ix.wide && ix.lane == 1 && mask != NULL) {
+    return load_masked(env, b, t, address(env, b, t, pointer, ix.base), mask,
+                       false);
+  }
+  if (!ix.wide && (ix.lane == 1 || ix.lane == -1) && mask == NULL) {
+    return load_run(env, b, t, pointer, ix);
+  }
+  return load_masked(env, b, t, addresses(env, b, t, pointer, ix), mask, true);
+}
+
+cx_jit_val cx_jit_load(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
+                       const cx_jit_place *p)
+{
+  cx_jit_ix ix = cx_jit_place_linear(env, p);
+  cx_jit_val v = { .elem = e, .level = ix.level };
+  v.wide = !cx_jit_ix_same(&ix);
+  if (v.wide && p->mask != NULL) v.level = deeper(v.level, p->mask_level);
+  LLVMTypeRef t = cx_jit_memory_type(env, e);
+  if (cx_hlo_elem_is_complex(e)) {
+    ix = cx_jit_ix_scale(env, ix, 2);
+    cx_jit_ix second = cx_jit_ix_offset(env, ix, 1);
+    LLVMBuilderRef b = cx_jit_at(env, v.level);
+    v.re = load_part(env, b, t, pointer, ix, p->mask);
+    v.im = load_part(env, b, t, pointer, second, p->mask);
+    return v;
+  }
+  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  v.re = to_register(env, b, load_part(env, b, t, pointer, ix, p->mask), e);
+  return v;
+}
+
+static void store_part(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
+                       LLVMValueRef v, cx_jit_ix ix, LLVMValueRef mask)
+{
+  LLVMTypeRef t = LLVMTypeOf(v);
+  if (LLVMGetTypeKind(t) != LLVMVectorTypeKind) {
+    LLVMValueRef s = LLVMBuildStore(b, v, address(env, b, t, pointer, ix.base));
+    LLVMSetAlignment(s, bytes_of(t));
+    return;
+  }
+  LLVMTypeRef scalar = LLVMGetElementType(t);
+  const bool run = !ix.wide && ix.lane == 1;
+  LLVMValueRef at = run ? address(env, b, scalar, pointer, ix.base)
+                        : addresses(env, b, scalar, pointer, ix);
+  if (run && mask == NULL) {
+    LLVMSetAlignment(LLVMBuildStore(b, v, at), bytes_of(scalar));
+    return;
+  }
+  LLVMValueRef args[] = { v, at, LLVMConstInt(env->i32, bytes_of(scalar), 0),
+                          mask == NULL ? all_lanes(env) : mask };
+  LLVMTypeRef types[] = { t, LLVMTypeOf(at) };
+  cx_jit_intrinsic(env, b, run ? "llvm.masked.store" : "llvm.masked.scatter",
+                   types, 2, args, 4);
+}
+
+void cx_jit_store(cx_jit_env *env, LLVMValueRef pointer, cx_jit_val v,
+                  const cx_jit_place *p, int level)
+{
+  cx_jit_ix ix = cx_jit_place_linear(env, p);
+  if (!cx_jit_ix_same(&ix)) v = cx_jit_widen(env, v);
+  if (v.im != NULL) {
+    ix = cx_jit_ix_scale(env, ix, 2);
+    cx_jit_ix second = cx_jit_ix_offset(env, ix, 1);
+    LLVMBuilderRef b = cx_jit_at(env, level);
+    store_part(env, b, pointer, v.re, ix, p->mask);
+    store_part(env, b, pointer, v.im, second, p->mask);
+    return;
+  }
+  LLVMBuilderRef b = cx_jit_at(env, level);
+  store_part(env, b, pointer, to_memory(env, b, v.re, v.elem), ix, p->mask);
+}
+
+// ---- literals ----
+
+static LLVMValueRef literal_element(LLVMTypeRef t, const unsigned char *p)
+{
+  if (LLVMGetTypeKind(t) == LLVMFloatTypeKind ||
+      LLVMGetTypeKind(t) == LLVMDoubleTypeKind) {
+    // By bits, so that a NaN stays what it is.
+    uint64_t bits = 0;
+    const unsigned n = bytes_of(t);
+    memcpy(&bits, p, n);
+    LLVMTypeRef i = LLVMIntTypeInContext(LLVMGetTypeContext(t), n * 8);
+    return LLVMConstBitCast(LLVMConstInt(i, bits, 0), t);
+  }
+  uint64_t v = 0;
+  memcpy(&v, p, bytes_of(t));
+  return LLVMConstInt(t, v, 0);
+}
+
+cx_jit_val cx_jit_splat_of(cx_jit_env *env, const cx_hlo_elements *e)
+{
+  const cx_hlo_elem elem = e->type.tensor.elem;
+  LLVMTypeRef t = cx_jit_memory_type(env, elem);
+  cx_jit_val v = { .elem = elem };
+  v.re = literal_element(t, e->data);
+  if (cx_hlo_elem_is_complex(elem)) {
+    v.im = literal_element(t, e->data + bytes_of(t));
+  } else if (elem == CX_HLO_I1) {
+    v.re = LLVMConstInt(env->i1, *e->data != 0, 0);
+  } else if (elem == CX_HLO_BF16 || elem == CX_HLO_F16) {
+    const calx_dtype d = elem == CX_HLO_F16 ? CALX_F16 : CALX_BF16;
+    v.re = LLVMConstReal(env->f32, cx_load_double(d, e->data));
+  }
+  return v;
+}
+
+LLVMValueRef cx_jit_literal(cx_jit_env *env, const cx_hlo_elements *e)
+{
+  LLVMValueRef data = LLVMConstStringInContext2(
+      env->context, (const char *)e->data, e->size, 1);
+  LLVMValueRef g = LLVMAddGlobal(env->module, LLVMTypeOf(data), "literal");
+  LLVMSetInitializer(g, data);
+  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  LLVMSetGlobalConstant(g, 1);
+  LLVMSetAlignment(g, 64);
+  return g;
+}

@@ -1,0 +1,106 @@
+// jit/merge: which neighbouring dimensions a kernel can treat as one, and what
+// an element costs.
+#include <math.h>
+
+#include "jit/emit.h"
+
+static uint32_t need_of(cx_jit_env *env, const cx_hlo_value *v)
+{
+  return cx_jit_slot_of(env, v)->need;
+}
+
+void cx_jit_merge(cx_jit_env *env)
+{
+  const cx_jit_kernel *k = env->kernel;
+  for (size_t i = 0; i < k->n_ops; i++) {
+    const cx_hlo_op *op = k->ops[i];
+    uint32_t need = 0;
+    switch (cx_jit_class_of(op)) {
+      case CX_JIT_ELEMENT:
+        for (size_t j = 0; j < op->n_operands; j++) {
+          if (cx_jit_type(op->operands[j])->rank > 0) {
+            need |= need_of(env, op->operands[j]);
+          }
+        }
+        break;
+      case CX_JIT_INDEX: need = cx_jit_index_cuts(env, op); break;
+      default: break;
+    }
+    for (size_t j = 0; j < op->n_results; j++) {
+      cx_jit_slot_of(env, &op->results[j])->need = need;
+    }
+  }
+}
+
+int cx_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
+{
+  int n = 0;
+  bool pending = false;
+  for (size_t d = 0; d < t->rank; d++) {
+    pending |= (cuts >> d & 1) != 0;
+    // A run of size 1 is one with what follows it.
+    if (n == 0 || (pending && sizes[n - 1] != 1 && t->dims[d] != 1)) {
+      dims[n] = 0;
+      sizes[n++] = 1;
+    }
+    if (t->dims[d] != 1) pending = false;
+    dims[n - 1]++;
+    sizes[n - 1] *= t->dims[d];
+  }
+  return n;
+}
+
+// ---- cost ----
+
+static double op_ns(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_EXPONENTIAL:
+    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE:
+    case CX_HLO_OP_LOG:
+    case CX_HLO_OP_LOG_PLUS_ONE:
+    case CX_HLO_OP_LOGISTIC:
+    case CX_HLO_OP_TANH: return 0.5;
+    case CX_HLO_OP_SINE:
+    case CX_HLO_OP_COSINE:
+    case CX_HLO_OP_TAN:
+    case CX_HLO_OP_CBRT:
+    case CX_HLO_OP_ATAN2:
+    case CX_HLO_OP_POWER: return 2;
+    case CX_HLO_OP_DIVIDE:
+    case CX_HLO_OP_REMAINDER: return 0.3;
+    case CX_HLO_OP_GATHER:
+    case CX_HLO_OP_TRANSPOSE: return 0.8;
+    default: return 0.04;
+  }
+}
+
+double cx_jit_element_ns(const cx_jit_env *env)
+{
+  double sum = 0.05;
+  for (size_t i = 0; i < env->kernel->n_ops; i++) {
+    sum += op_ns(env->kernel->ops[i]);
+  }
+  return sum;
+}
+
+double cx_jit_element_bytes(const cx_jit_env *env)
+{
+  const cx_jit_kernel *k = env->kernel;
+  double sum = 0;
+  for (size_t i = 0; i < k->n_inputs; i++) {
+    sum += (double)cx_hlo_elem_bytes(cx_jit_type(k->inputs[i])->elem);
+  }
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    sum += (double)cx_hlo_elem_bytes(cx_jit_type(k->outputs[i])->elem);
+  }
+  return sum;
+}
+
+int64_t cx_jit_grain(const cx_jit_env *env, double elements_per_iteration)
+{
+  const double ns = cx_jit_element_ns(env) * elements_per_iteration;
+  const double bytes = cx_jit_element_bytes(env) * elements_per_iteration;
+  const double n = fmin(20000 / fmax(ns, 1e-3), 262144 / fmax(bytes, 1e-3));
+  return n < 1 ? 1 : (n > 1e12 ? (int64_t)1e12 : (int64_t)n);
+}
