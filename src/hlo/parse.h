@@ -1,6 +1,7 @@
 // hlo/parse: programs from text.
 //
-// Reads MLIR's generic form of everything, from any producer; text is hostile:
+// Reads MLIR's generic form of everything and StableHLO's pretty forms, from
+// any producer; of other dialects' pretty forms, Shardy's. Text is hostile:
 // sizes and nesting are bounded, and what is wrong is told with line, column,
 // the source line and a caret. What a program means is cx_hlo_verify()'s to
 // say.
@@ -23,9 +24,8 @@ typedef struct cx_hlo_signature {
   cx_arena arena;
 } cx_hlo_signature;
 
-// Reads the generic and the pretty form, and leaves bodies alone: they may hold
-// anything whose braces balance. UNIMPLEMENTED: the entry takes or returns
-// something that is no plain tensor.
+// Leaves bodies alone: they may hold anything whose braces balance.
+// UNIMPLEMENTED: the entry takes or returns something that is no plain tensor.
 calx_status *cx_hlo_parse_signature(const char *text, size_t size,
                                     const char *file_name,
                                     cx_hlo_signature *out) CALX_MUST_USE;

@@ -344,8 +344,7 @@ static calx_status *read_word(cx_hlo_reader *r, const cx_hlo_attr **out)
   if (cx_hlo_str_equal(word, "dense")) return cx_hlo_read_dense(r, out);
   if (cx_hlo_str_equal(word, "array")) return read_array(r, from, out);
   if (cx_hlo_str_equal(word, "dense_resource")) {
-    return cx_hlo_scan_fail(s, from, CALX_UNIMPLEMENTED,
-                            "dense_resource literals are not supported");
+    return cx_hlo_read_dense_resource(r, out);
   }
   if (is_kept(word)) {
     CALX_TRY(cx_hlo_scan_balanced(s));

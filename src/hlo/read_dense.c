@@ -149,11 +149,16 @@ static calx_status *read_list(cx_hlo_reader *r, const literal *l,
 
 // ---- bytes ----
 
+// -1: no hexadecimal digit. A table: most of a large program is such digits.
 static int hex_value(char c)
 {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  static const signed char values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+  };
+  return values[(unsigned char)c] - 1;
 }
 
 // i1 is a byte each, or eight in a byte, the lowest bit first (older MLIR).
@@ -200,33 +205,41 @@ static calx_status *bytes_to_attr(cx_hlo_reader *r, const literal *l,
   return *out == NULL ? cx_out_of_memory() : NULL;
 }
 
+// The bytes of a quoted "0x…" but the first `skip`.
+static calx_status *decode(cx_hlo_reader *r, const literal *l, cx_hlo_str q,
+                           size_t skip, const cx_hlo_attr **out)
+{
+  const char *text = q.s + 3 + 2 * skip;
+  if (q.n < 4 + 2 * skip || q.s[1] != '0' || q.s[2] != 'x' || q.n % 2 != 0) {
+    return CX_HLO_FAIL(r, q.s, "the string is no list of bytes \"0x…\"");
+  }
+  const size_t size = (q.n - 4) / 2 - skip;
+  // Eight elements of i1 may be packed into a byte.
+  const size_t room = l->type->elem == CX_HLO_I1 ? 8 : 1;
+  unsigned char *data = cx_alloc((size + 1) * room);
+  if (data == NULL) return cx_out_of_memory();
+  int wrong = 0;
+  for (size_t i = 0; i < size; i++) {
+    const int high = hex_value(text[2 * i]);
+    const int low = hex_value(text[2 * i + 1]);
+    wrong |= high | low;
+    data[i] = (unsigned char)(high * 16 + low);
+  }
+  calx_status *status =
+      wrong >= 0
+          ? bytes_to_attr(r, l, data, size, q.s, out)
+          : CX_HLO_FAIL(r, q.s, "the string is no list of bytes \"0x…\"");
+  cx_free(data);
+  return status;
+}
+
 // bytes ::= '"0x' hex* '"': the elements in little-endian order, or one of them
 static calx_status *read_bytes(cx_hlo_reader *r, const literal *l,
                                const cx_hlo_attr **out)
 {
   cx_hlo_str q = { NULL, 0 };
-  const char *at = r->scan.at;
   CALX_TRY(cx_hlo_scan_quoted(&r->scan, &q));
-  if (q.n < 4 || q.s[1] != '0' || q.s[2] != 'x' || q.n % 2 != 0) {
-    return CX_HLO_FAIL(r, at, "the string is no list of bytes \"0x…\"");
-  }
-  const size_t size = (q.n - 4) / 2;
-  // Eight elements of i1 may be packed into a byte.
-  cx_arena scratch = { 0 };
-  unsigned char *data = cx_arena_alloc_array(&scratch, 8, size + 1);
-  if (data == NULL) return cx_out_of_memory();
-  bool ok = true;
-  for (size_t i = 0; i < size; i++) {
-    const int high = hex_value(q.s[3 + 2 * i]);
-    const int low = hex_value(q.s[4 + 2 * i]);
-    ok = ok && high >= 0 && low >= 0;
-    data[i] = (unsigned char)(high * 16 + low);
-  }
-  calx_status *status =
-      ok ? bytes_to_attr(r, l, data, size, at, out)
-         : CX_HLO_FAIL(r, at, "the string is no list of bytes \"0x…\"");
-  cx_arena_free(&scratch);
-  return status;
+  return decode(r, l, q, 0, out);
 }
 
 // ---- the literal ----
@@ -257,28 +270,75 @@ static calx_status *read_literal(cx_hlo_reader *r, const literal *l,
   return *out == NULL ? cx_out_of_memory() : NULL;
 }
 
+// The type of a literal, from behind its ':'.
+static calx_status *read_literal_type(cx_hlo_reader *r, cx_hlo_any *type,
+                                      literal *out)
+{
+  CALX_TRY(cx_hlo_scan_need(&r->scan, ":"));
+  cx_hlo_scan_space(&r->scan);
+  const char *at = r->scan.at;
+  CALX_TRY(cx_hlo_read_type(r, type));
+  const cx_hlo_type *t = &type->tensor;
+  const int64_t n = cx_hlo_type_elements(t);
+  if (type->odd != NULL && type->odd->kind == CX_HLO_ODD_TEXT) {
+    return cx_hlo_scan_fail(&r->scan, at, CALX_UNIMPLEMENTED,
+                            "literals of the type %.*s are not supported",
+                            (int)type->odd->text.n, type->odd->text.s);
+  }
+  if (type->odd != NULL || cx_hlo_elem_class(t->elem) == 0 || n < 0) {
+    return CX_HLO_FAIL(r, at, "a literal must be a tensor of known size");
+  }
+  *out = (literal){ t, n, cx_hlo_elem_bytes(t->elem) };
+  return NULL;
+}
+
 // elements ::= 'dense' '<' (element | list | bytes)? '>' ':' type
 calx_status *cx_hlo_read_dense(cx_hlo_reader *r, const cx_hlo_attr **out)
 {
   cx_hlo_scan *s = &r->scan;
   cx_hlo_any type;
+  literal l;
   CALX_TRY(cx_hlo_scan_need(s, "<"));
   const char *from = s->at;
   CALX_TRY(skip_literal(r));
   const char *end = s->at++;
-  CALX_TRY(cx_hlo_scan_need(s, ":"));
-  const char *type_at = s->at;
-  CALX_TRY(cx_hlo_read_type(r, &type));
+  CALX_TRY(read_literal_type(r, &type, &l));
   const char *after = s->at;
-  const int64_t n = cx_hlo_type_elements(&type.tensor);
-  if (type.odd != NULL || cx_hlo_elem_class(type.tensor.elem) == 0 || n < 0) {
-    return CX_HLO_FAIL(r, type_at, "a literal must be a tensor of known size");
-  }
-  const literal l = { &type.tensor, n, cx_hlo_elem_bytes(type.tensor.elem) };
   s->at = from;
   CALX_TRY(read_literal(r, &l, end, out));
   cx_hlo_scan_space(s);
   if (s->at != end) return cx_hlo_scan_expected(s, "'>'");
   s->at = after;
+  return NULL;
+}
+
+// elements ::= 'dense_resource' '<' key '>' ':' type. Its bytes stand behind
+// four others, which say how they are to be aligned. Equal uses share one
+// attribute; others count as aliases do.
+calx_status *cx_hlo_read_dense_resource(cx_hlo_reader *r,
+                                        const cx_hlo_attr **out)
+{
+  cx_hlo_scan *s = &r->scan;
+  cx_hlo_any type;
+  literal l;
+  cx_hlo_str key = { NULL, 0 };
+  cx_hlo_resource *found = NULL;
+  CALX_TRY(cx_hlo_scan_need(s, "<"));
+  cx_hlo_scan_space(s);
+  const char *at = s->at;
+  CALX_TRY(cx_hlo_read_key(r, &key));
+  CALX_TRY(cx_hlo_scan_need(s, ">"));
+  CALX_TRY(read_literal_type(r, &type, &l));
+  CALX_TRY(cx_hlo_find_resource(r, key, at, &found));
+  if (found->uses++ > 0) r->expanded += found->text.n;
+  if (r->expanded > CX_HLO_EXPANSION) {
+    return CX_HLO_FAIL(r, at, "aliases stand for more than %d bytes",
+                       CX_HLO_EXPANSION);
+  }
+  if (found->attr == NULL ||
+      !cx_hlo_any_equal(&found->attr->as.elements.type, &type)) {
+    CALX_TRY(decode(r, &l, found->text, 4, &found->attr));
+  }
+  *out = found->attr;
   return NULL;
 }

@@ -14,6 +14,7 @@ calx_status *cx_hlo_reader_start(cx_hlo_reader *r, const char *text,
   }
   const uint64_t seed = (uint64_t)(uintptr_t)r ^ (uint64_t)(uintptr_t)text;
   r->values.seed = r->types.seed = r->attrs.seed = r->locs.seed = seed;
+  r->resources.seed = seed;
   cx_hlo_op_names_fill(&r->ops);
   r->module = cx_hlo_module_new();
   return r->module == NULL ? cx_out_of_memory() : NULL;
@@ -25,6 +26,7 @@ void cx_hlo_reader_free(cx_hlo_reader *r)
   cx_hlo_names_free(&r->types);
   cx_hlo_names_free(&r->attrs);
   cx_hlo_names_free(&r->locs);
+  cx_hlo_names_free(&r->resources);
   cx_free(r->any_stack.v);
   cx_free(r->named_stack.v);
   cx_free(r->attr_stack.v);
@@ -253,31 +255,12 @@ calx_status *cx_hlo_use_alias(cx_hlo_reader *r, const cx_hlo_names *names,
   return NULL;
 }
 
-// file-metadata ::= '{-#' … '#-}'
-static calx_status *skip_metadata(cx_hlo_reader *r)
-{
-  cx_hlo_scan *s = &r->scan;
-  const char *from = s->at;
-  s->at += 3;
-  while (cx_hlo_scan_peek(s) != '\0') {
-    cx_hlo_str string;
-    if (*s->at == '"') {
-      CALX_TRY(cx_hlo_scan_quoted(s, &string));
-    } else if (cx_hlo_scan_accept(s, "#-}")) {
-      return NULL;
-    } else {
-      s->at++;
-    }
-  }
-  return CX_HLO_FAIL(r, from, "the metadata is not closed");
-}
-
 // alias ::= '#' name '=' (attribute | 'loc' '(' location ')')
 //         | '!' name '=' type
 calx_status *cx_hlo_read_alias(cx_hlo_reader *r)
 {
   cx_hlo_scan *s = &r->scan;
-  if (cx_hlo_scan_sees(s, "{-#")) return skip_metadata(r);
+  if (cx_hlo_scan_sees(s, "{-#")) return cx_hlo_skip_metadata(r);
   const bool is_type = cx_hlo_scan_accept(s, "!");
   if (!is_type) CALX_TRY(cx_hlo_scan_need(s, "#"));
   const cx_hlo_str name = cx_hlo_scan_suffix(s);

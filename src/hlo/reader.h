@@ -51,6 +51,13 @@ typedef struct cx_hlo_alias {
   size_t height;  // how deep it nests
 } cx_hlo_alias;
 
+// A blob of the file's metadata.
+typedef struct cx_hlo_resource {
+  cx_hlo_str text;  // "0x…", with its quotes
+  const cx_hlo_attr *attr;
+  size_t uses;
+} cx_hlo_resource;
+
 // A use of a value, checked against its type once that is read.
 typedef struct cx_hlo_use {
   cx_hlo_value *value;
@@ -68,6 +75,8 @@ typedef struct cx_hlo_reader {
   cx_hlo_names types;  // !t = …; items are cx_hlo_alias
   cx_hlo_names attrs;  // #a = …; the same
   cx_hlo_names locs;  // #loc1 = loc(…); items are cx_hlo_loc, filled in later
+  cx_hlo_names resources;  // items are cx_hlo_resource
+  bool has_resources;      // they were looked for
   cx_hlo_op_names ops;
   CX_HLO_STACK(cx_hlo_any) any_stack;
   CX_HLO_STACK(cx_hlo_named) named_stack;
@@ -103,6 +112,17 @@ calx_status *cx_hlo_read_dict(cx_hlo_reader *r) CALX_MUST_USE;
 // dense<…> : type, from behind the word.
 calx_status *cx_hlo_read_dense(cx_hlo_reader *r,
                                const cx_hlo_attr **out) CALX_MUST_USE;
+// dense_resource<…> : type, from behind the word.
+calx_status *cx_hlo_read_dense_resource(cx_hlo_reader *r,
+                                        const cx_hlo_attr **out) CALX_MUST_USE;
+// word or string, as it is written
+calx_status *cx_hlo_read_key(cx_hlo_reader *r, cx_hlo_str *out) CALX_MUST_USE;
+// What a key stands for in the file's metadata, which may come later.
+calx_status *cx_hlo_find_resource(cx_hlo_reader *r, cx_hlo_str key,
+                                  const char *at,
+                                  cx_hlo_resource **out) CALX_MUST_USE;
+// The file's {-# … #-}.
+calx_status *cx_hlo_skip_metadata(cx_hlo_reader *r) CALX_MUST_USE;
 // #stablehlo…, from behind the '#'; TEXT where it is none of ops.def.
 calx_status *cx_hlo_read_stablehlo(cx_hlo_reader *r, const char *from,
                                    const cx_hlo_attr **out) CALX_MUST_USE;
