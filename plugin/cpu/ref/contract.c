@@ -1,0 +1,225 @@
+// ref/contract: dot products of every form.
+//
+// Both operands are laid out as numbers, [batch][free][contracted], so that
+// every element of the result is one sum along two rows: in double, in 64 bits
+// that wrap, or in double parts; rounded once.
+#include <string.h>
+
+#include "ref/contract.h"
+
+size_t cx_ref_number_bytes(cx_ref_class class)
+{
+  return class == CX_REF_COMPLEX ? sizeof(double complex) : sizeof(double);
+}
+
+void cx_ref_load_numbers(cx_ref_class class, cx_hlo_elem e, const void *p,
+                         size_t n, void *out)
+{
+  switch (class) {
+    case CX_REF_INT: cx_ref_load_ints(e, p, n, out); break;
+    case CX_REF_REAL: cx_ref_load_reals(e, p, n, out); break;
+    case CX_REF_COMPLEX: cx_ref_load_complex(e, p, n, out); break;
+  }
+}
+
+void cx_ref_store_numbers(cx_ref_class class, cx_hlo_elem e, void *p, size_t n,
+                          const void *v)
+{
+  switch (class) {
+    case CX_REF_INT: cx_ref_store_ints(e, p, n, v); break;
+    case CX_REF_REAL: cx_ref_store_reals(e, p, n, v); break;
+    case CX_REF_COMPLEX: cx_ref_store_complex(e, p, n, v); break;
+  }
+}
+
+// ---- sums of products ----
+
+// Four sums side by side do not wait for one another.
+static double dot_reals(const double *a, const double *b, size_t n)
+{
+  double s[4] = { 0 };
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (size_t k = 0; k < 4; k++) s[k] += a[i + k] * b[i + k];
+  }
+  for (; i < n; i++) s[0] += a[i] * b[i];
+  return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+static int64_t dot_ints(const int64_t *a, const int64_t *b, size_t n)
+{
+  uint64_t s = 0;
+  for (size_t i = 0; i < n; i++) s += (uint64_t)a[i] * (uint64_t)b[i];
+  return (int64_t)s;
+}
+
+// i1: a product is `and`, a sum `or`.
+static int64_t dot_bools(const int64_t *a, const int64_t *b, size_t n)
+{
+  int64_t s = 0;
+  for (size_t i = 0; i < n; i++) s |= a[i] & b[i];
+  return s;
+}
+
+static double complex dot_complex(const double complex *a,
+                                  const double complex *b, size_t n)
+{
+  double re = 0;
+  double im = 0;
+  for (size_t i = 0; i < n; i++) {
+    re += creal(a[i]) * creal(b[i]) - cimag(a[i]) * cimag(b[i]);
+    im += creal(a[i]) * cimag(b[i]) + cimag(a[i]) * creal(b[i]);
+  }
+  return CMPLX(re, im);
+}
+
+void cx_ref_add_dot(cx_hlo_elem e, const void *a, const void *b, size_t n,
+                    cx_ref_number *acc)
+{
+  switch (cx_ref_class_of(e)) {
+    case CX_REF_REAL: acc->r += dot_reals(a, b, n); break;
+    case CX_REF_COMPLEX: acc->c += dot_complex(a, b, n); break;
+    case CX_REF_INT:
+      if (e == CX_HLO_I1) {
+        acc->i |= dot_bools(a, b, n);
+      } else {
+        acc->i = (int64_t)((uint64_t)acc->i + (uint64_t)dot_ints(a, b, n));
+      }
+      break;
+  }
+}
+
+void cx_ref_store_number_at(cx_hlo_elem e, void *data, size_t i,
+                            const cx_ref_number *v)
+{
+  void *p = (char *)data + i * cx_hlo_elem_bytes(e);
+  cx_ref_store_numbers(cx_ref_class_of(e), e, p, 1, v);
+}
+
+// ---- layout ----
+
+calx_status *cx_ref_pack(cx_ref_machine *m, const cx_hlo_op *op,
+                         const cx_ref_tensor *x, const int64_t *order,
+                         cx_ref_class class, cx_ref_buffer **out)
+{
+  const size_t rank = x->type.rank;
+  const size_t n = cx_ref_count(x);
+  const size_t bytes = cx_hlo_elem_bytes(x->type.elem);
+  int64_t own[CX_REF_RANK];
+  int64_t dims[CX_REF_RANK];
+  int64_t from[CX_REF_RANK];
+  int64_t to[CX_REF_RANK];
+  cx_ref_strides(&x->type, own);
+  for (size_t i = 0; i < rank; i++) {
+    dims[i] = x->type.dims[order[i]];
+    from[i] = own[order[i]];
+  }
+  const cx_hlo_type ordered = { x->type.elem, rank, dims };
+  cx_ref_strides(&ordered, to);
+  cx_ref_buffer *raw = NULL;
+  CALX_TRY(cx_ref_scratch(m, op, n, bytes, &raw));
+  cx_ref_copy(bytes, rank, dims, raw->data, to, x->data, from);
+  calx_status *status =
+      cx_ref_scratch(m, op, n, cx_ref_number_bytes(class), out);
+  if (status == NULL) {
+    cx_ref_load_numbers(class, x->type.elem, raw->data, n, (*out)->data);
+  }
+  cx_ref_buffer_release(m, raw);
+  return status;
+}
+
+// Batch dimensions, free ones, contracted ones; *sizes are their products.
+typedef struct side {
+  int64_t order[CX_REF_RANK];
+  size_t batch, free, contract;
+} side;
+
+static void arrange(const cx_hlo_type *t, cx_hlo_ints batch,
+                    cx_hlo_ints contract, side *out)
+{
+  size_t k = 0;
+  *out = (side){ .batch = 1, .free = 1, .contract = 1 };
+  for (size_t i = 0; i < batch.n; i++) {
+    out->order[k++] = batch.v[i];
+    out->batch *= (size_t)t->dims[batch.v[i]];
+  }
+  for (size_t i = 0; i < t->rank; i++) {
+    if (cx_ref_has(batch, (int64_t)i) || cx_ref_has(contract, (int64_t)i)) {
+      continue;
+    }
+    out->order[k++] = (int64_t)i;
+    out->free *= (size_t)t->dims[i];
+  }
+  for (size_t i = 0; i < contract.n; i++) {
+    out->order[k++] = contract.v[i];
+    out->contract *= (size_t)t->dims[contract.v[i]];
+  }
+}
+
+static calx_status *multiply(cx_ref_machine *m, const side *l, const side *r,
+                             const char *a, const char *b,
+                             const cx_ref_tensor *out)
+{
+  const cx_hlo_elem e = out->type.elem;
+  const size_t K = l->contract;
+  const size_t row = K * cx_ref_number_bytes(cx_ref_class_of(e));
+  size_t o = 0;
+  for (size_t i = 0; i < l->batch * l->free; i++) {
+    const size_t batch = i / l->free;
+    if (i % 64 == 63) CALX_TRY(cx_ref_interrupted(m));
+    for (size_t j = 0; j < r->free; j++) {
+      cx_ref_number sum = { 0 };
+      cx_ref_add_dot(e, a + i * row, b + (batch * r->free + j) * row, K, &sum);
+      cx_ref_store_number_at(e, out->data, o++, &sum);
+    }
+  }
+  return NULL;
+}
+
+calx_status *cx_ref_do_dot(cx_ref_machine *m, const cx_hlo_op *op,
+                           const cx_ref_tensor *in, const cx_ref_tensor *out,
+                           const cx_hlo_dot_numbers *d)
+{
+  const cx_ref_class class = cx_ref_class_of(out->type.elem);
+  side l;
+  side r;
+  cx_ref_buffer *a = NULL;
+  cx_ref_buffer *b = NULL;
+  // Without a result, sizes beside an empty dimension mean nothing.
+  if (cx_ref_count(out) == 0) return NULL;
+  if (cx_ref_count(&in[0]) == 0 || cx_ref_count(&in[1]) == 0) {
+    memset(out->data, 0, cx_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
+    return NULL;
+  }
+  arrange(&in[0].type, d->lhs_batch, d->lhs_contract, &l);
+  arrange(&in[1].type, d->rhs_batch, d->rhs_contract, &r);
+  calx_status *status = cx_ref_pack(m, op, &in[0], l.order, class, &a);
+  if (status == NULL) {
+    status = cx_ref_pack(m, op, &in[1], r.order, class, &b);
+  }
+  if (status == NULL) {
+    status = multiply(m, &l, &r, (char *)a->data, (char *)b->data, out);
+  }
+  cx_ref_buffer_release(m, a);
+  cx_ref_buffer_release(m, b);
+  return status;
+}
+
+calx_status *cx_ref_dot_general(cx_ref_machine *m, const cx_hlo_op *op,
+                                const cx_ref_tensor *in,
+                                const cx_ref_tensor *out)
+{
+  return cx_ref_do_dot(m, op, in, out,
+                       cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS));
+}
+
+// The last dimension of lhs with the first of rhs.
+calx_status *cx_ref_dot(cx_ref_machine *m, const cx_hlo_op *op,
+                        const cx_ref_tensor *in, const cx_ref_tensor *out)
+{
+  const int64_t last = (int64_t)in[0].type.rank - 1;
+  const int64_t first = 0;
+  const cx_hlo_dot_numbers d = { .lhs_contract = { &last, 1 },
+                                 .rhs_contract = { &first, 1 } };
+  return cx_ref_do_dot(m, op, in, out, &d);
+}

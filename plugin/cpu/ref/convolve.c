@@ -1,0 +1,201 @@
+// ref/convolve: convolutions of every form.
+//
+// The input is laid out as numbers [batch][spatial…][feature], the kernel
+// [output feature][spatial…][input feature]; every element of the result is a
+// sum over the kernel's places that meet an element of the input, of one dot
+// product along the features of its group.
+#include <string.h>
+
+#include "ref/contract.h"
+
+typedef struct convolution {
+  cx_ref_machine *machine;
+  const cx_hlo_op *op;
+  size_t n;  // spatial dimensions
+  const cx_hlo_type *x, *kernel, *out;
+  const cx_hlo_conv_numbers *d;
+  const int64_t *low;  // padding
+  const char *a, *b;   // packed
+  int64_t N, C, O;     // batch and features of the input; output features
+  int64_t groups, batch_groups;
+  int64_t group_in, group_out;  // features of a group
+  int64_t stride[CX_REF_RANK], lhs[CX_REF_RANK], rhs[CX_REF_RANK];
+  bool reversed[CX_REF_RANK];
+  int64_t in_size[CX_REF_RANK], window[CX_REF_RANK], out_size[CX_REF_RANK];
+} convolution;
+
+static calx_status *bad(const convolution *c, const char *what)
+{
+  return cx_ref_bad(c->op, CALX_INVALID_ARGUMENT, "%s: input %s, kernel %s",
+                    what, cx_hlo_shape(c->x).s, cx_hlo_shape(c->kernel).s);
+}
+
+static calx_status *prepare(convolution *c)
+{
+  const cx_hlo_conv_numbers *d = c->d;
+  c->N = c->x->dims[d->input_batch];
+  c->C = c->x->dims[d->input_feature];
+  c->O = c->kernel->dims[d->kernel_output];
+  c->groups = cx_hlo_op_int(c->op, CX_HLO_A_FEATURE_GROUP_COUNT);
+  c->batch_groups = cx_hlo_op_int(c->op, CX_HLO_A_BATCH_GROUP_COUNT);
+  if (c->groups < 1 || c->batch_groups < 1) return bad(c, "no groups");
+  const int64_t all = c->groups > c->batch_groups ? c->groups : c->batch_groups;
+  c->group_in = c->C / c->groups;
+  c->group_out = c->O / all;
+  if (c->group_in * c->groups != c->C || c->group_out * all != c->O ||
+      c->N % c->batch_groups != 0 ||
+      c->kernel->dims[d->kernel_input] != c->group_in) {
+    return bad(c, "features do not fit the groups");
+  }
+  for (size_t i = 0; i < c->n; i++) {
+    c->stride[i] = cx_ref_list_at(c->op, CX_HLO_A_WINDOW_STRIDES, i);
+    c->lhs[i] = cx_ref_list_at(c->op, CX_HLO_A_LHS_DILATION, i);
+    c->rhs[i] = cx_ref_list_at(c->op, CX_HLO_A_RHS_DILATION, i);
+    c->reversed[i] = cx_ref_list_at(c->op, CX_HLO_A_WINDOW_REVERSAL, i) != 0;
+    c->in_size[i] = c->x->dims[d->input_spatial.v[i]];
+    c->window[i] = c->kernel->dims[d->kernel_spatial.v[i]];
+    c->out_size[i] = c->out->dims[d->output_spatial.v[i]];
+    if (c->stride[i] < 1 || c->lhs[i] < 1 || c->rhs[i] < 1) {
+      return bad(c, "strides and dilations must be positive");
+    }
+  }
+  return NULL;
+}
+
+// The input's element, and the kernel's, that meet at place `w` of the window
+// at `o`; false: padding, or a hole of a dilation.
+static bool meets(const convolution *c, const int64_t *o, const int64_t *w,
+                  int64_t *x, int64_t *kernel)
+{
+  *x = 0;
+  *kernel = 0;
+  for (size_t i = 0; i < c->n; i++) {
+    const int64_t at = o[i] * c->stride[i] + w[i] * c->rhs[i] - c->low[i];
+    const int64_t k = c->reversed[i] ? c->window[i] - 1 - w[i] : w[i];
+    if (at < 0 || at % c->lhs[i] != 0 || at / c->lhs[i] >= c->in_size[i]) {
+      return false;
+    }
+    *x = *x * c->in_size[i] + at / c->lhs[i];
+    *kernel = *kernel * c->window[i] + k;
+  }
+  return true;
+}
+
+static int64_t product(const int64_t *sizes, size_t n)
+{
+  int64_t p = 1;
+  for (size_t i = 0; i < n; i++) p *= sizes[i];
+  return p;
+}
+
+// All output features of batch n at o, into sums[O].
+static void add_place(const convolution *c, int64_t n, const int64_t *o,
+                      cx_ref_number *sums)
+{
+  const cx_hlo_elem e = c->out->elem;
+  const int64_t bytes = (int64_t)cx_ref_number_bytes(cx_ref_class_of(e));
+  const int64_t in_places = product(c->in_size, c->n);
+  const int64_t places = product(c->window, c->n);
+  const int64_t batches = c->N / c->batch_groups;
+  int64_t w[CX_REF_RANK];
+  for (size_t i = 0; i < c->n; i++) w[i] = 0;
+  do {
+    int64_t x = 0;
+    int64_t k = 0;
+    if (!meets(c, o, w, &x, &k)) continue;
+    for (int64_t f = 0; f < c->O; f++) {
+      const int64_t group = f / c->group_out;
+      const int64_t batch = c->batch_groups > 1 ? group * batches + n : n;
+      const int64_t feature = c->groups > 1 ? group * c->group_in : 0;
+      const char *a = c->a + ((batch * in_places + x) * c->C + feature) * bytes;
+      const char *b = c->b + (f * places + k) * c->group_in * bytes;
+      cx_ref_add_dot(e, a, b, (size_t)c->group_in, &sums[f]);
+    }
+  } while (cx_ref_next(c->n, c->window, w));
+}
+
+static calx_status *slide(const convolution *c, const cx_ref_tensor *out,
+                          cx_ref_number *sums)
+{
+  int64_t step[CX_REF_RANK];
+  int64_t o[CX_REF_RANK] = { 0 };
+  cx_ref_strides(&out->type, step);
+  for (int64_t n = 0; n < c->N / c->batch_groups; n++) {
+    do {
+      CALX_TRY(cx_ref_interrupted(c->machine));
+      memset(sums, 0, (size_t)c->O * sizeof *sums);
+      add_place(c, n, o, sums);
+      int64_t at = n * step[c->d->output_batch];
+      for (size_t i = 0; i < c->n; i++) {
+        at += o[i] * step[c->d->output_spatial.v[i]];
+      }
+      for (int64_t f = 0; f < c->O; f++) {
+        cx_ref_store_number_at(out->type.elem, out->data,
+                               (size_t)(at + f * step[c->d->output_feature]),
+                               &sums[f]);
+      }
+    } while (cx_ref_next(c->n, c->out_size, o));
+  }
+  return NULL;
+}
+
+static void order_of(int64_t first, cx_hlo_ints spatial, int64_t last,
+                     int64_t *out)
+{
+  out[0] = first;
+  for (size_t i = 0; i < spatial.n; i++) out[1 + i] = spatial.v[i];
+  out[1 + spatial.n] = last;
+}
+
+static calx_status *pack_and_slide(convolution *c, const cx_ref_tensor *in,
+                                   const cx_ref_tensor *out,
+                                   cx_ref_buffer **parts)
+{
+  const cx_hlo_conv_numbers *d = c->d;
+  const cx_ref_class class = cx_ref_class_of(out->type.elem);
+  int64_t order[CX_REF_RANK];
+  order_of(d->input_batch, d->input_spatial, d->input_feature, order);
+  CALX_TRY(cx_ref_pack(c->machine, c->op, &in[0], order, class, &parts[0]));
+  order_of(d->kernel_output, d->kernel_spatial, d->kernel_input, order);
+  CALX_TRY(cx_ref_pack(c->machine, c->op, &in[1], order, class, &parts[1]));
+  CALX_TRY(cx_ref_scratch(c->machine, c->op, (size_t)c->O,
+                          sizeof(cx_ref_number), &parts[2]));
+  c->a = (const char *)parts[0]->data;
+  c->b = (const char *)parts[1]->data;
+  return slide(c, out, (cx_ref_number *)(void *)parts[2]->data);
+}
+
+calx_status *cx_ref_do_convolution(cx_ref_machine *m, const cx_hlo_op *op,
+                                   const cx_ref_tensor *in,
+                                   const cx_ref_tensor *out, const int64_t *low)
+{
+  convolution c = { .machine = m,
+                    .op = op,
+                    .x = &in[0].type,
+                    .kernel = &in[1].type,
+                    .out = &out->type,
+                    .d = cx_hlo_op_conv(op),
+                    .low = low };
+  c.n = c.x->rank - 2;
+  if (cx_ref_count(out) == 0) return NULL;
+  CALX_TRY(prepare(&c));
+  if (cx_ref_count(&in[0]) == 0 || cx_ref_count(&in[1]) == 0) {
+    memset(out->data, 0, cx_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
+    return NULL;
+  }
+  cx_ref_buffer *parts[3] = { 0 };
+  calx_status *status = pack_and_slide(&c, in, out, parts);
+  for (size_t i = 0; i < 3; i++) cx_ref_buffer_release(m, parts[i]);
+  return status;
+}
+
+calx_status *cx_ref_convolution(cx_ref_machine *m, const cx_hlo_op *op,
+                                const cx_ref_tensor *in,
+                                const cx_ref_tensor *out)
+{
+  int64_t low[CX_REF_RANK] = { 0 };
+  for (size_t i = 0; i + 2 < in->type.rank; i++) {
+    low[i] = cx_ref_padding_at(op, i, 0);
+  }
+  return cx_ref_do_convolution(m, op, in, out, low);
+}

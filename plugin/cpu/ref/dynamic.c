@@ -1,0 +1,288 @@
+// ref/dynamic: operations whose sizes are operands, where the result's type is
+// known: its sizes must come out as that type says.
+//
+// No shape rule has seen these operations, so everything is checked here.
+#include "ref/inner.h"
+
+static calx_status *bad(const cx_hlo_op *op, const char *what,
+                        const cx_ref_tensor *x, const cx_ref_tensor *out)
+{
+  return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "%s do not make %s of %s", what,
+                    CX_REF_SHAPE(out), CX_REF_SHAPE(x));
+}
+
+// A vector of n integers.
+static bool read_list(const cx_ref_tensor *t, size_t n, int64_t *out)
+{
+  if (t->type.rank != 1 || t->type.dims[0] != (int64_t)n ||
+      cx_ref_class_of(t->type.elem) != CX_REF_INT) {
+    return false;
+  }
+  for (size_t i = 0; i < n; i++) out[i] = cx_ref_index_at(t, i);
+  return true;
+}
+
+static bool sizes_fit(const cx_ref_tensor *sizes, const cx_ref_tensor *out)
+{
+  int64_t v[CX_REF_RANK];
+  if (!read_list(sizes, out->type.rank, v)) return false;
+  for (size_t i = 0; i < out->type.rank; i++) {
+    if (v[i] != out->type.dims[i]) return false;
+  }
+  return true;
+}
+
+calx_status *cx_ref_dynamic_reshape(cx_ref_machine *m, const cx_hlo_op *op,
+                                    const cx_ref_tensor *in,
+                                    const cx_ref_tensor *out)
+{
+  if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem ||
+      cx_ref_count(in) != cx_ref_count(out)) {
+    return bad(op, "the sizes", in, out);
+  }
+  return cx_ref_reshape(m, op, in, out);
+}
+
+calx_status *cx_ref_dynamic_broadcast(cx_ref_machine *m, const cx_hlo_op *op,
+                                      const cx_ref_tensor *in,
+                                      const cx_ref_tensor *out)
+{
+  (void)m;
+  if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem) {
+    return bad(op, "the sizes", in, out);
+  }
+  return cx_ref_do_broadcast(op, in, out,
+                             cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
+}
+
+calx_status *cx_ref_dynamic_iota(cx_ref_machine *m, const cx_hlo_op *op,
+                                 const cx_ref_tensor *in,
+                                 const cx_ref_tensor *out)
+{
+  if (!sizes_fit(in, out)) return bad(op, "the sizes", in, out);
+  return cx_ref_iota(m, op, in, out);
+}
+
+calx_status *cx_ref_dynamic_pad(cx_ref_machine *m, const cx_hlo_op *op,
+                                const cx_ref_tensor *in,
+                                const cx_ref_tensor *out)
+{
+  (void)m;
+  const size_t rank = in->type.rank;
+  int64_t low[CX_REF_RANK];
+  int64_t high[CX_REF_RANK];
+  int64_t interior[CX_REF_RANK];
+  bool ok = out->type.rank == rank && in[1].type.rank == 0 &&
+            in[1].type.elem == in->type.elem &&
+            out->type.elem == in->type.elem && read_list(&in[2], rank, low) &&
+            read_list(&in[3], rank, high) && read_list(&in[4], rank, interior);
+  for (size_t i = 0; i < rank && ok; i++) {
+    const int64_t size = in->type.dims[i];
+    int64_t n = 0;
+    ok = interior[i] >= 0 &&
+         !__builtin_mul_overflow(size > 0 ? size - 1 : 0, interior[i], &n) &&
+         !__builtin_add_overflow(n, size, &n) &&
+         !__builtin_add_overflow(n, low[i], &n) &&
+         !__builtin_add_overflow(n, high[i], &n) && n == out->type.dims[i];
+  }
+  if (!ok) return bad(op, "the paddings", in, out);
+  return cx_ref_do_pad(op, in, &in[1], out, low, interior);
+}
+
+calx_status *cx_ref_real_dynamic_slice(cx_ref_machine *m, const cx_hlo_op *op,
+                                       const cx_ref_tensor *in,
+                                       const cx_ref_tensor *out)
+{
+  (void)m;
+  const size_t rank = in->type.rank;
+  int64_t start[CX_REF_RANK];
+  int64_t limit[CX_REF_RANK];
+  int64_t stride[CX_REF_RANK];
+  bool ok = out->type.rank == rank && out->type.elem == in->type.elem &&
+            read_list(&in[1], rank, start) && read_list(&in[2], rank, limit) &&
+            read_list(&in[3], rank, stride);
+  for (size_t i = 0; i < rank && ok; i++) {
+    ok = start[i] >= 0 && limit[i] >= start[i] &&
+         limit[i] <= in->type.dims[i] && stride[i] >= 1;
+    if (!ok) break;
+    const int64_t n = limit[i] - start[i];
+    ok = n / stride[i] + (n % stride[i] != 0) == out->type.dims[i];
+  }
+  if (!ok) return bad(op, "start, limit and strides", in, out);
+  return cx_ref_do_slice(op, in, out, start, stride);
+}
+
+// ---- convolution ----
+
+static bool all_below(const int64_t *v, size_t n, size_t rank)
+{
+  bool seen[CX_REF_RANK] = { false };
+  for (size_t i = 0; i < n; i++) {
+    if (v[i] < 0 || v[i] >= (int64_t)rank || seen[v[i]]) return false;
+    seen[v[i]] = true;
+  }
+  return true;
+}
+
+static bool covers(int64_t first, int64_t second, cx_hlo_ints spatial,
+                   const cx_hlo_type *t)
+{
+  int64_t v[CX_REF_RANK];
+  if (t->rank < 2 || t->rank > CX_REF_RANK || spatial.n != t->rank - 2) {
+    return false;
+  }
+  v[0] = first;
+  v[1] = second;
+  for (size_t i = 0; i < spatial.n; i++) v[2 + i] = spatial.v[i];
+  return all_below(v, t->rank, t->rank);
+}
+
+static bool conv_numbers_fit(const cx_hlo_conv_numbers *d,
+                             const cx_ref_tensor *in, const cx_ref_tensor *out)
+{
+  return d != NULL && in[0].type.rank == in[1].type.rank &&
+         in[0].type.rank == out->type.rank &&
+         covers(d->input_batch, d->input_feature, d->input_spatial,
+                &in[0].type) &&
+         covers(d->kernel_input, d->kernel_output, d->kernel_spatial,
+                &in[1].type) &&
+         covers(d->output_batch, d->output_feature, d->output_spatial,
+                &out->type);
+}
+
+// The dilated size; -1: too large.
+static int64_t dilated(int64_t size, int64_t by)
+{
+  int64_t n = 0;
+  if (by < 1 || size < 0) return -1;
+  if (size == 0) return 0;
+  if (__builtin_mul_overflow(size - 1, by, &n)) return -1;
+  return n == INT64_MAX ? -1 : n + 1;
+}
+
+static bool conv_dim_fits(const cx_hlo_op *op, size_t i, int64_t size,
+                          int64_t window, int64_t low, int64_t high,
+                          int64_t out)
+{
+  int64_t n = dilated(size, cx_ref_list_at(op, CX_HLO_A_LHS_DILATION, i));
+  const int64_t w =
+      dilated(window, cx_ref_list_at(op, CX_HLO_A_RHS_DILATION, i));
+  const int64_t stride = cx_ref_list_at(op, CX_HLO_A_WINDOW_STRIDES, i);
+  if (n < 0 || w < 0 || stride < 1 || __builtin_add_overflow(n, low, &n) ||
+      __builtin_add_overflow(n, high, &n)) {
+    return false;
+  }
+  return out == (n < w || n <= 0 ? 0 : (n - w) / stride + 1);
+}
+
+calx_status *cx_ref_dynamic_conv(cx_ref_machine *m, const cx_hlo_op *op,
+                                 const cx_ref_tensor *in,
+                                 const cx_ref_tensor *out)
+{
+  const cx_hlo_conv_numbers *d = cx_hlo_op_conv(op);
+  const cx_ref_tensor *padding = &in[2];
+  if (!conv_numbers_fit(d, in, out) || padding->type.rank != 2 ||
+      padding->type.dims[0] != (int64_t)d->input_spatial.n ||
+      padding->type.dims[1] != 2 ||
+      cx_ref_class_of(padding->type.elem) != CX_REF_INT) {
+    return bad(op, "dimension numbers and padding", in, out);
+  }
+  int64_t low[CX_REF_RANK] = { 0 };
+  const cx_hlo_type *t = &out->type;
+  const int64_t groups = cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT);
+  bool ok =
+      groups >= 1 &&
+      t->dims[d->output_batch] == in[0].type.dims[d->input_batch] / groups &&
+      t->dims[d->output_feature] == in[1].type.dims[d->kernel_output];
+  for (size_t i = 0; i < d->input_spatial.n && ok; i++) {
+    low[i] = cx_ref_int_at(padding, 2 * i);
+    ok = conv_dim_fits(op, i, in[0].type.dims[d->input_spatial.v[i]],
+                       in[1].type.dims[d->kernel_spatial.v[i]], low[i],
+                       cx_ref_int_at(padding, 2 * i + 1),
+                       t->dims[d->output_spatial.v[i]]);
+  }
+  if (!ok) return bad(op, "padding and window", in, out);
+  return cx_ref_do_convolution(m, op, in, out, low);
+}
+
+// ---- gather ----
+
+static bool gather_fits(const cx_hlo_gather_numbers *g, const cx_ref_tensor *in,
+                        const cx_ref_tensor *out, const int64_t *sizes)
+{
+  const cx_hlo_type *x = &in[0].type;
+  const cx_hlo_type *index = &in[1].type;
+  const int64_t v = g->index_vector_dim;
+  const size_t gone = g->collapsed.n + g->operand_batch.n;
+  if (v < 0 || v > (int64_t)index->rank || gone > x->rank ||
+      g->offset.n != x->rank - gone ||
+      g->operand_batch.n != g->indices_batch.n ||
+      (int64_t)g->index_map.n !=
+          (v < (int64_t)index->rank ? index->dims[v] : 1) ||
+      cx_ref_class_of(index->elem) != CX_REF_INT ||
+      !all_below(g->offset.v, g->offset.n, out->type.rank) ||
+      !all_below(g->collapsed.v, g->collapsed.n, x->rank) ||
+      !all_below(g->operand_batch.v, g->operand_batch.n, x->rank) ||
+      !all_below(g->indices_batch.v, g->indices_batch.n, index->rank) ||
+      !all_below(g->index_map.v, g->index_map.n, x->rank) ||
+      cx_ref_has(g->indices_batch, v)) {
+    return false;
+  }
+  size_t w = 0;  // window dimension of the operand
+  size_t b = 0;  // dimension of the indices
+  for (size_t i = 0; i < x->rank; i++) {
+    const bool removed = cx_ref_has(g->collapsed, (int64_t)i) ||
+                         cx_ref_has(g->operand_batch, (int64_t)i);
+    if (sizes[i] < 0 || sizes[i] > x->dims[i] || (removed && sizes[i] > 1)) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < out->type.rank; i++) {
+    if (cx_ref_has(g->offset, (int64_t)i)) {
+      while (w < x->rank && (cx_ref_has(g->collapsed, (int64_t)w) ||
+                             cx_ref_has(g->operand_batch, (int64_t)w))) {
+        w++;
+      }
+      if (w >= x->rank || sizes[w++] != out->type.dims[i]) return false;
+    } else {
+      if ((int64_t)b == v) b++;
+      if (b >= index->rank || index->dims[b++] != out->type.dims[i]) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+calx_status *cx_ref_dynamic_gather(cx_ref_machine *m, const cx_hlo_op *op,
+                                   const cx_ref_tensor *in,
+                                   const cx_ref_tensor *out)
+{
+  (void)m;
+  const cx_hlo_gather_numbers *g =
+      cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
+  int64_t sizes[CX_REF_RANK];
+  if (!read_list(&in[2], in->type.rank, sizes) ||
+      in->type.elem != out->type.elem || g == NULL ||
+      !gather_fits(g, in, out, sizes)) {
+    return bad(op, "indices and slice sizes", in, out);
+  }
+  return cx_ref_do_gather(op, in, out, sizes);
+}
+
+// The size along the dimension must be what it is: results have static sizes.
+calx_status *cx_ref_set_dimension_size(cx_ref_machine *m, const cx_hlo_op *op,
+                                       const cx_ref_tensor *in,
+                                       const cx_ref_tensor *out)
+{
+  const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  if (!cx_hlo_type_equal(&in->type, &out->type) || d < 0 ||
+      d >= (int64_t)in->type.rank || in[1].type.rank != 0 ||
+      cx_ref_index_at(&in[1], 0) != in->type.dims[d]) {
+    return cx_ref_bad(op, CALX_UNIMPLEMENTED,
+                      "sizes that change as the program runs are not "
+                      "supported: %s along dimension %lld",
+                      CX_REF_SHAPE(in), (long long)d);
+  }
+  return cx_ref_reshape(m, op, in, out);
+}

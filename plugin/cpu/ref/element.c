@@ -1,0 +1,320 @@
+// ref/element: operations that work element by element, by the class of their
+// operands' type, a chunk at a time: loaded as numbers, computed, stored.
+#include <math.h>
+#include <string.h>
+
+#include "ref/inner.h"
+
+// One chunk of one operand, as numbers of its class.
+typedef union chunk {
+  int64_t i[CX_REF_CHUNK];
+  double r[CX_REF_CHUNK];
+  double complex c[CX_REF_CHUNK];
+} chunk;
+
+static const void *lane_at(const cx_ref_lane *x, size_t at)
+{
+  return (const char *)x->data + at * x->step * cx_hlo_elem_bytes(x->elem);
+}
+
+static void load(const cx_ref_lane *x, size_t at, size_t n, chunk *out)
+{
+  const void *p = lane_at(x, at);
+  const size_t k = x->step == 0 ? 1 : n;
+  switch (cx_ref_class_of(x->elem)) {
+    case CX_REF_INT:
+      cx_ref_load_ints(x->elem, p, k, out->i);
+      for (size_t i = k; i < n; i++) out->i[i] = out->i[0];
+      break;
+    case CX_REF_REAL:
+      cx_ref_load_reals(x->elem, p, k, out->r);
+      for (size_t i = k; i < n; i++) out->r[i] = out->r[0];
+      break;
+    case CX_REF_COMPLEX:
+      cx_ref_load_complex(x->elem, p, k, out->c);
+      for (size_t i = k; i < n; i++) out->c[i] = out->c[0];
+      break;
+  }
+}
+
+static void store(cx_hlo_elem e, void *p, size_t n, const chunk *v)
+{
+  switch (cx_ref_class_of(e)) {
+    case CX_REF_INT: cx_ref_store_ints(e, p, n, v->i); break;
+    case CX_REF_REAL: cx_ref_store_reals(e, p, n, v->r); break;
+    case CX_REF_COMPLEX: cx_ref_store_complex(e, p, n, v->c); break;
+  }
+}
+
+// a op b for numbers of type e.
+static void compute(cx_hlo_op_kind kind, cx_hlo_elem e, const chunk *a,
+                    const chunk *b, chunk *out, size_t n)
+{
+  switch (cx_ref_class_of(e)) {
+    case CX_REF_INT: cx_ref_ints(kind, e, a->i, b->i, out->i, n); break;
+    case CX_REF_REAL: cx_ref_reals(kind, a->r, b->r, out->r, n); break;
+    case CX_REF_COMPLEX: cx_ref_complexes(kind, a->c, b->c, out->c, n); break;
+  }
+}
+
+// ---- compare ----
+
+// Of a float's bits: ordered as signed numbers, -NaN first and NaN last.
+static int64_t total_key(cx_hlo_elem e, const void *p)
+{
+  const uint64_t bits = cx_hlo_load_bits(e, p);
+  const uint64_t sign = UINT64_C(1) << (cx_hlo_elem_bits(e) - 1);
+  const uint64_t rest = bits & (sign - 1);
+  return (bits & sign) != 0 ? (int64_t)~rest : (int64_t)rest;
+}
+
+static void load_keys(const cx_ref_lane *x, size_t at, size_t n, chunk *out)
+{
+  const char *p = lane_at(x, at);
+  const size_t step = x->step * cx_hlo_elem_bytes(x->elem);
+  for (size_t i = 0; i < n; i++) out->i[i] = total_key(x->elem, p + i * step);
+}
+
+// Of the values of CX_HLO_COMPARISON_DIRECTION.
+enum { EQ, NE, GE, GT, LE, LT };
+
+#define COMPARE(type, a, b)                                            \
+  switch (how) {                                                       \
+    case EQ:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] == (type)b[i]; \
+      break;                                                           \
+    case NE:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] != (type)b[i]; \
+      break;                                                           \
+    case GE:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] >= (type)b[i]; \
+      break;                                                           \
+    case GT:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] > (type)b[i];  \
+      break;                                                           \
+    case LE:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] <= (type)b[i]; \
+      break;                                                           \
+    default:                                                           \
+      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] < (type)b[i];  \
+      break;                                                           \
+  }
+
+static bool complex_holds(int64_t how, double complex a, double complex b)
+{
+  const bool equal = creal(a) == creal(b) && cimag(a) == cimag(b);
+  switch (how) {
+    case EQ: return equal;
+    case NE: return !equal;
+    case GE: return equal || cx_ref_complex_less(b, a);
+    case GT: return cx_ref_complex_less(b, a);
+    case LE: return equal || cx_ref_complex_less(a, b);
+    default: return cx_ref_complex_less(a, b);
+  }
+}
+
+static void compare(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
+                    unsigned char *to, size_t n)
+{
+  const int64_t how = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
+  const cx_hlo_elem e = in[0].elem;
+  chunk a;
+  chunk b;
+  const cx_ref_class class = cx_ref_class_of(e);
+  if (class == CX_REF_REAL && cx_hlo_op_int(op, CX_HLO_A_COMPARE_TYPE) == 2) {
+    load_keys(&in[0], at, n, &a);
+    load_keys(&in[1], at, n, &b);
+    COMPARE(int64_t, a.i, b.i)
+    return;
+  }
+  load(&in[0], at, n, &a);
+  load(&in[1], at, n, &b);
+  if (class == CX_REF_REAL) {
+    COMPARE(double, a.r, b.r)
+  } else if (class == CX_REF_COMPLEX) {
+    for (size_t i = 0; i < n; i++) to[i] = complex_holds(how, a.c[i], b.c[i]);
+  } else if (cx_hlo_elem_is_unsigned(e)) {
+    COMPARE(uint64_t, a.i, b.i)
+  } else {
+    COMPARE(int64_t, a.i, b.i)
+  }
+}
+
+// ---- the ones that are not arithmetic ----
+
+static void choose(const cx_ref_lane *in, size_t at, char *to, size_t n)
+{
+  const size_t bytes = cx_hlo_elem_bytes(in[1].elem);
+  const unsigned char *pred = lane_at(&in[0], at);
+  const char *a = lane_at(&in[1], at);
+  const char *b = lane_at(&in[2], at);
+  for (size_t i = 0; i < n; i++) {
+    const char *from = pred[i * in[0].step] != 0 ? a + i * bytes * in[1].step
+                                                 : b + i * bytes * in[2].step;
+    memcpy(to + i * bytes, from, bytes);
+  }
+}
+
+static void make_complex(const cx_ref_lane *in, size_t at, cx_hlo_elem to,
+                         void *out, size_t n)
+{
+  chunk re;
+  chunk im;
+  chunk z;
+  load(&in[0], at, n, &re);
+  load(&in[1], at, n, &im);
+  for (size_t i = 0; i < n; i++) z.c[i] = CMPLX(re.r[i], im.r[i]);
+  store(to, out, n, &z);
+}
+
+// abs, real and imag of complex numbers.
+static void part_of(cx_hlo_op_kind kind, const cx_ref_lane *x, size_t at,
+                    cx_hlo_elem to, void *out, size_t n)
+{
+  chunk z;
+  chunk r;
+  load(x, at, n, &z);
+  for (size_t i = 0; i < n; i++) {
+    r.r[i] = kind == CX_HLO_OP_ABS    ? cabs(z.c[i])
+             : kind == CX_HLO_OP_REAL ? creal(z.c[i])
+                                      : cimag(z.c[i]);
+  }
+  store(to, out, n, &r);
+}
+
+// Exponent bits of a float type that has as many or more are not reduced.
+static int own_exponent_bits(cx_hlo_elem e)
+{
+  switch (e) {
+    case CX_HLO_F64: return 11;
+    case CX_HLO_F32:
+    case CX_HLO_BF16: return 8;
+    default: return 5;
+  }
+}
+
+// To nearest even at m bits; what is too large becomes infinity, what would be
+// subnormal zero.
+static double reduced(double v, int64_t e, int64_t m, bool fewer)
+{
+  if (isnan(v)) return m == 0 ? HUGE_VAL : v;
+  if (isinf(v) || v == 0) return v;
+  int exponent = 0;
+  const double x = frexp(v, &exponent);
+  const int bits = m < 52 ? (int)m : 52;
+  const double r = ldexp(nearbyint(ldexp(x, bits + 1)), exponent - bits - 1);
+  if (!fewer) return r;
+  const int bias = (1 << (e - 1)) - 1;
+  if (fabs(r) >= ldexp(1.0, bias + 1)) return copysign(HUGE_VAL, v);
+  return fabs(r) < ldexp(1.0, 1 - bias) ? copysign(0.0, v) : r;
+}
+
+static void reduce_precision(const cx_hlo_op *op, const cx_ref_lane *x,
+                             size_t at, void *out, size_t n)
+{
+  const int64_t e = cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS);
+  const int64_t m = cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS);
+  const bool fewer = e < own_exponent_bits(x->elem);
+  chunk v;
+  load(x, at, n, &v);
+  for (size_t i = 0; i < n; i++) v.r[i] = reduced(v.r[i], e, m, fewer);
+  store(x->elem, out, n, &v);
+}
+
+static void clamp(const cx_ref_lane *in, size_t at, void *out, size_t n)
+{
+  const cx_hlo_elem e = in[1].elem;
+  chunk low;
+  chunk x;
+  chunk high;
+  load(&in[0], at, n, &low);
+  load(&in[1], at, n, &x);
+  load(&in[2], at, n, &high);
+  compute(CX_HLO_OP_MAXIMUM, e, &x, &low, &x, n);
+  compute(CX_HLO_OP_MINIMUM, e, &x, &high, &x, n);
+  store(e, out, n, &x);
+}
+
+static void is_finite(const cx_ref_lane *x, size_t at, unsigned char *out,
+                      size_t n)
+{
+  chunk v;
+  load(x, at, n, &v);
+  for (size_t i = 0; i < n; i++) out[i] = isfinite(v.r[i]) != 0;
+}
+
+static void arithmetic(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
+                       cx_hlo_elem to, void *out, size_t n)
+{
+  chunk a;
+  chunk b;
+  load(&in[0], at, n, &a);
+  if (op->n_operands > 1) load(&in[1], at, n, &b);
+  compute(op->kind, in[0].elem, &a, op->n_operands > 1 ? &b : &a, &a, n);
+  store(to, out, n, &a);
+}
+
+static void convert(const cx_ref_lane *x, size_t at, cx_hlo_elem to, void *out,
+                    size_t n)
+{
+  cx_ref_convert(x->elem, lane_at(x, at), to, out, x->step == 0 ? 1 : n);
+  const size_t bytes = cx_hlo_elem_bytes(to);
+  if (x->step == 0) cx_ref_fill(bytes, (char *)out + bytes, n - 1, out);
+}
+
+// ---- dispatch ----
+
+static void element_chunk(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
+                          cx_hlo_elem to, void *out, size_t n)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_COMPARE: compare(op, in, at, out, n); return;
+    case CX_HLO_OP_SELECT: choose(in, at, out, n); return;
+    case CX_HLO_OP_CLAMP: clamp(in, at, out, n); return;
+    case CX_HLO_OP_CONVERT: convert(&in[0], at, to, out, n); return;
+    case CX_HLO_OP_COMPLEX: make_complex(in, at, to, out, n); return;
+    case CX_HLO_OP_IS_FINITE: is_finite(&in[0], at, out, n); return;
+    case CX_HLO_OP_REDUCE_PRECISION:
+      reduce_precision(op, &in[0], at, out, n);
+      return;
+    case CX_HLO_OP_ABS:
+    case CX_HLO_OP_REAL:
+    case CX_HLO_OP_IMAG:
+      if (cx_hlo_elem_is_complex(in[0].elem)) {
+        part_of(op->kind, &in[0], at, to, out, n);
+        return;
+      }
+      break;
+    default: break;
+  }
+  arithmetic(op, in, at, to, out, n);
+}
+
+void cx_ref_element(const cx_hlo_op *op, const cx_ref_lane *in, cx_hlo_elem to,
+                    void *out, size_t n)
+{
+  const size_t bytes = cx_hlo_elem_bytes(to);
+  for (size_t at = 0; at < n; at += CX_REF_CHUNK) {
+    const size_t k = n - at < CX_REF_CHUNK ? n - at : CX_REF_CHUNK;
+    element_chunk(op, in, at, to, (char *)out + at * bytes, k);
+  }
+}
+
+bool cx_ref_is_elementwise(cx_hlo_op_kind kind)
+{
+  return cx_ref_fn_of(kind) == cx_ref_elementwise;
+}
+
+calx_status *cx_ref_elementwise(cx_ref_machine *m, const cx_hlo_op *op,
+                                const cx_ref_tensor *in,
+                                const cx_ref_tensor *out)
+{
+  (void)m;
+  cx_ref_lane lanes[3] = { 0 };
+  for (size_t i = 0; i < op->n_operands && i < 3; i++) {
+    const bool scalar = in[i].type.rank == 0 && out->type.rank != 0;
+    lanes[i] = (cx_ref_lane){ in[i].type.elem, in[i].data, scalar ? 0 : 1 };
+  }
+  cx_ref_element(op, lanes, out->type.elem, out->data, cx_ref_count(out));
+  return NULL;
+}

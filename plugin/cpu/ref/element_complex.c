@@ -1,0 +1,129 @@
+// ref/element_complex: operations on complex numbers, in parts of double.
+#include <math.h>
+
+#include "ref/inner.h"
+
+#define EACH(expression)                              \
+  for (size_t i = 0; i < n; i++) out[i] = expression; \
+  return
+
+bool cx_ref_complex_less(double complex a, double complex b)
+{
+  if (creal(a) != creal(b)) return creal(a) < creal(b);
+  return cimag(a) < cimag(b);
+}
+
+// Without the rules of C for infinite factors: as the specification writes it.
+static double complex product(double complex a, double complex b)
+{
+  return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
+               creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
+static double complex sign_of(double complex z)
+{
+  if (creal(z) == 0 && cimag(z) == 0) return CMPLX(0, 0);
+  const double r = cabs(z);
+  return CMPLX(creal(z) / r, cimag(z) / r);
+}
+
+// log|1+z| without cancellation where |1+z| is about 1:
+// |1+z|^2 - 1 = x (2 + x) + y^2.
+static double complex log_plus_one(double complex z)
+{
+  const double x = creal(z);
+  const double y = cimag(z);
+  const double rest = x * (2 + x) + y * y;
+  const double re = fabs(rest) < 0.5 ? 0.5 * log1p(rest) : log(hypot(1 + x, y));
+  return CMPLX(re, atan2(y, 1 + x));
+}
+
+// e^x cos y - 1 = (e^x - 1) cos y - 2 sin(y/2)^2
+static double complex exp_minus_one(double complex z)
+{
+  const double x = creal(z);
+  const double y = cimag(z);
+  const double s = sin(y / 2);
+  if (y == 0) return CMPLX(expm1(x), y);
+  return CMPLX(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
+}
+
+static double complex cube_root(double complex z)
+{
+  if (creal(z) == 0 && cimag(z) == 0) return z;
+  const double r = cbrt(cabs(z));
+  const double angle = carg(z) / 3;
+  return CMPLX(r * cos(angle), r * sin(angle));
+}
+
+static double complex power(double complex a, double complex b)
+{
+  if (creal(b) == 0 && cimag(b) == 0) return CMPLX(1, 0);
+  if (creal(a) == 0 && cimag(a) == 0 && creal(b) > 0) return CMPLX(0, 0);
+  return cpow(a, b);
+}
+
+// -i log((b + i a) / sqrt(a^2 + b^2))
+static double complex angle_of(double complex a, double complex b)
+{
+  const double complex ia = CMPLX(-cimag(a), creal(a));
+  const double complex l = clog((b + ia) / csqrt(a * a + b * b));
+  return CMPLX(cimag(l), -creal(l));
+}
+
+static double complex remainder_of(double complex a, double complex b)
+{
+  const double complex q = a / b;
+  return a - product(b, CMPLX(trunc(creal(q)), trunc(cimag(q))));
+}
+
+static bool has_nan(double complex z)
+{
+  return isnan(creal(z)) || isnan(cimag(z));
+}
+
+static double complex extreme(double complex a, double complex b, bool max)
+{
+  if (has_nan(a)) return a;
+  if (has_nan(b)) return b;
+  return cx_ref_complex_less(a, b) == max ? b : a;
+}
+
+static void binary(cx_hlo_op_kind kind, const double complex *a,
+                   const double complex *b, double complex *out, size_t n)
+{
+  switch (kind) {
+    case CX_HLO_OP_ADD: EACH(a[i] + b[i]);
+    case CX_HLO_OP_SUBTRACT: EACH(a[i] - b[i]);
+    case CX_HLO_OP_MULTIPLY: EACH(product(a[i], b[i]));
+    case CX_HLO_OP_DIVIDE: EACH(a[i] / b[i]);
+    case CX_HLO_OP_REMAINDER: EACH(remainder_of(a[i], b[i]));
+    case CX_HLO_OP_POWER: EACH(power(a[i], b[i]));
+    case CX_HLO_OP_ATAN2: EACH(angle_of(a[i], b[i]));
+    case CX_HLO_OP_MAXIMUM: EACH(extreme(a[i], b[i], true));
+    case CX_HLO_OP_MINIMUM: EACH(extreme(a[i], b[i], false));
+    default: EACH(a[i]);
+  }
+}
+
+void cx_ref_complexes(cx_hlo_op_kind kind, const double complex *a,
+                      const double complex *b, double complex *out, size_t n)
+{
+  switch (kind) {
+    case CX_HLO_OP_NEGATE: EACH(-a[i]);
+    case CX_HLO_OP_SIGN: EACH(sign_of(a[i]));
+    case CX_HLO_OP_EXPONENTIAL: EACH(cexp(a[i]));
+    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE: EACH(exp_minus_one(a[i]));
+    case CX_HLO_OP_LOG: EACH(clog(a[i]));
+    case CX_HLO_OP_LOG_PLUS_ONE: EACH(log_plus_one(a[i]));
+    case CX_HLO_OP_LOGISTIC: EACH(1 / (1 + cexp(-a[i])));
+    case CX_HLO_OP_TANH: EACH(ctanh(a[i]));
+    case CX_HLO_OP_TAN: EACH(ctan(a[i]));
+    case CX_HLO_OP_SQRT: EACH(csqrt(a[i]));
+    case CX_HLO_OP_RSQRT: EACH(1 / csqrt(a[i]));
+    case CX_HLO_OP_CBRT: EACH(cube_root(a[i]));
+    case CX_HLO_OP_COSINE: EACH(ccos(a[i]));
+    case CX_HLO_OP_SINE: EACH(csin(a[i]));
+    default: binary(kind, a, b, out, n); return;
+  }
+}

@@ -1,0 +1,179 @@
+// ref/memory: counted buffers within a limit.
+//
+// A few freed buffers wait for their next use, so that a loop does not go to
+// the allocator (and the kernel) for each of its temporaries. They count as
+// used, and are given up before the limit is reached.
+#include <string.h>
+
+#include "ref/inner.h"
+
+bool cx_ref_bytes(const cx_hlo_type *type, size_t *out)
+{
+  if (type->elem == CX_HLO_TOKEN) {
+    *out = 0;
+    return true;
+  }
+  const int64_t n = cx_hlo_type_elements(type);
+  return n >= 0 && cx_mul_size((size_t)n, cx_hlo_elem_bytes(type->elem), out) &&
+         *out < PTRDIFF_MAX / 2;
+}
+
+static void drop_kept(cx_ref_machine *m)
+{
+  while (m->n_kept != 0) {
+    cx_ref_buffer *b = m->kept[--m->n_kept];
+    m->used -= b->bytes;
+    cx_free(b);
+  }
+}
+
+// A kept buffer that is not much larger than asked.
+static cx_ref_buffer *take_kept(cx_ref_machine *m, size_t bytes)
+{
+  for (size_t i = 0; i < m->n_kept; i++) {
+    cx_ref_buffer *b = m->kept[i];
+    if (b->bytes < bytes || b->bytes / 2 > bytes + 64) continue;
+    m->kept[i] = m->kept[--m->n_kept];
+    return b;
+  }
+  return NULL;
+}
+
+static cx_ref_buffer *take(cx_ref_machine *m, size_t bytes)
+{
+  cx_ref_buffer *b = take_kept(m, bytes);
+  if (b == NULL) {
+    if (bytes > m->limit - m->used) drop_kept(m);
+    if (bytes > m->limit - m->used) return NULL;
+    b = cx_alloc(sizeof *b + bytes);
+    if (b == NULL) return NULL;
+    b->bytes = bytes;
+    m->used += bytes;
+  }
+  b->refs = 1;
+  b->n_parts = 0;
+  return b;
+}
+
+static calx_status *refused(const cx_ref_machine *m, const cx_hlo_op *op,
+                            const char *what, size_t bytes)
+{
+  return cx_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
+                    "%s needs %zu bytes; %zu of at most %zu are in use", what,
+                    bytes, m->used, m->limit);
+}
+
+calx_status *cx_ref_buffer_new(cx_ref_machine *m, const cx_hlo_op *op,
+                               const cx_hlo_type *type, cx_ref_buffer **out)
+{
+  size_t bytes = 0;
+  if (!cx_ref_bytes(type, &bytes)) {
+    return cx_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
+                      "%s has more elements than any memory",
+                      cx_hlo_shape(type).s);
+  }
+  *out = take(m, bytes);
+  return *out != NULL ? NULL : refused(m, op, cx_hlo_shape(type).s, bytes);
+}
+
+calx_status *cx_ref_scratch(cx_ref_machine *m, const cx_hlo_op *op,
+                            size_t count, size_t bytes, cx_ref_buffer **out)
+{
+  size_t all = SIZE_MAX;
+  *out = NULL;
+  if (cx_mul_size(count, bytes, &all) && all < PTRDIFF_MAX / 2) {
+    *out = take(m, all);
+  }
+  return *out != NULL ? NULL : refused(m, op, "an intermediate", all);
+}
+
+static void release_parts(cx_ref_machine *m, cx_ref_buffer *b)
+{
+  cx_ref_slot *parts = (cx_ref_slot *)(void *)b->data;
+  for (size_t i = 0; i < b->n_parts; i++) cx_ref_slot_clear(m, &parts[i]);
+  b->n_parts = 0;
+}
+
+void cx_ref_buffer_release(cx_ref_machine *m, cx_ref_buffer *b)
+{
+  if (b == NULL || --b->refs != 0) return;
+  release_parts(m, b);
+  if (m->n_kept < CX_REF_KEPT) {
+    m->kept[m->n_kept++] = b;
+    return;
+  }
+  // The one that waited longest goes.
+  cx_ref_buffer *old = m->kept[0];
+  memmove(m->kept, m->kept + 1, (CX_REF_KEPT - 1) * sizeof old);
+  m->kept[CX_REF_KEPT - 1] = b;
+  m->used -= old->bytes;
+  cx_free(old);
+}
+
+void cx_ref_slot_clear(cx_ref_machine *m, cx_ref_slot *s)
+{
+  cx_ref_buffer_release(m, s->buffer);
+  *s = (cx_ref_slot){ 0 };
+}
+
+cx_ref_slot cx_ref_slot_share(const cx_ref_slot *s)
+{
+  if (s->buffer != NULL) s->buffer->refs++;
+  return *s;
+}
+
+// ---- the machine ----
+
+calx_status *cx_ref_machine_open(cx_ref_machine *m, const cx_hlo_module *module,
+                                 const cx_ref_context *context)
+{
+  static const cx_ref_context alone = { 0 };
+  *m = (cx_ref_machine){ .module = module };
+  m->context = context != NULL ? context : &alone;
+  m->limit = m->context->memory_limit;
+  if (m->limit == 0) m->limit = (size_t)16 << 30;
+  return NULL;
+}
+
+calx_status *cx_ref_machine_env(cx_ref_machine *m)
+{
+  const size_t n = (size_t)m->module->n_values + 1;
+  m->env = cx_calloc(n, sizeof *m->env);
+  m->last = cx_calloc(n, sizeof *m->last);
+  return m->env == NULL || m->last == NULL ? cx_out_of_memory() : NULL;
+}
+
+void cx_ref_machine_close(cx_ref_machine *m)
+{
+  for (size_t i = 0; m->env != NULL && i < m->module->n_values; i++) {
+    cx_ref_buffer_release(m, m->env[i].buffer);
+  }
+  drop_kept(m);
+  cx_free(m->env);
+  cx_free(m->last);
+}
+
+// The operation of v's own block that holds, or is, `op`.
+static const cx_hlo_op *ancestor(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  const cx_hlo_block *home = v->block != NULL ? v->block : v->op->block;
+  while (op != NULL && op->block != home) {
+    op = op->block == NULL ? NULL : op->block->region->op;
+  }
+  return op;
+}
+
+// Recursion goes as deep as the text nests, which the parser bounds.
+void cx_ref_note_uses(cx_ref_machine *m, const cx_hlo_block *block)
+{
+  for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      const cx_hlo_value *v = op->operands[i];
+      m->last[v->number] = ancestor(op, v);
+    }
+    for (uint32_t i = 0; i < op->n_regions; i++) {
+      const cx_hlo_block *inner = op->regions[i].first;
+      if (inner != NULL) cx_ref_note_uses(m, inner);
+    }
+  }
+}

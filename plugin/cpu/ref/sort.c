@@ -1,0 +1,123 @@
+// ref/sort: merge sort along one dimension.
+//
+// Always stable. The comparator is asked (b, a) where only that order can move
+// an element, so that a comparator that is no order still ends.
+#include <string.h>
+
+#include "ref/inner.h"
+
+typedef struct sorting {
+  cx_ref_body body;
+  const cx_ref_tensor *in;
+  size_t n;           // inputs
+  const void **args;  // 2n
+  int64_t base;       // the line's first element
+  int64_t step;       // between its elements
+} sorting;
+
+// Whether element b goes before element a of the line.
+static calx_status *before(sorting *s, int64_t b, int64_t a, bool *out)
+{
+  unsigned char answer = 0;
+  void *to = &answer;
+  for (size_t i = 0; i < s->n; i++) {
+    const cx_ref_tensor *t = &s->in[i];
+    const int64_t bytes = (int64_t)cx_hlo_elem_bytes(t->type.elem);
+    const char *p = t->data;
+    s->args[2 * i] = p + (s->base + b * s->step) * bytes;
+    s->args[2 * i + 1] = p + (s->base + a * s->step) * bytes;
+  }
+  CALX_TRY(cx_ref_body_run(&s->body, s->args, &to, 1));
+  *out = answer != 0;
+  return NULL;
+}
+
+// from[low, middle) and from[middle, high), both sorted, into `to`.
+static calx_status *merge(sorting *s, const int64_t *from, int64_t *to,
+                          size_t low, size_t middle, size_t high)
+{
+  size_t a = low;
+  size_t b = middle;
+  for (size_t i = low; i < high; i++) {
+    bool second = a == middle;
+    if (!second && b < high) CALX_TRY(before(s, from[b], from[a], &second));
+    to[i] = second ? from[b++] : from[a++];
+  }
+  return NULL;
+}
+
+// The order of one line of n elements, in order[0..n).
+static calx_status *sort_line(sorting *s, int64_t *order, int64_t *other,
+                              size_t n)
+{
+  int64_t *from = order;
+  int64_t *to = other;
+  for (size_t i = 0; i < n; i++) from[i] = (int64_t)i;
+  for (size_t width = 1; width < n; width *= 2) {
+    CALX_TRY(cx_ref_interrupted(s->body.machine));
+    for (size_t low = 0; low < n; low += 2 * width) {
+      const size_t middle = n - low < width ? n : low + width;
+      const size_t high = n - middle < width ? n : middle + width;
+      CALX_TRY(merge(s, from, to, low, middle, high));
+    }
+    int64_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != order) memcpy(order, from, n * sizeof *order);
+  return NULL;
+}
+
+static calx_status *sort_lines(sorting *s, const cx_ref_tensor *out, size_t d,
+                               int64_t *order, int64_t *other)
+{
+  const cx_hlo_type *x = &s->in[0].type;
+  int64_t step[CX_REF_RANK];
+  int64_t dims[CX_REF_RANK];
+  int64_t at[CX_REF_RANK] = { 0 };
+  cx_ref_strides(x, step);
+  for (size_t i = 0; i < x->rank; i++) dims[i] = i == d ? 1 : x->dims[i];
+  const size_t n = (size_t)x->dims[d];
+  s->step = step[d];
+  do {
+    s->base = 0;
+    for (size_t i = 0; i < x->rank; i++) s->base += at[i] * step[i];
+    CALX_TRY(sort_line(s, order, other, n));
+    for (size_t k = 0; k < s->n; k++) {
+      const size_t bytes = cx_hlo_elem_bytes(out[k].type.elem);
+      const char *from = s->in[k].data;
+      char *to = out[k].data;
+      for (size_t i = 0; i < n; i++) {
+        memcpy(to + (size_t)(s->base + (int64_t)i * s->step) * bytes,
+               from + (size_t)(s->base + order[i] * s->step) * bytes, bytes);
+      }
+    }
+  } while (cx_ref_next(x->rank, dims, at));
+  return NULL;
+}
+
+calx_status *cx_ref_sort(cx_ref_machine *m, const cx_hlo_op *op,
+                         const cx_ref_tensor *in, const cx_ref_tensor *out)
+{
+  sorting s = { .in = in, .n = op->n_operands };
+  const int64_t rank = (int64_t)in->type.rank;
+  int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  if (d < 0) d += rank;
+  if (cx_ref_count(in) == 0) return NULL;
+  if (rank == 0) {
+    for (size_t i = 0; i < s.n; i++) {
+      memcpy(out[i].data, in[i].data, cx_hlo_elem_bytes(in[i].type.elem));
+    }
+    return NULL;
+  }
+  const size_t n = (size_t)in->type.dims[d];
+  cx_ref_buffer *memory = NULL;
+  CALX_TRY(cx_ref_scratch(m, op, 2 * n + 2 * s.n, sizeof(int64_t), &memory));
+  int64_t *order = (int64_t *)(void *)memory->data;
+  s.args = (const void **)(void *)(order + 2 * n);
+  calx_status *status = cx_ref_body_open(m, op, &op->regions[0], 1, &s.body);
+  if (status == NULL) status = sort_lines(&s, out, (size_t)d, order, order + n);
+  cx_ref_body_close(&s.body);
+  cx_ref_buffer_release(m, memory);
+  return status;
+}
