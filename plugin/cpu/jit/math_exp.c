@@ -6,7 +6,7 @@
 // Software Manual for the Elementary Functions, 1980, chapter 6.
 #include "jit/math_parts.h"
 
-// r.hi + r.lo = x - n ln 2; `n` is the rounder's sum, whose low bits are n.
+// r.hi + r.lo = x - n ln 2; the low bits of `n` are n.
 typedef struct reduced {
   value n;
   pair r;
@@ -23,7 +23,7 @@ static reduced reduce(const maths *m, value x, bool with_error)
   value r = mad(m, multiple, rest, a);
   value lo = NULL;
   if (with_error) lo = mad(m, multiple, rest, sub(m, a, r));
-  return (reduced){ n, { r, lo } };
+  return (reduced){ as_bits(m, n), { r, lo } };
 }
 
 // exp(r) - 1 - r, the error of r included

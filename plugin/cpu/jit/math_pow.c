@@ -24,7 +24,7 @@ static value exp_short(const maths *m, value x)
   value r = mad(m, multiple, num(m, -0.69314718055994529), x);
   value p = polynomial(m, &cx_jit_exp_short, r);
   p = add(m, mad(m, p, mul(m, r, r), r), num(m, 1));
-  return mul(m, p, power_of_two(m, n));
+  return mul(m, p, power_of_two(m, as_bits(m, n)));
 }
 
 static pair pair_product(const maths *m, pair a, pair b)

@@ -1,0 +1,413 @@
+// jit/math_complex: functions of complex numbers, out of those of real ones.
+//
+// Always in f64: complex<f32> then needs no care about overflow between the
+// steps and has about half an ulp in each part. What f64 needs for itself is
+// here: hypot and division scale by powers of two, exp and its kin take two
+// steps where e^x alone would overflow. Formulas: W. Kahan, Branch cuts for
+// complex elementary functions, 1987; ISO C, Annex G.
+#include <stdio.h>
+
+#include "jit/math_parts.h"
+
+// A complex number.
+typedef struct point {
+  value re, im;
+} point;
+
+static value call(const maths *m, cx_jit_function fn, value x)
+{
+  return cx_jit_math(m->env, fn, x, NULL);
+}
+
+static value angle_of(const maths *m, point z)
+{
+  return cx_jit_math(m->env, CX_JIT_ATAN2, z.im, z.re);
+}
+
+static value is_infinite(const maths *m, value x)
+{
+  return same(m, absolute(m, x), infinity(m));
+}
+
+static value any_of(const maths *m, value a, value b)
+{
+  return LLVMBuildOr(m->b, a, b, "");
+}
+
+static value largest_of(const maths *m, point z)
+{
+  value a = absolute(m, z.re), b = absolute(m, z.im);
+  return choose(m, less(m, a, b), b, a);
+}
+
+static point choose_point(const maths *m, value condition, point yes, point no)
+{
+  return (point){ choose(m, condition, yes.re, no.re),
+                  choose(m, condition, yes.im, no.im) };
+}
+
+static point times(const maths *m, point z, value by)
+{
+  return (point){ mul(m, z.re, by), mul(m, z.im, by) };
+}
+
+// A power of two that brings numbers of this size to where their squares and
+// products neither overflow nor underflow, and its inverse.
+static value scale_for(const maths *m, value size, value *out_inverse)
+{
+  value big = less(m, num(m, 0x1p500), size);
+  value small = less(m, size, num(m, 0x1p-500));
+  value down = num(m, 0x1p-600), up = num(m, 0x1p600), one = num(m, 1);
+  *out_inverse = choose(m, big, up, choose(m, small, down, one));
+  return choose(m, big, down, choose(m, small, up, one));
+}
+
+static value hypot_of(const maths *m, point z)
+{
+  value inverse, scale = scale_for(m, largest_of(m, z), &inverse);
+  point s = times(m, z, scale);
+  value sum = mad(m, s.re, s.re, mul(m, s.im, s.im));
+  value size = mul(m, root(m, sum), inverse);
+  value endless = any_of(m, is_infinite(m, z.re), is_infinite(m, z.im));
+  return choose(m, endless, infinity(m), size);
+}
+
+// The top of a quotient: a times the conjugate of b.
+static point top_of(const maths *m, point a, point b)
+{
+  return (point){ mad(m, a.re, b.re, mul(m, a.im, b.im)),
+                  mad(m, a.im, b.re, negative(m, mul(m, a.re, b.im))) };
+}
+
+// Infinite parts as 1, others as 0, with their signs.
+static point boxed(const maths *m, point z)
+{
+  value one = num(m, 1), zero = num(m, 0);
+  value re = choose(m, is_infinite(m, z.re), one, zero);
+  value im = choose(m, is_infinite(m, z.im), one, zero);
+  return (point){ with_sign(m, re, z.re), with_sign(m, im, z.im) };
+}
+
+// Annex G.5.1's results where both parts of a / b came out as NaN: something by
+// zero, infinite by finite, finite by infinite.
+static point repaired(const maths *m, point a, point b, point result)
+{
+  value endless = infinity(m), zero = num(m, 0);
+  value lost = both(m, unordered(m, result.re, result.re),
+                    unordered(m, result.im, result.im));
+  value b_size = largest_of(m, b);
+  value a_finite = both(m, less(m, absolute(m, a.re), endless),
+                        less(m, absolute(m, a.im), endless));
+  value b_finite = both(m, less(m, absolute(m, b.re), endless),
+                        less(m, absolute(m, b.im), endless));
+  value by_zero = both(m, lost, same(m, b_size, zero));
+  value a_endless = any_of(m, is_infinite(m, a.re), is_infinite(m, a.im));
+  value b_endless = any_of(m, is_infinite(m, b.re), is_infinite(m, b.im));
+  value up = both(m, lost, both(m, a_endless, b_finite));
+  value down = both(m, lost, both(m, b_endless, a_finite));
+  result =
+      choose_point(m, up, times(m, top_of(m, boxed(m, a), b), endless), result);
+  result =
+      choose_point(m, down, times(m, top_of(m, a, boxed(m, b)), zero), result);
+  return choose_point(m, by_zero, times(m, a, with_sign(m, endless, b.re)),
+                      result);
+}
+
+static point divide(const maths *m, point a, point b)
+{
+  value a_inverse, b_inverse;
+  value a_scale = scale_for(m, largest_of(m, a), &a_inverse);
+  value b_scale = scale_for(m, largest_of(m, b), &b_inverse);
+  point s = times(m, a, a_scale), t = times(m, b, b_scale);
+  value bottom = mad(m, t.re, t.re, mul(m, t.im, t.im));
+  point top = top_of(m, s, t);
+  point q = { quotient(m, top.re, bottom), quotient(m, top.im, bottom) };
+  // Opposite scales are undone as one, so that no step overflows alone.
+  value opposite = same(m, mul(m, b_scale, a_inverse), num(m, 1));
+  point unscaled = times(m, times(m, q, b_scale), a_inverse);
+  q = choose_point(m, opposite, q, unscaled);
+  return repaired(m, a, b, q);
+}
+
+// e^x (re + i im), where e^x alone may overflow. 0 times anything is 0 for
+// x = -inf, and an imaginary part that is exactly 0 stays.
+static point grown(const maths *m, value x, point z)
+{
+  value big = less(m, num(m, 700), x);
+  value e = call(m, CX_JIT_EXP, choose(m, big, mul(m, x, num(m, 0.5)), x));
+  point once = times(m, z, e);
+  point out = choose_point(m, big, times(m, once, e), once);
+  value zero = num(m, 0), nothing = same(m, e, zero);
+  out = choose_point(m, nothing, (point){ zero, zero }, out);
+  out.im = choose(m, same(m, z.im, zero), z.im, out.im);
+  return out;
+}
+
+static point exp_of(const maths *m, point z)
+{
+  return grown(m, z.re,
+               (point){ call(m, CX_JIT_COS, z.im), call(m, CX_JIT_SIN, z.im) });
+}
+
+// re: e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2)
+static point expm1_of(const maths *m, point z)
+{
+  value half = call(m, CX_JIT_SIN, mul(m, z.im, num(m, 0.5)));
+  value cosine = call(m, CX_JIT_COS, z.im);
+  value grow = call(m, CX_JIT_EXPM1, z.re);
+  value re = mul(m, mul(m, half, half), num(m, -2));
+  re = mad(m, grow, cosine, re);
+  return (point){ choose(m, same(m, z.im, num(m, 0)), grow, re),
+                  exp_of(m, z).im };
+}
+
+// log|1 + z| with the sum |1+z|^2 - 1 = x^2 + 2x + y^2 carried exactly where
+// it may cancel, `x` being given as re + more.
+static value half_log1p(const maths *m, value x, value y)
+{
+  pair p = product_of(m, x, x), q = product_of(m, y, y);
+  pair sum = sum_of(m, add(m, x, x), p.hi);
+  pair more = sum_of(m, sum.hi, q.hi);
+  value lo = add(m, add(m, sum.lo, more.lo), add(m, p.lo, q.lo));
+  value u = at_least(m, add(m, more.hi, lo), num(m, -1));
+  return mul(m, call(m, CX_JIT_LOG1P, u), num(m, 0.5));
+}
+
+static value is_middling(const maths *m, value size)
+{
+  return both(m, less(m, size, num(m, 2)), less(m, num(m, 0.5), size));
+}
+
+static point log_of(const maths *m, point z)
+{
+  value a = absolute(m, z.re), b = absolute(m, z.im);
+  value turn = less(m, a, b), large = choose(m, turn, b, a);
+  value near = half_log1p(m, sub(m, large, num(m, 1)), choose(m, turn, a, b));
+  value far = call(m, CX_JIT_LOG, hypot_of(m, z));
+  value re = choose(m, is_middling(m, large), near, far);
+  return (point){ re, angle_of(m, z) };
+}
+
+static point log1p_of(const maths *m, point z)
+{
+  point shifted = { add(m, z.re, num(m, 1)), z.im };
+  value near = half_log1p(m, z.re, z.im);
+  value far = call(m, CX_JIT_LOG, hypot_of(m, shifted));
+  value is_near = less(m, largest_of(m, z), num(m, 0x1p20));
+  return (point){ choose(m, is_near, near, far), angle_of(m, shifted) };
+}
+
+static point sqrt_of(const maths *m, point z)
+{
+  value size = largest_of(m, z), one = num(m, 1), zero = num(m, 0);
+  value big = less(m, num(m, 0x1p1000), size);
+  value small = less(m, size, num(m, 0x1p-900));
+  value scale =
+      choose(m, big, num(m, 0x1p-120), choose(m, small, num(m, 0x1p120), one));
+  value undo =
+      choose(m, big, num(m, 0x1p60), choose(m, small, num(m, 0x1p-60), one));
+  point s = times(m, z, scale);
+  value half = mul(m, add(m, absolute(m, s.re), hypot_of(m, s)), num(m, 0.5));
+  value t = root(m, half);
+  value other = quotient(m, absolute(m, s.im), add(m, t, t));
+  value right_half = less(m, num(m, -1), with_sign(m, one, z.re));
+  value re = mul(m, choose(m, right_half, t, other), undo);
+  value im = mul(m, choose(m, right_half, other, t), undo);
+  value nothing = same(m, size, zero), tall = is_infinite(m, z.im);
+  re = choose(m, nothing, zero, choose(m, tall, infinity(m), re));
+  im = choose(m, nothing, zero, choose(m, tall, infinity(m), im));
+  return (point){ re, with_sign(m, im, z.im) };
+}
+
+// The conjugate of the root by |z|; 1 / 0 is infinite.
+static point rsqrt_of(const maths *m, point z)
+{
+  point r = sqrt_of(m, z);
+  value size = hypot_of(m, r), zero = num(m, 0);
+  point out = { quotient(m, quotient(m, r.re, size), size),
+                negative(m, quotient(m, quotient(m, r.im, size), size)) };
+  value nothing = same(m, size, zero), endless = is_infinite(m, size);
+  value re = choose(m, nothing, infinity(m), zero);
+  value im = negative(m, with_sign(m, zero, z.im));
+  return choose_point(m, any_of(m, nothing, endless), (point){ re, im }, out);
+}
+
+static point cbrt_of(const maths *m, point z)
+{
+  value third = quotient(m, angle_of(m, z), num(m, 3));
+  point unit = { call(m, CX_JIT_COS, third), call(m, CX_JIT_SIN, third) };
+  return times(m, unit, call(m, CX_JIT_CBRT, hypot_of(m, z)));
+}
+
+// (a cosh y, b sinh y), in two steps where those overflow.
+static point by_hyperbolic(const maths *m, value y, point z)
+{
+  value size = absolute(m, y), one = num(m, 1), half = num(m, 0.5);
+  value grow = call(m, CX_JIT_EXPM1, size);
+  value part = quotient(m, grow, add(m, grow, one));
+  value sinh = mul(m, add(m, grow, part), half);
+  value cosh = mad(m, mul(m, grow, part), half, one);
+  point near = { mul(m, z.re, cosh), mul(m, z.im, with_sign(m, sinh, y)) };
+  point sides = { mul(m, z.re, half), mul(m, z.im, with_sign(m, half, y)) };
+  value e = call(m, CX_JIT_EXP, mul(m, size, half));
+  point far = times(m, times(m, sides, e), e);
+  point out = choose_point(m, less(m, num(m, 22), size), far, near);
+  value zero = num(m, 0);
+  out.re = choose(m, same(m, z.re, zero), z.re, out.re);
+  out.im = choose(m, same(m, z.im, zero), with_sign(m, zero, out.im), out.im);
+  return out;
+}
+
+static point sin_of(const maths *m, point z)
+{
+  point parts = { call(m, CX_JIT_SIN, z.re), call(m, CX_JIT_COS, z.re) };
+  return by_hyperbolic(m, z.im, parts);
+}
+
+static point cos_of(const maths *m, point z)
+{
+  point parts = { call(m, CX_JIT_COS, z.re),
+                  negative(m, call(m, CX_JIT_SIN, z.re)) };
+  return by_hyperbolic(m, z.im, parts);
+}
+
+// Kahan's: with t = tan y, b = 1 + t^2 and s = sinh x,
+// (b s sqrt(1 + s^2) + i t) / (1 + b s^2); far out it is 1 in the real part.
+static point tanh_of(const maths *m, point z)
+{
+  value one = num(m, 1), zero = num(m, 0), size = absolute(m, z.re);
+  value t = call(m, CX_JIT_TAN, z.im), b = mad(m, t, t, one);
+  value grow = call(m, CX_JIT_EXPM1, at_most(m, size, num(m, 30)));
+  value s = add(m, grow, quotient(m, grow, add(m, grow, one)));
+  s = with_sign(m, mul(m, s, num(m, 0.5)), z.re);
+  value square = mul(m, s, s), bottom = mad(m, b, square, one);
+  value rho = root(m, add(m, square, one));
+  point near = { quotient(m, mul(m, mul(m, b, rho), s), bottom),
+                 quotient(m, t, bottom) };
+  value e = call(m, CX_JIT_EXP, mul(m, size, num(m, -2)));
+  value fall = mul(m, mul(m, quotient(m, t, b), num(m, 4)), e);
+  value endless = same(m, size, infinity(m));
+  fall = choose(m, endless, with_sign(m, zero, z.im), fall);
+  point far = { with_sign(m, one, z.re), fall };
+  return choose_point(m, less(m, num(m, 22), size), far, near);
+}
+
+// tan(z) = -i tanh(iz)
+static point tan_of(const maths *m, point z)
+{
+  point t = tanh_of(m, (point){ negative(m, z.im), z.re });
+  return (point){ t.im, negative(m, t.re) };
+}
+
+static point logistic_of(const maths *m, point z)
+{
+  value one = num(m, 1);
+  point e = exp_of(m, (point){ negative(m, z.re), negative(m, z.im) });
+  return divide(m, (point){ one, num(m, 0) },
+                (point){ add(m, e.re, one), e.im });
+}
+
+// exp(y log x); 0 to the power of what has a positive real part is 0.
+static point pow_of(const maths *m, point x, point y)
+{
+  value zero = num(m, 0), one = num(m, 1);
+  point l = log_of(m, x);
+  point p = { sub(m, mul(m, y.re, l.re), mul(m, y.im, l.im)),
+              mad(m, y.re, l.im, mul(m, y.im, l.re)) };
+  point out = exp_of(m, p), nothing = { zero, zero };
+  value from_zero =
+      both(m, same(m, largest_of(m, x), zero), less(m, zero, y.re));
+  out = choose_point(m, from_zero, nothing, out);
+  value to_zero = same(m, largest_of(m, y), zero);
+  return choose_point(m, to_zero, (point){ one, zero }, out);
+}
+
+static point build(const maths *m, cx_jit_function fn, point x, point y)
+{
+  switch (fn) {
+    case CX_JIT_EXP: return exp_of(m, x);
+    case CX_JIT_EXPM1: return expm1_of(m, x);
+    case CX_JIT_LOG: return log_of(m, x);
+    case CX_JIT_LOG1P: return log1p_of(m, x);
+    case CX_JIT_LOGISTIC: return logistic_of(m, x);
+    case CX_JIT_TANH: return tanh_of(m, x);
+    case CX_JIT_SIN: return sin_of(m, x);
+    case CX_JIT_COS: return cos_of(m, x);
+    case CX_JIT_TAN: return tan_of(m, x);
+    case CX_JIT_SQRT: return sqrt_of(m, x);
+    case CX_JIT_RSQRT: return rsqrt_of(m, x);
+    case CX_JIT_CBRT: return cbrt_of(m, x);
+    case CX_JIT_POW: return pow_of(m, x, y);
+    default: return x;
+  }
+}
+
+static value widened(const maths *m, const maths *wide, value x)
+{
+  return m->wide ? x : LLVMBuildFPExt(m->b, x, wide->real, "");
+}
+
+static value narrowed(const maths *m, value x)
+{
+  return m->wide ? x : LLVMBuildFPTrunc(m->b, x, m->real, "");
+}
+
+static point widened_point(const maths *m, const maths *wide, const value x[2])
+{
+  return (point){ widened(m, wide, x[0]), widened(m, wide, x[1]) };
+}
+
+void cx_jit_math_complex(cx_jit_math_env *env, cx_jit_function fn,
+                         const value x[2], const value y[2], value out[2])
+{
+  maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
+  point a = widened_point(&m, &wide, x), b = a;
+  if (fn == CX_JIT_POW) b = widened_point(&m, &wide, y);
+  LLVMTypeRef parts[] = { wide.real, wide.real };
+  LLVMTypeRef parameters[] = { wide.real, wide.real, wide.real, wide.real };
+  LLVMTypeRef result = LLVMStructTypeInContext(env->context, parts, 2, false);
+  LLVMTypeRef type = LLVMFunctionType(result, parameters, 4, false);
+  char name[48];
+  snprintf(name, sizeof name, "calx.complex%d.%u", (int)fn, m.lanes);
+  value function, arguments[] = { a.re, a.im, b.re, b.im };
+  cx_jit_math_env inner;
+  if (cx_jit_begin(env, name, type, &function, &inner)) {
+    maths within = maths_of(&inner, true, m.lanes);
+    point p = { LLVMGetParam(function, 0), LLVMGetParam(function, 1) };
+    point q = { LLVMGetParam(function, 2), LLVMGetParam(function, 3) };
+    point r = build(&within, fn, p, q);
+    value both_parts = LLVMGetUndef(result);
+    both_parts = LLVMBuildInsertValue(inner.builder, both_parts, r.re, 0, "");
+    both_parts = LLVMBuildInsertValue(inner.builder, both_parts, r.im, 1, "");
+    cx_jit_end(&inner, both_parts);
+  }
+  value r = LLVMBuildCall2(env->builder, type, function, arguments, 4, "");
+  for (unsigned i = 0; i < 2; i++)
+    out[i] = narrowed(&m, LLVMBuildExtractValue(env->builder, r, i, ""));
+}
+
+void cx_jit_complex_multiply(cx_jit_math_env *env, const value x[2],
+                             const value y[2], value out[2])
+{
+  maths m = maths_for(env, x[0]);
+  value re = sub(&m, mul(&m, x[0], y[0]), mul(&m, x[1], y[1]));
+  value im = add(&m, mul(&m, x[0], y[1]), mul(&m, x[1], y[0]));
+  out[0] = re;
+  out[1] = im;
+}
+
+void cx_jit_complex_divide(cx_jit_math_env *env, const value x[2],
+                           const value y[2], value out[2])
+{
+  maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
+  point q =
+      divide(&wide, widened_point(&m, &wide, x), widened_point(&m, &wide, y));
+  out[0] = narrowed(&m, q.re);
+  out[1] = narrowed(&m, q.im);
+}
+
+value cx_jit_complex_abs(cx_jit_math_env *env, const value x[2])
+{
+  maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
+  return narrowed(&m, hypot_of(&wide, widened_point(&m, &wide, x)));
+}
