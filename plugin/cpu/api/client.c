@@ -1,0 +1,344 @@
+// api/client: clients and their devices, from creation to the last user.
+//
+// A client is counted: its handle, each buffer, value and executable hold it.
+// Destroying the handle ends the devices' threads after what is queued; what
+// lives on can be read and destroyed, but not run.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+
+#define DEFAULT_TIMEOUT_S 1800
+#define MAX_TIMEOUT_S (INT64_C(10) * 365 * 24 * 3600)
+#define MAX_THREADS 4096
+
+// ---- options ----
+
+calx_status *cx_api_environment(const char *name, int64_t low, int64_t high,
+                                int64_t otherwise, int64_t *out)
+{
+  const char *text = getenv(name);
+  *out = otherwise;
+  if (text == NULL || text[0] == '\0') return NULL;
+  char *end = NULL;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (errno != 0 || *end != '\0' || value < low || value > high) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s wants a number from %" PRId64 " to %" PRId64
+                    ", found '%.40s'",
+                    name, low, high, text);
+  }
+  *out = value;
+  return NULL;
+}
+
+static const char *type_name(PJRT_NamedValue_Type type)
+{
+  static const char *const names[] = { "string", "int64", "int64 list", "float",
+                                       "bool" };
+  return (unsigned)type < sizeof names / sizeof *names ? names[type]
+                                                       : "unknown type";
+}
+
+calx_status *cx_api_device_count(const PJRT_NamedValue *options, size_t n,
+                                 int64_t *out)
+{
+  static const char wanted[] = "cpu_device_count";
+  bool told = false;
+  if (n > 0 && options == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%zu options, but no list of them",
+                    n);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const PJRT_NamedValue *o = &options[i];
+    if (o->struct_size < PJRT_NamedValue_STRUCT_SIZE) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "Unexpected PJRT_NamedValue size: expected %d, got %zu",
+                      PJRT_NamedValue_STRUCT_SIZE, o->struct_size);
+    }
+    // Others are for other platforms: preallocate, process_id …
+    if (o->name == NULL || o->name_size != sizeof wanted - 1 ||
+        memcmp(o->name, wanted, o->name_size) != 0) {
+      continue;
+    }
+    if (o->type != PJRT_NamedValue_kInt64) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "option cpu_device_count wants an int64, found a value "
+                      "of type %s",
+                      type_name(o->type));
+    }
+    *out = o->int64_value;
+    told = true;
+  }
+  if (!told) {
+    return cx_api_environment("CPU_NUM_DEVICES", 1, CX_API_MAX_DEVICES, 1, out);
+  }
+  if (*out >= 1 && *out <= CX_API_MAX_DEVICES) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "option cpu_device_count wants 1 to %d, found %" PRId64,
+                  CX_API_MAX_DEVICES, *out);
+}
+
+// ---- lifetime ----
+
+static void client_free(PJRT_Client *c)
+{
+  for (size_t i = 0; i < c->n_devices; i++) {
+    PJRT_Device *d = &c->devices[i];
+    cx_run_context_free(d->context);
+    cx_pool_free(d->pool);
+    cx_api_cache_free(&d->cache);
+    cx_cond_free(&d->changed);
+    cx_mutex_free(&d->lock);
+  }
+  cx_pool_free(c->compile_pool);
+  cx_coll_free(c->coll);
+  cx_api_topology_free(c->topology);
+  cx_mutex_free(&c->compile_lock);
+  cx_mutex_free(&c->launch_lock);
+  cx_free(c->memory_list);
+  cx_free(c->device_list);
+  cx_free(c->devices);
+  cx_free(c);
+}
+
+void cx_api_client_retain(PJRT_Client *client)
+{
+  atomic_fetch_add_explicit(&client->refs, 1, memory_order_relaxed);
+}
+
+void cx_api_client_release(PJRT_Client *client)
+{
+  if (atomic_fetch_sub_explicit(&client->refs, 1, memory_order_acq_rel) == 1) {
+    client_free(client);
+  }
+}
+
+void cx_api_describe(PJRT_DeviceDescription *description, int id)
+{
+  description->id = id;
+  snprintf(description->text, sizeof description->text, "CALX_CPU_%d", id);
+  snprintf(description->debug_text, sizeof description->debug_text,
+           "calx_cpu device %d of process 0", id);
+}
+
+static calx_status *open_device(PJRT_Client *c, int id, int threads)
+{
+  PJRT_Device *d = &c->devices[id];
+  d->client = c;
+  cx_api_describe(&d->description, id);
+  d->space.device = d;
+  snprintf(d->space.text, sizeof d->space.text, "MEMORY_SPACE_%d", id);
+  snprintf(d->space.debug_text, sizeof d->space.debug_text,
+           "memory of calx_cpu device %d", id);
+  d->memory = &d->space.base;
+  cx_api_cache_init(&d->cache);
+  cx_api_queue_init(d);
+  c->device_list[id] = d;
+  c->memory_list[id] = d->memory;
+  c->n_devices = (size_t)id + 1;
+  CALX_TRY(cx_pool_new(threads, &d->pool));
+  return cx_run_context_new(d->pool, &d->context);
+}
+
+static calx_status *open_client(PJRT_Client *c, size_t n)
+{
+  int64_t total = 0;
+  int64_t timeout_s = 0;
+  CALX_TRY(cx_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
+                              cx_pool_cores(), &total));
+  CALX_TRY(cx_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
+                              DEFAULT_TIMEOUT_S, &timeout_s));
+  c->timeout_ms = timeout_s * 1000;
+  int threads = total > (int64_t)n ? (int)(total / (int64_t)n) : 1;
+  c->devices = cx_calloc(n, sizeof *c->devices);
+  c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
+  c->memory_list = cx_calloc(n, sizeof(PJRT_Memory *));
+  if (c->devices == NULL || c->device_list == NULL || c->memory_list == NULL) {
+    return cx_out_of_memory();
+  }
+  for (size_t i = 0; i < n; i++) {
+    CALX_TRY(open_device(c, (int)i, threads));
+  }
+  CALX_TRY(cx_pool_new(threads, &c->compile_pool));
+  CALX_TRY(cx_coll_new(&c->coll));
+  return cx_api_topology_new(n, &c->topology);
+}
+
+static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
+                           PJRT_Client **out)
+{
+  int64_t n = 0;
+  CALX_TRY(cx_api_device_count(options, n_options, &n));
+  PJRT_Client *c = cx_calloc(1, sizeof *c);
+  if (c == NULL) return cx_out_of_memory();
+  atomic_init(&c->refs, 1);
+  atomic_init(&c->closed, false);
+  cx_mutex_init(&c->compile_lock);
+  cx_mutex_init(&c->launch_lock);
+  calx_status *status = open_client(c, (size_t)n);
+  if (status != NULL) {
+    client_free(c);
+    return status;
+  }
+  *out = c;
+  return NULL;
+}
+
+// ---- the table's ----
+
+PJRT_Error *cx_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)
+{
+  CX_API_ENTER_FROM(PJRT_Client_Create, client, struct_size);
+  args->client = NULL;
+  return cx_api_error(
+      create(args->create_options, args->num_options, &args->client));
+}
+
+PJRT_Error *cx_api_PJRT_Client_Destroy(PJRT_Client_Destroy_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_Destroy, struct_size);
+  PJRT_Client *c = args->client;
+  if (c == NULL) return NULL;
+  atomic_store(&c->closed, true);
+  for (size_t i = 0; i < c->n_devices; i++) {
+    cx_api_queue_stop(&c->devices[i]);
+  }
+  cx_api_client_release(c);
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_PlatformName(PJRT_Client_PlatformName_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_PlatformName, client);
+  args->platform_name = CX_API_PLATFORM;
+  args->platform_name_size = strlen(CX_API_PLATFORM);
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_PlatformVersion(
+    PJRT_Client_PlatformVersion_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_PlatformVersion, client);
+  args->platform_version = "calx " CALX_VERSION;
+  args->platform_version_size = strlen(args->platform_version);
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_ProcessIndex(PJRT_Client_ProcessIndex_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_ProcessIndex, client);
+  args->process_index = 0;
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_TopologyDescription(
+    PJRT_Client_TopologyDescription_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_TopologyDescription, client);
+  args->topology = args->client->topology;
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_Devices(PJRT_Client_Devices_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_Devices, client);
+  args->devices = args->client->device_list;
+  args->num_devices = args->client->n_devices;
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_AddressableDevices(
+    PJRT_Client_AddressableDevices_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_AddressableDevices, client);
+  args->addressable_devices = args->client->device_list;
+  args->num_addressable_devices = args->client->n_devices;
+  return NULL;
+}
+
+static calx_status *look_up(const PJRT_Client *c, int id, PJRT_Device **out)
+{
+  *out = NULL;
+  if (id < 0 || (size_t)id >= c->n_devices) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "No matching device found for device_id %d: there are %zu",
+                    id, c->n_devices);
+  }
+  *out = c->device_list[id];
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_LookupDevice(PJRT_Client_LookupDevice_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_LookupDevice, client);
+  return cx_api_error(look_up(args->client, args->id, &args->device));
+}
+
+PJRT_Error *cx_api_PJRT_Client_LookupAddressableDevice(
+    PJRT_Client_LookupAddressableDevice_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_LookupAddressableDevice, client);
+  return cx_api_error(look_up(args->client, args->local_hardware_id,
+                              &args->addressable_device));
+}
+
+PJRT_Error *cx_api_PJRT_Client_AddressableMemories(
+    PJRT_Client_AddressableMemories_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_AddressableMemories, client);
+  args->addressable_memories = args->client->memory_list;
+  args->num_addressable_memories = args->client->n_devices;
+  return NULL;
+}
+
+// There are no other processes.
+PJRT_Error *cx_api_PJRT_Client_UpdateGlobalProcessInfo(
+    PJRT_Client_UpdateGlobalProcessInfo_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_UpdateGlobalProcessInfo, client);
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_DefaultDeviceAssignment(
+    PJRT_Client_DefaultDeviceAssignment_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_DefaultDeviceAssignment, client);
+  int64_t n = 0;
+  bool ok = args->num_replicas > 0 && args->num_partitions > 0 &&
+            !__builtin_mul_overflow((int64_t)args->num_replicas,
+                                    (int64_t)args->num_partitions, &n);
+  if (!ok || (size_t)n > args->client->n_devices) {
+    return cx_api_error(cx_error(
+        CALX_INVALID_ARGUMENT,
+        "%d replicas of %d partitions do not fit %zu devices",
+        args->num_replicas, args->num_partitions, args->client->n_devices));
+  }
+  if (args->default_assignment == NULL ||
+      args->default_assignment_size < (size_t)n) {
+    return cx_api_error(cx_error(
+        CALX_INVALID_ARGUMENT,
+        "the assignment of %" PRId64 " devices has room for %zu", n,
+        args->default_assignment == NULL ? 0 : args->default_assignment_size));
+  }
+  for (int64_t i = 0; i < n; i++) args->default_assignment[i] = (int)i;
+  return NULL;
+}
+
+// All memory is the host's: nothing needs to be pinned.
+PJRT_Error *cx_api_PJRT_Client_DmaMap(PJRT_Client_DmaMap_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_DmaMap, client);
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_Client_DmaUnmap(PJRT_Client_DmaUnmap_Args *args)
+{
+  CX_API_ENTER(PJRT_Client_DmaUnmap, client);
+  return NULL;
+}

@@ -1,0 +1,108 @@
+// api/error: errors as the interface has them, and arguments that do not fit.
+//
+// An error is a status. That there is no memory is told by a static object, so
+// that telling it needs none.
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+
+#define MESSAGE_LIMIT 65536
+
+typedef struct error {
+  PJRT_Error base;  // its word stays NULL: errors are opaque before 0.107
+  calx_status *status;
+} error;
+
+static error no_memory;
+
+PJRT_Error *cx_api_error(calx_status *status)
+{
+  if (status == NULL) return NULL;
+  error *e = cx_calloc(1, sizeof *e);
+  if (e == NULL) {
+    calx_status_free(status);
+    return &no_memory.base;
+  }
+  e->status = status;
+  return &e->base;
+}
+
+calx_status *cx_api_no_memory(size_t bytes)
+{
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "no memory for a tensor of %zu bytes", bytes);
+}
+
+calx_status *cx_api_callers_error(PJRT_Error_Code code, const char *message,
+                                  size_t size)
+{
+  if (code == PJRT_Error_Code_OK) return NULL;
+  bool known =
+      code > PJRT_Error_Code_OK && code <= PJRT_Error_Code_UNAUTHENTICATED;
+  if (message == NULL) size = 0;
+  if (size > MESSAGE_LIMIT) size = MESSAGE_LIMIT;
+  return cx_error(known ? (calx_code)code : CALX_UNKNOWN, "%.*s", (int)size,
+                  message == NULL ? "" : message);
+}
+
+PJRT_Error *cx_api_refuse(const char *type, size_t wanted,
+                          const size_t *struct_size, const char *object)
+{
+  if (struct_size == NULL) {
+    return cx_api_error(
+        cx_error(CALX_INVALID_ARGUMENT, "%s: there is no struct", type));
+  }
+  if (*struct_size < wanted) {
+    return cx_api_error(cx_error(CALX_INVALID_ARGUMENT,
+                                 "Unexpected %s size: expected %zu, got %zu",
+                                 type, wanted, *struct_size));
+  }
+  return cx_api_error(
+      cx_error(CALX_INVALID_ARGUMENT, "%s: %s is NULL", type, object));
+}
+
+void cx_api_PJRT_Error_Destroy(PJRT_Error_Destroy_Args *args)
+{
+  if (args == NULL || args->struct_size < PJRT_Error_Destroy_Args_STRUCT_SIZE ||
+      args->error == NULL || args->error == &no_memory.base) {
+    return;
+  }
+  error *e = (error *)args->error;
+  calx_status_free(e->status);
+  cx_free(e);
+}
+
+void cx_api_PJRT_Error_Message(PJRT_Error_Message_Args *args)
+{
+  if (args == NULL || args->struct_size < PJRT_Error_Message_Args_STRUCT_SIZE) {
+    return;
+  }
+  const error *e = (const error *)args->error;
+  args->message = "ok";
+  if (e == &no_memory) {
+    args->message = "out of memory";
+  } else if (e != NULL) {
+    // Without the call site: who hears of it adds one of its own.
+    args->message = cx_status_sentence(e->status);
+  }
+  args->message_size = strlen(args->message);
+}
+
+PJRT_Error *cx_api_PJRT_Error_GetCode(PJRT_Error_GetCode_Args *args)
+{
+  CX_API_ENTER(PJRT_Error_GetCode, error);
+  const error *e = (const error *)args->error;
+  args->code = e == &no_memory ? PJRT_Error_Code_RESOURCE_EXHAUSTED
+                               : (PJRT_Error_Code)calx_status_code(e->status);
+  return NULL;
+}
+
+// There never is a payload. An error here would be asked for its payloads.
+PJRT_Error *cx_api_PJRT_Error_ForEachPayload(
+    PJRT_Error_ForEachPayload_Args *args)
+{
+  (void)args;
+  return NULL;
+}

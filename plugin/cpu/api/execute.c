@@ -1,0 +1,448 @@
+// api/execute: from the caller's lists to launches on devices.
+//
+// Everything is checked before anything is started: the number, shape, element
+// type and device of each argument, and that none was deleted or is given away
+// twice. Then a small program on an idle device is run by the caller, which is
+// faster than handing it to a thread, and everything else is queued. From there
+// on nothing can fail but the launch itself, whose results then carry the
+// error.
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+
+// Less than it takes to wake a thread and to be woken by it.
+#define INLINE_NS 20e3
+
+static atomic_ullong launches;
+
+// ---- a launch's memory ----
+
+static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
+                                 PJRT_Device *device)
+{
+  const cx_program_info *info = e->code->info;
+  size_t n = info->n_params;
+  size_t m = info->n_results;
+  size_t bytes = sizeof(cx_api_launch) + (3 * n + 2 * m) * sizeof(void *) + n;
+  cx_api_launch *l = cx_calloc(1, bytes);
+  if (l == NULL) return NULL;
+  void **at = (void **)(l + 1);
+  l->args = (cx_api_value **)at;
+  l->givers = (PJRT_Buffer **)(at + n);
+  l->pointers = at + 2 * n;
+  l->results = (cx_api_value **)(at + 3 * n + m);
+  l->keeps = (bool *)(at + 3 * n + 2 * m);
+  l->n_args = n;
+  l->n_results = m;
+  l->device = device;
+  l->executable = e;
+  atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+  l->coll = (cx_coll_launch){ .coll = e->client->coll,
+                              .executable = e->id,
+                              .n_replicas = info->n_replicas,
+                              .n_partitions = info->n_partitions,
+                              .timeout_ms = e->client->timeout_ms };
+  if (!e->portable) {
+    l->coll.replica = (uint32_t)e->logical[replica_slot].replica;
+    l->coll.partition = (uint32_t)e->logical[replica_slot].partition;
+  }
+  return l;
+}
+
+// ---- arguments ----
+
+static calx_status *check_arg(const cx_api_launch *l, size_t i,
+                              const PJRT_Buffer *b)
+{
+  const cx_api_shape *wanted = &l->executable->code->params[i];
+  const char *name = l->executable->code->info->name;
+  if (b == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "argument %zu of '%s' is NULL", i,
+                    name);
+  }
+  if (b->device == l->device && cx_api_shape_equal(wanted, &b->shape)) {
+    return NULL;
+  }
+  return cx_error(
+      CALX_INVALID_ARGUMENT,
+      "argument %zu of '%s': wanted %s on device %d, found %s on "
+      "device %d%s",
+      i, name, cx_api_shape_str(wanted).s, l->device->description.id,
+      cx_api_shape_str(&b->shape).s, b->device->description.id,
+      b->device->client == l->device->client ? "" : " of another client");
+}
+
+static calx_status *missing(const cx_api_launch *l, size_t i,
+                            const PJRT_Buffer *b)
+{
+  for (size_t k = 0; k < i; k++) {
+    if (l->givers[k] == b) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "argument %zu of '%s' is the buffer that argument %zu "
+                      "donates: f(donate(a), a)",
+                      i, l->executable->code->info->name, k);
+    }
+  }
+  return cx_annotate(cx_api_buffer_gone(b), "argument %zu of '%s'", i,
+                     l->executable->code->info->name);
+}
+
+static calx_status *take_arg(cx_api_launch *l, size_t i, PJRT_Buffer *b,
+                             uint64_t number)
+{
+  CALX_TRY(check_arg(l, i, b));
+  cx_lock(&b->lock);
+  cx_api_value *v = b->value;
+  if (v != NULL && l->executable->code->may_give[i] && !l->keeps[i] &&
+      b->external == 0) {
+    atomic_store_explicit(&v->given, number, memory_order_relaxed);
+    l->givers[i] = b;
+    b->value = NULL;
+  } else if (v != NULL) {
+    cx_api_value_retain(v);
+  }
+  cx_unlock(&b->lock);
+  l->args[i] = v;
+  return v != NULL ? NULL : missing(l, i, b);
+}
+
+// What was taken is the caller's again.
+static void put_back(cx_api_launch *l)
+{
+  for (size_t i = 0; i < l->n_args; i++) {
+    PJRT_Buffer *b = l->givers[i];
+    if (b == NULL) continue;
+    cx_lock(&b->lock);
+    b->value = l->args[i];
+    cx_unlock(&b->lock);
+    l->args[i] = NULL;
+    l->givers[i] = NULL;
+  }
+}
+
+static calx_status *take_args(cx_api_launch *l, PJRT_Buffer *const *args,
+                              const PJRT_ExecuteOptions *options)
+{
+  uint64_t number =
+      atomic_fetch_add_explicit(&launches, 1, memory_order_relaxed) + 1;
+  size_t n_keeps = options->num_non_donatable_input_indices;
+  for (size_t i = 0;
+       options->non_donatable_input_indices != NULL && i < n_keeps; i++) {
+    int64_t k = options->non_donatable_input_indices[i];
+    if (k >= 0 && (uint64_t)k < l->n_args) l->keeps[k] = true;
+  }
+  for (size_t i = 0; i < l->n_args; i++) {
+    CALX_TRY(take_arg(l, i, args[i], number));
+  }
+  for (size_t i = 0; i < l->n_args; i++) {
+    if (l->givers[i] == NULL &&
+        atomic_load_explicit(&l->args[i]->given, memory_order_relaxed) ==
+            number) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "argument %zu of '%s' is a buffer that a later argument "
+                      "donates: f(a, donate(a))",
+                      i, l->executable->code->info->name);
+    }
+  }
+  return NULL;
+}
+
+// ---- results ----
+
+static void drop_results(cx_api_launch *l, PJRT_Buffer **out)
+{
+  for (size_t i = 0; i < l->n_results; i++) {
+    cx_api_buffer_free(out[i]);
+    out[i] = NULL;
+  }
+}
+
+// Values without memory yet, held by the launch, and buffers of them. Without
+// an event they are ready for now; nobody sees them before they are.
+static calx_status *promise_results(cx_api_launch *l, PJRT_Buffer **out)
+{
+  const cx_api_code *code = l->executable->code;
+  for (size_t i = 0; i < l->n_results; i++) {
+    PJRT_Event *ready =
+        l->done == NULL ? cx_api_event_ready() : cx_api_event_retain(l->done);
+    cx_api_value *v = cx_api_value_new(l->device, ready);
+    if (v == NULL) return cx_out_of_memory();
+    l->results[i] = v;
+    cx_api_value_retain(v);
+    CALX_TRY(cx_api_buffer_new(v, &code->results[i], code->result_bytes[i],
+                               &out[i]));
+  }
+  return NULL;
+}
+
+// ---- running ----
+
+static bool is_small(const cx_api_launch *l)
+{
+  const cx_program_info *info = l->executable->code->info;
+  bool alone = info->n_replicas <= 1 && info->n_partitions <= 1;
+  if (!(info->cost_ns < INLINE_NS) || (info->has_collectives && !alone)) {
+    return false;
+  }
+  for (size_t i = 0; i < l->n_args; i++) {
+    if (!cx_api_event_is_ready(l->args[i]->ready)) return false;
+  }
+  return true;
+}
+
+static PJRT_Event *run_here(cx_api_launch *l)
+{
+  calx_status *status = cx_api_launch_run(l);
+  cx_api_queue_leave(l->device);
+  PJRT_Event *done = cx_api_event_done(status);
+  for (size_t i = 0; i < l->n_results; i++) {
+    if (cx_api_event_error(done) != NULL) {
+      cx_api_block_release(&l->device->cache, &l->results[i]->block);
+    }
+    l->results[i]->ready = cx_api_event_retain(done);
+  }
+  cx_api_launch_free(l);
+  return done;
+}
+
+// The caller's lists, one for each device.
+typedef struct request {
+  PJRT_LoadedExecutable *executable;
+  const PJRT_ExecuteOptions *options;
+  size_t n;
+  PJRT_Buffer *const *const *args;
+  PJRT_Buffer **const *outs;
+  PJRT_Event **events;  // NULL: none wanted
+} request;
+
+// Takes and checks the arguments of list `i`. *out is NULL when it fails.
+static calx_status *prepare(const request *r, size_t i, size_t slot,
+                            PJRT_Device *device, cx_api_launch **out)
+{
+  *out = NULL;
+  cx_api_launch *l = launch_new(r->executable, slot, device);
+  if (l == NULL) return cx_out_of_memory();
+  calx_status *status =
+      take_args(l, r->args == NULL ? NULL : r->args[i], r->options);
+  if (status != NULL) {
+    put_back(l);
+    cx_api_launch_free(l);
+    return status;
+  }
+  *out = l;
+  return NULL;
+}
+
+static void give_up(const request *r, size_t i, cx_api_launch *l)
+{
+  put_back(l);
+  if (l->n_results > 0) drop_results(l, r->outs[i]);
+  if (r->events != NULL) {
+    cx_api_event_release(r->events[i]);
+    r->events[i] = NULL;
+  }
+  cx_api_launch_free(l);
+}
+
+// The event that the launch will set, for its results and for the caller.
+static calx_status *promise_end(const request *r, size_t i, cx_api_launch *l)
+{
+  l->done = cx_api_event_new();
+  if (l->done == NULL) return cx_out_of_memory();
+  if (r->events != NULL) r->events[i] = cx_api_event_retain(l->done);
+  return l->n_results == 0 ? NULL : promise_results(l, r->outs[i]);
+}
+
+static calx_status *execute_one(const request *r, size_t slot,
+                                PJRT_Device *device)
+{
+  cx_api_launch *l = NULL;
+  CALX_TRY(prepare(r, 0, slot, device, &l));
+  if (is_small(l) && cx_api_queue_enter(device, l)) {
+    calx_status *status =
+        l->n_results == 0 ? NULL : promise_results(l, r->outs[0]);
+    if (status != NULL) {
+      cx_api_queue_leave(device);
+      give_up(r, 0, l);
+      return status;
+    }
+    PJRT_Event *done = run_here(l);
+    if (r->events != NULL) r->events[0] = cx_api_event_retain(done);
+    cx_api_event_release(done);
+    return NULL;
+  }
+  calx_status *status = promise_end(r, 0, l);
+  if (status != NULL) {
+    give_up(r, 0, l);
+    return status;
+  }
+  cx_api_queue_push(device, l);
+  return NULL;
+}
+
+static calx_status *execute_all(const request *r)
+{
+  cx_api_launch **all = cx_calloc(r->n, sizeof(cx_api_launch *));
+  if (all == NULL) return cx_out_of_memory();
+  calx_status *status = NULL;
+  size_t n = 0;
+  for (; n < r->n && status == NULL; n++) {
+    status = prepare(r, n, n, r->executable->devices[n], &all[n]);
+    if (status == NULL) status = promise_end(r, n, all[n]);
+  }
+  if (status == NULL) {
+    PJRT_Client *client = r->executable->client;
+    cx_lock(&client->launch_lock);
+    for (size_t i = 0; i < n; i++) {
+      cx_api_queue_push(all[i]->device, all[i]);
+    }
+    cx_unlock(&client->launch_lock);
+  } else {
+    for (size_t i = 0; i < n; i++) {
+      if (all[i] != NULL) give_up(r, i, all[i]);
+    }
+  }
+  cx_free(all);
+  return status;
+}
+
+// ---- checks of the call ----
+
+static calx_status *check_options(const PJRT_ExecuteOptions *o)
+{
+  const size_t wanted =
+      offsetof(PJRT_ExecuteOptions, num_non_donatable_input_indices) +
+      sizeof(size_t);
+  if (o->struct_size < wanted) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "Unexpected PJRT_ExecuteOptions size: expected %zu, got "
+                    "%zu",
+                    wanted, o->struct_size);
+  }
+  if (o->num_send_ops > 0 || o->num_recv_ops > 0) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "callbacks of send and recv are not supported");
+  }
+  return NULL;
+}
+
+static calx_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args)
+{
+  const PJRT_LoadedExecutable *e = args->executable;
+  const cx_program_info *info = e->code->info;
+  CALX_TRY(check_options(args->options));
+  if (atomic_load(&e->deleted)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "the executable '%s' was deleted",
+                    info->name);
+  }
+  if (atomic_load(&e->client->closed)) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "the client of executable '%s' was destroyed", info->name);
+  }
+  size_t wanted =
+      args->execute_device != NULL || e->portable ? 1 : e->n_devices;
+  if (args->num_devices != wanted) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "Attempted to execute with %zu argument lists when local "
+                    "device count is %zu (total replica count: %u, partition "
+                    "count: %u)",
+                    args->num_devices, wanted, info->n_replicas,
+                    info->n_partitions);
+  }
+  if (args->num_args != info->n_params) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "Execution supplied %zu buffers but compiled program "
+                    "expected %zu buffers",
+                    args->num_args, info->n_params);
+  }
+  for (size_t i = 0; i < wanted; i++) {
+    if ((info->n_params > 0 &&
+         (args->argument_lists == NULL || args->argument_lists[i] == NULL)) ||
+        (info->n_results > 0 &&
+         (args->output_lists == NULL || args->output_lists[i] == NULL))) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "the list of arguments or results for device %zu is NULL",
+                      i);
+    }
+  }
+  return NULL;
+}
+
+// Which of the executable's devices is meant.
+static calx_status *find_slot(const PJRT_LoadedExecutable *e,
+                              const PJRT_Device *device, size_t *out)
+{
+  for (size_t i = 0; i < e->n_devices; i++) {
+    *out = i;
+    if (e->devices[i] == device) return NULL;
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "the executable '%s' is not for device %d",
+                  e->code->info->name, device->description.id);
+}
+
+// Where a portable executable runs: as told, else where its first argument is.
+static PJRT_Device *choose(const PJRT_LoadedExecutable_Execute_Args *args)
+{
+  const PJRT_LoadedExecutable *e = args->executable;
+  if (args->execute_device != NULL) return args->execute_device;
+  if (!e->portable) return e->devices[0];
+  if (args->num_args > 0 && args->argument_lists[0][0] != NULL) {
+    return args->argument_lists[0][0]->device;
+  }
+  return e->client->device_list[0];
+}
+
+static calx_status *execute(const PJRT_LoadedExecutable_Execute_Args *args)
+{
+  CALX_TRY(check_call(args));
+  PJRT_LoadedExecutable *e = args->executable;
+  request r = { .executable = e,
+                .options = args->options,
+                .n = args->num_devices,
+                .args = args->argument_lists,
+                .outs = args->output_lists,
+                .events = args->device_complete_events };
+  for (size_t i = 0; i < r.n; i++) {
+    for (size_t k = 0; k < e->code->info->n_results; k++) r.outs[i][k] = NULL;
+    if (r.events != NULL) r.events[i] = NULL;
+  }
+  if (args->num_devices > 1) return execute_all(&r);
+  PJRT_Device *device = choose(args);
+  size_t slot = 0;
+  if (device->client != e->client) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "device %d is of another client than executable '%s'",
+                    device->description.id, e->code->info->name);
+  }
+  if (!e->portable) CALX_TRY(find_slot(e, device, &slot));
+  return execute_one(&r, slot, device);
+}
+
+PJRT_Error *cx_api_PJRT_LoadedExecutable_Execute(
+    PJRT_LoadedExecutable_Execute_Args *args)
+{
+  CX_API_ENTER(PJRT_LoadedExecutable_Execute, executable);
+  CX_API_ENTER(PJRT_LoadedExecutable_Execute, options);
+  return cx_api_error(execute(args));
+}
+
+// ---- contexts: data for custom calls, of which there are none ----
+
+PJRT_Error *cx_api_PJRT_ExecuteContext_Create(
+    PJRT_ExecuteContext_Create_Args *args)
+{
+  static char nothing;
+  CX_API_ENTER(PJRT_ExecuteContext_Create, struct_size);
+  args->context = (PJRT_ExecuteContext *)&nothing;
+  return NULL;
+}
+
+PJRT_Error *cx_api_PJRT_ExecuteContext_Destroy(
+    PJRT_ExecuteContext_Destroy_Args *args)
+{
+  CX_API_ENTER(PJRT_ExecuteContext_Destroy, struct_size);
+  return NULL;
+}

@@ -1,0 +1,214 @@
+// api/memory: where tensors lie.
+//
+// Fresh memory costs a page fault for each 4 KiB, which for large tensors is
+// more than the work on them, so a device keeps what was given back, by size
+// classes of four to a power of two, as long as it holds no more than it once
+// needed at the same time (or a little). Blocks are aligned to 64 bytes.
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+
+#define ALIGN 64
+#define SMALLEST 64
+#define HUGE_PAGE ((size_t)2 << 20)
+#define KEPT_AT_LEAST ((size_t)64 << 20)
+
+// Lies in the block itself while it is free.
+struct cx_api_free {
+  cx_api_free *next;
+  void *raw;
+};
+
+// ---- sizes ----
+
+size_t cx_api_total_memory(void)
+{
+  long pages = sysconf(_SC_PHYS_PAGES);
+  long size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX / 4;
+}
+
+// Class c holds blocks of (4 + c % 4) * 16 << (c / 4) bytes: 64, 80, 96, 112,
+// 128, 160 …
+static size_t class_of(size_t bytes, size_t *out_size)
+{
+  if (bytes <= SMALLEST) {
+    *out_size = SMALLEST;
+    return 0;
+  }
+  unsigned top = 63 - (unsigned)__builtin_clzll((bytes - 1) / 16);
+  unsigned shift = top - 2;
+  size_t quarters = ((bytes - 1) / 16 >> shift) + 1;  // 5 … 8
+  *out_size = quarters * 16 << shift;
+  return quarters == 8 ? (shift + 1) * 4 : shift * 4 + quarters - 4;
+}
+
+// ---- the cache ----
+
+void cx_api_cache_init(cx_api_cache *cache)
+{
+  cx_mutex_init(&cache->lock);
+}
+
+static void drop_free(cx_api_cache *cache)
+{
+  for (size_t c = 0; c < CX_API_CLASSES; c++) {
+    while (cache->free[c] != NULL) {
+      cx_api_free *f = cache->free[c];
+      cache->free[c] = f->next;
+      cx_free(f->raw);
+    }
+  }
+  cache->free_bytes = 0;
+}
+
+void cx_api_cache_free(cx_api_cache *cache)
+{
+  drop_free(cache);
+  cx_mutex_free(&cache->lock);
+}
+
+static void *take_free(cx_api_cache *cache, size_t class, size_t size,
+                       void **out_raw)
+{
+  cx_api_free *f = cache->free[class];
+  if (f == NULL) return NULL;
+  cache->free[class] = f->next;
+  cache->free_bytes -= size;
+  *out_raw = f->raw;
+  return f;
+}
+
+static void *take_fresh(size_t size, void **out_raw)
+{
+  size_t align = size >= HUGE_PAGE ? HUGE_PAGE : ALIGN;
+  unsigned char *raw = cx_alloc(size + align);
+  if (raw == NULL) return NULL;
+  *out_raw = raw;
+  unsigned char *data = raw + (align - (uintptr_t)raw % align) % align;
+  if (align == HUGE_PAGE) {
+    (void)madvise(data, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+  }
+  return data;
+}
+
+static void count(cx_api_cache *cache, size_t size)
+{
+  cache->in_use += size;
+  cache->n_allocs++;
+  if (cache->in_use > cache->peak) cache->peak = cache->in_use;
+  if (size > cache->largest) cache->largest = size;
+}
+
+calx_status *cx_api_block_new(cx_api_cache *cache, size_t bytes,
+                              cx_api_block *out)
+{
+  *out = (cx_api_block){ .kind = CX_API_BLOCK_NONE };
+  size_t size = 0;
+  if (bytes > cx_api_total_memory()) return cx_api_no_memory(bytes);
+  size_t class = class_of(bytes, &size);
+  void *raw = NULL;
+  cx_lock(&cache->lock);
+  void *data = take_free(cache, class, size, &raw);
+  if (data != NULL) count(cache, size);
+  cx_unlock(&cache->lock);
+  if (data == NULL) {
+    data = take_fresh(size, &raw);
+    cx_lock(&cache->lock);
+    if (data == NULL) {
+      drop_free(cache);
+      data = take_fresh(size, &raw);
+    }
+    if (data != NULL) count(cache, size);
+    cx_unlock(&cache->lock);
+  }
+  if (data == NULL) return cx_api_no_memory(bytes);
+  *out = (cx_api_block){ .data = data,
+                         .capacity = size,
+                         .kind = CX_API_BLOCK_OWN,
+                         .writable = true,
+                         .raw = raw };
+  return NULL;
+}
+
+static void give_back(cx_api_cache *cache, const cx_api_block *block)
+{
+  size_t size = 0;
+  size_t class = class_of(block->capacity, &size);
+  cx_lock(&cache->lock);
+  cache->in_use -= size;
+  size_t held = cache->in_use + cache->free_bytes + size;
+  bool keep =
+      !cx_alloc_exact() && class < CX_API_CLASSES &&
+      (held <= cache->peak || cache->free_bytes + size <= KEPT_AT_LEAST);
+  if (keep) {
+    cx_api_free *f = block->data;
+    f->next = cache->free[class];
+    f->raw = block->raw;
+    cache->free[class] = f;
+    cache->free_bytes += size;
+  }
+  cx_unlock(&cache->lock);
+  if (!keep) cx_free(block->raw);
+}
+
+void cx_api_block_release(cx_api_cache *cache, cx_api_block *block)
+{
+  cx_api_block old = *block;
+  *block = (cx_api_block){ .kind = CX_API_BLOCK_NONE };
+  switch (old.kind) {
+    case CX_API_BLOCK_NONE: break;
+    case CX_API_BLOCK_OWN: give_back(cache, &old); break;
+    case CX_API_BLOCK_BORROWED:
+      cx_api_event_set(old.done, NULL);
+      cx_api_event_release(old.done);
+      break;
+    case CX_API_BLOCK_VIEW:
+      if (old.on_delete != NULL) old.on_delete(old.data, old.on_delete_user);
+      break;
+  }
+}
+
+// ---- values ----
+
+cx_api_value *cx_api_value_new(PJRT_Device *device, PJRT_Event *ready)
+{
+  cx_api_value *v = cx_calloc(1, sizeof *v);
+  if (v == NULL) {
+    cx_api_event_release(ready);
+    return NULL;
+  }
+  atomic_init(&v->refs, 1);
+  atomic_init(&v->given, 0);
+  v->device = device;
+  v->ready = ready;
+  cx_api_client_retain(device->client);
+  return v;
+}
+
+void cx_api_value_retain(cx_api_value *value)
+{
+  atomic_fetch_add_explicit(&value->refs, 1, memory_order_relaxed);
+}
+
+void cx_api_value_release(cx_api_value *value)
+{
+  if (value == NULL ||
+      atomic_fetch_sub_explicit(&value->refs, 1, memory_order_acq_rel) != 1) {
+    return;
+  }
+  PJRT_Client *client = value->device->client;
+  cx_api_block_release(&value->device->cache, &value->block);
+  cx_api_event_release(value->ready);
+  cx_free(value);
+  cx_api_client_release(client);
+}
+
+calx_status *cx_api_value_wait(cx_api_value *value)
+{
+  cx_api_event_wait(value->ready);
+  return cx_status_copy(cx_api_event_error(value->ready));
+}

@@ -1,0 +1,166 @@
+// api/options: the bytes that come with a program: how many replicas and
+// partitions it is for, and on which devices they run.
+//
+// The bytes are a serialised xla.CompileOptionsProto. They are bounded, every
+// number is checked, and what this engine has no use for is skipped.
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+#include "compile_options.pb-c.h"
+
+#define SIZE_LIMIT ((size_t)16 << 20)
+
+static void *allocate(void *user, size_t size)
+{
+  (void)user;
+  return cx_alloc(size);
+}
+
+static void release(void *user, void *p)
+{
+  (void)user;
+  cx_free(p);
+}
+
+static ProtobufCAllocator allocator = { .alloc = allocate, .free = release };
+
+// ---- reading ----
+
+static calx_status *read_count(const char *name, int64_t value, uint32_t *out)
+{
+  if (value < 0 || value > CX_API_MAX_DEVICES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "compile options: %s is %" PRId64 ", at most %d can be",
+                    name, value, CX_API_MAX_DEVICES);
+  }
+  *out = (uint32_t)value;
+  return NULL;
+}
+
+static calx_status *read_assignment(const CxApi__DeviceAssignment *a,
+                                    cx_api_options *out)
+{
+  uint32_t replicas = 0;
+  uint32_t partitions = 0;
+  CALX_TRY(read_count("the assignment's replica_count", a->replica_count,
+                      &replicas));
+  CALX_TRY(read_count("the assignment's computation_count",
+                      a->computation_count, &partitions));
+  size_t n = (size_t)replicas * partitions;
+  bool same = replicas == (out->n_replicas == 0 ? 1 : out->n_replicas) &&
+              partitions == (out->n_partitions == 0 ? 1 : out->n_partitions);
+  if (!same || n == 0 || n > CX_API_MAX_DEVICES ||
+      a->n_computation_devices != partitions) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "compile options: an assignment of %u replicas and %u "
+                    "partitions (%zu listed) for %u and %u",
+                    replicas, partitions, a->n_computation_devices,
+                    out->n_replicas, out->n_partitions);
+  }
+  out->assigned = cx_alloc(n * sizeof *out->assigned);
+  if (out->assigned == NULL) return cx_out_of_memory();
+  out->n_assigned = n;
+  for (size_t p = 0; p < partitions; p++) {
+    const CxApi__Computation *c = a->computation_devices[p];
+    if (c->n_replica_device_ids != replicas) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "compile options: partition %zu is assigned %zu devices, "
+                      "wanted %u",
+                      p, c->n_replica_device_ids, replicas);
+    }
+    for (size_t r = 0; r < replicas; r++) {
+      int64_t id = c->replica_device_ids[r];
+      if (id < 0 || id > INT32_MAX) id = INT32_MAX;  // none has it
+      out->assigned[r * partitions + p] = (int)id;
+    }
+  }
+  return NULL;
+}
+
+static calx_status *read_options(const CxApi__CompileOptions *o,
+                                 cx_api_options *out)
+{
+  out->portable = o->compile_portable_executable != 0;
+  const CxApi__Build *b = o->executable_build_options;
+  if (b == NULL) return NULL;
+  CALX_TRY(read_count("num_replicas", b->num_replicas, &out->n_replicas));
+  CALX_TRY(read_count("num_partitions", b->num_partitions, &out->n_partitions));
+  if (b->device_ordinal > INT32_MAX || b->device_ordinal < -1) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "compile options: device_ordinal is %" PRId64,
+                    b->device_ordinal);
+  }
+  out->device = (int)b->device_ordinal;
+  if (b->device_assignment == NULL) return NULL;
+  return read_assignment(b->device_assignment, out);
+}
+
+calx_status *cx_api_options_parse(const char *bytes, size_t size,
+                                  cx_api_options *out)
+{
+  *out = (cx_api_options){ .device = -1 };
+  if (size == 0) return NULL;
+  CxApi__CompileOptions *message = NULL;
+  if (bytes != NULL && size <= SIZE_LIMIT) {
+    message = cx_api__compile_options__unpack(&allocator, size,
+                                              (const uint8_t *)bytes);
+  }
+  if (message == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "failed to deserialize CompileOptionsProto, %zu bytes",
+                    size);
+  }
+  calx_status *status = read_options(message, out);
+  cx_api__compile_options__free_unpacked(message, &allocator);
+  if (status != NULL) cx_api_options_clear(out);
+  return status;
+}
+
+void cx_api_options_clear(cx_api_options *options)
+{
+  cx_free(options->assigned);
+  *options = (cx_api_options){ .device = -1 };
+}
+
+// ---- writing ----
+
+calx_status *cx_api_assignment_write(const int *ids, size_t n_replicas,
+                                     size_t n_partitions, char **out,
+                                     size_t *out_size)
+{
+  CxApi__DeviceAssignment message = CX_API__DEVICE_ASSIGNMENT__INIT;
+  CxApi__Computation *parts = cx_calloc(n_partitions, sizeof *parts);
+  CxApi__Computation **list = cx_calloc(n_partitions, sizeof(void *));
+  int64_t *numbers = cx_calloc(n_partitions, n_replicas * sizeof *numbers);
+  calx_status *status = NULL;
+  *out = NULL;
+  if (parts == NULL || list == NULL || numbers == NULL) {
+    status = cx_out_of_memory();
+  } else {
+    for (size_t p = 0; p < n_partitions; p++) {
+      cx_api__computation__init(&parts[p]);
+      list[p] = &parts[p];
+      parts[p].n_replica_device_ids = n_replicas;
+      parts[p].replica_device_ids = numbers + p * n_replicas;
+      for (size_t r = 0; r < n_replicas; r++) {
+        parts[p].replica_device_ids[r] = ids[r * n_partitions + p];
+      }
+    }
+    message.replica_count = (int64_t)n_replicas;
+    message.computation_count = (int64_t)n_partitions;
+    message.n_computation_devices = n_partitions;
+    message.computation_devices = list;
+    *out_size = cx_api__device_assignment__get_packed_size(&message);
+    *out = cx_alloc(*out_size);
+    if (*out == NULL) status = cx_out_of_memory();
+  }
+  if (status == NULL) {
+    (void)cx_api__device_assignment__pack(&message, (uint8_t *)*out);
+  }
+  cx_free(parts);
+  cx_free(list);
+  cx_free(numbers);
+  return status;
+}

@@ -1,0 +1,149 @@
+// api/queue: a device runs its launches one after the other, in the order they
+// came.
+//
+// Whoever has set `busy` owns the device's context: the device's thread, or a
+// caller who found it idle and whose work is not worth waking a thread. The
+// thread starts at the first launch that needs it. A forked child has no such
+// thread: the first launch after the fork starts one, with locks made anew,
+// since the fork may have come while they were held.
+#include "api/api.h"
+#include "base/alloc.h"
+
+static atomic_uint forks;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void after_fork(void)
+{
+  atomic_fetch_add(&forks, 1);
+}
+
+static void watch_forks(void)
+{
+  (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+void cx_api_queue_init(PJRT_Device *device)
+{
+  (void)pthread_once(&once, watch_forks);
+  cx_mutex_init(&device->lock);
+  cx_cond_init(&device->changed);
+  device->last = &device->first;
+  device->forks = atomic_load(&forks);
+}
+
+static void lock_device(PJRT_Device *device)
+{
+  unsigned now = atomic_load_explicit(&forks, memory_order_relaxed);
+  if (device->forks != now) {
+    device->forks = now;
+    device->busy = false;
+    device->thread.running = false;
+    cx_mutex_init(&device->lock);
+    cx_cond_init(&device->changed);
+  }
+  cx_lock(&device->lock);
+}
+
+static void work(void *user)
+{
+  PJRT_Device *d = user;
+  cx_lock(&d->lock);
+  for (;;) {
+    while (d->busy || (d->first == NULL && !d->stopping)) {
+      cx_cond_wait(&d->changed, &d->lock);
+    }
+    cx_api_launch *launch = d->first;
+    if (launch == NULL) break;  // and stopping
+    d->first = launch->next;
+    if (d->first == NULL) d->last = &d->first;
+    d->busy = true;
+    cx_unlock(&d->lock);
+    calx_status *status = cx_api_launch_run(launch);
+    // Who waits for the results may run the next launch itself.
+    cx_lock(&d->lock);
+    d->busy = false;
+    cx_unlock(&d->lock);
+    cx_api_launch_end(launch, status);
+    cx_lock(&d->lock);
+  }
+  cx_unlock(&d->lock);
+  cx_api_client_release(d->client);
+}
+
+// With the lock held: the device's order is the order of these numbers.
+static void number(PJRT_Device *device, cx_api_launch *launch)
+{
+  launch->coll.run = launch->executable->runs[device->description.id]++;
+}
+
+bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)
+{
+  lock_device(device);
+  bool entered = !device->busy && device->first == NULL && !device->stopping;
+  if (entered) {
+    device->busy = true;
+    number(device, launch);
+  }
+  cx_unlock(&device->lock);
+  return entered;
+}
+
+void cx_api_queue_leave(PJRT_Device *device)
+{
+  cx_lock(&device->lock);
+  device->busy = false;
+  if (device->first != NULL || device->stopping) {
+    cx_cond_broadcast(&device->changed);
+  }
+  cx_unlock(&device->lock);
+}
+
+static calx_status *start_thread(PJRT_Device *device)
+{
+  if (device->thread.running) return NULL;
+  cx_api_client_retain(device->client);  // the thread's
+  calx_status *status = cx_thread_start(&device->thread, work, device);
+  if (status != NULL) cx_api_client_release(device->client);
+  return status;
+}
+
+void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch)
+{
+  calx_status *status = NULL;
+  lock_device(device);
+  number(device, launch);
+  if (device->stopping) {
+    status =
+        cx_error(CALX_FAILED_PRECONDITION,
+                 "device %d: its client was destroyed", device->description.id);
+  } else {
+    status = start_thread(device);
+  }
+  if (status == NULL) {
+    launch->next = NULL;
+    *device->last = launch;
+    device->last = &launch->next;
+    cx_cond_broadcast(&device->changed);
+  }
+  cx_unlock(&device->lock);
+  if (status == NULL) return;
+  // The launch's other devices must not wait for this one.
+  cx_coll_end(&launch->coll, status);
+  cx_api_launch_end(launch, status);
+}
+
+void cx_api_queue_stop(PJRT_Device *device)
+{
+  lock_device(device);
+  device->stopping = true;
+  cx_cond_broadcast(&device->changed);
+  cx_unlock(&device->lock);
+  if (!device->thread.running) return;
+  if (pthread_equal(device->thread.handle, pthread_self())) {
+    // Destroyed in a callback: the thread ends by itself.
+    (void)pthread_detach(device->thread.handle);
+    device->thread.running = false;
+  } else {
+    cx_thread_join(&device->thread);
+  }
+}

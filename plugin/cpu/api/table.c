@@ -1,0 +1,56 @@
+// api/table: the functions, in the interface's order, and the plugin itself.
+//
+// The table is as long as that of version 0.104; the slots behind it are filled
+// too, for who reads on. The version of StableHLO is fixed: frameworks send the
+// smaller of theirs and this, so it is what the reader of programs must know.
+#include "abi/calx_cpu.h"
+
+#include <string.h>
+
+#include "api/api.h"
+
+PJRT_Error *cx_api_PJRT_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args)
+{
+  CX_API_ENTER(PJRT_Plugin_Initialize, struct_size);
+  return NULL;
+}
+
+static const int64_t stablehlo_current[] = { 1, 13, 0 };
+static const int64_t stablehlo_minimum[] = { 0, 9, 0 };
+
+#define NAME(text) .name = text, .name_size = sizeof(text) - 1
+
+static const PJRT_NamedValue attributes[] = {
+  { CX_PJRT_ARGS(PJRT_NamedValue), NAME("stablehlo_current_version"),
+    .type = PJRT_NamedValue_kInt64List, .int64_array_value = stablehlo_current,
+    .value_size = 3 },
+  { CX_PJRT_ARGS(PJRT_NamedValue), NAME("stablehlo_minimum_version"),
+    .type = PJRT_NamedValue_kInt64List, .int64_array_value = stablehlo_minimum,
+    .value_size = 3 },
+  { CX_PJRT_ARGS(PJRT_NamedValue), NAME("calx_version"),
+    .type = PJRT_NamedValue_kString, .string_value = CALX_VERSION,
+    .value_size = sizeof(CALX_VERSION) - 1 },
+};
+
+PJRT_Error *cx_api_PJRT_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args)
+{
+  CX_API_ENTER(PJRT_Plugin_Attributes, struct_size);
+  args->attributes = attributes;
+  args->num_attributes = sizeof attributes / sizeof *attributes;
+  return NULL;
+}
+
+#define SLOT(slot) .slot = cx_api_##slot,
+static const PJRT_Api table = {
+  .struct_size = offsetof(PJRT_Api, PJRT_Device_ClearMemoryStats),
+  .extension_start = &cx_api_layouts.base,
+  .pjrt_api_version = { CX_PJRT_ARGS(PJRT_Api_Version),
+                        .major_version = PJRT_API_MAJOR,
+                        .minor_version = CX_API_MINOR },
+  CX_PJRT_FUNCTIONS(SLOT, SLOT)
+};
+
+const PJRT_Api *calx_cpu_api(void)
+{
+  return &table;
+}

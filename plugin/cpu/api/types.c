@@ -1,0 +1,349 @@
+// api/types: element types, shapes, and copies between layouts.
+//
+// Here and on the host an element of less than 8 bits takes a byte. What comes
+// in is cut to its bits and, for integers, extended, since programs rely on
+// that; what goes out has only its bits, as XLA's plugins give it. A boolean
+// that comes in becomes 0 or 1.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+
+typedef struct row {
+  const char *name;
+  cx_hlo_elem elem;
+  unsigned char bytes;
+  unsigned char bits;  // of a narrow type; else 0
+  bool is_signed;      // of a narrow type
+} row;
+
+static const row rows[] = {
+  [PJRT_Buffer_Type_PRED] = { "pred", CX_HLO_I1, 1, 1, false },
+  [PJRT_Buffer_Type_S8] = { "s8", CX_HLO_I8, 1, 0, false },
+  [PJRT_Buffer_Type_S16] = { "s16", CX_HLO_I16, 2, 0, false },
+  [PJRT_Buffer_Type_S32] = { "s32", CX_HLO_I32, 4, 0, false },
+  [PJRT_Buffer_Type_S64] = { "s64", CX_HLO_I64, 8, 0, false },
+  [PJRT_Buffer_Type_U8] = { "u8", CX_HLO_UI8, 1, 0, false },
+  [PJRT_Buffer_Type_U16] = { "u16", CX_HLO_UI16, 2, 0, false },
+  [PJRT_Buffer_Type_U32] = { "u32", CX_HLO_UI32, 4, 0, false },
+  [PJRT_Buffer_Type_U64] = { "u64", CX_HLO_UI64, 8, 0, false },
+  [PJRT_Buffer_Type_F16] = { "f16", CX_HLO_F16, 2, 0, false },
+  [PJRT_Buffer_Type_F32] = { "f32", CX_HLO_F32, 4, 0, false },
+  [PJRT_Buffer_Type_F64] = { "f64", CX_HLO_F64, 8, 0, false },
+  [PJRT_Buffer_Type_BF16] = { "bf16", CX_HLO_BF16, 2, 0, false },
+  [PJRT_Buffer_Type_C64] = { "c64", CX_HLO_C64, 8, 0, false },
+  [PJRT_Buffer_Type_C128] = { "c128", CX_HLO_C128, 16, 0, false },
+  [PJRT_Buffer_Type_F8E5M2] = { "f8e5m2", CX_HLO_F8E5M2, 1, 0, false },
+  [PJRT_Buffer_Type_F8E4M3FN] = { "f8e4m3fn", CX_HLO_F8E4M3FN, 1, 0, false },
+  [PJRT_Buffer_Type_F8E4M3B11FNUZ] = { "f8e4m3b11fnuz", CX_HLO_F8E4M3B11FNUZ, 1,
+                                       0, false },
+  [PJRT_Buffer_Type_F8E5M2FNUZ] = { "f8e5m2fnuz", CX_HLO_F8E5M2FNUZ, 1, 0,
+                                    false },
+  [PJRT_Buffer_Type_F8E4M3FNUZ] = { "f8e4m3fnuz", CX_HLO_F8E4M3FNUZ, 1, 0,
+                                    false },
+  [PJRT_Buffer_Type_S4] = { "s4", CX_HLO_I4, 1, 4, true },
+  [PJRT_Buffer_Type_U4] = { "u4", CX_HLO_UI4, 1, 4, false },
+  [PJRT_Buffer_Type_TOKEN] = { "token", CX_HLO_TOKEN, 0, 0, false },
+  [PJRT_Buffer_Type_S2] = { "s2", CX_HLO_I2, 1, 2, true },
+  [PJRT_Buffer_Type_U2] = { "u2", CX_HLO_UI2, 1, 2, false },
+  [PJRT_Buffer_Type_F8E4M3] = { "f8e4m3", CX_HLO_F8E4M3, 1, 0, false },
+  [PJRT_Buffer_Type_F8E3M4] = { "f8e3m4", CX_HLO_F8E3M4, 1, 0, false },
+  [PJRT_Buffer_Type_F8E8M0FNU] = { "f8e8m0fnu", CX_HLO_F8E8M0FNU, 1, 0, false },
+  [PJRT_Buffer_Type_F4E2M1FN] = { "f4e2m1fn", CX_HLO_F4E2M1FN, 1, 4, false },
+  [PJRT_Buffer_Type_S1] = { "s1", CX_HLO_INVALID, 1, 1, true },
+  [PJRT_Buffer_Type_U1] = { "u1", CX_HLO_INVALID, 1, 1, false },
+  [PJRT_Buffer_Type_F6E2M3FN] = { "f6e2m3fn", CX_HLO_F6E2M3FN, 1, 6, false },
+  [PJRT_Buffer_Type_F6E3M2FN] = { "f6e3m2fn", CX_HLO_F6E3M2FN, 1, 6, false },
+};
+
+#define TYPES (int)(sizeof rows / sizeof *rows)
+
+static const row *row_of(int type)
+{
+  bool known = type > 0 && type < TYPES && rows[type].name != NULL;
+  return known ? &rows[type] : NULL;
+}
+
+const char *cx_api_type_name(int type)
+{
+  const row *r = row_of(type);
+  return r == NULL ? "?" : r->name;
+}
+
+cx_hlo_elem cx_api_type_elem(int type)
+{
+  const row *r = row_of(type);
+  return r == NULL ? CX_HLO_INVALID : r->elem;
+}
+
+int cx_api_type_of(cx_hlo_elem elem)
+{
+  for (int i = 1; i < TYPES; i++) {
+    if (rows[i].name != NULL && rows[i].elem == elem) return i;
+  }
+  return PJRT_Buffer_Type_INVALID;
+}
+
+size_t cx_api_type_bytes(int type)
+{
+  const row *r = row_of(type);
+  return r == NULL ? 0 : r->bytes;
+}
+
+bool cx_api_type_is_narrow(int type)
+{
+  const row *r = row_of(type);
+  return r != NULL && r->bits > 0;
+}
+
+// ---- shapes ----
+
+calx_status *cx_api_shape_check(const cx_api_shape *shape, int64_t *elements,
+                                size_t *bytes)
+{
+  if (row_of(shape->type) == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "there is no element type %d",
+                    shape->type);
+  }
+  if (shape->rank > CX_API_MAX_RANK) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "a tensor of %zu dimensions, at most %d are supported",
+                    shape->rank, CX_API_MAX_RANK);
+  }
+  if (shape->rank > 0 && shape->dims == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%zu dimensions, but no list of them", shape->rank);
+  }
+  int64_t n = 1;
+  bool fits = true;
+  for (size_t i = 0; i < shape->rank; i++) {
+    if (shape->dims[i] < 0) {
+      return cx_error(CALX_INVALID_ARGUMENT, "dimension %zu of %s is negative",
+                      i, cx_api_shape_str(shape).s);
+    }
+  }
+  for (size_t i = 0; i < shape->rank; i++) {
+    if (shape->dims[i] == 0) n = 0;
+  }
+  for (size_t i = 0; n != 0 && i < shape->rank; i++) {
+    fits = fits && !__builtin_mul_overflow(n, shape->dims[i], &n);
+  }
+  int64_t total = 0;
+  fits = fits && !__builtin_mul_overflow(n, (int64_t)row_of(shape->type)->bytes,
+                                         &total);
+  if (!fits || total > INT64_MAX / 2) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "%s is larger than any memory",
+                    cx_api_shape_str(shape).s);
+  }
+  *elements = n;
+  *bytes = (size_t)total;
+  return NULL;
+}
+
+cx_api_shape_text cx_api_shape_str(const cx_api_shape *shape)
+{
+  cx_api_shape_text text;
+  const size_t room = sizeof text.s - 8;  // for "…]"
+  size_t n = (size_t)snprintf(text.s, sizeof text.s, "%s[",
+                              cx_api_type_name(shape->type));
+  for (size_t i = 0; i < shape->rank; i++) {
+    char dim[24];
+    size_t size = (size_t)snprintf(dim, sizeof dim, "%s%" PRId64,
+                                   i == 0 ? "" : ",", shape->dims[i]);
+    if (n + size > room) {
+      n += (size_t)snprintf(text.s + n, sizeof text.s - n, "…");
+      break;
+    }
+    memcpy(text.s + n, dim, size);
+    n += size;
+  }
+  snprintf(text.s + n, sizeof text.s - n, "]");
+  return text;
+}
+
+bool cx_api_shape_equal(const cx_api_shape *a, const cx_api_shape *b)
+{
+  if (a->type != b->type || a->rank != b->rank) return false;
+  for (size_t i = 0; i < a->rank; i++) {
+    if (a->dims[i] != b->dims[i]) return false;
+  }
+  return true;
+}
+
+// ---- layouts ----
+
+const int64_t *cx_api_row_major(size_t rank)
+{
+  static const int64_t falling[CX_API_MAX_RANK] = {
+    63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,
+    47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,
+    31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
+    15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1,  0
+  };
+  return falling + (CX_API_MAX_RANK - rank);
+}
+
+void cx_api_dense_strides(const cx_api_shape *shape, int64_t *strides)
+{
+  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  for (size_t i = shape->rank; i-- > 0;) {
+    strides[i] = step;
+    if (shape->dims[i] > 0) step *= shape->dims[i];
+  }
+}
+
+static calx_status *permuted_strides(
+    const PJRT_Buffer_MemoryLayout_Tiled *tiled, const cx_api_shape *shape,
+    int64_t *strides)
+{
+  if (tiled->num_tiles != 0) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "a layout of %zu tiles, only layouts "
+                    "without tiles are supported",
+                    tiled->num_tiles);
+  }
+  if (tiled->minor_to_major_size != shape->rank ||
+      (shape->rank > 0 && tiled->minor_to_major == NULL)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "a layout of %zu dimensions for %s",
+                    tiled->minor_to_major_size, cx_api_shape_str(shape).s);
+  }
+  uint64_t seen = 0;
+  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  for (size_t i = 0; i < shape->rank; i++) {
+    int64_t d = tiled->minor_to_major[i];
+    if (d < 0 || d >= (int64_t)shape->rank || (seen >> d & 1) != 0) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "minor_to_major is no order of %zu dimensions",
+                      shape->rank);
+    }
+    seen |= UINT64_C(1) << d;
+    strides[d] = step;
+    if (shape->dims[d] > 0) step *= shape->dims[d];
+  }
+  return NULL;
+}
+
+calx_status *cx_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
+                                   const cx_api_shape *shape, int64_t *strides)
+{
+  if (layout == NULL) {
+    cx_api_dense_strides(shape, strides);
+    return NULL;
+  }
+  if (layout->struct_size < PJRT_Buffer_MemoryLayout_STRUCT_SIZE) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "Unexpected PJRT_Buffer_MemoryLayout size: expected %d, "
+                    "got %zu",
+                    PJRT_Buffer_MemoryLayout_STRUCT_SIZE, layout->struct_size);
+  }
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled) {
+    return permuted_strides(&layout->tiled, shape, strides);
+  }
+  if (layout->type != PJRT_Buffer_MemoryLayout_Type_Strides ||
+      layout->strides.num_byte_strides != shape->rank ||
+      (shape->rank > 0 && layout->strides.byte_strides == NULL)) {
+    return cx_error(CALX_INVALID_ARGUMENT, "no layout of %s",
+                    cx_api_shape_str(shape).s);
+  }
+  for (size_t i = 0; i < shape->rank; i++) {
+    strides[i] = layout->strides.byte_strides[i];
+  }
+  return NULL;
+}
+
+// Strides of dimensions of one element, and of tensors of none, do not matter.
+bool cx_api_is_dense(const cx_api_shape *shape, const int64_t *strides)
+{
+  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  for (size_t i = 0; i < shape->rank; i++) {
+    if (shape->dims[i] == 0) return true;
+  }
+  for (size_t i = shape->rank; i-- > 0;) {
+    if (shape->dims[i] != 1 && strides[i] != step) return false;
+    step *= shape->dims[i];
+  }
+  return true;
+}
+
+// ---- moving ----
+
+// n elements, `bytes` each, at steps of ds and ss.
+static void move_row(unsigned char *d, const unsigned char *s, int64_t n,
+                     int64_t ds, int64_t ss, size_t bytes)
+{
+  if (ds == (int64_t)bytes && ss == (int64_t)bytes) {
+    memcpy(d, s, (size_t)n * bytes);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    memcpy(d + i * ds, s + i * ss, bytes);
+  }
+}
+
+static void move_narrow_row(const cx_api_move *m, unsigned char *d,
+                            const unsigned char *s, int64_t n, int64_t ds,
+                            int64_t ss)
+{
+  const row *r = row_of(m->shape.type);
+  unsigned mask = (1u << r->bits) - 1;
+  unsigned sign = 1u << (r->bits - 1);
+  bool extend = m->narrow == CX_API_MOVE_IN && r->is_signed;
+  bool boolean = m->shape.type == PJRT_Buffer_Type_PRED;
+  for (int64_t i = 0; i < n; i++) {
+    unsigned v = s[i * ss];
+    if (boolean) {
+      v = v != 0;
+    } else {
+      v &= mask;
+      if (extend) v = (v ^ sign) - sign;
+    }
+    d[i * ds] = (unsigned char)(v & 0xff);
+  }
+}
+
+// An outer loop that counts over all but the dimensions at the end that are
+// dense on both sides and so make one row.
+void cx_api_move_run(const cx_api_move *m, void *dst, const void *src)
+{
+  size_t bytes = cx_api_type_bytes(m->shape.type);
+  size_t rank = m->shape.rank;
+  int64_t n = 1;
+  int64_t ds = (int64_t)bytes, ss = (int64_t)bytes;
+  for (size_t i = 0; i < rank; i++) {
+    if (m->dims[i] == 0) return;
+  }
+  if (bytes == 0) return;
+  while (rank > 0 && m->dst_strides[rank - 1] == n * (int64_t)bytes &&
+         m->src_strides[rank - 1] == n * (int64_t)bytes) {
+    n *= m->dims[--rank];
+  }
+  if (n == 1 && rank > 0) {
+    rank--;
+    n = m->dims[rank];
+    ds = m->dst_strides[rank];
+    ss = m->src_strides[rank];
+  }
+  bool narrow =
+      m->narrow != CX_API_MOVE_AS_IS && cx_api_type_is_narrow(m->shape.type);
+  int64_t at[CX_API_MAX_RANK] = { 0 };
+  unsigned char *d = dst;
+  const unsigned char *s = src;
+  for (;;) {
+    if (narrow) {
+      move_narrow_row(m, d, s, n, ds, ss);
+    } else {
+      move_row(d, s, n, ds, ss, bytes);
+    }
+    size_t i = rank;
+    while (i > 0 && ++at[i - 1] == m->dims[i - 1]) {
+      i--;
+      at[i] = 0;
+      d -= m->dst_strides[i] * (m->dims[i] - 1);
+      s -= m->src_strides[i] * (m->dims[i] - 1);
+    }
+    if (i == 0) return;
+    d += m->dst_strides[i - 1];
+    s += m->src_strides[i - 1];
+  }
+}
