@@ -38,6 +38,13 @@ static double complex log_plus_one(double complex z)
   return CMPLX(re, atan2(y, 1 + x));
 }
 
+// e^x (cos y + i sin y): an infinite y has no direction, whatever x is.
+static double complex exponential(double complex z)
+{
+  if (isinf(cimag(z))) return CMPLX((double)NAN, (double)NAN);
+  return cexp(z);
+}
+
 // e^x cos y - 1 = (e^x - 1) cos y - 2 sin(y/2)^2
 static double complex exp_minus_one(double complex z)
 {
@@ -112,7 +119,7 @@ void cx_ref_complexes(cx_hlo_op_kind kind, const double complex *a,
   switch (kind) {
     case CX_HLO_OP_NEGATE: EACH(-a[i]);
     case CX_HLO_OP_SIGN: EACH(sign_of(a[i]));
-    case CX_HLO_OP_EXPONENTIAL: EACH(cexp(a[i]));
+    case CX_HLO_OP_EXPONENTIAL: EACH(exponential(a[i]));
     case CX_HLO_OP_EXPONENTIAL_MINUS_ONE: EACH(exp_minus_one(a[i]));
     case CX_HLO_OP_LOG: EACH(clog(a[i]));
     case CX_HLO_OP_LOG_PLUS_ONE: EACH(log_plus_one(a[i]));
