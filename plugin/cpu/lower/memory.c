@@ -291,7 +291,7 @@ static void insert(cx_memory **live, size_t *n, cx_memory *m)
   size_t best_index = 0;
   for (; i <= *n; i++) {
     int64_t end = i < *n ? live[i]->at : INT64_MAX;
-    if (end - at >= m->bytes && end - at < best_size) {
+    if (end - at >= m->bytes && (best < 0 || end - at < best_size)) {
       best = at;
       best_size = end - at;
       best_index = i;

@@ -99,15 +99,17 @@ static calx_status *params_of(side *s, cx_unit *u, cx_hlo_func *f,
   return NULL;
 }
 
-// Puts the unit's operations into a list of their own, to be copied from: their
-// block is of no more use.
+// Puts the unit's operations into a list of their own, to be copied from: the
+// order in their block is of no more use.
 static bool copy_ops(side *s, cx_unit *u, cx_hlo_block *to)
 {
+  cx_hlo_block *block = u->ops[0]->block;
   cx_hlo_block list = { 0 };
   for (size_t i = 0; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
     op->previous = list.last;
     op->next = NULL;
+    op->block = &list;
     if (list.last == NULL) {
       list.first = op;
     } else {
@@ -115,7 +117,9 @@ static bool copy_ops(side *s, cx_unit *u, cx_hlo_block *to)
     }
     list.last = op;
   }
-  return cx_opt_copy_block(s->module, &list, to, s->map);
+  bool copied = cx_opt_copy_block(s->module, &list, to, s->map);
+  for (size_t i = 0; i < u->n_ops; i++) u->ops[i]->block = block;
+  return copied;
 }
 
 static calx_status *results_of(side *s, const cx_unit *u, cx_hlo_func *f,
@@ -138,8 +142,9 @@ static calx_status *results_of(side *s, const cx_unit *u, cx_hlo_func *f,
 
 static calx_status *make_function(side *s, cx_unit *u)
 {
-  char name[32];
-  int n = snprintf(name, sizeof name, "unit%u", s->unit);
+  // A valid module has an entry; nobody calls it.
+  char name[32] = "main";
+  int n = s->unit == 1 ? 4 : snprintf(name, sizeof name, "unit%u", s->unit);
   cx_hlo_func *f =
       cx_hlo_func_new(s->module, cx_hlo_str_copy(s->module, name, (size_t)n));
   cx_hlo_block *block =

@@ -1,0 +1,330 @@
+// Programs whose way through fusing, views, order, memory and steps is not
+// straight: compiled, and interpreted as a whole; both must say the same.
+#include "lower/compile.h"
+#include "support/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define MAX_VALUES 16
+
+typedef struct program_case {
+  const char *name;
+  const char *text;
+} program_case;
+
+static const program_case cases[] = {
+  { "chain",
+    "func.func @main(%a: tensor<5x7xf32>, %b: tensor<7xf32>) -> "
+    "tensor<5x7xf32> {\n"
+    "%0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<7xf32>) "
+    "-> tensor<5x7xf32>\n"
+    "%1 = stablehlo.add %a, %0 : tensor<5x7xf32>\n"
+    "%2 = stablehlo.multiply %1, %1 : tensor<5x7xf32>\n"
+    "return %2 : tensor<5x7xf32> }" },
+  { "several results of one loop",
+    "func.func @main(%a: tensor<33xf32>) -> (tensor<33xf32>, tensor<33xf32>, "
+    "tensor<33xf32>) {\n"
+    "%0 = stablehlo.add %a, %a : tensor<33xf32>\n"
+    "%1 = stablehlo.multiply %0, %a : tensor<33xf32>\n"
+    "%2 = stablehlo.subtract %1, %0 : tensor<33xf32>\n"
+    "return %0, %1, %2 : tensor<33xf32>, tensor<33xf32>, tensor<33xf32> }" },
+  { "a result twice, an argument and a constant",
+    "func.func @main(%a: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, "
+    "tensor<3xf32>, tensor<3xi32>, tensor<2xf32>) {\n"
+    "%0 = stablehlo.add %a, %a : tensor<3xf32>\n"
+    "%c = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>\n"
+    "%s = stablehlo.constant dense<2.5> : tensor<2xf32>\n"
+    "return %0, %0, %a, %c, %s : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, "
+    "tensor<3xi32>, tensor<2xf32> }" },
+  { "arguments that change places",
+    "func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: "
+    "tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, "
+    "tensor<4xf32>) {\n"
+    "return %b, %a : tensor<4xf32>, tensor<4xf32> }" },
+  { "an update in place, read by another after it",
+    "func.func @main(%p: tensor<40xf32> {tf.aliasing_output = 0 : i32}, %g: "
+    "tensor<40xf32>) -> (tensor<40xf32>, tensor<f32>) {\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%0 = stablehlo.subtract %p, %g : tensor<40xf32>\n"
+    "%1 = stablehlo.reduce(%p init: %z) applies stablehlo.add across "
+    "dimensions = [0] : (tensor<40xf32>, tensor<f32>) -> tensor<f32>\n"
+    "return %0, %1 : tensor<40xf32>, tensor<f32> }" },
+  { "an update whose argument is read backwards",
+    "func.func @main(%p: tensor<40xf32> {tf.aliasing_output = 0 : i32}) -> "
+    "tensor<40xf32> {\n"
+    "%r = stablehlo.reverse %p, dims = [0] : tensor<40xf32>\n"
+    "%0 = stablehlo.subtract %p, %r : tensor<40xf32>\n"
+    "return %0 : tensor<40xf32> }" },
+  { "two sums over the same",
+    "func.func @main(%x: tensor<6x4x50xf32>) -> (tensor<4xf32>, "
+    "tensor<4xf32>) {\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%q = stablehlo.multiply %x, %x : tensor<6x4x50xf32>\n"
+    "%0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across "
+    "dimensions = [0, 2] : (tensor<6x4x50xf32>, tensor<f32>) -> "
+    "tensor<4xf32>\n"
+    "%1 = stablehlo.reduce(%q init: %z) applies stablehlo.add across "
+    "dimensions = [0, 2] : (tensor<6x4x50xf32>, tensor<f32>) -> "
+    "tensor<4xf32>\n"
+    "return %0, %1 : tensor<4xf32>, tensor<4xf32> }" },
+  { "softmax",
+    "func.func @main(%x: tensor<8x37xf32>) -> tensor<8x37xf32> {\n"
+    "%lo = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%m = stablehlo.reduce(%x init: %lo) applies stablehlo.maximum across "
+    "dimensions = [1] : (tensor<8x37xf32>, tensor<f32>) -> tensor<8xf32>\n"
+    "%mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<8xf32>) -> "
+    "tensor<8x37xf32>\n"
+    "%d = stablehlo.subtract %x, %mb : tensor<8x37xf32>\n"
+    "%e = stablehlo.exponential %d : tensor<8x37xf32>\n"
+    "%s = stablehlo.reduce(%e init: %z) applies stablehlo.add across "
+    "dimensions = [1] : (tensor<8x37xf32>, tensor<f32>) -> tensor<8xf32>\n"
+    "%sb = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<8xf32>) -> "
+    "tensor<8x37xf32>\n"
+    "%r = stablehlo.divide %e, %sb : tensor<8x37xf32>\n"
+    "return %r : tensor<8x37xf32> }" },
+  { "views at both ends",
+    "func.func @main(%x: tensor<6x4xf32>) -> tensor<3x8xf32> {\n"
+    "%0 = stablehlo.reshape %x : (tensor<6x4xf32>) -> tensor<24xf32>\n"
+    "%1 = stablehlo.negate %0 : tensor<24xf32>\n"
+    "%2 = stablehlo.reshape %1 : (tensor<24xf32>) -> tensor<3x8xf32>\n"
+    "return %2 : tensor<3x8xf32> }" },
+  { "a view that is a result, and used",
+    "func.func @main(%x: tensor<6x4xf32>) -> (tensor<24xf32>, "
+    "tensor<24xf32>) {\n"
+    "%n = stablehlo.negate %x : tensor<6x4xf32>\n"
+    "%0 = stablehlo.reshape %n : (tensor<6x4xf32>) -> tensor<24xf32>\n"
+    "%1 = stablehlo.add %0, %0 : tensor<24xf32>\n"
+    "return %0, %1 : tensor<24xf32>, tensor<24xf32> }" },
+  { "products with a loop between",
+    "func.func @main(%x: tensor<9x16xf32>, %w: tensor<16x8xf32>, %v: "
+    "tensor<8x3xf32>) -> tensor<9x3xf32> {\n"
+    "%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : "
+    "(tensor<9x16xf32>, tensor<16x8xf32>) -> tensor<9x8xf32>\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<9x8xf32>\n"
+    "%1 = stablehlo.maximum %0, %z : tensor<9x8xf32>\n"
+    "%2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [0] : "
+    "(tensor<9x8xf32>, tensor<8x3xf32>) -> tensor<9x3xf32>\n"
+    "return %2 : tensor<9x3xf32> }" },
+  { "a loop that counts and sums",
+    "func.func @main(%x: tensor<5xf32>) -> (tensor<i32>, tensor<5xf32>) {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<7> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%r:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<5xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%b = stablehlo.add %a, %x : tensor<5xf32>\n"
+    "stablehlo.return %j, %b : tensor<i32>, tensor<5xf32> }\n"
+    "return %r#0, %r#1 : tensor<i32>, tensor<5xf32> }" },
+  { "a loop whose values change places",
+    "func.func @main(%x: tensor<5xf32>, %y: tensor<5xf32>) -> "
+    "(tensor<5xf32>, tensor<5xf32>) {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%r:3 = stablehlo.while(%i = %c, %a = %x, %b = %y) : tensor<i32>, "
+    "tensor<5xf32>, tensor<5xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "stablehlo.return %j, %b, %a : tensor<i32>, tensor<5xf32>, tensor<5xf32> "
+    "}\n"
+    "return %r#1, %r#2 : tensor<5xf32>, tensor<5xf32> }" },
+  { "a loop in a loop",
+    "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%r:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<4xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%s:2 = stablehlo.while(%k = %c, %d = %a) : tensor<i32>, tensor<4xf32>\n"
+    "cond { %p = stablehlo.compare LT, %k, %i : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %l = stablehlo.add %k, %one : tensor<i32>\n"
+    "%e = stablehlo.add %d, %x : tensor<4xf32>\n"
+    "stablehlo.return %l, %e : tensor<i32>, tensor<4xf32> }\n"
+    "stablehlo.return %j, %s#1 : tensor<i32>, tensor<4xf32> }\n"
+    "return %r#1 : tensor<4xf32> }" },
+  { "a loop that stacks rows",
+    "func.func @main(%x: tensor<4xf32>) -> tensor<6x4xf32> {\n"
+    "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+    "%n = stablehlo.constant dense<6> : tensor<i32>\n"
+    "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<6x4xf32>\n"
+    "%r:3 = stablehlo.while(%i = %c, %a = %x, %o = %z) : tensor<i32>, "
+    "tensor<4xf32>, tensor<6x4xf32>\n"
+    "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+    "%b = stablehlo.add %a, %x : tensor<4xf32>\n"
+    "%row = stablehlo.reshape %b : (tensor<4xf32>) -> tensor<1x4xf32>\n"
+    "%u = stablehlo.dynamic_update_slice %o, %row, %i, %c : (tensor<6x4xf32>, "
+    "tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<6x4xf32>\n"
+    "stablehlo.return %j, %b, %u : tensor<i32>, tensor<4xf32>, "
+    "tensor<6x4xf32> }\n"
+    "return %r#2 : tensor<6x4xf32> }" },
+  { "branches",
+    "func.func @main(%x: tensor<4xf32>, %k: tensor<i32>) -> (tensor<4xf32>, "
+    "tensor<4xf32>) {\n"
+    "%z = stablehlo.constant dense<1> : tensor<i32>\n"
+    "%p = stablehlo.compare LT, %k, %z : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n"
+    "%0:2 = \"stablehlo.if\"(%p) ({\n"
+    "%a = stablehlo.add %x, %x : tensor<4xf32>\n"
+    "stablehlo.return %a, %x : tensor<4xf32>, tensor<4xf32> }, {\n"
+    "%a = stablehlo.negate %x : tensor<4xf32>\n"
+    "stablehlo.return %a, %a : tensor<4xf32>, tensor<4xf32> }) : "
+    "(tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)\n"
+    "%1 = \"stablehlo.case\"(%k) ({\n"
+    "stablehlo.return %x : tensor<4xf32> }, {\n"
+    "%a = stablehlo.multiply %x, %0#0 : tensor<4xf32>\n"
+    "stablehlo.return %a : tensor<4xf32> }) : (tensor<i32>) -> "
+    "tensor<4xf32>\n"
+    "return %0#1, %1 : tensor<4xf32>, tensor<4xf32> }" },
+  { "sorting what a loop made",
+    "func.func @main(%x: tensor<3x9xf32>) -> tensor<3x9xf32> {\n"
+    "%n = stablehlo.negate %x : tensor<3x9xf32>\n"
+    "%0 = \"stablehlo.sort\"(%n) <{dimension = 1 : i64}> ({\n"
+    "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "%p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+    "tensor<i1>\n"
+    "stablehlo.return %p : tensor<i1> }) : (tensor<3x9xf32>) -> "
+    "tensor<3x9xf32>\n"
+    "return %0 : tensor<3x9xf32> }" },
+  { "a wide value between two readers",
+    "func.func @main(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<f32>, "
+    "tensor<16xf32>) {\n"
+    "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "%0 = stablehlo.multiply %x, %x : tensor<16xf32>\n"
+    "%1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across "
+    "dimensions = [0] : (tensor<16xf32>, tensor<f32>) -> tensor<f32>\n"
+    "%2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> "
+    "tensor<16xf32>\n"
+    "%3 = stablehlo.add %0, %2 : tensor<16xf32>\n"
+    "%4 = stablehlo.subtract %0, %3 : tensor<16xf32>\n"
+    "return %3, %1, %4 : tensor<16xf32>, tensor<f32>, tensor<16xf32> }" },
+  { "nothing at all",
+    "func.func @main(%x: tensor<0x3xf32>) -> tensor<0x3xf32> {\n"
+    "%0 = stablehlo.add %x, %x : tensor<0x3xf32>\n"
+    "return %0 : tensor<0x3xf32> }" },
+  { "behind a barrier",
+    "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n"
+    "%0 = stablehlo.add %x, %x : tensor<8xf32>\n"
+    "%1 = stablehlo.optimization_barrier %0 : tensor<8xf32>\n"
+    "%2 = stablehlo.add %1, %0 : tensor<8xf32>\n"
+    "return %2 : tensor<8xf32> }" },
+};
+
+typedef struct values {
+  void *items[MAX_VALUES];
+  size_t bytes[MAX_VALUES];
+  size_t n;
+} values;
+
+static size_t bytes_of(const cx_hlo_type *t)
+{
+  return (size_t)cx_hlo_type_elements(t) * cx_hlo_elem_bytes(t->elem);
+}
+
+static void make_values(values *v, const cx_hlo_type *types, size_t n)
+{
+  v->n = n;
+  for (size_t i = 0; i < n; i++) {
+    v->bytes[i] = bytes_of(&types[i]);
+    v->items[i] = aligned_alloc(64, (v->bytes[i] + 64) / 64 * 64);
+    for (size_t k = 0; k < v->bytes[i] / 4; k++) {
+      if (types[i].elem == CX_HLO_F32) {
+        ((float *)v->items[i])[k] = (float)((k * 7 + i * 3) % 11) - 4.5f;
+      } else {
+        ((int32_t *)v->items[i])[k] = (int32_t)(k + i) % 5;
+      }
+    }
+  }
+}
+
+static void free_values(values *v)
+{
+  for (size_t i = 0; i < v->n; i++) free(v->items[i]);
+}
+
+static cx_pool *pool;
+
+// Runs the program, given away arguments and all, and again from its bytes.
+static void run_text(const char *text, bool interpret, values *out)
+{
+  setenv("CALX_CPU_REF", interpret ? "1" : "0", 1);
+  cx_compile_options options = { .pool = pool };
+  cx_program *p = NULL;
+  CHECK_STATUS_OK(cx_lower_compile(text, strlen(text), &options, &p));
+  cx_text bytes = { 0 };
+  CHECK_STATUS_OK(cx_program_save(p, &bytes));
+  cx_program_release(p);
+  CHECK_STATUS_OK(cx_program_load(bytes.data, bytes.size, pool, &p));
+  cx_text_free(&bytes);
+  const cx_program_info *info = cx_program_info_of(p);
+  values args;
+  make_values(&args, info->params, info->n_params);
+  make_values(out, info->results, info->n_results);
+  for (size_t i = 0; i < info->n_results; i++) {
+    if (info->alias[i] < 0) continue;
+    free(out->items[i]);
+    out->items[i] = args.items[info->alias[i]];
+  }
+  cx_run_context *context = NULL;
+  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  cx_coll_launch launch = { .n_replicas = 1, .n_partitions = 1 };
+  CHECK_STATUS_OK(cx_program_run(p, context, &launch, args.items, out->items));
+  cx_run_context_free(context);
+  for (size_t i = 0; i < info->n_results; i++) {
+    if (info->alias[i] >= 0) args.items[info->alias[i]] = NULL;
+  }
+  free_values(&args);
+  cx_program_release(p);
+}
+
+static void agree(const char *name, const values *a, const values *b)
+{
+  assert_int_equal(a->n, b->n);
+  for (size_t i = 0; i < a->n; i++) {
+    assert_int_equal(a->bytes[i], b->bytes[i]);
+    const float *x = a->items[i], *y = b->items[i];
+    for (size_t k = 0; k < a->bytes[i] / 4; k++) {
+      if (x[k] == y[k] || memcmp(&x[k], &y[k], 4) == 0) continue;
+      if (fabsf(x[k] - y[k]) <= 1e-5f * fabsf(y[k])) continue;
+      fail_msg("%s: result %zu, element %zu: compiled %g, interpreted %g", name,
+               i, k, (double)x[k], (double)y[k]);
+    }
+  }
+}
+
+static void compiled_as_interpreted(void **unused)
+{
+  (void)unused;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    values compiled, interpreted;
+    run_text(cases[i].text, true, &interpreted);
+    run_text(cases[i].text, false, &compiled);
+    agree(cases[i].name, &compiled, &interpreted);
+    free_values(&compiled);
+    free_values(&interpreted);
+  }
+}
+
+int main(void)
+{
+  CHECK_STATUS_OK(cx_pool_new(2, &pool));
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(compiled_as_interpreted),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cx_pool_free(pool);
+  return failed;
+}
