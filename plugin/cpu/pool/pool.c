@@ -277,7 +277,8 @@ void cx_pool_team(cx_pool *pool, int n, cx_pool_member *fn, void *user)
   if (n > pool->threads) n = pool->threads;
   if (n <= 1 || inside) {
     cx_pool_place outside = here;
-    if (inside) here = (cx_pool_place){ NULL, 0, 1 };
+    here.rank = 0;
+    here.size = 1;
     fn(user, 0);
     here = outside;
     return;
@@ -324,6 +325,11 @@ void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
 cx_pool_place cx_pool_here(void)
 {
   return here;
+}
+
+bool cx_pool_inside(void)
+{
+  return inside;
 }
 
 void cx_pool_barrier(void)

@@ -49,6 +49,7 @@ typedef struct cx_pool_place {
   int rank, size;
 } cx_pool_place;
 cx_pool_place cx_pool_here(void);
+bool cx_pool_inside(void);   // of a team or a loop's piece, of any pool
 void cx_pool_barrier(void);  // of the innermost team
 
 // The pool that oneDNN's regions on this thread run on, between these. They

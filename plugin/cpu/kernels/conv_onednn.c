@@ -1,0 +1,554 @@
+// kernels/conv_onednn: f32 convolutions (bf16 and f16 widened) on oneDNN.
+//
+// A StableHLO convolution may be any of oneDNN's three: forward; with a dilated
+// input, the gradient by the input of a convolution of that stride; with a
+// dilated kernel and batch and features exchanged, the gradient by the weights.
+// conv_form.c finds which ones it can be. Each may run in several layouts:
+// the operands where they are, channels last, or what oneDNN likes best, copied
+// in and out inside the kernel. What is fastest is not what oneDNN's `any`
+// says, so the candidates are timed where there is time for it; else a rule
+// chooses. oneDNN's reference implementations are never taken.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "kernels/conv.h"
+#include "kernels/conv_form.h"
+#include "kernels/onednn.h"
+
+// The tensors by oneDNN's names.
+enum { SRC, WEIGHTS, DST, N_TENSORS };
+
+typedef enum layout {
+  AS_GIVEN,   // images where they are
+  LAST,       // images with channels last
+  ANY,        // as oneDNN chooses
+  WINOGRAD,   // the same for its Winograd algorithm
+  ALL_GIVEN,  // images and weights where they are
+  N_LAYOUTS
+} layout;
+
+typedef struct primitive {
+  dnnl_primitive_t p;
+  size_t scratch;  // bytes
+} primitive;
+
+typedef struct onednn_plan {
+  const cx_onednn *dnnl;
+  cx_conv_desc d;
+  cx_conv_form form;
+  primitive conv;
+  dnnl_memory_desc_t given[N_TENSORS], used[N_TENSORS];
+  primitive reorder[N_TENSORS];  // in or out; p NULL: none
+  // Operands that are widened or turned first, and a result that is rounded.
+  bool gathered[2], stored;
+  cx_view view[2];
+  size_t gathered_at[2], stored_at;
+  size_t used_at[N_TENSORS], scratch_at;
+} onednn_plan;
+
+// Which of lhs, rhs, result is which of oneDNN's.
+static const int role_of[3][3] = {
+  [CX_CONV_FORWARD] = { SRC, WEIGHTS, DST },
+  [CX_CONV_INPUT] = { DST, WEIGHTS, SRC },
+  [CX_CONV_WEIGHTS] = { SRC, DST, WEIGHTS },
+};
+
+static void free_plan(void *user)
+{
+  onednn_plan *p = user;
+  if (p->conv.p != NULL) (void)p->dnnl->primitive_destroy(p->conv.p);
+  for (int t = 0; t < N_TENSORS; t++) {
+    if (p->reorder[t].p != NULL) {
+      (void)p->dnnl->primitive_destroy(p->reorder[t].p);
+    }
+  }
+  cx_free(p);
+}
+
+// ---- making -----------------------------------------------------------------
+
+static bool describe_given(onednn_plan *p)
+{
+  const cx_conv_form *f = &p->form;
+  const cx_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights, &f->dst };
+  for (int i = 0; i < N_TENSORS; i++) {
+    dnnl_dims_t dims, strides;
+    for (int k = 0; k < t[i]->n; k++) {
+      dims[k] = t[i]->size[k];
+      strides[k] = t[i]->stride[k];
+    }
+    if (p->dnnl->memory_desc_init_by_strides(
+            &p->given[i], t[i]->n, dims, dnnl_f32, strides) != dnnl_success) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool describe_wanted(const onednn_plan *p, layout l,
+                            dnnl_memory_desc_t wanted[N_TENSORS])
+{
+  static const dnnl_format_tag_t last[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
+  const cx_conv_form *f = &p->form;
+  const cx_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights, &f->dst };
+  for (int i = 0; i < N_TENSORS; i++) {
+    bool weights = i == WEIGHTS;
+    if (l == ALL_GIVEN || (l == AS_GIVEN && !weights)) {
+      wanted[i] = p->given[i];
+      continue;
+    }
+    dnnl_format_tag_t tag =
+        l == LAST && !weights ? last[t[i]->n - 3] : dnnl_format_tag_any;
+    dnnl_dims_t dims;
+    for (int k = 0; k < t[i]->n; k++) dims[k] = t[i]->size[k];
+    if (p->dnnl->memory_desc_init_by_tag(&wanted[i], t[i]->n, dims, dnnl_f32,
+                                         tag) != dnnl_success) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_good(const onednn_plan *p, const char *name)
+{
+  if (strstr(name, "ref") != NULL) return false;
+  const cx_conv_form *f = &p->form;
+  bool depthwise = f->groups > 1 && f->weights.size[2] == 1;
+  return !depthwise || strstr(name, "gemm") == NULL;
+}
+
+static size_t scratch_of(const cx_onednn *d, dnnl_primitive_desc_t pd)
+{
+  const dnnl_memory_desc_t *md =
+      d->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+  return md == NULL ? 0 : d->memory_desc_get_size(md);
+}
+
+static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
+                           const dnnl_memory_desc_t w[N_TENSORS],
+                           cx_conv_kind kind, dnnl_convolution_desc_t *out)
+{
+  const cx_conv_form *f = &p->form;
+  const cx_onednn *d = p->dnnl;
+  dnnl_dims_t stride, dilation, low, high;
+  for (int i = 0; i < f->n; i++) {
+    stride[i] = f->stride[i];
+    dilation[i] = f->dilation[i] - 1;
+    low[i] = f->low[i];
+    high[i] = f->high[i];
+  }
+  dnnl_status_t s;
+  if (kind == CX_CONV_FORWARD) {
+    s = d->dilated_convolution_forward_desc_init(
+        out, dnnl_forward_training, algorithm, &w[SRC], &w[WEIGHTS], NULL,
+        &w[DST], stride, dilation, low, high);
+  } else if (kind == CX_CONV_INPUT) {
+    s = d->dilated_convolution_backward_data_desc_init(
+        out, algorithm, &w[SRC], &w[WEIGHTS], &w[DST], stride, dilation, low,
+        high);
+  } else {
+    s = d->dilated_convolution_backward_weights_desc_init(
+        out, algorithm, &w[SRC], &w[WEIGHTS], NULL, &w[DST], stride, dilation,
+        low, high);
+  }
+  return s == dnnl_success;
+}
+
+// The convolution's primitive, and the layouts that it settled on.
+static bool make_conv(onednn_plan *p, layout l, dnnl_primitive_attr_t attr,
+                      char *name, size_t name_bytes)
+{
+  static const dnnl_query_t queries[3][N_TENSORS] = {
+    { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
+    { dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md },
+    { dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md },
+  };
+  const cx_onednn *d = p->dnnl;
+  const cx_conv_kind kind = p->form.kind;
+  const dnnl_alg_kind_t algorithm =
+      l == WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+  dnnl_memory_desc_t wanted[N_TENSORS];
+  dnnl_convolution_desc_t forward, operation;
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  bool made = describe_wanted(p, l, wanted) &&
+              init_operation(p, algorithm, wanted, CX_CONV_FORWARD, &forward) &&
+              d->primitive_desc_create(&hint, &forward, attr, d->engine,
+                                       NULL) == dnnl_success;
+  if (made && kind != CX_CONV_FORWARD) {
+    made = init_operation(p, algorithm, wanted, kind, &operation) &&
+           d->primitive_desc_create(&pd, &operation, attr, d->engine, hint) ==
+               dnnl_success;
+  }
+  dnnl_primitive_desc_t it = pd != NULL ? pd : hint;
+  const char *implementation = "ref";
+  if (made) {
+    (void)d->primitive_desc_query(it, dnnl_query_impl_info_str, 0,
+                                  &implementation);
+    made = is_good(p, implementation) &&
+           d->primitive_create(&p->conv.p, it) == dnnl_success;
+  }
+  if (made) {
+    snprintf(name, name_bytes, "%s", implementation);
+    p->conv.scratch = scratch_of(d, it);
+    for (int t = 0; t < N_TENSORS; t++) {
+      p->used[t] = *d->primitive_desc_query_md(it, queries[kind][t], 0);
+    }
+  }
+  if (pd != NULL) (void)d->primitive_desc_destroy(pd);
+  if (hint != NULL) (void)d->primitive_desc_destroy(hint);
+  return made;
+}
+
+static bool make_reorder(onednn_plan *p, int t, bool is_result,
+                         dnnl_primitive_attr_t attr)
+{
+  const cx_onednn *d = p->dnnl;
+  if (d->memory_desc_equal(&p->given[t], &p->used[t])) return true;
+  const dnnl_memory_desc_t *from = is_result ? &p->used[t] : &p->given[t];
+  const dnnl_memory_desc_t *to = is_result ? &p->given[t] : &p->used[t];
+  dnnl_primitive_desc_t pd = NULL;
+  if (d->reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine,
+                                       attr) != dnnl_success) {
+    return false;
+  }
+  bool made = d->primitive_create(&p->reorder[t].p, pd) == dnnl_success;
+  p->reorder[t].scratch = scratch_of(d, pd);
+  (void)d->primitive_desc_destroy(pd);
+  return made;
+}
+
+// An operand in f32 in its own order, with the kernel's taps turned where the
+// form wants it.
+static void plan_gathers(onednn_plan *p)
+{
+  const cx_conv_desc *d = &p->d;
+  const int64_t types[2] = { d->lhs_type, d->rhs_type };
+  for (int i = 0; i < 2; i++) {
+    const bool turned = i == 1 && p->form.turned;
+    p->gathered[i] = types[i] != CX_HLO_F32 || turned;
+    if (!p->gathered[i]) continue;
+    p->view[i].type = (cx_hlo_elem)types[i];
+    cx_conv_view_in_order(d, i, turned ? &p->form : NULL, &p->view[i]);
+  }
+  p->stored = d->out_type != CX_HLO_F32;
+}
+
+static void plan_scratch(cx_kernel *kernel, onednn_plan *p)
+{
+  const cx_onednn *d = p->dnnl;
+  const int *role = role_of[p->form.kind];
+  kernel->scratch = 0;
+  for (int i = 0; i < 2; i++) {
+    if (!p->gathered[i]) continue;
+    p->gathered_at[i] =
+        cx_kernel_reserve(kernel, d->memory_desc_get_size(&p->given[role[i]]));
+  }
+  if (p->stored) {
+    p->stored_at =
+        cx_kernel_reserve(kernel, d->memory_desc_get_size(&p->given[role[2]]));
+  }
+  size_t scratch = p->conv.scratch;
+  for (int t = 0; t < N_TENSORS; t++) {
+    if (p->reorder[t].p == NULL) continue;
+    p->used_at[t] =
+        cx_kernel_reserve(kernel, d->memory_desc_get_size(&p->used[t]));
+    if (p->reorder[t].scratch > scratch) scratch = p->reorder[t].scratch;
+  }
+  p->scratch_at = cx_kernel_reserve(kernel, scratch);
+}
+
+// ---- running ----------------------------------------------------------------
+
+static dnnl_status_t execute(const onednn_plan *p, dnnl_primitive_t what, int n,
+                             const dnnl_memory_desc_t *const md[],
+                             void *const at[], const int names[])
+{
+  const cx_onednn *d = p->dnnl;
+  dnnl_exec_arg_t args[4] = { { 0, NULL } };
+  dnnl_status_t status = dnnl_success;
+  int made = 0;
+  for (; made < n && status == dnnl_success; made++) {
+    args[made].arg = names[made];
+    status =
+        d->memory_create(&args[made].memory, md[made], d->engine, at[made]);
+    if (status != dnnl_success) break;
+  }
+  if (status == dnnl_success) {
+    status = d->primitive_execute(what, d->stream, n, args);
+  }
+  if (status == dnnl_success) status = d->stream_wait(d->stream);
+  while (made > 0) (void)d->memory_destroy(args[--made].memory);
+  return status;
+}
+
+static dnnl_status_t run_reorder(const onednn_plan *p, int t, bool is_result,
+                                 void *given, void *used, void *scratch)
+{
+  dnnl_memory_desc_t pad;
+  const dnnl_dims_t size = { (dnnl_dim_t)p->reorder[t].scratch };
+  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
+  const dnnl_memory_desc_t *md[3] = { is_result ? &p->used[t] : &p->given[t],
+                                      is_result ? &p->given[t] : &p->used[t],
+                                      &pad };
+  void *at[3] = { is_result ? used : given, is_result ? given : used, scratch };
+  static const int names[3] = { DNNL_ARG_FROM, DNNL_ARG_TO,
+                                DNNL_ARG_SCRATCHPAD };
+  return execute(p, p->reorder[t].p, size[0] == 0 ? 2 : 3, md, at, names);
+}
+
+static dnnl_status_t run_conv(const onednn_plan *p,
+                              void *const given[N_TENSORS],
+                              unsigned char *scratch)
+{
+  static const int names[3][4] = {
+    { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD },
+    { DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST,
+      DNNL_ARG_SCRATCHPAD },
+    { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST,
+      DNNL_ARG_SCRATCHPAD },
+  };
+  const int result = role_of[p->form.kind][2];
+  void *at[4], *pad_at = scratch + p->scratch_at;
+  const dnnl_memory_desc_t *md[4];
+  for (int t = 0; t < N_TENSORS; t++) {
+    md[t] = &p->used[t];
+    at[t] = p->reorder[t].p == NULL ? given[t] : scratch + p->used_at[t];
+    if (t == result || p->reorder[t].p == NULL) continue;
+    dnnl_status_t s = run_reorder(p, t, false, given[t], at[t], pad_at);
+    if (s != dnnl_success) return s;
+  }
+  dnnl_memory_desc_t pad;
+  const dnnl_dims_t size = { (dnnl_dim_t)p->conv.scratch };
+  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
+  md[3] = &pad;
+  at[3] = pad_at;
+  dnnl_status_t s =
+      execute(p, p->conv.p, size[0] == 0 ? 3 : 4, md, at, names[p->form.kind]);
+  if (s != dnnl_success || p->reorder[result].p == NULL) return s;
+  return run_reorder(p, result, true, given[result], at[result], pad_at);
+}
+
+static calx_status *run_onednn(const cx_kernel *kernel, cx_pool *pool,
+                               const void *lhs, const void *rhs, void *out,
+                               unsigned char *scratch)
+{
+  const onednn_plan *p = kernel->plan;
+  if (cx_pool_inside() && kernel->threads > 1) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "the kernel %s was made for %d threads and is run inside "
+                    "of a region, where there is one",
+                    kernel->name, kernel->threads);
+  }
+  if (p->dnnl->pooled) CALX_TRY(cx_pool_start(pool));
+  // oneDNN reads its operands through pointers to what could be written.
+  uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
+  const int *role = role_of[p->form.kind];
+  void *given[N_TENSORS];
+  for (int i = 0; i < 2; i++) {
+    given[role[i]] = (void *)operands[i];
+    if (!p->gathered[i]) continue;
+    given[role[i]] = scratch + p->gathered_at[i];
+    cx_view_gather(&p->view[i], (const void *)operands[i], CX_F32,
+                   given[role[i]], pool);
+  }
+  given[role[2]] = p->stored ? scratch + p->stored_at : out;
+  cx_onednn_enter(p->dnnl, pool);
+  dnnl_status_t s = run_conv(p, given, scratch);
+  cx_onednn_leave(p->dnnl);
+  if (s != dnnl_success) {
+    return cx_error(CALX_INTERNAL, "oneDNN failed with %d in %s", (int)s,
+                    kernel->name);
+  }
+  if (p->stored) {
+    const cx_hlo_elem type = (cx_hlo_elem)p->d.out_type;
+    cx_math_store(CX_F32, given[role[2]], NULL, type, out,
+                  (int64_t)(kernel->bytes[2] / cx_hlo_elem_bytes(type)), pool);
+  }
+  return NULL;
+}
+
+// ---- choosing ---------------------------------------------------------------
+
+// A form and a layout.
+#define N_CANDIDATES (CX_CONV_FORMS * N_LAYOUTS)
+
+static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
+                           const cx_conv_desc *d, int candidate, onednn_plan *p)
+{
+  memset(p, 0, sizeof *p);
+  p->dnnl = cx_onednn_get();
+  p->d = *d;
+  const layout l = (layout)(candidate % N_LAYOUTS);
+  if (!cx_conv_form_of(d, (cx_conv_kind)(candidate / N_LAYOUTS), &p->form)) {
+    return false;
+  }
+  static const char *const layouts[N_LAYOUTS] = { "given", "last", "any",
+                                                  "winograd", "plain" };
+  static const char *const forms[3] = { "convolution", "input gradient",
+                                        "weight gradient" };
+  char name[40];
+  dnnl_primitive_attr_t attr = NULL;
+  cx_onednn_enter(p->dnnl, pool);
+  const int result = role_of[p->form.kind][2];
+  bool made = p->dnnl->primitive_attr_create(&attr) == dnnl_success &&
+              p->dnnl->primitive_attr_set_scratchpad_mode(
+                  attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+              describe_given(p) && make_conv(p, l, attr, name, sizeof name);
+  for (int t = 0; t < N_TENSORS && made; t++) {
+    made = make_reorder(p, t, t == result, attr);
+  }
+  if (attr != NULL) (void)p->dnnl->primitive_attr_destroy(attr);
+  cx_onednn_leave(p->dnnl);
+  if (!made) return false;
+  plan_gathers(p);
+  plan_scratch(kernel, p);
+  snprintf(kernel->name, sizeof kernel->name, "%s %s %s", forms[p->form.kind],
+           name, layouts[l]);
+  return true;
+}
+
+// The fastest of a few runs, in nanoseconds, on memory of no meaning.
+static int64_t time_candidate(const cx_kernel *kernel, cx_pool *pool,
+                              unsigned char *memory, int64_t best)
+{
+  unsigned char *lhs = memory, *rhs = lhs + (kernel->bytes[0] + 63) / 64 * 64;
+  unsigned char *out = rhs + (kernel->bytes[1] + 63) / 64 * 64;
+  unsigned char *scratch = out + (kernel->bytes[2] + 63) / 64 * 64;
+  int64_t least = INT64_MAX, begin = cx_now_ns();
+  for (int i = 0; i < 4; i++) {
+    int64_t t = cx_now_ns();
+    calx_status *s = kernel->run(kernel, pool, lhs, rhs, out, scratch);
+    if (s != NULL) {
+      calx_status_free(s);
+      return INT64_MAX;
+    }
+    t = cx_now_ns() - t;
+    if (i > 0 && t < least) least = t;  // the first warms up
+    if (i == 0 && t / 3 > best) return t;
+    if (i > 0 && cx_now_ns() - begin > 3000000) break;
+  }
+  return least;
+}
+
+static unsigned char *timing_memory(const cx_kernel *kernel, size_t scratch)
+{
+  size_t bytes = scratch + 256;
+  for (int i = 0; i < 3; i++) bytes += (kernel->bytes[i] + 63) / 64 * 64;
+  void *memory = NULL;
+  if (posix_memalign(&memory, 64, bytes) != 0) return NULL;
+  memset(memory, 0, bytes);
+  return memory;
+}
+
+// Times all; the best one's number, or -1.
+static int tune_candidates(cx_kernel *kernel, cx_pool *pool,
+                           const cx_conv_desc *d)
+{
+  int best = -1;
+  int64_t best_ns = INT64_MAX;
+  for (int c = 0; c < N_CANDIDATES; c++) {
+    onednn_plan *p = cx_alloc(sizeof *p);
+    if (p == NULL) return best;
+    kernel->plan = p;
+    if (make_candidate(kernel, pool, d, c, p)) {
+      unsigned char *memory = kernel->scratch == SIZE_MAX
+                                  ? NULL
+                                  : timing_memory(kernel, kernel->scratch);
+      if (memory != NULL) {
+        int64_t t = time_candidate(kernel, pool, memory, best_ns);
+        if (t < best_ns) {
+          best_ns = t;
+          best = c;
+        }
+        free(memory);
+      }
+    }
+    free_plan(p);
+    kernel->plan = NULL;
+  }
+  return best;
+}
+
+// In the order in which they are tried where nothing is timed.
+static void order_candidates(const cx_conv_desc *d, int order[N_CANDIDATES])
+{
+  static const layout wide[N_LAYOUTS] = { ANY, LAST, AS_GIVEN, ALL_GIVEN,
+                                          WINOGRAD };
+  static const layout narrow[N_LAYOUTS] = { LAST, ANY, AS_GIVEN, ALL_GIVEN,
+                                            WINOGRAD };
+  static const layout placed[N_LAYOUTS] = { AS_GIVEN, ANY, LAST, ALL_GIVEN,
+                                            WINOGRAD };
+  cx_conv_kind kinds[CX_CONV_FORMS];
+  cx_conv_likely_forms(d, kinds);
+  int n = 0;
+  for (int k = 0; k < CX_CONV_FORMS; k++) {
+    cx_conv_form f;
+    const layout *by = wide;
+    if (cx_conv_form_of(d, kinds[k], &f)) {
+      if (f.src.stride[1] == 1 && f.dst.stride[1] == 1) {
+        by = placed;
+      } else if (f.src.size[1] < 16 || f.dst.size[1] < 16) {
+        by = narrow;
+      }
+    }
+    for (int l = 0; l < N_LAYOUTS; l++) {
+      order[n++] = (int)kinds[k] * N_LAYOUTS + (int)by[l];
+    }
+  }
+}
+
+static bool has_types(const cx_conv_desc *d)
+{
+  cx_math math;
+  bool complex;
+  return cx_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
+                    (cx_hlo_elem)d->out_type, &math, &complex) &&
+         math == CX_F32 && !complex;
+}
+
+calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool, bool tune,
+                                bool *out_taken)
+{
+  *out_taken = false;
+  cx_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  if (!has_types(&d) || d.choice == CX_CONV_CHOICE_LOOPS ||
+      cx_onednn_get() == NULL) {
+    return NULL;
+  }
+  onednn_plan *p = cx_alloc(sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  kernel->run = run_onednn;
+  int order[N_CANDIDATES], n = N_CANDIDATES;
+  order_candidates(&d, order);
+  if (d.choice >= CX_CONV_CHOICE_ONEDNN &&
+      d.choice < CX_CONV_CHOICE_ONEDNN + N_CANDIDATES) {
+    order[0] = (int)(d.choice - CX_CONV_CHOICE_ONEDNN);
+    n = 1;
+  } else if (tune) {
+    int best = tune_candidates(kernel, pool, &d);
+    d.choice = best < 0 ? CX_CONV_CHOICE_LOOPS : CX_CONV_CHOICE_ONEDNN + best;
+    memcpy(&kernel->desc, &d, sizeof d);
+    order[0] = best;
+    n = best < 0 ? 0 : 1;
+  }
+  for (int i = 0; i < n; i++) {
+    if (!make_candidate(kernel, pool, &d, order[i], p)) {
+      free_plan(p);
+      p = cx_alloc(sizeof *p);
+      if (p == NULL) return cx_out_of_memory();
+      continue;
+    }
+    kernel->plan = p;
+    kernel->free_plan = free_plan;
+    *out_taken = true;
+    return NULL;
+  }
+  cx_free(p);
+  kernel->run = NULL;
+  kernel->scratch = 0;
+  return NULL;
+}

@@ -1,0 +1,39 @@
+// kernels/gemm_width: the matrix product for one vector width. Each of
+// gemm_16.c, gemm_32.c and gemm_64.c is this text, compiled for other
+// processors, with
+//   GEMM_NAME    the array of functions
+//   GEMM_BYTES   of a vector
+//   GEMM_MR, GEMM_NV   the tile that the registers hold: rows, vectors of
+//                columns
+//
+// The blocking is Goto's (ACM TOMS 34(3), 2008): a block of b is packed into
+// panels of as many columns as a tile, a block of a into panels of its rows,
+// both padded with zeros, and each tile of c is one pass over two panels.
+#include <string.h>
+
+#include "kernels/gemm.h"
+
+#define ROUND_UP(x, to) (((x) + (to)-1) / (to) * (to))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+
+#define T float
+#define NAME(x) PASTE(x, _f32)
+#include "kernels/gemm_type.h"
+#define T double
+#define NAME(x) PASTE(x, _f64)
+#include "kernels/gemm_type.h"
+#define T uint32_t
+#define NAME(x) PASTE(x, _u32)
+#include "kernels/gemm_type.h"
+#define T uint64_t
+#define NAME(x) PASTE(x, _u64)
+#include "kernels/gemm_type.h"
+
+cx_gemm_fn *const GEMM_NAME[CX_MATH_COUNT] = {
+  [CX_F32] = multiply_f32,
+  [CX_F64] = multiply_f64,
+  [CX_U32] = multiply_u32,
+  [CX_U64] = multiply_u64,
+};

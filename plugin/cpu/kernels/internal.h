@@ -1,0 +1,128 @@
+// kernels/internal: what the room's files share: the layouts of descriptions,
+// the kernel object, and the copies between element types.
+#ifndef CX_KERNELS_INTERNAL_H
+#define CX_KERNELS_INTERNAL_H
+
+#include "hlo/types.h"
+#include "kernels/kernels.h"
+
+#define CX_KERNEL_DOT 1
+#define CX_KERNEL_CONV 2
+
+// Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
+#define CX_KERNEL_MOST ((int64_t)1 << 44)  // elements
+
+// ---- descriptions: all fields are int64_t, without gaps ----
+
+// out[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], where each of the
+// four letters is a list of dimensions: what could be merged is merged, sizes
+// of 1 are left out. Strides are in elements; the result is dense.
+#define CX_DOT_DIMS 8
+typedef struct cx_dot_desc {
+  int64_t kind, choice;
+  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
+  int64_t n_batch, n_rows, n_columns, n_inner;
+  int64_t batch[CX_DOT_DIMS], lhs_batch[CX_DOT_DIMS], rhs_batch[CX_DOT_DIMS];
+  int64_t rows[CX_DOT_DIMS], lhs_rows[CX_DOT_DIMS];
+  int64_t columns[CX_DOT_DIMS], rhs_columns[CX_DOT_DIMS];
+  int64_t inner[CX_DOT_DIMS], lhs_inner[CX_DOT_DIMS], rhs_inner[CX_DOT_DIMS];
+} cx_dot_desc;
+
+// One spatial dimension; `at` are its positions in lhs, rhs and result.
+typedef struct cx_conv_dim {
+  int64_t in, kernel, out;
+  int64_t stride, low, high, in_dilation, kernel_dilation, reversed;
+  int64_t at[3];
+} cx_conv_dim;
+
+// A convolution as StableHLO has it. Each tensor is dense in an order of
+// dimensions of its own.
+#define CX_CONV_DIMS 6
+typedef struct cx_conv_desc {
+  int64_t kind, choice;
+  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
+  int64_t batch, features;               // of lhs
+  int64_t kernel_in, kernel_out;
+  int64_t feature_groups, batch_groups;
+  int64_t batch_at, features_at;  // positions in lhs
+  int64_t kernel_in_at, kernel_out_at;
+  int64_t out_batch_at, out_features_at;
+  int64_t n_dims;
+  cx_conv_dim dims[CX_CONV_DIMS];
+} cx_conv_desc;
+
+_Static_assert(sizeof(cx_dot_desc) <= sizeof(cx_kernel_desc), "too long");
+_Static_assert(sizeof(cx_conv_desc) <= sizeof(cx_kernel_desc), "too long");
+
+// Whether the tensor is static and of a size that descriptions can hold. An
+// empty one must fit without its zeros, since strides are computed.
+bool cx_kernel_fits(const cx_hlo_type *t);
+bool cx_dot_describe(const cx_hlo_op *op, cx_dot_desc *out);
+bool cx_conv_describe(const cx_hlo_op *op, cx_conv_desc *out);
+// Whether the numbers fit each other: descriptions may come from a file.
+bool cx_conv_is_sound(const cx_conv_desc *d);
+// Of what is not sound: 0.
+double cx_dot_flops(const cx_dot_desc *d);
+double cx_conv_flops(const cx_conv_desc *d);
+
+// ---- kernels ----
+
+struct cx_kernel {
+  cx_kernel_desc desc;
+  int threads;
+  size_t scratch;
+  size_t bytes[3];  // lhs, rhs, result
+  char name[64];
+  void *plan;  // of the maker's own
+  calx_status *(*run)(const cx_kernel *kernel, cx_pool *pool, const void *lhs,
+                      const void *rhs, void *out, unsigned char *scratch);
+  void (*free_plan)(void *plan);
+};
+
+// Fill in a zeroed kernel whose desc and threads are set; the caller frees it
+// on failure. They may write the choice.
+calx_status *cx_dot_new(cx_kernel *kernel, cx_pool *pool,
+                        bool tune) CALX_MUST_USE;
+calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool,
+                         bool tune) CALX_MUST_USE;
+// The convolution on loops of our own: always possible.
+calx_status *cx_conv_loops_new(cx_kernel *kernel) CALX_MUST_USE;
+// On oneDNN; *out_taken false: it cannot, or would do it badly.
+calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool, bool tune,
+                                bool *out_taken) CALX_MUST_USE;
+
+// Takes `bytes` of scratch, 64-byte aligned; its offset. SIZE_MAX: too much.
+size_t cx_kernel_reserve(cx_kernel *kernel, size_t bytes);
+
+// ---- arithmetic ----
+
+// What a kernel computes in. Integers of up to 32 bits wrap alike in 32; i1 is
+// computed as integers and stored as "not zero". Complex numbers are pairs of
+// planes of F32 or F64.
+typedef enum cx_math { CX_F32, CX_F64, CX_U32, CX_U64, CX_MATH_COUNT } cx_math;
+size_t cx_math_bytes(cx_math m);
+// False: no kernel has these types.
+bool cx_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
+                cx_math *math, bool *complex);
+// Whether tensors of this type are read and written as they are.
+bool cx_math_is(cx_math m, cx_hlo_elem e);
+
+// A part of a tensor: sizes and strides (which may be negative) in elements.
+#define CX_VIEW_DIMS 24
+typedef struct cx_view {
+  cx_hlo_elem type;
+  bool imaginary;  // the part of complex numbers that is read
+  int64_t first;   // offset of the first element
+  int n;
+  int64_t size[CX_VIEW_DIMS], stride[CX_VIEW_DIMS];
+} cx_view;
+void cx_view_add(cx_view *v, int64_t size, int64_t stride);
+// Converts into dense row-major memory, on the pool.
+void cx_view_gather(const cx_view *v, const void *from, cx_math math, void *to,
+                    cx_pool *pool);
+// Rounds or narrows n results into memory of type `to`. `imaginary` is NULL but
+// for complex types.
+void cx_math_store(cx_math math, const void *real, const void *imaginary,
+                   cx_hlo_elem to, void *out, int64_t n, cx_pool *pool);
+
+#endif

@@ -1,0 +1,196 @@
+// Random convolutions, by StableHLO's definition.
+#include "case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST 4  // spatial dimensions
+
+typedef struct conv {
+  size_t n;
+  int64_t batch, features, in, out;  // in, out: of the kernel
+  int64_t feature_groups, batch_groups;
+  int64_t size[MOST], taps[MOST], results[MOST];
+  int64_t stride[MOST], low[MOST], high[MOST], in_dilation[MOST];
+  int64_t kernel_dilation[MOST];
+  bool reversed[MOST];
+  int64_t order[3][MOST + 2];  // where batch, features, spatial... stand
+} conv;
+
+// The offset of batch or in, feature or out, spatial.
+static size_t offset(const array *a, const int64_t *order, size_t n,
+                     int64_t first, int64_t second, const int64_t *spatial)
+{
+  int64_t index[MOST + 2];
+  index[order[0]] = first;
+  index[order[1]] = second;
+  for (size_t i = 0; i < n; i++) index[order[2 + i]] = spatial[i];
+  size_t at = 0;
+  for (size_t i = 0; i < n + 2; i++) {
+    at = at * (size_t)a->dims[i] + (size_t)index[i];
+  }
+  return at;
+}
+
+static bool step(int64_t *index, const int64_t *sizes, size_t n)
+{
+  for (size_t i = n; i-- > 0;) {
+    if (++index[i] < sizes[i]) return true;
+    index[i] = 0;
+  }
+  return false;
+}
+
+// Where the tap meets the image; false: nowhere.
+static bool meet(const conv *v, const int64_t *result, const int64_t *tap,
+                 int64_t *at)
+{
+  for (size_t i = 0; i < v->n; i++) {
+    int64_t t = v->reversed[i] ? v->taps[i] - 1 - tap[i] : tap[i];
+    int64_t x =
+        result[i] * v->stride[i] + t * v->kernel_dilation[i] - v->low[i];
+    if (x < 0 || x % v->in_dilation[i] != 0) return false;
+    at[i] = x / v->in_dilation[i];
+    if (at[i] >= v->size[i]) return false;
+  }
+  return true;
+}
+
+static void conv_sums(kernel_case *c, const conv *v)
+{
+  if (c->out.n == 0 || c->rhs.n == 0 || c->lhs.n == 0) return;
+  int64_t images = v->batch / v->batch_groups;
+  int64_t result[MOST] = { 0 }, tap[MOST] = { 0 }, at[MOST];
+  do {
+    do {
+      if (!meet(v, result, tap, at)) continue;
+      for (int64_t n = 0; n < images; n++) {
+        for (int64_t o = 0; o < v->out; o++) {
+          int64_t fg = o / (v->out / v->feature_groups);
+          int64_t bg = o / (v->out / v->batch_groups);
+          sum *s = &c->want[offset(&c->out, v->order[2], v->n, n, o, result)];
+          for (int64_t i = 0; i < v->in; i++) {
+            sum_add(s, &c->lhs,
+                    offset(&c->lhs, v->order[0], v->n, bg * images + n,
+                           fg * v->in + i, at),
+                    &c->rhs, offset(&c->rhs, v->order[1], v->n, i, o, tap),
+                    c->out.elem);
+          }
+        }
+      }
+    } while (step(tap, v->taps, v->n));
+  } while (step(result, v->results, v->n));
+}
+
+static void shuffle(int64_t *order, size_t n)
+{
+  for (size_t i = 0; i < n; i++) order[i] = (int64_t)i;
+  if (pick(2) == 0) return;
+  for (size_t i = n; i-- > 1;) {
+    size_t k = pick((unsigned)i + 1);
+    int64_t t = order[i];
+    order[i] = order[k];
+    order[k] = t;
+  }
+}
+
+static void pick_dim(conv *v, size_t i, unsigned kind)
+{
+  v->size[i] = 1 + pick(9);
+  v->taps[i] = 1 + pick(4);
+  v->stride[i] = v->in_dilation[i] = v->kernel_dilation[i] = 1;
+  if (pick(3) == 0) v->kernel_dilation[i] += pick(3);
+  if (kind != 1 && pick(3) == 0) v->stride[i] += pick(3);
+  if (kind == 1 || (kind == 3 && pick(3) == 0)) v->in_dilation[i] += pick(3);
+  v->reversed[i] = kind != 0 && pick(3) == 0;
+  v->low[i] = pick(4);
+  v->high[i] = pick(4);
+  if (kind == 3 && pick(3) == 0) v->low[i] = -(int64_t)pick(3);
+  if (kind == 3 && pick(3) == 0) v->high[i] = -(int64_t)pick(3);
+  if (kind == 2) v->taps[i] = 1 + pick((unsigned)v->size[i]);
+  for (;;) {
+    int64_t window = (v->taps[i] - 1) * v->kernel_dilation[i] + 1;
+    int64_t padded =
+        (v->size[i] - 1) * v->in_dilation[i] + 1 + v->low[i] + v->high[i];
+    v->results[i] = padded <= 0 || window > padded
+                        ? 0
+                        : (padded - window) / v->stride[i] + 1;
+    if (padded >= 0 && (v->results[i] > 0 || pick(10) == 0)) return;
+    v->high[i]++;
+  }
+}
+
+// 0: forward, 1: as an input gradient, 2: as a weight gradient, 3: anything.
+static void pick_conv(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const unsigned kind = pick(4);
+  v->n = pick(kind == 3 ? 5 : 4);
+  v->feature_groups = v->batch_groups = 1;
+  const int64_t groups = pick(3) == 0 ? 1 + pick(4) : 1;
+  if (kind == 2 || (kind == 3 && pick(2) == 0)) {
+    v->batch_groups = groups;
+  } else {
+    v->feature_groups = groups;
+  }
+  v->batch = v->batch_groups * (1 + pick(4));
+  v->in = pick(6) == 0 ? 16 : 1 + pick(5);
+  if (pick(60) == 0) v->in = 0;
+  v->features = v->in * v->feature_groups;
+  v->out = groups * (pick(6) == 0 ? 16 : 1 + (int64_t)pick(6));
+  for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
+  for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
+}
+
+// The builder makes only those of equal types, so lhs's is rhs's here.
+void conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_conv(&v);
+  int64_t dims[2][MOST + 2], padding[2 * MOST];
+  dims[0][v.order[0][0]] = v.batch;
+  dims[0][v.order[0][1]] = v.features;
+  dims[1][v.order[1][0]] = v.in;
+  dims[1][v.order[1][1]] = v.out;
+  for (size_t i = 0; i < v.n; i++) {
+    dims[0][v.order[0][2 + i]] = v.size[i];
+    dims[1][v.order[1][2 + i]] = v.taps[i];
+    padding[2 * i] = v.low[i];
+    padding[2 * i + 1] = v.high[i];
+  }
+  memset(c, 0, sizeof *c);
+  array_init(&c->lhs, elems[0], dims[0], v.n + 2);
+  array_init(&c->rhs, elems[0], dims[1], v.n + 2);
+  array_fill(&c->lhs);
+  array_fill(&c->rhs);
+  const cx_hlo_type params[2] = { array_type(&c->lhs), array_type(&c->rhs) };
+  const cx_hlo_conv_dims numbers = { .n_spatial = v.n,
+                                     .input_batch = v.order[0][0],
+                                     .input_feature = v.order[0][1],
+                                     .input_spatial = v.order[0] + 2,
+                                     .kernel_input = v.order[1][0],
+                                     .kernel_output = v.order[1][1],
+                                     .kernel_spatial = v.order[1] + 2,
+                                     .output_batch = v.order[2][0],
+                                     .output_feature = v.order[2][1],
+                                     .output_spatial = v.order[2] + 2,
+                                     .strides = v.stride,
+                                     .padding = padding,
+                                     .lhs_dilation = v.in_dilation,
+                                     .rhs_dilation = v.kernel_dilation,
+                                     .reversal = v.reversed,
+                                     .feature_groups = v.feature_groups,
+                                     .batch_groups = v.batch_groups };
+  cx_hlo_builder *b;
+  assert_null(cx_hlo_builder_new("m", "main", params, 2, &b));
+  case_finish(
+      c, b,
+      cx_hlo_convolution(b, cx_hlo_param(b, 0), cx_hlo_param(b, 1), &numbers),
+      elems[2]);
+  conv_sums(c, &v);
+}
