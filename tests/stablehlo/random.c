@@ -1,0 +1,385 @@
+// Random programs on everything that can run them.
+//
+//   test_program_random [--count N] [--seed S] [--plugin PATH] [--keep-going]
+//
+// Each program of fuzz/program_gen runs through the interpreter, which is what
+// the others are held against; through the engine as it compiles by default,
+// once more after saving and loading; through the engine when it interprets
+// everything; and on a plugin, where one is named (CALX_TEST_PLUGIN_CPU: XLA's,
+// when it is installed). At the first difference it looks for the shortest
+// beginning of the program that differs and prints it with its arguments.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../fuzz/program_gen.h"
+#include "base/alloc.h"
+#include "base/status.h"
+#include "hlo/number.h"
+#include "hlo/print.h"
+#include "lower/compile.h"
+#include "pjrt/pjrt.h"
+#include "ref/ref.h"
+
+enum { THREADS = 2, SHOWN = 5, MOST = 256 };
+
+typedef enum engine { COMPILED, LOADED, INTERPRETED, PLUGIN, N_ENGINES } engine;
+static const char *const engine_names[] = { "compiled", "saved and loaded",
+                                            "CALX_CPU_REF=1", "the plugin" };
+
+typedef struct driver {
+  cx_pool *pool;
+  cx_run_context *context;
+  cx_pjrt_client *client;  // NULL: no plugin
+  long ran[N_ENGINES];
+} driver;
+
+static volatile sig_atomic_t running_seed;
+
+static void crashed(int number)
+{
+  char line[80];
+  const int n = snprintf(line, sizeof line, "crashed (signal %d) at seed %ld\n",
+                         number, (long)running_seed);
+  if (write(STDERR_FILENO, line, (size_t)n) < 0) _exit(2);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void need(calx_status *status)
+{
+  if (status == NULL) return;
+  fprintf(stderr, "%s\n", calx_status_message(status));
+  exit(2);
+}
+
+// ---- results ----
+
+static size_t bytes_of(const cx_hlo_type *t)
+{
+  return (size_t)cx_hlo_type_elements(t) * cx_hlo_elem_bytes(t->elem);
+}
+
+typedef struct results {
+  void *data[MOST];
+  size_t n;
+} results;
+
+static void results_make(const cx_gen_program *p, results *out)
+{
+  out->n = p->n_results;
+  for (size_t i = 0; i < out->n; i++) {
+    const size_t size = (bytes_of(&p->results[i].type) + 64) / 64 * 64;
+    out->data[i] = aligned_alloc(64, size);
+    if (out->data[i] == NULL) abort();
+    memset(out->data[i], 0xA5, size);
+  }
+}
+
+static void results_free(results *r)
+{
+  for (size_t i = 0; i < r->n; i++) free(r->data[i]);
+}
+
+static double number_at(cx_hlo_elem e, const void *p)
+{
+  return cx_hlo_elem_is_float(e) ? cx_hlo_load_real(e, p)
+                                 : (double)cx_hlo_load_int(e, p);
+}
+
+static bool agree(const cx_gen_result *r, const unsigned char *a,
+                  const unsigned char *b)
+{
+  const size_t size = cx_hlo_elem_bytes(r->type.elem);
+  if (memcmp(a, b, size) == 0) return true;
+  if (!cx_hlo_elem_is_float(r->type.elem)) return false;
+  const double x = number_at(r->type.elem, a), y = number_at(r->type.elem, b);
+  if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+  return x == y || fabs(x - y) <= 2 * r->error;
+}
+
+// How many elements differ; prints some.
+static size_t differences(const cx_gen_program *p, const results *want,
+                          const results *got, bool show, size_t *out_value)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < want->n; i++) {
+    const cx_gen_result *r = &p->results[i];
+    const size_t size = cx_hlo_elem_bytes(r->type.elem);
+    const int64_t elements = cx_hlo_type_elements(&r->type);
+    for (int64_t k = 0; k < elements; k++) {
+      const unsigned char *a =
+          (unsigned char *)want->data[i] + (size_t)k * size;
+      const unsigned char *b = (unsigned char *)got->data[i] + (size_t)k * size;
+      if (agree(r, a, b)) continue;
+      if (n++ == 0) *out_value = r->value;
+      if (!show || n > SHOWN) continue;
+      printf(
+          "  result %zu %s element %lld: %.17g, interpreter %.17g, apart by "
+          "at most %g\n",
+          i, cx_hlo_shape(&r->type).s, (long long)k, number_at(r->type.elem, b),
+          number_at(r->type.elem, a), r->error);
+    }
+  }
+  return n;
+}
+
+// ---- engines ----
+
+static calx_status *run_ref(const cx_gen_program *p, results *out)
+{
+  cx_ref_tensor args[MOST], to[MOST];
+  for (size_t i = 0; i < p->n_params; i++) {
+    args[i] = (cx_ref_tensor){ p->params[i], p->args[i] };
+  }
+  for (size_t i = 0; i < p->n_results; i++) {
+    to[i] = (cx_ref_tensor){ p->results[i].type, out->data[i] };
+  }
+  const cx_ref_context context = { 0 };
+  return cx_ref_run(p->module, cx_hlo_entry(p->module), args, to, &context);
+}
+
+static calx_status *reload(driver *d, cx_program **program)
+{
+  cx_text bytes = { 0 };
+  calx_status *status = cx_program_save(*program, &bytes);
+  cx_program *again = NULL;
+  if (status == NULL) {
+    status = cx_program_load(bytes.data, bytes.size, d->pool, &again);
+  }
+  cx_text_free(&bytes);
+  cx_program_release(*program);
+  *program = again;
+  return status;
+}
+
+static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
+                                const cx_text *text, results *out)
+{
+  const cx_compile_options options = { .n_replicas = 1,
+                                       .n_partitions = 1,
+                                       .pool = d->pool };
+  cx_program *program = NULL;
+  if (e == INTERPRETED) setenv("CALX_CPU_REF", "1", 1);
+  calx_status *status =
+      cx_lower_compile(text->data, text->size, &options, &program);
+  unsetenv("CALX_CPU_REF");
+  if (status == NULL && e == LOADED) status = reload(d, &program);
+  if (status == NULL) {
+    status = cx_program_run(program, d->context, NULL, p->args, out->data);
+  }
+  cx_program_release(program);
+  return status;
+}
+
+static bool shape_of(const cx_hlo_type *t, cx_pjrt_shape *out)
+{
+  return cx_pjrt_shape_make(cx_hlo_elem_dtype(t->elem), t->dims, t->rank, out);
+}
+
+static calx_status *run_buffers(driver *d, cx_pjrt_executable *e,
+                                const cx_pjrt_shape *shapes,
+                                const cx_gen_program *p, results *out)
+{
+  cx_pjrt_buffer *args[MOST] = { NULL }, *made[MOST] = { NULL };
+  calx_status *status = NULL;
+  for (size_t i = 0; i < p->n_params && status == NULL; i++) {
+    status = cx_pjrt_buffer_from_host(d->client, 0, &shapes[i], p->args[i],
+                                      CX_PJRT_COPY, NULL, NULL, &args[i]);
+  }
+  if (status == NULL) {
+    status = cx_pjrt_execute(e, 0, args, p->n_params, made, NULL);
+  }
+  for (size_t i = 0; i < p->n_results && status == NULL; i++) {
+    status = cx_pjrt_buffer_to_host(made[i], out->data[i],
+                                    bytes_of(&p->results[i].type));
+  }
+  for (size_t i = 0; i < p->n_params; i++) cx_pjrt_buffer_release(args[i]);
+  for (size_t i = 0; i < p->n_results; i++) cx_pjrt_buffer_release(made[i]);
+  return status;
+}
+
+static calx_status *run_plugin(driver *d, const cx_gen_program *p,
+                               const cx_text *text, results *out)
+{
+  cx_pjrt_shape params[MOST], to[MOST];
+  for (size_t i = 0; i < p->n_params; i++) shape_of(&p->params[i], &params[i]);
+  for (size_t i = 0; i < p->n_results; i++) {
+    shape_of(&p->results[i].type, &to[i]);
+  }
+  const cx_pjrt_signature signature = { .params = params,
+                                        .n_params = p->n_params,
+                                        .results = to,
+                                        .n_results = p->n_results };
+  const cx_pjrt_compile_options options = { .num_replicas = 1 };
+  cx_pjrt_executable *e = NULL;
+  CALX_TRY(cx_pjrt_compile(d->client, text->data, text->size, &options,
+                           &signature, &e));
+  calx_status *status = run_buffers(d, e, params, p, out);
+  cx_pjrt_executable_release(e);
+  return status;
+}
+
+// ---- one program ----
+
+static bool wanted(const driver *d, engine e)
+{
+  return e != PLUGIN || d->client != NULL;
+}
+
+// Whether the engine agrees with the interpreter; *out_value: where it first
+// does not.
+static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
+                       size_t *out_value)
+{
+  results want, got;
+  cx_text text = { 0 };
+  results_make(p, &want);
+  results_make(p, &got);
+  cx_hlo_print(p->module, &text);
+  calx_status *status = run_ref(p, &want);
+  if (status == NULL) {
+    status = e == PLUGIN ? run_plugin(d, p, &text, &got)
+                         : run_lowered(d, e, p, &text, &got);
+  }
+  bool right = status == NULL;
+  if (right) {
+    right = differences(p, &want, &got, show, out_value) == 0;
+  } else {
+    // Each value depends on those before it: the last one shows it.
+    *out_value = p->results[p->n_results - 1].value;
+    if (show) printf("  %s\n", calx_status_message(status));
+  }
+  calx_status_free(status);
+  cx_text_free(&text);
+  results_free(&want);
+  results_free(&got);
+  return right;
+}
+
+static void print_program(const cx_gen_program *p)
+{
+  cx_text text = { 0 };
+  cx_hlo_print(p->module, &text);
+  printf("%s\n", cx_text_str(&text));
+  cx_text_clear(&text);
+  for (size_t i = 0; i < p->n_params; i++) {
+    const cx_hlo_type *t = &p->params[i];
+    const size_t size = cx_hlo_elem_bytes(t->elem);
+    cx_text_format(&text, "argument %d %s:", (int)i, cx_hlo_shape(t).s);
+    for (int64_t k = 0; k < cx_hlo_type_elements(t); k++) {
+      cx_text_char(&text, ' ');
+      cx_hlo_print_element(&text, t->elem,
+                           (unsigned char *)p->args[i] + (size_t)k * size);
+    }
+    cx_text_char(&text, '\n');
+  }
+  printf("%s", cx_text_str(&text));
+  cx_text_free(&text);
+}
+
+// The shortest beginning whose values differ, and of that the one value.
+static void shrink(driver *d, engine e, uint64_t seed, size_t n_ops)
+{
+  cx_gen_program p;
+  size_t value = 0;
+  for (size_t n = 1; n <= n_ops; n++) {
+    cx_gen_options options = {
+      .seed = seed, .n_ops = n, .all = true, .only = -1
+    };
+    need(cx_gen_program_new(&options, &p));
+    const bool right = try_engine(d, e, &p, false, &value);
+    cx_gen_program_free(&p);
+    if (right) continue;
+    options.only = (int64_t)value;
+    need(cx_gen_program_new(&options, &p));
+    if (try_engine(d, e, &p, true, &value)) {
+      printf("only together with other results:\n");
+      cx_gen_program_free(&p);
+      options.only = -1;
+      need(cx_gen_program_new(&options, &p));
+      try_engine(d, e, &p, true, &value);
+    }
+    printf("with %zu operations:\n", n);
+    print_program(&p);
+    cx_gen_program_free(&p);
+    return;
+  }
+}
+
+static bool run_seed(driver *d, uint64_t seed)
+{
+  const cx_gen_options options = { .seed = seed, .only = -1 };
+  cx_gen_program p;
+  running_seed = (sig_atomic_t)seed;
+  need(cx_gen_program_new(&options, &p));
+  bool right = true;
+  for (engine e = 0; e < N_ENGINES && right; e++) {
+    if (!wanted(d, e)) continue;
+    size_t value = 0;
+    if (try_engine(d, e, &p, false, &value)) {
+      d->ran[e]++;
+      continue;
+    }
+    right = false;
+    printf("seed %llu: %s differs from the interpreter\n",
+           (unsigned long long)seed, engine_names[e]);
+    try_engine(d, e, &p, true, &value);
+    fflush(stdout);
+    shrink(d, e, seed, p.n_ops);
+    fflush(stdout);
+  }
+  cx_gen_program_free(&p);
+  return right;
+}
+
+// ---- all ----
+
+static void open_plugin(driver *d, const char *path)
+{
+  if (path == NULL) return;
+  cx_pjrt_plugin *plugin = NULL;
+  need(cx_pjrt_plugin_open(path, &plugin));
+  need(cx_pjrt_client_open(plugin, NULL, &d->client));
+}
+
+int main(int argc, char **argv)
+{
+  long count = 500, bad = 0;
+  uint64_t seed = 1;
+  const char *path = getenv("CALX_TEST_PLUGIN_CPU");
+  bool going = false;
+  for (int i = 1; i < argc; i++) {
+    const char *value = i + 1 < argc ? argv[i + 1] : "";
+    if (strcmp(argv[i], "--keep-going") == 0) {
+      going = true;
+      continue;
+    }
+    if (strcmp(argv[i], "--count") == 0) count = strtol(value, NULL, 10);
+    if (strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
+    if (strcmp(argv[i], "--plugin") == 0) path = value;
+    i++;
+  }
+  signal(SIGSEGV, crashed);
+  signal(SIGFPE, crashed);
+  signal(SIGABRT, crashed);
+  driver d = { 0 };
+  need(cx_pool_new(THREADS, &d.pool));
+  need(cx_run_context_new(d.pool, &d.context));
+  open_plugin(&d, path);
+  for (long i = 0; i < count && (bad == 0 || going); i++) {
+    bad += !run_seed(&d, seed + (uint64_t)i);
+  }
+  for (engine e = 0; e < N_ENGINES; e++) {
+    printf("%s: %ld programs agree\n", engine_names[e], d.ran[e]);
+  }
+  printf("%ld of %ld programs differ%s\n", bad, count,
+         d.client == NULL ? "; no plugin to compare with" : "");
+  cx_pjrt_client_close(d.client);
+  cx_run_context_free(d.context);
+  cx_pool_free(d.pool);
+  return bad == 0 ? 0 : 1;
+}
