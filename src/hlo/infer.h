@@ -62,6 +62,22 @@ bool cx_hlo_ints_have(cx_hlo_ints list, int64_t v);
 // Element i of a list, or its default.
 int64_t cx_hlo_op_int_at(const cx_hlo_op *op, cx_hlo_attr_id id, size_t i);
 
+// The literal that a value is; NULL: it is computed.
+const cx_hlo_elements *cx_hlo_literal_of(const cx_hlo_value *v);
+// Operand i is n integers; *out: which ones, where it is a constant.
+calx_status *cx_hlo_need_vector(const cx_hlo_infer *in, size_t i, size_t n,
+                                const cx_hlo_elements **out) CALX_MUST_USE;
+// What [start:limit:stride], or this padding, makes of dimension i of the first
+// operand.
+calx_status *cx_hlo_sliced(const cx_hlo_infer *in, size_t i, int64_t start,
+                           int64_t limit, int64_t stride,
+                           int64_t *out) CALX_MUST_USE;
+calx_status *cx_hlo_padded(const cx_hlo_infer *in, size_t i, int64_t low,
+                           int64_t high, int64_t interior,
+                           int64_t *out) CALX_MUST_USE;
+// Operand 1 is one element of operand 0.
+calx_status *cx_hlo_need_padding_value(const cx_hlo_infer *in) CALX_MUST_USE;
+
 // A region with one block that takes and returns exactly these types. A
 // NULL `results` is filled: *out_returned are the values returned.
 calx_status *cx_hlo_need_body(const cx_hlo_infer *in, size_t region,

@@ -2,7 +2,41 @@
 //
 // What the groups must be for a given number of devices is checked by who
 // compiles; here they are only well formed.
+#include <stdlib.h>
+
 #include "hlo/infer.h"
+
+static int compare(const void *a, const void *b)
+{
+  const int64_t x = *(const int64_t *)a;
+  const int64_t y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// The integers e[first], e[first + step], … : none below `least`, and none
+// twice but -1, which fills groups up.
+static calx_status *check_ids(const cx_hlo_infer *in, const char *what,
+                              const cx_hlo_elements *e, size_t first,
+                              size_t step, int64_t least)
+{
+  // A splat may stand for more elements than could ever be counted.
+  const size_t all = (size_t)cx_hlo_type_elements(&e->type.tensor);
+  const size_t n = e->splat ? (all > 2 * step ? 2 : all / step) : all / step;
+  int64_t *ids = CX_ARENA_ARRAY(in->arena, int64_t, n + 1);
+  if (ids == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    ids[i] = cx_hlo_elements_int(e, first + i * step);
+    if (ids[i] < least) {
+      return cx_hlo_bad(in, "%s has %lld", what, (long long)ids[i]);
+    }
+  }
+  qsort(ids, n, sizeof *ids, compare);
+  for (size_t i = 1; i < n; i++) {
+    if (ids[i] < 0 || ids[i] != ids[i - 1]) continue;
+    return cx_hlo_bad(in, "%s has %lld twice", what, (long long)ids[i]);
+  }
+  return NULL;
+}
 
 // The members of a group; 0 where the groups are empty, which means one group
 // of all devices.
@@ -10,30 +44,30 @@ static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
 {
   const cx_hlo_attr *groups = cx_hlo_op_attr(in->op, CX_HLO_A_REPLICA_GROUPS);
   const cx_hlo_elements *e = &groups->as.elements;
-  // A splat may stand for more elements than could ever be counted.
-  const int64_t n = e->splat ? 1 : cx_hlo_type_elements(&e->type.tensor);
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t id = cx_hlo_elements_int(e, (size_t)i);
-    if (id >= -1) continue;
-    return cx_hlo_bad(in, "replica_groups has %lld", (long long)id);
-  }
   *out = e->type.tensor.dims[0] == 0 ? 0 : e->type.tensor.dims[1];
-  return NULL;
+  return check_ids(in, "replica_groups", e, 0, 1, -1);
 }
 
+// The last operand names the root where the attribute says so.
 static calx_status *same_results(cx_hlo_infer *in)
 {
-  if (in->op->n_results != in->op->n_operands) {
-    return cx_hlo_bad(in, "%u operands need as many results, got %u",
-                      in->op->n_operands, in->op->n_results);
+  const size_t root = cx_hlo_op_flag(in->op, CX_HLO_A_HAS_DYNAMIC_ROOT);
+  const size_t n = in->op->n_operands - root;
+  if (n < 1 || in->op->n_results != n) {
+    return cx_hlo_bad(in, "%zu operands need as many results, got %u", n,
+                      in->op->n_results);
   }
-  for (size_t i = 0; i < in->op->n_operands; i++) {
+  for (size_t i = 0; i < n; i++) {
     if (cx_hlo_elem_class(cx_hlo_operand(in, i)->elem) == 0) {
       return cx_hlo_bad(in, "operand %zu is no tensor", i);
     }
     in->results[i] = in->op->operands[i]->type;
   }
-  return NULL;
+  if (root == 0 || cx_hlo_elem_is_int(cx_hlo_operand(in, n)->elem)) {
+    return NULL;
+  }
+  return cx_hlo_bad(in, "the root must be an integer, got %s",
+                    CX_HLO_SHAPE(cx_hlo_operand(in, n)));
 }
 
 calx_status *cx_hlo_infer_all_reduce(cx_hlo_infer *in)
@@ -43,7 +77,7 @@ calx_status *cx_hlo_infer_all_reduce(cx_hlo_infer *in)
   CALX_TRY(same_results(in));
   // One region of two scalars serves all operands, so they are of one type.
   const cx_hlo_elem first = cx_hlo_operand(in, 0)->elem;
-  for (size_t i = 1; i < in->op->n_operands; i++) {
+  for (size_t i = 1; i < in->op->n_results; i++) {
     if (cx_hlo_operand(in, i)->elem == first) continue;
     return cx_hlo_bad(in, "operands have different element types: %s and %s",
                       CX_HLO_SHAPE(cx_hlo_operand(in, 0)),
@@ -151,11 +185,9 @@ calx_status *cx_hlo_infer_collective_permute(cx_hlo_infer *in)
     return cx_hlo_bad(in, "source_target_pairs must be pairs, got %s",
                       CX_HLO_SHAPE(t));
   }
-  const int64_t n = e->splat ? 1 : cx_hlo_type_elements(t);
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t id = cx_hlo_elements_int(e, (size_t)i);
-    if (id >= 0) continue;
-    return cx_hlo_bad(in, "source_target_pairs has %lld", (long long)id);
+  if (t->dims[0] != 0) {
+    CALX_TRY(check_ids(in, "source_target_pairs", e, 0, 2, 0));
+    CALX_TRY(check_ids(in, "source_target_pairs", e, 1, 2, 0));
   }
   return same_results(in);
 }

@@ -202,18 +202,44 @@ static calx_status *check_conv_groups(const cx_hlo_infer *in,
   return NULL;
 }
 
+// A dynamic_conv's padding: what its operand says, where that is known.
+static calx_status *conv_padding(const cx_hlo_infer *in, size_t n,
+                                 const cx_hlo_elements **out)
+{
+  const cx_hlo_attr *attr = cx_hlo_op_attr(in->op, CX_HLO_A_PADDING);
+  *out = attr == NULL ? NULL : &attr->as.elements;
+  if (in->op->kind == CX_HLO_OP_CONVOLUTION) {
+    return cx_hlo_need_padding(in, n);
+  }
+  const cx_hlo_type *t = cx_hlo_operand(in, 2);
+  if (t->rank != 2 || t->dims[0] != (int64_t)n || t->dims[1] != 2 ||
+      !cx_hlo_elem_is_int(t->elem)) {
+    return cx_hlo_bad(in, "padding must be %zu pairs of integers, got %s", n,
+                      CX_HLO_SHAPE(t));
+  }
+  *out = cx_hlo_literal_of(in->op->operands[2]);
+  return NULL;
+}
+
 // The result's size along spatial dimension i.
 static calx_status *conv_size(const cx_hlo_infer *in,
                               const cx_hlo_conv_numbers *c, size_t i,
-                              int64_t *out)
+                              const cx_hlo_elements *padding, int64_t *out)
 {
+  const int64_t d = c->output_spatial.v[i];
+  if (in->op->kind == CX_HLO_OP_DYNAMIC_CONV && padding == NULL) {
+    const cx_hlo_type *to = &in->results[0].tensor;
+    CALX_TRY(cx_hlo_need_dim(in, "the result", d, to->rank));
+    *out = to->dims[d];
+    return NULL;
+  }
   const cx_hlo_window_dim w = {
     .size = cx_hlo_operand(in, 1)->dims[c->kernel_spatial.v[i]],
     .stride = cx_hlo_op_int_at(in->op, CX_HLO_A_WINDOW_STRIDES, i),
     .base_dilation = cx_hlo_op_int_at(in->op, CX_HLO_A_LHS_DILATION, i),
     .dilation = cx_hlo_op_int_at(in->op, CX_HLO_A_RHS_DILATION, i),
-    .low = cx_hlo_padding_at(in->op, i, 0),
-    .high = cx_hlo_padding_at(in->op, i, 1),
+    .low = padding == NULL ? 0 : cx_hlo_elements_int(padding, 2 * i),
+    .high = padding == NULL ? 0 : cx_hlo_elements_int(padding, 2 * i + 1),
   };
   const int64_t size = cx_hlo_operand(in, 0)->dims[c->input_spatial.v[i]];
   return cx_hlo_windowed(in, i, size, &w, out);
@@ -223,6 +249,7 @@ calx_status *cx_hlo_infer_convolution(cx_hlo_infer *in)
 {
   const cx_hlo_conv_numbers *c = cx_hlo_op_conv(in->op);
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
+  const cx_hlo_elements *padding = NULL;
   CALX_TRY(check_precisions(in));
   CALX_TRY(check_conv_numbers(in, c));
   CALX_TRY(check_conv_groups(in, c));
@@ -231,14 +258,14 @@ calx_status *cx_hlo_infer_convolution(cx_hlo_infer *in)
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_LHS_DILATION, n));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_RHS_DILATION, n));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_WINDOW_REVERSAL, n));
-  CALX_TRY(cx_hlo_need_padding(in, n));
+  CALX_TRY(conv_padding(in, n, &padding));
   int64_t *dims = CX_ARENA_ARRAY(in->arena, int64_t, n + 2);
   if (dims == NULL) return cx_out_of_memory();
   dims[c->output_batch] = x->dims[c->input_batch] /
                           cx_hlo_op_int(in->op, CX_HLO_A_BATCH_GROUP_COUNT);
   dims[c->output_feature] = cx_hlo_operand(in, 1)->dims[c->kernel_output];
   for (size_t i = 0; i < n; i++) {
-    CALX_TRY(conv_size(in, c, i, &dims[c->output_spatial.v[i]]));
+    CALX_TRY(conv_size(in, c, i, padding, &dims[c->output_spatial.v[i]]));
   }
   cx_hlo_elem elem;
   CALX_TRY(contracted_elem(in, &elem));

@@ -173,3 +173,49 @@ calx_status *cx_hlo_infer_token(cx_hlo_infer *in)
 {
   return cx_hlo_result(in, 0, CX_HLO_TOKEN, 0, NULL);
 }
+
+// ---- what runs beside ----
+
+static cx_hlo_odd *new_future(const cx_hlo_infer *in, size_t n,
+                              cx_hlo_any **out_parts)
+{
+  cx_hlo_odd *odd = CX_ARENA_NEW(in->arena, cx_hlo_odd);
+  cx_hlo_any *parts = CX_ARENA_ARRAY(in->arena, cx_hlo_any, n);
+  if (odd == NULL || parts == NULL) return NULL;
+  *odd =
+      (cx_hlo_odd){ .kind = CX_HLO_ODD_FUTURE, .parts = parts, .n_parts = n };
+  *out_parts = parts;
+  return odd;
+}
+
+// The region takes the operands; the future has what it returns.
+calx_status *cx_hlo_infer_async_start(cx_hlo_infer *in)
+{
+  const size_t n = in->op->n_operands;
+  cx_hlo_any *args = CX_ARENA_ARRAY(in->arena, cx_hlo_any, n);
+  if (args == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) args[i] = in->op->operands[i]->type;
+  const cx_hlo_block *block = in->op->regions[0].first;
+  const cx_hlo_op *end = block == NULL ? NULL : block->last;
+  const size_t n_out = end == NULL ? 0 : end->n_operands;
+  cx_hlo_value *const *returned = NULL;
+  CALX_TRY(cx_hlo_need_body(in, 0, args, n, n_out, &returned));
+  cx_hlo_any *parts = NULL;
+  const cx_hlo_odd *future = new_future(in, n_out, &parts);
+  if (future == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n_out; i++) parts[i] = returned[i]->type;
+  in->results[0] = (cx_hlo_any){ .odd = future };
+  return NULL;
+}
+
+calx_status *cx_hlo_infer_async_done(cx_hlo_infer *in)
+{
+  const cx_hlo_odd *odd = in->op->operands[0]->type.odd;
+  if (odd == NULL || odd->kind != CX_HLO_ODD_FUTURE ||
+      odd->n_parts != in->op->n_results) {
+    return cx_hlo_bad(in, "the operand is no future of %u values",
+                      in->op->n_results);
+  }
+  for (size_t i = 0; i < odd->n_parts; i++) in->results[i] = odd->parts[i];
+  return NULL;
+}

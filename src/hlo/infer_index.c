@@ -125,7 +125,6 @@ static calx_status *check_slices(const cx_hlo_infer *in, const addressing *a,
                                  cx_hlo_ints sizes)
 {
   const cx_hlo_type *x = a->operand;
-  CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_SLICE_SIZES, x->rank));
   for (size_t i = 0; i < x->rank; i++) {
     const bool gone = cx_hlo_ints_have(a->missing, (int64_t)i) ||
                       cx_hlo_ints_have(a->operand_batch, (int64_t)i);
@@ -137,6 +136,37 @@ static calx_status *check_slices(const cx_hlo_infer *in, const addressing *a,
   return NULL;
 }
 
+// What is read at each index vector. A dynamic_gather has it in an operand;
+// where that is no constant, the declared result says it.
+static calx_status *gather_sizes(cx_hlo_infer *in, const addressing *a,
+                                 cx_hlo_ints offset, cx_hlo_ints *out)
+{
+  const size_t rank = a->operand->rank;
+  const cx_hlo_type *to = &in->results[0].tensor;
+  const cx_hlo_elements *known = NULL;
+  *out = cx_hlo_op_ints(in->op, CX_HLO_A_SLICE_SIZES);
+  if (in->op->kind == CX_HLO_OP_GATHER) {
+    return cx_hlo_need_count(in, CX_HLO_A_SLICE_SIZES, rank);
+  }
+  CALX_TRY(cx_hlo_need_vector(in, 2, rank, &known));
+  CALX_TRY(cx_hlo_need_dims(in, "offset_dims", offset, to->rank));
+  int64_t *v = CX_ARENA_ARRAY(in->arena, int64_t, rank + 1);
+  if (v == NULL) return cx_out_of_memory();
+  size_t next = 0;
+  for (size_t i = 0; i < rank; i++) {
+    const bool gone = cx_hlo_ints_have(a->missing, (int64_t)i) ||
+                      cx_hlo_ints_have(a->operand_batch, (int64_t)i);
+    v[i] = 1;
+    if (known != NULL) {
+      v[i] = cx_hlo_elements_int(known, i);
+    } else if (!gone && next < offset.n) {
+      v[i] = to->dims[offset.v[next++]];
+    }
+  }
+  *out = (cx_hlo_ints){ v, rank };
+  return NULL;
+}
+
 calx_status *cx_hlo_infer_gather(cx_hlo_infer *in)
 {
   const cx_hlo_gather_numbers *g =
@@ -145,8 +175,9 @@ calx_status *cx_hlo_infer_gather(cx_hlo_infer *in)
                          g->collapsed,          g->operand_batch,
                          g->indices_batch,      g->index_map,
                          g->index_vector_dim };
-  const cx_hlo_ints sizes = cx_hlo_op_ints(in->op, CX_HLO_A_SLICE_SIZES);
+  cx_hlo_ints sizes;
   CALX_TRY(check_addressing(in, &a));
+  CALX_TRY(gather_sizes(in, &a, g->offset, &sizes));
   CALX_TRY(check_slices(in, &a, sizes));
   const size_t rank = batch_rank(&a) + g->offset.n;
   const size_t window = a.operand->rank - a.missing.n - a.operand_batch.n;

@@ -98,6 +98,12 @@ calx_status *cx_hlo_infer_rng(cx_hlo_infer *in)
     return cx_hlo_bad(in, "needs two scalars of one type, got %s and %s",
                       CX_HLO_SHAPE(a), CX_HLO_SHAPE(b));
   }
+  const int64_t how = cx_hlo_op_int(in->op, CX_HLO_A_RNG_DISTRIBUTION);
+  if (how == 0 || (how == 2 && !cx_hlo_elem_is_float(a->elem))) {
+    return cx_hlo_bad(in, "rng_distribution %s does not make %s",
+                      cx_hlo_choice_value(CX_HLO_RNG_DISTRIBUTION, how),
+                      cx_hlo_elem_name(a->elem));
+  }
   if (shape->rank != 1 || shape->dims[0] != (int64_t)to.rank ||
       (!cx_hlo_elem_is_int(shape->elem) && shape->elem != CX_HLO_INDEX)) {
     return cx_hlo_bad(in, "the shape of %s must be %zu integers, got %s",

@@ -128,6 +128,19 @@ static int64_t ceil_div(int64_t a, int64_t b)
   return a / b + (a % b != 0);
 }
 
+calx_status *cx_hlo_sliced(const cx_hlo_infer *in, size_t i, int64_t start,
+                           int64_t limit, int64_t stride, int64_t *out)
+{
+  const cx_hlo_type *x = cx_hlo_operand(in, 0);
+  if (start < 0 || start > limit || limit > x->dims[i] || stride < 1) {
+    return cx_hlo_bad(in, "[%lld:%lld:%lld] is no part of dimension %zu of %s",
+                      (long long)start, (long long)limit, (long long)stride, i,
+                      CX_HLO_SHAPE(x));
+  }
+  *out = ceil_div(limit - start, stride);
+  return NULL;
+}
+
 calx_status *cx_hlo_infer_slice(cx_hlo_infer *in)
 {
   const cx_hlo_op *op = in->op;
@@ -138,17 +151,10 @@ calx_status *cx_hlo_infer_slice(cx_hlo_infer *in)
   int64_t *dims = cx_hlo_dims_copy(in, x, 0);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < x->rank; i++) {
-    const int64_t start = cx_hlo_op_int_at(op, CX_HLO_A_START_INDICES, i);
-    const int64_t limit = cx_hlo_op_int_at(op, CX_HLO_A_LIMIT_INDICES, i);
-    const int64_t stride = cx_hlo_op_int_at(op, CX_HLO_A_STRIDES, i);
-    if (start < 0 || start > limit || limit > x->dims[i] || stride < 1) {
-      return cx_hlo_bad(in,
-                        "[%lld:%lld:%lld] is no part of dimension %zu of "
-                        "%s",
-                        (long long)start, (long long)limit, (long long)stride,
-                        i, CX_HLO_SHAPE(x));
-    }
-    dims[i] = ceil_div(limit - start, stride);
+    CALX_TRY(
+        cx_hlo_sliced(in, i, cx_hlo_op_int_at(op, CX_HLO_A_START_INDICES, i),
+                      cx_hlo_op_int_at(op, CX_HLO_A_LIMIT_INDICES, i),
+                      cx_hlo_op_int_at(op, CX_HLO_A_STRIDES, i), &dims[i]));
   }
   return cx_hlo_result(in, 0, x->elem, x->rank, dims);
 }
@@ -219,32 +225,45 @@ static bool padded(int64_t size, int64_t low, int64_t high, int64_t interior,
          !__builtin_add_overflow(n, high, out) && *out >= 0;
 }
 
+calx_status *cx_hlo_padded(const cx_hlo_infer *in, size_t i, int64_t low,
+                           int64_t high, int64_t interior, int64_t *out)
+{
+  const cx_hlo_type *x = cx_hlo_operand(in, 0);
+  if (interior >= 0 && padded(x->dims[i], low, high, interior, out)) {
+    return NULL;
+  }
+  return cx_hlo_bad(in,
+                    "dimension %zu of %s cannot be padded by %lld, %lld, "
+                    "interior %lld",
+                    i, CX_HLO_SHAPE(x), (long long)low, (long long)high,
+                    (long long)interior);
+}
+
+calx_status *cx_hlo_need_padding_value(const cx_hlo_infer *in)
+{
+  const cx_hlo_type *x = cx_hlo_operand(in, 0);
+  const cx_hlo_type *value = cx_hlo_operand(in, 1);
+  if (value->rank == 0 && value->elem == x->elem) return NULL;
+  return cx_hlo_bad(in, "the padding of %s must be %s of rank 0, got %s",
+                    CX_HLO_SHAPE(x), cx_hlo_elem_name(x->elem),
+                    CX_HLO_SHAPE(value));
+}
+
 calx_status *cx_hlo_infer_pad(cx_hlo_infer *in)
 {
   const cx_hlo_op *op = in->op;
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
-  const cx_hlo_type *value = cx_hlo_operand(in, 1);
-  if (value->rank != 0 || value->elem != x->elem) {
-    return cx_hlo_bad(in, "the padding of %s must be %s of rank 0, got %s",
-                      CX_HLO_SHAPE(x), cx_hlo_elem_name(x->elem),
-                      CX_HLO_SHAPE(value));
-  }
+  CALX_TRY(cx_hlo_need_padding_value(in));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_EDGE_PADDING_LOW, x->rank));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_EDGE_PADDING_HIGH, x->rank));
   CALX_TRY(cx_hlo_need_count(in, CX_HLO_A_INTERIOR_PADDING, x->rank));
   int64_t *dims = cx_hlo_dims_copy(in, x, 0);
   if (dims == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < x->rank; i++) {
-    const int64_t low = cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_LOW, i);
-    const int64_t high = cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_HIGH, i);
-    const int64_t in_i = cx_hlo_op_int_at(op, CX_HLO_A_INTERIOR_PADDING, i);
-    if (in_i < 0 || !padded(x->dims[i], low, high, in_i, &dims[i])) {
-      return cx_hlo_bad(in,
-                        "dimension %zu of %s cannot be padded by %lld, "
-                        "%lld, interior %lld",
-                        i, CX_HLO_SHAPE(x), (long long)low, (long long)high,
-                        (long long)in_i);
-    }
+    CALX_TRY(cx_hlo_padded(
+        in, i, cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_LOW, i),
+        cx_hlo_op_int_at(op, CX_HLO_A_EDGE_PADDING_HIGH, i),
+        cx_hlo_op_int_at(op, CX_HLO_A_INTERIOR_PADDING, i), &dims[i]));
   }
   return cx_hlo_result(in, 0, x->elem, x->rank, dims);
 }
