@@ -74,8 +74,9 @@ static void add_letter(walk *w, const notation *e, unsigned char c,
   }
 }
 
-static void sum_up(const walk *w, cx_hlo_elem e, const char *a, const char *b,
-                   const cx_ref_tensor *out)
+static calx_status *sum_up(const cx_ref_machine *m, const walk *w,
+                           cx_hlo_elem e, const char *a, const char *b,
+                           const cx_ref_tensor *out)
 {
   const int64_t bytes = (int64_t)cx_ref_number_bytes(cx_ref_class_of(e));
   int64_t at[CX_REF_RANK] = { 0 };
@@ -88,6 +89,7 @@ static void sum_up(const walk *w, cx_hlo_elem e, const char *a, const char *b,
                              : class == CX_REF_REAL ? &one_real
                                                     : &one_complex;
   const size_t n_sum = w->n - w->n_kept;
+  size_t walked = 0;
   do {
     int64_t i[3] = { 0 };
     for (size_t p = 0; p < 3; p++) {
@@ -103,7 +105,9 @@ static void sum_up(const walk *w, cx_hlo_elem e, const char *a, const char *b,
       cx_ref_store_number_at(e, out->data, (size_t)i[2], &sum);
       memset(&sum, 0, sizeof sum);
     }
+    if (++walked % 65536 == 0) CALX_TRY(cx_ref_interrupted(m));
   } while (cx_ref_next(w->n, w->dims, at));
+  return NULL;
 }
 
 static calx_status *pack_plain(cx_ref_machine *m, const cx_hlo_op *op,
@@ -145,8 +149,8 @@ static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
     status = pack_plain(m, op, &in[1], class, &packed[1]);
   }
   if (status == NULL) {
-    sum_up(&w, out->type.elem, (char *)packed[0]->data,
-           packed[1] == NULL ? NULL : (char *)packed[1]->data, out);
+    status = sum_up(m, &w, out->type.elem, (char *)packed[0]->data,
+                    packed[1] == NULL ? NULL : (char *)packed[1]->data, out);
   }
   cx_ref_buffer_release(m, packed[0]);
   cx_ref_buffer_release(m, packed[1]);

@@ -169,17 +169,25 @@ calx_status *cx_ref_do_gather(const cx_hlo_op *op, const cx_ref_tensor *in,
   const size_t n_along =
       window_dims(rank, g->collapsed, g->operand_batch, along);
   cx_ref_strides(&x->type, step);
+  // Along a last dimension of the window the start is the same: one row.
+  const size_t out_rank = out->type.rank;
+  const bool rows = out_rank != 0 && n_along != 0 &&
+                    cx_ref_has(g->offset, (int64_t)out_rank - 1);
+  const int64_t run = rows ? out->type.dims[out_rank - 1] : 1;
+  const int64_t one = 1;
+  const int64_t run_step = rows ? step[along[n_along - 1]] : 1;
   const size_t n = cx_ref_count(out);
-  for (size_t o = 0; o < n; o++) {
-    split(at, out->type.rank, g->offset, batch, place);
+  for (size_t o = 0; o < n; o += (size_t)run) {
+    split(at, out_rank, g->offset, batch, place);
     start_of(&a, batch, rank, start);
     int64_t from = 0;
     for (size_t i = 0; i < rank; i++) {
       from += clamped(start[i], x->type.dims[i] - sizes[i]) * step[i];
     }
     for (size_t i = 0; i < n_along; i++) from += place[i] * step[along[i]];
-    memcpy((char *)out->data + o * bytes, at_of(x, from), bytes);
-    cx_ref_next(out->type.rank, out->type.dims, at);
+    cx_ref_copy(bytes, 1, &run, (char *)out->data + o * bytes, &one,
+                at_of(x, from), &run_step);
+    cx_ref_next(rows ? out_rank - 1 : out_rank, out->type.dims, at);
   }
   return NULL;
 }

@@ -41,6 +41,15 @@ static int64_t element_of(const windows *g, const int64_t *o, const int64_t *w)
   return x;
 }
 
+// Goes to the next place of a window. A window may be larger than any memory,
+// where all but its middle is padding, so the walk can be interrupted.
+static calx_status *next_place(const cx_ref_machine *m, const windows *g,
+                               int64_t *w, size_t *walked, bool *more)
+{
+  *more = cx_ref_next(g->rank, g->size, w);
+  return ++*walked % 65536 == 0 ? cx_ref_interrupted(m) : NULL;
+}
+
 // ---- reduce_window with a body of one operation ----
 
 static void combine_one(cx_hlo_op_kind kind, cx_hlo_elem e, cx_ref_number *acc,
@@ -68,17 +77,19 @@ static calx_status *reduce_single(cx_ref_machine *m, cx_hlo_op_kind kind,
   cx_ref_number init = { 0 };
   cx_ref_load_numbers(class, from, in[1].data, 1, &init);
   const size_t n = cx_ref_count(out);
+  size_t walked = 0;
   for (size_t at = 0; at < n; at++) {
-    if (at % 256 == 255) CALX_TRY(cx_ref_interrupted(m));
     cx_ref_number acc = init;
-    do {
+    bool more = true;
+    while (more) {
       const int64_t x = element_of(g, o, w);
       cx_ref_number v = init;
       if (x >= 0) {
         cx_ref_load_numbers(class, from, (char *)in[0].data + x * bytes, 1, &v);
       }
       combine_one(kind, e, &acc, &v);
-    } while (cx_ref_next(g->rank, g->size, w));
+      CALX_TRY(next_place(m, g, w, &walked, &more));
+    }
     cx_ref_store_number_at(e, out->data, at, &acc);
     cx_ref_next(g->rank, out->type.dims, o);
   }
@@ -217,19 +228,21 @@ static calx_status *select_one(cx_ref_body *select, const windows *g,
 {
   const int64_t bytes = (int64_t)cx_hlo_elem_bytes(x->type.elem);
   int64_t w[CX_REF_RANK] = { 0 };
+  size_t walked = 0;
+  bool more = true;
   *out = -1;
-  do {
+  while (more) {
     const int64_t next = element_of(g, o, w);
-    if (next < 0) continue;
-    unsigned char stays = 0;
-    if (*out >= 0) {
+    unsigned char stays = next < 0;
+    if (next >= 0 && *out >= 0) {
       const void *args[2] = { (char *)x->data + *out * bytes,
                               (char *)x->data + next * bytes };
       void *to = &stays;
       CALX_TRY(cx_ref_body_run(select, args, &to, 1));
     }
     if (!stays) *out = next;
-  } while (cx_ref_next(g->rank, g->size, w));
+    CALX_TRY(next_place(select->machine, g, w, &walked, &more));
+  }
   return NULL;
 }
 
