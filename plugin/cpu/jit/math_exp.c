@@ -73,13 +73,15 @@ value cx_jit_exp(const maths *m, value x)
 value cx_jit_exp_pair(const maths *m, pair x)
 {
   reduced e = reduce(m, clamped(m, x.hi), true);
-  e.r.lo = add(m, e.r.lo, x.lo);
-  value p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
+  value lo = add(m, e.r.lo, x.lo);
+  // x.lo may be much more than r's error: times exp(r) and not times 1.
+  value p = add(m, e.r.hi, tail_of(m, (pair){ e.r.hi, NULL }));
+  p = add(m, add(m, p, mad(m, lo, p, lo)), num(m, 1));
   return scaled(m, p, e.n);
 }
 
-// scale * expm1 as two numbers, for a power of two `scale` of at most 2^0:
-// 2^n r + (2^n - 1), the sum's error kept, and the rest.
+// expm1 by 2^-halvings (0 or 1) as two numbers: 2^n r + (2^n - 1), and the rest
+// with that sum's error.
 static pair expm1_pair(const maths *m, value x, unsigned halvings)
 {
   reduced e = reduce(m, x, true);
@@ -108,8 +110,9 @@ value cx_jit_logistic(const maths *m, value x)
 {
   value e = cx_jit_exp(m, negative(m, absolute(m, x)));
   value below = less(m, x, num(m, 0));
-  value top = choose(m, below, e, num(m, 1));
-  return quotient(m, top, add(m, num(m, 1), e));
+  pair top = { choose(m, below, e, num(m, 1)), num(m, 0) };
+  pair q = ratio_of(m, top, quick_sum(m, num(m, 1), e));
+  return add(m, q.hi, q.lo);
 }
 
 // x + x^3 P(x^2) near 0, 1 - 2 / (1 + exp(2x)) elsewhere.
@@ -131,6 +134,7 @@ static value tanh_wide(const maths *m, value x)
 {
   value a = at_most(m, absolute(m, x), num(m, 20));
   pair top = expm1_pair(m, add(m, a, a), 0);
+  top = quick_sum(m, top.hi, top.lo);
   pair bottom = sum_of(m, top.hi, num(m, 2));
   bottom.lo = add(m, bottom.lo, top.lo);
   pair q = ratio_of(m, top, bottom);

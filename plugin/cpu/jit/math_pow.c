@@ -129,9 +129,11 @@ value cx_jit_pow(const maths *m, value x, value y)
 // of Halley's, y (y^3 + 2a) / (2 y^3 + a), each of which triples the bits.
 value cx_jit_cbrt(const maths *m, value x)
 {
-  value size = absolute(m, x), denormal = less(m, size, smallest(m));
-  value a = mul(m, size, either(m, 0x1p24, 0x1p54));
-  a = choose(m, denormal, a, size);
+  // Away from the denormals, and from where 3a is infinite.
+  value size = absolute(m, x), small = less(m, size, num(m, 1));
+  value a = mul(
+      m, size,
+      choose(m, small, either(m, 0x1p24, 0x1p54), either(m, 0x1p-24, 0x1p-54)));
   unsigned low = m->wide ? 32 : 8;
   uint64_t unit_bits = (uint64_t)(bias(m) + fraction(m)) << fraction(m);
   value unit = either(m, 0x1p23, 0x1p52);
@@ -151,7 +153,9 @@ value cx_jit_cbrt(const maths *m, value x)
     value slope = add(m, add(m, cube, cube), a);
     y = mad(m, y, quotient(m, rest, slope), y);
   }
-  y = mul(m, y, choose(m, denormal, either(m, 0x1p-8, 0x1p-18), num(m, 1)));
+  y = mul(
+      m, y,
+      choose(m, small, either(m, 0x1p-8, 0x1p-18), either(m, 0x1p8, 0x1p18)));
   y = choose(m, less(m, size, infinity(m)), y, size);
   y = choose(m, same(m, size, num(m, 0)), size, y);
   return with_sign(m, y, x);

@@ -5,21 +5,15 @@
 // parts.
 #include "jit/math_parts.h"
 
-// sin(r.hi + r.lo) for double, as two numbers; the order is that of fdlibm's
-// k_sin.c.
+// sin(r.hi + r.lo) as two numbers; the order is that of fdlibm's k_sin.c.
 static pair sin_near(const maths *m, pair r)
 {
   const cx_jit_series *series = m->wide ? &cx_jit_sin_f64 : &cx_jit_sin_f32;
   value z = mul(m, r.hi, r.hi), v = mul(m, z, r.hi);
-  value rest;
-  if (r.lo) {
-    value p = polynomial_from(m, series, 1, z);
-    value half = mul(m, r.lo, num(m, 0.5));
-    rest = mul(m, z, sub(m, mul(m, v, p), half));
-    rest = mad(m, v, num(m, series->terms[0]), add(m, r.lo, rest));
-  } else {
-    rest = mul(m, v, polynomial(m, series, z));
-  }
+  value p = polynomial_from(m, series, 1, z);
+  value half = mul(m, r.lo, num(m, 0.5));
+  value rest = mul(m, z, sub(m, mul(m, v, p), half));
+  rest = mad(m, v, num(m, series->terms[0]), add(m, r.lo, rest));
   return quick_sum(m, r.hi, rest);
 }
 
@@ -29,7 +23,7 @@ static pair cos_near(const maths *m, pair r)
   const cx_jit_series *series = m->wide ? &cx_jit_cos_f64 : &cx_jit_cos_f32;
   value z = mul(m, r.hi, r.hi);
   value p = mul(m, mul(m, z, z), polynomial(m, series, z));
-  if (r.lo) p = sub(m, p, mul(m, r.hi, r.lo));
+  p = sub(m, p, mul(m, r.hi, r.lo));
   pair w = quick_sum(m, num(m, 1), mul(m, z, num(m, -0.5)));
   return quick_sum(m, w.hi, add(m, w.lo, p));
 }
@@ -57,6 +51,13 @@ static value choose_tan(const maths *m, pair sine, pair cosine, value n)
   return add(m, q.hi, q.lo);
 }
 
+static pair as_floats(const maths *m, const maths *wide, value x)
+{
+  value hi = LLVMBuildFPTrunc(m->b, x, m->real, "");
+  value rest = sub(wide, x, LLVMBuildFPExt(m->b, hi, wide->real, ""));
+  return (pair){ hi, LLVMBuildFPTrunc(m->b, rest, m->real, "") };
+}
+
 value cx_jit_trigonometric(const maths *m, cx_jit_function fn, value x)
 {
   maths wide = maths_of(m->env, true, m->lanes);
@@ -68,7 +69,7 @@ value cx_jit_trigonometric(const maths *m, cx_jit_function fn, value x)
     if (!m->wide) result = LLVMBuildFPTrunc(m->b, result, m->real, "");
   } else {
     if (!m->wide) {
-      r = (pair){ LLVMBuildFPTrunc(m->b, r.hi, m->real, ""), NULL };
+      r = as_floats(m, &wide, r.hi);
       n = LLVMBuildTrunc(m->b, n, m->whole, "");
     }
     if (fn == CX_JIT_COS) n = plus(m, n, whole(m, 1));
