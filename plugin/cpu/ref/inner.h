@@ -193,6 +193,10 @@ typedef calx_status *cx_ref_fn(cx_ref_machine *m, const cx_hlo_op *op,
 // An operation on slots: fills its results' own.
 typedef calx_status *cx_ref_control_fn(cx_ref_machine *m, const cx_hlo_op *op);
 
+// Whether there is such an operation on tensors, and its are plain ones.
+calx_status *cx_ref_check(const cx_hlo_op *op) CALX_MUST_USE;
+calx_status *cx_ref_check_type(const cx_hlo_op *op,
+                               const cx_hlo_any *type) CALX_MUST_USE;
 cx_ref_fn *cx_ref_fn_of(cx_hlo_op_kind kind);               // NULL: none
 cx_ref_control_fn *cx_ref_control_of(cx_hlo_op_kind kind);  // NULL: none
 bool cx_ref_identity_call(const cx_hlo_op *op);  // @Sharding and its like
