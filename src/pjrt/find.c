@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "abi/calx_cpu.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "pjrt/internal.h"
@@ -95,6 +96,7 @@ static const struct known {
   void (*look)(search *s);
 } known[] = {
   { "cpu", look_for_cpu },
+  { "xla-cpu", look_for_cpu },
   { "tpu", look_for_tpu },
   { "cuda", look_for_cuda },
 };
@@ -136,6 +138,20 @@ static calx_status *find_registered(const char *name, char **out_path)
   return NULL;
 }
 
+static bool is_own(const char *name)
+{
+  return strcasecmp(name, "calx") == 0 || strcasecmp(name, "calx_cpu") == 0;
+}
+
+static calx_status *choose_own(cx_pjrt_choice *out)
+{
+  out->embedded = true;
+  out->name = cx_strdup("calx");
+  out->path = cx_strdup(calx_cpu_path());
+  bool ok = out->name != NULL && out->path != NULL;
+  return ok ? NULL : cx_out_of_memory();
+}
+
 static calx_status *not_found(const char *name, const search *s)
 {
   if (s->failed) return cx_out_of_memory();
@@ -152,6 +168,7 @@ static calx_status *find_named(const char *name, cx_pjrt_choice *out)
     out->name = cx_strdup(name);
     return out->name == NULL ? cx_out_of_memory() : NULL;
   }
+  if (is_own(name)) return choose_own(out);
   if (strcasecmp(name, "gpu") == 0) name = "cuda";
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strcasecmp(name, known[i].name) != 0) continue;
@@ -170,8 +187,8 @@ static calx_status *find_named(const char *name, cx_pjrt_choice *out)
     return status;
   }
   return cx_error(CALX_NOT_FOUND,
-                  "no plugin is called '%s'; there are cpu, tpu, cuda and "
-                  "those that " REGISTERED
+                  "no plugin is called '%s'; there are calx, cpu, tpu, cuda, "
+                  "xla-cpu and those that " REGISTERED
                   " names; a path has a '/' or ends in .so",
                   name);
 }
@@ -256,6 +273,7 @@ cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path)
   if (name != NULL && strcmp(name, "tpu") == 0) return CX_PJRT_KIND_TPU;
   if (name != NULL && strcmp(name, "cuda") == 0) return CX_PJRT_KIND_CUDA;
   if (name != NULL && strcmp(name, "cpu") == 0) return CX_PJRT_KIND_CPU;
+  if (name != NULL && strcmp(name, "calx") == 0) return CX_PJRT_KIND_CPU;
   if (strstr(file, "libtpu") != NULL) return CX_PJRT_KIND_TPU;
   if (strstr(file, "cuda") != NULL) return CX_PJRT_KIND_CUDA;
   if (strstr(file, "cpu") != NULL) return CX_PJRT_KIND_CPU;

@@ -35,7 +35,8 @@ struct cx_pjrt_plugin {
   char *name;
   char *path;
   cx_pjrt_kind kind;
-  dev_t device;  // with inode: one plugin for one file
+  bool embedded;  // the library's own engine
+  dev_t device;   // with inode: one plugin for one file
   ino_t inode;
   bool is_xla;  // built from XLA: has the attribute xla_version
   // Whether it refused the overrides that calx adds by itself.
@@ -50,6 +51,7 @@ typedef struct cx_pjrt_choice {
   char *path;  // cx_free()
   char *name;  // "cpu", …; NULL: the file's name. cx_free()
   bool automatic;
+  bool embedded;  // the library's own engine; the path is where that is
 } cx_pjrt_choice;
 // `dev` is "/dev", where the chips and cards are looked for.
 calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,

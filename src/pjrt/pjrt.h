@@ -21,8 +21,8 @@
 // ---- plugins: loaded once per file and process, never unloaded ----
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 
-// By name ("cpu", "tpu", "cuda", or one that PJRT_NAMES_AND_LIBRARY_PATHS
-// names) or by path (anything with a '/' or ".so"). NULL: what the environment
+// By name ("calx": the library's own engine; "cpu", "tpu", "cuda", or one that
+// PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a '/' or ".so"). NULL: what the environment
 // says (CALX_PLUGIN, then PJRT_DEVICE, then the choice of the design), which is
 // logged once when nothing was set. Errors say where was looked.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,

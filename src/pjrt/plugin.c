@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "abi/calx_cpu.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "pjrt/internal.h"
@@ -170,6 +171,7 @@ static cx_pjrt_plugin *plugin_new(const cx_pjrt_choice *choice,
   p->name = cx_strdup(choice->name != NULL ? choice->name : file);
   p->path = cx_strdup(choice->path);
   p->kind = cx_pjrt_kind_of(choice->name, choice->path);
+  p->embedded = choice->embedded;
   p->device = info->st_dev;
   p->inode = info->st_ino;
   if (p->name == NULL || p->path == NULL) {
@@ -183,18 +185,24 @@ static cx_pjrt_plugin *plugin_new(const cx_pjrt_choice *choice,
 static calx_status *open_file(const cx_pjrt_choice *choice,
                               cx_pjrt_plugin **out_plugin)
 {
-  struct stat info;
-  CALX_TRY(check_file(choice->path, &info));
+  struct stat info = { 0 };
+  if (!choice->embedded) CALX_TRY(check_file(choice->path, &info));
   for (cx_pjrt_plugin *p = plugins; p != NULL; p = p->next) {
-    if (p->device == info.st_dev && p->inode == info.st_ino) {
+    if (p->embedded == choice->embedded && p->device == info.st_dev &&
+        p->inode == info.st_ino) {
       *out_plugin = p;
       return NULL;
     }
   }
   cx_pjrt_plugin *p = plugin_new(choice, &info);
   if (p == NULL) return cx_out_of_memory();
-  prepare_environment(p->kind);
-  calx_status *status = load_table(p->path, &p->api);
+  calx_status *status = NULL;
+  if (p->embedded) {
+    p->api = calx_cpu_api();
+  } else {
+    prepare_environment(p->kind);
+    status = load_table(p->path, &p->api);
+  }
   if (status == NULL) status = check_table(p);
   if (status == NULL) {
     PJRT_Plugin_Initialize_Args args = { CX_PJRT_ARGS(
@@ -256,7 +264,8 @@ calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p, cx_hash *out_hash)
   calx_status *status = NULL;
   cx_lock(&p->lock);
   if (!p->hashed) {
-    status = cx_hash_file(p->path, &p->hash);
+    status = p->embedded ? calx_cpu_identity(&p->hash)
+                         : cx_hash_file(p->path, &p->hash);
     p->hashed = status == NULL;
   }
   *out_hash = p->hash;

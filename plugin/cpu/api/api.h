@@ -205,7 +205,8 @@ struct PJRT_Client {
   // Launches on several devices are queued on all of them before the next: two
   // threads' collectives would wait for each other in different orders.
   cx_mutex launch_lock;
-  int64_t timeout_ms;
+  int64_t timeout_ms;  // of collectives
+  char version[64];
   atomic_bool closed;
 };
 

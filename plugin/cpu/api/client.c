@@ -146,6 +146,18 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
   return cx_run_context_new(d->pool, &d->context);
 }
 
+// Callers keep executables by this: what the environment changes about them is
+// part of it.
+static void write_version(PJRT_Client *c)
+{
+  const char *ref = getenv("CALX_CPU_REF");
+  const char *lanes = getenv("CALX_CPU_LANES");
+  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%.8s",
+           ref != NULL && ref[0] == '1' ? ", interpreted" : "",
+           lanes != NULL && lanes[0] != '\0' ? ", lanes " : "",
+           lanes != NULL ? lanes : "");
+}
+
 static calx_status *open_client(PJRT_Client *c, size_t n)
 {
   int64_t total = 0;
@@ -155,6 +167,7 @@ static calx_status *open_client(PJRT_Client *c, size_t n)
   CALX_TRY(cx_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
                               DEFAULT_TIMEOUT_S, &timeout_s));
   c->timeout_ms = timeout_s * 1000;
+  write_version(c);
   int threads = total > (int64_t)n ? (int)(total / (int64_t)n) : 1;
   c->devices = cx_calloc(n, sizeof *c->devices);
   c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
@@ -225,8 +238,8 @@ PJRT_Error *cx_api_PJRT_Client_PlatformVersion(
     PJRT_Client_PlatformVersion_Args *args)
 {
   CX_API_ENTER(PJRT_Client_PlatformVersion, client);
-  args->platform_version = "calx " CALX_VERSION;
-  args->platform_version_size = strlen(args->platform_version);
+  args->platform_version = args->client->version;
+  args->platform_version_size = strlen(args->client->version);
   return NULL;
 }
 
