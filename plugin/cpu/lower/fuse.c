@@ -161,41 +161,49 @@ static void write_here(fusing *f, uint32_t i, cx_unit *u)
 
 // ---- whether a way leads from an operation to a unit ----
 
-// Through operations that come after it, none of them in the unit itself: then
-// the operation has to be done before something that the unit waits for.
+// The way goes through operations that come later: to those that use a result,
+// and within a unit to all that it writes.
+static bool is_in(const fusing *f, uint32_t i, const cx_unit *u)
+{
+  for (const link *l = f->links[i]; l != NULL; l = l->next) {
+    if (l->unit == u) return true;
+  }
+  return false;
+}
+
+static void go_to(fusing *f, uint32_t i, size_t *depth)
+{
+  if (f->seen[i] == f->search) return;
+  f->seen[i] = f->search;
+  f->stack[(*depth)++] = i;
+}
+
+static void go_through(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
+{
+  if (!is_in(f, i, u)) go_to(f, i, depth);
+  for (const link *l = f->links[i]; l != NULL; l = l->next) {
+    for (size_t o = 0; l->unit != u && o < l->unit->n_ops; o++) {
+      const cx_hlo_op *op = l->unit->ops[o];
+      if (op->n_results == 0) continue;
+      uint32_t other = cx_value(f->g, &op->results[0])->op;
+      if (f->in_memory[other]) go_to(f, other, depth);
+    }
+  }
+}
+
+// Whether something that is not in u has to run between `from` and u.
 static bool leads_to(fusing *f, uint32_t from, const cx_unit *u)
 {
-  size_t depth = 0, steps = 0;
+  size_t depth = 0;
   f->search++;
   f->stack[depth++] = from;
-  while (depth > 0) {
+  for (size_t steps = 0; depth > 0; steps++) {
     uint32_t at = f->stack[--depth];
+    if (steps > SEARCH_LIMIT) return true;
     for (uint32_t k = f->uses.first[at]; k < f->uses.first[at + 1]; k++) {
       uint32_t user = f->uses.uses[k].user;
-      if (f->seen[user] == f->search) continue;
-      f->seen[user] = f->search;
-      if (++steps > SEARCH_LIMIT) return true;
-      bool inside = false, outside = f->links[user] == NULL;
-      for (const link *l = f->links[user]; l != NULL; l = l->next) {
-        if (l->unit == u) {
-          inside = true;
-        } else {
-          outside = true;
-        }
-      }
-      if (inside && at != from) return true;
-      // A user elsewhere: all that its units write waits for it.
-      if (outside) f->stack[depth++] = user;
-      for (const link *l = f->links[user]; l != NULL; l = l->next) {
-        if (l->unit == u) continue;
-        for (size_t o = 0; o < l->unit->n_ops; o++) {
-          if (l->unit->ops[o]->n_results == 0) continue;
-          uint32_t other = cx_value(f->g, &l->unit->ops[o]->results[0])->op;
-          if (f->seen[other] == f->search || !f->in_memory[other]) continue;
-          f->seen[other] = f->search;
-          f->stack[depth++] = other;
-        }
-      }
+      if (at != from && is_in(f, user, u)) return true;
+      go_through(f, user, u, &depth);
     }
   }
   return false;
