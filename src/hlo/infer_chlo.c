@@ -116,7 +116,8 @@ calx_status *cx_hlo_infer_constant_like(cx_hlo_infer *in)
     elem = v->elem;
   } else if (v->kind == CX_HLO_ATTR_BOOL) {
     elem = CX_HLO_I1;
-  } else if (v->kind == CX_HLO_ATTR_ELEMENTS && v->as.elements.splat) {
+  } else if (v->kind == CX_HLO_ATTR_ELEMENTS &&
+             cx_hlo_type_elements(&v->as.elements.type.tensor) == 1) {
     elem = v->as.elements.type.tensor.elem;
   }
   if (elem == CX_HLO_INVALID) {

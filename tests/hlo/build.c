@@ -215,9 +215,9 @@ static void test_wrong_kind(void **state)
               "compare: needs the attribute 'comparison_direction'");
   b = begin((cx_hlo_type[]){ TYPE(F32, 2) }, 1);
   x = cx_hlo_param(b, 0);
-  cx_hlo_binary(b, CX_HLO_OP_EINSUM, x, x);
+  cx_hlo_unary(b, CX_HLO_OP_UNIFORM_QUANTIZE, x);
   CHECK_FAILS(CALX_UNIMPLEMENTED, cx_hlo_builder_finish(b, &x, 1, &m),
-              "einsum: there is no shape rule yet");
+              "uniform_quantize: there is no shape rule yet");
 }
 
 static void test_operand_types(void **state)

@@ -134,6 +134,73 @@ static void test_dominance(void **state)
   cx_hlo_module_free(m);
 }
 
+// What a constant says of sizes, the declared type must say too.
+static void test_known_sizes(void **state)
+{
+  (void)state;
+#define CONSTANT(value) \
+  "%c = stablehlo.constant dense<" value "> : tensor<1xi64> "
+#define SLICE(type)                                                     \
+  "%r = stablehlo.real_dynamic_slice %x, %c, %d, %c : (tensor<6xf32>, " \
+  "tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> " type
+#define PAD(type)                                                    \
+  "%r = stablehlo.dynamic_pad %x, %y, %c, %c, %c : (tensor<6xf32>, " \
+  "tensor<f32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> " type
+#define CONV(type)                                                            \
+  "%p = stablehlo.constant dense<1> : tensor<1x2xi64> %r = "                  \
+  "\"stablehlo.dynamic_conv\"(%i, %k, %p) <{dimension_numbers = "             \
+  "#stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, feature_group_count = 1 " \
+  ": i64, batch_group_count = 1 : i64}> : (tensor<1x4x1xf32>, "               \
+  "tensor<2x1x1xf32>, tensor<1x2xi64>) -> " type
+#define GATHER(type)                                                     \
+  "%g = \"stablehlo.dynamic_gather\"(%x, %c, %c) <{dimension_numbers = " \
+  "#stablehlo.gather<offset_dims = [0], start_index_map = [0]>}> : "     \
+  "(tensor<6xf32>, tensor<1xi64>, tensor<1xi64>) -> " type
+  static const char *const cases[][2] = {
+    { CONSTANT("6") "%r = stablehlo.dynamic_reshape %x, %c : (tensor<6xf32>, "
+                    "tensor<1xi64>) -> tensor<6xf32>",
+      "" },
+    { CONSTANT("5") "%r = stablehlo.dynamic_reshape %x, %c : (tensor<6xf32>, "
+                    "tensor<1xi64>) -> tensor<6xf32>",
+      "dynamic_reshape: dimension 0 of f32[6] must be 5" },
+    { CONSTANT("5") "%r = stablehlo.dynamic_iota %c, dim = 0 : "
+                    "(tensor<1xi64>) -> tensor<6xf32>",
+      "dynamic_iota: dimension 0 of f32[6] must be 5" },
+    { CONSTANT("1") "%d = stablehlo.constant dense<4> : tensor<1xi64> " SLICE(
+          "tensor<3xf32>"),
+      "" },
+    { CONSTANT("1") "%d = stablehlo.constant dense<4> : tensor<1xi64> " SLICE(
+          "tensor<2xf32>"),
+      "real_dynamic_slice: result 0 is declared f32[2], it must be f32[3]" },
+    { CONSTANT("1") "%d = stablehlo.constant dense<7> : tensor<1xi64> " SLICE(
+          "tensor<2xf32>"),
+      "[1:7:1] is no part of dimension 0 of f32[6]" },
+    { CONSTANT("1") PAD("tensor<13xf32>"), "" },
+    { CONSTANT("1") PAD("tensor<12xf32>"), "it must be f32[13]" },
+    { CONSTANT("-1") PAD("tensor<12xf32>"), "cannot be padded by -1, -1" },
+    { CONV("tensor<1x5x1xf32>"), "" },
+    { CONV("tensor<1x4x1xf32>"), "it must be f32[1,5,1]" },
+    { CONSTANT("2") GATHER("tensor<2xf32>"), "" },
+    { CONSTANT("2") GATHER("tensor<3xf32>"), "it must be f32[2]" },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cx_text text = { 0 };
+    cx_text_format(&text,
+                   "func.func @main(%%x: tensor<6xf32>, %%y: tensor<f32>, %%i: "
+                   "tensor<1x4x1xf32>, %%k: tensor<2x1x1xf32>) { %s return }",
+                   cases[i][0]);
+    cx_hlo_module *m = check_parse(cx_text_str(&text));
+    calx_status *status = cx_hlo_verify(m);
+    if (cases[i][1][0] == '\0') {
+      CHECK_OK(status);
+    } else {
+      CHECK_FAILS(CALX_INVALID_ARGUMENT, status, cases[i][1]);
+    }
+    cx_hlo_module_free(m);
+    cx_text_free(&text);
+  }
+}
+
 // Values of a region end with it, also for the region after it.
 static void test_regions(void **state)
 {
@@ -249,10 +316,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_entry),   CHECK_TEST(test_functions),
-    CHECK_TEST(test_place),   CHECK_TEST(test_dominance),
-    CHECK_TEST(test_regions), CHECK_TEST(test_calls),
-    CHECK_TEST(test_depth),   CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_entry),       CHECK_TEST(test_functions),
+    CHECK_TEST(test_place),       CHECK_TEST(test_dominance),
+    CHECK_TEST(test_regions),     CHECK_TEST(test_calls),
+    CHECK_TEST(test_known_sizes), CHECK_TEST(test_depth),
+    CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
