@@ -59,7 +59,6 @@ static void body(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
   cx_jit_place p = *outer;
   if (s->n > 0) cx_jit_place_push(&p, s->dims[s->n - 1], s->inner, inner);
   p.mask = mask;
-  p.mask_level = level;
   const cx_jit_place *at = cx_jit_place_of(env, &p);
   cx_jit_val out[CX_JIT_MAX_OUTPUTS];
   for (size_t i = 0; i < k->n_outputs; i++) {

@@ -1,7 +1,263 @@
-#include "jit/emit.h"
+// jit/reduce: how a reduction is run: along which dimensions the lanes go, and
+// how it is cut into iterations.
+#include "jit/reduce.h"
+
+#define SPLIT_ITERATIONS 32   // fewer than these are cut into pieces …
+#define SPLIT_ELEMENTS 65536  // … where there are as many elements
+#define PIECE_ELEMENTS 16384  // that a piece has at least
+#define MOST_PIECES 64
+
+// ---- what is reduced ----
+
+static bool is_reduced(const cx_hlo_op *op, size_t d)
+{
+  const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
+  for (size_t i = 0; i < dims.n; i++) {
+    if (dims.v[i] == (int64_t)d) return true;
+  }
+  return false;
+}
+
+static const cx_hlo_op *simple_body(const cx_hlo_op *op)
+{
+  const cx_hlo_block *b = op->regions[0].first;
+  const cx_hlo_op *one = b->first;
+  if (op->n_results != 1 || one == b->last || one->next != b->last) return NULL;
+  if (one->n_operands != 2 || b->last->operands[0] != &one->results[0] ||
+      cx_jit_type(&one->results[0])->elem != cx_jit_type(&b->args[0])->elem) {
+    return NULL;
+  }
+  const bool both =
+      (one->operands[0] == &b->args[0] && one->operands[1] == &b->args[1]) ||
+      (one->operands[0] == &b->args[1] && one->operands[1] == &b->args[0]);
+  if (!both) return NULL;
+  switch (one->kind) {
+    case CX_HLO_OP_ADD:
+    case CX_HLO_OP_MULTIPLY:
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_AND:
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR: return one;
+    default: return NULL;
+  }
+}
+
+static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  if (p->from == NULL) p->from = t;
+  if (t->rank != p->from->rank || p->n_sums + op->n_results > CX_JIT_SUMS) {
+    cx_jit_fail(env, "reductions that are too different, or too many");
+    return false;
+  }
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->dims[d] == p->from->dims[d] &&
+        is_reduced(op, d) == (p->n_sums == 0 ? is_reduced(op, d)
+                                             : is_reduced(p->sums[0].op, d))) {
+      continue;
+    }
+    cx_jit_fail(env, "reductions of different dimensions");
+    return false;
+  }
+  for (size_t i = 0; i < op->n_results; i++) {
+    cx_jit_sum *s = &p->sums[p->n_sums++];
+    *s = (cx_jit_sum){ .op = op, .index = i, .simple = simple_body(op) };
+    s->elem = cx_jit_type(&op->results[i])->elem;
+    if (s->simple != NULL &&
+        (s->elem == CX_HLO_BF16 || s->elem == CX_HLO_F16)) {
+      s->elem = CX_HLO_F32;
+    }
+  }
+  return true;
+}
+
+static void set_runs(cx_jit_env *env, cx_jit_plan *p)
+{
+  uint32_t cuts = 0;
+  const cx_hlo_op *op = p->sums[0].op;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    cuts |= cx_jit_slot_of(env, s->op->operands[s->index])->need;
+  }
+  int last = -1;
+  for (size_t d = 0; d < p->from->rank; d++) {
+    if (p->from->dims[d] == 1) continue;
+    if (last >= 0 && is_reduced(op, (size_t)last) != is_reduced(op, d)) {
+      // Before the first dimension of size 1 between them would do as well.
+      cuts |= (uint32_t)1 << d;
+    }
+    last = (int)d;
+  }
+  p->n = cx_jit_runs(p->from, cuts, p->dims, p->sizes);
+  size_t d = 0;
+  int pending = 0;
+  int kept = -1;
+  p->outs = 1;
+  for (int i = 0; i < p->n; i++) {
+    p->reduced[i] = p->sizes[i] == 1;
+    const size_t first = d;
+    for (; d < first + (size_t)p->dims[i]; d++) {
+      if (p->from->dims[d] != 1) p->reduced[i] = is_reduced(op, d);
+    }
+    if (!p->reduced[i]) {
+      kept = i;
+      p->outs *= p->sizes[i];
+    }
+    for (size_t j = first; j < d; j++) {
+      if (is_reduced(op, j)) continue;
+      if (kept < 0) {
+        pending++;
+      } else {
+        p->out_dims[kept]++;
+      }
+    }
+    if (kept >= 0) p->out_dims[kept] += pending;
+    if (kept >= 0) pending = 0;
+  }
+}
+
+// ---- how it is run ----
+
+static int best_column(const cx_jit_plan *p, int lanes)
+{
+  int best = -1;
+  for (int i = p->n - 1; i >= 0; i--) {
+    if (p->reduced[i]) continue;
+    if (best < 0 || (p->sizes[best] < lanes / 2 && p->sizes[i] >= lanes)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
+{
+  const int lanes = env->target->lanes;
+  bool simple = true;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    simple &= p->sums[i].simple != NULL;
+  }
+  const int column = best_column(p, lanes);
+  const bool last = p->n > 0 && p->reduced[p->n - 1];
+  const int64_t row = last ? p->sizes[p->n - 1] : 0;
+  const int64_t width = column < 0 ? 1 : p->sizes[column];
+  const int registers = lanes == 16 ? 16 : 8;
+  const int sums = (int)p->n_sums;
+  p->lanes = lanes;
+  if (simple && last && row >= lanes / 2 && (row >= lanes || width < lanes)) {
+    p->rows = true;
+    p->vector = p->n - 1;
+    p->unroll = row >= 8 * lanes && sums <= 4 ? 4 : 1;
+    return;
+  }
+  p->vector = width >= lanes / 4 ? column : -1;
+  if (p->vector < 0) p->lanes = 1;
+  p->unroll = registers / sums;
+  if (env->kernel->n_ops > 6 && p->unroll > 4) p->unroll = 4;
+  while (p->unroll > 1 && width < (int64_t)p->unroll * p->lanes) p->unroll /= 2;
+  if (p->unroll < 1 || p->lanes == 1) p->unroll = 1;
+}
+
+static void set_pieces(cx_jit_plan *p)
+{
+  const int64_t total = cx_hlo_type_elements(p->from);
+  const int64_t step = (int64_t)p->lanes * p->unroll;
+  p->columns = p->vector < 0 || p->rows ? 1 : p->sizes[p->vector];
+  p->blocks = p->rows ? 1 : (p->columns + step - 1) / step;
+  if (p->vector < 0) p->blocks = 1;
+  p->extent = p->blocks;
+  for (int i = 0; i < p->n; i++) {
+    if (!p->reduced[i] && (i != p->vector)) p->extent *= p->sizes[i];
+  }
+  p->split = -1;
+  p->pieces = 1;
+  if (p->extent >= SPLIT_ITERATIONS || total < SPLIT_ELEMENTS) return;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    if (p->sums[i].simple == NULL) return;
+  }
+  int widest = -1;
+  for (int i = 0; i < p->n; i++) {
+    if (p->reduced[i] && (widest < 0 || p->sizes[i] > p->sizes[widest])) {
+      widest = i;
+    }
+  }
+  if (widest < 0) return;
+  const int64_t unit = p->rows && widest == p->vector ? step : 1;
+  int64_t pieces = total / PIECE_ELEMENTS;
+  if (pieces > MOST_PIECES) pieces = MOST_PIECES;
+  const int64_t size = p->sizes[widest];
+  p->piece = (size + pieces - 1) / pieces;
+  p->piece = (p->piece + unit - 1) / unit * unit;
+  p->pieces = (size + p->piece - 1) / p->piece;
+  if (p->pieces > 1) p->split = widest;
+  if (p->split < 0) p->pieces = 1;
+  p->extent *= p->pieces;
+}
+
+// ---- phases ----
+
+static void set_scratch(cx_jit_plan *p, cx_jit_kernel *k)
+{
+  for (size_t i = 0; i < p->n_sums; i++) {
+    p->sums[i].offset = k->scratch;
+    const size_t n = (size_t)(p->pieces * p->outs);
+    k->scratch += n * cx_hlo_elem_bytes(p->sums[i].elem);
+    k->scratch = (k->scratch + 63) / 64 * 64;
+  }
+}
+
+// The pieces' results, [pieces][outs], reduced by columns.
+static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
+                        cx_jit_plan *p)
+{
+  *p = *first;
+  p->second = true;
+  p->n = 2;
+  p->sizes[0] = first->pieces;
+  p->sizes[1] = first->outs;
+  p->reduced[0] = true;
+  p->reduced[1] = false;
+  p->dims[0] = p->dims[1] = 1;
+  p->out_dims[1] =
+      (int)cx_jit_type(&p->sums[0].op->results[p->sums[0].index])->rank;
+  p->rows = false;
+  p->lanes = first->outs > 1 ? env->target->lanes : 1;
+  p->vector = p->lanes > 1 ? 1 : -1;
+  p->unroll = 1;
+  p->columns = first->outs;
+  p->blocks = (first->outs + p->lanes - 1) / p->lanes;
+  p->extent = p->blocks;
+  p->split = -1;
+}
+
 calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k)
 {
-  (void)k;
-  cx_jit_fail(env, "reduce");
+  cx_jit_plan plan = { .vector = -1, .split = -1 };
+  for (size_t i = 0; i < k->n_ops; i++) {
+    if (cx_jit_class_of(k->ops[i]) != CX_JIT_REDUCE) continue;
+    if (!add_sums(env, &plan, k->ops[i])) return env->status;
+  }
+  set_runs(env, &plan);
+  set_lanes(env, &plan);
+  set_pieces(&plan);
+  const double elements = (double)cx_hlo_type_elements(plan.from) /
+                          (double)(plan.extent > 0 ? plan.extent : 1);
+  k->n_phases = 1;
+  k->phases[0] = (cx_jit_phase){ plan.extent, cx_jit_grain(env, elements) };
+  if (plan.split < 0) {
+    cx_jit_reduce_emit(env, k, &plan, 0);
+    return env->status;
+  }
+  set_scratch(&plan, k);
+  cx_jit_reduce_emit(env, k, &plan, 0);
+  if (cx_jit_failed(env)) return env->status;
+  cx_jit_plan second;
+  second_plan(env, &plan, &second);
+  k->n_phases = 2;
+  k->phases[1] =
+      (cx_jit_phase){ second.extent,
+                      cx_jit_grain(env, (double)(plan.pieces * second.lanes)) };
+  cx_jit_reduce_emit(env, k, &second, 1);
   return env->status;
 }

@@ -1,0 +1,52 @@
+// jit/reduce: what the files on reductions share. reduce.c has the plan,
+// reduce_emit.c the code.
+#ifndef CX_JIT_REDUCE_H
+#define CX_JIT_REDUCE_H
+
+#include "jit/emit.h"
+
+#define CX_JIT_REDUCES 32  // operations reduce of a kernel
+#define CX_JIT_SUMS 32     // results of all of them
+
+// One result of a reduce.
+typedef struct cx_jit_sum {
+  const cx_hlo_op *op;
+  size_t index;             // which of its results
+  const cx_hlo_op *simple;  // the body's only operation, if it is one whose
+                            // identity is known; else NULL
+  cx_hlo_elem elem;         // that it is summed in: f32 for bf16 and f16
+  size_t offset;            // of its partial results in the scratch
+} cx_jit_sum;
+
+// The dimensions of what is reduced, in runs that are reduced or kept.
+//
+// By rows: lanes run along the last run, which is reduced; an iteration is one
+// element of the result. By columns: lanes run along a kept run, an iteration
+// is a block of it. Where that gives too few iterations, one reduced run is cut
+// into pieces, whose results a second phase puts together. How it is cut
+// depends on the sizes alone, and so does the result.
+typedef struct cx_jit_plan {
+  const cx_hlo_type *from;
+  int n;
+  int dims[CX_JIT_RANK];
+  int out_dims[CX_JIT_RANK];  // of a kept run, in the results
+  int64_t sizes[CX_JIT_RANK];
+  bool reduced[CX_JIT_RANK];
+  int vector;  // the run that the lanes run along; -1: scalars
+  bool rows;
+  int lanes;
+  int unroll;               // vectors at once
+  int64_t columns, blocks;  // of the vector run, where it is kept
+  int split;                // the run that is cut; -1: none
+  int64_t pieces, piece;    // how many, how long
+  int64_t outs;             // elements of a result
+  int64_t extent;           // iterations of the first phase
+  cx_jit_sum sums[CX_JIT_SUMS];
+  size_t n_sums;
+  bool second;  // the phase that puts pieces together
+} cx_jit_plan;
+
+void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
+                        const cx_jit_plan *plan, int phase);
+
+#endif

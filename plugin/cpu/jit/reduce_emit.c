@@ -1,0 +1,479 @@
+// jit/reduce_emit: a phase of a reduction.
+#include <math.h>
+
+#include "jit/reduce.h"
+
+// A phase in progress. Sum i of vector u is accs[u * n_sums + i].
+typedef struct phase {
+  cx_jit_env *env;
+  const cx_jit_kernel *k;
+  const cx_jit_plan *p;
+  cx_jit_ix index[CX_JIT_RANK];  // of each run
+  cx_jit_ix piece;               // which piece
+  LLVMValueRef lo, hi;           // of the run that is cut
+  int mask_level;                // where the mask in use was made
+  cx_jit_val accs[16 * CX_JIT_SUMS];
+} phase;
+
+// ---- sums ----
+
+// By bits, of an integer type; of a float its value.
+static LLVMValueRef identity_part(cx_jit_env *env, const cx_jit_sum *s,
+                                  bool imaginary)
+{
+  const cx_hlo_elem e = cx_hlo_elem_part(s->elem);
+  LLVMTypeRef t = cx_jit_register_type(env, e, false);
+  const bool low = s->simple->kind == CX_HLO_OP_MAXIMUM;
+  const bool is_float = cx_hlo_elem_is_float(e);
+  switch (s->simple->kind) {
+    case CX_HLO_OP_ADD:
+      return is_float ? LLVMConstReal(t, -0.0) : LLVMConstNull(t);
+    case CX_HLO_OP_MULTIPLY:
+      if (is_float) return LLVMConstReal(t, imaginary ? 0 : 1);
+      return LLVMConstInt(t, 1, 0);
+    case CX_HLO_OP_AND: return LLVMConstAllOnes(t);
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR: return LLVMConstNull(t);
+    default: break;
+  }
+  if (is_float) return LLVMConstReal(t, (double)(low ? -INFINITY : INFINITY));
+  const unsigned bits = cx_hlo_elem_bits(e);
+  if (e == CX_HLO_I1 || cx_hlo_elem_is_unsigned(e)) {
+    return low ? LLVMConstNull(t) : LLVMConstAllOnes(t);
+  }
+  const uint64_t least = (uint64_t)1 << (bits - 1);
+  return LLVMConstInt(t, low ? least : least - 1, 0);
+}
+
+static cx_jit_val identity(cx_jit_env *env, const cx_jit_sum *s)
+{
+  cx_jit_val v = { .elem = s->elem };
+  v.re = identity_part(env, s, false);
+  if (cx_hlo_elem_is_complex(s->elem)) v.im = identity_part(env, s, true);
+  return v;
+}
+
+static cx_jit_val combine_simple(cx_jit_env *env, const cx_jit_sum *s,
+                                 cx_jit_val a, cx_jit_val b)
+{
+  a.elem = b.elem = s->elem;
+  const cx_jit_val args[2] = { a, b };
+  cx_jit_val out = cx_jit_element(env, s->simple, args);
+  out.elem = s->elem;
+  return out;
+}
+
+// What vector u's sums become with the elements x.
+static void combine(phase *f, cx_jit_val *accs, const cx_jit_val *x)
+{
+  const cx_jit_plan *p = f->p;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    if (s->simple != NULL) {
+      accs[i] = combine_simple(f->env, s, accs[i], x[i]);
+      continue;
+    }
+    if (s->index != 0) continue;
+    const size_t n = s->op->n_results;
+    cx_jit_val args[2 * CX_JIT_SUMS];
+    cx_jit_val out[CX_JIT_SUMS];
+    for (size_t j = 0; j < n; j++) {
+      args[j] = accs[i + j];
+      args[n + j] = x[i + j];
+    }
+    cx_jit_region(f->env, &s->op->regions[0], args, 2 * n, out, n);
+    for (size_t j = 0; j < n; j++) {
+      accs[i + j] = p->vector < 0 ? out[j] : cx_jit_widen(f->env, out[j]);
+      accs[i + j].level = f->env->n_levels - 1;
+    }
+  }
+}
+
+static cx_jit_val initial(cx_jit_env *env, const cx_jit_sum *s)
+{
+  cx_jit_val v = cx_jit_emit(env, s->op->operands[s->op->n_results + s->index],
+                             &env->scalar);
+  v.elem = s->elem;
+  return v;
+}
+
+static cx_jit_val pick(cx_jit_env *env, LLVMValueRef mask, cx_jit_val x,
+                       cx_jit_val other)
+{
+  x = cx_jit_widen(env, x);
+  other = cx_jit_widen(env, other);
+  x.level = env->n_levels - 1;
+  LLVMBuilderRef b = cx_jit_at(env, x.level);
+  x.re = LLVMBuildSelect(b, mask, x.re, other.re, "");
+  if (x.im != NULL) x.im = LLVMBuildSelect(b, mask, x.im, other.im, "");
+  return x;
+}
+
+// ---- elements ----
+
+static LLVMValueRef scratch_of(phase *f, const cx_jit_sum *s)
+{
+  cx_jit_env *env = f->env;
+  LLVMValueRef base = cx_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
+  LLVMValueRef at = cx_jit_i64(env, (int64_t)s->offset);
+  return LLVMBuildGEP2(cx_jit_at(env, 0), env->i8, base, &at, 1, "");
+}
+
+// The elements of all sums at the phase's indices.
+static void elements(phase *f, LLVMValueRef mask, cx_jit_val *x)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  cx_jit_place place = { .mask = mask, .mask_level = f->mask_level };
+  for (int i = 0; i < p->n; i++) {
+    cx_jit_place_push(&place, p->dims[i], p->sizes[i], f->index[i]);
+  }
+  const cx_jit_place *at = cx_jit_place_of(env, &place);
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    x[i] = p->second ? cx_jit_load(env, scratch_of(f, s), s->elem, at)
+                     : cx_jit_emit(env, s->op->operands[s->index], at);
+  }
+}
+
+static LLVMValueRef lanes_below(cx_jit_env *env, LLVMValueRef hi,
+                                LLVMValueRef lo, int level)
+{
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, level);
+  n = cx_jit_resize(env, n, env->i32, true, level);
+  n = cx_jit_splat(env, n, level);
+  return cx_jit_compare(env, LLVMIntSLT, cx_jit_iota(env, t, 1), n, level);
+}
+
+// ---- by rows ----
+
+// The row's vectors in [lo, hi), `unroll` at a time, each into its own sums.
+static void row_vectors(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
+                        bool masked)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  cx_jit_loop loop;
+  const int64_t step = (int64_t)p->lanes * unroll;
+  const size_t n = p->n_sums * (size_t)unroll;
+  cx_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
+  LLVMValueRef mask = masked ? lanes_below(env, hi, loop.iv, loop.level) : NULL;
+  f->mask_level = loop.level;
+  for (int u = 0; u < unroll; u++) {
+    cx_jit_val x[CX_JIT_SUMS];
+    cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, step);
+    ix.lane = 1;
+    f->index[p->vector] = cx_jit_ix_offset(env, ix, u * (int64_t)p->lanes);
+    elements(f, mask, x);
+    for (size_t i = 0; masked && i < p->n_sums; i++) {
+      cx_jit_val none = identity(env, &p->sums[i]);
+      none.elem = x[i].elem;
+      x[i] = pick(env, mask, x[i], none);
+    }
+    combine(f, f->accs + (size_t)u * p->n_sums, x);
+  }
+  cx_jit_loop_end(env, &loop, f->accs);
+}
+
+static void row(phase *f)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  const int64_t size = p->sizes[p->vector];
+  const bool cut = p->split == p->vector;
+  LLVMValueRef lo = cut ? f->lo : cx_jit_i64(env, 0);
+  LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, size);
+  const int level = cut ? f->piece.level : 0;
+  const int64_t step = (int64_t)p->lanes * p->unroll;
+  LLVMValueRef many =
+      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -step), level);
+  LLVMValueRef full =
+      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), level);
+  if (size >= step) row_vectors(f, lo, many, p->unroll, false);
+  if (size < step) many = lo;
+  if (p->unroll > 1 && size % step >= p->lanes) {
+    row_vectors(f, many, full, 1, false);
+  }
+  if (size % p->lanes != 0) row_vectors(f, full, hi, 1, true);
+}
+
+static cx_jit_val shuffled(cx_jit_env *env, cx_jit_val v, int distance)
+{
+  LLVMValueRef order[64];
+  for (int i = 0; i < env->lanes; i++) {
+    order[i] =
+        LLVMConstInt(env->i32, (unsigned)((i + distance) % env->lanes), 0);
+  }
+  LLVMValueRef mask = LLVMConstVector(order, (unsigned)env->lanes);
+  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMValueRef none = LLVMGetPoison(LLVMTypeOf(v.re));
+  v.re = LLVMBuildShuffleVector(b, v.re, none, mask, "");
+  if (v.im != NULL) v.im = LLVMBuildShuffleVector(b, v.im, none, mask, "");
+  return v;
+}
+
+// One number of all lanes of all vectors.
+static cx_jit_val across(phase *f, size_t i)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  const cx_jit_sum *s = &p->sums[i];
+  cx_jit_val v = f->accs[i];
+  for (int u = 1; u < p->unroll; u++) {
+    v = combine_simple(env, s, v, f->accs[(size_t)u * p->n_sums + i]);
+  }
+  for (int d = p->lanes / 2; d > 0; d /= 2) {
+    v = combine_simple(env, s, v, shuffled(env, v, d));
+  }
+  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMValueRef zero = LLVMConstInt(env->i32, 0, 0);
+  v.re = LLVMBuildExtractElement(b, v.re, zero, "");
+  if (v.im != NULL) v.im = LLVMBuildExtractElement(b, v.im, zero, "");
+  v.wide = false;
+  return v;
+}
+
+// ---- the loops over what is reduced ----
+
+// The element of each vector of the block.
+static void column(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
+{
+  const cx_jit_plan *p = f->p;
+  for (int u = 0; u < unroll; u++) {
+    cx_jit_val x[CX_JIT_SUMS];
+    if (p->vector >= 0) {
+      f->index[p->vector] =
+          cx_jit_ix_offset(f->env, start, u * (int64_t)p->lanes);
+    }
+    elements(f, mask, x);
+    combine(f, f->accs + (size_t)u * p->n_sums, x);
+  }
+}
+
+// From run `i` on: a loop for each reduced run. Depth is at most the rank.
+static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
+                        LLVMValueRef mask)
+{
+  const cx_jit_plan *p = f->p;
+  while (i < p->n && (!p->reduced[i] || (p->rows && i == p->vector))) i++;
+  if (i == p->n) {
+    if (p->rows) {
+      row(f);
+    } else {
+      column(f, start, unroll, mask);
+    }
+    return;
+  }
+  cx_jit_env *env = f->env;
+  const bool cut = p->split == i;
+  LLVMValueRef lo = cut ? f->lo : cx_jit_i64(env, 0);
+  LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, p->sizes[i]);
+  cx_jit_loop loop;
+  const size_t n = (size_t)unroll * p->n_sums;
+  cx_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
+  f->index[i] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  reduce_from(f, i + 1, start, unroll, mask);
+  cx_jit_loop_end(env, &loop, f->accs);
+}
+
+// ---- results ----
+
+static const cx_jit_place *out_place(phase *f, cx_jit_ix start,
+                                     LLVMValueRef mask)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_place out = { .mask = mask, .mask_level = f->mask_level };
+  const cx_hlo_op *op = p->sums[0].op;
+  const int rank = (int)cx_jit_type(&op->results[0])->rank;
+  if (rank == 0) return &f->env->scalar;
+  for (int i = 0; i < p->n; i++) {
+    if (p->reduced[i]) continue;
+    cx_jit_place_push(&out, p->out_dims[i], p->sizes[i],
+                      i == p->vector ? start : f->index[i]);
+  }
+  if (out.n == 0) {
+    cx_jit_place_push(&out, rank, 1, cx_jit_ix_const(f->env, 0));
+  }
+  return cx_jit_place_of(f->env, &out);
+}
+
+static void store_partial(phase *f, const cx_jit_val *sums,
+                          const cx_jit_place *out)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
+  cx_jit_place_push(&at, 1, p->pieces, f->piece);
+  for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
+  for (size_t i = 0; i < p->n_sums; i++) {
+    cx_jit_store(f->env, scratch_of(f, &p->sums[i]), sums[i], &at,
+                 f->env->n_levels - 1);
+  }
+}
+
+// The sums without the identity that they began with, and what is made of
+// them.
+static void store_results(phase *f, cx_jit_val *sums, const cx_jit_place *out)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  const int level = env->n_levels - 1;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    if (s->simple != NULL) {
+      sums[i] = combine_simple(env, s, initial(env, s), sums[i]);
+    }
+    const cx_hlo_elem e = cx_jit_type(&s->op->results[s->index])->elem;
+    if (e != s->elem) {
+      sums[i].re =
+          cx_jit_round(env, cx_jit_at(env, sums[i].level), sums[i].re, e);
+      sums[i].elem = e;
+    }
+    cx_jit_known(env, &s->op->results[s->index], out, sums[i]);
+  }
+  cx_jit_val v[CX_JIT_MAX_OUTPUTS];
+  for (size_t i = 0; i < f->k->n_outputs; i++) {
+    v[i] = cx_jit_emit(env, f->k->outputs[i], out);
+  }
+  if (cx_jit_failed(env)) return;
+  for (size_t i = 0; i < f->k->n_outputs; i++) {
+    cx_jit_store(env, cx_jit_buffer(env, f->k->n_inputs + i), v[i], out, level);
+  }
+}
+
+// ---- an iteration ----
+
+static void begin_sums(phase *f, int unroll)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  for (int u = 0; u < unroll; u++) {
+    for (size_t i = 0; i < p->n_sums; i++) {
+      const cx_jit_sum *s = &p->sums[i];
+      cx_jit_val v = s->simple != NULL ? identity(env, s) : initial(env, s);
+      if (p->vector >= 0) v = cx_jit_widen(env, v);
+      f->accs[(size_t)u * p->n_sums + i] = v;
+    }
+  }
+}
+
+static void block(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  begin_sums(f, unroll);
+  reduce_from(f, 0, start, unroll, mask);
+  if (cx_jit_failed(env)) return;
+  cx_jit_val sums[CX_JIT_SUMS];
+  for (int u = 0; u < (p->rows ? 1 : unroll); u++) {
+    for (size_t i = 0; i < p->n_sums; i++) {
+      sums[i] = p->rows ? across(f, i) : f->accs[(size_t)u * p->n_sums + i];
+    }
+    const cx_jit_ix ix =
+        p->vector < 0 || p->rows
+            ? start
+            : cx_jit_ix_offset(env, start, u * (int64_t)p->lanes);
+    const cx_jit_place *out = out_place(f, ix, mask);
+    if (p->split >= 0) {
+      store_partial(f, sums, out);
+    } else {
+      store_results(f, sums, out);
+    }
+  }
+}
+
+// The block of columns that begins at `start`: whole, or what is left of the
+// run, vector by vector.
+static void columns(phase *f, cx_jit_ix start)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  const int64_t step = (int64_t)p->lanes * p->unroll;
+  const int64_t whole = p->columns / step * step;
+  LLVMValueRef end = cx_jit_i64(env, p->columns);
+  LLVMValueRef past = cx_jit_i64(env, whole);
+  cx_jit_loop loop;
+  if (whole > 0) {
+    LLVMValueRef is =
+        cx_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
+    LLVMValueRef next = cx_jit_op2(env, LLVMAdd, start.base,
+                                   cx_jit_i64(env, step), start.level);
+    LLVMValueRef hi = cx_jit_choose(env, is, next, start.base, start.level);
+    if (whole == p->columns) hi = next;
+    cx_jit_loop_begin(env, &loop, start.base, hi, step, NULL, 0);
+    cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, step);
+    ix.lane = p->lanes == 1 ? 0 : 1;
+    block(f, ix, p->unroll, NULL);
+    cx_jit_loop_end(env, &loop, NULL);
+  }
+  if (whole == p->columns) return;
+  LLVMValueRef is =
+      cx_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
+  LLVMValueRef from = cx_jit_choose(env, is, end, start.base, start.level);
+  cx_jit_loop_begin(env, &loop, from, end, p->lanes, NULL, 0);
+  cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, p->lanes);
+  ix.lane = 1;
+  f->mask_level = loop.level;
+  block(f, ix, 1, lanes_below(env, end, loop.iv, loop.level));
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+static void iteration(phase *f, cx_jit_ix t)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  cx_jit_ix rest = t;
+  cx_jit_ix at;
+  int64_t size = p->extent;
+  if (p->split >= 0) {
+    size /= p->pieces;
+    cx_jit_ix_split(env, t, size, p->extent, false, &f->piece, &rest);
+    cx_jit_ix lo = cx_jit_ix_scale(env, f->piece, p->piece);
+    cx_jit_ix hi = cx_jit_ix_offset(env, lo, p->piece);
+    LLVMValueRef most = cx_jit_i64(env, p->sizes[p->split]);
+    LLVMValueRef past =
+        cx_jit_compare(env, LLVMIntSGT, hi.base, most, hi.level);
+    f->lo = lo.base;
+    f->hi = cx_jit_choose(env, past, most, hi.base, hi.level);
+  }
+  cx_jit_ix block_index = cx_jit_ix_const(env, 0);
+  for (int i = p->n - 1; i >= 0; i--) {
+    if (p->reduced[i]) continue;
+    const int64_t n = i == p->vector ? p->blocks : p->sizes[i];
+    cx_jit_ix_split(env, rest, n, size, false, &rest, &at);
+    if (n == 1) at = cx_jit_ix_const(env, 0);
+    size /= n;
+    if (i == p->vector) {
+      block_index = at;
+    } else {
+      f->index[i] = at;
+    }
+  }
+  if (p->rows || p->vector < 0) {
+    block(f, cx_jit_ix_const(env, 0), p->unroll, NULL);
+    return;
+  }
+  columns(f, cx_jit_ix_scale(env, block_index, (int64_t)p->lanes * p->unroll));
+}
+
+void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
+                        const cx_jit_plan *plan, int number)
+{
+  phase *f = CX_ARENA_NEW(&env->arena, phase);
+  if (f == NULL) {
+    if (env->status == NULL) env->status = cx_out_of_memory();
+    return;
+  }
+  f->env = env;
+  f->k = k;
+  f->p = plan;
+  cx_jit_function_begin(env, number, plan->lanes);
+  if (plan->extent > 0) {
+    cx_jit_loop loop;
+    cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
+                      LLVMGetParam(env->function, 2), 1, NULL, 0);
+    iteration(f, cx_jit_ix_scalar(loop.iv, loop.level, 1));
+    cx_jit_loop_end(env, &loop, NULL);
+  }
+  cx_jit_function_end(env);
+}
