@@ -149,20 +149,23 @@ static point exp_of(const maths *m, point z)
                (point){ call(m, CX_JIT_COS, z.im), call(m, CX_JIT_SIN, z.im) });
 }
 
-// re: e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2)
+// re: e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2), the latter where e^x is
+// not small
 static point expm1_of(const maths *m, point z)
 {
   value half = call(m, CX_JIT_SIN, mul(m, z.im, num(m, 0.5)));
   value cosine = call(m, CX_JIT_COS, z.im);
   value grow = call(m, CX_JIT_EXPM1, z.re);
-  value re = mul(m, mul(m, half, half), num(m, -2));
-  re = mad(m, grow, cosine, re);
-  return (point){ choose(m, same(m, z.im, num(m, 0)), grow, re),
-                  exp_of(m, z).im };
+  value near = mul(m, mul(m, half, half), num(m, -2));
+  near = mad(m, grow, cosine, near);
+  point e = exp_of(m, z);
+  value is_small = less(m, z.re, num(m, -1));
+  value re = choose(m, is_small, sub(m, e.re, num(m, 1)), near);
+  return (point){ choose(m, same(m, z.im, num(m, 0)), grow, re), e.im };
 }
 
-// log|1 + z| with the sum |1+z|^2 - 1 = x^2 + 2x + y^2 carried exactly where
-// it may cancel, `x` being given as re + more.
+// log|1 + x + iy|: half of log1p of |1+x+iy|^2 - 1 = x^2 + 2x + y^2, which is
+// summed in pairs as it may cancel.
 static value half_log1p(const maths *m, value x, value y)
 {
   pair p = product_of(m, x, x), q = product_of(m, y, y);
@@ -299,12 +302,17 @@ static point tan_of(const maths *m, point z)
   return (point){ t.im, negative(m, t.re) };
 }
 
+// 1 / (1 + e^-z), whose real part below is expm1(x) cos y + 2 cos^2(y/2): it
+// cancels only at the poles.
 static point logistic_of(const maths *m, point z)
 {
-  value one = num(m, 1);
-  point e = exp_of(m, (point){ negative(m, z.re), negative(m, z.im) });
-  return divide(m, (point){ one, num(m, 0) },
-                (point){ add(m, e.re, one), e.im });
+  point w = { negative(m, z.re), negative(m, z.im) };
+  value half = call(m, CX_JIT_COS, mul(m, w.im, num(m, 0.5)));
+  value cosine = call(m, CX_JIT_COS, w.im);
+  value re = mul(m, mul(m, half, half), num(m, 2));
+  re = mad(m, call(m, CX_JIT_EXPM1, w.re), cosine, re);
+  return divide(m, (point){ num(m, 1), num(m, 0) },
+                (point){ re, exp_of(m, w).im });
 }
 
 // exp(y log x); 0 to the power of what has a positive real part is 0.
