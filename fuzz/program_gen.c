@@ -120,6 +120,28 @@ static size_t choose_results(gen *g, const cx_gen_options *options, size_t *out)
   return n;
 }
 
+static bool uses(const cx_hlo_op *op, const cx_hlo_op *made);
+
+static bool region_uses(const cx_hlo_region *r, const cx_hlo_op *made)
+{
+  for (const cx_hlo_op *op = r->first->first; op != NULL; op = op->next) {
+    if (uses(op, made)) return true;
+  }
+  return false;
+}
+
+// Regions of the generator are one block and two deep.
+static bool uses(const cx_hlo_op *op, const cx_hlo_op *made)
+{
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (op->operands[i]->op == made) return true;
+  }
+  for (uint32_t i = 0; i < op->n_regions; i++) {
+    if (region_uses(&op->regions[i], made)) return true;
+  }
+  return false;
+}
+
 // Takes the operations out of the entry that no result needs.
 static void drop_unused(cx_hlo_func *f)
 {
@@ -129,16 +151,12 @@ static void drop_unused(cx_hlo_func *f)
     previous = op->previous;
     bool used = false;
     for (const cx_hlo_op *u = op->next; u != NULL && !used; u = u->next) {
-      // What regions use is kept: to look into them is not worth it.
-      used = u->n_regions != 0;
-      for (uint32_t i = 0; i < u->n_operands && !used; i++) {
-        used = u->operands[i]->op == op;
-      }
+      used = uses(u, op);
     }
     if (used) continue;
-    op->next->previous = op->previous;
-    if (op->previous != NULL) {
-      op->previous->next = op->next;
+    op->next->previous = previous;
+    if (previous != NULL) {
+      previous->next = op->next;
     } else {
       b->first = op->next;
     }

@@ -30,7 +30,9 @@ static bool has(const int64_t *list, size_t n, int64_t v)
   return false;
 }
 
-static bool choose_windows(gen *g, const cx_hlo_type *t, windows *w)
+// `thin`: of size 1 in the indexed dimensions, so that no window is half
+// outside (where XLA drops all of it, and the specification the half).
+static bool choose_windows(gen *g, const cx_hlo_type *t, bool thin, windows *w)
 {
   *w = (windows){ .count = 1 };
   if (t->rank > 3) return false;
@@ -43,9 +45,9 @@ static bool choose_windows(gen *g, const cx_hlo_type *t, windows *w)
   }
   for (size_t i = 0; i < t->rank; i++) {
     const bool indexed = has(w->map, w->n_map, (int64_t)i);
-    w->sizes[i] = indexed && gen_chance(g, 70) ? 1
-                  : gen_chance(g, 60)          ? t->dims[i]
-                                               : gen_range(g, 1, t->dims[i]);
+    w->sizes[i] = indexed && (thin || gen_chance(g, 70)) ? 1
+                  : gen_chance(g, 60)                    ? t->dims[i]
+                                      : gen_range(g, 1, t->dims[i]);
     if (w->sizes[i] == 1 && gen_chance(g, 60)) {
       w->collapsed[w->n_collapsed++] = (int64_t)i;
     }
@@ -95,7 +97,7 @@ bool gen_gather_one(gen *g)
       g, (gen_want){ .classes = GEN_ANY, .min_rank = 1, .full = true });
   const cx_hlo_type *t = gen_type(x);
   windows w;
-  if (!choose_windows(g, t, &w)) return false;
+  if (!choose_windows(g, t, false, &w)) return false;
   cx_hlo_value *operands[2] = { x.v, choose_indices(g, &w) };
   const cx_hlo_gather_numbers numbers = { .offset = { w.offset, w.n_offset },
                                           .collapsed = { w.collapsed,
@@ -126,7 +128,7 @@ bool gen_scatter_one(gen *g)
       g, (gen_want){ .classes = GEN_NUMBER, .min_rank = 1, .full = true });
   const cx_hlo_type *t = gen_type(x);
   windows w;
-  if (!choose_windows(g, t, &w)) return false;
+  if (!choose_windows(g, t, true, &w)) return false;
   const cx_hlo_type of = { t->elem, w.rank, w.dims };
   gen_value u = gen_like(g, &of, false);
   cx_hlo_op_kind kind = kinds[gen_below(g, 4)];

@@ -13,9 +13,12 @@ typedef struct fold {
   cx_hlo_value *init;
 } fold;
 
-// What to reduce elements of x with, and its start; changes what is known for
-// n elements. The kind is OTHER where it would be too large.
-static fold choose_fold(gen *g, gen_value x, int64_t n, gen_facts *f)
+// What to reduce elements of x with, and its start (`neutral`: one that changes
+// nothing, since XLA does not count it for padding, nor where nothing is
+// reduced); changes what is known for n elements. The kind is OTHER where it
+// would be too large.
+static fold choose_fold(gen *g, gen_value x, int64_t n, bool neutral,
+                        gen_facts *f)
 {
   const cx_hlo_elem e = gen_type(x)->elem;
   const cx_hlo_type scalar = { e, 0, NULL };
@@ -32,7 +35,8 @@ static fold choose_fold(gen *g, gen_value x, int64_t n, gen_facts *f)
   }
   switch (out.kind) {
     case CX_HLO_OP_ADD:
-      out.init = cx_hlo_splat(g->b, scalar, gen_chance(g, 80) ? 0 : 1);
+      out.init =
+          cx_hlo_splat(g->b, scalar, neutral || gen_chance(g, 80) ? 0 : 1);
       f->magnitude += 1;
       if (!gen_summed(e, n + 1, f)) out.kind = CX_HLO_OP_OTHER;
       break;
@@ -69,7 +73,7 @@ bool gen_reduce_one(gen *g)
   gen_subset(g, t->rank, n_dims, dims);
   for (size_t i = 0; i < n_dims; i++) n *= t->dims[dims[i]];
   gen_facts f = x.f;
-  const fold with = choose_fold(g, x, n, &f);
+  const fold with = choose_fold(g, x, n, n_dims == 0, &f);
   if (with.kind == CX_HLO_OP_OTHER) return false;
   return gen_push(
       g, cx_hlo_reduce_with(g->b, with.kind, x.v, with.init, dims, n_dims), f);
@@ -152,7 +156,7 @@ bool gen_window(gen *g)
   const window w = choose_window(g, t, false);
   if (!covered(t, &w)) return false;
   gen_facts f = x.f;
-  const fold with = choose_fold(g, x, w.elements, &f);
+  const fold with = choose_fold(g, x, w.elements, true, &f);
   if (with.kind == CX_HLO_OP_OTHER) return false;
   // With dilated operands a window may hold none.
   f.finite = f.finite && with.kind == CX_HLO_OP_ADD;

@@ -1,6 +1,7 @@
 // Random programs on everything that can run them.
 //
 //   test_program_random [--count N] [--seed S] [--plugin PATH] [--keep-going]
+//                       [--only compiled|saved|interpreted|plugin]
 //
 // Each program of fuzz/program_gen runs through the interpreter, which is what
 // the others are held against; through the engine as it compiles by default,
@@ -30,7 +31,11 @@ typedef enum engine { COMPILED, LOADED, INTERPRETED, PLUGIN, N_ENGINES } engine;
 static const char *const engine_names[] = { "compiled", "saved and loaded",
                                             "CALX_CPU_REF=1", "the plugin" };
 
+static const char *const engine_words[] = { "compiled", "saved", "interpreted",
+                                            "plugin" };
+
 typedef struct driver {
+  const char *only;  // an engine's word; NULL: all
   cx_pool *pool;
   cx_run_context *context;
   cx_pjrt_client *client;  // NULL: no plugin
@@ -227,6 +232,7 @@ static calx_status *run_plugin(driver *d, const cx_gen_program *p,
 
 static bool wanted(const driver *d, engine e)
 {
+  if (d->only != NULL && strcmp(d->only, engine_words[e]) != 0) return false;
   return e != PLUGIN || d->client != NULL;
 }
 
@@ -281,33 +287,45 @@ static void print_program(const cx_gen_program *p)
   cx_text_free(&text);
 }
 
-// The shortest beginning whose values differ, and of that the one value.
-static void shrink(driver *d, engine e, uint64_t seed, size_t n_ops)
+// Whether the engine differs on this form of the program; prints it then.
+static bool shows(driver *d, engine e, const cx_gen_options *options,
+                  size_t *out_value)
 {
   cx_gen_program p;
-  size_t value = 0;
-  for (size_t n = 1; n <= n_ops; n++) {
-    cx_gen_options options = {
-      .seed = seed, .n_ops = n, .all = true, .only = -1
-    };
-    need(cx_gen_program_new(&options, &p));
-    const bool right = try_engine(d, e, &p, false, &value);
-    cx_gen_program_free(&p);
-    if (right) continue;
-    options.only = (int64_t)value;
-    need(cx_gen_program_new(&options, &p));
-    if (try_engine(d, e, &p, true, &value)) {
-      printf("only together with other results:\n");
-      cx_gen_program_free(&p);
-      options.only = -1;
-      need(cx_gen_program_new(&options, &p));
-      try_engine(d, e, &p, true, &value);
-    }
-    printf("with %zu operations:\n", n);
+  need(cx_gen_program_new(options, &p));
+  const bool right = try_engine(d, e, &p, false, out_value);
+  if (!right && !options->all) {
+    size_t value = 0;
+    try_engine(d, e, &p, true, &value);
+    printf("with %zu operations:\n", p.n_ops);
     print_program(&p);
-    cx_gen_program_free(&p);
-    return;
   }
+  cx_gen_program_free(&p);
+  return !right;
+}
+
+// The shortest beginning whose values differ, and of that the one value. What
+// differs only while others are not asked for is shown whole.
+static void shrink(driver *d, engine e, uint64_t seed, size_t n_ops)
+{
+  size_t value = 0;
+  cx_gen_options options = { .seed = seed, .only = -1 };
+  for (size_t n = 1; n <= n_ops; n++) {
+    options.n_ops = n;
+    options.all = true;
+    options.only = -1;
+    if (!shows(d, e, &options, &value)) continue;
+    options.all = false;
+    options.only = (int64_t)value;
+    if (shows(d, e, &options, &value)) return;
+  }
+  options.n_ops = n_ops;
+  options.all = false;
+  for (options.only = 0; options.only < MOST; options.only++) {
+    if (shows(d, e, &options, &value)) return;
+  }
+  options.only = -1;
+  shows(d, e, &options, &value);
 }
 
 static bool run_seed(driver *d, uint64_t seed)
@@ -352,6 +370,7 @@ int main(int argc, char **argv)
   uint64_t seed = 1;
   const char *path = getenv("CALX_TEST_PLUGIN_CPU");
   bool going = false;
+  driver d = { 0 };
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--keep-going") == 0) {
@@ -361,12 +380,12 @@ int main(int argc, char **argv)
     if (strcmp(argv[i], "--count") == 0) count = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
     if (strcmp(argv[i], "--plugin") == 0) path = value;
+    if (strcmp(argv[i], "--only") == 0) d.only = value;
     i++;
   }
   signal(SIGSEGV, crashed);
   signal(SIGFPE, crashed);
   signal(SIGABRT, crashed);
-  driver d = { 0 };
   need(cx_pool_new(THREADS, &d.pool));
   need(cx_run_context_new(d.pool, &d.context));
   open_plugin(&d, path);
