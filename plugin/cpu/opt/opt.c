@@ -19,10 +19,13 @@ typedef struct pass {
 static const pass once[] = {
   { "inline", cx_opt_inline, true },
   { "chlo", cx_opt_chlo, true },
+  { "decompose", cx_opt_decompose, false },
 };
 
 static const pass rounds[] = {
-  { "cse", cx_opt_cse, false },
+  { "algebra", cx_opt_algebra, false }, { "shapes", cx_opt_shapes, false },
+  { "fold", cx_opt_fold, false },       { "move", cx_opt_move, false },
+  { "loops", cx_opt_loops, false },     { "cse", cx_opt_cse, false },
   { "dce", cx_opt_dce, false },
 };
 

@@ -14,6 +14,17 @@ cx_opt_pass_fn cx_opt_inline;
 cx_opt_pass_fn cx_opt_chlo;
 // What no kernel takes to what kernels take.
 cx_opt_pass_fn cx_opt_decompose;
+// Identities of arithmetic.
+cx_opt_pass_fn cx_opt_algebra;
+// What moves elements: less of it.
+cx_opt_pass_fn cx_opt_shapes;
+// Operations on literals are done now.
+cx_opt_pass_fn cx_opt_fold;
+// Transposes go into contractions; broadcasts, reshapes and transposes go
+// behind elementwise operations.
+cx_opt_pass_fn cx_opt_move;
+// Loops carry and do no more than they need; choices that are known are made.
+cx_opt_pass_fn cx_opt_loops;
 // What nothing uses goes.
 cx_opt_pass_fn cx_opt_dce;
 // What was computed already is not computed again.

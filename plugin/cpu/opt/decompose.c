@@ -1,0 +1,151 @@
+// opt/decompose: operations that no kernel takes, by those that some do.
+#include "opt/decompose.h"
+
+#include <string.h>
+
+#include "opt/emit.h"
+#include "opt/passes.h"
+
+// ---- contractions and shapes ----
+
+static void visit_dot(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_builder *b = &w->b;
+  const int64_t last = (int64_t)op->operands[0]->type.tensor.rank - 1;
+  const int64_t first = 0;
+  const cx_hlo_dot_numbers numbers = { .lhs_contract = { &last, 1 },
+                                       .rhs_contract = { &first, 1 } };
+  cx_hlo_op *r =
+      cx_hlo_build_begin(b, CX_HLO_OP_DOT_GENERAL, op->operands, 2, 1, 0);
+  if (r == NULL) return;
+  cx_hlo_build_attr(b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
+                    cx_hlo_attr_struct(b->module, CX_HLO_STRUCT_DOT, &numbers));
+  const cx_hlo_attr *precision = cx_hlo_op_attr(op, CX_HLO_A_PRECISION_CONFIG);
+  if (precision != NULL) {
+    cx_hlo_build_attr(b, r, CX_HLO_A_PRECISION_CONFIG, precision);
+  }
+  cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
+  cx_opt_replace(w, op, cx_hlo_build_end(b, r));
+}
+
+static void visit_broadcast(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  const size_t rank = op->operands[0]->type.tensor.rank;
+  int64_t *at = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, rank + 1);
+  if (at == NULL) return;
+  for (size_t i = 0; i < rank; i++) at[i] = (int64_t)(to->rank - rank + i);
+  cx_opt_replace(
+      w, op,
+      cx_hlo_broadcast_in_dim(&w->b, op->operands[0], to->dims, to->rank, at));
+}
+
+static void visit_dimension_size(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  cx_opt_replace(w, op,
+                 cx_hlo_splat_int(&w->b, op->results[0].type.tensor,
+                                  op->operands[0]->type.tensor.dims[d]));
+}
+
+// Scalars among the operands of `select` and `clamp` become like the others.
+static void visit_scalars(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  if (to->rank == 0) return;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    if (op->operands[i]->type.tensor.rank != 0) continue;
+    cx_hlo_value *wide = cx_hlo_broadcast_in_dim(&w->b, op->operands[i],
+                                                 to->dims, to->rank, NULL);
+    if (wide == NULL) return;
+    op->operands[i] = wide;
+    w->changed = true;
+  }
+}
+
+// ---- devices ----
+
+static void sum_of_two(cx_hlo_builder *b, void *user, cx_v const *args,
+                       cx_v *out)
+{
+  (void)user;
+  out[0] = plus(b, args[0], args[1]);
+}
+
+static void visit_cross_replica_sum(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_builder *b = &w->b;
+  const cx_hlo_elem e = op->operands[0]->type.tensor.elem;
+  const cx_hlo_elem elems[] = { e, e };
+  cx_hlo_op *r =
+      cx_hlo_build_begin(b, CX_HLO_OP_ALL_REDUCE, op->operands, 1, 1, 1);
+  cx_hlo_build_body(b, r, 0, elems, 2, 1, sum_of_two, NULL);
+  cx_hlo_build_attr(b, r, CX_HLO_A_REPLICA_GROUPS,
+                    cx_hlo_op_attr(op, CX_HLO_A_REPLICA_GROUPS));
+  cx_opt_replace(w, op, cx_hlo_build_end(b, r));
+}
+
+// What JAX writes for a partitioner; on one device nothing happens.
+static void visit_custom_call(cx_opt_walk *w, cx_hlo_op *op)
+{
+  static const char *const identities[] = {
+    "Sharding",         "SPMDFullToShardShape",      "SPMDShardToFullShape",
+    "MoveToHost",       "annotate_device_placement", "MoveToDevice",
+    "LayoutConstraint", "xla.sdy.FuncResultSharding"
+  };
+  const cx_hlo_str name =
+      cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME)->as.text;
+  if (op->n_operands != 1 || op->n_results != 1 ||
+      !cx_hlo_any_equal(&op->operands[0]->type, &op->results[0].type)) {
+    return;
+  }
+  for (size_t i = 0; i < sizeof identities / sizeof *identities; i++) {
+    if (cx_hlo_str_equal(name, identities[i])) {
+      cx_opt_replace(w, op, op->operands[0]);
+    }
+  }
+}
+
+// ---- the pass ----
+
+static void visit_tuple_element(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_op *tuple = op->operands[0]->op;
+  if (tuple == NULL || tuple->kind != CX_HLO_OP_TUPLE) return;
+  cx_opt_replace(w, op, tuple->operands[cx_hlo_op_int(op, CX_HLO_A_INDEX)]);
+}
+
+static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_DOT: visit_dot(w, op); break;
+    case CX_HLO_OP_BROADCAST: visit_broadcast(w, op); break;
+    case CX_HLO_OP_GET_DIMENSION_SIZE: visit_dimension_size(w, op); break;
+    case CX_HLO_OP_SELECT:
+    case CX_HLO_OP_CLAMP: visit_scalars(w, op); break;
+    case CX_HLO_OP_CROSS_REPLICA_SUM: visit_cross_replica_sum(w, op); break;
+    case CX_HLO_OP_CUSTOM_CALL: visit_custom_call(w, op); break;
+    case CX_HLO_OP_GET_TUPLE_ELEMENT: visit_tuple_element(w, op); break;
+    case CX_HLO_OP_MAP: cx_opt_map(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_TRAINING: cx_opt_norm_training(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_GRAD: cx_opt_norm_grad(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_INFERENCE: cx_opt_norm_inference(w, op); break;
+    case CX_HLO_OP_EINSUM: cx_opt_einsum(w, op); break;
+    case CX_HLO_OP_UNARY_EINSUM: cx_opt_unary_einsum(w, op); break;
+    case CX_HLO_OP_TORCH_INDEX_SELECT: cx_opt_torch_index_select(w, op); break;
+    case CX_HLO_OP_DYNAMIC_BROADCAST_IN_DIM:
+    case CX_HLO_OP_DYNAMIC_CONV:
+    case CX_HLO_OP_DYNAMIC_GATHER:
+    case CX_HLO_OP_DYNAMIC_IOTA:
+    case CX_HLO_OP_DYNAMIC_PAD:
+    case CX_HLO_OP_DYNAMIC_RESHAPE:
+    case CX_HLO_OP_REAL_DYNAMIC_SLICE: cx_opt_static_form(w, op); break;
+    default: break;
+  }
+  return NULL;
+}
+
+calx_status *cx_opt_decompose(cx_hlo_module *m, bool *changed)
+{
+  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+}

@@ -1,0 +1,81 @@
+// opt/decompose: map, whose region works on scalars, as the same operations on
+// whole tensors, where all of them are elementwise.
+#include "hlo/ops.h"
+#include "opt/decompose.h"
+#include "opt/emit.h"
+
+typedef struct lift {
+  cx_hlo_builder *b;
+  const cx_hlo_block *body;
+  const cx_hlo_type *shape;
+  cx_v *made;  // by the place of the operation in the body
+} lift;
+
+static bool liftable(const cx_hlo_block *body)
+{
+  for (const cx_hlo_op *op = body->first; op != NULL; op = op->next) {
+    if (op->kind == CX_HLO_OP_CONSTANT || op->kind == CX_HLO_OP_RETURN) {
+      continue;
+    }
+    if (!cx_opt_is_elementwise(op) || op->kind == CX_HLO_OP_MAP) return false;
+    if (op->n_results != 1 || op->results[0].type.tensor.rank != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static size_t place_of(const cx_hlo_op *op)
+{
+  size_t n = 0;
+  while (op->previous != NULL) {
+    op = op->previous;
+    n++;
+  }
+  return n;
+}
+
+// What a scalar of the body is everywhere.
+static cx_v lifted(const lift *l, const cx_hlo_op *map, cx_v x)
+{
+  if (x->op == NULL && x->block == l->body) return map->operands[x->index];
+  if (x->op != NULL && x->op->block == l->body) {
+    return l->made[place_of(x->op)];
+  }
+  return cx_hlo_broadcast_in_dim(l->b, x, l->shape->dims, l->shape->rank, NULL);
+}
+
+static cx_v lift_op(const lift *l, const cx_hlo_op *map, const cx_hlo_op *op)
+{
+  cx_hlo_type type = *l->shape;
+  type.elem = op->results[0].type.tensor.elem;
+  if (op->kind == CX_HLO_OP_CONSTANT) {
+    return cx_opt_splat_like(l->b, &type, cx_opt_splat(&op->results[0]));
+  }
+  cx_v operands[3] = { NULL, NULL, NULL };
+  for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
+    operands[i] = lifted(l, map, op->operands[i]);
+  }
+  cx_hlo_op *r =
+      cx_hlo_build_begin(l->b, op->kind, operands, op->n_operands, 1, 0);
+  if (r == NULL) return NULL;
+  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
+  for (size_t i = 0; i < n_attrs; i++) r->attrs[i] = op->attrs[i];
+  cx_hlo_build_declare(l->b, r, 0, &type);
+  return cx_hlo_build_end(l->b, r);
+}
+
+void cx_opt_map(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_block *body = op->regions[0].first;
+  const cx_hlo_op *end = body->last;
+  lift l = { &w->b, body, &op->results[0].type.tensor, NULL };
+  if (!liftable(body)) return;
+  l.made = CX_ARENA_ARRAY(&w->b.module->arena, cx_v, place_of(end) + 1);
+  if (l.made == NULL) return;
+  size_t n = 0;
+  for (const cx_hlo_op *x = body->first; x != end; x = x->next) {
+    l.made[n++] = lift_op(&l, op, x);
+  }
+  cx_opt_replace(w, op, lifted(&l, op, end->operands[0]));
+}

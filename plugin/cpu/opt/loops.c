@@ -1,0 +1,419 @@
+// opt/loops: loops carry and do no more than they need; choices that are known
+// are made.
+//
+// A while whose condition is false does nothing. What a loop carries and never
+// changes is used from outside; what it carries and nobody needs is dropped.
+// Pure operations of the bodies that depend on nothing inside move before the
+// loop (they cannot fail, so it does no harm when the loop never runs); what is
+// cheaper to make than to keep, like constants and broadcasts, stays inside. An
+// if or case with a constant selector becomes the branch.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "hlo/number.h"
+#include "opt/passes.h"
+#include "opt/shapes.h"
+
+// Marks by value number, of the values there were at first: set when equal to
+// the present generation, so that clearing costs nothing.
+typedef struct state {
+  uint32_t *uses;
+  uint32_t *needed;
+  uint32_t *steady;       // made inside of nothing that changes
+  cx_hlo_value **copies;  // while one loop is visited; else NULL
+  uint32_t n;
+  uint32_t generation;
+} state;
+
+static bool is_marked(const state *s, const uint32_t *marks,
+                      const cx_hlo_value *v)
+{
+  return v->number < s->n && marks[v->number] == s->generation;
+}
+
+static void mark(const state *s, uint32_t *marks, const cx_hlo_value *v)
+{
+  if (v->number < s->n) marks[v->number] = s->generation;
+}
+
+static const cx_hlo_block *block_of(const cx_hlo_value *v)
+{
+  return v->op == NULL ? v->block : v->op->block;
+}
+
+// Everything that `op` and what it holds use.
+typedef void use_fn(void *user, cx_hlo_value **operand);
+
+static void each_use(cx_hlo_op *op, use_fn *use, void *user)
+{
+  cx_hlo_op *inner = NULL;
+  for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
+    inner = cx_opt_first(op->regions[r].first);
+  }
+  for (; inner != NULL && inner != op; inner = cx_opt_next(inner)) {
+    for (uint32_t i = 0; i < inner->n_operands; i++) {
+      use(user, &inner->operands[i]);
+    }
+  }
+  for (uint32_t i = 0; i < op->n_operands; i++) use(user, &op->operands[i]);
+}
+
+// ---- branches ----
+
+static void take_branch(cx_opt_walk *w, cx_hlo_op *op, size_t region)
+{
+  cx_hlo_block *block = op->regions[region].first;
+  cx_hlo_op *end = block->last;
+  while (block->first != end) {
+    cx_hlo_op *inner = block->first;
+    cx_opt_unlink(inner);
+    cx_hlo_op_append(&w->made, inner);
+  }
+  cx_opt_replace_all(w, op, end->operands);
+}
+
+static void visit_branches(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const unsigned char *p = cx_opt_splat(op->operands[0]);
+  if (p == NULL) return;
+  const int64_t v = cx_hlo_load_int(op->operands[0]->type.tensor.elem, p);
+  if (op->kind == CX_HLO_OP_IF) {
+    take_branch(w, op, v != 0 ? 0 : 1);
+    return;
+  }
+  const bool known = v >= 0 && v < (int64_t)op->n_regions;
+  take_branch(w, op, known ? (size_t)v : op->n_regions - 1);
+}
+
+// ---- what a loop carries ----
+
+static void need(void *user, cx_hlo_value **operand)
+{
+  const state *s = user;
+  mark(s, s->needed, *operand);
+}
+
+static bool is_result_needed(const state *s, const cx_hlo_op *op)
+{
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    const cx_hlo_value *v = &op->results[i];
+    if (v->number >= s->n || is_marked(s, s->needed, v)) return true;
+  }
+  return !cx_opt_pure(op);
+}
+
+// Marks what the body needs to return the live values.
+static void mark_body(state *s, const cx_hlo_op *loop, const bool *live)
+{
+  const cx_hlo_block *body = loop->regions[1].first;
+  s->generation++;
+  for (cx_hlo_op *op = body->last; op != NULL; op = op->previous) {
+    if (op == body->last) {
+      for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (live[i]) mark(s, s->needed, op->operands[i]);
+      }
+    } else if (is_result_needed(s, op)) {
+      each_use(op, need, s);
+    }
+  }
+}
+
+static void mark_condition(state *s, const cx_hlo_op *loop)
+{
+  s->generation++;
+  for (cx_hlo_op *op = loop->regions[0].first->first; op != NULL;
+       op = op->next) {
+    each_use(op, need, s);
+  }
+}
+
+// Which carried values matter. In the worst case each round finds one more; a
+// loop that takes long keeps all.
+static void find_live(state *s, const cx_hlo_op *loop, bool *live)
+{
+  const cx_hlo_block *condition = loop->regions[0].first;
+  const cx_hlo_block *body = loop->regions[1].first;
+  mark_condition(s, loop);
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    const cx_hlo_value *r = &loop->results[i];
+    live[i] = r->number >= s->n || s->uses[r->number] != 0 ||
+              condition->args[i].number >= s->n ||
+              is_marked(s, s->needed, &condition->args[i]);
+  }
+  bool again = true;
+  for (int round = 0; again && round < 8; round++) {
+    mark_body(s, loop, live);
+    again = false;
+    for (uint32_t i = 0; i < loop->n_operands; i++) {
+      const cx_hlo_value *arg = &body->args[i];
+      if (live[i]) continue;
+      live[i] = arg->number >= s->n || is_marked(s, s->needed, arg);
+      again = again || live[i];
+    }
+  }
+  for (uint32_t i = 0; again && i < loop->n_operands; i++) live[i] = true;
+}
+
+// Those that the body returns as they came, or as they were at first.
+static void drop_unchanged(const cx_hlo_op *loop, bool *keep)
+{
+  const cx_hlo_block *body = loop->regions[1].first;
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    const cx_hlo_value *r = body->last->operands[i];
+    if (r == &body->args[i] || r == loop->operands[i]) keep[i] = false;
+  }
+}
+
+typedef struct exchange {
+  const cx_hlo_block *from;  // its arguments
+  cx_hlo_value **to;         // become these
+} exchange;
+
+static void exchange_use(void *user, cx_hlo_value **operand)
+{
+  const exchange *x = user;
+  const cx_hlo_value *v = *operand;
+  if (v->op == NULL && v->block == x->from) *operand = x->to[v->index];
+}
+
+// Moves a block to another loop that carries fewer values.
+static bool move_block(cx_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
+                       size_t region, const bool *keep)
+{
+  cx_hlo_module *m = w->b.module;
+  cx_hlo_block *from = loop->regions[region].first;
+  cx_hlo_block *block =
+      cx_hlo_block_new(m, &to->regions[region], to->n_operands);
+  exchange x = { from, CX_ARENA_ARRAY(&m->arena, cx_hlo_value *,
+                                      loop->n_operands + 1) };
+  if (block == NULL || x.to == NULL) return false;
+  size_t k = 0;
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    x.to[i] = loop->operands[i];
+    if (!keep[i]) continue;
+    block->args[k].type = from->args[i].type;
+    x.to[i] = &block->args[k++];
+  }
+  while (from->first != NULL) {
+    cx_hlo_op *op = from->first;
+    each_use(op, exchange_use, &x);
+    cx_opt_unlink(op);
+    cx_hlo_op_append(block, op);
+  }
+  if (region == 0) return true;
+  cx_hlo_op *end = block->last;
+  k = 0;
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    if (keep[i]) end->operands[k++] = end->operands[i];
+  }
+  end->n_operands = (uint32_t)k;
+  return true;
+}
+
+static calx_status *carry_less(cx_opt_walk *w, cx_hlo_op *loop,
+                               const bool *keep, size_t n)
+{
+  cx_hlo_builder *b = &w->b;
+  cx_hlo_module *m = b->module;
+  cx_hlo_value **operands = CX_ARENA_ARRAY(&m->arena, cx_hlo_value *, n + 1);
+  cx_hlo_value **out =
+      CX_ARENA_ARRAY(&m->arena, cx_hlo_value *, loop->n_operands + 1);
+  if (operands == NULL || out == NULL) return cx_out_of_memory();
+  size_t k = 0;
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    if (keep[i]) operands[k++] = loop->operands[i];
+  }
+  cx_hlo_op *to = cx_hlo_build_begin(b, CX_HLO_OP_WHILE, operands, n, n, 2);
+  if (to == NULL) return NULL;
+  to->extra = loop->extra;
+  to->n_extra = loop->n_extra;
+  if (!move_block(w, loop, to, 0, keep) || !move_block(w, loop, to, 1, keep)) {
+    return cx_out_of_memory();
+  }
+  k = 0;
+  for (uint32_t i = 0; i < loop->n_operands; i++) {
+    out[i] = keep[i] ? &to->results[k++] : loop->operands[i];
+  }
+  cx_hlo_build_end(b, to);
+  cx_opt_replace_all(w, loop, out);
+  return NULL;
+}
+
+// ---- loop invariants ----
+
+static bool is_cheap(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_CONSTANT:
+    case CX_HLO_OP_IOTA:
+    case CX_HLO_OP_BROADCAST_IN_DIM:
+    case CX_HLO_OP_RESHAPE:
+    case CX_HLO_OP_SLICE: return true;
+    default: return false;
+  }
+}
+
+typedef struct dependence {
+  const state *s;
+  const cx_hlo_block *block;
+  bool steady;
+} dependence;
+
+static void depend(void *user, cx_hlo_value **operand)
+{
+  dependence *d = user;
+  const cx_hlo_value *v = *operand;
+  if (block_of(v) != d->block) return;
+  if (v->op == NULL || !is_marked(d->s, d->s->steady, v)) d->steady = false;
+}
+
+static bool is_invariant(const state *s, cx_hlo_op *op)
+{
+  if (op->kind == CX_HLO_OP_RETURN || op->n_results == 0 ||
+      op->kind == CX_HLO_OP_OPTIMIZATION_BARRIER || !cx_opt_pure(op)) {
+    return false;
+  }
+  dependence d = { s, op->block, true };
+  each_use(op, depend, &d);
+  return d.steady;
+}
+
+// Cheap operations have at most one operand: a chain, and only short ones are
+// followed.
+static bool is_short(const cx_hlo_op *op)
+{
+  const cx_hlo_block *block = op->block;
+  for (int depth = 0; depth < 8; depth++) {
+    if (op->n_operands == 0 || block_of(op->operands[0]) != block) return true;
+    op = op->operands[0]->op;
+  }
+  return false;
+}
+
+typedef struct hoist {
+  cx_opt_walk *w;
+  const cx_hlo_block *block;
+  bool failed;
+} hoist;
+
+// What a cheap value of the block is before the loop: a copy of its chain.
+static void outside(void *user, cx_hlo_value **operand)
+{
+  hoist *h = user;
+  state *s = h->w->user;
+  cx_hlo_op *made[16];
+  size_t n = 0;
+  cx_hlo_value **at = operand;
+  while (block_of(*at) == h->block && n < 16) {
+    cx_hlo_value *v = *at;
+    if (s->copies[v->number] == NULL) {
+      made[n] = cx_opt_copy_op(h->w->b.module, v->op, s->copies);
+      if (made[n] == NULL) {
+        h->failed = true;
+        return;
+      }
+      *at = s->copies[v->number];
+      if (made[n]->n_operands == 0) {
+        n++;
+        break;
+      }
+      at = &made[n++]->operands[0];
+    } else {
+      *at = s->copies[v->number];
+    }
+  }
+  while (n > 0) cx_hlo_op_append(&h->w->made, made[--n]);
+}
+
+static calx_status *hoist_from(cx_opt_walk *w, cx_hlo_block *block)
+{
+  state *s = w->user;
+  s->generation++;
+  cx_hlo_op *next = NULL;
+  for (cx_hlo_op *op = block->first; op != NULL; op = next) {
+    next = op->next;
+    if (!is_invariant(s, op)) continue;
+    if (is_cheap(op)) {
+      if (!is_short(op)) continue;
+      for (uint32_t i = 0; i < op->n_results; i++) {
+        mark(s, s->steady, &op->results[i]);
+      }
+      continue;
+    }
+    hoist h = { w, block, false };
+    each_use(op, outside, &h);
+    if (h.failed) return cx_out_of_memory();
+    cx_opt_unlink(op);
+    cx_hlo_op_append(&w->made, op);
+    w->changed = true;
+  }
+  return NULL;
+}
+
+static calx_status *hoist_all(cx_opt_walk *w, cx_hlo_op *loop)
+{
+  state *s = w->user;
+  s->copies = cx_calloc((size_t)w->b.module->n_values + 1, sizeof(*s->copies));
+  if (s->copies == NULL) return cx_out_of_memory();
+  calx_status *status = hoist_from(w, loop->regions[0].first);
+  if (status == NULL) status = hoist_from(w, loop->regions[1].first);
+  cx_free(s->copies);
+  s->copies = NULL;
+  return status;
+}
+
+// ---- the pass ----
+
+static calx_status *visit_loop(cx_opt_walk *w, cx_hlo_op *loop)
+{
+  const cx_hlo_block *condition = loop->regions[0].first;
+  if (cx_opt_is_number(condition->last->operands[0], 0)) {
+    cx_opt_replace_all(w, loop, loop->operands);
+    return NULL;
+  }
+  CALX_TRY(hoist_all(w, loop));
+  bool *keep = CX_ARENA_ARRAY(&w->b.module->arena, bool, loop->n_operands + 1);
+  if (keep == NULL) return cx_out_of_memory();
+  find_live(w->user, loop, keep);
+  drop_unchanged(loop, keep);
+  size_t n = 0;
+  for (uint32_t i = 0; i < loop->n_operands; i++) n += keep[i];
+  return n == loop->n_operands ? NULL : carry_less(w, loop, keep, n);
+}
+
+static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_WHILE: return visit_loop(w, op);
+    case CX_HLO_OP_IF:
+    case CX_HLO_OP_CASE: visit_branches(w, op); return NULL;
+    default: return NULL;
+  }
+}
+
+static bool has_control(cx_hlo_func *f)
+{
+  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
+       op = cx_opt_next(op)) {
+    if (cx_opt_is_control(op)) return true;
+  }
+  return false;
+}
+
+calx_status *cx_opt_loops(cx_hlo_module *m, bool *changed)
+{
+  cx_hlo_func *f = cx_hlo_entry(m);
+  if (!has_control(f)) return NULL;
+  state s = { .n = m->n_values };
+  s.uses = cx_opt_uses(m, f);
+  s.needed = cx_calloc((size_t)s.n + 1, sizeof *s.needed);
+  s.steady = cx_calloc((size_t)s.n + 1, sizeof *s.steady);
+  calx_status *status = cx_out_of_memory();
+  if (s.uses != NULL && s.needed != NULL && s.steady != NULL) {
+    status = cx_opt_walk_func(m, f, visit, &s, changed);
+  }
+  cx_free(s.uses);
+  cx_free(s.needed);
+  cx_free(s.steady);
+  return status;
+}

@@ -1,0 +1,250 @@
+// opt/shapes: slices and reductions.
+#include <string.h>
+
+#include "opt/shapes.h"
+
+typedef struct range {
+  cx_hlo_ints start, limit, stride;
+} range;
+
+static range range_of(const cx_hlo_op *op)
+{
+  return (range){ cx_hlo_op_ints(op, CX_HLO_A_START_INDICES),
+                  cx_hlo_op_ints(op, CX_HLO_A_LIMIT_INDICES),
+                  cx_hlo_op_ints(op, CX_HLO_A_STRIDES) };
+}
+
+// ---- slice ----
+
+static cx_hlo_value *slice_of_slice(cx_opt_walk *w, const cx_hlo_op *op,
+                                    const cx_hlo_op *inner)
+{
+  const range a = range_of(inner);
+  const range b = range_of(op);
+  const size_t n = a.start.n;
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  int64_t *list = cx_opt_list(w, 3 * n);
+  if (list == NULL) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    int64_t stride = 0;
+    const int64_t size = to->dims[i];
+    // One element needs no stride, so none that overflows.
+    if (size <= 1) {
+      stride = 1;
+    } else if (__builtin_mul_overflow(a.stride.v[i], b.stride.v[i], &stride)) {
+      return NULL;
+    }
+    const int64_t start = a.start.v[i] + b.start.v[i] * a.stride.v[i];
+    list[i] = size == 0 ? 0 : start;
+    list[n + i] = size == 0 ? 0 : start + (size - 1) * stride + 1;
+    list[2 * n + i] = stride;
+  }
+  return cx_hlo_slice(&w->b, inner->operands[0], list, list + n, list + 2 * n);
+}
+
+// Where all lies within one of the pieces.
+static cx_hlo_value *slice_of_pieces(cx_opt_walk *w, const cx_hlo_op *op,
+                                     const cx_hlo_op *inner)
+{
+  const range r = range_of(op);
+  const int64_t dim = cx_hlo_op_int(inner, CX_HLO_A_DIMENSION);
+  int64_t before = 0;
+  for (uint32_t i = 0; i < inner->n_operands; i++) {
+    cx_hlo_value *piece = inner->operands[i];
+    const int64_t size = piece->type.tensor.dims[dim];
+    const bool inside =
+        r.start.v[dim] >= before && r.limit.v[dim] <= before + size;
+    if (inside && r.start.v[dim] < r.limit.v[dim]) {
+      int64_t *list = cx_opt_list(w, 2 * r.start.n);
+      if (list == NULL) return NULL;
+      memcpy(list, r.start.v, r.start.n * sizeof *list);
+      memcpy(list + r.start.n, r.limit.v, r.start.n * sizeof *list);
+      list[dim] -= before;
+      list[r.start.n + (size_t)dim] -= before;
+      return cx_hlo_slice(&w->b, piece, list, list + r.start.n, r.stride.v);
+    }
+    before += size;
+  }
+  return NULL;
+}
+
+// A broadcast of less: of a slice, where its operand has the dimension.
+static cx_hlo_value *slice_of_broadcast(cx_opt_walk *w, const cx_hlo_op *op,
+                                        const cx_hlo_op *inner)
+{
+  const range r = range_of(op);
+  cx_hlo_value *x = inner->operands[0];
+  const cx_hlo_type *from = &x->type.tensor;
+  const cx_hlo_type *middle = &inner->results[0].type.tensor;
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  const cx_hlo_ints at = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
+  int64_t *list = cx_opt_list(w, 3 * at.n);
+  if (list == NULL) return NULL;
+  bool whole = true;
+  for (size_t i = 0; i < at.n; i++) {
+    const int64_t d = at.v[i];
+    const bool stretched =
+        from->dims[i] != middle->dims[d] || from->dims[i] == 1;
+    // A stretched dimension of an empty result would be of size 1 to 0.
+    if (stretched && to->dims[d] == 0) return NULL;
+    list[i] = stretched ? 0 : r.start.v[d];
+    list[at.n + i] = stretched ? 1 : r.limit.v[d];
+    list[2 * at.n + i] = stretched ? 1 : r.stride.v[d];
+    whole = whole && (stretched || to->dims[d] == from->dims[i]);
+  }
+  if (!whole) x = cx_hlo_slice(&w->b, x, list, list + at.n, list + 2 * at.n);
+  return cx_hlo_broadcast_in_dim(&w->b, x, to->dims, to->rank, at.v);
+}
+
+cx_hlo_value *cx_opt_slice(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_hlo_value *x = op->operands[0];
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  if (cx_opt_same_dims(&x->type.tensor, to)) return x;
+  const unsigned char *element = cx_opt_splat(x);
+  if (element != NULL) return cx_opt_splat_like(&w->b, to, element);
+  const cx_hlo_op *inner = x->op;
+  if (inner == NULL) return NULL;
+  switch (inner->kind) {
+    case CX_HLO_OP_SLICE: return slice_of_slice(w, op, inner);
+    case CX_HLO_OP_CONCATENATE: return slice_of_pieces(w, op, inner);
+    case CX_HLO_OP_BROADCAST_IN_DIM: return slice_of_broadcast(w, op, inner);
+    default: return NULL;
+  }
+}
+
+// ---- dynamic slices with constant starts ----
+
+// The starts, clamped as they are; false: one is not known.
+static bool known_starts(const cx_hlo_op *op, uint32_t first,
+                         const cx_hlo_type *x, const int64_t *sizes,
+                         int64_t *out)
+{
+  for (size_t i = 0; i < x->rank; i++) {
+    const cx_hlo_value *v = op->operands[first + i];
+    const cx_hlo_elements *e = cx_opt_literal(v);
+    const int64_t most = x->dims[i] - sizes[i];
+    if (most == 0) {
+      out[i] = 0;
+      continue;
+    }
+    if (e == NULL) return false;
+    const int64_t start = cx_hlo_elements_int(e, 0);
+    const bool is_large =
+        cx_hlo_elem_is_unsigned(v->type.tensor.elem) && start < 0;
+    out[i] = is_large || start > most ? most : start;
+    if (out[i] < 0) out[i] = 0;
+  }
+  return true;
+}
+
+cx_hlo_value *cx_opt_dynamic_slice(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_type *x = &op->operands[0]->type.tensor;
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  int64_t *list = cx_opt_list(w, 3 * x->rank);
+  if (list == NULL || !known_starts(op, 1, x, to->dims, list)) return NULL;
+  for (size_t i = 0; i < x->rank; i++) {
+    list[x->rank + i] = list[i] + to->dims[i];
+    list[2 * x->rank + i] = 1;
+  }
+  return cx_hlo_slice(&w->b, op->operands[0], list, list + x->rank,
+                      list + 2 * x->rank);
+}
+
+// An update of everything.
+cx_hlo_value *cx_opt_dynamic_update_slice(cx_opt_walk *w, cx_hlo_op *op)
+{
+  (void)w;
+  cx_hlo_value *update = op->operands[1];
+  return cx_opt_same_dims(&op->operands[0]->type.tensor, &update->type.tensor)
+             ? update
+             : NULL;
+}
+
+// ---- reduce ----
+
+cx_hlo_op_kind cx_opt_combiner(const cx_hlo_region *region)
+{
+  const cx_hlo_block *body = region->first;
+  const cx_hlo_op *op = body == NULL ? NULL : body->first;
+  if (op == NULL || op->next == NULL || op->next != body->last ||
+      op->n_operands != 2 || op->n_results != 1 || body->n_args != 2 ||
+      body->last->n_operands != 1 ||
+      body->last->operands[0] != &op->results[0]) {
+    return CX_HLO_OP_OTHER;
+  }
+  const cx_hlo_value *x = op->operands[0];
+  const cx_hlo_value *y = op->operands[1];
+  const bool args = (x == &body->args[0] && y == &body->args[1]) ||
+                    (y == &body->args[0] && x == &body->args[1]);
+  if (!args) return CX_HLO_OP_OTHER;
+  switch (op->kind) {
+    case CX_HLO_OP_ADD:
+    case CX_HLO_OP_MULTIPLY:
+    case CX_HLO_OP_MAXIMUM:
+    case CX_HLO_OP_MINIMUM:
+    case CX_HLO_OP_AND:
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR: return op->kind;
+    default: return CX_HLO_OP_OTHER;
+  }
+}
+
+// Over the dimensions of the transposed tensor itself, when those that stay do
+// so in order.
+static cx_hlo_value *reduce_of_transpose(cx_opt_walk *w, cx_hlo_op *op,
+                                         const cx_hlo_op *inner,
+                                         cx_hlo_op_kind kind)
+{
+  const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
+  const cx_hlo_ints p = cx_hlo_op_ints(inner, CX_HLO_A_PERMUTATION);
+  int64_t *list = cx_opt_list(w, dims.n);
+  if (list == NULL) return NULL;
+  int64_t last = -1;
+  for (size_t i = 0; i < p.n; i++) {
+    bool reduced = false;
+    for (size_t k = 0; k < dims.n; k++) {
+      if (dims.v[k] != (int64_t)i) continue;
+      reduced = true;
+      list[k] = p.v[i];
+    }
+    if (reduced) continue;
+    if (p.v[i] < last) return NULL;
+    last = p.v[i];
+  }
+  return cx_hlo_reduce_with(&w->b, kind, inner->operands[0], op->operands[1],
+                            list, dims.n);
+}
+
+// Of nothing but dimensions of 1: the operation once, with the first value.
+static cx_hlo_value *reduce_of_ones(cx_opt_walk *w, cx_hlo_op *op,
+                                    cx_hlo_op_kind kind)
+{
+  cx_hlo_builder *b = &w->b;
+  cx_hlo_value *x = op->operands[0];
+  const cx_hlo_type *to = &op->results[0].type.tensor;
+  const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
+  for (size_t i = 0; i < dims.n; i++) {
+    if (x->type.tensor.dims[dims.v[i]] != 1) return NULL;
+  }
+  cx_hlo_value *first =
+      cx_hlo_broadcast_in_dim(b, op->operands[1], to->dims, to->rank, NULL);
+  return cx_hlo_binary(b, kind, first,
+                       cx_hlo_reshape(b, x, to->dims, to->rank));
+}
+
+cx_hlo_value *cx_opt_reduce(cx_opt_walk *w, cx_hlo_op *op)
+{
+  const cx_hlo_op_kind kind = cx_opt_combiner(&op->regions[0]);
+  if (kind == CX_HLO_OP_OTHER || op->n_operands != 2 ||
+      op->results[0].type.tensor.elem != op->operands[0]->type.tensor.elem) {
+    return NULL;
+  }
+  const cx_hlo_op *inner = cx_opt_made_by(op->operands[0], CX_HLO_OP_TRANSPOSE);
+  if (inner != NULL) {
+    cx_hlo_value *r = reduce_of_transpose(w, op, inner, kind);
+    if (r != NULL) return r;
+  }
+  return reduce_of_ones(w, op, kind);
+}
