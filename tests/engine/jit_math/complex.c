@@ -19,7 +19,10 @@ typedef long double complex number;
 
 static number make(long double re, long double im)
 {
-  return CMPLXL(re, im);
+  number z;
+  long double parts[] = { re, im };
+  memcpy(&z, parts, sizeof z);
+  return z;
 }
 
 static number one_exp(number z, number w)

@@ -14,7 +14,7 @@ static inline double test_ulps(long double got, long double want, bool wide)
   int most = wide ? DBL_MAX_EXP : FLT_MAX_EXP;
   int bits = wide ? DBL_MANT_DIG : FLT_MANT_DIG;
   if (isnan(got) || isnan(want))
-    return isnan(got) && isnan(want) ? 0 : INFINITY;
+    return isnan(got) && isnan(want) ? 0 : (double)INFINITY;
   if (signbit(got) != signbit(want)) return (double)INFINITY;
   long double end = ldexpl(1, most);
   got = fabsl(got);
