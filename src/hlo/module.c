@@ -147,7 +147,9 @@ void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op)
 
 bool cx_hlo_str_equal(cx_hlo_str a, const char *s)
 {
-  return strlen(s) == a.n && (a.n == 0 || memcmp(a.s, s, a.n) == 0);
+  size_t i = 0;
+  while (i < a.n && s[i] != '\0' && a.s[i] == s[i]) i++;
+  return i == a.n && s[i] == '\0';
 }
 
 static bool same_text(cx_hlo_str a, cx_hlo_str b)

@@ -162,7 +162,7 @@ void cx_hlo_op_names_fill(cx_hlo_op_names *names)
 
 static bool same(const char *name, const char *s, size_t n)
 {
-  return strncmp(name, s, n) == 0 && name[n] == '\0';
+  return cx_hlo_str_equal((cx_hlo_str){ s, n }, name);
 }
 
 cx_hlo_op_kind cx_hlo_op_find(const cx_hlo_op_names *names, const char *s,

@@ -66,7 +66,7 @@ calx_status *cx_hlo_scan_expected(cx_hlo_scan *s, const char *what)
 
 // ---- characters ----
 
-void cx_hlo_scan_space(cx_hlo_scan *s)
+void cx_hlo_scan_blank(cx_hlo_scan *s)
 {
   const char *at = s->at;
   for (; at < s->end; at++) {
@@ -78,24 +78,27 @@ void cx_hlo_scan_space(cx_hlo_scan *s)
   s->at = at;
 }
 
-char cx_hlo_scan_peek(cx_hlo_scan *s)
+// Behind `text`, where that is next; else NULL. Most are of one character.
+static const char *behind(cx_hlo_scan *s, const char *text)
 {
   cx_hlo_scan_space(s);
-  return s->at < s->end ? *s->at : '\0';
+  const char *at = s->at;
+  for (; *text != '\0'; at++, text++) {
+    if (at == s->end || *at != *text) return NULL;
+  }
+  return at;
 }
 
 bool cx_hlo_scan_sees(cx_hlo_scan *s, const char *text)
 {
-  cx_hlo_scan_space(s);
-  const size_t n = strlen(text);
-  return n <= (size_t)(s->end - s->at) && memcmp(s->at, text, n) == 0;
+  return behind(s, text) != NULL;
 }
 
 bool cx_hlo_scan_accept(cx_hlo_scan *s, const char *text)
 {
-  if (!cx_hlo_scan_sees(s, text)) return false;
-  s->at += strlen(text);
-  return true;
+  const char *after = behind(s, text);
+  if (after != NULL) s->at = after;
+  return after != NULL;
 }
 
 calx_status *cx_hlo_scan_need(cx_hlo_scan *s, const char *text)
@@ -116,9 +119,14 @@ static bool is_digit(char c)
   return c >= '0' && c <= '9';
 }
 
+// letter | digit | '_' | '$' | '.': a set of bits, 32 characters a word
 static bool is_in_word(char c)
 {
-  return is_letter(c) || is_digit(c) || c == '_' || c == '$' || c == '.';
+  static const uint32_t bits[8] = {
+    0, 0x03ff4010, 0x87fffffe, 0x07fffffe, 0, 0, 0, 0,
+  };
+  const unsigned char u = (unsigned char)c;
+  return (bits[u >> 5] >> (u & 31) & 1) != 0;
 }
 
 static int hex_value(char c)
@@ -134,19 +142,19 @@ bool cx_hlo_scan_word(cx_hlo_scan *s, cx_hlo_str *out)
 {
   const char c = cx_hlo_scan_peek(s);
   if (!is_letter(c) && c != '_') return false;
-  const char *from = s->at;
-  while (s->at < s->end && is_in_word(*s->at)) s->at++;
-  *out = (cx_hlo_str){ from, (size_t)(s->at - from) };
+  const char *at = s->at;
+  while (at < s->end && is_in_word(*at)) at++;
+  *out = (cx_hlo_str){ s->at, (size_t)(at - s->at) };
+  s->at = at;
   return true;
 }
 
 bool cx_hlo_scan_accept_word(cx_hlo_scan *s, const char *word)
 {
-  const char *before = s->at;
-  cx_hlo_str found;
-  if (cx_hlo_scan_word(s, &found) && cx_hlo_str_equal(found, word)) return true;
-  s->at = before;
-  return false;
+  const char *after = behind(s, word);
+  if (after == NULL || (after < s->end && is_in_word(*after))) return false;
+  s->at = after;
+  return true;
 }
 
 cx_hlo_str cx_hlo_scan_suffix(cx_hlo_scan *s)
@@ -222,7 +230,14 @@ calx_status *cx_hlo_scan_quoted(cx_hlo_scan *s, cx_hlo_str *out)
 {
   if (cx_hlo_scan_peek(s) != '"') return cx_hlo_scan_expected(s, "a string");
   const char *from = s->at;
-  for (const char *c = from + 1; c < s->end && *c != '\n'; c++) {
+  const char *c = from + 1;
+  const char *end = memchr(c, '"', (size_t)(s->end - c));
+  // Long strings are blobs, which have no escapes.
+  const bool plain = end != NULL &&
+                     memchr(c, '\\', (size_t)(end - c)) == NULL &&
+                     memchr(c, '\n', (size_t)(end - c)) == NULL;
+  if (plain) c = end;
+  for (; c < s->end && *c != '\n'; c++) {
     if (*c == '\\') {
       c++;
     } else if (*c == '"') {

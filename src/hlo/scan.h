@@ -22,8 +22,18 @@ calx_status *cx_hlo_scan_fail(const cx_hlo_scan *s, const char *at,
 calx_status *cx_hlo_scan_expected(cx_hlo_scan *s,
                                   const char *what) CALX_MUST_USE;
 
-void cx_hlo_scan_space(cx_hlo_scan *s);
-char cx_hlo_scan_peek(cx_hlo_scan *s);                    // '\0' at the end
+void cx_hlo_scan_blank(cx_hlo_scan *s);  // past white space and comments
+static inline void cx_hlo_scan_space(cx_hlo_scan *s)
+{
+  const bool visible = s->at<s->end && * s->at> ' ' && *s->at != '/';
+  if (!visible) cx_hlo_scan_blank(s);
+}
+// '\0' at the end
+static inline char cx_hlo_scan_peek(cx_hlo_scan *s)
+{
+  cx_hlo_scan_space(s);
+  return s->at < s->end ? *s->at : '\0';
+}
 bool cx_hlo_scan_sees(cx_hlo_scan *s, const char *text);  // does not move
 bool cx_hlo_scan_accept(cx_hlo_scan *s, const char *text);
 calx_status *cx_hlo_scan_need(cx_hlo_scan *s, const char *text) CALX_MUST_USE;

@@ -112,9 +112,9 @@ cx_hlo_elem cx_hlo_elem_parse(const char *s, size_t n)
 {
   for (int e = CX_HLO_INVALID + 1; e < CX_HLO_TOKEN; e++) {
     const char *name = rows[e].name;
-    if (name[0] == s[0] && strncmp(name, s, n) == 0 && name[n] == '\0') {
-      return (cx_hlo_elem)e;
-    }
+    size_t i = 0;
+    while (i < n && name[i] == s[i] && name[i] != '\0') i++;
+    if (i == n && name[i] == '\0') return (cx_hlo_elem)e;
   }
   return CX_HLO_INVALID;
 }
