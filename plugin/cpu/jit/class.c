@@ -88,6 +88,8 @@ static bool is_element(const cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_CONVERT:
+      return !cx_hlo_elem_is_complex(elem_of(op, 0)) ||
+             op->results[0].type.tensor.elem != CX_HLO_I1;
     case CX_HLO_OP_SELECT:
     case CX_HLO_OP_REAL:
     case CX_HLO_OP_IMAG:
