@@ -373,6 +373,7 @@ static calx_status *run_onednn(const cx_kernel *kernel, cx_pool *pool,
 // ---- choosing ---------------------------------------------------------------
 
 // A form and a layout.
+#define LARGE_FLOPS 2e8
 #define N_CANDIDATES (CX_CONV_FORMS * N_LAYOUTS)
 
 static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
@@ -410,6 +411,10 @@ static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
   return true;
 }
 
+// In nanoseconds: of one candidate's runs, and a run that need not be repeated.
+#define TUNE_EACH 2000000
+#define LONG_RUN 1000000
+
 // The fastest of a few runs, in nanoseconds, on memory of no meaning.
 static int64_t time_candidate(const cx_kernel *kernel, cx_pool *pool,
                               unsigned char *memory, int64_t best)
@@ -418,7 +423,7 @@ static int64_t time_candidate(const cx_kernel *kernel, cx_pool *pool,
   unsigned char *out = rhs + (kernel->bytes[1] + 63) / 64 * 64;
   unsigned char *scratch = out + (kernel->bytes[2] + 63) / 64 * 64;
   int64_t least = INT64_MAX, begin = cx_now_ns();
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     int64_t t = cx_now_ns();
     calx_status *s = kernel->run(kernel, pool, lhs, rhs, out, scratch);
     if (s != NULL) {
@@ -426,9 +431,10 @@ static int64_t time_candidate(const cx_kernel *kernel, cx_pool *pool,
       return INT64_MAX;
     }
     t = cx_now_ns() - t;
-    if (i > 0 && t < least) least = t;  // the first warms up
-    if (i == 0 && t / 3 > best) return t;
-    if (i > 0 && cx_now_ns() - begin > 3000000) break;
+    if (t < least) least = t;
+    // A short first run is mostly warming up.
+    if (t / 2 > best || (t > LONG_RUN && t > best)) break;
+    if (cx_now_ns() - begin > TUNE_EACH) break;
   }
   return least;
 }
@@ -443,13 +449,37 @@ static unsigned char *timing_memory(const cx_kernel *kernel, size_t scratch)
   return memory;
 }
 
-// Times all; the best one's number, or -1.
-static int tune_candidates(cx_kernel *kernel, cx_pool *pool,
-                           const cx_conv_desc *d)
+// Whether a candidate is worth its time: no layout that is another one's by a
+// different name, and of large convolutions only the likeliest form. A gradient
+// by the weights is never well done by another form, nor another by it.
+static bool is_worth(const cx_conv_desc *d, int candidate, int likeliest)
 {
-  int best = -1;
+  cx_conv_form f;
+  const layout l = (layout)(candidate % N_LAYOUTS);
+  const int kind = candidate / N_LAYOUTS;
+  if (!cx_conv_form_of(d, (cx_conv_kind)kind, &f)) return false;
+  if (l == LAST && f.src.stride[1] == 1 && f.dst.stride[1] == 1) return false;
+  if (kind == likeliest)
+    return l != ALL_GIVEN || cx_conv_flops(d) < LARGE_FLOPS;
+  return kind != CX_CONV_WEIGHTS && likeliest != CX_CONV_WEIGHTS &&
+         cx_conv_flops(d) < LARGE_FLOPS;
+}
+
+// Times all; the best one's number, or -1. In the order of the rule, so that
+// the likely ones show the others when to give up.
+static int tune_candidates(cx_kernel *kernel, cx_pool *pool,
+                           const cx_conv_desc *d, const int order[N_CANDIDATES])
+{
+  int best = -1, likeliest = -1;
   int64_t best_ns = INT64_MAX;
-  for (int c = 0; c < N_CANDIDATES; c++) {
+  for (int i = 0; i < N_CANDIDATES; i++) {
+    const int c = order[i];
+    cx_conv_form f;
+    if (likeliest < 0 &&
+        cx_conv_form_of(d, (cx_conv_kind)(c / N_LAYOUTS), &f)) {
+      likeliest = c / N_LAYOUTS;
+    }
+    if (!is_worth(d, c, likeliest)) continue;
     onednn_plan *p = cx_alloc(sizeof *p);
     if (p == NULL) return best;
     kernel->plan = p;
@@ -529,7 +559,7 @@ calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool, bool tune,
     order[0] = (int)(d.choice - CX_CONV_CHOICE_ONEDNN);
     n = 1;
   } else if (tune) {
-    int best = tune_candidates(kernel, pool, &d);
+    int best = tune_candidates(kernel, pool, &d, order);
     d.choice = best < 0 ? CX_CONV_CHOICE_LOOPS : CX_CONV_CHOICE_ONEDNN + best;
     memcpy(&kernel->desc, &d, sizeof d);
     order[0] = best;

@@ -15,6 +15,8 @@
 
 // Products below this are done before oneDNN has set itself up.
 #define SMALL_PRODUCT ((int64_t)48 * 48 * 48)
+// oneDNN spreads a product over threads from this one on.
+#define SPREAD_PRODUCT 1000000
 // Multiplications that are worth another thread.
 #define THREAD_WORTH 65536
 
@@ -243,7 +245,8 @@ static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
   void *c = q->out + ((batch * p->m + row) * p->n + column) * bytes;
   if (p->onednn != NULL) {
     const bool a_plain = l->column == 1, b_plain = r->column == 1;
-    cx_onednn_enter(p->onednn, q->pool);
+    const bool spread = rows * columns * p->k >= SPREAD_PRODUCT;
+    cx_onednn_enter(p->onednn, spread ? q->pool : NULL);
     p->onednn->sgemm(a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', rows, columns,
                      p->k, q->mode == CX_GEMM_SUB ? -1.0F : 1.0F, a,
                      a_plain ? l->row : l->column, b,

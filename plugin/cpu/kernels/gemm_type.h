@@ -112,8 +112,94 @@ static void NAME(put_tile)(int64_t k, const T *a, const T *b, int64_t width,
   }
 }
 
+// Columns of the result of a row of a at a time.
+#define STRIP 4
+
+// c[j] = sum over p of a[p] * b[p][j], the rows of b dense: each is read once.
+static void NAME(row_by_rows)(const cx_gemm *g, int64_t lo, int64_t columns,
+                              T *to)
+{
+  const T *a = g->a, *b = (const T *)g->b + lo;
+  VEC acc[STRIP];
+  for (int j = 0; j < STRIP; j++) acc[j] = (VEC){ 0 };
+  if (columns == STRIP * LANES) {
+    for (int64_t p = 0; p < g->k; p++) {
+      const T x = a[p * g->a_column];
+      for (int j = 0; j < STRIP; j++) {
+        acc[j] += *(const VEC *)(b + p * g->b_row + j * LANES) * x;
+      }
+    }
+    memcpy(to, acc, sizeof acc);
+    return;
+  }
+  memset(to, 0, sizeof acc);
+  for (int64_t p = 0; p < g->k; p++) {
+    const T x = a[p * g->a_column];
+    for (int64_t j = 0; j < columns; j++) to[j] += b[p * g->b_row + j] * x;
+  }
+}
+
+// Any strides: a sum for each column.
+static T NAME(row_by_column)(const cx_gemm *g, int64_t column)
+{
+  const T *a = g->a, *b = (const T *)g->b + column * g->b_column;
+  T sum = 0;
+  int64_t p = 0;
+  if (g->a_column == 1 && g->b_row == 1) {
+    VEC acc[STRIP];
+    for (int j = 0; j < STRIP; j++) acc[j] = (VEC){ 0 };
+    for (; p + STRIP * LANES <= g->k; p += STRIP * LANES) {
+      for (int j = 0; j < STRIP; j++) {
+        acc[j] += *(const VEC *)(a + p + j * LANES) *
+                  *(const VEC *)(b + p + j * LANES);
+      }
+    }
+    for (int j = 1; j < STRIP; j++) acc[0] += acc[j];
+    for (int64_t i = 0; i < LANES; i++) sum += acc[0][i];
+  }
+  for (; p < g->k; p++) sum += a[p * g->a_column] * b[p * g->b_row];
+  return sum;
+}
+
+// A single row of results, `step` apart: nothing is worth packing.
+static void NAME(multiply_row)(const cx_gemm *g, int64_t step)
+{
+  T part[STRIP * GEMM_BYTES / sizeof(T)];
+  const int64_t most = g->b_column == 1 ? STRIP * LANES : 1;
+  for (int64_t lo = 0; lo < g->n; lo += most) {
+    const int64_t columns = MIN(most, g->n - lo);
+    if (g->b_column == 1) {
+      NAME(row_by_rows)(g, lo, columns, part);
+    } else {
+      part[0] = NAME(row_by_column)(g, lo);
+    }
+    for (int64_t j = 0; j < columns; j++) {
+      T *to = (T *)g->c + (lo + j) * step;
+      *to = g->mode == CX_GEMM_SET   ? part[j]
+            : g->mode == CX_GEMM_ADD ? *to + part[j]
+                                     : *to - part[j];
+    }
+  }
+}
+
 static void NAME(multiply)(const cx_gemm *g, void *panels)
 {
+  if (g->m == 1) {
+    NAME(multiply_row)(g, 1);
+    return;
+  }
+  if (g->n == 1) {
+    cx_gemm turned = *g;
+    turned.m = 1;
+    turned.n = g->m;
+    turned.a = g->b;
+    turned.a_column = g->b_row;
+    turned.b = g->a;
+    turned.b_row = g->a_column;
+    turned.b_column = g->a_row;
+    NAME(multiply_row)(&turned, g->ldc);
+    return;
+  }
   const int64_t block_k = MIN(g->k, CX_GEMM_INNER);
   const int64_t block_n = MIN(g->n, CX_GEMM_COLUMNS);
   T *pb = panels;
@@ -155,6 +241,7 @@ static void NAME(multiply)(const cx_gemm *g, void *panels)
   }
 }
 
+#undef STRIP
 #undef VEC
 #undef LANES
 #undef T

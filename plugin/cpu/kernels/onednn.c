@@ -29,10 +29,11 @@ typedef struct gomp {
 } gomp;
 
 static gomp original;
+static _Thread_local int alone;  // entered without a pool
 
 static bool ours(void)
 {
-  return cx_pool_inside() || cx_pool_here().pool != NULL;
+  return alone != 0 || cx_pool_inside() || cx_pool_here().pool != NULL;
 }
 
 typedef struct region {
@@ -54,6 +55,10 @@ static void parallel(region_fn *fn, void *data, unsigned threads,
     original.parallel(fn, data, threads, flags);
     return;
   }
+  if (alone != 0) {
+    fn(data);
+    return;
+  }
   cx_pool *pool = cx_pool_here().pool;
   int size = cx_pool_size(pool);
   int n = threads == 0 || threads > (unsigned)size ? size : (int)threads;
@@ -64,7 +69,7 @@ static void parallel(region_fn *fn, void *data, unsigned threads,
 static void barrier(void)
 {
   if (ours()) {
-    cx_pool_barrier();
+    if (alone == 0) cx_pool_barrier();
   } else {
     original.barrier();
   }
@@ -73,21 +78,24 @@ static void barrier(void)
 static int max_threads(void)
 {
   if (!ours()) return original.max_threads();
-  return cx_pool_inside() ? 1 : cx_pool_size(cx_pool_here().pool);
+  return alone != 0 || cx_pool_inside() ? 1 : cx_pool_size(cx_pool_here().pool);
 }
 
 static int num_threads(void)
 {
+  if (alone != 0) return 1;
   return ours() ? cx_pool_here().size : original.num_threads();
 }
 
 static int thread_num(void)
 {
+  if (alone != 0) return 0;
   return ours() ? cx_pool_here().rank : original.thread_num();
 }
 
 static int in_parallel(void)
 {
+  if (alone != 0) return 0;
   return ours() ? cx_pool_here().size > 1 : original.in_parallel();
 }
 
@@ -259,7 +267,9 @@ const cx_onednn *cx_onednn_get(void)
 
 void cx_onednn_enter(const cx_onednn *d, cx_pool *pool)
 {
-  if (d->pooled) {
+  if (alone != 0 || (d->pooled && pool == NULL)) {
+    alone++;
+  } else if (d->pooled) {
     cx_pool_enter(pool);
   } else {
     d->omp_set_threads(1);
@@ -268,5 +278,9 @@ void cx_onednn_enter(const cx_onednn *d, cx_pool *pool)
 
 void cx_onednn_leave(const cx_onednn *d)
 {
-  if (d->pooled) cx_pool_leave();
+  if (alone != 0) {
+    alone--;
+  } else if (d->pooled) {
+    cx_pool_leave();
+  }
 }

@@ -54,7 +54,8 @@ typedef struct cx_onednn {
 // NULL: it is not there, or of another version. Thread-safe.
 const cx_onednn *cx_onednn_get(void);
 
-// Around all calls that compute or create: regions run on `pool`.
+// Around all calls that compute or create: regions run on `pool`; NULL: on the
+// calling thread alone.
 void cx_onednn_enter(const cx_onednn *d, cx_pool *pool);
 void cx_onednn_leave(const cx_onednn *d);
 
