@@ -186,10 +186,16 @@ static calx_status *wrong_types(cx_hlo_reader *r, const cx_hlo_parts *p,
                      r->any_stack.n - p->types);
 }
 
-// T becomes n times T, and one for the result.
-static calx_status *spread_same(cx_hlo_reader *r, cx_hlo_parts *p, size_t n)
+// T becomes n times T, and one for the result. That counts as an alias does.
+static calx_status *spread_same(cx_hlo_reader *r, cx_hlo_parts *p, size_t n,
+                                const char *from)
 {
   p->n_inputs = n;
+  if (n > 3) r->expanded += n * (size_t)(r->scan.at - from);
+  if (r->expanded > CX_HLO_EXPANSION) {
+    return CX_HLO_FAIL(r, from, "types stand for more than %d bytes",
+                       CX_HLO_EXPANSION);
+  }
   for (size_t i = 0; i < n; i++) {
     CALX_TRY(cx_hlo_push_type(r, &r->any_stack.v[p->types]));
   }
@@ -217,9 +223,9 @@ static calx_status *spread_complex(cx_hlo_reader *r, cx_hlo_parts *p, size_t n)
   return cx_hlo_push_type(r, &result);
 }
 
-// Fills in what a list of types stands for.
+// Fills in what a list of types stands for, which was written from `from` on.
 static calx_status *spread(cx_hlo_reader *r, cx_hlo_parts *p,
-                           cx_hlo_types_form form)
+                           cx_hlo_types_form form, const char *from)
 {
   const size_t n = r->any_stack.n - p->types;
   const size_t n_uses = r->use_stack.n - p->uses;
@@ -228,7 +234,7 @@ static calx_status *spread(cx_hlo_reader *r, cx_hlo_parts *p,
   const size_t wanted = list ? n_uses : form == CX_HLO_TYPES_SELECT ? 2 : 1;
   if (n != wanted) return wrong_types(r, p, wanted);
   switch (form) {
-    case CX_HLO_TYPES_SAME: return spread_same(r, p, n_uses);
+    case CX_HLO_TYPES_SAME: return spread_same(r, p, n_uses, from);
     case CX_HLO_TYPES_RESULT: return spread_result(r, p);
     case CX_HLO_TYPES_COMPLEX: return spread_complex(r, p, n_uses);
     case CX_HLO_TYPES_SELECT:
@@ -266,12 +272,13 @@ calx_status *cx_hlo_pretty_types(cx_hlo_reader *r, cx_hlo_parts *p,
   if (cx_hlo_scan_peek(s) == '(') {
     return cx_hlo_read_function_types(r, &p->n_inputs);
   }
+  const char *from = s->at;
   do {
     cx_hlo_any type;
     CALX_TRY(cx_hlo_read_type(r, &type));
     CALX_TRY(cx_hlo_push_type(r, &type));
   } while (cx_hlo_scan_accept(s, ","));
-  if (!cx_hlo_scan_accept(s, "->")) return spread(r, p, form);
+  if (!cx_hlo_scan_accept(s, "->")) return spread(r, p, form, from);
   p->n_inputs = r->any_stack.n - p->types;
   return cx_hlo_read_result_types(r);
 }

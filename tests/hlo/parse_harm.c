@@ -32,6 +32,11 @@ static void check_deep(const char *before, const char *open, const char *middle,
   cx_text_free(&text);
 }
 
+static const char *const files[] = {
+  "forms.mlir", "../../fuzz/hlo_parse_corpus/step.mlir",
+  "../../fuzz/hlo_parse_corpus/module.mlir"
+};
+
 static void test_depth(void **state)
 {
   (void)state;
@@ -45,6 +50,10 @@ static void test_depth(void **state)
     const char *brackets = n > 256 ? "nest deeper than 256" : NULL;
     check_deep(func, "\"x.y\"() ({ ", "", "}) : () -> () ", "}) : () -> ()", n,
                piece);
+    check_deep("func.func @f(%p: tensor<i1>) { ",
+               "stablehlo.while() cond { stablehlo.return %p : tensor<i1> } do "
+               "{ ",
+               "stablehlo.return", "} ", "}", n, piece);
     check_deep(
         "\"func.func\"() <{function_type = () -> (), sym_name = \"f\", "
         "a = ",
@@ -101,11 +110,38 @@ static void test_rank(void **state)
   cx_text_free(&text);
 }
 
-// Every beginning of a good text is an error, or a good text.
-static void test_truncated(void **state)
+// A few words that stand for much.
+static void test_expansion(void **state)
 {
   (void)state;
-  char *text = check_file("forms.mlir");
+  cx_text text = { 0 };
+  cx_text_append(&text,
+                 "func.func @f(%a: !stablehlo.token) { %b = "
+                 "stablehlo.after_all %a");
+  for (int i = 0; i < 100000; i++) cx_text_append(&text, ", %a");
+  cx_text_append(&text, " : tuple<");
+  for (int i = 0; i < 1000; i++) cx_text_append(&text, "i1, ");
+  cx_text_append(&text, "i1> }");
+  check_refused(cx_text_str(&text), "types stand for more than");
+  cx_text_free(&text);
+  cx_text_append(&text, "func.func @f() {\n");
+  for (int i = 0; i < 1000; i++) {
+    cx_text_format(&text,
+                   "%%%d = stablehlo.constant dense_resource<a> : "
+                   "tensor<50000xi8>\n",
+                   i);
+  }
+  cx_text_append(&text, "}\n{-# dialect_resources: { builtin: { a: \"0x");
+  for (int i = 0; i < 50004; i++) cx_text_append(&text, "0f");
+  cx_text_append(&text, "\" } } #-}");
+  check_refused(cx_text_str(&text), "aliases stand for more than");
+  cx_text_free(&text);
+}
+
+// Every beginning of a good text is an error, or a good text.
+static void check_truncated(const char *name)
+{
+  char *text = check_file(name);
   const size_t size = strlen(text);
   size_t refused = 0;
   for (size_t n = 0; n < size; n++) {
@@ -120,6 +156,14 @@ static void test_truncated(void **state)
   }
   assert_true(refused > size / 2);
   cx_free(text);
+}
+
+static void test_truncated(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    check_truncated(files[i]);
+  }
 }
 
 static void test_many(void **state)
@@ -141,10 +185,9 @@ static void test_many(void **state)
   cx_text_free(&text);
 }
 
-static void test_no_memory(void **state)
+static void check_no_memory(const char *name)
 {
-  (void)state;
-  char *text = check_file("forms.mlir");
+  char *text = check_file(name);
   bool done = false;
   for (long n = 0; !done; n++) {
     cx_hlo_module *m = NULL;
@@ -161,12 +204,21 @@ static void test_no_memory(void **state)
   cx_free(text);
 }
 
+static void test_no_memory(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    check_no_memory(files[i]);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_depth), CHECK_TEST(test_aliases),
-    CHECK_TEST(test_rank),  CHECK_TEST(test_truncated),
-    CHECK_TEST(test_many),  CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_depth),     CHECK_TEST(test_aliases),
+    CHECK_TEST(test_rank),      CHECK_TEST(test_expansion),
+    CHECK_TEST(test_truncated), CHECK_TEST(test_many),
+    CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
