@@ -202,6 +202,12 @@ calx_status *cx_hlo_read_pretty(cx_hlo_reader *r,
 // The same for a dialect that ops.def does not know.
 calx_status *cx_hlo_read_other(cx_hlo_reader *r, cx_hlo_parts *p) CALX_MUST_USE;
 
+calx_status *cx_hlo_read_op(cx_hlo_reader *r,
+                            cx_hlo_block *block) CALX_MUST_USE;
+
+// Names `count` values from here to the end of the region.
+calx_status *cx_hlo_define(cx_hlo_reader *r, cx_hlo_str name, const char *at,
+                           cx_hlo_value *values, size_t count) CALX_MUST_USE;
 // '%' name ('#' integer)?, pushed onto use_stack.
 calx_status *cx_hlo_read_use(cx_hlo_reader *r) CALX_MUST_USE;
 // '(' uses ')'
