@@ -1,0 +1,155 @@
+// Programs as bytes that are not what was written: torn, flipped, of another
+// format. The hash finds all of that; behind it every index and size is checked
+// too, which is seen by flipping bytes and putting the hash right again.
+#include "support/support.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "lower/compile.h"
+#include "run/object.h"
+
+static cx_pool *pool;
+
+// A loop, a product, an interpreted sort, branches and a loop that counts.
+static const char text[] =
+    "func.func @main(%x: tensor<6x4xf32> {tf.aliasing_output = 0 : i32}, %k: "
+    "tensor<i32>) -> (tensor<6x4xf32>, tensor<6x6xf32>, tensor<i32>) {\n"
+    "%t = stablehlo.add %x, %x : tensor<6x4xf32>\n"
+    "%p = stablehlo.dot_general %t, %t, contracting_dims = [1] x [1] : "
+    "(tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x6xf32>\n"
+    "%s = \"stablehlo.sort\"(%t) <{dimension = 1 : i64}> ({\n"
+    "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "%q = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+    "tensor<i1>\n stablehlo.return %q : tensor<i1> }) : (tensor<6x4xf32>) -> "
+    "tensor<6x4xf32>\n"
+    "%n = stablehlo.constant dense<9> : tensor<i32>\n"
+    "%r = stablehlo.while(%i = %k) : tensor<i32>\n"
+    "cond { %q = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> "
+    "tensor<i1>\n stablehlo.return %q : tensor<i1> }\n"
+    "do { %j = stablehlo.add %i, %n : tensor<i32>\n"
+    "stablehlo.return %j : tensor<i32> }\n"
+    "return %s, %p, %r : tensor<6x4xf32>, tensor<6x6xf32>, tensor<i32> }";
+
+static void save(cx_text *out)
+{
+  cx_compile_options options = { .pool = pool };
+  cx_program *p = NULL;
+  CHECK_STATUS_OK(cx_lower_compile(text, sizeof text - 1, &options, &p));
+  CHECK_STATUS_OK(cx_program_save(p, out));
+  cx_program_release(p);
+}
+
+// Where the hash is, and where the hashed bytes start: run/save.c's header.
+#define HASH_AT 16
+#define BODY_AT 32
+#define FORMAT 1
+
+static bool loads(const char *data, size_t size)
+{
+  cx_program *p = NULL;
+  calx_status *status = cx_program_load(data, size, pool, &p);
+  bool ok = status == NULL;
+  calx_status_free(status);
+  cx_program_release(p);
+  return ok;
+}
+
+static void whole(void **unused)
+{
+  (void)unused;
+  cx_text bytes = { 0 };
+  save(&bytes);
+  assert_true(loads(bytes.data, bytes.size));
+  cx_text_free(&bytes);
+}
+
+static void torn(void **unused)
+{
+  (void)unused;
+  cx_text bytes = { 0 };
+  save(&bytes);
+  for (size_t n = 0; n < bytes.size; n += 1 + n / 17) {
+    assert_false(loads(bytes.data, n));
+  }
+  cx_text_free(&bytes);
+}
+
+static void flipped(void **unused)
+{
+  (void)unused;
+  cx_text bytes = { 0 };
+  save(&bytes);
+  for (size_t i = 0; i < bytes.size; i += 7) {
+    bytes.data[i] = (char)(bytes.data[i] ^ 0x10);
+    assert_false(loads(bytes.data, bytes.size));
+    bytes.data[i] = (char)(bytes.data[i] ^ 0x10);
+  }
+  cx_text_free(&bytes);
+}
+
+// Loading may succeed or not: it must not crash, nor read outside.
+static void flipped_behind_the_hash(void **unused)
+{
+  (void)unused;
+  cx_text bytes = { 0 };
+  save(&bytes);
+  static const unsigned char flips[] = { 0x01, 0x80, 0xff };
+  size_t refused = 0;
+  for (size_t i = BODY_AT; i < bytes.size; i += 5) {
+    for (size_t k = 0; k < sizeof flips; k++) {
+      bytes.data[i] = (char)((unsigned char)bytes.data[i] ^ flips[k]);
+      cx_hash hash =
+          cx_hash_bytes(bytes.data + BODY_AT, bytes.size - BODY_AT, FORMAT);
+      memcpy(bytes.data + HASH_AT, &hash, sizeof hash);
+      if (!loads(bytes.data, bytes.size)) refused++;
+      bytes.data[i] = (char)((unsigned char)bytes.data[i] ^ flips[k]);
+    }
+  }
+  assert_true(refused > 100);
+  cx_text_free(&bytes);
+}
+
+static void other_format(void **unused)
+{
+  (void)unused;
+  cx_text bytes = { 0 };
+  save(&bytes);
+  bytes.data[8] = 99;
+  cx_program *p = NULL;
+  CHECK_STATUS(CALX_FAILED_PRECONDITION,
+               cx_program_load(bytes.data, bytes.size, pool, &p), "format 99");
+  CHECK_STATUS(CALX_DATA_LOSS,
+               cx_program_load("rubbish that is long enough to be a header", 42,
+                               pool, &p),
+               "none of calx's");
+  cx_text_free(&bytes);
+}
+
+static void objects(void **unused)
+{
+  (void)unused;
+  cx_object *o = NULL;
+  CHECK_STATUS(CALX_DATA_LOSS, cx_object_load("", 0, &o), "too short");
+  union {
+    char bytes[256];
+    uint64_t align;
+  } rubbish;
+  memset(&rubbish, 0x7f, sizeof rubbish);
+  CHECK_STATUS(CALX_DATA_LOSS,
+               cx_object_load(rubbish.bytes, sizeof rubbish, &o), "ELF");
+}
+
+int main(void)
+{
+  CHECK_STATUS_OK(cx_pool_new(1, &pool));
+  setenv("CALX_DETERMINISTIC", "1", 1);
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(whole),        cmocka_unit_test(torn),
+    cmocka_unit_test(flipped),      cmocka_unit_test(flipped_behind_the_hash),
+    cmocka_unit_test(other_format), cmocka_unit_test(objects),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cx_pool_free(pool);
+  return failed;
+}
