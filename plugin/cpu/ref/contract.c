@@ -70,7 +70,7 @@ static double complex dot_complex(const double complex *a,
     re += creal(a[i]) * creal(b[i]) - cimag(a[i]) * cimag(b[i]);
     im += creal(a[i]) * cimag(b[i]) + cimag(a[i]) * creal(b[i]);
   }
-  return CMPLX(re, im);
+  return cx_ref_pair(re, im);
 }
 
 void cx_ref_add_dot(cx_hlo_elem e, const void *a, const void *b, size_t n,

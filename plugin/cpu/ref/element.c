@@ -163,7 +163,7 @@ static void make_complex(const cx_ref_lane *in, size_t at, cx_hlo_elem to,
   chunk z;
   load(&in[0], at, n, &re);
   load(&in[1], at, n, &im);
-  for (size_t i = 0; i < n; i++) z.c[i] = CMPLX(re.r[i], im.r[i]);
+  for (size_t i = 0; i < n; i++) z.c[i] = cx_ref_pair(re.r[i], im.r[i]);
   store(to, out, n, &z);
 }
 

@@ -19,13 +19,13 @@ typedef struct plan {
 static double complex turn(double part)  // e^(2 pi i part)
 {
   const double angle = 2 * acos(-1.0) * part;
-  return CMPLX(cos(angle), sin(angle));
+  return cx_ref_pair(cos(angle), sin(angle));
 }
 
 static double complex times(double complex a, double complex b)
 {
-  return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
-               creal(a) * cimag(b) + cimag(a) * creal(b));
+  return cx_ref_pair(creal(a) * creal(b) - cimag(a) * cimag(b),
+                     creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 static void radix2(double complex *x, size_t n, bool inverse)
@@ -70,7 +70,8 @@ static void bluestein(const plan *p)
   radix2(p->a, p->wide, true);
   for (size_t k = 0; k < n; k++) {
     const double complex x = times(p->a[k], p->chirp[k]);
-    p->line[k] = CMPLX(creal(x) / (double)p->wide, cimag(x) / (double)p->wide);
+    p->line[k] =
+        cx_ref_pair(creal(x) / (double)p->wide, cimag(x) / (double)p->wide);
   }
 }
 
@@ -82,8 +83,8 @@ static void transform(const plan *p)
     bluestein(p);
   }
   for (size_t k = 0; p->inverse && k < p->n; k++) {
-    p->line[k] = CMPLX(creal(p->line[k]) / (double)p->n,
-                       cimag(p->line[k]) / (double)p->n);
+    p->line[k] = cx_ref_pair(creal(p->line[k]) / (double)p->n,
+                             cimag(p->line[k]) / (double)p->n);
   }
 }
 
@@ -151,9 +152,9 @@ static void complete(const cx_ref_tensor *in, size_t n,
           k < have ? half[l * have + k] : conj(half[l * have + n - k]);
     }
     // A real line's first number is real, and its middle one.
-    whole[l * n] = CMPLX(creal(whole[l * n]), 0);
+    whole[l * n] = cx_ref_pair(creal(whole[l * n]), 0);
     if (n % 2 == 0) {
-      whole[l * n + n / 2] = CMPLX(creal(whole[l * n + n / 2]), 0);
+      whole[l * n + n / 2] = cx_ref_pair(creal(whole[l * n + n / 2]), 0);
     }
   }
 }

@@ -8,6 +8,7 @@
 #define CX_REF_INNER_H
 
 #include <complex.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "hlo/module.h"
@@ -99,6 +100,15 @@ typedef enum cx_ref_class {
   CX_REF_COMPLEX
 } cx_ref_class;
 cx_ref_class cx_ref_class_of(cx_hlo_elem e);
+
+// re + i im, exactly: arithmetic with I would spoil infinities and -0.
+static inline double complex cx_ref_pair(double re, double im)
+{
+  const double parts[2] = { re, im };
+  double complex z;
+  memcpy(&z, parts, sizeof z);
+  return z;
+}
 
 // n elements at p as numbers, from any type that has such (reals: from
 // integers, rounded; complex: from reals), and back to a type of the class.

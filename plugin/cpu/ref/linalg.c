@@ -41,11 +41,11 @@ static void factor(double complex *a, size_t n)
       d -= creal(l) * creal(l) + cimag(l) * cimag(l);
     }
     const double root = d > 0 ? sqrt(d) : (double)NAN;
-    a[j * n + j] = CMPLX(root, 0);
+    a[j * n + j] = cx_ref_pair(root, 0);
     for (size_t i = j + 1; i < n; i++) {
       double complex s = a[i * n + j];
       for (size_t k = 0; k < j; k++) s -= a[i * n + k] * conj(a[j * n + k]);
-      a[i * n + j] = CMPLX(creal(s) / root, cimag(s) / root);
+      a[i * n + j] = cx_ref_pair(creal(s) / root, cimag(s) / root);
     }
     for (size_t i = 0; i < j; i++) a[i * n + j] = 0;
   }

@@ -176,7 +176,7 @@ void cx_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
     for (size_t i = 0; i < n; i++) {
       double x;
       cx_ref_load_reals(e, from + i * cx_hlo_elem_bytes(e), 1, &x);
-      out[i] = CMPLX(x, 0);
+      out[i] = cx_ref_pair(x, 0);
     }
     return;
   }
@@ -187,7 +187,7 @@ void cx_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
   for (size_t i = 0; i < n; i++) {
     float x[2];
     memcpy(x, from + i * sizeof x, sizeof x);
-    out[i] = CMPLX((double)x[0], (double)x[1]);
+    out[i] = cx_ref_pair((double)x[0], (double)x[1]);
   }
 }
 
@@ -251,7 +251,7 @@ static void ints_to(cx_hlo_elem from, const int64_t *v, cx_hlo_elem to,
     return;
   }
   double complex z[CX_REF_CHUNK];
-  for (size_t i = 0; i < n; i++) z[i] = CMPLX(x[i], 0);
+  for (size_t i = 0; i < n; i++) z[i] = cx_ref_pair(x[i], 0);
   cx_ref_store_complex(to, out, n, z);
 }
 
