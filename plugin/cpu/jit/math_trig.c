@@ -90,10 +90,11 @@ static pair slope_of(const maths *m, value small, value large, value *out_turn)
     *out_turn = NULL;
     return (pair){ quotient(m, small, large), NULL };
   }
-  // The error of the quotient is lost if its parts are too small or too large.
+  // The quotient's error comes from products of halves, which must neither
+  // overflow nor, where the quotient is a normal number, underflow.
   value scale =
       choose(m, less(m, num(m, 0x1p900), large), num(m, 0x1p-120), num(m, 1));
-  scale = choose(m, less(m, large, num(m, 0x1p-900)), num(m, 0x1p120), scale);
+  scale = choose(m, less(m, large, num(m, 1)), num(m, 0x1p300), scale);
   small = mul(m, small, scale);
   large = mul(m, large, scale);
   value far = less(m, mul(m, large, num(m, 0.41421356237309503)), small);
@@ -107,6 +108,7 @@ static pair slope_of(const maths *m, value small, value large, value *out_turn)
   value q = quotient(m, top.hi, bottom.hi);
   value rest = residue(m, top.hi, q, bottom.hi);
   rest = add(m, rest, sub(m, top.lo, mul(m, q, bottom.lo)));
+  rest = choose(m, less(m, small, num(m, 0x1p-900)), zero, rest);
   return (pair){ q, quotient(m, rest, bottom.hi) };
 }
 

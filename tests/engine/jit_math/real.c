@@ -245,16 +245,19 @@ static void one_argument(batch *b, bool wide)
       put(b, of_bits(i, false), 0);
 }
 
-// Pairs of all sizes, pairs of about the same size, and powers that are neither
-// 0 nor infinite.
+// Pairs of all sizes, pairs of about the same size or with a denormal, and
+// powers that are neither 0 nor infinite.
 static void two_arguments(batch *b, bool wide)
 {
   long double specials[MOST_SPECIALS];
   size_t n = special_values(specials, wide);
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < n; j++) put(b, specials[i], specials[j]);
-  for (int i = 0; i < DOUBLES / 4; i++) {
+  for (int i = 0; i < DOUBLES / 5; i++) {
     put(b, of_bits(random_bits(), wide), of_bits(random_bits(), wide));
+    // a denormal and a number that is not much larger, or is
+    put(b, of_bits(random_bits() >> (wide ? 12 : 41), wide),
+        as_type(exp2l((wide ? -500 : -70) * (1 + random_unit())), wide));
     put(b, as_type(10 * random_unit(), wide),
         as_type(10 * random_unit(), wide));
     long double x = as_type(exp2l(20 * random_unit() * random_unit()), wide);
