@@ -149,16 +149,45 @@ static calx_status *check_counts(const cx_hlo_infer *in,
   return NULL;
 }
 
+// Operations that hand values on, or unpack them: of any type that is known.
+static bool takes_all_types(cx_hlo_op_kind kind)
+{
+  switch (kind) {
+    case CX_HLO_OP_WHILE:
+    case CX_HLO_OP_RETURN:
+    case CX_HLO_OP_FUNC_RETURN:
+    case CX_HLO_OP_CALL:
+    case CX_HLO_OP_COMPOSITE:
+    case CX_HLO_OP_CUSTOM_CALL:
+    case CX_HLO_OP_TUPLE:
+    case CX_HLO_OP_GET_TUPLE_ELEMENT:
+    case CX_HLO_OP_OPTIMIZATION_BARRIER:
+    case CX_HLO_OP_AFTER_ALL:
+    case CX_HLO_OP_INFEED:
+    case CX_HLO_OP_OUTFEED:
+    case CX_HLO_OP_SEND:
+    case CX_HLO_OP_RECV:
+    case CX_HLO_OP_ASYNC_START:
+    case CX_HLO_OP_ASYNC_DONE: return true;
+    default: return false;
+  }
+}
+
 static calx_status *check_operand(const cx_hlo_infer *in, size_t i,
                                   unsigned classes)
 {
   const cx_hlo_any *type = &in->op->operands[i]->type;
+  const bool all = takes_all_types(in->op->kind);
   if (type->odd != NULL) {
-    if (type->odd->kind != CX_HLO_ODD_TEXT && classes == 0) return NULL;
+    if (type->odd->kind != CX_HLO_ODD_TEXT && all) return NULL;
     return cx_error(CALX_UNIMPLEMENTED,
                     "%s: operand %zu has the type %s, which is not supported "
                     "here",
                     cx_hlo_op_short(in->op->kind), i, CX_HLO_ANY(type));
+  }
+  if (!all && cx_hlo_elem_class(type->tensor.elem) == 0) {
+    return cx_hlo_bad(in, "operand %zu is %s, which is no tensor", i,
+                      CX_HLO_SHAPE(&type->tensor));
   }
   for (size_t k = 0; k < type->tensor.rank; k++) {
     if (type->tensor.dims[k] >= 0) continue;

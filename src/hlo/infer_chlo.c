@@ -55,7 +55,7 @@ static calx_status *same_elements(const cx_hlo_infer *in, size_t a, size_t b)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, a);
   const cx_hlo_type *y = cx_hlo_operand(in, b);
-  if (x->elem == y->elem && cx_hlo_elem_class(x->elem) != 0) return NULL;
+  if (x->elem == y->elem) return NULL;
   return cx_hlo_bad(in, "operands have different element types: %s and %s",
                     CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
 }

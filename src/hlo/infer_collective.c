@@ -57,12 +57,7 @@ static calx_status *same_results(cx_hlo_infer *in)
     return cx_hlo_bad(in, "%zu operands need as many results, got %u", n,
                       in->op->n_results);
   }
-  for (size_t i = 0; i < n; i++) {
-    if (cx_hlo_elem_class(cx_hlo_operand(in, i)->elem) == 0) {
-      return cx_hlo_bad(in, "operand %zu is no tensor", i);
-    }
-    in->results[i] = in->op->operands[i]->type;
-  }
+  for (size_t i = 0; i < n; i++) in->results[i] = in->op->operands[i]->type;
   if (root == 0 || cx_hlo_elem_is_int(cx_hlo_operand(in, n)->elem)) {
     return NULL;
   }

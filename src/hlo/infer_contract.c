@@ -20,6 +20,12 @@ static calx_status *contracted_elem(const cx_hlo_infer *in, cx_hlo_elem *out)
                         CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
     }
   }
+  const bool complex = cx_hlo_elem_is_complex(x->elem);
+  if (cx_hlo_elem_class(*out) == 0 || cx_hlo_elem_is_complex(*out) != complex ||
+      cx_hlo_elem_is_complex(y->elem) != complex) {
+    return cx_hlo_bad(in, "lhs %s and rhs %s do not make %s", CX_HLO_SHAPE(x),
+                      CX_HLO_SHAPE(y), cx_hlo_elem_name(*out));
+  }
   return NULL;
 }
 

@@ -169,9 +169,38 @@ calx_status *cx_hlo_infer_get_tuple_element(cx_hlo_infer *in)
   return NULL;
 }
 
+static bool is_token(const cx_hlo_any *type)
+{
+  return type->odd == NULL && type->tensor.elem == CX_HLO_TOKEN &&
+         type->tensor.rank == 0;
+}
+
+static calx_status *need_token(const cx_hlo_infer *in, const char *what,
+                               size_t i, const cx_hlo_any *type)
+{
+  if (is_token(type)) return NULL;
+  return cx_hlo_bad(in, "%s %zu must be a token, got %s", what, i,
+                    CX_HLO_ANY(type));
+}
+
+// after_all takes tokens only; the others take one, behind what they send.
 calx_status *cx_hlo_infer_token(cx_hlo_infer *in)
 {
+  const size_t n = in->op->n_operands;
+  const bool all = in->op->kind == CX_HLO_OP_AFTER_ALL;
+  for (size_t i = all || n == 0 ? 0 : n - 1; i < n; i++) {
+    CALX_TRY(need_token(in, "operand", i, &in->op->operands[i]->type));
+  }
   return cx_hlo_result(in, 0, CX_HLO_TOKEN, 0, NULL);
+}
+
+// A token, and what is declared, behind which comes another.
+calx_status *cx_hlo_infer_received(cx_hlo_infer *in)
+{
+  const size_t last = in->op->n_results - 1;
+  CALX_TRY(need_token(in, "operand", 0, &in->op->operands[0]->type));
+  CALX_TRY(cx_hlo_infer_declared(in));
+  return need_token(in, "result", last, &in->results[last]);
 }
 
 // ---- what runs beside ----

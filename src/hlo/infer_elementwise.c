@@ -60,9 +60,6 @@ calx_status *cx_hlo_infer_compare(cx_hlo_infer *in)
   CALX_TRY(same_operands(in));
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
   const unsigned class = cx_hlo_elem_class(x->elem);
-  if (class == 0) {
-    return cx_hlo_bad(in, "cannot compare %s", CX_HLO_SHAPE(x));
-  }
   const int64_t how = cx_hlo_op_int(in->op, CX_HLO_A_COMPARE_TYPE);
   static const unsigned allowed[] = {
     ~0u,                                        // NOTYPE
@@ -114,7 +111,7 @@ calx_status *cx_hlo_infer_convert(cx_hlo_infer *in)
 {
   const cx_hlo_type *x = cx_hlo_operand(in, 0);
   const cx_hlo_elem to = in->results[0].tensor.elem;
-  if (cx_hlo_elem_class(x->elem) == 0 || cx_hlo_elem_class(to) == 0) {
+  if (cx_hlo_elem_class(to) == 0) {
     return cx_hlo_bad(in, "cannot convert %s to %s", CX_HLO_SHAPE(x),
                       cx_hlo_elem_name(to));
   }
@@ -142,7 +139,7 @@ calx_status *cx_hlo_infer_bitcast_convert(cx_hlo_infer *in)
   const cx_hlo_type *to = &in->results[0].tensor;
   const unsigned from_bits = cx_hlo_elem_bits(x->elem);
   const unsigned to_bits = cx_hlo_elem_bits(to->elem);
-  if (cx_hlo_elem_class(x->elem) == 0 || cx_hlo_elem_class(to->elem) == 0 ||
+  if (cx_hlo_elem_class(to->elem) == 0 ||
       cx_hlo_elem_is_complex(x->elem) != cx_hlo_elem_is_complex(to->elem)) {
     return cx_hlo_bad(in, "cannot make %s of %s", CX_HLO_SHAPE(to),
                       CX_HLO_SHAPE(x));

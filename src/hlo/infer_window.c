@@ -112,7 +112,7 @@ static calx_status *check_inputs(cx_hlo_infer *in, cx_hlo_elem **out_elems)
     const cx_hlo_type *y = cx_hlo_operand(in, i);
     const cx_hlo_type *init = cx_hlo_operand(in, n + i);
     const cx_hlo_type like_x = { y->elem, x->rank, x->dims };
-    if (!cx_hlo_type_equal(y, &like_x) || cx_hlo_elem_class(y->elem) == 0) {
+    if (!cx_hlo_type_equal(y, &like_x)) {
       return cx_hlo_bad(in, "inputs have different shapes: %s and %s",
                         CX_HLO_SHAPE(x), CX_HLO_SHAPE(y));
     }
