@@ -6,7 +6,8 @@
 // Tensors are dense and row-major, in the host form of cx_hlo_elem_bytes():
 // i1 and the types of less than 8 bits a byte each (integers extended).
 // Floats are computed in double and rounded to their type after each operation
-// (complex: in double parts); dot products accumulate in double.
+// (complex: in double parts). Sums of products, and reductions whose body is
+// one operation, are rounded once, at their end.
 #ifndef CX_REF_REF_H
 #define CX_REF_REF_H
 

@@ -136,8 +136,27 @@ static calx_status *run_op(cx_ref_machine *m, const cx_hlo_op *op)
 
 // ---- a block ----
 
+// What the regions of `op` saw of the block around them, for the last time.
+static void drop_captured(cx_ref_machine *m, const cx_hlo_op *op,
+                          const cx_hlo_block *block)
+{
+  const cx_hlo_op *inner = block == NULL ? NULL : block->first;
+  for (; inner != NULL; inner = inner->next) {
+    for (uint32_t i = 0; i < inner->n_operands; i++) {
+      const cx_hlo_value *v = inner->operands[i];
+      if (m->last[v->number] == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+    }
+    for (uint32_t i = 0; i < inner->n_regions; i++) {
+      drop_captured(m, op, inner->regions[i].first);
+    }
+  }
+}
+
 static void drop_dead(cx_ref_machine *m, const cx_hlo_op *op)
 {
+  for (uint32_t i = 0; i < op->n_regions; i++) {
+    drop_captured(m, op, op->regions[i].first);
+  }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_value *v = op->operands[i];
     if (m->last[v->number] == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));

@@ -182,6 +182,30 @@ static void test_memory_limit(void **state)
   program_close(&p);
 }
 
+// What a region saw last is given back, too.
+static void test_captured_values_are_freed(void **state)
+{
+  (void)state;
+  program p = program_open(
+      "func.func @main() -> tensor<1xi8> {"
+      "\n%c = stablehlo.constant dense<true> : tensor<i1>"
+      "\n%0 = stablehlo.iota dim = 0 : tensor<600xi8>"
+      "\n%1 = \"stablehlo.if\"(%c) ({"
+      "\n%a = stablehlo.slice %0 [7:8] : (tensor<600xi8>) -> tensor<1xi8>"
+      "\nstablehlo.return %a : tensor<1xi8>\n}, {"
+      "\n%a = stablehlo.slice %0 [8:9] : (tensor<600xi8>) -> tensor<1xi8>"
+      "\nstablehlo.return %a : tensor<1xi8>\n}) : (tensor<i1>) -> tensor<1xi8>"
+      "\n%2 = stablehlo.iota dim = 0 : tensor<700xi8>"
+      "\nreturn %1 : tensor<1xi8>\n}",
+      true);
+  const cx_ref_context small = { .memory_limit = 1000 };
+  int8_t got = 0;
+  void *out[] = { &got };
+  assert_null(program_run(&p, NULL, out, &small));
+  assert_int_equal(got, 7);
+  program_close(&p);
+}
+
 static calx_status *give_up(void *user)
 {
   int *left = user;
@@ -418,6 +442,7 @@ int main(void)
     cmocka_unit_test(test_values_that_pass),
     cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_memory_limit),
+    cmocka_unit_test(test_captured_values_are_freed),
     cmocka_unit_test(test_interrupt),
     cmocka_unit_test(test_devices),
     cmocka_unit_test(test_random_state),
