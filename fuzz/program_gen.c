@@ -194,6 +194,7 @@ calx_status *cx_gen_program_new(const cx_gen_options *options,
   *out = (cx_gen_program){ 0 };
   gen *g = cx_calloc(1, sizeof *g);
   if (g == NULL) return cx_out_of_memory();
+  g->portable = options->portable;
   seed_of_op(g, options->seed, 0);
   calx_status *status = make_params(g, out);
   out->n_ops = options->n_ops != 0 ? options->n_ops : 2 + gen_below(g, 24);

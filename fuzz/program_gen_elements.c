@@ -98,6 +98,7 @@ bool gen_unary_integer(gen *g)
   gen_value x = gen_pick(g, (gen_want){ .classes = GEN_INTEGER });
   const cx_hlo_op_kind kind = kinds[gen_below(g, COUNT(kinds))];
   const bool is_signed = !cx_hlo_elem_is_unsigned(gen_type(x)->elem);
+  if (g->portable && kind == CX_HLO_OP_COUNT_LEADING_ZEROS) return false;
   if (!is_signed && (kind == CX_HLO_OP_ABS || kind == CX_HLO_OP_SIGN)) {
     return false;
   }
@@ -190,7 +191,8 @@ static bool guarded_int(gen *g, gen_value x, gen_value y)
 {
   const cx_hlo_op_kind kind =
       gen_chance(g, 50) ? CX_HLO_OP_DIVIDE : CX_HLO_OP_REMAINDER;
-  if (gen_chance(g, 70)) {
+  if (g->portable && x.f.magnitude > 1000) return false;
+  if (g->portable || gen_chance(g, 70)) {
     cx_hlo_value *one = cx_hlo_splat_int(g->b, *gen_type(y), 1);
     y.v = cx_hlo_binary(g->b, CX_HLO_OP_OR, y.v, one);
   }

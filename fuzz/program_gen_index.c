@@ -30,8 +30,7 @@ static bool has(const int64_t *list, size_t n, int64_t v)
   return false;
 }
 
-// `thin`: of size 1 in the indexed dimensions, so that no window is half
-// outside (where XLA drops all of it, and the specification the half).
+// `thin`: of size 1 in the indexed dimensions, so that none is half outside.
 static bool choose_windows(gen *g, const cx_hlo_type *t, bool thin, windows *w)
 {
   *w = (windows){ .count = 1 };
@@ -128,7 +127,7 @@ bool gen_scatter_one(gen *g)
       g, (gen_want){ .classes = GEN_NUMBER, .min_rank = 1, .full = true });
   const cx_hlo_type *t = gen_type(x);
   windows w;
-  if (!choose_windows(g, t, true, &w)) return false;
+  if (!choose_windows(g, t, g->portable, &w)) return false;
   const cx_hlo_type of = { t->elem, w.rank, w.dims };
   gen_value u = gen_like(g, &of, false);
   cx_hlo_op_kind kind = kinds[gen_below(g, 4)];

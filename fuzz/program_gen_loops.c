@@ -14,8 +14,7 @@ typedef struct fold {
 } fold;
 
 // What to reduce elements of x with, and its start (`neutral`: one that changes
-// nothing, since XLA does not count it for padding, nor where nothing is
-// reduced); changes what is known for n elements. The kind is OTHER where it
+// nothing); changes what is known for n elements. The kind is OTHER where it
 // would be too large.
 static fold choose_fold(gen *g, gen_value x, int64_t n, bool neutral,
                         gen_facts *f)
@@ -73,7 +72,7 @@ bool gen_reduce_one(gen *g)
   gen_subset(g, t->rank, n_dims, dims);
   for (size_t i = 0; i < n_dims; i++) n *= t->dims[dims[i]];
   gen_facts f = x.f;
-  const fold with = choose_fold(g, x, n, n_dims == 0, &f);
+  const fold with = choose_fold(g, x, n, g->portable && n <= 1, &f);
   if (with.kind == CX_HLO_OP_OTHER) return false;
   return gen_push(
       g, cx_hlo_reduce_with(g->b, with.kind, x.v, with.init, dims, n_dims), f);
@@ -345,6 +344,9 @@ bool gen_conv(gen *g)
   gen_facts f;
   const int64_t n = c.window * c.in / c.groups;
   if (!product_facts(e, e, &x, &k, n, &f)) return false;
+  if (g->portable && !cx_hlo_elem_is_float(e) && f.magnitude > 127) {
+    return false;
+  }
   const cx_hlo_conv_dims dims = { .n_spatial = c.n,
                                   .input_batch = x_at[0],
                                   .input_feature = x_at[1],

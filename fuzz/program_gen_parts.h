@@ -27,6 +27,7 @@ typedef struct gen {
   gen_value pool[GEN_VALUES];
   size_t n;
   int functions;  // made so far
+  bool portable;
 } gen;
 
 typedef struct gen_dims {

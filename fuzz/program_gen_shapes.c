@@ -152,7 +152,7 @@ bool gen_iota_one(gen *g)
 static void make_starts(gen *g, size_t rank, cx_hlo_value **out)
 {
   static const cx_hlo_elem elems[] = { CX_HLO_I32, CX_HLO_I64, CX_HLO_UI8 };
-  const cx_hlo_type t = { elems[gen_below(g, 3)], 0, NULL };
+  const cx_hlo_type t = { elems[gen_below(g, g->portable ? 2 : 3)], 0, NULL };
   for (size_t i = 0; i < rank; i++) out[i] = gen_like(g, &t, false).v;
 }
 
