@@ -116,7 +116,7 @@ static cx_pjrt_buffer *random_buffer(cx_pjrt_client *c, const cx_pjrt_shape *s)
   char *data = calloc(n + 1, each);
   for (size_t i = 0; i < n; i++) {
     if (d == CALX_F32) {
-      ((float *)(void *)data)[i] = (float)(uniform() - 0.5) * 0.1f;
+      ((float *)(void *)data)[i] = (float)uniform() * 0.1f;
     } else if (d == CALX_I32) {
       ((int32_t *)(void *)data)[i] = (int32_t)(uniform() * 10);
     }
