@@ -93,9 +93,16 @@ static const char *kind_text(const cx_hlo_name_info *info)
   }
 }
 
-static calx_status *bad_kind(const cx_hlo_infer *in,
+static calx_status *bad_kind(const cx_hlo_infer *in, const cx_hlo_attr *attr,
                              const cx_hlo_name_info *info)
 {
+  if (attr->kind == CX_HLO_ATTR_TEXT) {
+    const int n = attr->as.text.n > 80 ? 80 : (int)attr->as.text.n;
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "%s: attribute '%s' is %.*s, which is not supported",
+                    cx_hlo_op_short(in->op->kind), info->name, n,
+                    attr->as.text.s);
+  }
   if (info->kind == CX_HLO_ATTR_CHOICE) {
     return cx_hlo_bad(in, "attribute '%s' must be #stablehlo<%s …>", info->name,
                       cx_hlo_choice_name((cx_hlo_choice)info->detail));
@@ -118,7 +125,8 @@ static calx_status *check_attrs(const cx_hlo_infer *in,
       if (!info->attrs[i].required) continue;
       return cx_hlo_bad(in, "needs the attribute '%s'", name->name);
     }
-    if (!cx_hlo_attr_fits(op->attrs[i], name)) return bad_kind(in, name);
+    if (!cx_hlo_attr_fits(op->attrs[i], name))
+      return bad_kind(in, op->attrs[i], name);
   }
   // Other dialects may add attributes; their names have a dot.
   for (size_t i = 0; i < op->n_extra; i++) {

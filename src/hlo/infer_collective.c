@@ -48,6 +48,26 @@ static calx_status *group_size(const cx_hlo_infer *in, int64_t *out)
   return check_ids(in, "replica_groups", e, 0, 1, -1);
 }
 
+// How many take part: the group's size; where that is not said here, because
+// there are no groups or because all partitions of its replicas are in each
+// group (a channel without use_global_device_ids), what the sizes say, `large`
+// over `small`.
+static calx_status *count_members(const cx_hlo_infer *in, int64_t size,
+                                  int64_t large, int64_t small, int64_t *out)
+{
+  const cx_hlo_channel *channel =
+      cx_hlo_op_struct(in->op, CX_HLO_A_CHANNEL_HANDLE);
+  const bool partitions =
+      channel != NULL && channel->handle > 0 &&
+      !cx_hlo_op_flag(in->op, CX_HLO_A_USE_GLOBAL_DEVICE_IDS);
+  *out = size;
+  if ((size != 0 && !partitions) || small <= 0) return NULL;
+  *out = large / small;
+  if (size == 0 || *out % size == 0) return NULL;
+  return cx_hlo_bad(in, "groups of %lld cannot make %lld of %lld",
+                    (long long)size, (long long)large, (long long)small);
+}
+
 // The last operand names the root where the attribute says so.
 static calx_status *same_results(cx_hlo_infer *in)
 {
@@ -99,9 +119,8 @@ calx_status *cx_hlo_infer_reduce_scatter(cx_hlo_infer *in)
   CALX_TRY(cx_hlo_need_reducer(in, 0, &x->elem, 1, &elem));
   int64_t *dims = cx_hlo_dims_copy(in, x, 0);
   if (dims == NULL) return cx_out_of_memory();
-  // Without groups the number of devices decides: the declared size says it.
-  if (size == 0 && declared.rank == x->rank && declared.dims[d] > 0) {
-    size = x->dims[d] / declared.dims[d];
+  if (declared.rank == x->rank) {
+    CALX_TRY(count_members(in, size, x->dims[d], declared.dims[d], &size));
   }
   if (size < 1 || x->dims[d] % size != 0) {
     return cx_hlo_bad(in, "dimension %lld of %s cannot be split among %lld",
@@ -120,9 +139,9 @@ calx_status *cx_hlo_infer_all_gather(cx_hlo_infer *in)
     const cx_hlo_type *x = cx_hlo_operand(in, i);
     CALX_TRY(cx_hlo_need_dim(in, "all_gather_dim", d, x->rank));
     int64_t factor = size;
-    if (size == 0 && i < in->op->n_results &&
-        in->results[i].tensor.rank == x->rank && x->dims[d] > 0) {
-      factor = in->results[i].tensor.dims[d] / x->dims[d];
+    if (i < in->op->n_results && in->results[i].tensor.rank == x->rank) {
+      CALX_TRY(count_members(in, size, in->results[i].tensor.dims[d],
+                             x->dims[d], &factor));
     }
     int64_t *dims = cx_hlo_dims_copy(in, x, 0);
     if (dims == NULL) return cx_out_of_memory();
@@ -150,8 +169,9 @@ calx_status *cx_hlo_infer_all_to_all(cx_hlo_infer *in)
     const cx_hlo_type *x = cx_hlo_operand(in, i);
     CALX_TRY(cx_hlo_need_dim(in, "split_dimension", split, x->rank));
     CALX_TRY(cx_hlo_need_dim(in, "concat_dimension", join, x->rank));
-    if (count < 1 || x->dims[split] % count != 0 ||
-        (size != 0 && size != count)) {
+    int64_t members = 0;
+    CALX_TRY(count_members(in, size, count, 1, &members));
+    if (count < 1 || x->dims[split] % count != 0 || members != count) {
       return cx_hlo_bad(in,
                         "dimension %lld of %s cannot be split into %lld "
                         "among groups of %lld",
