@@ -5,8 +5,10 @@
 #define MAX_RANK 16
 #define MAX_LITERAL 4096  // bytes of a constant in the object
 #define MAX_RESULTS 16
-#define MAX_PIECES 16  // operands of a concatenation in a loop
-#define MAX_BODY 96    // operations of a region
+#define MAX_PIECES 16    // operands of a concatenation in a loop
+#define MAX_BODY 96      // operations of a region
+#define MAX_WINDOW 4096  // elements of a window
+#define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
 
 static bool plain_elem(cx_hlo_elem e)
 {
@@ -179,6 +181,58 @@ static bool is_body(const cx_hlo_region *r, size_t n_args, size_t n_results)
   return true;
 }
 
+static int64_t window_value(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
+  return a == NULL ? 1 : a->as.ints.v[d];
+}
+
+// One operand, and windows short enough to go through for each element.
+static bool is_window(const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = &op->operands[0]->type.tensor;
+  int64_t n = 1;
+  if (op->n_results != 1 || !is_body(&op->regions[0], 2, 1) ||
+      cx_hlo_type_elements(t) == 0 ||
+      op->results[0].type.tensor.elem != t->elem) {
+    return false;
+  }
+  for (size_t d = 0; d < t->rank; d++) {
+    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    if (size > MAX_WINDOW / n) return false;
+    n *= size;
+  }
+  return true;
+}
+
+// Whether an element may be in several windows.
+static bool overlaps(const cx_hlo_op *op)
+{
+  for (size_t d = 0; d < op->results[0].type.tensor.rank; d++) {
+    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    const int64_t stride = window_value(op, CX_HLO_A_WINDOW_STRIDES, d);
+    if (size > 1 && size > stride) return true;
+  }
+  return false;
+}
+
+// Of tensors, with windows short enough to be unrolled.
+static bool is_select(const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = &op->operands[0]->type.tensor;
+  int64_t n = 1;
+  if (t->rank == 0 || !is_body(&op->regions[0], 2, 1) ||
+      !is_body(&op->regions[1], 2, 1)) {
+    return false;
+  }
+  for (size_t d = 0; d < t->rank; d++) {
+    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    if (size > MAX_SELECT / n) return false;
+    n *= size;
+  }
+  return true;
+}
+
 cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
 {
   if (!plain_types(op)) return CX_JIT_NONE;
@@ -203,6 +257,13 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_GATHER:
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
     case CX_HLO_OP_IOTA: return CX_JIT_INDEX;
+    case CX_HLO_OP_SCATTER:
+      return op->n_results == 1 && is_body(&op->regions[0], 2, 1) ? CX_JIT_ROOT
+                                                                  : CX_JIT_NONE;
+    case CX_HLO_OP_SELECT_AND_SCATTER:
+      return is_select(op) ? CX_JIT_ROOT : CX_JIT_NONE;
+    case CX_HLO_OP_REDUCE_WINDOW:
+      return is_window(op) ? CX_JIT_INDEX : CX_JIT_NONE;
     case CX_HLO_OP_REDUCE:
       return op->n_results <= MAX_RESULTS &&
                      is_body(&op->regions[0], 2 * op->n_results, op->n_results)
@@ -219,8 +280,13 @@ bool cx_jit_fuses(const cx_hlo_op *op, size_t i)
     case CX_JIT_INDEX:
       // What is gathered from is read in any order, so it would be computed
       // many times; the start indices of slices are scalars.
+      if (op->kind == CX_HLO_OP_REDUCE_WINDOW) return i > 0 || !overlaps(op);
       return op->kind != CX_HLO_OP_GATHER || i > 0;
     case CX_JIT_REDUCE: return i < op->n_results;
+    case CX_JIT_ROOT:
+      // The source is read once, what is selected from many times; a scatter
+      // reads its indices for each block, its operand and updates once.
+      return op->kind != CX_HLO_OP_SELECT_AND_SCATTER || i > 0;
     default: return false;
   }
 }

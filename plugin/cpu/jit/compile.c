@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "jit/emit.h"
+#include "jit/root.h"
 
 #define EMITTER_VERSION "1"
 
@@ -136,6 +136,7 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
   k->n_phases = 0;
   k->scratch = 0;
   bool reduces = false;
+  const cx_hlo_op *root = NULL;
   if (k->n_ops > CX_JIT_OPS) return refuse(env, "too many operations");
   if (k->n_outputs == 0 || k->n_outputs > CX_JIT_MAX_OUTPUTS) {
     return refuse(env, "no outputs, or too many");
@@ -144,9 +145,17 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
     const cx_jit_class c = cx_jit_class_of(k->ops[i]);
     if (c == CX_JIT_NONE) return refuse(env, "an operation of no class");
     reduces |= c == CX_JIT_REDUCE;
+    if (c == CX_JIT_ROOT) root = k->ops[i];
+  }
+  if (root != NULL && (k->n_outputs != 1 || k->outputs[0]->op != root)) {
+    return refuse(env, "a root that is not the kernel's only output");
   }
   CALX_TRY(set_slots(env, k));
   cx_jit_merge(env);
+  if (root != NULL) {
+    return root->kind == CX_HLO_OP_SCATTER ? cx_jit_kernel_scatter(env, k)
+                                           : cx_jit_kernel_select(env, k);
+  }
   return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
 }
 

@@ -147,6 +147,9 @@ LLVMValueRef cx_jit_iota(cx_jit_env *env, LLVMTypeRef vector, int64_t step);
 LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
                            bool is_signed, int level);
 LLVMValueRef cx_jit_buffer(cx_jit_env *env, size_t i);  // its pointer
+// <lanes x i1>: the number of the lane is below hi - lo.
+LLVMValueRef cx_jit_lanes_below(cx_jit_env *env, LLVMValueRef hi,
+                                LLVMValueRef lo, int level);
 int64_t cx_jit_elements(const cx_hlo_value *v);
 const cx_hlo_type *cx_jit_type(const cx_hlo_value *v);
 
@@ -199,6 +202,9 @@ cx_jit_ix cx_jit_place_linear(cx_jit_env *env, const cx_jit_place *p);
 
 cx_jit_val cx_jit_load(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                        const cx_jit_place *p);
+// The same at this level at least: what is read may be written in its loop.
+cx_jit_val cx_jit_load_at(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
+                          const cx_jit_place *p, int level);
 // At level `level`. A value that is the same in all lanes is stored once where
 // the place has no lanes.
 void cx_jit_store(cx_jit_env *env, LLVMValueRef pointer, cx_jit_val v,
@@ -216,6 +222,10 @@ cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
 // cx_jit_index_gather, for gather.c
 uint32_t cx_jit_gather_cuts(const cx_hlo_op *op);
 cx_jit_val cx_jit_gather_emit(cx_jit_env *env, const cx_hlo_op *op,
+                              const cx_jit_place *p);
+// window.c
+uint32_t cx_jit_window_cuts(cx_jit_env *env, const cx_hlo_op *op);
+cx_jit_val cx_jit_window_emit(cx_jit_env *env, const cx_hlo_op *op,
                               const cx_jit_place *p);
 // An integer of rank 0 as an index within [0, limit].
 cx_jit_ix cx_jit_start_index(cx_jit_env *env, const cx_hlo_value *v,
@@ -275,6 +285,15 @@ cx_jit_val cx_jit_bitcast(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to);
 
 calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k);
+// The only operation of the body of `op`, if its identity is known and it is
+// on the two arguments; else NULL.
+const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op);
+// What a result of this element type is summed in: f32 for bf16 and f16.
+cx_hlo_elem cx_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e);
+cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
+                          cx_hlo_elem e, cx_jit_val a, cx_jit_val b);
+// A sum in its result's type.
+cx_jit_val cx_jit_summed(cx_jit_env *env, cx_jit_val sum, cx_hlo_elem e);
 
 // ---- merge.c ----
 

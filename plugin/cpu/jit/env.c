@@ -241,6 +241,16 @@ LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
   return *out;
 }
 
+LLVMValueRef cx_jit_lanes_below(cx_jit_env *env, LLVMValueRef hi,
+                                LLVMValueRef lo, int level)
+{
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, level);
+  n = cx_jit_resize(env, n, env->i32, true, level);
+  n = cx_jit_splat(env, n, level);
+  return cx_jit_compare(env, LLVMIntSLT, cx_jit_iota(env, t, 1), n, level);
+}
+
 LLVMValueRef cx_jit_intrinsic(cx_jit_env *env, LLVMBuilderRef b,
                               const char *name, LLVMTypeRef *types,
                               size_t n_types, LLVMValueRef *args, size_t n_args)

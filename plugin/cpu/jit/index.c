@@ -5,7 +5,7 @@
 // the operand's place of the result's (emit). Reads outside of an operand do
 // not happen: indices that are the same in all lanes are held within it, lanes
 // that are outside are masked.
-#include "jit/emit.h"
+#include "jit/index.h"
 
 static uint32_t bit(size_t d)
 {
@@ -308,12 +308,6 @@ static cx_jit_val emit_reverse(cx_jit_env *env, const cx_hlo_op *op,
 
 // ---- what lies within a part of a dimension ----
 
-// Conditions under which an operand is read: of all lanes at once, and by lane.
-typedef struct inside {
-  LLVMValueRef all, lanes;
-  int all_level, lanes_level;
-} inside;
-
 static int deeper(int a, int b)
 {
   return a > b ? a : b;
@@ -331,9 +325,7 @@ static void also(cx_jit_env *env, LLVMValueRef *sum, int *sum_level,
   *sum = cx_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
 }
 
-// 0 <= ix < n, unsigned, as a condition; where it fails for all lanes the index
-// becomes 0, so that it can be read.
-static void within(cx_jit_env *env, cx_jit_ix *ix, int64_t n, inside *in)
+void cx_jit_within(cx_jit_env *env, cx_jit_ix *ix, int64_t n, cx_jit_inside *in)
 {
   if (cx_jit_ix_same(ix)) {
     LLVMValueRef most = cx_jit_i64(env, n);
@@ -349,9 +341,7 @@ static void within(cx_jit_env *env, cx_jit_ix *ix, int64_t n, inside *in)
   also(env, &in->lanes, &in->lanes_level, c, ix->level);
 }
 
-// ix is a multiple of d, which it is then divided by. It is not negative where
-// it counts.
-static void spaced(cx_jit_env *env, cx_jit_ix *ix, int64_t d, inside *in)
+void cx_jit_spaced(cx_jit_env *env, cx_jit_ix *ix, int64_t d, cx_jit_inside *in)
 {
   if (d == 1) return;
   const bool same = cx_jit_ix_same(ix);
@@ -389,9 +379,9 @@ static cx_jit_val pick(cx_jit_env *env, LLVMValueRef c, int level,
   return out;
 }
 
-// The operand's element where `in` holds, else `other`.
-static cx_jit_val choose(cx_jit_env *env, const cx_hlo_value *v,
-                         cx_jit_place *at, const inside *in, cx_jit_val other)
+cx_jit_val cx_jit_inside_or(cx_jit_env *env, const cx_hlo_value *v,
+                            cx_jit_place *at, const cx_jit_inside *in,
+                            cx_jit_val other)
 {
   const cx_jit_place *p = cx_jit_place_of(env, at);
   if (in->lanes != NULL) {
@@ -430,7 +420,7 @@ static cx_jit_val emit_pad(cx_jit_env *env, const cx_hlo_op *op,
   if (cx_hlo_type_elements(from) == 0) return padding;
   cx_jit_place out;
   cx_jit_place_cut(env, to, p, pad_cuts(env, op), &out);
-  inside in = { 0 };
+  cx_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cx_jit_part *part = &out.part[i];
@@ -439,13 +429,13 @@ static cx_jit_val emit_pad(cx_jit_env *env, const cx_hlo_op *op,
       const int64_t step = gap.v[d] + 1;
       const int64_t reach = (from->dims[d] - 1) * step + 1;
       part->ix = cx_jit_ix_offset(env, part->ix, -low.v[d] * inner);
-      within(env, &part->ix, reach * inner, &in);
-      spaced(env, &part->ix, step, &in);
+      cx_jit_within(env, &part->ix, reach * inner, &in);
+      cx_jit_spaced(env, &part->ix, step, &in);
       part->size = from->dims[d] * inner;
     }
     d += (size_t)part->dims;
   }
-  return choose(env, op->operands[0], &out, &in, padding);
+  return cx_jit_inside_or(env, op->operands[0], &out, &in, padding);
 }
 
 // ---- concatenate ----
@@ -475,9 +465,9 @@ static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
     const int64_t n = cx_jit_type(op->operands[i])->dims[d] * inner;
     if (n == 0) continue;
     cx_jit_place from = cut;
-    inside in = { 0 };
+    cx_jit_inside in = { 0 };
     cx_jit_ix ix = cx_jit_ix_offset(env, whole.ix, -first);
-    within(env, &ix, n, &in);
+    cx_jit_within(env, &ix, n, &in);
     from.part[at] = (cx_jit_part){ ix, n, whole.dims };
     // The first has no other to give way to.
     if (out.re == NULL) {
@@ -487,7 +477,7 @@ static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
       }
       out = cx_jit_emit(env, op->operands[i], q);
     } else {
-      out = choose(env, op->operands[i], &from, &in, out);
+      out = cx_jit_inside_or(env, op->operands[i], &from, &in, out);
     }
     first += n;
   }
@@ -539,7 +529,7 @@ static cx_jit_val emit_update(cx_jit_env *env, const cx_hlo_op *op,
   if (cx_hlo_type_elements(u) == 0) return old;
   cx_jit_place at;
   cx_jit_place_cut(env, t, p, update_cuts(env, op), &at);
-  inside in = { 0 };
+  cx_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < at.n; i++) {
     cx_jit_part *part = &at.part[i];
@@ -550,11 +540,11 @@ static cx_jit_val emit_update(cx_jit_env *env, const cx_hlo_op *op,
       start = cx_jit_ix_scale(env, start, -inner);
       part->ix = cx_jit_ix_add(env, part->ix, start);
       part->size = u->dims[d] * inner;
-      within(env, &part->ix, part->size, &in);
+      cx_jit_within(env, &part->ix, part->size, &in);
     }
     d += (size_t)part->dims;
   }
-  return choose(env, op->operands[1], &at, &in, old);
+  return cx_jit_inside_or(env, op->operands[1], &at, &in, old);
 }
 
 // ---- all ----
@@ -574,6 +564,7 @@ uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
     case CX_HLO_OP_IOTA: return iota_cuts(op);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return update_cuts(env, op);
     case CX_HLO_OP_GATHER: return cx_jit_gather_cuts(op);
+    case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_cuts(env, op);
     default: return 0;
   }
 }
@@ -593,6 +584,7 @@ cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
     case CX_HLO_OP_IOTA: return emit_iota(env, op, p);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return emit_update(env, op, p);
     case CX_HLO_OP_GATHER: return cx_jit_gather_emit(env, op, p);
+    case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_emit(env, op, p);
     default: return emit_reshape(env, op, p);
   }
 }

@@ -35,8 +35,9 @@ bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
 // independent; a later phase starts when the earlier one is done. `buffers`
 // are the inputs, the outputs, and the scratch where scratch > 0. Each
 // iteration loads all that it loads before it stores, so an output may lie in
-// the memory of an input that is used only by ELEMENT operations. Memory is
-// aligned to its element; arena memory to 64 bytes.
+// the memory of an input that is used only by ELEMENT operations. The output of
+// a scatter may be the memory of its first operand, where that is an input.
+// Memory is aligned to its element; arena memory to 64 bytes.
 typedef struct cx_jit_phase {
   int64_t extent;
   int64_t grain;  // fewest iterations that are worth a thread

@@ -4,7 +4,7 @@
 // in vectors, cut into blocks where it is long; the others and the blocks are
 // the phase's iterations. Where the last run is much shorter than a vector, all
 // dimensions are one run and indices are divided lane by lane.
-#include "jit/emit.h"
+#include "jit/root.h"
 
 #define BLOCK 4096  // elements of the inner loop in one iteration
 
@@ -52,7 +52,14 @@ static cx_jit_ix iteration(cx_jit_env *env, const nest *s, cx_jit_ix t,
   return cx_jit_ix_scale(env, block, s->block);
 }
 
-static void body(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
+// What is stored, into which buffers.
+typedef struct work {
+  const cx_hlo_value *const *values;
+  size_t n, buffer;
+  bool in_place;  // nothing, where the buffer is that of the (input) value
+} work;
+
+static void body(cx_jit_env *env, const work *k, const nest *s,
                  const cx_jit_place *outer, cx_jit_ix inner, LLVMValueRef mask)
 {
   const int level = env->n_levels - 1;
@@ -61,24 +68,16 @@ static void body(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
   p.mask = mask;
   const cx_jit_place *at = cx_jit_place_of(env, &p);
   cx_jit_val out[CX_JIT_MAX_OUTPUTS];
-  for (size_t i = 0; i < k->n_outputs; i++) {
-    out[i] = cx_jit_emit(env, k->outputs[i], at);
+  for (size_t i = 0; i < k->n; i++) {
+    out[i] = cx_jit_emit(env, k->values[i], at);
   }
   if (cx_jit_failed(env)) return;
-  for (size_t i = 0; i < k->n_outputs; i++) {
-    cx_jit_store(env, cx_jit_buffer(env, k->n_inputs + i), out[i], at, level);
+  for (size_t i = 0; i < k->n; i++) {
+    cx_jit_store(env, cx_jit_buffer(env, k->buffer + i), out[i], at, level);
   }
 }
 
-static LLVMValueRef lanes_below(cx_jit_env *env, LLVMValueRef n, int level)
-{
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
-  LLVMValueRef most = cx_jit_resize(env, n, env->i32, true, level);
-  most = cx_jit_splat(env, most, level);
-  return cx_jit_compare(env, LLVMIntULT, cx_jit_iota(env, t, 1), most, level);
-}
-
-static void vectors(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
+static void vectors(cx_jit_env *env, const work *k, const nest *s,
                     const cx_jit_place *outer, cx_jit_ix start)
 {
   const int64_t lanes = env->lanes;
@@ -108,42 +107,68 @@ static void vectors(cx_jit_env *env, const cx_jit_kernel *k, const nest *s,
   if (s->blocks == 1) {
     iv = cx_jit_ix_const(env, s->inner - tail);
     iv.lane = 1;
-    LLVMValueRef mask = lanes_below(env, cx_jit_i64(env, tail), 0);
+    LLVMValueRef mask =
+        cx_jit_lanes_below(env, cx_jit_i64(env, tail), cx_jit_i64(env, 0), 0);
     body(env, k, s, outer, iv, mask);
     return;
   }
   cx_jit_loop_begin(env, &loop, full, hi, lanes, NULL, 0);
   iv = cx_jit_ix_scalar(loop.iv, loop.level, lanes);
   iv.lane = 1;
-  body(env, k, s, outer, iv, lanes_below(env, cx_jit_i64(env, tail), 0));
+  body(env, k, s, outer, iv,
+       cx_jit_lanes_below(env, cx_jit_i64(env, tail), cx_jit_i64(env, 0), 0));
   cx_jit_loop_end(env, &loop, NULL);
 }
 
-calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
+static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
 {
-  const cx_hlo_type *t = cx_jit_type(k->outputs[0]);
+  const cx_hlo_type *t = cx_jit_type(w->values[0]);
   uint32_t cuts = 0;
-  for (size_t i = 0; i < k->n_outputs; i++) {
-    cuts |= cx_jit_slot_of(env, k->outputs[i])->need;
+  for (size_t i = 0; i < w->n; i++) {
+    cuts |= cx_jit_slot_of(env, w->values[i])->need;
   }
   const nest s = nest_of(env, t, cuts);
   int64_t extent = s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
-  k->n_phases = 1;
-  k->phases[0] = (cx_jit_phase){ extent, 1 };
-  cx_jit_function_begin(env, 0, s.inner == 1 ? 1 : env->target->lanes);
+  cx_jit_phase out = { extent, 1 };
+  cx_jit_function_begin(env, phase, s.inner == 1 ? 1 : env->target->lanes);
   if (extent > 0) {
-    k->phases[0].grain =
+    out.grain =
         cx_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
+    LLVMValueRef lo = LLVMGetParam(env->function, 1);
+    LLVMValueRef hi = LLVMGetParam(env->function, 2);
+    if (w->in_place) {
+      const size_t input = cx_jit_slot_of(env, w->values[0])->input;
+      LLVMValueRef same =
+          cx_jit_compare(env, LLVMIntEQ, cx_jit_buffer(env, input),
+                         cx_jit_buffer(env, w->buffer), 0);
+      hi = cx_jit_choose(env, same, lo, hi, 0);
+    }
     cx_jit_loop outer;
-    cx_jit_loop_begin(env, &outer, LLVMGetParam(env->function, 1),
-                      LLVMGetParam(env->function, 2), 1, NULL, 0);
+    cx_jit_loop_begin(env, &outer, lo, hi, 1, NULL, 0);
     cx_jit_place p;
     cx_jit_ix iv = cx_jit_ix_scalar(outer.iv, outer.level, 1);
     cx_jit_ix start = iteration(env, &s, iv, extent, &p);
-    vectors(env, k, &s, &p, start);
+    vectors(env, w, &s, &p, start);
     cx_jit_loop_end(env, &outer, NULL);
   }
   cx_jit_function_end(env);
+  return out;
+}
+
+calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
+{
+  const work w = { k->outputs, k->n_outputs, k->n_inputs, false };
+  k->n_phases = 1;
+  k->phases[0] = emit_phase(env, &w, 0);
   return env->status;
+}
+
+void cx_jit_phase_copy(cx_jit_env *env, cx_jit_kernel *k, int phase,
+                       const cx_hlo_value *value, size_t output, bool in_place)
+{
+  const cx_jit_slot *slot = cx_jit_slot_of(env, value);
+  const work w = { &value, 1, k->n_inputs + output,
+                   in_place && slot->input != SIZE_MAX };
+  k->phases[phase] = emit_phase(env, &w, phase);
 }

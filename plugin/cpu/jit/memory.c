@@ -126,8 +126,14 @@ static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 cx_jit_val cx_jit_load(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
                        const cx_jit_place *p)
 {
+  return cx_jit_load_at(env, pointer, e, p, 0);
+}
+
+cx_jit_val cx_jit_load_at(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
+                          const cx_jit_place *p, int level)
+{
   cx_jit_ix ix = cx_jit_place_linear(env, p);
-  cx_jit_val v = { .elem = e, .level = ix.level };
+  cx_jit_val v = { .elem = e, .level = deeper(level, ix.level) };
   v.wide = !cx_jit_ix_same(&ix);
   if (v.wide && p->mask != NULL) v.level = deeper(v.level, p->mask_level);
   LLVMTypeRef t = cx_jit_memory_type(env, e);

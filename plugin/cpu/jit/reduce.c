@@ -18,7 +18,7 @@ static bool is_reduced(const cx_hlo_op *op, size_t d)
   return false;
 }
 
-static const cx_hlo_op *simple_body(const cx_hlo_op *op)
+const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op)
 {
   const cx_hlo_block *b = op->regions[0].first;
   const cx_hlo_op *one = b->first;
@@ -43,6 +43,30 @@ static const cx_hlo_op *simple_body(const cx_hlo_op *op)
   }
 }
 
+cx_hlo_elem cx_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e)
+{
+  const bool small = e == CX_HLO_BF16 || e == CX_HLO_F16;
+  return simple != NULL && small ? CX_HLO_F32 : e;
+}
+
+cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
+                          cx_hlo_elem e, cx_jit_val a, cx_jit_val b)
+{
+  a.elem = b.elem = e;
+  const cx_jit_val args[2] = { a, b };
+  cx_jit_val out = cx_jit_element(env, simple, args);
+  out.elem = e;
+  return out;
+}
+
+cx_jit_val cx_jit_summed(cx_jit_env *env, cx_jit_val sum, cx_hlo_elem e)
+{
+  if (sum.elem == e) return sum;
+  sum.re = cx_jit_round(env, cx_jit_at(env, sum.level), sum.re, e);
+  sum.elem = e;
+  return sum;
+}
+
 static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
 {
   const cx_hlo_type *t = cx_jit_type(op->operands[0]);
@@ -62,12 +86,8 @@ static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
   }
   for (size_t i = 0; i < op->n_results; i++) {
     cx_jit_sum *s = &p->sums[p->n_sums++];
-    *s = (cx_jit_sum){ .op = op, .index = i, .simple = simple_body(op) };
-    s->elem = cx_jit_type(&op->results[i])->elem;
-    if (s->simple != NULL &&
-        (s->elem == CX_HLO_BF16 || s->elem == CX_HLO_F16)) {
-      s->elem = CX_HLO_F32;
-    }
+    *s = (cx_jit_sum){ .op = op, .index = i, .simple = cx_jit_simple_body(op) };
+    s->elem = cx_jit_sum_elem(s->simple, cx_jit_type(&op->results[i])->elem);
   }
   return true;
 }

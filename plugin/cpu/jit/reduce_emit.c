@@ -56,11 +56,7 @@ static cx_jit_val identity(cx_jit_env *env, const cx_jit_sum *s)
 static cx_jit_val combine_simple(cx_jit_env *env, const cx_jit_sum *s,
                                  cx_jit_val a, cx_jit_val b)
 {
-  a.elem = b.elem = s->elem;
-  const cx_jit_val args[2] = { a, b };
-  cx_jit_val out = cx_jit_element(env, s->simple, args);
-  out.elem = s->elem;
-  return out;
+  return cx_jit_combine(env, s->simple, s->elem, a, b);
 }
 
 // What vector u's sums become with the elements x.
@@ -136,16 +132,6 @@ static void elements(phase *f, LLVMValueRef mask, cx_jit_val *x)
   }
 }
 
-static LLVMValueRef lanes_below(cx_jit_env *env, LLVMValueRef hi,
-                                LLVMValueRef lo, int level)
-{
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
-  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, level);
-  n = cx_jit_resize(env, n, env->i32, true, level);
-  n = cx_jit_splat(env, n, level);
-  return cx_jit_compare(env, LLVMIntSLT, cx_jit_iota(env, t, 1), n, level);
-}
-
 // ---- by rows ----
 
 // The row's vectors in [lo, hi), `unroll` at a time, each into its own sums.
@@ -158,7 +144,8 @@ static void row_vectors(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
   const int64_t step = (int64_t)p->lanes * unroll;
   const size_t n = p->n_sums * (size_t)unroll;
   cx_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
-  LLVMValueRef mask = masked ? lanes_below(env, hi, loop.iv, loop.level) : NULL;
+  LLVMValueRef mask =
+      masked ? cx_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
   f->mask_level = loop.level;
   for (int u = 0; u < unroll; u++) {
     cx_jit_val x[CX_JIT_SUMS];
@@ -324,11 +311,7 @@ static void store_results(phase *f, cx_jit_val *sums, const cx_jit_place *out)
       sums[i] = combine_simple(env, s, initial(env, s), sums[i]);
     }
     const cx_hlo_elem e = cx_jit_type(&s->op->results[s->index])->elem;
-    if (e != s->elem) {
-      sums[i].re =
-          cx_jit_round(env, cx_jit_at(env, sums[i].level), sums[i].re, e);
-      sums[i].elem = e;
-    }
+    sums[i] = cx_jit_summed(env, sums[i], e);
     cx_jit_known(env, &s->op->results[s->index], out, sums[i]);
   }
   cx_jit_val v[CX_JIT_MAX_OUTPUTS];
@@ -414,7 +397,7 @@ static void columns(phase *f, cx_jit_ix start)
   cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, p->lanes);
   ix.lane = 1;
   f->mask_level = loop.level;
-  block(f, ix, 1, lanes_below(env, end, loop.iv, loop.level));
+  block(f, ix, 1, cx_jit_lanes_below(env, end, loop.iv, loop.level));
   cx_jit_loop_end(env, &loop, NULL);
 }
 

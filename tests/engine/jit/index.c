@@ -166,13 +166,13 @@ static const harness_case cases[] = {
                                                     "%2 = stablehlo.pad %1, "
                                                     "%p, low = [32], high = "
                                                     "[32], interior = [0] : "
-                                                    "(" T("32xf32") ", " T("f3"
-                                                                           "2") ") -> " T(
-                                                        "96xf32") "\n"
-                                                                  "return "
-                                                                  "%2 : " T(
-                                                                      "96xf3"
-                                                                      "2") "\n"),
+                                                    "(" T("32xf32") ", " T(
+                                                        "f3"
+                                                        "2") ") -> " T("96xf32") "\n"
+                                                                                 "return "
+                                                                                 "%2 : " T(
+                                                                                     "96xf3"
+                                                                                     "2") "\n"),
     0, 0 },
   // concatenate
   {

@@ -1,0 +1,15 @@
+// jit/root: kernels of one operation that writes its result piecemeal.
+#ifndef CX_JIT_ROOT_H
+#define CX_JIT_ROOT_H
+
+#include "jit/emit.h"
+
+calx_status *cx_jit_kernel_scatter(cx_jit_env *env, cx_jit_kernel *k);
+calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k);
+
+// The phase that makes output `i` equal to a value, in loop.c. With `in_place`
+// it does nothing where the output is the value's own memory.
+void cx_jit_phase_copy(cx_jit_env *env, cx_jit_kernel *k, int phase,
+                       const cx_hlo_value *value, size_t output, bool in_place);
+
+#endif

@@ -1,0 +1,239 @@
+// jit/select: the operation select_and_scatter, as a root.
+//
+// An iteration is one plane: the dimensions that have no window are fixed, but
+// for the last dimension, along which the lanes run. The plane is filled with
+// the initial value; then each window chooses its element, and for each
+// position in the window the lanes that chose it add their source to it. Lanes
+// never meet: at one position they are a stride apart.
+#include "jit/root.h"
+
+#include "jit/index.h"
+
+typedef struct selecting {
+  cx_jit_env *env;
+  const cx_jit_kernel *k;
+  const cx_hlo_op *op;
+  const cx_hlo_type *t, *source;
+  int lane;
+  cx_jit_ix at[CX_JIT_RANK];  // of the element, or of the window
+  LLVMValueRef mask;          // lanes within the source
+  int mask_level;
+  cx_jit_val init;
+} selecting;
+
+static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
+  return a == NULL ? 1 : a->as.ints.v[d];
+}
+
+static int64_t padding(const cx_hlo_op *op, size_t d, size_t side)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
+  return a == NULL ? 0 : cx_hlo_elements_int(&a->as.elements, 2 * d + side);
+}
+
+static bool is_plain(const cx_hlo_op *op, size_t d)
+{
+  return listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d) == 1 &&
+         listed(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
+         padding(op, d, 0) == 0 && padding(op, d, 1) == 0;
+}
+
+// ---- loops over a plane ----
+
+typedef void visit_fn(selecting *s);
+
+// From dimension d on: of the operand's sizes or the source's. At most the rank
+// of them.
+static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
+{
+  cx_jit_env *env = s->env;
+  while (d < t->rank && (int)d != s->lane && is_plain(s->op, d)) d++;
+  if (d == t->rank) {
+    fn(s);
+    return;
+  }
+  const bool lanes = (int)d == s->lane;
+  cx_jit_loop loop;
+  LLVMValueRef hi = cx_jit_i64(env, t->dims[d]);
+  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), hi, lanes ? env->lanes : 1,
+                    NULL, 0);
+  s->at[d] = cx_jit_ix_scalar(loop.iv, loop.level, lanes ? env->lanes : 1);
+  if (lanes) {
+    s->at[d].lane = 1;
+    s->mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+    s->mask_level = loop.level;
+  }
+  visit(s, t, d + 1, fn);
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+static const cx_jit_place *place_at(selecting *s, const cx_hlo_type *t)
+{
+  cx_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
+  for (size_t d = 0; d < t->rank; d++) {
+    cx_jit_place_push(&p, 1, t->dims[d], s->at[d]);
+  }
+  return cx_jit_place_of(s->env, &p);
+}
+
+static void fill(selecting *s)
+{
+  cx_jit_env *env = s->env;
+  cx_jit_store(env, cx_jit_buffer(env, s->k->n_inputs), s->init,
+               place_at(s, s->t), env->n_levels - 1);
+}
+
+// ---- one vector of windows ----
+
+// The place of position q of the window, and the lanes for which it is in the
+// operand.
+static LLVMValueRef position_place(selecting *s, int64_t q, cx_jit_place *out)
+{
+  cx_jit_env *env = s->env;
+  const cx_hlo_op *op = s->op;
+  const int level = env->n_levels - 1;
+  cx_jit_inside in = { 0 };
+  *out = (cx_jit_place){ .mask_level = level };
+  int64_t offset[CX_JIT_RANK];
+  for (size_t d = s->t->rank; d-- > 0;) {
+    const int64_t n = listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    offset[d] = q % n;
+    q /= n;
+  }
+  for (size_t d = 0; d < s->t->rank; d++) {
+    const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
+    const int64_t low = padding(op, d, 0);
+    cx_jit_ix ix = cx_jit_ix_scale(env, s->at[d], stride);
+    ix = cx_jit_ix_offset(env, ix, offset[d] - low);
+    const int64_t last = (s->source->dims[d] - 1) * stride + offset[d] - low;
+    if (offset[d] < low || last >= s->t->dims[d]) {
+      cx_jit_within(env, &ix, s->t->dims[d], &in);
+    }
+    cx_jit_place_push(out, 1, s->t->dims[d], ix);
+  }
+  LLVMValueRef mask = s->mask;
+  if (in.lanes != NULL) mask = cx_jit_op2(env, LLVMAnd, mask, in.lanes, level);
+  if (in.all != NULL) {
+    LLVMValueRef all = cx_jit_splat(env, in.all, in.all_level);
+    mask = cx_jit_op2(env, LLVMAnd, mask, all, level);
+  }
+  out->mask = mask;
+  return mask;
+}
+
+static LLVMValueRef pick(LLVMBuilderRef b, LLVMValueRef c, LLVMValueRef x,
+                         LLVMValueRef y)
+{
+  return LLVMBuildSelect(b, c, x, y, "");
+}
+
+// The position that each lane chooses; -1: none.
+static LLVMValueRef chosen(selecting *s, int64_t total)
+{
+  cx_jit_env *env = s->env;
+  const int level = env->n_levels - 1;
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef none = cx_jit_const_int(t, UINT32_MAX);
+  LLVMValueRef where = none;
+  cx_jit_val best = { 0 };
+  for (int64_t q = 0; q < total; q++) {
+    cx_jit_place p;
+    LLVMValueRef in = position_place(s, q, &p);
+    cx_jit_val x =
+        cx_jit_emit(env, s->op->operands[0], cx_jit_place_of(env, &p));
+    x = cx_jit_widen(env, x);
+    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMValueRef take = in;
+    if (q > 0) {
+      const cx_jit_val args[2] = { best, x };
+      cx_jit_val keep;
+      cx_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
+      keep = cx_jit_widen(env, keep);
+      LLVMValueRef empty = LLVMBuildICmp(b, LLVMIntEQ, where, none, "");
+      LLVMValueRef loses = LLVMBuildNot(b, keep.re, "");
+      take = LLVMBuildAnd(b, in, LLVMBuildOr(b, empty, loses, ""), "");
+      x.re = pick(b, take, x.re, best.re);
+      if (x.im != NULL) x.im = pick(b, take, x.im, best.im);
+    }
+    best = x;
+    best.level = level;
+    where = pick(b, take, cx_jit_const_int(t, (uint64_t)q), where);
+  }
+  return where;
+}
+
+static int64_t window_size(const selecting *s)
+{
+  int64_t total = 1;
+  for (size_t d = 0; d < s->t->rank; d++) {
+    total *= listed(s->op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+  }
+  return total;
+}
+
+static void window(selecting *s)
+{
+  cx_jit_env *env = s->env;
+  const int level = env->n_levels - 1;
+  const int64_t total = window_size(s);
+  LLVMValueRef memory = cx_jit_buffer(env, s->k->n_inputs);
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef where = chosen(s, total);
+  const cx_jit_val source = cx_jit_widen(
+      env, cx_jit_emit(env, s->op->operands[1], place_at(s, s->source)));
+  for (int64_t q = 0; q < total && !cx_jit_failed(env); q++) {
+    cx_jit_place p;
+    position_place(s, q, &p);
+    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, where,
+                                    cx_jit_const_int(t, (uint64_t)q), "");
+    p.mask = LLVMBuildAnd(b, is, s->mask, "");
+    p.mask_level = level;
+    cx_jit_val old = cx_jit_load_at(env, memory, s->t->elem, &p, level);
+    const cx_jit_val args[2] = { cx_jit_widen(env, old), source };
+    cx_jit_val out;
+    cx_jit_region(env, &s->op->regions[1], args, 2, &out, 1);
+    cx_jit_store(env, memory, cx_jit_widen(env, out), &p, level);
+  }
+}
+
+calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k)
+{
+  const cx_hlo_op *op = k->outputs[0]->op;
+  selecting s = { .env = env,
+                  .k = k,
+                  .op = op,
+                  .t = cx_jit_type(op->operands[0]),
+                  .source = cx_jit_type(op->operands[1]) };
+  s.lane = (int)s.t->rank - 1;
+  int64_t extent = 1;
+  for (size_t d = 0; d < s.t->rank; d++) {
+    if (is_plain(op, d) && (int)d != s.lane) extent *= s.t->dims[d];
+  }
+  if (cx_hlo_type_elements(s.t) == 0) extent = 0;
+  k->n_phases = 1;
+  k->phases[0] = (cx_jit_phase){ extent, 1 };
+  cx_jit_function_begin(env, 0, env->target->lanes);
+  if (extent > 0) {
+    k->phases[0].grain = cx_jit_grain(
+        env, 4 * (double)cx_hlo_type_elements(s.t) / (double)extent);
+    cx_jit_loop loop;
+    cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
+                      LLVMGetParam(env->function, 2), 1, NULL, 0);
+    cx_jit_ix rest = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+    int64_t size = extent;
+    for (int d = s.lane - 1; d >= 0; d--) {
+      if (!is_plain(op, (size_t)d)) continue;
+      cx_jit_ix_split(env, rest, s.t->dims[d], size, false, &rest, &s.at[d]);
+      size /= s.t->dims[d];
+    }
+    s.init = cx_jit_widen(env, cx_jit_emit(env, op->operands[2], &env->scalar));
+    visit(&s, s.t, 0, fill);
+    visit(&s, s.source, 0, window);
+    cx_jit_loop_end(env, &loop, NULL);
+  }
+  cx_jit_function_end(env);
+  return env->status;
+}

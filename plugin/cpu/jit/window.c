@@ -1,0 +1,157 @@
+// jit/window: reduce_window, by element: each element of the result goes
+// through its window, which is unrolled where it is small. What lies in the
+// padding is the initial value.
+#include "jit/index.h"
+
+#define UNROLLED 32  // elements of a window that is unrolled
+
+typedef struct windows {
+  const cx_hlo_op *op;
+  const cx_hlo_type *from, *to;
+  const cx_hlo_op *simple;
+  cx_hlo_elem sum;  // that is summed in
+  cx_jit_val init;
+  bool wide;
+  cx_jit_place at;                // of the result
+  cx_jit_ix offset[CX_JIT_RANK];  // in the window, of each dimension
+} windows;
+
+static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
+  return a == NULL ? 1 : a->as.ints.v[d];
+}
+
+static int64_t size_of(const cx_hlo_op *op, size_t d)
+{
+  return listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+}
+
+static int64_t low_of(const cx_hlo_op *op, size_t d, int side)
+{
+  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
+  return a == NULL ? 0
+                   : cx_hlo_elements_int(&a->as.elements, 2 * d + (size_t)side);
+}
+
+// Whether the result's index is the operand's in this dimension.
+static bool is_plain(const cx_hlo_op *op, size_t d)
+{
+  return size_of(op, d) == 1 && listed(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
+         listed(op, CX_HLO_A_BASE_DILATIONS, d) == 1 && low_of(op, d, 0) == 0 &&
+         low_of(op, d, 1) == 0;
+}
+
+uint32_t cx_jit_window_cuts(cx_jit_env *env, const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  uint32_t cuts = cx_jit_slot_of(env, op->operands[0])->need;
+  for (size_t d = 0; d < t->rank; d++) {
+    if (!is_plain(op, d)) cuts |= (uint32_t)3 << d;
+  }
+  return cuts & (((uint32_t)1 << t->rank) - 1);
+}
+
+// The operand's element, or the initial value, at the offsets.
+static cx_jit_val element(cx_jit_env *env, const windows *w)
+{
+  const cx_hlo_op *op = w->op;
+  cx_jit_place from = w->at;
+  cx_jit_inside in = { 0 };
+  size_t d = 0;
+  for (int i = 0; i < from.n; i++) {
+    cx_jit_part *part = &from.part[i];
+    if (!is_plain(op, d)) {
+      const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
+      const int64_t spread = listed(op, CX_HLO_A_WINDOW_DILATIONS, d);
+      const int64_t base = listed(op, CX_HLO_A_BASE_DILATIONS, d);
+      const int64_t low = low_of(op, d, 0);
+      const int64_t n = w->from->dims[d];
+      const int64_t reach = n == 0 ? 0 : (n - 1) * base + 1;
+      const int64_t last =
+          (w->to->dims[d] - 1) * stride + (size_of(op, d) - 1) * spread - low;
+      part->ix = cx_jit_ix_scale(env, part->ix, stride);
+      part->ix = cx_jit_ix_add(env, part->ix,
+                               cx_jit_ix_scale(env, w->offset[d], spread));
+      part->ix = cx_jit_ix_offset(env, part->ix, -low);
+      if (low > 0 || last >= reach) {
+        cx_jit_within(env, &part->ix, reach, &in);
+      }
+      cx_jit_spaced(env, &part->ix, base, &in);
+      part->size = n;
+    }
+    d += (size_t)part->dims;
+  }
+  return cx_jit_inside_or(env, op->operands[0], &from, &in, w->init);
+}
+
+static cx_jit_val step(cx_jit_env *env, const windows *w, cx_jit_val sum)
+{
+  const cx_jit_val x = element(env, w);
+  cx_jit_val out;
+  if (w->simple != NULL) {
+    out = cx_jit_combine(env, w->simple, w->sum, sum, x);
+  } else {
+    const cx_jit_val args[2] = { sum, x };
+    cx_jit_region(env, &w->op->regions[0], args, 2, &out, 1);
+  }
+  return w->wide ? cx_jit_widen(env, out) : out;
+}
+
+// Loops over the window from dimension d on; at most the rank of them.
+static cx_jit_val loops(cx_jit_env *env, windows *w, size_t d, cx_jit_val sum)
+{
+  while (d < w->to->rank && size_of(w->op, d) == 1) d++;
+  if (d == w->to->rank) return step(env, w, sum);
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0),
+                    cx_jit_i64(env, size_of(w->op, d)), 1, &sum, 1);
+  w->offset[d] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  sum = loops(env, w, d + 1, sum);
+  cx_jit_loop_end(env, &loop, &sum);
+  return sum;
+}
+
+static cx_jit_val unrolled(cx_jit_env *env, windows *w, int64_t total,
+                           cx_jit_val sum)
+{
+  for (int64_t i = 0; i < total; i++) {
+    int64_t rest = i;
+    for (size_t d = w->to->rank; d-- > 0;) {
+      const int64_t n = size_of(w->op, d);
+      w->offset[d] = cx_jit_ix_const(env, rest % n);
+      rest /= n;
+    }
+    sum = step(env, w, sum);
+  }
+  return sum;
+}
+
+cx_jit_val cx_jit_window_emit(cx_jit_env *env, const cx_hlo_op *op,
+                              const cx_jit_place *p)
+{
+  windows w = { .op = op,
+                .from = cx_jit_type(op->operands[0]),
+                .to = cx_jit_type(&op->results[0]) };
+  const cx_hlo_elem e = w.to->elem;
+  w.simple = cx_jit_simple_body(op);
+  w.sum = cx_jit_sum_elem(w.simple, e);
+  w.init = cx_jit_emit(env, op->operands[1], &env->scalar);
+  if (cx_hlo_type_elements(w.from) == 0 && w.from->rank > 0) {
+    cx_jit_fail(env, "windows over nothing");
+    return w.init;
+  }
+  cx_jit_place_cut(env, w.to, p, cx_jit_window_cuts(env, op), &w.at);
+  int64_t total = 1;
+  for (size_t d = 0; d < w.to->rank; d++) {
+    total *= size_of(op, d);
+    w.offset[d] = cx_jit_ix_const(env, 0);
+  }
+  for (int i = 0; i < w.at.n; i++) w.wide |= !cx_jit_ix_same(&w.at.part[i].ix);
+  cx_jit_val sum = w.init;
+  if (w.wide) sum = cx_jit_widen(env, sum);
+  sum.elem = w.sum;
+  sum = total <= UNROLLED ? unrolled(env, &w, total, sum)
+                          : loops(env, &w, 0, sum);
+  return cx_jit_summed(env, sum, e);
+}

@@ -1,0 +1,132 @@
+// Roots: scatter and select_and_scatter.
+#include "engine/jit/harness.h"
+
+#define T(s) "tensor<" s ">"
+#define BODY(e, op)                              \
+  "  ^bb0(%a: tensor<" e ">, %b: tensor<" e      \
+  ">):\n"                                        \
+  "    %c = stablehlo." op " %a, %b : tensor<" e \
+  ">\n"                                          \
+  "    stablehlo.return %c : tensor<" e ">\n"
+#define SCATTER(x, i, u, numbers, e, op) \
+  "func.func @main(%x: " T(x) ", %i: " T(i) ", %u: " T(u) ") -> " T(x)       \
+  " {\n  %0 = \"stablehlo.scatter\"(%x, %i, %u) <{scatter_dimension_numbers" \
+  " = #stablehlo.scatter<" numbers ">}> ({\n" BODY(e, op)                    \
+  "  }) : (" T(x) ", " T(i) ", " T(u) ") -> " T(x) "\n"                      \
+  "  return %0 : " T(x) "\n}"
+
+static const harness_case scatters[] = {
+  { SCATTER("11x33xf32", "4x5xi32", "4x5x33xf32",
+            "update_window_dims = [2], inserted_window_dims = [0], "
+            "scatter_dims_to_operand_dims = [0], index_vector_dim = 2",
+            "f32", "add"),
+    1e-5, HARNESS_PLAIN },
+  { SCATTER("11x200xbf16", "7xi32", "7x200xbf16",
+            "update_window_dims = [1], inserted_window_dims = [0], "
+            "scatter_dims_to_operand_dims = [0], index_vector_dim = 1",
+            "bf16", "add"),
+    0, HARNESS_COUNT },
+  { SCATTER("40xi32", "50x1xi64", "50xi32",
+            "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+            "index_vector_dim = 1",
+            "i32", "add"),
+    0, HARNESS_PLAIN },
+  { SCATTER("9x7xf32", "12x2xi32", "12xf32",
+            "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = "
+            "[1, 0], index_vector_dim = 1",
+            "f32", "multiply"),
+    0, HARNESS_COUNT },
+  { SCATTER("9x40xf32", "3x2xi32", "3x4x20xf32",
+            "update_window_dims = [1, 2], scatter_dims_to_operand_dims = "
+            "[0, 1], index_vector_dim = 1",
+            "f32", "maximum"),
+    0, HARNESS_PLAIN },
+  { SCATTER("6x9x4xf64", "6x3x1xi32", "6x3x4xf64",
+            "update_window_dims = [2], inserted_window_dims = [1], "
+            "input_batching_dims = [0], scatter_indices_batching_dims = [0], "
+            "scatter_dims_to_operand_dims = [1], index_vector_dim = 2",
+            "f64", "add"),
+    0, HARNESS_COUNT },
+  { "func.func @main(%i: " T("6x1xi32") ", %u: " T("6x40xf32") ") -> " T(
+        "9x40xf32") " {\n"
+                    "  %x = stablehlo.constant dense<0.0> : " T(
+                        "9x40xf32") "\n"
+                                    "  %n = stablehlo.negate %u : " T(
+                                        "6x40xf32") "\n"
+                                                    "  %0 = "
+                                                    "\"stablehlo.scatter\"(%x, "
+                                                    "%i, %n) "
+                                                    "<{scatter_dimension_"
+                                                    "numbers = "
+                                                    "#stablehlo.scatter<update_"
+                                                    "window_dims = [1], "
+                                                    "inserted_window_dims = "
+                                                    "[0], "
+                                                    "scatter_dims_to_operand_"
+                                                    "dims = [0], "
+                                                    "index_vector_dim = 1>}> "
+                                                    "({\n" BODY("f32", "add") "  }) : (" T("9x40xf32") ", " T(
+                                                        "6x1xi32") ", " T("6x40"
+                                                                          "xf3"
+                                                                          "2") ") -> " T("9x40xf32") "\n  return %0 : " T("9x40xf32") "\n}",
+    1e-6, HARNESS_COUNT },
+};
+
+static void test_scatter(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof scatters / sizeof scatters[0]; i++) {
+    harness_check(&scatters[i]);
+    if (i < 6) harness_check_in_place(scatters[i].text);
+  }
+}
+
+#define SELECT(x, s, attributes, e, direction) \
+  "func.func @main(%x: " T(x) ", %s: " T(s) ") -> " T(x) " {\n"           \
+  "  %i = stablehlo.constant dense<0.0> : " T(e) "\n"                     \
+  "  %0 = \"stablehlo.select_and_scatter\"(%x, %s, %i) <{" attributes     \
+  "}> ({\n"                                                               \
+  "  ^bb0(%a: " T(e) ", %b: " T(e) "):\n"                                 \
+  "    %c = stablehlo.compare " direction ", %a, %b : (" T(e) ", " T(e)   \
+  ") -> tensor<i1>\n"                                                     \
+  "    stablehlo.return %c : tensor<i1>\n"                                \
+  "  }, {\n" BODY(e, "add")                                               \
+  "  }) : (" T(x) ", " T(s) ", " T(e) ") -> " T(x) "\n"                   \
+  "  return %0 : " T(x) "\n}"
+
+static const harness_case selects[] = {
+  { SELECT("2x3x8x40xf32", "2x3x4x20xf32",
+           "window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = "
+           "array<i64: 1, 1, 2, 2>",
+           "f32", "GE"),
+    0, HARNESS_COUNT },
+  { SELECT("2x3x9x33xf32", "2x3x5x17xf32",
+           "window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = "
+           "array<i64: 1, 1, 2, 2>, padding = dense<[[0, 0], [0, 0], [1, 1], "
+           "[1, 1]]> : tensor<4x2xi64>",
+           "f32", "GE"),
+    1e-5, HARNESS_PLAIN },
+  { SELECT("2x9x7x20xf64", "2x4x3x20xf64",
+           "window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = "
+           "array<i64: 1, 2, 2, 1>",
+           "f64", "GT"),
+    1e-12, HARNESS_PLAIN },
+  { SELECT("10x10xf32", "8x8xf32", "window_dimensions = array<i64: 3, 3>",
+           "f32", "LE"),
+    1e-5, HARNESS_PLAIN },
+};
+
+static void test_select(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof selects / sizeof selects[0]; i++) {
+    harness_check(&selects[i]);
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_scatter),
+                                      cmocka_unit_test(test_select) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
