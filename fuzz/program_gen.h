@@ -19,8 +19,9 @@ typedef struct cx_gen_options {
   int64_t only;  // >= 0: only this value, and what it needs
   // Nothing of what XLA is known to do otherwise: it does not count the start
   // of a reduction of one element, drops windows of a scatter that are half
-  // outside, computes convolutions of integers in floats, reads ui8 indices as
-  // signed, and ends the process over some divisions of constants.
+  // outside, takes another of equals in select_and_scatter, computes
+  // convolutions of integers in floats, reads ui8 indices as signed, and ends
+  // the process over some divisions of constants.
   bool portable;
 } cx_gen_options;
 

@@ -1,0 +1,75 @@
+// fuzz/engine_load: any bytes as a saved program.
+//
+// Each input is loaded as it is, and once more with its hash made right, so
+// that what lies behind the hash is seen too. What loads is not run: its code
+// may be anything. Built with -fsanitize=fuzzer this is libFuzzer's entry;
+// fuzz/engine_main.c makes saved programs of a corpus of texts.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "engine_main.h"
+#include "lower/compile.h"
+
+// The header: magic and format of 8 bytes each, then the hash of what follows.
+enum { HASH_AT = 16, BODY_AT = 32, FORMAT = 1 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static cx_pool *pool;
+
+static void check(int right)
+{
+  if (!right) abort();
+}
+
+static void load(const void *data, size_t size)
+{
+  cx_program *p = NULL;
+  calx_status *status = cx_program_load(data, size, pool, &p);
+  check((status == NULL) == (p != NULL));
+  if (status != NULL) check(calx_status_message(status)[0] != '\0');
+  calx_status_free(status);
+  cx_program_release(p);
+  check(cx_status_live() == 0);
+}
+
+static void start(void)
+{
+  if (pool == NULL) check(cx_pool_new(1, &pool) == NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  start();
+  load(data, size);
+  if (size < BODY_AT) return 0;
+  unsigned char *right = malloc(size);
+  check(right != NULL);
+  memcpy(right, data, size);
+  const cx_hash hash = cx_hash_bytes(right + BODY_AT, size - BODY_AT, FORMAT);
+  memcpy(right + HASH_AT, &hash, sizeof hash);
+  load(right, size);
+  free(right);
+  return 0;
+}
+
+size_t engine_main_prepare(unsigned char *data, size_t size, size_t most)
+{
+  start();
+  const cx_compile_options options = { .pool = pool };
+  cx_program *p = NULL;
+  cx_text bytes = { 0 };
+  calx_status *status =
+      cx_lower_compile((const char *)data, size, &options, &p);
+  if (status == NULL) status = cx_program_save(p, &bytes);
+  check(status == NULL && bytes.size <= most);
+  memcpy(data, bytes.data, bytes.size);
+  const size_t n = bytes.size;
+  cx_text_free(&bytes);
+  cx_program_release(p);
+  return n;
+}
