@@ -21,6 +21,27 @@ void cx_conv_sizes_of(const cx_conv_desc *d, int64_t lhs[CX_CONV_DIMS + 2],
 // Choices that measuring can make.
 #define CX_CONV_CHOICE_NONE 0
 #define CX_CONV_CHOICE_LOOPS 1
-#define CX_CONV_CHOICE_ONEDNN 2  // and the candidates from here on
+#define CX_CONV_CHOICE_LANES 2
+#define CX_CONV_CHOICE_ONEDNN 3  // and the candidates from here on
+
+// Each makes the kernel's plan and name, from a description that is sound;
+// *out_taken false: it cannot, or would do it badly.
+
+// 16 images at once: f32, few channels.
+calx_status *cx_conv_lanes_new(cx_kernel *kernel,
+                               bool *out_taken) CALX_MUST_USE;
+// The candidate of the choice; of no choice the first that works.
+calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,
+                                bool *out_taken) CALX_MUST_USE;
+// The choice of the fastest candidate, if it is faster than *io_ns; else
+// CX_CONV_CHOICE_NONE.
+int64_t cx_conv_onednn_tune(const cx_kernel *kernel, cx_pool *pool,
+                            int64_t *io_ns);
+// Loops of our own: always possible.
+calx_status *cx_conv_loops_new(cx_kernel *kernel) CALX_MUST_USE;
+
+// The fastest of a few runs in nanoseconds, on memory of no meaning; given up
+// where it cannot be faster than `best`. INT64_MAX: it cannot be run.
+int64_t cx_conv_time(const cx_kernel *kernel, cx_pool *pool, int64_t best);
 
 #endif

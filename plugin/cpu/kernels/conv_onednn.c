@@ -9,7 +9,6 @@
 // says, so the candidates are timed where there is time for it; else a rule
 // chooses. oneDNN's reference implementations are never taken.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -411,44 +410,6 @@ static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
   return true;
 }
 
-// In nanoseconds: of one candidate's runs, and a run that need not be repeated.
-#define TUNE_EACH 2000000
-#define LONG_RUN 1000000
-
-// The fastest of a few runs, in nanoseconds, on memory of no meaning.
-static int64_t time_candidate(const cx_kernel *kernel, cx_pool *pool,
-                              unsigned char *memory, int64_t best)
-{
-  unsigned char *lhs = memory, *rhs = lhs + (kernel->bytes[0] + 63) / 64 * 64;
-  unsigned char *out = rhs + (kernel->bytes[1] + 63) / 64 * 64;
-  unsigned char *scratch = out + (kernel->bytes[2] + 63) / 64 * 64;
-  int64_t least = INT64_MAX, begin = cx_now_ns();
-  for (int i = 0; i < 5; i++) {
-    int64_t t = cx_now_ns();
-    calx_status *s = kernel->run(kernel, pool, lhs, rhs, out, scratch);
-    if (s != NULL) {
-      calx_status_free(s);
-      return INT64_MAX;
-    }
-    t = cx_now_ns() - t;
-    if (t < least) least = t;
-    // A short first run is mostly warming up.
-    if (t / 2 > best || (t > LONG_RUN && t > best)) break;
-    if (cx_now_ns() - begin > TUNE_EACH) break;
-  }
-  return least;
-}
-
-static unsigned char *timing_memory(const cx_kernel *kernel, size_t scratch)
-{
-  size_t bytes = scratch + 256;
-  for (int i = 0; i < 3; i++) bytes += (kernel->bytes[i] + 63) / 64 * 64;
-  void *memory = NULL;
-  if (posix_memalign(&memory, 64, bytes) != 0) return NULL;
-  memset(memory, 0, bytes);
-  return memory;
-}
-
 // Whether a candidate is worth its time: no layout that is another one's by a
 // different name, and of large convolutions only the likeliest form. A gradient
 // by the weights is never well done by another form, nor another by it.
@@ -463,43 +424,6 @@ static bool is_worth(const cx_conv_desc *d, int candidate, int likeliest)
     return l != ALL_GIVEN || cx_conv_flops(d) < LARGE_FLOPS;
   return kind != CX_CONV_WEIGHTS && likeliest != CX_CONV_WEIGHTS &&
          cx_conv_flops(d) < LARGE_FLOPS;
-}
-
-// Times all; the best one's number, or -1. In the order of the rule, so that
-// the likely ones show the others when to give up.
-static int tune_candidates(cx_kernel *kernel, cx_pool *pool,
-                           const cx_conv_desc *d, const int order[N_CANDIDATES])
-{
-  int best = -1, likeliest = -1;
-  int64_t best_ns = INT64_MAX;
-  for (int i = 0; i < N_CANDIDATES; i++) {
-    const int c = order[i];
-    cx_conv_form f;
-    if (likeliest < 0 &&
-        cx_conv_form_of(d, (cx_conv_kind)(c / N_LAYOUTS), &f)) {
-      likeliest = c / N_LAYOUTS;
-    }
-    if (!is_worth(d, c, likeliest)) continue;
-    onednn_plan *p = cx_alloc(sizeof *p);
-    if (p == NULL) return best;
-    kernel->plan = p;
-    if (make_candidate(kernel, pool, d, c, p)) {
-      unsigned char *memory = kernel->scratch == SIZE_MAX
-                                  ? NULL
-                                  : timing_memory(kernel, kernel->scratch);
-      if (memory != NULL) {
-        int64_t t = time_candidate(kernel, pool, memory, best_ns);
-        if (t < best_ns) {
-          best_ns = t;
-          best = c;
-        }
-        free(memory);
-      }
-    }
-    free_plan(p);
-    kernel->plan = NULL;
-  }
-  return best;
 }
 
 // In the order in which they are tried where nothing is timed.
@@ -539,46 +463,72 @@ static bool has_types(const cx_conv_desc *d)
          math == CX_F32 && !complex;
 }
 
-calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool, bool tune,
+// In nanoseconds: after this no further candidates are timed.
+#define TUNE_ALL 20000000
+
+// In the order of the rule, so that the likely ones show the others when to
+// give up.
+int64_t cx_conv_onednn_tune(const cx_kernel *kernel, cx_pool *pool,
+                            int64_t *io_ns)
+{
+  cx_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  if (!has_types(&d) || cx_onednn_get() == NULL) return CX_CONV_CHOICE_NONE;
+  int order[N_CANDIDATES], likeliest = -1;
+  order_candidates(&d, order);
+  const int64_t begin = cx_now_ns();
+  int64_t choice = CX_CONV_CHOICE_NONE;
+  for (int i = 0; i < N_CANDIDATES; i++) {
+    cx_conv_form f;
+    const int kind = order[i] / N_LAYOUTS;
+    if (likeliest < 0 && cx_conv_form_of(&d, (cx_conv_kind)kind, &f)) {
+      likeliest = kind;
+    }
+    if (!is_worth(&d, order[i], likeliest)) continue;
+    onednn_plan *p = cx_alloc(sizeof *p);
+    if (p == NULL) break;
+    cx_kernel trial = *kernel;
+    trial.plan = p;
+    trial.run = run_onednn;
+    if (make_candidate(&trial, pool, &d, order[i], p)) {
+      int64_t t = cx_conv_time(&trial, pool, *io_ns);
+      if (t < *io_ns) {
+        *io_ns = t;
+        choice = CX_CONV_CHOICE_ONEDNN + order[i];
+      }
+    }
+    free_plan(p);
+    if (cx_now_ns() - begin - TUNE_ALL > *io_ns) break;
+  }
+  return choice;
+}
+
+calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,
                                 bool *out_taken)
 {
   *out_taken = false;
   cx_conv_desc d;
   memcpy(&d, &kernel->desc, sizeof d);
-  if (!has_types(&d) || d.choice == CX_CONV_CHOICE_LOOPS ||
-      cx_onednn_get() == NULL) {
-    return NULL;
-  }
-  onednn_plan *p = cx_alloc(sizeof *p);
-  if (p == NULL) return cx_out_of_memory();
-  kernel->run = run_onednn;
+  if (!has_types(&d) || cx_onednn_get() == NULL) return NULL;
   int order[N_CANDIDATES], n = N_CANDIDATES;
   order_candidates(&d, order);
   if (d.choice >= CX_CONV_CHOICE_ONEDNN &&
       d.choice < CX_CONV_CHOICE_ONEDNN + N_CANDIDATES) {
     order[0] = (int)(d.choice - CX_CONV_CHOICE_ONEDNN);
     n = 1;
-  } else if (tune) {
-    int best = tune_candidates(kernel, pool, &d, order);
-    d.choice = best < 0 ? CX_CONV_CHOICE_LOOPS : CX_CONV_CHOICE_ONEDNN + best;
-    memcpy(&kernel->desc, &d, sizeof d);
-    order[0] = best;
-    n = best < 0 ? 0 : 1;
   }
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n && !*out_taken; i++) {
+    onednn_plan *p = cx_alloc(sizeof *p);
+    if (p == NULL) return cx_out_of_memory();
     if (!make_candidate(kernel, pool, &d, order[i], p)) {
       free_plan(p);
-      p = cx_alloc(sizeof *p);
-      if (p == NULL) return cx_out_of_memory();
       continue;
     }
     kernel->plan = p;
     kernel->free_plan = free_plan;
+    kernel->run = run_onednn;
     *out_taken = true;
-    return NULL;
   }
-  cx_free(p);
-  kernel->run = NULL;
-  kernel->scratch = 0;
+  if (!*out_taken) kernel->scratch = 0;
   return NULL;
 }

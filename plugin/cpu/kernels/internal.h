@@ -85,12 +85,6 @@ calx_status *cx_dot_new(cx_kernel *kernel, cx_pool *pool,
                         bool tune) CALX_MUST_USE;
 calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool,
                          bool tune) CALX_MUST_USE;
-// The convolution on loops of our own: always possible.
-calx_status *cx_conv_loops_new(cx_kernel *kernel) CALX_MUST_USE;
-// On oneDNN; *out_taken false: it cannot, or would do it badly.
-calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool, bool tune,
-                                bool *out_taken) CALX_MUST_USE;
-
 // Takes `bytes` of scratch, 64-byte aligned; its offset. SIZE_MAX: too much.
 size_t cx_kernel_reserve(cx_kernel *kernel, size_t bytes);
 

@@ -138,13 +138,19 @@ static void pick_conv(conv *v)
   } else {
     v->feature_groups = groups;
   }
-  v->batch = v->batch_groups * (1 + pick(4));
-  v->in = pick(6) == 0 ? 16 : 1 + pick(5);
+  v->batch = v->batch_groups * (pick(8) == 0 ? 16 + pick(20) : 1 + pick(4));
+  v->in = pick(6) == 0 ? 16 + pick(4) : 1 + pick(5);
   if (pick(60) == 0) v->in = 0;
   v->features = v->in * v->feature_groups;
   v->out = groups * (pick(6) == 0 ? 16 : 1 + (int64_t)pick(6));
   for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
   for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
+  // As gradients by the weights stand: features before batch.
+  if (kind == 2 && pick(2) == 0) {
+    for (size_t i = 0; i < v->n + 2; i++) v->order[0][i] = (int64_t)i;
+    v->order[0][0] = 1;
+    v->order[0][1] = 0;
+  }
 }
 
 // The builder makes only those of equal types, so lhs's is rhs's here.

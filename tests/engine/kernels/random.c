@@ -35,7 +35,7 @@ static const cx_hlo_elem types[][3] = {
 };
 #define N_TYPES (sizeof types / sizeof *types)
 // What oneDNN computes takes every second case of the longer runs.
-#define ROUNDS 5
+#define ROUNDS 3
 
 typedef void make_fn(kernel_case *c, const cx_hlo_elem elems[3]);
 
