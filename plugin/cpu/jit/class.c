@@ -233,6 +233,17 @@ static bool is_select(const cx_hlo_op *op)
   return true;
 }
 
+#define THREE_FRY 1
+
+static bool is_threefry(const cx_hlo_op *op)
+{
+  const cx_hlo_type *state = &op->operands[0]->type.tensor;
+  const cx_hlo_elem e = op->results[1].type.tensor.elem;
+  return cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) == THREE_FRY &&
+         state->elem == CX_HLO_UI64 && state->rank == 1 &&
+         state->dims[0] == 2 && cx_hlo_elem_is_int(e);
+}
+
 cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
 {
   if (!plain_types(op)) return CX_JIT_NONE;
@@ -260,6 +271,8 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_SCATTER:
       return op->n_results == 1 && is_body(&op->regions[0], 2, 1) ? CX_JIT_ROOT
                                                                   : CX_JIT_NONE;
+    case CX_HLO_OP_RNG_BIT_GENERATOR:
+      return is_threefry(op) ? CX_JIT_ROOT : CX_JIT_NONE;
     case CX_HLO_OP_SELECT_AND_SCATTER:
       return is_select(op) ? CX_JIT_ROOT : CX_JIT_NONE;
     case CX_HLO_OP_REDUCE_WINDOW:

@@ -130,6 +130,16 @@ static calx_status *refuse(const cx_jit_env *env, const char *why)
   return cx_error(CALX_UNIMPLEMENTED, "kernel %zu: %s", env->number, why);
 }
 
+static calx_status *emit_root(cx_jit_env *env, cx_jit_kernel *k,
+                              cx_hlo_op_kind kind)
+{
+  switch (kind) {
+    case CX_HLO_OP_SCATTER: return cx_jit_kernel_scatter(env, k);
+    case CX_HLO_OP_SELECT_AND_SCATTER: return cx_jit_kernel_select(env, k);
+    default: return cx_jit_kernel_rng(env, k);
+  }
+}
+
 static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
 {
   env->kernel = k;
@@ -147,15 +157,14 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
     reduces |= c == CX_JIT_REDUCE;
     if (c == CX_JIT_ROOT) root = k->ops[i];
   }
-  if (root != NULL && (k->n_outputs != 1 || k->outputs[0]->op != root)) {
-    return refuse(env, "a root that is not the kernel's only output");
+  for (size_t i = 0; root != NULL && i < k->n_outputs; i++) {
+    if (k->outputs[i]->op != root) {
+      return refuse(env, "outputs beside those of a root");
+    }
   }
   CALX_TRY(set_slots(env, k));
   cx_jit_merge(env);
-  if (root != NULL) {
-    return root->kind == CX_HLO_OP_SCATTER ? cx_jit_kernel_scatter(env, k)
-                                           : cx_jit_kernel_select(env, k);
-  }
+  if (root != NULL) return emit_root(env, k, root->kind);
   return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
 }
 

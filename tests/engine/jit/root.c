@@ -1,4 +1,4 @@
-// Roots: scatter and select_and_scatter.
+// Roots: scatter, select_and_scatter, rng_bit_generator.
 #include "engine/jit/harness.h"
 
 #define T(s) "tensor<" s ">"
@@ -65,10 +65,19 @@ static const harness_case scatters[] = {
                                                     "scatter_dims_to_operand_"
                                                     "dims = [0], "
                                                     "index_vector_dim = 1>}> "
-                                                    "({\n" BODY("f32", "add") "  }) : (" T("9x40xf32") ", " T(
-                                                        "6x1xi32") ", " T("6x40"
-                                                                          "xf3"
-                                                                          "2") ") -> " T("9x40xf32") "\n  return %0 : " T("9x40xf32") "\n}",
+                                                    "({\n" BODY("f32", "add") "  }) : (" T("9x40xf32") ", " T("6x1xi32") ", " T(
+                                                        "6x40"
+                                                        "xf3"
+                                                        "2") ") -> " T("9x40xf3"
+                                                                       "2") "\n"
+                                                                            "  "
+                                                                            "re"
+                                                                            "tu"
+                                                                            "rn"
+                                                                            " %"
+                                                                            "0 "
+                                                                            ":"
+                                                                            " " T("9x40xf32") "\n}",
     1e-6, HARNESS_COUNT },
 };
 
@@ -124,9 +133,30 @@ static void test_select(void **state)
   }
 }
 
+static void test_rng(void **state)
+{
+  (void)state;
+  static const char *const types[] = { "1000xui64", "37xui64",    "1000xui32",
+                                       "6x50xui32", "7x9x5xui32", "ui32",
+                                       "5x34xi32",  "300xui16",   "31x8xui8",
+                                       "0x4xui32",  "2x3x40xi8",  "4001xi64" };
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "func.func @main(%%s: tensor<2xui64>) -> (tensor<2xui64>, "
+             "tensor<%s>) {\n"
+             "  %%0, %%1 = stablehlo.rng_bit_generator %%s, algorithm = "
+             "THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<%s>)\n"
+             "  return %%0, %%1 : tensor<2xui64>, tensor<%s>\n}",
+             types[i], types[i], types[i]);
+    harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(test_scatter),
-                                      cmocka_unit_test(test_select) };
+                                      cmocka_unit_test(test_select),
+                                      cmocka_unit_test(test_rng) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
