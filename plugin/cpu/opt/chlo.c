@@ -89,18 +89,19 @@ static cx_v conjugate(cx_hlo_builder *b, cx_v x)
                        unary(b, CX_HLO_OP_NEGATE, im));
 }
 
-// (x - y) (x + y) and 2xy; where the parts are equally large the first is 0,
-// infinite ones too.
+// (x - y) (x + y) and 2xy; where the parts are equally large the first is their
+// difference: 0, though the sum may be infinite, and NaN of infinities.
 static cx_v square(cx_hlo_builder *b, cx_v z)
 {
   if (!cx_hlo_elem_is_complex(z->type.tensor.elem)) return times(b, z, z);
   cx_v x = unary(b, CX_HLO_OP_REAL, z);
   cx_v y = unary(b, CX_HLO_OP_IMAG, z);
-  cx_v same = cx_hlo_compare(b, CX_HLO_EQ, absolute(b, x), absolute(b, y));
-  cx_v re = times(b, minus(b, x, y), plus(b, x, y));
+  cx_v p = absolute(b, x);
+  cx_v q = absolute(b, y);
+  cx_v re = choose(b, cx_hlo_compare(b, CX_HLO_EQ, p, q), minus(b, p, q),
+                   times(b, minus(b, x, y), plus(b, x, y)));
   cx_v im = times(b, x, y);
-  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX,
-                       choose(b, same, number(b, x, 0), re), plus(b, im, im));
+  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, re, plus(b, im, im));
 }
 
 // The next number from x toward y: the bits count up and down.

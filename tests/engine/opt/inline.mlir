@@ -1,0 +1,74 @@
+// ==== inline: a call becomes what it calls, and the function goes
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = func.call @f(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+func.func private @f(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @g(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = stablehlo.add %0, %a : tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+func.func private @g(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.multiply %a, %a : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func private @unused(%a: tensor<2xf32>) -> tensor<2xf32> {
+  return %a : tensor<2xf32>
+}
+// ->
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.multiply %a, %a : tensor<2xf32>
+  %1 = stablehlo.add %0, %a : tensor<2xf32>
+  %2 = stablehlo.multiply %1, %1 : tensor<2xf32>
+  %3 = stablehlo.add %2, %1 : tensor<2xf32>
+  return %3 : tensor<2xf32>
+}
+// ==== inline: arguments that are returned, and results in another order
+func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %0:2 = func.call @swap(%a, %b) : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  return %0#0, %0#1 : tensor<f32>, tensor<f32>
+}
+func.func private @swap(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %b, %a : tensor<f32>, tensor<f32>
+}
+// ->
+func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %b, %a : tensor<f32>, tensor<f32>
+}
+// ==== inline: composites by their decomposition, calls within regions
+func.func @main(%p: tensor<i1>, %a: tensor<f32>) -> tensor<f32> {
+  %0 = "stablehlo.if"(%p) ({
+    %1 = stablehlo.composite "my.op" %a {decomposition = @f} : (tensor<f32>) -> tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }, {
+    stablehlo.return %a : tensor<f32>
+  }) : (tensor<i1>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func private @f(%a: tensor<f32>) -> tensor<f32> {
+  %q = stablehlo.compare LT, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %0 = "stablehlo.if"(%q) ({
+    stablehlo.return %a : tensor<f32>
+  }, {
+    %1 = stablehlo.negate %a : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<i1>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+// ->
+func.func @main(%p: tensor<i1>, %a: tensor<f32>) -> tensor<f32> {
+  %0 = "stablehlo.if"(%p) ({
+    %q = stablehlo.compare LT, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %1 = "stablehlo.if"(%q) ({
+      stablehlo.return %a : tensor<f32>
+    }, {
+      %2 = stablehlo.negate %a : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<i1>) -> tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }, {
+    stablehlo.return %a : tensor<f32>
+  }) : (tensor<i1>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -1,0 +1,236 @@
+// ==== shapes: a reshape to the same sizes
+func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.reshape %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  return %x : tensor<2x3xf32>
+}
+// ==== shapes: a reshape of a reshape
+func.func @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %0 = stablehlo.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>
+  %1 = stablehlo.reshape %0 : (tensor<6xf32>) -> tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %1 = stablehlo.reshape %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+// ==== shapes: a reshape of a literal
+func.func @main() -> tensor<2x2xf32> {
+  %0 = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %1 = stablehlo.reshape %0 : (tensor<4xf32>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}
+// ->
+func.func @main() -> tensor<2x2xf32> {
+  %0 = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+// ==== shapes: transposes that undo each other
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = stablehlo.transpose %x, dims = [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 2, 0] : (tensor<4x2x3xf32>) -> tensor<2x3x4xf32>
+  return %1 : tensor<2x3x4xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  return %x : tensor<2x3x4xf32>
+}
+// ==== shapes: two transposes become one
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<3x4x2xf32> {
+  %0 = stablehlo.transpose %x, dims = [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+  %1 = stablehlo.transpose %0, dims = [2, 0, 1] : (tensor<4x2x3xf32>) -> tensor<3x4x2xf32>
+  return %1 : tensor<3x4x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<3x4x2xf32> {
+  %1 = stablehlo.transpose %x, dims = [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  return %1 : tensor<3x4x2xf32>
+}
+// ==== shapes: a transpose that moves only a dimension of 1
+func.func @main(%x: tensor<2x1x4xf32>) -> tensor<1x2x4xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0, 2] : (tensor<2x1x4xf32>) -> tensor<1x2x4xf32>
+  return %0 : tensor<1x2x4xf32>
+}
+// ->
+func.func @main(%x: tensor<2x1x4xf32>) -> tensor<1x2x4xf32> {
+  %0 = stablehlo.reshape %x : (tensor<2x1x4xf32>) -> tensor<1x2x4xf32>
+  return %0 : tensor<1x2x4xf32>
+}
+// ==== shapes: transposes of broadcasts and of iotas
+func.func @main(%x: tensor<3xf32>) -> (tensor<3x2xf32>, tensor<3x2xi32>) {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %2 = stablehlo.iota dim = 1 : tensor<2x3xi32>
+  %3 = stablehlo.transpose %2, dims = [1, 0] : (tensor<2x3xi32>) -> tensor<3x2xi32>
+  return %1, %3 : tensor<3x2xf32>, tensor<3x2xi32>
+}
+// ->
+func.func @main(%x: tensor<3xf32>) -> (tensor<3x2xf32>, tensor<3x2xi32>) {
+  %1 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<3xf32>) -> tensor<3x2xf32>
+  %3 = stablehlo.iota dim = 0 : tensor<3x2xi32>
+  return %1, %3 : tensor<3x2xf32>, tensor<3x2xi32>
+}
+// ==== shapes: a broadcast of a broadcast
+func.func @main(%x: tensor<2xf32>) -> tensor<4x2x3xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [1, 2] : (tensor<2x3xf32>) -> tensor<4x2x3xf32>
+  return %1 : tensor<4x2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2xf32>) -> tensor<4x2x3xf32> {
+  %1 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<2xf32>) -> tensor<4x2x3xf32>
+  return %1 : tensor<4x2x3xf32>
+}
+// ==== shapes: a broadcast over a dimension of 1 that was added before
+func.func @main(%x: tensor<2xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<2xf32>) -> tensor<2x1xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0, 1] : (tensor<2x1xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2xf32>) -> tensor<2x3xf32> {
+  %1 = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ==== shapes: a broadcast of a literal number is a literal
+func.func @main() -> tensor<2x3xf32> {
+  %0 = stablehlo.constant dense<1.5> : tensor<f32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ->
+func.func @main() -> tensor<2x3xf32> {
+  %1 = stablehlo.constant dense<1.5> : tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ==== shapes: slices of slices, with strides
+func.func @main(%x: tensor<20xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.slice %x [2:20:3] : (tensor<20xf32>) -> tensor<6xf32>
+  %1 = stablehlo.slice %0 [1:6:2] : (tensor<6xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ->
+func.func @main(%x: tensor<20xf32>) -> tensor<3xf32> {
+  %1 = stablehlo.slice %x [5:18:6] : (tensor<20xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+// ==== shapes: a slice of one of several pieces
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) -> tensor<2x2xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+  %1 = stablehlo.slice %0 [0:2, 4:6] : (tensor<2x7xf32>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) -> tensor<2x2xf32> {
+  %1 = stablehlo.slice %y [0:2, 1:3] : (tensor<2x4xf32>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}
+// ==== shapes: a slice over two pieces stays
+func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
+  %1 = stablehlo.slice %0 [2:4] : (tensor<7xf32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+// -> same
+// ==== shapes: a slice of a broadcast is a broadcast of a slice
+func.func @main(%x: tensor<4xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> tensor<5x4xf32>
+  %1 = stablehlo.slice %0 [1:3, 1:4] : (tensor<5x4xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<4xf32>) -> tensor<2x3xf32> {
+  %0 = stablehlo.slice %x [1:4] : (tensor<4xf32>) -> tensor<3xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ==== shapes: neighbouring slices put together again
+func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+  %0 = stablehlo.slice %x [0:2, 0:2] : (tensor<2x6xf32>) -> tensor<2x2xf32>
+  %1 = stablehlo.slice %x [0:2, 2:6] : (tensor<2x6xf32>) -> tensor<2x4xf32>
+  %2 = stablehlo.concatenate %0, %1, dim = 1 : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x6xf32>
+  return %2 : tensor<2x6xf32>
+}
+// ->
+func.func @main(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+  return %x : tensor<2x6xf32>
+}
+// ==== shapes: concatenations of concatenations and of nothing
+func.func @main(%x: tensor<2xf32>, %y: tensor<0xf32>) -> tensor<6xf32> {
+  %0 = stablehlo.concatenate %x, %y, %x, dim = 0 : (tensor<2xf32>, tensor<0xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %1 = stablehlo.concatenate %0, %x, dim = 0 : (tensor<4xf32>, tensor<2xf32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+// ->
+func.func @main(%x: tensor<2xf32>, %y: tensor<0xf32>) -> tensor<6xf32> {
+  %1 = stablehlo.concatenate %x, %x, %x, dim = 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+// ==== shapes: padding of nothing, a reversal of 1
+func.func @main(%x: tensor<1x3xf32>, %v: tensor<f32>) -> tensor<1x3xf32> {
+  %0 = stablehlo.pad %x, %v, low = [0, 0], high = [0, 0], interior = [0, 0] : (tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<1x3xf32>
+  return %1 : tensor<1x3xf32>
+}
+// ->
+func.func @main(%x: tensor<1x3xf32>, %v: tensor<f32>) -> tensor<1x3xf32> {
+  return %x : tensor<1x3xf32>
+}
+// ==== shapes: a dynamic slice from a known place, which is clamped
+func.func @main(%x: tensor<5x4xf32>) -> tensor<2x4xf32> {
+  %0 = stablehlo.constant dense<9> : tensor<i32>
+  %1 = stablehlo.constant dense<1> : tensor<i32>
+  %2 = stablehlo.dynamic_slice %x, %0, %1, sizes = [2, 4] : (tensor<5x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+// ->
+func.func @main(%x: tensor<5x4xf32>) -> tensor<2x4xf32> {
+  %2 = stablehlo.slice %x [3:5, 0:4] : (tensor<5x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+// ==== shapes: an update of everything
+func.func @main(%x: tensor<5xf32>, %y: tensor<5xf32>, %i: tensor<i32>) -> tensor<5xf32> {
+  %0 = stablehlo.dynamic_update_slice %x, %y, %i : (tensor<5xf32>, tensor<5xf32>, tensor<i32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+// ->
+func.func @main(%x: tensor<5xf32>, %y: tensor<5xf32>, %i: tensor<i32>) -> tensor<5xf32> {
+  return %y : tensor<5xf32>
+}
+// ==== shapes: a reduction over a transpose
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<2x3xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.transpose %x, dims = [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<4x2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ->
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<2x3xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+// ==== shapes: a reduction of what would come out transposed stays
+func.func @main(%x: tensor<2x3x4xf32>) -> tensor<3x2xf32> {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.transpose %x, dims = [2, 1, 0] : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<4x3x2xf32>, tensor<f32>) -> tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+// -> same
+// ==== shapes: a reduction over a dimension of 1
+func.func @main(%x: tensor<2x1xf32>, %c: tensor<f32>) -> tensor<2xf32> {
+  %1 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1] : (tensor<2x1xf32>, tensor<f32>) -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}
+// ->
+func.func @main(%x: tensor<2x1xf32>, %c: tensor<f32>) -> tensor<2xf32> {
+  %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %1 = stablehlo.reshape %x : (tensor<2x1xf32>) -> tensor<2xf32>
+  %2 = stablehlo.add %0, %1 : tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
