@@ -106,7 +106,10 @@ calx_status *cx_hlo_read_parts(cx_hlo_reader *r, cx_hlo_parts *p)
   } else {
     return cx_hlo_scan_expected(s, "an operation");
   }
-  return cx_hlo_read_trailing_loc(r, &p->loc);
+  const cx_hlo_loc *loc = NULL;
+  CALX_TRY(cx_hlo_read_trailing_loc(r, &loc));
+  if (loc != NULL) p->loc = loc;
+  return NULL;
 }
 
 // Before properties had a place of their own, lists of numbers were literals

@@ -124,13 +124,15 @@ calx_status *cx_hlo_head_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
       cx_hlo_attr_ints(r->module, CX_HLO_I64, dims.v, dims.n));
 }
 
-// 'reducer' ('(' argument ',' argument ')')+ region, unless it applies one.
+// loc? 'reducer' ('(' argument ',' argument ')')+ region, unless it applies
+// one.
 // The block's arguments are all first ones, then all second ones.
 calx_status *cx_hlo_tail_reduce(cx_hlo_reader *r, cx_hlo_parts *p)
 {
   const size_t groups = r->group_stack.n;
   const size_t types = r->any_stack.n;
   if (p->n_regions != 0) return NULL;
+  CALX_TRY(cx_hlo_read_trailing_loc(r, &p->loc));
   CALX_TRY(cx_hlo_need_word(r, "reducer"));
   while (cx_hlo_scan_peek(&r->scan) == '(') {
     const char *at = r->scan.at;
