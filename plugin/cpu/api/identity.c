@@ -5,8 +5,8 @@
 // (the build id) is the engine's file in twenty bytes, already in memory; where
 // there is none the file itself is read. The compiler of loops is a file of its
 // own and counts too.
-#include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,8 @@
 
 typedef struct search {
   uintptr_t address;  // in the file that is meant
-  bool found;
+  const char *path;   // as it was loaded; lives as long as the file is
+  bool found;         // a build id
   cx_hash hash;
 } search;
 
@@ -57,6 +58,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     here = here || (p->p_type == PT_LOAD && s->address >= start &&
                     s->address - start < p->p_memsz);
   }
+  if (here) s->path = info->dlpi_name;
   for (int i = 0; here && !s->found && i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *p = &info->dlpi_phdr[i];
     if (p->p_type == PT_NOTE) {
@@ -66,22 +68,25 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
   return here;
 }
 
-// The file that this function is in. A program's own name may be relative.
+static search find_self(void)
+{
+  search s = { .address = (uintptr_t)calx_cpu_api(), .path = "" };
+  (void)dl_iterate_phdr(look, &s);
+  return s;
+}
+
+// A program itself has no name there.
 const char *calx_cpu_path(void)
 {
-  Dl_info self;
-  const PJRT_Api *api = calx_cpu_api();
-  if (dladdr(api, &self) == 0 || strchr(self.dli_fname, '/') == NULL ||
-      !cx_file_exists(self.dli_fname)) {
-    return "/proc/self/exe";
-  }
-  return self.dli_fname;
+  search s = find_self();
+  return strchr(s.path, '/') != NULL ? s.path : "/proc/self/exe";
 }
 
 static calx_status *add_jit(cx_hash *hash)
 {
   const char *asked = getenv("CALX_JIT");
-  const char *self = calx_cpu_path();
+  char self[PATH_MAX];
+  if (realpath(calx_cpu_path(), self) == NULL) strcpy(self, "/");
   cx_text path = { 0 };
   cx_hash jit = { 0 };
   if (asked != NULL && asked[0] != '\0') {
@@ -106,8 +111,7 @@ static calx_status *add_jit(cx_hash *hash)
 
 calx_status *calx_cpu_identity(cx_hash *out)
 {
-  search s = { .address = (uintptr_t)calx_cpu_api() };
-  (void)dl_iterate_phdr(look, &s);
+  search s = find_self();
   if (!s.found) CALX_TRY(cx_hash_file(calx_cpu_path(), &s.hash));
   *out = s.hash;
   return add_jit(out);
