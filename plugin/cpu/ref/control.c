@@ -20,13 +20,28 @@ static void put_results(cx_ref_machine *m, const cx_hlo_op *op,
   }
 }
 
+static bool captures(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  for (uint32_t r = 0; r < op->n_regions; r++) {
+    const cx_hlo_block *block = op->regions[r].first;
+    const cx_hlo_op *inner = block == NULL ? NULL : block->first;
+    for (; inner != NULL; inner = inner->next) {
+      for (uint32_t i = 0; i < inner->n_operands; i++) {
+        if (inner->operands[i] == v) return true;
+      }
+      if (captures(inner, v)) return true;
+    }
+  }
+  return false;
+}
+
 // Another reference to the value; the reference itself, where this operation
 // is its last use, so that what owns it alone may write to it.
 static cx_ref_slot take(cx_ref_machine *m, const cx_hlo_op *op, uint32_t i)
 {
   const cx_hlo_value *v = op->operands[i];
   cx_ref_slot *s = cx_ref_slot_of(m, v);
-  bool again = m->last[v->number] != op;
+  bool again = m->last[v->number] != op || captures(op, v);
   for (uint32_t k = i + 1; k < op->n_operands && !again; k++) {
     again = op->operands[k] == v;
   }
