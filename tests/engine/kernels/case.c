@@ -329,27 +329,32 @@ static int64_t pick_size(unsigned of)
   return pick(12) == 0 ? 1 + (int64_t)pick(70) : 1 + (int64_t)pick(9);
 }
 
-void dot_case(kernel_case *c, const cx_hlo_elem elems[3])
+// `large`: of one row, column and contracted dimension each, beyond what small
+// loops do.
+static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
 {
-  dot_dims d = { .n_batch = pick(3), .n_contract = pick(3) };
-  const size_t rank[2] = { d.n_batch + d.n_contract + pick(3),
-                           d.n_batch + d.n_contract + pick(3) };
+  dot_dims d = { .n_batch = pick(large ? 2 : 3),
+                 .n_contract = large ? 1 : pick(3) };
+  const size_t rank[2] = { d.n_batch + d.n_contract + (large ? 1 : pick(3)),
+                           d.n_batch + d.n_contract + (large ? 1 : pick(3)) };
   int64_t dims[2][8];
-  const unsigned empty = pick(25);
+  const unsigned empty = large ? 2 : pick(25);
   for (size_t s = 0; s < 2; s++) {
     unsigned used = 0;
     if (rank[s] != 0) {
       place(d.batch[s], d.n_batch, rank[s], &used);
       place(d.contract[s], d.n_contract, rank[s], &used);
     }
-    for (size_t i = 0; i < rank[s]; i++) dims[s][i] = pick_size(empty + 1);
+    for (size_t i = 0; i < rank[s]; i++) {
+      dims[s][i] = large ? 45 + (int64_t)pick(60) : pick_size(empty + 1);
+    }
   }
   for (size_t k = 0; k < d.n_batch; k++) {
     dims[1][d.batch[1][k]] = dims[0][d.batch[0][k]] = pick_size(empty);
   }
   for (size_t k = 0; k < d.n_contract; k++) {
     dims[1][d.contract[1][k]] = dims[0][d.contract[0][k]] =
-        pick_size(empty == 1 ? 0 : 1);
+        large ? 50 + (int64_t)pick(60) : pick_size(empty == 1 ? 0 : 1);
   }
   memset(c, 0, sizeof *c);
   array_init(&c->lhs, elems[0], dims[0], rank[0]);
@@ -370,4 +375,14 @@ void dot_case(kernel_case *c, const cx_hlo_elem elems[3])
                                  &numbers, elems[2]),
               elems[2]);
   dot_sums(c, &d);
+}
+
+void dot_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  make_dot(c, elems, false);
+}
+
+void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  make_dot(c, elems, true);
 }

@@ -58,6 +58,10 @@ size_t case_run(kernel_case *c, cx_pool *pool, bool tune);
 
 // Random cases. `elems`: of lhs, rhs, result.
 void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Of few channels and many images; of many groups of one channel.
+void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 
 #endif

@@ -125,6 +125,14 @@ static void pick_dim(conv *v, size_t i, unsigned kind)
   }
 }
 
+// As gradients by the weights stand: features before batch.
+static void exchange(conv *v)
+{
+  for (size_t i = 0; i < v->n + 2; i++) v->order[0][i] = (int64_t)i;
+  v->order[0][0] = 1;
+  v->order[0][1] = 0;
+}
+
 // 0: forward, 1: as an input gradient, 2: as a weight gradient, 3: anything.
 static void pick_conv(conv *v)
 {
@@ -145,19 +153,51 @@ static void pick_conv(conv *v)
   v->out = groups * (pick(6) == 0 ? 16 : 1 + (int64_t)pick(6));
   for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
   for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
-  // As gradients by the weights stand: features before batch.
-  if (kind == 2 && pick(2) == 0) {
-    for (size_t i = 0; i < v->n + 2; i++) v->order[0][i] = (int64_t)i;
-    v->order[0][0] = 1;
-    v->order[0][1] = 0;
+  if (kind == 2 && pick(2) == 0) exchange(v);
+}
+
+static void pick_narrow(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const unsigned kind = pick(3);
+  v->n = 1 + pick(2);
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = 16 + pick(24);
+  v->in = 1 + pick(4);
+  if (kind == 2) {
+    v->in = v->batch;
+    v->batch = 1 + pick(4);
   }
+  v->features = v->in;
+  v->out = 1 + pick(11);
+  for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
+  for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
+  if (kind == 2) exchange(v);
+}
+
+// Of any kind that groups have; the gradient by the weights in batch groups.
+static void pick_depthwise(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const unsigned kind = pick(3);
+  const int64_t groups = 2 + pick(30);
+  v->n = 1 + pick(2);
+  v->feature_groups = v->batch_groups = 1;
+  *(kind == 2 ? &v->batch_groups : &v->feature_groups) = groups;
+  v->in = kind == 2 ? 1 + (int64_t)pick(4) : 1;
+  v->batch = kind == 2 ? groups : 1 + (int64_t)pick(4);
+  v->features = v->in * v->feature_groups;
+  v->out = groups;
+  for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
+  for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
+  if (kind == 2 && pick(2) == 0) exchange(v);
 }
 
 // The builder makes only those of equal types, so lhs's is rhs's here.
-void conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+static void make_conv(kernel_case *c, const conv *of,
+                      const cx_hlo_elem elems[3])
 {
-  conv v;
-  pick_conv(&v);
+  const conv v = *of;
   int64_t dims[2][MOST + 2], padding[2 * MOST];
   dims[0][v.order[0][0]] = v.batch;
   dims[0][v.order[0][1]] = v.features;
@@ -199,4 +239,25 @@ void conv_case(kernel_case *c, const cx_hlo_elem elems[3])
       cx_hlo_convolution(b, cx_hlo_param(b, 0), cx_hlo_param(b, 1), &numbers),
       elems[2]);
   conv_sums(c, &v);
+}
+
+void conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_conv(&v);
+  make_conv(c, &v, elems);
+}
+
+void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_narrow(&v);
+  make_conv(c, &v, elems);
+}
+
+void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_depthwise(&v);
+  make_conv(c, &v, elems);
 }

@@ -77,6 +77,45 @@ static void convolutions(void **state)
   run_all(conv_case, false);
 }
 
+// What f32 alone has: oneDNN's product, 16 images at once, depthwise gradients.
+static void run_f32(make_fn *make, int n)
+{
+  size_t wrong = 0;
+  for (int threads = 1; threads <= 2; threads++) {
+    cx_pool *pool;
+    assert_null(cx_pool_new(threads, &pool));
+    for (int i = 0; i < n; i++) {
+      pick_seed(50000 + (uint64_t)i);
+      kernel_case c;
+      make(&c, types[0]);
+      size_t bad = case_run(&c, pool, false);
+      if (bad != 0) print_message("case %d, %d threads\n", i, threads);
+      wrong += bad != 0;
+      case_free(&c);
+    }
+    cx_pool_free(pool);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+static void large_dots(void **state)
+{
+  (void)state;
+  run_f32(large_dot_case, 12);
+}
+
+static void narrow_convolutions(void **state)
+{
+  (void)state;
+  run_f32(narrow_conv_case, 80);
+}
+
+static void depthwise_convolutions(void **state)
+{
+  (void)state;
+  run_f32(depthwise_conv_case, 60);
+}
+
 static void tuned_convolutions(void **state)
 {
   (void)state;
@@ -88,6 +127,9 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(dots),
     cmocka_unit_test(convolutions),
+    cmocka_unit_test(large_dots),
+    cmocka_unit_test(narrow_convolutions),
+    cmocka_unit_test(depthwise_convolutions),
     cmocka_unit_test(tuned_convolutions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
