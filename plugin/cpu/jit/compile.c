@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "jit/root.h"
+#include "jit/share.h"
 
 #define EMITTER_VERSION "1"
 
@@ -102,6 +103,14 @@ static void add_slot(cx_jit_env *env, const cx_hlo_value *v,
   if (n < 0 || n >= INT32_MAX) env->small = false;
 }
 
+// A constant that is not one number.
+static bool is_literal(const cx_hlo_op *op)
+{
+  if (op->kind != CX_HLO_OP_CONSTANT) return false;
+  const cx_hlo_elements *e = &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
+  return !e->splat && cx_jit_elements(&op->results[0]) != 1;
+}
+
 static calx_status *set_slots(cx_jit_env *env, const cx_jit_kernel *k)
 {
   size_t n = k->n_inputs;
@@ -115,8 +124,7 @@ static calx_status *set_slots(cx_jit_env *env, const cx_jit_kernel *k)
   }
   for (size_t i = 0; i < k->n_ops; i++) {
     const cx_hlo_op *op = k->ops[i];
-    const bool literal = op->kind == CX_HLO_OP_CONSTANT &&
-                         !cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements.splat;
+    const bool literal = is_literal(op);
     for (size_t j = 0; j < op->n_results; j++) {
       add_slot(env, &op->results[j],
                literal ? CX_JIT_SLOT_BUFFER : CX_JIT_SLOT_OP, SIZE_MAX);
@@ -168,15 +176,34 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
   return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
 }
 
+static calx_status *share_kernel(cx_jit_env *env, const cx_jit_kernel *k,
+                                 cx_arena *arena, cx_jit_shared **known)
+{
+  LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
+  LLVMTypeRef type = LLVMFunctionType(env->void_type, params, 3, 0);
+  for (size_t phase = 0; phase < k->n_phases; phase++) {
+    char name[64];
+    snprintf(name, sizeof name, "k%zu_%zu", env->number, phase);
+    CALX_TRY(cx_jit_share(arena, known, env->module, type,
+                          LLVMGetNamedFunction(env->module, name)));
+  }
+  return NULL;
+}
+
 // Emits all; marks those that cannot be.
 static calx_status *emit_all(cx_jit_env *env, cx_jit_kernel *kernels, size_t n)
 {
   calx_status *first = NULL;
+  cx_arena arena = { 0 };
+  cx_jit_shared *known = NULL;
   for (size_t i = 0; i < n; i++) {
     env->number = i;
     env->status = NULL;
     cx_arena_reset(&env->arena);
     calx_status *status = emit_kernel(env, &kernels[i]);
+    if (status == NULL) {
+      status = share_kernel(env, &kernels[i], &arena, &known);
+    }
     kernels[i].refused = calx_status_code(status) == CALX_UNIMPLEMENTED;
     if (first == NULL) {
       first = status;
@@ -185,6 +212,7 @@ static calx_status *emit_all(cx_jit_env *env, cx_jit_kernel *kernels, size_t n)
     }
     if (first != NULL && !kernels[i].refused) break;
   }
+  cx_arena_free(&arena);
   return first;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/hash.h"
 #include "jit/emit.h"
 
 static int deeper(int a, int b)
@@ -228,9 +229,14 @@ cx_jit_val cx_jit_splat_of(cx_jit_env *env, const cx_hlo_elements *e)
 
 LLVMValueRef cx_jit_literal(cx_jit_env *env, const cx_hlo_elements *e)
 {
+  // Its name says what it holds: equal ones are one, in all functions.
+  char name[40] = "literal";
+  cx_hash_hex(cx_hash_bytes(e->data, e->size, 0), name + 7);
+  LLVMValueRef g = LLVMGetNamedGlobal(env->module, name);
+  if (g != NULL) return g;
   LLVMValueRef data = LLVMConstStringInContext2(
       env->context, (const char *)e->data, e->size, 1);
-  LLVMValueRef g = LLVMAddGlobal(env->module, LLVMTypeOf(data), "literal");
+  g = LLVMAddGlobal(env->module, LLVMTypeOf(data), name);
   LLVMSetInitializer(g, data);
   LLVMSetLinkage(g, LLVMPrivateLinkage);
   LLVMSetGlobalConstant(g, 1);
