@@ -104,6 +104,50 @@ static LLVMValueRef load_run(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                                 "");
 }
 
+// The lanes of `mask` at the elements, `first` and on, that a stride of 2
+// takes.
+static LLVMValueRef spread_mask(cx_jit_env *env, LLVMBuilderRef b,
+                                LLVMValueRef mask, int first)
+{
+  LLVMValueRef order[64];
+  const unsigned n = (unsigned)env->lanes;
+  for (unsigned i = 0; i < n; i++) {
+    const unsigned at = i + (unsigned)first;
+    order[i] = LLVMConstInt(env->i32, at % 2 == 0 ? at / 2 : n, 0);
+  }
+  return LLVMBuildShuffleVector(b, mask, LLVMConstNull(LLVMTypeOf(mask)),
+                                LLVMConstVector(order, n), "");
+}
+
+// Every second element from `ix` on: two vectors, of which the second ends with
+// the last element that is wanted, so that nothing behind it is read.
+static LLVMValueRef load_second(cx_jit_env *env, LLVMBuilderRef b,
+                                LLVMTypeRef t, LLVMValueRef pointer,
+                                cx_jit_ix ix, LLVMValueRef mask)
+{
+  const int n = env->lanes;
+  LLVMValueRef half[2];
+  for (int i = 0; i < 2; i++) {
+    const int first = i == 0 ? 0 : n - 1;
+    LLVMValueRef at = address(env, b, t, pointer, ix.base);
+    at = address(env, b, t, at, cx_jit_i64(env, first));
+    if (mask != NULL) {
+      half[i] =
+          load_masked(env, b, t, at, spread_mask(env, b, mask, first), false);
+      continue;
+    }
+    half[i] = LLVMBuildLoad2(b, cx_jit_wide_type(env, t), at, "");
+    LLVMSetAlignment(half[i], bytes_of(t));
+  }
+  LLVMValueRef order[64];
+  for (int i = 0; i < n; i++) {
+    const int from = 2 * i < n ? 2 * i : n + 2 * i - (n - 1);
+    order[i] = LLVMConstInt(env->i32, (unsigned)from, 0);
+  }
+  return LLVMBuildShuffleVector(b, half[0], half[1],
+                                LLVMConstVector(order, (unsigned)n), "");
+}
+
 static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef pointer, cx_jit_ix ix,
                               LLVMValueRef mask)
@@ -120,6 +164,9 @@ static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
   }
   if (!ix.wide && (ix.lane == 1 || ix.lane == -1) && mask == NULL) {
     return load_run(env, b, t, pointer, ix);
+  }
+  if (!ix.wide && ix.lane == 2) {
+    return load_second(env, b, t, pointer, ix, mask);
   }
   return load_masked(env, b, t, addresses(env, b, t, pointer, ix), mask, true);
 }
