@@ -303,6 +303,7 @@ static const char *version(void)
 
 __attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)
 {
-  static const cx_jit_api api = { sizeof api, compile, version };
+  static const cx_jit_api api = { sizeof api, compile, version, cx_text_free,
+                                  calx_status_free };
   return &api;
 }

@@ -112,6 +112,19 @@ static void describe(cx_unit *u)
   };
 }
 
+// The compiler's own status becomes one of ours.
+static calx_status *compile(const cx_jit_api *jit,
+                            const cx_jit_options *options,
+                            cx_jit_kernel *kernels, size_t n, cx_text *object)
+{
+  calx_status *theirs = jit->compile(options, kernels, n, object);
+  if (theirs == NULL) return NULL;
+  calx_status *ours =
+      cx_error(calx_status_code(theirs), "%s", calx_status_message(theirs));
+  jit->free_status(theirs);
+  return ours;
+}
+
 // All of them at once.
 static calx_status *compile_all(cx_planning *g, const cx_jit_api *jit,
                                 const cx_jit_options *options, cx_text *object)
@@ -123,7 +136,7 @@ static calx_status *compile_all(cx_planning *g, const cx_jit_api *jit,
     describe(g->codes[i]);
     kernels[i] = g->codes[i]->jit;
   }
-  CALX_TRY(jit->compile(options, kernels, g->n_codes, object));
+  CALX_TRY(compile(jit, options, kernels, g->n_codes, object));
   for (size_t i = 0; i < g->n_codes; i++) {
     cx_unit *u = g->codes[i];
     u->jit = kernels[i];
@@ -141,8 +154,8 @@ static bool compiles(const cx_jit_api *jit, const cx_jit_options *options,
   cx_text object = { 0 };
   describe(u);
   cx_jit_kernel kernel = u->jit;
-  calx_status *status = jit->compile(options, &kernel, 1, &object);
-  cx_text_free(&object);
+  calx_status *status = compile(jit, options, &kernel, 1, &object);
+  jit->free_object(&object);
   bool ok = status == NULL;
   calx_status_free(status);
   return ok;
@@ -205,7 +218,7 @@ calx_status *cx_lower_codes(cx_planning *g)
   calx_status *status = compile_all(g, jit, &options, &object);
   if (status != NULL && calx_status_code(status) == CALX_UNIMPLEMENTED) {
     calx_status_free(status);
-    cx_text_clear(&object);
+    jit->free_object(&object);
     g->l->a.program->n_codes = 0;
     status = sort_out(g, jit, &options);
     if (status == NULL && g->n_codes > 0) {
@@ -215,8 +228,13 @@ calx_status *cx_lower_codes(cx_planning *g)
   if (status == NULL) {
     cx_program *p = g->l->a.program;
     p->object_size = object.size;
-    p->object_bytes = cx_text_take(&object);
+    p->object_bytes = cx_alloc(object.size + 1);
+    if (p->object_bytes == NULL) {
+      status = cx_out_of_memory();
+    } else if (object.size > 0) {
+      memcpy(p->object_bytes, object.data, object.size);
+    }
   }
-  cx_text_free(&object);
+  jit->free_object(&object);
   return status;
 }
