@@ -85,7 +85,8 @@ cx_v cx_opt_digamma(cx_hlo_builder *b, cx_v x)
   cx_v flipped = minus(b, r, times_number(b, cotangent, PI));
   cx_v pole =
       both(b, is_under(b, x, 0.5), cx_hlo_compare(b, CX_HLO_EQ, x, whole));
-  return choose(b, pole, number(b, x, NAN), choose(b, below, flipped, r));
+  return choose(b, pole, number(b, x, (double)NAN),
+                choose(b, below, flipped, r));
 }
 
 // Bernoulli's numbers over factorials: B(2j) / (2j)!, j = 1 … 12.
@@ -130,13 +131,13 @@ cx_v cx_opt_zeta(cx_hlo_builder *b, cx_v x, cx_v q)
   cx_v odd =
       both(b, is_under(b, q, 0),
            cx_hlo_compare(b, CX_HLO_NE, x, unary(b, CX_HLO_OP_FLOOR, x)));
-  r = choose(b, odd, number(b, x, NAN), r);
+  r = choose(b, odd, number(b, x, (double)NAN), r);
   cx_v at_pole =
       both(b, cx_hlo_compare(b, CX_HLO_LE, q, number(b, q, 0)),
            cx_hlo_compare(b, CX_HLO_EQ, q, unary(b, CX_HLO_OP_FLOOR, q)));
   r = choose(b, at_pole, number(b, x, HUGE_VAL), r);
   r = choose(b, is_at(b, x, 1), number(b, x, HUGE_VAL), r);
-  return choose(b, is_under(b, x, 1), number(b, x, NAN), r);
+  return choose(b, is_under(b, x, 1), number(b, x, (double)NAN), r);
 }
 
 // (-1)^(n+1) n! zeta(n + 1, x)
@@ -152,5 +153,5 @@ cx_v cx_opt_polygamma(cx_hlo_builder *b, cx_v n, cx_v x)
   r = choose(b, is_at(b, n, 0), cx_opt_digamma(b, x), r);
   cx_v whole = cx_hlo_compare(b, CX_HLO_EQ, n, unary(b, CX_HLO_OP_FLOOR, n));
   cx_v fine = both(b, whole, cx_hlo_compare(b, CX_HLO_GE, n, number(b, n, 0)));
-  return choose(b, fine, r, number(b, x, NAN));
+  return choose(b, fine, r, number(b, x, (double)NAN));
 }

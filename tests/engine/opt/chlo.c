@@ -44,7 +44,7 @@ static void apply(const char *op, const char *type, cx_hlo_elem e)
 // Values from low to high, and what is special.
 static void choose_xs(double low, double high)
 {
-  static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0.5, NAN };
+  static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0.5, (double)NAN };
   for (int i = 0; i < N; i++) xs[i] = low + (high - low) * i / (N - 1);
   for (int i = 0; i < 6; i++) xs[i * 300 + 7] = special[i];
 }
