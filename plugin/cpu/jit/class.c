@@ -98,9 +98,9 @@ static bool is_element(const cx_hlo_op *op)
     case CX_HLO_OP_COMPLEX: return true;
     case CX_HLO_OP_COMPARE: return plain_compare(op);
     case CX_HLO_OP_BITCAST_CONVERT: return plain_bitcast(op);
-    // fmod needs a loop whose length depends on the numbers.
+    // fmod of doubles needs a loop whose length depends on the numbers.
     case CX_HLO_OP_REMAINDER:
-      return !cx_hlo_elem_is_float(elem_of(op, 0)) &&
+      return elem_of(op, 0) != CX_HLO_F64 &&
              !cx_hlo_elem_is_complex(elem_of(op, 0));
     case CX_HLO_OP_ADD:
     case CX_HLO_OP_SUBTRACT:

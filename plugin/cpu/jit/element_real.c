@@ -111,6 +111,39 @@ static LLVMValueRef unary(const cx_jit_ctx *c, const cx_hlo_op *op,
   }
 }
 
+// fmod of floats, exactly, in doubles: with b times powers of two that fall by
+// 27 bits, the quotient is always below 2^28, so its product with b's 24 bits
+// is exact, and so is the difference. Ratios of floats stay below 2^277.
+static LLVMValueRef remainder_of(const cx_jit_ctx *c, LLVMValueRef x,
+                                 LLVMValueRef y)
+{
+  cx_jit_env *env = c->env;
+  LLVMTypeRef d = c->wide ? cx_jit_wide_type(env, env->f64) : env->f64;
+  LLVMValueRef a = LLVMBuildFPExt(c->b, x, d, "");
+  LLVMValueRef b = LLVMBuildFPExt(c->b, y, d, "");
+  LLVMValueRef zero = cx_jit_const_real(d, 0);
+  a = cx_jit_call(c, "llvm.fabs", a, NULL);
+  b = cx_jit_call(c, "llvm.fabs", b, NULL);
+  for (int k = 270; k >= 0; k -= 27) {
+    LLVMValueRef by =
+        LLVMBuildFMul(c->b, b, cx_jit_const_real(d, ldexp(1, k)), "");
+    LLVMValueRef q =
+        cx_jit_call(c, "llvm.trunc", LLVMBuildFDiv(c->b, a, by, ""), NULL);
+    a = LLVMBuildFSub(c->b, a, LLVMBuildFMul(c->b, q, by, ""), "");
+    // The quotient was rounded up.
+    LLVMValueRef under = LLVMBuildFCmp(c->b, LLVMRealOLT, a, zero, "");
+    a = LLVMBuildSelect(c->b, under, LLVMBuildFAdd(c->b, a, by, ""), a, "");
+  }
+  LLVMValueRef out = LLVMBuildFPTrunc(c->b, a, c->type, "");
+  out = cx_jit_call(c, "llvm.copysign", out, x);
+  LLVMValueRef big = LLVMBuildAnd(
+      c->b,
+      LLVMBuildFCmp(c->b, LLVMRealOEQ, cx_jit_call(c, "llvm.fabs", y, NULL),
+                    cx_jit_real_const(c, (double)INFINITY), ""),
+      is_finite(c, x), "");
+  return LLVMBuildSelect(c->b, big, x, out, "");
+}
+
 LLVMValueRef cx_jit_real_op(const cx_jit_ctx *c, const cx_hlo_op *op,
                             LLVMValueRef x, LLVMValueRef y)
 {
@@ -119,6 +152,7 @@ LLVMValueRef cx_jit_real_op(const cx_jit_ctx *c, const cx_hlo_op *op,
     case CX_HLO_OP_SUBTRACT: return LLVMBuildFSub(c->b, x, y, "");
     case CX_HLO_OP_MULTIPLY: return LLVMBuildFMul(c->b, x, y, "");
     case CX_HLO_OP_DIVIDE: return LLVMBuildFDiv(c->b, x, y, "");
+    case CX_HLO_OP_REMAINDER: return remainder_of(c, x, y);
     case CX_HLO_OP_MAXIMUM: return cx_jit_max(c, x, y);
     case CX_HLO_OP_MINIMUM: return cx_jit_min(c, x, y);
     default: return unary(c, op, x);

@@ -98,6 +98,10 @@ static void test_float(void **state)
       unary(one[i], all_floats[t], all_floats[t], 0, HARNESS_PLAIN);
     }
     unary("is_finite", all_floats[t], "i1", 0, HARNESS_SPECIAL);
+    if (t < 3) {
+      binary("remainder", all_floats[t], 0, HARNESS_SPECIAL);
+      binary("remainder", all_floats[t], 0, HARNESS_PLAIN);
+    }
   }
 }
 
