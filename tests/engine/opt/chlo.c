@@ -53,7 +53,7 @@ static double unit_of(cx_hlo_elem e, double v)
 {
   const float f = fabsf((float)v);
   if (e == CX_HLO_F32) return (double)(nextafterf(f, INFINITY) - f);
-  return nextafter(fabs(v), INFINITY) - fabs(v);
+  return nextafter(fabs(v), HUGE_VAL) - fabs(v);
 }
 
 static void check_function(const char *op, double fn(double), double low,
