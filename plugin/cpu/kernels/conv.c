@@ -227,6 +227,12 @@ int64_t cx_conv_time(const cx_kernel *kernel, cx_pool *pool, int64_t best)
   return least;
 }
 
+static calx_status *lanes_new(cx_kernel *kernel, bool always, bool *out_taken)
+{
+  CALX_TRY(cx_conv_lanes_new(kernel, out_taken));
+  return *out_taken ? NULL : cx_conv_depthwise_new(kernel, always, out_taken);
+}
+
 static calx_status *tune_choice(const cx_kernel *kernel, cx_pool *pool,
                                 int64_t *out)
 {
@@ -234,7 +240,7 @@ static calx_status *tune_choice(const cx_kernel *kernel, cx_pool *pool,
   cx_kernel trial = *kernel;
   bool taken;
   *out = CX_CONV_CHOICE_LOOPS;
-  calx_status *status = cx_conv_lanes_new(&trial, &taken);
+  calx_status *status = lanes_new(&trial, true, &taken);
   if (status == NULL && taken) {
     best = cx_conv_time(&trial, pool, best);
     *out = CX_CONV_CHOICE_LANES;
@@ -265,7 +271,7 @@ calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool, bool tune)
   }
   bool taken = false;
   if (d.choice == CX_CONV_CHOICE_NONE || d.choice == CX_CONV_CHOICE_LANES) {
-    CALX_TRY(cx_conv_lanes_new(kernel, &taken));
+    CALX_TRY(lanes_new(kernel, d.choice != CX_CONV_CHOICE_NONE, &taken));
   }
   if (!taken && d.choice != CX_CONV_CHOICE_LOOPS) {
     CALX_TRY(cx_conv_onednn_new(kernel, pool, &taken));

@@ -30,6 +30,10 @@ void cx_conv_sizes_of(const cx_conv_desc *d, int64_t lhs[CX_CONV_DIMS + 2],
 // 16 images at once: f32, few channels.
 calx_status *cx_conv_lanes_new(cx_kernel *kernel,
                                bool *out_taken) CALX_MUST_USE;
+// The gradient by the weights of many groups of one channel, 16 groups at once.
+// `always`: also where oneDNN is often as fast, for kernels of 3 x 3 taps.
+calx_status *cx_conv_depthwise_new(cx_kernel *kernel, bool always,
+                                   bool *out_taken) CALX_MUST_USE;
 // The candidate of the choice; of no choice the first that works.
 calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,
                                 bool *out_taken) CALX_MUST_USE;

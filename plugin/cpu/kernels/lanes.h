@@ -32,6 +32,10 @@ typedef struct cx_lanes_loops {
   void (*gradient)(const cx_lanes *l, int64_t blocks, const float *x,
                    int64_t x_step, const float *g, int64_t g_step, int64_t row,
                    float *to);
+  // Adds one image of 16 groups of one channel: x (in, width, 16), g (taps,
+  // 16), to (results, 16).
+  void (*depthwise)(const cx_lanes *l, const float *x, const float *g,
+                    float *to);
   // 16 rows of 16 elements, the rows from_step and to_step apart.
   void (*transpose)(const float *from, int64_t from_step, float *to,
                     int64_t to_step);

@@ -164,6 +164,61 @@ static void gradient(const cx_lanes *l, int64_t blocks, const float *x,
   }
 }
 
+// ---- groups of one channel --------------------------------------------------
+
+#define DEPTHWISE(name, RESULTS)                                             \
+  static inline void name(const cx_lanes *l, const float *x, const float *g, \
+                          int64_t row, int64_t first, float *to)             \
+  {                                                                          \
+    const int64_t step = l->stride[1] * CX_LANES;                            \
+    const int64_t tap_step = l->dilation[1] * CX_LANES;                      \
+    to += (row * l->results[1] + first) * CX_LANES;                          \
+    vec acc[RESULTS];                                                        \
+    for (int r = 0; r < RESULTS; r++) {                                      \
+      acc[r] = *(const vec *)(to + r * CX_LANES);                            \
+    }                                                                        \
+    for (int64_t t = 0; t < l->taps[0]; t++) {                               \
+      const int64_t at = cx_lanes_row(l, row, t);                            \
+      if (at < 0) continue;                                                  \
+      const float *from = x + at * l->width * CX_LANES + first * step;       \
+      const float *by = g + t * l->taps[1] * CX_LANES;                       \
+      for (int64_t u = 0; u < l->taps[1]; u++) {                             \
+        const vec v = *(const vec *)(by + u * CX_LANES);                     \
+        for (int r = 0; r < RESULTS; r++) {                                  \
+          acc[r] += *(const vec *)(from + u * tap_step + r * step) * v;      \
+        }                                                                    \
+      }                                                                      \
+    }                                                                        \
+    for (int r = 0; r < RESULTS; r++) {                                      \
+      *(vec *)(to + r * CX_LANES) = acc[r];                                  \
+    }                                                                        \
+  }
+
+DEPTHWISE(depthwise_5, 5)
+DEPTHWISE(depthwise_3, 3)
+DEPTHWISE(depthwise_1, 1)
+
+static void depthwise(const cx_lanes *l, const float *x, const float *g,
+                      float *to)
+{
+  for (int64_t row = 0; row < l->results[0]; row++) {
+    int64_t first = 0;
+    while (first < l->results[1]) {
+      const int64_t left = l->results[1] - first;
+      if (left >= 5) {
+        depthwise_5(l, x, g, row, first, to);
+        first += 5;
+      } else if (left >= 3) {
+        depthwise_3(l, x, g, row, first, to);
+        first += 3;
+      } else {
+        depthwise_1(l, x, g, row, first, to);
+        first++;
+      }
+    }
+  }
+}
+
 // ---- transposition ----------------------------------------------------------
 
 // Exchanges the off-diagonal blocks of size S of each pair of rows.
@@ -193,4 +248,4 @@ static void transpose(const float *from, int64_t from_step, float *to,
   for (int i = 0; i < 16; i++) *(vec *)(to + i * to_step) = r[i];
 }
 
-const cx_lanes_loops LANES_NAME = { forward, gradient, transpose };
+const cx_lanes_loops LANES_NAME = { forward, gradient, depthwise, transpose };

@@ -175,6 +175,16 @@ static void pick_narrow(conv *v)
   if (kind == 2) exchange(v);
 }
 
+static void pick_wide(conv *v)
+{
+  for (size_t i = 0; i < v->n; i++) {
+    v->size[i] = v->taps[i] + 8;
+    v->low[i] = v->high[i] = pick(3);
+    v->stride[i] = v->kernel_dilation[i] = 1;
+    v->results[i] = v->size[i] + 2 * v->low[i] - v->taps[i] + 1;
+  }
+}
+
 // Of any kind that groups have; the gradient by the weights in batch groups.
 static void pick_depthwise(conv *v)
 {
@@ -189,6 +199,8 @@ static void pick_depthwise(conv *v)
   v->features = v->in * v->feature_groups;
   v->out = groups;
   for (size_t i = 0; i < v->n; i++) pick_dim(v, i, kind);
+  // Gradients for kernels of more than 3 x 3 taps.
+  if (kind == 2 && pick(2) == 0) pick_wide(v);
   for (size_t t = 0; t < 3; t++) shuffle(v->order[t], v->n + 2);
   if (kind == 2 && pick(2) == 0) exchange(v);
 }

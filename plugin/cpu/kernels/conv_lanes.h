@@ -1,0 +1,35 @@
+// kernels/conv_lanes: tensors with 16 lanes, for the convolutions that use
+// them.
+#ifndef CX_KERNELS_CONV_LANES_H
+#define CX_KERNELS_CONV_LANES_H
+
+#include "kernels/conv.h"
+#include "kernels/lanes.h"
+
+// A tensor seen as channels of images; `count` of them are spread over lanes,
+// 16 in a block. Strides in elements.
+typedef struct cx_lanes_images {
+  int64_t count;
+  int64_t channels, rows, columns;
+  int64_t lane, channel, row, column;
+  int64_t first;  // the offset of the first element
+} cx_lanes_images;
+
+// A block into (channels, rows, width, 16): columns l->hole apart from l->low
+// on, zeros between and around them; l NULL: (channels, rows, columns, 16).
+// Lanes that do not exist are zero.
+void cx_lanes_pack(const cx_lanes_images *m, const float *from, int64_t block,
+                   const cx_lanes *l, float *to);
+// (channels, rows, columns, 16) into a block of the tensor.
+void cx_lanes_unpack(const cx_lanes_images *m, const float *from, int64_t block,
+                     float *to);
+
+// Whether it has one or two spatial dimensions of moderate sizes.
+bool cx_lanes_are_near(const cx_conv_desc *d);
+// Their numbers; not channels and outs.
+void cx_lanes_of(const cx_conv_desc *d, cx_lanes *l);
+// Of rows (0) or columns (1); of one dimension the rows have none.
+int64_t cx_lanes_stride(const cx_conv_desc *d, const int64_t *strides,
+                        int64_t i);
+
+#endif
