@@ -289,16 +289,21 @@ static calx_status *compile(const cx_jit_options *options,
   return status;
 }
 
+static char version_text[64];
+
+static void set_version(void)
+{
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  snprintf(version_text, sizeof version_text,
+           "LLVM %u.%u.%u, emitter " EMITTER_VERSION, major, minor, patch);
+}
+
 static const char *version(void)
 {
-  static char text[64];
-  if (text[0] == 0) {
-    unsigned major = 0, minor = 0, patch = 0;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(text, sizeof text, "LLVM %u.%u.%u, emitter " EMITTER_VERSION,
-             major, minor, patch);
-  }
-  return text;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_version);
+  return version_text;
 }
 
 __attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)

@@ -6,31 +6,95 @@ static const char *const all_ints[] = { "i8",  "i16",  "i32",  "i64",
                                         "ui8", "ui16", "ui32", "ui64" };
 static const char *const all_floats[] = { "bf16", "f16", "f32", "f64" };
 
+// A program of many results: operations on the arguments of all of one test
+// are one kernel, since compiling is what takes time.
+typedef struct many {
+  char args[256], body[16000], types[4000], names[1000];
+  int n;
+} many;
+
+static void append(char *to, size_t room, const char *text)
+{
+  const size_t n = strlen(to);
+  assert_true(n + strlen(text) < room);
+  strcpy(to + n, text);
+}
+
+static many *many_new(const char *args)
+{
+  many *m = test_calloc(1, sizeof *m);
+  append(m->args, sizeof m->args, args);
+  return m;
+}
+
+// `operation` with its types behind it.
+static void add(many *m, const char *operation, const char *result)
+{
+  char line[600];
+  snprintf(line, sizeof line, "  %%r%d = %s\n", m->n, operation);
+  append(m->body, sizeof m->body, line);
+  snprintf(line, sizeof line, "%s%s", m->n > 0 ? ", " : "", result);
+  append(m->types, sizeof m->types, line);
+  snprintf(line, sizeof line, "%s%%r%d", m->n > 0 ? ", " : "", m->n);
+  append(m->names, sizeof m->names, line);
+  m->n++;
+}
+
+static void check(many *m, double tolerance, int fill)
+{
+  static char text[32000];
+  snprintf(text, sizeof text,
+           "func.func @main(%s) -> (%s) {\n%s  return %s : %s\n}", m->args,
+           m->types, m->body, m->names, m->types);
+  harness_check(&(harness_case){ text, tolerance, fill });
+}
+
+static void unaries(const char *const *ops, size_t n, const char *from,
+                    const char *to, double tolerance, int fill)
+{
+  char line[400];
+  snprintf(line, sizeof line, "%%x: tensor<75x%s>", from);
+  many *m = many_new(line);
+  char result[64];
+  snprintf(result, sizeof result, "tensor<75x%s>", to);
+  for (size_t i = 0; i < n; i++) {
+    snprintf(line, sizeof line, "\"stablehlo.%s\"(%%x) : (tensor<75x%s>) -> %s",
+             ops[i], from, result);
+    add(m, line, result);
+  }
+  check(m, tolerance, fill);
+  test_free(m);
+}
+
 static void unary(const char *op, const char *from, const char *to,
                   double tolerance, int fill)
 {
-  char text[512];
-  snprintf(text, sizeof text,
-           "func.func @main(%%x: tensor<75x%s>) -> tensor<75x%s> {\n"
-           "  %%0 = \"stablehlo.%s\"(%%x) : (tensor<75x%s>) -> tensor<75x%s>\n"
-           "  return %%0 : tensor<75x%s>\n}",
-           from, to, op, from, to, to);
-  harness_check(&(harness_case){ text, tolerance, fill });
+  unaries(&op, 1, from, to, tolerance, fill);
+}
+
+static void binaries(const char *const *ops, size_t n, const char *elem,
+                     double tolerance, int fill)
+{
+  char line[400];
+  char type[64];
+  snprintf(type, sizeof type, "tensor<275x%s>", elem);
+  snprintf(line, sizeof line, "%%x: %s, %%y: %s", type, type);
+  many *m = many_new(line);
+  for (size_t i = 0; i < n; i++) {
+    snprintf(line, sizeof line, "\"stablehlo.%s\"(%%x, %%y) : (%s, %s) -> %s",
+             ops[i], type, type, type);
+    add(m, line, type);
+  }
+  check(m, tolerance, fill);
+  test_free(m);
 }
 
 static void binary(const char *op, const char *elem, double tolerance, int fill)
 {
-  char text[512];
-  snprintf(text, sizeof text,
-           "func.func @main(%%x: tensor<275x%s>, %%y: tensor<275x%s>) -> "
-           "tensor<275x%s> {\n"
-           "  %%0 = \"stablehlo.%s\"(%%x, %%y) : (tensor<275x%s>, "
-           "tensor<275x%s>) -> tensor<275x%s>\n"
-           "  return %%0 : tensor<275x%s>\n}",
-           elem, elem, elem, op, elem, elem, elem, elem);
-  harness_check(&(harness_case){ text, tolerance, fill });
+  binaries(&op, 1, elem, tolerance, fill);
 }
 
+#define COUNT(list) (sizeof list / sizeof list[0])
 #define EACH(name, list) \
   for (size_t name = 0; name < sizeof list / sizeof list[0]; name++)
 
@@ -50,20 +114,14 @@ static void test_int(void **state)
                                      "shift_left",
                                      "shift_right_logical",
                                      "shift_right_arithmetic" };
-  static const char *const one[] = { "not", "negate", "popcnt", "sign",
-                                     "count_leading_zeros" };
+  static const char *const one[] = { "not", "negate", "popcnt",
+                                     "count_leading_zeros", "sign" };
   EACH(t, all_ints)
   {
-    EACH(i, two)
-    {
-      binary(two[i], all_ints[t], 0, HARNESS_SPECIAL);
-    }
-    EACH(i, one)
-    {
-      const bool is_sign = strcmp(one[i], "sign") == 0;
-      if (is_sign && all_ints[t][0] == 'u') continue;
-      unary(one[i], all_ints[t], all_ints[t], 0, HARNESS_SPECIAL);
-    }
+    binaries(two, COUNT(two), all_ints[t], 0, HARNESS_SPECIAL);
+    // The last is of signed numbers only.
+    unaries(one, COUNT(one) - (all_ints[t][0] == 'u'), all_ints[t], all_ints[t],
+            0, HARNESS_SPECIAL);
     binary("power", all_ints[t], 0, HARNESS_PLAIN);
     binary("power", all_ints[t], 0, HARNESS_SPECIAL);
     if (all_ints[t][0] == 'i') {
@@ -72,7 +130,7 @@ static void test_int(void **state)
   }
   static const char *const truth[] = { "add", "multiply", "maximum", "minimum",
                                        "and", "or",       "xor" };
-  EACH(i, truth) binary(truth[i], "i1", 0, HARNESS_PLAIN);
+  binaries(truth, COUNT(truth), "i1", 0, HARNESS_PLAIN);
   unary("not", "i1", "i1", 0, HARNESS_PLAIN);
 }
 
@@ -87,16 +145,10 @@ static void test_float(void **state)
   };
   EACH(t, all_floats)
   {
-    EACH(i, two)
-    {
-      binary(two[i], all_floats[t], 0, HARNESS_SPECIAL);
-      binary(two[i], all_floats[t], 0, HARNESS_PLAIN);
-    }
-    EACH(i, one)
-    {
-      unary(one[i], all_floats[t], all_floats[t], 0, HARNESS_SPECIAL);
-      unary(one[i], all_floats[t], all_floats[t], 0, HARNESS_PLAIN);
-    }
+    binaries(two, COUNT(two), all_floats[t], 0, HARNESS_SPECIAL);
+    binaries(two, COUNT(two), all_floats[t], 0, HARNESS_PLAIN);
+    unaries(one, COUNT(one), all_floats[t], all_floats[t], 0, HARNESS_SPECIAL);
+    unaries(one, COUNT(one), all_floats[t], all_floats[t], 0, HARNESS_PLAIN);
     unary("is_finite", all_floats[t], "i1", 0, HARNESS_SPECIAL);
     if (t < 3) {
       binary("remainder", all_floats[t], 0, HARNESS_SPECIAL);
@@ -117,12 +169,10 @@ static void test_math(void **state)
   static const double tolerance[] = { 1e-2, 2e-3, 1e-6, 1e-14 };
   EACH(t, all_floats)
   {
-    EACH(i, one)
-    {
-      unary(one[i], all_floats[t], all_floats[t], tolerance[t],
+    unaries(one, COUNT(one), all_floats[t], all_floats[t], tolerance[t],
             HARNESS_POSITIVE);
-      unary(one[i], all_floats[t], all_floats[t], tolerance[t], HARNESS_PLAIN);
-    }
+    unaries(one, COUNT(one), all_floats[t], all_floats[t], tolerance[t],
+            HARNESS_PLAIN);
     binary("power", all_floats[t], tolerance[t], HARNESS_POSITIVE);
     binary("atan2", all_floats[t], tolerance[t], HARNESS_PLAIN);
   }
@@ -136,7 +186,7 @@ static void test_complex(void **state)
   EACH(t, types)
   {
     const double tolerance = t == 0 ? 1e-4 : 1e-12;
-    EACH(i, two) binary(two[i], types[t], tolerance, HARNESS_PLAIN);
+    binaries(two, COUNT(two), types[t], tolerance, HARNESS_PLAIN);
     unary("negate", types[t], types[t], 0, HARNESS_PLAIN);
     unary("exponential", types[t], types[t], tolerance, HARNESS_POSITIVE);
     unary("abs", types[t], t == 0 ? "f32" : "f64", tolerance, HARNESS_PLAIN);
@@ -160,12 +210,20 @@ static void test_convert(void **state)
                                        "f64",  "complex<f32>" };
   EACH(i, types)
   {
-    EACH(j, types)
-    {
-      // Of complex numbers to i1 is not compiled.
-      if (i + 1 == sizeof types / sizeof types[0] && j == 0) continue;
-      unary("convert", types[i], types[j], 0, HARNESS_SPECIAL);
+    char line[400];
+    snprintf(line, sizeof line, "%%x: tensor<75x%s>", types[i]);
+    many *m = many_new(line);
+    // Of complex numbers to i1 is not compiled.
+    for (size_t j = i + 1 == COUNT(types) ? 1 : 0; j < COUNT(types); j++) {
+      char result[64];
+      snprintf(result, sizeof result, "tensor<75x%s>", types[j]);
+      snprintf(line, sizeof line,
+               "stablehlo.convert %%x : (tensor<75x%s>) -> %s", types[i],
+               result);
+      add(m, line, result);
     }
+    check(m, 0, HARNESS_SPECIAL);
+    test_free(m);
   }
   static const char *const same[][2] = { { "f32", "i32" },  { "ui32", "f32" },
                                          { "bf16", "i16" }, { "ui16", "bf16" },
@@ -178,36 +236,37 @@ static void test_convert(void **state)
   }
 }
 
-static void compare(const char *direction, const char *elem, const char *type)
+static void compares(const char *elem, size_t n, const char *type)
 {
-  char text[600];
-  snprintf(text, sizeof text,
-           "func.func @main(%%x: tensor<275x%s>, %%y: tensor<275x%s>) -> "
-           "tensor<275xi1> {\n"
-           "  %%0 = stablehlo.compare %s, %%x, %%y%s : (tensor<275x%s>, "
-           "tensor<275x%s>) -> tensor<275xi1>\n"
-           "  return %%0 : tensor<275xi1>\n}",
-           elem, elem, direction, type, elem, elem);
-  harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
+  static const char *const directions[] = {
+    "EQ", "NE", "GE", "GT", "LE", "LT"
+  };
+  char line[400];
+  snprintf(line, sizeof line, "%%x: tensor<275x%s>, %%y: tensor<275x%s>", elem,
+           elem);
+  many *m = many_new(line);
+  for (size_t d = 0; d < n; d++) {
+    snprintf(line, sizeof line,
+             "stablehlo.compare %s, %%x, %%y%s : (tensor<275x%s>, "
+             "tensor<275x%s>) -> tensor<275xi1>",
+             directions[d], type, elem, elem);
+    add(m, line, "tensor<275xi1>");
+  }
+  check(m, 0, HARNESS_SPECIAL);
+  test_free(m);
 }
 
 static void test_compare(void **state)
 {
   (void)state;
-  static const char *const directions[] = {
-    "EQ", "NE", "GE", "GT", "LE", "LT"
-  };
-  EACH(d, directions)
+  EACH(t, all_floats)
   {
-    EACH(t, all_floats)
-    {
-      compare(directions[d], all_floats[t], "");
-      compare(directions[d], all_floats[t], ", TOTALORDER");
-    }
-    EACH(t, all_ints) compare(directions[d], all_ints[t], "");
-    compare(directions[d], "i1", "");
-    if (d < 2) compare(directions[d], "complex<f32>", "");
+    compares(all_floats[t], 6, "");
+    compares(all_floats[t], 6, ", TOTALORDER");
   }
+  EACH(t, all_ints) compares(all_ints[t], 6, "");
+  compares("i1", 6, "");
+  compares("complex<f32>", 2, "");
 }
 
 static void test_select(void **state)
@@ -245,26 +304,33 @@ static void test_select(void **state)
   }
 }
 
+static void precisions(const char *elem, const char *const *formats, size_t n,
+                       int fill)
+{
+  char line[400];
+  char type[64];
+  snprintf(type, sizeof type, "tensor<175x%s>", elem);
+  snprintf(line, sizeof line, "%%x: %s", type);
+  many *m = many_new(line);
+  for (size_t i = 0; i < n; i++) {
+    snprintf(line, sizeof line,
+             "stablehlo.reduce_precision %%x, format = %s : %s", formats[i],
+             type);
+    add(m, line, type);
+  }
+  check(m, 0, fill);
+  test_free(m);
+}
+
 static void test_precision(void **state)
 {
   (void)state;
-  static const char *const formats[] = { "e5m10", "e8m7",   "e4m3", "e2m0",
+  static const char *const formats[] = { "e8m7",  "e5m10",  "e4m3", "e2m0",
                                          "e8m23", "e11m52", "e5m2", "e1m3" };
   EACH(t, all_floats)
   {
-    EACH(i, formats)
-    {
-      char text[400];
-      const char *e = all_floats[t];
-      snprintf(text, sizeof text,
-               "func.func @main(%%x: tensor<175x%s>) -> tensor<175x%s> {\n"
-               "  %%0 = stablehlo.reduce_precision %%x, format = %s : "
-               "tensor<175x%s>\n"
-               "  return %%0 : tensor<175x%s>\n}",
-               e, e, formats[i], e, e);
-      if (i != 1) harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
-      harness_check(&(harness_case){ text, 0, HARNESS_PLAIN });
-    }
+    precisions(all_floats[t], formats, COUNT(formats), HARNESS_PLAIN);
+    precisions(all_floats[t], formats + 1, COUNT(formats) - 1, HARNESS_SPECIAL);
   }
 }
 

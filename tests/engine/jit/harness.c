@@ -299,3 +299,25 @@ calx_status *harness_compile(const char *text)
   close_program(&p);
   return status;
 }
+
+void harness_check_shared(const char *text, const char *other)
+{
+  program p[3];
+  cx_jit_kernel kernels[3];
+  for (int i = 0; i < 3; i++) {
+    open_program(&p[i], i < 2 ? text : other);
+    kernels[i] = p[i].kernel;
+  }
+  cx_text object = { 0 };
+  cx_object *code = NULL;
+  CHECK_OK(cx_jit_get_api()->compile(NULL, kernels, 3, &object));
+  CHECK_OK(cx_object_load(object.data, object.size, &code));
+  void *first = cx_object_find(code, "k0_0");
+  assert_non_null(first);
+  assert_ptr_equal(first, cx_object_find(code, "k1_0"));
+  assert_non_null(cx_object_find(code, "k2_0"));
+  assert_ptr_not_equal(first, cx_object_find(code, "k2_0"));
+  cx_object_free(code);
+  cx_text_free(&object);
+  for (int i = 0; i < 3; i++) close_program(&p[i]);
+}

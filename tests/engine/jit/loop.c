@@ -31,8 +31,97 @@ static void test_cases(void **state)
   }
 }
 
+static void test_in_place(void **state)
+{
+  (void)state;
+  harness_check_in_place(
+      "func.func @main(%x: tensor<3x10007xf32>, %y: tensor<3x10007xf32>) -> "
+      "tensor<3x10007xf32> {\n"
+      "  %0 = stablehlo.multiply %x, %x : tensor<3x10007xf32>\n"
+      "  %1 = stablehlo.add %0, %y : tensor<3x10007xf32>\n"
+      "  return %1 : tensor<3x10007xf32>\n}");
+}
+
+// x + x, n times over.
+static char *long_text(int n)
+{
+  char *text = test_malloc(200 + (size_t)n * 80);
+  char *p = text;
+  p += sprintf(p, "func.func @main(%%r0: tensor<9xf32>) -> tensor<9xf32> {\n");
+  for (int i = 0; i < n; i++) {
+    p += sprintf(p, "  %%r%d = stablehlo.add %%r%d, %%r%d : tensor<9xf32>\n",
+                 i + 1, i, i);
+  }
+  sprintf(p, "  return %%r%d : tensor<9xf32>\n}", n);
+  return text;
+}
+
+static void test_sizes(void **state)
+{
+  (void)state;
+  char *text = long_text(1000);
+  harness_check(&(harness_case){ text, 0, HARNESS_PLAIN });
+  test_free(text);
+  text = long_text(1100);
+  CHECK_FAILS(CALX_UNIMPLEMENTED, harness_compile(text), "too many operations");
+  test_free(text);
+}
+
+// Each pad reads the one before twice: 2^n elements for one.
+static void test_explosion(void **state)
+{
+  (void)state;
+  char text[20000];
+  char *p = text;
+  p +=
+      sprintf(p, "func.func @main(%%r0: tensor<64xf32>) -> tensor<64xf32> {\n");
+  for (int i = 0; i < 30; i++) {
+    p += sprintf(p,
+                 "  %%s%d = stablehlo.reverse %%r%d, dims = [0] : "
+                 "tensor<64xf32>\n"
+                 "  %%t%d = stablehlo.slice %%r%d [%d:64] : (tensor<64xf32>) "
+                 "-> tensor<%dxf32>\n"
+                 "  %%u%d = stablehlo.slice %%s%d [0:%d] : (tensor<64xf32>) -> "
+                 "tensor<%dxf32>\n"
+                 "  %%r%d = stablehlo.concatenate %%u%d, %%t%d, dim = 0 : "
+                 "(tensor<%dxf32>, tensor<%dxf32>) -> tensor<64xf32>\n",
+                 i, i, i, i, i + 1, 63 - i, i, i, i + 1, i + 1, i + 1, i, i,
+                 i + 1, 63 - i);
+  }
+  sprintf(p, "  return %%r30 : tensor<64xf32>\n}");
+  CHECK_FAILS(CALX_UNIMPLEMENTED, harness_compile(text),
+              "more instructions than a kernel may have");
+}
+
+static void test_shared(void **state)
+{
+  (void)state;
+  harness_check_shared(cases[0].text, cases[1].text);
+}
+
+static void test_refused(void **state)
+{
+  (void)state;
+  CHECK_FAILS(CALX_UNIMPLEMENTED,
+              harness_compile("func.func @main(%x: tensor<4xf64>) -> "
+                              "tensor<4xf64> {\n"
+                              "  %0 = stablehlo.remainder %x, %x : "
+                              "tensor<4xf64>\n"
+                              "  return %0 : tensor<4xf64>\n}"),
+              "kernel 0: an operation of no class");
+  const cx_jit_options options = { .lanes = 5 };
+  cx_text object = { 0 };
+  CHECK_FAILS(CALX_INVALID_ARGUMENT,
+              cx_jit_get_api()->compile(&options, NULL, 0, &object), "5 lanes");
+  assert_non_null(strstr(cx_jit_get_api()->version(), "LLVM"));
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_cases),   cmocka_unit_test(test_in_place),
+    cmocka_unit_test(test_sizes),   cmocka_unit_test(test_explosion),
+    cmocka_unit_test(test_refused), cmocka_unit_test(test_shared),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

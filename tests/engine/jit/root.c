@@ -77,7 +77,8 @@ static const harness_case scatters[] = {
                                                                             " %"
                                                                             "0 "
                                                                             ":"
-                                                                            " " T("9x40xf32") "\n}",
+                                                                            " " T(
+                                                                                "9x40xf32") "\n}",
     1e-6, HARNESS_COUNT },
 };
 
