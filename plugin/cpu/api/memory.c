@@ -24,11 +24,18 @@ struct cx_api_free {
 
 // ---- sizes ----
 
+// Asking takes the system a microsecond, so it is asked once.
 size_t cx_api_total_memory(void)
 {
+  static atomic_size_t total;
+  size_t known = atomic_load_explicit(&total, memory_order_relaxed);
+  if (known != 0) return known;
   long pages = sysconf(_SC_PHYS_PAGES);
   long size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX / 4;
+  bool told = pages > 0 && size > 0;
+  known = told ? (size_t)pages * (size_t)size : SIZE_MAX / 4;
+  atomic_store_explicit(&total, known, memory_order_relaxed);
+  return known;
 }
 
 // Class c holds blocks of (4 + c % 4) * 16 << (c / 4) bytes: 64, 80, 96, 112,

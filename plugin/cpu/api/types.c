@@ -184,12 +184,21 @@ const int64_t *cx_api_row_major(size_t rank)
   return falling + (CX_API_MAX_RANK - rank);
 }
 
+// The next stride. Sizes too large to multiply stand beside a zero only: then
+// no stride is used.
+static int64_t grow(int64_t step, int64_t dim)
+{
+  int64_t next = 0;
+  bool fits = dim > 0 && !__builtin_mul_overflow(step, dim, &next);
+  return fits ? next : step;
+}
+
 void cx_api_dense_strides(const cx_api_shape *shape, int64_t *strides)
 {
   int64_t step = (int64_t)cx_api_type_bytes(shape->type);
   for (size_t i = shape->rank; i-- > 0;) {
     strides[i] = step;
-    if (shape->dims[i] > 0) step *= shape->dims[i];
+    step = grow(step, shape->dims[i]);
   }
 }
 
@@ -219,7 +228,7 @@ static calx_status *permuted_strides(
     }
     seen |= UINT64_C(1) << d;
     strides[d] = step;
-    if (shape->dims[d] > 0) step *= shape->dims[d];
+    step = grow(step, shape->dims[d]);
   }
   return NULL;
 }
