@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+int cx_cli_cache(int argc, char **argv);
 int cx_cli_devices(int argc, char **argv);
 int cx_cli_hlo(int argc, char **argv);
 int cx_cli_hlo_print(int argc, char **argv);

@@ -12,6 +12,8 @@ static const char help[] =
     "  hlo print    read, check and print a StableHLO program\n"
     "  hlo compile  compile one for devices that are not here\n"
     "  hlo run      compile one and run it\n"
+    "  cache list   the compiled programs that are kept on disk\n"
+    "  cache clear  removes them\n"
     "\n"
     "  --version    the version\n"
     "  --help       this text; each command has its own\n"
@@ -38,6 +40,7 @@ int main(int argc, char **argv)
   static const cx_cli_choice choices[] = {
     { "devices", cx_cli_devices },
     { "hlo", cx_cli_hlo },
+    { "cache", cx_cli_cache },
     { "--version", version },
   };
   int skip = argc > 0 ? 1 : 0;

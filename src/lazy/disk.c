@@ -1,70 +1,36 @@
 // lazy/disk: compiled programs on disk, shared by all processes without locks.
 //
-//   file = magic(8) version(4) checksum(16) sizes(3 x 8) key options program
-//
-// The name is a hash of the full key: the program's text, the compile options,
-// the hash of the plugin's file (reported versions lie) and the CPU's model.
-// The key itself is in the file and compared, so a collision is a miss. Damage
-// is a miss too, and the file is written anew. The folder holds machine code:
-// it is made for its owner only, and one that others can write is refused.
-#include <errno.h>
+// A file's name is a hash of the full key: the program's text, the compile
+// options, the hash of the plugin's file (reported versions lie) and the CPU's
+// model. The key itself is in the file and compared, so a collision is a miss.
+// Damage is a miss too, and the file is written anew. The folder and the files
+// are cache.h's.
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "lazy/cache.h"
 #include "lazy/internal.h"
 
 CX_COUNTER(disk_hit, "PersistentCacheHit");
 CX_COUNTER(disk_miss, "PersistentCacheMiss");
 CX_COUNTER(disk_damaged, "PersistentCacheDamaged");
 
-static const char magic[8] = { 'c', 'a', 'l', 'x', 'p', 'r', 'o', 'g' };
-enum { FORMAT_VERSION = 1 };
-static const size_t biggest_file = (size_t)1 << 31;
-
-typedef struct header {
-  char magic[8];
-  uint32_t version, zero;
-  cx_hash checksum;  // of everything after the header
-  uint64_t key_size, options_size, program_size;
-} header;
-
 // ---- where ------------------------------------------------------------------
 
-static bool folder_path(cx_text *out)
-{
-  const char *set = getenv("CALX_CACHE_DIR");
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (set != NULL && *set != '\0') {
-    cx_text_append(out, set);
-  } else if (cache != NULL && *cache != '\0') {
-    cx_text_format(out, "%s/calx/programs", cache);
-  } else if (home != NULL && *home != '\0') {
-    cx_text_format(out, "%s/.cache/calx/programs", home);
-  }
-  return out->size != 0 && !cx_text_failed(out);
-}
-
-// Made for the owner only. One that belongs to somebody else, or that others
-// may write, could hold their code.
 static bool folder_safe(const char *path)
 {
-  calx_status *status = cx_folder_make(path, 0700);
-  struct stat info;
-  bool safe = status == NULL && stat(path, &info) == 0 &&
-              S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-              (info.st_mode & 022) == 0;
+  calx_status *status = cx_cache_make(path);
+  bool safe = status == NULL;
   if (!safe) {
-    cx_log_once_per_site(
-        "cache", "the cache folder '%s' is not used: %s", path,
-        status != NULL ? calx_status_message(status)
-                       : "it is not this user's own, or others may write it");
+    cx_log_once_per_site("cache", "the cache folder '%s' is not used: %s", path,
+                         cx_status_sentence(status));
   }
   calx_status_free(status);
   return safe;
@@ -72,15 +38,15 @@ static bool folder_safe(const char *path)
 
 bool cx_disk_enabled(cx_pjrt_client *client)
 {
-  const char *set = getenv("CALX_CACHE_DIR");
-  if (set != NULL && strcmp(set, "off") == 0) return false;
-  cx_hash hash;
-  calx_status *status =
-      cx_pjrt_plugin_hash(cx_pjrt_client_plugin(client), &hash);
-  bool known = status == NULL;
-  calx_status_free(status);
   cx_text folder = { 0 };
-  bool ok = known && folder_path(&folder) && folder_safe(folder.data);
+  bool ok = cx_cache_path(&folder);
+  if (ok) {
+    cx_hash hash;
+    calx_status *status =
+        cx_pjrt_plugin_hash(cx_pjrt_client_plugin(client), &hash);
+    ok = status == NULL && folder_safe(folder.data);
+    calx_status_free(status);
+  }
   cx_text_free(&folder);
   return ok;
 }
@@ -137,42 +103,32 @@ static bool full_key(cx_pjrt_client *client, const cx_disk_key *key,
   return !cx_text_failed(out);
 }
 
-static bool file_path(const cx_text *key, const cx_disk_key *k, cx_text *out)
+typedef struct place {
+  cx_text folder;
+  char name[32 + sizeof CX_CACHE_SUFFIX];
+} place;
+
+static bool find_place(const cx_text *key, const cx_disk_key *k, place *out)
 {
   cx_hash h = cx_hash_bytes(key->data, key->size, 1);
   cx_hash o = cx_hash_bytes(k->options, k->options_size, h.low);
   char hex[33];
   cx_hash_hex((cx_hash){ h.low ^ o.low, h.high ^ o.high }, hex);
-  if (!folder_path(out)) return false;
-  cx_text_format(out, "/%s.calxprog", hex);
-  return !cx_text_failed(out);
+  memcpy(out->name, hex, 32);
+  memcpy(out->name + 32, CX_CACHE_SUFFIX, sizeof CX_CACHE_SUFFIX);
+  return cx_cache_path(&out->folder);
 }
 
 // ---- reading ----------------------------------------------------------------
 
-// The program's bytes inside a file's data; NULL: damaged, or another key.
-static const char *program_in(const char *data, size_t size, const cx_text *key,
-                              const cx_disk_key *k, size_t *out_size)
+// Whether a file's data is a whole program of this key.
+static bool usable(const char *data, size_t size, const cx_text *key,
+                   const cx_disk_key *k, cx_cache_entry *e)
 {
-  header h;
-  if (size < sizeof h) return NULL;
-  memcpy(&h, data, sizeof h);
-  size_t rest = size - sizeof h;
-  const char *body = data + sizeof h;
-  if (memcmp(h.magic, magic, sizeof magic) != 0 ||
-      h.version != FORMAT_VERSION || h.key_size > rest ||
-      h.options_size > rest - h.key_size ||
-      h.program_size != rest - h.key_size - h.options_size ||
-      !cx_hash_equal(h.checksum, cx_hash_bytes(body, rest, 0))) {
-    return NULL;
-  }
-  if (h.key_size != key->size || memcmp(body, key->data, key->size) != 0 ||
-      h.options_size != k->options_size ||
-      memcmp(body + h.key_size, k->options, k->options_size) != 0) {
-    return NULL;
-  }
-  *out_size = h.program_size;
-  return body + h.key_size + h.options_size;
+  return cx_cache_entry_read(data, size, e) == CX_CACHE_WHOLE &&
+         e->key_size == key->size && e->options_size == k->options_size &&
+         memcmp(e->key, key->data, key->size) == 0 &&
+         memcmp(e->options, k->options, k->options_size) == 0;
 }
 
 cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
@@ -180,62 +136,85 @@ cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
                                  const cx_pjrt_signature *signature)
 {
   cx_text key = { 0 }, path = { 0 };
+  place at = { 0 };
   cx_pjrt_executable *executable = NULL;
   char *data = NULL;
-  size_t size = 0, n;
+  size_t size = 0;
   calx_status *status = NULL;
-  if (full_key(client, k, &key) && file_path(&key, k, &path)) {
-    status = cx_file_read(path.data, biggest_file, &data, &size);
+  if (full_key(client, k, &key) && find_place(&key, k, &at)) {
+    cx_text_format(&path, "%s/%s", at.folder.data, at.name);
+    status = cx_text_failed(&path)
+                 ? cx_out_of_memory()
+                 : cx_file_read(path.data, CX_CACHE_BIGGEST, &data, &size);
   }
   if (data != NULL) {
-    const char *bytes = program_in(data, size, &key, k, &n);
-    if (bytes != NULL) {
-      status = cx_pjrt_executable_deserialize(client, bytes, n, options,
-                                              signature, &executable);
+    cx_cache_entry e;
+    if (usable(data, size, &key, k, &e)) {
+      status = cx_pjrt_executable_deserialize(client, e.bytes, e.n_bytes,
+                                              options, signature, &executable);
     }
     if (executable == NULL) cx_counter_add(&disk_damaged, 1);
   }
+  // The time of last use, where the folder may be written.
+  if (executable != NULL) utimensat(AT_FDCWD, path.data, NULL, 0);
   cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);
   calx_status_free(status);  // a miss whatever it is
   cx_free(data);
   cx_text_free(&key);
   cx_text_free(&path);
+  cx_text_free(&at.folder);
   return executable;
 }
 
 // ---- writing ----------------------------------------------------------------
 
+static calx_status *store(cx_pjrt_client *client, const cx_disk_key *k,
+                          const cx_text *key, const place *at,
+                          cx_pjrt_executable *executable)
+{
+  char *bytes = NULL;
+  size_t n;
+  CALX_TRY(cx_pjrt_executable_serialize(executable, &bytes, &n));
+  char line[256] = "";
+  if (k->site->file != NULL) {
+    snprintf(line, sizeof line, "%s:%d", k->site->file, k->site->line);
+  }
+  cx_text file = { 0 };
+  cx_cache_entry e = {
+    .plugin = cx_pjrt_plugin_name(cx_pjrt_client_plugin(client)),
+    .platform = cx_pjrt_client_platform(client),
+    .program = line,
+    .key = key->data,
+    .options = k->options,
+    .bytes = bytes,
+    .key_size = key->size,
+    .options_size = k->options_size,
+    .n_bytes = n,
+  };
+  cx_cache_entry_write(&e, &file);
+  cx_free(bytes);
+  calx_status *status = cx_text_failed(&file)
+                            ? cx_out_of_memory()
+                            : cx_cache_keep(at->folder.data, at->name, &file);
+  cx_text_free(&file);
+  return status;
+}
+
 void cx_disk_store(cx_pjrt_client *client, const cx_disk_key *k,
                    cx_pjrt_executable *executable)
 {
-  cx_text key = { 0 }, path = { 0 }, file = { 0 };
-  char *bytes = NULL;
-  size_t n;
-  calx_status *status = cx_pjrt_executable_serialize(executable, &bytes, &n);
-  if (status == NULL && full_key(client, k, &key) &&
-      file_path(&key, k, &path)) {
-    header h = { .version = FORMAT_VERSION,
-                 .key_size = key.size,
-                 .options_size = k->options_size,
-                 .program_size = n };
-    memcpy(h.magic, magic, sizeof magic);
-    cx_text_append_n(&file, (const char *)&h, sizeof h);
-    cx_text_append_n(&file, key.data, key.size);
-    cx_text_append_n(&file, k->options, k->options_size);
-    cx_text_append_n(&file, bytes, n);
-    if (!cx_text_failed(&file)) {
-      h.checksum = cx_hash_bytes(file.data + sizeof h, file.size - sizeof h, 0);
-      memcpy(file.data, &h, sizeof h);
-      status = cx_file_write(path.data, file.data, file.size);
-    }
+  if (cx_cache_limit() == 0) return;
+  cx_text key = { 0 };
+  place at = { 0 };
+  calx_status *status = NULL;
+  if (full_key(client, k, &key) && find_place(&key, k, &at)) {
+    status = store(client, k, &key, &at, executable);
   }
   if (status != NULL && calx_status_code(status) != CALX_UNIMPLEMENTED) {
     cx_log_once_per_site("cache", "a compiled program is not kept: %s",
-                         calx_status_message(status));
+                         cx_status_sentence(status));
   }
   calx_status_free(status);
-  cx_free(bytes);
   cx_text_free(&key);
-  cx_text_free(&path);
-  cx_text_free(&file);
+  cx_text_free(&at.folder);
 }

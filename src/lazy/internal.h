@@ -202,6 +202,7 @@ typedef struct cx_disk_key {
   size_t size;
   const char *options;
   size_t options_size;
+  const calx_site *site;  // who compiles it: for people, no part of the key
 } cx_disk_key;
 bool cx_disk_enabled(cx_pjrt_client *client);
 cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *key,

@@ -292,7 +292,8 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
                       .text = c->bare.data,
                       .size = c->bare.size,
                       .options = c->options,
-                      .options_size = c->options_size };
+                      .options_size = c->options_size,
+                      .site = &c->run->site };
   cx_lock(&table.lock);
   long number = ++table.compiled;
   cx_unlock(&table.lock);

@@ -6,7 +6,8 @@ import program
 from program import ADD, CALX, ROGUE
 
 COMMANDS = [[], ["devices"], ["hlo"], ["hlo", "print"], ["hlo", "compile"],
-            ["hlo", "run"]]
+            ["hlo", "run"], ["cache"], ["cache", "list"], ["cache", "clear"]]
+GROUPS = [[], ["hlo"], ["cache"]]  # that want one more word
 
 
 class Usage(program.Case):
@@ -35,7 +36,7 @@ class Usage(program.Case):
         self.complains(2, "'more'", "--version", "more")
 
     def test_nothing_given(self):
-        for command in [], ["hlo"]:
+        for command in GROUPS:
             _, err = self.expect(2, *command)
             self.assertIn("usage: calx", err)
 
@@ -43,7 +44,7 @@ class Usage(program.Case):
         self.complains(2, "there is no command 'frob'", "frob")
         self.complains(2, "there is no option '--frob'", "--frob")
         self.complains(2, "there is no command 'frob'", "hlo", "frob")
-        for command in COMMANDS[1:2] + COMMANDS[3:]:
+        for command in [c for c in COMMANDS if c not in GROUPS]:
             self.complains(2, "there is no option '--frob'", *command,
                            "--frob=1")
 
@@ -51,6 +52,9 @@ class Usage(program.Case):
         run = ["hlo", "run", "x.mlir"]
         for n in "0", "-1", "x", "1x", "", "65537", "99999999999999999999":
             self.complains(2, f"found '{n}'", *run, f"--replicas={n}")
+        for n in "0", "-1", "1.5":
+            self.complains(2, f"found '{n}'", "cache", "clear",
+                           f"--older-than={n}")
         batch = ["hlo", "run", "--batch", "--isolate"]
         for n in "0", "-1", "nan", "x", "1x", "", "inf":
             self.complains(2, f"found '{n}'", *batch, "--timeout", n)
@@ -59,6 +63,8 @@ class Usage(program.Case):
 
     def test_words_of_commands(self):
         self.complains(2, "'x'", "devices", "x")
+        for command in "list", "clear":
+            self.complains(2, "'x'", "cache", command, "x")
         for command in "print", "compile", "run":
             self.complains(2, "'b' is one argument too many", "hlo", command,
                            "a", "b")

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "fixture.h"
+#include "lazy/cache.h"
 
 static char folder[256];
 static int folders;
@@ -42,6 +44,7 @@ static bool find_file(const char *but, char out[512])
 static int end(void **state)
 {
   char path[512];
+  unsetenv("CALX_CACHE_SIZE");
   chmod(folder, 0700);
   while (find_file(NULL, path)) unlink(path);
   rmdir(folder);
@@ -182,8 +185,6 @@ static void test_flipped(void **state)
     data[at] = (char)(data[at] ^ 0x10);
     put(path, data, size);
     data[at] = (char)(data[at] ^ 0x10);
-    // Four bytes of the header mean nothing.
-    if (at >= 12 && at < 16) continue;
     check_damaged();
   }
   cx_free(data);
@@ -211,8 +212,16 @@ static void test_cut(void **state)
   cx_free(data);
 }
 
-// magic, version, zero, checksum, then the sizes of key, options, program.
-enum { CHECKSUM_AT = 16, SIZES_AT = 32, BODY_AT = 56 };
+// magic, version, the label's size, checksum, then the sizes of key, options,
+// program.
+enum { LABEL_SIZE_AT = 12, CHECKSUM_AT = 16, SIZES_AT = 32, BODY_AT = 56 };
+
+static uint32_t label_size(const char *data)
+{
+  uint32_t n;
+  memcpy(&n, data + LABEL_SIZE_AT, sizeof n);
+  return n;
+}
 
 static void test_sizes(void **state)
 {
@@ -224,7 +233,7 @@ static void test_sizes(void **state)
   char *data = load(path, &size);
   uint64_t own[3];
   memcpy(own, data + SIZES_AT, sizeof own);
-  assert_true(own[0] + own[1] + own[2] + BODY_AT == size);
+  assert_true(label_size(data) + own[0] + own[1] + own[2] + BODY_AT == size);
   const uint64_t odd[] = { 0,         1,   UINT64_MAX, UINT64_MAX - own[0] + 1,
                            INT64_MAX, size };
   for (size_t i = 0; i < 3 * sizeof odd / sizeof *odd; i++) {
@@ -249,7 +258,7 @@ static void test_refused(void **state)
   char *data = load(path, &size);
   uint64_t sizes[3];
   memcpy(sizes, data + SIZES_AT, sizeof sizes);
-  memset(data + BODY_AT + sizes[0] + sizes[1], 'x', sizes[2]);
+  memset(data + size - sizes[2], 'x', sizes[2]);
   cx_hash sum = cx_hash_bytes(data + BODY_AT, size - BODY_AT, 0);
   memcpy(data + CHECKSUM_AT, &sum, sizeof sum);
   put(path, data, size);
@@ -314,6 +323,106 @@ static void test_plugin_file(void **state)
   cx_free(data);
   unlink(path);
   lazy_fake = own;
+}
+
+// ---- the bound --------------------------------------------------------------
+
+static struct timespec used(const char *path)
+{
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  return info.st_mtim;
+}
+
+static void set_used(const char *path, int64_t seconds_ago)
+{
+  struct timespec t[2];
+  clock_gettime(CLOCK_REALTIME, &t[0]);
+  t[0].tv_sec -= seconds_ago;
+  t[1] = t[0];
+  assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static void test_hit_is_use(void **state)
+{
+  (void)state;
+  char path[512];
+  assert_int_equal(run_once(), 1);
+  assert_true(find_file(NULL, path));
+  set_used(path, 5000);
+  struct timespec before = used(path);
+  assert_int_equal(run_once(), 0);
+  assert_true(used(path).tv_sec > before.tv_sec + 4000);
+}
+
+// A program of its own for each n; how often it was compiled.
+static int run_size(int64_t n)
+{
+  calx_shutdown();
+  long before = lazy_compiles();
+  calx_sync(calx_neg(lazy_vector(n, 3)));
+  return (int)(lazy_compiles() - before);
+}
+
+static void test_longest_unused_goes(void **state)
+{
+  (void)state;
+  char first[512], second[512], size[32];
+  assert_int_equal(run_size(1), 1);
+  assert_true(find_file(NULL, first));
+  assert_int_equal(run_size(2), 1);
+  assert_true(find_file(first, second));
+  struct stat a, b;
+  assert_int_equal(stat(first, &a), 0);
+  assert_int_equal(stat(second, &b), 0);
+  snprintf(size, sizeof size, "%lld", (long long)(a.st_size + b.st_size));
+  setenv("CALX_CACHE_SIZE", size, 1);
+  set_used(first, 200);
+  set_used(second, 100);
+  assert_int_equal(run_size(1), 0);  // so the second one is the oldest
+  assert_int_equal(run_size(3), 1);
+  assert_int_equal(access(second, F_OK), -1);
+  assert_int_equal(run_size(1), 0);
+  assert_int_equal(run_size(3), 0);
+  assert_int_equal(run_size(2), 1);
+}
+
+static void test_no_writing(void **state)
+{
+  (void)state;
+  assert_int_equal(run_size(1), 1);
+  setenv("CALX_CACHE_SIZE", "0", 1);
+  assert_int_equal(run_size(1), 0);
+  assert_int_equal(run_size(2), 1);
+  assert_int_equal(run_size(2), 1);
+  assert_int_equal(lines_with("is not kept"), 0);
+}
+
+static void test_too_large(void **state)
+{
+  (void)state;
+  assert_int_equal(run_size(1), 1);
+  setenv("CALX_CACHE_SIZE", "50", 1);
+  assert_int_equal(run_size(2), 1);
+  assert_int_equal(lines_with("CALX_CACHE_SIZE is 50"), 1);
+  assert_int_equal(run_size(1), 0);  // nothing went for it
+}
+
+// The file tells people what it is for.
+static void test_label(void **state)
+{
+  (void)state;
+  char path[512];
+  assert_int_equal(run_once(), 1);
+  assert_true(find_file(NULL, path));
+  size_t size;
+  char *data = load(path, &size);
+  cx_cache_entry e;
+  assert_int_equal(cx_cache_entry_read(data, size, &e), CX_CACHE_WHOLE);
+  assert_string_equal(e.platform, "fake");
+  assert_non_null(strstr(e.plugin, "fake"));
+  assert_non_null(strstr(e.program, "cache.c:"));
+  cx_free(data);
 }
 
 // ---- the folder -------------------------------------------------------------
@@ -448,6 +557,11 @@ int main(int argc, char **argv)
     CACHE_TEST(test_refused),
     CACHE_TEST(test_other_key),
     CACHE_TEST(test_flags),
+    CACHE_TEST(test_hit_is_use),
+    CACHE_TEST(test_longest_unused_goes),
+    CACHE_TEST(test_no_writing),
+    CACHE_TEST(test_too_large),
+    CACHE_TEST(test_label),
     CACHE_TEST(test_writable_by_others),
     CACHE_TEST(test_writable_by_all),
     CACHE_TEST(test_not_own),
