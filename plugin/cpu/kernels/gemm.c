@@ -1,22 +1,21 @@
 // kernels/gemm: chooses the matrix product for this processor.
 #include "kernels/gemm.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-static cx_gemm_fn *const *chosen = cx_gemm_16;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void choose(void)
+static cx_gemm_fn *const *choose(void)
 {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    chosen = cx_gemm_64;
-  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    chosen = cx_gemm_32;
+    return cx_gemm_64;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return cx_gemm_32;
   }
 #endif
+  return cx_gemm_16;
 }
 
 static void clear(cx_math math, const cx_gemm *g)
@@ -35,8 +34,14 @@ void cx_gemm_run(cx_math math, const cx_gemm *g, void *panels)
     if (g->mode == CX_GEMM_SET) clear(math, g);
     return;
   }
-  pthread_once(&once, choose);
-  chosen[math](g, panels);
+  // Whoever comes first: all choose the same.
+  static cx_gemm_fn *const *_Atomic chosen;
+  cx_gemm_fn *const *fns = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (fns == NULL) {
+    fns = choose();
+    atomic_store_explicit(&chosen, fns, memory_order_relaxed);
+  }
+  fns[math](g, panels);
 }
 
 size_t cx_gemm_panels(cx_math math, int64_t m, int64_t n, int64_t k)

@@ -1,28 +1,33 @@
 // kernels/lanes_pack: tensors into lanes and back.
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kernels/conv_lanes.h"
 
-static const cx_lanes_loops *chosen = &cx_lanes_16;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void choose(void)
+static const cx_lanes_loops *choose(void)
 {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    chosen = &cx_lanes_64;
-  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    chosen = &cx_lanes_32;
+    return &cx_lanes_64;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return &cx_lanes_32;
   }
 #endif
+  return &cx_lanes_16;
 }
 
 const cx_lanes_loops *cx_lanes_get(void)
 {
-  pthread_once(&once, choose);
-  return chosen;
+  // Whoever comes first: all choose the same.
+  static const cx_lanes_loops *_Atomic chosen;
+  const cx_lanes_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (l == NULL) {
+    l = choose();
+    atomic_store_explicit(&chosen, l, memory_order_relaxed);
+  }
+  return l;
 }
 
 // ---- into lanes and back ----------------------------------------------------

@@ -7,15 +7,17 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 static cx_onednn library;
-static bool usable;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static cx_mutex loading = CX_MUTEX_INIT;
+static _Atomic bool loaded, usable;
 
 // ---- libgomp's functions, on the entered pool -------------------------------
 
@@ -261,7 +263,12 @@ static void load(void)
 
 const cx_onednn *cx_onednn_get(void)
 {
-  pthread_once(&once, load);
+  if (!atomic_load(&loaded)) {
+    cx_lock(&loading);
+    if (!atomic_load(&loaded)) load();
+    atomic_store(&loaded, true);
+    cx_unlock(&loading);
+  }
   return usable ? &library : NULL;
 }
 
