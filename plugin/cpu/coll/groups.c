@@ -11,10 +11,8 @@
 //   collective_broadcast     replicas       partitions       -
 //
 // Of a verified operation the attribute is a matrix of ids of at least -1,
-// which is padding. No groups at all mean one of all ids.
+// which is padding, and none twice. No groups at all mean one of all ids.
 #include "coll/groups.h"
-
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/status.h"
@@ -197,23 +195,20 @@ static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
                   cx_coll_name(op), what, (long long)a, (long long)b, of);
 }
 
-// Each id once in this column (or anywhere, for groups); *out_seen of them.
-static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t from,
-                              size_t to, unsigned char *seen, size_t n,
-                              size_t *out_seen)
+// Ids within the world, *out_count of them; the verifier saw that none is there
+// twice.
+static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t n,
+                              size_t *out_count)
 {
-  const char *ids = mode_ids(mode_of(op));
   for (size_t i = 0; i < x->rows; i++) {
-    for (size_t k = from; k < to; k++) {
+    for (size_t k = 0; k < x->columns; k++) {
       const int64_t id = id_at(x, i, k);
       if (id < 0) continue;
       if (id >= (int64_t)n) {
-        return bad(op, "the groups have the number", id, (int64_t)n, ids);
+        return bad(op, "the groups have the number", id, (int64_t)n,
+                   mode_ids(mode_of(op)));
       }
-      if (seen[id]++ != 0) {
-        return bad(op, "the groups have twice the number", id, (int64_t)n, ids);
-      }
-      ++*out_seen;
+      ++*out_count;
     }
   }
   return NULL;
@@ -222,31 +217,14 @@ static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t from,
 static calx_status *check_matrix(const cx_hlo_op *op, size_t n)
 {
   const matrix x = matrix_of(op);
-  const bool pairs = pairs_kind(op);
-  if (x.rows == 0) return NULL;
-  if (x.all_padding ||
-      (x.elements->splat && x.rows * x.columns > 1 && !pairs)) {
-    return cx_error(
-        CALX_INVALID_ARGUMENT, "%s: the groups are one number %lld repeated",
-        cx_coll_name(op), (long long)cx_hlo_elements_int(x.elements, 0));
-  }
-  if (x.elements->splat && x.rows > 1) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: source_target_pairs has the same pair twice",
-                    cx_coll_name(op));
-  }
-  unsigned char *seen = cx_calloc(n, 1);
-  if (seen == NULL) return cx_out_of_memory();
   size_t count = 0;
-  calx_status *status =
-      check_ids(op, &x, 0, pairs ? 1 : x.columns, seen, n, &count);
-  if (status == NULL && pairs) {
-    memset(seen, 0, n);
-    status = check_ids(op, &x, 1, 2, seen, n, &count);
+  if (x.rows == 0) return NULL;
+  // Padding alone may be of any size.
+  if (!x.all_padding) CALX_TRY(check_ids(op, &x, n, &count));
+  if (count == n || pairs_kind(op) ||
+      op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) {
+    return NULL;
   }
-  cx_free(seen);
-  if (status != NULL || pairs || count == n) return status;
-  if (op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) return NULL;
   return bad(op, "the groups hold only", (int64_t)count, (int64_t)n,
              mode_ids(mode_of(op)));
 }
@@ -291,6 +269,7 @@ static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
 {
   const matrix x = matrix_of(op);
   const size_t rows = x.rows == 0 || pairs_kind(op) ? 1 : x.rows;
+  if (x.all_padding) return NULL;
   cx_coll_group g;
   if (!group_new((size_t)all->n_replicas * all->n_partitions, &g)) {
     return cx_out_of_memory();
