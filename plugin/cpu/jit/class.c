@@ -266,8 +266,8 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_REVERSE:
     case CX_HLO_OP_PAD:
     case CX_HLO_OP_GATHER:
-    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
     case CX_HLO_OP_IOTA: return CX_JIT_INDEX;
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return CX_JIT_ROOT;
     case CX_HLO_OP_SCATTER:
       return op->n_results == 1 && is_body(&op->regions[0], 2, 1) ? CX_JIT_ROOT
                                                                   : CX_JIT_NONE;

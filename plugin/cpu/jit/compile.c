@@ -144,6 +144,7 @@ static calx_status *emit_root(cx_jit_env *env, cx_jit_kernel *k,
   switch (kind) {
     case CX_HLO_OP_SCATTER: return cx_jit_kernel_scatter(env, k);
     case CX_HLO_OP_SELECT_AND_SCATTER: return cx_jit_kernel_select(env, k);
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cx_jit_kernel_update(env, k);
     default: return cx_jit_kernel_rng(env, k);
   }
 }

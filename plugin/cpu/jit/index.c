@@ -484,7 +484,7 @@ static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
   return out;
 }
 
-// ---- iota, dynamic_update_slice ----
+// ---- iota ----
 
 static uint32_t iota_cuts(const cx_hlo_op *op)
 {
@@ -509,44 +509,6 @@ static cx_jit_val emit_iota(cx_jit_env *env, const cx_hlo_op *op,
   return cx_jit_convert(env, v, t->elem);
 }
 
-static uint32_t update_cuts(cx_jit_env *env, const cx_hlo_op *op)
-{
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
-  uint32_t cuts = need_of(env, op->operands[0]) | need_of(env, op->operands[1]);
-  for (size_t d = 0; d < t->rank; d++) {
-    if (t->dims[d] != u->dims[d]) cuts |= bit(d);
-  }
-  return cuts;
-}
-
-static cx_jit_val emit_update(cx_jit_env *env, const cx_hlo_op *op,
-                              const cx_jit_place *p)
-{
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
-  const cx_jit_val old = cx_jit_emit(env, op->operands[0], p);
-  if (cx_hlo_type_elements(u) == 0) return old;
-  cx_jit_place at;
-  cx_jit_place_cut(env, t, p, update_cuts(env, op), &at);
-  cx_jit_inside in = { 0 };
-  size_t d = 0;
-  for (int i = 0; i < at.n; i++) {
-    cx_jit_part *part = &at.part[i];
-    if (t->dims[d] != u->dims[d]) {
-      const int64_t inner = part->size / t->dims[d];
-      cx_jit_ix start =
-          cx_jit_start_index(env, op->operands[2 + d], t->dims[d] - u->dims[d]);
-      start = cx_jit_ix_scale(env, start, -inner);
-      part->ix = cx_jit_ix_add(env, part->ix, start);
-      part->size = u->dims[d] * inner;
-      cx_jit_within(env, &part->ix, part->size, &in);
-    }
-    d += (size_t)part->dims;
-  }
-  return cx_jit_inside_or(env, op->operands[1], &at, &in, old);
-}
-
 // ---- all ----
 
 uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
@@ -562,7 +524,6 @@ uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
     case CX_HLO_OP_PAD: return pad_cuts(env, op);
     case CX_HLO_OP_CONCATENATE: return concatenate_cuts(env, op);
     case CX_HLO_OP_IOTA: return iota_cuts(op);
-    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return update_cuts(env, op);
     case CX_HLO_OP_GATHER: return cx_jit_gather_cuts(op);
     case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_cuts(env, op);
     default: return 0;
@@ -582,7 +543,6 @@ cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
     case CX_HLO_OP_PAD: return emit_pad(env, op, p);
     case CX_HLO_OP_CONCATENATE: return emit_concatenate(env, op, p);
     case CX_HLO_OP_IOTA: return emit_iota(env, op, p);
-    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return emit_update(env, op, p);
     case CX_HLO_OP_GATHER: return cx_jit_gather_emit(env, op, p);
     case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_emit(env, op, p);
     default: return emit_reshape(env, op, p);

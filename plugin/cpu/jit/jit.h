@@ -36,7 +36,8 @@ bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
 // are the inputs, the outputs, and the scratch where scratch > 0. Each
 // iteration loads all that it loads before it stores, so an output may lie in
 // the memory of an input that is used only by ELEMENT operations. The output of
-// a scatter may be the memory of its first operand, where that is an input.
+// a scatter or dynamic_update_slice may be the memory of its first operand,
+// where that is an input that nothing else in the group reads.
 // Memory is aligned to its element; arena memory to 64 bytes.
 typedef struct cx_jit_phase {
   int64_t extent;

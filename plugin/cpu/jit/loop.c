@@ -57,7 +57,41 @@ typedef struct work {
   const cx_hlo_value *const *values;
   size_t n, buffer;
   bool in_place;  // nothing, where the buffer is that of the (input) value
+  const cx_hlo_op *update;  // dynamic_update_slice: where in the buffer
 } work;
+
+static uint32_t update_cuts(const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
+  uint32_t cuts = 0;
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->dims[d] != u->dims[d]) cuts |= (uint32_t)1 << d;
+  }
+  return cuts;
+}
+
+// A place of the update in what is updated.
+static void updated_place(cx_jit_env *env, const cx_hlo_op *op,
+                          const cx_jit_place *at, cx_jit_place *out)
+{
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
+  cx_jit_place_cut(env, u, at, update_cuts(op), out);
+  size_t d = 0;
+  for (int i = 0; i < out->n; i++) {
+    cx_jit_part *part = &out->part[i];
+    if (t->dims[d] != u->dims[d]) {
+      const int64_t inner = part->size / u->dims[d];
+      cx_jit_ix start =
+          cx_jit_start_index(env, op->operands[2 + d], t->dims[d] - u->dims[d]);
+      part->ix =
+          cx_jit_ix_add(env, part->ix, cx_jit_ix_scale(env, start, inner));
+      part->size = t->dims[d] * inner;
+    }
+    d += (size_t)part->dims;
+  }
+}
 
 static void body(cx_jit_env *env, const work *k, const nest *s,
                  const cx_jit_place *outer, cx_jit_ix inner, LLVMValueRef mask)
@@ -72,6 +106,10 @@ static void body(cx_jit_env *env, const work *k, const nest *s,
     out[i] = cx_jit_emit(env, k->values[i], at);
   }
   if (cx_jit_failed(env)) return;
+  if (k->update != NULL) {
+    updated_place(env, k->update, at, &p);
+    at = &p;
+  }
   for (size_t i = 0; i < k->n; i++) {
     cx_jit_store(env, cx_jit_buffer(env, k->buffer + i), out[i], at, level);
   }
@@ -127,6 +165,7 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
   for (size_t i = 0; i < w->n; i++) {
     cuts |= cx_jit_slot_of(env, w->values[i])->need;
   }
+  if (w->update != NULL) cuts |= update_cuts(w->update);
   const nest s = nest_of(env, t, cuts);
   int64_t extent = s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
@@ -158,7 +197,7 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
 
 calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
 {
-  const work w = { k->outputs, k->n_outputs, k->n_inputs, false };
+  const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL };
   k->n_phases = 1;
   k->phases[0] = emit_phase(env, &w, 0);
   return env->status;
@@ -169,6 +208,20 @@ void cx_jit_phase_copy(cx_jit_env *env, cx_jit_kernel *k, int phase,
 {
   const cx_jit_slot *slot = cx_jit_slot_of(env, value);
   const work w = { &value, 1, k->n_inputs + output,
-                   in_place && slot->input != SIZE_MAX };
+                   in_place && slot->input != SIZE_MAX, NULL };
   k->phases[phase] = emit_phase(env, &w, phase);
+}
+
+calx_status *cx_jit_kernel_update(cx_jit_env *env, cx_jit_kernel *k)
+{
+  const cx_hlo_op *op = k->outputs[0]->op;
+  const cx_hlo_value *const *update =
+      (const cx_hlo_value *const *)&op->operands[1];
+  const work w = { update, 1, k->n_inputs, false, op };
+  const bool input =
+      cx_jit_slot_of(env, op->operands[0])->kind == CX_JIT_SLOT_BUFFER;
+  k->n_phases = 2;
+  cx_jit_phase_copy(env, k, 0, op->operands[0], 0, input);
+  k->phases[1] = emit_phase(env, &w, 1);
+  return env->status;
 }

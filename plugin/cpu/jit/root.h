@@ -6,6 +6,8 @@
 
 calx_status *cx_jit_kernel_scatter(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k);
+// dynamic_update_slice, in loop.c.
+calx_status *cx_jit_kernel_update(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k);
 
 // The phase that makes output `i` equal to a value, in loop.c. With `in_place`

@@ -249,19 +249,6 @@ static const harness_case cases[] = {
           "3x7xcomplex<f32>") "\n"
                               "return %0 : " T("3x7xcomplex<f32>") "\n"),
     0, 0 },
-  // dynamic_update_slice
-  {
-      F("%x: " T("9x50xf32") ", %u: " T("3x20xf32") ", %i: " T("i32"),
-        T("9x50xf32"),
-        "%0 = stablehlo.dynamic_update_slice %x, %u, %i, %i : (" T("9x50xf32") ", " T(
-            "3x20xf32") ", " T("i32") ", " T("i32") ") -> " T("9x50xf32") "\n"
-                                                                          "retu"
-                                                                          "rn "
-                                                                          "%0 "
-                                                                          ":"
-                                                                          " " T(
-                                                                              "9x50xf32") "\n"),
-      0, HARNESS_COUNT },
   // gather: rows of a table, and elements
   { F("%x: " T("11x33xf32") ", %i: " T("4x5xi32"), T("4x5x33xf32"),
       "%0 = \"stablehlo.gather\"(%x, %i) <{dimension_numbers = "

@@ -134,6 +134,41 @@ static void test_select(void **state)
   }
 }
 
+static const char *const updates[] = {
+  "func.func @main(%x: " T("9x50xf32") ", %u: " T("3x20xf32") ", %i: " T("i32")
+  ", %j: " T("i32") ") -> " T("9x50xf32") " {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %j : (" T("9x50xf32") ", "
+  T("3x20xf32") ", " T("i32") ", " T("i32") ") -> " T("9x50xf32") "\n"
+  "  return %0 : " T("9x50xf32") "\n}",
+  "func.func @main(%x: " T("9x50xf32") ", %u: " T("1x50xf32") ", %i: " T("i32")
+  ") -> " T("9x50xf32") " {\n"
+  "  %z = stablehlo.constant dense<0> : " T("i32") "\n"
+  "  %n = stablehlo.negate %u : " T("1x50xf32") "\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %n, %i, %z : (" T("9x50xf32") ", "
+  T("1x50xf32") ", " T("i32") ", " T("i32") ") -> " T("9x50xf32") "\n"
+  "  return %0 : " T("9x50xf32") "\n}",
+  "func.func @main(%x: " T("50x3xi8") ", %u: " T("20x2xi8") ", %i: " T("ui64")
+  ") -> " T("50x3xi8") " {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i : (" T("50x3xi8") ", "
+  T("20x2xi8") ", " T("ui64") ", " T("ui64") ") -> " T("50x3xi8") "\n"
+  "  return %0 : " T("50x3xi8") "\n}",
+  "func.func @main(%x: " T("5xf32") ", %u: " T("0xf32") ", %i: " T("i64")
+  ") -> " T("5xf32") " {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (" T("5xf32") ", "
+  T("0xf32") ", " T("i64") ") -> " T("5xf32") "\n"
+  "  return %0 : " T("5xf32") "\n}",
+};
+
+static void test_update(void **state)
+{
+  (void)state;
+  for (size_t i = 0; i < sizeof updates / sizeof updates[0]; i++) {
+    harness_check(&(harness_case){ updates[i], 0, HARNESS_COUNT });
+    harness_check(&(harness_case){ updates[i], 0, HARNESS_PLAIN });
+    harness_check_in_place(updates[i]);
+  }
+}
+
 static void test_rng(void **state)
 {
   (void)state;
@@ -158,6 +193,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(test_scatter),
                                       cmocka_unit_test(test_select),
-                                      cmocka_unit_test(test_rng) };
+                                      cmocka_unit_test(test_rng),
+                                      cmocka_unit_test(test_update) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
