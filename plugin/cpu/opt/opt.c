@@ -6,6 +6,7 @@
 #include "opt/opt.h"
 
 #include "hlo/verify.h"
+#include "opt/edit.h"
 #include "opt/passes.h"
 
 #define MOST_ROUNDS 4
@@ -43,6 +44,47 @@ static calx_status *run_pass(cx_hlo_module *m, const pass *p,
   return status;
 }
 
+// ---- numbers ----
+
+static uint32_t number_values(cx_hlo_value *values, size_t n, uint32_t next)
+{
+  for (size_t i = 0; i < n; i++) values[i].number = next++;
+  return next;
+}
+
+static uint32_t number_block(cx_hlo_block *block, uint32_t next)
+{
+  if (block == NULL) return next;
+  next = number_values(block->args, block->n_args, next);
+  for (cx_hlo_op *op = cx_opt_first(block); op != NULL; op = cx_opt_next(op)) {
+    for (uint32_t r = 0; r < op->n_regions; r++) {
+      cx_hlo_block *inner = op->regions[r].first;
+      if (inner == NULL) continue;
+      next = number_values(inner->args, inner->n_args, next);
+    }
+    next = number_values(op->results, op->n_results, next);
+  }
+  return next;
+}
+
+// Closes the gaps that the passes left, so that what is kept by number later
+// is no larger than the program. Operations beside the functions are of other
+// dialects; with regions of their own they keep all numbers as they are.
+static void renumber(cx_hlo_module *m)
+{
+  uint32_t next = 0;
+  for (const cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
+    if (op->n_regions != 0) return;
+  }
+  for (cx_hlo_op *op = m->others.first; op != NULL; op = op->next) {
+    next = number_values(op->results, op->n_results, next);
+  }
+  for (cx_hlo_func *f = m->first; f != NULL; f = f->next) {
+    next = number_block(f->body.first, next);
+  }
+  m->n_values = next;
+}
+
 calx_status *cx_opt_run(cx_hlo_module *m, const cx_opt_options *options)
 {
   bool changed = false;
@@ -56,5 +98,6 @@ calx_status *cx_opt_run(cx_hlo_module *m, const cx_opt_options *options)
     }
     if (!changed) break;
   }
-  return NULL;
+  renumber(m);
+  return options->check ? cx_hlo_verify(m) : NULL;
 }

@@ -52,6 +52,7 @@ static void test_growth(void **state)
   CHECK_OK(optimize(m));
   assert_int_equal(count(m), 1001);  // with the return
   assert_true(m->first == m->last);
+  assert_int_equal(m->n_values, 1001);  // with the argument
   cx_hlo_module_free(m);
   cx_text_free(&text);
   // 10^30 operations in 300 lines.
