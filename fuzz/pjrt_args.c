@@ -135,14 +135,13 @@ static void upload(input *in)
     args.byte_strides = in->strides;
     args.num_byte_strides = rank + (how >> 6 == 3);
   } else {
-    // Dense: only as much as there is.
+    // Dense: no more than there is, or than any machine has.
     int64_t n = 16;
-    for (size_t i = 0; i < rank && n <= ROOM / 2; i++) {
-      n *= in->dims[i] < 0 || in->dims[i] > ROOM ? 1 : in->dims[i];
+    bool fits = true;
+    for (size_t i = 0; i < rank; i++) {
+      fits = fits && !__builtin_mul_overflow(n, in->dims[i], &n);
     }
-    bool absurd = false;
-    for (size_t i = 0; i < rank; i++) absurd |= in->dims[i] >= 1LL << 31;
-    if (n > ROOM / 2 && !absurd) return;
+    if (fits && n > ROOM / 2 && n < INT64_C(1) << 58) return;
   }
   if (take(api->PJRT_Client_BufferFromHostBuffer(&args))) {
     *to = args.buffer;
