@@ -1,4 +1,4 @@
-// Random programs on everything that can run them.
+// fuzz/program_random: random programs on everything that can run them.
 //
 //   test_program_random [--count N] [--seed S] [--plugin PATH] [--keep-going]
 //                       [--only compiled|saved|interpreted|plugin] [--print]
@@ -17,13 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../fuzz/program_gen.h"
 #include "base/alloc.h"
 #include "base/status.h"
 #include "hlo/number.h"
 #include "hlo/print.h"
 #include "lower/compile.h"
 #include "pjrt/pjrt.h"
+#include "program_gen.h"
 #include "ref/ref.h"
 
 enum { THREADS = 2, SHOWN = 5, MOST = 256 };
