@@ -2,11 +2,11 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "jit/root.h"
 #include "jit/share.h"
 
@@ -14,12 +14,20 @@
 
 // ---- targets ----
 
+static cx_mutex init_lock = CX_MUTEX_INIT;
+
 static void initialize(void)
 {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86Target();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmPrinter();
+  static bool done;
+  cx_lock(&init_lock);
+  if (!done) {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    done = true;
+  }
+  cx_unlock(&init_lock);
 }
 
 static bool has(const char *features, const char *name)
@@ -59,8 +67,7 @@ static void set_target(cx_jit_target *t, int lanes)
 static calx_status *new_machine(const cx_jit_target *t,
                                 LLVMTargetMachineRef *out)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, initialize);
+  initialize();
   LLVMTargetRef target = NULL;
   char *message = NULL;
   if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message)) {
@@ -290,21 +297,18 @@ static calx_status *compile(const cx_jit_options *options,
   return status;
 }
 
-static char version_text[64];
-
-static void set_version(void)
-{
-  unsigned major = 0, minor = 0, patch = 0;
-  LLVMGetVersion(&major, &minor, &patch);
-  snprintf(version_text, sizeof version_text,
-           "LLVM %u.%u.%u, emitter " EMITTER_VERSION, major, minor, patch);
-}
-
 static const char *version(void)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_version);
-  return version_text;
+  static char text[64];
+  cx_lock(&init_lock);
+  if (text[0] == 0) {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(text, sizeof text, "LLVM %u.%u.%u, emitter " EMITTER_VERSION,
+             major, minor, patch);
+  }
+  cx_unlock(&init_lock);
+  return text;
 }
 
 __attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)
