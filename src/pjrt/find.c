@@ -1,11 +1,13 @@
 // pjrt/find: which plugin is meant, and which file that is.
 //
 // A path is taken as it is. A name is looked up in PJRT_NAMES_AND_LIBRARY_PATHS
-// ("name:/path,name2:/path2", as JAX reads it), then among the three that calx
-// knows, in the folders that `./dev setup --engines` and the systems fill.
+// ("name:/path,name2:/path2", as JAX reads it), then it is the library's own
+// engine ("calx", "cpu") or one of those that calx knows, in the folders that
+// `./dev setup --engines` and the systems fill; "xla-cpu" is XLA's for the CPU.
 // Nothing given: CALX_PLUGIN, then PJRT_DEVICE (PyTorch/XLA's), then what the
-// machine has: a TPU, else a CUDA card, else the CPU.
+// machine has: a TPU, else a CUDA card, else the CPU with the own engine.
 #include <dirent.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -95,7 +97,6 @@ static const struct known {
   const char *name;
   void (*look)(search *s);
 } known[] = {
-  { "cpu", look_for_cpu },
   { "xla-cpu", look_for_cpu },
   { "tpu", look_for_tpu },
   { "cuda", look_for_cuda },
@@ -140,14 +141,17 @@ static calx_status *find_registered(const char *name, char **out_path)
 
 static bool is_own(const char *name)
 {
-  return strcasecmp(name, "calx") == 0 || strcasecmp(name, "calx_cpu") == 0;
+  return strcasecmp(name, "calx") == 0 || strcasecmp(name, "calx_cpu") == 0 ||
+         strcasecmp(name, "cpu") == 0;
 }
 
 static calx_status *choose_own(cx_pjrt_choice *out)
 {
+  char file[PATH_MAX];  // a program's own name is a link
+  const char *path = calx_cpu_path();
   out->embedded = true;
   out->name = cx_strdup("calx");
-  out->path = cx_strdup(calx_cpu_path());
+  out->path = cx_strdup(realpath(path, file) != NULL ? file : path);
   bool ok = out->name != NULL && out->path != NULL;
   return ok ? NULL : cx_out_of_memory();
 }
@@ -219,7 +223,7 @@ static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
   search tpu = { 0 };
   search cuda = { 0 };
   search card = { 0 };
-  const char *name = "cpu";
+  const char *name = "calx";
   if (cx_pjrt_has_tpu(dev)) look_for_tpu(&tpu);
   if (tpu.found == NULL) {
     look(&card, dev, "nvidia0");

@@ -21,14 +21,14 @@
 // ---- plugins: loaded once per file and process, never unloaded ----
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 
-// By name ("calx": the library's own engine; "cpu", "tpu", "cuda", or one that
-// PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a '/' or ".so"). NULL: what the environment
+// By name ("calx" or "cpu": the library's own engine; "tpu", "cuda", "xla-cpu",
+// or one that PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a '/' or ".so"). NULL: what the environment
 // says (CALX_PLUGIN, then PJRT_DEVICE, then the choice of the design), which is
 // logged once when nothing was set. Errors say where was looked.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
 const char *cx_pjrt_plugin_name(
-    const cx_pjrt_plugin *p);  // "cpu", or the file's name
+    const cx_pjrt_plugin *p);  // "calx", or the file's name
 const char *cx_pjrt_plugin_path(const cx_pjrt_plugin *p);
 void cx_pjrt_plugin_version(const cx_pjrt_plugin *p, int *out_major,
                             int *out_minor);

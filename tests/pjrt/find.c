@@ -17,16 +17,24 @@ static void test_names(void **state)
   (void)state;
   char path[128];
   cx_pjrt_plugin *p = NULL;
-  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open("cpu", &p), "'cpu'", folder,
-              "xla-cpu-0.106/libpjrt_cpu.so", "xla-cpu-0.81/xla_cpu_pjrt.so",
-              "./dev setup --engines", "CALX_PLUGIN");
+  CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_plugin_open("xla-cpu", &p), "'xla-cpu'",
+              folder, "xla-cpu-0.106/libpjrt_cpu.so",
+              "xla-cpu-0.81/xla_cpu_pjrt.so", "./dev setup --engines",
+              "CALX_PLUGIN");
   copy_fake("xla-cpu-0.81/xla_cpu_pjrt.so", path, sizeof path);
-  CHECK_OK(cx_pjrt_plugin_open("cpu", &p));
-  assert_string_equal(cx_pjrt_plugin_name(p), "cpu");
+  CHECK_OK(cx_pjrt_plugin_open("xla-cpu", &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "xla-cpu");
   assert_string_equal(cx_pjrt_plugin_path(p), path);
   copy_fake("xla-cpu-0.106/libpjrt_cpu.so", path, sizeof path);
-  CHECK_OK(cx_pjrt_plugin_open("CPU", &p));  // the newer one comes first
+  CHECK_OK(cx_pjrt_plugin_open("XLA-CPU", &p));  // the newer one comes first
   assert_string_equal(cx_pjrt_plugin_path(p), path);
+  // The library's own engine is always there.
+  CHECK_OK(cx_pjrt_plugin_open("CPU", &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "calx");
+  assert_true(cx_file_exists(cx_pjrt_plugin_path(p)));
+  cx_pjrt_plugin *own = NULL;
+  CHECK_OK(cx_pjrt_plugin_open("calx", &own));
+  assert_ptr_equal(own, p);
   copy_fake("cuda/xla_cuda_plugin.so", path, sizeof path);
   CHECK_OK(cx_pjrt_plugin_open("gpu", &p));
   assert_string_equal(cx_pjrt_plugin_name(p), "cuda");
@@ -97,6 +105,9 @@ static void test_environment(void **state)
   setenv("PJRT_DEVICE", "CUDA", 1);
   CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
   assert_string_equal(cx_pjrt_plugin_path(p), cuda);
+  setenv("PJRT_DEVICE", "CPU", 1);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(cx_pjrt_plugin_name(p), "calx");
   setenv("PJRT_DEVICE", "GPU", 1);
   CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
   assert_string_equal(cx_pjrt_plugin_path(p), cuda);
@@ -141,12 +152,12 @@ static void test_automatic(void **state)
   setenv("CALX_PLUGIN_DIR", root, 1);
   copy_fake("machine/xla-cpu-0.106/libpjrt_cpu.so", path, sizeof path);
   if (!cx_file_exists("/usr/lib/libtpu.so")) {
-    check_choice("dev_tpu", "accel0", "cpu");  // a chip, but no libtpu
+    check_choice("dev_tpu", "accel0", "calx");  // a chip, but no libtpu
   }
-  check_choice("dev_card", "nvidia0", "cpu");
+  check_choice("dev_card", "nvidia0", "calx");
   copy_fake("machine/cuda/xla_cuda_plugin.so", path, sizeof path);
   copy_fake("machine/libtpu/libtpu.so", path, sizeof path);
-  check_choice("dev_none", NULL, "cpu");  // plugins, but no devices
+  check_choice("dev_none", NULL, "calx");  // plugins, but no devices
   check_choice("dev_card", NULL, "cuda");
   check_choice("dev_tpu", "accel0", "tpu");
   check_choice("dev_tpu", "nvidia0", "tpu");
