@@ -72,7 +72,7 @@ bool gen_reduce_one(gen *g)
   gen_subset(g, t->rank, n_dims, dims);
   for (size_t i = 0; i < n_dims; i++) n *= t->dims[dims[i]];
   gen_facts f = x.f;
-  const fold with = choose_fold(g, x, n, g->portable && n <= 1, &f);
+  const fold with = choose_fold(g, x, n, g->portable, &f);
   if (with.kind == CX_HLO_OP_OTHER) return false;
   return gen_push(
       g, cx_hlo_reduce_with(g->b, with.kind, x.v, with.init, dims, n_dims), f);
