@@ -17,9 +17,9 @@ typedef struct cx_gen_options {
   size_t n_ops;  // 0: the seed decides
   bool all;      // every value is a result, so that the first wrong one shows
   int64_t only;  // >= 0: only this value, and what it needs
-  // Nothing of what XLA is known to do otherwise: it counts the start of
-  // a reduction not at all or more than once, drops windows of a scatter that
-  // are half outside, takes another of equals in select_and_scatter, computes
+  // Nothing of what XLA is known to do otherwise: it counts the start of a
+  // reduction not at all or more than once, drops windows of a scatter that are
+  // half outside, takes another of equals in select_and_scatter, computes
   // convolutions of integers in floats, reads ui8 indices as signed, and ends
   // the process over some divisions of constants.
   bool portable;
