@@ -22,9 +22,10 @@
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 
 // By name ("calx" or "cpu": the library's own engine; "tpu", "cuda", "xla-cpu",
-// or one that PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a '/' or ".so"). NULL: what the environment
-// says (CALX_PLUGIN, then PJRT_DEVICE, then the choice of the design), which is
-// logged once when nothing was set. Errors say where was looked.
+// or one that PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a
+// '/' or ".so"). NULL: what the environment says (CALX_PLUGIN, then
+// PJRT_DEVICE, then the choice of the design), which is logged once when
+// nothing was set. Errors say where was looked.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
 const char *cx_pjrt_plugin_name(
