@@ -1,93 +1,34 @@
-// lower/codes: the loops to the compiler, what it refuses to the interpreter,
-// and the kernels' choices.
+// lower/codes: the loops to the compiler, and what it refuses to the
+// interpreter.
 //
-// The compiler is a shared object of its own, loaded when something has to be
-// compiled for the first time: libcalx_jit.so beside the file that this engine
-// is in, or in the folder of libraries that it was built for.
-#include <dlfcn.h>
-#include <stdio.h>
+// The loops are compiled in parts, each on a thread of its own and to an object
+// of its own; loops that look alike go to one part, where equal ones become one
+// function.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
 #include "lower/plan.h"
-#include "ref/ref.h"
 
-#define JIT_FILE "libcalx_jit.so"
+// Fewer are not worth another thread.
+#define CODES_PER_PART 6
 
-// ---- loading ----
+typedef struct part {
+  cx_unit **units;
+  cx_jit_kernel *kernels;
+  size_t n;
+  size_t weight;
+  cx_text object;
+  calx_status *failed;  // the compiler's own
+} part;
 
-static cx_mutex jit_lock = CX_MUTEX_INIT;
-static const cx_jit_api *jit_api;
-
-static void *open_in(const char *folder, size_t n, cx_text *looked)
-{
-  cx_text path = { 0 };
-  cx_text_append_n(&path, folder, n);
-  cx_text_append(&path, n > 0 ? "/" JIT_FILE : JIT_FILE);
-  void *handle = cx_text_failed(&path)
-                     ? NULL
-                     : dlopen(cx_text_str(&path), RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL) {
-    const char *why = dlerror();
-    cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
-                   why == NULL ? cx_text_str(&path) : why);
-  }
-  cx_text_free(&path);
-  return handle;
-}
-
-static calx_status *open_jit(const cx_jit_api **out)
-{
-  cx_text looked = { 0 };
-  void *handle = NULL;
-  const char *asked = getenv("CALX_JIT");
-  Dl_info self;
-  if (asked != NULL && asked[0] != '\0') {
-    handle = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) cx_text_append(&looked, dlerror());
-  } else {
-    if (dladdr((const void *)&jit_lock, &self) != 0) {
-      const char *slash = strrchr(self.dli_fname, '/');
-      if (slash != NULL) {
-        handle =
-            open_in(self.dli_fname, (size_t)(slash - self.dli_fname), &looked);
-      }
-    }
-    if (handle == NULL) {
-      handle = open_in(CALX_JIT_FOLDER, strlen(CALX_JIT_FOLDER), &looked);
-    }
-    if (handle == NULL) handle = open_in("", 0, &looked);
-  }
-  const cx_jit_api *(*get)(void) = NULL;
-  void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_jit_get_api");
-  memcpy(&get, &symbol, sizeof symbol);
-  calx_status *status = NULL;
-  if (get == NULL) {
-    status = cx_error(CALX_NOT_FOUND,
-                      "the CPU engine's compiler (" JIT_FILE
-                      ") does not load: %s; CALX_JIT names its path",
-                      cx_text_str(&looked));
-  } else if ((*out = get())->struct_size < sizeof(cx_jit_api)) {
-    status = cx_error(CALX_FAILED_PRECONDITION,
-                      JIT_FILE " is of another version of calx");
-  }
-  cx_text_free(&looked);
-  return status;
-}
-
-static calx_status *get_jit(const cx_jit_api **out)
-{
-  calx_status *status = NULL;
-  cx_lock(&jit_lock);
-  if (jit_api == NULL) status = open_jit(&jit_api);
-  *out = jit_api;
-  cx_unlock(&jit_lock);
-  return status;
-}
-
-// ---- compiling ----
+typedef struct compilation {
+  cx_planning *g;
+  const cx_jit_api *jit;
+  cx_jit_options options;
+  part parts[CX_OBJECTS];
+  size_t n_parts;
+} compilation;
 
 static calx_status *lanes_asked(int *out)
 {
@@ -100,9 +41,9 @@ static calx_status *lanes_asked(int *out)
                   "CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
 }
 
-static void describe(cx_unit *u)
+static void describe(const cx_unit *u, cx_jit_kernel *out)
 {
-  u->jit = (cx_jit_kernel){
+  *out = (cx_jit_kernel){
     .ops = (const cx_hlo_op *const *)(void *)u->ops,
     .n_ops = u->n_ops,
     .inputs = (const cx_hlo_value *const *)(void *)u->inputs,
@@ -112,63 +53,148 @@ static void describe(cx_unit *u)
   };
 }
 
-// The compiler's own status becomes one of ours.
-static calx_status *compile(const cx_jit_api *jit,
-                            const cx_jit_options *options,
-                            cx_jit_kernel *kernels, size_t n, cx_text *object)
+// ---- parts ----
+
+// Equal for loops that may be equal.
+static uint64_t look_of(const cx_unit *u)
 {
-  calx_status *theirs = jit->compile(options, kernels, n, object);
-  if (theirs == NULL) return NULL;
-  calx_status *ours =
-      cx_error(calx_status_code(theirs), "%s", calx_status_message(theirs));
-  jit->free_status(theirs);
-  return ours;
+  uint64_t look = 0;
+  for (size_t i = 0; i < u->n_ops; i++) {
+    const cx_hlo_type *t = &u->ops[i]->results[0].type.tensor;
+    look = look * 31 + (uint64_t)u->ops[i]->kind;
+    for (size_t d = 0; d < t->rank; d++)
+      look = look * 31 + (uint64_t)t->dims[d];
+  }
+  return look;
 }
 
-// All of them at once.
-static calx_status *compile_all(cx_planning *g, const cx_jit_api *jit,
-                                const cx_jit_options *options, cx_text *object)
+static part *part_for(compilation *c, uint64_t look, const uint64_t *looks,
+                      const uint32_t *homes, size_t n)
 {
-  cx_jit_kernel *kernels =
-      CX_ARENA_ARRAY(&g->l->arena, cx_jit_kernel, g->n_codes + 1);
-  if (kernels == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < g->n_codes; i++) {
-    describe(g->codes[i]);
-    kernels[i] = g->codes[i]->jit;
+  for (size_t i = 0; i < n; i++) {
+    if (looks[i] == look) return &c->parts[homes[i]];
   }
-  CALX_TRY(compile(jit, options, kernels, g->n_codes, object));
+  part *least = &c->parts[0];
+  for (size_t i = 1; i < c->n_parts; i++) {
+    if (c->parts[i].weight < least->weight) least = &c->parts[i];
+  }
+  return least;
+}
+
+static calx_status *divide(compilation *c)
+{
+  cx_planning *g = c->g;
+  cx_arena *arena = &g->l->arena;
+  size_t n = g->n_codes / CODES_PER_PART;
+  size_t threads = (size_t)cx_pool_size(g->l->pool);
+  if (n > threads) n = threads;
+  if (n > CX_OBJECTS) n = CX_OBJECTS;
+  c->n_parts = n == 0 ? 1 : n;
+  uint64_t *looks = CX_ARENA_ARRAY(arena, uint64_t, g->n_codes + 1);
+  uint32_t *homes = CX_ARENA_ARRAY(arena, uint32_t, g->n_codes + 1);
+  for (size_t i = 0; i < c->n_parts; i++) {
+    part *p = &c->parts[i];
+    *p = (part){ 0 };
+    p->units = CX_ARENA_ARRAY(arena, cx_unit *, g->n_codes + 1);
+    p->kernels = CX_ARENA_ARRAY(arena, cx_jit_kernel, g->n_codes + 1);
+    if (p->units == NULL || p->kernels == NULL) return cx_out_of_memory();
+  }
+  if (looks == NULL || homes == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < g->n_codes; i++) {
     cx_unit *u = g->codes[i];
-    u->jit = kernels[i];
-    u->scratch = (int64_t)kernels[i].scratch;
-    cx_code code = { .n_phases = (int64_t)kernels[i].n_phases };
-    memcpy(code.phases, kernels[i].phases, sizeof code.phases);
-    u->index = cx_assemble_code(&g->l->a, &code);
+    looks[i] = look_of(u);
+    part *p = part_for(c, looks[i], looks, homes, i);
+    homes[i] = (uint32_t)(p - c->parts);
+    describe(u, &p->kernels[p->n]);
+    p->units[p->n++] = u;
+    p->weight += u->n_ops + 2;
   }
   return NULL;
 }
 
-static bool compiles(const cx_jit_api *jit, const cx_jit_options *options,
-                     cx_unit *u)
+static void compile_part(void *user, int rank)
 {
-  cx_text object = { 0 };
-  describe(u);
-  cx_jit_kernel kernel = u->jit;
-  calx_status *status = compile(jit, options, &kernel, 1, &object);
-  jit->free_object(&object);
-  bool ok = status == NULL;
-  calx_status_free(status);
+  compilation *c = user;
+  part *p = &c->parts[rank];
+  if (p->n == 0) return;
+  p->failed = c->jit->compile(&c->options, p->kernels, p->n, &p->object);
+}
+
+// ---- what came of it ----
+
+static calx_status *take_part(compilation *c, part *p)
+{
+  cx_program *program = c->g->l->a.program;
+  if (p->n == 0) return NULL;
+  cx_object_part *object = &program->objects[program->n_objects];
+  object->bytes = cx_alloc(p->object.size + 1);
+  if (object->bytes == NULL) return cx_out_of_memory();
+  object->size = p->object.size;
+  if (object->size > 0) memcpy(object->bytes, p->object.data, object->size);
+  for (size_t i = 0; i < p->n; i++) {
+    const cx_jit_kernel *k = &p->kernels[i];
+    p->units[i]->scratch = (int64_t)k->scratch;
+    cx_code code = { .n_phases = (int64_t)k->n_phases,
+                     .object = (int64_t)program->n_objects,
+                     .symbol = (int64_t)i };
+    memcpy(code.phases, k->phases, sizeof code.phases);
+    p->units[i]->index = cx_assemble_code(&c->g->l->a, &code);
+  }
+  program->n_objects++;
+  return NULL;
+}
+
+// The compiler's status becomes one of ours: its memory is its own.
+static calx_status *take_failure(const compilation *c, part *p)
+{
+  if (p->failed == NULL) return NULL;
+  calx_status *ours = cx_error(calx_status_code(p->failed), "%s",
+                               calx_status_message(p->failed));
+  c->jit->free_status(p->failed);
+  p->failed = NULL;
+  return ours;
+}
+
+static calx_status *compile(compilation *c)
+{
+  CALX_TRY(divide(c));
+  cx_pool_team(c->g->l->pool, (int)c->n_parts, compile_part, c);
+  calx_status *status = NULL;
+  for (size_t i = 0; i < c->n_parts; i++) {
+    calx_status *failed = take_failure(c, &c->parts[i]);
+    if (status == NULL) {
+      status = failed;
+    } else {
+      calx_status_free(failed);
+    }
+  }
+  for (size_t i = 0; i < c->n_parts; i++) {
+    if (status == NULL) status = take_part(c, &c->parts[i]);
+    c->jit->free_object(&c->parts[i].object);
+  }
+  return status;
+}
+
+static bool compiles(compilation *c, const cx_unit *u)
+{
+  part p = { .n = 1 };
+  cx_jit_kernel kernel;
+  describe(u, &kernel);
+  p.failed = c->jit->compile(&c->options, &kernel, 1, &p.object);
+  c->jit->free_object(&p.object);
+  bool ok = p.failed == NULL;
+  if (!ok) c->jit->free_status(p.failed);
   return ok;
 }
 
 // Finds those that the compiler cannot do: they are interpreted.
-static calx_status *sort_out(cx_planning *g, const cx_jit_api *jit,
-                             const cx_jit_options *options)
+static calx_status *sort_out(compilation *c)
 {
+  cx_planning *g = c->g;
   size_t n = 0;
   for (size_t i = 0; i < g->n_codes; i++) {
     cx_unit *u = g->codes[i];
-    if (compiles(jit, options, u)) {
+    if (compiles(c, u)) {
       g->codes[n++] = u;
       continue;
     }
@@ -181,60 +207,17 @@ static calx_status *sort_out(cx_planning *g, const cx_jit_api *jit,
   return NULL;
 }
 
-// ---- matrix products and convolutions ----
-
-// Equal ones are one kernel, and are timed once.
-calx_status *cx_lower_kernel(cx_planning *g, cx_unit *u)
-{
-  for (size_t i = 0; i < g->n_kernels; i++) {
-    const cx_unit *other = g->kernels[i];
-    if (memcmp(u->desc, other->desc, sizeof *u->desc) == 0) {
-      u->index = other->index;
-      u->scratch = other->scratch;
-      return NULL;
-    }
-  }
-  cx_kernel_desc chosen = *u->desc;
-  cx_kernel *kernel = NULL;
-  CALX_TRY(cx_kernel_new(&chosen, g->l->pool, !g->l->deterministic, &kernel));
-  u->scratch = (int64_t)cx_kernel_scratch(kernel);
-  cx_kernel_free(kernel);
-  u->index = cx_assemble_kernel(&g->l->a, &chosen);
-  return cx_lower_push(g->l, &g->kernels, &g->n_kernels, &g->kernels_room, u)
-             ? NULL
-             : cx_out_of_memory();
-}
-
-// ---- loops ----
-
 calx_status *cx_lower_codes(cx_planning *g)
 {
   if (g->n_codes == 0) return NULL;
-  const cx_jit_api *jit = NULL;
-  cx_jit_options options = { 0 };
-  CALX_TRY(lanes_asked(&options.lanes));
-  CALX_TRY(get_jit(&jit));
-  cx_text object = { 0 };
-  calx_status *status = compile_all(g, jit, &options, &object);
-  if (status != NULL && calx_status_code(status) == CALX_UNIMPLEMENTED) {
-    calx_status_free(status);
-    jit->free_object(&object);
-    g->l->a.program->n_codes = 0;
-    status = sort_out(g, jit, &options);
-    if (status == NULL && g->n_codes > 0) {
-      status = compile_all(g, jit, &options, &object);
-    }
+  compilation c = { .g = g };
+  CALX_TRY(lanes_asked(&c.options.lanes));
+  CALX_TRY(cx_lower_jit(&c.jit));
+  calx_status *status = compile(&c);
+  if (status == NULL || calx_status_code(status) != CALX_UNIMPLEMENTED) {
+    return status;
   }
-  if (status == NULL) {
-    cx_program *p = g->l->a.program;
-    p->object_size = object.size;
-    p->object_bytes = cx_alloc(object.size + 1);
-    if (p->object_bytes == NULL) {
-      status = cx_out_of_memory();
-    } else if (object.size > 0) {
-      memcpy(p->object_bytes, object.data, object.size);
-    }
-  }
-  jit->free_object(&object);
-  return status;
+  calx_status_free(status);
+  CALX_TRY(sort_out(&c));
+  return g->n_codes == 0 ? NULL : compile(&c);
 }

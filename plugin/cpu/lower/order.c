@@ -65,7 +65,9 @@ static calx_status *wait_for(cx_planning *g, void *user, cx_hlo_value *v)
 // other blocks have other marks.
 static calx_status *sort(cx_planning *g, cx_plan *plan)
 {
-  qsort(plan->units, plan->n_units, sizeof(cx_unit *), by_key);
+  if (plan->n_units > 1) {
+    qsort(plan->units, plan->n_units, sizeof(cx_unit *), by_key);
+  }
   cx_unit **sorted = CX_ARENA_ARRAY(&g->l->arena, cx_unit *, plan->n_units + 1);
   if (sorted == NULL) return cx_out_of_memory();
   size_t n = 0;

@@ -39,7 +39,6 @@ typedef struct cx_unit {
   size_t key;          // where in the block it belongs
   unsigned mark;
   cx_kernel_desc *desc;  // KERNEL
-  cx_jit_kernel jit;     // CODE
   uint32_t index;        // of the code, kernel or function
   int64_t scratch;       // bytes
   struct cx_memory *scratch_memory;
@@ -134,6 +133,8 @@ calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block,
 calx_status *cx_lower_views(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
 bool cx_lower_is_view(const cx_hlo_op *op);
 calx_status *cx_lower_order(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
+// The compiler's functions.
+calx_status *cx_lower_jit(const cx_jit_api **out) CALX_MUST_USE;
 // Compiles the CODE units; those that the compiler refuses become INTERPRET.
 calx_status *cx_lower_codes(cx_planning *g) CALX_MUST_USE;
 // Chooses how a KERNEL unit is run, by measuring.

@@ -185,9 +185,11 @@ static calx_status *run_step(run *r, const cx_step *s)
                            at[2], at[3]);
     case CX_STEP_INTERPRET:
     case CX_STEP_COLLECTIVE: return run_function(r, s, at);
-    case CX_STEP_COPY:
-      memmove(at[1], at[0], (size_t)p->places[p->uses[s->first]].bytes);
+    case CX_STEP_COPY: {
+      size_t bytes = (size_t)p->places[p->uses[s->first]].bytes;
+      if (bytes > 0) memmove(at[1], at[0], bytes);
       return NULL;
+    }
     case CX_STEP_WHILE:
       for (;;) {
         CALX_TRY(run_block(r, s->index));

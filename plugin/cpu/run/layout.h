@@ -57,10 +57,20 @@ typedef struct cx_step_block {
 
 typedef void cx_code_fn(void *const *buffers, int64_t lo, int64_t hi);
 
+// The function k<symbol>_<phase> of an object.
 typedef struct cx_code {
+  int64_t object, symbol;
   int64_t n_phases;
   cx_jit_phase phases[CX_JIT_PHASES];
 } cx_code;
+
+// What one thread compiled.
+#define CX_OBJECTS 8
+typedef struct cx_object_part {
+  char *bytes;  // as the compiler gave them
+  size_t size;
+  cx_object *loaded;
+} cx_object_part;
 
 struct cx_program {
   atomic_int references;
@@ -79,9 +89,8 @@ struct cx_program {
   cx_code *codes;
   cx_code_fn *(*functions)[CX_JIT_PHASES];  // of each code
   size_t n_codes;
-  char *object_bytes;  // as the compiler gave them; NULL: none
-  size_t object_size;
-  cx_object *object;
+  cx_object_part objects[CX_OBJECTS];
+  size_t n_objects;
 
   cx_kernel_desc *descs;
   cx_kernel **kernels;
@@ -100,7 +109,7 @@ struct cx_program {
 // A program without anything, with one reference; the name is copied.
 calx_status *cx_program_new(const char *name, cx_program **out) CALX_MUST_USE;
 
-// Loads the object, makes the kernels and reads the side module from their
+// Loads the objects, makes the kernels and reads the side module from their
 // bytes, and checks that every index is inside: the last thing before a program
 // can be run, whether it was compiled or read.
 calx_status *cx_program_finish(cx_program *p, cx_pool *pool,

@@ -34,7 +34,10 @@ void cx_program_release(cx_program *p)
   for (size_t i = 0; p->kernels != NULL && i < p->n_kernels; i++) {
     cx_kernel_free(p->kernels[i]);
   }
-  cx_object_free(p->object);
+  for (size_t i = 0; i < CX_OBJECTS; i++) {
+    cx_object_free(p->objects[i].loaded);
+    cx_free(p->objects[i].bytes);
+  }
   cx_hlo_module_free(p->side);
   cx_free(p->places);
   cx_free(p->uses);
@@ -42,7 +45,6 @@ void cx_program_release(cx_program *p)
   cx_free(p->blocks);
   cx_free(p->codes);
   cx_free(p->functions);
-  cx_free(p->object_bytes);
   cx_free(p->descs);
   cx_free(p->kernels);
   free(p->constants);  // of aligned_alloc
@@ -66,24 +68,27 @@ static calx_status *broken(const cx_program *p, const char *what)
 
 static calx_status *load_code(cx_program *p)
 {
-  if (p->n_codes == 0) return NULL;
-  CALX_TRY(cx_object_load(p->object_bytes, p->object_size, &p->object));
-  p->functions = cx_calloc(p->n_codes, sizeof *p->functions);
+  for (size_t i = 0; i < p->n_objects; i++) {
+    cx_object_part *o = &p->objects[i];
+    CALX_TRY(cx_object_load(o->bytes, o->size, &o->loaded));
+    p->info.code_bytes += cx_object_bytes(o->loaded);
+  }
+  p->functions = cx_calloc(p->n_codes + 1, sizeof *p->functions);
   if (p->functions == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_codes; i++) {
     const cx_code *code = &p->codes[i];
-    if (code->n_phases < 1 || code->n_phases > CX_JIT_PHASES) {
-      return broken(p, "a kernel has too many phases");
+    if (code->n_phases < 1 || code->n_phases > CX_JIT_PHASES ||
+        code->object < 0 || (uint64_t)code->object >= p->n_objects) {
+      return broken(p, "a kernel that cannot be");
     }
     for (int64_t k = 0; k < code->n_phases; k++) {
-      char symbol[48];
-      snprintf(symbol, sizeof symbol, "k%zu_%" PRId64, i, k);
-      void *address = cx_object_find(p->object, symbol);
+      char symbol[64];
+      snprintf(symbol, sizeof symbol, "k%" PRId64 "_%" PRId64, code->symbol, k);
+      void *address = cx_object_find(p->objects[code->object].loaded, symbol);
       if (address == NULL) return broken(p, "a kernel's code is missing");
       memcpy(&p->functions[i][k], &address, sizeof address);
     }
   }
-  p->info.code_bytes = cx_object_bytes(p->object);
   return NULL;
 }
 

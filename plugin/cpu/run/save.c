@@ -1,7 +1,7 @@
 // run/save: programs as bytes and back.
 //
 //   "calxprog" · version · hash of all that follows · sizes · name · types ·
-//   places · uses · steps · blocks · codes · object code · descriptions of
+//   places · uses · steps · blocks · codes · objects · descriptions of
 //   kernels · constants · text of the side module
 //
 // Little-endian, as the machine is; each list begins with its length and lies
@@ -78,7 +78,9 @@ static void put_body(const cx_program *p, cx_text *out)
   put_list(out, p->steps, p->n_steps, sizeof *p->steps);
   put_list(out, p->blocks, p->n_blocks, sizeof *p->blocks);
   put_list(out, p->codes, p->n_codes, sizeof *p->codes);
-  put_list(out, p->object_bytes, p->object_size, 1);
+  for (size_t i = 0; i < CX_OBJECTS; i++) {
+    put_list(out, p->objects[i].bytes, p->objects[i].size, 1);
+  }
   put_list(out, p->descs, p->n_kernels, sizeof *p->descs);
   put_list(out, p->constants, p->constant_bytes, 1);
   put_list(out, p->side_text, p->side_size, 1);
@@ -227,6 +229,15 @@ static void take_constants(reader *r, cx_program *p)
   p->constant_bytes = n;
 }
 
+static void take_objects(reader *r, cx_program *p)
+{
+  for (size_t i = 0; i < CX_OBJECTS; i++) {
+    cx_object_part *o = &p->objects[i];
+    o->bytes = take_list(r, 1, &o->size);
+    if (o->bytes != NULL && i != p->n_objects++) r->bad = true;
+  }
+}
+
 static void take_body(reader *r, cx_program *p)
 {
   cx_program_info *info = &p->info;
@@ -246,7 +257,7 @@ static void take_body(reader *r, cx_program *p)
   p->steps = take_list(r, sizeof *p->steps, &p->n_steps);
   p->blocks = take_list(r, sizeof *p->blocks, &p->n_blocks);
   p->codes = take_list(r, sizeof *p->codes, &p->n_codes);
-  p->object_bytes = take_list(r, 1, &p->object_size);
+  take_objects(r, p);
   p->descs = take_list(r, sizeof *p->descs, &p->n_kernels);
   take_constants(r, p);
   p->side_text = take_list(r, 1, &p->side_size);

@@ -1,0 +1,80 @@
+// lower/load: the compiler, a shared object of its own, loaded when something
+// has to be compiled for the first time: libcalx_jit.so beside the file that
+// this engine is in, or in the folder of libraries that it was built for.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "lower/plan.h"
+
+#define JIT_FILE "libcalx_jit.so"
+
+static cx_mutex jit_lock = CX_MUTEX_INIT;
+static const cx_jit_api *jit_api;
+
+static void *open_in(const char *folder, size_t n, cx_text *looked)
+{
+  cx_text path = { 0 };
+  cx_text_append_n(&path, folder, n);
+  cx_text_append(&path, n > 0 ? "/" JIT_FILE : JIT_FILE);
+  void *handle = cx_text_failed(&path)
+                     ? NULL
+                     : dlopen(cx_text_str(&path), RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL) {
+    const char *why = dlerror();
+    cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
+                   why == NULL ? cx_text_str(&path) : why);
+  }
+  cx_text_free(&path);
+  return handle;
+}
+
+static calx_status *open_jit(const cx_jit_api **out)
+{
+  cx_text looked = { 0 };
+  void *handle = NULL;
+  const char *asked = getenv("CALX_JIT");
+  Dl_info self;
+  if (asked != NULL && asked[0] != '\0') {
+    handle = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) cx_text_append(&looked, dlerror());
+  } else {
+    if (dladdr((const void *)&jit_lock, &self) != 0) {
+      const char *slash = strrchr(self.dli_fname, '/');
+      if (slash != NULL) {
+        handle =
+            open_in(self.dli_fname, (size_t)(slash - self.dli_fname), &looked);
+      }
+    }
+    if (handle == NULL) {
+      handle = open_in(CALX_JIT_FOLDER, strlen(CALX_JIT_FOLDER), &looked);
+    }
+    if (handle == NULL) handle = open_in("", 0, &looked);
+  }
+  const cx_jit_api *(*get)(void) = NULL;
+  void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_jit_get_api");
+  memcpy(&get, &symbol, sizeof symbol);
+  calx_status *status = NULL;
+  if (get == NULL) {
+    status = cx_error(CALX_NOT_FOUND,
+                      "the CPU engine's compiler (" JIT_FILE
+                      ") does not load: %s; CALX_JIT names its path",
+                      cx_text_str(&looked));
+  } else if ((*out = get())->struct_size < sizeof(cx_jit_api)) {
+    status = cx_error(CALX_FAILED_PRECONDITION,
+                      JIT_FILE " is of another version of calx");
+  }
+  cx_text_free(&looked);
+  return status;
+}
+
+calx_status *cx_lower_jit(const cx_jit_api **out)
+{
+  calx_status *status = NULL;
+  cx_lock(&jit_lock);
+  if (jit_api == NULL) status = open_jit(&jit_api);
+  *out = jit_api;
+  cx_unlock(&jit_lock);
+  return status;
+}
