@@ -402,7 +402,7 @@ static uint32_t pad_cuts(cx_jit_env *env, const cx_hlo_op *op)
   const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
   uint32_t cuts = need_of(env, op->operands[0]);
   for (size_t d = 0; d < rank; d++) {
-    if (is_whole(op, d) && low.v[d] == 0) continue;
+    if (is_whole(op, d) && low.v[d] == 0 && gap.v[d] == 0) continue;
     cuts |= bit(d);
     if (gap.v[d] != 0) cuts |= bit(d + 1);
   }
@@ -424,7 +424,7 @@ static cx_jit_val emit_pad(cx_jit_env *env, const cx_hlo_op *op,
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cx_jit_part *part = &out.part[i];
-    if (!is_whole(op, d) || low.v[d] != 0) {
+    if (!is_whole(op, d) || low.v[d] != 0 || gap.v[d] != 0) {
       const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
       const int64_t step = gap.v[d] + 1;
       const int64_t reach = (from->dims[d] - 1) * step + 1;

@@ -155,6 +155,13 @@ static const harness_case cases[] = {
           "3x30xf32") "\n"
                       "return %0 : " T("3x30xf32") "\n"),
     0, 0 },
+  // as large as before, with gaps
+  { F("%x: " T("5x2xf32") ", %p: " T("f32"), T("5x2xf32"),
+      "%0 = stablehlo.pad %x, %p, low = [0, 0], high = [0, -1], interior "
+      "= [0, 1] : (" T("5x2xf32") ", " T("f32") ") -> " T(
+          "5x2xf32") "\n"
+                     "return %0 : " T("5x2xf32") "\n"),
+    0, 0 },
   // a bias under a pad: read where no lane counts
   { F("%b: " T("2xf32") ", %p: " T("f32"), T("96xf32"),
       "%0 = stablehlo.broadcast_in_dim %b, dims = [0] : (" T("2xf32") ") -> " T(
