@@ -175,35 +175,25 @@ static calx_status *compile(compilation *c)
   return status;
 }
 
-static bool compiles(compilation *c, const cx_unit *u)
-{
-  part p = { .n = 1 };
-  cx_jit_kernel kernel;
-  describe(u, &kernel);
-  p.failed = c->jit->compile(&c->options, &kernel, 1, &p.object);
-  c->jit->free_object(&p.object);
-  bool ok = p.failed == NULL;
-  if (!ok) c->jit->free_status(p.failed);
-  return ok;
-}
-
-// Finds those that the compiler cannot do: they are interpreted.
+// Those that the compiler cannot do are interpreted.
 static calx_status *sort_out(compilation *c)
 {
   cx_planning *g = c->g;
-  size_t n = 0;
-  for (size_t i = 0; i < g->n_codes; i++) {
-    cx_unit *u = g->codes[i];
-    if (compiles(c, u)) {
-      g->codes[n++] = u;
-      continue;
-    }
-    u->kind = CX_UNIT_INTERPRET;
-    if (!cx_lower_push(g->l, &g->sides, &g->n_sides, &g->sides_room, u)) {
-      return cx_out_of_memory();
+  g->n_codes = 0;
+  for (size_t i = 0; i < c->n_parts; i++) {
+    const part *p = &c->parts[i];
+    for (size_t k = 0; k < p->n; k++) {
+      cx_unit *u = p->units[k];
+      if (!p->kernels[k].refused) {
+        g->codes[g->n_codes++] = u;
+        continue;
+      }
+      u->kind = CX_UNIT_INTERPRET;
+      if (!cx_lower_push(g->l, &g->sides, &g->n_sides, &g->sides_room, u)) {
+        return cx_out_of_memory();
+      }
     }
   }
-  g->n_codes = n;
   return NULL;
 }
 
