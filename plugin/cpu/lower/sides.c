@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/metrics.h"
+#include "hlo/ops.h"
 #include "hlo/print.h"
 #include "lower/plan.h"
 #include "opt/edit.h"
@@ -158,6 +159,26 @@ static calx_status *make_function(side *s, cx_unit *u)
   return NULL;
 }
 
+// Which device it is needs no compiling.
+static bool is_slow(const cx_hlo_op *op)
+{
+  return op->kind != CX_HLO_OP_REPLICA_ID && op->kind != CX_HLO_OP_PARTITION_ID;
+}
+
+static void tell(const cx_unit *u)
+{
+  cx_counter_add(&interpreted_counter, (int64_t)u->n_ops);
+  for (size_t i = 0; i < u->n_ops; i++) {
+    const cx_hlo_op *op = u->ops[i];
+    if (op->kind == CX_HLO_OP_CONSTANT || op->n_results == 0) continue;
+    const char *name = cx_hlo_op_short(op->kind);
+    if (is_slow(op)) {
+      cx_log_once_per_site(name, "the CPU engine interprets %s of %s: slow",
+                           name, cx_hlo_shape(&op->results[0].type.tensor).s);
+    }
+  }
+}
+
 static calx_status *fill(side *s)
 {
   for (size_t i = 0; i < s->g->n_sides; i++) {
@@ -166,9 +187,7 @@ static calx_status *fill(side *s)
     mark_inside(s, u);
     CALX_TRY(each_operand(s, u, note_outside));
     CALX_TRY(make_function(s, u));
-    if (u->kind == CX_UNIT_INTERPRET) {
-      cx_counter_add(&interpreted_counter, (int64_t)u->n_ops);
-    }
+    if (u->kind == CX_UNIT_INTERPRET) tell(u);
   }
   return NULL;
 }
