@@ -12,9 +12,10 @@ static const char help[] =
     "Opens a PJRT plugin and tells its name, file and version, the platform,\n"
     "and of each device the kind, the kinds of memory and how much is used.\n"
     "\n"
-    "  --plugin NAME|PATH  cpu, tpu, cuda, a name that\n"
-    "                      PJRT_NAMES_AND_LIBRARY_PATHS gives, or a file;\n"
-    "                      else CALX_PLUGIN, PJRT_DEVICE, or what is there\n";
+    "  --plugin NAME|PATH  calx or cpu (the library's own engine), xla-cpu,\n"
+    "                      tpu, cuda, a name that is given by\n"
+    "                      PJRT_NAMES_AND_LIBRARY_PATHS, or a file; else\n"
+    "                      CALX_PLUGIN, PJRT_DEVICE, or what is there\n";
 
 static void print_bytes(const char *name, int64_t bytes, bool *any)
 {

@@ -17,9 +17,9 @@
 static const char help[] =
     "usage: calx hlo print FILE [--no-locations]\n"
     "\n"
-    "Reads a StableHLO program (FILE, or - for standard input), checks what "
-    "it\n"
-    "says and prints it in MLIR's generic form.\n"
+    "Reads a StableHLO program (text in MLIR's generic form or in pretty\n"
+    "forms; FILE, or - for standard input), checks it against StableHLO's\n"
+    "rules and prints it in the generic form.\n"
     "\n"
     "  --no-locations  leave out loc(...)\n"
     "\n"

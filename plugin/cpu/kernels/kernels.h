@@ -2,8 +2,10 @@
 //
 // A kernel is made from a description without pointers, so that descriptions
 // can be stored with an executable, with the choice that measuring made. f32
-// (and bf16, f16 widened) runs on oneDNN, on the device's pool; other types on
-// loops of our own. libdnnl is loaded at the first kernel that needs it.
+// (and bf16, f16 widened) runs on oneDNN, on the device's pool; small products,
+// convolutions with few channels, other types, and everything where there is no
+// oneDNN, on loops of our own. libdnnl is loaded at the first kernel that needs
+// it.
 // A kernel may be run by many threads at once, each with its own scratch.
 #ifndef CX_KERNELS_KERNELS_H
 #define CX_KERNELS_KERNELS_H
@@ -26,9 +28,9 @@ bool cx_kernel_describe(const cx_hlo_op *op, cx_kernel_desc *out);
 
 // Creates what the description says, for teams of cx_pool_size(pool). A
 // description from a file is hostile: it is checked. With `tune`, times the
-// candidates once on scratch data and writes the choice into `desc`; a
-// description that holds a choice is taken as it is. Without either, a fixed
-// choice.
+// candidates for a convolution once on scratch data and writes the choice into
+// `desc`; a description that holds a choice is taken as it is. Without either,
+// and for products, a rule chooses.
 calx_status *cx_kernel_new(cx_kernel_desc *desc, cx_pool *pool, bool tune,
                            cx_kernel **out) CALX_MUST_USE;
 void cx_kernel_free(cx_kernel *kernel);

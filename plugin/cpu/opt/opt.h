@@ -3,14 +3,14 @@
 // A pass is a function that changes the module and says whether it did; the
 // list and its order stand in opt.c. With checks on, the verifier runs after
 // each. Afterwards the entry calls no function (but what a region cannot
-// inline), and every operation that stays is one that some room runs.
+// inline). An operation that no room runs stays; whoever places it refuses it.
 #ifndef CX_OPT_OPT_H
 #define CX_OPT_OPT_H
 
 #include "hlo/module.h"
 
 typedef struct cx_opt_options {
-  bool decompose_only;  // for the interpreter: CHLO, composites, no more
+  bool decompose_only;  // for the interpreter: calls and CHLO, no more
   bool check;           // the verifier after each pass
 } cx_opt_options;
 
