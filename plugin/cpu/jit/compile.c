@@ -1,5 +1,6 @@
 // jit/compile: kernels to one object.
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <stdio.h>
@@ -10,11 +11,29 @@
 #include "jit/root.h"
 #include "jit/share.h"
 
-#define EMITTER_VERSION "1"
+#define EMITTER_VERSION "2"
 
 // ---- targets ----
 
 static cx_mutex init_lock = CX_MUTEX_INIT;
+
+// What the emitter has done already, and what is not worth its time in a
+// compiler that programs wait for: a third of LLVM's time on loops like ours.
+// Options that someone else in the process has set stay as they are.
+static void set_options(void)
+{
+  static const char *const options[] = {
+    "calx",
+    "-disable-lsr",
+    "-disable-post-ra",
+    "-disable-constant-hoisting",
+    "-disable-mergeicmps",
+  };
+  for (size_t i = 1; i < sizeof options / sizeof options[0]; i++) {
+    const char *const args[] = { options[0], options[i] };
+    LLVMParseCommandLineOptions(2, args, "");
+  }
+}
 
 static void initialize(void)
 {
@@ -25,6 +44,7 @@ static void initialize(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    set_options();
     done = true;
   }
   cx_unlock(&init_lock);

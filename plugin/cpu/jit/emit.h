@@ -162,7 +162,8 @@ typedef struct cx_jit_loop {
   LLVMValueRef iv, lo, hi;
   int64_t step;
   int level;
-  size_t n;  // values carried around
+  bool once;  // no loop: its body stands where it is
+  size_t n;   // values carried around
   LLVMValueRef *phis, *first, *next;
 } cx_jit_loop;
 
@@ -173,6 +174,12 @@ void cx_jit_loop_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
                        LLVMValueRef hi, int64_t step, cx_jit_val *carried,
                        size_t n);
 void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried);
+// The loop over the iterations [lo, hi) of a phase of `extent`; of a single one
+// only whether it is wanted.
+cx_jit_ix cx_jit_iterations_begin(cx_jit_env *env, cx_jit_loop *loop,
+                                  LLVMValueRef lo, LLVMValueRef hi,
+                                  int64_t extent);
+void cx_jit_iterations_end(cx_jit_env *env, cx_jit_loop *loop, int64_t extent);
 
 // ---- place.c ----
 

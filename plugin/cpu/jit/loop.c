@@ -3,16 +3,21 @@
 // The outputs' dimensions are merged into runs. The last run is the inner loop,
 // in vectors, cut into blocks where it is long; the others and the blocks are
 // the phase's iterations. Where the last run is much shorter than a vector, all
-// dimensions are one run and indices are divided lane by lane.
+// dimensions are one run and indices are divided lane by lane. Where all
+// dimensions are one run by themselves, an iteration is an element: such code
+// knows no sizes, so that loops that differ in them alone are one function.
 #include "jit/root.h"
 
-#define BLOCK 4096  // elements of the inner loop in one iteration
+#define BLOCK 4096     // elements of the inner loop in one iteration
+#define FEW_VECTORS 8  // of which a loop may have masks throughout
+#define DEAR_NS 0.4    // of an element
 
 typedef struct nest {
   int n;
   int dims[CX_JIT_RANK];
   int64_t sizes[CX_JIT_RANK];
   int64_t inner, block, blocks;
+  bool open;  // an iteration is an element of the inner loop
 } nest;
 
 static nest nest_of(cx_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
@@ -20,6 +25,7 @@ static nest nest_of(cx_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
   nest s = { 0 };
   const int lanes = env->target->lanes;
   s.n = cx_jit_runs(t, cuts, s.dims, s.sizes);
+  s.open = s.n == 1 && s.sizes[0] > 1;
   if (s.n > 1 && s.sizes[s.n - 1] < lanes / 2) {
     s.n = cx_jit_runs(t, 0, s.dims, s.sizes);
   }
@@ -115,6 +121,58 @@ static void body(cx_jit_env *env, const work *k, const nest *s,
   }
 }
 
+// The vectors of [lo, hi), each with the mask of what is below hi.
+static void masked_vectors(cx_jit_env *env, const work *k, const nest *s,
+                           const cx_jit_place *outer, LLVMValueRef lo,
+                           LLVMValueRef hi, int64_t multiple)
+{
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
+  cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, multiple);
+  iv.lane = 1;
+  LLVMValueRef mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+  body(env, k, s, outer, iv, mask);
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+static void whole_vectors(cx_jit_env *env, const work *k, const nest *s,
+                          const cx_jit_place *outer, LLVMValueRef lo,
+                          LLVMValueRef hi, int64_t multiple)
+{
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
+  cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, multiple);
+  iv.lane = env->lanes == 1 ? 0 : 1;
+  body(env, k, s, outer, iv, NULL);
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+// Whether a loop with a mask is better than one without and code for its end:
+// where masks cost next to nothing, and the end would be much of the work, or
+// most of the code.
+static bool prefers_masks(const cx_jit_env *env, int64_t inner)
+{
+  return env->target->has_masks && env->small &&
+         (inner < FEW_VECTORS * env->lanes || cx_jit_element_ns(env) > DEAR_NS);
+}
+
+// The elements [lo, hi) of the only run.
+static void open_vectors(cx_jit_env *env, const work *k, const nest *s,
+                         LLVMValueRef lo, LLVMValueRef hi)
+{
+  const cx_jit_place outer = { .n = 0 };
+  if (prefers_masks(env, INT64_MAX)) {
+    masked_vectors(env, k, s, &outer, lo, hi, 1);
+    return;
+  }
+  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, 0);
+  LLVMValueRef many =
+      cx_jit_op2(env, LLVMAnd, n, cx_jit_i64(env, -env->lanes), 0);
+  LLVMValueRef full = cx_jit_op2(env, LLVMAdd, lo, many, 0);
+  whole_vectors(env, k, s, &outer, lo, full, 1);
+  masked_vectors(env, k, s, &outer, full, hi, 1);
+}
+
 static void vectors(cx_jit_env *env, const work *k, const nest *s,
                     const cx_jit_place *outer, cx_jit_ix start)
 {
@@ -128,34 +186,29 @@ static void vectors(cx_jit_env *env, const work *k, const nest *s,
   }
   // Blocks are whole vectors, so only the last of the run has a tail.
   const int64_t tail = s->inner % lanes;
-  LLVMValueRef full = hi;
-  if (tail != 0) {
-    full = cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -lanes), start.level);
-  }
-  cx_jit_loop loop;
-  if (s->inner >= lanes) {
-    cx_jit_loop_begin(env, &loop, start.base, full, lanes, NULL, 0);
-    cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, lanes);
-    iv.lane = lanes == 1 ? 0 : 1;
-    body(env, k, s, outer, iv, NULL);
-    cx_jit_loop_end(env, &loop, NULL);
-  }
-  if (tail == 0) return;
-  cx_jit_ix iv;
-  if (s->blocks == 1) {
-    iv = cx_jit_ix_const(env, s->inner - tail);
-    iv.lane = 1;
-    LLVMValueRef mask =
-        cx_jit_lanes_below(env, cx_jit_i64(env, tail), cx_jit_i64(env, 0), 0);
-    body(env, k, s, outer, iv, mask);
+  if (tail == 0) {
+    whole_vectors(env, k, s, outer, start.base, hi, lanes);
     return;
   }
-  cx_jit_loop_begin(env, &loop, full, hi, lanes, NULL, 0);
-  iv = cx_jit_ix_scalar(loop.iv, loop.level, lanes);
-  iv.lane = 1;
-  body(env, k, s, outer, iv,
-       cx_jit_lanes_below(env, cx_jit_i64(env, tail), cx_jit_i64(env, 0), 0));
-  cx_jit_loop_end(env, &loop, NULL);
+  if (s->inner < lanes || prefers_masks(env, s->inner)) {
+    masked_vectors(env, k, s, outer, start.base, hi, lanes);
+    return;
+  }
+  LLVMValueRef full =
+      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -lanes), start.level);
+  whole_vectors(env, k, s, outer, start.base, full, lanes);
+  masked_vectors(env, k, s, outer, full, hi, lanes);
+}
+
+static void nested_vectors(cx_jit_env *env, const work *k, const nest *s,
+                           LLVMValueRef lo, LLVMValueRef hi, int64_t extent)
+{
+  cx_jit_loop loop;
+  cx_jit_place p;
+  cx_jit_ix iv = cx_jit_iterations_begin(env, &loop, lo, hi, extent);
+  cx_jit_ix start = iteration(env, s, iv, extent, &p);
+  vectors(env, k, s, &p, start);
+  cx_jit_iterations_end(env, &loop, extent);
 }
 
 static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
@@ -167,7 +220,7 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
   }
   if (w->update != NULL) cuts |= update_cuts(w->update);
   const nest s = nest_of(env, t, cuts);
-  int64_t extent = s.blocks;
+  int64_t extent = s.open ? s.inner : s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
   cx_jit_phase out = { extent, 1 };
   cx_jit_function_begin(env, phase, s.inner == 1 ? 1 : env->target->lanes);
@@ -183,13 +236,11 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
                          cx_jit_buffer(env, w->buffer), 0);
       hi = cx_jit_choose(env, same, lo, hi, 0);
     }
-    cx_jit_loop outer;
-    cx_jit_loop_begin(env, &outer, lo, hi, 1, NULL, 0);
-    cx_jit_place p;
-    cx_jit_ix iv = cx_jit_ix_scalar(outer.iv, outer.level, 1);
-    cx_jit_ix start = iteration(env, &s, iv, extent, &p);
-    vectors(env, w, &s, &p, start);
-    cx_jit_loop_end(env, &outer, NULL);
+    if (s.open) {
+      open_vectors(env, w, &s, lo, hi);
+    } else {
+      nested_vectors(env, w, &s, lo, hi, extent);
+    }
   }
   cx_jit_function_end(env);
   return out;

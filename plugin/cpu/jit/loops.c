@@ -26,12 +26,27 @@ static void carry_begin(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
   }
 }
 
+static bool runs_once(LLVMValueRef lo, LLVMValueRef hi, int64_t step)
+{
+  if (LLVMIsAConstantInt(lo) == NULL || LLVMIsAConstantInt(hi) == NULL) {
+    return false;
+  }
+  const int64_t n = LLVMConstIntGetSExtValue(hi) - LLVMConstIntGetSExtValue(lo);
+  return n > 0 && n <= step;
+}
+
 void cx_jit_loop_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
                        LLVMValueRef hi, int64_t step, cx_jit_val *carried,
                        size_t n)
 {
   const int outer = env->n_levels - 1;
   CX_ASSERT(env->n_levels < CX_JIT_LEVELS);
+  loop->once = runs_once(lo, hi, step);
+  if (loop->once) {
+    loop->iv = lo;
+    loop->level = outer;
+    return;
+  }
   loop->before = LLVMGetInsertBlock(env->level[outer]);
   loop->body = LLVMAppendBasicBlockInContext(env->context, env->function, "");
   loop->after = LLVMAppendBasicBlockInContext(env->context, env->function, "");
@@ -73,6 +88,7 @@ static void carry_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
 void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried)
 {
   CX_ASSERT(loop->level == env->n_levels - 1);
+  if (loop->once) return;
   LLVMBuilderRef inner = env->level[loop->level];
   LLVMBuilderRef outer = env->level[loop->level - 1];
   LLVMValueRef next =
@@ -93,4 +109,46 @@ void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried)
   LLVMPositionBuilderAtEnd(outer, loop->after);
   env->n_levels--;
   carry_end(env, loop, carried, last, may_skip);
+}
+
+static void when_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
+                       LLVMValueRef hi)
+{
+  // The places are those of a loop; what it goes around with is not needed.
+  cx_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
+  CX_ASSERT(!loop->once);
+  LLVMInstructionEraseFromParent(loop->iv);
+  loop->iv = lo;
+}
+
+static void when_end(cx_jit_env *env, cx_jit_loop *loop)
+{
+  CX_ASSERT(loop->level == env->n_levels - 1);
+  LLVMBuilderRef outer = env->level[loop->level - 1];
+  LLVMBuildBr(env->level[loop->level], loop->after);
+  LLVMValueRef any = LLVMBuildICmp(outer, LLVMIntSLT, loop->lo, loop->hi, "");
+  LLVMBuildCondBr(outer, any, loop->body, loop->after);
+  LLVMPositionBuilderAtEnd(outer, loop->after);
+  env->n_levels--;
+}
+
+cx_jit_ix cx_jit_iterations_begin(cx_jit_env *env, cx_jit_loop *loop,
+                                  LLVMValueRef lo, LLVMValueRef hi,
+                                  int64_t extent)
+{
+  if (extent == 1) {
+    when_begin(env, loop, lo, hi);
+    return cx_jit_ix_const(env, 0);
+  }
+  cx_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
+  return cx_jit_ix_scalar(loop->iv, loop->level, 1);
+}
+
+void cx_jit_iterations_end(cx_jit_env *env, cx_jit_loop *loop, int64_t extent)
+{
+  if (extent == 1) {
+    when_end(env, loop);
+  } else {
+    cx_jit_loop_end(env, loop, NULL);
+  }
 }

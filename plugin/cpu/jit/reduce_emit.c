@@ -453,10 +453,10 @@ void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
   cx_jit_function_begin(env, number, plan->lanes);
   if (plan->extent > 0) {
     cx_jit_loop loop;
-    cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                      LLVMGetParam(env->function, 2), 1, NULL, 0);
-    iteration(f, cx_jit_ix_scalar(loop.iv, loop.level, 1));
-    cx_jit_loop_end(env, &loop, NULL);
+    iteration(f, cx_jit_iterations_begin(
+                     env, &loop, LLVMGetParam(env->function, 1),
+                     LLVMGetParam(env->function, 2), plan->extent));
+    cx_jit_iterations_end(env, &loop, plan->extent);
   }
   cx_jit_function_end(env);
 }

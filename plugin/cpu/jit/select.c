@@ -220,9 +220,9 @@ calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k)
     k->phases[0].grain = cx_jit_grain(
         env, 4 * (double)cx_hlo_type_elements(s.t) / (double)extent);
     cx_jit_loop loop;
-    cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                      LLVMGetParam(env->function, 2), 1, NULL, 0);
-    cx_jit_ix rest = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+    cx_jit_ix rest =
+        cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                                LLVMGetParam(env->function, 2), extent);
     int64_t size = extent;
     for (int d = s.lane - 1; d >= 0; d--) {
       if (!is_plain(op, (size_t)d)) continue;
@@ -232,7 +232,7 @@ calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k)
     s.init = cx_jit_widen(env, cx_jit_emit(env, op->operands[2], &env->scalar));
     visit(&s, s.t, 0, fill);
     visit(&s, s.source, 0, window);
-    cx_jit_loop_end(env, &loop, NULL);
+    cx_jit_iterations_end(env, &loop, extent);
   }
   cx_jit_function_end(env);
   return env->status;

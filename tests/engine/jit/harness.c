@@ -300,12 +300,14 @@ calx_status *harness_compile(const char *text)
   return status;
 }
 
-void harness_check_shared(const char *text, const char *other)
+void harness_check_shared(const char *text, const char *equal,
+                          const char *other)
 {
+  const char *const texts[] = { text, equal, other };
   program p[3];
   cx_jit_kernel kernels[3];
   for (int i = 0; i < 3; i++) {
-    open_program(&p[i], i < 2 ? text : other);
+    open_program(&p[i], texts[i]);
     kernels[i] = p[i].kernel;
   }
   cx_text object = { 0 };

@@ -29,8 +29,9 @@ void harness_check(const harness_case *c);
 void harness_check_in_place(const char *text);
 // The status of compiling it.
 calx_status *harness_compile(const char *text);
-// Two kernels of this text and one of another in one object: each has its
-// symbol, and the equal ones are the same code.
-void harness_check_shared(const char *text, const char *other);
+// Kernels of these texts in one object: each has its symbol, and the first two
+// are the same code.
+void harness_check_shared(const char *text, const char *equal,
+                          const char *other);
 
 #endif
