@@ -13,8 +13,12 @@
 #include "kernels/internal.h"
 #include "kernels/onednn.h"
 
-// Products below this are done before oneDNN has set itself up.
-#define SMALL_PRODUCT ((int64_t)48 * 48 * 48)
+// Multiplications up to which our own product is as fast as oneDNN's, and needs
+// no 30 ms for the code that the first of oneDNN's small products generates;
+// and the same for few rows, where packing the right side takes its time.
+#define SMALL_PRODUCT ((double)(1 << 24))
+#define SMALL_OF_FEW_ROWS ((double)(1 << 22))
+#define FEW_ROWS 32
 // oneDNN spreads a product over threads from this one on.
 #define SPREAD_PRODUCT 1000000
 // Multiplications that are worth another thread.
@@ -389,6 +393,12 @@ static calx_status *run_dot(const cx_kernel *kernel, cx_pool *pool,
 
 // ---- making -----------------------------------------------------------------
 
+static bool is_small(const dot_plan *p)
+{
+  const double work = (double)p->m * (double)p->n * (double)p->k;
+  return work <= (p->m < FEW_ROWS ? SMALL_OF_FEW_ROWS : SMALL_PRODUCT);
+}
+
 calx_status *cx_dot_new(cx_kernel *kernel, cx_pool *pool, bool tune)
 {
   (void)pool;
@@ -412,8 +422,7 @@ calx_status *cx_dot_new(cx_kernel *kernel, cx_pool *pool, bool tune)
   }
   p->stored = p->complex || !cx_math_is(p->math, (cx_hlo_elem)d->out_type);
   plan_sides(p);
-  if (p->math == CX_F32 && kernel->bytes[2] != 0 && p->k != 0 &&
-      (double)p->m * (double)p->n * (double)p->k >= (double)SMALL_PRODUCT) {
+  if (p->math == CX_F32 && kernel->bytes[2] != 0 && p->k != 0 && !is_small(p)) {
     p->onednn = cx_onednn_get();
   }
   plan_scratch(kernel, p);

@@ -5,41 +5,46 @@ typedef T NAME(vec) __attribute__((vector_size(GEMM_BYTES), aligned(4)));
 #define VEC NAME(vec)
 #define LANES ((int64_t)(GEMM_BYTES / sizeof(T)))
 
-// c[mr][lanes of nv] = the product of two panels.
-#define TILE(name, NV)                                                        \
-  static void NAME(name)(int64_t k, const T *restrict a, const T *restrict b, \
-                         T *restrict c, int64_t ldc, cx_gemm_mode mode)       \
-  {                                                                           \
-    VEC acc[GEMM_MR][NV];                                                     \
-    for (int i = 0; i < GEMM_MR; i++) {                                       \
-      for (int j = 0; j < NV; j++) acc[i][j] = (VEC){ 0 };                    \
-    }                                                                         \
-    for (int64_t p = 0; p < k; p++) {                                         \
-      VEC row[NV];                                                            \
-      for (int j = 0; j < NV; j++) {                                          \
-        row[j] = *(const VEC *)(b + (p * NV + j) * LANES);                    \
-      }                                                                       \
-      for (int i = 0; i < GEMM_MR; i++) {                                     \
-        const T x = a[p * GEMM_MR + i];                                       \
-        for (int j = 0; j < NV; j++) acc[i][j] += row[j] * x;                 \
-      }                                                                       \
-    }                                                                         \
-    for (int i = 0; i < GEMM_MR; i++) {                                       \
-      for (int j = 0; j < NV; j++) {                                          \
-        VEC *to = (VEC *)(c + i * ldc + j * LANES);                           \
-        if (mode == CX_GEMM_SET) {                                            \
-          *to = acc[i][j];                                                    \
-        } else if (mode == CX_GEMM_ADD) {                                     \
-          *to += acc[i][j];                                                   \
-        } else {                                                              \
-          *to -= acc[i][j];                                                   \
-        }                                                                     \
-      }                                                                       \
-    }                                                                         \
+// c[mr][lanes of nv] = rows of a, a_row and a_step apart, by a panel of b.
+#define TILE(name, NV, A_STEP, A_ROW)                                       \
+  static void NAME(name)(int64_t k, const T *restrict a, int64_t a_step,    \
+                         int64_t a_row, const T *restrict b, T *restrict c, \
+                         int64_t ldc, cx_gemm_mode mode)                    \
+  {                                                                         \
+    (void)a_step;                                                           \
+    (void)a_row;                                                            \
+    VEC acc[GEMM_MR][NV];                                                   \
+    for (int i = 0; i < GEMM_MR; i++) {                                     \
+      for (int j = 0; j < NV; j++) acc[i][j] = (VEC){ 0 };                  \
+    }                                                                       \
+    for (int64_t p = 0; p < k; p++) {                                       \
+      VEC row[NV];                                                          \
+      for (int j = 0; j < NV; j++) {                                        \
+        row[j] = *(const VEC *)(b + (p * NV + j) * LANES);                  \
+      }                                                                     \
+      for (int i = 0; i < GEMM_MR; i++) {                                   \
+        const T x = a[p * (A_STEP) + i * (A_ROW)];                          \
+        for (int j = 0; j < NV; j++) acc[i][j] += row[j] * x;               \
+      }                                                                     \
+    }                                                                       \
+    for (int i = 0; i < GEMM_MR; i++) {                                     \
+      for (int j = 0; j < NV; j++) {                                        \
+        VEC *to = (VEC *)(c + i * ldc + j * LANES);                         \
+        if (mode == CX_GEMM_SET) {                                          \
+          *to = acc[i][j];                                                  \
+        } else if (mode == CX_GEMM_ADD) {                                   \
+          *to += acc[i][j];                                                 \
+        } else {                                                            \
+          *to -= acc[i][j];                                                 \
+        }                                                                   \
+      }                                                                     \
+    }                                                                       \
   }
 
-TILE(tile_wide, GEMM_NV)
-TILE(tile_one, 1)
+TILE(tile_wide, GEMM_NV, GEMM_MR, 1)
+TILE(tile_one, 1, GEMM_MR, 1)
+TILE(tile_wide_in_place, GEMM_NV, a_step, a_row)
+TILE(tile_one_in_place, 1, a_step, a_row)
 #undef TILE
 
 // (rows, k) into panels [rows / MR][k][MR].
@@ -68,8 +73,18 @@ static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
     }
     return;
   }
+  // Square parts go through registers: whole lines are read and written.
+  const bool squares = sizeof(T) == sizeof(float) && row == 1;
+  const int64_t full_n = squares ? n - n % CX_LANES : 0;
+  const int64_t full_k = squares ? k - k % CX_LANES : 0;
+  for (int64_t j = 0; j < full_n; j += CX_LANES) {
+    for (int64_t p = 0; p < full_k; p += CX_LANES) {
+      cx_lanes_get()->transpose((const float *)(b + p + j * column), column,
+                                (float *)(to + p * width + j), width);
+    }
+  }
   for (int64_t j = 0; j < n; j++) {
-    for (int64_t p = 0; p < k; p++) {
+    for (int64_t p = j < full_n ? full_k : 0; p < k; p++) {
       to[p * width + j] = b[p * row + j * column];
     }
   }
@@ -81,27 +96,37 @@ static int64_t NAME(width)(int64_t n)
   return n > LANES ? GEMM_NV * LANES : LANES;
 }
 
-// One tile of c, of which rows x columns exist.
-static void NAME(put_tile)(int64_t k, const T *a, const T *b, int64_t width,
-                           T *c, int64_t ldc, int64_t rows, int64_t columns,
+// Rows of a that meet one panel: packed, or where they are.
+typedef struct NAME(rows) {
+  const T *a;
+  int64_t n, step, row;
+  bool packed;
+} NAME(rows);
+
+static void NAME(tile)(int64_t k, const NAME(rows) * r, const T *b,
+                       int64_t width, T *c, int64_t ldc, cx_gemm_mode mode)
+{
+  if (width > LANES) {
+    (r->packed ? NAME(tile_wide) : NAME(tile_wide_in_place))(
+        k, r->a, r->step, r->row, b, c, ldc, mode);
+  } else {
+    (r->packed ? NAME(tile_one) : NAME(tile_one_in_place))(
+        k, r->a, r->step, r->row, b, c, ldc, mode);
+  }
+}
+
+// One tile of c, of which r->n rows and `columns` exist.
+static void NAME(put_tile)(int64_t k, const NAME(rows) * r, const T *b,
+                           int64_t width, T *c, int64_t ldc, int64_t columns,
                            cx_gemm_mode mode)
 {
-  const bool wide = width > LANES;
-  if (rows == GEMM_MR && columns == width) {
-    if (wide) {
-      NAME(tile_wide)(k, a, b, c, ldc, mode);
-    } else {
-      NAME(tile_one)(k, a, b, c, ldc, mode);
-    }
+  if (r->n == GEMM_MR && columns == width) {
+    NAME(tile)(k, r, b, width, c, ldc, mode);
     return;
   }
   T part[GEMM_MR * GEMM_NV * LANES];
-  if (wide) {
-    NAME(tile_wide)(k, a, b, part, width, CX_GEMM_SET);
-  } else {
-    NAME(tile_one)(k, a, b, part, width, CX_GEMM_SET);
-  }
-  for (int64_t i = 0; i < rows; i++) {
+  NAME(tile)(k, r, b, width, part, width, CX_GEMM_SET);
+  for (int64_t i = 0; i < r->n; i++) {
     T *to = c + i * ldc;
     const T *from = part + i * width;
     for (int64_t j = 0; j < columns; j++) {
@@ -182,24 +207,37 @@ static void NAME(multiply_row)(const cx_gemm *g, int64_t step)
   }
 }
 
-static void NAME(multiply)(const cx_gemm *g, void *panels)
+// Rows of a by the packed block of b, nc columns, into c. For a few panels it
+// is not worth packing them.
+static void NAME(multiply_rows)(const cx_gemm *g, const T *a, int64_t rows,
+                                const T *pb, int64_t kc, int64_t nc, T *pa,
+                                T *c, cx_gemm_mode mode)
 {
-  if (g->m == 1) {
-    NAME(multiply_row)(g, 1);
-    return;
+  const bool few = nc <= GEMM_IN_PLACE * GEMM_NV * LANES;
+  const int64_t first = few ? rows - rows % GEMM_MR : 0;
+  NAME(pack_a)
+  (a + first * g->a_row, g->a_row, g->a_column, rows - first, kc, pa);
+  const T *panel = pb;
+  for (int64_t j = 0; j < nc;) {
+    const int64_t width = NAME(width)(nc - j);
+    for (int64_t i = 0; i < rows; i += GEMM_MR) {
+      const NAME(rows)
+          r = { .a = i < first ? a + i * g->a_row : pa + (i - first) * kc,
+                .n = MIN(GEMM_MR, rows - i),
+                .step = g->a_column,
+                .row = g->a_row,
+                .packed = i >= first };
+      NAME(put_tile)
+      (kc, &r, panel, width, c + i * g->ldc + j, g->ldc, MIN(width, nc - j),
+       mode);
+    }
+    panel += width * kc;
+    j += width;
   }
-  if (g->n == 1) {
-    cx_gemm turned = *g;
-    turned.m = 1;
-    turned.n = g->m;
-    turned.a = g->b;
-    turned.a_column = g->b_row;
-    turned.b = g->a;
-    turned.b_row = g->a_column;
-    turned.b_column = g->a_row;
-    NAME(multiply_row)(&turned, g->ldc);
-    return;
-  }
+}
+
+static void NAME(multiply_blocks)(const cx_gemm *g, void *panels)
+{
   const int64_t block_k = MIN(g->k, CX_GEMM_INNER);
   const int64_t block_n = MIN(g->n, CX_GEMM_COLUMNS);
   T *pb = panels;
@@ -220,25 +258,34 @@ static void NAME(multiply)(const cx_gemm *g, void *panels)
         j += width;
       }
       for (int64_t ic = 0; ic < g->m; ic += CX_GEMM_ROWS) {
-        const int64_t mc = MIN(CX_GEMM_ROWS, g->m - ic);
-        NAME(pack_a)
-        ((const T *)g->a + ic * g->a_row + pc * g->a_column, g->a_row,
-         g->a_column, mc, kc, pa);
-        panel = pb;
-        for (int64_t j = 0; j < nc;) {
-          const int64_t width = NAME(width)(nc - j);
-          for (int64_t i = 0; i < mc; i += GEMM_MR) {
-            NAME(put_tile)
-            (kc, pa + i * kc, panel, width,
-             (T *)g->c + (ic + i) * g->ldc + jc + j, g->ldc,
-             MIN(GEMM_MR, mc - i), MIN(width, nc - j), mode);
-          }
-          panel += width * kc;
-          j += width;
-        }
+        NAME(multiply_rows)
+        (g, (const T *)g->a + ic * g->a_row + pc * g->a_column,
+         MIN(CX_GEMM_ROWS, g->m - ic), pb, kc, nc, pa,
+         (T *)g->c + ic * g->ldc + jc, mode);
       }
     }
   }
+}
+
+static void NAME(multiply)(const cx_gemm *g, void *panels)
+{
+  if (g->m == 1) {
+    NAME(multiply_row)(g, 1);
+    return;
+  }
+  if (g->n == 1) {
+    cx_gemm turned = *g;
+    turned.m = 1;
+    turned.n = g->m;
+    turned.a = g->b;
+    turned.a_column = g->b_row;
+    turned.b = g->a;
+    turned.b_row = g->a_column;
+    turned.b_column = g->a_row;
+    NAME(multiply_row)(&turned, g->ldc);
+    return;
+  }
+  NAME(multiply_blocks)(g, panels);
 }
 
 #undef STRIP

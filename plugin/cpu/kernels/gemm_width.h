@@ -12,9 +12,12 @@
 #include <string.h>
 
 #include "kernels/gemm.h"
+#include "kernels/lanes.h"
 
 #define ROUND_UP(x, to) (((x) + (to)-1) / (to) * (to))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+// Panels of b for which rows of a are not worth packing.
+#define GEMM_IN_PLACE 8
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
