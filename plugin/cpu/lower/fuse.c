@@ -28,6 +28,7 @@ typedef struct fusing {
   cx_block_uses uses;
   link **links;     // by operation
   bool *in_memory;  // by operation: some unit writes its results
+  bool *after;      // by operation: in its loop it works on reductions' results
   cx_unit **units;
   size_t n_units, units_room;
   uint32_t *stack;  // of searches
@@ -115,6 +116,29 @@ static bool same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
 
 // ---- units ----
 
+static bool is_in(const fusing *f, uint32_t i, const cx_unit *u)
+{
+  for (const link *l = f->links[i]; l != NULL; l = l->next) {
+    if (l->unit == u) return true;
+  }
+  return false;
+}
+
+// Whether what u does with the operation's results is only what comes after its
+// reductions; *out_any: whether it does anything with them.
+static bool used_after(const fusing *f, uint32_t i, const cx_unit *u,
+                       bool *out_any)
+{
+  *out_any = false;
+  for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
+    uint32_t user = f->uses.uses[k].user;
+    if (!is_in(f, user, u)) continue;
+    *out_any = true;
+    if (!f->after[user]) return false;
+  }
+  return true;
+}
+
 static cx_unit *new_unit(fusing *f, cx_unit_kind kind, cx_hlo_op *op)
 {
   cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
@@ -144,7 +168,11 @@ static calx_status *join(fusing *f, uint32_t i, cx_unit *u)
   if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op)) {
     return cx_out_of_memory();
   }
-  if (elements_of(op) < u->elements && cx_jit_class_of(op) == CX_JIT_ELEMENT) {
+  cx_jit_class class = cx_jit_class_of(op);
+  bool used = false;
+  if (class == CX_JIT_ELEMENT && used_after(f, i, u, &used) && used) {
+    f->after[i] = true;
+  } else if (class == CX_JIT_ELEMENT && elements_of(op) < u->elements) {
     u->n_stretched++;
   }
   return enter(f, i, u);
@@ -161,16 +189,8 @@ static void write_here(fusing *f, uint32_t i, cx_unit *u)
 
 // ---- whether a way leads from an operation to a unit ----
 
-// The way goes through operations that come later: to those that use a result,
+// A way goes through operations that come later: to those that use a result,
 // and within a unit to all that it writes.
-static bool is_in(const fusing *f, uint32_t i, const cx_unit *u)
-{
-  for (const link *l = f->links[i]; l != NULL; l = l->next) {
-    if (l->unit == u) return true;
-  }
-  return false;
-}
-
 static void go_to(fusing *f, uint32_t i, size_t *depth)
 {
   if (f->seen[i] == f->search) return;
@@ -221,6 +241,10 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
       (is_dear(op) || u->n_ops > 12)) {
     return false;
   }
+  bool used = false;
+  if (used_after(f, i, u, &used) && used) {
+    return class == CX_JIT_ELEMENT && same_dims(type_of(op), type_of(u->hero));
+  }
   int64_t n = elements_of(op);
   bool stretched = n < u->elements && class == CX_JIT_ELEMENT;
   if (stretched && (is_dear(op) || u->n_stretched >= STRETCHED_OPS)) {
@@ -234,6 +258,7 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
       if (l->unit == u) inside = true;
     }
     if (!inside) continue;
+    if (f->after[use->user]) return false;  // and before, too
     if (use->operand < 0 || !cx_jit_fuses(user, (size_t)use->operand)) {
       return false;
     }
@@ -318,18 +343,50 @@ static bool share(const cx_hlo_op *a, const cx_hlo_op *b)
   return false;
 }
 
+static bool may_reduce_in(fusing *f, uint32_t i, const cx_unit *u)
+{
+  const cx_hlo_op *op = f->uses.ops[i];
+  bool used = false;
+  return u->kind == CX_UNIT_CODE && u->hero != NULL && u->n_ops < UNIT_OPS &&
+         same_reduction(op, u->hero) && used_after(f, i, u, &used) &&
+         (used || share(op, u->hero)) && !leads_to(f, i, u);
+}
+
+// A loop over the results alone, which can follow the reduction at once.
+static bool may_follow(const cx_hlo_op *op, const cx_unit *u)
+{
+  if (u->kind != CX_UNIT_CODE || u->hero != NULL || op->n_results != 1) {
+    return false;
+  }
+  for (size_t i = 0; i < u->n_ops; i++) {
+    if (cx_jit_class_of(u->ops[i]) != CX_JIT_ELEMENT ||
+        !same_dims(type_of(u->ops[i]), type_of(op))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static calx_status *place_reduce(fusing *f, uint32_t i)
 {
   cx_hlo_op *op = f->uses.ops[i];
+  users to = users_of(f, i);
+  bool alone = to.n == 1 && !to.elsewhere && !to.too_many;
+  if (alone && may_follow(op, to.units[0])) {
+    cx_unit *u = to.units[0];
+    for (size_t k = 0; k < u->n_ops; k++) {
+      f->after[cx_value(f->g, &u->ops[k]->results[0])->op] = true;
+    }
+    u->hero = op;
+    u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
+    return join(f, i, u);
+  }
   for (size_t k = f->n_units; k > 0; k--) {
     cx_unit *u = f->units[k - 1];
-    if (u->kind == CX_UNIT_CODE && u->hero != NULL && u->n_ops < UNIT_OPS &&
-        same_reduction(op, u->hero) && share(op, u->hero) &&
-        !leads_to(f, i, u)) {
-      CALX_TRY(join(f, i, u));
-      write_here(f, i, u);
-      return NULL;
-    }
+    if (!may_reduce_in(f, i, u)) continue;
+    CALX_TRY(join(f, i, u));
+    if (!alone || to.units[0] != u) write_here(f, i, u);
+    return NULL;
   }
   cx_unit *u = new_unit(f, CX_UNIT_CODE, op);
   if (u == NULL) return cx_out_of_memory();
@@ -485,10 +542,11 @@ static bool prepare(fusing *f)
   size_t n = f->uses.n_ops + 1;
   f->links = CX_ARENA_ARRAY(arena, link *, n);
   f->in_memory = CX_ARENA_ARRAY(arena, bool, n);
+  f->after = CX_ARENA_ARRAY(arena, bool, n);
   f->stack = CX_ARENA_ARRAY(arena, uint32_t, 2 * n);
   f->seen = CX_ARENA_ARRAY(arena, unsigned, n);
-  return f->links != NULL && f->in_memory != NULL && f->stack != NULL &&
-         f->seen != NULL;
+  return f->links != NULL && f->in_memory != NULL && f->after != NULL &&
+         f->stack != NULL && f->seen != NULL;
 }
 
 calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)
