@@ -166,11 +166,13 @@ static calx_status *refuse(const cx_jit_env *env, const char *why)
 }
 
 static calx_status *emit_root(cx_jit_env *env, cx_jit_kernel *k,
-                              cx_hlo_op_kind kind)
+                              const cx_hlo_op *root)
 {
-  switch (kind) {
+  switch (root->kind) {
     case CX_HLO_OP_SCATTER: return cx_jit_kernel_scatter(env, k);
-    case CX_HLO_OP_SELECT_AND_SCATTER: return cx_jit_kernel_select(env, k);
+    case CX_HLO_OP_SELECT_AND_SCATTER:
+      return cx_jit_is_tiled(env, root) ? cx_jit_kernel_tiled(env, k)
+                                        : cx_jit_kernel_select(env, k);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cx_jit_kernel_update(env, k);
     default: return cx_jit_kernel_rng(env, k);
   }
@@ -200,7 +202,7 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
   }
   CALX_TRY(set_slots(env, k));
   cx_jit_merge(env);
-  if (root != NULL) return emit_root(env, k, root->kind);
+  if (root != NULL) return emit_root(env, k, root);
   return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
 }
 

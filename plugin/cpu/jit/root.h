@@ -6,6 +6,9 @@
 
 calx_status *cx_jit_kernel_scatter(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k);
+// Whether its windows lie side by side: for the function below.
+bool cx_jit_is_tiled(const cx_jit_env *env, const cx_hlo_op *op);
+calx_status *cx_jit_kernel_tiled(cx_jit_env *env, cx_jit_kernel *k);
 // dynamic_update_slice, in loop.c.
 calx_status *cx_jit_kernel_update(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k);

@@ -124,6 +124,37 @@ static const harness_case selects[] = {
   { SELECT("10x10xf32", "8x8xf32", "window_dimensions = array<i64: 3, 3>",
            "f32", "LE"),
     1e-5, HARNESS_PLAIN },
+  // Windows side by side.
+  { SELECT("8x3x8x8xf32", "8x3x4x4xf32",
+           "window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = "
+           "array<i64: 1, 1, 2, 2>",
+           "f32", "GE"),
+    0, HARNESS_SPECIAL },
+  { SELECT("2x24x26xf32", "2x12x13xf32",
+           "window_dimensions = array<i64: 1, 2, 2>, window_strides = "
+           "array<i64: 1, 2, 2>",
+           "f32", "GE"),
+    0, HARNESS_COUNT },
+  { SELECT("5x6x24xbf16", "5x2x8xbf16",
+           "window_dimensions = array<i64: 1, 3, 3>, window_strides = "
+           "array<i64: 1, 3, 3>",
+           "bf16", "GT"),
+    0, HARNESS_PLAIN },
+  { SELECT("8x8xf64", "2x8xf64",
+           "window_dimensions = array<i64: 4, 1>, window_strides = "
+           "array<i64: 4, 1>",
+           "f64", "GT"),
+    0, HARNESS_COUNT },
+  { SELECT("60xf16", "20xf16",
+           "window_dimensions = array<i64: 3>, window_strides = "
+           "array<i64: 3>",
+           "f16", "GE"),
+    0, HARNESS_COUNT },
+  { SELECT("7x3x70xf32", "7x1x35xf32",
+           "window_dimensions = array<i64: 1, 3, 2>, window_strides = "
+           "array<i64: 1, 3, 2>",
+           "f32", "LT"),
+    0, HARNESS_SPECIAL },
 };
 
 static void test_select(void **state)
