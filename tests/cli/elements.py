@@ -1,3 +1,4 @@
+import os
 """Every element type goes through a program and comes back as it was."""
 
 import program
@@ -65,7 +66,9 @@ class Types(program.Case):
             shape = f"tensor<2x{element}>"
             self.write("p", f"func.func @main(%a: {shape}) -> {shape} "
                             f"{{ return %a : {shape} }}")
-            self.complains(4, "", "hlo", "run", "p", "--input", "in")
+            # Our engine's PJRT is older than these types.
+            code = 5 if os.environ["CALX_PLUGIN"] == "calx" else 4
+            self.complains(code, "", "hlo", "run", "p", "--input", "in")
 
 
 if __name__ == "__main__":
