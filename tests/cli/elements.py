@@ -1,5 +1,6 @@
-import os
 """Every element type goes through a program and comes back as it was."""
+
+import os
 
 import program
 
