@@ -1,10 +1,7 @@
-// kernels/conv: checks a described convolution and chooses what runs it.
+// kernels/conv: checks a described convolution and makes what runs it.
 #include "kernels/conv.h"
 
 #include <string.h>
-
-#include "base/alloc.h"
-#include "base/thread.h"
 
 void cx_conv_sizes_of(const cx_conv_desc *d, int64_t lhs[CX_CONV_DIMS + 2],
                       int64_t rhs[CX_CONV_DIMS + 2],
@@ -155,8 +152,7 @@ bool cx_conv_is_sound(const cx_conv_desc *d)
   return true;
 }
 
-// The bytes of the three tensors; false: too many.
-static bool size_tensors(cx_kernel *kernel, const cx_conv_desc *d)
+bool cx_conv_size(cx_kernel *kernel, const cx_conv_desc *d)
 {
   const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
   int64_t sizes[3][CX_CONV_DIMS + 2];
@@ -190,73 +186,29 @@ static calx_status *run_empty(const cx_kernel *kernel, cx_pool *pool,
 
 // ---- choosing ---------------------------------------------------------------
 
-// In nanoseconds: of one candidate's runs, and a run that need not be repeated.
-#define TUNE_EACH 2000000
-#define LONG_RUN 1000000
-
-int64_t cx_conv_time(const cx_kernel *kernel, cx_pool *pool, int64_t best)
+calx_status *cx_conv_prepare(cx_kernel *kernel, cx_pool *pool, bool *out_taken)
 {
-  size_t at[5] = { 0 }, bytes = 0;
-  for (int i = 0; i < 4; i++) {
-    const size_t part = i < 3 ? kernel->bytes[i] : kernel->scratch;
-    if (part > SIZE_MAX / 8) return INT64_MAX;
-    bytes += (part + 63) / 64 * 64;
-    at[i + 1] = bytes;
+  cx_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  const bool none = d.choice == CX_CONV_CHOICE_NONE;
+  *out_taken = false;
+  if (none || d.choice == CX_CONV_CHOICE_DOT) {
+    CALX_TRY(cx_conv_dot_new(kernel, pool, out_taken));
+    if (*out_taken) return NULL;
   }
-  unsigned char *block = cx_calloc(1, bytes + 64);
-  if (block == NULL) return INT64_MAX;
-  unsigned char *memory = block + (64 - (uintptr_t)block % 64) % 64;
-  int64_t least = INT64_MAX, begin = cx_now_ns();
-  for (int i = 0; i < 5; i++) {
-    int64_t t = cx_now_ns();
-    calx_status *s = kernel->run(kernel, pool, memory, memory + at[1],
-                                 memory + at[2], memory + at[3]);
-    if (s != NULL) {
-      calx_status_free(s);
-      least = INT64_MAX;
-      break;
-    }
-    t = cx_now_ns() - t;
-    if (t < least) least = t;
-    // A short first run is mostly warming up.
-    if (t / 2 > best || (t > LONG_RUN && t > best)) break;
-    if (i >= 2 && cx_now_ns() - begin > TUNE_EACH) break;
-    if (t > LONG_RUN * 4) break;
+  if (none || d.choice == CX_CONV_CHOICE_LANES) {
+    CALX_TRY(cx_conv_lanes_new(kernel, out_taken));
+    if (!*out_taken) CALX_TRY(cx_conv_depthwise_new(kernel, !none, out_taken));
   }
-  cx_free(block);
-  return least;
-}
-
-static calx_status *lanes_new(cx_kernel *kernel, bool always, bool *out_taken)
-{
-  CALX_TRY(cx_conv_lanes_new(kernel, out_taken));
-  return *out_taken ? NULL : cx_conv_depthwise_new(kernel, always, out_taken);
-}
-
-static calx_status *tune_choice(const cx_kernel *kernel, cx_pool *pool,
-                                int64_t *out)
-{
-  int64_t best = INT64_MAX;
-  cx_kernel trial = *kernel;
-  bool taken;
-  *out = CX_CONV_CHOICE_LOOPS;
-  calx_status *status = lanes_new(&trial, true, &taken);
-  if (status == NULL && taken) {
-    best = cx_conv_time(&trial, pool, best);
-    *out = CX_CONV_CHOICE_LANES;
-  }
-  if (trial.free_plan != NULL) trial.free_plan(trial.plan);
-  CALX_TRY(status);
-  const int64_t choice = cx_conv_onednn_tune(kernel, pool, &best);
-  if (choice != CX_CONV_CHOICE_NONE) *out = choice;
-  return NULL;
+  if (*out_taken || d.choice == CX_CONV_CHOICE_LOOPS) return NULL;
+  return cx_conv_onednn_new(kernel, pool, out_taken);
 }
 
 calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool, bool tune)
 {
   cx_conv_desc d;
   memcpy(&d, &kernel->desc, sizeof d);
-  if (!cx_conv_is_sound(&d) || !size_tensors(kernel, &d)) {
+  if (!cx_conv_is_sound(&d) || !cx_conv_size(kernel, &d)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a description of a convolution contradicts itself");
   }
@@ -266,15 +218,10 @@ calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool, bool tune)
     return NULL;
   }
   if (tune && d.choice == CX_CONV_CHOICE_NONE) {
-    CALX_TRY(tune_choice(kernel, pool, &d.choice));
+    CALX_TRY(cx_conv_tune(kernel, pool, &d.choice));
     memcpy(&kernel->desc, &d, sizeof d);
   }
-  bool taken = false;
-  if (d.choice == CX_CONV_CHOICE_NONE || d.choice == CX_CONV_CHOICE_LANES) {
-    CALX_TRY(lanes_new(kernel, d.choice != CX_CONV_CHOICE_NONE, &taken));
-  }
-  if (!taken && d.choice != CX_CONV_CHOICE_LOOPS) {
-    CALX_TRY(cx_conv_onednn_new(kernel, pool, &taken));
-  }
+  bool taken;
+  CALX_TRY(cx_conv_prepare(kernel, pool, &taken));
   return taken ? NULL : cx_conv_loops_new(kernel);
 }

@@ -18,18 +18,35 @@ void cx_conv_sizes_of(const cx_conv_desc *d, int64_t lhs[CX_CONV_DIMS + 2],
                       int64_t rhs[CX_CONV_DIMS + 2],
                       int64_t out[CX_CONV_DIMS + 2]);
 
+// Writes the bytes of the three tensors; false: too many.
+bool cx_conv_size(cx_kernel *kernel, const cx_conv_desc *d);
+
 // Choices that measuring can make.
 #define CX_CONV_CHOICE_NONE 0
 #define CX_CONV_CHOICE_LOOPS 1
 #define CX_CONV_CHOICE_LANES 2
 #define CX_CONV_CHOICE_ONEDNN 3  // and the candidates from here on
 
+#define CX_CONV_CHOICE_DOT 1000
+
+// The fastest choice, measured where no rule knows it.
+calx_status *cx_conv_tune(const cx_kernel *kernel, cx_pool *pool,
+                          int64_t *out) CALX_MUST_USE;
+
 // Each makes the kernel's plan and name, from a description that is sound;
 // *out_taken false: it cannot, or would do it badly.
 
+// What the choice says, or the rule; not taken: loops are left.
+calx_status *cx_conv_prepare(cx_kernel *kernel, cx_pool *pool,
+                             bool *out_taken) CALX_MUST_USE;
+// A plain product of matrices.
+calx_status *cx_conv_dot_new(cx_kernel *kernel, cx_pool *pool,
+                             bool *out_taken) CALX_MUST_USE;
 // 16 images at once: f32, few channels.
 calx_status *cx_conv_lanes_new(cx_kernel *kernel,
                                bool *out_taken) CALX_MUST_USE;
+// Whether oneDNN's vectors would be so empty that it cannot be faster.
+bool cx_conv_lanes_are_sure(const cx_conv_desc *d);
 // The gradient by the weights of many groups of one channel, 16 groups at once.
 // `always`: also where oneDNN is often as fast, for kernels of 3 x 3 taps.
 calx_status *cx_conv_depthwise_new(cx_kernel *kernel, bool always,
@@ -37,15 +54,18 @@ calx_status *cx_conv_depthwise_new(cx_kernel *kernel, bool always,
 // The candidate of the choice; of no choice the first that works.
 calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,
                                 bool *out_taken) CALX_MUST_USE;
-// The choice of the fastest candidate, if it is faster than *io_ns; else
-// CX_CONV_CHOICE_NONE.
-int64_t cx_conv_onednn_tune(const cx_kernel *kernel, cx_pool *pool,
-                            int64_t *io_ns);
 // Loops of our own: always possible.
 calx_status *cx_conv_loops_new(cx_kernel *kernel) CALX_MUST_USE;
 
-// The fastest of a few runs in nanoseconds, on memory of no meaning; given up
-// where it cannot be faster than `best`. INT64_MAX: it cannot be run.
-int64_t cx_conv_time(const cx_kernel *kernel, cx_pool *pool, int64_t best);
+// oneDNN's candidates that are worth measuring, by choice; where there is a
+// sure one, it wins wherever it can be made.
+#define CX_CONV_CANDIDATES 3
+typedef struct cx_conv_candidates {
+  int64_t sure;  // or CX_CONV_CHOICE_NONE
+  int n;
+  int64_t choices[CX_CONV_CANDIDATES];
+  bool by_weights;  // it is a gradient by the weights
+} cx_conv_candidates;
+void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out);
 
 #endif

@@ -226,6 +226,23 @@ static bool is_suited(const lanes_plan *p, int threads)
   return p->blocks >= threads || 2 * p->blocks > threads;
 }
 
+static double fill(int64_t n, int64_t of)
+{
+  return (double)n / (double)((n + of - 1) / of * of);
+}
+
+bool cx_conv_lanes_are_sure(const cx_conv_desc *d)
+{
+  const bool gradient = is_gradient(d);
+  const int64_t images = gradient ? d->features : d->batch;
+  const double ours =
+      fill(images, CX_LANES) *
+      fill(d->kernel_out, gradient ? CX_LANES_GRADS : CX_LANES_OUTS);
+  double theirs = fill(d->kernel_out, CX_LANES);
+  if (gradient) theirs *= fill(d->batch, CX_LANES);
+  return theirs <= 0.75 * ours;
+}
+
 calx_status *cx_conv_lanes_new(cx_kernel *kernel, bool *out_taken)
 {
   *out_taken = false;

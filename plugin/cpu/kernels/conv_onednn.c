@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
 #include "kernels/conv.h"
 #include "kernels/conv_form.h"
 #include "kernels/onednn.h"
@@ -372,7 +371,6 @@ static calx_status *run_onednn(const cx_kernel *kernel, cx_pool *pool,
 // ---- choosing ---------------------------------------------------------------
 
 // A form and a layout.
-#define LARGE_FLOPS 2e8
 #define N_CANDIDATES (CX_CONV_FORMS * N_LAYOUTS)
 
 static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
@@ -408,22 +406,6 @@ static bool make_candidate(cx_kernel *kernel, cx_pool *pool,
   snprintf(kernel->name, sizeof kernel->name, "%s %s %s", forms[p->form.kind],
            name, layouts[l]);
   return true;
-}
-
-// Whether a candidate is worth its time: no layout that is another one's by a
-// different name, and of large convolutions only the likeliest form. A gradient
-// by the weights is never well done by another form, nor another by it.
-static bool is_worth(const cx_conv_desc *d, int candidate, int likeliest)
-{
-  cx_conv_form f;
-  const layout l = (layout)(candidate % N_LAYOUTS);
-  const int kind = candidate / N_LAYOUTS;
-  if (!cx_conv_form_of(d, (cx_conv_kind)kind, &f)) return false;
-  if (l == LAST && f.src.stride[1] == 1 && f.dst.stride[1] == 1) return false;
-  if (kind == likeliest)
-    return l != ALL_GIVEN || cx_conv_flops(d) < LARGE_FLOPS;
-  return kind != CX_CONV_WEIGHTS && likeliest != CX_CONV_WEIGHTS &&
-         cx_conv_flops(d) < LARGE_FLOPS;
 }
 
 // In the order in which they are tried where nothing is timed.
@@ -463,44 +445,77 @@ static bool has_types(const cx_conv_desc *d)
          math == CX_F32 && !complex;
 }
 
-// In nanoseconds: after this no further candidates are timed.
-#define TUNE_ALL 20000000
+// From this size on Winograd's algorithm takes half of the time of the others;
+// below, it reads more of weights than it saves.
+#define SURE_WINOGRAD 12
+#define SURE_CHANNELS 32
+// Below, oneDNN's own product has not earned the code that it generates first.
+#define GEMM_FLOPS 1e8
 
-// In the order of the rule, so that the likely ones show the others when to
-// give up.
-int64_t cx_conv_onednn_tune(const cx_kernel *kernel, cx_pool *pool,
-                            int64_t *io_ns)
+static bool is_winograd(const cx_conv_form *f)
 {
-  cx_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  if (!has_types(&d) || cx_onednn_get() == NULL) return CX_CONV_CHOICE_NONE;
-  int order[N_CANDIDATES], likeliest = -1;
-  order_candidates(&d, order);
-  const int64_t begin = cx_now_ns();
-  int64_t choice = CX_CONV_CHOICE_NONE;
-  for (int i = 0; i < N_CANDIDATES; i++) {
-    cx_conv_form f;
-    const int kind = order[i] / N_LAYOUTS;
-    if (likeliest < 0 && cx_conv_form_of(&d, (cx_conv_kind)kind, &f)) {
-      likeliest = kind;
-    }
-    if (!is_worth(&d, order[i], likeliest)) continue;
-    onednn_plan *p = cx_alloc(sizeof *p);
-    if (p == NULL) break;
-    cx_kernel trial = *kernel;
-    trial.plan = p;
-    trial.run = run_onednn;
-    if (make_candidate(&trial, pool, &d, order[i], p)) {
-      int64_t t = cx_conv_time(&trial, pool, *io_ns);
-      if (t < *io_ns - *io_ns / 16) {  // less is chance
-        *io_ns = t;
-        choice = CX_CONV_CHOICE_ONEDNN + order[i];
-      }
-    }
-    free_plan(p);
-    if (cx_now_ns() - begin - TUNE_ALL > *io_ns) break;
+  bool is = f->n == 2 && f->groups == 1;
+  for (int i = 0; i < f->n; i++) {
+    is = is && f->weights.size[2 + i] == 3 && f->stride[i] == 1 &&
+         f->dilation[i] == 1;
   }
-  return choice;
+  return is && f->src.size[1] >= 16 && f->dst.size[1] >= 16;
+}
+
+static bool is_sure_winograd(const cx_conv_form *f)
+{
+  return is_winograd(f) && f->src.size[1] >= SURE_CHANNELS &&
+         f->dst.size[1] >= SURE_CHANNELS && f->dst.size[2] >= SURE_WINOGRAD &&
+         f->dst.size[3] >= SURE_WINOGRAD;
+}
+
+// Whether it is a plain product of matrices.
+static bool is_product(const cx_conv_form *f)
+{
+  bool is = f->groups == 1;
+  for (int i = 0; i < f->n; i++) {
+    is = is && f->weights.size[2 + i] == 1 && f->stride[i] == 1 &&
+         f->low[i] == 0 && f->high[i] == 0;
+  }
+  return is;
+}
+
+static int list_layouts(const cx_conv_desc *d, const cx_conv_form *f,
+                        layout out[CX_CONV_CANDIDATES])
+{
+  const bool placed = f->src.stride[1] == 1 && f->dst.stride[1] == 1;
+  const bool narrow = f->src.size[1] < 16 || f->dst.size[1] < 16;
+  int n = 0;
+  out[n++] = placed ? AS_GIVEN : narrow ? LAST : ANY;
+  if (is_product(f)) {
+    const bool plain = !placed || f->kind == CX_CONV_WEIGHTS;
+    if (plain && cx_conv_flops(d) >= GEMM_FLOPS) out[n++] = ALL_GIVEN;
+    return n;
+  }
+  out[n++] = is_winograd(f) ? WINOGRAD : placed || narrow ? ANY : LAST;
+  if (!placed && f->groups > 1) out[n++] = AS_GIVEN;
+  return n;
+}
+
+// Only of the likeliest form: a gradient by the weights is never well done by
+// another one, nor another one by it, and the other two differ little.
+void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out)
+{
+  *out = (cx_conv_candidates){ .sure = CX_CONV_CHOICE_NONE };
+  if (!has_types(d) || cx_onednn_get() == NULL) return;
+  cx_conv_kind kinds[CX_CONV_FORMS];
+  cx_conv_form f;
+  cx_conv_likely_forms(d, kinds);
+  int k = 0;
+  while (k < CX_CONV_FORMS && !cx_conv_form_of(d, kinds[k], &f)) k++;
+  if (k == CX_CONV_FORMS) return;
+  const int64_t first = CX_CONV_CHOICE_ONEDNN + (int64_t)kinds[k] * N_LAYOUTS;
+  layout layouts[CX_CONV_CANDIDATES];
+  out->n = list_layouts(d, &f, layouts);
+  for (int i = 0; i < out->n; i++)
+    out->choices[i] = first + (int64_t)layouts[i];
+  if (is_sure_winograd(&f)) out->sure = first + WINOGRAD;
+  out->by_weights = kinds[k] == CX_CONV_WEIGHTS;
 }
 
 calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,
