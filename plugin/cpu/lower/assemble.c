@@ -40,6 +40,7 @@ uint32_t cx_assemble_constant(cx_assembly *a, const void *data, size_t size,
   cx_program *p = a->program;
   size_t at = align_up(p->constant_bytes);
   size_t need = align_up(at + (size_t)bytes);
+  if (need == 0) need = CX_PLACE_ALIGN;
   if (need > a->constants_room && !a->failed) {
     size_t grown = need + a->constants_room / 2;
     grown = align_up(grown);
@@ -126,7 +127,9 @@ static calx_status *copy_types(cx_arena *arena, const cx_hlo_any *from,
     types[i] = from[i].tensor;
     int64_t *dims = CX_ARENA_ARRAY(arena, int64_t, types[i].rank + 1);
     if (dims == NULL) return cx_out_of_memory();
-    memcpy(dims, types[i].dims, types[i].rank * sizeof *dims);
+    if (types[i].rank > 0) {
+      memcpy(dims, types[i].dims, types[i].rank * sizeof *dims);
+    }
     types[i].dims = dims;
   }
   *out = types;

@@ -68,6 +68,7 @@ static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the program has no function @main, nor only one");
   }
+  CALX_TRY(cx_lower_check_signature(entry));
   CALX_TRY(cx_assemble_signature(&l->a, l->module, entry));
   CALX_TRY(count_devices(l->module, options->n_replicas, "mhlo.num_replicas",
                          &p->info.n_replicas));

@@ -12,7 +12,8 @@
 #include "ref/ref.h"
 
 #define UNIT_OPS 160
-#define UNIT_BUFFERS 48
+#define UNIT_OUTPUTS 48  // the compiler takes 64, and 32 results of reductions
+#define UNIT_SUMS 32
 #define STRETCHED_OPS 6
 #define SEARCH_LIMIT 4000
 
@@ -182,6 +183,7 @@ static void write_here(fusing *f, uint32_t i, cx_unit *u)
 {
   f->in_memory[i] = true;
   const cx_hlo_op *op = f->uses.ops[i];
+  u->n_written += op->n_results;
   for (uint32_t r = 0; r < op->n_results; r++) {
     cx_value(f->g, &op->results[r])->home = u;
   }
@@ -348,6 +350,7 @@ static bool may_reduce_in(fusing *f, uint32_t i, const cx_unit *u)
   const cx_hlo_op *op = f->uses.ops[i];
   bool used = false;
   return u->kind == CX_UNIT_CODE && u->hero != NULL && u->n_ops < UNIT_OPS &&
+         u->n_written < UNIT_OUTPUTS && u->n_sums < UNIT_SUMS &&
          same_reduction(op, u->hero) && used_after(f, i, u, &used) &&
          (used || share(op, u->hero)) && !leads_to(f, i, u);
 }
@@ -385,6 +388,7 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
     cx_unit *u = f->units[k - 1];
     if (!may_reduce_in(f, i, u)) continue;
     CALX_TRY(join(f, i, u));
+    u->n_sums++;
     if (!alone || to.units[0] != u) write_here(f, i, u);
     return NULL;
   }
@@ -401,7 +405,7 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
 static bool may_write(fusing *f, uint32_t i, cx_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
-  return u->hero == NULL && fits(f, i, u) &&
+  return u->hero == NULL && u->n_written < UNIT_OUTPUTS && fits(f, i, u) &&
          same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
          !leads_to(f, i, u);
 }

@@ -49,6 +49,7 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
         cx_assemble_place(&l->a, own ? CX_PLACE_RESULT : CX_PLACE_ARENA,
                           own ? (int64_t)i : at, bytes);
     if (!own) at = align_up(at + bytes);
+    CALX_TRY(cx_lower_check_total(p, at));
   }
   p->arena_bytes = (size_t)at;
   cx_assemble_blocks(&l->a, 1);

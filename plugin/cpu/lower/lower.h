@@ -18,6 +18,13 @@ typedef struct cx_lowering {
 
 bool cx_lower_is_collective(const cx_hlo_op *op);
 
+// That nothing is of a type without a size in bytes, or too large to be counted
+// in them: the entry's parameters and results; all its values.
+calx_status *cx_lower_check_signature(const cx_hlo_func *entry) CALX_MUST_USE;
+calx_status *cx_lower_check_values(const cx_hlo_func *entry) CALX_MUST_USE;
+// That so much temporary memory can be.
+calx_status *cx_lower_check_total(const cx_program *p,
+                                  int64_t bytes) CALX_MUST_USE;
 // The entry as one step of the interpreter.
 calx_status *cx_lower_interpret(cx_lowering *l,
                                 cx_hlo_func *entry) CALX_MUST_USE;

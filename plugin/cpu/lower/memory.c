@@ -324,6 +324,7 @@ static calx_status *give_offsets(cx_planning *g)
     n_live = kept;
     insert(live, &n_live, all[i]);
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
+    CALX_TRY(cx_lower_check_total(g->l->a.program, top));
   }
   g->l->a.program->arena_bytes = (size_t)align_up(top);
   return NULL;

@@ -47,6 +47,7 @@ static calx_status *collect(cx_planning *g, const cx_plan *plan)
 
 calx_status *cx_lower_plan(cx_lowering *l, cx_hlo_func *entry)
 {
+  CALX_TRY(cx_lower_check_values(entry));
   cx_planning g = { .l = l, .mark = 4 };
   g.values = CX_ARENA_ARRAY(&l->arena, cx_value_info, l->module->n_values + 1);
   if (g.values == NULL) return cx_out_of_memory();

@@ -35,6 +35,8 @@ typedef struct cx_unit {
   cx_hlo_op *hero;
   int64_t elements;    // of the loop
   size_t n_stretched;  // operations computed more often than they have elements
+  size_t n_written;    // results that it writes
+  size_t n_sums;       // reductions beside the first
   bool alone;          // not to be joined by others
   size_t key;          // where in the block it belongs
   unsigned mark;

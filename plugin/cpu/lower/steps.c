@@ -226,6 +226,7 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
     int64_t bytes = p->places[source[i]].bytes;
     uint32_t place = cx_assemble_place(e->a, CX_PLACE_ARENA, aside, bytes);
     aside += (bytes + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+    CALX_TRY(cx_lower_check_total(p, aside));
     emit_copy(e, source[i], place);
     source[i] = place;
   }

@@ -112,6 +112,18 @@ static void drop_trailing(cx_planning *g, cx_unit *u)
   }
 }
 
+// Nothing of it is left, or another unit came to write its only value.
+static bool is_idle(const cx_planning *g, const cx_unit *u)
+{
+  for (size_t i = 0; i < u->n_ops; i++) {
+    const cx_hlo_op *op = u->ops[i];
+    for (uint32_t r = 0; r < op->n_results; r++) {
+      if (cx_value(g, &op->results[r])->home == u) return false;
+    }
+  }
+  return u->kind == CX_UNIT_CODE;
+}
+
 // ---- order within a unit ----
 
 static uint32_t place_of(const cx_planning *g, const cx_hlo_op *op)
@@ -214,7 +226,7 @@ calx_status *cx_lower_views(cx_planning *g, cx_plan *plan)
   size_t n = 0;
   for (size_t i = 0; i < plan->n_units; i++) {
     cx_unit *u = plan->units[i];
-    if (u->n_ops > 0) plan->units[n++] = u;
+    if (!is_idle(g, u)) plan->units[n++] = u;
   }
   plan->n_units = n;
   for (size_t i = 0; i < plan->n_units; i++) {

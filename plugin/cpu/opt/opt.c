@@ -18,6 +18,7 @@ typedef struct pass {
 } pass;
 
 static const pass once[] = {
+  { "async", cx_opt_async, false },
   { "inline", cx_opt_inline, true },
   { "chlo", cx_opt_chlo, true },
   { "decompose", cx_opt_decompose, false },

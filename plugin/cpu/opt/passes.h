@@ -8,6 +8,8 @@
 
 typedef calx_status *cx_opt_pass_fn(cx_hlo_module *m, bool *changed);
 
+// What runs beside other things runs in its place.
+cx_opt_pass_fn cx_opt_async;
 // Calls and composites become what they call; unused functions go.
 cx_opt_pass_fn cx_opt_inline;
 // CHLO to StableHLO.

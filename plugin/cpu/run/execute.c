@@ -50,12 +50,14 @@ size_t cx_run_context_bytes(const cx_run_context *context)
   return context->arena_bytes;
 }
 
-// What an earlier program left in the arena is of no use to the next.
+// What an earlier program left in the arena is of no use to the next. There is
+// always some, since values without elements have places too.
 static calx_status *fit_arena(cx_run_context *c, const cx_program *p)
 {
-  if (c->arena_bytes >= p->arena_bytes) return NULL;
+  if (c->arena != NULL && c->arena_bytes >= p->arena_bytes) return NULL;
   size_t align = p->arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CX_PLACE_ALIGN;
-  size_t bytes = (p->arena_bytes + align - 1) / align * align;
+  size_t bytes = p->arena_bytes == 0 ? 1 : p->arena_bytes;
+  bytes = (bytes + align - 1) / align * align;
   free(c->arena);
   c->arena_bytes = 0;
   c->arena = aligned_alloc(align, bytes);

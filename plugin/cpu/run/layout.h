@@ -17,6 +17,9 @@
 #include "run/program.h"
 
 #define CX_PLACE_ALIGN 64
+// Of one value, and of all temporary memory, in bytes: more than a process can
+// address, and small enough that offsets and their sums do not overflow.
+#define CX_MEMORY_LIMIT ((int64_t)1 << 47)
 
 typedef enum cx_place_kind {
   CX_PLACE_ARENA,     // `at` is the offset

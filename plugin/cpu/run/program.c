@@ -220,6 +220,9 @@ static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
 
 static calx_status *check(const cx_program *p)
 {
+  if (p->arena_bytes > (size_t)CX_MEMORY_LIMIT) {
+    return broken(p, "it wants more memory than there can be");
+  }
   for (size_t i = 0; i < p->n_places; i++) {
     if (!place_ok(p, &p->places[i])) return broken(p, "a place lies outside");
   }

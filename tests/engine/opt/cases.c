@@ -120,6 +120,7 @@ static calx_status *run_all(cx_hlo_module *m, bool *changed)
 }
 
 static const named_pass passes[] = {
+  { "async", cx_opt_async },
   { "inline", cx_opt_inline },
   { "chlo", cx_opt_chlo },
   { "decompose", cx_opt_decompose },

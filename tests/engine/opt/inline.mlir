@@ -72,3 +72,24 @@ func.func @main(%p: tensor<i1>, %a: tensor<f32>) -> tensor<f32> {
   }) : (tensor<i1>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+// ==== async: what is started runs where it is started
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = "stablehlo.async_start"(%a, %b) ({
+  ^bb0(%x: tensor<2xf32>, %y: tensor<2xf32>):
+    %1 = stablehlo.add %x, %y : tensor<2xf32>
+    %2 = stablehlo.multiply %1, %x : tensor<2xf32>
+    stablehlo.return %2, %y : tensor<2xf32>, tensor<2xf32>
+  }) : (tensor<2xf32>, tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>, tensor<2xf32>>
+  %3 = stablehlo.negate %a : tensor<2xf32>
+  %4:2 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>, tensor<2xf32>>) -> (tensor<2xf32>, tensor<2xf32>)
+  %5 = stablehlo.add %4#0, %3 : tensor<2xf32>
+  return %5, %4#1 : tensor<2xf32>, tensor<2xf32>
+}
+// ->
+func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %1 = stablehlo.add %a, %b : tensor<2xf32>
+  %2 = stablehlo.multiply %1, %a : tensor<2xf32>
+  %3 = stablehlo.negate %a : tensor<2xf32>
+  %5 = stablehlo.add %2, %3 : tensor<2xf32>
+  return %5, %b : tensor<2xf32>, tensor<2xf32>
+}

@@ -1,0 +1,78 @@
+// lower/sizes: what no machine can hold, before anything multiplies with it.
+//
+// Values that loops compute on the way never lie in memory, but nobody waits
+// for a loop over 2^60 elements either, so they are refused alike.
+#include <inttypes.h>
+
+#include "lower/lower.h"
+#include "opt/edit.h"
+
+static calx_status *refuse(cx_hlo_str who, const cx_hlo_any *type,
+                           const char *why)
+{
+  return cx_error(CALX_UNIMPLEMENTED, "%.*s: %s %s", (int)who.n, who.s,
+                  cx_hlo_shape(&type->tensor).s, why);
+}
+
+static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
+{
+  if (type->odd != NULL) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "%.*s: the CPU engine takes tuples and futures apart, and "
+                    "here one is left whole",
+                    (int)who.n, who.s);
+  }
+  if (type->tensor.elem == CX_HLO_TOKEN) return NULL;
+  for (size_t d = 0; d < type->tensor.rank; d++) {
+    if (type->tensor.dims[d] < 0) return refuse(who, type, "is no fixed shape");
+  }
+  int64_t n = cx_hlo_type_elements(&type->tensor);
+  int64_t each = (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
+  if (n >= 0 && (each == 0 || n <= CX_MEMORY_LIMIT / each)) return NULL;
+  return cx_error(
+      CALX_RESOURCE_EXHAUSTED,
+      "%.*s: %s is larger than any memory; the limit is %" PRId64 " bytes",
+      (int)who.n, who.s, cx_hlo_shape(&type->tensor).s, CX_MEMORY_LIMIT);
+}
+
+static calx_status *check_op(const cx_hlo_op *op)
+{
+  cx_hlo_str who = cx_opt_name(op);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    CALX_TRY(check(who, &op->operands[i]->type));
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    CALX_TRY(check(who, &op->results[i].type));
+  }
+  return NULL;
+}
+
+calx_status *cx_lower_check_signature(const cx_hlo_func *entry)
+{
+  for (size_t i = 0; i < entry->n_params; i++) {
+    CALX_TRY(check(entry->name, &entry->params[i]));
+  }
+  for (size_t i = 0; i < entry->n_results; i++) {
+    CALX_TRY(check(entry->name, &entry->results[i]));
+  }
+  return NULL;
+}
+
+calx_status *cx_lower_check_values(const cx_hlo_func *entry)
+{
+  for (const cx_hlo_op *op = cx_opt_first(entry->body.first); op != NULL;
+       op = cx_opt_next(op)) {
+    CALX_TRY(check_op(op));
+  }
+  return NULL;
+}
+
+calx_status *cx_lower_check_total(const cx_program *p, int64_t bytes)
+{
+  if (bytes <= CX_MEMORY_LIMIT) return NULL;
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "program '%s' needs %" PRId64
+                  " bytes of temporary memory, "
+                  "more than any machine has",
+                  p->info.name, bytes);
+}
