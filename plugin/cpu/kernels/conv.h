@@ -65,6 +65,7 @@ typedef struct cx_conv_candidates {
   int n;
   int64_t choices[CX_CONV_CANDIDATES];
   bool by_weights;  // it is a gradient by the weights
+  bool enough;      // the first will do, unless it unrolls images for a product
 } cx_conv_candidates;
 void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out);
 

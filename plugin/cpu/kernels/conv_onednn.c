@@ -514,6 +514,15 @@ void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out)
   out->n = list_layouts(d, &f, layouts);
   for (int i = 0; i < out->n; i++)
     out->choices[i] = first + (int64_t)layouts[i];
+  // With channels last oneDNN's own kernels differ little; gradients by the
+  // weights do, unless each pixel is of its own.
+  const bool placed = f.src.stride[1] == 1 && f.dst.stride[1] == 1;
+  bool single = true;
+  for (int i = 0; i < f.n; i++) {
+    single = single && f.weights.size[f.weights.n - f.n + i] == 1;
+  }
+  out->enough =
+      placed && !is_winograd(&f) && (single || f.kind != CX_CONV_WEIGHTS);
   if (is_sure_winograd(&f)) out->sure = first + WINOGRAD;
   out->by_weights = kinds[k] == CX_CONV_WEIGHTS;
 }

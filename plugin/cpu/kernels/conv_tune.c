@@ -16,6 +16,8 @@
 // In nanoseconds: after this candidates are not run again.
 #define TUNE_ENOUGH 8000000
 #define TUNE_SHORT 3000000
+// What a candidate may take of the program's memory.
+#define MOST_SCRATCH ((size_t)64 << 20)
 // Operations for each thread that a run should have at least.
 #define TUNE_FLOPS 1e8
 
@@ -112,7 +114,7 @@ static calx_status *add_trial(trials *t, const cx_kernel *like, cx_pool *pool,
   trial *to = &t->of[t->n];
   bool taken;
   CALX_TRY(try_choice(like, pool, choice, &to->kernel, &taken));
-  if (!taken || to->kernel.scratch == SIZE_MAX) {
+  if (!taken || to->kernel.scratch > MOST_SCRATCH) {
     free_plan(&to->kernel);
     return NULL;
   }
@@ -277,6 +279,9 @@ static calx_status *list_trials(const cx_kernel *kernel, cx_pool *pool,
     // Beside lanes one is enough.
     if (lanes && t->n == 2) break;
     CALX_TRY(add_trial(t, &part, pool, c.choices[i]));
+    if (c.enough && t->n == 1 && strstr(t->of[0].kernel.name, "gemm") == NULL) {
+      break;
+    }
   }
   return NULL;
 }
