@@ -6,6 +6,9 @@
 #define SPLIT_ELEMENTS 65536  // … where there are as many elements
 #define PIECE_ELEMENTS 16384  // that a piece has at least
 #define MOST_PIECES 64
+#define SWEEP_COLUMNS 1024  // whose sums are 4 KiB of each result
+#define SWEEP_ROWS 16       // fewer of a piece are not worth its sums
+#define SWEEP_SUMS 4
 
 // ---- what is reduced ----
 
@@ -179,6 +182,34 @@ static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
   if (p->unroll < 1 || p->lanes == 1) p->unroll = 1;
 }
 
+// Rows of many columns: [rows][columns] over rows.
+static bool set_sweep(cx_jit_plan *p)
+{
+  const int64_t total = cx_hlo_type_elements(p->from);
+  bool simple = p->n_sums <= SWEEP_SUMS;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    simple &= p->sums[i].simple != NULL;
+  }
+  if (!simple || p->n != 2 || !p->reduced[0] || p->vector != 1 ||
+      p->columns <= (int64_t)p->lanes * p->unroll || total < SPLIT_ELEMENTS ||
+      p->sizes[0] < SWEEP_ROWS) {
+    return false;
+  }
+  const int64_t size = p->sizes[0];
+  p->sweep = true;
+  p->chunk = p->columns < SWEEP_COLUMNS ? p->columns : SWEEP_COLUMNS;
+  p->blocks = (p->columns + p->chunk - 1) / p->chunk;
+  int64_t pieces = MOST_PIECES / p->blocks;
+  if (pieces > size / SWEEP_ROWS) pieces = size / SWEEP_ROWS;
+  if (pieces > total / PIECE_ELEMENTS) pieces = total / PIECE_ELEMENTS;
+  if (pieces < 1) pieces = 1;
+  p->piece = (size + pieces - 1) / pieces;
+  p->pieces = (size + p->piece - 1) / p->piece;
+  p->split = 0;
+  p->extent = p->pieces * p->blocks;
+  return true;
+}
+
 static void set_pieces(cx_jit_plan *p)
 {
   const int64_t total = cx_hlo_type_elements(p->from);
@@ -192,6 +223,7 @@ static void set_pieces(cx_jit_plan *p)
   }
   p->split = -1;
   p->pieces = 1;
+  if (set_sweep(p)) return;
   if (p->extent >= SPLIT_ITERATIONS || total < SPLIT_ELEMENTS) return;
   for (size_t i = 0; i < p->n_sums; i++) {
     if (p->sums[i].simple == NULL) return;
@@ -233,6 +265,7 @@ static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
 {
   *p = *first;
   p->second = true;
+  p->sweep = false;
   p->n = 2;
   p->sizes[0] = first->pieces;
   p->sizes[1] = first->outs;

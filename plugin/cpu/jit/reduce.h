@@ -23,8 +23,10 @@ typedef struct cx_jit_sum {
 // By rows: lanes run along the last run, which is reduced; an iteration is one
 // element of the result. By columns: lanes run along a kept run, an iteration
 // is a block of it. Where that gives too few iterations, one reduced run is cut
-// into pieces, whose results a second phase puts together. How it is cut
-// depends on the sizes alone, and so does the result.
+// into pieces, whose results a second phase puts together. By sweeps: the sums
+// of a piece of long columns are in memory that the first cache holds, so that
+// rows are read as they lie. How it is cut depends on the sizes alone, and so
+// does the result.
 typedef struct cx_jit_plan {
   const cx_hlo_type *from;
   int n;
@@ -33,10 +35,11 @@ typedef struct cx_jit_plan {
   int64_t sizes[CX_JIT_RANK];
   bool reduced[CX_JIT_RANK];
   int vector;  // the run that the lanes run along; -1: scalars
-  bool rows;
+  bool rows, sweep;
   int lanes;
   int unroll;               // vectors at once
   int64_t columns, blocks;  // of the vector run, where it is kept
+  int64_t chunk;            // columns of a sweep
   int split;                // the run that is cut; -1: none
   int64_t pieces, piece;    // how many, how long
   int64_t outs;             // elements of a result

@@ -285,13 +285,20 @@ static const cx_jit_place *out_place(phase *f, cx_jit_ix start,
   return cx_jit_place_of(f->env, &out);
 }
 
+// Of a result's place in what the piece has in the scratch.
+static cx_jit_place partial_place(const phase *f, const cx_jit_place *out)
+{
+  cx_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
+  cx_jit_place_push(&at, 1, f->p->pieces, f->piece);
+  for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
+  return at;
+}
+
 static void store_partial(phase *f, const cx_jit_val *sums,
                           const cx_jit_place *out)
 {
   const cx_jit_plan *p = f->p;
-  cx_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
-  cx_jit_place_push(&at, 1, p->pieces, f->piece);
-  for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
+  const cx_jit_place at = partial_place(f, out);
   for (size_t i = 0; i < p->n_sums; i++) {
     cx_jit_store(f->env, scratch_of(f, &p->sums[i]), sums[i], &at,
                  f->env->n_levels - 1);
@@ -401,6 +408,84 @@ static void columns(phase *f, cx_jit_ix start)
   cx_jit_loop_end(env, &loop, NULL);
 }
 
+// ---- by sweeps ----
+
+// One vector of columns: a row's elements are added to the sums in the scratch;
+// `row` NULL: the sums begin. One row at a time: memory that is read as it lies
+// comes twice as fast as four rows side by side.
+static void sweep_vector(phase *f, const cx_jit_ix *row, cx_jit_ix column,
+                         LLVMValueRef mask)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  const cx_jit_place *out = out_place(f, column, mask);
+  if (row == NULL) {
+    begin_sums(f, 1);
+    store_partial(f, f->accs, out);
+    return;
+  }
+  f->index[0] = *row;
+  f->index[1] = column;
+  cx_jit_val x[CX_JIT_SUMS];
+  elements(f, mask, x);
+  const cx_jit_place at = partial_place(f, out);
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    f->accs[i] =
+        cx_jit_load_at(env, scratch_of(f, s), s->elem, &at, env->n_levels - 1);
+  }
+  combine(f, f->accs, x);
+  store_partial(f, f->accs, out);
+}
+
+// The columns [lo, hi): those of whole vectors, or what is left.
+static void sweep_columns(phase *f, const cx_jit_ix *row, LLVMValueRef lo,
+                          LLVMValueRef hi, bool masked)
+{
+  cx_jit_env *env = f->env;
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, lo, hi, f->p->lanes, NULL, 0);
+  cx_jit_ix column = cx_jit_ix_scalar(loop.iv, loop.level, f->p->lanes);
+  column.lane = 1;
+  f->mask_level = loop.level;
+  LLVMValueRef mask =
+      masked ? cx_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
+  sweep_vector(f, row, column, mask);
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+static void sweep_row(phase *f, const cx_jit_ix *row, cx_jit_ix start)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  LLVMValueRef hi = cx_jit_i64(env, p->columns);
+  if (p->blocks > 1) {
+    cx_jit_ix end = cx_jit_ix_offset(env, start, p->chunk);
+    LLVMValueRef past =
+        cx_jit_compare(env, LLVMIntSGT, end.base, hi, end.level);
+    hi = cx_jit_choose(env, past, hi, end.base, end.level);
+  }
+  const bool exact = p->columns % p->lanes == 0;
+  if (exact || env->target->has_masks) {
+    sweep_columns(f, row, start.base, hi, !exact);
+    return;
+  }
+  LLVMValueRef full =
+      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), start.level);
+  sweep_columns(f, row, start.base, full, false);
+  sweep_columns(f, row, full, hi, true);
+}
+
+static void sweep(phase *f, cx_jit_ix start)
+{
+  sweep_row(f, NULL, start);
+  cx_jit_loop loop;
+  cx_jit_loop_begin(f->env, &loop, f->lo, f->hi, 1, NULL, 0);
+  const cx_jit_ix row = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  sweep_row(f, &row, start);
+  cx_jit_loop_end(f->env, &loop, NULL);
+}
+
 static void iteration(phase *f, cx_jit_ix t)
 {
   const cx_jit_plan *p = f->p;
@@ -431,6 +516,10 @@ static void iteration(phase *f, cx_jit_ix t)
     } else {
       f->index[i] = at;
     }
+  }
+  if (p->sweep) {
+    sweep(f, cx_jit_ix_scale(env, block_index, p->chunk));
+    return;
   }
   if (p->rows || p->vector < 0) {
     block(f, cx_jit_ix_const(env, 0), p->unroll, NULL);

@@ -29,6 +29,8 @@ static const form forms[] = {
   { "40x3", "40", "1" },
   { "1x64x1", "1x1", "1" },
   { "33x2x2", "33", "1, 2" },
+  { "300x300", "300", "0" },
+  { "40x2100", "2100", "0" },
 };
 
 static void simple(const form *f, const char *op, const char *elem,
@@ -76,6 +78,11 @@ static void test_types(void **state)
   }
   simple(&(form){ "4x30", "4", "1" }, "add", "bf16", "0.0", 2e-2,
          HARNESS_POSITIVE);
+  const form swept = { "20x20x400", "400", "0, 1" };
+  simple(&swept, "or", "i1", "false", 0, HARNESS_PLAIN);
+  simple(&swept, "add", "i64", "7", 0, HARNESS_SPECIAL);
+  simple(&swept, "maximum", "bf16", "0.0", 0, HARNESS_PLAIN);
+  simple(&swept, "add", "f64", "0.0", 1e-12, HARNESS_POSITIVE);
 }
 
 static const harness_case cases[] = {
