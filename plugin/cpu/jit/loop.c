@@ -147,13 +147,26 @@ static void whole_vectors(cx_jit_env *env, const work *k, const nest *s,
   cx_jit_loop_end(env, &loop, NULL);
 }
 
+// Masks of small elements cost as much as half the loop.
+static bool has_small_elements(const cx_jit_kernel *k)
+{
+  for (size_t i = 0; i < k->n_inputs; i++) {
+    if (cx_hlo_elem_bytes(cx_jit_type(k->inputs[i])->elem) < 4) return true;
+  }
+  for (size_t i = 0; i < k->n_outputs; i++) {
+    if (cx_hlo_elem_bytes(cx_jit_type(k->outputs[i])->elem) < 4) return true;
+  }
+  return false;
+}
+
 // Whether a loop with a mask is better than one without and code for its end:
-// where masks cost next to nothing, and the end would be much of the work, or
-// most of the code.
+// where masks cost nothing, or the end would be much of the work or most of
+// the code.
 static bool prefers_masks(const cx_jit_env *env, int64_t inner)
 {
   return env->target->has_masks && env->small &&
-         (inner < FEW_VECTORS * env->lanes || cx_jit_element_ns(env) > DEAR_NS);
+         (inner < FEW_VECTORS * env->lanes ||
+          cx_jit_element_ns(env) > DEAR_NS || !has_small_elements(env->kernel));
 }
 
 // The elements [lo, hi) of the only run.
