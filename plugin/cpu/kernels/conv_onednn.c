@@ -446,9 +446,9 @@ static bool has_types(const cx_conv_desc *d)
 }
 
 // From this size on Winograd's algorithm takes half of the time of the others;
-// below, it reads more of weights than it saves.
-#define SURE_WINOGRAD 12
-#define SURE_CHANNELS 32
+// below, it gains little, and takes more memory than the images.
+#define WINOGRAD_SIZE 12
+#define WINOGRAD_CHANNELS 32
 // Below, oneDNN's own product has not earned the code that it generates first.
 #define GEMM_FLOPS 1e8
 
@@ -457,16 +457,10 @@ static bool is_winograd(const cx_conv_form *f)
   bool is = f->n == 2 && f->groups == 1;
   for (int i = 0; i < f->n; i++) {
     is = is && f->weights.size[2 + i] == 3 && f->stride[i] == 1 &&
-         f->dilation[i] == 1;
+         f->dilation[i] == 1 && f->dst.size[2 + i] >= WINOGRAD_SIZE;
   }
-  return is && f->src.size[1] >= 16 && f->dst.size[1] >= 16;
-}
-
-static bool is_sure_winograd(const cx_conv_form *f)
-{
-  return is_winograd(f) && f->src.size[1] >= SURE_CHANNELS &&
-         f->dst.size[1] >= SURE_CHANNELS && f->dst.size[2] >= SURE_WINOGRAD &&
-         f->dst.size[3] >= SURE_WINOGRAD;
+  return is && f->src.size[1] >= WINOGRAD_CHANNELS &&
+         f->dst.size[1] >= WINOGRAD_CHANNELS;
 }
 
 // Whether it is a plain product of matrices.
@@ -478,6 +472,18 @@ static bool is_product(const cx_conv_form *f)
          f->low[i] == 0 && f->high[i] == 0;
   }
   return is;
+}
+
+// Whether its kernel has several taps, which meet every other pixel.
+static bool is_spread(const cx_conv_form *f)
+{
+  bool strided = false;
+  int64_t taps = 1;
+  for (int i = 0; i < f->n; i++) {
+    strided = strided || f->stride[i] > 1;
+    taps *= f->weights.size[f->weights.n - f->n + i];
+  }
+  return strided && taps > 1;
 }
 
 static int list_layouts(const cx_conv_desc *d, const cx_conv_form *f,
@@ -492,13 +498,15 @@ static int list_layouts(const cx_conv_desc *d, const cx_conv_form *f,
     if (plain && cx_conv_flops(d) >= GEMM_FLOPS) out[n++] = ALL_GIVEN;
     return n;
   }
-  out[n++] = is_winograd(f) ? WINOGRAD : placed || narrow ? ANY : LAST;
+  out[n++] = placed || narrow ? ANY : LAST;
   if (!placed && f->groups > 1) out[n++] = AS_GIVEN;
   return n;
 }
 
 // Only of the likeliest form: a gradient by the weights is never well done by
-// another one, nor another one by it, and the other two differ little.
+// another one, nor another one by it, and the other two differ little. With
+// channels last oneDNN's kernels are within some percents of each other, but
+// for strided gradients by the weights.
 void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out)
 {
   *out = (cx_conv_candidates){ .sure = CX_CONV_CHOICE_NONE };
@@ -514,17 +522,10 @@ void cx_conv_onednn_candidates(const cx_conv_desc *d, cx_conv_candidates *out)
   out->n = list_layouts(d, &f, layouts);
   for (int i = 0; i < out->n; i++)
     out->choices[i] = first + (int64_t)layouts[i];
-  // With channels last oneDNN's own kernels differ little; gradients by the
-  // weights do, unless each pixel is of its own.
-  const bool placed = f.src.stride[1] == 1 && f.dst.stride[1] == 1;
-  bool single = true;
-  for (int i = 0; i < f.n; i++) {
-    single = single && f.weights.size[f.weights.n - f.n + i] == 1;
-  }
-  out->enough =
-      placed && !is_winograd(&f) && (single || f.kind != CX_CONV_WEIGHTS);
-  if (is_sure_winograd(&f)) out->sure = first + WINOGRAD;
+  if (is_winograd(&f)) out->sure = first + WINOGRAD;
   out->by_weights = kinds[k] == CX_CONV_WEIGHTS;
+  out->enough = f.src.stride[1] == 1 && f.dst.stride[1] == 1 &&
+                !(out->by_weights && is_spread(&f));
 }
 
 calx_status *cx_conv_onednn_new(cx_kernel *kernel, cx_pool *pool,

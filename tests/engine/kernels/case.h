@@ -63,5 +63,8 @@ void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 // Of few channels and many images; of many groups of one channel.
 void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Plain products of matrices; those that Winograd's algorithm does.
+void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 
 #endif

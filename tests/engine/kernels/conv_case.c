@@ -205,6 +205,66 @@ static void pick_depthwise(conv *v)
   if (kind == 2 && pick(2) == 0) exchange(v);
 }
 
+// Channels last: images before pixels before features; `turned`: features
+// first, as gradients by the weights have them.
+static void channels_last(conv *v, size_t tensor, bool turned)
+{
+  v->order[tensor][turned ? 1 : 0] = 0;
+  v->order[tensor][turned ? 0 : 1] = (int64_t)v->n + 1;
+  for (size_t i = 0; i < v->n; i++) v->order[tensor][2 + i] = (int64_t)i + 1;
+}
+
+// A convolution of one tap, or the gradient by its weights.
+static void pick_product(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const bool gradient = pick(2) == 0;
+  v->n = pick(4);
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = 1 + pick(20);
+  v->features = v->in = 1 + pick(20);
+  v->out = 1 + pick(20);
+  for (size_t i = 0; i < v->n; i++) {
+    v->size[i] = 1 + pick(5);
+    v->taps[i] = gradient ? v->size[i] : 1;
+    v->results[i] = gradient ? 1 : v->size[i];
+    v->stride[i] = v->in_dilation[i] = v->kernel_dilation[i] = 1;
+  }
+  channels_last(v, 0, gradient);
+  channels_last(v, 1, false);
+  channels_last(v, 2, false);
+  if (!gradient) shuffle(v->order[1], v->n + 2);
+  // Now and then one that only looks like it.
+  if (pick(8) == 0) shuffle(v->order[pick(3)], v->n + 2);
+}
+
+// What Winograd's algorithm does: 3 x 3 taps, or as many results.
+static void pick_winograd(conv *v)
+{
+  memset(v, 0, sizeof *v);
+  const bool gradient = pick(2) == 0;
+  v->n = 2;
+  v->feature_groups = v->batch_groups = 1;
+  v->batch = gradient ? 32 : 2;
+  v->features = v->in = gradient ? 2 : 32;
+  v->out = 32;
+  for (size_t i = 0; i < v->n; i++) {
+    v->size[i] = 12 + pick(3);
+    v->taps[i] = gradient ? v->size[i] : 3;
+    v->results[i] = gradient ? 3 : v->size[i];
+    v->low[i] = v->high[i] = 1;
+    v->stride[i] = v->in_dilation[i] = v->kernel_dilation[i] = 1;
+  }
+  for (size_t t = 0; t < 3; t++) {
+    if (pick(2) == 0) {
+      channels_last(v, t, gradient && t == 0);
+    } else {
+      for (size_t i = 0; i < v->n + 2; i++) v->order[t][i] = (int64_t)i;
+    }
+  }
+  if (gradient && v->order[0][0] == 0) exchange(v);
+}
+
 // The builder makes only those of equal types, so lhs's is rhs's here.
 static void make_conv(kernel_case *c, const conv *of,
                       const cx_hlo_elem elems[3])
@@ -271,5 +331,19 @@ void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
 {
   conv v;
   pick_depthwise(&v);
+  make_conv(c, &v, elems);
+}
+
+void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_product(&v);
+  make_conv(c, &v, elems);
+}
+
+void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3])
+{
+  conv v;
+  pick_winograd(&v);
   make_conv(c, &v, elems);
 }

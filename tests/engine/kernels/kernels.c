@@ -317,7 +317,7 @@ typedef struct layer {
 } layer;
 
 static void check_form(const int64_t *lhs, const int64_t *rhs,
-                       const cx_hlo_conv_dims *d, const char *wanted)
+                       const cx_hlo_conv_dims *d, bool tune, const char *wanted)
 {
   const cx_hlo_type params[2] = { { CX_HLO_F32, 4, lhs },
                                   { CX_HLO_F32, 4, rhs } };
@@ -331,7 +331,7 @@ static void check_form(const int64_t *lhs, const int64_t *rhs,
   assert_true(cx_kernel_describe(cx_hlo_entry(m)->body.first->first, &desc));
   cx_pool *pool = make_pool(1);
   cx_kernel *kernel;
-  assert_null(cx_kernel_new(&desc, pool, false, &kernel));
+  assert_null(cx_kernel_new(&desc, pool, tune, &kernel));
   const char *name = cx_kernel_name(kernel);
   if (strncmp(name, wanted, strlen(wanted)) != 0) fail_msg("%s", name);
   cx_kernel_free(kernel);
@@ -359,7 +359,7 @@ static void check_layer(const layer *l)
                          .strides = strides,
                          .padding = padding,
                          .feature_groups = l->groups };
-  check_form(x, w, &d, "convolution ");
+  check_form(x, w, &d, false, "convolution ");
   const int64_t low = K - 1 - p, high = size + K - 1 - low - dilated;
   const int64_t back[4] = { low, high, low, high };
   cx_hlo_conv_dims input = d;
@@ -370,7 +370,7 @@ static void check_layer(const layer *l)
   input.padding = back;
   // At stride 1 it is a convolution like any other.
   if (l->groups == 1) {
-    check_form(y, w, &input, s > 1 ? "input gradient " : "convolution ");
+    check_form(y, w, &input, false, s > 1 ? "input gradient " : "convolution ");
   }
   const int64_t end = K - 1 + dilated - size - p;
   const int64_t ends[4] = { p, end, p, end };
@@ -382,7 +382,7 @@ static void check_layer(const layer *l)
   weight.padding = ends;
   weight.feature_groups = 1;
   weight.batch_groups = l->groups;
-  check_form(x, y, &weight, "weight gradient ");
+  check_form(x, y, &weight, false, "weight gradient ");
 }
 
 static void gradients_are_recognised(void **state)
@@ -414,10 +414,66 @@ static void few_channels_use_lanes(void **state)
                          .kernel_spatial = spatial,
                          .output_feature = 1,
                          .output_spatial = spatial };
-  check_form(x, w, &d, "convolution of 16 images at once");
+  for (int tune = 0; tune < 2; tune++) {
+    check_form(x, w, &d, tune != 0, "convolution of 16 images at once");
+  }
   d.input_batch = d.kernel_output = d.output_batch = 1;
   d.input_feature = d.kernel_input = d.output_feature = 0;
-  check_form(x, y, &d, "weight gradient of 16 images at once");
+  for (int tune = 0; tune < 2; tune++) {
+    check_form(x, y, &d, tune != 0, "weight gradient of 16 images at once");
+  }
+}
+
+// Of channels last, with one tap: large ones are oneDNN's product, others ours.
+static void products_are_dots(void **state)
+{
+  (void)state;
+  if (cx_onednn_get() == NULL) skip();
+  const int64_t x[4] = { 4, 14, 14, 256 }, w[4] = { 1, 1, 256, 256 };
+  const int64_t small[4] = { 1, 1, 256, 16 }, spatial[2] = { 1, 2 };
+  const int64_t filters[2] = { 0, 1 };
+  cx_hlo_conv_dims d = { .n_spatial = 2,
+                         .input_feature = 3,
+                         .input_spatial = spatial,
+                         .kernel_input = 2,
+                         .kernel_output = 3,
+                         .kernel_spatial = filters,
+                         .output_feature = 3,
+                         .output_spatial = spatial };
+  for (int tune = 0; tune < 2; tune++) {
+    check_form(x, w, &d, tune != 0, "dnnl_sgemm");
+    check_form(x, small, &d, tune != 0, "loops");
+  }
+  d.input_batch = 3;
+  d.input_feature = d.kernel_input = 0;
+  d.kernel_spatial = spatial;
+  d.output_batch = 2;
+  d.output_spatial = filters;
+  check_form(x, x, &d, true, "dnnl_sgemm");
+}
+
+// Where the processor has it: oneDNN's needs AVX-512.
+static void large_images_use_winograd(void **state)
+{
+  (void)state;
+#if defined(__x86_64__)
+  if (cx_onednn_get() == NULL || !__builtin_cpu_supports("avx512bw")) skip();
+  const int64_t x[4] = { 2, 14, 14, 32 }, w[4] = { 3, 3, 32, 32 };
+  const int64_t spatial[2] = { 1, 2 }, filters[2] = { 0, 1 };
+  const int64_t padding[4] = { 1, 1, 1, 1 };
+  const cx_hlo_conv_dims d = { .n_spatial = 2,
+                               .input_feature = 3,
+                               .input_spatial = spatial,
+                               .kernel_input = 2,
+                               .kernel_output = 3,
+                               .kernel_spatial = filters,
+                               .output_feature = 3,
+                               .output_spatial = spatial,
+                               .padding = padding };
+  check_form(x, w, &d, true, "convolution jit_wino");
+#else
+  skip();
+#endif
 }
 
 int main(void)
@@ -431,6 +487,8 @@ int main(void)
     cmocka_unit_test(choices_are_kept),
     cmocka_unit_test(gradients_are_recognised),
     cmocka_unit_test(few_channels_use_lanes),
+    cmocka_unit_test(products_are_dots),
+    cmocka_unit_test(large_images_use_winograd),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void convolutions(void **state)
 }
 
 // What f32 alone has: oneDNN's product, 16 images at once, depthwise gradients.
-static void run_f32(make_fn *make, int n)
+static void run_f32(make_fn *make, int n, bool tune)
 {
   size_t wrong = 0;
   for (int threads = 1; threads <= 2; threads++) {
@@ -88,7 +88,7 @@ static void run_f32(make_fn *make, int n)
       pick_seed(50000 + (uint64_t)i);
       kernel_case c;
       make(&c, types[0]);
-      size_t bad = case_run(&c, pool, false);
+      size_t bad = case_run(&c, pool, tune);
       if (bad != 0) print_message("case %d, %d threads\n", i, threads);
       wrong += bad != 0;
       case_free(&c);
@@ -101,19 +101,31 @@ static void run_f32(make_fn *make, int n)
 static void large_dots(void **state)
 {
   (void)state;
-  run_f32(large_dot_case, 12);
+  run_f32(large_dot_case, 12, false);
 }
 
 static void narrow_convolutions(void **state)
 {
   (void)state;
-  run_f32(narrow_conv_case, 80);
+  run_f32(narrow_conv_case, 80, false);
 }
 
 static void depthwise_convolutions(void **state)
 {
   (void)state;
-  run_f32(depthwise_conv_case, 60);
+  run_f32(depthwise_conv_case, 60, false);
+}
+
+static void products(void **state)
+{
+  (void)state;
+  run_all(product_conv_case, false);
+}
+
+static void winograd_convolutions(void **state)
+{
+  (void)state;
+  run_f32(winograd_conv_case, 4, true);
 }
 
 static void tuned_convolutions(void **state)
@@ -130,6 +142,8 @@ int main(void)
     cmocka_unit_test(large_dots),
     cmocka_unit_test(narrow_convolutions),
     cmocka_unit_test(depthwise_convolutions),
+    cmocka_unit_test(products),
+    cmocka_unit_test(winograd_convolutions),
     cmocka_unit_test(tuned_convolutions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
