@@ -16,6 +16,7 @@
 #define UNIT_SUMS 32
 #define STRETCHED_OPS 6
 #define SEARCH_LIMIT 4000
+#define UNITS_NEAR 256
 
 // The units that an operation was put into.
 typedef struct link {
@@ -32,8 +33,9 @@ typedef struct fusing {
   bool *after;      // by operation: in its loop it works on reductions' results
   cx_unit **units;
   size_t n_units, units_room;
-  uint32_t *stack;  // of searches
-  unsigned *seen;   // by operation: the last search that saw it
+  uint32_t *stack;   // of searches
+  unsigned *seen;    // by operation: the last search that saw it
+  uint32_t *lowest;  // by operation: the first that ways from it come to
   unsigned search;
 } fusing;
 
@@ -192,23 +194,28 @@ static void write_here(fusing *f, uint32_t i, cx_unit *u)
 // ---- whether a way leads from an operation to a unit ----
 
 // A way goes through operations that come later: to those that use a result,
-// and within a unit to all that it writes.
-static void go_to(fusing *f, uint32_t i, size_t *depth)
+// and within a unit to all that it writes, which may stand before. `lowest`
+// tells how far back ways from an operation come, so that what is behind the
+// unit for good is not searched.
+static void go_to(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
 {
-  if (f->seen[i] == f->search) return;
+  if (f->seen[i] == f->search || f->lowest[i] >= u->key) return;
   f->seen[i] = f->search;
   f->stack[(*depth)++] = i;
 }
 
 static void go_through(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
 {
-  if (!is_in(f, i, u)) go_to(f, i, depth);
+  if (!is_in(f, i, u)) go_to(f, i, u, depth);
   for (const link *l = f->links[i]; l != NULL; l = l->next) {
-    for (size_t o = 0; l->unit != u && o < l->unit->n_ops; o++) {
-      const cx_hlo_op *op = l->unit->ops[o];
+    cx_unit *unit = l->unit;
+    if (unit == u || unit->seen == f->search) continue;
+    unit->seen = f->search;
+    for (size_t o = 0; o < unit->n_ops; o++) {
+      const cx_hlo_op *op = unit->ops[o];
       if (op->n_results == 0) continue;
       uint32_t other = cx_value(f->g, &op->results[0])->op;
-      if (f->in_memory[other]) go_to(f, other, depth);
+      if (f->in_memory[other]) go_to(f, other, u, depth);
     }
   }
 }
@@ -229,6 +236,21 @@ static bool leads_to(fusing *f, uint32_t from, const cx_unit *u)
     }
   }
   return false;
+}
+
+// From the operations behind i up to the last of its units, and from those
+// whose ways come back to them, ways now come back to i.
+static void lower_to(fusing *f, uint32_t i)
+{
+  size_t last = i;
+  for (const link *l = f->links[i]; l != NULL; l = l->next) {
+    if (l->unit->key > last) last = l->unit->key;
+  }
+  if (!f->in_memory[i] || last == i) return;
+  for (size_t k = (size_t)i + 1; k < f->uses.n_ops; k++) {
+    if (k > last && f->lowest[k] > last) return;
+    f->lowest[k] = i;
+  }
 }
 
 // ---- whether an operation may be computed in a unit ----
@@ -384,8 +406,10 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
     u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
     return join(f, i, u);
   }
-  for (size_t k = f->n_units; k > 0; k--) {
-    cx_unit *u = f->units[k - 1];
+  // Reductions that share something stand near each other.
+  size_t near = f->n_units < UNITS_NEAR ? f->n_units : UNITS_NEAR;
+  for (size_t k = 0; k < near; k++) {
+    cx_unit *u = f->units[f->n_units - 1 - k];
     if (!may_reduce_in(f, i, u)) continue;
     CALX_TRY(join(f, i, u));
     u->n_sums++;
@@ -549,8 +573,10 @@ static bool prepare(fusing *f)
   f->after = CX_ARENA_ARRAY(arena, bool, n);
   f->stack = CX_ARENA_ARRAY(arena, uint32_t, 2 * n);
   f->seen = CX_ARENA_ARRAY(arena, unsigned, n);
+  f->lowest = CX_ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; f->lowest != NULL && i < n; i++) f->lowest[i] = i;
   return f->links != NULL && f->in_memory != NULL && f->after != NULL &&
-         f->stack != NULL && f->seen != NULL;
+         f->stack != NULL && f->seen != NULL && f->lowest != NULL;
 }
 
 calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)
@@ -560,6 +586,7 @@ calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)
   if (!prepare(&f)) return cx_out_of_memory();
   for (size_t i = f.uses.n_ops; i > 0; i--) {
     CALX_TRY(place(&f, (uint32_t)(i - 1)));
+    lower_to(&f, (uint32_t)(i - 1));
   }
   out->block = block;
   out->units = f.units;

@@ -39,7 +39,7 @@ typedef struct cx_unit {
   size_t n_sums;       // reductions beside the first
   bool alone;          // not to be joined by others
   size_t key;          // where in the block it belongs
-  unsigned mark;
+  unsigned mark, seen;
   cx_kernel_desc *desc;  // KERNEL
   uint32_t index;        // of the code, kernel or function
   int64_t scratch;       // bytes

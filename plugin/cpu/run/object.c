@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -237,6 +238,11 @@ static calx_status *relocate(const reader *r)
   return NULL;
 }
 
+static int by_name(const void *a, const void *b)
+{
+  return strcmp(((const function *)a)->name, ((const function *)b)->name);
+}
+
 static calx_status *keep_functions(const reader *r)
 {
   cx_object *o = r->object;
@@ -255,6 +261,7 @@ static calx_status *keep_functions(const reader *r)
     kept->address = o->image + offset;
     o->n_functions++;
   }
+  qsort(o->functions, o->n_functions, sizeof *o->functions, by_name);
   return NULL;
 }
 
@@ -316,12 +323,13 @@ void cx_object_free(cx_object *object)
 
 void *cx_object_find(const cx_object *object, const char *symbol)
 {
-  for (size_t i = 0; i < object->n_functions; i++) {
-    if (strcmp(object->functions[i].name, symbol) == 0) {
-      return object->functions[i].address;
-    }
-  }
-  return NULL;
+  const function key = { .name = (char *)(uintptr_t)symbol };
+  const function *found =
+      object->n_functions == 0
+          ? NULL
+          : bsearch(&key, object->functions, object->n_functions, sizeof key,
+                    by_name);
+  return found == NULL ? NULL : found->address;
 }
 
 size_t cx_object_bytes(const cx_object *object)
