@@ -290,6 +290,9 @@ cx_jit_val cx_jit_bitcast(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to);
 
 // ---- the kinds of kernels ----
 
+// A loop with transposes that are turned in registers; false: it has none, and
+// nothing is emitted.
+bool cx_jit_kernel_turned(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k);
 // The only operation of the body of `op`, if its identity is known and it is

@@ -261,6 +261,7 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
 
 calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
 {
+  if (cx_jit_kernel_turned(env, k)) return env->status;
   const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL };
   k->n_phases = 1;
   k->phases[0] = emit_phase(env, &w, 0);

@@ -282,6 +282,73 @@ static const harness_case cases[] = {
           "6x3x4xf32") "\n"
                        "return %0 : " T("6x3x4xf32") "\n"),
     0, HARNESS_COUNT },
+  // transposes that are turned in squares
+  {
+      F("%x: " T("37x100xf32") ", %b: " T("100xf32") ", %y: " T("100x37xf32"),
+        T("100x37xf32"),
+        "%0 = stablehlo.transpose %x, dims = [1, 0] : (" T(
+            "37x100xf32") ") -> " T("100x37xf32") "\n"
+                                                  "%1 = "
+                                                  "stablehlo.broadcast_in_dim "
+                                                  "%b, dims = [0] : (" T("100xf"
+                                                                         "32") ") -> " T(
+                                                      "100x37xf32") "\n"
+                                                                    "%2 = "
+                                                                    "stablehlo."
+                                                                    "multiply "
+                                                                    "%0, %1 "
+                                                                    ": " T(
+                                                                        "100x37"
+                                                                        "xf32") "\n"
+                                                                                "%3 = stablehlo.add %2, %y : " T(
+                                                                                    "100x37xf32") "\n"
+                                                                                                  "return %3 : " T(
+                                                                                                      "100x37xf32") "\n"),
+      0, HARNESS_PLAIN },
+  { F(
+        "%x: " T("3x33x5x20xf32"), T("3x20x33x5xf32"),
+        "%0 = stablehlo.transpose %x, dims = [0, 3, 1, 2] : (" T("3x33x5x20xf3"
+                                                                 "2") ") -> " T(
+            "3x20x33x5xf32") "\n"
+                             "return %0 : " T("3x20x33x5xf32") "\n"),
+    0, HARNESS_PLAIN },
+  { F("%x: " T("48x64xcomplex<f32>") ", %y: " T("48x64xcomplex<f32>"),
+      T("64x48xcomplex<f32>"),
+      "%0 = stablehlo.transpose %x, dims = [1, 0] : (" T("48x64xcomplex<f32>") ") -> " T(
+          "64x48xcomplex<f32>") "\n"
+                                "%1 = stablehlo.transpose %y, dims = [1, 0] : "
+                                "(" T("48x64xcomplex<f32>") ") -> " T(
+                                    "64x48xcomplex<f32>") "\n"
+                                                          "%2 = stablehlo.add "
+                                                          "%0, %1 : " T(
+                                                              "64x48xcomplex<"
+                                                              "f32>") "\n"
+                                                                      "return "
+                                                                      "%2 : " T(
+                                                                          "64x4"
+                                                                          "8xco"
+                                                                          "mple"
+                                                                          "x<"
+                                                                          "f32"
+                                                                          ">") "\n"),
+    0, HARNESS_PLAIN },
+  { F("%x: " T("64x2x64xi8"), T("64x2x64xi8"),
+      "%0 = stablehlo.transpose %x, dims = [2, 1, 0] : (" T(
+          "64x2x64xi8") ") -> " T("64x2x64xi8") "\n"
+                                                "return %0 : " T(
+                                                    "64x2x64xi8") "\n"),
+    0, HARNESS_SPECIAL },
+  { F("%x: " T("50x50xbf16"), T("50x50xf32"),
+      "%0 = stablehlo.transpose %x, dims = [1, 0] : (" T(
+          "50x50xbf16") ") -> " T("50x50xbf16") "\n"
+                                                "%1 = stablehlo.convert %0 : "
+                                                "(" T("50x50xbf16") ") -> " T(
+                                                    "50x50xf32") "\n"
+                                                                 "return %1 "
+                                                                 ": " T(
+                                                                     "50x50xf3"
+                                                                     "2") "\n"),
+    0, HARNESS_SPECIAL },
   // nothing at all
   { F("%x: " T("0x5xf32"), T("0x5xf32"),
       "%0 = stablehlo.negate %x : " T("0x5xf32") "\n"
