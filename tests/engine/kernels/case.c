@@ -329,11 +329,12 @@ static int64_t pick_size(unsigned of)
   return pick(12) == 0 ? 1 + (int64_t)pick(70) : 1 + (int64_t)pick(9);
 }
 
-// `large`: of one row, column and contracted dimension each, beyond what small
-// loops do.
+// `large`: of one row, column and contracted dimension each. Now and then of
+// few rows, which is where oneDNN's product is taken first.
 static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
 {
-  dot_dims d = { .n_batch = pick(large ? 2 : 3),
+  const bool few = large && pick(3) == 0;
+  dot_dims d = { .n_batch = few ? 0 : pick(large ? 2 : 3),
                  .n_contract = large ? 1 : pick(3) };
   const size_t rank[2] = { d.n_batch + d.n_contract + (large ? 1 : pick(3)),
                            d.n_batch + d.n_contract + (large ? 1 : pick(3)) };
@@ -346,7 +347,9 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
       place(d.contract[s], d.n_contract, rank[s], &used);
     }
     for (size_t i = 0; i < rank[s]; i++) {
-      dims[s][i] = large ? 45 + (int64_t)pick(60) : pick_size(empty + 1);
+      dims[s][i] = few     ? (s == 0 ? 16 : 480) + (int64_t)pick(15)
+                   : large ? 45 + (int64_t)pick(60)
+                           : pick_size(empty + 1);
     }
   }
   for (size_t k = 0; k < d.n_batch; k++) {
@@ -354,7 +357,9 @@ static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
   }
   for (size_t k = 0; k < d.n_contract; k++) {
     dims[1][d.contract[1][k]] = dims[0][d.contract[0][k]] =
-        large ? 50 + (int64_t)pick(60) : pick_size(empty == 1 ? 0 : 1);
+        few     ? 560 + (int64_t)pick(15)
+        : large ? 50 + (int64_t)pick(60)
+                : pick_size(empty == 1 ? 0 : 1);
   }
   memset(c, 0, sizeof *c);
   array_init(&c->lhs, elems[0], dims[0], rank[0]);
