@@ -383,6 +383,7 @@ struct cx_api_launch {
   PJRT_Device *device;
   PJRT_Event *done;  // of all results; NULL: the caller runs it
   cx_coll_launch coll;
+  uint64_t least_run;  // the device's run of the executable that it may be
   size_t n_args, n_results;
   cx_api_value **args;     // held; NULL: none yet
   PJRT_Buffer **givers;    // of arguments that are given away; else NULL
@@ -398,6 +399,9 @@ void cx_api_queue_leave(PJRT_Device *device);
 // Appends; the device's thread runs it and ends it. When it cannot, the launch
 // ends with the error, which its results tell.
 void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch);
+// How many runs of it the device has begun.
+uint64_t cx_api_queue_runs(PJRT_Device *device,
+                           const PJRT_LoadedExecutable *executable);
 // Runs what is queued, then ends the thread.
 void cx_api_queue_stop(PJRT_Device *device);
 void cx_api_queue_init(PJRT_Device *device);

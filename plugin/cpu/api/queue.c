@@ -73,7 +73,18 @@ static void work(void *user)
 // With the lock held: the device's order is the order of these numbers.
 static void number(PJRT_Device *device, cx_api_launch *launch)
 {
-  launch->coll.run = launch->executable->runs[device->description.id]++;
+  uint64_t *runs = &launch->executable->runs[device->description.id];
+  if (*runs < launch->least_run) *runs = launch->least_run;
+  launch->coll.run = (*runs)++;
+}
+
+uint64_t cx_api_queue_runs(PJRT_Device *device,
+                           const PJRT_LoadedExecutable *executable)
+{
+  lock_device(device);
+  uint64_t runs = executable->runs[device->description.id];
+  cx_unlock(&device->lock);
+  return runs;
 }
 
 bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)
