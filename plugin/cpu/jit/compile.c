@@ -25,6 +25,7 @@ static void set_options(void)
   static const char *const options[] = {
     "calx",
     "-disable-lsr",
+    "-disable-cgp",
     "-disable-post-ra",
     "-disable-constant-hoisting",
     "-disable-mergeicmps",

@@ -9,6 +9,7 @@
 #define SWEEP_COLUMNS 1024  // whose sums are 4 KiB of each result
 #define SWEEP_ROWS 16       // fewer of a piece are not worth its sums
 #define SWEEP_SUMS 4
+#define FEW_VECTORS 8  // of a row that may have masks throughout
 
 // ---- what is reduced ----
 
@@ -171,7 +172,8 @@ static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
   if (simple && last && row >= lanes / 2 && (row >= lanes || width < lanes)) {
     p->rows = true;
     p->vector = p->n - 1;
-    p->unroll = row >= 8 * lanes && sums <= 4 ? 4 : 1;
+    p->unroll = row >= FEW_VECTORS * lanes && sums <= 4 ? 4 : 1;
+    p->masked = env->target->has_masks && p->unroll == 1 && row % lanes != 0;
     return;
   }
   p->vector = width >= lanes / 4 ? column : -1;
@@ -179,7 +181,13 @@ static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
   p->unroll = registers / sums;
   if (env->kernel->n_ops > 6 && p->unroll > 4) p->unroll = 4;
   while (p->unroll > 1 && width < (int64_t)p->unroll * p->lanes) p->unroll /= 2;
+  // What is gathered takes its time, however many there are.
+  if (p->vector != p->n - 1 && p->unroll > 2) p->unroll = 2;
   if (p->unroll < 1 || p->lanes == 1) p->unroll = 1;
+  const int64_t step = (int64_t)p->unroll * p->lanes;
+  p->masked = env->target->has_masks && p->vector >= 0 && width % step != 0 &&
+              cx_hlo_type_elements(p->from) < SPLIT_ELEMENTS;
+  if (p->masked) p->unroll = 1;
 }
 
 // Rows of many columns: [rows][columns] over rows.
@@ -278,6 +286,8 @@ static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
   p->lanes = first->outs > 1 ? env->target->lanes : 1;
   p->vector = p->lanes > 1 ? 1 : -1;
   p->unroll = 1;
+  p->masked =
+      env->target->has_masks && p->vector >= 0 && first->outs % p->lanes != 0;
   p->columns = first->outs;
   p->blocks = (first->outs + p->lanes - 1) / p->lanes;
   p->extent = p->blocks;

@@ -37,7 +37,8 @@ typedef struct cx_jit_plan {
   int vector;  // the run that the lanes run along; -1: scalars
   bool rows, sweep;
   int lanes;
-  int unroll;               // vectors at once
+  int unroll;   // vectors at once
+  bool masked;  // all vectors have masks, so that code is there once
   int64_t columns, blocks;  // of the vector run, where it is kept
   int64_t chunk;            // columns of a sweep
   int split;                // the run that is cut; -1: none

@@ -173,6 +173,10 @@ static void row(phase *f)
   LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, size);
   const int level = cut ? f->piece.level : 0;
   const int64_t step = (int64_t)p->lanes * p->unroll;
+  if (p->masked) {
+    row_vectors(f, lo, hi, 1, true);
+    return;
+  }
   LLVMValueRef many =
       cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -step), level);
   LLVMValueRef full =
@@ -383,6 +387,13 @@ static void columns(phase *f, cx_jit_ix start)
   LLVMValueRef end = cx_jit_i64(env, p->columns);
   LLVMValueRef past = cx_jit_i64(env, whole);
   cx_jit_loop loop;
+  if (p->masked) {
+    cx_jit_ix ix = start;
+    ix.lane = 1;
+    f->mask_level = env->n_levels - 1;
+    block(f, ix, 1, cx_jit_lanes_below(env, end, start.base, start.level));
+    return;
+  }
   if (whole > 0) {
     LLVMValueRef is =
         cx_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
