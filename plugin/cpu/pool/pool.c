@@ -1,4 +1,9 @@
-// pool/pool: a static split over threads that spin, then sleep.
+// pool/pool: loops and teams over threads that spin, then sleep.
+//
+// A loop is cut into more pieces than there are threads. Each thread has a lot
+// of them, the same for the same n, and helps with the others' when it is done:
+// a thread that another program keeps from its core holds up one piece at most,
+// and one that has not begun when nothing is left, is not waited for.
 //
 // Each worker has a mailbox of its own: its ticket counts the jobs posted to
 // it. So a region wakes, and waits for, only the workers that take part, and
@@ -45,6 +50,8 @@ typedef struct word {
 
 typedef struct worker {
   word ticket;
+  // The last job that was begun or called off: by this worker, or its owner.
+  _Atomic uint32_t claimed;
   cx_pool *pool;
   int rank;
   cx_thread thread;
@@ -56,7 +63,7 @@ struct cx_pool {
   int started;    // workers that run
   uint32_t born;  // the generation of processes that started them
   int64_t spin_ns;
-  bool stop;
+  _Atomic bool stop;
   cx_pool_member *fn;  // the job
   void *user;
   int members;
@@ -131,6 +138,10 @@ static void work(void *user)
   for (uint32_t seen = 0;; seen++) {
     await_change(&me->ticket, seen, pool->spin_ns);
     if (pool->stop) return;
+    uint32_t before = seen;
+    if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
+      continue;  // called off
+    }
     here = (cx_pool_place){ pool, me->rank, pool->members };
     pool->fn(pool->user, me->rank);
     here = (cx_pool_place){ NULL, 0, 1 };
@@ -166,6 +177,7 @@ static calx_status *start_workers(cx_pool *pool)
   while (status == NULL && pool->started < pool->threads - 1) {
     worker *w = &pool->workers[pool->started];
     reset(&w->ticket);
+    atomic_store(&w->claimed, 0);
     w->pool = pool;
     w->rank = pool->started + 1;
     status = cx_thread_start(&w->thread, work, w);
@@ -199,8 +211,23 @@ static void disown(cx_pool *pool)
   wake(&pool->owner);
 }
 
-// The owner runs fn on itself and `members` - 1 workers.
-static void run_job(cx_pool *pool, int members, cx_pool_member *fn, void *user)
+// Calls the job off for workers that have not begun.
+static void call_off(cx_pool *pool, int members)
+{
+  for (int i = 0; i < members - 1; i++) {
+    worker *w = &pool->workers[i];
+    uint32_t job = atomic_load_explicit(&w->ticket.value, memory_order_relaxed);
+    uint32_t before = job - 1;
+    if (atomic_compare_exchange_strong(&w->claimed, &before, job)) {
+      atomic_fetch_sub(&pool->left.value, 1);
+    }
+  }
+}
+
+// The owner runs fn on itself and `members` - 1 workers: all of them, or, where
+// the first to end leaves nothing to do, those that come in time.
+static void run_job(cx_pool *pool, int members, cx_pool_member *fn, void *user,
+                    bool all)
 {
   cx_pool_place outside = here;
   pool->fn = fn;
@@ -217,6 +244,7 @@ static void run_job(cx_pool *pool, int members, cx_pool_member *fn, void *user)
   fn(user, 0);
   inside = false;
   here = outside;
+  if (!all) call_off(pool, members);
   for (uint32_t left; (left = atomic_load(&pool->left.value)) != 0;) {
     await_change(&pool->left, left, pool->spin_ns);
   }
@@ -286,23 +314,48 @@ void cx_pool_team(cx_pool *pool, int n, cx_pool_member *fn, void *user)
   own(pool);
   calx_status_free(start_workers(pool));
   if (n > pool->started + 1) n = pool->started + 1;
-  run_job(pool, n, fn, user);
+  run_job(pool, n, fn, user, true);
   disown(pool);
 }
+
+// ---- loops ------------------------------------------------------------------
+
+#define PIECES_PER_THREAD 4
+#define LOTS 64
+
+// Pieces [next, end) are still to be done.
+typedef struct lot {
+  _Atomic int64_t next;
+  int64_t end;
+  char apart[CACHE_LINES - 16];
+} lot;
 
 typedef struct loop {
   cx_pool_body *body;
   void *user;
-  int64_t n;
+  int64_t n, pieces;
+  int lots;
+  lot lot[LOTS];
 } loop;
 
-// Sizes differ by one at most.
-static void run_piece(void *user, int rank)
+// The start of piece p: their sizes differ by one at most.
+static int64_t start_of(const loop *l, int64_t p)
 {
-  const loop *l = user;
-  int64_t each = l->n / here.size, rest = l->n % here.size;
-  int64_t lo = rank * each + (rank < rest ? rank : rest);
-  l->body(l->user, lo, lo + each + (rank < rest));
+  int64_t each = l->n / l->pieces, rest = l->n % l->pieces;
+  return p * each + (p < rest ? p : rest);
+}
+
+static void run_pieces(void *user, int rank)
+{
+  loop *l = user;
+  for (int k = 0; k < l->lots; k++) {
+    lot *at = &l->lot[(rank + k) % l->lots];
+    int64_t p;
+    while ((p = atomic_fetch_add_explicit(&at->next, 1, memory_order_relaxed)) <
+           at->end) {
+      l->body(l->user, start_of(l, p), start_of(l, p + 1));
+    }
+  }
 }
 
 void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
@@ -310,15 +363,23 @@ void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
 {
   if (n <= 0) return;
   int64_t pieces = grain > 1 ? n / grain : n;
-  if (pieces > pool->threads) pieces = pool->threads;
-  if (pieces <= 1 || inside || !try_own(pool)) {
+  int members = pieces < pool->threads ? (int)pieces : pool->threads;
+  if (members <= 1 || inside || !try_own(pool)) {
     body(user, 0, n);
     return;
   }
   calx_status_free(start_workers(pool));
-  if (pieces > pool->started + 1) pieces = pool->started + 1;
-  loop l = { body, user, n };
-  run_job(pool, (int)pieces, run_piece, &l);
+  if (members > pool->started + 1) members = pool->started + 1;
+  loop l = { .body = body, .user = user, .n = n, .pieces = pieces };
+  if (l.pieces > (int64_t)members * PIECES_PER_THREAD) {
+    l.pieces = (int64_t)members * PIECES_PER_THREAD;
+  }
+  l.lots = members < LOTS ? members : LOTS;
+  for (int i = 0; i < l.lots; i++) {
+    atomic_init(&l.lot[i].next, l.pieces * i / l.lots);
+    l.lot[i].end = l.pieces * (i + 1) / l.lots;
+  }
+  run_job(pool, members, run_pieces, &l, false);
   disown(pool);
 }
 

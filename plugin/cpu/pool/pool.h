@@ -31,7 +31,9 @@ calx_status *cx_pool_start(cx_pool *pool) CALX_MUST_USE;
 
 // Calls body on pieces of [0, n) that do not overlap and cover it, at least
 // `grain` long (but the last); returns when all are done. Pieces of the same n
-// fall to the same threads each time. n <= grain runs on the caller alone.
+// fall to the same threads each time, where all of them have a core; a thread
+// that has none does not hold up the others. n <= grain runs on the caller
+// alone.
 typedef void cx_pool_body(void *user, int64_t lo, int64_t hi);
 void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
                  void *user);
