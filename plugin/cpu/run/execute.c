@@ -74,7 +74,7 @@ static calx_status *fit_arena(cx_run_context *c, const cx_program *p)
 
 static calx_status *fit_pointers(cx_run_context *c, const cx_program *p)
 {
-  return cx_grow(&c->pointers, &c->n_pointers, p->n_uses, sizeof(void *))
+  return cx_grow(&c->pointers, &c->n_pointers, p->n_uses + 1, sizeof(void *))
              ? NULL
              : cx_out_of_memory();
 }
@@ -205,6 +205,7 @@ static calx_status *run_step(run *r, const cx_step *s)
 static calx_status *run_block(run *r, size_t block)
 {
   const cx_step_block *b = &r->program->blocks[block];
+  if (b->n == 0) return NULL;  // there may be no steps at all
   const cx_step *steps = r->program->steps + b->first;
   for (size_t i = 0; i < b->n; i++) CALX_TRY(run_step(r, &steps[i]));
   return NULL;

@@ -1,0 +1,220 @@
+// Programs that ask for what cannot be had are refused with the shape, and
+// large programs are planned as small ones are.
+#include "support/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lower/compile.h"
+
+#define HUGE "1152921504606846976"
+
+typedef struct refusal {
+  const char *text, *words;
+} refusal;
+
+static const refusal refusals[] = {
+  { "func.func @main() -> tensor<" HUGE
+    "xf32> {\n"
+    "%0 = stablehlo.iota dim = 0 : tensor<" HUGE
+    "xf32>\n"
+    "return %0 : tensor<" HUGE "xf32> }",
+    "main: f32[" HUGE "] is larger than any memory" },
+  { "func.func @main(%a: tensor<" HUGE
+    "x4xf64>) {\n"
+    "return }",
+    "main: f64[" HUGE ",4] is larger than any memory" },
+  // 2^31 elements in each direction.
+  { "func.func @main(%x: tensor<2147483648x1xi8>) -> tensor<i1> {\n"
+    "%0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : "
+    "(tensor<2147483648x1xi8>, tensor<2147483648x1xi8>) -> "
+    "tensor<2147483648x2147483648xi8>\n"
+    "%1 = stablehlo.slice %0 [0:1, 0:1] : (tensor<2147483648x2147483648xi8>) "
+    "-> tensor<1x1xi8>\n"
+    "%2 = stablehlo.convert %1 : (tensor<1x1xi8>) -> tensor<1x1xi1>\n"
+    "%3 = stablehlo.reshape %2 : (tensor<1x1xi1>) -> tensor<i1>\n"
+    "return %3 : tensor<i1> }",
+    "dot_general: i8[2147483648,2147483648] is larger than any memory" },
+  { "func.func @main(%x: tensor<2xf32>, %v: tensor<f32>) -> tensor<1xf32> {\n"
+    "%p = stablehlo.pad %x, %v, low = [4611686018427387904], high = [1], "
+    "interior = [0] : (tensor<2xf32>, tensor<f32>) -> "
+    "tensor<4611686018427387907xf32>\n"
+    "%s = stablehlo.sine %p : tensor<4611686018427387907xf32>\n"
+    "%d = stablehlo.slice %s [4611686018427387903:4611686018427387904] : "
+    "(tensor<4611686018427387907xf32>) -> tensor<1xf32>\n"
+    "return %d : tensor<1xf32> }",
+    "f32[4611686018427387907] is larger than any memory" },
+  { "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "%f = \"stablehlo.async_start\"(%x) ({\n"
+    "^bb0(%a: tensor<4xf32>):\n"
+    "stablehlo.return %a : tensor<4xf32> }) : (tensor<4xf32>) -> "
+    "!stablehlo.future<tensor<4xf32>>\n"
+    "%g = stablehlo.optimization_barrier %f : "
+    "!stablehlo.future<tensor<4xf32>>\n"
+    "%r = \"stablehlo.async_done\"(%g) : (!stablehlo.future<tensor<4xf32>>) "
+    "-> tensor<4xf32>\n"
+    "return %r : tensor<4xf32> }",
+    "takes tuples and futures apart" },
+};
+
+static cx_pool *pool;
+
+static calx_status *compile(const char *text, cx_program **out)
+{
+  cx_compile_options options = { .pool = pool };
+  return cx_lower_compile(text, strlen(text), &options, out);
+}
+
+static void refused(void **unused)
+{
+  (void)unused;
+  for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+    cx_program *p = NULL;
+    calx_status *status = compile(refusals[i].text, &p);
+    const char *said = calx_status_message(status);
+    if (status == NULL || strstr(said, refusals[i].words) == NULL) {
+      fail_msg("wanted '%s', found '%s'", refusals[i].words, said);
+    }
+    calx_status_free(status);
+  }
+}
+
+// Each could be had, both could not.
+static void refused_in_sum(void **unused)
+{
+  (void)unused;
+#define T "tensor<140737488355328xi8>"
+#define SORT(to, from)                                                  \
+  to " = \"stablehlo.sort\"(" from                                      \
+     ") <{dimension = 0 : i64}> ({\n"                                   \
+     "^bb0(%x: tensor<i8>, %y: tensor<i8>):\n"                          \
+     "%l = stablehlo.compare LT, %x, %y : (tensor<i8>, tensor<i8>) -> " \
+     "tensor<i1>\n stablehlo.return %l : tensor<i1> }) : (" T ") -> " T "\n"
+  static const char text[] =
+      "func.func @main(%p: " T ", %q: " T
+      ") -> tensor<1xi8> {\n" SORT("%a", "%p")
+          SORT("%b", "%q") "%c = stablehlo.add %a, %b : " T
+                           "\n"
+                           "%d = stablehlo.slice %c [7:8] : (" T
+                           ") -> tensor<1xi8>\n"
+                           "%e = stablehlo.slice %a [8:9] : (" T
+                           ") -> tensor<1xi8>\n"
+                           "%f = stablehlo.add %d, %e : tensor<1xi8>\n"
+                           "return %f : tensor<1xi8> }";
+  cx_program *p = NULL;
+  calx_status *status = compile(text, &p);
+  assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(calx_status_message(status), "temporary memory"));
+  calx_status_free(status);
+}
+
+// ---- large programs ----
+
+static cx_program *large(cx_text *text)
+{
+  cx_program *p = NULL;
+  CHECK_STATUS_OK(compile(cx_text_str(text), &p));
+  assert_int_equal(cx_program_info_of(p)->n_interpreted, 0);
+  cx_text_free(text);
+  return p;
+}
+
+// Each value is used near by and further on, so there is a choice at each; and
+// before ways were searched only where they can be, this took minutes.
+static void long_chain(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  int n = 8000;
+  cx_text_append(&text,
+                 "func.func @main(%v0: tensor<64xf32>) -> "
+                 "tensor<64xf32> {\n");
+  for (int i = 1; i <= n; i++) {
+    cx_text_format(&text,
+                   "%%v%d = stablehlo.%s %%v%d, %%v%d : tensor<64xf32>\n", i,
+                   i % 2 == 0 ? "add" : "subtract", i - 1, i < 8 ? 0 : i - 8);
+  }
+  cx_text_format(&text, "return %%v%d : tensor<64xf32> }", n);
+  cx_program *p = large(&text);
+  assert_int_equal(cx_program_info_of(p)->n_compiled, n);
+  cx_program_release(p);
+}
+
+// More results than one loop may write.
+static void many_results(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  int n = 150;
+  cx_text_append(&text, "func.func @main(%a: tensor<16xf32>) -> (");
+  for (int i = 0; i < n; i++) {
+    cx_text_append(&text, i == 0 ? "tensor<16xf32>" : ", tensor<16xf32>");
+  }
+  cx_text_append(&text, ") {\n%v0 = stablehlo.negate %a : tensor<16xf32>\n");
+  for (int i = 1; i < n; i++) {
+    cx_text_format(&text, "%%v%d = stablehlo.add %%v%d, %%a : tensor<16xf32>\n",
+                   i, i - 1);
+  }
+  cx_text_append(&text, "return %v0");
+  for (int i = 1; i < n; i++) cx_text_format(&text, ", %%v%d", i);
+  cx_text_append(&text, " : tensor<16xf32>");
+  for (int i = 1; i < n; i++) cx_text_append(&text, ", tensor<16xf32>");
+  cx_text_append(&text, " }");
+  cx_program *p = large(&text);
+  float x[16] = { 1 }, y[150][16];
+  void *args[] = { x }, *results[150];
+  for (int i = 0; i < n; i++) results[i] = y[i];
+  cx_run_context *context = NULL;
+  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
+  for (int i = 0; i < n; i++) assert_true(y[i][0] == (float)(i - 1));
+  cx_run_context_free(context);
+  cx_program_release(p);
+}
+
+// A loop whose only value another one came to write is no loop.
+static void written_by_another(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(
+      &text,
+      "func.func @main(%x: tensor<4xf32>, %w: tensor<12x2xf32>, %v: "
+      "tensor<3x4x2xf32>) -> (tensor<2xf32>, tensor<12xf32>, tensor<3x2xf32>) "
+      "{\n%y = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<4xf32>) -> "
+      "tensor<3x4xf32>\n"
+      "%r = stablehlo.reshape %y : (tensor<3x4xf32>) -> tensor<12xf32>\n"
+      "%d = stablehlo.dot_general %r, %w, contracting_dims = [0] x [0] : "
+      "(tensor<12xf32>, tensor<12x2xf32>) -> tensor<2xf32>\n"
+      "%e = stablehlo.dot_general %y, %v, batching_dims = [0] x [0], "
+      "contracting_dims = [1] x [1] : (tensor<3x4xf32>, tensor<3x4x2xf32>) -> "
+      "tensor<3x2xf32>\n"
+      "return %d, %r, %e : tensor<2xf32>, tensor<12xf32>, tensor<3x2xf32> }");
+  cx_program_release(large(&text));
+}
+
+static int begin(void **state)
+{
+  (void)state;
+  CHECK_STATUS_OK(cx_pool_new(2, &pool));
+  return 0;
+}
+
+static int end(void **state)
+{
+  (void)state;
+  cx_pool_free(pool);
+  return 0;
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(refused),
+    cmocka_unit_test(refused_in_sum),
+    cmocka_unit_test(long_chain),
+    cmocka_unit_test(many_results),
+    cmocka_unit_test(written_by_another),
+  };
+  return cmocka_run_group_tests(tests, begin, end);
+}
