@@ -2,8 +2,9 @@
  * calx/device.h: the devices that programs run on.
  *
  * The device is chosen as PyTorch/XLA users expect: PJRT_DEVICE=CPU|TPU|CUDA,
- * or a plugin by name or path in CALX_PLUGIN. The first use of a device opens
- * its plugin; a failure is reported through the scope like that of any op.
+ * or a plugin by name or path in CALX_PLUGIN. The CPU is calx's own engine,
+ * which is part of the library. The first use of a device opens its plugin; a
+ * failure is reported through the scope like that of any op.
  */
 #ifndef CALX_DEVICE_H
 #define CALX_DEVICE_H
@@ -46,7 +47,8 @@ CALX_API int calx_device_count(void);
 /** "xla:0". NULL gives "xla". Lives as long as the device. */
 CALX_API const char *calx_device_name(const calx_device *device);
 
-/** The plugin's platform: "cpu", "cuda", "tpu"; "?" for NULL. */
+/** The plugin's platform: "calx_cpu" (calx's own engine), "cpu" (XLA's), "cuda",
+ *  "tpu"; "?" for NULL. */
 CALX_API const char *calx_device_platform(const calx_device *device);
 
 /** What the device says of its memory, in bytes; -1 where it says nothing. */

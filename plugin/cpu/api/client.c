@@ -151,9 +151,11 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
 static void write_version(PJRT_Client *c)
 {
   const char *ref = getenv("CALX_CPU_REF");
+  const char *fixed = getenv("CALX_DETERMINISTIC");
   const char *lanes = getenv("CALX_CPU_LANES");
-  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%.8s",
-           ref != NULL && ref[0] == '1' ? ", interpreted" : "",
+  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%s%.8s",
+           ref != NULL && strcmp(ref, "1") == 0 ? ", interpreted" : "",
+           fixed != NULL && strcmp(fixed, "1") == 0 ? ", deterministic" : "",
            lanes != NULL && lanes[0] != '\0' ? ", lanes " : "",
            lanes != NULL ? lanes : "");
 }

@@ -35,10 +35,19 @@ static calx_status *lanes_asked(int *out)
   const char *text = getenv("CALX_CPU_LANES");
   *out = 0;
   if (text == NULL || text[0] == '\0') return NULL;
-  *out = atoi(text);
-  if (*out == 16 || *out == 8 || *out == 4) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
+  *out = strcmp(text, "16") == 0  ? 16
+         : strcmp(text, "8") == 0 ? 8
+         : strcmp(text, "4") == 0 ? 4
+                                  : 0;
+  if (*out == 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
+  }
+  if (*out == 8 && !__builtin_cpu_supports("avx2")) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "CALX_CPU_LANES: this processor has no 8 lanes (AVX2)");
+  }
+  return NULL;
 }
 
 static void describe(const cx_unit *u, cx_jit_kernel *out)
