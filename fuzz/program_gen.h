@@ -20,8 +20,9 @@ typedef struct cx_gen_options {
   // Nothing of what XLA is known to do otherwise: it counts the start of a
   // reduction not at all or more than once, drops windows of a scatter that are
   // half outside, takes another of equals in select_and_scatter, computes
-  // convolutions of integers in floats, reads ui8 indices as signed, and ends
-  // the process over some divisions of constants.
+  // convolutions of integers in floats, reads ui8 indices as signed, takes
+  // squares of integers for positive, and ends the process over some divisions
+  // of constants.
   bool portable;
 } cx_gen_options;
 

@@ -102,6 +102,7 @@ bool gen_unary_integer(gen *g)
   if (!is_signed && (kind == CX_HLO_OP_ABS || kind == CX_HLO_OP_SIGN)) {
     return false;
   }
+  if (g->portable && kind == CX_HLO_OP_ABS && x.v->op != NULL) return false;
   gen_facts f = { ldexp(1, (int)cx_hlo_elem_bits(gen_type(x)->elem)), 0, true,
                   true };
   return gen_push(g, cx_hlo_unary(g->b, kind, x.v), f);

@@ -187,7 +187,8 @@ bool gen_select_scatter(gen *g)
                                         .full = true });
   const cx_hlo_type *t = gen_type(x);
   const window w = choose_window(g, t, true);
-  if (!covered(t, &w) || (g->portable && x.f.integral)) return false;
+  if (!covered(t, &w)) return false;
+  if (g->portable && (x.f.integral || x.v->op != NULL)) return false;
   int64_t dims[GEN_RANK];
   for (size_t i = 0; i < t->rank; i++) {
     dims[i] =

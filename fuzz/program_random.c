@@ -1,15 +1,17 @@
 // fuzz/program_random: random programs on everything that can run them.
 //
 //   test_program_random [--count N] [--seed S] [--plugin PATH] [--keep-going]
-//                       [--only compiled|saved|interpreted|plugin] [--print]
+//                       [--only compiled|saved|given|interpreted|plugin]
+//                       [--print]
 //
 // Each program of fuzz/program_gen runs through the interpreter, which is what
 // the others are held against; through the engine as it compiles by default,
-// once more after saving and loading; through the engine when it interprets
-// everything; and, every other one, on a plugin, where one is named
-// (CALX_TEST_PLUGIN_CPU: XLA's, when it is installed). At the first difference
-// it looks for the shortest beginning of the program that differs and prints it
-// with its arguments.
+// once more after saving and loading; with arguments that are given away for
+// results to lie in; through the engine when it interprets everything; and,
+// every other one, on a plugin, where one is named (CALX_TEST_PLUGIN_CPU:
+// XLA's, when it is installed). At the first difference it looks for the
+// shortest beginning of the program that differs and prints it with its
+// arguments.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "hlo/attr.h"
 #include "hlo/number.h"
 #include "hlo/print.h"
 #include "lower/compile.h"
@@ -28,12 +31,20 @@
 
 enum { THREADS = 2, SHOWN = 5, MOST = 256 };
 
-typedef enum engine { COMPILED, LOADED, INTERPRETED, PLUGIN, N_ENGINES } engine;
+typedef enum engine {
+  COMPILED,
+  LOADED,
+  GIVEN,
+  INTERPRETED,
+  PLUGIN,
+  N_ENGINES
+} engine;
 static const char *const engine_names[] = { "compiled", "saved and loaded",
+                                            "with arguments given away",
                                             "CALX_CPU_REF=1", "the plugin" };
 
-static const char *const engine_words[] = { "compiled", "saved", "interpreted",
-                                            "plugin" };
+static const char *const engine_words[] = { "compiled", "saved", "given",
+                                            "interpreted", "plugin" };
 
 typedef struct driver {
   const char *only;  // an engine's word; NULL: all
@@ -163,6 +174,45 @@ static calx_status *reload(driver *d, cx_program **program)
   return status;
 }
 
+// Runs it with copies of the arguments, of which some become results.
+static calx_status *run_given(driver *d, const cx_program *program,
+                              const cx_gen_program *p, results *out)
+{
+  const cx_program_info *info = cx_program_info_of(program);
+  void *args[MOST], *to[MOST];
+  for (size_t i = 0; i < p->n_params; i++) {
+    const size_t size = (bytes_of(&p->params[i]) + 64) / 64 * 64;
+    args[i] = aligned_alloc(64, size);
+    if (args[i] == NULL) abort();
+    memcpy(args[i], p->args[i], bytes_of(&p->params[i]));
+  }
+  for (size_t i = 0; i < p->n_results; i++) {
+    to[i] = info->alias[i] < 0 ? out->data[i] : args[info->alias[i]];
+  }
+  calx_status *status = cx_program_run(program, d->context, NULL, args, to);
+  for (size_t i = 0; i < p->n_results; i++) {
+    if (to[i] == out->data[i]) continue;
+    memcpy(out->data[i], to[i], bytes_of(&p->results[i].type));
+  }
+  for (size_t i = 0; i < p->n_params; i++) free(args[i]);
+  return status;
+}
+
+// The program with all parameters given away.
+static void print_given(const cx_gen_program *p, cx_text *out)
+{
+  cx_hlo_func *f = cx_hlo_entry(p->module);
+  cx_hlo_named donor = { cx_hlo_str_copy(p->module, "jax.buffer_donor", 16),
+                         cx_hlo_attr_bool(p->module, true) };
+  cx_hlo_named_list lists[MOST];
+  for (size_t i = 0; i < p->n_params; i++) {
+    lists[i] = (cx_hlo_named_list){ &donor, 1 };
+  }
+  f->param_attrs = p->n_params == 0 ? NULL : lists;
+  cx_hlo_print(p->module, out);
+  f->param_attrs = NULL;
+}
+
 static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
                                 const cx_text *text, results *out)
 {
@@ -176,7 +226,9 @@ static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
   unsetenv("CALX_CPU_REF");
   if (status == NULL && e == LOADED) status = reload(d, &program);
   if (status == NULL) {
-    status = cx_program_run(program, d->context, NULL, p->args, out->data);
+    status = e == GIVEN ? run_given(d, program, p, out)
+                        : cx_program_run(program, d->context, NULL, p->args,
+                                         out->data);
   }
   cx_program_release(program);
   return status;
@@ -253,7 +305,11 @@ static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
   cx_text text = { 0 };
   results_make(p, &want);
   results_make(p, &got);
-  cx_hlo_print(p->module, &text);
+  if (e == GIVEN) {
+    print_given(p, &text);
+  } else {
+    cx_hlo_print(p->module, &text);
+  }
   calx_status *status = run_ref(p, &want);
   if (status == NULL) {
     status = e == PLUGIN ? run_plugin(d, p, &text, &got)
