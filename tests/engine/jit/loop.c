@@ -110,6 +110,26 @@ static void test_shared(void **state)
       cases[0].text);
 }
 
+#define SCALED(by, direction)                                \
+  "func.func @main(%x: tensor<70xf32>) -> (tensor<70xf32>, " \
+  "tensor<70xi1>) {\n"                                       \
+  "  %c = stablehlo.constant dense<" by                      \
+  "> : tensor<70xf32>\n"                                     \
+  "  %0 = stablehlo.multiply %x, %c : tensor<70xf32>\n"      \
+  "  %1 = stablehlo.compare " direction                      \
+  ", %x, %c : (tensor<70xf32>, "                             \
+  "tensor<70xf32>) -> tensor<70xi1>\n"                       \
+  "  return %0, %1 : tensor<70xf32>, tensor<70xi1>\n}"
+
+// What differs in a constant or a direction alone is not shared.
+static void test_not_shared(void **state)
+{
+  (void)state;
+  const char *text = SCALED("0.5", "LT");
+  harness_check_shared(text, text, SCALED("0.25", "LT"));
+  harness_check_shared(text, text, SCALED("0.5", "LE"));
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -130,9 +150,10 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_cases),   cmocka_unit_test(test_in_place),
-    cmocka_unit_test(test_sizes),   cmocka_unit_test(test_explosion),
-    cmocka_unit_test(test_refused), cmocka_unit_test(test_shared),
+    cmocka_unit_test(test_cases),      cmocka_unit_test(test_in_place),
+    cmocka_unit_test(test_sizes),      cmocka_unit_test(test_explosion),
+    cmocka_unit_test(test_refused),    cmocka_unit_test(test_shared),
+    cmocka_unit_test(test_not_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
