@@ -192,7 +192,7 @@ static void run(const program *p, cx_pjrt_client *c, cx_pjrt_executable *e,
     bench_add(&series, (double)(bench_now() - start) / 1e6);
     feed(p, args, results);
   }
-  printf("step        %8.3f ms  best %.3f, of %zu\n", bench_median(&series),
+  printf("step        %8.4f ms  best %.4f, of %zu\n", bench_median(&series),
          bench_quantile(&series, 0), series.count);
   for (size_t i = 0; i < n; i++) cx_pjrt_buffer_release(args[i]);
   free(args);
