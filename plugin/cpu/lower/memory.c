@@ -56,6 +56,26 @@ static void extend(cx_memory *m, int64_t start, int64_t end)
 
 // ---- in place ----
 
+// What is updated is read by the update alone, which leaves it where it is.
+static bool updates(const cx_unit *u, const cx_hlo_value *input,
+                    const cx_hlo_value *output)
+{
+  const cx_hlo_op *hero = u->hero;
+  if ((hero->kind != CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
+       hero->kind != CX_HLO_OP_SCATTER) ||
+      hero->n_results != 1 || hero->operands[0] != input ||
+      &hero->results[0] != output) {
+    return false;
+  }
+  for (size_t i = 0; i < u->n_ops; i++) {
+    const cx_hlo_op *op = u->ops[i];
+    for (uint32_t k = op == hero ? 1 : 0; k < op->n_operands; k++) {
+      if (op->operands[k] == input) return false;
+    }
+  }
+  return true;
+}
+
 // Operations of one element each from an input to an output read what the same
 // iteration writes over; anything else on the way may read it later.
 bool cx_lower_in_place(const cx_planning *g, const cx_unit *u,
@@ -63,11 +83,7 @@ bool cx_lower_in_place(const cx_planning *g, const cx_unit *u,
 {
   if (u->kind != CX_UNIT_CODE || u->n_ops > 256) return false;
   if (cx_type_bytes(&input->type) != cx_type_bytes(&output->type)) return false;
-  if (u->hero != NULL) {
-    return u->hero->kind == CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
-           u->hero->operands[0] == input && &u->hero->results[0] == output &&
-           u->n_ops == 1 && u->hero->operands[1] != input;
-  }
+  if (u->hero != NULL) return updates(u, input, output);
   (void)g;
   bool tainted[256] = { 0 };
   for (size_t i = 0; i < u->n_ops; i++) {

@@ -17,6 +17,17 @@ static int by_key(const void *a, const void *b)
 
 typedef calx_status *value_fn(cx_planning *g, void *user, cx_hlo_value *v);
 
+// Regions nest as deeply as the parser allows.
+static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
+  while (block->region->op != NULL) {
+    if (block->region->op == op) return true;
+    block = block->region->op->block;
+  }
+  return false;
+}
+
 // Every value that the unit reads from outside of itself; those of regions too.
 static calx_status *each_read(cx_planning *g, const cx_unit *u, value_fn *fn,
                               void *user)
@@ -36,7 +47,8 @@ static calx_status *each_read(cx_planning *g, const cx_unit *u, value_fn *fn,
   }
   for (; at != op; at = cx_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
-      CALX_TRY(fn(g, user, cx_value_root(g, at->operands[i])));
+      cx_hlo_value *root = cx_value_root(g, at->operands[i]);
+      if (!is_inside(op, root)) CALX_TRY(fn(g, user, root));
     }
   }
   return NULL;

@@ -193,6 +193,48 @@ static void written_by_another(void **unused)
   cx_program_release(large(&text));
 }
 
+// What a loop updates a row of is there once: 64 KiB.
+static void updated_in_place(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(
+      &text,
+      "func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {\n"
+      "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+      "%o = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> "
+      "tensor<1024x16xf32>\n"
+      "%c = stablehlo.constant dense<0> : tensor<i32>\n"
+      "%n = stablehlo.constant dense<6> : tensor<i32>\n"
+      "%one = stablehlo.constant dense<1> : tensor<i32>\n"
+      "%r:3 = stablehlo.while(%i = %c, %a = %x, %q = %o) : tensor<i32>, "
+      "tensor<16xf32>, tensor<1024x16xf32>\n"
+      "cond { %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) "
+      "-> tensor<i1>\n stablehlo.return %p : tensor<i1> }\n"
+      "do { %j = stablehlo.add %i, %one : tensor<i32>\n"
+      "%b = stablehlo.add %a, %x : tensor<16xf32>\n"
+      "%row = stablehlo.reshape %b : (tensor<16xf32>) -> tensor<1x16xf32>\n"
+      "%u = stablehlo.dynamic_update_slice %q, %row, %i, %c : "
+      "(tensor<1024x16xf32>, tensor<1x16xf32>, tensor<i32>, tensor<i32>) -> "
+      "tensor<1024x16xf32>\n"
+      "stablehlo.return %j, %b, %u : tensor<i32>, tensor<16xf32>, "
+      "tensor<1024x16xf32> }\n"
+      "%s = stablehlo.reduce(%r#2 init: %z) applies stablehlo.add across "
+      "dimensions = [0] : (tensor<1024x16xf32>, tensor<f32>) -> "
+      "tensor<16xf32>\n"
+      "return %s : tensor<16xf32> }");
+  cx_program *p = large(&text);
+  assert_true(cx_program_info_of(p)->arena_bytes < 100000);
+  float x[16] = { 1, 2 }, y[16];
+  void *args[] = { x }, *results[] = { y };
+  cx_run_context *context = NULL;
+  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
+  assert_true(y[0] == 27 && y[1] == 54 && y[2] == 0);
+  cx_run_context_free(context);
+  cx_program_release(p);
+}
+
 static int begin(void **state)
 {
   (void)state;
@@ -215,6 +257,7 @@ int main(void)
     cmocka_unit_test(long_chain),
     cmocka_unit_test(many_results),
     cmocka_unit_test(written_by_another),
+    cmocka_unit_test(updated_in_place),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
