@@ -61,10 +61,26 @@ static uint64_t next(uint64_t *state)
 
 static void fill_float(calx_dtype d, unsigned char *p, int fill, uint64_t *s)
 {
-  static const double odd[] = { 0.0,  -0.0,      1.0,     -1.0,   INFINITY,
-                                0.5,  -INFINITY, NAN,     -0.5,   1e-40,
-                                2.5,  3.4e38,    -3.4e38, 1e10,   -1.5,
-                                300., 65504,     -70000,  1e-300, 6e-8 };
+  static const double odd[] = { 0.0,
+                                -0.0,
+                                1.0,
+                                -1.0,
+                                (double)INFINITY,
+                                0.5,
+                                (double)-INFINITY,
+                                (double)NAN,
+                                -0.5,
+                                1e-40,
+                                2.5,
+                                3.4e38,
+                                -3.4e38,
+                                1e10,
+                                -1.5,
+                                300.,
+                                65504,
+                                -70000,
+                                1e-300,
+                                6e-8 };
   const uint64_t r = next(s);
   double v = ((double)(r % 2001) - 1000) / 128;
   if (fill == HARNESS_SPECIAL && r % 3 != 0) {
