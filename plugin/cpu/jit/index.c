@@ -449,11 +449,21 @@ static uint32_t concatenate_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts;
 }
 
+// What stands in loops that never run.
+static cx_jit_val no_element(cx_jit_env *env, cx_hlo_elem e)
+{
+  LLVMValueRef none = LLVMGetPoison(cx_jit_register_type(env, e, false));
+  return (cx_jit_val){ .re = none,
+                       .im = cx_hlo_elem_is_complex(e) ? none : NULL,
+                       .elem = e };
+}
+
 static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
                                    const cx_jit_place *p)
 {
   const cx_hlo_type *to = cx_jit_type(&op->results[0]);
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  if (cx_hlo_type_elements(to) == 0) return no_element(env, to->elem);
   cx_jit_place cut;
   cx_jit_place_cut(env, to, p, concatenate_cuts(env, op), &cut);
   const int at = part_of(&cut, (int)d);

@@ -133,6 +133,24 @@ static const harness_case cases[] = {
     "  }\n"
     "  return %0#0, %0#1 : tensor<37xf32>, tensor<37xi32>\n}",
     0, HARNESS_PLAIN },
+  // Nothing of nothing.
+  { "func.func @main(%x: tensor<0x40xf32>, %y: tensor<0x40xf32>) -> "
+    "tensor<40xf32> {\n"
+    "  %z = stablehlo.constant dense<2.0> : tensor<f32>\n"
+    "  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<0x40xf32>, "
+    "tensor<0x40xf32>) -> tensor<0x40xf32>\n"
+    "  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across "
+    "dimensions = [0] : (tensor<0x40xf32>, tensor<f32>) -> tensor<40xf32>\n"
+    "  return %1 : tensor<40xf32>\n}",
+    0, HARNESS_PLAIN },
+  { "func.func @main(%x: tensor<0xf32>, %y: tensor<0xf32>) -> tensor<f32> {\n"
+    "  %z = stablehlo.constant dense<2.0> : tensor<f32>\n"
+    "  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<0xf32>, "
+    "tensor<0xf32>) -> tensor<0xf32>\n"
+    "  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across "
+    "dimensions = [0] : (tensor<0xf32>, tensor<f32>) -> tensor<f32>\n"
+    "  return %1 : tensor<f32>\n}",
+    0, HARNESS_PLAIN },
   // Two phases and an epilogue; a result of rank 0.
   { "func.func @main(%x: tensor<300x300xf32>, %w: tensor<f32>) -> "
     "tensor<f32> {\n"
