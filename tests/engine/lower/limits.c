@@ -108,6 +108,55 @@ static void refused_in_sum(void **unused)
   calx_status_free(status);
 }
 
+static calx_status *run_one(const cx_program *p, cx_run_context *context,
+                            float *x, float *y)
+{
+  void *args[] = { x }, *results[] = { y };
+  return cx_program_run(p, context, NULL, args, results);
+}
+
+// What the system does not give is said, and the device goes on.
+static void memory_not_given(void **unused)
+{
+  (void)unused;
+#define V "tensor<17592186044416xf32>"
+  static const char large_text[] =
+      "func.func @main(%x: tensor<f32>) -> tensor<1xf32> {\n"
+      "%b = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f32>) -> " V
+      "\n"
+      "%s = \"stablehlo.sort\"(%b) <{dimension = 0 : i64}> ({\n"
+      "^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+      "%l = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> "
+      "tensor<i1>\n stablehlo.return %l : tensor<i1> }) : (" V ") -> " V
+      "\n"
+      "%d = stablehlo.slice %s [8:9] : (" V
+      ") -> tensor<1xf32>\n"
+      "return %d : tensor<1xf32> }";
+  static const char small_text[] =
+      "func.func @main(%x: tensor<f32>) -> tensor<1xf32> {\n"
+      "%b = stablehlo.reshape %x : (tensor<f32>) -> tensor<1xf32>\n"
+      "%d = stablehlo.add %b, %b : tensor<1xf32>\n"
+      "return %d : tensor<1xf32> }";
+  cx_program *much = NULL, *little = NULL;
+  cx_run_context *context = NULL;
+  CHECK_STATUS_OK(compile(large_text, &much));
+  CHECK_STATUS_OK(compile(small_text, &little));
+  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  float x = 4, y = 0;
+  for (int i = 0; i < 2; i++) {
+    calx_status *status = run_one(much, context, &x, &y);
+    assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+    assert_non_null(strstr(calx_status_message(status),
+                           "bytes of temporary memory, which"));
+    calx_status_free(status);
+    CHECK_STATUS_OK(run_one(little, context, &x, &y));
+    assert_true(y == 8);
+  }
+  cx_run_context_free(context);
+  cx_program_release(much);
+  cx_program_release(little);
+}
+
 // ---- large programs ----
 
 static cx_program *large(cx_text *text)
@@ -252,11 +301,9 @@ static int end(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refused),
-    cmocka_unit_test(refused_in_sum),
-    cmocka_unit_test(long_chain),
-    cmocka_unit_test(many_results),
-    cmocka_unit_test(written_by_another),
+    cmocka_unit_test(refused),          cmocka_unit_test(refused_in_sum),
+    cmocka_unit_test(memory_not_given), cmocka_unit_test(long_chain),
+    cmocka_unit_test(many_results),     cmocka_unit_test(written_by_another),
     cmocka_unit_test(updated_in_place),
   };
   return cmocka_run_group_tests(tests, begin, end);
