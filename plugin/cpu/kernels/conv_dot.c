@@ -33,8 +33,8 @@ static void merge(lines *l)
   int n = 0;
   for (int i = 0; i < l->n; i++) {
     const line *next = &l->of[i];
-    line *last = &l->of[n - 1];
-    if (n > 0 && last->lhs == next->lhs * next->size &&
+    line *last = n > 0 ? &l->of[n - 1] : NULL;
+    if (last != NULL && last->lhs == next->lhs * next->size &&
         last->other == next->other * next->size) {
       last->size *= next->size;
       last->lhs = next->lhs;

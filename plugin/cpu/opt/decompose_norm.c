@@ -84,7 +84,8 @@ static cx_v normalized(const norm *n, cx_v x, cx_v scale, cx_v offset,
   cx_hlo_builder *b = n->b;
   cx_v factor = times(b, scale, inverse_deviation(n, variance));
   cx_v centered = minus(b, x, spread(n, middle));
-  return plus(b, times(b, centered, spread(n, factor)), spread(n, offset));
+  cx_v shift = spread(n, offset);
+  return plus(b, times(b, centered, spread(n, factor)), shift);
 }
 
 void cx_opt_norm_training(cx_opt_walk *w, cx_hlo_op *op)
@@ -95,8 +96,9 @@ void cx_opt_norm_training(cx_opt_walk *w, cx_hlo_op *op)
   cx_v middle = mean(&n, x);
   cx_v centered = minus(n.b, x, spread(&n, middle));
   cx_v variance = mean(&n, times(n.b, centered, centered));
-  cx_v y = normalized(&n, x, in(&n, op->operands[1]), in(&n, op->operands[2]),
-                      middle, variance);
+  cx_v offset = in(&n, op->operands[2]);
+  cx_v scale = in(&n, op->operands[1]);
+  cx_v y = normalized(&n, x, scale, offset, middle, variance);
   cx_v const r[] = { out(&n, y), out(&n, middle), out(&n, variance) };
   cx_opt_replace_all(w, op, r);
 }
@@ -123,15 +125,15 @@ void cx_opt_norm_grad(cx_opt_walk *w, cx_hlo_op *op)
   cx_v scale = in(&n, op->operands[1]);
   cx_v g = in(&n, op->operands[4]);
   cx_v inverse = inverse_deviation(&n, in(&n, op->operands[3]));
-  cx_v c = times(b, minus(b, x, spread(&n, in(&n, op->operands[2]))),
-                 spread(&n, inverse));
+  cx_v factor = spread(&n, inverse);
+  cx_v c = times(b, minus(b, x, spread(&n, in(&n, op->operands[2]))), factor);
   cx_v grad_scale = sum(&n, times(b, g, c));
   cx_v grad_offset = sum(&n, g);
   cx_v count = number(b, grad_scale, n.count);
   cx_v flat = minus(b, g, spread(&n, over(b, grad_offset, count)));
   cx_v slope = times(b, c, spread(&n, over(b, grad_scale, count)));
-  cx_v y =
-      times(b, spread(&n, times(b, scale, inverse)), minus(b, flat, slope));
+  cx_v difference = minus(b, flat, slope);
+  cx_v y = times(b, spread(&n, times(b, scale, inverse)), difference);
   cx_v const r[] = { out(&n, y), out(&n, grad_scale), out(&n, grad_offset) };
   cx_opt_replace_all(w, op, r);
 }
