@@ -21,8 +21,8 @@ typedef struct cx_gen_options {
   // reduction not at all or more than once, drops windows of a scatter that are
   // half outside, takes another of equals in select_and_scatter, computes
   // convolutions of integers in floats, reads ui8 indices as signed, takes
-  // squares of integers for positive, and ends the process over some divisions
-  // of constants.
+  // squares of integers for positive, clamps as it likes where the bounds have
+  // changed places, and ends the process over some divisions of constants.
   bool portable;
 } cx_gen_options;
 

@@ -263,6 +263,9 @@ bool gen_clamp_one(gen *g)
   gen_value high = gen_like(g, whole ? gen_type(x) : &scalar, true);
   gen_facts f = gen_both(&x.f, &low.f);
   f = gen_both(&f, &high.f);
+  if (g->portable) {
+    high.v = cx_hlo_binary(g->b, CX_HLO_OP_MAXIMUM, low.v, high.v);
+  }
   return gen_push(g, cx_hlo_clamp(g->b, low.v, x.v, high.v), f);
 }
 
