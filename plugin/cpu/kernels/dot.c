@@ -56,10 +56,11 @@ static bool count(int64_t n, const int64_t *size, int64_t *io_bound,
   if (n < 0 || n > CX_DOT_DIMS) return false;
   for (int64_t i = 0; i < n; i++) {
     if (size[i] < 0 || size[i] >= CX_KERNEL_MOST) return false;
-    *out *= size[i];
-    if (size[i] == 0) continue;
-    if (*io_bound >= CX_KERNEL_MOST / size[i]) return false;
-    *io_bound *= size[i];
+    if (size[i] != 0) {
+      if (*io_bound >= CX_KERNEL_MOST / size[i]) return false;
+      *io_bound *= size[i];
+    }
+    *out *= size[i];  // at most the bound
   }
   return true;
 }

@@ -94,6 +94,16 @@ static void hostile_descriptions(void **state)
         refused++;
       }
     }
+    // Neighbours whose product does not fit.
+    for (int at = 1; at + 1 < CX_KERNEL_WORDS; at++) {
+      cx_kernel_desc bad = desc;
+      bad.words[at] = bad.words[at + 1] = (int64_t)1 << 40;
+      if (try_kernel(&bad, pool)) {
+        made++;
+      } else {
+        refused++;
+      }
+    }
     case_free(&c);
   }
   for (int i = 0; i < 200; i++) {
