@@ -47,8 +47,8 @@ CALX_API int calx_device_count(void);
 /** "xla:0". NULL gives "xla". Lives as long as the device. */
 CALX_API const char *calx_device_name(const calx_device *device);
 
-/** The plugin's platform: "calx_cpu" (calx's own engine), "cpu" (XLA's), "cuda",
- *  "tpu"; "?" for NULL. */
+/** The plugin's platform: "calx_cpu" (calx's own engine), "cpu" (XLA's),
+ * "cuda", "tpu"; "?" for NULL. */
 CALX_API const char *calx_device_platform(const calx_device *device);
 
 /** What the device says of its memory, in bytes; -1 where it says nothing. */

@@ -283,34 +283,45 @@ static const harness_case cases[] = {
                        "return %0 : " T("6x3x4xf32") "\n"),
     0, HARNESS_COUNT },
   // transposes that are turned in squares
-  {
-      F("%x: " T("37x100xf32") ", %b: " T("100xf32") ", %y: " T("100x37xf32"),
-        T("100x37xf32"),
-        "%0 = stablehlo.transpose %x, dims = [1, 0] : (" T(
-            "37x100xf32") ") -> " T("100x37xf32") "\n"
-                                                  "%1 = "
-                                                  "stablehlo.broadcast_in_dim "
-                                                  "%b, dims = [0] : (" T("100xf"
-                                                                         "32") ") -> " T(
-                                                      "100x37xf32") "\n"
-                                                                    "%2 = "
-                                                                    "stablehlo."
-                                                                    "multiply "
-                                                                    "%0, %1 "
-                                                                    ": " T(
-                                                                        "100x37"
-                                                                        "xf32") "\n"
-                                                                                "%3 = stablehlo.add %2, %y : " T(
-                                                                                    "100x37xf32") "\n"
-                                                                                                  "return %3 : " T(
-                                                                                                      "100x37xf32") "\n"),
-      0, HARNESS_PLAIN },
-  { F(
-        "%x: " T("3x33x5x20xf32"), T("3x20x33x5xf32"),
-        "%0 = stablehlo.transpose %x, dims = [0, 3, 1, 2] : (" T("3x33x5x20xf3"
-                                                                 "2") ") -> " T(
-            "3x20x33x5xf32") "\n"
-                             "return %0 : " T("3x20x33x5xf32") "\n"),
+  { F("%x: " T("37x100xf32") ", %b: " T("100xf32") ", %y: " T("100x37xf32"),
+      T("100x37xf32"),
+      "%0 = stablehlo.transpose %x, dims = [1, 0] : (" T(
+          "37x100xf32") ") -> " T("100x37xf32") "\n"
+                                                "%1 = "
+                                                "stablehlo.broadcast_in_dim "
+                                                "%b, dims = [0] : (" T(
+                                                    "100xf"
+                                                    "32") ") -> " T("100x37xf3"
+                                                                    "2") "\n"
+                                                                         "%2 = "
+                                                                         "stabl"
+                                                                         "ehlo."
+                                                                         "multi"
+                                                                         "ply "
+                                                                         "%0, "
+                                                                         "%1 "
+                                                                         ": " T(
+                                                                             "1"
+                                                                             "0"
+                                                                             "0"
+                                                                             "x"
+                                                                             "3"
+                                                                             "7"
+                                                                             "x"
+                                                                             "f"
+                                                                             "3"
+                                                                             "2") "\n"
+                                                                                  "%3 = stablehlo.add %2, %y : " T(
+                                                                                      "100x37xf32") "\n"
+                                                                                                    "return %3 : " T(
+                                                                                                        "100x37xf32") "\n"),
+    0, HARNESS_PLAIN },
+  { F("%x: " T("3x33x5x20xf32"), T("3x20x33x5xf32"),
+      "%0 = stablehlo.transpose %x, dims = [0, 3, 1, 2] : (" T(
+          "3x33x5x20xf3"
+          "2") ") -> " T("3x20x33x5xf32") "\n"
+                                          "return %0 : " T(
+                                              "3x20x33x5xf32") "\n"),
     0, HARNESS_PLAIN },
   { F("%x: " T("48x64xcomplex<f32>") ", %y: " T("48x64xcomplex<f32>"),
       T("64x48xcomplex<f32>"),

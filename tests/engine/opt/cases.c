@@ -120,18 +120,12 @@ static calx_status *run_all(cx_hlo_module *m, bool *changed)
 }
 
 static const named_pass passes[] = {
-  { "async", cx_opt_async },
-  { "inline", cx_opt_inline },
-  { "chlo", cx_opt_chlo },
-  { "decompose", cx_opt_decompose },
-  { "algebra", cx_opt_algebra },
-  { "shapes", cx_opt_shapes },
-  { "fold", cx_opt_fold },
-  { "move", cx_opt_move },
-  { "loops", cx_opt_loops },
-  { "dce", cx_opt_dce },
-  { "cse", cx_opt_cse },
-  { "all", run_all },
+  { "async", cx_opt_async },     { "inline", cx_opt_inline },
+  { "chlo", cx_opt_chlo },       { "decompose", cx_opt_decompose },
+  { "algebra", cx_opt_algebra }, { "shapes", cx_opt_shapes },
+  { "fold", cx_opt_fold },       { "move", cx_opt_move },
+  { "loops", cx_opt_loops },     { "dce", cx_opt_dce },
+  { "cse", cx_opt_cse },         { "all", run_all },
 };
 
 static cx_opt_pass_fn *find_pass(const char *name, size_t n)
