@@ -18,14 +18,17 @@ static int64_t align_up(int64_t n)
   return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
 }
 
-static void count_ops(cx_lowering *l, const cx_hlo_func *f)
+static calx_status *see_ops(cx_lowering *l, const cx_hlo_func *f)
 {
   cx_program_info *info = &l->a.program->info;
   for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
        op = cx_opt_next(op)) {
     info->n_interpreted++;
-    if (cx_lower_is_collective(op)) info->has_collectives = true;
+    if (!cx_lower_is_collective(op)) continue;
+    info->has_collectives = true;
+    CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
   }
+  return NULL;
 }
 
 // The interpreter may still read an argument when it writes a result, so what
@@ -64,7 +67,7 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
   if (l->a.failed) return cx_out_of_memory();
   p->blocks[0].n = (uint32_t)p->n_steps;
   for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
-    count_ops(l, f);
+    CALX_TRY(see_ops(l, f));
   }
   p->info.cost_ns = 1e9;
   cx_text text = { 0 };
