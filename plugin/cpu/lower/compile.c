@@ -45,21 +45,6 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
   return NULL;
 }
 
-bool cx_lower_is_collective(const cx_hlo_op *op)
-{
-  switch (op->kind) {
-    case CX_HLO_OP_ALL_REDUCE:
-    case CX_HLO_OP_REDUCE_SCATTER:
-    case CX_HLO_OP_ALL_GATHER:
-    case CX_HLO_OP_ALL_TO_ALL:
-    case CX_HLO_OP_COLLECTIVE_PERMUTE:
-    case CX_HLO_OP_COLLECTIVE_BROADCAST:
-    case CX_HLO_OP_COLLECTIVE_REDUCE:
-    case CX_HLO_OP_CROSS_REPLICA_SUM: return true;
-    default: return false;
-  }
-}
-
 static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
 {
   cx_program *p = l->a.program;

@@ -11,18 +11,6 @@
 #include "lower/plan.h"
 #include "opt/edit.h"
 
-int64_t cx_type_bytes(const cx_hlo_any *type)
-{
-  if (type->tensor.elem == CX_HLO_TOKEN) return 0;
-  return cx_hlo_type_elements(&type->tensor) *
-         (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
-}
-
-bool cx_is_constant(const cx_hlo_value *v)
-{
-  return v->op != NULL && v->op->kind == CX_HLO_OP_CONSTANT;
-}
-
 static cx_memory *new_memory(cx_planning *g, cx_place_kind kind, int64_t at,
                              int64_t bytes)
 {

@@ -1,24 +1,6 @@
 // lower/plan: the passes from a function to a program's steps.
 #include "lower/plan.h"
 
-#include <string.h>
-
-bool cx_lower_push(cx_lowering *l, void *items, size_t *n, size_t *room,
-                   void *item)
-{
-  void ***list = items;
-  if (*n == *room) {
-    size_t grown = *room == 0 ? 8 : *room * 2;
-    void **moved = CX_ARENA_ARRAY(&l->arena, void *, grown);
-    if (moved == NULL) return false;
-    if (*n > 0) memcpy(moved, *list, *n * sizeof *moved);
-    *list = moved;
-    *room = grown;
-  }
-  (*list)[(*n)++] = item;
-  return true;
-}
-
 // What each kind of unit needs beyond its order.
 static calx_status *collect(cx_planning *g, const cx_plan *plan)
 {
