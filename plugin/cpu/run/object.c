@@ -1,7 +1,7 @@
 // run/object: see object.h.
 //
 // All sections that take memory are laid out behind each other in one mapping,
-// with a stub for each function from outside (code is within 2 GiB of itself,
+// with a jump to each function from outside (code is within 2 GiB of itself,
 // the C library need not be); the relocations are applied, and then the mapping
 // becomes readable and executable, never both writable and executable.
 #include "run/object.h"
@@ -43,7 +43,7 @@ static const struct outside {
   { "memmove", NULL, memmove },
 };
 #define N_OUTSIDE (sizeof outside / sizeof outside[0])
-#define STUB_SIZE 16
+#define JUMP_SIZE 16
 
 typedef struct reader {
   const unsigned char *data;
@@ -51,7 +51,7 @@ typedef struct reader {
   const Elf64_Ehdr *header;
   const Elf64_Shdr *sections;
   size_t *offsets;  // of each section in the image; SIZE_MAX: not in it
-  size_t stubs;     // where they start in the image
+  size_t jumps;     // where they start in the image
   const Elf64_Sym *symbols;
   size_t n_symbols;
   const char *names;
@@ -116,25 +116,25 @@ static calx_status *lay_out(reader *r, size_t *out_size)
     if (s->sh_size > IMAGE_LIMIT - at) return damaged("too large");
     at += s->sh_size;
   }
-  at = (at + STUB_SIZE - 1) & ~(size_t)(STUB_SIZE - 1);
-  r->stubs = at;
-  at += N_OUTSIDE * STUB_SIZE;
+  at = (at + JUMP_SIZE - 1) & ~(size_t)(JUMP_SIZE - 1);
+  r->jumps = at;
+  at += N_OUTSIDE * JUMP_SIZE;
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   *out_size = (at + page - 1) / page * page;
   return NULL;
 }
 
 // jmp *0(%rip), with the address behind it.
-static void write_stubs(const reader *r)
+static void write_jumps(const reader *r)
 {
   for (size_t i = 0; i < N_OUTSIDE; i++) {
-    unsigned char *stub = r->object->image + r->stubs + i * STUB_SIZE;
-    static const unsigned char jump[6] = { 0xff, 0x25, 0, 0, 0, 0 };
-    memcpy(stub, jump, sizeof jump);
+    unsigned char *jump = r->object->image + r->jumps + i * JUMP_SIZE;
+    static const unsigned char code[6] = { 0xff, 0x25, 0, 0, 0, 0 };
+    memcpy(jump, code, sizeof code);
     if (outside[i].set != NULL) {
-      memcpy(stub + sizeof jump, &outside[i].set, 8);
+      memcpy(jump + sizeof code, &outside[i].set, 8);
     } else {
-      memcpy(stub + sizeof jump, &outside[i].copy, 8);
+      memcpy(jump + sizeof code, &outside[i].copy, 8);
     }
   }
 }
@@ -173,7 +173,7 @@ static calx_status *symbol_offset(const reader *r, uint64_t index,
     const char *name = r->names + s->st_name;
     for (size_t i = 0; i < N_OUTSIDE; i++) {
       if (strcmp(name, outside[i].name) == 0) {
-        *out = r->stubs + i * STUB_SIZE;
+        *out = r->jumps + i * JUMP_SIZE;
         return NULL;
       }
     }
@@ -284,7 +284,7 @@ static calx_status *load(reader *r)
     memcpy(r->object->image + r->offsets[i], r->data + s->sh_offset,
            s->sh_size);
   }
-  write_stubs(r);
+  write_jumps(r);
   CALX_TRY(relocate(r));
   CALX_TRY(keep_functions(r));
   if (mprotect(image, size, PROT_READ | PROT_EXEC) != 0) {
