@@ -334,8 +334,8 @@ typedef struct loop {
   cx_pool_body *body;
   void *user;
   int64_t n, pieces;
-  int lots;
-  lot lot[LOTS];
+  int n_lots;
+  lot *lots;
 } loop;
 
 // The start of piece p: their sizes differ by one at most.
@@ -348,8 +348,8 @@ static int64_t start_of(const loop *l, int64_t p)
 static void run_pieces(void *user, int rank)
 {
   loop *l = user;
-  for (int k = 0; k < l->lots; k++) {
-    lot *at = &l->lot[(rank + k) % l->lots];
+  for (int k = 0; k < l->n_lots; k++) {
+    lot *at = &l->lots[(rank + k) % l->n_lots];
     int64_t p;
     while ((p = atomic_fetch_add_explicit(&at->next, 1, memory_order_relaxed)) <
            at->end) {
@@ -370,15 +370,16 @@ void cx_pool_for(cx_pool *pool, int64_t n, int64_t grain, cx_pool_body *body,
   }
   calx_status_free(start_workers(pool));
   if (members > pool->started + 1) members = pool->started + 1;
-  loop l = { .body = body, .user = user, .n = n, .pieces = pieces };
-  if (l.pieces > (int64_t)members * PIECES_PER_THREAD) {
-    l.pieces = (int64_t)members * PIECES_PER_THREAD;
+  if (pieces > (int64_t)members * PIECES_PER_THREAD) {
+    pieces = (int64_t)members * PIECES_PER_THREAD;
   }
-  l.lots = members < LOTS ? members : LOTS;
-  for (int i = 0; i < l.lots; i++) {
-    atomic_init(&l.lot[i].next, l.pieces * i / l.lots);
-    l.lot[i].end = l.pieces * (i + 1) / l.lots;
+  const int n_lots = members < LOTS ? members : LOTS;
+  lot lots[LOTS];
+  for (int i = 0; i < n_lots; i++) {
+    atomic_init(&lots[i].next, pieces * i / n_lots);
+    lots[i].end = pieces * (i + 1) / n_lots;
   }
+  loop l = { body, user, n, pieces, n_lots, lots };
   run_job(pool, members, run_pieces, &l, false);
   disown(pool);
 }
