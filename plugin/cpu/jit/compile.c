@@ -11,8 +11,6 @@
 #include "jit/root.h"
 #include "jit/share.h"
 
-#define EMITTER_VERSION "2"
-
 // ---- targets ----
 
 static cx_mutex init_lock = CX_MUTEX_INIT;
@@ -320,23 +318,9 @@ static calx_status *compile(const cx_jit_options *options,
   return status;
 }
 
-static const char *version(void)
-{
-  static char text[64];
-  cx_lock(&init_lock);
-  if (text[0] == 0) {
-    unsigned major = 0, minor = 0, patch = 0;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(text, sizeof text, "LLVM %u.%u.%u, emitter " EMITTER_VERSION,
-             major, minor, patch);
-  }
-  cx_unlock(&init_lock);
-  return text;
-}
-
 __attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)
 {
-  static const cx_jit_api api = { sizeof api, compile, version, cx_text_free,
+  static const cx_jit_api api = { sizeof api, compile, cx_text_free,
                                   calx_status_free };
   return &api;
 }

@@ -72,7 +72,6 @@ typedef struct cx_jit_api {
   size_t struct_size;
   calx_status *(*compile)(const cx_jit_options *options, cx_jit_kernel *kernels,
                           size_t n, cx_text *out_object);
-  const char *(*version)(void);  // of LLVM and of the emitter
   // Give back what compile gave: the shared object has memory of its own.
   void (*free_object)(cx_text *object);
   void (*free_status)(calx_status *status);

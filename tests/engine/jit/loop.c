@@ -144,7 +144,6 @@ static void test_refused(void **state)
   cx_text object = { 0 };
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_jit_get_api()->compile(&options, NULL, 0, &object), "5 lanes");
-  assert_non_null(strstr(cx_jit_get_api()->version(), "LLVM"));
 }
 
 int main(void)
