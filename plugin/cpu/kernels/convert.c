@@ -25,24 +25,8 @@ bool cx_math_is(cx_math m, cx_hlo_elem e)
 
 static bool is_supported(cx_hlo_elem e)
 {
-  switch (e) {
-    case CX_HLO_I1:
-    case CX_HLO_I8:
-    case CX_HLO_I16:
-    case CX_HLO_I32:
-    case CX_HLO_I64:
-    case CX_HLO_UI8:
-    case CX_HLO_UI16:
-    case CX_HLO_UI32:
-    case CX_HLO_UI64:
-    case CX_HLO_BF16:
-    case CX_HLO_F16:
-    case CX_HLO_F32:
-    case CX_HLO_F64:
-    case CX_HLO_C64:
-    case CX_HLO_C128: return true;
-    default: return false;
-  }
+  return cx_hlo_elem_is_complex(e) ||
+         cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
 }
 
 bool cx_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
