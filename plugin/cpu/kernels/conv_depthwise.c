@@ -35,8 +35,7 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
 {
   const job *j = user;
   const depthwise_plan *p = j->p;
-  const cx_pool_place here = cx_pool_here();
-  const int64_t rank = here.pool == j->pool ? here.rank : 0;
+  const int64_t rank = cx_kernel_rank(j->pool);
   float *x = j->x + rank * p->x_floats, *g = j->g + rank * p->g_floats;
   float *y = j->y + rank * p->y_floats;
   for (int64_t b = lo; b < hi; b++) {

@@ -62,8 +62,7 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
 {
   const job *j = user;
   const lanes_plan *p = j->p;
-  const cx_pool_place here = cx_pool_here();
-  const int64_t rank = here.pool == j->pool ? here.rank : 0;
+  const int64_t rank = cx_kernel_rank(j->pool);
   float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
   for (int64_t b = lo; b < hi; b++) {
     cx_lanes_pack(&p->x, j->lhs, b, &p->l, x);

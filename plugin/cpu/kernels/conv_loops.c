@@ -190,8 +190,7 @@ static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
   const loops_plan *p = q->p;
   const cx_conv_desc *d = &p->d;
   const int64_t bytes = (int64_t)cx_math_bytes(p->math);
-  const cx_pool_place here = cx_pool_here();
-  const size_t rank = here.pool == q->pool ? (size_t)here.rank : 0;
+  const size_t rank = (size_t)cx_kernel_rank(q->pool);
   unsigned char *patches = q->blocks + rank * p->block_bytes;
   int64_t image_size = d->features;
   for (int64_t i = 0; i < d->n_dims; i++) image_size *= d->dims[i].in;

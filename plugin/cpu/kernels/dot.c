@@ -272,8 +272,7 @@ static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
                       .c = c,
                       .ldc = p->n,
                       .mode = q->mode };
-  const cx_pool_place here = cx_pool_here();
-  const size_t rank = here.pool == q->pool ? (size_t)here.rank : 0;
+  const size_t rank = (size_t)cx_kernel_rank(q->pool);
   cx_gemm_run(p->math, &g, q->panels + rank * p->panels_each);
 }
 

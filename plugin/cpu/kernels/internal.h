@@ -87,6 +87,9 @@ calx_status *cx_conv_new(cx_kernel *kernel, cx_pool *pool,
                          bool tune) CALX_MUST_USE;
 // Takes `bytes` of scratch, 64-byte aligned; its offset. SIZE_MAX: too much.
 size_t cx_kernel_reserve(cx_kernel *kernel, size_t bytes);
+// Which copy of scratch the calling thread has: its rank in the pool's region.
+// Inside of another pool's it runs alone.
+int cx_kernel_rank(const cx_pool *pool);
 
 // ---- arithmetic ----
 

@@ -62,6 +62,12 @@ size_t cx_kernel_reserve(cx_kernel *kernel, size_t bytes)
   return at;
 }
 
+int cx_kernel_rank(const cx_pool *pool)
+{
+  const cx_pool_place here = cx_pool_here();
+  return here.pool == pool ? here.rank : 0;
+}
+
 calx_status *cx_kernel_new(cx_kernel_desc *desc, cx_pool *pool, bool tune,
                            cx_kernel **out)
 {
