@@ -51,6 +51,13 @@ static calx_status *run_block(cx_ref_machine *m, const cx_hlo_block *block,
   return status;
 }
 
+static void note_functions(cx_ref_machine *m)
+{
+  for (const cx_hlo_func *g = m->module->first; g != NULL; g = g->next) {
+    if (g->body.first != NULL) cx_ref_note_uses(m, g->body.first);
+  }
+}
+
 static calx_status *run_func(cx_ref_machine *m, const cx_hlo_func *f,
                              const cx_ref_tensor *args,
                              const cx_ref_tensor *results)
@@ -58,9 +65,7 @@ static calx_status *run_func(cx_ref_machine *m, const cx_hlo_func *f,
   CALX_TRY(check_tensors("argument", args, f->params, f->n_params));
   CALX_TRY(check_tensors("result", results, f->results, f->n_results));
   CALX_TRY(cx_ref_machine_env(m));
-  for (const cx_hlo_func *g = m->module->first; g != NULL; g = g->next) {
-    if (g->body.first != NULL) cx_ref_note_uses(m, g->body.first);
-  }
+  note_functions(m);
   if (f->body.first == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' has no body",
                     (int)f->name.n, f->name.s);
@@ -111,9 +116,7 @@ static calx_status *run_single(cx_ref_machine *m, const cx_hlo_op *op,
     }
   }
   if (op->kind == CX_HLO_OP_CALL || op->kind == CX_HLO_OP_COMPOSITE) {
-    for (const cx_hlo_func *g = m->module->first; g != NULL; g = g->next) {
-      if (g->body.first != NULL) cx_ref_note_uses(m, g->body.first);
-    }
+    note_functions(m);
   }
   if (control) return run_control(m, op, operands, results);
   return fn(m, op, operands, results);
