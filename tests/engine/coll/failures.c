@@ -11,13 +11,7 @@ static cx_hlo_module *sum(const char *type)
 
 static void check_failed(world_device *d, calx_code code, const char *piece)
 {
-  if (calx_status_code(d->status) != code ||
-      strstr(calx_status_message(d->status), piece) == NULL) {
-    fail_msg("wanted %s with '%s', got %s: %s", calx_code_name(code), piece,
-             calx_code_name(calx_status_code(d->status)),
-             calx_status_message(d->status));
-  }
-  calx_status_free(d->status);
+  CHECK_FAILS(code, d->status, piece);
   d->status = NULL;
 }
 
@@ -275,31 +269,15 @@ static void test_no_memory(void **state)
   world_end(&w);
 }
 
-static long blocks;
-
-static int begin(void **state)
-{
-  (void)state;
-  blocks = cx_alloc_live();
-  return 0;
-}
-
-static int end(void **state)
-{
-  (void)state;
-  return cx_alloc_live() == blocks && cx_status_live() == 0 ? 0 : 1;
-}
-
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-    TEST(test_never_comes),  TEST(test_names_partitions),
-    TEST(test_dies),         TEST(test_ends_without_coming),
-    TEST(test_ends_early),   TEST(test_mismatch),
-    TEST(test_other_groups), TEST(test_same_twice),
-    TEST(test_region_fails), TEST(test_many_failures),
-    TEST(test_no_memory),
+    CHECK_TEST(test_never_comes),  CHECK_TEST(test_names_partitions),
+    CHECK_TEST(test_dies),         CHECK_TEST(test_ends_without_coming),
+    CHECK_TEST(test_ends_early),   CHECK_TEST(test_mismatch),
+    CHECK_TEST(test_other_groups), CHECK_TEST(test_same_twice),
+    CHECK_TEST(test_region_fails), CHECK_TEST(test_many_failures),
+    CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -441,37 +441,21 @@ static void test_many(void **state)
   }
 }
 
-static long blocks;
-
-static int begin(void **state)
-{
-  (void)state;
-  blocks = cx_alloc_live();
-  return 0;
-}
-
-static int end(void **state)
-{
-  (void)state;
-  return cx_alloc_live() == blocks && cx_status_live() == 0 ? 0 : 1;
-}
-
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-    TEST(test_all_gather),
-    TEST(test_all_reduce),
-    TEST(test_reduce_scatter),
-    TEST(test_all_to_all),
-    TEST(test_all_to_all_dimensions),
-    TEST(test_permute),
-    TEST(test_broadcast),
-    TEST(test_groups),
-    TEST(test_partitions),
-    TEST(test_reducers),
-    TEST(test_regions),
-    TEST(test_many),
+    CHECK_TEST(test_all_gather),
+    CHECK_TEST(test_all_reduce),
+    CHECK_TEST(test_reduce_scatter),
+    CHECK_TEST(test_all_to_all),
+    CHECK_TEST(test_all_to_all_dimensions),
+    CHECK_TEST(test_permute),
+    CHECK_TEST(test_broadcast),
+    CHECK_TEST(test_groups),
+    CHECK_TEST(test_partitions),
+    CHECK_TEST(test_reducers),
+    CHECK_TEST(test_regions),
+    CHECK_TEST(test_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

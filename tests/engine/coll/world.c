@@ -7,10 +7,8 @@
 
 cx_hlo_module *world_parse(const char *text)
 {
-  cx_hlo_module *m = NULL;
-  calx_status *status = cx_hlo_parse(text, strlen(text), "test", &m);
-  if (status == NULL) status = cx_hlo_verify(m);
-  if (status != NULL) fail_msg("%s\n%s", calx_status_message(status), text);
+  cx_hlo_module *m = check_parse(text);
+  CHECK_OK(cx_hlo_verify(m));
   return m;
 }
 

@@ -7,23 +7,10 @@
 #define TESTS_ENGINE_COLL_WORLD_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/status.h"
 #include "base/thread.h"
 #include "coll/coll.h"
-#include "hlo/parse.h"
-#include "hlo/verify.h"
+#include "hlo/check.h"
 
 enum { MOST_DEVICES = 8, MOST_VALUES = 64, MOST_ARGS = 4 };
 
