@@ -79,6 +79,19 @@ static char *load(const char *path, size_t *size)
   return data;
 }
 
+// The file of a program that was compiled for it.
+static char *load_first(char path[512], size_t *size)
+{
+  assert_int_equal(run_once(), 1);
+  assert_true(find_file(NULL, path));
+  return load(path, size);
+}
+
+static void check_not_kept(void)
+{
+  for (int i = 0; i < 2; i++) assert_int_equal(run_once(), 1);
+}
+
 // ---- hits -------------------------------------------------------------------
 
 static void test_hit(void **state)
@@ -177,10 +190,8 @@ static void test_flipped(void **state)
 {
   (void)state;
   char path[512];
-  assert_int_equal(run_once(), 1);
-  assert_true(find_file(NULL, path));
   size_t size;
-  char *data = load(path, &size);
+  char *data = load_first(path, &size);
   for (size_t at = 0; at < size; at += at < 64 ? 1 : size / 40) {
     data[at] = (char)(data[at] ^ 0x10);
     put(path, data, size);
@@ -194,10 +205,8 @@ static void test_cut(void **state)
 {
   (void)state;
   char path[512];
-  assert_int_equal(run_once(), 1);
-  assert_true(find_file(NULL, path));
   size_t size;
-  char *data = load(path, &size);
+  char *data = load_first(path, &size);
   for (size_t n = 0; n < size; n += n < 70 ? 7 : size / 10) {
     put(path, data, n);
     check_damaged();
@@ -227,10 +236,8 @@ static void test_sizes(void **state)
 {
   (void)state;
   char path[512];
-  assert_int_equal(run_once(), 1);
-  assert_true(find_file(NULL, path));
   size_t size;
-  char *data = load(path, &size);
+  char *data = load_first(path, &size);
   uint64_t own[3];
   memcpy(own, data + SIZES_AT, sizeof own);
   assert_true(label_size(data) + own[0] + own[1] + own[2] + BODY_AT == size);
@@ -252,10 +259,8 @@ static void test_refused(void **state)
 {
   (void)state;
   char path[512];
-  assert_int_equal(run_once(), 1);
-  assert_true(find_file(NULL, path));
   size_t size;
-  char *data = load(path, &size);
+  char *data = load_first(path, &size);
   uint64_t sizes[3];
   memcpy(sizes, data + SIZES_AT, sizeof sizes);
   memset(data + size - sizes[2], 'x', sizes[2]);
@@ -413,10 +418,8 @@ static void test_label(void **state)
 {
   (void)state;
   char path[512];
-  assert_int_equal(run_once(), 1);
-  assert_true(find_file(NULL, path));
   size_t size;
-  char *data = load(path, &size);
+  char *data = load_first(path, &size);
   cx_cache_entry e;
   assert_int_equal(cx_cache_entry_read(data, size, &e), CX_CACHE_WHOLE);
   assert_string_equal(e.platform, "fake");
@@ -430,8 +433,7 @@ static void test_label(void **state)
 static void check_unused(const char *why)
 {
   lines_clear();
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
   assert_int_equal(count("PersistentCacheMiss"), 0);
   assert_int_equal(lines_with("is not used"), 1);
   assert_int_equal(lines_with(why), 1);
@@ -450,9 +452,7 @@ static void test_writable_by_all(void **state)
   (void)state;
   assert_int_equal(mkdir(folder, 0700), 0);
   assert_int_equal(chmod(folder, 0702), 0);
-  lines_clear();
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
 }
 
 static void test_not_own(void **state)
@@ -461,8 +461,7 @@ static void test_not_own(void **state)
   if (geteuid() != 0) return;  // only root can give a folder away
   assert_int_equal(mkdir(folder, 0700), 0);
   assert_int_equal(chown(folder, 12345, 12345), 0);
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
   char path[512];
   assert_false(find_file(NULL, path));
 }
@@ -471,20 +470,17 @@ static void test_no_folder(void **state)
 {
   (void)state;
   put(folder, "x", 1);
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
   unlink(folder);
   setenv("CALX_CACHE_DIR", "/dev/null/x", 1);
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
 }
 
 static void test_off(void **state)
 {
   (void)state;
   setenv("CALX_CACHE_DIR", "off", 1);
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
   assert_int_equal(count("PersistentCacheMiss"), 0);
   assert_int_equal(access("off", F_OK), -1);
 }
@@ -539,8 +535,7 @@ static void test_cannot_write(void **state)
   (void)state;
   if (geteuid() == 0) return;  // whom no mode stops
   assert_int_equal(mkdir(folder, 0500), 0);
-  assert_int_equal(run_once(), 1);
-  assert_int_equal(run_once(), 1);
+  check_not_kept();
 }
 
 int main(int argc, char **argv)
