@@ -1,0 +1,123 @@
+/**
+ * calx/dist.h: ranks, how they start, and training in step.
+ *
+ * A rank is one device's copy of the program, with its own scope, model and
+ * optimiser. calx_launch() starts the ranks: a thread per local device, or
+ * processes (CALX_PROCESSES=n, `calx run -n 4 ./prog`, mpirun, srun, torchrun);
+ * the same program works under all of them. Both generations of PyTorch/XLA's
+ * names for what is here are in docs/guide.md.
+ */
+#ifndef CALX_DIST_H
+#define CALX_DIST_H
+
+#include "calx/collective.h"
+#include "calx/optim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- who am I: never fail, valid outside of calx_launch too (a world of 1) --
+// @threads of the calling thread's rank: by its current device
+
+/** Ranks in all (xr.world_size, xm.xrt_world_size). */
+CALX_API int calx_world_size(void);
+/** This rank, 0 … world size - 1 (xr.global_ordinal, xm.get_ordinal). */
+CALX_API int calx_global_ordinal(void);
+/** This rank among those of its host (xr.local_ordinal). */
+CALX_API int calx_local_ordinal(void);
+/** Ranks of this host. */
+CALX_API int calx_local_world_size(void);
+/** This process among all (xr.process_index), and how many there are. */
+CALX_API int calx_process_index(void);
+CALX_API int calx_process_count(void);
+/** This host among all (xr.host_index), and how many there are. */
+CALX_API int calx_host_index(void);
+CALX_API int calx_host_count(void);
+/** Whether this rank is the first: of its host, or of all. */
+CALX_API bool calx_is_master_ordinal(bool local);
+/** printf on the first rank of all, flushed; silent on the others. */
+CALX_API void calx_master_print(const char *format, ...) CALX_PRINTF(1, 2);
+
+// ---- starting ---------------------------------------------------------------
+
+/** What each rank runs. @param index the rank's global ordinal
+ *  @return NULL, or why the rank failed: calx_launch tells it with the rank */
+typedef calx_status *calx_rank_fn(int index, void *user);
+
+/** Zero means default in every field. */
+typedef struct calx_launch_options {
+  size_t size;
+  int processes; /* 0 = CALX_PROCESSES, else 1; ignored where a launcher (calx
+                    run, mpirun, srun, torchrun) has started the processes */
+  int devices;   /* of each process; 0 = all (CPU_NUM_DEVICES) */
+} calx_launch_options;
+
+/**
+ * Runs `fn` on every rank and waits for all. Within a process each local device
+ * is one thread's; `user` is shared by them. A rank that fails ends the others
+ * at their next collective.
+ * @errors FAILED_PRECONDITION a device was used before ("Runtime is already
+ *         initialized…"), or it is called inside a rank; those of meeting the
+ *         other processes; the first failed rank's own, with its number
+ */
+CALX_API calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
+                                       const calx_launch_options *options)
+    CALX_MUST_USE;
+
+// ---- training in step -------------------------------------------------------
+
+/** Zero means default in every field. */
+typedef struct calx_reduce_gradients_options {
+  size_t size;
+  double bucket_mb; /* 0 = 25; CALX_ZERO: one collective a gradient */
+  calx_groups groups;
+} calx_reduce_gradients_options;
+/**
+ * Replaces every gradient of the optimiser's parameters by its mean over the
+ * ranks (all_reduce of the sum, times 1/world), in buckets in the order in
+ * which the backward pass makes them. Nothing in a world of 1.
+ * @errors through the scope  @source torch_xla reduce_gradients
+ */
+CALX_API void calx_reduce_gradients_with(
+    calx_optimizer *opt, const calx_reduce_gradients_options *options);
+
+/**
+ * The seeds' xm.optimizer_step: reduces the gradients, steps, syncs. Returns
+ * the mean of `loss` over all ranks, materialised; NULL loss: returns NULL.
+ * Inside a loader with batches_per_execution above 1 the loader syncs.
+ * @shape loss one element  @errors through the scope
+ */
+CALX_API calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss);
+
+/** Parameters and buffers of rank 0 become everybody's; syncs.
+ *  @source torch_xla broadcast_master_param */
+CALX_API void calx_broadcast_master_param(calx_module *model);
+
+/**
+ * Every rank's bytes to every rank, and a barrier. Payloads may differ in
+ * length and be empty. Works without a device.
+ * @param tag  of this meeting, for messages; ranks must agree on it
+ * @param out_payloads,out_sizes  world-size many, payload of rank i at i; each
+ *        freed with calx_string_free(). May be NULL: a barrier.
+ * @errors DEADLINE_EXCEEDED the missing ranks' numbers  ABORTED a rank ended or
+ *         failed, another tag
+ * @source torch_xla rendezvous
+ */
+CALX_API calx_status *calx_rendezvous(const char *tag, const void *payload,
+                                      size_t bytes, char **out_payloads,
+                                      size_t *out_sizes) CALX_MUST_USE;
+/** Combines the ranks' host values, on every rank, in the order of the ranks.
+ *  `reduce` gets world-size arrays of `count` numbers.
+ *  @source torch_xla mesh_reduce */
+typedef void calx_mesh_reduce_fn(const double *const *values, size_t ranks,
+                                 size_t count, double *out);
+CALX_API calx_status *calx_mesh_reduce(const char *tag, const double *values,
+                                       size_t count,
+                                       calx_mesh_reduce_fn *reduce,
+                                       double *out) CALX_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

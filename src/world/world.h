@@ -1,0 +1,106 @@
+// world: who this process is among those that train together, and how they
+// talk outside of any device: a key-value store, news of failures, and a board
+// on which ranks agree before they launch a program with collectives.
+//
+// It knows processes, ranks and hosts, no devices and no tensors. One world per
+// process. A process that no launcher started is a world of its own, and needs
+// no store. Every wait has a time limit and names who is missing.
+#ifndef CX_WORLD_WORLD_H
+#define CX_WORLD_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/status.h"
+
+// ---- who am I ---------------------------------------------------------------
+
+typedef enum cx_world_launcher {
+  CX_LAUNCHER_NONE,
+  CX_LAUNCHER_CALX,      // our own: calx_launch's processes, `calx run`
+  CX_LAUNCHER_TORCHRUN,  // RANK, WORLD_SIZE, MASTER_ADDR, …
+  CX_LAUNCHER_MPICH,     // PMI_RANK
+  CX_LAUNCHER_OPENMPI,   // OMPI_COMM_WORLD_*
+  CX_LAUNCHER_PMIX,      // PMIX_*: srun --mpi=pmix
+  CX_LAUNCHER_SLURM      // SLURM_*: plain srun
+} cx_world_launcher;
+
+typedef struct cx_world_place {
+  cx_world_launcher launcher;
+  int process, processes;              // this one, and how many
+  int local_process, local_processes;  // of this host
+  int host, hosts;
+  int devices;  // ranks of each process: 1 until cx_world_ranks() says more
+} cx_world_place;
+
+// What the environment says, without touching anything. Fails on variables that
+// contradict each other or are no numbers, with their names and values.
+calx_status *cx_world_find(cx_world_place *out) CALX_MUST_USE;
+
+// Joins the world that the environment tells: connects to the store (serves it,
+// where that is this process's part), begins heartbeats. Without a launcher it
+// only notes the place. A second call is an error.
+calx_status *cx_world_join(void) CALX_MUST_USE;
+// How many ranks (local devices) each process has; all processes must say the
+// same, or all fail with who said what. Sets up the board.
+calx_status *cx_world_ranks(int devices) CALX_MUST_USE;
+// Leaves in good order: others that wait for this process are told that it
+// ended. `how` (not taken) NULL: well; else it is the news that ends the job.
+void cx_world_leave(const calx_status *how);
+bool cx_world_joined(void);
+const cx_world_place *cx_world_here(void);  // never NULL; a world of 1 before
+
+static inline int cx_world_size(const cx_world_place *p)
+{
+  return p->processes * p->devices;
+}
+
+// CALX_COLLECTIVE_TIMEOUT_S in ms; 1800 s where it is not set.
+int64_t cx_world_timeout_ms(void);
+
+// ---- the store: binary keys' values, shared by all processes ----------------
+// Thread-safe; a blocked call blocks only its thread. In a world of one process
+// they work on a table in this process.
+
+// ALREADY_EXISTS for a key that has another value.
+calx_status *cx_store_put(const char *key, const void *value,
+                          size_t size) CALX_MUST_USE;
+// Waits for the key; the value is zero-terminated past its size and freed with
+// cx_free(). DEADLINE_EXCEEDED with the key; ABORTED with the news.
+calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
+                          size_t *out_size) CALX_MUST_USE;
+// NOT_FOUND at once.
+calx_status *cx_store_try_get(const char *key, char **out,
+                              size_t *out_size) CALX_MUST_USE;
+// All processes. DEADLINE_EXCEEDED names those that did not come.
+calx_status *cx_store_barrier(const char *name,
+                              int64_t timeout_ms) CALX_MUST_USE;
+// The first failure that was told or seen anywhere in the job; NULL: none.
+calx_status *cx_world_news(void) CALX_MUST_USE;
+
+// ---- the board: ranks agree -------------------------------------------------
+// Every rank, thread or process, counts what it does together with the others:
+// its n-th agreement meets their n-th. All ranks get the same verdict.
+
+typedef struct cx_agreement {
+  int rank;          // global ordinal of the caller
+  cx_hash key;       // of what is to be done: equal on all ranks
+  const char *what;  // "all_reduce at train.c:20": for messages
+} cx_agreement;
+
+// Waits until all ranks of the world have come with the same key. Errors, on
+// every rank and at once when it is known: ABORTED another key (who brought
+// what), a rank that ended ("rank 2 ended after 13 launches") or failed (its
+// own message), the job's news; DEADLINE_EXCEEDED who is missing.
+// *out_differs (may be NULL): a rank with another key, else -1.
+calx_status *cx_board_agree(const cx_agreement *a, int64_t timeout_ms,
+                            int *out_differs) CALX_MUST_USE;
+// A rank takes part in no more agreements. `how` (not taken): NULL it ended
+// well, else why it failed. Those that wait for it are told at once.
+void cx_board_end(int rank, const calx_status *how);
+// For the next launch in this process: all counts are 0 again.
+void cx_board_reset(void);
+
+#endif
