@@ -178,12 +178,10 @@ static calx_status *pair(cx_assembly *a, const cx_hlo_func *f, int32_t *alias)
   return NULL;
 }
 
-calx_status *cx_assemble_signature(cx_assembly *a, const cx_hlo_module *m,
-                                   const cx_hlo_func *entry)
+calx_status *cx_assemble_signature(cx_assembly *a, const cx_hlo_func *entry)
 {
   cx_program *p = a->program;
   cx_program_info *info = &p->info;
-  (void)m;
   CALX_TRY(copy_types(&p->arena, entry->params, entry->n_params, "parameter",
                       &info->params));
   info->n_params = entry->n_params;

@@ -1,6 +1,6 @@
 // lower/assemble: appends to a program that is being made. All of these fail
 // only for want of memory, and give UINT32_MAX then; appending after a failure
-// is harmless, and cx_assembly_failed() tells at the end.
+// is harmless, and `failed` tells at the end.
 #ifndef CX_LOWER_ASSEMBLE_H
 #define CX_LOWER_ASSEMBLE_H
 
@@ -29,7 +29,7 @@ uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code);
 uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc);
 
 // What others may know of the program, from its entry function.
-calx_status *cx_assemble_signature(cx_assembly *a, const cx_hlo_module *m,
+calx_status *cx_assemble_signature(cx_assembly *a,
                                    const cx_hlo_func *entry) CALX_MUST_USE;
 
 #endif

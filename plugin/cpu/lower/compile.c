@@ -54,7 +54,7 @@ static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
                     "the program has no function @main, nor only one");
   }
   CALX_TRY(cx_lower_check_signature(entry));
-  CALX_TRY(cx_assemble_signature(&l->a, l->module, entry));
+  CALX_TRY(cx_assemble_signature(&l->a, entry));
   CALX_TRY(count_devices(l->module, options->n_replicas, "mhlo.num_replicas",
                          &p->info.n_replicas));
   CALX_TRY(count_devices(l->module, options->n_partitions,
@@ -85,7 +85,7 @@ static calx_status *make(const char *text, size_t size,
   l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(compile(l, options));
   if (l->a.failed) return cx_out_of_memory();
-  return cx_program_finish(l->a.program, options->pool, false);
+  return cx_program_finish(l->a.program, options->pool);
 }
 
 calx_status *cx_lower_compile(const char *text, size_t size,

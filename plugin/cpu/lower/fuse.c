@@ -259,7 +259,7 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
   cx_jit_class class = cx_jit_class_of(op);
-  if (u->kind != CX_UNIT_CODE || u->alone || u->n_ops >= UNIT_OPS) return false;
+  if (u->kind != CX_UNIT_CODE || u->n_ops >= UNIT_OPS) return false;
   if (class != CX_JIT_ELEMENT && class != CX_JIT_INDEX) return false;
   if (u->hero != NULL && cx_jit_class_of(u->hero) == CX_JIT_ROOT &&
       (is_dear(op) || u->n_ops > 12)) {

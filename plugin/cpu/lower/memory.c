@@ -65,14 +65,14 @@ static bool updates(const cx_unit *u, const cx_hlo_value *input,
 }
 
 // Operations of one element each from an input to an output read what the same
-// iteration writes over; anything else on the way may read it later.
-bool cx_lower_in_place(const cx_planning *g, const cx_unit *u,
-                       const cx_hlo_value *input, const cx_hlo_value *output)
+// iteration writes over; anything else on the way may read it later. Only CODE
+// units write in place.
+static bool in_place(const cx_unit *u, const cx_hlo_value *input,
+                     const cx_hlo_value *output)
 {
   if (u->kind != CX_UNIT_CODE || u->n_ops > 256) return false;
   if (cx_type_bytes(&input->type) != cx_type_bytes(&output->type)) return false;
   if (u->hero != NULL) return updates(u, input, output);
-  (void)g;
   bool tainted[256] = { 0 };
   for (size_t i = 0; i < u->n_ops; i++) {
     const cx_hlo_op *op = u->ops[i];
@@ -110,7 +110,7 @@ static bool over_when(const cx_planning *g, const cx_unit *u,
   if (info->last < u->begin) return true;
   if (info->last > u->begin || u->kind != CX_UNIT_CODE) return false;
   cx_hlo_value *input = input_of(g, u, over);
-  return input != NULL && cx_lower_in_place(g, u, input, v);
+  return input != NULL && in_place(u, input, v);
 }
 
 static bool taken(const cx_unit *u, const cx_planning *g, const cx_memory *m)
@@ -131,7 +131,7 @@ static cx_memory *reuse(const cx_planning *g, const cx_unit *u, cx_hlo_value *v)
         input_of(g, u, root) == NULL || taken(u, g, info->memory)) {
       continue;
     }
-    if (cx_lower_in_place(g, u, u->inputs[i], v)) return info->memory;
+    if (in_place(u, u->inputs[i], v)) return info->memory;
   }
   return NULL;
 }

@@ -139,7 +139,6 @@ static calx_status *give_times(cx_planning *g, cx_plan *plan)
       for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
         cx_value_info *info = cx_value(g, &u->ops[o]->results[r]);
         if (info->home != u) continue;
-        info->defined = u->begin;
         if (info->last < u->end) info->last = u->end;
       }
     }

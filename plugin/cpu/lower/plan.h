@@ -37,7 +37,6 @@ typedef struct cx_unit {
   size_t n_stretched;  // operations computed more often than they have elements
   size_t n_written;    // results that it writes
   size_t n_sums;       // reductions beside the first
-  bool alone;          // not to be joined by others
   size_t key;          // where in the block it belongs
   unsigned mark, seen;
   cx_kernel_desc *desc;  // KERNEL
@@ -68,7 +67,7 @@ typedef struct cx_value_info {
   cx_hlo_value *alias;  // whose memory this is; NULL: its own
   cx_unit *home;        // the unit that writes it
   uint32_t op;          // the place in its block of the operation that makes it
-  int64_t defined, last;  // times
+  int64_t last;         // the time of its last use
   cx_memory *memory;
   cx_memory *wanted;      // where its user would like to have it
   cx_hlo_value *instead;  // whose last use must be over before it may be there
@@ -133,7 +132,6 @@ calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block,
                            cx_plan *out) CALX_MUST_USE;
 // Takes views out of CODE units; before inputs and outputs are listed.
 calx_status *cx_lower_views(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
-bool cx_lower_is_view(const cx_hlo_op *op);
 calx_status *cx_lower_order(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
 // The compiler's functions.
 calx_status *cx_lower_jit(const cx_jit_api **out) CALX_MUST_USE;
@@ -145,9 +143,5 @@ calx_status *cx_lower_memory(cx_planning *g, const cx_plan *plan,
                              cx_hlo_func *entry) CALX_MUST_USE;
 calx_status *cx_lower_steps(cx_planning *g, const cx_plan *plan) CALX_MUST_USE;
 calx_status *cx_lower_sides(cx_planning *g) CALX_MUST_USE;
-
-// Whether output o of a CODE unit may be written over input i.
-bool cx_lower_in_place(const cx_planning *g, const cx_unit *u,
-                       const cx_hlo_value *input, const cx_hlo_value *output);
 
 #endif

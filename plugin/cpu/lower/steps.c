@@ -25,7 +25,6 @@ typedef struct emitting {
   cx_assembly *a;
   todo *list;
   size_t n, room;
-  size_t next;
   double rounds;  // how often the block is expected to run
 } emitting;
 

@@ -40,7 +40,7 @@ static bool same_bits(const cx_hlo_op *op)
   return cx_hlo_elem_bits(from) % 8 == 0 && cx_hlo_elem_bits(to) % 8 == 0;
 }
 
-bool cx_lower_is_view(const cx_hlo_op *op)
+static bool is_view(const cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_RESHAPE: return true;
@@ -75,7 +75,7 @@ static void drop_leading(cx_planning *g, cx_unit *u)
     for (size_t k = 0; k < n && op->n_operands > 0; k++) {
       if (u->ops[k] == op->operands[0]->op) in_unit = true;
     }
-    if (op != u->hero && cx_lower_is_view(op) && !in_unit &&
+    if (op != u->hero && is_view(op) && !in_unit &&
         !cx_is_constant(op->operands[0])) {
       cx_value_info *info = cx_value(g, &op->results[0]);
       info->alias = op->operands[0];
@@ -99,7 +99,7 @@ static void drop_trailing(cx_planning *g, cx_unit *u)
         n++;
       }
     }
-    if (n != 1 || only != u->ops[u->n_ops - 1] || !cx_lower_is_view(only) ||
+    if (n != 1 || only != u->ops[u->n_ops - 1] || !is_view(only) ||
         only == u->hero || u->hero != NULL || !computes(u, only->operands[0]) ||
         only->operands[0]->op->n_results != 1) {
       return;

@@ -45,11 +45,6 @@ void cx_run_context_free(cx_run_context *context)
   cx_free(context);
 }
 
-size_t cx_run_context_bytes(const cx_run_context *context)
-{
-  return context->arena_bytes;
-}
-
 // What an earlier program left in the arena is of no use to the next. There is
 // always some, since values without elements have places too.
 static calx_status *fit_arena(cx_run_context *c, const cx_program *p)

@@ -8,8 +8,6 @@
 #ifndef CX_RUN_LAYOUT_H
 #define CX_RUN_LAYOUT_H
 
-#include <stdatomic.h>
-
 #include "base/hash.h"
 #include "jit/jit.h"
 #include "kernels/kernels.h"
@@ -76,7 +74,6 @@ typedef struct cx_object_part {
 } cx_object_part;
 
 struct cx_program {
-  atomic_int references;
   cx_program_info info;
   cx_arena arena;  // of the types and names in info
 
@@ -109,13 +106,12 @@ struct cx_program {
   cx_hlo_func **side_funcs;
 };
 
-// A program without anything, with one reference; the name is copied.
+// A program without anything; the name is copied.
 calx_status *cx_program_new(const char *name, cx_program **out) CALX_MUST_USE;
 
 // Loads the objects, makes the kernels and reads the side module from their
 // bytes, and checks that every index is inside: the last thing before a program
 // can be run, whether it was compiled or read.
-calx_status *cx_program_finish(cx_program *p, cx_pool *pool,
-                               bool tune) CALX_MUST_USE;
+calx_status *cx_program_finish(cx_program *p, cx_pool *pool) CALX_MUST_USE;
 
 #endif

@@ -13,7 +13,6 @@ calx_status *cx_program_new(const char *name, cx_program **out)
   *out = NULL;
   cx_program *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
-  atomic_init(&p->references, 1);
   p->info.name = cx_arena_strndup(&p->arena, name, strlen(name));
   if (p->info.name == NULL) {
     cx_program_release(p);
@@ -23,14 +22,9 @@ calx_status *cx_program_new(const char *name, cx_program **out)
   return NULL;
 }
 
-void cx_program_retain(cx_program *p)
-{
-  atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
-}
-
 void cx_program_release(cx_program *p)
 {
-  if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1) return;
+  if (p == NULL) return;
   for (size_t i = 0; p->kernels != NULL && i < p->n_kernels; i++) {
     cx_kernel_free(p->kernels[i]);
   }
@@ -92,13 +86,13 @@ static calx_status *load_code(cx_program *p)
   return NULL;
 }
 
-static calx_status *make_kernels(cx_program *p, cx_pool *pool, bool tune)
+static calx_status *make_kernels(cx_program *p, cx_pool *pool)
 {
   if (p->n_kernels == 0) return NULL;
   p->kernels = cx_calloc(p->n_kernels, sizeof(cx_kernel *));
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
-    CALX_TRY(cx_kernel_new(&p->descs[i], pool, tune, &p->kernels[i]));
+    CALX_TRY(cx_kernel_new(&p->descs[i], pool, false, &p->kernels[i]));
   }
   return NULL;
 }
@@ -243,10 +237,10 @@ static calx_status *check(const cx_program *p)
   return p->n_blocks == 0 ? broken(p, "it has no steps") : NULL;
 }
 
-calx_status *cx_program_finish(cx_program *p, cx_pool *pool, bool tune)
+calx_status *cx_program_finish(cx_program *p, cx_pool *pool)
 {
   CALX_TRY(load_code(p));
-  CALX_TRY(make_kernels(p, pool, tune));
+  CALX_TRY(make_kernels(p, pool));
   CALX_TRY(read_side(p));
   p->info.arena_bytes = p->arena_bytes;
   p->info.constant_bytes = p->constant_bytes;

@@ -36,10 +36,8 @@ typedef struct cx_run_context cx_run_context;
 calx_status *cx_run_context_new(cx_pool *pool,
                                 cx_run_context **out) CALX_MUST_USE;
 void cx_run_context_free(cx_run_context *context);
-size_t cx_run_context_bytes(const cx_run_context *context);  // held memory
 
 const cx_program_info *cx_program_info_of(const cx_program *p);
-void cx_program_retain(cx_program *p);
 void cx_program_release(cx_program *p);  // NULL is accepted
 
 // args[i]: the i-th parameter's elements; results[i]: memory for the i-th

@@ -297,7 +297,7 @@ calx_status *cx_program_load(const void *data, size_t size, cx_pool *pool,
   cx_program *p = NULL;
   CALX_TRY(cx_program_new("", &p));
   calx_status *status = load(data, size, p);
-  if (status == NULL) status = cx_program_finish(p, pool, false);
+  if (status == NULL) status = cx_program_finish(p, pool);
   if (status != NULL) {
     cx_program_release(p);
     return status;
