@@ -47,38 +47,16 @@ static const harness_case scatters[] = {
             "scatter_dims_to_operand_dims = [1], index_vector_dim = 2",
             "f64", "add"),
     0, HARNESS_COUNT },
-  { "func.func @main(%i: " T("6x1xi32") ", %u: " T("6x40xf32") ") -> " T(
-        "9x40xf32") " {\n"
-                    "  %x = stablehlo.constant dense<0.0> : " T(
-                        "9x40xf32") "\n"
-                                    "  %n = stablehlo.negate %u : " T(
-                                        "6x40xf32") "\n"
-                                                    "  %0 = "
-                                                    "\"stablehlo.scatter\"(%x, "
-                                                    "%i, %n) "
-                                                    "<{scatter_dimension_"
-                                                    "numbers = "
-                                                    "#stablehlo.scatter<update_"
-                                                    "window_dims = [1], "
-                                                    "inserted_window_dims = "
-                                                    "[0], "
-                                                    "scatter_dims_to_operand_"
-                                                    "dims = [0], "
-                                                    "index_vector_dim = 1>}> "
-                                                    "({\n" BODY("f32", "add") "  }) : (" T("9x40xf32") ", " T("6x1xi32") ", " T(
-                                                        "6x40"
-                                                        "xf3"
-                                                        "2") ") -> " T("9x40xf3"
-                                                                       "2") "\n"
-                                                                            "  "
-                                                                            "re"
-                                                                            "tu"
-                                                                            "rn"
-                                                                            " %"
-                                                                            "0 "
-                                                                            ":"
-                                                                            " " T(
-                                                                                "9x40xf32") "\n}",
+  { "func.func @main(%i: tensor<6x1xi32>, %u: tensor<6x40xf32>) -> "
+    "tensor<9x40xf32> {\n"
+    "  %x = stablehlo.constant dense<0.0> : tensor<9x40xf32>\n"
+    "  %n = stablehlo.negate %u : tensor<6x40xf32>\n"
+    "  %0 = \"stablehlo.scatter\"(%x, %i, %n) <{scatter_dimension_numbers = "
+    "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
+    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n" BODY(
+        "f32", "add") "  }) : (tensor<9x40xf32>, tensor<6x1xi32>, "
+                      "tensor<6x40xf32>) -> tensor<9x40xf32>\n"
+                      "  return %0 : tensor<9x40xf32>\n}",
     1e-6, HARNESS_COUNT },
 };
 
@@ -166,28 +144,28 @@ static void test_select(void **state)
 }
 
 static const char *const updates[] = {
-  "func.func @main(%x: " T("9x50xf32") ", %u: " T("3x20xf32") ", %i: " T("i32")
-  ", %j: " T("i32") ") -> " T("9x50xf32") " {\n"
-  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %j : (" T("9x50xf32") ", "
-  T("3x20xf32") ", " T("i32") ", " T("i32") ") -> " T("9x50xf32") "\n"
-  "  return %0 : " T("9x50xf32") "\n}",
-  "func.func @main(%x: " T("9x50xf32") ", %u: " T("1x50xf32") ", %i: " T("i32")
-  ") -> " T("9x50xf32") " {\n"
-  "  %z = stablehlo.constant dense<0> : " T("i32") "\n"
-  "  %n = stablehlo.negate %u : " T("1x50xf32") "\n"
-  "  %0 = stablehlo.dynamic_update_slice %x, %n, %i, %z : (" T("9x50xf32") ", "
-  T("1x50xf32") ", " T("i32") ", " T("i32") ") -> " T("9x50xf32") "\n"
-  "  return %0 : " T("9x50xf32") "\n}",
-  "func.func @main(%x: " T("50x3xi8") ", %u: " T("20x2xi8") ", %i: " T("ui64")
-  ") -> " T("50x3xi8") " {\n"
-  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i : (" T("50x3xi8") ", "
-  T("20x2xi8") ", " T("ui64") ", " T("ui64") ") -> " T("50x3xi8") "\n"
-  "  return %0 : " T("50x3xi8") "\n}",
-  "func.func @main(%x: " T("5xf32") ", %u: " T("0xf32") ", %i: " T("i64")
-  ") -> " T("5xf32") " {\n"
-  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (" T("5xf32") ", "
-  T("0xf32") ", " T("i64") ") -> " T("5xf32") "\n"
-  "  return %0 : " T("5xf32") "\n}",
+  "func.func @main(%x: tensor<9x50xf32>, %u: tensor<3x20xf32>, %i: "
+  "tensor<i32>, %j: tensor<i32>) -> tensor<9x50xf32> {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<9x50xf32>, "
+  "tensor<3x20xf32>, tensor<i32>, tensor<i32>) -> tensor<9x50xf32>\n"
+  "  return %0 : tensor<9x50xf32>\n}",
+  "func.func @main(%x: tensor<9x50xf32>, %u: tensor<1x50xf32>, %i: "
+  "tensor<i32>) -> tensor<9x50xf32> {\n"
+  "  %z = stablehlo.constant dense<0> : tensor<i32>\n"
+  "  %n = stablehlo.negate %u : tensor<1x50xf32>\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %n, %i, %z : (tensor<9x50xf32>, "
+  "tensor<1x50xf32>, tensor<i32>, tensor<i32>) -> tensor<9x50xf32>\n"
+  "  return %0 : tensor<9x50xf32>\n}",
+  "func.func @main(%x: tensor<50x3xi8>, %u: tensor<20x2xi8>, %i: tensor<ui64>) "
+  "-> tensor<50x3xi8> {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i : (tensor<50x3xi8>, "
+  "tensor<20x2xi8>, tensor<ui64>, tensor<ui64>) -> tensor<50x3xi8>\n"
+  "  return %0 : tensor<50x3xi8>\n}",
+  "func.func @main(%x: tensor<5xf32>, %u: tensor<0xf32>, %i: tensor<i64>) -> "
+  "tensor<5xf32> {\n"
+  "  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (tensor<5xf32>, "
+  "tensor<0xf32>, tensor<i64>) -> tensor<5xf32>\n"
+  "  return %0 : tensor<5xf32>\n}",
 };
 
 static void test_update(void **state)
