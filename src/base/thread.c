@@ -72,13 +72,21 @@ static void *run(void *argument)
   return NULL;
 }
 
-calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user), void *user)
+calx_status *cx_thread_start_stack(cx_thread *t, size_t stack_bytes,
+                                   void (*fn)(void *user), void *user)
 {
   t->running = false;
   start *s = cx_alloc(sizeof *s);
   if (s == NULL) return cx_out_of_memory();
   *s = (start){ fn, user };
-  int error = pthread_create(&t->handle, NULL, run, s);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  int error = 0;
+  if (stack_bytes != 0) {
+    error = pthread_attr_setstacksize(&attributes, stack_bytes);
+  }
+  if (error == 0) error = pthread_create(&t->handle, &attributes, run, s);
+  pthread_attr_destroy(&attributes);
   if (error != 0) {
     cx_free(s);
     return cx_error(CALX_RESOURCE_EXHAUSTED, "cannot start a thread: %s",
@@ -86,6 +94,11 @@ calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user), void *user)
   }
   t->running = true;
   return NULL;
+}
+
+calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user), void *user)
+{
+  return cx_thread_start_stack(t, 0, fn, user);
 }
 
 void cx_thread_join(cx_thread *t)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "calx/status.h"
@@ -31,6 +32,10 @@ typedef struct cx_thread {
 
 calx_status *cx_thread_start(cx_thread *t, void (*fn)(void *user),
                              void *user) CALX_MUST_USE;
+// With a stack of this size instead of the system's default.
+calx_status *cx_thread_start_stack(cx_thread *t, size_t stack_bytes,
+                                   void (*fn)(void *user),
+                                   void *user) CALX_MUST_USE;
 void cx_thread_join(cx_thread *t);  // nothing for one that was never started
 
 int64_t cx_now_ns(void);  // monotonic
