@@ -15,6 +15,7 @@
 static struct {
   cx_mutex lock;
   atomic_bool open;
+  bool for_ranks;  // opened by cx_devices_open_for_ranks()
   cx_pjrt_client *client;
   calx_device *devices;
   int count;
@@ -67,6 +68,30 @@ calx_device *cx_devices_open(calx_status **out_status)
     if (*out_status != NULL) return NULL;
   }
   return &world.devices[0];
+}
+
+calx_status *cx_devices_open_for_ranks(int *out_count)
+{
+  calx_status *status = NULL;
+  cx_log_hold_begin();
+  cx_lock(&world.lock);
+  if (!atomic_load(&world.open)) {
+    status = open_world();
+    world.for_ranks = status == NULL;
+  } else if (!world.for_ranks) {
+    status = cx_error(CALX_FAILED_PRECONDITION,
+                      "Runtime is already initialized. Do not use the XLA "
+                      "device before calling calx_launch");
+  }
+  *out_count = world.count;
+  cx_unlock(&world.lock);
+  cx_log_hold_end();
+  return status;
+}
+
+int cx_device_index_of_thread(void)
+{
+  return cx_self.device != NULL ? cx_self.device->index : 0;
 }
 
 calx_device *cx_device_at(int index)
@@ -207,6 +232,7 @@ void calx_shutdown(void)
     world.client = NULL;
     world.devices = NULL;
     world.count = 0;
+    world.for_ranks = false;
     atomic_store(&world.open, false);
   }
   cx_unlock(&world.lock);

@@ -39,6 +39,19 @@ const char *cx_module_path_set(const char *path);  // returns the one before
 void cx_scope_pin(calx_status *status);
 bool cx_scope_failed(void);
 
+// Ends all scopes of the calling thread, the root too. Returns their first
+// error that nobody read, the outer one where there are several, and drops the
+// thread's step then.
+calx_status *cx_scope_end_thread(void) CALX_MUST_USE;
+
+// ---- ranks that are threads -------------------------------------------------
+
+// The calling thread's device, by its place among the process's; 0: none set.
+int cx_device_index_of_thread(void);
+// Opens the devices for ranks. FAILED_PRECONDITION when anything else opened
+// them before. *out_count: how many there are.
+calx_status *cx_devices_open_for_ranks(int *out_count) CALX_MUST_USE;
+
 // ---- tensors ----------------------------------------------------------------
 
 // A tensor of the current scope. Never NULL: without memory a poisoned one.

@@ -217,6 +217,22 @@ calx_status *calx_scope_end(calx_scope *scope)
   return first;
 }
 
+calx_status *cx_scope_end_thread(void)
+{
+  calx_status *first = NULL;
+  for (calx_scope *s = cx_self.top; s != NULL; s = s->parent) {
+    if (s->error == NULL) continue;
+    calx_status_free(first);
+    first = s->error;
+    s->error = NULL;
+  }
+  if (first == NULL && cx_self.lost) first = cx_out_of_memory();
+  cx_self.lost = false;
+  cx_scope_end_root();
+  if (first != NULL) drop_failed_step();
+  return first;
+}
+
 calx_status *calx_scope_take_error(void)
 {
   calx_scope *s = cx_self.top;
