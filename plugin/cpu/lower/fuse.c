@@ -99,22 +99,9 @@ static bool is_token(const cx_hlo_op *op)
   return op->kind == CX_HLO_OP_AFTER_ALL || op->kind == CX_HLO_OP_CREATE_TOKEN;
 }
 
-static bool is_control(const cx_hlo_op *op)
-{
-  return op->kind == CX_HLO_OP_WHILE || op->kind == CX_HLO_OP_IF ||
-         op->kind == CX_HLO_OP_CASE;
-}
-
 static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
 {
   return a.n == b.n && memcmp(a.v, b.v, a.n * sizeof *a.v) == 0;
-}
-
-static bool same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
-{
-  return a->rank == b->rank &&
-         (a->rank == 0 ||
-          memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
 }
 
 // ---- units ----
@@ -142,13 +129,14 @@ static bool used_after(const fusing *f, uint32_t i, const cx_unit *u,
   return true;
 }
 
-static cx_unit *new_unit(fusing *f, cx_unit_kind kind, cx_hlo_op *op)
+static cx_unit *new_unit(fusing *f, cx_unit_kind kind, uint32_t i)
 {
   cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
   if (u == NULL) return NULL;
   u->kind = kind;
-  u->key = cx_value(f->g, &op->results[0])->op;
-  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
+  u->key = i;
+  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room,
+                     f->uses.ops[i]) ||
       !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
     return NULL;
   }
@@ -267,7 +255,8 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
   }
   bool used = false;
   if (used_after(f, i, u, &used) && used) {
-    return class == CX_JIT_ELEMENT && same_dims(type_of(op), type_of(u->hero));
+    return class == CX_JIT_ELEMENT &&
+           cx_opt_same_dims(type_of(op), type_of(u->hero));
   }
   int64_t n = elements_of(op);
   bool stretched = n < u->elements && class == CX_JIT_ELEMENT;
@@ -277,11 +266,7 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
   for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
     const cx_use *use = &f->uses.uses[k];
     const cx_hlo_op *user = f->uses.ops[use->user];
-    bool inside = false;
-    for (const link *l = f->links[use->user]; l != NULL; l = l->next) {
-      if (l->unit == u) inside = true;
-    }
-    if (!inside) continue;
+    if (!is_in(f, use->user, u)) continue;
     if (f->after[use->user]) return false;  // and before, too
     if (use->operand < 0 || !cx_jit_fuses(user, (size_t)use->operand)) {
       return false;
@@ -336,8 +321,8 @@ static bool same_reduction(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   return a->kind == CX_HLO_OP_REDUCE && b->kind == CX_HLO_OP_REDUCE &&
          a->n_results == 1 && b->n_results == 1 &&
-         same_dims(&a->operands[0]->type.tensor,
-                   &b->operands[0]->type.tensor) &&
+         cx_opt_same_dims(&a->operands[0]->type.tensor,
+                          &b->operands[0]->type.tensor) &&
          same_ints(cx_hlo_op_ints(a, CX_HLO_A_DIMENSIONS),
                    cx_hlo_op_ints(b, CX_HLO_A_DIMENSIONS));
 }
@@ -385,7 +370,7 @@ static bool may_follow(const cx_hlo_op *op, const cx_unit *u)
   }
   for (size_t i = 0; i < u->n_ops; i++) {
     if (cx_jit_class_of(u->ops[i]) != CX_JIT_ELEMENT ||
-        !same_dims(type_of(u->ops[i]), type_of(op))) {
+        !cx_opt_same_dims(type_of(u->ops[i]), type_of(op))) {
       return false;
     }
   }
@@ -416,7 +401,7 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
     if (!alone || to.units[0] != u) write_here(f, i, u);
     return NULL;
   }
-  cx_unit *u = new_unit(f, CX_UNIT_CODE, op);
+  cx_unit *u = new_unit(f, CX_UNIT_CODE, i);
   if (u == NULL) return cx_out_of_memory();
   u->hero = op;
   u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
@@ -430,7 +415,7 @@ static bool may_write(fusing *f, uint32_t i, cx_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
   return u->hero == NULL && u->n_written < UNIT_OUTPUTS && fits(f, i, u) &&
-         same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
+         cx_opt_same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
          !leads_to(f, i, u);
 }
 
@@ -454,7 +439,7 @@ static calx_status *place_loop(fusing *f, uint32_t i)
       }
     }
   }
-  cx_unit *u = new_unit(f, CX_UNIT_CODE, op);
+  cx_unit *u = new_unit(f, CX_UNIT_CODE, i);
   if (u == NULL) return cx_out_of_memory();
   u->elements = elements_of(op);
   // What a loop goes over, for those that come later.
@@ -470,16 +455,10 @@ static calx_status *place_loop(fusing *f, uint32_t i)
 static calx_status *place_control(fusing *f, uint32_t i)
 {
   cx_hlo_op *op = f->uses.ops[i];
-  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  cx_unit *u = new_unit(f, CX_UNIT_CONTROL, i);
   if (u == NULL) return cx_out_of_memory();
-  u->kind = CX_UNIT_CONTROL;
-  u->key = i;
   u->regions = CX_ARENA_ARRAY(&f->g->l->arena, cx_plan, op->n_regions);
-  if (u->regions == NULL ||
-      !cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
-      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
-    return cx_out_of_memory();
-  }
+  if (u->regions == NULL) return cx_out_of_memory();
   for (uint32_t r = 0; r < op->n_regions; r++) {
     CALX_TRY(cx_lower_fuse(f->g, op->regions[r].first, &u->regions[r]));
   }
@@ -489,15 +468,8 @@ static calx_status *place_control(fusing *f, uint32_t i)
 
 static calx_status *place_single(fusing *f, uint32_t i, cx_unit_kind kind)
 {
-  cx_hlo_op *op = f->uses.ops[i];
-  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  cx_unit *u = new_unit(f, kind, i);
   if (u == NULL) return cx_out_of_memory();
-  u->kind = kind;
-  u->key = i;
-  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op) ||
-      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
-    return cx_out_of_memory();
-  }
   write_here(f, i, u);
   return enter(f, i, u);
 }
@@ -546,7 +518,7 @@ static calx_status *place(fusing *f, uint32_t i)
     }
     return NULL;
   }
-  if (is_control(op)) return place_control(f, i);
+  if (cx_opt_is_control(op)) return place_control(f, i);
   if (cx_lower_is_collective(op)) {
     const cx_program_info *info = &f->g->l->a.program->info;
     CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
