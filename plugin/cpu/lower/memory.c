@@ -175,7 +175,7 @@ static calx_status *walk(cx_planning *g, const cx_plan *plan);
 static bool used_inside(const cx_planning *g, const cx_hlo_op *op,
                         const cx_hlo_value *root)
 {
-  const cx_hlo_op *at = cx_opt_first(op->regions[0].first);
+  const cx_hlo_op *at = cx_opt_inner(op);
   for (; at != op; at = cx_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       if (cx_value_root(g, at->operands[i]) == root) return true;

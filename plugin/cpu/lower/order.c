@@ -40,11 +40,7 @@ static calx_status *each_read(cx_planning *g, const cx_unit *u, value_fn *fn,
   for (uint32_t i = 0; i < op->n_operands; i++) {
     CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
   }
-  const cx_hlo_op *at = op;
-  for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
-    const cx_hlo_op *first = cx_opt_first(op->regions[r].first);
-    if (first != NULL) at = first;
-  }
+  const cx_hlo_op *at = cx_opt_inner(op);
   for (; at != op; at = cx_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       cx_hlo_value *root = cx_value_root(g, at->operands[i]);

@@ -31,12 +31,7 @@ static calx_status *each_operand(side *s, cx_unit *u, operand_fn *fn)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
-    cx_hlo_op *at = op;
-    for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
-      cx_hlo_op *first = cx_opt_first(op->regions[r].first);
-      if (first != NULL) at = first;
-    }
-    for (;; at = cx_opt_next(at)) {
+    for (cx_hlo_op *at = cx_opt_inner(op);; at = cx_opt_next(at)) {
       for (uint32_t k = 0; k < at->n_operands; k++) {
         CALX_TRY(fn(s, u, at->operands[k]));
       }
@@ -50,12 +45,7 @@ static void mark_inside(side *s, const cx_unit *u)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
-    cx_hlo_op *at = op;
-    for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
-      cx_hlo_op *first = cx_opt_first(op->regions[r].first);
-      if (first != NULL) at = first;
-    }
-    for (;; at = cx_opt_next(at)) {
+    for (cx_hlo_op *at = cx_opt_inner(op);; at = cx_opt_next(at)) {
       for (uint32_t k = 0; k < at->n_results; k++) {
         s->inside[at->results[k].number] = s->unit;
       }

@@ -31,11 +31,7 @@ static void see_regions(const cx_planning *g, cx_block_uses *u, uint32_t user,
                         see_fn *see)
 {
   const cx_hlo_op *op = u->ops[user];
-  const cx_hlo_op *at = op;
-  for (uint32_t r = 0; r < op->n_regions && at == op; r++) {
-    const cx_hlo_op *first = cx_opt_first(op->regions[r].first);
-    if (first != NULL) at = first;
-  }
+  const cx_hlo_op *at = cx_opt_inner(op);
   for (; at != op; at = cx_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       see_value(g, u, op->block, at->operands[i], (cx_use){ user, -1 }, see);

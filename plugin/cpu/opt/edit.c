@@ -8,8 +8,7 @@
 
 // ---- order ----
 
-// The innermost first operation of a region that `op` holds; else op.
-static cx_hlo_op *descend(const cx_hlo_op *op)
+cx_hlo_op *cx_opt_inner(const cx_hlo_op *op)
 {
   for (;;) {
     const cx_hlo_op *inner = NULL;
@@ -23,12 +22,13 @@ static cx_hlo_op *descend(const cx_hlo_op *op)
 
 cx_hlo_op *cx_opt_first(const cx_hlo_block *block)
 {
-  return block == NULL || block->first == NULL ? NULL : descend(block->first);
+  return block == NULL || block->first == NULL ? NULL
+                                               : cx_opt_inner(block->first);
 }
 
 cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
 {
-  if (op->next != NULL) return descend(op->next);
+  if (op->next != NULL) return cx_opt_inner(op->next);
   const cx_hlo_region *region = op->block->region;
   cx_hlo_op *parent = region->op;
   if (parent == NULL) return NULL;
@@ -154,7 +154,7 @@ static cx_hlo_op *settle(cx_opt_walk *w, cx_hlo_op *op)
   }
   cx_hlo_op *next = NULL;
   if (w->revisit && first != NULL) {
-    next = descend(first);
+    next = cx_opt_inner(first);
     w->changed = true;
   } else {
     next = cx_opt_next(op);

@@ -50,6 +50,9 @@ cx_hlo_value *cx_opt_resolve(const cx_opt_walk *w, cx_hlo_value *v);
 // that holds them; NULL: it was the last. `cx_opt_first` is the first so.
 cx_hlo_op *cx_opt_first(const cx_hlo_block *block);
 cx_hlo_op *cx_opt_next(const cx_hlo_op *op);
+// The first of the operations that `op` holds, at any depth, from which the
+// order leads through the others to op; op itself where it holds none.
+cx_hlo_op *cx_opt_inner(const cx_hlo_op *op);
 
 // ---- lists ----
 

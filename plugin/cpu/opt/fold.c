@@ -60,11 +60,8 @@ static bool is_within(const cx_hlo_block *block, const cx_hlo_op *op)
 // Whether the regions use nothing from outside.
 static bool is_closed(const cx_hlo_op *op)
 {
-  const cx_hlo_op *inner = NULL;
-  for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
-    inner = cx_opt_first(op->regions[r].first);
-  }
-  for (; inner != NULL && inner != op; inner = cx_opt_next(inner)) {
+  const cx_hlo_op *inner = cx_opt_inner(op);
+  for (; inner != op; inner = cx_opt_next(inner)) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       const cx_hlo_value *v = inner->operands[i];
       const cx_hlo_block *from = v->op == NULL ? v->block : v->op->block;

@@ -46,11 +46,8 @@ typedef void use_fn(void *user, cx_hlo_value **operand);
 
 static void each_use(cx_hlo_op *op, use_fn *use, void *user)
 {
-  cx_hlo_op *inner = NULL;
-  for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
-    inner = cx_opt_first(op->regions[r].first);
-  }
-  for (; inner != NULL && inner != op; inner = cx_opt_next(inner)) {
+  cx_hlo_op *inner = cx_opt_inner(op);
+  for (; inner != op; inner = cx_opt_next(inner)) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       use(user, &inner->operands[i]);
     }

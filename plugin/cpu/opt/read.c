@@ -135,14 +135,9 @@ static bool has_effect(const cx_hlo_op *op)
 bool cx_opt_pure(const cx_hlo_op *op)
 {
   if (has_effect(op)) return false;
-  const cx_hlo_op *inner = NULL;
-  for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
-    inner = cx_opt_first(op->regions[r].first);
-  }
-  // From there the order leads through the other regions, and back to op.
-  while (inner != NULL && inner != op) {
+  const cx_hlo_op *inner = cx_opt_inner(op);
+  for (; inner != op; inner = cx_opt_next(inner)) {
     if (has_effect(inner)) return false;
-    inner = cx_opt_next(inner);
   }
   return true;
 }
