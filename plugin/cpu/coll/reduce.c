@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "hlo/number.h"
+#include "kernels/half.h"
 
 enum { BLOCK = 1024, MOST_BYTES = 16 };  // elements; bytes of the widest
 
@@ -176,57 +177,23 @@ static loop *loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
 
 // ---- 16-bit floats ----
 
-static float float_of(uint32_t bits)
-{
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint32_t bits_of(float f)
-{
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
-// Exact: the exponent is moved by a multiplication, which also normalises what
-// is subnormal; infinities and NaN get all exponent bits.
-static float from_f16(uint16_t h)
-{
-  const uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
-  uint32_t bits = bits_of(float_of(magnitude) * 0x1p112F);
-  bits |= magnitude >= 0x0f800000 ? 0x7f800000u : 0;
-  return float_of(bits | (uint32_t)(h & 0x8000) << 16);
-}
-
 static void widen(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                   float *restrict out)
 {
   if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = float_of((uint32_t)x[i] << 16);
+    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_widen(x[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = from_f16(x[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_widen(x[i]);
   }
-}
-
-// To nearest even.
-static uint16_t to_bf16(float f)
-{
-  const uint32_t bits = bits_of(f);
-  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return (uint16_t)(f != f ? (bits >> 16 | 0x40) : rounded);
 }
 
 static void narrow(cx_hlo_elem e, const float *restrict x, int64_t n,
                    uint16_t *restrict out)
 {
   if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = to_bf16(x[i]);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    out[i] = (uint16_t)cx_hlo_real_to_bits(CX_HLO_F16, (double)x[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_round(x[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_round(x[i]);
   }
 }
 

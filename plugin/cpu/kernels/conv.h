@@ -1,4 +1,4 @@
-// kernels/conv: what both ways of convolving ask of a description.
+// kernels/conv: the ways of convolving, and what they ask of a description.
 #ifndef CX_KERNELS_CONV_H
 #define CX_KERNELS_CONV_H
 

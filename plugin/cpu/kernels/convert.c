@@ -6,6 +6,7 @@
 // f16 is to the nearest, ties to even; a NaN stays one.
 #include <string.h>
 
+#include "kernels/half.h"
 #include "kernels/internal.h"
 
 size_t cx_math_bytes(cx_math m)
@@ -49,61 +50,6 @@ bool cx_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
   return out != CX_HLO_I1 || (lhs == CX_HLO_I1 && rhs == CX_HLO_I1);
 }
 
-// ---- half precision ---------------------------------------------------------
-
-static inline float from_bits(uint32_t bits)
-{
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static inline uint32_t to_bits(float f)
-{
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
-static inline float widen_bf16(uint16_t h)
-{
-  return from_bits((uint32_t)h << 16);
-}
-
-static inline uint16_t round_bf16(float f)
-{
-  uint32_t u = to_bits(f);
-  uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
-  return (uint16_t)(f != f ? (u >> 16) | 0x40 : rounded);
-}
-
-// The exponent moves from 15 to 127; subnormals are scaled as numbers.
-static inline float widen_f16(uint16_t h)
-{
-  uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-  uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
-  float normal = from_bits(rest + ((127u - 15u) << 23));
-  float special = from_bits(rest | 0x7f800000);
-  float tiny = (float)(h & 0x7fff) * 0x1p-24f;
-  float f = rest >= 0x0f800000 ? special : rest < 0x00800000 ? tiny : normal;
-  return from_bits(to_bits(f) | sign);
-}
-
-// Added to 0.5, a number below 2^-14 is rounded at f16's last subnormal place.
-static inline uint16_t round_f16(float f)
-{
-  uint32_t u = to_bits(f);
-  uint32_t sign = (u >> 16) & 0x8000;
-  u &= 0x7fffffff;
-  uint32_t normal = (u + 0xfff + ((u >> 13) & 1) - ((127u - 15u) << 23)) >> 13;
-  uint32_t tiny = to_bits(from_bits(u) + 0.5f) - to_bits(0.5f);
-  uint32_t out = u > 0x7f800000    ? 0x7e00
-                 : u >= 0x477ff000 ? 0x7c00
-                 : u < 0x38800000  ? tiny
-                                   : normal;
-  return (uint16_t)(out | sign);
-}
-
 // ---- reading ----------------------------------------------------------------
 
 // n elements `stride` apart, from a pointer to the first.
@@ -144,14 +90,14 @@ typedef struct pair64 {
   ROW(u16_##suffix, uint16_t, TO, v)    \
   ROW(u32_##suffix, uint32_t, TO, v)    \
   ROW(u64_##suffix, uint64_t, TO, v)
-#define REAL_ROWS(TO, suffix)                     \
-  ROW(bf16_##suffix, uint16_t, TO, widen_bf16(v)) \
-  ROW(f16_##suffix, uint16_t, TO, widen_f16(v))   \
-  ROW(f32_##suffix, float, TO, v)                 \
-  ROW(f64_##suffix, double, TO, v)                \
-  ROW(c64_re_##suffix, pair32, TO, v.re)          \
-  ROW(c64_im_##suffix, pair32, TO, v.im)          \
-  ROW(c128_re_##suffix, pair64, TO, v.re)         \
+#define REAL_ROWS(TO, suffix)                        \
+  ROW(bf16_##suffix, uint16_t, TO, cx_bf16_widen(v)) \
+  ROW(f16_##suffix, uint16_t, TO, cx_f16_widen(v))   \
+  ROW(f32_##suffix, float, TO, v)                    \
+  ROW(f64_##suffix, double, TO, v)                   \
+  ROW(c64_re_##suffix, pair32, TO, v.re)             \
+  ROW(c64_im_##suffix, pair32, TO, v.im)             \
+  ROW(c128_re_##suffix, pair64, TO, v.re)            \
   ROW(c128_im_##suffix, pair64, TO, v.im)
 
 INTEGER_ROWS(float, to_f32)
@@ -300,8 +246,8 @@ typedef struct store {
 static void store_f32(const store *s, int64_t lo, int64_t hi)
 {
   switch (s->to) {
-    case CX_HLO_BF16: EACH(float, uint16_t, round_bf16(x[i])); break;
-    case CX_HLO_F16: EACH(float, uint16_t, round_f16(x[i])); break;
+    case CX_HLO_BF16: EACH(float, uint16_t, cx_bf16_round(x[i])); break;
+    case CX_HLO_F16: EACH(float, uint16_t, cx_f16_round(x[i])); break;
     case CX_HLO_C64: EACH_PAIR(float, pair32, float); break;
     default: EACH(float, float, x[i]);
   }
@@ -310,8 +256,8 @@ static void store_f32(const store *s, int64_t lo, int64_t hi)
 static void store_f64(const store *s, int64_t lo, int64_t hi)
 {
   switch (s->to) {
-    case CX_HLO_BF16: EACH(double, uint16_t, round_bf16((float)x[i])); break;
-    case CX_HLO_F16: EACH(double, uint16_t, round_f16((float)x[i])); break;
+    case CX_HLO_BF16: EACH(double, uint16_t, cx_bf16_round((float)x[i])); break;
+    case CX_HLO_F16: EACH(double, uint16_t, cx_f16_round((float)x[i])); break;
     case CX_HLO_F32: EACH(double, float, x[i]); break;
     case CX_HLO_C64: EACH_PAIR(double, pair32, float); break;
     case CX_HLO_C128: EACH_PAIR(double, pair64, double); break;
