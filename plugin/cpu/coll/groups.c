@@ -66,6 +66,7 @@ static const char *mode_ids(mode m)
 typedef struct matrix {
   const cx_hlo_elements *elements;
   size_t rows, columns;
+  bool one_group;    // of all ids, whatever the matrix is
   bool all_padding;  // a splat of -1, of any size
 } matrix;
 
@@ -79,6 +80,7 @@ static matrix matrix_of(const cx_hlo_op *op)
                  .rows = (size_t)e->type.tensor.dims[0],
                  .columns = (size_t)e->type.tensor.dims[1] };
   if (out.rows == 0 || out.columns == 0) out.rows = out.columns = 0;
+  out.one_group = out.rows == 0 || pairs_kind(op);
   out.all_padding = out.rows != 0 && e->splat && cx_hlo_elements_int(e, 0) < 0;
   return out;
 }
@@ -156,7 +158,7 @@ calx_status *cx_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
     return cx_out_of_memory();
   }
   if (x.all_padding) return NULL;
-  if (x.rows == 0 || pairs_kind(op)) {
+  if (x.one_group) {
     fill(&w, &x, SIZE_MAX, out);
     return NULL;
   }
@@ -268,7 +270,7 @@ static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
 static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
 {
   const matrix x = matrix_of(op);
-  const size_t rows = x.rows == 0 || pairs_kind(op) ? 1 : x.rows;
+  const size_t rows = x.one_group ? 1 : x.rows;
   if (x.all_padding) return NULL;
   cx_coll_group g;
   if (!group_new((size_t)all->n_replicas * all->n_partitions, &g)) {
@@ -277,7 +279,7 @@ static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
   calx_status *status = NULL;
   for (size_t i = 0; i < rows && status == NULL; i++) {
     g.n = 0;
-    fill(all, &x, x.rows == 0 || pairs_kind(op) ? SIZE_MAX : i, &g);
+    fill(all, &x, x.one_group ? SIZE_MAX : i, &g);
     if (g.n != 0) status = check_size(op, g.n);
   }
   cx_free(g.members);

@@ -315,13 +315,10 @@ static void circle_break(cx_coll_circle *c, calx_status *status)
   circle_set(c, BROKEN);
 }
 
-static bool has_member(const uint32_t *members, uint32_t n, uint32_t device,
-                       uint32_t *out_at)
+static bool has_member(const uint32_t *members, uint32_t n, uint32_t device)
 {
   for (uint32_t i = 0; i < n; i++) {
-    if (members[i] != device) continue;
-    *out_at = i;
-    return true;
+    if (members[i] == device) return true;
   }
   return false;
 }
@@ -340,11 +337,10 @@ static cx_coll_circle *circle_find(const meeting *m, uint32_t index,
                                    const cx_coll_group *g, uint32_t device)
 {
   for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
-    uint32_t at = 0;
     if (c->index != index || circle_stage(c) != OPEN) continue;
-    if (has_member(c->members, c->n, device, &at)) return c;
+    if (has_member(c->members, c->n, device)) return c;
     for (uint32_t i = 0; i < c->n; i++) {
-      if (c->come[i] && has_member(g->members, g->n, c->members[i], &at)) {
+      if (c->come[i] && has_member(g->members, g->n, c->members[i])) {
         return c;
       }
     }
@@ -497,8 +493,7 @@ static void break_waiting(const cx_coll_launch *l, meeting *m, uint32_t device,
                           const calx_status *how)
 {
   for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
-    uint32_t at = 0;
-    if (circle_stage(c) != OPEN || !has_member(c->members, c->n, device, &at)) {
+    if (circle_stage(c) != OPEN || !has_member(c->members, c->n, device)) {
       continue;
     }
     circle_break(c, ended_error(l, &c->parts[one_inside(c)], device, how));
