@@ -23,7 +23,6 @@
 #define CX_JIT_OPS 1024        // most operations of a kernel
 #define CX_JIT_LEVELS 40       // loops open at once
 #define CX_JIT_SIZE 40000      // most instructions of a function
-#define CX_JIT_LITERAL 4096    // bytes of a constant that goes into the object
 #define CX_JIT_MAX_OUTPUTS 64  // outputs of a kernel, results of a reduce
 
 // ---- values ----
@@ -226,7 +225,7 @@ cx_jit_val cx_jit_splat_of(cx_jit_env *env, const cx_hlo_elements *e);
 uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op);
 cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
                              const cx_jit_place *p);
-// cx_jit_index_gather, for gather.c
+// gather.c
 uint32_t cx_jit_gather_cuts(const cx_hlo_op *op);
 cx_jit_val cx_jit_gather_emit(cx_jit_env *env, const cx_hlo_op *op,
                               const cx_jit_place *p);

@@ -5,8 +5,7 @@
 
 #include "jit/emit.h"
 
-#define CX_JIT_REDUCES 32  // operations reduce of a kernel
-#define CX_JIT_SUMS 32     // results of all of them
+#define CX_JIT_SUMS 32  // results of all of them
 
 // One result of a reduce.
 typedef struct cx_jit_sum {
