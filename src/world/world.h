@@ -74,6 +74,8 @@ calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
 // NOT_FOUND at once.
 calx_status *cx_store_try_get(const char *key, char **out,
                               size_t *out_size) CALX_MUST_USE;
+// Forgets a key that everybody has read. Nothing where there is none.
+void cx_store_drop(const char *key);
 // All processes. DEADLINE_EXCEEDED names those that did not come.
 calx_status *cx_store_barrier(const char *name,
                               int64_t timeout_ms) CALX_MUST_USE;
