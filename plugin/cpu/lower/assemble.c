@@ -29,21 +29,16 @@ uint32_t cx_assemble_place(cx_assembly *a, cx_place_kind kind, int64_t at,
   return (uint32_t)p->n_places++;
 }
 
-static size_t align_up(size_t n)
-{
-  return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
-}
-
 uint32_t cx_assemble_constant(cx_assembly *a, const void *data, size_t size,
                               int64_t bytes)
 {
   cx_program *p = a->program;
-  size_t at = align_up(p->constant_bytes);
-  size_t need = align_up(at + (size_t)bytes);
+  size_t at = (size_t)cx_place_align_up((int64_t)p->constant_bytes);
+  size_t need = (size_t)cx_place_align_up((int64_t)at + bytes);
   if (need == 0) need = CX_PLACE_ALIGN;
   if (need > a->constants_room && !a->failed) {
-    size_t grown = need + a->constants_room / 2;
-    grown = align_up(grown);
+    size_t more = need + a->constants_room / 2;
+    size_t grown = (size_t)cx_place_align_up((int64_t)more);
     unsigned char *moved = aligned_alloc(CX_PLACE_ALIGN, grown);
     if (moved == NULL) {
       a->failed = true;

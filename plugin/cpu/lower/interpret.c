@@ -8,16 +8,6 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 
-static int64_t bytes_of(const cx_hlo_type *t)
-{
-  return cx_hlo_type_elements(t) * (int64_t)cx_hlo_elem_bytes(t->elem);
-}
-
-static int64_t align_up(int64_t n)
-{
-  return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
-}
-
 static calx_status *see_ops(cx_lowering *l, const cx_hlo_func *f)
 {
   cx_program_info *info = &l->a.program->info;
@@ -43,15 +33,15 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
   int64_t at = 0;
   for (size_t i = 0; i < info->n_params; i++) {
     places[i] = cx_assemble_place(&l->a, CX_PLACE_PARAM, (int64_t)i,
-                                  bytes_of(&info->params[i]));
+                                  cx_type_bytes(&info->params[i]));
   }
   for (size_t i = 0; i < info->n_results; i++) {
-    int64_t bytes = bytes_of(&info->results[i]);
+    int64_t bytes = cx_type_bytes(&info->results[i]);
     bool own = info->alias[i] < 0;
     places[info->n_params + i] =
         cx_assemble_place(&l->a, own ? CX_PLACE_RESULT : CX_PLACE_ARENA,
                           own ? (int64_t)i : at, bytes);
-    if (!own) at = align_up(at + bytes);
+    if (!own) at = cx_place_align_up(at + bytes);
     CALX_TRY(cx_lower_check_total(p, at));
   }
   p->arena_bytes = (size_t)at;
@@ -61,7 +51,7 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
     if (info->alias[i] < 0) continue;
     uint32_t copy[2] = { places[info->n_params + i],
                          cx_assemble_place(&l->a, CX_PLACE_RESULT, (int64_t)i,
-                                           bytes_of(&info->results[i])) };
+                                           cx_type_bytes(&info->results[i])) };
     cx_assemble_step(&l->a, CX_STEP_COPY, 0, 0, copy, 2);
   }
   if (l->a.failed) return cx_out_of_memory();

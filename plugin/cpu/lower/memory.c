@@ -71,7 +71,9 @@ static bool in_place(const cx_unit *u, const cx_hlo_value *input,
                      const cx_hlo_value *output)
 {
   if (u->kind != CX_UNIT_CODE || u->n_ops > 256) return false;
-  if (cx_type_bytes(&input->type) != cx_type_bytes(&output->type)) return false;
+  const cx_hlo_type *from = &input->type.tensor;
+  const cx_hlo_type *to = &output->type.tensor;
+  if (cx_type_bytes(from) != cx_type_bytes(to)) return false;
   if (u->hero != NULL) return updates(u, input, output);
   bool tainted[256] = { 0 };
   for (size_t i = 0; i < u->n_ops; i++) {
@@ -84,8 +86,7 @@ static bool in_place(const cx_unit *u, const cx_hlo_value *input,
     }
     if (tainted[i] && cx_jit_class_of(op) != CX_JIT_ELEMENT) return false;
   }
-  return cx_hlo_elem_bytes(input->type.tensor.elem) ==
-         cx_hlo_elem_bytes(output->type.tensor.elem);
+  return cx_hlo_elem_bytes(from->elem) == cx_hlo_elem_bytes(to->elem);
 }
 
 // The input under whose name the unit reads root, if only one does.
@@ -151,7 +152,8 @@ static calx_status *place_output(cx_planning *g, const cx_unit *u,
     extend(info->memory, u->begin, info->last);
     return NULL;
   }
-  info->memory = arena_memory(g, cx_type_bytes(&v->type), u->begin, info->last);
+  info->memory =
+      arena_memory(g, cx_type_bytes(&v->type.tensor), u->begin, info->last);
   return info->memory == NULL ? cx_out_of_memory() : NULL;
 }
 
@@ -163,7 +165,7 @@ static void want(cx_planning *g, cx_hlo_value *v, cx_memory *m,
   cx_hlo_value *root = cx_value_root(g, v);
   cx_value_info *info = cx_value(g, root);
   if (info->wanted != NULL || info->home == NULL || info->memory != NULL ||
-      cx_type_bytes(&root->type) != m->bytes) {
+      cx_type_bytes(&root->type.tensor) != m->bytes) {
     return;
   }
   info->wanted = m;
@@ -208,7 +210,7 @@ static calx_status *place_while(cx_planning *g, cx_unit *u)
                start->home->begin < u->begin && !used_inside(g, op, init)) {
       m = start->memory;
     } else {
-      m = arena_memory(g, cx_type_bytes(&op->results[i].type), u->begin,
+      m = arena_memory(g, cx_type_bytes(&op->results[i].type.tensor), u->begin,
                        u->end);
     }
     if (m == NULL) return cx_out_of_memory();
@@ -234,8 +236,8 @@ static calx_status *place_branches(cx_planning *g, cx_unit *u)
     if (result->wanted != NULL && result->instead == NULL) {
       result->memory = result->wanted;
     } else {
-      result->memory = arena_memory(g, cx_type_bytes(&op->results[i].type),
-                                    u->begin, u->end);
+      result->memory = arena_memory(
+          g, cx_type_bytes(&op->results[i].type.tensor), u->begin, u->end);
     }
     if (result->memory == NULL) return cx_out_of_memory();
     extend(result->memory, u->begin, result->last);
@@ -280,11 +282,6 @@ static int by_start(const void *a, const void *b)
   return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
 }
 
-static int64_t align_up(int64_t n)
-{
-  return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
-}
-
 // The lowest gap among those that live at the same time; `live` is sorted by
 // offset.
 static void insert(cx_memory **live, size_t *n, cx_memory *m)
@@ -300,7 +297,7 @@ static void insert(cx_memory **live, size_t *n, cx_memory *m)
       best_size = end - at;
       best_index = i;
     }
-    if (i < *n) at = align_up(live[i]->at + live[i]->bytes);
+    if (i < *n) at = cx_place_align_up(live[i]->at + live[i]->bytes);
   }
   m->at = best;
   memmove(live + best_index + 1, live + best_index,
@@ -330,7 +327,7 @@ static calx_status *give_offsets(cx_planning *g)
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
     CALX_TRY(cx_lower_check_total(g->l->a.program, top));
   }
-  g->l->a.program->arena_bytes = (size_t)align_up(top);
+  g->l->a.program->arena_bytes = (size_t)cx_place_align_up(top);
   return NULL;
 }
 
@@ -342,13 +339,13 @@ static calx_status *place_entry(cx_planning *g, cx_hlo_block *block)
   for (size_t i = 0; i < block->n_args; i++) {
     cx_value_info *v = cx_value(g, &block->args[i]);
     v->memory = new_memory(g, CX_PLACE_PARAM, (int64_t)i,
-                           cx_type_bytes(&block->args[i].type));
+                           cx_type_bytes(&block->args[i].type.tensor));
     if (v->memory == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
     cx_memory *m = new_memory(g, CX_PLACE_RESULT, (int64_t)i,
-                              cx_type_bytes(&end->operands[i]->type));
+                              cx_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
     want(g, end->operands[i], m, param < 0 ? NULL : &block->args[param]);

@@ -100,7 +100,6 @@ static inline cx_hlo_value *cx_value_root(const cx_planning *g, cx_hlo_value *v)
   return v;
 }
 
-int64_t cx_type_bytes(const cx_hlo_any *type);  // 0 of a token
 bool cx_is_constant(const cx_hlo_value *v);
 
 // Appends to an array in the lowering's arena; false: no memory.

@@ -22,13 +22,11 @@ static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
                     "here one is left whole",
                     (int)who.n, who.s);
   }
-  if (type->tensor.elem == CX_HLO_TOKEN) return NULL;
   for (size_t d = 0; d < type->tensor.rank; d++) {
     if (type->tensor.dims[d] < 0) return refuse(who, type, "is no fixed shape");
   }
-  int64_t n = cx_hlo_type_elements(&type->tensor);
-  int64_t each = (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
-  if (n >= 0 && (each == 0 || n <= CX_MEMORY_LIMIT / each)) return NULL;
+  int64_t bytes = cx_type_bytes(&type->tensor);
+  if (bytes >= 0 && bytes <= CX_MEMORY_LIMIT) return NULL;
   return cx_error(
       CALX_RESOURCE_EXHAUSTED,
       "%.*s: %s is larger than any memory; the limit is %" PRId64 " bytes",

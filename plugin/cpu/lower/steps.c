@@ -42,7 +42,8 @@ static uint32_t constant_place(emitting *e, const cx_hlo_value *v)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(v->op, CX_HLO_A_VALUE);
   const cx_hlo_elements *x = &attr->as.elements;
-  return cx_assemble_constant(e->a, x->data, x->size, cx_type_bytes(&v->type));
+  return cx_assemble_constant(e->a, x->data, x->size,
+                              cx_type_bytes(&v->type.tensor));
 }
 
 // A constant's, or that of a token, which has no bytes.
@@ -56,7 +57,7 @@ static uint32_t place_of(emitting *e, cx_hlo_value *v)
       e->a->failed = true;
       return 0;
     }
-    info->memory->bytes = cx_type_bytes(&root->type);
+    info->memory->bytes = cx_type_bytes(&root->type.tensor);
     info->memory->place = cx_is_constant(root)
                               ? constant_place(e, root)
                               : cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0);
@@ -70,10 +71,10 @@ static double bytes_of_unit(const cx_unit *u)
 {
   double bytes = 0;
   for (size_t i = 0; i < u->n_inputs; i++) {
-    bytes += (double)cx_type_bytes(&u->inputs[i]->type);
+    bytes += (double)cx_type_bytes(&u->inputs[i]->type.tensor);
   }
   for (size_t i = 0; i < u->n_outputs; i++) {
-    bytes += (double)cx_type_bytes(&u->outputs[i]->type);
+    bytes += (double)cx_type_bytes(&u->outputs[i]->type.tensor);
   }
   return bytes;
 }
@@ -224,7 +225,7 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
     if (!overwritten || source[i] == to[i]) continue;
     int64_t bytes = p->places[source[i]].bytes;
     uint32_t place = cx_assemble_place(e->a, CX_PLACE_ARENA, aside, bytes);
-    aside += (bytes + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
+    aside += cx_place_align_up(bytes);
     CALX_TRY(cx_lower_check_total(p, aside));
     emit_copy(e, source[i], place);
     source[i] = place;
@@ -255,8 +256,9 @@ static calx_status *emit_end(emitting *e, const cx_plan *plan)
     bool there = has != NULL && has->kind == CX_PLACE_RESULT &&
                  has->at == (int64_t)i && !cx_is_constant(end->operands[i]);
     to[i] = there ? has->place
-                  : cx_assemble_place(e->a, CX_PLACE_RESULT, (int64_t)i,
-                                      cx_type_bytes(&end->operands[i]->type));
+                  : cx_assemble_place(
+                        e->a, CX_PLACE_RESULT, (int64_t)i,
+                        cx_type_bytes(&end->operands[i]->type.tensor));
   }
   return emit_moves(e, end->operands, to, end->n_operands);
 }

@@ -4,13 +4,6 @@
 
 #include "lower/plan.h"
 
-int64_t cx_type_bytes(const cx_hlo_any *type)
-{
-  if (type->tensor.elem == CX_HLO_TOKEN) return 0;
-  return cx_hlo_type_elements(&type->tensor) *
-         (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
-}
-
 bool cx_lower_push(cx_lowering *l, void *items, size_t *n, size_t *room,
                    void *item)
 {

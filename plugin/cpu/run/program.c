@@ -112,15 +112,15 @@ static calx_status *read_side(cx_program *p)
   return NULL;
 }
 
-// ---- checking: the bytes may come from a file ----
-
-static int64_t bytes_of(const cx_hlo_any *type)
+int64_t cx_type_bytes(const cx_hlo_type *type)
 {
-  if (type->tensor.elem == CX_HLO_TOKEN) return 0;
-  int64_t n = cx_hlo_type_elements(&type->tensor);
-  int64_t each = (int64_t)cx_hlo_elem_bytes(type->tensor.elem);
+  if (type->elem == CX_HLO_TOKEN) return 0;
+  int64_t n = cx_hlo_type_elements(type);
+  int64_t each = (int64_t)cx_hlo_elem_bytes(type->elem);
   return n < 0 || (each > 0 && n > INT64_MAX / each) ? -1 : n * each;
 }
+
+// ---- checking: the bytes may come from a file ----
 
 static bool place_ok(const cx_program *p, const cx_place *place)
 {
@@ -134,9 +134,8 @@ static bool place_ok(const cx_program *p, const cx_place *place)
       bool param = place->kind == CX_PLACE_PARAM;
       size_t n = param ? p->info.n_params : p->info.n_results;
       if ((uint64_t)place->at >= n) return false;
-      cx_hlo_any type = { .tensor = (param ? p->info.params
-                                           : p->info.results)[place->at] };
-      return place->bytes <= bytes_of(&type);
+      const cx_hlo_type *types = param ? p->info.params : p->info.results;
+      return place->bytes <= cx_type_bytes(&types[place->at]);
     }
     default: return false;
   }
@@ -157,8 +156,8 @@ static bool interpreted_ok(const cx_program *p, const cx_step *s)
   for (size_t i = 0; i < s->n_places; i++) {
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
-    if (type->odd != NULL || bytes_of(type) < 0 ||
-        use_bytes(p, s, i) < bytes_of(type)) {
+    int64_t bytes = cx_type_bytes(&type->tensor);
+    if (type->odd != NULL || bytes < 0 || use_bytes(p, s, i) < bytes) {
       return false;
     }
   }
