@@ -106,7 +106,6 @@ typedef struct cx_jit_env {
   int lanes;      // 1: scalars only
   bool small;     // lane indices fit in 32 bits
   size_t budget;  // instructions left
-  int n_literals;
   cx_jit_memo **memo;
   cx_jit_cse **cse;
   cx_jit_place **places;

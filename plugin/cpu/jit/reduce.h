@@ -5,7 +5,7 @@
 
 #include "jit/emit.h"
 
-#define CX_JIT_SUMS 32  // results of all of them
+#define CX_JIT_SUMS 32  // results of all reduces of a kernel
 
 // One result of a reduce.
 typedef struct cx_jit_sum {

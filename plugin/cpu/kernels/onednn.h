@@ -25,7 +25,6 @@
   X(memory_desc_equal)                              \
   X(memory_create)                                  \
   X(memory_destroy)                                 \
-  X(memory_set_data_handle)                         \
   X(dilated_convolution_forward_desc_init)          \
   X(dilated_convolution_backward_data_desc_init)    \
   X(dilated_convolution_backward_weights_desc_init) \
