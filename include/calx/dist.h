@@ -119,5 +119,30 @@ CALX_API calx_status *calx_mesh_reduce(const char *tag, const double *values,
 
 #ifdef __cplusplus
 }
+#else
+#ifdef CALX_NO_SITES
+#define CALX_DIST_SITE_
+#else
+#define CALX_DIST_SITE_ calx_at_(CALX_HERE),
+#define calx_dist_step(opt, loss) \
+  (calx_at_(CALX_HERE), calx_dist_step(opt, calx_here_(loss, CALX_HERE)))
+#define calx_broadcast_master_param(model) \
+  (calx_at_(CALX_HERE), calx_broadcast_master_param(model))
+#define calx_rendezvous(tag, ...) \
+  (calx_at_(CALX_HERE), calx_rendezvous(tag, __VA_ARGS__))
+#define calx_mesh_reduce(tag, ...) \
+  (calx_at_(CALX_HERE), calx_mesh_reduce(tag, __VA_ARGS__))
+#endif
+#define CALX_LAUNCH_(fn, user, ...) \
+  calx_launch_with(fn, user, &(calx_launch_options){ __VA_ARGS__ })
+#define calx_launch(fn, ...)                     \
+  (CALX_DIST_SITE_ CALX_LAUNCH_(fn, __VA_ARGS__, \
+                                .size = sizeof(calx_launch_options)))
+#define CALX_REDUCE_GRADIENTS_(opt, ...) \
+  calx_reduce_gradients_with(opt,        \
+                             &(calx_reduce_gradients_options){ __VA_ARGS__ })
+#define calx_reduce_gradients(...)         \
+  (CALX_DIST_SITE_ CALX_REDUCE_GRADIENTS_( \
+      __VA_ARGS__, .size = sizeof(calx_reduce_gradients_options)))
 #endif
 #endif

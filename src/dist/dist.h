@@ -1,0 +1,15 @@
+// dist/dist: what the files of this room share.
+#ifndef CX_DIST_DIST_H
+#define CX_DIST_DIST_H
+
+#include "calx/dist.h"
+#include "world/world.h"
+
+// The calling thread's rank among this process's, by its device.
+int cx_dist_local_rank(void);
+
+// Around the life of all ranks of a launch: how many of them this process has.
+calx_status *cx_dist_meet_begin(int ranks) CALX_MUST_USE;
+void cx_dist_meet_end(void);
+
+#endif

@@ -1,0 +1,71 @@
+// dist/identity: who the calling rank is. The process's place is the world's,
+// the thread's is its device's.
+#include <stdarg.h>
+
+#include "dist/dist.h"
+#include "lazy/lazy.h"
+
+int cx_dist_local_rank(void)
+{
+  // Outside of a launch the world has one rank, whatever devices there are.
+  int index = cx_device_index_of_thread();
+  return index < cx_world_here()->devices ? index : 0;
+}
+
+int calx_world_size(void)
+{
+  return cx_world_size(cx_world_here());
+}
+
+int calx_global_ordinal(void)
+{
+  const cx_world_place *here = cx_world_here();
+  return here->process * here->devices + cx_dist_local_rank();
+}
+
+int calx_local_ordinal(void)
+{
+  const cx_world_place *here = cx_world_here();
+  return here->local_process * here->devices + cx_dist_local_rank();
+}
+
+int calx_local_world_size(void)
+{
+  const cx_world_place *here = cx_world_here();
+  return here->local_processes * here->devices;
+}
+
+int calx_process_index(void)
+{
+  return cx_world_here()->process;
+}
+
+int calx_process_count(void)
+{
+  return cx_world_here()->processes;
+}
+
+int calx_host_index(void)
+{
+  return cx_world_here()->host;
+}
+
+int calx_host_count(void)
+{
+  return cx_world_here()->hosts;
+}
+
+bool calx_is_master_ordinal(bool local)
+{
+  return (local ? calx_local_ordinal() : calx_global_ordinal()) == 0;
+}
+
+void calx_master_print(const char *format, ...)
+{
+  if (!calx_is_master_ordinal(false)) return;
+  va_list args;
+  va_start(args, format);
+  vprintf(format, args);
+  va_end(args);
+  fflush(stdout);
+}

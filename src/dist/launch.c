@@ -1,0 +1,197 @@
+// dist/launch: the ranks of this process, a thread each, and what becomes of
+// them.
+//
+// A rank ends by returning. The first that fails, in time, is why the launch
+// failed: it is noted before the board hears of it, so what the others then
+// find out is never taken for the cause.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "dist/dist.h"
+#include "lazy/lazy.h"
+
+// Deep models and their backward passes run on it.
+#define RANK_STACK ((size_t)8 << 20)
+
+typedef struct ranks {
+  calx_rank_fn *fn;
+  void *user;
+  int first_ordinal;  // of this process's ranks
+  cx_mutex lock;
+  calx_status *failure;  // the first one, with its rank
+} ranks;
+
+typedef struct rank {
+  ranks *all;
+  calx_device *device;
+  int ordinal;
+  cx_thread thread;
+} rank;
+
+static atomic_bool running;
+
+// ---- how ranks end ----------------------------------------------------------
+
+static calx_status *named(const calx_status *status, int ordinal)
+{
+  return cx_error_at(calx_status_site(status), calx_status_code(status),
+                     "rank %d: %s", ordinal, cx_status_sentence(status));
+}
+
+// Takes the status; NULL: it ended well.
+static void end_rank(ranks *all, int ordinal, calx_status *status)
+{
+  if (status != NULL) {
+    cx_lock(&all->lock);
+    if (all->failure == NULL) all->failure = named(status, ordinal);
+    cx_unlock(&all->lock);
+  }
+  cx_board_end(ordinal, status);
+  calx_status_free(status);
+}
+
+// What a rank's function returned, or else what it left unread.
+static calx_status *outcome(calx_status *status)
+{
+  if (status != NULL) {
+    // In its scope too, so that the step that it left is dropped.
+    cx_scope_pin(cx_status_copy(status));
+    calx_status_free(cx_scope_end_thread());
+    return status;
+  }
+  cx_scope_pin(calx_device_wait(NULL));
+  return cx_annotate(cx_scope_end_thread(),
+                     "the rank's function returned without reading it");
+}
+
+static void run_rank(void *user)
+{
+  rank *r = user;
+  calx_device_set_current(r->device);
+  calx_status *status = r->all->fn(r->ordinal, r->all->user);
+  end_rank(r->all, r->ordinal, outcome(status));
+}
+
+// ---- threads ----------------------------------------------------------------
+
+static calx_status *start_rank(ranks *all, rank *r, int index)
+{
+  char name[16];
+  snprintf(name, sizeof name, "xla:%d", index);
+  *r = (rank){ .all = all, .ordinal = all->first_ordinal + index };
+  CALX_TRY(calx_device_open(name, &r->device));
+  return cx_thread_start_stack(&r->thread, RANK_STACK, run_rank, r);
+}
+
+static calx_status *run_threads(ranks *all, int devices)
+{
+  rank *list = cx_calloc((size_t)devices, sizeof *list);
+  if (list == NULL) return cx_out_of_memory();
+  for (int i = 0; i < devices; i++) {
+    calx_status *status = start_rank(all, &list[i], i);
+    if (status != NULL) end_rank(all, list[i].ordinal, status);
+  }
+  for (int i = 0; i < devices; i++) cx_thread_join(&list[i].thread);
+  cx_free(list);
+  return all->failure;
+}
+
+// The world with as many ranks as this process has devices, and back.
+static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
+{
+  CALX_TRY(cx_world_ranks(devices));
+  const cx_world_place *here = cx_world_here();
+  ranks all = { .fn = fn,
+                .user = user,
+                .first_ordinal = here->process * devices,
+                .lock = CX_MUTEX_INIT };
+  calx_status *status = cx_dist_meet_begin(devices);
+  if (status == NULL) {
+    status = run_threads(&all, devices);
+    cx_dist_meet_end();
+  }
+  cx_board_reset();
+  if (here->processes == 1 && status == NULL) return cx_world_ranks(1);
+  if (here->processes == 1) calx_status_free(cx_world_ranks(1));
+  return status;
+}
+
+// ---- processes --------------------------------------------------------------
+
+// CALX_PROCESSES; 1 where it is not set.
+static calx_status *wanted_processes(const calx_launch_options *o, int *out)
+{
+  *out = o->processes;
+  const char *text = getenv("CALX_PROCESSES");
+  if (*out != 0 || text == NULL || text[0] == '\0') {
+    *out = *out != 0 ? *out : 1;
+    return NULL;
+  }
+  char *end;
+  long n = strtol(text, &end, 10);
+  if (*end != '\0' || n < 1 || n > 4096) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_PROCESSES: wants 1 to 4096, found '%s'", text);
+  }
+  *out = (int)n;
+  return NULL;
+}
+
+static calx_status *launch(calx_rank_fn *fn, void *user,
+                           const calx_launch_options *o)
+{
+  int processes;
+  cx_world_place place;
+  CALX_TRY(wanted_processes(o, &processes));
+  CALX_TRY(cx_world_find(&place));
+  if (place.launcher == CX_LAUNCHER_NONE && processes > 1) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "calx_launch: %d processes are asked for; this version "
+                    "starts threads only, see CPU_NUM_DEVICES",
+                    processes);
+  }
+  if (!cx_world_joined()) CALX_TRY(cx_world_join());
+  int devices;
+  CALX_TRY(cx_devices_open_for_ranks(&devices));
+  if (o->devices > devices) {
+    return cx_error(CALX_OUT_OF_RANGE,
+                    "calx_launch: %d devices are asked for, there %s %d",
+                    o->devices, devices == 1 ? "is" : "are", devices);
+  }
+  return run_ranks(fn, user, o->devices != 0 ? o->devices : devices);
+}
+
+static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
+{
+  if (fn == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "calx_launch: the function is NULL");
+  }
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "calx_launch: its options are of a newer version");
+  }
+  if (o->processes >= 0 && o->devices >= 0) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "calx_launch: %d processes of %d devices, numbers of 0 or "
+                  "more are wanted",
+                  o->processes, o->devices);
+}
+
+calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
+                              const calx_launch_options *options)
+{
+  static const calx_launch_options none = { .size = sizeof none };
+  const calx_launch_options *o = options != NULL ? options : &none;
+  CALX_TRY(check(fn, o));
+  if (atomic_exchange(&running, true)) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "Runtime is already initialized. Ranks are running: "
+                    "calx_launch cannot be called by one of them (rank %d)",
+                    calx_global_ordinal());
+  }
+  calx_status *status = launch(fn, user, o);
+  atomic_store(&running, false);
+  return status;
+}
