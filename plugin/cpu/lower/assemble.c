@@ -95,13 +95,18 @@ uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code)
   return (uint32_t)p->n_codes++;
 }
 
-uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc)
+uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc,
+                            cx_kernel *kernel)
 {
   cx_program *p = a->program;
-  if (!room(a, &p->descs, &a->descs_room, p->n_kernels + 1, sizeof *p->descs)) {
+  size_t n = p->n_kernels + 1;
+  if (!room(a, &p->descs, &a->descs_room, n, sizeof *p->descs) ||
+      !room(a, &p->kernels, &a->kernels_room, n, sizeof(cx_kernel *))) {
+    cx_kernel_free(kernel);
     return UINT32_MAX;
   }
   p->descs[p->n_kernels] = *desc;
+  p->kernels[p->n_kernels] = kernel;
   return (uint32_t)p->n_kernels++;
 }
 

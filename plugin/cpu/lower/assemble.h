@@ -9,7 +9,7 @@
 typedef struct cx_assembly {
   cx_program *program;
   size_t places_room, uses_room, steps_room, blocks_room, codes_room,
-      descs_room;
+      descs_room, kernels_room;
   size_t constants_room;
   bool failed;
 } cx_assembly;
@@ -26,7 +26,9 @@ void cx_assemble_step(cx_assembly *a, cx_step_kind kind, uint32_t index,
 // Blocks that stand behind each other, empty yet. The first one's index.
 uint32_t cx_assemble_blocks(cx_assembly *a, size_t n);
 uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code);
-uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc);
+// Takes the kernel that was made from it, on failure too.
+uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc,
+                            cx_kernel *kernel);
 
 // What others may know of the program, from its entry function.
 calx_status *cx_assemble_signature(cx_assembly *a,

@@ -49,9 +49,8 @@ static calx_status *choose(cx_planning *g, cx_unit *u)
   cx_kernel *kernel = NULL;
   CALX_TRY(cx_kernel_new(&chosen, l->pool, tune, &kernel));
   u->scratch = (int64_t)cx_kernel_scratch(kernel);
-  cx_kernel_free(kernel);
   if (tune) remember(cx_pool_size(l->pool), u->desc, &chosen);
-  u->index = cx_assemble_kernel(&l->a, &chosen);
+  u->index = cx_assemble_kernel(&l->a, &chosen, kernel);
   return NULL;
 }
 

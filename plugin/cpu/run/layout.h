@@ -101,7 +101,7 @@ struct cx_program {
   size_t n_objects;
 
   cx_kernel_desc *descs;
-  cx_kernel **kernels;
+  cx_kernel **kernels;  // of the descriptions; NULL: not made yet
   size_t n_kernels;
 
   unsigned char *constants;  // aligned to CX_PLACE_ALIGN
@@ -117,9 +117,9 @@ struct cx_program {
 // A program without anything; the name is copied.
 calx_status *cx_program_new(const char *name, cx_program **out) CALX_MUST_USE;
 
-// Loads the objects, makes the kernels and reads the side module from their
-// bytes, and checks that every index is inside: the last thing before a program
-// can be run, whether it was compiled or read.
+// Loads the objects, makes the kernels that only are described, reads the side
+// module from its bytes, and checks that every index is inside: the last thing
+// before a program can be run, whether it was compiled or read.
 calx_status *cx_program_finish(cx_program *p, cx_pool *pool) CALX_MUST_USE;
 
 #endif

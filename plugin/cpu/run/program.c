@@ -88,7 +88,7 @@ static calx_status *load_code(cx_program *p)
 
 static calx_status *make_kernels(cx_program *p, cx_pool *pool)
 {
-  if (p->n_kernels == 0) return NULL;
+  if (p->n_kernels == 0 || p->kernels != NULL) return NULL;
   p->kernels = cx_calloc(p->n_kernels, sizeof(cx_kernel *));
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
