@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "base/alloc.h"
+#include "lower/compile.h"
 
 #define DEFAULT_TIMEOUT_S 1800
 #define MAX_TIMEOUT_S (INT64_C(10) * 365 * 24 * 3600)
@@ -150,12 +151,10 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
 // part of it.
 static void write_version(PJRT_Client *c)
 {
-  const char *ref = getenv("CALX_CPU_REF");
-  const char *fixed = getenv("CALX_DETERMINISTIC");
   const char *lanes = getenv("CALX_CPU_LANES");
   snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%s%.8s",
-           ref != NULL && strcmp(ref, "1") == 0 ? ", interpreted" : "",
-           fixed != NULL && strcmp(fixed, "1") == 0 ? ", deterministic" : "",
+           cx_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
+           cx_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
            lanes != NULL && lanes[0] != '\0' ? ", lanes " : "",
            lanes != NULL ? lanes : "");
 }

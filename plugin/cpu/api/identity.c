@@ -6,9 +6,7 @@
 // there is none the file itself is read. The compiler of loops is a file of its
 // own and counts too.
 #include <elf.h>
-#include <limits.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "abi/calx_cpu.h"
@@ -16,8 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-
-#define JIT_FILE "libcalx_jit.so"
+#include "lower/compile.h"
 
 typedef struct search {
   uintptr_t address;  // in the file that is meant
@@ -82,27 +79,19 @@ const char *calx_cpu_path(void)
   return strchr(s.path, '/') != NULL ? s.path : "/proc/self/exe";
 }
 
+// The file that would be loaded.
 static calx_status *add_jit(cx_hash *hash)
 {
-  const char *asked = getenv("CALX_JIT");
-  char self[PATH_MAX];
-  if (realpath(calx_cpu_path(), self) == NULL) strcpy(self, "/");
   cx_text path = { 0 };
   cx_hash jit = { 0 };
-  if (asked != NULL && asked[0] != '\0') {
-    cx_text_append(&path, asked);
-  } else {
-    cx_text_append_n(&path, self, (size_t)(strrchr(self, '/') - self) + 1);
-    cx_text_append(&path, JIT_FILE);
-    if (!cx_file_exists(cx_text_str(&path))) {
-      cx_text_clear(&path);
-      cx_text_append(&path, CALX_JIT_FOLDER "/" JIT_FILE);
-    }
+  bool found = false;
+  for (size_t i = 0;
+       !found && !cx_text_failed(&path) && cx_lower_jit_path(i, &path); i++) {
+    found = cx_file_exists(cx_text_str(&path)) &&
+            strchr(cx_text_str(&path), '/') != NULL;
   }
   calx_status *status = cx_text_failed(&path) ? cx_out_of_memory() : NULL;
-  if (status == NULL && cx_file_exists(cx_text_str(&path))) {
-    status = cx_hash_file(cx_text_str(&path), &jit);
-  }
+  if (status == NULL && found) status = cx_hash_file(cx_text_str(&path), &jit);
   cx_text_free(&path);
   hash->low ^= jit.high;
   hash->high ^= jit.low;

@@ -15,9 +15,9 @@
 
 #define DEVICE_LIMIT (1 << 20)
 
-static bool wants_interpreter(void)
+bool cx_lower_is_set(const char *name)
 {
-  const char *value = getenv("CALX_CPU_REF");
+  const char *value = getenv(name);
   return value != NULL && strcmp(value, "1") == 0;
 }
 
@@ -75,13 +75,7 @@ static calx_status *make(const char *text, size_t size,
   CALX_TRY(cx_hlo_parse(text, size, "-", &l->module));
   CALX_TRY(cx_hlo_verify(l->module));
   CALX_TRY(run_passes(l));
-  cx_text name = { 0 };
-  cx_text_append_n(&name, l->module->name.s, l->module->name.n);
-  calx_status *status = cx_text_failed(&name)
-                            ? cx_out_of_memory()
-                            : cx_program_new(cx_text_str(&name), &l->a.program);
-  cx_text_free(&name);
-  if (status != NULL) return status;
+  CALX_TRY(cx_program_new(l->module->name, &l->a.program));
   l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(compile(l, options));
   if (l->a.failed) return cx_out_of_memory();
@@ -93,11 +87,9 @@ calx_status *cx_lower_compile(const char *text, size_t size,
                               cx_program **out)
 {
   *out = NULL;
-  const char *deterministic = getenv("CALX_DETERMINISTIC");
-  cx_lowering l = { .interpret = wants_interpreter(),
+  cx_lowering l = { .interpret = cx_lower_is_set("CALX_CPU_REF"),
                     .pool = options->pool,
-                    .deterministic = deterministic != NULL &&
-                                     strcmp(deterministic, "1") == 0 };
+                    .deterministic = cx_lower_is_set("CALX_DETERMINISTIC") };
   calx_status *status = make(text, size, options, &l);
   cx_hlo_module_free(l.module);
   cx_arena_free(&l.arena);

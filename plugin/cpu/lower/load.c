@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "lower/compile.h"
 #include "lower/plan.h"
 
 #define JIT_FILE "libcalx_jit.so"
@@ -13,45 +14,49 @@
 static cx_mutex jit_lock = CX_MUTEX_INIT;
 static const cx_jit_api *jit_api;
 
-static void *open_in(const char *folder, size_t n, cx_text *looked)
+bool cx_lower_jit_path(size_t i, cx_text *out)
 {
-  cx_text path = { 0 };
-  cx_text_append_n(&path, folder, n);
-  cx_text_append(&path, n > 0 ? "/" JIT_FILE : JIT_FILE);
-  void *handle = cx_text_failed(&path)
+  cx_text_clear(out);
+  const char *asked = getenv("CALX_JIT");
+  if (asked != NULL && asked[0] != '\0') {
+    cx_text_append(out, asked);
+    return i == 0;
+  }
+  Dl_info self;
+  const char *slash = dladdr((const void *)&jit_lock, &self) == 0
+                          ? NULL
+                          : strrchr(self.dli_fname, '/');
+  if (slash == NULL) i++;
+  if (i == 0) {
+    cx_text_append_n(out, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
+  } else if (i == 1) {
+    cx_text_append(out, CALX_JIT_FOLDER "/");
+  }
+  cx_text_append(out, JIT_FILE);
+  return i < 3;
+}
+
+static void *open_at(const cx_text *path, cx_text *looked)
+{
+  void *handle = cx_text_failed(path)
                      ? NULL
-                     : dlopen(cx_text_str(&path), RTLD_NOW | RTLD_LOCAL);
+                     : dlopen(cx_text_str(path), RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     const char *why = dlerror();
     cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
-                   why == NULL ? cx_text_str(&path) : why);
+                   why == NULL ? cx_text_str(path) : why);
   }
-  cx_text_free(&path);
   return handle;
 }
 
 static calx_status *open_jit(const cx_jit_api **out)
 {
-  cx_text looked = { 0 };
+  cx_text path = { 0 }, looked = { 0 };
   void *handle = NULL;
-  const char *asked = getenv("CALX_JIT");
-  Dl_info self;
-  if (asked != NULL && asked[0] != '\0') {
-    handle = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) cx_text_append(&looked, dlerror());
-  } else {
-    if (dladdr((const void *)&jit_lock, &self) != 0) {
-      const char *slash = strrchr(self.dli_fname, '/');
-      if (slash != NULL) {
-        handle =
-            open_in(self.dli_fname, (size_t)(slash - self.dli_fname), &looked);
-      }
-    }
-    if (handle == NULL) {
-      handle = open_in(CALX_JIT_FOLDER, strlen(CALX_JIT_FOLDER), &looked);
-    }
-    if (handle == NULL) handle = open_in("", 0, &looked);
+  for (size_t i = 0; handle == NULL && cx_lower_jit_path(i, &path); i++) {
+    handle = open_at(&path, &looked);
   }
+  cx_text_free(&path);
   const cx_jit_api *(*get)(void) = NULL;
   void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_jit_get_api");
   memcpy(&get, &symbol, sizeof symbol);

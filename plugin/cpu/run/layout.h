@@ -115,7 +115,7 @@ struct cx_program {
 };
 
 // A program without anything; the name is copied.
-calx_status *cx_program_new(const char *name, cx_program **out) CALX_MUST_USE;
+calx_status *cx_program_new(cx_hlo_str name, cx_program **out) CALX_MUST_USE;
 
 // Loads the objects, makes the kernels that only are described, reads the side
 // module from its bytes, and checks that every index is inside: the last thing

@@ -8,12 +8,12 @@
 #include "hlo/verify.h"
 #include "run/layout.h"
 
-calx_status *cx_program_new(const char *name, cx_program **out)
+calx_status *cx_program_new(cx_hlo_str name, cx_program **out)
 {
   *out = NULL;
   cx_program *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
-  p->info.name = cx_arena_strndup(&p->arena, name, strlen(name));
+  p->info.name = cx_arena_strndup(&p->arena, name.s, name.n);
   if (p->info.name == NULL) {
     cx_program_release(p);
     return cx_out_of_memory();

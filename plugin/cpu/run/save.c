@@ -295,7 +295,7 @@ calx_status *cx_program_load(const void *data, size_t size, cx_pool *pool,
 {
   *out = NULL;
   cx_program *p = NULL;
-  CALX_TRY(cx_program_new("", &p));
+  CALX_TRY(cx_program_new((cx_hlo_str){ 0 }, &p));
   calx_status *status = load(data, size, p);
   if (status == NULL) status = cx_program_finish(p, pool);
   if (status != NULL) {
