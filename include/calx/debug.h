@@ -1,9 +1,28 @@
 /**
- * calx/debug.h: counters, timers, and the graph as text.
+ * calx/debug.h: counters, timers, profiles, and the graph as text.
  *
- * The names are PyTorch/XLA's where it has one: CompileTime, ExecuteTime,
- * UncachedCompile, CachedCompile, MarkStep, TransferToDeviceTime,
- * TransferFromDeviceTime, TensorsGraphSize, InputOutputAliasCount.
+ * The names are PyTorch/XLA's where calx has what they count:
+ *
+ *   timers    CompileTime, ExecuteTime, TransferToDeviceTime,
+ *             TransferFromDeviceTime, TensorToData (an upload that the program
+ *             asks for), IrValueTensorToXlaData (of a step's numbers),
+ *             DeviceLockWait (for room among the steps under way),
+ *             PersistentCacheLoad; LoaderWait, which is calx's own: the program
+ *             waits for its next batch
+ *   bytes     InboundData (from the device), OutboundData
+ *   values    TensorsGraphSize, InputOutputAliasCount
+ *   counters  MarkStep, UncachedCompile, CachedCompile, ExecuteComputation,
+ *             CreateXlaTensor, DestroyXlaTensor, CreateDataHandles,
+ *             DestroyDataHandles, DeviceDataCacheMiss (a step's numbers
+ *             changed), PersistentCacheHit, PersistentCacheMiss,
+ *             PersistentCacheDeserializeFailure; CpuInterpretedOps, calx's own
+ *   per op    xla::NAME, an op that ran, each time;
+ *             aten::_local_scalar_dense, each calx_item()
+ *
+ * Environment: CALX_METRICS_SAMPLES (1024), CALX_METRICS_PERCENTILES
+ * (0.01:0.05:0.1:0.2:0.5:0.8:0.9:0.95:0.99) and CALX_METRICS_FILE (STDERR,
+ * STDOUT or a path: the report after each sync, under a line [MetricsData;
+ * step=N]); their XLA_ names are taken too.
  *
  * @threads thread-safe
  */
@@ -23,15 +42,47 @@ CALX_API int64_t calx_counter_value(const char *name);
 typedef struct calx_metric_data {
   int64_t samples;    /* ever */
   double accumulator; /* their sum */
-  double median;      /* of the newest 1,024 */
+  double median;      /* of the newest, see CALX_METRICS_SAMPLES */
 } calx_metric_data;
 /** False when it never collected anything; *out_data is zero then. */
 CALX_API bool calx_metric_value(const char *name, calx_metric_data *out_data);
+/**
+ * The newest samples of a metric, the oldest of them first.
+ * @param out_times   seconds of the monotonic clock; `capacity` of them, as of
+ *                    out_values, which are in seconds, bytes or numbers
+ * @return how many there are, which may be more than `capacity`
+ */
+CALX_API size_t calx_metric_samples(const char *name, double *out_times,
+                                    double *out_values, size_t capacity);
+
+/** The names of all counters that counted, sorted, which live as long as the
+ *  process. @return how many there are, which may be more than `capacity` */
+CALX_API size_t calx_counter_names(const char **out_names, size_t capacity);
+/** The same of timers and other metrics. */
+CALX_API size_t calx_metric_names(const char **out_names, size_t capacity);
+/** Names of the counters of what ran on the host instead of the device, all
+ *  with the prefix aten::. @source torch_xla executed_fallback_ops */
+CALX_API size_t calx_fallback_ops(const char **out_names, size_t capacity);
 
 /** All metrics and counters, in the form of PyTorch/XLA's metrics_report; the
  *  caller frees it with calx_string_free(). NULL without memory. */
 CALX_API char *calx_metrics_report(void);
-/** Forgets all counts and samples. */
+/**
+ * Some of them, in the lists' order; those of aten:: always.
+ * @param counters  names, with a NULL after the last; NULL: CachedCompile,
+ *                  MarkStep
+ * @param metrics   the same; NULL: CompileTime, ExecuteTime,
+ *                  ExecuteReplicatedTime, TransferToDeviceTime,
+ *                  TransferFromDeviceTime
+ * @source torch_xla short_metrics_report
+ */
+CALX_API char *calx_metrics_short_report(const char *const *counters,
+                                         const char *const *metrics);
+/** Forgets all counts (clear_counters). */
+CALX_API void calx_counters_clear(void);
+/** Forgets all samples (clear_metrics). */
+CALX_API void calx_samples_clear(void);
+/** Forgets both (clear_all). */
 CALX_API void calx_metrics_clear(void);
 
 /**

@@ -4,9 +4,8 @@
 // next count, so a cleared name is absent from reports as it is in PyTorch/XLA.
 #include "base/metrics.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#include "base/alloc.h"
 
 static cx_mutex lists = CX_MUTEX_INIT;
 static cx_counter *counters;
@@ -34,6 +33,12 @@ void cx_counter_add(cx_counter *c, int64_t n)
   atomic_fetch_add_explicit(&c->value, n, memory_order_relaxed);
 }
 
+int64_t cx_counter_total(const cx_counter *c)
+{
+  return (int64_t)(atomic_load(&((cx_counter *)c)->value) +
+                   atomic_load(&((cx_counter *)c)->cleared));
+}
+
 static void register_metric(cx_metric *m)
 {
   cx_lock(&lists);
@@ -46,6 +51,39 @@ static void register_metric(cx_metric *m)
   cx_unlock(&lists);
 }
 
+// How many samples are kept; what is no number from 1 on is passed over.
+static int64_t window(void)
+{
+  static const char *const names[] = { "CALX_METRICS_SAMPLES",
+                                       "XLA_METRICS_SAMPLES" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = getenv(names[i]);
+    if (text == NULL || *text == '\0') continue;
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    if (*end != '\0' || n < 1) continue;
+    return n < CX_METRIC_MOST_SAMPLES ? n : CX_METRIC_MOST_SAMPLES;
+  }
+  return CX_METRIC_SAMPLES;
+}
+
+// Under the metric's lock. Without memory the totals still count. The ring
+// lives as long as the process, outside the counted heap.
+static void make_ring(cx_metric *m)
+{
+  int64_t n = window();
+  double *samples = malloc((size_t)n * sizeof *samples);
+  int64_t *times = malloc((size_t)n * sizeof *times);
+  if (samples == NULL || times == NULL) {
+    free(samples);
+    free(times);
+    return;
+  }
+  m->window = n;
+  m->times = times;
+  m->samples = samples;
+}
+
 void cx_metric_add(cx_metric *m, double value)
 {
   if (atomic_load_explicit(&m->registered, memory_order_acquire) != COUNTED) {
@@ -53,21 +91,10 @@ void cx_metric_add(cx_metric *m, double value)
   }
   int64_t now = cx_now_ns();
   cx_lock(&m->lock);
-  // Without memory for the ring the totals still count. The ring lives as long
-  // as the process, outside the counted heap.
-  if (m->samples == NULL) {
-    static double rings[64][CX_METRIC_SAMPLES];
-    static int64_t stamps[64][CX_METRIC_SAMPLES];
-    static atomic_int taken;
-    int k = atomic_fetch_add(&taken, 1);
-    if (k < 64) {
-      m->samples = rings[k];
-      m->times = stamps[k];
-    }
-  }
+  if (m->samples == NULL) make_ring(m);
   if (m->samples != NULL) {
-    m->samples[m->count % CX_METRIC_SAMPLES] = value;
-    m->times[m->count % CX_METRIC_SAMPLES] = now;
+    m->samples[m->count % m->window] = value;
+    m->times[m->count % m->window] = now;
   }
   m->count++;
   m->accumulator += value;
@@ -115,13 +142,19 @@ cx_metric *cx_metric_find(const char *name)
   return m;
 }
 
-void cx_metrics_clear(void)
+void cx_counters_clear(void)
 {
   cx_lock(&lists);
   for (cx_counter *c = counters; c != NULL; c = c->next) {
     atomic_store(&c->registered, CLEARED);
-    atomic_store(&c->value, 0);
+    atomic_fetch_add(&c->cleared, atomic_exchange(&c->value, 0));
   }
+  cx_unlock(&lists);
+}
+
+void cx_samples_clear(void)
+{
+  cx_lock(&lists);
   for (cx_metric *m = metrics; m != NULL; m = m->next) {
     atomic_store(&m->registered, CLEARED);
     cx_lock(&m->lock);
@@ -130,4 +163,10 @@ void cx_metrics_clear(void)
     cx_unlock(&m->lock);
   }
   cx_unlock(&lists);
+}
+
+void cx_metrics_clear(void)
+{
+  cx_counters_clear();
+  cx_samples_clear();
 }

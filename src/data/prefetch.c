@@ -16,11 +16,14 @@
 #include "data/prefetch.h"
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "base/thread.h"
 #include "data/dataset.h"
 #include "data/pool.h"
 #include "data/sampler.h"
 #include "lazy/lazy.h"
+
+CX_METRIC(wait_time, "LoaderWait", CX_UNIT_NS);
 
 typedef enum batch_state {
   EMPTY,
@@ -249,9 +252,11 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *p, cx_data_made *out_made)
   int64_t k = p->n_taken;
   batch *b = batch_at(p, k);
   CX_ASSERT(k < p->end);
+  int64_t start = cx_now_ns();
   while (b->state != READY && b->state != FAILED) {
     cx_cond_wait(&p->news, &p->lock);
   }
+  cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
   bool ready = b->state == READY;
   if (ready) {
     *out_made = b->made;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 static struct {
@@ -52,6 +53,8 @@ static calx_status *open_world(void)
   world.client = client;
   world.devices = devices;
   world.count = (int)n;
+  cx_trace_tell_open(cx_pjrt_plugin_name(plugin),
+                     cx_pjrt_client_platform(client));
   atomic_store_explicit(&world.open, true, memory_order_release);
   return NULL;
 }
@@ -225,6 +228,7 @@ void calx_shutdown(void)
   cx_scope_end_root();
   cx_lock(&world.lock);
   if (atomic_load(&world.open)) {
+    cx_trace_tell_close();
     for (int i = 0; i < world.count; i++) device_end(&world.devices[i]);
     cx_programs_free();
     cx_free(world.devices);

@@ -18,9 +18,10 @@
 #include "lazy/cache.h"
 #include "lazy/internal.h"
 
+CX_METRIC(load_time, "PersistentCacheLoad", CX_UNIT_NS);
 CX_COUNTER(disk_hit, "PersistentCacheHit");
 CX_COUNTER(disk_miss, "PersistentCacheMiss");
-CX_COUNTER(disk_damaged, "PersistentCacheDamaged");
+CX_COUNTER(disk_damaged, "PersistentCacheDeserializeFailure");
 
 // ---- where ------------------------------------------------------------------
 
@@ -141,6 +142,7 @@ cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
   char *data = NULL;
   size_t size = 0;
   calx_status *status = NULL;
+  int64_t start = cx_now_ns();
   if (full_key(client, k, &key) && find_place(&key, k, &at)) {
     cx_text_format(&path, "%s/%s", at.folder.data, at.name);
     status = cx_text_failed(&path)
@@ -157,6 +159,9 @@ cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
   }
   // The time of last use, where the folder may be written.
   if (executable != NULL) utimensat(AT_FDCWD, path.data, NULL, 0);
+  if (executable != NULL) {
+    cx_metric_add(&load_time, (double)(cx_now_ns() - start));
+  }
   cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);
   calx_status_free(status);  // a miss whatever it is
   cx_free(data);

@@ -2,7 +2,10 @@
 // list is bounded, so a program never runs further ahead than a few steps, and
 // a failure is told with the site of the sync that launched it.
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "lazy/internal.h"
+
+CX_METRIC(wait_time, "DeviceLockWait", CX_UNIT_NS);
 
 static size_t limit(void)
 {
@@ -74,7 +77,9 @@ calx_status *cx_flight_room(calx_device *d)
 {
   calx_status *first = NULL;
   size_t most = limit();
+  int64_t start = cx_now_ns();
   while (d->n_flights >= most) keep_first(&first, land(d));
+  cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
   return first;
 }
 

@@ -6,6 +6,8 @@
 #include "lazy/program.h"
 
 CX_METRIC(execute_time, "ExecuteTime", CX_UNIT_NS);
+CX_METRIC(numbers_time, "IrValueTensorToXlaData", CX_UNIT_NS);
+CX_COUNTER(executions, "ExecuteComputation");
 
 calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
                              const uint32_t *words, cx_pjrt_buffer **out)
@@ -14,6 +16,7 @@ calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
   CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
                                     CX_PJRT_COPY, NULL, NULL, out));
   cx_count_upload(start, (size_t)shape->dims[0] * sizeof *words);
+  cx_metric_add(&numbers_time, (double)(cx_now_ns() - start));
   return NULL;
 }
 
@@ -47,6 +50,7 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
   calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
                                         args, n_args, out, out_done);
   if (status != NULL) return status;
+  cx_counter_add(&executions, 1);
   if (*out_done != NULL) time_it(*out_done, start);
   return NULL;
 }

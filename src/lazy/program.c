@@ -19,6 +19,7 @@
 CX_COUNTER(cached_compile, "CachedCompile");
 CX_COUNTER(uncached_compile, "UncachedCompile");
 CX_METRIC(compile_time, "CompileTime", CX_UNIT_NS);
+CX_COUNTER(numbers_changed, "DeviceDataCacheMiss");
 CX_METRIC(graph_size, "TensorsGraphSize", CX_UNIT_NONE);
 
 typedef enum state { COMPILING, READY, FAILED } state;
@@ -417,6 +418,7 @@ static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
   cx_pjrt_shape shape;
   int64_t count = (int64_t)n;
   cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
+  cx_counter_add(&numbers_changed, 1);
   cx_pjrt_buffer *buffer;
   CALX_TRY(cx_upload_words(run->device, &shape, words, &buffer));
   cx_pjrt_buffer_release(cache->buffer);
@@ -459,6 +461,7 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
                          &args[o->n_params]);
   }
   if (status == NULL) {
+    cx_tally_ops(o);
     status = cx_launch(run, v->executable, args, n_args, out, out_done);
   }
   cx_free(block);

@@ -10,6 +10,9 @@ typedef struct cx_slot_cache {
   cx_pjrt_buffer *buffer;
 } cx_slot_cache;
 
+// Counts the order's ops, which run.
+void cx_tally_ops(const cx_order *order);
+
 // Counted as a transfer.
 calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
                              const uint32_t *words,

@@ -9,6 +9,7 @@
 #include "lazy/internal.h"
 
 CX_METRIC(from_device_time, "TransferFromDeviceTime", CX_UNIT_NS);
+CX_COUNTER(items, "aten::_local_scalar_dense");
 CX_METRIC(inbound_data, "InboundData", CX_UNIT_BYTES);
 
 // All outputs of the node are the roots: a node is computed as a whole.
@@ -126,6 +127,7 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
                       cx_shape_str(s), (long long)cx_shape_numel(s));
   }
   if (status == NULL) {
+    if (t->host == NULL) cx_counter_add(&items, 1);
     status = calx_tensor_read(t, out, calx_dtype_size(s->dtype));
   }
   cx_scope_pin(status);

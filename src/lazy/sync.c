@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 CX_COUNTER(mark_step, "MarkStep");
@@ -500,6 +501,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   }
   cx_counter_add(&mark_step, 1);
   sync_device(d, named, count);
+  if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_tell_step(d->index);
   if (cx_debug_on(CX_DEBUG_NAN)) check_nan(named, count);
 }
 

@@ -7,12 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/metrics.h"
 
-static atomic_long live;
+CX_COUNTER(created, "CreateXlaTensor");
+CX_COUNTER(destroyed, "DestroyXlaTensor");
 
 long cx_tensor_live(void)
 {
-  return atomic_load(&live);
+  return (long)(cx_counter_total(&created) - cx_counter_total(&destroyed));
 }
 
 // ---- problems ---------------------------------------------------------------
@@ -74,7 +76,7 @@ calx_tensor *cx_tensor_alloc(calx_device *device)
     t->serial =
         atomic_fetch_add_explicit(&device->serial, 1, memory_order_relaxed);
   }
-  atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+  cx_counter_add(&created, 1);
   return t;
 }
 
@@ -133,7 +135,7 @@ static bool quarantine(calx_tensor *t)
 static void tensor_free(calx_tensor *t)
 {
   drop_contents(t);
-  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  cx_counter_add(&destroyed, 1);
   if (!quarantine(t)) cx_free(t);
 }
 

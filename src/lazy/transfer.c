@@ -8,6 +8,7 @@
 #include "lazy/internal.h"
 
 CX_METRIC(to_device_time, "TransferToDeviceTime", CX_UNIT_NS);
+CX_METRIC(tensor_to_data, "TensorToData", CX_UNIT_NS);
 CX_METRIC(outbound_data, "OutboundData", CX_UNIT_BYTES);
 
 static calx_status *check_host_shape(const char *call, calx_dtype dtype,
@@ -68,6 +69,7 @@ static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
       borrow ? CX_PJRT_BORROW : CX_PJRT_COPY, done, user, &buffer);
   if (status != NULL) return status;
   cx_count_upload(start, bytes);
+  cx_metric_add(&tensor_to_data, (double)(cx_now_ns() - start));
   *out_node = cx_node_data(shape, buffer);
   if (*out_node == NULL) return cx_out_of_memory();
   (*out_node)->site = *cx_site();

@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "pjrt/internal.h"
+
+CX_COUNTER(created, "CreateDataHandles");
+CX_COUNTER(destroyed, "DestroyDataHandles");
 
 // ---- lifetime ----
 
@@ -24,6 +28,7 @@ cx_pjrt_buffer *cx_pjrt_buffer_new(cx_pjrt_client *c, size_t device,
   b->device = device;
   b->shape = *shape;
   cx_pjrt_count(1);
+  cx_counter_add(&created, 1);
   return b;
 }
 
@@ -45,6 +50,7 @@ void cx_pjrt_buffer_release(cx_pjrt_buffer *b)
   }
   cx_pjrt_client_release(b->client);
   cx_pjrt_count(-1);
+  cx_counter_add(&destroyed, 1);
   cx_free(b);
 }
 

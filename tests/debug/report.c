@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -164,6 +166,139 @@ static void test_rates(void **state)
   calx_string_free(report);
 }
 
+// As many samples as the environment says, of a metric that is new to it.
+static void test_window_size(void **state)
+{
+  (void)state;
+  CX_METRIC(few, "Few", CX_UNIT_NONE);
+  CX_METRIC(fewer, "Fewer", CX_UNIT_NONE);
+  CX_METRIC(usual, "Usual", CX_UNIT_NONE);
+  setenv("XLA_METRICS_SAMPLES", "3", 1);
+  for (int i = 0; i < 10; i++) cx_metric_add(&few, i);
+  setenv("CALX_METRICS_SAMPLES", "2", 1);
+  for (int i = 0; i < 10; i++) cx_metric_add(&fewer, i);
+  setenv("CALX_METRICS_SAMPLES", "0", 1);
+  setenv("XLA_METRICS_SAMPLES", "many", 1);
+  for (int i = 0; i < 10; i++) cx_metric_add(&usual, i);
+  unsetenv("CALX_METRICS_SAMPLES");
+  unsetenv("XLA_METRICS_SAMPLES");
+  double times[4], values[4];
+  assert_int_equal(calx_metric_samples("Few", times, values, 4), 3);
+  assert_true(values[0] == 7 && values[1] == 8 && values[2] == 9);
+  assert_true(times[0] > 0 && times[0] <= times[1] && times[1] <= times[2]);
+  assert_int_equal(calx_metric_samples("Fewer", times, values, 1), 2);
+  assert_true(values[0] == 8);
+  assert_int_equal(calx_metric_samples("Usual", NULL, NULL, 0), 10);
+  assert_int_equal(calx_metric_samples("no such", NULL, NULL, 0), 0);
+  expect_line("Metric: Few\n  TotalSamples: ", "10");
+}
+
+static void note(void *user, const char *line)
+{
+  snprintf(user, 512, "%s", line);
+}
+
+static void test_percentile_list(void **state)
+{
+  (void)state;
+  char line[512] = "";
+  calx_log_set(note, line);
+  for (int i = 0; i < 1000; i++) cx_metric_add(&size, i);
+  setenv("CALX_METRICS_PERCENTILES", "0.25:0.5:0.999", 1);
+  expect_line("Percentiles: ", "25%=250.00; 50%=500.00; 99.9%=999.00");
+  setenv("CALX_METRICS_PERCENTILES", "", 1);
+  setenv("XLA_METRICS_PERCENTILES", "0.5", 1);
+  expect_line("Percentiles: ", "50%=500.00");
+  assert_string_equal(line, "");
+  static const char *const bad[] = { "0.5:1", "0", "x", "0.5,0.6", "0.5:-1" };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("XLA_METRICS_PERCENTILES", bad[i], 1);
+    expect_line("Percentiles: 1%=10.00; 5%=",
+                "50.00; 10%=100.00; 20%=200.00; "
+                "50%=500.00; 80%=800.00; "
+                "90%=900.00; 95%=950.00; "
+                "99%=990.00");
+    assert_non_null(strstr(line, "XLA_METRICS_PERCENTILES: '0.5:1' is not"));
+  }
+  unsetenv("CALX_METRICS_PERCENTILES");
+  unsetenv("XLA_METRICS_PERCENTILES");
+  calx_log_set(NULL, NULL);
+}
+
+CX_COUNTER(item, "aten::_local_scalar_dense");
+CX_COUNTER(marks, "MarkStep");
+CX_METRIC(compile, "CompileTime", CX_UNIT_NS);
+
+static void test_short_report(void **state)
+{
+  (void)state;
+  cx_counter_add(&ant, 1);
+  cx_counter_add(&item, 2);
+  cx_counter_add(&marks, 3);
+  cx_metric_add(&size, 1);
+  cx_metric_add(&compile, 1);
+  char *report = calx_metrics_short_report(NULL, NULL);
+  assert_string_equal(report,
+                      "Metric: CompileTime\n  TotalSamples: 1\n"
+                      "  Accumulator: 000.001us\n"
+                      "  Percentiles: 1%=000.001us; 5%=000.001us; "
+                      "10%=000.001us; 20%=000.001us; 50%=000.001us; "
+                      "80%=000.001us; 90%=000.001us; 95%=000.001us; "
+                      "99%=000.001us\n"
+                      "Counter: MarkStep\n  Value: 3\n"
+                      "Counter: aten::_local_scalar_dense\n  Value: 2\n");
+  calx_string_free(report);
+  report = calx_metrics_short_report(
+      (const char *const[]){ "Zebra", "Ant", "aten::_local_scalar_dense",
+                             NULL },
+      (const char *const[]){ NULL });
+  assert_string_equal(report,
+                      "Counter: Ant\n  Value: 1\n"
+                      "Counter: aten::_local_scalar_dense\n  Value: 2\n");
+  calx_string_free(report);
+}
+
+static void test_names(void **state)
+{
+  (void)state;
+  const char *names[4];
+  assert_int_equal(calx_counter_names(names, 4), 0);
+  assert_int_equal(calx_metric_names(names, 4), 0);
+  cx_counter_add(&zebra, 0);
+  cx_counter_add(&item, 1);
+  cx_counter_add(&ant, 1);
+  cx_metric_add(&seconds, 1);
+  cx_metric_add(&data, 1);
+  assert_int_equal(calx_counter_names(names, 4), 3);
+  assert_string_equal(names[0], "Ant");
+  assert_string_equal(names[1], "Zebra");
+  assert_string_equal(names[2], "aten::_local_scalar_dense");
+  names[1] = NULL;
+  assert_int_equal(calx_counter_names(names, 1), 3);
+  assert_null(names[1]);
+  assert_int_equal(calx_fallback_ops(names, 4), 1);
+  assert_string_equal(names[0], "aten::_local_scalar_dense");
+  assert_int_equal(calx_metric_names(names, 4), 2);
+  assert_string_equal(names[0], "Data");
+  assert_string_equal(names[1], "Seconds");
+}
+
+static void test_clears(void **state)
+{
+  (void)state;
+  cx_counter_add(&ant, 5);
+  cx_metric_add(&data, 1);
+  int64_t total = cx_counter_total(&ant);
+  calx_counters_clear();
+  assert_int_equal(calx_counter_names(NULL, 0), 0);
+  assert_int_equal(calx_metric_names(NULL, 0), 1);
+  calx_samples_clear();
+  assert_int_equal(calx_metric_names(NULL, 0), 0);
+  cx_counter_add(&ant, 1);
+  assert_int_equal(calx_counter_value("Ant"), 1);
+  assert_int_equal(cx_counter_total(&ant), total + 1);
+}
+
 static void test_values(void **state)
 {
   (void)state;
@@ -228,6 +363,11 @@ int main(void)
     cmocka_unit_test_setup(test_percentiles, clear),
     cmocka_unit_test_setup(test_window, clear),
     cmocka_unit_test_setup(test_rates, clear),
+    cmocka_unit_test_setup(test_window_size, clear),
+    cmocka_unit_test_setup(test_percentile_list, clear),
+    cmocka_unit_test_setup(test_short_report, clear),
+    cmocka_unit_test_setup(test_names, clear),
+    cmocka_unit_test_setup(test_clears, clear),
     cmocka_unit_test_setup(test_values, clear),
     cmocka_unit_test_setup(test_locale, clear),
     cmocka_unit_test_setup(test_no_memory, clear),

@@ -101,7 +101,7 @@ static void test_hit(void **state)
   assert_int_equal(count("PersistentCacheMiss"), 1);
   for (int i = 0; i < 3; i++) assert_int_equal(run_once(), 0);
   assert_int_equal(count("PersistentCacheHit"), 3);
-  assert_int_equal(count("PersistentCacheDamaged"), 0);
+  assert_int_equal(count("PersistentCacheDeserializeFailure"), 0);
   struct stat info;
   assert_int_equal(stat(folder, &info), 0);
   assert_int_equal(info.st_mode & 0777, 0700);
@@ -180,9 +180,9 @@ static void put(const char *path, const char *data, size_t size)
 // The file is told from a good one, replaced, and hits again.
 static void check_damaged(void)
 {
-  int64_t damaged = count("PersistentCacheDamaged");
+  int64_t damaged = count("PersistentCacheDeserializeFailure");
   assert_int_equal(run_once(), 1);
-  assert_int_equal(count("PersistentCacheDamaged"), damaged + 1);
+  assert_int_equal(count("PersistentCacheDeserializeFailure"), damaged + 1);
   assert_int_equal(run_once(), 0);
 }
 

@@ -419,7 +419,7 @@ static void test_cache(void **state)
     assert_int_equal(calx_counter_value("PersistentCacheMiss"), 2);
     assert_int_equal(calx_counter_value("PersistentCacheHit"), 2 * i);
   }
-  assert_int_equal(calx_counter_value("PersistentCacheDamaged"), 0);
+  assert_int_equal(calx_counter_value("PersistentCacheDeserializeFailure"), 0);
   setenv("CALX_CACHE_DIR", "off", 1);
 }
 

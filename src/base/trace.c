@@ -1,0 +1,67 @@
+// base/trace: the switches that tellers and listeners share.
+#include "base/trace.h"
+
+#include <stdio.h>
+
+atomic_int cx_trace_listeners;
+
+// ---- where ------------------------------------------------------------------
+
+static cx_mutex lock = CX_MUTEX_INIT;
+static cx_trace_place here = { 0, 1, true };
+
+void cx_trace_set_place(const cx_trace_place *place)
+{
+  cx_lock(&lock);
+  here = *place;
+  cx_unlock(&lock);
+}
+
+cx_trace_place cx_trace_here(void)
+{
+  cx_lock(&lock);
+  cx_trace_place place = here;
+  cx_unlock(&lock);
+  return place;
+}
+
+// ---- the calling thread -----------------------------------------------------
+
+static _Thread_local struct {
+  cx_trace_cause cause;
+  int n_regions;
+  cx_trace_region regions[CX_TRACE_MOST_REGIONS];
+} self;
+
+cx_trace_cause cx_trace_set_cause(cx_trace_cause cause)
+{
+  cx_trace_cause before = self.cause;
+  self.cause = cause;
+  return before;
+}
+
+cx_trace_cause cx_trace_cause_now(void)
+{
+  return self.cause;
+}
+
+bool cx_trace_region_push(const char *name)
+{
+  if (self.n_regions == CX_TRACE_MOST_REGIONS) return false;
+  cx_trace_region *r = &self.regions[self.n_regions++];
+  snprintf(r->name, sizeof r->name, "%s", name != NULL ? name : "?");
+  r->start = cx_now_ns();
+  return true;
+}
+
+bool cx_trace_region_pop(cx_trace_region *out)
+{
+  if (self.n_regions == 0) return false;
+  *out = self.regions[--self.n_regions];
+  return true;
+}
+
+const char *cx_trace_region_name(void)
+{
+  return self.n_regions > 0 ? self.regions[self.n_regions - 1].name : NULL;
+}

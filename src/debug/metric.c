@@ -1,0 +1,181 @@
+// debug/metric: snapshots of metrics, and their values in PyTorch/XLA's form.
+//
+// One difference: PyTorch/XLA rounds each part of a time to nearest and takes
+// the remainder from the part below, so that 1.5 s reads 02s500ms. Here a time
+// is rounded once, to nanoseconds, and then split exactly.
+#include "debug/metric.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "debug/real.h"
+
+// ---- snapshots --------------------------------------------------------------
+
+static int by_value(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void copy_window(const cx_metric *m, cx_debug_snapshot *out)
+{
+  int64_t oldest = INT64_MAX, newest = INT64_MIN;
+  for (size_t i = 0; i < out->n; i++) {
+    out->samples[i] = m->samples[i];
+    out->window_sum += m->samples[i];
+    if (m->times[i] < oldest) oldest = m->times[i];
+    if (m->times[i] > newest) newest = m->times[i];
+  }
+  if (out->n > 0) out->span = newest - oldest;
+}
+
+bool cx_debug_snapshot_take(cx_metric *m, cx_debug_snapshot *out)
+{
+  *out = (cx_debug_snapshot){ .unit = m->unit };
+  cx_lock(&m->lock);
+  out->total = m->count;
+  out->accumulator = m->accumulator;
+  int64_t n = m->samples == NULL ? 0 : m->count;
+  if (n > m->window) n = m->window;
+  bool ok = true;
+  if (n > 0) {
+    out->samples = cx_alloc((size_t)n * sizeof *out->samples);
+    ok = out->samples != NULL;
+    if (ok) out->n = (size_t)n;
+    copy_window(m, out);
+  }
+  cx_unlock(&m->lock);
+  if (out->n > 0) {
+    qsort(out->samples, out->n, sizeof *out->samples, by_value);
+  }
+  return ok;
+}
+
+void cx_debug_snapshot_free(cx_debug_snapshot *s)
+{
+  cx_free(s->samples);
+  *s = (cx_debug_snapshot){ 0 };
+}
+
+// A fraction that is written as 0.95 is a little less: what is meant is the
+// next number up.
+double cx_debug_snapshot_at(const cx_debug_snapshot *s, double fraction)
+{
+  size_t i = (size_t)(fraction * (double)s->n + 1e-9);
+  return s->samples[i < s->n ? i : s->n - 1];
+}
+
+// ---- values -----------------------------------------------------------------
+
+// From the first part that is not 0.
+void cx_debug_time(cx_text *out, double ns)
+{
+  static const struct part {
+    const char *unit;
+    int64_t ns;
+    int width;
+  } parts[] = {
+    { "d", INT64_C(86400000000000), 2 }, { "h", INT64_C(3600000000000), 2 },
+    { "m", INT64_C(60000000000), 2 },    { "s", INT64_C(1000000000), 2 },
+    { "ms", INT64_C(1000000), 3 },
+  };
+  // Clocks give neither; a number must come out all the same.
+  int64_t rest = ns >= 0 && ns < 9.2e18 ? llround(ns) : 0;
+  bool begun = false;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    int64_t count = rest / parts[i].ns;
+    rest %= parts[i].ns;
+    begun = begun || count > 0;
+    if (begun) {
+      cx_text_format(out, "%0*" PRId64 "%s", parts[i].width, count,
+                     parts[i].unit);
+    }
+  }
+  cx_text_format(out, "%03" PRId64 ".%03" PRId64 "us", rest / 1000,
+                 rest % 1000);
+}
+
+void cx_debug_bytes(cx_text *out, double bytes)
+{
+  static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };
+  size_t k = 0;
+  while (bytes >= 1024 && k + 1 < sizeof units / sizeof *units) {
+    bytes /= 1024;
+    k++;
+  }
+  cx_debug_real(out, "%.2f", bytes);
+  cx_text_append(out, units[k]);
+}
+
+void cx_debug_value(cx_text *out, cx_metric_unit unit, double value)
+{
+  switch (unit) {
+    case CX_UNIT_NS: cx_debug_time(out, value); break;
+    case CX_UNIT_BYTES: cx_debug_bytes(out, value); break;
+    case CX_UNIT_NONE: cx_debug_real(out, "%.2f", value); break;
+  }
+}
+
+// ---- collections ------------------------------------------------------------
+
+typedef struct collecting {
+  cx_debug_collection *c;
+  bool failed;
+} collecting;
+
+static void add_counter(void *user, const cx_counter *counter)
+{
+  collecting *w = user;
+  cx_debug_collection *c = w->c;
+  w->failed |= !cx_grow(&c->counters, &c->counters_capacity, c->n_counters + 1,
+                        sizeof *c->counters);
+  if (!w->failed) c->counters[c->n_counters++] = counter;
+}
+
+static void add_metric(void *user, cx_metric *metric)
+{
+  collecting *w = user;
+  cx_debug_collection *c = w->c;
+  w->failed |= !cx_grow(&c->metrics, &c->metrics_capacity, c->n_metrics + 1,
+                        sizeof *c->metrics);
+  if (!w->failed) c->metrics[c->n_metrics++] = metric;
+}
+
+// qsort may not be given NULL, not even for no elements.
+static void sort(void *items, size_t n, size_t bytes,
+                 int (*compare)(const void *a, const void *b))
+{
+  if (n > 0) qsort(items, n, bytes, compare);
+}
+
+static int by_counter_name(const void *a, const void *b)
+{
+  return strcmp((*(const cx_counter *const *)a)->name,
+                (*(const cx_counter *const *)b)->name);
+}
+
+static int by_metric_name(const void *a, const void *b)
+{
+  return strcmp((*(cx_metric *const *)a)->name, (*(cx_metric *const *)b)->name);
+}
+
+bool cx_debug_collect(cx_debug_collection *out)
+{
+  *out = (cx_debug_collection){ 0 };
+  collecting w = { out, false };
+  cx_metrics_visit(add_counter, add_metric, &w);
+  sort(out->counters, out->n_counters, sizeof *out->counters, by_counter_name);
+  sort(out->metrics, out->n_metrics, sizeof *out->metrics, by_metric_name);
+  return !w.failed;
+}
+
+void cx_debug_collection_free(cx_debug_collection *c)
+{
+  cx_free(c->counters);
+  cx_free(c->metrics);
+  *c = (cx_debug_collection){ 0 };
+}

@@ -1,0 +1,62 @@
+// debug/metrics_file: CALX_METRICS_FILE: the whole report after each sync of
+// the process's first rank. What cannot be written is told once and does not
+// stop the program.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "calx/debug.h"
+#include "debug/listen.h"
+
+static const char *wanted(void)
+{
+  return cx_debug_env("CALX_METRICS_FILE", "XLA_METRICS_FILE");
+}
+
+bool cx_debug_metrics_file_open(void)
+{
+  return wanted() != NULL;
+}
+
+static bool write_section(FILE *file, int64_t step, const char *report)
+{
+  return fprintf(file, "[MetricsData; step=%" PRId64 "]\n%s\n", step, report) >=
+             0 &&
+         fflush(file) == 0;
+}
+
+static void tell_failure(const char *path)
+{
+  cx_log_once_per_site("metrics file",
+                       "CALX_METRICS_FILE: cannot write '%s': %s", path,
+                       strerror(errno));
+}
+
+static void append_to_file(const char *name, int64_t step, const char *report)
+{
+  char *path = cx_debug_path_of_rank(name);
+  if (path == NULL) return;
+  FILE *file = fopen(path, "a");
+  bool ok = file != NULL && write_section(file, step, report);
+  if (!ok) tell_failure(path);
+  if (file != NULL && fclose(file) != 0 && ok) tell_failure(path);
+  cx_free(path);
+}
+
+void cx_debug_metrics_file_step(int64_t step)
+{
+  const char *name = wanted();
+  if (name == NULL) return;
+  char *report = calx_metrics_report();
+  if (report == NULL) return;
+  if (strcmp(name, "STDERR") == 0) {
+    write_section(stderr, step, report);
+  } else if (strcmp(name, "STDOUT") == 0) {
+    write_section(stdout, step, report);
+  } else {
+    append_to_file(name, step, report);
+  }
+  calx_string_free(report);
+}

@@ -1,0 +1,341 @@
+// debug/read_report: one line after the other, with what the lines before began
+// in hand.
+#include "debug/read_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct reader {
+  cx_read_report *out;
+  cx_read_metric *metric;    // that the next lines are of; NULL: none
+  cx_read_counter *counter;  // the same
+  size_t line;
+} reader;
+
+typedef struct span {  // a piece of the text
+  const char *at;
+  size_t n;
+} span;
+
+static bool starts(span s, const char *with)
+{
+  size_t n = strlen(with);
+  return s.n >= n && memcmp(s.at, with, n) == 0;
+}
+
+static span after(span s, size_t n)
+{
+  return (span){ s.at + n, s.n - n };
+}
+
+static span trim(span s)
+{
+  while (s.n > 0 && (*s.at == ' ' || *s.at == '\t')) s = after(s, 1);
+  while (s.n > 0 && strchr(" \t\r", s.at[s.n - 1]) != NULL) s.n--;
+  return s;
+}
+
+// ---- values -----------------------------------------------------------------
+
+// Digits with a point, in C's own form whatever the locale is.
+static bool read_number(span *s, double *out)
+{
+  double value = 0, scale = 1;
+  size_t digits = 0;
+  bool point = false;
+  bool minus = s->n > 0 && *s->at == '-';
+  if (minus) *s = after(*s, 1);
+  for (; s->n > 0; *s = after(*s, 1)) {
+    char c = *s->at;
+    if (c == '.' && !point) {
+      point = true;
+    } else if (c >= '0' && c <= '9') {
+      value = value * 10 + (c - '0');
+      if (point) scale *= 10;
+      if (++digits > 300) return false;
+    } else {
+      break;
+    }
+  }
+  double exponent = 0;
+  if (digits > 0 && s->n > 1 && *s->at == 'e' &&
+      strchr("+-0123456789", s->at[1]) != NULL) {
+    *s = after(*s, 1);
+    bool down = *s->at == '-';
+    if (*s->at == '+' || *s->at == '-') *s = after(*s, 1);
+    if (s->n == 0) return false;
+    for (; s->n > 0 && *s->at >= '0' && *s->at <= '9'; *s = after(*s, 1)) {
+      exponent = exponent * 10 + (*s->at - '0');
+      if (exponent > 300) return false;
+    }
+    if (down) exponent = -exponent;
+  }
+  *out = (minus ? -value : value) / scale * pow(10, exponent);
+  return digits > 0;
+}
+
+typedef struct unit {
+  const char *name;
+  cx_metric_unit unit;
+  double scale;
+} unit;
+
+// Longer names first: "ms" begins with "m".
+static const unit units[] = {
+  { "ms", CX_UNIT_NS, 1e6 },
+  { "us", CX_UNIT_NS, 1e3 },
+  { "ns", CX_UNIT_NS, 1 },
+  { "d", CX_UNIT_NS, 86400e9 },
+  { "h", CX_UNIT_NS, 3600e9 },
+  { "m", CX_UNIT_NS, 60e9 },
+  { "s", CX_UNIT_NS, 1e9 },
+  { "KB", CX_UNIT_BYTES, 1024 },
+  { "MB", CX_UNIT_BYTES, 1048576 },
+  { "GB", CX_UNIT_BYTES, 1073741824 },
+  { "TB", CX_UNIT_BYTES, 1099511627776 },
+  { "PB", CX_UNIT_BYTES, 1125899906842624 },
+  { "B", CX_UNIT_BYTES, 1 },
+};
+
+// All of it: "06m09s401ms746.001us", "1.24MB", "3.00".
+static bool read_value(span s, double *out, cx_metric_unit *out_unit)
+{
+  *out = 0;
+  *out_unit = CX_UNIT_NONE;
+  for (int parts = 0; s.n > 0; parts++) {
+    double value;
+    if (!read_number(&s, &value)) return false;
+    const unit *u = NULL;
+    for (size_t i = 0; i < sizeof units / sizeof *units && u == NULL; i++) {
+      if (starts(s, units[i].name)) u = &units[i];
+    }
+    if (u == NULL) {
+      *out = value;
+      return parts == 0 && s.n == 0;
+    }
+    if (parts > 0 && (u->unit != CX_UNIT_NS || *out_unit != CX_UNIT_NS)) {
+      return false;
+    }
+    *out += value * u->scale;
+    *out_unit = u->unit;
+    s = after(s, strlen(u->name));
+    if (parts > 8) return false;
+  }
+  return true;
+}
+
+// ---- lines ------------------------------------------------------------------
+
+static calx_status *bad(const reader *r, const char *what, span s)
+{
+  int n = s.n < 60 ? (int)s.n : 60;
+  return cx_error(CALX_INVALID_ARGUMENT, "line %zu: '%.*s' is no %s", r->line,
+                  n, s.at, what);
+}
+
+static void copy_name(span s, char *out, size_t size)
+{
+  size_t n = s.n < size - 1 ? s.n : size - 1;
+  memcpy(out, s.at, n);
+  out[n] = '\0';
+}
+
+static calx_status *read_percentiles(reader *r, span s)
+{
+  cx_read_metric *m = r->metric;
+  m->n_percentiles = 0;
+  while (s.n > 0) {
+    const char *semicolon = memchr(s.at, ';', s.n);
+    size_t n = semicolon != NULL ? (size_t)(semicolon - s.at) : s.n;
+    span one = trim((span){ s.at, n });
+    span whole = one;
+    s = after(s, n + (semicolon != NULL));
+    double percent;
+    cx_metric_unit u;
+    size_t k = m->n_percentiles;
+    if (k == CX_READ_MOST_PERCENTILES || !read_number(&one, &percent) ||
+        !starts(one, "%=") || !read_value(after(one, 2), &m->values[k], &u)) {
+      return bad(r, "percentile", whole);
+    }
+    m->fractions[k] = percent / 100;
+    m->n_percentiles++;
+  }
+  return NULL;
+}
+
+static calx_status *read_rate(reader *r, span s, double *out)
+{
+  static const char end[] = "/ second";
+  cx_metric_unit u;
+  span whole = s;
+  if (s.n < sizeof end - 1 ||
+      memcmp(s.at + s.n - (sizeof end - 1), end, sizeof end - 1) != 0) {
+    return bad(r, "rate", whole);
+  }
+  s.n -= sizeof end - 1;
+  return read_value(trim(s), out, &u) ? NULL : bad(r, "rate", whole);
+}
+
+static calx_status *read_count(reader *r, span s, int64_t *out)
+{
+  double value;
+  span whole = s;
+  if (!read_number(&s, &value) || s.n != 0 || !(fabs(value) < 9e18)) {
+    return bad(r, "count", whole);
+  }
+  *out = (int64_t)value;
+  return NULL;
+}
+
+// A line of the metric or counter that the lines before began.
+static calx_status *read_field(reader *r, span s)
+{
+  cx_read_metric *m = r->metric;
+  if (r->counter != NULL && starts(s, "Value:")) {
+    return read_count(r, trim(after(s, 6)), &r->counter->value);
+  }
+  if (m == NULL) return NULL;
+  if (starts(s, "TotalSamples:")) {
+    return read_count(r, trim(after(s, 13)), &m->samples);
+  }
+  if (starts(s, "Accumulator:") || starts(s, "Counter:")) {
+    span value = trim(after(s, *s.at == 'A' ? 12 : 8));
+    return read_value(value, &m->accumulator, &m->unit)
+               ? NULL
+               : bad(r, "value", value);
+  }
+  if (starts(s, "ValueRate:")) {
+    return read_rate(r, trim(after(s, 10)), &m->value_rate);
+  }
+  if (starts(s, "Rate:")) return read_rate(r, trim(after(s, 5)), &m->rate);
+  if (starts(s, "Percentiles:")) {
+    return read_percentiles(r, trim(after(s, 12)));
+  }
+  return NULL;
+}
+
+static calx_status *too_many(const reader *r)
+{
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "line %zu: more than %d names of one kind", r->line,
+                  CX_READ_MOST_NAMES);
+}
+
+static calx_status *begin_metric(reader *r, span name)
+{
+  cx_read_report *o = r->out;
+  if (o->n_metrics == CX_READ_MOST_NAMES) return too_many(r);
+  if (!cx_grow(&o->metrics, &o->metrics_capacity, o->n_metrics + 1,
+               sizeof *o->metrics)) {
+    return cx_out_of_memory();
+  }
+  r->counter = NULL;
+  r->metric = &o->metrics[o->n_metrics++];
+  *r->metric = (cx_read_metric){ 0 };
+  copy_name(name, r->metric->name, sizeof r->metric->name);
+  return NULL;
+}
+
+static calx_status *begin_counter(reader *r, span name)
+{
+  cx_read_report *o = r->out;
+  if (o->n_counters == CX_READ_MOST_NAMES) return too_many(r);
+  if (!cx_grow(&o->counters, &o->counters_capacity, o->n_counters + 1,
+               sizeof *o->counters)) {
+    return cx_out_of_memory();
+  }
+  r->metric = NULL;
+  r->counter = &o->counters[o->n_counters++];
+  *r->counter = (cx_read_counter){ 0 };
+  copy_name(name, r->counter->name, sizeof r->counter->name);
+  return NULL;
+}
+
+static void begin_section(reader *r, span s)
+{
+  r->out->n_metrics = r->out->n_counters = 0;
+  r->metric = NULL;
+  r->counter = NULL;
+  double step;
+  s = after(s, strlen("[MetricsData; step="));
+  r->out->step =
+      read_number(&s, &step) && fabs(step) < 9e18 ? (int64_t)step : -1;
+}
+
+static calx_status *read_line(reader *r, span s)
+{
+  bool indented = s.n > 0 && (*s.at == ' ' || *s.at == '\t');
+  s = trim(s);
+  if (starts(s, "[MetricsData; step=")) {
+    begin_section(r, s);
+    return NULL;
+  }
+  if (starts(s, "Metric: ")) return begin_metric(r, trim(after(s, 8)));
+  if (starts(s, "Counter: ") && !(indented && r->metric != NULL)) {
+    return begin_counter(r, trim(after(s, 9)));
+  }
+  return read_field(r, s);
+}
+
+// ---- public -----------------------------------------------------------------
+
+calx_status *cx_debug_report_read(const char *text, size_t size,
+                                  cx_read_report *out)
+{
+  *out = (cx_read_report){ .step = -1 };
+  reader r = { .out = out };
+  calx_status *status = NULL;
+  for (size_t at = 0; at < size && status == NULL;) {
+    const char *end = memchr(text + at, '\n', size - at);
+    size_t n = end != NULL ? (size_t)(end - (text + at)) : size - at;
+    r.line++;
+    status = read_line(&r, (span){ text + at, n });
+    at += n + 1;
+  }
+  if (status == NULL && out->n_metrics == 0 && out->n_counters == 0) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "there is no metrics report in it: no line begins with "
+                      "'Metric: ' or 'Counter: '");
+  }
+  if (status != NULL) cx_debug_report_free(out);
+  return status;
+}
+
+void cx_debug_report_free(cx_read_report *r)
+{
+  cx_free(r->metrics);
+  cx_free(r->counters);
+  *r = (cx_read_report){ .step = -1 };
+}
+
+const cx_read_metric *cx_debug_report_metric(const cx_read_report *r,
+                                             const char *name)
+{
+  for (size_t i = 0; i < r->n_metrics; i++) {
+    if (strcmp(r->metrics[i].name, name) == 0) return &r->metrics[i];
+  }
+  return NULL;
+}
+
+int64_t cx_debug_report_counter(const cx_read_report *r, const char *name)
+{
+  for (size_t i = 0; i < r->n_counters; i++) {
+    if (strcmp(r->counters[i].name, name) == 0) return r->counters[i].value;
+  }
+  return 0;
+}
+
+double cx_debug_report_at(const cx_read_metric *m, double fraction)
+{
+  double nearest = 2, value = 0;
+  for (size_t i = 0; i < m->n_percentiles; i++) {
+    double distance = fabs(m->fractions[i] - fraction);
+    if (distance >= nearest) continue;
+    nearest = distance;
+    value = m->values[i];
+  }
+  return value;
+}
