@@ -134,19 +134,87 @@ CALX_API calx_status *calx_dataset_mnist(const char *folder,
                                          calx_dataset **out_train,
                                          calx_dataset **out_test) CALX_MUST_USE;
 
+// ---- samplers ---------------------------------------------------------------
+
+/** Which samples an epoch visits, in which order: a function of the epoch's
+ *  number. One sampler serves one loader, which counts its epochs. */
+typedef struct calx_sampler calx_sampler;
+
+/** All samples, in their order. As for all samplers: never NULL,
+ *  calx_sampler_error() tells what is wrong; the dataset's size is read here.
+ *  @errors INVALID_ARGUMENT no dataset; a failed one's own
+ *  @source torch.utils.data.SequentialSampler */
+CALX_API calx_sampler *calx_sequential_sampler(const calx_dataset *dataset);
+
+/** Zero means default in every field. */
+typedef struct calx_random_sampler_options {
+  size_t size;
+  uint64_t seed;
+} calx_random_sampler_options;
+
+/** All samples, in another order each epoch: what a loader's `shuffle` does.
+ *  @errors as calx_sequential_sampler  @source torch.utils.data.RandomSampler
+ */
+CALX_API calx_sampler *calx_random_sampler_with(
+    const calx_dataset *dataset, const calx_random_sampler_options *options);
+
+/** Zero means default in every field. */
+typedef struct calx_distributed_sampler_options {
+  size_t size;
+  int num_replicas; /* 0 = the world's ranks */
+  int rank;         /* of num_replicas; where that is 0, 0 = this rank */
+  bool no_shuffle;  /* in their order, every epoch */
+  uint64_t seed;    /* the same on all ranks */
+  bool drop_last;   /* leave out what does not divide; else the first samples
+                       come twice, so that all ranks get equally many */
+} calx_distributed_sampler_options;
+
+/**
+ * This rank's share of the samples: rank, rank + num_replicas, … of the order
+ * that all ranks have in common. The lists are PyTorch's, number by number.
+ * @errors INVALID_ARGUMENT a negative num_replicas, a rank that is not 0 …
+ *         num_replicas - 1; as calx_sequential_sampler
+ * @source torch.utils.data.distributed.DistributedSampler
+ */
+CALX_API calx_sampler *calx_distributed_sampler_with(
+    const calx_dataset *dataset,
+    const calx_distributed_sampler_options *options);
+
+/** NULL is accepted. Loaders that use it must be gone. */
+CALX_API void calx_sampler_free(calx_sampler *sampler);
+/** Why the sampler is of no use; NULL: it is. Owned by the sampler. */
+CALX_API const calx_status *calx_sampler_error(const calx_sampler *sampler);
+/** Samples in an epoch; 0 for a failed one. */
+CALX_API int64_t calx_sampler_size(const calx_sampler *sampler);
+/** The epoch that begins next, or runs. A loader adds one at its end, so the
+ *  order changes without calx_sampler_set_epoch(), unlike PyTorch's. */
+CALX_API int64_t calx_sampler_epoch(const calx_sampler *sampler);
+/** Decides the order of the next epoch that begins.
+ *  @threads thread-safe */
+CALX_API void calx_sampler_set_epoch(calx_sampler *sampler, int64_t epoch);
+/**
+ * The samples of the sampler's epoch.
+ * @param out_order  calx_sampler_size() many
+ * @errors the sampler's own
+ */
+CALX_API calx_status *calx_sampler_order(const calx_sampler *sampler,
+                                         int64_t *out_order) CALX_MUST_USE;
+
 // ---- loaders ----------------------------------------------------------------
 
 /** Zero means default in every field. */
 typedef struct calx_loader_options {
   size_t size;
-  int64_t batch_size;  /* 0 = 1 */
-  bool shuffle;        /* a new order each epoch, from `seed` and the epoch */
-  bool drop_last;      /* leave out a last short batch */
-  uint64_t seed;       /* of the shuffle */
-  int num_workers;     /* threads that fill batches, at least one; 0 = 2 */
-  int prefetch;        /* batches uploaded ahead, at least one; 0 = 2 */
-  calx_device *device; /* NULL: the current device of the thread that makes the
-                          loader */
+  int64_t batch_size;    /* 0 = 1 */
+  bool shuffle;          /* a new order each epoch, from `seed` and the epoch */
+  bool drop_last;        /* leave out a last short batch */
+  uint64_t seed;         /* of the shuffle */
+  int num_workers;       /* threads that fill batches, at least one; 0 = 2 */
+  int prefetch;          /* batches uploaded ahead, at least one; 0 = 2 */
+  calx_device *device;   /* NULL: the current device of the thread that takes
+                            the first batch */
+  calx_sampler *sampler; /* outlives the loader; not with `shuffle`; NULL: all
+                            samples */
 } calx_loader_options;
 
 /** A batch: tensors on the loader's device, owned by the loader until the next
@@ -163,9 +231,11 @@ typedef struct calx_batch {
 typedef struct calx_loader calx_loader;
 
 /** Batches of a dataset, which must outlive the loader. Never NULL:
- *  calx_loader_error() tells what is wrong.
+ *  calx_loader_error() tells what is wrong. Neither a device nor a thread is
+ *  touched before the first batch is asked for.
  *  @errors INVALID_ARGUMENT a negative batch size, number of workers or of
- *          batches ahead; a failed dataset's own; those of opening the device
+ *          batches ahead, a sampler of more samples than the dataset has, or
+ *          with `shuffle`; a failed dataset's or sampler's own
  *  @threads one thread at a time calls it */
 CALX_API calx_loader *calx_loader_new_with(calx_dataset *dataset,
                                            const calx_loader_options *options);
@@ -176,7 +246,8 @@ CALX_API const calx_status *calx_loader_error(const calx_loader *loader);
 /** Batches in an epoch; 0 for a failed one. */
 CALX_API int64_t calx_loader_size(const calx_loader *loader);
 /** Makes the next epoch the one of this number, which decides its order; they
- *  count from 0 by themselves. What is left of a running epoch is dropped. */
+ *  count from 0 by themselves. What is left of a running epoch is dropped. The
+ *  sampler's epoch and the loader's are one. */
 CALX_API void calx_loader_set_epoch(calx_loader *loader, int64_t epoch);
 /** Drops what is left of the running epoch, after leaving a loop early: the
  *  next batch is the first of the next epoch. No worker is inside the dataset
@@ -193,6 +264,24 @@ CALX_API void calx_loader_end_epoch(calx_loader *loader);
  *         that the scope holds already
  */
 CALX_API bool calx_loader_next(calx_loader *loader, calx_batch *out_batch);
+
+/** How far a loader came: what a checkpoint keeps of it. */
+typedef struct calx_loader_position {
+  int64_t epoch;   /* that runs, or begins next */
+  int64_t samples; /* of it, that were handed out */
+} calx_loader_position;
+
+/** Where the loader is, after the batch that was handed out last. */
+CALX_API calx_loader_position calx_loader_state(const calx_loader *loader);
+/**
+ * Goes to a place that a loader over the same samples was at: the next batch is
+ * the one that would have come next there. What is left of a running epoch is
+ * dropped. Another batch size goes on at the same sample.
+ * @errors INVALID_ARGUMENT a negative number, more samples than an epoch has; a
+ *         failed loader's own
+ */
+CALX_API calx_status *calx_loader_load_state(
+    calx_loader *loader, calx_loader_position position) CALX_MUST_USE;
 
 /**
  * A loader that hands out the same batch `count` times, without work.
@@ -226,6 +315,12 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
   (CALX_DATA_SITE_ calx_dataset_digits(size, seed))
 #define calx_dataset_mnist(folder, out_train, out_test) \
   (CALX_DATA_SITE_ calx_dataset_mnist(folder, out_train, out_test))
+#define calx_sequential_sampler(dataset) \
+  (CALX_DATA_SITE_ calx_sequential_sampler(dataset))
+#define calx_sampler_order(sampler, out_order) \
+  (CALX_DATA_SITE_ calx_sampler_order(sampler, out_order))
+#define calx_loader_load_state(loader, ...) \
+  (CALX_DATA_SITE_ calx_loader_load_state(loader, __VA_ARGS__))
 #define calx_loader_next(loader, out_batch) \
   (CALX_DATA_SITE_ calx_loader_next(loader, out_batch))
 #define calx_sample_generator(data, target, count) \
@@ -240,6 +335,17 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
   }
 #define calx_dataset_idx(images, ...) \
   CALX_DATASET_IDX_(images, __VA_ARGS__, .size = sizeof(calx_idx_options))
+#define CALX_RANDOM_SAMPLER_(dataset, ...)   \
+  (CALX_DATA_SITE_ calx_random_sampler_with( \
+      dataset, &(calx_random_sampler_options){ __VA_ARGS__ }))
+#define calx_random_sampler(...) \
+  CALX_RANDOM_SAMPLER_(__VA_ARGS__, .size = sizeof(calx_random_sampler_options))
+#define CALX_DISTRIBUTED_SAMPLER_(dataset, ...)   \
+  (CALX_DATA_SITE_ calx_distributed_sampler_with( \
+      dataset, &(calx_distributed_sampler_options){ __VA_ARGS__ }))
+#define calx_distributed_sampler(...)    \
+  CALX_DISTRIBUTED_SAMPLER_(__VA_ARGS__, \
+                            .size = sizeof(calx_distributed_sampler_options))
 #define CALX_LOADER_NEW_(dataset, ...)   \
   (CALX_DATA_SITE_ calx_loader_new_with( \
       dataset, &(calx_loader_options){ __VA_ARGS__ }))

@@ -7,6 +7,35 @@
 #include "data/loader.h"
 #include "lazy/lazy.h"
 
+static calx_status *begin(calx_loader *loader)
+{
+  (void)loader;
+  return NULL;
+}
+
+static calx_status *take(calx_loader *loader, cx_data_made *out_made)
+{
+  *out_made = (cx_data_made){ .size = loader->batch_size };
+  for (size_t k = 0; k < loader->n_fields; k++) {
+    out_made->fields[k] = calx_retain(loader->fixed[k]);
+  }
+  return NULL;
+}
+
+static void end(calx_loader *loader)
+{
+  (void)loader;
+}
+
+static void free_parts(calx_loader *loader)
+{
+  cx_data_loader_release(loader->fixed);
+}
+
+static const cx_data_kind kind = { begin, take, end, free_parts };
+
+// ---- making one -------------------------------------------------------------
+
 // The loader's own handle of a tensor on a device.
 static calx_status *take_tensor(const char *what, calx_tensor *tensor,
                                 calx_device *device, calx_tensor **out_tensor)
@@ -45,19 +74,26 @@ static calx_status *set_up(calx_loader *loader, calx_tensor *data,
   if (device == NULL && target != NULL) device = calx_tensor_device(target);
   if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
   CALX_TRY(take_tensor("data", data, device, &loader->fixed[0]));
-  loader->fixed_size = calx_tensor_dim(data, 0);
+  loader->batch_size = calx_tensor_dim(data, 0);
   loader->n_fields = 1;
   if (target != NULL) {
     CALX_TRY(take_tensor("target", target, device, &loader->fixed[1]));
     loader->n_fields = 2;
-    if (calx_tensor_dim(target, 0) != loader->fixed_size) {
+    if (calx_tensor_dim(target, 0) != loader->batch_size) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "sample generator: a batch of %lld in data, of %lld in "
                       "target",
-                      (long long)loader->fixed_size,
+                      (long long)loader->batch_size,
                       (long long)calx_tensor_dim(target, 0));
     }
   }
+  int64_t size = loader->batch_size;
+  if (size != 0 && count > INT64_MAX / size) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "sample generator: %lld batches of %lld are too many",
+                    (long long)count, (long long)size);
+  }
+  loader->samples = count * size;
   loader->batches = count;
   return NULL;
 }
@@ -67,5 +103,6 @@ calx_loader *calx_sample_generator(calx_tensor *data, calx_tensor *target,
 {
   calx_loader *loader = cx_data_loader_empty();
   if (calx_loader_error(loader) != NULL) return loader;
+  loader->kind = &kind;
   return cx_data_loader_fail(loader, set_up(loader, data, target, count));
 }

@@ -5,24 +5,24 @@
 // before is released; then errors; then the batch. A failure of any kind ends
 // the epoch, so that a loop that retries makes progress and one that does not
 // ends.
+//
+// Where the batches come from is the loader's kind; its epochs and its place in
+// them are kept here, for all kinds alike.
 #include "data/loader.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/dataset.h"
-#include "data/sampler.h"
 #include "lazy/lazy.h"
-
-#define MOST_WORKERS 1024
-#define MOST_AHEAD 65536
 
 static calx_loader no_memory;
 
 calx_loader *cx_data_loader_empty(void)
 {
   calx_loader *loader = cx_calloc(1, sizeof *loader);
-  return loader != NULL ? loader : &no_memory;
+  if (loader == NULL) return &no_memory;
+  loader->sampler = &loader->own;
+  return loader;
 }
 
 calx_loader *cx_data_loader_fail(calx_loader *loader, calx_status *error)
@@ -36,77 +36,7 @@ calx_loader *cx_data_loader_fail(calx_loader *loader, calx_status *error)
   return loader;
 }
 
-// ---- making one -------------------------------------------------------------
-
-static calx_status *check_number(const char *what, int64_t value, int64_t most)
-{
-  if (value >= 0 && value <= most) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "loader: %s is %lld, it must be 0 (the default) to %lld",
-                  what, (long long)value, (long long)most);
-}
-
-static calx_status *take_options(const calx_loader_options *given,
-                                 calx_loader_options *out)
-{
-  CALX_TRY(cx_data_options("loader", given, out, sizeof *out));
-  CALX_TRY(check_number("batch_size", out->batch_size, INT64_MAX));
-  CALX_TRY(check_number("num_workers", out->num_workers, MOST_WORKERS));
-  CALX_TRY(check_number("prefetch", out->prefetch, MOST_AHEAD));
-  if (out->batch_size == 0) out->batch_size = 1;
-  if (out->num_workers == 0) out->num_workers = 2;
-  if (out->prefetch == 0) out->prefetch = 2;
-  if (out->device == NULL) return calx_device_open("xla", &out->device);
-  return NULL;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-  return a < b ? a : b;
-}
-
-static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
-                           const calx_loader_options *given)
-{
-  if (dataset == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "loader: the dataset is NULL");
-  }
-  const calx_status *error = calx_dataset_error(dataset);
-  if (error != NULL) return cx_status_copy(error);
-  calx_loader_options o;
-  CALX_TRY(take_options(given, &o));
-  int64_t n = dataset->size;
-  loader->batches = cx_data_batch_count(n, o.batch_size, o.drop_last);
-  loader->n_fields = dataset->n_fields;
-  loader->samples = n;
-  loader->seed = o.seed;
-  if (loader->batches == 0) return NULL;
-  if (o.shuffle) {
-    size_t bytes;
-    if (!cx_mul_size((size_t)n, sizeof *loader->order, &bytes) ||
-        (loader->order = cx_alloc(bytes)) == NULL) {
-      return cx_out_of_memory();
-    }
-  }
-  return cx_data_prefetch_open(
-      &(cx_data_prefetch_options){
-          .dataset = dataset,
-          .device = o.device,
-          .batch_size = least(o.batch_size, n),
-          .workers = (int)least(o.num_workers, loader->batches),
-          .ahead = (int)least(o.prefetch, loader->batches) },
-      &loader->prefetch);
-}
-
-calx_loader *calx_loader_new_with(calx_dataset *dataset,
-                                  const calx_loader_options *options)
-{
-  calx_loader *loader = cx_data_loader_empty();
-  if (loader == &no_memory) return loader;
-  return cx_data_loader_fail(loader, set_up(loader, dataset, options));
-}
-
-static void release_all(calx_tensor **tensors)
+void cx_data_loader_release(calx_tensor **tensors)
 {
   for (size_t k = 0; k < CALX_MAX_FIELDS; k++) {
     calx_release(tensors[k]);
@@ -117,11 +47,9 @@ static void release_all(calx_tensor **tensors)
 void calx_loader_free(calx_loader *loader)
 {
   if (loader == NULL || loader == &no_memory) return;
-  cx_data_prefetch_close(loader->prefetch);
-  release_all(loader->handed);
-  release_all(loader->fixed);
+  if (loader->kind != NULL) loader->kind->free(loader);
+  cx_data_loader_release(loader->handed);
   calx_status_free(loader->error);
-  cx_free(loader->order);
   cx_free(loader);
 }
 
@@ -137,46 +65,80 @@ int64_t calx_loader_size(const calx_loader *loader)
   return loader->batches;
 }
 
+calx_loader_position calx_loader_state(const calx_loader *loader)
+{
+  if (calx_loader_error(loader) != NULL) return (calx_loader_position){ 0 };
+  return (calx_loader_position){ .epoch =
+                                     loader->running
+                                         ? loader->epoch
+                                         : calx_sampler_epoch(loader->sampler),
+                                 .samples = loader->done };
+}
+
+int64_t cx_data_loader_rest(const calx_loader *loader)
+{
+  if (loader->batch_size == 0) return loader->batches;
+  return cx_data_batch_count(loader->samples - loader->done, loader->batch_size,
+                             loader->options.drop_last);
+}
+
 // ---- epochs -----------------------------------------------------------------
 
 void calx_loader_end_epoch(calx_loader *loader)
 {
   if (!loader->running) return;
-  if (loader->prefetch != NULL) cx_data_prefetch_stop(loader->prefetch);
+  loader->kind->end(loader);
   loader->running = false;
-  loader->epoch++;
+  loader->done = 0;
+  // Who chose another epoch meanwhile gets that one.
+  if (calx_sampler_epoch(loader->sampler) == loader->epoch) {
+    calx_sampler_set_epoch(loader->sampler, loader->epoch + 1);
+  }
 }
 
 void calx_loader_set_epoch(calx_loader *loader, int64_t epoch)
 {
+  if (calx_loader_error(loader) != NULL) return;
   calx_loader_end_epoch(loader);
-  if (loader != &no_memory) loader->epoch = epoch;
+  loader->done = 0;
+  calx_sampler_set_epoch(loader->sampler, epoch);
 }
 
-static void begin_epoch(calx_loader *loader)
+calx_status *calx_loader_load_state(calx_loader *loader,
+                                    calx_loader_position position)
+{
+  const calx_status *error = calx_loader_error(loader);
+  if (error != NULL) return cx_status_copy(error);
+  if (position.epoch < 0 || position.samples < 0 ||
+      position.samples > loader->samples) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "loader: sample %lld of epoch %lld, an epoch has %lld "
+                    "samples",
+                    (long long)position.samples, (long long)position.epoch,
+                    (long long)loader->samples);
+  }
+  calx_loader_set_epoch(loader, position.epoch);
+  loader->done = position.samples;
+  return NULL;
+}
+
+static calx_status *begin_epoch(calx_loader *loader)
 {
   loader->running = true;
-  loader->at = 0;
-  if (loader->prefetch == NULL) return;
-  if (loader->order != NULL) {
-    cx_data_permutation(loader->seed, loader->epoch, loader->samples,
-                        loader->order);
-  }
-  cx_data_prefetch_start(loader->prefetch, loader->order, loader->batches);
+  loader->epoch = calx_sampler_epoch(loader->sampler);
+  loader->at = loader->batch_size != 0 ? loader->done / loader->batch_size : 0;
+  loader->left = cx_data_loader_rest(loader);
+  return loader->left != 0 ? loader->kind->begin(loader) : NULL;
 }
 
 // ---- batches ----------------------------------------------------------------
 
 static calx_status *make_batch(calx_loader *loader, calx_batch *out_batch)
 {
-  cx_data_made made = { .size = loader->fixed_size };
-  if (loader->prefetch != NULL) {
-    CALX_TRY(cx_data_prefetch_take(loader->prefetch, &made));
-  } else {
-    for (size_t k = 0; k < loader->n_fields; k++) {
-      made.fields[k] = calx_retain(loader->fixed[k]);
-    }
-  }
+  cx_data_made made;
+  CALX_TRY(loader->kind->take(loader, &made));
+  loader->left--;
+  loader->done += made.size;
   memcpy(loader->handed, made.fields, sizeof loader->handed);
   *out_batch = (calx_batch){ .data = made.fields[0],
                              .target = made.fields[1],
@@ -196,17 +158,17 @@ bool calx_loader_next(calx_loader *loader, calx_batch *out_batch)
     cx_scope_pin(cx_status_copy(error));
     return false;
   }
-  release_all(loader->handed);
+  cx_data_loader_release(loader->handed);
   if (cx_scope_failed()) {
     calx_loader_end_epoch(loader);
     return false;
   }
-  if (!loader->running) begin_epoch(loader);
-  if (loader->at == loader->batches) {
+  calx_status *status = loader->running ? NULL : begin_epoch(loader);
+  if (status == NULL && loader->left == 0) {
     calx_loader_end_epoch(loader);
     return false;
   }
-  calx_status *status = make_batch(loader, out_batch);
+  if (status == NULL) status = make_batch(loader, out_batch);
   if (status == NULL) return true;
   calx_loader_end_epoch(loader);
   cx_scope_pin(status);

@@ -56,7 +56,7 @@ struct cx_data_prefetch {
   int busy;         // workers that fill or upload
   atomic_bool cut;  // nothing of the epoch is wanted any more
 
-  const int64_t *order;
+  cx_data_places places;
   int64_t end;  // no batch from here on is begun
   int64_t n_begun, n_uploaded, n_taken;
   bool uploading;
@@ -69,9 +69,14 @@ static batch *batch_at(cx_data_prefetch *p, int64_t k)
 
 // ---- filling ----------------------------------------------------------------
 
+static int64_t first_place(const cx_data_prefetch *p, int64_t k)
+{
+  return p->places.first + k * p->options.batch_size;
+}
+
 static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
 {
-  int64_t left = p->options.dataset->size - k * p->options.batch_size;
+  int64_t left = p->places.end - first_place(p, k);
   return left < p->options.batch_size ? left : p->options.batch_size;
 }
 
@@ -91,8 +96,8 @@ static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
 {
   const calx_dataset *dataset = p->options.dataset;
   for (int64_t i = 0; i < b->made.size && !atomic_load(&p->cut); i++) {
-    int64_t place = k * p->options.batch_size + i;
-    int64_t index = p->order != NULL ? p->order[place] : place;
+    int64_t place = first_place(p, k) + i;
+    int64_t index = p->places.order != NULL ? p->places.order[place] : place;
     void *fields[CALX_MAX_FIELDS];
     for (size_t f = 0; f < dataset->n_fields; f++) {
       fields[f] =
@@ -224,12 +229,12 @@ static void work(void *user)
 
 // ---- the consumer -----------------------------------------------------------
 
-void cx_data_prefetch_start(cx_data_prefetch *p, const int64_t *order,
+void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_places *places,
                             int64_t batches)
 {
   cx_lock(&p->lock);
   CX_ASSERT(p->busy == 0);
-  p->order = order;
+  p->places = *places;
   p->end = batches;
   p->n_begun = p->n_uploaded = p->n_taken = 0;
   atomic_store(&p->cut, false);
@@ -298,12 +303,7 @@ static calx_status *open_parts(cx_data_prefetch *p)
   const calx_dataset *dataset = o->dataset;
   size_t bytes[CALX_MAX_FIELDS];
   for (size_t f = 0; f < dataset->n_fields; f++) {
-    if (!cx_mul_size(dataset->field_bytes[f], (size_t)o->batch_size,
-                     &bytes[f])) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "loader: batches of %lld samples have too many bytes",
-                      (long long)o->batch_size);
-    }
+    bytes[f] = dataset->field_bytes[f] * (size_t)o->batch_size;
   }
   p->ring = cx_calloc((size_t)p->ring_size, sizeof *p->ring);
   p->workers = cx_calloc((size_t)o->workers, sizeof *p->workers);

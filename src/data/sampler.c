@@ -1,13 +1,24 @@
-// data/sampler: a permutation of the samples for each epoch.
+// data/sampler: the samples of each epoch, in order.
 //
-// Fisher-Yates with the room's counter-based generator: every order is equally
-// likely, and the same (seed, epoch) gives the same order on every machine and
-// whatever was drawn before.
+// A sampler is a function of its epoch's number and keeps no other state, so
+// that any epoch can be had again, on any rank. Two generators: the random
+// sampler uses the room's counter-based one (every order is equally likely); a
+// distributed one must give what PyTorch gives, and uses PyTorch's.
 //
-// Source: D. Knuth, "The Art of Computer Programming" 2, 3.4.2, algorithm P.
+// Sources: D. Knuth, "The Art of Computer Programming" 2, 3.4.2, algorithm P;
+// torch.utils.data.distributed.DistributedSampler for which rank gets what.
 #include "data/sampler.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
+#include "data/dataset.h"
 #include "data/random.h"
+#include "data/randperm.h"
+
+static calx_sampler no_memory;
+
+// ---- orders -----------------------------------------------------------------
 
 void cx_data_permutation(uint64_t seed, int64_t epoch, int64_t n,
                          int64_t *out_order)
@@ -26,4 +37,163 @@ int64_t cx_data_batch_count(int64_t n, int64_t batch_size, bool drop_last)
 {
   int64_t whole = n / batch_size;
   return whole + (!drop_last && n % batch_size != 0 ? 1 : 0);
+}
+
+// Every replicas-th place from the rank's on. What is past the last sample, of
+// a size that does not divide, begins again from the first.
+static calx_status *share(const calx_sampler *s, int64_t epoch,
+                          int64_t *out_order)
+{
+  int64_t *all = NULL;
+  if (s->shuffle && s->count != 0) {
+    size_t bytes;
+    if (!cx_mul_size((size_t)s->size, sizeof *all, &bytes) ||
+        (all = cx_alloc(bytes)) == NULL) {
+      return cx_out_of_memory();
+    }
+    cx_data_randperm(s->seed + (uint64_t)epoch, s->size, all);
+  }
+  for (int64_t i = 0; i < s->count; i++) {
+    int64_t place = (s->rank + i * s->replicas) % s->size;
+    out_order[i] = all != NULL ? all[place] : place;
+  }
+  cx_free(all);
+  return NULL;
+}
+
+calx_status *cx_data_sampler_order(const calx_sampler *sampler, int64_t epoch,
+                                   int64_t *out_order)
+{
+  switch (sampler->order) {
+    case CX_DATA_DISTRIBUTED: return share(sampler, epoch, out_order);
+    case CX_DATA_RANDOM:
+      cx_data_permutation(sampler->seed, epoch, sampler->size, out_order);
+      return NULL;
+    case CX_DATA_SEQUENTIAL: break;
+  }
+  for (int64_t i = 0; i < sampler->count; i++) out_order[i] = i;
+  return NULL;
+}
+
+// ---- making one -------------------------------------------------------------
+
+void cx_data_sampler_init(calx_sampler *sampler, int64_t size, bool random,
+                          uint64_t seed)
+{
+  sampler->order = random ? CX_DATA_RANDOM : CX_DATA_SEQUENTIAL;
+  sampler->size = sampler->count = size;
+  sampler->seed = seed;
+}
+
+// NULL without memory.
+static calx_sampler *sampler_of(const calx_dataset *dataset)
+{
+  calx_sampler *sampler = cx_calloc(1, sizeof *sampler);
+  if (sampler == NULL) return NULL;
+  if (dataset == NULL) {
+    sampler->error =
+        cx_error(CALX_INVALID_ARGUMENT, "sampler: the dataset is NULL");
+  } else if (calx_dataset_error(dataset) != NULL) {
+    sampler->error = cx_status_copy(calx_dataset_error(dataset));
+  } else {
+    cx_data_sampler_init(sampler, calx_dataset_size(dataset), false, 0);
+  }
+  return sampler;
+}
+
+static calx_sampler *made(calx_sampler *sampler, calx_status *error)
+{
+  sampler->error = error;
+  if (error != NULL) sampler->size = sampler->count = 0;
+  return sampler;
+}
+
+calx_sampler *calx_sequential_sampler(const calx_dataset *dataset)
+{
+  calx_sampler *sampler = sampler_of(dataset);
+  return sampler != NULL ? sampler : &no_memory;
+}
+
+calx_sampler *calx_random_sampler_with(const calx_dataset *dataset,
+                                       const calx_random_sampler_options *given)
+{
+  calx_sampler *sampler = sampler_of(dataset);
+  if (sampler == NULL) return &no_memory;
+  if (sampler->error != NULL) return sampler;
+  calx_random_sampler_options o;
+  calx_status *error = cx_data_options("random sampler", given, &o, sizeof o);
+  cx_data_sampler_init(sampler, sampler->size, true, o.seed);
+  return made(sampler, error);
+}
+
+static calx_status *distribute(calx_sampler *sampler,
+                               const calx_distributed_sampler_options *given)
+{
+  calx_distributed_sampler_options o;
+  CALX_TRY(cx_data_options("distributed sampler", given, &o, sizeof o));
+  if (o.num_replicas == 0) {
+    o.num_replicas = 1;
+  }
+  if (o.num_replicas < 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "distributed sampler: num_replicas is %d", o.num_replicas);
+  }
+  if (o.rank < 0 || o.rank >= o.num_replicas) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "distributed sampler: rank is %d, it must be 0 to %d",
+                    o.rank, o.num_replicas - 1);
+  }
+  sampler->order = CX_DATA_DISTRIBUTED;
+  sampler->seed = o.seed;
+  sampler->replicas = o.num_replicas;
+  sampler->rank = o.rank;
+  sampler->shuffle = !o.no_shuffle;
+  sampler->count =
+      cx_data_batch_count(sampler->size, o.num_replicas, o.drop_last);
+  return NULL;
+}
+
+calx_sampler *calx_distributed_sampler_with(
+    const calx_dataset *dataset, const calx_distributed_sampler_options *given)
+{
+  calx_sampler *sampler = sampler_of(dataset);
+  if (sampler == NULL) return &no_memory;
+  if (sampler->error != NULL) return sampler;
+  return made(sampler, distribute(sampler, given));
+}
+
+void calx_sampler_free(calx_sampler *sampler)
+{
+  if (sampler == NULL || sampler == &no_memory) return;
+  calx_status_free(sampler->error);
+  cx_free(sampler);
+}
+
+// ---- asking it --------------------------------------------------------------
+
+const calx_status *calx_sampler_error(const calx_sampler *sampler)
+{
+  return sampler == &no_memory ? cx_out_of_memory() : sampler->error;
+}
+
+int64_t calx_sampler_size(const calx_sampler *sampler)
+{
+  return sampler->count;
+}
+
+int64_t calx_sampler_epoch(const calx_sampler *sampler)
+{
+  return atomic_load(&sampler->epoch);
+}
+
+void calx_sampler_set_epoch(calx_sampler *sampler, int64_t epoch)
+{
+  if (sampler != &no_memory) atomic_store(&sampler->epoch, epoch);
+}
+
+calx_status *calx_sampler_order(const calx_sampler *sampler, int64_t *out_order)
+{
+  const calx_status *error = calx_sampler_error(sampler);
+  if (error != NULL) return cx_status_copy(error);
+  return cx_data_sampler_order(sampler, calx_sampler_epoch(sampler), out_order);
 }

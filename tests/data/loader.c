@@ -141,12 +141,6 @@ void test_options(void **state)
   assert_true(calx_loader_next(l, &batch));
   assert_ptr_equal(calx_tensor_device(batch.target), second);
   calx_loader_free(l);
-  calx_device_set_current(second);
-  l = calx_loader_new(d);
-  calx_device_set_current(NULL);
-  assert_true(calx_loader_next(l, &batch));
-  assert_ptr_equal(calx_tensor_device(batch.data), second);
-  calx_loader_free(l);
   calx_dataset_free(d);
 }
 
@@ -432,12 +426,21 @@ int main(void)
     LOADER_TEST(test_leaving_early),
     LOADER_TEST(test_closing_early),
     LOADER_TEST(test_no_memory),
+    LOADER_TEST(test_sampler),
+    LOADER_TEST(test_sampler_meanwhile),
+    LOADER_TEST(test_even_ranks),
+    LOADER_TEST(test_sampler_refused),
+    LOADER_TEST(test_position),
+    LOADER_TEST(test_resume),
+    LOADER_TEST(test_resume_other_size),
+    LOADER_TEST(test_late_device),
     STEP_TEST(test_sync),
     STEP_TEST(test_sync_at_end),
     STEP_TEST(test_failed_step),
     STEP_TEST(test_late_failure),
     LOADER_TEST(test_generator),
     LOADER_TEST(test_generator_small),
+    LOADER_TEST(test_generator_places),
     LOADER_TEST(test_generator_refused),
   };
   return cmocka_run_group_tests_name("data_loader", tests, begin_all, end_all);

@@ -59,6 +59,15 @@ void test_leaving_early(void **state);
 void test_closing_early(void **state);
 void test_no_memory(void **state);
 
+void test_sampler(void **state);
+void test_sampler_meanwhile(void **state);
+void test_even_ranks(void **state);
+void test_sampler_refused(void **state);
+void test_position(void **state);
+void test_resume(void **state);
+void test_resume_other_size(void **state);
+void test_late_device(void **state);
+
 void test_sync(void **state);
 void test_sync_at_end(void **state);
 void test_failed_step(void **state);
@@ -66,6 +75,7 @@ void test_late_failure(void **state);
 
 void test_generator(void **state);
 void test_generator_small(void **state);
+void test_generator_places(void **state);
 void test_generator_refused(void **state);
 
 #endif

@@ -73,6 +73,31 @@ void test_generator_small(void **state)
   calx_loader_free(l);
 }
 
+// Two loops over one generator, one in the other: each call takes the next of
+// the same epoch, as with PyTorch/XLA's. A place in it can be gone back to.
+void test_generator_places(void **state)
+{
+  (void)state;
+  calx_tensor *host = calx_host_tensor(x, CALX_F32, CALX_SHAPE(2, 2));
+  calx_loader *l = calx_sample_generator(host, NULL, 5);
+  calx_batch batch;
+  int outer = 0, inner = 0;
+  while (calx_loader_next(l, &batch)) {
+    outer++;
+    while (inner < 4 && calx_loader_next(l, &batch)) inner++;
+  }
+  assert_int_equal(outer, 1);
+  assert_int_equal(inner, 4);
+  assert_int_equal(calx_loader_state(l).epoch, 1);
+  CHECK_OK(calx_loader_load_state(l, (calx_loader_position){ 1, 6 }));
+  assert_true(calx_loader_next(l, &batch));
+  assert_int_equal(batch.index, 3);
+  assert_int_equal(calx_loader_state(l).samples, 8);
+  assert_true(calx_loader_next(l, &batch));
+  assert_false(calx_loader_next(l, &batch));
+  calx_loader_free(l);
+}
+
 void test_generator_refused(void **state)
 {
   (void)state;
@@ -87,6 +112,7 @@ void test_generator_refused(void **state)
     const char *why;
   } cases[] = {
     { two, NULL, -1, "-1 batches" },
+    { two, NULL, INT64_MAX, "are too many" },
     { NULL, NULL, 1, "data is NULL" },
     { scalar, NULL, 1, "the data has no batch dimension" },
     { two, scalar, 1, "the target has no batch dimension" },

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "data/random.h"
+#include "data/randperm.h"
 
 // The reference implementation's first values (S. Vigna, splitmix64.c).
 static void test_known_values(void **state)
@@ -120,6 +121,90 @@ static void test_all_orders(void **state)
   assert_int_equal(orders, 24);
 }
 
+// ---- PyTorch's orders -------------------------------------------------------
+
+typedef struct torch_order {
+  uint64_t seed;
+  int64_t n, first[4], last;
+  uint64_t sum;  // of (i + 1) order[i], modulo 2^64
+} torch_order;
+
+static void check_torch_order(const torch_order *wanted)
+{
+  int64_t n = wanted->n;
+  int64_t *order = test_malloc((size_t)n * sizeof *order);
+  cx_data_randperm(wanted->seed, n, order);
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (uint64_t)(i + 1) * (uint64_t)order[i];
+  assert_memory_equal(order, wanted->first, sizeof wanted->first);
+  assert_true(order[n - 1] == wanted->last);
+  assert_true(sum == wanted->sum);
+  test_free(order);
+}
+
+// Recorded from torch.randperm of PyTorch 2.13: seeds of which the lower half
+// counts, a negative one, and sizes above a twister's words.
+static void test_randperm(void **state)
+{
+  (void)state;
+  const torch_order orders[] = {
+    { 7, 1000, { 615, 284, 599, 580 }, 409, 251546465 },
+    { (UINT64_C(1) << 32) + 5,
+      100003,
+      { 24809, 92077, 29372, 25888 },
+      64735,
+      UINT64_C(250279272543763) },
+    { INT64_MAX,
+      60000,
+      { 46371, 14968, 5104, 10485 },
+      22013,
+      UINT64_C(53926229799124) },
+    { (uint64_t)-3,
+      1000000,
+      { 407651, 768690, 949953, 129137 },
+      521050,
+      UINT64_C(250073024309839081) },
+  };
+  for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+    check_torch_order(&orders[k]);
+  }
+  int64_t none = 17;
+  cx_data_randperm(0, 0, &none);
+  assert_int_equal(none, 17);
+}
+
+// The algorithm of sizes from 2^32/20 on, on a small one; the numbers are drawn
+// with numpy's Mersenne Twister.
+static void test_randperm_wide(void **state)
+{
+  (void)state;
+  const int64_t wanted[] = { 7, 10, 4, 11, 6, 0, 5, 2, 1, 3, 9, 8 };
+  int64_t order[12];
+  cx_data_randperm_wide(5, 12, order);
+  assert_memory_equal(order, wanted, sizeof wanted);
+}
+
+// CALX_TEST_LARGE=1: PyTorch's own lists on both sides of the limit, 1.7 GB
+// each.
+static void test_randperm_limit(void **state)
+{
+  (void)state;
+  if (getenv("CALX_TEST_LARGE") == NULL) return;
+  const torch_order orders[] = {
+    { 11,
+      CX_DATA_RANDPERM_WIDE - 1,
+      { 130007352, 78627318, 83645522, 63223350 },
+      212904092,
+      UINT64_C(9794242387395691499) },
+    { 11,
+      CX_DATA_RANDPERM_WIDE,
+      { 189915727, 188338941, 57361543, 6609080 },
+      65490602,
+      UINT64_C(4429951519840598336) },
+  };
+  for (size_t k = 0; k < 2; k++) check_torch_order(&orders[k]);
+}
+
 static void test_batch_count(void **state)
 {
   (void)state;
@@ -140,7 +225,8 @@ int main(void)
     CHECK_TEST(test_known_values),   CHECK_TEST(test_product),
     CHECK_TEST(test_below),          CHECK_TEST(test_permutation),
     CHECK_TEST(test_recorded_order), CHECK_TEST(test_all_orders),
-    CHECK_TEST(test_batch_count),
+    CHECK_TEST(test_batch_count),    CHECK_TEST(test_randperm),
+    CHECK_TEST(test_randperm_wide),  CHECK_TEST(test_randperm_limit),
   };
   return cmocka_run_group_tests_name("data_sampler", tests, NULL, NULL);
 }

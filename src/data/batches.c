@@ -1,0 +1,160 @@
+// data/batches: loaders over a dataset.
+//
+// A loader is a description until its first batch is asked for: so a program
+// can make it before the ranks start, which must find no device opened, and
+// others can be made after it for other devices.
+#include "base/alloc.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+
+#define MOST_WORKERS 1024
+#define MOST_AHEAD 65536
+
+// ---- an epoch ---------------------------------------------------------------
+
+static int64_t least(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+static calx_status *open_prefetch(calx_loader *loader)
+{
+  if (loader->prefetch != NULL) return NULL;
+  const calx_loader_options *o = &loader->options;
+  calx_device *device = o->device;
+  if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
+  return cx_data_prefetch_open(
+      &(cx_data_prefetch_options){
+          .dataset = loader->dataset,
+          .device = device,
+          .batch_size = least(loader->batch_size, loader->samples),
+          .workers = (int)least(o->num_workers, loader->batches),
+          .ahead = (int)least(o->prefetch, loader->batches) },
+      &loader->prefetch);
+}
+
+// The order of the epoch; none where the samples come as they are.
+static calx_status *make_order(calx_loader *loader)
+{
+  if (loader->sampler->order == CX_DATA_SEQUENTIAL) return NULL;
+  if (loader->order == NULL) {
+    size_t bytes;
+    if (!cx_mul_size((size_t)loader->samples, sizeof *loader->order, &bytes) ||
+        (loader->order = cx_alloc(bytes)) == NULL) {
+      return cx_out_of_memory();
+    }
+  }
+  return cx_data_sampler_order(loader->sampler, loader->epoch, loader->order);
+}
+
+static calx_status *begin(calx_loader *loader)
+{
+  CALX_TRY(open_prefetch(loader));
+  CALX_TRY(make_order(loader));
+  cx_data_prefetch_start(loader->prefetch,
+                         &(cx_data_places){ .order = loader->order,
+                                            .first = loader->done,
+                                            .end = loader->samples },
+                         loader->left);
+  return NULL;
+}
+
+static calx_status *take(calx_loader *loader, cx_data_made *out_made)
+{
+  return cx_data_prefetch_take(loader->prefetch, out_made);
+}
+
+static void end(calx_loader *loader)
+{
+  if (loader->prefetch != NULL) cx_data_prefetch_stop(loader->prefetch);
+}
+
+static void free_parts(calx_loader *loader)
+{
+  cx_data_prefetch_close(loader->prefetch);
+  cx_free(loader->order);
+}
+
+static const cx_data_kind kind = { begin, take, end, free_parts };
+
+// ---- making one -------------------------------------------------------------
+
+static calx_status *check_number(const char *what, int64_t value, int64_t most)
+{
+  if (value >= 0 && value <= most) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "loader: %s is %lld, it must be 0 (the default) to %lld",
+                  what, (long long)value, (long long)most);
+}
+
+static calx_status *take_options(const calx_loader_options *given,
+                                 calx_loader_options *out)
+{
+  CALX_TRY(cx_data_options("loader", given, out, sizeof *out));
+  CALX_TRY(check_number("batch_size", out->batch_size, INT64_MAX));
+  CALX_TRY(check_number("num_workers", out->num_workers, MOST_WORKERS));
+  CALX_TRY(check_number("prefetch", out->prefetch, MOST_AHEAD));
+  if (out->batch_size == 0) out->batch_size = 1;
+  if (out->num_workers == 0) out->num_workers = 2;
+  if (out->prefetch == 0) out->prefetch = 2;
+  return NULL;
+}
+
+static calx_status *take_sampler(calx_loader *loader)
+{
+  const calx_loader_options *o = &loader->options;
+  int64_t size = loader->dataset->size;
+  cx_data_sampler_init(&loader->own, size, o->shuffle, o->seed);
+  if (o->sampler == NULL) return NULL;
+  const calx_status *error = calx_sampler_error(o->sampler);
+  if (error != NULL) return cx_status_copy(error);
+  if (o->shuffle) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "loader: a sampler decides the order, .shuffle is not "
+                    "for it");
+  }
+  if (o->sampler->size > size) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "loader: a sampler of %lld samples, the dataset has %lld",
+                    (long long)o->sampler->size, (long long)size);
+  }
+  loader->sampler = o->sampler;
+  return NULL;
+}
+
+static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
+                           const calx_loader_options *given)
+{
+  if (dataset == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "loader: the dataset is NULL");
+  }
+  const calx_status *error = calx_dataset_error(dataset);
+  if (error != NULL) return cx_status_copy(error);
+  calx_loader_options *o = &loader->options;
+  CALX_TRY(take_options(given, o));
+  loader->dataset = dataset;
+  loader->n_fields = dataset->n_fields;
+  CALX_TRY(take_sampler(loader));
+  loader->samples = loader->sampler->count;
+  loader->batch_size = o->batch_size;
+  int64_t most = least(o->batch_size, loader->samples);
+  for (size_t f = 0; f < dataset->n_fields; f++) {
+    size_t bytes;
+    if (cx_mul_size(dataset->field_bytes[f], (size_t)most, &bytes)) continue;
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "loader: batches of %lld samples have too many bytes",
+                    (long long)most);
+  }
+  loader->batches =
+      cx_data_batch_count(loader->samples, o->batch_size, o->drop_last);
+  return NULL;
+}
+
+calx_loader *calx_loader_new_with(calx_dataset *dataset,
+                                  const calx_loader_options *options)
+{
+  calx_loader *loader = cx_data_loader_empty();
+  if (calx_loader_error(loader) != NULL) return loader;
+  loader->kind = &kind;
+  return cx_data_loader_fail(loader, set_up(loader, dataset, options));
+}
