@@ -1,0 +1,397 @@
+// world/board: how ranks agree, and how they learn that they cannot.
+//
+// An agreement costs each rank one write of its slot, one look at all slots
+// and, for whoever comes last, one compare-exchange and a ring of the bell. The
+// others spin for a moment where every rank has a core, then sleep on the bell,
+// for at most 100 ms at a time, since the job's news do not ring it. Whoever
+// finds a reason why it cannot succeed writes it as everybody's verdict.
+#include "world/board.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "world/hosts_meet.h"
+#include "world/state.h"
+
+enum {
+  SPINS = 600,     // some 20 us
+  SLEEP_MS = 100,  // at most, before the news are looked at again
+  GRACE_MS = 1000  // for another's verdict that is being written
+};
+
+typedef struct visit {
+  cx_board *board;
+  const cx_agreement *a;
+  uint64_t target;  // what `at` of all ranks must reach
+  int64_t until;    // ns
+  int spins;
+} visit;
+
+// ---- verdicts ---------------------------------------------------------------
+
+typedef enum outcome { UNSETTLED, AGREED, REFUSED } outcome;
+
+static outcome outcome_of(cx_board *b, uint64_t target)
+{
+  uint64_t decided = atomic_load(&b->decided), at = decided >> 1;
+  bool failed = (decided & 1) != 0;
+  if (cx_board_epoch(at) != cx_board_epoch(target)) return UNSETTLED;
+  if (at > target || (at == target && !failed)) return AGREED;
+  return failed ? REFUSED : UNSETTLED;
+}
+
+static bool decide(cx_board *b, uint64_t target, bool failed)
+{
+  uint64_t value = target << 1 | (failed ? 1 : 0);
+  uint64_t old = atomic_load(&b->decided);
+  while (old < value) {
+    if (atomic_compare_exchange_weak(&b->decided, &old, value)) {
+      cx_bell_ring(&b->bell);
+      return true;
+    }
+  }
+  return false;
+}
+
+// The verdict as this rank's status.
+static CX_COLD calx_status *status_of(const visit *v, int *out_differs)
+{
+  const cx_verdict *verdict = &v->board->verdict;
+  if (out_differs != NULL && verdict->differ[0] >= 0) {
+    bool first = cx_hash_equal(verdict->key, v->a->key);
+    *out_differs = verdict->differ[first ? 1 : 0];
+  }
+  return cx_error((calx_code)verdict->code, "%s", verdict->text);
+}
+
+// Makes `found` everybody's verdict. NULL: look again, somebody settled it or
+// is about to.
+static CX_COLD calx_status *refuse(const visit *v, cx_verdict *found)
+{
+  cx_board *b = v->board;
+  if (cx_world.groups > 1) {
+    cx_world_fail((calx_code)found->code, found->text);
+    const calx_window *head = cx_world.head;
+    if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
+    found->code = (int32_t)cx_window_failed(head);
+    snprintf(found->text, sizeof found->text, "%s", head->news);
+  }
+  uint32_t free = 0;
+  if (cx_board_epoch(atomic_load(&b->decided) >> 1) >
+      cx_board_epoch(v->target)) {
+    return cx_error((calx_code)found->code, "%s", found->text);
+  }
+  if (!atomic_compare_exchange_strong(&b->writing, &free, 1)) {
+    // Whoever writes may have died of it; then each rank says what it knows.
+    if (cx_now_ns() > v->until + (int64_t)GRACE_MS * 1000000 ||
+        cx_window_failed(cx_world.head) != CALX_OK) {
+      if (outcome_of(b, v->target) != UNSETTLED) return NULL;
+      return cx_error((calx_code)found->code, "%s", found->text);
+    }
+    cx_bell_wait(&b->bell, cx_bell_read(&b->bell), 1);
+    return NULL;
+  }
+  if (outcome_of(b, v->target) == UNSETTLED) {
+    b->verdict = *found;
+    decide(b, v->target, true);
+  }
+  atomic_store(&b->writing, 0);
+  return NULL;
+}
+
+// ---- what the slots say -----------------------------------------------------
+
+typedef enum finding { WAITING, COMPLETE, DIFFERS, ENDED } finding;
+
+static finding look(const visit *v, int *out_rank)
+{
+  cx_board *b = v->board;
+  int ranks = (int)atomic_load(&b->ranks), ended = -1;
+  bool missing = false;
+  for (int r = 0; r < ranks; r++) {
+    cx_slot *s = &b->slots[r];
+    uint64_t at = atomic_load(&s->at);
+    if (r == v->a->rank) continue;
+    if (cx_board_epoch(at) > cx_board_epoch(v->target)) {
+      ended = ended < 0 ? r : ended;
+    } else if (cx_board_epoch(at) < cx_board_epoch(v->target)) {
+      missing = missing || cx_world_is_near(r);
+    } else if (at < v->target) {
+      bool runs = atomic_load(&s->state) == CX_RANK_RUNS;
+      if (!runs) ended = ended < 0 ? r : ended;
+      missing = missing || (runs && cx_world_is_near(r));
+    } else if (cx_world_is_near(r)) {
+      cx_brought *brought = &s->brought[v->target & 1];
+      cx_hash key = { atomic_load_explicit(&brought->low, memory_order_relaxed),
+                      atomic_load_explicit(&brought->high,
+                                           memory_order_relaxed) };
+      if (!cx_hash_equal(key, v->a->key)) {
+        *out_rank = r;
+        return DIFFERS;
+      }
+    }
+  }
+  *out_rank = ended;
+  if (ended >= 0) return ENDED;
+  return missing ? WAITING : COMPLETE;
+}
+
+void cx_board_say_differs(cx_verdict *out, uint64_t count, const int rank[2],
+                          const char *const what[2], const cx_hash key[2])
+{
+  int first = rank[0] < rank[1] ? 0 : 1, second = 1 - first;
+  char hex[2][33];
+  cx_hash_hex(key[first], hex[0]);
+  cx_hash_hex(key[second], hex[1]);
+  out->code = CALX_ABORTED;
+  out->differ[0] = rank[first];
+  out->differ[1] = rank[second];
+  out->key = key[first];
+  snprintf(out->text, sizeof out->text,
+           "the ranks do not do the same: rank %d came with %s (key %.16s), "
+           "rank %d with %s (key %.16s), in their agreement %llu",
+           rank[first], what[first], hex[0], rank[second], what[second], hex[1],
+           (unsigned long long)count);
+}
+
+static CX_COLD void say_differs(const visit *v, int other, cx_verdict *out)
+{
+  const cx_brought *brought = &v->board->slots[other].brought[v->target & 1];
+  char what[CX_BOARD_WHAT];
+  memcpy(what, brought->what, sizeof what);
+  what[sizeof what - 1] = '\0';
+  cx_hash theirs = { atomic_load(&brought->low), atomic_load(&brought->high) };
+  cx_board_say_differs(
+      out, cx_board_count(v->target), (int[]){ v->a->rank, other },
+      (const char *[]){ v->a->what, what }, (cx_hash[]){ v->a->key, theirs });
+}
+
+static CX_COLD void say_ended(const visit *v, int rank, cx_verdict *out)
+{
+  cx_slot *s = &v->board->slots[rank];
+  uint64_t at = atomic_load(&s->at);
+  out->code = CALX_ABORTED;
+  if (cx_board_epoch(at) > cx_board_epoch(v->target)) {
+    snprintf(out->text, sizeof out->text,
+             "rank %d ended; %s was rank %d's launch %llu", rank, v->a->what,
+             v->a->rank, (unsigned long long)cx_board_count(v->target));
+  } else if (atomic_load(&s->state) == CX_RANK_FAILED) {
+    char message[CX_BOARD_MESSAGE];
+    memcpy(message, s->message, sizeof message);
+    message[sizeof message - 1] = '\0';
+    snprintf(out->text, sizeof out->text, "rank %d failed: %s", rank, message);
+  } else {
+    unsigned long long count = (unsigned long long)cx_board_count(at);
+    snprintf(out->text, sizeof out->text,
+             "rank %d ended after %llu launch%s; %s was rank %d's launch %llu",
+             rank, count, count == 1 ? "" : "es", v->a->what, v->a->rank,
+             (unsigned long long)cx_board_count(v->target));
+  }
+}
+
+// "rank 2", "ranks 2, 3, 5 and 4 more"; what has come to `target` is not
+// missing.
+static CX_COLD void say_missing(const visit *v, cx_verdict *out)
+{
+  enum { NAMED = 8 };
+  cx_board *b = v->board;
+  int missing[NAMED], count = 0;
+  for (int r = 0; r < (int)atomic_load(&b->ranks); r++) {
+    if (!cx_world_is_near(r) || atomic_load(&b->slots[r].at) >= v->target) {
+      continue;
+    }
+    if (count < NAMED) missing[count] = r;
+    count++;
+  }
+  char *text = out->text;
+  size_t room = sizeof out->text, n;
+  n = (size_t)snprintf(text, room, "rank%s", count == 1 ? "" : "s");
+  for (int i = 0; i < count && i < NAMED; i++) {
+    n += (size_t)snprintf(text + n, room - n, "%s %d", i == 0 ? "" : ",",
+                          missing[i]);
+  }
+  if (count > NAMED) {
+    n += (size_t)snprintf(text + n, room - n, " and %d more", count - NAMED);
+  }
+  if (count == 0) n = (size_t)snprintf(text, room, "other hosts' ranks");
+  snprintf(
+      text + n, room - n,
+      " did not come in time to %s, where rank %d waited (its launch %llu)",
+      v->a->what, v->a->rank, (unsigned long long)cx_board_count(v->target));
+  out->code = CALX_DEADLINE_EXCEEDED;
+}
+
+// ---- waiting ----------------------------------------------------------------
+
+// All ranks near this one have come. NULL: look again.
+static calx_status *settle(const visit *v)
+{
+  cx_board *b = v->board;
+  if (cx_world.groups == 1) {
+    decide(b, v->target, false);
+    return NULL;
+  }
+  uint64_t before = atomic_load(&b->meeting);
+  if (before >= v->target ||
+      !atomic_compare_exchange_strong(&b->meeting, &before, v->target)) {
+    return NULL;
+  }
+  cx_verdict found = { .differ = { -1, -1 } };
+  int64_t left = (v->until - cx_now_ns()) / 1000000;
+  if (cx_hosts_meet(v->a, v->target, left, &found)) {
+    decide(b, v->target, false);
+    return NULL;
+  }
+  return refuse(v, &found);
+}
+
+// One look at everything. NULL: nothing to say yet.
+static calx_status *examine(const visit *v, bool *out_sleep)
+{
+  *out_sleep = false;
+  cx_verdict found = { .differ = { -1, -1 } };
+  calx_code failed = cx_window_failed(cx_world.head);
+  if (failed != CALX_OK) {
+    found.code = (int32_t)failed;
+    snprintf(found.text, sizeof found.text, "%s", cx_world.head->news);
+    return refuse(v, &found);
+  }
+  int rank;
+  bool taken = false;
+  switch (look(v, &rank)) {
+    case COMPLETE:
+      taken =
+          cx_world.groups > 1 && atomic_load(&v->board->meeting) >= v->target;
+      if (!taken) return settle(v);
+      break;
+    case DIFFERS: say_differs(v, rank, &found); return refuse(v, &found);
+    case ENDED: say_ended(v, rank, &found); return refuse(v, &found);
+    case WAITING: break;
+  }
+  // Whoever went to meet the other hosts keeps the time for all of this one.
+  int64_t grace = taken ? (int64_t)2 * GRACE_MS * 1000000 : 0;
+  if (cx_now_ns() < v->until + grace) {
+    *out_sleep = true;
+    return NULL;
+  }
+  say_missing(v, &found);
+  return refuse(v, &found);
+}
+
+static void wait_for_bell(visit *v, uint32_t read)
+{
+  for (; v->spins > 0; v->spins--) {
+    if (cx_bell_read(&v->board->bell) != read) return;
+    __builtin_ia32_pause();
+  }
+  int64_t left = (v->until - cx_now_ns()) / 1000000 + 1;
+  if (left < 1) left = 1;
+  cx_bell_wait(&v->board->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
+}
+
+static calx_status *wait_until_settled(visit *v, int *out_differs)
+{
+  for (;;) {
+    uint32_t read = cx_bell_read(&v->board->bell);
+    switch (outcome_of(v->board, v->target)) {
+      case AGREED: return NULL;
+      case REFUSED: return status_of(v, out_differs);
+      case UNSETTLED: break;
+    }
+    bool sleep;
+    CALX_TRY(examine(v, &sleep));
+    if (sleep) wait_for_bell(v, read);
+  }
+}
+
+// ---- for everybody ----------------------------------------------------------
+
+static calx_status *check_rank(const char *call, const cx_board *b, int rank)
+{
+  const cx_world_place *here = &cx_world.place;
+  int first = here->process * here->devices;
+  if (rank >= first && rank < first + here->devices &&
+      rank < (int)atomic_load(&b->ranks)) {
+    return NULL;
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: rank %d is not of this process, which has %d to %d",
+                  call, rank, first, first + here->devices - 1);
+}
+
+static int spins_here(const cx_board *b)
+{
+  static _Atomic int cores;
+  int n = atomic_load_explicit(&cores, memory_order_relaxed);
+  if (n == 0) {
+    n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    atomic_store_explicit(&cores, n > 0 ? n : 1, memory_order_relaxed);
+  }
+  int ranks = (int)atomic_load_explicit(&b->ranks, memory_order_relaxed);
+  return ranks <= n * cx_world.groups ? SPINS : 0;
+}
+
+calx_status *cx_board_agree(const cx_agreement *a, int64_t timeout_ms,
+                            int *out_differs)
+{
+  if (out_differs != NULL) *out_differs = -1;
+  cx_board *b = cx_world.board;
+  if (b == NULL) return cx_world_news();
+  CALX_TRY(check_rank(a->what, b, a->rank));
+  cx_slot *own = &b->slots[a->rank];
+  int64_t left = timeout_ms > 0 ? timeout_ms : 0;
+  if (left > INT64_MAX / 4000000) left = INT64_MAX / 4000000;
+  visit v = { .board = b,
+              .a = a,
+              .target = atomic_load(&own->at) + 1,
+              .until = cx_now_ns() + left * 1000000,
+              .spins = spins_here(b) };
+  if (outcome_of(b, v.target) == REFUSED) return status_of(&v, out_differs);
+  if (atomic_load(&own->state) != CX_RANK_RUNS) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "%s: rank %d has ended, it takes part in nothing more",
+                    a->what, a->rank);
+  }
+  cx_brought *brought = &own->brought[v.target & 1];
+  atomic_store_explicit(&brought->low, a->key.low, memory_order_relaxed);
+  atomic_store_explicit(&brought->high, a->key.high, memory_order_relaxed);
+  snprintf(brought->what, sizeof brought->what, "%s", a->what);
+  atomic_store(&own->at, v.target);
+  return wait_until_settled(&v, out_differs);
+}
+
+void cx_board_tell_end(cx_board *board, int rank, uint64_t at,
+                       cx_board_state state, const char *message)
+{
+  cx_slot *s = &board->slots[rank];
+  snprintf(s->message, sizeof s->message, "%s", message);
+  atomic_store(&s->at, at);
+  atomic_store(&s->state, (uint32_t)state);
+  cx_bell_ring(&board->bell);
+}
+
+void cx_board_end(int rank, const calx_status *how)
+{
+  cx_board *b = cx_world.board;
+  if (b == NULL || rank < 0 || rank >= (int)atomic_load(&b->ranks)) return;
+  cx_board_state state = how != NULL ? CX_RANK_FAILED : CX_RANK_ENDED;
+  const char *message = how != NULL ? calx_status_message(how) : "";
+  uint64_t at = atomic_load(&b->slots[rank].at);
+  cx_board_tell_end(b, rank, at, state, message);
+  if (cx_world.groups > 1) cx_hosts_tell_end(rank, at, state, message);
+}
+
+void cx_board_reset(void)
+{
+  cx_board *b = cx_world.board;
+  const cx_world_place *here = &cx_world.place;
+  for (int i = 0; b != NULL && i < here->devices; i++) {
+    cx_slot *s = &b->slots[here->process * here->devices + i];
+    uint64_t epoch = cx_board_epoch(atomic_load(&s->at));
+    atomic_store(&s->state, CX_RANK_RUNS);
+    atomic_store(&s->at, (epoch + 1) << CX_BOARD_EPOCH_SHIFT);
+  }
+  if (b != NULL) cx_bell_ring(&b->bell);
+}

@@ -1,0 +1,18 @@
+// world/route: where the store of a launcher's processes is.
+#ifndef CX_WORLD_ROUTE_H
+#define CX_WORLD_ROUTE_H
+
+#include "world/place.h"
+
+// Fills in all but hosts_told.
+calx_status *cx_route_read(const cx_world_place *place,
+                           cx_route *route) CALX_MUST_USE;
+
+// A variable's text; NULL where it is not set or empty.
+const char *cx_place_variable(const char *name);
+// A variable's number from 0 to `most`; -1 where it is not set, or name is
+// NULL.
+calx_status *cx_place_number(const char *name, int most,
+                             int *out) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,44 @@
+// world/state: what this process has joined. Written by joining, ranks and
+// leaving, which one thread calls; read by all.
+#ifndef CX_WORLD_STATE_H
+#define CX_WORLD_STATE_H
+
+#include "base/thread.h"
+#include "world/board.h"
+#include "world/place.h"
+
+struct cx_client;
+struct cx_server;
+
+typedef struct cx_world_state {
+  cx_world_place place;
+  bool joined;
+  struct cx_client *client;  // NULL: a world of one process
+  struct cx_server *server;  // where this process serves the store
+  calx_window *head;         // the news; never NULL
+  cx_window window;          // shared with the other processes of this host
+  cx_board *board;           // NULL until the ranks are known
+  void *board_memory;        // where it is on the heap
+  // The part of the world that shares this board: a host, or this process
+  // alone. groups > 1: the rest is met through the store.
+  int group, groups;
+  int *group_of;  // of each process; NULL: all are in group 0
+} cx_world_state;
+
+extern cx_world_state cx_world;
+
+static inline bool cx_world_is_near(int rank)
+{
+  const cx_world_state *w = &cx_world;
+  return w->group_of == NULL ||
+         w->group_of[rank / w->place.devices] == w->group;
+}
+
+// Tells all processes, and this one's waiting calls, that the job has failed.
+// Whoever was first in the whole job is heard; cx_world.head has it after.
+void cx_world_fail(calx_code code, const char *news);
+
+// Forgets the board; where it lies in the window, for good.
+void cx_board_close(void);
+
+#endif

@@ -1,0 +1,121 @@
+// world/table: a hash table with chains.
+#include "world/table.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+static cx_entry **chain_of(const cx_table *table, const char *key)
+{
+  uint64_t hash = cx_hash_bytes(key, strlen(key), 0).low;
+  return &table->chains[hash & (table->chain_count - 1)];
+}
+
+static bool grow(cx_table *table)
+{
+  size_t wanted = table->chain_count != 0 ? 2 * table->chain_count : 64;
+  cx_entry **chains = cx_calloc(wanted, sizeof *chains);
+  if (chains == NULL) return false;
+  cx_table bigger = *table;
+  bigger.chains = chains;
+  bigger.chain_count = wanted;
+  for (size_t i = 0; i < table->chain_count; i++) {
+    for (cx_entry *e = table->chains[i], *next; e != NULL; e = next) {
+      cx_entry **chain = chain_of(&bigger, e->key);
+      next = e->next;
+      e->next = *chain;
+      *chain = e;
+    }
+  }
+  cx_free(table->chains);
+  *table = bigger;
+  return true;
+}
+
+const cx_entry *cx_table_find(const cx_table *table, const char *key)
+{
+  if (table->chain_count == 0) return NULL;
+  const cx_entry *e = *chain_of(table, key);
+  while (e != NULL && strcmp(e->key, key) != 0) e = e->next;
+  return e;
+}
+
+static calx_status *check(const cx_table *table, const char *key, size_t size)
+{
+  size_t length = strlen(key);
+  if (length == 0 || length > CX_TABLE_KEY || size > CX_TABLE_VALUE) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "store: keys of 1 to %d bytes and values of at most %zu "
+                    "are taken, found a key of %zu and a value of %zu",
+                    CX_TABLE_KEY, CX_TABLE_VALUE, length, size);
+  }
+  const cx_entry *there = cx_table_find(table, key);
+  if (there != NULL) {
+    return cx_error(CALX_ALREADY_EXISTS,
+                    "store: key '%s' has another value already", key);
+  }
+  if (size <= CX_TABLE_BYTES - table->bytes) return NULL;
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "store: key '%s' of %zu bytes: %zu are stored, and at most "
+                  "%zu may be",
+                  key, size, table->bytes, CX_TABLE_BYTES);
+}
+
+calx_status *cx_table_put(cx_table *table, const char *key, const void *value,
+                          size_t size)
+{
+  const cx_entry *there = cx_table_find(table, key);
+  if (there != NULL && there->size == size &&
+      (size == 0 || memcmp(there->value, value, size) == 0)) {
+    return NULL;
+  }
+  CALX_TRY(check(table, key, size));
+  if (table->count >= table->chain_count && !grow(table)) {
+    return cx_out_of_memory();
+  }
+  size_t length = strlen(key);
+  cx_entry *e = cx_alloc(sizeof *e + length + 1);
+  char *copy = cx_alloc(size + 1);
+  if (e == NULL || copy == NULL) {
+    cx_free(e);
+    cx_free(copy);
+    return cx_out_of_memory();
+  }
+  if (size != 0) memcpy(copy, value, size);
+  copy[size] = '\0';
+  cx_entry **chain = chain_of(table, key);
+  *e = (cx_entry){ .next = *chain, .size = size, .value = copy };
+  memcpy(e->key, key, length + 1);
+  *chain = e;
+  table->count++;
+  table->bytes += size;
+  return NULL;
+}
+
+void cx_table_drop(cx_table *table, const char *key)
+{
+  if (table->chain_count == 0) return;
+  cx_entry **at = chain_of(table, key);
+  while (*at != NULL && strcmp((*at)->key, key) != 0) at = &(*at)->next;
+  cx_entry *e = *at;
+  if (e == NULL) return;
+  *at = e->next;
+  table->count--;
+  table->bytes -= e->size;
+  cx_free(e->value);
+  cx_free(e);
+}
+
+void cx_table_free(cx_table *table)
+{
+  for (size_t i = 0; i < table->chain_count; i++) {
+    for (cx_entry *e = table->chains[i], *next; e != NULL; e = next) {
+      next = e->next;
+      cx_free(e->value);
+      cx_free(e);
+    }
+  }
+  cx_free(table->chains);
+  *table = (cx_table){ 0 };
+}

@@ -1,0 +1,58 @@
+// world/window: the memory that the processes of a host share, and its bell.
+//
+// A calx_window (abi/calx_window.h) lies in front: the job's news, which the
+// engine watches too. The board's part follows at CALX_WINDOW_BOARD.
+//
+// A bell is a 32-bit word that threads and processes sleep on. It is rung by
+// whoever changed something that others wait for; a sleeper reads the bell
+// first, looks at what it waits for, and sleeps only if the bell still has the
+// value that it read, so no ring is lost.
+#ifndef CX_WORLD_WINDOW_H
+#define CX_WORLD_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/calx_window.h"
+#include "base/status.h"
+
+typedef struct cx_bell {
+  _Atomic uint32_t rung;
+  _Atomic uint32_t sleepers;
+} cx_bell;
+
+static inline uint32_t cx_bell_read(cx_bell *bell)
+{
+  return atomic_load(&bell->rung);
+}
+void cx_bell_ring(cx_bell *bell);
+// Until the bell is not `read` any more, or `most_ms` passed; may return early.
+void cx_bell_wait(cx_bell *bell, uint32_t read, int64_t most_ms);
+
+typedef struct cx_window {
+  calx_window *head;  // CALX_WINDOW_ENGINE bytes; NULL: no window
+  int fd;
+} cx_window;
+
+// A new anonymous file for the processes of a host, mapped; its descriptor is
+// not inherited by exec until its owner says so.
+calx_status *cx_window_make(int processes, cx_window *out) CALX_MUST_USE;
+// The window in an open file, which it owns from here unless this fails.
+calx_status *cx_window_open(int fd, int processes,
+                            cx_window *out) CALX_MUST_USE;
+// The window that another process of this user made and holds open as `fd`.
+calx_status *cx_window_of(int64_t pid, int fd, int processes,
+                          cx_window *out) CALX_MUST_USE;
+void cx_window_close(cx_window *window);
+
+// The job has failed: the first news stays. `failed` becomes the code; those
+// that wait on it are woken.
+void cx_window_fail(calx_window *head, calx_code code, const char *news);
+// CALX_OK while all is well; then head->news may be read.
+static inline calx_code cx_window_failed(const calx_window *head)
+{
+  return (calx_code)atomic_load(&head->failed);
+}
+
+#endif
