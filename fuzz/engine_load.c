@@ -33,7 +33,7 @@ static void load(const void *data, size_t size)
   check((status == NULL) == (p != NULL));
   if (status != NULL) check(calx_status_message(status)[0] != '\0');
   calx_status_free(status);
-  cx_program_release(p);
+  cx_program_free(p);
   check(cx_status_live() == 0);
 }
 
@@ -70,6 +70,6 @@ size_t engine_main_prepare(unsigned char *data, size_t size, size_t most)
   memcpy(data, bytes.data, bytes.size);
   const size_t n = bytes.size;
   cx_text_free(&bytes);
-  cx_program_release(p);
+  cx_program_free(p);
   return n;
 }

@@ -103,7 +103,7 @@ static void run_twice(cx_program *p)
   }
   calx_status_free(one);
   calx_status_free(two);
-  cx_program_release(again);
+  cx_program_free(again);
   cx_text_free(&bytes);
   drop(first, info->n_results);
   drop(second, info->n_results);
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   } else if (!has(data, size, "while")) {
     run_twice(p);
   }
-  cx_program_release(p);
+  cx_program_free(p);
   check(cx_status_live() == 0);
   return 0;
 }

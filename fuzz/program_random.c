@@ -169,7 +169,7 @@ static calx_status *reload(driver *d, cx_program **program)
     status = cx_program_load(bytes.data, bytes.size, d->pool, &again);
   }
   cx_text_free(&bytes);
-  cx_program_release(*program);
+  cx_program_free(*program);
   *program = again;
   return status;
 }
@@ -230,7 +230,7 @@ static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
                         : cx_program_run(program, d->context, NULL, p->args,
                                          out->data);
   }
-  cx_program_release(program);
+  cx_program_free(program);
   return status;
 }
 

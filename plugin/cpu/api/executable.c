@@ -14,7 +14,7 @@
 
 static void code_free(cx_api_code *c)
 {
-  cx_program_release(c->program);
+  cx_program_free(c->program);
   cx_pool_free(c->pool);
   cx_free(c->options);
   cx_free(c->params);
@@ -135,7 +135,7 @@ calx_status *cx_api_code_new(cx_program *program, const char *options,
   *out = NULL;
   cx_api_code *c = cx_calloc(1, sizeof *c);
   if (c == NULL) {
-    cx_program_release(program);
+    cx_program_free(program);
     return cx_out_of_memory();
   }
   atomic_init(&c->refs, 1);

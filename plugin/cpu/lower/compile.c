@@ -95,7 +95,7 @@ calx_status *cx_lower_compile(const char *text, size_t size,
   cx_arena_free(&l.arena);
   if (status == NULL) status = cx_lower_count(&l);
   if (status != NULL) {
-    cx_program_release(l.a.program);
+    cx_program_free(l.a.program);
     return status;
   }
   *out = l.a.program;

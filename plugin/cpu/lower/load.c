@@ -66,7 +66,7 @@ static calx_status *open_jit(const cx_jit_api **out)
                       "the CPU engine's compiler (" JIT_FILE
                       ") does not load: %s; CALX_JIT names its path",
                       cx_text_str(&looked));
-  } else if ((*out = get())->struct_size < sizeof(cx_jit_api)) {
+  } else if ((*out = get())->struct_size != sizeof(cx_jit_api)) {
     status = cx_error(CALX_FAILED_PRECONDITION,
                       JIT_FILE " is of another version of calx");
   }

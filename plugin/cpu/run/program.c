@@ -15,14 +15,14 @@ calx_status *cx_program_new(cx_hlo_str name, cx_program **out)
   if (p == NULL) return cx_out_of_memory();
   p->info.name = cx_arena_strndup(&p->arena, name.s, name.n);
   if (p->info.name == NULL) {
-    cx_program_release(p);
+    cx_program_free(p);
     return cx_out_of_memory();
   }
   *out = p;
   return NULL;
 }
 
-void cx_program_release(cx_program *p)
+void cx_program_free(cx_program *p)
 {
   if (p == NULL) return;
   for (size_t i = 0; p->kernels != NULL && i < p->n_kernels; i++) {

@@ -38,7 +38,7 @@ calx_status *cx_run_context_new(cx_pool *pool,
 void cx_run_context_free(cx_run_context *context);
 
 const cx_program_info *cx_program_info_of(const cx_program *p);
-void cx_program_release(cx_program *p);  // NULL is accepted
+void cx_program_free(cx_program *p);  // NULL is accepted
 
 // args[i]: the i-th parameter's elements; results[i]: memory for the i-th
 // result. results[r] == args[alias[r]] where the argument is given away; else

@@ -299,7 +299,7 @@ calx_status *cx_program_load(const void *data, size_t size, cx_pool *pool,
   calx_status *status = load(data, size, p);
   if (status == NULL) status = cx_program_finish(p, pool);
   if (status != NULL) {
-    cx_program_release(p);
+    cx_program_free(p);
     return status;
   }
   *out = p;

@@ -153,8 +153,8 @@ static void memory_not_given(void **unused)
     assert_true(y == 8);
   }
   cx_run_context_free(context);
-  cx_program_release(much);
-  cx_program_release(little);
+  cx_program_free(much);
+  cx_program_free(little);
 }
 
 // ---- large programs ----
@@ -186,7 +186,7 @@ static void long_chain(void **unused)
   cx_text_format(&text, "return %%v%d : tensor<64xf32> }", n);
   cx_program *p = large(&text);
   assert_int_equal(cx_program_info_of(p)->n_compiled, n);
-  cx_program_release(p);
+  cx_program_free(p);
 }
 
 // More results than one loop may write.
@@ -218,7 +218,7 @@ static void many_results(void **unused)
   CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
   for (int i = 0; i < n; i++) assert_true(y[i][0] == (float)(i - 1));
   cx_run_context_free(context);
-  cx_program_release(p);
+  cx_program_free(p);
 }
 
 // A loop whose only value another one came to write is no loop.
@@ -239,7 +239,7 @@ static void written_by_another(void **unused)
       "contracting_dims = [1] x [1] : (tensor<3x4xf32>, tensor<3x4x2xf32>) -> "
       "tensor<3x2xf32>\n"
       "return %d, %r, %e : tensor<2xf32>, tensor<12xf32>, tensor<3x2xf32> }");
-  cx_program_release(large(&text));
+  cx_program_free(large(&text));
 }
 
 // What a loop updates a row of is there once: 64 KiB.
@@ -281,7 +281,7 @@ static void updated_in_place(void **unused)
   CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
   assert_true(y[0] == 27 && y[1] == 54 && y[2] == 0);
   cx_run_context_free(context);
-  cx_program_release(p);
+  cx_program_free(p);
 }
 
 static int begin(void **state)

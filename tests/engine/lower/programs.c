@@ -266,7 +266,7 @@ static void run_text(const char *text, bool interpret, values *out)
   CHECK_STATUS_OK(cx_lower_compile(text, strlen(text), &options, &p));
   cx_text bytes = { 0 };
   CHECK_STATUS_OK(cx_program_save(p, &bytes));
-  cx_program_release(p);
+  cx_program_free(p);
   CHECK_STATUS_OK(cx_program_load(bytes.data, bytes.size, pool, &p));
   cx_text_free(&bytes);
   const cx_program_info *info = cx_program_info_of(p);
@@ -287,7 +287,7 @@ static void run_text(const char *text, bool interpret, values *out)
     if (info->alias[i] >= 0) args.items[info->alias[i]] = NULL;
   }
   free_values(&args);
-  cx_program_release(p);
+  cx_program_free(p);
 }
 
 static void agree(const char *name, const values *a, const values *b)

@@ -37,7 +37,7 @@ static void save(cx_text *out)
   cx_program *p = NULL;
   CHECK_STATUS_OK(cx_lower_compile(text, sizeof text - 1, &options, &p));
   CHECK_STATUS_OK(cx_program_save(p, out));
-  cx_program_release(p);
+  cx_program_free(p);
 }
 
 // Where the hash is, and where the hashed bytes start: run/save.c's header.
@@ -51,7 +51,7 @@ static bool loads(const char *data, size_t size)
   calx_status *status = cx_program_load(data, size, pool, &p);
   bool ok = status == NULL;
   calx_status_free(status);
-  cx_program_release(p);
+  cx_program_free(p);
   return ok;
 }
 
