@@ -31,6 +31,10 @@ void cx_grad_mode_set(bool on);  // the no-grad region of the current scope
 bool cx_grad_mode(void);
 void cx_no_grad_begin(void);  // regions nest, and end with their scope
 bool cx_no_grad_end(void);    // false: none was begun in the current scope
+// Between a loader's batches that share one sync (batches_per_execution): a
+// step leaves its sync to the loader.
+void cx_sync_defer(bool on);
+bool cx_sync_is_deferred(void);
 const char *cx_module_path_set(const char *path);  // returns the one before
 
 // ---- scopes -----------------------------------------------------------------

@@ -116,6 +116,18 @@ bool cx_no_grad_end(void)
   return true;
 }
 
+static _Thread_local bool deferred;
+
+void cx_sync_defer(bool on)
+{
+  deferred = on;
+}
+
+bool cx_sync_is_deferred(void)
+{
+  return deferred;
+}
+
 const char *cx_module_path_set(const char *path)
 {
   const char *before = cx_self.module;
