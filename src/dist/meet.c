@@ -42,8 +42,10 @@ void cx_dist_meet_end(void)
 {
   const cx_world_place *here = cx_world_here();
   for (int i = 0; i < here->devices; i++) {
-    if (meetings.held[i] == 0) continue;
-    drop(meetings.held[i] - 1, here->process * here->devices + i);
+    // Two, where the last one failed.
+    int ordinal = here->process * here->devices + i;
+    if (meetings.held[i] > 0) drop(meetings.held[i] - 1, ordinal);
+    if (meetings.held[i] > 1) drop(meetings.held[i] - 2, ordinal);
   }
   cx_free(meetings.held);
   meetings.held = NULL;

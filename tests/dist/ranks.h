@@ -52,17 +52,25 @@ static inline void set_devices(int n)
 }
 #endif
 
-// What the world keeps for the process's life is there before the first test.
-static calx_status *rank_nothing(int index, void *user)
+static inline calx_status *rank_nothing(int index, void *user)
 {
   (void)index;
   (void)user;
   return NULL;
 }
 
+static inline calx_status *rank_meets(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  return calx_rendezvous("settle", "x", 1, NULL, NULL);
+}
+
+// What the world keeps for the process's life is there before the first test.
 static inline void ranks_settle(void)
 {
-  set_devices(2);
+  set_devices(4);
+  CHECK_STATUS_OK(calx_launch(rank_meets, NULL));
   CHECK_STATUS_OK(calx_launch(rank_nothing, NULL));
   calx_shutdown();
   support_kept = cx_alloc_live();
