@@ -1,19 +1,14 @@
 // nn/batch_norm: torch.nn.BatchNorm2d. The op updates the running statistics;
 // the count of batches is the layer's.
+#include "nn/batch_norm.h"
+
 #include "base/dtype.h"
 #include "lazy/lazy.h"
 #include "nn/init.h"
-#include "nn/module.h"
 
-typedef struct batch_norm {
-  calx_module *m;
-  int64_t features;
-  calx_batch_norm_options options;  // with the parameters and buffers (C)
-  calx_tensor *tracked;             // i64 (); NULL: no running statistics
-} batch_norm;
-
-static void count_batch(calx_tensor *tracked)
+void cx_nn_count_batch(const cx_nn_batch_norm *b)
 {
+  calx_tensor *tracked = b->tracked;
   cx_no_grad_begin();
   calx_tensor *next = calx_add_with(tracked, calx_scalar_int(1), NULL);
   if (!cx_tensor_poisoned(next)) {
@@ -24,7 +19,7 @@ static void count_batch(calx_tensor *tracked)
 
 static calx_tensor *forward(void *self, calx_tensor *x)
 {
-  const batch_norm *b = self;
+  const cx_nn_batch_norm *b = self;
   if (x != NULL && cx_tensor_value(x).node != NULL &&
       (calx_tensor_rank(x) != 4 || calx_tensor_dim(x, 1) != b->features)) {
     char wanted[64];
@@ -36,38 +31,38 @@ static calx_tensor *forward(void *self, calx_tensor *x)
   o.training = training || b->tracked == NULL;
   calx_tensor *y = calx_batch_norm_with(x, &o);
   if (training && b->tracked != NULL && !cx_tensor_poisoned(y)) {
-    count_batch(b->tracked);
+    cx_nn_count_batch(b);
   }
   return y;
 }
 
-static calx_status *check(int64_t features, const calx_nn_batch_norm_options *o)
+static calx_status *check(const char *call, int64_t features,
+                          const calx_nn_batch_norm_options *o)
 {
   if (o->size > sizeof *o) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "batch_norm2d: its options are of a newer version");
+                    "%s: its options are of a newer version", call);
   }
   if (features <= 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "batch_norm2d: %lld features, a positive number is wanted",
+                    "%s: %lld features, a positive number is wanted", call,
                     (long long)features);
   }
   if (!(o->eps >= 0)) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "batch_norm2d: eps %g, a positive number is wanted",
-                    o->eps);
+                    "%s: eps %g, a positive number is wanted", call, o->eps);
   }
   if (o->dtype == CALX_DTYPE_DEFAULT || cx_dtype_is_float(o->dtype)) {
     return NULL;
   }
   return cx_error(CALX_INVALID_ARGUMENT,
-                  "batch_norm2d: its type is to be %s, a floating one is "
-                  "wanted",
+                  "%s: its type is to be %s, a floating one is wanted", call,
                   calx_dtype_name(o->dtype));
 }
 
 // In the order of PyTorch's state dict.
-static void register_all(batch_norm *b, const calx_nn_batch_norm_options *o)
+static void register_all(cx_nn_batch_norm *b,
+                         const calx_nn_batch_norm_options *o)
 {
   calx_dims shape = { 1, &b->features };
   calx_batch_norm_options *op = &b->options;
@@ -86,18 +81,19 @@ static void register_all(batch_norm *b, const calx_nn_batch_norm_options *o)
                                   cx_nn_filled(CALX_SCALAR, false, CALX_I64));
 }
 
-calx_module *calx_nn_batch_norm2d_with(
-    calx_module *parent, const char *name, int64_t features,
-    const calx_nn_batch_norm_options *options)
+calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
+                                   calx_module *parent, const char *name,
+                                   int64_t features,
+                                   const calx_nn_batch_norm_options *options)
 {
   static const calx_nn_batch_norm_options none = { .size = sizeof none };
   const calx_nn_batch_norm_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m = cx_module_layer(parent, name, "BatchNorm2d", forward,
-                                   sizeof(batch_norm), &state);
-  batch_norm *b = state;
+  calx_module *m = cx_module_layer(parent, name, kind->name, kind->forward,
+                                   sizeof(cx_nn_batch_norm), &state);
+  cx_nn_batch_norm *b = state;
   if (b == NULL) return m;
-  calx_status *status = check(features, o);
+  calx_status *status = check(kind->call, features, o);
   if (status != NULL) {
     cx_module_fail(m, status);
     return m;
@@ -111,4 +107,14 @@ calx_module *calx_nn_batch_norm2d_with(
   register_all(b, o);
   cx_module_fail(m, calx_scope_end(scope));
   return m;
+}
+
+static const cx_nn_batch_norm_kind batch_norm2d = { "BatchNorm2d",
+                                                    "batch_norm2d", forward };
+
+calx_module *calx_nn_batch_norm2d_with(
+    calx_module *parent, const char *name, int64_t features,
+    const calx_nn_batch_norm_options *options)
+{
+  return cx_nn_batch_norm_make(&batch_norm2d, parent, name, features, options);
 }

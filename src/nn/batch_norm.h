@@ -1,0 +1,27 @@
+// nn/batch_norm: what the layers that normalise over batches share.
+#ifndef CX_NN_BATCH_NORM_H
+#define CX_NN_BATCH_NORM_H
+
+#include "nn/module.h"
+
+typedef struct cx_nn_batch_norm {
+  calx_module *m;
+  int64_t features;
+  calx_batch_norm_options options;  // with the parameters and buffers (C)
+  calx_tensor *tracked;             // i64 (); NULL: no running statistics
+} cx_nn_batch_norm;
+
+typedef struct cx_nn_batch_norm_kind {
+  const char *name, *call;  // "BatchNorm2d", "batch_norm2d"
+  calx_forward_fn *forward;
+} cx_nn_batch_norm_kind;
+
+// A layer whose forward is given a cx_nn_batch_norm.
+calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
+                                   calx_module *parent, const char *name,
+                                   int64_t features,
+                                   const calx_nn_batch_norm_options *options);
+// Adds one to num_batches_tracked.
+void cx_nn_count_batch(const cx_nn_batch_norm *b);
+
+#endif
