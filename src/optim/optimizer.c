@@ -111,6 +111,7 @@ calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
 void calx_optimizer_free(calx_optimizer *opt)
 {
   if (!cx_optim_is_real(opt)) return;
+  if (opt->rule->free != NULL) opt->rule->free(opt);
   for (size_t i = 0; i < opt->n; i++) {
     calx_release(opt->params[i].tensor);
     for (int k = 0; k < CX_OPTIM_STATES; k++) {
@@ -273,6 +274,7 @@ static calx_status *step(calx_optimizer *opt)
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so there is no step"));
   if (cx_scope_failed()) return NULL;
+  if (opt->rule->step != NULL) return opt->rule->step(opt);
   settle(opt);
   CALX_TRY(check_gradients(opt));
   calx_scope *scope = calx_scope_begin();
@@ -324,12 +326,14 @@ double calx_optimizer_lr(const calx_optimizer *opt)
 int64_t calx_optimizer_steps(const calx_optimizer *opt)
 {
   if (opt == NULL) return 0;
+  if (opt->inner != NULL) return calx_optimizer_steps(opt->inner);
   return was_undone(opt) ? opt->sure_steps : opt->steps;
 }
 
 calx_tensor *calx_optimizer_state(const calx_optimizer *opt, size_t parameter,
                                   const char *name)
 {
+  if (opt != NULL && opt->inner != NULL) opt = opt->inner;
   if (opt == NULL || parameter >= opt->n || name == NULL) return NULL;
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     const char *known = opt->rule->states[k];

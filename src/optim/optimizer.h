@@ -34,10 +34,15 @@ typedef struct cx_optim_rule {
   void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);
   void (*update)(calx_optimizer *opt, const cx_optim_param *p,
                  calx_tensor *grad, cx_optim_update *out);
+  // Of an optimiser that lets another one step, `inner`: the whole step instead
+  // of the above, and what to free of its own. NULL: none.
+  calx_status *(*step)(calx_optimizer *opt);
+  void (*free)(calx_optimizer *opt);
 } cx_optim_rule;
 
 struct calx_optimizer {  // the first member of each optimiser's own struct
   const cx_optim_rule *rule;
+  calx_optimizer *inner;  // that keeps state and count; NULL: none
   cx_optim_param *params;
   size_t n, capacity;
   cx_optim_update *updates;  // scratch of a step, one for each parameter
