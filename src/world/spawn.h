@@ -1,0 +1,60 @@
+// world/spawn: starts the processes of this host, and says what became of them.
+//
+// Each child is a copy of this process that runs a function, or a program. It
+// finds in its environment what world/place reads:
+//
+//   CALX_RANK CALX_WORLD CALX_LOCAL_RANK CALX_LOCAL_WORLD CALX_NODE_RANK
+//   CALX_NNODES   its place
+//   CALX_STORE    where the store is; this launcher, or that of host 0, serves
+//                 it from a process of its own
+//   CALX_TOKEN    what the store wants to be told first
+//   CALX_WINDOW_FD  the window that the processes of this host share
+//
+// The first child that fails ends them all: its news goes to the window and to
+// the store, so that calls which wait return it; then come SIGTERM and, a
+// second later, SIGKILL. Children die with their parent. When cx_spawn() comes
+// back nothing of them is left: no process, no file, no socket.
+#ifndef CX_WORLD_SPAWN_H
+#define CX_WORLD_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/status.h"
+
+// What a child runs; its status is freed by the caller. It joins the world by
+// itself. It has the thread that called cx_spawn(), and a copy of all memory.
+typedef calx_status *cx_spawn_fn(void *user);
+
+struct cx_output;
+
+typedef struct cx_spawn_options {
+  int processes;    // of this host; every host must have as many
+  cx_spawn_fn *fn;  // either a function,
+  void *user;
+  char *const *argv;         // or a program, found along PATH; NULL at its end
+  int max_restarts;          // the whole group again, so often; one host only
+  struct cx_output *output;  // takes the ranks' lines (world/output); NULL:
+                             // they write where this process does
+} cx_spawn_options;
+
+// How it ended, as a shell would say it.
+typedef struct cx_spawn_end {
+  int rank;  // that failed first, of this host; -1: none, or on another host
+  int code;  // 0: all is well; 1 to 255: its exit status, or 128 + signal
+} cx_spawn_end;
+
+// Whether the environment or the caller ask for processes: more than one of
+// this host, or CALX_NNODES above 1. Only where no launcher started this one.
+calx_status *cx_spawn_wanted(int processes, bool *out) CALX_MUST_USE;
+
+// Runs them and waits for all. SIGINT, SIGTERM and SIGHUP are passed on to the
+// children; with a function, this process then gets the signal too. Of the
+// error, the message is the first failed rank's own, with its number, or how it
+// ended: "rank 3 ended by signal 9 (Killed)", "rank 2 exited with 7".
+//   FAILED_PRECONDITION  this process has other threads: a device was used
+//   INVALID_ARGUMENT     CALX_NNODES, CALX_NODE_RANK, MASTER_ADDR, …
+calx_status *cx_spawn(const cx_spawn_options *options,
+                      cx_spawn_end *out) CALX_MUST_USE;
+
+#endif
