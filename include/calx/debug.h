@@ -24,6 +24,11 @@
  * STDOUT or a path: the report after each sync, under a line [MetricsData;
  * step=N]); their XLA_ names are taken too.
  *
+ *
+ * CALX_DEBUG=1 writes a block of lines for each compilation and execution: its
+ * cause, the graph's hash, inputs, outputs and sizes, the call site; to
+ * standard error or CALX_DEBUG_FILE. CALX_DEBUG_LEVEL=1: compilations only.
+ *
  * @threads thread-safe
  */
 #ifndef CALX_DEBUG_H
@@ -85,6 +90,36 @@ CALX_API void calx_samples_clear(void);
 /** Forgets both (clear_all). */
 CALX_API void calx_metrics_clear(void);
 
+// ---- where the time goes ----------------------------------------------------
+
+/**
+ * Begins a profile: what each step does, from now to calx_profile_stop(), as a
+ * file of Chrome's Trace Event Format, which https://ui.perfetto.dev shows:
+ * recording, compilations, loads from the cache, executions, transfers, waits,
+ * for each rank and thread. Of each thread the newest 8,192 or so are kept.
+ * CALX_PROFILE=path does the same for the whole run.
+ * @param path  of the file, which gets .ORDINAL where there are several ranks
+ * @errors FAILED_PRECONDITION one is running  INVALID_ARGUMENT no path
+ */
+CALX_API calx_status *calx_profile_start(const char *path) CALX_MUST_USE;
+/** Ends the profile and writes it.
+ *  @errors FAILED_PRECONDITION none is running; those of writing a file */
+CALX_API calx_status *calx_profile_stop(void) CALX_MUST_USE;
+
+/**
+ * Begins a region of this name in the profile, on the calling thread. Regions
+ * nest, and end with their scope at the latest; a sync inside of one is an
+ * error. A name of more than 39 bytes is cut.
+ * @errors through the scope: RESOURCE_EXHAUSTED 64 are open
+ * @source torch_xla.debug.profiler.Trace
+ */
+CALX_API void calx_trace_begin(const char *name);
+/** Ends the innermost.
+ *  @errors through the scope: FAILED_PRECONDITION none is open */
+CALX_API void calx_trace_end(void);
+
+// ---- the graph --------------------------------------------------------------
+
 /**
  * The recorded graph that a tensor's value waits for, one op a line with its
  * call site; a materialised tensor is one device_data line. The caller frees it
@@ -98,5 +133,10 @@ CALX_API char *calx_stablehlo_str(calx_tensor *tensor);
 
 #ifdef __cplusplus
 }
+#else
+#ifndef CALX_NO_SITES
+#define calx_trace_begin(name) (calx_at_(CALX_HERE), calx_trace_begin(name))
+#define calx_trace_end() (calx_at_(CALX_HERE), calx_trace_end())
+#endif
 #endif
 #endif

@@ -29,6 +29,7 @@ cx_trace_place cx_trace_here(void)
 
 static _Thread_local struct {
   cx_trace_cause cause;
+  int number;
   int n_regions;
   cx_trace_region regions[CX_TRACE_MOST_REGIONS];
 } self;
@@ -45,6 +46,13 @@ cx_trace_cause cx_trace_cause_now(void)
   return self.cause;
 }
 
+int cx_trace_thread(void)
+{
+  static atomic_int threads;
+  if (self.number == 0) self.number = atomic_fetch_add(&threads, 1) + 1;
+  return self.number;
+}
+
 bool cx_trace_region_push(const char *name)
 {
   if (self.n_regions == CX_TRACE_MOST_REGIONS) return false;
@@ -59,6 +67,16 @@ bool cx_trace_region_pop(cx_trace_region *out)
   if (self.n_regions == 0) return false;
   *out = self.regions[--self.n_regions];
   return true;
+}
+
+int cx_trace_region_count(void)
+{
+  return self.n_regions;
+}
+
+void cx_trace_region_cut(int count)
+{
+  if (self.n_regions > count) self.n_regions = count;
 }
 
 const char *cx_trace_region_name(void)

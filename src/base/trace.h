@@ -59,6 +59,9 @@ typedef enum cx_trace_cause {
 cx_trace_cause cx_trace_set_cause(cx_trace_cause cause);
 cx_trace_cause cx_trace_cause_now(void);
 
+// 1, 2, …: of the calling thread, given at the first call.
+int cx_trace_thread(void);
+
 // ---- regions of the user's --------------------------------------------------
 
 enum { CX_TRACE_MOST_REGIONS = 64 };
@@ -71,6 +74,8 @@ typedef struct cx_trace_region {
 } cx_trace_region;
 bool cx_trace_region_push(const char *name);     // false: too many are open
 bool cx_trace_region_pop(cx_trace_region *out);  // false: none is open
+int cx_trace_region_count(void);
+void cx_trace_region_cut(int count);  // ends the inner ones until so many stay
 const char *cx_trace_region_name(void);  // of the inner one; NULL: none is open
 
 // ---- spans ------------------------------------------------------------------
@@ -101,11 +106,17 @@ typedef struct cx_trace_span {
 
 void cx_trace_tell_span(const cx_trace_span *span);
 
-// One that ends now.
+// When what may be told begins; 0 where nobody listens.
+static inline int64_t cx_trace_start(void)
+{
+  return cx_trace_wanted(CX_TRACE_SPANS) ? cx_now_ns() : 0;
+}
+
+// One that ends now; it is not told when its start was not taken.
 static inline void cx_trace_ended(cx_trace_kind kind, int device, int64_t start,
                                   int64_t value, const calx_site *site)
 {
-  if (!cx_trace_wanted(CX_TRACE_SPANS)) return;
+  if (start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
   cx_trace_tell_span(&(cx_trace_span){ .kind = kind,
                                        .device = device,
                                        .start = start,

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "data/dataset.h"
 #include "data/pool.h"
 #include "data/sampler.h"
@@ -262,6 +263,7 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *p, cx_data_made *out_made)
     cx_cond_wait(&p->news, &p->lock);
   }
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
+  cx_trace_ended(CX_SPAN_LOADER, cx_device_index_of_thread(), start, 0, NULL);
   bool ready = b->state == READY;
   if (ready) {
     *out_made = b->made;

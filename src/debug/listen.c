@@ -1,4 +1,7 @@
 // debug/listen: the library's side of base/trace.
+//
+// What is told comes from any thread, and often with a device's lock held: no
+// listener calls back into the library's rooms that run steps.
 #include "debug/listen.h"
 
 #include <stdlib.h>
@@ -6,7 +9,39 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-static atomic_llong steps;  // syncs of the process's first rank that ran
+enum { KINDS = 3, MOST_DEVICES = 256 };
+
+static struct {
+  cx_mutex lock;
+  int count[KINDS];  // how many want each
+  int opened;        // what the environment wanted of them
+  bool at_exit;
+} wanted = { .lock = CX_MUTEX_INIT };
+
+static atomic_llong steps;  // syncs of the process's first rank
+static struct {
+  atomic_llong last;  // when its last sync ended; 0: it had none
+  atomic_llong steps;
+} devices[MOST_DEVICES];
+
+// ---- what all of them use ---------------------------------------------------
+
+static void count(int what, int change)
+{
+  int now = 0;
+  for (int k = 0; k < KINDS; k++) {
+    if ((what & (1 << k)) != 0) wanted.count[k] += change;
+    if (wanted.count[k] > 0) now |= 1 << k;
+  }
+  atomic_store(&cx_trace_listeners, now);
+}
+
+void cx_debug_listen(int what, bool on)
+{
+  cx_lock(&wanted.lock);
+  count(what, on ? 1 : -1);
+  cx_unlock(&wanted.lock);
+}
 
 const char *cx_debug_env(const char *name, const char *other_name)
 {
@@ -25,18 +60,89 @@ char *cx_debug_path_of_rank(const char *path)
   return cx_text_take(&out);
 }
 
+// ---- what is told -----------------------------------------------------------
+
 void cx_trace_tell_open(const char *plugin, const char *platform)
 {
   (void)plugin;
   (void)platform;
-  int wanted = 0;
-  if (cx_debug_metrics_file_open()) wanted |= CX_TRACE_STEPS;
-  atomic_store(&cx_trace_listeners, wanted);
+  int what = 0;
+  if (cx_debug_metrics_file_open()) what |= CX_TRACE_STEPS;
+  if (cx_debug_analysis_open()) what |= CX_TRACE_PROGRAMS;
+  cx_lock(&wanted.lock);
+  count(wanted.opened, -1);
+  wanted.opened = what;
+  count(what, 1);
+  bool first = !wanted.at_exit;
+  wanted.at_exit = true;
+  cx_unlock(&wanted.lock);
+  for (int i = 0; i < MOST_DEVICES; i++) atomic_store(&devices[i].last, 0);
+  cx_debug_profile_open();
+  // A program need not call calx_shutdown().
+  if (first) atexit(cx_trace_tell_close);
 }
 
 void cx_trace_tell_close(void)
 {
-  atomic_store(&cx_trace_listeners, 0);
+  cx_debug_profile_close();
+  cx_lock(&wanted.lock);
+  count(wanted.opened, -1);
+  wanted.opened = 0;
+  cx_unlock(&wanted.lock);
+}
+
+static void hand_out(const cx_trace_span *span)
+{
+  cx_debug_profile_span(span);
+}
+
+// From a sync's end to the next one's is a step; until that one begins, the
+// program records.
+static void tell_step_spans(const cx_trace_span *sync)
+{
+  if (sync->device < 0 || sync->device >= MOST_DEVICES) return;
+  int64_t last = atomic_exchange(&devices[sync->device].last, sync->end);
+  int64_t n = atomic_fetch_add(&devices[sync->device].steps, 1) + 1;
+  cx_trace_span span = *sync;
+  if (last == 0) return;
+  span.kind = CX_SPAN_TRACE;
+  span.start = last;
+  span.end = sync->start;
+  span.site = NULL;
+  hand_out(&span);
+  span.kind = CX_SPAN_STEP;
+  span.end = sync->end;
+  span.value = n;
+  span.site = sync->site;
+  hand_out(&span);
+}
+
+void cx_trace_tell_span(const cx_trace_span *span)
+{
+  hand_out(span);
+  if (span->kind == CX_SPAN_SYNC) tell_step_spans(span);
+}
+
+void cx_trace_tell_compile(const cx_trace_program *program)
+{
+  cx_debug_analysis_compile(program);
+}
+
+void cx_trace_tell_compiled(const cx_trace_program *program,
+                            const cx_trace_sizes *sizes)
+{
+  cx_debug_analysis_compiled(program, sizes);
+}
+
+void cx_trace_tell_execute(const cx_trace_program *program)
+{
+  cx_debug_analysis_execute(program);
+}
+
+void cx_trace_tell_recompile(const calx_site *site, const char *why)
+{
+  (void)site;
+  (void)why;
 }
 
 void cx_trace_tell_step(int device)

@@ -1,12 +1,14 @@
 // debug/listen: what base/trace tells, handed to those who listen.
 //
-// The environment is read when the first device is opened. Each listener says
-// then whether it wants anything; see cx_trace_listeners.
+// The environment is read when the first device is opened; each listener says
+// then whether it wants anything.
 #ifndef CX_DEBUG_LISTEN_H
 #define CX_DEBUG_LISTEN_H
 
 #include "base/trace.h"
 
+// One more, or one less, wants what CX_TRACE_… names.
+void cx_debug_listen(int what, bool on);
 // The first of the names that is set and not empty; NULL: none.
 const char *cx_debug_env(const char *name, const char *other_name);
 // `path`, with .ORDINAL where the world has more than one rank. Freed with
@@ -16,5 +18,17 @@ char *cx_debug_path_of_rank(const char *path);
 // CALX_METRICS_FILE. False: it is not set.
 bool cx_debug_metrics_file_open(void);
 void cx_debug_metrics_file_step(int64_t step);
+
+// CALX_DEBUG=1, CALX_DEBUG_LEVEL. False: nothing is to be written.
+bool cx_debug_analysis_open(void);
+void cx_debug_analysis_compile(const cx_trace_program *p);
+void cx_debug_analysis_compiled(const cx_trace_program *p,
+                                const cx_trace_sizes *sizes);
+void cx_debug_analysis_execute(const cx_trace_program *p);
+
+// CALX_PROFILE, and its end.
+void cx_debug_profile_open(void);
+void cx_debug_profile_close(void);
+void cx_debug_profile_span(const cx_trace_span *span);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/cache.h"
 #include "lazy/internal.h"
 
@@ -161,6 +162,8 @@ cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
   if (executable != NULL) utimensat(AT_FDCWD, path.data, NULL, 0);
   if (executable != NULL) {
     cx_metric_add(&load_time, (double)(cx_now_ns() - start));
+    cx_trace_ended(CX_SPAN_LOAD, cx_device_index_of_thread(), start,
+                   (int64_t)size, k->site);
   }
   cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);
   calx_status_free(status);  // a miss whatever it is

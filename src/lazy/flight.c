@@ -3,6 +3,7 @@
 // a failure is told with the site of the sync that launched it.
 #include "base/alloc.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 CX_METRIC(wait_time, "DeviceLockWait", CX_UNIT_NS);
@@ -78,8 +79,10 @@ calx_status *cx_flight_room(calx_device *d)
   calx_status *first = NULL;
   size_t most = limit();
   int64_t start = cx_now_ns();
+  bool waits = d->n_flights >= most;
   while (d->n_flights >= most) keep_first(&first, land(d));
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
+  if (waits) cx_trace_ended(CX_SPAN_WAIT, d->index, start, 0, NULL);
   return first;
 }
 

@@ -104,6 +104,7 @@ struct calx_scope {
   size_t count, capacity;
   calx_status *error;
   int no_grad_before;  // depth of regions that began outside
+  int regions_before;  // the same of a profile's
   bool is_root;
   calx_site site;
 };
@@ -159,7 +160,7 @@ struct calx_device {
 };
 
 // One transfer to a device, begun at `start`.
-void cx_count_upload(int64_t start, size_t bytes);
+void cx_count_upload(const calx_device *d, int64_t start, size_t bytes);
 calx_device *cx_devices_open(calx_status **out_status);  // the first device
 bool cx_device_is_open(const calx_device *d);  // false after calx_shutdown
 calx_device *cx_device_at(int index);  // NULL: none; after cx_devices_open

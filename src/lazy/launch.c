@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/program.h"
 
 CX_METRIC(execute_time, "ExecuteTime", CX_UNIT_NS);
@@ -15,26 +16,32 @@ calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
   int64_t start = cx_now_ns();
   CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
                                     CX_PJRT_COPY, NULL, NULL, out));
-  cx_count_upload(start, (size_t)shape->dims[0] * sizeof *words);
+  cx_count_upload(d, start, (size_t)shape->dims[0] * sizeof *words);
   cx_metric_add(&numbers_time, (double)(cx_now_ns() - start));
   return NULL;
 }
 
+typedef struct timing {
+  int64_t start;
+  int device;
+} timing;
+
 static void on_done(void *user, calx_status *status)
 {
-  int64_t *start = user;
-  cx_metric_add(&execute_time, (double)(cx_now_ns() - *start));
+  timing *t = user;
+  cx_metric_add(&execute_time, (double)(cx_now_ns() - t->start));
+  cx_trace_ended(CX_SPAN_EXECUTE, t->device, t->start, 0, NULL);
   calx_status_free(status);  // the flight tells it
-  cx_free(start);
+  cx_free(t);
 }
 
 // ExecuteTime is launch to completion; a record that cannot be made only loses
 // the sample.
-static void time_it(cx_pjrt_event *done, int64_t start)
+static void time_it(cx_pjrt_event *done, int64_t start, int device)
 {
-  int64_t *record = cx_alloc(sizeof *record);
+  timing *record = cx_alloc(sizeof *record);
   if (record == NULL) return;
-  *record = start;
+  *record = (timing){ start, device };
   calx_status *status = cx_pjrt_event_on_ready(done, on_done, record);
   if (status != NULL) {
     cx_free(record);
@@ -51,7 +58,7 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
                                         args, n_args, out, out_done);
   if (status != NULL) return status;
   cx_counter_add(&executions, 1);
-  if (*out_done != NULL) time_it(*out_done, start);
+  if (*out_done != NULL) time_it(*out_done, start, run->device->index);
   return NULL;
 }
 

@@ -14,7 +14,7 @@
 
 // ---- mode: the calling thread's state and the environment's switches --------
 
-enum {  // CALX_DEBUG=handles,indices,donation,nan,trap
+enum {  // CALX_DEBUG=handles,indices,donation,nan,trap, and numbers
   CX_DEBUG_HANDLES = 1,
   CX_DEBUG_INDICES = 2,
   CX_DEBUG_DONATION = 4,

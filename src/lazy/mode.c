@@ -11,6 +11,7 @@ static atomic_int debug_flags = -1;
 static atomic_int eager_flag = -1;
 static atomic_llong limit = -1;
 
+// A number is the level of the analysis, see debug/analysis.
 static int parse_debug(const char *list)
 {
   static const struct {
@@ -31,10 +32,10 @@ static int parse_debug(const char *list)
     }
     if (k < sizeof known / sizeof *known) {
       flags |= known[k].flag;
-    } else if (n != 0) {
+    } else if (n != 0 && strspn(p, "0123456789") < n) {
       cx_log(
           "CALX_DEBUG: '%.*s' is none of handles, indices, donation, nan, "
-          "trap",
+          "trap, and no number",
           (int)n, p);
     }
     p += n + (p[n] == ',');

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "graph/differ.h"
 #include "graph/lower.h"
 #include "hlo/print.h"
@@ -175,6 +176,9 @@ static calx_status *explain_miss(const cx_run *run)
   if (known < 2) return NULL;
   cx_text why = { 0 };
   cx_outline_differ(nearest->outline, run->order, &why);
+  if (cx_trace_wanted(CX_TRACE_SPANS)) {
+    cx_trace_tell_recompile(&run->site, cx_text_str(&why));
+  }
   const char *mode = getenv("CALX_RECOMPILE");
   calx_status *status = NULL;
   if (mode != NULL && strcmp(mode, "error") == 0) {
@@ -314,6 +318,7 @@ static calx_status *compile(const cx_run *run, bool soft_dynamic,
   *out = NULL;
   compilation c = { .run = run };
   int64_t start = cx_now_ns();
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compile(run);
   calx_status *status = print_program(&c, soft_dynamic);
   if (status == NULL) status = compile_printed(&c, out);
   cx_text_free(&c.text);
@@ -322,6 +327,9 @@ static calx_status *compile(const cx_run *run, bool soft_dynamic,
   cx_free(c.options);
   cx_counter_add(&uncached_compile, 1);
   cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
+  cx_trace_ended(CX_SPAN_COMPILE, run->device->index, start,
+                 (int64_t)run->order->n_nodes, &run->site);
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compiled(run, *out);
   return status;
 }
 
@@ -462,6 +470,7 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
   }
   if (status == NULL) {
     cx_tally_ops(o);
+    if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_execute(run);
     status = cx_launch(run, v->executable, args, n_args, out, out_done);
   }
   cx_free(block);

@@ -13,6 +13,12 @@ typedef struct cx_slot_cache {
 // Counts the order's ops, which run.
 void cx_tally_ops(const cx_order *order);
 
+// A run, told to base/trace.
+void cx_tell_compile(const cx_run *run);
+// NULL: it failed.
+void cx_tell_compiled(const cx_run *run, cx_pjrt_executable *executable);
+void cx_tell_execute(const cx_run *run);
+
 // Counted as a transfer.
 calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
                              const uint32_t *words,

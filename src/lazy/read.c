@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 CX_METRIC(from_device_time, "TransferFromDeviceTime", CX_UNIT_NS);
@@ -83,6 +84,8 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
   calx_status *status = cx_pjrt_buffer_to_host(buffer, data, bytes);
   cx_metric_add(&from_device_time, (double)(cx_now_ns() - start));
   cx_metric_add(&inbound_data, (double)bytes);
+  cx_trace_ended(CX_SPAN_DOWNLOAD, t->device->index, start, (int64_t)bytes,
+                 cx_site());
   // A value that cannot be had is the consequence of a step's failure.
   calx_status *late = cx_flight_poll(t->device, status != NULL);
   if (late == NULL) return status;

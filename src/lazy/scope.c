@@ -3,6 +3,7 @@
 #include "calx/scope.h"
 
 #include "base/alloc.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 static atomic_long live;
@@ -61,6 +62,7 @@ static calx_scope *scope_new(void)
   atomic_fetch_add(&live, 1);
   s->parent = cx_self.top;
   s->no_grad_before = cx_self.no_grad;
+  s->regions_before = cx_trace_region_count();
   s->site = *cx_site();
   return s;
 }
@@ -204,6 +206,7 @@ calx_status *calx_scope_end(calx_scope *scope)
     last = s == scope;
     release_tensors(s);
     cx_self.no_grad = s->no_grad_before;
+    cx_trace_region_cut(s->regions_before);
     // A scope around a forgotten one failed before that one began.
     if (s->error != NULL) {
       calx_status_free(first);

@@ -488,19 +488,33 @@ static calx_status *check_named(const calx_device *d, calx_tensor *const *named,
   return NULL;
 }
 
+// A region of a profile ends before the step does.
+static calx_status *check_regions(void)
+{
+  const char *open = cx_trace_region_name();
+  if (open == NULL) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "sync: Expecting scope to be empty but it is %s: end the "
+                  "region with calx_trace_end before the sync",
+                  open);
+}
+
 void calx_sync_n(calx_tensor *const *named, size_t count)
 {
   calx_device *d = cx_device_or_current(NULL);
   if (d == NULL) return;
   cx_self.steps = d;
   cx_scope_pin(cx_flight_poll(d, false));
+  if (!cx_scope_failed()) cx_scope_pin(check_regions());
   if (!cx_scope_failed()) cx_scope_pin(check_named(d, named, count));
   if (cx_scope_failed()) {
     cx_drop_step(d);
     return;
   }
   cx_counter_add(&mark_step, 1);
+  int64_t start = cx_trace_start();
   sync_device(d, named, count);
+  cx_trace_ended(CX_SPAN_SYNC, d->index, start, 0, cx_site());
   if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_tell_step(d->index);
   if (cx_debug_on(CX_DEBUG_NAN)) check_nan(named, count);
 }
@@ -508,5 +522,8 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
 void cx_sync_pending(void)
 {
   calx_device *d = cx_self.device != NULL ? cx_self.device : cx_device_at(0);
-  if (d != NULL && anything_pending(d)) calx_sync_n(NULL, 0);
+  if (d == NULL || !anything_pending(d)) return;
+  cx_trace_cause before = cx_trace_set_cause(CX_CAUSE_LOADER);
+  calx_sync_n(NULL, 0);
+  cx_trace_set_cause(before);
 }

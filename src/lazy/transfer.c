@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 
 CX_METRIC(to_device_time, "TransferToDeviceTime", CX_UNIT_NS);
@@ -40,10 +41,11 @@ static calx_status *check_host_shape(const char *call, calx_dtype dtype,
   return NULL;
 }
 
-void cx_count_upload(int64_t start, size_t bytes)
+void cx_count_upload(const calx_device *d, int64_t start, size_t bytes)
 {
   cx_metric_add(&to_device_time, (double)(cx_now_ns() - start));
   cx_metric_add(&outbound_data, (double)bytes);
+  cx_trace_ended(CX_SPAN_UPLOAD, d->index, start, (int64_t)bytes, cx_site());
 }
 
 static calx_status *check_data(const char *call, const void *data,
@@ -68,7 +70,7 @@ static calx_status *upload(calx_device *d, const cx_shape *shape, size_t bytes,
       d->client, (size_t)d->index, &wire, data,
       borrow ? CX_PJRT_BORROW : CX_PJRT_COPY, done, user, &buffer);
   if (status != NULL) return status;
-  cx_count_upload(start, bytes);
+  cx_count_upload(d, start, bytes);
   cx_metric_add(&tensor_to_data, (double)(cx_now_ns() - start));
   *out_node = cx_node_data(shape, buffer);
   if (*out_node == NULL) return cx_out_of_memory();

@@ -1,0 +1,47 @@
+// debug/json: strings and numbers as JSON wants them (RFC 8259).
+#include "debug/json.h"
+
+#include <math.h>
+
+#include "debug/real.h"
+
+// Bytes of the UTF-8 sequence at s (RFC 3629); 0: there is none.
+static size_t sequence(const unsigned char *s)
+{
+  if (s[0] < 0x80) return 1;
+  size_t n = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+             : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+             : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                            : 0;
+  for (size_t i = 1; i < n; i++) {
+    if (s[i] < 0x80 || s[i] > 0xbf) return 0;  // the final zero too
+  }
+  bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+             (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+  return n != 0 && !bad ? n : 0;
+}
+
+void cx_debug_json_string(cx_text *out, const char *s)
+{
+  cx_text_char(out, '"');
+  for (const unsigned char *p = (const unsigned char *)s; *p != '\0';) {
+    size_t n = sequence(p);
+    if (*p == '"' || *p == '\\') {
+      cx_text_char(out, '\\');
+      cx_text_char(out, (char)*p);
+    } else if (*p < 0x20) {
+      cx_text_format(out, "\\u%04x", *p);
+    } else if (n == 0) {
+      cx_text_char(out, '?');
+    } else {
+      cx_text_append_n(out, (const char *)p, n);
+    }
+    p += n == 0 ? 1 : n;
+  }
+  cx_text_char(out, '"');
+}
+
+void cx_debug_json_number(cx_text *out, double value)
+{
+  cx_debug_real(out, "%.9g", isfinite(value) ? value : 0);
+}

@@ -1,0 +1,358 @@
+// debug/profile: where the time of the steps goes, as a file that Perfetto and
+// chrome://tracing show (the Trace Event Format, complete events).
+//
+// Spans are kept in a few rings, each with a lock of its own; a thread always
+// uses the same one, so threads hardly ever meet. A full ring loses its oldest
+// spans, and the file says how many. Nothing is allocated before a profile
+// begins.
+//
+// A rank is a process of the picture: a track for its device, one for its
+// steps, and one for each of the program's threads. Executions wait for each
+// other on a device: what is drawn begins where the one before ended.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "calx/debug.h"
+#include "debug/json.h"
+#include "debug/listen.h"
+#include "debug/real.h"
+#include "lazy/lazy.h"
+
+enum { RINGS = 8, RING_EVENTS = 8192, MOST_DEVICES = 256 };
+enum { DEVICE_TRACK = 0, STEP_TRACK = 1, FIRST_THREAD = 1 };
+
+typedef struct event {
+  int64_t start, end, value;
+  const char *file;  // lives for ever, as a site's
+  int line;
+  int device, thread;
+  cx_trace_kind kind;
+  char name[40];
+} event;
+
+typedef struct ring {
+  cx_mutex lock;
+  event *events;  // RING_EVENTS; NULL: none yet
+  uint64_t n;     // ever
+} ring;
+
+static struct {
+  cx_mutex lock;  // of starting and stopping
+  bool running, by_environment;
+  char *path;
+  int64_t start;
+} profile = { .lock = CX_MUTEX_INIT };
+
+#define RING              \
+  {                       \
+    .lock = CX_MUTEX_INIT \
+  }
+static ring rings[RINGS] = { RING, RING, RING, RING, RING, RING, RING, RING };
+static atomic_bool recording;
+
+// ---- recording --------------------------------------------------------------
+
+void cx_debug_profile_span(const cx_trace_span *span)
+{
+  if (!atomic_load_explicit(&recording, memory_order_relaxed)) return;
+  event e = { .start = span->start,
+              .end = span->end,
+              .value = span->value,
+              .device = span->device,
+              .thread = cx_trace_thread(),
+              .kind = span->kind };
+  if (span->site != NULL) {
+    e.file = span->site->file;
+    e.line = span->site->line;
+  }
+  if (span->name != NULL) strncpy(e.name, span->name, sizeof e.name - 1);
+  ring *r = &rings[e.thread % RINGS];
+  cx_lock(&r->lock);
+  if (r->events == NULL) r->events = malloc(RING_EVENTS * sizeof *r->events);
+  if (r->events != NULL) r->events[r->n++ % RING_EVENTS] = e;
+  cx_unlock(&r->lock);
+}
+
+static void empty_rings(void)
+{
+  for (int i = 0; i < RINGS; i++) {
+    cx_lock(&rings[i].lock);
+    free(rings[i].events);
+    rings[i].events = NULL;
+    rings[i].n = 0;
+    cx_unlock(&rings[i].lock);
+  }
+}
+
+// ---- writing ----------------------------------------------------------------
+
+typedef struct all {
+  event *events;
+  size_t n, capacity;
+  uint64_t lost;
+} all;
+
+static bool gather(all *a)
+{
+  bool ok = true;
+  for (int i = 0; i < RINGS && ok; i++) {
+    ring *r = &rings[i];
+    cx_lock(&r->lock);
+    size_t n = r->n < RING_EVENTS ? (size_t)r->n : (size_t)RING_EVENTS;
+    ok = cx_grow(&a->events, &a->capacity, a->n + n + 1, sizeof *a->events);
+    if (ok && n > 0) {
+      memcpy(a->events + a->n, r->events, n * sizeof *r->events);
+      a->n += n;
+      a->lost += r->n - n;
+    }
+    cx_unlock(&r->lock);
+  }
+  return ok;
+}
+
+// By time; of those that begin together, what lasts longer is around.
+static int by_start(const void *a, const void *b)
+{
+  const event *x = a, *y = b;
+  if (x->start != y->start) return x->start > y->start ? 1 : -1;
+  return (x->end < y->end) - (x->end > y->end);
+}
+
+static const char *const kind_names[CX_SPAN_KINDS] = {
+  [CX_SPAN_TRACE] = "trace",
+  [CX_SPAN_SYNC] = "sync",
+  [CX_SPAN_COMPILE] = "compile",
+  [CX_SPAN_LOAD] = "load from cache",
+  [CX_SPAN_EXECUTE] = "execute",
+  [CX_SPAN_UPLOAD] = "transfer to device",
+  [CX_SPAN_WAIT] = "wait",
+  [CX_SPAN_DOWNLOAD] = "transfer from device",
+  [CX_SPAN_LOADER] = "wait for batch",
+  [CX_SPAN_REGION] = "region",
+  [CX_SPAN_STEP] = "step",
+};
+
+static int track_of(const event *e)
+{
+  switch (e->kind) {
+    case CX_SPAN_EXECUTE: return DEVICE_TRACK;
+    case CX_SPAN_STEP: return STEP_TRACK;
+    default: return FIRST_THREAD + e->thread;
+  }
+}
+
+static void print_us(cx_text *out, int64_t ns)
+{
+  if (ns < 0) ns = 0;
+  cx_text_format(out, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
+}
+
+static void print_args(cx_text *out, const event *e)
+{
+  const char *before = "";
+  cx_text_append(out, ",\"args\":{");
+  if (e->file != NULL) {
+    cx_text place = { 0 };
+    cx_text_format(&place, "%s:%d", e->file, e->line);
+    cx_text_append(out, "\"site\":");
+    cx_debug_json_string(out, cx_text_str(&place));
+    cx_text_free(&place);
+    before = ",";
+  }
+  const char *what = e->kind == CX_SPAN_COMPILE ? "nodes"
+                     : e->kind == CX_SPAN_STEP  ? "step"
+                                                : "bytes";
+  if (e->value != 0) {
+    cx_text_format(out, "%s\"%s\":%" PRId64, before, what, e->value);
+  }
+  cx_text_append(out, "}}");
+}
+
+static void print_event(cx_text *out, const event *e, int64_t zero, int pid)
+{
+  cx_text_append(out, ",\n{\"name\":");
+  if (e->kind == CX_SPAN_STEP) {
+    cx_text_format(out, "\"step %" PRId64 "\"", e->value);
+  } else {
+    cx_debug_json_string(out,
+                         e->name[0] != '\0' ? e->name : kind_names[e->kind]);
+  }
+  cx_text_format(out,
+                 ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", kind_names[e->kind]);
+  print_us(out, e->start - zero);
+  cx_text_append(out, ",\"dur\":");
+  print_us(out, e->end - e->start);
+  cx_text_format(out, ",\"pid\":%d,\"tid\":%d", pid, track_of(e));
+  print_args(out, e);
+}
+
+static void print_name(cx_text *out, const char *what, int pid, int tid,
+                       const char *name)
+{
+  cx_text_format(out,
+                 ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+                 "\"args\":{\"name\":",
+                 what, pid, tid);
+  cx_debug_json_string(out, name);
+  cx_text_append(out, "}}");
+}
+
+static void print_rank(cx_text *out, int pid, int device)
+{
+  char name[64];
+  snprintf(name, sizeof name, "rank %d", pid);
+  print_name(out, "process_name", pid, 0, name);
+  snprintf(name, sizeof name, "device xla:%d", device);
+  print_name(out, "thread_name", pid, DEVICE_TRACK, name);
+  print_name(out, "thread_name", pid, STEP_TRACK, "steps");
+}
+
+static void print_all(cx_text *out, all *a, int64_t zero)
+{
+  cx_trace_place here = cx_trace_here();
+  int64_t busy_until[MOST_DEVICES] = { 0 };
+  bool seen[MOST_DEVICES] = { false };
+  cx_text_format(out,
+                 "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"version\":\"%s\""
+                 ",\"lost\":%" PRIu64
+                 "},\"traceEvents\":[\n"
+                 "{\"name\":\"calx\",\"ph\":\"M\",\"pid\":%d,\"args\":{}}",
+                 calx_version(), a->lost, here.first);
+  for (size_t i = 0; i < a->n; i++) {
+    event *e = &a->events[i];
+    int device = e->device >= 0 && e->device < MOST_DEVICES ? e->device : 0;
+    if (!seen[device]) print_rank(out, here.first + device, device);
+    seen[device] = true;
+    if (e->kind == CX_SPAN_EXECUTE) {
+      if (e->start < busy_until[device]) e->start = busy_until[device];
+      if (e->end < e->start) e->end = e->start;
+      busy_until[device] = e->end;
+    }
+    print_event(out, e, zero, here.first + device);
+  }
+  cx_text_append(out, "\n]}\n");
+}
+
+static calx_status *write_profile(const char *name, int64_t zero)
+{
+  all a = { 0 };
+  cx_text out = { 0 };
+  char *path = cx_debug_path_of_rank(name);
+  calx_status *status = NULL;
+  if (gather(&a) && path != NULL) {
+    qsort(a.events, a.n, sizeof *a.events, by_start);
+    print_all(&out, &a, zero);
+  } else {
+    out.failed = true;
+  }
+  status = cx_text_failed(&out) ? cx_out_of_memory()
+                                : cx_file_write(path, out.data, out.size);
+  cx_free(path);
+  cx_free(a.events);
+  cx_text_free(&out);
+  return cx_annotate(status, "while writing the profile");
+}
+
+// ---- beginning and end ------------------------------------------------------
+
+static calx_status *start(const char *path, bool by_environment)
+{
+  if (path == NULL || *path == '\0') {
+    return cx_error(CALX_INVALID_ARGUMENT, "profile_start: there is no path");
+  }
+  cx_lock(&profile.lock);
+  calx_status *status = NULL;
+  if (profile.running) {
+    status = cx_error(CALX_FAILED_PRECONDITION,
+                      "profile_start: one is running, to '%s'", profile.path);
+  } else {
+    profile.path = cx_strdup(path);
+    if (profile.path == NULL) status = cx_out_of_memory();
+  }
+  if (status == NULL) {
+    profile.running = true;
+    profile.by_environment = by_environment;
+    profile.start = cx_now_ns();
+    atomic_store(&recording, true);
+    cx_debug_listen(CX_TRACE_SPANS, true);
+  }
+  cx_unlock(&profile.lock);
+  return status;
+}
+
+static calx_status *stop(bool only_environment)
+{
+  cx_lock(&profile.lock);
+  if (!profile.running || (only_environment && !profile.by_environment)) {
+    bool running = profile.running;
+    cx_unlock(&profile.lock);
+    if (running || only_environment) return NULL;
+    return cx_error(CALX_FAILED_PRECONDITION, "profile_stop: none is running");
+  }
+  atomic_store(&recording, false);
+  cx_debug_listen(CX_TRACE_SPANS, false);
+  calx_status *status = write_profile(profile.path, profile.start);
+  empty_rings();
+  cx_free(profile.path);
+  profile.path = NULL;
+  profile.running = false;
+  cx_unlock(&profile.lock);
+  return status;
+}
+
+void cx_debug_profile_open(void)
+{
+  const char *path = cx_debug_env("CALX_PROFILE", NULL);
+  if (path == NULL) return;
+  calx_status *status = start(path, true);
+  if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
+  calx_status_free(status);
+}
+
+void cx_debug_profile_close(void)
+{
+  calx_status *status = stop(true);
+  if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
+  calx_status_free(status);
+}
+
+calx_status *calx_profile_start(const char *path)
+{
+  return start(path, false);
+}
+
+calx_status *calx_profile_stop(void)
+{
+  return stop(false);
+}
+
+// ---- regions ----------------------------------------------------------------
+
+void calx_trace_begin(const char *name)
+{
+  if (cx_trace_region_push(name)) return;
+  cx_scope_pin(cx_error(CALX_RESOURCE_EXHAUSTED,
+                        "trace_begin: '%s' is inside of %d open regions",
+                        name != NULL ? name : "?", CX_TRACE_MOST_REGIONS));
+}
+
+void calx_trace_end(void)
+{
+  cx_trace_region r;
+  if (!cx_trace_region_pop(&r)) {
+    cx_scope_pin(
+        cx_error(CALX_FAILED_PRECONDITION, "trace_end: no region is open"));
+    return;
+  }
+  if (!cx_trace_wanted(CX_TRACE_SPANS)) return;
+  cx_trace_tell_span(&(cx_trace_span){ .kind = CX_SPAN_REGION,
+                                       .name = r.name,
+                                       .device = cx_device_index_of_thread(),
+                                       .start = r.start,
+                                       .end = cx_now_ns(),
+                                       .site = cx_site() });
+}
