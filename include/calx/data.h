@@ -296,6 +296,77 @@ CALX_API calx_status *calx_loader_load_state(
 CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
                                             calx_tensor *target, int64_t count);
 
+// ---- loaders for devices ----------------------------------------------------
+
+/** Zero means default in every field. */
+typedef struct calx_device_loader_options {
+  size_t size;
+  int64_t batches_per_execution;       /* batches between two syncs; 0 = 1 */
+  int loader_prefetch_size;            /* batches filled ahead; 0 = 16 */
+  int device_prefetch_size;            /* batches uploaded ahead; 0 = 8 */
+  int host_to_device_transfer_threads; /* uploads at a time; 0 = 1 */
+} calx_device_loader_options;
+
+/**
+ * A loader's batches on a device. The loader given is only described by this:
+ * it stays as it is, and may be one that ranks share; its dataset and sampler
+ * must outlive the new one. It is a loader like any other: syncs at each
+ * `batches_per_execution`-th next and where the epoch ends, begins again after
+ * that, has a size and a place. calx_dist_step() leaves its sync to it where
+ * batches_per_execution is above 1.
+ * @param device  NULL: the current device of the thread that takes the first
+ *                batch
+ * @errors INVALID_ARGUMENT a negative number or one too large, no loader, one
+ *         of a parallel loader's; a failed loader's own; of a generator, those
+ *         of its transfer
+ * @source torch_xla.distributed.parallel_loader.MpDeviceLoader
+ */
+CALX_API calx_loader *calx_mp_device_loader_with(
+    const calx_loader *loader, calx_device *device,
+    const calx_device_loader_options *options);
+
+/** One reader for several devices of a process, each consumed by a thread. */
+typedef struct calx_parallel_loader calx_parallel_loader;
+
+/**
+ * Spreads a loader's batches over devices: batch i goes to device i modulo
+ * their number, and what is left over at the end of an epoch is dropped, so
+ * that all get equally many. Never NULL: calx_parallel_loader_error() tells
+ * what is wrong. The numbers of batches ahead are each device's.
+ * @param loader   as for calx_mp_device_loader()
+ * @param devices  copied
+ * @errors INVALID_ARGUMENT no device, a NULL one, one given twice; as
+ *         calx_mp_device_loader()
+ * @source torch_xla.distributed.parallel_loader.ParallelLoader
+ */
+CALX_API calx_parallel_loader *calx_parallel_loader_new_with(
+    const calx_loader *loader, calx_device *const *devices, size_t n_devices,
+    const calx_device_loader_options *options);
+/** Ends all its loaders: whoever waits in one, or asks one, gets that the epoch
+ *  is over.  @threads thread-safe */
+CALX_API void calx_parallel_loader_close(calx_parallel_loader *loader);
+/** Closes it and joins the workers. No thread may be in its loaders, which go
+ *  with it. NULL is accepted. */
+CALX_API void calx_parallel_loader_free(calx_parallel_loader *loader);
+/** Why it is of no use; NULL: it is. Owned by it. */
+CALX_API const calx_status *calx_parallel_loader_error(
+    const calx_parallel_loader *loader);
+/** Batches that each device gets in an epoch; 0 for a failed one. */
+CALX_API int64_t calx_parallel_loader_size(const calx_parallel_loader *loader);
+/**
+ * The loader of one device, owned by the parallel loader and consumed by one
+ * thread; NULL: of the calling thread's device. A failure of the dataset
+ * reaches all of them, after equally many batches, with its sample. They share
+ * epochs: one that begins the next epoch waits until all have ended theirs, and
+ * one that is far ahead waits for the others. The place to go on from is set in
+ * the loader that the parallel one is made of. Never NULL:
+ * calx_loader_error() tells what is wrong.
+ * @errors INVALID_ARGUMENT none of its devices; the parallel loader's own
+ * @threads thread-safe
+ */
+CALX_API calx_loader *calx_per_device_loader(calx_parallel_loader *loader,
+                                             calx_device *device);
+
 #ifdef __cplusplus
 }
 #else
@@ -346,6 +417,23 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
 #define calx_distributed_sampler(...)    \
   CALX_DISTRIBUTED_SAMPLER_(__VA_ARGS__, \
                             .size = sizeof(calx_distributed_sampler_options))
+#define CALX_MP_DEVICE_LOADER_(loader, ...)           \
+  (CALX_DATA_SITE_ calx_mp_device_loader_with(loader, \
+                                              CALX_DEVICE_REST_(__VA_ARGS__)))
+#define CALX_DEVICE_REST_(device, ...)  \
+  device, &(calx_device_loader_options) \
+  {                                     \
+    __VA_ARGS__                         \
+  }
+#define calx_mp_device_loader(loader, ...)    \
+  CALX_MP_DEVICE_LOADER_(loader, __VA_ARGS__, \
+                         .size = sizeof(calx_device_loader_options))
+#define CALX_PARALLEL_LOADER_(loader, devices, ...) \
+  (CALX_DATA_SITE_ calx_parallel_loader_new_with(   \
+      loader, devices, CALX_DEVICE_REST_(__VA_ARGS__)))
+#define calx_parallel_loader_new(loader, devices, ...) \
+  CALX_PARALLEL_LOADER_(loader, devices, __VA_ARGS__,  \
+                        .size = sizeof(calx_device_loader_options))
 #define CALX_LOADER_NEW_(dataset, ...)   \
   (CALX_DATA_SITE_ calx_loader_new_with( \
       dataset, &(calx_loader_options){ __VA_ARGS__ }))

@@ -17,19 +17,26 @@ static int64_t least(int64_t a, int64_t b)
   return a < b ? a : b;
 }
 
-static calx_status *open_prefetch(calx_loader *loader)
+static calx_status *open_prefetch(calx_loader *loader,
+                                  calx_device *const *devices, int lanes)
 {
   if (loader->prefetch != NULL) return NULL;
-  const calx_loader_options *o = &loader->options;
-  calx_device *device = o->device;
-  if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
+  calx_device *device = loader->options.device;
+  if (devices == NULL) {
+    if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
+    devices = &device;
+  }
+  int64_t batches = loader->batches;
   return cx_data_prefetch_open(
       &(cx_data_prefetch_options){
           .dataset = loader->dataset,
-          .device = device,
+          .devices = devices,
+          .lanes = lanes,
           .batch_size = least(loader->batch_size, loader->samples),
-          .workers = (int)least(o->num_workers, loader->batches),
-          .ahead = (int)least(o->prefetch, loader->batches) },
+          .workers = (int)least(loader->options.num_workers, batches),
+          .ahead = (int)least(loader->depth.uploaded, batches),
+          .filled = (int)least(loader->depth.filled, batches),
+          .uploads = loader->depth.uploads },
       &loader->prefetch);
 }
 
@@ -47,9 +54,11 @@ static calx_status *make_order(calx_loader *loader)
   return cx_data_sampler_order(loader->sampler, loader->epoch, loader->order);
 }
 
-static calx_status *begin(calx_loader *loader)
+calx_status *cx_data_batches_start(calx_loader *loader,
+                                   calx_device *const *devices, int lanes)
 {
-  CALX_TRY(open_prefetch(loader));
+  if (loader->left == 0) return NULL;
+  CALX_TRY(open_prefetch(loader, devices, lanes));
   CALX_TRY(make_order(loader));
   cx_data_prefetch_start(loader->prefetch,
                          &(cx_data_places){ .order = loader->order,
@@ -59,9 +68,15 @@ static calx_status *begin(calx_loader *loader)
   return NULL;
 }
 
+static calx_status *begin(calx_loader *loader)
+{
+  cx_data_loader_begin(loader);
+  return cx_data_batches_start(loader, NULL, 1);
+}
+
 static calx_status *take(calx_loader *loader, cx_data_made *out_made)
 {
-  return cx_data_prefetch_take(loader->prefetch, out_made);
+  return cx_data_prefetch_take(loader->prefetch, 0, out_made);
 }
 
 static void end(calx_loader *loader)
@@ -75,7 +90,7 @@ static void free_parts(calx_loader *loader)
   cx_free(loader->order);
 }
 
-static const cx_data_kind kind = { begin, take, end, free_parts };
+const cx_data_kind cx_data_batches = { begin, take, end, free_parts };
 
 // ---- making one -------------------------------------------------------------
 
@@ -137,6 +152,7 @@ static calx_status *set_up(calx_loader *loader, const calx_dataset *dataset,
   CALX_TRY(take_sampler(loader));
   loader->samples = loader->sampler->count;
   loader->batch_size = o->batch_size;
+  loader->depth = (cx_data_depth){ o->prefetch, o->num_workers, 1 };
   int64_t most = least(o->batch_size, loader->samples);
   for (size_t f = 0; f < dataset->n_fields; f++) {
     size_t bytes;
@@ -155,6 +171,6 @@ calx_loader *calx_loader_new_with(calx_dataset *dataset,
 {
   calx_loader *loader = cx_data_loader_empty();
   if (calx_loader_error(loader) != NULL) return loader;
-  loader->kind = &kind;
+  loader->kind = &cx_data_batches;
   return cx_data_loader_fail(loader, set_up(loader, dataset, options));
 }

@@ -3,19 +3,21 @@
 // It measures what a training loop costs without its data, and feeds examples
 // that need none. Host tensors go to the device once, when it is made.
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/status.h"
 #include "data/loader.h"
 #include "lazy/lazy.h"
 
 static calx_status *begin(calx_loader *loader)
 {
-  (void)loader;
+  cx_data_loader_begin(loader);
   return NULL;
 }
 
 static calx_status *take(calx_loader *loader, cx_data_made *out_made)
 {
-  *out_made = (cx_data_made){ .size = loader->batch_size };
+  *out_made = (cx_data_made){ .size = loader->batch_size,
+                              .passed = loader->batch_size };
   for (size_t k = 0; k < loader->n_fields; k++) {
     out_made->fields[k] = calx_retain(loader->fixed[k]);
   }
@@ -32,7 +34,7 @@ static void free_parts(calx_loader *loader)
   cx_data_loader_release(loader->fixed);
 }
 
-static const cx_data_kind kind = { begin, take, end, free_parts };
+const cx_data_kind cx_data_generator = { begin, take, end, free_parts };
 
 // ---- making one -------------------------------------------------------------
 
@@ -103,6 +105,43 @@ calx_loader *calx_sample_generator(calx_tensor *data, calx_tensor *target,
 {
   calx_loader *loader = cx_data_loader_empty();
   if (calx_loader_error(loader) != NULL) return loader;
-  loader->kind = &kind;
+  loader->kind = &cx_data_generator;
   return cx_data_loader_fail(loader, set_up(loader, data, target, count));
+}
+
+// ---- on another device ------------------------------------------------------
+
+static calx_status *move_tensor(calx_tensor *tensor, calx_device *device,
+                                calx_tensor **out_tensor)
+{
+  if (calx_tensor_device(tensor) == device) {
+    *out_tensor = calx_retain(tensor);
+    return NULL;
+  }
+  calx_dims shape = calx_tensor_shape(tensor);
+  calx_dtype dtype = calx_tensor_dtype(tensor);
+  int64_t numel;
+  size_t bytes;
+  if (!cx_dims_bytes(dtype, shape.values, shape.count, &numel, &bytes)) {
+    return cx_out_of_memory();
+  }
+  void *data = cx_alloc(bytes);
+  if (data == NULL) return cx_out_of_memory();
+  calx_status *status = calx_tensor_read(tensor, data, bytes);
+  if (status == NULL) {
+    status = cx_upload(device, dtype, shape.values, shape.count, data, false,
+                       NULL, NULL, out_tensor);
+  }
+  cx_free(data);
+  return status;
+}
+
+calx_status *cx_data_generator_copy(const calx_loader *from,
+                                    calx_device *device, calx_loader *loader)
+{
+  if (device == NULL) CALX_TRY(calx_device_open("xla", &device));
+  for (size_t k = 0; k < from->n_fields; k++) {
+    CALX_TRY(move_tensor(from->fixed[k], device, &loader->fixed[k]));
+  }
+  return NULL;
 }

@@ -17,11 +17,17 @@
 
 static calx_loader no_memory;
 
+calx_loader *cx_data_loader_none(void)
+{
+  return &no_memory;
+}
+
 calx_loader *cx_data_loader_empty(void)
 {
   calx_loader *loader = cx_calloc(1, sizeof *loader);
   if (loader == NULL) return &no_memory;
   loader->sampler = &loader->own;
+  loader->per_execution = 1;
   return loader;
 }
 
@@ -75,13 +81,6 @@ calx_loader_position calx_loader_state(const calx_loader *loader)
                                  .samples = loader->done };
 }
 
-int64_t cx_data_loader_rest(const calx_loader *loader)
-{
-  if (loader->batch_size == 0) return loader->batches;
-  return cx_data_batch_count(loader->samples - loader->done, loader->batch_size,
-                             loader->options.drop_last);
-}
-
 // ---- epochs -----------------------------------------------------------------
 
 void calx_loader_end_epoch(calx_loader *loader)
@@ -90,10 +89,10 @@ void calx_loader_end_epoch(calx_loader *loader)
   loader->kind->end(loader);
   loader->running = false;
   loader->done = 0;
+  cx_sync_defer(false);
   // Who chose another epoch meanwhile gets that one.
-  if (calx_sampler_epoch(loader->sampler) == loader->epoch) {
-    calx_sampler_set_epoch(loader->sampler, loader->epoch + 1);
-  }
+  int64_t epoch = loader->epoch;
+  atomic_compare_exchange_strong(&loader->sampler->epoch, &epoch, epoch + 1);
 }
 
 void calx_loader_set_epoch(calx_loader *loader, int64_t epoch)
@@ -109,6 +108,11 @@ calx_status *calx_loader_load_state(calx_loader *loader,
 {
   const calx_status *error = calx_loader_error(loader);
   if (error != NULL) return cx_status_copy(error);
+  if (loader->parallel != NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "loader: it is one of a parallel loader's: give the state "
+                    "to the loader that the parallel loader is made of");
+  }
   if (position.epoch < 0 || position.samples < 0 ||
       position.samples > loader->samples) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -122,54 +126,78 @@ calx_status *calx_loader_load_state(calx_loader *loader,
   return NULL;
 }
 
-static calx_status *begin_epoch(calx_loader *loader)
+void cx_data_loader_begin(calx_loader *loader)
 {
-  loader->running = true;
+  int64_t size = loader->batch_size, done = loader->done;
   loader->epoch = calx_sampler_epoch(loader->sampler);
-  loader->at = loader->batch_size != 0 ? loader->done / loader->batch_size : 0;
-  loader->left = cx_data_loader_rest(loader);
-  return loader->left != 0 ? loader->kind->begin(loader) : NULL;
+  loader->at = size != 0 ? done / size : 0;
+  loader->left = size != 0 ? cx_data_batch_count(loader->samples - done, size,
+                                                 loader->options.drop_last)
+                           : loader->batches;
 }
 
 // ---- batches ----------------------------------------------------------------
 
+static void hand_out(calx_loader *loader, const cx_data_made *made,
+                     calx_batch *out_batch)
+{
+  loader->left--;
+  loader->since++;
+  loader->done += made->passed;
+  memcpy(loader->handed, made->fields, sizeof loader->handed);
+  *out_batch = (calx_batch){ .data = made->fields[0],
+                             .target = made->fields[1],
+                             .n_fields = loader->n_fields,
+                             .size = made->size,
+                             .index = loader->at++ };
+  memcpy(out_batch->fields, made->fields, sizeof out_batch->fields);
+  if (loader->per_execution > 1) cx_sync_defer(true);
+}
+
+// What is pending runs each `per_execution` batches, and where an epoch begins
+// and ends.
+static void sync_when_due(calx_loader *loader)
+{
+  if (loader->running && loader->left != 0 &&
+      loader->since < loader->per_execution && !cx_scope_failed()) {
+    return;
+  }
+  cx_sync_pending();
+  if (loader != &no_memory) loader->since = 0;
+}
+
 static calx_status *make_batch(calx_loader *loader, calx_batch *out_batch)
 {
-  cx_data_made made;
-  CALX_TRY(loader->kind->take(loader, &made));
-  loader->left--;
-  loader->done += made.size;
-  memcpy(loader->handed, made.fields, sizeof loader->handed);
-  *out_batch = (calx_batch){ .data = made.fields[0],
-                             .target = made.fields[1],
-                             .n_fields = loader->n_fields,
-                             .size = made.size,
-                             .index = loader->at++ };
-  memcpy(out_batch->fields, made.fields, sizeof out_batch->fields);
+  if (!loader->running) {
+    loader->running = true;
+    CALX_TRY(loader->kind->begin(loader));
+  }
+  cx_data_made made = { .over = true };
+  if (loader->left != 0) CALX_TRY(loader->kind->take(loader, &made));
+  if (!made.over) {
+    hand_out(loader, &made, out_batch);
+    return NULL;
+  }
+  if (loader->left != 0) cx_sync_pending();
+  calx_loader_end_epoch(loader);
   return NULL;
 }
 
 bool calx_loader_next(calx_loader *loader, calx_batch *out_batch)
 {
   *out_batch = (calx_batch){ 0 };
-  cx_sync_pending();
+  sync_when_due(loader);
   const calx_status *error = calx_loader_error(loader);
   if (error != NULL) {
     cx_scope_pin(cx_status_copy(error));
     return false;
   }
   cx_data_loader_release(loader->handed);
-  if (cx_scope_failed()) {
-    calx_loader_end_epoch(loader);
-    return false;
+  calx_status *status = NULL;
+  if (!cx_scope_failed()) {
+    status = make_batch(loader, out_batch);
+    if (status == NULL) return loader->running;
   }
-  calx_status *status = loader->running ? NULL : begin_epoch(loader);
-  if (status == NULL && loader->left == 0) {
-    calx_loader_end_epoch(loader);
-    return false;
-  }
-  if (status == NULL) status = make_batch(loader, out_batch);
-  if (status == NULL) return true;
   calx_loader_end_epoch(loader);
   cx_scope_pin(status);
   return false;

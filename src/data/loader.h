@@ -6,16 +6,22 @@
 #include "data/prefetch.h"
 #include "data/sampler.h"
 
-// Where a loader's batches come from. A loader whose `left` is set goes through
-// begin, take (`left` times, or until one fails), end.
+// Where a loader's batches come from. An epoch goes through begin, take (`left`
+// times, or until one fails), end.
 typedef struct cx_data_kind {
-  // The epoch begins at sample `done`. May lower `left`.
+  // Sets `epoch`, `at` and `left`; the epoch begins at sample `done`.
   calx_status *(*begin)(calx_loader *loader);
   calx_status *(*take)(calx_loader *loader, cx_data_made *out_made);
   // Drops what was not taken, also after a failed begin.
   void (*end)(calx_loader *loader);
   void (*free)(calx_loader *loader);
 } cx_data_kind;
+
+// How far a loader over a dataset works ahead, for each device.
+typedef struct cx_data_depth {
+  int uploaded, filled;  // batches
+  int uploads;           // at a time
+} cx_data_depth;
 
 struct calx_loader {
   calx_status *error;  // set: there are no batches
@@ -24,6 +30,7 @@ struct calx_loader {
   int64_t samples;  // of an epoch
   int64_t batches;  // of an epoch
   size_t n_fields;
+  int64_t per_execution;  // batches between two syncs
   calx_sampler *sampler;  // the caller's, or `own`
   calx_sampler own;
 
@@ -32,6 +39,7 @@ struct calx_loader {
   int64_t done;   // samples handed out of it, or left out of the next one
   int64_t at;     // the next batch's index
   int64_t left;   // batches of it that were not handed out
+  int64_t since;  // batches handed out since the last sync
   calx_tensor *handed[CALX_MAX_FIELDS];  // owned until the next call
 
   // Over a dataset.
@@ -39,6 +47,12 @@ struct calx_loader {
   calx_loader_options options;
   cx_data_prefetch *prefetch;  // NULL until the first epoch
   int64_t *order;              // (samples) of the running epoch
+  cx_data_depth depth;
+
+  // One of a parallel loader's.
+  calx_parallel_loader *parallel;
+  int lane;
+  int64_t rounds;  // epochs that it has ended
 
   // A generator's one batch.
   calx_tensor *fixed[CALX_MAX_FIELDS];
@@ -46,11 +60,34 @@ struct calx_loader {
 
 // An empty loader, never NULL; cx_data_loader_fail() tells it what is wrong.
 calx_loader *cx_data_loader_empty(void);
+calx_loader *cx_data_loader_none(void);  // the one for want of memory
 // Takes the status; NULL is success.
 calx_loader *cx_data_loader_fail(calx_loader *loader, calx_status *error);
 void cx_data_loader_release(calx_tensor **tensors);  // a batch's, if any
 
-// Batches from `done` on.
-int64_t cx_data_loader_rest(const calx_loader *loader);
+// The usual begin: at the sampler's epoch, with all batches from `done` on.
+void cx_data_loader_begin(calx_loader *loader);
+
+// A loader over what `from` reads, at the same place; `kind`, `depth` and
+// `options.device` are to be set.
+calx_status *cx_data_loader_copy(const calx_loader *from,
+                                 calx_loader *loader) CALX_MUST_USE;
+
+// ---- over a dataset ---------------------------------------------------------
+
+extern const cx_data_kind cx_data_batches;
+// Begins an epoch of `left` batches for so many lanes; NULL: the loader's own
+// device.
+calx_status *cx_data_batches_start(calx_loader *loader,
+                                   calx_device *const *devices,
+                                   int lanes) CALX_MUST_USE;
+
+// ---- a generator ------------------------------------------------------------
+
+extern const cx_data_kind cx_data_generator;
+// Gives `loader` the batch of `from`, on the device.
+calx_status *cx_data_generator_copy(const calx_loader *from,
+                                    calx_device *device,
+                                    calx_loader *loader) CALX_MUST_USE;
 
 #endif

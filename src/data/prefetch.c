@@ -1,14 +1,16 @@
-// data/prefetch: a ring of batches between workers and one consumer.
+// data/prefetch: a ring of batches between workers and consumers.
 //
-//        taken         uploaded       filled        being filled
+//       all lanes        uploaded       filled        being filled
+//       took them
 //   ───────────────┬───────────────┬────────────┬──────────────────┬────────
 //               n_taken        n_uploaded                        n_begun
 //
 // A worker's job is either to upload the next batch, where it is filled and
-// fewer than `ahead` uploaded ones wait, or to fill the next one. Uploads go in
-// order, one at a time; batches are filled in any order, each by one worker,
-// and at most `ahead` + `workers` are under way. So memory is bounded, and the
-// order of batches does not depend on the threads.
+// fewer than `ahead` uploaded ones of a lane wait, or to fill the next one.
+// Uploads begin in order; batches are filled in any order, each by one worker,
+// and at most `ahead` + `filled` of a lane are under way. So memory is bounded,
+// and the order of batches does not depend on the threads. The slowest lane
+// holds the others up, as its rank will at the next collective.
 //
 // Locks: everything but the batch that a worker is busy with is guarded by
 // `lock`, which is never held while the dataset or the device is called. A
@@ -32,13 +34,14 @@ typedef enum batch_state {
   FILLED,
   UPLOADING,
   READY,
+  TAKEN,  // by its lane, not yet by all of the group
   FAILED
 } batch_state;
 
 typedef struct batch {
   batch_state state;
   cx_data_block *block;  // FILLED
-  cx_data_made made;     // READY: the tensors
+  cx_data_made made;     // its size; READY: the tensors
   calx_status *error;    // FAILED
   int64_t bad_sample;    // whose error it is; -1: none in particular
 } batch;
@@ -47,21 +50,25 @@ struct cx_data_prefetch {
   cx_data_prefetch_options options;
   cx_data_pool *pool;
   cx_thread *workers;
-  batch *ring;  // (ahead + workers), batch k at k modulo that
+  batch *ring;  // (lanes (ahead + filled)), batch k at k modulo that
   int64_t ring_size;
 
   cx_mutex lock;
   cx_cond work;     // workers wait for something to do
-  cx_cond news;     // the consumer waits for its batch, or for idleness
+  cx_cond news;     // consumers wait for their batch, or for idleness
   bool closing;     // workers leave
   int busy;         // workers that fill or upload
+  bool cancelled;   // there are no more epochs
   atomic_bool cut;  // nothing of the epoch is wanted any more
 
   cx_data_places places;
   int64_t end;  // no batch from here on is begun
   int64_t n_begun, n_uploaded, n_taken;
-  bool uploading;
+  int64_t *groups;  // (lanes) groups that each took; LEFT: it takes no more
+  int uploading;
 };
+
+#define LEFT INT64_MAX
 
 static batch *batch_at(cx_data_prefetch *p, int64_t k)
 {
@@ -138,8 +145,9 @@ static void drop_tensors(cx_data_made *made)
 }
 
 // Gives the batch's block away: each upload ends one hold on it.
-static calx_status *upload(cx_data_prefetch *p, batch *b)
+static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
 {
+  calx_device *device = p->options.devices[k % p->options.lanes];
   const calx_dataset *dataset = p->options.dataset;
   cx_data_block *block = b->block;
   b->block = NULL;
@@ -149,9 +157,9 @@ static calx_status *upload(cx_data_prefetch *p, batch *b)
     int64_t dims[CALX_MAX_RANK] = { b->made.size };
     for (size_t d = 0; d < field->rank; d++) dims[d + 1] = field->dims[d];
     cx_data_block_hold(block, 1);
-    status = cx_upload(p->options.device, field->dtype, dims, field->rank + 1,
-                       block->fields[f], true, cx_data_block_release, block,
-                       &b->made.fields[f]);
+    status =
+        cx_upload(device, field->dtype, dims, field->rank + 1, block->fields[f],
+                  true, cx_data_block_release, block, &b->made.fields[f]);
   }
   cx_data_block_release(block);
   if (status != NULL) drop_tensors(&b->made);
@@ -162,8 +170,9 @@ static calx_status *upload(cx_data_prefetch *p, batch *b)
 
 static bool may_upload(cx_data_prefetch *p)
 {
-  return !atomic_load(&p->cut) && !p->uploading && p->n_uploaded < p->n_begun &&
-         p->n_uploaded < p->n_taken + p->options.ahead &&
+  int64_t ahead = (int64_t)p->options.lanes * p->options.ahead;
+  return !atomic_load(&p->cut) && p->uploading < p->options.uploads &&
+         p->n_uploaded < p->n_begun && p->n_uploaded < p->n_taken + ahead &&
          batch_at(p, p->n_uploaded)->state == FILLED;
 }
 
@@ -181,22 +190,21 @@ static void finish(cx_data_prefetch *p, int64_t k, calx_status *error,
   b->state = error == NULL ? state : FAILED;
   if (error != NULL && k + 1 < p->end) p->end = k + 1;  // the epoch ends there
   p->busy--;
-  cx_cond_signal(&p->news);
+  cx_cond_broadcast(&p->news);
   cx_cond_broadcast(&p->work);
 }
 
 static void upload_next(cx_data_prefetch *p)
 {
-  int64_t k = p->n_uploaded;
+  int64_t k = p->n_uploaded++;
   batch *b = batch_at(p, k);
   b->state = UPLOADING;
-  p->uploading = true;
+  p->uploading++;
   p->busy++;
   cx_unlock(&p->lock);
-  calx_status *error = upload(p, b);
+  calx_status *error = upload(p, k, b);
   cx_lock(&p->lock);
-  p->uploading = false;
-  p->n_uploaded = k + 1;
+  p->uploading--;
   finish(p, k, error, READY);
 }
 
@@ -228,55 +236,20 @@ static void work(void *user)
   cx_unlock(&p->lock);
 }
 
-// ---- the consumer -----------------------------------------------------------
+// ---- consumers --------------------------------------------------------------
 
 void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_places *places,
                             int64_t batches)
 {
   cx_lock(&p->lock);
-  CX_ASSERT(p->busy == 0);
+  CX_ASSERT(p->busy == 0 && batches % p->options.lanes == 0);
   p->places = *places;
-  p->end = batches;
+  p->end = p->cancelled ? 0 : batches;
   p->n_begun = p->n_uploaded = p->n_taken = 0;
-  atomic_store(&p->cut, false);
+  for (int i = 0; i < p->options.lanes; i++) p->groups[i] = 0;
+  atomic_store(&p->cut, p->cancelled);
   cx_cond_broadcast(&p->work);
   cx_unlock(&p->lock);
-}
-
-// Made on the consumer's thread, so that it has the consumer's call site.
-static calx_status *sample_error(const cx_data_prefetch *p, const batch *b)
-{
-  return cx_error(calx_status_code(b->error), "sample %lld of %lld: %s",
-                  (long long)b->bad_sample, (long long)p->options.dataset->size,
-                  calx_status_message(b->error));
-}
-
-calx_status *cx_data_prefetch_take(cx_data_prefetch *p, cx_data_made *out_made)
-{
-  *out_made = (cx_data_made){ 0 };
-  cx_lock(&p->lock);
-  int64_t k = p->n_taken;
-  batch *b = batch_at(p, k);
-  CX_ASSERT(k < p->end);
-  int64_t start = cx_now_ns();
-  while (b->state != READY && b->state != FAILED) {
-    cx_cond_wait(&p->news, &p->lock);
-  }
-  cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
-  cx_trace_ended(CX_SPAN_LOADER, cx_device_index_of_thread(), start, 0, NULL);
-  bool ready = b->state == READY;
-  if (ready) {
-    *out_made = b->made;
-    b->state = EMPTY;
-    p->n_taken = k + 1;
-    cx_cond_broadcast(&p->work);
-  }
-  cx_unlock(&p->lock);
-  if (ready) return NULL;
-  // A failed batch is nobody's until the stop.
-  if (b->bad_sample >= 0) return sample_error(p, b);
-  return cx_annotate(cx_status_copy(b->error), "while making batch %lld",
-                     (long long)k);
 }
 
 static void drop_batch(batch *b)
@@ -285,6 +258,91 @@ static void drop_batch(batch *b)
   if (b->state == FILLED) cx_data_block_release(b->block);
   if (b->state == FAILED) calx_status_free(b->error);
   *b = (batch){ 0 };
+}
+
+// Under the lock: gives the slots back of the groups that all lanes have
+// passed.
+static void advance(cx_data_prefetch *p)
+{
+  int64_t lowest = LEFT;
+  for (int i = 0; i < p->options.lanes; i++) {
+    if (p->groups[i] < lowest) lowest = p->groups[i];
+  }
+  if (lowest == LEFT) return;  // the stop is near
+  while (p->n_taken < lowest * p->options.lanes) {
+    drop_batch(batch_at(p, p->n_taken++));
+  }
+  cx_cond_broadcast(&p->work);
+}
+
+// Under the lock. The first batch of the group that is not ready; NULL: all
+// are.
+static const batch *first_missing(cx_data_prefetch *p, int64_t group)
+{
+  for (int i = 0; i < p->options.lanes; i++) {
+    const batch *b = batch_at(p, group * p->options.lanes + i);
+    if (b->state != READY && b->state != TAKEN) return b;
+  }
+  return NULL;
+}
+
+// Made on the consumer's thread, so that it has the consumer's call site. A
+// failed batch is nobody's until the stop.
+static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
+                                const batch *b)
+{
+  if (b->bad_sample >= 0) {
+    return cx_error(calx_status_code(b->error), "sample %lld of %lld: %s",
+                    (long long)b->bad_sample,
+                    (long long)p->options.dataset->size,
+                    calx_status_message(b->error));
+  }
+  return cx_annotate(cx_status_copy(b->error), "while making batch %lld",
+                     (long long)group);
+}
+
+static void take_ready(cx_data_prefetch *p, int lane, cx_data_made *out_made)
+{
+  int64_t first = p->groups[lane] * p->options.lanes;
+  batch *b = batch_at(p, first + lane);
+  *out_made = b->made;
+  out_made->passed = 0;
+  for (int i = 0; i < p->options.lanes; i++) {
+    out_made->passed += batch_at(p, first + i)->made.size;
+  }
+  b->state = TAKEN;
+  p->groups[lane]++;
+  advance(p);
+}
+
+calx_status *cx_data_prefetch_take(cx_data_prefetch *p, int lane,
+                                   cx_data_made *out_made)
+{
+  *out_made = (cx_data_made){ 0 };
+  cx_lock(&p->lock);
+  int64_t group = p->groups[lane];
+  CX_ASSERT(p->cancelled || group * p->options.lanes < p->end);
+  const batch *missing = NULL;
+  int64_t start = cx_now_ns();
+  while (!p->cancelled && (missing = first_missing(p, group)) != NULL &&
+         missing->state != FAILED) {
+    cx_cond_wait(&p->news, &p->lock);
+  }
+  cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
+  cx_trace_ended(CX_SPAN_LOADER, cx_device_index_of_thread(), start, 0, NULL);
+  out_made->over = p->cancelled;
+  if (!p->cancelled && missing == NULL) take_ready(p, lane, out_made);
+  cx_unlock(&p->lock);
+  if (missing == NULL || out_made->over) return NULL;
+  return batch_error(p, group, missing);
+}
+
+void cx_data_prefetch_leave(cx_data_prefetch *p, int lane)
+{
+  cx_lock(&p->lock);
+  p->groups[lane] = LEFT;
+  advance(p);
+  cx_unlock(&p->lock);
 }
 
 void cx_data_prefetch_stop(cx_data_prefetch *p)
@@ -297,9 +355,19 @@ void cx_data_prefetch_stop(cx_data_prefetch *p)
   for (int64_t i = 0; i < p->ring_size; i++) drop_batch(&p->ring[i]);
 }
 
+void cx_data_prefetch_cancel(cx_data_prefetch *p)
+{
+  cx_lock(&p->lock);
+  p->cancelled = true;
+  p->end = 0;
+  atomic_store(&p->cut, true);
+  cx_cond_broadcast(&p->news);
+  cx_unlock(&p->lock);
+}
+
 // ---- life -------------------------------------------------------------------
 
-static calx_status *open_parts(cx_data_prefetch *p)
+static calx_status *open_parts(cx_data_prefetch *p, calx_device *const *given)
 {
   const cx_data_prefetch_options *o = &p->options;
   const calx_dataset *dataset = o->dataset;
@@ -309,8 +377,15 @@ static calx_status *open_parts(cx_data_prefetch *p)
   }
   p->ring = cx_calloc((size_t)p->ring_size, sizeof *p->ring);
   p->workers = cx_calloc((size_t)o->workers, sizeof *p->workers);
+  p->groups = cx_calloc((size_t)o->lanes, sizeof *p->groups);
   p->pool = cx_data_pool_new(dataset->n_fields, bytes, (size_t)p->ring_size);
-  if (p->ring == NULL || p->workers == NULL || p->pool == NULL) {
+  calx_device **devices = cx_calloc((size_t)o->lanes, sizeof *devices);
+  for (int i = 0; devices != NULL && i < o->lanes; i++) {
+    devices[i] = given[i];
+  }
+  p->options.devices = devices;
+  if (p->ring == NULL || p->workers == NULL || p->groups == NULL ||
+      p->pool == NULL || devices == NULL) {
     return cx_out_of_memory();
   }
   for (int w = 0; w < o->workers; w++) {
@@ -326,11 +401,13 @@ calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
   cx_data_prefetch *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   p->options = *options;
-  p->ring_size = (int64_t)options->ahead + options->workers;
+  p->options.devices = NULL;
+  p->ring_size =
+      (int64_t)options->lanes * ((int64_t)options->ahead + options->filled);
   cx_mutex_init(&p->lock);
   cx_cond_init(&p->work);
   cx_cond_init(&p->news);
-  calx_status *status = open_parts(p);
+  calx_status *status = open_parts(p, options->devices);
   if (status != NULL) {
     cx_data_prefetch_close(p);
     return status;
@@ -354,6 +431,8 @@ void cx_data_prefetch_close(cx_data_prefetch *p)
   cx_cond_free(&p->work);
   cx_cond_free(&p->news);
   cx_mutex_free(&p->lock);
+  cx_free((void *)p->options.devices);
+  cx_free(p->groups);
   cx_free(p->workers);
   cx_free(p->ring);
   cx_free(p);

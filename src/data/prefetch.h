@@ -1,7 +1,9 @@
 // data/prefetch: worker threads that make an epoch's batches ahead of use.
 //
-// Batches come out in order whatever the number of workers. Called by one
-// consumer at a time.
+// Batches come out in order whatever the number of workers. They go to lanes,
+// batch k to lane k modulo their number: one lane is a loader's, several are
+// those of ranks that read together, each with a device and a thread of its
+// own. A group is a batch for each lane.
 #ifndef CX_DATA_PREFETCH_H
 #define CX_DATA_PREFETCH_H
 
@@ -12,21 +14,26 @@ typedef struct cx_data_prefetch cx_data_prefetch;
 
 typedef struct cx_data_prefetch_options {
   const calx_dataset *dataset;  // outlives the prefetch
-  calx_device *device;
-  int64_t batch_size;  // whose bytes fit a size_t
-  int workers;         // threads, at least 1
-  int ahead;           // batches uploaded and not taken, at most; at least 1
+  calx_device *const *devices;  // of each lane; copied
+  int lanes;                    // at least 1
+  int64_t batch_size;           // whose bytes fit a size_t
+  int workers;                  // threads, at least 1
+  int ahead;    // batches of a lane that are uploaded, at most; at least 1
+  int filled;   // batches of a lane before that, at most; at least 1
+  int uploads;  // under way at a time, at most; at least 1
 } cx_data_prefetch_options;
 
 typedef struct cx_data_made {
   calx_tensor *fields[CALX_MAX_FIELDS];  // the taker's
   int64_t size;                          // samples
+  int64_t passed;                        // samples of its group
+  bool over;  // there is none: the prefetch was cancelled
 } cx_data_made;
 
 calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
                                    cx_data_prefetch **out_prefetch)
     CALX_MUST_USE;
-// Joins the workers. NULL is accepted.
+// Joins the workers; nobody may be in a take. NULL is accepted.
 void cx_data_prefetch_close(cx_data_prefetch *prefetch);
 
 // The places of an epoch, from which batches are made in order.
@@ -35,14 +42,20 @@ typedef struct cx_data_places {
   int64_t first, end;
 } cx_data_places;
 
-// Starts on batches 0 … batches-1; none may be under way. The order must stay
-// until the stop.
+// Starts on batches 0 … batches-1, which are whole groups; none may be under
+// way. The order must stay until the stop.
 void cx_data_prefetch_start(cx_data_prefetch *prefetch,
                             const cx_data_places *places, int64_t batches);
-// Waits for the next batch. After a failure only a stop may follow.
-calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch,
+// Waits for the lane's next batch and those of its group, so that all lanes get
+// equally many whatever fails: the first failure of a group is everybody's.
+// After one only a leave or a stop may follow.
+calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch, int lane,
                                    cx_data_made *out_made) CALX_MUST_USE;
+// The lane takes no more; what is made for it is dropped.
+void cx_data_prefetch_leave(cx_data_prefetch *prefetch, int lane);
 // Drops what was not taken; no worker is in the dataset when it returns.
 void cx_data_prefetch_stop(cx_data_prefetch *prefetch);
+// For good: whoever takes, or waits in a take, gets that it is over.
+void cx_data_prefetch_cancel(cx_data_prefetch *prefetch);
 
 #endif

@@ -20,7 +20,7 @@ void test_bad_sample(void **state)
       int64_t labels[10], count;
       assert_int_equal(source_epoch(l, labels, &count), 2);
       for (int64_t i = 0; i < 4; i++) assert_int_equal(labels[i], i);
-      CHECK_FAILS(CALX_DATA_LOSS, calx_scope_take_error(), "loader.c:",
+      CHECK_FAILS(CALX_DATA_LOSS, calx_scope_take_error(), "source.c:",
                   "in source_epoch: ", "sample 5 of 10: it is broken");
     }
     s.bad = -1;
