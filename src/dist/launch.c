@@ -98,23 +98,52 @@ static calx_status *run_threads(ranks *all, int devices)
   return all->failure;
 }
 
-// The world with as many ranks as this process has devices, and back.
 static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
 {
   CALX_TRY(cx_world_ranks(devices));
-  const cx_world_place *here = cx_world_here();
   ranks all = { .fn = fn,
                 .user = user,
-                .first_ordinal = here->process * devices,
+                .first_ordinal = cx_world_here()->process * devices,
                 .lock = CX_MUTEX_INIT };
-  calx_status *status = cx_dist_meet_begin(devices);
-  if (status == NULL) {
-    status = run_threads(&all, devices);
-    cx_dist_meet_end();
-  }
+  CALX_TRY(cx_dist_meet_begin(devices));
+  calx_status *status = run_threads(&all, devices);
+  cx_dist_meet_end();
   cx_board_reset();
-  if (here->processes == 1 && status == NULL) return cx_world_ranks(1);
-  if (here->processes == 1) calx_status_free(cx_world_ranks(1));
+  return status;
+}
+
+// All local devices, or as many as are asked for.
+static calx_status *run_here(calx_rank_fn *fn, void *user,
+                             const calx_launch_options *o)
+{
+  int devices;
+  CALX_TRY(cx_devices_open_for_ranks(&devices));
+  if (o->devices > devices) {
+    return cx_error(CALX_OUT_OF_RANGE,
+                    "calx_launch: %d devices are asked for, there %s %d",
+                    o->devices, devices == 1 ? "is" : "are", devices);
+  }
+  return run_ranks(fn, user, o->devices != 0 ? o->devices : devices);
+}
+
+static void leave_at_exit(void)
+{
+  cx_world_leave(NULL);
+}
+
+// A process that is one of several stays in their world until it ends, so that
+// it can launch again; alone, the world is one of one rank again.
+static calx_status *run_in_world(calx_rank_fn *fn, void *user,
+                                 const calx_launch_options *o)
+{
+  static bool stays;
+  if (!cx_world_joined()) CALX_TRY(cx_world_join());
+  calx_status *status = run_here(fn, user, o);
+  if (status != NULL || cx_world_here()->processes == 1) {
+    cx_world_leave(status);
+  } else if (!stays) {
+    stays = atexit(leave_at_exit) == 0;
+  }
   return status;
 }
 
@@ -152,15 +181,7 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
                     "starts threads only, see CPU_NUM_DEVICES",
                     processes);
   }
-  if (!cx_world_joined()) CALX_TRY(cx_world_join());
-  int devices;
-  CALX_TRY(cx_devices_open_for_ranks(&devices));
-  if (o->devices > devices) {
-    return cx_error(CALX_OUT_OF_RANGE,
-                    "calx_launch: %d devices are asked for, there %s %d",
-                    o->devices, devices == 1 ? "is" : "are", devices);
-  }
-  return run_ranks(fn, user, o->devices != 0 ? o->devices : devices);
+  return run_in_world(fn, user, o);
 }
 
 static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)

@@ -59,39 +59,13 @@ static inline calx_status *rank_nothing(int index, void *user)
   return NULL;
 }
 
-static inline calx_status *rank_meets(int index, void *user)
-{
-  (void)index;
-  (void)user;
-  return calx_rendezvous("settle", "x", 1, NULL, NULL);
-}
-
-// What the world keeps for the process's life is there before the first test.
-static inline void ranks_settle(void)
-{
-  set_devices(4);
-  CHECK_STATUS_OK(calx_launch(rank_meets, NULL));
-  CHECK_STATUS_OK(calx_launch(rank_nothing, NULL));
-  calx_shutdown();
-  support_kept = cx_alloc_live();
-}
-
 #ifdef CX_FAKE_PLUGIN
 static inline int ranks_setup_fake(void **state)
 {
   ranks_fake = fake_open(CX_FAKE_PLUGIN);
   assert_non_null(ranks_fake.set);
-  int failed = support_setup_fake(state);
-  if (failed == 0) ranks_settle();
-  return failed;
+  return support_setup_fake(state);
 }
 #endif
-
-static inline int ranks_setup(void **state)
-{
-  int failed = support_setup(state);
-  if (failed == 0) ranks_settle();
-  return failed;
-}
 
 #endif
