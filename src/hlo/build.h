@@ -178,6 +178,28 @@ cx_hlo_value *cx_hlo_select_and_scatter(cx_hlo_builder *b, cx_hlo_value *x,
                                         cx_hlo_body_fn *select,
                                         cx_hlo_body_fn *scatter, void *user);
 
+// ---- collectives, across replicas ----
+// Group after group, `members` ids of each; every replica is in exactly one.
+typedef struct cx_hlo_groups {
+  const int64_t *ids;
+  size_t groups, members;
+} cx_hlo_groups;
+// `kind` is the operation that combines, as in cx_hlo_reduce_with.
+cx_hlo_value *cx_hlo_all_reduce(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                                cx_hlo_value *x, const cx_hlo_groups *groups);
+cx_hlo_value *cx_hlo_reduce_scatter(cx_hlo_builder *b, cx_hlo_op_kind kind,
+                                    cx_hlo_value *x, int64_t dim,
+                                    const cx_hlo_groups *groups);
+cx_hlo_value *cx_hlo_all_gather(cx_hlo_builder *b, cx_hlo_value *x, int64_t dim,
+                                const cx_hlo_groups *groups);
+cx_hlo_value *cx_hlo_all_to_all(cx_hlo_builder *b, cx_hlo_value *x,
+                                int64_t split_dim, int64_t concat_dim,
+                                const cx_hlo_groups *groups);
+// pairs: source, target, source, target, …
+cx_hlo_value *cx_hlo_collective_permute(cx_hlo_builder *b, cx_hlo_value *x,
+                                        const int64_t *pairs, size_t n_pairs);
+cx_hlo_value *cx_hlo_replica_id(cx_hlo_builder *b);  // ui32 of rank 0
+
 // ---- the rest ----
 // THREE_FRY: state tensor<2xui64>; bits of type `type`.
 void cx_hlo_rng_bit_generator(cx_hlo_builder *b, cx_hlo_value *state,

@@ -35,6 +35,8 @@ void cx_hlo_build_declare(cx_hlo_builder *b, cx_hlo_op *op, size_t result,
 void cx_hlo_build_body(cx_hlo_builder *b, cx_hlo_op *op, size_t region,
                        const cx_hlo_elem *args, size_t n_args, size_t n_out,
                        cx_hlo_body_fn *body, void *user);
+// One binary operation as such a body; `user` points to its kind.
+cx_hlo_body_fn cx_hlo_build_one;
 // The first result; NULL after a failure, or where there is none.
 cx_hlo_value *cx_hlo_build_end(cx_hlo_builder *b, cx_hlo_op *op);
 

@@ -199,9 +199,8 @@ cx_hlo_value *cx_hlo_convolution(cx_hlo_builder *b, cx_hlo_value *x,
 
 // ---- reductions and windows ----
 
-// One binary operation as a region's body; `user` points to its kind.
-static void one_operation(cx_hlo_builder *b, void *user,
-                          cx_hlo_value *const *args, cx_hlo_value **out)
+void cx_hlo_build_one(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
+                      cx_hlo_value **out)
 {
   const cx_hlo_op_kind *kind = user;
   out[0] = cx_hlo_binary(b, *kind, args[0], args[1]);
@@ -256,7 +255,7 @@ cx_hlo_value *cx_hlo_reduce_with(cx_hlo_builder *b, cx_hlo_op_kind kind,
                                  const int64_t *dims, size_t n_dims)
 {
   cx_hlo_value *out = NULL;
-  cx_hlo_reduce(b, 1, &x, &init, dims, n_dims, one_operation, &kind, &out);
+  cx_hlo_reduce(b, 1, &x, &init, dims, n_dims, cx_hlo_build_one, &kind, &out);
   return out;
 }
 
@@ -282,7 +281,7 @@ cx_hlo_value *cx_hlo_reduce_window_with(cx_hlo_builder *b, cx_hlo_op_kind kind,
                                         const cx_hlo_window *window)
 {
   cx_hlo_value *out = NULL;
-  cx_hlo_reduce_window(b, 1, &x, &init, window, one_operation, &kind, &out);
+  cx_hlo_reduce_window(b, 1, &x, &init, window, cx_hlo_build_one, &kind, &out);
   return out;
 }
 
