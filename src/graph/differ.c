@@ -15,6 +15,7 @@ typedef struct line {
   const uint32_t *refs;    // n_in, as in the key
   const cx_shape *shapes;  // n_in
   const void *attrs;
+  uint32_t attr_bytes;
 } line;
 
 struct cx_outline {
@@ -42,7 +43,7 @@ static bool fill_line(cx_outline *outline, const cx_order *o, size_t at)
   uint32_t *refs = CX_ARENA_ARRAY(&outline->arena, uint32_t, node->n_in + 1);
   cx_shape *shapes = CX_ARENA_ARRAY(&outline->arena, cx_shape, node->n_in + 1);
   char *attrs =
-      cx_arena_strndup(&outline->arena, node->attrs, node->op->attr_size);
+      cx_arena_strndup(&outline->arena, node->attrs, node->attr_bytes);
   if (refs == NULL || shapes == NULL || attrs == NULL) return false;
   for (uint32_t i = 0; i < node->n_in; i++) {
     refs[i] = ref_of(o, &node->in[i]);
@@ -54,7 +55,8 @@ static bool fill_line(cx_outline *outline, const cx_order *o, size_t at)
                                .n_slots = node->n_slots,
                                .refs = refs,
                                .shapes = shapes,
-                               .attrs = attrs };
+                               .attrs = attrs,
+                               .attr_bytes = node->attr_bytes };
   return true;
 }
 
@@ -101,12 +103,17 @@ const cx_key *cx_outline_key(const cx_outline *outline)
   return &outline->key;
 }
 
+static bool same_attrs(const line *l, const cx_node *node)
+{
+  return l->attr_bytes == node->attr_bytes &&
+         memcmp(l->attrs, node->attrs, l->attr_bytes) == 0;
+}
+
 // Whether node `at` of the order does what line `at` did, operands included.
 static bool same_line(const line *l, const cx_order *o, const cx_node *node)
 {
   if (l->op != node->op || l->n_in != node->n_in ||
-      l->n_slots != node->n_slots ||
-      memcmp(l->attrs, node->attrs, node->op->attr_size) != 0) {
+      l->n_slots != node->n_slots || !same_attrs(l, node)) {
     return false;
   }
   for (uint32_t i = 0; i < node->n_in; i++) {
@@ -132,6 +139,32 @@ size_t cx_outline_excess(const cx_outline *known, const cx_order *order)
   return a > b ? a - b : b - a;
 }
 
+// ---- in words ---------------------------------------------------------------
+
+// Who is compared: a graph with the one before it, or two ranks' graphs.
+typedef struct pair {
+  const char *theirs, *ours;  // "rank 0", "rank 1"; NULL: before and now
+} pair;
+
+// "was A, is B", or "is A on rank 0, B on rank 1", in three parts.
+static void say_before(const pair *p, cx_text *out)
+{
+  cx_text_append(out, p->theirs == NULL ? "was " : "is ");
+}
+
+static void say_between(const pair *p, cx_text *out)
+{
+  if (p->theirs == NULL)
+    cx_text_append(out, ", is ");
+  else
+    cx_text_format(out, " on %s, ", p->theirs);
+}
+
+static void say_after(const pair *p, cx_text *out)
+{
+  if (p->ours != NULL) cx_text_format(out, " on %s", p->ours);
+}
+
 static void say_site(cx_text *out, const char *name, const calx_site *site)
 {
   cx_text_append(out, name);
@@ -148,63 +181,129 @@ static void say_attrs(cx_text *out, const cx_op *op, const void *attrs)
     cx_text_append(out, "other attributes");
 }
 
-static void say_line(const line *l, const cx_order *o, const cx_node *node,
-                     cx_text *out)
+static void say_other_op(const pair *p, const line *l, cx_text *out)
+{
+  say_after(p, out);
+  if (p->theirs == NULL)
+    cx_text_append(out, " stands where was ");
+  else
+    cx_text_format(out, " stands where %s has ", p->theirs);
+  say_site(out, l->op->name, &l->site);
+}
+
+// Operands of one shape come from elsewhere. False: they are all the same.
+static bool say_origin(const pair *p, const line *l, const cx_order *o,
+                       const cx_node *node, cx_text *out)
+{
+  static const char *const kind[] = { "a result of this graph",
+                                      "a tensor from before" };
+  for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
+    uint32_t ref = ref_of(o, &node->in[i]);
+    if (l->refs[i] == ref) continue;
+    bool was = (l->refs[i] & CX_KEY_PARAM) != 0;
+    bool is = (ref & CX_KEY_PARAM) != 0;
+    cx_text_format(out, ": operand %u ", i);
+    say_before(p, out);
+    cx_text_append(out, kind[was]);
+    say_between(p, out);
+    cx_text_append(out, was == is ? "another one" : kind[is]);
+    say_after(p, out);
+    return true;
+  }
+  return false;
+}
+
+static void say_line(const pair *p, const line *l, const cx_order *o,
+                     const cx_node *node, cx_text *out)
 {
   say_site(out, node->op->name, &node->site);
   if (l->op != node->op) {
-    cx_text_append(out, " stands where was ");
-    say_site(out, l->op->name, &l->site);
+    say_other_op(p, l, out);
     return;
   }
   for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
     if (cx_shape_equal(&l->shapes[i], cx_in(node, i))) continue;
-    cx_text_format(out, ": operand %u was ", i);
+    cx_text_format(out, ": operand %u ", i);
+    say_before(p, out);
     cx_shape_print(out, &l->shapes[i]);
-    cx_text_append(out, ", is ");
+    say_between(p, out);
     cx_shape_print(out, cx_in(node, i));
+    say_after(p, out);
     return;
   }
-  if (memcmp(l->attrs, node->attrs, node->op->attr_size) != 0) {
-    cx_text_append(out, ": was ");
+  if (!same_attrs(l, node)) {
+    cx_text_append(out, ": ");
+    say_before(p, out);
     say_attrs(out, l->op, l->attrs);
-    cx_text_append(out, ", is ");
+    say_between(p, out);
     say_attrs(out, node->op, node->attrs);
+    say_after(p, out);
     return;
   }
-  for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
-    if (l->refs[i] == ref_of(o, &node->in[i])) continue;
-    bool was = (l->refs[i] & CX_KEY_PARAM) != 0;
-    bool is = (ref_of(o, &node->in[i]) & CX_KEY_PARAM) != 0;
-    static const char *const kind[] = { "a result of this graph",
-                                        "a tensor from before" };
-    cx_text_format(out, ": operand %u was %s, is %s", i, kind[was],
-                   was == is ? "another one" : kind[is]);
+  if (say_origin(p, l, o, node, out)) return;
+  if (p->theirs == NULL)
+    cx_text_format(out, ": had %u operands, has %u", l->n_in, node->n_in);
+  else
+    cx_text_format(out, ": has %u operands on %s, %u on %s", l->n_in, p->theirs,
+                   node->n_in, p->ours);
+}
+
+static void say_missing(const pair *p, const char *who, const char *suffix,
+                        const cx_op *op, const calx_site *site, cx_text *out)
+{
+  if (p->theirs != NULL) cx_text_format(out, "only %s has ", who);
+  say_site(out, op->name, site);
+  if (p->theirs == NULL) cx_text_append(out, suffix);
+}
+
+// All nodes that both have are the same, and neither has more.
+static void say_rest(const pair *p, const cx_outline *known,
+                     const cx_order *order, cx_text *out)
+{
+  if (known->n_roots != order->n_roots) {
+    if (p->theirs == NULL)
+      cx_text_format(out, "%zu tensors were kept, now %zu", known->n_roots,
+                     order->n_roots);
+    else
+      cx_text_format(out, "%s keeps %zu tensors, %s %zu", p->theirs,
+                     known->n_roots, p->ours, order->n_roots);
     return;
   }
-  cx_text_format(out, ": had %u operands, has %u", l->n_in, node->n_in);
+  bool in_place = known->n_params == order->n_params &&
+                  memcmp(known->aliases, order->aliases,
+                         order->n_params * sizeof *order->aliases) != 0;
+  cx_text_append(out, in_place ? "other tensors can be updated in place"
+                               : "other tensors are kept");
+  if (p->theirs != NULL) {
+    cx_text_format(out, " on %s than on %s", p->ours, p->theirs);
+  }
+}
+
+static void differ(const pair *p, const cx_outline *known,
+                   const cx_order *order, cx_text *out)
+{
+  size_t i = cx_outline_common(known, order);
+  if (i < known->n_lines && i < order->n_nodes) {
+    say_line(p, &known->lines[i], order, order->nodes[i], out);
+  } else if (i < order->n_nodes) {
+    say_missing(p, p->ours, " is new", order->nodes[i]->op,
+                &order->nodes[i]->site, out);
+  } else if (i < known->n_lines) {
+    say_missing(p, p->theirs, " is missing", known->lines[i].op,
+                &known->lines[i].site, out);
+  } else {
+    say_rest(p, known, order, out);
+  }
 }
 
 void cx_outline_differ(const cx_outline *known, const cx_order *order,
                        cx_text *out)
 {
-  size_t i = cx_outline_common(known, order);
-  if (i < known->n_lines && i < order->n_nodes) {
-    say_line(&known->lines[i], order, order->nodes[i], out);
-  } else if (i < order->n_nodes) {
-    say_site(out, order->nodes[i]->op->name, &order->nodes[i]->site);
-    cx_text_append(out, " is new");
-  } else if (i < known->n_lines) {
-    say_site(out, known->lines[i].op->name, &known->lines[i].site);
-    cx_text_append(out, " is missing");
-  } else if (known->n_roots != order->n_roots) {
-    cx_text_format(out, "%zu tensors were kept, now %zu", known->n_roots,
-                   order->n_roots);
-  } else if (known->n_params == order->n_params &&
-             memcmp(known->aliases, order->aliases,
-                    order->n_params * sizeof *order->aliases) != 0) {
-    cx_text_append(out, "other tensors can be updated in place");
-  } else {
-    cx_text_append(out, "other tensors are kept");
-  }
+  differ(&(pair){ NULL, NULL }, known, order, out);
+}
+
+void cx_outline_compare(const cx_outline *theirs, const char *they,
+                        const cx_order *ours, const char *we, cx_text *out)
+{
+  differ(&(pair){ they, we }, theirs, ours, out);
 }

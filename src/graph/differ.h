@@ -18,5 +18,9 @@ size_t cx_outline_excess(const cx_outline *known, const cx_order *order);
 // "mul at mnist.c:31: input 0 was f32[128,10], is f32[64,10]"
 void cx_outline_differ(const cx_outline *known, const cx_order *order,
                        cx_text *out);
+// The same of two graphs that exist at once: "mul at mnist.c:31: operand 0 is
+// f32[128,10] on rank 0, f32[64,10] on rank 1".
+void cx_outline_compare(const cx_outline *theirs, const char *they,
+                        const cx_order *ours, const char *we, cx_text *out);
 
 #endif

@@ -43,8 +43,7 @@ static size_t node_words(const cx_node *node)
 {
   size_t shapes =
       node->n_in == 0 ? node->n_out * (1 + 2 * (size_t)CALX_MAX_RANK) : 0;
-  return 2 + node->n_in + (node->op->attr_size + 3) / 4 + node->n_slots +
-         shapes;
+  return 2 + node->n_in + (node->attr_bytes + 3) / 4 + node->n_slots + shapes;
 }
 
 static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
@@ -54,7 +53,7 @@ static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
   for (uint32_t i = 0; i < node->n_in; i++) {
     word(key, ref(o, node->in[i].node, node->in[i].out));
   }
-  size_t attr = (node->op->attr_size + 3) / 4;
+  size_t attr = (node->attr_bytes + 3) / 4;
   if (attr != 0) {
     memcpy(key->words + key->count, node->attrs, attr * 4);
     key->count += attr;

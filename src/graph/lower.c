@@ -159,6 +159,9 @@ calx_status *cx_lower(const cx_lowering *request, cx_hlo_module **out_module)
     status = cx_hlo_builder_new(request->name, "main", types,
                                 o->n_params + (o->n_slots != 0), &l.b);
   }
+  if (status == NULL && request->replicas != 0) {
+    cx_hlo_module_attr_int(l.b, "mhlo.num_replicas", request->replicas);
+  }
   if (status == NULL) status = lower_all(&l, out_module);
   cx_arena_free(&l.arena);
   return status;

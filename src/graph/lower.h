@@ -27,6 +27,7 @@ typedef struct cx_lowering {
   const char *name;   // of the module
   bool soft_dynamic;  // soft slots are slots in this program
   bool donate;        // write the aliases
+  int replicas;       // of a program with collectives; 0: none
 } cx_lowering;
 
 calx_status *cx_lower(const cx_lowering *l,

@@ -88,7 +88,9 @@ cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
   size_t header = round_up(sizeof(cx_node));
   size_t in = n_in * sizeof(cx_input), out = n_out * sizeof(cx_output);
   size_t slots = n_slots * sizeof(cx_slot);
-  size_t attr = round_up(op->attr_size);
+  uint32_t attr_bytes =
+      op->attr_bytes != NULL ? op->attr_bytes(attrs) : op->attr_size;
+  size_t attr = round_up(attr_bytes);
   char *block = cx_alloc(header + in + out + slots + attr);
   if (block == NULL) return NULL;
   cx_node *node = (cx_node *)(void *)block;
@@ -99,10 +101,11 @@ cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
   node->slots = (cx_slot *)(void *)(p += out);
   node->attrs = p += slots;
   memset(node->in, 0, in + out + slots);
-  if (op->attr_size != 0) {
-    memset(p + op->attr_size, 0, attr - op->attr_size);
-    memcpy(p, attrs, op->attr_size);
+  if (attr_bytes != 0) {
+    memset(p + attr_bytes, 0, attr - attr_bytes);
+    memcpy(p, attrs, attr_bytes);
   }
+  node->attr_bytes = attr_bytes;
   atomic_init(&node->refs, 1);
   node->op = op;
   node->n_in = n_in;

@@ -72,6 +72,9 @@ typedef struct cx_op {
   const char *name;    // PyTorch's, "conv2d"
   uint16_t id;         // its place in the ops' table: what keys hold
   uint32_t attr_size;  // bytes of the attribute struct
+  // Of an op whose attributes end in a list: their bytes, a multiple of 4, the
+  // same for equal first attr_size bytes. NULL: attr_size.
+  uint32_t (*attr_bytes)(const void *attrs);
   // Fills node->out[k].shape from inputs and attributes. A failure's message
   // need not name the op: the caller does.
   calx_status *(*infer)(cx_node *node);
@@ -83,12 +86,13 @@ typedef struct cx_op {
 } cx_op;
 
 enum {
-  CX_NODE_DATA = 1,        // a buffer that was uploaded or computed by a sync
-  CX_NODE_GRAD = 2,        // on the tape: an output requires a gradient
-  CX_NODE_TAPE_ENDED = 4,  // data whose history a sync dropped
-  CX_NODE_FAILED = 8,      // its late execution failed: see error
-  CX_NODE_READ = 16,       // computed by a read before a sync, at read_site
-  CX_NODE_TRAIN = 32,      // an op that depends on train/eval, in train
+  CX_NODE_DATA = 1,         // a buffer that was uploaded or computed by a sync
+  CX_NODE_GRAD = 2,         // on the tape: an output requires a gradient
+  CX_NODE_TAPE_ENDED = 4,   // data whose history a sync dropped
+  CX_NODE_FAILED = 8,       // its late execution failed: see error
+  CX_NODE_READ = 16,        // computed by a read before a sync, at read_site
+  CX_NODE_TRAIN = 32,       // an op that depends on train/eval, in train
+  CX_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
 };
 
 struct cx_node {
@@ -107,6 +111,7 @@ struct cx_node {
   // A traversal's, under the device's lock.
   uint64_t mark;
   uint32_t index;
+  uint32_t attr_bytes;
 };
 
 // A node with room for all that is counted; the inputs are retained by the

@@ -55,6 +55,7 @@ static bool finish(cx_order *o, cx_node *node)
   }
   node->index = (uint32_t)o->n_nodes;
   o->nodes[o->n_nodes++] = node;
+  o->flags |= cx_node_flags(node);
   for (uint32_t k = 0; k < node->n_slots; k++) {
     bool wide = cx_slot_is_wide(&node->slots[k]);
     o->n_slots += wide ? 2 : 1;
@@ -91,6 +92,7 @@ bool cx_order_walk(cx_order *o)
   uint64_t walk = atomic_fetch_add(&walks, 1) + 1;
   o->n_nodes = o->n_params = o->n_slots = o->n_soft = 0;
   o->n_wide = 0;
+  o->flags = 0;
   for (size_t i = 0; i < o->n_roots; i++) {
     cx_node *root = o->roots[i].node;
     if (is_computed(root)) {

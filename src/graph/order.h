@@ -34,6 +34,7 @@ typedef struct cx_order {
   size_t n_slots;  // 32-bit words of all slots, soft ones included
   size_t n_wide;   // slots of 64 bits
   size_t n_soft;   // soft slots
+  uint32_t flags;  // of all nodes
   cx_key key;
   cx_hash hash;
   struct cx_frame *stack;
