@@ -5,6 +5,7 @@
 #define CALX_CALX_H
 
 #include "calx/autograd.h"
+#include "calx/collective.h"
 #include "calx/data.h"
 #include "calx/debug.h"
 #include "calx/device.h"

@@ -6,7 +6,19 @@
  * them is what its formula says for N = 1. All members of a group get the same
  * bits. Names and meanings are those of torch_xla.core.xla_model.
  *
- * @threads each rank calls from its own thread
+ * A program with collectives runs when all ranks have come to it: at their
+ * syncs, and where a value that needs it is read. Where the ranks' programs
+ * differ, none runs and every rank is told which ranks, and the first operation
+ * that differs with its call site.
+ *
+ * Common to all, unless said otherwise:
+ * @errors   INVALID_ARGUMENT  shapes, dtypes, groups or options that do not
+ *           fit; a host tensor.  FAILED_PRECONDITION  the tensor's device is no
+ *           rank.  At the sync or read: ABORTED  the ranks' programs differ, or
+ *           a rank ended or failed; DEADLINE_EXCEEDED  who did not come in time
+ *           (CALX_COLLECTIVE_TIMEOUT_S)
+ * @owner    the current scope
+ * @threads  each rank calls from its own thread
  */
 #ifndef CALX_COLLECTIVE_H
 #define CALX_COLLECTIVE_H
@@ -42,29 +54,31 @@ typedef struct calx_groups {
 /** Zero means default in every field. */
 typedef struct calx_collective_options {
   size_t size;
-  double scale; /* the result is multiplied by it; 0 = 1,
-                   CALX_ZERO = 0 */
+  double scale; /* the result is multiplied by it; 0 = 1, CALX_ZERO = 0; whole
+                   for integers; none for bool and a broadcast. Never part of a
+                   compiled program */
   calx_groups groups;
 } calx_collective_options;
 
 /**
  * The reduction of the ranks' tensors, on every rank.
  * @shape any -> the same  @dtype any but bool for SUM, MIN, MAX, MUL
- * @errors INVALID_ARGUMENT the type and the dtype don't fit, groups that are
- *         none  @gradient SUM: the sum of the ranks' gradients, scaled; others:
- *         an error  @source torch_xla all_reduce
+ * @gradient SUM: the sum of the ranks' gradients, scaled; others: an error
+ * @source torch_xla all_reduce
  */
 CALX_API calx_tensor *calx_all_reduce_with(
     calx_tensor *tensor, calx_reduce_type type,
     const calx_collective_options *options);
 /** The same for several tensors at once, in place: each handle gets its
- *  reduction as its new value, without a gradient. Tensors of one dtype travel
- *  together. @shape any @errors as calx_all_reduce */
+ *  reduction as its new value, without a gradient; none does when one does not
+ *  fit. Tensors of one dtype travel together. @shape any
+ *  @source torch_xla all_reduce */
 CALX_API void calx_all_reduce_list_with(calx_tensor *const *tensors,
                                         size_t count, calx_reduce_type type,
                                         const calx_collective_options *options);
 
-/** The ranks' tensors joined along `dim`, in the order of the group.
+/** The ranks' tensors joined along `dim`, in the order of the group; a tensor
+ *  of rank 0 counts as one of a single element.
  *  @shape (…, d, …) -> (…, members * d, …), equal on all ranks
  *  @gradient reduce_scatter of the sum  @source torch_xla all_gather */
 CALX_API calx_tensor *calx_all_gather_with(
@@ -104,5 +118,25 @@ CALX_API void calx_collective_broadcast_with(
 
 #ifdef __cplusplus
 }
+#endif
+
+// ---- call sites and options in C, as in calx/ops_macros.h -------------------
+
+#if !defined(CALX_NO_SITES) && !defined(__cplusplus)
+// clang-format off
+#define calx_all_reduce(x, ...) CALX_ALL_REDUCE_(x, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_ALL_REDUCE_(x, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_with(CALX_T_(x), type, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define calx_all_reduce_list(tensors, count, ...) CALX_ALL_REDUCE_LIST_(tensors, count, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_ALL_REDUCE_LIST_(tensors, count, type, ...) (calx_at_(CALX_HERE), calx_all_reduce_list_with(tensors, count, type, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define calx_all_gather(x, ...) CALX_ALL_GATHER_(x, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_ALL_GATHER_(x, dim, ...) (calx_at_(CALX_HERE), calx_all_gather_with(CALX_T_(x), dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define calx_reduce_scatter(x, type, ...) CALX_REDUCE_SCATTER_(x, type, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_REDUCE_SCATTER_(x, type, dim, ...) (calx_at_(CALX_HERE), calx_reduce_scatter_with(CALX_T_(x), type, dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define calx_all_to_all(x, split_dim, ...) CALX_ALL_TO_ALL_(x, split_dim, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_ALL_TO_ALL_(x, split_dim, concat_dim, ...) (calx_at_(CALX_HERE), calx_all_to_all_with(CALX_T_(x), split_dim, concat_dim, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+#define calx_collective_permute(x, ...) (calx_at_(CALX_HERE), calx_collective_permute(CALX_T_(x), __VA_ARGS__))
+#define calx_collective_broadcast(tensors, count, ...) CALX_COLLECTIVE_BROADCAST_(tensors, count, __VA_ARGS__, .size = sizeof(calx_collective_options))
+#define CALX_COLLECTIVE_BROADCAST_(tensors, count, root, ...) (calx_at_(CALX_HERE), calx_collective_broadcast_with(tensors, count, root, CALX_O_((&(calx_collective_options){ __VA_ARGS__ }))))
+// clang-format on
 #endif
 #endif

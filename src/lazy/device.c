@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/trace.h"
 #include "lazy/internal.h"
+#include "world/world.h"
 
 static struct {
   cx_mutex lock;
@@ -254,13 +255,20 @@ static uint64_t mix(uint64_t z)
   return z ^ (z >> 31);
 }
 
+int cx_device_rank(const calx_device *device)
+{
+  const cx_world_place *here = cx_world_here();
+  return here->process * here->devices + device->index;
+}
+
 // A draw has 2^40 counters of its own: more than a tensor has elements. The
 // rank's number is in the key, so that ranks draw different numbers.
-void cx_random_draw(calx_device *device, uint64_t *out_key,
+void cx_random_draw(calx_device *device, bool common, uint64_t *out_key,
                     uint64_t *out_counter)
 {
+  uint64_t rank = common ? 0 : (uint64_t)cx_device_rank(device);
   cx_lock(&device->lock);
-  *out_key = mix(mix(device->seed) + (uint64_t)device->index);
+  *out_key = mix(mix(device->seed) + rank);
   *out_counter = device->draws++ << 40;
   cx_unlock(&device->lock);
 }

@@ -138,6 +138,16 @@ typedef struct cx_flight {  // one launched execution
 
 enum { CX_MAX_FLIGHTS = 64 };
 
+// What a rank has brought to a launch of all ranks; muster.c's, under its lock.
+typedef struct cx_share {
+  enum { CX_SHARE_NONE, CX_SHARE_BROUGHT, CX_SHARE_TAKEN } state;
+  uint64_t number;  // of the rank's launches with others
+  const struct cx_passage *passage;
+  int choice;           // of the program's executables, when it is taken
+  bool tried;           // to launch it
+  calx_status *status;  // how that ended
+} cx_share;
+
 typedef struct cx_site_problem {  // kept for syncs at the same place
   cx_problem *problem;
   calx_site site;
@@ -151,6 +161,7 @@ struct calx_device {
   calx_tensor **changed;  // durable tensors with a value a sync must settle
   size_t n_changed, changed_capacity;
   cx_order order;  // scratch
+  cx_share share;
   cx_flight flights[CX_MAX_FLIGHTS];
   size_t first_flight, n_flights;
   cx_site_problem expired, consumed;  // of the last syncs

@@ -49,6 +49,12 @@ static void time_it(cx_pjrt_event *done, int64_t start, int device)
   }
 }
 
+void cx_launch_count(cx_pjrt_event *done, int64_t start, int device)
+{
+  cx_counter_add(&executions, 1);
+  if (done != NULL) time_it(done, start, device);
+}
+
 static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
                             cx_pjrt_buffer *const *args, size_t n_args,
                             cx_pjrt_buffer **out, cx_pjrt_event **out_done)
@@ -56,10 +62,10 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
   int64_t start = cx_now_ns();
   calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
                                         args, n_args, out, out_done);
-  if (status != NULL) return status;
-  cx_counter_add(&executions, 1);
-  if (*out_done != NULL) time_it(*out_done, start, run->device->index);
-  return NULL;
+  if (status == NULL) {
+    cx_launch_count(*out_done, start, run->device->index);
+  }
+  return status;
 }
 
 // ---- CALX_DEBUG=donation ----------------------------------------------------

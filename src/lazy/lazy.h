@@ -116,7 +116,7 @@ typedef struct cx_call {
   const void *attrs;
   const cx_slot *slots;
   uint32_t n_slots;
-  uint32_t flags;       // CX_NODE_TRAIN
+  uint32_t flags;       // CX_NODE_TRAIN, CX_NODE_COLLECTIVE
   calx_device *device;  // of an op without operands; NULL: the current one
 } cx_call;
 
@@ -131,10 +131,17 @@ void cx_sync_pending(void);
 // Computes t's value if it is pending. False: the scope holds the reason.
 bool cx_read(calx_tensor *t);
 
+// ---- ranks ------------------------------------------------------------------
+
+// The global ordinal of the rank whose device it is. Where no ranks were
+// started: the device's number.
+int cx_device_rank(const calx_device *device);
+
 // ---- random streams ---------------------------------------------------------
 
 // The next draw of the device's default stream: key and counter for THREE_FRY.
-void cx_random_draw(calx_device *device, uint64_t *out_key,
+// common: rank 0's numbers on every rank, for what a model begins with.
+void cx_random_draw(calx_device *device, bool common, uint64_t *out_key,
                     uint64_t *out_counter);
 
 void cx_random_seed(calx_device *device, uint64_t seed);

@@ -16,6 +16,7 @@
 #include "graph/differ.h"
 #include "graph/lower.h"
 #include "hlo/print.h"
+#include "world/world.h"
 
 CX_COUNTER(cached_compile, "CachedCompile");
 CX_COUNTER(uncached_compile, "UncachedCompile");
@@ -267,12 +268,20 @@ typedef struct compilation {
   size_t options_size;
 } compilation;
 
+// How many replicas a program with collectives has: one for each rank.
+static int replicas_of(const cx_run *run)
+{
+  bool together = (run->order->flags & CX_NODE_COLLECTIVE) != 0;
+  return together ? cx_world_size(cx_world_here()) : 0;
+}
+
 static calx_status *print_program(compilation *c, bool soft_dynamic)
 {
   cx_lowering l = { .order = c->run->order,
                     .name = "calx",
                     .soft_dynamic = soft_dynamic,
-                    .donate = true };
+                    .donate = true,
+                    .replicas = replicas_of(c->run) };
   cx_hlo_module *module;
   CALX_TRY(cx_lower(&l, &module));
   cx_hlo_print(module, &c->text);
@@ -288,8 +297,12 @@ static calx_status *print_program(compilation *c, bool soft_dynamic)
 static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
 {
   cx_pjrt_client *client = c->run->device->client;
-  cx_pjrt_compile_options options = { .any_device = cx_pjrt_client_device_count(
-                                                        client) > 1 };
+  int replicas = replicas_of(c->run);
+  cx_pjrt_compile_options options = {
+    .num_replicas = replicas,
+    .everywhere = replicas != 0,
+    .any_device = replicas == 0 && cx_pjrt_client_device_count(client) > 1
+  };
   CALX_TRY(signature_make(c->run->order, &c->signature));
   CALX_TRY(
       cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
@@ -336,21 +349,26 @@ static calx_status *compile(const cx_run *run, bool soft_dynamic,
 // ---- one entry's variant ----------------------------------------------------
 
 // The variant for these starts. Under the table's lock.
-static variant *choose(cx_program *p, const int64_t *soft)
+static cx_choice wants(const cx_program *p, const int64_t *soft)
 {
   bool made = p->constant.state != FAILED;
-  if (!made || p->n_soft == 0 ||
-      memcmp(p->constant.starts, soft, p->n_soft * sizeof *soft) == 0) {
-    return &p->constant;
-  }
-  return &p->dynamic;
+  bool constant =
+      !made || p->n_soft == 0 ||
+      memcmp(p->constant.starts, soft, p->n_soft * sizeof *soft) == 0;
+  return constant ? CX_CHOICE_CONSTANT : CX_CHOICE_DYNAMIC;
+}
+
+static variant *choose(cx_program *p, const int64_t *soft, cx_choice choice)
+{
+  if (choice == CX_CHOICE_FREE) choice = wants(p, soft);
+  return choice == CX_CHOICE_CONSTANT ? &p->constant : &p->dynamic;
 }
 
 // Finds or makes the entry and its variant; *out_mine: the caller is to compile
 // it. Under the table's lock, which a wait gives up meanwhile.
 static calx_status *claim(const cx_run *run, const int64_t *soft,
-                          cx_program **out_program, variant **out_variant,
-                          bool *out_mine)
+                          cx_choice choice, cx_program **out_program,
+                          variant **out_variant, bool *out_mine)
 {
   const cx_order *o = run->order;
   for (;;) {
@@ -363,7 +381,7 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
       p->next = table.buckets[o->hash.low % BUCKETS];
       table.buckets[o->hash.low % BUCKETS] = p;
     }
-    variant *v = choose(p, soft);
+    variant *v = choose(p, soft, choice);
     *out_program = p;
     *out_variant = v;
     *out_mine = v->state == FAILED;
@@ -379,24 +397,26 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
   }
 }
 
-static calx_status *get(const cx_run *run, const int64_t *soft,
-                        cx_program **out_program, variant **out_variant)
+calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
 {
+  const cx_run *run = passage->run;
+  cx_program *p = NULL;
+  variant *v = NULL;
   bool mine;
   cx_lock(&table.lock);
-  calx_status *status = claim(run, soft, out_program, out_variant, &mine);
+  calx_status *status = claim(run, passage->soft, choice, &p, &v, &mine);
   cx_unlock(&table.lock);
   if (status != NULL) return status;
+  passage->program = p;
   if (!mine) {
+    passage->executable = v->executable;
     cx_counter_add(&cached_compile, 1);
     return NULL;
   }
-  cx_program *p = *out_program;
-  variant *v = *out_variant;
   cx_pjrt_executable *executable;
   status = compile(run, v == &p->dynamic, &executable);
   cx_lock(&table.lock);
-  v->executable = executable;
+  v->executable = passage->executable = executable;
   v->state = status == NULL ? READY : FAILED;
   if (status != NULL && p->constant.state == FAILED &&
       p->dynamic.state == FAILED) {
@@ -405,6 +425,36 @@ static calx_status *get(const cx_run *run, const int64_t *soft,
   cx_cond_broadcast(&table.changed);
   cx_unlock(&table.lock);
   return status;
+}
+
+cx_choice cx_program_wants(const cx_passage *passage)
+{
+  cx_lock(&table.lock);
+  const cx_program *p = find(passage->run->order);
+  cx_choice choice = p == NULL ? CX_CHOICE_CONSTANT : wants(p, passage->soft);
+  cx_unlock(&table.lock);
+  return choice;
+}
+
+bool cx_program_ran(cx_passage *passage, cx_choice choice)
+{
+  const cx_run *run = passage->run;
+  cx_lock(&table.lock);
+  cx_program *p = find(run->order);
+  bool ran = p != NULL && p->slots[run->device->index].ran[choice];
+  if (ran) {
+    passage->program = p;
+    passage->executable = choose(p, passage->soft, choice)->executable;
+  }
+  cx_unlock(&table.lock);
+  return ran;
+}
+
+void cx_program_note_ran(cx_passage *passage, cx_choice choice)
+{
+  cx_lock(&table.lock);
+  passage->program->slots[passage->run->device->index].ran[choice] = true;
+  cx_unlock(&table.lock);
 }
 
 // ---- slots ------------------------------------------------------------------
@@ -438,6 +488,29 @@ static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
 
 // ---- running ----------------------------------------------------------------
 
+calx_status *cx_program_args(cx_passage *p)
+{
+  const cx_order *o = p->run->order;
+  for (size_t i = 0; i < o->n_params; i++) {
+    const cx_node *node = o->params[i].node;
+    p->args[i] = node->out[o->params[i].out].buffer;
+    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
+      return cx_status_copy(node->error);
+    }
+  }
+  if (o->n_slots == 0) return NULL;
+  cx_slot_cache *cache = &p->program->slots[p->run->device->index];
+  return slot_buffer(p->run, cache, p->words, &p->args[o->n_params]);
+}
+
+static calx_status *run_alone(cx_passage *p)
+{
+  CALX_TRY(cx_program_get(p, CX_CHOICE_FREE));
+  CALX_TRY(cx_program_args(p));
+  return cx_launch(p->run, p->executable, p->args, p->n_args, p->out,
+                   p->out_done);
+}
+
 calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
                           cx_pjrt_event **out_done)
 {
@@ -450,28 +523,18 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
       cx_alloc(n_args * sizeof(cx_pjrt_buffer *) + o->n_soft * sizeof(int64_t) +
                o->n_slots * sizeof(uint32_t) + 1);
   if (block == NULL) return cx_out_of_memory();
-  cx_pjrt_buffer **args = (cx_pjrt_buffer **)(void *)block;
-  int64_t *soft = (int64_t *)(void *)(args + n_args);
-  uint32_t *words = (uint32_t *)(void *)(soft + o->n_soft);
-  cx_order_slots(o, words, soft);
-  cx_program *program = NULL;
-  variant *v = NULL;
-  calx_status *status = get(run, soft, &program, &v);
-  for (size_t i = 0; status == NULL && i < o->n_params; i++) {
-    const cx_node *node = o->params[i].node;
-    args[i] = node->out[o->params[i].out].buffer;
-    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
-      status = cx_status_copy(node->error);
-    }
-  }
-  if (status == NULL && o->n_slots != 0) {
-    status = slot_buffer(run, &program->slots[run->device->index], words,
-                         &args[o->n_params]);
-  }
+  cx_passage p = {
+    .run = run, .n_args = n_args, .out = out, .out_done = out_done
+  };
+  p.args = (cx_pjrt_buffer **)(void *)block;
+  p.soft = (int64_t *)(void *)(p.args + n_args);
+  p.words = (uint32_t *)(void *)(p.soft + o->n_soft);
+  cx_order_slots(o, p.words, p.soft);
+  bool together = (o->flags & CX_NODE_COLLECTIVE) != 0;
+  calx_status *status = together ? cx_run_together(&p) : run_alone(&p);
   if (status == NULL) {
     cx_tally_ops(o);
     if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_execute(run);
-    status = cx_launch(run, v->executable, args, n_args, out, out_done);
   }
   cx_free(block);
   return status;

@@ -8,7 +8,43 @@
 typedef struct cx_slot_cache {
   uint32_t *words;
   cx_pjrt_buffer *buffer;
+  bool ran[2];  // with the others: the constant and the dynamic variant
 } cx_slot_cache;
+
+// An execution on its way: what it takes and gives, under the device's lock.
+typedef struct cx_passage {
+  cx_run *run;
+  uint32_t *words;  // of the packed slots
+  int64_t *soft;    // the soft slots' values
+  cx_pjrt_buffer **args;
+  size_t n_args;
+  cx_pjrt_buffer **out;  // n_roots
+  cx_pjrt_event **out_done;
+  cx_program *program;
+  cx_pjrt_executable *executable;
+} cx_passage;
+
+// Which of a program's executables: as its soft slots' values want it, or one
+// of the two.
+typedef enum cx_choice {
+  CX_CHOICE_FREE = -1,
+  CX_CHOICE_CONSTANT,
+  CX_CHOICE_DYNAMIC
+} cx_choice;
+
+// Finds or compiles; fills in program and executable.
+calx_status *cx_program_get(cx_passage *p, cx_choice choice) CALX_MUST_USE;
+// What the soft slots' values want of what is compiled so far.
+cx_choice cx_program_wants(const cx_passage *p);
+// Whether the run's device has run it with the others: then program and
+// executable are filled in.
+bool cx_program_ran(cx_passage *p, cx_choice choice);
+void cx_program_note_ran(cx_passage *p, cx_choice choice);
+// Fills in the arguments.
+calx_status *cx_program_args(cx_passage *p) CALX_MUST_USE;
+
+// The way of a program with collectives.
+calx_status *cx_run_together(cx_passage *p) CALX_MUST_USE;
 
 // Counts the order's ops, which run.
 void cx_tally_ops(const cx_order *order);
@@ -30,5 +66,7 @@ calx_status *cx_launch(cx_run *run, cx_pjrt_executable *executable,
                        cx_pjrt_buffer *const *args, size_t n_args,
                        cx_pjrt_buffer **out,
                        cx_pjrt_event **out_done) CALX_MUST_USE;
+// Counts an execution that was launched at `start`.
+void cx_launch_count(cx_pjrt_event *done, int64_t start, int device);
 
 #endif

@@ -317,9 +317,7 @@ static calx_status *launch(step *s)
     donated = cx_donate(o, s->all.tensors, s->all.roots, s->all.n);
     s->run.any_donation = donated != 0;
   }
-  for (size_t i = 0; i < o->n_nodes; i++) {
-    s->run.train |= (cx_node_flags(o->nodes[i]) & CX_NODE_TRAIN) != 0;
-  }
+  s->run.train = (o->flags & CX_NODE_TRAIN) != 0;
   say_read_twice(s->device, o);
   s->buffers = cx_calloc(o->n_roots + 1, sizeof *s->buffers);
   s->nodes = cx_calloc(o->n_roots + 1, sizeof *s->nodes);

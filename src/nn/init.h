@@ -4,7 +4,8 @@
 
 #include "calx/ops.h"
 
-// Uniform in +-1/sqrt(fan_in), drawn from the device's default stream: what
+// Uniform in +-1/sqrt(fan_in), drawn from the device's default stream, the same
+// on every rank: what
 // Kaiming's rule with a = sqrt(5) comes to, PyTorch's for linear and
 // convolution layers. fan_in 0: zeros.
 calx_tensor *cx_nn_uniform(calx_dims shape, double fan_in, calx_dtype dtype);

@@ -3,6 +3,7 @@
 #ifndef CX_OPS_OPS_H
 #define CX_OPS_OPS_H
 
+#include "calx/collective.h"
 #include "calx/ops.h"
 #include "graph/lower.h"
 #include "lazy/lazy.h"
@@ -55,6 +56,8 @@ calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
 calx_dtype cx_promote(calx_tensor **in, uint32_t n);
 
 calx_tensor *cx_zeros_like(const calx_tensor *t);
+// calx_rand with rank 0's numbers on every rank.
+calx_tensor *cx_rand_common(calx_dims shape, const calx_create_options *o);
 // Sums a broadcast gradient back to the operand's shape.
 calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *shape);
 // x reshaped to the sizes of a shape.
@@ -82,6 +85,14 @@ static inline int64_t cx_op_second(const int64_t *pair)
   if (pair[1] == 0) return pair[0];
   return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
 }
+
+// ---- collectives ------------------------------------------------------------
+
+// out[i] is the sum over the ranks of tensors[i], times `scale` (0: 1), in one
+// collective for all tensors of a dtype. `groups` NULL: all ranks. The operands
+// are fit; the results have no gradient where the caller's region has none.
+void cx_all_reduce_bucket(calx_tensor *const *tensors, size_t n, double scale,
+                          const calx_groups *groups, calx_tensor **out);
 
 // ---- shape rules ------------------------------------------------------------
 

@@ -152,7 +152,7 @@ const cx_op cx_op_randn = { .name = "randn",
 // ---- entries ----------------------------------------------------------------
 
 static calx_tensor *draw(const cx_op *op, calx_dims dims,
-                         const calx_create_options *o)
+                         const calx_create_options *o, bool common)
 {
   // A creator checks the shape and the options; its result is never looked at.
   calx_tensor *like = calx_zeros_with(dims, o);
@@ -166,7 +166,7 @@ static calx_tensor *draw(const cx_op *op, calx_dims dims,
   memset(&a, 0, sizeof a);
   a.shape = *cx_tensor_shape(like);
   uint64_t key, counter;
-  cx_random_draw(calx_tensor_device(like), &key, &counter);
+  cx_random_draw(calx_tensor_device(like), common, &key, &counter);
   cx_slot slots[2] = { { .dtype = CALX_U64, .value.integer = (int64_t)key },
                        { .dtype = CALX_U64,
                          .value.integer = (int64_t)counter } };
@@ -182,12 +182,17 @@ static calx_tensor *draw(const cx_op *op, calx_dims dims,
 
 calx_tensor *calx_rand_with(calx_dims shape, const calx_create_options *o)
 {
-  return draw(&cx_op_rand, shape, o);
+  return draw(&cx_op_rand, shape, o, false);
+}
+
+calx_tensor *cx_rand_common(calx_dims shape, const calx_create_options *o)
+{
+  return draw(&cx_op_rand, shape, o, true);
 }
 
 calx_tensor *calx_randn_with(calx_dims shape, const calx_create_options *o)
 {
-  return draw(&cx_op_randn, shape, o);
+  return draw(&cx_op_randn, shape, o, false);
 }
 
 void calx_manual_seed(uint64_t seed)

@@ -427,3 +427,13 @@ size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e)
 {
   return e->n_results;
 }
+
+size_t cx_pjrt_executable_device_count(const cx_pjrt_executable *e)
+{
+  return e->n_replicas;
+}
+
+size_t cx_pjrt_executable_device(const cx_pjrt_executable *e, size_t replica)
+{
+  return e->devices[replica];
+}

@@ -269,10 +269,51 @@ static bool encode_assignment(encoder *e, const int64_t *ids,
   return true;
 }
 
+static int by_value(const void *a, const void *b)
+{
+  const int64_t x = *(const int64_t *)a;
+  const int64_t y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// The ids of all devices that the client knows, which must be as many as there
+// are replicas.
+static calx_status *all_ids(encoder *e, int64_t *ids)
+{
+  const cx_pjrt_client *c = e->client;
+  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
+                                    .client = c->raw };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
+  if (args.num_devices != e->n_replicas || args.devices == NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "%zu replicas are wanted, platform '%s' has %zu devices "
+                    "here and %zu in all processes",
+                    e->n_replicas, c->platform, c->n_devices, args.num_devices);
+  }
+  for (size_t i = 0; i < args.num_devices; i++) {
+    PJRT_Device_GetDescription_Args get = {
+      CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = args.devices[i]
+    };
+    CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
+    PJRT_DeviceDescription_Id_Args id = {
+      CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
+      .device_description = get.device_description
+    };
+    CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
+    ids[i] = id.id;
+  }
+  qsort(ids, e->n_replicas, sizeof *ids, by_value);
+  return NULL;
+}
+
 // Looks the ids up where a client is given; without one the numbers are ids.
 static calx_status *device_ids(encoder *e, int64_t *ids)
 {
   const int64_t *devices = e->options->devices;
+  if (e->options->everywhere && e->client != NULL &&
+      e->n_replicas > e->client->n_devices) {
+    return all_ids(e, ids);
+  }
   for (size_t r = 0; r < e->n_replicas; r++) {
     int64_t device = devices == NULL ? (int64_t)r : devices[r];
     if (e->client == NULL) {

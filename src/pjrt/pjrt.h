@@ -170,6 +170,8 @@ typedef struct cx_pjrt_compile_options {
   int64_t num_replicas;    // 0 = 1
   const int64_t *devices;  // num_replicas device indices (addressable); NULL:
                            // 0, 1, …; ids are looked up
+  bool everywhere;  // num_replicas is of all devices that the client knows, of
+                    // other processes too, in the order of their ids
   bool any_device;  // one replica that runs on the device of its arguments
                     // (compile_portable_executable)
   const cx_pjrt_override *overrides;
@@ -214,6 +216,10 @@ calx_status *cx_pjrt_executable_memory(
 void cx_pjrt_executable_retain(cx_pjrt_executable *e);
 void cx_pjrt_executable_release(cx_pjrt_executable *e);
 size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e);
+// The devices here that it runs on, in the order of the replicas; 1 for a
+// program of any device.
+size_t cx_pjrt_executable_device_count(const cx_pjrt_executable *e);
+size_t cx_pjrt_executable_device(const cx_pjrt_executable *e, size_t replica);
 
 // Launches one device's share. args: n_params buffers on `device` (kept alive
 // by the call); out_results: n_results new buffers. *out_done may be NULL; else

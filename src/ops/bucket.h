@@ -1,0 +1,15 @@
+// ops/bucket: one operation on the elements of many tensors.
+#ifndef CX_OPS_BUCKET_H
+#define CX_OPS_BUCKET_H
+
+#include "ops/ops.h"
+
+// Maps a tensor to one of the same shape, element by element.
+typedef calx_tensor *cx_bucket_fn(void *user, calx_tensor *x);
+
+// out[i] is fn of in[i]; tensors of one dtype go through one call. The operands
+// are fit.
+void cx_bucketed(calx_tensor *const *in, size_t n, cx_bucket_fn *fn, void *user,
+                 calx_tensor **out);
+
+#endif

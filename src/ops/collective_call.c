@@ -1,0 +1,428 @@
+// ops/collective: the entries. Groups are checked here, where the caller is;
+// among one member nothing is sent, and nothing is recorded for it.
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "ops/bucket.h"
+#include "ops/collective.h"
+#include "world/world.h"
+
+// ---- who takes part ---------------------------------------------------------
+
+// Every rank exactly once.
+static calx_status *check_ids(const char *op, const int64_t *ids, size_t n,
+                              uint32_t world)
+{
+  bool *seen = cx_calloc(world + (size_t)1, sizeof *seen);
+  if (seen == NULL) return cx_out_of_memory();
+  calx_status *status = NULL;
+  for (size_t i = 0; status == NULL && i < n; i++) {
+    if (ids[i] < 0 || ids[i] >= (int64_t)world) {
+      status = cx_error(CALX_INVALID_ARGUMENT,
+                        "%s: groups: rank %lld is none of the world's %u", op,
+                        (long long)ids[i], world);
+    } else if (seen[ids[i]]) {
+      status = cx_error(CALX_INVALID_ARGUMENT,
+                        "%s: groups: rank %lld is named twice", op,
+                        (long long)ids[i]);
+    } else {
+      seen[ids[i]] = true;
+    }
+  }
+  for (uint32_t r = 0; status == NULL && r < world; r++) {
+    if (seen[r]) continue;
+    status = cx_error(CALX_INVALID_ARGUMENT, "%s: groups: rank %u is in none",
+                      op, r);
+  }
+  cx_free(seen);
+  return status;
+}
+
+static calx_status *check_groups(const char *op, const calx_groups *g,
+                                 uint32_t world)
+{
+  size_t n = g->groups == 0 ? 1 : g->groups;
+  if (g->count != 0 && g->ids == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: groups: the ids are NULL", op);
+  }
+  if (g->count % n != 0 || (g->count == 0 && n != 1)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: groups: %zu ids do not make %zu groups of equal size",
+                    op, g->count, n);
+  }
+  return g->count == 0 ? NULL : check_ids(op, g->ids, g->count, world);
+}
+
+// Room for so many ids; freed with cx_free().
+static cx_coll_attrs *attrs_new(size_t n_ids, uint32_t world)
+{
+  size_t bytes = sizeof(cx_coll_attrs) + n_ids * sizeof(int64_t);
+  cx_coll_attrs *a = cx_calloc(1, bytes);
+  if (a == NULL) return NULL;
+  a->bytes = (uint32_t)bytes;
+  a->world = world;
+  a->groups = 1;
+  a->members = world;
+  a->n_ids = (uint32_t)n_ids;
+  return a;
+}
+
+// One group of all ranks in their order is how no groups are meant.
+static bool is_default(const calx_groups *g)
+{
+  if (g->count == 0) return true;
+  if (g->groups > 1) return false;
+  for (size_t i = 0; i < g->count; i++) {
+    if (g->ids[i] != (int64_t)i) return false;
+  }
+  return true;
+}
+
+// The world that the operand's device belongs to.
+static calx_status *find_world(const char *op, calx_device *device,
+                               uint32_t *out)
+{
+  int world = cx_world_size(cx_world_here());
+  *out = (uint32_t)world;
+  if (world == 1 || cx_device_rank(device) < world) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "%s: %s is no rank of the world, which has %d", op,
+                  calx_device_name(device), world);
+}
+
+static calx_status *check_options(const char *op,
+                                  const calx_collective_options *o)
+{
+  if (cx_op_options_fit(o, o->size, sizeof *o)) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: the options have %zu bytes, this library knows %zu", op,
+                  o->size, sizeof *o);
+}
+
+static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
+{
+  if (scale == 0 && !signbit(scale)) return NULL;
+  bool fits = cx_dtype_is_float(dtype) ||
+              (cx_dtype_is_int(dtype) && fabs(scale) < 0x1p62 &&
+               scale == nearbyint(scale));
+  if (fits) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s is not scaled by %g", op,
+                  calx_dtype_name(dtype), scale);
+}
+
+// What a call shares with the others. *out_bad: the entry's result, when it
+// fails; then NULL comes back.
+static cx_coll_attrs *begin(const char *op, calx_tensor *x,
+                            const calx_collective_options *o,
+                            calx_tensor **out_bad)
+{
+  static const calx_collective_options none = { .size = sizeof none };
+  if (o == NULL) o = &none;
+  if (cx_op_unfit(op, &x, 1, out_bad)) return NULL;
+  uint32_t world = 1;
+  calx_status *status = check_options(op, o);
+  if (status == NULL) {
+    status = check_scale(op, o->scale, cx_tensor_shape(x)->dtype);
+  }
+  if (status == NULL) status = find_world(op, calx_tensor_device(x), &world);
+  if (status == NULL) status = check_groups(op, &o->groups, world);
+  cx_coll_attrs *a = NULL;
+  if (status == NULL) {
+    bool all = is_default(&o->groups);
+    a = attrs_new(all ? 0 : o->groups.count, world);
+    if (a == NULL) status = cx_out_of_memory();
+    if (a != NULL && !all) {
+      a->groups = (uint32_t)(o->groups.groups == 0 ? 1 : o->groups.groups);
+      a->members = world / a->groups;
+      memcpy(a->ids, o->groups.ids, o->groups.count * sizeof *a->ids);
+    }
+  }
+  if (status != NULL) *out_bad = cx_tensor_poison(status);
+  return a;
+}
+
+// Records the op, unless the operand's rank is alone in its group; takes the
+// attributes.
+static calx_tensor *end(const cx_op *op, calx_tensor *x, cx_coll_attrs *a)
+{
+  if (a->members > 1) {
+    cx_call call = {
+      .op = op, .in = &x, .n_in = 1, .attrs = a, .flags = CX_NODE_COLLECTIVE
+    };
+    x = cx_apply(&call, NULL);
+  }
+  cx_free(a);
+  return x;
+}
+
+// ---- what fits --------------------------------------------------------------
+
+static const char *type_name(calx_reduce_type type)
+{
+  static const char *const names[] = {
+    "SUM", "MIN", "MAX", "MUL", "AND", "OR"
+  };
+  return names[type];
+}
+
+static calx_status *check_type(const char *op, calx_reduce_type type,
+                               calx_dtype dtype)
+{
+  if ((unsigned)type > CALX_REDUCE_OR) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: %d is no type of reduction", op,
+                    (int)type);
+  }
+  bool logical = type == CALX_REDUCE_AND || type == CALX_REDUCE_OR;
+  if (logical ? !cx_dtype_is_float(dtype) : dtype != CALX_BOOL) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s of %s: it combines %s", op,
+                  type_name(type), calx_dtype_name(dtype),
+                  logical ? "bool and integers" : "numbers");
+}
+
+// The user's number: not in the key, whatever it is.
+static calx_tensor *scaled(calx_tensor *x, double scale)
+{
+  if ((scale == 0 && !signbit(scale)) || cx_tensor_poisoned(x)) return x;
+  bool whole = cx_dtype_is_int(cx_tensor_shape(x)->dtype);
+  return calx_mul(x,
+                  whole ? calx_scalar_int((int64_t)scale) : calx_scalar(scale));
+}
+
+static bool find_dim(const char *op, const char *which, calx_tensor *x,
+                     int64_t dim, uint32_t *out, calx_tensor **out_bad)
+{
+  const cx_shape *s = cx_tensor_shape(x);
+  if (s->rank != 0 && cx_op_dim(dim, s->rank, out)) return true;
+  *out_bad = cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s %lld is not one of %s",
+                          op, which, (long long)dim, cx_shape_str(s));
+  return false;
+}
+
+// ---- all_reduce -------------------------------------------------------------
+
+typedef struct reduction {
+  const char *op;
+  calx_reduce_type type;
+  const calx_collective_options *options;
+} reduction;
+
+static double scale_of(const calx_collective_options *o)
+{
+  return o == NULL ? 0 : o->scale;
+}
+
+static calx_tensor *reduce(const reduction *r, calx_tensor *x)
+{
+  calx_tensor *bad;
+  cx_coll_attrs *a = begin(r->op, x, r->options, &bad);
+  if (a == NULL) return bad;
+  calx_dtype dtype = cx_tensor_shape(x)->dtype;
+  calx_status *status = check_type(r->op, r->type, dtype);
+  if (status != NULL) {
+    cx_free(a);
+    return cx_tensor_poison(status);
+  }
+  a->type = (uint32_t)r->type;
+  return scaled(end(&cx_op_all_reduce, x, a), scale_of(r->options));
+}
+
+calx_tensor *calx_all_reduce_with(calx_tensor *x, calx_reduce_type type,
+                                  const calx_collective_options *o)
+{
+  return reduce(&(reduction){ "all_reduce", type, o }, x);
+}
+
+static calx_tensor *reduce_bucket(void *user, calx_tensor *x)
+{
+  return reduce(user, x);
+}
+
+void cx_all_reduce_bucket(calx_tensor *const *tensors, size_t n, double scale,
+                          const calx_groups *groups, calx_tensor **out)
+{
+  calx_collective_options o = { .size = sizeof o, .scale = scale };
+  if (groups != NULL) o.groups = *groups;
+  reduction r = { "all_reduce", CALX_REDUCE_SUM, &o };
+  cx_bucketed(tensors, n, reduce_bucket, &r, out);
+}
+
+// ---- in place ---------------------------------------------------------------
+
+// Each handle gets what fn makes of its value, or none does.
+static void replace(const char *op, calx_tensor *const *tensors, size_t n,
+                    cx_bucket_fn *fn, void *user)
+{
+  if (n == 0) return;
+  calx_tensor *bad;
+  if (tensors == NULL) {
+    cx_scope_pin(
+        cx_error(CALX_INVALID_ARGUMENT, "%s: the tensors are NULL", op));
+    return;
+  }
+  if (cx_op_unfit(op, tensors, (uint32_t)n, &bad)) return;
+  calx_tensor **out = cx_alloc(n * sizeof *out);
+  if (out == NULL) {
+    cx_scope_pin(cx_out_of_memory());
+    return;
+  }
+  cx_no_grad_begin();
+  cx_bucketed(tensors, n, fn, user, out);
+  bool whole = true;
+  for (size_t i = 0; i < n; i++) whole &= !cx_tensor_poisoned(out[i]);
+  for (size_t i = 0; whole && i < n; i++) {
+    cx_tensor_set_value(tensors[i], cx_tensor_value(out[i]));
+  }
+  cx_no_grad_end();
+  cx_free(out);
+}
+
+void calx_all_reduce_list_with(calx_tensor *const *tensors, size_t count,
+                               calx_reduce_type type,
+                               const calx_collective_options *o)
+{
+  reduction r = { "all_reduce_list", type, o };
+  replace(r.op, tensors, count, reduce_bucket, &r);
+}
+
+typedef struct broadcast {
+  int64_t root;
+  const calx_collective_options *options;
+} broadcast;
+
+static calx_tensor *broadcast_bucket(void *user, calx_tensor *x)
+{
+  const broadcast *c = user;
+  calx_tensor *bad;
+  cx_coll_attrs *a = begin("collective_broadcast", x, c->options, &bad);
+  if (a == NULL) return bad;
+  if (c->root < 0 || c->root >= (int64_t)a->members) {
+    bad = cx_op_poison(CALX_INVALID_ARGUMENT,
+                       "collective_broadcast: root %lld is no place in a group "
+                       "of %u",
+                       (long long)c->root, a->members);
+    cx_free(a);
+    return bad;
+  }
+  if (scale_of(c->options) != 0) {
+    cx_free(a);
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "collective_broadcast: nothing is scaled");
+  }
+  a->root = (uint32_t)c->root;
+  return end(&cx_op_collective_broadcast, x, a);
+}
+
+void calx_collective_broadcast_with(calx_tensor *const *tensors, size_t count,
+                                    int64_t root,
+                                    const calx_collective_options *o)
+{
+  broadcast c = { root, o };
+  replace("collective_broadcast", tensors, count, broadcast_bucket, &c);
+}
+
+// ---- the others -------------------------------------------------------------
+
+calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
+                                  const calx_collective_options *o)
+{
+  calx_tensor *bad;
+  cx_coll_attrs *a = begin("all_gather", x, o, &bad);
+  if (a == NULL) return bad;
+  if (cx_tensor_shape(x)->rank == 0) {
+    int64_t one = 1;
+    x = calx_reshape(x, (calx_dims){ 1, &one });
+  }
+  if (!find_dim("all_gather", "dimension", x, dim, &a->dim, &bad)) {
+    cx_free(a);
+    return bad;
+  }
+  return scaled(end(&cx_op_all_gather, x, a), scale_of(o));
+}
+
+calx_tensor *calx_reduce_scatter_with(calx_tensor *x, calx_reduce_type type,
+                                      int64_t dim,
+                                      const calx_collective_options *o)
+{
+  calx_tensor *bad;
+  cx_coll_attrs *a = begin("reduce_scatter", x, o, &bad);
+  if (a == NULL) return bad;
+  calx_dtype dtype = cx_tensor_shape(x)->dtype;
+  calx_status *status = check_type("reduce_scatter", type, dtype);
+  if (status != NULL) bad = cx_tensor_poison(status);
+  if (status != NULL ||
+      !find_dim("reduce_scatter", "dimension", x, dim, &a->dim, &bad)) {
+    cx_free(a);
+    return bad;
+  }
+  a->type = (uint32_t)type;
+  return scaled(end(&cx_op_reduce_scatter, x, a), scale_of(o));
+}
+
+calx_tensor *calx_all_to_all_with(calx_tensor *x, int64_t split_dim,
+                                  int64_t concat_dim,
+                                  const calx_collective_options *o)
+{
+  calx_tensor *bad;
+  cx_coll_attrs *a = begin("all_to_all", x, o, &bad);
+  if (a == NULL) return bad;
+  if (!find_dim("all_to_all", "split_dim", x, split_dim, &a->dim, &bad) ||
+      !find_dim("all_to_all", "concat_dim", x, concat_dim, &a->to_dim, &bad)) {
+    cx_free(a);
+    return bad;
+  }
+  return scaled(end(&cx_op_all_to_all, x, a), scale_of(o));
+}
+
+// ---- collective_permute -----------------------------------------------------
+
+// `which` 0: the sources, 1: the targets.
+static calx_status *check_ends(const int64_t *pairs, size_t n, size_t which,
+                               uint32_t world)
+{
+  bool *seen = cx_calloc(world + (size_t)1, sizeof *seen);
+  if (seen == NULL) return cx_out_of_memory();
+  calx_status *status = NULL;
+  for (size_t i = 0; status == NULL && i < n; i++) {
+    int64_t r = pairs[2 * i + which];
+    if (r < 0 || r >= (int64_t)world) {
+      status = cx_error(CALX_INVALID_ARGUMENT,
+                        "collective_permute: pair %zu: rank %lld is none of "
+                        "the world's %u",
+                        i, (long long)r, world);
+    } else if (seen[r]) {
+      status = cx_error(CALX_INVALID_ARGUMENT,
+                        "collective_permute: pair %zu: rank %lld is %s twice",
+                        i, (long long)r, which == 0 ? "source" : "target");
+    } else {
+      seen[r] = true;
+    }
+  }
+  cx_free(seen);
+  return status;
+}
+
+calx_tensor *calx_collective_permute(calx_tensor *x, const int64_t *pairs,
+                                     size_t n_pairs)
+{
+  calx_tensor *bad;
+  if (cx_op_unfit("collective_permute", &x, 1, &bad)) return bad;
+  uint32_t world = 1;
+  calx_status *status =
+      find_world("collective_permute", calx_tensor_device(x), &world);
+  if (status == NULL && n_pairs != 0 && pairs == NULL) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "collective_permute: the pairs are NULL");
+  }
+  if (status == NULL) status = check_ends(pairs, n_pairs, 0, world);
+  if (status == NULL) status = check_ends(pairs, n_pairs, 1, world);
+  if (status != NULL) return cx_tensor_poison(status);
+  // Nothing is sent anywhere; or, in a world of one, to itself.
+  if (n_pairs == 0) return cx_zeros_like(x);
+  if (world == 1) return x;
+  cx_coll_attrs *a = attrs_new(2 * n_pairs, world);
+  if (a == NULL) return cx_tensor_poison(cx_out_of_memory());
+  memcpy(a->ids, pairs, 2 * n_pairs * sizeof *pairs);
+  return end(&cx_op_collective_permute, x, a);
+}
