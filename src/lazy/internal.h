@@ -36,6 +36,8 @@ typedef struct cx_host {
   cx_shape shape;
   size_t bytes;
   unsigned char *data;  // on a cache line, so that plugins can use it in place
+  void (*done)(void *user);  // gives back data of somebody else; NULL: own
+  void *user;
 } cx_host;
 
 struct calx_tensor {

@@ -84,9 +84,19 @@ calx_status *cx_upload(calx_device *device, calx_dtype dtype,
                        bool borrow, void (*done)(void *user), void *user,
                        calx_tensor **out_tensor) CALX_MUST_USE;
 
+// A durable host tensor with one owner, in no scope, over memory that is there
+// already and is aligned for the type. done(user) is called once: when nothing
+// holds it any more, on failure at once.
+calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
+                                 void (*done)(void *user), void *user,
+                                 calx_tensor **out_tensor) CALX_MUST_USE;
+
 // Replaces the value of a handle, without checks; a durable one is pending
 // then.
 void cx_tensor_set_value(calx_tensor *t, cx_value value);
+// The same with a value on the same device that a load brought: it counts as
+// computed, so that a failed step goes back to it.
+void cx_tensor_restore(calx_tensor *t, const calx_tensor *from);
 // A name for messages, kept by the caller for the tensor's life.
 void cx_tensor_set_name(calx_tensor *t, const char *name);
 const char *cx_tensor_name(const calx_tensor *t);  // NULL: none
@@ -145,6 +155,10 @@ void cx_random_draw(calx_device *device, bool common, uint64_t *out_key,
                     uint64_t *out_counter);
 
 void cx_random_seed(calx_device *device, uint64_t seed);
+// The place in that stream: the draws so far with this seed.
+void cx_random_state(calx_device *device, uint64_t *out_seed,
+                     uint64_t *out_draws);
+void cx_random_restore(calx_device *device, uint64_t seed, uint64_t draws);
 
 // Live tensors, scopes: the tests' leak counts.
 long cx_tensor_live(void);

@@ -104,6 +104,7 @@ static void drop_contents(calx_tensor *t)
     cx_leaf_release(t->leaf);
   }
   calx_release(t->grad);
+  if (t->host != NULL && t->host->done != NULL) t->host->done(t->host->user);
   cx_free(t->host);
   t->node = t->base = NULL;
   t->problem = NULL;

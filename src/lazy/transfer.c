@@ -135,8 +135,7 @@ static calx_status *host_new(const char *call, const void *data,
   }
   cx_host *host = cx_alloc(all);
   if (host == NULL) return cx_out_of_memory();
-  host->shape = shape;
-  host->bytes = bytes;
+  *host = (cx_host){ .shape = shape, .bytes = bytes };
   uintptr_t end = (uintptr_t)(host + 1) + line - 1;
   host->data = (unsigned char *)(end - end % line);
   if (data != NULL && bytes != 0) memcpy(host->data, data, bytes);
