@@ -10,6 +10,7 @@
 #include "calx/debug.h"
 #include "calx/device.h"
 #include "calx/dtype.h"
+#include "calx/io.h"
 #include "calx/nn.h"
 #include "calx/ops.h"
 #include "calx/optim.h"

@@ -1,0 +1,216 @@
+/**
+ * calx/io.h: saving and loading.
+ *
+ * What is saved is a calx_value: a tree of tensors, numbers, texts, lists and
+ * dicts, as PyTorch's checkpoints are. A state dict is a dict of tensors whose
+ * keys are paths ("conv1.weight"). Device tensors in it are the model's own,
+ * so it costs no memory and shows later values too.
+ *
+ * Files are safetensors or PyTorch's zip format (.pt); both are read without
+ * running anything, whatever they contain. A save writes one tensor after the
+ * other and replaces the file as a whole: it is the old one or the new one, at
+ * every moment. No save waits for other ranks.
+ *
+ * @threads thread-compatible
+ */
+#ifndef CALX_IO_H
+#define CALX_IO_H
+
+#include "calx/nn.h"
+#include "calx/optim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- values -----------------------------------------------------------------
+// @shape any  @errors none
+
+/** What a value is. */
+typedef enum calx_kind {
+  CALX_KIND_NONE,
+  CALX_KIND_BOOL,
+  CALX_KIND_INT,
+  CALX_KIND_FLOAT,
+  CALX_KIND_STRING, /* UTF-8 */
+  CALX_KIND_BYTES,
+  CALX_KIND_TENSOR,
+  CALX_KIND_LIST,
+  CALX_KIND_TUPLE,
+  CALX_KIND_SET,
+  CALX_KIND_DICT
+} calx_kind;
+
+/** A node of a tree. Whoever makes one owns it, until it is put into another.
+ */
+typedef struct calx_value calx_value;
+
+/** New values; NULL without memory, which is passed on to calx_value_append()
+ *  and calx_value_set(): they report it. */
+CALX_API calx_value *calx_value_none(void);
+CALX_API calx_value *calx_value_bool(bool value);
+CALX_API calx_value *calx_value_int(int64_t value);
+CALX_API calx_value *calx_value_float(double value);
+/** A copy of the text. */
+CALX_API calx_value *calx_value_string(const char *text);
+/** A copy of any bytes. */
+CALX_API calx_value *calx_value_bytes(const void *data, size_t size);
+/** Becomes a further owner of the tensor, on a device or on the host. */
+CALX_API calx_value *calx_value_tensor(calx_tensor *tensor);
+/** An empty container. @param kind LIST, TUPLE, SET or DICT; else NULL */
+CALX_API calx_value *calx_value_container(calx_kind kind);
+/** Frees a value that is in no other, with all in it. NULL is accepted. */
+CALX_API void calx_value_free(calx_value *value);
+
+/** Puts an item at the end of a list, tuple or set, which owns it then; it is
+ *  freed on failure.
+ *  @errors INVALID_ARGUMENT no such container, an item of another one
+ *          RESOURCE_EXHAUSTED the item is NULL: there was no memory for it */
+CALX_API calx_status *calx_value_append(calx_value *list,
+                                        calx_value *item) CALX_MUST_USE;
+/** Puts an item into a dict, in the place of one with the same key.
+ *  @param key  copied @errors as calx_value_append */
+CALX_API calx_status *calx_value_set(calx_value *dict, const char *key,
+                                     calx_value *item) CALX_MUST_USE;
+/** The same with a number as key, as PyTorch's optimiser states have. */
+CALX_API calx_status *calx_value_set_at(calx_value *dict, int64_t key,
+                                        calx_value *item) CALX_MUST_USE;
+
+/** What it is; NONE for NULL. */
+CALX_API calx_kind calx_value_kind(const calx_value *value);
+/** "dict", as PyTorch would say; for messages. */
+CALX_API const char *calx_kind_name(calx_kind kind);
+/** Items of a container; bytes of a string and of bytes; else 0. */
+CALX_API size_t calx_value_count(const calx_value *value);
+/** Item i, in the order of their putting; NULL: none. Owned by the container.
+ */
+CALX_API calx_value *calx_value_item(const calx_value *container, size_t i);
+/** The key of a dict's item i; NULL: none, or a number. */
+CALX_API const char *calx_value_key(const calx_value *dict, size_t i);
+/** The number that is the key of a dict's item i; 0: none, or a text. */
+CALX_API int64_t calx_value_key_number(const calx_value *dict, size_t i);
+/** A dict's item; NULL: none. Owned by the dict. */
+CALX_API calx_value *calx_value_get(const calx_value *dict, const char *key);
+/** The same by a number. */
+CALX_API calx_value *calx_value_get_at(const calx_value *dict, int64_t key);
+
+/** A bool, or a number that is not 0; false for anything else. */
+CALX_API bool calx_value_as_bool(const calx_value *value);
+/** An int, bool or float (cut to an integer); 0 for anything else. */
+CALX_API int64_t calx_value_as_int(const calx_value *value);
+/** A float, int or bool; NaN for anything else. */
+CALX_API double calx_value_as_float(const calx_value *value);
+/** A string's or bytes' content, zero-terminated past its end; NULL for
+ *  anything else. Owned by the value. */
+CALX_API const char *calx_value_as_string(const calx_value *value);
+/** A tensor, owned by the value; NULL for anything else. */
+CALX_API calx_tensor *calx_value_as_tensor(const calx_value *value);
+
+// ---- modules ----------------------------------------------------------------
+
+/**
+ * Parameters and buffers by PyTorch's names, as a dict of the model's own
+ * tensors. The caller frees it.
+ * @errors  those of making the model
+ * @source  torch.nn.Module.state_dict
+ */
+CALX_API calx_status *calx_module_state_dict(
+    calx_module *model, calx_value **out_dict) CALX_MUST_USE;
+
+/** Zero means default in every field. */
+typedef struct calx_load_state_dict_options {
+  size_t size;
+  bool not_strict;             /* keys may be missing, and others be there */
+  calx_value **out_missing;    /* lists of keys that the caller frees; NULL: */
+  calx_value **out_unexpected; /*   they are not wanted */
+} calx_load_state_dict_options;
+/**
+ * Copies a dict's tensors, from the host or a device, into a model's parameters
+ * and buffers; other element types are converted as PyTorch does. All of them
+ * or, on failure, none.
+ * @errors  INVALID_ARGUMENT with PyTorch's text: missing and unexpected keys,
+ *          sizes that differ; not a dict of tensors; those of uploads
+ * @source  torch.nn.Module.load_state_dict
+ */
+CALX_API calx_status *calx_module_load_state_dict_with(
+    calx_module *model, const calx_value *dict,
+    const calx_load_state_dict_options *options) CALX_MUST_USE;
+
+// ---- files ------------------------------------------------------------------
+// @shape any
+
+/** How a file is laid out. */
+typedef enum calx_format {
+  CALX_FORMAT_DEFAULT,     /* save: by the name; load: by the content */
+  CALX_FORMAT_SAFETENSORS, /* *.safetensors: one dict of tensors */
+  CALX_FORMAT_PT           /* everything else: PyTorch's zip format */
+} calx_format;
+
+/** Zero means default in every field. */
+typedef struct calx_save_options {
+  size_t size;
+  calx_format format;
+  bool every_rank; /* each rank writes; else the first rank alone, and the
+                      others return at once */
+  const calx_value *metadata; /* safetensors: a dict of strings */
+} calx_save_options;
+/**
+ * Writes a value to a file. Tensors are computed where they are pending, and
+ * fetched one at a time. The file is replaced as a whole, and is on the disk
+ * when the call returns; on failure it is what it was. No rank waits for
+ * another: who loads what the first rank saved meets it before.
+ * @errors  INVALID_ARGUMENT what the format does not hold, no regular file
+ *          NOT_FOUND, PERMISSION_DENIED the folder  RESOURCE_EXHAUSTED the disk
+ *          is full; those of an execution
+ * @source  torch_xla xm.save and xser.save, torch.save
+ */
+CALX_API calx_status *calx_save_with(const calx_value *value, const char *path,
+                                     const calx_save_options *options)
+    CALX_MUST_USE;
+
+/** Zero means default in every field. */
+typedef struct calx_load_options {
+  size_t size;
+  calx_format format;
+  calx_value **out_metadata; /* safetensors: a dict of strings, which the caller
+                                frees; NULL: not wanted */
+} calx_load_options;
+/**
+ * Reads a file into a value with tensors on the host, which the caller frees.
+ * Tensors of safetensors lie in the file's map: replace such a file, as
+ * calx_save() does, do not change it in place. Nothing in a file is run.
+ * @param path  of any size; what it claims is checked against what it has
+ * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:
+ * where UNIMPLEMENTED what calx does not read, by name
+ * @source  torch.load with weights_only, torch_xla xser.load
+ */
+CALX_API calx_status *calx_load_with(const char *path,
+                                     const calx_load_options *options,
+                                     calx_value **out_value) CALX_MUST_USE;
+
+#ifdef __cplusplus
+}
+#else
+#ifdef CALX_NO_SITES
+#define CALX_IO_SITE_
+#else
+#define CALX_IO_SITE_ calx_at_(CALX_HERE),
+#endif
+#define CALX_LOAD_STATE_DICT_(model, dict, ...)    \
+  (CALX_IO_SITE_ calx_module_load_state_dict_with( \
+      model, dict, &(calx_load_state_dict_options){ __VA_ARGS__ }))
+#define calx_module_load_state_dict(model, ...) \
+  CALX_LOAD_STATE_DICT_(model, __VA_ARGS__,     \
+                        .size = sizeof(calx_load_state_dict_options))
+#define CALX_SAVE_(value, path, ...)         \
+  (CALX_IO_SITE_ calx_save_with(value, path, \
+                                &(calx_save_options){ __VA_ARGS__ }))
+#define calx_save(value, ...) \
+  CALX_SAVE_(value, __VA_ARGS__, .size = sizeof(calx_save_options))
+#define CALX_LOAD_(path, out_value, ...)                                   \
+  (CALX_IO_SITE_ calx_load_with(path, &(calx_load_options){ __VA_ARGS__ }, \
+                                out_value))
+#define calx_load(path, ...) \
+  CALX_LOAD_(path, __VA_ARGS__, .size = sizeof(calx_load_options))
+#endif
+#endif

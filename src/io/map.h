@@ -1,0 +1,35 @@
+// io/map: a file's content in memory, shared by the tensors that lie in it.
+#ifndef CX_IO_MAP_H
+#define CX_IO_MAP_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calx/tensor.h"
+#include "graph/node.h"
+
+typedef struct cx_io_map {
+  atomic_int refs;
+  const char *name;  // of the file, for messages; lives as long as the opening
+  const uint8_t *data;
+  size_t size;
+  void *mapped;  // NULL: somebody else's memory
+} cx_io_map;
+
+// A regular file, mapped. Who else changes it in place, instead of replacing
+// it, changes what is read.
+calx_status *cx_io_map_open(const char *path,
+                            cx_io_map **out_map) CALX_MUST_USE;
+// Memory that outlives the map.
+calx_status *cx_io_map_memory(const char *name, const void *data, size_t size,
+                              cx_io_map **out_map) CALX_MUST_USE;
+void cx_io_map_release(cx_io_map *map);  // NULL is accepted
+
+// A host tensor with one owner over the bytes at `offset`; a copy of them where
+// they are not aligned for the type. They must lie in the map.
+calx_status *cx_io_map_tensor(cx_io_map *map, size_t offset,
+                              const cx_shape *shape,
+                              calx_tensor **out_tensor) CALX_MUST_USE;
+
+#endif

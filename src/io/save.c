@@ -1,0 +1,77 @@
+// io/save: a value to a file and back, in the format that the file has.
+#include <string.h>
+
+#include "base/status.h"
+#include "io/safetensors.h"
+
+static calx_status *check_path(const char *call, const char *path)
+{
+  if (path != NULL && path[0] != '\0') return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: the file has no name", call);
+}
+
+// ---- saving -----------------------------------------------------------------
+
+static calx_format format_of(const char *path)
+{
+  const char *end = strrchr(path, '.');
+  return end != NULL && strcmp(end, ".safetensors") == 0
+             ? CALX_FORMAT_SAFETENSORS
+             : CALX_FORMAT_PT;
+}
+
+static calx_status *save(const calx_value *value, const char *path,
+                         const calx_save_options *o)
+{
+  calx_format format = o->format;
+  if (format == CALX_FORMAT_DEFAULT) format = format_of(path);
+  cx_writer *w;
+  CALX_TRY(cx_writer_open(path, &w));
+  calx_status *status =
+      format == CALX_FORMAT_SAFETENSORS
+          ? cx_io_safetensors_write(w, value, o->metadata)
+          : cx_error(CALX_UNIMPLEMENTED, "save: format %d", (int)format);
+  if (status == NULL) return cx_writer_commit(w);
+  cx_writer_abandon(w);
+  return status;
+}
+
+calx_status *calx_save_with(const calx_value *value, const char *path,
+                            const calx_save_options *options)
+{
+  static const calx_save_options none = { .size = sizeof none };
+  const calx_save_options *o = options != NULL ? options : &none;
+  CALX_TRY(check_path("save", path));
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "save: its options are of a newer version");
+  }
+  return cx_annotate(save(value, path, o), "so '%s' was not saved", path);
+}
+
+// ---- loading ----------------------------------------------------------------
+
+static calx_status *load(const char *path, const calx_load_options *o,
+                         calx_value **out_value)
+{
+  cx_io_map *map;
+  CALX_TRY(cx_io_map_open(path, &map));
+  calx_status *status = cx_io_safetensors_read(map, out_value, o->out_metadata);
+  cx_io_map_release(map);
+  return status;
+}
+
+calx_status *calx_load_with(const char *path, const calx_load_options *options,
+                            calx_value **out_value)
+{
+  static const calx_load_options none = { .size = sizeof none };
+  const calx_load_options *o = options != NULL ? options : &none;
+  *out_value = NULL;
+  CALX_TRY(check_path("load", path));
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load: its options are of a newer version");
+  }
+  if (o->out_metadata != NULL) *o->out_metadata = NULL;
+  return load(path, o, out_value);
+}

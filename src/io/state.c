@@ -1,0 +1,279 @@
+// io/state: a model's tensors by name, out of it and into it.
+//
+// Loading first finds everything that is wrong, in PyTorch's words; then brings
+// all values to the model's device; and only then gives them to the model. A
+// value counts as computed there: a failed step goes back to it.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "io/fetch.h"
+#include "io/value.h"
+#include "lazy/lazy.h"
+
+// ---- out of a model ---------------------------------------------------------
+
+typedef struct collecting {
+  calx_value *dict;
+  calx_status *status;
+} collecting;
+
+static void collect(void *user, const char *path, calx_entry_kind kind,
+                    calx_tensor *tensor)
+{
+  (void)kind;
+  collecting *c = user;
+  if (c->status != NULL) return;
+  c->status = calx_value_set(c->dict, path, calx_value_tensor(tensor));
+}
+
+calx_status *calx_module_state_dict(calx_module *model, calx_value **out_dict)
+{
+  *out_dict = NULL;
+  CALX_TRY(cx_annotate(calx_module_error(model), "so it has no state dict"));
+  collecting c = { .dict = calx_value_container(CALX_KIND_DICT) };
+  if (c.dict == NULL) return cx_out_of_memory();
+  calx_module_visit(model, collect, &c);
+  if (c.status != NULL) {
+    calx_value_free(c.dict);
+    return c.status;
+  }
+  *out_dict = c.dict;
+  return NULL;
+}
+
+// ---- what is wrong ----------------------------------------------------------
+
+typedef struct loading {
+  const calx_value *given;
+  calx_value *own;      // the model's state dict
+  calx_value *missing;  // lists of keys
+  calx_value *unexpected;
+  cx_text wrong;         // a line for each tensor that does not fit
+  calx_tensor **values;  // new values of own's items; NULL: keeps its own
+} loading;
+
+static void print_size(cx_text *out, const calx_tensor *t)
+{
+  calx_dims s = calx_tensor_shape(t);
+  cx_text_append(out, "torch.Size([");
+  for (size_t i = 0; i < s.count; i++) {
+    cx_text_format(out, "%s%" PRId64, i == 0 ? "" : ", ", s.values[i]);
+  }
+  cx_text_append(out, "])");
+}
+
+static bool same_size(const calx_tensor *a, const calx_tensor *b)
+{
+  calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
+  if (x.count != y.count) return false;
+  for (size_t i = 0; i < x.count; i++) {
+    if (x.values[i] != y.values[i]) return false;
+  }
+  return true;
+}
+
+static void compare(loading *l, const char *key, const calx_tensor *own,
+                    const calx_value *given)
+{
+  const calx_tensor *t = calx_value_as_tensor(given);
+  if (t == NULL) {
+    cx_text_format(&l->wrong,
+                   "\n\tWhile copying the parameter named \"%s\", expected "
+                   "torch.Tensor or Tensor-like object from checkpoint but "
+                   "received %s",
+                   key, calx_kind_name(calx_value_kind(given)));
+  } else if (!same_size(t, own)) {
+    cx_text_format(&l->wrong,
+                   "\n\tsize mismatch for %s: copying a param with "
+                   "shape ",
+                   key);
+    print_size(&l->wrong, t);
+    cx_text_append(&l->wrong,
+                   " from checkpoint, the shape in current model is ");
+    print_size(&l->wrong, own);
+    cx_text_char(&l->wrong, '.');
+  }
+}
+
+static calx_status *find_wrong(loading *l)
+{
+  for (size_t i = 0; i < calx_value_count(l->own); i++) {
+    const char *key = calx_value_key(l->own, i);
+    const calx_value *given = calx_value_get(l->given, key);
+    if (given == NULL) {
+      CALX_TRY(calx_value_append(l->missing, calx_value_string(key)));
+    } else {
+      compare(l, key, calx_value_as_tensor(calx_value_item(l->own, i)), given);
+    }
+  }
+  for (size_t i = 0; i < calx_value_count(l->given); i++) {
+    const char *key = calx_value_key(l->given, i);
+    char number[24];
+    if (key == NULL) {
+      snprintf(number, sizeof number, "%" PRId64,
+               calx_value_key_number(l->given, i));
+      key = number;
+    } else if (calx_value_get(l->own, key) != NULL) {
+      continue;
+    }
+    CALX_TRY(calx_value_append(l->unexpected, calx_value_string(key)));
+  }
+  return NULL;
+}
+
+static void print_keys(cx_text *out, const char *what, const calx_value *keys)
+{
+  if (calx_value_count(keys) == 0) return;
+  cx_text_format(out, "\n\t%s key(s) in state_dict: ", what);
+  for (size_t i = 0; i < calx_value_count(keys); i++) {
+    cx_text_format(out, "%s\"%s\"", i == 0 ? "" : ", ",
+                   calx_value_as_string(calx_value_item(keys, i)));
+  }
+  cx_text_append(out, ". ");
+}
+
+static calx_status *tell_wrong(const loading *l, const calx_module *model,
+                               bool strict)
+{
+  cx_text text = { 0 };
+  if (strict) {
+    print_keys(&text, "Missing", l->missing);
+    print_keys(&text, "Unexpected", l->unexpected);
+  }
+  cx_text_append(&text, cx_text_str(&l->wrong));
+  calx_status *status = NULL;
+  if (cx_text_failed(&text) || cx_text_failed(&l->wrong)) {
+    status = cx_out_of_memory();
+  } else if (text.size != 0) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "Error(s) in loading state_dict for %s:%s",
+                      calx_module_kind(model), cx_text_str(&text));
+  }
+  cx_text_free(&text);
+  return status;
+}
+
+// ---- values for the model ---------------------------------------------------
+
+static calx_status *bring_from_host(const calx_tensor *t,
+                                    const calx_tensor *own, calx_tensor **out)
+{
+  const cx_shape *s = cx_tensor_shape(own);
+  calx_dtype from = calx_tensor_dtype(t);
+  size_t n = (size_t)calx_tensor_numel(t), bytes = cx_io_bytes(own);
+  const void *data = calx_host_data(t);
+  void *converted = NULL;
+  if (from != s->dtype) {
+    converted = cx_alloc(bytes);
+    if (converted == NULL) return cx_out_of_memory();
+    cx_io_convert(from, data, s->dtype, converted, n);
+    data = converted;
+  }
+  calx_status *status = cx_upload(calx_tensor_device(own), s->dtype, s->dims,
+                                  s->rank, data, false, NULL, NULL, out);
+  cx_free(converted);
+  return status;
+}
+
+static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *own,
+                                      calx_tensor **out)
+{
+  calx_scope *scope = calx_scope_begin();
+  cx_no_grad_begin();
+  calx_tensor *x = calx_to(t, calx_tensor_device(own));
+  if (calx_tensor_dtype(x) != calx_tensor_dtype(own)) {
+    x = calx_to_dtype(x, calx_tensor_dtype(own));
+  }
+  const calx_status *error = calx_scope_error();
+  if (error == NULL) *out = calx_retain(x);
+  cx_no_grad_end();
+  return calx_scope_end(scope);
+}
+
+static calx_status *bring(loading *l)
+{
+  size_t n = calx_value_count(l->own);
+  l->values = cx_calloc(n + 1, sizeof(calx_tensor *));
+  if (l->values == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    const char *key = calx_value_key(l->own, i);
+    calx_tensor *own = calx_value_as_tensor(calx_value_item(l->own, i));
+    calx_tensor *t = calx_value_as_tensor(calx_value_get(l->given, key));
+    if (t == NULL || t == own) continue;
+    calx_status *status = calx_tensor_is_host(t)
+                              ? bring_from_host(t, own, &l->values[i])
+                              : cx_tensor_usable(t, "load_state_dict", 0);
+    if (status == NULL && l->values[i] == NULL) {
+      status = bring_from_device(t, own, &l->values[i]);
+    }
+    if (status != NULL) return cx_annotate(status, "while loading '%s'", key);
+  }
+  return NULL;
+}
+
+static void give(const loading *l)
+{
+  for (size_t i = 0; i < calx_value_count(l->own); i++) {
+    if (l->values[i] == NULL) continue;
+    cx_tensor_restore(calx_value_as_tensor(calx_value_item(l->own, i)),
+                      l->values[i]);
+  }
+}
+
+// ---- into a model -----------------------------------------------------------
+
+static calx_status *load(loading *l, calx_module *model, bool strict)
+{
+  l->missing = calx_value_container(CALX_KIND_LIST);
+  l->unexpected = calx_value_container(CALX_KIND_LIST);
+  if (l->missing == NULL || l->unexpected == NULL) return cx_out_of_memory();
+  CALX_TRY(calx_module_state_dict(model, &l->own));
+  CALX_TRY(find_wrong(l));
+  CALX_TRY(tell_wrong(l, model, strict));
+  CALX_TRY(bring(l));
+  give(l);
+  return NULL;
+}
+
+static void hand_out(calx_value **out, calx_value *list, bool wanted)
+{
+  if (wanted && out != NULL) {
+    *out = list;
+  } else {
+    calx_value_free(list);
+  }
+}
+
+calx_status *calx_module_load_state_dict_with(
+    calx_module *model, const calx_value *dict,
+    const calx_load_state_dict_options *options)
+{
+  static const calx_load_state_dict_options none = { .size = sizeof none };
+  const calx_load_state_dict_options *o = options != NULL ? options : &none;
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load_state_dict: its options are of a newer version");
+  }
+  if (o->out_missing != NULL) *o->out_missing = NULL;
+  if (o->out_unexpected != NULL) *o->out_unexpected = NULL;
+  if (calx_value_kind(dict) != CALX_KIND_DICT) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load_state_dict: Expected state_dict to be dict-like, "
+                    "got %s",
+                    calx_kind_name(calx_value_kind(dict)));
+  }
+  loading l = { .given = dict };
+  calx_status *status = load(&l, model, !o->not_strict);
+  for (size_t i = 0; l.values != NULL && i < calx_value_count(l.own); i++) {
+    calx_release(l.values[i]);
+  }
+  cx_free(l.values);
+  cx_text_free(&l.wrong);
+  calx_value_free(l.own);
+  hand_out(o->out_missing, l.missing, status == NULL);
+  hand_out(o->out_unexpected, l.unexpected, status == NULL);
+  return status;
+}

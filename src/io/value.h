@@ -1,0 +1,44 @@
+// io/value: what a value is, for those that walk a whole tree.
+#ifndef CX_IO_VALUE_H
+#define CX_IO_VALUE_H
+
+#include "calx/io.h"
+
+// No tree that is written or read is deeper: walks may recurse.
+enum { CX_IO_DEPTH = 64 };
+
+typedef struct cx_io_entry {
+  char *key;       // owned; NULL: no dict, or a number
+  int64_t number;  // the key where there is no text
+  calx_value *value;
+} cx_io_entry;
+
+struct calx_value {
+  calx_kind kind;
+  calx_value *owner;  // the container it is in; NULL: the caller's
+  union {
+    bool boolean;
+    int64_t integer;
+    double real;
+    calx_tensor *tensor;  // owned
+    struct {
+      char *data;  // owned, zero-terminated past its size
+      size_t size;
+    } text;
+    struct {
+      cx_io_entry *entries;
+      size_t count, capacity;
+      uint32_t *slots;  // of a dict: places + 1 by hash; NULL while it is small
+      size_t n_slots;   // a power of two
+    } items;
+  } as;
+};
+
+bool cx_io_is_container(calx_kind kind);
+// A string of `size` bytes, which may hold zeros.
+calx_value *cx_io_text(calx_kind kind, const char *data, size_t size);
+// An item under a copy of the key of another dict's item, or without a key.
+calx_status *cx_io_put(calx_value *container, const cx_io_entry *like,
+                       calx_value *item) CALX_MUST_USE;
+
+#endif

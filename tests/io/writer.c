@@ -1,0 +1,121 @@
+// writer: a file that is written piece by piece is seen whole or not at all.
+#include "base/writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "files.h"
+
+static void check_content(const char *path, const char *wanted, size_t size)
+{
+  char *data;
+  size_t got;
+  CHECK_STATUS_OK(cx_file_read(path, 0, &data, &got));
+  assert_int_equal(got, size);
+  assert_memory_equal(data, wanted, size);
+  cx_free(data);
+}
+
+static void test_pieces(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("a");
+  size_t size = 3 << 20;
+  char *all = test_malloc(size);
+  for (size_t i = 0; i < size; i++) all[i] = (char)(i * 31 >> 3);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open(path, &w));
+  size_t at = 0;
+  for (size_t piece = 0; at < size; piece = (piece * 5 + 1) % 700001) {
+    size_t n = piece < size - at ? piece : size - at;
+    CHECK_STATUS_OK(cx_writer_put(w, all + at, n));
+    at += n;
+    assert_int_equal(cx_writer_size(w), at);
+  }
+  assert_false(cx_file_exists(path));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  check_content(path, all, size);
+  assert_int_equal(files_in_folder(true), 1);
+  test_free(all);
+}
+
+static void test_abandon(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("b");
+  write_file(path, "old", 3);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open(path, &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "new", 3));
+  check_content(path, "old", 3);
+  cx_writer_abandon(w);
+  cx_writer_abandon(NULL);
+  check_content(path, "old", 3);
+  CHECK_STATUS_OK(cx_writer_open(path, &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "newer", 5));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  check_content(path, "newer", 5);
+  assert_int_equal(files_in_folder(true), 1);
+}
+
+// A link stays a link; what it leads to is replaced.
+static void test_link(void **state)
+{
+  (void)state;
+  const char *target = file_in_folder("target"), *link = file_in_folder("link");
+  write_file(target, "old", 3);
+  assert_int_equal(symlink(target, link), 0);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open(link, &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "new", 3));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  struct stat info;
+  assert_int_equal(lstat(link, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  check_content(target, "new", 3);
+  assert_int_equal(files_in_folder(true), 2);
+}
+
+static void test_refused(void **state)
+{
+  (void)state;
+  cx_writer *w;
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, cx_writer_open("", &w), "empty");
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, cx_writer_open("/dev/null", &w),
+               "/dev/null", "no regular file");
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, cx_writer_open(file_in_folder(""), &w),
+               "no regular file");
+  CHECK_STATUS(CALX_NOT_FOUND, cx_writer_open("/nowhere/at/all", &w),
+               "/nowhere/at/all");
+  char *longer = test_malloc(70000);
+  memset(longer, 'x', 69999);
+  longer[69999] = '\0';
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, cx_writer_open(longer, &w), "too long");
+  test_free(longer);
+}
+
+// A path without a folder is one of the current folder.
+static void test_current_folder(void **state)
+{
+  (void)state;
+  char before[1024];
+  assert_non_null(getcwd(before, sizeof before));
+  assert_int_equal(chdir(file_in_folder("")), 0);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open("plain", &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "x", 1));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  check_content("plain", "x", 1);
+  assert_int_equal(chdir(before), 0);
+  assert_int_equal(files_in_folder(true), 1);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_pieces),         SUPPORT_TEST(test_abandon),
+    SUPPORT_TEST(test_link),           SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_current_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, files_end);
+}
