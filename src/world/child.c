@@ -1,0 +1,81 @@
+// world/child: what a child does between its fork and its function or program.
+//
+// It has the thread that forked, so it may allocate and set its environment.
+// It leaves by _exit: what this process registered to run at exit is its
+// parent's.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "world/family.h"
+#include "world/output.h"
+
+enum { NOT_FOUND = 127, NOT_RUN = 126 };  // as a shell says it
+
+static void set_number(const char *name, int value)
+{
+  char text[16];
+  snprintf(text, sizeof text, "%d", value);
+  setenv(name, text, 1);
+}
+
+static void set_environment(const cx_family *f, int index)
+{
+  const cx_job *job = f->job;
+  set_number("CALX_RANK", job->host * job->processes + index);
+  set_number("CALX_WORLD", job->hosts * job->processes);
+  set_number("CALX_LOCAL_RANK", index);
+  set_number("CALX_LOCAL_WORLD", job->processes);
+  set_number("CALX_NODE_RANK", job->host);
+  set_number("CALX_NNODES", job->hosts);
+  set_number("CALX_WINDOW_FD", f->window.fd);
+  set_number("CALX_RESTART", f->attempt);
+  setenv("CALX_STORE", job->url, 1);
+  if (job->token[0] != '\0') setenv("CALX_TOKEN", job->token, 1);
+}
+
+static _Noreturn void run_program(const cx_family *f, int index)
+{
+  char *const *argv = f->options->argv;
+  // One process can read what this one is given; it is the first.
+  int nothing = index > 0 ? open("/dev/null", O_RDONLY) : -1;
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  if (nothing > STDERR_FILENO) close(nothing);
+  fcntl(f->window.fd, F_SETFD, 0);
+  execvp(argv[0], argv);
+  char text[CALX_WINDOW_NEWS];
+  int error = errno;
+  snprintf(text, sizeof text, "cannot run '%s': %s", argv[0], strerror(error));
+  cx_window_fail(f->window.head,
+                 error == ENOENT ? CALX_NOT_FOUND : CALX_FAILED_PRECONDITION,
+                 text);
+  _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
+}
+
+static _Noreturn void run_function(const cx_family *f)
+{
+  calx_status *status = f->options->fn(f->options->user);
+  fflush(NULL);
+  if (status == NULL) _exit(0);
+  cx_window_fail(f->window.head, calx_status_code(status),
+                 calx_status_message(status));
+  _exit(1);
+}
+
+void cx_family_be_child(const cx_family *f, int index, pid_t parent)
+{
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+  close(f->post.fd);
+  close(f->signals);
+  if (f->options->output != NULL) cx_output_be_child(f->options->output, index);
+  sigaction(SIGCHLD, &f->on_child, NULL);
+  sigprocmask(SIG_SETMASK, &f->mask, NULL);
+  set_environment(f, index);
+  if (f->options->fn == NULL) run_program(f, index);
+  run_function(f);
+}

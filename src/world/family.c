@@ -1,0 +1,349 @@
+// world/family: one loop that waits for signals, for the post's letters and for
+// what the ranks write.
+//
+// The launcher has one thread and nothing that blocks but the poll. A failure
+// has three steps: everybody is told, so that calls which wait return and the
+// ranks can say what they found; then SIGTERM; then SIGKILL. What a rank wrote
+// into the window before it ended is a better reason than how it ended, and the
+// first is everybody's.
+#include "world/family.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "world/board.h"
+#include "world/output.h"
+
+enum {
+  RETURN_MS = 300,      // for calls that wait to return with the news
+  TERMINATE_MS = 1000,  // from SIGTERM to SIGKILL
+  SAVE_MS = 10000,      // the same where a signal had been passed on before
+  POST_MS = 3000        // for the post to end
+};
+
+// ---- failures ---------------------------------------------------------------
+
+// In the first words that anybody found.
+static const char *reason(const cx_family *f)
+{
+  const calx_window *head = f->window.head;
+  return cx_window_failed(head) != CALX_OK ? head->news : f->text;
+}
+
+static void fail(cx_family *f, calx_code code, const char *text)
+{
+  if (f->failed_at != 0) return;
+  f->failed_at = cx_now_ns();
+  f->code = code;
+  snprintf(f->text, sizeof f->text, "%s", text);
+  cx_window_fail(f->window.head, code, text);
+  cx_post_tell(&f->post, code, reason(f));
+}
+
+static void say_end(int rank, int how, char *text, size_t room)
+{
+  if (WIFSIGNALED(how)) {
+    int number = WTERMSIG(how);
+    snprintf(text, room, "rank %d ended by signal %d (%s)", rank, number,
+             strsignal(number));
+  } else {
+    snprintf(text, room, "rank %d exited with %d", rank, WEXITSTATUS(how));
+  }
+}
+
+// ---- children ---------------------------------------------------------------
+
+static void signal_children(const cx_family *f, int number)
+{
+  for (int i = 0; i < f->job->processes; i++) {
+    if (f->children[i] > 0) kill(f->children[i], number);
+  }
+}
+
+static void child_ended(cx_family *f, int index, int how)
+{
+  f->children[index] = 0;
+  f->alive--;
+  bool well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
+  // Who ends because this launcher ended it is no reason.
+  if (well || f->end.rank >= 0 || f->terminated_at != 0) return;
+  f->end.rank = f->job->host * f->job->processes + index;
+  f->end.code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  char text[CALX_WINDOW_NEWS];
+  say_end(f->end.rank, how, text, sizeof text);
+  fail(f, CALX_ABORTED, text);
+}
+
+static void post_ended(cx_family *f, int how)
+{
+  f->post.pid = 0;
+  if (f->dismissed) return;
+  char text[128];
+  snprintf(text, sizeof text,
+           "the process that serves the store ended by %s %d",
+           WIFSIGNALED(how) ? "signal" : "exit",
+           WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
+  fail(f, CALX_ABORTED, text);
+}
+
+static void reap(cx_family *f)
+{
+  int how;
+  for (int i = 0; i < f->job->processes; i++) {
+    pid_t pid = f->children[i];
+    if (pid > 0 && waitpid(pid, &how, WNOHANG) == pid) child_ended(f, i, how);
+  }
+  pid_t post = f->post.pid;
+  if (post > 0 && waitpid(post, &how, WNOHANG) == post) post_ended(f, how);
+}
+
+static calx_status *start_children(cx_family *f)
+{
+  pid_t parent = getpid();
+  for (int i = 0; i < f->job->processes; i++) {
+    pid_t pid = fork();
+    if (pid == 0) cx_family_be_child(f, i, parent);
+    if (pid < 0) {
+      return cx_error(CALX_RESOURCE_EXHAUSTED,
+                      "process %d of %d cannot be started: %s", i,
+                      f->job->processes, strerror(errno));
+    }
+    f->children[i] = pid;
+    f->alive++;
+  }
+  return NULL;
+}
+
+// ---- what happens -----------------------------------------------------------
+
+static void pass_on(cx_family *f, const struct signalfd_siginfo *info)
+{
+  int number = (int)info->ssi_signo;
+  if (f->told != 0) {
+    // Asked twice: at once.
+    fail(f, CALX_CANCELLED, "the launcher was sent a second signal");
+    f->terminated_at = f->killed_at = cx_now_ns();
+    signal_children(f, SIGKILL);
+    return;
+  }
+  f->told = number;
+  // A terminal's signals have reached the children as well.
+  if (info->ssi_code != SI_KERNEL) signal_children(f, number);
+}
+
+static void take_signals(cx_family *f)
+{
+  struct signalfd_siginfo info;
+  while (read(f->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo != SIGCHLD) pass_on(f, &info);
+  }
+  reap(f);
+}
+
+static void take_letters(cx_family *f)
+{
+  cx_letter letter;
+  bool gone = false;
+  while (f->post.fd >= 0 && cx_post_hear(&f->post, &letter, &gone)) {
+    bool news = letter.code != CALX_OK && f->failed_at == 0 && !f->dismissed;
+    if (!news) continue;
+    reap(f);  // a child whose end this launcher knows already is the better
+    fail(f, (calx_code)letter.code, letter.news);
+  }
+  if (gone) {
+    close(f->post.fd);
+    f->post.fd = -1;
+  }
+}
+
+static int64_t due(const cx_family *f)
+{
+  if (f->failed_at == 0 || f->killed_at != 0) return INT64_MAX;
+  if (f->terminated_at == 0) {
+    return f->failed_at + (int64_t)RETURN_MS * 1000000;
+  }
+  int64_t wait = f->told != 0 ? SAVE_MS : TERMINATE_MS;
+  return f->terminated_at + wait * 1000000;
+}
+
+static void end_children(cx_family *f)
+{
+  if (f->alive == 0 || cx_now_ns() < due(f)) return;
+  if (f->terminated_at == 0) {
+    f->terminated_at = cx_now_ns();
+    signal_children(f, SIGTERM);
+  } else {
+    f->killed_at = cx_now_ns();
+    signal_children(f, SIGKILL);
+  }
+}
+
+// Nobody is left: the post may go, and on host 0 of several waits for others.
+static void end_post(cx_family *f, int64_t *since)
+{
+  if (f->alive > 0) return;
+  if (!f->dismissed) {
+    f->dismissed = true;
+    *since = cx_now_ns();
+    cx_post_tell(&f->post, CALX_OK, "");
+  }
+  bool waits = f->job->hosts > 1 && f->failed_at == 0 && f->told == 0;
+  if (waits) *since = cx_now_ns();
+  if (cx_now_ns() > *since + (int64_t)POST_MS * 1000000) {
+    cx_post_close(&f->post);
+  }
+}
+
+static void wait_for_something(const cx_family *f, struct pollfd *polled)
+{
+  polled[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
+  polled[1] = (struct pollfd){ .fd = f->post.fd, .events = POLLIN };
+  nfds_t n = 2;
+  if (f->options->output != NULL) {
+    n += cx_output_polled(f->options->output, polled + n);
+  }
+  int64_t left = f->alive == 0 ? 50 : 1000;
+  if (due(f) != INT64_MAX && f->alive > 0) {
+    left = (due(f) - cx_now_ns()) / 1000000 + 1;
+  }
+  poll(polled, n, left < 0 ? 0 : (int)left);
+}
+
+static void live(cx_family *f, struct pollfd *polled)
+{
+  int64_t since = 0;
+  while (f->alive > 0 || f->post.pid > 0) {
+    wait_for_something(f, polled);
+    take_signals(f);
+    take_letters(f);
+    if (f->options->output != NULL) cx_output_pass(f->options->output);
+    end_children(f);
+    end_post(f, &since);
+  }
+  take_letters(f);
+}
+
+// ---- around it --------------------------------------------------------------
+
+static calx_status *take_over_signals(cx_family *f)
+{
+  sigset_t ours;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGCHLD);
+  sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGTERM);
+  sigaddset(&ours, SIGHUP);
+  f->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (f->signals < 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptor for signals: %s",
+                    strerror(errno));
+  }
+  // Where children are ignored, nobody could ask how they ended.
+  struct sigaction plain = { .sa_handler = SIG_DFL };
+  sigaction(SIGCHLD, &plain, &f->on_child);
+  sigprocmask(SIG_BLOCK, &ours, &f->mask);
+  return NULL;
+}
+
+static void give_back_signals(cx_family *f)
+{
+  struct signalfd_siginfo info;
+  // What came in the meantime was for the launch that is over.
+  while (read(f->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+  }
+  close(f->signals);
+  sigaction(SIGCHLD, &f->on_child, NULL);
+  sigprocmask(SIG_SETMASK, &f->mask, NULL);
+}
+
+// A program whose processes never met is told so: most likely its ranks were
+// meant to train together.
+static void say_strangers(const cx_family *f)
+{
+  cx_board *board =
+      (cx_board *)(void *)((char *)f->window.head + CALX_WINDOW_BOARD);
+  if (f->options->argv == NULL || f->job->hosts * f->job->processes == 1 ||
+      atomic_load(&board->ranks) != 0) {
+    return;
+  }
+  cx_log(
+      "'%s' ran %d times, each by itself: no process of it called "
+      "calx_launch",
+      f->options->argv[0], f->job->processes);
+}
+
+static calx_status *outcome(cx_family *f)
+{
+  if (f->failed_at == 0) {
+    if (f->told == 0) say_strangers(f);
+    return NULL;
+  }
+  if (f->end.code == 0) f->end.code = f->told != 0 ? 128 + f->told : 1;
+  calx_code told = cx_window_failed(f->window.head);
+  // A rank's own message has its place; this launcher's words get the user's.
+  if (strcmp(reason(f), f->text) != 0) {
+    return cx_error_at(NULL, told != CALX_OK ? told : f->code, "%s", reason(f));
+  }
+  return cx_error(f->code, "%s", f->text);
+}
+
+static calx_status *run(cx_family *f)
+{
+  struct cx_output *output = f->options->output;
+  size_t n = (size_t)f->job->processes;
+  f->children = cx_calloc(n, sizeof *f->children);
+  struct pollfd *polled = cx_calloc(2 + 2 * n, sizeof *polled);
+  calx_status *status = NULL;
+  if (f->children == NULL || polled == NULL) status = cx_out_of_memory();
+  if (status == NULL && output != NULL) {
+    int first = f->job->host * f->job->processes;
+    status = cx_output_begin(output, first, f->job->processes);
+  }
+  if (status == NULL) {
+    status = cx_post_start(f->job, f->window.head, &f->post);
+    if (status == NULL) {
+      status = start_children(f);
+      if (status != NULL) {
+        fail(f, calx_status_code(status), cx_status_sentence(status));
+      }
+      if (output != NULL) cx_output_be_parent(output);
+      live(f, polled);
+    }
+    if (output != NULL) cx_output_end(output);
+  }
+  cx_post_close(&f->post);
+  cx_free(f->children);
+  cx_free(polled);
+  return status;
+}
+
+calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
+                           int attempt, cx_spawn_end *out, int *out_signal)
+{
+  cx_family f = { .options = options,
+                  .job = job,
+                  .attempt = attempt,
+                  .post = { .fd = -1 },
+                  .end = { .rank = -1 } };
+  *out_signal = 0;
+  CALX_TRY(cx_window_make(job->processes, &f.window));
+  calx_status *status = take_over_signals(&f);
+  if (status == NULL) {
+    fflush(NULL);  // else each child would write it once more
+    status = run(&f);
+    give_back_signals(&f);
+  }
+  if (status == NULL) status = outcome(&f);
+  if (status != NULL && f.end.code == 0) f.end.code = 1;
+  *out = f.end;
+  *out_signal = f.told;
+  cx_window_close(&f.window);
+  return status;
+}

@@ -1,0 +1,40 @@
+// world/family: the children of one launch, from their start to the last one's
+// end.
+#ifndef CX_WORLD_FAMILY_H
+#define CX_WORLD_FAMILY_H
+
+#include <signal.h>
+
+#include "world/post.h"
+#include "world/spawn.h"
+
+typedef struct cx_family {
+  const cx_spawn_options *options;
+  const cx_job *job;
+  int attempt;  // 0: the first
+  cx_window window;
+  cx_post post;
+  pid_t *children;  // [job->processes]; 0: reaped
+  int alive;
+  int signals;  // a signalfd
+  sigset_t mask;
+  struct sigaction on_child;  // these two as they were before
+  int told;                   // the signal that was passed on; 0: none
+  bool dismissed;             // the post has been told that the job ends
+  // The failure; times are cx_now_ns(), 0: not yet.
+  int64_t failed_at, terminated_at, killed_at;
+  calx_code code;  // of the launcher's own words
+  char text[CALX_WINDOW_NEWS];
+  cx_spawn_end end;
+} cx_family;
+
+// One launch, start to end. *out_signal: what this process was sent; 0: nothing
+calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
+                           int attempt, cx_spawn_end *out,
+                           int *out_signal) CALX_MUST_USE;
+
+// In the child `index` of the family, whose parent is `parent`: never returns.
+_Noreturn void cx_family_be_child(const cx_family *family, int index,
+                                  pid_t parent);
+
+#endif

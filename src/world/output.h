@@ -1,0 +1,44 @@
+// world/output: what ranks write, line by line, with their number in front.
+//
+// Each child has two pipes. A line is written once it is whole, so that lines
+// of ranks never mix; the end of a stream ends its last line. Lines keep their
+// stream: the ranks' standard output comes out on this process's, their errors
+// on its. A log folder takes the bytes as they are.
+#ifndef CX_WORLD_OUTPUT_H
+#define CX_WORLD_OUTPUT_H
+
+#include <poll.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+
+typedef struct cx_output_options {
+  const char *log_dir;  // gets rank_3.out and rank_3.err; NULL: no files
+  const char *place;    // before the rank: "host-a:"; NULL: nothing
+  bool tag;             // the time and the stream in the prefix too
+} cx_output_options;
+
+typedef struct cx_output cx_output;
+
+// The options' strings are borrowed.
+calx_status *cx_output_new(const cx_output_options *options,
+                           cx_output **out) CALX_MUST_USE;
+void cx_output_free(cx_output *output);
+
+// Pipes and files for the children `first` … `first` + `count` - 1; the files
+// are emptied the first time only.
+calx_status *cx_output_begin(cx_output *output, int first,
+                             int count) CALX_MUST_USE;
+// In child `index`, counted from 0: its standard output and error.
+void cx_output_be_child(cx_output *output, int index);
+// In the parent, once the children are there.
+void cx_output_be_parent(cx_output *output);
+// How many descriptors are to be polled; `out` has room for 2 * count.
+nfds_t cx_output_polled(const cx_output *output, struct pollfd *out);
+// Reads what is there and writes the lines that are whole.
+void cx_output_pass(cx_output *output);
+// What is there still, also without its end of line; closes everything. What
+// others hold open, who the children left behind, is not waited for.
+void cx_output_end(cx_output *output);
+
+#endif

@@ -1,0 +1,250 @@
+// world/post: see post.h.
+#include "world/post.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "world/client.h"
+#include "world/server.h"
+
+enum {
+  READY_MS = 30000,     // for the address to be taken
+  CONNECT_MS = 300000,  // for host 0's launcher, typed by hand perhaps
+  GRACE_MS = 500,       // for the launcher to say how a process ended
+  SLICE_MS = 500,
+  LAST_NEWS_MS = 1000  // for other hosts to hear why this job ends
+};
+
+// ---- the process ------------------------------------------------------------
+
+typedef struct office {
+  const cx_job *job;
+  calx_window *head;
+  int fd;
+  cx_server *server;
+  cx_client *client;
+  bool failed;
+} office;
+
+static void send_letter(int fd, calx_code code, const char *news)
+{
+  cx_letter letter = { .code = (uint32_t)code };
+  snprintf(letter.news, sizeof letter.news, "%s", news);
+  while (send(fd, &letter, sizeof letter, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+static void pass_news(void *user, calx_code code, const char *news)
+{
+  office *o = user;
+  cx_window_fail(o->head, code, news);
+  send_letter(o->fd, code, news);
+}
+
+static void pass_event(void *user, const char *bytes, size_t size)
+{
+  (void)user;
+  (void)bytes;
+  (void)size;
+}
+
+static calx_status *serve(office *o)
+{
+  if (o->job->host != 0) return NULL;
+  cx_server_options options = { .url = o->job->url,
+                                .token = o->job->token[0] != '\0'
+                                             ? o->job->token
+                                             : NULL,
+                                .who = "the launcher",
+                                .processes = o->job->hosts * o->job->processes,
+                                .heartbeat_ms = cx_heartbeat_ms(),
+                                .grace_ms = GRACE_MS };
+  return cx_server_start(&options, &o->server);
+}
+
+static calx_status *connect_to_store(office *o)
+{
+  cx_client_options options = { .url = o->job->url,
+                                .token = o->job->token[0] != '\0'
+                                             ? o->job->token
+                                             : NULL,
+                                .process = -1,
+                                .processes = o->job->hosts * o->job->processes,
+                                .heartbeat_ms = cx_heartbeat_ms(),
+                                .on_news = pass_news,
+                                .on_event = pass_event,
+                                .user = o };
+  return cx_client_open(&options, CONNECT_MS, &o->client);
+}
+
+// The launcher's letters, until it ends or `wait_ms` passed (-1: no limit);
+// whether it has ended.
+static bool take_letters(office *o, int wait_ms)
+{
+  for (;;) {
+    struct pollfd from = { .fd = o->fd, .events = POLLIN };
+    int ready = poll(&from, 1, wait_ms);
+    if (ready == 0) return false;
+    if (ready < 0) continue;
+    cx_letter letter;
+    ssize_t n = recv(o->fd, &letter, sizeof letter, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n != (ssize_t)sizeof letter || letter.code == CALX_OK) return true;
+    letter.news[sizeof letter.news - 1] = '\0';
+    o->failed = true;
+    calx_status_free(
+        cx_client_fail(o->client, (calx_code)letter.code, letter.news));
+  }
+}
+
+static calx_status *call(office *o, cx_op op, int host, int64_t wait_ms)
+{
+  char name[32];
+  cx_request request;
+  snprintf(name, sizeof name, "calx/launcher/%d", host);
+  CALX_TRY(cx_client_request(op, name, &request));
+  request.wait_ms = wait_ms;
+  return cx_client_call(o->client, &request, NULL, NULL);
+}
+
+// The other hosts' launchers need the store until they say that they end.
+static void wait_for_others(office *o)
+{
+  for (int host = 1; host < o->job->hosts && !o->failed;) {
+    calx_status *status = call(o, CX_OP_GET, host, SLICE_MS);
+    calx_code code = calx_status_code(status);
+    calx_status_free(status);
+    if (code == CALX_OK) {
+      host++;
+    } else if (code != CALX_DEADLINE_EXCEEDED) {
+      return;
+    }
+  }
+}
+
+static void leave(office *o)
+{
+  calx_status *news = cx_client_news(o->client);
+  o->failed = o->failed || news != NULL;
+  calx_status_free(news);
+  if (o->job->host != 0) calx_status_free(call(o, CX_OP_PUT, o->job->host, 0));
+  if (o->job->host == 0) wait_for_others(o);
+  cx_client_close(o->client, true);
+  if (o->server == NULL) return;
+  if (o->job->hosts > 1) cx_server_drain(o->server, LAST_NEWS_MS);
+  cx_server_stop(o->server);
+}
+
+// Never returns.
+static void run(office *o)
+{
+  calx_status *status = serve(o);
+  if (status == NULL) send_letter(o->fd, CALX_OK, "");
+  if (status == NULL) status = connect_to_store(o);
+  if (status != NULL) {
+    pass_news(o, calx_status_code(status), cx_status_sentence(status));
+    _exit(1);
+  }
+  take_letters(o, -1);
+  leave(o);
+  _exit(0);
+}
+
+// ---- the launcher's side ----------------------------------------------------
+
+// What the terminal sends reaches this process too; its end is the launcher's
+// to say.
+static void become_post(office *o, pid_t parent)
+{
+  const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  prctl(PR_SET_NAME, "calx-store");
+  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+    signal(ignored[i], SIG_IGN);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  run(o);
+}
+
+static calx_status *wait_until_ready(const cx_post *post)
+{
+  struct pollfd from = { .fd = post->fd, .events = POLLIN };
+  int ready;
+  do {
+    ready = poll(&from, 1, READY_MS);
+  } while (ready < 0 && errno == EINTR);
+  cx_letter letter;
+  bool gone;
+  if (ready <= 0 || !cx_post_hear(post, &letter, &gone)) {
+    return cx_error(CALX_INTERNAL,
+                    "the process that serves the store did not start");
+  }
+  if (letter.code == CALX_OK) return NULL;
+  return cx_error((calx_code)letter.code, "%s", letter.news);
+}
+
+calx_status *cx_post_start(const cx_job *job, calx_window *head, cx_post *out)
+{
+  *out = (cx_post){ .fd = -1 };
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "no socket for the launcher: %s",
+                    strerror(errno));
+  }
+  pid_t parent = getpid(), pid = fork();
+  if (pid < 0) {
+    calx_status *status =
+        cx_error(CALX_RESOURCE_EXHAUSTED,
+                 "no process that serves the store: %s", strerror(errno));
+    close(ends[0]);
+    close(ends[1]);
+    return status;
+  }
+  if (pid == 0) {
+    close(ends[0]);
+    become_post(&(office){ .job = job, .head = head, .fd = ends[1] }, parent);
+  }
+  close(ends[1]);
+  *out = (cx_post){ .pid = pid, .fd = ends[0] };
+  calx_status *status = wait_until_ready(out);
+  if (status != NULL) cx_post_close(out);
+  return status;
+}
+
+bool cx_post_hear(const cx_post *post, cx_letter *out, bool *out_gone)
+{
+  ssize_t n;
+  *out_gone = false;
+  do {
+    n = recv(post->fd, out, sizeof *out, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  *out_gone = n == 0 || (n < 0 && errno != EAGAIN);
+  out->news[sizeof out->news - 1] = '\0';
+  return n == (ssize_t)sizeof *out;
+}
+
+void cx_post_tell(const cx_post *post, calx_code code, const char *news)
+{
+  if (post->fd >= 0) send_letter(post->fd, code, news);
+}
+
+void cx_post_close(cx_post *post)
+{
+  if (post->fd >= 0) close(post->fd);
+  if (post->pid > 0) {
+    kill(post->pid, SIGKILL);
+    while (waitpid(post->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+  }
+  *post = (cx_post){ .fd = -1 };
+}

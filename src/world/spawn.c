@@ -1,0 +1,169 @@
+// world/spawn: what is to be launched, by the caller and the environment, and
+// how often.
+#include "world/spawn.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "world/family.h"
+#include "world/route.h"
+
+enum { MOST_PROCESSES = 4096, MOST_HOSTS = 1 << 16 };
+
+// ---- where ------------------------------------------------------------------
+
+static calx_status *read_hosts(cx_job *job)
+{
+  CALX_TRY(cx_place_number("CALX_NNODES", MOST_HOSTS, &job->hosts));
+  CALX_TRY(cx_place_number("CALX_NODE_RANK", MOST_HOSTS, &job->host));
+  if (job->hosts == 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_NNODES is 0, 1 or more is wanted");
+  }
+  if (job->hosts < 0) job->hosts = 1;
+  if (job->hosts == 1) job->host = job->host < 0 ? 0 : job->host;
+  if (job->host < 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_NNODES is %d, but CALX_NODE_RANK is not set: it is "
+                    "this host's number, from 0",
+                    job->hosts);
+  }
+  if (job->host < job->hosts) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "CALX_NODE_RANK is %d, but CALX_NNODES is %d", job->host,
+                  job->hosts);
+}
+
+static calx_status *random_hex(char out[33])
+{
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+    return cx_error(CALX_UNAVAILABLE, "the system gives no random numbers: %s",
+                    strerror(errno));
+  }
+  cx_hash hash;
+  memcpy(&hash, bytes, sizeof hash);
+  cx_hash_hex(hash, out);
+  return NULL;
+}
+
+// One host: an address and a token that nobody else can know. Several: what all
+// of them were given.
+static calx_status *choose_store(cx_job *job)
+{
+  if (job->hosts == 1) {
+    char name[33];
+    CALX_TRY(random_hex(name));
+    snprintf(job->url, sizeof job->url, "abstract://calx-%u-%s",
+             (unsigned)getuid(), name);
+    return random_hex(job->token);
+  }
+  if (cx_place_variable("MASTER_ADDR") == NULL &&
+      cx_place_variable("CALX_STORE") == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_NNODES is %d, but MASTER_ADDR is not set: it is the "
+                    "address of host 0, on all of them",
+                    job->hosts);
+  }
+  cx_world_place place = { .processes = job->hosts * job->processes,
+                           .hosts = job->hosts };
+  cx_route route = { 0 };
+  CALX_TRY(cx_route_read(&place, &route));
+  snprintf(job->url, sizeof job->url, "%s", route.url);
+  const char *token = cx_place_variable("CALX_TOKEN");
+  if (token != NULL && strlen(token) >= sizeof job->token) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_TOKEN is of %zu bytes, at most %zu are wanted",
+                    strlen(token), sizeof job->token - 1);
+  }
+  snprintf(job->token, sizeof job->token, "%s", token != NULL ? token : "");
+  return NULL;
+}
+
+static calx_status *plan(const cx_spawn_options *o, cx_job *job)
+{
+  *job = (cx_job){ .processes = o->processes };
+  CALX_TRY(read_hosts(job));
+  if (o->max_restarts > 0 && job->hosts > 1) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%d restarts are asked for, but CALX_NNODES is %d: one "
+                    "host alone cannot start a job of several again",
+                    o->max_restarts, job->hosts);
+  }
+  return choose_store(job);
+}
+
+calx_status *cx_spawn_wanted(int processes, bool *out)
+{
+  cx_job job = { 0 };
+  *out = false;
+  CALX_TRY(read_hosts(&job));
+  *out = processes > 1 || job.hosts > 1;
+  return NULL;
+}
+
+// ---- who --------------------------------------------------------------------
+
+static int count_threads(void)
+{
+  DIR *tasks = opendir("/proc/self/task");
+  if (tasks == NULL) return 1;
+  int n = 0;
+  for (const struct dirent *e; (e = readdir(tasks)) != NULL;) {
+    if (e->d_name[0] != '.') n++;
+  }
+  closedir(tasks);
+  return n;
+}
+
+static calx_status *check(const cx_spawn_options *o)
+{
+  if (o->processes < 1 || o->processes > MOST_PROCESSES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%d processes are asked for, 1 to %d are wanted",
+                    o->processes, MOST_PROCESSES);
+  }
+  // A copy of this process would have locks that nobody gives back.
+  int threads = count_threads();
+  if (threads == 1) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "Runtime is already initialized. This process has %d "
+                  "threads, and only one may start others: launch before a "
+                  "device is used and before threads are started",
+                  threads);
+}
+
+// ---- how often --------------------------------------------------------------
+
+static calx_status *run(const cx_spawn_options *o, cx_spawn_end *end,
+                        int *out_signal)
+{
+  for (int attempt = 0;; attempt++) {
+    cx_job job;
+    CALX_TRY(plan(o, &job));
+    calx_status *status = cx_family_run(o, &job, attempt, end, out_signal);
+    if (status == NULL || *out_signal != 0 || attempt == o->max_restarts) {
+      return status;
+    }
+    cx_log("%s; all are started again, restart %d of %d",
+           calx_status_message(status), attempt + 1, o->max_restarts);
+    calx_status_free(status);
+  }
+}
+
+calx_status *cx_spawn(const cx_spawn_options *options, cx_spawn_end *out)
+{
+  int number = 0;
+  *out = (cx_spawn_end){ .rank = -1, .code = 1 };
+  CALX_TRY(check(options));
+  calx_status *status = run(options, out, &number);
+  // What this process would have done without a launch.
+  if (number != 0 && options->fn != NULL) raise(number);
+  return status;
+}
