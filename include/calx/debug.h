@@ -29,6 +29,10 @@
  * cause, the graph's hash, inputs, outputs and sizes, the call site; to
  * standard error or CALX_DEBUG_FILE. CALX_DEBUG_LEVEL=1: compilations only.
  *
+ * CALX_REPORT=FILE writes, when the process ends, what `calx report FILE` makes
+ * advice of. A loop that compiles or reads values in most of its steps is told
+ * once, unless CALX_QUIET=1.
+ *
  * @threads thread-safe
  */
 #ifndef CALX_DEBUG_H

@@ -64,10 +64,12 @@ char *cx_debug_path_of_rank(const char *path)
 
 void cx_trace_tell_open(const char *plugin, const char *platform)
 {
-  (void)plugin;
-  (void)platform;
-  int what = 0;
-  if (cx_debug_metrics_file_open()) what |= CX_TRACE_STEPS;
+  int what = CX_TRACE_STEPS;
+  cx_debug_metrics_file_open();
+  cx_debug_habits_open();
+  if (cx_debug_record_open(plugin, platform)) {
+    what |= CX_TRACE_SPANS | CX_TRACE_PROGRAMS;
+  }
   if (cx_debug_analysis_open()) what |= CX_TRACE_PROGRAMS;
   cx_lock(&wanted.lock);
   count(wanted.opened, -1);
@@ -85,6 +87,7 @@ void cx_trace_tell_open(const char *plugin, const char *platform)
 void cx_trace_tell_close(void)
 {
   cx_debug_profile_close();
+  cx_debug_record_close();
   cx_lock(&wanted.lock);
   count(wanted.opened, -1);
   wanted.opened = 0;
@@ -94,6 +97,7 @@ void cx_trace_tell_close(void)
 static void hand_out(const cx_trace_span *span)
 {
   cx_debug_profile_span(span);
+  cx_debug_record_span(span);
 }
 
 // From a sync's end to the next one's is a step; until that one begins, the
@@ -137,16 +141,18 @@ void cx_trace_tell_compiled(const cx_trace_program *program,
 void cx_trace_tell_execute(const cx_trace_program *program)
 {
   cx_debug_analysis_execute(program);
+  cx_debug_record_execute(program);
 }
 
 void cx_trace_tell_recompile(const calx_site *site, const char *why)
 {
   (void)site;
-  (void)why;
+  cx_debug_record_recompile(why);
 }
 
 void cx_trace_tell_step(int device)
 {
   if (device != 0) return;
+  cx_debug_habits_step();
   cx_debug_metrics_file_step(atomic_fetch_add(&steps, 1) + 1);
 }

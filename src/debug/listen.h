@@ -15,8 +15,8 @@ const char *cx_debug_env(const char *name, const char *other_name);
 // cx_free(); NULL without memory.
 char *cx_debug_path_of_rank(const char *path);
 
-// CALX_METRICS_FILE. False: it is not set.
-bool cx_debug_metrics_file_open(void);
+// CALX_METRICS_FILE.
+void cx_debug_metrics_file_open(void);
 void cx_debug_metrics_file_step(int64_t step);
 
 // CALX_DEBUG=1, CALX_DEBUG_LEVEL. False: nothing is to be written.
@@ -30,5 +30,17 @@ void cx_debug_analysis_execute(const cx_trace_program *p);
 void cx_debug_profile_open(void);
 void cx_debug_profile_close(void);
 void cx_debug_profile_span(const cx_trace_span *span);
+
+// CALX_REPORT. False: it is not set.
+bool cx_debug_record_open(const char *plugin, const char *platform);
+void cx_debug_record_close(void);
+void cx_debug_record_span(const cx_trace_span *span);
+void cx_debug_record_execute(const cx_trace_program *p);
+void cx_debug_record_recompile(const char *why);
+
+// The lines about steps.
+void cx_debug_habits_open(void);
+void cx_debug_habits_step(void);
+void cx_debug_habits_forget(void);  // tests: what was told may be told again
 
 #endif

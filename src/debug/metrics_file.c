@@ -15,9 +15,11 @@ static const char *wanted(void)
   return cx_debug_env("CALX_METRICS_FILE", "XLA_METRICS_FILE");
 }
 
-bool cx_debug_metrics_file_open(void)
+static atomic_bool on;
+
+void cx_debug_metrics_file_open(void)
 {
-  return wanted() != NULL;
+  atomic_store(&on, wanted() != NULL);
 }
 
 static bool write_section(FILE *file, int64_t step, const char *report)
@@ -47,7 +49,7 @@ static void append_to_file(const char *name, int64_t step, const char *report)
 
 void cx_debug_metrics_file_step(int64_t step)
 {
-  const char *name = wanted();
+  const char *name = atomic_load(&on) ? wanted() : NULL;
   if (name == NULL) return;
   char *report = calx_metrics_report();
   if (report == NULL) return;

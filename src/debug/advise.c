@@ -1,0 +1,374 @@
+// debug/advise: one function an item. The limits are stated where they are
+// used; they say when a person should look, nothing finer.
+#include "debug/advise.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "debug/metric.h"
+#include "debug/real.h"
+
+enum { WARM_UP = 10, MOST_LINES = 8 };
+
+void cx_debug_run_free(cx_run_data *run)
+{
+  cx_free(run->steps);
+  cx_free(run->compiles);
+  cx_free(run->places);
+  cx_debug_report_free(&run->report);
+  *run = (cx_run_data){ 0 };
+}
+
+const char *cx_verdict_name(cx_verdict v)
+{
+  static const char *const names[] = { "?", "ok", "look", "slow" };
+  return names[v];
+}
+
+// ---- what items share -------------------------------------------------------
+
+static void add_step(cx_run_times *t, const cx_run_step *s)
+{
+  t->steps += s->n;
+  t->step += s->seconds;
+  t->compile += s->compile;
+  t->execute += s->execute;
+  t->upload += s->upload;
+  t->download += s->download;
+  t->wait += s->wait;
+  t->loader += s->loader;
+}
+
+// The first ten are left out where enough others are there.
+cx_run_times cx_debug_run_times(const cx_run_data *run)
+{
+  cx_run_times t = { 0 };
+  for (size_t i = 0; i < run->n_steps; i++) {
+    if (run->steps[i].first > WARM_UP) add_step(&t, &run->steps[i]);
+  }
+  if (t.steps < WARM_UP) {
+    t = (cx_run_times){ 0 };
+    for (size_t i = 0; i < run->n_steps; i++) add_step(&t, &run->steps[i]);
+  }
+  if (t.steps == 0) return t;
+  double n = (double)t.steps;
+  double *sums[] = { &t.step,     &t.compile, &t.execute, &t.upload,
+                     &t.download, &t.wait,    &t.loader };
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] /= n;
+  t.host = t.step - t.compile - t.download - t.wait - t.loader;
+  if (t.host < 0) t.host = 0;
+  return t;
+}
+
+// "8.13 ms"
+static void put_time(cx_text *out, double seconds)
+{
+  const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
+  double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6;
+  cx_debug_real(out, "%.3g", seconds * scale);
+  cx_text_format(out, " %s", unit);
+}
+
+static void put_share(cx_text *out, double part, double whole)
+{
+  cx_debug_real(out, "%.0f", whole > 0 ? 100 * part / whole : 0);
+  cx_text_append(out, " %");
+}
+
+static void put_number(cx_text *out, double value)
+{
+  cx_debug_real(out, "%.3g", value);
+}
+
+static int64_t counter(const cx_run_data *r, const char *name)
+{
+  return cx_debug_report_counter(&r->report, name);
+}
+
+// Seconds in all of a timer, and how often; 0 where it is not in the file.
+static double total(const cx_run_data *r, const char *name, int64_t *out_n)
+{
+  const cx_read_metric *m = cx_debug_report_metric(&r->report, name);
+  if (out_n != NULL) *out_n = m != NULL ? m->samples : 0;
+  if (m == NULL) return 0;
+  return m->unit == CX_UNIT_NS ? m->accumulator / 1e9 : m->accumulator;
+}
+
+static int64_t step_count(const cx_run_data *r)
+{
+  return r->detailed ? r->syncs : counter(r, "MarkStep");
+}
+
+static cx_verdict unknown(cx_advice *a, const char *why)
+{
+  cx_text_append(&a->numbers, why);
+  return CX_VERDICT_UNKNOWN;
+}
+
+// ---- the items --------------------------------------------------------------
+
+// The device's part of a step grows with the batch, the program's own does not:
+// where the second is the larger one, the device idles.
+static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
+{
+  cx_run_times t = cx_debug_run_times(r);
+  int64_t n;
+  double sum = total(r, "ExecuteTime", &n);
+  if (t.steps == 0 && n == 0) return unknown(a, "nothing was executed");
+  if (t.steps == 0) {
+    cx_text_append(&a->numbers, "an execution takes ");
+    put_time(&a->numbers, sum / (double)n);
+    cx_text_append(&a->numbers, "; how long a step takes is not in the file");
+    return CX_VERDICT_UNKNOWN;
+  }
+  cx_text_append(&a->numbers, "the device works ");
+  put_time(&a->numbers, t.execute);
+  cx_text_append(&a->numbers, " of a step's ");
+  put_time(&a->numbers, t.step);
+  cx_text_append(&a->numbers, " (");
+  put_share(&a->numbers, t.execute, t.step);
+  cx_text_append(&a->numbers, "), the program itself ");
+  put_time(&a->numbers, t.host);
+  if (t.execute >= 2 * t.host) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 "the program's own part does not grow with the batch: a "
+                 "larger one keeps the device busy; CALX_PROFILE=FILE shows "
+                 "what the program does meanwhile");
+  return t.execute < t.host ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+static void list_places(const cx_run_data *r, cx_text *out)
+{
+  for (size_t i = 0; i < r->n_places && i < MOST_LINES; i++) {
+    const cx_run_place *p = &r->places[i];
+    cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
+    put_time(out, p->seconds);
+    if (p->early > 0) {
+      cx_text_format(out, ", %" PRId64 " of them before the sync", p->early);
+    }
+    cx_text_char(out, '\n');
+  }
+  if (r->n_places > MOST_LINES) {
+    cx_text_format(out, "and %zu places more\n", r->n_places - MOST_LINES);
+  }
+}
+
+// More than one value in two steps, and more than 5 % of the time: slow.
+static cx_verdict reading(const cx_run_data *r, cx_advice *a)
+{
+  int64_t n, steps = step_count(r), early = 0;
+  double seconds = total(r, "TransferFromDeviceTime", &n);
+  int64_t items = counter(r, "aten::_local_scalar_dense");
+  cx_run_times t = cx_debug_run_times(r);
+  for (size_t i = 0; i < r->n_places; i++) early += r->places[i].early;
+  if (steps == 0) return unknown(a, "no step is in the file");
+  cx_text_format(&a->numbers,
+                 "%" PRId64 " values read in %" PRId64 " steps (%" PRId64
+                 " by calx_item), ",
+                 n, steps, items);
+  put_time(&a->numbers, seconds);
+  cx_text_append(&a->numbers, " in all");
+  if (t.steps > 0) {
+    cx_text_append(&a->numbers, ", ");
+    put_share(&a->numbers, t.download, t.step);
+    cx_text_append(&a->numbers, " of a step");
+  }
+  bool often = (double)n > 0.5 * (double)steps;
+  bool costly = t.steps > 0 && t.download > 0.05 * t.step;
+  if (!often && early == 0) return CX_VERDICT_GOOD;
+  list_places(r, &a->details);
+  if (early > 0) {
+    cx_text_append(&a->advice,
+                   "what is read before the sync runs twice: read it after the "
+                   "sync that names it; ");
+  }
+  cx_text_append(&a->advice,
+                 "read values every so many steps, or a step late when "
+                 "calx_is_ready: until a value is read, the program runs ahead "
+                 "of the device");
+  return costly || early > 0 ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+static void list_recompiles(const cx_run_data *r, cx_text *out)
+{
+  size_t shown = 0;
+  for (size_t i = 0; i < r->n_compiles; i++) {
+    const cx_run_compile *c = &r->compiles[i];
+    if (c->why[0] == '\0' || shown++ >= MOST_LINES) continue;
+    cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
+    put_time(out, c->seconds);
+    cx_text_format(out, ": %s\n", c->why);
+  }
+  if (shown > MOST_LINES) {
+    cx_text_format(out, "and %zu more\n", shown - MOST_LINES);
+  }
+}
+
+// A program a step after the warm-up, in more than 5 % of them: slow.
+static cx_verdict shapes(const cx_run_data *r, cx_advice *a)
+{
+  int64_t steps = step_count(r), late = 0;
+  int64_t n = counter(r, "UncachedCompile");
+  if (n == 0) total(r, "CompileTime", &n);
+  if (n == 0) return unknown(a, "nothing was compiled");
+  for (size_t i = 0; i < r->n_compiles; i++) {
+    late += r->compiles[i].step > WARM_UP;
+  }
+  late += r->compilations - (int64_t)r->n_compiles;  // those not listed
+  cx_text_format(&a->numbers, "%" PRId64 " programs in %" PRId64 " steps", n,
+                 steps);
+  if (r->detailed) {
+    cx_text_format(&a->numbers, ", %" PRId64 " of them after step %d", late,
+                   WARM_UP);
+  } else {
+    late = n > WARM_UP ? n - WARM_UP : 0;
+  }
+  list_recompiles(r, &a->details);
+  if (late == 0) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 "each other shape is another program: pad batches to one "
+                 "size or a few, drop the last short one (.drop_last); "
+                 "CALX_RECOMPILE=error names the first");
+  return steps == 0 || (double)late > 0.05 * (double)steps ? CX_VERDICT_BAD
+                                                           : CX_VERDICT_LOOK;
+}
+
+// Uploads that take more than a fifth of a step, although they may overlap it.
+static cx_verdict transfers(const cx_run_data *r, cx_advice *a)
+{
+  int64_t n, steps = step_count(r);
+  double seconds = total(r, "TransferToDeviceTime", &n);
+  double bytes = total(r, "OutboundData", NULL);
+  if (n == 0) return unknown(a, "nothing was transferred");
+  cx_text_format(&a->numbers, "%" PRId64 " transfers to the device, ", n);
+  cx_debug_bytes(&a->numbers, bytes);
+  cx_text_append(&a->numbers, " in ");
+  put_time(&a->numbers, seconds);
+  if (seconds > 0) {
+    cx_text_append(&a->numbers, ", ");
+    cx_debug_bytes(&a->numbers, bytes / seconds);
+    cx_text_append(&a->numbers, " a second");
+  }
+  if (steps > 0) {
+    cx_text_append(&a->numbers, ", ");
+    put_number(&a->numbers, (double)n / (double)steps);
+    cx_text_append(&a->numbers, " a step");
+  }
+  cx_run_times t = cx_debug_run_times(r);
+  if (t.steps == 0) return CX_VERDICT_UNKNOWN;
+  if (t.upload <= 0.2 * t.step) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 "upload less (small types, converted on the device), and "
+                 "through a loader, whose threads do it ahead of use");
+  return t.upload > 0.5 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+// More than a fifth of the run, or of one program more than five minutes.
+static cx_verdict compilation(const cx_run_data *r, cx_advice *a)
+{
+  int64_t n, hits = counter(r, "PersistentCacheHit");
+  double seconds = total(r, "CompileTime", &n), longest = 0;
+  const cx_read_metric *m = cx_debug_report_metric(&r->report, "CompileTime");
+  if (n == 0) return unknown(a, "nothing was compiled");
+  for (size_t i = 0; i < m->n_percentiles; i++) {
+    if (m->values[i] / 1e9 > longest) longest = m->values[i] / 1e9;
+  }
+  cx_text_format(&a->numbers, "%" PRId64 " compilations, ", n);
+  put_time(&a->numbers, seconds);
+  if (r->seconds > 0) {
+    cx_text_append(&a->numbers, " (");
+    put_share(&a->numbers, seconds, r->seconds);
+    cx_text_append(&a->numbers, " of the run)");
+  }
+  cx_text_append(&a->numbers, ", the longest ");
+  put_time(&a->numbers, longest);
+  cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
+  bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
+  if (!much && longest <= 60) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 hits < n ? "the disk cache keeps programs for the next run "
+                            "(CALX_CACHE_DIR); "
+                          : "");
+  cx_text_append(&a->advice,
+                 "sync inside of long loops, so that a program is one step");
+  return longest > 300 || (much && hits < n) ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+// Counters of ops that ran elsewhere than they should.
+static cx_verdict fallbacks(const cx_run_data *r, cx_advice *a)
+{
+  int64_t host = 0, slow = counter(r, "CpuInterpretedOps");
+  for (size_t i = 0; i < r->report.n_counters; i++) {
+    const cx_read_counter *c = &r->report.counters[i];
+    if (strncmp(c->name, CX_DEBUG_FALLBACK, strlen(CX_DEBUG_FALLBACK)) != 0 ||
+        strcmp(c->name, "aten::_local_scalar_dense") == 0) {
+      continue;
+    }
+    host += c->value;
+    cx_text_format(&a->details, "%s  %" PRId64 " times\n", c->name, c->value);
+  }
+  if (r->report.n_counters == 0) {
+    return unknown(a, "there are no counters in the file");
+  }
+  cx_text_format(&a->numbers,
+                 "%" PRId64 " ops ran on the host, %" PRId64
+                 " of the compiled ones are interpreted",
+                 host, slow);
+  if (host == 0 && slow == 0) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 host > 0 ? "each moves its operands to the host and back: "
+                            "write it with other ops"
+                          : "the CPU engine names them when it compiles: write "
+                            "them with other ops where they are large");
+  return host > 0 ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+// More than a tenth of a step, or a quarter.
+static cx_verdict input(const cx_run_data *r, cx_advice *a)
+{
+  int64_t n;
+  double seconds = total(r, "LoaderWait", &n);
+  if (n == 0) return unknown(a, "no loader's batch was waited for");
+  cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, ", n);
+  put_time(&a->numbers, seconds);
+  cx_text_append(&a->numbers, " in all");
+  cx_run_times t = cx_debug_run_times(r);
+  if (t.steps == 0) return CX_VERDICT_UNKNOWN;
+  cx_text_append(&a->numbers, ", ");
+  put_share(&a->numbers, t.loader, t.step);
+  cx_text_append(&a->numbers, " of a step");
+  if (t.loader <= 0.1 * t.step) return CX_VERDICT_GOOD;
+  cx_text_append(&a->advice,
+                 "more threads fill batches (.num_workers), more batches wait "
+                 "(.prefetch), or samples are prepared once and kept");
+  return t.loader > 0.25 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
+// ---- public -----------------------------------------------------------------
+
+void cx_debug_advise(const cx_run_data *run, cx_advice *out)
+{
+  static const struct {
+    const char *item;
+    cx_verdict (*judge)(const cx_run_data *run, cx_advice *a);
+  } items[CX_ADVICE_ITEMS] = {
+    { "batch size", batch_size },   { "reading values", reading },
+    { "changing shapes", shapes },  { "link to the device", transfers },
+    { "compilation", compilation }, { "ops on the host", fallbacks },
+    { "waiting for input", input },
+  };
+  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+    out[i] = (cx_advice){ .item = items[i].item };
+    out[i].verdict = items[i].judge(run, &out[i]);
+  }
+}
+
+void cx_debug_advice_free(cx_advice *advice)
+{
+  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+    cx_text_free(&advice[i].numbers);
+    cx_text_free(&advice[i].advice);
+    cx_text_free(&advice[i].details);
+  }
+}

@@ -1,0 +1,78 @@
+// debug/advise: what a run's numbers say about the usual reasons for slow
+// training. The list is that of Lightning's page on TPUs ("Performance
+// considerations"): too small batches, values read during training, shapes that
+// change, the link to the device, compilation, ops that run on the host; and
+// waiting for input.
+#ifndef CX_DEBUG_ADVISE_H
+#define CX_DEBUG_ADVISE_H
+
+#include "base/text.h"
+#include "debug/read_report.h"
+
+// All times in seconds.
+typedef struct cx_run_step {  // or several in a row: sums
+  int64_t first, n;
+  double start, seconds;
+  double compile, execute, upload, download, wait, loader, sync;
+} cx_run_step;
+
+typedef struct cx_run_compile {
+  double at, seconds;
+  int64_t step, nodes;
+  bool loaded;  // from the disk cache
+  char site[160], why[400];
+} cx_run_compile;
+
+typedef struct cx_run_place {  // where values are read
+  char site[160];
+  int64_t count, early;  // early: before a sync
+  double seconds;
+} cx_run_place;
+
+typedef struct cx_run_data {
+  bool detailed;  // steps and the rest are known; else only the report
+  char plugin[64], platform[64];
+  int64_t rank, world, syncs, compilations, other_reads;
+  double seconds, setup;
+  cx_run_step *steps;
+  cx_run_compile *compiles;
+  cx_run_place *places;
+  size_t n_steps, n_compiles, n_places;
+  cx_read_report report;
+} cx_run_data;
+
+void cx_debug_run_free(cx_run_data *run);
+
+typedef enum cx_verdict {
+  CX_VERDICT_UNKNOWN,  // nothing in the file tells
+  CX_VERDICT_GOOD,
+  CX_VERDICT_LOOK,
+  CX_VERDICT_BAD
+} cx_verdict;
+
+const char *cx_verdict_name(cx_verdict v);  // "?", "ok", "look", "slow"
+
+enum { CX_ADVICE_ITEMS = 7 };
+
+typedef struct cx_advice {
+  const char *item;  // "batch size"
+  cx_verdict verdict;
+  cx_text numbers;  // one line: what was measured
+  cx_text advice;   // what to do; empty where all is well
+  cx_text details;  // lines, each with its newline: the places, the causes
+} cx_advice;
+
+// What the steps after the first ones take, and their parts.
+typedef struct cx_run_times {
+  int64_t steps;  // that the numbers are of; 0: none are known
+  double step;    // seconds of one: the mean
+  double compile, execute, upload, download, wait, loader;
+  double host;  // the program's own part
+} cx_run_times;
+cx_run_times cx_debug_run_times(const cx_run_data *run);
+
+// Fills CX_ADVICE_ITEMS of them; freed with cx_debug_advice_free().
+void cx_debug_advise(const cx_run_data *run, cx_advice *out);
+void cx_debug_advice_free(cx_advice *advice);
+
+#endif

@@ -1,0 +1,117 @@
+// debug/habits: lines about what a training loop does too often or too slowly,
+// while it runs; PyTorch/XLA prints the same with the prefix pt-xla-profiler.
+// Each once in the life of a process. CALX_QUIET=1: none.
+//
+// Looking costs something, so steps 1, 2, 4, 8, 10, 20, 30, 50, 90, … look.
+// What happens in the first ten does not count as often: programs are compiled
+// then.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "base/text.h"
+#include "debug/listen.h"
+#include "debug/metric.h"
+
+enum { WARM_UP = 10 };
+#define TOO_OFTEN 0.5  // a step
+#define SLOW_COMPILE 300e9
+#define SLOW_EXECUTE 30e9
+
+typedef struct habit {
+  const char *metric, *advice;
+  double slow;      // ns; 0: it is never too slow
+  bool is_counted;  // whether it can be too frequent
+  int64_t before;   // samples at the end of the warm-up
+  bool told_frequent, told_slow;
+} habit;
+
+static habit habits[] = {
+  { .metric = "CompileTime",
+    .advice = "CALX_REPORT=FILE and calx report FILE tell why",
+    .slow = SLOW_COMPILE,
+    .is_counted = true },
+  { .metric = "TransferFromDeviceTime",
+    .advice = "read values every so many steps, or a step late when "
+              "calx_is_ready",
+    .is_counted = true },
+  { .metric = "ExecuteTime",
+    .advice = "CALX_PROFILE=FILE shows when",
+    .slow = SLOW_EXECUTE },
+};
+
+static atomic_llong next_look = 1;
+static atomic_llong n_steps;
+
+void cx_debug_habits_open(void)
+{
+  atomic_store(&n_steps, 0);
+  atomic_store(&next_look, 1);
+}
+
+static int64_t after(int64_t n)
+{
+  if (n < WARM_UP) return 2 * n < WARM_UP ? 2 * n : WARM_UP;
+  return n == WARM_UP ? 2 * WARM_UP : WARM_UP + 2 * (n - WARM_UP);
+}
+
+static double longest(cx_metric *m)
+{
+  cx_debug_snapshot s;
+  cx_debug_snapshot_take(m, &s);
+  double ns = s.n > 0 ? s.samples[s.n - 1] : 0;
+  cx_debug_snapshot_free(&s);
+  return ns;
+}
+
+static void look_at_time(habit *h, cx_metric *m)
+{
+  if (h->slow == 0 || h->told_slow) return;
+  double ns = longest(m);
+  if (ns <= h->slow) return;
+  h->told_slow = true;
+  cx_text time = { 0 };
+  cx_debug_time(&time, ns);
+  cx_log("%s too slow: longest instance took %s; %s", h->metric,
+         cx_text_str(&time), h->advice);
+  cx_text_free(&time);
+}
+
+static void look_at_count(habit *h, int64_t count, int64_t n)
+{
+  if (!h->is_counted || h->told_frequent) return;
+  if (n <= WARM_UP || count < h->before) h->before = count;  // or cleared
+  if (n <= WARM_UP) return;
+  int64_t counts = count - h->before, steps = n - WARM_UP;
+  if ((double)counts <= TOO_OFTEN * (double)steps) return;
+  h->told_frequent = true;
+  cx_log("%s too frequent: %" PRId64 " counts during %" PRId64 " steps; %s",
+         h->metric, counts, steps, h->advice);
+}
+
+void cx_debug_habits_step(void)
+{
+  int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
+  if (n < atomic_load(&next_look)) return;
+  atomic_store(&next_look, after(n));
+  const char *quiet = cx_debug_env("CALX_QUIET", NULL);
+  if (quiet != NULL && *quiet != '0') return;
+  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+    habit *h = &habits[i];
+    cx_metric *m = cx_metric_find(h->metric);
+    if (m == NULL) continue;
+    cx_lock(&m->lock);
+    int64_t count = m->count;
+    cx_unlock(&m->lock);
+    look_at_time(h, m);
+    look_at_count(h, count, n);
+  }
+}
+
+void cx_debug_habits_forget(void)
+{
+  for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+    habits[i].told_frequent = habits[i].told_slow = false;
+    habits[i].before = 0;
+  }
+}

@@ -1,0 +1,403 @@
+// debug/record: CALX_REPORT=FILE: what a run did, for `calx report FILE`.
+//
+// One JSON object, written when the devices are closed or the process ends: the
+// time of each step and its parts, each compilation with its cause, where
+// values were read, all counters and timers. It is the first rank's of this
+// process. All is bounded: steps are put together in pairs when there are too
+// many, further compilations and places are only counted.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "calx/debug.h"
+#include "calx/device.h"
+#include "debug/json.h"
+#include "debug/listen.h"
+#include "debug/metric.h"
+
+enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_PLACES = 64, WHY = 400 };
+
+// The parts of a step's time that are told apart, in the file's order.
+static const cx_trace_kind parts[] = { CX_SPAN_COMPILE, CX_SPAN_EXECUTE,
+                                       CX_SPAN_UPLOAD,  CX_SPAN_DOWNLOAD,
+                                       CX_SPAN_WAIT,    CX_SPAN_LOADER,
+                                       CX_SPAN_SYNC };
+static const char *const part_names[] = { "compile",  "execute", "upload",
+                                          "download", "wait",    "loader",
+                                          "sync" };
+enum { PARTS = sizeof parts / sizeof *parts };
+
+typedef struct step {  // or several in a row
+  int64_t first, n;
+  int64_t start, ns;  // start: since the opening
+  int64_t part[PARTS];
+} step;
+
+typedef struct compile {
+  int64_t at, ns, step, nodes;
+  const char *file;
+  int line;
+  bool loaded;
+  char why[WHY];
+} compile;
+
+typedef struct place {
+  const char *file;
+  int line;
+  int64_t reads, ns, early;
+} place;
+
+typedef struct record {
+  int64_t opened;
+  char plugin[64], platform[64];
+  step steps[MOST_STEPS];
+  size_t n_steps;
+  int64_t per_step;  // that one entry holds
+  int64_t syncs;
+  int64_t part[PARTS];  // since the last step ended
+  int64_t setup;        // until the first sync's end
+  int64_t busy_until;   // of the device
+  compile compiles[MOST_COMPILES];
+  int64_t n_compiles;  // ever
+  bool load_seen;      // inside of the compilation that goes on
+  char why[WHY];       // of the next one
+  place places[MOST_PLACES];
+  size_t n_places;
+  int64_t other_reads;
+} record;
+
+static cx_mutex lock = CX_MUTEX_INIT;
+static record *now;  // NULL: nobody wants it
+
+// ---- what happens -----------------------------------------------------------
+
+bool cx_debug_record_open(const char *plugin, const char *platform)
+{
+  if (cx_debug_env("CALX_REPORT", NULL) == NULL) return false;
+  cx_lock(&lock);
+  if (now == NULL) now = calloc(1, sizeof *now);  // outside the counted heap
+  if (now != NULL) {
+    memset(now, 0, sizeof *now);
+    now->opened = cx_now_ns();
+    now->per_step = 1;
+    strncpy(now->plugin, plugin, sizeof now->plugin - 1);
+    strncpy(now->platform, platform, sizeof now->platform - 1);
+  }
+  bool on = now != NULL;
+  cx_unlock(&lock);
+  return on;
+}
+
+static place *find_place(record *r, const calx_site *site)
+{
+  if (site == NULL || site->file == NULL) return NULL;
+  for (size_t i = 0; i < r->n_places; i++) {
+    place *p = &r->places[i];
+    if (p->line == site->line && strcmp(p->file, site->file) == 0) return p;
+  }
+  if (r->n_places == MOST_PLACES) return NULL;
+  place *p = &r->places[r->n_places++];
+  *p = (place){ .file = site->file, .line = site->line };
+  return p;
+}
+
+// Neighbours become one: half as many, each of twice the steps.
+static void halve(record *r)
+{
+  for (size_t i = 0; i < MOST_STEPS / 2; i++) {
+    step a = r->steps[2 * i];
+    const step *b = &r->steps[2 * i + 1];
+    a.n += b->n;
+    a.ns += b->ns;
+    for (int k = 0; k < PARTS; k++) a.part[k] += b->part[k];
+    r->steps[i] = a;
+  }
+  r->n_steps = MOST_STEPS / 2;
+  r->per_step *= 2;
+}
+
+static void end_step(record *r, const cx_trace_span *span)
+{
+  step *last = r->n_steps > 0 ? &r->steps[r->n_steps - 1] : NULL;
+  if (last == NULL || last->n == r->per_step) {
+    if (r->n_steps == MOST_STEPS) halve(r);
+    last = &r->steps[r->n_steps++];
+    *last = (step){ .first = span->value, .start = span->start - r->opened };
+  }
+  last->n++;
+  last->ns += span->end - span->start;
+  for (int k = 0; k < PARTS; k++) {
+    last->part[k] += r->part[k];
+    r->part[k] = 0;
+  }
+}
+
+static void add_compile(record *r, const cx_trace_span *span)
+{
+  int64_t i = r->n_compiles++;
+  if (i < MOST_COMPILES) {
+    compile *c = &r->compiles[i];
+    *c = (compile){ .at = span->start - r->opened,
+                    .ns = span->end - span->start,
+                    .step = r->syncs + 1,
+                    .nodes = span->value,
+                    .loaded = r->load_seen };
+    if (span->site != NULL) {
+      c->file = span->site->file;
+      c->line = span->site->line;
+    }
+    memcpy(c->why, r->why, sizeof c->why);
+  }
+  r->load_seen = false;
+  r->why[0] = '\0';
+}
+
+static void add_read(record *r, const cx_trace_span *span)
+{
+  place *p = find_place(r, span->site);
+  if (p == NULL) {
+    r->other_reads++;
+    return;
+  }
+  p->reads++;
+  p->ns += span->end - span->start;
+}
+
+static void add_part(record *r, const cx_trace_span *span)
+{
+  int64_t start = span->start;
+  if (span->kind == CX_SPAN_EXECUTE) {  // one after the other on the device
+    if (start < r->busy_until) start = r->busy_until;
+    if (span->end <= start) return;
+    r->busy_until = span->end;
+  }
+  for (int k = 0; k < PARTS; k++) {
+    if (parts[k] == span->kind) r->part[k] += span->end - start;
+  }
+}
+
+static void end_setup(record *r, const cx_trace_span *sync)
+{
+  r->setup = sync->end - r->opened;
+  memset(r->part, 0, sizeof r->part);
+}
+
+void cx_debug_record_span(const cx_trace_span *span)
+{
+  if (span->device != 0) return;
+  cx_lock(&lock);
+  record *r = now;
+  if (r != NULL) {
+    add_part(r, span);
+    switch (span->kind) {
+      case CX_SPAN_LOAD: r->load_seen = true; break;
+      case CX_SPAN_COMPILE: add_compile(r, span); break;
+      case CX_SPAN_DOWNLOAD: add_read(r, span); break;
+      case CX_SPAN_SYNC:
+        if (r->syncs++ == 0) end_setup(r, span);
+        break;
+      case CX_SPAN_STEP: end_step(r, span); break;
+      default: break;
+    }
+  }
+  cx_unlock(&lock);
+}
+
+void cx_debug_record_execute(const cx_trace_program *p)
+{
+  if (p->device != 0 || p->cause != CX_CAUSE_READ) return;
+  cx_lock(&lock);
+  place *at = now != NULL ? find_place(now, p->site) : NULL;
+  if (at != NULL) at->early++;
+  cx_unlock(&lock);
+}
+
+void cx_debug_record_recompile(const char *why)
+{
+  cx_lock(&lock);
+  if (now != NULL) {
+    memset(now->why, 0, sizeof now->why);
+    strncpy(now->why, why, sizeof now->why - 1);
+  }
+  cx_unlock(&lock);
+}
+
+// ---- the file ---------------------------------------------------------------
+
+static void seconds(cx_text *out, int64_t ns)
+{
+  cx_debug_json_number(out, (double)ns / 1e9);
+}
+
+static void named(cx_text *out, const char *name)
+{
+  cx_text_char(out, '"');
+  cx_text_append(out, name);
+  cx_text_append(out, "\":");
+}
+
+static void print_site(cx_text *out, const char *file, int line)
+{
+  cx_text place_text = { 0 };
+  if (file != NULL) cx_text_format(&place_text, "%s:%d", file, line);
+  cx_debug_json_string(out, cx_text_str(&place_text));
+  out->failed |= place_text.failed;
+  cx_text_free(&place_text);
+}
+
+static void print_head(cx_text *out, const record *r)
+{
+  cx_trace_place here = cx_trace_here();
+  cx_text_append(out, "{\"calx_report\":1,\"version\":");
+  cx_debug_json_string(out, calx_version());
+  cx_text_append(out, ",\"plugin\":");
+  cx_debug_json_string(out, r->plugin);
+  cx_text_append(out, ",\"platform\":");
+  cx_debug_json_string(out, r->platform);
+  cx_text_format(out, ",\"rank\":%d,\"world\":%d,\"seconds\":", here.first,
+                 here.size);
+  seconds(out, cx_now_ns() - r->opened);
+  cx_text_append(out, ",\"setup\":");
+  seconds(out, r->setup);
+  cx_text_format(out, ",\"syncs\":%" PRId64, r->syncs);
+}
+
+static void print_steps(cx_text *out, const record *r)
+{
+  cx_text_append(out, ",\n\"steps\":[");
+  for (size_t i = 0; i < r->n_steps; i++) {
+    const step *s = &r->steps[i];
+    cx_text_format(out, "%s{\"first\":%" PRId64 ",\"n\":%" PRId64 ",\"start\":",
+                   i > 0 ? ",\n" : "\n", s->first, s->n);
+    seconds(out, s->start);
+    cx_text_append(out, ",\"seconds\":");
+    seconds(out, s->ns);
+    for (int k = 0; k < PARTS; k++) {
+      cx_text_char(out, ',');
+      named(out, part_names[k]);
+      seconds(out, s->part[k]);
+    }
+    cx_text_char(out, '}');
+  }
+  cx_text_append(out, "]");
+}
+
+static void print_compiles(cx_text *out, const record *r)
+{
+  cx_text_format(out, ",\n\"compilations\":%" PRId64 ",\"compiles\":[",
+                 r->n_compiles);
+  for (int64_t i = 0; i < r->n_compiles && i < MOST_COMPILES; i++) {
+    const compile *c = &r->compiles[i];
+    cx_text_append(out, i > 0 ? ",\n{\"at\":" : "\n{\"at\":");
+    seconds(out, c->at);
+    cx_text_append(out, ",\"seconds\":");
+    seconds(out, c->ns);
+    cx_text_format(out,
+                   ",\"step\":%" PRId64 ",\"nodes\":%" PRId64
+                   ",\"loaded\":%s,\"site\":",
+                   c->step, c->nodes, c->loaded ? "true" : "false");
+    print_site(out, c->file, c->line);
+    cx_text_append(out, ",\"why\":");
+    cx_debug_json_string(out, c->why);
+    cx_text_char(out, '}');
+  }
+  cx_text_append(out, "]");
+}
+
+static void print_places(cx_text *out, const record *r)
+{
+  cx_text_format(out, ",\n\"other_reads\":%" PRId64 ",\"reads\":[",
+                 r->other_reads);
+  for (size_t i = 0; i < r->n_places; i++) {
+    const place *p = &r->places[i];
+    cx_text_append(out, i > 0 ? ",\n{\"site\":" : "\n{\"site\":");
+    print_site(out, p->file, p->line);
+    cx_text_format(out,
+                   ",\"count\":%" PRId64 ",\"early\":%" PRId64 ",\"seconds\":",
+                   p->reads, p->early);
+    seconds(out, p->ns);
+    cx_text_char(out, '}');
+  }
+  cx_text_append(out, "]");
+}
+
+static void print_metric(cx_text *out, cx_metric *m)
+{
+  static const struct {
+    const char *name;
+    double fraction;
+  } points[] = { { "p50", 0.5 }, { "p95", 0.95 }, { "max", 1 } };
+  static const char *const units[] = {
+    [CX_UNIT_NONE] = "", [CX_UNIT_NS] = "s", [CX_UNIT_BYTES] = "B"
+  };
+  cx_debug_snapshot s;
+  out->failed |= !cx_debug_snapshot_take(m, &s);
+  double unit = s.unit == CX_UNIT_NS ? 1e9 : 1;
+  cx_debug_json_string(out, m->name);
+  cx_text_format(out, ":{\"unit\":\"%s\",\"samples\":%" PRId64 ",\"sum\":",
+                 units[s.unit], s.total);
+  cx_debug_json_number(out, s.accumulator / unit);
+  for (size_t i = 0; i < sizeof points / sizeof *points && s.n > 0; i++) {
+    cx_text_char(out, ',');
+    named(out, points[i].name);
+    cx_debug_json_number(out,
+                         cx_debug_snapshot_at(&s, points[i].fraction) / unit);
+  }
+  cx_text_char(out, '}');
+  cx_debug_snapshot_free(&s);
+}
+
+static void print_metrics(cx_text *out)
+{
+  cx_debug_collection c;
+  out->failed |= !cx_debug_collect(&c);
+  cx_text_append(out, ",\n\"metrics\":{");
+  for (size_t i = 0; i < c.n_metrics; i++) {
+    cx_text_append(out, i > 0 ? ",\n" : "\n");
+    print_metric(out, c.metrics[i]);
+  }
+  cx_text_append(out, "},\n\"counters\":{");
+  for (size_t i = 0; i < c.n_counters; i++) {
+    cx_text_append(out, i > 0 ? ",\n" : "\n");
+    cx_debug_json_string(out, c.counters[i]->name);
+    cx_text_format(
+        out, ":%lld",
+        (long long)atomic_load(&((cx_counter *)c.counters[i])->value));
+  }
+  cx_text_append(out, "}}\n");
+  cx_debug_collection_free(&c);
+}
+
+static calx_status *write_record(const record *r, const char *name)
+{
+  cx_text out = { 0 };
+  print_head(&out, r);
+  print_steps(&out, r);
+  print_compiles(&out, r);
+  print_places(&out, r);
+  print_metrics(&out);
+  char *path = cx_debug_path_of_rank(name);
+  calx_status *status = cx_text_failed(&out) || path == NULL
+                            ? cx_out_of_memory()
+                            : cx_file_write(path, out.data, out.size);
+  cx_free(path);
+  cx_text_free(&out);
+  return status;
+}
+
+void cx_debug_record_close(void)
+{
+  const char *name = cx_debug_env("CALX_REPORT", NULL);
+  cx_lock(&lock);
+  record *r = now;
+  now = NULL;
+  cx_unlock(&lock);
+  if (r == NULL) return;
+  calx_status *status = name != NULL ? write_record(r, name) : NULL;
+  if (status != NULL) cx_log("CALX_REPORT: %s", cx_status_sentence(status));
+  calx_status_free(status);
+  free(r);
+}

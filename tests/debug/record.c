@@ -1,0 +1,226 @@
+// CALX_REPORT: what a run did, and the lines about habits, on the fake plugin.
+#include <jansson.h>
+#include <unistd.h>
+
+#include "base/metrics.h"
+#include "base/trace.h"
+#include "debug/listen.h"
+#include "lazy/fixture.h"
+
+static char path[] = "/tmp/calx_record_XXXXXX";
+
+static int begin(void **state)
+{
+  strcpy(path + sizeof path - 7, "XXXXXX");
+  int fd = mkstemp(path);
+  if (fd < 0) return 1;
+  close(fd);
+  cx_debug_habits_forget();
+  return lazy_begin(state);
+}
+
+static int end(void **state)
+{
+  int left = lazy_end(state);
+  unlink(path);
+  unsetenv("CALX_REPORT");
+  unsetenv("CALX_QUIET");
+  return left;
+}
+
+static json_t *load(void)
+{
+  json_error_t error;
+  json_t *root = json_load_file(path, 0, &error);
+  if (root == NULL) fail_msg("%s:%d: %s", path, error.line, error.text);
+  return root;
+}
+
+static int64_t whole(const json_t *o, const char *key)
+{
+  const json_t *v = json_object_get(o, key);
+  assert_true(json_is_integer(v));
+  return json_integer_value(v);
+}
+
+static double number(const json_t *o, const char *key)
+{
+  const json_t *v = json_object_get(o, key);
+  assert_true(json_is_number(v));
+  return json_number_value(v);
+}
+
+// n steps; each of another shape where that is wanted.
+static void train(int n, bool shapes)
+{
+  for (int i = 0; i < n; i++) {
+    calx_scope *step = calx_scope_begin();
+    calx_tensor *y = calx_neg(lazy_vector(shapes ? i + 1 : 4, 1));
+    calx_sync(y);
+    float data[64];
+    CHECK_STATUS_OK(
+        calx_tensor_read(y, data, (size_t)calx_tensor_numel(y) * 4));
+    CHECK_STATUS_OK(calx_scope_end(step));
+  }
+}
+
+static void test_record(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  train(4, true);
+  calx_scope *step = calx_scope_begin();
+  calx_tensor *early = calx_neg(lazy_vector(1, 1));
+  calx_item(early);
+  CHECK_STATUS_OK(calx_scope_end(step));
+  calx_shutdown();
+  json_t *root = load();
+  assert_int_equal(whole(root, "calx_report"), 1);
+  assert_int_equal(whole(root, "rank"), 0);
+  assert_int_equal(whole(root, "world"), 1);
+  assert_int_equal(whole(root, "syncs"), 4);
+  assert_true(number(root, "seconds") > 0);
+  // From the first sync on: three steps.
+  const json_t *steps = json_object_get(root, "steps");
+  assert_int_equal(json_array_size(steps), 3);
+  for (size_t i = 0; i < 3; i++) {
+    const json_t *s = json_array_get(steps, i);
+    assert_int_equal(whole(s, "first"), (int64_t)i + 2);
+    assert_int_equal(whole(s, "n"), 1);
+    assert_true(number(s, "seconds") >= number(s, "compile"));
+    assert_true(number(s, "compile") > 0 && number(s, "sync") > 0);
+  }
+  const json_t *compiles = json_object_get(root, "compiles");
+  assert_int_equal(json_array_size(compiles), 4);
+  assert_int_equal(whole(root, "compilations"), 4);
+  const json_t *third = json_array_get(compiles, 2);
+  assert_int_equal(whole(third, "step"), 3);
+  assert_non_null(
+      strstr(json_string_value(json_object_get(third, "why")), "f32[3]"));
+  assert_non_null(
+      strstr(json_string_value(json_object_get(third, "site")), "record.c:"));
+  assert_true(json_is_false(json_object_get(third, "loaded")));
+  assert_string_equal(
+      json_string_value(json_object_get(json_array_get(compiles, 0), "why")),
+      "");
+  const json_t *reads = json_object_get(root, "reads");
+  assert_int_equal(json_array_size(reads), 2);
+  assert_int_equal(whole(json_array_get(reads, 0), "count"), 4);
+  assert_int_equal(whole(json_array_get(reads, 0), "early"), 0);
+  assert_int_equal(whole(json_array_get(reads, 1), "early"), 1);
+  const json_t *metrics = json_object_get(root, "metrics");
+  const json_t *compile = json_object_get(metrics, "CompileTime");
+  assert_int_equal(whole(compile, "samples"), 4);
+  assert_string_equal(json_string_value(json_object_get(compile, "unit")), "s");
+  assert_true(number(compile, "max") >= number(compile, "p50"));
+  const json_t *counters = json_object_get(root, "counters");
+  assert_int_equal(whole(counters, "MarkStep"), 4);
+  assert_int_equal(whole(counters, "aten::_local_scalar_dense"), 1);
+  json_decref(root);
+}
+
+// Steps are put together when there are too many; none is lost.
+static void test_many_steps(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  train(1, false);
+  CHECK_STATUS_OK(calx_device_wait(NULL));
+  for (int64_t i = 1; i <= 5000; i++) {
+    cx_debug_record_span(&(cx_trace_span){
+        .kind = CX_SPAN_WAIT, .start = i * 10, .end = i * 10 + 2 });
+    cx_debug_record_span(&(cx_trace_span){ .kind = CX_SPAN_STEP,
+                                           .start = i * 10,
+                                           .end = i * 10 + 10,
+                                           .value = i });
+  }
+  for (int i = 0; i < 300; i++) {
+    cx_debug_record_span(
+        &(cx_trace_span){ .kind = CX_SPAN_COMPILE, .start = 1, .end = 2 });
+  }
+  calx_shutdown();
+  json_t *root = load();
+  const json_t *steps = json_object_get(root, "steps");
+  assert_in_range(json_array_size(steps), 1024, 2048);
+  int64_t n = 0;
+  double wait = 0;
+  for (size_t i = 0; i < json_array_size(steps); i++) {
+    const json_t *s = json_array_get(steps, i);
+    assert_int_equal(whole(s, "first"), n + 1);
+    n += whole(s, "n");
+    wait += number(s, "wait");
+  }
+  assert_int_equal(n, 5000);
+  CHECK_CLOSE(wait, 5000 * 2e-9, 1e-9);
+  assert_int_equal(json_array_size(json_object_get(root, "compiles")), 256);
+  assert_int_equal(whole(root, "compilations"), 301);
+  json_decref(root);
+}
+
+static void test_unwritable(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", "/nonexistent/x", 1);
+  train(1, false);
+  calx_shutdown();
+  assert_int_equal(lines_with("CALX_REPORT: "), 1);
+}
+
+// ---- habits -----------------------------------------------------------------
+
+static void test_habits(void **state)
+{
+  (void)state;
+  train(31, true);
+  assert_int_equal(
+      lines_with("CompileTime too frequent: 10 counts during 10 steps"), 1);
+  assert_int_equal(lines_with("TransferFromDeviceTime too frequent: "), 1);
+  assert_int_equal(lines_with("too slow"), 0);
+  train(60, true);
+  assert_int_equal(lines_with("too frequent"), 2);
+}
+
+static void test_good_habits(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 40; i++) calx_sync(calx_neg(lazy_vector(4, 1)));
+  assert_int_equal(lines_with("too "), 0);
+}
+
+static void test_quiet(void **state)
+{
+  (void)state;
+  setenv("CALX_QUIET", "1", 1);
+  train(31, true);
+  assert_int_equal(lines_with("too "), 0);
+}
+
+static void test_slow(void **state)
+{
+  (void)state;
+  train(3, false);
+  cx_metric_add(cx_metric_find("CompileTime"), 301e9);
+  cx_metric_add(cx_metric_find("ExecuteTime"), 29e9);
+  train(10, false);
+  assert_int_equal(lines_with("ExecuteTime too slow"), 0);
+  assert_int_equal(lines_with("CompileTime too slow: longest instance took "
+                              "05m01s000ms000.000us"),
+                   1);
+  cx_metric_add(cx_metric_find("ExecuteTime"), 31e9);
+  train(30, false);
+  assert_int_equal(lines_with("too slow"), 2);
+}
+
+#define RECORD_TEST(function) \
+  cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    RECORD_TEST(test_record),      RECORD_TEST(test_many_steps),
+    RECORD_TEST(test_unwritable),  RECORD_TEST(test_habits),
+    RECORD_TEST(test_good_habits), RECORD_TEST(test_quiet),
+    RECORD_TEST(test_slow),
+  };
+  return cmocka_run_group_tests(tests, lazy_setup, NULL);
+}
