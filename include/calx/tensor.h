@@ -147,6 +147,39 @@ CALX_API const calx_status *calx_tensor_error(const calx_tensor *tensor);
  */
 CALX_API void calx_sync_n(calx_tensor *const *named, size_t count);
 
+// ---- after a step -----------------------------------------------------------
+
+/** What runs after a sync, in a scope of its own, with the tensors' values of
+ *  that step. @return NULL, or why it failed */
+typedef calx_status *calx_closure_fn(void *user, calx_tensor *const *tensors,
+                                     size_t n);
+
+/** Zero means default in every field. */
+typedef struct calx_step_closure_options {
+  size_t size;
+  bool run_async; /* on a thread of the library's, in the order of the adds */
+} calx_step_closure_options;
+
+/**
+ * Runs `fn` once, after the calling rank's next sync, which materialises the
+ * tensors: to print a loss without reading it in the middle of the step. Before
+ * the sync returns; an asynchronous one after it, when at most 100 of them
+ * wait. A failure is the sync's; an asynchronous one's is the next asynchronous
+ * add's, which is not run then. A step that fails drops its closures.
+ * @param user     must stay until the closure has run
+ * @param tensors  retained until then
+ * @shape any
+ * @errors INVALID_ARGUMENT no function, a NULL tensor; a poisoned tensor's own;
+ *         an asynchronous closure's before; all through the scope
+ * @source torch_xla add_step_closure
+ */
+CALX_API void calx_add_step_closure_with(
+    calx_closure_fn *fn, void *user, calx_tensor *const *tensors, size_t n,
+    const calx_step_closure_options *options);
+/** Waits until the calling rank's asynchronous closures have run.
+ *  @errors the first failure among them that no add has told */
+CALX_API calx_status *calx_wait_step_closures(void) CALX_MUST_USE;
+
 #ifdef __cplusplus
 }
 #else
@@ -154,8 +187,14 @@ CALX_API void calx_sync_n(calx_tensor *const *named, size_t count);
   calx_sync_n(                               \
       (calx_tensor *const[]){ __VA_ARGS__ }, \
       sizeof((calx_tensor *const[]){ __VA_ARGS__ }) / sizeof(calx_tensor *))
+#define CALX_STEP_CLOSURE_(fn, user, tensors, n, ...) \
+  calx_add_step_closure_with(fn, user, tensors, n,    \
+                             &(calx_step_closure_options){ __VA_ARGS__ })
+#define CALX_ADD_STEP_CLOSURE_(...) \
+  CALX_STEP_CLOSURE_(__VA_ARGS__, .size = sizeof(calx_step_closure_options))
 #ifdef CALX_NO_SITES
 #define calx_sync(...) CALX_SYNC_(__VA_ARGS__)
+#define calx_add_step_closure(...) CALX_ADD_STEP_CLOSURE_(__VA_ARGS__)
 #else
 /* Sets the call site again after an operand was evaluated that set its own. */
 static inline calx_tensor *calx_here_(calx_tensor *tensor,
@@ -175,6 +214,8 @@ static inline const void *calx_options_here_(const void *options,
       calx_options_here_(((calx_tensor *const[]){ __VA_ARGS__ }), CALX_HERE), \
       sizeof((calx_tensor *const[]){ __VA_ARGS__ }) / sizeof(calx_tensor *))
 #define calx_sync(...) (calx_at_(CALX_HERE), CALX_SYNC_HERE_(__VA_ARGS__))
+#define calx_add_step_closure(...) \
+  (calx_at_(CALX_HERE), CALX_ADD_STEP_CLOSURE_(__VA_ARGS__))
 #define calx_tensor_from(data, dtype, ...) \
   (calx_at_(CALX_HERE), calx_tensor_from(data, dtype, __VA_ARGS__))
 #define calx_host_tensor(data, dtype, ...) \

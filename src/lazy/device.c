@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/trace.h"
+#include "lazy/closure.h"
 #include "lazy/internal.h"
 #include "world/world.h"
 
@@ -226,6 +227,7 @@ static void device_end(calx_device *d)
 
 void calx_shutdown(void)
 {
+  cx_closures_end();
   cx_scope_end_root();
   cx_lock(&world.lock);
   if (atomic_load(&world.open)) {

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/metrics.h"
 #include "base/trace.h"
+#include "lazy/closure.h"
 #include "lazy/internal.h"
 
 CX_COUNTER(mark_step, "MarkStep");
@@ -507,6 +508,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   if (!cx_scope_failed()) cx_scope_pin(check_named(d, named, count));
   if (cx_scope_failed()) {
     cx_drop_step(d);
+    cx_closures_run(d);  // which drops them
     return;
   }
   cx_counter_add(&mark_step, 1);
@@ -515,6 +517,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   cx_trace_ended(CX_SPAN_SYNC, d->index, start, 0, cx_site());
   if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_tell_step(d->index);
   if (cx_debug_on(CX_DEBUG_NAN)) check_nan(named, count);
+  cx_closures_run(d);
 }
 
 void cx_sync_pending(void)

@@ -1,0 +1,14 @@
+// lazy/closure: what runs after a step, for those that run steps.
+#ifndef CX_LAZY_CLOSURE_H
+#define CX_LAZY_CLOSURE_H
+
+#include "lazy/lazy.h"
+
+// After a sync of the device, on the thread that synced: runs what was added
+// before it, or drops it where the scope holds an error.
+void cx_closures_run(calx_device *device);
+// Of all devices, before they go: what is queued runs, what waits for a sync is
+// dropped.
+void cx_closures_end(void);
+
+#endif
