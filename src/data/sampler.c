@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "calx/dist.h"
 #include "data/dataset.h"
 #include "data/random.h"
 #include "data/randperm.h"
@@ -132,7 +133,8 @@ static calx_status *distribute(calx_sampler *sampler,
   calx_distributed_sampler_options o;
   CALX_TRY(cx_data_options("distributed sampler", given, &o, sizeof o));
   if (o.num_replicas == 0) {
-    o.num_replicas = 1;
+    o.num_replicas = calx_world_size();
+    if (o.rank == 0) o.rank = calx_global_ordinal();
   }
   if (o.num_replicas < 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
