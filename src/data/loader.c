@@ -50,9 +50,16 @@ void cx_data_loader_release(calx_tensor **tensors)
   }
 }
 
+// Of a loop of this loader's, the calling thread's.
+static void end_deferral(const calx_loader *loader)
+{
+  if (loader->running && loader->per_execution > 1) cx_sync_defer(false);
+}
+
 void calx_loader_free(calx_loader *loader)
 {
   if (loader == NULL || loader == &no_memory) return;
+  end_deferral(loader);
   if (loader->kind != NULL) loader->kind->free(loader);
   cx_data_loader_release(loader->handed);
   calx_status_free(loader->error);
@@ -87,9 +94,9 @@ void calx_loader_end_epoch(calx_loader *loader)
 {
   if (!loader->running) return;
   loader->kind->end(loader);
+  end_deferral(loader);
   loader->running = false;
   loader->done = 0;
-  cx_sync_defer(false);
   // Who chose another epoch meanwhile gets that one.
   int64_t epoch = loader->epoch;
   atomic_compare_exchange_strong(&loader->sampler->epoch, &epoch, epoch + 1);

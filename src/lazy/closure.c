@@ -15,6 +15,7 @@
 // the device's rank adds to a record, syncs and ends it.
 #include "lazy/closure.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -171,6 +172,9 @@ static void work(void *user)
 static calx_status *start_thread(record *r)
 {
   if (r->runs) return NULL;
+  // A program that returns from main() has its last lines printed.
+  static bool ends_at_exit;
+  if (!ends_at_exit) ends_at_exit = atexit(cx_closures_end) == 0;
   cx_thread_join(&r->thread);  // one that has left
   r->runs = true;
   calx_status *status = cx_thread_start(&r->thread, work, r);

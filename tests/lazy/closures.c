@@ -1,6 +1,8 @@
 // closures: what runs after a step, at once and on a thread.
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fixture.h"
 
@@ -289,6 +291,32 @@ static void test_shutdown(void **state)
   assert_int_equal(atomic_load(&waiting.count), 0);
 }
 
+// The thread sanitizer starts no threads after a fork of several.
+#if !defined(__SANITIZE_THREAD__)
+static calx_status *exit_late(void *user, calx_tensor *const *tensors, size_t n)
+{
+  (void)user, (void)tensors, (void)n;
+  for (int i = 0; i < 100; i++) sched_yield();
+  _exit(7);
+}
+
+// A program that ends with closures in the queue runs them first.
+static void test_exit(void **state)
+{
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    calx_add_step_closure(exit_late, NULL, NULL, 0, .run_async = true);
+    calx_sync(NULL);
+    exit(3);
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 7);
+}
+#endif
+
 // Whichever allocation fails: an error, and nothing left.
 static void test_no_memory(void **state)
 {
@@ -315,11 +343,19 @@ static void test_no_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    LAZY_TEST(test_at_once),       LAZY_TEST(test_failure),
-    LAZY_TEST(test_failed_step),   LAZY_TEST(test_nested),
-    LAZY_TEST(test_refused),       LAZY_TEST(test_async),
-    LAZY_TEST(test_async_failure), LAZY_TEST(test_many),
-    LAZY_TEST(test_shutdown),      LAZY_TEST(test_no_memory),
+#if !defined(__SANITIZE_THREAD__)
+    LAZY_TEST(test_exit),
+#endif
+    LAZY_TEST(test_at_once),
+    LAZY_TEST(test_failure),
+    LAZY_TEST(test_failed_step),
+    LAZY_TEST(test_nested),
+    LAZY_TEST(test_refused),
+    LAZY_TEST(test_async),
+    LAZY_TEST(test_async_failure),
+    LAZY_TEST(test_many),
+    LAZY_TEST(test_shutdown),
+    LAZY_TEST(test_no_memory),
   };
   return cmocka_run_group_tests_name("lazy_closures", tests, lazy_setup, NULL);
 }
