@@ -9,6 +9,7 @@
 #include "calx/data.h"
 #include "calx/debug.h"
 #include "calx/device.h"
+#include "calx/dist.h"
 #include "calx/dtype.h"
 #include "calx/io.h"
 #include "calx/nn.h"

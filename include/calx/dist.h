@@ -90,6 +90,29 @@ CALX_API void calx_reduce_gradients_with(
  */
 CALX_API calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss);
 
+/** Which optimiser, by its options; exactly one is wanted. */
+typedef struct calx_zero_redundancy_options {
+  size_t size;
+  const calx_sgd_options *sgd; /* read by the call only */
+  const calx_adam_options *adam, *adamw;
+} calx_zero_redundancy_options;
+/**
+ * ZeRO, stage 1: each rank keeps the optimiser's state of 1/world of the
+ * parameters' elements, and steps that part for all. The updates are the plain
+ * optimiser's. Its step reduces the gradients by itself: calx_dist_step() and
+ * calx_optimizer_step() do the same, and calx_reduce_gradients() nothing.
+ *
+ *   calx_zero_redundancy_optimizer(
+ *       model, .adamw = &(calx_adam_options){ .lr = 1e-3 });
+ *
+ * calx_optimizer_state() counts the shards, one for each dtype of parameters.
+ * @errors INVALID_ARGUMENT options of none or several; those of the optimiser;
+ *         a step: FAILED_PRECONDITION only some parameters have a gradient
+ * @source torch_xla ZeroRedundancyOptimizer; S. Rajbhandari et al. (2019)
+ */
+CALX_API calx_optimizer *calx_zero_redundancy_optimizer_with(
+    calx_module *model, const calx_zero_redundancy_options *options);
+
 /** Parameters and buffers of rank 0 become everybody's; syncs.
  *  @source torch_xla broadcast_master_param */
 CALX_API void calx_broadcast_master_param(calx_module *model);
@@ -138,6 +161,12 @@ CALX_API calx_status *calx_mesh_reduce(const char *tag, const double *values,
 #define calx_launch(fn, ...)                     \
   (CALX_DIST_SITE_ CALX_LAUNCH_(fn, __VA_ARGS__, \
                                 .size = sizeof(calx_launch_options)))
+#define CALX_ZERO_REDUNDANCY_(model, ...) \
+  calx_zero_redundancy_optimizer_with(    \
+      model, &(calx_zero_redundancy_options){ __VA_ARGS__ })
+#define calx_zero_redundancy_optimizer(...) \
+  CALX_ZERO_REDUNDANCY_(__VA_ARGS__,        \
+                        .size = sizeof(calx_zero_redundancy_options))
 #define CALX_REDUCE_GRADIENTS_(opt, ...) \
   calx_reduce_gradients_with(opt,        \
                              &(calx_reduce_gradients_options){ __VA_ARGS__ })

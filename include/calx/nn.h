@@ -131,6 +131,20 @@ CALX_API calx_module *calx_nn_batch_norm2d_with(
     calx_module *parent, const char *name, int64_t features,
     const calx_nn_batch_norm_options *options);
 
+/**
+ * The same over the batches of all ranks, and for (N, features, …) of any rank:
+ * each rank's statistics are gathered, gradients flow back through them. With
+ * one rank it is calx_batch_norm. All ranks' batches are of one size.
+ * @shape x (N, features, …)  @source torch.nn.SyncBatchNorm
+ */
+CALX_API calx_module *calx_nn_sync_batch_norm_with(
+    calx_module *parent, const char *name, int64_t features,
+    const calx_nn_batch_norm_options *options);
+/** Makes every BatchNorm layer of a model a SyncBatchNorm, in place: parameters
+ *  and buffers stay. NULL is accepted.
+ *  @source torch.nn.SyncBatchNorm.convert_sync_batchnorm */
+CALX_API void calx_convert_sync_batchnorm(calx_module *model);
+
 #ifdef __cplusplus
 }
 #else
@@ -143,6 +157,9 @@ CALX_API calx_module *calx_nn_batch_norm2d_with(
 #define CALX_NN_BATCH_NORM2D_(parent, name, features, ...) \
   calx_nn_batch_norm2d_with(parent, name, features,        \
                             &(calx_nn_batch_norm_options){ __VA_ARGS__ })
+#define CALX_NN_SYNC_BATCH_NORM_(parent, name, features, ...) \
+  calx_nn_sync_batch_norm_with(parent, name, features,        \
+                               &(calx_nn_batch_norm_options){ __VA_ARGS__ })
 #ifdef CALX_NO_SITES
 #define CALX_SITE_
 #else
@@ -162,6 +179,9 @@ CALX_API calx_module *calx_nn_batch_norm2d_with(
                               .size = sizeof(calx_nn_conv2d_options)))
 #define calx_nn_batch_norm2d(parent, name, ...) \
   (CALX_SITE_ CALX_NN_BATCH_NORM2D_(            \
+      parent, name, __VA_ARGS__, .size = sizeof(calx_nn_batch_norm_options)))
+#define calx_nn_sync_batch_norm(parent, name, ...) \
+  (CALX_SITE_ CALX_NN_SYNC_BATCH_NORM_(            \
       parent, name, __VA_ARGS__, .size = sizeof(calx_nn_batch_norm_options)))
 #endif
 #endif

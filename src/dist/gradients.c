@@ -1,0 +1,159 @@
+// dist/gradients: training in step. Gradients become their means over the
+// ranks, inside the step's program, in buckets: the last layers' gradients are
+// made first, so they can travel while the others are computed.
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "dist/dist.h"
+#include "lazy/lazy.h"
+#include "ops/ops.h"
+#include "optim/optimizer.h"
+
+// ---- buckets ----------------------------------------------------------------
+
+typedef struct bucket {
+  calx_tensor **grads;
+  size_t n;
+  double bytes, most;
+  calx_collective_options options;
+} bucket;
+
+static void flush(bucket *b)
+{
+  if (b->n == 0) return;
+  calx_all_reduce_list_with(b->grads, b->n, CALX_REDUCE_SUM, &b->options);
+  b->n = 0;
+  b->bytes = 0;
+}
+
+static void add(bucket *b, calx_tensor *grad)
+{
+  double bytes = (double)calx_tensor_numel(grad) *
+                 (double)calx_dtype_size(calx_tensor_dtype(grad));
+  if (b->bytes + bytes > b->most) flush(b);
+  b->grads[b->n++] = grad;
+  b->bytes += bytes;
+}
+
+// How many ranks a mean is of.
+static double members(const calx_groups *g)
+{
+  if (g->count == 0) return calx_world_size();
+  return (double)g->count / (double)(g->groups != 0 ? g->groups : 1);
+}
+
+static double bucket_bytes(double megabytes)
+{
+  if (megabytes == 0) megabytes = signbit(megabytes) ? 0 : 25;
+  return megabytes * 1048576;
+}
+
+static calx_status *reduce(calx_optimizer *opt,
+                           const calx_reduce_gradients_options *o)
+{
+  CALX_TRY(cx_annotate(calx_optimizer_error(opt),
+                       "so there are no gradients to reduce"));
+  if (o->size > sizeof *o || o->bucket_mb < 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    o->size > sizeof *o
+                        ? "reduce_gradients: its options are of a newer version"
+                        : "reduce_gradients: a bucket of %g MB, a positive "
+                          "number is wanted",
+                    o->bucket_mb);
+  }
+  // One that steps on shards reduces by itself.
+  if (cx_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {
+    return NULL;
+  }
+  bucket b = { .most = bucket_bytes(o->bucket_mb) };
+  b.options = (calx_collective_options){ .size = sizeof b.options,
+                                         .scale = 1 / members(&o->groups),
+                                         .groups = o->groups };
+  b.grads = cx_calloc(opt->n + 1, sizeof *b.grads);
+  if (b.grads == NULL) return cx_out_of_memory();
+  cx_no_grad_begin();
+  for (size_t i = opt->n; i-- > 0;) {
+    calx_tensor *grad = cx_tensor_grad(opt->params[i].tensor);
+    if (grad != NULL && !cx_tensor_poisoned(grad)) add(&b, grad);
+  }
+  flush(&b);
+  cx_no_grad_end();
+  cx_free(b.grads);
+  return NULL;
+}
+
+void calx_reduce_gradients_with(calx_optimizer *opt,
+                                const calx_reduce_gradients_options *options)
+{
+  static const calx_reduce_gradients_options none = { .size = sizeof none };
+  cx_scope_pin(reduce(opt, options != NULL ? options : &none));
+}
+
+// ---- the step ---------------------------------------------------------------
+
+// Over all ranks, without a gradient.
+static calx_tensor *mean_of(calx_tensor *loss)
+{
+  cx_no_grad_begin();
+  calx_tensor *mean = calx_detach(loss);
+  if (calx_world_size() > 1) {
+    calx_collective_options o = { .size = sizeof o,
+                                  .scale = 1.0 / calx_world_size() };
+    mean = calx_all_reduce_with(mean, CALX_REDUCE_SUM, &o);
+  }
+  cx_no_grad_end();
+  return mean;
+}
+
+calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss)
+{
+  calx_reduce_gradients_with(opt, NULL);
+  calx_optimizer_step(opt);
+  calx_tensor *mean = loss != NULL ? mean_of(loss) : NULL;
+  if (!cx_sync_is_deferred()) calx_sync_n(&mean, 1);
+  return mean;
+}
+
+// ---- the master's model -----------------------------------------------------
+
+typedef struct list {
+  calx_tensor **tensors;
+  size_t n, capacity;
+  bool failed;
+} list;
+
+static void add_entry(void *user, const char *path, calx_entry_kind kind,
+                      calx_tensor *tensor)
+{
+  (void)path;
+  (void)kind;
+  list *l = user;
+  if (!cx_grow(&l->tensors, &l->capacity, l->n + 1, sizeof *l->tensors)) {
+    l->failed = true;
+  } else {
+    l->tensors[l->n++] = tensor;
+  }
+}
+
+static calx_status *broadcast(calx_module *model)
+{
+  CALX_TRY(cx_annotate(calx_module_error(model),
+                       "so there is no model to broadcast"));
+  if (calx_world_size() == 1) return NULL;
+  list l = { .n = 0 };
+  calx_module_visit(model, add_entry, &l);
+  if (!l.failed && l.n != 0) {
+    cx_no_grad_begin();
+    calx_collective_broadcast_with(l.tensors, l.n, 0, NULL);
+    cx_no_grad_end();
+  }
+  cx_free(l.tensors);
+  return l.failed ? cx_out_of_memory() : NULL;
+}
+
+void calx_broadcast_master_param(calx_module *model)
+{
+  cx_scope_pin(broadcast(model));
+  calx_sync_n(NULL, 0);
+}

@@ -1,0 +1,263 @@
+// dist/zero: an optimiser's state, spread over the ranks (S. Rajbhandari et
+// al., ZeRO: memory optimizations toward training trillion parameter models,
+// 2019, stage 1; torch_xla ZeroRedundancyOptimizer).
+//
+// All parameters of a type, joined and padded, are cut into as many equal
+// shards as there are ranks. A step scatters the sum of the gradients, lets an
+// ordinary optimiser step on the rank's own shard, and gathers the shards:
+//
+//   g = reduce_scatter(cat(grads)) / ranks      shard = own part of cat(params)
+//   shard = inner step(shard, g)                params =
+//   split(all_gather(shard))
+//
+// The own part is chosen by a mask that every rank uploads, since a rank's
+// number in the graph would make the ranks' programs differ.
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "dist/dist.h"
+#include "lazy/lazy.h"
+#include "ops/ops.h"
+#include "optim/optimizer.h"
+
+enum { TYPES = 4 };  // floating ones
+
+typedef struct shard {
+  calx_dtype dtype;
+  int64_t total, size;  // elements of all parameters; of a shard
+  calx_tensor *own;     // (size), the inner optimiser's parameter
+} shard;
+
+typedef struct zero {
+  calx_optimizer base;  // base.inner steps on the shards
+  calx_module *shards;
+  calx_tensor *mask;    // bool (ranks, 1), true at this rank
+  calx_tensor **parts;  // scratch: one for each parameter, and the padding
+  shard list[TYPES];
+  int n;
+} zero;
+
+// ---- joining and splitting --------------------------------------------------
+
+static calx_tensor *flat(calx_tensor *t)
+{
+  int64_t n = calx_tensor_numel(t);
+  return calx_reshape(t, (calx_dims){ 1, &n });
+}
+
+static calx_tensor *gradient_of(const cx_optim_param *p)
+{
+  calx_tensor *grad = cx_tensor_grad(p->tensor);
+  return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
+}
+
+// The parameters of the shard's type or their gradients, joined and padded.
+static calx_tensor *join(const zero *z, const shard *s, bool gradients)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < z->base.n; i++) {
+    const cx_optim_param *p = &z->base.params[i];
+    if (calx_tensor_dtype(p->tensor) != s->dtype) continue;
+    z->parts[n++] = flat(gradients ? gradient_of(p) : p->tensor);
+  }
+  int64_t rest = s->size * calx_world_size() - s->total;
+  if (rest != 0) {
+    calx_create_options o = { .size = sizeof o,
+                              .dtype = s->dtype,
+                              .device = z->base.device };
+    z->parts[n++] = calx_zeros_with((calx_dims){ 1, &rest }, &o);
+  }
+  return calx_cat(z->parts, n, 0);
+}
+
+static calx_tensor *own_part(const zero *z, const shard *s)
+{
+  calx_tensor *all = join(z, s, false);
+  int64_t dims[2] = { calx_world_size(), s->size }, first = 0;
+  if (dims[0] == 1) return all;
+  all = calx_reshape(all, (calx_dims){ 2, dims });
+  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &first } };
+  return calx_sum_with(calx_where(z->mask, all, cx_zeros_like(all)), &o);
+}
+
+// (size) of every rank back into the parameters.
+static void split(const zero *z, const shard *s)
+{
+  calx_tensor *all = calx_all_gather_with(s->own, 0, NULL);
+  int64_t at = 0;
+  for (size_t i = 0; i < z->base.n && calx_scope_error() == NULL; i++) {
+    calx_tensor *t = z->base.params[i].tensor;
+    if (calx_tensor_dtype(t) != s->dtype) continue;
+    int64_t n = calx_tensor_numel(t);
+    calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
+    value = calx_reshape(value, calx_tensor_shape(t));
+    if (!cx_tensor_poisoned(value)) {
+      cx_tensor_set_value(t, cx_tensor_value(value));
+    }
+    at += n;
+  }
+}
+
+// ---- a step -----------------------------------------------------------------
+
+// *out_any is false where no parameter has a gradient.
+static calx_status *check_gradients(const zero *z, bool *out_any)
+{
+  size_t n = 0;
+  const cx_optim_param *without = NULL;
+  for (size_t i = 0; i < z->base.n; i++) {
+    const cx_optim_param *p = &z->base.params[i];
+    calx_tensor *grad = gradient_of(p);
+    if (grad == NULL) {
+      without = p;
+      continue;
+    }
+    n++;
+    calx_status *status = cx_tensor_usable(grad, "optimizer_step", 0);
+    if (status != NULL) {
+      return cx_annotate(status, "it is the gradient of '%s'", p->path);
+    }
+  }
+  *out_any = n != 0;
+  if (n == 0 || without == NULL) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "optimizer_step: '%s' has no gradient, the others have; an "
+                  "optimiser on shards steps all of its parameters",
+                  without->path);
+}
+
+static void scatter(const zero *z, const shard *s)
+{
+  calx_collective_options o = { .size = sizeof o,
+                                .scale = 1.0 / calx_world_size() };
+  calx_tensor *grad =
+      calx_reduce_scatter_with(join(z, s, true), CALX_REDUCE_SUM, 0, &o);
+  calx_tensor *value = own_part(z, s);
+  if (cx_tensor_poisoned(grad) || cx_tensor_poisoned(value)) return;
+  cx_tensor_set_value(s->own, cx_tensor_value(value));
+  cx_tensor_set_grad(s->own, calx_retain(cx_tensor_detached(grad)));
+}
+
+static calx_status *step(calx_optimizer *opt)
+{
+  zero *z = (zero *)opt;
+  bool any;
+  CALX_TRY(check_gradients(z, &any));
+  if (!any) return NULL;
+  calx_scope *scope = calx_scope_begin();
+  cx_no_grad_begin();
+  for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
+  opt->inner->lr = opt->lr;
+  calx_optimizer_step(opt->inner);
+  for (int i = 0; i < z->n && calx_scope_error() == NULL; i++) {
+    split(z, &z->list[i]);
+  }
+  bool consume = !opt->keep_gradients && calx_scope_error() == NULL;
+  for (size_t i = 0; i < opt->n && consume; i++) {
+    cx_tensor_consume(cx_tensor_grad(opt->params[i].tensor));
+  }
+  cx_no_grad_end();
+  return calx_scope_end(scope);
+}
+
+static void zero_free(calx_optimizer *opt)
+{
+  zero *z = (zero *)opt;
+  calx_optimizer_free(opt->inner);
+  calx_module_free(z->shards);
+  calx_release(z->mask);
+  cx_free(z->parts);
+}
+
+static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
+                                    .step = step,
+                                    .free = zero_free };
+
+// ---- making -----------------------------------------------------------------
+
+static shard *shard_of(zero *z, calx_dtype dtype)
+{
+  for (int i = 0; i < z->n; i++) {
+    if (z->list[i].dtype == dtype) return &z->list[i];
+  }
+  z->list[z->n] = (shard){ .dtype = dtype };
+  return &z->list[z->n++];
+}
+
+static void make_shards(zero *z)
+{
+  for (size_t i = 0; i < z->base.n; i++) {
+    const calx_tensor *t = z->base.params[i].tensor;
+    shard_of(z, calx_tensor_dtype(t))->total += calx_tensor_numel(t);
+  }
+  int64_t ranks = calx_world_size();
+  calx_scope *scope = calx_scope_begin();
+  for (int i = 0; i < z->n; i++) {
+    shard *s = &z->list[i];
+    s->size = (s->total + ranks - 1) / ranks;
+    calx_create_options o = { .size = sizeof o,
+                              .dtype = s->dtype,
+                              .device = z->base.device };
+    s->own = calx_module_param(z->shards, calx_dtype_name(s->dtype),
+                               calx_zeros_with((calx_dims){ 1, &s->size }, &o));
+  }
+  cx_optim_fail(&z->base, calx_scope_end(scope));
+}
+
+static void make_mask(zero *z)
+{
+  int64_t dims[2] = { calx_world_size(), 1 };
+  unsigned char *mine = cx_calloc((size_t)dims[0], 1);
+  if (mine == NULL) {
+    cx_optim_fail(&z->base, cx_out_of_memory());
+    return;
+  }
+  mine[calx_global_ordinal()] = 1;
+  cx_optim_fail(&z->base, cx_upload(z->base.device, CALX_BOOL, dims, 2, mine,
+                                    false, NULL, NULL, &z->mask));
+  cx_free(mine);
+}
+
+static calx_optimizer *make_inner(calx_module *shards,
+                                  const calx_zero_redundancy_options *o)
+{
+  if (o->sgd != NULL) return calx_sgd_with(shards, o->sgd);
+  if (o->adam != NULL) return calx_adam_with(shards, o->adam);
+  return calx_adamw_with(shards, o->adamw);
+}
+
+static calx_status *check(const calx_zero_redundancy_options *o)
+{
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: its options are of a newer version", rule.name);
+  }
+  int n = (o->sgd != NULL) + (o->adam != NULL) + (o->adamw != NULL);
+  if (n == 1) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: the options of %d optimisers are given, those of one "
+                  "are wanted: .sgd, .adam or .adamw",
+                  rule.name, n);
+}
+
+calx_optimizer *calx_zero_redundancy_optimizer_with(
+    calx_module *model, const calx_zero_redundancy_options *options)
+{
+  static const calx_zero_redundancy_options none = { .size = sizeof none };
+  const calx_zero_redundancy_options *o = options != NULL ? options : &none;
+  calx_optimizer *opt = cx_optim_new(sizeof(zero), &rule, model);
+  if (!cx_optim_is_real(opt)) return opt;
+  zero *z = (zero *)opt;
+  calx_status *status = check(o);
+  cx_optim_fail(opt, status);
+  if (opt->status != NULL) return opt;
+  z->shards = calx_module_new("Shards", NULL, NULL);
+  z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
+  if (z->parts == NULL) cx_optim_fail(opt, cx_out_of_memory());
+  make_shards(z);
+  make_mask(z);
+  opt->inner = make_inner(z->shards, o);
+  cx_optim_fail(opt, calx_optimizer_error(opt->inner));
+  opt->lr = calx_optimizer_lr(opt->inner);
+  opt->keep_gradients = opt->inner->keep_gradients;
+  return opt;
+}

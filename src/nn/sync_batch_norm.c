@@ -1,0 +1,171 @@
+// nn/sync_batch_norm: torch.nn.SyncBatchNorm. Each rank's mean and variance
+// travel to all in one all_gather, and are joined as T. Chan, G. Golub and
+// R. LeVeque do (Updating formulae and a pairwise algorithm for computing
+// sample variances, 1979): a difference of large sums would lose digits.
+//
+// It is a composition, so its gradient is autograd's: the ranks' gradients of
+// the statistics come back in one reduce_scatter.
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "calx/collective.h"
+#include "lazy/lazy.h"
+#include "nn/batch_norm.h"
+#include "ops/ops.h"
+#include "world/world.h"
+
+// (C) as (1, C, 1, …), to broadcast against x.
+static calx_tensor *per_channel(const cx_nn_batch_norm *b, calx_tensor *v,
+                                uint32_t rank)
+{
+  int64_t dims[CALX_MAX_RANK];
+  for (uint32_t i = 0; i < rank; i++) dims[i] = 1;
+  dims[1] = b->features;
+  return calx_reshape(v, (calx_dims){ rank, dims });
+}
+
+// Over all dimensions but 1: (1, C, 1, …).
+static calx_tensor *mean_channels(calx_tensor *x)
+{
+  int64_t dims[CALX_MAX_RANK];
+  size_t n = 0;
+  for (uint32_t i = 0; i < cx_tensor_shape(x)->rank; i++) {
+    if (i != 1) dims[n++] = i;
+  }
+  calx_reduce_options o = { .size = sizeof o,
+                            .dims = { n, dims },
+                            .keepdim = true };
+  return calx_mean_with(x, &o);
+}
+
+static calx_tensor *mean_ranks(calx_tensor *x)
+{
+  int64_t first = 0;
+  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &first } };
+  return calx_mean_with(x, &o);
+}
+
+typedef struct statistics {
+  calx_tensor *mean, *var;  // (C), of all ranks' elements; var is biased
+} statistics;
+
+static statistics gather(const cx_nn_batch_norm *b, calx_tensor *x)
+{
+  int64_t row[] = { 1, 1, b->features };
+  calx_dims shape = { 3, row };
+  calx_tensor *mean = mean_channels(x);
+  calx_tensor *var = mean_channels(calx_square(cx_minus(x, mean)));
+  calx_tensor *mine[] = { calx_reshape(mean, shape), calx_reshape(var, shape) };
+  calx_tensor *all =
+      calx_all_gather_with(calx_cat(mine, 2, 1), 0, NULL);  // (ranks, 2, C)
+  calx_tensor *means = calx_select(all, 1, 0), *vars = calx_select(all, 1, 1);
+  statistics s = { .mean = mean_ranks(means) };
+  calx_tensor *between = mean_ranks(calx_square(cx_minus(means, s.mean)));
+  s.var = cx_plus(mean_ranks(vars), between);
+  return s;
+}
+
+// new = (1 - momentum) old + momentum seen
+static void update(calx_tensor *running, calx_tensor *seen, double momentum)
+{
+  seen = calx_to_dtype(seen, calx_tensor_dtype(running));
+  calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
+  calx_assign(running, cx_plus(old, calx_mul(seen, calx_scalar(momentum))));
+}
+
+static void update_running(const cx_nn_batch_norm *b, const statistics *s,
+                           double count)
+{
+  if (b->tracked == NULL) return;
+  double momentum = b->options.momentum;
+  if (momentum == 0) momentum = signbit(momentum) ? 0 : 0.1;
+  cx_no_grad_begin();
+  update(b->options.running_mean, s->mean, momentum);
+  update(b->options.running_var,
+         calx_mul(s->var, cx_number(count / (count - 1))), momentum);
+  cx_no_grad_end();
+}
+
+// In f32 for narrower types.
+static calx_tensor *over_ranks(const cx_nn_batch_norm *b, calx_tensor *x,
+                               int ranks)
+{
+  const calx_batch_norm_options *o = &b->options;
+  const cx_shape *shape = cx_tensor_shape(x);
+  uint32_t rank = shape->rank;
+  calx_dtype dtype = shape->dtype;
+  double count = (double)cx_shape_numel(shape) / (double)b->features * ranks;
+  if (dtype != CALX_F64) x = calx_to_dtype(x, CALX_F32);
+  statistics s = gather(b, x);
+  calx_tensor *eps = cx_number(o->eps != 0 ? o->eps : 1e-5);
+  calx_tensor *scale = calx_rsqrt(cx_plus(s.var, eps));
+  if (o->weight != NULL) scale = calx_mul(scale, o->weight);
+  calx_tensor *y = calx_mul(cx_minus(x, per_channel(b, s.mean, rank)),
+                            per_channel(b, scale, rank));
+  if (o->bias != NULL) y = cx_plus(y, per_channel(b, o->bias, rank));
+  y = calx_to_dtype(y, dtype);
+  if (!cx_tensor_poisoned(y)) update_running(b, &s, count);
+  return y;
+}
+
+static calx_tensor *forward(void *self, calx_tensor *x)
+{
+  const cx_nn_batch_norm *b = self;
+  bool training = calx_module_is_training(b->m);
+  int ranks = cx_world_size(cx_world_here());
+  if (x != NULL && cx_tensor_value(x).node != NULL &&
+      (calx_tensor_rank(x) < 2 || calx_tensor_dim(x, 1) != b->features ||
+       !cx_dtype_is_float(calx_tensor_dtype(x)))) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "floating (N, %lld, …)",
+             (long long)b->features);
+    return cx_module_refuse(b->m, x, wanted);
+  }
+  calx_batch_norm_options o = b->options;
+  o.training = training || b->tracked == NULL;
+  calx_tensor *y;
+  if (training && ranks > 1 && x != NULL && cx_tensor_value(x).node != NULL)
+    y = over_ranks(b, x, ranks);
+  else
+    y = calx_batch_norm_with(x, &o);
+  if (training && b->tracked != NULL && !cx_tensor_poisoned(y)) {
+    cx_nn_count_batch(b);
+  }
+  return y;
+}
+
+static const cx_nn_batch_norm_kind sync_batch_norm = { "SyncBatchNorm",
+                                                       "sync_batch_norm",
+                                                       forward };
+
+calx_module *calx_nn_sync_batch_norm_with(
+    calx_module *parent, const char *name, int64_t features,
+    const calx_nn_batch_norm_options *options)
+{
+  return cx_nn_batch_norm_make(&sync_batch_norm, parent, name, features,
+                               options);
+}
+
+// ---- converting -------------------------------------------------------------
+
+// The layers' state is the same: only what they do and are called changes.
+void calx_convert_sync_batchnorm(calx_module *model)
+{
+  if (model == NULL || cx_module_is_nil(model)) return;
+  if (strncmp(model->kind, "BatchNorm", 9) == 0 && model->state != NULL &&
+      model->self == model->state) {
+    char *kind = cx_strdup(sync_batch_norm.name);
+    if (kind == NULL) {
+      cx_module_fail(model, cx_out_of_memory());
+      return;
+    }
+    cx_free(model->kind);
+    model->kind = kind;
+    model->forward = forward;
+  }
+  for (size_t i = 0; i < model->count; i++) {
+    calx_convert_sync_batchnorm(model->entries[i].child);
+  }
+}

@@ -1,0 +1,255 @@
+// parity: N ranks with batches of b are one rank with a batch of N b, and all
+// ranks hold the same bits.
+//
+//   test_dist_parity [STEPS]    of the convolutional network; 100
+//
+// Rounding is what is left of the difference. In f64 it stays small; in f32
+// training itself enlarges it, so there the network is a linear layer.
+#include "base/thread.h"
+#include "calx/data.h"
+#include "net.h"
+#include "ranks.h"
+#include "state.h"
+
+enum { MOST_RANKS = 4, WHOLE = 16, PIXELS = 28 * 28, SAMPLES = 512 };
+
+static long steps = 100;
+static double *pixels;
+static int64_t *labels;
+
+typedef calx_optimizer *make_optimizer(calx_module *model);
+
+static calx_optimizer *sgd(calx_module *m)
+{
+  return calx_sgd(m, .lr = 0.05);
+}
+
+static calx_optimizer *momentum(calx_module *m)
+{
+  return calx_sgd(m, .lr = 0.01, .momentum = 0.5);
+}
+
+static calx_optimizer *adamw(calx_module *m)
+{
+  return calx_adamw(m, .lr = 1e-3);
+}
+
+static calx_optimizer *zero_sgd(calx_module *m)
+{
+  return calx_zero_redundancy_optimizer(
+      m, .sgd = &(calx_sgd_options){ .lr = 0.01, .momentum = 0.5 });
+}
+
+static calx_optimizer *zero_adam(calx_module *m)
+{
+  return calx_zero_redundancy_optimizer(
+      m, .adam = &(calx_adam_options){ .lr = 1e-3 });
+}
+
+static calx_optimizer *adam(calx_module *m)
+{
+  return calx_adam(m, .lr = 1e-3);
+}
+
+static calx_optimizer *zero_adamw(calx_module *m)
+{
+  return calx_zero_redundancy_optimizer(
+      m, .adamw = &(calx_adam_options){ .lr = 1e-3 });
+}
+
+// One training, and what came of it on each rank.
+typedef struct training {
+  make_optimizer *optimizer;
+  calx_status *(*run)(int index, void *user);
+  state_numbers state[MOST_RANKS];
+  double losses[128];  // rank 0's
+} training;
+
+// ---- the convolutional network ----------------------------------------------
+
+static calx_status *train_step(net *m, calx_optimizer *opt, long step,
+                               double *loss)
+{
+  int64_t b = WHOLE / calx_world_size();
+  int64_t first = (step * WHOLE + calx_global_ordinal() * b) % SAMPLES;
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *x = calx_tensor_from(pixels + first * PIXELS, CALX_F64,
+                                    CALX_SHAPE(b, 1, 28, 28));
+  calx_tensor *y = calx_tensor_from(labels + first, CALX_I64, CALX_SHAPE(b));
+  calx_optimizer_zero_grad(opt);
+  calx_tensor *l = calx_nll_loss(calx_forward(m->root, x), y);
+  calx_backward(l);
+  *loss = calx_item(calx_dist_step(opt, l));
+  return calx_scope_end(scope);
+}
+
+static calx_status *train(int index, void *user)
+{
+  training *t = user;
+  net m;
+  calx_manual_seed(7);
+  CALX_TRY(net_make(&m, CALX_F64));
+  calx_optimizer *opt = t->optimizer(m.root);
+  calx_status *status = calx_optimizer_error(opt);
+  for (long s = 0; s < steps && status == NULL; s++) {
+    double loss;
+    status = train_step(&m, opt, s, &loss);
+    if (index == 0 && s < 128) t->losses[s] = loss;
+  }
+  t->state[index] = state_of(m.root);
+  if (status == NULL) status = t->state[index].status;
+  calx_optimizer_free(opt);
+  calx_module_free(m.root);
+  return status;
+}
+
+// ---- a linear layer in f32 --------------------------------------------------
+
+// Two samples of ten numbers for each rank of four.
+static double sample(long step, int64_t i)
+{
+  return cos((double)(step % 5) * 17 + (double)i * 1.7);
+}
+
+static calx_status *linear_step(calx_module *fc, calx_optimizer *opt, long step,
+                                double *loss)
+{
+  int64_t b = 8 / calx_world_size(), first = calx_global_ordinal() * b * 10;
+  float x[80], y[80];
+  for (int64_t i = 0; i < b * 10; i++) {
+    x[i] = (float)sample(step, first + i);
+    y[i] = (float)sample(step + 3, first + i);
+  }
+  calx_scope *scope = calx_scope_begin();
+  calx_optimizer_zero_grad(opt);
+  calx_tensor *out =
+      calx_forward(fc, calx_tensor_from(x, CALX_F32, CALX_SHAPE(b, 10)));
+  calx_tensor *target = calx_tensor_from(y, CALX_F32, CALX_SHAPE(b, 10));
+  calx_tensor *l = calx_mean(calx_square(calx_sub(out, target)));
+  calx_backward(l);
+  *loss = calx_item(calx_dist_step(opt, l));
+  return calx_scope_end(scope);
+}
+
+static calx_optimizer *linear_sgd(calx_module *m)
+{
+  return calx_sgd(m, .lr = 0.1);
+}
+
+static calx_status *train_linear(int index, void *user)
+{
+  training *t = user;
+  calx_manual_seed(7);
+  calx_module *fc = calx_nn_linear(NULL, NULL, 10, 10);
+  CALX_TRY(calx_module_error(fc));
+  calx_optimizer *opt = t->optimizer(fc);
+  calx_status *status = calx_optimizer_error(opt);
+  for (long s = 0; s < 100 && status == NULL; s++) {
+    double loss;
+    status = linear_step(fc, opt, s, &loss);
+    if (index == 0) t->losses[s] = loss;
+  }
+  t->state[index] = state_of(fc);
+  if (status == NULL) status = t->state[index].status;
+  calx_optimizer_free(opt);
+  calx_module_free(fc);
+  return status;
+}
+
+// ---- comparing --------------------------------------------------------------
+
+static void free_state(training *t)
+{
+  for (int r = 0; r < MOST_RANKS; r++) free(t->state[r].values);
+}
+
+static double loss_distance(const training *a, const training *b, long n)
+{
+  double most = 0;
+  for (long s = 0; s < n && s < 128; s++) {
+    double d = fabs(a->losses[s] - b->losses[s]);
+    if (!(d <= most)) most = d == d ? d : HUGE_VAL;
+  }
+  return most;
+}
+
+// The plain optimiser on one rank against `optimizer` on 2 and 4.
+static void compare(const char *name, calx_status *(*run)(int, void *),
+                    make_optimizer *plain, make_optimizer *optimizer,
+                    double tolerance)
+{
+  set_devices(4);
+  training one = { .optimizer = plain };
+  CHECK_STATUS_OK(calx_launch(run, &one, .devices = 1));
+  for (int n = 2; n <= MOST_RANKS; n += 2) {
+    training many = { .optimizer = optimizer };
+    int64_t start = cx_now_ns();
+    CHECK_STATUS_OK(calx_launch(run, &many, .devices = n));
+    double weights = state_distance(&one.state[0], &many.state[0]);
+    double losses = loss_distance(&one, &many, run == train ? steps : 100);
+    print_message("  %-12s %d ranks: weights %.2e, losses %.2e, %.1f s\n", name,
+                  n, weights, losses, (double)(cx_now_ns() - start) * 1e-9);
+    assert_true(weights <= tolerance && losses <= tolerance);
+    for (int r = 1; r < n; r++) {
+      assert_true(state_same_bits(&many.state[0], &many.state[r]));
+    }
+    free_state(&many);
+  }
+  free_state(&one);
+}
+
+static void test_network(void **state)
+{
+  (void)state;
+  compare("sgd", train, sgd, sgd, 1e-9);
+  compare("momentum", train, momentum, momentum, 1e-9);
+  compare("adamw", train, adamw, adamw, 1e-9);
+}
+
+static void test_zero(void **state)
+{
+  (void)state;
+  compare("zero sgd", train, momentum, zero_sgd, 1e-9);
+  compare("zero adam", train, adam, zero_adam, 1e-9);
+  compare("zero adamw", train, adamw, zero_adamw, 1e-9);
+}
+
+static void test_linear(void **state)
+{
+  (void)state;
+  compare("linear sgd", train_linear, linear_sgd, linear_sgd, 1e-5);
+}
+
+static int setup(void **state)
+{
+  calx_dataset *digits = calx_dataset_digits(SAMPLES, 1);
+  pixels = malloc(SAMPLES * PIXELS * sizeof *pixels);
+  labels = malloc(SAMPLES * sizeof *labels);
+  float image[PIXELS];
+  for (int64_t i = 0; i < SAMPLES; i++) {
+    void *fields[] = { image, &labels[i] };
+    CHECK_STATUS_OK(calx_dataset_get(digits, i, fields));
+    for (int k = 0; k < PIXELS; k++) pixels[i * PIXELS + k] = (double)image[k];
+  }
+  calx_dataset_free(digits);
+  return support_setup(state);
+}
+
+static int teardown(void **state)
+{
+  (void)state;
+  free(pixels);
+  free(labels);
+  return 0;
+}
+
+int main(int argc, char **argv)
+{
+  if (argc > 1) steps = atol(argv[1]);
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_linear),
+    SUPPORT_TEST(test_network),
+    SUPPORT_TEST(test_zero),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,247 @@
+// sync_batch_norm: a SyncBatchNorm over N ranks' batches is a BatchNorm over
+// the whole batch: output, gradients, running statistics.
+#include "calx/autograd.h"
+#include "ranks.h"
+#include "state.h"
+
+enum { CHANNELS = 3, WHOLE = 12, MOST_RANKS = 4 };
+
+typedef struct shape {
+  size_t rank;
+  int64_t rest[3];  // after (N, C)
+  calx_dtype dtype;
+  double tolerance;
+} shape;
+
+typedef struct result {
+  const shape *s;
+  bool convert;  // a BatchNorm2d that is converted
+  state_numbers out[MOST_RANKS], model[MOST_RANKS];
+} result;
+
+static int64_t row_size(const shape *s)
+{
+  int64_t n = CHANNELS;
+  for (size_t i = 2; i < s->rank; i++) n *= s->rest[i - 2];
+  return n;
+}
+
+// Of an offset that a sum of squares would lose digits to.
+static double number(int64_t i, int step)
+{
+  return 100 + sin((double)i * 0.37 + step) * (1 + (double)(i % 7));
+}
+
+static calx_tensor *rows(const shape *s, double (*of)(int64_t, int), int step)
+{
+  int64_t n = WHOLE / calx_world_size(), size = row_size(s);
+  int64_t dims[5] = { n, CHANNELS, s->rest[0], s->rest[1], s->rest[2] };
+  int64_t first = calx_global_ordinal() * n * size;
+  double values[WHOLE * CHANNELS * 32];
+  for (int64_t i = 0; i < n * size; i++) values[i] = of(first + i, step);
+  calx_tensor *t =
+      calx_tensor_from(values, CALX_F64, (calx_dims){ s->rank, dims });
+  return calx_to_dtype(t, s->dtype);
+}
+
+static double factor(int64_t i, int step)
+{
+  return cos((double)i * 0.91 + step);
+}
+
+static calx_status *step(calx_module *bn, result *r, int index, int n)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *x = rows(r->s, number, n);
+  calx_requires_grad(x, true);
+  calx_tensor *y = calx_forward(bn, x);
+  calx_tensor *w = rows(r->s, factor, n);
+  calx_backward(calx_sum(calx_mul(y, w)));
+  calx_tensor *grad = calx_grad(x), *weight = calx_module_find(bn, "weight");
+  calx_tensor *gamma = calx_grad(weight);
+  calx_tensor *beta = calx_grad(calx_module_find(bn, "bias"));
+  if (calx_world_size() > 1) {  // as the parameters' gradients are in training
+    calx_tensor *both[] = { gamma, beta };
+    calx_all_reduce_list_with(both, 2, CALX_REDUCE_SUM, NULL);
+  }
+  calx_sync(y, grad, gamma, beta);
+  if (calx_scope_error() == NULL) {
+    state_add(&r->out[index], y);
+    state_add(&r->out[index], grad);
+    state_add(&r->model[index], gamma);
+    state_add(&r->model[index], beta);
+  }
+  calx_zero_grad(weight);
+  calx_zero_grad(calx_module_find(bn, "bias"));
+  return calx_scope_end(scope);
+}
+
+static calx_status *run(int index, void *user)
+{
+  result *r = user;
+  calx_module *bn;
+  if (r->convert) {
+    bn = calx_nn_batch_norm2d(NULL, NULL, CHANNELS, .dtype = r->s->dtype);
+    calx_convert_sync_batchnorm(bn);
+  } else {
+    bn = calx_nn_sync_batch_norm(NULL, NULL, CHANNELS, .dtype = r->s->dtype,
+                                 .momentum = 0.3);
+  }
+  CALX_TRY(calx_module_error(bn));
+  RANK_CHECK(strcmp(calx_module_kind(bn), "SyncBatchNorm") == 0);
+  calx_status *status = NULL;
+  for (int n = 0; n < 3 && status == NULL; n++) {
+    status = step(bn, r, index, n);
+  }
+  if (status == NULL) {
+    state_numbers all = state_of(bn);
+    for (size_t i = 0; i < all.n; i++) {
+      r->model[index].values = realloc(
+          r->model[index].values, (r->model[index].n + 1) * sizeof(double));
+      r->model[index].values[r->model[index].n++] = all.values[i];
+    }
+    free(all.values);
+    status = all.status;
+  }
+  calx_module_free(bn);
+  return status;
+}
+
+// The ranks' rows of all steps, back in the order of the whole batch.
+static void check_rows(const result *one, const result *many, int ranks,
+                       double tolerance)
+{
+  size_t whole = one->out[0].n / 6, part = whole / (size_t)ranks;
+  for (size_t k = 0; k < 6; k++) {
+    for (size_t i = 0; i < whole; i++) {
+      const state_numbers *rank = &many->out[i / part];
+      CHECK_CLOSE(rank->values[k * part + i % part],
+                  one->out[0].values[k * whole + i], tolerance);
+    }
+  }
+}
+
+static void free_result(result *r)
+{
+  for (int i = 0; i < MOST_RANKS; i++) {
+    free(r->out[i].values);
+    free(r->model[i].values);
+  }
+}
+
+static void check_shape(const shape *s, bool convert)
+{
+  set_devices(4);
+  result one = { .s = s, .convert = convert };
+  CHECK_STATUS_OK(calx_launch(run, &one, .devices = 1));
+  for (int n = 2; n <= 4; n++) {
+    result many = { .s = s, .convert = convert };
+    CHECK_STATUS_OK(calx_launch(run, &many, .devices = n));
+    check_rows(&one, &many, n, s->tolerance);
+    double d = state_distance(&one.model[0], &many.model[0]);
+    print_message("  (%d, C%s) over %d ranks: %.2e\n", WHOLE,
+                  s->rank == 2 ? "" : ", …", n, d);
+    assert_true(d <= s->tolerance);
+    for (int r = 1; r < n; r++) {
+      assert_true(state_same_bits(&many.model[0], &many.model[r]));
+    }
+    free_result(&many);
+  }
+  free_result(&one);
+}
+
+static void test_shapes(void **state)
+{
+  (void)state;
+  static const shape shapes[] = {
+    { 2, { 1, 1, 1 }, CALX_F64, 1e-11 }, { 3, { 5, 1, 1 }, CALX_F64, 1e-11 },
+    { 4, { 3, 2, 1 }, CALX_F64, 1e-11 }, { 5, { 2, 2, 2 }, CALX_F64, 1e-11 },
+    { 4, { 3, 2, 1 }, CALX_F32, 2e-3 },  { 4, { 3, 2, 1 }, CALX_BF16, 1 },
+  };
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    check_shape(&shapes[i], false);
+  }
+}
+
+static void test_converted(void **state)
+{
+  (void)state;
+  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 1e-11 };
+  check_shape(&s, true);
+}
+
+// ---- evaluation -------------------------------------------------------------
+
+static calx_status *evaluate(int index, void *user)
+{
+  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 0 };
+  (void)user;
+  calx_module *bn =
+      calx_nn_sync_batch_norm(NULL, NULL, CHANNELS, .dtype = CALX_F64);
+  calx_module_train(bn, false);
+  calx_scope *scope = calx_scope_begin();
+  if (index == 1) {  // by itself: no rank takes part in it
+    calx_tensor *x = rows(&s, number, 0);
+    calx_tensor *d = calx_sub(calx_forward(bn, x), calx_div(x, sqrt(1 + 1e-5)));
+    double most = calx_item(calx_amax(calx_abs(d)));
+    calx_module_free(bn);
+    CALX_TRY(calx_scope_end(scope));
+    RANK_CHECK(most < 1e-12);
+    return NULL;
+  }
+  calx_module_free(bn);
+  return calx_scope_end(scope);
+}
+
+static void test_evaluation(void **state)
+{
+  (void)state;
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(evaluate, NULL));
+}
+
+// ---- refused ----------------------------------------------------------------
+
+static void test_refused(void **state)
+{
+  (void)state;
+  calx_module *bn = calx_nn_sync_batch_norm(NULL, NULL, 3);
+  calx_forward(bn, calx_ones(CALX_SHAPE(3)));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "SyncBatchNorm",
+               "(N, 3, …)", "f32[3]");
+  calx_forward(bn, calx_ones(CALX_SHAPE(4, 2)));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "f32[4,2]");
+  calx_module_free(bn);
+  bn = calx_nn_sync_batch_norm(NULL, NULL, 0);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(bn),
+               "sync_batch_norm: 0 features");
+  calx_module_free(bn);
+  calx_convert_sync_batchnorm(NULL);
+}
+
+// Layers of other kinds stay what they are.
+static void test_convert_model(void **state)
+{
+  (void)state;
+  calx_module *m = calx_module_new("Net", NULL, NULL);
+  calx_module *block = calx_module_child(m, "block", "Block", NULL, NULL);
+  calx_module *bn = calx_nn_batch_norm2d(block, "bn", 4);
+  calx_module *fc = calx_nn_linear(m, "fc", 2, 2);
+  const calx_tensor *weight = calx_module_find(m, "block.bn.weight");
+  calx_convert_sync_batchnorm(m);
+  assert_string_equal(calx_module_kind(bn), "SyncBatchNorm");
+  assert_string_equal(calx_module_kind(block), "Block");
+  assert_string_equal(calx_module_kind(fc), "Linear");
+  assert_ptr_equal(calx_module_find(m, "block.bn.weight"), weight);
+  calx_module_free(m);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_shapes),        SUPPORT_TEST(test_converted),
+    SUPPORT_TEST(test_evaluation),    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_convert_model),
+  };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}

@@ -1,0 +1,198 @@
+// zero: an optimiser's state that is spread over the ranks. That it steps as
+// the plain one does is in parity.c.
+#include "calx/autograd.h"
+#include "ranks.h"
+#include "state.h"
+
+typedef struct model {
+  calx_module *root;
+  calx_tensor *a, *b, *c;  // f64 (5), f64 (2, 3), f32 (7)
+  calx_optimizer *opt;
+} model;
+
+static calx_status *make(model *m, bool sharded)
+{
+  m->root = calx_module_new("Net", NULL, NULL);
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *a = calx_arange(0, 5, 1, .dtype = CALX_F64);
+  calx_tensor *b = calx_ones(CALX_SHAPE(2, 3), .dtype = CALX_F64);
+  m->a = calx_module_param(m->root, "a", a);
+  m->b = calx_module_param(m->root, "b", b);
+  m->c = calx_module_param(m->root, "c", calx_ones(CALX_SHAPE(7)));
+  CALX_TRY(calx_scope_end(scope));
+  calx_sgd_options o = { .lr = 0.25, .momentum = 0.5, .weight_decay = 0.1 };
+  m->opt = sharded ? calx_zero_redundancy_optimizer(m->root, .sgd = &o)
+                   : calx_sgd_with(m->root, &o);
+  return calx_optimizer_error(m->opt);
+}
+
+static void model_free(model *m)
+{
+  calx_optimizer_free(m->opt);
+  calx_module_free(m->root);
+}
+
+// (rank + 1) times the squares' sum.
+static calx_tensor *loss_of(const model *m)
+{
+  calx_tensor *sum =
+      calx_add(calx_sum(calx_square(m->a)), calx_sum(calx_square(m->b)));
+  sum = calx_add(sum, calx_to_dtype(calx_sum(calx_square(m->c)), CALX_F64));
+  return calx_mul(sum, calx_global_ordinal() + 1);
+}
+
+static calx_status *step(model *m, bool fails)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_optimizer_zero_grad(m->opt);
+  calx_tensor *loss = loss_of(m);
+  calx_backward(loss);
+  if (fails) {
+    calx_optimizer_step(m->opt);
+    calx_reshape(m->a, CALX_SHAPE(77));
+    calx_sync(NULL);
+  } else {
+    calx_dist_step(m->opt, loss);
+  }
+  return calx_scope_end(scope);
+}
+
+// ---- the same weights, less state -------------------------------------------
+
+static calx_status *train(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  model plain, sharded;
+  CALX_TRY(make(&plain, false));
+  CALX_TRY(make(&sharded, true));
+  for (int s = 0; s < 4; s++) {
+    CALX_TRY(step(&plain, false));
+    // Failed on every rank: nothing remains of it.
+    CALX_TRY(rank_wants(step(&sharded, true), CALX_INVALID_ARGUMENT, "77"));
+    CALX_TRY(step(&sharded, false));
+    RANK_CHECK(calx_optimizer_steps(sharded.opt) == s + 1);
+    state_numbers p = state_of(plain.root), z = state_of(sharded.root);
+    double d = state_distance(&p, &z);
+    free(p.values);
+    free(z.values);
+    CALX_TRY(p.status);
+    CALX_TRY(z.status);
+    RANK_CHECK(d < 1e-6);
+  }
+  model_free(&plain);
+  model_free(&sharded);
+  return NULL;
+}
+
+static void test_training(void **state)
+{
+  (void)state;
+  for (int n = 1; n <= 4; n++) {
+    set_devices(n);
+    CHECK_STATUS_OK(calx_launch(train, NULL));
+    calx_shutdown();
+  }
+}
+
+static calx_status *look_at_state(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  model m;
+  CALX_TRY(make(&m, true));
+  RANK_CHECK(calx_optimizer_state(m.opt, 0, "momentum_buffer") == NULL);
+  CALX_TRY(step(&m, false));
+  int64_t n = calx_world_size();  // 11 elements of f64, 7 of f32
+  calx_tensor *wide = calx_optimizer_state(m.opt, 0, "momentum_buffer");
+  calx_tensor *narrow = calx_optimizer_state(m.opt, 1, "momentum_buffer");
+  RANK_CHECK(calx_tensor_numel(wide) == (11 + n - 1) / n);
+  RANK_CHECK(calx_tensor_dtype(wide) == CALX_F64);
+  RANK_CHECK(calx_tensor_numel(narrow) == (7 + n - 1) / n);
+  RANK_CHECK(calx_optimizer_state(m.opt, 2, "momentum_buffer") == NULL);
+  // The learning rate is the outer one's; parameters changed from outside hold.
+  calx_scope *scope = calx_scope_begin();
+  calx_no_grad_begin();
+  calx_assign(m.c, 3);
+  calx_sync(NULL);
+  CALX_TRY(calx_scope_end(scope));
+  RANK_CHECK(calx_optimizer_lr(m.opt) == 0.25);
+  calx_optimizer_set_lr(m.opt, 0);
+  CALX_TRY(step(&m, false));
+  state_numbers s = state_of(m.root);
+  bool right = s.values[17] == 3 && s.values[11] == 3;
+  free(s.values);
+  RANK_CHECK(right);
+  model_free(&m);
+  return NULL;
+}
+
+static void test_state(void **state)
+{
+  (void)state;
+  for (int n = 1; n <= 4; n++) {
+    set_devices(n);
+    CHECK_STATUS_OK(calx_launch(look_at_state, NULL));
+    calx_shutdown();
+  }
+}
+
+// ---- refused ----------------------------------------------------------------
+
+static calx_status *some_gradients(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  model m;
+  CALX_TRY(make(&m, true));
+  calx_dist_step(m.opt, NULL);  // none at all: nothing to do
+  CALX_TRY(calx_scope_take_error());
+  RANK_CHECK(calx_optimizer_steps(m.opt) == 0);
+  calx_scope *scope = calx_scope_begin();
+  calx_backward(calx_sum(m.b));
+  calx_dist_step(m.opt, NULL);
+  calx_status *status = calx_scope_end(scope);
+  model_free(&m);
+  return rank_wants(status, CALX_FAILED_PRECONDITION, "has no gradient");
+}
+
+static void test_some_gradients(void **state)
+{
+  (void)state;
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(some_gradients, NULL));
+}
+
+static void test_refused(void **state)
+{
+  (void)state;
+  calx_module *m = calx_nn_linear(NULL, NULL, 2, 2);
+  calx_sgd_options sgd = { .lr = -1 };
+  calx_adam_options adam = { .lr = 1 };
+  calx_optimizer *opt = calx_zero_redundancy_optimizer(m);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt),
+               "the options of 0 optimisers");
+  calx_optimizer_free(opt);
+  opt = calx_zero_redundancy_optimizer(m, .sgd = &sgd, .adam = &adam);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt),
+               "the options of 2 optimisers");
+  calx_optimizer_free(opt);
+  opt = calx_zero_redundancy_optimizer(m, .sgd = &sgd);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt), "lr -1");
+  calx_optimizer_free(opt);
+  opt = calx_zero_redundancy_optimizer(NULL, .adam = &adam);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt), "NULL");
+  calx_optimizer_free(opt);
+  calx_module_free(m);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_training),
+    SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_some_gradients),
+    SUPPORT_TEST(test_refused),
+  };
+  return cmocka_run_group_tests(tests, support_setup, NULL);
+}
