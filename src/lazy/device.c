@@ -90,6 +90,7 @@ calx_status *cx_devices_open_for_ranks(int *out_count)
   }
   *out_count = world.count;
   cx_unlock(&world.lock);
+  cx_ranks_reset();
   cx_log_hold_end();
   return status;
 }

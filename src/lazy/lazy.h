@@ -146,6 +146,8 @@ bool cx_read(calx_tensor *t);
 // The global ordinal of the rank whose device it is. Where no ranks were
 // started: the device's number.
 int cx_device_rank(const calx_device *device);
+// Before ranks start: what earlier ones launched together is forgotten.
+void cx_ranks_reset(void);
 
 // ---- random streams ---------------------------------------------------------
 

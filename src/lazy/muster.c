@@ -25,7 +25,6 @@ static struct {
   cx_mutex lock;
   cx_cond launched;
   char why[1024];  // the last launch that ranks here did not agree on
-  uint64_t why_number;
 } muster = { .lock = CX_MUTEX_INIT, .launched = PTHREAD_COND_INITIALIZER };
 
 static int local_ranks(void)
@@ -35,12 +34,23 @@ static int local_ranks(void)
 
 // ---- what differs -----------------------------------------------------------
 
-// Keeps the words of the calling rank's launch.
-static void keep_why(const calx_device *d, cx_text *text)
+// The first words are kept; takes the text.
+static void keep_why(cx_text *text)
 {
-  snprintf(muster.why, sizeof muster.why, "%s", cx_text_str(text));
-  muster.why_number = d->share.number;
+  if (muster.why[0] == '\0') {
+    snprintf(muster.why, sizeof muster.why, "%s", cx_text_str(text));
+  }
   cx_text_free(text);
+}
+
+void cx_ranks_reset(void)
+{
+  cx_lock(&muster.lock);
+  muster.why[0] = '\0';
+  for (int i = 0; cx_device_at(i) != NULL; i++) {
+    cx_device_at(i)->share.number = 0;
+  }
+  cx_unlock(&muster.lock);
 }
 
 static void say_ranks(const calx_device *ours, const calx_device *theirs,
@@ -70,20 +80,18 @@ static void look_for_difference(calx_device *d)
     cx_text text = { 0 };
     cx_text_append(&text, "the ranks' programs differ, none was run: ");
     say_ranks(d, other, &text);
-    keep_why(d, &text);
+    keep_why(&text);
     return;
   }
 }
 
-static void note_failure(calx_device *d, const calx_status *status)
+static void note_failure(const calx_device *d, const calx_status *status)
 {
+  cx_text text = { 0 };
+  cx_text_format(&text, "rank %d could not make its program: %s",
+                 cx_device_rank(d), cx_status_sentence(status));
   cx_lock(&muster.lock);
-  if (muster.why_number != d->share.number) {
-    cx_text text = { 0 };
-    cx_text_format(&text, "rank %d could not make its program: %s",
-                   cx_device_rank(d), cx_status_sentence(status));
-    keep_why(d, &text);
-  }
+  keep_why(&text);
   cx_unlock(&muster.lock);
 }
 
@@ -121,11 +129,13 @@ static void name_collective(const cx_order *o, char *out, size_t size)
 static calx_status *in_own_words(const cx_passage *p, calx_status *status,
                                  int differs)
 {
-  const calx_device *d = p->run->device;
+  const cx_world_place *here = cx_world_here();
   const char *call = p->run->is_sync ? "sync" : "read";
   calx_status *told = NULL;
   cx_lock(&muster.lock);
-  if (differs >= 0 && muster.why_number == d->share.number) {
+  // What was once refused stays so, in the same words.
+  if (differs >= 0 && differs / here->devices == here->process &&
+      muster.why[0] != '\0') {
     told = cx_error_at(&p->run->site, calx_status_code(status), "%s: %s", call,
                        muster.why);
   }
@@ -308,6 +318,7 @@ static calx_status *launch_together(cx_passage *p, cx_choice choice)
   while (!share->tried) cx_cond_wait(&muster.launched, &muster.lock);
   calx_status *status = share->status;
   share->status = NULL;
+  muster.why[0] = '\0';
   cx_unlock(&muster.lock);
   return status;
 }

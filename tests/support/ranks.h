@@ -23,6 +23,7 @@ typedef struct ranks_one {
   calx_status *(*fn)(struct ranks_one *r);
   calx_status *status;  // that fn returned
   bool wrong;
+  bool fails;  // what fn returns is meant to be an error
   pthread_t thread;
 } ranks_one;
 
@@ -38,6 +39,18 @@ typedef calx_status *ranks_fn(ranks_one *r);
       (r)->wrong = true;                                              \
     }                                                                 \
   } while (0)
+
+// Takes the status.
+#define RANK_OK(r, status) rank_ok_at((r), (status), __FILE__, __LINE__)
+static inline void rank_ok_at(ranks_one *r, calx_status *status,
+                              const char *file, int line)
+{
+  if (status == NULL) return;
+  fprintf(stderr, "%s:%d: rank %d of %d: %s\n", file, line, r->rank, r->n,
+          calx_status_message(status));
+  r->wrong = true;
+  calx_status_free(status);
+}
 
 // All elements of a tensor are these doubles.
 static inline void rank_values_at(ranks_one *r, calx_tensor *t,
@@ -138,6 +151,7 @@ static inline void ranks_run(int n, ranks_fn *fn, void *user)
 {
   ranks_one all[RANKS_MOST] = { 0 };
   CHECK_STATUS_OK(cx_world_ranks(n));
+  cx_ranks_reset();
   for (int i = 0; i < n; i++) {
     char name[16];
     snprintf(name, sizeof name, "xla:%d", i);
@@ -153,11 +167,11 @@ static inline void ranks_run(int n, ranks_fn *fn, void *user)
   CHECK_STATUS_OK(cx_world_ranks(1));
   bool right = true;
   for (int i = 0; i < n; i++) {
-    if (all[i].status != NULL) {
+    if (all[i].status != NULL && !all[i].fails) {
       fprintf(stderr, "rank %d of %d: %s\n", i, n,
               calx_status_message(all[i].status));
     }
-    right &= all[i].status == NULL && !all[i].wrong;
+    right &= (all[i].status != NULL) == all[i].fails && !all[i].wrong;
     calx_status_free(all[i].status);
   }
   assert_true(right);
