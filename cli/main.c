@@ -14,6 +14,7 @@ static const char help[] =
     "  hlo run      compile one and run it\n"
     "  cache list   the compiled programs that are kept on disk\n"
     "  cache clear  removes them\n"
+    "  report       what a run's numbers say about slow training\n"
     "\n"
     "  --version    the version\n"
     "  --help       this text; each command has its own\n"
@@ -38,9 +39,8 @@ static int version(int argc, char **argv)
 int main(int argc, char **argv)
 {
   static const cx_cli_choice choices[] = {
-    { "devices", cx_cli_devices },
-    { "hlo", cx_cli_hlo },
-    { "cache", cx_cli_cache },
+    { "devices", cx_cli_devices }, { "hlo", cx_cli_hlo },
+    { "cache", cx_cli_cache },     { "report", cx_cli_report },
     { "--version", version },
   };
   int skip = argc > 0 ? 1 : 0;

@@ -56,6 +56,7 @@ cx_run_times cx_debug_run_times(const cx_run_data *run)
   double *sums[] = { &t.step,     &t.compile, &t.execute, &t.upload,
                      &t.download, &t.wait,    &t.loader };
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] /= n;
+  if (t.execute > t.step) t.execute = t.step;  // the last ends in a later one
   t.host = t.step - t.compile - t.download - t.wait - t.loader;
   if (t.host < 0) t.host = 0;
   return t;
@@ -109,7 +110,8 @@ static cx_verdict unknown(cx_advice *a, const char *why)
 // ---- the items --------------------------------------------------------------
 
 // The device's part of a step grows with the batch, the program's own does not:
-// where the second is the larger one, the device idles.
+// where the device idles for more than a quarter of a step, and neither input
+// nor compilation is to blame, the batch is small.
 static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
 {
   cx_run_times t = cx_debug_run_times(r);
@@ -128,14 +130,19 @@ static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
   put_time(&a->numbers, t.step);
   cx_text_append(&a->numbers, " (");
   put_share(&a->numbers, t.execute, t.step);
-  cx_text_append(&a->numbers, "), the program itself ");
-  put_time(&a->numbers, t.host);
-  if (t.execute >= 2 * t.host) return CX_VERDICT_GOOD;
+  cx_text_append(&a->numbers, ")");
+  double idle = t.step - t.execute - t.compile - t.loader;
+  if (!(idle > 0.25 * t.step) || t.execute >= 0.6 * t.step) {
+    return CX_VERDICT_GOOD;
+  }
+  cx_text_append(&a->numbers, " and idles ");
+  put_time(&a->numbers, idle);
+  cx_text_append(&a->numbers, " while the program does its own part");
   cx_text_append(&a->advice,
                  "the program's own part does not grow with the batch: a "
                  "larger one keeps the device busy; CALX_PROFILE=FILE shows "
                  "what the program does meanwhile");
-  return t.execute < t.host ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return idle > 0.5 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
 }
 
 static void list_places(const cx_run_data *r, cx_text *out)
@@ -154,7 +161,8 @@ static void list_places(const cx_run_data *r, cx_text *out)
   }
 }
 
-// More than one value in two steps, and more than 5 % of the time: slow.
+// More than one value in two steps, and more than 5 % of the time: slow. So is
+// what is read before the sync, but for an evaluation now and then.
 static cx_verdict reading(const cx_run_data *r, cx_advice *a)
 {
   int64_t n, steps = step_count(r), early = 0;
@@ -176,9 +184,10 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
   }
   bool often = (double)n > 0.5 * (double)steps;
   bool costly = t.steps > 0 && t.download > 0.05 * t.step;
-  if (!often && early == 0) return CX_VERDICT_GOOD;
+  bool twice = (double)early > 0.1 * (double)steps;
+  if (!often && !twice) return CX_VERDICT_GOOD;
   list_places(r, &a->details);
-  if (early > 0) {
+  if (twice) {
     cx_text_append(&a->advice,
                    "what is read before the sync runs twice: read it after the "
                    "sync that names it; ");
@@ -187,7 +196,7 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
                  "read values every so many steps, or a step late when "
                  "calx_is_ready: until a value is read, the program runs ahead "
                  "of the device");
-  return costly || early > 0 ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return costly || twice ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
 }
 
 static void list_recompiles(const cx_run_data *r, cx_text *out)
@@ -195,10 +204,11 @@ static void list_recompiles(const cx_run_data *r, cx_text *out)
   size_t shown = 0;
   for (size_t i = 0; i < r->n_compiles; i++) {
     const cx_run_compile *c = &r->compiles[i];
-    if (c->why[0] == '\0' || shown++ >= MOST_LINES) continue;
+    bool told = c->why[0] != '\0';
+    if ((!told && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
     cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
     put_time(out, c->seconds);
-    cx_text_format(out, ": %s\n", c->why);
+    cx_text_format(out, ": %s\n", told ? c->why : "one of the first there");
   }
   if (shown > MOST_LINES) {
     cx_text_format(out, "and %zu more\n", shown - MOST_LINES);

@@ -67,7 +67,7 @@ typedef struct cx_run_times {
   int64_t steps;  // that the numbers are of; 0: none are known
   double step;    // seconds of one: the mean
   double compile, execute, upload, download, wait, loader;
-  double host;  // the program's own part
+  double host;  // all else: recording, launching, the program itself
 } cx_run_times;
 cx_run_times cx_debug_run_times(const cx_run_data *run);
 

@@ -183,7 +183,8 @@ static calx_status *read_count(reader *r, span s, int64_t *out)
 {
   double value;
   span whole = s;
-  if (!read_number(&s, &value) || s.n != 0 || !(fabs(value) < 9e18)) {
+  if (!read_number(&s, &value) || s.n != 0 ||
+      !(fabs(value) <= (double)CX_READ_MOST)) {
     return bad(r, "count", whole);
   }
   *out = (int64_t)value;

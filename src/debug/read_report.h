@@ -11,6 +11,8 @@
 #include "base/metrics.h"
 #include "base/status.h"
 
+// Counts: sums of all of a file stay in 64 bits.
+#define CX_READ_MOST INT64_C(1000000000000000)
 enum { CX_READ_MOST_PERCENTILES = 32, CX_READ_MOST_NAMES = 4096 };
 
 typedef struct cx_read_metric {

@@ -1,0 +1,149 @@
+// cli/report: a run's numbers as advice.
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "args.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "commands.h"
+#include "debug/real.h"
+
+static const char help[] =
+    "usage: calx report FILE [--html OUT]\n"
+    "\n"
+    "What a run's numbers say about the usual reasons for slow training: "
+    "small\n"
+    "batches, values read in the loop, changing shapes, transfers, "
+    "compilation,\n"
+    "ops that run elsewhere, waiting for input. Each line ends in a verdict "
+    "of\n"
+    "the numbers in it: ok, look, slow, or ? where the file does not tell.\n"
+    "\n"
+    "FILE is what a program wrote that ran with CALX_REPORT=FILE. The text of\n"
+    "a metrics report (calx_metrics_report, CALX_METRICS_FILE, PyTorch/XLA's)\n"
+    "is taken too; it has fewer numbers.\n"
+    "\n"
+    "  --html OUT  writes it to OUT as well, one page with plots of the "
+    "steps,\n"
+    "              of their parts and of the compilations\n";
+
+// ---- on the terminal --------------------------------------------------------
+
+static void print_head(const cx_run_data *r, const char *name)
+{
+  if (!r->detailed) {
+    printf("calx report: %s, a metrics report", name);
+    if (r->report.step >= 0) printf(" of step %" PRId64, r->report.step);
+    puts("");
+    return;
+  }
+  cx_text line = { 0 };
+  cx_text_format(&line, "calx report: %s, %" PRId64 " steps in ", name,
+                 r->syncs);
+  cx_debug_real(&line, "%.3g", r->seconds);
+  cx_text_format(&line, " s on %s, %s; rank %" PRId64 " of %" PRId64, r->plugin,
+                 r->platform, r->rank, r->world);
+  puts(cx_text_str(&line));
+  cx_text_free(&line);
+}
+
+static void print_part(const char *name, double part, const cx_run_times *t)
+{
+  cx_text line = { 0 };
+  cx_text_format(&line, "  %-28s", name);
+  cx_debug_real(&line, "%9.3f ms ", part * 1e3);
+  cx_debug_real(&line, "%4.0f %%", t->step > 0 ? 100 * part / t->step : 0);
+  puts(cx_text_str(&line));
+  cx_text_free(&line);
+}
+
+static void print_times(const cx_run_data *r)
+{
+  cx_run_times t = cx_debug_run_times(r);
+  if (t.steps == 0) return;
+  printf("\na step, on average of %" PRId64 ":\n", t.steps);
+  print_part("in all", t.step, &t);
+  print_part("recording, launching, other", t.host, &t);
+  print_part("compiling", t.compile, &t);
+  print_part("reading values", t.download, &t);
+  print_part("waiting for steps under way", t.wait, &t);
+  print_part("waiting for input", t.loader, &t);
+  puts("meanwhile:");
+  print_part("the device works", t.execute, &t);
+  print_part("transfers to the device", t.upload, &t);
+}
+
+// Each line of a text, indented.
+static void print_lines(const char *text)
+{
+  for (const char *p = text; *p != '\0';) {
+    const char *end = p;
+    while (*end != '\0' && *end != '\n') end++;
+    printf("        %.*s\n", (int)(end - p), p);
+    p = *end == '\n' ? end + 1 : end;
+  }
+}
+
+static void print_advice(const cx_advice *a)
+{
+  printf("%-5s %s: %s\n", cx_verdict_name(a->verdict), a->item,
+         cx_text_str(&a->numbers));
+  print_lines(cx_text_str(&a->details));
+  if (a->advice.size > 0) printf("      -> %s\n", cx_text_str(&a->advice));
+}
+
+// ---- the command ------------------------------------------------------------
+
+static calx_status *write_html(const cx_run_data *run, const cx_advice *advice,
+                               const char *name, const char *path)
+{
+  cx_text page = { 0 };
+  cx_cli_report_html(run, advice, name, &page);
+  calx_status *status = cx_text_failed(&page)
+                            ? cx_out_of_memory()
+                            : cx_file_write(path, page.data, page.size);
+  cx_text_free(&page);
+  return cx_annotate(status, "while writing '%s'", path);
+}
+
+static calx_status *report(const char *name, const char *html)
+{
+  cx_run_data run;
+  cx_advice advice[CX_ADVICE_ITEMS];
+  CALX_TRY(cx_cli_report_load(name, &run));
+  cx_debug_advise(&run, advice);
+  bool failed = false;
+  print_head(&run, name);
+  print_times(&run);
+  puts("");
+  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+    print_advice(&advice[i]);
+    failed |= advice[i].numbers.failed || advice[i].details.failed ||
+              advice[i].advice.failed;
+  }
+  calx_status *status = failed ? cx_out_of_memory() : NULL;
+  if (status == NULL && html != NULL) {
+    status = write_html(&run, advice, name, html);
+  }
+  cx_debug_advice_free(advice);
+  cx_debug_run_free(&run);
+  return status;
+}
+
+int cx_cli_report(int argc, char **argv)
+{
+  const char *html = NULL;
+  const cx_cli_option options[] = { { "--html", CX_CLI_TEXT, &html } };
+  const cx_cli_command command = { "calx report", help, options, 1, 1, 1 };
+  cx_cli_list words;
+  int code = cx_cli_args_read(&command, argc, argv, &words);
+  if (code == CX_CLI_GO_ON) {
+    calx_status *status = report(words.items[0], html);
+    code = cx_cli_end(status == NULL ? CX_CLI_OK : CX_CLI_FAILED);
+    cx_cli_complain(status);
+  }
+  cx_cli_args_free(&command, &words);
+  return code;
+}
