@@ -74,6 +74,46 @@ static void test_steps(void **state)
   calx_dataset_free(d);
 }
 
+static calx_status *add_up(void *user, calx_tensor *const *tensors, size_t n)
+{
+  double *sum = user;
+  for (size_t i = 0; i < n; i++) *sum += calx_item(tensors[i]);
+  return NULL;
+}
+
+// A loop that syncs each third batch: the running sum is right all the same,
+// and closures see their own step's value, on either thread.
+static void test_device_loader(void **state)
+{
+  (void)state;
+  float x[10];
+  for (int i = 0; i < 10; i++) x[i] = (float)(i + 1);
+  calx_tensor *rows = calx_host_tensor(x, CALX_F32, CALX_SHAPE(10));
+  calx_dataset *d = calx_dataset_tensors(&rows, 1);
+  calx_loader *from = calx_loader_new(d);
+  calx_loader *l =
+      calx_mp_device_loader(from, NULL, .batches_per_execution = 3);
+  calx_tensor *total =
+      calx_take(calx_tensor_from(&(float){ 0 }, CALX_F32, CALX_SHAPE(1)));
+  double sums[2] = { 0 };
+  calx_batch batch;
+  while (calx_loader_next(l, &batch)) {
+    calx_scope *step = calx_scope_begin();
+    calx_assign(total, calx_add(total, batch.data));
+    calx_tensor *value = calx_mul(batch.data, 2);
+    calx_add_step_closure(add_up, &sums[0], &value, 1);
+    calx_add_step_closure(add_up, &sums[1], &value, 1, .run_async = true);
+    CHECK_OK(calx_scope_end(step));
+  }
+  CHECK_OK(calx_wait_step_closures());
+  assert_true(calx_item(total) == 55);
+  assert_true(sums[0] == 110 && sums[1] == 110);
+  calx_release(total);
+  calx_loader_free(l);
+  calx_loader_free(from);
+  calx_dataset_free(d);
+}
+
 static void test_generator(void **state)
 {
   (void)state;
@@ -149,6 +189,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     ENGINE_TEST(test_loader),
     ENGINE_TEST(test_steps),
+    ENGINE_TEST(test_device_loader),
     ENGINE_TEST(test_generator),
     ENGINE_TEST(test_device_tensors_refused),
   };
