@@ -146,12 +146,15 @@ int cx_cli_args_read(const cx_cli_command *c, int argc, char **argv,
     } else if (options && a[0] == '-' && a[1] != '\0') {
       int code = read_option(c, argc, argv, &i);
       if (code != CX_CLI_GO_ON) return code;
-    } else if (!list_add(out_words, a, (size_t)argc)) {
+    } else if (list_add(out_words, a, (size_t)argc)) {
+      options = options && !c->is_prefix;
+    } else {
       return no_memory(c);
     }
   }
   if (out_words->n < c->least_words) {
-    return cx_cli_usage(c->name, "FILE is missing");
+    return cx_cli_usage(c->name, "%s is missing",
+                        c->word != NULL ? c->word : "FILE");
   }
   if (out_words->n > c->most_words) {
     return cx_cli_usage(c->name, "'%s' is one argument too many",

@@ -44,6 +44,8 @@ typedef struct cx_cli_command {
   const cx_cli_option *options;
   size_t n_options;
   size_t least_words, most_words;
+  const char *word;  // what the words are called; NULL: FILE
+  bool is_prefix;    // the words are another program's: options end before them
 } cx_cli_command;
 
 // Reads what follows the command's name. Options may stand anywhere before

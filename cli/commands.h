@@ -11,6 +11,7 @@ int cx_cli_hlo(int argc, char **argv);
 int cx_cli_hlo_print(int argc, char **argv);
 int cx_cli_hlo_compile(int argc, char **argv);
 int cx_cli_hlo_run(int argc, char **argv);
+int cx_cli_ranks(int argc, char **argv);
 int cx_cli_report(int argc, char **argv);
 
 typedef struct cx_cli_choice {

@@ -8,6 +8,7 @@
 static const char help[] =
     "usage: calx COMMAND [ARGUMENT...]\n"
     "\n"
+    "  run          a program as several processes, on one host or more\n"
     "  devices      the devices of a PJRT plugin\n"
     "  hlo print    read, check and print a StableHLO program\n"
     "  hlo compile  compile one for devices that are not here\n"
@@ -24,7 +25,8 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 2 a command or option that there is not, 3 the\n"
     "program does not parse or verify, 4 the plugin refuses it, 5 the run\n"
-    "fails, or a file, plugin or device that it needs.\n";
+    "fails, or a file, plugin or device that it needs; run ends as its "
+    "program.\n";
 
 static int version(int argc, char **argv)
 {
@@ -39,9 +41,9 @@ static int version(int argc, char **argv)
 int main(int argc, char **argv)
 {
   static const cx_cli_choice choices[] = {
-    { "devices", cx_cli_devices }, { "hlo", cx_cli_hlo },
-    { "cache", cx_cli_cache },     { "report", cx_cli_report },
-    { "--version", version },
+    { "run", cx_cli_ranks },     { "devices", cx_cli_devices },
+    { "hlo", cx_cli_hlo },       { "cache", cx_cli_cache },
+    { "report", cx_cli_report }, { "--version", version },
   };
   int skip = argc > 0 ? 1 : 0;
   return cx_cli_choose("calx", help, choices, sizeof choices / sizeof *choices,

@@ -38,14 +38,20 @@ static void set_environment(const cx_family *f, int index)
   if (job->token[0] != '\0') setenv("CALX_TOKEN", job->token, 1);
 }
 
+// One process can read what the launcher is given; it is the first.
+static void set_input(const cx_family *f, int index, int input)
+{
+  bool reads = index == 0 && !f->options->lifeline;
+  if (input < 0 && !reads) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input >= 0) dup2(input, STDIN_FILENO);
+}
+
 static _Noreturn void run_program(const cx_family *f, int index)
 {
-  char *const *argv = f->options->argv;
-  // One process can read what this one is given; it is the first.
-  int nothing = index > 0 ? open("/dev/null", O_RDONLY) : -1;
-  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-  if (nothing > STDERR_FILENO) close(nothing);
-  fcntl(f->window.fd, F_SETFD, 0);
+  bool is_launcher = cx_family_is_of_hosts(f);
+  char *const *argv =
+      is_launcher ? f->options->launchers[index] : f->options->argv;
+  if (!is_launcher) fcntl(f->window.fd, F_SETFD, 0);
   execvp(argv[0], argv);
   char text[CALX_WINDOW_NEWS];
   int error = errno;
@@ -66,16 +72,17 @@ static _Noreturn void run_function(const cx_family *f)
   _exit(1);
 }
 
-void cx_family_be_child(const cx_family *f, int index, pid_t parent)
+void cx_family_be_child(const cx_family *f, int index, int input, pid_t parent)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
-  close(f->post.fd);
+  if (f->post.fd >= 0) close(f->post.fd);
   close(f->signals);
   if (f->options->output != NULL) cx_output_be_child(f->options->output, index);
   sigaction(SIGCHLD, &f->on_child, NULL);
   sigprocmask(SIG_SETMASK, &f->mask, NULL);
-  set_environment(f, index);
-  if (f->options->fn == NULL) run_program(f, index);
-  run_function(f);
+  if (!cx_family_is_of_hosts(f)) set_environment(f, index);
+  if (f->options->fn != NULL) run_function(f);
+  set_input(f, index, input);
+  run_program(f, index);
 }

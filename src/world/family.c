@@ -9,6 +9,7 @@
 #include "world/family.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,11 @@ enum {
   RETURN_MS = 300,      // for calls that wait to return with the news
   TERMINATE_MS = 1000,  // from SIGTERM to SIGKILL
   SAVE_MS = 10000,      // the same where a signal had been passed on before
-  POST_MS = 3000        // for the post to end
+  POST_MS = 3000,       // for the post to end
+  // Launchers of other hosts take all these times themselves.
+  HOST_RETURN_MS = 6000,
+  HOST_TERMINATE_MS = 15000,
+  HOST_FAILED = 5  // what a launcher ends with whose own ranks did not fail
 };
 
 // ---- failures ---------------------------------------------------------------
@@ -47,14 +52,19 @@ static void fail(cx_family *f, calx_code code, const char *text)
   cx_post_tell(&f->post, code, reason(f));
 }
 
-static void say_end(int rank, int how, char *text, size_t room)
+static void say_end(const cx_family *f, int index, int how, char *text,
+                    size_t room)
 {
+  char rank[32];
+  snprintf(rank, sizeof rank, "rank %d",
+           f->job->host * f->job->processes + index);
+  const char *who = cx_family_is_of_hosts(f) ? f->options->names[index] : rank;
   if (WIFSIGNALED(how)) {
     int number = WTERMSIG(how);
-    snprintf(text, room, "rank %d ended by signal %d (%s)", rank, number,
+    snprintf(text, room, "%s ended by signal %d (%s)", who, number,
              strsignal(number));
   } else {
-    snprintf(text, room, "rank %d exited with %d", rank, WEXITSTATUS(how));
+    snprintf(text, room, "%s exited with %d", who, WEXITSTATUS(how));
   }
 }
 
@@ -67,17 +77,34 @@ static void signal_children(const cx_family *f, int number)
   }
 }
 
+static void close_lifelines(const cx_family *f)
+{
+  for (int i = 0; f->lifelines != NULL && i < f->job->processes; i++) {
+    if (f->lifelines[i] >= 0) close(f->lifelines[i]);
+    f->lifelines[i] = -1;
+  }
+}
+
+// Of several launchers that failed, the first whose own rank did.
+static bool knows_better(const cx_family *f, int code)
+{
+  return cx_family_is_of_hosts(f) && f->end.code == HOST_FAILED &&
+         code != HOST_FAILED && f->terminated_at == 0;
+}
+
 static void child_ended(cx_family *f, int index, int how)
 {
   f->children[index] = 0;
   f->alive--;
   bool well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
+  int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  if (!well && knows_better(f, code)) f->end.code = code;
   // Who ends because this launcher ended it is no reason.
   if (well || f->end.rank >= 0 || f->terminated_at != 0) return;
   f->end.rank = f->job->host * f->job->processes + index;
-  f->end.code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  f->end.code = code;
   char text[CALX_WINDOW_NEWS];
-  say_end(f->end.rank, how, text, sizeof text);
+  say_end(f, index, how, text, sizeof text);
   fail(f, CALX_ABORTED, text);
 }
 
@@ -104,19 +131,46 @@ static void reap(cx_family *f)
   if (post > 0 && waitpid(post, &how, WNOHANG) == post) post_ended(f, how);
 }
 
+static calx_status *start_child(cx_family *f, int index, int input)
+{
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) cx_family_be_child(f, index, input, parent);
+  if (pid < 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "process %d of %d cannot be started: %s", index,
+                    f->job->processes, strerror(errno));
+  }
+  f->children[index] = pid;
+  f->alive++;
+  return NULL;
+}
+
+// The token goes where no other user of the hosts can read it.
+static calx_status *start_launcher(cx_family *f, int index)
+{
+  int ends[2];
+  char line[sizeof f->job->token + 1];
+  int n = snprintf(line, sizeof line, "%s\n", f->job->token);
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "%s: no pipe for it: %s",
+                    f->options->names[index], strerror(errno));
+  }
+  f->lifelines[index] = ends[1];
+  calx_status *status = NULL;
+  if (write(ends[1], line, (size_t)n) != n) {
+    status = cx_error(CALX_RESOURCE_EXHAUSTED, "%s: its pipe takes nothing",
+                      f->options->names[index]);
+  }
+  if (status == NULL) status = start_child(f, index, ends[0]);
+  close(ends[0]);
+  return status;
+}
+
 static calx_status *start_children(cx_family *f)
 {
-  pid_t parent = getpid();
   for (int i = 0; i < f->job->processes; i++) {
-    pid_t pid = fork();
-    if (pid == 0) cx_family_be_child(f, i, parent);
-    if (pid < 0) {
-      return cx_error(CALX_RESOURCE_EXHAUSTED,
-                      "process %d of %d cannot be started: %s", i,
-                      f->job->processes, strerror(errno));
-    }
-    f->children[i] = pid;
-    f->alive++;
+    CALX_TRY(cx_family_is_of_hosts(f) ? start_launcher(f, i)
+                                      : start_child(f, i, -1));
   }
   return NULL;
 }
@@ -134,8 +188,11 @@ static void pass_on(cx_family *f, const struct signalfd_siginfo *info)
     return;
   }
   f->told = number;
+  // It is not for a connection, but for what is at its other end.
+  close_lifelines(f);
   // A terminal's signals have reached the children as well.
-  if (info->ssi_code != SI_KERNEL) signal_children(f, number);
+  bool known = info->ssi_code == SI_KERNEL || cx_family_is_of_hosts(f);
+  if (!known) signal_children(f, number);
 }
 
 static void take_signals(cx_family *f)
@@ -163,14 +220,33 @@ static void take_letters(cx_family *f)
   }
 }
 
+// The other host's launcher sends nothing: this is its end.
+static void take_lifeline(cx_family *f)
+{
+  char bytes[256];
+  struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+  if (!f->options->lifeline || f->told != 0 || poll(&input, 1, 0) <= 0) return;
+  if (read(STDIN_FILENO, bytes, sizeof bytes) > 0) return;
+  f->told = SIGTERM;
+  signal_children(f, SIGTERM);
+  fail(f, CALX_CANCELLED, "the launcher that started this host's has gone");
+  f->terminated_at = cx_now_ns();
+}
+
 static int64_t due(const cx_family *f)
 {
+  bool of_hosts = cx_family_is_of_hosts(f);
   if (f->failed_at == 0 || f->killed_at != 0) return INT64_MAX;
-  if (f->terminated_at == 0) {
-    return f->failed_at + (int64_t)RETURN_MS * 1000000;
+  int64_t since = f->terminated_at, wait = TERMINATE_MS;
+  if (since == 0) {
+    since = f->failed_at;
+    wait = of_hosts ? HOST_RETURN_MS : RETURN_MS;
+  } else if (of_hosts) {
+    wait = HOST_TERMINATE_MS;
+  } else if (f->told != 0) {
+    wait = SAVE_MS;
   }
-  int64_t wait = f->told != 0 ? SAVE_MS : TERMINATE_MS;
-  return f->terminated_at + wait * 1000000;
+  return since + wait * 1000000;
 }
 
 static void end_children(cx_family *f)
@@ -178,7 +254,8 @@ static void end_children(cx_family *f)
   if (f->alive == 0 || cx_now_ns() < due(f)) return;
   if (f->terminated_at == 0) {
     f->terminated_at = cx_now_ns();
-    signal_children(f, SIGTERM);
+    close_lifelines(f);
+    if (!cx_family_is_of_hosts(f)) signal_children(f, SIGTERM);
   } else {
     f->killed_at = cx_now_ns();
     signal_children(f, SIGKILL);
@@ -206,6 +283,9 @@ static void wait_for_something(const cx_family *f, struct pollfd *polled)
   polled[0] = (struct pollfd){ .fd = f->signals, .events = POLLIN };
   polled[1] = (struct pollfd){ .fd = f->post.fd, .events = POLLIN };
   nfds_t n = 2;
+  if (f->options->lifeline && f->told == 0) {
+    polled[n++] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
+  }
   if (f->options->output != NULL) {
     n += cx_output_polled(f->options->output, polled + n);
   }
@@ -223,6 +303,7 @@ static void live(cx_family *f, struct pollfd *polled)
     wait_for_something(f, polled);
     take_signals(f);
     take_letters(f);
+    take_lifeline(f);
     if (f->options->output != NULL) cx_output_pass(f->options->output);
     end_children(f);
     end_post(f, &since);
@@ -285,7 +366,9 @@ static calx_status *outcome(cx_family *f)
     if (f->told == 0) say_strangers(f);
     return NULL;
   }
-  if (f->end.code == 0) f->end.code = f->told != 0 ? 128 + f->told : 1;
+  if (f->end.code == 0 || (cx_family_is_of_hosts(f) && f->told != 0)) {
+    f->end.code = f->told != 0 ? 128 + f->told : 1;
+  }
   calx_code told = cx_window_failed(f->window.head);
   // A rank's own message has its place; this launcher's words get the user's.
   if (strcmp(reason(f), f->text) != 0) {
@@ -299,15 +382,22 @@ static calx_status *run(cx_family *f)
   struct cx_output *output = f->options->output;
   size_t n = (size_t)f->job->processes;
   f->children = cx_calloc(n, sizeof *f->children);
-  struct pollfd *polled = cx_calloc(2 + 2 * n, sizeof *polled);
+  struct pollfd *polled = cx_calloc(3 + 2 * n, sizeof *polled);
+  f->lifelines = cx_alloc(n * sizeof *f->lifelines);
   calx_status *status = NULL;
-  if (f->children == NULL || polled == NULL) status = cx_out_of_memory();
+  if (f->children == NULL || f->lifelines == NULL || polled == NULL) {
+    status = cx_out_of_memory();
+  } else {
+    memset(f->lifelines, 0xff, n * sizeof *f->lifelines);  // all -1
+  }
   if (status == NULL && output != NULL) {
     int first = f->job->host * f->job->processes;
     status = cx_output_begin(output, first, f->job->processes);
   }
   if (status == NULL) {
-    status = cx_post_start(f->job, f->window.head, &f->post);
+    if (!cx_family_is_of_hosts(f)) {
+      status = cx_post_start(f->job, f->window.head, &f->post);
+    }
     if (status == NULL) {
       status = start_children(f);
       if (status != NULL) {
@@ -319,6 +409,9 @@ static calx_status *run(cx_family *f)
     if (output != NULL) cx_output_end(output);
   }
   cx_post_close(&f->post);
+  close_lifelines(f);
+  cx_free(f->lifelines);
+  f->lifelines = NULL;
   cx_free(f->children);
   cx_free(polled);
   return status;

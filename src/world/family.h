@@ -15,6 +15,7 @@ typedef struct cx_family {
   cx_window window;
   cx_post post;
   pid_t *children;  // [job->processes]; 0: reaped
+  int *lifelines;   // [job->processes] of launchers; -1: closed
   int alive;
   int signals;  // a signalfd
   sigset_t mask;
@@ -28,13 +29,20 @@ typedef struct cx_family {
   cx_spawn_end end;
 } cx_family;
 
+// Whether the children are launchers, not ranks.
+static inline bool cx_family_is_of_hosts(const cx_family *family)
+{
+  return family->options->launchers != NULL;
+}
+
 // One launch, start to end. *out_signal: what this process was sent; 0: nothing
 calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
                            int attempt, cx_spawn_end *out,
                            int *out_signal) CALX_MUST_USE;
 
 // In the child `index` of the family, whose parent is `parent`: never returns.
-_Noreturn void cx_family_be_child(const cx_family *family, int index,
+// input: its standard input; -1: its place decides.
+_Noreturn void cx_family_be_child(const cx_family *family, int index, int input,
                                   pid_t parent);
 
 #endif

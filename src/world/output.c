@@ -181,6 +181,7 @@ static void write_all(int fd, const char *data, size_t size)
 
 static void append_prefix(const cx_output *o, const stream *s, cx_text *out)
 {
+  if (o->options.bare) return;
   if (!o->options.tag) {
     cx_text_format(out, "[%s] ", s->name);
     return;

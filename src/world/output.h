@@ -16,6 +16,7 @@ typedef struct cx_output_options {
   const char *log_dir;  // gets rank_3.out and rank_3.err; NULL: no files
   const char *place;    // before the rank: "host-a:"; NULL: nothing
   bool tag;             // the time and the stream in the prefix too
+  bool bare;            // no prefix: the lines have one already
 } cx_output_options;
 
 typedef struct cx_output cx_output;

@@ -88,7 +88,8 @@ static calx_status *choose_store(cx_job *job)
 
 static calx_status *plan(const cx_spawn_options *o, cx_job *job)
 {
-  *job = (cx_job){ .processes = o->processes };
+  *job = (cx_job){ .hosts = 1, .processes = o->processes };
+  if (o->launchers != NULL) return random_hex(job->token);
   CALX_TRY(read_hosts(job));
   if (o->max_restarts > 0 && job->hosts > 1) {
     return cx_error(CALX_INVALID_ARGUMENT,

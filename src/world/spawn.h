@@ -36,6 +36,14 @@ typedef struct cx_spawn_options {
   int max_restarts;          // the whole group again, so often; one host only
   struct cx_output *output;  // takes the ranks' lines (world/output); NULL:
                              // they write where this process does
+  // This launcher was started from another host, through standard input: its
+  // end ends the job. The ranks read nothing.
+  bool lifeline;
+  // Instead of fn and argv: launchers of other hosts (world/hosts), a program
+  // each and what it is called. They get no place and no store, but a lifeline
+  // whose first line is the launch's token.
+  char *const *const *launchers;  // [processes]
+  const char *const *names;       // [processes]
 } cx_spawn_options;
 
 // How it ended, as a shell would say it.

@@ -1,0 +1,300 @@
+// cli/ranks: `calx run`: a program as several processes that train together.
+//
+// Three ways: here, on hosts that a command like ssh reaches, and on a TPU's
+// workers. On hosts, each one runs `calx run --as-host` itself.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "base/alloc.h"
+#include "base/status.h"
+#include "commands.h"
+#include "world/hosts.h"
+#include "world/output.h"
+
+static const char help[] =
+    "usage: calx run [OPTION...] PROGRAM [ARGUMENT...]\n"
+    "\n"
+    "Runs a program as several processes, which calx_launch in it makes train\n"
+    "together. Each line that one writes comes out with its rank before it:\n"
+    "\n"
+    "  calx run -n 4 ./mnist --epochs 2          [3] epoch 1: 0.9712\n"
+    "  calx run -n 4 --hosts a,b ./mnist         [b:5] epoch 1: 0.9712\n"
+    "  calx run --tpu NAME --zone Z ./mnist\n"
+    "\n"
+    "  -n N               processes, of each host; else CALX_PROCESSES, else "
+    "1\n"
+    "  --tag              the time and the stream before each line too\n"
+    "  --log-dir DIR      what ranks write also goes to DIR/rank_3.out and "
+    ".err\n"
+    "  --max-restarts K   when a rank fails all are started again, K times\n"
+    "  --hosts A,B,...    on these hosts, in this folder\n"
+    "  --ssh COMMAND      instead of ssh (or CALX_SSH): gets HOST and the "
+    "shell's\n"
+    "                     words to run there\n"
+    "  --tpu NAME         on all workers of this TPU, by gcloud\n"
+    "  --zone Z, --project P   of the TPU\n"
+    "  --dir DIR          the folder on the workers of a TPU\n"
+    "  --env NAME[=VALUE] a variable for the other hosts; may be given often.\n"
+    "                     CALX_*, PJRT_* and CPU_NUM_DEVICES go by themselves\n"
+    "  --as-host NAME     this is one of the hosts: how --hosts calls itself\n"
+    "                     there; standard input brings the job's token, and "
+    "its\n"
+    "                     end ends the job\n"
+    "\n"
+    "Several hosts work without --hosts too: the same command on each, with\n"
+    "CALX_NNODES, CALX_NODE_RANK and MASTER_ADDR set (MASTER_PORT, CALX_TOKEN\n"
+    "if wanted). The hosts meet at MASTER_ADDR: the first of --hosts, unless "
+    "set.\n"
+    "The first rank of all reads standard input.\n"
+    "\n"
+    "SIGINT, SIGTERM and SIGHUP are passed on, a second one kills. When a "
+    "rank\n"
+    "fails, the others are ended within some seconds.\n"
+    "\n"
+    "Exit status: 0 when all ranks ended with 0; else that of the first that\n"
+    "failed, 128 + N for signal N; 2 and 5 as of all commands.\n";
+
+typedef struct asked {
+  int64_t processes, restarts;
+  bool tag;
+  const char *log_dir, *hosts, *ssh, *tpu, *zone, *project, *dir, *as_host;
+  cx_cli_list env;
+  cx_cli_list words;
+} asked;
+
+// ---- options that do not go together ----------------------------------------
+
+static int check(const asked *a)
+{
+  static const char name[] = "calx run";
+  bool remote = a->hosts != NULL || a->tpu != NULL;
+  if (a->hosts != NULL && a->tpu != NULL) {
+    return cx_cli_usage(name, "--hosts and --tpu are two ways to say where");
+  }
+  if (a->as_host != NULL && remote) {
+    return cx_cli_usage(name, "--as-host is for one of the hosts itself");
+  }
+  if (a->tpu == NULL &&
+      (a->zone != NULL || a->project != NULL || a->dir != NULL)) {
+    return cx_cli_usage(name, "--zone, --project and --dir need --tpu");
+  }
+  if (a->hosts == NULL && a->ssh != NULL) {
+    return cx_cli_usage(name, "--ssh needs --hosts");
+  }
+  if (!remote && a->env.n > 0) {
+    return cx_cli_usage(name, "--env needs --hosts or --tpu");
+  }
+  bool here_only = a->log_dir != NULL || a->tag || a->restarts > 0;
+  if (a->tpu != NULL && here_only) {
+    return cx_cli_usage(name,
+                        "--log-dir, --tag and --max-restarts do not go with "
+                        "--tpu");
+  }
+  return CX_CLI_GO_ON;
+}
+
+// ---- parts ------------------------------------------------------------------
+
+// -n, else CALX_PROCESSES, else 1.
+static calx_status *count_processes(const asked *a, int *out)
+{
+  *out = (int)a->processes;
+  const char *text = getenv("CALX_PROCESSES");
+  if (*out > 0 || text == NULL || text[0] == '\0') {
+    *out = *out > 0 ? *out : 1;
+    return NULL;
+  }
+  char *end;
+  long n = strtol(text, &end, 10);
+  if (*end != '\0' || n < 1 || n > 4096) {
+    return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
+                       "CALX_PROCESSES is '%s', a number from 1 to 4096 is "
+                       "wanted",
+                       text);
+  }
+  *out = (int)n;
+  return NULL;
+}
+
+// The words, with NULL at their end; freed with cx_free().
+static char **with_end(const cx_cli_list *list)
+{
+  char **out = cx_calloc(list->n + 1, sizeof *out);
+  for (size_t i = 0; out != NULL && i < list->n; i++) {
+    out[i] = (char *)(uintptr_t)list->items[i];
+  }
+  return out;
+}
+
+// By bytes, so that nothing behind it is taken.
+static calx_status *read_token(void)
+{
+  char token[128];
+  size_t n = 0;
+  for (;;) {
+    char c;
+    ssize_t got = read(STDIN_FILENO, &c, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 1 && c == '\n') break;
+    if (got != 1 || n + 1 == sizeof token) {
+      return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
+                         "--as-host: standard input brings no token");
+    }
+    token[n++] = c;
+  }
+  token[n] = '\0';
+  if (n > 0) setenv("CALX_TOKEN", token, 1);
+  return NULL;
+}
+
+// ---- three ways -------------------------------------------------------------
+
+static calx_status *run_here(const asked *a, char *const *argv,
+                             struct cx_output *output, cx_spawn_end *end)
+{
+  cx_spawn_options options = { .argv = argv,
+                               .max_restarts = (int)a->restarts,
+                               .output = output,
+                               .lifeline = a->as_host != NULL };
+  CALX_TRY(count_processes(a, &options.processes));
+  if (a->as_host != NULL) CALX_TRY(read_token());
+  return cx_spawn(&options, end);
+}
+
+static calx_status *run_on_hosts(const asked *a, char *const *argv,
+                                 const char *const *env,
+                                 struct cx_output *output, cx_spawn_end *end)
+{
+  char self[4096], number[24];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n < 0) {
+    return cx_error_at(NULL, CALX_FAILED_PRECONDITION,
+                       "this program's file cannot be found: %s",
+                       strerror(errno));
+  }
+  self[n] = '\0';
+  int processes;
+  CALX_TRY(count_processes(a, &processes));
+  snprintf(number, sizeof number, "%d", processes);
+  const char *flags[8] = { "-n", number };
+  size_t used = 2;
+  if (a->tag) flags[used++] = "--tag";
+  if (a->log_dir != NULL) {
+    flags[used++] = "--log-dir";
+    flags[used++] = a->log_dir;
+  }
+  const char *connect = a->ssh != NULL ? a->ssh : getenv("CALX_SSH");
+  cx_hosts_options options = { .hosts = a->hosts,
+                               .connect = connect,
+                               .calx = self,
+                               .flags = flags,
+                               .forward = env,
+                               .argv = argv,
+                               .max_restarts = (int)a->restarts,
+                               .output = output };
+  return cx_hosts_run(&options, end);
+}
+
+static calx_status *run_on_tpu(const asked *a, char *const *argv,
+                               const char *const *env, struct cx_output *output,
+                               cx_spawn_end *end)
+{
+  char number[24];
+  snprintf(number, sizeof number, "%lld", (long long)a->processes);
+  if (a->processes > 0) setenv("CALX_PROCESSES", number, 1);
+  cx_tpu_options options = { .name = a->tpu,
+                             .zone = a->zone,
+                             .project = a->project,
+                             .folder = a->dir,
+                             .forward = env,
+                             .argv = argv,
+                             .output = output };
+  return cx_tpu_run(&options, end);
+}
+
+static calx_status *run_with(const asked *a, struct cx_output *output,
+                             cx_spawn_end *end)
+{
+  char **argv = with_end(&a->words), **env = with_end(&a->env);
+  const char *const *forward = (const char *const *)env;
+  calx_status *status = NULL;
+  if (argv == NULL || env == NULL) {
+    status = cx_out_of_memory();
+  } else if (a->hosts != NULL) {
+    status = run_on_hosts(a, argv, forward, output, end);
+  } else if (a->tpu != NULL) {
+    status = run_on_tpu(a, argv, forward, output, end);
+  } else {
+    status = run_here(a, argv, output, end);
+  }
+  cx_free(argv);
+  cx_free(env);
+  return status;
+}
+
+static calx_status *run(const asked *a, cx_spawn_end *end)
+{
+  char place[300] = "";
+  if (a->as_host != NULL) {
+    const char *user = strrchr(a->as_host, '@');
+    snprintf(place, sizeof place, "%s:", user != NULL ? user + 1 : a->as_host);
+  }
+  bool bare = a->hosts != NULL || a->tpu != NULL;
+  cx_output_options options = { .log_dir = bare ? NULL : a->log_dir,
+                                .place = place,
+                                .tag = a->tag,
+                                .bare = bare };
+  struct cx_output *output;
+  CALX_TRY(cx_output_new(&options, &output));
+  calx_status *status = run_with(a, output, end);
+  cx_output_free(output);
+  return status;
+}
+
+static int run_asked(const asked *a)
+{
+  cx_spawn_end end = { .rank = -1 };
+  calx_status *status = run(a, &end);
+  if (status == NULL) return cx_cli_end(CX_CLI_OK);
+  fprintf(stderr, "calx run: %s\n", calx_status_message(status));
+  calx_status_free(status);
+  // What is no rank's own end is this command's failure.
+  return cx_cli_end(end.rank >= 0 || end.code > 128 ? end.code : CX_CLI_FAILED);
+}
+
+int cx_cli_ranks(int argc, char **argv)
+{
+  asked a = { 0 };
+  const cx_cli_option options[] = {
+    { "-n", CX_CLI_COUNT, &a.processes },
+    { "--tag", CX_CLI_FLAG, &a.tag },
+    { "--log-dir", CX_CLI_TEXT, &a.log_dir },
+    { "--max-restarts", CX_CLI_COUNT, &a.restarts },
+    { "--hosts", CX_CLI_TEXT, &a.hosts },
+    { "--ssh", CX_CLI_TEXT, &a.ssh },
+    { "--tpu", CX_CLI_TEXT, &a.tpu },
+    { "--zone", CX_CLI_TEXT, &a.zone },
+    { "--project", CX_CLI_TEXT, &a.project },
+    { "--dir", CX_CLI_TEXT, &a.dir },
+    { "--env", CX_CLI_LIST, &a.env },
+    { "--as-host", CX_CLI_TEXT, &a.as_host },
+  };
+  const cx_cli_command command = { .name = "calx run",
+                                   .help = help,
+                                   .options = options,
+                                   .n_options =
+                                       sizeof options / sizeof *options,
+                                   .least_words = 1,
+                                   .most_words = SIZE_MAX,
+                                   .word = "PROGRAM",
+                                   .is_prefix = true };
+  int code = cx_cli_args_read(&command, argc, argv, &a.words);
+  if (code == CX_CLI_GO_ON) code = check(&a);
+  if (code == CX_CLI_GO_ON) code = run_asked(&a);
+  cx_cli_args_free(&command, &a.words);
+  return code;
+}
