@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# examples.sh MNIST_DP LEAVES: the examples of several ranks, and their exit
+# codes.
+set -u
+cd "$TMPDIR" || exit 1
+mnist_dp=$1 leaves=$2
+failed=0
+
+check() {  # what, condition's status
+  if [ "$2" = 0 ]; then echo "ok: $1"; else echo "FAILED: $1"; failed=1; fi
+}
+
+for n in 2 4; do
+  CPU_NUM_DEVICES=$n "$mnist_dp" --data "$CALX_SHARED/data/mnist" --epochs 3 \
+    --target 95 >real.txt 2>&1
+  check "three epochs of real digits on $n ranks reach 95 %" $?
+  test "$(grep -c '^Epoch 1 accuracy ' real.txt)" = 1
+  check "one rank of $n prints" $?
+  grep -q "^Epoch 1 step 20/$((62 / n)) \|^Epoch 1 step $((62 / n))/" real.txt
+  check "a rank of $n has its share of the batches" $?
+  grep -q '^Max Accuracy: 9[0-9]\.[0-9][0-9]%$' <(tail -n 1 real.txt)
+  check "the last line is the accuracy" $?
+  ! grep -q recompile real.txt
+  check "no program is compiled unexpectedly" $?
+done
+
+CPU_NUM_DEVICES=2 "$mnist_dp" --epochs 1 --target 95 >drawn.txt 2>&1
+test $? = 21
+check "one epoch of drawn digits stays below 95 %: exit code 21" $?
+"$mnist_dp" --data /nowhere >absent.txt 2>&1
+test $? = 1 && grep -q '/nowhere' absent.txt
+check "an absent folder is named" $?
+"$mnist_dp" --help | grep -q -- '--batch-size'
+check "--help" $?
+
+CPU_NUM_DEVICES=4 "$leaves" --epochs 2 --target 90 --save leaves.safetensors \
+  >leaves.txt 2>&1
+check "two epochs of leaves on 4 ranks reach 90 %" $?
+test -s leaves.safetensors
+check "the model is saved" $?
+test "$(grep -c '^Epoch 2 accuracy ' leaves.txt)" = 1
+check "one rank prints" $?
+CPU_NUM_DEVICES=2 "$leaves" --epochs 1 --target 101 >below.txt 2>&1
+test $? = 21
+check "an accuracy below the target: exit code 21" $?
+exit $failed
