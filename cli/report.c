@@ -136,7 +136,12 @@ int cx_cli_report(int argc, char **argv)
 {
   const char *html = NULL;
   const cx_cli_option options[] = { { "--html", CX_CLI_TEXT, &html } };
-  const cx_cli_command command = { "calx report", help, options, 1, 1, 1 };
+  const cx_cli_command command = { .name = "calx report",
+                                   .help = help,
+                                   .options = options,
+                                   .n_options = 1,
+                                   .least_words = 1,
+                                   .most_words = 1 };
   cx_cli_list words;
   int code = cx_cli_args_read(&command, argc, argv, &words);
   if (code == CX_CLI_GO_ON) {

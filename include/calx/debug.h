@@ -113,7 +113,8 @@ CALX_API calx_status *calx_profile_stop(void) CALX_MUST_USE;
 /**
  * Begins a region of this name in the profile, on the calling thread. Regions
  * nest, and end with their scope at the latest; a sync inside of one is an
- * error. A name of more than 39 bytes is cut.
+ * error.
+ * @param name  must live until the region ends; the profile has 39 bytes of it
  * @errors through the scope: RESOURCE_EXHAUSTED 64 are open
  * @source torch_xla.debug.profiler.Trace
  */

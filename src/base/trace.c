@@ -1,8 +1,6 @@
 // base/trace: the switches that tellers and listeners share.
 #include "base/trace.h"
 
-#include <stdio.h>
-
 atomic_int cx_trace_listeners;
 
 // ---- where ------------------------------------------------------------------
@@ -56,9 +54,8 @@ int cx_trace_thread(void)
 bool cx_trace_region_push(const char *name)
 {
   if (self.n_regions == CX_TRACE_MOST_REGIONS) return false;
-  cx_trace_region *r = &self.regions[self.n_regions++];
-  snprintf(r->name, sizeof r->name, "%s", name != NULL ? name : "?");
-  r->start = cx_now_ns();
+  self.regions[self.n_regions++] =
+      (cx_trace_region){ name != NULL ? name : "?", cx_trace_start() };
   return true;
 }
 

@@ -66,11 +66,10 @@ int cx_trace_thread(void);
 
 enum { CX_TRACE_MOST_REGIONS = 64 };
 
-// The calling thread's open regions, the outer one first. A name is cut to what
-// fits.
+// The calling thread's open regions, the outer one first.
 typedef struct cx_trace_region {
-  char name[56];
-  int64_t start;  // ns
+  const char *name;  // lives until the region ends
+  int64_t start;     // cx_trace_start()
 } cx_trace_region;
 bool cx_trace_region_push(const char *name);     // false: too many are open
 bool cx_trace_region_pop(cx_trace_region *out);  // false: none is open

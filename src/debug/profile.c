@@ -348,7 +348,7 @@ void calx_trace_end(void)
         cx_error(CALX_FAILED_PRECONDITION, "trace_end: no region is open"));
     return;
   }
-  if (!cx_trace_wanted(CX_TRACE_SPANS)) return;
+  if (r.start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
   cx_trace_tell_span(&(cx_trace_span){ .kind = CX_SPAN_REGION,
                                        .name = r.name,
                                        .device = cx_device_index_of_thread(),

@@ -174,6 +174,89 @@ static void test_bounded(void **state)
   json_decref(root);
 }
 
+// A second device's spans are those of the next rank.
+static void test_ranks_of_threads(void **state)
+{
+  (void)state;
+  cx_trace_set_place(&(cx_trace_place){ 4, 8, true });
+  CHECK_STATUS_OK(calx_profile_start(path));
+  for (int i = 0; i < 2; i++) {
+    cx_trace_tell_span(&(cx_trace_span){
+        .kind = CX_SPAN_EXECUTE, .device = i, .start = 5, .end = 9 });
+    // Waits for the one before: nothing is left of it but its end.
+    cx_trace_tell_span(&(cx_trace_span){
+        .kind = CX_SPAN_EXECUTE, .device = i, .start = 6, .end = 8 });
+  }
+  CHECK_STATUS_OK(calx_profile_stop());
+  char name[64];
+  snprintf(name, sizeof name, "%s.4", path);
+  json_t *root = load(name);
+  unlink(name);
+  int of_rank[2] = { 0 }, empty = 0;
+  size_t i;
+  json_t *e;
+  json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+  {
+    if (strcmp(text_of(e, "cat"), "execute") != 0) continue;
+    int pid = (int)json_integer_value(json_object_get(e, "pid"));
+    assert_in_range(pid, 4, 5);
+    of_rank[pid - 4]++;
+    empty += json_number_value(json_object_get(e, "dur")) == 0;
+  }
+  assert_true(of_rank[0] == 2 && of_rank[1] == 2 && empty == 2);
+  json_decref(root);
+}
+
+static atomic_bool over;
+
+static void tell_much(void *user)
+{
+  int *told = user;
+  while (!atomic_load(&over)) {
+    calx_trace_begin("thread");
+    calx_trace_end();
+    ++*told;
+  }
+}
+
+// Threads tell while profiles begin and end: each file is whole.
+static void test_threads(void **state)
+{
+  (void)state;
+  cx_thread threads[4] = { { 0 } };
+  int told[4] = { 0 };
+  atomic_store(&over, false);
+  for (int i = 0; i < 4; i++) {
+    CHECK_STATUS_OK(cx_thread_start(&threads[i], tell_much, &told[i]));
+  }
+  for (int i = 0; i < 10; i++) {
+    CHECK_STATUS_OK(calx_profile_start(path));
+    CHECK_STATUS_OK(calx_profile_stop());
+    json_decref(load(path));
+  }
+  atomic_store(&over, true);
+  for (int i = 0; i < 4; i++) cx_thread_join(&threads[i]);
+}
+
+// Each allocation of the end fails once: an error, and no profile runs then.
+static void test_no_memory(void **state)
+{
+  (void)state;
+  for (long n = 0;; n++) {
+    CHECK_STATUS_OK(calx_profile_start(path));
+    cx_trace_tell_span(
+        &(cx_trace_span){ .kind = CX_SPAN_WAIT, .start = 1, .end = 2 });
+    cx_alloc_fail_at(n);
+    calx_status *status = calx_profile_stop();
+    cx_alloc_fail_at(-1);
+    bool done = status == NULL;
+    calx_status_free(status);
+    if (done) break;
+    assert_true(n < 1000);
+  }
+  json_decref(load(path));
+}
+
 // ---- regions ----------------------------------------------------------------
 
 static void test_b36_sync_in_region(void **state)
@@ -253,10 +336,17 @@ static void test_strings(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    PROFILE_TEST(test_spans),   PROFILE_TEST(test_environment),
-    PROFILE_TEST(test_rank),    PROFILE_TEST(test_misuse),
-    PROFILE_TEST(test_bounded), PROFILE_TEST(test_b36_sync_in_region),
-    PROFILE_TEST(test_regions), PROFILE_TEST(test_strings),
+    PROFILE_TEST(test_spans),
+    PROFILE_TEST(test_environment),
+    PROFILE_TEST(test_rank),
+    PROFILE_TEST(test_misuse),
+    PROFILE_TEST(test_bounded),
+    PROFILE_TEST(test_b36_sync_in_region),
+    PROFILE_TEST(test_regions),
+    PROFILE_TEST(test_strings),
+    PROFILE_TEST(test_ranks_of_threads),
+    PROFILE_TEST(test_threads),
+    PROFILE_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }

@@ -166,6 +166,23 @@ static void test_unwritable(void **state)
   assert_int_equal(lines_with("CALX_REPORT: "), 1);
 }
 
+// Whichever allocation of the writing fails: a line, and the next run is told.
+static void test_no_memory(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  for (long n = 0;; n++) {
+    assert_true(cx_debug_record_open("p", "q"));
+    lines_clear();
+    cx_alloc_fail_at(n);
+    cx_debug_record_close();
+    cx_alloc_fail_at(-1);
+    if (lines_with("CALX_REPORT: ") == 0) break;
+    assert_true(n < 1000);
+  }
+  json_decref(load());
+}
+
 // ---- habits -----------------------------------------------------------------
 
 static void test_habits(void **state)
@@ -220,7 +237,7 @@ int main(void)
     RECORD_TEST(test_record),      RECORD_TEST(test_many_steps),
     RECORD_TEST(test_unwritable),  RECORD_TEST(test_habits),
     RECORD_TEST(test_good_habits), RECORD_TEST(test_quiet),
-    RECORD_TEST(test_slow),
+    RECORD_TEST(test_slow),        RECORD_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
