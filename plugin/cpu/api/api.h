@@ -143,7 +143,8 @@ void cx_api_move_run(const cx_api_move *move, void *dst, const void *src);
 // ---- devices ----
 
 struct PJRT_DeviceDescription {
-  int id;
+  int id;         // in the world
+  int process;    // that it is of
   char text[32];  // "CALX_CPU_0"
   char debug_text[64];
 };
@@ -170,9 +171,11 @@ typedef struct cx_api_cache {
   int64_t n_allocs;
 } cx_api_cache;
 
+// One of another process has no more than a description.
 struct PJRT_Device {
   PJRT_Client *client;
   PJRT_DeviceDescription description;
+  bool local;
   cx_api_space space;
   PJRT_Memory *memory;  // the space, as a list of one
   cx_pool *pool;
@@ -186,15 +189,25 @@ struct PJRT_Device {
   unsigned forks;  // that the thread is of
 };
 
+// A client's place among the processes.
+typedef struct cx_api_world {
+  uint32_t process, n_processes;
+  uint32_t per_process;    // devices
+  uint32_t host, n_hosts;  // of equally many processes
+  int window_fd;           // -1: none
+} cx_api_world;
+
 struct PJRT_TopologyDescription {
-  size_t n;
+  size_t n, per_process;
   PJRT_DeviceDescription *descriptions;
   PJRT_DeviceDescription **list;
 };
 
 struct PJRT_Client {
   atomic_long refs;
-  size_t n_devices;
+  cx_api_world world;
+  size_t n_devices;       // of the world
+  size_t first, n_local;  // those of this process
   PJRT_Device *devices;
   PJRT_Device **device_list;
   PJRT_Memory **memory_list;
@@ -217,14 +230,15 @@ PJRT_Device *cx_api_memory_device(PJRT_Memory *memory);
 calx_status *cx_api_choose(PJRT_Client *client, PJRT_Device *device,
                            PJRT_Memory *memory,
                            PJRT_Device **out) CALX_MUST_USE;
-void cx_api_describe(PJRT_DeviceDescription *description, int id);
+// Refuses devices of other processes by name.
+calx_status *cx_api_check_local(const PJRT_Device *device) CALX_MUST_USE;
+void cx_api_describe(PJRT_DeviceDescription *description, int id, int process);
 // An integer of the environment within bounds; `otherwise` when it is not set.
 calx_status *cx_api_environment(const char *name, int64_t low, int64_t high,
                                 int64_t otherwise, int64_t *out) CALX_MUST_USE;
-// The value of cpu_device_count among options of creation.
-calx_status *cx_api_device_count(const PJRT_NamedValue *options, size_t n,
-                                 int64_t *out) CALX_MUST_USE;
-calx_status *cx_api_topology_new(size_t n,
+calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
+                               cx_api_world *out) CALX_MUST_USE;
+calx_status *cx_api_topology_new(size_t n, size_t per_process,
                                  PJRT_TopologyDescription **out) CALX_MUST_USE;
 void cx_api_topology_free(PJRT_TopologyDescription *topology);
 
@@ -356,9 +370,14 @@ struct PJRT_LoadedExecutable {
   uint64_t id;
   bool portable;
   atomic_bool deleted;
-  size_t n_devices;                // 0: portable
-  PJRT_Device **devices;           // [replica * n_partitions + partition]
+  size_t n_devices;       // 0: portable
+  PJRT_Device **devices;  // [replica * n_partitions + partition]
+  size_t n_local;
+  PJRT_Device **local;             // those of this process, in that order
   PJRT_LogicalDeviceIds *logical;  // of the same
+  // Where it meets other processes: each device's number, and their team.
+  uint32_t *numbers;  // NULL: it does not
+  uint32_t team;
   uint64_t *runs;  // of each of the client's devices; with its lock
 };
 
@@ -381,9 +400,12 @@ struct cx_api_launch {
   cx_api_launch *next;
   PJRT_LoadedExecutable *executable;  // held
   PJRT_Device *device;
-  PJRT_Event *done;  // of all results; NULL: the caller runs it
+  PJRT_Event *done;      // of all results; NULL: the caller runs it
+  calx_status *failure;  // it ends so instead of running; NULL: it runs
   cx_coll_launch coll;
-  uint64_t least_run;  // the device's run of the executable that it may be
+  // The first run of the executable that it may be, and the first number of
+  // the team's launches.
+  uint64_t least_run, least_number;
   size_t n_args, n_results;
   cx_api_value **args;     // held; NULL: none yet
   PJRT_Buffer **givers;    // of arguments that are given away; else NULL
@@ -399,9 +421,8 @@ void cx_api_queue_leave(PJRT_Device *device);
 // Appends; the device's thread runs it and ends it. When it cannot, the launch
 // ends with the error, which its results tell.
 void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch);
-// How many runs of it the device has begun.
-uint64_t cx_api_queue_runs(PJRT_Device *device,
-                           const PJRT_LoadedExecutable *executable);
+// Makes a launch no earlier run or number than the device has begun.
+void cx_api_queue_follow(PJRT_Device *device, cx_api_launch *launch);
 // Runs what is queued, then ends the thread.
 void cx_api_queue_stop(PJRT_Device *device);
 void cx_api_queue_init(PJRT_Device *device);

@@ -38,59 +38,13 @@ calx_status *cx_api_environment(const char *name, int64_t low, int64_t high,
   return NULL;
 }
 
-static const char *type_name(PJRT_NamedValue_Type type)
-{
-  static const char *const names[] = { "string", "int64", "int64 list", "float",
-                                       "bool" };
-  return (unsigned)type < sizeof names / sizeof *names ? names[type]
-                                                       : "unknown type";
-}
-
-calx_status *cx_api_device_count(const PJRT_NamedValue *options, size_t n,
-                                 int64_t *out)
-{
-  static const char wanted[] = "cpu_device_count";
-  bool told = false;
-  if (n > 0 && options == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT, "%zu options, but no list of them",
-                    n);
-  }
-  for (size_t i = 0; i < n; i++) {
-    const PJRT_NamedValue *o = &options[i];
-    if (o->struct_size < PJRT_NamedValue_STRUCT_SIZE) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "Unexpected PJRT_NamedValue size: expected %d, got %zu",
-                      PJRT_NamedValue_STRUCT_SIZE, o->struct_size);
-    }
-    // Others are for other platforms: preallocate, process_id …
-    if (o->name == NULL || o->name_size != sizeof wanted - 1 ||
-        memcmp(o->name, wanted, o->name_size) != 0) {
-      continue;
-    }
-    if (o->type != PJRT_NamedValue_kInt64) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "option cpu_device_count wants an int64, found a value "
-                      "of type %s",
-                      type_name(o->type));
-    }
-    *out = o->int64_value;
-    told = true;
-  }
-  if (!told) {
-    return cx_api_environment("CPU_NUM_DEVICES", 1, CX_API_MAX_DEVICES, 1, out);
-  }
-  if (*out >= 1 && *out <= CX_API_MAX_DEVICES) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "option cpu_device_count wants 1 to %d, found %" PRId64,
-                  CX_API_MAX_DEVICES, *out);
-}
-
 // ---- lifetime ----
 
 static void client_free(PJRT_Client *c)
 {
   for (size_t i = 0; i < c->n_devices; i++) {
     PJRT_Device *d = &c->devices[i];
+    if (!d->local) continue;
     cx_run_context_free(d->context);
     cx_pool_free(d->pool);
     cx_api_cache_free(&d->cache);
@@ -120,29 +74,33 @@ void cx_api_client_release(PJRT_Client *client)
   }
 }
 
-void cx_api_describe(PJRT_DeviceDescription *description, int id)
+void cx_api_describe(PJRT_DeviceDescription *description, int id, int process)
 {
   description->id = id;
+  description->process = process;
   snprintf(description->text, sizeof description->text, "CALX_CPU_%d", id);
   snprintf(description->debug_text, sizeof description->debug_text,
-           "calx_cpu device %d of process 0", id);
+           "calx_cpu device %d of process %d", id, process);
 }
 
 static calx_status *open_device(PJRT_Client *c, int id, int threads)
 {
   PJRT_Device *d = &c->devices[id];
   d->client = c;
-  cx_api_describe(&d->description, id);
+  cx_api_describe(&d->description, id, id / (int)c->world.per_process);
+  d->local = d->description.process == (int)c->world.process;
   d->space.device = d;
   snprintf(d->space.text, sizeof d->space.text, "MEMORY_SPACE_%d", id);
   snprintf(d->space.debug_text, sizeof d->space.debug_text,
            "memory of calx_cpu device %d", id);
   d->memory = &d->space.base;
-  cx_api_cache_init(&d->cache);
-  cx_api_queue_init(d);
   c->device_list[id] = d;
   c->memory_list[id] = d->memory;
   c->n_devices = (size_t)id + 1;
+  if (!d->local) return NULL;
+  cx_api_cache_init(&d->cache);
+  cx_api_queue_init(d);
+  c->n_local++;
   CALX_TRY(cx_pool_new(threads, &d->pool));
   return cx_run_context_new(d->pool, &d->context);
 }
@@ -159,17 +117,42 @@ static void write_version(PJRT_Client *c)
            lanes != NULL ? lanes : "");
 }
 
-static calx_status *open_client(PJRT_Client *c, size_t n)
+static calx_status *join_world(PJRT_Client *c)
+{
+  const cx_api_world *w = &c->world;
+  if (w->n_processes == 1 || w->window_fd < 0) return NULL;
+  const uint32_t on_host = w->n_processes / w->n_hosts * w->per_process;
+  const cx_coll_share share = { .fd = w->window_fd,
+                                .first = w->host * on_host,
+                                .n = on_host,
+                                .own = (uint32_t)c->first,
+                                .n_own = w->per_process };
+  return cx_coll_join(c->coll, &share);
+}
+
+// Of each device. By default those of a host share its cores.
+static calx_status *count_threads(const cx_api_world *w, int *out)
 {
   int64_t total = 0;
-  int64_t timeout_s = 0;
+  const int64_t near = w->n_processes / w->n_hosts;
   CALX_TRY(cx_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
-                              cx_pool_cores(), &total));
+                              cx_pool_cores() / near, &total));
+  *out = total > w->per_process ? (int)(total / w->per_process) : 1;
+  return NULL;
+}
+
+static calx_status *open_client(PJRT_Client *c)
+{
+  const cx_api_world *w = &c->world;
+  const size_t n = (size_t)w->n_processes * w->per_process;
+  int threads = 0;
+  int64_t timeout_s = 0;
+  c->first = (size_t)w->process * w->per_process;
+  CALX_TRY(count_threads(w, &threads));
   CALX_TRY(cx_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
                               DEFAULT_TIMEOUT_S, &timeout_s));
   c->timeout_ms = timeout_s * 1000;
   write_version(c);
-  int threads = total > (int64_t)n ? (int)(total / (int64_t)n) : 1;
   c->devices = cx_calloc(n, sizeof *c->devices);
   c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
   c->memory_list = cx_calloc(n, sizeof(PJRT_Memory *));
@@ -181,21 +164,23 @@ static calx_status *open_client(PJRT_Client *c, size_t n)
   }
   CALX_TRY(cx_pool_new(threads, &c->compile_pool));
   CALX_TRY(cx_coll_new(&c->coll));
-  return cx_api_topology_new(n, &c->topology);
+  CALX_TRY(join_world(c));
+  return cx_api_topology_new(n, w->per_process, &c->topology);
 }
 
 static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
                            PJRT_Client **out)
 {
-  int64_t n = 0;
-  CALX_TRY(cx_api_device_count(options, n_options, &n));
+  cx_api_world world;
+  CALX_TRY(cx_api_world_read(options, n_options, &world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
+  c->world = world;
   atomic_init(&c->refs, 1);
   atomic_init(&c->closed, false);
   cx_mutex_init(&c->compile_lock);
   cx_mutex_init(&c->launch_lock);
-  calx_status *status = open_client(c, (size_t)n);
+  calx_status *status = open_client(c);
   if (status != NULL) {
     client_free(c);
     return status;
@@ -220,8 +205,8 @@ PJRT_Error *cx_api_PJRT_Client_Destroy(PJRT_Client_Destroy_Args *args)
   PJRT_Client *c = args->client;
   if (c == NULL) return NULL;
   atomic_store(&c->closed, true);
-  for (size_t i = 0; i < c->n_devices; i++) {
-    cx_api_queue_stop(&c->devices[i]);
+  for (size_t i = 0; i < c->n_local; i++) {
+    cx_api_queue_stop(&c->devices[c->first + i]);
   }
   cx_api_client_release(c);
   return NULL;
@@ -247,7 +232,7 @@ PJRT_Error *cx_api_PJRT_Client_PlatformVersion(
 PJRT_Error *cx_api_PJRT_Client_ProcessIndex(PJRT_Client_ProcessIndex_Args *args)
 {
   CX_API_ENTER(PJRT_Client_ProcessIndex, client);
-  args->process_index = 0;
+  args->process_index = (int)args->client->world.process;
   return NULL;
 }
 
@@ -271,8 +256,8 @@ PJRT_Error *cx_api_PJRT_Client_AddressableDevices(
     PJRT_Client_AddressableDevices_Args *args)
 {
   CX_API_ENTER(PJRT_Client_AddressableDevices, client);
-  args->addressable_devices = args->client->device_list;
-  args->num_addressable_devices = args->client->n_devices;
+  args->addressable_devices = args->client->device_list + args->client->first;
+  args->num_addressable_devices = args->client->n_local;
   return NULL;
 }
 
@@ -288,6 +273,20 @@ static calx_status *look_up(const PJRT_Client *c, int id, PJRT_Device **out)
   return NULL;
 }
 
+static calx_status *look_up_local(const PJRT_Client *c, int id,
+                                  PJRT_Device **out)
+{
+  *out = NULL;
+  if (id < 0 || (size_t)id >= c->n_local) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "No matching device found for local_hardware_id %d: there "
+                    "are %zu",
+                    id, c->n_local);
+  }
+  *out = c->device_list[c->first + (size_t)id];
+  return NULL;
+}
+
 PJRT_Error *cx_api_PJRT_Client_LookupDevice(PJRT_Client_LookupDevice_Args *args)
 {
   CX_API_ENTER(PJRT_Client_LookupDevice, client);
@@ -298,20 +297,20 @@ PJRT_Error *cx_api_PJRT_Client_LookupAddressableDevice(
     PJRT_Client_LookupAddressableDevice_Args *args)
 {
   CX_API_ENTER(PJRT_Client_LookupAddressableDevice, client);
-  return cx_api_error(look_up(args->client, args->local_hardware_id,
-                              &args->addressable_device));
+  return cx_api_error(look_up_local(args->client, args->local_hardware_id,
+                                    &args->addressable_device));
 }
 
 PJRT_Error *cx_api_PJRT_Client_AddressableMemories(
     PJRT_Client_AddressableMemories_Args *args)
 {
   CX_API_ENTER(PJRT_Client_AddressableMemories, client);
-  args->addressable_memories = args->client->memory_list;
-  args->num_addressable_memories = args->client->n_devices;
+  args->addressable_memories = args->client->memory_list + args->client->first;
+  args->num_addressable_memories = args->client->n_local;
   return NULL;
 }
 
-// There are no other processes.
+// What a process must know of the others it knows from its options.
 PJRT_Error *cx_api_PJRT_Client_UpdateGlobalProcessInfo(
     PJRT_Client_UpdateGlobalProcessInfo_Args *args)
 {
@@ -340,7 +339,9 @@ PJRT_Error *cx_api_PJRT_Client_DefaultDeviceAssignment(
         "the assignment of %" PRId64 " devices has room for %zu", n,
         args->default_assignment == NULL ? 0 : args->default_assignment_size));
   }
-  for (int64_t i = 0; i < n; i++) args->default_assignment[i] = (int)i;
+  // One device's program is for one of this process.
+  const int first = n == 1 ? (int)args->client->first : 0;
+  for (int64_t i = 0; i < n; i++) args->default_assignment[i] = first + (int)i;
   return NULL;
 }
 

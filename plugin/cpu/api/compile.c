@@ -23,6 +23,8 @@ void cx_api_loaded_release(PJRT_LoadedExecutable *executable)
   }
   cx_api_code_release(executable->code);
   cx_free(executable->devices);
+  cx_free(executable->local);
+  cx_free(executable->numbers);
   cx_free(executable->logical);
   cx_free(executable->runs);
   cx_api_client_release(executable->client);
@@ -39,8 +41,12 @@ static calx_status *assign(PJRT_LoadedExecutable *e,
   }
   size_t n_partitions = e->code->info->n_partitions;
   e->devices[slot] = e->client->device_list[id];
-  e->logical[slot].replica = (int)(slot / n_partitions);
-  e->logical[slot].partition = (int)(slot % n_partitions);
+  if (e->devices[slot]->local) {
+    e->local[e->n_local] = e->devices[slot];
+    e->logical[e->n_local].replica = (int)(slot / n_partitions);
+    e->logical[e->n_local].partition = (int)(slot % n_partitions);
+    e->n_local++;
+  }
   for (size_t i = 0; i < slot; i++) {
     if (e->devices[i] == e->devices[slot]) {
       return cx_error(CALX_INVALID_ARGUMENT,
@@ -50,6 +56,29 @@ static calx_status *assign(PJRT_LoadedExecutable *e,
     }
   }
   return NULL;
+}
+
+// Where some of its devices are of other processes, they have a number.
+static calx_status *find_team(PJRT_LoadedExecutable *e)
+{
+  if (e->n_local == 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "'%s' is for device %d%s, of other processes than %u",
+                    e->code->info->name, e->devices[0]->description.id,
+                    e->n_devices > 1 ? " and others" : "",
+                    e->client->world.process);
+  }
+  if (e->n_local == e->n_devices || !e->code->info->has_collectives) {
+    return NULL;
+  }
+  e->numbers = cx_calloc(e->n_devices, sizeof *e->numbers);
+  if (e->numbers == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < e->n_devices; i++) {
+    e->numbers[i] = (uint32_t)e->devices[i]->description.id;
+  }
+  return cx_annotate(
+      cx_coll_team(e->client->coll, e->numbers, e->n_devices, &e->team), "'%s'",
+      e->code->info->name);
 }
 
 static calx_status *assign_all(PJRT_LoadedExecutable *e,
@@ -70,11 +99,14 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
                     info->name, n, options->n_assigned);
   }
   e->devices = cx_calloc(n, sizeof(PJRT_Device *));
+  e->local = cx_calloc(n, sizeof(PJRT_Device *));
   e->logical = cx_calloc(n, sizeof *e->logical);
-  if (e->devices == NULL || e->logical == NULL) return cx_out_of_memory();
+  if (e->devices == NULL || e->local == NULL || e->logical == NULL) {
+    return cx_out_of_memory();
+  }
   e->n_devices = n;
   for (size_t i = 0; i < n; i++) {
-    int id = (int)i;
+    int id = n == 1 ? (int)e->client->first : (int)i;
     if (options->n_assigned > 0) {
       id = options->assigned[i];
     } else if (n == 1 && options->device >= 0) {
@@ -82,7 +114,7 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
     }
     CALX_TRY(assign(e, options, i, id));
   }
-  return NULL;
+  return find_team(e);
 }
 
 calx_status *cx_api_load(PJRT_Client *client, cx_api_code *code,

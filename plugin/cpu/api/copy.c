@@ -187,10 +187,7 @@ PJRT_Error *cx_api_PJRT_Buffer_CopyRawToHost(
 static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
                               PJRT_Buffer **out)
 {
-  if (device->client != b->device->client) {
-    return cx_error(CALX_INVALID_ARGUMENT, "device %d is of another client",
-                    device->description.id);
-  }
+  CALX_TRY(cx_api_choose(b->device->client, device, NULL, &device));
   copy c = { .raw = true, .bytes = b->bytes };
   PJRT_Event *done = NULL;
   CALX_TRY(cx_api_buffer_value(b, &c.source));

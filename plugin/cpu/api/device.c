@@ -24,8 +24,20 @@ calx_status *cx_api_choose(PJRT_Client *client, PJRT_Device *device,
     return cx_error(CALX_INVALID_ARGUMENT, "device %d is of another client",
                     device->description.id);
   }
+  CALX_TRY(cx_api_check_local(device));
   *out = device;
   return NULL;
+}
+
+calx_status *cx_api_check_local(const PJRT_Device *device)
+{
+  if (device->local) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "device %d is of process %d; process %u has devices %zu to "
+                  "%zu",
+                  device->description.id, device->description.process,
+                  device->client->world.process, device->client->first,
+                  device->client->first + device->client->n_local - 1);
 }
 
 // ---- descriptions ----
@@ -42,7 +54,7 @@ PJRT_Error *cx_api_PJRT_DeviceDescription_ProcessIndex(
     PJRT_DeviceDescription_ProcessIndex_Args *args)
 {
   CX_API_ENTER(PJRT_DeviceDescription_ProcessIndex, device_description);
-  args->process_index = 0;
+  args->process_index = args->device_description->process;
   return NULL;
 }
 
@@ -96,7 +108,7 @@ PJRT_Error *cx_api_PJRT_Device_IsAddressable(
     PJRT_Device_IsAddressable_Args *args)
 {
   CX_API_ENTER(PJRT_Device_IsAddressable, device);
-  args->is_addressable = true;
+  args->is_addressable = args->device->local;
   return NULL;
 }
 
@@ -104,7 +116,9 @@ PJRT_Error *cx_api_PJRT_Device_LocalHardwareId(
     PJRT_Device_LocalHardwareId_Args *args)
 {
   CX_API_ENTER(PJRT_Device_LocalHardwareId, device);
-  args->local_hardware_id = args->device->description.id;
+  const PJRT_Device *d = args->device;
+  args->local_hardware_id =
+      d->local ? d->description.id - (int)d->client->first : -1;
   return NULL;
 }
 
@@ -113,7 +127,7 @@ PJRT_Error *cx_api_PJRT_Device_AddressableMemories(
 {
   CX_API_ENTER(PJRT_Device_AddressableMemories, device);
   args->memories = &args->device->memory;
-  args->num_memories = 1;
+  args->num_memories = args->device->local ? 1 : 0;
   return NULL;
 }
 
@@ -121,8 +135,10 @@ PJRT_Error *cx_api_PJRT_Device_DefaultMemory(
     PJRT_Device_DefaultMemory_Args *args)
 {
   CX_API_ENTER(PJRT_Device_DefaultMemory, device);
-  args->memory = args->device->memory;
-  return NULL;
+  args->memory = NULL;
+  calx_status *status = cx_api_check_local(args->device);
+  if (status == NULL) args->memory = args->device->memory;
+  return cx_api_error(status);
 }
 
 static void no_attributes(PJRT_Device_Attributes *attributes)
@@ -146,6 +162,8 @@ PJRT_Error *cx_api_PJRT_Device_MemoryStats(PJRT_Device_MemoryStats_Args *args)
 {
   CX_API_ENTER_FROM(PJRT_Device_MemoryStats, peak_pool_bytes_is_set, device);
   PJRT_Device *device = args->device;
+  calx_status *status = cx_api_check_local(device);
+  if (status != NULL) return cx_api_error(status);
   PJRT_Device_MemoryStats_Args told = { .struct_size = args->struct_size,
                                         .extension_start =
                                             args->extension_start,
@@ -175,6 +193,8 @@ PJRT_Error *cx_api_PJRT_Device_ClearMemoryStats(
 {
   CX_API_ENTER(PJRT_Device_ClearMemoryStats, device);
   cx_api_cache *cache = &args->device->cache;
+  calx_status *status = cx_api_check_local(args->device);
+  if (status != NULL) return cx_api_error(status);
   cx_lock(&cache->lock);
   cache->peak = cache->in_use;
   cache->largest = 0;
@@ -247,6 +267,6 @@ PJRT_Error *cx_api_PJRT_Memory_AddressableByDevices(
   CX_API_ENTER(PJRT_Memory_AddressableByDevices, memory);
   PJRT_Device *device = cx_api_memory_device(args->memory);
   args->devices = &device->client->device_list[device->description.id];
-  args->num_devices = 1;
+  args->num_devices = device->local ? 1 : 0;
   return NULL;
 }

@@ -208,8 +208,8 @@ PJRT_Error *cx_api_PJRT_LoadedExecutable_AddressableDevices(
     PJRT_LoadedExecutable_AddressableDevices_Args *args)
 {
   CX_API_ENTER(PJRT_LoadedExecutable_AddressableDevices, executable);
-  args->addressable_devices = args->executable->devices;
-  args->num_addressable_devices = args->executable->n_devices;
+  args->addressable_devices = args->executable->local;
+  args->num_addressable_devices = args->executable->n_local;
   return NULL;
 }
 
@@ -218,7 +218,7 @@ PJRT_Error *cx_api_PJRT_LoadedExecutable_AddressableDeviceLogicalIds(
 {
   CX_API_ENTER(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, executable);
   args->addressable_device_logical_ids = args->executable->logical;
-  args->num_addressable_device_logical_ids = args->executable->n_devices;
+  args->num_addressable_device_logical_ids = args->executable->n_local;
   return NULL;
 }
 

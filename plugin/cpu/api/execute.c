@@ -43,7 +43,10 @@ static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
                               .executable = e->id,
                               .n_replicas = info->n_replicas,
                               .n_partitions = info->n_partitions,
-                              .timeout_ms = e->client->timeout_ms };
+                              .timeout_ms = e->client->timeout_ms,
+                              .devices = e->numbers,
+                              .team = e->team,
+                              .program = info->fingerprint.low };
   if (!e->portable) {
     l->coll.replica = (uint32_t)e->logical[replica_slot].replica;
     l->coll.partition = (uint32_t)e->logical[replica_slot].partition;
@@ -246,6 +249,24 @@ static void give_up(const request *r, size_t i, cx_api_launch *l)
   cx_api_launch_free(l);
 }
 
+// A share that could not be launched, in its place among the device's launches:
+// it fails, and the other processes hear of it.
+static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
+                           const calx_status *why)
+{
+  if (r->executable->numbers == NULL) return;
+  cx_api_launch *l = launch_new(r->executable, slot, device);
+  if (l == NULL) return;
+  l->n_args = l->n_results = 0;
+  l->failure = cx_status_copy(why);
+  l->done = cx_api_event_new();
+  if (l->done != NULL) {
+    cx_api_queue_push(device, l);
+  } else {
+    cx_api_launch_free(l);
+  }
+}
+
 // The event that the launch will set, for its results and for the caller.
 static calx_status *promise_end(const request *r, size_t i, cx_api_launch *l)
 {
@@ -259,7 +280,11 @@ static calx_status *execute_one(const request *r, size_t slot,
                                 PJRT_Device *device)
 {
   cx_api_launch *l = NULL;
-  CALX_TRY(prepare(r, 0, slot, device, &l));
+  calx_status *wrong = prepare(r, 0, slot, device, &l);
+  if (wrong != NULL) {
+    launch_failure(r, slot, device, wrong);
+    return wrong;
+  }
   if (is_small(l) && cx_api_queue_enter(device, l)) {
     calx_status *status =
         l->n_results == 0 ? NULL : promise_results(l, r->outs[0]);
@@ -276,6 +301,7 @@ static calx_status *execute_one(const request *r, size_t slot,
   calx_status *status = promise_end(r, 0, l);
   if (status != NULL) {
     give_up(r, 0, l);
+    launch_failure(r, slot, device, status);
     return status;
   }
   cx_api_queue_push(device, l);
@@ -289,26 +315,28 @@ static calx_status *execute_all(const request *r)
   calx_status *status = NULL;
   size_t n = 0;
   for (; n < r->n && status == NULL; n++) {
-    status = prepare(r, n, n, r->executable->devices[n], &all[n]);
+    status = prepare(r, n, n, r->executable->local[n], &all[n]);
     if (status == NULL) status = promise_end(r, n, all[n]);
   }
   if (status == NULL) {
     PJRT_Client *client = r->executable->client;
     cx_lock(&client->launch_lock);
     // They meet each other, also after a run for which one did not come.
-    uint64_t run = 0;
     for (size_t i = 0; i < n; i++) {
-      uint64_t begun = cx_api_queue_runs(all[i]->device, r->executable);
-      if (begun > run) run = begun;
+      cx_api_queue_follow(all[i]->device, all[0]);
     }
     for (size_t i = 0; i < n; i++) {
-      all[i]->least_run = run;
-      cx_api_queue_push(all[i]->device, all[i]);
+      all[i]->least_run = all[0]->least_run;
+      all[i]->least_number = all[0]->least_number;
     }
+    for (size_t i = 0; i < n; i++) cx_api_queue_push(all[i]->device, all[i]);
     cx_unlock(&client->launch_lock);
   } else {
     for (size_t i = 0; i < n; i++) {
       if (all[i] != NULL) give_up(r, i, all[i]);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+      launch_failure(r, i, r->executable->local[i], status);
     }
   }
   cx_free(all);
@@ -348,8 +376,7 @@ static calx_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args)
     return cx_error(CALX_FAILED_PRECONDITION,
                     "the client of executable '%s' was destroyed", info->name);
   }
-  size_t wanted =
-      args->execute_device != NULL || e->portable ? 1 : e->n_devices;
+  size_t wanted = args->execute_device != NULL || e->portable ? 1 : e->n_local;
   if (args->num_devices != wanted) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "Attempted to execute with %zu argument lists when local "
@@ -381,10 +408,11 @@ static calx_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args)
 static calx_status *find_slot(const PJRT_LoadedExecutable *e,
                               const PJRT_Device *device, size_t *out)
 {
-  for (size_t i = 0; i < e->n_devices; i++) {
+  for (size_t i = 0; i < e->n_local; i++) {
     *out = i;
-    if (e->devices[i] == device) return NULL;
+    if (e->local[i] == device) return NULL;
   }
+  CALX_TRY(cx_api_check_local(device));
   return cx_error(CALX_INVALID_ARGUMENT,
                   "the executable '%s' is not for device %d",
                   e->code->info->name, device->description.id);
@@ -395,11 +423,11 @@ static PJRT_Device *choose(const PJRT_LoadedExecutable_Execute_Args *args)
 {
   const PJRT_LoadedExecutable *e = args->executable;
   if (args->execute_device != NULL) return args->execute_device;
-  if (!e->portable) return e->devices[0];
+  if (!e->portable) return e->local[0];
   if (args->num_args > 0 && args->argument_lists[0][0] != NULL) {
     return args->argument_lists[0][0]->device;
   }
-  return e->client->device_list[0];
+  return e->client->device_list[e->client->first];
 }
 
 static calx_status *execute(const PJRT_LoadedExecutable_Execute_Args *args)
@@ -424,7 +452,8 @@ static calx_status *execute(const PJRT_LoadedExecutable_Execute_Args *args)
                     "device %d is of another client than executable '%s'",
                     device->description.id, e->code->info->name);
   }
-  if (!e->portable) CALX_TRY(find_slot(e, device, &slot));
+  CALX_TRY(e->portable ? cx_api_check_local(device)
+                       : find_slot(e, device, &slot));
   return execute_one(&r, slot, device);
 }
 

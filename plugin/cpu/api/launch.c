@@ -16,6 +16,7 @@ void cx_api_launch_free(cx_api_launch *launch)
     cx_api_value_release(launch->results[i]);
   }
   cx_api_event_release(launch->done);
+  calx_status_free(launch->failure);
   cx_api_loaded_release(launch->executable);
   cx_free(launch);
 }
@@ -77,7 +78,8 @@ static calx_status *make_results(cx_api_launch *launch)
 calx_status *cx_api_launch_run(cx_api_launch *launch)
 {
   const cx_api_code *code = launch->executable->code;
-  calx_status *status = wait_for_args(launch);
+  calx_status *status = cx_status_copy(launch->failure);
+  if (status == NULL) status = wait_for_args(launch);
   if (status == NULL) status = make_results(launch);
   if (status == NULL) {
     status =

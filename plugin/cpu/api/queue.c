@@ -76,15 +76,23 @@ static void number(PJRT_Device *device, cx_api_launch *launch)
   uint64_t *runs = &launch->executable->runs[device->description.id];
   if (*runs < launch->least_run) *runs = launch->least_run;
   launch->coll.run = (*runs)++;
+  if (launch->coll.devices == NULL) return;
+  launch->coll.number =
+      cx_coll_number(launch->coll.coll, launch->coll.team,
+                     (uint32_t)device->description.id, launch->least_number);
 }
 
-uint64_t cx_api_queue_runs(PJRT_Device *device,
-                           const PJRT_LoadedExecutable *executable)
+void cx_api_queue_follow(PJRT_Device *device, cx_api_launch *launch)
 {
   lock_device(device);
-  uint64_t runs = executable->runs[device->description.id];
+  const uint64_t runs = launch->executable->runs[device->description.id];
+  if (launch->least_run < runs) launch->least_run = runs;
+  if (launch->coll.devices != NULL) {
+    const uint64_t n = cx_coll_launches(launch->coll.coll, launch->coll.team,
+                                        (uint32_t)device->description.id);
+    if (launch->least_number < n) launch->least_number = n;
+  }
   cx_unlock(&device->lock);
-  return runs;
 }
 
 bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)

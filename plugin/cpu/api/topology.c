@@ -1,7 +1,8 @@
 // api/topology: descriptions of devices that need not be there.
 //
-// A topology is a number of devices. Serialised it is a line of text that says
-// so, which is also what its fingerprint is of.
+// A topology is a number of devices, and of how many each process has its own.
+// Serialised it is a line of text that says so ("4", or "4 by 2"), which is
+// also what its fingerprint is of.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +13,19 @@
 #include "base/hash.h"
 
 #define LINE CX_API_PLATFORM " topology 1: "
+#define BY " by "
 
 typedef struct line {
   char s[64];
 } line;
 
-calx_status *cx_api_topology_new(size_t n, PJRT_TopologyDescription **out)
+calx_status *cx_api_topology_new(size_t n, size_t per_process,
+                                 PJRT_TopologyDescription **out)
 {
   PJRT_TopologyDescription *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return cx_out_of_memory();
   t->n = n;
+  t->per_process = per_process;
   t->descriptions = cx_calloc(n, sizeof *t->descriptions);
   t->list = cx_calloc(n, sizeof(PJRT_DeviceDescription *));
   if (t->descriptions == NULL || t->list == NULL) {
@@ -29,7 +33,7 @@ calx_status *cx_api_topology_new(size_t n, PJRT_TopologyDescription **out)
     return cx_out_of_memory();
   }
   for (size_t i = 0; i < n; i++) {
-    cx_api_describe(&t->descriptions[i], (int)i);
+    cx_api_describe(&t->descriptions[i], (int)i, (int)(i / per_process));
     t->list[i] = &t->descriptions[i];
   }
   *out = t;
@@ -47,7 +51,10 @@ void cx_api_topology_free(PJRT_TopologyDescription *topology)
 static line line_of(const PJRT_TopologyDescription *t)
 {
   line text;
-  snprintf(text.s, sizeof text.s, LINE "%zu", t->n);
+  int n = snprintf(text.s, sizeof text.s, LINE "%zu", t->n);
+  if (t->per_process != t->n) {
+    snprintf(text.s + n, sizeof text.s - (size_t)n, BY "%zu", t->per_process);
+  }
   return text;
 }
 
@@ -62,9 +69,10 @@ static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
                     " with the option cpu_device_count",
                     (int)(size < 100 ? size : 100), args->topology_name);
   }
-  int64_t n = 0;
-  CALX_TRY(cx_api_device_count(args->create_options, args->num_options, &n));
-  return cx_api_topology_new((size_t)n, out);
+  cx_api_world w;
+  CALX_TRY(cx_api_world_read(args->create_options, args->num_options, &w));
+  return cx_api_topology_new((size_t)w.n_processes * w.per_process,
+                             w.per_process, out);
 }
 
 PJRT_Error *cx_api_PJRT_TopologyDescription_Create(
@@ -129,23 +137,35 @@ PJRT_Error *cx_api_PJRT_TopologyDescription_Serialize(
   return NULL;
 }
 
+// A number of devices at *at, which moves behind it; 0: there is none.
+static size_t read_number(const char **at)
+{
+  if (**at < '1' || **at > '9') return 0;
+  char *end = NULL;
+  const long long n = strtoll(*at, &end, 10);
+  *at = end;
+  return n >= 1 && n <= CX_API_MAX_DEVICES ? (size_t)n : 0;
+}
+
 static calx_status *deserialize(const char *bytes, size_t size,
                                 PJRT_TopologyDescription **out)
 {
   char text[64];
   const size_t head = strlen(LINE);
-  int64_t n = 0;
   if (bytes != NULL && size > head && size < sizeof text &&
       memcmp(bytes, LINE, head) == 0) {
     memcpy(text, bytes, size);
     text[size] = '\0';
-    char *end = NULL;
-    bool digit = text[head] >= '1' && text[head] <= '9';
-    n = digit ? strtoll(text + head, &end, 10) : 0;
-    if (digit && *end != '\0') n = 0;
-  }
-  if (n >= 1 && n <= CX_API_MAX_DEVICES) {
-    return cx_api_topology_new((size_t)n, out);
+    const char *at = text + head;
+    const size_t n = read_number(&at);
+    size_t per_process = n;
+    if (strncmp(at, BY, strlen(BY)) == 0) {
+      at += strlen(BY);
+      per_process = read_number(&at);
+    }
+    if (n != 0 && per_process != 0 && n % per_process == 0 && *at == '\0') {
+      return cx_api_topology_new(n, per_process, out);
+    }
   }
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%zu bytes that are no serialised topology of calx_cpu",

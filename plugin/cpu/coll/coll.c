@@ -14,7 +14,10 @@
 #include "base/status.h"
 #include "coll/groups.h"
 #include "coll/meet.h"
+#include "coll/pieces.h"
 #include "coll/reduce.h"
+#include "coll/say.h"
+#include "coll/window.h"
 
 enum { BLOCK = 1024, MOST_BYTES = 16, LINE = 64 };
 
@@ -32,6 +35,12 @@ static size_t bytes_of(const cx_ref_tensor *t)
 {
   return (size_t)cx_hlo_type_elements(&t->type) *
          cx_hlo_elem_bytes(t->type.elem);
+}
+
+// To whole cache lines.
+static size_t round_up(size_t size)
+{
+  return (size + LINE - 1) / LINE * LINE;
 }
 
 static unsigned char *bytes(const cx_ref_tensor *t)
@@ -254,11 +263,11 @@ static calx_status *copy_operands(const cx_hlo_op *op,
   size_t total = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (!must_copy(op, i, operands, results)) continue;
-    total += (bytes_of(&operands[i]) + LINE - 1) / LINE * LINE;
+    total += round_up(bytes_of(&operands[i]));
   }
   *out = NULL;
   if (total == 0) return NULL;
-  const size_t head = (op->n_operands * sizeof **out + LINE - 1) / LINE * LINE;
+  const size_t head = round_up(op->n_operands * sizeof **out);
   cx_ref_tensor *copies = cx_alloc(head + total);
   if (copies == NULL) return cx_out_of_memory();
   unsigned char *at = (unsigned char *)copies + head;
@@ -268,7 +277,7 @@ static calx_status *copy_operands(const cx_hlo_op *op,
     const size_t size = bytes_of(&operands[i]);
     memcpy(at, operands[i].data, size);
     copies[i].data = at;
-    at += (size + LINE - 1) / LINE * LINE;
+    at += round_up(size);
   }
   *out = copies;
   return NULL;
@@ -289,6 +298,83 @@ static int64_t source_in(const cx_hlo_op *op, const cx_coll_launch *l,
   return -1;
 }
 
+static calx_status *far_error(const cx_coll_part *part)
+{
+  cx_text text = { 0 };
+  cx_coll_put_part(&text, part);
+  cx_text_append(&text,
+                 ": its devices are of several hosts, between which this "
+                 "engine has no connection");
+  return cx_coll_say(CALX_UNIMPLEMENTED, &text);
+}
+
+static calx_status *run_here(cx_coll_launch *l, const cx_coll_group *g,
+                             const cx_coll_part *part, job *j)
+{
+  cx_coll_circle *circle = NULL;
+  CALX_TRY(cx_coll_enter(l, g, part, &circle));
+  j->parts = cx_coll_parts(circle);
+  return cx_coll_leave(l, circle, work(j));
+}
+
+// Whether others read this member's operands.
+static bool is_read(const job *j)
+{
+  return j->op->kind != CX_HLO_OP_COLLECTIVE_BROADCAST || j->me == 0;
+}
+
+// Copies the operands where all can see them; `parts`: as all have them.
+static calx_status *show(const cx_coll_visit *v, const job *j,
+                         cx_coll_part *parts, cx_ref_tensor *tensors)
+{
+  const uint32_t n = j->op->n_operands;
+  size_t total = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    total += round_up(bytes_of(&v->part->operands[i]));
+  }
+  for (uint32_t k = 0; k < j->n; k++) {
+    unsigned char *at = NULL;
+    CALX_TRY(cx_coll_region(v, k, total, &at));
+    parts[k] = *v->part;
+    parts[k].operands = tensors + (size_t)k * n;
+    for (uint32_t i = 0; i < n; i++) {
+      const cx_ref_tensor *x = &v->part->operands[i];
+      tensors[(size_t)k * n + i] = (cx_ref_tensor){ x->type, at };
+      if (k == j->me && is_read(j)) memcpy(at, x->data, bytes_of(x));
+      at += round_up(bytes_of(x));
+    }
+  }
+  return NULL;
+}
+
+static calx_status *move_between(cx_coll_visit *v, job *j)
+{
+  const size_t n = j->n;
+  cx_coll_part *parts =
+      cx_alloc(n * (sizeof *parts + j->op->n_operands * sizeof(cx_ref_tensor)));
+  if (parts == NULL) return cx_out_of_memory();
+  j->parts = parts;
+  calx_status *status = show(v, j, parts, (cx_ref_tensor *)(parts + n));
+  if (status == NULL) status = cx_coll_visit_wait(v);
+  if (status == NULL) status = work(j);
+  cx_free(parts);
+  return status;
+}
+
+// With devices of other processes of this host.
+static calx_status *run_near(cx_coll_launch *l, const cx_coll_group *g,
+                             const cx_coll_part *part, job *j)
+{
+  cx_coll_visit v = { .launch = l, .group = g, .part = part };
+  CALX_TRY(cx_coll_visit_begin(&v, &j->reducer));
+  const bool sums =
+      is_all_reduce(part->op) || part->op->kind == CX_HLO_OP_COLLECTIVE_REDUCE;
+  CALX_TRY(sums ? cx_coll_reduce_in_pieces(&v, &j->reducer)
+                : move_between(&v, j));
+  cx_coll_visit_end(&v);
+  return NULL;
+}
+
 static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
                               const cx_coll_part *part)
 {
@@ -302,19 +388,16 @@ static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
   if (j.x == NULL) return cx_out_of_memory();
   j.reducer.context.replica = l->replica;
   j.reducer.context.partition = l->partition;
-  cx_coll_circle *circle = NULL;
   calx_status *status = NULL;
-  if (g->n > 1) {
-    status = cx_coll_enter(l, g, part, &circle);
-    if (circle != NULL) j.parts = cx_coll_parts(circle);
-  }
-  if (status == NULL) {
+  if (g->n == 1) {
     status = work(&j);
-    if (circle != NULL) {
-      status = cx_coll_leave(l, circle, status);
-    } else if (status == NULL) {
-      l->n_done++;
-    }
+    if (status == NULL) l->n_done++;
+  } else if (cx_coll_all_here(l, g)) {
+    status = run_here(l, g, part, &j);
+  } else if (cx_coll_all_near(l, g)) {
+    status = run_near(l, g, part, &j);
+  } else {
+    status = far_error(part);
   }
   cx_free(j.x);
   return status;

@@ -1,4 +1,5 @@
-// coll/coll: where the devices of one process meet.
+// coll/coll: where the devices of one process meet, and those of other
+// processes of the host.
 //
 // Each device's program arrives at its n-th collective with pointers to its
 // operands and results; the members of a group work on each other's memory and
@@ -15,8 +16,29 @@ typedef struct cx_coll cx_coll;  // of a client
 calx_status *cx_coll_new(cx_coll **out) CALX_MUST_USE;
 void cx_coll_free(cx_coll *coll);
 
-// One device's part in one launch of a program. Launches meet by
-// (executable, run): each device counts its runs of an executable.
+// The world's devices have numbers; the host's and this process's follow each
+// other.
+typedef struct cx_coll_share {
+  int fd;               // of the window, abi/calx_window.h; not taken
+  uint32_t first, n;    // the devices of this host
+  uint32_t own, n_own;  // and of this process
+} cx_coll_share;
+// Once, before anything is launched: from then on a launch may be one of
+// several processes'.
+calx_status *cx_coll_join(cx_coll *coll,
+                          const cx_coll_share *share) CALX_MUST_USE;
+// The number of a list of devices that programs run on, some of them of other
+// processes; and of the next launch of such programs on an own device, at least
+// `least`: it is equal in all processes that start the same programs.
+calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
+                          uint32_t *out) CALX_MUST_USE;
+uint64_t cx_coll_launches(cx_coll *coll, uint32_t team, uint32_t device);
+uint64_t cx_coll_number(cx_coll *coll, uint32_t team, uint32_t device,
+                        uint64_t least);
+
+// One device's part in one launch of a program. Within a process launches meet
+// by (executable, run): each device counts its runs of an executable. Between
+// processes they meet by (team, number).
 typedef struct cx_coll_launch {
   cx_coll *coll;
   uint64_t executable, run;
@@ -24,7 +46,13 @@ typedef struct cx_coll_launch {
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;  // of each wait; 0: 1,800,000
   uint32_t n_done;     // collectives done so far in this launch
-  void *meeting;       // the room's own; NULL at first
+  // Of each replica and partition its device's number in the world; NULL: all
+  // are of this process, and what follows does not count.
+  const uint32_t *devices;
+  uint32_t team;
+  uint64_t number;   // from 1
+  uint64_t program;  // a hash of it
+  void *meeting;     // the room's own; NULL at first
 } cx_coll_launch;
 
 // A collective of a verified module: all_reduce, all_gather, reduce_scatter,

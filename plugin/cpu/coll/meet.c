@@ -16,11 +16,12 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "coll/reduce.h"
+#include "coll/say.h"
+#include "coll/window.h"
 #include "hlo/ops.h"
 #include "hlo/print.h"
 
-enum { SPINS = 1000, STALE_MEETINGS = 64, NAMED = 8 };
-static const int64_t DEFAULT_MS = 1800000, MOST_MS = 1000000000000;
+enum { SPINS = 1000, STALE_MEETINGS = 64 };
 
 typedef enum stage {
   OPEN,    // some have not come
@@ -57,6 +58,7 @@ typedef struct meeting {
 struct cx_coll {
   cx_mutex lock;
   meeting *meetings;
+  cx_coll_window *window;  // NULL: there are no other processes
 };
 
 calx_status *cx_coll_new(cx_coll **out)
@@ -81,8 +83,19 @@ void cx_coll_free(cx_coll *coll)
     coll->meetings = m->next;
     meeting_free(m);
   }
+  cx_coll_window_free(coll->window);
   cx_mutex_free(&coll->lock);
   cx_free(coll);
+}
+
+calx_status *cx_coll_join(cx_coll *coll, const cx_coll_share *share)
+{
+  return cx_coll_window_new(share, &coll->window);
+}
+
+cx_coll_window *cx_coll_window_of(const cx_coll *coll)
+{
+  return coll->window;
 }
 
 // ---- meetings (under the lock) ----
@@ -129,63 +142,20 @@ static meeting *meeting_of(cx_coll_launch *l, bool make)
   return m;
 }
 
-static uint32_t device_of(const cx_coll_launch *l)
-{
-  return l->replica * l->n_partitions + l->partition;
-}
-
 // ---- messages ----
 
-// "replica 3", or with its partition where there are several.
-static void put_device(cx_text *out, const cx_coll_launch *l, uint32_t device)
+static bool has_come(const void *user, uint32_t member)
 {
-  cx_text_format(out, "replica %u", (unsigned)(device / l->n_partitions));
-  if (l->n_partitions > 1) {
-    cx_text_format(out, " partition %u", (unsigned)(device % l->n_partitions));
-  }
-}
-
-static void put_part(cx_text *out, const cx_coll_part *part)
-{
-  cx_text_append(out, cx_coll_name(part->op));
-  for (uint32_t i = 0; i < part->op->n_operands; i++) {
-    cx_text_append(out, i == 0 ? " of " : ", ");
-    cx_text_append(out, cx_hlo_shape(&part->operands[i].type).s);
-  }
-}
-
-// The status that the text says; out of memory where it failed.
-static calx_status *say(calx_code code, cx_text *text)
-{
-  calx_status *status = cx_text_failed(text)
-                            ? cx_out_of_memory()
-                            : cx_error(code, "%s", cx_text_str(text));
-  cx_text_free(text);
-  return status;
+  return ((const cx_coll_circle *)user)->come[member];
 }
 
 static calx_status *late_error(const cx_coll_launch *l, const cx_coll_circle *c,
                                const cx_coll_part *part, int64_t ms)
 {
   cx_text text = { 0 };
-  put_part(&text, part);
-  cx_text_format(&text,
-                 " (collective %u of the program): after %lld ms these have "
-                 "not come: ",
-                 (unsigned)c->index, (long long)ms);
-  uint32_t named = 0;
-  for (uint32_t i = 0; i < c->n; i++) {
-    if (c->come[i]) continue;
-    if (named < NAMED) {
-      if (named != 0) cx_text_append(&text, ", ");
-      put_device(&text, l, c->members[i]);
-    }
-    named++;
-  }
-  if (named > NAMED) {
-    cx_text_format(&text, " and %u more", (unsigned)(named - NAMED));
-  }
-  return say(CALX_DEADLINE_EXCEEDED, &text);
+  cx_coll_put_late(&text, part, c->index, ms);
+  cx_coll_put_missing(&text, l, c->members, c->n, has_come, c);
+  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
 }
 
 static calx_status *ended_error(const cx_coll_launch *l,
@@ -193,16 +163,16 @@ static calx_status *ended_error(const cx_coll_launch *l,
                                 const calx_status *how)
 {
   cx_text text = { 0 };
-  put_part(&text, part);
+  cx_coll_put_part(&text, part);
   cx_text_append(&text, ": ");
-  put_device(&text, l, device);
+  cx_coll_put_device(&text, l, device);
   if (how == NULL) {
     cx_text_append(&text, " ended its run without coming to it");
-    return say(CALX_FAILED_PRECONDITION, &text);
+    return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
   }
   cx_text_append(&text, " failed: ");
   cx_text_append(&text, calx_status_message(how));
-  return say(CALX_ABORTED, &text);
+  return cx_coll_say(CALX_ABORTED, &text);
 }
 
 static calx_status *mismatch_error(const cx_coll_launch *l, uint32_t a,
@@ -211,17 +181,17 @@ static calx_status *mismatch_error(const cx_coll_launch *l, uint32_t a,
 {
   cx_text text = { 0 };
   cx_text_format(&text, "collective %u of the program: ", (unsigned)index);
-  put_device(&text, l, a);
+  cx_coll_put_device(&text, l, a);
   cx_text_append(&text, " has ");
-  put_part(&text, pa);
+  cx_coll_put_part(&text, pa);
   cx_text_append(&text, ", ");
-  put_device(&text, l, b);
+  cx_coll_put_device(&text, l, b);
   cx_text_append(&text, " has ");
-  put_part(&text, pb);
+  cx_coll_put_part(&text, pb);
   if (pa->op->kind == pb->op->kind) {
     cx_text_append(&text, ", with other attributes or regions");
   }
-  return say(CALX_FAILED_PRECONDITION, &text);
+  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
 }
 
 // ---- circles (under the lock) ----
@@ -400,7 +370,7 @@ static void wait_open(cx_coll *coll, cx_coll_circle *c, int64_t until_ns)
 static calx_status *join(cx_coll_launch *l, meeting *m, const cx_coll_group *g,
                          const cx_coll_part *part, cx_coll_circle **out)
 {
-  const uint32_t device = device_of(l);
+  const uint32_t device = cx_coll_device(l);
   calx_status *ended = find_ended(l, m, g, part);
   if (ended != NULL) return ended;
   cx_coll_circle *c = circle_find(m, l->n_done, g, device);
@@ -427,8 +397,7 @@ static calx_status *join(cx_coll_launch *l, meeting *m, const cx_coll_group *g,
 calx_status *cx_coll_enter(cx_coll_launch *l, const cx_coll_group *group,
                            const cx_coll_part *part, cx_coll_circle **out)
 {
-  int64_t ms = l->timeout_ms > 0 ? l->timeout_ms : DEFAULT_MS;
-  if (ms > MOST_MS) ms = MOST_MS;
+  const int64_t ms = cx_coll_limit_ms(l);
   const int64_t until = cx_now_ns() + ms * 1000000;
   cx_coll *coll = l->coll;
   cx_coll_circle *c = NULL;
@@ -502,10 +471,11 @@ static void break_waiting(const cx_coll_launch *l, meeting *m, uint32_t device,
 
 void cx_coll_end(cx_coll_launch *l, const calx_status *how)
 {
+  cx_coll_visits_over(l, how);
   if ((uint64_t)l->n_replicas * l->n_partitions <= 1 && l->meeting == NULL) {
     return;
   }
-  const uint32_t device = device_of(l);
+  const uint32_t device = cx_coll_device(l);
   cx_coll *coll = l->coll;
   cx_lock(&coll->lock);
   // Without memory for a new one there is nobody told, but by time.

@@ -13,6 +13,7 @@
 #include "coll/groups.h"
 
 typedef struct cx_coll_circle cx_coll_circle;
+typedef struct cx_coll_window cx_coll_window;
 
 // What a member brings; its pointers are read by the others.
 typedef struct cx_coll_part {
@@ -20,6 +21,20 @@ typedef struct cx_coll_part {
   const cx_hlo_op *op;
   const cx_ref_tensor *operands, *results;
 } cx_coll_part;
+
+// Which device of its program a launch is: replica * n_partitions + partition.
+static inline uint32_t cx_coll_device(const cx_coll_launch *l)
+{
+  return l->replica * l->n_partitions + l->partition;
+}
+static inline int64_t cx_coll_limit_ms(const cx_coll_launch *l)
+{
+  const int64_t most = 1000000000000;
+  if (l->timeout_ms <= 0) return 1800000;
+  return l->timeout_ms < most ? l->timeout_ms : most;
+}
+// Where devices of other processes are met; NULL: there are none.
+cx_coll_window *cx_coll_window_of(const cx_coll *coll);
 
 // Waits until all of `group` have come. With success the caller must call
 // cx_coll_leave().

@@ -1,0 +1,124 @@
+// api/world: which process of how many a client is, by its creation options.
+//
+// Each process has the same number of devices; the world's devices are numbered
+// through, process by process, and the processes of a host follow each other.
+// Every client presents all of them and runs programs on its own.
+#include <inttypes.h>
+#include <string.h>
+
+#include "abi/calx_window.h"
+#include "api/api.h"
+
+static const char *type_name(PJRT_NamedValue_Type type)
+{
+  static const char *const names[] = { "string", "int64", "int64 list", "float",
+                                       "bool" };
+  return (unsigned)type < sizeof names / sizeof *names ? names[type]
+                                                       : "unknown type";
+}
+
+typedef struct option {
+  const char *name;
+  int64_t low, high, value;
+  bool told;
+} option;
+
+static calx_status *read_option(const PJRT_NamedValue *o, option *out)
+{
+  if (o->type != PJRT_NamedValue_kInt64) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "option %s wants an int64, found a value of type %s",
+                    out->name, type_name(o->type));
+  }
+  if (o->int64_value < out->low || o->int64_value > out->high) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "option %s wants %" PRId64 " to %" PRId64
+                    ", found %" PRId64,
+                    out->name, out->low, out->high, o->int64_value);
+  }
+  out->value = o->int64_value;
+  out->told = true;
+  return NULL;
+}
+
+// Others than these are for other platforms: preallocate, process_id …
+static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
+                                 option *known, size_t n_known)
+{
+  if (n > 0 && options == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%zu options, but no list of them",
+                    n);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const PJRT_NamedValue *o = &options[i];
+    if (o->struct_size < PJRT_NamedValue_STRUCT_SIZE) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "Unexpected PJRT_NamedValue size: expected %d, got %zu",
+                      PJRT_NamedValue_STRUCT_SIZE, o->struct_size);
+    }
+    for (size_t k = 0; k < n_known && o->name != NULL; k++) {
+      if (o->name_size == strlen(known[k].name) &&
+          memcmp(o->name, known[k].name, o->name_size) == 0) {
+        CALX_TRY(read_option(o, &known[k]));
+      }
+    }
+  }
+  return NULL;
+}
+
+static calx_status *check_world(const cx_api_world *w)
+{
+  if (w->process >= w->n_processes || w->host >= w->n_hosts) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "node_id %u of num_nodes %u, " CALX_OPTION_HOST
+                    " %u of " CALX_OPTION_HOSTS " %u: they count from 0",
+                    w->process, w->n_processes, w->host, w->n_hosts);
+  }
+  if ((uint64_t)w->n_processes * w->per_process > CX_API_MAX_DEVICES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%u processes of %u devices are more than %d devices",
+                    w->n_processes, w->per_process, CX_API_MAX_DEVICES);
+  }
+  const uint32_t on_host = w->n_processes / w->n_hosts;
+  if (w->n_processes % w->n_hosts != 0 || w->process / on_host != w->host) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "node_id %u of num_nodes %u is not on host %u of %u: each "
+                    "host has the same number of processes, one after another",
+                    w->process, w->n_processes, w->host, w->n_hosts);
+  }
+  if (on_host > 1 && w->window_fd < 0) {
+    return cx_error(
+        CALX_INVALID_ARGUMENT,
+        "num_nodes is %u: processes of one host meet in a file "
+        "that they share, and there is no option " CALX_OPTION_WINDOW_FD
+        "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
+        w->n_processes);
+  }
+  return NULL;
+}
+
+calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
+                               cx_api_world *out)
+{
+  enum { COUNT, PROCESS, PROCESSES, WINDOW, HOST, HOSTS, KNOWN };
+  option known[KNOWN] = {
+    [COUNT] = { "cpu_device_count", 1, CX_API_MAX_DEVICES, 1, false },
+    [PROCESS] = { "node_id", 0, CX_API_MAX_DEVICES, 0, false },
+    [PROCESSES] = { "num_nodes", 1, CX_API_MAX_DEVICES, 1, false },
+    [WINDOW] = { CALX_OPTION_WINDOW_FD, 0, INT32_MAX, -1, false },
+    [HOST] = { CALX_OPTION_HOST, 0, CX_API_MAX_DEVICES, 0, false },
+    [HOSTS] = { CALX_OPTION_HOSTS, 1, CX_API_MAX_DEVICES, 1, false },
+  };
+  CALX_TRY(read_options(options, n, known, KNOWN));
+  if (!known[COUNT].told) {
+    CALX_TRY(cx_api_environment("CPU_NUM_DEVICES", 1, CX_API_MAX_DEVICES, 1,
+                                &known[COUNT].value));
+  }
+  *out = (cx_api_world){ .process = (uint32_t)known[PROCESS].value,
+                         .n_processes = (uint32_t)known[PROCESSES].value,
+                         .per_process = (uint32_t)known[COUNT].value,
+                         .host = (uint32_t)known[HOST].value,
+                         .n_hosts = (uint32_t)known[HOSTS].value,
+                         .window_fd = (int)known[WINDOW].value };
+  return check_world(out);
+}

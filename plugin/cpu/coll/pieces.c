@@ -1,0 +1,218 @@
+// coll/pieces: sums of operands that lie in several processes.
+//
+// All operands together are one row of elements, which goes through the window
+// in pieces. Of each piece every member has a slice: it gets the others' part
+// of that slice, combines it with its own, which it reads where it is, and
+// gives the result to the others. Three things happen between two barriers:
+// a piece is brought, the one before is combined, the one before that is taken;
+// so a device needs two places for what it brings and two for what it makes,
+// and a row of n pieces costs n + 1 barriers.
+#include "coll/pieces.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/status.h"
+
+enum { BLOCK = 2048, LINE = 64 };
+
+// ---- copying to memory that is not read soon ----
+
+static const size_t STREAMED = (size_t)1 << 20;
+
+void cx_coll_stream(void *to, const void *from, size_t bytes)
+{
+#if defined(__x86_64__)
+  unsigned char *y = to;
+  const unsigned char *x = from;
+  const size_t head = (LINE - (uintptr_t)y % LINE) % LINE;
+  if (bytes >= head + LINE) {
+    memcpy(y, x, head);
+    y += head;
+    x += head;
+    bytes -= head;
+    for (; bytes >= LINE; bytes -= LINE, x += LINE, y += LINE) {
+      for (int i = 0; i < LINE; i += 16) {
+        _mm_stream_si128(
+            (__m128i *)(void *)(y + i),
+            _mm_loadu_si128((const __m128i *)(const void *)(x + i)));
+      }
+    }
+    _mm_sfence();
+  }
+  memcpy(y, x, bytes);
+#else
+  memcpy(to, from, bytes);
+#endif
+}
+
+// ---- the row ----
+
+typedef struct row {
+  cx_coll_visit *visit;
+  const cx_coll_reducer *reducer;
+  const cx_coll_part *part;
+  uint32_t n, me;
+  bool taken;        // whether this member gets the result
+  bool streamed;     // the results are too large for the caches
+  int64_t elements;  // of all operands
+  int64_t piece;     // elements
+  size_t in, out;    // bytes of an element
+  const void **x;    // [n]
+} row;
+
+// The elements [at, at + n) of an operand.
+typedef struct span {
+  uint32_t operand;
+  int64_t at, n;
+} span;
+
+// What lies at `from` of the row, up to `to` at most.
+static span span_at(const row *r, int64_t from, int64_t to)
+{
+  uint32_t i = 0;
+  int64_t first = 0;
+  for (;; i++) {
+    const int64_t n = cx_hlo_type_elements(&r->part->operands[i].type);
+    if (from < first + n) {
+      const int64_t end = to < first + n ? to : first + n;
+      return (span){ i, from - first, end - from };
+    }
+    first += n;
+  }
+}
+
+typedef struct range {
+  int64_t lo, hi;
+} range;
+
+static range piece_of(const row *r, int64_t k)
+{
+  const int64_t lo = k * r->piece;
+  const int64_t left = r->elements - lo;
+  return (range){ lo, lo + (left < r->piece ? left : r->piece) };
+}
+
+// Member i's slice of a piece, in elements of the piece.
+static range slice_of(const row *r, int64_t k, uint32_t i)
+{
+  const range p = piece_of(r, k);
+  const int64_t n = p.hi - p.lo;
+  const int64_t share = ((n + r->n - 1) / r->n + LINE - 1) / LINE * LINE;
+  const int64_t lo = share * i < n ? share * i : n;
+  return (range){ lo, n - lo < share ? n : lo + share };
+}
+
+static void bring_range(const row *r, int64_t first, range of,
+                        unsigned char *to)
+{
+  for (int64_t at = of.lo; at < of.hi;) {
+    const span s = span_at(r, first + at, first + of.hi);
+    const unsigned char *x = r->part->operands[s.operand].data;
+    memcpy(to + (size_t)at * r->in, x + (size_t)s.at * r->in,
+           (size_t)s.n * r->in);
+    at += s.n;
+  }
+}
+
+// What the others need of this member's piece.
+static void bring(const row *r, int64_t k)
+{
+  const range p = piece_of(r, k);
+  const range own = slice_of(r, k, r->me);
+  unsigned char *to = cx_coll_piece_in(r->visit, r->me, k & 1);
+  bring_range(r, p.lo, (range){ 0, own.lo }, to);
+  bring_range(r, p.lo, (range){ own.hi, p.hi - p.lo }, to);
+}
+
+static void take(const row *r, const span *s, const unsigned char *from)
+{
+  unsigned char *y = r->part->results[s->operand].data;
+  y += (size_t)s->at * r->out;
+  if (r->streamed) {
+    cx_coll_stream(y, from, (size_t)s->n * r->out);
+  } else {
+    memcpy(y, from, (size_t)s->n * r->out);
+  }
+}
+
+static calx_status *combine(const row *r, int64_t k)
+{
+  const int64_t first = piece_of(r, k).lo;
+  const range own = slice_of(r, k, r->me);
+  unsigned char *to = cx_coll_piece_out(r->visit, r->me, k & 1);
+  for (int64_t at = own.lo; at < own.hi;) {
+    const int64_t end = own.hi - at < BLOCK ? own.hi : at + BLOCK;
+    const span s = span_at(r, first + at, first + end);
+    for (uint32_t i = 0; i < r->n; i++) {
+      r->x[i] = cx_coll_piece_in(r->visit, i, k & 1) + (size_t)at * r->in;
+    }
+    r->x[r->me] = (const unsigned char *)r->part->operands[s.operand].data +
+                  (size_t)s.at * r->in;
+    unsigned char *sum = to + (size_t)at * r->out;
+    CALX_TRY(cx_coll_reduce(r->reducer, r->x, r->n, 0, s.n, sum));
+    if (r->taken) take(r, &s, sum);
+    at += s.n;
+  }
+  return NULL;
+}
+
+// The others' slices of the result.
+static void take_all(const row *r, int64_t k)
+{
+  const int64_t first = piece_of(r, k).lo;
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (i == r->me) continue;
+    const range of = slice_of(r, k, i);
+    const unsigned char *from = cx_coll_piece_out(r->visit, i, k & 1);
+    for (int64_t at = of.lo; at < of.hi;) {
+      const span s = span_at(r, first + at, first + of.hi);
+      take(r, &s, from + (size_t)at * r->out);
+      at += s.n;
+    }
+  }
+}
+
+static calx_status *go(const row *r)
+{
+  const int64_t n = (r->elements + r->piece - 1) / r->piece;
+  for (int64_t t = 0; t < n + 2; t++) {
+    if (t < n) bring(r, t);
+    if (t > 0 && t <= n) CALX_TRY(combine(r, t - 1));
+    if (t > 1 && r->taken) take_all(r, t - 2);
+    if (t <= n) CALX_TRY(cx_coll_visit_wait(r->visit));
+  }
+  return NULL;
+}
+
+calx_status *cx_coll_reduce_in_pieces(cx_coll_visit *v,
+                                      const cx_coll_reducer *reducer)
+{
+  const cx_coll_part *part = v->part;
+  row r = { .visit = v,
+            .reducer = reducer,
+            .part = part,
+            .n = v->group->n,
+            .me = v->group->me,
+            .taken = part->op->kind != CX_HLO_OP_COLLECTIVE_REDUCE ||
+                     v->group->me == 0,
+            .in = cx_hlo_elem_bytes(reducer->from),
+            .out = cx_hlo_elem_bytes(reducer->elem) };
+  for (uint32_t i = 0; i < part->op->n_operands; i++) {
+    const int64_t n = cx_hlo_type_elements(&part->operands[i].type);
+    r.elements += n;
+    if (r.taken) continue;
+    memset(part->results[i].data, 0, (size_t)n * r.out);
+  }
+  r.piece = (int64_t)(CX_COLL_PIECE / (r.in > r.out ? r.in : r.out));
+  r.streamed = (size_t)r.elements * r.out > STREAMED;
+  r.x = cx_alloc(r.n * sizeof *r.x);
+  if (r.x == NULL) return cx_out_of_memory();
+  calx_status *status = go(&r);
+  cx_free(r.x);
+  return status;
+}

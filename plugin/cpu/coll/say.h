@@ -1,0 +1,26 @@
+// coll/say: words of the room's errors.
+#ifndef CX_COLL_SAY_H
+#define CX_COLL_SAY_H
+
+#include "base/text.h"
+#include "coll/coll.h"
+#include "coll/meet.h"
+
+// "replica 3", or with its partition where there are several.
+void cx_coll_put_device(cx_text *out, const cx_coll_launch *launch,
+                        uint32_t device);
+// "all_reduce of f32[4], f32[2,3]"
+void cx_coll_put_part(cx_text *out, const cx_coll_part *part);
+// The devices that have not come, of n members; some of them, and how many
+// more.
+typedef bool cx_coll_has_come(const void *user, uint32_t member);
+void cx_coll_put_missing(cx_text *out, const cx_coll_launch *launch,
+                         const uint32_t *members, uint32_t n,
+                         cx_coll_has_come *has_come, const void *user);
+// "… (collective 2 of the program): after 1000 ms these have not come: "
+void cx_coll_put_late(cx_text *out, const cx_coll_part *part, uint32_t index,
+                      int64_t ms);
+// The status that the text says; out of memory where it failed.
+calx_status *cx_coll_say(calx_code code, cx_text *text) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,116 @@
+// coll/state: how the engine's part of the window is laid out. All zero is its
+// beginning, so nobody has to make it.
+//
+//   head     how many clients each process opened; the teams' keys
+//   states   [team][device of this host]
+//   pieces   [device][client is odd]: in 0, in 1, out 0, out 1
+//   regions  [device][client is odd], sparse
+#ifndef CX_COLL_STATE_H
+#define CX_COLL_STATE_H
+
+#include <stdatomic.h>
+
+#include "abi/calx_window.h"
+#include "base/thread.h"
+#include "coll/window.h"
+
+enum {
+  CX_COLL_TEAMS = 1024,
+  CX_COLL_HOST_DEVICES = 4096,
+  CX_COLL_NEWS = 256,
+  CX_COLL_DIMS = 6
+};
+
+typedef struct cx_coll_head {
+  _Atomic uint32_t clients[CX_COLL_HOST_DEVICES];  // by the first device
+  _Atomic uint64_t teams[CX_COLL_TEAMS];           // 0: free
+} cx_coll_head;
+
+// What a device came with; equal of all members of a group.
+typedef enum cx_coll_word {
+  CX_COLL_W_LAUNCH,
+  CX_COLL_W_INDEX,
+  CX_COLL_W_PROGRAM,
+  CX_COLL_W_KIND,   // of the operation, element type << 16, operands << 32
+  CX_COLL_W_SHAPE,  // rank of the first operand
+  CX_COLL_W_DIMS,   // [CX_COLL_DIMS], its first
+  CX_COLL_W_TYPES = CX_COLL_W_DIMS + CX_COLL_DIMS,  // a hash of all
+  CX_COLL_W_GROUP,                                  // a hash
+  CX_COLL_W_REST,                                   // a hash of attributes
+  CX_COLL_WORDS
+} cx_coll_word;
+
+// Of one device in one team. The step is the collective's number in the launch
+// << 24, and the phase in it; it has a meaning only for the launch.
+typedef struct cx_coll_state {
+  _Alignas(64) _Atomic uint64_t step;
+  _Atomic uint64_t launch;
+  _Atomic uint64_t ended;   // the last launch that ended
+  _Atomic uint64_t failed;  // the last that failed, of which `news` tells
+  _Alignas(64) _Atomic uint64_t header[16];
+  // Those that wait for a group whose first member this device is.
+  _Alignas(64) _Atomic uint32_t bell;
+  _Atomic uint32_t sleepers;
+  _Alignas(64) char news[CX_COLL_NEWS];
+} cx_coll_state;
+_Static_assert(sizeof(cx_coll_state) == 512, "eight lines");
+_Static_assert((int)CX_COLL_WORDS <= 16, "a header's words");
+
+// Memory of a device as this process sees it.
+typedef struct cx_coll_map {
+  unsigned char *at;
+  size_t bytes;
+  struct cx_coll_map *older;  // smaller; somebody may still use it
+} cx_coll_map;
+
+// One of this process's devices. Only its launches, one at a time, use it, but
+// for the counts.
+typedef struct cx_coll_own {
+  uint32_t device;  // of this host
+  // The last collective, which other members may still be in.
+  cx_coll_state *team;
+  uint32_t *members;  // of this host
+  uint32_t n_members, room;
+  uint64_t launch, step;
+  size_t used;              // bytes of its region
+  bool told;                // `news` says why the launch fails
+  char news[CX_COLL_NEWS];  // "replica 1 failed: …"
+  _Atomic uint64_t launches[CX_COLL_TEAMS];
+} cx_coll_own;
+
+struct cx_coll_window {
+  int fd;
+  unsigned odd;   // which half of the pieces and regions is this client's
+  uint64_t seed;  // of the teams' keys: the number of the client
+  cx_coll_share share;
+  calx_window *news;
+  cx_coll_head *head;
+  cx_coll_state *states;
+  unsigned char *pieces;
+  size_t fixed_bytes;  // of what is mapped from the head on
+  int64_t regions_at;  // in the file
+  size_t region_bytes;
+  int spins;
+  cx_mutex lock;      // of the maps
+  cx_coll_map *maps;  // [share.n]
+  cx_coll_own *own;   // [share.n_own]
+};
+
+// The next two take devices of this host.
+static inline cx_coll_state *cx_coll_states_of(const cx_coll_window *w,
+                                               uint32_t team)
+{
+  return w->states + (size_t)team * w->share.n;
+}
+calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t device,
+                                size_t bytes,
+                                unsigned char **out) CALX_MUST_USE;
+// Gives back what a large operand took. All must have left.
+void cx_coll_trim_region(cx_coll_window *window, cx_coll_own *self);
+
+// A sleep until the word is not `read` any more, or `most_ms` passed; a wake of
+// all that sleep so. Of any process.
+void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
+void cx_coll_wake(_Atomic uint32_t *word);
+
+#endif

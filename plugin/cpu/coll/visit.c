@@ -1,0 +1,465 @@
+// coll/visit: how a device goes through a collective with those of other
+// processes; see window.h.
+//
+// A visitor that waits first looks at the others' states, then lets others run,
+// then sleeps on the bell of the group's first member, at most 100 ms at a
+// time: in between it looks for what would keep somebody from coming, and at
+// the job's news. Whoever comes last rings.
+#include <sched.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "coll/say.h"
+#include "coll/state.h"
+#include "hlo/ops.h"
+
+enum { YIELDS = 20, SLEEP_MS = 100, PHASE_BITS = 24 };
+
+static uint64_t step_of(uint64_t index, uint64_t phase)
+{
+  return index << PHASE_BITS | phase;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+static uint32_t host_device(const cx_coll_window *w, const cx_coll_launch *l,
+                            uint32_t device)
+{
+  return l->devices[device] - w->share.first;
+}
+
+static cx_coll_own *own_of(const cx_coll_window *w, const cx_coll_launch *l)
+{
+  return &w->own[l->devices[cx_coll_device(l)] - w->share.own];
+}
+
+static cx_coll_state *state_of(const cx_coll_visit *v, uint32_t i)
+{
+  return &v->self->team[v->self->members[i]];
+}
+
+// ---- what is wrong ----
+
+static calx_status *news_error(const cx_coll_window *w,
+                               const cx_coll_part *part)
+{
+  const uint32_t code = atomic_load(&w->news->failed);
+  if (code == 0) return NULL;
+  cx_text text = { 0 };
+  if (part != NULL) {
+    cx_coll_put_part(&text, part);
+    cx_text_append(&text, ": ");
+  }
+  cx_text_format(&text, "%.*s", CALX_WINDOW_NEWS, w->news->news);
+  return cx_coll_say((calx_code)code, &text);
+}
+
+// What a device says of its failed launch; false: it is another's by now.
+static bool read_news(const cx_coll_state *s, uint64_t launch,
+                      char out[CX_COLL_NEWS])
+{
+  if (atomic_load(&s->failed) != launch) return false;
+  memcpy(out, s->news, CX_COLL_NEWS);
+  out[CX_COLL_NEWS - 1] = '\0';
+  atomic_thread_fence(memory_order_acquire);
+  return atomic_load(&s->failed) == launch;
+}
+
+// Member i will not come.
+static calx_status *absent_error(cx_coll_visit *v, uint32_t i)
+{
+  cx_coll_own *self = v->self;
+  cx_text text = { 0 };
+  cx_coll_put_part(&text, v->part);
+  cx_text_append(&text, ": ");
+  if (read_news(state_of(v, i), v->launch->number, self->news)) {
+    self->told = true;
+    cx_text_append(&text, self->news);
+    return cx_coll_say(CALX_ABORTED, &text);
+  }
+  cx_coll_put_device(&text, v->launch, v->group->members[i]);
+  cx_text_append(&text, " ended its run without coming to it");
+  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
+}
+
+static bool has_arrived(const cx_coll_visit *v, uint32_t i, uint64_t step)
+{
+  const cx_coll_state *s = state_of(v, i);
+  return atomic_load_explicit(&s->launch, memory_order_acquire) ==
+             v->launch->number &&
+         atomic_load_explicit(&s->step, memory_order_acquire) >= step;
+}
+
+// Ended, or in a later launch; those who came are still where they were.
+static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
+{
+  const cx_coll_state *s = state_of(v, i);
+  const uint64_t launch = v->launch->number;
+  return (atomic_load(&s->ended) >= launch ||
+          atomic_load(&s->launch) > launch) &&
+         !has_arrived(v, i, step);
+}
+
+typedef struct arrivals {
+  const cx_coll_visit *visit;
+  uint64_t step;
+} arrivals;
+
+static bool has_come(const void *user, uint32_t member)
+{
+  const arrivals *a = user;
+  return has_arrived(a->visit, member, a->step);
+}
+
+static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
+{
+  const arrivals a = { v, step };
+  cx_text text = { 0 };
+  cx_coll_put_late(&text, v->part, v->launch->n_done,
+                   cx_coll_limit_ms(v->launch));
+  cx_coll_put_missing(&text, v->launch, v->group->members, v->group->n,
+                      has_come, &a);
+  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
+}
+
+// Why the wait for this step may be in vain.
+static calx_status *find_trouble(cx_coll_visit *v, uint64_t step,
+                                 int64_t until_ns)
+{
+  calx_status *status = news_error(v->window, v->part);
+  if (status != NULL) return status;
+  uint32_t absent = UINT32_MAX;
+  for (uint32_t i = 0; i < v->group->n; i++) {
+    if (!is_absent(v, i, step)) continue;
+    absent = i;
+    // One that failed says more than one that ended.
+    if (atomic_load(&state_of(v, i)->failed) == v->launch->number) break;
+  }
+  if (absent != UINT32_MAX) return absent_error(v, absent);
+  return cx_now_ns() < until_ns ? NULL : late_error(v, step);
+}
+
+// ---- headers ----
+
+static void put_header(cx_text *out, const uint64_t *w)
+{
+  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CX_COLL_W_KIND] & 0xffff);
+  const uint64_t n = w[CX_COLL_W_KIND] >> 32;
+  int64_t dims[CX_COLL_DIMS];
+  for (int i = 0; i < CX_COLL_DIMS; i++) {
+    dims[i] = (int64_t)w[CX_COLL_W_DIMS + i];
+  }
+  const uint64_t rank = w[CX_COLL_W_SHAPE];
+  const cx_hlo_type type = { (cx_hlo_elem)(w[CX_COLL_W_KIND] >> 16 & 0xffff),
+                             rank < CX_COLL_DIMS ? (size_t)rank : CX_COLL_DIMS,
+                             dims };
+  cx_text_format(out, "%s of %s", cx_hlo_op_short(kind), cx_hlo_shape(&type).s);
+  if (rank > CX_COLL_DIMS) cx_text_append(out, " and more dimensions");
+  if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
+}
+
+static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
+{
+  return cx_hash_bytes(data, bytes, seed).low;
+}
+
+static uint64_t hash_attributes(const cx_hlo_op *op, const cx_coll_reducer *r)
+{
+  static const cx_hlo_attr_id numbers[] = {
+    CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
+    CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
+  };
+  int64_t words[2 + sizeof numbers / sizeof *numbers] = {
+    op->n_regions == 0 ? 0 : (int64_t)r->kind, (int64_t)r->elem
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    const bool set = cx_hlo_op_attr(op, numbers[i]) != NULL;
+    words[2 + i] = set ? cx_hlo_op_int(op, numbers[i]) : -1;
+  }
+  const uint64_t hash = hash_of(words, sizeof words, 0);
+  const cx_hlo_attr *pairs =
+      op->kind == CX_HLO_OP_COLLECTIVE_PERMUTE
+          ? cx_hlo_op_attr(op, CX_HLO_A_SOURCE_TARGET_PAIRS)
+          : NULL;
+  if (pairs == NULL) return hash;
+  return hash_of(pairs->as.elements.data, pairs->as.elements.size, hash);
+}
+
+static void write_header(const cx_coll_visit *v, const cx_coll_reducer *r,
+                         _Atomic uint64_t *out)
+{
+  const cx_hlo_op *op = v->part->op;
+  const cx_hlo_type *first = &v->part->operands[0].type;
+  uint64_t w[CX_COLL_WORDS] = { 0 };
+  w[CX_COLL_W_LAUNCH] = v->launch->number;
+  w[CX_COLL_W_INDEX] = v->launch->n_done;
+  w[CX_COLL_W_PROGRAM] = v->launch->program;
+  w[CX_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
+                      (uint64_t)op->n_operands << 32;
+  w[CX_COLL_W_SHAPE] = first->rank;
+  for (size_t i = 0; i < first->rank && i < CX_COLL_DIMS; i++) {
+    w[CX_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
+  }
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const cx_hlo_type *t = &v->part->operands[i].type;
+    const uint64_t seed = w[CX_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
+    w[CX_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
+  }
+  w[CX_COLL_W_GROUP] =
+      hash_of(v->self->members, v->group->n * sizeof *v->self->members, 0);
+  w[CX_COLL_W_REST] = hash_attributes(op, r);
+  for (int i = 0; i < CX_COLL_WORDS; i++) {
+    atomic_store_explicit(&out[i], w[i], memory_order_relaxed);
+  }
+}
+
+static void read_header(const cx_coll_visit *v, uint32_t i, uint64_t *out)
+{
+  const cx_coll_state *s = state_of(v, i);
+  for (int k = 0; k < CX_COLL_WORDS; k++) {
+    out[k] = atomic_load_explicit(&s->header[k], memory_order_relaxed);
+  }
+}
+
+static calx_status *mismatch_error(const cx_coll_visit *v, const uint64_t *x,
+                                   uint32_t i, const uint64_t *y)
+{
+  const uint32_t *members = v->group->members;
+  cx_text text = { 0 };
+  cx_text_format(&text, "collective %u of the program: ", v->launch->n_done);
+  cx_coll_put_device(&text, v->launch, members[0]);
+  cx_text_append(&text, " has ");
+  put_header(&text, x);
+  cx_text_append(&text, ", ");
+  cx_coll_put_device(&text, v->launch, members[i]);
+  cx_text_append(&text, " has ");
+  put_header(&text, y);
+  if (x[CX_COLL_W_INDEX] != y[CX_COLL_W_INDEX]) {
+    cx_text_format(&text, ", as its collective %u",
+                   (unsigned)y[CX_COLL_W_INDEX]);
+  } else if (x[CX_COLL_W_KIND] != y[CX_COLL_W_KIND] ||
+             x[CX_COLL_W_TYPES] != y[CX_COLL_W_TYPES]) {
+    // The words say it.
+  } else if (x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
+    cx_text_append(&text, ", with another group");
+  } else if (x[CX_COLL_W_REST] != y[CX_COLL_W_REST]) {
+    cx_text_append(&text, ", with other attributes or regions");
+  } else {
+    cx_text_append(&text, ", of another program");
+  }
+  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
+}
+
+static calx_status *check_headers(const cx_coll_visit *v)
+{
+  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
+  read_header(v, 0, x);
+  for (uint32_t i = 1; i < v->group->n; i++) {
+    read_header(v, i, y);
+    if (memcmp(x, y, sizeof x) != 0) return mismatch_error(v, x, i, y);
+  }
+  return NULL;
+}
+
+// ---- waiting ----
+
+// From the first that has not; true: all have.
+static bool all_arrived(const cx_coll_visit *v, uint64_t step, uint32_t *from)
+{
+  while (*from < v->group->n && has_arrived(v, *from, step)) ++*from;
+  return *from == v->group->n;
+}
+
+static void ring(cx_coll_state *s)
+{
+  atomic_fetch_add(&s->bell, 1);
+  cx_coll_wake(&s->bell);
+}
+
+// Sleeps until somebody rings who came last.
+static void sleep_for(cx_coll_visit *v, uint64_t step, uint32_t *from,
+                      int64_t until_ns)
+{
+  cx_coll_state *leader = state_of(v, 0);
+  const int64_t left = (until_ns - cx_now_ns()) / 1000000 + 1;
+  const uint32_t read = atomic_load(&leader->bell);
+  atomic_fetch_add(&leader->sleepers, 1);
+  atomic_thread_fence(memory_order_seq_cst);
+  if (left > 0 && !all_arrived(v, step, from)) {
+    cx_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
+  }
+  atomic_fetch_sub(&leader->sleepers, 1);
+}
+
+static int64_t deadline(const cx_coll_launch *l)
+{
+  return cx_now_ns() + cx_coll_limit_ms(l) * 1000000;
+}
+
+calx_status *cx_coll_visit_wait(cx_coll_visit *v)
+{
+  uint32_t from = 0;
+  const uint64_t step = step_of(v->launch->n_done, ++v->phase);
+  atomic_store_explicit(&state_of(v, v->group->me)->step, step,
+                        memory_order_release);
+  // Of two that come last at least one sees both; and either those that sleep
+  // saw it, or it sees them.
+  atomic_thread_fence(memory_order_seq_cst);
+  if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
+    ring(state_of(v, 0));
+  }
+  for (int i = 0; i < v->window->spins && !all_arrived(v, step, &from); i++) {
+    relax();
+  }
+  for (int i = 0; i < YIELDS && !all_arrived(v, step, &from); i++) {
+    sched_yield();
+  }
+  if (from < v->group->n) {
+    const int64_t until = deadline(v->launch);
+    while (!all_arrived(v, step, &from)) {
+      CALX_TRY(find_trouble(v, step, until));
+      sleep_for(v, step, &from, until);
+    }
+  }
+  return v->phase == 1 ? check_headers(v) : NULL;
+}
+
+// ---- after a collective ----
+
+// Whether a member of the last collective may still read this one's memory.
+static bool is_inside(const cx_coll_own *self, uint32_t i)
+{
+  const cx_coll_state *s = &self->team[self->members[i]];
+  if (self->members[i] == self->device) return false;
+  if (atomic_load(&s->ended) >= self->launch) return false;
+  // The step is read between two looks at the launch that it is of.
+  if (atomic_load(&s->launch) != self->launch) return false;
+  const uint64_t step = atomic_load(&s->step);
+  return atomic_load(&s->launch) == self->launch && step > self->step &&
+         step < self->step + (UINT64_C(1) << PHASE_BITS);
+}
+
+static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
+                                    const cx_coll_launch *l)
+{
+  if (self->n_members == 0) return NULL;
+  int64_t until = 0;
+  for (uint32_t i = 0, tries = 0; i < self->n_members; tries++) {
+    if (!is_inside(self, i)) {
+      i++;
+    } else if ((int)tries < w->spins) {
+      relax();
+    } else if ((tries & 1023) != 0) {
+      sched_yield();
+    } else {
+      CALX_TRY(news_error(w, NULL));
+      if (until == 0) until = deadline(l);
+      if (cx_now_ns() > until) {
+        return cx_error(CALX_DEADLINE_EXCEEDED,
+                        "after %lld ms device %u has not left the collective "
+                        "before",
+                        (long long)cx_coll_limit_ms(l),
+                        (unsigned)(self->members[i] + w->share.first));
+      }
+    }
+  }
+  cx_coll_trim_region(w, self);
+  self->n_members = 0;
+  return NULL;
+}
+
+// ---- the visit ----
+
+calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
+{
+  cx_coll_launch *l = v->launch;
+  cx_coll_window *w = cx_coll_window_of(l->coll);
+  cx_coll_own *self = own_of(w, l);
+  v->window = w;
+  v->self = self;
+  v->phase = 0;
+  CALX_TRY(wait_until_left(w, self, l));
+  if (self->room < v->group->n) {
+    uint32_t *grown =
+        cx_realloc(self->members, v->group->n * sizeof *self->members);
+    if (grown == NULL) return cx_out_of_memory();
+    self->members = grown;
+    self->room = v->group->n;
+  }
+  for (uint32_t i = 0; i < v->group->n; i++) {
+    self->members[i] = host_device(w, l, v->group->members[i]);
+  }
+  self->n_members = v->group->n;
+  self->team = cx_coll_states_of(w, l->team);
+  self->launch = l->number;
+  self->step = step_of(l->n_done, 0);
+  self->told = false;
+  cx_coll_state *s = &self->team[self->device];
+  // Its step means nothing until the launch is there.
+  if (atomic_load(&s->launch) != l->number) {
+    atomic_store(&s->step, 0);
+    atomic_store(&s->launch, l->number);
+  }
+  write_header(v, r, s->header);
+  return NULL;
+}
+
+void cx_coll_visit_end(cx_coll_visit *v)
+{
+  v->launch->n_done++;
+  atomic_store(&state_of(v, v->group->me)->step, step_of(v->launch->n_done, 0));
+}
+
+// ---- the end of a launch ----
+
+static void write_news(cx_coll_state *s, const cx_coll_own *self,
+                       const cx_coll_launch *l, const calx_status *how)
+{
+  atomic_store(&s->failed, 0);
+  atomic_thread_fence(memory_order_release);
+  if (self->told) {
+    memcpy(s->news, self->news, CX_COLL_NEWS);
+  } else {
+    cx_text text = { 0 };
+    cx_coll_put_device(&text, l, cx_coll_device(l));
+    cx_text_append(&text, " failed: ");
+    cx_text_append(&text, cx_status_sentence(how));
+    const char *words = cx_text_str(&text);
+    const size_t n = strnlen(words, CX_COLL_NEWS - 1);
+    memcpy(s->news, words, n);
+    s->news[n] = '\0';
+    cx_text_free(&text);
+  }
+  atomic_store(&s->failed, l->number);
+}
+
+void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
+{
+  if (l->devices == NULL) return;
+  cx_coll_window *w = cx_coll_window_of(l->coll);
+  cx_coll_own *self = own_of(w, l);
+  cx_coll_state *team = cx_coll_states_of(w, l->team);
+  cx_coll_state *s = &team[self->device];
+  if (how != NULL) {
+    // Who has not seen it arrive must not any more.
+    if (atomic_load(&s->launch) == l->number) {
+      atomic_store(&s->step, step_of(l->n_done, 0));
+    }
+    write_news(s, self, l, how);
+  }
+  atomic_store(&s->ended, l->number);
+  self->told = false;
+  for (uint32_t i = 0; how != NULL && i < w->share.n; i++) {
+    if (atomic_load(&team[i].sleepers) != 0) ring(&team[i]);
+  }
+  if (how == NULL && self->used != 0) {
+    calx_status_free(wait_until_left(w, self, l));
+  }
+}

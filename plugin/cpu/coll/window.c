@@ -1,0 +1,316 @@
+// coll/window: see window.h and state.h. What is of one size is mapped when the
+// window is opened; regions are mapped as far as they were needed, so that the
+// window takes no more addresses than memory.
+#include "coll/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "coll/state.h"
+#include "pool/pool.h"
+
+// A region's memory up to this stays; a map is at least so large.
+static const size_t KEPT = (size_t)16 << 20, LEAST_MAP = (size_t)1 << 20;
+static const size_t ALIGN = (size_t)2 << 20;
+static const int SPINS = 20000;
+
+// ---- sleeping ----
+
+// Not FUTEX_PRIVATE: the words are shared by processes.
+void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms)
+{
+  struct timespec most = { .tv_sec = (time_t)(most_ms / 1000),
+                           .tv_nsec = (long)(most_ms % 1000) * 1000000 };
+  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, read, &most, NULL, 0);
+}
+
+void cx_coll_wake(_Atomic uint32_t *word)
+{
+  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                0);
+}
+
+// ---- memory ----
+
+static size_t round_up(size_t n, size_t to)
+{
+  return (n + to - 1) / to * to;
+}
+
+static calx_status *map(int fd, size_t bytes, int64_t at, void **out)
+{
+  *out = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+              fd, (off_t)at);
+  if (*out != MAP_FAILED) {
+    (void)madvise(*out, bytes, MADV_DONTDUMP);
+    return NULL;
+  }
+  *out = NULL;
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "%zu bytes of the memory that the processes of this host "
+                  "share cannot be mapped: %s",
+                  bytes, strerror(errno));
+}
+
+static int64_t region_at(const cx_coll_window *w, uint32_t device)
+{
+  return w->regions_at + (int64_t)((2 * device + w->odd) * w->region_bytes);
+}
+
+calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t device,
+                                size_t bytes, unsigned char **out)
+{
+  calx_status *status = NULL;
+  cx_lock(&w->lock);
+  cx_coll_map *m = &w->maps[device];
+  if (m->bytes < bytes) {
+    size_t size = m->bytes < LEAST_MAP ? LEAST_MAP : 2 * m->bytes;
+    if (size < bytes) size = round_up(bytes, ALIGN);
+    if (size > w->region_bytes) size = w->region_bytes;
+    cx_coll_map *older = cx_alloc(sizeof *older);
+    void *at = NULL;
+    if (older == NULL) {
+      status = cx_out_of_memory();
+    } else if (bytes > size) {
+      status = cx_error(CALX_RESOURCE_EXHAUSTED,
+                        "operands of %zu bytes; a device has %zu of the memory "
+                        "that the processes of this host share",
+                        bytes, w->region_bytes);
+    } else {
+      status = map(w->fd, size, region_at(w, device), &at);
+    }
+    if (status == NULL) {
+      *older = *m;
+      *m = (cx_coll_map){ at, size, older };
+    } else {
+      cx_free(older);
+    }
+  }
+  *out = m->at;
+  cx_unlock(&w->lock);
+  return status;
+}
+
+void cx_coll_trim_region(cx_coll_window *w, cx_coll_own *self)
+{
+  if (self->used <= KEPT) return;
+  cx_lock(&w->lock);
+  const cx_coll_map *m = &w->maps[self->device];
+  (void)madvise(m->at + KEPT, m->bytes - KEPT, MADV_REMOVE);
+  cx_unlock(&w->lock);
+  self->used = 0;
+}
+
+// ---- opening and closing ----
+
+void cx_coll_window_free(cx_coll_window *w)
+{
+  if (w == NULL) return;
+  for (uint32_t i = 0; w->maps != NULL && i < w->share.n; i++) {
+    cx_coll_map *m = &w->maps[i];
+    if (m->at != NULL) munmap(m->at, m->bytes);
+    for (cx_coll_map *next = m->older; next != NULL;) {
+      cx_coll_map *one = next;
+      if (one->at != NULL) munmap(one->at, one->bytes);
+      next = one->older;
+      cx_free(one);
+    }
+  }
+  for (uint32_t i = 0; w->own != NULL && i < w->share.n_own; i++) {
+    cx_free(w->own[i].members);
+  }
+  if (w->head != NULL) munmap(w->head, w->fixed_bytes);
+  if (w->news != NULL) munmap(w->news, CALX_WINDOW_BOARD);
+  if (w->fd >= 0) close(w->fd);
+  cx_mutex_free(&w->lock);
+  cx_free(w->maps);
+  cx_free(w->own);
+  cx_free(w);
+}
+
+// What the caller calls a window: the number may be anything.
+static calx_status *check_file(const cx_coll_share *share)
+{
+  struct stat file;
+  if (fstat(share->fd, &file) != 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "descriptor %d is no window of processes: %s", share->fd,
+                    strerror(errno));
+  }
+  if (!S_ISREG(file.st_mode) || file.st_size < (off_t)CALX_WINDOW_BYTES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "descriptor %d is no window of processes: it has %lld "
+                    "bytes",
+                    share->fd, (long long)file.st_size);
+  }
+  return NULL;
+}
+
+static calx_status *map_all(cx_coll_window *w)
+{
+  void *at = NULL;
+  CALX_TRY(map(w->fd, CALX_WINDOW_BOARD, 0, &at));
+  w->news = at;
+  const uint32_t processes = w->share.n / w->share.n_own;
+  if (w->news->magic != CALX_WINDOW_MAGIC || w->news->processes != processes) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "descriptor %d is no window of %u processes: it begins "
+                    "with %08x and %u processes",
+                    w->share.fd, (unsigned)processes, (unsigned)w->news->magic,
+                    (unsigned)w->news->processes);
+  }
+  const size_t n = w->share.n;
+  const size_t head = round_up(sizeof *w->head, ALIGN);
+  const size_t states =
+      round_up(CX_COLL_TEAMS * n * sizeof(cx_coll_state), ALIGN);
+  w->fixed_bytes = head + states + round_up(2 * n * 4 * CX_COLL_PIECE, ALIGN);
+  CALX_TRY(map(w->fd, w->fixed_bytes, CALX_WINDOW_ENGINE, &at));
+  w->head = at;
+  w->states = (cx_coll_state *)((unsigned char *)at + head);
+  w->pieces = (unsigned char *)at + head + states;
+  w->regions_at = CALX_WINDOW_ENGINE + (int64_t)w->fixed_bytes;
+  w->region_bytes = (size_t)((int64_t)CALX_WINDOW_BYTES - w->regions_at) /
+                    (2 * n) / ALIGN * ALIGN;
+  return NULL;
+}
+
+static calx_status *open_window(cx_coll_window *w)
+{
+  CALX_TRY(check_file(&w->share));
+  w->fd = fcntl(w->share.fd, F_DUPFD_CLOEXEC, 0);
+  if (w->fd < 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptor for the window: %s",
+                    strerror(errno));
+  }
+  CALX_TRY(map_all(w));
+  w->maps = cx_calloc(w->share.n, sizeof *w->maps);
+  w->own = cx_calloc(w->share.n_own, sizeof *w->own);
+  if (w->maps == NULL || w->own == NULL) return cx_out_of_memory();
+  const uint32_t first = w->share.own - w->share.first;
+  for (uint32_t i = 0; i < w->share.n_own; i++) w->own[i].device = first + i;
+  w->seed = atomic_fetch_add(&w->head->clients[first], 1);
+  w->odd = (unsigned)w->seed & 1;
+  w->spins = w->share.n <= (uint32_t)cx_pool_cores() ? SPINS : 0;
+  return NULL;
+}
+
+calx_status *cx_coll_window_new(const cx_coll_share *share,
+                                cx_coll_window **out)
+{
+  *out = NULL;
+  if (share->n > CX_COLL_HOST_DEVICES) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%u devices on this host; at most %d can share a window",
+                    (unsigned)share->n, CX_COLL_HOST_DEVICES);
+  }
+  cx_coll_window *w = cx_calloc(1, sizeof *w);
+  if (w == NULL) return cx_out_of_memory();
+  w->fd = -1;
+  w->share = *share;
+  cx_mutex_init(&w->lock);
+  calx_status *status = open_window(w);
+  if (status != NULL) {
+    cx_coll_window_free(w);
+    return status;
+  }
+  *out = w;
+  return NULL;
+}
+
+// ---- teams ----
+
+calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
+                          uint32_t *out)
+{
+  cx_coll_window *w = cx_coll_window_of(coll);
+  const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, w->seed);
+  const uint64_t key = hash.low | 1;
+  for (uint32_t i = 0; i < CX_COLL_TEAMS; i++) {
+    uint64_t found = 0;
+    if (atomic_compare_exchange_strong(&w->head->teams[i], &found, key) ||
+        found == key) {
+      *out = i;
+      return NULL;
+    }
+  }
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "programs on more than %d different lists of devices",
+                  CX_COLL_TEAMS);
+}
+
+uint64_t cx_coll_launches(cx_coll *coll, uint32_t team, uint32_t device)
+{
+  const cx_coll_window *w = cx_coll_window_of(coll);
+  return atomic_load(&w->own[device - w->share.own].launches[team]);
+}
+
+uint64_t cx_coll_number(cx_coll *coll, uint32_t team, uint32_t device,
+                        uint64_t least)
+{
+  const cx_coll_window *w = cx_coll_window_of(coll);
+  _Atomic uint64_t *count = &w->own[device - w->share.own].launches[team];
+  uint64_t n = atomic_load(count);
+  if (n < least) n = least;
+  atomic_store(count, n + 1);
+  return n + 1;
+}
+
+// ---- who and where ----
+
+static bool all_within(const cx_coll_launch *l, const cx_coll_group *g,
+                       uint32_t first, uint32_t n)
+{
+  for (uint32_t i = 0; i < g->n; i++) {
+    if (l->devices[g->members[i]] - first >= n) return false;
+  }
+  return true;
+}
+
+bool cx_coll_all_here(const cx_coll_launch *l, const cx_coll_group *g)
+{
+  if (l->devices == NULL) return true;
+  const cx_coll_share *s = &cx_coll_window_of(l->coll)->share;
+  return all_within(l, g, s->own, s->n_own);
+}
+
+bool cx_coll_all_near(const cx_coll_launch *l, const cx_coll_group *g)
+{
+  const cx_coll_share *s = &cx_coll_window_of(l->coll)->share;
+  return all_within(l, g, s->first, s->n);
+}
+
+static unsigned char *pieces_of(const cx_coll_visit *v, uint32_t i)
+{
+  const size_t place = 2 * (size_t)v->self->members[i] + v->window->odd;
+  return v->window->pieces + place * 4 * CX_COLL_PIECE;
+}
+
+unsigned char *cx_coll_piece_in(const cx_coll_visit *v, uint32_t i,
+                                unsigned which)
+{
+  return pieces_of(v, i) + which * CX_COLL_PIECE;
+}
+
+unsigned char *cx_coll_piece_out(const cx_coll_visit *v, uint32_t i,
+                                 unsigned which)
+{
+  return pieces_of(v, i) + (2 + which) * CX_COLL_PIECE;
+}
+
+calx_status *cx_coll_region(const cx_coll_visit *v, uint32_t i, size_t bytes,
+                            unsigned char **out)
+{
+  if (i == v->group->me && v->self->used < bytes) v->self->used = bytes;
+  return cx_coll_map_region(v->window, v->self->members[i], bytes, out);
+}

@@ -1,0 +1,67 @@
+// coll/window: memory in which devices of several processes meet.
+//
+// A team is the list of the devices that some programs run on. Each of them
+// numbers the team's launches for itself; the numbers agree because all start
+// the same programs in the same order. In a team each device has a state, which
+// it alone writes: where it is (launch, collective, phase), what it came with
+// (the header), how its last launch ended. A barrier is that all members of a
+// group have reached a phase: there is no count that somebody who gives up
+// could leave wrong, and no table of groups.
+//
+// A device that has left a collective says so, and before it writes to its
+// memory again it waits until the other members have left too. So while anyone
+// is in a collective, the states of those who went through it stay where they
+// were, and nobody's memory changes under a reader.
+#ifndef CX_COLL_WINDOW_H
+#define CX_COLL_WINDOW_H
+
+#include "coll/coll.h"
+#include "coll/groups.h"
+#include "coll/meet.h"
+#include "coll/reduce.h"
+
+// Bytes of a piece of an operand. A device has room for two of what it brings
+// and two of what it makes.
+#define CX_COLL_PIECE ((size_t)256 << 10)
+
+calx_status *cx_coll_window_new(const cx_coll_share *share,
+                                cx_coll_window **out) CALX_MUST_USE;
+void cx_coll_window_free(cx_coll_window *window);  // NULL is accepted
+
+// Whether all of the group are of this process, or of this host.
+bool cx_coll_all_here(const cx_coll_launch *launch, const cx_coll_group *group);
+bool cx_coll_all_near(const cx_coll_launch *launch, const cx_coll_group *group);
+
+// One device's visit of one collective.
+typedef struct cx_coll_visit {
+  cx_coll_launch *launch;
+  const cx_coll_group *group;
+  const cx_coll_part *part;
+  cx_coll_window *window;
+  struct cx_coll_own *self;
+  uint32_t phase;  // barriers so far
+} cx_coll_visit;
+
+// Begins a collective: from here on the device's memory is its own to write.
+calx_status *cx_coll_visit_begin(cx_coll_visit *visit,
+                                 const cx_coll_reducer *reducer) CALX_MUST_USE;
+// Waits for all members. The first time it also sees that all came with the
+// same operation.
+calx_status *cx_coll_visit_wait(cx_coll_visit *visit) CALX_MUST_USE;
+// Went well: the device reads nobody's memory any more.
+void cx_coll_visit_end(cx_coll_visit *visit);
+
+// Member i's pieces; `which` is 0 or 1.
+unsigned char *cx_coll_piece_in(const cx_coll_visit *visit, uint32_t i,
+                                unsigned which);
+unsigned char *cx_coll_piece_out(const cx_coll_visit *visit, uint32_t i,
+                                 unsigned which);
+// Member i's memory for whole operands. Large ones are given back to the system
+// when all have left.
+calx_status *cx_coll_region(const cx_coll_visit *visit, uint32_t i,
+                            size_t bytes, unsigned char **out) CALX_MUST_USE;
+
+// The end of a launch: others that wait for it hear how it ended.
+void cx_coll_visits_over(cx_coll_launch *launch, const calx_status *how);
+
+#endif

@@ -1,0 +1,105 @@
+// world: see world.h. The children are made before anybody has threads.
+#include "world.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMIT_S = 100 };
+
+world world_new(int processes, int devices, size_t shared_bytes)
+{
+  world w = { .processes = processes, .devices = devices };
+  assert_null(cx_window_make(processes, &w.window));
+  w.shared = mmap(NULL, shared_bytes + 1, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(w.shared != MAP_FAILED);
+  return w;
+}
+
+PJRT_Client *world_client(const world *w, int process)
+{
+  const struct {
+    const char *name;
+    int64_t value;
+  } told[] = { { "cpu_device_count", w->devices },
+               { "node_id", process },
+               { "num_nodes", w->processes },
+               { CALX_OPTION_WINDOW_FD, w->window.fd } };
+  PJRT_NamedValue options[4];
+  for (int i = 0; i < 4; i++) {
+    options[i] = (PJRT_NamedValue){
+      CX_PJRT_ARGS(PJRT_NamedValue),     .name = told[i].name,
+      .name_size = strlen(told[i].name), .type = PJRT_NamedValue_kInt64,
+      .int64_value = told[i].value,      .value_size = 1
+    };
+  }
+  ARGS(args, PJRT_Client_Create, .create_options = options, .num_options = 4);
+  HOST_OK(api->PJRT_Client_Create(&args));
+  return args.client;
+}
+
+// A check that fails must end the child, not go on with the next test.
+static void live(const world *w, int process, peer_fn *fn, const void *user)
+{
+  setenv("CMOCKA_TEST_ABORT", "1", 1);
+  alarm(LIMIT_S);
+  peer self = { w, process, world_client(w, process), user };
+  fn(&self);
+  host_client_free(self.client);
+  _exit(host_end(NULL));
+}
+
+void world_start(world *w, peer_fn *fn, const void *user)
+{
+  for (int i = 0; i < w->processes; i++) {
+    w->pids[i] = fork();
+    assert_true(w->pids[i] >= 0);
+    if (w->pids[i] == 0) live(w, i, fn, user);
+  }
+}
+
+void world_join(world *w, int lost)
+{
+  int bad = 0;
+  for (int i = 0; i < w->processes; i++) {
+    int status = -1;
+    assert_int_equal(waitpid(w->pids[i], &status, 0), w->pids[i]);
+    if (i == lost || status == 0) continue;
+    print_error("process %d ended with status %x\n", i, (unsigned)status);
+    bad++;
+  }
+  assert_int_equal(bad, 0);
+}
+
+void world_free(world *w)
+{
+  cx_window_close(&w->window);
+}
+
+PJRT_LoadedExecutable *world_program(PJRT_Client *client, const char *text,
+                                     int replicas)
+{
+  PJRT_LoadedExecutable *e = NULL;
+  host_options o = host_replicas(replicas, 1);
+  HOST_OK(host_compile(client, text, o.bytes, o.size, &e));
+  return e;
+}
+
+PJRT_Error *world_run(PJRT_LoadedExecutable *program, size_t n_devices,
+                      size_t n_args, PJRT_Buffer *const *const *args,
+                      PJRT_Buffer **const *outs)
+{
+  PJRT_ExecuteOptions options = { CX_PJRT_ARGS(PJRT_ExecuteOptions) };
+  return CALL(PJRT_LoadedExecutable_Execute, .executable = program,
+              .options = &options, .argument_lists = args,
+              .num_devices = n_devices, .num_args = n_args,
+              .output_lists = outs);
+}
+
+void world_await(const world *w, size_t byte)
+{
+  const volatile unsigned char *at = w->shared + byte;
+  while (*at == 0) usleep(1000);
+}

@@ -1,0 +1,42 @@
+// world: processes that form one world, each with its part of the devices.
+#ifndef CX_TESTS_ENGINE_API_WORLD_H
+#define CX_TESTS_ENGINE_API_WORLD_H
+
+#include "host.h"
+#include "world/window.h"
+
+enum { WORLD_MOST = 8 };
+
+typedef struct world {
+  int processes, devices;  // of each process
+  cx_window window;
+  unsigned char *shared;  // for the tests' own words
+  int pids[WORLD_MOST];
+} world;
+
+// What a process does. It is a child of the test, and ends with its return.
+typedef struct peer {
+  const world *world;
+  int process;
+  PJRT_Client *client;
+  const void *user;
+} peer;
+typedef void peer_fn(peer *self);
+
+world world_new(int processes, int devices, size_t shared_bytes);
+void world_start(world *w, peer_fn *fn, const void *user);
+// All must have ended well, but `lost` (-1: none).
+void world_join(world *w, int lost);
+void world_free(world *w);
+
+PJRT_Client *world_client(const world *w, int process);
+PJRT_LoadedExecutable *world_program(PJRT_Client *client, const char *text,
+                                     int replicas);
+// All local devices' shares; args[k] and outs[k] are lists of device k.
+PJRT_Error *world_run(PJRT_LoadedExecutable *program, size_t n_devices,
+                      size_t n_args, PJRT_Buffer *const *const *args,
+                      PJRT_Buffer **const *outs);
+// Waits until the shared byte is set, by whoever.
+void world_await(const world *w, size_t byte);
+
+#endif
