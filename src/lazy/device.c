@@ -95,6 +95,11 @@ calx_status *cx_devices_open_for_ranks(int *out_count)
   return status;
 }
 
+bool cx_devices_are_open(void)
+{
+  return atomic_load_explicit(&world.open, memory_order_acquire);
+}
+
 int cx_device_index_of_thread(void)
 {
   return cx_self.device != NULL ? cx_self.device->index : 0;

@@ -55,6 +55,7 @@ int cx_device_index_of_thread(void);
 // Opens the devices for ranks. FAILED_PRECONDITION when anything else opened
 // them before. *out_count: how many there are.
 calx_status *cx_devices_open_for_ranks(int *out_count) CALX_MUST_USE;
+bool cx_devices_are_open(void);
 
 // ---- tensors ----------------------------------------------------------------
 
