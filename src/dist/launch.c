@@ -1,5 +1,5 @@
-// dist/launch: the ranks of this process, a thread each, and what becomes of
-// them.
+// dist/launch: the processes, the ranks of each, a thread each, and what
+// becomes of them.
 //
 // A rank ends by returning. The first that fails, in time, is why the launch
 // failed: it is noted before the board hears of it, so what the others then
@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
+#include "world/spawn.h"
 
 // Deep models and their backward passes run on it.
 #define RANK_STACK ((size_t)8 << 20)
@@ -168,20 +169,46 @@ static calx_status *wanted_processes(const calx_launch_options *o, int *out)
   return NULL;
 }
 
+typedef struct child {
+  calx_rank_fn *fn;
+  void *user;
+  const calx_launch_options *options;
+} child;
+
+// It leaves the process by _exit after this.
+static calx_status *run_child(void *user)
+{
+  const child *c = user;
+  calx_status *status = run_in_world(c->fn, c->user, c->options);
+  cx_world_leave(status);
+  return status;
+}
+
+static calx_status *run_processes(child *c, int processes)
+{
+  if (cx_devices_are_open()) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "Runtime is already initialized. Do not use the XLA "
+                    "device before calling calx_launch with processes");
+  }
+  cx_spawn_options o = { .processes = processes, .fn = run_child, .user = c };
+  cx_spawn_end end;
+  return cx_spawn(&o, &end);
+}
+
 static calx_status *launch(calx_rank_fn *fn, void *user,
                            const calx_launch_options *o)
 {
   int processes;
   cx_world_place place;
+  bool spawns = false;
   CALX_TRY(wanted_processes(o, &processes));
   CALX_TRY(cx_world_find(&place));
-  if (place.launcher == CX_LAUNCHER_NONE && processes > 1) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "calx_launch: %d processes are asked for; this version "
-                    "starts threads only, see CPU_NUM_DEVICES",
-                    processes);
+  if (place.launcher == CX_LAUNCHER_NONE) {
+    CALX_TRY(cx_spawn_wanted(processes, &spawns));
   }
-  return run_in_world(fn, user, o);
+  child c = { fn, user, o };
+  return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
 }
 
 static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
