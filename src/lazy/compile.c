@@ -1,0 +1,177 @@
+// lazy/compile: from an order to an executable: lowered, printed, taken from
+// the disk cache or compiled. A program with collectives is compiled for all
+// ranks' devices, any other for whichever device its arguments are on.
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/metrics.h"
+#include "base/trace.h"
+#include "graph/lower.h"
+#include "hlo/print.h"
+#include "lazy/program.h"
+#include "world/world.h"
+
+CX_COUNTER(uncached_compile, "UncachedCompile");
+CX_METRIC(compile_time, "CompileTime", CX_UNIT_NS);
+
+static atomic_long compiled;  // programs, for the current client
+
+long cx_program_count(void)
+{
+  return atomic_load(&compiled);
+}
+
+void cx_compile_forget(void)
+{
+  atomic_store(&compiled, 0);
+}
+
+// ---- what is told to the plugin beside the text -----------------------------
+
+typedef struct signature {
+  cx_pjrt_shape *shapes;
+  bool *donated;
+  cx_pjrt_signature s;
+} signature;
+
+static void wire_shape(const cx_shape *s, cx_pjrt_shape *out)
+{
+  cx_pjrt_shape_make(s->dtype, s->dims, s->rank, out);
+}
+
+static calx_status *signature_make(const cx_order *o, signature *out)
+{
+  size_t n = o->n_params + (o->n_slots != 0);
+  *out = (signature){ 0 };
+  out->shapes = cx_calloc(n + o->n_roots + 1, sizeof *out->shapes);
+  out->donated = cx_calloc(n + 1, sizeof *out->donated);
+  if (out->shapes == NULL || out->donated == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < o->n_params; i++) {
+    const cx_param *p = &o->params[i];
+    wire_shape(&p->node->out[p->out].shape, &out->shapes[i]);
+    out->donated[i] = o->aliases[i] != 0;
+  }
+  if (o->n_slots != 0) {
+    int64_t words = (int64_t)o->n_slots;
+    cx_pjrt_shape_make(CALX_U32, &words, 1, &out->shapes[o->n_params]);
+  }
+  for (size_t r = 0; r < o->n_roots; r++) {
+    const cx_value *v = &o->roots[r];
+    wire_shape(&v->node->out[v->out].shape, &out->shapes[n + r]);
+  }
+  out->s = (cx_pjrt_signature){ .params = out->shapes,
+                                .donated = out->donated,
+                                .n_params = n,
+                                .results = out->shapes + n,
+                                .n_results = o->n_roots };
+  return NULL;
+}
+
+static void signature_free(signature *s)
+{
+  cx_free(s->shapes);
+  cx_free(s->donated);
+}
+
+// CALX_DUMP=dir: the text with its call sites, named by order and content.
+static calx_status *dump(const cx_text *text, cx_hash hash, long number)
+{
+  const char *folder = getenv("CALX_DUMP");
+  if (folder == NULL || *folder == '\0') return NULL;
+  CALX_TRY(cx_folder_make(folder, 0755));
+  char hex[33];
+  cx_hash_hex(hash, hex);
+  cx_text path = { 0 };
+  cx_text_format(&path, "%s/%05ld-%.12s.mlir", folder, number, hex);
+  calx_status *status = cx_text_failed(&path)
+                            ? cx_out_of_memory()
+                            : cx_file_write(path.data, text->data, text->size);
+  cx_text_free(&path);
+  return status;
+}
+
+// ---- compiling --------------------------------------------------------------
+
+typedef struct compilation {
+  const cx_run *run;
+  cx_text text, bare;  // with and without locations
+  signature signature;
+  char *options;
+  size_t options_size;
+} compilation;
+
+// How many replicas a program with collectives has: one for each rank.
+static int replicas_of(const cx_run *run)
+{
+  bool together = (run->order->flags & CX_NODE_COLLECTIVE) != 0;
+  return together ? cx_world_size(cx_world_here()) : 0;
+}
+
+static calx_status *print_program(compilation *c, bool soft_dynamic)
+{
+  cx_lowering l = { .order = c->run->order,
+                    .name = "calx",
+                    .soft_dynamic = soft_dynamic,
+                    .donate = true,
+                    .replicas = replicas_of(c->run) };
+  cx_hlo_module *module;
+  CALX_TRY(cx_lower(&l, &module));
+  cx_hlo_print(module, &c->text);
+  cx_hlo_print_with(module, &(cx_hlo_print_options){ .no_locations = true },
+                    &c->bare);
+  cx_hlo_module_free(module);
+  if (cx_text_failed(&c->text) || cx_text_failed(&c->bare)) {
+    return cx_out_of_memory();
+  }
+  return NULL;
+}
+
+static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
+{
+  cx_pjrt_client *client = c->run->device->client;
+  int replicas = replicas_of(c->run);
+  cx_pjrt_compile_options options = {
+    .num_replicas = replicas,
+    .everywhere = replicas != 0,
+    .any_device = replicas == 0 && cx_pjrt_client_device_count(client) > 1
+  };
+  CALX_TRY(signature_make(c->run->order, &c->signature));
+  CALX_TRY(
+      cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
+  cx_disk_key key = { .hash = cx_hash_bytes(c->bare.data, c->bare.size, 0),
+                      .text = c->bare.data,
+                      .size = c->bare.size,
+                      .options = c->options,
+                      .options_size = c->options_size,
+                      .site = &c->run->site };
+  CALX_TRY(dump(&c->text, key.hash, atomic_fetch_add(&compiled, 1) + 1));
+  bool disk = cx_disk_enabled(client);
+  if (disk) *out = cx_disk_load(client, &key, &options, &c->signature.s);
+  if (*out != NULL) return NULL;
+  CALX_TRY(cx_pjrt_compile(client, c->text.data, c->text.size, &options,
+                           &c->signature.s, out));
+  if (disk) cx_disk_store(client, &key, *out);
+  return NULL;
+}
+
+calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
+                        cx_pjrt_executable **out)
+{
+  *out = NULL;
+  compilation c = { .run = run };
+  int64_t start = cx_now_ns();
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compile(run);
+  calx_status *status = print_program(&c, soft_dynamic);
+  if (status == NULL) status = compile_printed(&c, out);
+  cx_text_free(&c.text);
+  cx_text_free(&c.bare);
+  signature_free(&c.signature);
+  cx_free(c.options);
+  cx_counter_add(&uncached_compile, 1);
+  cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
+  cx_trace_ended(CX_SPAN_COMPILE, run->device->index, start,
+                 (int64_t)run->order->n_nodes, &run->site);
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compiled(run, *out);
+  return status;
+}
