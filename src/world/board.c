@@ -27,6 +27,7 @@ typedef struct visit {
   uint64_t target;  // what `at` of all ranks must reach
   int64_t until;    // ns
   int spins;
+  bool speaks;  // with the other hosts
 } visit;
 
 // ---- verdicts ---------------------------------------------------------------
@@ -225,30 +226,33 @@ static CX_COLD void say_missing(const visit *v, cx_verdict *out)
 
 // ---- waiting ----------------------------------------------------------------
 
-// All ranks near this one have come. NULL: look again.
-static calx_status *settle(const visit *v)
+// All ranks near this one have come, and it is this one that goes to meet the
+// others. NULL: look again.
+static calx_status *meet_hosts(const visit *v)
 {
-  cx_board *b = v->board;
-  if (cx_world.groups == 1) {
-    decide(b, v->target, false);
-    return NULL;
-  }
-  uint64_t before = atomic_load(&b->meeting);
-  if (before >= v->target ||
-      !atomic_compare_exchange_strong(&b->meeting, &before, v->target)) {
-    return NULL;
-  }
   cx_verdict found = { .differ = { -1, -1 } };
-  int64_t left = (v->until - cx_now_ns()) / 1000000;
-  if (cx_hosts_meet(v->a, v->target, left, &found)) {
-    decide(b, v->target, false);
-    return NULL;
+  bool last_time = cx_now_ns() >= v->until;
+  switch (cx_hosts_meet(v->a, v->target, last_time, &found)) {
+    case CX_HOSTS_AGREE: decide(v->board, v->target, false); return NULL;
+    case CX_HOSTS_WAIT: return NULL;
+    case CX_HOSTS_DIFFER: break;
   }
   return refuse(v, &found);
 }
 
+// Whether this rank speaks for all of its host: the first that asks.
+static bool is_speaker(visit *v)
+{
+  uint64_t before = atomic_load(&v->board->meeting);
+  if (!v->speaks && before < v->target) {
+    v->speaks =
+        atomic_compare_exchange_strong(&v->board->meeting, &before, v->target);
+  }
+  return v->speaks;
+}
+
 // One look at everything. NULL: nothing to say yet.
-static calx_status *examine(const visit *v, bool *out_sleep)
+static calx_status *examine(visit *v, bool *out_sleep)
 {
   *out_sleep = false;
   cx_verdict found = { .differ = { -1, -1 } };
@@ -259,19 +263,17 @@ static calx_status *examine(const visit *v, bool *out_sleep)
     return refuse(v, &found);
   }
   int rank;
-  bool taken = false;
-  switch (look(v, &rank)) {
-    case COMPLETE:
-      taken =
-          cx_world.groups > 1 && atomic_load(&v->board->meeting) >= v->target;
-      if (!taken) return settle(v);
-      break;
-    case DIFFERS: say_differs(v, rank, &found); return refuse(v, &found);
-    case ENDED: say_ended(v, rank, &found); return refuse(v, &found);
-    case WAITING: break;
+  finding what = look(v, &rank);
+  if (what == COMPLETE && cx_world.groups == 1) {
+    decide(v->board, v->target, false);
+    return NULL;
   }
-  // Whoever went to meet the other hosts keeps the time for all of this one.
-  int64_t grace = taken ? (int64_t)2 * GRACE_MS * 1000000 : 0;
+  if (what == COMPLETE && is_speaker(v)) return meet_hosts(v);
+  if (what == DIFFERS) say_differs(v, rank, &found);
+  if (what == ENDED) say_ended(v, rank, &found);
+  if (what == DIFFERS || what == ENDED) return refuse(v, &found);
+  // Who speaks with the other hosts keeps the time for all of this one.
+  int64_t grace = what == COMPLETE ? (int64_t)2 * GRACE_MS * 1000000 : 0;
   if (cx_now_ns() < v->until + grace) {
     *out_sleep = true;
     return NULL;

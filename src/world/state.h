@@ -13,6 +13,7 @@ struct cx_server;
 typedef struct cx_world_state {
   cx_world_place place;
   bool joined;
+  cx_mutex lock;  // of head and board, where the watching thread uses them
   struct cx_client *client;  // NULL: a world of one process
   struct cx_server *server;  // where this process serves the store
   calx_window *head;         // the news; never NULL
@@ -22,7 +23,8 @@ typedef struct cx_world_state {
   // The part of the world that shares this board: a host, or this process
   // alone. groups > 1: the rest is met through the store.
   int group, groups;
-  int *group_of;  // of each process; NULL: all are in group 0
+  int ranks_calls;  // meetings about the number of ranks
+  int *group_of;    // of each process; NULL: all are in group 0
 } cx_world_state;
 
 extern cx_world_state cx_world;

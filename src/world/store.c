@@ -1,12 +1,26 @@
 // world/store: the store's calls, to this process's table or to the server.
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "world/client.h"
 #include "world/local.h"
 #include "world/state.h"
 
 calx_status *cx_store_put(const char *key, const void *value, size_t size)
 {
-  return cx_local_put(key, value, size);
+  if (cx_world.client == NULL) return cx_local_put(key, value, size);
+  cx_request r;
+  CALX_TRY(cx_client_request(CX_OP_PUT, key, &r));
+  if (size > CX_TABLE_VALUE) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "store: values of at most %zu bytes are taken, '%s' has "
+                    "%zu",
+                    CX_TABLE_VALUE, key, size);
+  }
+  r.value = value;
+  r.size = size;
+  return cx_client_call(cx_world.client, &r, NULL, NULL);
 }
 
 calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
@@ -15,24 +29,50 @@ calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
   *out = NULL;
   *out_size = 0;
   if (timeout_ms < 0) timeout_ms = 0;
-  return cx_local_get(key, timeout_ms, out, out_size);
+  if (cx_world.client == NULL) {
+    return cx_local_get(key, timeout_ms, out, out_size);
+  }
+  cx_request r;
+  CALX_TRY(cx_client_request(CX_OP_GET, key, &r));
+  r.wait_ms = timeout_ms;
+  return cx_client_call(cx_world.client, &r, out, out_size);
 }
 
 calx_status *cx_store_try_get(const char *key, char **out, size_t *out_size)
 {
   *out = NULL;
   *out_size = 0;
-  return cx_local_get(key, -1, out, out_size);
+  if (cx_world.client == NULL) return cx_local_get(key, -1, out, out_size);
+  cx_request r;
+  CALX_TRY(cx_client_request(CX_OP_TRY, key, &r));
+  return cx_client_call(cx_world.client, &r, out, out_size);
 }
 
 void cx_store_drop(const char *key)
 {
-  cx_local_drop(key);
+  cx_request r;
+  if (cx_world.client == NULL) {
+    cx_local_drop(key);
+    return;
+  }
+  calx_status *status = cx_client_request(CX_OP_DROP, key, &r);
+  if (status == NULL) {
+    status = cx_client_call(cx_world.client, &r, NULL, NULL);
+  }
+  calx_status_free(status);
 }
 
 calx_status *cx_store_barrier(const char *name, int64_t timeout_ms)
 {
-  (void)name;
-  (void)timeout_ms;
-  return cx_world_news();
+  if (cx_world.client == NULL) return cx_world_news();
+  cx_request r;
+  char *all;
+  size_t size;
+  CALX_TRY(cx_client_request(CX_OP_MEET_ALL, name, &r));
+  r.a = cx_world.place.process;
+  r.b = cx_world.place.processes;
+  r.wait_ms = timeout_ms > 0 ? timeout_ms : 0;
+  CALX_TRY(cx_client_call(cx_world.client, &r, &all, &size));
+  cx_free(all);
+  return NULL;
 }

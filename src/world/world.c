@@ -1,12 +1,27 @@
 // world/world: joining and leaving.
+//
+// A world of one process has no store but its own table and no thread. In
+// another one, the order is: connect (process 0 of a foreign launcher serves
+// first), which starts the thread that watches; tell each other the places;
+// share the window. From then on the news of the job reach the window, the
+// board's sleepers and every call that waits.
 #include "world/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "world/client.h"
+#include "world/desk.h"
+#include "world/hosts_meet.h"
+#include "world/join.h"
 #include "world/local.h"
+#include "world/route.h"
+#include "world/server.h"
 #include "world/state.h"
+
+enum { JOIN_TIMEOUT_S = 60, DRAIN_FAILED_MS = 2000 };
 
 static calx_window own_head = { .magic = CALX_WINDOW_MAGIC, .processes = 1 };
 
@@ -29,21 +44,30 @@ const cx_world_place *cx_world_here(void)
   return &cx_world.place;
 }
 
+// A variable that tells seconds, in ms.
+static int64_t seconds_of(const char *name, int otherwise)
+{
+  const char *text = cx_place_variable(name);
+  if (text == NULL) return (int64_t)otherwise * 1000;
+  char *end;
+  double seconds = strtod(text, &end);
+  if (*end == '\0' && seconds > 0 && seconds < 1e9) {
+    return (int64_t)(seconds * 1000);
+  }
+  cx_log_once_per_site(name,
+                       "%s is '%s', a number of seconds is wanted: %d is taken",
+                       name, text, otherwise);
+  return (int64_t)otherwise * 1000;
+}
+
 int64_t cx_world_timeout_ms(void)
 {
-  const char *text = getenv("CALX_COLLECTIVE_TIMEOUT_S");
-  if (text != NULL && text[0] != '\0') {
-    char *end;
-    double seconds = strtod(text, &end);
-    if (*end == '\0' && seconds > 0 && seconds < 1e9) {
-      return (int64_t)(seconds * 1000);
-    }
-    cx_log_once_per_site("CALX_COLLECTIVE_TIMEOUT_S",
-                         "CALX_COLLECTIVE_TIMEOUT_S is '%s', a number of "
-                         "seconds is wanted: 1800 is taken",
-                         text);
-  }
-  return 1800 * 1000;
+  return seconds_of("CALX_COLLECTIVE_TIMEOUT_S", 1800);
+}
+
+int cx_world_window_fd(void)
+{
+  return cx_world.window.fd;
 }
 
 // ---- news -------------------------------------------------------------------
@@ -54,15 +78,109 @@ calx_status *cx_world_news(void)
   return failed == CALX_OK ? NULL : cx_error(failed, "%s", cx_world.head->news);
 }
 
+static void show_news(void *user, calx_code code, const char *news)
+{
+  (void)user;
+  cx_lock(&cx_world.lock);
+  cx_window_fail(cx_world.head, code, news);
+  if (cx_world.board != NULL) cx_bell_ring(&cx_world.board->bell);
+  cx_unlock(&cx_world.lock);
+}
+
+static void take_event(void *user, const char *bytes, size_t size)
+{
+  (void)user;
+  cx_hosts_hear_end(bytes, size);
+}
+
 void cx_world_fail(calx_code code, const char *news)
 {
-  cx_window_fail(cx_world.head, code, news);
-  cx_board *board = cx_world.board;
-  if (board != NULL) cx_bell_ring(&board->bell);
+  calx_status *first = NULL;
+  if (cx_world.client != NULL) {
+    first = cx_client_fail(cx_world.client, code, news);
+    code = calx_status_code(first);
+    news = cx_status_sentence(first);
+  }
+  show_news(NULL, code, news);
   cx_local_wake();
+  calx_status_free(first);
 }
 
 // ---- joining ----------------------------------------------------------------
+
+static calx_status *serve(const cx_route *route)
+{
+  cx_server_options options = { .url = route->url,
+                                .token = cx_place_variable("CALX_TOKEN"),
+                                .who = "process 0",
+                                .processes = cx_world.place.processes,
+                                .heartbeat_ms = cx_heartbeat_ms() };
+  if (!route->by_process || cx_world.place.process != 0) return NULL;
+  return cx_server_start(&options, &cx_world.server);
+}
+
+static calx_status *connect_store(const cx_route *route, int64_t timeout_ms)
+{
+  cx_client_options options = { .url = route->url,
+                                .token = cx_place_variable("CALX_TOKEN"),
+                                .process = cx_world.place.process,
+                                .processes = cx_world.place.processes,
+                                .heartbeat_ms = cx_heartbeat_ms(),
+                                .on_news = show_news,
+                                .on_event = take_event };
+  return cx_client_open(&options, timeout_ms, &cx_world.client);
+}
+
+// From here the news are in the window, also those that came before.
+static void use_window(void)
+{
+  if (cx_world.window.head == NULL) return;
+  cx_lock(&cx_world.lock);
+  calx_window *before = cx_world.head;
+  cx_world.head = cx_world.window.head;
+  calx_code failed = cx_window_failed(before);
+  if (failed != CALX_OK) cx_window_fail(cx_world.head, failed, before->news);
+  cx_unlock(&cx_world.lock);
+}
+
+static calx_status *join_others(const cx_route *route)
+{
+  int64_t timeout_ms = seconds_of("CALX_JOIN_TIMEOUT_S", JOIN_TIMEOUT_S);
+  CALX_TRY(serve(route));
+  CALX_TRY(connect_store(route, timeout_ms));
+  CALX_TRY(cx_join_places(route->hosts_told, timeout_ms, &cx_world.group_of));
+  CALX_TRY(cx_join_window(cx_world.group_of, timeout_ms));
+  use_window();
+  return NULL;
+}
+
+static void forget(void)
+{
+  cx_board_close();
+  cx_local_clear();
+  cx_world.head = &own_head;
+  cx_window_close(&cx_world.window);
+  cx_free(cx_world.group_of);
+  cx_world.group_of = NULL;
+  cx_world.group = cx_world.ranks_calls = 0;
+  cx_world.groups = 1;
+  memset(&own_head.news, 0, sizeof own_head.news);
+  atomic_store(&own_head.failed, 0);
+  atomic_store(&own_head.writing, 0);
+  cx_world.place = (cx_world_place)ALONE;
+  cx_world.joined = false;
+}
+
+static void disconnect(int64_t drain_ms)
+{
+  if (cx_world.client != NULL) cx_client_close(cx_world.client, true);
+  cx_world.client = NULL;
+  if (cx_world.server != NULL) {
+    cx_server_drain(cx_world.server, drain_ms);
+    cx_server_stop(cx_world.server);
+  }
+  cx_world.server = NULL;
+}
 
 calx_status *cx_world_join(void)
 {
@@ -72,25 +190,38 @@ calx_status *cx_world_join(void)
                     "of %d",
                     cx_world.place.process, cx_world.place.processes);
   }
-  cx_world_place place;
   cx_route route;
-  CALX_TRY(cx_place_read(&place, &route));
-  if (place.processes > 1) {
-    return cx_error(CALX_UNIMPLEMENTED, "process %d of %d: not yet",
-                    place.process, place.processes);
+  calx_status *status = cx_place_read(&cx_world.place, &route);
+  if (status == NULL && cx_world.place.processes > 1) {
+    status = join_others(&route);
+    if (status != NULL && cx_world.client != NULL) {
+      cx_world_fail(calx_status_code(status), cx_status_sentence(status));
+    }
   }
-  cx_world.place = place;
+  if (status != NULL) {
+    disconnect(DRAIN_FAILED_MS);
+    forget();
+    return status;
+  }
   cx_world.joined = true;
   return NULL;
 }
 
 // ---- ranks ------------------------------------------------------------------
 
+static void set_board(cx_board *board, void *memory)
+{
+  cx_lock(&cx_world.lock);
+  void *before = cx_world.board_memory;
+  cx_world.board = board;
+  cx_world.board_memory = memory;
+  cx_unlock(&cx_world.lock);
+  cx_free(before);
+}
+
 void cx_board_close(void)
 {
-  cx_free(cx_world.board_memory);
-  cx_world.board_memory = NULL;
-  cx_world.board = NULL;
+  set_board(NULL, NULL);
 }
 
 // Its slots lie on cache lines of their own, which cx_alloc does not promise.
@@ -98,11 +229,80 @@ static calx_status *heap_board(int ranks)
 {
   void *memory = cx_calloc(1, cx_board_bytes(ranks) + 63);
   if (memory == NULL) return cx_out_of_memory();
-  cx_board_close();
-  cx_world.board_memory = memory;
-  cx_world.board = (cx_board *)(((uintptr_t)memory + 63) / 64 * 64);
-  atomic_store(&cx_world.board->ranks, (uint32_t)ranks);
+  cx_board *board = (cx_board *)(((uintptr_t)memory + 63) / 64 * 64);
+  atomic_store(&board->ranks, (uint32_t)ranks);
+  set_board(board, memory);
   return NULL;
+}
+
+static calx_status *window_board(int ranks)
+{
+  size_t room = CALX_WINDOW_ENGINE - CALX_WINDOW_BOARD;
+  if (cx_board_bytes(ranks) > room) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "%d ranks: the board has room for %zu", ranks,
+                    (room - sizeof(cx_board)) / sizeof(cx_slot));
+  }
+  cx_board *board =
+      (cx_board *)(void *)((char *)cx_world.head + CALX_WINDOW_BOARD);
+  atomic_store(&board->ranks, (uint32_t)ranks);
+  set_board(board, NULL);
+  return NULL;
+}
+
+// All processes tell their number of devices.
+static calx_status *compare_devices(int devices)
+{
+  char name[64], *list;
+  unsigned char own[4];
+  size_t size;
+  snprintf(name, sizeof name, "ranks of each process, launch %d",
+           ++cx_world.ranks_calls);
+  cx_wire_put32(own, (uint32_t)devices);
+  CALX_TRY(
+      cx_join_meet(name, own, sizeof own, cx_world_timeout_ms(), &list, &size));
+  const char *at = list, *value;
+  size_t left = size, bytes;
+  calx_status *status = NULL;
+  int first = devices;
+  for (int i = 0; i < cx_world.place.processes && status == NULL; i++) {
+    bool whole = cx_wire_next(&at, &left, &value, &bytes) && bytes == 4;
+    int theirs = whole ? (int)cx_wire_get32((const unsigned char *)value) : 0;
+    if (i == 0) first = theirs;
+    if (theirs != first) {
+      status = cx_error(CALX_INVALID_ARGUMENT,
+                        "process 0 has %d device%s, process %d has %d: all "
+                        "must have the same number",
+                        first, first == 1 ? "" : "s", i, theirs);
+    }
+  }
+  cx_free(list);
+  return status;
+}
+
+// For the server's news, which name ranks.
+static calx_status *tell_devices(int devices)
+{
+  char text[16];
+  if (cx_world.place.process != 0) return NULL;
+  snprintf(text, sizeof text, "%d", devices);
+  cx_store_drop(CX_DEVICES_KEY);
+  return cx_store_put(CX_DEVICES_KEY, text, strlen(text));
+}
+
+static calx_status *ranks_of_all(int devices)
+{
+  int ranks = cx_world.place.processes * devices;
+  CALX_TRY(tell_devices(devices));
+  CALX_TRY(compare_devices(devices));
+  if (cx_world.board != NULL && cx_world.place.devices == devices) return NULL;
+  if (cx_world.board != NULL) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "each process has %d ranks in this job, which cannot "
+                    "become %d",
+                    cx_world.place.devices, devices);
+  }
+  return cx_world.window.head != NULL ? window_board(ranks) : heap_board(ranks);
 }
 
 calx_status *cx_world_ranks(int devices)
@@ -111,22 +311,31 @@ calx_status *cx_world_ranks(int devices)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%d ranks in each process, 1 to 4096 are wanted", devices);
   }
-  CALX_TRY(heap_board(cx_world.place.processes * devices));
+  CALX_TRY(cx_world.client != NULL ? ranks_of_all(devices)
+                                   : heap_board(devices));
   cx_world.place.devices = devices;
   return NULL;
 }
 
 // ---- leaving ----------------------------------------------------------------
 
+static void end_ranks(const calx_status *how)
+{
+  const cx_world_place *here = &cx_world.place;
+  for (int i = 0; cx_world.board != NULL && i < here->devices; i++) {
+    int rank = here->process * here->devices + i;
+    if (atomic_load(&cx_world.board->slots[rank].state) == CX_RANK_RUNS) {
+      cx_board_end(rank, how);
+    }
+  }
+}
+
 void cx_world_leave(const calx_status *how)
 {
   if (!cx_world.joined) return;
   if (how != NULL) cx_world_fail(CALX_ABORTED, calx_status_message(how));
-  cx_board_close();
-  cx_local_clear();
-  memset(&own_head.news, 0, sizeof own_head.news);
-  atomic_store(&own_head.failed, 0);
-  atomic_store(&own_head.writing, 0);
-  cx_world.place = (cx_world_place)ALONE;
-  cx_world.joined = false;
+  end_ranks(how);
+  bool well = cx_window_failed(cx_world.head) == CALX_OK;
+  disconnect(well ? cx_world_timeout_ms() : DRAIN_FAILED_MS);
+  forget();
 }

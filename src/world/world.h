@@ -2,6 +2,25 @@
 // talk outside of any device: a key-value store, news of failures, and a board
 // on which ranks agree before they launch a program with collectives.
 //
+// The environment tells the place: a launcher's own variables (place.c has the
+// table of torchrun's, mpirun's and srun's), or calx's, set by its launcher:
+//
+//   CALX_RANK, CALX_WORLD              this process, and how many
+//   CALX_LOCAL_RANK, CALX_LOCAL_WORLD  the same among those of this host
+//   CALX_NODE_RANK, CALX_NNODES        this host, and how many
+//   CALX_STORE      where the store is: tcp://host:port, abstract://name; under
+//                   a launcher of others process 0 serves it there
+//   CALX_TOKEN      what every process shows the store; without one, TCP takes
+//                   whoever knows the port and a free number
+//   CALX_WINDOW_FD  the descriptor of the host's shared window (window.h)
+//
+// and by the user:
+//
+//   CALX_PORT                  the store's port, before MASTER_PORT
+//   CALX_HEARTBEAT_S           5: a process silent for so long has gone; 0: off
+//   CALX_JOIN_TIMEOUT_S        60: to wait for the other processes at first
+//   CALX_COLLECTIVE_TIMEOUT_S  1800: to wait for a rank that is alive
+//
 // It knows processes, ranks and hosts, no devices and no tensors. One world per
 // process. A process that no launcher started is a world of its own, and needs
 // no store. Every wait has a time limit and names who is missing.
@@ -52,6 +71,10 @@ void cx_world_leave(const calx_status *how);
 bool cx_world_joined(void);
 const cx_world_place *cx_world_here(void);  // never NULL; a world of 1 before
 
+// The descriptor of the window that this host's processes share (for
+// CALX_OPTION_WINDOW_FD); -1: they share none.
+int cx_world_window_fd(void);
+
 static inline int cx_world_size(const cx_world_place *p)
 {
   return p->processes * p->devices;
@@ -92,10 +115,11 @@ typedef struct cx_agreement {
   const char *what;  // "all_reduce at train.c:20": for messages
 } cx_agreement;
 
-// Waits until all ranks of the world have come with the same key. Errors, on
-// every rank and at once when it is known: ABORTED another key (who brought
-// what), a rank that ended ("rank 2 ended after 13 launches") or failed (its
-// own message), the job's news; DEADLINE_EXCEEDED who is missing.
+// Waits until all ranks of the world have come with the same key. A failure is
+// the last word until cx_board_reset(): later agreements fail with it, too.
+// Errors, on every rank and at once when it is known: ABORTED another key (who
+// brought what), a rank that ended ("rank 2 ended after 13 launches") or failed
+// (its own message), the job's news; DEADLINE_EXCEEDED who is missing.
 // *out_differs (may be NULL): a rank with another key, else -1.
 calx_status *cx_board_agree(const cx_agreement *a, int64_t timeout_ms,
                             int *out_differs) CALX_MUST_USE;

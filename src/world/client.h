@@ -1,0 +1,44 @@
+// world/client: a process's connection to the store's server.
+//
+// Thread-safe: every call has an nng context of its own. The connection is
+// watched by one thread (watch.c), which also is the heartbeat; news of any
+// kind, also that the server has gone, ends every call that waits.
+#ifndef CX_WORLD_CLIENT_H
+#define CX_WORLD_CLIENT_H
+
+#include "world/wire.h"
+
+typedef struct cx_client cx_client;
+
+typedef struct cx_client_options {
+  const char *url, *token;  // token NULL: nothing
+  int process, processes;   // process -1: a launcher
+  int64_t heartbeat_ms;
+  // From the watching thread, once each; may call nothing of the client.
+  void (*on_news)(void *user, calx_code code, const char *news);
+  void (*on_event)(void *user, const char *bytes, size_t size);
+  void *user;
+} cx_client_options;
+
+// Dials until the server is there, and says who this is.
+calx_status *cx_client_open(const cx_client_options *options,
+                            int64_t timeout_ms, cx_client **out) CALX_MUST_USE;
+// `bye`: this process leaves in good order; else its end is news.
+void cx_client_close(cx_client *client, bool bye);
+
+// One request and its answer: OK gives the value (cx_free() it; zero-terminated
+// past its size; out may be NULL), else the server's status or the news.
+calx_status *cx_client_call(cx_client *client, const cx_request *request,
+                            char **out, size_t *out_size) CALX_MUST_USE;
+// Tells everybody that the job has failed, and returns what the job has heard
+// first: a status, never NULL.
+calx_status *cx_client_fail(cx_client *client, calx_code code,
+                            const char *news) CALX_MUST_USE;
+// NULL while there are none.
+calx_status *cx_client_news(cx_client *client) CALX_MUST_USE;
+
+// Fills in a request; the name is checked.
+calx_status *cx_client_request(cx_op op, const char *name,
+                               cx_request *out) CALX_MUST_USE;
+
+#endif

@@ -1,0 +1,36 @@
+// world/server: the store's server: keys, meetings, events and the job's news.
+#ifndef CX_WORLD_SERVER_H
+#define CX_WORLD_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct cx_server cx_server;
+
+typedef struct cx_server_options {
+  const char *url;    // as cx_route's: where it listens, nowhere else
+  const char *token;  // what every HELLO must bring; NULL: nothing
+  const char *who;    // "process 0", "the launcher": whom others miss
+  int processes;
+  int64_t heartbeat_ms;  // who is silent for so long has gone; 0: no limit
+  // A process whose connection closed is news only after this, so that a
+  // launcher that saw how it ended can tell first.
+  int64_t grace_ms;
+} cx_server_options;
+
+// Starts nng's threads and one of its own: fork before it.
+calx_status *cx_server_start(const cx_server_options *options,
+                             cx_server **out) CALX_MUST_USE;
+// The job has failed; the first news stays.
+void cx_server_fail(cx_server *server, calx_code code, const char *news);
+// Until every process has left or gone, or the time is over; whether all have.
+// With news, processes that never came are not waited for.
+bool cx_server_drain(cx_server *server, int64_t timeout_ms);
+void cx_server_stop(cx_server *server);
+
+// CALX_HEARTBEAT_S in ms, 5 s where it is not set, 0: off.
+int64_t cx_heartbeat_ms(void);
+
+#endif
