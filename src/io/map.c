@@ -76,6 +76,7 @@ void cx_io_map_release(cx_io_map *map)
     return;
   }
   if (map->mapped != NULL) munmap(map->mapped, map->size);
+  cx_free(map->owned);
   cx_free(map);
 }
 

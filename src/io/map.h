@@ -14,7 +14,8 @@ typedef struct cx_io_map {
   const char *name;  // of the file, for messages; lives as long as the opening
   const uint8_t *data;
   size_t size;
-  void *mapped;  // NULL: somebody else's memory
+  void *mapped;  // or cx_free()d memory, or neither: somebody else's
+  void *owned;
 } cx_io_map;
 
 // A regular file, mapped. Who else changes it in place, instead of replacing

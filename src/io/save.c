@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "io/pt.h"
 #include "io/safetensors.h"
 
 static calx_status *check_path(const char *call, const char *path)
@@ -27,10 +28,9 @@ static calx_status *save(const calx_value *value, const char *path,
   if (format == CALX_FORMAT_DEFAULT) format = format_of(path);
   cx_writer *w;
   CALX_TRY(cx_writer_open(path, &w));
-  calx_status *status =
-      format == CALX_FORMAT_SAFETENSORS
-          ? cx_io_safetensors_write(w, value, o->metadata)
-          : cx_error(CALX_UNIMPLEMENTED, "save: format %d", (int)format);
+  calx_status *status = format == CALX_FORMAT_SAFETENSORS
+                            ? cx_io_safetensors_write(w, value, o->metadata)
+                            : cx_io_pt_write(w, path, value);
   if (status == NULL) return cx_writer_commit(w);
   cx_writer_abandon(w);
   return status;
@@ -51,13 +51,39 @@ calx_status *calx_save_with(const calx_value *value, const char *path,
 
 // ---- loading ----------------------------------------------------------------
 
+static calx_status *read_map(cx_io_map *map, const calx_load_options *o,
+                             calx_value **out_value)
+{
+  bool zip = cx_io_is_zip(map);
+  if (o->format == CALX_FORMAT_SAFETENSORS ||
+      (o->format == CALX_FORMAT_DEFAULT && !zip && !cx_io_is_old_pt(map))) {
+    return cx_io_safetensors_read(map, out_value, o->out_metadata);
+  }
+  if (o->out_metadata != NULL) {
+    *o->out_metadata = calx_value_container(CALX_KIND_DICT);
+    if (*o->out_metadata == NULL) return cx_out_of_memory();
+  }
+  if (zip) return cx_io_pt_read(map, out_value);
+  return cx_error(
+      CALX_UNIMPLEMENTED,
+      cx_io_is_old_pt(map)
+          ? "'%s': the format that torch.save wrote before PyTorch 1.6, which "
+            "is no zip archive; load and save it with a newer PyTorch"
+          : "'%s': no zip archive, as PyTorch's files are",
+      map->name);
+}
+
 static calx_status *load(const char *path, const calx_load_options *o,
                          calx_value **out_value)
 {
   cx_io_map *map;
   CALX_TRY(cx_io_map_open(path, &map));
-  calx_status *status = cx_io_safetensors_read(map, out_value, o->out_metadata);
+  calx_status *status = read_map(map, o, out_value);
   cx_io_map_release(map);
+  if (status != NULL && o->out_metadata != NULL) {
+    calx_value_free(*o->out_metadata);
+    *o->out_metadata = NULL;
+  }
   return status;
 }
 

@@ -124,6 +124,7 @@ static void test_one_tensor_at_a_time(void **state)
 {
   (void)state;
   check_peak("peak.safetensors");
+  check_peak("peak.pt");
 }
 
 int main(void)

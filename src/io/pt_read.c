@@ -1,0 +1,490 @@
+// io/pt_read: a zip of storages and the pickle that says what they are.
+//
+// Bounds, all from the file's own size: what entries have together when packed,
+// how much each may unpack to, the nodes of the pickle, and what tensors with
+// overlapping elements may come to. A storage is read when the first tensor
+// that is kept needs it; tensors that lie in it in order share its memory.
+#include <inttypes.h>
+#include <string.h>
+#include <zip.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/status.h"
+#include "io/pickle.h"
+#include "io/pt.h"
+#include "io/value.h"
+#include "lazy/lazy.h"
+
+// Deflate packs no better (zlib's technical notes).
+#define MOST_PACKED 1032
+#define MB ((uint64_t)1 << 20)
+
+typedef struct reading {
+  const char *name;
+  size_t file_size;
+  zip_t *zip;
+  char prefix[256];      // "mnist/"
+  cx_io_map **storages;  // by the entry's place; NULL: not read yet
+  uint64_t n_entries;
+  uint64_t copies;  // bytes that tensors may still take besides the storages
+  int64_t values;   // that may still be made of nodes
+  cx_arena nodes;
+  cx_io_strided *made;  // tensors that are held until the end
+} reading;
+
+bool cx_io_is_zip(const cx_io_map *map)
+{
+  return map->size >= 4 && memcmp(map->data, "PK\3\4", 4) == 0;
+}
+
+// A pickle of the number 0x1950a86a20f9469cfc6c comes first.
+bool cx_io_is_old_pt(const cx_io_map *map)
+{
+  static const char magic[] = "\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.";
+  return map->size >= 15 && map->data[0] == 0x80 &&
+         memcmp(map->data + 2, magic, 13) == 0;
+}
+
+// ---- the archive ------------------------------------------------------------
+
+static calx_status *zip_failed(const reading *r, const char *what,
+                               zip_error_t *error)
+{
+  calx_code code = zip_error_code_zip(error) == ZIP_ER_MEMORY
+                       ? CALX_RESOURCE_EXHAUSTED
+                       : CALX_DATA_LOSS;
+  return cx_error(code, "'%s': %s: %s", r->name, what,
+                  zip_error_strerror(error));
+}
+
+static calx_status *open_zip(reading *r, const cx_io_map *map)
+{
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t *source =
+      zip_source_buffer_create(map->data, map->size, 0, &error);
+  if (source != NULL) {
+    r->zip = zip_open_from_source(source, ZIP_RDONLY, &error);
+    if (r->zip == NULL) zip_source_free(source);
+  }
+  calx_status *status =
+      r->zip != NULL ? NULL : zip_failed(r, "no zip archive", &error);
+  zip_error_fini(&error);
+  return status;
+}
+
+static calx_status *stat_entry(const reading *r, uint64_t at, zip_stat_t *out)
+{
+  zip_stat_init(out);
+  if (zip_stat_index(r->zip, at, 0, out) != 0) {
+    return zip_failed(r, "an entry", zip_get_error(r->zip));
+  }
+  zip_uint64_t wanted =
+      ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+  if ((out->valid & wanted) != wanted) {
+    return cx_error(CALX_DATA_LOSS, "'%s': an entry without a size", r->name);
+  }
+  return NULL;
+}
+
+// No more than the file has, and packed as torch.save and zip programs do.
+static calx_status *check_entries(reading *r)
+{
+  uint64_t packed = 0, unpacked = 0;
+  r->n_entries = (uint64_t)zip_get_num_entries(r->zip, 0);
+  for (uint64_t i = 0; i < r->n_entries; i++) {
+    zip_stat_t s;
+    CALX_TRY(stat_entry(r, i, &s));
+    bool encrypted = (s.valid & ZIP_STAT_ENCRYPTION_METHOD) != 0 &&
+                     s.encryption_method != ZIP_EM_NONE;
+    if (encrypted ||
+        (s.comp_method != ZIP_CM_STORE && s.comp_method != ZIP_CM_DEFLATE)) {
+      return cx_error(CALX_UNIMPLEMENTED,
+                      "'%s': the entry '%.100s' is %s; stored and deflated "
+                      "ones are read",
+                      r->name, s.name,
+                      encrypted ? "encrypted" : "packed in another way");
+    }
+    bool fits =
+        s.comp_size <= r->file_size - packed &&
+        (s.comp_method == ZIP_CM_STORE ? s.size == s.comp_size
+                                       : s.size / MOST_PACKED <= s.comp_size);
+    if (!fits) {
+      return cx_error(CALX_DATA_LOSS,
+                      "'%s': the entry '%.100s' claims %" PRIu64
+                      " bytes packed in %" PRIu64 ", the file has %zu",
+                      r->name, s.name, s.size, s.comp_size, r->file_size);
+    }
+    packed += s.comp_size;
+    unpacked += s.size;
+  }
+  r->copies = 16 * unpacked + MB;
+  return NULL;
+}
+
+// The folder that the first entry is in: torch.save has one for all.
+static calx_status *find_prefix(reading *r)
+{
+  zip_stat_t s = { 0 };
+  if (r->n_entries > 0) CALX_TRY(stat_entry(r, 0, &s));
+  const char *slash = s.name != NULL ? strchr(s.name, '/') : NULL;
+  size_t n = slash != NULL ? (size_t)(slash - s.name) + 1 : 0;
+  if (n == 0 || n >= sizeof r->prefix) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "'%s': a zip archive, but not one of PyTorch's: its first "
+                    "entry is in no folder",
+                    r->name);
+  }
+  memcpy(r->prefix, s.name, n);
+  r->prefix[n] = '\0';
+  return NULL;
+}
+
+// The place of PREFIX/name; -1: there is none.
+static int64_t find_entry(const reading *r, const char *name, size_t size)
+{
+  char full[512];
+  int n = snprintf(full, sizeof full, "%s%.*s", r->prefix,
+                   size < 200 ? (int)size : 200, name);
+  if (n < 0 || (size_t)n >= sizeof full || size >= 200) return -1;
+  return zip_name_locate(r->zip, full, 0);
+}
+
+// All bytes of an entry, with its checksum checked; the caller frees them.
+static calx_status *read_entry(const reading *r, uint64_t at, void **out_data,
+                               size_t *out_size)
+{
+  zip_stat_t s;
+  *out_data = NULL;
+  CALX_TRY(stat_entry(r, at, &s));
+  zip_file_t *file = zip_fopen_index(r->zip, at, 0);
+  if (file == NULL) return zip_failed(r, s.name, zip_get_error(r->zip));
+  *out_size = (size_t)s.size;
+  *out_data = cx_alloc(*out_size + 1);  // to see one byte too many
+  calx_status *status = *out_data == NULL ? cx_out_of_memory() : NULL;
+  size_t got = 0;
+  while (status == NULL && got <= *out_size) {
+    zip_int64_t n =
+        zip_fread(file, (char *)*out_data + got, *out_size + 1 - got);
+    if (n < 0) status = zip_failed(r, s.name, zip_file_get_error(file));
+    if (n <= 0) break;
+    got += (size_t)n;
+  }
+  zip_fclose(file);
+  if (status == NULL && got != *out_size) {
+    status = cx_error(CALX_DATA_LOSS,
+                      "'%s': the entry '%.100s' unpacks to other than its %zu "
+                      "bytes",
+                      r->name, s.name, *out_size);
+  }
+  if (status != NULL) {
+    cx_free(*out_data);
+    *out_data = NULL;
+  }
+  return status;
+}
+
+static calx_status *check_byte_order(const reading *r)
+{
+  int64_t at = find_entry(r, "byteorder", 9);
+  if (at < 0) return NULL;
+  void *order;
+  size_t size;
+  CALX_TRY(read_entry(r, (uint64_t)at, &order, &size));
+  bool little = size >= 6 && memcmp(order, "little", 6) == 0;
+  cx_free(order);
+  if (little) return NULL;
+  return cx_error(CALX_UNIMPLEMENTED, "'%s': its numbers are not little-endian",
+                  r->name);
+}
+
+// ---- tensors ----------------------------------------------------------------
+
+static calx_status *load_storage(reading *r, const cx_io_node *storage,
+                                 cx_io_map **out)
+{
+  const cx_io_node *key = storage->as.storage.key;
+  char name[200];
+  int n = snprintf(name, sizeof name, "data/%.*s",
+                   key->as.text.size < 100 ? (int)key->as.text.size : 100,
+                   key->as.text.data);
+  int64_t at = find_entry(r, name, (size_t)n);
+  if (at < 0) {
+    return cx_error(CALX_DATA_LOSS, "'%s': there is no storage '%s%s'", r->name,
+                    r->prefix, name);
+  }
+  cx_io_map **known = &r->storages[at];
+  if (*known == NULL) {
+    void *data;
+    size_t size;
+    CALX_TRY(read_entry(r, (uint64_t)at, &data, &size));
+    calx_status *status = cx_io_map_memory(r->name, data, size, known);
+    if (status != NULL) {
+      cx_free(data);
+      return status;
+    }
+    (*known)->owned = data;
+  }
+  size_t each = storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1,
+         bytes;
+  bool fits = cx_mul_size((size_t)storage->as.storage.elements, each, &bytes);
+  if (!fits || bytes != (*known)->size) {
+    return cx_error(CALX_DATA_LOSS,
+                    "'%s': the storage '%s' has %zu bytes, %" PRId64
+                    " elements of %zu are wanted",
+                    r->name, name, (*known)->size, storage->as.storage.elements,
+                    each);
+  }
+  *out = *known;
+  return NULL;
+}
+
+// The elements that the tensor reaches: [offset, end). False: past all bounds.
+static bool reach(const cx_io_strided *t, int64_t *out_end)
+{
+  int64_t last = t->offset;
+  bool fits = true, empty = false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    int64_t way;
+    empty |= t->dims[d] == 0;
+    fits &= !__builtin_mul_overflow(t->dims[d] > 0 ? t->dims[d] - 1 : 0,
+                                    t->strides[d], &way) &&
+            !__builtin_add_overflow(last, way, &last);
+  }
+  *out_end = empty ? t->offset : last;
+  return empty || (fits && !__builtin_add_overflow(last, 1, out_end));
+}
+
+static bool is_row_major(const cx_io_strided *t)
+{
+  int64_t wanted = 1;
+  for (uint32_t d = t->rank; d > 0; d--) {
+    if (t->dims[d - 1] == 0) return true;
+    if (t->dims[d - 1] != 1 && t->strides[d - 1] != wanted) return false;
+    wanted *= t->dims[d - 1];
+  }
+  return true;
+}
+
+// n elements of a strided tensor, in row-major order.
+static void gather(const cx_io_strided *t, const uint8_t *from, size_t each,
+                   int64_t n, uint8_t *to)
+{
+  int64_t index[CALX_MAX_RANK] = { 0 }, at = t->offset;
+  for (int64_t i = 0; i < n; i++, to += each) {
+    memcpy(to, from + (size_t)at * each, each);
+    for (uint32_t d = t->rank; d > 0; d--) {
+      at += t->strides[d - 1];
+      if (++index[d - 1] < t->dims[d - 1]) break;
+      at -= t->strides[d - 1] * t->dims[d - 1];
+      index[d - 1] = 0;
+    }
+  }
+}
+
+static calx_status *gather_tensor(reading *r, const cx_io_strided *t,
+                                  const cx_shape *shape, const cx_io_map *map,
+                                  calx_tensor **out)
+{
+  int64_t n;
+  size_t bytes;
+  bool fits = cx_dims_bytes(shape->dtype, shape->dims, shape->rank, &n, &bytes);
+  if (!fits || bytes > r->copies) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "'%s': %s lies in a storage of %zu bytes: the tensors ask "
+                    "for much more than the file has",
+                    r->name, cx_shape_str(shape), map->size);
+  }
+  r->copies -= bytes;
+  void *data = cx_alloc(bytes);
+  if (data == NULL) return cx_out_of_memory();
+  gather(t, map->data, calx_dtype_size(shape->dtype), n, data);
+  return cx_host_tensor_over(shape, data, cx_free, data, out);
+}
+
+static calx_status *make_tensor(reading *r, const cx_io_node *node,
+                                calx_tensor **out)
+{
+  cx_io_strided *t = node->as.tensor;
+  cx_io_map *map;
+  *out = NULL;
+  CALX_TRY(load_storage(r, t->storage, &map));
+  cx_shape shape = { .dtype = node->dtype, .rank = t->rank };
+  memcpy(shape.dims, t->dims, t->rank * sizeof *t->dims);
+  size_t each = calx_dtype_size(node->dtype);
+  // An untyped storage's tensor counts its offset in its own elements.
+  int64_t end, have = (int64_t)(map->size / each);
+  if (!reach(t, &end) || t->offset > have || end > have) {
+    return cx_error(CALX_DATA_LOSS,
+                    "'%s': %s at element %" PRId64
+                    " reaches past its storage of %" PRId64 " elements",
+                    r->name, cx_shape_str(&shape), t->offset, have);
+  }
+  if (is_row_major(t)) {
+    return cx_io_map_tensor(map, (size_t)t->offset * each, &shape, out);
+  }
+  return gather_tensor(r, t, &shape, map, out);
+}
+
+// ---- values -----------------------------------------------------------------
+
+static calx_status *make_value(reading *r, const cx_io_node *node, int depth,
+                               calx_value **out);
+
+// The same node is the same tensor.
+static calx_status *make_tensor_value(reading *r, const cx_io_node *node,
+                                      calx_value **out)
+{
+  cx_io_strided *t = node->as.tensor;
+  if (t->made == NULL) {
+    CALX_TRY(make_tensor(r, node, &t->made));
+    t->next_made = r->made;
+    r->made = t;
+  }
+  *out = calx_value_tensor(t->made);
+  return *out != NULL ? NULL : cx_out_of_memory();
+}
+
+static calx_status *key_of(const reading *r, const cx_io_node *node,
+                           cx_io_entry *out)
+{
+  *out = (cx_io_entry){ 0 };
+  bool value = node->what == CX_IO_NODE_VALUE;
+  if (value && node->type == CALX_KIND_INT) {
+    out->number = node->as.integer;
+    return NULL;
+  }
+  if (!value || node->type != CALX_KIND_STRING) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "'%s': a dict with a %s as key; texts and integers are "
+                    "read",
+                    r->name,
+                    value ? calx_kind_name(node->type) : "tensor or name");
+  }
+  if (memchr(node->as.text.data, '\0', node->as.text.size) != NULL) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "'%s': a dict's key has a zero byte in it", r->name);
+  }
+  out->key = cx_strndup(node->as.text.data, node->as.text.size);
+  return out->key != NULL ? NULL : cx_out_of_memory();
+}
+
+static calx_status *fill(reading *r, const cx_io_node *node, int depth,
+                         calx_value *out)
+{
+  bool dict = node->type == CALX_KIND_DICT;
+  size_t step = dict ? 2 : 1;
+  for (size_t i = 0; i + step <= node->as.list.count; i += step) {
+    cx_io_entry like = { 0 };
+    calx_value *item = NULL;
+    if (dict) CALX_TRY(key_of(r, node->as.list.items[i], &like));
+    calx_status *status =
+        make_value(r, node->as.list.items[i + step - 1], depth + 1, &item);
+    if (status == NULL) status = cx_io_put(out, &like, item);
+    cx_free(like.key);
+    CALX_TRY(status);
+  }
+  return NULL;
+}
+
+static calx_status *make_container(reading *r, const cx_io_node *node,
+                                   int depth, calx_value **out)
+{
+  if (depth >= CX_IO_DEPTH) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "'%s': containers in containers, more than %d deep or in "
+                    "a circle",
+                    r->name, CX_IO_DEPTH);
+  }
+  *out = calx_value_container(node->type);
+  if (*out == NULL) return cx_out_of_memory();
+  calx_status *status = fill(r, node, depth, *out);
+  if (status != NULL) {
+    calx_value_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+static calx_status *make_value(reading *r, const cx_io_node *node, int depth,
+                               calx_value **out)
+{
+  *out = NULL;
+  if (--r->values < 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "'%s': its containers share so many items that they come "
+                    "to more than the file has",
+                    r->name);
+  }
+  if (node->what == CX_IO_NODE_TENSOR) return make_tensor_value(r, node, out);
+  if (node->what != CX_IO_NODE_VALUE) {
+    return cx_error(
+        CALX_UNIMPLEMENTED, "'%s': %s as a value of its own, which is not read",
+        r->name, node->what == CX_IO_NODE_STORAGE ? "a storage" : "a type");
+  }
+  switch (node->type) {
+    case CALX_KIND_NONE: *out = calx_value_none(); break;
+    case CALX_KIND_BOOL: *out = calx_value_bool(node->as.integer != 0); break;
+    case CALX_KIND_INT: *out = calx_value_int(node->as.integer); break;
+    case CALX_KIND_FLOAT: *out = calx_value_float(node->as.real); break;
+    case CALX_KIND_STRING:
+    case CALX_KIND_BYTES:
+      *out = cx_io_text(node->type, node->as.text.data, node->as.text.size);
+      break;
+    default: return make_container(r, node, depth, out);
+  }
+  return *out != NULL ? NULL : cx_out_of_memory();
+}
+
+// ---- all --------------------------------------------------------------------
+
+static calx_status *read_value(reading *r, calx_value **out)
+{
+  int64_t at = find_entry(r, "data.pkl", 8);
+  if (at < 0 || find_entry(r, "constants.pkl", 13) >= 0) {
+    return cx_error(CALX_UNIMPLEMENTED, "'%s': %s", r->name,
+                    at < 0 ? "a zip archive without data.pkl: not one that "
+                             "torch.save wrote"
+                           : "a TorchScript archive, whose code is not read; "
+                             "save its state_dict()");
+  }
+  void *pickle;
+  size_t size;
+  cx_io_node *root;
+  CALX_TRY(read_entry(r, (uint64_t)at, &pickle, &size));
+  r->nodes.limit = (size_t)(64 * MB) + 64 * r->file_size;
+  r->values = (int64_t)(MB + size);
+  calx_status *status = cx_io_unpickle(r->name, pickle, size, &r->nodes, &root);
+  if (status == NULL) status = make_value(r, root, 0, out);
+  cx_free(pickle);
+  return status;
+}
+
+static calx_status *read_all(reading *r, calx_value **out)
+{
+  CALX_TRY(check_entries(r));
+  CALX_TRY(find_prefix(r));
+  CALX_TRY(check_byte_order(r));
+  r->storages = cx_calloc((size_t)r->n_entries, sizeof(cx_io_map *));
+  if (r->storages == NULL) return cx_out_of_memory();
+  return read_value(r, out);
+}
+
+calx_status *cx_io_pt_read(cx_io_map *map, calx_value **out_value)
+{
+  *out_value = NULL;
+  reading r = { .name = map->name, .file_size = map->size };
+  calx_status *status = open_zip(&r, map);
+  if (status == NULL) status = read_all(&r, out_value);
+  for (uint64_t i = 0; r.storages != NULL && i < r.n_entries; i++) {
+    cx_io_map_release(r.storages[i]);
+  }
+  for (; r.made != NULL; r.made = r.made->next_made) {
+    calx_release(r.made->made);
+  }
+  cx_free(r.storages);
+  cx_arena_free(&r.nodes);
+  if (r.zip != NULL) zip_discard(r.zip);
+  return status;
+}
