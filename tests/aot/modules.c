@@ -113,9 +113,22 @@ typedef struct target {
   size_t n_options;
 } target;
 
-static calx_status *compile(const target *t, const char *text, size_t size)
+// How many devices the program is for: the module says it where they are many.
+static int replicas_of(const char *text)
 {
-  cx_pjrt_compile_options options = { .num_replicas = 1 };
+  static const char attribute[] = "mhlo.num_replicas = ";
+  const char *at = strstr(text, attribute);
+  return at == NULL ? 1 : (int)strtol(at + sizeof attribute - 1, NULL, 10);
+}
+
+static calx_status *compile(target *t, const char *text, size_t size)
+{
+  cx_pjrt_compile_options options = { .num_replicas = replicas_of(text) };
+  char devices[16];
+  if (t->n_options == 2) {  // a GPU for each
+    snprintf(devices, sizeof devices, "1x1x%d", replicas_of(text));
+    t->options[1].string_value = devices;
+  }
   return cx_pjrt_compile_for(t->plugin, t->topology, t->options, t->n_options,
                              text, size, &options, NULL, NULL, NULL);
 }
@@ -193,9 +206,8 @@ static void test_modules(void **state)
     t.options[0] = (cx_pjrt_option){ .name = "target_config",
                                      .type = CX_PJRT_STRING,
                                      .string_value = gpu };
-    t.options[1] = (cx_pjrt_option){ .name = "topology",
-                                     .type = CX_PJRT_STRING,
-                                     .string_value = "1x1x1" };
+    t.options[1] =
+        (cx_pjrt_option){ .name = "topology", .type = CX_PJRT_STRING };
     t.n_options = 2;
   }
   size_t good = compile_all(&t, &chosen);
