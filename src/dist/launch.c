@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
 #include "world/spawn.h"
@@ -99,9 +100,20 @@ static calx_status *run_threads(ranks *all, int devices)
   return all->failure;
 }
 
+// For what is traced: which ranks are here.
+static void tell_place(int devices)
+{
+  const cx_world_place *here = cx_world_here();
+  cx_trace_set_place(
+      &(cx_trace_place){ .first = here->process * devices,
+                         .size = cx_world_size(here),
+                         .has_local_master = here->local_process == 0 });
+}
+
 static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
 {
   CALX_TRY(cx_world_ranks(devices));
+  tell_place(devices);
   ranks all = { .fn = fn,
                 .user = user,
                 .first_ordinal = cx_world_here()->process * devices,
@@ -181,6 +193,7 @@ static calx_status *run_child(void *user)
   const child *c = user;
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
+  cx_trace_tell_close();
   return status;
 }
 
