@@ -374,6 +374,36 @@ static void test_training(void **state)
   }
 }
 
+// ---- the disk cache ---------------------------------------------------------
+
+static calx_status *one_sum(ranks_one *r)
+{
+  check_alive(r);
+  return NULL;
+}
+
+// Kept as any other program; of another world it is another one.
+static void test_disk_cache(void **state)
+{
+  (void)state;
+  char folder[] = "/tmp/calx-together-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  setenv("CALX_CACHE_DIR", folder, 1);
+  for (int again = 0; again < 2; again++) {
+    for (int n = 2; n <= 3; n++) {
+      run(n, one_sum, NULL);
+      bool kept = again != 0;
+      assert_int_equal(calx_counter_value("PersistentCacheMiss"), !kept);
+      assert_int_equal(calx_counter_value("PersistentCacheHit"), kept);
+    }
+    calx_shutdown();
+  }
+  setenv("CALX_CACHE_DIR", "off", 1);
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
 // ---- random numbers ---------------------------------------------------------
 
 static calx_status *draws(ranks_one *r)
@@ -437,13 +467,10 @@ static int setup(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    RANKS_TEST(test_ranks_differ),
-    RANKS_TEST(test_ranks_missing),
-    RANKS_TEST(test_alone_between),
-    RANKS_TEST(test_reads),
-    RANKS_TEST(test_slices),
-    RANKS_TEST(test_training),
-    RANKS_TEST(test_ranks_draw_their_own),
+    RANKS_TEST(test_ranks_differ),  RANKS_TEST(test_ranks_missing),
+    RANKS_TEST(test_alone_between), RANKS_TEST(test_reads),
+    RANKS_TEST(test_slices),        RANKS_TEST(test_training),
+    RANKS_TEST(test_disk_cache),    RANKS_TEST(test_ranks_draw_their_own),
     RANKS_TEST(test_runs_ahead),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
