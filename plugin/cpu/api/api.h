@@ -318,7 +318,7 @@ calx_status *cx_api_buffer_make(PJRT_Device *device, const cx_api_shape *shape,
 
 typedef struct cx_api_options {
   uint32_t n_replicas, n_partitions;  // 0: as the program says
-  int device;                         // device_ordinal; -1: not set
+  int device;  // device_ordinal, of the process's devices; -1: not set
   bool portable;
   size_t n_assigned;  // 0: no assignment; else replicas x partitions
   int *assigned;      // device ids, [replica * n_partitions + partition]

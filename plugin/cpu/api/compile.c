@@ -110,7 +110,9 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
     if (options->n_assigned > 0) {
       id = options->assigned[i];
     } else if (n == 1 && options->device >= 0) {
-      id = options->device;
+      const int most = CX_API_MAX_DEVICES;
+      id = (int)e->client->first;
+      id += options->device < most ? options->device : most;
     }
     CALX_TRY(assign(e, options, i, id));
   }

@@ -14,12 +14,7 @@
 #include "base/thread.h"
 #include "coll/window.h"
 
-enum {
-  CX_COLL_TEAMS = 1024,
-  CX_COLL_HOST_DEVICES = 4096,
-  CX_COLL_NEWS = 256,
-  CX_COLL_DIMS = 6
-};
+enum { CX_COLL_TEAMS = 1024, CX_COLL_HOST_DEVICES = 4096, CX_COLL_DIMS = 6 };
 
 typedef struct cx_coll_head {
   _Atomic uint32_t clients[CX_COLL_HOST_DEVICES];  // by the first device
@@ -40,6 +35,14 @@ typedef enum cx_coll_word {
   CX_COLL_WORDS
 } cx_coll_word;
 
+// Why a launch failed.
+typedef struct cx_coll_news {
+  uint32_t code;
+  // Whether it is true of all members as it stands: a mismatch, a wait in vain.
+  uint32_t common;
+  char words[248];
+} cx_coll_news;
+
 // Of one device in one team. The step is the collective's number in the launch
 // << 24, and the phase in it; it has a meaning only for the launch.
 typedef struct cx_coll_state {
@@ -51,7 +54,7 @@ typedef struct cx_coll_state {
   // Those that wait for a group whose first member this device is.
   _Alignas(64) _Atomic uint32_t bell;
   _Atomic uint32_t sleepers;
-  _Alignas(64) char news[CX_COLL_NEWS];
+  _Alignas(64) cx_coll_news news;
 } cx_coll_state;
 _Static_assert(sizeof(cx_coll_state) == 512, "eight lines");
 _Static_assert((int)CX_COLL_WORDS <= 16, "a header's words");
@@ -72,9 +75,9 @@ typedef struct cx_coll_own {
   uint32_t *members;  // of this host
   uint32_t n_members, room;
   uint64_t launch, step;
-  size_t used;              // bytes of its region
-  bool told;                // `news` says why the launch fails
-  char news[CX_COLL_NEWS];  // "replica 1 failed: …"
+  size_t used;  // bytes of its region
+  bool told;    // `news` says why the launch fails
+  cx_coll_news news;
   _Atomic uint64_t launches[CX_COLL_TEAMS];
 } cx_coll_own;
 

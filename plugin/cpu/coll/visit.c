@@ -63,26 +63,44 @@ static calx_status *news_error(const cx_coll_window *w,
 
 // What a device says of its failed launch; false: it is another's by now.
 static bool read_news(const cx_coll_state *s, uint64_t launch,
-                      char out[CX_COLL_NEWS])
+                      cx_coll_news *out)
 {
   if (atomic_load(&s->failed) != launch) return false;
-  memcpy(out, s->news, CX_COLL_NEWS);
-  out[CX_COLL_NEWS - 1] = '\0';
+  *out = s->news;
+  out->words[sizeof out->words - 1] = '\0';
   atomic_thread_fence(memory_order_acquire);
   return atomic_load(&s->failed) == launch;
 }
 
-// Member i will not come.
-static calx_status *absent_error(cx_coll_visit *v, uint32_t i)
+static void put_news(cx_coll_news *out, calx_code code, bool common,
+                     const char *words)
 {
-  cx_coll_own *self = v->self;
+  *out = (cx_coll_news){ .code = (uint32_t)code, .common = common };
+  memcpy(out->words, words, strnlen(words, sizeof out->words - 1));
+}
+
+// An error of all members, who then say it in these words.
+static calx_status *common_error(const cx_coll_visit *v, calx_code code,
+                                 cx_text *text)
+{
+  v->self->told = true;
+  put_news(&v->self->news, code, true, cx_text_str(text));
+  return cx_coll_say(code, text);
+}
+
+// Member i will not come.
+static calx_status *absent_error(const cx_coll_visit *v, uint32_t i)
+{
+  cx_coll_news *news = &v->self->news;
   cx_text text = { 0 };
-  cx_coll_put_part(&text, v->part);
-  cx_text_append(&text, ": ");
-  if (read_news(state_of(v, i), v->launch->number, self->news)) {
-    self->told = true;
-    cx_text_append(&text, self->news);
-    return cx_coll_say(CALX_ABORTED, &text);
+  v->self->told = read_news(state_of(v, i), v->launch->number, news);
+  if (!v->self->told || !news->common) {
+    cx_coll_put_part(&text, v->part);
+    cx_text_append(&text, ": ");
+  }
+  if (v->self->told) {
+    cx_text_append(&text, news->words);
+    return cx_coll_say((calx_code)news->code, &text);
   }
   cx_coll_put_device(&text, v->launch, v->group->members[i]);
   cx_text_append(&text, " ended its run without coming to it");
@@ -126,11 +144,11 @@ static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
                    cx_coll_limit_ms(v->launch));
   cx_coll_put_missing(&text, v->launch, v->group->members, v->group->n,
                       has_come, &a);
-  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
+  return common_error(v, CALX_DEADLINE_EXCEEDED, &text);
 }
 
 // Why the wait for this step may be in vain.
-static calx_status *find_trouble(cx_coll_visit *v, uint64_t step,
+static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
                                  int64_t until_ns)
 {
   calx_status *status = news_error(v->window, v->part);
@@ -254,7 +272,7 @@ static calx_status *mismatch_error(const cx_coll_visit *v, const uint64_t *x,
   } else {
     cx_text_append(&text, ", of another program");
   }
-  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
+  return common_error(v, CALX_FAILED_PRECONDITION, &text);
 }
 
 static calx_status *check_headers(const cx_coll_visit *v)
@@ -284,7 +302,7 @@ static void ring(cx_coll_state *s)
 }
 
 // Sleeps until somebody rings who came last.
-static void sleep_for(cx_coll_visit *v, uint64_t step, uint32_t *from,
+static void sleep_for(const cx_coll_visit *v, uint64_t step, uint32_t *from,
                       int64_t until_ns)
 {
   cx_coll_state *leader = state_of(v, 0);
@@ -425,16 +443,13 @@ static void write_news(cx_coll_state *s, const cx_coll_own *self,
   atomic_store(&s->failed, 0);
   atomic_thread_fence(memory_order_release);
   if (self->told) {
-    memcpy(s->news, self->news, CX_COLL_NEWS);
+    s->news = self->news;
   } else {
     cx_text text = { 0 };
     cx_coll_put_device(&text, l, cx_coll_device(l));
     cx_text_append(&text, " failed: ");
     cx_text_append(&text, cx_status_sentence(how));
-    const char *words = cx_text_str(&text);
-    const size_t n = strnlen(words, CX_COLL_NEWS - 1);
-    memcpy(s->news, words, n);
-    s->news[n] = '\0';
+    put_news(&s->news, CALX_ABORTED, false, cx_text_str(&text));
     cx_text_free(&text);
   }
   atomic_store(&s->failed, l->number);

@@ -1,6 +1,7 @@
 // processes: collectives of devices of several processes give the same bits as
 // those of one process, for every operation, type and group.
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -340,7 +341,7 @@ static void check_world(int processes, int devices)
   }
   world w = world_new(processes, devices, total);
   world_start(&w, run_all, NULL);
-  world_join(&w, -1);
+  world_join(&w);
   PJRT_Client *client = host_client(n);
   unsigned char *wanted = malloc(most + 1);
   size_t at = 0;
@@ -408,7 +409,7 @@ static void test_eight(void **state)
   (void)state;
   world w = world_new(8, 1, 0);
   world_start(&w, run_rounds, NULL);
-  world_join(&w, -1);
+  world_join(&w);
   world_free(&w);
 }
 
@@ -447,7 +448,7 @@ static void test_memory(void **state)
   const int files = files_in_shm();
   world w = world_new(2, 1, 0);
   world_start(&w, gather_much, NULL);
-  world_join(&w, -1);
+  world_join(&w);
   struct stat file;
   assert_int_equal(fstat(w.window.fd, &file), 0);
   print_message("%ld KB stay\n", (long)file.st_blocks / 2);
@@ -456,11 +457,54 @@ static void test_memory(void **state)
   assert_int_equal(files_in_shm(), files);
 }
 
+// ---- a process that is killed ----
+
+static void run_until_lost(peer *self)
+{
+  static const program p = { "sum", 0, REDUCE(ALL, "add", "f32", "250000xf32"),
+                             SAME("250000xf32") };
+  char text[4096];
+  write_text(&p, 3, text);
+  PJRT_LoadedExecutable *e = world_program(self->client, text, 3);
+  PJRT_Device *device = host_device(self->client, 0);
+  PJRT_Buffer *in = make_argument(device, self->process, 0, p.types[0]);
+  PJRT_Buffer *const *args[] = { &in };
+  for (int i = 0;; i++) {
+    PJRT_Buffer *out = NULL, **outs[] = { &out };
+    if (self->process == 1 && i == 5) raise(SIGKILL);
+    HOST_OK(world_run(e, 1, 1, args, outs));
+    const int code = host_take(host_ready(out));
+    const bool told = strstr(host_words(), "process 1: Killed") != NULL;
+    host_free(out);
+    if (code == 0) continue;
+    assert_true(told);
+    assert_int_equal(i, 5);
+    break;
+  }
+  host_free(in);
+  host_program_free(e);
+}
+
+// The others wait for it until the news come; nothing is left of it.
+static void test_killed(void **state)
+{
+  (void)state;
+  const int files = files_in_shm();
+  world w = world_new(3, 1, 0);
+  world_start(&w, run_until_lost, NULL);
+  world_lost(&w, 1, SIGKILL);
+  cx_window_fail(w.window.head, CALX_ABORTED, "process 1: Killed");
+  world_join(&w);
+  world_free(&w);
+  assert_int_equal(files_in_shm(), files);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     HOST_TEST(test_two),        HOST_TEST(test_three), HOST_TEST(test_four),
-    HOST_TEST(test_two_by_two), HOST_TEST(test_eight), HOST_TEST(test_memory)
+    HOST_TEST(test_two_by_two), HOST_TEST(test_eight), HOST_TEST(test_memory),
+    HOST_TEST(test_killed)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 // world: see world.h. The children are made before anybody has threads.
 #include "world.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,13 +59,23 @@ void world_start(world *w, peer_fn *fn, const void *user)
   }
 }
 
-void world_join(world *w, int lost)
+void world_lost(world *w, int process, int signal)
+{
+  int status = -1;
+  assert_int_equal(waitpid(w->pids[process], &status, 0), w->pids[process]);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), signal);
+  w->pids[process] = -1;
+}
+
+void world_join(world *w)
 {
   int bad = 0;
   for (int i = 0; i < w->processes; i++) {
     int status = -1;
+    if (w->pids[i] < 0) continue;
     assert_int_equal(waitpid(w->pids[i], &status, 0), w->pids[i]);
-    if (i == lost || status == 0) continue;
+    if (status == 0) continue;
     print_error("process %d ended with status %x\n", i, (unsigned)status);
     bad++;
   }
@@ -96,10 +105,4 @@ PJRT_Error *world_run(PJRT_LoadedExecutable *program, size_t n_devices,
               .options = &options, .argument_lists = args,
               .num_devices = n_devices, .num_args = n_args,
               .output_lists = outs);
-}
-
-void world_await(const world *w, size_t byte)
-{
-  const volatile unsigned char *at = w->shared + byte;
-  while (*at == 0) usleep(1000);
 }

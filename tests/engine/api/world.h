@@ -25,8 +25,10 @@ typedef void peer_fn(peer *self);
 
 world world_new(int processes, int devices, size_t shared_bytes);
 void world_start(world *w, peer_fn *fn, const void *user);
-// All must have ended well, but `lost` (-1: none).
-void world_join(world *w, int lost);
+// Waits for the end of a process by this signal.
+void world_lost(world *w, int process, int signal);
+// All others must have ended well.
+void world_join(world *w);
 void world_free(world *w);
 
 PJRT_Client *world_client(const world *w, int process);
@@ -36,7 +38,5 @@ PJRT_LoadedExecutable *world_program(PJRT_Client *client, const char *text,
 PJRT_Error *world_run(PJRT_LoadedExecutable *program, size_t n_devices,
                       size_t n_args, PJRT_Buffer *const *const *args,
                       PJRT_Buffer **const *outs);
-// Waits until the shared byte is set, by whoever.
-void world_await(const world *w, size_t byte);
 
 #endif
