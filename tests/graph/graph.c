@@ -559,6 +559,109 @@ static void test_differ(void **state)
   cx_outline_free(NULL);
 }
 
+// Two graphs that exist at once.
+static void check_compared(const cx_outline *theirs, const char *words)
+{
+  cx_text text = { 0 };
+  cx_outline_compare(theirs, "rank 0", &order, "rank 1", &text);
+  assert_string_equal(cx_text_str(&text), words);
+  cx_text_free(&text);
+}
+
+static void test_compare(void **state)
+{
+  (void)state;
+  int one = 1, two = 2;
+  cx_node *x = leaf(4);
+  cx_node *known = make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(x)));
+  WALK(V(SUM(V(known))));
+  cx_outline *o = cx_outline_new(&order);
+  cx_node *other = make_node(&op_mode, &two, 1, NULL, 0, INPUTS(V(x)));
+  WALK(V(SUM(V(other))));
+  check_compared(o, "mode at model.c:7: is mode=1 on rank 0, mode=2 on rank 1");
+  WALK(V(SUM(V(x))));
+  check_compared(o,
+                 "sum at model.c:7 on rank 1 stands where rank 0 has mode at "
+                 "model.c:7");
+  cx_node *wide = make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(leaf(5))));
+  WALK(V(wide));
+  check_compared(o,
+                 "mode at model.c:7: operand 0 is f32[4] on rank 0, f32[5] on "
+                 "rank 1");
+  WALK(V(known));
+  check_compared(o, "only rank 0 has sum at model.c:7");
+  WALK(V(SUM(V(SUM(V(known))))));
+  check_compared(o, "only rank 1 has sum at model.c:7");
+  WALK(V(SUM(V(known), V(x))));
+  check_compared(o, "sum at model.c:7: has 1 operands on rank 0, 2 on rank 1");
+  cx_node *mode = known, *sum = SUM(V(mode));
+  WALK(V(sum), V(mode));
+  check_compared(o, "rank 0 keeps 1 tensors, rank 1 2");
+  cx_outline_free(o);
+}
+
+// ---- attributes that end in a list ------------------------------------------
+
+typedef struct list_attrs {
+  uint32_t count, values[];
+} list_attrs;
+
+static uint32_t list_bytes(const void *attrs)
+{
+  return 4 + 4 * ((const list_attrs *)attrs)->count;
+}
+
+static const cx_op op_list = { .name = "list",
+                               .id = 60006,
+                               .attr_size = sizeof(list_attrs),
+                               .attr_bytes = list_bytes,
+                               .infer = infer,
+                               .emit = emit_sum };
+
+static void test_lists(void **state)
+{
+  (void)state;
+  uint32_t a[] = { 3, 7, 8, 9 }, b[] = { 3, 7, 8, 1 }, c[] = { 2, 7, 8 };
+  cx_node *x = leaf(4);
+  cx_node *first = make_node(&op_list, a, 1, NULL, 0, INPUTS(V(x)));
+  a[3] = 0;  // it was copied
+  assert_int_equal(((list_attrs *)first->attrs)->values[2], 9);
+  WALK(V(first));
+  cx_key key = copy_key();
+  cx_outline *o = cx_outline_new(&order);
+  a[3] = 9;
+  WALK(V(make_node(&op_list, a, 1, NULL, 0, INPUTS(V(x)))));
+  assert_true(same_key(&key));
+  assert_int_equal(cx_outline_common(o, &order), 1);
+  WALK(V(make_node(&op_list, b, 1, NULL, 0, INPUTS(V(x)))));
+  assert_false(same_key(&key));
+  assert_int_equal(cx_outline_common(o, &order), 0);
+  WALK(V(make_node(&op_list, c, 1, NULL, 0, INPUTS(V(x)))));
+  assert_false(same_key(&key));
+  assert_int_equal(cx_outline_common(o, &order), 0);
+  cx_outline_free(o);
+  test_free(key.words);
+}
+
+static void test_flags(void **state)
+{
+  (void)state;
+  cx_node *x = leaf(4), *sum = SUM(V(x));
+  WALK(V(sum));
+  assert_int_equal(order.flags, 0);
+  cx_node_set_flags(sum, CX_NODE_COLLECTIVE);
+  WALK(V(SUM(V(sum))));
+  assert_int_equal(order.flags, CX_NODE_COLLECTIVE);
+  cx_hlo_module *m;
+  cx_lowering l = { .order = &order, .name = "test", .replicas = 3 };
+  CHECK_STATUS_OK(cx_lower(&l, &m));
+  cx_text text = { 0 };
+  cx_hlo_print(m, &text);
+  assert_non_null(strstr(cx_text_str(&text), "mhlo.num_replicas = 3 : i32"));
+  cx_text_free(&text);
+  cx_hlo_module_free(m);
+}
+
 static int setup(void **state)
 {
   setenv("CALX_CACHE_DIR", "off", 1);
@@ -585,6 +688,9 @@ int main(void)
     GRAPH_TEST(test_lower_fails),
     GRAPH_TEST(test_lower_without_memory),
     GRAPH_TEST(test_differ),
+    GRAPH_TEST(test_compare),
+    GRAPH_TEST(test_lists),
+    GRAPH_TEST(test_flags),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

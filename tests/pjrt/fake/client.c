@@ -110,7 +110,13 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
              10 + i);
     d->client = c;
     d->memories[0] = &memory;
-    c->list[i] = d;
+    c->list[i] = c->all[i] = d;
+  }
+  for (int i = 0; i < 2; i++) {
+    PJRT_Device *d = &c->elsewhere[i];
+    d->description.id = 8 + i;  // before those here
+    d->client = c;
+    c->all[n + i] = d;
   }
   atomic_fetch_add(&fake_live_objects, 1);
   args->client = c;
@@ -152,6 +158,13 @@ static PJRT_Error *client_devices(PJRT_Client_AddressableDevices_Args *args)
 {
   args->addressable_devices = args->client->list;
   args->num_addressable_devices = (size_t)args->client->n_devices;
+  return NULL;
+}
+
+static PJRT_Error *client_all_devices(PJRT_Client_Devices_Args *args)
+{
+  args->devices = args->client->all;
+  args->num_devices = (size_t)args->client->n_devices + 2;
   return NULL;
 }
 
@@ -213,6 +226,7 @@ void fake_fill_client(PJRT_Api *api)
   api->PJRT_Client_PlatformName = client_platform_name;
   api->PJRT_Client_PlatformVersion = client_platform_version;
   api->PJRT_Client_AddressableDevices = client_devices;
+  api->PJRT_Client_Devices = client_all_devices;
   api->PJRT_Device_GetDescription = device_description;
   api->PJRT_DeviceDescription_Id = description_id;
   api->PJRT_DeviceDescription_Kind = description_kind;

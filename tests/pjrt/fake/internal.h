@@ -88,6 +88,8 @@ struct PJRT_Client {
   char platform[32];
   int n_devices;
   PJRT_Device devices[FAKE_DEVICES];
+  PJRT_Device elsewhere[2];  // of another process
+  PJRT_Device *all[FAKE_DEVICES + 2];
   PJRT_Device *list[FAKE_DEVICES];
   // The thread that works when async, started by the first job.
   pthread_mutex_t lock;
