@@ -147,14 +147,14 @@ int cx_cli_args_read(const cx_cli_command *c, int argc, char **argv,
       int code = read_option(c, argc, argv, &i);
       if (code != CX_CLI_GO_ON) return code;
     } else if (list_add(out_words, a, (size_t)argc)) {
-      options = options && !c->is_prefix;
+      options = options && c->most_words != CX_CLI_PROGRAM;
     } else {
       return no_memory(c);
     }
   }
   if (out_words->n < c->least_words) {
     return cx_cli_usage(c->name, "%s is missing",
-                        c->word != NULL ? c->word : "FILE");
+                        c->most_words == CX_CLI_PROGRAM ? "PROGRAM" : "FILE");
   }
   if (out_words->n > c->most_words) {
     return cx_cli_usage(c->name, "'%s' is one argument too many",

@@ -38,14 +38,16 @@ typedef struct cx_cli_option {
   void *to;
 } cx_cli_option;
 
+// As most_words: they are another program and its arguments, which begin at the
+// first word.
+#define CX_CLI_PROGRAM SIZE_MAX
+
 typedef struct cx_cli_command {
   const char *name;  // "calx hlo run"
   const char *help;  // the whole text
   const cx_cli_option *options;
   size_t n_options;
   size_t least_words, most_words;
-  const char *word;  // what the words are called; NULL: FILE
-  bool is_prefix;    // the words are another program's: options end before them
 } cx_cli_command;
 
 // Reads what follows the command's name. Options may stand anywhere before

@@ -289,9 +289,7 @@ int cx_cli_ranks(int argc, char **argv)
                                    .n_options =
                                        sizeof options / sizeof *options,
                                    .least_words = 1,
-                                   .most_words = SIZE_MAX,
-                                   .word = "PROGRAM",
-                                   .is_prefix = true };
+                                   .most_words = CX_CLI_PROGRAM };
   int code = cx_cli_args_read(&command, argc, argv, &a.words);
   if (code == CX_CLI_GO_ON) code = check(&a);
   if (code == CX_CLI_GO_ON) code = run_asked(&a);

@@ -92,17 +92,42 @@ static bool knows_better(const cx_family *f, int code)
          code != HOST_FAILED && f->terminated_at == 0;
 }
 
+// News begin with the rank that they are of. Whether they name one, and the
+// process that it lives in.
+static bool is_named(const cx_family *f, int *out_process)
+{
+  int rank;
+  if (!f->is_told || sscanf(reason(f), "rank %d", &rank) != 1) return false;
+  const cx_board *board =
+      (const cx_board *)(const void *)((const char *)f->window.head +
+                                       CALX_WINDOW_BOARD);
+  int world = f->job->hosts * f->job->processes;
+  int devices = (int)atomic_load(&board->ranks) / world;
+  *out_process = rank / (devices > 0 ? devices : 1);
+  return true;
+}
+
+// Whether the child's end is the failure, or a part of what follows from it.
+static bool is_the_failure(const cx_family *f, int process)
+{
+  int named;
+  if (is_named(f, &named)) return process == named;
+  return f->end.rank < 0 && f->terminated_at == 0;
+}
+
 static void child_ended(cx_family *f, int index, int how)
 {
+  int process = f->job->host * f->job->processes + index;
   f->children[index] = 0;
   f->alive--;
-  bool well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return;
   int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-  if (!well && knows_better(f, code)) f->end.code = code;
-  // Who ends because this launcher ended it is no reason.
-  if (well || f->end.rank >= 0 || f->terminated_at != 0) return;
-  f->end.rank = f->job->host * f->job->processes + index;
-  f->end.code = code;
+  if (knows_better(f, code)) f->end.code = code;
+  if (f->first.rank < 0 && f->terminated_at == 0) {
+    f->first = (cx_spawn_end){ .rank = process, .code = code };
+  }
+  if (!is_the_failure(f, process)) return;
+  f->end = (cx_spawn_end){ .rank = process, .code = code };
   char text[CALX_WINDOW_NEWS];
   say_end(f, index, how, text, sizeof text);
   fail(f, CALX_ABORTED, text);
@@ -212,6 +237,7 @@ static void take_letters(cx_family *f)
     bool news = letter.code != CALX_OK && f->failed_at == 0 && !f->dismissed;
     if (!news) continue;
     reap(f);  // a child whose end this launcher knows already is the better
+    f->is_told = f->failed_at == 0;
     fail(f, (calx_code)letter.code, letter.news);
   }
   if (gone) {
@@ -366,6 +392,8 @@ static calx_status *outcome(cx_family *f)
     if (f->told == 0) say_strangers(f);
     return NULL;
   }
+  // The rank that the news name may have ended well, only too early.
+  if (f->end.rank < 0 && f->job->hosts == 1) f->end = f->first;
   if (f->end.code == 0 || (cx_family_is_of_hosts(f) && f->told != 0)) {
     f->end.code = f->told != 0 ? 128 + f->told : 1;
   }
@@ -424,7 +452,8 @@ calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
                   .job = job,
                   .attempt = attempt,
                   .post = { .fd = -1 },
-                  .end = { .rank = -1 } };
+                  .end = { .rank = -1 },
+                  .first = { .rank = -1 } };
   *out_signal = 0;
   CALX_TRY(cx_window_make(job->processes, &f.window));
   calx_status *status = take_over_signals(&f);

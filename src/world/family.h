@@ -26,7 +26,9 @@ typedef struct cx_family {
   int64_t failed_at, terminated_at, killed_at;
   calx_code code;  // of the launcher's own words
   char text[CALX_WINDOW_NEWS];
+  bool is_told;  // the failure is news: a child's end is not how it was found
   cx_spawn_end end;
+  cx_spawn_end first;  // bad end of a child that nobody had ended
 } cx_family;
 
 // Whether the children are launchers, not ranks.

@@ -6,7 +6,8 @@ import program
 from program import ADD, CALX, ROGUE
 
 COMMANDS = [[], ["devices"], ["hlo"], ["hlo", "print"], ["hlo", "compile"],
-            ["hlo", "run"], ["cache"], ["cache", "list"], ["cache", "clear"]]
+            ["hlo", "run"], ["cache"], ["cache", "list"], ["cache", "clear"],
+            ["run"]]
 GROUPS = [[], ["hlo"], ["cache"]]  # that want one more word
 
 

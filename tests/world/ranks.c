@@ -25,7 +25,8 @@ static calx_status *come_to_harm(const char *how)
   if (strcmp(how, "stop") == 0) raise(SIGSTOP);
   if (strcmp(how, "exit") == 0) _exit(7);
   if (strcmp(how, "raise") == 0) {
-    return cx_error(CALX_OUT_OF_RANGE, "batch 7 has no target");
+    return cx_error(CALX_OUT_OF_RANGE, "rank %d: batch 7 has no target",
+                    cx_world_here()->process);
   }
   return NULL;
 }
