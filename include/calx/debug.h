@@ -12,6 +12,8 @@
  *   bytes     InboundData (from the device), OutboundData
  *   values    TensorsGraphSize, InputOutputAliasCount
  *   counters  MarkStep, UncachedCompile, CachedCompile, ExecuteComputation,
+ *             ExecuteReplicated (those of programs with collectives, which
+ *             have ExecuteReplicatedTime too),
  *             CreateXlaTensor, DestroyXlaTensor, CreateDataHandles,
  *             DestroyDataHandles, DeviceDataCacheMiss (a step's numbers
  *             changed), PersistentCacheHit, PersistentCacheMiss,

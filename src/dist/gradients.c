@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/trace.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
 #include "ops/ops.h"
@@ -111,7 +112,10 @@ calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss)
   calx_reduce_gradients_with(opt, NULL);
   calx_optimizer_step(opt);
   calx_tensor *mean = loss != NULL ? mean_of(loss) : NULL;
-  if (!cx_sync_is_deferred()) calx_sync_n(&mean, 1);
+  if (cx_sync_is_deferred()) return mean;
+  cx_trace_cause before = cx_trace_set_cause(CX_CAUSE_STEP);
+  calx_sync_n(&mean, 1);
+  cx_trace_set_cause(before);
   return mean;
 }
 

@@ -9,6 +9,8 @@
 CX_METRIC(execute_time, "ExecuteTime", CX_UNIT_NS);
 CX_METRIC(numbers_time, "IrValueTensorToXlaData", CX_UNIT_NS);
 CX_COUNTER(executions, "ExecuteComputation");
+CX_METRIC(replicated_time, "ExecuteReplicatedTime", CX_UNIT_NS);
+CX_COUNTER(replicated, "ExecuteReplicated");
 
 calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
                              const uint32_t *words, cx_pjrt_buffer **out)
@@ -24,12 +26,15 @@ calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
 typedef struct timing {
   int64_t start;
   int device;
+  bool together;
 } timing;
 
 static void on_done(void *user, calx_status *status)
 {
   timing *t = user;
-  cx_metric_add(&execute_time, (double)(cx_now_ns() - t->start));
+  double ns = (double)(cx_now_ns() - t->start);
+  cx_metric_add(&execute_time, ns);
+  if (t->together) cx_metric_add(&replicated_time, ns);
   cx_trace_ended(CX_SPAN_EXECUTE, t->device, t->start, 0, NULL);
   calx_status_free(status);  // the flight tells it
   cx_free(t);
@@ -37,11 +42,11 @@ static void on_done(void *user, calx_status *status)
 
 // ExecuteTime is launch to completion; a record that cannot be made only loses
 // the sample.
-static void time_it(cx_pjrt_event *done, int64_t start, int device)
+static void time_it(cx_pjrt_event *done, const timing *t)
 {
   timing *record = cx_alloc(sizeof *record);
   if (record == NULL) return;
-  *record = (timing){ start, device };
+  *record = *t;
   calx_status *status = cx_pjrt_event_on_ready(done, on_done, record);
   if (status != NULL) {
     cx_free(record);
@@ -49,10 +54,12 @@ static void time_it(cx_pjrt_event *done, int64_t start, int device)
   }
 }
 
-void cx_launch_count(cx_pjrt_event *done, int64_t start, int device)
+void cx_launch_count(cx_pjrt_event *done, int64_t start, int device,
+                     bool together)
 {
   cx_counter_add(&executions, 1);
-  if (done != NULL) time_it(done, start, device);
+  if (together) cx_counter_add(&replicated, 1);
+  if (done != NULL) time_it(done, &(timing){ start, device, together });
 }
 
 static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
@@ -63,7 +70,7 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
   calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
                                         args, n_args, out, out_done);
   if (status == NULL) {
-    cx_launch_count(*out_done, start, run->device->index);
+    cx_launch_count(*out_done, start, run->device->index, false);
   }
   return status;
 }

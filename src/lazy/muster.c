@@ -247,7 +247,7 @@ static calx_status *execute(const launch *l)
   CALX_TRY(cx_pjrt_execute_all(l->executable, l->args, l->n_ranks * l->n_args,
                                l->out, l->done));
   for (size_t r = 0; r < l->n_ranks; r++) {
-    cx_launch_count(l->done[r], start, (int)r);
+    cx_launch_count(l->done[r], start, (int)r, true);
   }
   hand_out(l);
   return NULL;

@@ -72,6 +72,7 @@ calx_status *cx_launch(cx_run *run, cx_pjrt_executable *executable,
                        cx_pjrt_buffer **out,
                        cx_pjrt_event **out_done) CALX_MUST_USE;
 // Counts an execution that was launched at `start`.
-void cx_launch_count(cx_pjrt_event *done, int64_t start, int device);
+void cx_launch_count(cx_pjrt_event *done, int64_t start, int device,
+                     bool together);
 
 #endif

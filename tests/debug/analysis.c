@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "base/trace.h"
 #include "calx/data.h"
+#include "calx/dist.h"
+#include "calx/nn.h"
 #include "lazy/fixture.h"
 
 static char path[] = "/tmp/calx_analysis_XXXXXX";
@@ -139,6 +141,24 @@ static void test_b35_loader(void **state)
   cx_free(text);
 }
 
+static void test_b35_dist_step(void **state)
+{
+  (void)state;
+  setenv("CALX_DEBUG", "1", 1);
+  calx_module *model = calx_nn_linear(NULL, "fc", 4, 1);
+  calx_optimizer *opt = calx_sgd(model, .lr = 0.1);
+  calx_tensor *loss = calx_sum(calx_forward(model, lazy_vector(4, 1)));
+  calx_backward(loss);
+  calx_dist_step(opt, loss);
+  calx_optimizer_free(opt);
+  calx_module_free(model);
+  char *text = read_all();
+  assert_int_equal(
+      count(text, "Execution Analysis:   calx_sync in calx_dist_step\n"), 1);
+  assert_int_equal(count(text, "Execution Cause\n"), 1);
+  cx_free(text);
+}
+
 static void test_b35_read(void **state)
 {
   (void)state;
@@ -214,8 +234,9 @@ int main(void)
   const struct CMUnitTest tests[] = {
     ANALYSIS_TEST(test_b35_sync),   ANALYSIS_TEST(test_b35_level),
     ANALYSIS_TEST(test_b35_loader), ANALYSIS_TEST(test_b35_read),
-    ANALYSIS_TEST(test_b35_eager),  ANALYSIS_TEST(test_off),
-    ANALYSIS_TEST(test_first_rank), ANALYSIS_TEST(test_unwritable),
+    ANALYSIS_TEST(test_b35_eager),  ANALYSIS_TEST(test_b35_dist_step),
+    ANALYSIS_TEST(test_off),        ANALYSIS_TEST(test_first_rank),
+    ANALYSIS_TEST(test_unwritable),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }

@@ -71,6 +71,18 @@ static calx_status *two_steps(int index, void *user)
   return NULL;
 }
 
+static calx_status *sum_up(int index, void *user)
+{
+  (void)user;
+  calx_scope *step = calx_scope_begin();
+  float one = (float)index;
+  calx_tensor *x = calx_tensor_from(&one, CALX_F32, CALX_SHAPE(1));
+  calx_tensor *sum = calx_all_reduce(x, CALX_REDUCE_SUM);
+  calx_sync(sum);
+  RANK_CHECK(calx_item(sum) == 1);
+  return calx_scope_end(step);
+}
+
 static bool exists(const char *name, int rank)
 {
   char path[NAME];
@@ -141,6 +153,21 @@ static void test_threads(void **state)
   assert_int_equal(blocks(), 2);
 }
 
+// Programs with collectives are counted as such, and as executions.
+static void test_replicated(void **state)
+{
+  (void)state;
+  set_devices(2);
+  calx_metrics_clear();
+  CHECK_STATUS_OK(calx_launch_with(sum_up, NULL, NULL));
+  calx_shutdown();
+  assert_int_equal(calx_counter_value("ExecuteReplicated"), 2);
+  assert_int_equal(calx_counter_value("ExecuteComputation"), 2);
+  calx_metric_data data;
+  assert_true(calx_metric_value("ExecuteReplicatedTime", &data));
+  assert_int_equal(data.samples, 2);
+}
+
 // One file of each kind a process; the first of the host writes its analysis.
 static void test_processes(void **state)
 {
@@ -163,6 +190,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_processes, begin, end),
     cmocka_unit_test_setup_teardown(test_threads, begin, end),
+    cmocka_unit_test_setup_teardown(test_replicated, begin, end),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
