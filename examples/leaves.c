@@ -200,18 +200,18 @@ static calx_status *rank(int index, void *user)
   double accuracy = 0, best = 0;
   for (long epoch = 1; status == NULL && epoch <= r->epochs; epoch++) {
     status = train(&m, opt, calx_per_device_loader(train_para, device));
+    if (status == NULL) {
+      status =
+          validate(&m, calx_per_device_loader(valid_para, device), &accuracy);
+    }
     if (status != NULL) break;
-    status =
-        validate(&m, calx_per_device_loader(valid_para, device), &accuracy);
     calx_master_print("Epoch %ld accuracy %.2f%%\n", epoch, accuracy);
     best = accuracy > best ? accuracy : best;
   }
   if (status == NULL && r->save != NULL) status = save(&m, r->save);
   if (status == NULL && best < r->target) {
-    status = calx_status_new(CALX_OUT_OF_RANGE,
-                             "accuracy %.2f%%, %.2f%% is "
-                             "wanted",
-                             best, r->target);
+    status = calx_status_new(CALX_OUT_OF_RANGE, "%.2f%% is below %.2f%%", best,
+                             r->target);
   }
   calx_parallel_loader_free(train_para), calx_parallel_loader_free(valid_para);
   calx_loader_free(train_loader), calx_loader_free(valid_loader);
@@ -247,10 +247,10 @@ int main(int argc, char **argv)
   uint64_t seeds[] = { r.seed, ~r.seed };
   r.train = leaves(4096, &seeds[0]), r.valid = leaves(1024, &seeds[1]);
   calx_status *status = calx_launch(rank, &r);
-  bool below = calx_status_code(status) == CALX_OUT_OF_RANGE;
+  calx_code code = calx_status_code(status);
   calx_status_print(stderr, status);
+  if (code != CALX_OK) return code == CALX_OUT_OF_RANGE ? 21 : 1;
   calx_dataset_free(r.train), calx_dataset_free(r.valid);
-  if (status != NULL) return below ? 21 : 1;
   calx_shutdown();
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "base/trace.h"
 #include "dist/dist.h"
+#include "dist/post.h"
 #include "lazy/lazy.h"
 #include "world/spawn.h"
 
@@ -33,6 +34,7 @@ typedef struct rank {
 } rank;
 
 static atomic_bool running;
+static const cx_dist_post *post;  // of a process that calx_launch started
 
 // ---- how ranks end ----------------------------------------------------------
 
@@ -47,7 +49,10 @@ static void end_rank(ranks *all, int ordinal, calx_status *status)
 {
   if (status != NULL) {
     cx_lock(&all->lock);
-    if (all->failure == NULL) all->failure = named(status, ordinal);
+    if (all->failure == NULL) {
+      all->failure = named(status, ordinal);
+      if (post != NULL) cx_dist_post_write(post, all->failure);
+    }
     cx_unlock(&all->lock);
   }
   cx_board_end(ordinal, status);
@@ -185,12 +190,14 @@ typedef struct child {
   calx_rank_fn *fn;
   void *user;
   const calx_launch_options *options;
+  cx_dist_post post;
 } child;
 
 // It leaves the process by _exit after this.
 static calx_status *run_child(void *user)
 {
   const child *c = user;
+  post = &c->post;
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
   cx_trace_tell_close();
@@ -206,7 +213,18 @@ static calx_status *run_processes(child *c, int processes)
   }
   cx_spawn_options o = { .processes = processes, .fn = run_child, .user = c };
   cx_spawn_end end;
-  return cx_spawn(&o, &end);
+  CALX_TRY(cx_dist_post_open(&c->post));
+  calx_status *status = cx_spawn(&o, &end);
+  calx_status *told = status != NULL ? cx_dist_post_read(&c->post) : NULL;
+  cx_dist_post_close(&c->post);
+  // A rank that is told of another's end is no cause: what was seen of the
+  // processes is.
+  if (told != NULL && calx_status_code(told) != CALX_ABORTED) {
+    calx_status_free(status);
+    return told;
+  }
+  calx_status_free(told);
+  return status;
 }
 
 static calx_status *launch(calx_rank_fn *fn, void *user,
@@ -220,7 +238,7 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
   if (place.launcher == CX_LAUNCHER_NONE) {
     CALX_TRY(cx_spawn_wanted(processes, &spawns));
   }
-  child c = { fn, user, o };
+  child c = { .fn = fn, .user = user, .options = o };
   return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
 }
 

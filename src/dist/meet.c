@@ -38,14 +38,15 @@ static void drop(uint64_t meeting, int ordinal)
   cx_store_drop(key);
 }
 
+// Another process may not have read the last ones yet: those stay in the store
+// until the job ends.
 void cx_dist_meet_end(void)
 {
   const cx_world_place *here = cx_world_here();
-  for (int i = 0; i < here->devices; i++) {
+  for (int i = 0; i < here->devices && here->processes == 1; i++) {
     // Two, where the last one failed.
-    int ordinal = here->process * here->devices + i;
-    if (meetings.held[i] > 0) drop(meetings.held[i] - 1, ordinal);
-    if (meetings.held[i] > 1) drop(meetings.held[i] - 2, ordinal);
+    if (meetings.held[i] > 0) drop(meetings.held[i] - 1, i);
+    if (meetings.held[i] > 1) drop(meetings.held[i] - 2, i);
   }
   cx_free(meetings.held);
   meetings.held = NULL;
