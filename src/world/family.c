@@ -23,7 +23,7 @@
 #include "world/output.h"
 
 enum {
-  RETURN_MS = 300,      // for calls that wait to return with the news
+  RETURN_MS = 500,      // for calls that wait to return with the news
   TERMINATE_MS = 1000,  // from SIGTERM to SIGKILL
   SAVE_MS = 10000,      // the same where a signal had been passed on before
   POST_MS = 3000,       // for the post to end
@@ -92,6 +92,17 @@ static bool knows_better(const cx_family *f, int code)
          code != HOST_FAILED && f->terminated_at == 0;
 }
 
+// What a rank knew before it ended is in the window, also where the post's
+// letter is still on its way.
+static void read_window(cx_family *f)
+{
+  const calx_window *head = f->window.head;
+  calx_code code = cx_window_failed(head);
+  if (f->failed_at != 0 || code == CALX_OK) return;
+  f->is_told = true;
+  fail(f, code, head->news);
+}
+
 // News begin with the rank that they are of. Whether they name one, and the
 // process that it lives in.
 static bool is_named(const cx_family *f, int *out_process)
@@ -122,6 +133,7 @@ static void child_ended(cx_family *f, int index, int how)
   f->alive--;
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return;
   int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  read_window(f);
   if (knows_better(f, code)) f->end.code = code;
   if (f->first.rank < 0 && f->terminated_at == 0) {
     f->first = (cx_spawn_end){ .rank = process, .code = code };

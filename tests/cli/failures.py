@@ -123,8 +123,8 @@ class Failures(program.Case):
             # (Those that waited may tell of a rank's own failure first.)
             self.assertRegex(text, "(?m)^calx run: (rank 2 failed: )?" +
                              re.escape(words.format(2)))
-            for other in 0, 1, 3:
-                self.assertRegex(text, rf"(?m)^\[{other}\] error: .*rank 2")
+            # (Half a second may be too short for all of them to say it.)
+            self.assertRegex(text, r"(?m)^\[[013]\] error: .*rank 2")
             job.check_nothing_left(text)
 
     def test_one_host_stopped(self):
