@@ -133,7 +133,7 @@ static calx_status *in_own_words(const cx_passage *p, calx_status *status,
   const char *call = p->run->is_sync ? "sync" : "read";
   calx_status *told = NULL;
   cx_lock(&muster.lock);
-  // What was once refused stays so, in the same words.
+  // What was once refused stays so until the next ranks start.
   if (differs >= 0 && differs / here->devices == here->process &&
       muster.why[0] != '\0') {
     told = cx_error_at(&p->run->site, calx_status_code(status), "%s: %s", call,
@@ -318,7 +318,6 @@ static calx_status *launch_together(cx_passage *p, cx_choice choice)
   while (!share->tried) cx_cond_wait(&muster.launched, &muster.lock);
   calx_status *status = share->status;
   share->status = NULL;
-  muster.why[0] = '\0';
   cx_unlock(&muster.lock);
   return status;
 }
