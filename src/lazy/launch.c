@@ -1,4 +1,5 @@
-// lazy/launch: one execution of a compiled program.
+// lazy/launch: one execution of a compiled program. Those of all ranks together
+// are muster.c's, and not compared by CALX_DEBUG=donation.
 #include <string.h>
 
 #include "base/alloc.h"

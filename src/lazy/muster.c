@@ -27,9 +27,12 @@ static struct {
   char why[1024];  // the last launch that ranks here did not agree on
 } muster = { .lock = CX_MUTEX_INIT, .launched = PTHREAD_COND_INITIALIZER };
 
+// Of this process; all of them have a device.
 static int local_ranks(void)
 {
-  return cx_world_here()->devices;
+  int n = cx_world_here()->devices;
+  while (n > 0 && cx_device_at(n - 1) == NULL) n--;
+  return n;
 }
 
 // ---- what differs -----------------------------------------------------------
@@ -71,7 +74,7 @@ static void look_for_difference(calx_device *d)
 {
   for (int i = 0; i < local_ranks(); i++) {
     calx_device *other = cx_device_at(i);
-    if (other == NULL || other == d || other->share.state != CX_SHARE_BROUGHT ||
+    if (other == d || other->share.state != CX_SHARE_BROUGHT ||
         other->share.number != d->share.number ||
         cx_hash_equal(other->share.passage->run->order->hash,
                       d->share.passage->run->order->hash)) {
