@@ -235,10 +235,11 @@ void calx_shutdown(void)
 {
   cx_closures_end();
   cx_scope_end_root();
+  cx_log_hold_begin();
   cx_lock(&world.lock);
   if (atomic_load(&world.open)) {
-    cx_trace_tell_close();
     for (int i = 0; i < world.count; i++) device_end(&world.devices[i]);
+    cx_trace_tell_close();
     cx_programs_free();
     cx_free(world.devices);
     cx_pjrt_client_close(world.client);
@@ -249,6 +250,7 @@ void calx_shutdown(void)
     atomic_store(&world.open, false);
   }
   cx_unlock(&world.lock);
+  cx_log_hold_end();
   cx_self.device = cx_self.steps = NULL;
 }
 
