@@ -293,6 +293,41 @@ static void test_stack(void **state)
   assert_int_equal(last, 1);
 }
 
+// ---- no memory --------------------------------------------------------------
+
+static calx_status *meet_once(int index, void *user)
+{
+  (void)user;
+  char *all[3], mine = (char)('a' + index);
+  CALX_TRY(calx_rendezvous("memory", &mine, 1, all, NULL));
+  for (int i = 0; i < 3; i++) calx_string_free(all[i]);
+  return NULL;
+}
+
+// Each allocation of a launch fails once: a status, and nothing is left.
+static void test_no_memory(void **state)
+{
+  (void)state;
+  set_devices(3);
+  CHECK_STATUS_OK(calx_launch(rank_nothing, NULL));
+  long n = 0, failed = 0;
+  for (bool all = false; !all; n++) {
+    long before = cx_alloc_count();
+    cx_alloc_fail_at(n);
+    calx_status *status = calx_launch(meet_once, NULL);
+    cx_alloc_fail_at(-1);
+    calx_code code = calx_status_code(status);
+    all = code == CALX_OK && cx_alloc_count() - before <= n;
+    if (code != CALX_OK) failed++;
+    calx_status_free(status);
+    assert_true(code == CALX_OK || code == CALX_RESOURCE_EXHAUSTED);
+    assert_int_equal(calx_world_size(), 1);
+  }
+  print_message("  %ld allocations, %ld of them fail a launch\n", n, failed);
+  assert_true(failed > 10);
+  CHECK_STATUS_OK(calx_launch(meet_once, NULL));
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -302,7 +337,7 @@ int main(void)
     SUPPORT_TEST(test_nested),          SUPPORT_TEST(test_failed_rank),
     SUPPORT_TEST(test_rank_that_ended), SUPPORT_TEST(test_unread_error),
     SUPPORT_TEST(test_late_failure),    SUPPORT_TEST(test_dropped_step),
-    SUPPORT_TEST(test_stack),
+    SUPPORT_TEST(test_stack),           SUPPORT_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, ranks_setup_fake, NULL);
 }
