@@ -27,7 +27,8 @@ typedef struct visit {
   uint64_t target;  // what `at` of all ranks must reach
   int64_t until;    // ns
   int spins;
-  bool speaks;  // with the other hosts
+  bool speaks;         // with the other hosts
+  int64_t news_until;  // when the news are the last word; 0: none seen
 } visit;
 
 // ---- verdicts ---------------------------------------------------------------
@@ -251,6 +252,17 @@ static bool is_speaker(visit *v)
   return v->speaks;
 }
 
+// The other hosts may have agreed before what the news tell came to pass; then
+// who went to meet them is about to say so.
+static bool is_about_to_agree(visit *v)
+{
+  bool away = cx_world.groups > 1 && !v->speaks &&
+              atomic_load(&v->board->meeting) >= v->target;
+  int64_t now = cx_now_ns();
+  if (v->news_until == 0) v->news_until = now + (int64_t)GRACE_MS * 1000000;
+  return away && now < v->news_until;
+}
+
 // One look at everything. NULL: nothing to say yet.
 static calx_status *examine(visit *v, bool *out_sleep)
 {
@@ -258,6 +270,8 @@ static calx_status *examine(visit *v, bool *out_sleep)
   cx_verdict found = { .differ = { -1, -1 } };
   calx_code failed = cx_window_failed(cx_world.head);
   if (failed != CALX_OK) {
+    *out_sleep = is_about_to_agree(v);
+    if (*out_sleep) return NULL;
     found.code = (int32_t)failed;
     snprintf(found.text, sizeof found.text, "%s", cx_world.head->news);
     return refuse(v, &found);
@@ -389,6 +403,7 @@ void cx_board_reset(void)
 {
   cx_board *b = cx_world.board;
   const cx_world_place *here = &cx_world.place;
+  cx_world.launched = false;
   for (int i = 0; b != NULL && i < here->devices; i++) {
     cx_slot *s = &b->slots[here->process * here->devices + i];
     uint64_t epoch = cx_board_epoch(atomic_load(&s->at));

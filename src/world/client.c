@@ -20,6 +20,12 @@ enum { BACKSTOP_MS = 10000, FAIL_MS = 2000, BYE_MS = 2000, NEWS_MS = 1000 };
 
 // ---- news -------------------------------------------------------------------
 
+void cx_client_end_calls(cx_client *c)
+{
+  for (call *k = c->calls; k != NULL; k = k->next) nng_ctx_close(k->context);
+  cx_cond_broadcast(&c->changed);
+}
+
 bool cx_client_note(cx_client *c, calx_code code, const char *news)
 {
   cx_lock(&c->lock);
@@ -27,7 +33,6 @@ bool cx_client_note(cx_client *c, calx_code code, const char *news)
   if (first) {
     c->failed = code;
     snprintf(c->news, sizeof c->news, "%s", news);
-    for (call *k = c->calls; k != NULL; k = k->next) nng_ctx_close(k->context);
     cx_cond_broadcast(&c->changed);
   }
   cx_unlock(&c->lock);
@@ -158,8 +163,7 @@ static void wait_for_news(cx_client *c)
 {
   int64_t until = cx_now_ns() + (int64_t)NEWS_MS * 1000000;
   cx_lock(&c->lock);
-  while (c->greeted && c->failed == CALX_OK && !c->leaving &&
-         cx_now_ns() < until) {
+  while (c->greeted && c->failed == CALX_OK && !c->bye && cx_now_ns() < until) {
     cx_cond_wait_ms(&c->changed, &c->lock, NEWS_MS);
   }
   cx_unlock(&c->lock);
@@ -375,13 +379,14 @@ calx_status *cx_client_open(const cx_client_options *options,
 
 void cx_client_close(cx_client *c, bool bye)
 {
-  cx_lock(&c->lock);
-  c->leaving = true;
-  cx_unlock(&c->lock);
-  cx_watch_stop(c);
   if (bye) {
+    // The server may stop at once when the last has left, without an answer.
+    cx_lock(&c->lock);
+    c->bye = true;
+    cx_unlock(&c->lock);
     cx_request r = { .op = CX_OP_BYE };
     calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL));
   }
+  cx_watch_stop(c);
   release(c);
 }

@@ -26,7 +26,9 @@ struct cx_client {
   call *calls;
   uint32_t pipe;     // of the greeting
   uint32_t removed;  // the last that closed
-  bool greeted, lost, leaving, stranger;
+  bool greeted, lost, stranger;
+  bool bye;          // said, or about to be: a loss is no news any more
+  bool leaving;      // the watch ends
   calx_code failed;  // CALX_OK: no news
   char news[CX_NEWS_TEXT];
   // the watch
@@ -47,7 +49,9 @@ int64_t cx_watch_pause_ms(const cx_client *client);
 calx_status *cx_watch_start(cx_client *client) CALX_MUST_USE;
 void cx_watch_stop(cx_client *client);
 
-// Writes the first news and ends all calls; whether these were the first.
+// Ends all calls. Under the lock.
+void cx_client_end_calls(cx_client *client);
+// Writes the first news; whether these were the first.
 bool cx_client_note(cx_client *client, calx_code code, const char *news);
 
 nng_msg *cx_client_message(const cx_request *request);  // NULL: no memory

@@ -23,6 +23,7 @@ typedef struct cx_world_state {
   // The part of the world that shares this board: a host, or this process
   // alone. groups > 1: the rest is met through the store.
   int group, groups;
+  bool launched;    // its ranks are expected to agree
   int ranks_calls;  // meetings about the number of ranks
   int *group_of;    // of each process; NULL: all are in group 0
 } cx_world_state;

@@ -8,7 +8,7 @@
 
 #include "world/client_parts.h"
 
-enum { PAUSE_MS = 1000, PAUSE_WITHOUT_LIMIT_MS = 60000 };
+enum { PAUSE_MS = 1000, PAUSE_WITHOUT_LIMIT_MS = 60000, LAST_ANSWERS_MS = 300 };
 
 int64_t cx_watch_pause_ms(const cx_client *c)
 {
@@ -78,6 +78,7 @@ static heard listen_for(cx_client *c)
     int64_t left = (until - cx_now_ns()) / 1000000;
     if (c->leaving) break;
     bool lost = c->lost || (c->answered && c->result != 0);
+    c->lost = lost;
     what = lost ? HEARD_LOSS : c->answered ? HEARD_ANSWER : HEARD_SILENCE;
     if (what != HEARD_SILENCE) break;
     if (limit > 0 && left <= 0) {
@@ -93,6 +94,11 @@ static heard listen_for(cx_client *c)
 
 static void tell(cx_client *c, calx_code code, const char *news)
 {
+  cx_lock(&c->lock);
+  bool bye = c->bye;
+  if (bye) cx_client_end_calls(c);
+  cx_unlock(&c->lock);
+  if (bye) return;
   if (cx_client_note(c, code, news) || !c->told) {
     c->told = true;
     c->options.on_news(c->options.user, c->failed, c->news);
@@ -123,6 +129,27 @@ static bool take_answer(cx_client *c)
   return go_on;
 }
 
+// After the last news. The server answers what waits by itself, and what it
+// answered before the news still counts, so calls have a moment to hear it. One
+// that comes later, the farewell at least, must not wait for a server that has
+// gone.
+static void wait_for_loss(cx_client *c)
+{
+  int64_t until = cx_now_ns() + (int64_t)LAST_ANSWERS_MS * 1000000;
+  cx_lock(&c->lock);
+  while (!c->lost && !c->leaving) {
+    int64_t left = (until - cx_now_ns()) / 1000000;
+    if (left > 0) {
+      cx_cond_wait_ms(&c->changed, &c->lock, left);
+    } else {
+      cx_client_end_calls(c);
+      cx_cond_wait(&c->changed, &c->lock);
+    }
+  }
+  cx_client_end_calls(c);
+  cx_unlock(&c->lock);
+}
+
 static void watch(void *user)
 {
   cx_client *c = user;
@@ -148,6 +175,7 @@ static void watch(void *user)
       case HEARD_STOP: going = false; break;
     }
   }
+  wait_for_loss(c);
 }
 
 calx_status *cx_watch_start(cx_client *c)

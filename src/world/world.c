@@ -163,6 +163,7 @@ static void forget(void)
   cx_free(cx_world.group_of);
   cx_world.group_of = NULL;
   cx_world.group = cx_world.ranks_calls = 0;
+  cx_world.launched = false;
   cx_world.groups = 1;
   memset(&own_head.news, 0, sizeof own_head.news);
   atomic_store(&own_head.failed, 0);
@@ -314,13 +315,17 @@ calx_status *cx_world_ranks(int devices)
   CALX_TRY(cx_world.client != NULL ? ranks_of_all(devices)
                                    : heap_board(devices));
   cx_world.place.devices = devices;
+  cx_world.launched = true;
   return NULL;
 }
 
 // ---- leaving ----------------------------------------------------------------
 
+// All processes tell how many ranks they have before any of a launch agree, so
+// that nobody waits for ranks of a launch that this process did not come to.
 static void end_ranks(const calx_status *how)
 {
+  if (!cx_world.launched) return;
   const cx_world_place *here = &cx_world.place;
   for (int i = 0; cx_world.board != NULL && i < here->devices; i++) {
     int rank = here->process * here->devices + i;
