@@ -16,6 +16,7 @@
 #ifndef CALX_IO_H
 #define CALX_IO_H
 
+#include "calx/data.h"
 #include "calx/nn.h"
 #include "calx/optim.h"
 
@@ -136,6 +137,27 @@ CALX_API calx_status *calx_module_load_state_dict_with(
     calx_module *model, const calx_value *dict,
     const calx_load_state_dict_options *options) CALX_MUST_USE;
 
+// ---- optimisers -------------------------------------------------------------
+
+/**
+ * An optimiser's hyperparameters and state, as PyTorch lays them out:
+ * {'state': {0: {'step', 'exp_avg', …}, …}, 'param_groups': [{'lr', …,
+ * 'params'}]}. Tensors are the optimiser's own. The caller frees it.
+ * @errors  those of making the optimiser
+ * @source  torch.optim.Optimizer.state_dict
+ */
+CALX_API calx_status *calx_optimizer_state_dict(
+    calx_optimizer *opt, calx_value **out_dict) CALX_MUST_USE;
+/**
+ * Gives an optimiser the state and hyperparameters of one with as many
+ * parameters, calx's or PyTorch's: all or, on failure, nothing.
+ * @errors  INVALID_ARGUMENT other groups of parameters, sizes that differ,
+ *          hyperparameters that can't be; those of uploads
+ * @source  torch.optim.Optimizer.load_state_dict
+ */
+CALX_API calx_status *calx_optimizer_load_state_dict(
+    calx_optimizer *opt, const calx_value *dict) CALX_MUST_USE;
+
 // ---- files ------------------------------------------------------------------
 // @shape any
 
@@ -187,6 +209,37 @@ typedef struct calx_load_options {
 CALX_API calx_status *calx_load_with(const char *path,
                                      const calx_load_options *options,
                                      calx_value **out_value) CALX_MUST_USE;
+
+// ---- checkpoints ------------------------------------------------------------
+
+/** What a training run is, besides its program. Zero means none. */
+typedef struct calx_checkpoint {
+  size_t size;
+  calx_module *model;
+  calx_optimizer *optimizer;
+  calx_loader_position loader; /* calx_loader_state(), calx_loader_load_state()
+                                */
+  calx_value *user; /* the caller's, before and after: numbers, texts, … */
+} calx_checkpoint;
+
+/**
+ * Saves a run to a .pt file, which PyTorch can load too: the model's and the
+ * optimiser's state dicts, the loader's place, and the random numbers drawn so
+ * far. A run that loads it goes on with the same bits. Between steps: what is
+ * pending is computed. As with calx_save(), the first rank writes.
+ * @errors  INVALID_ARGUMENT no model; those of calx_save()
+ */
+CALX_API calx_status *calx_checkpoint_save(
+    const char *path, const calx_checkpoint *checkpoint) CALX_MUST_USE;
+/**
+ * Gives the model, the optimiser and the current device's random stream what a
+ * checkpoint has, all or, on failure, nothing; fills in `loader` and `user`,
+ * which the caller frees (NULL: it has none).
+ * @errors  those of calx_load(), of loading the state dicts; INVALID_ARGUMENT
+ *          another file than a checkpoint
+ */
+CALX_API calx_status *calx_checkpoint_load(
+    const char *path, calx_checkpoint *checkpoint) CALX_MUST_USE;
 
 #ifdef __cplusplus
 }

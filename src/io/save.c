@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "io/pt.h"
+#include "io/rank.h"
 #include "io/safetensors.h"
 
 static calx_status *check_path(const char *call, const char *path)
@@ -46,6 +47,7 @@ calx_status *calx_save_with(const calx_value *value, const char *path,
     return cx_error(CALX_INVALID_ARGUMENT,
                     "save: its options are of a newer version");
   }
+  if (!o->every_rank && cx_io_rank() != 0) return NULL;
   return cx_annotate(save(value, path, o), "so '%s' was not saved", path);
 }
 

@@ -6,12 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "io/fetch.h"
-#include "io/value.h"
-#include "lazy/lazy.h"
+#include "io/plan.h"
 
 // ---- out of a model ---------------------------------------------------------
 
@@ -51,8 +48,7 @@ typedef struct loading {
   calx_value *own;      // the model's state dict
   calx_value *missing;  // lists of keys
   calx_value *unexpected;
-  cx_text wrong;         // a line for each tensor that does not fit
-  calx_tensor **values;  // new values of own's items; NULL: keeps its own
+  cx_text wrong;  // a line for each tensor that does not fit
 } loading;
 
 static void print_size(cx_text *out, const calx_tensor *t)
@@ -65,16 +61,6 @@ static void print_size(cx_text *out, const calx_tensor *t)
   cx_text_append(out, "])");
 }
 
-static bool same_size(const calx_tensor *a, const calx_tensor *b)
-{
-  calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
-  if (x.count != y.count) return false;
-  for (size_t i = 0; i < x.count; i++) {
-    if (x.values[i] != y.values[i]) return false;
-  }
-  return true;
-}
-
 static void compare(loading *l, const char *key, const calx_tensor *own,
                     const calx_value *given)
 {
@@ -85,7 +71,7 @@ static void compare(loading *l, const char *key, const calx_tensor *own,
                    "torch.Tensor or Tensor-like object from checkpoint but "
                    "received %s",
                    key, calx_kind_name(calx_value_kind(given)));
-  } else if (!same_size(t, own)) {
+  } else if (!cx_io_same_size(t, own)) {
     cx_text_format(&l->wrong,
                    "\n\tsize mismatch for %s: copying a param with "
                    "shape ",
@@ -156,76 +142,23 @@ static calx_status *tell_wrong(const loading *l, const calx_module *model,
   return status;
 }
 
-// ---- values for the model ---------------------------------------------------
+// ---- into a model -----------------------------------------------------------
 
-static calx_status *bring_from_host(const calx_tensor *t,
-                                    const calx_tensor *own, calx_tensor **out)
+static calx_status *bring(const loading *l, cx_io_plan *plan)
 {
-  const cx_shape *s = cx_tensor_shape(own);
-  calx_dtype from = calx_tensor_dtype(t);
-  size_t n = (size_t)calx_tensor_numel(t), bytes = cx_io_bytes(own);
-  const void *data = calx_host_data(t);
-  void *converted = NULL;
-  if (from != s->dtype) {
-    converted = cx_alloc(bytes);
-    if (converted == NULL) return cx_out_of_memory();
-    cx_io_convert(from, data, s->dtype, converted, n);
-    data = converted;
-  }
-  calx_status *status = cx_upload(calx_tensor_device(own), s->dtype, s->dims,
-                                  s->rank, data, false, NULL, NULL, out);
-  cx_free(converted);
-  return status;
-}
-
-static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *own,
-                                      calx_tensor **out)
-{
-  calx_scope *scope = calx_scope_begin();
-  cx_no_grad_begin();
-  calx_tensor *x = calx_to(t, calx_tensor_device(own));
-  if (calx_tensor_dtype(x) != calx_tensor_dtype(own)) {
-    x = calx_to_dtype(x, calx_tensor_dtype(own));
-  }
-  const calx_status *error = calx_scope_error();
-  if (error == NULL) *out = calx_retain(x);
-  cx_no_grad_end();
-  return calx_scope_end(scope);
-}
-
-static calx_status *bring(loading *l)
-{
-  size_t n = calx_value_count(l->own);
-  l->values = cx_calloc(n + 1, sizeof(calx_tensor *));
-  if (l->values == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < calx_value_count(l->own); i++) {
     const char *key = calx_value_key(l->own, i);
     calx_tensor *own = calx_value_as_tensor(calx_value_item(l->own, i));
     calx_tensor *t = calx_value_as_tensor(calx_value_get(l->given, key));
-    if (t == NULL || t == own) continue;
-    calx_status *status = calx_tensor_is_host(t)
-                              ? bring_from_host(t, own, &l->values[i])
-                              : cx_tensor_usable(t, "load_state_dict", 0);
-    if (status == NULL && l->values[i] == NULL) {
-      status = bring_from_device(t, own, &l->values[i]);
-    }
-    if (status != NULL) return cx_annotate(status, "while loading '%s'", key);
+    if (t == NULL) continue;
+    CALX_TRY(
+        cx_annotate(cx_io_plan_add(plan, own, t), "while loading '%s'", key));
   }
   return NULL;
 }
 
-static void give(const loading *l)
-{
-  for (size_t i = 0; i < calx_value_count(l->own); i++) {
-    if (l->values[i] == NULL) continue;
-    cx_tensor_restore(calx_value_as_tensor(calx_value_item(l->own, i)),
-                      l->values[i]);
-  }
-}
-
-// ---- into a model -----------------------------------------------------------
-
-static calx_status *load(loading *l, calx_module *model, bool strict)
+static calx_status *make_plan(loading *l, calx_module *model, bool strict,
+                              cx_io_plan *plan)
 {
   l->missing = calx_value_container(CALX_KIND_LIST);
   l->unexpected = calx_value_container(CALX_KIND_LIST);
@@ -233,9 +166,7 @@ static calx_status *load(loading *l, calx_module *model, bool strict)
   CALX_TRY(calx_module_state_dict(model, &l->own));
   CALX_TRY(find_wrong(l));
   CALX_TRY(tell_wrong(l, model, strict));
-  CALX_TRY(bring(l));
-  give(l);
-  return NULL;
+  return bring(l, plan);
 }
 
 static void hand_out(calx_value **out, calx_value *list, bool wanted)
@@ -245,6 +176,25 @@ static void hand_out(calx_value **out, calx_value *list, bool wanted)
   } else {
     calx_value_free(list);
   }
+}
+
+calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
+                               const calx_load_state_dict_options *o,
+                               cx_io_plan *plan)
+{
+  if (calx_value_kind(dict) != CALX_KIND_DICT) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load_state_dict: Expected state_dict to be dict-like, "
+                    "got %s",
+                    calx_kind_name(calx_value_kind(dict)));
+  }
+  loading l = { .given = dict };
+  calx_status *status = make_plan(&l, model, !o->not_strict, plan);
+  cx_text_free(&l.wrong);
+  calx_value_free(l.own);
+  hand_out(o->out_missing, l.missing, status == NULL);
+  hand_out(o->out_unexpected, l.unexpected, status == NULL);
+  return status;
 }
 
 calx_status *calx_module_load_state_dict_with(
@@ -259,21 +209,9 @@ calx_status *calx_module_load_state_dict_with(
   }
   if (o->out_missing != NULL) *o->out_missing = NULL;
   if (o->out_unexpected != NULL) *o->out_unexpected = NULL;
-  if (calx_value_kind(dict) != CALX_KIND_DICT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load_state_dict: Expected state_dict to be dict-like, "
-                    "got %s",
-                    calx_kind_name(calx_value_kind(dict)));
-  }
-  loading l = { .given = dict };
-  calx_status *status = load(&l, model, !o->not_strict);
-  for (size_t i = 0; l.values != NULL && i < calx_value_count(l.own); i++) {
-    calx_release(l.values[i]);
-  }
-  cx_free(l.values);
-  cx_text_free(&l.wrong);
-  calx_value_free(l.own);
-  hand_out(o->out_missing, l.missing, status == NULL);
-  hand_out(o->out_unexpected, l.unexpected, status == NULL);
+  cx_io_plan plan = { 0 };
+  calx_status *status = cx_io_module_plan(model, dict, o, &plan);
+  if (status == NULL) cx_io_plan_give(&plan);
+  cx_io_plan_free(&plan);
   return status;
 }

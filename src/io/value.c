@@ -289,6 +289,25 @@ calx_status *cx_io_put(calx_value *container, const cx_io_entry *like,
              keyed, item);
 }
 
+calx_status *cx_io_lend(calx_value *dict, const char *key, calx_value *item)
+{
+  CALX_TRY(check_put(dict, item, true));
+  return add(dict, key, 0, item);
+}
+
+void cx_io_take_back(calx_value *dict, calx_value *item)
+{
+  if (item == NULL || item->owner != dict) return;
+  cx_free(dict->as.items.slots);
+  dict->as.items.slots = NULL;
+  dict->as.items.n_slots = 0;
+  size_t i = 0, n = --dict->as.items.count;
+  while (dict->as.items.entries[i].value != item) i++;
+  cx_free(dict->as.items.entries[i].key);
+  dict->as.items.entries[i] = dict->as.items.entries[n];
+  item->owner = NULL;
+}
+
 // ---- asking -----------------------------------------------------------------
 
 calx_kind calx_value_kind(const calx_value *value)

@@ -41,4 +41,10 @@ calx_value *cx_io_text(calx_kind kind, const char *data, size_t size);
 calx_status *cx_io_put(calx_value *container, const cx_io_entry *like,
                        calx_value *item) CALX_MUST_USE;
 
+// Puts an item into a dict for a while: it stays the caller's, on failure too.
+// cx_io_take_back() before either is freed; nothing where it was not lent.
+calx_status *cx_io_lend(calx_value *dict, const char *key,
+                        calx_value *item) CALX_MUST_USE;
+void cx_io_take_back(calx_value *dict, calx_value *item);
+
 #endif

@@ -96,16 +96,33 @@ static void update(calx_optimizer *opt, const cx_optim_param *p, calx_tensor *g,
   out->value = difference(value, calx_mul(calx_div(m, d), a->step_size));
 }
 
+static const cx_optim_field fields[] = {
+  { "lr", CX_OPTIM_NUMBER, offsetof(adam, base.lr) },
+  { "betas", CX_OPTIM_PAIR, offsetof(adam, beta1) },
+  { "eps", CX_OPTIM_NUMBER, offsetof(adam, eps) },
+  { "weight_decay", CX_OPTIM_NUMBER, offsetof(adam, weight_decay) },
+  { "amsgrad", CX_OPTIM_FLAG, offsetof(adam, amsgrad) },
+  { "maximize", CX_OPTIM_FLAG, offsetof(adam, maximize) },
+  { "decoupled_weight_decay", CX_OPTIM_FLAG, offsetof(adam, decoupled) },
+  { NULL, CX_OPTIM_FLAG, 0 }
+};
+
 #define STATES                                \
   {                                           \
     "exp_avg", "exp_avg_sq", "max_exp_avg_sq" \
   }
-static const cx_optim_rule adam_rule = {
-  .name = "adam", .states = STATES, .prepare = prepare, .update = update
-};
-static const cx_optim_rule adamw_rule = {
-  .name = "adamw", .states = STATES, .prepare = prepare, .update = update
-};
+static const cx_optim_rule adam_rule = { .name = "adam",
+                                         .states = STATES,
+                                         .fields = fields,
+                                         .has_step = true,
+                                         .prepare = prepare,
+                                         .update = update };
+static const cx_optim_rule adamw_rule = { .name = "adamw",
+                                          .states = STATES,
+                                          .fields = fields,
+                                          .has_step = true,
+                                          .prepare = prepare,
+                                          .update = update };
 
 static calx_status *check(const calx_optimizer *opt, const calx_adam_options *o)
 {

@@ -6,6 +6,8 @@
 #ifndef CX_OPTIM_OPTIMIZER_H
 #define CX_OPTIM_OPTIMIZER_H
 
+#include <stddef.h>
+
 #include "calx/optim.h"
 #include "graph/node.h"
 
@@ -26,9 +28,23 @@ typedef struct cx_optim_update {
   bool is_new[CX_OPTIM_STATES];  // state is a handle of its own
 } cx_optim_update;
 
+// A hyperparameter by PyTorch's name: where it is in the optimiser's struct.
+typedef enum cx_optim_field_kind {
+  CX_OPTIM_NUMBER,  // a double, of 0 or more
+  CX_OPTIM_PAIR,    // two of them, in [0, 1)
+  CX_OPTIM_FLAG     // a bool
+} cx_optim_field_kind;
+typedef struct cx_optim_field {
+  const char *name;
+  cx_optim_field_kind kind;
+  size_t offset;
+} cx_optim_field;
+
 typedef struct cx_optim_rule {
   const char *name;                         // "sgd"
   const char *states[CX_OPTIM_STATES + 1];  // PyTorch's names
+  const cx_optim_field *fields;  // in PyTorch's order, ended by a NULL name
+  bool has_step;                 // PyTorch keeps each parameter's steps
   // The numbers of step number `step`, from 1, of parameters of this type: made
   // once for all of them, so that they are uploaded once.
   void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);

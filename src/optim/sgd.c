@@ -52,8 +52,19 @@ static void update(calx_optimizer *opt, const cx_optim_param *p, calx_tensor *g,
   out->value = calx_sub_with(p->tensor, calx_mul(g, s->by_lr), NULL);
 }
 
+static const cx_optim_field fields[] = {
+  { "lr", CX_OPTIM_NUMBER, offsetof(sgd, base.lr) },
+  { "momentum", CX_OPTIM_NUMBER, offsetof(sgd, momentum) },
+  { "dampening", CX_OPTIM_NUMBER, offsetof(sgd, dampening) },
+  { "weight_decay", CX_OPTIM_NUMBER, offsetof(sgd, weight_decay) },
+  { "nesterov", CX_OPTIM_FLAG, offsetof(sgd, nesterov) },
+  { "maximize", CX_OPTIM_FLAG, offsetof(sgd, maximize) },
+  { NULL, CX_OPTIM_FLAG, 0 }
+};
+
 static const cx_optim_rule sgd_rule = { .name = "sgd",
                                         .states = { "momentum_buffer" },
+                                        .fields = fields,
                                         .prepare = prepare,
                                         .update = update };
 

@@ -1,0 +1,373 @@
+// io/optim_state: an optimiser's state as PyTorch lays it out.
+//
+//   {'state': {0: {'step': 3., 'exp_avg': …, 'exp_avg_sq': …}, 1: …},
+//    'param_groups': [{'lr': …, 'betas': …, …, 'params': [0, 1, …]}]}
+//
+// PyTorch's load_state_dict() takes it, and what PyTorch wrote is taken here.
+// "calx_steps" is ours: SGD in PyTorch does not count its steps.
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "io/plan.h"
+#include "lazy/lazy.h"
+#include "optim/optimizer.h"
+
+// The one that keeps the state, where an optimiser lets another one step.
+static calx_optimizer *that_keeps(calx_optimizer *opt)
+{
+  while (opt != NULL && opt->inner != NULL) opt = opt->inner;
+  return opt;
+}
+
+// ---- out of an optimiser ----------------------------------------------------
+
+static calx_value *host_number(double x)
+{
+  float value = (float)x;
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *t = calx_host_tensor(&value, CALX_F32, CALX_SCALAR);
+  calx_value *v = cx_tensor_poisoned(t) ? NULL : calx_value_tensor(t);
+  calx_status_free(calx_scope_end(scope));
+  return v;
+}
+
+// Steps that came to be: those of a failed sync did not.
+static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
+{
+  bool undone = calx_optimizer_steps(opt) != opt->steps;
+  return undone ? p->sure_steps : p->steps;
+}
+
+static calx_status *put_param(const calx_optimizer *opt, size_t i,
+                              calx_value *state)
+{
+  const cx_optim_param *p = &opt->params[i];
+  calx_value *own = NULL;
+  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    const char *name = opt->rule->states[k];
+    calx_tensor *t = calx_optimizer_state(opt, i, name);
+    if (t == NULL) continue;
+    if (own == NULL) {
+      own = calx_value_container(CALX_KIND_DICT);
+      CALX_TRY(calx_value_set_at(state, (int64_t)i, own));
+      if (opt->rule->has_step) {
+        calx_value *steps = host_number((double)steps_of(opt, p));
+        CALX_TRY(calx_value_set(own, "step", steps));
+      }
+    }
+    CALX_TRY(calx_value_set(own, name, calx_value_tensor(t)));
+  }
+  return NULL;
+}
+
+static calx_status *put_field(const calx_optimizer *opt,
+                              const cx_optim_field *f, calx_value *group)
+{
+  const char *at = (const char *)opt + f->offset;
+  if (f->kind == CX_OPTIM_FLAG) {
+    return calx_value_set(group, f->name, calx_value_bool(*(const bool *)at));
+  }
+  const double *x = (const double *)(const void *)at;
+  if (f->kind == CX_OPTIM_NUMBER) {
+    return calx_value_set(group, f->name, calx_value_float(x[0]));
+  }
+  calx_value *pair = calx_value_container(CALX_KIND_TUPLE);
+  CALX_TRY(calx_value_set(group, f->name, pair));
+  CALX_TRY(calx_value_append(pair, calx_value_float(x[0])));
+  return calx_value_append(pair, calx_value_float(x[1]));
+}
+
+static calx_status *put_group(const calx_optimizer *opt, calx_value *groups)
+{
+  calx_value *group = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_append(groups, group));
+  for (const cx_optim_field *f = opt->rule->fields; f->name != NULL; f++) {
+    CALX_TRY(put_field(opt, f, group));
+  }
+  CALX_TRY(calx_value_set(group, "calx_steps",
+                          calx_value_int(calx_optimizer_steps(opt))));
+  calx_value *params = calx_value_container(CALX_KIND_LIST);
+  CALX_TRY(calx_value_set(group, "params", params));
+  for (size_t i = 0; i < opt->n; i++) {
+    CALX_TRY(calx_value_append(params, calx_value_int((int64_t)i)));
+  }
+  return NULL;
+}
+
+static calx_status *put_all(const calx_optimizer *opt, calx_value *dict)
+{
+  calx_value *state = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set(dict, "state", state));
+  for (size_t i = 0; i < opt->n; i++) CALX_TRY(put_param(opt, i, state));
+  calx_value *groups = calx_value_container(CALX_KIND_LIST);
+  CALX_TRY(calx_value_set(dict, "param_groups", groups));
+  return put_group(opt, groups);
+}
+
+static calx_status *check_optimizer(const calx_optimizer *opt)
+{
+  CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so it has no state dict"));
+  if (opt->rule->fields != NULL) return NULL;
+  return cx_error(CALX_UNIMPLEMENTED, "%s: it has no state dict",
+                  opt->rule->name);
+}
+
+calx_status *calx_optimizer_state_dict(calx_optimizer *opt,
+                                       calx_value **out_dict)
+{
+  *out_dict = NULL;
+  opt = that_keeps(opt);
+  CALX_TRY(check_optimizer(opt));
+  calx_value *dict = calx_value_container(CALX_KIND_DICT);
+  calx_status *status = dict != NULL ? put_all(opt, dict) : cx_out_of_memory();
+  if (status != NULL) {
+    calx_value_free(dict);
+    dict = NULL;
+  }
+  *out_dict = dict;
+  return status;
+}
+
+// ---- into an optimiser ------------------------------------------------------
+
+typedef struct param_plan {
+  calx_tensor *fresh[CX_OPTIM_STATES];  // owned: state that it did not have
+  bool has[CX_OPTIM_STATES];
+  int64_t steps;
+} param_plan;
+
+typedef struct field_plan {
+  double number[2];
+  bool flag, is_there;
+} field_plan;
+
+enum { MOST_FIELDS = 16 };
+
+struct cx_io_optimizer_plan {
+  calx_optimizer *opt;
+  field_plan fields[MOST_FIELDS];
+  int64_t steps;
+  param_plan params[];
+};
+
+static calx_status *wrong_field(const calx_optimizer *opt, const char *name)
+{
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: load_state_dict: '%s' is nothing that it can be",
+                  opt->rule->name, name);
+}
+
+static calx_status *plan_field(const calx_optimizer *opt,
+                               const cx_optim_field *f, const calx_value *v,
+                               field_plan *out)
+{
+  *out = (field_plan){ .is_there = v != NULL };
+  if (v == NULL) return NULL;
+  if (f->kind == CX_OPTIM_FLAG) {
+    out->flag = calx_value_as_bool(v);
+    return NULL;
+  }
+  bool pair = f->kind == CX_OPTIM_PAIR;
+  for (size_t i = 0; i < (pair ? 2u : 1u); i++) {
+    double x = calx_value_as_float(pair ? calx_value_item(v, i) : v);
+    if (!(x >= 0) || isinf(x) || (pair && x >= 1)) {
+      return wrong_field(opt, f->name);
+    }
+    out->number[i] = x;
+  }
+  return NULL;
+}
+
+// The number of steps in a tensor or a number; -1: it is none.
+static int64_t steps_in(const calx_value *v)
+{
+  calx_tensor *t = calx_value_as_tensor(v);
+  double x = calx_value_as_float(v);
+  if (t != NULL) {
+    calx_scope *scope = calx_scope_begin();
+    x = calx_item(t);
+    calx_status_free(calx_scope_end(scope));
+  }
+  return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
+}
+
+static calx_status *plan_state(const calx_optimizer *opt, size_t i, int k,
+                               calx_tensor *t, cx_io_plan *plan,
+                               param_plan *out)
+{
+  const cx_optim_param *p = &opt->params[i];
+  const char *name = opt->rule->states[k];
+  if (!cx_io_same_size(t, p->tensor)) {
+    const cx_shape *got = cx_tensor_shape(t), *own = cx_tensor_shape(p->tensor);
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: load_state_dict: '%s' of '%s' is %s, the parameter "
+                    "%s",
+                    opt->rule->name, name, p->path, cx_shape_str(got),
+                    cx_shape_str(own));
+  }
+  out->has[k] = true;
+  calx_tensor *own = calx_optimizer_state(opt, i, name);
+  if (own != NULL) return cx_io_plan_add(plan, own, t);
+  return cx_io_bring(t, p->tensor, &out->fresh[k]);
+}
+
+static calx_status *plan_param(const calx_optimizer *opt, size_t i,
+                               const calx_value *state, cx_io_plan *plan,
+                               param_plan *out)
+{
+  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    calx_tensor *t =
+        calx_value_as_tensor(calx_value_get(state, opt->rule->states[k]));
+    if (t == NULL) continue;
+    CALX_TRY(cx_annotate(plan_state(opt, i, k, t, plan, out),
+                         "while loading '%s' of '%s'", opt->rule->states[k],
+                         opt->params[i].path));
+  }
+  if (!opt->rule->has_step || state == NULL) return NULL;
+  out->steps = steps_in(calx_value_get(state, "step"));
+  return out->steps >= 0 ? NULL : wrong_field(opt, "step");
+}
+
+static calx_status *find_group(const calx_optimizer *opt,
+                               const calx_value *dict, const calx_value **out)
+{
+  const calx_value *groups = calx_value_get(dict, "param_groups");
+  if (calx_value_kind(groups) != CALX_KIND_LIST ||
+      calx_value_count(groups) != 1) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: loaded state dict has a different number of "
+                    "parameter groups: %zu, one is wanted",
+                    opt->rule->name, calx_value_count(groups));
+  }
+  *out = calx_value_item(groups, 0);
+  size_t n = calx_value_count(calx_value_get(*out, "params"));
+  if (n == opt->n) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: loaded state dict contains a parameter group that "
+                  "doesn't match the size of optimizer's group: %zu "
+                  "parameters, the optimiser has %zu",
+                  opt->rule->name, n, opt->n);
+}
+
+static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
+                             cx_io_plan *plan)
+{
+  const calx_optimizer *opt = p->opt;
+  const calx_value *group;
+  CALX_TRY(find_group(opt, dict, &group));
+  const cx_optim_field *fields = opt->rule->fields;
+  for (size_t i = 0; fields[i].name != NULL; i++) {
+    CX_ASSERT(i < MOST_FIELDS);
+    CALX_TRY(plan_field(opt, &fields[i], calx_value_get(group, fields[i].name),
+                        &p->fields[i]));
+  }
+  const calx_value *ids = calx_value_get(group, "params");
+  const calx_value *state = calx_value_get(dict, "state");
+  for (size_t i = 0; i < opt->n; i++) {
+    int64_t id = calx_value_as_int(calx_value_item(ids, i));
+    const calx_value *own = calx_value_get_at(state, id);
+    CALX_TRY(plan_param(opt, i, own, plan, &p->params[i]));
+    if (p->params[i].steps > p->steps) p->steps = p->params[i].steps;
+  }
+  const calx_value *steps = calx_value_get(group, "calx_steps");
+  if (steps != NULL) p->steps = steps_in(steps);
+  return p->steps >= 0 ? NULL : wrong_field(opt, "calx_steps");
+}
+
+calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
+                                      const calx_value *dict, cx_io_plan *plan,
+                                      cx_io_optimizer_plan **out_plan)
+{
+  *out_plan = NULL;
+  opt = that_keeps(opt);
+  CALX_TRY(check_optimizer(opt));
+  cx_io_optimizer_plan *p =
+      cx_calloc(1, sizeof *p + opt->n * sizeof p->params[0]);
+  if (p == NULL) return cx_out_of_memory();
+  p->opt = opt;
+  calx_status *status = plan_all(p, dict, plan);
+  if (status != NULL) {
+    cx_io_optimizer_plan_free(p);
+    return status;
+  }
+  *out_plan = p;
+  return NULL;
+}
+
+static void give_fields(const cx_io_optimizer_plan *p)
+{
+  const cx_optim_field *fields = p->opt->rule->fields;
+  for (size_t i = 0; fields[i].name != NULL; i++) {
+    const field_plan *f = &p->fields[i];
+    char *at = (char *)p->opt + fields[i].offset;
+    if (!f->is_there) continue;
+    if (fields[i].kind == CX_OPTIM_FLAG) {
+      *(bool *)at = f->flag;
+    } else {
+      size_t n = fields[i].kind == CX_OPTIM_PAIR ? 2 : 1;
+      memcpy(at, f->number, n * sizeof f->number[0]);
+    }
+  }
+}
+
+// "conv1.weight.exp_avg", for ever.
+static const char *state_name(const char *path, const char *name)
+{
+  cx_text text = { 0 };
+  cx_text_format(&text, "%s.%s", path, name);
+  const char *kept =
+      cx_site_intern(&(calx_site){ .file = cx_text_str(&text) }).file;
+  cx_text_free(&text);
+  return kept;
+}
+
+void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
+{
+  calx_optimizer *opt = p->opt;
+  give_fields(p);
+  opt->witness = NULL;
+  opt->steps = opt->sure_steps = p->steps;
+  for (size_t i = 0; i < opt->n; i++) {
+    cx_optim_param *to = &opt->params[i];
+    param_plan *from = &p->params[i];
+    to->steps = to->sure_steps = opt->rule->has_step ? from->steps : p->steps;
+    for (int k = 0; opt->rule->states[k] != NULL; k++) {
+      if (from->has[k] && from->fresh[k] == NULL) continue;
+      calx_release(to->state[k]);
+      to->state[k] = from->fresh[k];
+      from->fresh[k] = NULL;
+      if (to->state[k] == NULL) continue;
+      cx_tensor_set_name(to->state[k],
+                         state_name(to->path, opt->rule->states[k]));
+    }
+  }
+}
+
+void cx_io_optimizer_plan_free(cx_io_optimizer_plan *p)
+{
+  if (p == NULL) return;
+  for (size_t i = 0; i < p->opt->n; i++) {
+    for (int k = 0; k < CX_OPTIM_STATES; k++) {
+      calx_release(p->params[i].fresh[k]);
+    }
+  }
+  cx_free(p);
+}
+
+calx_status *calx_optimizer_load_state_dict(calx_optimizer *opt,
+                                            const calx_value *dict)
+{
+  cx_io_plan plan = { 0 };
+  cx_io_optimizer_plan *p;
+  calx_status *status = cx_io_optimizer_plan_new(opt, dict, &plan, &p);
+  if (status == NULL) {
+    cx_io_plan_give(&plan);
+    cx_io_optimizer_plan_give(p);
+  }
+  cx_io_optimizer_plan_free(p);
+  cx_io_plan_free(&plan);
+  return status;
+}

@@ -1,0 +1,89 @@
+// io/plan: what a load will change, brought to the device before any of it
+// changes. A value that was given counts as computed: a failed step goes back
+// to it.
+#include "io/plan.h"
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "io/fetch.h"
+#include "lazy/lazy.h"
+
+bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b)
+{
+  calx_dims x = calx_tensor_shape(a), y = calx_tensor_shape(b);
+  if (x.count != y.count) return false;
+  for (size_t i = 0; i < x.count; i++) {
+    if (x.values[i] != y.values[i]) return false;
+  }
+  return true;
+}
+
+static calx_status *bring_from_host(const calx_tensor *t,
+                                    const calx_tensor *like, calx_tensor **out)
+{
+  const cx_shape *s = cx_tensor_shape(like);
+  calx_dtype from = calx_tensor_dtype(t);
+  size_t n = (size_t)calx_tensor_numel(t);
+  const void *data = calx_host_data(t);
+  void *converted = NULL;
+  if (from != s->dtype) {
+    converted = cx_alloc(cx_io_bytes(like));
+    if (converted == NULL) return cx_out_of_memory();
+    cx_io_convert(from, data, s->dtype, converted, n);
+    data = converted;
+  }
+  calx_status *status = cx_upload(calx_tensor_device(like), s->dtype, s->dims,
+                                  s->rank, data, false, NULL, NULL, out);
+  cx_free(converted);
+  return status;
+}
+
+static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *like,
+                                      calx_tensor **out)
+{
+  CALX_TRY(cx_tensor_usable(t, "load_state_dict", 0));
+  calx_scope *scope = calx_scope_begin();
+  cx_no_grad_begin();
+  calx_tensor *x = calx_to(t, calx_tensor_device(like));
+  if (calx_tensor_dtype(x) != calx_tensor_dtype(like)) {
+    x = calx_to_dtype(x, calx_tensor_dtype(like));
+  }
+  if (calx_scope_error() == NULL) *out = calx_retain(x);
+  cx_no_grad_end();
+  return calx_scope_end(scope);
+}
+
+calx_status *cx_io_bring(calx_tensor *t, const calx_tensor *like,
+                         calx_tensor **out_tensor)
+{
+  *out_tensor = NULL;
+  return calx_tensor_is_host(t) ? bring_from_host(t, like, out_tensor)
+                                : bring_from_device(t, like, out_tensor);
+}
+
+calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
+{
+  if (to == t) return NULL;
+  if (!cx_grow(&plan->changes, &plan->capacity, plan->n + 1,
+               sizeof *plan->changes)) {
+    return cx_out_of_memory();
+  }
+  calx_tensor *value;
+  CALX_TRY(cx_io_bring(t, to, &value));
+  plan->changes[plan->n++] = (cx_io_change){ .to = to, .value = value };
+  return NULL;
+}
+
+void cx_io_plan_give(const cx_io_plan *plan)
+{
+  for (size_t i = 0; i < plan->n; i++) {
+    cx_tensor_restore(plan->changes[i].to, plan->changes[i].value);
+  }
+}
+
+void cx_io_plan_free(cx_io_plan *plan)
+{
+  for (size_t i = 0; i < plan->n; i++) calx_release(plan->changes[i].value);
+  cx_free(plan->changes);
+  *plan = (cx_io_plan){ 0 };
+}

@@ -1,0 +1,44 @@
+// io/plan: what a load will change, brought to the device before any of it
+// changes.
+#ifndef CX_IO_PLAN_H
+#define CX_IO_PLAN_H
+
+#include "calx/io.h"
+
+typedef struct cx_io_change {
+  calx_tensor *to;     // borrowed
+  calx_tensor *value;  // owned
+} cx_io_change;
+
+typedef struct cx_io_plan {
+  cx_io_change *changes;
+  size_t n, capacity;
+} cx_io_plan;  // the zero value changes nothing
+
+// A durable tensor with the elements of t, of any type and place, on the device
+// and of the type and shape of `like`; the sizes must be equal.
+calx_status *cx_io_bring(calx_tensor *t, const calx_tensor *like,
+                         calx_tensor **out_tensor) CALX_MUST_USE;
+// `to` will have the elements of t.
+calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to,
+                            calx_tensor *t) CALX_MUST_USE;
+void cx_io_plan_give(const cx_io_plan *plan);
+void cx_io_plan_free(cx_io_plan *plan);
+
+bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b);
+
+// The plan of calx_module_load_state_dict_with() and of
+// calx_optimizer_load_state_dict().
+calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
+                               const calx_load_state_dict_options *options,
+                               cx_io_plan *plan) CALX_MUST_USE;
+
+typedef struct cx_io_optimizer_plan cx_io_optimizer_plan;
+calx_status *cx_io_optimizer_plan_new(
+    calx_optimizer *opt, const calx_value *dict, cx_io_plan *plan,
+    cx_io_optimizer_plan **out_plan) CALX_MUST_USE;
+// After the plan's own tensors were given.
+void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p);
+void cx_io_optimizer_plan_free(cx_io_optimizer_plan *p);  // NULL is accepted
+
+#endif

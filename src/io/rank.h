@@ -1,0 +1,23 @@
+// io/rank: which rank the calling thread is.
+#ifndef CX_IO_RANK_H
+#define CX_IO_RANK_H
+
+#include "lazy/lazy.h"
+#include "world/world.h"
+
+// The global ordinal. With one rank a process it is the process's, so that no
+// device is opened for it.
+static inline int cx_io_rank(void)
+{
+  const cx_world_place *here = cx_world_here();
+  if (here->devices <= 1) return here->process;
+  calx_device *device = calx_device_current();
+  return device != NULL ? cx_device_rank(device) : here->process;
+}
+
+static inline int cx_io_ranks(void)
+{
+  return cx_world_size(cx_world_here());
+}
+
+#endif
