@@ -149,10 +149,11 @@ class Failures(program.Case):
     def test_one_host_store_killed(self):
         job = Job(self, 3, FOREVER)
         job.wait_until_met()
+        comms = {}
         for pid in processes_of(job.mark):
             with open(f"/proc/{pid}/comm") as file:
-                if file.read() == "calx-store\n":
-                    os.kill(pid, signal.SIGKILL)
+                comms[file.read()] = pid
+        os.kill(comms["calx-store\n"], signal.SIGKILL)
         status, text = job.end(SOON)
         self.assertNotEqual(status, 0)
         self.assertRegex(text, "calx run: .*the store")
