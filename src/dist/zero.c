@@ -146,7 +146,6 @@ static calx_status *step(calx_optimizer *opt)
   calx_scope *scope = calx_scope_begin();
   cx_no_grad_begin();
   for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
-  opt->inner->lr = opt->lr;
   calx_optimizer_step(opt->inner);
   for (int i = 0; i < z->n && calx_scope_error() == NULL; i++) {
     split(z, &z->list[i]);
@@ -257,7 +256,6 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   make_mask(z);
   opt->inner = make_inner(z->shards, o);
   cx_optim_fail(opt, calx_optimizer_error(opt->inner));
-  opt->lr = calx_optimizer_lr(opt->inner);
   opt->keep_gradients = opt->inner->keep_gradients;
   return opt;
 }

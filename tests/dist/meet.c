@@ -14,8 +14,8 @@ static void free_all(char **payloads, size_t n)
 static calx_status *tell_ordinal(int index, void *user)
 {
   (void)user;
-  size_t n = (size_t)calx_world_size(), sizes[4];
-  char mine[16], wanted[16], *all[4];
+  size_t n = (size_t)calx_world_size(), sizes[8];
+  char mine[16], wanted[16], *all[8];
   snprintf(mine, sizeof mine, "ORD=%d", index);
   CALX_TRY(calx_rendezvous("ordinals", mine, strlen(mine), all, sizes));
   for (size_t i = 0; i < n; i++) {
@@ -30,8 +30,8 @@ static calx_status *tell_ordinal(int index, void *user)
 static calx_status *tell_lengths(int index, void *user)
 {
   (void)user;
-  size_t n = (size_t)calx_world_size(), sizes[4];
-  char mine[4] = { 'a', '\0', 'b', 'c' }, *all[4];
+  size_t n = (size_t)calx_world_size(), sizes[8];
+  char mine[8] = { 'a', '\0', 'b', 'c' }, *all[8];
   for (int turn = 0; turn < 50; turn++) {
     CALX_TRY(calx_rendezvous("lengths", index > 0 ? mine : NULL, (size_t)index,
                              all, turn % 2 == 0 ? sizes : NULL));
@@ -48,7 +48,7 @@ static calx_status *tell_lengths(int index, void *user)
 static void test_payloads(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(tell_ordinal, NULL));
     CHECK_STATUS_OK(calx_launch(tell_lengths, NULL));
@@ -172,7 +172,7 @@ static calx_status *reduce(int index, void *user)
 static void test_mesh_reduce(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(reduce, NULL));
     calx_shutdown();

@@ -93,7 +93,7 @@ static calx_status *reduce(int index, void *user)
 static void test_means(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(reduce, NULL));
     calx_shutdown();
@@ -219,7 +219,7 @@ static calx_status *take_steps(int index, void *user)
 static void test_steps(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(take_steps, NULL));
     calx_shutdown();
@@ -383,7 +383,7 @@ static calx_status *broadcast(int index, void *user)
 static void test_broadcast(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(broadcast, NULL));
     calx_shutdown();

@@ -1,6 +1,7 @@
 // zero: an optimiser's state that is spread over the ranks. That it steps as
 // the plain one does is in parity.c.
 #include "calx/autograd.h"
+#include "calx/io.h"
 #include "ranks.h"
 #include "state.h"
 
@@ -88,7 +89,7 @@ static calx_status *train(int index, void *user)
 static void test_training(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(train, NULL));
     calx_shutdown();
@@ -130,11 +131,58 @@ static calx_status *look_at_state(int index, void *user)
 static void test_state(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 4; n++) {
+  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
     set_devices(n);
     CHECK_STATUS_OK(calx_launch(look_at_state, NULL));
     calx_shutdown();
   }
+}
+
+// ---- going on from a state
+// ---------------------------------------------------
+
+static calx_status *resume(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  model whole, first, second;
+  CALX_TRY(make(&whole, true));
+  CALX_TRY(make(&first, true));
+  CALX_TRY(make(&second, true));
+  CALX_TRY(step(&whole, false));
+  CALX_TRY(step(&first, false));
+  calx_optimizer_set_lr(whole.opt, 0.125);
+  calx_optimizer_set_lr(first.opt, 0.125);
+  CALX_TRY(step(&whole, false));
+  CALX_TRY(step(&first, false));
+  calx_value *weights, *steps;
+  CALX_TRY(calx_module_state_dict(first.root, &weights));
+  CALX_TRY(calx_optimizer_state_dict(first.opt, &steps));
+  CALX_TRY(calx_module_load_state_dict(second.root, weights));
+  CALX_TRY(calx_optimizer_load_state_dict(second.opt, steps));
+  calx_value_free(weights);
+  calx_value_free(steps);
+  RANK_CHECK(calx_optimizer_lr(second.opt) == 0.125);
+  RANK_CHECK(calx_optimizer_steps(second.opt) ==
+             calx_optimizer_steps(whole.opt));
+  CALX_TRY(step(&whole, false));
+  CALX_TRY(step(&second, false));
+  state_numbers a = state_of(whole.root), b = state_of(second.root);
+  bool same = state_same_bits(&a, &b);
+  free(a.values);
+  free(b.values);
+  RANK_CHECK(a.status == NULL && b.status == NULL && same);
+  model_free(&whole);
+  model_free(&first);
+  model_free(&second);
+  return NULL;
+}
+
+static void test_resume(void **state)
+{
+  (void)state;
+  set_devices(3);
+  CHECK_STATUS_OK(calx_launch(resume, NULL));
 }
 
 // ---- refused ----------------------------------------------------------------
@@ -189,9 +237,8 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_training),
-    SUPPORT_TEST(test_state),
-    SUPPORT_TEST(test_some_gradients),
+    SUPPORT_TEST(test_training), SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_resume),   SUPPORT_TEST(test_some_gradients),
     SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
