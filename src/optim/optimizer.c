@@ -309,6 +309,7 @@ void calx_optimizer_zero_grad(calx_optimizer *opt)
 
 void calx_optimizer_set_lr(calx_optimizer *opt, double lr)
 {
+  if (opt != NULL && opt->inner != NULL) opt = opt->inner;
   if (!cx_optim_is_real(opt)) {
     cx_scope_pin(calx_optimizer_error(opt));
     return;
@@ -320,7 +321,8 @@ void calx_optimizer_set_lr(calx_optimizer *opt, double lr)
 
 double calx_optimizer_lr(const calx_optimizer *opt)
 {
-  return opt != NULL ? opt->lr : 0;
+  if (opt == NULL) return 0;
+  return opt->inner != NULL ? opt->inner->lr : opt->lr;
 }
 
 int64_t calx_optimizer_steps(const calx_optimizer *opt)
