@@ -3,9 +3,7 @@
 //
 // The launcher has one thread and nothing that blocks but the poll. A failure
 // has three steps: everybody is told, so that calls which wait return and the
-// ranks can say what they found; then SIGTERM; then SIGKILL. What a rank wrote
-// into the window before it ended is a better reason than how it ended, and the
-// first is everybody's.
+// ranks can say what they found; then SIGTERM; then SIGKILL.
 #include "world/family.h"
 
 #include <errno.h>
@@ -29,44 +27,8 @@ enum {
   POST_MS = 3000,       // for the post to end
   // Launchers of other hosts take all these times themselves.
   HOST_RETURN_MS = 6000,
-  HOST_TERMINATE_MS = 15000,
-  HOST_FAILED = 5  // what a launcher ends with whose own ranks did not fail
+  HOST_TERMINATE_MS = 15000
 };
-
-// ---- failures ---------------------------------------------------------------
-
-// In the first words that anybody found.
-static const char *reason(const cx_family *f)
-{
-  const calx_window *head = f->window.head;
-  return cx_window_failed(head) != CALX_OK ? head->news : f->text;
-}
-
-static void fail(cx_family *f, calx_code code, const char *text)
-{
-  if (f->failed_at != 0) return;
-  f->failed_at = cx_now_ns();
-  f->code = code;
-  snprintf(f->text, sizeof f->text, "%s", text);
-  cx_window_fail(f->window.head, code, text);
-  cx_post_tell(&f->post, code, reason(f));
-}
-
-static void say_end(const cx_family *f, int index, int how, char *text,
-                    size_t room)
-{
-  char rank[32];
-  snprintf(rank, sizeof rank, "rank %d",
-           f->job->host * f->job->processes + index);
-  const char *who = cx_family_is_of_hosts(f) ? f->options->names[index] : rank;
-  if (WIFSIGNALED(how)) {
-    int number = WTERMSIG(how);
-    snprintf(text, room, "%s ended by signal %d (%s)", who, number,
-             strsignal(number));
-  } else {
-    snprintf(text, room, "%s exited with %d", who, WEXITSTATUS(how));
-  }
-}
 
 // ---- children ---------------------------------------------------------------
 
@@ -85,66 +47,6 @@ static void close_lifelines(const cx_family *f)
   }
 }
 
-// Of several launchers that failed, the first whose own rank did.
-static bool knows_better(const cx_family *f, int code)
-{
-  return cx_family_is_of_hosts(f) && f->end.code == HOST_FAILED &&
-         code != HOST_FAILED && f->terminated_at == 0;
-}
-
-// What a rank knew before it ended is in the window, also where the post's
-// letter is still on its way.
-static void read_window(cx_family *f)
-{
-  const calx_window *head = f->window.head;
-  calx_code code = cx_window_failed(head);
-  if (f->failed_at != 0 || code == CALX_OK) return;
-  f->is_told = true;
-  fail(f, code, head->news);
-}
-
-// News begin with the rank that they are of. Whether they name one, and the
-// process that it lives in.
-static bool is_named(const cx_family *f, int *out_process)
-{
-  int rank;
-  if (!f->is_told || sscanf(reason(f), "rank %d", &rank) != 1) return false;
-  const cx_board *board =
-      (const cx_board *)(const void *)((const char *)f->window.head +
-                                       CALX_WINDOW_BOARD);
-  int world = f->job->hosts * f->job->processes;
-  int devices = (int)atomic_load(&board->ranks) / world;
-  *out_process = rank / (devices > 0 ? devices : 1);
-  return true;
-}
-
-// Whether the child's end is the failure, or a part of what follows from it.
-static bool is_the_failure(const cx_family *f, int process)
-{
-  int named;
-  if (is_named(f, &named)) return process == named;
-  return f->end.rank < 0 && f->terminated_at == 0;
-}
-
-static void child_ended(cx_family *f, int index, int how)
-{
-  int process = f->job->host * f->job->processes + index;
-  f->children[index] = 0;
-  f->alive--;
-  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return;
-  int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-  read_window(f);
-  if (knows_better(f, code)) f->end.code = code;
-  if (f->first.rank < 0 && f->terminated_at == 0) {
-    f->first = (cx_spawn_end){ .rank = process, .code = code };
-  }
-  if (!is_the_failure(f, process)) return;
-  f->end = (cx_spawn_end){ .rank = process, .code = code };
-  char text[CALX_WINDOW_NEWS];
-  say_end(f, index, how, text, sizeof text);
-  fail(f, CALX_ABORTED, text);
-}
-
 static void post_ended(cx_family *f, int how)
 {
   f->post.pid = 0;
@@ -154,7 +56,7 @@ static void post_ended(cx_family *f, int how)
            "the process that serves the store ended by %s %d",
            WIFSIGNALED(how) ? "signal" : "exit",
            WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
-  fail(f, CALX_ABORTED, text);
+  cx_family_fail(f, CALX_ABORTED, text);
 }
 
 static void reap(cx_family *f)
@@ -162,7 +64,8 @@ static void reap(cx_family *f)
   int how;
   for (int i = 0; i < f->job->processes; i++) {
     pid_t pid = f->children[i];
-    if (pid > 0 && waitpid(pid, &how, WNOHANG) == pid) child_ended(f, i, how);
+    if (pid > 0 && waitpid(pid, &how, WNOHANG) == pid)
+      cx_family_child_ended(f, i, how);
   }
   pid_t post = f->post.pid;
   if (post > 0 && waitpid(post, &how, WNOHANG) == post) post_ended(f, how);
@@ -219,7 +122,7 @@ static void pass_on(cx_family *f, const struct signalfd_siginfo *info)
   int number = (int)info->ssi_signo;
   if (f->told != 0) {
     // Asked twice: at once.
-    fail(f, CALX_CANCELLED, "the launcher was sent a second signal");
+    cx_family_fail(f, CALX_CANCELLED, "the launcher was sent a second signal");
     f->terminated_at = f->killed_at = cx_now_ns();
     signal_children(f, SIGKILL);
     return;
@@ -250,7 +153,7 @@ static void take_letters(cx_family *f)
     if (!news) continue;
     reap(f);  // a child whose end this launcher knows already is the better
     f->is_told = f->failed_at == 0;
-    fail(f, (calx_code)letter.code, letter.news);
+    cx_family_fail(f, (calx_code)letter.code, letter.news);
   }
   if (gone) {
     close(f->post.fd);
@@ -267,7 +170,8 @@ static void take_lifeline(cx_family *f)
   if (read(STDIN_FILENO, bytes, sizeof bytes) > 0) return;
   f->told = SIGTERM;
   signal_children(f, SIGTERM);
-  fail(f, CALX_CANCELLED, "the launcher that started this host's has gone");
+  cx_family_fail(f, CALX_CANCELLED,
+                 "the launcher that started this host's has gone");
   f->terminated_at = cx_now_ns();
 }
 
@@ -411,8 +315,9 @@ static calx_status *outcome(cx_family *f)
   }
   calx_code told = cx_window_failed(f->window.head);
   // A rank's own message has its place; this launcher's words get the user's.
-  if (strcmp(reason(f), f->text) != 0) {
-    return cx_error_at(NULL, told != CALX_OK ? told : f->code, "%s", reason(f));
+  if (strcmp(cx_family_reason(f), f->text) != 0) {
+    return cx_error_at(NULL, told != CALX_OK ? told : f->code, "%s",
+                       cx_family_reason(f));
   }
   return cx_error(f->code, "%s", f->text);
 }
@@ -441,7 +346,7 @@ static calx_status *run(cx_family *f)
     if (status == NULL) {
       status = start_children(f);
       if (status != NULL) {
-        fail(f, calx_status_code(status), cx_status_sentence(status));
+        cx_family_fail(f, calx_status_code(status), cx_status_sentence(status));
       }
       if (output != NULL) cx_output_be_parent(output);
       live(f, polled);

@@ -37,6 +37,13 @@ static inline bool cx_family_is_of_hosts(const cx_family *family)
   return family->options->launchers != NULL;
 }
 
+// Why the job failed, in the first words that anybody found.
+const char *cx_family_reason(const cx_family *family);
+// The job has failed: everybody is told, and the children's time runs.
+void cx_family_fail(cx_family *family, calx_code code, const char *text);
+// The child has been reaped; `how` is waitpid's.
+void cx_family_child_ended(cx_family *family, int index, int how);
+
 // One launch, start to end. *out_signal: what this process was sent; 0: nothing
 calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
                            int attempt, cx_spawn_end *out,

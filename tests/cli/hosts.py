@@ -84,6 +84,13 @@ class Hosts(program.Case):
         self.assertEqual(json.loads(out[len("[a:0] "):]),
                          [words, os.getcwd(), "x 'y'", "it's", "k\n$k"])
 
+    def test_options_for_output_reach_the_hosts(self):
+        out, _ = self.run_on(0, "a,b", "--tag", "--log-dir", "logs", "echo",
+                             "x")
+        for line, place in zip(sorted(out.splitlines()), ["a:0", "b:1"]):
+            self.assertRegex(line, rf"^\[{place} [\d:.]* out\] x$")
+        self.assertEqual(self.read("logs/rank_1.out"), b"x\n")
+
     def test_secrets_are_on_no_command_line(self):
         out, _ = self.run_on(
             0, "a", "sh", "-c",

@@ -1,5 +1,6 @@
 // Starting processes, and how they end: the launcher alone, no world is joined.
 #include "spawn.h"
+#include "world/window.h"
 
 static calx_status *spawn(int processes, cx_spawn_fn *fn, cx_spawn_end *end)
 {
@@ -106,6 +107,36 @@ static void test_message(void **state)
               "rank 1: batch 7 has no target");
   assert_int_equal(end.rank, 1);
   assert_int_equal(end.code, 1);
+  check_nothing_left(files);
+}
+
+// Rank 1 tells all of its failure, and others end of that before it does.
+static calx_status *tell_and_linger(void *user)
+{
+  (void)user;
+  note_and_meet();
+  if (own_rank() != 1) {
+    while (shared->count < 4) pause_ms(1);
+    _exit(9);
+  }
+  cx_window window;
+  signal(SIGTERM, SIG_IGN);
+  CALX_TRY(cx_window_open(own_number("CALX_WINDOW_FD"), 3, &window));
+  cx_window_fail(window.head, CALX_DATA_LOSS, "a.c:1: in f: rank 1: no data");
+  shared->count++;
+  while (is_alive(shared->pids[0]) || is_alive(shared->pids[2])) pause_ms(1);
+  _exit(4);
+}
+
+static void test_who_is_named_is_the_cause(void **state)
+{
+  (void)state;
+  int files = open_files();
+  cx_spawn_end end;
+  check_fails(spawn(3, tell_and_linger, &end), CALX_DATA_LOSS,
+              "a.c:1: in f: rank 1: no data");
+  assert_int_equal(end.rank, 1);
+  if (end.code != 128 + SIGKILL) assert_int_equal(end.code, 4);
   check_nothing_left(files);
 }
 
@@ -354,6 +385,7 @@ int main(void)
     SPAWN_TEST(test_places),
     SPAWN_TEST(test_endings),
     SPAWN_TEST(test_message),
+    SPAWN_TEST(test_who_is_named_is_the_cause),
     SPAWN_TEST(test_who_clings_is_killed),
     SPAWN_TEST(test_who_is_stopped_is_killed),
     SPAWN_TEST(test_restarts),
