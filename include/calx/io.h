@@ -210,6 +210,50 @@ CALX_API calx_status *calx_load_with(const char *path,
                                      const calx_load_options *options,
                                      calx_value **out_value) CALX_MUST_USE;
 
+// ---- a file for each rank ---------------------------------------------------
+// @shape any
+
+/** Zero means default in every field. */
+typedef struct calx_save_sharded_options {
+  size_t size;
+  const char *tag; /* of this save ("step 1200"): a load finds files of another
+                      one out by it; NULL: "" */
+  const calx_value *slices; /* list of keys whose tensors are this rank's part
+                               of a whole, in the order of the ranks along
+                               dimension 0; NULL: none */
+} calx_save_sharded_options;
+/**
+ * Saves a dict of tensors by all ranks together, each a share: what all ranks
+ * hold alike is written by one of them, slices by each. Files
+ * shard-00002-of-00004.safetensors in the folder, which is made, and
+ * model.safetensors.index.json, which says who has what. All ranks call it with
+ * equal keys, and none waits: meet before loading. Each file is replaced as a
+ * whole; a folder for each save, or tags that differ, keep saves apart.
+ * @errors  as calx_save(); INVALID_ARGUMENT a slice that is not in the dict or
+ *          has rank 0
+ */
+CALX_API calx_status *calx_save_sharded_with(
+    const calx_value *dict, const char *folder,
+    const calx_save_sharded_options *options) CALX_MUST_USE;
+
+/** Zero means default in every field. */
+typedef struct calx_load_sharded_options {
+  size_t size;
+  const char *tag; /* NULL: any, as long as all files have the same */
+  bool whole;      /* slices are joined; else this rank gets its part of the
+                      rows, all ranks equally many but for the last */
+} calx_load_sharded_options;
+/**
+ * Loads what any number of ranks saved: everything that all ranks held alike,
+ * and of slices the part that this rank has among as many ranks as there are
+ * now. Tensors are on the host; the caller frees the dict.
+ * @errors  as calx_load(); DATA_LOSS a file of another save, a tensor that is
+ *          in none
+ */
+CALX_API calx_status *calx_load_sharded_with(
+    const char *folder, const calx_load_sharded_options *options,
+    calx_value **out_dict) CALX_MUST_USE;
+
 // ---- checkpoints ------------------------------------------------------------
 
 /** What a training run is, besides its program. Zero means none. */
@@ -260,6 +304,18 @@ CALX_API calx_status *calx_checkpoint_load(
                                 &(calx_save_options){ __VA_ARGS__ }))
 #define calx_save(value, ...) \
   CALX_SAVE_(value, __VA_ARGS__, .size = sizeof(calx_save_options))
+#define CALX_SAVE_SHARDED_(dict, folder, ...) \
+  (CALX_IO_SITE_ calx_save_sharded_with(      \
+      dict, folder, &(calx_save_sharded_options){ __VA_ARGS__ }))
+#define calx_save_sharded(dict, ...)    \
+  CALX_SAVE_SHARDED_(dict, __VA_ARGS__, \
+                     .size = sizeof(calx_save_sharded_options))
+#define CALX_LOAD_SHARDED_(folder, out_dict, ...) \
+  (CALX_IO_SITE_ calx_load_sharded_with(          \
+      folder, &(calx_load_sharded_options){ __VA_ARGS__ }, out_dict))
+#define calx_load_sharded(folder, ...)    \
+  CALX_LOAD_SHARDED_(folder, __VA_ARGS__, \
+                     .size = sizeof(calx_load_sharded_options))
 #define CALX_LOAD_(path, out_value, ...)                                   \
   (CALX_IO_SITE_ calx_load_with(path, &(calx_load_options){ __VA_ARGS__ }, \
                                 out_value))

@@ -1,0 +1,19 @@
+// io/shard: a dict that several ranks save together and others load.
+#ifndef CX_IO_SHARD_H
+#define CX_IO_SHARD_H
+
+#include "calx/io.h"
+
+// A rank among how many. The public calls' are the calling thread's.
+typedef struct cx_io_seat {
+  int rank, ranks;
+} cx_io_seat;
+
+calx_status *cx_io_shard_save(
+    cx_io_seat seat, const calx_value *dict, const char *folder,
+    const calx_save_sharded_options *options) CALX_MUST_USE;
+calx_status *cx_io_shard_load(cx_io_seat seat, const char *folder,
+                              const calx_load_sharded_options *options,
+                              calx_value **out_dict) CALX_MUST_USE;
+
+#endif
