@@ -96,7 +96,6 @@ static void tell(cx_client *c, calx_code code, const char *news)
 {
   cx_lock(&c->lock);
   bool bye = c->bye;
-  if (bye) cx_client_end_calls(c);
   cx_unlock(&c->lock);
   if (bye) return;
   if (cx_client_note(c, code, news) || !c->told) {

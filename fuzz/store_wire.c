@@ -1,0 +1,103 @@
+// fuzz/store_wire: any bytes as messages between processes and the store.
+//
+// As a reply and as a list they must be read within their bounds or refused. As
+// a row of requests (each with a length of two bytes before it, from one of two
+// connections that said who they are and one that did not) they go to a desk,
+// which must answer each at most once and hold nothing when it is freed. Built
+// with -fsanitize=fuzzer this is libFuzzer's entry; fuzz/store_wire_main.c runs
+// it over a corpus without one.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "world/desk.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int right)
+{
+  if (!right) abort();
+}
+
+typedef struct talk {
+  long asked, answered;
+} talk;
+
+static void answer(void *user, const cx_ticket *to, const cx_reply *reply)
+{
+  talk *t = user;
+  unsigned char head[CX_REPLY_HEAD];
+  check(to->size == 4 && reply->size <= CX_MESSAGE_BYTES);
+  cx_wire_reply(reply, head);
+  t->answered++;
+  check(t->answered <= t->asked);
+}
+
+static void ask(cx_desk *desk, talk *t, uint32_t pipe, const void *bytes,
+                size_t size, int64_t now)
+{
+  cx_ticket from = { .pipe = pipe, .size = 4 };
+  t->asked++;
+  cx_desk_take(desk, &from, bytes, size, false, now);
+}
+
+static void greet(cx_desk *desk, talk *t, int process)
+{
+  unsigned char head[CX_REQUEST_HEAD + CX_TABLE_KEY];
+  cx_request r = { .op = CX_OP_HELLO, .a = process, .b = 2 };
+  size_t size = cx_wire_request(&r, head);
+  ask(desk, t, (uint32_t)process, head, size, 0);
+  check(t->answered == t->asked);
+}
+
+static void talk_to_desk(const uint8_t *data, size_t size)
+{
+  cx_server_options options = { .who = "a test",
+                                .processes = 2,
+                                .heartbeat_ms = 5000 };
+  talk t = { 0 };
+  cx_desk *desk = cx_desk_new(&options, answer, &t);
+  check(desk != NULL);
+  for (int i = 0; i < 2; i++) greet(desk, &t, i);
+  for (int64_t now = 0; size >= 3; now += 40) {
+    size_t length = (size_t)data[0] | (size_t)(data[1] & 0x0f) << 8;
+    uint32_t pipe = data[1] >> 4;
+    data += 2;
+    size -= 2;
+    if (length > size) length = size;
+    ask(desk, &t, pipe % 3, data, length, now);
+    if (pipe == 15) cx_desk_closed(desk, 1, now);
+    check(cx_desk_tick(desk, now) >= 0);
+    data += length;
+    size -= length;
+  }
+  cx_desk_fail(desk, CALX_ABORTED, "the end");
+  check(t.answered <= t.asked);
+  cx_desk_free(desk);
+}
+
+static void read_as_reply(const uint8_t *data, size_t size)
+{
+  cx_reply reply;
+  volatile char last = 0;
+  if (cx_wire_read_reply(data, size, &reply)) {
+    check(reply.size == size - CX_REPLY_HEAD);
+    for (size_t i = 0; i < reply.size; i++) last = reply.value[i];
+  }
+  const char *list = (const char *)data, *value;
+  size_t left = size, n;
+  while (cx_wire_next(&list, &left, &value, &n)) {
+    for (size_t i = 0; i < n; i++) last = value[i];
+  }
+  (void)last;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  long blocks = cx_alloc_live();
+  if (size == 0) return 0;
+  read_as_reply(data, size);
+  talk_to_desk(data, size);
+  check(cx_alloc_live() == blocks);
+  return 0;
+}
