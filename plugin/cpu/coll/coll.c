@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "coll/copy.h"
 #include "coll/groups.h"
 #include "coll/meet.h"
 #include "coll/pieces.h"
@@ -77,12 +78,15 @@ static calx_status *reduce_range(const job *j, uint32_t operand, int64_t lo,
 {
   _Alignas(64) unsigned char block[BLOCK * MOST_BYTES];
   const size_t size = cx_hlo_elem_bytes(j->reducer.elem);
-  for (int64_t at = lo; at < hi; at += BLOCK) {
-    const int64_t n = hi - at < BLOCK ? hi - at : BLOCK;
+  const int64_t most = BLOCK * MOST_BYTES / (int64_t)size;
+  cx_coll_copy *copy =
+      cx_coll_copy_of(bytes_of(&j->parts[j->me].results[operand]));
+  for (int64_t at = lo; at < hi; at += most) {
+    const int64_t n = hi - at < most ? hi - at : most;
     CALX_TRY(cx_coll_reduce(&j->reducer, j->x, j->n, at, n, block));
     for (uint32_t i = 0; i < n_to; i++) {
-      memcpy(bytes(&j->parts[i].results[operand]) + (size_t)at * size, block,
-             (size_t)n * size);
+      copy(bytes(&j->parts[i].results[operand]) + (size_t)at * size, block,
+           (size_t)n * size);
     }
   }
   return NULL;

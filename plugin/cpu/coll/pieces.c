@@ -11,44 +11,11 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 #include "base/alloc.h"
 #include "base/status.h"
+#include "coll/copy.h"
 
 enum { BLOCK = 2048, LINE = 64 };
-
-// ---- copying to memory that is not read soon ----
-
-static const size_t STREAMED = (size_t)1 << 20;
-
-void cx_coll_stream(void *to, const void *from, size_t bytes)
-{
-#if defined(__x86_64__)
-  unsigned char *y = to;
-  const unsigned char *x = from;
-  const size_t head = (LINE - (uintptr_t)y % LINE) % LINE;
-  if (bytes >= head + LINE) {
-    memcpy(y, x, head);
-    y += head;
-    x += head;
-    bytes -= head;
-    for (; bytes >= LINE; bytes -= LINE, x += LINE, y += LINE) {
-      for (int i = 0; i < LINE; i += 16) {
-        _mm_stream_si128(
-            (__m128i *)(void *)(y + i),
-            _mm_loadu_si128((const __m128i *)(const void *)(x + i)));
-      }
-    }
-    _mm_sfence();
-  }
-  memcpy(y, x, bytes);
-#else
-  memcpy(to, from, bytes);
-#endif
-}
 
 // ---- the row ----
 
@@ -57,12 +24,12 @@ typedef struct row {
   const cx_coll_reducer *reducer;
   const cx_coll_part *part;
   uint32_t n, me;
-  bool taken;        // whether this member gets the result
-  bool streamed;     // the results are too large for the caches
-  int64_t elements;  // of all operands
-  int64_t piece;     // elements
-  size_t in, out;    // bytes of an element
-  const void **x;    // [n]
+  bool taken;          // whether this member gets the result
+  cx_coll_copy *copy;  // to the results
+  int64_t elements;    // of all operands
+  int64_t piece;       // elements
+  size_t in, out;      // bytes of an element
+  const void **x;      // [n]
 } row;
 
 // The elements [at, at + n) of an operand.
@@ -133,11 +100,7 @@ static void take(const row *r, const span *s, const unsigned char *from)
 {
   unsigned char *y = r->part->results[s->operand].data;
   y += (size_t)s->at * r->out;
-  if (r->streamed) {
-    cx_coll_stream(y, from, (size_t)s->n * r->out);
-  } else {
-    memcpy(y, from, (size_t)s->n * r->out);
-  }
+  r->copy(y, from, (size_t)s->n * r->out);
 }
 
 static calx_status *combine(const row *r, int64_t k)
@@ -209,7 +172,7 @@ calx_status *cx_coll_reduce_in_pieces(cx_coll_visit *v,
     memset(part->results[i].data, 0, (size_t)n * r.out);
   }
   r.piece = (int64_t)(CX_COLL_PIECE / (r.in > r.out ? r.in : r.out));
-  r.streamed = (size_t)r.elements * r.out > STREAMED;
+  r.copy = cx_coll_copy_of((size_t)r.elements * r.out);
   r.x = cx_alloc(r.n * sizeof *r.x);
   if (r.x == NULL) return cx_out_of_memory();
   calx_status *status = go(&r);

@@ -9,7 +9,4 @@
 calx_status *cx_coll_reduce_in_pieces(
     cx_coll_visit *visit, const cx_coll_reducer *reducer) CALX_MUST_USE;
 
-// Copies to memory that nobody reads soon.
-void cx_coll_stream(void *to, const void *from, size_t bytes);
-
 #endif

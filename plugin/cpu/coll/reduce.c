@@ -1,13 +1,14 @@
-// coll/reduce: plain loops over blocks that stay in the first cache; the
-// compiler makes vectors of them. bf16 and f16 are added up in f32 and rounded
-// once. NaN wins in maximum and minimum; integers wrap.
+// coll/reduce: a loop where the region is one operation, over blocks that stay
+// in the first cache; else the interpreter. bf16 and f16 are added up in f32
+// and rounded once.
 #include "coll/reduce.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "coll/loops.h"
 #include "hlo/number.h"
-#include "kernels/half.h"
 
 enum { BLOCK = 1024, MOST_BYTES = 16 };  // elements; bytes of the widest
 
@@ -59,156 +60,71 @@ bool cx_coll_reducer_same(const cx_coll_reducer *a, const cx_coll_reducer *b)
   return a->kind == b->kind && a->kind != CX_HLO_OP_OTHER && a->elem == b->elem;
 }
 
-// ---- loops: a[i] = a[i] op x[i] ----
+// ---- the loops for this processor ----
 
-typedef void loop(void *a, const void *x, int64_t n);
-
-#define LOOP(name, type, value)                           \
-  static void name(void *out, const void *in, int64_t n)  \
-  {                                                       \
-    type *restrict a = out;                               \
-    const type *restrict x = in;                          \
-    for (int64_t i = 0; i < n; i++) a[i] = (type)(value); \
-  }
-
-#define INTEGER_LOOPS(bits)                                                \
-  LOOP(add_##bits, uint##bits##_t, a[i] + x[i])                            \
-  LOOP(multiply_##bits, uint##bits##_t, (uint64_t)a[i] * x[i])             \
-  LOOP(and_##bits, uint##bits##_t, a[i] & x[i])                            \
-  LOOP(or_##bits, uint##bits##_t, a[i] | x[i])                             \
-  LOOP(xor_##bits, uint##bits##_t, a[i] ^ x[i])                            \
-  LOOP(maximum_s##bits, int##bits##_t, a[i] > x[i] ? a[i] : x[i])          \
-  LOOP(minimum_s##bits, int##bits##_t, a[i] < x[i] ? a[i] : x[i])          \
-  LOOP(maximum_u##bits, uint##bits##_t, a[i] > x[i] ? a[i] : x[i])         \
-  LOOP(minimum_u##bits, uint##bits##_t, a[i] < x[i] ? a[i] : x[i])         \
-  static loop *const loops_s##bits[] = { add_##bits,      multiply_##bits, \
-                                         maximum_s##bits, minimum_s##bits, \
-                                         and_##bits,      or_##bits,       \
-                                         xor_##bits };                     \
-  static loop *const loops_u##bits[] = { add_##bits,      multiply_##bits, \
-                                         maximum_u##bits, minimum_u##bits, \
-                                         and_##bits,      or_##bits,       \
-                                         xor_##bits };
-
-INTEGER_LOOPS(8)
-INTEGER_LOOPS(16)
-INTEGER_LOOPS(32)
-INTEGER_LOOPS(64)
-
-// i1 as bytes of 0 and 1: sums are "or", products "and".
-static loop *const loops_bool[] = {
-  or_8, and_8, or_8, and_8, and_8, or_8, xor_8
-};
-
-// A NaN on the left stays; on the right, the comparison fails and it is taken.
-#define FLOAT_LOOPS(type)                                                    \
-  LOOP(add_##type, type, a[i] + x[i])                                        \
-  LOOP(multiply_##type, type, a[i] * x[i])                                   \
-  LOOP(maximum_##type, type, ((a[i] > x[i]) | (a[i] != a[i])) ? a[i] : x[i]) \
-  LOOP(minimum_##type, type, ((a[i] < x[i]) | (a[i] != a[i])) ? a[i] : x[i]) \
-  static loop *const loops_##type[] = {                                      \
-    add_##type, multiply_##type, maximum_##type, minimum_##type, NULL, NULL, \
-    NULL                                                                     \
-  };
-
-FLOAT_LOOPS(float)
-FLOAT_LOOPS(double)
-
-// Pairs: real, imaginary.
-#define COMPLEX_LOOPS(type)                                               \
-  static void add_pairs_##type(void *a, const void *x, int64_t n)         \
-  {                                                                       \
-    add_##type(a, x, 2 * n);                                              \
-  }                                                                       \
-  static void multiply_pairs_##type(void *out, const void *in, int64_t n) \
-  {                                                                       \
-    type *restrict a = out;                                               \
-    const type *restrict x = in;                                          \
-    for (int64_t i = 0; i < 2 * n; i += 2) {                              \
-      const type real = a[i] * x[i] - a[i + 1] * x[i + 1];                \
-      a[i + 1] = a[i] * x[i + 1] + a[i + 1] * x[i];                       \
-      a[i] = real;                                                        \
-    }                                                                     \
-  }                                                                       \
-  static loop *const loops_pairs_##type[] = {                             \
-    add_pairs_##type, multiply_pairs_##type, NULL, NULL, NULL, NULL, NULL \
-  };
-
-COMPLEX_LOOPS(float)
-COMPLEX_LOOPS(double)
-
-static int place(cx_hlo_op_kind kind)
+static const cx_coll_loops *choose(void)
 {
-  switch (kind) {
-    case CX_HLO_OP_ADD: return 0;
-    case CX_HLO_OP_MULTIPLY: return 1;
-    case CX_HLO_OP_MAXIMUM: return 2;
-    case CX_HLO_OP_MINIMUM: return 3;
-    case CX_HLO_OP_AND: return 4;
-    case CX_HLO_OP_OR: return 5;
-    default: return 6;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return &cx_coll_loops_64;
   }
+  if (__builtin_cpu_supports("avx2")) return &cx_coll_loops_32;
+#endif
+  return &cx_coll_loops_16;
 }
 
-// The loop that combines elements of `e`; bf16 and f16 were widened before.
-static loop *loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
+static const cx_coll_loops *loops_get(void)
 {
-  loop *const *loops = NULL;
-  switch (e) {
-    case CX_HLO_I1: loops = loops_bool; break;
-    case CX_HLO_I8: loops = loops_s8; break;
-    case CX_HLO_I16: loops = loops_s16; break;
-    case CX_HLO_I32: loops = loops_s32; break;
-    case CX_HLO_I64: loops = loops_s64; break;
-    case CX_HLO_UI8: loops = loops_u8; break;
-    case CX_HLO_UI16: loops = loops_u16; break;
-    case CX_HLO_UI32: loops = loops_u32; break;
-    case CX_HLO_UI64: loops = loops_u64; break;
-    case CX_HLO_BF16:
-    case CX_HLO_F16:
-    case CX_HLO_F32: loops = loops_float; break;
-    case CX_HLO_F64: loops = loops_double; break;
-    case CX_HLO_C64: loops = loops_pairs_float; break;
-    case CX_HLO_C128: loops = loops_pairs_double; break;
-    default: return NULL;
+  // Whoever comes first: all choose the same.
+  static const cx_coll_loops *_Atomic chosen;
+  const cx_coll_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (l == NULL) {
+    l = choose();
+    atomic_store_explicit(&chosen, l, memory_order_relaxed);
   }
-  return kind == CX_HLO_OP_OTHER ? NULL : loops[place(kind)];
+  return l;
 }
 
-// ---- 16-bit floats ----
-
-static void widen(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
-                  float *restrict out)
+// The sum of a block stays in the first cache.
+static void reduce_half(const cx_coll_reducer *r, cx_coll_loop f,
+                        const void *const *x, uint32_t n_members, int64_t at,
+                        int64_t n, void *out)
 {
-  if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_widen(x[i]);
-  } else {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_widen(x[i]);
-  }
-}
-
-static void narrow(cx_hlo_elem e, const float *restrict x, int64_t n,
-                   uint16_t *restrict out)
-{
-  if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_round(x[i]);
-  } else {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_round(x[i]);
-  }
-}
-
-static void reduce_half(const cx_coll_reducer *r, loop *f, const void *const *x,
-                        uint32_t n_members, int64_t at, int64_t n, void *out)
-{
+  const cx_coll_loops *loops = loops_get();
   float sum[BLOCK], next[BLOCK];
   for (int64_t from = 0; from < n; from += BLOCK) {
     const int64_t k = n - from < BLOCK ? n - from : BLOCK;
-    widen(r->elem, (const uint16_t *)x[0] + at + from, k, sum);
+    loops->widen(r->elem, (const uint16_t *)x[0] + at + from, k, sum);
     for (uint32_t i = 1; i < n_members; i++) {
-      widen(r->elem, (const uint16_t *)x[i] + at + from, k, next);
-      f(sum, next, k);
+      loops->widen(r->elem, (const uint16_t *)x[i] + at + from, k, next);
+      f.next(sum, next, k);
     }
-    narrow(r->elem, sum, k, (uint16_t *)out + from);
+    loops->narrow(r->elem, sum, k, (uint16_t *)out + from);
+  }
+}
+
+static void reduce_plain(const cx_coll_reducer *r, cx_coll_loop f,
+                         const void *const *x, uint32_t n_members, int64_t at,
+                         int64_t n, void *out)
+{
+  const size_t size = cx_hlo_elem_bytes(r->elem);
+  const int64_t block = BLOCK * 8 / (int64_t)size;
+  for (int64_t from = 0; from < n; from += block) {
+    const int64_t k = n - from < block ? n - from : block;
+    const size_t offset = (size_t)(at + from) * size;
+    unsigned char *sum = (unsigned char *)out + (size_t)from * size;
+    const unsigned char *a = (const unsigned char *)x[0] + offset;
+    if (n_members == 1) {
+      memcpy(sum, a, (size_t)k * size);
+      continue;
+    }
+    f.first(sum, a, (const unsigned char *)x[1] + offset, k);
+    for (uint32_t i = 2; i < n_members; i++) {
+      f.next(sum, (const unsigned char *)x[i] + offset, k);
+    }
   }
 }
 
@@ -263,21 +179,17 @@ calx_status *cx_coll_reduce(const cx_coll_reducer *r, const void *const *x,
                             uint32_t n_members, int64_t at, int64_t n,
                             void *out)
 {
-  loop *f = r->from == r->elem ? loop_of(r->kind, r->elem) : NULL;
-  if (f == NULL && r->region == NULL) {
+  const cx_coll_loop f = r->from == r->elem ? loops_get()->of(r->kind, r->elem)
+                                            : (cx_coll_loop){ NULL, NULL };
+  if (f.next == NULL && r->region == NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "cross-replica-sum of %s",
                     cx_hlo_elem_name(r->from));
   }
-  if (f == NULL) return interpret(r, x, n_members, at, n, out);
+  if (f.next == NULL) return interpret(r, x, n_members, at, n, out);
   if (r->elem == CX_HLO_BF16 || r->elem == CX_HLO_F16) {
     reduce_half(r, f, x, n_members, at, n, out);
-    return NULL;
-  }
-  const size_t size = cx_hlo_elem_bytes(r->elem);
-  memcpy(out, (const unsigned char *)x[0] + (size_t)at * size,
-         (size_t)n * size);
-  for (uint32_t i = 1; i < n_members; i++) {
-    f(out, (const unsigned char *)x[i] + (size_t)at * size, n);
+  } else {
+    reduce_plain(r, f, x, n_members, at, n, out);
   }
   return NULL;
 }

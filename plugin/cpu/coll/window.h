@@ -22,7 +22,7 @@
 
 // Bytes of a piece of an operand. A device has room for two of what it brings
 // and two of what it makes.
-#define CX_COLL_PIECE ((size_t)256 << 10)
+#define CX_COLL_PIECE ((size_t)512 << 10)
 
 calx_status *cx_coll_window_new(const cx_coll_share *share,
                                 cx_coll_window **out) CALX_MUST_USE;

@@ -40,6 +40,8 @@ static const program programs[] = {
   { "small", 0, REDUCE(ALL, "add", "f32", "300xf32"), SAME("300xf32") },
   { "empty", 0, REDUCE(ALL, "add", "f32", "0xf32"), SAME("0xf32") },
   { "large", 0, REDUCE(ALL, "add", "f32", "200003xf32"), SAME("200003xf32") },
+  { "larger", 0, REDUCE(ALL, "add", "f32", "1000003xf32"),
+    SAME("1000003xf32") },
   { "bf16", 0, REDUCE(ALL, "add", "bf16", "270001xbf16"), SAME("270001xbf16") },
   { "f16", 0, REDUCE(ALL, "multiply", "f16", "7001xf16"), SAME("7001xf16") },
   { "f64", 0, REDUCE(ALL, "minimum", "f64", "5x31xf64"), SAME("5x31xf64") },

@@ -1,5 +1,6 @@
 // What each collective computes, by the examples of the specification and by
-// sums that can be checked by hand; groups; aliased memory.
+// sums that can be checked by hand; groups; aliased memory. All of it between
+// devices of one process, then of several with one and two devices each.
 #include "world.h"
 
 static const char one_group_2[] =
@@ -457,5 +458,10 @@ int main(void)
     CHECK_TEST(test_regions),
     CHECK_TEST(test_many),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = 0;
+  for (world_together = 0; world_together < 3; world_together++) {
+    print_message("of a process: %u\n", (unsigned)world_together);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+  }
+  return failed;
 }

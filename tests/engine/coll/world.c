@@ -63,17 +63,50 @@ const cx_hlo_op *world_op(const cx_hlo_module *m)
   return cx_hlo_entry(m)->body.first->first;
 }
 
+uint32_t world_together;
+static const uint32_t numbers[MOST_DEVICES] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+// The last process may have to have more devices than there are.
+static void set_apart(world *w)
+{
+  const uint32_t n = w->n_replicas * w->n_partitions;
+  const uint32_t processes = (n + world_together - 1) / world_together;
+  CHECK_OK(cx_window_make((int)processes, &w->window));
+  for (uint32_t i = 0; i < n; i++) {
+    const cx_coll_share share = { .fd = w->window.fd,
+                                  .n = processes * world_together,
+                                  .own = i / world_together * world_together,
+                                  .n_own = world_together };
+    if (i != share.own) {
+      w->apart[i] = w->apart[share.own];
+    } else {
+      CHECK_OK(cx_coll_new(&w->apart[i]));
+      CHECK_OK(cx_coll_join(w->apart[i], &share));
+    }
+    CHECK_OK(cx_coll_team(w->apart[i], numbers, n, &w->teams[i]));
+  }
+}
+
 void world_start(world *w, uint32_t n_replicas, uint32_t n_partitions)
 {
   *w = (world){ .n_replicas = n_replicas,
                 .n_partitions = n_partitions,
                 .timeout_ms = 600000 };
-  assert_null(cx_coll_new(&w->coll));
+  if (world_together != 0) {
+    set_apart(w);
+  } else {
+    assert_null(cx_coll_new(&w->coll));
+  }
 }
 
 void world_end(world *w)
 {
   cx_coll_free(w->coll);
+  if (world_together == 0) return;
+  for (uint32_t i = 0; i < MOST_DEVICES; i += world_together) {
+    cx_coll_free(w->apart[i]);
+  }
+  cx_window_close(&w->window);
 }
 
 // ---- one device ----
@@ -175,6 +208,12 @@ void world_run(world *w)
                                              .n_replicas = w->n_replicas,
                                              .n_partitions = w->n_partitions,
                                              .timeout_ms = w->timeout_ms };
+    if (world_together != 0) {
+      w->devices[i].launch.coll = w->apart[i];
+      w->devices[i].launch.devices = numbers;
+      w->devices[i].launch.team = w->teams[i];
+      w->devices[i].launch.number = w->run;
+    }
     w->devices[i].status = NULL;
     assert_null(cx_thread_start(&threads[i], device_run, &w->devices[i]));
   }

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "coll/coll.h"
 #include "hlo/check.h"
+#include "world/window.h"
 
 enum { MOST_DEVICES = 8, MOST_VALUES = 64, MOST_ARGS = 4 };
 
@@ -45,12 +46,18 @@ typedef struct world_device {
 
 typedef struct world {
   cx_coll *coll;
+  // Of each device, where they meet as if they were of several processes.
+  cx_coll *apart[MOST_DEVICES];
+  uint32_t teams[MOST_DEVICES];
+  cx_window window;
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;
   uint64_t run;
   world_device devices[MOST_DEVICES];
 } world;
 
+// How many devices the worlds have that are of one process: 0: all of them.
+extern uint32_t world_together;
 void world_start(world *w, uint32_t n_replicas, uint32_t n_partitions);
 // All devices run their module's collective and end.
 void world_run(world *w);
