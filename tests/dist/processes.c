@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ranks.h"
+#include "world/spawn.h"
 
 // ---- identity ---------------------------------------------------------------
 
@@ -70,6 +71,30 @@ static void test_memory_is_not_shared(void **state)
   set_devices(1);
   CHECK_STATUS_OK(calx_launch(count_up, &n, .processes = 3));
   assert_int_equal(n, 0);
+}
+
+// ---- under another launcher -------------------------------------------------
+
+static calx_status *launch_twice(void *user)
+{
+  asked a = { 2, 2 };
+  (void)user;
+  // Asked for here, but the processes are there already.
+  CALX_TRY(calx_launch(look, &a, .processes = 7));
+  RANK_CHECK(calx_process_count() == 2 && calx_world_size() == 4);
+  calx_status *status = calx_launch(look, &a);
+  if (status == NULL) exit(0);  // which leaves the world
+  return status;
+}
+
+static void test_launcher(void **state)
+{
+  (void)state;
+  set_devices(2);
+  cx_spawn_options o = { .processes = 2, .fn = launch_twice };
+  cx_spawn_end end;
+  CHECK_STATUS_OK(cx_spawn(&o, &end));
+  assert_int_equal(end.code, 0);
 }
 
 // ---- mesh_reduce ------------------------------------------------------------
@@ -186,9 +211,9 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_identity),    SUPPORT_TEST(test_memory_is_not_shared),
-    SUPPORT_TEST(test_mesh_reduce), SUPPORT_TEST(test_failed_rank),
-    SUPPORT_TEST(test_lost_rank),   SUPPORT_TEST(test_used_before),
-    SUPPORT_TEST(test_nested),
+    SUPPORT_TEST(test_launcher),    SUPPORT_TEST(test_mesh_reduce),
+    SUPPORT_TEST(test_failed_rank), SUPPORT_TEST(test_lost_rank),
+    SUPPORT_TEST(test_used_before), SUPPORT_TEST(test_nested),
   };
   return cmocka_run_group_tests(tests, ranks_setup_fake, NULL);
 }
