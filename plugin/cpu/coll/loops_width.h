@@ -1,5 +1,7 @@
 // coll/loops_width: the loops of loops.h for one width of vectors, which is the
-// compiler's to use; LOOPS_NAME is the table of functions.
+// compiler's to use; LOOPS_NAME is the table of functions,
+// LOOPS_PAIRS that complex numbers are among its own: gcc 12 contracts their
+// products for AVX-512 whatever it is told, so all widths share one loop.
 //
 // bf16 and f16 are widened before, and rounded once. NaN wins in maximum and
 // minimum; integers wrap. Products and sums are not contracted, so that all
@@ -79,6 +81,7 @@ static const cx_coll_loop loops_bool[] = { BOTH(or_8),  BOTH(and_8), BOTH(or_8),
 FLOAT_LOOPS(float)
 FLOAT_LOOPS(double)
 
+#ifdef LOOPS_PAIRS
 // Pairs: real, imaginary.
 #define COMPLEX_LOOPS(type)                                                   \
   static void add_pairs_##type(void *a, const void *x, int64_t n)             \
@@ -115,6 +118,7 @@ FLOAT_LOOPS(double)
 
 COMPLEX_LOOPS(float)
 COMPLEX_LOOPS(double)
+#endif
 
 static int place(cx_hlo_op_kind kind)
 {
@@ -146,8 +150,13 @@ static cx_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
     case CX_HLO_F16:
     case CX_HLO_F32: loops = loops_float; break;
     case CX_HLO_F64: loops = loops_double; break;
+#ifdef LOOPS_PAIRS
     case CX_HLO_C64: loops = loops_pairs_float; break;
     case CX_HLO_C128: loops = loops_pairs_double; break;
+#else
+    case CX_HLO_C64:
+    case CX_HLO_C128: return cx_coll_loops_16.of(kind, e);
+#endif
     default: return (cx_coll_loop){ NULL, NULL };
   }
   if (kind == CX_HLO_OP_OTHER) return (cx_coll_loop){ NULL, NULL };
