@@ -330,10 +330,11 @@ static calx_status *run(cx_family *f)
   struct pollfd *polled = cx_calloc(3 + 2 * n, sizeof *polled);
   f->lifelines = cx_alloc(n * sizeof *f->lifelines);
   calx_status *status = NULL;
+  if (f->lifelines != NULL) {
+    memset(f->lifelines, 0xff, n * sizeof *f->lifelines);  // all -1
+  }
   if (f->children == NULL || f->lifelines == NULL || polled == NULL) {
     status = cx_out_of_memory();
-  } else {
-    memset(f->lifelines, 0xff, n * sizeof *f->lifelines);  // all -1
   }
   if (status == NULL && output != NULL) {
     int first = f->job->host * f->job->processes;

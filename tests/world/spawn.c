@@ -1,5 +1,6 @@
 // Starting processes, and how they end: the launcher alone, no world is joined.
 #include "spawn.h"
+#include "world/output.h"
 #include "world/window.h"
 
 static calx_status *spawn(int processes, cx_spawn_fn *fn, cx_spawn_end *end)
@@ -379,6 +380,35 @@ static void test_environment_is_checked(void **state)
   assert_true(wanted);
 }
 
+// Each of the launcher's allocations fails once: it says so, and leaves
+// nothing.
+static void test_out_of_memory(void **state)
+{
+  (void)state;
+  int files = open_files(), failed = 0;
+  for (long n = 0; n < 12; n++) {
+    cx_output *output;
+    cx_spawn_end end;
+    check_ok(cx_output_new(&(cx_output_options){ 0 }, &output));
+    long before = cx_alloc_count();
+    cx_alloc_fail_at(n);
+    calx_status *status = cx_spawn(
+        &(cx_spawn_options){ .processes = 2, .fn = nothing, .output = output },
+        &end);
+    bool reached = cx_alloc_count() - before > n;
+    cx_alloc_fail_at(-1);
+    if (reached) {
+      assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
+      assert_int_not_equal(end.code, 0);
+      failed++;
+    }
+    calx_status_free(status);
+    cx_output_free(output);
+    check_nothing_left(files);
+  }
+  assert_true(failed > 3);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -393,6 +423,7 @@ int main(void)
     SPAWN_TEST(test_children_die_with_the_launcher),
     SPAWN_TEST(test_threads_are_refused),
     SPAWN_TEST(test_environment_is_checked),
+    SPAWN_TEST(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
