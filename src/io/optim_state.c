@@ -256,7 +256,7 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
                              cx_io_plan *plan)
 {
   const calx_optimizer *opt = p->opt;
-  const calx_value *group;
+  const calx_value *group = NULL;
   CALX_TRY(find_group(opt, dict, &group));
   const cx_optim_field *fields = opt->rule->fields;
   for (size_t i = 0; fields[i].name != NULL; i++) {

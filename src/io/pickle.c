@@ -173,7 +173,7 @@ static calx_status *put_storage(cx_io_pickling *p, calx_tensor *t)
 {
   calx_dtype d = calx_tensor_dtype(t);
   const char *name = storage_name(d);
-  int64_t place;
+  int64_t place = 0;
   char key[24];
   CALX_TRY(place_of(p, t, &place));
   snprintf(key, sizeof key, "%" PRId64, place);

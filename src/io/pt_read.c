@@ -307,7 +307,7 @@ static calx_status *make_tensor(reading *r, const cx_io_node *node,
                                 calx_tensor **out)
 {
   cx_io_strided *t = node->as.tensor;
-  cx_io_map *map;
+  cx_io_map *map = NULL;
   *out = NULL;
   CALX_TRY(load_storage(r, t->storage, &map));
   cx_shape shape = { .dtype = node->dtype, .rank = t->rank };

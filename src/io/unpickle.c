@@ -70,7 +70,7 @@ static calx_status *take(cx_io_unpickling *u, uint64_t n, const uint8_t **out)
 // A little-endian number of up to 8 bytes.
 static calx_status *take_number(cx_io_unpickling *u, int bytes, uint64_t *out)
 {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   CALX_TRY(take(u, (uint64_t)bytes, &p));
   *out = 0;
   for (int i = bytes - 1; i >= 0; i--) *out = *out << 8 | p[i];
@@ -146,7 +146,7 @@ static calx_status *push_int(cx_io_unpickling *u, calx_kind type, int64_t value)
 
 static calx_status *read_int(cx_io_unpickling *u, int bytes, bool is_signed)
 {
-  uint64_t n;
+  uint64_t n = 0;
   CALX_TRY(take_number(u, bytes, &n));
   int64_t value = is_signed ? (int32_t)(uint32_t)n : (int64_t)n;
   return push_int(u, CALX_KIND_INT, value);
@@ -155,8 +155,8 @@ static calx_status *read_int(cx_io_unpickling *u, int bytes, bool is_signed)
 // LONG1, LONG4: two's complement of any length.
 static calx_status *read_long(cx_io_unpickling *u, int length_bytes)
 {
-  uint64_t length, n = 0;
-  const uint8_t *p;
+  uint64_t length = 0, n = 0;
+  const uint8_t *p = NULL;
   CALX_TRY(take_number(u, length_bytes, &length));
   CALX_TRY(take(u, length, &p));
   if (length > 8) {
@@ -174,7 +174,7 @@ static calx_status *read_long(cx_io_unpickling *u, int length_bytes)
 // BINFLOAT: big-endian.
 static calx_status *read_float(cx_io_unpickling *u)
 {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   CALX_TRY(take(u, 8, &p));
   uint64_t bits = 0;
   for (int i = 0; i < 8; i++) bits = bits << 8 | p[i];
@@ -186,8 +186,8 @@ static calx_status *read_float(cx_io_unpickling *u)
 static calx_status *read_text(cx_io_unpickling *u, calx_kind type,
                               int length_bytes)
 {
-  uint64_t length;
-  const uint8_t *p;
+  uint64_t length = 0;
+  const uint8_t *p = NULL;
   CALX_TRY(take_number(u, length_bytes, &length));
   CALX_TRY(take(u, length, &p));
   cx_io_node *node = cx_io_node_new(u, type);
@@ -214,7 +214,7 @@ static calx_status *add_items(cx_io_unpickling *u, cx_io_node *container,
 // LIST, TUPLE, DICT, FROZENSET: of all above the mark.
 static calx_status *make_marked(cx_io_unpickling *u, calx_kind type)
 {
-  size_t from;
+  size_t from = 0;
   CALX_TRY(pop_mark(u, &from));
   if (type == CALX_KIND_DICT && (u->depth - from) % 2 != 0) {
     return damaged(u, "a dict with half an item");
@@ -255,7 +255,7 @@ static calx_status *extend(cx_io_unpickling *u, calx_kind type, size_t from)
 
 static calx_status *extend_marked(cx_io_unpickling *u, calx_kind type)
 {
-  size_t from;
+  size_t from = 0;
   CALX_TRY(pop_mark(u, &from));
   return extend(u, type, from);
 }
@@ -270,7 +270,7 @@ static calx_status *extend_by(cx_io_unpickling *u, calx_kind type, size_t n)
 
 static calx_status *memo_put(cx_io_unpickling *u, uint64_t place)
 {
-  cx_io_node *node;
+  cx_io_node *node = NULL;
   CALX_TRY(top(u, &node));
   if (place > u->n_memo) return damaged(u, "a memo's number is out of order");
   if (place == u->n_memo) {
@@ -285,7 +285,7 @@ static calx_status *memo_put(cx_io_unpickling *u, uint64_t place)
 
 static calx_status *memo_get(cx_io_unpickling *u, int bytes)
 {
-  uint64_t place;
+  uint64_t place = 0;
   CALX_TRY(take_number(u, bytes, &place));
   if (place >= u->n_memo) return damaged(u, "the memo has no such number");
   return push(u, u->memo[place]);
@@ -293,7 +293,7 @@ static calx_status *memo_get(cx_io_unpickling *u, int bytes)
 
 static calx_status *memo_put_number(cx_io_unpickling *u, int bytes)
 {
-  uint64_t place;
+  uint64_t place = 0;
   CALX_TRY(take_number(u, bytes, &place));
   return memo_put(u, place);
 }
@@ -302,9 +302,9 @@ static calx_status *memo_put_number(cx_io_unpickling *u, int bytes)
 
 static calx_status *read_name(cx_io_unpickling *u)
 {
-  const char *module, *name;
-  size_t module_size, name_size;
-  cx_io_node *node;
+  const char *module = NULL, *name = NULL;
+  size_t module_size = 0, name_size = 0;
+  cx_io_node *node = NULL;
   CALX_TRY(take_line(u, &module, &module_size));
   CALX_TRY(take_line(u, &name, &name_size));
   CALX_TRY(cx_io_unpickle_name(u, module, module_size, name, name_size, &node));
@@ -318,7 +318,7 @@ static bool is_text(const cx_io_node *node)
 
 static calx_status *stack_name(cx_io_unpickling *u)
 {
-  cx_io_node *module, *name, *node;
+  cx_io_node *module = NULL, *name = NULL, *node = NULL;
   CALX_TRY(pop(u, &name));
   CALX_TRY(pop(u, &module));
   if (!is_text(module) || !is_text(name)) {
@@ -331,7 +331,7 @@ static calx_status *stack_name(cx_io_unpickling *u)
 
 static calx_status *reduce(cx_io_unpickling *u)
 {
-  cx_io_node *args, *callee, *node;
+  cx_io_node *args = NULL, *callee = NULL, *node = NULL;
   CALX_TRY(pop(u, &args));
   CALX_TRY(pop(u, &callee));
   CALX_TRY(cx_io_unpickle_call(u, callee, args, &node));
@@ -342,7 +342,7 @@ static calx_status *reduce(cx_io_unpickling *u)
 // meaning here. Nothing else has a state.
 static calx_status *build(cx_io_unpickling *u)
 {
-  cx_io_node *state, *object;
+  cx_io_node *state = NULL, *object = NULL;
   CALX_TRY(pop(u, &state));
   CALX_TRY(top(u, &object));
   if (object->what == CX_IO_NODE_VALUE && object->type == CALX_KIND_DICT) {
@@ -354,7 +354,7 @@ static calx_status *build(cx_io_unpickling *u)
 
 static calx_status *persistent(cx_io_unpickling *u)
 {
-  cx_io_node *id, *node;
+  cx_io_node *id = NULL, *node = NULL;
   CALX_TRY(pop(u, &id));
   CALX_TRY(cx_io_unpickle_storage(u, id, &node));
   return push(u, node);
@@ -364,7 +364,7 @@ static calx_status *persistent(cx_io_unpickling *u)
 
 static calx_status *begin(cx_io_unpickling *u)
 {
-  uint64_t protocol;
+  uint64_t protocol = 0;
   CALX_TRY(take_number(u, 1, &protocol));
   if (protocol >= 2 && protocol <= 5) return NULL;
   return cx_io_unpickle_bad(u, CALX_UNIMPLEMENTED,
@@ -373,7 +373,7 @@ static calx_status *begin(cx_io_unpickling *u)
 
 static calx_status *drop(cx_io_unpickling *u)
 {
-  cx_io_node *node;
+  cx_io_node *node = NULL;
   return pop(u, &node);
 }
 
@@ -384,7 +384,7 @@ static calx_status *drop_marked(cx_io_unpickling *u)
 
 static calx_status *skip(cx_io_unpickling *u, int bytes)
 {
-  uint64_t n;
+  uint64_t n = 0;
   return take_number(u, bytes, &n);
 }
 
@@ -460,7 +460,7 @@ static calx_status *run(cx_io_unpickling *u, cx_io_node **out_root)
 {
   for (;;) {
     u->op = u->at;
-    const uint8_t *op;
+    const uint8_t *op = NULL;
     CALX_TRY(take(u, 1, &op));
     if (*op == '.') break;
     CALX_TRY(step(u, *op));
