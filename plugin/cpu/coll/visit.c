@@ -62,14 +62,13 @@ static calx_status *news_error(const cx_coll_window *w,
 }
 
 // What a device says of its failed launch; false: it is another's by now.
-static bool read_news(const cx_coll_state *s, uint64_t launch,
-                      cx_coll_news *out)
+static bool read_news(cx_coll_state *s, uint64_t launch, cx_coll_news *out)
 {
   if (atomic_load(&s->failed) != launch) return false;
   *out = s->news;
   out->words[sizeof out->words - 1] = '\0';
-  atomic_thread_fence(memory_order_acquire);
-  return atomic_load(&s->failed) == launch;
+  // Not a load: what was read before stays before.
+  return atomic_fetch_or(&s->failed, 0) == launch;
 }
 
 static void put_news(cx_coll_news *out, calx_code code, bool common,
@@ -110,9 +109,8 @@ static calx_status *absent_error(const cx_coll_visit *v, uint32_t i)
 static bool has_arrived(const cx_coll_visit *v, uint32_t i, uint64_t step)
 {
   const cx_coll_state *s = state_of(v, i);
-  return atomic_load_explicit(&s->launch, memory_order_acquire) ==
-             v->launch->number &&
-         atomic_load_explicit(&s->step, memory_order_acquire) >= step;
+  return atomic_load(&s->launch) == v->launch->number &&
+         atomic_load(&s->step) >= step;
 }
 
 // Ended, or in a later launch; those who came are still where they were.
@@ -309,7 +307,6 @@ static void sleep_for(const cx_coll_visit *v, uint64_t step, uint32_t *from,
   const int64_t left = (until_ns - cx_now_ns()) / 1000000 + 1;
   const uint32_t read = atomic_load(&leader->bell);
   atomic_fetch_add(&leader->sleepers, 1);
-  atomic_thread_fence(memory_order_seq_cst);
   if (left > 0 && !all_arrived(v, step, from)) {
     cx_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
   }
@@ -325,11 +322,9 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
 {
   uint32_t from = 0;
   const uint64_t step = step_of(v->launch->n_done, ++v->phase);
-  atomic_store_explicit(&state_of(v, v->group->me)->step, step,
-                        memory_order_release);
   // Of two that come last at least one sees both; and either those that sleep
-  // saw it, or it sees them.
-  atomic_thread_fence(memory_order_seq_cst);
+  // saw it, or it sees them. For that all these accesses have one order.
+  atomic_store(&state_of(v, v->group->me)->step, step);
   if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
     ring(state_of(v, 0));
   }
@@ -440,8 +435,7 @@ void cx_coll_visit_end(cx_coll_visit *v)
 static void write_news(cx_coll_state *s, const cx_coll_own *self,
                        const cx_coll_launch *l, const calx_status *how)
 {
-  atomic_store(&s->failed, 0);
-  atomic_thread_fence(memory_order_release);
+  (void)atomic_exchange(&s->failed, 0);
   if (self->told) {
     s->news = self->news;
   } else {
