@@ -55,8 +55,8 @@ typedef struct calx_launch_options {
 
 /**
  * Runs `fn` on every rank and waits for all. Within a process each local device
- * is one thread's; `user` is shared by them. A rank that fails ends the others
- * at their next collective.
+ * is one thread's; `user` is shared by them, and a copy in each process that it
+ * starts. A rank that fails ends the others at their next collective.
  * @errors FAILED_PRECONDITION a device was used before ("Runtime is already
  *         initialized…"), or it is called inside a rank; those of meeting the
  *         other processes; the first failed rank's own, with its number
@@ -75,8 +75,9 @@ typedef struct calx_reduce_gradients_options {
 } calx_reduce_gradients_options;
 /**
  * Replaces every gradient of the optimiser's parameters by its mean over the
- * ranks (all_reduce of the sum, times 1/world), in buckets in the order in
- * which the backward pass makes them. Nothing in a world of 1.
+ * ranks, or over those of its group (all_reduce of the sum, times 1/members),
+ * in buckets in the order in which the backward pass makes them. Nothing in a
+ * world of 1.
  * @errors through the scope  @source torch_xla reduce_gradients
  */
 CALX_API void calx_reduce_gradients_with(
