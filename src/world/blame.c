@@ -18,7 +18,8 @@ enum { HOST_FAILED = 5 };
 const char *cx_family_reason(const cx_family *f)
 {
   const calx_window *head = f->window.head;
-  return cx_window_failed(head) != CALX_OK ? head->news : f->text;
+  bool told = cx_window_failed(head) != CALX_OK && !cx_family_is_of_hosts(f);
+  return told ? head->news : f->text;
 }
 
 void cx_family_fail(cx_family *f, calx_code code, const char *text)
@@ -107,7 +108,10 @@ void cx_family_child_ended(cx_family *f, int index, int how)
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return;
   int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
   read_window(f);
-  if (knows_better(f, code)) f->end.code = code;
+  if (knows_better(f, code)) {
+    f->end.code = code;
+    say_end(f, index, how, f->text, sizeof f->text);
+  }
   if (f->first.rank < 0 && f->terminated_at == 0) {
     f->first = (cx_spawn_end){ .rank = process, .code = code };
   }

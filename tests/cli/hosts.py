@@ -70,6 +70,8 @@ class Hosts(program.Case):
                 ("raise", 1, "batch 7 has no target")]:
             _, err = self.run_on(code, "a,b", "-n", "2", RANKS, "100", how)
             self.assertGreaterEqual(err.count(words), 3, err)
+            if code > 1:  # else both hosts' launchers may say so
+                self.assertIn(f"calx run: host b exited with {code}\n", err)
 
     def test_arguments_folder_and_environment(self):
         words = ["a b", "'", "\"$HOME\"", "`x`", "\\", "!", "é\n-", "", "--tag"]
