@@ -4,7 +4,8 @@
 //    'param_groups': [{'lr': …, 'betas': …, …, 'params': [0, 1, …]}]}
 //
 // PyTorch's load_state_dict() takes it, and what PyTorch wrote is taken here.
-// "calx_steps" is ours: SGD in PyTorch does not count its steps.
+// "calx_steps" is ours: SGD in PyTorch does not count its steps. PyTorch hands
+// it on as it is, so a greater count of a parameter's is the right one.
 #include <math.h>
 #include <string.h>
 
@@ -272,9 +273,11 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
     CALX_TRY(plan_param(opt, i, own, plan, &p->params[i]));
     if (p->params[i].steps > p->steps) p->steps = p->params[i].steps;
   }
-  const calx_value *steps = calx_value_get(group, "calx_steps");
-  if (steps != NULL) p->steps = steps_in(steps);
-  return p->steps >= 0 ? NULL : wrong_field(opt, "calx_steps");
+  const calx_value *counted = calx_value_get(group, "calx_steps");
+  int64_t steps = counted != NULL ? steps_in(counted) : 0;
+  if (steps < 0) return wrong_field(opt, "calx_steps");
+  if (steps > p->steps) p->steps = steps;
+  return NULL;
 }
 
 calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,

@@ -1,6 +1,7 @@
 // torch: files go to PyTorch and come back. Runs where TEST_TORCH_PYTHON is a
 // Python that has torch; what the suite needs of PyTorch otherwise is in the
 // oracle's files.
+#include "calx/autograd.h"
 #include "everything.h"
 #include "files.h"
 
@@ -60,16 +61,86 @@ static void test_safetensors(void **state)
   files_in_folder(true);
 }
 
+static void step(calx_module *m, calx_optimizer *opt)
+{
+  calx_scope *s = calx_scope_begin();
+  calx_optimizer_zero_grad(opt);
+  calx_tensor *y = calx_forward(m, calx_ones(CALX_SHAPE(2, 3)));
+  calx_backward(calx_sum(calx_square(y)));
+  calx_optimizer_step(opt);
+  calx_sync(NULL);
+  CHECK_STATUS_OK(calx_scope_end(s));
+}
+
+static calx_optimizer *make_sgd(calx_module *m)
+{
+  return calx_sgd(m, .lr = 0.05, .momentum = 0.9, .nesterov = true);
+}
+
+static calx_optimizer *make_adam(calx_module *m)
+{
+  return calx_adam(m, .lr = 0.05, .amsgrad = true);
+}
+
+static calx_optimizer *make_adamw(calx_module *m)
+{
+  return calx_adamw(m, .lr = 0.05);
+}
+
+// PyTorch goes on from a checkpoint of calx's as calx does, and calx takes the
+// state that PyTorch's optimiser has then.
+static void check_optimizer(const char *verb,
+                            calx_optimizer *(*make)(calx_module *))
+{
+  const char *from = file_in_folder("run.pt"), *to = file_in_folder("torch.pt");
+  calx_module *m = calx_module_new("Net", NULL, NULL);
+  calx_module *fc = calx_nn_linear(m, "fc", 3, 2);
+  calx_optimizer *opt = make(m);
+  step(fc, opt);
+  step(fc, opt);
+  calx_checkpoint c = { .size = sizeof c, .model = m, .optimizer = opt };
+  CHECK_STATUS_OK(calx_checkpoint_save(from, &c));
+  run(verb, from, to);
+  step(fc, opt);
+  calx_value *v;
+  CHECK_STATUS_OK(calx_load(to, &v));
+  size_t n;
+  double *w = support_read(calx_value_as_tensor(calx_value_get(
+                               calx_value_get(v, "model"), "weight")),
+                           &n);
+  support_values(calx_module_find(fc, "weight"), w, n, 1e-6, __FILE__,
+                 __LINE__);
+  test_free(w);
+  CHECK_STATUS_OK(
+      calx_optimizer_load_state_dict(opt, calx_value_get(v, "optimizer")));
+  if (strcmp(verb, "SGD") != 0) {  // PyTorch's does not count
+    assert_int_equal(calx_optimizer_steps(opt), 3);
+  }
+  calx_value_free(v);
+  calx_optimizer_free(opt);
+  calx_module_free(m);
+  files_in_folder(true);
+}
+
+static void test_optimizers(void **state)
+{
+  (void)state;
+  check_optimizer("SGD", make_sgd);
+  check_optimizer("Adam", make_adam);
+  check_optimizer("AdamW", make_adamw);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_pt),
     SUPPORT_TEST(test_safetensors),
+    SUPPORT_TEST(test_optimizers),
   };
   python = getenv("TEST_TORCH_PYTHON");
   if (python == NULL) {
-    printf("0 cases ran, 2 skipped: TEST_TORCH_PYTHON names no Python\n");
+    printf("0 cases ran, 3 skipped: TEST_TORCH_PYTHON names no Python\n");
     return 77;
   }
-  return cmocka_run_group_tests(tests, NULL, files_end);
+  return cmocka_run_group_tests(tests, support_setup, files_end);
 }

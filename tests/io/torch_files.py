@@ -1,4 +1,5 @@
-"""torch_files.py pt|safetensors FROM TO: reads a file and writes it again.
+"""torch_files.py pt|safetensors|SGD|Adam|AdamW FROM TO: reads a file of calx's
+and writes it again; an optimiser's name: a step further.
 
 For the test io_torch: PyTorch must take what calx wrote, with weights_only.
 """
@@ -25,4 +26,19 @@ def safetensors(source, target):
     save_file({name: tensor.clone() for name, tensor in value.items()}, target)
 
 
-{"pt": pt, "safetensors": safetensors}[sys.argv[1]](*sys.argv[2:])
+def optimizer(kind, source, target):
+    run = torch.load(source, weights_only=True)
+    model = torch.nn.Linear(3, 2)
+    model.load_state_dict({k.removeprefix("fc."): v for k, v in run["model"].items()})
+    opt = getattr(torch.optim, kind)(model.parameters(), lr=1.0)
+    opt.load_state_dict(run["optimizer"])
+    (model(torch.ones(2, 3)) ** 2).sum().backward()
+    opt.step()
+    torch.save({"model": model.state_dict(), "optimizer": opt.state_dict()}, target)
+
+
+verb, *files = sys.argv[1:]
+if verb in ("pt", "safetensors"):
+    {"pt": pt, "safetensors": safetensors}[verb](*files)
+else:
+    optimizer(verb, *files)
