@@ -32,14 +32,14 @@ static const char list_help[] =
     "key, its file's bytes, how long ago it was used, the plugin and platform\n"
     "that it is for, and the place in the program that first had it compiled.\n"
     "A file that is damaged, of another release's format or not finished says\n"
-    "so instead.\n"
+    "so instead, and a program that is being compiled says by which process.\n"
     "\n"
     "  --dir DIR  instead of CALX_CACHE_DIR or the user's cache folder\n";
 
 static const char clear_help[] =
     "usage: calx cache clear [--dir DIR] [--older-than DAYS]\n"
     "\n"
-    "Removes the compiled programs, damaged ones too, and what writers that\n"
+    "Removes the compiled programs, damaged ones too, and what processes that\n"
     "died have left. Other files stay. A program that is running needs none "
     "of\n"
     "them; the next one compiles again.\n"
@@ -52,9 +52,10 @@ static const char clear_help[] =
 static calx_status *open_cache(const char *dir, cx_text *path, cx_cache *out)
 {
   *out = (cx_cache){ 0 };
+  bool readonly;
   if (dir != NULL) {
     cx_text_append(path, dir);
-  } else if (!cx_cache_path(path) && !cx_text_failed(path)) {
+  } else if (!cx_cache_path(path, &readonly) && !cx_text_failed(path)) {
     return cx_error(CALX_NOT_FOUND,
                     "there is no cache: CALX_CACHE_DIR is off, or there is "
                     "neither XDG_CACHE_HOME nor HOME");
@@ -91,6 +92,20 @@ static void append_entry(cx_text *out, const char *data, size_t size)
   cx_cli_line_append(out, e.program);
 }
 
+// The process is named by what is in the file.
+static void append_claim(cx_text *out, const cx_cache *c,
+                         const cx_cache_file *f)
+{
+  long pid;
+  if (!cx_cache_claim_held(c, f, &pid)) {
+    cx_text_append(out, "left by a process that died");
+  } else if (pid != 0) {
+    cx_text_format(out, "being compiled by process %ld", pid);
+  } else {
+    cx_text_append(out, "being compiled");
+  }
+}
+
 // One line; false: the file went meanwhile.
 static bool print_file(const char *path, const cx_cache *c,
                        const cx_cache_file *f)
@@ -103,7 +118,9 @@ static bool print_file(const char *path, const cx_cache *c,
   char *data = NULL;
   size_t size;
   calx_status *status = NULL;
-  if (f->unfinished) {
+  if (f->claim) {
+    append_claim(&line, c, f);
+  } else if (f->unfinished) {
     cx_text_append(&line, "not finished");
   } else if (f->size > CX_CACHE_BIGGEST) {
     cx_text_append(&line, "damaged: larger than any program");
@@ -162,7 +179,15 @@ static int list(int argc, char **argv)
 
 // ---- clear ------------------------------------------------------------------
 
-// days 0: whatever is finished. What a writer may still be at stays.
+// days 0: whatever is finished. What a process may still be at stays.
+static bool is_wanted(const cx_cache *c, const cx_cache_file *f, int64_t days)
+{
+  long pid;
+  if (f->claim) return !cx_cache_claim_held(c, f, &pid);
+  if (f->unfinished) return cx_cache_stale(c, f);
+  return days == 0 || f->used < c->now - days * DAY;
+}
+
 static calx_status *clear_files(const cx_cache *c, const char *path,
                                 int64_t days)
 {
@@ -171,9 +196,7 @@ static calx_status *clear_files(const cx_cache *c, const char *path,
   calx_status *status = NULL;
   for (size_t i = 0; i < c->n && status == NULL; i++) {
     const cx_cache_file *f = &c->files[i];
-    bool wanted = f->unfinished ? cx_cache_stale(c, f)
-                                : days == 0 || f->used < c->now - days * DAY;
-    if (!wanted) continue;
+    if (!is_wanted(c, f, days)) continue;
     if (cx_cache_remove(c, f)) {
       bytes += f->size;
       n++;

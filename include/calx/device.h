@@ -9,6 +9,8 @@
 #ifndef CALX_DEVICE_H
 #define CALX_DEVICE_H
 
+#include <stdbool.h>
+
 #include "calx/dtype.h"
 #include "calx/status.h"
 
@@ -67,6 +69,24 @@ CALX_API calx_status *calx_device_memory(
  * first failure among it.
  */
 CALX_API calx_status *calx_device_wait(calx_device *device) CALX_MUST_USE;
+
+/**
+ * Chooses the folder that keeps compiled programs from process to process, in
+ * place of CALX_CACHE_DIR (xr.initialize_cache). Must come before the first
+ * program is compiled. All ranks, threads and processes, share one folder: of
+ * those that want the same program one compiles it, the others wait for it
+ * (CALX_CACHE_WAIT_S, 600 seconds, then they compile too). Each may make this
+ * call. The choice holds until calx_shutdown(). CALX_CACHE_DIR=off wins.
+ * @param path      made for its owner only, where it is not there
+ * @param readonly  what is there is used, nothing in the folder changes; it may
+ *                  be root's
+ * @errors  FAILED_PRECONDITION something was compiled, or another folder chosen
+ *          before  PERMISSION_DENIED it belongs to another user, or others may
+ *          write it: it could hold their code  NOT_FOUND no folder
+ * @source  torch_xla initialize_cache, which wants a folder for each process
+ */
+CALX_API calx_status *calx_cache_open(const char *path,
+                                      bool readonly) CALX_MUST_USE;
 
 /**
  * Closes the plugin's client and frees the compiled programs; the next use

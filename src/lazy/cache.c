@@ -20,21 +20,6 @@ static const uint64_t default_limit = (uint64_t)2 << 30;
 
 // ---- settings ---------------------------------------------------------------
 
-bool cx_cache_path(cx_text *out)
-{
-  const char *set = getenv("CALX_CACHE_DIR");
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (set != NULL && strcmp(set, "off") == 0) return false;
-  if (set != NULL && *set != '\0') {
-    cx_text_append(out, set);
-  } else if (cache != NULL && *cache != '\0') {
-    cx_text_format(out, "%s/calx/programs", cache);
-  } else if (home != NULL && *home != '\0') {
-    cx_text_format(out, "%s/.cache/calx/programs", home);
-  }
-  return out->size != 0 && !cx_text_failed(out);
-}
-
 // Digits, and K, M or G.
 static bool read_bytes(const char *s, uint64_t *out)
 {
@@ -67,9 +52,10 @@ uint64_t cx_cache_limit(void)
 
 // ---- the folder -------------------------------------------------------------
 
-static calx_status *check_owner(const char *path, const struct stat *info)
+static calx_status *check_owner(const char *path, const struct stat *info,
+                                bool readonly)
 {
-  if (info->st_uid != geteuid()) {
+  if (info->st_uid != geteuid() && !(readonly && info->st_uid == 0)) {
     return cx_error(CALX_PERMISSION_DENIED,
                     "'%s' is not this user's own: it belongs to user %lu, not "
                     "to %lu",
@@ -89,20 +75,31 @@ static calx_status *no_folder(const char *path)
                   "there is no folder '%s': %s", path, strerror(error));
 }
 
-calx_status *cx_cache_make(const char *path)
+static calx_status *check_folder(const char *path, bool readonly)
 {
-  CALX_TRY(cx_folder_make(path, 0700));
   struct stat info;
   bool there = stat(path, &info) == 0;
   if (there && !S_ISDIR(info.st_mode)) {
     there = false;
     errno = ENOTDIR;
   }
-  return there ? check_owner(path, &info) : no_folder(path);
+  return there ? check_owner(path, &info, readonly) : no_folder(path);
 }
 
-// Whether a file is called as ours are, KEY.calxprog or KEY.calxprog.PID-N.
-static bool own_name(const char *name, bool *out_unfinished)
+calx_status *cx_cache_make(const char *path)
+{
+  CALX_TRY(cx_folder_make(path, 0700));
+  return check_folder(path, false);
+}
+
+calx_status *cx_cache_check(const char *path)
+{
+  return check_folder(path, true);
+}
+
+// Whether a file is called as ours are: KEY.calxprog, KEY.calxprog.claim,
+// KEY.calxprog.PID-N.
+static bool own_name(const char *name, cx_cache_file *out)
 {
   const char *digits = "0123456789";
   size_t suffix = strlen(CX_CACHE_SUFFIX);
@@ -111,8 +108,9 @@ static bool own_name(const char *name, bool *out_unfinished)
     return false;
   }
   const char *p = name + 32 + suffix;
-  *out_unfinished = *p != '\0';
-  if (*p == '\0') return true;
+  out->claim = strcmp(p, CX_CACHE_CLAIM) == 0;
+  out->unfinished = *p != '\0';
+  if (*p == '\0' || out->claim) return true;
   if (*p++ != '.') return false;
   size_t pid = strspn(p, digits);
   if (pid == 0 || p[pid] != '-') return false;
@@ -142,7 +140,7 @@ static calx_status *list_files(cx_cache *c)
     cx_cache_file file = { 0 };
     struct stat info;
     size_t n = strlen(e->d_name);
-    if (n >= sizeof file.name || !own_name(e->d_name, &file.unfinished) ||
+    if (n >= sizeof file.name || !own_name(e->d_name, &file) ||
         fstatat(dirfd(c->folder), e->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(info.st_mode)) {
       continue;
@@ -170,7 +168,7 @@ calx_status *cx_cache_open(const char *path, cx_cache *out)
   if (out->folder == NULL || fstat(dirfd(out->folder), &info) != 0) {
     return no_folder(path);
   }
-  CALX_TRY(check_owner(path, &info));
+  CALX_TRY(check_owner(path, &info, false));
   return list_files(out);
 }
 
@@ -188,6 +186,7 @@ bool cx_cache_stale(const cx_cache *c, const cx_cache_file *file)
 
 bool cx_cache_remove(const cx_cache *c, const cx_cache_file *file)
 {
+  if (file->claim) return cx_cache_claim_remove(c, file);
   return unlinkat(dirfd(c->folder), file->name, 0) == 0 || errno == ENOENT;
 }
 

@@ -2,9 +2,10 @@
 // the library (disk.c) and for `calx cache`.
 //
 // A program is kept in KEY.calxprog, where KEY is 32 hexadecimal digits;
-// KEY.calxprog.PID-N is one that is being written, or whose writer died. No
-// other file of the folder is looked into or removed. All processes share the
-// folder without locks: files come by rename, and go under anybody's eyes.
+// KEY.calxprog.PID-N is one that is being written, or whose writer died;
+// KEY.calxprog.claim says that a process compiles it. No other file of the
+// folder is looked into or removed. All processes share the folder and its
+// programs without locks: files come by rename, and go under anybody's eyes.
 #ifndef CX_LAZY_CACHE_H
 #define CX_LAZY_CACHE_H
 
@@ -16,7 +17,8 @@
 
 typedef struct cx_cache_file {
   char name[96];
-  bool unfinished;
+  bool unfinished;  // a claim too
+  bool claim;
   uint64_t size;
   int64_t used;  // nanoseconds since 1970: the last hit, else the writing
 } cx_cache_file;
@@ -28,9 +30,10 @@ typedef struct cx_cache {
   int64_t now;  // when it was opened
 } cx_cache;
 
-// Appends CALX_CACHE_DIR, else the user's cache folder; false: there is none,
-// or it is switched off.
-bool cx_cache_path(cx_text *out);
+// Appends calx_cache_open()'s folder, else CALX_CACHE_DIR, else the user's
+// cache folder; false: there is none, or it is switched off.
+bool cx_cache_path(cx_text *out, bool *out_readonly);
+void cx_cache_forget(void);  // what calx_cache_open() said
 
 // Most bytes that the folder may hold, CALX_CACHE_SIZE; 0: nothing is written.
 uint64_t cx_cache_limit(void);
@@ -38,6 +41,8 @@ uint64_t cx_cache_limit(void);
 // Made for the owner only. One that belongs to somebody else, or that others
 // may write, could hold their code: it is refused, by cx_cache_open() too.
 calx_status *cx_cache_make(const char *path) CALX_MUST_USE;
+// The same of a folder that is there and only read: it may be root's as well.
+calx_status *cx_cache_check(const char *path) CALX_MUST_USE;
 
 // All of our files in a folder; to be closed in any case.
 calx_status *cx_cache_open(const char *path, cx_cache *out) CALX_MUST_USE;
@@ -46,16 +51,40 @@ void cx_cache_close(cx_cache *c);
 // Whether its writer must have died: an hour is more than a write takes.
 bool cx_cache_stale(const cx_cache *c, const cx_cache_file *file);
 
-// False with errno when the file stays; one that is gone already is none.
+// False with errno when the file stays; one that is gone already is none, and a
+// claim that is held is left alone.
 bool cx_cache_remove(const cx_cache *c, const cx_cache_file *file);
 
 // Writes a file after the longest unused ones made room for it.
 calx_status *cx_cache_keep(const char *path, const char *name,
                            const cx_text *data) CALX_MUST_USE;
 
-// ---- a file -----------------------------------------------------------------
+// ---- claims: who compiles what is not there yet -----------------------------
 
 #define CX_CACHE_SUFFIX ".calxprog"
+#define CX_CACHE_CLAIM ".claim"
+
+typedef struct cx_cache_lock {
+  int fd;
+  cx_text path;
+} cx_cache_lock;
+
+// Claims a file that is not there. Where another process has claimed it, waits
+// until that has come to an end, or has died: then the claim is this one's.
+// False: somebody else was at it, to whom it may owe the file now; or claims
+// cannot be made here, or the time is over. To be ended in any case.
+bool cx_cache_claim(const char *folder, const char *name, int64_t wait_ms,
+                    cx_cache_lock *out);
+void cx_cache_claim_end(cx_cache_lock *claim);
+
+// Whether the claim's process lives; *out_pid: it, 0 when it did not say.
+bool cx_cache_claim_held(const cx_cache *c, const cx_cache_file *file,
+                         long *out_pid);
+// As cx_cache_remove(), of a claim.
+bool cx_cache_claim_remove(const cx_cache *c, const cx_cache_file *file);
+
+// ---- a file -----------------------------------------------------------------
+
 #define CX_CACHE_BIGGEST ((size_t)1 << 31)
 
 typedef struct cx_cache_entry {

@@ -99,6 +99,7 @@ typedef struct compilation {
   signature signature;
   char *options;
   size_t options_size;
+  bool loaded;  // from disk
 } compilation;
 
 // How many replicas a program with collectives has: one for each rank.
@@ -127,14 +128,38 @@ static calx_status *print_program(compilation *c, bool soft_dynamic)
   return NULL;
 }
 
+// The visit lasts until the program is kept: another process that wants it
+// waits so long.
+static calx_status *load_or_compile(compilation *c, const cx_disk_key *key,
+                                    const cx_pjrt_compile_options *options,
+                                    cx_pjrt_executable **out)
+{
+  cx_pjrt_client *client = c->run->device->client;
+  calx_status *status = NULL;
+  cx_disk_visit visit;
+  cx_disk_begin(client, key, &visit);
+  *out = cx_disk_load(&visit, options, &c->signature.s);
+  c->loaded = *out != NULL;
+  if (!c->loaded) {
+    status = cx_pjrt_compile(client, c->text.data, c->text.size, options,
+                             &c->signature.s, out);
+    if (status == NULL) cx_disk_store(&visit, *out);
+  }
+  cx_disk_end(&visit);
+  return status;
+}
+
 static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
 {
   cx_pjrt_client *client = c->run->device->client;
+  bool spread = cx_world_here()->processes > 1;
   int replicas = replicas_of(c->run);
+  // For the one device of each of several processes it is one program too.
   cx_pjrt_compile_options options = {
     .num_replicas = replicas,
     .everywhere = replicas != 0,
-    .any_device = replicas == 0 && cx_pjrt_client_device_count(client) > 1
+    .any_device =
+        replicas == 0 && (spread || cx_pjrt_client_device_count(client) > 1)
   };
   CALX_TRY(signature_make(c->run->order, &c->signature));
   CALX_TRY(
@@ -145,18 +170,14 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
                       .options = c->options,
                       .options_size = c->options_size,
                       .site = &c->run->site };
+  // Plugins of others may have all processes compile it in step.
+  key.in_step = spread && replicas != 0 && !cx_pjrt_client_is_own(client);
   CALX_TRY(dump(&c->text, key.hash, atomic_fetch_add(&compiled, 1) + 1));
-  bool disk = cx_disk_enabled(client);
-  if (disk) *out = cx_disk_load(client, &key, &options, &c->signature.s);
-  if (*out != NULL) return NULL;
-  CALX_TRY(cx_pjrt_compile(client, c->text.data, c->text.size, &options,
-                           &c->signature.s, out));
-  if (disk) cx_disk_store(client, &key, *out);
-  return NULL;
+  return load_or_compile(c, &key, &options, out);
 }
 
 calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
-                        cx_pjrt_executable **out)
+                        cx_pjrt_executable **out, bool *out_loaded)
 {
   *out = NULL;
   compilation c = { .run = run };
@@ -168,8 +189,11 @@ calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
   cx_text_free(&c.bare);
   signature_free(&c.signature);
   cx_free(c.options);
-  cx_counter_add(&uncached_compile, 1);
-  cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
+  if (!c.loaded) {
+    cx_counter_add(&uncached_compile, 1);
+    cx_metric_add(&compile_time, (double)(cx_now_ns() - start));
+  }
+  *out_loaded = c.loaded;
   cx_trace_ended(CX_SPAN_COMPILE, run->device->index, start,
                  (int64_t)run->order->n_nodes, &run->site);
   if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compiled(run, *out);

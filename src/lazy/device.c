@@ -251,6 +251,7 @@ void calx_shutdown(void)
   }
   cx_unlock(&world.lock);
   cx_log_hold_end();
+  cx_cache_forget();
   cx_self.device = cx_self.steps = NULL;
 }
 

@@ -1,10 +1,12 @@
-// lazy/disk: compiled programs on disk, shared by all processes without locks.
+// lazy/disk: compiled programs on disk, shared by all processes.
 //
 // A file's name is a hash of the full key: the program's text, the compile
 // options, the hash of the plugin's file (reported versions lie) and the CPU's
 // model. The key itself is in the file and compared, so a collision is a miss.
-// Damage is a miss too, and the file is written anew. The folder and the files
-// are cache.h's.
+// Damage is a miss too, and the file is written anew. Of the processes that
+// miss the same program, one compiles it and the others wait; where they
+// cannot, all compile, and the last file stays. The folder and the files are
+// cache.h's.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +28,9 @@ CX_COUNTER(disk_damaged, "PersistentCacheDeserializeFailure");
 
 // ---- where ------------------------------------------------------------------
 
-static bool folder_safe(const char *path)
+static bool folder_safe(const char *path, bool readonly)
 {
-  calx_status *status = cx_cache_make(path);
+  calx_status *status = readonly ? cx_cache_check(path) : cx_cache_make(path);
   bool safe = status == NULL;
   if (!safe) {
     cx_log_once_per_site("cache", "the cache folder '%s' is not used: %s", path,
@@ -36,21 +38,6 @@ static bool folder_safe(const char *path)
   }
   calx_status_free(status);
   return safe;
-}
-
-bool cx_disk_enabled(cx_pjrt_client *client)
-{
-  cx_text folder = { 0 };
-  bool ok = cx_cache_path(&folder);
-  if (ok) {
-    cx_hash hash;
-    calx_status *status =
-        cx_pjrt_plugin_hash(cx_pjrt_client_plugin(client), &hash);
-    ok = status == NULL && folder_safe(folder.data);
-    calx_status_free(status);
-  }
-  cx_text_free(&folder);
-  return ok;
 }
 
 // The first "model name" of /proc/cpuinfo with its flags: code compiled for one
@@ -83,13 +70,14 @@ static cx_hash cpu_hash(void)
 static bool full_key(cx_pjrt_client *client, const cx_disk_key *key,
                      cx_text *out)
 {
-  cx_hash plugin, cpu = cpu_hash();
+  cx_hash plugin, cpu;
   calx_status *status =
       cx_pjrt_plugin_hash(cx_pjrt_client_plugin(client), &plugin);
   if (status != NULL) {
     calx_status_free(status);
     return false;
   }
+  cpu = cpu_hash();
   char a[33], b[33];
   cx_hash_hex(plugin, a);
   cx_hash_hex(cpu, b);
@@ -105,81 +93,118 @@ static bool full_key(cx_pjrt_client *client, const cx_disk_key *key,
   return !cx_text_failed(out);
 }
 
-typedef struct place {
-  cx_text folder;
-  char name[32 + sizeof CX_CACHE_SUFFIX];
-} place;
-
-static bool find_place(const cx_text *key, const cx_disk_key *k, place *out)
+static void name_file(cx_disk_visit *v)
 {
-  cx_hash h = cx_hash_bytes(key->data, key->size, 1);
+  const cx_disk_key *k = v->key;
+  cx_hash h = cx_hash_bytes(v->full.data, v->full.size, 1);
   cx_hash o = cx_hash_bytes(k->options, k->options_size, h.low);
   char hex[33];
   cx_hash_hex((cx_hash){ h.low ^ o.low, h.high ^ o.high }, hex);
-  memcpy(out->name, hex, 32);
-  memcpy(out->name + 32, CX_CACHE_SUFFIX, sizeof CX_CACHE_SUFFIX);
-  return cx_cache_path(&out->folder);
+  snprintf(v->name, sizeof v->name, "%.32s" CX_CACHE_SUFFIX, hex);
+  cx_text_format(&v->path, "%s/%s", v->folder.data, v->name);
+}
+
+void cx_disk_begin(cx_pjrt_client *client, const cx_disk_key *key,
+                   cx_disk_visit *out)
+{
+  *out = (cx_disk_visit){ .client = client, .key = key, .claim.fd = -1 };
+  if (!cx_cache_path(&out->folder, &out->readonly) ||
+      !full_key(client, key, &out->full) ||
+      !folder_safe(out->folder.data, out->readonly)) {
+    return;
+  }
+  name_file(out);
+  out->on = !cx_text_failed(&out->path);
+  if (cx_cache_limit() == 0) out->readonly = true;
+}
+
+void cx_disk_end(cx_disk_visit *v)
+{
+  cx_cache_claim_end(&v->claim);
+  cx_text_free(&v->folder);
+  cx_text_free(&v->full);
+  cx_text_free(&v->path);
 }
 
 // ---- reading ----------------------------------------------------------------
 
 // Whether a file's data is a whole program of this key.
-static bool usable(const char *data, size_t size, const cx_text *key,
-                   const cx_disk_key *k, cx_cache_entry *e)
+static bool usable(const cx_disk_visit *v, const char *data, size_t size,
+                   cx_cache_entry *e)
 {
+  const cx_disk_key *k = v->key;
   return cx_cache_entry_read(data, size, e) == CX_CACHE_WHOLE &&
-         e->key_size == key->size && e->options_size == k->options_size &&
-         memcmp(e->key, key->data, key->size) == 0 &&
+         e->key_size == v->full.size && e->options_size == k->options_size &&
+         memcmp(e->key, v->full.data, v->full.size) == 0 &&
          memcmp(e->options, k->options, k->options_size) == 0;
 }
 
-cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *k,
-                                 const cx_pjrt_compile_options *options,
-                                 const cx_pjrt_signature *signature)
+// NULL: a miss, whatever the reason.
+static cx_pjrt_executable *look(cx_disk_visit *v,
+                                const cx_pjrt_compile_options *options,
+                                const cx_pjrt_signature *signature)
 {
-  cx_text key = { 0 }, path = { 0 };
-  place at = { 0 };
-  cx_pjrt_executable *executable = NULL;
-  char *data = NULL;
-  size_t size = 0;
-  calx_status *status = NULL;
   int64_t start = cx_now_ns();
-  if (full_key(client, k, &key) && find_place(&key, k, &at)) {
-    cx_text_format(&path, "%s/%s", at.folder.data, at.name);
-    status = cx_text_failed(&path)
-                 ? cx_out_of_memory()
-                 : cx_file_read(path.data, CX_CACHE_BIGGEST, &data, &size);
+  char *data;
+  size_t size;
+  calx_status *status =
+      cx_file_read(v->path.data, CX_CACHE_BIGGEST, &data, &size);
+  if (status != NULL) {
+    calx_status_free(status);
+    return NULL;
   }
-  if (data != NULL) {
-    cx_cache_entry e;
-    if (usable(data, size, &key, k, &e)) {
-      status = cx_pjrt_executable_deserialize(client, e.bytes, e.n_bytes,
-                                              options, signature, &executable);
-    }
-    if (executable == NULL) cx_counter_add(&disk_damaged, 1);
+  cx_pjrt_executable *executable = NULL;
+  cx_cache_entry e;
+  if (usable(v, data, size, &e)) {
+    status = cx_pjrt_executable_deserialize(v->client, e.bytes, e.n_bytes,
+                                            options, signature, &executable);
   }
-  // The time of last use, where the folder may be written.
-  if (executable != NULL) utimensat(AT_FDCWD, path.data, NULL, 0);
+  v->damaged |= executable == NULL;
   if (executable != NULL) {
     cx_metric_add(&load_time, (double)(cx_now_ns() - start));
     cx_trace_ended(CX_SPAN_LOAD, cx_device_index_of_thread(), start,
-                   (int64_t)size, k->site);
+                   (int64_t)size, v->key->site);
   }
-  cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);
-  calx_status_free(status);  // a miss whatever it is
+  calx_status_free(status);
   cx_free(data);
-  cx_text_free(&key);
-  cx_text_free(&path);
-  cx_text_free(&at.folder);
+  return executable;
+}
+
+// How long another process's compilation is waited for.
+static int64_t wait_ms(void)
+{
+  int64_t seconds = cx_env_int("CALX_CACHE_WAIT_S", 600);
+  return seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : seconds * 1000;
+}
+
+// A plugin that was seen not to serialise: nobody need wait for its programs.
+static _Atomic(cx_pjrt_plugin *) keeps_nothing;
+
+cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
+                                 const cx_pjrt_compile_options *options,
+                                 const cx_pjrt_signature *signature)
+{
+  if (!v->on) return NULL;
+  cx_pjrt_executable *executable = look(v, options, signature);
+  if (executable == NULL && !v->readonly && !v->key->in_step &&
+      atomic_load(&keeps_nothing) != cx_pjrt_client_plugin(v->client)) {
+    cx_cache_claim(v->folder.data, v->name, wait_ms(), &v->claim);
+    executable = look(v, options, signature);
+  }
+  // The time of last use, where the folder may be written.
+  if (executable != NULL && !v->readonly) {
+    utimensat(AT_FDCWD, v->path.data, NULL, 0);
+  }
+  if (v->damaged) cx_counter_add(&disk_damaged, 1);
+  cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);
   return executable;
 }
 
 // ---- writing ----------------------------------------------------------------
 
-static calx_status *store(cx_pjrt_client *client, const cx_disk_key *k,
-                          const cx_text *key, const place *at,
-                          cx_pjrt_executable *executable)
+static calx_status *store(cx_disk_visit *v, cx_pjrt_executable *executable)
 {
+  const cx_disk_key *k = v->key;
   char *bytes = NULL;
   size_t n;
   CALX_TRY(cx_pjrt_executable_serialize(executable, &bytes, &n));
@@ -189,13 +214,13 @@ static calx_status *store(cx_pjrt_client *client, const cx_disk_key *k,
   }
   cx_text file = { 0 };
   cx_cache_entry e = {
-    .plugin = cx_pjrt_plugin_name(cx_pjrt_client_plugin(client)),
-    .platform = cx_pjrt_client_platform(client),
+    .plugin = cx_pjrt_plugin_name(cx_pjrt_client_plugin(v->client)),
+    .platform = cx_pjrt_client_platform(v->client),
     .program = line,
-    .key = key->data,
+    .key = v->full.data,
     .options = k->options,
     .bytes = bytes,
-    .key_size = key->size,
+    .key_size = v->full.size,
     .options_size = k->options_size,
     .n_bytes = n,
   };
@@ -203,26 +228,20 @@ static calx_status *store(cx_pjrt_client *client, const cx_disk_key *k,
   cx_free(bytes);
   calx_status *status = cx_text_failed(&file)
                             ? cx_out_of_memory()
-                            : cx_cache_keep(at->folder.data, at->name, &file);
+                            : cx_cache_keep(v->folder.data, v->name, &file);
   cx_text_free(&file);
   return status;
 }
 
-void cx_disk_store(cx_pjrt_client *client, const cx_disk_key *k,
-                   cx_pjrt_executable *executable)
+void cx_disk_store(cx_disk_visit *v, cx_pjrt_executable *executable)
 {
-  if (cx_cache_limit() == 0) return;
-  cx_text key = { 0 };
-  place at = { 0 };
-  calx_status *status = NULL;
-  if (full_key(client, k, &key) && find_place(&key, k, &at)) {
-    status = store(client, k, &key, &at, executable);
-  }
-  if (status != NULL && calx_status_code(status) != CALX_UNIMPLEMENTED) {
+  if (!v->on || v->readonly) return;
+  calx_status *status = store(v, executable);
+  if (calx_status_code(status) == CALX_UNIMPLEMENTED) {
+    atomic_store(&keeps_nothing, cx_pjrt_client_plugin(v->client));
+  } else if (status != NULL) {
     cx_log_once_per_site("cache", "a compiled program is not kept: %s",
                          cx_status_sentence(status));
   }
   calx_status_free(status);
-  cx_text_free(&key);
-  cx_text_free(&at.folder);
 }

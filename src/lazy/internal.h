@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "graph/order.h"
+#include "lazy/cache.h"
 #include "lazy/lazy.h"
 
 // ---- problems: why a tensor has no value; shared, refcounted ----------------
@@ -217,13 +218,30 @@ typedef struct cx_disk_key {
   const char *options;
   size_t options_size;
   const calx_site *site;  // who compiles it: for people, no part of the key
+  bool in_step;           // all processes compile it: none waits for another
 } cx_disk_key;
-bool cx_disk_enabled(cx_pjrt_client *client);
-cx_pjrt_executable *cx_disk_load(cx_pjrt_client *client, const cx_disk_key *key,
+
+// One program's visit there.
+typedef struct cx_disk_visit {
+  cx_pjrt_client *client;
+  const cx_disk_key *key;
+  bool on;        // false: there is no cache, nothing is found or kept
+  bool readonly;  // waits for nobody either
+  bool damaged;   // a file was
+  cx_text full, folder, path;
+  char name[32 + sizeof CX_CACHE_SUFFIX];
+  cx_cache_lock claim;
+} cx_disk_visit;
+// To be ended in any case; the key must stay until then.
+void cx_disk_begin(cx_pjrt_client *client, const cx_disk_key *key,
+                   cx_disk_visit *out);
+// NULL: it is to be compiled here; that it is, others may know by now, and wait
+// for the visit's end.
+cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
                                  const cx_pjrt_compile_options *options,
                                  const cx_pjrt_signature *signature);
-void cx_disk_store(cx_pjrt_client *client, const cx_disk_key *key,
-                   cx_pjrt_executable *executable);
+void cx_disk_store(cx_disk_visit *v, cx_pjrt_executable *executable);
+void cx_disk_end(cx_disk_visit *v);
 
 // ---- donation ---------------------------------------------------------------
 

@@ -249,7 +249,9 @@ calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
     return NULL;
   }
   cx_pjrt_executable *executable;
-  status = cx_compile(run, v == &p->dynamic, &executable);
+  bool loaded;
+  status = cx_compile(run, v == &p->dynamic, &executable, &loaded);
+  if (loaded) cx_counter_add(&cached_compile, 1);
   cx_lock(&table.lock);
   v->executable = passage->executable = executable;
   v->state = status == NULL ? READY : FAILED;

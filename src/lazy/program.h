@@ -25,8 +25,10 @@ typedef struct cx_passage {
 } cx_passage;
 
 // Of the run's order; soft_dynamic: with the starts of slices as slots.
+// *out_loaded: it was on disk.
 calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
-                        cx_pjrt_executable **out) CALX_MUST_USE;
+                        cx_pjrt_executable **out,
+                        bool *out_loaded) CALX_MUST_USE;
 void cx_compile_forget(void);  // the count of programs starts anew
 
 // Which of a program's executables: as its soft slots' values want it, or one

@@ -227,6 +227,11 @@ const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c)
   return c->platform_version;
 }
 
+bool cx_pjrt_client_is_own(const cx_pjrt_client *c)
+{
+  return strcmp(c->platform, CX_PJRT_OWN_PLATFORM) == 0;
+}
+
 size_t cx_pjrt_client_device_count(const cx_pjrt_client *c)
 {
   return c->n_devices;

@@ -101,6 +101,8 @@ void cx_pjrt_count(long change);
 
 // ---- clients ----
 
+#define CX_PJRT_OWN_PLATFORM "calx_cpu"
+
 typedef struct cx_pjrt_device {
   PJRT_Device *raw;
   int id;

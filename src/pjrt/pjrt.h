@@ -76,6 +76,7 @@ cx_pjrt_plugin *cx_pjrt_client_plugin(const cx_pjrt_client *c);
 const char *cx_pjrt_client_platform(
     const cx_pjrt_client *c);  // "cpu", "cuda", "tpu"
 const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c);
+bool cx_pjrt_client_is_own(const cx_pjrt_client *c);  // the library's engine
 size_t cx_pjrt_client_device_count(
     const cx_pjrt_client *c);  // addressable devices
 typedef struct cx_pjrt_memory_stats {

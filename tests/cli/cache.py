@@ -1,5 +1,6 @@
 """calx cache: what is kept is shown and removed, and nothing else."""
 
+import fcntl
 import os
 import subprocess
 import time
@@ -132,6 +133,22 @@ class List(Cache):
         lines = self.list("--dir", "cache")
         self.assertIn("not finished", lines[0])
         self.assertIn("1 file, 1 bytes", lines[1])
+
+    def test_claims(self):
+        claim = self.write(self.path(1) + ".claim", "4711\n")
+        lines = self.list("--dir", "cache")
+        self.assertIn("left by a process that died", lines[0])
+        with open(claim, "r+") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            lines = self.list("--dir", "cache")
+            self.assertIn("being compiled by process 4711", lines[0])
+            self.assertIn("removed 0 files", self.clear("--dir", "cache"))
+            file.truncate(0)
+            lines = self.list("--dir", "cache")
+            self.assertTrue(lines[0].endswith("being compiled"))
+        self.assertIn("removed 1 file", self.clear("--dir", "cache",
+                                                   "--older-than", "3"))
+        self.assertEqual(os.listdir("cache"), [])
 
 
 class Clear(Cache):

@@ -240,6 +240,116 @@ static void test_limit(void **state)
   assert_true(cx_cache_limit() == (uint64_t)2 << 30);
 }
 
+// ---- claims -----------------------------------------------------------------
+
+static bool claim(int n, cx_cache_lock *out)
+{
+  return cx_cache_claim(folder, name_of(n), 0, out);
+}
+
+static const char *claim_of(int n)
+{
+  static char name[64];
+  snprintf(name, sizeof name, "%s" CX_CACHE_CLAIM, name_of(n));
+  return name;
+}
+
+static void test_claim(void **state)
+{
+  (void)state;
+  cx_cache_lock first, second, other;
+  assert_true(claim(1, &first));
+  assert_true(there(claim_of(1)));
+  assert_false(claim(1, &second));  // in one process too
+  assert_int_equal(lines_with("is compiled here too"), 1);
+  cx_cache_claim_end(&second);
+  assert_true(there(claim_of(1)));
+  assert_true(claim(2, &other));
+  cx_cache_claim_end(&other);
+  cx_cache_claim_end(&first);
+  assert_false(there(claim_of(1)));
+  assert_true(claim(1, &first));
+  cx_cache_claim_end(&first);
+}
+
+// A holder that comes to its end leaves nothing to hold.
+static void test_claim_ends(void **state)
+{
+  (void)state;
+  cx_cache_lock first, second;
+  assert_true(claim(1, &first));
+  unlink(path_of(claim_of(1)));
+  assert_true(claim(1, &second));  // a new file
+  cx_cache_claim_end(&second);
+  cx_cache_claim_end(&first);
+  assert_false(there(claim_of(1)));
+}
+
+static void test_no_claim(void **state)
+{
+  (void)state;
+  cx_cache_lock c;
+  assert_int_equal(symlink("/dev/null", path_of(claim_of(1))), 0);
+  assert_false(claim(1, &c));
+  cx_cache_claim_end(&c);
+  unlink(path_of(claim_of(1)));
+  assert_int_equal(mkfifo(path_of(claim_of(2)), 0600), 0);
+  assert_false(claim(2, &c));
+  cx_cache_claim_end(&c);
+  assert_false(cx_cache_claim("/nowhere", name_of(1), 0, &c));
+  cx_cache_claim_end(&c);
+}
+
+// Only what nobody holds goes, and of itself only after an hour.
+static void test_claims_that_are_left(void **state)
+{
+  (void)state;
+  cx_cache_lock held;
+  long pid;
+  put(claim_of(2), 5, 3500);
+  put(claim_of(3), 5, 3700);
+  assert_true(claim(1, &held));
+  put(claim_of(1), 0, 5000);  // of a long compilation
+  cx_cache c;
+  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  assert_int_equal(c.n, 3);
+  for (size_t i = 0; i < c.n; i++) {
+    const cx_cache_file *f = &c.files[i];
+    bool is_held = strcmp(f->name, claim_of(1)) == 0;
+    assert_true(f->claim && f->unfinished);
+    assert_int_equal(cx_cache_claim_held(&c, f, &pid), is_held);
+    assert_int_equal(pid, 0);
+    assert_true(!is_held || cx_cache_remove(&c, f));
+  }
+  CHECK_STATUS_OK(keep(9, 10));
+  assert_true(there(claim_of(1)));
+  assert_true(there(claim_of(2)));
+  assert_false(there(claim_of(3)));
+  for (size_t i = 0; i < c.n; i++) {
+    assert_true(cx_cache_remove(&c, &c.files[i]));
+  }
+  assert_true(there(claim_of(1)));
+  assert_false(there(claim_of(2)));
+  cx_cache_close(&c);
+  cx_cache_claim_end(&held);
+  assert_int_equal(there(claim_of(1)), 0);
+}
+
+static void test_claim_is_signed(void **state)
+{
+  (void)state;
+  cx_cache_lock held;
+  long pid;
+  cx_cache c;
+  assert_true(claim(1, &held));
+  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  assert_int_equal(c.n, 1);
+  assert_true(cx_cache_claim_held(&c, &c.files[0], &pid));
+  assert_int_equal(pid, getpid());
+  cx_cache_close(&c);
+  cx_cache_claim_end(&held);
+}
+
 // ---- files ------------------------------------------------------------------
 
 enum { LABEL_SIZE_AT = 12, CHECKSUM_AT = 16, SIZES_AT = 32, BODY_AT = 56 };
@@ -356,12 +466,22 @@ static void test_odd_labels(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    FILES_TEST(test_room),           FILES_TEST(test_replaced),
-    FILES_TEST(test_only_own_names), FILES_TEST(test_unfinished),
-    FILES_TEST(test_gone_meanwhile), FILES_TEST(test_odd_times),
-    FILES_TEST(test_no_memory),      FILES_TEST(test_limit),
-    FILES_TEST(test_entry),          FILES_TEST(test_cut_and_flipped),
+    FILES_TEST(test_room),
+    FILES_TEST(test_replaced),
+    FILES_TEST(test_only_own_names),
+    FILES_TEST(test_unfinished),
+    FILES_TEST(test_gone_meanwhile),
+    FILES_TEST(test_odd_times),
+    FILES_TEST(test_no_memory),
+    FILES_TEST(test_limit),
+    FILES_TEST(test_entry),
+    FILES_TEST(test_cut_and_flipped),
     FILES_TEST(test_odd_labels),
+    FILES_TEST(test_claim),
+    FILES_TEST(test_claim_ends),
+    FILES_TEST(test_no_claim),
+    FILES_TEST(test_claims_that_are_left),
+    FILES_TEST(test_claim_is_signed),
   };
   calx_log_set(lines_take, NULL);
   return cmocka_run_group_tests(tests, support_setup, NULL);

@@ -10,6 +10,7 @@
 //   cut=FUNCTION            the table ends before this slot
 //   null=FUNCTION           this slot is NULL
 //   fail=FUNCTION@K:CODE:TEXT   its K-th call from now (1: the next) fails
+//   stop=FUNCTION           its next call stops the process until SIGCONT
 //   late=K:CODE:TEXT        the K-th launch from now fails when it is done
 //   async=1                 launches and transfers happen on a thread
 //   hold=1                  … which waits until hold=0

@@ -3,6 +3,7 @@
 // Every slot of the outer table counts its call, compares the argument's
 // struct_size as XLA does, fails if it was told to, and calls the inner table,
 // where what is not implemented answers UNIMPLEMENTED by name.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static struct settings {
   failure failures[FAILURES];
   size_t n_failures;
   failure late;
+  int stop;  // a function's number and 1
 } now;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -199,6 +201,9 @@ static bool set_one(const char *item, size_t size)
     return add_failure(value, value_size);
   } else if (IS("late")) {
     return set_late(value, value_size);
+  } else if (IS("stop")) {
+    now.stop = fake_id(value, value_size) + 1;
+    return now.stop != 0;
   } else if (IS("async")) {
     now.async = number != 0;
   } else if (IS("hold")) {
@@ -251,7 +256,10 @@ PJRT_Error *fake_enter(int id)
       found = now.failures[i];
     }
   }
+  bool stops = now.stop == id + 1;
+  if (stops) now.stop = 0;
   pthread_mutex_unlock(&lock);
+  if (stops) raise(SIGSTOP);
   return found.at == 0 ? NULL : fake_error(found.code, "%s", found.text);
 }
 
