@@ -150,7 +150,8 @@ CALX_API calx_status *calx_optimizer_state_dict(
     calx_optimizer *opt, calx_value **out_dict) CALX_MUST_USE;
 /**
  * Gives an optimiser the state and hyperparameters of one with as many
- * parameters, calx's or PyTorch's: all or, on failure, nothing.
+ * parameters, calx's or PyTorch's: all or, on failure, nothing. The values are
+ * copied: a living optimiser that they are of shares nothing with this one.
  * @errors  INVALID_ARGUMENT other groups of parameters, sizes that differ,
  *          hyperparameters that can't be; those of uploads
  * @source  torch.optim.Optimizer.load_state_dict

@@ -48,7 +48,12 @@ static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *like,
   if (calx_tensor_dtype(x) != calx_tensor_dtype(like)) {
     x = calx_to_dtype(x, calx_tensor_dtype(like));
   }
-  if (calx_scope_error() == NULL) *out = calx_retain(x);
+  // A handle of its own: what its owner assigns later is not seen here.
+  if (x == t) x = cx_tensor_detached(t);
+  if (calx_scope_error() == NULL) {
+    *out = calx_retain(x);
+    cx_tensor_keep_initial(*out);
+  }
   cx_no_grad_end();
   return calx_scope_end(scope);
 }
