@@ -315,10 +315,18 @@ static calx_status *far_error(const cx_coll_part *part)
 static calx_status *run_here(cx_coll_launch *l, const cx_coll_group *g,
                              const cx_coll_part *part, job *j)
 {
+  const bool alone = l->devices == NULL;
+  cx_coll_visit v = { .launch = l, .group = g, .part = part };
   cx_coll_circle *circle = NULL;
+  if (!alone) {
+    CALX_TRY(cx_coll_visit_begin(&v, &j->reducer));
+    cx_coll_visit_show(&v);
+  }
   CALX_TRY(cx_coll_enter(l, g, part, &circle));
   j->parts = cx_coll_parts(circle);
-  return cx_coll_leave(l, circle, work(j));
+  CALX_TRY(cx_coll_leave(l, circle, work(j)));
+  if (!alone) cx_coll_visit_end(&v);
+  return NULL;
 }
 
 // Whether others read this member's operands.
@@ -375,6 +383,7 @@ static calx_status *run_near(cx_coll_launch *l, const cx_coll_group *g,
       is_all_reduce(part->op) || part->op->kind == CX_HLO_OP_COLLECTIVE_REDUCE;
   CALX_TRY(sums ? cx_coll_reduce_in_pieces(&v, &j->reducer)
                 : move_between(&v, j));
+  l->n_done++;
   cx_coll_visit_end(&v);
   return NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "abi/calx_window.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "coll/window.h"
 
@@ -31,7 +32,8 @@ typedef enum cx_coll_word {
   CX_COLL_W_DIMS,   // [CX_COLL_DIMS], its first
   CX_COLL_W_TYPES = CX_COLL_W_DIMS + CX_COLL_DIMS,  // a hash of all
   CX_COLL_W_GROUP,                                  // a hash
-  CX_COLL_W_REST,                                   // a hash of attributes
+  CX_COLL_W_MEMBERS,  // a bit of each device of the host, where it has 64
+  CX_COLL_W_REST,     // a hash of attributes
   CX_COLL_WORDS
 } cx_coll_word;
 
@@ -40,7 +42,10 @@ typedef struct cx_coll_news {
   uint32_t code;
   // Whether it is true of all members as it stands: a mismatch, a wait in vain.
   uint32_t common;
-  char words[248];
+  // Devices of this host, counted from 1, that came with different operations:
+  // each may wait in a group that the other is not in.
+  uint32_t differ[2];
+  char words[240];
 } cx_coll_news;
 
 // Of one device in one team. The step is the collective's number in the launch
@@ -110,6 +115,16 @@ calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t device,
                                 unsigned char **out) CALX_MUST_USE;
 // Gives back what a large operand took. All must have left.
 void cx_coll_trim_region(cx_coll_window *window, cx_coll_own *self);
+
+// What the visitor came with; as words of a mismatch: devices a and b of the
+// program came with x and y.
+void cx_coll_header_write(const cx_coll_visit *visit,
+                          const cx_coll_reducer *reducer, cx_coll_state *state);
+void cx_coll_header_read(const cx_coll_state *state,
+                         uint64_t *out);  // CX_COLL_WORDS
+void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *launch,
+                          uint32_t a, const uint64_t *x, uint32_t b,
+                          const uint64_t *y);
 
 // A sleep until the word is not `read` any more, or `most_ms` passed; a wake of
 // all that sleep so. Of any process.

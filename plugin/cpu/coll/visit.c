@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "coll/say.h"
 #include "coll/state.h"
-#include "hlo/ops.h"
 
 enum { YIELDS = 20, SLEEP_MS = 100, PHASE_BITS = 24 };
 
@@ -87,6 +85,22 @@ static calx_status *common_error(const cx_coll_visit *v, calx_code code,
   return cx_coll_say(code, text);
 }
 
+// Another device found that this one came with a different operation.
+static calx_status *find_accuser(const cx_coll_visit *v)
+{
+  cx_coll_news *news = &v->self->news;
+  const uint32_t me = v->self->device + 1;
+  for (uint32_t i = 0; i < v->window->share.n; i++) {
+    if (i + 1 == me || !read_news(&v->self->team[i], v->launch->number, news) ||
+        (news->differ[0] != me && news->differ[1] != me)) {
+      continue;
+    }
+    v->self->told = true;
+    return cx_error((calx_code)news->code, "%s", news->words);
+  }
+  return NULL;
+}
+
 // Member i will not come.
 static calx_status *absent_error(const cx_coll_visit *v, uint32_t i)
 {
@@ -145,6 +159,67 @@ static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
   return common_error(v, CALX_DEADLINE_EXCEEDED, &text);
 }
 
+// ---- headers ----
+
+// Devices a and b of the program came with x and y.
+static calx_status *mismatch_error(const cx_coll_visit *v, uint32_t a,
+                                   const uint64_t *x, uint32_t b,
+                                   const uint64_t *y)
+{
+  cx_text text = { 0 };
+  cx_coll_put_mismatch(&text, v->launch, a, x, b, y);
+  calx_status *status = common_error(v, CALX_FAILED_PRECONDITION, &text);
+  v->self->news.differ[0] = host_device(v->window, v->launch, a) + 1;
+  v->self->news.differ[1] = host_device(v->window, v->launch, b) + 1;
+  return status;
+}
+
+static calx_status *check_headers(const cx_coll_visit *v)
+{
+  const uint32_t *members = v->group->members;
+  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
+  cx_coll_header_read(state_of(v, 0), x);
+  for (uint32_t i = 1; i < v->group->n; i++) {
+    cx_coll_header_read(state_of(v, i), y);
+    if (memcmp(x, y, sizeof x) != 0) {
+      return mismatch_error(v, members[0], x, members[i], y);
+    }
+  }
+  return NULL;
+}
+
+// Whether the device is in the same collective, with a header to read.
+static bool is_beside(const cx_coll_visit *v, const cx_coll_state *s)
+{
+  const uint64_t step = atomic_load(&s->step);
+  return atomic_load(&s->launch) == v->launch->number &&
+         step > step_of(v->launch->n_done, 0) &&
+         step < step_of(v->launch->n_done + UINT64_C(1), 0);
+}
+
+// A device that this one does not wait for may wait for this one.
+static calx_status *find_other_group(const cx_coll_visit *v)
+{
+  const cx_coll_launch *l = v->launch;
+  const uint64_t me = UINT64_C(1) << (v->self->device & 63);
+  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
+  cx_coll_header_read(&v->self->team[v->self->device], x);
+  for (uint32_t i = 0; i < l->n_replicas * l->n_partitions; i++) {
+    const uint32_t device = host_device(v->window, l, i);
+    if (device >= v->window->share.n) continue;
+    const cx_coll_state *s = &v->self->team[device];
+    if (!is_beside(v, s)) continue;
+    cx_coll_header_read(s, y);
+    if (is_beside(v, s) && (y[CX_COLL_W_MEMBERS] & me) != 0 &&
+        x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
+      return mismatch_error(v, cx_coll_device(l), x, i, y);
+    }
+  }
+  return NULL;
+}
+
+// ---- waiting ----
+
 // Why the wait for this step may be in vain.
 static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
                                  int64_t until_ns)
@@ -159,132 +234,10 @@ static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
     if (atomic_load(&state_of(v, i)->failed) == v->launch->number) break;
   }
   if (absent != UINT32_MAX) return absent_error(v, absent);
+  CALX_TRY(find_accuser(v));
+  CALX_TRY(find_other_group(v));
   return cx_now_ns() < until_ns ? NULL : late_error(v, step);
 }
-
-// ---- headers ----
-
-static void put_header(cx_text *out, const uint64_t *w)
-{
-  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CX_COLL_W_KIND] & 0xffff);
-  const uint64_t n = w[CX_COLL_W_KIND] >> 32;
-  int64_t dims[CX_COLL_DIMS];
-  for (int i = 0; i < CX_COLL_DIMS; i++) {
-    dims[i] = (int64_t)w[CX_COLL_W_DIMS + i];
-  }
-  const uint64_t rank = w[CX_COLL_W_SHAPE];
-  const cx_hlo_type type = { (cx_hlo_elem)(w[CX_COLL_W_KIND] >> 16 & 0xffff),
-                             rank < CX_COLL_DIMS ? (size_t)rank : CX_COLL_DIMS,
-                             dims };
-  cx_text_format(out, "%s of %s", cx_hlo_op_short(kind), cx_hlo_shape(&type).s);
-  if (rank > CX_COLL_DIMS) cx_text_append(out, " and more dimensions");
-  if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
-}
-
-static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
-{
-  return cx_hash_bytes(data, bytes, seed).low;
-}
-
-static uint64_t hash_attributes(const cx_hlo_op *op, const cx_coll_reducer *r)
-{
-  static const cx_hlo_attr_id numbers[] = {
-    CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
-    CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
-  };
-  int64_t words[2 + sizeof numbers / sizeof *numbers] = {
-    op->n_regions == 0 ? 0 : (int64_t)r->kind, (int64_t)r->elem
-  };
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    const bool set = cx_hlo_op_attr(op, numbers[i]) != NULL;
-    words[2 + i] = set ? cx_hlo_op_int(op, numbers[i]) : -1;
-  }
-  const uint64_t hash = hash_of(words, sizeof words, 0);
-  const cx_hlo_attr *pairs =
-      op->kind == CX_HLO_OP_COLLECTIVE_PERMUTE
-          ? cx_hlo_op_attr(op, CX_HLO_A_SOURCE_TARGET_PAIRS)
-          : NULL;
-  if (pairs == NULL) return hash;
-  return hash_of(pairs->as.elements.data, pairs->as.elements.size, hash);
-}
-
-static void write_header(const cx_coll_visit *v, const cx_coll_reducer *r,
-                         _Atomic uint64_t *out)
-{
-  const cx_hlo_op *op = v->part->op;
-  const cx_hlo_type *first = &v->part->operands[0].type;
-  uint64_t w[CX_COLL_WORDS] = { 0 };
-  w[CX_COLL_W_LAUNCH] = v->launch->number;
-  w[CX_COLL_W_INDEX] = v->launch->n_done;
-  w[CX_COLL_W_PROGRAM] = v->launch->program;
-  w[CX_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
-                      (uint64_t)op->n_operands << 32;
-  w[CX_COLL_W_SHAPE] = first->rank;
-  for (size_t i = 0; i < first->rank && i < CX_COLL_DIMS; i++) {
-    w[CX_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
-  }
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    const cx_hlo_type *t = &v->part->operands[i].type;
-    const uint64_t seed = w[CX_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
-    w[CX_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
-  }
-  w[CX_COLL_W_GROUP] =
-      hash_of(v->self->members, v->group->n * sizeof *v->self->members, 0);
-  w[CX_COLL_W_REST] = hash_attributes(op, r);
-  for (int i = 0; i < CX_COLL_WORDS; i++) {
-    atomic_store_explicit(&out[i], w[i], memory_order_relaxed);
-  }
-}
-
-static void read_header(const cx_coll_visit *v, uint32_t i, uint64_t *out)
-{
-  const cx_coll_state *s = state_of(v, i);
-  for (int k = 0; k < CX_COLL_WORDS; k++) {
-    out[k] = atomic_load_explicit(&s->header[k], memory_order_relaxed);
-  }
-}
-
-static calx_status *mismatch_error(const cx_coll_visit *v, const uint64_t *x,
-                                   uint32_t i, const uint64_t *y)
-{
-  const uint32_t *members = v->group->members;
-  cx_text text = { 0 };
-  cx_text_format(&text, "collective %u of the program: ", v->launch->n_done);
-  cx_coll_put_device(&text, v->launch, members[0]);
-  cx_text_append(&text, " has ");
-  put_header(&text, x);
-  cx_text_append(&text, ", ");
-  cx_coll_put_device(&text, v->launch, members[i]);
-  cx_text_append(&text, " has ");
-  put_header(&text, y);
-  if (x[CX_COLL_W_INDEX] != y[CX_COLL_W_INDEX]) {
-    cx_text_format(&text, ", as its collective %u",
-                   (unsigned)y[CX_COLL_W_INDEX]);
-  } else if (x[CX_COLL_W_KIND] != y[CX_COLL_W_KIND] ||
-             x[CX_COLL_W_TYPES] != y[CX_COLL_W_TYPES]) {
-    // The words say it.
-  } else if (x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
-    cx_text_append(&text, ", with another group");
-  } else if (x[CX_COLL_W_REST] != y[CX_COLL_W_REST]) {
-    cx_text_append(&text, ", with other attributes or regions");
-  } else {
-    cx_text_append(&text, ", of another program");
-  }
-  return common_error(v, CALX_FAILED_PRECONDITION, &text);
-}
-
-static calx_status *check_headers(const cx_coll_visit *v)
-{
-  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
-  read_header(v, 0, x);
-  for (uint32_t i = 1; i < v->group->n; i++) {
-    read_header(v, i, y);
-    if (memcmp(x, y, sizeof x) != 0) return mismatch_error(v, x, i, y);
-  }
-  return NULL;
-}
-
-// ---- waiting ----
 
 // From the first that has not; true: all have.
 static bool all_arrived(const cx_coll_visit *v, uint64_t step, uint32_t *from)
@@ -420,13 +373,20 @@ calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
     atomic_store(&s->step, 0);
     atomic_store(&s->launch, l->number);
   }
-  write_header(v, r, s->header);
+  cx_coll_header_write(v, r, s);
   return NULL;
+}
+
+void cx_coll_visit_show(cx_coll_visit *v)
+{
+  // Nobody reads this device's memory by way of the window.
+  v->self->n_members = 0;
+  atomic_store(&state_of(v, v->group->me)->step,
+               step_of(v->launch->n_done, ++v->phase));
 }
 
 void cx_coll_visit_end(cx_coll_visit *v)
 {
-  v->launch->n_done++;
   atomic_store(&state_of(v, v->group->me)->step, step_of(v->launch->n_done, 0));
 }
 

@@ -48,7 +48,11 @@ calx_status *cx_coll_visit_begin(cx_coll_visit *visit,
 // Waits for all members. The first time it also sees that all came with the
 // same operation.
 calx_status *cx_coll_visit_wait(cx_coll_visit *visit) CALX_MUST_USE;
-// Went well: the device reads nobody's memory any more.
+// Shows without a wait what the device came with, so that one which waits for
+// it in another group sees that.
+void cx_coll_visit_show(cx_coll_visit *visit);
+// The collective went well and is counted among those done: the device reads
+// nobody's memory any more.
 void cx_coll_visit_end(cx_coll_visit *visit);
 
 // Member i's pieces; `which` is 0 or 1.

@@ -1,4 +1,5 @@
-// Members that never come, come late, die, or bring another operation.
+// Members that never come, come late, die, or bring another operation: of one
+// process, then each of its own.
 #include "world.h"
 
 static const char all[] = "replica_groups = dense<> : tensor<0x0xi64>";
@@ -167,12 +168,16 @@ static void test_other_groups(void **state)
         world_one("all_reduce", 1,
                   "replica_groups = dense<[[0, -1], [1, 2]]> : tensor<2x2xi64>",
                   BODY("stablehlo.add", "f32"), "f32", "f32");
+    const char *words = world_together == 0 ? "other attributes" : "group";
     w.devices[0].module = a;
     w.devices[1].module = b;
     w.devices[late].late_ms = 20;
     world_run(&w);
-    check_failed(&w.devices[0], CALX_FAILED_PRECONDITION, "other attributes");
-    check_failed(&w.devices[1], CALX_FAILED_PRECONDITION, "other attributes");
+    // One that waits for its neighbour hears it from that.
+    check_failed(&w.devices[0],
+                 world_together == 2 ? CALX_ABORTED : CALX_FAILED_PRECONDITION,
+                 words);
+    check_failed(&w.devices[1], CALX_FAILED_PRECONDITION, words);
     cx_hlo_module_free(a);
     cx_hlo_module_free(b);
     world_end(&w);
@@ -244,6 +249,61 @@ static void test_many_failures(void **state)
   world_end(&w);
 }
 
+// Whatever goes wrong with some, nobody waits for ever, nobody succeeds without
+// all of its group, and the next run is a new one.
+static void test_at_random(void **state)
+{
+  (void)state;
+  enum { N = 4, WAYS = 3, RUNS = 400 };
+  static const char *const groups[WAYS] = {
+    "replica_groups = dense<> : tensor<0x0xi64>",
+    "replica_groups = dense<[[0, 1], [3, 2]]> : tensor<2x2xi64>",
+    "replica_groups = dense<[[2, 0], [1, 3]]> : tensor<2x2xi64>"
+  };
+  static const int partner[WAYS][N] = { { 0 }, { 1, 0, 3, 2 }, { 2, 3, 0, 1 } };
+  cx_hlo_module *m[WAYS];
+  for (int k = 0; k < WAYS; k++) {
+    m[k] = world_one("all_reduce", 1, groups[k], BODY("stablehlo.add", "f32"),
+                     "f32", "f32");
+  }
+  world w;
+  world_start(&w, N, 1);
+  uint32_t random = 1;
+  for (int run = 0; run < RUNS; run++) {
+    int way[N];
+    bool same = true;
+    for (int i = 0; i < N; i++) {
+      random = random * 1664525 + 1013904223;
+      const uint32_t r = random >> 12;
+      world_device *d = &w.devices[i];
+      way[i] = r % 8 == 0 ? (int)(r >> 3) % WAYS : 0;
+      d->module = m[way[i]];
+      d->dies = (r >> 8) % 8 == 0 ? "no more" : NULL;
+      d->skips = (r >> 11) % 8 == 0;
+      d->late_ms = (r >> 14) % 16 == 0;
+      d->in[0] = (double)(1 << i);
+      same = same && way[i] == way[0] && d->dies == NULL && !d->skips;
+    }
+    world_run(&w);
+    for (int i = 0; i < N; i++) {
+      world_device *d = &w.devices[i];
+      double sum = 0;
+      for (int k = 0; k < N; k++) {
+        const bool with = way[i] == 0 || k == i || k == partner[way[i]][i];
+        if (!with || d->status != NULL || d->skips) continue;
+        assert_int_equal(way[k], way[i]);
+        assert_true(w.devices[k].dies == NULL && !w.devices[k].skips);
+        sum += (double)(1 << k);
+      }
+      if (d->status == NULL && !d->skips) assert_true(d->out[0] == sum);
+      if (same) assert_null(d->status);
+      calx_status_free(d->status);
+    }
+  }
+  for (int k = 0; k < WAYS; k++) cx_hlo_module_free(m[k]);
+  world_end(&w);
+}
+
 static void test_no_memory(void **state)
 {
   (void)state;
@@ -277,7 +337,12 @@ int main(void)
     CHECK_TEST(test_ends_early),   CHECK_TEST(test_mismatch),
     CHECK_TEST(test_other_groups), CHECK_TEST(test_same_twice),
     CHECK_TEST(test_region_fails), CHECK_TEST(test_many_failures),
-    CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_no_memory),    CHECK_TEST(test_at_random),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = 0;
+  for (world_together = 0; world_together < 3; world_together++) {
+    print_message("of a process: %u\n", (unsigned)world_together);
+    failed += cmocka_run_group_tests(tests, NULL, NULL);
+  }
+  return failed;
 }

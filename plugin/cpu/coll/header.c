@@ -1,0 +1,115 @@
+// coll/header: what a device came to a collective with, in words that others
+// compare.
+#include <string.h>
+
+#include "base/hash.h"
+#include "coll/say.h"
+#include "coll/state.h"
+#include "hlo/ops.h"
+
+static void put_header(cx_text *out, const uint64_t *w)
+{
+  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CX_COLL_W_KIND] & 0xffff);
+  const uint64_t n = w[CX_COLL_W_KIND] >> 32;
+  int64_t dims[CX_COLL_DIMS];
+  for (int i = 0; i < CX_COLL_DIMS; i++) {
+    dims[i] = (int64_t)w[CX_COLL_W_DIMS + i];
+  }
+  const uint64_t rank = w[CX_COLL_W_SHAPE];
+  const cx_hlo_type type = { (cx_hlo_elem)(w[CX_COLL_W_KIND] >> 16 & 0xffff),
+                             rank < CX_COLL_DIMS ? (size_t)rank : CX_COLL_DIMS,
+                             dims };
+  cx_text_format(out, "%s of %s", cx_hlo_op_short(kind), cx_hlo_shape(&type).s);
+  if (rank > CX_COLL_DIMS) cx_text_append(out, " and more dimensions");
+  if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
+}
+
+static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
+{
+  return cx_hash_bytes(data, bytes, seed).low;
+}
+
+static uint64_t hash_attributes(const cx_hlo_op *op, const cx_coll_reducer *r)
+{
+  static const cx_hlo_attr_id numbers[] = {
+    CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
+    CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
+  };
+  int64_t words[2 + sizeof numbers / sizeof *numbers] = {
+    op->n_regions == 0 ? 0 : (int64_t)r->kind, (int64_t)r->elem
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    const bool set = cx_hlo_op_attr(op, numbers[i]) != NULL;
+    words[2 + i] = set ? cx_hlo_op_int(op, numbers[i]) : -1;
+  }
+  const uint64_t hash = hash_of(words, sizeof words, 0);
+  const cx_hlo_attr *pairs =
+      op->kind == CX_HLO_OP_COLLECTIVE_PERMUTE
+          ? cx_hlo_op_attr(op, CX_HLO_A_SOURCE_TARGET_PAIRS)
+          : NULL;
+  if (pairs == NULL) return hash;
+  return hash_of(pairs->as.elements.data, pairs->as.elements.size, hash);
+}
+
+void cx_coll_header_write(const cx_coll_visit *v, const cx_coll_reducer *r,
+                          cx_coll_state *s)
+{
+  const cx_hlo_op *op = v->part->op;
+  const cx_hlo_type *first = &v->part->operands[0].type;
+  uint64_t w[CX_COLL_WORDS] = { 0 };
+  w[CX_COLL_W_LAUNCH] = v->launch->number;
+  w[CX_COLL_W_INDEX] = v->launch->n_done;
+  w[CX_COLL_W_PROGRAM] = v->launch->program;
+  w[CX_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
+                      (uint64_t)op->n_operands << 32;
+  w[CX_COLL_W_SHAPE] = first->rank;
+  for (size_t i = 0; i < first->rank && i < CX_COLL_DIMS; i++) {
+    w[CX_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
+  }
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const cx_hlo_type *t = &v->part->operands[i].type;
+    const uint64_t seed = w[CX_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
+    w[CX_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
+  }
+  w[CX_COLL_W_GROUP] =
+      hash_of(v->self->members, v->group->n * sizeof *v->self->members, 0);
+  for (uint32_t i = 0; i < v->group->n && v->window->share.n <= 64; i++) {
+    w[CX_COLL_W_MEMBERS] |= UINT64_C(1) << v->self->members[i];
+  }
+  w[CX_COLL_W_REST] = hash_attributes(op, r);
+  for (int i = 0; i < CX_COLL_WORDS; i++) {
+    atomic_store_explicit(&s->header[i], w[i], memory_order_relaxed);
+  }
+}
+
+void cx_coll_header_read(const cx_coll_state *s, uint64_t *out)
+{
+  for (int k = 0; k < CX_COLL_WORDS; k++) {
+    out[k] = atomic_load_explicit(&s->header[k], memory_order_acquire);
+  }
+}
+
+void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *l, uint32_t a,
+                          const uint64_t *x, uint32_t b, const uint64_t *y)
+{
+  cx_text_format(out, "collective %u of the program: ", (unsigned)l->n_done);
+  cx_coll_put_device(out, l, a);
+  cx_text_append(out, " has ");
+  put_header(out, x);
+  cx_text_append(out, ", ");
+  cx_coll_put_device(out, l, b);
+  cx_text_append(out, " has ");
+  put_header(out, y);
+  if (x[CX_COLL_W_INDEX] != y[CX_COLL_W_INDEX]) {
+    cx_text_format(out, ", as its collective %u", (unsigned)y[CX_COLL_W_INDEX]);
+  } else if (x[CX_COLL_W_KIND] != y[CX_COLL_W_KIND] ||
+             x[CX_COLL_W_TYPES] != y[CX_COLL_W_TYPES]) {
+    // The words say it.
+  } else if (x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
+    cx_text_append(out, ", with another group");
+  } else if (x[CX_COLL_W_REST] != y[CX_COLL_W_REST]) {
+    cx_text_append(out, ", with other attributes or regions");
+  } else {
+    cx_text_append(out, ", of another program");
+  }
+}
