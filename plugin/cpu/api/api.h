@@ -219,7 +219,7 @@ struct PJRT_Client {
   // threads' collectives would wait for each other in different orders.
   cx_mutex launch_lock;
   int64_t timeout_ms;  // of collectives
-  char version[64];
+  char version[96];
   atomic_bool closed;
 };
 

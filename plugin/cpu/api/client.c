@@ -110,9 +110,10 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
 static void write_version(PJRT_Client *c)
 {
   const char *lanes = getenv("CALX_CPU_LANES");
-  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%s%.8s",
+  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%s%s%.8s",
            cx_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
            cx_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
+           cx_lower_is_blocking() ? ", blocking" : "",
            lanes != NULL && lanes[0] != '\0' ? ", lanes " : "",
            lanes != NULL ? lanes : "");
 }

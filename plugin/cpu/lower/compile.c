@@ -21,6 +21,12 @@ bool cx_lower_is_set(const char *name)
   return value != NULL && strcmp(value, "1") == 0;
 }
 
+bool cx_lower_is_blocking(void)
+{
+  const char *value = getenv("CALX_COLLECTIVES");
+  return value != NULL && strcmp(value, "blocking") == 0;
+}
+
 static int64_t module_int(const cx_hlo_module *m, const char *name)
 {
   for (size_t i = 0; i < m->attrs.n; i++) {
@@ -89,7 +95,8 @@ calx_status *cx_lower_compile(const char *text, size_t size,
   *out = NULL;
   cx_lowering l = { .interpret = cx_lower_is_set("CALX_CPU_REF"),
                     .pool = options->pool,
-                    .deterministic = cx_lower_is_set("CALX_DETERMINISTIC") };
+                    .deterministic = cx_lower_is_set("CALX_DETERMINISTIC"),
+                    .blocking = cx_lower_is_blocking() };
   calx_status *status = make(text, size, options, &l);
   cx_hlo_module_free(l.module);
   cx_arena_free(&l.arena);

@@ -11,6 +11,8 @@ typedef struct cx_compile_options {
 
 // Whether the environment has it as "1".
 bool cx_lower_is_set(const char *name);
+// CALX_COLLECTIVES=blocking: nothing runs beside a collective.
+bool cx_lower_is_blocking(void);
 // The i-th path at which to look for the compiler, in the order in which it is
 // looked for; one without a '/' is the system's to find. False: no more.
 bool cx_lower_jit_path(size_t i, cx_text *out);

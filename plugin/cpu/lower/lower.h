@@ -14,6 +14,7 @@ typedef struct cx_lowering {
   cx_pool *pool;       // that it will run on
   bool interpret;      // everything
   bool deterministic;  // choices without measuring
+  bool blocking;       // nothing runs beside a collective
 } cx_lowering;
 
 bool cx_lower_is_collective(const cx_hlo_op *op);

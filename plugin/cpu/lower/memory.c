@@ -122,17 +122,25 @@ static bool taken(const cx_unit *u, const cx_planning *g, const cx_memory *m)
   return false;
 }
 
+// A reduction over devices leaves its sums where its operands were.
+static bool reduces(const cx_unit *u, size_t input, const cx_hlo_value *output)
+{
+  const cx_hlo_op *op = u->ops[0];
+  return u->kind == CX_UNIT_COLLECTIVE && cx_lower_is_in_place(op) &&
+         output == &op->results[input];
+}
+
 static cx_memory *reuse(const cx_planning *g, const cx_unit *u, cx_hlo_value *v)
 {
   for (size_t i = 0; i < u->n_inputs; i++) {
     cx_hlo_value *root = cx_value_root(g, u->inputs[i]);
     const cx_value_info *info = cx_value(g, root);
     if (info->memory == NULL || info->memory->kind != CX_PLACE_ARENA ||
-        info->memory->end != u->begin || info->last != u->begin ||
+        info->memory->end != u->end || info->last != u->end ||
         input_of(g, u, root) == NULL || taken(u, g, info->memory)) {
       continue;
     }
-    if (in_place(u, u->inputs[i], v)) return info->memory;
+    if (in_place(u, u->inputs[i], v) || reduces(u, i, v)) return info->memory;
   }
   return NULL;
 }

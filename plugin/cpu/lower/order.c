@@ -15,8 +15,6 @@ static int by_key(const void *a, const void *b)
 
 // ---- what a unit waits for ----
 
-typedef calx_status *value_fn(cx_planning *g, void *user, cx_hlo_value *v);
-
 // Regions nest as deeply as the parser allows.
 static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
 {
@@ -28,10 +26,10 @@ static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
   return false;
 }
 
-// Every value that the unit reads from outside of itself; those of regions too.
-static calx_status *each_read(cx_planning *g, const cx_unit *u, value_fn *fn,
-                              void *user)
+calx_status *cx_lower_each_read(cx_planning *g, const cx_unit *u,
+                                cx_lower_read_fn *fn, void *user)
 {
+  if (u->kind == CX_UNIT_END) return NULL;
   for (size_t i = 0; i < u->n_inputs; i++) {
     CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
   }
@@ -98,7 +96,7 @@ static calx_status *sort(cx_planning *g, cx_plan *plan)
       }
       u->mark = w.open + 1;
       w.self = u;
-      CALX_TRY(each_read(g, u, wait_for, &w));
+      CALX_TRY(cx_lower_each_read(g, u, wait_for, &w));
     }
   }
   plan->units = sorted;
@@ -118,8 +116,22 @@ static calx_status *note_last(cx_planning *g, void *user, cx_hlo_value *v)
   return NULL;
 }
 
+// A unit has ended, at u->end: what it reads was needed so long, and what it
+// writes is there until then at least.
+static calx_status *note_end(cx_planning *g, cx_unit *u)
+{
+  for (size_t o = 0; o < u->n_ops; o++) {
+    for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
+      cx_value_info *info = cx_value(g, &u->ops[o]->results[r]);
+      if (info->home != u) continue;
+      if (info->last < u->end) info->last = u->end;
+    }
+  }
+  return cx_lower_each_read(g, u, note_last, &u->end);
+}
+
 // An operand that a region uses is needed until the region has run for the last
-// time.
+// time; those of a collective that others run beside, until it is ended.
 static calx_status *give_times(cx_planning *g, cx_plan *plan)
 {
   for (size_t i = 0; i < plan->n_units; i++) {
@@ -131,14 +143,11 @@ static calx_status *give_times(cx_planning *g, cx_plan *plan)
       }
     }
     u->end = u->kind == CX_UNIT_CONTROL ? ++g->clock : u->begin;
-    for (size_t o = 0; o < u->n_ops; o++) {
-      for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
-        cx_value_info *info = cx_value(g, &u->ops[o]->results[r]);
-        if (info->home != u) continue;
-        if (info->last < u->end) info->last = u->end;
-      }
+    CALX_TRY(note_end(g, u));
+    if (u->kind == CX_UNIT_END) {
+      u->begun->end = u->end;
+      CALX_TRY(note_end(g, u->begun));
     }
-    CALX_TRY(each_read(g, u, note_last, &u->end));
   }
   int64_t end = ++g->clock;
   const cx_hlo_op *last = cx_hlo_terminator(plan->block);
@@ -163,5 +172,6 @@ static calx_status *sort_all(cx_planning *g, cx_plan *plan)
 calx_status *cx_lower_order(cx_planning *g, cx_plan *plan)
 {
   CALX_TRY(sort_all(g, plan));
+  CALX_TRY(cx_lower_overlap(g, plan));
   return give_times(g, plan);
 }

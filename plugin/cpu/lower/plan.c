@@ -21,6 +21,7 @@ static calx_status *collect(cx_planning *g, const cx_plan *plan)
           CALX_TRY(collect(g, &u->regions[r]));
         }
         break;
+      case CX_UNIT_END: break;
     }
     if (!ok) return cx_out_of_memory();
   }

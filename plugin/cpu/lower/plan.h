@@ -4,6 +4,7 @@
 //   fuse     operations into units
 //   views    what is memory of something else under another shape
 //   order    units one behind the other, with times
+//   overlap  collectives beside what others do meanwhile
 //   memory   which memory each value has
 //   steps    the program's steps
 //
@@ -18,7 +19,8 @@ typedef enum cx_unit_kind {
   CX_UNIT_KERNEL,     // a matrix product or convolution
   CX_UNIT_INTERPRET,  // one operation
   CX_UNIT_COLLECTIVE,
-  CX_UNIT_CONTROL  // while, if, case
+  CX_UNIT_CONTROL,  // while, if, case
+  CX_UNIT_END       // of a collective that others run beside
 } cx_unit_kind;
 
 typedef struct cx_plan cx_plan;
@@ -43,8 +45,16 @@ typedef struct cx_unit {
   uint32_t index;        // of the code, kernel or function
   int64_t scratch;       // bytes
   struct cx_memory *scratch_memory;
-  cx_plan *regions;    // CONTROL: op->n_regions
-  int64_t begin, end;  // when it runs; equal but for CONTROL
+  cx_plan *regions;  // CONTROL: op->n_regions
+  size_t place;      // in its plan, while overlap looks at it
+  // COLLECTIVE: others run beside it, and its number among such ones; END: the
+  // collective.
+  bool overlaps;
+  uint32_t number;
+  struct cx_unit *begun;
+  // When it runs; equal but for CONTROL and a COLLECTIVE that others run
+  // beside.
+  int64_t begin, end;
 } cx_unit;
 
 struct cx_plan {
@@ -132,6 +142,20 @@ calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block,
 // Takes views out of CODE units; before inputs and outputs are listed.
 calx_status *cx_lower_views(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
 calx_status *cx_lower_order(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
+// Of the entry's plan in its order: another order, in which collectives begin
+// early and end late. Only where that is worth it.
+calx_status *cx_lower_overlap(cx_planning *g, cx_plan *plan) CALX_MUST_USE;
+// Every value that the unit reads from outside of itself, as the one whose
+// memory it is; those of regions too.
+typedef calx_status *cx_lower_read_fn(cx_planning *g, void *user,
+                                      cx_hlo_value *v);
+calx_status *cx_lower_each_read(cx_planning *g, const cx_unit *u,
+                                cx_lower_read_fn *fn, void *user) CALX_MUST_USE;
+// A guess at how long a unit takes on one thread; of CONTROL without what is
+// inside, of collectives without the wait.
+double cx_lower_cost_ns(const cx_unit *u);
+// Whether result i of a collective may lie in the memory of its operand i.
+bool cx_lower_is_in_place(const cx_hlo_op *collective);
 // The compiler's functions.
 calx_status *cx_lower_jit(const cx_jit_api **out) CALX_MUST_USE;
 // Compiles the CODE units; those that the compiler refuses become INTERPRET.

@@ -12,6 +12,7 @@
 #define NS_PER_STEP 100.0
 #define NS_PER_INTERPRETED 30.0
 #define NS_PER_CALL 3000.0
+#define NS_PER_WAIT 1e6  // of a collective, for the others
 #define LOOP_ROUNDS 16.0
 
 typedef struct todo {
@@ -79,30 +80,42 @@ static double bytes_of_unit(const cx_unit *u)
   return bytes;
 }
 
-static void count(emitting *e, const cx_unit *u)
+double cx_lower_cost_ns(const cx_unit *u)
 {
-  cx_program_info *info = &e->a->program->info;
-  double ns = NS_PER_STEP;
   double bytes = bytes_of_unit(u);
+  double ns = NS_PER_STEP;
   switch (u->kind) {
     case CX_UNIT_CODE:
-      info->n_compiled += u->n_ops;
       ns += bytes * NS_PER_BYTE + (double)u->elements * (double)u->n_ops * 0.1;
       break;
     case CX_UNIT_KERNEL:
-      info->n_library++;
       ns += bytes * NS_PER_BYTE + cx_kernel_flops(u->desc) * NS_PER_FLOP;
       break;
     case CX_UNIT_INTERPRET:
-      info->n_interpreted += u->n_ops;
       ns += NS_PER_CALL + bytes * NS_PER_INTERPRETED;
       break;
+    case CX_UNIT_COLLECTIVE: ns += bytes * NS_PER_BYTE; break;
+    case CX_UNIT_CONTROL:
+    case CX_UNIT_END: break;
+  }
+  return ns;
+}
+
+static void count(emitting *e, const cx_unit *u)
+{
+  cx_program_info *info = &e->a->program->info;
+  double ns = cx_lower_cost_ns(u);
+  switch (u->kind) {
+    case CX_UNIT_CODE: info->n_compiled += u->n_ops; break;
+    case CX_UNIT_KERNEL: info->n_library++; break;
+    case CX_UNIT_INTERPRET: info->n_interpreted += u->n_ops; break;
     case CX_UNIT_COLLECTIVE:
       info->n_library++;
       info->has_collectives = true;
-      ns += 1e6;  // others are waited for
+      ns += NS_PER_WAIT;
       break;
-    case CX_UNIT_CONTROL: break;
+    case CX_UNIT_CONTROL:
+    case CX_UNIT_END: break;
   }
   info->cost_ns += ns * e->rounds;
 }
@@ -125,7 +138,7 @@ static calx_status *emit_places(emitting *e, const cx_unit *u,
   if (u->scratch_memory != NULL) {
     places[n++] = place_of_memory(e, u->scratch_memory);
   }
-  cx_assemble_step(e->a, kind, u->index, 0, places, n);
+  cx_assemble_step(e->a, kind, u->index, u->number, places, n);
   return NULL;
 }
 
@@ -270,7 +283,12 @@ static calx_status *emit_unit(emitting *e, cx_unit *u)
     case CX_UNIT_CODE: return emit_places(e, u, CX_STEP_CODE);
     case CX_UNIT_KERNEL: emit_kernel(e, u); return NULL;
     case CX_UNIT_INTERPRET: return emit_places(e, u, CX_STEP_INTERPRET);
-    case CX_UNIT_COLLECTIVE: return emit_places(e, u, CX_STEP_COLLECTIVE);
+    case CX_UNIT_COLLECTIVE:
+      return emit_places(e, u,
+                         u->overlaps ? CX_STEP_BEGIN : CX_STEP_COLLECTIVE);
+    case CX_UNIT_END:
+      cx_assemble_step(e->a, CX_STEP_END, 0, u->begun->number, NULL, 0);
+      return NULL;
     case CX_UNIT_CONTROL: break;
   }
   return emit_control(e, u);

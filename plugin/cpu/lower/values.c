@@ -39,3 +39,9 @@ bool cx_lower_is_collective(const cx_hlo_op *op)
     default: return false;
   }
 }
+
+bool cx_lower_is_in_place(const cx_hlo_op *op)
+{
+  return op->kind == CX_HLO_OP_ALL_REDUCE ||
+         op->kind == CX_HLO_OP_CROSS_REPLICA_SUM;
+}

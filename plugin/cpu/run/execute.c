@@ -1,18 +1,27 @@
 // run/execute: runs a program's steps, one after the other, each on all threads
-// of the device.
+// of the device. Collectives that are begun go on beside the steps behind them,
+// on the device's communication thread, up to the step that ends them; one that
+// is done by the device itself first waits for those, so that a device's
+// collectives keep their order.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/metrics.h"
 #include "ref/ref.h"
+#include "run/comm.h"
 #include "run/layout.h"
 
 // From here on memory comes in huge pages: first touch costs a third.
 #define HUGE_PAGE ((size_t)2 << 20)
 
+CX_COUNTER(overlapped_counter, "CpuOverlappedCollectives");
+CX_COUNTER(beside_counter, "CpuStepsBesideCollectives");
+
 struct cx_run_context {
   cx_pool *pool;
+  cx_comm *comm;
   unsigned char *arena;
   size_t arena_bytes;
   void **pointers;  // of the running program's uses
@@ -34,12 +43,18 @@ calx_status *cx_run_context_new(cx_pool *pool, cx_run_context **out)
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
   (*out)->pool = pool;
-  return NULL;
+  calx_status *status = cx_comm_new(&(*out)->comm);
+  if (status != NULL) {
+    cx_free(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
 void cx_run_context_free(cx_run_context *context)
 {
   if (context == NULL) return;
+  cx_comm_free(context->comm);
   free(context->arena);
   cx_free(context->pointers);
   cx_free(context);
@@ -116,11 +131,10 @@ static void run_code(const run *r, const cx_step *s, void **pointers)
   }
 }
 
-static calx_status *run_collective(void *user, const cx_hlo_op *op,
-                                   const cx_ref_tensor *operands,
-                                   const cx_ref_tensor *results)
+static calx_status *meet(const run *r, const cx_hlo_op *op,
+                         const cx_ref_tensor *operands,
+                         const cx_ref_tensor *results)
 {
-  const run *r = user;
   if (r->launch == NULL) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "program '%s' has collectives, and was launched alone",
@@ -129,11 +143,24 @@ static calx_status *run_collective(void *user, const cx_hlo_op *op,
   return cx_coll_run(r->launch, r->program->side, op, operands, results);
 }
 
+// On the device's thread.
+static calx_status *run_collective(void *user, const cx_hlo_op *op,
+                                   const cx_ref_tensor *operands,
+                                   const cx_ref_tensor *results)
+{
+  const run *r = user;
+  CALX_TRY(cx_comm_drain(r->context->comm));
+  return meet(r, op, operands, results);
+}
+
 #define FEW_TENSORS 32
 
-static calx_status *run_function(run *r, const cx_step *s, void **pointers)
+// Of a step that was begun nothing but the program and the pointers is used
+// here, which stay as they are while the program runs.
+static calx_status *run_function(run *r, const cx_step *s)
 {
   const cx_program *p = r->program;
+  void **pointers = r->context->pointers + s->first;
   const cx_hlo_func *f = p->side_funcs[s->index];
   cx_ref_tensor few[FEW_TENSORS];
   cx_ref_tensor *tensors = few;
@@ -147,12 +174,21 @@ static calx_status *run_function(run *r, const cx_step *s, void **pointers)
     tensors[i] = (cx_ref_tensor){ type->tensor, pointers[i] };
   }
   const cx_ref_tensor *results = tensors + f->n_params;
-  calx_status *status =
-      s->kind == CX_STEP_COLLECTIVE
-          ? run_collective(r, f->body.first->first, tensors, results)
-          : cx_ref_run(p->side, f, tensors, results, &r->ref);
+  calx_status *status = NULL;
+  if (s->kind == CX_STEP_INTERPRET) {
+    status = cx_ref_run(p->side, f, tensors, results, &r->ref);
+  } else {
+    const cx_hlo_op *op = f->body.first->first;
+    status = s->kind == CX_STEP_BEGIN ? meet(r, op, tensors, results)
+                                      : run_collective(r, op, tensors, results);
+  }
   if (tensors != few) cx_free(tensors);
   return status;
+}
+
+static calx_status *run_begun(void *user, const void *item)
+{
+  return run_function(user, item);
 }
 
 // StableHLO regions nest as deeply as the parser allows, which bounds this.
@@ -181,7 +217,11 @@ static calx_status *run_step(run *r, const cx_step *s)
       return cx_kernel_run(p->kernels[s->index], r->context->pool, at[0], at[1],
                            at[2], at[3]);
     case CX_STEP_INTERPRET:
-    case CX_STEP_COLLECTIVE: return run_function(r, s, at);
+    case CX_STEP_COLLECTIVE: return run_function(r, s);
+    case CX_STEP_BEGIN:
+      cx_counter_add(&overlapped_counter, 1);
+      return cx_comm_begin(r->context->comm, run_begun, r, s);
+    case CX_STEP_END: return cx_comm_wait(r->context->comm, s->n);
     case CX_STEP_COPY: {
       size_t bytes = (size_t)p->places[p->uses[s->first]].bytes;
       if (bytes > 0) memmove(at[1], at[0], bytes);
@@ -197,12 +237,22 @@ static calx_status *run_step(run *r, const cx_step *s)
   }
 }
 
+static bool works(const cx_step *s)
+{
+  return s->kind != CX_STEP_BEGIN && s->kind != CX_STEP_END;
+}
+
 static calx_status *run_block(run *r, size_t block)
 {
   const cx_step_block *b = &r->program->blocks[block];
   if (b->n == 0) return NULL;  // there may be no steps at all
   const cx_step *steps = r->program->steps + b->first;
-  for (size_t i = 0; i < b->n; i++) CALX_TRY(run_step(r, &steps[i]));
+  for (size_t i = 0; i < b->n; i++) {
+    CALX_TRY(run_step(r, &steps[i]));
+    if (cx_comm_open(r->context->comm) > 0 && works(&steps[i])) {
+      cx_counter_add(&beside_counter, 1);
+    }
+  }
   return NULL;
 }
 
@@ -213,11 +263,14 @@ calx_status *cx_program_run(const cx_program *p, cx_run_context *context,
   CALX_TRY(fit_arena(context, p));
   CALX_TRY(fit_pointers(context, p));
   resolve(p, context, args, results);
+  cx_comm_renew(context->comm);
   run r = { .program = p, .context = context, .launch = launch };
   r.ref = (cx_ref_context){ .replica = launch == NULL ? 0 : launch->replica,
                             .partition = launch == NULL ? 0 : launch->partition,
                             .collective = run_collective,
                             .user = &r,
                             .rng_state = context->rng_state };
-  return run_block(&r, 0);
+  calx_status *status = run_block(&r, 0);
+  cx_comm_finish(context->comm);
+  return status;
 }

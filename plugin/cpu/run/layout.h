@@ -45,12 +45,15 @@ typedef enum cx_step_kind {
   CX_STEP_INTERPRET,   // index: function of the side module; places: its
                        // parameters, its results
   CX_STEP_COLLECTIVE,  // the same; the function holds the one operation
-  CX_STEP_COPY,        // places: from, to; of equal size
-  CX_STEP_WHILE,       // index: block of the condition, the body's follows;
-                       // places: the condition's result
-  CX_STEP_IF,          // index: block when true, when false follows; places:
-                       // the predicate
-  CX_STEP_CASE,        // index: first of n blocks; places: the i32 selector
+  CX_STEP_BEGIN,  // a collective that goes on beside the steps that follow,
+                  // up to its END; n: its number among such ones
+  CX_STEP_END,    // n: the number of what is waited for
+  CX_STEP_COPY,   // places: from, to; of equal size
+  CX_STEP_WHILE,  // index: block of the condition, the body's follows;
+                  // places: the condition's result
+  CX_STEP_IF,     // index: block when true, when false follows; places:
+                  // the predicate
+  CX_STEP_CASE,   // index: first of n blocks; places: the i32 selector
   CX_STEP_KINDS
 } cx_step_kind;
 

@@ -164,6 +164,15 @@ static bool interpreted_ok(const cx_program *p, const cx_step *s)
   return true;
 }
 
+static bool collective_ok(const cx_program *p, const cx_step *s)
+{
+  if (!interpreted_ok(p, s)) return false;
+  const cx_hlo_func *f = p->side_funcs[s->index];
+  const cx_hlo_op *op = f->body.first == NULL ? NULL : f->body.first->first;
+  return op != NULL && op->n_operands <= f->n_params &&
+         op->n_results == f->n_results;
+}
+
 static bool kernel_ok(const cx_program *p, const cx_step *s)
 {
   if (s->index >= p->n_kernels || s->n_places != 4) return false;
@@ -192,10 +201,9 @@ static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
     case CX_STEP_CODE: return s->index < p->n_codes;
     case CX_STEP_KERNEL: return kernel_ok(p, s);
     case CX_STEP_INTERPRET: return interpreted_ok(p, s);
-    case CX_STEP_COLLECTIVE:
-      return interpreted_ok(p, s) &&
-             p->side_funcs[s->index]->body.first != NULL &&
-             p->side_funcs[s->index]->body.first->first != NULL;
+    case CX_STEP_COLLECTIVE: return collective_ok(p, s);
+    case CX_STEP_BEGIN: return block == 0 && collective_ok(p, s);
+    case CX_STEP_END: return block == 0 && s->n_places == 0;
     case CX_STEP_COPY:
       return s->n_places == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
     case CX_STEP_WHILE:
@@ -209,6 +217,33 @@ static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
              blocks_ok(p, block, s->index, s->n);
     default: return false;
   }
+}
+
+// Numbers rise as collectives are begun; each is ended once, and none is left.
+static calx_status *check_pairs(cx_program *p)
+{
+  if (p->n_blocks == 0) return NULL;
+  const cx_step_block *entry = &p->blocks[0];
+  bool *ended = cx_calloc((size_t)entry->n + 1, sizeof *ended);
+  if (ended == NULL) return cx_out_of_memory();
+  size_t n_begun = 0, n_ended = 0;
+  bool ok = true;
+  for (size_t i = 0; i < entry->n; i++) {
+    const cx_step *s = &p->steps[entry->first + i];
+    if (s->kind == CX_STEP_BEGIN) {
+      ok = ok && s->n == n_begun++;
+    } else if (s->kind == CX_STEP_END) {
+      ok = ok && s->n < n_begun && !ended[s->n];
+      if (!ok) break;
+      ended[s->n] = true;
+      n_ended++;
+    }
+  }
+  cx_free(ended);
+  p->info.n_overlapped = n_begun;
+  return ok && n_begun == n_ended
+             ? NULL
+             : broken(p, "a collective that is begun and ended otherwise");
 }
 
 static calx_status *check(const cx_program *p)
@@ -243,5 +278,6 @@ calx_status *cx_program_finish(cx_program *p, cx_pool *pool)
   CALX_TRY(read_side(p));
   p->info.arena_bytes = p->arena_bytes;
   p->info.constant_bytes = p->constant_bytes;
-  return check(p);
+  CALX_TRY(check(p));
+  return check_pairs(p);
 }

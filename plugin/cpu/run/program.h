@@ -24,6 +24,7 @@ typedef struct cx_program_info {
   const int32_t *alias;
   size_t arena_bytes, constant_bytes, code_bytes;
   bool has_collectives;
+  size_t n_overlapped;  // collectives that other steps run beside
   // An estimate of one run's time on one thread, in nanoseconds: whether a
   // launch is worth a thread of its own.
   double cost_ns;

@@ -14,7 +14,7 @@
 #include "run/layout.h"
 
 #define MAGIC "calxprog"
-#define FORMAT 1
+#define FORMAT 2
 #define ALIGN 8
 #define RANK_LIMIT 64
 

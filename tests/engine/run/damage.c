@@ -43,7 +43,7 @@ static void save(cx_text *out)
 // Where the hash is, and where the hashed bytes start: run/save.c's header.
 #define HASH_AT 16
 #define BODY_AT 32
-#define FORMAT 1
+#define FORMAT 2
 
 static bool loads(const char *data, size_t size)
 {

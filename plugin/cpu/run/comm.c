@@ -1,0 +1,210 @@
+// run/comm: see comm.h. One lock for the list of items; what is done is counted
+// in an atomic word too, which the device's thread looks at for some
+// microseconds before it sleeps.
+//
+// What must stay true: `fn`, `user` and the items behind `n_done` change only
+// under the lock; a thread belongs to one process (`born`), and what a fork
+// found half changed is made anew in the child.
+#include "run/comm.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+
+enum { SPINS = 1000 };
+
+struct cx_comm {
+  cx_mutex lock;
+  cx_cond begun, done;
+  cx_thread thread;
+  uint32_t born;  // the generation of processes that started the thread
+  bool stop, busy;
+  cx_comm_fn *fn;
+  void *user;
+  const void **items;
+  size_t room;
+  uint32_t n_begun;
+  _Atomic uint32_t n_done;
+  uint32_t known;       // of the device's thread: done as far as it has seen
+  calx_status *failed;  // the item n_done - 1, and none is done after it
+};
+
+// 1, and one more in each forked child.
+static _Atomic uint32_t generation = 1;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void count_child(void)
+{
+  atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+  pthread_atfork(NULL, NULL, count_child);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// ---- the thread ----
+
+// Under the lock, which is given up meanwhile.
+static void do_next(cx_comm *c)
+{
+  const void *item = c->items[atomic_load(&c->n_done)];
+  cx_comm_fn *fn = c->fn;
+  void *user = c->user;
+  c->busy = true;
+  cx_unlock(&c->lock);
+  calx_status *status = fn(user, item);
+  cx_lock(&c->lock);
+  c->busy = false;
+  c->failed = status;
+  atomic_fetch_add(&c->n_done, 1);
+  cx_cond_signal(&c->done);
+}
+
+static void serve(void *user)
+{
+  cx_comm *c = user;
+  cx_lock(&c->lock);
+  while (!c->stop) {
+    if (c->failed == NULL && atomic_load(&c->n_done) < c->n_begun) {
+      do_next(c);
+    } else {
+      cx_cond_wait(&c->begun, &c->lock);
+    }
+  }
+  cx_unlock(&c->lock);
+}
+
+// The program's signals are for its own threads.
+static calx_status *start(cx_comm *c)
+{
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  calx_status *status = cx_thread_start(&c->thread, serve, c);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return status;
+}
+
+static void make(cx_comm *c)
+{
+  cx_mutex_init(&c->lock);
+  cx_cond_init(&c->begun);
+  cx_cond_init(&c->done);
+  c->born = atomic_load(&generation);
+  c->thread = (cx_thread){ .running = false };
+  c->busy = false;
+}
+
+// ---- interface ----
+
+calx_status *cx_comm_new(cx_comm **out)
+{
+  pthread_once(&once, watch_forks);
+  *out = cx_calloc(1, sizeof **out);
+  if (*out == NULL) return cx_out_of_memory();
+  make(*out);
+  return NULL;
+}
+
+void cx_comm_renew(cx_comm *c)
+{
+  if (c->born == atomic_load(&generation)) return;
+  make(c);
+  c->failed = NULL;
+  c->n_begun = c->known = 0;
+  atomic_store(&c->n_done, 0);
+}
+
+void cx_comm_free(cx_comm *c)
+{
+  if (c == NULL) return;
+  cx_comm_renew(c);
+  cx_lock(&c->lock);
+  c->stop = true;
+  cx_cond_signal(&c->begun);
+  cx_unlock(&c->lock);
+  cx_thread_join(&c->thread);
+  calx_status_free(c->failed);
+  cx_cond_free(&c->begun);
+  cx_cond_free(&c->done);
+  cx_mutex_free(&c->lock);
+  cx_free(c->items);
+  cx_free(c);
+}
+
+calx_status *cx_comm_begin(cx_comm *c, cx_comm_fn *fn, void *user,
+                           const void *item)
+{
+  const bool alone = !c->thread.running;
+  calx_status *none = alone ? start(c) : NULL;
+  cx_lock(&c->lock);
+  if (!cx_grow(&c->items, &c->room, (size_t)c->n_begun + 1, sizeof *c->items)) {
+    cx_unlock(&c->lock);
+    calx_status_free(none);
+    return cx_out_of_memory();
+  }
+  c->fn = fn;
+  c->user = user;
+  c->items[c->n_begun++] = item;
+  if (none != NULL) {
+    if (c->failed == NULL) do_next(c);
+  } else {
+    cx_cond_signal(&c->begun);
+  }
+  cx_unlock(&c->lock);
+  calx_status_free(none);
+  return NULL;
+}
+
+calx_status *cx_comm_wait(cx_comm *c, uint32_t number)
+{
+  if (number < c->known) return NULL;
+  for (int i = 0; i < SPINS; i++) {
+    if (atomic_load_explicit(&c->n_done, memory_order_acquire) > number) break;
+    relax();
+  }
+  cx_lock(&c->lock);
+  while (c->failed == NULL && atomic_load(&c->n_done) <= number) {
+    cx_cond_wait(&c->done, &c->lock);
+  }
+  uint32_t good = atomic_load(&c->n_done) - (c->failed != NULL ? 1 : 0);
+  calx_status *status = number < good ? NULL : cx_status_copy(c->failed);
+  c->known = good;
+  cx_unlock(&c->lock);
+  return status;
+}
+
+calx_status *cx_comm_drain(cx_comm *c)
+{
+  return c->n_begun == 0 ? NULL : cx_comm_wait(c, c->n_begun - 1);
+}
+
+void cx_comm_finish(cx_comm *c)
+{
+  if (c->n_begun == 0) return;
+  cx_lock(&c->lock);
+  const uint32_t n = atomic_load(&c->n_done);
+  c->n_begun = n + (c->busy ? 1 : 0);
+  while (c->busy) cx_cond_wait(&c->done, &c->lock);
+  calx_status_free(c->failed);
+  c->failed = NULL;
+  c->n_begun = c->known = 0;
+  atomic_store(&c->n_done, 0);
+  cx_unlock(&c->lock);
+}
+
+uint32_t cx_comm_open(const cx_comm *c)
+{
+  return c->n_begun - c->known;
+}

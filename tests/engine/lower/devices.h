@@ -1,0 +1,60 @@
+// devices: one program on several devices, each a thread with its own pool and
+// context, as a client has them.
+#ifndef TESTS_ENGINE_LOWER_DEVICES_H
+#define TESTS_ENGINE_LOWER_DEVICES_H
+
+#include "base/thread.h"
+#include "lower/compile.h"
+#include "support/support.h"
+
+enum { DEVICES_MOST = 4, DEVICES_VALUES = 24 };
+
+typedef struct device {
+  struct devices *of;
+  uint32_t number;
+  cx_pool *pool;
+  cx_run_context *context;
+  void *args[DEVICES_VALUES], *results[DEVICES_VALUES];
+  // For the next run:
+  int64_t after_beside;  // starts when so many steps ran beside collectives
+  const char *dies;      // fails so, without running
+  calx_status *status;   // of the last run
+} device;
+
+typedef struct devices {
+  cx_program *program;
+  const cx_program_info *info;
+  cx_coll *coll;
+  uint32_t n;
+  int64_t timeout_ms;
+  uint64_t run;
+  device d[DEVICES_MOST];
+} devices;
+
+// Compiles, writes and reads again. What nobody else chooses is equal in each
+// compilation of a text, so bits are comparable.
+void devices_new(devices *w, uint32_t n, const char *text, bool blocking);
+void devices_free(devices *w);
+// All run once, and how it went is in their `status`.
+void devices_run(devices *w);
+void devices_run_well(devices *w);
+// Arguments of small numbers, other ones on each device.
+void devices_fill(devices *w);
+void devices_same(const devices *a, const devices *b);
+// How many steps ran beside collectives so far.
+int64_t devices_beside(void);
+
+// A step of training: products forward and backward through `layers` square
+// matrices of WIDTH, whose gradients are summed over the devices afterwards,
+// the last layer's first.
+#define WIDTH 128
+typedef enum chain_end {
+  CHAIN_SUMS,     // the sums are the results
+  CHAIN_UPDATES,  // the matrices change, in place, after sums of pairs
+  CHAIN_SHARES    // each device gets its part of the sums, and all gather them
+} chain_end;
+void chain_text(cx_text *out, int layers, uint32_t n_devices, chain_end end);
+void chain_all_reduce(cx_text *out, const char *to, const char *from,
+                      const char *type, uint32_t n_devices);
+
+#endif

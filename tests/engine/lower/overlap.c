@@ -1,0 +1,196 @@
+// Collectives beside products: bits are those of the plain order, steps do run
+// beside, and failures end all that was begun. Of products and collectives
+// alone, so that no compiler is needed.
+#include "devices.h"
+
+static void compare(uint32_t n, chain_end end, size_t least)
+{
+  cx_text text = { 0 };
+  chain_text(&text, 6, n, end);
+  devices plain, beside;
+  devices_new(&plain, n, cx_text_str(&text), true);
+  devices_new(&beside, n, cx_text_str(&text), false);
+  assert_int_equal(plain.info->n_overlapped, 0);
+  print_message("%zu overlap, %zu and %zu bytes\n",
+                beside.info->n_overlapped, plain.info->arena_bytes,
+                beside.info->arena_bytes);
+  assert_true(beside.info->n_overlapped >= least);
+  assert_true(beside.info->arena_bytes <=
+              plain.info->arena_bytes + plain.info->arena_bytes / 4);
+  const int64_t before = devices_beside();
+  devices_run_well(&plain);
+  assert_int_equal(devices_beside(), before);
+  devices_run_well(&beside);
+  assert_true(devices_beside() > before);
+  devices_same(&plain, &beside);
+  for (int i = 0; i < 10; i++) {
+    devices_run_well(&beside);
+    devices_same(&plain, &beside);
+  }
+  devices_free(&plain);
+  devices_free(&beside);
+  cx_text_free(&text);
+}
+
+static void same_sums(void **unused)
+{
+  (void)unused;
+  compare(2, CHAIN_SUMS, 4);
+  compare(4, CHAIN_SUMS, 4);
+}
+
+static void same_shares(void **unused)
+{
+  (void)unused;
+  compare(2, CHAIN_SHARES, 4);
+}
+
+static void start(devices *w, cx_text *text)
+{
+  chain_text(text, 4, 2, CHAIN_SUMS);
+  devices_new(w, 2, cx_text_str(text), false);
+}
+
+static void end(devices *w, cx_text *text)
+{
+  devices_free(w);
+  cx_text_free(text);
+}
+
+// Device 1 comes only after device 0 has gone on without it.
+static void goes_on(void **unused)
+{
+  (void)unused;
+  devices w;
+  cx_text text = { 0 };
+  start(&w, &text);
+  w.d[1].after_beside = devices_beside() + 4;
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+static void member_fails(void **unused)
+{
+  (void)unused;
+  devices w;
+  cx_text text = { 0 };
+  start(&w, &text);
+  w.d[1].after_beside = devices_beside() + 1;
+  w.d[1].dies = "out of luck";
+  devices_run(&w);
+  calx_status *status = w.d[0].status;
+  w.d[0].status = NULL;
+  CHECK_STATUS(CALX_ABORTED, status, "replica 1", "out of luck");
+  w.d[1].after_beside = 0;
+  w.d[1].dies = NULL;
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+static void member_is_late(void **unused)
+{
+  (void)unused;
+  devices w;
+  cx_text text = { 0 };
+  start(&w, &text);
+  cx_coll_launch launch = { .coll = w.coll,
+                            .executable = 1,
+                            .run = 99,
+                            .n_replicas = 2,
+                            .n_partitions = 1,
+                            .timeout_ms = 100 };
+  calx_status *status = cx_program_run(w.program, w.d[0].context, &launch,
+                                       w.d[0].args, w.d[0].results);
+  cx_coll_end(&launch, status);
+  CHECK_STATUS(CALX_DEADLINE_EXCEEDED, status, "all_reduce", "replica 1");
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+// Every device fails at a step of its own while a sum is open.
+static void step_fails(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(&text,
+                 "func.func @main(%a: tensor<256x128xf32>, %b: "
+                 "tensor<128x128xf32>, %n: tensor<i32>) -> "
+                 "(tensor<128x128xf32>, tensor<256x128xf32>) {\n");
+  chain_all_reduce(&text, "%s", "%b", "tensor<128x128xf32>", 2);
+  cx_text_append(
+      &text,
+      "%c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+      "(tensor<256x128xf32>, tensor<128x128xf32>) -> tensor<256x128xf32>\n"
+      "%d = stablehlo.set_dimension_size %c, %n, dim = 0 : "
+      "(tensor<256x128xf32>, tensor<i32>) -> tensor<256x128xf32>\n"
+      "return %s, %d : tensor<128x128xf32>, tensor<256x128xf32> }");
+  devices w;
+  devices_new(&w, 2, cx_text_str(&text), false);
+  assert_int_equal(w.info->n_overlapped, 1);
+  for (int i = 0; i < 5; i++) {
+    w.d[1].after_beside = devices_beside() + 1;
+    devices_run(&w);
+    for (int k = 0; k < 2; k++) {
+      calx_status *status = w.d[k].status;
+      w.d[k].status = NULL;
+      if (status == NULL) fail_msg("it did not fail");
+      assert_non_null(
+          strstr(calx_status_message(status), "set_dimension_size"));
+      calx_status_free(status);
+    }
+  }
+  // The size that there is.
+  w.d[1].after_beside = 0;
+  for (int k = 0; k < 2; k++) *(int32_t *)w.d[k].args[2] = 256;
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+static void small_ones_in_place(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  cx_text_append(&text,
+                 "func.func @main(%a: tensor<256x128xf32>, %b: "
+                 "tensor<128x128xf32>, %n: tensor<64xf32>) -> "
+                 "(tensor<64xf32>, tensor<256x128xf32>) {\n");
+  chain_all_reduce(&text, "%s", "%n", "tensor<64xf32>", 2);
+  cx_text_append(
+      &text,
+      "%c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+      "(tensor<256x128xf32>, tensor<128x128xf32>) -> tensor<256x128xf32>\n"
+      "return %s, %c : tensor<64xf32>, tensor<256x128xf32> }");
+  devices w;
+  devices_new(&w, 2, cx_text_str(&text), false);
+  assert_int_equal(w.info->n_overlapped, 0);
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+// The last has nothing beside it.
+static void alone_in_place(void **unused)
+{
+  (void)unused;
+  cx_text text = { 0 };
+  chain_text(&text, 1, 2, CHAIN_SUMS);
+  devices w;
+  devices_new(&w, 2, cx_text_str(&text), false);
+  assert_int_equal(w.info->n_overlapped, 0);
+  devices_run_well(&w);
+  end(&w, &text);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(same_sums),
+    cmocka_unit_test(same_shares),
+    cmocka_unit_test(goes_on),
+    cmocka_unit_test(member_fails),
+    cmocka_unit_test(member_is_late),
+    cmocka_unit_test(step_fails),
+    cmocka_unit_test(small_ones_in_place),
+    cmocka_unit_test(alone_in_place),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
