@@ -1,0 +1,115 @@
+// Collectives that are begun and ended: what a program's bytes say of them is
+// checked.
+#include "lower/compile.h"
+#include "run/layout.h"
+#include "support/support.h"
+
+// ---- programs ----
+
+#define SUM(to, from)                                                   \
+  to " = \"stablehlo.all_reduce\"(" from                                \
+     ") <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({\n"    \
+     "^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"                        \
+     "%z = stablehlo.add %x, %y : tensor<f32>\n"                        \
+     "stablehlo.return %z : tensor<f32> }) : (tensor<256x256xf32>) -> " \
+     "tensor<256x256xf32>\n"
+#define PRODUCT(to, a, b)                 \
+  to " = stablehlo.dot_general " a ", " b \
+     ", contracting_dims = [1] x [0] : "  \
+     "(tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>\n"
+
+static const char text[] =
+    "func.func @main(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>) -> "
+    "(tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>) {\n" SUM(
+        "%s", "%a") PRODUCT("%p", "%a", "%b") SUM("%t", "%p")
+        PRODUCT("%q", "%p", "%b") PRODUCT("%r", "%q", "%b")
+    "return %s, %t, %r : tensor<256x256xf32>, tensor<256x256xf32>, "
+    "tensor<256x256xf32> }";
+
+static cx_pool *pool;
+
+typedef enum damage {
+  NONE,
+  END_FIRST,     // before anything is begun
+  END_TWICE,     // one twice, the other never
+  END_FAR,       // a number that nobody has
+  BEGIN_NUMBER,  // not the next one
+  NEVER_ENDED,
+  END_PLACES,
+  BEGIN_INDEX,
+  BEGIN_PLACES,
+  INSIDE,  // of another block than the entry's
+  DAMAGES
+} damage;
+
+static cx_step *find(cx_program *p, cx_step_kind kind, size_t nth)
+{
+  for (size_t i = 0; i < p->n_steps; i++) {
+    if (p->steps[i].kind == kind && nth-- == 0) return &p->steps[i];
+  }
+  fail_msg("no step %d", (int)kind);
+  return NULL;
+}
+
+static void hurt(cx_program *p, damage how)
+{
+  cx_step *first = find(p, CX_STEP_BEGIN, 0);
+  switch (how) {
+    case END_FIRST: {
+      cx_step *other = find(p, CX_STEP_END, 0), was = *other;
+      *other = *first;
+      *first = was;
+      break;
+    }
+    case END_TWICE:
+      find(p, CX_STEP_END, 1)->n = find(p, CX_STEP_END, 0)->n;
+      break;
+    case END_FAR: find(p, CX_STEP_END, 1)->n = UINT32_MAX; break;
+    case BEGIN_NUMBER: first->n = 1; break;
+    case NEVER_ENDED: p->blocks[0].n -= 2; break;
+    case END_PLACES: find(p, CX_STEP_END, 0)->n_places = 1; break;
+    case BEGIN_INDEX: first->index = 77; break;
+    case BEGIN_PLACES: first->n_places--; break;
+    case INSIDE:
+      p->blocks[1] = p->blocks[0];
+      p->blocks[0].n = 0;
+      p->n_blocks = 2;
+      break;
+    default: break;
+  }
+}
+
+static void damaged(void **unused)
+{
+  (void)unused;
+  for (damage how = NONE; how < DAMAGES; how++) {
+    cx_compile_options options = { .n_replicas = 2, .pool = pool };
+    cx_program *p = NULL;
+    CHECK_STATUS_OK(cx_lower_compile(text, sizeof text - 1, &options, &p));
+    assert_int_equal(cx_program_info_of(p)->n_overlapped, 2);
+    hurt(p, how);
+    cx_text bytes = { 0 };
+    CHECK_STATUS_OK(cx_program_save(p, &bytes));
+    cx_program_free(p);
+    calx_status *status = cx_program_load(bytes.data, bytes.size, pool, &p);
+    if (how == NONE) {
+      CHECK_STATUS_OK(status);
+      assert_int_equal(cx_program_info_of(p)->n_overlapped, 2);
+    } else {
+      if (status == NULL) fail_msg("damage %d was not seen", (int)how);
+      CHECK_STATUS(CALX_DATA_LOSS, status, "program");
+    }
+    cx_program_free(p);
+    cx_text_free(&bytes);
+  }
+}
+
+int main(void)
+{
+  CHECK_STATUS_OK(cx_pool_new(1, &pool));
+  setenv("CALX_DETERMINISTIC", "1", 1);
+  const struct CMUnitTest tests[] = { cmocka_unit_test(damaged) };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  cx_pool_free(pool);
+  return failed;
+}
