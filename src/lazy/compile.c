@@ -161,10 +161,12 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
     .any_device =
         replicas == 0 && (spread || cx_pjrt_client_device_count(client) > 1)
   };
+  cx_hash hash = cx_hash_bytes(c->bare.data, c->bare.size, 0);
+  options.launches = (uint32_t)hash.low | 1;
   CALX_TRY(signature_make(c->run->order, &c->signature));
   CALX_TRY(
       cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
-  cx_disk_key key = { .hash = cx_hash_bytes(c->bare.data, c->bare.size, 0),
+  cx_disk_key key = { .hash = hash,
                       .text = c->bare.data,
                       .size = c->bare.size,
                       .options = c->options,

@@ -32,13 +32,61 @@ static void device_init(calx_device *d, int index, cx_pjrt_client *client)
   cx_mutex_init(&d->lock);
 }
 
+static const char *launcher_name(cx_world_launcher launcher)
+{
+  switch (launcher) {
+    case CX_LAUNCHER_NONE: break;
+    case CX_LAUNCHER_CALX: return "calx run";
+    case CX_LAUNCHER_TORCHRUN: return "torchrun";
+    case CX_LAUNCHER_MPICH: return "MPICH";
+    case CX_LAUNCHER_OPENMPI: return "Open MPI";
+    case CX_LAUNCHER_PMIX: return "PMIx";
+    case CX_LAUNCHER_SLURM: return "Slurm";
+  }
+  return "a launcher";
+}
+
+// One of several processes that a launcher started, and a device is used before
+// they met: their models will have nothing to do with each other.
+static void tell_alone(void)
+{
+  cx_world_place place;
+  calx_status *status = cx_world_find(&place);
+  if (status == NULL && place.processes > 1) {
+    cx_log_once_per_site("alone",
+                         "process %d of %d, started by %s, trains alone: "
+                         "calx_launch was not called before a device was used",
+                         place.process, place.processes,
+                         launcher_name(place.launcher));
+  }
+  calx_status_free(status);
+}
+
+static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
+{
+  if (!cx_world_joined()) tell_alone();
+  const cx_world_place *here = cx_world_here();
+  cx_pjrt_world w = { .process = here->process,
+                      .processes = here->processes,
+                      .local_process = here->local_process,
+                      .local_processes = here->local_processes,
+                      .host = here->host,
+                      .hosts = here->hosts,
+                      .window_fd = cx_world_window_fd(),
+                      .get = cx_store_get,
+                      .try_get = cx_store_try_get,
+                      .put = cx_store_put };
+  return cx_pjrt_client_open(plugin, &(cx_pjrt_client_options){ .world = &w },
+                             out);
+}
+
 // Under world.lock.
 static calx_status *open_world(void)
 {
   cx_pjrt_plugin *plugin;
   CALX_TRY(cx_pjrt_plugin_open(NULL, &plugin));
   cx_pjrt_client *client;
-  CALX_TRY(cx_pjrt_client_open(plugin, NULL, &client));
+  CALX_TRY(open_client(plugin, &client));
   size_t n = cx_pjrt_client_device_count(client);
   calx_device *devices = cx_calloc(n + 1, sizeof *devices);
   if (n == 0 || devices == NULL) {

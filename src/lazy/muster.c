@@ -250,7 +250,7 @@ static calx_status *execute(const launch *l)
   CALX_TRY(cx_pjrt_execute_all(l->executable, l->args, l->n_ranks * l->n_args,
                                l->out, l->done));
   for (size_t r = 0; r < l->n_ranks; r++) {
-    cx_launch_count(l->done[r], start, (int)r, true);
+    cx_launch_count(l->done[r], start, l->devices[r]->index, true);
   }
   hand_out(l);
   return NULL;
@@ -360,9 +360,29 @@ static calx_status *run_with_others(cx_passage *p)
   return NULL;
 }
 
+// All ranks have one plugin, so all find the same here.
+static calx_status *check_plugin(const cx_passage *p)
+{
+  const cx_world_place *here = cx_world_here();
+  const cx_pjrt_client *client = p->run->device->client;
+  if (here->processes == 1 || cx_pjrt_client_world_count(client) >
+                                  cx_pjrt_client_device_count(client)) {
+    return NULL;
+  }
+  char what[256];
+  name_collective(p->run->order, what, sizeof what);
+  return cx_error_at(&p->run->site, CALX_UNIMPLEMENTED,
+                     "%s: the collectives of plugin platform '%s' work inside "
+                     "one process only, this is process %d of %d (threads: "
+                     "CPU_NUM_DEVICES; between processes: CALX_PLUGIN=calx)",
+                     what, cx_pjrt_client_platform(client), here->process,
+                     here->processes);
+}
+
 calx_status *cx_run_together(cx_passage *p)
 {
   calx_device *d = p->run->device;
+  CALX_TRY(check_plugin(p));
   // What may fail without the others does so before they are met.
   if (cx_program_ran(p, CX_CHOICE_CONSTANT) ||
       cx_program_ran(p, CX_CHOICE_DYNAMIC)) {

@@ -61,12 +61,14 @@ static calx_status *create(cx_pjrt_client *c,
   cx_pjrt_option *options = NULL;
   PJRT_NamedValue *values = NULL;
   size_t n = 0;
+  if (asked != NULL && asked->world != NULL) c->world = *asked->world;
   CALX_TRY(cx_pjrt_client_defaults(c->plugin, asked, &options, &n));
   calx_status *status = cx_pjrt_values_make(options, n, &values);
   if (status == NULL) {
     PJRT_Client_Create_Args args = { CX_PJRT_ARGS(PJRT_Client_Create_Args),
                                      .create_options = values,
                                      .num_options = n };
+    cx_pjrt_world_callbacks(c, &args);
     status = CX_PJRT_CALL(c->plugin, PJRT_Client_Create, &args);
     if (status == NULL) c->raw = args.client;
     if (status == NULL && c->raw == NULL) {
@@ -161,6 +163,16 @@ static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
   return NULL;
 }
 
+// A plugin that tells of no others has none.
+static void count_everywhere(cx_pjrt_client *c)
+{
+  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
+                                    .client = c->raw };
+  cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
+  c->n_everywhere =
+      args.num_devices > c->n_devices ? args.num_devices : c->n_devices;
+}
+
 static calx_status *ask_devices(cx_pjrt_client *c)
 {
   PJRT_Client_AddressableDevices_Args args = {
@@ -186,6 +198,7 @@ static calx_status *ask_devices(cx_pjrt_client *c)
     CALX_TRY(ask_description(c, d));
     CALX_TRY(ask_memories(c, d));
   }
+  count_everywhere(c);
   return NULL;
 }
 
@@ -229,7 +242,12 @@ const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c)
 
 bool cx_pjrt_client_is_own(const cx_pjrt_client *c)
 {
-  return strcmp(c->platform, CX_PJRT_OWN_PLATFORM) == 0;
+  return c->plugin->is_own;
+}
+
+size_t cx_pjrt_client_world_count(const cx_pjrt_client *c)
+{
+  return c->n_everywhere;
 }
 
 size_t cx_pjrt_client_device_count(const cx_pjrt_client *c)

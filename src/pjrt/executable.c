@@ -83,6 +83,7 @@ static calx_status *executable_new(cx_pjrt_client *c,
   cx_pjrt_count(1);
   e->client = c;
   e->any_device = options != NULL && options->any_device;
+  e->launch_base = options != NULL ? options->launches : 0;
   if (!copy_signature(e, signature)) {
     executable_free(e);
     return cx_out_of_memory();
@@ -311,7 +312,9 @@ calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
   *out = NULL;
   cx_pjrt_executable *e = NULL;
   CALX_TRY(executable_new(c, options, signature, &e));
-  e->launch_base = (uint32_t)cx_hash_bytes(text, size, 0).low;
+  if (e->launch_base == 0) {
+    e->launch_base = (uint32_t)cx_hash_bytes(text, size, 0).low;
+  }
   PJRT_Program program = cx_pjrt_program(text, size);
   calx_status *status = compile_once(e, &program, options);
   if (cx_pjrt_defaults_refused(c, status)) {
@@ -365,7 +368,9 @@ calx_status *cx_pjrt_executable_deserialize(
   char *encoded = NULL;
   size_t encoded_size = 0;
   CALX_TRY(executable_new(c, options, signature, &e));
-  e->launch_base = (uint32_t)cx_hash_bytes(bytes, size, 0).low;
+  if (e->launch_base == 0) {
+    e->launch_base = (uint32_t)cx_hash_bytes(bytes, size, 0).low;
+  }
   calx_status *status =
       cx_pjrt_options_encode(options, c, &encoded, &encoded_size);
   if (status == NULL) {

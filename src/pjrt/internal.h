@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "abi/calx_window.h"
 #include "abi/pjrt.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -39,6 +40,7 @@ struct cx_pjrt_plugin {
   dev_t device;   // with inode: one plugin for one file
   ino_t inode;
   bool is_xla;  // built from XLA: has the attribute xla_version
+  bool is_own;  // the library's engine, also as a file: has calx_version
   // Whether it refused the overrides that calx adds by itself.
   atomic_bool refuses_defaults;
   cx_mutex lock;  // of what follows
@@ -101,8 +103,6 @@ void cx_pjrt_count(long change);
 
 // ---- clients ----
 
-#define CX_PJRT_OWN_PLATFORM "calx_cpu"
-
 typedef struct cx_pjrt_device {
   PJRT_Device *raw;
   int id;
@@ -120,6 +120,8 @@ struct cx_pjrt_client {
   char *platform_version;
   cx_pjrt_device *devices;  // addressable
   size_t n_devices;
+  size_t n_everywhere;  // of other processes too
+  cx_pjrt_world world;
 };
 
 void cx_pjrt_client_retain(cx_pjrt_client *c);
@@ -135,6 +137,13 @@ calx_status *cx_pjrt_check_device(const cx_pjrt_client *c,
 // cx_free(); NULL for none.
 calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
                                  PJRT_NamedValue **out) CALX_MUST_USE;
+
+// Adds what the plugin wants to know of the world; at most CX_PJRT_WORLD.
+#define CX_PJRT_WORLD 6
+size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
+                             const cx_pjrt_world *w, cx_pjrt_option *list);
+// The store, where the plugin wants one; c->world is used as long as c lives.
+void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args);
 
 // What a client of this plugin is created with. *out_options is freed with
 // cx_free().
@@ -208,7 +217,7 @@ struct cx_pjrt_executable {
   bool any_device;
   size_t n_replicas;
   size_t *devices;        // [n_replicas] indices
-  uint32_t launch_base;   // the same on all ranks: of the program's text
+  uint32_t launch_base;   // the same on all ranks
   atomic_uint *launches;  // [the client's devices]: launches so far
   size_t n_params;
   cx_pjrt_shape *params;

@@ -58,8 +58,21 @@ typedef struct cx_pjrt_option {  // of client or topology creation
   float float_value;
 } cx_pjrt_option;
 
+// This process among those that train together, and the store that they share:
+// binary values, thread-safe functions that block. get: DEADLINE_EXCEEDED,
+// try_get: NOT_FOUND, put: ALREADY_EXISTS; values are freed with cx_free().
+typedef struct cx_pjrt_world {
+  int64_t process, processes, local_process, local_processes, host, hosts;
+  int window_fd;  // that the host's processes share; -1: none
+  calx_status *(*get)(const char *key, int64_t timeout_ms, char **out,
+                      size_t *out_size);
+  calx_status *(*try_get)(const char *key, char **out, size_t *out_size);
+  calx_status *(*put)(const char *key, const void *value, size_t size);
+} cx_pjrt_world;
+
 typedef struct cx_pjrt_client_options {
-  int64_t device_count;  // CPU platforms only; 0: CPU_NUM_DEVICES, else 1
+  int64_t device_count;        // CPU platforms only; 0: CPU_NUM_DEVICES, else 1
+  const cx_pjrt_world *world;  // NULL: this process alone. Copied
   const cx_pjrt_option *extra;  // passed as they are
   size_t n_extra;
 } cx_pjrt_client_options;
@@ -79,6 +92,8 @@ const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c);
 bool cx_pjrt_client_is_own(const cx_pjrt_client *c);  // the library's engine
 size_t cx_pjrt_client_device_count(
     const cx_pjrt_client *c);  // addressable devices
+size_t cx_pjrt_client_world_count(
+    const cx_pjrt_client *c);  // those of other processes too
 typedef struct cx_pjrt_memory_stats {
   int64_t bytes_in_use, peak_bytes_in_use, bytes_limit;  // -1: not told
 } cx_pjrt_memory_stats;
@@ -171,8 +186,10 @@ typedef struct cx_pjrt_compile_options {
   int64_t num_replicas;    // 0 = 1
   const int64_t *devices;  // num_replicas device indices (addressable); NULL:
                            // 0, 1, …; ids are looked up
-  bool everywhere;  // num_replicas is of all devices that the client knows, of
-                    // other processes too, in the order of their ids
+  bool everywhere;    // the replicas are spread over all processes that the
+                      // client knows of, as many on the first devices of each
+  uint32_t launches;  // the first launch's number, equal in all processes; 0:
+                      // of the program's own bytes
   bool any_device;  // one replica that runs on the device of its arguments
                     // (compile_portable_executable)
   const cx_pjrt_override *overrides;

@@ -214,6 +214,7 @@ static calx_status *open_file(const cx_pjrt_choice *choice,
     return status;
   }
   p->is_xla = has_attribute(p, "xla_version");
+  p->is_own = p->embedded || has_attribute(p, "calx_version");
   p->next = plugins;
   plugins = p;
   *out_plugin = p;

@@ -34,33 +34,48 @@
 #include <stdio.h>
 #include <string.h>
 
+// A call of the callbacks that the last client was given. bytes: the value, or
+// the error's text.
+typedef struct fake_value {
+  enum { FAKE_GET, FAKE_TRY_GET, FAKE_PUT } what;
+  const char *key;
+  size_t key_size, size;
+  int timeout_ms;
+  char bytes[512];
+} fake_value;
+
 typedef struct fake {
   bool (*set)(const char *settings);  // false: not understood
   long (*calls)(const char *function);
   long (*live)(void);
   const char *(*options)(void);
   int (*launch)(void);
+  bool (*has_store)(void);
+  int (*store)(fake_value *v);  // the error's code
 } fake;
 
 // Also loads it. The functions are NULL when that fails.
 static inline fake fake_open(const char *path)
 {
-  fake f = { NULL, NULL, NULL, NULL, NULL };
+  fake f = { NULL, NULL, NULL, NULL, NULL, NULL, NULL };
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     fprintf(stderr, "fake plugin: %s\n", dlerror());
     return f;
   }
-  void *symbols[] = { dlsym(handle, "fake_pjrt_set"),
-                      dlsym(handle, "fake_pjrt_calls"),
-                      dlsym(handle, "fake_pjrt_live"),
-                      dlsym(handle, "fake_pjrt_options"),
-                      dlsym(handle, "fake_pjrt_launch") };
+  void *symbols[] = {
+    dlsym(handle, "fake_pjrt_set"),    dlsym(handle, "fake_pjrt_calls"),
+    dlsym(handle, "fake_pjrt_live"),   dlsym(handle, "fake_pjrt_options"),
+    dlsym(handle, "fake_pjrt_launch"), dlsym(handle, "fake_pjrt_has_store"),
+    dlsym(handle, "fake_pjrt_store")
+  };
   memcpy(&f.set, &symbols[0], sizeof symbols[0]);
   memcpy(&f.calls, &symbols[1], sizeof symbols[1]);
   memcpy(&f.live, &symbols[2], sizeof symbols[2]);
   memcpy(&f.options, &symbols[3], sizeof symbols[3]);
   memcpy(&f.launch, &symbols[4], sizeof symbols[4]);
+  memcpy(&f.has_store, &symbols[5], sizeof symbols[5]);
+  memcpy(&f.store, &symbols[6], sizeof symbols[6]);
   return f;
 }
 

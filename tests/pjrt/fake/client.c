@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fake.h"
 #include "internal.h"
+
+#define EXPORT __attribute__((visibility("default")))
 
 // The one kind of memory, the same for all devices.
 static PJRT_Memory memory;
@@ -59,8 +62,80 @@ void fake_work(PJRT_Client *c, void (*run)(void *user), void *user)
 
 // ---- clients ----
 
-// Takes the number of devices from the options and writes all of them down.
-static void read_options(const PJRT_Client_Create_Args *args, int *n_devices)
+// The last client's, for fake_pjrt_store().
+static PJRT_Client_Create_Args store;
+
+EXPORT bool fake_pjrt_has_store(void);
+EXPORT bool fake_pjrt_has_store(void)
+{
+  return store.kv_get_callback != NULL && store.kv_put_callback != NULL &&
+         store.kv_try_get_callback != NULL;
+}
+
+static PJRT_Error *make_error(PJRT_Error_Code code, const char *text,
+                              size_t size)
+{
+  return fake_error((int)code, "%.*s", (int)size, text);
+}
+
+// Takes what came; the error's code.
+static int finish(PJRT_Error *error, char *value, size_t size,
+                  void (*drop)(char *value), fake_value *out)
+{
+  int code = 0;
+  out->size = 0;
+  if (error != NULL) {
+    PJRT_Error_GetCode_Args get = { .error = error };
+    PJRT_Error_Message_Args message = { .error = error };
+    PJRT_Error_Destroy_Args destroy = { .error = error };
+    fake_inner.PJRT_Error_GetCode(&get);
+    fake_inner.PJRT_Error_Message(&message);
+    code = (int)get.code;
+    out->size = message.message_size;
+    if (out->size > sizeof out->bytes) out->size = sizeof out->bytes;
+    memcpy(out->bytes, message.message, out->size);
+    fake_inner.PJRT_Error_Destroy(&destroy);
+  } else if (value != NULL) {
+    out->size = size < sizeof out->bytes ? size : sizeof out->bytes;
+    memcpy(out->bytes, value, out->size);
+    drop(value);
+  }
+  return code;
+}
+
+// As XLA calls them: the arguments' heads are rubbish.
+EXPORT int fake_pjrt_store(fake_value *v);
+EXPORT int fake_pjrt_store(fake_value *v)
+{
+  PJRT_CallbackError make = make_error;
+  if (v->what == FAKE_PUT) {
+    PJRT_KeyValuePutCallback_Args a;
+    memset(&a, 0x5a, sizeof a);
+    a.key = v->key, a.key_size = v->key_size;
+    a.value = v->bytes, a.value_size = v->size;
+    a.callback_error = &make, a.user_arg = store.kv_put_user_arg;
+    return finish(store.kv_put_callback(&a), NULL, 0, NULL, v);
+  }
+  if (v->what == FAKE_TRY_GET) {
+    PJRT_KeyValueTryGetCallback_Args a;
+    memset(&a, 0x5a, sizeof a);
+    a.key = v->key, a.key_size = v->key_size;
+    a.callback_error = &make, a.user_arg = store.kv_try_get_user_arg;
+    PJRT_Error *error = store.kv_try_get_callback(&a);
+    return finish(error, a.value, a.value_size, a.value_deleter_callback, v);
+  }
+  PJRT_KeyValueGetCallback_Args a;
+  memset(&a, 0x5a, sizeof a);
+  a.key = v->key, a.key_size = v->key_size, a.timeout_in_ms = v->timeout_ms;
+  a.callback_error = &make, a.user_arg = store.kv_get_user_arg;
+  PJRT_Error *error = store.kv_get_callback(&a);
+  return finish(error, a.value, a.value_size, a.value_deleter_callback, v);
+}
+
+// Takes the number of devices and of processes from the options and writes all
+// of them down.
+static void read_options(const PJRT_Client_Create_Args *args, int *n_devices,
+                         int place[2])
 {
   char text[512] = "";
   size_t used = 0;
@@ -83,6 +158,12 @@ static void read_options(const PJRT_Client_Create_Args *args, int *n_devices)
     if (o->name_size == 16 && memcmp(o->name, "cpu_device_count", 16) == 0) {
       *n_devices = (int)o->int64_value;
     }
+    if (o->name_size == 7 && memcmp(o->name, "node_id", 7) == 0) {
+      place[0] = (int)o->int64_value;
+    }
+    if (o->name_size == 9 && memcmp(o->name, "num_nodes", 9) == 0) {
+      place[1] = (int)o->int64_value;
+    }
     int n = snprintf(text + used, sizeof text - used, "%s%.*s=%s",
                      i == 0 ? "" : ";", (int)o->name_size, o->name, value);
     if (n > 0 && (size_t)n < sizeof text - used) used += (size_t)n;
@@ -92,9 +173,10 @@ static void read_options(const PJRT_Client_Create_Args *args, int *n_devices)
 
 static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
 {
-  int n = fake_device_count();
-  read_options(args, &n);
-  if (n < 0 || n > FAKE_DEVICES) {
+  int n = fake_device_count(), place[2] = { 0, 1 };
+  read_options(args, &n, place);
+  if (place[0] >= place[1]) place[0] = 0, place[1] = 1;
+  if (n < 0 || n * place[1] > FAKE_DEVICES) {
     return fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "fake: %d devices", n);
   }
   PJRT_Client *c = calloc(1, sizeof *c);
@@ -104,20 +186,21 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->wake, NULL);
   for (int i = 0; i < n; i++) {
-    PJRT_Device *d = &c->devices[i];
-    d->description.id = 10 + i;  // not the index
-    snprintf(d->description.text, sizeof d->description.text, "Fake(id=%d)",
-             10 + i);
-    d->client = c;
-    d->memories[0] = &memory;
-    c->list[i] = c->all[i] = d;
+    for (int p = 0; p < place[1]; p++) {
+      bool here = p == place[0];
+      PJRT_Device *d = here ? &c->devices[i] : &c->others[c->n_everywhere];
+      int id = 10 + i * place[1] + p;  // not the index
+      d->description.id = id;
+      d->description.process = p;
+      snprintf(d->description.text, sizeof d->description.text, "Fake(id=%d)",
+               id);
+      d->client = c;
+      d->memories[0] = &memory;
+      c->everywhere[c->n_everywhere++] = d;
+      if (here) c->list[i] = d;
+    }
   }
-  for (int i = 0; i < 2; i++) {
-    PJRT_Device *d = &c->elsewhere[i];
-    d->description.id = 8 + i;  // before those here
-    d->client = c;
-    c->all[n + i] = d;
-  }
+  store = *args;
   atomic_fetch_add(&fake_live_objects, 1);
   args->client = c;
   return NULL;
@@ -161,10 +244,10 @@ static PJRT_Error *client_devices(PJRT_Client_AddressableDevices_Args *args)
   return NULL;
 }
 
-static PJRT_Error *client_all_devices(PJRT_Client_Devices_Args *args)
+static PJRT_Error *client_everywhere(PJRT_Client_Devices_Args *args)
 {
-  args->devices = args->client->all;
-  args->num_devices = (size_t)args->client->n_devices + 2;
+  args->devices = args->client->everywhere;
+  args->num_devices = (size_t)args->client->n_everywhere;
   return NULL;
 }
 
@@ -179,6 +262,13 @@ static PJRT_Error *device_description(PJRT_Device_GetDescription_Args *args)
 static PJRT_Error *description_id(PJRT_DeviceDescription_Id_Args *args)
 {
   args->id = args->device_description->id;
+  return NULL;
+}
+
+static PJRT_Error *description_process(
+    PJRT_DeviceDescription_ProcessIndex_Args *args)
+{
+  args->process_index = args->device_description->process;
   return NULL;
 }
 
@@ -226,7 +316,8 @@ void fake_fill_client(PJRT_Api *api)
   api->PJRT_Client_PlatformName = client_platform_name;
   api->PJRT_Client_PlatformVersion = client_platform_version;
   api->PJRT_Client_AddressableDevices = client_devices;
-  api->PJRT_Client_Devices = client_all_devices;
+  api->PJRT_Client_Devices = client_everywhere;
+  api->PJRT_DeviceDescription_ProcessIndex = description_process;
   api->PJRT_Device_GetDescription = device_description;
   api->PJRT_DeviceDescription_Id = description_id;
   api->PJRT_DeviceDescription_Kind = description_kind;

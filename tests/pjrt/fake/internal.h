@@ -69,6 +69,7 @@ bool fake_shape_equal(const fake_shape *a, const fake_shape *b);
 
 struct PJRT_DeviceDescription {
   int id;
+  int process;
   char text[32];
 };
 
@@ -88,9 +89,11 @@ struct PJRT_Client {
   char platform[32];
   int n_devices;
   PJRT_Device devices[FAKE_DEVICES];
-  PJRT_Device elsewhere[2];  // of another process
-  PJRT_Device *all[FAKE_DEVICES + 2];
   PJRT_Device *list[FAKE_DEVICES];
+  // Of all processes, and those of the others.
+  int n_everywhere;
+  PJRT_Device *everywhere[FAKE_DEVICES];
+  PJRT_Device others[FAKE_DEVICES];
   // The thread that works when async, started by the first job.
   pthread_mutex_t lock;
   pthread_cond_t wake;

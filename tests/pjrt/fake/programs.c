@@ -68,11 +68,13 @@ static void list_results(program *p)
   }
 }
 
+// Whose shares run here are the replicas that count from now on.
 static PJRT_Error *assign(program *p, const CxPjrt__Build *build,
                           PJRT_Client *c)
 {
+  int local = 0;
   for (int r = 0; r < p->replicas && c != NULL; r++) {
-    int64_t id = 10 + r;
+    int64_t id = c->list[0]->description.id + r;
     if (build->device_assignment != NULL) {
       const CxPjrt__DeviceAssignment *a = build->device_assignment;
       if (a->replica_count != p->replicas || a->computation_count != 1 ||
@@ -84,12 +86,18 @@ static PJRT_Error *assign(program *p, const CxPjrt__Build *build,
       }
       id = a->computation_devices[0]->replica_device_ids[r];
     }
-    if (id < 10 || id >= 10 + c->n_devices) {
+    int i = 0;
+    while (i < c->n_everywhere && c->everywhere[i]->description.id != id) i++;
+    if (i == c->n_everywhere) {
       return fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
                         "fake: no device with id %d", (int)id);
     }
-    p->devices[r] = &c->devices[id - 10];
+    PJRT_Device *d = c->everywhere[i];
+    if (d->description.process == c->list[0]->description.process) {
+      p->devices[local++] = d;
+    }
   }
+  if (c != NULL) p->replicas = local;
   return NULL;
 }
 

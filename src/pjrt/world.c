@@ -1,0 +1,165 @@
+// pjrt/world: what a plugin is told of the processes that train together.
+//
+// - The library's own engine presents all of their devices: it gets this
+//   process's place, and the window that the processes of its host share.
+// - CUDA, and what is not known, get the place and the store, through which
+//   they find each other. CUDA's process takes the card of its number.
+// - XLA's CPU works in one process only. libtpu reads its environment.
+//
+// XLA writes only some fields of the callbacks' arguments, and calls them from
+// many threads at once.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "pjrt/internal.h"
+
+#define KEY_PREFIX "pjrt:"
+
+// ---- options ----------------------------------------------------------------
+
+static size_t add(cx_pjrt_option *list, size_t n, const char *name,
+                  int64_t value)
+{
+  list[n] =
+      (cx_pjrt_option){ .name = name, .type = CX_PJRT_INT, .int_value = value };
+  return n + 1;
+}
+
+// Whether the cards that CUDA shows this process are those of its whole host.
+static bool sees_all_cards(const cx_pjrt_world *w)
+{
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == NULL) return true;
+  int64_t n = *visible != '\0';
+  for (const char *p = visible; *p != '\0'; p++) n += *p == ',';
+  return n >= w->local_processes;
+}
+
+size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
+                             const cx_pjrt_world *w, cx_pjrt_option *list)
+{
+  size_t n = 0;
+  if (w == NULL || w->processes <= 1) return 0;
+  if (plugin->kind == CX_PJRT_KIND_TPU ||
+      (plugin->kind == CX_PJRT_KIND_CPU && !plugin->is_own)) {
+    return 0;
+  }
+  n = add(list, n, "node_id", w->process);
+  n = add(list, n, "num_nodes", w->processes);
+  if (plugin->is_own) {
+    if (w->window_fd >= 0) {
+      n = add(list, n, CALX_OPTION_WINDOW_FD, w->window_fd);
+    }
+    n = add(list, n, CALX_OPTION_HOST, w->host);
+    n = add(list, n, CALX_OPTION_HOSTS, w->hosts);
+  }
+  if (plugin->kind == CX_PJRT_KIND_CUDA && w->local_processes > 1 &&
+      sees_all_cards(w)) {
+    list[n++] = (cx_pjrt_option){ .name = "visible_devices",
+                                  .type = CX_PJRT_INTS,
+                                  .ints_value = &w->local_process,
+                                  .n_ints = 1 };
+  }
+  return n;
+}
+
+// ---- the store --------------------------------------------------------------
+
+// Takes the status. What is not the question's own answer is the job's news.
+static PJRT_Error *answer(calx_status *status, PJRT_CallbackError *make)
+{
+  if (status == NULL) return NULL;
+  calx_code code = calx_status_code(status);
+  switch (code) {
+    case CALX_DEADLINE_EXCEEDED:
+    case CALX_NOT_FOUND:
+    case CALX_ALREADY_EXISTS:
+    case CALX_INVALID_ARGUMENT:
+    case CALX_RESOURCE_EXHAUSTED: break;
+    default: code = CALX_ABORTED;
+  }
+  const char *text = cx_status_sentence(status);
+  PJRT_Error *error = (*make)((PJRT_Error_Code)code, text, strlen(text));
+  calx_status_free(status);
+  return error;
+}
+
+// The store's names are text: what would end one, and the sign itself, are
+// written as %00 and %25.
+static calx_status *name_of(const char *key, size_t size, cx_text *out)
+{
+  cx_text_append(out, KEY_PREFIX);
+  for (size_t i = 0; i < size; i++) {
+    if (key[i] == '\0' || key[i] == '%') {
+      cx_text_append(out, key[i] == '%' ? "%25" : "%00");
+    } else {
+      cx_text_char(out, key[i]);
+    }
+  }
+  return cx_text_failed(out) ? cx_out_of_memory() : NULL;
+}
+
+static void free_value(char *value)
+{
+  cx_free(value);
+}
+
+static PJRT_Error *get(PJRT_KeyValueGetCallback_Args *args)
+{
+  const cx_pjrt_world *w = args->user_arg;
+  cx_text name = { 0 };
+  char *value = NULL;
+  size_t size = 0;
+  calx_status *status = name_of(args->key, args->key_size, &name);
+  if (status == NULL) {
+    status = w->get(name.data, args->timeout_in_ms, &value, &size);
+  }
+  cx_text_free(&name);
+  args->value = value;
+  args->value_size = size;
+  args->value_deleter_callback = free_value;
+  return answer(status, args->callback_error);
+}
+
+static PJRT_Error *try_get(PJRT_KeyValueTryGetCallback_Args *args)
+{
+  const cx_pjrt_world *w = args->user_arg;
+  cx_text name = { 0 };
+  char *value = NULL;
+  size_t size = 0;
+  calx_status *status = name_of(args->key, args->key_size, &name);
+  if (status == NULL) status = w->try_get(name.data, &value, &size);
+  cx_text_free(&name);
+  args->value = value;
+  args->value_size = size;
+  args->value_deleter_callback = free_value;
+  return answer(status, args->callback_error);
+}
+
+static PJRT_Error *put(PJRT_KeyValuePutCallback_Args *args)
+{
+  const cx_pjrt_world *w = args->user_arg;
+  cx_text name = { 0 };
+  calx_status *status = name_of(args->key, args->key_size, &name);
+  if (status == NULL) {
+    status = w->put(name.data, args->value_size != 0 ? args->value : "",
+                    args->value_size);
+  }
+  cx_text_free(&name);
+  return answer(status, args->callback_error);
+}
+
+void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args)
+{
+  cx_pjrt_world *w = &c->world;
+  cx_pjrt_kind kind = c->plugin->kind;
+  if (w->processes <= 1 || w->get == NULL || kind == CX_PJRT_KIND_CPU ||
+      kind == CX_PJRT_KIND_TPU) {
+    return;
+  }
+  args->kv_get_callback = get;
+  args->kv_put_callback = put;
+  args->kv_try_get_callback = try_get;
+  args->kv_get_user_arg = args->kv_put_user_arg = args->kv_try_get_user_arg = w;
+}
