@@ -6,12 +6,12 @@
 // shared; each rank adds its slice by plain loads, then copies the other
 // slices. A round's time is that of its slowest rank. Ours and the bound take
 // turns, a few rounds each.
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +64,8 @@ static void meet(const cell *c)
     return;
   }
   for (int i = 0; atomic_load(&s->round) == round; i++) {
-    if (i > 20000 || c->n > sysconf(_SC_NPROCESSORS_ONLN)) sched_yield();
+    if (i > 20000 || c->n > sysconf(_SC_NPROCESSORS_ONLN))
+      (void)syscall(SYS_sched_yield);
   }
 }
 
@@ -176,10 +177,9 @@ static void run_round(rank *r, void (*fn)(rank *), bench_series *series)
 // Two ranks on one core wait for each other's time slices.
 static void stay(const rank *r)
 {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET((size_t)(r->me % (int)sysconf(_SC_NPROCESSORS_ONLN)), &set);
-  (void)sched_setaffinity(0, sizeof set, &set);
+  const unsigned long cores = 1ul
+                              << (r->me % (int)sysconf(_SC_NPROCESSORS_ONLN));
+  (void)syscall(SYS_sched_setaffinity, 0, sizeof cores, &cores);
 }
 
 static void run_rank(void *user)

@@ -130,5 +130,6 @@ void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *launch,
 // all that sleep so. Of any process.
 void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
 void cx_coll_wake(_Atomic uint32_t *word);
+void cx_coll_yield(void);
 
 #endif

@@ -5,7 +5,6 @@
 // then sleeps on the bell of the group's first member, at most 100 ms at a
 // time: in between it looks for what would keep somebody from coming, and at
 // the job's news. Whoever comes last rings.
-#include <sched.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -285,7 +284,7 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
     relax();
   }
   for (int i = 0; i < YIELDS && !all_arrived(v, step, &from); i++) {
-    sched_yield();
+    cx_coll_yield();
   }
   if (from < v->group->n) {
     const int64_t until = deadline(v->launch);
@@ -323,7 +322,7 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
     } else if ((int)tries < w->spins) {
       relax();
     } else if ((tries & 1023) != 0) {
-      sched_yield();
+      cx_coll_yield();
     } else {
       CALX_TRY(news_error(w, NULL));
       if (until == 0) until = deadline(l);

@@ -41,6 +41,11 @@ void cx_coll_wake(_Atomic uint32_t *word)
                 0);
 }
 
+void cx_coll_yield(void)
+{
+  (void)syscall(SYS_sched_yield);
+}
+
 // ---- memory ----
 
 static size_t round_up(size_t n, size_t to)

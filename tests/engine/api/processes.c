@@ -180,7 +180,9 @@ static void write_text(const program *p, int n, char *out)
   }
   strcat(out, ") -> (");
   put_types(out, p->out_types);
-  sprintf(out + strlen(out), ") {\n%s\n}", body);
+  strcat(out, ") {\n");
+  strcat(out, body);
+  strcat(out, "\n}");
 }
 
 static bool fits(const program *p, int n)
