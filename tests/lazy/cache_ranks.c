@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "calx/debug.h"
+#include "calx/dist.h"
 #include "calx/ops.h"
 #include "lazy/cache.h"
 #include "lines.h"
@@ -193,6 +194,54 @@ static void test_kills(void **state)
   print_message("%d processes were killed\n", kills);
 }
 
+// ---- ranks that are processes -----------------------------------------------
+
+static calx_status *run_rank(int rank, void *user)
+{
+  const int *n = user;
+  CALX_TRY(calx_cache_open(folder, false));
+  calx_scope *scope = calx_scope_begin();
+  for (int i = 0; i < 3; i++) {
+    calx_tensor *x = calx_full(CALX_SHAPE(4), rank + 1);
+    calx_tensor *y = calx_all_reduce(x, CALX_REDUCE_SUM);
+    calx_sync(y);
+    float sum[4] = { 0 };
+    CALX_TRY(calx_tensor_read(y, sum, sizeof sum));
+    if (sum[3] != (float)(*n * (*n + 1) / 2)) {
+      return cx_error(CALX_INTERNAL, "the sum is %g", (double)sum[3]);
+    }
+  }
+  // Whichever of a process's ranks ends last has counted all.
+  count(&shared->of[calx_process_index()]);
+  return calx_scope_end(scope);
+}
+
+// A program of all ranks, on one device of each process, or on two of its four.
+static void check_launched(int processes, int devices, int round)
+{
+  int n = processes * devices;
+  memset(shared, 0, sizeof *shared);
+  CHECK_STATUS_OK(
+      calx_launch(run_rank, &n, .processes = processes, .devices = devices));
+  record all = sum();
+  assert_int_equal(all.compiled, 1 - round);
+  assert_int_equal(all.misses, 1 - round);
+  assert_int_equal(all.hits, processes - all.misses);
+  assert_int_equal(all.damaged, 0);
+}
+
+static void test_launched(void **state)
+{
+  (void)state;
+  for (int round = 0; round < 2; round++) {
+    setenv("CPU_NUM_DEVICES", "1", 1);
+    check_launched(4, 1, round);
+    setenv("CPU_NUM_DEVICES", "4", 1);
+    check_launched(2, 2, round);
+  }
+  assert_int_equal(files_with(".calxprog", false), 2);
+}
+
 // ---- keys -------------------------------------------------------------------
 
 static calx_status *reduce(ranks_one *r)
@@ -234,16 +283,25 @@ static void test_replicated(void **state)
   assert_int_equal(files_with(".calxprog", false), 4);
 }
 
+static int setup(void **state)
+{
+  if (getenv("CALX_PLUGIN") == NULL) setenv("CALX_PLUGIN", "calx", 1);
+  return support_setup(state);
+}
+
 int main(int argc, char **argv)
 {
-  const struct CMUnitTest tests[] = {
+  const struct CMUnitTest processes[] = {
+    // First, because a process with threads launches no others.
+    CACHE_TEST(test_launched),
     CACHE_TEST(test_one_compiles),
     CACHE_TEST(test_kills),
-    CACHE_TEST(test_replicated),
   };
+  const struct CMUnitTest threads[] = { CACHE_TEST(test_replicated) };
   if (argc == 2) kills = atoi(argv[1]);
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 1;
-  return cmocka_run_group_tests(tests, ranks_setup, NULL);
+  int failed = cmocka_run_group_tests(processes, setup, NULL);
+  return failed + cmocka_run_group_tests(threads, ranks_setup, NULL);
 }
