@@ -17,11 +17,12 @@
 #include "base/thread.h"
 #include "coll/reduce.h"
 #include "coll/say.h"
+#include "coll/state.h"
 #include "coll/window.h"
 #include "hlo/ops.h"
 #include "hlo/print.h"
 
-enum { SPINS = 1000, STALE_MEETINGS = 64 };
+enum { SPINS = 1000, YIELDS = 20, STALE_MEETINGS = 64 };
 
 typedef enum stage {
   OPEN,    // some have not come
@@ -353,6 +354,8 @@ static void relax(void)
 static void spin_while(cx_coll_circle *c, stage s)
 {
   for (int i = 0; i < SPINS && circle_stage(c) == s; i++) relax();
+  // With more devices than cores those that are awaited need one.
+  for (int i = 0; i < YIELDS && circle_stage(c) == s; i++) cx_coll_yield();
 }
 
 // Under the lock; returns with it. The stage is OPEN no more, or the time is
