@@ -2,9 +2,9 @@
 #include "io/zip.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #include "base/status.h"
+#include "io/crc.h"
 
 enum {
   ALIGNED = 64,
@@ -22,18 +22,6 @@ static void put(cx_text *out, uint64_t n, int bytes)
 static uint64_t at_most(uint64_t n)
 {
   return n < LIMIT ? n : LIMIT;
-}
-
-static uint32_t checksum(uint32_t crc, const void *data, size_t size)
-{
-  const unsigned char *p = data;
-  while (size > 0) {
-    uInt n = size < (1u << 30) ? (uInt)size : 1u << 30;
-    crc = (uint32_t)crc32(crc, p, n);
-    p += n;
-    size -= n;
-  }
-  return crc;
 }
 
 typedef struct entry {
@@ -105,12 +93,12 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
   entry e = { .name = cx_text_str(&full),
               .place = cx_writer_size(zip->w),
               .size = size,
-              .crc = checksum(0, data, size) };
+              .crc = cx_io_crc32(0, data, size) };
   put_local(&header, &e);
   put_central(&zip->central, &e);
   zip->entries++;
-  zip->names = checksum(zip->names, name, strlen(name));
-  zip->checks = checksum(zip->checks, &e.crc, sizeof e.crc);
+  zip->names = cx_io_crc32(zip->names, name, strlen(name));
+  zip->checks = cx_io_crc32(zip->checks, &e.crc, sizeof e.crc);
   calx_status *status = cx_text_failed(&full) || cx_text_failed(&header)
                             ? cx_out_of_memory()
                             : cx_writer_put(zip->w, header.data, header.size);
