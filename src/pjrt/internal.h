@@ -145,6 +145,11 @@ size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
 // The store, where the plugin wants one; c->world is used as long as c lives.
 void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args);
 
+// The ids of a program's replicas on the devices of all processes, as many on
+// the first ones of each: rank r is on process r / (n_replicas / processes).
+calx_status *cx_pjrt_world_devices(const cx_pjrt_client *c, size_t n_replicas,
+                                   int64_t *ids) CALX_MUST_USE;
+
 // What a client of this plugin is created with. *out_options is freed with
 // cx_free().
 calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,

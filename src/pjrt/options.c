@@ -270,85 +270,6 @@ static bool encode_assignment(encoder *e, const int64_t *ids,
   return true;
 }
 
-typedef struct spot {
-  int process;
-  int64_t id;
-} spot;
-
-static int by_process(const void *a, const void *b)
-{
-  const spot *x = a, *y = b;
-  if (x->process != y->process) return x->process < y->process ? -1 : 1;
-  return (x->id > y->id) - (x->id < y->id);
-}
-
-// A device of any process. A plugin that knows no processes has one.
-static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
-                             spot *out)
-{
-  PJRT_Device_GetDescription_Args get = {
-    CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = device
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
-  PJRT_DeviceDescription_Id_Args id = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
-    .device_description = get.device_description
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
-  PJRT_DeviceDescription_ProcessIndex_Args process = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_ProcessIndex_Args),
-    .device_description = get.device_description
-  };
-  cx_pjrt_ignore(
-      CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ProcessIndex, &process));
-  *out = (spot){ process.process_index, id.id };
-  return NULL;
-}
-
-// Of each process's spots, which are sorted, the first `each` become replicas.
-static bool choose_spots(const encoder *e, const spot *all, size_t n,
-                         size_t each, int64_t *ids)
-{
-  size_t chosen = 0;
-  for (size_t i = 0, of_process = 0; i < n; i++, of_process++) {
-    if (i > 0 && all[i].process != all[i - 1].process) {
-      if (of_process < each) return false;
-      of_process = 0;
-    }
-    if (of_process >= each) continue;
-    if (chosen == e->n_replicas) return false;
-    ids[chosen++] = all[i].id;
-  }
-  return chosen == e->n_replicas;
-}
-
-// The ids of the replicas on all devices that the client knows: rank r is on
-// process r / each.
-static calx_status *all_ids(encoder *e, int64_t *ids)
-{
-  const cx_pjrt_client *c = e->client;
-  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
-                                    .client = c->raw };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
-  size_t n = args.devices != NULL ? args.num_devices : 0;
-  size_t processes =
-      c->world.processes > 1 ? (size_t)c->world.processes : (size_t)1;
-  spot *all = CX_ARENA_ARRAY(&e->arena, spot, n + 1);
-  if (all == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    CALX_TRY(ask_spot(c, args.devices[i], &all[i]));
-  }
-  qsort(all, n, sizeof *all, by_process);
-  if (e->n_replicas % processes == 0 &&
-      choose_spots(e, all, n, e->n_replicas / processes, ids)) {
-    return NULL;
-  }
-  return cx_error(CALX_FAILED_PRECONDITION,
-                  "%zu replicas are wanted, platform '%s' has %zu devices "
-                  "here and %zu in all processes",
-                  e->n_replicas, c->platform, c->n_devices, n);
-}
-
 // Looks the ids up where a client is given; without one the numbers are ids.
 static calx_status *device_ids(encoder *e, int64_t *ids)
 {
@@ -356,7 +277,7 @@ static calx_status *device_ids(encoder *e, int64_t *ids)
   if (e->options->everywhere && e->client != NULL &&
       (e->client->world.processes > 1 ||
        e->n_replicas > e->client->n_devices)) {
-    return all_ids(e, ids);
+    return cx_pjrt_world_devices(e->client, e->n_replicas, ids);
   }
   for (size_t r = 0; r < e->n_replicas; r++) {
     int64_t device = devices == NULL ? (int64_t)r : devices[r];

@@ -190,8 +190,8 @@ typedef struct cx_pjrt_compile_options {
                       // client knows of, as many on the first devices of each
   uint32_t launches;  // the first launch's number, equal in all processes; 0:
                       // of the program's own bytes
-  bool any_device;  // one replica that runs on the device of its arguments
-                    // (compile_portable_executable)
+  bool any_device;    // one replica that runs on the device of its arguments
+                      // (compile_portable_executable)
   const cx_pjrt_override *overrides;
   size_t n_overrides;
 } cx_pjrt_compile_options;

@@ -163,3 +163,91 @@ void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args)
   args->kv_try_get_callback = try_get;
   args->kv_get_user_arg = args->kv_put_user_arg = args->kv_try_get_user_arg = w;
 }
+
+// ---- programs of all ranks --------------------------------------------------
+
+typedef struct spot {
+  int process;
+  int64_t id;
+} spot;
+
+static int by_process(const void *a, const void *b)
+{
+  const spot *x = a, *y = b;
+  if (x->process != y->process) return x->process < y->process ? -1 : 1;
+  return (x->id > y->id) - (x->id < y->id);
+}
+
+// A device of any process. A plugin that knows no processes has one.
+static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
+                             spot *out)
+{
+  PJRT_Device_GetDescription_Args get = {
+    CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = device
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
+  PJRT_DeviceDescription_Id_Args id = {
+    CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
+    .device_description = get.device_description
+  };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
+  PJRT_DeviceDescription_ProcessIndex_Args process = {
+    CX_PJRT_ARGS(PJRT_DeviceDescription_ProcessIndex_Args),
+    .device_description = get.device_description
+  };
+  cx_pjrt_ignore(
+      CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ProcessIndex, &process));
+  *out = (spot){ process.process_index, id.id };
+  return NULL;
+}
+
+// Of each process's spots, which are sorted, the first `each` become replicas.
+static bool choose_spots(const spot *all, size_t n, size_t each,
+                         size_t n_replicas, int64_t *ids)
+{
+  size_t chosen = 0;
+  for (size_t i = 0, of_process = 0; i < n; i++, of_process++) {
+    if (i > 0 && all[i].process != all[i - 1].process) {
+      if (of_process < each) return false;
+      of_process = 0;
+    }
+    if (of_process >= each) continue;
+    if (chosen == n_replicas) return false;
+    ids[chosen++] = all[i].id;
+  }
+  return chosen == n_replicas;
+}
+
+static calx_status *find_devices(const cx_pjrt_client *c, size_t n_replicas,
+                                 const PJRT_Client_Devices_Args *args,
+                                 spot *all, int64_t *ids)
+{
+  size_t n = args->devices != NULL ? args->num_devices : 0;
+  size_t processes =
+      c->world.processes > 1 ? (size_t)c->world.processes : (size_t)1;
+  for (size_t i = 0; i < n; i++) {
+    CALX_TRY(ask_spot(c, args->devices[i], &all[i]));
+  }
+  qsort(all, n, sizeof *all, by_process);
+  if (n_replicas % processes == 0 &&
+      choose_spots(all, n, n_replicas / processes, n_replicas, ids)) {
+    return NULL;
+  }
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "%zu replicas are wanted, platform '%s' has %zu devices "
+                  "here and %zu in all processes",
+                  n_replicas, c->platform, c->n_devices, n);
+}
+
+calx_status *cx_pjrt_world_devices(const cx_pjrt_client *c, size_t n_replicas,
+                                   int64_t *ids)
+{
+  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
+                                    .client = c->raw };
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
+  spot *all = cx_calloc(args.num_devices + 1, sizeof *all);
+  if (all == NULL) return cx_out_of_memory();
+  calx_status *status = find_devices(c, n_replicas, &args, all, ids);
+  cx_free(all);
+  return status;
+}
