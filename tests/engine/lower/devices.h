@@ -4,6 +4,7 @@
 #define TESTS_ENGINE_LOWER_DEVICES_H
 
 #include "base/thread.h"
+#include "chain.h"
 #include "lower/compile.h"
 #include "support/support.h"
 
@@ -43,18 +44,5 @@ void devices_fill(devices *w);
 void devices_same(const devices *a, const devices *b);
 // How many steps ran beside collectives so far.
 int64_t devices_beside(void);
-
-// A step of training: products forward and backward through `layers` square
-// matrices of WIDTH, whose gradients are summed over the devices afterwards,
-// the last layer's first.
-#define WIDTH 128
-typedef enum chain_end {
-  CHAIN_SUMS,     // the sums are the results
-  CHAIN_UPDATES,  // the matrices change, in place, after sums of pairs
-  CHAIN_SHARES    // each device gets its part of the sums, and all gather them
-} chain_end;
-void chain_text(cx_text *out, int layers, uint32_t n_devices, chain_end end);
-void chain_all_reduce(cx_text *out, const char *to, const char *from,
-                      const char *type, uint32_t n_devices);
 
 #endif

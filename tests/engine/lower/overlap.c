@@ -11,9 +11,8 @@ static void compare(uint32_t n, chain_end end, size_t least)
   devices_new(&plain, n, cx_text_str(&text), true);
   devices_new(&beside, n, cx_text_str(&text), false);
   assert_int_equal(plain.info->n_overlapped, 0);
-  print_message("%zu overlap, %zu and %zu bytes\n",
-                beside.info->n_overlapped, plain.info->arena_bytes,
-                beside.info->arena_bytes);
+  print_message("%zu overlap, %zu and %zu bytes\n", beside.info->n_overlapped,
+                plain.info->arena_bytes, beside.info->arena_bytes);
   assert_true(beside.info->n_overlapped >= least);
   assert_true(beside.info->arena_bytes <=
               plain.info->arena_bytes + plain.info->arena_bytes / 4);
