@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +21,12 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "base/temporary.h"
 
-enum { PIECE = 1 << 18 };  // smaller puts are gathered up to this many bytes
+enum {
+  PIECE = 1 << 18,  // smaller puts are gathered up to this many bytes
+  TAIL = 64         // more bytes than a temporary name is longer by
+};
 
 struct cx_writer {
   int fd;
@@ -63,13 +66,13 @@ static calx_status *resolve(const char *path, char out[PATH_MAX])
   if (path == NULL || *path == '\0') {
     return cx_error(CALX_INVALID_ARGUMENT, "the name of the file is empty");
   }
-  if (strlen(path) + 40 > PATH_MAX) {
+  if (strlen(path) + TAIL > PATH_MAX) {
     return cx_error(CALX_INVALID_ARGUMENT, "the name '%.40s…' is too long",
                     path);
   }
   if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
     if (realpath(path, out) == NULL) return failed("follow the link", path);
-    if (strlen(out) + 40 > PATH_MAX || stat(out, &info) != 0) {
+    if (strlen(out) + TAIL > PATH_MAX || stat(out, &info) != 0) {
       return failed("replace", path);
     }
   } else {
@@ -90,14 +93,6 @@ static void folder_of(const char *path, char out[PATH_MAX])
   out[n != 0 ? n : 1] = '\0';
 }
 
-static void next_name(cx_writer *w)
-{
-  static atomic_uint counter;
-  snprintf(w->temporary, sizeof w->temporary, "%.*s.%ld-%u.tmp",
-           (int)(PATH_MAX - 40), w->path, (long)getpid(),
-           atomic_fetch_add(&counter, 1));
-}
-
 static int open_nameless(const char *path)
 {
   char folder[PATH_MAX];
@@ -108,9 +103,12 @@ static int open_nameless(const char *path)
 
 static calx_status *open_temporary(cx_writer *w)
 {
+  char folder[PATH_MAX];
+  folder_of(w->path, folder);
+  cx_temporary_sweep(folder);
   w->fd = open_nameless(w->path);
   for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
-    next_name(w);
+    cx_temporary_name(w->path, w->temporary);
     w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (w->fd < 0 && errno != EEXIST) break;
     w->named = w->fd >= 0;
@@ -182,7 +180,7 @@ static calx_status *name_it(cx_writer *w)
   char self[40];
   snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
   for (int tries = 0; tries < 100 && !w->named; tries++) {
-    next_name(w);
+    cx_temporary_name(w->path, w->temporary);
     w->named =
         linkat(AT_FDCWD, self, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0;
     if (!w->named && errno != EEXIST) break;

@@ -3,6 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/temporary.h"
 
 #include "files.h"
 
@@ -110,12 +113,79 @@ static void test_current_folder(void **state)
   assert_int_equal(files_in_folder(true), 1);
 }
 
+// An empty file with the name that a process gives a temporary one.
+static void leave_one(const char *path)
+{
+  char name[PATH_MAX];
+  cx_temporary_name(path, name);
+  write_file(name, "", 0);
+}
+
+// What a dead process left goes with the folder's next save, whatever is saved;
+// never what a living one is writing, or what is named otherwise.
+static void test_leftovers(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("a.pt");
+  char name[PATH_MAX];
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    leave_one(path);
+    leave_one(file_in_folder("b.pt"));
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  leave_one(path);
+  static const char *const others[] = {
+    "a.pt.calx-0000000000000001-999999-0.tmp",  // of another machine
+    "a.pt.1-2.tmp",
+    "a.pt.tmp",
+    "a.calx-1.tmp",
+    "a.calx-.tmp",
+  };
+  enum { OTHERS = sizeof others / sizeof *others };
+  for (int i = 0; i < OTHERS; i++) write_file(file_in_folder(others[i]), "", 0);
+  cx_temporary_name(path, name);  // but for a byte of its end
+  name[strlen(name) - 1] = 'q';
+  write_file(name, "", 0);
+  assert_int_equal(files_in_folder(false), 2 + 1 + OTHERS + 1);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open(path, &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "new", 3));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  check_content(path, "new", 3);
+  for (int i = 0; i < OTHERS; i++) {
+    assert_true(cx_file_exists(file_in_folder(others[i])));
+  }
+  // And the living one's own, the misnamed one, the saved one.
+  assert_int_equal(files_in_folder(true), OTHERS + 3);
+}
+
+// A name that is as long as names can be has a temporary one, too.
+static void test_long_name(void **state)
+{
+  (void)state;
+  char name[256], path[PATH_MAX];
+  memset(name, 'n', 255);
+  name[255] = '\0';
+  snprintf(path, sizeof path, "%s/%s", file_in_folder(""), name);
+  cx_writer *w;
+  CHECK_STATUS_OK(cx_writer_open(path, &w));
+  CHECK_STATUS_OK(cx_writer_put(w, "x", 1));
+  CHECK_STATUS_OK(cx_writer_commit(w));
+  check_content(path, "x", 1);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(files_in_folder(true), 0);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_pieces),         SUPPORT_TEST(test_abandon),
     SUPPORT_TEST(test_link),           SUPPORT_TEST(test_refused),
-    SUPPORT_TEST(test_current_folder),
+    SUPPORT_TEST(test_current_folder), SUPPORT_TEST(test_leftovers),
+    SUPPORT_TEST(test_long_name),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
 }

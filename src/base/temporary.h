@@ -1,0 +1,15 @@
+// base/temporary: names of temporary files, which tell whose they are.
+#ifndef CX_BASE_TEMPORARY_H
+#define CX_BASE_TEMPORARY_H
+
+#include <limits.h>
+
+// Another name beside the path at each call: "PATH.calx-WHERE-PID-N.tmp", where
+// WHERE is this start of the machine and the process's world of ids.
+void cx_temporary_name(const char *path, char out[PATH_MAX]);
+
+// Removes the folder's files of that form whose writer has ended. Those of
+// another machine, start or world of ids stay: who knows.
+void cx_temporary_sweep(const char *folder);
+
+#endif
