@@ -146,6 +146,26 @@ static bool is_token(const char *ours, const char *theirs)
   return different == 0;
 }
 
+// Of a launcher, or of a process whose number can be right.
+static calx_status *check_numbers(const cx_desk *d, const cx_request *r)
+{
+  int processes = d->options.processes;
+  if (r->b != processes && r->a == -1) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "a launcher says that the job has %d processes, the "
+                    "store's has %d",
+                    (int)r->b, processes);
+  }
+  if (r->b != processes) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "process %d says that they are %d, the store's are %d",
+                    (int)r->a, (int)r->b, processes);
+  }
+  if (r->a >= -1 && r->a < processes) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "there is no process %d of %d",
+                  (int)r->a, processes);
+}
+
 static calx_status *check_hello(const cx_desk *d, const cx_request *r,
                                 bool stranger)
 {
@@ -156,20 +176,16 @@ static calx_status *check_hello(const cx_desk *d, const cx_request *r,
                              : "of another job, its CALX_TOKEN is not the "
                                "store's");
   }
-  if (r->b != d->options.processes) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "process %d says that they are %d, the store's are %d",
-                    (int)r->a, (int)r->b, d->options.processes);
+  CALX_TRY(check_numbers(d, r));
+  if (r->a == -1 || d->processes[r->a] == AWAITED) return NULL;
+  if (d->processes[r->a] == PRESENT) {
+    return cx_error(CALX_ALREADY_EXISTS,
+                    "there is a process %d already: two have the same number",
+                    (int)r->a);
   }
-  if (r->a == -1) return NULL;
-  if (r->a < 0 || r->a >= d->options.processes) {
-    return cx_error(CALX_INVALID_ARGUMENT, "there is no process %d of %d",
-                    (int)r->a, (int)r->b);
-  }
-  if (d->processes[r->a] == AWAITED) return NULL;
-  return cx_error(CALX_ALREADY_EXISTS,
-                  "there is a process %d already: two have the same number",
-                  (int)r->a);
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "process %d was here and has %s: nobody comes back to a job",
+                  (int)r->a, d->processes[r->a] == LEFT ? "left" : "gone");
 }
 
 static void take_hello(cx_desk *d, const cx_ticket *from, const cx_request *r,

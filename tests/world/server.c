@@ -465,10 +465,19 @@ static void test_strangers(void **state)
               "two have the same number");
   j.processes = 3;
   check_fails(open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
-              "they are 3, the store's are 2");
+              "process 1 says that they are 3, the store's are 2");
+  check_fails(open_client(&j, -1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
+              "a launcher says that the job has 3 processes, the store's has "
+              "2");
   j.processes = 2;
+  check_fails(open_client(&j, -2, "secret", 5000, &c), CALX_INVALID_ARGUMENT,
+              "no process -2 of 2");
   check_ok(open_client(&j, 1, "secret", 5000, &j.clients[1]));
   check_ok(cx_client_news(j.clients[0]));
+  cx_client_close(j.clients[1], true);
+  j.clients[1] = NULL;
+  check_fails(open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
+              "process 1 was here and has left");
   end_job(&j);
 }
 
