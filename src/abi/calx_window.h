@@ -35,5 +35,8 @@ typedef struct calx_window {
 #define CALX_OPTION_WINDOW_FD "calx_window_fd"  // absent: no window
 #define CALX_OPTION_HOST "calx_host"            // this host, of
 #define CALX_OPTION_HOSTS "calx_hosts"          // so many
+// The processes of this host, one after another; absent: as many on each host.
+#define CALX_OPTION_HOST_FIRST "calx_host_first"
+#define CALX_OPTION_HOST_PROCESSES "calx_host_processes"
 
 #endif

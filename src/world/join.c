@@ -267,7 +267,8 @@ calx_status *cx_join_window(int *hosts, int64_t timeout_ms)
   const cx_world_place *place = &cx_world.place;
   cx_window window = { .fd = -1 };
   calx_status *why = NULL;
-  if (place->local_processes > 1) {
+  // Also for one process: the engine looks there for the news.
+  if (place->local_processes > 1 || place->hosts > 1) {
     why = cx_place_variable("CALX_WINDOW_FD") != NULL
               ? window_of_launcher(&window)
               : window_of_first(timeout_ms, &window);

@@ -17,6 +17,7 @@
 #include "world/hosts_meet.h"
 #include "world/join.h"
 #include "world/local.h"
+#include "world/pmi.h"
 #include "world/route.h"
 #include "world/server.h"
 #include "world/state.h"
@@ -151,7 +152,7 @@ static calx_status *join_others(const cx_route *route)
   CALX_TRY(cx_join_places(route->hosts_told, timeout_ms, &cx_world.group_of));
   CALX_TRY(cx_join_window(cx_world.group_of, timeout_ms));
   use_window();
-  return NULL;
+  return cx_pmi_start();
 }
 
 static void forget(void)
@@ -174,6 +175,7 @@ static void forget(void)
 
 static void disconnect(int64_t drain_ms)
 {
+  cx_pmi_stop();
   if (cx_world.client != NULL) cx_client_close(cx_world.client, true);
   cx_world.client = NULL;
   if (cx_world.server != NULL) {

@@ -193,7 +193,8 @@ struct PJRT_Device {
 typedef struct cx_api_world {
   uint32_t process, n_processes;
   uint32_t per_process;    // devices
-  uint32_t host, n_hosts;  // of equally many processes
+  uint32_t host, n_hosts;
+  uint32_t host_first, host_processes;  // of this host
   int window_fd;           // -1: none
 } cx_api_world;
 

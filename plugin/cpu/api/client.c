@@ -121,13 +121,14 @@ static void write_version(PJRT_Client *c)
 static calx_status *join_world(PJRT_Client *c)
 {
   const cx_api_world *w = &c->world;
-  if (w->n_processes == 1 || w->window_fd < 0) return NULL;
-  const uint32_t on_host = w->n_processes / w->n_hosts * w->per_process;
+  if (w->n_processes == 1) return NULL;
   const cx_coll_share share = { .fd = w->window_fd,
-                                .first = w->host * on_host,
-                                .n = on_host,
+                                .first = w->host_first * w->per_process,
+                                .n = w->host_processes * w->per_process,
                                 .own = (uint32_t)c->first,
-                                .n_own = w->per_process };
+                                .n_own = w->per_process,
+                                .all = w->n_processes * w->per_process,
+                                .timeout_ms = c->timeout_ms };
   return cx_coll_join(c->coll, &share);
 }
 
@@ -135,7 +136,7 @@ static calx_status *join_world(PJRT_Client *c)
 static calx_status *count_threads(const cx_api_world *w, int *out)
 {
   int64_t total = 0;
-  const int64_t near = w->n_processes / w->n_hosts;
+  const int64_t near = w->host_processes;
   CALX_TRY(cx_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
                               cx_pool_cores() / near, &total));
   *out = total > w->per_process ? (int)(total / w->per_process) : 1;

@@ -66,6 +66,18 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
   return NULL;
 }
 
+// As many processes on each host.
+static calx_status *share_out(cx_api_world *w)
+{
+  w->host_processes = w->n_processes / w->n_hosts;
+  w->host_first = w->host * w->host_processes;
+  if (w->n_processes % w->n_hosts == 0) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "num_nodes %u are not as many on each of %u hosts, and there "
+                  "is no option " CALX_OPTION_HOST_PROCESSES,
+                  w->n_processes, w->n_hosts);
+}
+
 static calx_status *check_world(const cx_api_world *w)
 {
   if (w->process >= w->n_processes || w->host >= w->n_hosts) {
@@ -79,14 +91,16 @@ static calx_status *check_world(const cx_api_world *w)
                     "%u processes of %u devices are more than %d devices",
                     w->n_processes, w->per_process, CX_API_MAX_DEVICES);
   }
-  const uint32_t on_host = w->n_processes / w->n_hosts;
-  if (w->n_processes % w->n_hosts != 0 || w->process / on_host != w->host) {
+  if (w->process - w->host_first >= w->host_processes ||
+      w->host_first > w->n_processes ||
+      w->host_processes > w->n_processes - w->host_first) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "node_id %u of num_nodes %u is not on host %u of %u: each "
-                    "host has the same number of processes, one after another",
-                    w->process, w->n_processes, w->host, w->n_hosts);
+                    "node_id %u of num_nodes %u is not on host %u of %u, which "
+                    "has processes %u to %u",
+                    w->process, w->n_processes, w->host, w->n_hosts,
+                    w->host_first, w->host_first + w->host_processes - 1);
   }
-  if (on_host > 1 && w->window_fd < 0) {
+  if (w->host_processes > 1 && w->window_fd < 0) {
     return cx_error(
         CALX_INVALID_ARGUMENT,
         "num_nodes is %u: processes of one host meet in a file "
@@ -100,7 +114,7 @@ static calx_status *check_world(const cx_api_world *w)
 calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
                                cx_api_world *out)
 {
-  enum { COUNT, PROCESS, PROCESSES, WINDOW, HOST, HOSTS, KNOWN };
+  enum { COUNT, PROCESS, PROCESSES, WINDOW, HOST, HOSTS, FIRST, NEAR, KNOWN };
   option known[KNOWN] = {
     [COUNT] = { "cpu_device_count", 1, CX_API_MAX_DEVICES, 1, false },
     [PROCESS] = { "node_id", 0, CX_API_MAX_DEVICES, 0, false },
@@ -108,6 +122,8 @@ calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
     [WINDOW] = { CALX_OPTION_WINDOW_FD, 0, INT32_MAX, -1, false },
     [HOST] = { CALX_OPTION_HOST, 0, CX_API_MAX_DEVICES, 0, false },
     [HOSTS] = { CALX_OPTION_HOSTS, 1, CX_API_MAX_DEVICES, 1, false },
+    [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CX_API_MAX_DEVICES, 0, false },
+    [NEAR] = { CALX_OPTION_HOST_PROCESSES, 1, CX_API_MAX_DEVICES, 1, false },
   };
   CALX_TRY(read_options(options, n, known, KNOWN));
   if (!known[COUNT].told) {
@@ -119,6 +135,13 @@ calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
                          .per_process = (uint32_t)known[COUNT].value,
                          .host = (uint32_t)known[HOST].value,
                          .n_hosts = (uint32_t)known[HOSTS].value,
+                         .host_first = (uint32_t)known[FIRST].value,
+                         .host_processes = (uint32_t)known[NEAR].value,
                          .window_fd = (int)known[WINDOW].value };
+  if (known[FIRST].told != known[NEAR].told) {
+    return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
+                    " and " CALX_OPTION_HOST_PROCESSES " go together");
+  }
+  if (!known[NEAR].told) CALX_TRY(share_out(out));
   return check_world(out);
 }

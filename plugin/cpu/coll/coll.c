@@ -15,12 +15,13 @@
 #include "coll/copy.h"
 #include "coll/groups.h"
 #include "coll/meet.h"
+#include "coll/mpi_move.h"
 #include "coll/pieces.h"
 #include "coll/reduce.h"
 #include "coll/say.h"
 #include "coll/window.h"
 
-enum { BLOCK = 1024, MOST_BYTES = 16, LINE = 64 };
+enum { BLOCK = 1024, MOST_BYTES = 16, LINE = 64, LARGE = 16 << 20 };
 
 // A member's work on one collective.
 typedef struct job {
@@ -336,14 +337,10 @@ static bool is_read(const job *j)
 }
 
 // Copies the operands where all can see them; `parts`: as all have them.
-static calx_status *show(const cx_coll_visit *v, const job *j,
+static calx_status *show(const cx_coll_visit *v, const job *j, size_t total,
                          cx_coll_part *parts, cx_ref_tensor *tensors)
 {
   const uint32_t n = j->op->n_operands;
-  size_t total = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    total += round_up(bytes_of(&v->part->operands[i]));
-  }
   for (uint32_t k = 0; k < j->n; k++) {
     unsigned char *at = NULL;
     CALX_TRY(cx_coll_region(v, k, total, &at));
@@ -359,23 +356,53 @@ static calx_status *show(const cx_coll_visit *v, const job *j,
   return NULL;
 }
 
+// After this the members of this host see all operands.
+static calx_status *meet_all(cx_coll_visit *v, const cx_mpi_layout *operands,
+                             size_t total)
+{
+  CALX_TRY(cx_coll_visit_wait(v));
+  if (v->n_sides == 1) return NULL;
+  // All of this host have seen those of the others.
+  CALX_TRY(cx_coll_visit_wait(v));
+  CALX_TRY(cx_mpi_move(v, operands, total));
+  return cx_coll_visit_wait(v);
+}
+
+// Nobody of this host reads them any more.
+static calx_status *give_back(cx_coll_visit *v, size_t total)
+{
+  if (v->n_sides == 1 || total < LARGE) return NULL;
+  CALX_TRY(cx_coll_visit_wait(v));
+  cx_mpi_move_trim(v);
+  return NULL;
+}
+
 static calx_status *move_between(cx_coll_visit *v, job *j)
 {
-  const size_t n = j->n;
+  const size_t n = j->n, n_operands = j->op->n_operands;
   cx_coll_part *parts =
-      cx_alloc(n * (sizeof *parts + j->op->n_operands * sizeof(cx_ref_tensor)));
+      cx_alloc(n * (sizeof *parts + n_operands * sizeof(cx_ref_tensor)) +
+               n_operands * sizeof(cx_mpi_layout));
   if (parts == NULL) return cx_out_of_memory();
+  cx_ref_tensor *tensors = (cx_ref_tensor *)(parts + n);
+  cx_mpi_layout *operands = (cx_mpi_layout *)(tensors + n * n_operands);
+  size_t total = 0;
+  for (size_t i = 0; i < n_operands; i++) {
+    operands[i].at = total;
+    total += round_up(bytes_of(&v->part->operands[i]));
+  }
   j->parts = parts;
-  calx_status *status = show(v, j, parts, (cx_ref_tensor *)(parts + n));
-  if (status == NULL) status = cx_coll_visit_wait(v);
+  calx_status *status = show(v, j, total, parts, tensors);
+  if (status == NULL) status = meet_all(v, operands, total);
   if (status == NULL) status = work(j);
+  if (status == NULL) status = give_back(v, total);
   cx_free(parts);
   return status;
 }
 
-// With devices of other processes of this host.
-static calx_status *run_near(cx_coll_launch *l, const cx_coll_group *g,
-                             const cx_coll_part *part, job *j)
+// With devices of other processes, of this host and others.
+static calx_status *run_between(cx_coll_launch *l, const cx_coll_group *g,
+                                const cx_coll_part *part, job *j)
 {
   cx_coll_visit v = { .launch = l, .group = g, .part = part };
   CALX_TRY(cx_coll_visit_begin(&v, &j->reducer));
@@ -407,8 +434,8 @@ static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
     if (status == NULL) l->n_done++;
   } else if (cx_coll_all_here(l, g)) {
     status = run_here(l, g, part, &j);
-  } else if (cx_coll_all_near(l, g)) {
-    status = run_near(l, g, part, &j);
+  } else if (cx_coll_can_meet(l, g)) {
+    status = run_between(l, g, part, &j);
   } else {
     status = far_error(part);
   }

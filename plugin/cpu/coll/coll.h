@@ -1,5 +1,5 @@
 // coll/coll: where the devices of one process meet, and those of other
-// processes of the host.
+// processes and hosts.
 //
 // Each device's program arrives at its n-th collective with pointers to its
 // operands and results; the members of a group work on each other's memory and
@@ -19,9 +19,11 @@ void cx_coll_free(cx_coll *coll);
 // The world's devices have numbers; the host's and this process's follow each
 // other.
 typedef struct cx_coll_share {
-  int fd;               // of the window, abi/calx_window.h; not taken
+  int fd;  // of the window, abi/calx_window.h; not taken; -1: a new one
   uint32_t first, n;    // the devices of this host
   uint32_t own, n_own;  // and of this process
+  uint32_t all;         // of all hosts; where others have some, by MPI
+  int64_t timeout_ms;   // of waiting for them
 } cx_coll_share;
 // Once, before anything is launched: from then on a launch may be one of
 // several processes'.

@@ -72,9 +72,10 @@ void cx_coll_header_write(const cx_coll_visit *v, const cx_coll_reducer *r,
     w[CX_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
   }
   w[CX_COLL_W_GROUP] =
-      hash_of(v->self->members, v->group->n * sizeof *v->self->members, 0);
-  for (uint32_t i = 0; i < v->group->n && v->window->share.n <= 64; i++) {
-    w[CX_COLL_W_MEMBERS] |= UINT64_C(1) << v->self->members[i];
+      hash_of(v->group->members, v->group->n * sizeof *v->group->members, 0);
+  for (uint32_t i = 0; i < v->group->n && v->window->share.all <= 64; i++) {
+    const uint32_t device = v->launch->devices[v->group->members[i]];
+    w[CX_COLL_W_MEMBERS] |= UINT64_C(1) << device;
   }
   w[CX_COLL_W_REST] = hash_attributes(op, r);
   for (int i = 0; i < CX_COLL_WORDS; i++) {

@@ -2,9 +2,12 @@
 // beginning, so nobody has to make it.
 //
 //   head     how many clients each process opened; the teams' keys
-//   states   [team][device of this host]
-//   pieces   [device][client is odd]: in 0, in 1, out 0, out 1
-//   regions  [device][client is odd], sparse
+//   states   [team][place]
+//   pieces   [device of this host][client is odd]: 2 in, CX_COLL_OUTS out
+//   regions  [place][client is odd], sparse
+//
+// A place is a device of the world: first this host's, then the others, of
+// which there are copies.
 #ifndef CX_COLL_STATE_H
 #define CX_COLL_STATE_H
 
@@ -16,6 +19,10 @@
 #include "coll/window.h"
 
 enum { CX_COLL_TEAMS = 1024, CX_COLL_HOST_DEVICES = 4096, CX_COLL_DIMS = 6 };
+
+typedef struct cx_coll_host {
+  uint32_t first, n;  // its devices
+} cx_coll_host;
 
 typedef struct cx_coll_head {
   _Atomic uint32_t clients[CX_COLL_HOST_DEVICES];  // by the first device
@@ -32,7 +39,7 @@ typedef enum cx_coll_word {
   CX_COLL_W_DIMS,   // [CX_COLL_DIMS], its first
   CX_COLL_W_TYPES = CX_COLL_W_DIMS + CX_COLL_DIMS,  // a hash of all
   CX_COLL_W_GROUP,                                  // a hash
-  CX_COLL_W_MEMBERS,  // a bit of each device of the host, where it has 64
+  CX_COLL_W_MEMBERS,  // a bit of each device of the world, of up to 64
   CX_COLL_W_REST,     // a hash of attributes
   CX_COLL_WORDS
 } cx_coll_word;
@@ -42,7 +49,7 @@ typedef struct cx_coll_news {
   uint32_t code;
   // Whether it is true of all members as it stands: a mismatch, a wait in vain.
   uint32_t common;
-  // Devices of this host, counted from 1, that came with different operations:
+  // Devices of the world, counted from 1, that came with different operations:
   // each may wait in a group that the other is not in.
   uint32_t differ[2];
   char words[240];
@@ -77,8 +84,13 @@ typedef struct cx_coll_own {
   uint32_t device;  // of this host
   // The last collective, which other members may still be in.
   cx_coll_state *team;
-  uint32_t *members;  // of this host
+  uint32_t *members;  // places
   uint32_t n_members, room;
+  // Of a group with members of other hosts.
+  uint32_t *order;
+  struct cx_coll_side *sides;
+  uint32_t side_room;
+  bool hurries;  // the link's thread does not sleep
   uint64_t launch, step;
   size_t used;  // bytes of its region
   bool told;    // `news` says why the launch fails
@@ -100,21 +112,39 @@ struct cx_coll_window {
   size_t region_bytes;
   int spins;
   cx_mutex lock;      // of the maps
-  cx_coll_map *maps;  // [share.n]
+  cx_coll_map *maps;  // [share.all]
   cx_coll_own *own;   // [share.n_own]
+  // Other hosts; NULL and 0: there are none.
+  struct cx_mpi_link *link;
+  cx_coll_host *hosts;
+  uint32_t n_hosts;
 };
 
-// The next two take devices of this host.
+static inline uint32_t cx_coll_place(const cx_coll_window *w, uint32_t device)
+{
+  const uint32_t near = device - w->share.first;
+  if (near < w->share.n) return near;
+  return device < w->share.first ? device + w->share.n : device;
+}
+static inline uint32_t cx_coll_device_at(const cx_coll_window *w,
+                                         uint32_t place)
+{
+  if (place < w->share.n) return place + w->share.first;
+  return place - w->share.n < w->share.first ? place - w->share.n : place;
+}
+// The team of a key, which is made where there is none; false: no room.
+bool cx_coll_slot_of(cx_coll_window *window, uint64_t key, uint32_t *out);
+
 static inline cx_coll_state *cx_coll_states_of(const cx_coll_window *w,
                                                uint32_t team)
 {
-  return w->states + (size_t)team * w->share.n;
+  return w->states + (size_t)team * w->share.all;
 }
-calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t device,
+calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t place,
                                 size_t bytes,
                                 unsigned char **out) CALX_MUST_USE;
-// Gives back what a large operand took. All must have left.
-void cx_coll_trim_region(cx_coll_window *window, cx_coll_own *self);
+// Gives back what large operands took. All must have left.
+void cx_coll_trim_region(cx_coll_window *window, uint32_t place);
 
 // What the visitor came with; as words of a mismatch: devices a and b of the
 // program came with x and y.
@@ -131,5 +161,7 @@ void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *launch,
 void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
 void cx_coll_wake(_Atomic uint32_t *word);
 void cx_coll_yield(void);
+// Wakes those that sleep on a state.
+void cx_coll_ring(cx_coll_state *state);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "coll/mpi_far.h"
 #include "coll/say.h"
 #include "coll/state.h"
 
@@ -26,10 +27,11 @@ static void relax(void)
 #endif
 }
 
-static uint32_t host_device(const cx_coll_window *w, const cx_coll_launch *l,
-                            uint32_t device)
+// The place of a device of the program.
+static uint32_t place_of(const cx_coll_window *w, const cx_coll_launch *l,
+                         uint32_t device)
 {
-  return l->devices[device] - w->share.first;
+  return cx_coll_place(w, l->devices[device]);
 }
 
 static cx_coll_own *own_of(const cx_coll_window *w, const cx_coll_launch *l)
@@ -88,9 +90,10 @@ static calx_status *common_error(const cx_coll_visit *v, calx_code code,
 static calx_status *find_accuser(const cx_coll_visit *v)
 {
   cx_coll_news *news = &v->self->news;
-  const uint32_t me = v->self->device + 1;
-  for (uint32_t i = 0; i < v->window->share.n; i++) {
-    if (i + 1 == me || !read_news(&v->self->team[i], v->launch->number, news) ||
+  const uint32_t me = cx_coll_device_at(v->window, v->self->device) + 1;
+  for (uint32_t i = 0; i < v->window->share.all; i++) {
+    if (i == v->self->device ||
+        !read_news(&v->self->team[i], v->launch->number, news) ||
         (news->differ[0] != me && news->differ[1] != me)) {
       continue;
     }
@@ -126,10 +129,20 @@ static bool has_arrived(const cx_coll_visit *v, uint32_t i, uint64_t step)
          atomic_load(&s->step) >= step;
 }
 
+// Those of other hosts only come; after that the members of each host wait for
+// each other.
+static bool is_awaited(const cx_coll_visit *v, uint32_t i)
+{
+  return v->phase <= 1 || v->self->members[i] < v->window->share.n;
+}
+
 // Ended, or in a later launch; those who came are still where they were.
 static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
 {
   const cx_coll_state *s = state_of(v, i);
+  if (!is_awaited(v, i)) {
+    return atomic_load(&s->failed) == v->launch->number;
+  }
   const uint64_t launch = v->launch->number;
   return (atomic_load(&s->ended) >= launch ||
           atomic_load(&s->launch) > launch) &&
@@ -168,8 +181,8 @@ static calx_status *mismatch_error(const cx_coll_visit *v, uint32_t a,
   cx_text text = { 0 };
   cx_coll_put_mismatch(&text, v->launch, a, x, b, y);
   calx_status *status = common_error(v, CALX_FAILED_PRECONDITION, &text);
-  v->self->news.differ[0] = host_device(v->window, v->launch, a) + 1;
-  v->self->news.differ[1] = host_device(v->window, v->launch, b) + 1;
+  v->self->news.differ[0] = v->launch->devices[a] + 1;
+  v->self->news.differ[1] = v->launch->devices[b] + 1;
   return status;
 }
 
@@ -200,13 +213,11 @@ static bool is_beside(const cx_coll_visit *v, const cx_coll_state *s)
 static calx_status *find_other_group(const cx_coll_visit *v)
 {
   const cx_coll_launch *l = v->launch;
-  const uint64_t me = UINT64_C(1) << (v->self->device & 63);
+  const uint64_t me = UINT64_C(1) << (l->devices[cx_coll_device(l)] & 63);
   uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
   cx_coll_header_read(&v->self->team[v->self->device], x);
   for (uint32_t i = 0; i < l->n_replicas * l->n_partitions; i++) {
-    const uint32_t device = host_device(v->window, l, i);
-    if (device >= v->window->share.n) continue;
-    const cx_coll_state *s = &v->self->team[device];
+    const cx_coll_state *s = &v->self->team[place_of(v->window, l, i)];
     if (!is_beside(v, s)) continue;
     cx_coll_header_read(s, y);
     if (is_beside(v, s) && (y[CX_COLL_W_MEMBERS] & me) != 0 &&
@@ -241,11 +252,14 @@ static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
 // From the first that has not; true: all have.
 static bool all_arrived(const cx_coll_visit *v, uint64_t step, uint32_t *from)
 {
-  while (*from < v->group->n && has_arrived(v, *from, step)) ++*from;
+  while (*from < v->group->n &&
+         (!is_awaited(v, *from) || has_arrived(v, *from, step))) {
+    ++*from;
+  }
   return *from == v->group->n;
 }
 
-static void ring(cx_coll_state *s)
+void cx_coll_ring(cx_coll_state *s)
 {
   atomic_fetch_add(&s->bell, 1);
   cx_coll_wake(&s->bell);
@@ -277,8 +291,9 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
   // Of two that come last at least one sees both; and either those that sleep
   // saw it, or it sees them. For that all these accesses have one order.
   atomic_store(&state_of(v, v->group->me)->step, step);
+  if (v->phase == 1 && v->n_sides > 1) cx_mpi_far_come(v);
   if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
-    ring(state_of(v, 0));
+    cx_coll_ring(state_of(v, 0));
   }
   for (int i = 0; i < v->window->spins && !all_arrived(v, step, &from); i++) {
     relax();
@@ -299,10 +314,13 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
 // ---- after a collective ----
 
 // Whether a member of the last collective may still read this one's memory.
-static bool is_inside(const cx_coll_own *self, uint32_t i)
+static bool is_inside(const cx_coll_window *w, const cx_coll_own *self,
+                      uint32_t i)
 {
   const cx_coll_state *s = &self->team[self->members[i]];
-  if (self->members[i] == self->device) return false;
+  if (self->members[i] == self->device || self->members[i] >= w->share.n) {
+    return false;
+  }
   if (atomic_load(&s->ended) >= self->launch) return false;
   // The step is read between two looks at the launch that it is of.
   if (atomic_load(&s->launch) != self->launch) return false;
@@ -317,7 +335,7 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
   if (self->n_members == 0) return NULL;
   int64_t until = 0;
   for (uint32_t i = 0, tries = 0; i < self->n_members; tries++) {
-    if (!is_inside(self, i)) {
+    if (!is_inside(w, self, i)) {
       i++;
     } else if ((int)tries < w->spins) {
       relax();
@@ -335,12 +353,40 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
       }
     }
   }
-  cx_coll_trim_region(w, self);
+  if (self->used != 0) cx_coll_trim_region(w, self->device);
+  self->used = 0;
   self->n_members = 0;
   return NULL;
 }
 
+calx_status *cx_coll_visit_trouble(const cx_coll_visit *v)
+{
+  return find_trouble(v, step_of(v->launch->n_done, v->phase + 1), INT64_MAX);
+}
+
 // ---- the visit ----
+
+static calx_status *begin_sides(cx_coll_visit *v)
+{
+  cx_coll_own *self = v->self;
+  v->n_sides = 1;
+  v->near = NULL;
+  v->n_near = v->group->n;
+  v->near_me = v->group->me;
+  if (v->window->link == NULL) return NULL;
+  CALX_TRY(cx_mpi_far_sides(v));
+  if (v->n_sides == 1) return NULL;
+  CALX_TRY(cx_mpi_link_error(v->window->link));
+  if (!self->hurries) cx_mpi_link_hurry(v->window->link);
+  self->hurries = true;
+  return NULL;
+}
+
+static void end_hurry(const cx_coll_window *w, cx_coll_own *self)
+{
+  if (self->hurries) cx_mpi_link_relax(w->link);
+  self->hurries = false;
+}
 
 calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
 {
@@ -358,8 +404,9 @@ calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
     self->members = grown;
     self->room = v->group->n;
   }
+  CALX_TRY(begin_sides(v));
   for (uint32_t i = 0; i < v->group->n; i++) {
-    self->members[i] = host_device(w, l, v->group->members[i]);
+    self->members[i] = place_of(w, l, v->group->members[i]);
   }
   self->n_members = v->group->n;
   self->team = cx_coll_states_of(w, l->team);
@@ -386,6 +433,7 @@ void cx_coll_visit_show(cx_coll_visit *v)
 
 void cx_coll_visit_end(cx_coll_visit *v)
 {
+  end_hurry(v->window, v->self);
   atomic_store(&state_of(v, v->group->me)->step, step_of(v->launch->n_done, 0));
 }
 
@@ -415,6 +463,7 @@ void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
   cx_coll_own *self = own_of(w, l);
   cx_coll_state *team = cx_coll_states_of(w, l->team);
   cx_coll_state *s = &team[self->device];
+  end_hurry(w, self);
   if (how != NULL) {
     // Who has not seen it arrive must not any more.
     if (atomic_load(&s->launch) == l->number) {
@@ -424,8 +473,9 @@ void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
   }
   atomic_store(&s->ended, l->number);
   self->told = false;
-  for (uint32_t i = 0; how != NULL && i < w->share.n; i++) {
-    if (atomic_load(&team[i].sleepers) != 0) ring(&team[i]);
+  cx_mpi_far_end(w, l, how != NULL);
+  for (uint32_t i = 0; how != NULL && i < w->share.all; i++) {
+    if (atomic_load(&team[i].sleepers) != 0) cx_coll_ring(&team[i]);
   }
   if (how == NULL && self->used != 0) {
     calx_status_free(wait_until_left(w, self, l));

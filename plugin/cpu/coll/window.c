@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "coll/mpi_far.h"
 #include "coll/state.h"
 #include "pool/pool.h"
 
@@ -68,17 +69,18 @@ static calx_status *map(int fd, size_t bytes, int64_t at, void **out)
                   bytes, strerror(errno));
 }
 
-static int64_t region_at(const cx_coll_window *w, uint32_t device)
+static int64_t region_at(const cx_coll_window *w, uint32_t place)
 {
-  return w->regions_at + (int64_t)((2 * device + w->odd) * w->region_bytes);
+  return w->regions_at +
+         (int64_t)((2 * (size_t)place + w->odd) * w->region_bytes);
 }
 
-calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t device,
-                                size_t bytes, unsigned char **out)
+calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t place, size_t bytes,
+                                unsigned char **out)
 {
   calx_status *status = NULL;
   cx_lock(&w->lock);
-  cx_coll_map *m = &w->maps[device];
+  cx_coll_map *m = &w->maps[place];
   if (m->bytes < bytes) {
     size_t size = m->bytes < LEAST_MAP ? LEAST_MAP : 2 * m->bytes;
     if (size < bytes) size = round_up(bytes, ALIGN);
@@ -93,7 +95,7 @@ calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t device,
                         "that the processes of this host share",
                         bytes, w->region_bytes);
     } else {
-      status = map(w->fd, size, region_at(w, device), &at);
+      status = map(w->fd, size, region_at(w, place), &at);
     }
     if (status == NULL) {
       *older = *m;
@@ -107,14 +109,14 @@ calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t device,
   return status;
 }
 
-void cx_coll_trim_region(cx_coll_window *w, cx_coll_own *self)
+void cx_coll_trim_region(cx_coll_window *w, uint32_t place)
 {
-  if (self->used <= KEPT) return;
   cx_lock(&w->lock);
-  const cx_coll_map *m = &w->maps[self->device];
-  (void)madvise(m->at + KEPT, m->bytes - KEPT, MADV_REMOVE);
+  const cx_coll_map *m = &w->maps[place];
+  if (m->bytes > KEPT) {
+    (void)madvise(m->at + KEPT, m->bytes - KEPT, MADV_REMOVE);
+  }
   cx_unlock(&w->lock);
-  self->used = 0;
 }
 
 // ---- opening and closing ----
@@ -122,7 +124,8 @@ void cx_coll_trim_region(cx_coll_window *w, cx_coll_own *self)
 void cx_coll_window_free(cx_coll_window *w)
 {
   if (w == NULL) return;
-  for (uint32_t i = 0; w->maps != NULL && i < w->share.n; i++) {
+  cx_mpi_link_close(w->link);
+  for (uint32_t i = 0; w->maps != NULL && i < w->share.all; i++) {
     cx_coll_map *m = &w->maps[i];
     if (m->at != NULL) munmap(m->at, m->bytes);
     for (cx_coll_map *next = m->older; next != NULL;) {
@@ -134,6 +137,8 @@ void cx_coll_window_free(cx_coll_window *w)
   }
   for (uint32_t i = 0; w->own != NULL && i < w->share.n_own; i++) {
     cx_free(w->own[i].members);
+    cx_free(w->own[i].order);
+    cx_free(w->own[i].sides);
   }
   if (w->head != NULL) munmap(w->head, w->fixed_bytes);
   if (w->news != NULL) munmap(w->news, CALX_WINDOW_BOARD);
@@ -141,6 +146,7 @@ void cx_coll_window_free(cx_coll_window *w)
   cx_mutex_free(&w->lock);
   cx_free(w->maps);
   cx_free(w->own);
+  cx_free(w->hosts);
   cx_free(w);
 }
 
@@ -175,37 +181,69 @@ static calx_status *map_all(cx_coll_window *w)
                     w->share.fd, (unsigned)processes, (unsigned)w->news->magic,
                     (unsigned)w->news->processes);
   }
-  const size_t n = w->share.n;
+  const size_t n = w->share.n, all = w->share.all;
   const size_t head = round_up(sizeof *w->head, ALIGN);
   const size_t states =
-      round_up(CX_COLL_TEAMS * n * sizeof(cx_coll_state), ALIGN);
-  w->fixed_bytes = head + states + round_up(2 * n * 4 * CX_COLL_PIECE, ALIGN);
+      round_up(CX_COLL_TEAMS * all * sizeof(cx_coll_state), ALIGN);
+  const size_t pieces = 2 * n * (2 + CX_COLL_OUTS) * CX_COLL_PIECE;
+  w->fixed_bytes = head + states + round_up(pieces, ALIGN);
   CALX_TRY(map(w->fd, w->fixed_bytes, CALX_WINDOW_ENGINE, &at));
   w->head = at;
   w->states = (cx_coll_state *)((unsigned char *)at + head);
   w->pieces = (unsigned char *)at + head + states;
   w->regions_at = CALX_WINDOW_ENGINE + (int64_t)w->fixed_bytes;
   w->region_bytes = (size_t)((int64_t)CALX_WINDOW_BYTES - w->regions_at) /
-                    (2 * n) / ALIGN * ALIGN;
+                    (2 * all) / ALIGN * ALIGN;
   return NULL;
+}
+
+// Of a host's only process, which nobody gave one.
+static calx_status *make_file(cx_coll_window *w)
+{
+  const uint32_t magic = CALX_WINDOW_MAGIC, processes = 1;
+  w->fd = memfd_create("calx", MFD_CLOEXEC);
+  if (w->fd >= 0 && ftruncate(w->fd, (off_t)CALX_WINDOW_BYTES) == 0 &&
+      pwrite(w->fd, &magic, sizeof magic, offsetof(calx_window, magic)) ==
+          sizeof magic &&
+      pwrite(w->fd, &processes, sizeof processes,
+             offsetof(calx_window, processes)) == sizeof processes) {
+    return NULL;
+  }
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "no memory for the devices of this host to meet: %s",
+                  strerror(errno));
+}
+
+static calx_status *open_file(cx_coll_window *w)
+{
+  if (w->share.fd < 0) return make_file(w);
+  CALX_TRY(check_file(&w->share));
+  w->fd = fcntl(w->share.fd, F_DUPFD_CLOEXEC, 0);
+  if (w->fd >= 0) return NULL;
+  return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptor for the window: %s",
+                  strerror(errno));
+}
+
+// The number of this client among those that the process opened.
+static uint64_t count_client(cx_coll_window *w)
+{
+  static _Atomic uint32_t clients;  // with windows of their own
+  if (w->share.fd < 0) return atomic_fetch_add(&clients, 1);
+  return atomic_fetch_add(&w->head->clients[w->own[0].device], 1);
 }
 
 static calx_status *open_window(cx_coll_window *w)
 {
-  CALX_TRY(check_file(&w->share));
-  w->fd = fcntl(w->share.fd, F_DUPFD_CLOEXEC, 0);
-  if (w->fd < 0) {
-    return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptor for the window: %s",
-                    strerror(errno));
-  }
+  CALX_TRY(open_file(w));
   CALX_TRY(map_all(w));
-  w->maps = cx_calloc(w->share.n, sizeof *w->maps);
+  w->maps = cx_calloc(w->share.all, sizeof *w->maps);
   w->own = cx_calloc(w->share.n_own, sizeof *w->own);
   if (w->maps == NULL || w->own == NULL) return cx_out_of_memory();
   const uint32_t first = w->share.own - w->share.first;
   for (uint32_t i = 0; i < w->share.n_own; i++) w->own[i].device = first + i;
-  w->seed = atomic_fetch_add(&w->head->clients[first], 1);
+  w->seed = count_client(w);
   w->odd = (unsigned)w->seed & 1;
+  if (w->share.all > w->share.n) return cx_mpi_far_open(w);
   w->spins = w->share.n <= (uint32_t)cx_pool_cores() ? SPINS : 0;
   return NULL;
 }
@@ -223,6 +261,7 @@ calx_status *cx_coll_window_new(const cx_coll_share *share,
   if (w == NULL) return cx_out_of_memory();
   w->fd = -1;
   w->share = *share;
+  if (w->share.all < w->share.n) w->share.all = w->share.n;
   cx_mutex_init(&w->lock);
   calx_status *status = open_window(w);
   if (status != NULL) {
@@ -235,20 +274,25 @@ calx_status *cx_coll_window_new(const cx_coll_share *share,
 
 // ---- teams ----
 
+bool cx_coll_slot_of(cx_coll_window *w, uint64_t key, uint32_t *out)
+{
+  for (uint32_t i = 0; i < CX_COLL_TEAMS; i++) {
+    uint64_t found = 0;
+    *out = i;
+    if (atomic_compare_exchange_strong(&w->head->teams[i], &found, key) ||
+        found == key) {
+      return true;
+    }
+  }
+  return false;
+}
+
 calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
                           uint32_t *out)
 {
   cx_coll_window *w = cx_coll_window_of(coll);
   const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, w->seed);
-  const uint64_t key = hash.low | 1;
-  for (uint32_t i = 0; i < CX_COLL_TEAMS; i++) {
-    uint64_t found = 0;
-    if (atomic_compare_exchange_strong(&w->head->teams[i], &found, key) ||
-        found == key) {
-      *out = i;
-      return NULL;
-    }
-  }
+  if (cx_coll_slot_of(w, hash.low | 1, out)) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "programs on more than %d different lists of devices",
                   CX_COLL_TEAMS);
@@ -289,16 +333,16 @@ bool cx_coll_all_here(const cx_coll_launch *l, const cx_coll_group *g)
   return all_within(l, g, s->own, s->n_own);
 }
 
-bool cx_coll_all_near(const cx_coll_launch *l, const cx_coll_group *g)
+bool cx_coll_can_meet(const cx_coll_launch *l, const cx_coll_group *g)
 {
-  const cx_coll_share *s = &cx_coll_window_of(l->coll)->share;
-  return all_within(l, g, s->first, s->n);
+  const cx_coll_window *w = cx_coll_window_of(l->coll);
+  return w->link != NULL || all_within(l, g, w->share.first, w->share.n);
 }
 
 static unsigned char *pieces_of(const cx_coll_visit *v, uint32_t i)
 {
   const size_t place = 2 * (size_t)v->self->members[i] + v->window->odd;
-  return v->window->pieces + place * 4 * CX_COLL_PIECE;
+  return v->window->pieces + place * (2 + CX_COLL_OUTS) * CX_COLL_PIECE;
 }
 
 unsigned char *cx_coll_piece_in(const cx_coll_visit *v, uint32_t i,

@@ -23,14 +23,17 @@
 // Bytes of a piece of an operand. A device has room for two of what it brings
 // and two of what it makes.
 #define CX_COLL_PIECE ((size_t)512 << 10)
+// … between hosts it has room for more of what it makes.
+#define CX_COLL_OUTS 6
 
 calx_status *cx_coll_window_new(const cx_coll_share *share,
                                 cx_coll_window **out) CALX_MUST_USE;
 void cx_coll_window_free(cx_coll_window *window);  // NULL is accepted
 
-// Whether all of the group are of this process, or of this host.
+// Whether all of the group are of this process; whether it can meet those that
+// are not.
 bool cx_coll_all_here(const cx_coll_launch *launch, const cx_coll_group *group);
-bool cx_coll_all_near(const cx_coll_launch *launch, const cx_coll_group *group);
+bool cx_coll_can_meet(const cx_coll_launch *launch, const cx_coll_group *group);
 
 // One device's visit of one collective.
 typedef struct cx_coll_visit {
@@ -40,13 +43,25 @@ typedef struct cx_coll_visit {
   cx_coll_window *window;
   struct cx_coll_own *self;
   uint32_t phase;  // barriers so far
+  // The members by hosts, and those of this one; near_me is this device's place
+  // among them.
+  const struct cx_coll_side *sides;
+  uint32_t n_sides, own_side;
+  const uint32_t *near;  // NULL: all are
+  uint32_t n_near, near_me;
 } cx_coll_visit;
+
+// Of the members of this host, number k.
+static inline uint32_t cx_coll_near(const cx_coll_visit *v, uint32_t k)
+{
+  return v->near == NULL ? k : v->near[k];
+}
 
 // Begins a collective: from here on the device's memory is its own to write.
 calx_status *cx_coll_visit_begin(cx_coll_visit *visit,
                                  const cx_coll_reducer *reducer) CALX_MUST_USE;
-// Waits for all members. The first time it also sees that all came with the
-// same operation.
+// Waits for all members, the first time; also sees that all came with the same
+// operation. Later: for those of this host.
 calx_status *cx_coll_visit_wait(cx_coll_visit *visit) CALX_MUST_USE;
 // Shows without a wait what the device came with, so that one which waits for
 // it in another group sees that.
@@ -55,7 +70,11 @@ void cx_coll_visit_show(cx_coll_visit *visit);
 // nobody's memory any more.
 void cx_coll_visit_end(cx_coll_visit *visit);
 
-// Member i's pieces; `which` is 0 or 1.
+// What makes a wait of this visit vain; NULL: nothing that is known.
+calx_status *cx_coll_visit_trouble(const cx_coll_visit *visit) CALX_MUST_USE;
+
+// Pieces of member i, of this host; `which` is 0 or 1, of what comes out up to
+// CX_COLL_OUTS - 1.
 unsigned char *cx_coll_piece_in(const cx_coll_visit *visit, uint32_t i,
                                 unsigned which);
 unsigned char *cx_coll_piece_out(const cx_coll_visit *visit, uint32_t i,

@@ -303,11 +303,11 @@ static void test_options(void **state)
   world w = world_new(2, 1, 0);
   HOST_OK(create(1, 2, w.window.fd, 0, 1));
   HOST_OK(create(0, 1, -1, 0, 1));
-  HOST_OK(create(1, 2, -1, 1, 2));
+  HOST_FAILS(9, create(1, 2, -1, 1, 2), "neither PMI_FD nor");
   HOST_FAILS(3, create(0, 2, -1, 0, 1), "no option calx_window_fd");
   HOST_FAILS(3, create(2, 2, w.window.fd, 0, 1), "node_id 2 of num_nodes 2");
   HOST_FAILS(3, create(0, 4, w.window.fd, 1, 2), "is not on host 1 of 2");
-  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 2), "is not on host 0 of 2");
+  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 2), "as many on each of 2 hosts");
   HOST_FAILS(3, create(0, 3, w.window.fd, 0, 1), "window of 3 processes");
   HOST_FAILS(3, create(0, 0, -1, 0, 1), "num_nodes wants 1 to 4096");
   HOST_FAILS(3, create(0, 2, 0, 0, 1), "no window");

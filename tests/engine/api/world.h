@@ -12,6 +12,8 @@ typedef struct world {
   cx_window window;
   unsigned char *shared;  // for the tests' own words
   int pids[WORLD_MOST];
+  int hosts, per_host[WORLD_MOST];  // processes; 0: one host
+  int port;                         // of the store that joins the hosts
 } world;
 
 // What a process does. It is a child of the test, and ends with its return.
@@ -24,6 +26,9 @@ typedef struct peer {
 typedef void peer_fn(peer *self);
 
 world world_new(int processes, int devices, size_t shared_bytes);
+// Hosts of so many processes each. They are of this machine, but share nothing.
+world world_of_hosts(int hosts, const int *per_host, int devices,
+                     size_t shared_bytes);
 void world_start(world *w, peer_fn *fn, const void *user);
 // Waits for the end of a process by this signal.
 void world_lost(world *w, int process, int signal);

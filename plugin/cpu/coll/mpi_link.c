@@ -1,0 +1,497 @@
+// coll/mpi_link: the thread that talks to MPI.
+#include "coll/mpi_link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "coll/mpi_load.h"
+#include "coll/state.h"
+
+enum { MESSAGES = 1, POLLS = 100, IDLE_MS = 1, LOOK_MS = 20, SLEEP_MS = 20 };
+
+// MPI of this process.
+static struct {
+  bool busy;  // a link uses it, or waits in vain for it
+  const cx_mpi_api *api;
+  int rank, size, most_tag;
+  bool hears;  // a receive of a message is pending
+  cx_mpi_request request;
+  unsigned char message[CX_MPI_MESSAGE];
+} mpi;
+static cx_mutex mpi_lock = CX_MUTEX_INIT;  // of `busy`
+
+typedef struct letter {
+  struct letter *next;
+  uint32_t process;
+  size_t bytes;
+  bool sent;
+  cx_mpi_request request;
+  unsigned char text[CX_MPI_MESSAGE];
+} letter;
+
+typedef enum stage { STARTING, RUNS, FAILED } stage;
+
+struct cx_mpi_link {
+  cx_mpi_options options;
+  cx_thread thread;
+  cx_mutex lock;
+  cx_cond changed;
+  stage stage;
+  bool stops;
+  // In MPI's initialisation, which cannot be ended; and whether whoever waited
+  // for it has left: then nothing of the options may be used any more.
+  bool opening, left;
+  calx_status *failed;
+  cx_mpi_transfer *posted, **last_posted;
+  letter *told, **last_told;
+  atomic_uint hurry;
+  atomic_bool broken, has_posts;
+  _Atomic uint32_t bell, sleepers;
+  // The thread's own.
+  cx_mpi_transfer *active;
+  letter *sending;
+  unsigned char *all;  // what the processes tell
+};
+
+// ---- failures ---------------------------------------------------------------
+
+// The first one stays; taken.
+static void set_failed(cx_mpi_link *l, calx_status *why)
+{
+  cx_lock(&l->lock);
+  if (l->failed == NULL) {
+    l->failed = why;
+    why = NULL;
+  }
+  cx_unlock(&l->lock);
+  calx_status_free(why);
+}
+
+static void ring(cx_mpi_link *l)
+{
+  atomic_fetch_add(&l->bell, 1);
+  if (atomic_load(&l->sleepers) != 0) cx_coll_wake(&l->bell);
+}
+
+static bool check(cx_mpi_link *l, const char *wrong)
+{
+  if (wrong == NULL) return true;
+  set_failed(l, cx_error(CALX_UNAVAILABLE, "%s, between hosts: %s",
+                         mpi.api->flavour, wrong));
+  atomic_store(&l->broken, true);
+  ring(l);
+  return false;
+}
+
+void cx_mpi_link_abandon(cx_mpi_link *l, const char *operation, uint32_t index)
+{
+  set_failed(l, cx_error(CALX_FAILED_PRECONDITION,
+                         "the connection between hosts was given up in the "
+                         "middle of %s (collective %u of its program), which "
+                         "failed",
+                         operation, (unsigned)index));
+}
+
+calx_status *cx_mpi_link_error(cx_mpi_link *l)
+{
+  cx_lock(&l->lock);
+  calx_status *status = cx_status_copy(l->failed);
+  cx_unlock(&l->lock);
+  return status;
+}
+
+// ---- sleeping ---------------------------------------------------------------
+
+uint32_t cx_mpi_link_bell(cx_mpi_link *l)
+{
+  return atomic_load(&l->bell);
+}
+
+void cx_mpi_link_sleep(cx_mpi_link *l, uint32_t bell)
+{
+  atomic_fetch_add(&l->sleepers, 1);
+  if (atomic_load(&l->bell) == bell) cx_coll_sleep(&l->bell, bell, SLEEP_MS);
+  atomic_fetch_sub(&l->sleepers, 1);
+}
+
+// ---- what devices give ------------------------------------------------------
+
+void cx_mpi_link_post(cx_mpi_link *l, cx_mpi_transfer *t)
+{
+  t->next = NULL;
+  atomic_store(&t->done, false);
+  cx_lock(&l->lock);
+  *l->last_posted = t;
+  l->last_posted = &t->next;
+  atomic_store(&l->has_posts, true);
+  cx_cond_signal(&l->changed);
+  cx_unlock(&l->lock);
+}
+
+void cx_mpi_link_tell(cx_mpi_link *l, uint32_t process, const void *message,
+                      size_t bytes)
+{
+  letter *one = cx_calloc(1, sizeof *one);
+  if (one == NULL) {
+    set_failed(l, cx_out_of_memory());
+    return;
+  }
+  one->process = process;
+  one->bytes = bytes;
+  memcpy(one->text, message, bytes);
+  cx_lock(&l->lock);
+  *l->last_told = one;
+  l->last_told = &one->next;
+  atomic_store(&l->has_posts, true);
+  cx_cond_signal(&l->changed);
+  cx_unlock(&l->lock);
+}
+
+void cx_mpi_link_hurry(cx_mpi_link *l)
+{
+  if (atomic_fetch_add(&l->hurry, 1) != 0) return;
+  cx_lock(&l->lock);
+  cx_cond_signal(&l->changed);
+  cx_unlock(&l->lock);
+}
+
+void cx_mpi_link_relax(cx_mpi_link *l)
+{
+  atomic_fetch_sub(&l->hurry, 1);
+}
+
+// ---- the thread -------------------------------------------------------------
+
+// What was posted is started, in its order.
+static void start_posted(cx_mpi_link *l)
+{
+  if (!atomic_load(&l->has_posts)) return;
+  cx_lock(&l->lock);
+  cx_mpi_transfer *posted = l->posted;
+  letter *told = l->told;
+  l->posted = NULL;
+  l->last_posted = &l->posted;
+  l->told = NULL;
+  l->last_told = &l->told;
+  atomic_store(&l->has_posts, false);
+  cx_unlock(&l->lock);
+  letter **end = &l->sending;
+  while (*end != NULL) end = &(*end)->next;
+  *end = told;
+  for (letter *i = told; i != NULL && !atomic_load(&l->broken); i = i->next) {
+    i->sent = check(l, mpi.api->send(i->text, (int)i->bytes, (int)i->process,
+                                     MESSAGES, &i->request));
+  }
+  cx_mpi_transfer **last = &l->active;
+  while (*last != NULL) last = &(*last)->next;
+  *last = posted;
+  for (cx_mpi_transfer *t = posted; t != NULL && !atomic_load(&l->broken);
+       t = t->next) {
+    const int n = (int)t->bytes, process = (int)t->process;
+    (void)check(
+        l, t->sends
+               ? mpi.api->send(t->data, n, process, t->tag, &t->request)
+               : mpi.api->receive(t->data, n, process, t->tag, &t->request));
+  }
+}
+
+// Whether anything was done.
+static bool test_transfers(cx_mpi_link *l)
+{
+  bool any = false;
+  for (cx_mpi_transfer **at = &l->active; *at != NULL;) {
+    cx_mpi_transfer *t = *at;
+    bool done = false;
+    if (!check(l, mpi.api->test(&t->request, &done, NULL))) return true;
+    if (!done) {
+      at = &t->next;
+      continue;
+    }
+    *at = t->next;
+    any = true;
+    atomic_store(&t->done, true);  // from here on it is its owner's
+  }
+  if (any) ring(l);
+  return any;
+}
+
+static bool test_letters(cx_mpi_link *l)
+{
+  bool any = false;
+  for (letter **at = &l->sending; *at != NULL;) {
+    letter *one = *at;
+    bool done = false;
+    if (!check(l, mpi.api->test(&one->request, &done, NULL))) return true;
+    if (!done) {
+      at = &one->next;
+      continue;
+    }
+    *at = one->next;
+    any = true;
+    cx_free(one);
+  }
+  return any;
+}
+
+static bool hear(cx_mpi_link *l)
+{
+  bool done = false;
+  int bytes = 0;
+  if (!mpi.hears) {
+    mpi.hears = check(l, mpi.api->receive(mpi.message, sizeof mpi.message, -1,
+                                          MESSAGES, &mpi.request));
+    if (!mpi.hears) return false;
+  }
+  if (!check(l, mpi.api->test(&mpi.request, &done, &bytes)) || !done) {
+    return false;
+  }
+  mpi.hears = false;
+  l->options.hear(l->options.user, mpi.message, (size_t)bytes);
+  return true;
+}
+
+static bool turn(cx_mpi_link *l)
+{
+  start_posted(l);
+  if (atomic_load(&l->broken)) return false;
+  bool any = test_transfers(l);
+  if (!atomic_load(&l->broken)) any = test_letters(l) || any;
+  while (!atomic_load(&l->broken) && hear(l)) any = true;
+  return any;
+}
+
+static bool is_idle(const cx_mpi_link *l)
+{
+  if (atomic_load(&l->broken)) return true;
+  return l->active == NULL && l->sending == NULL && atomic_load(&l->hurry) == 0;
+}
+
+// Lets others run; where nobody waits it sleeps. False: it shall stop.
+static bool pause_for(cx_mpi_link *l, int *idle_turns)
+{
+  if (!is_idle(l)) {
+    if (++*idle_turns > POLLS) cx_coll_yield();
+    if (*idle_turns % 1024 != 0) return true;
+  }
+  cx_lock(&l->lock);
+  if (is_idle(l) && !atomic_load(&l->has_posts) && !l->stops) {
+    (void)cx_cond_wait_ms(&l->changed, &l->lock, IDLE_MS);
+  }
+  const bool goes_on = !l->stops;
+  cx_unlock(&l->lock);
+  return goes_on;
+}
+
+static bool is_well(const cx_mpi_link *l)
+{
+  return !atomic_load(&l->broken) && atomic_load(&l->options.news->failed) == 0;
+}
+
+// Turns until the request is done; false: it will not be.
+static bool finish(cx_mpi_link *l, cx_mpi_request *request)
+{
+  const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
+  bool done = false;
+  for (int idle = 0; !done && is_well(l) && cx_now_ns() < until; idle++) {
+    if (!check(l, mpi.api->test(request, &done, NULL))) return false;
+    if (turn(l)) idle = 0;
+    if (idle > POLLS) cx_coll_yield();
+  }
+  return done;
+}
+
+// ---- beginning and end ------------------------------------------------------
+
+static calx_status *check_place(const cx_mpi_options *o)
+{
+  if (mpi.rank != (int)o->process || mpi.size != (int)o->processes) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "%s says that this is process %d of %d, but it is process "
+                    "%u of %u",
+                    mpi.api->flavour, mpi.rank, mpi.size, (unsigned)o->process,
+                    (unsigned)o->processes);
+  }
+  if (mpi.most_tag < o->most_tag) {
+    return cx_error(CALX_UNIMPLEMENTED,
+                    "too many devices in each process: %s has %d tags, %d are "
+                    "needed",
+                    mpi.api->flavour, mpi.most_tag, o->most_tag);
+  }
+  return NULL;
+}
+
+static void set_opening(cx_mpi_link *l, bool opening)
+{
+  cx_lock(&l->lock);
+  l->opening = opening;
+  cx_unlock(&l->lock);
+}
+
+static calx_status *gather(cx_mpi_link *l)
+{
+  const cx_mpi_options *o = &l->options;
+  cx_mpi_request request;
+  l->all = cx_alloc(o->told_bytes * o->processes);
+  if (l->all == NULL) return cx_out_of_memory();
+  if (check(l,
+            mpi.api->gather(o->told, l->all, (int)o->told_bytes, &request)) &&
+      finish(l, &request)) {
+    memcpy(o->all, l->all, o->told_bytes * o->processes);
+    return NULL;
+  }
+  calx_status *status = cx_mpi_link_error(l);
+  if (status != NULL) return status;
+  return cx_error(CALX_DEADLINE_EXCEEDED,
+                  "%s: the other processes have not come", mpi.api->flavour);
+}
+
+static calx_status *begin(cx_mpi_link *l)
+{
+  if (mpi.api == NULL) {
+    const cx_mpi_api *api = NULL;
+    CALX_TRY(cx_mpi_load(&api));
+    set_opening(l, true);
+    const char *wrong = api->open(&mpi.rank, &mpi.size, &mpi.most_tag);
+    set_opening(l, false);
+    if (wrong != NULL) {
+      return cx_error(CALX_UNAVAILABLE, "%s cannot be started: %s",
+                      api->flavour, wrong);
+    }
+    mpi.api = api;
+  }
+  if (l->left) return NULL;
+  CALX_TRY(check_place(&l->options));
+  return gather(l);
+}
+
+static calx_status *take_mpi(void)
+{
+  cx_lock(&mpi_lock);
+  const bool busy = mpi.busy;
+  mpi.busy = true;
+  cx_unlock(&mpi_lock);
+  if (!busy) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "another client of this process uses MPI");
+}
+
+static void give_mpi(void)
+{
+  cx_lock(&mpi_lock);
+  mpi.busy = false;
+  cx_unlock(&mpi_lock);
+}
+
+static void letters_free(letter *first)
+{
+  for (letter *i = first, *next; i != NULL; i = next) {
+    next = i->next;
+    if (!i->sent) cx_free(i);  // one that MPI has is left to it
+  }
+}
+
+static void drop(cx_mpi_link *l)
+{
+  letters_free(l->sending);
+  letters_free(l->told);
+  cx_free(l->all);
+  calx_status_free(l->failed);
+  cx_cond_free(&l->changed);
+  cx_mutex_free(&l->lock);
+  cx_free(l);
+  give_mpi();
+}
+
+static void work(void *user)
+{
+  cx_mpi_link *l = user;
+  calx_status *status = begin(l);
+  cx_lock(&l->lock);
+  const bool left = l->left;
+  if (l->failed == NULL) {
+    l->failed = status;
+    status = NULL;
+  }
+  l->stage = l->failed == NULL ? RUNS : FAILED;
+  cx_cond_broadcast(&l->changed);
+  const bool runs = l->stage == RUNS && !left;
+  cx_unlock(&l->lock);
+  calx_status_free(status);
+  for (int idle = 0; runs && pause_for(l, &idle);) {
+    if (turn(l)) idle = 0;
+  }
+  if (runs && is_well(l) && l->failed == NULL) {
+    cx_mpi_request request;
+    if (check(l, mpi.api->barrier(&request))) (void)finish(l, &request);
+  }
+  if (left) drop(l);
+}
+
+static calx_status *wait_to_run(cx_mpi_link *l)
+{
+  const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
+  calx_status *status = NULL;
+  cx_lock(&l->lock);
+  while (l->stage == STARTING) {
+    (void)cx_cond_wait_ms(&l->changed, &l->lock, LOOK_MS);
+    const uint32_t failed = atomic_load(&l->options.news->failed);
+    if (l->stage != STARTING || !l->opening) continue;
+    if (failed != 0) {
+      status = cx_error((calx_code)failed, "%.*s", CALX_WINDOW_NEWS,
+                        l->options.news->news);
+    } else if (cx_now_ns() > until) {
+      status = cx_error(CALX_DEADLINE_EXCEEDED,
+                        "MPI between hosts: after %lld ms not all processes "
+                        "have come",
+                        (long long)l->options.timeout_ms);
+    }
+    if (status != NULL) break;
+  }
+  if (l->stage == FAILED) status = cx_status_copy(l->failed);
+  l->left = l->stage == STARTING;
+  cx_unlock(&l->lock);
+  return status;
+}
+
+calx_status *cx_mpi_link_open(const cx_mpi_options *options, cx_mpi_link **out)
+{
+  *out = NULL;
+  CALX_TRY(take_mpi());
+  cx_mpi_link *l = cx_calloc(1, sizeof *l);
+  if (l == NULL) {
+    give_mpi();
+    return cx_out_of_memory();
+  }
+  l->options = *options;
+  l->last_posted = &l->posted;
+  l->last_told = &l->told;
+  cx_mutex_init(&l->lock);
+  cx_cond_init(&l->changed);
+  calx_status *status = cx_thread_start(&l->thread, work, l);
+  if (status != NULL) {
+    drop(l);
+    return status;
+  }
+  status = wait_to_run(l);
+  if (status == NULL) {
+    *out = l;
+  } else if (l->left) {
+    (void)pthread_detach(l->thread.handle);
+  } else {
+    cx_mpi_link_close(l);
+  }
+  return status;
+}
+
+void cx_mpi_link_close(cx_mpi_link *l)
+{
+  if (l == NULL) return;
+  cx_lock(&l->lock);
+  l->stops = true;
+  cx_cond_broadcast(&l->changed);
+  cx_unlock(&l->lock);
+  cx_thread_join(&l->thread);
+  drop(l);
+}

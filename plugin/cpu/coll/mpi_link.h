@@ -1,0 +1,77 @@
+// coll/mpi_link: this process among those of all hosts.
+//
+// MPI is initialised once in a process and stays; a link is a client's use of
+// it. One thread makes all its calls: it starts what devices post, tests what
+// was started, and lets others run in between, so that data move while devices
+// compute, and nobody ever sits in a call of MPI that cannot be ended.
+#ifndef CX_COLL_MPI_LINK_H
+#define CX_COLL_MPI_LINK_H
+
+#include <stdatomic.h>
+
+#include "abi/calx_window.h"
+#include "base/status.h"
+#include "coll/mpi_api.h"
+
+typedef struct cx_mpi_link cx_mpi_link;
+
+// The most bytes of a transfer, and of a message.
+#define CX_MPI_TRANSFER ((size_t)1 << 20)
+#define CX_MPI_MESSAGE ((size_t)512)
+
+// Bytes on their way to or from a process. Those of one tag between two
+// processes are matched in the order they are posted in.
+typedef struct cx_mpi_transfer {
+  struct cx_mpi_transfer *next;  // the link's, until it is done
+  void *data;
+  size_t bytes;
+  uint32_t process;
+  int tag;
+  bool sends;
+  atomic_bool done;
+  cx_mpi_request request;
+} cx_mpi_transfer;
+
+// Called by the link's thread for each message that came.
+typedef void cx_mpi_hear(void *user, const void *message, size_t bytes);
+
+typedef struct cx_mpi_options {
+  uint32_t process, processes;
+  int most_tag;  // that transfers will use
+  int64_t timeout_ms;
+  const calx_window *news;
+  cx_mpi_hear *hear;
+  void *user;
+  // What all processes tell each other at first: `told`, of told_bytes; and of
+  // all, in their order.
+  const void *told;
+  void *all;
+  size_t told_bytes;
+} cx_mpi_options;
+
+// Waits for all processes.
+calx_status *cx_mpi_link_open(const cx_mpi_options *options,
+                              cx_mpi_link **out) CALX_MUST_USE;
+// Where all is well it waits for all processes, so that nothing that was sent
+// is lost.
+void cx_mpi_link_close(cx_mpi_link *link);  // NULL is accepted
+
+void cx_mpi_link_post(cx_mpi_link *link, cx_mpi_transfer *transfer);
+// Copies the message.
+void cx_mpi_link_tell(cx_mpi_link *link, uint32_t process, const void *message,
+                      size_t bytes);
+// Between these the thread never sleeps: somebody waits for messages.
+void cx_mpi_link_hurry(cx_mpi_link *link);
+void cx_mpi_link_relax(cx_mpi_link *link);
+// A transfer that was posted will not be waited for: from here on there is none
+// that one could rely on. Messages still go.
+void cx_mpi_link_abandon(cx_mpi_link *link, const char *operation,
+                         uint32_t index);
+// Why no transfer can be relied on; NULL: they can.
+calx_status *cx_mpi_link_error(cx_mpi_link *link) CALX_MUST_USE;
+// Sleeps for a moment, or until a transfer is done that was not when the bell
+// was read.
+uint32_t cx_mpi_link_bell(cx_mpi_link *link);
+void cx_mpi_link_sleep(cx_mpi_link *link, uint32_t bell);
+
+#endif

@@ -1,0 +1,103 @@
+// coll/mpi_load: the shim lies beside the file that this engine is in, or in
+// the folder of libraries that it was built for, as the compiler does.
+#include "coll/mpi_load.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+// Lies in the file that the engine is in.
+static const char here;
+
+static bool is_set(const char *name)
+{
+  const char *text = getenv(name);
+  return text != NULL && text[0] != '\0';
+}
+
+static calx_status *choose(const char **out)
+{
+  const char *asked = getenv("CALX_MPI");
+  if (is_set("CALX_MPI")) {
+    *out = asked;
+    if (strcmp(asked, "mpich") == 0 || strcmp(asked, "openmpi") == 0) {
+      return NULL;
+    }
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_MPI is '%s', mpich or openmpi is wanted", asked);
+  }
+  // Open MPI's processes are told nothing in MPICH's words.
+  const bool theirs = is_set("OMPI_COMM_WORLD_RANK") ||
+                      is_set("PMIX_NAMESPACE") || is_set("PMIX_RANK");
+  const bool pmi = is_set("PMI_FD") || is_set("PMI_PORT");
+  *out = theirs && !pmi ? "openmpi" : "mpich";
+  if (theirs || pmi) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "between hosts the CPU engine needs MPI, and nobody told it "
+                  "MPI's ranks: neither PMI_FD nor OMPI_COMM_WORLD_RANK is "
+                  "set");
+}
+
+static void put_path(cx_text *out, const char *flavour, int place)
+{
+  Dl_info self;
+  cx_text_clear(out);
+  const char *slash =
+      dladdr(&here, &self) == 0 ? NULL : strrchr(self.dli_fname, '/');
+  if (place == 0 && slash != NULL) {
+    cx_text_append_n(out, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
+  } else if (place == 1) {
+    cx_text_append(out, CALX_MPI_FOLDER "/");
+  }
+  cx_text_format(out, "libcalx_mpi_%s.so", flavour);
+}
+
+static void *open_shim(const char *flavour, cx_text *looked)
+{
+  cx_text path = { 0 };
+  void *handle = NULL;
+  for (int place = 0; place < 3 && handle == NULL; place++) {
+    put_path(&path, flavour, place);
+    // MPI loads parts of its own that want its names.
+    handle = cx_text_failed(&path)
+                 ? NULL
+                 : dlopen(cx_text_str(&path), RTLD_NOW | RTLD_GLOBAL);
+    if (handle != NULL) break;
+    const char *why = dlerror();
+    cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
+                   why == NULL ? cx_text_str(&path) : why);
+  }
+  cx_text_free(&path);
+  return handle;
+}
+
+calx_status *cx_mpi_load(const cx_mpi_api **out)
+{
+  const char *flavour = NULL;
+  CALX_TRY(choose(&flavour));
+  // UCX reads its settings when it is loaded. It would take over SIGSEGV.
+  setenv("UCX_HANDLE_ERRORS", "none", 0);
+  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
+  cx_mpi_choose_net();
+  cx_text looked = { 0 };
+  void *handle = open_shim(flavour, &looked);
+  void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_mpi_get_api");
+  const cx_mpi_api *(*get)(void) = NULL;
+  memcpy(&get, &symbol, sizeof symbol);
+  calx_status *status = NULL;
+  if (get == NULL) {
+    status = cx_error(CALX_NOT_FOUND,
+                      "between hosts the CPU engine needs MPI, and "
+                      "libcalx_mpi_%s.so does not load: %s; it is built where "
+                      "Debian's lib%s-dev is installed",
+                      flavour, cx_text_str(&looked), flavour);
+  } else if ((*out = get())->struct_size != sizeof(cx_mpi_api)) {
+    status =
+        cx_error(CALX_FAILED_PRECONDITION,
+                 "libcalx_mpi_%s.so is of another version of calx", flavour);
+  }
+  cx_text_free(&looked);
+  return status;
+}

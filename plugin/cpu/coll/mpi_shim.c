@@ -1,0 +1,161 @@
+// coll/mpi_shim: the table of mpi_api.h in terms of MPI; compiled once for each
+// implementation.
+//
+// The end of the process: Open MPI's mpirun takes a process that did not call
+// MPI_Finalize for a failed one. MPICH's MPI_Finalize can hang for ever across
+// hosts (openucx/ucx issue 8738), so there it is not called; all have met
+// before, and a launcher of MPICH's is told the end in its own words.
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll/mpi_api.h"
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(cx_mpi_request),
+               "a request has room");
+
+static MPI_Comm world;
+static char words[MPI_MAX_ERROR_STRING];
+
+static const char *said(int code)
+{
+  int length = 0;
+  if (code == MPI_SUCCESS) return NULL;
+  if (MPI_Error_string(code, words, &length) != MPI_SUCCESS) {
+    return "an error without words";
+  }
+  for (char *c = words; *c != '\0'; c++) {
+    if (*c == '\n') *c = ' ';
+  }
+  return words;
+}
+
+static void keep(cx_mpi_request *out, const MPI_Request *request)
+{
+  memcpy(out, request, sizeof *request);
+}
+
+// ---- the end ----------------------------------------------------------------
+
+#ifdef OMPI_MAJOR_VERSION
+static void leave(void)
+{
+  MPI_Finalize();
+}
+#else
+static int launcher = -1;  // the socket of MPICH's own launcher
+
+static void leave(void)
+{
+  static const char last[] = "cmd=finalize\n";
+  char answer[256];
+  if (write(launcher, last, sizeof last - 1) == (ssize_t)sizeof last - 1) {
+    (void)!read(launcher, answer, sizeof answer);
+  }
+}
+#endif
+
+// PMI_FD is of a launcher's own where the process that reads it is another one;
+// calx answers its own processes' by itself and says so.
+static void plan_end(void)
+{
+#ifdef OMPI_MAJOR_VERSION
+  atexit(leave);
+#else
+  const char *fd = getenv("PMI_FD"), *own = getenv("CALX_PMI_FD");
+  if (fd == NULL || (own != NULL && strcmp(own, fd) == 0)) return;
+  launcher = atoi(fd);
+  atexit(leave);
+#endif
+}
+
+// ---- the table --------------------------------------------------------------
+
+static const char *open_mpi(int *rank, int *size, int *most_tag)
+{
+  int level = 0, found = 0, *most = NULL;
+  const char *wrong =
+      said(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
+  if (wrong != NULL) return wrong;
+  plan_end();
+  world = MPI_COMM_WORLD;
+  if (level < MPI_THREAD_SERIALIZED) return "it was built without threads";
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(world, rank);
+  MPI_Comm_size(world, size);
+  MPI_Comm_get_attr(world, MPI_TAG_UB, &most, &found);
+  *most_tag = found && most != NULL ? *most : 32767;
+  return NULL;
+}
+
+static const char *send_bytes(const void *data, int bytes, int to, int tag,
+                              cx_mpi_request *out)
+{
+  MPI_Request request;
+  const char *wrong =
+      said(MPI_Isend(data, bytes, MPI_BYTE, to, tag, world, &request));
+  keep(out, &request);
+  return wrong;
+}
+
+static const char *receive_bytes(void *data, int bytes, int from, int tag,
+                                 cx_mpi_request *out)
+{
+  MPI_Request request;
+  const char *wrong =
+      said(MPI_Irecv(data, bytes, MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from,
+                     tag, world, &request));
+  keep(out, &request);
+  return wrong;
+}
+
+static const char *gather_bytes(const void *data, void *all, int bytes,
+                                cx_mpi_request *out)
+{
+  MPI_Request request;
+  const char *wrong = said(MPI_Iallgather(data, bytes, MPI_BYTE, all, bytes,
+                                          MPI_BYTE, world, &request));
+  keep(out, &request);
+  return wrong;
+}
+
+static const char *meet(cx_mpi_request *out)
+{
+  MPI_Request request;
+  const char *wrong = said(MPI_Ibarrier(world, &request));
+  keep(out, &request);
+  return wrong;
+}
+
+static const char *test(cx_mpi_request *in, bool *done, int *bytes)
+{
+  MPI_Request request;
+  MPI_Status status;
+  int flag = 0;
+  memcpy(&request, in, sizeof request);
+  const char *wrong = said(MPI_Test(&request, &flag, &status));
+  keep(in, &request);
+  *done = flag != 0;
+  if (wrong == NULL && *done && bytes != NULL) {
+    MPI_Get_count(&status, MPI_BYTE, bytes);
+  }
+  return wrong;
+}
+
+__attribute__((visibility("default"))) const cx_mpi_api *cx_mpi_get_api(void)
+{
+  static const cx_mpi_api api = { .struct_size = sizeof api,
+#ifdef OMPI_MAJOR_VERSION
+                                  .flavour = "Open MPI",
+#else
+                                  .flavour = "MPICH",
+#endif
+                                  .open = open_mpi,
+                                  .send = send_bytes,
+                                  .receive = receive_bytes,
+                                  .gather = gather_bytes,
+                                  .barrier = meet,
+                                  .test = test };
+  return &api;
+}

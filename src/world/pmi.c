@@ -1,0 +1,289 @@
+// world/pmi: one line asked, one line answered, in the order they come.
+//
+//   init             response_to_init    get_my_kvsname      my_kvsname
+//   get_maxes        maxes               get_universe_size   universe_size
+//   get_appnum       appnum              put, get            the store
+//   barrier_in       barrier_out, once all processes came
+//   finalize         finalize_ack        abort               news of the job
+//
+// The lines are read by read(): a thread that sits in fgets() holds the
+// stream's lock, and exit() in another thread waits for it. A barrier that
+// fails is not answered: MPICH would end the process, and the job has failed
+// anyway.
+#include "world/pmi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "world/state.h"
+
+enum { MOST_LINE = 4096, MOST_VALUE = 1024, MOST_KEY = 64 };
+
+static struct {
+  cx_thread thread;
+  int socket;  // the answers' end; stays open, as MPICH keeps the other
+  int barriers;
+  bool told;  // whether the variables are ours
+} pmi = { .socket = -1 };
+
+// ---- lines ------------------------------------------------------------------
+
+// The text of NAME=text in a line, up to a blank, or with `rest` to the end.
+static bool field(const char *line, const char *name, bool rest, char *out,
+                  size_t room)
+{
+  const size_t length = strlen(name);
+  for (const char *at = line; (at = strstr(at, name)) != NULL; at += length) {
+    if ((at != line && at[-1] != ' ') || at[length] != '=') continue;
+    const char *value = at + length + 1;
+    const size_t n = rest ? strlen(value) : strcspn(value, " ");
+    if (n >= room) return false;
+    memcpy(out, value, n);
+    out[n] = '\0';
+    return true;
+  }
+  return false;
+}
+
+static bool say(const char *text)
+{
+  size_t left = strlen(text);
+  while (left > 0) {
+    const ssize_t n = send(pmi.socket, text, left, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text += n;
+    left -= (size_t)n;
+  }
+  return true;
+}
+
+// ---- which process is on which host -----------------------------------------
+
+static int host_of(int process)
+{
+  return cx_world.group_of == NULL ? 0 : cx_world.group_of[process];
+}
+
+// How many processes from this one on are of the same host.
+static int run_of(int process)
+{
+  int n = 1;
+  while (process + n < cx_world.place.processes &&
+         host_of(process + n) == host_of(process)) {
+    n++;
+  }
+  return n;
+}
+
+// Blocks (first host, hosts, processes of each). Empty where it is too long for
+// a value: MPICH then finds out by itself.
+static void put_mapping(cx_text *out)
+{
+  cx_text_append(out, "(vector");
+  for (int i = 0; i < cx_world.place.processes;) {
+    const int first = host_of(i), each = run_of(i);
+    int hosts = 1;
+    for (i += each; i < cx_world.place.processes &&
+                    host_of(i) == first + hosts && run_of(i) == each;
+         i += each) {
+      hosts++;
+    }
+    cx_text_format(out, ",(%d,%d,%d)", first, hosts, each);
+  }
+  cx_text_char(out, ')');
+  if (out->size >= MOST_VALUE) cx_text_clear(out);
+}
+
+// ---- requests ---------------------------------------------------------------
+
+// Keys of the store.
+static bool key_of(const char *line, char *out, size_t room)
+{
+  char name[MOST_KEY + 1];
+  if (!field(line, "key", false, name, sizeof name)) return false;
+  snprintf(out, room, "pmi/%s", name);
+  return true;
+}
+
+static bool put(const char *line)
+{
+  char key[MOST_KEY + 8], value[MOST_VALUE + 1];
+  calx_status *status =
+      key_of(line, key, sizeof key) &&
+              field(line, "value", true, value, sizeof value)
+          ? cx_store_put(key, value, strlen(value))
+          : cx_error(CALX_INVALID_ARGUMENT, "no key or value: '%s'", line);
+  const bool well = status == NULL;
+  calx_status_free(status);
+  return say(well ? "cmd=put_result rc=0 msg=success\n"
+                  : "cmd=put_result rc=-1 msg=refused\n");
+}
+
+static bool get(const char *line)
+{
+  char key[MOST_KEY + 8];
+  char *value = NULL;
+  size_t size = 0;
+  cx_text answer = { 0 };
+  if (!key_of(line, key, sizeof key)) {
+    // Nothing is found.
+  } else if (strcmp(key, "pmi/PMI_process_mapping") == 0) {
+    put_mapping(&answer);
+  } else {
+    calx_status_free(cx_store_try_get(key, &value, &size));
+    if (value != NULL) cx_text_append(&answer, value);
+    cx_free(value);
+  }
+  cx_text reply = { 0 };
+  if (answer.size > 0) {
+    cx_text_format(&reply, "cmd=get_result rc=0 msg=success value=%s\n",
+                   cx_text_str(&answer));
+  } else {
+    cx_text_append(&reply,
+                   "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
+  }
+  const bool well = !cx_text_failed(&reply) && say(cx_text_str(&reply));
+  cx_text_free(&answer);
+  cx_text_free(&reply);
+  return well;
+}
+
+static bool meet(void)
+{
+  char name[32];
+  snprintf(name, sizeof name, "pmi/%d", pmi.barriers++);
+  calx_status *status = cx_store_barrier(name, cx_world_timeout_ms());
+  const bool well = status == NULL;
+  calx_status_free(status);
+  return well && say("cmd=barrier_out rc=0 msg=success\n");
+}
+
+static bool abort_job(const char *line)
+{
+  char code[16] = "?", text[96];
+  (void)field(line, "exitcode", false, code, sizeof code);
+  snprintf(text, sizeof text, "MPI of process %d ended the job (%s)",
+           cx_world.place.process, code);
+  cx_world_fail(CALX_ABORTED, text);
+  return true;
+}
+
+// False: no more is answered.
+static bool answer(const char *line)
+{
+  char what[32], size[64];
+  if (!field(line, "cmd", false, what, sizeof what)) return false;
+  if (strcmp(what, "init") == 0) {
+    return say("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  }
+  if (strcmp(what, "get_maxes") == 0) {
+    return say(
+        "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 "
+        "vallen_max=1024\n");
+  }
+  if (strcmp(what, "get_appnum") == 0) {
+    return say("cmd=appnum rc=0 appnum=0\n");
+  }
+  if (strcmp(what, "get_my_kvsname") == 0) {
+    return say("cmd=my_kvsname rc=0 kvsname=calx\n");
+  }
+  if (strcmp(what, "get_universe_size") == 0) {
+    snprintf(size, sizeof size, "cmd=universe_size rc=0 size=%d\n",
+             cx_world.place.processes);
+    return say(size);
+  }
+  if (strcmp(what, "put") == 0) return put(line);
+  if (strcmp(what, "get") == 0) return get(line);
+  if (strcmp(what, "barrier_in") == 0) return meet();
+  if (strcmp(what, "finalize") == 0) {
+    return say("cmd=finalize_ack rc=0\n");
+  }
+  if (strcmp(what, "abort") == 0) return abort_job(line);
+  return say("cmd=unknown rc=-1\n");
+}
+
+static void serve(void *user)
+{
+  char line[MOST_LINE];
+  size_t used = 0;
+  (void)user;
+  for (;;) {
+    char *end = memchr(line, '\n', used);
+    if (end != NULL) {
+      *end = '\0';
+      if (!answer(line)) return;
+      used -= (size_t)(end + 1 - line);
+      memmove(line, end + 1, used);
+      continue;
+    }
+    if (used == sizeof line) return;
+    const ssize_t n = read(pmi.socket, line + used, sizeof line - used);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    used += (size_t)n;
+  }
+}
+
+// ---- starting and ending ----------------------------------------------------
+
+// Those whose launcher is no MPI's.
+static bool is_needed(const cx_world_place *here)
+{
+  if (here->processes == 1 || cx_world.groups == 1) return false;
+  return here->launcher == CX_LAUNCHER_CALX ||
+         here->launcher == CX_LAUNCHER_TORCHRUN ||
+         here->launcher == CX_LAUNCHER_SLURM;
+}
+
+static void set_number(const char *name, int value)
+{
+  char text[16];
+  snprintf(text, sizeof text, "%d", value);
+  setenv(name, text, 1);
+}
+
+calx_status *cx_pmi_start(void)
+{
+  const cx_world_place *here = &cx_world.place;
+  if (!is_needed(here)) return NULL;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "no socket for MPI: %s",
+                    strerror(errno));
+  }
+  pmi.socket = ends[0];
+  pmi.barriers = 0;
+  calx_status *status = cx_thread_start(&pmi.thread, serve, NULL);
+  if (status != NULL) {
+    close(ends[0]);
+    close(ends[1]);
+    return status;
+  }
+  set_number("PMI_FD", ends[1]);
+  set_number("PMI_RANK", here->process);
+  set_number("PMI_SIZE", here->processes);
+  set_number("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
+  pmi.told = true;
+  return NULL;
+}
+
+void cx_pmi_stop(void)
+{
+  if (!pmi.told) return;
+  // Whoever waits in MPI for an answer goes on waiting: the end of the line
+  // would make it end the process.
+  shutdown(pmi.socket, SHUT_RD);
+  cx_thread_join(&pmi.thread);
+  unsetenv("PMI_FD");
+  unsetenv("PMI_RANK");
+  unsetenv("PMI_SIZE");
+  unsetenv("CALX_PMI_FD");
+  pmi.told = false;
+}
