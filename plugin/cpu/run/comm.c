@@ -7,7 +7,6 @@
 // found half changed is made anew in the child.
 #include "run/comm.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 

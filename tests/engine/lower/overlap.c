@@ -3,6 +3,8 @@
 // alone, so that no compiler is needed.
 #include "devices.h"
 
+#define T "tensor<1024x1024xf32>"
+
 static void compare(uint32_t n, chain_end end, size_t least)
 {
   cx_text text = { 0 };
@@ -145,6 +147,56 @@ static void step_fails(void **unused)
   end(&w, &text);
 }
 
+static void put_product(cx_text *out, char to, char of, int i)
+{
+  cx_text_format(out,
+                 "%%%c%d = stablehlo.dot_general %%%c%d, %%b, contracting_dims "
+                 "= [1] x [0] : (" T ", " T ") -> " T "\n",
+                 to, to == 'g' ? i + 1 : i, of, i);
+}
+
+static size_t arena_of(const cx_text *text, bool blocking, size_t *overlapped)
+{
+  devices w;
+  devices_new(&w, 2, cx_text_str(text), blocking);
+  const size_t bytes = w.info->arena_bytes;
+  *overlapped = w.info->n_overlapped;
+  devices_free(&w);
+  return bytes;
+}
+
+// Sums whose users come at once in the program: these wait, so that products
+// run beside, but not for all of the sums, of 4 MB each.
+static void memory_has_a_limit(void **unused)
+{
+  (void)unused;
+  enum { N = 40 };
+  cx_text text = { 0 };
+  cx_text_append(&text, "func.func @main(%g0: " T ", %b: " T ") -> " T " {\n");
+  char s[16], g[16];
+  for (int i = 0; i < N; i++) {
+    put_product(&text, 'g', 'g', i);
+    snprintf(s, sizeof s, "%%s%d", i);
+    snprintf(g, sizeof g, "%%g%d", i + 1);
+    chain_all_reduce(&text, s, g, T, 2);
+    put_product(&text, 'u', 's', i);
+    if (i == 0) continue;
+    cx_text_format(&text,
+                   "%%t%d = stablehlo.dot_general %%%c%d, %%u%d, "
+                   "contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n",
+                   i, i == 1 ? 'u' : 't', i - 1, i);
+  }
+  cx_text_format(&text, "return %%t%d : " T " }", N - 1);
+  size_t none = 0, some = 0;
+  const size_t plain = arena_of(&text, true, &none);
+  const size_t beside = arena_of(&text, false, &some);
+  print_message("%zu overlap, %zu and %zu bytes\n", some, plain, beside);
+  assert_int_equal(none, 0);
+  assert_true(some >= N - 2);
+  assert_true(beside <= plain + ((size_t)104 << 20));
+  cx_text_free(&text);
+}
+
 static void small_ones_in_place(void **unused)
 {
   (void)unused;
@@ -188,6 +240,7 @@ int main(void)
     cmocka_unit_test(member_fails),
     cmocka_unit_test(member_is_late),
     cmocka_unit_test(step_fails),
+    cmocka_unit_test(memory_has_a_limit),
     cmocka_unit_test(small_ones_in_place),
     cmocka_unit_test(alone_in_place),
   };
