@@ -1,5 +1,6 @@
 // base/log: the library's few lines, and the places that outlive their frames.
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,9 +99,35 @@ void cx_log_hold_end(void)
   cx_text_free(&text);
 }
 
+// ---- whose lines they are ---------------------------------------------------
+
+static _Thread_local int own_rank = -1;
+static atomic_int own_process = -1;
+
+void cx_log_set_rank(int rank)
+{
+  own_rank = rank;
+}
+
+void cx_log_set_process(int process)
+{
+  atomic_store(&own_process, process);
+}
+
+static void put_who(cx_text *text)
+{
+  int process = atomic_load(&own_process);
+  if (own_rank >= 0) {
+    cx_text_format(text, "rank %d: ", own_rank);
+  } else if (process >= 0) {
+    cx_text_format(text, "process %d: ", process);
+  }
+}
+
 void cx_log(const char *format, ...)
 {
   cx_text text = { 0 };
+  put_who(&text);
   va_list args;
   va_start(args, format);
   cx_text_format_v(&text, format, args);
@@ -139,6 +166,7 @@ int cx_log_once_per_site(const char *key, const char *format, ...)
 {
   if (!first_time(key, cx_site())) return 0;
   cx_text text = { 0 };
+  put_who(&text);
   va_list args;
   va_start(args, format);
   cx_text_format_v(&text, format, args);

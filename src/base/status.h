@@ -62,6 +62,11 @@ CX_COLD int cx_log_once_per_site(const char *key, const char *format, ...)
 void cx_log_hold_begin(void);
 void cx_log_hold_end(void);
 
+// Of several: the calling thread's lines begin with "rank 2: "; -1: they don't.
+void cx_log_set_rank(int rank);
+// The same, "process 1: ", for the lines of threads without a rank.
+void cx_log_set_process(int process);
+
 // Live statuses that were not freed: the tests' leak count.
 long cx_status_live(void);
 

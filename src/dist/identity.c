@@ -1,6 +1,8 @@
 // dist/identity: who the calling rank is. The process's place is the world's,
 // the thread's is its device's.
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdio_ext.h>
 
 #include "dist/dist.h"
 #include "lazy/lazy.h"
@@ -68,4 +70,15 @@ void calx_master_print(const char *format, ...)
   vprintf(format, args);
   va_end(args);
   fflush(stdout);
+}
+
+void cx_dist_show_lines(void)
+{
+  // The mode of a stream may be set before anything else is done with it: as
+  // long as it has no buffer (stdio_ext(3)).
+  if (__fbufsize(stdout) == 0) {
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+  } else {
+    fflush(stdout);
+  }
 }

@@ -76,6 +76,7 @@ static calx_status *outcome(calx_status *status)
 static void run_rank(void *user)
 {
   rank *r = user;
+  if (calx_world_size() > 1) cx_log_set_rank(r->ordinal);
   calx_device_set_current(r->device);
   calx_status *status = r->all->fn(r->ordinal, r->all->user);
   end_rank(r->all, r->ordinal, outcome(status));
@@ -149,16 +150,38 @@ static void leave_at_exit(void)
   cx_world_leave(NULL);
 }
 
+// What failed has ended the job: the others left it, or wait for nobody.
+static calx_status *check_job(bool failed)
+{
+  if (!failed) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "calx_launch: an earlier launch of this job has failed, and "
+                  "its processes cannot meet again: end them, and start all "
+                  "anew");
+}
+
+static calx_status *join(void)
+{
+  if (cx_world_joined()) return NULL;
+  CALX_TRY(cx_world_join());
+  const cx_world_place *here = cx_world_here();
+  cx_log_set_process(here->processes > 1 ? here->process : -1);
+  return NULL;
+}
+
 // A process that is one of several stays in their world until it ends, so that
 // it can launch again; alone, the world is one of one rank again.
 static calx_status *run_in_world(calx_rank_fn *fn, void *user,
                                  const calx_launch_options *o)
 {
-  static bool stays;
-  if (!cx_world_joined()) CALX_TRY(cx_world_join());
+  static bool stays, failed;
+  CALX_TRY(check_job(failed));
+  CALX_TRY(join());
   calx_status *status = run_here(fn, user, o);
   if (status != NULL || cx_world_here()->processes == 1) {
+    failed = cx_world_here()->processes > 1;
     cx_world_leave(status);
+    cx_log_set_process(-1);
   } else if (!stays) {
     stays = atexit(leave_at_exit) == 0;
   }
@@ -238,6 +261,7 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
   if (place.launcher == CX_LAUNCHER_NONE) {
     CALX_TRY(cx_spawn_wanted(processes, &spawns));
   }
+  if (place.launcher != CX_LAUNCHER_NONE) cx_dist_show_lines();
   child c = { .fn = fn, .user = user, .options = o };
   return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
 }
