@@ -74,7 +74,8 @@ static void signature_free(signature *s)
   cx_free(s->donated);
 }
 
-// CALX_DUMP=dir: the text with its call sites, named by order and content.
+// CALX_DUMP=dir: the text with its call sites, named by order, content and, of
+// several processes, the first rank of the one that compiles it.
 static calx_status *dump(const cx_text *text, cx_hash hash, long number)
 {
   const char *folder = getenv("CALX_DUMP");
@@ -83,7 +84,12 @@ static calx_status *dump(const cx_text *text, cx_hash hash, long number)
   char hex[33];
   cx_hash_hex(hash, hex);
   cx_text path = { 0 };
-  cx_text_format(&path, "%s/%05ld-%.12s.mlir", folder, number, hex);
+  cx_text_format(&path, "%s/%05ld-%.12s", folder, number, hex);
+  const cx_world_place *here = cx_world_here();
+  if (here->processes > 1) {
+    cx_text_format(&path, ".rank%d", here->process * here->devices);
+  }
+  cx_text_append(&path, ".mlir");
   calx_status *status = cx_text_failed(&path)
                             ? cx_out_of_memory()
                             : cx_file_write(path.data, text->data, text->size);

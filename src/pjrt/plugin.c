@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "pjrt/internal.h"
+#include "world/world.h"
 
 #define OLDEST_MINOR 29
 #define REORDERED_MINOR 56
@@ -230,8 +231,9 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   cx_lock(&plugins_lock);
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
-  if (status == NULL && choice.automatic &&
-      !atomic_flag_test_and_set(&choice_was_told)) {
+  // Of a host's processes the first says it for all.
+  bool says = choice.automatic && cx_world_here()->local_process == 0;
+  if (status == NULL && says && !atomic_flag_test_and_set(&choice_was_told)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(
         "device: plugin '%s' (%s, PJRT %d.%d); PJRT_DEVICE or CALX_PLUGIN "

@@ -1,5 +1,7 @@
 // Several ranks, as threads and as processes: whose files are written, and by
 // whom.
+#include <dirent.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <unistd.h>
 
@@ -185,12 +187,101 @@ static void test_processes(void **state)
   assert_int_equal(blocks(), 2);
 }
 
+// ---- files of programs ------------------------------------------------------
+
+// Behaviour 37: each rank's programs are files of its own. Removes them.
+static int dumped(int rank)
+{
+  char suffix[32];
+  int n = 0;
+  snprintf(suffix, sizeof suffix, rank < 0 ? ".mlir" : ".rank%d.mlir", rank);
+  DIR *dir = opendir(folder);
+  assert_non_null(dir);
+  for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+    size_t length = strlen(e->d_name), end = strlen(suffix);
+    bool fits = length > end && strcmp(e->d_name + length - end, suffix) == 0;
+    if (!fits || strncmp(e->d_name, "00001-", 6) != 0) continue;
+    n++;
+    assert_int_equal(unlinkat(dirfd(dir), e->d_name, 0), 0);
+  }
+  closedir(dir);
+  return n;
+}
+
+static void test_b37_programs(void **state)
+{
+  (void)state;
+  const char *before = getenv("CALX_DUMP");
+  char *kept = before != NULL ? strdup(before) : NULL;
+  setenv("CALX_DUMP", folder, 1);
+  set_devices(1);
+  calx_status *status = calx_launch_with(
+      two_steps, NULL,
+      &(calx_launch_options){ .size = sizeof(calx_launch_options),
+                              .processes = 4 });
+  calx_status *threads = NULL;
+  int found[4];
+  for (int rank = 0; rank < 4; rank++) found[rank] = dumped(rank);
+  int others = dumped(-1);
+  set_devices(4);
+  threads = calx_launch_with(two_steps, NULL, NULL);
+  calx_shutdown();
+  int shared = dumped(-1);
+  if (kept != NULL) {
+    setenv("CALX_DUMP", kept, 1);
+  } else {
+    unsetenv("CALX_DUMP");
+  }
+  free(kept);
+  CHECK_STATUS_OK(status);
+  CHECK_STATUS_OK(threads);
+  for (int rank = 0; rank < 4; rank++) assert_int_equal(found[rank], 1);
+  assert_int_equal(others, 0);
+  assert_int_equal(shared, 1);  // ranks that are threads share one program
+}
+
+// ---- the chosen device ------------------------------------------------------
+
+// Of several processes, the host's first says which device was chosen.
+static void test_chosen_device(void **state)
+{
+  (void)state;
+  char path[NAME], plugin[256], *text = NULL;
+  size_t size;
+  snprintf(plugin, sizeof plugin, "%s", getenv("CALX_PLUGIN"));
+  snprintf(path, NAME, "%s/lines", folder);
+  int out = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int before = dup(STDERR_FILENO);
+  assert_true(out >= 0 && before >= 0);
+  unsetenv("CALX_PLUGIN");
+  set_devices(1);
+  assert_true(dup2(out, STDERR_FILENO) >= 0);
+  calx_status *status = calx_launch_with(
+      two_steps, NULL,
+      &(calx_launch_options){ .size = sizeof(calx_launch_options),
+                              .processes = 3 });
+  assert_true(dup2(before, STDERR_FILENO) >= 0);
+  setenv("CALX_PLUGIN", plugin, 1);
+  close(before);
+  close(out);
+  CHECK_STATUS_OK(status);
+  CHECK_STATUS_OK(cx_file_read(path, 1 << 20, &text, &size));
+  unlink(path);
+  const char *first = strstr(text, "process 0: device: plugin '");
+  bool once = first != NULL && strstr(first + 20, "device: plugin") == NULL;
+  if (!once) print_error("%s\n", text);
+  cx_free(text);
+  assert_true(once);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_processes, begin, end),
     cmocka_unit_test_setup_teardown(test_threads, begin, end),
     cmocka_unit_test_setup_teardown(test_replicated, begin, end),
+    cmocka_unit_test_setup_teardown(test_b37_programs, begin, end),
+    cmocka_unit_test_setup_teardown(test_chosen_device, begin, end),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
