@@ -140,7 +140,8 @@ static cx_memory *reuse(const cx_planning *g, const cx_unit *u, cx_hlo_value *v)
         input_of(g, u, root) == NULL || taken(u, g, info->memory)) {
       continue;
     }
-    if (in_place(u, u->inputs[i], v) || reduces(u, i, v)) return info->memory;
+    const bool sums = reduces(u, i, v) && !info->beside;
+    if (sums || in_place(u, u->inputs[i], v)) return info->memory;
   }
   return NULL;
 }

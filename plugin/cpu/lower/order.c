@@ -116,6 +116,15 @@ static calx_status *note_last(cx_planning *g, void *user, cx_hlo_value *v)
   return NULL;
 }
 
+// Whether others read the operand of a collective since that began.
+static calx_status *note_beside(cx_planning *g, void *user, cx_hlo_value *v)
+{
+  const int64_t *begin = user;
+  cx_value_info *info = cx_value(g, v);
+  if (info->last > *begin) info->beside = true;
+  return NULL;
+}
+
 // A unit has ended, at u->end: what it reads was needed so long, and what it
 // writes is there until then at least.
 static calx_status *note_end(cx_planning *g, cx_unit *u)
@@ -145,6 +154,7 @@ static calx_status *give_times(cx_planning *g, cx_plan *plan)
     u->end = u->kind == CX_UNIT_CONTROL ? ++g->clock : u->begin;
     CALX_TRY(note_end(g, u));
     if (u->kind == CX_UNIT_END) {
+      CALX_TRY(cx_lower_each_read(g, u->begun, note_beside, &u->begun->begin));
       u->begun->end = u->end;
       CALX_TRY(note_end(g, u->begun));
     }

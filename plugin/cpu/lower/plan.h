@@ -78,6 +78,7 @@ typedef struct cx_value_info {
   cx_unit *home;        // the unit that writes it
   uint32_t op;          // the place in its block of the operation that makes it
   int64_t last;         // the time of its last use
+  bool beside;          // others read it while a collective on it is open
   cx_memory *memory;
   cx_memory *wanted;      // where its user would like to have it
   cx_hlo_value *instead;  // whose last use must be over before it may be there

@@ -150,12 +150,15 @@ void devices_run_well(devices *w)
   }
 }
 
-void devices_same(const devices *a, const devices *b)
+bool devices_equal(const devices *a, const devices *b)
 {
   for (uint32_t i = 0; i < a->n; i++) {
     for (size_t k = 0; k < a->info->n_results; k++) {
       const size_t bytes = bytes_of(&a->info->results[k]);
-      assert_memory_equal(a->d[i].results[k], b->d[i].results[k], bytes);
+      if (memcmp(a->d[i].results[k], b->d[i].results[k], bytes) != 0) {
+        return false;
+      }
     }
   }
+  return true;
 }

@@ -41,7 +41,8 @@ void devices_run(devices *w);
 void devices_run_well(devices *w);
 // Arguments of small numbers, other ones on each device.
 void devices_fill(devices *w);
-void devices_same(const devices *a, const devices *b);
+// The bits of all results.
+bool devices_equal(const devices *a, const devices *b);
 // How many steps ran beside collectives so far.
 int64_t devices_beside(void);
 
