@@ -140,7 +140,7 @@ static void scatter(const zero *z, const shard *s)
 static calx_status *step(calx_optimizer *opt)
 {
   zero *z = (zero *)opt;
-  bool any;
+  bool any = false;
   CALX_TRY(check_gradients(z, &any));
   if (!any) return NULL;
   calx_scope *scope = calx_scope_begin();

@@ -30,7 +30,7 @@ static calx_status *note(void *user, calx_tensor *const *tensors, size_t n)
     size_t bytes = (size_t)calx_tensor_numel(tensors[0]) * sizeof *x;
     calx_status *status = calx_tensor_read(tensors[0], x, bytes);
     if (status != NULL) return status;
-    c->number = x[0];
+    c->number = (double)x[0];
   }
   atomic_fetch_add(&c->count, 1);
   return c->fails ? cx_error(CALX_DATA_LOSS, "the closure broke") : NULL;
