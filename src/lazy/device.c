@@ -66,13 +66,16 @@ static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
 {
   if (!cx_world_joined()) tell_alone();
   const cx_world_place *here = cx_world_here();
+  const cx_world_near near = cx_world_neighbours();
   cx_pjrt_world w = { .process = here->process,
                       .processes = here->processes,
                       .local_process = here->local_process,
                       .local_processes = here->local_processes,
-                      .host = here->host,
-                      .hosts = here->hosts,
-                      .window_fd = cx_world_window_fd(),
+                      .host = near.group,
+                      .hosts = near.groups,
+                      .host_first = near.first,
+                      .host_processes = near.count,
+                      .window_fd = near.window_fd,
                       .get = cx_store_get,
                       .try_get = cx_store_try_get,
                       .put = cx_store_put };

@@ -139,7 +139,7 @@ calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
                                  PJRT_NamedValue **out) CALX_MUST_USE;
 
 // Adds what the plugin wants to know of the world; at most CX_PJRT_WORLD.
-#define CX_PJRT_WORLD 6
+#define CX_PJRT_WORLD 8
 size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
                              const cx_pjrt_world *w, cx_pjrt_option *list);
 // The store, where the plugin wants one; c->world is used as long as c lives.

@@ -53,6 +53,10 @@ size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
     }
     n = add(list, n, CALX_OPTION_HOST, w->host);
     n = add(list, n, CALX_OPTION_HOSTS, w->hosts);
+    if (w->host_processes > 0) {
+      n = add(list, n, CALX_OPTION_HOST_FIRST, w->host_first);
+      n = add(list, n, CALX_OPTION_HOST_PROCESSES, w->host_processes);
+    }
   }
   if (plugin->kind == CX_PJRT_KIND_CUDA && w->local_processes > 1 &&
       sees_all_cards(w)) {

@@ -71,6 +71,16 @@ void cx_world_leave(const calx_status *how);
 bool cx_world_joined(void);
 const cx_world_place *cx_world_here(void);  // never NULL; a world of 1 before
 
+// The processes that share memory, as the engine counts hosts: they follow each
+// other. Where a launcher deals them out to the hosts in turns, or the memory
+// cannot be shared, each process is by itself.
+typedef struct cx_world_near {
+  int group, groups;  // this one's, and how many
+  int first, count;   // its processes
+  int window_fd;      // -1: it has no window
+} cx_world_near;
+cx_world_near cx_world_neighbours(void);
+
 // The descriptor of the window that this host's processes share (for
 // CALX_OPTION_WINDOW_FD); -1: they share none.
 int cx_world_window_fd(void);

@@ -61,6 +61,11 @@ static void test_options(void **state)
   w.hosts = 3;
   assert_string_equal(options_for(CX_PJRT_KIND_CPU, true, &w),
                       "node_id=1;num_nodes=3;calx_host=1;calx_hosts=3;");
+  w.host_first = 1;
+  w.host_processes = 2;
+  assert_string_equal(options_for(CX_PJRT_KIND_CPU, true, &w),
+                      "node_id=1;num_nodes=3;calx_host=1;calx_hosts=3;"
+                      "calx_host_first=1;calx_host_processes=2;");
   assert_string_equal(options_for(CX_PJRT_KIND_CPU, false, &w), "");
   assert_string_equal(options_for(CX_PJRT_KIND_TPU, false, &w), "");
   assert_string_equal(options_for(CX_PJRT_KIND_OTHER, false, &w),

@@ -79,6 +79,11 @@ static void look_around(void)
   WANT(here->local_process == (two ? me % 2 : me));
   WANT(here->local_processes == (two ? 2 : 3));
   WANT(cx_world_window_fd() >= 0);
+  cx_world_near near = cx_world_neighbours();
+  WANT(near.group == here->host && near.groups == here->hosts);
+  WANT(near.first == (two ? me / 2 * 2 : 0));
+  WANT(near.count == here->local_processes);
+  WANT(near.window_fd == cx_world_window_fd());
   // What one writes into the window, the others of its host see.
   atomic_uint *word =
       (atomic_uint *)(void *)((char *)cx_world.head + CALX_WINDOW_ENGINE - 64);

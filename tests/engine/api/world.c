@@ -68,12 +68,12 @@ PJRT_Client *world_client(const world *w, int process)
   } told[] = { { "cpu_device_count", w->devices },
                { "node_id", process },
                { "num_nodes", w->processes },
-               { CALX_OPTION_WINDOW_FD,
-                 w->hosts == 0 ? w->window.fd : cx_world_window_fd() },
                { CALX_OPTION_HOST, p.host },
                { CALX_OPTION_HOSTS, w->hosts == 0 ? 1 : w->hosts },
                { CALX_OPTION_HOST_FIRST, p.first },
-               { CALX_OPTION_HOST_PROCESSES, p.n } };
+               { CALX_OPTION_HOST_PROCESSES, p.n },
+               { CALX_OPTION_WINDOW_FD,
+                 w->hosts == 0 ? w->window.fd : cx_world_window_fd() } };
   enum { TOLD = sizeof told / sizeof *told };
   PJRT_NamedValue options[TOLD];
   for (int i = 0; i < TOLD; i++) {
@@ -84,7 +84,7 @@ PJRT_Client *world_client(const world *w, int process)
     };
   }
   ARGS(args, PJRT_Client_Create, .create_options = options,
-       .num_options = w->hosts == 0 ? 4 : TOLD);
+       .num_options = w->apart ? TOLD - 1 : TOLD);
   HOST_OK(api->PJRT_Client_Create(&args));
   return args.client;
 }

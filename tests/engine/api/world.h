@@ -14,6 +14,7 @@ typedef struct world {
   int pids[WORLD_MOST];
   int hosts, per_host[WORLD_MOST];  // processes; 0: one host
   int port;                         // of the store that joins the hosts
+  bool apart;                       // the processes of a host have no window
 } world;
 
 // What a process does. It is a child of the test, and ends with its return.
