@@ -275,8 +275,11 @@ gen_value gen_like(gen *g, const cx_hlo_type *t, bool finite)
 bool gen_push(gen *g, cx_hlo_value *v, gen_facts f)
 {
   if (v == NULL) return false;
-  const int64_t n = cx_hlo_type_elements(cx_hlo_value_type(v));
-  if (g->n == GEN_VALUES || n > 8 * GEN_ELEMENTS) return true;
+  const cx_hlo_type *t = cx_hlo_value_type(v);
+  if (g->n == GEN_VALUES || t->rank > GEN_RANK ||
+      cx_hlo_type_elements(t) > 8 * GEN_ELEMENTS) {
+    return true;
+  }
   g->pool[g->n++] = (gen_value){ v, f };
   return true;
 }
