@@ -142,7 +142,9 @@ CALX_API calx_status *calx_module_load_state_dict_with(
 /**
  * An optimiser's hyperparameters and state, as PyTorch lays them out:
  * {'state': {0: {'step', 'exp_avg', …}, …}, 'param_groups': [{'lr', …,
- * 'params'}]}. Tensors are the optimiser's own. The caller frees it.
+ * 'params'}]}. Tensors are the optimiser's own. The caller frees it. Of one
+ * whose state is spread over the ranks it is this rank's shard: save it by
+ * every rank, and load it by the same rank of as many.
  * @errors  those of making the optimiser
  * @source  torch.optim.Optimizer.state_dict
  */
@@ -153,7 +155,8 @@ CALX_API calx_status *calx_optimizer_state_dict(
  * parameters, calx's or PyTorch's: all or, on failure, nothing. The values are
  * copied: a living optimiser that they are of shares nothing with this one.
  * @errors  INVALID_ARGUMENT other groups of parameters, sizes that differ,
- *          hyperparameters that can't be; those of uploads
+ *          hyperparameters that can't be, another rank's shard; those of
+ * uploads
  * @source  torch.optim.Optimizer.load_state_dict
  */
 CALX_API calx_status *calx_optimizer_load_state_dict(
@@ -272,7 +275,8 @@ typedef struct calx_checkpoint {
  * optimiser's state dicts, the loader's place, and the random numbers drawn so
  * far. A run that loads it goes on with the same bits. Between steps: what is
  * pending is computed. As with calx_save(), the first rank writes.
- * @errors  INVALID_ARGUMENT no model; those of calx_save()
+ * @errors  INVALID_ARGUMENT no model  FAILED_PRECONDITION the optimiser's state
+ *          is spread over several ranks; those of calx_save()
  */
 CALX_API calx_status *calx_checkpoint_save(
     const char *path, const calx_checkpoint *checkpoint) CALX_MUST_USE;

@@ -5,8 +5,10 @@
 //    'samples'}, 'random': {'seed', 'draws'}, 'user': …}
 #include "base/status.h"
 #include "io/plan.h"
+#include "io/rank.h"
 #include "io/value.h"
 #include "lazy/lazy.h"
+#include "optim/optimizer.h"
 
 static calx_status *check(const char *call, const calx_checkpoint *c)
 {
@@ -49,9 +51,21 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   return c->user != NULL ? cx_io_lend(root, "user", c->user) : NULL;
 }
 
+// The first rank's file would have a part of it only.
+static calx_status *check_whole(const calx_optimizer *opt)
+{
+  if (opt == NULL || opt->inner == NULL || cx_io_ranks() == 1) return NULL;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "checkpoint_save: the optimiser's state is spread over %d "
+                  "ranks: each saves its own calx_optimizer_state_dict(), with "
+                  "calx_save(…, .every_rank = true)",
+                  cx_io_ranks());
+}
+
 calx_status *calx_checkpoint_save(const char *path, const calx_checkpoint *c)
 {
   CALX_TRY(check("checkpoint_save", c));
+  CALX_TRY(check_whole(c->optimizer));
   calx_device *device = calx_device_current();
   if (device == NULL) return cx_status_copy(calx_scope_error());
   calx_value *root = calx_value_container(CALX_KIND_DICT);

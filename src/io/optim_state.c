@@ -5,7 +5,10 @@
 //
 // PyTorch's load_state_dict() takes it, and what PyTorch wrote is taken here.
 // "calx_steps" is ours: SGD in PyTorch does not count its steps. PyTorch hands
-// it on as it is, so a greater count of a parameter's is the right one.
+// it on as it is, so a greater count of a parameter's is the right one. So is
+// "calx_shard", the rank and how many there are, where the state is spread over
+// ranks: it goes back to the same rank of as many.
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +16,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "io/plan.h"
+#include "io/rank.h"
 #include "lazy/lazy.h"
 #include "optim/optimizer.h"
 
@@ -81,7 +85,16 @@ static calx_status *put_field(const calx_optimizer *opt,
   return calx_value_append(pair, calx_value_float(x[1]));
 }
 
-static calx_status *put_group(const calx_optimizer *opt, calx_value *groups)
+static calx_status *put_shard(calx_value *group)
+{
+  calx_value *pair = calx_value_container(CALX_KIND_TUPLE);
+  CALX_TRY(calx_value_set(group, "calx_shard", pair));
+  CALX_TRY(calx_value_append(pair, calx_value_int(cx_io_rank())));
+  return calx_value_append(pair, calx_value_int(cx_io_ranks()));
+}
+
+static calx_status *put_group(const calx_optimizer *opt, bool sharded,
+                              calx_value *groups)
 {
   calx_value *group = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_append(groups, group));
@@ -90,6 +103,7 @@ static calx_status *put_group(const calx_optimizer *opt, calx_value *groups)
   }
   CALX_TRY(calx_value_set(group, "calx_steps",
                           calx_value_int(calx_optimizer_steps(opt))));
+  if (sharded) CALX_TRY(put_shard(group));
   calx_value *params = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(group, "params", params));
   for (size_t i = 0; i < opt->n; i++) {
@@ -98,14 +112,15 @@ static calx_status *put_group(const calx_optimizer *opt, calx_value *groups)
   return NULL;
 }
 
-static calx_status *put_all(const calx_optimizer *opt, calx_value *dict)
+static calx_status *put_all(const calx_optimizer *opt, bool sharded,
+                            calx_value *dict)
 {
   calx_value *state = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_set(dict, "state", state));
   for (size_t i = 0; i < opt->n; i++) CALX_TRY(put_param(opt, i, state));
   calx_value *groups = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(dict, "param_groups", groups));
-  return put_group(opt, groups);
+  return put_group(opt, sharded, groups);
 }
 
 static calx_status *check_optimizer(const calx_optimizer *opt)
@@ -120,10 +135,12 @@ calx_status *calx_optimizer_state_dict(calx_optimizer *opt,
                                        calx_value **out_dict)
 {
   *out_dict = NULL;
+  bool sharded = opt != NULL && opt->inner != NULL;
   opt = that_keeps(opt);
   CALX_TRY(check_optimizer(opt));
   calx_value *dict = calx_value_container(CALX_KIND_DICT);
-  calx_status *status = dict != NULL ? put_all(opt, dict) : cx_out_of_memory();
+  calx_status *status =
+      dict != NULL ? put_all(opt, sharded, dict) : cx_out_of_memory();
   if (status != NULL) {
     calx_value_free(dict);
     dict = NULL;
@@ -149,6 +166,7 @@ enum { MOST_FIELDS = 16 };
 
 struct cx_io_optimizer_plan {
   calx_optimizer *opt;
+  bool sharded;  // over the ranks, by another optimiser
   field_plan fields[MOST_FIELDS];
   int64_t steps;
   param_plan params[];
@@ -232,7 +250,34 @@ static calx_status *plan_param(const calx_optimizer *opt, size_t i,
   return out->steps >= 0 ? NULL : wrong_field(opt, "step");
 }
 
-static calx_status *find_group(const calx_optimizer *opt,
+// A shard is put back where it was; nothing else is, nor anywhere else.
+static calx_status *check_shard(bool sharded, const calx_value *group)
+{
+  const calx_value *pair = calx_value_get(group, "calx_shard");
+  if (!sharded && pair == NULL) return NULL;
+  int64_t rank = calx_value_as_int(calx_value_item(pair, 0));
+  int64_t ranks = calx_value_as_int(calx_value_item(pair, 1));
+  if (pair == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load_state_dict: the optimiser's state is spread over the "
+                    "ranks, the loaded one is whole");
+  }
+  if (sharded && rank == cx_io_rank() && ranks == cx_io_ranks()) return NULL;
+  if (sharded) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "load_state_dict: the state is the shard of rank %" PRId64
+                    " of %" PRId64
+                    ", this is rank %d of %d; each rank loads what it saved, "
+                    "among as many",
+                    rank, ranks, cx_io_rank(), cx_io_ranks());
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "load_state_dict: the state is the shard of rank %" PRId64
+                  " of %" PRId64 ", the optimiser's state is whole",
+                  rank, ranks);
+}
+
+static calx_status *find_group(const calx_optimizer *opt, bool sharded,
                                const calx_value *dict, const calx_value **out)
 {
   const calx_value *groups = calx_value_get(dict, "param_groups");
@@ -244,6 +289,7 @@ static calx_status *find_group(const calx_optimizer *opt,
                     opt->rule->name, calx_value_count(groups));
   }
   *out = calx_value_item(groups, 0);
+  CALX_TRY(check_shard(sharded, *out));
   size_t n = calx_value_count(calx_value_get(*out, "params"));
   if (n == opt->n) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
@@ -258,7 +304,7 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
 {
   const calx_optimizer *opt = p->opt;
   const calx_value *group = NULL;
-  CALX_TRY(find_group(opt, dict, &group));
+  CALX_TRY(find_group(opt, p->sharded, dict, &group));
   const cx_optim_field *fields = opt->rule->fields;
   for (size_t i = 0; fields[i].name != NULL; i++) {
     CX_ASSERT(i < MOST_FIELDS);
@@ -285,12 +331,14 @@ calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
                                       cx_io_optimizer_plan **out_plan)
 {
   *out_plan = NULL;
+  bool sharded = opt != NULL && opt->inner != NULL;
   opt = that_keeps(opt);
   CALX_TRY(check_optimizer(opt));
   cx_io_optimizer_plan *p =
       cx_calloc(1, sizeof *p + opt->n * sizeof p->params[0]);
   if (p == NULL) return cx_out_of_memory();
   p->opt = opt;
+  p->sharded = sharded;
   calx_status *status = plan_all(p, dict, plan);
   if (status != NULL) {
     cx_io_optimizer_plan_free(p);

@@ -1,5 +1,7 @@
 // zero: an optimiser's state that is spread over the ranks. That it steps as
 // the plain one does is in parity.c.
+#include <unistd.h>
+
 #include "calx/autograd.h"
 #include "calx/io.h"
 #include "ranks.h"
@@ -138,8 +140,7 @@ static void test_state(void **state)
   }
 }
 
-// ---- going on from a state
-// ---------------------------------------------------
+// ---- going on from a state --------------------------------------------------
 
 static calx_status *resume(int index, void *user)
 {
@@ -183,6 +184,126 @@ static void test_resume(void **state)
   (void)state;
   set_devices(3);
   CHECK_STATUS_OK(calx_launch(resume, NULL));
+}
+
+// ---- from a file ------------------------------------------------------------
+
+static char folder[] = "/tmp/calx_zero_XXXXXX";
+
+static void name_file(char out[64], int rank)
+{
+  snprintf(out, 64, "%s/zero.%d.pt", folder, rank);
+}
+
+// Each rank its weights and its shard, after two steps.
+static calx_status *save_shards(int index, void *user)
+{
+  (void)user;
+  model m;
+  char path[64];
+  calx_value *both = calx_value_container(CALX_KIND_DICT), *part;
+  CALX_TRY(make(&m, true));
+  for (int s = 0; s < 2; s++) CALX_TRY(step(&m, false));
+  CALX_TRY(calx_module_state_dict(m.root, &part));
+  CALX_TRY(calx_value_set(both, "model", part));
+  CALX_TRY(calx_optimizer_state_dict(m.opt, &part));
+  CALX_TRY(calx_value_set(both, "optimizer", part));
+  name_file(path, index);
+  CALX_TRY(calx_save(both, path, .every_rank = true));
+  calx_value_free(both);
+  calx_checkpoint c = { .size = sizeof c, .model = m.root, .optimizer = m.opt };
+  CALX_TRY(rank_wants(calx_checkpoint_save(path, &c), CALX_FAILED_PRECONDITION,
+                      "the optimiser's state is spread over 2 ranks"));
+  model_free(&m);
+  return NULL;
+}
+
+static calx_status *load(model *m, int rank, calx_status **out_optimizer)
+{
+  char path[64];
+  calx_value *both;
+  name_file(path, rank);
+  CALX_TRY(calx_load(path, &both));
+  CALX_TRY(calx_module_load_state_dict(m->root, calx_value_get(both, "model")));
+  *out_optimizer =
+      calx_optimizer_load_state_dict(m->opt, calx_value_get(both, "optimizer"));
+  calx_value_free(both);
+  return NULL;
+}
+
+static calx_status *load_shards(int index, void *user)
+{
+  (void)user;
+  model whole, loaded;
+  calx_status *status;
+  CALX_TRY(make(&whole, true));
+  CALX_TRY(make(&loaded, true));
+  for (int s = 0; s < 2; s++) CALX_TRY(step(&whole, false));
+  CALX_TRY(load(&loaded, index, &status));
+  CALX_TRY(status);
+  for (int s = 0; s < 2; s++) {
+    CALX_TRY(step(&whole, false));
+    CALX_TRY(step(&loaded, false));
+  }
+  RANK_CHECK(calx_optimizer_steps(loaded.opt) == 4);
+  state_numbers a = state_of(whole.root), b = state_of(loaded.root);
+  bool same = state_same_bits(&a, &b);
+  free(a.values);
+  free(b.values);
+  RANK_CHECK(a.status == NULL && b.status == NULL && same);
+  model_free(&whole);
+  model_free(&loaded);
+  return NULL;
+}
+
+// Of another rank, of another number of ranks, and by or of a plain optimiser.
+static calx_status *load_wrong_shards(int index, void *user)
+{
+  (void)user;
+  model sharded, plain;
+  calx_status *status;
+  char wanted[96];
+  int other = index == 0 ? 1 : 0;
+  CALX_TRY(make(&sharded, true));
+  CALX_TRY(make(&plain, false));
+  CALX_TRY(load(&sharded, other, &status));
+  snprintf(wanted, sizeof wanted,
+           "the shard of rank %d of 2, this is rank %d of %d", other, index,
+           calx_world_size());
+  CALX_TRY(rank_wants(status, CALX_INVALID_ARGUMENT, wanted));
+  CALX_TRY(load(&plain, other, &status));
+  CALX_TRY(rank_wants(status, CALX_INVALID_ARGUMENT,
+                      "of 2, the optimiser's state is whole"));
+  calx_value *d;
+  CALX_TRY(calx_optimizer_state_dict(plain.opt, &d));
+  CALX_TRY(rank_wants(calx_optimizer_load_state_dict(sharded.opt, d),
+                      CALX_INVALID_ARGUMENT, "the loaded one is whole"));
+  calx_value_free(d);
+  model_free(&sharded);
+  model_free(&plain);
+  return NULL;
+}
+
+static void test_file(void **state)
+{
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(save_shards, NULL));
+  calx_shutdown();
+  CHECK_STATUS_OK(calx_launch(load_shards, NULL));
+  calx_shutdown();
+  for (int ranks = 2; ranks <= 3; ranks++) {
+    set_devices(ranks);
+    CHECK_STATUS_OK(calx_launch(load_wrong_shards, NULL));
+    calx_shutdown();
+  }
+  for (int rank = 0; rank < 2; rank++) {
+    char path[64];
+    name_file(path, rank);
+    assert_int_equal(unlink(path), 0);
+  }
+  assert_int_equal(rmdir(folder), 0);
 }
 
 // ---- refused ----------------------------------------------------------------
@@ -237,9 +358,9 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_training), SUPPORT_TEST(test_state),
-    SUPPORT_TEST(test_resume),   SUPPORT_TEST(test_some_gradients),
-    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_training),       SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_resume),         SUPPORT_TEST(test_file),
+    SUPPORT_TEST(test_some_gradients), SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
