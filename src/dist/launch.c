@@ -5,7 +5,9 @@
 // failed: it is noted before the board hears of it, so what the others then
 // find out is never taken for the cause.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -17,6 +19,8 @@
 
 // Deep models and their backward passes run on it.
 #define RANK_STACK ((size_t)8 << 20)
+
+enum { LINGER_MS = 1500 };
 
 typedef struct ranks {
   calx_rank_fn *fn;
@@ -150,6 +154,25 @@ static void leave_at_exit(void)
   cx_world_leave(NULL);
 }
 
+// Launchers of others take the first end that they see for the cause, and
+// torchrun looks every 100 ms. A process that was only told of a failure lets
+// the one that failed end first; most launchers then end this one.
+static void linger_at_exit(void)
+{
+  struct timespec pause = { .tv_sec = LINGER_MS / 1000,
+                            .tv_nsec = LINGER_MS % 1000 * 1000000L };
+  fflush(NULL);
+  nanosleep(&pause, NULL);
+}
+
+static void linger_if_told(const calx_status *status, cx_world_launcher by)
+{
+  static bool lingers;
+  bool of_others = by != CX_LAUNCHER_NONE && by != CX_LAUNCHER_CALX;
+  bool told = calx_status_code(status) == CALX_ABORTED;
+  if (of_others && told && !lingers) lingers = atexit(linger_at_exit) == 0;
+}
+
 // What failed has ended the job: the others left it, or wait for nobody.
 static calx_status *check_job(bool failed)
 {
@@ -178,6 +201,7 @@ static calx_status *run_in_world(calx_rank_fn *fn, void *user,
   CALX_TRY(check_job(failed));
   CALX_TRY(join());
   calx_status *status = run_here(fn, user, o);
+  linger_if_told(status, cx_world_here()->launcher);
   if (status != NULL || cx_world_here()->processes == 1) {
     failed = cx_world_here()->processes > 1;
     cx_world_leave(status);
