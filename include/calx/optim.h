@@ -76,6 +76,28 @@ CALX_API void calx_optimizer_zero_grad(calx_optimizer *opt);
  *  a failed optimiser, a gradient that another step consumed */
 CALX_API void calx_optimizer_step(calx_optimizer *opt);
 
+/** Zero means default in every field. */
+typedef struct calx_clip_grad_norm_options {
+  size_t size;
+  double norm_type;        /* 0 = 2; INFINITY: the greatest magnitude */
+  bool error_if_nonfinite; /* reads the norm, so what is pending runs */
+} calx_clip_grad_norm_options;
+/**
+ * Scales the gradients of the optimiser's parameters, as if they were one
+ * vector, to a norm of at most `max_norm`; in place. On several ranks between
+ * calx_reduce_gradients() and calx_optimizer_step(), so that the norm is that
+ * of the means. With calx_zero_redundancy_optimizer() it reduces them itself,
+ * and the norm is that of all ranks' shards; the next step takes them.
+ * @return the norm before, of one element, f32 or f64; 0 without gradients
+ * @shape any  @errors through the scope: INVALID_ARGUMENT max_norm negative or
+ *        NaN, another norm; OUT_OF_RANGE a norm that is not finite, where that
+ *        is asked for: nothing is scaled then
+ * @source torch.nn.utils.clip_grad_norm_
+ */
+CALX_API calx_tensor *calx_clip_grad_norm_with(
+    calx_optimizer *opt, double max_norm,
+    const calx_clip_grad_norm_options *options);
+
 /** The learning rate of the steps to come. */
 CALX_API void calx_optimizer_set_lr(calx_optimizer *opt, double lr);
 CALX_API double calx_optimizer_lr(const calx_optimizer *opt);
@@ -104,6 +126,17 @@ CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
   CALX_ADAM_(__VA_ARGS__, .size = sizeof(calx_adam_options))
 #define calx_adamw(...) \
   CALX_ADAMW_(__VA_ARGS__, .size = sizeof(calx_adam_options))
+#define CALX_CLIP_GRAD_NORM_(opt, max_norm, ...) \
+  calx_clip_grad_norm_with(opt, max_norm,        \
+                           &(calx_clip_grad_norm_options){ __VA_ARGS__ })
+#ifdef CALX_NO_SITES
+#define CALX_OPTIM_SITE_
+#else
+#define CALX_OPTIM_SITE_ calx_at_(CALX_HERE),
+#endif
+#define calx_clip_grad_norm(opt, ...)     \
+  (CALX_OPTIM_SITE_ CALX_CLIP_GRAD_NORM_( \
+      opt, __VA_ARGS__, .size = sizeof(calx_clip_grad_norm_options)))
 #ifndef CALX_NO_SITES
 #define calx_optimizer_zero_grad(opt) \
   (calx_at_(CALX_HERE), calx_optimizer_zero_grad(opt))

@@ -32,6 +32,7 @@ typedef struct zero {
   calx_module *shards;
   calx_tensor *mask;    // bool (ranks, 1), true at this rank
   calx_tensor **parts;  // scratch: one for each parameter, and the padding
+  calx_tensor **seen;   // the gradients that the shards have; NULL: none
   shard list[TYPES];
   int n;
 } zero;
@@ -97,7 +98,7 @@ static void split(const zero *z, const shard *s)
   }
 }
 
-// ---- a step -----------------------------------------------------------------
+// ---- gradients --------------------------------------------------------------
 
 // *out_any is false where no parameter has a gradient.
 static calx_status *check_gradients(const zero *z, bool *out_any)
@@ -131,21 +132,78 @@ static void scatter(const zero *z, const shard *s)
                                 .scale = 1.0 / calx_world_size() };
   calx_tensor *grad =
       calx_reduce_scatter_with(join(z, s, true), CALX_REDUCE_SUM, 0, &o);
-  calx_tensor *value = own_part(z, s);
-  if (cx_tensor_poisoned(grad) || cx_tensor_poisoned(value)) return;
-  cx_tensor_set_value(s->own, cx_tensor_value(value));
+  if (cx_tensor_poisoned(grad)) return;
   cx_tensor_set_grad(s->own, calx_retain(cx_tensor_detached(grad)));
 }
+
+static void take_own_part(const zero *z, const shard *s)
+{
+  calx_tensor *value = own_part(z, s);
+  if (!cx_tensor_poisoned(value)) {
+    cx_tensor_set_value(s->own, cx_tensor_value(value));
+  }
+}
+
+// ---- gradients that are reduced before the step -----------------------------
+
+static void forget(zero *z)
+{
+  for (size_t i = 0; z->seen != NULL && i < z->base.n; i++) {
+    calx_release(z->seen[i]);
+  }
+  cx_free(z->seen);
+  z->seen = NULL;
+}
+
+// Whether the shards have what the parameters' gradients are now.
+static bool has_them(const zero *z)
+{
+  bool same = z->seen != NULL;
+  for (int i = 0; i < z->n && same; i++) {
+    const calx_tensor *grad = cx_tensor_grad(z->list[i].own);
+    same = grad != NULL && !cx_tensor_poisoned(grad);
+  }
+  for (size_t i = 0; i < z->base.n && same; i++) {
+    const calx_tensor *grad = gradient_of(&z->base.params[i]);
+    same = grad != NULL && !cx_tensor_poisoned(z->seen[i]) &&
+           cx_tensor_value(grad).node == cx_tensor_value(z->seen[i]).node;
+  }
+  return same;
+}
+
+static calx_status *reduce(calx_optimizer *opt)
+{
+  zero *z = (zero *)opt;
+  bool any;
+  forget(z);
+  calx_optimizer_zero_grad(opt->inner);
+  CALX_TRY(check_gradients(z, &any));
+  if (!any) return NULL;
+  z->seen = cx_calloc(opt->n, sizeof *z->seen);
+  if (z->seen == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < opt->n; i++) {
+    calx_tensor *grad = gradient_of(&opt->params[i]);
+    z->seen[i] = calx_retain(cx_tensor_detached(grad));
+  }
+  for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
+  return NULL;
+}
+
+// ---- a step -----------------------------------------------------------------
 
 static calx_status *step(calx_optimizer *opt)
 {
   zero *z = (zero *)opt;
-  bool any = false;
+  bool any, reduced = has_them(z);
+  forget(z);
   CALX_TRY(check_gradients(z, &any));
   if (!any) return NULL;
   calx_scope *scope = calx_scope_begin();
   cx_no_grad_begin();
-  for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
+  for (int i = 0; i < z->n; i++) {
+    if (!reduced) scatter(z, &z->list[i]);
+    take_own_part(z, &z->list[i]);
+  }
   calx_optimizer_step(opt->inner);
   for (int i = 0; i < z->n && calx_scope_error() == NULL; i++) {
     split(z, &z->list[i]);
@@ -161,6 +219,7 @@ static calx_status *step(calx_optimizer *opt)
 static void zero_free(calx_optimizer *opt)
 {
   zero *z = (zero *)opt;
+  forget(z);
   calx_optimizer_free(opt->inner);
   calx_module_free(z->shards);
   calx_release(z->mask);
@@ -169,6 +228,7 @@ static void zero_free(calx_optimizer *opt)
 
 static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
                                     .step = step,
+                                    .reduce = reduce,
                                     .free = zero_free };
 
 // ---- making -----------------------------------------------------------------

@@ -50,9 +50,12 @@ typedef struct cx_optim_rule {
   void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);
   void (*update)(calx_optimizer *opt, const cx_optim_param *p,
                  calx_tensor *grad, cx_optim_update *out);
-  // Of an optimiser that lets another one step, `inner`: the whole step instead
-  // of the above, and what to free of its own. NULL: none.
+  // Of an optimiser that lets another one step, `inner`; NULL: none. The whole
+  // step instead of the above, and what to free of its own.
   calx_status *(*step)(calx_optimizer *opt);
+  // Gives inner's parameters their reduced gradients, which the next step takes
+  // as they are then, if the outer ones' have not changed.
+  calx_status *(*reduce)(calx_optimizer *opt);
   void (*free)(calx_optimizer *opt);
 } cx_optim_rule;
 

@@ -140,6 +140,69 @@ static void test_state(void **state)
   }
 }
 
+// ---- clipped gradients ------------------------------------------------------
+
+// One step, with gradients clipped to a norm; the norm before.
+static calx_status *clipped_step(model *m, bool sharded, double max_norm,
+                                 double norm_type, double *out_norm)
+{
+  calx_scope *scope = calx_scope_begin();
+  calx_optimizer_zero_grad(m->opt);
+  calx_backward(loss_of(m));
+  if (!sharded) calx_reduce_gradients(m->opt);
+  calx_tensor *norm =
+      calx_clip_grad_norm(m->opt, max_norm, .norm_type = norm_type);
+  calx_optimizer_step(m->opt);
+  calx_sync(norm);
+  *out_norm = calx_item(norm);
+  return calx_scope_end(scope);
+}
+
+// As the plain optimiser steps on clipped means; a step without clipping, and
+// one whose gradients came after the clipping, are as if there were none.
+static calx_status *clip(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  model plain, sharded;
+  CALX_TRY(make(&plain, false));
+  CALX_TRY(make(&sharded, true));
+  for (int s = 0; s < 6; s++) {
+    double type = s % 2 == 0 ? 2 : HUGE_VAL, most = s < 4 ? 0.5 : 1e6;
+    double p = -1, z = -2;
+    CALX_TRY(clipped_step(&plain, false, most, type, &p));
+    CALX_TRY(clipped_step(&sharded, true, most, type, &z));
+    RANK_CHECK(p > 0.5 && fabs(p - z) < 1e-6 * p);
+    if (s == 2) {
+      calx_scope *scope = calx_scope_begin();
+      calx_optimizer_zero_grad(sharded.opt);
+      calx_backward(loss_of(&sharded));
+      calx_clip_grad_norm(sharded.opt, 1e-3);
+      CALX_TRY(calx_scope_end(scope));
+      CALX_TRY(step(&plain, false));
+      CALX_TRY(step(&sharded, false));  // which drops those gradients
+    }
+    state_numbers a = state_of(plain.root), b = state_of(sharded.root);
+    double d = state_distance(&a, &b);
+    free(a.values);
+    free(b.values);
+    RANK_CHECK(a.status == NULL && b.status == NULL && d < 1e-5);
+  }
+  model_free(&plain);
+  model_free(&sharded);
+  return NULL;
+}
+
+static void test_clip(void **state)
+{
+  (void)state;
+  for (int n = 1; n <= 3; n++) {
+    set_devices(n);
+    CHECK_STATUS_OK(calx_launch(clip, NULL));
+    calx_shutdown();
+  }
+}
+
 // ---- going on from a state --------------------------------------------------
 
 static calx_status *resume(int index, void *user)
@@ -358,9 +421,10 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_training),       SUPPORT_TEST(test_state),
-    SUPPORT_TEST(test_resume),         SUPPORT_TEST(test_file),
-    SUPPORT_TEST(test_some_gradients), SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_training), SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_clip),     SUPPORT_TEST(test_resume),
+    SUPPORT_TEST(test_file),     SUPPORT_TEST(test_some_gradients),
+    SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -1,0 +1,174 @@
+// optim/clip: gradients whose norm is at most a given one.
+//
+//   n = (sum of |g|^p over all elements)^(1/p), p = 2 or infinity
+//   g = g * min(1, max_norm / (n + 1e-6))
+//
+// as torch.nn.utils.clip_grad_norm_ has it. Of types narrower than f32 both are
+// computed in f32. max_norm is an operand: another one compiles nothing. Of
+// an optimiser on shards, the rank's shards of the reduced gradients are
+// clipped, by the norm over the shards of all ranks.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "lazy/lazy.h"
+#include "ops/ops.h"
+#include "optim/optimizer.h"
+#include "world/world.h"
+
+typedef struct clipping {
+  calx_optimizer *opt;     // that has the gradients
+  bool sharded, greatest;  // p is infinity
+  calx_dtype dtype;        // of the norm
+  calx_tensor **grads;
+  size_t n;
+} clipping;
+
+static calx_status *check(const calx_optimizer *opt, double max_norm,
+                          const calx_clip_grad_norm_options *o)
+{
+  CALX_TRY(cx_annotate(calx_optimizer_error(opt),
+                       "so there are no gradients to clip"));
+  if (o->size > sizeof *o) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "clip_grad_norm: its options are of a newer version");
+  }
+  if (!(max_norm >= 0)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "clip_grad_norm: max_norm %g, a number of 0 or more is "
+                    "wanted",
+                    max_norm);
+  }
+  if (o->norm_type == 0 || o->norm_type == 2 || o->norm_type == HUGE_VAL) {
+    return NULL;
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "clip_grad_norm: the norm of order %g, those of order 2 and "
+                  "infinity are there",
+                  o->norm_type);
+}
+
+// ---- the gradients ----------------------------------------------------------
+
+static calx_status *find_gradients(clipping *c)
+{
+  c->dtype = CALX_F32;
+  for (size_t i = 0; i < c->opt->n; i++) {
+    const cx_optim_param *p = &c->opt->params[i];
+    calx_tensor *grad = cx_tensor_grad(p->tensor);
+    if (grad == NULL || cx_tensor_poisoned(grad)) continue;
+    calx_status *status = cx_tensor_usable(grad, "clip_grad_norm", 0);
+    if (status != NULL) {
+      return cx_annotate(status, "it is the gradient of '%s'", p->path);
+    }
+    if (calx_tensor_numel(grad) == 0) continue;
+    if (calx_tensor_dtype(grad) == CALX_F64) c->dtype = CALX_F64;
+    c->grads[c->n++] = grad;
+  }
+  return NULL;
+}
+
+// ---- the norm ---------------------------------------------------------------
+
+static calx_tensor *part_of(const clipping *c, calx_tensor *grad)
+{
+  calx_tensor *x = calx_to_dtype(grad, c->dtype);
+  return c->greatest ? calx_max(calx_abs(x))
+                     : calx_sum_with(calx_square(x), NULL);
+}
+
+static calx_tensor *total(const clipping *c)
+{
+  calx_tensor *all = NULL;
+  for (size_t i = 0; i < c->n; i++) {
+    calx_tensor *one = part_of(c, c->grads[i]);
+    if (all == NULL) {
+      all = one;
+    } else {
+      all =
+          c->greatest ? calx_maximum(all, one) : calx_add_with(all, one, NULL);
+    }
+  }
+  if (all == NULL) all = cx_optim_number(c->opt, c->dtype, 0);
+  if (c->sharded && cx_world_size(cx_world_here()) > 1) {
+    all = calx_all_reduce_with(
+        all, c->greatest ? CALX_REDUCE_MAX : CALX_REDUCE_SUM, NULL);
+  }
+  return c->greatest ? all : calx_sqrt(all);
+}
+
+// In PyTorch's words.
+static calx_status *check_finite(calx_tensor *norm, bool greatest)
+{
+  double value = calx_item(norm);
+  if (isfinite(value) || calx_scope_error() != NULL) return NULL;
+  return cx_error(CALX_OUT_OF_RANGE,
+                  "clip_grad_norm: The total norm of order %s for gradients "
+                  "from `parameters` is non-finite, so it cannot be clipped: "
+                  "it is %g",
+                  greatest ? "inf" : "2", value);
+}
+
+static void scale(const clipping *c, calx_tensor *norm, double max_norm)
+{
+  calx_tensor *most = cx_optim_number(c->opt, c->dtype, max_norm);
+  calx_tensor *little = cx_optim_number(c->opt, c->dtype, 1e-6);
+  calx_tensor *one = cx_optim_number(c->opt, c->dtype, 1);
+  calx_tensor *by = calx_div(most, calx_add_with(norm, little, NULL));
+  by = calx_minimum(by, one);
+  calx_tensor **scaled = cx_calloc(c->n + 1, sizeof *scaled);
+  if (scaled == NULL) {
+    cx_scope_pin(cx_out_of_memory());
+    return;
+  }
+  for (size_t i = 0; i < c->n; i++) {
+    calx_tensor *x = calx_mul(calx_to_dtype(c->grads[i], c->dtype), by);
+    scaled[i] = calx_to_dtype(x, calx_tensor_dtype(c->grads[i]));
+  }
+  for (size_t i = 0; i < c->n && calx_scope_error() == NULL; i++) {
+    cx_tensor_set_value(c->grads[i], cx_tensor_value(scaled[i]));
+  }
+  cx_free(scaled);
+}
+
+// ---- the call ---------------------------------------------------------------
+
+static calx_tensor *clip(clipping *c, double max_norm, bool finite)
+{
+  calx_tensor *norm = total(c);
+  if (finite) cx_scope_pin(check_finite(norm, c->greatest));
+  if (calx_scope_error() == NULL) scale(c, norm, max_norm);
+  return norm;
+}
+
+static calx_status *prepare(calx_optimizer *opt, double max_norm,
+                            const calx_clip_grad_norm_options *o, clipping *c)
+{
+  CALX_TRY(check(opt, max_norm, o));
+  c->greatest = o->norm_type == HUGE_VAL;
+  c->opt = opt;
+  if (opt->rule->reduce != NULL) {
+    CALX_TRY(opt->rule->reduce(opt));
+    c->sharded = true;
+    c->opt = opt->inner;
+  }
+  c->grads = cx_calloc(c->opt->n + 1, sizeof *c->grads);
+  return c->grads != NULL ? find_gradients(c) : cx_out_of_memory();
+}
+
+calx_tensor *calx_clip_grad_norm_with(
+    calx_optimizer *opt, double max_norm,
+    const calx_clip_grad_norm_options *options)
+{
+  static const calx_clip_grad_norm_options none = { .size = sizeof none };
+  const calx_clip_grad_norm_options *o = options != NULL ? options : &none;
+  clipping c = { .n = 0 };
+  cx_no_grad_begin();
+  calx_status *status = prepare(opt, max_norm, o, &c);
+  calx_tensor *norm = status != NULL
+                          ? cx_tensor_poison(status)
+                          : clip(&c, max_norm, o->error_if_nonfinite);
+  cx_no_grad_end();
+  cx_free(c.grads);
+  return norm;
+}
