@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../cli/report.h"
 #include "base/alloc.h"
-#include "cli/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
