@@ -198,6 +198,7 @@ calx_status *cx_mpi_exchange_begin(cx_mpi_exchange *x, int64_t k, void *data,
   s->n_transfers = 0;
   x->next = k + 1;
   begin_first(x, s);
+  cx_mpi_link_poll(x->visit->window->link);
   return advance(x, &moved);
 }
 

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "coll/state.h"
 
-enum { FIRST_TAG = 2, YIELDS = 200 };
+enum { FIRST_TAG = 2, YIELDS = 500 };
 
 // ---- hosts ------------------------------------------------------------------
 
@@ -115,6 +115,7 @@ void cx_mpi_far_come(const cx_coll_visit *v)
   for (uint32_t i = 0; i < v->n_sides; i++) {
     if (i != v->own_side) tell(v->window, v->sides[i].host, &m);
   }
+  cx_mpi_link_poll(v->window->link);
 }
 
 void cx_mpi_far_end(cx_coll_window *w, const cx_coll_launch *l, bool failed)
@@ -282,6 +283,7 @@ cx_mpi_transfer cx_mpi_far_transfer(const cx_coll_visit *v, uint32_t i,
 calx_status *cx_mpi_far_pause(const cx_coll_visit *v, uint32_t *tries,
                               uint32_t bell)
 {
+  cx_mpi_link_poll(v->window->link);
   if (++*tries < YIELDS) {
     cx_coll_yield();
     return NULL;

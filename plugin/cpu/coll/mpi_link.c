@@ -1,4 +1,5 @@
-// coll/mpi_link: the thread that talks to MPI.
+// coll/mpi_link: turns at MPI, and the thread that takes those that nobody else
+// does.
 #include "coll/mpi_link.h"
 
 #include <stdio.h>
@@ -9,7 +10,13 @@
 #include "coll/mpi_load.h"
 #include "coll/state.h"
 
-enum { MESSAGES = 1, POLLS = 100, IDLE_MS = 1, LOOK_MS = 20, SLEEP_MS = 20 };
+enum {
+  MESSAGES = 1,
+  LOOK_TURNS = 64,
+  IDLE_MS = 1,
+  LOOK_MS = 20,
+  SLEEP_MS = 20
+};
 
 // MPI of this process.
 static struct {
@@ -49,10 +56,13 @@ struct cx_mpi_link {
   atomic_uint hurry;
   atomic_bool broken, has_posts;
   _Atomic uint32_t bell, sleepers;
-  // The thread's own.
+  atomic_flag inside;  // a thread has its turn
+  atomic_uint polls;   // turns of others than the link's thread
+  // Whose turn it is uses these.
   cx_mpi_transfer *active;
   letter *sending;
   unsigned char *all;  // what the processes tell
+  unsigned seen;       // the link's thread: polls as it saw them last
 };
 
 // ---- failures ---------------------------------------------------------------
@@ -126,7 +136,6 @@ void cx_mpi_link_post(cx_mpi_link *l, cx_mpi_transfer *t)
   *l->last_posted = t;
   l->last_posted = &t->next;
   atomic_store(&l->has_posts, true);
-  cx_cond_signal(&l->changed);
   cx_unlock(&l->lock);
 }
 
@@ -145,7 +154,6 @@ void cx_mpi_link_tell(cx_mpi_link *l, uint32_t process, const void *message,
   *l->last_told = one;
   l->last_told = &one->next;
   atomic_store(&l->has_posts, true);
-  cx_cond_signal(&l->changed);
   cx_unlock(&l->lock);
 }
 
@@ -162,7 +170,7 @@ void cx_mpi_link_relax(cx_mpi_link *l)
   atomic_fetch_sub(&l->hurry, 1);
 }
 
-// ---- the thread -------------------------------------------------------------
+// ---- turns ------------------------------------------------------------------
 
 // What was posted is started, in its order.
 static void start_posted(cx_mpi_link *l)
@@ -252,6 +260,7 @@ static bool hear(cx_mpi_link *l)
   return true;
 }
 
+// Whether anything was done.
 static bool turn(cx_mpi_link *l)
 {
   start_posted(l);
@@ -262,25 +271,47 @@ static bool turn(cx_mpi_link *l)
   return any;
 }
 
-static bool is_idle(const cx_mpi_link *l)
+static bool try_turn(cx_mpi_link *l)
 {
-  if (atomic_load(&l->broken)) return true;
-  return l->active == NULL && l->sending == NULL && atomic_load(&l->hurry) == 0;
+  if (atomic_flag_test_and_set(&l->inside)) return false;
+  const bool any = turn(l);
+  atomic_flag_clear(&l->inside);
+  return any;
 }
 
-// Lets others run; where nobody waits it sleeps. False: it shall stop.
+void cx_mpi_link_poll(cx_mpi_link *l)
+{
+  (void)try_turn(l);
+  atomic_fetch_add_explicit(&l->polls, 1, memory_order_relaxed);
+}
+
+// ---- the thread -------------------------------------------------------------
+
+// Whether nothing is to be done, or others do it.
+static bool is_idle(cx_mpi_link *l)
+{
+  if (atomic_load(&l->broken)) return true;
+  const unsigned polls = atomic_load(&l->polls);
+  const bool helped = polls != l->seen;
+  l->seen = polls;
+  return helped || (atomic_load(&l->hurry) == 0 && !atomic_load(&l->has_posts));
+}
+
+// Lets others run; false: it shall stop.
 static bool pause_for(cx_mpi_link *l, int *idle_turns)
 {
-  if (!is_idle(l)) {
-    if (++*idle_turns > POLLS) cx_coll_yield();
-    if (*idle_turns % 1024 != 0) return true;
+  if (++*idle_turns % LOOK_TURNS != 0) {
+    cx_coll_yield();
+    return true;
   }
+  const bool idle = is_idle(l);
   cx_lock(&l->lock);
-  if (is_idle(l) && !atomic_load(&l->has_posts) && !l->stops) {
+  if (idle && !l->stops) {
     (void)cx_cond_wait_ms(&l->changed, &l->lock, IDLE_MS);
   }
   const bool goes_on = !l->stops;
   cx_unlock(&l->lock);
+  if (idle) *idle_turns = LOOK_TURNS - 2;  // one turn, and a look again
   return goes_on;
 }
 
@@ -294,10 +325,9 @@ static bool finish(cx_mpi_link *l, cx_mpi_request *request)
 {
   const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
   bool done = false;
-  for (int idle = 0; !done && is_well(l) && cx_now_ns() < until; idle++) {
+  while (!done && is_well(l) && cx_now_ns() < until) {
     if (!check(l, mpi.api->test(request, &done, NULL))) return false;
-    if (turn(l)) idle = 0;
-    if (idle > POLLS) cx_coll_yield();
+    if (!turn(l)) cx_coll_yield();
   }
   return done;
 }
@@ -420,7 +450,7 @@ static void work(void *user)
   cx_unlock(&l->lock);
   calx_status_free(status);
   for (int idle = 0; runs && pause_for(l, &idle);) {
-    if (turn(l)) idle = 0;
+    if (try_turn(l)) idle = 0;
   }
   if (runs && is_well(l) && l->failed == NULL) {
     cx_mpi_request request;
@@ -465,6 +495,7 @@ calx_status *cx_mpi_link_open(const cx_mpi_options *options, cx_mpi_link **out)
     return cx_out_of_memory();
   }
   l->options = *options;
+  atomic_flag_clear(&l->inside);
   l->last_posted = &l->posted;
   l->last_told = &l->told;
   cx_mutex_init(&l->lock);

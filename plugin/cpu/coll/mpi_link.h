@@ -1,9 +1,10 @@
 // coll/mpi_link: this process among those of all hosts.
 //
 // MPI is initialised once in a process and stays; a link is a client's use of
-// it. One thread makes all its calls: it starts what devices post, tests what
-// was started, and lets others run in between, so that data move while devices
-// compute, and nobody ever sits in a call of MPI that cannot be ended.
+// it. Nobody ever sits in a call of MPI, which could not be ended: transfers
+// are started and tested, in turns. Whoever waits for something takes turns,
+// one thread at a time; where nobody does, a thread of the link does, so that
+// data move while devices compute.
 #ifndef CX_COLL_MPI_LINK_H
 #define CX_COLL_MPI_LINK_H
 
@@ -32,7 +33,7 @@ typedef struct cx_mpi_transfer {
   cx_mpi_request request;
 } cx_mpi_transfer;
 
-// Called by the link's thread for each message that came.
+// Called for each message that came, by one thread at a time.
 typedef void cx_mpi_hear(void *user, const void *message, size_t bytes);
 
 typedef struct cx_mpi_options {
@@ -60,7 +61,10 @@ void cx_mpi_link_post(cx_mpi_link *link, cx_mpi_transfer *transfer);
 // Copies the message.
 void cx_mpi_link_tell(cx_mpi_link *link, uint32_t process, const void *message,
                       size_t bytes);
-// Between these the thread never sleeps: somebody waits for messages.
+// A turn, unless another thread has it.
+void cx_mpi_link_poll(cx_mpi_link *link);
+// Between these somebody waits for messages: the link's thread does not sleep
+// while nobody else takes turns.
 void cx_mpi_link_hurry(cx_mpi_link *link);
 void cx_mpi_link_relax(cx_mpi_link *link);
 // A transfer that was posted will not be waited for: from here on there is none

@@ -13,7 +13,7 @@
 #include "coll/say.h"
 #include "coll/state.h"
 
-enum { YIELDS = 20, SLEEP_MS = 100, PHASE_BITS = 24 };
+enum { YIELDS = 20, FAR_YIELDS = 500, SLEEP_MS = 100, PHASE_BITS = 24 };
 
 static uint64_t step_of(uint64_t index, uint64_t phase)
 {
@@ -298,7 +298,10 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
   for (int i = 0; i < v->window->spins && !all_arrived(v, step, &from); i++) {
     relax();
   }
-  for (int i = 0; i < YIELDS && !all_arrived(v, step, &from); i++) {
+  const bool far = v->phase == 1 && v->n_sides > 1;
+  const int yields = far ? FAR_YIELDS : YIELDS;
+  for (int i = 0; i < yields && !all_arrived(v, step, &from); i++) {
+    if (far) cx_mpi_link_poll(v->window->link);
     cx_coll_yield();
   }
   if (from < v->group->n) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runs.h"
+#include "world/world.h"
 
 static const program *find(const char *name)
 {
@@ -213,6 +214,7 @@ static void come_late(peer *self)
   self->client = world_client(self->world, self->process);
   if (self->process == 3) sleep(2);
   fails(self, SUM("4", "0.0"), 4, "these have not come: replica 3");
+  assert_null(cx_store_barrier("late", 60000));
   assert_int_equal(run_once(self, SUM("4", "0.0"), 4, true), 0);
 }
 
