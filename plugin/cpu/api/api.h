@@ -192,10 +192,10 @@ struct PJRT_Device {
 // A client's place among the processes.
 typedef struct cx_api_world {
   uint32_t process, n_processes;
-  uint32_t per_process;    // devices
+  uint32_t per_process;  // devices
   uint32_t host, n_hosts;
   uint32_t host_first, host_processes;  // of this host
-  int window_fd;           // -1: none
+  int window_fd;                        // -1: none
 } cx_api_world;
 
 struct PJRT_TopologyDescription {
