@@ -38,22 +38,24 @@ static bool add_target(targets *all, calx_tensor *t)
   return true;
 }
 
-static int by_serial(const void *a, const void *b)
+static int newest_first(const void *a, const void *b)
 {
   const calx_tensor *x = *(calx_tensor *const *)a;
   const calx_tensor *y = *(calx_tensor *const *)b;
-  return (x->serial > y->serial) - (x->serial < y->serial);
+  return (x->serial < y->serial) - (x->serial > y->serial);
 }
 
-// The order must not depend on when a tensor was assigned: by creation.
+// The order must not depend on when a tensor was assigned: by creation. The
+// newest first, so that a program makes the last layers' gradients first, as
+// the backward pass does, and their sums over the ranks can begin early.
 static void sort_changed(calx_device *d)
 {
   bool sorted = true;
   for (size_t i = 1; i < d->n_changed; i++) {
-    sorted &= d->changed[i - 1]->serial < d->changed[i]->serial;
+    sorted &= d->changed[i - 1]->serial > d->changed[i]->serial;
   }
   if (sorted) return;
-  qsort(d->changed, d->n_changed, sizeof(calx_tensor *), by_serial);
+  qsort(d->changed, d->n_changed, sizeof(calx_tensor *), newest_first);
   for (size_t i = 0; i < d->n_changed; i++) {
     d->changed[i]->changed_at = (uint32_t)i + 1;
   }

@@ -14,7 +14,7 @@
 // "/tmp/calx_io_xxxxxx/NAME"; the text is static, of one of eight.
 static inline const char *file_in_folder(const char *name)
 {
-  static char folder[64], paths[8][128];
+  static char folder[64], paths[8][512];
   static int next;
   if (folder[0] == '\0') {
     strcpy(folder, "/tmp/calx_io_XXXXXX");
