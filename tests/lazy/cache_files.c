@@ -249,7 +249,7 @@ static bool claim(int n, cx_cache_lock *out)
 
 static const char *claim_of(int n)
 {
-  static char name[64];
+  static char name[96];
   snprintf(name, sizeof name, "%s" CX_CACHE_CLAIM, name_of(n));
   return name;
 }
