@@ -15,7 +15,7 @@ static calx_status *tell_ordinal(int index, void *user)
 {
   (void)user;
   size_t n = (size_t)calx_world_size(), sizes[8];
-  char mine[16], wanted[16], *all[8];
+  char mine[32], wanted[32], *all[8];
   snprintf(mine, sizeof mine, "ORD=%d", index);
   CALX_TRY(calx_rendezvous("ordinals", mine, strlen(mine), all, sizes));
   for (size_t i = 0; i < n; i++) {
