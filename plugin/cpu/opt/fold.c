@@ -1,6 +1,9 @@
 // opt/fold: operations on literals are done while compiling, by the reference
 // interpreter, which is what the result must equal.
 //
+// What has no elements needs no operation at all: it is an empty literal, and a
+// reduction over it then is a literal, too.
+//
 // Literals do not grow: a result has at most 64 kB or is no larger than its
 // operands; what is the same everywhere is computed once and stays a splat;
 // iota and broadcasts are never written out. Loops are left alone, and so is
@@ -240,8 +243,41 @@ static calx_status *fold_splat(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
   return status;
 }
 
+// ---- nothing ----
+
+static bool makes_nothing(const cx_hlo_op *op)
+{
+  if (op->kind == CX_HLO_OP_CONSTANT || op->n_results == 0) return false;
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    const cx_hlo_any *t = &op->results[i].type;
+    if (t->odd != NULL || cx_hlo_type_elements(&t->tensor) != 0) {
+      return false;
+    }
+    for (size_t d = 0; d < t->tensor.rank; d++) {
+      if (t->tensor.dims[d] < 0) return false;
+    }
+  }
+  return cx_opt_pure(op);
+}
+
+static calx_status *empty(cx_opt_walk *w, cx_hlo_op *op)
+{
+  cx_arena arena = { 0 };
+  cx_hlo_value **out = CX_ARENA_ARRAY(&arena, cx_hlo_value *, op->n_results);
+  calx_status *status = out == NULL ? cx_out_of_memory() : NULL;
+  for (uint32_t i = 0; status == NULL && i < op->n_results; i++) {
+    static char nothing;
+    const cx_ref_tensor none = { op->results[i].type.tensor, &nothing };
+    out[i] = literal(w, &none);
+  }
+  if (status == NULL) cx_opt_replace_all(w, op, out);
+  cx_arena_free(&arena);
+  return status;
+}
+
 static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
 {
+  if (makes_nothing(op)) return empty(w, op);
   if (!is_candidate(op) || !cx_ref_can(op)) return NULL;
   const bool splat = cx_opt_is_elementwise(op) && op->n_regions == 0 &&
                      op->n_operands <= 3 && all_splats(op);

@@ -75,3 +75,18 @@ func.func @main() -> tensor<i32> {
   return %0 : tensor<i32>
 }
 // -> same
+// ==== fold: what has no elements is a literal, and so is its sum
+func.func @main(%x: tensor<7xi8>, %k: tensor<i32>) -> (tensor<i8>, tensor<0x2xi8>) {
+  %0 = stablehlo.slice %x [0:0] : (tensor<7xi8>) -> tensor<0xi8>
+  %1 = stablehlo.remainder %0, %0 : tensor<0xi8>
+  %2 = stablehlo.reshape %1 : (tensor<0xi8>) -> tensor<0x2xi8>
+  %c = stablehlo.constant dense<5> : tensor<i8>
+  %3 = stablehlo.reduce(%2 init: %c) applies stablehlo.add across dimensions = [0, 1] : (tensor<0x2xi8>, tensor<i8>) -> tensor<i8>
+  return %3, %2 : tensor<i8>, tensor<0x2xi8>
+}
+// ->
+func.func @main(%x: tensor<7xi8>, %k: tensor<i32>) -> (tensor<i8>, tensor<0x2xi8>) {
+  %2 = stablehlo.constant dense<> : tensor<0x2xi8>
+  %3 = stablehlo.constant dense<5> : tensor<i8>
+  return %3, %2 : tensor<i8>, tensor<0x2xi8>
+}
