@@ -405,17 +405,16 @@ class Slurm(Case):
     def well(self, *words, **variables):
         return super().well(*words, SLURM_CONF=self.conf, **variables)
 
-    def test_ranks(self):
+    def test_training(self):
         for mpi in "none", "pmi2", "pmix":
             with self.subTest(mpi):
-                self.check(self.well(*self.srun(HELLO, mpi=mpi)), 4)
+                text = self.well(*self.srun(HELLO, "--train", mpi=mpi))
+                self.check(text, 4)
+                self.check_training(text, 4)
 
     def test_failures(self):
         self.check_failures(*self.srun(), world=4, codes=[1, 7, 137],
                             SLURM_CONF=self.conf)
-
-    def test_training(self):
-        self.check_training(self.well(*self.srun(HELLO, "--train")), 4)
 
 
 PARTS = {"own": [Own, OwnOnHosts, TorchrunVariables],
