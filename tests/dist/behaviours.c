@@ -19,23 +19,22 @@ static bool is_own_engine(void)
   return plugin == NULL || strcmp(plugin, "calx") == 0;
 }
 
-// On 2, 3, 4 and 8 threads, and on 2 and 4 ranks in processes.
+// On 2, 3, 4 and 8 ranks: threads, or processes and twice two of each.
 static void on_all_worlds(calx_rank_fn *fn, bool processes)
 {
   if (processes && !is_own_engine()) {
     print_message("  processes work together on our engine only\n");
     return;
   }
-  for (size_t i = 0; !processes && i < sizeof worlds / sizeof *worlds; i++) {
-    set_devices(worlds[i]);
-    CHECK_STATUS_OK(calx_launch(fn, NULL));
-    calx_shutdown();
+  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+    set_devices(processes ? 1 : worlds[i]);
+    CHECK_STATUS_OK(
+        calx_launch(fn, NULL, .processes = processes ? worlds[i] : 1));
+    if (!processes) calx_shutdown();
   }
-  for (int devices = 1; processes && devices <= 2; devices++) {
-    set_devices(devices);
-    CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = 2));
-    CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = 4 / devices));
-  }
+  if (!processes) return;
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = 2));
 }
 
 // ---- 6: leaving a loop early ------------------------------------------------
