@@ -119,6 +119,14 @@ static void prepare(const char *pattern, const char *function, bool async)
   fixture_set(settings);
 }
 
+// What runs in the plugin's own threads may end, and free what it holds, after
+// the client is closed: also what an earlier walk began.
+static bool live_is_at_most(long most)
+{
+  for (int i = 0; i < 1000 && plugin_control.live() > most; i++) usleep(1000);
+  return plugin_control.live() <= most;
+}
+
 // Errors cannot be read without these; a plugin that lacks them is not loaded.
 #define FIRST_FUNCTION 3
 
@@ -137,7 +145,7 @@ static void test_missing_slots(void **state)
     }
     assert_int_equal(cx_pjrt_live(), 0);
     if (!is_release(functions[i])) {
-      assert_int_equal(plugin_control.live(), live);
+      assert_true(live_is_at_most(live));
     }
   }
   print_message("missing: %d of %zu functions are needed\n", refused,
@@ -173,7 +181,7 @@ static void test_failing_functions(void **state)
       }
       assert_int_equal(cx_pjrt_live(), 0);
       if (!is_release(functions[i])) {
-        assert_int_equal(plugin_control.live(), live);
+        assert_true(live_is_at_most(live));
       }
     }
   }
