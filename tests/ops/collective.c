@@ -1,10 +1,11 @@
-// Behaviours 39 to 43 and 48 of docs/behaviours.md on 2, 3 and 4 ranks: values
-// of every collective, every type, groups, scale and gradients.
+// Behaviours 39 to 43 and 48 of docs/behaviours.md on 2, 3, 4 and 8 ranks:
+// values of every collective, every type, groups, scale and gradients.
 #include <math.h>
 #include <time.h>
 
 #include "calx/autograd.h"
 #include "calx/debug.h"
+#include "calx/dist.h"
 #include "calx/ops.h"
 #include "support/ranks.h"
 
@@ -37,12 +38,13 @@ static calx_status *b39(ranks_one *r)
 static void test_b39_all_reduce(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b39, NULL);
+  ranks_run_worlds(b39, NULL);
 }
 
 // Small whole numbers, so that every type holds every result.
 static double sample(int rank, int k)
 {
+  if (rank >= 4) return 1;
   return (rank * 3 + k * 2) % 5 + (k % 2 == 0 ? 1 : 0);
 }
 
@@ -127,7 +129,7 @@ static calx_status *every_type(ranks_one *r)
 static void test_b39_types(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(every_type, NULL);
+  ranks_run_worlds(every_type, NULL);
 }
 
 static calx_status *scaled_integers(ranks_one *r)
@@ -149,7 +151,7 @@ static calx_status *scaled_integers(ranks_one *r)
 static void test_b39_scale(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(scaled_integers, NULL);
+  ranks_run_worlds(scaled_integers, NULL);
 }
 
 // ---- groups -----------------------------------------------------------------
@@ -329,22 +331,22 @@ static calx_status *b43(ranks_one *r)
 static void test_b40_all_gather(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b40, NULL);
+  ranks_run_worlds(b40, NULL);
 }
 static void test_b41_reduce_scatter(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b41, NULL);
+  ranks_run_worlds(b41, NULL);
 }
 static void test_b42_all_to_all(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b42, NULL);
+  ranks_run_worlds(b42, NULL);
 }
 static void test_b43_collective_permute(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b43, NULL);
+  ranks_run_worlds(b43, NULL);
 }
 
 // ---- 48: broadcast ----------------------------------------------------------
@@ -389,7 +391,7 @@ static calx_status *b48(ranks_one *r)
 static void test_b48_broadcast(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(b48, NULL);
+  ranks_run_worlds(b48, NULL);
 }
 
 // ---- gradients --------------------------------------------------------------
@@ -417,7 +419,7 @@ static calx_tensor *f_permute(calx_tensor *x)
   return calx_collective_permute(x, (int64_t[]){ 0, 1, 1, 0 }, 2);
 }
 
-enum { ROWS = 12, COLUMNS = 2, ELEMENTS = ROWS * COLUMNS };
+enum { ROWS = 24, COLUMNS = 2, ELEMENTS = ROWS * COLUMNS };
 
 // The ranks' losses, sum(sin(f(x) + rank)), added up.
 static calx_tensor *loss_of(ranks_one *r, subject *f, calx_tensor *x)
@@ -470,7 +472,7 @@ static void test_gradients(void **state)
   (void)state;
   subject *all[] = { f_reduce, f_gather, f_scatter, f_all_to_all, f_permute };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    ranks_run_2_to_4(differences, &all[i]);
+    ranks_run_worlds(differences, &all[i]);
   }
 }
 
@@ -513,7 +515,7 @@ static calx_status *no_gradient(ranks_one *r)
 static void test_gradients_by_hand(void **state)
 {
   (void)state;
-  ranks_run_2_to_4(by_hand, NULL);
+  ranks_run_worlds(by_hand, NULL);
   ranks_run(2, no_gradient, NULL);
 }
 
@@ -611,8 +613,62 @@ static void test_alone(void **state)
   CHECK_STATUS_OK(calx_scope_end(step));
 }
 
+// ---- processes --------------------------------------------------------------
+
+// One rank's part of all of the above.
+static calx_status *every_value(int index, void *user)
+{
+  (void)user;
+  static subject *f[] = { f_reduce, f_gather, f_scatter, f_all_to_all,
+                          f_permute };
+  static const struct {
+    ranks_fn *fn;
+    void *user;
+  } parts[] = {
+    { b39, NULL },          { every_type, NULL },   { scaled_integers, NULL },
+    { b40, NULL },          { b41, NULL },          { b42, NULL },
+    { b43, NULL },          { b48, NULL },          { differences, &f[0] },
+    { differences, &f[1] }, { differences, &f[2] }, { differences, &f[3] },
+    { differences, &f[4] }, { by_hand, NULL }
+  };
+  ranks_one r = { .rank = index, .n = calx_world_size() };
+  if (r.n == 4) CALX_TRY(four_in_groups(&r));
+  if (r.n == 3) CALX_TRY(three_turned(&r));
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    r.user = parts[i].user;
+    CALX_TRY(parts[i].fn(&r));
+  }
+  if (!r.wrong) return NULL;
+  return calx_status_new(CALX_INTERNAL, "a value is wrong, see above");
+}
+
+static void test_processes(void **state)
+{
+  (void)state;
+  if (strcmp(getenv("CALX_PLUGIN"), "calx") != 0) {
+    print_message("  processes work together on our engine only\n");
+    return;
+  }
+  for (size_t i = 0; i < sizeof ranks_worlds / sizeof *ranks_worlds; i++) {
+    setenv("CPU_NUM_DEVICES", "1", 1);
+    CHECK_STATUS_OK(
+        calx_launch(every_value, NULL, .processes = ranks_worlds[i]));
+  }
+  setenv("CPU_NUM_DEVICES", "2", 1);
+  CHECK_STATUS_OK(calx_launch(every_value, NULL, .processes = 2));
+}
+
+static int setup_processes(void **state)
+{
+  setenv("CALX_CACHE_DIR", "off", 1);
+  if (getenv("CALX_PLUGIN") == NULL) setenv("CALX_PLUGIN", "calx", 1);
+  return support_setup(state);
+}
+
 int main(void)
 {
+  // First, because a process with threads launches no others.
+  const struct CMUnitTest processes[] = { RANKS_TEST(test_processes) };
   const struct CMUnitTest tests[] = {
     RANKS_TEST(test_b39_all_reduce),
     RANKS_TEST(test_b39_types),
@@ -628,5 +684,6 @@ int main(void)
     RANKS_TEST(test_refused),
     RANKS_TEST(test_alone),
   };
-  return cmocka_run_group_tests(tests, ranks_setup, NULL);
+  int failed = cmocka_run_group_tests(processes, setup_processes, NULL);
+  return failed + cmocka_run_group_tests(tests, ranks_setup, NULL);
 }
