@@ -82,6 +82,12 @@ calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e)
   return row_of(e)->dtype;
 }
 
+bool cx_hlo_elem_is_plain(cx_hlo_elem e)
+{
+  return cx_hlo_elem_is_complex(e) ||
+         cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
+}
+
 bool cx_hlo_elem_is_float(cx_hlo_elem e)
 {
   return row_of(e)->kind == KIND_FLOAT;
@@ -145,6 +151,14 @@ int64_t cx_hlo_type_elements(const cx_hlo_type *t)
     overflow |= __builtin_mul_overflow(n, t->dims[i], &n);
   }
   return overflow ? -1 : n;
+}
+
+int64_t cx_hlo_type_bytes(const cx_hlo_type *t)
+{
+  if (t->elem == CX_HLO_TOKEN) return 0;
+  const int64_t n = cx_hlo_type_elements(t);
+  const int64_t each = (int64_t)cx_hlo_elem_bytes(t->elem);
+  return n < 0 || (each > 0 && n > INT64_MAX / each) ? -1 : n * each;
 }
 
 void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t)

@@ -61,6 +61,8 @@ cx_hlo_elem cx_hlo_elem_part(cx_hlo_elem e);  // C64 -> F32; others themselves
 cx_hlo_elem cx_hlo_elem_of(calx_dtype d);     // CALX_F32 -> CX_HLO_F32 …
 // CALX_DTYPE_DEFAULT where calx has no such type.
 calx_dtype cx_hlo_elem_dtype(cx_hlo_elem e);
+// Whether calx has it, or it is complex: those that loops and kernels take.
+bool cx_hlo_elem_is_plain(cx_hlo_elem e);
 
 // A ranked tensor type. `dims` belongs to the module's arena (or to the caller,
 // for a query); -1 is a dynamic size.
@@ -73,6 +75,8 @@ typedef struct cx_hlo_type {
 bool cx_hlo_type_equal(const cx_hlo_type *a, const cx_hlo_type *b);
 // -1: dynamic, or too many to count.
 int64_t cx_hlo_type_elements(const cx_hlo_type *t);
+// On the host; 0 of a token; -1 as above.
+int64_t cx_hlo_type_bytes(const cx_hlo_type *t);
 void cx_hlo_type_print(cx_text *out, const cx_hlo_type *t);  // tensor<2x3xf32>
 
 // "f32[2,3]", for messages; cut with "…" where it does not fit.

@@ -35,8 +35,7 @@ typedef struct job {
 
 static size_t bytes_of(const cx_ref_tensor *t)
 {
-  return (size_t)cx_hlo_type_elements(&t->type) *
-         cx_hlo_elem_bytes(t->type.elem);
+  return (size_t)cx_hlo_type_bytes(&t->type);
 }
 
 // To whole cache lines.

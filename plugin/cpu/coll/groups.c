@@ -231,11 +231,6 @@ static calx_status *check_matrix(const cx_hlo_op *op, size_t n)
              mode_ids(mode_of(op)));
 }
 
-static int64_t bytes_of(const cx_hlo_type *t)
-{
-  return cx_hlo_type_elements(t) * (int64_t)cx_hlo_elem_bytes(t->elem);
-}
-
 // The results' sizes, where the group decides them.
 static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
 {
@@ -243,19 +238,21 @@ static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
     const cx_hlo_type *x = &op->operands[i]->type.tensor;
     const cx_hlo_type *y = &op->results[i].type.tensor;
     bool right = true;
-    int64_t d = 0;
+    int64_t d = 0, all = 0;
     switch (op->kind) {
       case CX_HLO_OP_ALL_GATHER:
         d = cx_hlo_op_int(op, CX_HLO_A_ALL_GATHER_DIM);
-        right = y->dims[d] == x->dims[d] * group;
+        right = !__builtin_mul_overflow(x->dims[d], group, &all) &&
+                y->dims[d] == all;
         break;
       case CX_HLO_OP_REDUCE_SCATTER:
         d = cx_hlo_op_int(op, CX_HLO_A_SCATTER_DIMENSION);
-        right = x->dims[d] == y->dims[d] * group;
+        right = !__builtin_mul_overflow(y->dims[d], group, &all) &&
+                x->dims[d] == all;
         break;
       case CX_HLO_OP_ALL_TO_ALL:
         right = cx_hlo_op_int(op, CX_HLO_A_SPLIT_COUNT) == group &&
-                bytes_of(x) == bytes_of(y);
+                cx_hlo_type_bytes(x) == cx_hlo_type_bytes(y);
         break;
       default: break;
     }

@@ -10,16 +10,10 @@
 #define MAX_WINDOW 4096  // elements of a window
 #define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
 
-static bool plain_elem(cx_hlo_elem e)
-{
-  return cx_hlo_elem_is_complex(e) ||
-         cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
-}
-
 static bool plain_type(const cx_hlo_value *v)
 {
   const cx_hlo_type *t = &v->type.tensor;
-  return v->type.odd == NULL && t->rank <= MAX_RANK && plain_elem(t->elem) &&
+  return v->type.odd == NULL && t->rank <= MAX_RANK && cx_hlo_elem_is_plain(t->elem) &&
          cx_hlo_type_elements(t) >= 0;
 }
 

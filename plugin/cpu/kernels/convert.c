@@ -24,12 +24,6 @@ bool cx_math_is(cx_math m, cx_hlo_elem e)
   }
 }
 
-static bool is_supported(cx_hlo_elem e)
-{
-  return cx_hlo_elem_is_complex(e) ||
-         cx_hlo_elem_dtype(e) != CALX_DTYPE_DEFAULT;
-}
-
 bool cx_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
                 cx_math *math, bool *complex)
 {
@@ -37,7 +31,7 @@ bool cx_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
   bool any_float = false, wide = false;
   *complex = cx_hlo_elem_is_complex(out);
   for (int i = 0; i < 3; i++) {
-    if (!is_supported(all[i])) return false;
+    if (!cx_hlo_elem_is_plain(all[i])) return false;
     if (cx_hlo_elem_is_complex(all[i]) && !*complex) return false;
     any_float = any_float || cx_hlo_elem_is_float(all[i]) || *complex;
     wide = wide || all[i] == CX_HLO_F64 || all[i] == CX_HLO_C128;

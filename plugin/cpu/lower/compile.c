@@ -11,6 +11,7 @@
 #include "hlo/print.h"
 #include "hlo/verify.h"
 #include "lower/lower.h"
+#include "opt/edit.h"
 #include "opt/opt.h"
 
 #define DEVICE_LIMIT (1 << 20)
@@ -51,6 +52,22 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
   return NULL;
 }
 
+// All of the module: the interpreter runs those of any region too, of a sort's
+// comparator or a reduction's body.
+static calx_status *see_collectives(cx_lowering *l)
+{
+  cx_program_info *info = &l->a.program->info;
+  for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
+    for (const cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
+         op = cx_opt_next(op)) {
+      if (!cx_lower_is_collective(op)) continue;
+      info->has_collectives = true;
+      CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
+    }
+  }
+  return NULL;
+}
+
 static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
 {
   cx_program *p = l->a.program;
@@ -65,6 +82,7 @@ static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
                          &p->info.n_replicas));
   CALX_TRY(count_devices(l->module, options->n_partitions,
                          "mhlo.num_partitions", &p->info.n_partitions));
+  CALX_TRY(see_collectives(l));
   return l->interpret ? cx_lower_interpret(l, entry) : cx_lower_plan(l, entry);
 }
 

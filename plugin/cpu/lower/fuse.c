@@ -520,8 +520,6 @@ static calx_status *place(fusing *f, uint32_t i)
   }
   if (cx_opt_is_control(op)) return place_control(f, i);
   if (cx_lower_is_collective(op)) {
-    const cx_program_info *info = &f->g->l->a.program->info;
-    CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
     return place_single(f, i, CX_UNIT_COLLECTIVE);
   }
   bool done = false;

@@ -8,19 +8,6 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 
-static calx_status *see_ops(cx_lowering *l, const cx_hlo_func *f)
-{
-  cx_program_info *info = &l->a.program->info;
-  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-       op = cx_opt_next(op)) {
-    info->n_interpreted++;
-    if (!cx_lower_is_collective(op)) continue;
-    info->has_collectives = true;
-    CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
-  }
-  return NULL;
-}
-
 // The interpreter may still read an argument when it writes a result, so what
 // takes an argument's memory is written beside it first.
 calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
@@ -33,10 +20,10 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
   int64_t at = 0;
   for (size_t i = 0; i < info->n_params; i++) {
     places[i] = cx_assemble_place(&l->a, CX_PLACE_PARAM, (int64_t)i,
-                                  cx_type_bytes(&info->params[i]));
+                                  cx_hlo_type_bytes(&info->params[i]));
   }
   for (size_t i = 0; i < info->n_results; i++) {
-    int64_t bytes = cx_type_bytes(&info->results[i]);
+    int64_t bytes = cx_hlo_type_bytes(&info->results[i]);
     bool own = info->alias[i] < 0;
     places[info->n_params + i] =
         cx_assemble_place(&l->a, own ? CX_PLACE_RESULT : CX_PLACE_ARENA,
@@ -51,13 +38,16 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
     if (info->alias[i] < 0) continue;
     uint32_t copy[2] = { places[info->n_params + i],
                          cx_assemble_place(&l->a, CX_PLACE_RESULT, (int64_t)i,
-                                           cx_type_bytes(&info->results[i])) };
+                                           cx_hlo_type_bytes(&info->results[i])) };
     cx_assemble_step(&l->a, CX_STEP_COPY, 0, 0, copy, 2);
   }
   if (l->a.failed) return cx_out_of_memory();
   p->blocks[0].n = (uint32_t)p->n_steps;
   for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
-    CALX_TRY(see_ops(l, f));
+    for (const cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
+         op = cx_opt_next(op)) {
+      p->info.n_interpreted++;
+    }
   }
   p->info.cost_ns = 1e9;
   cx_text text = { 0 };

@@ -73,7 +73,7 @@ static bool in_place(const cx_unit *u, const cx_hlo_value *input,
   if (u->kind != CX_UNIT_CODE || u->n_ops > 256) return false;
   const cx_hlo_type *from = &input->type.tensor;
   const cx_hlo_type *to = &output->type.tensor;
-  if (cx_type_bytes(from) != cx_type_bytes(to)) return false;
+  if (cx_hlo_type_bytes(from) != cx_hlo_type_bytes(to)) return false;
   if (u->hero != NULL) return updates(u, input, output);
   bool tainted[256] = { 0 };
   for (size_t i = 0; i < u->n_ops; i++) {
@@ -162,7 +162,7 @@ static calx_status *place_output(cx_planning *g, const cx_unit *u,
     return NULL;
   }
   info->memory =
-      arena_memory(g, cx_type_bytes(&v->type.tensor), u->begin, info->last);
+      arena_memory(g, cx_hlo_type_bytes(&v->type.tensor), u->begin, info->last);
   return info->memory == NULL ? cx_out_of_memory() : NULL;
 }
 
@@ -174,7 +174,7 @@ static void want(cx_planning *g, cx_hlo_value *v, cx_memory *m,
   cx_hlo_value *root = cx_value_root(g, v);
   cx_value_info *info = cx_value(g, root);
   if (info->wanted != NULL || info->home == NULL || info->memory != NULL ||
-      cx_type_bytes(&root->type.tensor) != m->bytes) {
+      cx_hlo_type_bytes(&root->type.tensor) != m->bytes) {
     return;
   }
   info->wanted = m;
@@ -219,7 +219,7 @@ static calx_status *place_while(cx_planning *g, cx_unit *u)
                start->home->begin < u->begin && !used_inside(g, op, init)) {
       m = start->memory;
     } else {
-      m = arena_memory(g, cx_type_bytes(&op->results[i].type.tensor), u->begin,
+      m = arena_memory(g, cx_hlo_type_bytes(&op->results[i].type.tensor), u->begin,
                        u->end);
     }
     if (m == NULL) return cx_out_of_memory();
@@ -246,7 +246,7 @@ static calx_status *place_branches(cx_planning *g, cx_unit *u)
       result->memory = result->wanted;
     } else {
       result->memory = arena_memory(
-          g, cx_type_bytes(&op->results[i].type.tensor), u->begin, u->end);
+          g, cx_hlo_type_bytes(&op->results[i].type.tensor), u->begin, u->end);
     }
     if (result->memory == NULL) return cx_out_of_memory();
     extend(result->memory, u->begin, result->last);
@@ -348,13 +348,13 @@ static calx_status *place_entry(cx_planning *g, cx_hlo_block *block)
   for (size_t i = 0; i < block->n_args; i++) {
     cx_value_info *v = cx_value(g, &block->args[i]);
     v->memory = new_memory(g, CX_PLACE_PARAM, (int64_t)i,
-                           cx_type_bytes(&block->args[i].type.tensor));
+                           cx_hlo_type_bytes(&block->args[i].type.tensor));
     if (v->memory == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
     cx_memory *m = new_memory(g, CX_PLACE_RESULT, (int64_t)i,
-                              cx_type_bytes(&end->operands[i]->type.tensor));
+                              cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
     want(g, end->operands[i], m, param < 0 ? NULL : &block->args[param]);

@@ -16,7 +16,7 @@ static int64_t operand_bytes(const cx_unit *u)
 {
   int64_t bytes = 0;
   for (size_t i = 0; i < u->n_inputs; i++) {
-    bytes += cx_type_bytes(&u->inputs[i]->type.tensor);
+    bytes += cx_hlo_type_bytes(&u->inputs[i]->type.tensor);
   }
   return bytes;
 }
@@ -42,7 +42,7 @@ static int64_t result_bytes(const cx_planning *g, const cx_unit *u)
   for (size_t o = 0; o < u->n_ops; o++) {
     for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
       const cx_hlo_value *v = &u->ops[o]->results[r];
-      if (cx_value(g, v)->home == u) bytes += cx_type_bytes(&v->type.tensor);
+      if (cx_value(g, v)->home == u) bytes += cx_hlo_type_bytes(&v->type.tensor);
     }
   }
   return bytes;

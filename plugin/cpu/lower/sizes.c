@@ -25,7 +25,7 @@ static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
   for (size_t d = 0; d < type->tensor.rank; d++) {
     if (type->tensor.dims[d] < 0) return refuse(who, type, "is no fixed shape");
   }
-  int64_t bytes = cx_type_bytes(&type->tensor);
+  int64_t bytes = cx_hlo_type_bytes(&type->tensor);
   if (bytes >= 0 && bytes <= CX_MEMORY_LIMIT) return NULL;
   return cx_error(
       CALX_RESOURCE_EXHAUSTED,

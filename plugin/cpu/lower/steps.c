@@ -44,7 +44,7 @@ static uint32_t constant_place(emitting *e, const cx_hlo_value *v)
   const cx_hlo_attr *attr = cx_hlo_op_attr(v->op, CX_HLO_A_VALUE);
   const cx_hlo_elements *x = &attr->as.elements;
   return cx_assemble_constant(e->a, x->data, x->size,
-                              cx_type_bytes(&v->type.tensor));
+                              cx_hlo_type_bytes(&v->type.tensor));
 }
 
 // A constant's, or that of a token, which has no bytes.
@@ -58,7 +58,7 @@ static uint32_t place_of(emitting *e, cx_hlo_value *v)
       e->a->failed = true;
       return 0;
     }
-    info->memory->bytes = cx_type_bytes(&root->type.tensor);
+    info->memory->bytes = cx_hlo_type_bytes(&root->type.tensor);
     info->memory->place = cx_is_constant(root)
                               ? constant_place(e, root)
                               : cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0);
@@ -72,10 +72,10 @@ static double bytes_of_unit(const cx_unit *u)
 {
   double bytes = 0;
   for (size_t i = 0; i < u->n_inputs; i++) {
-    bytes += (double)cx_type_bytes(&u->inputs[i]->type.tensor);
+    bytes += (double)cx_hlo_type_bytes(&u->inputs[i]->type.tensor);
   }
   for (size_t i = 0; i < u->n_outputs; i++) {
-    bytes += (double)cx_type_bytes(&u->outputs[i]->type.tensor);
+    bytes += (double)cx_hlo_type_bytes(&u->outputs[i]->type.tensor);
   }
   return bytes;
 }
@@ -111,7 +111,6 @@ static void count(emitting *e, const cx_unit *u)
     case CX_UNIT_INTERPRET: info->n_interpreted += u->n_ops; break;
     case CX_UNIT_COLLECTIVE:
       info->n_library++;
-      info->has_collectives = true;
       ns += NS_PER_WAIT;
       break;
     case CX_UNIT_CONTROL:
@@ -271,7 +270,7 @@ static calx_status *emit_end(emitting *e, const cx_plan *plan)
     to[i] = there ? has->place
                   : cx_assemble_place(
                         e->a, CX_PLACE_RESULT, (int64_t)i,
-                        cx_type_bytes(&end->operands[i]->type.tensor));
+                        cx_hlo_type_bytes(&end->operands[i]->type.tensor));
   }
   return emit_moves(e, end->operands, to, end->n_operands);
 }

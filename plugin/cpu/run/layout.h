@@ -36,8 +36,6 @@ static inline int64_t cx_place_align_up(int64_t n)
 {
   return (n + CX_PLACE_ALIGN - 1) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
 }
-// Of a value in memory; 0 of a token; -1: of no fixed shape, or too many.
-int64_t cx_type_bytes(const cx_hlo_type *type);
 
 typedef enum cx_step_kind {
   CX_STEP_CODE,        // index: of codes; places: as the kernel's buffers

@@ -112,14 +112,6 @@ static calx_status *read_side(cx_program *p)
   return NULL;
 }
 
-int64_t cx_type_bytes(const cx_hlo_type *type)
-{
-  if (type->elem == CX_HLO_TOKEN) return 0;
-  int64_t n = cx_hlo_type_elements(type);
-  int64_t each = (int64_t)cx_hlo_elem_bytes(type->elem);
-  return n < 0 || (each > 0 && n > INT64_MAX / each) ? -1 : n * each;
-}
-
 // ---- checking: the bytes may come from a file ----
 
 static bool place_ok(const cx_program *p, const cx_place *place)
@@ -135,7 +127,7 @@ static bool place_ok(const cx_program *p, const cx_place *place)
       size_t n = param ? p->info.n_params : p->info.n_results;
       if ((uint64_t)place->at >= n) return false;
       const cx_hlo_type *types = param ? p->info.params : p->info.results;
-      return place->bytes <= cx_type_bytes(&types[place->at]);
+      return place->bytes <= cx_hlo_type_bytes(&types[place->at]);
     }
     default: return false;
   }
@@ -156,7 +148,7 @@ static bool interpreted_ok(const cx_program *p, const cx_step *s)
   for (size_t i = 0; i < s->n_places; i++) {
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
-    int64_t bytes = cx_type_bytes(&type->tensor);
+    int64_t bytes = cx_hlo_type_bytes(&type->tensor);
     if (type->odd != NULL || bytes < 0 || use_bytes(p, s, i) < bytes) {
       return false;
     }

@@ -47,6 +47,26 @@
   "tensor<300xf32>\n"                                                         \
   "return %s, %r : tensor<300xf32>, tensor<ui32> }"
 
+// The largest element of all replicas: they meet in the body of a reduction,
+// which is interpreted.
+#define IN_A_REGION                                                           \
+  "func.func @main(%a: tensor<300xf32>) -> (tensor<300xf32>, tensor<ui32>) {" \
+  "\n%r = stablehlo.replica_id : tensor<ui32>\n"                              \
+  "%o = stablehlo.constant dense<0.0> : tensor<f32>\n"                        \
+  "%m = \"stablehlo.reduce\"(%a, %o) ({\n"                                    \
+  "^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"                                 \
+  "%z = stablehlo.maximum %x, %y : tensor<f32>\n"                             \
+  "%s = \"stablehlo.all_reduce\"(%z) <{replica_groups = dense<[[0, 1]]> : "   \
+  "tensor<1x2xi64>}> ({\n"                                                    \
+  "^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"                                 \
+  "%t = stablehlo.maximum %p, %q : tensor<f32>\n"                             \
+  "stablehlo.return %t : tensor<f32> }) : (tensor<f32>) -> tensor<f32>\n"     \
+  "stablehlo.return %s : tensor<f32> }) {dimensions = array<i64: 0>} : "      \
+  "(tensor<300xf32>, tensor<f32>) -> tensor<f32>\n"                           \
+  "%b = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> "         \
+  "tensor<300xf32>\n"                                                         \
+  "return %b, %r : tensor<300xf32>, tensor<ui32> }"
+
 #define SIZE 300
 #define MOST 4
 
@@ -226,6 +246,22 @@ static void one_fails(void **unused)
   group_free(&g);
 }
 
+static void in_a_region(void **unused)
+{
+  (void)unused;
+  group g = group_new(2, IN_A_REGION);
+  for (int k = 0; k < 2; k++) {
+    HOST_OK(run_all(&g));
+    for (size_t i = 0; i < 2; i++) {
+      float found[SIZE];
+      host_read(g.out[i][0], found, sizeof found);
+      for (size_t n = 0; n < SIZE; n++) assert_true(found[n] == SIZE);
+      free_one(&g, i);
+    }
+  }
+  group_free(&g);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -233,6 +269,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(four, begin, host_end),
     cmocka_unit_test_setup_teardown(one_missing, begin, host_end),
     cmocka_unit_test_setup_teardown(one_fails, begin, host_end),
+    cmocka_unit_test_setup_teardown(in_a_region, begin, host_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

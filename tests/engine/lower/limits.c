@@ -55,6 +55,21 @@ static const refusal refusals[] = {
     "-> tensor<4xf32>\n"
     "return %r : tensor<4xf32> }",
     "takes tuples and futures apart" },
+  // What the interpreter runs in a region.
+  { "module attributes {mhlo.num_replicas = 2 : i32} {\n"
+    "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n"
+    "%s = \"stablehlo.sort\"(%x) <{dimension = 0 : i64}> ({\n"
+    "^bb0(%p: tensor<f32>, %q: tensor<f32>):\n"
+    "%r = \"stablehlo.all_reduce\"(%p) <{replica_groups = "
+    "dense<[[0, 5, 6, 7, 8]]> : tensor<1x5xi64>}> ({\n"
+    "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "%c = stablehlo.add %a, %b : tensor<f32>\n"
+    "stablehlo.return %c : tensor<f32> }) : (tensor<f32>) -> tensor<f32>\n"
+    "%l = stablehlo.compare LT, %r, %q : (tensor<f32>, tensor<f32>) -> "
+    "tensor<i1>\n"
+    "stablehlo.return %l : tensor<i1> }) : (tensor<8xf32>) -> tensor<8xf32>\n"
+    "return %s : tensor<8xf32> } }",
+    "all_reduce: the groups have the number 5 of 2 replicas" },
 };
 
 static cx_pool *pool;
