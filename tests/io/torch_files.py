@@ -18,10 +18,7 @@ def pt(source, target):
 
 
 def safetensors(source, target):
-    try:
-        from safetensors.torch import load_file, save_file
-    except ImportError:
-        return
+    from safetensors.torch import load_file, save_file
     value = load_file(source)
     save_file({name: tensor.clone() for name, tensor in value.items()}, target)
 
