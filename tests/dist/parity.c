@@ -5,13 +5,13 @@
 //
 // Rounding is what is left of the difference. In f64 it stays small; in f32
 // training itself enlarges it, so there the network is a linear layer.
-#include "base/thread.h"
 #include "calx/data.h"
 #include "net.h"
 #include "ranks.h"
 #include "state.h"
 
-enum { MOST_RANKS = 4, WHOLE = 16, PIXELS = 28 * 28, SAMPLES = 512 };
+enum { MOST_RANKS = 8, WHOLE = 24, PIXELS = 28 * 28, SAMPLES = 504 };
+enum { MOST_NUMBERS = 1 << 15 };  // of a model
 
 static long steps = 100;
 static double *pixels;
@@ -57,13 +57,26 @@ static calx_optimizer *zero_adamw(calx_module *m)
       m, .adamw = &(calx_adam_options){ .lr = 1e-3 });
 }
 
-// One training, and what came of it on each rank.
+// One training, and what came of it on each rank; in memory that processes
+// share.
 typedef struct training {
   make_optimizer *optimizer;
-  calx_status *(*run)(int index, void *user);
   state_numbers state[MOST_RANKS];
   double losses[128];  // rank 0's
+  double numbers[MOST_RANKS][MOST_NUMBERS];
 } training;
+
+static training *new_training(make_optimizer *optimizer)
+{
+  training *t = state_shared(sizeof *t);
+  assert_non_null(t);
+  t->optimizer = optimizer;
+  for (int i = 0; i < MOST_RANKS; i++) {
+    t->state[i] =
+        (state_numbers){ .values = t->numbers[i], .capacity = MOST_NUMBERS };
+  }
+  return t;
+}
 
 // ---- the convolutional network ----------------------------------------------
 
@@ -96,7 +109,7 @@ static calx_status *train(int index, void *user)
     status = train_step(&m, opt, s, &loss);
     if (index == 0 && s < 128) t->losses[s] = loss;
   }
-  t->state[index] = state_of(m.root);
+  state_add_model(&t->state[index], m.root);
   if (status == NULL) status = t->state[index].status;
   calx_optimizer_free(opt);
   calx_module_free(m.root);
@@ -105,7 +118,7 @@ static calx_status *train(int index, void *user)
 
 // ---- a linear layer in f32 --------------------------------------------------
 
-// Two samples of ten numbers for each rank of four.
+// One sample of ten numbers.
 static double sample(long step, int64_t i)
 {
   return cos((double)(step % 5) * 17 + (double)i * 1.7);
@@ -114,8 +127,8 @@ static double sample(long step, int64_t i)
 static calx_status *linear_step(calx_module *fc, calx_optimizer *opt, long step,
                                 double *loss)
 {
-  int64_t b = 8 / calx_world_size(), first = calx_global_ordinal() * b * 10;
-  float x[80], y[80];
+  int64_t b = WHOLE / calx_world_size(), first = calx_global_ordinal() * b * 10;
+  float x[WHOLE * 10], y[WHOLE * 10];
   for (int64_t i = 0; i < b * 10; i++) {
     x[i] = (float)sample(step, first + i);
     y[i] = (float)sample(step + 3, first + i);
@@ -149,7 +162,7 @@ static calx_status *train_linear(int index, void *user)
     status = linear_step(fc, opt, s, &loss);
     if (index == 0) t->losses[s] = loss;
   }
-  t->state[index] = state_of(fc);
+  state_add_model(&t->state[index], fc);
   if (status == NULL) status = t->state[index].status;
   calx_optimizer_free(opt);
   calx_module_free(fc);
@@ -157,11 +170,6 @@ static calx_status *train_linear(int index, void *user)
 }
 
 // ---- comparing --------------------------------------------------------------
-
-static void free_state(training *t)
-{
-  for (int r = 0; r < MOST_RANKS; r++) free(t->state[r].values);
-}
 
 static double loss_distance(const training *a, const training *b, long n)
 {
@@ -173,51 +181,100 @@ static double loss_distance(const training *a, const training *b, long n)
   return most;
 }
 
-// The plain optimiser on one rank against `optimizer` on 2 and 4.
-static void compare(const char *name, calx_status *(*run)(int, void *),
-                    make_optimizer *plain, make_optimizer *optimizer,
+static void check(const char *name, int n, const training *one,
+                  const training *many, long n_losses, double tolerance)
+{
+  double weights = state_distance(&one->state[0], &many->state[0]);
+  double losses = loss_distance(one, many, n_losses);
+  print_message("  %-12s %d ranks: weights %.2e, losses %.2e\n", name, n,
+                weights, losses);
+  assert_true(weights <= tolerance && losses <= tolerance);
+  for (int r = 1; r < n; r++) {
+    assert_true(state_same_bits(&many->state[0], &many->state[r]));
+  }
+}
+
+static const int worlds[] = { 2, 4, 3, 8 };
+
+// The plain optimiser on one rank against `optimizer` on the first of the
+// worlds.
+static void compare(const char *name, calx_rank_fn *run, make_optimizer *plain,
+                    make_optimizer *optimizer, size_t n_worlds,
                     double tolerance)
 {
-  set_devices(4);
-  training one = { .optimizer = plain };
-  CHECK_STATUS_OK(calx_launch(run, &one, .devices = 1));
-  for (int n = 2; n <= MOST_RANKS; n += 2) {
-    training many = { .optimizer = optimizer };
-    int64_t start = cx_now_ns();
-    CHECK_STATUS_OK(calx_launch(run, &many, .devices = n));
-    double weights = state_distance(&one.state[0], &many.state[0]);
-    double losses = loss_distance(&one, &many, run == train ? steps : 100);
-    print_message("  %-12s %d ranks: weights %.2e, losses %.2e, %.1f s\n", name,
-                  n, weights, losses, (double)(cx_now_ns() - start) * 1e-9);
-    assert_true(weights <= tolerance && losses <= tolerance);
-    for (int r = 1; r < n; r++) {
-      assert_true(state_same_bits(&many.state[0], &many.state[r]));
-    }
-    free_state(&many);
+  set_devices(MOST_RANKS);
+  training *one = new_training(plain);
+  CHECK_STATUS_OK(calx_launch(run, one, .devices = 1));
+  for (size_t i = 0; i < n_worlds; i++) {
+    training *many = new_training(optimizer);
+    CHECK_STATUS_OK(calx_launch(run, many, .devices = worlds[i]));
+    check(name, worlds[i], one, many, run == train ? steps : 100, tolerance);
+    munmap(many, sizeof *many);
   }
-  free_state(&one);
+  munmap(one, sizeof *one);
+}
+
+// The same between processes. All of them first, since a process with threads
+// starts no others.
+static void test_processes(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *name;
+    calx_rank_fn *run;
+    make_optimizer *optimizer;
+    int processes, devices;
+    double tolerance;
+  } all[] = {
+    { "linear sgd", train_linear, linear_sgd, 2, 1, 1e-5 },
+    { "linear sgd", train_linear, linear_sgd, 3, 1, 1e-5 },
+    { "linear sgd", train_linear, linear_sgd, 4, 1, 1e-5 },
+    { "linear sgd", train_linear, linear_sgd, 8, 1, 1e-5 },
+    { "linear sgd", train_linear, linear_sgd, 2, 2, 1e-5 },
+    { "momentum", train, momentum, 2, 1, 1e-9 },
+    { "momentum", train, momentum, 2, 2, 1e-9 },
+  };
+  enum { N = sizeof all / sizeof *all };
+  training *many[N];
+  for (size_t i = 0; i < N; i++) {
+    many[i] = new_training(all[i].optimizer);
+    set_devices(all[i].devices);
+    CHECK_STATUS_OK(
+        calx_launch(all[i].run, many[i], .processes = all[i].processes));
+  }
+  training *one = NULL;
+  for (size_t i = 0; i < N; i++) {
+    if (i == 0 || all[i].run != all[i - 1].run) {
+      one = new_training(all[i].optimizer);
+      CHECK_STATUS_OK(calx_launch(all[i].run, one, .devices = 1));
+    }
+    check(all[i].name, all[i].processes * all[i].devices, one, many[i], 100,
+          all[i].tolerance);
+    munmap(many[i], sizeof *many[i]);
+  }
+  calx_shutdown();  // with the one device
 }
 
 static void test_network(void **state)
 {
   (void)state;
-  compare("sgd", train, sgd, sgd, 1e-9);
-  compare("momentum", train, momentum, momentum, 1e-9);
-  compare("adamw", train, adamw, adamw, 1e-9);
+  compare("sgd", train, sgd, sgd, 2, 1e-9);
+  compare("momentum", train, momentum, momentum, 4, 1e-9);
+  compare("adamw", train, adamw, adamw, 2, 1e-9);
 }
 
 static void test_zero(void **state)
 {
   (void)state;
-  compare("zero sgd", train, momentum, zero_sgd, 1e-9);
-  compare("zero adam", train, adam, zero_adam, 1e-9);
-  compare("zero adamw", train, adamw, zero_adamw, 1e-9);
+  compare("zero sgd", train, momentum, zero_sgd, 2, 1e-9);
+  compare("zero adam", train, adam, zero_adam, 2, 1e-9);
+  compare("zero adamw", train, adamw, zero_adamw, 2, 1e-9);
 }
 
 static void test_linear(void **state)
 {
   (void)state;
-  compare("linear sgd", train_linear, linear_sgd, linear_sgd, 1e-5);
+  compare("linear sgd", train_linear, linear_sgd, linear_sgd, 4, 1e-5);
 }
 
 static int setup(void **state)
@@ -247,6 +304,7 @@ int main(int argc, char **argv)
 {
   if (argc > 1) steps = atol(argv[1]);
   const struct CMUnitTest tests[] = {
+    SUPPORT_TEST(test_processes),
     SUPPORT_TEST(test_linear),
     SUPPORT_TEST(test_network),
     SUPPORT_TEST(test_zero),
