@@ -358,7 +358,8 @@ CALX_API int64_t calx_parallel_loader_size(const calx_parallel_loader *loader);
  * thread; NULL: of the calling thread's device. A failure of the dataset
  * reaches all of them, after equally many batches, with its sample. They share
  * epochs: one that begins the next epoch waits until all have ended theirs, and
- * one that is far ahead waits for the others. The place to go on from is set in
+ * one that is far ahead waits for the others: not for a rank that has ended,
+ * where ABORTED names it. The place to go on from is set in
  * the loader that the parallel one is made of. Never NULL:
  * calx_loader_error() tells what is wrong.
  * @errors INVALID_ARGUMENT none of its devices; the parallel loader's own

@@ -165,11 +165,13 @@ typedef struct calx_step_closure_options {
  * tensors: to print a loss without reading it in the middle of the step. Before
  * the sync returns; an asynchronous one after it, when at most 100 of them
  * wait. A failure is the sync's; an asynchronous one's is the next asynchronous
- * add's, which is not run then. A step that fails drops its closures.
+ * add's, which is not run then. A step that fails drops its closures, and so
+ * does a rank that ends without a sync.
  * @param user     must stay until the closure has run
  * @param tensors  retained until then
  * @shape any
- * @errors INVALID_ARGUMENT no function, a NULL tensor; a poisoned tensor's own;
+ * @errors INVALID_ARGUMENT no function, no tensors or a NULL one; a poisoned
+ *         tensor's own;
  *         an asynchronous closure's before; all through the scope
  * @source torch_xla add_step_closure
  */
@@ -177,7 +179,8 @@ CALX_API void calx_add_step_closure_with(
     calx_closure_fn *fn, void *user, calx_tensor *const *tensors, size_t n,
     const calx_step_closure_options *options);
 /** Waits until the calling rank's asynchronous closures have run.
- *  @errors the first failure among them that no add has told */
+ *  @errors the first failure among them that no add has told
+ *          FAILED_PRECONDITION an asynchronous closure calls it */
 CALX_API calx_status *calx_wait_step_closures(void) CALX_MUST_USE;
 
 #ifdef __cplusplus

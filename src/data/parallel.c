@@ -6,11 +6,15 @@
 // first lane begins it and ends when the last lane has ended it; a lane that is
 // ahead waits there. A lane of a generator needs no reader: it is a generator.
 //
+// A rank that ends without ending its epoch holds the others up for ever, so
+// who waits looks whether it has.
+//
 // Locks: `lock` guards the epoch and is never held while a batch is awaited.
 #include "data/parallel.h"
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "lazy/lazy.h"
 
 struct calx_parallel_loader {
   calx_status *error;
@@ -45,11 +49,27 @@ static void start_epoch(calx_parallel_loader *p)
   p->started = true;
 }
 
+// Whose rank has ended can end no epoch: nobody waits for it.
+static calx_status *check_lanes(const calx_parallel_loader *p)
+{
+  for (size_t i = 0; i < p->n_lanes; i++) {
+    if (p->lanes[i]->rounds > p->round || !cx_rank_has_ended(p->devices[i])) {
+      continue;
+    }
+    return cx_error(CALX_ABORTED,
+                    "parallel loader: rank %d ended and has not ended its "
+                    "epoch %lld: the next one cannot begin",
+                    cx_device_rank(p->devices[i]), (long long)p->round);
+  }
+  return NULL;
+}
+
 static calx_status *begin_locked(calx_parallel_loader *p, calx_loader *lane)
 {
   lane->left = 0;
   while (!p->closed && lane->rounds > p->round) {
-    cx_cond_wait(&p->news, &p->lock);
+    CALX_TRY(check_lanes(p));
+    cx_cond_wait_ms(&p->news, &p->lock, CX_DATA_LOOK_MS);
   }
   if (p->closed) return NULL;
   if (!p->started) start_epoch(p);
@@ -92,7 +112,8 @@ static void end(calx_loader *lane)
 {
   calx_parallel_loader *p = lane->parallel;
   cx_lock(&p->lock);
-  if (!p->closed) {
+  // A lane that waited in vain for an epoch is in none.
+  if (!p->closed && lane->rounds == p->round) {
     bool reads = p->failed == NULL && p->reader->left != 0;
     if (reads) cx_data_prefetch_leave(p->reader->prefetch, lane->lane);
     lane->rounds++;

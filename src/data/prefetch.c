@@ -301,6 +301,28 @@ static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
                      (long long)group);
 }
 
+// Under the lock. The lane for which all others wait, since its rank ended and
+// left it; -1: there is none.
+static int abandoned_lane(cx_data_prefetch *p)
+{
+  if (p->busy > 0 || may_upload(p) || may_fill(p)) return -1;
+  int lowest = 0;
+  for (int i = 1; i < p->options.lanes; i++) {
+    if (p->groups[i] < p->groups[lowest]) lowest = i;
+  }
+  return cx_rank_has_ended(p->options.devices[lowest]) ? lowest : -1;
+}
+
+static calx_status *abandoned_error(const cx_data_prefetch *p, int64_t group,
+                                    int lane, int64_t taken)
+{
+  return cx_error(CALX_ABORTED,
+                  "rank %d ended after %lld batches of the epoch; batch %lld "
+                  "is not made until it has taken its own",
+                  cx_device_rank(p->options.devices[lane]), (long long)taken,
+                  (long long)group);
+}
+
 static void take_ready(cx_data_prefetch *p, int lane, cx_data_made *out_made)
 {
   int64_t first = p->groups[lane] * p->options.lanes;
@@ -323,17 +345,20 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *p, int lane,
   int64_t group = p->groups[lane];
   CX_ASSERT(p->cancelled || group * p->options.lanes < p->end);
   const batch *missing = NULL;
-  int64_t start = cx_now_ns();
+  int abandoned = -1;
+  int64_t start = cx_now_ns(), taken = 0;
   while (!p->cancelled && (missing = first_missing(p, group)) != NULL &&
-         missing->state != FAILED) {
-    cx_cond_wait(&p->news, &p->lock);
+         missing->state != FAILED && (abandoned = abandoned_lane(p)) < 0) {
+    cx_cond_wait_ms(&p->news, &p->lock, CX_DATA_LOOK_MS);
   }
+  if (abandoned >= 0) taken = p->groups[abandoned];
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
   cx_trace_ended(CX_SPAN_LOADER, cx_device_index_of_thread(), start, 0, NULL);
   out_made->over = p->cancelled;
   if (!p->cancelled && missing == NULL) take_ready(p, lane, out_made);
   cx_unlock(&p->lock);
   if (missing == NULL || out_made->over) return NULL;
+  if (abandoned >= 0) return abandoned_error(p, group, abandoned, taken);
   return batch_error(p, group, missing);
 }
 

@@ -12,6 +12,9 @@
 
 typedef struct cx_data_prefetch cx_data_prefetch;
 
+// So often who waits for other lanes looks whether their ranks still run.
+enum { CX_DATA_LOOK_MS = 100 };
+
 typedef struct cx_data_prefetch_options {
   const calx_dataset *dataset;  // outlives the prefetch
   calx_device *const *devices;  // of each lane; copied
@@ -48,7 +51,8 @@ void cx_data_prefetch_start(cx_data_prefetch *prefetch,
                             const cx_data_places *places, int64_t batches);
 // Waits for the lane's next batch and those of its group, so that all lanes get
 // equally many whatever fails: the first failure of a group is everybody's.
-// After one only a leave or a stop may follow.
+// ABORTED where the batch waits for a lane whose rank has ended. After a
+// failure only a leave or a stop may follow.
 calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch, int lane,
                                    cx_data_made *out_made) CALX_MUST_USE;
 // The lane takes no more; what is made for it is dropped.

@@ -14,7 +14,7 @@
 #include "base/trace.h"
 #include "dist/dist.h"
 #include "dist/post.h"
-#include "lazy/lazy.h"
+#include "lazy/closure.h"
 #include "world/spawn.h"
 
 // Deep models and their backward passes run on it.
@@ -82,8 +82,9 @@ static void run_rank(void *user)
   rank *r = user;
   if (calx_world_size() > 1) cx_log_set_rank(r->ordinal);
   calx_device_set_current(r->device);
-  calx_status *status = r->all->fn(r->ordinal, r->all->user);
-  end_rank(r->all, r->ordinal, outcome(status));
+  calx_status *status = outcome(r->all->fn(r->ordinal, r->all->user));
+  end_rank(r->all, r->ordinal, status);
+  cx_rank_end(r->device);
 }
 
 // ---- threads ----------------------------------------------------------------
@@ -132,6 +133,7 @@ static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
   calx_status *status = run_threads(&all, devices);
   cx_dist_meet_end();
   cx_board_reset();
+  cx_ranks_reset();
   return status;
 }
 
@@ -247,6 +249,7 @@ static calx_status *run_child(void *user)
   post = &c->post;
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
+  cx_closures_end();
   cx_trace_tell_close();
   return status;
 }

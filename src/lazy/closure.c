@@ -53,6 +53,7 @@ typedef struct record {
 
 static cx_mutex lock = CX_MUTEX_INIT;
 static record *records;
+static _Thread_local record *working;  // whose thread the calling one is
 
 // ---- lists ------------------------------------------------------------------
 
@@ -144,6 +145,7 @@ static void run_queued(record *r)
   r->failed = status;
   closure_list rest = r->queue;
   r->queue = (closure_list){ 0 };
+  cx_cond_broadcast(&r->news);  // there is room, and none is wanted
   cx_unlock(&lock);
   drop_all(&rest);
   cx_lock(&lock);
@@ -152,6 +154,7 @@ static void run_queued(record *r)
 static void work(void *user)
 {
   record *r = user;
+  working = r;
   calx_device_set_current(r->device);
   cx_lock(&lock);
   bool idle = false;
@@ -218,15 +221,28 @@ static calx_status *enqueue(calx_device *device, closure *c)
   return status;
 }
 
+// Under the lock. r may be NULL.
+static closure_list take_added(record *r)
+{
+  closure_list added = { 0 };
+  if (r == NULL) return added;
+  added = r->added;
+  r->added = (closure_list){ 0 };
+  return added;
+}
+
+void cx_closures_drop(calx_device *device)
+{
+  cx_lock(&lock);
+  closure_list added = take_added(find(device));
+  cx_unlock(&lock);
+  drop_all(&added);
+}
+
 void cx_closures_run(calx_device *device)
 {
   cx_lock(&lock);
-  record *r = find(device);
-  closure_list added = { 0 };
-  if (r != NULL) {
-    added = r->added;
-    r->added = (closure_list){ 0 };
-  }
+  closure_list added = take_added(find(device));
   cx_unlock(&lock);
   for (closure *c; !cx_scope_failed() && (c = pop(&added)) != NULL;) {
     if (c->async) {
@@ -259,6 +275,10 @@ static calx_status *check_add(calx_closure_fn *fn, calx_tensor *const *tensors,
     return cx_error(CALX_INVALID_ARGUMENT,
                     "step closure: the function is "
                     "NULL");
+  }
+  if (tensors == NULL && n != 0) {
+    return cx_error(CALX_INVALID_ARGUMENT, "step closure: %zu tensors at NULL",
+                    n);
   }
   for (size_t i = 0; i < n; i++) {
     if (tensors[i] == NULL) {
@@ -351,8 +371,18 @@ static calx_status *settle(record *r)
   return failed;
 }
 
+bool cx_closures_is_worker(void)
+{
+  return working != NULL;
+}
+
 calx_status *calx_wait_step_closures(void)
 {
+  if (cx_closures_is_worker()) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "calx_wait_step_closures: called in an asynchronous step "
+                    "closure, which it would wait for");
+  }
   calx_device *device = cx_device_or_current(NULL);
   cx_lock(&lock);
   record *r = find(device);
@@ -363,13 +393,10 @@ calx_status *calx_wait_step_closures(void)
 void cx_closures_end(void)
 {
   for (;;) {
-    closure_list added = { 0 };
     cx_lock(&lock);
     record *r = records;
-    if (r != NULL) {
-      added = r->added;
-      r->added = (closure_list){ 0 };
-    }
+    if (r != NULL && r == working) r = r->next;  // this thread: it cannot end
+    closure_list added = take_added(r);
     cx_unlock(&lock);
     drop_all(&added);
     if (r == NULL) return;

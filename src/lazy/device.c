@@ -284,6 +284,12 @@ static void device_end(calx_device *d)
 
 void calx_shutdown(void)
 {
+  if (cx_closures_is_worker()) {
+    cx_log(
+        "calx_shutdown: called in an asynchronous step closure, which uses "
+        "what it ends: nothing is shut down");
+    return;
+  }
   cx_closures_end();
   cx_scope_end_root();
   cx_log_hold_begin();
@@ -321,6 +327,17 @@ int cx_device_rank(const calx_device *device)
 {
   const cx_world_place *here = cx_world_here();
   return here->process * here->devices + device->index;
+}
+
+void cx_rank_end(calx_device *device)
+{
+  cx_closures_drop(device);
+  atomic_store(&device->rank_ended, true);
+}
+
+bool cx_rank_has_ended(const calx_device *device)
+{
+  return atomic_load(&device->rank_ended);
 }
 
 // A draw has 2^40 counters of its own: more than a tensor has elements. The

@@ -169,6 +169,7 @@ struct calx_device {
   size_t first_flight, n_flights;
   cx_site_problem expired, consumed;  // of the last syncs
   calx_site read_site;
+  atomic_bool rank_ended;  // while other ranks of the launch may still run
   atomic_uint_fast64_t serial;
   uint64_t seed, draws;
 };

@@ -147,8 +147,13 @@ bool cx_read(calx_tensor *t);
 // The global ordinal of the rank whose device it is. Where no ranks were
 // started: the device's number.
 int cx_device_rank(const calx_device *device);
-// Before ranks start: what earlier ones launched together is forgotten.
+// Before ranks start and when all have ended: what they launched together, and
+// that they ended, is forgotten.
 void cx_ranks_reset(void);
+// The device's rank has ended, whatever the way: what waits for its next sync
+// is dropped, and nobody need wait for what it might still do.
+void cx_rank_end(calx_device *device);
+bool cx_rank_has_ended(const calx_device *device);
 
 // ---- random streams ---------------------------------------------------------
 

@@ -52,6 +52,7 @@ void cx_ranks_reset(void)
   muster.why[0] = '\0';
   for (int i = 0; cx_device_at(i) != NULL; i++) {
     cx_device_at(i)->share.number = 0;
+    atomic_store(&cx_device_at(i)->rank_ended, false);
   }
   cx_unlock(&muster.lock);
 }

@@ -273,6 +273,40 @@ static void test_dropped_step(void **state)
   calx_release(durable);
 }
 
+// A closure that waits for a sync which never comes is dropped with its rank:
+// what it uses may be gone when the next one syncs.
+static calx_status *never(void *user, calx_tensor *const *tensors, size_t n)
+{
+  (void)tensors, (void)n;
+  ++*(atomic_int *)user;
+  return NULL;
+}
+
+static calx_status *leave_closure(int index, void *user)
+{
+  (void)index;
+  calx_add_step_closure(never, user, NULL, 0);
+  calx_add_step_closure(never, user, NULL, 0, .run_async = true);
+  return NULL;
+}
+
+static calx_status *sync_once(int index, void *user)
+{
+  (void)index, (void)user;
+  calx_sync(NULL);
+  return calx_wait_step_closures();
+}
+
+static void test_left_closure(void **state)
+{
+  (void)state;
+  set_devices(2);
+  atomic_int ran = 0;
+  CHECK_STATUS_OK(calx_launch(leave_closure, &ran));
+  CHECK_STATUS_OK(calx_launch(sync_once, NULL));
+  assert_int_equal(ran, 0);
+}
+
 // ---- stacks -----------------------------------------------------------------
 
 static calx_status *use_stack(int index, void *user)
@@ -337,7 +371,8 @@ int main(void)
     SUPPORT_TEST(test_nested),          SUPPORT_TEST(test_failed_rank),
     SUPPORT_TEST(test_rank_that_ended), SUPPORT_TEST(test_unread_error),
     SUPPORT_TEST(test_late_failure),    SUPPORT_TEST(test_dropped_step),
-    SUPPORT_TEST(test_stack),           SUPPORT_TEST(test_no_memory),
+    SUPPORT_TEST(test_left_closure),    SUPPORT_TEST(test_stack),
+    SUPPORT_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, ranks_setup_fake, NULL);
 }

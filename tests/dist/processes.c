@@ -2,6 +2,7 @@
 // the fake plugin, so what they do together is what needs no device.
 //
 // What happens in a child is told by its rank's status.
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -71,6 +72,39 @@ static void test_memory_is_not_shared(void **state)
   set_devices(1);
   CHECK_STATUS_OK(calx_launch(count_up, &n, .processes = 3));
   assert_int_equal(n, 0);
+}
+
+// What a process has queued runs before it ends.
+static calx_status *tell_pipe(void *user, calx_tensor *const *tensors, size_t n)
+{
+  (void)tensors, (void)n;
+  for (int i = 0; i < 100; i++) sched_yield();
+  return write(*(int *)user, "x", 1) == 1
+             ? NULL
+             : calx_status_new(CALX_INTERNAL, "the pipe is closed");
+}
+
+static calx_status *queue_closures(int index, void *user)
+{
+  (void)index;
+  for (int i = 0; i < 10; i++) {
+    calx_add_step_closure(tell_pipe, user, NULL, 0, .run_async = true);
+  }
+  calx_sync(NULL);
+  return calx_scope_take_error();
+}
+
+static void test_queued_closures(void **state)
+{
+  (void)state;
+  int ends[2];
+  char told[64];
+  set_devices(1);
+  assert_int_equal(pipe(ends), 0);
+  CHECK_STATUS_OK(calx_launch(queue_closures, &ends[1], .processes = 2));
+  close(ends[1]);
+  assert_int_equal(read(ends[0], told, sizeof told), 20);
+  close(ends[0]);
 }
 
 // ---- under another launcher -------------------------------------------------
@@ -210,10 +244,11 @@ static void test_nested(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_identity),    SUPPORT_TEST(test_memory_is_not_shared),
-    SUPPORT_TEST(test_launcher),    SUPPORT_TEST(test_mesh_reduce),
-    SUPPORT_TEST(test_failed_rank), SUPPORT_TEST(test_lost_rank),
-    SUPPORT_TEST(test_used_before), SUPPORT_TEST(test_nested),
+    SUPPORT_TEST(test_identity),        SUPPORT_TEST(test_memory_is_not_shared),
+    SUPPORT_TEST(test_queued_closures), SUPPORT_TEST(test_launcher),
+    SUPPORT_TEST(test_mesh_reduce),     SUPPORT_TEST(test_failed_rank),
+    SUPPORT_TEST(test_lost_rank),       SUPPORT_TEST(test_used_before),
+    SUPPORT_TEST(test_nested),
   };
   return cmocka_run_group_tests(tests, ranks_setup_fake, NULL);
 }

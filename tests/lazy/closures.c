@@ -163,6 +163,10 @@ static void test_refused(void **state)
     { note, 1, sizeof(calx_step_closure_options), "tensor 0 is NULL" },
     { note, 0, 1, "set .size" },
   };
+  calx_scope *no_list = calx_scope_begin();
+  calx_add_step_closure(note, &c, NULL, 2);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(no_list),
+               "2 tensors at NULL");
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     calx_scope *scope = calx_scope_begin();
     calx_tensor *none = NULL;
@@ -276,6 +280,59 @@ static void test_many(void **state)
   assert_true(o.right);
 }
 
+// The queue is full and a sync waits for room when a closure fails: what is
+// queued is dropped, and the sync goes on.
+static void *let_go(void *user)
+{
+  call *c = user;
+  while (atomic_load(&c->entered) == 0) sched_yield();
+  // The sync is about to wait, or does; either way it must not stay.
+  for (int i = 0; i < 1000; i++) sched_yield();
+  atomic_store(&c->hold, 0);
+  return NULL;
+}
+
+static void test_failure_with_a_full_queue(void **state)
+{
+  (void)state;
+  call bad = CALL, next = CALL;
+  bad.fails = true;
+  atomic_store(&bad.hold, 1);
+  calx_add_step_closure(note, &bad, NULL, 0, .run_async = true);
+  calx_sync(NULL);
+  while (atomic_load(&bad.entered) == 0) sched_yield();
+  // One more than the queue has room for.
+  for (int i = 0; i < 101; i++) {
+    calx_add_step_closure(note, &next, NULL, 0, .run_async = true);
+  }
+  pthread_t helper;
+  assert_int_equal(pthread_create(&helper, NULL, let_go, &bad), 0);
+  calx_sync(NULL);
+  pthread_join(helper, NULL);
+  CHECK_STATUS(CALX_DATA_LOSS, calx_wait_step_closures(), "the closure broke");
+}
+
+// It would wait for itself.
+static calx_status *wait_inside(void *user, calx_tensor *const *tensors,
+                                size_t n)
+{
+  (void)user, (void)tensors, (void)n;
+  calx_shutdown();  // is refused
+  return calx_wait_step_closures();
+}
+
+static void test_waiting_inside(void **state)
+{
+  (void)state;
+  calx_tensor *w = lazy_durable(4, 5);
+  calx_add_step_closure(wait_inside, NULL, &w, 1, .run_async = true);
+  calx_sync(NULL);
+  CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_wait_step_closures(),
+               "called in an asynchronous step closure");
+  assert_true(lazy_holds(w, 5));
+  calx_release(w);
+}
+
 // What is queued runs before the device goes; what waits for a sync is dropped.
 static void test_shutdown(void **state)
 {
@@ -298,6 +355,29 @@ static calx_status *exit_late(void *user, calx_tensor *const *tensors, size_t n)
   (void)user, (void)tensors, (void)n;
   for (int i = 0; i < 100; i++) sched_yield();
   _exit(7);
+}
+
+static calx_status *exit_inside(void *user, calx_tensor *const *tensors,
+                                size_t n)
+{
+  (void)user, (void)tensors, (void)n;
+  exit(9);
+}
+
+// A closure may end the program: nothing waits for it.
+static void test_exit_inside(void **state)
+{
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    calx_add_step_closure(exit_inside, NULL, NULL, 0, .run_async = true);
+    calx_sync(NULL);
+    for (;;) pause();
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 9);
 }
 
 // A program that ends with closures in the queue runs them first.
@@ -345,6 +425,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
 #if !defined(__SANITIZE_THREAD__)
     LAZY_TEST(test_exit),
+    LAZY_TEST(test_exit_inside),
 #endif
     LAZY_TEST(test_at_once),
     LAZY_TEST(test_failure),
@@ -354,6 +435,8 @@ int main(void)
     LAZY_TEST(test_async),
     LAZY_TEST(test_async_failure),
     LAZY_TEST(test_many),
+    LAZY_TEST(test_failure_with_a_full_queue),
+    LAZY_TEST(test_waiting_inside),
     LAZY_TEST(test_shutdown),
     LAZY_TEST(test_no_memory),
   };
