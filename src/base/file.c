@@ -1,9 +1,8 @@
-// base/file: whole files. A write is seen whole or not at all.
+// base/file: whole files, and what all that write files share.
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/writer.h"
 
 static calx_code code_of(int error)
 {
@@ -20,11 +20,13 @@ static calx_code code_of(int error)
   if (error == EACCES || error == EPERM || error == EROFS) {
     return CALX_PERMISSION_DENIED;
   }
-  if (error == ENOSPC || error == ENOMEM) return CALX_RESOURCE_EXHAUSTED;
+  if (error == ENOSPC || error == ENOMEM || error == EDQUOT) {
+    return CALX_RESOURCE_EXHAUSTED;
+  }
   return CALX_DATA_LOSS;
 }
 
-static calx_status *failed(const char *what, const char *path)
+calx_status *cx_file_failed(const char *what, const char *path)
 {
   int error = errno;
   return cx_error(code_of(error), "cannot %s '%s': %s", what, path,
@@ -40,7 +42,7 @@ static calx_status *read_all(int fd, const char *path, size_t limit,
     ssize_t n = read(fd, piece, sizeof piece);
     if (n == 0) return NULL;
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read", path);
+    if (n < 0) return cx_file_failed("read", path);
     cx_text_append_n(out, piece, (size_t)n);
     if (cx_text_failed(out)) return cx_out_of_memory();
     if (limit != 0 && out->size > limit) {
@@ -57,7 +59,7 @@ calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
   *out_data = NULL;
   *out_size = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return failed("open", path);
+  if (fd < 0) return cx_file_failed("open", path);
   cx_text text = { 0 };
   struct stat info;
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
@@ -79,53 +81,52 @@ calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
   return NULL;
 }
 
-static calx_status *write_all(int fd, const char *path, const char *data,
-                              size_t size)
+calx_status *cx_file_put(int fd, const char *path, const void *data,
+                         size_t size)
 {
+  const char *at = data;
   while (size > 0) {
-    ssize_t n = write(fd, data, size);
+    ssize_t n = write(fd, at, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("write", path);
-    data += n;
+    if (n < 0) return cx_file_failed("write", path);
+    at += n;
     size -= (size_t)n;
   }
-  return fsync(fd) == 0 ? NULL : failed("sync", path);
+  return NULL;
 }
 
-// A new file beside the path, with the mode that the user's umask gives: -1
-// with errno set, or with the name's failure.
-static int open_beside(const char *path, cx_text *name)
+// What can't be replaced, or must not be: a log that standard output goes to
+// has others' lines.
+static bool is_stream(const char *path)
 {
-  static atomic_uint counter;
-  int fd = -1;
-  errno = ENOMEM;
-  for (int tries = 0; tries < 100 && fd < 0; tries++) {
-    cx_text_clear(name);
-    cx_text_format(name, "%s.%ld-%u", path, (long)getpid(),
-                   atomic_fetch_add(&counter, 1));
-    if (cx_text_failed(name)) return -1;
-    fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST) return -1;
+  static const char *const names[] = { "/dev/stdout", "/dev/stderr", "/dev/fd/",
+                                       "/proc/self/fd/" };
+  struct stat info;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strncmp(path, names[i], strlen(names[i])) == 0) return true;
   }
-  return fd;
+  return stat(path, &info) == 0 &&
+         (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode));
+}
+
+static calx_status *write_stream(const char *path, const void *data,
+                                 size_t size)
+{
+  int fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return cx_file_failed("open", path);
+  calx_status *status = cx_file_put(fd, path, data, size);
+  if (close(fd) != 0 && status == NULL) status = cx_file_failed("close", path);
+  return status;
 }
 
 calx_status *cx_file_write(const char *path, const void *data, size_t size)
 {
-  cx_text name = { 0 };
-  calx_status *status = NULL;
-  int fd = open_beside(path, &name);
-  if (fd < 0) {
-    status = failed("create a file beside", path);
-  } else {
-    status = write_all(fd, path, data, size);
-    if (close(fd) != 0 && status == NULL) status = failed("close", path);
-    if (status == NULL && rename(name.data, path) != 0) {
-      status = failed("replace", path);
-    }
-    if (status != NULL) unlink(name.data);
-  }
-  cx_text_free(&name);
+  cx_writer *w;
+  if (is_stream(path)) return write_stream(path, data, size);
+  CALX_TRY(cx_writer_open(path, &w));
+  calx_status *status = cx_writer_put(w, data, size);
+  if (status == NULL) return cx_writer_commit(w);
+  cx_writer_abandon(w);
   return status;
 }
 
@@ -147,7 +148,7 @@ calx_status *cx_folder_make(const char *path, unsigned mode)
     if (!end && *p != '/') continue;
     *p = '\0';
     if (mkdir(copy, (mode_t)mode) != 0 && errno != EEXIST) {
-      status = failed("make folder", copy);
+      status = cx_file_failed("make folder", copy);
     }
     if (end) break;
     *p = '/';

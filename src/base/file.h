@@ -1,5 +1,4 @@
-// base/file: whole files in and out, and folders. Writes are atomic: temporary
-// file, fsync, rename.
+// base/file: whole files in and out, and folders.
 #ifndef CX_BASE_FILE_H
 #define CX_BASE_FILE_H
 
@@ -13,10 +12,19 @@
 // *out_data is zero-terminated past its size and is freed with cx_free().
 calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
                           size_t *out_size) CALX_MUST_USE;
+// A regular file, what a link leads to, or a new one: base/writer's, seen whole
+// or not at all. A pipe, a character device (/dev/null) or a descriptor's name
+// (/dev/stdout, /dev/fd/3) is written to as it is, behind what it has.
 calx_status *cx_file_write(const char *path, const void *data,
                            size_t size) CALX_MUST_USE;
 bool cx_file_exists(const char *path);
 calx_status *cx_folder_make(const char *path, unsigned mode)
     CALX_MUST_USE;  // with its parents; existing is success
+
+// errno as a status: "cannot WHAT 'PATH': …".
+calx_status *cx_file_failed(const char *what, const char *path) CALX_MUST_USE;
+// All of the data into a descriptor; `path` is for the message.
+calx_status *cx_file_put(int fd, const char *path, const void *data,
+                         size_t size) CALX_MUST_USE;
 
 #endif

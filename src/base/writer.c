@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/temporary.h"
 
@@ -30,6 +31,7 @@ enum {
 
 struct cx_writer {
   int fd;
+  int folder;  // of the path: what can't be synced is not replaced
   bool named;  // the temporary file has its name
   uint64_t size;
   size_t gathered;  // bytes in piece
@@ -37,25 +39,6 @@ struct cx_writer {
   char temporary[PATH_MAX];
   unsigned char piece[PIECE];
 };
-
-static calx_code code_of(int error)
-{
-  if (error == ENOENT || error == ENOTDIR) return CALX_NOT_FOUND;
-  if (error == EACCES || error == EPERM || error == EROFS) {
-    return CALX_PERMISSION_DENIED;
-  }
-  if (error == ENOSPC || error == ENOMEM || error == EDQUOT) {
-    return CALX_RESOURCE_EXHAUSTED;
-  }
-  return CALX_DATA_LOSS;
-}
-
-static calx_status *failed(const char *what, const char *path)
-{
-  int error = errno;
-  return cx_error(code_of(error), "cannot %s '%s': %s", what, path,
-                  strerror(error));
-}
 
 // ---- opening ----------------------------------------------------------------
 
@@ -71,9 +54,10 @@ static calx_status *resolve(const char *path, char out[PATH_MAX])
                     path);
   }
   if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-    if (realpath(path, out) == NULL) return failed("follow the link", path);
+    if (realpath(path, out) == NULL)
+      return cx_file_failed("follow the link", path);
     if (strlen(out) + TAIL > PATH_MAX || stat(out, &info) != 0) {
-      return failed("replace", path);
+      return cx_file_failed("replace", path);
     }
   } else {
     memcpy(out, path, strlen(path) + 1);
@@ -105,6 +89,8 @@ static calx_status *open_temporary(cx_writer *w)
 {
   char folder[PATH_MAX];
   folder_of(w->path, folder);
+  w->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (w->folder < 0) return cx_file_failed("open the folder of", w->path);
   cx_temporary_sweep(folder);
   w->fd = open_nameless(w->path);
   for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
@@ -113,7 +99,7 @@ static calx_status *open_temporary(cx_writer *w)
     if (w->fd < 0 && errno != EEXIST) break;
     w->named = w->fd >= 0;
   }
-  return w->fd >= 0 ? NULL : failed("create a file beside", w->path);
+  return w->fd >= 0 ? NULL : cx_file_failed("create a file beside", w->path);
 }
 
 calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
@@ -121,14 +107,14 @@ calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
   *out_writer = NULL;
   cx_writer *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
-  w->fd = -1;
+  w->fd = w->folder = -1;
   w->named = false;
   w->size = 0;
   w->gathered = 0;
   calx_status *status = resolve(path, w->path);
   if (status == NULL) status = open_temporary(w);
   if (status != NULL) {
-    cx_free(w);
+    cx_writer_abandon(w);
     return status;
   }
   *out_writer = w;
@@ -137,24 +123,11 @@ calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
 
 // ---- writing ----------------------------------------------------------------
 
-static calx_status *write_all(const cx_writer *w, const unsigned char *data,
-                              size_t size)
-{
-  while (size > 0) {
-    ssize_t n = write(w->fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("write", w->path);
-    data += n;
-    size -= (size_t)n;
-  }
-  return NULL;
-}
-
 static calx_status *flush(cx_writer *w)
 {
   size_t n = w->gathered;
   w->gathered = 0;
-  return write_all(w, w->piece, n);
+  return cx_file_put(w->fd, w->path, w->piece, n);
 }
 
 calx_status *cx_writer_put(cx_writer *w, const void *data, size_t size)
@@ -162,7 +135,7 @@ calx_status *cx_writer_put(cx_writer *w, const void *data, size_t size)
   if (size == 0) return NULL;
   if (size > PIECE - w->gathered) CALX_TRY(flush(w));
   w->size += size;
-  if (size > PIECE) return write_all(w, data, size);
+  if (size > PIECE) return cx_file_put(w->fd, w->path, data, size);
   memcpy(w->piece + w->gathered, data, size);
   w->gathered += size;
   return NULL;
@@ -185,33 +158,28 @@ static calx_status *name_it(cx_writer *w)
         linkat(AT_FDCWD, self, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0;
     if (!w->named && errno != EEXIST) break;
   }
-  return w->named ? NULL : failed("name the new content of", w->path);
+  return w->named ? NULL : cx_file_failed("name the new content of", w->path);
 }
 
-static calx_status *sync_folder(const char *path)
+static calx_status *sync_folder(const cx_writer *w)
 {
-  char folder[PATH_MAX];
-  folder_of(path, folder);
-  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return failed("open", folder);
   // A file system that can't sync folders says so; there is no other way there.
-  bool done = fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
-  calx_status *status = done ? NULL : failed("sync", folder);
-  close(fd);
-  return status;
+  bool done = fsync(w->folder) == 0 || errno == EINVAL || errno == ENOTSUP;
+  return done ? NULL : cx_file_failed("sync the folder of", w->path);
 }
 
 static calx_status *commit(cx_writer *w)
 {
   CALX_TRY(flush(w));
-  if (fsync(w->fd) != 0) return failed("sync", w->path);
+  if (fsync(w->fd) != 0) return cx_file_failed("sync", w->path);
   CALX_TRY(name_it(w));
   int fd = w->fd;
   w->fd = -1;
-  if (close(fd) != 0) return failed("close", w->path);
-  if (rename(w->temporary, w->path) != 0) return failed("replace", w->path);
+  if (close(fd) != 0) return cx_file_failed("close", w->path);
+  if (rename(w->temporary, w->path) != 0)
+    return cx_file_failed("replace", w->path);
   w->named = false;
-  return sync_folder(w->path);
+  return sync_folder(w);
 }
 
 calx_status *cx_writer_commit(cx_writer *w)
@@ -225,6 +193,7 @@ void cx_writer_abandon(cx_writer *w)
 {
   if (w == NULL) return;
   if (w->fd >= 0) close(w->fd);
+  if (w->folder >= 0) close(w->folder);
   if (w->named) unlink(w->temporary);
   cx_free(w);
 }

@@ -28,6 +28,10 @@ bool cx_shape_equal(const cx_shape *a, const cx_shape *b)
 int64_t cx_shape_numel(const cx_shape *s)
 {
   int64_t n = 1;
+  // The product of the other sizes may not fit where one is 0.
+  for (uint32_t i = 0; i < s->rank; i++) {
+    if (s->dims[i] == 0) return 0;
+  }
   for (uint32_t i = 0; i < s->rank; i++) n *= s->dims[i];
   return n;
 }

@@ -4,7 +4,6 @@
 // somebody looks at it, and the map ends with the last tensor.
 #include "io/map.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "lazy/lazy.h"
 
@@ -26,20 +26,10 @@ calx_status *cx_io_map_memory(const char *name, const void *data, size_t size,
   return NULL;
 }
 
-static calx_status *failed(const char *what, const char *path)
-{
-  int error = errno;
-  calx_code code = error == ENOENT || error == ENOTDIR ? CALX_NOT_FOUND
-                   : error == EACCES                   ? CALX_PERMISSION_DENIED
-                   : error == ENOMEM                   ? CALX_RESOURCE_EXHAUSTED
-                                                       : CALX_DATA_LOSS;
-  return cx_error(code, "cannot %s '%s': %s", what, path, strerror(error));
-}
-
 static calx_status *map_file(int fd, const char *path, cx_io_map **out_map)
 {
   struct stat info;
-  if (fstat(fd, &info) != 0) return failed("look at", path);
+  if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
   if (!S_ISREG(info.st_mode)) {
     return cx_error(CALX_INVALID_ARGUMENT, "'%s' is no regular file", path);
   }
@@ -47,7 +37,7 @@ static calx_status *map_file(int fd, const char *path, cx_io_map **out_map)
   void *data = NULL;
   if (size != 0) {
     data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) return failed("map", path);
+    if (data == MAP_FAILED) return cx_file_failed("map", path);
   }
   calx_status *status = cx_io_map_memory(path, data, size, out_map);
   if (status == NULL) {
@@ -63,7 +53,7 @@ calx_status *cx_io_map_open(const char *path, cx_io_map **out_map)
   *out_map = NULL;
   // Opening a pipe must not wait for its other end.
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return failed("open", path);
+  if (fd < 0) return cx_file_failed("open", path);
   calx_status *status = map_file(fd, path, out_map);
   close(fd);
   return status;

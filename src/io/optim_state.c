@@ -172,11 +172,32 @@ struct cx_io_optimizer_plan {
   param_plan params[];
 };
 
-static calx_status *wrong_field(const calx_optimizer *opt, const char *name)
+// A number, also one that a tensor of one element holds: PyTorch keeps the
+// steps so, and with `capturable` the learning rate. NaN: it is none.
+static double number_in(const calx_value *v)
 {
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: load_state_dict: '%s' is nothing that it can be",
-                  opt->rule->name, name);
+  calx_tensor *t = calx_value_as_tensor(v);
+  if (t == NULL) return calx_value_as_float(v);
+  if (calx_tensor_numel(t) != 1) return (double)NAN;
+  calx_scope *scope = calx_scope_begin();
+  double x = calx_item(t);
+  calx_status *status = calx_scope_end(scope);
+  if (status != NULL) x = (double)NAN;
+  calx_status_free(status);
+  return x;
+}
+
+static calx_status *wrong_field(const calx_optimizer *opt, const char *name,
+                                const calx_value *found, const char *wanted)
+{
+  double x = number_in(found);
+  char number[40] = "";
+  if (!isnan(x)) snprintf(number, sizeof number, " %.6g", x);
+  return cx_error(
+      CALX_INVALID_ARGUMENT, "%s: load_state_dict: '%s' is %s%s, wanted is %s",
+      opt->rule->name, name,
+      found != NULL ? calx_kind_name(calx_value_kind(found)) : "not there",
+      number, wanted);
 }
 
 static calx_status *plan_field(const calx_optimizer *opt,
@@ -191,25 +212,28 @@ static calx_status *plan_field(const calx_optimizer *opt,
   }
   bool pair = f->kind == CX_OPTIM_PAIR;
   for (size_t i = 0; i < (pair ? 2u : 1u); i++) {
-    double x = calx_value_as_float(pair ? calx_value_item(v, i) : v);
+    const calx_value *one = pair ? calx_value_item(v, i) : v;
+    double x = number_in(one);
     if (!(x >= 0) || isinf(x) || (pair && x >= 1)) {
-      return wrong_field(opt, f->name);
+      return wrong_field(
+          opt, f->name, one != NULL ? one : v,
+          pair ? "two numbers of [0, 1)" : "a finite number, 0 or more");
     }
     out->number[i] = x;
   }
   return NULL;
 }
 
+static calx_status *wrong_steps(const calx_optimizer *opt, const char *name,
+                                const calx_value *found)
+{
+  return wrong_field(opt, name, found, "a number of steps, 0 to 2^53");
+}
+
 // The number of steps in a tensor or a number; -1: it is none.
 static int64_t steps_in(const calx_value *v)
 {
-  calx_tensor *t = calx_value_as_tensor(v);
-  double x = calx_value_as_float(v);
-  if (t != NULL) {
-    calx_scope *scope = calx_scope_begin();
-    x = calx_item(t);
-    calx_status_free(calx_scope_end(scope));
-  }
+  double x = number_in(v);
   return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
 }
 
@@ -246,8 +270,9 @@ static calx_status *plan_param(const calx_optimizer *opt, size_t i,
                          opt->params[i].path));
   }
   if (!opt->rule->has_step || state == NULL) return NULL;
-  out->steps = steps_in(calx_value_get(state, "step"));
-  return out->steps >= 0 ? NULL : wrong_field(opt, "step");
+  const calx_value *step = calx_value_get(state, "step");
+  out->steps = steps_in(step);
+  return out->steps >= 0 ? NULL : wrong_steps(opt, "step", step);
 }
 
 // A shard is put back where it was; nothing else is, nor anywhere else.
@@ -321,7 +346,7 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
   }
   const calx_value *counted = calx_value_get(group, "calx_steps");
   int64_t steps = counted != NULL ? steps_in(counted) : 0;
-  if (steps < 0) return wrong_field(opt, "calx_steps");
+  if (steps < 0) return wrong_steps(opt, "calx_steps", counted);
   if (steps > p->steps) p->steps = steps;
   return NULL;
 }

@@ -65,7 +65,7 @@ static calx_status *put_text(cx_io_pickling *p, const char *s, size_t size)
   return NULL;
 }
 
-// Between `first` and what follows it, a name or text is written once.
+// A name or text that was written before is fetched from the memo.
 static bool is_known(cx_io_pickling *p, int which)
 {
   if (p->memo[which] == 0) return false;
@@ -196,10 +196,11 @@ static calx_status *put_tensor(cx_io_pickling *p, calx_tensor *t)
   calx_dims shape = calx_tensor_shape(t);
   calx_dtype d = calx_tensor_dtype(t);
   bool typed = storage_name(d) != NULL;
-  int64_t strides[CALX_MAX_RANK], next = 1;
+  int64_t strides[CALX_MAX_RANK];
+  uint64_t next = 1;  // past 2^64 only where a tensor without elements has it
   for (size_t i = shape.count; i > 0; i--) {
-    strides[i - 1] = next;
-    next *= shape.values[i - 1] > 1 ? shape.values[i - 1] : 1;
+    strides[i - 1] = (int64_t)(next & INT64_MAX);
+    next *= shape.values[i - 1] > 1 ? (uint64_t)shape.values[i - 1] : 1;
   }
   if (typed) {
     put_name(p, MEMO_TENSOR, "torch._utils\n_rebuild_tensor_v2");

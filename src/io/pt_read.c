@@ -2,8 +2,9 @@
 //
 // Bounds, all from the file's own size: what entries have together when packed,
 // how much each may unpack to, the nodes of the pickle, and what tensors with
-// overlapping elements may come to. A storage is read when the first tensor
-// that is kept needs it; tensors that lie in it in order share its memory.
+// overlapping elements, or texts that are used again, may come to. A storage is
+// read when the first tensor that is kept needs it; tensors that lie in it in
+// order share its memory.
 #include <inttypes.h>
 #include <string.h>
 #include <zip.h>
@@ -29,6 +30,7 @@ typedef struct reading {
   uint64_t n_entries;
   uint64_t copies;  // bytes that tensors may still take besides the storages
   int64_t values;   // that may still be made of nodes
+  uint64_t texts;   // bytes that those which are texts may still take
   cx_arena nodes;
   cx_io_strided *made;  // tensors that are held until the end
 } reading;
@@ -259,8 +261,10 @@ static bool reach(const cx_io_strided *t, int64_t *out_end)
 static bool is_row_major(const cx_io_strided *t)
 {
   int64_t wanted = 1;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (t->dims[d] == 0) return true;
+  }
   for (uint32_t d = t->rank; d > 0; d--) {
-    if (t->dims[d - 1] == 0) return true;
     if (t->dims[d - 1] != 1 && t->strides[d - 1] != wanted) return false;
     wanted *= t->dims[d - 1];
   }
@@ -346,8 +350,23 @@ static calx_status *make_tensor_value(reading *r, const cx_io_node *node,
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
-static calx_status *key_of(const reading *r, const cx_io_node *node,
-                           cx_io_entry *out)
+static calx_status *too_much(const reading *r)
+{
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "'%s': its containers share so many items that they come "
+                  "to more than the file has",
+                  r->name);
+}
+
+// Every use of a text is a copy of it, however often the pickle names the one.
+static calx_status *charge_text(reading *r, const cx_io_node *node)
+{
+  if (node->as.text.size > r->texts) return too_much(r);
+  r->texts -= node->as.text.size;
+  return NULL;
+}
+
+static calx_status *key_of(reading *r, const cx_io_node *node, cx_io_entry *out)
 {
   *out = (cx_io_entry){ 0 };
   bool value = node->what == CX_IO_NODE_VALUE;
@@ -366,6 +385,7 @@ static calx_status *key_of(const reading *r, const cx_io_node *node,
     return cx_error(CALX_UNIMPLEMENTED,
                     "'%s': a dict's key has a zero byte in it", r->name);
   }
+  CALX_TRY(charge_text(r, node));
   out->key = cx_strndup(node->as.text.data, node->as.text.size);
   return out->key != NULL ? NULL : cx_out_of_memory();
 }
@@ -411,12 +431,7 @@ static calx_status *make_value(reading *r, const cx_io_node *node, int depth,
                                calx_value **out)
 {
   *out = NULL;
-  if (--r->values < 0) {
-    return cx_error(CALX_RESOURCE_EXHAUSTED,
-                    "'%s': its containers share so many items that they come "
-                    "to more than the file has",
-                    r->name);
-  }
+  if (--r->values < 0) return too_much(r);
   if (node->what == CX_IO_NODE_TENSOR) return make_tensor_value(r, node, out);
   if (node->what != CX_IO_NODE_VALUE) {
     return cx_error(
@@ -430,6 +445,7 @@ static calx_status *make_value(reading *r, const cx_io_node *node, int depth,
     case CALX_KIND_FLOAT: *out = calx_value_float(node->as.real); break;
     case CALX_KIND_STRING:
     case CALX_KIND_BYTES:
+      CALX_TRY(charge_text(r, node));
       *out = cx_io_text(node->type, node->as.text.data, node->as.text.size);
       break;
     default: return make_container(r, node, depth, out);
@@ -455,6 +471,7 @@ static calx_status *read_value(reading *r, calx_value **out)
   CALX_TRY(read_entry(r, (uint64_t)at, &pickle, &size));
   r->nodes.limit = (size_t)(64 * MB) + 64 * r->file_size;
   r->values = (int64_t)(MB + size);
+  r->texts = 64 * MB + 16 * (uint64_t)size;
   calx_status *status = cx_io_unpickle(r->name, pickle, size, &r->nodes, &root);
   if (status == NULL) status = make_value(r, root, 0, out);
   cx_free(pickle);

@@ -9,6 +9,9 @@ typedef struct cx_io_seat {
   int rank, ranks;
 } cx_io_seat;
 
+// "shard-00001-of-00004.safetensors": a rank's file in the folder.
+void cx_io_shard_name(char out[64], int rank, int ranks);
+
 calx_status *cx_io_shard_save(
     cx_io_seat seat, const calx_value *dict, const char *folder,
     const calx_save_sharded_options *options) CALX_MUST_USE;

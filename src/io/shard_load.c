@@ -22,6 +22,8 @@ typedef struct loading {
   const char *folder;
   bool whole;
   json_t *index;
+  json_t *weight_map;    // of the index, as the two below
+  const json_t *slices;  // names
   const char *tag;
   int ranks;           // that saved
   calx_value **files;  // of each rank; NULL: not read
@@ -56,6 +58,11 @@ static calx_status *read_index(loading *l, const char *wanted_tag)
   if (l->tag == NULL || ranks < 1 || ranks > MOST_RANKS) {
     return bad(l, "it has no number of ranks, or no tag");
   }
+  l->weight_map = json_object_get(l->index, "weight_map");
+  l->slices = json_object_get(l->index, "slices");
+  if (!json_is_object(l->weight_map) || !json_is_array(l->slices)) {
+    return bad(l, "it has no weight_map, or no list of slices");
+  }
   l->ranks = (int)ranks;
   if (wanted_tag == NULL || strcmp(wanted_tag, l->tag) == 0) return NULL;
   return cx_error(CALX_DATA_LOSS, "'%s' is the save '%s', '%s' is wanted",
@@ -86,8 +93,9 @@ static calx_status *need_file(loading *l, int rank, const calx_value **out)
   if (l->files[rank] == NULL) {
     cx_text path = { 0 };
     calx_value *facts = NULL;
-    cx_text_format(&path, "%s/shard-%05d-of-%05d.safetensors", l->folder, rank,
-                   l->ranks);
+    char file[64];
+    cx_io_shard_name(file, rank, l->ranks);
+    cx_text_format(&path, "%s/%s", l->folder, file);
     calx_load_options o = { .size = sizeof o,
                             .format = CALX_FORMAT_SAFETENSORS,
                             .out_metadata = &facts };
@@ -123,14 +131,17 @@ static calx_status *load_shared(loading *l)
 {
   const char *name;
   json_t *file;
-  json_object_foreach(json_object_get(l->index, "weight_map"), name, file)
+  json_object_foreach(l->weight_map, name, file)
   {
     const char *text = json_string_value(file);
-    int rank = -1, used = 0;
+    int rank = -1;
+    char wanted[64] = "";
     calx_tensor *t;
-    bool named =
-        text != NULL && sscanf(text, "shard-%5d-of-%*5d%n", &rank, &used) == 1;
-    if (!named || rank < 0 || rank >= l->ranks) {
+    if (text != NULL && sscanf(text, "shard-%5d-", &rank) == 1 && rank >= 0 &&
+        rank < l->ranks) {
+      cx_io_shard_name(wanted, rank, l->ranks);
+    }
+    if (text == NULL || strcmp(text, wanted) != 0) {
       return bad(l, "a tensor is in no rank's file");
     }
     CALX_TRY(need_tensor(l, rank, name, &t));
@@ -225,9 +236,8 @@ static calx_status *load_all(loading *l, const char *wanted_tag)
   l->files = cx_calloc((size_t)l->ranks, sizeof(calx_value *));
   if (l->dict == NULL || l->files == NULL) return cx_out_of_memory();
   CALX_TRY(load_shared(l));
-  const json_t *slices = json_object_get(l->index, "slices");
-  for (size_t i = 0; i < json_array_size(slices); i++) {
-    const char *name = json_string_value(json_array_get(slices, i));
+  for (size_t i = 0; i < json_array_size(l->slices); i++) {
+    const char *name = json_string_value(json_array_get(l->slices, i));
     if (name == NULL) return bad(l, "a slice has no name");
     CALX_TRY(load_slice(l, name));
   }

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "base/writer.h"
 #include "io/fetch.h"
 #include "io/rank.h"
 #include "io/shard.h"
@@ -62,7 +61,7 @@ static calx_status *check(const saving *s)
                   calx_kind_name(calx_value_kind(s->dict)));
 }
 
-static void name_file(char out[64], int rank, int ranks)
+void cx_io_shard_name(char out[64], int rank, int ranks)
 {
   snprintf(out, 64, "shard-%05d-of-%05d.safetensors", rank, ranks);
 }
@@ -87,7 +86,7 @@ static calx_status *divide(saving *s)
       int rank = emptiest(s);
       s->bytes[rank] += cx_io_bytes(t);
       own = rank == s->seat.rank;
-      name_file(file, rank, s->seat.ranks);
+      cx_io_shard_name(file, rank, s->seat.ranks);
       if (json_object_set_new(s->weight_map, key, json_string(file)) != 0) {
         return cx_error(CALX_INVALID_ARGUMENT,
                         "save_sharded: the name '%.100s' is no text in UTF-8",
@@ -105,25 +104,25 @@ static calx_status *in_folder(const saving *s, const char *name, cx_text *out)
   return cx_text_failed(out) ? cx_out_of_memory() : NULL;
 }
 
-static calx_status *put_word(calx_value *dict, const char *key, int number,
-                             const char *word)
+static calx_status *put_int(calx_value *dict, const char *key, int number)
 {
   char text[16];
   snprintf(text, sizeof text, "%d", number);
-  return calx_value_set(dict, key,
-                        calx_value_string(word != NULL ? word : text));
+  return calx_value_set(dict, key, calx_value_string(text));
 }
 
 static calx_status *save_share(const saving *s)
 {
   char name[64];
   cx_text path = { 0 };
-  name_file(name, s->seat.rank, s->seat.ranks);
+  cx_io_shard_name(name, s->seat.rank, s->seat.ranks);
   calx_value *facts = calx_value_container(CALX_KIND_DICT);
   calx_status *status = facts == NULL ? cx_out_of_memory() : NULL;
-  if (status == NULL) status = put_word(facts, "rank", s->seat.rank, NULL);
-  if (status == NULL) status = put_word(facts, "ranks", s->seat.ranks, NULL);
-  if (status == NULL) status = put_word(facts, "tag", 0, s->tag);
+  if (status == NULL) status = put_int(facts, "rank", s->seat.rank);
+  if (status == NULL) status = put_int(facts, "ranks", s->seat.ranks);
+  if (status == NULL) {
+    status = calx_value_set(facts, "tag", calx_value_string(s->tag));
+  }
   if (status == NULL) status = in_folder(s, name, &path);
   calx_save_options o = { .size = sizeof o,
                           .format = CALX_FORMAT_SAFETENSORS,
@@ -138,20 +137,13 @@ static calx_status *save_share(const saving *s)
 static calx_status *write_index(const saving *s, const json_t *index)
 {
   cx_text path = { 0 };
-  cx_writer *w;
   char *text = json_dumps(index, JSON_INDENT(1));
   calx_status *status = text == NULL ? cx_out_of_memory() : NULL;
   if (status == NULL) {
     status = in_folder(s, "model.safetensors.index.json", &path);
   }
-  if (status == NULL) status = cx_writer_open(cx_text_str(&path), &w);
   if (status == NULL) {
-    status = cx_writer_put(w, text, strlen(text));
-    if (status == NULL) {
-      status = cx_writer_commit(w);
-    } else {
-      cx_writer_abandon(w);
-    }
+    status = cx_file_write(cx_text_str(&path), text, strlen(text));
   }
   free(text);
   cx_text_free(&path);
@@ -162,9 +154,14 @@ static calx_status *save_index(const saving *s)
 {
   json_t *slices = json_array();
   for (size_t i = 0; i < calx_value_count(s->slices); i++) {
-    json_array_append_new(
-        slices,
-        json_string(calx_value_as_string(calx_value_item(s->slices, i))));
+    const char *name = calx_value_as_string(calx_value_item(s->slices, i));
+    if (json_array_append_new(slices, json_string(name)) != 0) {
+      json_decref(slices);
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "save_sharded: the slice's name '%.100s' is no text in "
+                      "UTF-8",
+                      name);
+    }
   }
   json_t *index =
       json_pack("{s:{s:i,s:s},s:O,s:o}", "metadata", "ranks", s->seat.ranks,

@@ -155,12 +155,12 @@ static calx_status *rebuild(cx_io_unpickling *u, const cx_io_node *args,
 
 // torch.nn.Parameter(tensor, requires_grad, hooks), and a tensor that was on an
 // XLA device: both begin with the tensor.
-static calx_status *first_tensor(cx_io_unpickling *u, const cx_io_node *args,
-                                 cx_io_node **out)
+static calx_status *first_tensor(cx_io_unpickling *u, const char *call,
+                                 const cx_io_node *args, cx_io_node **out)
 {
   if (args->as.list.count == 0 ||
       args->as.list.items[0]->what != CX_IO_NODE_TENSOR) {
-    return wrong_arguments(u, "_rebuild_parameter");
+    return wrong_arguments(u, call);
   }
   *out = args->as.list.items[0];
   return NULL;
@@ -227,7 +227,10 @@ calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
     case CX_IO_REBUILD_2: return rebuild(u, args, false, out);
     case CX_IO_REBUILD_3: return rebuild(u, args, true, out);
     case CX_IO_REBUILD_DEVICE:
-    case CX_IO_PARAMETER: return first_tensor(u, args, out);
+      return first_tensor(u, "_rebuild_device_tensor_from_cpu_tensor", args,
+                          out);
+    case CX_IO_PARAMETER:
+      return first_tensor(u, "_rebuild_parameter", args, out);
     case CX_IO_SIZE: return copy_items(u, args, CALX_KIND_TUPLE, out);
     case CX_IO_SET: return copy_items(u, args, CALX_KIND_SET, out);
     case CX_IO_ENCODE: return encode(u, args, out);

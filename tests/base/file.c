@@ -111,7 +111,8 @@ static void test_write_fails(void **state)
   check_fails(cx_file_write(at("no/such/f"), "x", 1), CALX_NOT_FOUND,
               "no/such/f");
   assert_int_equal(mkdir(at("taken"), 0700), 0);
-  check_fails(cx_file_write(at("taken"), "x", 1), CALX_DATA_LOSS, "taken");
+  check_fails(cx_file_write(at("taken"), "x", 1), CALX_INVALID_ARGUMENT,
+              "taken");
   rmdir(at("taken"));
   assert_int_equal(entries(), 0);
   check_fails(cx_file_write("/dev/full/x", "x", 1), CALX_NOT_FOUND, "");
@@ -137,6 +138,58 @@ static void test_replaced(void **state)
   assert_string_equal(data, "new!");
   cx_free(data);
   assert_int_equal(entries(), 1);
+}
+
+// Devices, pipes and standard output stay what they are and get the bytes.
+static void test_streams(void **state)
+{
+  (void)state;
+  struct stat before, after;
+  assert_int_equal(stat("/dev/null", &before), 0);
+  check_ok(cx_file_write("/dev/null", "x", 1));
+  assert_int_equal(lstat("/dev/null", &after), 0);
+  assert_true(S_ISCHR(after.st_mode) && after.st_ino == before.st_ino);
+  check_fails(cx_file_write("/dev/full", "x", 1), CALX_RESOURCE_EXHAUSTED,
+              "cannot write '/dev/full'");
+  // A pipe, by its descriptor's name; and a log, which keeps its lines.
+  int ends[2];
+  char name[40], got[8] = "";
+  assert_int_equal(pipe(ends), 0);
+  snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+  check_ok(cx_file_write(name, "piped", 5));
+  assert_int_equal(read(ends[0], got, sizeof got), 5);
+  assert_string_equal(got, "piped");
+  close(ends[0]);
+  close(ends[1]);
+  FILE *log = fopen(at("log"), "w");
+  assert_non_null(log);
+  fputs("one\n", log);
+  fflush(log);
+  snprintf(name, sizeof name, "/dev/fd/%d", fileno(log));
+  check_ok(cx_file_write(name, "two\n", 4));
+  fclose(log);
+  char *data;
+  size_t size;
+  check_ok(cx_file_read(at("log"), 0, &data, &size));
+  assert_string_equal(data, "one\ntwo\n");
+  cx_free(data);
+}
+
+// A link stays one; what it leads to is replaced.
+static void test_link(void **state)
+{
+  (void)state;
+  check_ok(cx_file_write(at("target"), "old", 3));
+  assert_int_equal(symlink(at("target"), at("link")), 0);
+  check_ok(cx_file_write(at("link"), "new", 3));
+  struct stat info;
+  assert_int_equal(lstat(at("link"), &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  char *data;
+  size_t size;
+  check_ok(cx_file_read(at("target"), 0, &data, &size));
+  assert_string_equal(data, "new");
+  cx_free(data);
 }
 
 static void test_read_without_memory(void **state)
@@ -227,7 +280,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     FILE_TEST(test_round_trip), FILE_TEST(test_mode),
     FILE_TEST(test_read_fails), FILE_TEST(test_write_fails),
-    FILE_TEST(test_replaced),   FILE_TEST(test_read_without_memory),
+    FILE_TEST(test_replaced),   FILE_TEST(test_streams),
+    FILE_TEST(test_link),       FILE_TEST(test_read_without_memory),
     FILE_TEST(test_folders),    FILE_TEST(test_hash),
     FILE_TEST(test_file_hash),
   };

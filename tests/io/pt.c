@@ -142,8 +142,8 @@ static void add(zip_t *zip, const char *name, const void *data, size_t size,
 static calx_status *load(const archive *a, calx_value **out)
 {
   const char *path = file_in_folder("made.pt");
-  char pickle[2048] = "\x80\x02";
-  assert_true(a->size + 3 <= sizeof pickle);
+  char *pickle = test_malloc(a->size + 3);
+  memcpy(pickle, "\x80\x02", 2);
   memcpy(pickle + 2, a->pickle, a->size);
   pickle[a->size + 2] = '.';
   zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
@@ -156,6 +156,7 @@ static calx_status *load(const archive *a, calx_value **out)
     add(zip, a->more, a->more_content, strlen(a->more_content), false);
   }
   assert_int_equal(zip_close(zip), 0);
+  test_free(pickle);
   return calx_load(path, out);
 }
 
@@ -297,6 +298,12 @@ static const struct {
   { { PICKLE(TENSOR("\1", "K\0K\2\x85)")), STORAGE("1234") },
     CALX_DATA_LOSS,
     "other arguments" },
+  { { PICKLE("ctorch._utils\n_rebuild_parameter\n)R") },
+    CALX_DATA_LOSS,
+    "_rebuild_parameter with" },
+  { { PICKLE("ctorch._utils\n_rebuild_device_tensor_from_cpu_tensor\n)R") },
+    CALX_DATA_LOSS,
+    "_rebuild_device_tensor_from_cpu_tensor with" },
   { { PICKLE(TENSOR("\1", "K\0J\xff\xff\xff\xff\x85K\1\x85")),
       STORAGE("1234") },
     CALX_DATA_LOSS,
@@ -358,6 +365,63 @@ static void test_shared_items(void **state)
   files_in_folder(true);
 }
 
+// One text, named again and again: as an item and as a key.
+static void test_shared_texts(void **state)
+{
+  (void)state;
+  enum { SIZE = 1 << 20, TIMES = 200 };
+  for (int key = 0; key < 2; key++) {
+    char *pickle = test_malloc(SIZE + 16 + 5 * TIMES);
+    size_t n = 0;
+    memcpy(pickle, "](X\0\0\x10\0", 7);
+    n += 7;
+    memset(pickle + n, 'a', SIZE);
+    n += SIZE;
+    memcpy(pickle + n, "q\0", 2);
+    n += 2;
+    for (int i = 0; i < TIMES; i++) {
+      memcpy(pickle + n, key ? "}h\0Ns" : "h\0", key ? 5 : 2);
+      n += key ? 5 : 2;
+    }
+    pickle[n++] = 'e';
+    calx_value *v;
+    CHECK_STATUS(CALX_RESOURCE_EXHAUSTED,
+                 load(&(archive){ .pickle = pickle, .size = n }, &v),
+                 "more than the file has");
+    test_free(pickle);
+  }
+  files_in_folder(true);
+}
+
+// No elements, and sizes whose product has no number: read and written.
+static void test_empty_and_huge(void **state)
+{
+  (void)state;
+#define VAST "\x8a\6\0\0\0\0\0\1"
+  static const char *const pickles[] = {
+    TENSOR("\1", "K\0" VAST VAST "K\0\x87K\0K\0K\1\x87"),
+    TENSOR("\1", "K\0K\0" VAST VAST "\x87K\0K\0K\1\x87"),
+  };
+  const size_t sizes[] = {
+    sizeof TENSOR("\1", "K\0" VAST VAST "K\0\x87K\0K\0K\1\x87") - 1,
+    sizeof TENSOR("\1", "K\0K\0" VAST VAST "\x87K\0K\0K\1\x87") - 1
+  };
+  for (int i = 0; i < 2; i++) {
+    archive a = { .pickle = pickles[i], .size = sizes[i], STORAGE("1234") };
+    calx_value *v, *again;
+    CHECK_STATUS_OK(load(&a, &v));
+    calx_tensor *t = calx_value_as_tensor(v);
+    assert_int_equal(calx_tensor_numel(t), 0);
+    assert_true(calx_tensor_dim(t, 1) == (int64_t)1 << 40);
+    CHECK_STATUS_OK(calx_save(v, file_in_folder("again.pt")));
+    CHECK_STATUS_OK(calx_load(file_in_folder("again.pt"), &again));
+    check_equal(v, again);
+    calx_value_free(again);
+    calx_value_free(v);
+  }
+  files_in_folder(true);
+}
+
 static void test_damaged(void **state)
 {
   (void)state;
@@ -413,10 +477,11 @@ static void test_without_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_round),    SUPPORT_TEST(test_layout),
-    SUPPORT_TEST(test_too_deep), SUPPORT_TEST(test_accepted),
-    SUPPORT_TEST(test_refused),  SUPPORT_TEST(test_shared_items),
-    SUPPORT_TEST(test_damaged),  SUPPORT_TEST(test_without_memory),
+    SUPPORT_TEST(test_round),          SUPPORT_TEST(test_layout),
+    SUPPORT_TEST(test_too_deep),       SUPPORT_TEST(test_accepted),
+    SUPPORT_TEST(test_refused),        SUPPORT_TEST(test_shared_texts),
+    SUPPORT_TEST(test_empty_and_huge), SUPPORT_TEST(test_shared_items),
+    SUPPORT_TEST(test_damaged),        SUPPORT_TEST(test_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
 }

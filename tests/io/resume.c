@@ -217,6 +217,16 @@ static void test_other_run(void **state)
   files_in_folder(true);
 }
 
+// At most two elements.
+static calx_value *filled(float x, calx_dims shape)
+{
+  float data[2] = { x, x };
+  calx_scope *s = calx_scope_begin();
+  calx_value *v = calx_value_tensor(calx_host_tensor(data, CALX_F32, shape));
+  CHECK_STATUS_OK(calx_scope_end(s));
+  return v;
+}
+
 // Sizes, hyperparameters and groups that are wrong.
 static void test_wrong_state(void **state)
 {
@@ -231,8 +241,15 @@ static void test_wrong_state(void **state)
               0);
   CHECK_STATUS_OK(calx_value_set(group, "lr", calx_value_float(-1)));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_load_state_dict(a.opt, d),
-               "'lr' is nothing that it can be");
-  CHECK_STATUS_OK(calx_value_set(group, "lr", calx_value_float(0.25)));
+               "'lr' is float -1, wanted is a finite number, 0 or more");
+  CHECK_STATUS_OK(calx_value_set(group, "lr", calx_value_string("high")));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_load_state_dict(a.opt, d),
+               "'lr' is str, wanted");
+  CHECK_STATUS_OK(calx_value_set(group, "lr", filled(0.25f, CALX_SHAPE(2))));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_load_state_dict(a.opt, d),
+               "'lr' is Tensor, wanted");
+  // As PyTorch's capturable optimisers have it.
+  CHECK_STATUS_OK(calx_value_set(group, "lr", filled(0.25f, CALX_SCALAR)));
   CHECK_STATUS_OK(calx_optimizer_load_state_dict(a.opt, d));
   CHECK_CLOSE(calx_optimizer_lr(a.opt), 0.25, 0);
   calx_tensor *b = calx_module_find(a.model, "head.bias");

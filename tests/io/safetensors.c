@@ -1,19 +1,8 @@
 // safetensors: files written and read, and files that are refused.
 #include "io/safetensors.h"
 #include "calx/io.h"
+#include "everything.h"
 #include "files.h"
-
-static calx_value *host(calx_dtype dtype, calx_dims shape)
-{
-  unsigned char data[512];
-  for (size_t i = 0; i < sizeof data; i++) {
-    data[i] = (unsigned char)(dtype == CALX_BOOL ? i & 1 : i * 37);
-  }
-  calx_scope *s = calx_scope_begin();
-  calx_value *v = calx_value_tensor(calx_host_tensor(data, dtype, shape));
-  CHECK_STATUS_OK(calx_scope_end(s));
-  return v;
-}
 
 // One of each type, rank 0, empty, odd sizes.
 static calx_value *mixed(void)
@@ -30,23 +19,6 @@ static calx_value *mixed(void)
   CHECK_STATUS_OK(calx_value_set(
       d, "rank 8", host(CALX_I16, CALX_SHAPE(1, 2, 1, 2, 1, 2, 1, 2))));
   return d;
-}
-
-static void check_equal(const calx_value *a, const calx_value *b)
-{
-  assert_int_equal(calx_value_count(a), calx_value_count(b));
-  for (size_t i = 0; i < calx_value_count(a); i++) {
-    assert_string_equal(calx_value_key(a, i), calx_value_key(b, i));
-    const calx_tensor *x = calx_value_as_tensor(calx_value_item(a, i));
-    const calx_tensor *y = calx_value_as_tensor(calx_value_item(b, i));
-    assert_true(cx_shape_equal(cx_tensor_shape(x), cx_tensor_shape(y)));
-    assert_true(calx_tensor_is_host(y));
-    size_t bytes =
-        (size_t)calx_tensor_numel(x) * calx_dtype_size(calx_tensor_dtype(x));
-    if (bytes != 0) {
-      assert_memory_equal(calx_host_data(x), calx_host_data(y), bytes);
-    }
-  }
 }
 
 static void test_round(void **state)

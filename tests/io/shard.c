@@ -139,20 +139,35 @@ static void test_two_saves(void **state)
   assert_int_equal(
       remove(file_in_folder("sharded/shard-00001-of-00002.safetensors")), 0);
   CHECK_STATUS(CALX_NOT_FOUND, cx_io_shard_load(seat, folder, &o, &d), "00001");
-  static const char *const wrong[] = {
-    "{",
-    "{}",
-    "{\"metadata\":{\"ranks\":99999999,\"tag\":\"\"}}",
-    "{\"metadata\":{\"ranks\":1,\"tag\":\"\"},"
-    "\"weight_map\":{\"a\":\"../../etc/passwd\"}}",
-    "{\"metadata\":{\"ranks\":2,\"tag\":\"step 2\"},"
-    "\"weight_map\":{\"zz\":\"shard-00000-of-00002.safetensors\"}}",
-    "{\"metadata\":{\"ranks\":2,\"tag\":\"step 2\"},\"slices\":[1]}",
+#define INDEX(rest) "{\"metadata\":{\"ranks\":2,\"tag\":\"step 2\"}" rest "}"
+  static const struct {
+    const char *text, *says;
+  } wrong[] = {
+    { "{", "" },
+    { "{}", "no number of ranks" },
+    { "{\"metadata\":{\"ranks\":99999999,\"tag\":\"\"}}",
+      "no number of ranks" },
+    { INDEX(""), "no weight_map" },
+    { INDEX(",\"slices\":[]"), "no weight_map" },
+    { INDEX(",\"weight_map\":[],\"slices\":[]"), "no weight_map" },
+    { INDEX(",\"weight_map\":{}"), "no list of slices" },
+    { INDEX(",\"weight_map\":{},\"slices\":{}"), "no list of slices" },
+    { INDEX(",\"weight_map\":{},\"slices\":[1]"), "a slice has no name" },
+    { INDEX(",\"weight_map\":{\"a\":\"../../etc/passwd\"},\"slices\":[]"),
+      "no rank's file" },
+    { INDEX(",\"weight_map\":{\"a\":\"shard-00000-of-00009.safetensors\"},"
+            "\"slices\":[]"),
+      "no rank's file" },
+    { INDEX(",\"weight_map\":{\"zz\":\"shard-00000-of-00002.safetensors\"},"
+            "\"slices\":[]"),
+      "has no 'zz'" },
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    write_file(file_in_folder("sharded/model.safetensors.index.json"), wrong[i],
-               strlen(wrong[i]));
-    CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(seat, folder, &o, &d), "");
+    write_file(file_in_folder("sharded/model.safetensors.index.json"),
+               wrong[i].text, strlen(wrong[i].text));
+    folder = file_in_folder("sharded");
+    CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(seat, folder, &o, &d),
+                 wrong[i].says);
   }
 }
 

@@ -113,6 +113,35 @@ static void test_current_folder(void **state)
   assert_int_equal(files_in_folder(true), 1);
 }
 
+// Where the folder can't be read, and so not be synced, the old file stays. In
+// a process of its own, which is nobody's: root may read all.
+static void test_unreadable_folder(void **state)
+{
+  (void)state;
+  char folder[PATH_MAX], path[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s", file_in_folder(""));
+  snprintf(path, sizeof path, "%s", file_in_folder("a"));
+  write_file(path, "old", 3);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_int_equal(chmod(folder, 0333), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    cx_writer *w;
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
+    calx_status *status = cx_writer_open(path, &w);
+    if (status == NULL) status = cx_writer_put(w, "new", 3);
+    if (status == NULL) status = cx_writer_commit(w);
+    _exit(calx_status_code(status) == CALX_PERMISSION_DENIED ? 0 : 1);
+  }
+  int ended;
+  assert_int_equal(waitpid(child, &ended, 0), child);
+  assert_int_equal(chmod(folder, 0700), 0);
+  assert_int_equal(ended, 0);
+  check_content(path, "old", 3);
+  assert_int_equal(files_in_folder(true), 1);
+}
+
 // An empty file with the name that a process gives a temporary one.
 static void leave_one(const char *path)
 {
@@ -185,7 +214,7 @@ int main(void)
     SUPPORT_TEST(test_pieces),         SUPPORT_TEST(test_abandon),
     SUPPORT_TEST(test_link),           SUPPORT_TEST(test_refused),
     SUPPORT_TEST(test_current_folder), SUPPORT_TEST(test_leftovers),
-    SUPPORT_TEST(test_long_name),
+    SUPPORT_TEST(test_long_name),      SUPPORT_TEST(test_unreadable_folder),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
 }
