@@ -11,32 +11,6 @@
 
 enum { ITEMS = 1024, LEAVE = 10 };
 
-static const int worlds[] = { 2, 3, 4, 8 };
-
-static bool is_own_engine(void)
-{
-  const char *plugin = getenv("CALX_PLUGIN");
-  return plugin == NULL || strcmp(plugin, "calx") == 0;
-}
-
-// On 2, 3, 4 and 8 ranks: threads, or processes and twice two of each.
-static void on_all_worlds(calx_rank_fn *fn, bool processes)
-{
-  if (processes && !is_own_engine()) {
-    print_message("  processes work together on our engine only\n");
-    return;
-  }
-  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
-    set_devices(processes ? 1 : worlds[i]);
-    CHECK_STATUS_OK(
-        calx_launch(fn, NULL, .processes = processes ? worlds[i] : 1));
-    if (!processes) calx_shutdown();
-  }
-  if (!processes) return;
-  set_devices(2);
-  CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = 2));
-}
-
 // ---- 6: leaving a loop early ------------------------------------------------
 
 static calx_status *get_item(void *user, int64_t index, void *const *fields)
@@ -101,13 +75,13 @@ static calx_status *leave_early(int index, void *user)
 static void test_b06_leave_early_in_processes(void **state)
 {
   (void)state;
-  on_all_worlds(leave_early, true);
+  ranks_on_all_worlds(leave_early, true);
 }
 
 static void test_b06_leave_early(void **state)
 {
   (void)state;
-  on_all_worlds(leave_early, false);
+  ranks_on_all_worlds(leave_early, false);
 }
 
 // ---- 7: who a thread is -----------------------------------------------------
@@ -165,13 +139,42 @@ static calx_status *look(int index, void *user)
 static void test_b07_ordinals_in_processes(void **state)
 {
   (void)state;
-  on_all_worlds(look, true);
+  ranks_on_all_worlds(look, true);
 }
 
 static void test_b07_ordinals(void **state)
 {
   (void)state;
-  on_all_worlds(look, false);
+  ranks_on_all_worlds(look, false);
+}
+
+// ---- 44: mesh_reduce --------------------------------------------------------
+
+static void add_up(const double *const *values, size_t ranks, size_t count,
+                   double *out)
+{
+  for (size_t i = 0; i < count; i++) {
+    out[i] = 0;
+    for (size_t r = 0; r < ranks; r++) out[i] += values[r][i];
+  }
+}
+
+static calx_status *mesh_reduce(int index, void *user)
+{
+  (void)index;
+  (void)user;
+  double one = 1.25, list[] = { 1.25, 2, -3 }, n = calx_world_size();
+  CALX_TRY(calx_mesh_reduce("one", &one, 1, add_up, &one));
+  CALX_TRY(calx_mesh_reduce("list", list, 3, add_up, list));
+  RANK_CHECK(one == 1.25 * n);
+  RANK_CHECK(list[0] == 1.25 * n && list[1] == 2 * n && list[2] == -3 * n);
+  return NULL;
+}
+
+static void test_b44_mesh_reduce_in_processes(void **state)
+{
+  (void)state;
+  ranks_on_all_worlds(mesh_reduce, true);
 }
 
 // ---- 8: devices -------------------------------------------------------------
@@ -230,6 +233,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_b06_leave_early_in_processes),
     SUPPORT_TEST(test_b07_ordinals_in_processes),
+    SUPPORT_TEST(test_b44_mesh_reduce_in_processes),
     SUPPORT_TEST(test_b06_leave_early),
     SUPPORT_TEST(test_b07_ordinals),
     SUPPORT_TEST(test_b08_devices),

@@ -52,6 +52,34 @@ static inline void set_devices(int n)
 }
 #endif
 
+// Which plugin the test runs on; processes work together on our own alone.
+static inline bool ranks_on_own_engine(void)
+{
+  const char *plugin = getenv("CALX_PLUGIN");
+  return plugin == NULL || strcmp(plugin, "calx") == 0;
+}
+
+// On 2, 3, 4 and 8 ranks: threads, or processes and twice two of each. A
+// process with threads starts no others, so processes come first in a test
+// program.
+static inline void ranks_on_all_worlds(calx_rank_fn *fn, bool processes)
+{
+  static const int worlds[] = { 2, 3, 4, 8 };
+  if (processes && !ranks_on_own_engine()) {
+    print_message("  processes work together on our engine only\n");
+    return;
+  }
+  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+    set_devices(processes ? 1 : worlds[i]);
+    CHECK_STATUS_OK(
+        calx_launch(fn, NULL, .processes = processes ? worlds[i] : 1));
+    if (!processes) calx_shutdown();
+  }
+  if (!processes) return;
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = 2));
+}
+
 static inline calx_status *rank_nothing(int index, void *user)
 {
   (void)index;

@@ -190,7 +190,8 @@ static void in_all_worlds(calx_rank_fn *fn, calx_rank_fn *then)
 {
   static const struct {
     int processes, devices;
-  } worlds[] = { { 1, 2 }, { 1, 4 }, { 2, 1 }, { 2, 2 }, { 1, 1 } };
+  } worlds[] = { { 1, 1 }, { 1, 2 }, { 1, 3 }, { 1, 4 }, { 1, 8 },
+                 { 2, 1 }, { 3, 1 }, { 4, 1 }, { 8, 1 }, { 2, 2 } };
   enum { N = sizeof worlds / sizeof *worlds };
   for (int i = 0; i < N; i++) {
     char text[8];

@@ -169,8 +169,7 @@ static void test_processes(void **state)
   (void)state;
   static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 1e-11 };
   result *many[WORLDS];
-  const char *plugin = getenv("CALX_PLUGIN");
-  if (plugin != NULL && strcmp(plugin, "calx") != 0) {
+  if (!ranks_on_own_engine()) {
     print_message("  processes work together on our engine only\n");
     return;
   }

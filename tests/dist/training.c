@@ -390,14 +390,23 @@ static void test_broadcast(void **state)
   }
 }
 
+static void test_processes(void **state)
+{
+  (void)state;
+  ranks_on_all_worlds(reduce, true);
+  ranks_on_all_worlds(take_steps, true);
+  ranks_on_all_worlds(broadcast, true);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_means),        SUPPORT_TEST(test_groups),
-    SUPPORT_TEST(test_buckets),      SUPPORT_TEST(test_steps),
-    SUPPORT_TEST(test_accumulation), SUPPORT_TEST(test_deferred),
-    SUPPORT_TEST(test_failed_step),  SUPPORT_TEST(test_fewer_batches),
-    SUPPORT_TEST(test_refused),      SUPPORT_TEST(test_broadcast),
+    SUPPORT_TEST(test_processes),     SUPPORT_TEST(test_means),
+    SUPPORT_TEST(test_groups),        SUPPORT_TEST(test_buckets),
+    SUPPORT_TEST(test_steps),         SUPPORT_TEST(test_accumulation),
+    SUPPORT_TEST(test_deferred),      SUPPORT_TEST(test_failed_step),
+    SUPPORT_TEST(test_fewer_batches), SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_broadcast),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }
