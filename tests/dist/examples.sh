@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# examples.sh MNIST_DP LEAVES: the examples of several ranks, and their exit
-# codes.
+# examples.sh MNIST_DP LEAVES CALX: the examples of several ranks, as threads and
+# as processes, and their exit codes.
 set -u
 cd "$TMPDIR" || exit 1
-mnist_dp=$1 leaves=$2
+mnist_dp=$1 leaves=$2 calx=$3
 failed=0
 
 check() {  # what, condition's status
@@ -47,4 +47,21 @@ check "one rank prints" $?
 CPU_NUM_DEVICES=2 "$leaves" --epochs 1 --target 101 >below.txt 2>&1
 test $? = 21
 check "an accuracy below the target: exit code 21" $?
+
+# Processes work together on our engine alone.
+if [ "$CALX_PLUGIN" = calx ]; then
+  "$calx" run -n 4 "$mnist_dp" --data "$CALX_SHARED/data/mnist" \
+    --epochs 3 --target 95 >processes.txt 2>&1
+  check "3 epochs of real digits on 4 processes reach 95 %" $?
+  test "$(grep -c 'Epoch 1 accuracy ' processes.txt)" = 1
+  check "one process prints" $?
+  "$calx" run -n 4 "$leaves" --epochs 2 --target 90 \
+    --save processes.safetensors >processes.txt 2>&1
+  check "two epochs of leaves on 4 processes reach 90 %" $?
+  test -s processes.safetensors
+  check "the model of 4 processes is saved" $?
+  "$calx" run -n 2 "$leaves" --epochs 1 --target 101 >below.txt 2>&1
+  test $? = 21
+  check "the processes' exit code 21 is calx run's" $?
+fi
 exit $failed
