@@ -3,7 +3,7 @@
 A test that asks what a job left behind must not see those of others. enter()
 starts the calling script again in namespaces of its own, where they are
 allowed; a second host is one more network, with another name, on the other end
-of a cable.
+of a cable. This file as a program says whether they are: 0, or 77.
 """
 
 import os
@@ -28,8 +28,11 @@ def _may_be():
     if shutil.which("ip") is None or shutil.which("unshare") is None:
         return None
     for user in ([], ["--user", "--map-root-user"]):
-        tried = subprocess.run(["unshare", *user, *KINDS, "ip", "link", "set",
-                                "lo", "up"], capture_output=True)
+        tried = subprocess.run(
+            ["unshare", *user, *KINDS, "sh", "-ec",
+             "ip link set lo up; mount -t tmpfs tmpfs /dev/shm; hostname alpha; "
+             "ip link add a0 type veth peer name b0; "
+             "mount --bind /etc/hosts /etc/hosts"], capture_output=True)
         if tried.returncode == 0:
             return user
     return None
@@ -56,7 +59,9 @@ def enter():
 # ---- what there is ----------------------------------------------------------
 
 
-def _processes():
+def processes(mark=""):
+    """All that run, but zombies, by what they are: with this in their
+    environment, of those that one may look at."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -64,6 +69,10 @@ def _processes():
                 state = file.read().rpartition(")")[2].split()[0]
             with open(f"/proc/{pid}/cmdline") as file:
                 words = file.read().replace("\0", " ").strip()
+            if mark:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if mark.encode() not in file.read().split(b"\0"):
+                        continue
         except OSError:
             continue
         if state not in "ZX":
@@ -71,7 +80,8 @@ def _processes():
     return found
 
 
-def _sockets():
+def sockets():
+    """Those that listen, and those with names."""
     found = set()
     for name in "tcp", "tcp6":
         with open(f"/proc/net/{name}") as file:
@@ -83,11 +93,11 @@ def _sockets():
 
 
 def things():
-    """Processes, sockets that listen, shared memory and temporary files."""
+    """Processes, sockets, shared memory and temporary files."""
     files = {os.path.join(folder, name)
              for folder in ("/dev/shm", tempfile.gettempdir())
              for name in os.listdir(folder)}
-    return set(_processes()) | _sockets() | files
+    return set(processes()) | sockets() | files
 
 
 def left_since(before, seconds=5):
@@ -146,3 +156,10 @@ class Hosts:
             return list(words)
         return ["nsenter", "-t", str(self.beta.pid), "--net", "--uts", "--",
                 *words]
+
+    def pull_cable(self):
+        _run(*self.on("beta", ["ip", "link", "set", "b0", "down"]))
+
+
+if __name__ == "__main__":
+    sys.exit(77 if _may_be() is None else 0)
