@@ -1,6 +1,6 @@
 // torch: files go to PyTorch and come back. TEST_TORCH_PYTHON is a Python that
-// has torch and safetensors; without one tools/run-test skips this, and what the
-// suite needs of PyTorch is in the oracle's files.
+// has torch and safetensors; without one tools/run-test skips this, and what
+// the suite needs of PyTorch is in the oracle's files.
 #include "calx/autograd.h"
 #include "everything.h"
 #include "files.h"
