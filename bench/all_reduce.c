@@ -6,11 +6,13 @@
 // shared; each rank adds its slice by plain loads, then copies the other
 // slices. A round's time is that of its slowest rank. Ours and the bound take
 // turns, a few rounds each.
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -232,10 +234,18 @@ static void live(cell *c, int me)
 
 static void run_processes(cell *c)
 {
+  const pid_t parent = getpid();
   bench_need(cx_window_make(c->n, &c->window));
   for (int i = 0; i < c->n; i++) {
     const pid_t child = fork();
+    if (child < 0) {
+      perror("fork");
+      exit(1);
+    }
     if (child != 0) continue;
+    // One that fails ends us, and we the others, which wait for it.
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
     live(c, i);
     _exit(0);
   }
@@ -338,26 +348,32 @@ static void run_cell(cell *c)
 int main(int argc, char **argv)
 {
   static const char *const names[] = { "ranks", "bytes", "seconds", NULL };
-  bench_check_options(
-      argc, argv, names,
-      "usage: all_reduce [--ranks=N] [--bytes=B] [--seconds=S]\n");
+  bench_check_options(argc, argv, names,
+                      "all_reduce [--ranks=N] [--bytes=B] [--seconds=S]");
   const int ranks = (int)bench_option(argc, argv, "ranks", 0);
-  const size_t bytes = (size_t)bench_option(argc, argv, "bytes", 0);
+  const double asked = bench_option(argc, argv, "bytes", 0);
   const double seconds = bench_option(argc, argv, "seconds", 0.5);
   if (ranks < 0 || ranks == 1 || ranks > MOST_RANKS) {
     fprintf(stderr, "all_reduce: 2 to %d ranks\n", MOST_RANKS);
     return 2;
   }
+  if (!(asked == 0 || (asked >= 4 && asked <= 1 << 30)) ||
+      (size_t)asked % 4 != 0) {
+    fprintf(stderr, "all_reduce: a multiple of 4 bytes, at most 1 GiB\n");
+    return 2;
+  }
+  const size_t given = (size_t)asked;
+  const size_t *sizes = given != 0 ? &given : SIZES;
+  const size_t n_sizes = given != 0 ? 1 : sizeof SIZES / sizeof *SIZES;
   printf("smallest / median\n");
   for (int n = ranks != 0 ? ranks : 2; n <= (ranks != 0 ? ranks : MOST_RANKS);
        n *= 2) {
     for (int way = 0; way < 4; way++) {
-      for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
-        if (bytes != 0 && bytes != SIZES[i]) continue;
+      for (size_t i = 0; i < n_sizes; i++) {
         cell c = { .n = n,
                    .processes = (way & 1) != 0,
                    .bf16 = (way & 2) != 0,
-                   .bytes = SIZES[i],
+                   .bytes = sizes[i],
                    .seconds = seconds };
         run_cell(&c);
       }

@@ -22,9 +22,9 @@
 #include "lower/compile.h"
 #include "measure.h"
 
-#define USAGE                                                            \
-  "usage: overlap [--layers=N] [--width=W] [--rows=R] [--network=MB/s] " \
-  "[--seconds=S]\n"
+#define USAGE                                                     \
+  "overlap [--layers=N] [--width=W] [--rows=R] [--network=MB/s] " \
+  "[--seconds=S]"
 
 enum { DEVICES = 2, MOST_LAYERS = 32, INPUTS = 256 };
 
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
   const double seconds = bench_option(argc, argv, "seconds", 30);
   network = bench_option(argc, argv, "network", 0) * 1e6;
   if (c.layers < 1 || c.layers > MOST_LAYERS || c.width < 1 || c.rows < 1) {
-    fprintf(stderr, "overlap: 1 to %d layers\n" USAGE, MOST_LAYERS);
+    fprintf(stderr, "overlap: 1 to %d layers\nusage: " USAGE "\n", MOST_LAYERS);
     return 2;
   }
   static bench b;
