@@ -43,8 +43,8 @@ static void print_head(const cx_run_data *r, const char *name)
   cx_text_format(&line, "calx report: %s, %" PRId64 " steps in ", name,
                  r->syncs);
   cx_debug_real(&line, "%.3g", r->seconds);
-  cx_text_format(&line, " s on %s, %s; rank %" PRId64 " of %" PRId64, r->plugin,
-                 r->platform, r->rank, r->world);
+  cx_text_format(&line, " s on %s, %s", r->plugin, r->platform);
+  cx_cli_report_ranks(r, &line);
   puts(cx_text_str(&line));
   cx_text_free(&line);
 }

@@ -74,12 +74,8 @@ static void label(cx_text *out, double x, double y, const char *anchor,
 static void format_time(double seconds, char out[32])
 {
   cx_text text = { 0 };
-  const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
-  cx_debug_real(&text, "%.3g",
-                seconds * (seconds >= 1      ? 1
-                           : seconds >= 1e-3 ? 1e3
-                                             : 1e6));
-  snprintf(out, 32, "%s %s", cx_text_str(&text), unit);
+  cx_debug_seconds(&text, seconds);
+  snprintf(out, 32, "%s", cx_text_str(&text));
   cx_text_free(&text);
 }
 
@@ -220,8 +216,8 @@ static void plot_compiles(cx_text *out, const cx_run_data *r)
     attribute(out, "y", HEIGHT - BOTTOM - height);
     attribute(out, "width", fmax(fmin(width, WIDTH - x), 2));
     attribute(out, "height", height);
-    cx_text_format(out, "><title>step %" PRId64 ", %s%s, ", c->step, time,
-                   c->loaded ? " from the cache" : "");
+    cx_text_format(out, "><title>step %" PRId64 ", %" PRId64 " nodes, %s%s, ",
+                   c->step, c->nodes, time, c->loaded ? " from the cache" : "");
     escape(out, c->site);
     if (c->why[0] != '\0') cx_text_append(out, ": ");
     escape(out, c->why);
@@ -260,7 +256,8 @@ static void table_of_metrics(cx_text *out, const cx_read_report *r)
 {
   cx_text_append(out,
                  "<h2>Timers and counters</h2>\n<table>\n<tr><th>name</th>"
-                 "<th>samples</th><th>sum</th><th>median</th></tr>\n");
+                 "<th>samples</th><th>sum</th><th>median</th>"
+                 "<th>samples a second</th><th>sum a second</th></tr>\n");
   for (size_t i = 0; i < r->n_metrics; i++) {
     const cx_read_metric *m = &r->metrics[i];
     cx_text_append(out, "<tr><td>");
@@ -271,15 +268,33 @@ static void table_of_metrics(cx_text *out, const cx_read_report *r)
     if (m->n_percentiles > 0) {
       cx_debug_value(out, m->unit, cx_debug_report_at(m, 0.5));
     }
+    cx_text_append(out, "</td><td>");
+    if (m->rate > 0) cx_debug_real(out, "%.3g", m->rate);
+    cx_text_append(out, "</td><td>");
+    if (m->value_rate > 0) cx_debug_value(out, m->unit, m->value_rate);
     cx_text_append(out, "</td></tr>\n");
   }
   for (size_t i = 0; i < r->n_counters; i++) {
     cx_text_append(out, "<tr><td>");
     escape(out, r->counters[i].name);
-    cx_text_format(out, "</td><td>%" PRId64 "</td><td></td><td></td></tr>\n",
+    cx_text_format(out,
+                   "</td><td>%" PRId64
+                   "</td><td></td><td></td><td></td>"
+                   "<td></td></tr>\n",
                    r->counters[i].value);
   }
   cx_text_append(out, "</table>\n");
+}
+
+void cx_cli_report_ranks(const cx_run_data *run, cx_text *out)
+{
+  cx_text_format(out, "; rank %" PRId64 " of %" PRId64, run->rank, run->world);
+  if (run->devices > 1) {
+    cx_text_format(out, " with %" PRId64 " devices, each one's share is told",
+                   run->devices);
+  }
+  cx_text_append(out, ", the first step was done after ");
+  cx_debug_seconds(out, run->setup);
 }
 
 void cx_cli_report_html(const cx_run_data *run, const cx_advice *advice,
@@ -299,8 +314,8 @@ void cx_cli_report_html(const cx_run_data *run, const cx_advice *advice,
     escape(out, run->plugin);
     cx_text_append(out, ", ");
     escape(out, run->platform);
-    cx_text_format(out, "; rank %" PRId64 " of %" PRId64 "</p>\n", run->rank,
-                   run->world);
+    cx_cli_report_ranks(run, out);
+    cx_text_append(out, "</p>\n");
   }
   table_of_advice(out, advice);
   plot_steps(out, run);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "debug/json.h"
 #include "report.h"
 
 #define BIGGEST_FILE ((size_t)64 << 20)
@@ -41,27 +42,12 @@ static calx_status *get_int(const object *o, const char *key, int64_t *out)
   return wrong(o, key, "an integer from 0 to 1e15");
 }
 
-// Cut to what fits; control characters become spaces.
-static void copy_text(const char *from, char *out, size_t size)
-{
-  size_t n = strlen(from);
-  if (n > size - 1) {
-    n = size - 1;
-    while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80) n--;  // UTF-8
-  }
-  for (size_t i = 0; i < n; i++) {
-    unsigned char c = (unsigned char)from[i];
-    out[i] = c < 0x20 || c == 0x7f ? ' ' : from[i];
-  }
-  out[n] = '\0';
-}
-
 static calx_status *get_text(const object *o, const char *key, char *out,
                              size_t size)
 {
   const json_t *v = json_object_get(o->json, key);
   if (!json_is_string(v)) return wrong(o, key, "a text");
-  copy_text(json_string_value(v), out, size);
+  cx_debug_plain(json_string_value(v), json_string_length(v), out, size);
   return NULL;
 }
 
@@ -109,6 +95,10 @@ static calx_status *load_head(const object *root, cx_run_data *run)
   CALX_TRY(get_text(root, "platform", run->platform, sizeof run->platform));
   CALX_TRY(get_int(root, "rank", &run->rank));
   CALX_TRY(get_int(root, "world", &run->world));
+  run->devices = 1;  // where it is not told: by a version that knew one
+  if (json_object_get(root->json, "devices") != NULL) {
+    CALX_TRY(get_int(root, "devices", &run->devices));
+  }
   CALX_TRY(get_int(root, "syncs", &run->syncs));
   CALX_TRY(get_int(root, "compilations", &run->compilations));
   CALX_TRY(get_int(root, "other_reads", &run->other_reads));
@@ -126,7 +116,6 @@ static calx_status *load_steps(const object *root, cx_run_data *run)
     cx_run_step *s = &run->steps[i];
     CALX_TRY(get_int(&o, "first", &s->first));
     CALX_TRY(get_int(&o, "n", &s->n));
-    CALX_TRY(get_number(&o, "start", &s->start));
     CALX_TRY(get_number(&o, "seconds", &s->seconds));
     CALX_TRY(get_number(&o, "compile", &s->compile));
     CALX_TRY(get_number(&o, "execute", &s->execute));
@@ -134,7 +123,6 @@ static calx_status *load_steps(const object *root, cx_run_data *run)
     CALX_TRY(get_number(&o, "download", &s->download));
     CALX_TRY(get_number(&o, "wait", &s->wait));
     CALX_TRY(get_number(&o, "loader", &s->loader));
-    CALX_TRY(get_number(&o, "sync", &s->sync));
     if (s->n == 0) return wrong(&o, "n", "a count");
   }
   return NULL;
@@ -188,7 +176,7 @@ static calx_status *load_metric(const object *o, const char *name,
     double fraction;
   } points[] = { { "p50", 0.5 }, { "p95", 0.95 }, { "max", 1 } };
   char unit[4];
-  copy_text(name, m->name, sizeof m->name);
+  cx_debug_plain(name, strlen(name), m->name, sizeof m->name);
   CALX_TRY(get_text(o, "unit", unit, sizeof unit));
   m->unit = strcmp(unit, "s") == 0   ? CX_UNIT_NS
             : strcmp(unit, "B") == 0 ? CX_UNIT_BYTES
@@ -235,7 +223,9 @@ static calx_status *load_metrics(const object *root, cx_read_report *r)
   json_object_foreach(table, name, value)
   {
     object o = { .json = value };
-    snprintf(o.where, sizeof o.where, "metrics.%.60s", name);
+    char shown[61];
+    cx_debug_plain(name, strlen(name), shown, sizeof shown);
+    snprintf(o.where, sizeof o.where, "metrics.%s", shown);
     CALX_TRY(load_metric(&o, name, &r->metrics[r->n_metrics++]));
   }
   CALX_TRY(get_table(root, "counters", sizeof *r->counters, &table,
@@ -248,7 +238,7 @@ static calx_status *load_metrics(const object *root, cx_read_report *r)
       object o = { .where = "counters" };
       return wrong(&o, "one", "an integer of at most 1e15");
     }
-    copy_text(name, c->name, sizeof c->name);
+    cx_debug_plain(name, strlen(name), c->name, sizeof c->name);
     c->value = n;
   }
   return NULL;
@@ -260,7 +250,7 @@ static calx_status *load_json(const char *data, size_t size, cx_run_data *run)
   json_t *json = json_loadb(data, size, JSON_REJECT_DUPLICATES, &error);
   if (json == NULL) {
     char text[JSON_ERROR_TEXT_LENGTH];
-    copy_text(error.text, text, sizeof text);
+    cx_debug_plain(error.text, strlen(error.text), text, sizeof text);
     return cx_error(CALX_INVALID_ARGUMENT, "line %d: %s", error.line, text);
   }
   object root = { .json = json };
@@ -277,20 +267,6 @@ static calx_status *load_json(const char *data, size_t size, cx_run_data *run)
 
 // ---- the file ---------------------------------------------------------------
 
-// Names in a report's text may hold anything.
-static void clean_names(cx_read_report *r)
-{
-  char name[sizeof r->metrics->name];
-  for (size_t i = 0; i < r->n_metrics; i++) {
-    memcpy(name, r->metrics[i].name, sizeof name);
-    copy_text(name, r->metrics[i].name, sizeof name);
-  }
-  for (size_t i = 0; i < r->n_counters; i++) {
-    memcpy(name, r->counters[i].name, sizeof name);
-    copy_text(name, r->counters[i].name, sizeof name);
-  }
-}
-
 calx_status *cx_cli_report_load(const char *path, cx_run_data *out)
 {
   char *data;
@@ -304,7 +280,6 @@ calx_status *cx_cli_report_load(const char *path, cx_run_data *out)
     status = load_json(data, size, out);
   } else {
     status = cx_debug_report_read(data, size, &out->report);
-    if (status == NULL) clean_names(&out->report);
   }
   cx_free(data);
   if (status != NULL) cx_debug_run_free(out);

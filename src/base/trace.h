@@ -133,7 +133,7 @@ typedef struct cx_trace_sizes {  // bytes; -1: not told
 typedef struct cx_trace_program {
   cx_trace_cause cause;
   cx_hash hash;
-  size_t inputs, outputs, nodes;
+  size_t inputs, outputs;
   int device;
   const calx_site *site;
 } cx_trace_program;
@@ -143,8 +143,9 @@ void cx_trace_tell_compile(const cx_trace_program *program);
 void cx_trace_tell_compiled(const cx_trace_program *program,
                             const cx_trace_sizes *sizes);
 void cx_trace_tell_execute(const cx_trace_program *program);
-// A place's program after its second, and what differs from the nearest one.
-void cx_trace_tell_recompile(const calx_site *site, const char *why);
+// The device's next program is a place's after its second: what differs from
+// the nearest one.
+void cx_trace_tell_recompile(int device, const char *why);
 
 // ---- steps ------------------------------------------------------------------
 

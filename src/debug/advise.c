@@ -62,15 +62,6 @@ cx_run_times cx_debug_run_times(const cx_run_data *run)
   return t;
 }
 
-// "8.13 ms"
-static void put_time(cx_text *out, double seconds)
-{
-  const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
-  double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6;
-  cx_debug_real(out, "%.3g", seconds * scale);
-  cx_text_format(out, " %s", unit);
-}
-
 static void put_share(cx_text *out, double part, double whole)
 {
   cx_debug_real(out, "%.0f", whole > 0 ? 100 * part / whole : 0);
@@ -87,13 +78,23 @@ static int64_t counter(const cx_run_data *r, const char *name)
   return cx_debug_report_counter(&r->report, name);
 }
 
-// Seconds in all of a timer, and how often; 0 where it is not in the file.
+// A device's share of what all devices did together: steps are of one device.
+// Something stays something.
+static int64_t share_of(const cx_run_data *r, int64_t n)
+{
+  return r->devices > 1 ? n / r->devices + (n % r->devices > 0) : n;
+}
+
+// Seconds in all of a timer, and how often, for a device; 0 where it is not in
+// the file.
 static double total(const cx_run_data *r, const char *name, int64_t *out_n)
 {
   const cx_read_metric *m = cx_debug_report_metric(&r->report, name);
-  if (out_n != NULL) *out_n = m != NULL ? m->samples : 0;
+  if (out_n != NULL) *out_n = m != NULL ? share_of(r, m->samples) : 0;
   if (m == NULL) return 0;
-  return m->unit == CX_UNIT_NS ? m->accumulator / 1e9 : m->accumulator;
+  double sum =
+      r->devices > 1 ? m->accumulator / (double)r->devices : m->accumulator;
+  return m->unit == CX_UNIT_NS ? sum / 1e9 : sum;
 }
 
 static int64_t step_count(const cx_run_data *r)
@@ -115,19 +116,19 @@ static cx_verdict unknown(cx_advice *a, const char *why)
 static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
 {
   cx_run_times t = cx_debug_run_times(r);
-  int64_t n;
-  double sum = total(r, "ExecuteTime", &n);
-  if (t.steps == 0 && n == 0) return unknown(a, "nothing was executed");
+  const cx_read_metric *m = cx_debug_report_metric(&r->report, "ExecuteTime");
+  bool executed = m != NULL && m->samples > 0;
+  if (t.steps == 0 && !executed) return unknown(a, "nothing was executed");
   if (t.steps == 0) {
     cx_text_append(&a->numbers, "an execution takes ");
-    put_time(&a->numbers, sum / (double)n);
+    cx_debug_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
     cx_text_append(&a->numbers, "; how long a step takes is not in the file");
     return CX_VERDICT_UNKNOWN;
   }
   cx_text_append(&a->numbers, "the device works ");
-  put_time(&a->numbers, t.execute);
+  cx_debug_seconds(&a->numbers, t.execute);
   cx_text_append(&a->numbers, " of a step's ");
-  put_time(&a->numbers, t.step);
+  cx_debug_seconds(&a->numbers, t.step);
   cx_text_append(&a->numbers, " (");
   put_share(&a->numbers, t.execute, t.step);
   cx_text_append(&a->numbers, ")");
@@ -136,7 +137,7 @@ static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
     return CX_VERDICT_GOOD;
   }
   cx_text_append(&a->numbers, " and idles ");
-  put_time(&a->numbers, idle);
+  cx_debug_seconds(&a->numbers, idle);
   cx_text_append(&a->numbers, " while the program does its own part");
   cx_text_append(&a->advice,
                  "the program's own part does not grow with the batch: a "
@@ -150,7 +151,7 @@ static void list_places(const cx_run_data *r, cx_text *out)
   for (size_t i = 0; i < r->n_places && i < MOST_LINES; i++) {
     const cx_run_place *p = &r->places[i];
     cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
-    put_time(out, p->seconds);
+    cx_debug_seconds(out, p->seconds);
     if (p->early > 0) {
       cx_text_format(out, ", %" PRId64 " of them before the sync", p->early);
     }
@@ -158,6 +159,10 @@ static void list_places(const cx_run_data *r, cx_text *out)
   }
   if (r->n_places > MOST_LINES) {
     cx_text_format(out, "and %zu places more\n", r->n_places - MOST_LINES);
+  }
+  if (r->other_reads > 0) {
+    cx_text_format(out, "and %" PRId64 " times at places that are not listed\n",
+                   r->other_reads);
   }
 }
 
@@ -167,7 +172,7 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
 {
   int64_t n, steps = step_count(r), early = 0;
   double seconds = total(r, "TransferFromDeviceTime", &n);
-  int64_t items = counter(r, "aten::_local_scalar_dense");
+  int64_t items = share_of(r, counter(r, "aten::_local_scalar_dense"));
   cx_run_times t = cx_debug_run_times(r);
   for (size_t i = 0; i < r->n_places; i++) early += r->places[i].early;
   if (steps == 0) return unknown(a, "no step is in the file");
@@ -175,7 +180,7 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
                  "%" PRId64 " values read in %" PRId64 " steps (%" PRId64
                  " by calx_item), ",
                  n, steps, items);
-  put_time(&a->numbers, seconds);
+  cx_debug_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
   if (t.steps > 0) {
     cx_text_append(&a->numbers, ", ");
@@ -207,7 +212,7 @@ static void list_recompiles(const cx_run_data *r, cx_text *out)
     bool told = c->why[0] != '\0';
     if ((!told && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
     cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
-    put_time(out, c->seconds);
+    cx_debug_seconds(out, c->seconds);
     cx_text_format(out, ": %s\n", told ? c->why : "one of the first there");
   }
   if (shown > MOST_LINES) {
@@ -219,7 +224,7 @@ static void list_recompiles(const cx_run_data *r, cx_text *out)
 static cx_verdict shapes(const cx_run_data *r, cx_advice *a)
 {
   int64_t steps = step_count(r), late = 0;
-  int64_t n = counter(r, "UncachedCompile");
+  int64_t n = share_of(r, counter(r, "UncachedCompile"));
   if (n == 0) total(r, "CompileTime", &n);
   if (n == 0) return unknown(a, "nothing was compiled");
   for (size_t i = 0; i < r->n_compiles; i++) {
@@ -254,7 +259,7 @@ static cx_verdict transfers(const cx_run_data *r, cx_advice *a)
   cx_text_format(&a->numbers, "%" PRId64 " transfers to the device, ", n);
   cx_debug_bytes(&a->numbers, bytes);
   cx_text_append(&a->numbers, " in ");
-  put_time(&a->numbers, seconds);
+  cx_debug_seconds(&a->numbers, seconds);
   if (seconds > 0) {
     cx_text_append(&a->numbers, ", ");
     cx_debug_bytes(&a->numbers, bytes / seconds);
@@ -277,7 +282,7 @@ static cx_verdict transfers(const cx_run_data *r, cx_advice *a)
 // More than a fifth of the run, or of one program more than five minutes.
 static cx_verdict compilation(const cx_run_data *r, cx_advice *a)
 {
-  int64_t n, hits = counter(r, "PersistentCacheHit");
+  int64_t n, hits = share_of(r, counter(r, "PersistentCacheHit"));
   double seconds = total(r, "CompileTime", &n), longest = 0;
   const cx_read_metric *m = cx_debug_report_metric(&r->report, "CompileTime");
   if (n == 0) return unknown(a, "nothing was compiled");
@@ -285,14 +290,14 @@ static cx_verdict compilation(const cx_run_data *r, cx_advice *a)
     if (m->values[i] / 1e9 > longest) longest = m->values[i] / 1e9;
   }
   cx_text_format(&a->numbers, "%" PRId64 " compilations, ", n);
-  put_time(&a->numbers, seconds);
+  cx_debug_seconds(&a->numbers, seconds);
   if (r->seconds > 0) {
     cx_text_append(&a->numbers, " (");
     put_share(&a->numbers, seconds, r->seconds);
     cx_text_append(&a->numbers, " of the run)");
   }
   cx_text_append(&a->numbers, ", the longest ");
-  put_time(&a->numbers, longest);
+  cx_debug_seconds(&a->numbers, longest);
   cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
   bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
   if (!much && longest <= 60) return CX_VERDICT_GOOD;
@@ -341,7 +346,7 @@ static cx_verdict input(const cx_run_data *r, cx_advice *a)
   double seconds = total(r, "LoaderWait", &n);
   if (n == 0) return unknown(a, "no loader's batch was waited for");
   cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, ", n);
-  put_time(&a->numbers, seconds);
+  cx_debug_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
   cx_run_times t = cx_debug_run_times(r);
   if (t.steps == 0) return CX_VERDICT_UNKNOWN;

@@ -12,8 +12,8 @@
 // All times in seconds.
 typedef struct cx_run_step {  // or several in a row: sums
   int64_t first, n;
-  double start, seconds;
-  double compile, execute, upload, download, wait, loader, sync;
+  double seconds;
+  double compile, execute, upload, download, wait, loader;
 } cx_run_step;
 
 typedef struct cx_run_compile {
@@ -32,8 +32,10 @@ typedef struct cx_run_place {  // where values are read
 typedef struct cx_run_data {
   bool detailed;  // steps and the rest are known; else only the report
   char plugin[64], platform[64];
-  int64_t rank, world, syncs, compilations, other_reads;
-  double seconds, setup;
+  int64_t rank, world, syncs, compilations;
+  int64_t other_reads;  // at places that are not listed
+  int64_t devices;      // whose sums the report has; 0: it tells of all as one
+  double seconds, setup;  // setup: until the first sync's end
   cx_run_step *steps;
   cx_run_compile *compiles;
   cx_run_place *places;

@@ -2,9 +2,10 @@
 // while it runs; PyTorch/XLA prints the same with the prefix pt-xla-profiler.
 // Each once in the life of a process. CALX_QUIET=1: none.
 //
-// Looking costs something, so steps 1, 2, 4, 8, 10, 20, 30, 50, 90, … look.
-// What happens in the first ten does not count as often: programs are compiled
-// then.
+// Looking costs something, so steps 1, 2, 4, 8, 10, 20, 30, 50, 90, … look, as
+// the first device counts them. What happens in the first ten does not count as
+// often: programs are compiled then. The metrics are of all devices of the
+// process, and so are the steps that they are compared with.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -23,6 +24,7 @@ typedef struct habit {
   double slow;      // ns; 0: it is never too slow
   bool is_counted;  // whether it can be too frequent
   int64_t before;   // samples at the end of the warm-up
+  int64_t steps;    // of all devices then
   bool told_frequent, told_slow;
 } habit;
 
@@ -41,11 +43,13 @@ static habit habits[] = {
 };
 
 static atomic_llong next_look = 1;
-static atomic_llong n_steps;
+static atomic_llong n_steps;    // of the first device
+static atomic_llong all_steps;  // of all
 
 void cx_debug_habits_open(void)
 {
   atomic_store(&n_steps, 0);
+  atomic_store(&all_steps, 0);
   atomic_store(&next_look, 1);
 }
 
@@ -77,20 +81,23 @@ static void look_at_time(habit *h, cx_metric *m)
   cx_text_free(&time);
 }
 
-static void look_at_count(habit *h, int64_t count, int64_t n)
+static void look_at_count(habit *h, int64_t count, bool warm, int64_t all)
 {
   if (!h->is_counted || h->told_frequent) return;
-  if (n <= WARM_UP || count < h->before) h->before = count;  // or cleared
-  if (n <= WARM_UP) return;
-  int64_t counts = count - h->before, steps = n - WARM_UP;
+  if (!warm || count < h->before) h->before = count;  // or cleared
+  if (!warm) h->steps = all;
+  if (!warm) return;
+  int64_t counts = count - h->before, steps = all - h->steps;
   if ((double)counts <= TOO_OFTEN * (double)steps) return;
   h->told_frequent = true;
   cx_log("%s too frequent: %" PRId64 " counts during %" PRId64 " steps; %s",
          h->metric, counts, steps, h->advice);
 }
 
-void cx_debug_habits_step(void)
+void cx_debug_habits_step(int device)
 {
+  int64_t all = atomic_fetch_add(&all_steps, 1) + 1;
+  if (device != 0) return;
   int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
   if (n < atomic_load(&next_look)) return;
   atomic_store(&next_look, after(n));
@@ -104,7 +111,7 @@ void cx_debug_habits_step(void)
     int64_t count = m->count;
     cx_unlock(&m->lock);
     look_at_time(h, m);
-    look_at_count(h, count, n);
+    look_at_count(h, count, n > WARM_UP, all);
   }
 }
 

@@ -1,7 +1,9 @@
-// debug/json: strings and numbers as JSON wants them (RFC 8259).
+// debug/json: strings and numbers as JSON wants them (RFC 8259), and texts as
+// terminals bear them.
 #include "debug/json.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "debug/real.h"
 
@@ -44,4 +46,29 @@ void cx_debug_json_string(cx_text *out, const char *s)
 void cx_debug_json_number(cx_text *out, double value)
 {
   cx_debug_real(out, "%.9g", isfinite(value) ? value : 0);
+}
+
+void cx_debug_plain(const char *from, size_t n, char *out, size_t size)
+{
+  if (n > size - 1) {
+    n = size - 1;
+    while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80) n--;  // UTF-8
+  }
+  memcpy(out, from, n);
+  out[n] = '\0';
+  char *to = out;
+  for (size_t i = 0; i < n;) {
+    const unsigned char *p = (const unsigned char *)out + i;
+    size_t bytes = sequence(p);
+    bool control = *p < 0x20 || *p == 0x7f;
+    bool dropped = bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+    if (control || bytes == 0) {
+      *to++ = control ? ' ' : '?';
+    } else if (!dropped) {
+      memmove(to, p, bytes);
+      to += bytes;
+    }
+    i += bytes == 0 ? 1 : bytes;
+  }
+  *to = '\0';
 }

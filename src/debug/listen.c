@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { KINDS = 3, MOST_DEVICES = 256 };
+enum { KINDS = 3 };
 
 static struct {
   cx_mutex lock;
@@ -22,17 +22,26 @@ static atomic_llong steps;  // syncs of the process's first rank
 static struct {
   atomic_llong last;  // when its last sync ended; 0: it had none
   atomic_llong steps;
-} devices[MOST_DEVICES];
+} devices[CX_DEBUG_MOST_DEVICES];
 
 // ---- what all of them use ---------------------------------------------------
 
+// While nobody listens no sync is told: what was the last one is not any more.
+static void forget_last_syncs(void)
+{
+  for (int i = 0; i < CX_DEBUG_MOST_DEVICES; i++) {
+    atomic_store(&devices[i].last, 0);
+  }
+}
+
 static void count(int what, int change)
 {
-  int now = 0;
+  int now = 0, before = atomic_load(&cx_trace_listeners);
   for (int k = 0; k < KINDS; k++) {
     if ((what & (1 << k)) != 0) wanted.count[k] += change;
     if (wanted.count[k] > 0) now |= 1 << k;
   }
+  if ((now & ~before & CX_TRACE_SPANS) != 0) forget_last_syncs();
   atomic_store(&cx_trace_listeners, now);
 }
 
@@ -74,11 +83,14 @@ void cx_trace_tell_open(const char *plugin, const char *platform)
   cx_lock(&wanted.lock);
   count(wanted.opened, -1);
   wanted.opened = what;
+  forget_last_syncs();
+  for (int i = 0; i < CX_DEBUG_MOST_DEVICES; i++) {
+    atomic_store(&devices[i].steps, 0);
+  }
   count(what, 1);
   bool first = !wanted.at_exit;
   wanted.at_exit = true;
   cx_unlock(&wanted.lock);
-  for (int i = 0; i < MOST_DEVICES; i++) atomic_store(&devices[i].last, 0);
   cx_debug_profile_open();
   // A program need not call calx_shutdown().
   if (first) atexit(cx_trace_tell_close);
@@ -104,7 +116,6 @@ static void hand_out(const cx_trace_span *span)
 // program records.
 static void tell_step_spans(const cx_trace_span *sync)
 {
-  if (sync->device < 0 || sync->device >= MOST_DEVICES) return;
   int64_t last = atomic_exchange(&devices[sync->device].last, sync->end);
   int64_t n = atomic_fetch_add(&devices[sync->device].steps, 1) + 1;
   cx_trace_span span = *sync;
@@ -123,6 +134,7 @@ static void tell_step_spans(const cx_trace_span *sync)
 
 void cx_trace_tell_span(const cx_trace_span *span)
 {
+  if (span->device < 0 || span->device >= CX_DEBUG_MOST_DEVICES) return;
   hand_out(span);
   if (span->kind == CX_SPAN_SYNC) tell_step_spans(span);
 }
@@ -144,15 +156,14 @@ void cx_trace_tell_execute(const cx_trace_program *program)
   cx_debug_record_execute(program);
 }
 
-void cx_trace_tell_recompile(const calx_site *site, const char *why)
+void cx_trace_tell_recompile(int device, const char *why)
 {
-  (void)site;
-  cx_debug_record_recompile(why);
+  cx_debug_record_recompile(device, why);
 }
 
 void cx_trace_tell_step(int device)
 {
+  cx_debug_habits_step(device);
   if (device != 0) return;
-  cx_debug_habits_step();
   cx_debug_metrics_file_step(atomic_fetch_add(&steps, 1) + 1);
 }

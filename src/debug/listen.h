@@ -7,6 +7,9 @@
 
 #include "base/trace.h"
 
+// Places of devices that are told of; further ones are not.
+enum { CX_DEBUG_MOST_DEVICES = 256 };
+
 // One more, or one less, wants what CX_TRACE_… names.
 void cx_debug_listen(int what, bool on);
 // The first of the names that is set and not empty; NULL: none.
@@ -36,11 +39,11 @@ bool cx_debug_record_open(const char *plugin, const char *platform);
 void cx_debug_record_close(void);
 void cx_debug_record_span(const cx_trace_span *span);
 void cx_debug_record_execute(const cx_trace_program *p);
-void cx_debug_record_recompile(const char *why);
+void cx_debug_record_recompile(int device, const char *why);
 
 // The lines about steps.
 void cx_debug_habits_open(void);
-void cx_debug_habits_step(void);
+void cx_debug_habits_step(int device);
 void cx_debug_habits_forget(void);  // tests: what was told may be told again
 
 #endif

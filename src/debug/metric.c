@@ -99,6 +99,14 @@ void cx_debug_time(cx_text *out, double ns)
                  rest % 1000);
 }
 
+void cx_debug_seconds(cx_text *out, double seconds)
+{
+  const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
+  double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6;
+  cx_debug_real(out, "%.3g", seconds * scale);
+  cx_text_format(out, " %s", unit);
+}
+
 void cx_debug_bytes(cx_text *out, double bytes)
 {
   static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };

@@ -25,6 +25,7 @@ double cx_debug_snapshot_at(const cx_debug_snapshot *s, double fraction);
 // 06m09s401ms746.001us from ns; 1.24MB; 3.00.
 void cx_debug_time(cx_text *out, double ns);
 void cx_debug_bytes(cx_text *out, double bytes);
+void cx_debug_seconds(cx_text *out, double seconds);  // 8.13 ms
 void cx_debug_value(cx_text *out, cx_metric_unit unit, double value);
 
 // All that counted, by name; freed with cx_debug_collection_free().

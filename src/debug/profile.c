@@ -22,12 +22,12 @@
 #include "debug/real.h"
 #include "lazy/lazy.h"
 
-enum { RINGS = 8, RING_EVENTS = 8192, MOST_DEVICES = 256 };
+enum { RINGS = 8, RING_EVENTS = 8192 };
 enum { DEVICE_TRACK = 0, STEP_TRACK = 1, FIRST_THREAD = 1 };
 
 typedef struct event {
   int64_t start, end, value;
-  const char *file;  // lives for ever, as a site's
+  const char *file;  // interned
   int line;
   int device, thread;
   cx_trace_kind kind;
@@ -66,7 +66,7 @@ void cx_debug_profile_span(const cx_trace_span *span)
               .thread = cx_trace_thread(),
               .kind = span->kind };
   if (span->site != NULL) {
-    e.file = span->site->file;
+    e.file = cx_site_intern(span->site).file;
     e.line = span->site->line;
   }
   if (span->name != NULL) strncpy(e.name, span->name, sizeof e.name - 1);
@@ -214,8 +214,8 @@ static void print_rank(cx_text *out, int pid, int device)
 static void print_all(cx_text *out, all *a, int64_t zero)
 {
   cx_trace_place here = cx_trace_here();
-  int64_t busy_until[MOST_DEVICES] = { 0 };
-  bool seen[MOST_DEVICES] = { false };
+  int64_t busy_until[CX_DEBUG_MOST_DEVICES] = { 0 };
+  bool seen[CX_DEBUG_MOST_DEVICES] = { false };
   cx_text_format(out,
                  "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"version\":\"%s\""
                  ",\"lost\":%" PRIu64
@@ -224,7 +224,9 @@ static void print_all(cx_text *out, all *a, int64_t zero)
                  calx_version(), a->lost, here.first);
   for (size_t i = 0; i < a->n; i++) {
     event *e = &a->events[i];
-    int device = e->device >= 0 && e->device < MOST_DEVICES ? e->device : 0;
+    int device = e->device;
+    if (e->start < zero) e->start = zero;  // what was before is not shown
+    if (e->end < e->start) e->end = e->start;
     if (!seen[device]) print_rank(out, here.first + device, device);
     seen[device] = true;
     if (e->kind == CX_SPAN_EXECUTE) {
@@ -277,6 +279,7 @@ static calx_status *start(const char *path, bool by_environment)
     profile.running = true;
     profile.by_environment = by_environment;
     profile.start = cx_now_ns();
+    empty_rings();  // a thread may have been late for the profile before
     atomic_store(&recording, true);
     cx_debug_listen(CX_TRACE_SPANS, true);
   }

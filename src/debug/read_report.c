@@ -7,9 +7,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
+#include "debug/json.h"
+
+// Where a name's row is: row + 1 at its hash or behind it; 0: nothing there.
+enum { SLOTS = 4 * CX_READ_MOST_NAMES };
+typedef struct names {
+  uint16_t slots[SLOTS];
+} names;
 
 typedef struct reader {
   cx_read_report *out;
+  names metrics, counters;
   cx_read_metric *metric;    // that the next lines are of; NULL: none
   cx_read_counter *counter;  // the same
   size_t line;
@@ -131,16 +140,10 @@ static bool read_value(span s, double *out, cx_metric_unit *out_unit)
 
 static calx_status *bad(const reader *r, const char *what, span s)
 {
-  int n = s.n < 60 ? (int)s.n : 60;
-  return cx_error(CALX_INVALID_ARGUMENT, "line %zu: '%.*s' is no %s", r->line,
-                  n, s.at, what);
-}
-
-static void copy_name(span s, char *out, size_t size)
-{
-  size_t n = s.n < size - 1 ? s.n : size - 1;
-  memcpy(out, s.at, n);
-  out[n] = '\0';
+  char text[61];
+  cx_debug_plain(s.at, s.n, text, sizeof text);
+  return cx_error(CALX_INVALID_ARGUMENT, "line %zu: '%s' is no %s", r->line,
+                  text, what);
 }
 
 static calx_status *read_percentiles(reader *r, span s)
@@ -225,45 +228,83 @@ static calx_status *too_many(const reader *r)
                   CX_READ_MOST_NAMES);
 }
 
-static calx_status *begin_metric(reader *r, span name)
+// The slot of a name among rows of `bytes`, which begin with their names.
+static uint16_t *slot_of(names *all, const void *rows, size_t bytes,
+                         const char *name)
 {
-  cx_read_report *o = r->out;
-  if (o->n_metrics == CX_READ_MOST_NAMES) return too_many(r);
-  if (!cx_grow(&o->metrics, &o->metrics_capacity, o->n_metrics + 1,
-               sizeof *o->metrics)) {
-    return cx_out_of_memory();
+  size_t at = (size_t)cx_hash_bytes(name, strlen(name), 0).low % SLOTS;
+  for (;; at = (at + 1) % SLOTS) {
+    uint16_t row = all->slots[at];
+    if (row == 0) return &all->slots[at];
+    const char *known = (const char *)rows + (size_t)(row - 1) * bytes;
+    if (strcmp(known, name) == 0) return &all->slots[at];
   }
-  r->counter = NULL;
-  r->metric = &o->metrics[o->n_metrics++];
-  *r->metric = (cx_read_metric){ 0 };
-  copy_name(name, r->metric->name, sizeof r->metric->name);
+}
+
+// The row of a name, its old one where it was met before: a later report's
+// numbers take the place of an earlier one's.
+static calx_status *find_row(const reader *r, names *all, span s, void *rows,
+                             size_t *n, size_t *capacity, size_t bytes,
+                             char name[128], size_t *out)
+{
+  void *held;
+  memcpy(&held, rows, sizeof held);
+  cx_debug_plain(s.at, s.n, name, 128);
+  uint16_t *slot = slot_of(all, held, bytes, name);
+  if (*slot == 0) {
+    if (*n == CX_READ_MOST_NAMES) return too_many(r);
+    if (!cx_grow(rows, capacity, *n + 1, bytes)) return cx_out_of_memory();
+    *slot = (uint16_t)++ * n;
+  }
+  *out = *slot - 1u;
   return NULL;
 }
 
-static calx_status *begin_counter(reader *r, span name)
+static calx_status *begin_metric(reader *r, span s)
 {
   cx_read_report *o = r->out;
-  if (o->n_counters == CX_READ_MOST_NAMES) return too_many(r);
-  if (!cx_grow(&o->counters, &o->counters_capacity, o->n_counters + 1,
-               sizeof *o->counters)) {
-    return cx_out_of_memory();
-  }
-  r->metric = NULL;
-  r->counter = &o->counters[o->n_counters++];
-  *r->counter = (cx_read_counter){ 0 };
-  copy_name(name, r->counter->name, sizeof r->counter->name);
+  cx_read_metric fresh = { 0 };
+  size_t row;
+  CALX_TRY(find_row(r, &r->metrics, s, &o->metrics, &o->n_metrics,
+                    &o->metrics_capacity, sizeof fresh, fresh.name, &row));
+  r->counter = NULL;
+  r->metric = &o->metrics[row];
+  *r->metric = fresh;
   return NULL;
+}
+
+static calx_status *begin_counter(reader *r, span s)
+{
+  cx_read_report *o = r->out;
+  cx_read_counter fresh = { 0 };
+  size_t row;
+  CALX_TRY(find_row(r, &r->counters, s, &o->counters, &o->n_counters,
+                    &o->counters_capacity, sizeof fresh, fresh.name, &row));
+  r->metric = NULL;
+  r->counter = &o->counters[row];
+  *r->counter = fresh;
+  return NULL;
+}
+
+// The newest first, so that none is behind a hole.
+static void forget_names(names *all, const void *rows, size_t n, size_t bytes)
+{
+  for (size_t i = n; i > 0; i--) {
+    *slot_of(all, rows, bytes, (const char *)rows + (i - 1) * bytes) = 0;
+  }
 }
 
 static void begin_section(reader *r, span s)
 {
-  r->out->n_metrics = r->out->n_counters = 0;
+  cx_read_report *o = r->out;
+  forget_names(&r->metrics, o->metrics, o->n_metrics, sizeof *o->metrics);
+  forget_names(&r->counters, o->counters, o->n_counters, sizeof *o->counters);
+  o->n_metrics = o->n_counters = 0;
   r->metric = NULL;
   r->counter = NULL;
   double step;
   s = after(s, strlen("[MetricsData; step="));
-  r->out->step =
-      read_number(&s, &step) && fabs(step) < 9e18 ? (int64_t)step : -1;
+  o->step = read_number(&s, &step) && fabs(step) < 9e18 ? (int64_t)step : -1;
 }
 
 static calx_status *read_line(reader *r, span s)

@@ -2,9 +2,10 @@
 // of today, and its old releases', which wrote "Counter:" for the third line
 // and did not pad microseconds.
 //
-// The text is from outside. Names are cut, counts bounded; what is no line of a
-// report is passed over, so that a program's whole output can be given. Of a
-// file with several reports ([MetricsData; step=N]) the last one counts.
+// The text is from outside. Names are cut and made fit for a terminal, counts
+// bounded; what is no line of a report is passed over, so that a program's
+// whole output can be given. Of several reports with a line [MetricsData;
+// step=N] the last one counts; without, each name's last.
 #ifndef CX_DEBUG_READ_REPORT_H
 #define CX_DEBUG_READ_REPORT_H
 
@@ -16,7 +17,7 @@
 enum { CX_READ_MOST_PERCENTILES = 32, CX_READ_MOST_NAMES = 4096 };
 
 typedef struct cx_read_metric {
-  char name[128];
+  char name[128];  // first, as in a counter
   cx_metric_unit unit;
   int64_t samples;
   double accumulator;  // ns, bytes or the number

@@ -3,8 +3,9 @@
 // One JSON object, written when the devices are closed or the process ends: the
 // time of each step and its parts, each compilation with its cause, where
 // values were read, all counters and timers. It is the first rank's of this
-// process. All is bounded: steps are put together in pairs when there are too
-// many, further compilations and places are only counted.
+// process, but for the counters and timers, which all its devices share: how
+// many synced is in the file. All is bounded: steps are put together in pairs
+// when there are too many, further compilations and places are only counted.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,14 @@ typedef struct step {  // or several in a row
 
 typedef struct compile {
   int64_t at, ns, step, nodes;
-  const char *file;
+  const char *file;  // interned
   int line;
   bool loaded;
   char why[WHY];
 } compile;
 
 typedef struct place {
-  const char *file;
+  const char *file;  // interned
   int line;
   int64_t reads, ns, early;
 } place;
@@ -57,6 +58,8 @@ typedef struct record {
   size_t n_steps;
   int64_t per_step;  // that one entry holds
   int64_t syncs;
+  bool synced[CX_DEBUG_MOST_DEVICES];
+  int devices;          // of them
   int64_t part[PARTS];  // since the last step ended
   int64_t setup;        // until the first sync's end
   int64_t busy_until;   // of the device
@@ -100,7 +103,7 @@ static place *find_place(record *r, const calx_site *site)
   }
   if (r->n_places == MOST_PLACES) return NULL;
   place *p = &r->places[r->n_places++];
-  *p = (place){ .file = site->file, .line = site->line };
+  *p = (place){ .file = cx_site_intern(site).file, .line = site->line };
   return p;
 }
 
@@ -146,7 +149,7 @@ static void add_compile(record *r, const cx_trace_span *span)
                     .nodes = span->value,
                     .loaded = r->load_seen };
     if (span->site != NULL) {
-      c->file = span->site->file;
+      c->file = cx_site_intern(span->site).file;
       c->line = span->site->line;
     }
     memcpy(c->why, r->why, sizeof c->why);
@@ -185,18 +188,27 @@ static void end_setup(record *r, const cx_trace_span *sync)
   memset(r->part, 0, sizeof r->part);
 }
 
+static void count_device(record *r, const cx_trace_span *span)
+{
+  if (span->kind != CX_SPAN_SYNC || r->synced[span->device]) return;
+  r->synced[span->device] = true;
+  r->devices++;
+}
+
 void cx_debug_record_span(const cx_trace_span *span)
 {
-  if (span->device != 0) return;
+  if (span->device != 0 && span->kind != CX_SPAN_SYNC) return;
   cx_lock(&lock);
   record *r = now;
-  if (r != NULL) {
+  if (r != NULL) count_device(r, span);
+  if (r != NULL && span->device == 0) {
     add_part(r, span);
     switch (span->kind) {
       case CX_SPAN_LOAD: r->load_seen = true; break;
       case CX_SPAN_COMPILE: add_compile(r, span); break;
       case CX_SPAN_DOWNLOAD: add_read(r, span); break;
       case CX_SPAN_SYNC:
+        r->why[0] = '\0';  // of a program that did not come to be
         if (r->syncs++ == 0) end_setup(r, span);
         break;
       case CX_SPAN_STEP: end_step(r, span); break;
@@ -215,8 +227,9 @@ void cx_debug_record_execute(const cx_trace_program *p)
   cx_unlock(&lock);
 }
 
-void cx_debug_record_recompile(const char *why)
+void cx_debug_record_recompile(int device, const char *why)
 {
+  if (device != 0) return;
   cx_lock(&lock);
   if (now != NULL) {
     memset(now->why, 0, sizeof now->why);
@@ -257,8 +270,8 @@ static void print_head(cx_text *out, const record *r)
   cx_debug_json_string(out, r->plugin);
   cx_text_append(out, ",\"platform\":");
   cx_debug_json_string(out, r->platform);
-  cx_text_format(out, ",\"rank\":%d,\"world\":%d,\"seconds\":", here.first,
-                 here.size);
+  cx_text_format(out, ",\"rank\":%d,\"world\":%d,\"devices\":%d,\"seconds\":",
+                 here.first, here.size, r->devices);
   seconds(out, cx_now_ns() - r->opened);
   cx_text_append(out, ",\"setup\":");
   seconds(out, r->setup);

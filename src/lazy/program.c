@@ -163,7 +163,7 @@ static calx_status *explain_miss(const cx_run *run)
   cx_text why = { 0 };
   cx_outline_differ(nearest->outline, run->order, &why);
   if (cx_trace_wanted(CX_TRACE_SPANS)) {
-    cx_trace_tell_recompile(&run->site, cx_text_str(&why));
+    cx_trace_tell_recompile(run->device->index, cx_text_str(&why));
   }
   const char *mode = getenv("CALX_RECOMPILE");
   calx_status *status = NULL;

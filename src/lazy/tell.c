@@ -10,7 +10,6 @@ static cx_trace_program describe(const cx_run *run)
     .hash = o->hash,
     .inputs = o->n_params + (o->n_slots != 0),
     .outputs = o->n_roots,
-    .nodes = o->n_nodes,
     .device = run->device->index,
     .site = &run->site,
   };

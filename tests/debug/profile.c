@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/trace.h"
 #include "debug/json.h"
+#include "debug/listen.h"
 #include "lazy/fixture.h"
 
 static char path[] = "/tmp/calx_profile_XXXXXX";
@@ -105,6 +106,47 @@ static void test_spans(void **state)
   json_decref(root);
 }
 
+// What lies between two profiles is no step of the second.
+static void test_second_profile(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    CHECK_STATUS_OK(calx_profile_start(path));
+    train(3);
+    CHECK_STATUS_OK(calx_profile_stop());
+    json_t *root = load(path);
+    assert_int_equal(events(root, "step", NULL, NULL), 2);
+    assert_int_equal(events(root, "trace", NULL, NULL), 2);
+    json_decref(root);
+  }
+}
+
+// Of what began before the profile only the rest is shown. A site's file need
+// not outlive the call.
+static void test_begun_before(void **state)
+{
+  (void)state;
+  char file[] = "short.c";
+  int64_t before = cx_now_ns();
+  CHECK_STATUS_OK(calx_profile_start(path));
+  int64_t hour = INT64_C(3600000000000);
+  cx_trace_tell_span(
+      &(cx_trace_span){ .kind = CX_SPAN_WAIT,
+                        .start = before - hour,
+                        .end = before + hour,
+                        .site = &(calx_site){ .file = file, .line = 7 } });
+  memset(file, 'x', sizeof file - 1);
+  CHECK_STATUS_OK(calx_profile_stop());
+  json_t *root = load(path);
+  const json_t *e = NULL;
+  assert_int_equal(events(root, "wait", NULL, &e), 1);
+  assert_true(json_number_value(json_object_get(e, "ts")) == 0);
+  double dur = json_number_value(json_object_get(e, "dur"));
+  assert_true(dur > 0 && dur <= (double)hour / 1e3);
+  assert_string_equal(text_of(json_object_get(e, "args"), "site"), "short.c:7");
+  json_decref(root);
+}
+
 static void test_environment(void **state)
 {
   (void)state;
@@ -180,13 +222,19 @@ static void test_ranks_of_threads(void **state)
   (void)state;
   cx_trace_set_place(&(cx_trace_place){ 4, 8, true });
   CHECK_STATUS_OK(calx_profile_start(path));
+  int64_t t = cx_now_ns();
   for (int i = 0; i < 2; i++) {
     cx_trace_tell_span(&(cx_trace_span){
-        .kind = CX_SPAN_EXECUTE, .device = i, .start = 5, .end = 9 });
+        .kind = CX_SPAN_EXECUTE, .device = i, .start = t + 5, .end = t + 9 });
     // Waits for the one before: nothing is left of it but its end.
     cx_trace_tell_span(&(cx_trace_span){
-        .kind = CX_SPAN_EXECUTE, .device = i, .start = 6, .end = 8 });
+        .kind = CX_SPAN_EXECUTE, .device = i, .start = t + 6, .end = t + 8 });
   }
+  // Past all devices: it is nobody's.
+  cx_trace_tell_span(&(cx_trace_span){ .kind = CX_SPAN_EXECUTE,
+                                       .device = CX_DEBUG_MOST_DEVICES,
+                                       .start = t + 1,
+                                       .end = t + 2 });
   CHECK_STATUS_OK(calx_profile_stop());
   char name[64];
   snprintf(name, sizeof name, "%s.4", path);
@@ -338,6 +386,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     PROFILE_TEST(test_spans),
     PROFILE_TEST(test_environment),
+    PROFILE_TEST(test_second_profile),
+    PROFILE_TEST(test_begun_before),
     PROFILE_TEST(test_rank),
     PROFILE_TEST(test_misuse),
     PROFILE_TEST(test_bounded),

@@ -116,6 +116,46 @@ static void test_sections(void **state)
   cx_debug_report_free(&r);
 }
 
+// Without such lines a name's last numbers count, once, and wholly.
+static void test_repeated(void **state)
+{
+  (void)state;
+  cx_text text = { 0 };
+  for (int i = 1; i <= 3; i++) {
+    cx_text_format(&text,
+                   "Metric: CompileTime\n  TotalSamples: %d\n%s"
+                   "Counter: aten::nonzero\n  Value: %d\n",
+                   i, i == 1 ? "  Rate: 5 / second\n" : "", i * 10);
+  }
+  cx_read_report r = read_text(cx_text_str(&text));
+  cx_text_free(&text);
+  assert_int_equal(r.n_metrics, 1);
+  assert_int_equal(r.n_counters, 1);
+  assert_int_equal(cx_debug_report_metric(&r, "CompileTime")->samples, 3);
+  assert_true(cx_debug_report_metric(&r, "CompileTime")->rate == 0);
+  assert_int_equal(cx_debug_report_counter(&r, "aten::nonzero"), 30);
+  cx_debug_report_free(&r);
+}
+
+// Sections with as many names as there may be, one after the other.
+static void test_full_sections(void **state)
+{
+  (void)state;
+  cx_text text = { 0 };
+  for (int k = 0; k < 3; k++) {
+    cx_text_format(&text, "[MetricsData; step=%d]\n", k);
+    for (int i = 0; i < CX_READ_MOST_NAMES; i++) {
+      cx_text_format(&text, "Counter: C%d-%d\n  Value: %d\n", i, k, i);
+    }
+  }
+  cx_read_report r = read_text(cx_text_str(&text));
+  cx_text_free(&text);
+  assert_int_equal(r.n_counters, CX_READ_MOST_NAMES);
+  assert_int_equal(cx_debug_report_counter(&r, "C77-2"), 77);
+  assert_int_equal(cx_debug_report_counter(&r, "C77-1"), 0);
+  cx_debug_report_free(&r);
+}
+
 static void test_own_report(void **state)
 {
   (void)state;
@@ -238,6 +278,7 @@ int main(void)
     cmocka_unit_test(test_old_sample), cmocka_unit_test(test_new_labels),
     cmocka_unit_test(test_sections),   cmocka_unit_test(test_own_report),
     cmocka_unit_test(test_rubbish),    cmocka_unit_test(test_damage),
+    cmocka_unit_test(test_repeated),   cmocka_unit_test(test_full_sections),
     cmocka_unit_test(test_bounds),     cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

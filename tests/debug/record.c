@@ -157,6 +157,68 @@ static void test_many_steps(void **state)
   json_decref(root);
 }
 
+// A run after calx_shutdown() is counted from its own beginning.
+static void test_second_run(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  for (int i = 0; i < 2; i++) {
+    train(3, false);
+    calx_shutdown();
+    json_t *root = load();
+    const json_t *first = json_array_get(json_object_get(root, "steps"), 0);
+    assert_int_equal(whole(first, "first"), 2);
+    json_decref(root);
+  }
+}
+
+static void tell(int device, cx_trace_kind kind, const calx_site *site)
+{
+  cx_trace_tell_span(&(cx_trace_span){
+      .kind = kind, .device = device, .start = 1, .end = 2, .site = site });
+}
+
+// The devices that synced are counted; a cause is that of its own device's next
+// program, and of none where the sync ends without one. Files of sites need not
+// outlive the call.
+static void test_devices(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  train(1, false);
+  CHECK_STATUS_OK(calx_device_wait(NULL));
+  for (int i = 0; i < 3; i++) tell(i, CX_SPAN_SYNC, NULL);
+  tell(CX_DEBUG_MOST_DEVICES, CX_SPAN_SYNC, NULL);
+  char file[] = "short.c";
+  const calx_site site = { .file = file, .line = 7 };
+  cx_trace_tell_recompile(1, "another's");
+  tell(0, CX_SPAN_COMPILE, &site);
+  cx_trace_tell_recompile(0, "it failed");
+  tell(0, CX_SPAN_SYNC, NULL);
+  tell(0, CX_SPAN_COMPILE, &site);
+  cx_trace_tell_recompile(0, "its own");
+  tell(0, CX_SPAN_COMPILE, &site);
+  tell(0, CX_SPAN_DOWNLOAD, &site);
+  memset(file, 'x', sizeof file - 1);
+  calx_shutdown();
+  json_t *root = load();
+  assert_int_equal(whole(root, "devices"), 3);
+  const json_t *compiles = json_object_get(root, "compiles");
+  assert_int_equal(json_array_size(compiles), 4);
+  static const char *const whys[] = { "", "", "", "its own" };
+  for (size_t i = 0; i < 4; i++) {
+    const json_t *c = json_array_get(compiles, i);
+    assert_string_equal(json_string_value(json_object_get(c, "why")), whys[i]);
+    const char *at = json_string_value(json_object_get(c, "site"));
+    if (i > 0) assert_string_equal(at, "short.c:7");
+  }
+  const json_t *reads = json_object_get(root, "reads");
+  const json_t *last = json_array_get(reads, json_array_size(reads) - 1);
+  assert_string_equal(json_string_value(json_object_get(last, "site")),
+                      "short.c:7");
+  json_decref(root);
+}
+
 static void call_back(void *user, const char *line)
 {
   lines_take(user, line);
@@ -214,6 +276,24 @@ static void test_good_habits(void **state)
   assert_int_equal(lines_with("too "), 0);
 }
 
+// Four ranks in a process, of which one reads: what all do is compared with the
+// steps of all.
+static void test_habits_of_ranks(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 40; i++) {
+    calx_sync(calx_neg(lazy_vector(4, 1)));
+    cx_metric_add(cx_metric_find("CompileTime"), 1);
+    for (int device = 1; device < 4; device++) cx_trace_tell_step(device);
+  }
+  assert_int_equal(lines_with("too "), 0);
+  for (int i = 0; i < 400; i++) {
+    calx_sync(calx_neg(lazy_vector(4, 1)));
+    cx_metric_add(cx_metric_find("CompileTime"), 1);
+  }
+  assert_int_equal(lines_with("CompileTime too frequent"), 1);
+}
+
 static void test_quiet(void **state)
 {
   (void)state;
@@ -244,10 +324,12 @@ static void test_slow(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    RECORD_TEST(test_record),      RECORD_TEST(test_many_steps),
-    RECORD_TEST(test_unwritable),  RECORD_TEST(test_habits),
-    RECORD_TEST(test_good_habits), RECORD_TEST(test_quiet),
-    RECORD_TEST(test_slow),        RECORD_TEST(test_no_memory),
+    RECORD_TEST(test_record),          RECORD_TEST(test_many_steps),
+    RECORD_TEST(test_unwritable),      RECORD_TEST(test_habits),
+    RECORD_TEST(test_second_run),      RECORD_TEST(test_devices),
+    RECORD_TEST(test_habits_of_ranks), RECORD_TEST(test_good_habits),
+    RECORD_TEST(test_quiet),           RECORD_TEST(test_slow),
+    RECORD_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
