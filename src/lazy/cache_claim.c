@@ -59,8 +59,8 @@ static long signature_of(int fd)
 static CX_COLD void tell_late(int fd, int64_t wait_ms)
 {
   cx_log(
-      "process %ld has been compiling a program for %lld s: it is compiled "
-      "here too",
+      "the program that process %ld compiles was waited for %lld s: it is "
+      "compiled here too",
       signature_of(fd), (long long)(wait_ms / 1000));
 }
 
@@ -80,7 +80,7 @@ static attempt wait_for_lock(int fd, int64_t wait_ms)
     attempt a = try_lock(fd);
     if (a != HELD || all_is_lost()) return a;
     if (cx_now_ns() >= until) {
-      tell_late(fd, wait_ms);
+      if (wait_ms > 0) tell_late(fd, wait_ms);
       return HELD;
     }
     struct timespec pause = { .tv_nsec = us * 1000 };
@@ -106,7 +106,9 @@ bool cx_cache_claim(const char *folder, const char *name, int64_t wait_ms,
   int fd = open(out->path.data,
                 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   if (fd < 0) return false;
-  if (wait_for_lock(fd, wait_ms) != TAKEN || !is_linked(fd)) {
+  attempt a = wait_for_lock(fd, wait_ms);
+  if (a != TAKEN || !is_linked(fd)) {
+    if (a == NO_LOCKS) unlink(out->path.data);  // a claim that nobody can hold
     close(fd);
     return false;
   }

@@ -174,7 +174,8 @@ static cx_pjrt_executable *look(cx_disk_visit *v,
 static int64_t wait_ms(void)
 {
   int64_t seconds = cx_env_int("CALX_CACHE_WAIT_S", 600);
-  return seconds < 0 ? 0 : seconds > INT32_MAX ? INT32_MAX : seconds * 1000;
+  if (seconds > INT32_MAX) seconds = INT32_MAX;
+  return seconds < 0 ? 0 : seconds * 1000;
 }
 
 // A plugin that was seen not to serialise: nobody need wait for its programs.

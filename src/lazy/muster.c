@@ -152,10 +152,17 @@ static calx_status *in_own_words(const cx_passage *p, calx_status *status,
   return told;
 }
 
-static calx_status *agree(const cx_passage *p, cx_hash key)
+// What a rank brings says what failed on it; NULL: nothing.
+static calx_status *agree(const cx_passage *p, cx_hash key,
+                          const calx_status *failed)
 {
   char what[256];
-  name_collective(p->run->order, what, sizeof what);
+  if (failed != NULL) {
+    snprintf(what, sizeof what, "a failed compilation: %s",
+             cx_status_sentence(failed));
+  } else {
+    name_collective(p->run->order, what, sizeof what);
+  }
   cx_agreement a = { .rank = cx_device_rank(p->run->device),
                      .key = key,
                      .what = what };
@@ -345,7 +352,7 @@ static calx_status *make_ready(cx_passage *p, cx_choice choice)
   calx_status *status = cx_program_get(p, choice);
   if (status == NULL) status = cx_program_args(p);
   if (status != NULL) note_failure(p->run->device, status);
-  calx_status *others = agree(p, key_of_readiness(p, status));
+  calx_status *others = agree(p, key_of_readiness(p, status), status);
   if (status == NULL) return others;
   calx_status_free(others);
   return status;
@@ -353,7 +360,7 @@ static calx_status *make_ready(cx_passage *p, cx_choice choice)
 
 static calx_status *run_with_others(cx_passage *p)
 {
-  CALX_TRY(agree(p, p->run->order->hash));
+  CALX_TRY(agree(p, p->run->order->hash, NULL));
   cx_choice choice = find_choice(p);
   if (!cx_program_ran(p, choice)) CALX_TRY(make_ready(p, choice));
   CALX_TRY(launch_together(p, choice));
