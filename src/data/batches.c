@@ -4,11 +4,11 @@
 // can make it before the ranks start, which must find no device opened, and
 // others can be made after it for other devices.
 #include "base/alloc.h"
+#include "base/options.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 
 #define MOST_WORKERS 1024
-#define MOST_AHEAD 65536
 
 // ---- an epoch ---------------------------------------------------------------
 
@@ -94,24 +94,32 @@ const cx_data_kind cx_data_batches = { begin, take, end, free_parts };
 
 // ---- making one -------------------------------------------------------------
 
-static calx_status *check_number(const char *what, int64_t value, int64_t most)
+calx_status *cx_data_number(const char *whose, const char *what, int64_t given,
+                            int64_t otherwise, int64_t most, int64_t *out)
 {
-  if (value >= 0 && value <= most) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "loader: %s is %lld, it must be 0 (the default) to %lld",
-                  what, (long long)value, (long long)most);
+  if (given < 0 || given > most) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: %s is %lld, it must be 0 (the default) to %lld", whose,
+                    what, (long long)given, (long long)most);
+  }
+  *out = given != 0 ? given : otherwise;
+  return NULL;
 }
 
 static calx_status *take_options(const calx_loader_options *given,
                                  calx_loader_options *out)
 {
-  CALX_TRY(cx_data_options("loader", given, out, sizeof *out));
-  CALX_TRY(check_number("batch_size", out->batch_size, INT64_MAX));
-  CALX_TRY(check_number("num_workers", out->num_workers, MOST_WORKERS));
-  CALX_TRY(check_number("prefetch", out->prefetch, MOST_AHEAD));
-  if (out->batch_size == 0) out->batch_size = 1;
-  if (out->num_workers == 0) out->num_workers = 2;
-  if (out->prefetch == 0) out->prefetch = 2;
+  CALX_TRY(cx_options_take("loader", given, out, sizeof *out));
+  static const char whose[] = "loader";
+  int64_t workers, ahead;
+  CALX_TRY(cx_data_number(whose, "batch_size", out->batch_size, 1, INT64_MAX,
+                          &out->batch_size));
+  CALX_TRY(cx_data_number(whose, "num_workers", out->num_workers, 2,
+                          MOST_WORKERS, &workers));
+  CALX_TRY(cx_data_number(whose, "prefetch", out->prefetch, 2,
+                          CX_DATA_MOST_AHEAD, &ahead));
+  out->num_workers = (int)workers;
+  out->prefetch = (int)ahead;
   return NULL;
 }
 

@@ -27,23 +27,6 @@ calx_dataset *cx_data_failed(calx_status *error)
   return dataset;
 }
 
-calx_status *cx_data_options(const char *what, const void *options,
-                             void *out_options, size_t bytes)
-{
-  memset(out_options, 0, bytes);
-  if (options == NULL) return NULL;
-  size_t size;  // the first field of every option struct
-  memcpy(&size, options, sizeof size);
-  if (size < sizeof size || size > bytes) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: options of %zu bytes, this library knows %zu: set "
-                    ".size to the struct's size",
-                    what, size, bytes);
-  }
-  memcpy(out_options, options, size);
-  return NULL;
-}
-
 // ---- making one -------------------------------------------------------------
 
 static calx_status *take_field(calx_dataset *dataset, size_t k,

@@ -19,9 +19,4 @@ struct calx_dataset {
 // A dataset that only carries an error, which it takes.
 calx_dataset *cx_data_failed(calx_status *error);
 
-// Copies an option struct that says its own size; what a caller built against a
-// smaller one did not know stays zero. NULL gives zeros.
-calx_status *cx_data_options(const char *what, const void *options,
-                             void *out_options, size_t bytes) CALX_MUST_USE;
-
 #endif

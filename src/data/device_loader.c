@@ -1,40 +1,30 @@
 // data/device_loader: a loader's batches on another device, or for other
 // depths. What is given is only the description: the new loader has workers,
 // an order and, where the sampler is not the caller's, epochs of its own.
+#include "base/options.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/parallel.h"
 
-#define MOST_AHEAD 65536
 #define MOST_UPLOADS 1024
-
-static calx_status *check_number(const char *what, int64_t *value,
-                                 int64_t otherwise, int64_t most)
-{
-  if (*value < 0 || *value > most) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "device loader: %s is %lld, it must be 0 (the default) to "
-                    "%lld",
-                    what, (long long)*value, (long long)most);
-  }
-  if (*value == 0) *value = otherwise;
-  return NULL;
-}
 
 calx_status *cx_data_device_options(const calx_device_loader_options *given,
                                     cx_data_depth *out_depth,
                                     int64_t *out_per_execution)
 {
+  static const char whose[] = "device loader";
   calx_device_loader_options o;
-  CALX_TRY(cx_data_options("device loader", given, &o, sizeof o));
-  int64_t syncs = o.batches_per_execution, filled = o.loader_prefetch_size;
-  int64_t uploaded = o.device_prefetch_size;
-  int64_t uploads = o.host_to_device_transfer_threads;
-  CALX_TRY(check_number("batches_per_execution", &syncs, 1, INT64_MAX));
-  CALX_TRY(check_number("loader_prefetch_size", &filled, 16, MOST_AHEAD));
-  CALX_TRY(check_number("device_prefetch_size", &uploaded, 8, MOST_AHEAD));
-  CALX_TRY(check_number("host_to_device_transfer_threads", &uploads, 1,
-                        MOST_UPLOADS));
+  int64_t syncs, filled, uploaded, uploads;
+  CALX_TRY(cx_options_take(whose, given, &o, sizeof o));
+  CALX_TRY(cx_data_number(whose, "batches_per_execution",
+                          o.batches_per_execution, 1, INT64_MAX, &syncs));
+  CALX_TRY(cx_data_number(whose, "loader_prefetch_size", o.loader_prefetch_size,
+                          16, CX_DATA_MOST_AHEAD, &filled));
+  CALX_TRY(cx_data_number(whose, "device_prefetch_size", o.device_prefetch_size,
+                          8, CX_DATA_MOST_AHEAD, &uploaded));
+  CALX_TRY(cx_data_number(whose, "host_to_device_transfer_threads",
+                          o.host_to_device_transfer_threads, 1, MOST_UPLOADS,
+                          &uploads));
   *out_depth = (cx_data_depth){ (int)uploaded, (int)filled, (int)uploads };
   *out_per_execution = syncs;
   return NULL;

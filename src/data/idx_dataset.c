@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "data/dataset.h"
 #include "data/idx.h"
 #include "data/images.h"
@@ -36,7 +37,7 @@ static calx_status *get(void *user, int64_t index, void *const *fields)
 static calx_status *take_options(const calx_idx_options *given,
                                  calx_idx_options *out)
 {
-  CALX_TRY(cx_data_options("idx dataset", given, out, sizeof *out));
+  CALX_TRY(cx_options_take("idx dataset", given, out, sizeof *out));
   if (out->classes == 0) out->classes = 10;
   if (out->classes < 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "idx dataset: %lld classes",

@@ -23,6 +23,12 @@ typedef struct cx_data_depth {
   int uploads;           // at a time
 } cx_data_depth;
 
+#define CX_DATA_MOST_AHEAD 65536
+// *out is a number of the options; 0 stands for `otherwise`.
+calx_status *cx_data_number(const char *whose, const char *what, int64_t given,
+                            int64_t otherwise, int64_t most,
+                            int64_t *out) CALX_MUST_USE;
+
 struct calx_loader {
   calx_status *error;  // set: there are no batches
   const cx_data_kind *kind;

@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "base/trace.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "data/pool.h"
 #include "data/sampler.h"
 #include "lazy/lazy.h"
@@ -136,14 +137,6 @@ static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
 
 // ---- uploading --------------------------------------------------------------
 
-static void drop_tensors(cx_data_made *made)
-{
-  for (size_t f = 0; f < CALX_MAX_FIELDS; f++) {
-    calx_release(made->fields[f]);
-    made->fields[f] = NULL;
-  }
-}
-
 // Gives the batch's block away: each upload ends one hold on it.
 static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
 {
@@ -162,7 +155,7 @@ static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
                   true, cx_data_block_release, block, &b->made.fields[f]);
   }
   cx_data_block_release(block);
-  if (status != NULL) drop_tensors(&b->made);
+  if (status != NULL) cx_data_loader_release(b->made.fields);
   return status;
 }
 
@@ -254,7 +247,7 @@ void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_places *places,
 
 static void drop_batch(batch *b)
 {
-  if (b->state == READY) drop_tensors(&b->made);
+  if (b->state == READY) cx_data_loader_release(b->made.fields);
   if (b->state == FILLED) cx_data_block_release(b->block);
   if (b->state == FAILED) calx_status_free(b->error);
   *b = (batch){ 0 };

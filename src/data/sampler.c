@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "calx/dist.h"
 #include "data/dataset.h"
 #include "data/random.h"
@@ -122,7 +123,7 @@ calx_sampler *calx_random_sampler_with(const calx_dataset *dataset,
   if (sampler == NULL) return &no_memory;
   if (sampler->error != NULL) return sampler;
   calx_random_sampler_options o;
-  calx_status *error = cx_data_options("random sampler", given, &o, sizeof o);
+  calx_status *error = cx_options_take("random sampler", given, &o, sizeof o);
   cx_data_sampler_init(sampler, sampler->size, true, o.seed);
   return made(sampler, error);
 }
@@ -131,7 +132,7 @@ static calx_status *distribute(calx_sampler *sampler,
                                const calx_distributed_sampler_options *given)
 {
   calx_distributed_sampler_options o;
-  CALX_TRY(cx_data_options("distributed sampler", given, &o, sizeof o));
+  CALX_TRY(cx_options_take("distributed sampler", given, &o, sizeof o));
   if (o.num_replicas == 0) {
     o.num_replicas = calx_world_size();
     if (o.rank == 0) o.rank = calx_global_ordinal();

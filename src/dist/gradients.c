@@ -1,10 +1,9 @@
 // dist/gradients: training in step. Gradients become their means over the
 // ranks, inside the step's program, in buckets: the last layers' gradients are
 // made first, so they can travel while the others are computed.
-#include <math.h>
-
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/options.h"
 #include "base/trace.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
@@ -44,30 +43,22 @@ static double members(const calx_groups *g)
   return (double)g->count / (double)(g->groups != 0 ? g->groups : 1);
 }
 
-static double bucket_bytes(double megabytes)
-{
-  if (megabytes == 0) megabytes = signbit(megabytes) ? 0 : 25;
-  return megabytes * 1048576;
-}
-
 static calx_status *reduce(calx_optimizer *opt,
                            const calx_reduce_gradients_options *o)
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt),
                        "so there are no gradients to reduce"));
-  if (o->size > sizeof *o || o->bucket_mb < 0) {
+  if (o->bucket_mb < 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    o->size > sizeof *o
-                        ? "reduce_gradients: its options are of a newer version"
-                        : "reduce_gradients: a bucket of %g MB, a positive "
-                          "number is wanted",
+                    "reduce_gradients: a bucket of %g MB, a positive number is "
+                    "wanted",
                     o->bucket_mb);
   }
   // One that steps on shards reduces by itself.
   if (cx_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {
     return NULL;
   }
-  bucket b = { .most = bucket_bytes(o->bucket_mb) };
+  bucket b = { .most = cx_or_default(o->bucket_mb, 25) * 1048576 };
   b.options = (calx_collective_options){ .size = sizeof b.options,
                                          .scale = 1 / members(&o->groups),
                                          .groups = o->groups };
@@ -87,8 +78,10 @@ static calx_status *reduce(calx_optimizer *opt,
 void calx_reduce_gradients_with(calx_optimizer *opt,
                                 const calx_reduce_gradients_options *options)
 {
-  static const calx_reduce_gradients_options none = { .size = sizeof none };
-  cx_scope_pin(reduce(opt, options != NULL ? options : &none));
+  calx_reduce_gradients_options o;
+  calx_status *status =
+      cx_options_take("reduce_gradients", options, &o, sizeof o);
+  cx_scope_pin(status != NULL ? status : reduce(opt, &o));
 }
 
 // ---- the step ---------------------------------------------------------------

@@ -10,17 +10,18 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "base/trace.h"
 #include "dist/dist.h"
-#include "dist/post.h"
+#include "dist/failure.h"
 #include "lazy/closure.h"
 #include "world/spawn.h"
 
 // Deep models and their backward passes run on it.
 #define RANK_STACK ((size_t)8 << 20)
 
-enum { LINGER_MS = 1500 };
+enum { LINGER_MS = 1500, MOST_PROCESSES = 4096 };
 
 typedef struct ranks {
   calx_rank_fn *fn;
@@ -38,7 +39,8 @@ typedef struct rank {
 } rank;
 
 static atomic_bool running;
-static const cx_dist_post *post;  // of a process that calx_launch started
+static const cx_dist_failure
+    *to_launcher;  // of a process that calx_launch started
 
 // ---- how ranks end ----------------------------------------------------------
 
@@ -55,7 +57,7 @@ static void end_rank(ranks *all, int ordinal, calx_status *status)
     cx_lock(&all->lock);
     if (all->failure == NULL) {
       all->failure = named(status, ordinal);
-      if (post != NULL) cx_dist_post_write(post, all->failure);
+      if (to_launcher != NULL) cx_dist_failure_write(to_launcher, all->failure);
     }
     cx_unlock(&all->lock);
   }
@@ -225,11 +227,11 @@ static calx_status *wanted_processes(const calx_launch_options *o, int *out)
     *out = *out != 0 ? *out : 1;
     return NULL;
   }
-  char *end;
-  long n = strtol(text, &end, 10);
-  if (*end != '\0' || n < 1 || n > 4096) {
+  int64_t n;
+  if (!cx_read_int(text, 1, MOST_PROCESSES, &n)) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_PROCESSES: wants 1 to 4096, found '%s'", text);
+                    "CALX_PROCESSES: wants 1 to %d, found '%s'", MOST_PROCESSES,
+                    text);
   }
   *out = (int)n;
   return NULL;
@@ -239,14 +241,14 @@ typedef struct child {
   calx_rank_fn *fn;
   void *user;
   const calx_launch_options *options;
-  cx_dist_post post;
+  cx_dist_failure failure;
 } child;
 
 // It leaves the process by _exit after this.
 static calx_status *run_child(void *user)
 {
   const child *c = user;
-  post = &c->post;
+  to_launcher = &c->failure;
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
   cx_closures_end();
@@ -263,10 +265,10 @@ static calx_status *run_processes(child *c, int processes)
   }
   cx_spawn_options o = { .processes = processes, .fn = run_child, .user = c };
   cx_spawn_end end;
-  CALX_TRY(cx_dist_post_open(&c->post));
+  CALX_TRY(cx_dist_failure_open(&c->failure));
   calx_status *status = cx_spawn(&o, &end);
-  calx_status *told = status != NULL ? cx_dist_post_read(&c->post) : NULL;
-  cx_dist_post_close(&c->post);
+  calx_status *told = status != NULL ? cx_dist_failure_read(&c->failure) : NULL;
+  cx_dist_failure_close(&c->failure);
   // A rank that is told of another's end is no cause: what was seen of the
   // processes is.
   if (told != NULL && calx_status_code(told) != CALX_ABORTED) {
@@ -298,10 +300,6 @@ static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
   if (fn == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "calx_launch: the function is NULL");
   }
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "calx_launch: its options are of a newer version");
-  }
   if (o->processes >= 0 && o->devices >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "calx_launch: %d processes of %d devices, numbers of 0 or "
@@ -312,16 +310,16 @@ static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
 calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
                               const calx_launch_options *options)
 {
-  static const calx_launch_options none = { .size = sizeof none };
-  const calx_launch_options *o = options != NULL ? options : &none;
-  CALX_TRY(check(fn, o));
+  calx_launch_options o;
+  CALX_TRY(cx_options_take("calx_launch", options, &o, sizeof o));
+  CALX_TRY(check(fn, &o));
   if (atomic_exchange(&running, true)) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "Runtime is already initialized. Ranks are running: "
                     "calx_launch cannot be called by one of them (rank %d)",
                     calx_global_ordinal());
   }
-  calx_status *status = launch(fn, user, o);
+  calx_status *status = launch(fn, user, &o);
   atomic_store(&running, false);
   return status;
 }

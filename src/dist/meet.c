@@ -114,13 +114,10 @@ static calx_status *read_all(const meeting *m, uint64_t number, int n)
 static calx_status *meet_alone(const meeting *m)
 {
   if (m->out_payloads == NULL) return NULL;
-  m->out_payloads[0] = cx_strndup("", 0);
-  if (m->bytes != 0) {
-    cx_free(m->out_payloads[0]);
-    m->out_payloads[0] = cx_calloc(1, m->bytes + 1);
-  }
-  if (m->out_payloads[0] == NULL) return cx_out_of_memory();
-  if (m->bytes != 0) memcpy(m->out_payloads[0], m->payload, m->bytes);
+  char *copy = cx_calloc(1, m->bytes + 1);
+  if (copy == NULL) return cx_out_of_memory();
+  if (m->bytes != 0) memcpy(copy, m->payload, m->bytes);
+  m->out_payloads[0] = copy;
   if (m->out_sizes != NULL) m->out_sizes[0] = m->bytes;
   return NULL;
 }

@@ -14,6 +14,7 @@
 // number in the graph would make the ranks' programs differ.
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/options.h"
 #include "dist/dist.h"
 #include "lazy/lazy.h"
 #include "ops/ops.h"
@@ -51,6 +52,22 @@ static calx_tensor *gradient_of(const cx_optim_param *p)
   return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
 }
 
+// One cat takes so many at most; where there are more, those of pieces of the
+// list are joined. The list is scratch.
+static calx_tensor *cat(calx_tensor **parts, size_t n)
+{
+  while (n > CX_CAT_MOST) {
+    size_t pieces = 0;
+    for (size_t i = 0; i < n; i += CX_CAT_MOST) {
+      size_t left = n - i;
+      parts[pieces++] =
+          calx_cat(parts + i, left < CX_CAT_MOST ? left : CX_CAT_MOST, 0);
+    }
+    n = pieces;
+  }
+  return calx_cat(parts, n, 0);
+}
+
 // The parameters of the shard's type or their gradients, joined and padded.
 static calx_tensor *join(const zero *z, const shard *s, bool gradients)
 {
@@ -67,7 +84,7 @@ static calx_tensor *join(const zero *z, const shard *s, bool gradients)
                               .device = z->base.device };
     z->parts[n++] = calx_zeros_with((calx_dims){ 1, &rest }, &o);
   }
-  return calx_cat(z->parts, n, 0);
+  return cat(z->parts, n);
 }
 
 static calx_tensor *own_part(const zero *z, const shard *s)
@@ -286,10 +303,6 @@ static calx_optimizer *make_inner(calx_module *shards,
 
 static calx_status *check(const calx_zero_redundancy_options *o)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: its options are of a newer version", rule.name);
-  }
   int n = (o->sgd != NULL) + (o->adam != NULL) + (o->adamw != NULL);
   if (n == 1) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
@@ -301,20 +314,19 @@ static calx_status *check(const calx_zero_redundancy_options *o)
 calx_optimizer *calx_zero_redundancy_optimizer_with(
     calx_module *model, const calx_zero_redundancy_options *options)
 {
-  static const calx_zero_redundancy_options none = { .size = sizeof none };
-  const calx_zero_redundancy_options *o = options != NULL ? options : &none;
   calx_optimizer *opt = cx_optim_new(sizeof(zero), &rule, model);
   if (!cx_optim_is_real(opt)) return opt;
   zero *z = (zero *)opt;
-  calx_status *status = check(o);
-  cx_optim_fail(opt, status);
+  calx_zero_redundancy_options o;
+  calx_status *status = cx_options_take(rule.name, options, &o, sizeof o);
+  cx_optim_fail(opt, status != NULL ? status : check(&o));
   if (opt->status != NULL) return opt;
   z->shards = calx_module_new("Shards", NULL, NULL);
   z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
   if (z->parts == NULL) cx_optim_fail(opt, cx_out_of_memory());
   make_shards(z);
   make_mask(z);
-  opt->inner = make_inner(z->shards, o);
+  opt->inner = make_inner(z->shards, &o);
   cx_optim_fail(opt, calx_optimizer_error(opt->inner));
   opt->keep_gradients = opt->inner->keep_gradients;
   return opt;

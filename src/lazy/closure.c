@@ -16,9 +16,9 @@
 #include "lazy/closure.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "lazy/internal.h"
 
@@ -261,16 +261,7 @@ static calx_status *check_add(calx_closure_fn *fn, calx_tensor *const *tensors,
                               size_t n, const calx_step_closure_options *given,
                               calx_step_closure_options *out)
 {
-  *out = (calx_step_closure_options){ 0 };
-  if (given != NULL) {
-    if (given->size < sizeof given->size || given->size > sizeof *out) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "step closure: options of %zu bytes, this library knows "
-                      "%zu: set .size to the struct's size",
-                      given->size, sizeof *out);
-    }
-    memcpy(out, given, given->size);
-  }
+  CALX_TRY(cx_options_take("step closure", given, out, sizeof *out));
   if (fn == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "step closure: the function is "

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "lazy/internal.h"
 
 _Thread_local cx_thread_state cx_self;
@@ -78,9 +79,8 @@ int64_t cx_env_int(const char *name, int64_t otherwise)
 {
   const char *text = getenv(name);
   if (text == NULL || *text == '\0') return otherwise;
-  char *end;
-  long long value = strtoll(text, &end, 10);
-  if (*end == '\0') return value;
+  int64_t value;
+  if (cx_read_int(text, INT64_MIN, INT64_MAX, &value)) return value;
   cx_log_once_per_site(name, "%s: '%s' is not a number; %lld is used", name,
                        text, (long long)otherwise);
   return otherwise;

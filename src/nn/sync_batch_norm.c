@@ -5,7 +5,6 @@
 //
 // It is a composition, so its gradient is autograd's: the ranks' gradients of
 // the statistics come back in one reduce_scatter.
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,24 +15,11 @@
 #include "ops/ops.h"
 #include "world/world.h"
 
-// (C) as (1, C, 1, …), to broadcast against x.
-static calx_tensor *per_channel(const cx_nn_batch_norm *b, calx_tensor *v,
-                                uint32_t rank)
-{
-  int64_t dims[CALX_MAX_RANK];
-  for (uint32_t i = 0; i < rank; i++) dims[i] = 1;
-  dims[1] = b->features;
-  return calx_reshape(v, (calx_dims){ rank, dims });
-}
-
 // Over all dimensions but 1: (1, C, 1, …).
 static calx_tensor *mean_channels(calx_tensor *x)
 {
   int64_t dims[CALX_MAX_RANK];
-  size_t n = 0;
-  for (uint32_t i = 0; i < cx_tensor_shape(x)->rank; i++) {
-    if (i != 1) dims[n++] = i;
-  }
+  size_t n = cx_norm_dims(cx_tensor_shape(x)->rank, dims);
   calx_reduce_options o = { .size = sizeof o,
                             .dims = { n, dims },
                             .keepdim = true };
@@ -67,24 +53,21 @@ static statistics gather(const cx_nn_batch_norm *b, calx_tensor *x)
   return s;
 }
 
-// new = (1 - momentum) old + momentum seen
-static void update(calx_tensor *running, calx_tensor *seen, double momentum)
+static void update(const cx_nn_batch_norm *b, calx_tensor *running,
+                   calx_tensor *seen)
 {
   seen = calx_to_dtype(seen, calx_tensor_dtype(running));
-  calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
-  calx_assign(running, cx_plus(old, calx_mul(seen, calx_scalar(momentum))));
+  cx_norm_update(running, seen, &b->options);
 }
 
 static void update_running(const cx_nn_batch_norm *b, const statistics *s,
                            double count)
 {
   if (b->tracked == NULL) return;
-  double momentum = b->options.momentum;
-  if (momentum == 0) momentum = signbit(momentum) ? 0 : 0.1;
   cx_no_grad_begin();
-  update(b->options.running_mean, s->mean, momentum);
-  update(b->options.running_var,
-         calx_mul(s->var, cx_number(count / (count - 1))), momentum);
+  update(b, b->options.running_mean, s->mean);
+  update(b, b->options.running_var,
+         calx_mul(s->var, cx_number(count / (count - 1))));
   cx_no_grad_end();
 }
 
@@ -92,19 +75,12 @@ static void update_running(const cx_nn_batch_norm *b, const statistics *s,
 static calx_tensor *over_ranks(const cx_nn_batch_norm *b, calx_tensor *x,
                                int ranks)
 {
-  const calx_batch_norm_options *o = &b->options;
   const cx_shape *shape = cx_tensor_shape(x);
-  uint32_t rank = shape->rank;
   calx_dtype dtype = shape->dtype;
   double count = (double)cx_shape_numel(shape) / (double)b->features * ranks;
   if (dtype != CALX_F64) x = calx_to_dtype(x, CALX_F32);
   statistics s = gather(b, x);
-  calx_tensor *eps = cx_number(o->eps != 0 ? o->eps : 1e-5);
-  calx_tensor *scale = calx_rsqrt(cx_plus(s.var, eps));
-  if (o->weight != NULL) scale = calx_mul(scale, o->weight);
-  calx_tensor *y = calx_mul(cx_minus(x, per_channel(b, s.mean, rank)),
-                            per_channel(b, scale, rank));
-  if (o->bias != NULL) y = cx_plus(y, per_channel(b, o->bias, rank));
+  calx_tensor *y = cx_norm_apply(x, s.mean, s.var, &b->options);
   y = calx_to_dtype(y, dtype);
   if (!cx_tensor_poisoned(y)) update_running(b, &s, count);
   return y;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/dtype.h"
+#include "base/options.h"
 #include "ops/ops.h"
 
 // ---- gradients --------------------------------------------------------------
@@ -306,7 +307,7 @@ static bool with_alpha(const char *op, calx_tensor **y,
                         "%s: its options are of a newer version", op);
     return false;
   }
-  if (o->alpha == 0.0 && !signbit(o->alpha)) return true;
+  if (cx_is_default(o->alpha)) return true;
   if (cx_op_unfit(op, y, 1, out)) return false;
   bool whole = o->alpha == floor(o->alpha);
   *y = calx_mul(

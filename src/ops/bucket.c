@@ -40,8 +40,6 @@ const cx_op cx_op_bucket_part = { .name = "bucket_part",
                                   .emit = emit_part,
                                   .describe = describe_part };
 
-enum { MOST = 4096 };  // operands of one cat
-
 // The tensors in[which[0]], in[which[1]], …, all of one dtype.
 static void one_bucket(calx_tensor *const *in, const size_t *which, size_t n,
                        cx_bucket_fn *fn, void *user, calx_tensor **flat,
@@ -71,13 +69,14 @@ void cx_bucketed(calx_tensor *const *in, size_t n, cx_bucket_fn *fn, void *user,
                  calx_tensor **out)
 {
   size_t *which = cx_alloc(n * sizeof *which + 1);
-  calx_tensor **flat = cx_alloc((n < MOST ? n : MOST) * sizeof *flat + 1);
+  calx_tensor **flat =
+      cx_alloc((n < CX_CAT_MOST ? n : CX_CAT_MOST) * sizeof *flat + 1);
   for (size_t i = 0; i < n; i++) out[i] = NULL;
   for (size_t i = 0; which != NULL && flat != NULL && i < n; i++) {
     if (out[i] != NULL) continue;
     calx_dtype dtype = cx_tensor_shape(in[i])->dtype;
     size_t count = 0;
-    for (size_t k = i; k < n && count < MOST; k++) {
+    for (size_t k = i; k < n && count < CX_CAT_MOST; k++) {
       if (out[k] == NULL && cx_tensor_shape(in[k])->dtype == dtype) {
         which[count++] = k;
       }

@@ -1,15 +1,33 @@
 // ops/collective: the entries. Groups are checked here, where the caller is;
-// among one member nothing is sent, and nothing is recorded for it.
+// among one member nothing is sent, and no collective is recorded for it.
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/options.h"
 #include "ops/bucket.h"
 #include "ops/collective.h"
 #include "world/world.h"
 
 // ---- who takes part ---------------------------------------------------------
+
+// Marks a rank as seen; `what` it is twice, where it was before.
+static calx_status *mark(const char *where, const char *what, int64_t rank,
+                         bool *seen, uint32_t world)
+{
+  if (rank < 0 || rank >= (int64_t)world) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: rank %lld is none of the world's %u", where,
+                    (long long)rank, world);
+  }
+  if (seen[rank]) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: rank %lld is %s twice", where,
+                    (long long)rank, what);
+  }
+  seen[rank] = true;
+  return NULL;
+}
 
 // Every rank exactly once.
 static calx_status *check_ids(const char *op, const int64_t *ids, size_t n,
@@ -17,19 +35,11 @@ static calx_status *check_ids(const char *op, const int64_t *ids, size_t n,
 {
   bool *seen = cx_calloc(world + (size_t)1, sizeof *seen);
   if (seen == NULL) return cx_out_of_memory();
+  char where[64];
+  snprintf(where, sizeof where, "%s: groups", op);
   calx_status *status = NULL;
   for (size_t i = 0; status == NULL && i < n; i++) {
-    if (ids[i] < 0 || ids[i] >= (int64_t)world) {
-      status = cx_error(CALX_INVALID_ARGUMENT,
-                        "%s: groups: rank %lld is none of the world's %u", op,
-                        (long long)ids[i], world);
-    } else if (seen[ids[i]]) {
-      status = cx_error(CALX_INVALID_ARGUMENT,
-                        "%s: groups: rank %lld is named twice", op,
-                        (long long)ids[i]);
-    } else {
-      seen[ids[i]] = true;
-    }
+    status = mark(where, "named", ids[i], seen, world);
   }
   for (uint32_t r = 0; status == NULL && r < world; r++) {
     if (seen[r]) continue;
@@ -80,16 +90,19 @@ static bool is_default(const calx_groups *g)
   return true;
 }
 
-// The world that the operand's device belongs to.
+// The world that the operand's device belongs to. A process may have more
+// devices than ranks: those behind are no rank, and no other process's either.
 static calx_status *find_world(const char *op, calx_device *device,
                                uint32_t *out)
 {
-  int world = cx_world_size(cx_world_here());
+  const cx_world_place *here = cx_world_here();
+  int world = cx_world_size(here), end = (here->process + 1) * here->devices;
   *out = (uint32_t)world;
-  if (world == 1 || cx_device_rank(device) < world) return NULL;
+  if (world == 1 || cx_device_rank(device) < end) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
-                  "%s: %s is no rank of the world, which has %d", op,
-                  calx_device_name(device), world);
+                  "%s: %s is no rank of the world, which has %d, %d of them in "
+                  "this process",
+                  op, calx_device_name(device), world, here->devices);
 }
 
 static calx_status *check_options(const char *op,
@@ -103,7 +116,7 @@ static calx_status *check_options(const char *op,
 
 static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
 {
-  if (scale == 0 && !signbit(scale)) return NULL;
+  if (cx_is_default(scale)) return NULL;
   bool fits = cx_dtype_is_float(dtype) ||
               (cx_dtype_is_int(dtype) && fabs(scale) < 0x1p62 &&
                scale == nearbyint(scale));
@@ -143,18 +156,35 @@ static cx_coll_attrs *begin(const char *op, calx_tensor *x,
   return a;
 }
 
+// What a collective of one member gives: a handle of its own, as of several,
+// so that a later change of the operand in place does not show in it.
+static calx_tensor *same_value(calx_tensor *x)
+{
+  if (!cx_grad_mode() || !cx_tensor_requires_grad(x)) {
+    return cx_tensor_detached(x);
+  }
+  if (!cx_tensor_is_leaf(x)) {
+    return cx_tensor_of(cx_tensor_value(x), calx_tensor_device(x));
+  }
+  // A leaf's gradient comes through an op that has it as its operand.
+  return cx_record(&cx_op_reshape, &x, 1, cx_tensor_shape(x));
+}
+
 // Records the op, unless the operand's rank is alone in its group; takes the
 // attributes.
 static calx_tensor *end(const cx_op *op, calx_tensor *x, cx_coll_attrs *a)
 {
+  calx_tensor *y;
   if (a->members > 1) {
     cx_call call = {
       .op = op, .in = &x, .n_in = 1, .attrs = a, .flags = CX_NODE_COLLECTIVE
     };
-    x = cx_apply(&call, NULL);
+    y = cx_apply(&call, NULL);
+  } else {
+    y = same_value(x);
   }
   cx_free(a);
-  return x;
+  return y;
 }
 
 // ---- what fits --------------------------------------------------------------
@@ -184,7 +214,7 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
 // The user's number: not in the key, whatever it is.
 static calx_tensor *scaled(calx_tensor *x, double scale)
 {
-  if ((scale == 0 && !signbit(scale)) || cx_tensor_poisoned(x)) return x;
+  if (cx_is_default(scale) || cx_tensor_poisoned(x)) return x;
   bool whole = cx_dtype_is_int(cx_tensor_shape(x)->dtype);
   return calx_mul(x,
                   whole ? calx_scalar_int((int64_t)scale) : calx_scalar(scale));
@@ -385,19 +415,10 @@ static calx_status *check_ends(const int64_t *pairs, size_t n, size_t which,
   if (seen == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
   for (size_t i = 0; status == NULL && i < n; i++) {
-    int64_t r = pairs[2 * i + which];
-    if (r < 0 || r >= (int64_t)world) {
-      status = cx_error(CALX_INVALID_ARGUMENT,
-                        "collective_permute: pair %zu: rank %lld is none of "
-                        "the world's %u",
-                        i, (long long)r, world);
-    } else if (seen[r]) {
-      status = cx_error(CALX_INVALID_ARGUMENT,
-                        "collective_permute: pair %zu: rank %lld is %s twice",
-                        i, (long long)r, which == 0 ? "source" : "target");
-    } else {
-      seen[r] = true;
-    }
+    char where[64];
+    snprintf(where, sizeof where, "collective_permute: pair %zu", i);
+    status = mark(where, which == 0 ? "source" : "target", pairs[2 * i + which],
+                  seen, world);
   }
   cx_free(seen);
   return status;
@@ -420,7 +441,7 @@ calx_tensor *calx_collective_permute(calx_tensor *x, const int64_t *pairs,
   if (status != NULL) return cx_tensor_poison(status);
   // Nothing is sent anywhere; or, in a world of one, to itself.
   if (n_pairs == 0) return cx_zeros_like(x);
-  if (world == 1) return x;
+  if (world == 1) return same_value(x);
   cx_coll_attrs *a = attrs_new(2 * n_pairs, world);
   if (a == NULL) return cx_tensor_poison(cx_out_of_memory());
   memcpy(a->ids, pairs, 2 * n_pairs * sizeof *pairs);

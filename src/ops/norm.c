@@ -1,9 +1,9 @@
 // ops/norm: batch normalisation. The training form is one op with the batch's
 // statistics as further results; the other forms are compositions.
-#include <math.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/options.h"
 #include "ops/ops.h"
 
 typedef struct norm_attrs {
@@ -34,14 +34,20 @@ static calx_tensor *per_channel(calx_tensor *v, uint32_t rank)
   return calx_reshape(v, (calx_dims){ rank, dims });
 }
 
+size_t cx_norm_dims(uint32_t rank, int64_t *out)
+{
+  size_t n = 0;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (i != 1) out[n++] = i;
+  }
+  return n;
+}
+
 // Over all dimensions but 1: (C).
 static calx_tensor *sum_channels(calx_tensor *x)
 {
   int64_t dims[CALX_MAX_RANK];
-  size_t n = 0;
-  for (uint32_t i = 0; i < cx_tensor_shape(x)->rank; i++) {
-    if (i != 1) dims[n++] = i;
-  }
+  size_t n = cx_norm_dims(cx_tensor_shape(x)->rank, dims);
   calx_reduce_options o = { .size = sizeof o, .dims = { n, dims } };
   return calx_sum_with(x, &o);
 }
@@ -88,13 +94,9 @@ static cx_hlo_value *channel_mean(const cx_emit *e, cx_hlo_value *x,
                                   const cx_shape *s, cx_hlo_elem wide)
 {
   int64_t dims[CALX_MAX_RANK];
-  size_t n = 0;
+  size_t n = cx_norm_dims(s->rank, dims);
   double count = 1;
-  for (uint32_t i = 0; i < s->rank; i++) {
-    if (i == 1) continue;
-    dims[n++] = i;
-    count *= (double)s->dims[i];
-  }
+  for (size_t i = 0; i < n; i++) count *= (double)s->dims[dims[i]];
   cx_shape c = { .rank = 1, .dims = { s->dims[1] } };
   cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = wide }, 0);
   cx_hlo_value *sum = cx_hlo_reduce_with(e->b, CX_HLO_OP_ADD, x, zero, dims, n);
@@ -140,10 +142,9 @@ const cx_op cx_op_batch_norm = { .name = "batch_norm",
 
 // ---- entry ------------------------------------------------------------------
 
-static double or_default(double v, double otherwise)
+static double eps_of(const calx_batch_norm_options *o)
 {
-  if (v != 0.0) return v;
-  return signbit(v) ? 0.0 : otherwise;
+  return cx_or_default(o->eps, 1e-5);
 }
 
 static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
@@ -154,11 +155,12 @@ static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
   return y;
 }
 
-// new = old + momentum (seen - old), as PyTorch rounds it:
-// (1 - momentum) old + momentum seen.
-static void update(calx_tensor *running, calx_tensor *seen, double momentum)
+// As PyTorch rounds it, which is not old + momentum (seen - old).
+void cx_norm_update(calx_tensor *running, calx_tensor *seen,
+                    const calx_batch_norm_options *o)
 {
   if (running == NULL) return;
+  double momentum = cx_or_default(o->momentum, 0.1);
   calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
   seen = calx_mul(seen, calx_scalar(momentum));
   calx_assign(running, cx_plus(old, seen));
@@ -174,7 +176,7 @@ static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
                         "channel, got %s",
                         cx_shape_str(s));
   }
-  norm_attrs a = { or_default(o->eps, 1e-5) };
+  norm_attrs a = { eps_of(o) };
   calx_tensor *outs[3];
   cx_call call = { .op = &cx_op_batch_norm,
                    .in = &x,
@@ -184,26 +186,25 @@ static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
                    .flags = CX_NODE_TRAIN };
   cx_apply(&call, outs);
   if (cx_tensor_poisoned(outs[0])) return outs[0];
-  double momentum = or_default(o->momentum, 0.1);
   cx_no_grad_begin();
-  update(o->running_mean, outs[1], momentum);
+  cx_norm_update(o->running_mean, outs[1], o);
   if (o->running_var != NULL) {
     calx_tensor *unbiased =
         calx_mul(outs[2], cx_number((double)n / (double)(n - 1)));
-    update(o->running_var, unbiased, momentum);
+    cx_norm_update(o->running_var, unbiased, o);
   }
   cx_no_grad_end();
   return affine(outs[0], o);
 }
 
-static calx_tensor *evaluate(calx_tensor *x, const calx_batch_norm_options *o)
+calx_tensor *cx_norm_apply(calx_tensor *x, calx_tensor *mean, calx_tensor *var,
+                           const calx_batch_norm_options *o)
 {
   uint32_t rank = cx_tensor_shape(x)->rank;
-  calx_tensor *eps = cx_number(or_default(o->eps, 1e-5));
-  calx_tensor *scale = calx_rsqrt(cx_plus(o->running_var, eps));
+  calx_tensor *scale = calx_rsqrt(cx_plus(var, cx_number(eps_of(o))));
   if (o->weight != NULL) scale = calx_mul(scale, o->weight);
-  calx_tensor *y = calx_mul(cx_minus(x, per_channel(o->running_mean, rank)),
-                            per_channel(scale, rank));
+  calx_tensor *y =
+      calx_mul(cx_minus(x, per_channel(mean, rank)), per_channel(scale, rank));
   return o->bias != NULL ? cx_plus(y, per_channel(o->bias, rank)) : y;
 }
 
@@ -256,5 +257,6 @@ calx_tensor *calx_batch_norm_with(calx_tensor *x,
                         "batch_norm: its options are of a newer version");
   }
   if (!check(x, o, &bad)) return bad;
-  return o->training ? train(x, o) : evaluate(x, o);
+  return o->training ? train(x, o)
+                     : cx_norm_apply(x, o->running_mean, o->running_var, o);
 }

@@ -86,6 +86,21 @@ static inline int64_t cx_op_second(const int64_t *pair)
   return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
 }
 
+// Operands of one calx_cat, at most.
+enum { CX_CAT_MOST = 4096 };
+
+// ---- batch normalisation ----------------------------------------------------
+
+// All dimensions but 1, the channels. Returns how many.
+size_t cx_norm_dims(uint32_t rank, int64_t *out);
+// (x - mean) / sqrt(var + eps), scaled and moved by the options' weight and
+// bias; all of these are (C).
+calx_tensor *cx_norm_apply(calx_tensor *x, calx_tensor *mean, calx_tensor *var,
+                           const calx_batch_norm_options *o);
+// running = (1 - momentum) running + momentum seen. A NULL one has none.
+void cx_norm_update(calx_tensor *running, calx_tensor *seen,
+                    const calx_batch_norm_options *o);
+
 // ---- collectives ------------------------------------------------------------
 
 // out[i] is the sum over the ranks of tensors[i], times `scale` (0: 1), in one

@@ -373,16 +373,14 @@ const cx_op cx_op_cat = { .name = "cat",
                           .emit = emit_cat,
                           .describe = describe_cat };
 
-enum { MAX_CAT = 4096 };
-
 calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
 {
-  calx_tensor *bad, *in[MAX_CAT];
+  calx_tensor *bad, *in[CX_CAT_MOST];
   uint32_t n = (uint32_t)count, d;
-  if (count == 0 || count > MAX_CAT) {
+  if (count == 0 || count > CX_CAT_MOST) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
                         "cat: %zu tensors, 1 to %d are possible", count,
-                        MAX_CAT);
+                        CX_CAT_MOST);
   }
   if (cx_op_unfit("cat", tensors, n, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(tensors[0]);
@@ -402,8 +400,8 @@ calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
 
 calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
 {
-  calx_tensor *in[MAX_CAT], *bad;
-  if (count > MAX_CAT) return calx_cat(tensors, count, dim);
+  calx_tensor *in[CX_CAT_MOST], *bad;
+  if (count > CX_CAT_MOST) return calx_cat(tensors, count, dim);
   if (cx_op_unfit("stack", tensors, (uint32_t)count, &bad)) return bad;
   for (size_t i = 0; i < count; i++) in[i] = calx_unsqueeze(tensors[i], dim);
   if (dim < 0 && count != 0) dim += (int)cx_tensor_shape(in[0])->rank;

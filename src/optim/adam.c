@@ -10,6 +10,7 @@
 // recorded.
 #include <math.h>
 
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "optim/optimizer.h"
 
@@ -151,12 +152,12 @@ static calx_optimizer *make(calx_module *model, const cx_optim_rule *rule,
   calx_optimizer *opt = cx_optim_new(sizeof(adam), rule, model);
   if (!cx_optim_is_real(opt)) return opt;
   adam *a = (adam *)opt;
-  opt->lr = cx_optim_or(o->lr, 1e-3);
+  opt->lr = cx_or_default(o->lr, 1e-3);
   opt->keep_gradients = o->keep_gradients;
-  a->beta1 = cx_optim_or(o->betas[0], 0.9);
-  a->beta2 = cx_optim_or(o->betas[1], 0.999);
-  a->eps = cx_optim_or(o->eps, 1e-8);
-  a->weight_decay = cx_optim_or(o->weight_decay, decoupled ? 0.01 : 0);
+  a->beta1 = cx_or_default(o->betas[0], 0.9);
+  a->beta2 = cx_or_default(o->betas[1], 0.999);
+  a->eps = cx_or_default(o->eps, 1e-8);
+  a->weight_decay = cx_or_default(o->weight_decay, decoupled ? 0.01 : 0);
   a->amsgrad = o->amsgrad;
   a->maximize = o->maximize;
   a->decoupled = decoupled;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "ops/ops.h"
 #include "optim/optimizer.h"
@@ -29,10 +30,6 @@ static calx_status *check(const calx_optimizer *opt, double max_norm,
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt),
                        "so there are no gradients to clip"));
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "clip_grad_norm: its options are of a newer version");
-  }
   if (!(max_norm >= 0)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "clip_grad_norm: max_norm %g, a number of 0 or more is "
@@ -160,14 +157,14 @@ calx_tensor *calx_clip_grad_norm_with(
     calx_optimizer *opt, double max_norm,
     const calx_clip_grad_norm_options *options)
 {
-  static const calx_clip_grad_norm_options none = { .size = sizeof none };
-  const calx_clip_grad_norm_options *o = options != NULL ? options : &none;
+  calx_clip_grad_norm_options o;
   clipping c = { .n = 0 };
   cx_no_grad_begin();
-  calx_status *status = prepare(opt, max_norm, o, &c);
-  calx_tensor *norm = status != NULL
-                          ? cx_tensor_poison(status)
-                          : clip(&c, max_norm, o->error_if_nonfinite);
+  calx_status *status =
+      cx_options_take("clip_grad_norm", options, &o, sizeof o);
+  if (status == NULL) status = prepare(opt, max_norm, &o, &c);
+  calx_tensor *norm = status != NULL ? cx_tensor_poison(status)
+                                     : clip(&c, max_norm, o.error_if_nonfinite);
   cx_no_grad_end();
   cx_free(c.grads);
   return norm;

@@ -4,7 +4,6 @@
 // puts the values back, so the count is put back too: see settle().
 #include "optim/optimizer.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -39,12 +38,6 @@ calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                             .dtype = dtype,
                             .device = opt->device };
   return calx_full_with(CALX_SCALAR, value, &o);
-}
-
-double cx_optim_or(double option, double otherwise)
-{
-  if (option != 0) return option;
-  return signbit(option) ? 0 : otherwise;
 }
 
 calx_status *cx_optim_check_positive(const calx_optimizer *opt,

@@ -88,8 +88,6 @@ bool cx_optim_is_real(const calx_optimizer *opt);
 // A number of the user's as an operand of parameters of this type.
 calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                              double value);
-// An option where 0 is the default and CALX_ZERO is zero.
-double cx_optim_or(double option, double otherwise);
 // "sgd: lr -1, a number of 0 or more is wanted"; NULL when it is.
 calx_status *cx_optim_check_positive(const calx_optimizer *opt,
                                      const char *name,

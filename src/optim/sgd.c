@@ -5,6 +5,7 @@
 //   p = p - lr (nesterov ? g + momentum b : b)
 //
 // Without momentum p = p - lr g, and there is no state.
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "optim/optimizer.h"
 
@@ -95,7 +96,7 @@ calx_optimizer *calx_sgd_with(calx_module *model,
   calx_optimizer *opt = cx_optim_new(sizeof(sgd), &sgd_rule, model);
   if (!cx_optim_is_real(opt)) return opt;
   sgd *s = (sgd *)opt;
-  opt->lr = cx_optim_or(o->lr, 1e-3);
+  opt->lr = cx_or_default(o->lr, 1e-3);
   opt->keep_gradients = o->keep_gradients;
   s->momentum = o->momentum;
   s->dampening = o->dampening;

@@ -107,6 +107,31 @@ static void test_queued_closures(void **state)
   close(ends[0]);
 }
 
+// Each process has two devices and one rank: the second device of the first is
+// not the second process's rank.
+static calx_status *use_spare_device(int index, void *user)
+{
+  (void)index, (void)user;
+  calx_device *mine = calx_device_current(), *spare;
+  CALX_TRY(calx_device_open("xla:1", &spare));
+  calx_device_set_current(spare);
+  calx_scope *scope = calx_scope_begin();
+  calx_all_reduce(calx_ones(CALX_SHAPE(2)), CALX_REDUCE_SUM);
+  calx_status *status = calx_scope_end(scope);
+  calx_device_set_current(mine);
+  return rank_wants(status, CALX_FAILED_PRECONDITION,
+                    "xla:1 is no rank of the world, which has 2, 1 of them in "
+                    "this process");
+}
+
+static void test_spare_device(void **state)
+{
+  (void)state;
+  set_devices(2);
+  CHECK_STATUS_OK(
+      calx_launch(use_spare_device, NULL, .processes = 2, .devices = 1));
+}
+
 // ---- under another launcher -------------------------------------------------
 
 static calx_status *launch_twice(void *user)
@@ -245,10 +270,10 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_identity),        SUPPORT_TEST(test_memory_is_not_shared),
-    SUPPORT_TEST(test_queued_closures), SUPPORT_TEST(test_launcher),
-    SUPPORT_TEST(test_mesh_reduce),     SUPPORT_TEST(test_failed_rank),
-    SUPPORT_TEST(test_lost_rank),       SUPPORT_TEST(test_used_before),
-    SUPPORT_TEST(test_nested),
+    SUPPORT_TEST(test_queued_closures), SUPPORT_TEST(test_spare_device),
+    SUPPORT_TEST(test_launcher),        SUPPORT_TEST(test_mesh_reduce),
+    SUPPORT_TEST(test_failed_rank),     SUPPORT_TEST(test_lost_rank),
+    SUPPORT_TEST(test_used_before),     SUPPORT_TEST(test_nested),
   };
   return cmocka_run_group_tests(tests, ranks_setup_fake, NULL);
 }

@@ -11,7 +11,7 @@ typedef struct shape {
   size_t rank;
   int64_t rest[3];  // after (N, C)
   calx_dtype dtype;
-  double tolerance;
+  double tolerance, eps;
 } shape;
 
 // What came of it on each rank; in memory that processes share.
@@ -103,7 +103,7 @@ static calx_status *run(int index, void *user)
     calx_convert_sync_batchnorm(bn);
   } else {
     bn = calx_nn_sync_batch_norm(NULL, NULL, CHANNELS, .dtype = r->s->dtype,
-                                 .momentum = 0.3);
+                                 .eps = r->s->eps, .momentum = 0.3);
   }
   CALX_TRY(calx_module_error(bn));
   RANK_CHECK(strcmp(calx_module_kind(bn), "SyncBatchNorm") == 0);
@@ -167,7 +167,7 @@ static void check_shape(const shape *s, bool convert)
 static void test_processes(void **state)
 {
   (void)state;
-  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 1e-11 };
+  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 1e-11 };
   result *many[WORLDS];
   if (!ranks_on_own_engine()) {
     print_message("  processes work together on our engine only\n");
@@ -192,9 +192,14 @@ static void test_shapes(void **state)
 {
   (void)state;
   static const shape shapes[] = {
-    { 2, { 1, 1, 1 }, CALX_F64, 1e-11 }, { 3, { 5, 1, 1 }, CALX_F64, 1e-11 },
-    { 4, { 3, 2, 1 }, CALX_F64, 1e-11 }, { 5, { 2, 2, 2 }, CALX_F64, 1e-11 },
-    { 4, { 3, 2, 1 }, CALX_F32, 2e-3 },  { 4, { 3, 2, 1 }, CALX_BF16, 1 },
+    { 2, { 1, 1, 1 }, CALX_F64, .tolerance = 1e-11 },
+    { 3, { 5, 1, 1 }, CALX_F64, .tolerance = 1e-11 },
+    { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 1e-11 },
+    { 5, { 2, 2, 2 }, CALX_F64, .tolerance = 1e-11 },
+    { 4, { 3, 2, 1 }, CALX_F32, .tolerance = 2e-3 },
+    { 4, { 3, 2, 1 }, CALX_BF16, .tolerance = 1 },
+    { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 1e-11, .eps = 0.5 },
+    { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 1e-11, .eps = CALX_ZERO },
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     check_shape(&shapes[i], false);
@@ -204,7 +209,7 @@ static void test_shapes(void **state)
 static void test_converted(void **state)
 {
   (void)state;
-  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 1e-11 };
+  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 1e-11 };
   check_shape(&s, true);
 }
 
@@ -212,7 +217,7 @@ static void test_converted(void **state)
 
 static calx_status *evaluate(int index, void *user)
 {
-  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, 0 };
+  static const shape s = { 4, { 3, 2, 1 }, CALX_F64, .tolerance = 0 };
   (void)user;
   calx_module *bn =
       calx_nn_sync_batch_norm(NULL, NULL, CHANNELS, .dtype = CALX_F64);

@@ -140,6 +140,51 @@ static void test_state(void **state)
   }
 }
 
+// ---- more parameters than one cat joins
+// --------------------------------------
+
+enum { MANY = 4099 };
+
+static calx_status *train_many(int index, void *user)
+{
+  (void)index, (void)user;
+  calx_module *root = calx_module_new("Many", NULL, NULL);
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *sum = calx_zeros(CALX_SHAPE(1)), *all[MANY];
+  for (int i = 0; i < MANY; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "p%d", i);
+    all[i] = calx_module_param(root, name, calx_full(CALX_SHAPE(1), i));
+  }
+  calx_sgd_options o = { .size = sizeof o, .lr = 0.5 };
+  calx_optimizer *opt = calx_zero_redundancy_optimizer(root, .sgd = &o);
+  for (int i = 0; i < MANY; i += 3) sum = calx_add(sum, all[i]);
+  for (int i = 0; i < MANY; i++) {
+    if (i % 3 != 0) sum = calx_sub(sum, all[i]);
+  }
+  calx_backward(calx_sum(sum));
+  calx_dist_step(opt, NULL);
+  calx_status *status = calx_scope_end(scope);
+  state_numbers s = state_of(root);
+  bool right = status == NULL && s.status == NULL && s.n == MANY;
+  for (int i = 0; right && i < MANY; i++) {
+    right = s.values[i] == i + (i % 3 == 0 ? -0.5 : 0.5);
+  }
+  free(s.values);
+  calx_optimizer_free(opt);
+  calx_module_free(root);
+  CALX_TRY(status);
+  RANK_CHECK(right);
+  return NULL;
+}
+
+static void test_many_parameters(void **state)
+{
+  (void)state;
+  set_devices(2);
+  CHECK_STATUS_OK(calx_launch(train_many, NULL));
+}
+
 // ---- clipped gradients ------------------------------------------------------
 
 // One step, with gradients clipped to a norm; the norm before.
@@ -421,10 +466,10 @@ static void test_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_training), SUPPORT_TEST(test_state),
-    SUPPORT_TEST(test_clip),     SUPPORT_TEST(test_resume),
-    SUPPORT_TEST(test_file),     SUPPORT_TEST(test_some_gradients),
-    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_training),        SUPPORT_TEST(test_state),
+    SUPPORT_TEST(test_many_parameters), SUPPORT_TEST(test_clip),
+    SUPPORT_TEST(test_resume),          SUPPORT_TEST(test_file),
+    SUPPORT_TEST(test_some_gradients),  SUPPORT_TEST(test_refused),
   };
   return cmocka_run_group_tests(tests, support_setup, NULL);
 }

@@ -1,7 +1,7 @@
-// dist/post: how a child process tells the one that launched it why its rank
+// dist/failure: how a child process tells the one that launched it why its rank
 // failed, with the code. A pipe: what is written first is read first, and one
 // write of at most PIPE_BUF bytes is whole.
-#include "dist/post.h"
+#include "dist/failure.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,37 +18,38 @@ typedef struct record {
 
 _Static_assert(sizeof(record) <= PIPE_BUF, "written as a whole");
 
-calx_status *cx_dist_post_open(cx_dist_post *post)
+calx_status *cx_dist_failure_open(cx_dist_failure *failure)
 {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "cannot make a pipe: %s",
                     strerror(errno));
   }
-  *post = (cx_dist_post){ ends[0], ends[1] };
+  *failure = (cx_dist_failure){ ends[0], ends[1] };
   return NULL;
 }
 
-void cx_dist_post_close(cx_dist_post *post)
+void cx_dist_failure_close(cx_dist_failure *failure)
 {
-  close(post->in);
-  close(post->out);
+  close(failure->in);
+  close(failure->out);
 }
 
-void cx_dist_post_write(const cx_dist_post *post, const calx_status *status)
+void cx_dist_failure_write(const cx_dist_failure *failure,
+                           const calx_status *status)
 {
   record r;
   memset(&r, 0, sizeof r);
   r.code = calx_status_code(status);
   snprintf(r.text, sizeof r.text, "%s", calx_status_message(status));
   // A full pipe has enough of them; the launch fails anyhow.
-  if (write(post->out, &r, sizeof r) < 0) return;
+  if (write(failure->out, &r, sizeof r) < 0) return;
 }
 
-calx_status *cx_dist_post_read(const cx_dist_post *post)
+calx_status *cx_dist_failure_read(const cx_dist_failure *failure)
 {
   record r;
-  ssize_t n = read(post->in, &r, sizeof r);
+  ssize_t n = read(failure->in, &r, sizeof r);
   if (n != (ssize_t)sizeof r || r.code == CALX_OK) return NULL;
   r.text[sizeof r.text - 1] = '\0';
   return cx_error_at(NULL, r.code, "%s", r.text);
