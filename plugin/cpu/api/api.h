@@ -239,6 +239,9 @@ calx_status *cx_api_environment(const char *name, int64_t low, int64_t high,
                                 int64_t otherwise, int64_t *out) CALX_MUST_USE;
 calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
                                cx_api_world *out) CALX_MUST_USE;
+// That processes of one host have where to meet: of a client, not of a world
+// that is only described.
+calx_status *cx_api_world_check_window(const cx_api_world *w) CALX_MUST_USE;
 calx_status *cx_api_topology_new(size_t n, size_t per_process,
                                  PJRT_TopologyDescription **out) CALX_MUST_USE;
 void cx_api_topology_free(PJRT_TopologyDescription *topology);
@@ -401,7 +404,8 @@ struct cx_api_launch {
   cx_api_launch *next;
   PJRT_LoadedExecutable *executable;  // held
   PJRT_Device *device;
-  PJRT_Event *done;      // of all results; NULL: the caller runs it
+  PJRT_Event *done;      // of all results; NULL: the caller runs it, or it
+                         // only fails
   calx_status *failure;  // it ends so instead of running; NULL: it runs
   cx_coll_launch coll;
   // The first run of the executable that it may be, and the first number of
@@ -419,6 +423,11 @@ struct cx_api_launch {
 // until cx_api_queue_leave().
 bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch);
 void cx_api_queue_leave(PJRT_Device *device);
+// A launch for which there is no memory: it takes its run and number. Others
+// hear how it ended, at once where the device is idle, else when they see the
+// device's next launch.
+void cx_api_queue_miss(PJRT_Device *device, cx_api_launch *launch,
+                       const calx_status *why);
 // Appends; the device's thread runs it and ends it. When it cannot, the launch
 // ends with the error, which its results tell.
 void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch);

@@ -175,6 +175,7 @@ static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
 {
   cx_api_world world;
   CALX_TRY(cx_api_world_read(options, n_options, &world));
+  CALX_TRY(cx_api_world_check_window(&world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   c->world = world;

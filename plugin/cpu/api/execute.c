@@ -19,6 +19,25 @@ static atomic_ullong launches;
 
 // ---- a launch's memory ----
 
+static cx_coll_launch coll_of(const PJRT_LoadedExecutable *e,
+                              size_t replica_slot)
+{
+  const cx_program_info *info = e->code->info;
+  cx_coll_launch coll = { .coll = e->client->coll,
+                          .executable = e->id,
+                          .n_replicas = info->n_replicas,
+                          .n_partitions = info->n_partitions,
+                          .timeout_ms = e->client->timeout_ms,
+                          .devices = e->numbers,
+                          .team = e->team,
+                          .program = info->fingerprint.low };
+  if (!e->portable) {
+    coll.replica = (uint32_t)e->logical[replica_slot].replica;
+    coll.partition = (uint32_t)e->logical[replica_slot].partition;
+  }
+  return coll;
+}
+
 static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
                                  PJRT_Device *device)
 {
@@ -39,18 +58,7 @@ static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
   l->device = device;
   l->executable = e;
   atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
-  l->coll = (cx_coll_launch){ .coll = e->client->coll,
-                              .executable = e->id,
-                              .n_replicas = info->n_replicas,
-                              .n_partitions = info->n_partitions,
-                              .timeout_ms = e->client->timeout_ms,
-                              .devices = e->numbers,
-                              .team = e->team,
-                              .program = info->fingerprint.low };
-  if (!e->portable) {
-    l->coll.replica = (uint32_t)e->logical[replica_slot].replica;
-    l->coll.partition = (uint32_t)e->logical[replica_slot].partition;
-  }
+  l->coll = coll_of(e, replica_slot);
   return l;
 }
 
@@ -256,15 +264,16 @@ static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
 {
   if (r->executable->numbers == NULL) return;
   cx_api_launch *l = launch_new(r->executable, slot, device);
-  if (l == NULL) return;
+  if (l == NULL) {
+    cx_api_launch none = { .device = device,
+                           .executable = r->executable,
+                           .coll = coll_of(r->executable, slot) };
+    cx_api_queue_miss(device, &none, why);
+    return;
+  }
   l->n_args = l->n_results = 0;
   l->failure = cx_status_copy(why);
-  l->done = cx_api_event_new();
-  if (l->done != NULL) {
-    cx_api_queue_push(device, l);
-  } else {
-    cx_api_launch_free(l);
-  }
+  cx_api_queue_push(device, l);
 }
 
 // The event that the launch will set, for its results and for the caller.
@@ -311,8 +320,7 @@ static calx_status *execute_one(const request *r, size_t slot,
 static calx_status *execute_all(const request *r)
 {
   cx_api_launch **all = cx_calloc(r->n, sizeof(cx_api_launch *));
-  if (all == NULL) return cx_out_of_memory();
-  calx_status *status = NULL;
+  calx_status *status = all == NULL ? cx_out_of_memory() : NULL;
   size_t n = 0;
   for (; n < r->n && status == NULL; n++) {
     status = prepare(r, n, n, r->executable->local[n], &all[n]);

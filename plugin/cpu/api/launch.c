@@ -23,7 +23,8 @@ void cx_api_launch_free(cx_api_launch *launch)
 
 void cx_api_launch_end(cx_api_launch *launch, calx_status *status)
 {
-  PJRT_Event *done = cx_api_event_retain(launch->done);
+  PJRT_Event *done = launch->done;
+  launch->done = NULL;
   if (status != NULL) {
     for (size_t i = 0; i < launch->n_results; i++) {
       cx_api_block_release(&launch->device->cache, &launch->results[i]->block);
@@ -31,8 +32,12 @@ void cx_api_launch_end(cx_api_launch *launch, calx_status *status)
   }
   // First the memory is back, then the event says so.
   cx_api_launch_free(launch);
-  cx_api_event_set(done, status);
-  cx_api_event_release(done);
+  if (done == NULL) {
+    calx_status_free(status);
+  } else {
+    cx_api_event_set(done, status);
+    cx_api_event_release(done);
+  }
 }
 
 static calx_status *wait_for_args(const cx_api_launch *launch)

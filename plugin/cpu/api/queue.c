@@ -107,6 +107,19 @@ bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)
   return entered;
 }
 
+void cx_api_queue_miss(PJRT_Device *device, cx_api_launch *launch,
+                       const calx_status *why)
+{
+  lock_device(device);
+  const bool idle = !device->busy && device->first == NULL;
+  if (idle) device->busy = true;
+  number(device, launch);
+  cx_unlock(&device->lock);
+  if (!idle) return;
+  cx_coll_end(&launch->coll, why);
+  cx_api_queue_leave(device);
+}
+
 void cx_api_queue_leave(PJRT_Device *device)
 {
   cx_lock(&device->lock);

@@ -100,15 +100,18 @@ static calx_status *check_world(const cx_api_world *w)
                     w->process, w->n_processes, w->host, w->n_hosts,
                     w->host_first, w->host_first + w->host_processes - 1);
   }
-  if (w->host_processes > 1 && w->window_fd < 0) {
-    return cx_error(
-        CALX_INVALID_ARGUMENT,
-        "num_nodes is %u: processes of one host meet in a file "
-        "that they share, and there is no option " CALX_OPTION_WINDOW_FD
-        "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
-        w->n_processes);
-  }
   return NULL;
+}
+
+calx_status *cx_api_world_check_window(const cx_api_world *w)
+{
+  if (w->host_processes <= 1 || w->window_fd >= 0) return NULL;
+  return cx_error(
+      CALX_INVALID_ARGUMENT,
+      "num_nodes is %u: processes of one host meet in a file "
+      "that they share, and there is no option " CALX_OPTION_WINDOW_FD
+      "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
+      w->n_processes);
 }
 
 calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,

@@ -205,14 +205,14 @@ calx_status *cx_mpi_exchange_begin(cx_mpi_exchange *x, int64_t k, void *data,
 calx_status *cx_mpi_exchange_end(cx_mpi_exchange *x, int64_t k)
 {
   calx_status *status = NULL;
-  for (uint32_t tries = 0; status == NULL;) {
+  for (cx_mpi_wait wait = { 0 }; status == NULL;) {
     const uint32_t bell = cx_mpi_link_bell(x->visit->window->link);
     bool moved = false;
     status = advance(x, &moved);
     if (x->first > k) break;
-    if (moved) tries = 0;
+    if (moved) wait = (cx_mpi_wait){ 0 };
     if (status == NULL && !moved) {
-      status = cx_mpi_far_pause(x->visit, &tries, bell);
+      status = cx_mpi_far_pause(x->visit, &wait, bell);
     }
   }
   return status;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "coll/say.h"
 #include "coll/state.h"
 
 enum { FIRST_TAG = 2, YIELDS = 500 };
@@ -280,16 +281,33 @@ cx_mpi_transfer cx_mpi_far_transfer(const cx_coll_visit *v, uint32_t i,
                             .sends = sends };
 }
 
-calx_status *cx_mpi_far_pause(const cx_coll_visit *v, uint32_t *tries,
+static calx_status *stuck_error(const cx_coll_visit *v)
+{
+  cx_text text = { 0 };
+  cx_coll_put_part(&text, v->part);
+  cx_text_format(&text,
+                 " (collective %u of the program): all have come, but for "
+                 "%lld ms nothing has moved between the hosts",
+                 (unsigned)v->launch->n_done,
+                 (long long)cx_coll_limit_ms(v->launch));
+  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
+}
+
+calx_status *cx_mpi_far_pause(const cx_coll_visit *v, cx_mpi_wait *wait,
                               uint32_t bell)
 {
   cx_mpi_link_poll(v->window->link);
-  if (++*tries < YIELDS) {
+  if (++wait->tries < YIELDS) {
     cx_coll_yield();
     return NULL;
   }
+  const int64_t now = cx_now_ns();
+  if (wait->until_ns == 0) {
+    wait->until_ns = now + cx_coll_limit_ms(v->launch) * 1000000;
+  }
   CALX_TRY(cx_mpi_link_error(v->window->link));
   CALX_TRY(cx_coll_visit_trouble(v));
+  if (now > wait->until_ns) return stuck_error(v);
   cx_mpi_link_sleep(v->window->link, bell);
   return NULL;
 }

@@ -43,9 +43,14 @@ cx_mpi_transfer cx_mpi_far_transfer(const cx_coll_visit *visit, uint32_t i,
                                     cx_mpi_channel channel, bool sends,
                                     void *data, size_t bytes);
 
-// One turn of a wait for transfers: lets others run, looks for what would make
-// the wait vain. `tries` counts from 0 since something moved.
-calx_status *cx_mpi_far_pause(const cx_coll_visit *visit, uint32_t *tries,
+// A wait for transfers, which begins anew, with zeros, when something moved.
+typedef struct cx_mpi_wait {
+  uint32_t tries;
+  int64_t until_ns;
+} cx_mpi_wait;
+// One turn of it: lets others run, looks for what would make it vain, and ends
+// it when the time is over.
+calx_status *cx_mpi_far_pause(const cx_coll_visit *visit, cx_mpi_wait *wait,
                               uint32_t bell) CALX_MUST_USE;
 // Transfers of the visit were begun and will not be waited for.
 void cx_mpi_far_lose(const cx_coll_visit *visit);

@@ -15,7 +15,8 @@ enum {
   LOOK_TURNS = 64,
   IDLE_MS = 1,
   LOOK_MS = 20,
-  SLEEP_MS = 20
+  SLEEP_MS = 20,
+  END_MS = 10000  // what is to be sent is on its way after that
 };
 
 // MPI of this process.
@@ -48,7 +49,8 @@ struct cx_mpi_link {
   stage stage;
   bool stops;
   // In MPI's initialisation, which cannot be ended; and whether whoever waited
-  // for it has left: then nothing of the options may be used any more.
+  // for it has left: then nothing of the options may be used any more, and the
+  // link is the thread's.
   bool opening, left;
   calx_status *failed;
   cx_mpi_transfer *posted, **last_posted;
@@ -61,8 +63,7 @@ struct cx_mpi_link {
   // Whose turn it is uses these.
   cx_mpi_transfer *active;
   letter *sending;
-  unsigned char *all;  // what the processes tell
-  unsigned seen;       // the link's thread: polls as it saw them last
+  unsigned seen;  // the link's thread: polls as it saw them last
 };
 
 // ---- failures ---------------------------------------------------------------
@@ -321,9 +322,11 @@ static bool is_well(const cx_mpi_link *l)
 }
 
 // Turns until the request is done; false: it will not be.
-static bool finish(cx_mpi_link *l, cx_mpi_request *request)
+static bool finish(cx_mpi_link *l, cx_mpi_request *request, int64_t most_ms)
 {
-  const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
+  const int64_t limit = l->options.timeout_ms;
+  const int64_t until =
+      cx_now_ns() + (limit < most_ms ? limit : most_ms) * 1000000;
   bool done = false;
   while (!done && is_well(l) && cx_now_ns() < until) {
     if (!check(l, mpi.api->test(request, &done, NULL))) return false;
@@ -362,13 +365,17 @@ static void set_opening(cx_mpi_link *l, bool opening)
 static calx_status *gather(cx_mpi_link *l)
 {
   const cx_mpi_options *o = &l->options;
+  const size_t bytes = o->told_bytes * o->processes;
   cx_mpi_request request;
-  l->all = cx_alloc(o->told_bytes * o->processes);
-  if (l->all == NULL) return cx_out_of_memory();
+  // MPI's, if it does not come to an end: then it is not freed.
+  unsigned char *all = cx_alloc(bytes + o->told_bytes);
+  if (all == NULL) return cx_out_of_memory();
+  memcpy(all + bytes, o->told, o->told_bytes);
   if (check(l,
-            mpi.api->gather(o->told, l->all, (int)o->told_bytes, &request)) &&
-      finish(l, &request)) {
-    memcpy(o->all, l->all, o->told_bytes * o->processes);
+            mpi.api->gather(all + bytes, all, (int)o->told_bytes, &request)) &&
+      finish(l, &request, INT64_MAX)) {
+    memcpy(o->all, all, bytes);
+    cx_free(all);
     return NULL;
   }
   calx_status *status = cx_mpi_link_error(l);
@@ -426,7 +433,6 @@ static void drop(cx_mpi_link *l)
 {
   letters_free(l->sending);
   letters_free(l->told);
-  cx_free(l->all);
   calx_status_free(l->failed);
   cx_cond_free(&l->changed);
   cx_mutex_free(&l->lock);
@@ -452,14 +458,18 @@ static void work(void *user)
   for (int idle = 0; runs && pause_for(l, &idle);) {
     if (try_turn(l)) idle = 0;
   }
-  if (runs && is_well(l) && l->failed == NULL) {
+  // Who gave up a transfer comes too: others would wait for it.
+  if (runs && is_well(l)) {
     cx_mpi_request request;
-    if (check(l, mpi.api->barrier(&request))) (void)finish(l, &request);
+    if (check(l, mpi.api->barrier(&request))) {
+      (void)finish(l, &request, END_MS);
+    }
   }
   if (left) drop(l);
 }
 
-static calx_status *wait_to_run(cx_mpi_link *l)
+// *left: the thread is left to itself, and the link to the thread.
+static calx_status *wait_to_run(cx_mpi_link *l, bool *left)
 {
   const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
   calx_status *status = NULL;
@@ -480,7 +490,8 @@ static calx_status *wait_to_run(cx_mpi_link *l)
     if (status != NULL) break;
   }
   if (l->stage == FAILED) status = cx_status_copy(l->failed);
-  l->left = l->stage == STARTING;
+  *left = l->left = l->stage == STARTING;
+  if (*left) (void)pthread_detach(l->thread.handle);
   cx_unlock(&l->lock);
   return status;
 }
@@ -505,24 +516,25 @@ calx_status *cx_mpi_link_open(const cx_mpi_options *options, cx_mpi_link **out)
     drop(l);
     return status;
   }
-  status = wait_to_run(l);
+  bool left = false;
+  status = wait_to_run(l, &left);
   if (status == NULL) {
     *out = l;
-  } else if (l->left) {
-    (void)pthread_detach(l->thread.handle);
-  } else {
-    cx_mpi_link_close(l);
+  } else if (!left) {
+    (void)cx_mpi_link_close(l);
   }
   return status;
 }
 
-void cx_mpi_link_close(cx_mpi_link *l)
+bool cx_mpi_link_close(cx_mpi_link *l)
 {
-  if (l == NULL) return;
+  if (l == NULL) return false;
   cx_lock(&l->lock);
   l->stops = true;
   cx_cond_broadcast(&l->changed);
   cx_unlock(&l->lock);
   cx_thread_join(&l->thread);
+  const bool keeps = l->active != NULL;
   drop(l);
+  return keeps;
 }

@@ -53,9 +53,11 @@ typedef struct cx_mpi_options {
 // Waits for all processes.
 calx_status *cx_mpi_link_open(const cx_mpi_options *options,
                               cx_mpi_link **out) CALX_MUST_USE;
-// Where all is well it waits for all processes, so that nothing that was sent
-// is lost.
-void cx_mpi_link_close(cx_mpi_link *link);  // NULL is accepted
+// Where messages still go it waits some seconds for all processes, so that
+// nothing that was sent is lost. True: there are transfers that MPI was given
+// and is not done with; their memory must stay for as long as the process
+// lives.
+bool cx_mpi_link_close(cx_mpi_link *link);  // NULL is accepted
 
 void cx_mpi_link_post(cx_mpi_link *link, cx_mpi_transfer *transfer);
 // Copies the message.

@@ -36,8 +36,9 @@ static calx_status *choose(const char **out)
   if (theirs || pmi) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "between hosts the CPU engine needs MPI, and nobody told it "
-                  "MPI's ranks: neither PMI_FD nor OMPI_COMM_WORLD_RANK is "
-                  "set");
+                  "MPI's ranks: none of PMI_FD, PMI_PORT, "
+                  "OMPI_COMM_WORLD_RANK, PMIX_NAMESPACE and PMIX_RANK is set, "
+                  "nor CALX_MPI, which names the implementation");
 }
 
 static void put_path(cx_text *out, const char *flavour, int place)

@@ -248,15 +248,15 @@ static bool advance(move *m, uint32_t *left)
 
 static calx_status *go(move *m)
 {
-  for (uint32_t tries = 0;;) {
+  for (cx_mpi_wait wait = { 0 };;) {
     uint32_t left = 0;
     const uint32_t bell = cx_mpi_link_bell(m->visit->window->link);
     const bool moved = advance(m, &left);
     if (left == 0) return NULL;
     if (moved) {
-      tries = 0;
+      wait = (cx_mpi_wait){ 0 };
     } else {
-      CALX_TRY(cx_mpi_far_pause(m->visit, &tries, bell));
+      CALX_TRY(cx_mpi_far_pause(m->visit, &wait, bell));
     }
   }
 }

@@ -1,6 +1,7 @@
 // coll/mpi_net: the network interface between the hosts.
 #include <dirent.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -34,6 +35,8 @@ static bool name_of(const struct sockaddr *address, char *out, size_t room)
   bool found = false;
   if (getifaddrs(&all) != 0) return false;
   for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
+    // The own host's name is often 127.0.1.1: the others are not reached so.
+    if ((i->ifa_flags & IFF_LOOPBACK) != 0) continue;
     if (!same_address(i->ifa_addr, address)) continue;
     found = (size_t)snprintf(out, room, "%s", i->ifa_name) < room;
   }

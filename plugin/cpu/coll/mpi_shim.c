@@ -4,7 +4,8 @@
 // The end of the process: Open MPI's mpirun takes a process that did not call
 // MPI_Finalize for a failed one. MPICH's MPI_Finalize can hang for ever across
 // hosts (openucx/ucx issue 8738), so there it is not called; all have met
-// before, and a launcher of MPICH's is told the end in its own words.
+// before, and a launcher of MPICH's is told the end in its own words. Where the
+// program initialised MPI itself, the end is the program's.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,19 +73,42 @@ static void plan_end(void)
 
 // ---- the table --------------------------------------------------------------
 
-static const char *open_mpi(int *rank, int *size, int *most_tag)
+static const char *init(void)
 {
-  int level = 0, found = 0, *most = NULL;
+  int level = 0;
   const char *wrong =
       said(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
   if (wrong != NULL) return wrong;
   plan_end();
   world = MPI_COMM_WORLD;
-  if (level < MPI_THREAD_SERIALIZED) return "it was built without threads";
+  return level < MPI_THREAD_SERIALIZED ? "it was built without threads" : NULL;
+}
+
+// The program initialised MPI itself, ends it itself, and may use it beside
+// this: messages must not get mixed up.
+static const char *join_in(void)
+{
+  int level = 0, over = 0;
+  MPI_Finalized(&over);
+  if (over) return "the program has ended it";
+  const char *wrong = said(MPI_Query_thread(&level));
+  if (wrong != NULL) return wrong;
+  if (level < MPI_THREAD_MULTIPLE) {
+    return "the program initialised it without MPI_THREAD_MULTIPLE";
+  }
+  return said(MPI_Comm_dup(MPI_COMM_WORLD, &world));
+}
+
+static const char *open_mpi(int *rank, int *size, int *most_tag)
+{
+  int found = 0, theirs = 0, *most = NULL;
+  MPI_Initialized(&theirs);
+  const char *wrong = theirs ? join_in() : init();
+  if (wrong != NULL) return wrong;
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world, rank);
   MPI_Comm_size(world, size);
-  MPI_Comm_get_attr(world, MPI_TAG_UB, &most, &found);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
   *most_tag = found && most != NULL ? *most : 32767;
   return NULL;
 }

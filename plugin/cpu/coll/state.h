@@ -143,7 +143,9 @@ static inline cx_coll_state *cx_coll_states_of(const cx_coll_window *w,
 calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t place,
                                 size_t bytes,
                                 unsigned char **out) CALX_MUST_USE;
-// Gives back what large operands took. All must have left.
+// Whether a region of so many bytes has what is given back, and doing so. All
+// must have left.
+bool cx_coll_is_large(size_t bytes);
 void cx_coll_trim_region(cx_coll_window *window, uint32_t place);
 
 // What the visitor came with; as words of a mismatch: devices a and b of the

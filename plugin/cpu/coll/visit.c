@@ -295,10 +295,11 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
   if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
     cx_coll_ring(state_of(v, 0));
   }
-  for (int i = 0; i < v->window->spins && !all_arrived(v, step, &from); i++) {
+  const bool far = v->phase == 1 && v->n_sides > 1;
+  const int spins = far ? 0 : v->window->spins;
+  for (int i = 0; i < spins && !all_arrived(v, step, &from); i++) {
     relax();
   }
-  const bool far = v->phase == 1 && v->n_sides > 1;
   const int yields = far ? FAR_YIELDS : YIELDS;
   for (int i = 0; i < yields && !all_arrived(v, step, &from); i++) {
     if (far) cx_mpi_link_poll(v->window->link);
@@ -356,7 +357,7 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
       }
     }
   }
-  if (self->used != 0) cx_coll_trim_region(w, self->device);
+  if (cx_coll_is_large(self->used)) cx_coll_trim_region(w, self->device);
   self->used = 0;
   self->n_members = 0;
   return NULL;
@@ -377,9 +378,10 @@ static calx_status *begin_sides(cx_coll_visit *v)
   v->n_near = v->group->n;
   v->near_me = v->group->me;
   if (v->window->link == NULL) return NULL;
+  // After a failure MPI may still write to this host's memory, too.
+  CALX_TRY(cx_mpi_link_error(v->window->link));
   CALX_TRY(cx_mpi_far_sides(v));
   if (v->n_sides == 1) return NULL;
-  CALX_TRY(cx_mpi_link_error(v->window->link));
   if (!self->hurries) cx_mpi_link_hurry(v->window->link);
   self->hurries = true;
   return NULL;
@@ -480,7 +482,7 @@ void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
   for (uint32_t i = 0; how != NULL && i < w->share.all; i++) {
     if (atomic_load(&team[i].sleepers) != 0) cx_coll_ring(&team[i]);
   }
-  if (how == NULL && self->used != 0) {
+  if (how == NULL && cx_coll_is_large(self->used)) {
     calx_status_free(wait_until_left(w, self, l));
   }
 }

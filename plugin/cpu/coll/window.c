@@ -109,6 +109,11 @@ calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t place, size_t bytes,
   return status;
 }
 
+bool cx_coll_is_large(size_t bytes)
+{
+  return bytes > KEPT;
+}
+
 void cx_coll_trim_region(cx_coll_window *w, uint32_t place)
 {
   cx_lock(&w->lock);
@@ -121,26 +126,31 @@ void cx_coll_trim_region(cx_coll_window *w, uint32_t place)
 
 // ---- opening and closing ----
 
+static void free_maps(const cx_coll_map *first, bool keeps)
+{
+  if (first->at != NULL && !keeps) munmap(first->at, first->bytes);
+  for (cx_coll_map *one = first->older, *next; one != NULL; one = next) {
+    next = one->older;
+    if (one->at != NULL && !keeps) munmap(one->at, one->bytes);
+    cx_free(one);
+  }
+}
+
 void cx_coll_window_free(cx_coll_window *w)
 {
   if (w == NULL) return;
-  cx_mpi_link_close(w->link);
+  // What was posted and not waited for lies in pieces and regions: MPI may
+  // write to them for as long as the process lives.
+  const bool keeps = cx_mpi_link_close(w->link);
   for (uint32_t i = 0; w->maps != NULL && i < w->share.all; i++) {
-    cx_coll_map *m = &w->maps[i];
-    if (m->at != NULL) munmap(m->at, m->bytes);
-    for (cx_coll_map *next = m->older; next != NULL;) {
-      cx_coll_map *one = next;
-      if (one->at != NULL) munmap(one->at, one->bytes);
-      next = one->older;
-      cx_free(one);
-    }
+    free_maps(&w->maps[i], keeps);
   }
   for (uint32_t i = 0; w->own != NULL && i < w->share.n_own; i++) {
     cx_free(w->own[i].members);
     cx_free(w->own[i].order);
     cx_free(w->own[i].sides);
   }
-  if (w->head != NULL) munmap(w->head, w->fixed_bytes);
+  if (w->head != NULL && !keeps) munmap(w->head, w->fixed_bytes);
   if (w->news != NULL) munmap(w->news, CALX_WINDOW_BOARD);
   if (w->fd >= 0) close(w->fd);
   cx_mutex_free(&w->lock);
@@ -243,9 +253,9 @@ static calx_status *open_window(cx_coll_window *w)
   for (uint32_t i = 0; i < w->share.n_own; i++) w->own[i].device = first + i;
   w->seed = count_client(w);
   w->odd = (unsigned)w->seed & 1;
-  if (w->share.all > w->share.n) return cx_mpi_far_open(w);
-  w->spins = w->share.n <= (uint32_t)cx_pool_cores() ? SPINS : 0;
-  return NULL;
+  const bool far = w->share.all > w->share.n;  // and the link has a thread
+  w->spins = w->share.n + far <= (uint32_t)cx_pool_cores() ? SPINS : 0;
+  return far ? cx_mpi_far_open(w) : NULL;
 }
 
 calx_status *cx_coll_window_new(const cx_coll_share *share,
@@ -294,7 +304,8 @@ calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
   const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, w->seed);
   if (cx_coll_slot_of(w, hash.low | 1, out)) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
-                  "programs on more than %d different lists of devices",
+                  "all %d places for lists of devices that programs run on are "
+                  "taken; those of clients that were closed are not given back",
                   CX_COLL_TEAMS);
 }
 

@@ -4,6 +4,7 @@
 // The hosts are processes of this machine that share no memory. MPI's ranks
 // come from the library's own PMI.
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "runs.h"
@@ -150,9 +151,9 @@ static char said[1024];
 
 // One run on f32[n]; the code, 0: the sum of all, or its operand where
 // `comes` is not set, is right.
-static int run_once(peer *self, const char *text, size_t n, bool comes)
+static int run_program_once(peer *self, PJRT_LoadedExecutable *e, size_t n,
+                            bool comes)
 {
-  PJRT_LoadedExecutable *e = world_program(self->client, text, 4);
   PJRT_Buffer *in =
       host_floats(host_device(self->client, 0), n, (float)self->process);
   PJRT_Buffer *const *args[] = { &in };
@@ -163,16 +164,27 @@ static int run_once(peer *self, const char *text, size_t n, bool comes)
   if (code == 0) host_check_floats(out, n, comes ? 6 : 3, comes ? 4 : 1);
   host_free(out);
   host_free(in);
+  return code;
+}
+
+static int run_once(peer *self, const char *text, size_t n, bool comes)
+{
+  PJRT_LoadedExecutable *e = world_program(self->client, text, 4);
+  const int code = run_program_once(self, e, n, comes);
   host_program_free(e);
   return code;
 }
 
-static void fails(peer *self, const char *text, size_t n, const char *words)
+static void failed(const peer *self, int code, const char *words)
 {
-  const int code = run_once(self, text, n, true);
   if (code != 0 && strstr(said, words) != NULL) return;
   fail_msg("process %d: code %d: '%s', not '%s'", self->process, code, said,
            words);
+}
+
+static void fails(peer *self, const char *text, size_t n, const char *words)
+{
+  failed(self, run_once(self, text, n, true), words);
 }
 
 // After each failure the world goes on.
@@ -212,17 +224,23 @@ static void come_late(peer *self)
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "1", 1);
   host_client_free(self->client);
   self->client = world_client(self->world, self->process);
-  if (self->process == 3) sleep(2);
-  fails(self, SUM("4", "0.0"), 4, "these have not come: replica 3");
+  PJRT_LoadedExecutable *e = world_program(self->client, SUM("4", "0.0"), 4);
+  atomic_int *gave_up = (atomic_int *)(void *)self->world->shared;
+  assert_null(cx_store_barrier("ready", 60000));
+  while (self->process == 3 && atomic_load(gave_up) < 3) usleep(1000);
+  failed(self, run_program_once(self, e, 4, true),
+         "these have not come: replica 3");
+  atomic_fetch_add(gave_up, 1);
   assert_null(cx_store_barrier("late", 60000));
-  assert_int_equal(run_once(self, SUM("4", "0.0"), 4, true), 0);
+  assert_int_equal(run_program_once(self, e, 4, true), 0);
+  host_program_free(e);
 }
 
 // A client that is opened again meets the others again.
 static void test_late(void **state)
 {
   (void)state;
-  world w = world_of_hosts(2, (int[]){ 2, 2 }, 1, 0);
+  world w = world_of_hosts(2, (int[]){ 2, 2 }, 1, sizeof(atomic_int));
   world_start(&w, come_late, NULL);
   world_join(&w);
   world_free(&w);

@@ -6,7 +6,9 @@
 //   peer loop N   sums until one fails, and says why: exit status 3. After five
 //                 rounds process N is lost
 //
-// PEER_APART=1: each process is a host of its own.
+// PEER_APART=1: each process is a host of its own. PEER_MPI: the shim of an MPI
+// that the process itself begins and ends, as a program does that uses MPI.
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -88,11 +90,45 @@ static int loop(const world *w, PJRT_Client *client, int process, int lost)
   return 3;
 }
 
+// ---- MPI of the program ----
+
+static void *find(void *library, const char *name)
+{
+  void *found = dlsym(library, name);
+  if (found == NULL) fail_msg("%s", dlerror());
+  return found;
+}
+
+static void *begin_mpi(const char *shim)
+{
+  enum { MULTIPLE = 3 };
+  int level = 0;
+  int (*init)(int *, char ***, int, int *) = NULL;
+  if (shim == NULL) return NULL;
+  void *library = dlopen(shim, RTLD_NOW | RTLD_GLOBAL);
+  if (library == NULL) fail_msg("%s", dlerror());
+  void *found = find(library, "MPI_Init_thread");
+  memcpy(&init, &found, sizeof init);
+  assert_int_equal(init(NULL, NULL, MULTIPLE, &level), 0);
+  assert_int_equal(level, MULTIPLE);
+  return library;
+}
+
+static void end_mpi(void *library)
+{
+  int (*finalize)(void) = NULL;
+  if (library == NULL) return;
+  void *found = find(library, "MPI_Finalize");
+  memcpy(&finalize, &found, sizeof finalize);
+  assert_int_equal(finalize(), 0);
+}
+
 int main(int argc, char **argv)
 {
   const char *what = argc > 1 ? argv[1] : "all";
   setenv("CMOCKA_TEST_ABORT", "1", 1);
   alarm(60);
+  void *mpi = begin_mpi(getenv("PEER_MPI"));
   host_begin(NULL);
   calx_status *status = cx_world_join();
   if (status != NULL) fail_msg("%s", calx_status_message(status));
@@ -110,5 +146,6 @@ int main(int argc, char **argv)
   }
   host_client_free(client);
   cx_world_leave(NULL);
+  end_mpi(mpi);
   return end;
 }

@@ -115,10 +115,8 @@ static void fails_with(peers *p, int i, const char *words)
 
 static void check_all(peers *p, const char *text)
 {
-  for (int i = 0; i < p->n; i++) {
-    compile(p, i, text);
-    HOST_OK(run_one(p, i));
-  }
+  for (int i = 0; i < p->n; i++) compile(p, i, text);
+  for (int i = 0; i < p->n; i++) HOST_OK(run_one(p, i));
   for (int i = 0; i < p->n; i++) {
     check_one(p, i);
     host_program_free(p->programs[i]);
@@ -273,6 +271,26 @@ static void test_topology(void **state)
   world_free(&w);
 }
 
+// A world that is described need not be there.
+static void test_described(void **state)
+{
+  (void)state;
+  const PJRT_NamedValue processes = { CX_PJRT_ARGS(PJRT_NamedValue),
+                                      .name = "num_nodes",
+                                      .name_size = strlen("num_nodes"),
+                                      .type = PJRT_NamedValue_kInt64,
+                                      .int64_value = 4,
+                                      .value_size = 1 };
+  ARGS(make, PJRT_TopologyDescription_Create, .create_options = &processes,
+       .num_options = 1);
+  HOST_OK(api->PJRT_TopologyDescription_Create(&make));
+  ARGS(list, PJRT_TopologyDescription_GetDeviceDescriptions,
+       .topology = make.topology);
+  HOST_OK(api->PJRT_TopologyDescription_GetDeviceDescriptions(&list));
+  assert_int_equal(list.num_descriptions, 4);
+  HOST_OK(CALL(PJRT_TopologyDescription_Destroy, .topology = make.topology));
+}
+
 // ---- creation ----
 
 static PJRT_Error *create(int64_t process, int64_t processes, int64_t fd,
@@ -303,7 +321,7 @@ static void test_options(void **state)
   world w = world_new(2, 1, 0);
   HOST_OK(create(1, 2, w.window.fd, 0, 1));
   HOST_OK(create(0, 1, -1, 0, 1));
-  HOST_FAILS(9, create(1, 2, -1, 1, 2), "neither PMI_FD nor");
+  HOST_FAILS(9, create(1, 2, -1, 1, 2), "none of PMI_FD, PMI_PORT");
   HOST_FAILS(3, create(0, 2, -1, 0, 1), "no option calx_window_fd");
   HOST_FAILS(3, create(2, 2, w.window.fd, 0, 1), "node_id 2 of num_nodes 2");
   HOST_FAILS(3, create(0, 4, w.window.fd, 1, 2), "is not on host 1 of 2");
@@ -412,6 +430,37 @@ static void test_refused_call(void **state)
   peers_free(&p);
 }
 
+// So is one for which there was no memory, whatever it was wanted for.
+static void test_no_memory_to_launch(void **state)
+{
+  (void)state;
+  peers p = peers_new(2);
+  const char *text = SUM("4xf32", TWO, "0.0");
+  for (int i = 0; i < 2; i++) compile(&p, i, text);
+  cx_alloc_set_exact(true);
+  int failed = 0;
+  bool well = false;
+  for (long n = 0; !well; n++) {
+    cx_alloc_fail_at(n);
+    int code = host_take(run_one(&p, 0));
+    cx_alloc_fail_at(-1);
+    HOST_OK(run_one(&p, 1));
+    if (code == 0) {
+      code = host_take(host_ready(p.out[0]));
+      host_free(p.out[0]);
+    }
+    well = code == 0;
+    assert_int_equal(host_take(host_ready(p.out[1])) == 0, well);
+    host_free(p.out[1]);
+    failed += !well;
+  }
+  cx_alloc_set_exact(false);
+  assert_true(failed > 2);
+  for (int i = 0; i < 2; i++) host_program_free(p.programs[i]);
+  check_all(&p, text);
+  peers_free(&p);
+}
+
 static void test_late(void **state)
 {
   (void)state;
@@ -487,12 +536,13 @@ static void test_again(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_facts),     HOST_TEST(test_foreign),
-    HOST_TEST(test_topology),  HOST_TEST(test_options),
-    HOST_TEST(test_no_memory), HOST_TEST(test_mismatch),
-    HOST_TEST(test_failure),   HOST_TEST(test_refused_call),
-    HOST_TEST(test_late),      HOST_TEST(test_not_coming),
-    HOST_TEST(test_news),      HOST_TEST(test_again),
+    HOST_TEST(test_facts),        HOST_TEST(test_foreign),
+    HOST_TEST(test_topology),     HOST_TEST(test_described),
+    HOST_TEST(test_options),      HOST_TEST(test_no_memory),
+    HOST_TEST(test_mismatch),     HOST_TEST(test_failure),
+    HOST_TEST(test_refused_call), HOST_TEST(test_no_memory_to_launch),
+    HOST_TEST(test_late),         HOST_TEST(test_not_coming),
+    HOST_TEST(test_news),         HOST_TEST(test_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

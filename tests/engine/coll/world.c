@@ -172,9 +172,13 @@ static void keep(world_device *d, const memory *mem, const cx_hlo_op *op)
   }
 }
 
+// Limits are counted from here, not from when the thread was made.
+static pthread_barrier_t all_there;
+
 static void device_run(void *user)
 {
   world_device *d = user;
+  (void)pthread_barrier_wait(&all_there);
   if (d->module == NULL) return;
   if (d->late_ms > 0) usleep((useconds_t)(d->late_ms * 1000));
   const cx_hlo_op *op = world_op(d->module);
@@ -199,6 +203,7 @@ void world_run(world *w)
   cx_thread threads[MOST_DEVICES] = { { 0 } };
   const uint32_t n = w->n_replicas * w->n_partitions;
   w->run++;
+  assert_int_equal(pthread_barrier_init(&all_there, NULL, n), 0);
   for (uint32_t i = 0; i < n; i++) {
     w->devices[i].launch = (cx_coll_launch){ .coll = w->coll,
                                              .executable = 7,
@@ -218,4 +223,5 @@ void world_run(world *w)
     assert_null(cx_thread_start(&threads[i], device_run, &w->devices[i]));
   }
   for (uint32_t i = 0; i < n; i++) cx_thread_join(&threads[i]);
+  pthread_barrier_destroy(&all_there);
 }
