@@ -179,8 +179,9 @@ static calx_status *rank(int index, void *user)
   net m;
   calx_device *device = calx_device_current();
   calx_manual_seed(r->seed);
-  CALX_TRY(net_init(&m));
-  calx_optimizer *opt = calx_adam(m.root, .lr = r->lr * calx_world_size());
+  calx_status *status = net_init(&m);
+  double lr = r->lr * calx_world_size();
+  calx_optimizer *opt = calx_adam(m.root, .lr = lr != 0 ? lr : CALX_ZERO);
   calx_sampler *train_sampler =
       calx_distributed_sampler(r->train, .num_replicas = calx_world_size(),
                                .rank = calx_global_ordinal(), .seed = r->seed);
@@ -196,7 +197,7 @@ static calx_status *rank(int index, void *user)
       calx_parallel_loader_new(train_loader, &device, 1);
   calx_parallel_loader *valid_para =
       calx_parallel_loader_new(valid_loader, &device, 1);
-  calx_status *status = calx_optimizer_error(opt);
+  if (status == NULL) status = calx_optimizer_error(opt);
   double accuracy = 0, best = 0;
   for (long epoch = 1; status == NULL && epoch <= r->epochs; epoch++) {
     status = train(&m, opt, calx_per_device_loader(train_para, device));

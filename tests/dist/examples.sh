@@ -47,6 +47,9 @@ check "one rank prints" $?
 CPU_NUM_DEVICES=2 "$leaves" --epochs 1 --target 101 >below.txt 2>&1
 test $? = 21
 check "an accuracy below the target: exit code 21" $?
+CPU_NUM_DEVICES=2 "$leaves" --epochs 1 --lr 0 --target 60 >still.txt 2>&1
+test $? = 21
+check "a rate of 0 is no default: nothing is learned" $?
 
 # Processes work together on our engine alone.
 if [ "$CALX_PLUGIN" = calx ]; then
