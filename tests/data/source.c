@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include "loader.h"
+#include "support/wait.h"
 
 static calx_status *get(void *user, int64_t index, void *const *fields)
 {
@@ -73,5 +74,6 @@ void source_wait_home(void **state)
 {
   const check_before *before = *state;
   // The scope of the test itself is not in the count.
-  while (cx_alloc_live() > before->blocks + 1) sched_yield();
+  WAIT_UNTIL(cx_alloc_live() <= before->blocks + 1);
+  assert_true(cx_alloc_live() <= before->blocks + 1);
 }

@@ -1,8 +1,9 @@
 // mnist: twenty steps of the convolutional network on real digits, on 1, 2 and
 // 4 ranks that share PyTorch's batches, against PyTorch's losses in f64
 // (CALX_SHARED, oracle/mnist.*).
-#include "net.h"
+#include "calx/autograd.h"
 #include "ranks.h"
+#include "support/mnist_net.h"
 #include "support/safetensors.h"
 
 enum { BATCH = 128, STEPS = 20, PIXELS = 28 * 28 };
@@ -10,16 +11,6 @@ enum { BATCH = 128, STEPS = 20, PIXELS = 28 * 28 };
 static safetensors *oracle;
 static safetensors_entry images, labels;
 static double wanted[STEPS];
-
-static void load_initial(void *user, const char *path, calx_entry_kind kind,
-                         calx_tensor *t)
-{
-  (void)user;
-  (void)kind;
-  char name[128];
-  snprintf(name, sizeof name, "init/%s", path);
-  calx_assign(t, safetensors_tensor(oracle, name, CALX_DTYPE_DEFAULT));
-}
 
 // (u8 / 255 - 0.1307) / 0.3081: this rank's part of a step's batch.
 static calx_tensor *pixels_of(int step, int64_t n)
@@ -39,22 +30,14 @@ static calx_tensor *labels_of(int step, int64_t n)
   return calx_tensor_from(labels.data + first * 8, CALX_I64, CALX_SHAPE(n));
 }
 
-static calx_status *load(net *m)
-{
-  calx_scope *scope = calx_scope_begin();
-  calx_no_grad_begin();
-  calx_module_visit(m->root, load_initial, NULL);
-  calx_sync(NULL);
-  return calx_scope_end(scope);
-}
-
 static calx_status *train(int index, void *user)
 {
   double *losses = user;
   int64_t n = BATCH / calx_world_size();
-  net m;
-  CALX_TRY(net_make(&m, CALX_F32));
-  CALX_TRY(load(&m));
+  mnist_net m;
+  CALX_TRY(mnist_net_make(&m, CALX_F32));
+  calx_convert_sync_batchnorm(m.root);
+  CALX_TRY(safetensors_load(oracle, "init/", m.root));
   calx_optimizer *opt = calx_sgd(m.root, .lr = 0.01, .momentum = 0.5);
   CALX_TRY(calx_optimizer_error(opt));
   for (int s = 0; s < STEPS; s++) {

@@ -6,9 +6,10 @@
 // Rounding is what is left of the difference. In f64 it stays small; in f32
 // training itself enlarges it, so there the network is a linear layer.
 #include "calx/data.h"
-#include "net.h"
+#include "calx/autograd.h"
 #include "ranks.h"
 #include "state.h"
+#include "support/mnist_net.h"
 
 enum { MOST_RANKS = 8, WHOLE = 24, PIXELS = 28 * 28, SAMPLES = 504 };
 enum { MOST_NUMBERS = 1 << 15 };  // of a model
@@ -80,7 +81,7 @@ static training *new_training(make_optimizer *optimizer)
 
 // ---- the convolutional network ----------------------------------------------
 
-static calx_status *train_step(net *m, calx_optimizer *opt, long step,
+static calx_status *train_step(mnist_net *m, calx_optimizer *opt, long step,
                                double *loss)
 {
   int64_t b = WHOLE / calx_world_size();
@@ -99,9 +100,10 @@ static calx_status *train_step(net *m, calx_optimizer *opt, long step,
 static calx_status *train(int index, void *user)
 {
   training *t = user;
-  net m;
+  mnist_net m;
   calx_manual_seed(7);
-  CALX_TRY(net_make(&m, CALX_F64));
+  CALX_TRY(mnist_net_make(&m, CALX_F64));
+  calx_convert_sync_batchnorm(m.root);
   calx_optimizer *opt = t->optimizer(m.root);
   calx_status *status = calx_optimizer_error(opt);
   for (long s = 0; s < steps && status == NULL; s++) {

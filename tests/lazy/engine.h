@@ -7,6 +7,7 @@
 #include "calx/ops.h"
 #include "lines.h"
 #include "support/support.h"
+#include "support/wait.h"
 
 static inline calx_tensor *engine_tensor(calx_dims shape, const double *values)
 {
@@ -60,10 +61,7 @@ static inline int engine_begin(void **state)
 static inline int engine_end(void **state)
 {
   calx_shutdown();
-  for (int i = 0; i < 2000 && cx_alloc_live() != support_kept; i++) {
-    struct timespec moment = { .tv_nsec = 1000000 };
-    nanosleep(&moment, NULL);
-  }
+  WAIT_UNTIL(cx_alloc_live() == support_kept);
   return support_nothing_left(state);
 }
 

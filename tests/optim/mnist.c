@@ -7,38 +7,11 @@
 // is right or the test fails.
 #include "calx/autograd.h"
 #include "calx/optim.h"
+#include "support/mnist_net.h"
 #include "support/safetensors.h"
 #include "support/support.h"
 
 enum { BATCH = 128, STEPS = 20, PIXELS = 28 * 28 };
-
-typedef struct net {
-  calx_module *root, *conv1, *bn1, *conv2, *bn2, *fc1, *fc2;
-} net;
-
-static calx_tensor *forward(void *self, calx_tensor *x)
-{
-  net *m = self;
-  x = calx_relu(calx_max_pool2d(calx_forward(m->conv1, x), 2));
-  x = calx_forward(m->bn1, x);
-  x = calx_relu(calx_max_pool2d(calx_forward(m->conv2, x), 2));
-  x = calx_forward(m->bn2, x);
-  x = calx_flatten(x, .start_dim = 1);
-  x = calx_relu(calx_forward(m->fc1, x));
-  return calx_log_softmax(calx_forward(m->fc2, x), 1);
-}
-
-static void make(net *m, calx_dtype d)
-{
-  m->root = calx_module_new("MNIST", forward, m);
-  m->conv1 = calx_nn_conv2d(m->root, "conv1", 1, 10, 5, .dtype = d);
-  m->bn1 = calx_nn_batch_norm2d(m->root, "bn1", 10, .dtype = d);
-  m->conv2 = calx_nn_conv2d(m->root, "conv2", 10, 20, 5, .dtype = d);
-  m->bn2 = calx_nn_batch_norm2d(m->root, "bn2", 20, .dtype = d);
-  m->fc1 = calx_nn_linear(m->root, "fc1", 320, 50, .dtype = d);
-  m->fc2 = calx_nn_linear(m->root, "fc2", 50, 10, .dtype = d);
-  CHECK_STATUS_OK(calx_module_error(m->root));
-}
 
 // ---- the oracle -------------------------------------------------------------
 
@@ -46,15 +19,13 @@ static safetensors *oracle;
 static json_t *facts;
 static calx_dtype dtype;  // of the run
 
-static void load_initial(void *user, const char *path, calx_entry_kind kind,
-                         calx_tensor *t)
+// What was loaded is of the type that the run is to have.
+static void check_type(void *user, const char *path, calx_entry_kind kind,
+                       calx_tensor *t)
 {
   (void)user;
-  char name[128];
-  snprintf(name, sizeof name, "init/%s", path);
-  calx_assign(t, safetensors_tensor(oracle, name, CALX_DTYPE_DEFAULT));
-  assert_int_equal(calx_tensor_dtype(t),
-                   kind == CALX_PARAMETER ? dtype : calx_tensor_dtype(t));
+  (void)path;
+  if (kind == CALX_PARAMETER) assert_int_equal(calx_tensor_dtype(t), dtype);
 }
 
 // How far a stage may be from the oracle. In f32 a rounding error decides some
@@ -138,7 +109,7 @@ static void add_grad(void *user, const char *path, calx_entry_kind kind,
   if (kind == CALX_PARAMETER) l->tensors[l->n++] = calx_grad(t);
 }
 
-static double train_step(net *m, calx_optimizer *opt, calx_tensor *x,
+static double train_step(mnist_net *m, calx_optimizer *opt, calx_tensor *x,
                          calx_tensor *y, bool first)
 {
   calx_optimizer_zero_grad(opt);
@@ -160,7 +131,7 @@ static double train_step(net *m, calx_optimizer *opt, calx_tensor *x,
   return calx_item(loss);
 }
 
-static void compare_momentum(net *m, const calx_optimizer *opt)
+static void compare_momentum(mnist_net *m, const calx_optimizer *opt)
 {
   static const char *const params[] = {
     "conv1.weight", "conv1.bias", "bn1.weight", "bn1.bias",
@@ -174,7 +145,7 @@ static void compare_momentum(net *m, const calx_optimizer *opt)
   }
 }
 
-static void compare_evaluation(net *m, const float *pixels)
+static void compare_evaluation(mnist_net *m, const float *pixels)
 {
   calx_module_train(m->root, false);
   calx_no_grad_begin();
@@ -184,7 +155,8 @@ static void compare_evaluation(net *m, const float *pixels)
   compare(&c, "eval_log_probs_batch0", out);
 }
 
-static void compare_end(net *m, const calx_optimizer *opt, const float *pixels)
+static void compare_end(mnist_net *m, const calx_optimizer *opt,
+                        const float *pixels)
 {
   calx_scope *end = calx_scope_begin();
   comparison params = { "step20/", "step20/" };
@@ -198,13 +170,10 @@ static void twenty_steps(calx_dtype d)
 {
   dtype = d;
   too_far = 0;
-  net m;
-  make(&m, d);
-  calx_scope *setup = calx_scope_begin();
-  calx_no_grad_begin();
-  calx_module_visit(m.root, load_initial, NULL);
-  calx_sync(NULL);
-  CHECK_STATUS_OK(calx_scope_end(setup));
+  mnist_net m;
+  CHECK_STATUS_OK(mnist_net_make(&m, d));
+  CHECK_STATUS_OK(safetensors_load(oracle, "init/", m.root));
+  calx_module_visit(m.root, check_type, NULL);
   calx_optimizer *opt = calx_sgd(m.root, .lr = 0.01, .momentum = 0.5);
   CHECK_STATUS_OK(calx_optimizer_error(opt));
   safetensors_entry images, labels;

@@ -2,6 +2,7 @@
 // turn missing, cut off or failing, and with each allocation failing. Every
 // walk either succeeds or ends in a status; nothing crashes, nothing is left.
 #include "fixture.h"
+#include "support/wait.h"
 
 // What the plugin cannot be asked to destroy stays in it: live() is compared
 // where it can.
@@ -123,7 +124,7 @@ static void prepare(const char *pattern, const char *function, bool async)
 // the client is closed: also what an earlier walk began.
 static bool live_is_at_most(long most)
 {
-  for (int i = 0; i < 1000 && plugin_control.live() > most; i++) usleep(1000);
+  WAIT_UNTIL(plugin_control.live() <= most);
   return plugin_control.live() <= most;
 }
 

@@ -12,6 +12,7 @@
 
 #include "calx/collective.h"
 #include "support/support.h"
+#include "support/wait.h"
 #include "world/world.h"
 
 enum { RANKS_MOST = 8, RANKS_ELEMENTS = 512 };
@@ -202,10 +203,7 @@ static inline int ranks_setup(void **state)
 static inline int ranks_end(void **state)
 {
   calx_shutdown();
-  for (int i = 0; i < 2000 && cx_alloc_live() != support_kept; i++) {
-    struct timespec moment = { .tv_nsec = 1000000 };
-    nanosleep(&moment, NULL);
-  }
+  WAIT_UNTIL(cx_alloc_live() == support_kept);
   return support_nothing_left(state);
 }
 

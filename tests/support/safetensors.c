@@ -1,3 +1,4 @@
+#include "calx/autograd.h"
 #include "support/safetensors.h"
 
 #include "support/support.h"
@@ -153,4 +154,32 @@ double safetensors_distance(const safetensors *file, const char *name,
   }
   test_free(got);
   return most;
+}
+
+// ---- models -----------------------------------------------------------------
+
+typedef struct loading {
+  const safetensors *file;
+  const char *prefix;
+} loading;
+
+static void load_entry(void *user, const char *path, calx_entry_kind kind,
+                       calx_tensor *t)
+{
+  (void)kind;
+  const loading *l = user;
+  char name[256];
+  snprintf(name, sizeof name, "%s%s", l->prefix, path);
+  calx_assign(t, safetensors_tensor(l->file, name, CALX_DTYPE_DEFAULT));
+}
+
+calx_status *safetensors_load(const safetensors *file, const char *prefix,
+                              calx_module *root)
+{
+  loading l = { file, prefix };
+  calx_scope *scope = calx_scope_begin();
+  calx_no_grad_begin();
+  calx_module_visit(root, load_entry, &l);
+  calx_sync(NULL);
+  return calx_scope_end(scope);
 }

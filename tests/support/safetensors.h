@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "calx/nn.h"
 #include "calx/tensor.h"
 
 typedef struct safetensors safetensors;
@@ -31,6 +32,10 @@ bool safetensors_find(const safetensors *file, const char *name,
 // the current scope; CALX_DTYPE_DEFAULT: as stored.
 calx_tensor *safetensors_tensor(const safetensors *file, const char *name,
                                 calx_dtype as);
+// Gives all entries of a model the tensors that are stored under their paths
+// with a prefix, "init/".
+calx_status *safetensors_load(const safetensors *file, const char *prefix,
+                              calx_module *root);
 // Greatest |t - stored| over the elements; the shapes must be equal. NaN is far
 // from everything but NaN.
 double safetensors_distance(const safetensors *file, const char *name,
