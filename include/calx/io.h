@@ -203,7 +203,7 @@ typedef struct calx_load_options {
 } calx_load_options;
 /**
  * Reads a file into a value with tensors on the host, which the caller frees.
- * Tensors of safetensors lie in the file's map: replace such a file, as
+ * Tensors lie in the file's map, but for packed ones of .pt: replace a file, as
  * calx_save() does, do not change it in place. Nothing in a file is run.
  * @param path  of any size; what it claims is checked against what it has
  * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:

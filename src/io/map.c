@@ -26,6 +26,16 @@ calx_status *cx_io_map_memory(const char *name, const void *data, size_t size,
   return NULL;
 }
 
+calx_status *cx_io_map_part(cx_io_map *whole, size_t offset, size_t size,
+                            cx_io_map **out_map)
+{
+  CX_ASSERT(offset <= whole->size && size <= whole->size - offset);
+  CALX_TRY(cx_io_map_memory(whole->name, whole->data + offset, size, out_map));
+  atomic_fetch_add_explicit(&whole->refs, 1, memory_order_relaxed);
+  (*out_map)->whole = whole;
+  return NULL;
+}
+
 static calx_status *map_file(int fd, const char *path, cx_io_map **out_map)
 {
   struct stat info;
@@ -66,6 +76,7 @@ void cx_io_map_release(cx_io_map *map)
     return;
   }
   if (map->mapped != NULL) munmap(map->mapped, map->size);
+  cx_io_map_release(map->whole);  // which is no part itself
   cx_free(map->owned);
   cx_free(map);
 }

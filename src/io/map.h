@@ -16,6 +16,7 @@ typedef struct cx_io_map {
   size_t size;
   void *mapped;  // or cx_free()d memory, or neither: somebody else's
   void *owned;
+  struct cx_io_map *whole;  // that it is a part of; held
 } cx_io_map;
 
 // A regular file, mapped. Who else changes it in place, instead of replacing
@@ -25,6 +26,10 @@ calx_status *cx_io_map_open(const char *path,
 // Memory that outlives the map.
 calx_status *cx_io_map_memory(const char *name, const void *data, size_t size,
                               cx_io_map **out_map) CALX_MUST_USE;
+// The bytes at `offset`, which must lie in the map: they outlive the whole's
+// release.
+calx_status *cx_io_map_part(cx_io_map *whole, size_t offset, size_t size,
+                            cx_io_map **out_map) CALX_MUST_USE;
 void cx_io_map_release(cx_io_map *map);  // NULL is accepted
 
 // A host tensor with one owner over the bytes at `offset`; a copy of them where

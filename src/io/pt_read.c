@@ -4,29 +4,36 @@
 // how much each may unpack to, the nodes of the pickle, and what tensors with
 // overlapping elements, or texts that are used again, may come to. A storage is
 // read when the first tensor that is kept needs it; tensors that lie in it in
-// order share its memory.
+// order share its memory, which is the file's map where it is not packed.
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 #include <zip.h>
 
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/status.h"
+#include "io/crc.h"
 #include "io/pickle.h"
 #include "io/pt.h"
 #include "io/value.h"
+#include "io/zip.h"
 #include "lazy/lazy.h"
 
 // Deflate packs no better (zlib's technical notes).
 #define MOST_PACKED 1032
 #define MB ((uint64_t)1 << 20)
+// Bytes: as memory that was allocated is.
+#define ALIGNED _Alignof(max_align_t)
 
 typedef struct reading {
   const char *name;
   size_t file_size;
+  cx_io_map *map;  // the file
   zip_t *zip;
   char prefix[256];      // "mnist/"
   cx_io_map **storages;  // by the entry's place; NULL: not read yet
+  uint64_t *places;      // of the entries' bytes in the file; 0: not known
   uint64_t n_entries;
   uint64_t copies;  // bytes that tensors may still take besides the storages
   int64_t values;   // that may still be made of nodes
@@ -187,6 +194,38 @@ static calx_status *read_entry(const reading *r, uint64_t at, void **out_data,
   return status;
 }
 
+// An entry's bytes where they lie in the file, with its checksum checked; NULL:
+// they do not, or it is not right, or they are not aligned for all types.
+static calx_status *map_entry(const reading *r, uint64_t at, cx_io_map **out)
+{
+  zip_stat_t s;
+  uint64_t place = r->places[at];
+  *out = NULL;
+  CALX_TRY(stat_entry(r, at, &s));
+  bool there = place != 0 && s.comp_method == ZIP_CM_STORE &&
+               (s.valid & ZIP_STAT_CRC) != 0 && place <= r->file_size &&
+               s.size <= r->file_size - place;
+  if (!there || (uintptr_t)(r->map->data + place) % ALIGNED != 0 ||
+      cx_io_crc32(0, r->map->data + place, (size_t)s.size) != s.crc) {
+    return NULL;
+  }
+  return cx_io_map_part(r->map, (size_t)place, (size_t)s.size, out);
+}
+
+static calx_status *unpack_entry(const reading *r, uint64_t at, cx_io_map **out)
+{
+  void *data;
+  size_t size;
+  CALX_TRY(read_entry(r, at, &data, &size));
+  calx_status *status = cx_io_map_memory(r->name, data, size, out);
+  if (status != NULL) {
+    cx_free(data);
+    return status;
+  }
+  (*out)->owned = data;
+  return NULL;
+}
+
 static calx_status *check_byte_order(const reading *r)
 {
   int64_t at = find_entry(r, "byteorder", 9);
@@ -217,17 +256,8 @@ static calx_status *load_storage(reading *r, const cx_io_node *storage,
                     r->prefix, name);
   }
   cx_io_map **known = &r->storages[at];
-  if (*known == NULL) {
-    void *data;
-    size_t size;
-    CALX_TRY(read_entry(r, (uint64_t)at, &data, &size));
-    calx_status *status = cx_io_map_memory(r->name, data, size, known);
-    if (status != NULL) {
-      cx_free(data);
-      return status;
-    }
-    (*known)->owned = data;
-  }
+  if (*known == NULL) CALX_TRY(map_entry(r, (uint64_t)at, known));
+  if (*known == NULL) CALX_TRY(unpack_entry(r, (uint64_t)at, known));
   size_t each = storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1,
          bytes;
   bool fits = cx_mul_size((size_t)storage->as.storage.elements, each, &bytes);
@@ -484,14 +514,16 @@ static calx_status *read_all(reading *r, calx_value **out)
   CALX_TRY(find_prefix(r));
   CALX_TRY(check_byte_order(r));
   r->storages = cx_calloc((size_t)r->n_entries, sizeof(cx_io_map *));
-  if (r->storages == NULL) return cx_out_of_memory();
+  r->places = cx_calloc((size_t)r->n_entries, sizeof *r->places);
+  if (r->storages == NULL || r->places == NULL) return cx_out_of_memory();
+  cx_io_zip_places(r->map->data, r->map->size, r->n_entries, r->places);
   return read_value(r, out);
 }
 
 calx_status *cx_io_pt_read(cx_io_map *map, calx_value **out_value)
 {
   *out_value = NULL;
-  reading r = { .name = map->name, .file_size = map->size };
+  reading r = { .name = map->name, .file_size = map->size, .map = map };
   calx_status *status = open_zip(&r, map);
   if (status == NULL) status = read_all(&r, out_value);
   for (uint64_t i = 0; r.storages != NULL && i < r.n_entries; i++) {
@@ -501,6 +533,7 @@ calx_status *cx_io_pt_read(cx_io_map *map, calx_value **out_value)
     calx_release(r.made->made);
   }
   cx_free(r.storages);
+  cx_free(r.places);
   cx_arena_free(&r.nodes);
   if (r.zip != NULL) zip_discard(r.zip);
   return status;

@@ -1,4 +1,5 @@
-// io/zip: zip archives, written entry by entry as torch.save lays them out.
+// io/zip: zip archives, written entry by entry as torch.save lays them out, and
+// where the entries of others' lie.
 //
 // Every entry is stored, and its bytes begin at a multiple of 64 in the file:
 // the local header's extra field "FB" is as long as that needs. An entry is
@@ -8,6 +9,8 @@
 // Source: PKWARE's APPNOTE.TXT 6.3.10, 4.3 to 4.5; caffe2/serialize of PyTorch.
 #ifndef CX_IO_ZIP_H
 #define CX_IO_ZIP_H
+
+#include <stdint.h>
 
 #include "base/text.h"
 #include "base/writer.h"
@@ -25,5 +28,10 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
                            size_t size) CALX_MUST_USE;
 // Writes the directory, and frees it, on failure too.
 calx_status *cx_io_zip_end(cx_io_zip *zip, calx_status *status) CALX_MUST_USE;
+
+// Where the content of each of the first n entries begins, in the directory's
+// order; 0: not found. Of a damaged archive a place may be anywhere.
+void cx_io_zip_places(const void *data, size_t size, uint64_t n,
+                      uint64_t *out_places);
 
 #endif

@@ -92,6 +92,57 @@ static void test_layout(void **state)
   files_in_folder(true);
 }
 
+// Whether the bytes lie in a map of the file (proc(5)).
+static bool is_mapped(const void *data, const char *path)
+{
+  char line[1024];
+  bool found = false;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  assert_non_null(maps);
+  while (!found && fgets(line, sizeof line, maps) != NULL) {
+    uintptr_t begin, end;
+    found = strstr(line, path) != NULL &&
+            sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 &&
+            begin <= (uintptr_t)data && (uintptr_t)data < end;
+  }
+  fclose(maps);
+  return found;
+}
+
+// Tensors of what is not packed lie in the file's map, which lives as long as
+// they do; their checksums are compared.
+static void test_mapped(void **state)
+{
+  (void)state;
+  char path[512];
+  snprintf(path, sizeof path, "%s", file_in_folder("mapped.pt"));
+  calx_value *d = everything(), *read;
+  CHECK_STATUS_OK(calx_save(d, path));
+  CHECK_STATUS_OK(calx_load(path, &read));
+  calx_tensor *t = calx_value_as_tensor(calx_value_get(read, "f64"));
+  const void *data = calx_host_data(t);
+  assert_true(is_mapped(data, path));
+  calx_retain(t);
+  calx_value_free(read);
+  assert_true(is_mapped(data, path));
+  const calx_tensor *own = calx_value_as_tensor(calx_value_get(d, "f64"));
+  assert_memory_equal(data, calx_host_data(own), 15 * sizeof(double));
+  char *file, *at;
+  size_t size;
+  CHECK_STATUS_OK(cx_file_read(path, 0, &file, &size));
+  at = memmem(file, size, data, 15 * sizeof(double));
+  assert_non_null(at);
+  *at ^= 1;
+  write_file(file_in_folder("bad.pt"), file, size);
+  cx_free(file);
+  CHECK_STATUS(CALX_DATA_LOSS, calx_load(file_in_folder("bad.pt"), &read),
+               "CRC");
+  calx_release(t);
+  assert_false(is_mapped(data, path));
+  calx_value_free(d);
+  files_in_folder(true);
+}
+
 static void test_too_deep(void **state)
 {
   (void)state;
@@ -478,10 +529,11 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_round),          SUPPORT_TEST(test_layout),
-    SUPPORT_TEST(test_too_deep),       SUPPORT_TEST(test_accepted),
-    SUPPORT_TEST(test_refused),        SUPPORT_TEST(test_shared_texts),
-    SUPPORT_TEST(test_empty_and_huge), SUPPORT_TEST(test_shared_items),
-    SUPPORT_TEST(test_damaged),        SUPPORT_TEST(test_without_memory),
+    SUPPORT_TEST(test_mapped),         SUPPORT_TEST(test_too_deep),
+    SUPPORT_TEST(test_accepted),       SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_shared_texts),   SUPPORT_TEST(test_empty_and_huge),
+    SUPPORT_TEST(test_shared_items),   SUPPORT_TEST(test_damaged),
+    SUPPORT_TEST(test_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
 }
