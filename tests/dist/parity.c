@@ -5,8 +5,8 @@
 //
 // Rounding is what is left of the difference. In f64 it stays small; in f32
 // training itself enlarges it, so there the network is a linear layer.
-#include "calx/data.h"
 #include "calx/autograd.h"
+#include "calx/data.h"
 #include "ranks.h"
 #include "state.h"
 #include "support/mnist_net.h"

@@ -1,5 +1,5 @@
-#include "calx/autograd.h"
 #include "support/safetensors.h"
+#include "calx/autograd.h"
 
 #include "support/support.h"
 
