@@ -302,16 +302,6 @@ static int64_t source_in(const cx_hlo_op *op, const cx_coll_launch *l,
   return -1;
 }
 
-static calx_status *far_error(const cx_coll_part *part)
-{
-  cx_text text = { 0 };
-  cx_coll_put_part(&text, part);
-  cx_text_append(&text,
-                 ": its devices are of several hosts, between which this "
-                 "engine has no connection");
-  return cx_coll_say(CALX_UNIMPLEMENTED, &text);
-}
-
 static calx_status *run_here(cx_coll_launch *l, const cx_coll_group *g,
                              const cx_coll_part *part, job *j)
 {
@@ -433,10 +423,8 @@ static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
     if (status == NULL) l->n_done++;
   } else if (cx_coll_all_here(l, g)) {
     status = run_here(l, g, part, &j);
-  } else if (cx_coll_can_meet(l, g)) {
-    status = run_between(l, g, part, &j);
   } else {
-    status = far_error(part);
+    status = run_between(l, g, part, &j);
   }
   cx_free(j.x);
   return status;

@@ -57,7 +57,6 @@ void cx_coll_header_write(const cx_coll_visit *v, const cx_coll_reducer *r,
   const cx_hlo_op *op = v->part->op;
   const cx_hlo_type *first = &v->part->operands[0].type;
   uint64_t w[CX_COLL_WORDS] = { 0 };
-  w[CX_COLL_W_LAUNCH] = v->launch->number;
   w[CX_COLL_W_INDEX] = v->launch->n_done;
   w[CX_COLL_W_PROGRAM] = v->launch->program;
   w[CX_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
@@ -93,14 +92,10 @@ void cx_coll_header_read(const cx_coll_state *s, uint64_t *out)
 void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *l, uint32_t a,
                           const uint64_t *x, uint32_t b, const uint64_t *y)
 {
-  cx_text_format(out, "collective %u of the program: ", (unsigned)l->n_done);
-  cx_coll_put_device(out, l, a);
-  cx_text_append(out, " has ");
-  put_header(out, x);
-  cx_text_append(out, ", ");
-  cx_coll_put_device(out, l, b);
-  cx_text_append(out, " has ");
-  put_header(out, y);
+  cx_text one = { 0 }, two = { 0 };
+  put_header(&one, x);
+  put_header(&two, y);
+  cx_coll_put_difference(out, l, l->n_done, a, &one, b, &two);
   if (x[CX_COLL_W_INDEX] != y[CX_COLL_W_INDEX]) {
     cx_text_format(out, ", as its collective %u", (unsigned)y[CX_COLL_W_INDEX]);
   } else if (x[CX_COLL_W_KIND] != y[CX_COLL_W_KIND] ||

@@ -21,6 +21,7 @@
 #include "coll/window.h"
 #include "hlo/ops.h"
 #include "hlo/print.h"
+#include "pool/pool.h"
 
 enum { SPINS = 1000, YIELDS = 20, STALE_MEETINGS = 64 };
 
@@ -166,29 +167,20 @@ static calx_status *ended_error(const cx_coll_launch *l,
   cx_text text = { 0 };
   cx_coll_put_part(&text, part);
   cx_text_append(&text, ": ");
-  cx_coll_put_device(&text, l, device);
-  if (how == NULL) {
-    cx_text_append(&text, " ended its run without coming to it");
-    return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
-  }
-  cx_text_append(&text, " failed: ");
-  cx_text_append(&text, calx_status_message(how));
-  return cx_coll_say(CALX_ABORTED, &text);
+  cx_coll_put_end(&text, l, device,
+                  how == NULL ? NULL : calx_status_message(how));
+  return cx_coll_say(how == NULL ? CALX_FAILED_PRECONDITION : CALX_ABORTED,
+                     &text);
 }
 
 static calx_status *mismatch_error(const cx_coll_launch *l, uint32_t a,
                                    const cx_coll_part *pa, uint32_t b,
                                    const cx_coll_part *pb, uint32_t index)
 {
-  cx_text text = { 0 };
-  cx_text_format(&text, "collective %u of the program: ", (unsigned)index);
-  cx_coll_put_device(&text, l, a);
-  cx_text_append(&text, " has ");
-  cx_coll_put_part(&text, pa);
-  cx_text_append(&text, ", ");
-  cx_coll_put_device(&text, l, b);
-  cx_text_append(&text, " has ");
-  cx_coll_put_part(&text, pb);
+  cx_text text = { 0 }, one = { 0 }, two = { 0 };
+  cx_coll_put_part(&one, pa);
+  cx_coll_put_part(&two, pb);
+  cx_coll_put_difference(&text, l, index, a, &one, b, &two);
   if (pa->op->kind == pb->op->kind) {
     cx_text_append(&text, ", with other attributes or regions");
   }
@@ -344,16 +336,9 @@ static calx_status *find_ended(const cx_coll_launch *l, const meeting *m,
 
 // ---- waiting ----
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 static void spin_while(cx_coll_circle *c, stage s)
 {
-  for (int i = 0; i < SPINS && circle_stage(c) == s; i++) relax();
+  for (int i = 0; i < SPINS && circle_stage(c) == s; i++) cx_pool_relax();
   // With more devices than cores those that are awaited need one.
   for (int i = 0; i < YIELDS && circle_stage(c) == s; i++) cx_coll_yield();
 }

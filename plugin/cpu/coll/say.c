@@ -22,6 +22,37 @@ void cx_coll_put_part(cx_text *out, const cx_coll_part *part)
   }
 }
 
+static void put_one(cx_text *out, const cx_coll_launch *l, uint32_t device,
+                    cx_text *has)
+{
+  cx_coll_put_device(out, l, device);
+  cx_text_append(out, " has ");
+  cx_text_append(out, cx_text_str(has));
+  cx_text_free(has);
+}
+
+void cx_coll_put_difference(cx_text *out, const cx_coll_launch *l,
+                            uint32_t index, uint32_t a, cx_text *x, uint32_t b,
+                            cx_text *y)
+{
+  cx_text_format(out, "collective %u of the program: ", (unsigned)index);
+  put_one(out, l, a, x);
+  cx_text_append(out, ", ");
+  put_one(out, l, b, y);
+}
+
+void cx_coll_put_end(cx_text *out, const cx_coll_launch *l, uint32_t device,
+                     const char *failed)
+{
+  cx_coll_put_device(out, l, device);
+  if (failed == NULL) {
+    cx_text_append(out, " ended its run without coming to it");
+  } else {
+    cx_text_append(out, " failed: ");
+    cx_text_append(out, failed);
+  }
+}
+
 void cx_coll_put_missing(cx_text *out, const cx_coll_launch *l,
                          const uint32_t *members, uint32_t n,
                          cx_coll_has_come *has_come, const void *user)

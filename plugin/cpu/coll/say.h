@@ -11,6 +11,15 @@ void cx_coll_put_device(cx_text *out, const cx_coll_launch *launch,
                         uint32_t device);
 // "all_reduce of f32[4], f32[2,3]"
 void cx_coll_put_part(cx_text *out, const cx_coll_part *part);
+// "collective 3 of the program: replica 0 has x, replica 1 has y", of devices a
+// and b. Takes the two texts.
+void cx_coll_put_difference(cx_text *out, const cx_coll_launch *launch,
+                            uint32_t index, uint32_t a, cx_text *x, uint32_t b,
+                            cx_text *y);
+// How a device's launch ended that others wait for; `failed`: what it says,
+// NULL: it ended well.
+void cx_coll_put_end(cx_text *out, const cx_coll_launch *launch,
+                     uint32_t device, const char *failed);
 // The devices that have not come, of n members; some of them, and how many
 // more.
 typedef bool cx_coll_has_come(const void *user, uint32_t member);

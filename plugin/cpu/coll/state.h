@@ -31,7 +31,6 @@ typedef struct cx_coll_head {
 
 // What a device came with; equal of all members of a group.
 typedef enum cx_coll_word {
-  CX_COLL_W_LAUNCH,
   CX_COLL_W_INDEX,
   CX_COLL_W_PROGRAM,
   CX_COLL_W_KIND,   // of the operation, element type << 16, operands << 32

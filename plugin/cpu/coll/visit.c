@@ -12,19 +12,13 @@
 #include "coll/mpi_far.h"
 #include "coll/say.h"
 #include "coll/state.h"
+#include "pool/pool.h"
 
 enum { YIELDS = 20, FAR_YIELDS = 500, SLEEP_MS = 100, PHASE_BITS = 24 };
 
 static uint64_t step_of(uint64_t index, uint64_t phase)
 {
   return index << PHASE_BITS | phase;
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 // The place of a device of the program.
@@ -117,8 +111,7 @@ static calx_status *absent_error(const cx_coll_visit *v, uint32_t i)
     cx_text_append(&text, news->words);
     return cx_coll_say((calx_code)news->code, &text);
   }
-  cx_coll_put_device(&text, v->launch, v->group->members[i]);
-  cx_text_append(&text, " ended its run without coming to it");
+  cx_coll_put_end(&text, v->launch, v->group->members[i], NULL);
   return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
 }
 
@@ -298,7 +291,7 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
   const bool far = v->phase == 1 && v->n_sides > 1;
   const int spins = far ? 0 : v->window->spins;
   for (int i = 0; i < spins && !all_arrived(v, step, &from); i++) {
-    relax();
+    cx_pool_relax();
   }
   const int yields = far ? FAR_YIELDS : YIELDS;
   for (int i = 0; i < yields && !all_arrived(v, step, &from); i++) {
@@ -342,7 +335,7 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
     if (!is_inside(w, self, i)) {
       i++;
     } else if ((int)tries < w->spins) {
-      relax();
+      cx_pool_relax();
     } else if ((tries & 1023) != 0) {
       cx_coll_yield();
     } else {
@@ -452,9 +445,7 @@ static void write_news(cx_coll_state *s, const cx_coll_own *self,
     s->news = self->news;
   } else {
     cx_text text = { 0 };
-    cx_coll_put_device(&text, l, cx_coll_device(l));
-    cx_text_append(&text, " failed: ");
-    cx_text_append(&text, cx_status_sentence(how));
+    cx_coll_put_end(&text, l, cx_coll_device(l), cx_status_sentence(how));
     put_news(&s->news, CALX_ABORTED, false, cx_text_str(&text));
     cx_text_free(&text);
   }

@@ -344,12 +344,6 @@ bool cx_coll_all_here(const cx_coll_launch *l, const cx_coll_group *g)
   return all_within(l, g, s->own, s->n_own);
 }
 
-bool cx_coll_can_meet(const cx_coll_launch *l, const cx_coll_group *g)
-{
-  const cx_coll_window *w = cx_coll_window_of(l->coll);
-  return w->link != NULL || all_within(l, g, w->share.first, w->share.n);
-}
-
 static unsigned char *pieces_of(const cx_coll_visit *v, uint32_t i)
 {
   const size_t place = 2 * (size_t)v->self->members[i] + v->window->odd;

@@ -30,10 +30,8 @@ calx_status *cx_coll_window_new(const cx_coll_share *share,
                                 cx_coll_window **out) CALX_MUST_USE;
 void cx_coll_window_free(cx_coll_window *window);  // NULL is accepted
 
-// Whether all of the group are of this process; whether it can meet those that
-// are not.
+// Whether all of the group are of this process.
 bool cx_coll_all_here(const cx_coll_launch *launch, const cx_coll_group *group);
-bool cx_coll_can_meet(const cx_coll_launch *launch, const cx_coll_group *group);
 
 // One device's visit of one collective.
 typedef struct cx_coll_visit {

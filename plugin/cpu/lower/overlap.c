@@ -113,7 +113,7 @@ static calx_status *begin_next(cx_ordering *s, bool *out)
   if (s->next == s->n_meetings || s->n_begun == MOST_OVERLAPS) return NULL;
   const uint32_t i = s->meetings[s->next];
   const cx_order_node *x = &s->nodes[i];
-  if (!cx_lower_overlap_is_collective(x->unit) ||
+  if (x->unit->kind != CX_UNIT_COLLECTIVE ||
       (!cx_lower_overlap_is_large(x->unit) && !any_open(s)) ||
       !is_ready(s, i) || s->ahead + cx_lower_overlap_ahead(s, x) > s->limit) {
     return NULL;
@@ -128,8 +128,7 @@ static calx_status *begin_next(cx_ordering *s, bool *out)
 static bool must_wait(const cx_ordering *s, const cx_order_node *x)
 {
   if (x->meets && any_open(s) &&
-      (!cx_lower_overlap_is_collective(x->unit) ||
-       s->n_begun == MOST_OVERLAPS)) {
+      (x->unit->kind != CX_UNIT_COLLECTIVE || s->n_begun == MOST_OVERLAPS)) {
     return true;
   }
   for (uint32_t k = 0; k < x->n_reads; k++) {
@@ -155,7 +154,7 @@ static size_t find(cx_ordering *s, size_t *at)
 static calx_status *run(cx_ordering *s, uint32_t i)
 {
   cx_order_node *x = &s->nodes[i];
-  if (cx_lower_overlap_is_collective(x->unit) && s->n_begun < MOST_OVERLAPS &&
+  if (x->unit->kind == CX_UNIT_COLLECTIVE && s->n_begun < MOST_OVERLAPS &&
       (cx_lower_overlap_is_large(x->unit) || any_open(s))) {
     return begin(s, i);
   }

@@ -43,7 +43,6 @@ typedef struct cx_ordering {
 // The plan's units with who reads from whom; s->g is set.
 calx_status *cx_lower_overlap_nodes(cx_ordering *s,
                                     const cx_plan *plan) CALX_MUST_USE;
-bool cx_lower_overlap_is_collective(const cx_unit *u);
 // Of a collective that is worth a thread.
 bool cx_lower_overlap_is_large(const cx_unit *u);
 // An estimate of the most memory that is in use at once. `units`: the nodes'

@@ -7,11 +7,6 @@
 
 // ---- what is there ----
 
-bool cx_lower_overlap_is_collective(const cx_unit *u)
-{
-  return u->kind == CX_UNIT_COLLECTIVE;
-}
-
 static int64_t operand_bytes(const cx_unit *u)
 {
   int64_t bytes = 0;
@@ -23,7 +18,7 @@ static int64_t operand_bytes(const cx_unit *u)
 
 bool cx_lower_overlap_is_large(const cx_unit *u)
 {
-  return cx_lower_overlap_is_collective(u) && operand_bytes(u) >= LEAST_BYTES;
+  return u->kind == CX_UNIT_COLLECTIVE && operand_bytes(u) >= LEAST_BYTES;
 }
 
 static bool holds_collective(const cx_unit *u)
@@ -42,7 +37,8 @@ static int64_t result_bytes(const cx_planning *g, const cx_unit *u)
   for (size_t o = 0; o < u->n_ops; o++) {
     for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
       const cx_hlo_value *v = &u->ops[o]->results[r];
-      if (cx_value(g, v)->home == u) bytes += cx_hlo_type_bytes(&v->type.tensor);
+      if (cx_value(g, v)->home == u)
+        bytes += cx_hlo_type_bytes(&v->type.tensor);
     }
   }
   return bytes;
@@ -106,7 +102,7 @@ static void find_feeders(cx_ordering *s)
   }
   for (size_t i = s->n; i > 0; i--) {
     const cx_order_node *x = &s->nodes[i - 1];
-    if (x->feeds || cx_lower_overlap_is_collective(x->unit)) continue;
+    if (x->feeds || x->unit->kind == CX_UNIT_COLLECTIVE) continue;
     for (uint32_t k = 0; k < x->n_reads; k++) {
       s->nodes[x->reads[k]].feeds = false;
     }
@@ -134,8 +130,7 @@ calx_status *cx_lower_overlap_nodes(cx_ordering *s, const cx_plan *plan)
     cx_order_node *x = &s->nodes[i];
     CALX_TRY(list_reads(s, i));
     x->bytes = result_bytes(s->g, x->unit);
-    x->meets =
-        cx_lower_overlap_is_collective(x->unit) || holds_collective(x->unit);
+    x->meets = x->unit->kind == CX_UNIT_COLLECTIVE || holds_collective(x->unit);
     if (x->meets) s->meetings[s->n_meetings++] = i;
   }
   const cx_hlo_op *end = cx_hlo_terminator(plan->block);
@@ -152,7 +147,7 @@ calx_status *cx_lower_overlap_nodes(cx_ordering *s, const cx_plan *plan)
 // Whether the sums lie where the operands were.
 static bool is_in_place(const cx_ordering *s, const cx_order_node *x)
 {
-  if (!cx_lower_overlap_is_collective(x->unit) ||
+  if (x->unit->kind != CX_UNIT_COLLECTIVE ||
       !cx_lower_is_in_place(x->unit->ops[0]))
     return false;
   for (uint32_t k = 0; k < x->n_reads; k++) {

@@ -31,13 +31,6 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define PAUSE() _mm_pause()
-#else
-#define PAUSE() ((void)0)
-#endif
-
 #define SPIN_NS 20000
 #define CACHE_LINES 128  // bytes that two words must be apart, with prefetching
 
@@ -101,7 +94,7 @@ static void await_change(word *w, uint32_t old, int64_t spin_ns)
   while (spin_ns != 0) {
     for (int i = 0; i < 64; i++) {
       if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return;
-      PAUSE();
+      cx_pool_relax();
     }
     int64_t now = cx_now_ns();
     if (until == 0) until = now + spin_ns;

@@ -54,6 +54,14 @@ cx_pool_place cx_pool_here(void);
 bool cx_pool_inside(void);   // of a team or a loop's piece, of any pool
 void cx_pool_barrier(void);  // of the innermost team
 
+// Between two looks at what another thread is to change.
+static inline void cx_pool_relax(void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 // The pool that oneDNN's regions on this thread run on, between these. They
 // nest; the outermost counts.
 void cx_pool_enter(cx_pool *pool);

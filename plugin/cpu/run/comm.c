@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "pool/pool.h"
 
 enum { SPINS = 1000 };
 
@@ -43,13 +44,6 @@ static void count_child(void)
 static void watch_forks(void)
 {
   pthread_atfork(NULL, NULL, count_child);
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 // ---- the thread ----
@@ -171,7 +165,7 @@ calx_status *cx_comm_wait(cx_comm *c, uint32_t number)
   if (number < c->known) return NULL;
   for (int i = 0; i < SPINS; i++) {
     if (atomic_load_explicit(&c->n_done, memory_order_acquire) > number) break;
-    relax();
+    cx_pool_relax();
   }
   cx_lock(&c->lock);
   while (c->failed == NULL && atomic_load(&c->n_done) <= number) {
