@@ -97,7 +97,7 @@ calx_status *cx_file_put(int fd, const char *path, const void *data,
 
 // What can't be replaced, or must not be: a log that standard output goes to
 // has others' lines.
-static bool is_stream(const char *path)
+bool cx_file_is_stream(const char *path)
 {
   static const char *const names[] = { "/dev/stdout", "/dev/stderr", "/dev/fd/",
                                        "/proc/self/fd/" };
@@ -122,7 +122,7 @@ static calx_status *write_stream(const char *path, const void *data,
 calx_status *cx_file_write(const char *path, const void *data, size_t size)
 {
   cx_writer *w;
-  if (is_stream(path)) return write_stream(path, data, size);
+  if (cx_file_is_stream(path)) return write_stream(path, data, size);
   CALX_TRY(cx_writer_open(path, &w));
   calx_status *status = cx_writer_put(w, data, size);
   if (status == NULL) return cx_writer_commit(w);

@@ -12,9 +12,11 @@
 // *out_data is zero-terminated past its size and is freed with cx_free().
 calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
                           size_t *out_size) CALX_MUST_USE;
+// A pipe, a character device (/dev/null) or a descriptor's name (/dev/stdout,
+// /dev/fd/3).
+bool cx_file_is_stream(const char *path);
 // A regular file, what a link leads to, or a new one: base/writer's, seen whole
-// or not at all. A pipe, a character device (/dev/null) or a descriptor's name
-// (/dev/stdout, /dev/fd/3) is written to as it is, behind what it has.
+// or not at all. A stream is written to as it is, behind what it has.
 calx_status *cx_file_write(const char *path, const void *data,
                            size_t size) CALX_MUST_USE;
 bool cx_file_exists(const char *path);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 
 enum { KINDS = 3 };
@@ -65,7 +66,8 @@ char *cx_debug_path_of_rank(const char *path)
   cx_trace_place here = cx_trace_here();
   cx_text out = { 0 };
   cx_text_append(&out, path);
-  if (here.size > 1) cx_text_format(&out, ".%d", here.first);
+  if (here.size > 1 && !cx_file_is_stream(path))
+    cx_text_format(&out, ".%d", here.first);
   return cx_text_take(&out);
 }
 

@@ -14,8 +14,8 @@ enum { CX_DEBUG_MOST_DEVICES = 256 };
 void cx_debug_listen(int what, bool on);
 // The first of the names that is set and not empty; NULL: none.
 const char *cx_debug_env(const char *name, const char *other_name);
-// `path`, with .ORDINAL where the world has more than one rank. Freed with
-// cx_free(); NULL without memory.
+// `path`, with .ORDINAL where the world has more than one rank; a stream stays
+// one. Freed with cx_free(); NULL without memory.
 char *cx_debug_path_of_rank(const char *path);
 
 // CALX_METRICS_FILE.

@@ -177,6 +177,11 @@ static void test_rank(void **state)
   assert_int_equal(json_integer_value(json_object_get(e, "pid")), 3);
   json_decref(root);
   unlink(name);
+  // A device is no name that others are made of.
+  CHECK_STATUS_OK(calx_profile_start("/dev/null"));
+  train(1);
+  CHECK_STATUS_OK(calx_profile_stop());
+  assert_false(cx_file_exists("/dev/null.3"));
 }
 
 static void test_misuse(void **state)
