@@ -7,6 +7,9 @@
 // minimum; integers wrap. Products and sums are not contracted, so that all
 // widths give the same bits.
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "coll/loops.h"
 #include "kernels/half.h"
@@ -165,13 +168,95 @@ static cx_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
 
 // ---- 16-bit floats ----
 
+// f16 by the processor's own conversions, where the width has them, and the
+// rest by the plain ones. Both give the same bits: a NaN that the processor
+// makes a quiet one is put back, and on the way back all are the one NaN.
+#if defined(__AVX512F__)
+#define LOOPS_F16 16
+
+static void widen_some(const uint16_t *x, float *out)
+{
+  const __m256i h = _mm256_loadu_si256((const __m256i *)(const void *)x);
+  const __m512 f = _mm512_cvtph_ps(h);
+  const __m512i bits = _mm512_castps_si512(f);
+  const __m512i quiet = _mm512_set1_epi32(0x400000);
+  const __m512i own =
+      _mm512_and_si512(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 13), quiet);
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q);
+  const __m512i exact =
+      _mm512_mask_or_epi32(bits, is_nan, _mm512_andnot_si512(quiet, bits), own);
+  _mm512_storeu_si512(out, exact);
+}
+
+static void narrow_some(const float *x, uint16_t *out)
+{
+  const __m512 f = _mm512_loadu_ps(x);
+  const __m256i h = _mm512_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT);
+  const __m256i sign = _mm256_and_si256(h, _mm256_set1_epi16(INT16_MIN));
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(f, f, _CMP_UNORD_Q);
+  _mm256_storeu_si256(
+      (__m256i *)(void *)out,
+      _mm256_mask_blend_epi16(
+          is_nan, h, _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00))));
+}
+
+#elif defined(__F16C__) && defined(__AVX2__)
+#define LOOPS_F16 8
+
+static void widen_some(const uint16_t *x, float *out)
+{
+  const __m128i h = _mm_loadu_si128((const __m128i *)(const void *)x);
+  const __m256 f = _mm256_cvtph_ps(h);
+  const __m256i bits = _mm256_castps_si256(f);
+  const __m256i quiet = _mm256_set1_epi32(0x400000);
+  const __m256i own =
+      _mm256_and_si256(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 13), quiet);
+  const __m256i exact = _mm256_or_si256(_mm256_andnot_si256(quiet, bits), own);
+  _mm256_storeu_ps(out, _mm256_blendv_ps(f, _mm256_castsi256_ps(exact),
+                                         _mm256_cmp_ps(f, f, _CMP_UNORD_Q)));
+}
+
+static void narrow_some(const float *x, uint16_t *out)
+{
+  const __m256 f = _mm256_loadu_ps(x);
+  const __m128i h = _mm256_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT);
+  const __m128i sign = _mm_and_si128(h, _mm_set1_epi16(INT16_MIN));
+  const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(f, f, _CMP_UNORD_Q));
+  const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(is_nan),
+                                         _mm256_extracti128_si256(is_nan, 1));
+  _mm_storeu_si128(
+      (__m128i *)(void *)out,
+      _mm_blendv_epi8(h, _mm_or_si128(sign, _mm_set1_epi16(0x7e00)), halves));
+}
+#endif
+
+static void widen_f16(const uint16_t *restrict x, int64_t n,
+                      float *restrict out)
+{
+  int64_t i = 0;
+#ifdef LOOPS_F16
+  for (; n - i >= LOOPS_F16; i += LOOPS_F16) widen_some(x + i, out + i);
+#endif
+  for (; i < n; i++) out[i] = cx_f16_widen(x[i]);
+}
+
+static void narrow_f16(const float *restrict x, int64_t n,
+                       uint16_t *restrict out)
+{
+  int64_t i = 0;
+#ifdef LOOPS_F16
+  for (; n - i >= LOOPS_F16; i += LOOPS_F16) narrow_some(x + i, out + i);
+#endif
+  for (; i < n; i++) out[i] = cx_f16_round(x[i]);
+}
+
 static void widen(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                   float *restrict out)
 {
   if (e == CX_HLO_BF16) {
     for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_widen(x[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_widen(x[i]);
+    widen_f16(x, n, out);
   }
 }
 
@@ -181,7 +266,7 @@ static void narrow(cx_hlo_elem e, const float *restrict x, int64_t n,
   if (e == CX_HLO_BF16) {
     for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_round(x[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_f16_round(x[i]);
+    narrow_f16(x, n, out);
   }
 }
 

@@ -5,6 +5,9 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "base/status.h"
 #include "coll/loops.h"
@@ -62,6 +65,15 @@ bool cx_coll_reducer_same(const cx_coll_reducer *a, const cx_coll_reducer *b)
 
 // ---- the loops for this processor ----
 
+#if defined(__x86_64__)
+// Not by name: clang 14 does not know it.
+static bool has_f16c(void)
+{
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 static const cx_coll_loops *choose(void)
 {
 #if defined(__x86_64__)
@@ -71,7 +83,7 @@ static const cx_coll_loops *choose(void)
       __builtin_cpu_supports("avx512vl")) {
     return &cx_coll_loops_64;
   }
-  if (__builtin_cpu_supports("avx2")) return &cx_coll_loops_32;
+  if (__builtin_cpu_supports("avx2") && has_f16c()) return &cx_coll_loops_32;
 #endif
   return &cx_coll_loops_16;
 }

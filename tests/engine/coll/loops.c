@@ -64,19 +64,40 @@ static void check_combine(const cx_coll_loops *loops, cx_hlo_op_kind kind,
   assert_memory_equal(a, z, bytes_of(e));
 }
 
-// Every 16-bit pattern there, and back.
+enum { HALVES = 1 << 16, ROW = HALVES - 5 };
+
+// In two rows, neither of which fills its last vector.
+static void check_narrow(const cx_coll_loops *loops, cx_hlo_elem e,
+                         const float *x)
+{
+  static uint16_t back[2][HALVES];
+  loops->narrow(e, x, ROW, back[0]);
+  loops->narrow(e, x + ROW, HALVES - ROW, back[0] + ROW);
+  cx_coll_loops_16.narrow(e, x, HALVES, back[1]);
+  assert_memory_equal(back[0], back[1], sizeof back[0]);
+}
+
+// Every 16-bit pattern there, and back; numbers of any size back, between two
+// others, and in the middle.
 static void check_halves(const cx_coll_loops *loops, cx_hlo_elem e)
 {
-  static uint16_t all[1 << 16], back[2][1 << 16];
-  static float wide[2][1 << 16];
-  for (uint32_t i = 0; i < 1 << 16; i++) all[i] = (uint16_t)i;
-  loops->widen(e, all, 1 << 16, wide[0]);
-  cx_coll_loops_16.widen(e, all, 1 << 16, wide[1]);
+  static const uint32_t low[] = { 0x1000, 0x3000, 0x0fff, 0x8000, 0x4321 };
+  static uint16_t all[HALVES];
+  static float wide[2][HALVES];
+  for (uint32_t i = 0; i < HALVES; i++) all[i] = (uint16_t)i;
+  loops->widen(e, all, ROW, wide[0]);
+  loops->widen(e, all + ROW, HALVES - ROW, wide[0] + ROW);
+  cx_coll_loops_16.widen(e, all, HALVES, wide[1]);
   assert_memory_equal(wide[0], wide[1], sizeof wide[0]);
-  for (uint32_t i = 0; i < 1 << 16; i++) wide[0][i] *= 1.0009765f;
-  loops->narrow(e, wide[0], 1 << 16, back[0]);
-  cx_coll_loops_16.narrow(e, wide[0], 1 << 16, back[1]);
-  assert_memory_equal(back[0], back[1], sizeof back[0]);
+  for (uint32_t i = 0; i < HALVES; i++) wide[0][i] *= 1.0009765f;
+  check_narrow(loops, e, wide[0]);
+  for (size_t k = 0; k < sizeof low / sizeof *low; k++) {
+    for (uint32_t i = 0; i < HALVES; i++) {
+      const uint32_t bits = i << 16 | low[k];
+      memcpy(&wide[0][i], &bits, sizeof bits);
+    }
+    check_narrow(loops, e, wide[0]);
+  }
 }
 
 static void check_width(const cx_coll_loops *loops)
