@@ -162,3 +162,23 @@ bool devices_equal(const devices *a, const devices *b)
   }
   return true;
 }
+
+void twins_new(twins *t, uint32_t n, const cx_text *text)
+{
+  devices_new(&t->plain, n, cx_text_str(text), true);
+  devices_new(&t->beside, n, cx_text_str(text), false);
+  assert_int_equal(t->plain.info->n_overlapped, 0);
+}
+
+void twins_free(twins *t)
+{
+  devices_free(&t->plain);
+  devices_free(&t->beside);
+}
+
+bool twins_run(twins *t)
+{
+  devices_run_well(&t->plain);
+  devices_run_well(&t->beside);
+  return devices_equal(&t->plain, &t->beside);
+}

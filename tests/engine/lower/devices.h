@@ -43,6 +43,16 @@ void devices_run_well(devices *w);
 void devices_fill(devices *w);
 // The bits of all results.
 bool devices_equal(const devices *a, const devices *b);
+
+// A program twice: as its order says, and with collectives beside others.
+typedef struct twins {
+  devices plain, beside;
+} twins;
+void twins_new(twins *t, uint32_t n, const cx_text *text);
+void twins_free(twins *t);
+// Both run well once; whether the bits are the same.
+bool twins_run(twins *t);
+
 // How many steps ran beside collectives so far.
 int64_t devices_beside(void);
 

@@ -9,27 +9,25 @@ static void compare(uint32_t n, chain_end end, size_t least)
 {
   cx_text text = { 0 };
   chain_text(&text, 6, n, end);
-  devices plain, beside;
-  devices_new(&plain, n, cx_text_str(&text), true);
-  devices_new(&beside, n, cx_text_str(&text), false);
-  assert_int_equal(plain.info->n_overlapped, 0);
-  print_message("%zu overlap, %zu and %zu bytes\n", beside.info->n_overlapped,
-                plain.info->arena_bytes, beside.info->arena_bytes);
-  assert_true(beside.info->n_overlapped >= least);
-  assert_true(beside.info->arena_bytes <=
-              plain.info->arena_bytes + plain.info->arena_bytes / 4);
+  twins both;
+  twins_new(&both, n, &text);
+  print_message("%zu overlap, %zu and %zu bytes\n",
+                both.beside.info->n_overlapped, both.plain.info->arena_bytes,
+                both.beside.info->arena_bytes);
+  assert_true(both.beside.info->n_overlapped >= least);
+  assert_true(both.beside.info->arena_bytes <=
+              both.plain.info->arena_bytes + both.plain.info->arena_bytes / 4);
   const int64_t before = devices_beside();
-  devices_run_well(&plain);
+  devices_run_well(&both.plain);
   assert_int_equal(devices_beside(), before);
-  devices_run_well(&beside);
+  devices_run_well(&both.beside);
   assert_true(devices_beside() > before);
-  assert_true(devices_equal(&plain, &beside));
+  assert_true(devices_equal(&both.plain, &both.beside));
   for (int i = 0; i < 10; i++) {
-    devices_run_well(&beside);
-    assert_true(devices_equal(&plain, &beside));
+    devices_run_well(&both.beside);
+    assert_true(devices_equal(&both.plain, &both.beside));
   }
-  devices_free(&plain);
-  devices_free(&beside);
+  twins_free(&both);
   cx_text_free(&text);
 }
 

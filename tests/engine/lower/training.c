@@ -7,22 +7,18 @@ static void updates(uint32_t n, int layers)
 {
   cx_text text = { 0 };
   chain_text(&text, layers, n, CHAIN_UPDATES);
-  devices plain, beside;
-  devices_new(&plain, n, cx_text_str(&text), true);
-  devices_new(&beside, n, cx_text_str(&text), false);
-  print_message("%zu overlap, %zu and %zu bytes\n", beside.info->n_overlapped,
-                plain.info->arena_bytes, beside.info->arena_bytes);
-  assert_int_equal(plain.info->n_overlapped, 0);
-  assert_true(beside.info->n_overlapped >= (size_t)layers / 2 - 1);
-  assert_true(beside.info->arena_bytes <= plain.info->arena_bytes);
+  twins both;
+  twins_new(&both, n, &text);
+  print_message("%zu overlap, %zu and %zu bytes\n",
+                both.beside.info->n_overlapped, both.plain.info->arena_bytes,
+                both.beside.info->arena_bytes);
+  assert_true(both.beside.info->n_overlapped >= (size_t)layers / 2 - 1);
+  assert_true(both.beside.info->arena_bytes <= both.plain.info->arena_bytes);
   // Each step goes on from what the one before left in the same memory.
   for (int i = 0; i < 5; i++) {
-    devices_run_well(&plain);
-    devices_run_well(&beside);
-    assert_true(devices_equal(&plain, &beside));
+    assert_true(twins_run(&both));
   }
-  devices_free(&plain);
-  devices_free(&beside);
+  twins_free(&both);
   cx_text_free(&text);
 }
 
@@ -55,15 +51,11 @@ static void read_meanwhile(void **unused)
       "%e = stablehlo.subtract %s, %m : tensor<128x128xf32>\n"
       "return %u, %d, %e : tensor<128x128xf32>, tensor<256x128xf32>, "
       "tensor<128x128xf32> }");
-  devices plain, beside;
-  devices_new(&plain, 2, cx_text_str(&text), true);
-  devices_new(&beside, 2, cx_text_str(&text), false);
-  assert_int_equal(beside.info->n_overlapped, 1);
-  devices_run_well(&plain);
-  devices_run_well(&beside);
-  assert_true(devices_equal(&plain, &beside));
-  devices_free(&plain);
-  devices_free(&beside);
+  twins both;
+  twins_new(&both, 2, &text);
+  assert_int_equal(both.beside.info->n_overlapped, 1);
+  assert_true(twins_run(&both));
+  twins_free(&both);
   cx_text_free(&text);
 }
 
@@ -101,23 +93,19 @@ static void in_loops(void **unused)
       "(tensor<256x128xf32>, tensor<128x128xf32>) -> tensor<256x128xf32>\n"
       "return %s, %r#1, %d, %o : tensor<128x128xf32>, tensor<128x128xf32>, "
       "tensor<256x128xf32>, tensor<128x128xf32> }");
-  devices plain, beside;
-  devices_new(&plain, 2, cx_text_str(&text), true);
-  devices_new(&beside, 2, cx_text_str(&text), false);
-  assert_true(beside.info->n_overlapped >= 1);
-  assert_true(beside.info->n_overlapped <= 2);
+  twins both;
+  twins_new(&both, 2, &text);
+  assert_true(both.beside.info->n_overlapped >= 1);
+  assert_true(both.beside.info->n_overlapped <= 2);
   for (int i = 0; i < 5; i++) {
-    devices_run_well(&plain);
-    devices_run_well(&beside);
-    assert_true(devices_equal(&plain, &beside));
+    assert_true(twins_run(&both));
   }
-  const float *b = beside.d[1].args[1], *s = beside.d[1].results[0],
-              *t = beside.d[1].results[1];
+  const float *b = both.beside.d[1].args[1], *s = both.beside.d[1].results[0],
+              *t = both.beside.d[1].results[1];
   for (int i = 0; i < 128 * 128; i++) {
     assert_true(s[i] == 2 * b[i] && t[i] == 8 * b[i]);
   }
-  devices_free(&plain);
-  devices_free(&beside);
+  twins_free(&both);
   cx_text_free(&text);
 }
 
@@ -191,19 +179,15 @@ static void random_programs(void **unused)
   for (int i = 0; i < n; i++) {
     cx_text text = { 0 };
     random_text(&text, (uint64_t)i);
-    devices plain, beside;
-    devices_new(&plain, 2, cx_text_str(&text), true);
-    devices_new(&beside, 2, cx_text_str(&text), false);
-    overlapped += beside.info->n_overlapped;
+    twins both;
+    twins_new(&both, 2, &text);
+    overlapped += both.beside.info->n_overlapped;
     for (int k = 0; k < 2; k++) {
-      devices_run_well(&plain);
-      devices_run_well(&beside);
-      if (!devices_equal(&plain, &beside)) {
+      if (!twins_run(&both)) {
         fail_msg("program %d differs:\n%s", i, cx_text_str(&text));
       }
     }
-    devices_free(&plain);
-    devices_free(&beside);
+    twins_free(&both);
     cx_text_free(&text);
   }
   print_message("%d programs, %zu overlap\n", n, overlapped);
