@@ -37,7 +37,8 @@ static double sum(const calx_value *d)
   for (size_t i = 0; i < calx_value_count(d); i++) {
     const calx_tensor *t = calx_value_as_tensor(calx_value_item(d, i));
     const uint32_t *data = calx_host_data(t);
-    for (int64_t k = 0; k < calx_tensor_numel(t); k++) total += data[k];
+    const int64_t n = calx_tensor_numel(t);
+    for (int64_t k = 0; k < n; k++) total += data[k];
   }
   return (double)total;
 }
