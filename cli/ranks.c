@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "world/hosts.h"
 #include "world/output.h"
+#include "world/route.h"
 
 static const char help[] =
     "usage: calx run [OPTION...] PROGRAM [ARGUMENT...]\n"
@@ -30,7 +31,9 @@ static const char help[] =
     "  --tag              the time and the stream before each line too\n"
     "  --log-dir DIR      what ranks write also goes to DIR/rank_3.out and "
     ".err\n"
-    "  --max-restarts K   when a rank fails all are started again, K times\n"
+    "  --max-restarts K   when a rank fails all are started again, K times; "
+    "their\n"
+    "                     CALX_RESTART says how often that has been\n"
     "  --hosts A,B,...    on these hosts, in this folder\n"
     "  --ssh COMMAND      instead of ssh (or CALX_SSH): gets HOST and the "
     "shell's\n"
@@ -41,13 +44,15 @@ static const char help[] =
     "  --env NAME[=VALUE] a variable for the other hosts; may be given often.\n"
     "                     CALX_*, PJRT_* and CPU_NUM_DEVICES go by themselves\n"
     "  --as-host NAME     this is one of the hosts: how --hosts calls itself\n"
-    "                     there; standard input brings the job's token, and "
-    "its\n"
-    "                     end ends the job\n"
+    "                     there; standard input brings the job's token and "
+    "how\n"
+    "                     often it was started before, and its end ends the "
+    "job\n"
     "\n"
     "Several hosts work without --hosts too: the same command on each, with\n"
-    "CALX_NNODES, CALX_NODE_RANK and MASTER_ADDR set (MASTER_PORT, CALX_TOKEN\n"
-    "if wanted). The hosts meet at MASTER_ADDR: the first of --hosts, unless "
+    "CALX_NNODES, CALX_NODE_RANK and MASTER_ADDR set (CALX_PORT or\n"
+    "MASTER_PORT, CALX_TOKEN if wanted). The hosts meet at MASTER_ADDR: the "
+    "first of --hosts, unless "
     "set.\n"
     "The first rank of all reads standard input.\n"
     "\n"
@@ -61,6 +66,7 @@ static const char help[] =
 typedef struct asked {
   int64_t processes, restarts;
   bool tag;
+  int attempt;  // of --as-host
   const char *log_dir, *hosts, *ssh, *tpu, *zone, *project, *dir, *as_host;
   cx_cli_list env;
   cx_cli_list words;
@@ -130,9 +136,11 @@ static char **with_end(const cx_cli_list *list)
   return out;
 }
 
-// By bytes, so that nothing behind it is taken.
-static calx_status *read_token(void)
+// A line: the token and the attempt, from 0. By bytes, so that nothing behind
+// it is taken.
+static calx_status *read_token(int *out_attempt)
 {
+  *out_attempt = 0;
   char token[128];
   size_t n = 0;
   for (;;) {
@@ -147,7 +155,19 @@ static calx_status *read_token(void)
     token[n++] = c;
   }
   token[n] = '\0';
-  if (n > 0) setenv("CALX_TOKEN", token, 1);
+  char *attempt = strchr(token, ' ');
+  if (attempt != NULL) {
+    *attempt++ = '\0';
+    size_t digits = strspn(attempt, "0123456789");
+    if (digits == 0 || digits > 9 || attempt[digits] != '\0') {
+      return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
+                         "--as-host: standard input brings attempt '%s', a "
+                         "number is wanted",
+                         attempt);
+    }
+    *out_attempt = atoi(attempt);
+  }
+  if (token[0] != '\0') setenv("CALX_TOKEN", token, 1);
   return NULL;
 }
 
@@ -158,10 +178,10 @@ static calx_status *run_here(const asked *a, char *const *argv,
 {
   cx_spawn_options options = { .argv = argv,
                                .max_restarts = (int)a->restarts,
+                               .attempt = a->attempt,
                                .output = output,
                                .lifeline = a->as_host != NULL };
   CALX_TRY(count_processes(a, &options.processes));
-  if (a->as_host != NULL) CALX_TRY(read_token());
   return cx_spawn(&options, end);
 }
 
@@ -187,7 +207,7 @@ static calx_status *run_on_hosts(const asked *a, char *const *argv,
     flags[used++] = "--log-dir";
     flags[used++] = a->log_dir;
   }
-  const char *connect = a->ssh != NULL ? a->ssh : getenv("CALX_SSH");
+  const char *connect = a->ssh != NULL ? a->ssh : cx_place_variable("CALX_SSH");
   cx_hosts_options options = { .hosts = a->hosts,
                                .connect = connect,
                                .calx = self,
@@ -236,18 +256,20 @@ static calx_status *run_with(const asked *a, struct cx_output *output,
   return status;
 }
 
-static calx_status *run(const asked *a, cx_spawn_end *end)
+static calx_status *run(asked *a, cx_spawn_end *end)
 {
   char place[300] = "";
   if (a->as_host != NULL) {
     const char *user = strrchr(a->as_host, '@');
     snprintf(place, sizeof place, "%s:", user != NULL ? user + 1 : a->as_host);
+    CALX_TRY(read_token(&a->attempt));
   }
   bool bare = a->hosts != NULL || a->tpu != NULL;
   cx_output_options options = { .log_dir = bare ? NULL : a->log_dir,
                                 .place = place,
                                 .tag = a->tag,
-                                .bare = bare };
+                                .bare = bare,
+                                .again = a->attempt > 0 };
   struct cx_output *output;
   CALX_TRY(cx_output_new(&options, &output));
   calx_status *status = run_with(a, output, end);
@@ -255,7 +277,11 @@ static calx_status *run(const asked *a, cx_spawn_end *end)
   return status;
 }
 
-static int run_asked(const asked *a)
+// By it a launcher of hosts tells that another host's rank failed.
+_Static_assert((int)CX_CLI_FAILED == (int)CX_SPAWN_FAILED,
+               "a launcher's own failure has one exit status");
+
+static int run_asked(asked *a)
 {
   cx_spawn_end end = { .rank = -1 };
   calx_status *status = run(a, &end);

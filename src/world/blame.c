@@ -12,9 +12,6 @@
 #include "world/board.h"
 #include "world/family.h"
 
-// What a launcher ends with whose own ranks did not fail.
-enum { HOST_FAILED = 5 };
-
 const char *cx_family_reason(const cx_family *f)
 {
   const calx_window *head = f->window.head;
@@ -51,8 +48,8 @@ static void say_end(const cx_family *f, int index, int how, char *text,
 // Of several launchers that failed, the first whose own rank did.
 static bool knows_better(const cx_family *f, int code)
 {
-  return cx_family_is_of_hosts(f) && f->end.code == HOST_FAILED &&
-         code != HOST_FAILED && f->terminated_at == 0;
+  return cx_family_is_of_hosts(f) && f->end.code == CX_SPAWN_FAILED &&
+         code != CX_SPAWN_FAILED && f->terminated_at == 0;
 }
 
 // What a rank knew before it ended is in the window, also where the post's
@@ -83,9 +80,7 @@ static bool is_named(const cx_family *f, int *out_process)
 {
   int rank = f->is_told ? rank_of(cx_family_reason(f)) : -1;
   if (rank < 0) return false;
-  const cx_board *board =
-      (const cx_board *)(const void *)((const char *)f->window.head +
-                                       CALX_WINDOW_BOARD);
+  const cx_board *board = cx_board_in(f->window.head);
   int world = f->job->hosts * f->job->processes;
   int devices = (int)atomic_load(&board->ranks) / world;
   *out_process = rank / (devices > 0 ? devices : 1);

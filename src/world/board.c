@@ -76,9 +76,12 @@ static CX_COLD calx_status *refuse(const visit *v, cx_verdict *found)
   if (cx_world.groups > 1) {
     cx_world_fail((calx_code)found->code, found->text);
     const calx_window *head = cx_world.head;
-    if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
-    found->code = (int32_t)cx_window_failed(head);
-    snprintf(found->text, sizeof found->text, "%s", head->news);
+    calx_code told = cx_window_failed(head);
+    if (told != CALX_OK) {
+      if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
+      found->code = (int32_t)told;
+      snprintf(found->text, sizeof found->text, "%s", head->news);
+    }
   }
   uint32_t free = 0;
   if (cx_board_epoch(atomic_load(&b->decided) >> 1) >

@@ -71,6 +71,12 @@ static inline size_t cx_board_bytes(int ranks)
   return sizeof(cx_board) + (size_t)ranks * sizeof(cx_slot);
 }
 
+// The board of a window.
+static inline cx_board *cx_board_in(calx_window *head)
+{
+  return (cx_board *)(void *)((char *)head + CALX_WINDOW_BOARD);
+}
+
 // A rank of another host has ended.
 void cx_board_tell_end(cx_board *board, int rank, uint64_t at,
                        cx_board_state state, const char *message);

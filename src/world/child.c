@@ -13,27 +13,21 @@
 
 #include "world/family.h"
 #include "world/output.h"
+#include "world/route.h"
 
 enum { NOT_FOUND = 127, NOT_RUN = 126 };  // as a shell says it
-
-static void set_number(const char *name, int value)
-{
-  char text[16];
-  snprintf(text, sizeof text, "%d", value);
-  setenv(name, text, 1);
-}
 
 static void set_environment(const cx_family *f, int index)
 {
   const cx_job *job = f->job;
-  set_number("CALX_RANK", job->host * job->processes + index);
-  set_number("CALX_WORLD", job->hosts * job->processes);
-  set_number("CALX_LOCAL_RANK", index);
-  set_number("CALX_LOCAL_WORLD", job->processes);
-  set_number("CALX_NODE_RANK", job->host);
-  set_number("CALX_NNODES", job->hosts);
-  set_number("CALX_WINDOW_FD", f->window.fd);
-  set_number("CALX_RESTART", f->attempt);
+  cx_place_set("CALX_RANK", job->host * job->processes + index);
+  cx_place_set("CALX_WORLD", job->hosts * job->processes);
+  cx_place_set("CALX_LOCAL_RANK", index);
+  cx_place_set("CALX_LOCAL_WORLD", job->processes);
+  cx_place_set("CALX_NODE_RANK", job->host);
+  cx_place_set("CALX_NNODES", job->hosts);
+  cx_place_set("CALX_WINDOW_FD", f->window.fd);
+  cx_place_set("CALX_RESTART", f->attempt);
   setenv("CALX_STORE", job->url, 1);
   if (job->token[0] != '\0') setenv("CALX_TOKEN", job->token, 1);
 }
@@ -80,6 +74,7 @@ void cx_family_be_child(const cx_family *f, int index, int input, pid_t parent)
   close(f->signals);
   if (f->options->output != NULL) cx_output_be_child(f->options->output, index);
   sigaction(SIGCHLD, &f->on_child, NULL);
+  sigaction(SIGPIPE, &f->on_pipe, NULL);
   sigprocmask(SIG_SETMASK, &f->mask, NULL);
   if (!cx_family_is_of_hosts(f)) set_environment(f, index);
   if (f->options->fn != NULL) run_function(f);

@@ -10,10 +10,10 @@
 #include <nng/protocol/reqrep0/req.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "world/client_parts.h"
+#include "world/pipe.h"
 #include "world/shut.h"
 
 enum { BACKSTOP_MS = 10000, FAIL_MS = 2000, BYE_MS = 2000, NEWS_MS = 1000 };
@@ -138,10 +138,12 @@ static calx_status *take_value(const cx_reply *reply, char **out,
   return NULL;
 }
 
+// *out_news: these are the job's, whatever their code is.
 static calx_status *read_answer(cx_client *c, nng_msg *m, char **out,
-                                size_t *out_size)
+                                size_t *out_size, bool *out_news)
 {
   cx_reply reply;
+  *out_news = false;
   if (!cx_wire_read_reply(nng_msg_body(m), nng_msg_len(m), &reply)) {
     return cx_error(CALX_DATA_LOSS,
                     "the store at %s answered %zu bytes that are no answer",
@@ -154,6 +156,7 @@ static calx_status *read_answer(cx_client *c, nng_msg *m, char **out,
     return cx_error(CALX_DATA_LOSS, "the store at %s answered with an event",
                     c->url);
   }
+  *out_news = reply.kind == CX_REPLY_NEWS;
   int n = reply.size < CX_NEWS_TEXT ? (int)reply.size : CX_NEWS_TEXT;
   return cx_error(reply.code, "%.*s", n, n != 0 ? reply.value : "");
 }
@@ -188,12 +191,13 @@ static calx_status *failed_exchange(cx_client *c, int error,
 
 static calx_status *call_for(cx_client *c, const cx_request *r,
                              int64_t timeout_ms, bool despite, char **out,
-                             size_t *out_size)
+                             size_t *out_size, bool *out_news)
 {
   nng_msg *answer = NULL;
+  *out_news = false;
   int error = run_call(c, r, timeout_ms, despite, &answer);
   if (error != 0) return failed_exchange(c, error, r);
-  calx_status *status = read_answer(c, answer, out, out_size);
+  calx_status *status = read_answer(c, answer, out, out_size, out_news);
   nng_msg_free(answer);
   return status;
 }
@@ -201,11 +205,12 @@ static calx_status *call_for(cx_client *c, const cx_request *r,
 calx_status *cx_client_call(cx_client *c, const cx_request *r, char **out,
                             size_t *out_size)
 {
+  bool news;
   if (out != NULL) *out = NULL;
   int64_t limit = r->wait_ms < INT32_MAX - BACKSTOP_MS
                       ? r->wait_ms
                       : INT32_MAX - BACKSTOP_MS;
-  return call_for(c, r, limit + BACKSTOP_MS, false, out, out_size);
+  return call_for(c, r, limit + BACKSTOP_MS, false, out, out_size, &news);
 }
 
 calx_status *cx_client_request(cx_op op, const char *name, cx_request *out)
@@ -232,16 +237,16 @@ calx_status *cx_client_fail(cx_client *c, calx_code code, const char *news)
                    .a = (int32_t)code,
                    .value = news,
                    .size = size < CX_NEWS_TEXT ? size : CX_NEWS_TEXT - 1 };
-  calx_status *first = call_for(c, &r, FAIL_MS, true, NULL, NULL);
-  if (first == NULL || calx_status_code(first) == CALX_DEADLINE_EXCEEDED ||
-      calx_status_code(first) == CALX_UNAVAILABLE) {
-    // Nobody can be told; what this process knows is then its own news.
-    calx_status_free(first);
-    cx_client_note(c, code, news);
-    first = cx_client_news(c);
+  bool heard;
+  calx_status *first = call_for(c, &r, FAIL_MS, true, NULL, NULL, &heard);
+  if (heard) {
+    cx_client_note(c, calx_status_code(first), cx_status_sentence(first));
+    return first;
   }
-  cx_client_note(c, calx_status_code(first), cx_status_sentence(first));
-  return first;
+  // Nobody can be told; what this process knows is then its own news.
+  calx_status_free(first);
+  cx_client_note(c, code, news);
+  return cx_client_news(c);
 }
 
 // ---- the connection ---------------------------------------------------------
@@ -250,10 +255,7 @@ static void note_pipe(nng_pipe pipe, nng_pipe_ev event, void *user)
 {
   cx_client *c = user;
   if (event == NNG_PIPE_EV_ADD_PRE) {
-    uint64_t owner;
-    bool stranger =
-        nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_UID, &owner) == 0 &&
-        owner != (uint64_t)getuid();
+    bool stranger = cx_pipe_is_strange(pipe);
     cx_lock(&c->lock);
     bool again = c->greeted;
     c->stranger = c->stranger || stranger;
@@ -303,12 +305,18 @@ static void dial_no_more(cx_client *c)
 
 static calx_status *no_store(cx_client *c, int64_t timeout_ms)
 {
-  return cx_error(
-      CALX_DEADLINE_EXCEEDED,
-      "process %d of %d: nobody serves the store at %s within %.3g s%s",
-      c->options.process, c->options.processes, c->url,
-      (double)timeout_ms / 1000,
-      c->stranger ? "; what is there is another user's" : "");
+  int process = c->options.process;
+  char who[64];
+  if (process < 0) {
+    snprintf(who, sizeof who, "the launcher of host %d", -1 - process);
+  } else {
+    snprintf(who, sizeof who, "process %d of %d", process,
+             c->options.processes);
+  }
+  return cx_error(CALX_DEADLINE_EXCEEDED,
+                  "%s: nobody serves the store at %s within %.3g s%s", who,
+                  c->url, (double)timeout_ms / 1000,
+                  c->stranger ? "; what is there is another user's" : "");
 }
 
 static calx_status *greet(cx_client *c, int64_t timeout_ms)
@@ -328,7 +336,8 @@ static calx_status *greet(cx_client *c, int64_t timeout_ms)
   if (error == NNG_ETIMEDOUT) return no_store(c, timeout_ms);
   if (error != 0) return failed_exchange(c, error, &(cx_request){ 0 });
   size_t size = 0;
-  calx_status *status = read_answer(c, answer, &c->served_by, &size);
+  bool news;
+  calx_status *status = read_answer(c, answer, &c->served_by, &size, &news);
   cx_lock(&c->lock);
   c->pipe = (uint32_t)nng_pipe_id(nng_msg_get_pipe(answer));
   c->greeted = status == NULL;
@@ -385,7 +394,8 @@ void cx_client_close(cx_client *c, bool bye)
     c->bye = true;
     cx_unlock(&c->lock);
     cx_request r = { .op = CX_OP_BYE };
-    calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL));
+    bool news;
+    calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL, &news));
   }
   cx_watch_stop(c);
   release(c);

@@ -12,7 +12,7 @@ typedef struct cx_client cx_client;
 
 typedef struct cx_client_options {
   const char *url, *token;  // token NULL: nothing
-  int process, processes;   // process -1: a launcher
+  int process, processes;   // process -1 - H: the launcher of host H
   int64_t heartbeat_ms;
   // From the watching thread, once each; may call nothing of the client.
   void (*on_news)(void *user, calx_code code, const char *news);

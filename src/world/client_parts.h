@@ -13,9 +13,6 @@ typedef struct call {
   nng_ctx context;
 } call;
 
-// How a watch goes on; set from nng's threads.
-typedef enum watch_state { WATCH_IDLE, WATCH_SENDING, WATCH_ASKED } watch_state;
-
 struct cx_client {
   cx_client_options options;
   nng_socket socket;
@@ -35,7 +32,7 @@ struct cx_client {
   cx_thread thread;
   nng_ctx context;
   nng_aio *aio;
-  watch_state watching;
+  bool sending;  // its request; set from nng's threads, as the next
   bool answered, told;
   int result;  // of the exchange; then `answer`
   nng_msg *answer;

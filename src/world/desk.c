@@ -3,7 +3,8 @@
 // A connection is a process once its HELLO brought the token, a number that
 // nobody else has, and the same count of processes. A process that closes
 // without BYE, or is silent for longer than the heartbeat's limit, has gone,
-// and that is news. The first news answers every request that waits.
+// and that is news; so it is with a host's launcher. The first news answers
+// every request that waits.
 #include "world/desk.h"
 
 #include <stdio.h>
@@ -21,6 +22,8 @@ enum {
   MOST_EVENTS = 1 << 20,
   LONGEST_MS = 1000000000
 };
+
+static const char closed[] = "its connection closed";
 
 // ---- answers ----------------------------------------------------------------
 
@@ -111,7 +114,11 @@ static void name_process(const cx_desk *d, int process, cx_text *out)
 static void fail_gone(cx_desk *d, int process, const char *why)
 {
   cx_text text = { 0 };
-  name_process(d, process, &text);
+  if (process < 0) {
+    cx_text_format(&text, "the launcher of host %d", -1 - process);
+  } else {
+    name_process(d, process, &text);
+  }
   cx_text_format(&text, " has gone (%s)", why);
   cx_desk_fail(d, CALX_ABORTED, cx_text_str(&text));
   cx_text_free(&text);
@@ -121,7 +128,7 @@ static void check_gone(cx_desk *d, int64_t now_ms)
 {
   for (int i = 0; d->failed == CALX_OK && i < d->options.processes; i++) {
     if (d->gone_at[i] < 0 || d->gone_at[i] > now_ms) continue;
-    fail_gone(d, i, "its connection closed");
+    fail_gone(d, i, closed);
   }
 }
 
@@ -150,7 +157,7 @@ static bool is_token(const char *ours, const char *theirs)
 static calx_status *check_numbers(const cx_desk *d, const cx_request *r)
 {
   int processes = d->options.processes;
-  if (r->b != processes && r->a == -1) {
+  if (r->b != processes && r->a < 0) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "a launcher says that the job has %d processes, the "
                     "store's has %d",
@@ -161,7 +168,8 @@ static calx_status *check_numbers(const cx_desk *d, const cx_request *r)
                     "process %d says that they are %d, the store's are %d",
                     (int)r->a, (int)r->b, processes);
   }
-  if (r->a >= -1 && r->a < processes) return NULL;
+  // Every host has a process, so there are no more launchers.
+  if (r->a >= -processes && r->a < processes) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT, "there is no process %d of %d",
                   (int)r->a, processes);
 }
@@ -177,7 +185,7 @@ static calx_status *check_hello(const cx_desk *d, const cx_request *r,
                                "store's");
   }
   CALX_TRY(check_numbers(d, r));
-  if (r->a == -1 || d->processes[r->a] == AWAITED) return NULL;
+  if (r->a < 0 || d->processes[r->a] == AWAITED) return NULL;
   if (d->processes[r->a] == PRESENT) {
     return cx_error(CALX_ALREADY_EXISTS,
                     "there is a process %d already: two have the same number",
@@ -205,7 +213,8 @@ static void take_hello(cx_desk *d, const cx_ticket *from, const cx_request *r,
     cx_desk_answer_status(d, from, status);
     return;
   }
-  d->peers[d->peer_count++] = (peer){ from->pipe, r->a, now_ms };
+  d->peers[d->peer_count++] =
+      (peer){ .pipe = from->pipe, .process = r->a, .heard = now_ms };
   if (r->a >= 0) d->processes[r->a] = PRESENT;
   cx_desk_answer(d, from, CALX_OK, d->options.who, strlen(d->options.who));
 }
@@ -227,8 +236,10 @@ void cx_desk_closed(cx_desk *d, uint32_t pipe, int64_t now_ms)
   peer *p = find_peer(d, pipe);
   if (p == NULL) return;
   int32_t process = p->process;
+  bool left = p->left;
   *p = d->peers[--d->peer_count];
   drop_requests(d, pipe);
+  if (process < 0 && !left) fail_gone(d, process, closed);
   if (process < 0 || d->processes[process] != PRESENT) return;
   d->processes[process] = GONE;
   d->gone_at[process] = now_ms + d->options.grace_ms;
@@ -254,15 +265,13 @@ static void check_heartbeats(cx_desk *d, int64_t now_ms)
   for (size_t i = 0; limit > 0 && i < d->peer_count; i++) {
     peer *p = &d->peers[i];
     if (slept) p->heard = now_ms;
-    if (p->process < 0 || d->processes[p->process] != PRESENT ||
-        now_ms - p->heard <= limit) {
-      continue;
-    }
+    bool here = p->process < 0 ? !p->left : d->processes[p->process] == PRESENT;
+    if (!here || now_ms - p->heard <= limit) continue;
     char why[128];
     snprintf(why, sizeof why,
              "no sign of it for %.3g s: stopped, or its host is unreachable",
              (double)limit / 1000);
-    d->processes[p->process] = GONE;
+    if (p->process >= 0) d->processes[p->process] = GONE;
     fail_gone(d, p->process, why);
   }
 }
@@ -347,8 +356,9 @@ static void take_watch(cx_desk *d, const cx_ticket *from, const cx_request *r,
   }
 }
 
-static void take_bye(cx_desk *d, const cx_ticket *from, const peer *p)
+static void take_bye(cx_desk *d, const cx_ticket *from, peer *p)
 {
+  p->left = true;
   if (p->process >= 0 && d->processes[p->process] == PRESENT) {
     d->processes[p->process] = LEFT;
     cx_desk_left(d, p->process);
@@ -381,7 +391,7 @@ static void take_abort(cx_desk *d, const cx_ticket *from, const cx_request *r)
 }
 
 static void take_known(cx_desk *d, const cx_ticket *from, const cx_request *r,
-                       const peer *p, int64_t now_ms)
+                       peer *p, int64_t now_ms)
 {
   if (d->failed != CALX_OK && is_ended_by_news(r->op)) {
     answer_news(d, from);

@@ -195,9 +195,12 @@ void cx_desk_say_missing(cx_desk *d, const pending *p, cx_text *out)
   enum { NAMED = 16 };
   const meeting *m = *find(d, p->name);
   int missing = 0;
-  for (int32_t i = 0; m != NULL && i < m->count; i++) {
+  if (m == NULL) return;
+  cx_text_append(out, m->all ? "process" : "number");
+  if (m->count - m->here > 1) cx_text_append(out, m->all ? "es" : "s");
+  for (int32_t i = 0; i < m->count; i++) {
     if (m->members[i].here) continue;
-    if (missing < NAMED) cx_text_format(out, missing > 0 ? ", %d" : "%d", i);
+    if (missing < NAMED) cx_text_format(out, missing > 0 ? ", %d" : " %d", i);
     missing++;
   }
   if (missing > NAMED) cx_text_format(out, " and %d more", missing - NAMED);

@@ -33,8 +33,9 @@ typedef enum presence { AWAITED, PRESENT, LEFT, GONE } presence;
 
 typedef struct peer {
   uint32_t pipe;
-  int32_t process;  // -1: a launcher
-  int64_t heard;    // ms
+  int32_t process;  // -1 - H: the launcher of host H
+  bool left;
+  int64_t heard;  // ms
 } peer;
 
 typedef struct event {
@@ -80,7 +81,7 @@ void cx_desk_meet(cx_desk *d, const cx_ticket *from, const cx_request *r,
                   int64_t now_ms);
 // A member's time is over, or its connection closed: it is not there any more.
 void cx_desk_withdraw(cx_desk *d, const pending *p);
-// "process 2, 5" of those that a meeting misses; `p` waits in it.
+// "processes 2, 5" of those that a meeting misses; `p` waits in it.
 void cx_desk_say_missing(cx_desk *d, const pending *p, cx_text *out);
 // A process left: meetings that wait for it will not come about.
 void cx_desk_left(cx_desk *d, int32_t process);

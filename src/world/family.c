@@ -89,8 +89,8 @@ static calx_status *start_child(cx_family *f, int index, int input)
 static calx_status *start_launcher(cx_family *f, int index)
 {
   int ends[2];
-  char line[sizeof f->job->token + 1];
-  int n = snprintf(line, sizeof line, "%s\n", f->job->token);
+  char line[sizeof f->job->token + 16];
+  int n = snprintf(line, sizeof line, "%s %d\n", f->job->token, f->attempt);
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "%s: no pipe for it: %s",
                     f->options->names[index], strerror(errno));
@@ -238,15 +238,26 @@ static void wait_for_something(const cx_family *f, struct pollfd *polled)
   poll(polled, n, left < 0 ? 0 : (int)left);
 }
 
+// Nobody is left, but perhaps lines that nobody has read yet. After a signal
+// they have as long as the post.
+static bool lines_wait(const cx_family *f, int64_t since)
+{
+  bool late = f->told != 0 && cx_now_ns() > since + (int64_t)POST_MS * 1000000;
+  return f->options->output != NULL && !late &&
+         cx_output_waits(f->options->output);
+}
+
 static void live(cx_family *f, struct pollfd *polled)
 {
   int64_t since = 0;
-  while (f->alive > 0 || f->post.pid > 0) {
+  while (f->alive > 0 || f->post.pid > 0 || lines_wait(f, since)) {
     wait_for_something(f, polled);
     take_signals(f);
     take_letters(f);
     take_lifeline(f);
-    if (f->options->output != NULL) cx_output_pass(f->options->output);
+    if (f->options->output != NULL) {
+      cx_output_pass(f->options->output, f->alive == 0);
+    }
     end_children(f);
     end_post(f, &since);
   }
@@ -271,6 +282,9 @@ static calx_status *take_over_signals(cx_family *f)
   // Where children are ignored, nobody could ask how they ended.
   struct sigaction plain = { .sa_handler = SIG_DFL };
   sigaction(SIGCHLD, &plain, &f->on_child);
+  // Who stops reading what the ranks write does not end them.
+  struct sigaction ignore = { .sa_handler = SIG_IGN };
+  sigaction(SIGPIPE, &ignore, &f->on_pipe);
   sigprocmask(SIG_BLOCK, &ours, &f->mask);
   return NULL;
 }
@@ -283,6 +297,7 @@ static void give_back_signals(cx_family *f)
   }
   close(f->signals);
   sigaction(SIGCHLD, &f->on_child, NULL);
+  sigaction(SIGPIPE, &f->on_pipe, NULL);
   sigprocmask(SIG_SETMASK, &f->mask, NULL);
 }
 
@@ -290,8 +305,7 @@ static void give_back_signals(cx_family *f)
 // meant to train together.
 static void say_strangers(const cx_family *f)
 {
-  cx_board *board =
-      (cx_board *)(void *)((char *)f->window.head + CALX_WINDOW_BOARD);
+  const cx_board *board = cx_board_in(f->window.head);
   if (f->options->argv == NULL || f->job->hosts * f->job->processes == 1 ||
       atomic_load(&board->ranks) != 0) {
     return;
@@ -327,7 +341,7 @@ static calx_status *run(cx_family *f)
   struct cx_output *output = f->options->output;
   size_t n = (size_t)f->job->processes;
   f->children = cx_calloc(n, sizeof *f->children);
-  struct pollfd *polled = cx_calloc(3 + 2 * n, sizeof *polled);
+  struct pollfd *polled = cx_calloc(5 + 2 * n, sizeof *polled);
   f->lifelines = cx_alloc(n * sizeof *f->lifelines);
   calx_status *status = NULL;
   if (f->lifelines != NULL) {

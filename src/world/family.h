@@ -19,9 +19,9 @@ typedef struct cx_family {
   int alive;
   int signals;  // a signalfd
   sigset_t mask;
-  struct sigaction on_child;  // these two as they were before
-  int told;                   // the signal that was passed on; 0: none
-  bool dismissed;             // the post has been told that the job ends
+  struct sigaction on_child, on_pipe;  // these as they were before
+  int told;                            // the signal that was passed on; 0: none
+  bool dismissed;  // the post has been told that the job ends
   // The failure; times are cx_now_ns(), 0: not yet.
   int64_t failed_at, terminated_at, killed_at;
   calx_code code;  // of the launcher's own words

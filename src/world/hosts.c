@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -19,21 +20,16 @@ enum { MOST_HOSTS = 4096, PORT_FIRST = 20000, PORTS = 12000 };
 
 // ---- words ------------------------------------------------------------------
 
-void cx_hosts_quote(cx_text *text, const char *word)
+// A word for a POSIX shell that stands for exactly these bytes.
+static void add_word(cx_text *text, const char *word)
 {
-  cx_text_char(text, '\'');
+  cx_text_append(text, " '");
   for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1) {
     cx_text_append_n(text, word, (size_t)(end - word));
     cx_text_append(text, "'\\''");
   }
   cx_text_append(text, word);
   cx_text_char(text, '\'');
-}
-
-static void add_word(cx_text *text, const char *word)
-{
-  cx_text_char(text, ' ');
-  cx_hosts_quote(text, word);
 }
 
 static void add_variable(cx_text *text, const char *name, const char *value)
@@ -140,40 +136,107 @@ static calx_status *split_hosts(plan *p)
   }
 }
 
-// The first host's address in numbers, as this host sees it: a host's own name
-// often means its loopback there. Where this host knows no address, or only a
-// loopback, the name itself.
-static void find_address(const char *name, char *out, size_t room)
+typedef struct address {
+  struct sockaddr_storage bytes;
+  socklen_t size;
+  char numbers[256];  // empty: this host knows none
+  bool loopback;
+} address;
+
+static void write_numbers(address *a)
 {
-  struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-  char numbers[256] = "";
-  if (getaddrinfo(name, NULL, &hints, &found) == 0 && found != NULL) {
-    getnameinfo(found->ai_addr, found->ai_addrlen, numbers, sizeof numbers,
-                NULL, 0, NI_NUMERICHOST);
-    freeaddrinfo(found);
+  const struct sockaddr *bytes = (const struct sockaddr *)&a->bytes;
+  if (getnameinfo(bytes, a->size, a->numbers, sizeof a->numbers, NULL, 0,
+                  NI_NUMERICHOST) != 0) {
+    a->numbers[0] = '\0';
   }
-  bool loopback = begins(numbers, "127.") || strcmp(numbers, "::1") == 0;
-  bool usable = numbers[0] != '\0' && !loopback && strlen(numbers) < room;
-  snprintf(out, room, "%s", usable ? numbers : name);
+  a->loopback = begins(a->numbers, "127.") || strcmp(a->numbers, "::1") == 0;
+}
+
+// A host's address in numbers, as this one sees it.
+static void look_up(const char *host, address *out)
+{
+  struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *found = NULL;
+  const char *user = strrchr(host, '@');
+  *out = (address){ 0 };
+  if (getaddrinfo(user != NULL ? user + 1 : host, "9", &hints, &found) != 0 ||
+      found == NULL || found->ai_addrlen > sizeof out->bytes) {
+    if (found != NULL) freeaddrinfo(found);
+    return;
+  }
+  out->size = found->ai_addrlen;
+  memcpy(&out->bytes, found->ai_addr, found->ai_addrlen);
+  freeaddrinfo(found);
+  write_numbers(out);
+}
+
+// This host's own address towards another: nothing is sent for it.
+static void find_own(const address *other, address *out)
+{
+  *out = (address){ .size = sizeof out->bytes };
+  int fd = socket(other->bytes.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 &&
+      connect(fd, (const struct sockaddr *)&other->bytes, other->size) == 0 &&
+      getsockname(fd, (struct sockaddr *)&out->bytes, &out->size) == 0) {
+    write_numbers(out);
+  }
+  if (fd >= 0) close(fd);
+}
+
+// The first host's address, as others can reach it; where this host knows none,
+// the name itself. A host's own name often means its loopback there; then this
+// is that host, and its address is the one that it has towards another.
+static void find_address(const plan *p, const char *name, char *out,
+                         size_t room)
+{
+  address first, other, own;
+  look_up(name, &first);
+  bool usable = first.numbers[0] != '\0' && strlen(first.numbers) < room;
+  snprintf(out, room, "%s", usable && !first.loopback ? first.numbers : name);
+  for (int i = 1; first.loopback && i < p->count; i++) {
+    look_up(p->hosts[i], &other);
+    if (other.loopback) continue;  // a name of this host as well
+    own = (address){ 0 };
+    if (other.numbers[0] != '\0') find_own(&other, &own);
+    if (own.numbers[0] != '\0' && !own.loopback && strlen(own.numbers) < room) {
+      snprintf(out, room, "%s", own.numbers);
+    } else {
+      cx_log(
+          "host %s is this one, where its name means %s, which host %s cannot "
+          "reach: MASTER_ADDR can say another address",
+          name, first.numbers, p->hosts[i]);
+    }
+    return;
+  }
+}
+
+// CALX_PORT goes before MASTER_PORT; 0: neither is set.
+static calx_status *given_port(int *out)
+{
+  CALX_TRY(cx_place_number("CALX_PORT", 65535, out));
+  if (*out <= 0) CALX_TRY(cx_place_number("MASTER_PORT", 65534, out));
+  if (*out < 0) *out = 0;
+  return NULL;
 }
 
 static calx_status *find_master(plan *p)
 {
   const char *given = cx_place_variable("MASTER_ADDR");
-  const char *port = cx_place_variable("MASTER_PORT");
   const char *user = strrchr(p->hosts[0], '@');
   const char *name = user != NULL ? user + 1 : p->hosts[0];
-  const char *address = given != NULL ? given : name;
-  if (strlen(address) >= sizeof p->master) {
-    return cx_error(CALX_INVALID_ARGUMENT, "'%.80s…' is no host", address);
+  const char *master = given != NULL ? given : name;
+  if (strlen(master) >= sizeof p->master) {
+    return cx_error(CALX_INVALID_ARGUMENT, "'%.80s…' is no host", master);
   }
   if (given != NULL) {
     snprintf(p->master, sizeof p->master, "%s", given);
   } else {
-    find_address(name, p->master, sizeof p->master);
+    find_address(p, name, p->master, sizeof p->master);
   }
-  if (port != NULL) {
-    snprintf(p->port, sizeof p->port, "%s", port);
+  int port;
+  CALX_TRY(given_port(&port));
+  if (port > 0) {
+    snprintf(p->port, sizeof p->port, "%d", port);
     return NULL;
   }
   // Two launches with the same first host should not meet.
@@ -254,6 +317,11 @@ static calx_status *run(const plan *p, launcher *list, char *const **argvs,
 
 static calx_status *make_plan(plan *p)
 {
+  // The shell would run the host's name instead.
+  if (p->options->connect[strspn(p->options->connect, " \t\r\n")] == '\0') {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the command that connects to hosts is empty");
+  }
   CALX_TRY(split_hosts(p));
   if (getcwd(p->folder, sizeof p->folder) == NULL) {
     return cx_error(CALX_FAILED_PRECONDITION, "this folder has no path: %s",

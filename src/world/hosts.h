@@ -38,7 +38,4 @@ typedef struct cx_tpu_options {
 calx_status *cx_tpu_run(const cx_tpu_options *options,
                         cx_spawn_end *out) CALX_MUST_USE;
 
-// A word for a POSIX shell that stands for exactly these bytes.
-void cx_hosts_quote(cx_text *text, const char *word);
-
 #endif

@@ -43,14 +43,20 @@ typedef struct told {
 
 enum { TOLD_BYTES = 33 };
 
-// Processes that can share memory through /proc see the same processes.
+// Processes that can share memory through /proc see the same processes, of the
+// same start of a kernel: the namespace that a kernel begins with has one
+// number everywhere.
 static cx_hash host_identity(void)
 {
-  char text[512] = "", name[256] = "";
+  char text[512] = "", name[256] = "", boot[64] = "";
   gethostname(name, sizeof name - 1);
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+  if (file != NULL && fgets(boot, sizeof boot, file) == NULL) boot[0] = '\0';
+  if (file != NULL) fclose(file);
   ssize_t n = readlink("/proc/self/ns/pid", text, 128);
   size_t used = n > 0 ? (size_t)n : 0;
-  used += (size_t)snprintf(text + used, sizeof text - used, " %s", name);
+  used +=
+      (size_t)snprintf(text + used, sizeof text - used, " %s %s", name, boot);
   return cx_hash_bytes(text, used, 0);
 }
 
@@ -110,6 +116,11 @@ static int number_hosts(told *t, int n)
 static calx_status *check_told(const told *t, int n)
 {
   for (int i = 0; i < n; i++) {
+    if (t[i].host < 0 || t[i].host >= t[i].hosts || t[i].hosts > n) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "process %d of %d says that it is on host %d of %d", i, n,
+                      (int)t[i].host, (int)t[i].hosts);
+    }
     if (t[i].hosts != t[0].hosts) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "process 0 says that there are %d hosts, process %d says "

@@ -2,19 +2,14 @@
 // from the same list, so they agree.
 #include "world/state.h"
 
-static int group_of(int process)
-{
-  return cx_world.group_of == NULL ? 0 : cx_world.group_of[process];
-}
-
 // Groups as blocks of processes; false: some group is in pieces.
 static bool count_blocks(cx_world_near *out)
 {
   const cx_world_place *here = &cx_world.place;
   *out = (cx_world_near){ .group = -1 };
   for (int i = 0; i < here->processes; i++) {
-    if (i == 0 || group_of(i) != group_of(i - 1)) {
-      if (group_of(i) != out->groups++) return false;
+    if (i == 0 || cx_world_group_of(i) != cx_world_group_of(i - 1)) {
+      if (cx_world_group_of(i) != out->groups++) return false;
       if (out->group < 0) out->first = i;
     }
     if (i == here->process) out->group = out->groups - 1;

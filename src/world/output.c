@@ -1,9 +1,11 @@
 // world/output: see output.h. Everything here happens on the launcher's one
-// thread; children that write faster than it passes on wait on their pipes.
+// thread; children that write faster than their lines are read wait on their
+// pipes.
 #include "world/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,22 +19,32 @@ enum {
   PIECE = 64 << 10,    // bytes read at once
   ROUNDS = 8,          // such pieces of one stream before the next one's turn
   LONGEST = 16 << 20,  // a line is cut there
+  FULL = 1 << 20       // a queue takes no more lines
 };
 
 typedef struct stream {
-  int from, to;   // the pipe's ends; -1: closed
-  int write_to;   // this process's stream
-  int log;        // -1: none
-  cx_text held;   // a line's beginning
-  char name[48];  // "3", "host-a:3"
+  int from, to;  // the pipe's ends; -1: closed
+  bool err;
+  int log;       // -1: none
+  cx_text held;  // a line's beginning
+  int rank;
 } stream;
+
+// Lines for this process's own stream.
+typedef struct queue {
+  cx_text lines;
+  size_t written;
+  bool gone;  // nobody reads it: its lines are lost, and the ranks go on
+} queue;
 
 struct cx_output {
   cx_output_options options;
   int count;
   stream *streams;  // [2 * count]: out and err of each child
   bool begun;       // the log files have been emptied
+  bool ended;       // the children's streams have been closed
   char *piece;      // [PIECE]
+  queue queues[2];  // of standard output and error
 };
 
 calx_status *cx_output_new(const cx_output_options *options, cx_output **out)
@@ -49,6 +61,7 @@ calx_status *cx_output_new(const cx_output_options *options, cx_output **out)
     return cx_out_of_memory();
   }
   o->options = *options;
+  o->begun = options->again;
   o->piece = piece;
   *out = o;
   return NULL;
@@ -73,6 +86,10 @@ static void close_streams(cx_output *o)
   cx_free(o->streams);
   o->streams = NULL;
   o->count = 0;
+  for (int i = 0; i < 2; i++) {
+    cx_text_free(&o->queues[i].lines);
+    o->queues[i] = (queue){ 0 };
+  }
 }
 
 void cx_output_free(cx_output *output)
@@ -108,10 +125,7 @@ static calx_status *open_log(const cx_output *o, int rank, bool err, int *out)
 static calx_status *open_stream(const cx_output *o, int rank, bool err,
                                 stream *s)
 {
-  *s = (stream){ .from = -1, .to = -1, .log = -1 };
-  s->write_to = err ? STDERR_FILENO : STDOUT_FILENO;
-  snprintf(s->name, sizeof s->name, "%.30s%d",
-           o->options.place != NULL ? o->options.place : "", rank);
+  *s = (stream){ .from = -1, .to = -1, .err = err, .log = -1, .rank = rank };
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "rank %d: no pipe for it: %s",
@@ -131,7 +145,8 @@ calx_status *cx_output_begin(cx_output *output, int first, int count)
   for (int i = 0; i < count; i++) {
     for (int err = 0; err < 2; err++) {
       output->count = i + 1;
-      if (err == 0) streams[2 * i + 1] = (stream){ -1, -1, -1, -1, { 0 }, "" };
+      if (err == 0)
+        streams[2 * i + 1] = (stream){ .from = -1, .to = -1, .log = -1 };
       calx_status *status =
           open_stream(output, first + i, err != 0, &streams[2 * i + err]);
       if (status == NULL) continue;
@@ -140,6 +155,7 @@ calx_status *cx_output_begin(cx_output *output, int first, int count)
     }
   }
   output->begun = true;
+  output->ended = false;
   return NULL;
 }
 
@@ -162,15 +178,58 @@ void cx_output_be_parent(cx_output *output)
 
 // ---- lines ------------------------------------------------------------------
 
-// A stream that nobody reads any more loses its lines; the ranks go on.
-static void write_all(int fd, const char *data, size_t size)
+static size_t waiting(const queue *q)
+{
+  return q->lines.size - q->written;
+}
+
+static bool is_full(const cx_output *o, const stream *s)
+{
+  return waiting(&o->queues[s->err]) >= FULL;
+}
+
+static int number_of(const cx_output *o, const queue *q)
+{
+  return q == &o->queues[0] ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+// As much as goes without waiting: what poll() finds ready takes PIPE_BUF
+// bytes. The descriptor is shared with other programs, whose writes should
+// wait, so its mode stays.
+static void write_queue(const cx_output *o, queue *q)
+{
+  struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
+  while (waiting(q) > 0 && !q->gone && poll(&to, 1, 0) > 0) {
+    size_t size = waiting(q) < PIPE_BUF ? waiting(q) : PIPE_BUF;
+    ssize_t n = write(to.fd, q->lines.data + q->written, size);
+    if (n < 0 && errno == EAGAIN) return;
+    q->gone = n < 0 && errno != EINTR;
+    if (n > 0) q->written += (size_t)n;
+  }
+  if (waiting(q) > 0 && !q->gone) return;
+  cx_text_clear(&q->lines);
+  q->written = 0;
+}
+
+// What was written goes before more is appended, so that the queue is no longer
+// than what waits.
+static void enqueue(queue *q, const cx_text *line)
+{
+  if (q->gone) return;
+  if (q->written >= FULL) {
+    q->lines.size -= q->written;
+    memmove(q->lines.data, q->lines.data + q->written, q->lines.size + 1);
+    q->written = 0;
+  }
+  cx_text_append_n(&q->lines, line->data, line->size);
+  q->lines.failed = false;  // without memory the line is lost
+}
+
+// A file takes it, or cannot.
+static void write_log(int fd, const char *data, size_t size)
 {
   while (size > 0) {
     ssize_t n = write(fd, data, size);
-    if (n < 0 && errno == EAGAIN) {
-      poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 1000);
-      continue;
-    }
     if (n < 0 && errno != EINTR) return;
     if (n > 0) {
       data += n;
@@ -181,36 +240,36 @@ static void write_all(int fd, const char *data, size_t size)
 
 static void append_prefix(const cx_output *o, const stream *s, cx_text *out)
 {
+  const char *place = o->options.place != NULL ? o->options.place : "";
   if (o->options.bare) return;
   if (!o->options.tag) {
-    cx_text_format(out, "[%s] ", s->name);
+    cx_text_format(out, "[%s%d] ", place, s->rank);
     return;
   }
   struct timespec now;
   struct tm parts;
   clock_gettime(CLOCK_REALTIME, &now);
   localtime_r(&now.tv_sec, &parts);
-  cx_text_format(out, "[%s %02d:%02d:%02d.%03d %s] ", s->name, parts.tm_hour,
-                 parts.tm_min, parts.tm_sec, (int)(now.tv_nsec / 1000000),
-                 s->write_to == STDERR_FILENO ? "err" : "out");
+  cx_text_format(out, "[%s%d %02d:%02d:%02d.%03d %s] ", place, s->rank,
+                 parts.tm_hour, parts.tm_min, parts.tm_sec,
+                 (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
 }
 
-static void write_line(const cx_output *o, stream *s, const char *line,
-                       size_t size)
+static void write_line(cx_output *o, stream *s, const char *line, size_t size)
 {
   cx_text out = { 0 };
   append_prefix(o, s, &out);
   cx_text_append_n(&out, cx_text_str(&s->held), s->held.size);
   cx_text_append_n(&out, line, size);
   cx_text_char(&out, '\n');
-  if (!cx_text_failed(&out)) write_all(s->write_to, out.data, out.size);
+  if (!cx_text_failed(&out)) enqueue(&o->queues[s->err], &out);
   cx_text_free(&out);
   cx_text_clear(&s->held);
 }
 
-static void take(const cx_output *o, stream *s, const char *data, size_t size)
+static void take(cx_output *o, stream *s, const char *data, size_t size)
 {
-  if (s->log >= 0) write_all(s->log, data, size);
+  if (s->log >= 0) write_log(s->log, data, size);
   while (size > 0) {
     const char *end = memchr(data, '\n', size);
     size_t n = end != NULL ? (size_t)(end - data) : size;
@@ -228,10 +287,10 @@ static void take(const cx_output *o, stream *s, const char *data, size_t size)
   }
 }
 
-// What is there now, or `rounds` pieces of it.
-static void read_stream(const cx_output *o, stream *s, int rounds)
+// What is there now, or `rounds` pieces of it, as the queue has room.
+static void read_stream(cx_output *o, stream *s, int rounds)
 {
-  while (s->from >= 0 && rounds-- > 0) {
+  while (s->from >= 0 && rounds-- > 0 && !is_full(o, s)) {
     ssize_t n = read(s->from, o->piece, PIECE);
     if (n > 0) {
       take(o, s, o->piece, (size_t)n);
@@ -248,27 +307,48 @@ nfds_t cx_output_polled(const cx_output *output, struct pollfd *out)
 {
   nfds_t n = 0;
   for (int i = 0; i < 2 * output->count; i++) {
-    if (output->streams[i].from < 0) continue;
-    out[n++] =
-        (struct pollfd){ .fd = output->streams[i].from, .events = POLLIN };
+    const stream *s = &output->streams[i];
+    if (s->from < 0 || is_full(output, s)) continue;
+    out[n++] = (struct pollfd){ .fd = s->from, .events = POLLIN };
+  }
+  for (int i = 0; i < 2; i++) {
+    const queue *q = &output->queues[i];
+    if (waiting(q) == 0) continue;
+    out[n++] = (struct pollfd){ .fd = number_of(output, q), .events = POLLOUT };
   }
   return n;
 }
 
-void cx_output_pass(cx_output *output)
+// The streams' last bytes, once both queues have room for them.
+static void take_last(cx_output *o)
 {
-  for (int i = 0; i < 2 * output->count; i++) {
+  enum { LAST_ROUNDS = 1024 };  // a pipe's worth, many times
+  for (int i = 0; i < 2 * o->count; i++) {
+    stream *s = &o->streams[i];
+    read_stream(o, s, LAST_ROUNDS);
+    if (is_full(o, s)) return;
+    close_fd(&s->from);
+    if (s->held.size > 0) write_line(o, s, "", 0);
+  }
+  o->ended = true;
+}
+
+void cx_output_pass(cx_output *output, bool last)
+{
+  for (int i = 0; i < 2 * output->count && !last; i++) {
     read_stream(output, &output->streams[i], ROUNDS);
   }
+  if (last && !output->ended) take_last(output);
+  for (int i = 0; i < 2; i++) write_queue(output, &output->queues[i]);
+}
+
+bool cx_output_waits(const cx_output *output)
+{
+  return !output->ended || waiting(&output->queues[0]) > 0 ||
+         waiting(&output->queues[1]) > 0;
 }
 
 void cx_output_end(cx_output *output)
 {
-  enum { LAST_ROUNDS = 1024 };  // a pipe's worth, many times
-  for (int i = 0; i < 2 * output->count; i++) {
-    stream *s = &output->streams[i];
-    read_stream(output, s, LAST_ROUNDS);
-    if (s->held.size > 0) write_line(output, s, "", 0);
-  }
   close_streams(output);
 }

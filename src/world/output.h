@@ -4,6 +4,9 @@
 // of ranks never mix; the end of a stream ends its last line. Lines keep their
 // stream: the ranks' standard output comes out on this process's, their errors
 // on its. A log folder takes the bytes as they are.
+//
+// Nothing here waits for whoever reads: lines stand in a queue, and while that
+// is full no more is taken from the ranks.
 #ifndef CX_WORLD_OUTPUT_H
 #define CX_WORLD_OUTPUT_H
 
@@ -17,6 +20,7 @@ typedef struct cx_output_options {
   const char *place;    // before the rank: "host-a:"; NULL: nothing
   bool tag;             // the time and the stream in the prefix too
   bool bare;            // no prefix: the lines have one already
+  bool again;           // the files have lines of an attempt before
 } cx_output_options;
 
 typedef struct cx_output cx_output;
@@ -34,12 +38,15 @@ calx_status *cx_output_begin(cx_output *output, int first,
 void cx_output_be_child(cx_output *output, int index);
 // In the parent, once the children are there.
 void cx_output_be_parent(cx_output *output);
-// How many descriptors are to be polled; `out` has room for 2 * count.
+// How many descriptors are to be polled; `out` has room for 2 * count + 2.
 nfds_t cx_output_polled(const cx_output *output, struct pollfd *out);
-// Reads what is there and writes the lines that are whole.
-void cx_output_pass(cx_output *output);
-// What is there still, also without its end of line; closes everything. What
-// others hold open, who the children left behind, is not waited for.
+// Reads what is there and writes the lines that are whole. `last`: the children
+// have ended, so what is there still is taken, also without its end of line,
+// once. What others hold open, who the children left behind, is not waited for.
+void cx_output_pass(cx_output *output, bool last);
+// Whether lines stand in a queue.
+bool cx_output_waits(const cx_output *output);
+// Closes everything; what waits still is lost.
 void cx_output_end(cx_output *output);
 
 #endif

@@ -61,6 +61,29 @@ calx_status *cx_place_number(const char *name, int most, int *out)
   return NULL;
 }
 
+int64_t cx_place_seconds(const char *name, bool or_none, int otherwise)
+{
+  const char *text = cx_place_variable(name);
+  if (text == NULL) return (int64_t)otherwise * 1000;
+  char *end;
+  double seconds = strtod(text, &end);
+  bool right = seconds > 0 || (or_none && seconds == 0);
+  if (*end == '\0' && right && seconds < 1e9) {
+    return (int64_t)(seconds * 1000);
+  }
+  cx_log_once_per_site(name,
+                       "%s is '%s', a number of seconds is wanted: %d is taken",
+                       name, text, otherwise);
+  return (int64_t)otherwise * 1000;
+}
+
+void cx_place_set(const char *name, int value)
+{
+  char text[16];
+  snprintf(text, sizeof text, "%d", value);
+  setenv(name, text, 1);
+}
+
 // ---- which launcher ---------------------------------------------------------
 
 // A batch script itself sees SLURM_PROCID=0 too; only what srun started is a
@@ -175,7 +198,9 @@ static void read_slurm_local_size(const row *r, numbers *n)
   bool slurm = r->host != NULL && strcmp(r->host, "SLURM_NODEID") == 0;
   if (!slurm || list == NULL || n->host < 0) return;
   int tasks = cx_place_tasks_of_node(list, n->host);
-  if (tasks > n->local_rank && tasks <= n->size) n->local_size = tasks;
+  if (tasks > 0 && tasks > n->local_rank && tasks <= n->size) {
+    n->local_size = tasks;
+  }
 }
 
 // What is not told follows from the rest, as blocks of equal size.

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "world/route.h"
 #include "world/state.h"
 
 enum { MOST_LINE = 4096, MOST_VALUE = 1024, MOST_KEY = 64 };
@@ -66,17 +67,12 @@ static bool say(const char *text)
 
 // ---- which process is on which host -----------------------------------------
 
-static int host_of(int process)
-{
-  return cx_world.group_of == NULL ? 0 : cx_world.group_of[process];
-}
-
 // How many processes from this one on are of the same host.
 static int run_of(int process)
 {
   int n = 1;
   while (process + n < cx_world.place.processes &&
-         host_of(process + n) == host_of(process)) {
+         cx_world_group_of(process + n) == cx_world_group_of(process)) {
     n++;
   }
   return n;
@@ -88,10 +84,10 @@ static void put_mapping(cx_text *out)
 {
   cx_text_append(out, "(vector");
   for (int i = 0; i < cx_world.place.processes;) {
-    const int first = host_of(i), each = run_of(i);
+    const int first = cx_world_group_of(i), each = run_of(i);
     int hosts = 1;
     for (i += each; i < cx_world.place.processes &&
-                    host_of(i) == first + hosts && run_of(i) == each;
+                    cx_world_group_of(i) == first + hosts && run_of(i) == each;
          i += each) {
       hosts++;
     }
@@ -242,13 +238,6 @@ static bool is_needed(const cx_world_place *here)
          here->launcher == CX_LAUNCHER_SLURM;
 }
 
-static void set_number(const char *name, int value)
-{
-  char text[16];
-  snprintf(text, sizeof text, "%d", value);
-  setenv(name, text, 1);
-}
-
 calx_status *cx_pmi_start(void)
 {
   const cx_world_place *here = &cx_world.place;
@@ -266,10 +255,10 @@ calx_status *cx_pmi_start(void)
     close(ends[1]);
     return status;
   }
-  set_number("PMI_FD", ends[1]);
-  set_number("PMI_RANK", here->process);
-  set_number("PMI_SIZE", here->processes);
-  set_number("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
+  cx_place_set("PMI_FD", ends[1]);
+  cx_place_set("PMI_RANK", here->process);
+  cx_place_set("PMI_SIZE", here->processes);
+  cx_place_set("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
   pmi.told = true;
   return NULL;
 }

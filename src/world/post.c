@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "world/client.h"
+#include "world/route.h"
 #include "world/server.h"
 
 enum {
@@ -19,7 +21,8 @@ enum {
   CONNECT_MS = 300000,  // for host 0's launcher, typed by hand perhaps
   GRACE_MS = 500,       // for the launcher to say how a process ended
   SLICE_MS = 500,
-  LAST_NEWS_MS = 1000  // for other hosts to hear why this job ends
+  LAST_NEWS_MS = 1000,  // for other hosts to hear why this job ends
+  OTHERS_S = 300        // for other hosts' launchers to come at all
 };
 
 // ---- the process ------------------------------------------------------------
@@ -75,7 +78,7 @@ static calx_status *connect_to_store(office *o)
                                 .token = o->job->token[0] != '\0'
                                              ? o->job->token
                                              : NULL,
-                                .process = -1,
+                                .process = -1 - o->job->host,
                                 .processes = o->job->hosts * o->job->processes,
                                 .heartbeat_ms = cx_heartbeat_ms(),
                                 .on_news = pass_news,
@@ -84,19 +87,16 @@ static calx_status *connect_to_store(office *o)
   return cx_client_open(&options, CONNECT_MS, &o->client);
 }
 
-// The launcher's letters, until it ends or `wait_ms` passed (-1: no limit);
-// whether it has ended.
-static bool take_letters(office *o, int wait_ms)
+// The launcher's letters, until it ends. One that died says nothing, and this
+// process goes as it did: that is news.
+static void take_letters(office *o)
 {
   for (;;) {
-    struct pollfd from = { .fd = o->fd, .events = POLLIN };
-    int ready = poll(&from, 1, wait_ms);
-    if (ready == 0) return false;
-    if (ready < 0) continue;
     cx_letter letter;
     ssize_t n = recv(o->fd, &letter, sizeof letter, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n != (ssize_t)sizeof letter || letter.code == CALX_OK) return true;
+    if (n != (ssize_t)sizeof letter) _exit(1);
+    if (letter.code == CALX_OK) return;
     letter.news[sizeof letter.news - 1] = '\0';
     o->failed = true;
     calx_status_free(
@@ -104,38 +104,68 @@ static bool take_letters(office *o, int wait_ms)
   }
 }
 
-static calx_status *call(office *o, cx_op op, int host, int64_t wait_ms)
+// What a launcher tells host 0's: that it "came", that it "left".
+static calx_status *call(office *o, cx_op op, const char *what, int host,
+                         int64_t wait_ms)
 {
   char name[32];
   cx_request request;
-  snprintf(name, sizeof name, "calx/launcher/%d", host);
+  snprintf(name, sizeof name, "calx/%s/%d", what, host);
   CALX_TRY(cx_client_request(op, name, &request));
   request.wait_ms = wait_ms;
   return cx_client_call(o->client, &request, NULL, NULL);
 }
 
-// The other hosts' launchers need the store until they say that they end.
+// Until that host's launcher has told it, there are news, or `limit_ms` passed;
+// the launcher that waits here listens no more, so this says why it was in
+// vain.
+static bool wait_for_other(office *o, const char *what, int host,
+                           int64_t limit_ms)
+{
+  int64_t until = cx_now_ns() + limit_ms * 1000000;
+  for (;;) {
+    calx_status *status = call(o, CX_OP_GET, what, host, SLICE_MS);
+    if (status == NULL) return true;
+    calx_status *news = cx_client_news(o->client);
+    bool late = calx_status_code(status) == CALX_DEADLINE_EXCEEDED;
+    bool waits = news == NULL && late && cx_now_ns() < until;
+    if (!waits && news == NULL && late) {
+      cx_log("host %d of %d did not come within %.3g s", host, o->job->hosts,
+             (double)limit_ms / 1000);
+    } else if (!waits) {
+      cx_log("%s", cx_status_sentence(news != NULL ? news : status));
+    }
+    calx_status_free(status);
+    calx_status_free(news);
+    if (!waits) return false;
+  }
+}
+
+// The other hosts' launchers need the store until they say that they end. One
+// that came has no limit, since its ranks may go on: it has gone when its
+// connection closes or it is silent, and that is news.
 static void wait_for_others(office *o)
 {
-  for (int host = 1; host < o->job->hosts && !o->failed;) {
-    calx_status *status = call(o, CX_OP_GET, host, SLICE_MS);
-    calx_code code = calx_status_code(status);
-    calx_status_free(status);
-    if (code == CALX_OK) {
-      host++;
-    } else if (code != CALX_DEADLINE_EXCEEDED) {
-      return;
-    }
+  int64_t limit_ms = cx_place_seconds("CALX_JOIN_TIMEOUT_S", false, OTHERS_S);
+  bool here = !o->failed;
+  for (int host = 1; here && host < o->job->hosts; host++) {
+    here = wait_for_other(o, "came", host, limit_ms) &&
+           wait_for_other(o, "left", host, INT64_MAX / 4000000);
   }
 }
 
 static void leave(office *o)
 {
   calx_status *news = cx_client_news(o->client);
+  // The launcher did not hear of it in time.
+  if (!o->failed && news != NULL) cx_log("%s", cx_status_sentence(news));
   o->failed = o->failed || news != NULL;
   calx_status_free(news);
-  if (o->job->host != 0) calx_status_free(call(o, CX_OP_PUT, o->job->host, 0));
-  if (o->job->host == 0) wait_for_others(o);
+  if (o->job->host == 0) {
+    wait_for_others(o);
+  } else {
+    calx_status_free(call(o, CX_OP_PUT, "left", o->job->host, 0));
+  }
   cx_client_close(o->client, true);
   if (o->server == NULL) return;
   if (o->job->hosts > 1) cx_server_drain(o->server, LAST_NEWS_MS);
@@ -152,7 +182,10 @@ static void run(office *o)
     pass_news(o, calx_status_code(status), cx_status_sentence(status));
     _exit(1);
   }
-  take_letters(o, -1);
+  if (o->job->host != 0) {
+    calx_status_free(call(o, CX_OP_PUT, "came", o->job->host, 0));
+  }
+  take_letters(o);
   leave(o);
   _exit(0);
 }

@@ -10,6 +10,11 @@ calx_status *cx_route_read(const cx_world_place *place,
 
 // A variable's text; NULL where it is not set or empty.
 const char *cx_place_variable(const char *name);
+// A variable that tells seconds, in ms: more than 0, with or_none also 0. Where
+// it is not set, or, with a line about it, is no such number, `otherwise` s.
+int64_t cx_place_seconds(const char *name, bool or_none, int otherwise);
+// A variable for what this process starts.
+void cx_place_set(const char *name, int value);
 // A variable's number from 0 to `most`; -1 where it is not set, or name is
 // NULL.
 calx_status *cx_place_number(const char *name, int most,

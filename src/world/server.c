@@ -7,14 +7,14 @@
 
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "world/desk.h"
+#include "world/pipe.h"
+#include "world/route.h"
 #include "world/shut.h"
 
 struct cx_server {
@@ -35,18 +35,7 @@ static int64_t now_ms(void)
 
 int64_t cx_heartbeat_ms(void)
 {
-  const char *text = getenv("CALX_HEARTBEAT_S");
-  if (text == NULL || text[0] == '\0') return 5000;
-  char *end;
-  double seconds = strtod(text, &end);
-  if (*end == '\0' && seconds >= 0 && seconds < 1e6) {
-    return (int64_t)(seconds * 1000);
-  }
-  cx_log_once_per_site("CALX_HEARTBEAT_S",
-                       "CALX_HEARTBEAT_S is '%s', a number of seconds is "
-                       "wanted: 5 is taken",
-                       text);
-  return 5000;
+  return cx_place_seconds("CALX_HEARTBEAT_S", true, 5);
 }
 
 static void send_reply(void *user, const cx_ticket *to, const cx_reply *reply)
@@ -62,13 +51,6 @@ static void send_reply(void *user, const cx_ticket *to, const cx_reply *reply)
       nng_sendmsg(s->socket, m, NNG_FLAG_NONBLOCK) != 0) {
     nng_msg_free(m);
   }
-}
-
-static bool is_stranger(nng_pipe pipe)
-{
-  uint64_t user;
-  return nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_UID, &user) == 0 &&
-         user != (uint64_t)getuid();
 }
 
 static void note_closed(nng_pipe pipe, nng_pipe_ev event, void *user)
@@ -93,7 +75,7 @@ static void take(cx_server *s, nng_msg *m)
   if (from.size <= sizeof from.header) {
     memcpy(from.header, nng_msg_header(m), from.size);
     cx_desk_take(s->desk, &from, nng_msg_body(m), nng_msg_len(m),
-                 is_stranger(pipe), now_ms());
+                 cx_pipe_is_strange(pipe), now_ms());
   }
   nng_msg_free(m);
 }
@@ -177,13 +159,6 @@ calx_status *cx_server_start(const cx_server_options *options, cx_server **out)
   }
   *out = s;
   return NULL;
-}
-
-void cx_server_fail(cx_server *s, calx_code code, const char *news)
-{
-  cx_lock(&s->lock);
-  cx_desk_fail(s->desk, code, news);
-  cx_unlock(&s->lock);
 }
 
 bool cx_server_drain(cx_server *s, int64_t timeout_ms)

@@ -23,8 +23,6 @@ typedef struct cx_server_options {
 // Starts nng's threads and one of its own: fork before it.
 calx_status *cx_server_start(const cx_server_options *options,
                              cx_server **out) CALX_MUST_USE;
-// The job has failed; the first news stays.
-void cx_server_fail(cx_server *server, calx_code code, const char *news);
 // Until every process has left or gone, or the time is over; whether all have.
 // With news, processes that never came are not waited for.
 bool cx_server_drain(cx_server *server, int64_t timeout_ms);

@@ -35,6 +35,11 @@ static calx_status *read_hosts(cx_job *job)
                     job->hosts);
   }
   if (job->host < job->hosts) return NULL;
+  if (cx_place_variable("CALX_NNODES") == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_NODE_RANK is %d, but CALX_NNODES is not set",
+                    job->host);
+  }
   return cx_error(CALX_INVALID_ARGUMENT,
                   "CALX_NODE_RANK is %d, but CALX_NNODES is %d", job->host,
                   job->hosts);
@@ -148,7 +153,8 @@ static calx_status *run(const cx_spawn_options *o, cx_spawn_end *end,
   for (int attempt = 0;; attempt++) {
     cx_job job;
     CALX_TRY(plan(o, &job));
-    calx_status *status = cx_family_run(o, &job, attempt, end, out_signal);
+    calx_status *status =
+        cx_family_run(o, &job, o->attempt + attempt, end, out_signal);
     if (status == NULL || *out_signal != 0 || attempt == o->max_restarts) {
       return status;
     }

@@ -9,6 +9,7 @@
 //                 it from a process of its own
 //   CALX_TOKEN    what the store wants to be told first
 //   CALX_WINDOW_FD  the window that the processes of this host share
+//   CALX_RESTART  how often all were started again before
 //
 // The first child that fails ends them all: its news goes to the window and to
 // the store, so that calls which wait return it; then come SIGTERM and, a
@@ -34,6 +35,7 @@ typedef struct cx_spawn_options {
   void *user;
   char *const *argv;         // or a program, found along PATH; NULL at its end
   int max_restarts;          // the whole group again, so often; one host only
+  int attempt;               // how often others had it started before
   struct cx_output *output;  // takes the ranks' lines (world/output); NULL:
                              // they write where this process does
   // This launcher was started from another host, through standard input: its
@@ -41,10 +43,13 @@ typedef struct cx_spawn_options {
   bool lifeline;
   // Instead of fn and argv: launchers of other hosts (world/hosts), a program
   // each and what it is called. They get no place and no store, but a lifeline
-  // whose first line is the launch's token.
+  // whose first line is the launch's token and its attempt, from 0.
   char *const *const *launchers;  // [processes]
   const char *const *names;       // [processes]
 } cx_spawn_options;
+
+// What a launcher's program ends with where no rank of its own failed.
+enum { CX_SPAWN_FAILED = 5 };
 
 // How it ended, as a shell would say it.
 typedef struct cx_spawn_end {

@@ -30,11 +30,15 @@ typedef struct cx_world_state {
 
 extern cx_world_state cx_world;
 
+static inline int cx_world_group_of(int process)
+{
+  return cx_world.group_of == NULL ? 0 : cx_world.group_of[process];
+}
+
 static inline bool cx_world_is_near(int rank)
 {
   const cx_world_state *w = &cx_world;
-  return w->group_of == NULL ||
-         w->group_of[rank / w->place.devices] == w->group;
+  return cx_world_group_of(rank / w->place.devices) == w->group;
 }
 
 // Tells all processes, and this one's waiting calls, that the job has failed.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "world/client.h"
+#include "world/join.h"
 #include "world/local.h"
 #include "world/state.h"
 
@@ -65,14 +66,10 @@ void cx_store_drop(const char *key)
 calx_status *cx_store_barrier(const char *name, int64_t timeout_ms)
 {
   if (cx_world.client == NULL) return cx_world_news();
-  cx_request r;
   char *all;
   size_t size;
-  CALX_TRY(cx_client_request(CX_OP_MEET_ALL, name, &r));
-  r.a = cx_world.place.process;
-  r.b = cx_world.place.processes;
-  r.wait_ms = timeout_ms > 0 ? timeout_ms : 0;
-  CALX_TRY(cx_client_call(cx_world.client, &r, &all, &size));
+  CALX_TRY(cx_join_meet(name, NULL, 0, timeout_ms > 0 ? timeout_ms : 0, &all,
+                        &size));
   cx_free(all);
   return NULL;
 }

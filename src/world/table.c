@@ -41,6 +41,12 @@ const cx_entry *cx_table_find(const cx_table *table, const char *key)
   return e;
 }
 
+// Of an entry: its head, its key and its value, both with their zeros.
+static size_t bytes_of(const char *key, size_t size)
+{
+  return sizeof(cx_entry) + strlen(key) + 1 + size + 1;
+}
+
 static calx_status *check(const cx_table *table, const char *key, size_t size)
 {
   size_t length = strlen(key);
@@ -55,7 +61,7 @@ static calx_status *check(const cx_table *table, const char *key, size_t size)
     return cx_error(CALX_ALREADY_EXISTS,
                     "store: key '%s' has another value already", key);
   }
-  if (size <= CX_TABLE_BYTES - table->bytes) return NULL;
+  if (bytes_of(key, size) <= CX_TABLE_BYTES - table->bytes) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "store: key '%s' of %zu bytes: %zu are stored, and at most "
                   "%zu may be",
@@ -89,7 +95,7 @@ calx_status *cx_table_put(cx_table *table, const char *key, const void *value,
   memcpy(e->key, key, length + 1);
   *chain = e;
   table->count++;
-  table->bytes += size;
+  table->bytes += bytes_of(key, size);
   return NULL;
 }
 
@@ -102,7 +108,7 @@ void cx_table_drop(cx_table *table, const char *key)
   if (e == NULL) return;
   *at = e->next;
   table->count--;
-  table->bytes -= e->size;
+  table->bytes -= bytes_of(key, e->size);
   cx_free(e->value);
   cx_free(e);
 }

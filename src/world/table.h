@@ -21,9 +21,9 @@ typedef struct cx_entry {
 
 typedef struct cx_table {
   cx_entry **chains;
-  size_t chain_count;  // a power of two
-  size_t count, bytes;
-} cx_table;  // the zero value is the empty table
+  size_t chain_count;   // a power of two
+  size_t count, bytes;  // of the entries, with their heads and keys
+} cx_table;             // the zero value is the empty table
 
 // ALREADY_EXISTS for a key that has another value; the same value is success.
 calx_status *cx_table_put(cx_table *table, const char *key, const void *value,

@@ -19,7 +19,7 @@ int64_t cx_watch_pause_ms(const cx_client *c)
 
 static void finish(cx_client *c, int result, nng_msg *answer)
 {
-  c->watching = WATCH_IDLE;
+  c->sending = false;
   c->answered = true;
   c->result = result;
   c->answer = answer;
@@ -31,18 +31,17 @@ static void step(void *user)
   cx_client *c = user;
   int result = nng_aio_result(c->aio);
   cx_lock(&c->lock);
-  bool ask = false;
-  if (c->watching == WATCH_SENDING && result == 0) {
-    c->watching = WATCH_ASKED;
-    ask = true;
-  } else if (c->watching == WATCH_SENDING) {
+  bool sent = c->sending && result == 0;
+  if (sent) {
+    c->sending = false;
+  } else if (c->sending) {
     nng_msg_free(nng_aio_get_msg(c->aio));
     finish(c, result, NULL);
   } else {
     finish(c, result, result == 0 ? nng_aio_get_msg(c->aio) : NULL);
   }
   cx_unlock(&c->lock);
-  if (ask) nng_ctx_recv(c->context, c->aio);
+  if (sent) nng_ctx_recv(c->context, c->aio);
 }
 
 static bool ask(cx_client *c)
@@ -53,7 +52,7 @@ static bool ask(cx_client *c)
   nng_msg *m = cx_client_message(&r);
   if (m == NULL) return false;
   cx_lock(&c->lock);
-  c->watching = WATCH_SENDING;
+  c->sending = true;
   c->answered = false;
   cx_unlock(&c->lock);
   nng_aio_set_msg(c->aio, m);
@@ -68,24 +67,30 @@ typedef enum heard {
   HEARD_STOP
 } heard;
 
+// Waits in slices: who was stopped itself has heard nobody, and sees it by a
+// slice that took far longer.
 static heard listen_for(cx_client *c)
 {
-  int64_t limit = c->options.heartbeat_ms;
-  int64_t until = cx_now_ns() + limit * 1000000;
+  int64_t limit = c->options.heartbeat_ms, slice = limit / 4 + 1;
+  int64_t begun = cx_now_ns(), until = begun + limit * 1000000;
   heard what = HEARD_STOP;
   cx_lock(&c->lock);
   for (;;) {
-    int64_t left = (until - cx_now_ns()) / 1000000;
+    int64_t now = cx_now_ns();
+    if (now - begun > limit * 500000) until = now + limit * 1000000;
+    int64_t left = (until - now) / 1000000 + 1;
+    begun = now;
     if (c->leaving) break;
     bool lost = c->lost || (c->answered && c->result != 0);
     c->lost = lost;
     what = lost ? HEARD_LOSS : c->answered ? HEARD_ANSWER : HEARD_SILENCE;
     if (what != HEARD_SILENCE) break;
-    if (limit > 0 && left <= 0) {
+    if (limit > 0 && now >= until) {
       c->lost = true;
       break;
     }
-    cx_cond_wait_ms(&c->changed, &c->lock, limit > 0 ? left + 1 : 60000);
+    if (limit <= 0) left = slice = 60000;
+    cx_cond_wait_ms(&c->changed, &c->lock, left < slice ? left : slice);
     what = HEARD_STOP;
   }
   cx_unlock(&c->lock);

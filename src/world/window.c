@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { MOMENTS = 200 };  // of 10 ms: for another's news to be whole
+
 // ---- bells ------------------------------------------------------------------
 
 // Not FUTEX_PRIVATE: the word may lie in memory that processes share.
@@ -43,10 +45,23 @@ void cx_bell_wait(cx_bell *bell, uint32_t read, int64_t most_ms)
 
 // ---- news -------------------------------------------------------------------
 
+// Somebody else writes them, unless it died of it.
+static void wait_for_news(calx_window *head)
+{
+  const struct timespec moment = { .tv_nsec = 10000000 };
+  for (int i = 0; i < MOMENTS && cx_window_failed(head) == CALX_OK; i++) {
+    syscall(SYS_futex, (uint32_t *)&head->failed, FUTEX_WAIT, 0, &moment, NULL,
+            0);
+  }
+}
+
 void cx_window_fail(calx_window *head, calx_code code, const char *news)
 {
   uint32_t nobody = 0;
-  if (!atomic_compare_exchange_strong(&head->writing, &nobody, 1)) return;
+  if (!atomic_compare_exchange_strong(&head->writing, &nobody, 1)) {
+    wait_for_news(head);
+    return;
+  }
   snprintf(head->news, sizeof head->news, "%s", news);
   atomic_store(&head->failed,
                (uint32_t)(code != CALX_OK ? code : CALX_ABORTED));

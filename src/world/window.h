@@ -47,7 +47,8 @@ calx_status *cx_window_of(int64_t pid, int fd, int processes,
 void cx_window_close(cx_window *window);
 
 // The job has failed: the first news stays. `failed` becomes the code; those
-// that wait on it are woken.
+// that wait on it are woken. On return somebody's news are there, except where
+// who was first died in the middle.
 void cx_window_fail(calx_window *head, calx_code code, const char *news);
 // CALX_OK while all is well; then head->news may be read.
 static inline calx_code cx_window_failed(const calx_window *head)

@@ -15,16 +15,17 @@
 #include "world/table.h"
 
 typedef enum cx_op {
-  CX_OP_HELLO = 1,  // name: token; a: process, -1 a launcher; b: processes
-  CX_OP_PUT,        // name, value
-  CX_OP_GET,        // name; wait_ms
-  CX_OP_TRY,        // name
-  CX_OP_DROP,       // name
-  CX_OP_MEET,       // name; a: which one of b; value; wait_ms
-  CX_OP_MEET_ALL,   // the same by processes: one that has left ends it
-  CX_OP_ABORT,      // a: code; value: the news
-  CX_OP_END,        // value: an event for those that watch
-  CX_OP_WATCH,      // a: events seen so far; wait_ms
+  CX_OP_HELLO =
+      1,  // name: token; a: process, or -1 - a launcher's host; b: processes
+  CX_OP_PUT,       // name, value
+  CX_OP_GET,       // name; wait_ms
+  CX_OP_TRY,       // name
+  CX_OP_DROP,      // name
+  CX_OP_MEET,      // name; a: which one of b; value; wait_ms
+  CX_OP_MEET_ALL,  // the same by processes: one that has left ends it
+  CX_OP_ABORT,     // a: code; value: the news
+  CX_OP_END,       // value: an event for those that watch
+  CX_OP_WATCH,     // a: events seen so far; wait_ms
   CX_OP_BYE
 } cx_op;
 

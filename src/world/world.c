@@ -8,7 +8,6 @@
 #include "world/world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -45,25 +44,9 @@ const cx_world_place *cx_world_here(void)
   return &cx_world.place;
 }
 
-// A variable that tells seconds, in ms.
-static int64_t seconds_of(const char *name, int otherwise)
-{
-  const char *text = cx_place_variable(name);
-  if (text == NULL) return (int64_t)otherwise * 1000;
-  char *end;
-  double seconds = strtod(text, &end);
-  if (*end == '\0' && seconds > 0 && seconds < 1e9) {
-    return (int64_t)(seconds * 1000);
-  }
-  cx_log_once_per_site(name,
-                       "%s is '%s', a number of seconds is wanted: %d is taken",
-                       name, text, otherwise);
-  return (int64_t)otherwise * 1000;
-}
-
 int64_t cx_world_timeout_ms(void)
 {
-  return seconds_of("CALX_COLLECTIVE_TIMEOUT_S", 1800);
+  return cx_place_seconds("CALX_COLLECTIVE_TIMEOUT_S", false, 1800);
 }
 
 int cx_world_window_fd(void)
@@ -146,7 +129,8 @@ static void use_window(void)
 
 static calx_status *join_others(const cx_route *route)
 {
-  int64_t timeout_ms = seconds_of("CALX_JOIN_TIMEOUT_S", JOIN_TIMEOUT_S);
+  int64_t timeout_ms =
+      cx_place_seconds("CALX_JOIN_TIMEOUT_S", false, JOIN_TIMEOUT_S);
   CALX_TRY(serve(route));
   CALX_TRY(connect_store(route, timeout_ms));
   CALX_TRY(cx_join_places(route->hosts_told, timeout_ms, &cx_world.group_of));
@@ -212,10 +196,12 @@ calx_status *cx_world_join(void)
 
 // ---- ranks ------------------------------------------------------------------
 
-static void set_board(cx_board *board, void *memory)
+// With the number of ranks, since who hears of another's end needs both.
+static void set_board(cx_board *board, void *memory, int devices)
 {
   cx_lock(&cx_world.lock);
   void *before = cx_world.board_memory;
+  cx_world.place.devices = devices;
   cx_world.board = board;
   cx_world.board_memory = memory;
   cx_unlock(&cx_world.lock);
@@ -224,32 +210,33 @@ static void set_board(cx_board *board, void *memory)
 
 void cx_board_close(void)
 {
-  set_board(NULL, NULL);
+  set_board(NULL, NULL, 1);
 }
 
 // Its slots lie on cache lines of their own, which cx_alloc does not promise.
-static calx_status *heap_board(int ranks)
+static calx_status *heap_board(int devices)
 {
+  int ranks = cx_world.place.processes * devices;
   void *memory = cx_calloc(1, cx_board_bytes(ranks) + 63);
   if (memory == NULL) return cx_out_of_memory();
   cx_board *board = (cx_board *)(((uintptr_t)memory + 63) / 64 * 64);
   atomic_store(&board->ranks, (uint32_t)ranks);
-  set_board(board, memory);
+  set_board(board, memory, devices);
   return NULL;
 }
 
-static calx_status *window_board(int ranks)
+static calx_status *window_board(int devices)
 {
+  int ranks = cx_world.place.processes * devices;
   size_t room = CALX_WINDOW_ENGINE - CALX_WINDOW_BOARD;
   if (cx_board_bytes(ranks) > room) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "%d ranks: the board has room for %zu", ranks,
                     (room - sizeof(cx_board)) / sizeof(cx_slot));
   }
-  cx_board *board =
-      (cx_board *)(void *)((char *)cx_world.head + CALX_WINDOW_BOARD);
+  cx_board *board = cx_board_in(cx_world.head);
   atomic_store(&board->ranks, (uint32_t)ranks);
-  set_board(board, NULL);
+  set_board(board, NULL, devices);
   return NULL;
 }
 
@@ -293,19 +280,29 @@ static calx_status *tell_devices(int devices)
   return cx_store_put(CX_DEVICES_KEY, text, strlen(text));
 }
 
+// The board is there before the processes meet: one that was told of all may
+// end before another goes on, and its end has to be written somewhere.
 static calx_status *ranks_of_all(int devices)
 {
-  int ranks = cx_world.place.processes * devices;
-  CALX_TRY(tell_devices(devices));
-  CALX_TRY(compare_devices(devices));
-  if (cx_world.board != NULL && cx_world.place.devices == devices) return NULL;
-  if (cx_world.board != NULL) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "each process has %d ranks in this job, which cannot "
-                    "become %d",
-                    cx_world.place.devices, devices);
+  bool first = cx_world.board == NULL;
+  calx_status *full = NULL;
+  if (first) {
+    full = cx_world.window.head != NULL ? window_board(devices)
+                                        : heap_board(devices);
   }
-  return cx_world.window.head != NULL ? window_board(ranks) : heap_board(ranks);
+  calx_status *status = tell_devices(devices);
+  if (status == NULL) status = compare_devices(devices);
+  if (first && status != NULL) cx_board_close();
+  if (status == NULL) {
+    status = full;
+  } else {
+    calx_status_free(full);
+  }
+  if (status != NULL || cx_world.place.devices == devices) return status;
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "each process has %d ranks in this job, which cannot "
+                  "become %d",
+                  cx_world.place.devices, devices);
 }
 
 calx_status *cx_world_ranks(int devices)
@@ -316,7 +313,6 @@ calx_status *cx_world_ranks(int devices)
   }
   CALX_TRY(cx_world.client != NULL ? ranks_of_all(devices)
                                    : heap_board(devices));
-  cx_world.place.devices = devices;
   cx_world.launched = true;
   return NULL;
 }

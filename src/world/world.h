@@ -13,6 +13,7 @@
 //   CALX_TOKEN      what every process shows the store; without one, TCP takes
 //                   whoever knows the port and a free number
 //   CALX_WINDOW_FD  the descriptor of the host's shared window (window.h)
+//   CALX_RESTART    for the program: how often all were started again before
 //
 // and by the user:
 //

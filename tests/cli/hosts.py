@@ -129,6 +129,13 @@ class Hosts(program.Case):
         _, err = self.run_on(0, "a", "--max-restarts", "3", *again)
         self.assertIn("restart 1 of 3", err)
 
+    def test_restarts_know_their_number(self):
+        self.run_on(0, "a,b", "--max-restarts", "3", "--log-dir", "logs", "sh",
+                    "-c", "echo $CALX_RESTART; [ $CALX_RESTART = 1 ]")
+        self.assertEqual(self.read("logs/rank_1.out").split()[-1], b"1")
+        self.assertIn(b"0", self.read("logs/rank_0.out") +
+                      self.read("logs/rank_1.out"))
+
     def ranks_of(self, run):
         """Numbers of the processes that two hosts' ranks say they are."""
         pids = []

@@ -1,5 +1,6 @@
 // The board in one process: threads that agree, differ, end, fail and wait.
 #include <stdatomic.h>
+#include <time.h>
 
 #include "base/thread.h"
 #include "check.h"
@@ -114,6 +115,35 @@ static void test_second_launch(void **state)
     cx_board_reset();
   }
   cx_world_leave(NULL);
+}
+
+// Who is second comes back once the first one's news are whole.
+typedef struct second {
+  calx_window head;
+  calx_code found;
+} second;
+
+static void fail_as_second(void *user)
+{
+  second *s = user;
+  cx_window_fail(&s->head, CALX_INTERNAL, "second");
+  s->found = cx_window_failed(&s->head);
+}
+
+static void test_second_news(void **state)
+{
+  (void)state;
+  second s = { .head = { .magic = CALX_WINDOW_MAGIC } };
+  cx_thread thread = { 0 };
+  atomic_store(&s.head.writing, 1);
+  check_ok(cx_thread_start(&thread, fail_as_second, &s));
+  // Time for it to come back too early, as it should not.
+  nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+  snprintf(s.head.news, sizeof s.head.news, "first");
+  atomic_store(&s.head.failed, CALX_DATA_LOSS);
+  cx_thread_join(&thread);
+  assert_int_equal(s.found, CALX_DATA_LOSS);
+  assert_string_equal(s.head.news, "first");
 }
 
 static void test_alone(void **state)
@@ -334,11 +364,12 @@ static void test_news(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_agree),       CHECK_TEST(test_second_launch),
-    CHECK_TEST(test_alone),       CHECK_TEST(test_other_key),
-    CHECK_TEST(test_who_differs), CHECK_TEST(test_differ_at_once),
-    CHECK_TEST(test_ended),       CHECK_TEST(test_failed),
-    CHECK_TEST(test_late),        CHECK_TEST(test_news),
+    CHECK_TEST(test_agree),          CHECK_TEST(test_second_launch),
+    CHECK_TEST(test_second_news),    CHECK_TEST(test_alone),
+    CHECK_TEST(test_other_key),      CHECK_TEST(test_who_differs),
+    CHECK_TEST(test_differ_at_once), CHECK_TEST(test_ended),
+    CHECK_TEST(test_failed),         CHECK_TEST(test_late),
+    CHECK_TEST(test_news),
   };
   return cmocka_run_group_tests_name("world: the board", tests, NULL, NULL);
 }

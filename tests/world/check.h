@@ -1,22 +1,8 @@
-// tests/world/check: cmocka, and that nothing allocated is left after a test.
+// tests/world/check: base's, and no launcher in the environment.
 #ifndef CX_TESTS_WORLD_CHECK_H
 #define CX_TESTS_WORLD_CHECK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/alloc.h"
-#include "base/status.h"
-
-static long check_blocks;
+#include "../base/check.h"
 
 // Every variable by which a launcher tells a process its place.
 static inline void check_no_launcher(void)
@@ -42,44 +28,14 @@ static inline void check_no_launcher(void)
   }
 }
 
-static inline int check_begin(void **state)
+static inline int check_alone(void **state)
 {
-  (void)state;
   check_no_launcher();
-  check_blocks = cx_alloc_live();
-  return 0;
+  return check_begin(state);
 }
 
-static inline int check_end(void **state)
-{
-  (void)state;
-  cx_alloc_fail_at(-1);
-  long blocks = cx_alloc_live() - check_blocks;
-  if (blocks == 0 && cx_status_live() == 0) return 0;
-  print_error("left over: %ld blocks, %ld statuses\n", blocks,
-              cx_status_live());
-  return 1;
-}
-
+#undef CHECK_TEST
 #define CHECK_TEST(function) \
-  cmocka_unit_test_setup_teardown(function, check_begin, check_end)
-
-// The status is this code and its message holds the piece; freed.
-static inline void check_fails(calx_status *status, calx_code code,
-                               const char *piece)
-{
-  if (calx_status_code(status) != code ||
-      strstr(calx_status_message(status), piece) == NULL) {
-    fail_msg("wanted %s with '%s', got %s: %s", calx_code_name(code), piece,
-             calx_code_name(calx_status_code(status)),
-             calx_status_message(status));
-  }
-  calx_status_free(status);
-}
-
-static inline void check_ok(calx_status *status)
-{
-  if (status != NULL) fail_msg("%s", calx_status_message(status));
-}
+  cmocka_unit_test_setup_teardown(function, check_alone, check_end)
 
 #endif

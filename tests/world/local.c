@@ -28,7 +28,12 @@ static void test_table(void **state)
     assert_memory_equal(entry->value, &i, sizeof i);
   }
   assert_int_equal(table.count, KEYS / 2);
-  assert_int_equal(table.bytes, KEYS / 2 * sizeof(int));
+  size_t bytes = 0;
+  for (int i = 1; i < KEYS; i += 2) {
+    bytes += (size_t)snprintf(key, sizeof key, "key/%d", i) + 1;
+    bytes += sizeof(cx_entry) + sizeof i + 1;
+  }
+  assert_int_equal(table.bytes, bytes);
   cx_table_free(&table);
   assert_null(cx_table_find(&table, "key/1"));
   cx_table_drop(&table, "key/1");
@@ -49,7 +54,11 @@ static void test_limits(void **state)
               "a key of 0");
   check_fails(cx_table_put(&table, "large", "", CX_TABLE_VALUE + 1),
               CALX_INVALID_ARGUMENT, "a value of 67108865");
-  table.bytes = CX_TABLE_BYTES - 1;
+  // A key without a value takes memory as well.
+  table.bytes = CX_TABLE_BYTES - (sizeof(cx_entry) + 5 + 1);
+  check_fails(cx_table_put(&table, "empty", "", 0), CALX_RESOURCE_EXHAUSTED,
+              "key 'empty' of 0 bytes");
+  table.bytes = CX_TABLE_BYTES - (sizeof(cx_entry) + 5 + 2);
   check_fails(cx_table_put(&table, "last", "ab", 2), CALX_RESOURCE_EXHAUSTED,
               "key 'last' of 2 bytes");
   check_ok(cx_table_put(&table, "last", "a", 1));

@@ -67,6 +67,7 @@ static void put(int fd, const char *text)
 // ---- lines ------------------------------------------------------------------
 
 enum { LINES = 200 };
+#define LONG_HOST "a-host.of-a-long-name.in-a-domain.example"
 
 // Each line in two pieces, so that those of others come between.
 static calx_status *write_pieces(void *user)
@@ -89,20 +90,22 @@ static void test_lines(void **state)
 {
   (void)state;
   char *text[2];
-  run_with(&(cx_output_options){ .place = "h:" }, write_pieces, 3, 0, CALX_OK,
-           text);
+  run_with(&(cx_output_options){ .place = LONG_HOST ":" }, write_pieces, 3, 0,
+           CALX_OK, text);
   int next[2][3] = { 0 }, ends = 0;
   for (int err = 0; err < 2; err++) {
     char *rest;
     for (char *line = strtok_r(text[err], "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
       int rank, number, said;
-      const char *form = err ? "[h:%d] %d of %d" : "[h:%d] line %d of %d";
+      const char *form = err ? "[" LONG_HOST ":%d] %d of %d"
+                             : "[" LONG_HOST ":%d] line %d of %d";
       if (sscanf(line, form, &rank, &number, &said) == 3) {
         assert_int_equal(rank, said);
         assert_int_equal(number, next[err][rank]++);
       } else {
-        assert_int_equal(sscanf(line, "[h:%d] no en%*1[d]%n", &rank, &said), 1);
+        assert_int_equal(
+            sscanf(line, "[" LONG_HOST ":%d] no en%*1[d]%n", &rank, &said), 1);
         ends++;
       }
     }
@@ -192,7 +195,7 @@ static calx_status *write_to_files(void *user)
   put(STDOUT_FILENO, text);
   put(STDERR_FILENO, "err\n");
   shared->count++;
-  while (shared->count < 2 * (attempt + 1)) pause_ms(1);
+  WAIT_WHILE(shared->count < 2 * (attempt + 1));
   if (own_rank() == 1 && attempt == 0) _exit(1);
   while (attempt == 0) pause();
   return NULL;
@@ -251,6 +254,102 @@ static void test_folder_that_cannot_be(void **state)
   calx_status_free(status);
 }
 
+// ---- who reads them ---------------------------------------------------------
+
+static volatile sig_atomic_t heard;
+
+static void note_signal(int number)
+{
+  heard = number;
+}
+
+static calx_status *write_much(void *user)
+{
+  enum { MUCH = 256 << 10 };
+  char line[1024];
+  (void)user;
+  struct sigaction pipe_action, note = { .sa_handler = note_signal };
+  sigaction(SIGPIPE, NULL, &pipe_action);
+  sigaction(SIGTERM, &note, NULL);
+  memset(line, 'x', sizeof line);
+  line[sizeof line - 1] = '\n';
+  for (int i = 0; i < MUCH; i += (int)sizeof line) {
+    if (write(STDOUT_FILENO, line, sizeof line) != (ssize_t)sizeof line) {
+      _exit(9);
+    }
+  }
+  shared->seen[1] = pipe_action.sa_handler == SIG_DFL;
+  shared->count++;
+  if (*(bool *)user) WAIT_WHILE(heard == 0);
+  shared->seen[0] = heard;
+  return NULL;
+}
+
+// A launcher whose standard output is the pipe.
+static pid_t start_launcher(int out, bool waits)
+{
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  cx_output *output;
+  cx_spawn_end end;
+  dup2(out, STDOUT_FILENO);
+  signal(SIGPIPE, SIG_DFL);
+  alarm(2 * PATIENCE_MS / 1000);
+  if (cx_output_new(&(cx_output_options){ 0 }, &output) != NULL) _exit(98);
+  calx_status *status = cx_spawn(
+      &(cx_spawn_options){
+          .processes = 1, .fn = write_much, .user = &waits, .output = output },
+      &end);
+  _exit(status == NULL ? 0 : 97);
+}
+
+static void test_nobody_reads_any_more(void **state)
+{
+  (void)state;
+  int ends[2], how;
+  assert_int_equal(pipe(ends), 0);
+  close(ends[0]);
+  pid_t launcher = start_launcher(ends[1], false);
+  close(ends[1]);
+  assert_int_equal(waitpid(launcher, &how, 0), launcher);
+  assert_int_equal(how, 0);
+  assert_int_equal(shared->count, 1);
+  assert_int_equal(shared->seen[1], 1);  // the rank may die of its own pipes
+}
+
+static bool has_written(void)
+{
+  return shared->count == 1;
+}
+
+static bool has_heard(void)
+{
+  return shared->seen[0] == SIGTERM;
+}
+
+// As when a pager waits: signals pass, and the lines are there later.
+static void test_nobody_reads_yet(void **state)
+{
+  (void)state;
+  int ends[2], how;
+  assert_int_equal(pipe(ends), 0);
+  pid_t launcher = start_launcher(ends[1], true);
+  close(ends[1]);
+  wait_until(has_written, "a rank whose lines nobody reads");
+  kill(launcher, SIGTERM);
+  wait_until(has_heard, "the signal");
+  char piece[4096];
+  size_t lines = 0;
+  for (ssize_t n; (n = read(ends[0], piece, sizeof piece)) > 0;) {
+    for (ssize_t i = 0; i < n; i++) lines += piece[i] == '\n';
+  }
+  close(ends[0]);
+  assert_int_equal(lines, 256);
+  assert_int_equal(waitpid(launcher, &how, 0), launcher);
+  assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGTERM);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -259,6 +358,8 @@ int main(void)
     SPAWN_TEST(test_tags_and_none),
     SPAWN_TEST(test_log_files),
     SPAWN_TEST(test_folder_that_cannot_be),
+    SPAWN_TEST(test_nobody_reads_any_more),
+    SPAWN_TEST(test_nobody_reads_yet),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

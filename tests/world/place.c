@@ -102,6 +102,21 @@ static void test_places(void **state)
   check_no_launcher();
 }
 
+// Slurm's list of processes says nothing: they are blocks of equal size.
+static void test_list_that_says_nothing(void **state)
+{
+  (void)state;
+  cx_world_place place;
+  set_all(
+      "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 "
+      "SLURM_STEP_NUM_NODES=2 SLURM_STEP_NODELIST=a "
+      "SLURM_STEP_TASKS_PER_NODE=x");
+  check_ok(cx_world_find(&place));
+  assert_int_equal(place.local_processes, 1);
+  assert_int_equal(place.hosts, 2);
+  check_no_launcher();
+}
+
 static void test_refused(void **state)
 {
   (void)state;
@@ -210,9 +225,8 @@ static void test_lists(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_places),
-    CHECK_TEST(test_refused),
-    CHECK_TEST(test_local_names),
+    CHECK_TEST(test_places),  CHECK_TEST(test_list_that_says_nothing),
+    CHECK_TEST(test_refused), CHECK_TEST(test_local_names),
     CHECK_TEST(test_lists),
   };
   return cmocka_run_group_tests_name("world: places", tests, NULL, NULL);

@@ -190,12 +190,45 @@ static void test_stopped(void **state)
   assert_int_equal(wait_for(others[2]), -SIGKILL);
 }
 
+// Who was stopped for longer than the limit, as by Ctrl-Z, has missed nothing:
+// the store is there.
+static void one_is_stopped(void)
+{
+  char *value, text[32];
+  size_t size;
+  setenv("CALX_HEARTBEAT_S", me == 0 ? "0" : "2", 1);
+  OK(cx_world_join());
+  snprintf(text, sizeof text, "%ld", (long)getpid());
+  if (me == 1) {
+    OK(cx_store_put("pid", text, strlen(text)));
+    OK(cx_store_get("go on", LONG_MS, &value, &size));
+  } else {
+    OK(cx_store_get("pid", LONG_MS, &value, &size));
+    pid_t other = (pid_t)atol(value);
+    WANT(kill(other, SIGSTOP) == 0);
+    nanosleep(&(struct timespec){ .tv_sec = 2, .tv_nsec = 500000000 }, NULL);
+    WANT(kill(other, SIGCONT) == 0);
+    // For its watch to look at the clock first.
+    nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+    OK(cx_store_put("go on", "", 0));
+  }
+  cx_free(value);
+  OK(cx_world_news());
+  cx_world_leave(NULL);
+}
+
+static void test_stopped_for_a_while(void **state)
+{
+  (void)state;
+  run_job(TORCHRUN, 2, one_is_stopped);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     CHECK_TEST(test_all_well), CHECK_TEST(test_places),
     CHECK_TEST(test_killed),   CHECK_TEST(test_left_badly),
-    CHECK_TEST(test_stopped),
+    CHECK_TEST(test_stopped),  CHECK_TEST(test_stopped_for_a_while),
   };
   return cmocka_run_group_tests_name("world: processes", tests, NULL, NULL);
 }

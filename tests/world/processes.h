@@ -8,17 +8,16 @@
 #ifndef CX_TESTS_WORLD_PROCESSES_H
 #define CX_TESTS_WORLD_PROCESSES_H
 
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
 #include "check.h"
+#include "port.h"
 #include "world/server.h"
 #include "world/state.h"
 #include "world/window.h"
@@ -67,19 +66,6 @@ static inline void set_number(const char *name, int value)
   char text[16];
   snprintf(text, sizeof text, "%d", value);
   setenv(name, text, 1);
-}
-
-static inline int free_port(void)
-{
-  struct sockaddr_in address = { .sin_family = AF_INET };
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int s = socket(AF_INET, SOCK_STREAM, 0);
-  assert_true(s >= 0);
-  assert_int_equal(bind(s, (struct sockaddr *)&address, size), 0);
-  assert_int_equal(getsockname(s, (struct sockaddr *)&address, &size), 0);
-  close(s);
-  return ntohs(address.sin_port);
 }
 
 typedef enum kind {

@@ -117,7 +117,7 @@ static calx_status *tell_and_linger(void *user)
   (void)user;
   note_and_meet();
   if (own_rank() != 1) {
-    while (shared->count < 4) pause_ms(1);
+    WAIT_WHILE(shared->count < 4);
     _exit(9);
   }
   cx_window window;
@@ -125,7 +125,7 @@ static calx_status *tell_and_linger(void *user)
   CALX_TRY(cx_window_open(own_number("CALX_WINDOW_FD"), 3, &window));
   cx_window_fail(window.head, CALX_DATA_LOSS, "a.c:1: in f: rank 1: no data");
   shared->count++;
-  while (is_alive(shared->pids[0]) || is_alive(shared->pids[2])) pause_ms(1);
+  WAIT_WHILE(is_alive(shared->pids[0]) || is_alive(shared->pids[2]));
   _exit(4);
 }
 
@@ -235,7 +235,7 @@ static calx_status *wait_for_signal(void *user)
   (void)user;
   note_and_meet();
   if (own_rank() == 0) kill(getppid(), SIGTERM);
-  while (heard == 0) pause_ms(1);
+  WAIT_WHILE(heard == 0);
   shared->seen[own_rank()] = heard;
   return NULL;
 }
@@ -348,13 +348,14 @@ static void test_environment_is_checked(void **state)
     { "x", NULL, NULL, "CALX_NNODES is 'x'" },
     { "2", NULL, NULL, "CALX_NODE_RANK is not set" },
     { "2", "2", NULL, "CALX_NODE_RANK is 2, but CALX_NNODES is 2" },
+    { NULL, "2", NULL, "CALX_NODE_RANK is 2, but CALX_NNODES is not set" },
     { "2", "1", NULL, "MASTER_ADDR is not set" },
     { "2", "1", "a b", "MASTER_ADDR is 'a b'" },
   };
   cx_spawn_end end;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_no_launcher();
-    setenv("CALX_NNODES", cases[i].nodes, 1);
+    if (cases[i].nodes != NULL) setenv("CALX_NNODES", cases[i].nodes, 1);
     if (cases[i].node != NULL) setenv("CALX_NODE_RANK", cases[i].node, 1);
     if (cases[i].master != NULL) setenv("MASTER_ADDR", cases[i].master, 1);
     check_fails(spawn(2, nothing, &end), CALX_INVALID_ARGUMENT, cases[i].words);

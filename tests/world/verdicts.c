@@ -1,5 +1,6 @@
 // Worlds of several processes that cannot agree, or cannot meet.
 #include "processes.h"
+#include "world/client.h"
 
 // ---- what goes wrong --------------------------------------------------------
 
@@ -109,7 +110,7 @@ static void one_does_not_come(void)
   if (me == 1) _exit(0);
   calx_status *status = cx_world_join();
   FAILS(status, CALX_DEADLINE_EXCEEDED,
-        "'joining': no word within 400 ms from 1");
+        "'joining': no word within 400 ms from process 1");
   WANT(!cx_world_joined());
 }
 
@@ -120,6 +121,58 @@ static void same_number(void)
   calx_status *status = cx_world_join();
   WANT(status != NULL);
   calx_status_free(status);
+}
+
+static void ignore_news(void *user, calx_code code, const char *news)
+{
+  (void)user;
+  (void)code;
+  (void)news;
+}
+
+// Process 1 is no calx of ours: it tells a host that cannot be.
+static int32_t lie;
+
+static void one_lies(void)
+{
+  const char *words = "process 1 of 2 says that it is on host";
+  if (me == 0) FAILS(cx_world_join(), CALX_INVALID_ARGUMENT, words);
+  if (me == 0) return;
+  char url[64], *all;
+  cx_client *client;
+  cx_request r;
+  size_t size;
+  snprintf(url, sizeof url, "tcp://127.0.0.1:%s", getenv("MASTER_PORT"));
+  cx_client_options options = { .url = url,
+                                .process = 1,
+                                .processes = 2,
+                                .heartbeat_ms = LONG_MS,
+                                .on_news = ignore_news };
+  OK(cx_client_open(&options, LONG_MS, &client));
+  unsigned char bytes[33] = { 0 };
+  cx_wire_put32(bytes, (uint32_t)lie);
+  cx_wire_put32(bytes + 4, 2);
+  cx_wire_put32(bytes + 12, 1);
+  bytes[16] = 1;  // the launcher told it
+  OK(cx_client_request(CX_OP_MEET_ALL, "joining", &r));
+  r.a = 1;
+  r.b = 2;
+  r.value = (const char *)bytes;
+  r.size = sizeof bytes;
+  r.wait_ms = LONG_MS;
+  OK(cx_client_call(client, &r, &all, &size));
+  cx_free(all);
+  cx_client_close(client, true);
+}
+
+static void test_hosts_that_cannot_be(void **state)
+{
+  (void)state;
+  static const int32_t lies[] = { -1, 2, 1 << 30 };
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    lie = lies[i];
+    run_job(TWO_HOSTS, 2, one_lies);
+  }
 }
 
 static void test_missing(void **state)
@@ -136,6 +189,7 @@ int main(void)
     CHECK_TEST(test_ended),
     CHECK_TEST(test_devices),
     CHECK_TEST(test_missing),
+    CHECK_TEST(test_hosts_that_cannot_be),
   };
   return cmocka_run_group_tests_name("world: verdicts of processes", tests,
                                      NULL, NULL);

@@ -1,0 +1,184 @@
+// The desk by itself, with a clock of the test's own.
+#include "world/desk.h"
+#include "check.h"
+
+enum { LIMIT_MS = 5000, GRACE_MS = 500, LAUNCHER = 10 };
+
+typedef struct heard {
+  int answers, news;
+  calx_code code;
+  char text[CX_NEWS_TEXT];  // of the news, else of the last answer
+} heard;
+
+static void note(void *user, const cx_ticket *to, const cx_reply *reply)
+{
+  heard *h = user;
+  (void)to;
+  h->answers++;
+  h->code = reply->code;
+  if (h->news > 0 && reply->kind != CX_REPLY_NEWS) return;
+  if (reply->kind == CX_REPLY_NEWS) h->news++;
+  snprintf(h->text, sizeof h->text, "%.*s", (int)reply->size,
+           reply->size != 0 ? reply->value : "");
+}
+
+static void ask(cx_desk *desk, uint32_t pipe, cx_op op, int32_t a, int32_t b,
+                int64_t now)
+{
+  unsigned char bytes[CX_REQUEST_HEAD + CX_TABLE_KEY];
+  cx_request r = { .op = op, .a = a, .b = b, .wait_ms = 1 << 20 };
+  if (op == CX_OP_GET || op == CX_OP_MEET_ALL || op == CX_OP_MEET) {
+    snprintf(r.name, sizeof r.name, "key");
+    r.wait_ms = 400;
+  }
+  size_t size = cx_wire_request(&r, bytes);
+  cx_desk_take(desk, &(cx_ticket){ .pipe = pipe, .size = 4 }, bytes, size,
+               false, now);
+}
+
+// Processes 0 and 1 over connections 1 and 2, host 1's launcher over LAUNCHER.
+static cx_desk *open_desk(heard *h)
+{
+  cx_server_options options = { .who = "process 0",
+                                .processes = 2,
+                                .heartbeat_ms = LIMIT_MS,
+                                .grace_ms = GRACE_MS };
+  *h = (heard){ 0 };
+  cx_desk *desk = cx_desk_new(&options, note, h);
+  assert_non_null(desk);
+  ask(desk, 1, CX_OP_HELLO, 0, 2, 0);
+  ask(desk, 2, CX_OP_HELLO, 1, 2, 0);
+  ask(desk, LAUNCHER, CX_OP_HELLO, -2, 2, 0);
+  assert_int_equal(h->answers, 3);
+  assert_int_equal(h->code, CALX_OK);
+  return desk;
+}
+
+// From `begin` to `end`, ticking; of the connections, `first` to `last` show
+// signs of life.
+static void pass(cx_desk *desk, int64_t begin, int64_t end, uint32_t first,
+                 uint32_t last)
+{
+  for (int64_t now = begin; now <= end; now += 100) {
+    for (uint32_t i = first; i <= last && now % 1000 == 0; i++) {
+      ask(desk, i, CX_OP_DROP, 0, 0, now);
+    }
+    cx_desk_tick(desk, now);
+  }
+}
+
+static void test_silence(void **state)
+{
+  (void)state;
+  heard h;
+  cx_desk *desk = open_desk(&h);
+  ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+  pass(desk, 0, LIMIT_MS, 1, 1);
+  assert_int_equal(h.news, 0);
+  cx_desk_closed(desk, LAUNCHER, LIMIT_MS);
+  cx_desk_free(desk);
+
+  desk = open_desk(&h);
+  ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+  ask(desk, LAUNCHER, CX_OP_BYE, 0, 0, 0);
+  pass(desk, 0, LIMIT_MS, 1, 1);
+  assert_int_equal(h.news, 0);
+  pass(desk, LIMIT_MS + 100, LIMIT_MS + 100, 1, 1);
+  assert_int_equal(h.news, 1);
+  assert_string_equal(h.text,
+                      "process 1 has gone (no sign of it for 5 s: stopped, or "
+                      "its host is unreachable)");
+  cx_desk_free(desk);
+}
+
+static void test_no_silence(void **state)
+{
+  (void)state;
+  heard h;
+  cx_desk *desk = open_desk(&h);
+  ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+  ask(desk, LAUNCHER, CX_OP_BYE, 0, 0, 0);
+  pass(desk, 0, 10 * LIMIT_MS, 1, 2);
+  assert_int_equal(h.news, 0);
+  // Who was stopped itself has heard nobody, and listens anew.
+  pass(desk, 20 * LIMIT_MS, 21 * LIMIT_MS, 1, 0);
+  assert_int_equal(h.news, 0);
+  pass(desk, 21 * LIMIT_MS + 100, 21 * LIMIT_MS + 100, 1, 0);
+  assert_int_equal(h.news, 1);
+  cx_desk_free(desk);
+}
+
+// A launcher that saw how a process ended can say it within the time of grace.
+static void test_grace(void **state)
+{
+  (void)state;
+  heard h;
+  for (int late = 0; late < 2; late++) {
+    cx_desk *desk = open_desk(&h);
+    ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+    cx_desk_closed(desk, 2, 1000);
+    cx_desk_tick(desk, 1000 + GRACE_MS - 1 + late);
+    assert_int_equal(h.news, late);
+    cx_desk_fail(desk, CALX_ABORTED, "rank 1 ended by signal 9 (Killed)");
+    assert_int_equal(h.news, 1);
+    assert_string_equal(h.text, late != 0
+                                    ? "process 1 has gone (its connection "
+                                      "closed)"
+                                    : "rank 1 ended by signal 9 (Killed)");
+    cx_desk_free(desk);
+  }
+}
+
+// A host's launcher that goes without a word is news, though its ranks have
+// left: host 0's waits for it.
+static void test_launchers(void **state)
+{
+  (void)state;
+  heard h;
+  for (int silent = 0; silent < 2; silent++) {
+    cx_desk *desk = open_desk(&h);
+    ask(desk, 2, CX_OP_BYE, 0, 0, 0);
+    ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+    if (silent == 0) cx_desk_closed(desk, LAUNCHER, 0);
+    pass(desk, 0, LIMIT_MS + 100, 1, 1);
+    assert_int_equal(h.news, 1);
+    assert_string_equal(
+        h.text, silent == 0 ? "the launcher of host 1 has gone (its "
+                              "connection closed)"
+                            : "the launcher of host 1 has gone (no sign of "
+                              "it for 5 s: stopped, or its host is "
+                              "unreachable)");
+    cx_desk_free(desk);
+  }
+  cx_desk *desk = open_desk(&h);
+  ask(desk, 1, CX_OP_WATCH, 0, 0, 0);
+  ask(desk, LAUNCHER, CX_OP_BYE, 0, 0, 0);
+  cx_desk_closed(desk, LAUNCHER, 0);
+  assert_int_equal(h.news, 0);
+  cx_desk_free(desk);
+}
+
+static void test_missing(void **state)
+{
+  (void)state;
+  heard h;
+  cx_desk *desk = open_desk(&h);
+  ask(desk, 1, CX_OP_MEET_ALL, 0, 2, 0);
+  cx_desk_tick(desk, 400);
+  assert_int_equal(h.code, CALX_DEADLINE_EXCEEDED);
+  assert_string_equal(h.text, "'key': no word within 400 ms from process 1");
+  ask(desk, 1, CX_OP_MEET, 1, 2, 400);
+  cx_desk_tick(desk, 800);
+  assert_string_equal(h.text, "'key': no word within 400 ms from number 0");
+  cx_desk_free(desk);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    CHECK_TEST(test_silence), CHECK_TEST(test_no_silence),
+    CHECK_TEST(test_grace),   CHECK_TEST(test_launchers),
+    CHECK_TEST(test_missing),
+  };
+  return cmocka_run_group_tests_name("world: the desk", tests, NULL, NULL);
+}
