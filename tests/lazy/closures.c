@@ -285,9 +285,8 @@ static void test_many(void **state)
 static void *let_go(void *user)
 {
   call *c = user;
-  while (atomic_load(&c->entered) == 0) sched_yield();
   // The sync is about to wait, or does; either way it must not stay.
-  for (int i = 0; i < 1000; i++) sched_yield();
+  for (int i = 0; i < 20000; i++) sched_yield();
   atomic_store(&c->hold, 0);
   return NULL;
 }
@@ -301,10 +300,11 @@ static void test_failure_with_a_full_queue(void **state)
   calx_add_step_closure(note, &bad, NULL, 0, .run_async = true);
   calx_sync(NULL);
   while (atomic_load(&bad.entered) == 0) sched_yield();
-  // One more than the queue has room for.
-  for (int i = 0; i < 101; i++) {
+  for (int i = 0; i < 100; i++) {
     calx_add_step_closure(note, &next, NULL, 0, .run_async = true);
   }
+  calx_sync(NULL);  // now there is no room
+  calx_add_step_closure(note, &next, NULL, 0, .run_async = true);
   pthread_t helper;
   assert_int_equal(pthread_create(&helper, NULL, let_go, &bad), 0);
   calx_sync(NULL);
