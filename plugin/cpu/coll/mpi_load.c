@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-
-// Lies in the file that the engine is in.
-static const char here;
+#include "pool/library.h"
 
 static bool is_set(const char *name)
 {
@@ -41,35 +39,19 @@ static calx_status *choose(const char **out)
                   "nor CALX_MPI, which names the implementation");
 }
 
-static void put_path(cx_text *out, const char *flavour, int place)
-{
-  Dl_info self;
-  cx_text_clear(out);
-  const char *slash =
-      dladdr(&here, &self) == 0 ? NULL : strrchr(self.dli_fname, '/');
-  if (place == 0 && slash != NULL) {
-    cx_text_append_n(out, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
-  } else if (place == 1) {
-    cx_text_append(out, CALX_MPI_FOLDER "/");
-  }
-  cx_text_format(out, "libcalx_mpi_%s.so", flavour);
-}
-
 static void *open_shim(const char *flavour, cx_text *looked)
 {
-  cx_text path = { 0 };
+  cx_text file = { 0 }, path = { 0 };
   void *handle = NULL;
-  for (int place = 0; place < 3 && handle == NULL; place++) {
-    put_path(&path, flavour, place);
+  cx_text_format(&file, "libcalx_mpi_%s.so", flavour);
+  for (size_t i = 0;
+       handle == NULL &&
+       cx_library_path(i, CALX_MPI_FOLDER, cx_text_str(&file), &path);
+       i++) {
     // MPI loads parts of its own that want its names.
-    handle = cx_text_failed(&path)
-                 ? NULL
-                 : dlopen(cx_text_str(&path), RTLD_NOW | RTLD_GLOBAL);
-    if (handle != NULL) break;
-    const char *why = dlerror();
-    cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
-                   why == NULL ? cx_text_str(&path) : why);
+    handle = cx_library_open(&path, RTLD_GLOBAL, looked);
   }
+  cx_text_free(&file);
   cx_text_free(&path);
   return handle;
 }

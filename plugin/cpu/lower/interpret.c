@@ -37,8 +37,9 @@ calx_status *cx_lower_interpret(cx_lowering *l, cx_hlo_func *entry)
   for (size_t i = 0; i < info->n_results; i++) {
     if (info->alias[i] < 0) continue;
     uint32_t copy[2] = { places[info->n_params + i],
-                         cx_assemble_place(&l->a, CX_PLACE_RESULT, (int64_t)i,
-                                           cx_hlo_type_bytes(&info->results[i])) };
+                         cx_assemble_place(
+                             &l->a, CX_PLACE_RESULT, (int64_t)i,
+                             cx_hlo_type_bytes(&info->results[i])) };
     cx_assemble_step(&l->a, CX_STEP_COPY, 0, 0, copy, 2);
   }
   if (l->a.failed) return cx_out_of_memory();

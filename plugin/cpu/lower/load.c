@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "lower/compile.h"
 #include "lower/plan.h"
+#include "pool/library.h"
 
 #define JIT_FILE "libcalx_jit.so"
 
@@ -16,37 +17,13 @@ static const cx_jit_api *jit_api;
 
 bool cx_lower_jit_path(size_t i, cx_text *out)
 {
-  cx_text_clear(out);
   const char *asked = getenv("CALX_JIT");
   if (asked != NULL && asked[0] != '\0') {
+    cx_text_clear(out);
     cx_text_append(out, asked);
     return i == 0;
   }
-  Dl_info self;
-  const char *slash = dladdr((const void *)&jit_lock, &self) == 0
-                          ? NULL
-                          : strrchr(self.dli_fname, '/');
-  if (slash == NULL) i++;
-  if (i == 0) {
-    cx_text_append_n(out, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
-  } else if (i == 1) {
-    cx_text_append(out, CALX_JIT_FOLDER "/");
-  }
-  cx_text_append(out, JIT_FILE);
-  return i < 3;
-}
-
-static void *open_at(const cx_text *path, cx_text *looked)
-{
-  void *handle = cx_text_failed(path)
-                     ? NULL
-                     : dlopen(cx_text_str(path), RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL) {
-    const char *why = dlerror();
-    cx_text_format(looked, "%s%s", looked->size > 0 ? "; " : "",
-                   why == NULL ? cx_text_str(path) : why);
-  }
-  return handle;
+  return cx_library_path(i, CALX_JIT_FOLDER, JIT_FILE, out);
 }
 
 static calx_status *open_jit(const cx_jit_api **out)
@@ -54,7 +31,7 @@ static calx_status *open_jit(const cx_jit_api **out)
   cx_text path = { 0 }, looked = { 0 };
   void *handle = NULL;
   for (size_t i = 0; handle == NULL && cx_lower_jit_path(i, &path); i++) {
-    handle = open_at(&path, &looked);
+    handle = cx_library_open(&path, RTLD_LOCAL, &looked);
   }
   cx_text_free(&path);
   const cx_jit_api *(*get)(void) = NULL;

@@ -219,8 +219,8 @@ static calx_status *place_while(cx_planning *g, cx_unit *u)
                start->home->begin < u->begin && !used_inside(g, op, init)) {
       m = start->memory;
     } else {
-      m = arena_memory(g, cx_hlo_type_bytes(&op->results[i].type.tensor), u->begin,
-                       u->end);
+      m = arena_memory(g, cx_hlo_type_bytes(&op->results[i].type.tensor),
+                       u->begin, u->end);
     }
     if (m == NULL) return cx_out_of_memory();
     extend(m, u->begin, result->last > u->end ? result->last : u->end);
@@ -353,8 +353,9 @@ static calx_status *place_entry(cx_planning *g, cx_hlo_block *block)
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-    cx_memory *m = new_memory(g, CX_PLACE_RESULT, (int64_t)i,
-                              cx_hlo_type_bytes(&end->operands[i]->type.tensor));
+    cx_memory *m =
+        new_memory(g, CX_PLACE_RESULT, (int64_t)i,
+                   cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
     want(g, end->operands[i], m, param < 0 ? NULL : &block->args[param]);
