@@ -34,7 +34,6 @@ typedef struct stream {
 typedef struct queue {
   cx_text lines;
   size_t written;
-  bool gone;  // nobody reads it: its lines are lost, and the ranks go on
 } queue;
 
 struct cx_output {
@@ -195,18 +194,19 @@ static int number_of(const cx_output *o, const queue *q)
 
 // As much as goes without waiting: what poll() finds ready takes PIPE_BUF
 // bytes. The descriptor is shared with other programs, whose writes should
-// wait, so its mode stays.
+// wait, so its mode stays. Where nobody reads any more, or the disk is full,
+// the lines are lost; the ranks go on.
 static void write_queue(const cx_output *o, queue *q)
 {
   struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
-  while (waiting(q) > 0 && !q->gone && poll(&to, 1, 0) > 0) {
+  while (waiting(q) > 0 && poll(&to, 1, 0) > 0) {
     size_t size = waiting(q) < PIPE_BUF ? waiting(q) : PIPE_BUF;
     ssize_t n = write(to.fd, q->lines.data + q->written, size);
     if (n < 0 && errno == EAGAIN) return;
-    q->gone = n < 0 && errno != EINTR;
+    if (n < 0 && errno != EINTR) q->written = q->lines.size;
     if (n > 0) q->written += (size_t)n;
   }
-  if (waiting(q) > 0 && !q->gone) return;
+  if (waiting(q) > 0) return;
   cx_text_clear(&q->lines);
   q->written = 0;
 }
@@ -215,7 +215,6 @@ static void write_queue(const cx_output *o, queue *q)
 // than what waits.
 static void enqueue(queue *q, const cx_text *line)
 {
-  if (q->gone) return;
   if (q->written >= FULL) {
     q->lines.size -= q->written;
     memmove(q->lines.data, q->lines.data + q->written, q->lines.size + 1);

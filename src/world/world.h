@@ -19,7 +19,10 @@
 //
 //   CALX_PORT                  the store's port, before MASTER_PORT
 //   CALX_HEARTBEAT_S           5: a process silent for so long has gone; 0: off
-//   CALX_JOIN_TIMEOUT_S        60: to wait for the other processes at first
+//   CALX_JOIN_TIMEOUT_S        60: to wait for the other processes at first;
+//   300
+//                              for host 0's launcher, which has only others'
+//                              launchers to wait for
 //   CALX_COLLECTIVE_TIMEOUT_S  1800: to wait for a rank that is alive
 //
 // It knows processes, ranks and hosts, no devices and no tensors. One world per
