@@ -261,6 +261,9 @@ static void test_claim(void **state)
   assert_true(claim(1, &first));
   assert_true(there(claim_of(1)));
   assert_false(claim(1, &second));  // in one process too
+  assert_int_equal(lines_with("is compiled here too"), 0);  // nobody waited
+  cx_cache_claim_end(&second);
+  assert_false(cx_cache_claim(folder, name_of(1), 1, &second));
   assert_int_equal(lines_with("is compiled here too"), 1);
   cx_cache_claim_end(&second);
   assert_true(there(claim_of(1)));
