@@ -24,7 +24,8 @@ static struct {
   bool busy;  // a link uses it, or waits in vain for it
   const cx_mpi_api *api;
   int rank, size, most_tag;
-  bool hears;  // a receive of a message is pending
+  cx_mpi_transfer *lost;  // of links that are closed: as they are, for ever
+  bool hears;             // a receive of a message is pending
   cx_mpi_request request;
   unsigned char message[CX_MPI_MESSAGE];
 } mpi;
@@ -535,6 +536,10 @@ bool cx_mpi_link_close(cx_mpi_link *l)
   cx_unlock(&l->lock);
   cx_thread_join(&l->thread);
   const bool keeps = l->active != NULL;
+  cx_mpi_transfer **last = &l->active;
+  while (*last != NULL) last = &(*last)->next;
+  *last = mpi.lost;
+  mpi.lost = l->active;
   drop(l);
   return keeps;
 }
