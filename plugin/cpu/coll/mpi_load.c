@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "pool/library.h"
+#include "kernels/library.h"
 
 static bool is_set(const char *name)
 {

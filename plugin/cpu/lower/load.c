@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "kernels/library.h"
 #include "lower/compile.h"
 #include "lower/plan.h"
-#include "pool/library.h"
 
 #define JIT_FILE "libcalx_jit.so"
 

@@ -1,5 +1,5 @@
-// pool/library: see library.h.
-#include "pool/library.h"
+// kernels/library: see library.h.
+#include "kernels/library.h"
 
 #include <dlfcn.h>
 #include <string.h>

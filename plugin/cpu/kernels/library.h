@@ -1,7 +1,7 @@
-// pool/library: where the engine's own shared objects are: beside the file that
-// the engine is in, or in the folder of libraries that it was built for.
-#ifndef CX_POOL_LIBRARY_H
-#define CX_POOL_LIBRARY_H
+// kernels/library: where the engine's own shared objects are: beside the file
+// that the engine is in, or in the folder of libraries that it was built for.
+#ifndef CX_KERNELS_LIBRARY_H
+#define CX_KERNELS_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>
