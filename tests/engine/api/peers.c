@@ -461,6 +461,40 @@ static void test_no_memory_to_launch(void **state)
   peers_free(&p);
 }
 
+// … and one that was refused, where there is no memory to tell it either.
+static void test_refused_without_memory(void **state)
+{
+  (void)state;
+  peers p = peers_new(2);
+  const char *text = SUM("4xf32", TWO, "0.0");
+  for (int i = 0; i < 2; i++) compile(&p, i, text);
+  PJRT_Buffer *in = p.in[0];
+  PJRT_Buffer *wrong = host_floats(host_device(p.clients[0], 0), 3, 0);
+  cx_alloc_set_exact(true);
+  long count = 0;
+  for (long n = -1; n < count; n++) {
+    for (int i = 0; i < 2; i++) HOST_OK(run_one(&p, i));
+    for (int i = 0; i < 2; i++) check_one(&p, i);
+    p.in[0] = wrong;
+    const long before = cx_alloc_count();
+    cx_alloc_fail_at(n);
+    const int code = host_take(run_one(&p, 0));
+    cx_alloc_fail_at(-1);
+    if (n < 0) count = cx_alloc_count() - before;
+    assert_int_not_equal(code, 0);
+    p.in[0] = in;
+    HOST_OK(run_one(&p, 1));
+    assert_int_not_equal(host_take(host_ready(p.out[1])), 0);
+    host_free(p.out[1]);
+  }
+  cx_alloc_set_exact(false);
+  assert_true(count > 2);
+  for (int i = 0; i < 2; i++) host_program_free(p.programs[i]);
+  host_free(wrong);
+  check_all(&p, text);
+  peers_free(&p);
+}
+
 static void test_late(void **state)
 {
   (void)state;
@@ -536,13 +570,21 @@ static void test_again(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    HOST_TEST(test_facts),        HOST_TEST(test_foreign),
-    HOST_TEST(test_topology),     HOST_TEST(test_described),
-    HOST_TEST(test_options),      HOST_TEST(test_no_memory),
-    HOST_TEST(test_mismatch),     HOST_TEST(test_failure),
-    HOST_TEST(test_refused_call), HOST_TEST(test_no_memory_to_launch),
-    HOST_TEST(test_late),         HOST_TEST(test_not_coming),
-    HOST_TEST(test_news),         HOST_TEST(test_again),
+    HOST_TEST(test_facts),
+    HOST_TEST(test_foreign),
+    HOST_TEST(test_topology),
+    HOST_TEST(test_described),
+    HOST_TEST(test_options),
+    HOST_TEST(test_no_memory),
+    HOST_TEST(test_mismatch),
+    HOST_TEST(test_failure),
+    HOST_TEST(test_refused_call),
+    HOST_TEST(test_no_memory_to_launch),
+    HOST_TEST(test_refused_without_memory),
+    HOST_TEST(test_late),
+    HOST_TEST(test_not_coming),
+    HOST_TEST(test_news),
+    HOST_TEST(test_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
