@@ -111,7 +111,7 @@ static calx_status *take_options(const calx_loader_options *given,
 {
   CALX_TRY(cx_options_take("loader", given, out, sizeof *out));
   static const char whose[] = "loader";
-  int64_t workers, ahead;
+  int64_t workers = 0, ahead = 0;
   CALX_TRY(cx_data_number(whose, "batch_size", out->batch_size, 1, INT64_MAX,
                           &out->batch_size));
   CALX_TRY(cx_data_number(whose, "num_workers", out->num_workers, 2,
