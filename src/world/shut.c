@@ -7,6 +7,8 @@
 // socket's remains are left to the end of the process.
 #include "world/shut.h"
 
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "base/thread.h"
 
@@ -18,6 +20,13 @@ typedef struct closing {
   nng_socket socket;
   bool closed, left;
 } closing;
+
+static _Atomic int sockets_left;
+
+int cx_shut_left(void)
+{
+  return atomic_load(&sockets_left);
+}
 
 static void release(closing *c)
 {
@@ -71,6 +80,7 @@ bool cx_shut_socket(nng_socket socket)
     cx_thread_join(&thread);
     release(c);
   } else {
+    atomic_fetch_add(&sockets_left, 1);
     pthread_detach(thread.handle);
   }
   return closed;

@@ -361,7 +361,7 @@ static void test_first_news(void **state)
 static void test_news_by_any_code(void **state)
 {
   (void)state;
-  enum { ROUNDS = 20 };
+  enum { ROUNDS = 5 };
   static const calx_code codes[] = { CALX_DEADLINE_EXCEEDED, CALX_UNAVAILABLE };
   for (size_t i = 0; i < 2; i++) {
     job j;

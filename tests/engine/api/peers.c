@@ -498,7 +498,7 @@ static void test_refused_without_memory(void **state)
 static void test_late(void **state)
 {
   (void)state;
-  setenv("CALX_COLLECTIVE_TIMEOUT_S", "1", 1);
+  setenv("CALX_COLLECTIVE_TIMEOUT_S", "4", 1);
   peers p = peers_new(3);
   unsetenv("CALX_COLLECTIVE_TIMEOUT_S");
   const char *text = SUM("4xf32", THREE, "0.0");
@@ -509,7 +509,7 @@ static void test_late(void **state)
   assert_null(strstr(said, "replica 2"));
   fails_with(&p, 2, "replica 1");
   HOST_OK(run_one(&p, 1));
-  fails_with(&p, 1, "after 1000 ms these have not come: replica 1");
+  fails_with(&p, 1, "after 4000 ms these have not come: replica 1");
   for (int i = 0; i < 3; i++) host_program_free(p.programs[i]);
   check_all(&p, text);
   peers_free(&p);
