@@ -59,6 +59,7 @@ typedef struct meeting {
 
 struct cx_coll {
   cx_mutex lock;
+  uint32_t cores;
   meeting *meetings;
   cx_coll_window *window;  // NULL: there are no other processes
 };
@@ -68,6 +69,7 @@ calx_status *cx_coll_new(cx_coll **out)
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
   cx_mutex_init(&(*out)->lock);
+  (*out)->cores = (uint32_t)cx_pool_cores();
   return NULL;
 }
 
@@ -336,10 +338,11 @@ static calx_status *find_ended(const cx_coll_launch *l, const meeting *m,
 
 // ---- waiting ----
 
-static void spin_while(cx_coll_circle *c, stage s)
+static void spin_while(const cx_coll *coll, cx_coll_circle *c, stage s)
 {
-  for (int i = 0; i < SPINS && circle_stage(c) == s; i++) cx_pool_relax();
-  // With more devices than cores those that are awaited need one.
+  // With more members than cores those that are awaited need one.
+  const int spins = c->n <= coll->cores ? SPINS : 0;
+  for (int i = 0; i < spins && circle_stage(c) == s; i++) cx_pool_relax();
   for (int i = 0; i < YIELDS && circle_stage(c) == s; i++) cx_coll_yield();
 }
 
@@ -400,7 +403,7 @@ calx_status *cx_coll_enter(cx_coll_launch *l, const cx_coll_group *group,
       m == NULL ? cx_out_of_memory() : join(l, m, group, part, &c);
   if (status == NULL && circle_stage(c) == OPEN) {
     cx_unlock(&coll->lock);
-    spin_while(c, OPEN);
+    spin_while(coll, c, OPEN);
     cx_lock(&coll->lock);
     wait_open(coll, c, until);
     if (circle_stage(c) == OPEN) circle_break(c, late_error(l, c, part, ms));
@@ -431,7 +434,7 @@ calx_status *cx_coll_leave(cx_coll_launch *l, cx_coll_circle *c,
   if (++c->n_finished == c->n) circle_set(c, DONE);
   if (circle_stage(c) != DONE) {
     cx_unlock(&coll->lock);
-    spin_while(c, CLOSED);
+    spin_while(coll, c, CLOSED);
     cx_lock(&coll->lock);
     // Without a limit: all are here, and their work comes to an end.
     while (circle_stage(c) != DONE) cx_cond_wait(&c->changed, &coll->lock);
