@@ -151,12 +151,30 @@ CALX_API calx_status *calx_module_load_state_dict_with(
 CALX_API calx_status *calx_optimizer_state_dict(
     calx_optimizer *opt, calx_value **out_dict) CALX_MUST_USE;
 /**
+ * The same of an optimiser whose state is spread over the ranks
+ * (calx_zero_redundancy_optimizer()), but whole, as the plain optimiser has it:
+ * any number of ranks, one that is not spread, and PyTorch can load it. A
+ * collective: every rank calls it, between steps, and gets all of it as copies
+ * on the host, which no later step changes. One tensor is gathered at a time.
+ * Of any other optimiser it is calx_optimizer_state_dict(), and no collective.
+ * The caller frees it.
+ * @shape   each tensor as its parameter, steps one element
+ * @errors  those of making the optimiser, of a collective and its execution
+ * @source  torch ZeroRedundancyOptimizer.consolidate_state_dict
+ */
+CALX_API calx_status *calx_optimizer_consolidate_state_dict(
+    calx_optimizer *opt, calx_value **out_dict) CALX_MUST_USE;
+/**
  * Gives an optimiser the state and hyperparameters of one with as many
  * parameters, calx's or PyTorch's: all or, on failure, nothing. The values are
  * copied: a living optimiser that they are of shares nothing with this one.
+ * Where the state is spread over the ranks, every rank calls it, and takes its
+ * shard back or its part of a whole. Such an optimiser steps all parameters of
+ * a dtype alike: one without state, which was never stepped, begins with zeros
+ * and the others' count of steps.
  * @errors  INVALID_ARGUMENT other groups of parameters, sizes that differ,
- *          hyperparameters that can't be, another rank's shard; those of
- * uploads
+ *          hyperparameters that can't be, another rank's shard, counts of steps
+ *          that differ between parameters of a spread state; those of uploads
  * @source  torch.optim.Optimizer.load_state_dict
  */
 CALX_API calx_status *calx_optimizer_load_state_dict(
@@ -297,6 +315,8 @@ CALX_API calx_status *calx_checkpoint_load(
 #define CALX_IO_SITE_
 #else
 #define CALX_IO_SITE_ calx_at_(CALX_HERE),
+#define calx_optimizer_consolidate_state_dict(opt, out_dict) \
+  (calx_at_(CALX_HERE), calx_optimizer_consolidate_state_dict(opt, out_dict))
 #endif
 #define CALX_LOAD_STATE_DICT_(model, dict, ...)    \
   (CALX_IO_SITE_ calx_module_load_state_dict_with( \

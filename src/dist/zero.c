@@ -31,9 +31,10 @@ typedef struct shard {
 typedef struct zero {
   calx_optimizer base;  // base.inner steps on the shards
   calx_module *shards;
-  calx_tensor *mask;    // bool (ranks, 1), true at this rank
-  calx_tensor **parts;  // scratch: one for each parameter, and the padding
-  calx_tensor **seen;   // the gradients that the shards have; NULL: none
+  calx_tensor *mask;       // bool (ranks, 1), true at this rank
+  calx_tensor **parts;     // scratch: one for each parameter, and the padding
+  calx_tensor **seen;      // the gradients that the shards have; NULL: none
+  cx_optim_place *places;  // of the parameters; shards are inner's by number
   shard list[TYPES];
   int n;
 } zero;
@@ -101,17 +102,15 @@ static calx_tensor *own_part(const zero *z, const shard *s)
 static void split(const zero *z, const shard *s)
 {
   calx_tensor *all = calx_all_gather_with(s->own, 0, NULL);
-  int64_t at = 0;
   for (size_t i = 0; i < z->base.n && calx_scope_error() == NULL; i++) {
     calx_tensor *t = z->base.params[i].tensor;
     if (calx_tensor_dtype(t) != s->dtype) continue;
-    int64_t n = calx_tensor_numel(t);
+    int64_t at = z->places[i].first, n = calx_tensor_numel(t);
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
     value = calx_reshape(value, calx_tensor_shape(t));
     if (!cx_tensor_poisoned(value)) {
       cx_tensor_set_value(t, cx_tensor_value(value));
     }
-    at += n;
   }
 }
 
@@ -233,6 +232,11 @@ static calx_status *step(calx_optimizer *opt)
   return calx_scope_end(scope);
 }
 
+static cx_optim_place place(const calx_optimizer *opt, size_t i)
+{
+  return ((const zero *)opt)->places[i];
+}
+
 static void zero_free(calx_optimizer *opt)
 {
   zero *z = (zero *)opt;
@@ -241,11 +245,13 @@ static void zero_free(calx_optimizer *opt)
   calx_module_free(z->shards);
   calx_release(z->mask);
   cx_free(z->parts);
+  cx_free(z->places);
 }
 
 static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
                                     .step = step,
                                     .reduce = reduce,
+                                    .place = place,
                                     .free = zero_free };
 
 // ---- making -----------------------------------------------------------------
@@ -263,7 +269,10 @@ static void make_shards(zero *z)
 {
   for (size_t i = 0; i < z->base.n; i++) {
     const calx_tensor *t = z->base.params[i].tensor;
-    shard_of(z, calx_tensor_dtype(t))->total += calx_tensor_numel(t);
+    shard *s = shard_of(z, calx_tensor_dtype(t));
+    z->places[i] =
+        (cx_optim_place){ .inner = (size_t)(s - z->list), .first = s->total };
+    s->total += calx_tensor_numel(t);
   }
   int64_t ranks = calx_world_size();
   calx_scope *scope = calx_scope_begin();
@@ -321,9 +330,13 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   calx_status *status = cx_options_take(rule.name, options, &o, sizeof o);
   cx_optim_fail(opt, status != NULL ? status : check(&o));
   if (opt->status != NULL) return opt;
-  z->shards = calx_module_new("Shards", NULL, NULL);
   z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
-  if (z->parts == NULL) cx_optim_fail(opt, cx_out_of_memory());
+  z->places = cx_calloc(opt->n, sizeof *z->places);
+  if (z->parts == NULL || z->places == NULL) {
+    cx_optim_fail(opt, cx_out_of_memory());
+    return opt;
+  }
+  z->shards = calx_module_new("Shards", NULL, NULL);
   make_shards(z);
   make_mask(z);
   opt->inner = make_inner(z->shards, &o);

@@ -40,7 +40,7 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   CALX_TRY(calx_module_state_dict(c->model, &part));
   CALX_TRY(calx_value_set(root, "model", part));
   if (c->optimizer != NULL) {
-    CALX_TRY(calx_optimizer_state_dict(c->optimizer, &part));
+    CALX_TRY(calx_optimizer_consolidate_state_dict(c->optimizer, &part));
     CALX_TRY(calx_value_set(root, "optimizer", part));
   }
   CALX_TRY(put_numbers(root, "loader", "epoch", c->loader.epoch, "samples",
@@ -51,14 +51,14 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   return c->user != NULL ? cx_io_lend(root, "user", c->user) : NULL;
 }
 
-// The first rank's file would have a part of it only.
+// It takes all ranks to put it together, and no save waits for another rank.
 static calx_status *check_whole(const calx_optimizer *opt)
 {
   if (opt == NULL || opt->inner == NULL || cx_io_ranks() == 1) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "checkpoint_save: the optimiser's state is spread over %d "
-                  "ranks: each saves its own calx_optimizer_state_dict(), with "
-                  "calx_save(…, .every_rank = true)",
+                  "ranks: save calx_optimizer_consolidate_state_dict(), which "
+                  "all of them call, with calx_save()",
                   cx_io_ranks());
 }
 

@@ -7,7 +7,8 @@
 // "calx_steps" is ours: SGD in PyTorch does not count its steps. PyTorch hands
 // it on as it is, so a greater count of a parameter's is the right one. So is
 // "calx_shard", the rank and how many there are, where the state is spread over
-// ranks: it goes back to the same rank of as many.
+// ranks: it goes back to the same rank of as many. Without it the state is
+// whole, and goes into any optimiser.
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,10 +16,9 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "io/plan.h"
+#include "io/optim_state.h"
 #include "io/rank.h"
 #include "lazy/lazy.h"
-#include "optim/optimizer.h"
 
 // The one that keeps the state, where an optimiser lets another one step.
 static calx_optimizer *that_keeps(calx_optimizer *opt)
@@ -46,22 +46,27 @@ static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
   return undone ? p->sure_steps : p->steps;
 }
 
+calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
+                                   int64_t key, calx_value *state,
+                                   calx_value **out_own)
+{
+  *out_own = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set_at(state, key, *out_own));
+  if (!opt->rule->has_step) return NULL;
+  int64_t steps = steps_of(opt, &opt->params[i]);
+  return calx_value_set(*out_own, "step", host_number((double)steps));
+}
+
 static calx_status *put_param(const calx_optimizer *opt, size_t i,
                               calx_value *state)
 {
-  const cx_optim_param *p = &opt->params[i];
   calx_value *own = NULL;
   for (int k = 0; opt->rule->states[k] != NULL; k++) {
     const char *name = opt->rule->states[k];
     calx_tensor *t = calx_optimizer_state(opt, i, name);
     if (t == NULL) continue;
     if (own == NULL) {
-      own = calx_value_container(CALX_KIND_DICT);
-      CALX_TRY(calx_value_set_at(state, (int64_t)i, own));
-      if (opt->rule->has_step) {
-        calx_value *steps = host_number((double)steps_of(opt, p));
-        CALX_TRY(calx_value_set(own, "step", steps));
-      }
+      CALX_TRY(cx_io_optim_put_param(opt, i, (int64_t)i, state, &own));
     }
     CALX_TRY(calx_value_set(own, name, calx_value_tensor(t)));
   }
@@ -93,7 +98,8 @@ static calx_status *put_shard(calx_value *group)
   return calx_value_append(pair, calx_value_int(cx_io_ranks()));
 }
 
-static calx_status *put_group(const calx_optimizer *opt, bool sharded,
+// Of n parameters, which are opt's, or of one that lets it step.
+static calx_status *put_group(const calx_optimizer *opt, size_t n, bool sharded,
                               calx_value *groups)
 {
   calx_value *group = calx_value_container(CALX_KIND_DICT);
@@ -106,41 +112,47 @@ static calx_status *put_group(const calx_optimizer *opt, bool sharded,
   if (sharded) CALX_TRY(put_shard(group));
   calx_value *params = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(group, "params", params));
-  for (size_t i = 0; i < opt->n; i++) {
+  for (size_t i = 0; i < n; i++) {
     CALX_TRY(calx_value_append(params, calx_value_int((int64_t)i)));
   }
   return NULL;
 }
 
-static calx_status *put_all(const calx_optimizer *opt, bool sharded,
-                            calx_value *dict)
+static calx_status *put_all(calx_optimizer *opt, bool whole, calx_value *dict)
 {
+  const calx_optimizer *keeper = that_keeps(opt);
+  bool spread = keeper != opt;
   calx_value *state = calx_value_container(CALX_KIND_DICT);
   CALX_TRY(calx_value_set(dict, "state", state));
-  for (size_t i = 0; i < opt->n; i++) CALX_TRY(put_param(opt, i, state));
+  if (spread && whole) {
+    CALX_TRY(cx_io_whole_put(opt, state));
+  } else {
+    for (size_t i = 0; i < keeper->n; i++) {
+      CALX_TRY(put_param(keeper, i, state));
+    }
+  }
   calx_value *groups = calx_value_container(CALX_KIND_LIST);
   CALX_TRY(calx_value_set(dict, "param_groups", groups));
-  return put_group(opt, sharded, groups);
+  return put_group(keeper, whole ? opt->n : keeper->n, spread && !whole,
+                   groups);
 }
 
-static calx_status *check_optimizer(const calx_optimizer *opt)
+static calx_status *check_optimizer(calx_optimizer *opt)
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so it has no state dict"));
-  if (opt->rule->fields != NULL) return NULL;
+  if (that_keeps(opt)->rule->fields != NULL) return NULL;
   return cx_error(CALX_UNIMPLEMENTED, "%s: it has no state dict",
                   opt->rule->name);
 }
 
-calx_status *calx_optimizer_state_dict(calx_optimizer *opt,
-                                       calx_value **out_dict)
+static calx_status *make_dict(calx_optimizer *opt, bool whole,
+                              calx_value **out_dict)
 {
   *out_dict = NULL;
-  bool sharded = opt != NULL && opt->inner != NULL;
-  opt = that_keeps(opt);
   CALX_TRY(check_optimizer(opt));
   calx_value *dict = calx_value_container(CALX_KIND_DICT);
   calx_status *status =
-      dict != NULL ? put_all(opt, sharded, dict) : cx_out_of_memory();
+      dict != NULL ? put_all(opt, whole, dict) : cx_out_of_memory();
   if (status != NULL) {
     calx_value_free(dict);
     dict = NULL;
@@ -149,13 +161,19 @@ calx_status *calx_optimizer_state_dict(calx_optimizer *opt,
   return status;
 }
 
-// ---- into an optimiser ------------------------------------------------------
+calx_status *calx_optimizer_state_dict(calx_optimizer *opt,
+                                       calx_value **out_dict)
+{
+  return make_dict(opt, false, out_dict);
+}
 
-typedef struct param_plan {
-  calx_tensor *fresh[CX_OPTIM_STATES];  // owned: state that it did not have
-  bool has[CX_OPTIM_STATES];
-  int64_t steps;
-} param_plan;
+calx_status *calx_optimizer_consolidate_state_dict(calx_optimizer *opt,
+                                                   calx_value **out_dict)
+{
+  return make_dict(opt, true, out_dict);
+}
+
+// ---- into an optimiser ------------------------------------------------------
 
 typedef struct field_plan {
   double number[2];
@@ -166,10 +184,10 @@ enum { MOST_FIELDS = 16 };
 
 struct cx_io_optimizer_plan {
   calx_optimizer *opt;
-  bool sharded;  // over the ranks, by another optimiser
+  const calx_optimizer *outer;  // that spreads it over the ranks; NULL: none
   field_plan fields[MOST_FIELDS];
   int64_t steps;
-  param_plan params[];
+  cx_io_param_plan params[];
 };
 
 // A number, also one that a tensor of one element holds: PyTorch keeps the
@@ -237,74 +255,90 @@ static int64_t steps_in(const calx_value *v)
   return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
 }
 
-static calx_status *plan_state(const calx_optimizer *opt, size_t i, int k,
-                               calx_tensor *t, cx_io_plan *plan,
-                               param_plan *out)
+calx_status *cx_io_optim_find(const calx_optimizer *opt,
+                              const cx_optim_param *p, int k,
+                              const calx_value *own, calx_tensor **out_tensor)
 {
-  const cx_optim_param *p = &opt->params[i];
   const char *name = opt->rule->states[k];
-  if (!cx_io_same_size(t, p->tensor)) {
-    const cx_shape *got = cx_tensor_shape(t), *own = cx_tensor_shape(p->tensor);
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: load_state_dict: '%s' of '%s' is %s, the parameter "
-                    "%s",
-                    opt->rule->name, name, p->path, cx_shape_str(got),
-                    cx_shape_str(own));
-  }
+  calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
+  *out_tensor = t;
+  if (t == NULL || cx_io_same_size(t, p->tensor)) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
+                  opt->rule->name, name, p->path,
+                  cx_shape_str(cx_tensor_shape(t)),
+                  cx_shape_str(cx_tensor_shape(p->tensor)));
+}
+
+calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
+                                    const cx_optim_param *p,
+                                    const calx_value *own, int64_t *out_steps)
+{
+  *out_steps = 0;
+  if (!opt->rule->has_step || own == NULL) return NULL;
+  const calx_value *step = calx_value_get(own, "step");
+  *out_steps = steps_in(step);
+  return *out_steps >= 0 ? NULL
+                         : cx_annotate(wrong_steps(opt, "step", step),
+                                       "while loading '%s'", p->path);
+}
+
+calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
+                                    calx_tensor *t, cx_io_plan *plan,
+                                    cx_io_param_plan *out)
+{
   out->has[k] = true;
-  calx_tensor *own = calx_optimizer_state(opt, i, name);
+  calx_tensor *own = calx_optimizer_state(opt, i, opt->rule->states[k]);
   if (own != NULL) return cx_io_plan_add(plan, own, t);
-  return cx_io_bring(t, p->tensor, &out->fresh[k]);
+  return cx_io_bring(t, opt->params[i].tensor, &out->fresh[k]);
 }
 
 static calx_status *plan_param(const calx_optimizer *opt, size_t i,
-                               const calx_value *state, cx_io_plan *plan,
-                               param_plan *out)
+                               const calx_value *own, cx_io_plan *plan,
+                               cx_io_param_plan *out)
 {
+  const cx_optim_param *p = &opt->params[i];
   for (int k = 0; opt->rule->states[k] != NULL; k++) {
-    calx_tensor *t =
-        calx_value_as_tensor(calx_value_get(state, opt->rule->states[k]));
+    calx_tensor *t;
+    CALX_TRY(cx_io_optim_find(opt, p, k, own, &t));
     if (t == NULL) continue;
-    CALX_TRY(cx_annotate(plan_state(opt, i, k, t, plan, out),
+    CALX_TRY(cx_annotate(cx_io_optim_plan_state(opt, i, k, t, plan, out),
                          "while loading '%s' of '%s'", opt->rule->states[k],
-                         opt->params[i].path));
+                         p->path));
   }
-  if (!opt->rule->has_step || state == NULL) return NULL;
-  const calx_value *step = calx_value_get(state, "step");
-  out->steps = steps_in(step);
-  return out->steps >= 0 ? NULL : wrong_steps(opt, "step", step);
+  return cx_io_optim_find_steps(opt, p, own, &out->steps);
 }
 
-// A shard is put back where it was; nothing else is, nor anywhere else.
-static calx_status *check_shard(bool sharded, const calx_value *group)
+// A shard is put back where it was, and nowhere else.
+static calx_status *check_shard(bool sharded, const calx_value *pair)
 {
-  const calx_value *pair = calx_value_get(group, "calx_shard");
-  if (!sharded && pair == NULL) return NULL;
+  if (pair == NULL) return NULL;
   int64_t rank = calx_value_as_int(calx_value_item(pair, 0));
   int64_t ranks = calx_value_as_int(calx_value_item(pair, 1));
-  if (pair == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load_state_dict: the optimiser's state is spread over the "
-                    "ranks, the loaded one is whole");
-  }
   if (sharded && rank == cx_io_rank() && ranks == cx_io_ranks()) return NULL;
   if (sharded) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "load_state_dict: the state is the shard of rank %" PRId64
                     " of %" PRId64
                     ", this is rank %d of %d; each rank loads what it saved, "
-                    "among as many",
+                    "among as many, or all of them the whole "
+                    "(calx_optimizer_consolidate_state_dict)",
                     rank, ranks, cx_io_rank(), cx_io_ranks());
   }
   return cx_error(CALX_INVALID_ARGUMENT,
                   "load_state_dict: the state is the shard of rank %" PRId64
-                  " of %" PRId64 ", the optimiser's state is whole",
+                  " of %" PRId64
+                  ", the optimiser's state is whole, as "
+                  "calx_optimizer_consolidate_state_dict() would have made it",
                   rank, ranks);
 }
 
-static calx_status *find_group(const calx_optimizer *opt, bool sharded,
-                               const calx_value *dict, const calx_value **out)
+// *out_whole: it is to be spread over the ranks.
+static calx_status *find_group(const cx_io_optimizer_plan *p,
+                               const calx_value *dict, const calx_value **out,
+                               bool *out_whole)
 {
+  const calx_optimizer *opt = p->opt;
   const calx_value *groups = calx_value_get(dict, "param_groups");
   if (calx_value_kind(groups) != CALX_KIND_LIST ||
       calx_value_count(groups) != 1) {
@@ -314,14 +348,28 @@ static calx_status *find_group(const calx_optimizer *opt, bool sharded,
                     opt->rule->name, calx_value_count(groups));
   }
   *out = calx_value_item(groups, 0);
-  CALX_TRY(check_shard(sharded, *out));
+  const calx_value *shard = calx_value_get(*out, "calx_shard");
+  CALX_TRY(check_shard(p->outer != NULL, shard));
+  *out_whole = p->outer != NULL && shard == NULL;
   size_t n = calx_value_count(calx_value_get(*out, "params"));
-  if (n == opt->n) return NULL;
+  size_t wanted = *out_whole ? p->outer->n : opt->n;
+  if (n == wanted) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: loaded state dict contains a parameter group that "
                   "doesn't match the size of optimizer's group: %zu "
                   "parameters, the optimiser has %zu",
-                  opt->rule->name, n, opt->n);
+                  opt->rule->name, n, wanted);
+}
+
+static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,
+                                const calx_value *state, cx_io_plan *plan)
+{
+  for (size_t i = 0; i < p->opt->n; i++) {
+    int64_t id = calx_value_as_int(calx_value_item(ids, i));
+    const calx_value *own = calx_value_get_at(state, id);
+    CALX_TRY(plan_param(p->opt, i, own, plan, &p->params[i]));
+  }
+  return NULL;
 }
 
 static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
@@ -329,7 +377,8 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
 {
   const calx_optimizer *opt = p->opt;
   const calx_value *group = NULL;
-  CALX_TRY(find_group(opt, p->sharded, dict, &group));
+  bool whole = false;
+  CALX_TRY(find_group(p, dict, &group, &whole));
   const cx_optim_field *fields = opt->rule->fields;
   for (size_t i = 0; fields[i].name != NULL; i++) {
     CX_ASSERT(i < MOST_FIELDS);
@@ -338,10 +387,9 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
   }
   const calx_value *ids = calx_value_get(group, "params");
   const calx_value *state = calx_value_get(dict, "state");
+  CALX_TRY(whole ? cx_io_whole_plan(p->outer, ids, state, plan, p->params)
+                 : plan_params(p, ids, state, plan));
   for (size_t i = 0; i < opt->n; i++) {
-    int64_t id = calx_value_as_int(calx_value_item(ids, i));
-    const calx_value *own = calx_value_get_at(state, id);
-    CALX_TRY(plan_param(opt, i, own, plan, &p->params[i]));
     if (p->params[i].steps > p->steps) p->steps = p->params[i].steps;
   }
   const calx_value *counted = calx_value_get(group, "calx_steps");
@@ -356,14 +404,13 @@ calx_status *cx_io_optimizer_plan_new(calx_optimizer *opt,
                                       cx_io_optimizer_plan **out_plan)
 {
   *out_plan = NULL;
-  bool sharded = opt != NULL && opt->inner != NULL;
-  opt = that_keeps(opt);
   CALX_TRY(check_optimizer(opt));
+  calx_optimizer *keeper = that_keeps(opt);
   cx_io_optimizer_plan *p =
-      cx_calloc(1, sizeof *p + opt->n * sizeof p->params[0]);
+      cx_calloc(1, sizeof *p + keeper->n * sizeof p->params[0]);
   if (p == NULL) return cx_out_of_memory();
-  p->opt = opt;
-  p->sharded = sharded;
+  p->opt = keeper;
+  p->outer = keeper != opt ? opt : NULL;
   calx_status *status = plan_all(p, dict, plan);
   if (status != NULL) {
     cx_io_optimizer_plan_free(p);
@@ -408,7 +455,7 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
   opt->steps = opt->sure_steps = p->steps;
   for (size_t i = 0; i < opt->n; i++) {
     cx_optim_param *to = &opt->params[i];
-    param_plan *from = &p->params[i];
+    cx_io_param_plan *from = &p->params[i];
     to->steps = to->sure_steps = opt->rule->has_step ? from->steps : p->steps;
     for (int k = 0; opt->rule->states[k] != NULL; k++) {
       if (from->has[k] && from->fresh[k] == NULL) continue;

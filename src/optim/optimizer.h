@@ -40,6 +40,13 @@ typedef struct cx_optim_field {
   size_t offset;
 } cx_optim_field;
 
+// Where a parameter's elements are among those that `inner` steps on.
+typedef struct cx_optim_place {
+  size_t inner;   // its parameter: one of the equal parts, a rank's, into which
+                  // several of the outer ones', joined and padded, are cut
+  int64_t first;  // element, of those that are joined
+} cx_optim_place;
+
 typedef struct cx_optim_rule {
   const char *name;                         // "sgd"
   const char *states[CX_OPTIM_STATES + 1];  // PyTorch's names
@@ -56,6 +63,8 @@ typedef struct cx_optim_rule {
   // Gives inner's parameters their reduced gradients, which the next step takes
   // as they are then, if the outer ones' have not changed.
   calx_status *(*reduce)(calx_optimizer *opt);
+  // Of parameter i; the same on all ranks.
+  cx_optim_place (*place)(const calx_optimizer *opt, size_t i);
   void (*free)(calx_optimizer *opt);
 } cx_optim_rule;
 

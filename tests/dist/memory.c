@@ -1,7 +1,9 @@
-// memory: every allocation of a step in step fails once. What comes back is a
-// status, on every rank, and nothing is left of the launch. On the fake plugin;
-// under the thread sanitizer too.
+// memory: every allocation of a step in step fails once, and of making the
+// whole of the optimiser's state and loading it. What comes back is a status,
+// on every rank, and nothing is left of the launch. On the fake plugin; under
+// the thread sanitizer too.
 #include "calx/autograd.h"
+#include "calx/io.h"
 #include "ranks.h"
 
 typedef calx_optimizer *make_optimizer(calx_module *m);
@@ -34,6 +36,11 @@ static calx_status *take_steps(calx_module *m, calx_optimizer *opt)
     calx_dist_step(opt, loss);
     CALX_TRY(calx_scope_end(scope));
   }
+  calx_value *state;
+  CALX_TRY(calx_optimizer_consolidate_state_dict(opt, &state));
+  calx_status *loaded = calx_optimizer_load_state_dict(opt, state);
+  calx_value_free(state);
+  CALX_TRY(loaded);
   return calx_rendezvous("end", NULL, 0, NULL, NULL);
 }
 

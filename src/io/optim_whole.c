@@ -1,0 +1,251 @@
+// io/optim_whole: the state of an optimiser whose state is spread over the
+// ranks, as one that is not has it (the layout is io/optim_state's), out of any
+// number of ranks and into any other (torch.distributed.optim
+// ZeroRedundancyOptimizer.consolidate_state_dict).
+//
+// Each of inner's parameters is a rank's part of several parameters, joined and
+// padded; the rule's place() says where each of them begins. One state of one
+// such parameter is gathered, or put together, at a time, so that no more than
+// that is in memory twice.
+//
+// All ranks must do the same: which states there are, and what is wrong, is
+// found in the whole, of which each rank then takes its part.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+#include "calx/collective.h"
+#include "io/fetch.h"
+#include "io/optim_state.h"
+#include "io/rank.h"
+#include "lazy/lazy.h"
+
+// ---- out of the ranks -------------------------------------------------------
+
+static calx_status *put_params(const calx_optimizer *opt, calx_value *state)
+{
+  const calx_optimizer *inner = opt->inner;
+  for (size_t i = 0; i < opt->n; i++) {
+    size_t j = opt->rule->place(opt, i).inner;
+    bool any = false;
+    for (int k = 0; inner->rule->states[k] != NULL; k++) {
+      any |= calx_optimizer_state(inner, j, inner->rule->states[k]) != NULL;
+    }
+    calx_value *own;
+    if (!any) continue;
+    CALX_TRY(cx_io_optim_put_param(inner, j, (int64_t)i, state, &own));
+  }
+  return NULL;
+}
+
+// (size) of every rank -> (ranks size), on the host.
+static calx_status *gather(calx_tensor *t, cx_io_elements *out)
+{
+  calx_scope *scope = calx_scope_begin();
+  cx_no_grad_begin();
+  calx_tensor *all = calx_all_gather_with(t, 0, NULL);
+  calx_status *status = NULL;
+  if (calx_scope_error() == NULL) status = cx_io_fetch(all, out);
+  cx_no_grad_end();
+  calx_status *recorded = calx_scope_end(scope);
+  if (recorded == NULL) return status;
+  calx_status_free(status);
+  return recorded;
+}
+
+// A copy of elements, as a value.
+static calx_status *host_copy(const cx_shape *shape, const void *data,
+                              calx_value **out)
+{
+  size_t bytes = (size_t)cx_shape_numel(shape) * calx_dtype_size(shape->dtype);
+  *out = NULL;
+  void *copy = cx_alloc(bytes);
+  if (copy == NULL) return cx_out_of_memory();
+  memcpy(copy, data, bytes);
+  calx_tensor *t;
+  CALX_TRY(cx_host_tensor_over(shape, copy, cx_free, copy, &t));
+  *out = calx_value_tensor(t);
+  calx_release(t);
+  return NULL;
+}
+
+// Each parameter's part of what inner's parameter j has.
+static calx_status *split(const calx_optimizer *opt, size_t j, const char *name,
+                          calx_dtype dtype, const unsigned char *all,
+                          calx_value *state)
+{
+  for (size_t i = 0; i < opt->n; i++) {
+    cx_optim_place at = opt->rule->place(opt, i);
+    if (at.inner != j) continue;
+    cx_shape shape = *cx_tensor_shape(opt->params[i].tensor);
+    shape.dtype = dtype;
+    calx_value *part;
+    CALX_TRY(host_copy(&shape, all + (size_t)at.first * calx_dtype_size(dtype),
+                       &part));
+    calx_value *own = calx_value_get_at(state, (int64_t)i);
+    CALX_TRY(calx_value_set(own, name, part));
+  }
+  return NULL;
+}
+
+calx_status *cx_io_whole_put(const calx_optimizer *opt, calx_value *state)
+{
+  const calx_optimizer *inner = opt->inner;
+  CALX_TRY(put_params(opt, state));
+  for (size_t j = 0; j < inner->n; j++) {
+    for (int k = 0; inner->rule->states[k] != NULL; k++) {
+      const char *name = inner->rule->states[k];
+      calx_tensor *t = calx_optimizer_state(inner, j, name);
+      cx_io_elements all = { 0 };
+      if (t == NULL) continue;
+      CALX_TRY(gather(t, &all));
+      calx_status *status =
+          split(opt, j, name, calx_tensor_dtype(t), all.data, state);
+      cx_io_fetched(&all);
+      CALX_TRY(status);
+    }
+  }
+  return NULL;
+}
+
+// ---- into the ranks ---------------------------------------------------------
+
+typedef struct loading {
+  const calx_optimizer *opt;
+  const calx_value *ids, *state;  // of the loaded dict
+} loading;
+
+static const calx_value *own_of(const loading *l, size_t i)
+{
+  int64_t id = calx_value_as_int(calx_value_item(l->ids, i));
+  return calx_value_get_at(l->state, id);
+}
+
+// The one count of steps that inner's parameter j has. A parameter that was
+// never stepped has no state, and takes the others' count.
+static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
+{
+  const calx_optimizer *opt = l->opt, *inner = opt->inner;
+  const cx_optim_param *counted = NULL;
+  for (size_t i = 0; i < opt->n; i++) {
+    const cx_optim_param *p = &opt->params[i];
+    const calx_value *own = own_of(l, i);
+    int64_t steps;
+    if (opt->rule->place(opt, i).inner != j || own == NULL) continue;
+    CALX_TRY(cx_io_optim_find_steps(inner, p, own, &steps));
+    if (counted != NULL && steps != *out_steps) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "%s: load_state_dict: '%s' was stepped %" PRId64
+                      " times, '%s' %" PRId64
+                      " times; an optimiser whose state is spread over the "
+                      "ranks steps both alike",
+                      inner->rule->name, counted->path, *out_steps, p->path,
+                      steps);
+    }
+    counted = p;
+    *out_steps = steps;
+  }
+  return NULL;
+}
+
+// Which states inner's parameter j will have: those that any of its parts has.
+static calx_status *find_states(const loading *l, size_t j,
+                                cx_io_param_plan *out)
+{
+  const calx_optimizer *opt = l->opt;
+  for (size_t i = 0; i < opt->n; i++) {
+    if (opt->rule->place(opt, i).inner != j) continue;
+    for (int k = 0; opt->inner->rule->states[k] != NULL; k++) {
+      calx_tensor *t;
+      CALX_TRY(
+          cx_io_optim_find(opt->inner, &opt->params[i], k, own_of(l, i), &t));
+      if (t != NULL) out->has[k] = true;
+    }
+  }
+  return NULL;
+}
+
+// Those of t's elements that the rank has, into its part: t begins at element
+// `first` of all, the part at rank size.
+static calx_status *take_part(calx_tensor *t, int64_t first,
+                              const cx_shape *part, unsigned char *out)
+{
+  int64_t size = part->dims[0], begin = cx_io_rank() * size;
+  int64_t from = first > begin ? first : begin, to = begin + size;
+  if (to > first + calx_tensor_numel(t)) to = first + calx_tensor_numel(t);
+  // Fetched where none of them is here too: one that is pending may need the
+  // other ranks.
+  cx_io_elements e;
+  CALX_TRY(cx_io_fetch(t, &e));
+  if (from < to) {
+    calx_dtype dtype = calx_tensor_dtype(t);
+    size_t n = (size_t)(to - from);
+    const unsigned char *in = e.data;
+    in += (size_t)(from - first) * calx_dtype_size(dtype);
+    out += (size_t)(from - begin) * calx_dtype_size(part->dtype);
+    if (dtype == part->dtype) {
+      memcpy(out, in, n * calx_dtype_size(dtype));
+    } else {
+      cx_io_convert(dtype, in, part->dtype, out, n);
+    }
+  }
+  cx_io_fetched(&e);
+  return NULL;
+}
+
+// This rank's part of state k; what no parameter has is zero.
+static calx_status *join(const loading *l, size_t j, int k,
+                         const cx_shape *part, unsigned char *out)
+{
+  const calx_optimizer *opt = l->opt;
+  for (size_t i = 0; i < opt->n; i++) {
+    const cx_optim_param *p = &opt->params[i];
+    cx_optim_place at = opt->rule->place(opt, i);
+    calx_tensor *t;
+    if (at.inner != j) continue;
+    CALX_TRY(cx_io_optim_find(opt->inner, p, k, own_of(l, i), &t));
+    if (t == NULL) continue;
+    CALX_TRY(cx_annotate(take_part(t, at.first, part, out),
+                         "while loading '%s' of '%s'",
+                         opt->inner->rule->states[k], p->path));
+  }
+  return NULL;
+}
+
+static calx_status *plan_state(const loading *l, size_t j, int k,
+                               cx_io_plan *plan, cx_io_param_plan *out)
+{
+  const calx_optimizer *inner = l->opt->inner;
+  const cx_shape *part = cx_tensor_shape(inner->params[j].tensor);
+  void *data = cx_calloc(cx_io_bytes(inner->params[j].tensor), 1);
+  if (data == NULL) return cx_out_of_memory();
+  calx_status *status = join(l, j, k, part, data);
+  if (status != NULL) {
+    cx_free(data);
+    return status;
+  }
+  calx_tensor *t;
+  CALX_TRY(cx_host_tensor_over(part, data, cx_free, data, &t));
+  status = cx_io_optim_plan_state(inner, j, k, t, plan, out);
+  calx_release(t);
+  return status;
+}
+
+calx_status *cx_io_whole_plan(const calx_optimizer *opt, const calx_value *ids,
+                              const calx_value *state, cx_io_plan *plan,
+                              cx_io_param_plan *out)
+{
+  const calx_optimizer *inner = opt->inner;
+  loading l = { .opt = opt, .ids = ids, .state = state };
+  for (size_t j = 0; j < inner->n; j++) {
+    CALX_TRY(find_states(&l, j, &out[j]));
+    CALX_TRY(find_steps(&l, j, &out[j].steps));
+  }
+  for (size_t j = 0; j < inner->n; j++) {
+    for (int k = 0; inner->rule->states[k] != NULL; k++) {
+      if (out[j].has[k]) CALX_TRY(plan_state(&l, j, k, plan, &out[j]));
+    }
+  }
+  return NULL;
+}
