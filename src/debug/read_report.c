@@ -254,7 +254,8 @@ static calx_status *find_row(const reader *r, names *all, span s, void *rows,
   if (*slot == 0) {
     if (*n == CX_READ_MOST_NAMES) return too_many(r);
     if (!cx_grow(rows, capacity, *n + 1, bytes)) return cx_out_of_memory();
-    *slot = (uint16_t)++ * n;
+    *n += 1;
+    *slot = (uint16_t)*n;
   }
   *out = *slot - 1u;
   return NULL;
@@ -264,7 +265,7 @@ static calx_status *begin_metric(reader *r, span s)
 {
   cx_read_report *o = r->out;
   cx_read_metric fresh = { 0 };
-  size_t row;
+  size_t row = 0;
   CALX_TRY(find_row(r, &r->metrics, s, &o->metrics, &o->n_metrics,
                     &o->metrics_capacity, sizeof fresh, fresh.name, &row));
   r->counter = NULL;
@@ -277,7 +278,7 @@ static calx_status *begin_counter(reader *r, span s)
 {
   cx_read_report *o = r->out;
   cx_read_counter fresh = { 0 };
-  size_t row;
+  size_t row = 0;
   CALX_TRY(find_row(r, &r->counters, s, &o->counters, &o->n_counters,
                     &o->counters_capacity, sizeof fresh, fresh.name, &row));
   r->metric = NULL;
