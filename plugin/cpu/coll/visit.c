@@ -129,15 +129,15 @@ static bool is_awaited(const cx_coll_visit *v, uint32_t i)
   return v->phase <= 1 || v->self->members[i] < v->window->share.n;
 }
 
-// Ended, or in a later launch; those who came are still where they were.
+// Failed, ended, or in a later launch; those who came are still where they
+// were.
 static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
 {
   const cx_coll_state *s = state_of(v, i);
-  if (!is_awaited(v, i)) {
-    return atomic_load(&s->failed) == v->launch->number;
-  }
   const uint64_t launch = v->launch->number;
-  return (atomic_load(&s->ended) >= launch ||
+  const bool failed = atomic_load(&s->failed) == launch;
+  if (!is_awaited(v, i)) return failed;
+  return (failed || atomic_load(&s->ended) >= launch ||
           atomic_load(&s->launch) > launch) &&
          !has_arrived(v, i, step);
 }
@@ -461,11 +461,11 @@ void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
   cx_coll_state *s = &team[self->device];
   end_hurry(w, self);
   if (how != NULL) {
-    // Who has not seen it arrive must not any more.
+    // In this order: who misses it from now on sees why.
+    write_news(s, self, l, how);
     if (atomic_load(&s->launch) == l->number) {
       atomic_store(&s->step, step_of(l->n_done, 0));
     }
-    write_news(s, self, l, how);
   }
   atomic_store(&s->ended, l->number);
   self->told = false;
