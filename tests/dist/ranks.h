@@ -59,20 +59,22 @@ static inline bool ranks_on_own_engine(void)
   return plugin == NULL || strcmp(plugin, "calx") == 0;
 }
 
-// On 2, 3, 4 and 8 ranks: threads, or processes and twice two of each. A
+enum { RANKS_WORLDS = 4 };
+static const int ranks_worlds[RANKS_WORLDS] = { 2, 3, 4, 8 };
+
+// On so many ranks: threads, or processes and twice two of each. A
 // process with threads starts no others, so processes come first in a test
 // program.
 static inline void ranks_on_all_worlds(calx_rank_fn *fn, bool processes)
 {
-  static const int worlds[] = { 2, 3, 4, 8 };
   if (processes && !ranks_on_own_engine()) {
     print_message("  processes work together on our engine only\n");
     return;
   }
-  for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
-    set_devices(processes ? 1 : worlds[i]);
-    CHECK_STATUS_OK(
-        calx_launch(fn, NULL, .processes = processes ? worlds[i] : 1));
+  for (int i = 0; i < RANKS_WORLDS; i++) {
+    int n = ranks_worlds[i];
+    set_devices(processes ? 1 : n);
+    CHECK_STATUS_OK(calx_launch(fn, NULL, .processes = processes ? n : 1));
     if (!processes) calx_shutdown();
   }
   if (!processes) return;

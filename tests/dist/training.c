@@ -335,8 +335,7 @@ static calx_status *fewer_batches(int index, void *user)
 static void test_fewer_batches(void **state)
 {
   (void)state;
-  set_devices(3);
-  CHECK_STATUS_OK(calx_launch(fewer_batches, NULL));
+  ranks_on_all_worlds(fewer_batches, false);
 }
 
 static void test_refused(void **state)
@@ -396,6 +395,7 @@ static void test_processes(void **state)
   ranks_on_all_worlds(reduce, true);
   ranks_on_all_worlds(take_steps, true);
   ranks_on_all_worlds(broadcast, true);
+  ranks_on_all_worlds(fewer_batches, true);
 }
 
 int main(void)

@@ -18,7 +18,7 @@
 #include "lines.h"
 #include "support/ranks.h"
 
-enum { PROCESSES = 4 };
+enum { PROCESSES = 8 };
 
 static char folder[256];
 static int folders, kills = 6;
@@ -108,14 +108,14 @@ static _Noreturn void be_process(int i, int n)
   _exit(code);
 }
 
-static void start(pid_t *pids)
+static void start(pid_t *pids, int n)
 {
   calx_shutdown();
   fflush(NULL);
   memset(shared, 0, sizeof *shared);
-  for (int i = 0; i < PROCESSES; i++) {
+  for (int i = 0; i < n; i++) {
     pids[i] = fork();
-    if (pids[i] == 0) be_process(i, PROCESSES);
+    if (pids[i] == 0) be_process(i, n);
     assert_true(pids[i] > 0);
   }
 }
@@ -141,24 +141,31 @@ static record sum(void)
 
 // ---- tests ------------------------------------------------------------------
 
+static record run_processes(int n)
+{
+  pid_t pids[PROCESSES];
+  start(pids, n);
+  for (int i = 0; i < n; i++) assert_int_equal(wait_for(pids[i]), 0);
+  return sum();
+}
+
 static void test_one_compiles(void **state)
 {
   (void)state;
-  pid_t pids[PROCESSES];
-  for (int round = 0; round < 2; round++) {
-    start(pids);
-    for (int i = 0; i < PROCESSES; i++) {
-      assert_int_equal(wait_for(pids[i]), 0);
+  for (size_t i = 0; i < sizeof ranks_worlds / sizeof *ranks_worlds; i++) {
+    int n = ranks_worlds[i];
+    files_with("", true);
+    for (int round = 0; round < 2; round++) {
+      record all = run_processes(n);
+      int programs = files_with(".calxprog", false);
+      int missed = round == 0 ? programs : 0;
+      assert_true(programs > 0);
+      assert_int_equal(all.compiled, missed);
+      assert_int_equal(all.misses, missed);
+      assert_int_equal(all.hits, n * programs - missed);
+      assert_int_equal(all.damaged, 0);
+      assert_int_equal(files_with(".claim", false), 0);
     }
-    record all = sum();
-    int programs = files_with(".calxprog", false);
-    int missed = round == 0 ? programs : 0;
-    assert_true(programs > 0);
-    assert_int_equal(all.compiled, missed);
-    assert_int_equal(all.misses, missed);
-    assert_int_equal(all.hits, PROCESSES * programs - missed);
-    assert_int_equal(all.damaged, 0);
-    assert_int_equal(files_with(".claim", false), 0);
   }
 }
 
@@ -167,27 +174,23 @@ static void test_kills(void **state)
 {
   (void)state;
   unsigned seed = 12345;
+  enum { N = 4 };
   for (int n = 0; n < kills; n++) {
-    pid_t pids[PROCESSES];
+    pid_t pids[N];
     files_with("", true);
-    start(pids);
+    start(pids, N);
     struct timespec moment = { .tv_nsec =
                                    1000000L * (rand_r(&seed) % 150) + 1000 };
-    while (atomic_load(&shared->ready) < PROCESSES) sched_yield();
+    while (atomic_load(&shared->ready) < N) sched_yield();
     nanosleep(&moment, NULL);
-    int victim = rand_r(&seed) % PROCESSES;
+    int victim = rand_r(&seed) % N;
     kill(pids[victim], SIGKILL);
-    for (int i = 0; i < PROCESSES; i++) {
+    for (int i = 0; i < N; i++) {
       int status = wait_for(pids[i]);
       if (i != victim) assert_int_equal(status, 0);
     }
-    record all = sum();
-    assert_int_equal(all.damaged, 0);
-    start(pids);
-    for (int i = 0; i < PROCESSES; i++) {
-      assert_int_equal(wait_for(pids[i]), 0);
-    }
-    all = sum();
+    assert_int_equal(sum().damaged, 0);
+    record all = run_processes(N);
     assert_int_equal(all.compiled, 0);
     assert_int_equal(all.damaged, 0);
   }
@@ -216,7 +219,8 @@ static calx_status *run_rank(int rank, void *user)
   return calx_scope_end(scope);
 }
 
-// A program of all ranks, on one device of each process, or on two of its four.
+// A program of all ranks, on one device of each process or on two of those that
+// it has.
 static void check_launched(int processes, int devices, int round)
 {
   int n = processes * devices;
@@ -235,11 +239,13 @@ static void test_launched(void **state)
   (void)state;
   for (int round = 0; round < 2; round++) {
     setenv("CPU_NUM_DEVICES", "1", 1);
-    check_launched(4, 1, round);
+    for (size_t i = 0; i < sizeof ranks_worlds / sizeof *ranks_worlds; i++) {
+      check_launched(ranks_worlds[i], 1, round);
+    }
     setenv("CPU_NUM_DEVICES", "4", 1);
     check_launched(2, 2, round);
   }
-  assert_int_equal(files_with(".calxprog", false), 2);
+  assert_int_equal(files_with(".calxprog", false), 5);
 }
 
 // ---- keys -------------------------------------------------------------------
@@ -273,14 +279,14 @@ static void test_replicated(void **state)
 {
   (void)state;
   for (int round = 0; round < 2; round++) {
-    for (int n = 1; n <= 4; n++) {
+    for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
       record one = run_ranks(n);
       assert_int_equal(one.hits, round);
       assert_int_equal(one.misses, 1 - round);
       assert_int_equal(one.compiled, 1 - round);
     }
   }
-  assert_int_equal(files_with(".calxprog", false), 4);
+  assert_int_equal(files_with(".calxprog", false), 5);
 }
 
 static int setup(void **state)
