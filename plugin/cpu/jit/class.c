@@ -9,6 +9,7 @@
 #define MAX_BODY 96      // operations of a region
 #define MAX_WINDOW 4096  // elements of a window
 #define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
+#define MAX_SORTED (INT64_C(1) << 48)  // elements; their memory can be counted
 
 static bool plain_type(const cx_hlo_value *v)
 {
@@ -211,15 +212,23 @@ static bool is_select(const cx_hlo_op *op)
   return true;
 }
 
-#define THREE_FRY 1
+static bool is_sort(const cx_hlo_op *op)
+{
+  const cx_hlo_type *t = &op->operands[0]->type.tensor;
+  const int64_t elements = cx_hlo_type_elements(t);
+  const size_t n = op->n_operands;
+  return t->rank > 0 && n <= MAX_RESULTS && elements > 0 &&
+         elements <= MAX_SORTED && is_body(&op->regions[0], 2 * n, 1);
+}
 
-static bool is_threefry(const cx_hlo_op *op)
+static bool is_rng(const cx_hlo_op *op)
 {
   const cx_hlo_type *state = &op->operands[0]->type.tensor;
-  const cx_hlo_elem e = op->results[1].type.tensor.elem;
-  return cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) == THREE_FRY &&
-         state->elem == CX_HLO_UI64 && state->rank == 1 &&
-         state->dims[0] == 2 && cx_hlo_elem_is_int(e);
+  const bool threefry =
+      cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) == CX_JIT_RNG_THREE_FRY;
+  return state->elem == CX_HLO_UI64 && state->rank == 1 &&
+         (state->dims[0] == 2 || (state->dims[0] == 3 && !threefry)) &&
+         cx_hlo_elem_is_int(op->results[1].type.tensor.elem);
 }
 
 cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
@@ -250,7 +259,8 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
       return op->n_results == 1 && is_body(&op->regions[0], 2, 1) ? CX_JIT_ROOT
                                                                   : CX_JIT_NONE;
     case CX_HLO_OP_RNG_BIT_GENERATOR:
-      return is_threefry(op) ? CX_JIT_ROOT : CX_JIT_NONE;
+      return is_rng(op) ? CX_JIT_ROOT : CX_JIT_NONE;
+    case CX_HLO_OP_SORT: return is_sort(op) ? CX_JIT_ROOT : CX_JIT_NONE;
     case CX_HLO_OP_SELECT_AND_SCATTER:
       return is_select(op) ? CX_JIT_ROOT : CX_JIT_NONE;
     case CX_HLO_OP_REDUCE_WINDOW:

@@ -172,6 +172,7 @@ static calx_status *emit_root(cx_jit_env *env, cx_jit_kernel *k,
     case CX_HLO_OP_SELECT_AND_SCATTER:
       return cx_jit_is_tiled(env, root) ? cx_jit_kernel_tiled(env, k)
                                         : cx_jit_kernel_select(env, k);
+    case CX_HLO_OP_SORT: return cx_jit_kernel_sort(env, k);
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cx_jit_kernel_update(env, k);
     default: return cx_jit_kernel_rng(env, k);
   }

@@ -1,10 +1,9 @@
-// jit/rng: rng_bit_generator THREE_FRY, as a root.
+// jit/rng: rng_bit_generator, as a root.
 //
-// Threefry-2x32 with 20 rounds (J. Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011). How its words become a tensor follows XLA: wide
-// elements take a counter each; of narrow ones two stand beside each other
-// along one dimension, the first even one or else the longest, which may cut
-// the last word off.
+// How words become a tensor follows XLA. Philox's are its elements in order,
+// wide ones of two words. Of Threefry's, wide elements take a counter each; of
+// narrow ones two stand beside each other along one dimension, the first even
+// one or else the longest, which may cut the last word off.
 #include "jit/root.h"
 
 #define BLOCK 2048  // counters of an iteration
@@ -14,79 +13,63 @@ typedef struct rng {
   const cx_jit_kernel *k;
   const cx_hlo_type *t;
   cx_hlo_elem elem;
-  bool wide_elem;
-  int64_t size, inner;   // of the halved dimension, and behind it
-  LLVMValueRef key[3];   // i32
-  LLVMValueRef counter;  // i64
-  LLVMValueRef memory;   // of the bits
+  bool philox, wide_elem;
+  int64_t n, each;          // elements, and those of a counter
+  int64_t counters;         // that are used
+  int64_t size, inner;      // of the halved dimension, and behind it
+  LLVMValueRef key[3];      // i32; Philox has two
+  LLVMValueRef counter[2];  // i64, low and high
+  LLVMValueRef memory;      // of the bits
 } rng;
 
-// ---- the generator ----
+// ---- words ----
 
-static LLVMValueRef rotated(rng *r, LLVMBuilderRef b, LLVMValueRef x, int by)
-{
-  LLVMTypeRef t = LLVMTypeOf(x);
-  LLVMValueRef args[] = { x, x, cx_jit_const_int(t, (unsigned)by) };
-  return cx_jit_intrinsic(r->env, b, "llvm.fshl", &t, 1, args, 3);
-}
-
-static LLVMValueRef of_lanes(rng *r, LLVMValueRef scalar)
-{
-  return r->env->lanes == 1 ? scalar : cx_jit_splat(r->env, scalar, 0);
-}
-
-static void threefry(rng *r, LLVMBuilderRef b, LLVMValueRef count,
-                     LLVMValueRef out[2])
-{
-  static const int by[2][4] = { { 13, 15, 26, 6 }, { 17, 29, 16, 24 } };
-  cx_jit_env *env = r->env;
-  LLVMTypeRef t = env->lanes == 1 ? env->i32 : cx_jit_wide_type(env, env->i32);
-  LLVMValueRef key[3];
-  for (int i = 0; i < 3; i++) key[i] = of_lanes(r, r->key[i]);
-  LLVMValueRef high =
-      LLVMBuildLShr(b, count, cx_jit_const_int(LLVMTypeOf(count), 32), "");
-  LLVMValueRef x = LLVMBuildTrunc(b, count, t, "");
-  LLVMValueRef y = LLVMBuildTrunc(b, high, t, "");
-  x = LLVMBuildAdd(b, x, key[0], "");
-  y = LLVMBuildAdd(b, y, key[1], "");
-  for (unsigned round = 0; round < 5; round++) {
-    for (int i = 0; i < 4; i++) {
-      x = LLVMBuildAdd(b, x, y, "");
-      y = LLVMBuildXor(b, rotated(r, b, y, by[round % 2][i]), x, "");
-    }
-    x = LLVMBuildAdd(b, x, key[(round + 1) % 3], "");
-    y = LLVMBuildAdd(b, y, key[(round + 2) % 3], "");
-    y = LLVMBuildAdd(b, y, cx_jit_const_int(t, round + 1), "");
-  }
-  out[0] = x;
-  out[1] = y;
-}
-
-static cx_jit_val words_at(rng *r, cx_jit_ix which, cx_jit_val *second)
+// The counters `which` and those of the lanes after it; *high: with the carry.
+static LLVMValueRef counters_at(rng *r, cx_jit_ix which, LLVMValueRef *high)
 {
   cx_jit_env *env = r->env;
   const int level = env->n_levels - 1;
-  LLVMValueRef count = cx_jit_op2(env, LLVMAdd, r->counter, which.base, level);
-  if (env->lanes > 1) {
-    LLVMTypeRef t = cx_jit_wide_type(env, env->i64);
-    count = cx_jit_op2(env, LLVMAdd, cx_jit_splat(env, count, level),
-                       cx_jit_iota(env, t, 1), level);
-  }
+  LLVMTypeRef t = cx_jit_wide_type(env, env->i64);
   LLVMBuilderRef b = cx_jit_at(env, level);
-  LLVMValueRef w[2];
-  threefry(r, b, count, w);
-  cx_jit_val v = { .elem = r->elem, .level = level, .wide = env->lanes > 1 };
-  LLVMTypeRef t = cx_jit_register_type(env, r->elem, v.wide);
-  if (r->wide_elem) {
-    LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, w[1], t, ""),
-                                     cx_jit_const_int(t, 32), "");
-    v.re = LLVMBuildOr(b, LLVMBuildZExt(b, w[0], t, ""), high, "");
-    return v;
+  LLVMValueRef by = LLVMBuildAdd(b, cx_jit_splat(env, which.base, level),
+                                 cx_jit_iota(env, t, 1), "");
+  LLVMValueRef low =
+      LLVMBuildAdd(b, cx_jit_splat(env, r->counter[0], 0), by, "");
+  if (high != NULL) {
+    LLVMValueRef carry = LLVMBuildICmp(b, LLVMIntULT, low, by, "");
+    carry = LLVMBuildZExt(b, carry, t, "");
+    *high = LLVMBuildAdd(b, cx_jit_splat(env, r->counter[1], 0), carry, "");
   }
-  *second = v;
-  const bool cut = cx_hlo_elem_bits(r->elem) < 32;
-  v.re = cut ? LLVMBuildTrunc(b, w[0], t, "") : w[0];
-  second->re = cut ? LLVMBuildTrunc(b, w[1], t, "") : w[1];
+  return low;
+}
+
+// The element that these words make: the first one, or two.
+static LLVMValueRef element_of(rng *r, LLVMBuilderRef b,
+                               const LLVMValueRef *words)
+{
+  LLVMTypeRef t = cx_jit_register_type(r->env, r->elem, true);
+  const unsigned bits = (unsigned)cx_hlo_elem_bits(r->elem);
+  if (bits < 32) return LLVMBuildTrunc(b, words[0], t, "");
+  if (bits == 32) return words[0];
+  LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, words[1], t, ""),
+                                   cx_jit_const_int(t, 32), "");
+  return LLVMBuildOr(b, LLVMBuildZExt(b, words[0], t, ""), high, "");
+}
+
+// Threefry's elements of these counters: one, or two of a word each.
+static cx_jit_val elements_at(rng *r, cx_jit_ix which, cx_jit_val *second)
+{
+  cx_jit_env *env = r->env;
+  const int level = env->n_levels - 1;
+  cx_jit_val v = { .elem = r->elem, .level = level, .wide = true };
+  LLVMValueRef words[2];
+  cx_jit_threefry(env, r->key, counters_at(r, which, NULL), words);
+  LLVMBuilderRef b = cx_jit_at(env, level);
+  if (!r->wide_elem) {
+    *second = v;
+    second->re = element_of(r, b, &words[1]);
+  }
+  v.re = element_of(r, b, words);
   return v;
 }
 
@@ -101,21 +84,72 @@ static void store_at(rng *r, cx_jit_val v, cx_jit_ix ix, LLVMValueRef mask)
 }
 
 // Two vectors as one, element by element.
-static void store_pairs(rng *r, cx_jit_val a, cx_jit_val b, cx_jit_ix ix)
+static LLVMValueRef paired(rng *r, LLVMBuilderRef at, LLVMValueRef a,
+                           LLVMValueRef b)
+{
+  LLVMValueRef order[128];
+  const unsigned n = LLVMGetVectorSize(LLVMTypeOf(a));
+  CX_ASSERT(2 * n <= sizeof order / sizeof order[0]);
+  for (unsigned i = 0; i < 2 * n; i++) {
+    order[i] = LLVMConstInt(r->env->i32, i / 2 + (i % 2 != 0 ? n : 0), 0);
+  }
+  return LLVMBuildShuffleVector(at, a, b, LLVMConstVector(order, 2 * n), "");
+}
+
+// All of a vector, of any length.
+static void store_run(rng *r, LLVMBuilderRef b, LLVMValueRef v, cx_jit_ix ix)
+{
+  LLVMTypeRef t = cx_jit_memory_type(r->env, r->elem);
+  LLVMValueRef p = LLVMBuildGEP2(b, t, r->memory, &ix.base, 1, "");
+  LLVMSetAlignment(LLVMBuildStore(b, v, p),
+                   (unsigned)cx_hlo_elem_bytes(r->elem));
+}
+
+// Of a vector of `each` times the lanes what is in the tensor.
+static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cx_jit_ix ix)
 {
   cx_jit_env *env = r->env;
-  LLVMValueRef order[128];
-  const unsigned n = (unsigned)env->lanes;
-  for (unsigned i = 0; i < 2 * n; i++) {
-    order[i] = LLVMConstInt(env->i32, i / 2 + (i % 2 != 0 ? n : 0), 0);
+  const unsigned lanes = (unsigned)env->lanes;
+  const int level = env->n_levels - 1;
+  LLVMValueRef n = cx_jit_i64(env, r->n);
+  LLVMValueRef order[64];
+  for (unsigned part = 0; part < (unsigned)r->each; part++) {
+    for (unsigned i = 0; i < lanes; i++) {
+      order[i] = LLVMConstInt(env->i32, part * lanes + i, 0);
+    }
+    cx_jit_val x = { .elem = r->elem, .level = level, .wide = true };
+    x.re = LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(order, lanes), "");
+    cx_jit_ix at = cx_jit_ix_offset(env, ix, (int64_t)part * lanes);
+    LLVMValueRef mask = cx_jit_lanes_below(env, n, at.base, level);
+    at.lane = 1;
+    store_at(r, x, at, mask);
   }
-  LLVMBuilderRef at = cx_jit_at(env, env->n_levels - 1);
-  LLVMValueRef both =
-      LLVMBuildShuffleVector(at, a.re, b.re, LLVMConstVector(order, 2 * n), "");
-  LLVMTypeRef t = cx_jit_memory_type(env, r->elem);
-  LLVMValueRef p = LLVMBuildGEP2(at, t, r->memory, &ix.base, 1, "");
-  LLVMSetAlignment(LLVMBuildStore(at, both, p),
-                   (unsigned)cx_hlo_elem_bytes(r->elem));
+}
+
+// The elements of counter `which` and of the lanes after it; `masked`: those
+// that there are.
+static void put_philox(rng *r, cx_jit_ix which, bool masked)
+{
+  cx_jit_env *env = r->env;
+  LLVMValueRef high;
+  LLVMValueRef low = counters_at(r, which, &high);
+  LLVMValueRef x[4];
+  cx_jit_philox(env, r->key, low, high, x);
+  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  LLVMValueRef all;
+  if (r->wide_elem) {
+    all = paired(r, b, element_of(r, b, x), element_of(r, b, x + 2));
+  } else {
+    for (int i = 0; i < 4; i++) x[i] = element_of(r, b, &x[i]);
+    all = paired(r, b, paired(r, b, x[0], x[2]), paired(r, b, x[1], x[3]));
+  }
+  cx_jit_ix ix = cx_jit_ix_scale(env, which, r->each);
+  if (masked) {
+    store_end(r, b, all, ix);
+  } else {
+    store_run(r, b, all, ix);
+  }
 }
 
 // Counter `which` and the lanes after it: element `which`, or elements twice
@@ -123,16 +157,21 @@ static void store_pairs(rng *r, cx_jit_val a, cx_jit_val b, cx_jit_ix ix)
 static void put_linear(rng *r, cx_jit_ix which, LLVMValueRef mask)
 {
   cx_jit_env *env = r->env;
+  if (r->philox) {
+    put_philox(r, which, mask != NULL);
+    return;
+  }
   cx_jit_val second;
-  cx_jit_val first = words_at(r, which, &second);
-  which.lane = env->lanes > 1 ? 1 : 0;
+  cx_jit_val first = elements_at(r, which, &second);
+  which.lane = 1;
   if (r->wide_elem) {
     store_at(r, first, which, mask);
     return;
   }
   cx_jit_ix twice = cx_jit_ix_scale(env, which, 2);
-  if (mask == NULL && env->lanes > 1) {
-    store_pairs(r, first, second, twice);
+  if (mask == NULL) {
+    LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+    store_run(r, b, paired(r, b, first.re, second.re), twice);
     return;
   }
   store_at(r, first, twice, mask);
@@ -163,7 +202,7 @@ static void put_rows(rng *r, cx_jit_ix t, int64_t extent)
   cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, env->lanes);
   LLVMValueRef mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
   cx_jit_val second;
-  cx_jit_val first = words_at(r, cx_jit_ix_add(env, start, iv), &second);
+  cx_jit_val first = elements_at(r, cx_jit_ix_add(env, start, iv), &second);
   iv.lane = 1;
   cx_jit_ix at = cx_jit_ix_add(env, to, iv);
   store_at(r, first, at, mask);
@@ -175,21 +214,27 @@ static void put_rows(rng *r, cx_jit_ix t, int64_t extent)
   cx_jit_loop_end(env, &loop, NULL);
 }
 
-static void put_block(rng *r, cx_jit_ix t, int64_t counters)
+static LLVMValueRef at_most(cx_jit_env *env, cx_jit_ix ix, int64_t most)
+{
+  LLVMValueRef m = cx_jit_i64(env, most);
+  LLVMValueRef past = cx_jit_compare(env, LLVMIntSGT, ix.base, m, ix.level);
+  return cx_jit_choose(env, past, m, ix.base, ix.level);
+}
+
+static void put_block(rng *r, cx_jit_ix t)
 {
   cx_jit_env *env = r->env;
   cx_jit_ix lo = cx_jit_ix_scale(env, t, BLOCK);
   cx_jit_ix hi = cx_jit_ix_offset(env, lo, BLOCK);
-  LLVMValueRef most = cx_jit_i64(env, counters);
-  LLVMValueRef past = cx_jit_compare(env, LLVMIntSGT, hi.base, most, hi.level);
-  LLVMValueRef end = cx_jit_choose(env, past, most, hi.base, hi.level);
-  LLVMValueRef full =
-      cx_jit_op2(env, LLVMAnd, end, cx_jit_i64(env, -env->lanes), hi.level);
+  LLVMValueRef end = at_most(env, hi, r->counters);
+  // Vectors of counters all of whose elements there are.
+  LLVMValueRef full = cx_jit_op2(env, LLVMAnd, at_most(env, hi, r->n / r->each),
+                                 cx_jit_i64(env, -env->lanes), hi.level);
   cx_jit_loop loop;
   cx_jit_loop_begin(env, &loop, lo.base, full, env->lanes, NULL, 0);
   put_linear(r, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes), NULL);
   cx_jit_loop_end(env, &loop, NULL);
-  if (counters % env->lanes == 0) return;
+  if (r->n % (r->each * env->lanes) == 0) return;
   cx_jit_loop_begin(env, &loop, full, end, env->lanes, NULL, 0);
   put_linear(r, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes),
              cx_jit_lanes_below(env, end, loop.iv, loop.level));
@@ -198,32 +243,57 @@ static void put_block(rng *r, cx_jit_ix t, int64_t counters)
 
 // ---- the kernel ----
 
-static cx_jit_val state_word(cx_jit_env *env, const cx_hlo_op *op, int i)
+static int64_t state_words(const rng *r)
+{
+  return cx_jit_type(r->k->outputs[0]->op->operands[0])->dims[0];
+}
+
+static const cx_jit_place *state_place(rng *r, int64_t i)
 {
   cx_jit_place p = { 0 };
-  cx_jit_place_push(&p, 1, 2, cx_jit_ix_const(env, i));
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &p));
+  cx_jit_place_push(&p, 1, state_words(r), cx_jit_ix_const(r->env, i));
+  return cx_jit_place_of(r->env, &p);
+}
+
+static LLVMValueRef state_word(rng *r, int64_t i)
+{
+  const cx_hlo_value *state = r->k->outputs[0]->op->operands[0];
+  return cx_jit_emit(r->env, state, state_place(r, i)).re;
+}
+
+static void read_state(rng *r)
+{
+  cx_jit_env *env = r->env;
+  LLVMValueRef key = state_word(r, 0);
+  r->counter[0] = state_word(r, 1);
+  r->counter[1] = state_words(r) > 2 ? state_word(r, 2) : cx_jit_i64(env, 0);
+  LLVMBuilderRef b = cx_jit_at(env, 0);
+  r->key[0] = LLVMBuildTrunc(b, key, env->i32, "");
+  r->key[1] = LLVMBuildTrunc(b, LLVMBuildLShr(b, key, cx_jit_i64(env, 32), ""),
+                             env->i32, "");
+  r->key[2] = LLVMBuildXor(b, LLVMBuildXor(b, r->key[0], r->key[1], ""),
+                           LLVMConstInt(env->i32, 0x1BD11BDA, 0), "");
 }
 
 // By the iteration 0 alone.
-static void put_state(rng *r, LLVMValueRef memory, cx_jit_val key,
-                      int64_t counters)
+static void put_state(rng *r, LLVMValueRef memory)
 {
   cx_jit_env *env = r->env;
   cx_jit_loop loop;
   cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
                     cx_jit_i64(env, 1), 1, NULL, 0);
-  const int level = loop.level;
-  for (int i = 0; i < 2; i++) {
-    cx_jit_val v = key;
-    v.level = level;
-    if (i == 1) {
-      v.re = cx_jit_op2(env, LLVMAdd, r->counter, cx_jit_i64(env, counters),
-                        level);
-    }
-    cx_jit_place p = { 0 };
-    cx_jit_place_push(&p, 1, 2, cx_jit_ix_const(env, i));
-    cx_jit_store(env, memory, v, &p, level);
+  LLVMBuilderRef b = cx_jit_at(env, loop.level);
+  LLVMValueRef used = cx_jit_i64(env, r->counters);
+  LLVMValueRef low = LLVMBuildAdd(b, r->counter[0], used, "");
+  LLVMValueRef carry = LLVMBuildICmp(b, LLVMIntULT, low, used, "");
+  LLVMValueRef high =
+      LLVMBuildAdd(b, r->counter[1], LLVMBuildZExt(b, carry, env->i64, ""), "");
+  LLVMValueRef words[3] = { state_word(r, 0), low, high };
+  for (int64_t i = 0; i < state_words(r); i++) {
+    const cx_jit_val v = { .re = words[i],
+                           .elem = CX_HLO_UI64,
+                           .level = loop.level };
+    cx_jit_store(env, memory, v, state_place(r, i), loop.level);
   }
   cx_jit_loop_end(env, &loop, NULL);
 }
@@ -243,38 +313,44 @@ static void set_dimension(rng *r)
   for (int i = d + 1; i < (int)r->t->rank; i++) r->inner *= r->t->dims[i];
 }
 
+static void set_counters(rng *r)
+{
+  r->n = cx_hlo_type_elements(r->t);
+  r->each = (r->philox ? 4 : 2) / (r->wide_elem ? 2 : 1);
+  if (r->philox) {
+    r->counters = (r->n + r->each - 1) / r->each;
+  } else if (r->wide_elem) {
+    r->counters = r->n;
+  } else if (r->n > 0) {
+    set_dimension(r);
+    r->counters = r->n / r->size * ((r->size + 1) / 2);
+  }
+}
+
 calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
   rng r = { .env = env, .k = k, .t = cx_jit_type(&op->results[1]) };
   r.elem = r.t->elem;
   r.wide_elem = cx_hlo_elem_bits(r.elem) > 32;
-  const int64_t n = cx_hlo_type_elements(r.t);
-  set_dimension(&r);
-  int64_t counters = n;
-  if (!r.wide_elem && n > 0) counters = n / r.size * ((r.size + 1) / 2);
-  const bool rows = !r.wide_elem && (r.inner > 1 || r.size % 2 != 0);
+  r.philox = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) != CX_JIT_RNG_THREE_FRY;
+  set_counters(&r);
+  const bool rows =
+      !r.philox && !r.wide_elem && (r.inner > 1 || r.size % 2 != 0);
   const int64_t each = rows ? r.inner : BLOCK;
-  int64_t extent = (counters + each - 1) / each;
+  const int64_t extent = (r.counters + each - 1) / each;
   k->n_phases = 1;
   k->phases[0] = (cx_jit_phase){ extent > 0 ? extent : 1, 16384 / each + 1 };
   cx_jit_function_begin(env, 0, env->target->lanes);
-  const cx_jit_val key = state_word(env, op, 0);
-  r.counter = state_word(env, op, 1).re;
-  LLVMBuilderRef b = cx_jit_at(env, 0);
-  r.key[0] = LLVMBuildTrunc(b, key.re, env->i32, "");
-  r.key[1] = LLVMBuildTrunc(
-      b, LLVMBuildLShr(b, key.re, cx_jit_i64(env, 32), ""), env->i32, "");
-  r.key[2] = LLVMBuildXor(b, LLVMBuildXor(b, r.key[0], r.key[1], ""),
-                          LLVMConstInt(env->i32, 0x1BD11BDA, 0), "");
+  read_state(&r);
   for (size_t i = 0; i < k->n_outputs; i++) {
     LLVMValueRef memory = cx_jit_buffer(env, k->n_inputs + i);
     if (k->outputs[i]->index == 0) {
-      put_state(&r, memory, key, counters);
+      put_state(&r, memory);
       continue;
     }
     r.memory = memory;
-    if (extent == 0) continue;
+    if (r.counters == 0) continue;
     cx_jit_loop loop;
     cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
                       LLVMGetParam(env->function, 2), 1, NULL, 0);
@@ -282,7 +358,7 @@ calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k)
     if (rows) {
       put_rows(&r, t, extent);
     } else {
-      put_block(&r, t, counters);
+      put_block(&r, t);
     }
     cx_jit_loop_end(env, &loop, NULL);
   }

@@ -13,6 +13,8 @@
 #include "lower/plan.h"
 #include "opt/edit.h"
 
+#define SMALL 64  // elements that are not worth a word
+
 CX_COUNTER(interpreted_counter, "CpuInterpretedOps");
 
 typedef struct side {
@@ -149,10 +151,25 @@ static calx_status *make_function(side *s, cx_unit *u)
   return NULL;
 }
 
-// Which device it is needs no compiling.
+static bool is_small(const cx_hlo_value *v)
+{
+  return v->type.odd == NULL && cx_hlo_type_elements(&v->type.tensor) <= SMALL;
+}
+
+// Which device it is needs no compiling, nor do a few numbers.
 static bool is_slow(const cx_hlo_op *op)
 {
-  return op->kind != CX_HLO_OP_REPLICA_ID && op->kind != CX_HLO_OP_PARTITION_ID;
+  if (op->kind == CX_HLO_OP_REPLICA_ID || op->kind == CX_HLO_OP_PARTITION_ID) {
+    return false;
+  }
+  bool small = true;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    small &= is_small(op->operands[i]);
+  }
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    small &= is_small(&op->results[i]);
+  }
+  return !small;
 }
 
 static void tell(const cx_unit *u)

@@ -1,4 +1,4 @@
-// Roots: scatter, select_and_scatter, rng_bit_generator.
+// Roots: scatter, select_and_scatter, sort, rng_bit_generator.
 #include "engine/jit/harness.h"
 
 #define T(s) "tensor<" s ">"
@@ -178,6 +178,121 @@ static void test_update(void **state)
   }
 }
 
+typedef struct sort_case {
+  const char *dims, *elem;
+  int dim;
+  const char *direction;  // and how it compares
+} sort_case;
+
+// A comparator that NaN makes no order must get the interpreter's answer too.
+static void test_sort(void **state)
+{
+  (void)state;
+  static const sort_case cases[] = {
+    { "1000x", "f32", 0, "LT, %a, %b, FLOAT" },
+    { "777x", "f32", 0, "LT, %a, %b, TOTALORDER" },
+    { "1000x", "f64", -1, "GE, %a, %b, FLOAT" },
+    { "7x33x", "i32", 1, "GT, %a, %b" },
+    { "7x33x", "ui8", 0, "LT, %a, %b" },
+    { "5x6x7x", "bf16", 1, "LT, %a, %b, FLOAT" },
+    { "2x3x1x4x", "f16", 1, "GT, %a, %b, TOTALORDER" },
+    { "64x", "i1", 0, "LT, %a, %b" },
+    { "1x", "f32", 0, "LT, %a, %b" },
+    { "5x1x", "i64", 1, "LT, %a, %b" },
+    { "2x", "i16", 0, "LT, %a, %b" },
+    // Lines in blocks.
+    { "16999x", "ui32", 0, "LT, %a, %b" },
+    { "2x16500x", "f64", 1, "LT, %a, %b" },
+    { "16400x2x", "i16", 0, "GT, %a, %b" },
+    { "16384x1x", "f32", 0, "NE, %a, %b" },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const sort_case *c = &cases[i];
+    char text[1024];
+    snprintf(text, sizeof text,
+             "func.func @main(%%x: tensor<%s%s>) -> tensor<%s%s> {\n"
+             "  %%0 = \"stablehlo.sort\"(%%x) <{dimension = %d : i64}> ({\n"
+             "  ^bb0(%%a: tensor<%s>, %%b: tensor<%s>):\n"
+             "    %%c = stablehlo.compare %s : (tensor<%s>, tensor<%s>) -> "
+             "tensor<i1>\n"
+             "    stablehlo.return %%c : tensor<i1>\n"
+             "  }) : (tensor<%s%s>) -> tensor<%s%s>\n"
+             "  return %%0 : tensor<%s%s>\n}",
+             c->dims, c->elem, c->dims, c->elem, c->dim, c->elem, c->elem,
+             c->direction, c->elem, c->elem, c->dims, c->elem, c->dims, c->elem,
+             c->dims, c->elem);
+    harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
+  }
+}
+
+#define SORT_THREE(x, y, dim, results, wanted) \
+  "func.func @main(%x: " T(x "xf32") ", %z: " T(x "xi8") ") -> (" wanted      \
+  ") {\n  %n = stablehlo.negate %x : " T(x "xf32") "\n"                       \
+  "  %y = stablehlo.iota dim = 0 : " T(x "xi32") "\n"                         \
+  "  %0:3 = \"stablehlo.sort\"(%n, %y, %z) <{dimension = " dim               \
+  " : i64, is_stable = true}> ({\n"                                          \
+  "  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, "                \
+  "%d: tensor<i32>, %e: tensor<i8>, %f: tensor<i8>):\n"                      \
+  "    %l = stablehlo.compare LT, %e, %f : (tensor<i8>, tensor<i8>) -> "      \
+  "tensor<i1>\n"                                                             \
+  "    %q = stablehlo.compare EQ, %e, %f : (tensor<i8>, tensor<i8>) -> "      \
+  "tensor<i1>\n"                                                             \
+  "    %g = stablehlo.compare " y ", %a, %b : (tensor<f32>, tensor<f32>) -> " \
+  "tensor<i1>\n"                                                             \
+  "    %h = stablehlo.and %q, %g : tensor<i1>\n"                             \
+  "    %k = stablehlo.or %l, %h : tensor<i1>\n"                              \
+  "    stablehlo.return %k : tensor<i1>\n"                                   \
+  "  }) : (" T(x "xf32") ", " T(x "xi32") ", " T(x "xi8") ") -> ("            \
+  T(x "xf32") ", " T(x "xi32") ", " T(x "xi8") ")\n"                         \
+  "  return " results " : " wanted "\n}"
+
+// By several operands, with operations before it in the same kernel, and with
+// results that nobody wants.
+static void test_sort_of_many(void **state)
+{
+  (void)state;
+  static const char *const texts[] = {
+    SORT_THREE("500", "GT", "0", "%0#0, %0#1, %0#2",
+               T("500xf32") ", " T("500xi32") ", " T("500xi8")),
+    SORT_THREE("30x20", "LT", "0", "%0#1", T("30x20xi32")),
+    SORT_THREE("30x20", "LT", "1", "%0#1, %0#0",
+               T("30x20xi32") ", " T("30x20xf32")),
+    SORT_THREE("16400x2", "LT", "0", "%0#2, %0#0",
+               T("16400x2xi8") ", " T("16400x2xf32")),
+    SORT_THREE("17000", "GT", "0", "%0#1", T("17000xi32")),
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    harness_check(&(harness_case){ texts[i], 0, HARNESS_COUNT });
+  }
+  harness_check(&(harness_case){ texts[0], 0, HARNESS_SPECIAL });
+  harness_check(&(harness_case){
+      "func.func @main(%x: tensor<300xcomplex<f32>>) -> "
+      "tensor<300xcomplex<f32>> {\n"
+      "  %0 = \"stablehlo.sort\"(%x) <{dimension = 0 : i64}> ({\n"
+      "  ^bb0(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>):\n"
+      "    %c = stablehlo.imag %a : (tensor<complex<f32>>) -> tensor<f32>\n"
+      "    %d = stablehlo.imag %b : (tensor<complex<f32>>) -> tensor<f32>\n"
+      "    %e = stablehlo.compare LT, %c, %d : (tensor<f32>, tensor<f32>) -> "
+      "tensor<i1>\n"
+      "    stablehlo.return %e : tensor<i1>\n"
+      "  }) : (tensor<300xcomplex<f32>>) -> tensor<300xcomplex<f32>>\n"
+      "  return %0 : tensor<300xcomplex<f32>>\n}",
+      0, HARNESS_COUNT });
+}
+
+static void check_rng(const char *algorithm, int words, const char *type)
+{
+  char text[512];
+  snprintf(text, sizeof text,
+           "func.func @main(%%s: tensor<%dxui64>) -> (tensor<%dxui64>, "
+           "tensor<%s>) {\n"
+           "  %%0, %%1 = stablehlo.rng_bit_generator %%s, algorithm = "
+           "%s : (tensor<%dxui64>) -> (tensor<%dxui64>, tensor<%s>)\n"
+           "  return %%0, %%1 : tensor<%dxui64>, tensor<%s>\n}",
+           words, words, type, algorithm, words, words, type, words, type);
+  harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
+}
+
 static void test_rng(void **state)
 {
   (void)state;
@@ -186,23 +301,23 @@ static void test_rng(void **state)
                                        "5x34xi32",  "300xui16",   "31x8xui8",
                                        "0x4xui32",  "2x3x40xi8",  "4001xi64" };
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-    char text[512];
-    snprintf(text, sizeof text,
-             "func.func @main(%%s: tensor<2xui64>) -> (tensor<2xui64>, "
-             "tensor<%s>) {\n"
-             "  %%0, %%1 = stablehlo.rng_bit_generator %%s, algorithm = "
-             "THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<%s>)\n"
-             "  return %%0, %%1 : tensor<2xui64>, tensor<%s>\n}",
-             types[i], types[i], types[i]);
-    harness_check(&(harness_case){ text, 0, HARNESS_SPECIAL });
+    check_rng("THREE_FRY", 2, types[i]);
   }
+  check_rng("PHILOX", 2, "37xui64");
+  check_rng("PHILOX", 3, "4096xi64");
+  check_rng("PHILOX", 3, "7x9x5xui32");
+  check_rng("PHILOX", 2, "16387xui16");
+  check_rng("DEFAULT", 2, "31x8xui8");
+  check_rng("DEFAULT", 3, "i32");
+  check_rng("DEFAULT", 2, "0x4xui32");
 }
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_scatter),
-                                      cmocka_unit_test(test_select),
-                                      cmocka_unit_test(test_rng),
-                                      cmocka_unit_test(test_update) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_scatter), cmocka_unit_test(test_select),
+    cmocka_unit_test(test_sort),    cmocka_unit_test(test_sort_of_many),
+    cmocka_unit_test(test_rng),     cmocka_unit_test(test_update)
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,19 @@ static const program_case cases[] = {
     "stablehlo.return %p : tensor<i1> }) : (tensor<3x9xf32>) -> "
     "tensor<3x9xf32>\n"
     "return %0 : tensor<3x9xf32> }" },
+  { "what the interpreter sorts, by 8-bit floats",
+    "func.func @main(%x: tensor<3x9xf32>) -> tensor<3x9xf32> {\n"
+    "%n = stablehlo.negate %x : tensor<3x9xf32>\n"
+    "%0 = \"stablehlo.sort\"(%n) <{dimension = 1 : i64}> ({\n"
+    "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+    "%c = stablehlo.convert %a : (tensor<f32>) -> tensor<f8E5M2>\n"
+    "%d = stablehlo.convert %b : (tensor<f32>) -> tensor<f8E5M2>\n"
+    "%p = stablehlo.compare LT, %c, %d : (tensor<f8E5M2>, tensor<f8E5M2>) -> "
+    "tensor<i1>\n"
+    "stablehlo.return %p : tensor<i1> }) : (tensor<3x9xf32>) -> "
+    "tensor<3x9xf32>\n"
+    "%1 = stablehlo.add %0, %n : tensor<3x9xf32>\n"
+    "return %1 : tensor<3x9xf32> }" },
   { "a wide value between two readers",
     "func.func @main(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<f32>, "
     "tensor<16xf32>) {\n"

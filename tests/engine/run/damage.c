@@ -11,7 +11,8 @@
 
 static cx_pool *pool;
 
-// A loop, a product, an interpreted sort, branches and a loop that counts.
+// A loop, a product, a sort by 8-bit floats, which is interpreted, branches and
+// a loop that counts.
 static const char text[] =
     "func.func @main(%x: tensor<6x4xf32> {tf.aliasing_output = 0 : i32}, %k: "
     "tensor<i32>) -> (tensor<6x4xf32>, tensor<6x6xf32>, tensor<i32>) {\n"
@@ -20,7 +21,9 @@ static const char text[] =
     "(tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x6xf32>\n"
     "%s = \"stablehlo.sort\"(%t) <{dimension = 1 : i64}> ({\n"
     "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
-    "%q = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+    "%c = stablehlo.convert %a : (tensor<f32>) -> tensor<f8E5M2>\n"
+    "%d = stablehlo.convert %b : (tensor<f32>) -> tensor<f8E5M2>\n"
+    "%q = stablehlo.compare LT, %c, %d : (tensor<f8E5M2>, tensor<f8E5M2>) -> "
     "tensor<i1>\n stablehlo.return %q : tensor<i1> }) : (tensor<6x4xf32>) -> "
     "tensor<6x4xf32>\n"
     "%n = stablehlo.constant dense<9> : tensor<i32>\n"

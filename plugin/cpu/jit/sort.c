@@ -1,0 +1,324 @@
+// jit/sort: the operation sort, as a root.
+//
+// A merge sort from below that asks what the interpreter (ref/sort) asks: of
+// the runs [low, middle) and [middle, high) an element of the second goes first
+// where the comparator says that it is before the first's. So it is stable, and
+// a comparator that is no order gets the same answer from both. No branch
+// depends on what is sorted.
+//
+// Lines lie one behind another in two memories, between which the passes go to
+// and fro; the last one ends in memory 0, which is the result itself where its
+// lines lie so too. Of long lines the first phase sorts blocks, which are its
+// iterations; the second merges a line's blocks.
+#include "jit/root.h"
+
+#define MOST CX_JIT_MAX_OUTPUTS
+#define LONG 16384  // elements of a line that is cut into blocks
+#define BLOCKS 16   // of such a line, at most
+#define STEP_NS 4   // of an element in a pass: a guess
+
+typedef struct sorting {
+  cx_jit_env *env;
+  const cx_jit_kernel *k;
+  const cx_hlo_op *op;
+  size_t n;             // operands
+  int dim;              // along which they are sorted
+  int64_t size, lines;  // elements of a line, and how many there are
+  int64_t step;         // between neighbours of a line in the operands
+  int64_t block;        // a power of 2, or all of a line
+  int block_passes, passes;
+  // In the function in progress:
+  LLVMValueRef memory[2][MOST];
+  LLVMValueRef result[MOST];  // to be filled from memory 0; NULL: it is that
+  cx_jit_ix line;
+} sorting;
+
+static int passes_of(int64_t size)
+{
+  int passes = 0;
+  while ((size - 1) >> passes > 0) passes++;
+  return passes;
+}
+
+// Where the result of this operand goes, or NULL: nobody wants it.
+static LLVMValueRef result_of(const sorting *s, size_t operand)
+{
+  for (size_t i = 0; i < s->k->n_outputs; i++) {
+    if (s->k->outputs[i]->index == operand) {
+      return cx_jit_buffer(s->env, s->k->n_inputs + i);
+    }
+  }
+  return NULL;
+}
+
+static LLVMValueRef take_scratch(sorting *s, cx_jit_kernel *k, size_t operand)
+{
+  cx_jit_env *env = s->env;
+  const cx_hlo_type *t = cx_jit_type(s->op->operands[operand]);
+  LLVMValueRef at = cx_jit_i64(env, (int64_t)k->scratch);
+  k->scratch += ((size_t)cx_hlo_type_bytes(t) + 63) / 64 * 64;
+  return LLVMBuildGEP2(cx_jit_at(env, 0), env->i8,
+                       cx_jit_buffer(env, k->n_inputs + k->n_outputs), &at, 1,
+                       "");
+}
+
+// Where everything lies, in the function that has begun.
+static void set_memory(sorting *s, cx_jit_kernel *k)
+{
+  k->scratch = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    s->result[i] = result_of(s, i);
+    if (s->result[i] != NULL && s->step == 1) {
+      s->memory[0][i] = s->result[i];
+      s->result[i] = NULL;
+    } else {
+      s->memory[0][i] = take_scratch(s, k, i);
+    }
+    s->memory[1][i] = take_scratch(s, k, i);
+  }
+}
+
+// ---- places ----
+
+// Of element i of the line in the operands and results.
+static const cx_jit_place *tensor_place(sorting *s, cx_jit_ix i)
+{
+  const int behind = (int)cx_jit_type(s->op->operands[0])->rank - s->dim - 1;
+  cx_jit_place p = { 0 };
+  cx_jit_ix outer;
+  cx_jit_ix inner;
+  cx_jit_ix_split(s->env, s->line, s->step, s->lines, false, &outer, &inner);
+  if (s->dim > 0) {
+    cx_jit_place_push(&p, s->dim, s->lines / s->step, outer);
+  }
+  cx_jit_place_push(&p, 1, s->size, i);
+  if (behind > 0) cx_jit_place_push(&p, behind, s->step, inner);
+  return cx_jit_place_of(s->env, &p);
+}
+
+static cx_jit_place memory_place(sorting *s, cx_jit_ix i)
+{
+  cx_jit_place p = { 0 };
+  cx_jit_ix start = cx_jit_ix_scale(s->env, s->line, s->size);
+  cx_jit_place_push(&p, 1, INT64_MAX, cx_jit_ix_add(s->env, start, i));
+  return p;
+}
+
+static cx_jit_val load(sorting *s, LLVMValueRef memory, size_t operand,
+                       LLVMValueRef i)
+{
+  const int level = s->env->n_levels - 1;
+  const cx_jit_place p = memory_place(s, cx_jit_ix_scalar(i, level, 1));
+  return cx_jit_load_at(s->env, memory,
+                        cx_jit_type(s->op->operands[operand])->elem, &p, level);
+}
+
+static void store(sorting *s, LLVMValueRef memory, cx_jit_val v, LLVMValueRef i)
+{
+  const int level = s->env->n_levels - 1;
+  const cx_jit_place p = memory_place(s, cx_jit_ix_scalar(i, level, 1));
+  cx_jit_store(s->env, memory, v, &p, level);
+}
+
+// ---- between tensors and memories ----
+
+static void fill(sorting *s, int side, LLVMValueRef begin, LLVMValueRef end)
+{
+  cx_jit_env *env = s->env;
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
+  const cx_jit_ix i = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  const cx_jit_place *from = tensor_place(s, i);
+  for (size_t k = 0; k < s->n; k++) {
+    store(s, s->memory[side][k], cx_jit_emit(env, s->op->operands[k], from),
+          loop.iv);
+  }
+  cx_jit_loop_end(env, &loop, NULL);
+}
+
+static void put_results(sorting *s)
+{
+  cx_jit_env *env = s->env;
+  for (size_t k = 0; k < s->n; k++) {
+    if (s->result[k] == NULL) continue;
+    cx_jit_loop loop;
+    cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), cx_jit_i64(env, s->size),
+                      1, NULL, 0);
+    const cx_jit_ix i = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+    cx_jit_store(env, s->result[k], load(s, s->memory[0][k], k, loop.iv),
+                 tensor_place(s, i), loop.level);
+    cx_jit_loop_end(env, &loop, NULL);
+  }
+}
+
+// ---- merging ----
+
+static LLVMValueRef smaller(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y)
+{
+  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, y, ""), x, y, "");
+}
+
+// Whether the element at `b` of the second run goes before that at `a`.
+static LLVMValueRef is_before(sorting *s, const cx_jit_val *x,
+                              const cx_jit_val *y)
+{
+  cx_jit_val args[2 * MOST];
+  cx_jit_val before;
+  for (size_t k = 0; k < s->n; k++) {
+    args[2 * k] = y[k];
+    args[2 * k + 1] = x[k];
+  }
+  cx_jit_region(s->env, &s->op->regions[0], args, 2 * s->n, &before, 1);
+  return before.re;
+}
+
+static void merge(sorting *s, LLVMValueRef *from, LLVMValueRef *to,
+                  LLVMValueRef low, LLVMValueRef middle, LLVMValueRef high)
+{
+  cx_jit_env *env = s->env;
+  cx_jit_val at[2] = { { .re = low, .elem = CX_HLO_I64 },
+                       { .re = middle, .elem = CX_HLO_I64 } };
+  cx_jit_val x[MOST];
+  cx_jit_val y[MOST];
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, low, high, 1, at, 2);
+  LLVMBuilderRef b = cx_jit_at(env, loop.level);
+  LLVMValueRef more_x = LLVMBuildICmp(b, LLVMIntSLT, at[0].re, middle, "");
+  LLVMValueRef more_y = LLVMBuildICmp(b, LLVMIntSLT, at[1].re, high, "");
+  // Of a run that has ended anything is read.
+  LLVMValueRef from_x = LLVMBuildSelect(b, more_x, at[0].re, low, "");
+  LLVMValueRef from_y = LLVMBuildSelect(b, more_y, at[1].re, low, "");
+  for (size_t k = 0; k < s->n; k++) {
+    x[k] = load(s, from[k], k, from_x);
+    y[k] = load(s, from[k], k, from_y);
+  }
+  LLVMValueRef second = LLVMBuildAnd(b, more_y, is_before(s, x, y), "");
+  second = LLVMBuildOr(b, LLVMBuildNot(b, more_x, ""), second, "");
+  for (size_t k = 0; k < s->n; k++) {
+    y[k].re = LLVMBuildSelect(b, second, y[k].re, x[k].re, "");
+    if (y[k].im != NULL) {
+      y[k].im = LLVMBuildSelect(b, second, y[k].im, x[k].im, "");
+    }
+    store(s, to[k], y[k], loop.iv);
+  }
+  LLVMValueRef first = LLVMBuildNot(b, second, "");
+  first = LLVMBuildZExt(b, first, env->i64, "");
+  at[0].re = LLVMBuildAdd(b, at[0].re, first, "");
+  second = LLVMBuildZExt(b, second, env->i64, "");
+  at[1].re = LLVMBuildAdd(b, at[1].re, second, "");
+  cx_jit_loop_end(env, &loop, at);
+}
+
+// Pass p makes runs of 2^(p + 1) out of such of 2^p.
+static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
+                       LLVMValueRef end)
+{
+  cx_jit_env *env = s->env;
+  if (first == last) return;
+  cx_jit_loop pass;
+  cx_jit_loop_begin(env, &pass, cx_jit_i64(env, first), cx_jit_i64(env, last),
+                    1, NULL, 0);
+  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  LLVMValueRef one = cx_jit_i64(env, 1);
+  LLVMValueRef left = LLVMBuildSub(b, cx_jit_i64(env, s->passes), pass.iv, "");
+  LLVMValueRef odd = LLVMBuildTrunc(b, left, env->i1, "");
+  LLVMValueRef from[MOST];
+  LLVMValueRef to[MOST];
+  for (size_t k = 0; k < s->n; k++) {
+    LLVMValueRef m[2] = { s->memory[0][k], s->memory[1][k] };
+    from[k] = LLVMBuildSelect(b, odd, m[1], m[0], "");
+    to[k] = LLVMBuildSelect(b, odd, m[0], m[1], "");
+  }
+  LLVMValueRef width = LLVMBuildShl(b, one, pass.iv, "");
+  LLVMValueRef twice = LLVMBuildAdd(b, pass.iv, one, "");
+  LLVMValueRef n = LLVMBuildSub(b, end, begin, "");
+  n = LLVMBuildSub(b, LLVMBuildAdd(b, n, LLVMBuildShl(b, one, twice, ""), ""),
+                   one, "");
+  cx_jit_loop pair;
+  cx_jit_loop_begin(env, &pair, cx_jit_i64(env, 0),
+                    LLVMBuildLShr(b, n, twice, ""), 1, NULL, 0);
+  b = cx_jit_at(env, pair.level);
+  LLVMValueRef low =
+      LLVMBuildAdd(b, begin, LLVMBuildShl(b, pair.iv, twice, ""), "");
+  LLVMValueRef middle = smaller(b, LLVMBuildAdd(b, low, width, ""), end);
+  LLVMValueRef high = smaller(b, LLVMBuildAdd(b, middle, width, ""), end);
+  merge(s, from, to, low, middle, high);
+  cx_jit_loop_end(env, &pair, NULL);
+  cx_jit_loop_end(env, &pass, NULL);
+}
+
+// ---- phases ----
+
+static void set_phase(const sorting *s, cx_jit_kernel *k, int phase,
+                      int64_t iterations, int64_t elements, int passes)
+{
+  const double ns =
+      (double)elements * (double)(s->n * (size_t)(passes + 1)) * STEP_NS;
+  k->phases[phase] =
+      (cx_jit_phase){ iterations, ns > 20000 ? 1 : (int64_t)(20000 / ns) };
+  k->n_phases = (size_t)phase + 1;
+}
+
+static void sort_blocks(sorting *s, cx_jit_kernel *k)
+{
+  cx_jit_env *env = s->env;
+  const int64_t blocks = (s->size + s->block - 1) / s->block;
+  const int64_t extent = s->lines * blocks;
+  set_phase(s, k, 0, extent, s->block, s->block_passes);
+  cx_jit_function_begin(env, 0, 1);
+  set_memory(s, k);
+  cx_jit_loop loop;
+  cx_jit_ix which =
+      cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                              LLVMGetParam(env->function, 2), extent);
+  cx_jit_ix part;
+  cx_jit_ix_split(env, which, blocks, extent, false, &s->line, &part);
+  LLVMValueRef begin = cx_jit_ix_scale(env, part, s->block).base;
+  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  LLVMValueRef end =
+      smaller(b, LLVMBuildAdd(b, begin, cx_jit_i64(env, s->block), ""),
+              cx_jit_i64(env, s->size));
+  fill(s, s->passes % 2, begin, end);
+  run_passes(s, 0, s->block_passes, begin, end);
+  if (s->block_passes == s->passes) put_results(s);
+  cx_jit_iterations_end(env, &loop, extent);
+  cx_jit_function_end(env);
+}
+
+static void merge_blocks(sorting *s, cx_jit_kernel *k)
+{
+  cx_jit_env *env = s->env;
+  set_phase(s, k, 1, s->lines, s->size, s->passes - s->block_passes);
+  cx_jit_function_begin(env, 1, 1);
+  set_memory(s, k);
+  cx_jit_loop loop;
+  s->line = cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                                    LLVMGetParam(env->function, 2), s->lines);
+  run_passes(s, s->block_passes, s->passes, cx_jit_i64(env, 0),
+             cx_jit_i64(env, s->size));
+  put_results(s);
+  cx_jit_iterations_end(env, &loop, s->lines);
+  cx_jit_function_end(env);
+}
+
+calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k)
+{
+  const cx_hlo_op *op = k->outputs[0]->op;
+  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  sorting s = { .env = env, .k = k, .op = op, .n = op->n_operands, .step = 1 };
+  s.dim = (int)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  if (s.dim < 0) s.dim += (int)t->rank;
+  for (size_t d = (size_t)s.dim + 1; d < t->rank; d++) s.step *= t->dims[d];
+  s.size = t->dims[s.dim];
+  s.lines = s.size == 0 ? 0 : cx_hlo_type_elements(t) / s.size;
+  s.passes = passes_of(s.size);
+  s.block = s.size;
+  s.block_passes = s.passes;
+  if (s.size >= LONG && s.lines < BLOCKS) {
+    s.block_passes = passes_of((s.size + BLOCKS - 1) / BLOCKS);
+    s.block = INT64_C(1) << s.block_passes;
+  }
+  sort_blocks(&s, k);
+  if (s.block_passes < s.passes && !cx_jit_failed(env)) merge_blocks(&s, k);
+  return env->status;
+}
