@@ -118,6 +118,10 @@ struct cx_program {
 // A program without anything; the name is copied.
 calx_status *cx_program_new(cx_hlo_str name, cx_program **out) CALX_MUST_USE;
 
+// Makes the hash of a saved program's bytes right; also, in tests, of damaged
+// ones, so that what lies behind it is read.
+void cx_program_seal(void *data, size_t size);
+
 // Loads the objects, makes the kernels that only are described, reads the side
 // module from its bytes, and checks that every index is inside: the last thing
 // before a program can be run, whether it was compiled or read.

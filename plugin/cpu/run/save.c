@@ -89,14 +89,21 @@ static void put_body(const cx_program *p, cx_text *out)
 calx_status *cx_program_save(const cx_program *p, cx_text *out)
 {
   size_t start = out->size;
-  header h = { .magic = MAGIC, .format = FORMAT };
+  const header h = { .magic = MAGIC, .format = FORMAT };
   cx_text_append_n(out, (const char *)&h, sizeof h);
   put_body(p, out);
   if (cx_text_failed(out)) return cx_out_of_memory();
-  const char *body = out->data + start + sizeof h;
-  h.hash = cx_hash_bytes(body, out->size - start - sizeof h, FORMAT);
-  memcpy(out->data + start, &h, sizeof h);
+  cx_program_seal(out->data + start, out->size - start);
   return NULL;
+}
+
+void cx_program_seal(void *data, size_t size)
+{
+  header h;
+  if (size < sizeof h) return;
+  memcpy(&h, data, sizeof h);
+  h.hash = cx_hash_bytes((char *)data + sizeof h, size - sizeof h, FORMAT);
+  memcpy(data, &h, sizeof h);
 }
 
 // ---- reading ----
