@@ -158,7 +158,7 @@ static LLVMValueRef smaller(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y)
   return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, y, ""), x, y, "");
 }
 
-// Whether the element at `b` of the second run goes before that at `a`.
+// Whether y, of the second run, goes before x.
 static LLVMValueRef is_before(sorting *s, const cx_jit_val *x,
                               const cx_jit_val *y)
 {
