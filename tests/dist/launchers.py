@@ -371,37 +371,50 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 InactiveLimit=0
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-NodeName=alpha NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
-PartitionName=all Nodes=alpha Default=YES State=UP OverSubscribe=FORCE:8
+SlurmdLogFile={folder}/slurmd.%n.log
+NodeName=alpha NodeAddr={addresses[alpha]} CPUs=4 State=UNKNOWN
+NodeName=beta NodeAddr={addresses[beta]} CPUs=4 State=UNKNOWN
+PartitionName=all Nodes={nodes} Default=YES State=UP OverSubscribe=FORCE:8
 """
 
 
-class Slurm(Case):
-    @classmethod
-    def setUpClass(cls):
+class Cluster:
+    """Slurm's daemons on these hosts, and what a job needs to find them."""
+
+    def __init__(self, case, nodes):
         folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        for name in "state", "spool":
-            os.mkdir(os.path.join(folder.name, name))
-        cls.conf = os.path.join(folder.name, "slurm.conf")
-        with open(cls.conf, "w") as file:
-            file.write(SLURM.format(folder=folder.name))
-        os.environ["SLURM_CONF"] = cls.conf
-        for words in ["slurmctld", "-D"], ["slurmd", "-D", "-N", "alpha"]:
+        case.addClassCleanup(folder.cleanup)
+        text = SLURM.format(folder=folder.name, nodes=",".join(nodes),
+                            addresses=alone.ADDRESSES)
+        os.mkdir(os.path.join(folder.name, "state"))
+        daemons = []
+        for node in nodes:
+            os.mkdir(os.path.join(folder.name, node))
+            conf = os.path.join(folder.name, node, "slurm.conf")
+            with open(conf, "w") as file:
+                file.write(text)
+            # Hosts do not share the folder for the sockets of a job's ranks.
+            with open(os.path.join(folder.name, node, "mpi.conf"), "w") as file:
+                file.write(f"PMIxCliTmpDirBase={folder.name}/{node}\n")
+            daemons.append(HOSTS.on(node, ["slurmd", "-D", "-f", conf, "-N",
+                                           node]))
+        self.conf = os.path.join(folder.name, nodes[0], "slurm.conf")
+        daemons.append(["slurmctld", "-D", "-f", self.conf])
+        for words in daemons:
             daemon = subprocess.Popen(
-                [*words, "-f", cls.conf], stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            cls.addClassCleanup(daemon.wait)
-            cls.addClassCleanup(daemon.kill)
+                words, env=environment(SLURM_CONF=self.conf),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+            case.addClassCleanup(daemon.wait)
+            case.addClassCleanup(daemon.kill)
         for _ in range(50):  # until the daemons have met
-            tried = subprocess.run(["srun", "true"], timeout=LIMIT,
-                                   env=environment(SLURM_CONF=cls.conf),
-                                   capture_output=True)
+            tried = subprocess.run(["srun", "-N", str(len(nodes)), "true"],
+                                   env=environment(SLURM_CONF=self.conf),
+                                   timeout=LIMIT, capture_output=True)
             if tried.returncode == 0:
                 return
             time.sleep(0.2)
@@ -410,26 +423,49 @@ class Slurm(Case):
     def srun(self, *words, mpi="none", n=4):
         return ["srun", "-n", str(n), "--overcommit", "--mpi=" + mpi, *words]
 
-    def well(self, *words, **variables):
-        return super().well(*words, SLURM_CONF=self.conf, **variables)
+
+class Slurm(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(cls, ["alpha"])
 
     def test_training(self):
         for mpi in "none", "pmi2", "pmix":
             with self.subTest(mpi):
-                text = self.well(*self.srun(HELLO, "--train", mpi=mpi))
+                text = self.well(*self.cluster.srun(HELLO, "--train", mpi=mpi),
+                                 SLURM_CONF=self.cluster.conf)
                 self.check(text, 4)
                 self.check_training(text, 4)
 
     def test_failures(self):
-        self.check_failures(*self.srun(), world=4, codes=[1, 7, 137],
-                            SLURM_CONF=self.conf)
+        self.check_failures(*self.cluster.srun(), world=4, codes=[1, 7, 137],
+                            SLURM_CONF=self.cluster.conf)
+
+
+class SlurmOnHosts(TwoHosts):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(cls, ["alpha", "beta"])
+
+    def test_ranks(self):
+        for mpi in "none", "pmi2", "pmix":
+            with self.subTest(mpi):
+                text = self.well(*self.cluster.srun("-N", "2", HELLO, "--train",
+                                                    mpi=mpi),
+                                 SLURM_CONF=self.cluster.conf)
+                self.check(text, 4, hosts=2)
+                self.check_weights(text, 4)
+
+    def test_failures(self):
+        self.check_failures(*self.cluster.srun("-N", "2"), world=4,
+                            codes=[1, 7, 137], SLURM_CONF=self.cluster.conf)
 
 
 PARTS = {"own": [Own], "own_hosts": [OwnOnHosts, TorchrunVariables],
          "mpich": [Mpich], "mpich_hosts": [MpichOnHosts],
          "openmpi": [OpenMpi], "openmpi_hosts": [OpenMpiOnHosts],
          "torchrun": [Torchrun], "torchrun_hosts": [TorchrunOnHosts],
-         "slurm": [Slurm]}
+         "slurm": [Slurm], "slurm_hosts": [SlurmOnHosts]}
 NEEDS_HOSTS = [part for part in PARTS if part.endswith("_hosts")] + ["slurm"]
 
 
