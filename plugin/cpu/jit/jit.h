@@ -36,11 +36,11 @@ bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
 // One function per phase, `void f(void *const *buffers, int64_t lo, int64_t
 // hi)`: does the iterations [lo, hi) of [0, extent). Iterations of a phase are
 // independent; a later phase starts when the earlier one is done. `buffers`
-// are the inputs, the outputs, and the scratch where scratch > 0. Without a ROOT
-// each iteration loads all that it loads before it stores, so an output may lie
-// in the memory of an input that is used only by ELEMENT operations. The output
-// of a scatter or dynamic_update_slice may be the memory of its first operand,
-// where that is an input that nothing else in the group reads.
+// are the inputs, the outputs, and the scratch where scratch > 0. Without a
+// ROOT each iteration loads all that it loads before it stores, so an output
+// may lie in the memory of an input that is used only by ELEMENT operations.
+// The output of a scatter or dynamic_update_slice may be the memory of its
+// first operand, where that is an input that nothing else in the group reads.
 // Memory is aligned to its element; arena memory to 64 bytes.
 typedef struct cx_jit_phase {
   int64_t extent;
