@@ -66,7 +66,8 @@ static const char *answer_word(int code)
   }
 }
 
-void cx_cli_batch_answer(cx_cli_runner *r, const cx_text *line, cx_text *out)
+// The line has two words.
+static void answer_line(cx_cli_runner *r, const cx_text *line, cx_text *out)
 {
   words w;
   if (!words_split(line, &w)) {
@@ -96,7 +97,7 @@ void cx_cli_batch_answer(cx_cli_runner *r, const cx_text *line, cx_text *out)
 static calx_status *start(cx_cli_batch *b, cx_cli_worker *w,
                           cx_cli_heard *out_heard, cx_text *out)
 {
-  CALX_TRY(cx_cli_worker_start(w, &b->runner));
+  CALX_TRY(cx_cli_worker_start(w, &b->runner, answer_line));
   *out_heard = cx_cli_worker_hear(w, b->time_out, out);
   if (*out_heard != CX_CLI_ANSWERED) return NULL;
   if (strcmp(cx_text_str(out), CX_CLI_READY) == 0) {
@@ -179,7 +180,7 @@ static calx_status *answer_all(cx_cli_batch *b, cx_cli_worker *w)
     } else if (b->isolate) {
       status = answer_isolated(b, w, &line, &out);
     } else {
-      cx_cli_batch_answer(&b->runner, &line, &out);
+      answer_line(&b->runner, &line, &out);
     }
     if (status == NULL && cx_text_failed(&out)) status = cx_out_of_memory();
     if (status != NULL) break;

@@ -14,7 +14,4 @@ typedef struct cx_cli_batch {
 // Reads standard input to its end. Returns the program's exit code.
 int cx_cli_batch_run(cx_cli_batch *batch);
 
-// Appends the answer to one line, without a newline. The line has two words.
-void cx_cli_batch_answer(cx_cli_runner *r, const cx_text *line, cx_text *out);
-
 #endif

@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "batch.h"
 #include "lines.h"
 
 // ---- the child ----
@@ -59,7 +58,8 @@ static bool say_opened(int fd, calx_status *opened)
 }
 
 // Never returns. _exit: what the parent had buffered is the parent's to write.
-static void serve(child_ends ends, cx_cli_runner runner)
+static void serve(child_ends ends, cx_cli_runner runner,
+                  cx_cli_answer_fn *answer)
 {
   int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
@@ -70,11 +70,11 @@ static void serve(child_ends ends, cx_cli_runner runner)
   if (status == NULL && requests == NULL) status = cx_out_of_memory();
   if (status == NULL) status = cx_cli_runner_open(&runner);
   bool going = say_opened(ends.answers, status);
-  cx_text line = { 0 }, answer = { 0 };
+  cx_text line = { 0 }, out = { 0 };
   while (going && cx_cli_line_read(requests, &line)) {
-    cx_text_clear(&answer);
-    cx_cli_batch_answer(&runner, &line, &answer);
-    going = say(ends.answers, &answer);
+    cx_text_clear(&out);
+    answer(&runner, &line, &out);
+    going = say(ends.answers, &out);
   }
   _exit(going ? CX_CLI_OK : CX_CLI_FAILED);
 }
@@ -89,7 +89,8 @@ static void close_all(int (*pipes)[2], size_t n)
   }
 }
 
-calx_status *cx_cli_worker_start(cx_cli_worker *w, const cx_cli_runner *runner)
+calx_status *cx_cli_worker_start(cx_cli_worker *w, const cx_cli_runner *runner,
+                                 cx_cli_answer_fn *answer)
 {
   enum { REQUESTS, ANSWERS, LIFE, PIPES };
   int pipes[PIPES][2];
@@ -113,7 +114,7 @@ calx_status *cx_cli_worker_start(cx_cli_worker *w, const cx_cli_runner *runner)
     close(pipes[ANSWERS][0]);
     close(pipes[LIFE][1]);
     serve((child_ends){ pipes[REQUESTS][0], pipes[ANSWERS][1], pipes[LIFE][0] },
-          *runner);
+          *runner, answer);
   }
   close(pipes[REQUESTS][0]);
   close(pipes[ANSWERS][1]);

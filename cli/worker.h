@@ -25,11 +25,14 @@ typedef enum cx_cli_heard {
 
 #define CX_CLI_READY "ready"
 
-// Forks a child that opens the runner and answers each line that it is told
-// with cx_cli_batch_answer(). The first that it says is CX_CLI_READY, or why it
-// cannot.
-calx_status *cx_cli_worker_start(cx_cli_worker *w,
-                                 const cx_cli_runner *runner) CALX_MUST_USE;
+// Appends the answer to one line, without a newline.
+typedef void cx_cli_answer_fn(cx_cli_runner *runner, const cx_text *line,
+                              cx_text *out);
+
+// Forks a child that opens the runner and answers each line that it is told.
+// The first that it says is CX_CLI_READY, or why it cannot.
+calx_status *cx_cli_worker_start(cx_cli_worker *w, const cx_cli_runner *runner,
+                                 cx_cli_answer_fn *answer) CALX_MUST_USE;
 // A child that is gone is noticed by the next hearing.
 void cx_cli_worker_tell(cx_cli_worker *w, const cx_text *line);
 // The next line that it says, within `seconds` (0: whenever). After another end

@@ -16,55 +16,6 @@ static const char *const names[CX_JIT_FUNCTIONS] = {
   [CX_JIT_ERF] = "erf",
 };
 
-// Of the string attributes, those of the target among them.
-static void copy_attributes(value from, value to)
-{
-  enum { MOST = 32 };
-  LLVMAttributeRef all[MOST];
-  unsigned count =
-      LLVMGetAttributeCountAtIndex(from, LLVMAttributeFunctionIndex);
-  if (count > MOST) return;
-  LLVMGetAttributesAtIndex(from, LLVMAttributeFunctionIndex, all);
-  for (unsigned i = 0; i < count; i++)
-    if (LLVMIsStringAttribute(all[i]))
-      LLVMAddAttributeAtIndex(to, LLVMAttributeFunctionIndex, all[i]);
-}
-
-static void add_attribute(LLVMContextRef context, value function,
-                          const char *name)
-{
-  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-  LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
-                          LLVMCreateEnumAttribute(context, kind, 0));
-}
-
-bool cx_jit_begin(cx_jit_math_env *env, const char *name, LLVMTypeRef type,
-                  value *out_function, cx_jit_math_env *out_env)
-{
-  value function = LLVMGetNamedFunction(env->module, name);
-  *out_function = function;
-  if (function) return false;
-  function = LLVMAddFunction(env->module, name, type);
-  LLVMSetLinkage(function, LLVMInternalLinkage);
-  copy_attributes(LLVMGetBasicBlockParent(LLVMGetInsertBlock(env->builder)),
-                  function);
-  add_attribute(env->context, function, "nounwind");
-  add_attribute(env->context, function, "willreturn");
-  add_attribute(env->context, function, "memory");  // 0: reads and writes none
-  *out_function = function;
-  *out_env = *env;
-  out_env->builder = LLVMCreateBuilderInContext(env->context);
-  LLVMPositionBuilderAtEnd(out_env->builder, LLVMAppendBasicBlockInContext(
-                                                 env->context, function, ""));
-  return true;
-}
-
-void cx_jit_end(cx_jit_math_env *inner, value result)
-{
-  LLVMBuildRet(inner->builder, result);
-  LLVMDisposeBuilder(inner->builder);
-}
-
 static value build(const maths *m, cx_jit_function fn, value x, value y)
 {
   switch (fn) {

@@ -15,39 +15,6 @@ static int by_key(const void *a, const void *b)
 
 // ---- what a unit waits for ----
 
-// Regions nest as deeply as the parser allows.
-static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
-{
-  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
-  while (block->region->op != NULL) {
-    if (block->region->op == op) return true;
-    block = block->region->op->block;
-  }
-  return false;
-}
-
-calx_status *cx_lower_each_read(cx_planning *g, const cx_unit *u,
-                                cx_lower_read_fn *fn, void *user)
-{
-  if (u->kind == CX_UNIT_END) return NULL;
-  for (size_t i = 0; i < u->n_inputs; i++) {
-    CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
-  }
-  if (u->kind == CX_UNIT_CODE) return NULL;
-  const cx_hlo_op *op = u->ops[0];
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
-  }
-  const cx_hlo_op *at = cx_opt_inner(op);
-  for (; at != op; at = cx_opt_next(at)) {
-    for (uint32_t i = 0; i < at->n_operands; i++) {
-      cx_hlo_value *root = cx_value_root(g, at->operands[i]);
-      if (!is_inside(op, root)) CALX_TRY(fn(g, user, root));
-    }
-  }
-  return NULL;
-}
-
 typedef struct waiting {
   cx_unit **stack;
   size_t n, room;

@@ -1,4 +1,5 @@
-// lower/uses: who in a block uses what the block's operations make.
+// lower/uses: who in a block uses what the block's operations make, and what a
+// unit reads.
 #include <string.h>
 
 #include "lower/plan.h"
@@ -78,5 +79,40 @@ calx_status *cx_lower_uses(cx_planning *g, cx_hlo_block *block,
   // note_use moved each start to the next one's.
   memmove(out->first + 1, out->first, n * sizeof *out->first);
   out->first[0] = 0;
+  return NULL;
+}
+
+// ---- what a unit reads ----
+
+// Regions nest as deeply as the parser allows.
+static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
+  while (block->region->op != NULL) {
+    if (block->region->op == op) return true;
+    block = block->region->op->block;
+  }
+  return false;
+}
+
+calx_status *cx_lower_each_read(cx_planning *g, const cx_unit *u,
+                                cx_lower_read_fn *fn, void *user)
+{
+  if (u->kind == CX_UNIT_END) return NULL;
+  for (size_t i = 0; i < u->n_inputs; i++) {
+    CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
+  }
+  if (u->kind == CX_UNIT_CODE) return NULL;
+  const cx_hlo_op *op = u->ops[0];
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
+  }
+  const cx_hlo_op *at = cx_opt_inner(op);
+  for (; at != op; at = cx_opt_next(at)) {
+    for (uint32_t i = 0; i < at->n_operands; i++) {
+      cx_hlo_value *root = cx_value_root(g, at->operands[i]);
+      if (!is_inside(op, root)) CALX_TRY(fn(g, user, root));
+    }
+  }
   return NULL;
 }

@@ -1,4 +1,4 @@
-// lower/plan: the passes from a function to a program's steps.
+// lower/passes: those from a function to a program's steps.
 #include "lower/plan.h"
 
 // What each kind of unit needs beyond its order.
