@@ -6,40 +6,6 @@
 #include "base/alloc.h"
 #include "hlo/ops.h"
 
-// ---- order ----
-
-cx_hlo_op *cx_opt_inner(const cx_hlo_op *op)
-{
-  for (;;) {
-    const cx_hlo_op *inner = NULL;
-    for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
-      if (op->regions[r].first != NULL) inner = op->regions[r].first->first;
-    }
-    if (inner == NULL) return (cx_hlo_op *)op;
-    op = inner;
-  }
-}
-
-cx_hlo_op *cx_opt_first(const cx_hlo_block *block)
-{
-  return block == NULL || block->first == NULL ? NULL
-                                               : cx_opt_inner(block->first);
-}
-
-cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
-{
-  if (op->next != NULL) return cx_opt_inner(op->next);
-  const cx_hlo_region *region = op->block->region;
-  cx_hlo_op *parent = region->op;
-  if (parent == NULL) return NULL;
-  for (size_t r = (size_t)(region - parent->regions) + 1; r < parent->n_regions;
-       r++) {
-    cx_hlo_op *first = cx_opt_first(parent->regions[r].first);
-    if (first != NULL) return first;
-  }
-  return parent;
-}
-
 // ---- lists ----
 
 void cx_opt_unlink(cx_hlo_op *op)
@@ -165,6 +131,13 @@ static cx_hlo_op *settle(cx_opt_walk *w, cx_hlo_op *op)
     w->changed = true;
   }
   return next;
+}
+
+int64_t *cx_opt_list(cx_opt_walk *w, size_t n)
+{
+  int64_t *list = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, n + 1);
+  if (list == NULL) cx_hlo_builder_fail(&w->b, cx_out_of_memory());
+  return list;
 }
 
 calx_status *cx_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,

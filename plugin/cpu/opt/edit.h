@@ -43,6 +43,8 @@ void cx_opt_erase(cx_opt_walk *w, cx_hlo_op *op);
 
 // What stands for v at this point of the walk.
 cx_hlo_value *cx_opt_resolve(const cx_opt_walk *w, cx_hlo_value *v);
+// Room for n numbers in the module; NULL: the builder has failed.
+int64_t *cx_opt_list(cx_opt_walk *w, size_t n);
 
 // ---- order ----
 
@@ -80,6 +82,8 @@ uint32_t *cx_opt_uses(const cx_hlo_module *m, cx_hlo_func *f);
 
 // ---- reading ----
 
+// The operation of this kind that makes v; NULL: another does.
+cx_hlo_op *cx_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind);
 // The literal that a value is; NULL: it is none.
 const cx_hlo_elements *cx_opt_literal(const cx_hlo_value *v);
 // One element (of the value's type) that all elements of the value are: of a

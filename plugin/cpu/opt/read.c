@@ -1,11 +1,50 @@
-// opt/edit: what passes ask of values and operations.
+// opt/read: what passes ask of values and operations, and their order.
 #include <string.h>
 
 #include "hlo/number.h"
 #include "hlo/ops.h"
 #include "opt/edit.h"
 
+// ---- order ----
+
+cx_hlo_op *cx_opt_inner(const cx_hlo_op *op)
+{
+  for (;;) {
+    const cx_hlo_op *inner = NULL;
+    for (uint32_t r = 0; r < op->n_regions && inner == NULL; r++) {
+      if (op->regions[r].first != NULL) inner = op->regions[r].first->first;
+    }
+    if (inner == NULL) return (cx_hlo_op *)op;
+    op = inner;
+  }
+}
+
+cx_hlo_op *cx_opt_first(const cx_hlo_block *block)
+{
+  return block == NULL || block->first == NULL ? NULL
+                                               : cx_opt_inner(block->first);
+}
+
+cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
+{
+  if (op->next != NULL) return cx_opt_inner(op->next);
+  const cx_hlo_region *region = op->block->region;
+  cx_hlo_op *parent = region->op;
+  if (parent == NULL) return NULL;
+  for (size_t r = (size_t)(region - parent->regions) + 1; r < parent->n_regions;
+       r++) {
+    cx_hlo_op *first = cx_opt_first(parent->regions[r].first);
+    if (first != NULL) return first;
+  }
+  return parent;
+}
+
 // ---- values ----
+
+cx_hlo_op *cx_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
+{
+  return v->op != NULL && v->op->kind == kind ? v->op : NULL;
+}
 
 const cx_hlo_elements *cx_opt_literal(const cx_hlo_value *v)
 {

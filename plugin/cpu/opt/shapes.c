@@ -6,18 +6,6 @@
 
 #include "opt/passes.h"
 
-cx_hlo_op *cx_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
-{
-  return v->op != NULL && v->op->kind == kind ? v->op : NULL;
-}
-
-int64_t *cx_opt_list(cx_opt_walk *w, size_t n)
-{
-  int64_t *list = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, n + 1);
-  if (list == NULL) cx_hlo_builder_fail(&w->b, cx_out_of_memory());
-  return list;
-}
-
 bool cx_opt_is_identity(const int64_t *list, size_t n)
 {
   for (size_t i = 0; i < n; i++) {

@@ -5,10 +5,6 @@
 
 #include "opt/edit.h"
 
-// The operation of this kind that makes v; NULL: another does.
-cx_hlo_op *cx_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind);
-// Room for n numbers in the module; NULL: the builder has failed.
-int64_t *cx_opt_list(cx_opt_walk *w, size_t n);
 bool cx_opt_is_identity(const int64_t *list, size_t n);
 
 cx_hlo_value *cx_opt_slice(cx_opt_walk *w, cx_hlo_op *op);
