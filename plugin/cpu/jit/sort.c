@@ -16,6 +16,7 @@
 #define LONG 16384  // elements of a line that is cut into blocks
 #define BLOCKS 16   // of such a line, at most
 #define STEP_NS 4   // of an element in a pass: a guess
+#define ABREAST 2   // merges beside each other; a power of 2
 
 typedef struct sorting {
   cx_jit_env *env;
@@ -172,25 +173,33 @@ static LLVMValueRef is_before(sorting *s, const cx_jit_val *x,
   return before.re;
 }
 
-static void merge(sorting *s, LLVMValueRef *from, LLVMValueRef *to,
-                  LLVMValueRef low, LLVMValueRef middle, LLVMValueRef high)
+// Two neighbouring runs of a pass, which become one.
+typedef struct pair {
+  LLVMValueRef low, middle, high;
+} pair;
+
+typedef struct pass {
+  LLVMValueRef from[MOST], to[MOST];
+  LLVMValueRef begin, end;
+  LLVMValueRef width, twice;  // of its runs, and the logarithm of two of them
+} pass;
+
+// The element of a pair that goes to `to`; at[]: how far its runs are read.
+static void merge_one(sorting *s, const pass *p, const pair *r, cx_jit_val *at,
+                      LLVMValueRef to)
 {
   cx_jit_env *env = s->env;
-  cx_jit_val at[2] = { { .re = low, .elem = CX_HLO_I64 },
-                       { .re = middle, .elem = CX_HLO_I64 } };
+  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
   cx_jit_val x[MOST];
   cx_jit_val y[MOST];
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, low, high, 1, at, 2);
-  LLVMBuilderRef b = cx_jit_at(env, loop.level);
-  LLVMValueRef more_x = LLVMBuildICmp(b, LLVMIntSLT, at[0].re, middle, "");
-  LLVMValueRef more_y = LLVMBuildICmp(b, LLVMIntSLT, at[1].re, high, "");
+  LLVMValueRef more_x = LLVMBuildICmp(b, LLVMIntSLT, at[0].re, r->middle, "");
+  LLVMValueRef more_y = LLVMBuildICmp(b, LLVMIntSLT, at[1].re, r->high, "");
   // Of a run that has ended anything is read.
-  LLVMValueRef from_x = LLVMBuildSelect(b, more_x, at[0].re, low, "");
-  LLVMValueRef from_y = LLVMBuildSelect(b, more_y, at[1].re, low, "");
+  LLVMValueRef from_x = LLVMBuildSelect(b, more_x, at[0].re, r->low, "");
+  LLVMValueRef from_y = LLVMBuildSelect(b, more_y, at[1].re, r->low, "");
   for (size_t k = 0; k < s->n; k++) {
-    x[k] = load(s, from[k], k, from_x);
-    y[k] = load(s, from[k], k, from_y);
+    x[k] = load(s, p->from[k], k, from_x);
+    y[k] = load(s, p->from[k], k, from_y);
   }
   LLVMValueRef second = LLVMBuildAnd(b, more_y, is_before(s, x, y), "");
   second = LLVMBuildOr(b, LLVMBuildNot(b, more_x, ""), second, "");
@@ -199,52 +208,76 @@ static void merge(sorting *s, LLVMValueRef *from, LLVMValueRef *to,
     if (y[k].im != NULL) {
       y[k].im = LLVMBuildSelect(b, second, y[k].im, x[k].im, "");
     }
-    store(s, to[k], y[k], loop.iv);
+    store(s, p->to[k], y[k], to);
   }
   LLVMValueRef first = LLVMBuildNot(b, second, "");
   first = LLVMBuildZExt(b, first, env->i64, "");
   at[0].re = LLVMBuildAdd(b, at[0].re, first, "");
   second = LLVMBuildZExt(b, second, env->i64, "");
   at[1].re = LLVMBuildAdd(b, at[1].re, second, "");
-  cx_jit_loop_end(env, &loop, at);
 }
 
-// Pass p makes runs of 2^(p + 1) out of such of 2^p.
+// The pairs `first` to `last` of a pass, `at_once` of them beside each other,
+// which then are whole: what one waits for, the other does.
+static void merge_pairs(sorting *s, const pass *p, LLVMValueRef first,
+                        LLVMValueRef last, int at_once)
+{
+  cx_jit_env *env = s->env;
+  pair r[ABREAST];
+  cx_jit_val at[2 * ABREAST];
+  cx_jit_loop pairs;
+  cx_jit_loop_begin(env, &pairs, first, last, at_once, NULL, 0);
+  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  for (int i = 0; i < at_once; i++) {
+    LLVMValueRef which = LLVMBuildAdd(b, pairs.iv, cx_jit_i64(env, i), "");
+    which = LLVMBuildShl(b, which, p->twice, "");
+    r[i].low = LLVMBuildAdd(b, p->begin, which, "");
+    r[i].middle = smaller(b, LLVMBuildAdd(b, r[i].low, p->width, ""), p->end);
+    r[i].high = smaller(b, LLVMBuildAdd(b, r[i].middle, p->width, ""), p->end);
+    at[2 * i] = (cx_jit_val){ .re = r[i].low, .elem = CX_HLO_I64 };
+    at[2 * i + 1] = (cx_jit_val){ .re = r[i].middle, .elem = CX_HLO_I64 };
+  }
+  cx_jit_loop loop;
+  LLVMValueRef n = LLVMBuildSub(b, r[0].high, r[0].low, "");
+  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), n, 1, at,
+                    2 * (size_t)at_once);
+  for (int i = 0; i < at_once; i++) {
+    b = cx_jit_at(env, loop.level);
+    merge_one(s, p, &r[i], &at[2 * i], LLVMBuildAdd(b, r[i].low, loop.iv, ""));
+  }
+  cx_jit_loop_end(env, &loop, at);
+  cx_jit_loop_end(env, &pairs, NULL);
+}
+
+// Pass i makes runs of 2^(i + 1) out of such of 2^i.
 static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
                        LLVMValueRef end)
 {
   cx_jit_env *env = s->env;
   if (first == last) return;
-  cx_jit_loop pass;
-  cx_jit_loop_begin(env, &pass, cx_jit_i64(env, first), cx_jit_i64(env, last),
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, first), cx_jit_i64(env, last),
                     1, NULL, 0);
   LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
   LLVMValueRef one = cx_jit_i64(env, 1);
-  LLVMValueRef left = LLVMBuildSub(b, cx_jit_i64(env, s->passes), pass.iv, "");
+  LLVMValueRef left = LLVMBuildSub(b, cx_jit_i64(env, s->passes), loop.iv, "");
   LLVMValueRef odd = LLVMBuildTrunc(b, left, env->i1, "");
-  LLVMValueRef from[MOST];
-  LLVMValueRef to[MOST];
+  pass p = { .begin = begin, .end = end };
   for (size_t k = 0; k < s->n; k++) {
     LLVMValueRef m[2] = { s->memory[0][k], s->memory[1][k] };
-    from[k] = LLVMBuildSelect(b, odd, m[1], m[0], "");
-    to[k] = LLVMBuildSelect(b, odd, m[0], m[1], "");
+    p.from[k] = LLVMBuildSelect(b, odd, m[1], m[0], "");
+    p.to[k] = LLVMBuildSelect(b, odd, m[0], m[1], "");
   }
-  LLVMValueRef width = LLVMBuildShl(b, one, pass.iv, "");
-  LLVMValueRef twice = LLVMBuildAdd(b, pass.iv, one, "");
+  p.width = LLVMBuildShl(b, one, loop.iv, "");
+  p.twice = LLVMBuildAdd(b, loop.iv, one, "");
   LLVMValueRef n = LLVMBuildSub(b, end, begin, "");
-  n = LLVMBuildSub(b, LLVMBuildAdd(b, n, LLVMBuildShl(b, one, twice, ""), ""),
-                   one, "");
-  cx_jit_loop pair;
-  cx_jit_loop_begin(env, &pair, cx_jit_i64(env, 0),
-                    LLVMBuildLShr(b, n, twice, ""), 1, NULL, 0);
-  b = cx_jit_at(env, pair.level);
-  LLVMValueRef low =
-      LLVMBuildAdd(b, begin, LLVMBuildShl(b, pair.iv, twice, ""), "");
-  LLVMValueRef middle = smaller(b, LLVMBuildAdd(b, low, width, ""), end);
-  LLVMValueRef high = smaller(b, LLVMBuildAdd(b, middle, width, ""), end);
-  merge(s, from, to, low, middle, high);
-  cx_jit_loop_end(env, &pair, NULL);
-  cx_jit_loop_end(env, &pass, NULL);
+  LLVMValueRef whole = LLVMBuildLShr(b, n, p.twice, "");
+  LLVMValueRef even = LLVMBuildAnd(b, whole, cx_jit_i64(env, -ABREAST), "");
+  n = LLVMBuildAdd(b, n, LLVMBuildShl(b, one, p.twice, ""), "");
+  n = LLVMBuildLShr(b, LLVMBuildSub(b, n, one, ""), p.twice, "");
+  merge_pairs(s, &p, cx_jit_i64(env, 0), even, ABREAST);
+  merge_pairs(s, &p, even, n, 1);
+  cx_jit_loop_end(env, &loop, NULL);
 }
 
 // ---- phases ----
