@@ -129,15 +129,19 @@ static bool is_awaited(const cx_coll_visit *v, uint32_t i)
   return v->phase <= 1 || v->self->members[i] < v->window->share.n;
 }
 
+static bool has_failed(const cx_coll_visit *v, uint32_t i)
+{
+  return atomic_load(&state_of(v, i)->failed) == v->launch->number;
+}
+
 // Failed, ended, or in a later launch; those who came are still where they
 // were.
 static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
 {
   const cx_coll_state *s = state_of(v, i);
   const uint64_t launch = v->launch->number;
-  const bool failed = atomic_load(&s->failed) == launch;
-  if (!is_awaited(v, i)) return failed;
-  return (failed || atomic_load(&s->ended) >= launch ||
+  if (!is_awaited(v, i)) return has_failed(v, i);
+  return (has_failed(v, i) || atomic_load(&s->ended) >= launch ||
           atomic_load(&s->launch) > launch) &&
          !has_arrived(v, i, step);
 }
@@ -161,6 +165,14 @@ static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
                    cx_coll_limit_ms(v->launch));
   cx_coll_put_missing(&text, v->launch, v->group->members, v->group->n,
                       has_come, &a);
+  // One whose time was over first has left where it had come to, after saying
+  // why.
+  for (uint32_t i = 0; i < v->group->n; i++) {
+    if (has_failed(v, i)) {
+      cx_text_free(&text);
+      return absent_error(v, i);
+    }
+  }
   return common_error(v, CALX_DEADLINE_EXCEEDED, &text);
 }
 
@@ -234,7 +246,7 @@ static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
     if (!is_absent(v, i, step)) continue;
     absent = i;
     // One that failed says more than one that ended.
-    if (atomic_load(&state_of(v, i)->failed) == v->launch->number) break;
+    if (has_failed(v, i)) break;
   }
   if (absent != UINT32_MAX) return absent_error(v, absent);
   CALX_TRY(find_accuser(v));

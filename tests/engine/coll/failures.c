@@ -42,6 +42,28 @@ static void test_never_comes(void **state)
   world_end(&w);
 }
 
+// Those whose time is over at once say the same, though one of them has left by
+// then.
+static void test_late_together(void **state)
+{
+  (void)state;
+  world w;
+  world_start(&w, 4, 1);
+  w.timeout_ms = 20;
+  cx_hlo_module *m = sum("3xf32");
+  w.devices[0].module = w.devices[2].module = m;
+  for (int i = 0; i < 40; i++) {
+    world_run(&w);
+    calx_status *a = w.devices[0].status, *b = w.devices[2].status;
+    assert_int_equal(calx_status_code(a), CALX_DEADLINE_EXCEEDED);
+    assert_string_equal(calx_status_message(a), calx_status_message(b));
+    calx_status_free(a);
+    calx_status_free(b);
+  }
+  cx_hlo_module_free(m);
+  world_end(&w);
+}
+
 static void test_names_partitions(void **state)
 {
   (void)state;
@@ -333,12 +355,19 @@ static void test_no_memory(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_never_comes),  CHECK_TEST(test_names_partitions),
-    CHECK_TEST(test_dies),         CHECK_TEST(test_ends_without_coming),
-    CHECK_TEST(test_ends_early),   CHECK_TEST(test_mismatch),
-    CHECK_TEST(test_other_groups), CHECK_TEST(test_same_twice),
-    CHECK_TEST(test_region_fails), CHECK_TEST(test_many_failures),
-    CHECK_TEST(test_no_memory),    CHECK_TEST(test_at_random),
+    CHECK_TEST(test_never_comes),
+    CHECK_TEST(test_late_together),
+    CHECK_TEST(test_names_partitions),
+    CHECK_TEST(test_dies),
+    CHECK_TEST(test_ends_without_coming),
+    CHECK_TEST(test_ends_early),
+    CHECK_TEST(test_mismatch),
+    CHECK_TEST(test_other_groups),
+    CHECK_TEST(test_same_twice),
+    CHECK_TEST(test_region_fails),
+    CHECK_TEST(test_many_failures),
+    CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_at_random),
   };
   int failed = 0;
   for (world_together = 0; world_together < 3; world_together++) {
