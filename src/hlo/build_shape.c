@@ -312,14 +312,13 @@ void cx_hlo_rng_bit_generator(cx_hlo_builder *b, cx_hlo_value *state,
                               cx_hlo_type type, cx_hlo_value **out_state,
                               cx_hlo_value **out_bits)
 {
-  const int64_t three_fry = 1;
   cx_hlo_value *out[2] = { NULL, NULL };
   cx_hlo_op *op =
       cx_hlo_build_begin(b, CX_HLO_OP_RNG_BIT_GENERATOR, &state, 1, 2, 0);
   if (op != NULL) {
-    cx_hlo_build_attr(
-        b, op, CX_HLO_A_RNG_ALGORITHM,
-        cx_hlo_attr_choice(b->module, CX_HLO_RNG_ALGORITHM, three_fry));
+    cx_hlo_build_attr(b, op, CX_HLO_A_RNG_ALGORITHM,
+                      cx_hlo_attr_choice(b->module, CX_HLO_RNG_ALGORITHM,
+                                         CX_HLO_RNG_THREE_FRY));
     cx_hlo_build_declare(b, op, 1, &type);
     end_many(b, op, 2, out);
   }

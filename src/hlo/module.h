@@ -35,6 +35,9 @@ typedef enum cx_hlo_choice {
   CX_HLO_CHOICE_COUNT
 } cx_hlo_choice;
 
+// The values of CX_HLO_RNG_ALGORITHM.
+enum { CX_HLO_RNG_DEFAULT, CX_HLO_RNG_THREE_FRY, CX_HLO_RNG_PHILOX };
+
 typedef enum cx_hlo_struct {
 #define CX_HLO_STRUCT(id, ...) CX_HLO_STRUCT_##id,
 #include "hlo/ops.def"

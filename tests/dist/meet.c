@@ -48,12 +48,8 @@ static calx_status *tell_lengths(int index, void *user)
 static void test_payloads(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(tell_ordinal, NULL));
-    CHECK_STATUS_OK(calx_launch(tell_lengths, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, tell_ordinal);
+  ranks_up_to(8, tell_lengths);
   CHECK_STATUS_OK(tell_ordinal(0, NULL));  // outside of any launch
 }
 
@@ -172,11 +168,7 @@ static calx_status *reduce(int index, void *user)
 static void test_mesh_reduce(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(reduce, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, reduce);
 }
 
 static calx_status *other_count(int index, void *user)

@@ -52,6 +52,16 @@ static inline void set_devices(int n)
 }
 #endif
 
+// On 1, 2, 3, 4 and 8 ranks that are threads, as far as `most`.
+static inline void ranks_up_to(int most, calx_rank_fn *fn)
+{
+  for (int n = 1; n <= most; n += n < 4 ? 1 : 4) {
+    set_devices(n);
+    CHECK_STATUS_OK(calx_launch(fn, NULL));
+    calx_shutdown();
+  }
+}
+
 // Which plugin the test runs on; processes work together on our own alone.
 static inline bool ranks_on_own_engine(void)
 {

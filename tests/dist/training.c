@@ -93,11 +93,7 @@ static calx_status *reduce(int index, void *user)
 static void test_means(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(reduce, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, reduce);
 }
 
 static calx_status *reduce_groups(int index, void *user)
@@ -219,11 +215,7 @@ static calx_status *take_steps(int index, void *user)
 static void test_steps(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(take_steps, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, take_steps);
 }
 
 // Backward passes add up on each rank; only the last one's sum travels.
@@ -382,11 +374,7 @@ static calx_status *broadcast(int index, void *user)
 static void test_broadcast(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(broadcast, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, broadcast);
 }
 
 static void test_processes(void **state)

@@ -91,11 +91,7 @@ static calx_status *train(int index, void *user)
 static void test_training(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(train, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, train);
 }
 
 static calx_status *look_at_state(int index, void *user)
@@ -133,11 +129,7 @@ static calx_status *look_at_state(int index, void *user)
 static void test_state(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 8; n += n < 4 ? 1 : 4) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(look_at_state, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(8, look_at_state);
 }
 
 // ---- more parameters than one cat joins -------------------------------------
@@ -244,11 +236,7 @@ static calx_status *clip(int index, void *user)
 static void test_clip(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 3; n++) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(clip, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(3, clip);
 }
 
 // ---- going on from a state --------------------------------------------------

@@ -271,16 +271,8 @@ static void test_worlds(void **state)
 {
   (void)state;
   assert_non_null(mkdtemp(folder));
-  for (int n = 1; n <= RANKS; n++) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(save, NULL));
-    calx_shutdown();
-  }
-  for (int n = 1; n <= RANKS; n++) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(go_on_from_all, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(RANKS, save);
+  ranks_up_to(RANKS, go_on_from_all);
   for (int r = 0; r < RULES; r++) check_and_remove_files((rule)r);
   assert_int_equal(rmdir(folder), 0);
 }
@@ -356,11 +348,7 @@ static calx_status *not_stepped(int index, void *user)
 static void test_not_stepped(void **state)
 {
   (void)state;
-  for (int n = 1; n <= 3; n++) {
-    set_devices(n);
-    CHECK_STATUS_OK(calx_launch(not_stepped, NULL));
-    calx_shutdown();
-  }
+  ranks_up_to(3, not_stepped);
 }
 
 // ---- refused ----------------------------------------------------------------

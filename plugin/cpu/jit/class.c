@@ -225,7 +225,7 @@ static bool is_rng(const cx_hlo_op *op)
 {
   const cx_hlo_type *state = &op->operands[0]->type.tensor;
   const bool threefry =
-      cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) == CX_JIT_RNG_THREE_FRY;
+      cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) == CX_HLO_RNG_THREE_FRY;
   return state->elem == CX_HLO_UI64 && state->rank == 1 &&
          (state->dims[0] == 2 || (state->dims[0] == 3 && !threefry)) &&
          cx_hlo_elem_is_int(op->results[1].type.tensor.elem);

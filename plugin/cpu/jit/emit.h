@@ -140,6 +140,9 @@ LLVMValueRef cx_jit_compare(cx_jit_env *env, LLVMIntPredicate p, LLVMValueRef a,
                             LLVMValueRef b, int level);
 LLVMValueRef cx_jit_choose(cx_jit_env *env, LLVMValueRef c, LLVMValueRef a,
                            LLVMValueRef b, int level);
+// Of signed integers.
+LLVMValueRef cx_jit_least(cx_jit_env *env, LLVMValueRef a, LLVMValueRef b,
+                          int level);
 LLVMValueRef cx_jit_iota(cx_jit_env *env, LLVMTypeRef vector, int64_t step);
 // A scalar or vector of integers as another integer type, by sign.
 LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,

@@ -194,6 +194,13 @@ LLVMValueRef cx_jit_choose(cx_jit_env *env, LLVMValueRef c, LLVMValueRef a,
   return *out;
 }
 
+LLVMValueRef cx_jit_least(cx_jit_env *env, LLVMValueRef a, LLVMValueRef b,
+                          int level)
+{
+  LLVMValueRef past = cx_jit_compare(env, LLVMIntSGT, a, b, level);
+  return cx_jit_choose(env, past, b, a, level);
+}
+
 LLVMValueRef cx_jit_splat(cx_jit_env *env, LLVMValueRef scalar, int level)
 {
   LLVMTypeRef vector = cx_jit_wide_type(env, LLVMTypeOf(scalar));

@@ -23,9 +23,6 @@ typedef enum cx_jit_class {
                    // fused as said by cx_jit_fuses()
 } cx_jit_class;
 
-// The algorithm of a rng_bit_generator that is not Philox.
-#define CX_JIT_RNG_THREE_FRY 1
-
 // These two need no LLVM: they are also in the engine itself (jit/class.c).
 cx_jit_class cx_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.

@@ -193,9 +193,7 @@ static void vectors(cx_jit_env *env, const work *k, const nest *s,
   LLVMValueRef hi = cx_jit_i64(env, s->inner);
   if (s->blocks > 1) {
     cx_jit_ix end = cx_jit_ix_offset(env, start, s->block);
-    LLVMValueRef past =
-        cx_jit_compare(env, LLVMIntSGT, end.base, hi, end.level);
-    hi = cx_jit_choose(env, past, hi, end.base, end.level);
+    hi = cx_jit_least(env, end.base, hi, end.level);
   }
   // Blocks are whole vectors, so only the last of the run has a tail.
   const int64_t tail = s->inner % lanes;

@@ -23,14 +23,18 @@ static LLVMValueRef rotated(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
   return cx_jit_intrinsic(env, b, "llvm.fshl", &t, 1, args, 3);
 }
 
-void cx_jit_threefry(cx_jit_env *env, const LLVMValueRef key[3],
+void cx_jit_threefry(cx_jit_env *env, const LLVMValueRef key[2],
                      LLVMValueRef counter, LLVMValueRef out[2])
 {
   static const int by[2][4] = { { 13, 15, 26, 6 }, { 17, 29, 16, 24 } };
   LLVMTypeRef word = cx_jit_wide_type(env, env->i32);
   LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
-  LLVMValueRef k[3];
-  for (int i = 0; i < 3; i++) k[i] = cx_jit_splat(env, key[i], 0);
+  LLVMValueRef third = cx_jit_op2(env, LLVMXor, key[0], key[1], 0);
+  third =
+      cx_jit_op2(env, LLVMXor, third, LLVMConstInt(env->i32, 0x1BD11BDA, 0), 0);
+  LLVMValueRef k[3] = { cx_jit_splat(env, key[0], 0),
+                        cx_jit_splat(env, key[1], 0),
+                        cx_jit_splat(env, third, 0) };
   LLVMValueRef x = LLVMBuildAdd(b, low_half(env, b, counter), k[0], "");
   LLVMValueRef y = LLVMBuildAdd(b, high_half(env, b, counter), k[1], "");
   for (unsigned round = 0; round < 5; round++) {

@@ -472,9 +472,7 @@ static void sweep_row(phase *f, const cx_jit_ix *row, cx_jit_ix start)
   LLVMValueRef hi = cx_jit_i64(env, p->columns);
   if (p->blocks > 1) {
     cx_jit_ix end = cx_jit_ix_offset(env, start, p->chunk);
-    LLVMValueRef past =
-        cx_jit_compare(env, LLVMIntSGT, end.base, hi, end.level);
-    hi = cx_jit_choose(env, past, hi, end.base, end.level);
+    hi = cx_jit_least(env, end.base, hi, end.level);
   }
   const bool exact = p->columns % p->lanes == 0;
   if (exact || env->target->has_masks) {
@@ -510,10 +508,8 @@ static void iteration(phase *f, cx_jit_ix t)
     cx_jit_ix lo = cx_jit_ix_scale(env, f->piece, p->piece);
     cx_jit_ix hi = cx_jit_ix_offset(env, lo, p->piece);
     LLVMValueRef most = cx_jit_i64(env, p->sizes[p->split]);
-    LLVMValueRef past =
-        cx_jit_compare(env, LLVMIntSGT, hi.base, most, hi.level);
     f->lo = lo.base;
-    f->hi = cx_jit_choose(env, past, most, hi.base, hi.level);
+    f->hi = cx_jit_least(env, hi.base, most, hi.level);
   }
   cx_jit_ix block_index = cx_jit_ix_const(env, 0);
   for (int i = p->n - 1; i >= 0; i--) {

@@ -17,7 +17,7 @@ typedef struct rng {
   int64_t n, each;          // elements, and those of a counter
   int64_t counters;         // that are used
   int64_t size, inner;      // of the halved dimension, and behind it
-  LLVMValueRef key[3];      // i32; Philox has two
+  LLVMValueRef key[2];      // i32
   LLVMValueRef counter[2];  // i64, low and high
   LLVMValueRef memory;      // of the bits
 } rng;
@@ -214,22 +214,17 @@ static void put_rows(rng *r, cx_jit_ix t, int64_t extent)
   cx_jit_loop_end(env, &loop, NULL);
 }
 
-static LLVMValueRef at_most(cx_jit_env *env, cx_jit_ix ix, int64_t most)
-{
-  LLVMValueRef m = cx_jit_i64(env, most);
-  LLVMValueRef past = cx_jit_compare(env, LLVMIntSGT, ix.base, m, ix.level);
-  return cx_jit_choose(env, past, m, ix.base, ix.level);
-}
-
 static void put_block(rng *r, cx_jit_ix t)
 {
   cx_jit_env *env = r->env;
   cx_jit_ix lo = cx_jit_ix_scale(env, t, BLOCK);
   cx_jit_ix hi = cx_jit_ix_offset(env, lo, BLOCK);
-  LLVMValueRef end = at_most(env, hi, r->counters);
+  LLVMValueRef end =
+      cx_jit_least(env, hi.base, cx_jit_i64(env, r->counters), hi.level);
   // Vectors of counters all of whose elements there are.
-  LLVMValueRef full = cx_jit_op2(env, LLVMAnd, at_most(env, hi, r->n / r->each),
-                                 cx_jit_i64(env, -env->lanes), hi.level);
+  LLVMValueRef full =
+      cx_jit_least(env, hi.base, cx_jit_i64(env, r->n / r->each), hi.level);
+  full = cx_jit_op2(env, LLVMAnd, full, cx_jit_i64(env, -env->lanes), hi.level);
   cx_jit_loop loop;
   cx_jit_loop_begin(env, &loop, lo.base, full, env->lanes, NULL, 0);
   put_linear(r, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes), NULL);
@@ -271,8 +266,6 @@ static void read_state(rng *r)
   r->key[0] = LLVMBuildTrunc(b, key, env->i32, "");
   r->key[1] = LLVMBuildTrunc(b, LLVMBuildLShr(b, key, cx_jit_i64(env, 32), ""),
                              env->i32, "");
-  r->key[2] = LLVMBuildXor(b, LLVMBuildXor(b, r->key[0], r->key[1], ""),
-                           LLVMConstInt(env->i32, 0x1BD11BDA, 0), "");
 }
 
 // By the iteration 0 alone.
@@ -333,7 +326,7 @@ calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k)
   rng r = { .env = env, .k = k, .t = cx_jit_type(&op->results[1]) };
   r.elem = r.t->elem;
   r.wide_elem = cx_hlo_elem_bits(r.elem) > 32;
-  r.philox = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) != CX_JIT_RNG_THREE_FRY;
+  r.philox = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) != CX_HLO_RNG_THREE_FRY;
   set_counters(&r);
   const bool rows =
       !r.philox && !r.wide_elem && (r.inner > 1 || r.size % 2 != 0);

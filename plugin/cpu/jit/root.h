@@ -14,7 +14,7 @@ calx_status *cx_jit_kernel_update(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k);
 // random.c: words of 32 bits, lane by lane, for counters of 64 and of 128 bits.
-void cx_jit_threefry(cx_jit_env *env, const LLVMValueRef key[3],
+void cx_jit_threefry(cx_jit_env *env, const LLVMValueRef key[2],
                      LLVMValueRef counter, LLVMValueRef out[2]);
 void cx_jit_philox(cx_jit_env *env, const LLVMValueRef key[2], LLVMValueRef low,
                    LLVMValueRef high, LLVMValueRef out[4]);

@@ -225,9 +225,7 @@ static void second_phase(scatter *s, cx_jit_kernel *k)
     cx_jit_ix lo = cx_jit_ix_scale(env, iv, BLOCK);
     cx_jit_ix hi = cx_jit_ix_offset(env, lo, BLOCK);
     LLVMValueRef most = cx_jit_i64(env, size);
-    LLVMValueRef past =
-        cx_jit_compare(env, LLVMIntSGT, hi.base, most, hi.level);
-    vectors(s, lo.base, cx_jit_choose(env, past, most, hi.base, hi.level));
+    vectors(s, lo.base, cx_jit_least(env, hi.base, most, hi.level));
   }
   cx_jit_loop_end(env, &loop, NULL);
   cx_jit_function_end(env);

@@ -20,7 +20,7 @@
 
 typedef struct sorting {
   cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cx_jit_kernel *k;
   const cx_hlo_op *op;
   size_t n;             // operands
   int dim;              // along which they are sorted
@@ -30,7 +30,8 @@ typedef struct sorting {
   int block_passes, passes;
   // In the function in progress:
   LLVMValueRef memory[2][MOST];
-  LLVMValueRef result[MOST];  // to be filled from memory 0; NULL: it is that
+  // To be filled from memory 0; NULL: it is that, or nobody wants it.
+  LLVMValueRef result[MOST];
   cx_jit_ix line;
 } sorting;
 
@@ -52,9 +53,10 @@ static LLVMValueRef result_of(const sorting *s, size_t operand)
   return NULL;
 }
 
-static LLVMValueRef take_scratch(sorting *s, cx_jit_kernel *k, size_t operand)
+static LLVMValueRef take_scratch(sorting *s, size_t operand)
 {
   cx_jit_env *env = s->env;
+  cx_jit_kernel *k = s->k;
   const cx_hlo_type *t = cx_jit_type(s->op->operands[operand]);
   LLVMValueRef at = cx_jit_i64(env, (int64_t)k->scratch);
   k->scratch += ((size_t)cx_hlo_type_bytes(t) + 63) / 64 * 64;
@@ -64,18 +66,18 @@ static LLVMValueRef take_scratch(sorting *s, cx_jit_kernel *k, size_t operand)
 }
 
 // Where everything lies, in the function that has begun.
-static void set_memory(sorting *s, cx_jit_kernel *k)
+static void set_memory(sorting *s)
 {
-  k->scratch = 0;
+  s->k->scratch = 0;
   for (size_t i = 0; i < s->n; i++) {
     s->result[i] = result_of(s, i);
     if (s->result[i] != NULL && s->step == 1) {
       s->memory[0][i] = s->result[i];
       s->result[i] = NULL;
     } else {
-      s->memory[0][i] = take_scratch(s, k, i);
+      s->memory[0][i] = take_scratch(s, i);
     }
-    s->memory[1][i] = take_scratch(s, k, i);
+    s->memory[1][i] = take_scratch(s, i);
   }
 }
 
@@ -154,11 +156,6 @@ static void put_results(sorting *s)
 
 // ---- merging ----
 
-static LLVMValueRef smaller(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y)
-{
-  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, y, ""), x, y, "");
-}
-
 // Whether y, of the second run, goes before x.
 static LLVMValueRef is_before(sorting *s, const cx_jit_val *x,
                               const cx_jit_val *y)
@@ -217,31 +214,35 @@ static void merge_one(sorting *s, const pass *p, const pair *r, cx_jit_val *at,
   at[1].re = LLVMBuildAdd(b, at[1].re, second, "");
 }
 
-// The pairs `first` to `last` of a pass, `at_once` of them beside each other,
-// which then are whole: what one waits for, the other does.
+// The pairs from `first` to `last` of a pass, `abreast` of them at a time:
+// while one waits for what it has loaded, another goes on. Those beside each
+// other are of one length.
 static void merge_pairs(sorting *s, const pass *p, LLVMValueRef first,
-                        LLVMValueRef last, int at_once)
+                        LLVMValueRef last, int abreast)
 {
   cx_jit_env *env = s->env;
   pair r[ABREAST];
   cx_jit_val at[2 * ABREAST];
   cx_jit_loop pairs;
-  cx_jit_loop_begin(env, &pairs, first, last, at_once, NULL, 0);
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
-  for (int i = 0; i < at_once; i++) {
+  cx_jit_loop_begin(env, &pairs, first, last, abreast, NULL, 0);
+  const int level = env->n_levels - 1;
+  LLVMBuilderRef b = cx_jit_at(env, level);
+  for (int i = 0; i < abreast; i++) {
     LLVMValueRef which = LLVMBuildAdd(b, pairs.iv, cx_jit_i64(env, i), "");
     which = LLVMBuildShl(b, which, p->twice, "");
     r[i].low = LLVMBuildAdd(b, p->begin, which, "");
-    r[i].middle = smaller(b, LLVMBuildAdd(b, r[i].low, p->width, ""), p->end);
-    r[i].high = smaller(b, LLVMBuildAdd(b, r[i].middle, p->width, ""), p->end);
+    r[i].middle = cx_jit_least(env, LLVMBuildAdd(b, r[i].low, p->width, ""),
+                               p->end, level);
+    r[i].high = cx_jit_least(env, LLVMBuildAdd(b, r[i].middle, p->width, ""),
+                             p->end, level);
     at[2 * i] = (cx_jit_val){ .re = r[i].low, .elem = CX_HLO_I64 };
     at[2 * i + 1] = (cx_jit_val){ .re = r[i].middle, .elem = CX_HLO_I64 };
   }
   cx_jit_loop loop;
   LLVMValueRef n = LLVMBuildSub(b, r[0].high, r[0].low, "");
   cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), n, 1, at,
-                    2 * (size_t)at_once);
-  for (int i = 0; i < at_once; i++) {
+                    2 * (size_t)abreast);
+  for (int i = 0; i < abreast; i++) {
     b = cx_jit_at(env, loop.level);
     merge_one(s, p, &r[i], &at[2 * i], LLVMBuildAdd(b, r[i].low, loop.iv, ""));
   }
@@ -282,24 +283,24 @@ static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
 
 // ---- phases ----
 
-static void set_phase(const sorting *s, cx_jit_kernel *k, int phase,
-                      int64_t iterations, int64_t elements, int passes)
+static void set_phase(const sorting *s, int phase, int64_t iterations,
+                      int64_t elements, int passes)
 {
   const double ns =
       (double)elements * (double)(s->n * (size_t)(passes + 1)) * STEP_NS;
-  k->phases[phase] =
+  s->k->phases[phase] =
       (cx_jit_phase){ iterations, ns > 20000 ? 1 : (int64_t)(20000 / ns) };
-  k->n_phases = (size_t)phase + 1;
+  s->k->n_phases = (size_t)phase + 1;
 }
 
-static void sort_blocks(sorting *s, cx_jit_kernel *k)
+static void sort_blocks(sorting *s)
 {
   cx_jit_env *env = s->env;
   const int64_t blocks = (s->size + s->block - 1) / s->block;
   const int64_t extent = s->lines * blocks;
-  set_phase(s, k, 0, extent, s->block, s->block_passes);
+  set_phase(s, 0, extent, s->block, s->block_passes);
   cx_jit_function_begin(env, 0, 1);
-  set_memory(s, k);
+  set_memory(s);
   cx_jit_loop loop;
   cx_jit_ix which =
       cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
@@ -307,10 +308,10 @@ static void sort_blocks(sorting *s, cx_jit_kernel *k)
   cx_jit_ix part;
   cx_jit_ix_split(env, which, blocks, extent, false, &s->line, &part);
   LLVMValueRef begin = cx_jit_ix_scale(env, part, s->block).base;
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  const int level = env->n_levels - 1;
   LLVMValueRef end =
-      smaller(b, LLVMBuildAdd(b, begin, cx_jit_i64(env, s->block), ""),
-              cx_jit_i64(env, s->size));
+      LLVMBuildAdd(cx_jit_at(env, level), begin, cx_jit_i64(env, s->block), "");
+  end = cx_jit_least(env, end, cx_jit_i64(env, s->size), level);
   fill(s, s->passes % 2, begin, end);
   run_passes(s, 0, s->block_passes, begin, end);
   if (s->block_passes == s->passes) put_results(s);
@@ -318,12 +319,12 @@ static void sort_blocks(sorting *s, cx_jit_kernel *k)
   cx_jit_function_end(env);
 }
 
-static void merge_blocks(sorting *s, cx_jit_kernel *k)
+static void merge_blocks(sorting *s)
 {
   cx_jit_env *env = s->env;
-  set_phase(s, k, 1, s->lines, s->size, s->passes - s->block_passes);
+  set_phase(s, 1, s->lines, s->size, s->passes - s->block_passes);
   cx_jit_function_begin(env, 1, 1);
-  set_memory(s, k);
+  set_memory(s);
   cx_jit_loop loop;
   s->line = cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
                                     LLVMGetParam(env->function, 2), s->lines);
@@ -343,7 +344,7 @@ calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k)
   if (s.dim < 0) s.dim += (int)t->rank;
   for (size_t d = (size_t)s.dim + 1; d < t->rank; d++) s.step *= t->dims[d];
   s.size = t->dims[s.dim];
-  s.lines = s.size == 0 ? 0 : cx_hlo_type_elements(t) / s.size;
+  s.lines = cx_hlo_type_elements(t) / s.size;
   s.passes = passes_of(s.size);
   s.block = s.size;
   s.block_passes = s.passes;
@@ -351,7 +352,7 @@ calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k)
     s.block_passes = passes_of((s.size + BLOCKS - 1) / BLOCKS);
     s.block = INT64_C(1) << s.block_passes;
   }
-  sort_blocks(&s, k);
-  if (s.block_passes < s.passes && !cx_jit_failed(env)) merge_blocks(&s, k);
+  sort_blocks(&s);
+  if (s.block_passes < s.passes && !cx_jit_failed(env)) merge_blocks(&s);
   return env->status;
 }

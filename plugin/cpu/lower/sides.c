@@ -162,14 +162,13 @@ static bool is_slow(const cx_hlo_op *op)
   if (op->kind == CX_HLO_OP_REPLICA_ID || op->kind == CX_HLO_OP_PARTITION_ID) {
     return false;
   }
-  bool small = true;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    small &= is_small(op->operands[i]);
+    if (!is_small(op->operands[i])) return true;
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    small &= is_small(&op->results[i]);
+    if (!is_small(&op->results[i])) return true;
   }
-  return !small;
+  return false;
 }
 
 static void tell(const cx_unit *u)

@@ -137,7 +137,6 @@ calx_status *cx_ref_bit_generator(cx_ref_machine *m, const cx_hlo_op *op,
                                   const cx_ref_tensor *in,
                                   const cx_ref_tensor *out)
 {
-  enum { DEFAULT, THREE_FRY };
   (void)m;
   const int64_t how = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM);
   const size_t n = cx_ref_count(in);
@@ -150,11 +149,11 @@ calx_status *cx_ref_bit_generator(cx_ref_machine *m, const cx_hlo_op *op,
   const size_t used = n < 3 ? n : 3;
   memcpy(out->data, in->data, n * sizeof *state);
   memcpy(state, in->data, used * sizeof *state);
-  if (how == THREE_FRY) {
+  if (how == CX_HLO_RNG_THREE_FRY) {
     const bool wide = cx_hlo_elem_bits(out[1].type.elem) > 32;
     state[1] += wide ? threefry_wide(state[0], state[1], &out[1])
                      : threefry_narrow(state[0], state[1], &out[1]);
-  } else if (how == DEFAULT && n == 1) {
+  } else if (how == CX_HLO_RNG_DEFAULT && n == 1) {
     // The one word counts; a fixed key.
     uint64_t counter[2] = { state[0], 0 };
     philox_all(0, counter, &out[1]);
