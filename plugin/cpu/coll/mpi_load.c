@@ -1,5 +1,5 @@
-// coll/mpi_load: the shim lies beside the file that this engine is in, or in
-// the folder of libraries that it was built for, as the compiler does.
+// coll/mpi_load: the shim lies where kernels/library.h says, as the compiler
+// does.
 #include "coll/mpi_load.h"
 
 #include <dlfcn.h>
@@ -45,9 +45,7 @@ static void *open_shim(const char *flavour, cx_text *looked)
   void *handle = NULL;
   cx_text_format(&file, "libcalx_mpi_%s.so", flavour);
   for (size_t i = 0;
-       handle == NULL &&
-       cx_library_path(i, CALX_MPI_FOLDER, cx_text_str(&file), &path);
-       i++) {
+       handle == NULL && cx_library_path(i, cx_text_str(&file), &path); i++) {
     // MPI loads parts of its own that want its names.
     handle = cx_library_open(&path, RTLD_GLOBAL, looked);
   }

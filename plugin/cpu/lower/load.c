@@ -1,6 +1,6 @@
 // lower/load: the compiler, a shared object of its own, loaded when something
-// has to be compiled for the first time: libcalx_jit.so beside the file that
-// this engine is in, or in the folder of libraries that it was built for.
+// has to be compiled for the first time: libcalx_jit.so, where
+// kernels/library.h says.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ bool cx_lower_jit_path(size_t i, cx_text *out)
     cx_text_append(out, asked);
     return i == 0;
   }
-  return cx_library_path(i, CALX_JIT_FOLDER, JIT_FILE, out);
+  return cx_library_path(i, JIT_FILE, out);
 }
 
 static calx_status *open_jit(const cx_jit_api **out)
