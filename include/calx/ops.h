@@ -460,8 +460,10 @@ CALX_API calx_tensor *calx_cross_entropy_with(
 /**
  * Gives a tensor another value, in place: tensor.copy_(value). Whoever holds
  * the handle sees it. A leaf that requires a gradient only in a no-grad region.
+ * The value's history comes along, unless the value is detached or the call is
+ * in a no-grad region; the tensor's own ends.
  * @shape value broadcasts to tensor's; @dtype value converts to tensor's
- * @grad none
+ * @grad value
  * @source torch.Tensor.copy_
  */
 CALX_API void calx_assign(calx_tensor *tensor, calx_tensor *value);

@@ -204,7 +204,7 @@ static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
 {
   calx_tensor *old = usable_grad(leaf);
   if (old != NULL && !p->create_graph) {
-    cx_tensor_set_value(old, cx_tensor_value(value));
+    cx_tensor_set_value(old, value);
     return;
   }
   calx_tensor *grad = result(p, value);

@@ -109,7 +109,7 @@ static void split(const zero *z, const shard *s)
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
     value = calx_reshape(value, calx_tensor_shape(t));
     if (!cx_tensor_poisoned(value)) {
-      cx_tensor_set_value(t, cx_tensor_value(value));
+      cx_tensor_set_value(t, value);
     }
   }
 }
@@ -156,7 +156,7 @@ static void take_own_part(const zero *z, const shard *s)
 {
   calx_tensor *value = own_part(z, s);
   if (!cx_tensor_poisoned(value)) {
-    cx_tensor_set_value(s->own, cx_tensor_value(value));
+    cx_tensor_set_value(s->own, value);
   }
 }
 

@@ -27,10 +27,11 @@ enum {
   CX_T_EXPIRED = 8,  // problem tells at which sync
   CX_T_POISON = 16,  // problem tells why
   CX_T_CONSUMED = 32,
-  CX_T_NAMED = 64,           // during one sync
-  CX_T_GONE = 128,           // CALX_DEBUG=handles: used after its end
-  CX_T_KEEP_INITIAL = 512,   // base may be a pending value
-  CX_T_BORROWED_LEAF = 256,  // the leaf record is another tensor's
+  CX_T_NAMED = 64,            // during one sync
+  CX_T_GONE = 128,            // CALX_DEBUG=handles: used after its end
+  CX_T_KEEP_INITIAL = 512,    // base may be a pending value
+  CX_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
+  CX_T_BASE_DETACHED = 1024,  // what CX_T_DETACHED was with base
 };
 
 typedef struct cx_host {

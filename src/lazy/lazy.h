@@ -63,6 +63,7 @@ bool cx_devices_are_open(void);
 calx_tensor *cx_tensor_of(cx_value value, calx_device *device);
 // The same value without its gradient edge.
 calx_tensor *cx_tensor_detached(calx_tensor *t);
+void cx_tensor_set_detached(calx_tensor *t);  // of a handle of one's own
 // Poison; takes the status and pins it on the current scope.
 CX_COLD calx_tensor *cx_tensor_poison(calx_status *status);
 bool cx_tensor_poisoned(const calx_tensor *t);
@@ -92,9 +93,10 @@ calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
                                  void (*done)(void *user), void *user,
                                  calx_tensor **out_tensor) CALX_MUST_USE;
 
-// Replaces the value of a handle, without checks; a durable one is pending
-// then.
-void cx_tensor_set_value(calx_tensor *t, cx_value value);
+// Gives t the value of `from`, without checks; a durable one is pending then.
+// The history comes along, unless `from` is detached or the calling thread is
+// in a no-grad region.
+void cx_tensor_set_value(calx_tensor *t, const calx_tensor *from);
 // The same with a value on the same device that a load brought: it counts as
 // computed, so that a failed step goes back to it.
 void cx_tensor_restore(calx_tensor *t, const calx_tensor *from);

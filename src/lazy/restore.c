@@ -37,7 +37,7 @@ void cx_tensor_restore(calx_tensor *t, const calx_tensor *from)
   if (t == cx_tensor_nil()) return;
   CX_ASSERT(from->node != NULL && t->device == from->device);
   if ((cx_node_flags(from->node) & CX_NODE_DATA) == 0) {
-    cx_tensor_set_value(t, cx_tensor_value(from));
+    cx_tensor_set_value(t, from);
     return;
   }
   cx_lock(&t->device->lock);
@@ -45,6 +45,7 @@ void cx_tensor_restore(calx_tensor *t, const calx_tensor *from)
   cx_node_retain(from->node);
   cx_tensor_settle(t, from->node);
   t->flags &= ~(uint32_t)CX_T_CONSUMED;
+  t->flags |= CX_T_DETACHED;  // a load brings no history
   cx_unlock(&t->device->lock);
 }
 

@@ -261,6 +261,11 @@ void cx_tensor_set_weak(calx_tensor *t)
   if (t != &nil) t->flags |= CX_T_WEAK;
 }
 
+void cx_tensor_set_detached(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_T_DETACHED;
+}
+
 void cx_tensor_keep_initial(calx_tensor *t)
 {
   if (t != &nil) t->flags |= CX_T_KEEP_INITIAL;
@@ -330,9 +335,15 @@ void cx_changed_remove(calx_tensor *t)
   t->changed_at = 0;
 }
 
-void cx_tensor_set_value(calx_tensor *t, cx_value value)
+static void set_flag(calx_tensor *t, uint32_t flag, bool on)
+{
+  t->flags = on ? t->flags | flag : t->flags & ~flag;
+}
+
+void cx_tensor_set_value(calx_tensor *t, const calx_tensor *from)
 {
   if (t == &nil) return;
+  cx_value value = cx_tensor_value(from);
   calx_device *d = t->device;
   bool durable = cx_is_durable(t);
   cx_lock(&d->lock);
@@ -351,11 +362,14 @@ void cx_tensor_set_value(calx_tensor *t, cx_value value)
        (t->flags & CX_T_KEEP_INITIAL) != 0)) {
     t->base = old;
     t->base_out = t->out;
+    set_flag(t, CX_T_BASE_DETACHED, (t->flags & CX_T_DETACHED) != 0);
     old = NULL;
   }
   t->node = value.node;
   t->out = value.out;
-  t->flags &= ~(uint32_t)CX_T_CONSUMED;
+  bool cut = !cx_grad_mode() || (from->flags & CX_T_DETACHED) != 0;
+  set_flag(t, CX_T_DETACHED, cut);
+  set_flag(t, CX_T_CONSUMED, false);
   cx_unlock(&d->lock);
   unhold(old);
 }
@@ -392,6 +406,7 @@ void cx_tensor_revert(calx_tensor *t, cx_problem *why)
   t->node = t->base;
   t->out = t->base_out;
   t->base = NULL;
+  set_flag(t, CX_T_DETACHED, (t->flags & CX_T_BASE_DETACHED) != 0);
 }
 
 void cx_tensor_expire(calx_tensor *t, cx_problem *why)

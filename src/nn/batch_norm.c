@@ -12,7 +12,7 @@ void cx_nn_count_batch(const cx_nn_batch_norm *b)
   cx_no_grad_begin();
   calx_tensor *next = calx_add_with(tracked, calx_scalar_int(1), NULL);
   if (!cx_tensor_poisoned(next)) {
-    cx_tensor_set_value(tracked, cx_tensor_value(next));
+    cx_tensor_set_value(tracked, next);
   }
   cx_no_grad_end();
 }

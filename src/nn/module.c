@@ -249,9 +249,8 @@ static calx_tensor *own_tensor(calx_tensor *init, const char *path,
                                bool parameter)
 {
   calx_tensor *t =
-      cx_tensor_requires_grad(init)
-          ? cx_tensor_detached(init)
-          : cx_tensor_of(cx_tensor_value(init), calx_tensor_device(init));
+      cx_tensor_of(cx_tensor_value(init), calx_tensor_device(init));
+  cx_tensor_set_detached(t);
   calx_take(t);
   cx_tensor_set_name(t, path);
   cx_tensor_keep_initial(t);

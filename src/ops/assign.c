@@ -2,14 +2,19 @@
 // has to be written to.
 #include "ops/ops.h"
 
+static bool is_trained_leaf(const calx_tensor *t)
+{
+  return cx_tensor_is_leaf(t) && cx_tensor_requires_grad(t);
+}
+
 void calx_assign(calx_tensor *tensor, calx_tensor *value)
 {
   calx_tensor *in[2] = { tensor, value }, *bad;
   if (cx_op_unfit("assign", in, 2, &bad)) return;
-  if (cx_grad_mode() && cx_tensor_requires_grad(tensor)) {
+  if (cx_grad_mode() && is_trained_leaf(tensor)) {
     cx_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                          "assign: the tensor requires a gradient; assign in a "
-                          "no-grad region"));
+                          "assign: the tensor is a leaf that requires a "
+                          "gradient; assign in a no-grad region"));
     return;
   }
   const cx_shape *s = cx_tensor_shape(tensor);
@@ -25,5 +30,10 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
                           calx_device_name(calx_tensor_device(tensor))));
     return;
   }
-  cx_tensor_set_value(tensor, cx_tensor_value(value));
+  // A leaf's gradient comes through an op that has it as its operand.
+  if (cx_grad_mode() && is_trained_leaf(value)) {
+    value = cx_record(&cx_op_reshape, &value, 1, s);
+    if (cx_tensor_poisoned(value)) return;
+  }
+  cx_tensor_set_value(tensor, value);
 }

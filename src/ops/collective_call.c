@@ -302,7 +302,7 @@ static void replace(const char *op, calx_tensor *const *tensors, size_t n,
   bool whole = true;
   for (size_t i = 0; i < n; i++) whole &= !cx_tensor_poisoned(out[i]);
   for (size_t i = 0; whole && i < n; i++) {
-    cx_tensor_set_value(tensors[i], cx_tensor_value(out[i]));
+    cx_tensor_set_value(tensors[i], out[i]);
   }
   cx_no_grad_end();
   cx_free(out);

@@ -123,7 +123,7 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
     scaled[i] = calx_to_dtype(x, calx_tensor_dtype(c->grads[i]));
   }
   for (size_t i = 0; i < c->n && calx_scope_error() == NULL; i++) {
-    cx_tensor_set_value(c->grads[i], cx_tensor_value(scaled[i]));
+    cx_tensor_set_value(c->grads[i], scaled[i]);
   }
   cx_free(scaled);
 }

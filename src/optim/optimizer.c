@@ -256,9 +256,9 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   set_witness(opt, p, u);
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (u->state[k] == NULL || u->is_new[k]) continue;
-    cx_tensor_set_value(p->state[k], cx_tensor_value(u->state[k]));
+    cx_tensor_set_value(p->state[k], u->state[k]);
   }
-  cx_tensor_set_value(p->tensor, cx_tensor_value(u->value));
+  cx_tensor_set_value(p->tensor, u->value);
   p->steps++;
   if (!opt->keep_gradients) cx_tensor_consume(cx_tensor_grad(p->tensor));
 }
