@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "element.h"
 #include "hlo/parse.h"
+#include "hlo/verify.h"
 
 #define TEXT_LIMIT ((size_t)1 << 30)
 
@@ -184,6 +185,23 @@ static calx_status *fit_signature(cx_cli_program *p, const cx_hlo_signature *s)
                  &p->n_results);
 }
 
+// ---- the body ----
+
+// What is wrong in the program itself is told here, with the file's name and
+// before any plugin sees it. What calx does not know is the plugin's to judge.
+static calx_status *check(const cx_cli_program *p, const char *name)
+{
+  cx_hlo_module *module = NULL;
+  calx_status *status = cx_hlo_parse(p->text, p->size, name, &module);
+  if (status == NULL) {
+    status = cx_annotate(cx_hlo_verify(module), "in %s", name);
+  }
+  cx_hlo_module_free(module);
+  if (calx_status_code(status) != CALX_UNIMPLEMENTED) return status;
+  calx_status_free(status);
+  return NULL;
+}
+
 // ---- all of it ----
 
 int cx_cli_program_read(const char *path, cx_cli_program *out,
@@ -196,8 +214,10 @@ int cx_cli_program_read(const char *path, cx_cli_program *out,
   if (*out_status != NULL) return CX_CLI_FAILED;
   const char *name = standard ? "<stdin>" : path;
   cx_hlo_signature signature = { 0 };
-  calx_status *status =
-      cx_hlo_parse_signature(out->text, out->size, name, &signature);
+  calx_status *status = check(out, name);
+  if (status == NULL) {
+    status = cx_hlo_parse_signature(out->text, out->size, name, &signature);
+  }
   if (status == NULL) status = name_main(out, name, signature.name);
   if (status == NULL) {
     out->unfit = fit_signature(out, &signature);

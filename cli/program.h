@@ -1,5 +1,5 @@
-// cli/program: the text of a StableHLO program, and what its entry takes and
-// returns. The body is read by the plugin alone.
+// cli/program: the text of a StableHLO program, checked, and what its entry
+// takes and returns.
 #ifndef CX_CLI_PROGRAM_H
 #define CX_CLI_PROGRAM_H
 
@@ -21,8 +21,10 @@ typedef struct cx_cli_program {
   calx_status *unfit;  // why no file can hold one of them; NULL: they all can
 } cx_cli_program;
 
-// Reads a file, or standard input for "-". CX_CLI_OK, or CX_CLI_INVALID or
-// _FAILED with the reason. To be freed in any case.
+// Reads a file, or standard input for "-". CX_CLI_OK; CX_CLI_INVALID where it
+// does not parse or verify, with file, line and column; CX_CLI_FAILED with the
+// reason. Operations and types that calx does not know are left to the plugin.
+// To be freed in any case.
 int cx_cli_program_read(const char *path, cx_cli_program *out,
                         calx_status **out_status);
 void cx_cli_program_free(cx_cli_program *p);

@@ -4,7 +4,7 @@ import os
 import sys
 
 import program
-from program import ADD
+from program import ADD, WRONG
 
 # An H200 as XLA's CUDA compiler wants it told.
 H200 = os.path.abspath(sys.argv[2])
@@ -46,6 +46,10 @@ class Compile(program.Case):
     def test_before_the_plugin(self):
         self.write("bad", "func.func @main(")
         self.complains(3, "bad:1:", "hlo", "compile", "bad", "--topology", "x")
+        for name, (text, said) in WRONG.items():
+            self.write(name, text)
+            self.complains(3, name + said, "hlo", "compile", name,
+                           "--topology", "v5e:2x2")
         self.complains(5, "'nowhere'", "hlo", "compile", "nowhere",
                        "--topology", "x")
         self.complains(5, "frob", "hlo", "compile", "p", "--topology", "x",

@@ -21,6 +21,18 @@ func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
 }
 """
 
+# What is wrong in a body, and how the message begins after the file's name.
+WRONG = {
+    "undefined": (ADD.replace("%a, %b :", "%a, %c :"), ":2:26: '%c'"),
+    "syntax": (ADD.replace("%a, %b :", "%a %b :"), ":2:25: expected"),
+    "type": (ADD.replace("add %a, %b : tensor<4xf32>",
+                         "add %a, %b : tensor<5xf32>"), ":2:22: the value is"),
+    "returned": (ADD.replace("return %0 : tensor<4xf32>",
+                             "return %0 : tensor<4xf64>"), ":3:10: the value"),
+    "rule": (ADD.replace("stablehlo.add %a, %b : tensor<4xf32>",
+                         "stablehlo.not %a : tensor<4xf32>"), ""),
+}
+
 
 class Case(unittest.TestCase):
     def setUp(self):

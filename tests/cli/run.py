@@ -4,7 +4,7 @@ import os
 import struct
 
 import program
-from program import ADD
+from program import ADD, WRONG
 
 TWO_RESULTS = """\
 // @pair is the only function; "@pair" here is not its name
@@ -79,6 +79,24 @@ class Run(program.Case):
             self.write(word, bytes(16))
         self.complains(4, "frob", "hlo", "run", "p", "--input", "a", "--input",
                        "b")
+
+    def test_invalid(self):
+        inputs = ["--input", "a", "--input", "b"]
+        for name, (text, said) in WRONG.items():
+            self.write(name, text)
+            for given in inputs, []:
+                err = self.complains(3, name + said, "hlo", "run", name, *given)
+                self.assertNotIn("-:", err)
+            self.complains(3, "<stdin>" + said, "hlo", "run", "-", *inputs,
+                           stdin=text)
+        lines = "".join(f"{name} o a b\n" for name in WRONG)
+        for options in [], ["--isolate"]:
+            out, _ = self.expect(0, "hlo", "run", "--batch", *options,
+                                 stdin=lines)
+            for row, (name, (_, said)) in zip(out.splitlines(), WRONG.items(),
+                                              strict=True):
+                self.assertTrue(row.startswith(f"invalid {name}: "), row)
+                self.assertIn(name + said, row.partition(": ")[2])
 
     def test_what_is_interpreted_is_told(self):
         if os.environ["CALX_PLUGIN"] != "calx":

@@ -145,7 +145,7 @@ class ExitStatus(program.Case):
         self.run_with(4, "9 dimensions",
                       f"func.func @main(%a: tensor<{nine}xf32>) {{ return }}\n")
         large = "x".join(["4294967296"] * 3)
-        self.run_with(4, "too large",
+        self.run_with(3, "has too many elements; in p.mlir",
                       f"func.func @main(%a: tensor<{large}xf32>) {{ return }}\n")
 
     def test_inputs(self):
