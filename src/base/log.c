@@ -6,34 +6,65 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
 
 // ---- interned sites ---------------------------------------------------------
 
-// A plain list: it holds one entry for each file and function of a program that
-// outlived its frame, a few hundred at most, and is read only on slow paths.
+// A hash table with chains: the names of parameters and of their state are kept
+// here too, so there can be tens of thousands.
 typedef struct interned {
   struct interned *next;
+  uint64_t hash;
   char text[];
 } interned;
 
 static cx_mutex intern_lock = CX_MUTEX_INIT;
-static interned *intern_list;
+static struct {
+  interned **chains;
+  size_t n_chains;  // a power of two, or 0
+  size_t count;
+} table;
 
+// Twice as many chains. Without memory the table stays as it is.
+static void table_grow(void)
+{
+  const size_t n = table.n_chains == 0 ? 256 : 2 * table.n_chains;
+  interned **chains = calloc(n, sizeof *chains);
+  if (chains == NULL) return;
+  for (size_t i = 0; i < table.n_chains; i++) {
+    for (interned *e = table.chains[i], *next; e != NULL; e = next) {
+      next = e->next;
+      e->next = chains[e->hash & (n - 1)];
+      chains[e->hash & (n - 1)] = e;
+    }
+  }
+  free(table.chains);
+  table.chains = chains;
+  table.n_chains = n;
+}
+
+// Entries live as long as the process.
 static const char *intern(const char *s)
 {
   if (s == NULL) return NULL;
-  interned *found = intern_list;
+  const size_t bytes = strlen(s) + 1;
+  const uint64_t hash = cx_hash_bytes(s, bytes, 0).low;
+  if (table.count >= table.n_chains) table_grow();
+  if (table.n_chains == 0) return "?";
+  interned **chain = &table.chains[hash & (table.n_chains - 1)];
+  interned *found = *chain;
   while (found != NULL && strcmp(found->text, s) != 0) found = found->next;
   if (found == NULL) {
-    size_t n = strlen(s) + 1;
-    found = malloc(sizeof *found + n);  // kept for the life of the process
+    found = malloc(sizeof *found + bytes);
     if (found == NULL) return "?";
-    memcpy(found->text, s, n);
-    found->next = intern_list;
-    intern_list = found;
+    memcpy(found->text, s, bytes);
+    found->hash = hash;
+    found->next = *chain;
+    *chain = found;
+    table.count++;
   }
   return found->text;
 }

@@ -287,6 +287,25 @@ static void test_hold(void **state)
   calx_log_set(NULL, NULL);
 }
 
+// The names of a model's parameters and of their state are interned: where that
+// took a time quadratic in their number, this would take minutes (the test has
+// a limit of one).
+static void test_intern_many(void **state)
+{
+  (void)state;
+  enum { MANY = 200000 };
+  const char *first = NULL;
+  for (int i = 0; i < MANY; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "layer%d.weight", i);
+    const char *kept = cx_site_intern(&(calx_site){ .file = name }).file;
+    assert_string_equal(kept, name);
+    if (i == 0) first = kept;
+  }
+  assert_ptr_equal(cx_site_intern(&(calx_site){ .file = "layer0.weight" }).file,
+                   first);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -296,7 +315,7 @@ int main(void)
     CHECK_TEST(test_without_memory), CHECK_TEST(test_try),
     CHECK_TEST(test_print),          CHECK_TEST(test_site_is_the_threads),
     CHECK_TEST(test_intern),         CHECK_TEST(test_log),
-    CHECK_TEST(test_hold),
+    CHECK_TEST(test_hold),           CHECK_TEST(test_intern_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static cx_ref_slot take(cx_ref_machine *m, const cx_hlo_op *op, uint32_t i)
 {
   const cx_hlo_value *v = op->operands[i];
   cx_ref_slot *s = cx_ref_slot_of(m, v);
-  bool again = m->last[v->number] != op || captures(op, v);
+  bool again = *cx_ref_last_of(m, v) != op || captures(op, v);
   for (uint32_t k = i + 1; k < op->n_operands && !again; k++) {
     again = op->operands[k] == v;
   }

@@ -43,8 +43,9 @@ typedef struct cx_ref_slot {
 typedef struct cx_ref_machine {
   const cx_hlo_module *module;
   const cx_ref_context *context;
-  cx_ref_slot *env;        // by a value's number
-  const cx_hlo_op **last;  // by a value's number: its last use in its block
+  size_t first, n_env;     // the numbers of the values in env and last
+  cx_ref_slot *env;        // by a value's number - first
+  const cx_hlo_op **last;  // the same: the value's last use in its block
   size_t used, limit;      // bytes
   size_t depth;            // of calls
   uint64_t rng[2];         // where the context has none
@@ -56,6 +57,11 @@ calx_status *cx_ref_machine_open(cx_ref_machine *m, const cx_hlo_module *module,
                                  const cx_ref_context *context) CALX_MUST_USE;
 // The environment, before anything that has regions or calls is run.
 calx_status *cx_ref_machine_env(cx_ref_machine *m) CALX_MUST_USE;
+// The same with the values that some regions need alone: a compiler that folds n
+// operations must not clear n times what all of them need.
+calx_status *cx_ref_machine_env_of(cx_ref_machine *m,
+                                   const cx_hlo_region *regions,
+                                   size_t n_regions) CALX_MUST_USE;
 // Notes the last uses in a block and the regions below.
 void cx_ref_note_uses(cx_ref_machine *m, const cx_hlo_block *block);
 void cx_ref_machine_close(cx_ref_machine *m);
@@ -89,7 +95,12 @@ cx_ref_slot cx_ref_slot_share(const cx_ref_slot *s);
 static inline cx_ref_slot *cx_ref_slot_of(const cx_ref_machine *m,
                                           const cx_hlo_value *v)
 {
-  return &m->env[v->number];
+  return &m->env[v->number - m->first];
+}
+static inline const cx_hlo_op **cx_ref_last_of(const cx_ref_machine *m,
+                                               const cx_hlo_value *v)
+{
+  return &m->last[v->number - m->first];
 }
 
 // ---- numbers ----

@@ -135,17 +135,64 @@ calx_status *cx_ref_machine_open(cx_ref_machine *m, const cx_hlo_module *module,
   return NULL;
 }
 
+static calx_status *make_env(cx_ref_machine *m, size_t first, size_t n)
+{
+  m->first = first;
+  m->n_env = n;
+  m->env = cx_calloc(n + 1, sizeof *m->env);
+  m->last = cx_calloc(n + 1, sizeof *m->last);
+  return m->env == NULL || m->last == NULL ? cx_out_of_memory() : NULL;
+}
+
 calx_status *cx_ref_machine_env(cx_ref_machine *m)
 {
-  const size_t n = (size_t)m->module->n_values + 1;
-  m->env = cx_calloc(n, sizeof *m->env);
-  m->last = cx_calloc(n, sizeof *m->last);
-  return m->env == NULL || m->last == NULL ? cx_out_of_memory() : NULL;
+  return make_env(m, 0, m->module->n_values);
+}
+
+typedef struct span {
+  size_t first, end;
+} span;
+
+static void widen(span *s, const cx_hlo_value *v)
+{
+  if (v->number < s->first) s->first = v->number;
+  if (v->number >= s->end) s->end = (size_t)v->number + 1;
+}
+
+// What a block and the regions below it make and use; a call uses any
+// function's.
+static void widen_by_block(span *s, const cx_hlo_module *module,
+                           const cx_hlo_block *block)
+{
+  for (size_t i = 0; i < block->n_args; i++) widen(s, &block->args[i]);
+  for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
+    for (uint32_t i = 0; i < op->n_operands; i++) widen(s, op->operands[i]);
+    for (uint32_t i = 0; i < op->n_results; i++) widen(s, &op->results[i]);
+    for (uint32_t i = 0; i < op->n_regions; i++) {
+      const cx_hlo_block *inner = op->regions[i].first;
+      if (inner != NULL) widen_by_block(s, module, inner);
+    }
+    if (op->kind == CX_HLO_OP_CALL || op->kind == CX_HLO_OP_COMPOSITE) {
+      *s = (span){ 0, module->n_values };
+    }
+  }
+}
+
+calx_status *cx_ref_machine_env_of(cx_ref_machine *m,
+                                   const cx_hlo_region *regions,
+                                   size_t n_regions)
+{
+  span s = { SIZE_MAX, 0 };
+  for (size_t i = 0; i < n_regions; i++) {
+    const cx_hlo_block *block = regions[i].first;
+    if (block != NULL) widen_by_block(&s, m->module, block);
+  }
+  return s.end == 0 ? make_env(m, 0, 0) : make_env(m, s.first, s.end - s.first);
 }
 
 void cx_ref_machine_close(cx_ref_machine *m)
 {
-  for (size_t i = 0; m->env != NULL && i < m->module->n_values; i++) {
+  for (size_t i = 0; m->env != NULL && i < m->n_env; i++) {
     cx_ref_buffer_release(m, m->env[i].buffer);
   }
   drop_kept(m);
@@ -169,7 +216,7 @@ void cx_ref_note_uses(cx_ref_machine *m, const cx_hlo_block *block)
   for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
       const cx_hlo_value *v = op->operands[i];
-      m->last[v->number] = ancestor(op, v);
+      *cx_ref_last_of(m, v) = ancestor(op, v);
     }
     for (uint32_t i = 0; i < op->n_regions; i++) {
       const cx_hlo_block *inner = op->regions[i].first;

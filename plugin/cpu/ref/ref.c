@@ -109,7 +109,8 @@ static calx_status *run_single(cx_ref_machine *m, const cx_hlo_op *op,
   cx_ref_fn *fn = cx_ref_fn_of(op->kind);
   if (!control) CALX_TRY(cx_ref_check(op));
   if (control || op->n_regions != 0) {
-    CALX_TRY(cx_ref_machine_env(m));
+    CALX_TRY(control ? cx_ref_machine_env(m)
+                     : cx_ref_machine_env_of(m, op->regions, op->n_regions));
     for (uint32_t i = 0; i < op->n_regions; i++) {
       const cx_hlo_block *block = op->regions[i].first;
       if (block != NULL) cx_ref_note_uses(m, block);
@@ -174,7 +175,7 @@ static calx_status *run_region(cx_ref_machine *m, const cx_hlo_region *region,
   if (block == NULL || cx_hlo_terminator(block) == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "a region is empty or has no end");
   }
-  CALX_TRY(cx_ref_machine_env(m));
+  CALX_TRY(cx_ref_machine_env_of(m, region, 1));
   cx_ref_note_uses(m, block);
   if (block->n_args != 0 && region->op != NULL && args[0].type.rank != 0 &&
       block->args[0].type.tensor.rank == 0) {

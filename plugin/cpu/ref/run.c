@@ -74,7 +74,7 @@ static bool in_place(const cx_ref_machine *m, const cx_hlo_op *op)
   }
   const cx_hlo_value *v = op->operands[0];
   const cx_ref_buffer *b = cx_ref_slot_of(m, v)->buffer;
-  if (b == NULL || b->refs != 1 || m->last[v->number] != op ||
+  if (b == NULL || b->refs != 1 || *cx_ref_last_of(m, v) != op ||
       !cx_hlo_type_equal(&v->type.tensor, &op->results[0].type.tensor)) {
     return false;
   }
@@ -144,7 +144,7 @@ static void drop_captured(cx_ref_machine *m, const cx_hlo_op *op,
   for (; inner != NULL; inner = inner->next) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       const cx_hlo_value *v = inner->operands[i];
-      if (m->last[v->number] == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+      if (*cx_ref_last_of(m, v) == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
     }
     for (uint32_t i = 0; i < inner->n_regions; i++) {
       drop_captured(m, op, inner->regions[i].first);
@@ -159,11 +159,11 @@ static void drop_dead(cx_ref_machine *m, const cx_hlo_op *op)
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_value *v = op->operands[i];
-    if (m->last[v->number] == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+    if (*cx_ref_last_of(m, v) == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
     const cx_hlo_value *v = &op->results[i];
-    if (m->last[v->number] == NULL) {
+    if (*cx_ref_last_of(m, v) == NULL) {
       cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
     }
   }

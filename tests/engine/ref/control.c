@@ -1,6 +1,7 @@
 // Control flow, calls, limits, and what other rooms call.
 #include "base/alloc.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
 #include "program.h"
@@ -341,6 +342,50 @@ static void test_single_operations(void **state)
   program_close(&p);
 }
 
+// Every cx_calloc of the interpreter (--wrap).
+static size_t asked_bytes;
+void *__real_cx_calloc(size_t count, size_t bytes);
+void *__wrap_cx_calloc(size_t count, size_t bytes);
+void *__wrap_cx_calloc(size_t count, size_t bytes)
+{
+  asked_bytes += count * bytes;
+  return __real_cx_calloc(count, bytes);
+}
+
+// What one operation costs does not depend on the size of the module: else
+// folding all of a module's operations takes quadratic time.
+static void test_single_operation_in_a_large_module(void **state)
+{
+  (void)state;
+  enum { MANY = 5000 };
+  cx_text text = { 0 };
+  cx_text_append(&text,
+                 "func.func @main(%x: tensor<3xi32>, %i: tensor<i32>) -> "
+                 "tensor<i32> {\n%0 = stablehlo.add %i, %i : tensor<i32>");
+  for (int k = 1; k < MANY; k++) {
+    cx_text_format(&text, "\n%%%d = stablehlo.add %%%d, %%i : tensor<i32>", k,
+                   k - 1);
+  }
+  cx_text_append(&text,
+                 "\n%r = stablehlo.reduce(%x init: %i) applies stablehlo.add "
+                 "across dimensions = [0] : (tensor<3xi32>, tensor<i32>) -> "
+                 "tensor<i32>\nreturn %r : tensor<i32>\n}");
+  program p = program_open(cx_text_str(&text), true);
+  cx_text_free(&text);
+  int32_t x[3] = { 1, 2, 3 };
+  int32_t init = 10;
+  int32_t sum = 0;
+  const cx_ref_tensor in[] = { { p.main->params[0].tensor, x },
+                               { p.main->params[1].tensor, &init } };
+  const cx_ref_tensor to_sum = { p.main->params[1].tensor, &sum };
+  asked_bytes = 0;
+  assert_null(
+      cx_ref_op(p.module, find_op(&p, CX_HLO_OP_REDUCE), in, &to_sum, NULL));
+  assert_int_equal(sum, 16);
+  assert_true(asked_bytes < MANY);
+  program_close(&p);
+}
+
 static void test_regions(void **state)
 {
   (void)state;
@@ -447,6 +492,7 @@ int main(void)
     cmocka_unit_test(test_devices),
     cmocka_unit_test(test_random_state),
     cmocka_unit_test(test_single_operations),
+    cmocka_unit_test(test_single_operation_in_a_large_module),
     cmocka_unit_test(test_regions),
     cmocka_unit_test(test_can),
     cmocka_unit_test(test_wrong_arguments),
