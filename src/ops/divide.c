@@ -126,7 +126,15 @@ calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
     return cx_op_poison(CALX_INVALID_ARGUMENT, "div: rounding mode %d",
                         (int)o->rounding);
   }
-  cx_promote(in, 2);
-  divide_attrs a = { (uint32_t)o->rounding };
-  return cx_record(&cx_op_div_rounded, in, 2, &a);
+  const divide_attrs a = { (uint32_t)o->rounding };
+  calx_tensor *promoted[2] = { x, y };
+  const calx_dtype type = cx_promote(promoted, 2);
+  const bool half = type == CALX_BF16 || type == CALX_F16;
+  if (!half || o->rounding != CALX_ROUND_FLOOR) {
+    return cx_record(&cx_op_div_rounded, promoted, 2, &a);
+  }
+  // As PyTorch: the quotient is an f32 until it has been rounded down.
+  in[0] = calx_to_dtype(x, CALX_F32);
+  in[1] = calx_to_dtype(y, CALX_F32);
+  return calx_to_dtype(cx_record(&cx_op_div_rounded, in, 2, &a), type);
 }

@@ -68,8 +68,13 @@ static cx_hlo_value *like_in(const cx_emit *e, double v)
 static void emit_sign(cx_emit *e)
 {
   cx_hlo_value *x = e->in[0];
+  const calx_dtype dtype = cx_in(e->node, 0)->dtype;
+  if (cx_dtype_is_unsigned(dtype)) {  // StableHLO has no such sign
+    e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_MINIMUM, x, like_in(e, 1));
+    return;
+  }
   e->out[0] = cx_hlo_unary(e->b, CX_HLO_OP_SIGN, x);
-  if (!cx_dtype_is_float(cx_in(e->node, 0)->dtype)) return;
+  if (!cx_dtype_is_float(dtype)) return;
   cx_hlo_value *is_nan = cx_hlo_compare(e->b, CX_HLO_NE, x, x);
   e->out[0] = cx_hlo_select(e->b, is_nan, like_in(e, 0), e->out[0]);
 }

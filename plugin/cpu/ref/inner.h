@@ -57,8 +57,8 @@ calx_status *cx_ref_machine_open(cx_ref_machine *m, const cx_hlo_module *module,
                                  const cx_ref_context *context) CALX_MUST_USE;
 // The environment, before anything that has regions or calls is run.
 calx_status *cx_ref_machine_env(cx_ref_machine *m) CALX_MUST_USE;
-// The same with the values that some regions need alone: a compiler that folds n
-// operations must not clear n times what all of them need.
+// The same with the values that some regions need alone: a compiler that folds
+// n operations must not clear n times what all of them need.
 calx_status *cx_ref_machine_env_of(cx_ref_machine *m,
                                    const cx_hlo_region *regions,
                                    size_t n_regions) CALX_MUST_USE;

@@ -144,7 +144,8 @@ static void drop_captured(cx_ref_machine *m, const cx_hlo_op *op,
   for (; inner != NULL; inner = inner->next) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       const cx_hlo_value *v = inner->operands[i];
-      if (*cx_ref_last_of(m, v) == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+      if (*cx_ref_last_of(m, v) == op)
+        cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
     }
     for (uint32_t i = 0; i < inner->n_regions; i++) {
       drop_captured(m, op, inner->regions[i].first);
