@@ -22,6 +22,8 @@ import alone
 CALX, HELLO = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
 HOSTS = alone.enter()  # None: not alone
+TORCHRUN = os.path.join(  # beside the Python that has PyTorch
+    os.path.dirname(os.environ.get("CALX_TEST_PLUGIN_TORCH", "")), "torchrun")
 LIMIT = 60  # seconds; everything ends long before
 SOON = 5  # seconds; from a kill to the end of its output
 
@@ -306,7 +308,7 @@ class OpenMpiOnHosts(TwoHosts):
 class Torchrun(Case):
     def torchrun(self, *words):
         """It leaves the folder of its logs behind."""
-        return ["torchrun", "--nproc_per_node=2", "--log-dir", self.folder,
+        return [TORCHRUN, "--nproc_per_node=2", "--log-dir", self.folder,
                 "--no-python", *words]
 
     # The agent looks for the end of its workers now and then: the one that
@@ -327,7 +329,7 @@ class Torchrun(Case):
 class TorchrunOnHosts(TwoHosts):
     def test_ranks(self):
         codes, text = self.on_both(
-            ["torchrun", "--nnodes=2", "--node_rank={host}",
+            [TORCHRUN, "--nnodes=2", "--node_rank={host}",
              "--nproc_per_node=1", "--master_addr=alpha", "--master_port=29511",
              "--log-dir", self.folder, "--no-python", HELLO, "--train"])
         self.assertEqual(codes, [0, 0], text)

@@ -1,6 +1,6 @@
-// torch: files go to PyTorch and come back. TEST_TORCH_PYTHON is a Python that
-// has torch and safetensors; without one tools/run-test skips this, and what
-// the suite needs of PyTorch is in the oracle's files.
+// torch: files go to PyTorch and come back. CALX_TEST_PLUGIN_TORCH is a Python
+// that has torch and safetensors; what else the suite needs of PyTorch is in the
+// oracle's files.
 #include "calx/autograd.h"
 #include "everything.h"
 #include "files.h"
@@ -133,10 +133,10 @@ int main(void)
     SUPPORT_TEST(test_safetensors),
     SUPPORT_TEST(test_optimizers),
   };
-  python = getenv("TEST_TORCH_PYTHON");
+  python = getenv("CALX_TEST_PLUGIN_TORCH");
   if (python == NULL) {
-    printf("not set: TEST_TORCH_PYTHON, a Python that has torch\n");
-    return 77;
+    printf("not set: CALX_TEST_PLUGIN_TORCH, a Python that has torch\n");
+    return 1;
   }
   return cmocka_run_group_tests(tests, support_setup, files_end);
 }

@@ -27,6 +27,11 @@ cat >"$work/python" <<EOF
 #!/bin/sh
 case "\$*" in
   '-m pip --version') exit 0 ;;
+  '-m venv --without-pip '*) mkdir -p "\$4/bin"; exit ;;
+  '-m pip --python '*)
+    echo "\$*" >>"$work/installs"
+    case "\$*" in *" \$(cat "$work/has") "*) ;; *) exit 1 ;; esac
+    cp /bin/true "\$4"; exit ;;
   '-m pip download '*)
     echo "\$*" >>"$work/calls"
     while [ \$# -gt 0 ]; do
@@ -77,10 +82,34 @@ rm "$work/index"/*.whl
 expect 1 'pip could not download one==1' one
 [ -z "$(find "$work/root/.cache" -name '.fetch.*')" ] || fail "left over"
 
+# A virtual environment: from the configured index, else from PyTorch's; made
+# again when the pins are others; nothing is there after a failure.
+venv=$work/root/.cache/plugins/env-1
+echo 'env env==1 venv - env-1/bin/python' >"$work/root/tools/plugins.txt"
+pins=$work/root/tools/requirements-env.txt
+echo 'env==1' >"$pins"
+echo nowhere >"$work/has"
+expect 1 'env: pip could not install' env
+[ -z "$(find "$work/root/.cache" -name 'env-1*')" ] || fail "left over"
+: >"$work/installs"
+echo '--requirement' >"$work/has"  # both indexes have it
+expect 0 "env: $venv" env
+[ -x "$venv/bin/python" ] || fail "no Python in the virtual environment"
+grep -q -- '--require-hashes --no-deps --only-binary=:all:' "$work/installs" ||
+  fail "pip was not told to check hashes"
+expect 0 'is there' env
+[ "$(wc -l <"$work/installs")" = 1 ] || fail "installed twice"
+echo 'https://download.pytorch.org/whl/cpu' >"$work/has"
+echo 'env==1 # other pins' >"$pins"
+expect 0 "env: $venv" env
+[ "$(wc -l <"$work/installs")" = 3 ] || fail "not from PyTorch's index"
+
 # Every plugin of the real list is pinned by hash.
 grep -v '^#' "$source/tools/plugins.txt" | while read -r name wheel _ _ _; do
   grep -qF "$wheel" "$source/tools/requirements-$name.txt" &&
     grep -q -- '--hash=sha256:[0-9a-f]\{64\}$' \
       "$source/tools/requirements-$name.txt" || exit 1
+  [ "$(grep -c '==' "$source/tools/requirements-$name.txt")" = \
+    "$(grep -c -- '--hash=' "$source/tools/requirements-$name.txt")" ] || exit 1
 done || fail "a plugin of tools/plugins.txt is not pinned"
 echo "fetch-plugins: ok"
