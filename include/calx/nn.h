@@ -71,7 +71,8 @@ typedef enum calx_entry_kind { CALX_PARAMETER, CALX_BUFFER } calx_entry_kind;
 /** Called for each tensor in state-dict order; path "conv1.weight". */
 typedef void calx_visit_fn(void *user, const char *path, calx_entry_kind kind,
                            calx_tensor *tensor);
-/** Visits parameters and buffers in the order of their making, depth first. */
+/** Visits a module's parameters, then its buffers, each in the order of their
+ *  making, then its children: the order of PyTorch's state_dict(). */
 CALX_API void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user);
 /** A parameter or buffer by its path; NULL: none. @shape any @errors none */
 CALX_API calx_tensor *calx_module_find(calx_module *m, const char *path);

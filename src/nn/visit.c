@@ -28,18 +28,27 @@ const char *calx_module_kind(const calx_module *m)
   return m != NULL ? m->kind : "?";
 }
 
-// The first `skip` characters of each path are left out.
-static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
-                  void *user)
+static void visit_own(const calx_module *m, size_t skip, calx_entry_kind kind,
+                      calx_visit_fn *fn, void *user)
 {
   for (size_t i = 0; i < m->count; i++) {
     const cx_module_entry *e = &m->entries[i];
-    if (e->path == NULL) continue;
-    if (e->child != NULL) {
-      visit(e->child, skip, fn, user);
-    } else {
-      fn(user, e->path + skip, e->kind, e->tensor);
-    }
+    if (e->path == NULL || e->child != NULL || e->kind != kind) continue;
+    fn(user, e->path + skip, e->kind, e->tensor);
+  }
+}
+
+// The first `skip` characters of each path are left out. The order is that of
+// PyTorch's state_dict(), and of the parameters alone that of parameters(), by
+// whose indices an optimiser's state is stored: both formats depend on it.
+static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
+                  void *user)
+{
+  visit_own(m, skip, CALX_PARAMETER, fn, user);
+  visit_own(m, skip, CALX_BUFFER, fn, user);
+  for (size_t i = 0; i < m->count; i++) {
+    const cx_module_entry *e = &m->entries[i];
+    if (e->path != NULL && e->child != NULL) visit(e->child, skip, fn, user);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "calx/autograd.h"
 #include "everything.h"
 #include "files.h"
+#include "support/mixed_net.h"
 
 static const char *python;
 
@@ -126,12 +127,51 @@ static void test_optimizers(void **state)
   check_optimizer("AdamW", make_adamw);
 }
 
+// A model whose modules make children first: each state goes to the parameter
+// that PyTorch's index means, in both directions.
+static void test_order(void **state)
+{
+  (void)state;
+  const char *from = file_in_folder("run.pt"), *to = file_in_folder("torch.pt");
+  calx_module *m = mixed_net(CALX_F32);
+  calx_optimizer *opt = calx_adam(m, .lr = 0.1);
+  mixed_step(m, opt);
+  mixed_step(m, opt);
+  calx_checkpoint c = { .size = sizeof c, .model = m, .optimizer = opt };
+  CHECK_STATUS_OK(calx_checkpoint_save(from, &c));
+  run("mixed", from, to);
+  calx_value *v;
+  CHECK_STATUS_OK(calx_load(to, &v));
+  // One step here, as PyTorch took one; then another with PyTorch's state.
+  mixed_step(m, opt);
+  for (int twice = 0; twice < 2; twice++) {
+    const calx_value *wanted =
+        calx_value_get(v, twice == 0 ? "model" : "next model");
+    for (int i = 0; i < MIXED_PARAMS; i++) {
+      size_t n;
+      double *w = support_read(
+          calx_value_as_tensor(calx_value_get(wanted, mixed_made[i])), &n);
+      support_values(calx_module_find(m, mixed_made[i]), w, n, 1e-6, __FILE__,
+                     __LINE__);
+      test_free(w);
+    }
+    CHECK_STATUS_OK(
+        calx_optimizer_load_state_dict(opt, calx_value_get(v, "optimizer")));
+    if (twice == 0) mixed_step(m, opt);
+  }
+  calx_value_free(v);
+  calx_optimizer_free(opt);
+  calx_module_free(m);
+  files_in_folder(true);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     SUPPORT_TEST(test_pt),
     SUPPORT_TEST(test_safetensors),
     SUPPORT_TEST(test_optimizers),
+    SUPPORT_TEST(test_order),
   };
   python = getenv("CALX_TEST_PLUGIN_TORCH");
   if (python == NULL) {

@@ -1,9 +1,10 @@
-"""torch_files.py pt|safetensors|SGD|Adam|AdamW FROM TO: reads a file of calx's
-and writes it again; an optimiser's name: a step further.
+"""torch_files.py pt|safetensors|SGD|Adam|AdamW|mixed FROM TO: reads a file of
+calx's and writes it again; an optimiser's name, and mixed: a step further.
 
 For the test io_torch: PyTorch must take what calx wrote, with weights_only.
 """
 
+import copy
 import sys
 
 import torch
@@ -34,8 +35,48 @@ def optimizer(kind, source, target):
     torch.save({"model": model.state_dict(), "optimizer": opt.state_dict()}, target)
 
 
+class Inner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = torch.nn.Linear(2, 2, bias=False)
+        self.v = torch.nn.Parameter(torch.zeros(2, 2))
+
+
+class Mixed(torch.nn.Module):
+    """That of tests/support/mixed_net.h."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(2, 2, bias=False)
+        self.register_buffer("k", torch.zeros(2, 2))
+        self.w = torch.nn.Parameter(torch.zeros(2, 2))
+        self.b = Inner()
+        self.z = torch.nn.Parameter(torch.zeros(2, 2))
+
+    def step(self, opt):
+        opt.zero_grad()
+        made = [self.a.weight, self.w, self.b.c.weight, self.b.v, self.z]
+        sum(((i + 1) * p).square().sum() / 2 for i, p in enumerate(made)).backward()
+        opt.step()
+
+
+def mixed(source, target):
+    run = torch.load(source, weights_only=True)
+    model = Mixed()
+    assert list(run["model"]) == list(model.state_dict()), list(run["model"])
+    model.load_state_dict(run["model"])
+    opt = torch.optim.Adam(model.parameters())
+    opt.load_state_dict(run["optimizer"])
+    model.step(opt)
+    after = {k: v.clone() for k, v in model.state_dict().items()}
+    state = copy.deepcopy(opt.state_dict())
+    model.step(opt)
+    torch.save({"model": after, "optimizer": state, "next model": model.state_dict()},
+               target)
+
+
 verb, *files = sys.argv[1:]
-if verb in ("pt", "safetensors"):
-    {"pt": pt, "safetensors": safetensors}[verb](*files)
+if verb in ("pt", "safetensors", "mixed"):
+    {"pt": pt, "safetensors": safetensors, "mixed": mixed}[verb](*files)
 else:
     optimizer(verb, *files)
