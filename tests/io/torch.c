@@ -1,6 +1,6 @@
 // torch: files go to PyTorch and come back. CALX_TEST_PLUGIN_TORCH is a Python
-// that has torch and safetensors; what else the suite needs of PyTorch is in the
-// oracle's files.
+// that has torch and safetensors; what else the suite needs of PyTorch is in
+// the oracle's files.
 #include "calx/autograd.h"
 #include "everything.h"
 #include "files.h"
