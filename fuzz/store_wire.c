@@ -27,7 +27,7 @@ static void answer(void *user, const cx_ticket *to, const cx_reply *reply)
 {
   talk *t = user;
   unsigned char head[CX_REPLY_HEAD];
-  check(to->size == 4 && reply->size <= CX_MESSAGE_BYTES);
+  check(to->number == 4 && reply->size <= CX_MESSAGE_BYTES);
   cx_wire_reply(reply, head);
   t->answered++;
   check(t->answered <= t->asked);
@@ -36,7 +36,7 @@ static void answer(void *user, const cx_ticket *to, const cx_reply *reply)
 static void ask(cx_desk *desk, talk *t, uint32_t pipe, const void *bytes,
                 size_t size, int64_t now)
 {
-  cx_ticket from = { .pipe = pipe, .size = 4 };
+  cx_ticket from = { .pipe = pipe, .number = 4 };
   t->asked++;
   cx_desk_take(desk, &from, bytes, size, false, now);
 }
@@ -44,17 +44,21 @@ static void ask(cx_desk *desk, talk *t, uint32_t pipe, const void *bytes,
 static void greet(cx_desk *desk, talk *t, int process)
 {
   unsigned char head[CX_REQUEST_HEAD + CX_TABLE_KEY];
-  cx_request r = { .op = CX_OP_HELLO, .a = process, .b = 2 };
+  cx_request r = {
+    .op = CX_OP_HELLO, .a = process, .b = 2, .size = CX_ORIGIN_BYTES
+  };
   size_t size = cx_wire_request(&r, head);
+  cx_wire_origin(&(cx_origin){ .host = -1 }, head + size);
+  size += r.size;
   ask(desk, t, (uint32_t)process, head, size, 0);
   check(t->answered == t->asked);
 }
 
 static void talk_to_desk(const uint8_t *data, size_t size)
 {
-  cx_server_options options = { .who = "a test",
-                                .processes = 2,
-                                .heartbeat_ms = 5000 };
+  cx_server_options options = {
+    .who = "a test", .processes = 2, .hosts = 2, .heartbeat_ms = 5000
+  };
   talk t = { 0 };
   cx_desk *desk = cx_desk_new(&options, answer, &t);
   check(desk != NULL);
@@ -74,6 +78,15 @@ static void talk_to_desk(const uint8_t *data, size_t size)
   cx_desk_fail(desk, CALX_ABORTED, "the end");
   check(t.answered <= t.asked);
   cx_desk_free(desk);
+}
+
+static void read_as_origin(const uint8_t *data, size_t size)
+{
+  unsigned char back[CX_ORIGIN_BYTES];
+  cx_origin origin;
+  if (!cx_wire_read_origin(data, size, &origin)) return;
+  cx_wire_origin(&origin, back);
+  check(memcmp(back, data, size) == 0);
 }
 
 static void read_as_reply(const uint8_t *data, size_t size)
@@ -97,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   long blocks = cx_alloc_live();
   if (size == 0) return 0;
   read_as_reply(data, size);
+  read_as_origin(data, size);
   talk_to_desk(data, size);
   check(cx_alloc_live() == blocks);
   return 0;

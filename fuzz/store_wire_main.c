@@ -15,14 +15,19 @@ enum { ROWS = 4000, ROW_REQUESTS = 12 };
 static size_t put_request(unsigned char *at, uint64_t *state)
 {
   static const char *const names[] = { "", "a", "b", "world/devices" };
-  unsigned char value[8];
-  cx_wire_put64(value, fuzz_next(state));
+  unsigned char value[CX_ORIGIN_BYTES] = { 0xff, 0xff, 0xff, 0xff };
+  cx_wire_put64(value + 4 + 16 * (fuzz_next(state) % 2), fuzz_next(state) % 2);
   cx_request r = { .op = (cx_op)(1 + fuzz_next(state) % CX_OP_BYE),
                    .a = (int32_t)(fuzz_next(state) % 5) - 1,
                    .b = (int32_t)(fuzz_next(state) % 4),
                    .wait_ms = (int64_t)(fuzz_next(state) % 300) - 10,
                    .value = (const char *)value,
                    .size = fuzz_next(state) % 9 };
+  // Of a HELLO mostly a right one, from a few hosts.
+  if (r.op == CX_OP_HELLO && fuzz_next(state) % 4 != 0) {
+    cx_wire_put32(value, (uint32_t)(fuzz_next(state) % 4) - 1);
+    r.size = sizeof value;
+  }
   const char *name = names[fuzz_next(state) % 4];
   memcpy(r.name, name, strlen(name) + 1);
   size_t size = cx_wire_request(&r, at + 2);

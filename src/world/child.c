@@ -29,6 +29,7 @@ static void set_environment(const cx_family *f, int index)
   cx_place_set("CALX_WINDOW_FD", f->window.fd);
   cx_place_set("CALX_RESTART", f->attempt);
   setenv("CALX_STORE", job->url, 1);
+  setenv("CALX_LAUNCH", job->launch, 1);
   if (job->token[0] != '\0') setenv("CALX_TOKEN", job->token, 1);
 }
 

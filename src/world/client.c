@@ -1,4 +1,4 @@
-// world/client: requests over nng's REQ contexts.
+// world/client: requests and their answers over one connection.
 //
 // The server keeps the time of what waits; the limit here is a little longer
 // and only ends a wait for a server that does not answer at all. A connection
@@ -6,15 +6,17 @@
 // everybody that this process has gone.
 #include "world/client.h"
 
-#include <nng/nng.h>
-#include <nng/protocol/reqrep0/req.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "world/client_parts.h"
-#include "world/pipe.h"
-#include "world/shut.h"
+#include "world/socket.h"
 
 enum { BACKSTOP_MS = 10000, FAIL_MS = 2000, BYE_MS = 2000, NEWS_MS = 1000 };
 
@@ -22,7 +24,7 @@ enum { BACKSTOP_MS = 10000, FAIL_MS = 2000, BYE_MS = 2000, NEWS_MS = 1000 };
 
 void cx_client_end_calls(cx_client *c)
 {
-  for (call *k = c->calls; k != NULL; k = k->next) nng_ctx_close(k->context);
+  for (call *k = c->calls; k != NULL; k = k->next) k->ended = true;
   cx_cond_broadcast(&c->changed);
 }
 
@@ -50,80 +52,56 @@ calx_status *cx_client_news(cx_client *c)
 
 // ---- one exchange -----------------------------------------------------------
 
-nng_msg *cx_client_message(const cx_request *r)
+void cx_client_send(cx_client *c, call *k, const cx_request *r)
 {
   unsigned char head[CX_REQUEST_HEAD + CX_TABLE_KEY];
   size_t size = cx_wire_request(r, head);
-  nng_msg *m;
-  if (nng_msg_alloc(&m, 0) != 0) return NULL;
-  if (nng_msg_append(m, head, size) != 0 ||
-      (r->size != 0 && nng_msg_append(m, r->value, r->size) != 0)) {
-    nng_msg_free(m);
-    return NULL;
-  }
-  return m;
-}
-
-// Sends and receives; the message is taken. 0, or nng's error.
-static int exchange(nng_ctx context, nng_aio *aio, nng_msg *message,
-                    nng_msg **out)
-{
-  nng_aio_set_msg(aio, message);
-  nng_ctx_send(context, aio);
-  nng_aio_wait(aio);
-  int error = nng_aio_result(aio);
-  if (error != 0) {
-    nng_msg_free(message);
-    return error;
-  }
-  nng_ctx_recv(context, aio);
-  nng_aio_wait(aio);
-  error = nng_aio_result(aio);
-  if (error == 0) *out = nng_aio_get_msg(aio);
-  return error;
-}
-
-static void enlist(cx_client *c, call *k)
-{
-  k->next = c->calls;
-  k->at = &c->calls;
+  const uint64_t one = 1;
+  *k = (call){ .next = c->calls, .at = &c->calls, .number = ++c->number };
   if (c->calls != NULL) c->calls->at = &k->next;
   c->calls = k;
+  cx_link_send(&c->link, k->number, head, size, r->value, r->size);
+  if (c->link.lost || cx_link_waits(&c->link) > 0) {
+    (void)!write(c->wake, &one, sizeof one);
+  }
 }
 
-// `despite`: also where the job has failed.
-static int run_call(cx_client *c, const cx_request *r, int64_t timeout_ms,
-                    bool despite, nng_msg **out)
+void cx_client_drop(call *k)
 {
-  nng_aio *aio = NULL;
-  nng_msg *message = cx_client_message(r);
+  if (k->at == NULL) return;
+  *k->at = k->next;
+  if (k->next != NULL) k->next->at = k->at;
+  k->at = NULL;
+}
+
+typedef enum outcome { ANSWERED, LATE, LOST, NO_MEMORY } outcome;
+
+// `despite`: also where the job has failed. *out (cx_free() it) where it was
+// answered.
+static outcome run_call(cx_client *c, const cx_request *r, int64_t timeout_ms,
+                        bool despite, char **out, size_t *out_size)
+{
   call own = { 0 };
-  if (message == NULL) return NNG_ENOMEM;
-  int error = nng_aio_alloc(&aio, NULL, NULL);
-  if (error == 0) error = nng_ctx_open(&own.context, c->socket);
-  if (error != 0) {
-    nng_msg_free(message);
-    nng_aio_free(aio);
-    return error;
-  }
-  nng_aio_set_timeout(aio, (nng_duration)timeout_ms);
+  int64_t until = cx_now_ns() + timeout_ms * 1000000;
+  outcome result = LOST;
   cx_lock(&c->lock);
-  bool refused = c->lost || (c->failed != CALX_OK && !despite);
-  if (!refused) enlist(c, &own);
-  cx_unlock(&c->lock);
-  if (refused) {
-    nng_msg_free(message);
-    error = NNG_ECONNRESET;
-  } else {
-    error = exchange(own.context, aio, message, out);
-    cx_lock(&c->lock);
-    *own.at = own.next;
-    if (own.next != NULL) own.next->at = own.at;
-    cx_unlock(&c->lock);
+  if (!c->link.lost && (c->failed == CALX_OK || despite)) {
+    cx_client_send(c, &own, r);
+    result = LATE;
   }
-  nng_ctx_close(own.context);
-  nng_aio_free(aio);
-  return error;
+  // What was answered before the end counts.
+  while (result == LATE && !own.answered) {
+    int64_t left = (until - cx_now_ns()) / 1000000;
+    if (own.ended || c->link.lost) result = LOST;
+    if (result == LOST || left < 0) break;
+    cx_cond_wait_ms(&c->changed, &c->lock, left + 1);
+  }
+  if (own.answered) result = own.bytes != NULL ? ANSWERED : NO_MEMORY;
+  cx_client_drop(&own);
+  cx_unlock(&c->lock);
+  *out = own.bytes;
+  *out_size = own.size;
+  return result;
 }
 
 static calx_status *take_value(const cx_reply *reply, char **out,
@@ -139,15 +117,16 @@ static calx_status *take_value(const cx_reply *reply, char **out,
 }
 
 // *out_news: these are the job's, whatever their code is.
-static calx_status *read_answer(cx_client *c, nng_msg *m, char **out,
-                                size_t *out_size, bool *out_news)
+static calx_status *read_answer(const cx_client *c, const char *bytes,
+                                size_t size, char **out, size_t *out_size,
+                                bool *out_news)
 {
   cx_reply reply;
   *out_news = false;
-  if (!cx_wire_read_reply(nng_msg_body(m), nng_msg_len(m), &reply)) {
+  if (!cx_wire_read_reply(bytes, size, &reply)) {
     return cx_error(CALX_DATA_LOSS,
                     "the store at %s answered %zu bytes that are no answer",
-                    c->url, nng_msg_len(m));
+                    c->url, size);
   }
   if (reply.kind == CX_REPLY_RESULT && reply.code == CALX_OK) {
     return take_value(&reply, out, out_size);
@@ -166,39 +145,40 @@ static void wait_for_news(cx_client *c)
 {
   int64_t until = cx_now_ns() + (int64_t)NEWS_MS * 1000000;
   cx_lock(&c->lock);
-  while (c->greeted && c->failed == CALX_OK && !c->bye && cx_now_ns() < until) {
+  while (c->failed == CALX_OK && !c->bye && cx_now_ns() < until) {
     cx_cond_wait_ms(&c->changed, &c->lock, NEWS_MS);
   }
   cx_unlock(&c->lock);
 }
 
-static calx_status *failed_exchange(cx_client *c, int error,
+static calx_status *failed_exchange(cx_client *c, outcome how,
                                     const cx_request *r)
 {
-  if (error == NNG_ENOMEM) return cx_out_of_memory();
-  if (error != NNG_ETIMEDOUT) wait_for_news(c);
+  if (how == NO_MEMORY) return cx_out_of_memory();
+  if (how == LOST) wait_for_news(c);
   calx_status *news = cx_client_news(c);
   if (news != NULL) return news;
-  if (error == NNG_ETIMEDOUT) {
+  if (how == LATE) {
     return cx_error(CALX_DEADLINE_EXCEEDED,
                     "the store at %s does not answer%s%s%s", c->url,
                     r->name[0] != '\0' ? " to '" : "", r->name,
                     r->name[0] != '\0' ? "'" : "");
   }
-  return cx_error(CALX_UNAVAILABLE, "the store at %s: %s", c->url,
-                  nng_strerror(error));
+  return cx_error(CALX_UNAVAILABLE, "the store at %s: the connection is closed",
+                  c->url);
 }
 
 static calx_status *call_for(cx_client *c, const cx_request *r,
                              int64_t timeout_ms, bool despite, char **out,
                              size_t *out_size, bool *out_news)
 {
-  nng_msg *answer = NULL;
+  char *answer = NULL;
+  size_t size = 0;
   *out_news = false;
-  int error = run_call(c, r, timeout_ms, despite, &answer);
-  if (error != 0) return failed_exchange(c, error, r);
-  calx_status *status = read_answer(c, answer, out, out_size, out_news);
-  nng_msg_free(answer);
+  outcome how = run_call(c, r, timeout_ms, despite, &answer, &size);
+  if (how != ANSWERED) return failed_exchange(c, how, r);
+  calx_status *status = read_answer(c, answer, size, out, out_size, out_news);
+  cx_free(answer);
   return status;
 }
 
@@ -251,59 +231,23 @@ calx_status *cx_client_fail(cx_client *c, calx_code code, const char *news)
 
 // ---- the connection ---------------------------------------------------------
 
-static void note_pipe(nng_pipe pipe, nng_pipe_ev event, void *user)
+// What the way to the store has been like; for the message at its end.
+typedef struct attempt {
+  int64_t until;  // of all attempts
+  bool stranger;
+  char why[200];  // of the last one
+} attempt;
+
+enum { ONE_CONNECT_MS = 3000, FIRST_PAUSE_MS = 10, LAST_PAUSE_MS = 200 };
+
+static int64_t left_ms(const attempt *a)
 {
-  cx_client *c = user;
-  if (event == NNG_PIPE_EV_ADD_PRE) {
-    bool stranger = cx_pipe_is_strange(pipe);
-    cx_lock(&c->lock);
-    bool again = c->greeted;
-    c->stranger = c->stranger || stranger;
-    cx_unlock(&c->lock);
-    if (stranger || again) nng_pipe_close(pipe);
-    return;
-  }
-  cx_lock(&c->lock);
-  c->removed = (uint32_t)nng_pipe_id(pipe);
-  c->lost = c->lost || (c->greeted && c->removed == c->pipe);
-  cx_cond_broadcast(&c->changed);
-  cx_unlock(&c->lock);
+  int64_t left = (a->until - cx_now_ns()) / 1000000;
+  return left > 0 ? left : 0;
 }
 
-static int dial(cx_client *c)
-{
-  int error = nng_req0_open(&c->socket);
-  if (error != 0) return error;
-  error = nng_pipe_notify(c->socket, NNG_PIPE_EV_ADD_PRE, note_pipe, c);
-  if (error == 0) {
-    error = nng_pipe_notify(c->socket, NNG_PIPE_EV_REM_POST, note_pipe, c);
-  }
-  if (error == 0) {
-    error = nng_socket_set_ms(c->socket, NNG_OPT_REQ_RESENDTIME,
-                              NNG_DURATION_INFINITE);
-  }
-  if (error == 0) {
-    error = nng_socket_set_size(c->socket, NNG_OPT_RECVMAXSZ,
-                                (size_t)2 * CX_MESSAGE_BYTES);
-  }
-  if (error == 0) error = nng_dialer_create(&c->dialer, c->socket, c->url);
-  if (error != 0) return error;
-  nng_dialer_set_ms(c->dialer, NNG_OPT_RECONNMINT, 10);
-  nng_dialer_set_ms(c->dialer, NNG_OPT_RECONNMAXT, 200);
-  nng_dialer_set_bool(c->dialer, NNG_OPT_TCP_KEEPALIVE, true);
-  return nng_dialer_start(c->dialer, NNG_FLAG_NONBLOCK);
-}
-
-// There is one connection and no second: one that comes while either side
-// closes its socket can hang nng 1.5 (its issue 1498).
-static void dial_no_more(cx_client *c)
-{
-  const nng_duration day = 24 * 3600 * 1000;
-  nng_dialer_set_ms(c->dialer, NNG_OPT_RECONNMAXT, day);
-  nng_dialer_set_ms(c->dialer, NNG_OPT_RECONNMINT, day);
-}
-
-static calx_status *no_store(cx_client *c, int64_t timeout_ms)
+static calx_status *no_store(const cx_client *c, int64_t timeout_ms,
+                             const attempt *a)
 {
   int process = c->options.process;
   char who[64];
@@ -314,44 +258,104 @@ static calx_status *no_store(cx_client *c, int64_t timeout_ms)
              c->options.processes);
   }
   return cx_error(CALX_DEADLINE_EXCEEDED,
-                  "%s: nobody serves the store at %s within %.3g s%s", who,
+                  "%s: nobody serves the store at %s within %.3g s%s%s", who,
                   c->url, (double)timeout_ms / 1000,
-                  c->stranger ? "; what is there is another user's" : "");
+                  a->why[0] != '\0' ? "; " : "",
+                  a->stranger ? "what is there is another user's" : a->why);
 }
 
-static calx_status *greet(cx_client *c, int64_t timeout_ms)
+static bool dial(cx_client *c, attempt *a)
 {
-  cx_request r = { .op = CX_OP_HELLO,
-                   .a = c->options.process,
-                   .b = c->options.processes };
+  int64_t most = left_ms(a) < ONE_CONNECT_MS ? left_ms(a) : ONE_CONNECT_MS;
+  int fd = -1;
+  calx_status *status = cx_socket_connect(c->url, most, &fd);
+  snprintf(a->why, sizeof a->why, "%s",
+           status != NULL ? cx_status_sentence(status) : "it does not answer");
+  calx_status_free(status);
+  if (fd < 0) return false;
+  cx_link_init(&c->link, fd, 2 * CX_MESSAGE_BYTES);
+  a->stranger = cx_socket_is_strange(fd);
+  return !a->stranger;
+}
+
+// The answer to the first request, before there is a watch; its bytes are the
+// link's. False: the connection closed, or the time is over.
+static bool await_first(cx_client *c, const attempt *a, const void **out,
+                        size_t *out_size)
+{
+  cx_link *l = &c->link;
+  uint32_t number;
+  while (left_ms(a) > 0) {
+    struct pollfd p = { .fd = l->fd, .events = POLLIN };
+    poll(&p, 1, (int)left_ms(a));
+    cx_link_receive(l);
+    cx_link_word word = cx_link_next(l, &number, out, out_size);
+    if (word == CX_LINK_MESSAGE) return true;
+    if (word == CX_LINK_TOO_LONG || l->lost) return false;
+  }
+  return false;
+}
+
+static calx_status *write_hello(const cx_client *c, cx_request *out,
+                                unsigned char origin[CX_ORIGIN_BYTES])
+{
   const char *token = c->options.token != NULL ? c->options.token : "";
-  if (strlen(token) > CX_TABLE_KEY) {
+  if (strlen(token) > CX_TOKEN_BYTES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the token is of %zu bytes, at most %d are taken",
-                    strlen(token), CX_TABLE_KEY);
+                    strlen(token), CX_TOKEN_BYTES);
   }
-  memcpy(r.name, token, strlen(token) + 1);
-  nng_msg *answer = NULL;
-  int error = run_call(c, &r, timeout_ms, false, &answer);
-  if (error == NNG_ETIMEDOUT) return no_store(c, timeout_ms);
-  if (error != 0) return failed_exchange(c, error, &(cx_request){ 0 });
-  size_t size = 0;
-  bool news;
-  calx_status *status = read_answer(c, answer, &c->served_by, &size, &news);
-  cx_lock(&c->lock);
-  c->pipe = (uint32_t)nng_pipe_id(nng_msg_get_pipe(answer));
-  c->greeted = status == NULL;
-  c->lost = c->removed == c->pipe;
-  cx_unlock(&c->lock);
-  nng_msg_free(answer);
-  dial_no_more(c);
-  return status;
+  cx_wire_origin(&c->options.origin, origin);
+  *out = (cx_request){ .op = CX_OP_HELLO,
+                       .a = c->options.process,
+                       .b = c->options.processes,
+                       .value = (const char *)origin,
+                       .size = CX_ORIGIN_BYTES };
+  memcpy(out->name, token, strlen(token) + 1);
+  return NULL;
 }
 
-// What nng would not let go of stays.
+// One attempt; false: another one may find a store.
+static bool greet(cx_client *c, const cx_request *hello, attempt *a,
+                  calx_status **out)
+{
+  unsigned char head[CX_REQUEST_HEAD + CX_TABLE_KEY];
+  const void *bytes;
+  size_t size;
+  bool news;
+  *out = NULL;
+  if (!dial(c, a)) return false;
+  cx_link_send(&c->link, 0, head, cx_wire_request(hello, head), hello->value,
+               hello->size);
+  if (!await_first(c, a, &bytes, &size)) return false;
+  *out = read_answer(c, bytes, size, &c->served_by, &size, &news);
+  return true;
+}
+
+// Until the store is there: who comes first waits for who serves it. A store
+// that has no place for guests takes one who comes again.
+static calx_status *find_store(cx_client *c, int64_t timeout_ms)
+{
+  attempt a = { .until = cx_now_ns() + timeout_ms * 1000000 };
+  unsigned char origin[CX_ORIGIN_BYTES];
+  cx_request hello;
+  calx_status *status;
+  CALX_TRY(cx_socket_check(c->url));
+  CALX_TRY(write_hello(c, &hello, origin));
+  for (int64_t pause = FIRST_PAUSE_MS;; pause *= 2) {
+    if (greet(c, &hello, &a, &status)) return status;
+    cx_link_free(&c->link);
+    if (left_ms(&a) == 0) return no_store(c, timeout_ms, &a);
+    if (pause > LAST_PAUSE_MS) pause = LAST_PAUSE_MS;
+    int64_t now = pause < left_ms(&a) ? pause : left_ms(&a);
+    nanosleep(&(struct timespec){ .tv_nsec = (long)now * 1000000 }, NULL);
+  }
+}
+
 static void release(cx_client *c)
 {
-  if (!cx_shut_socket(c->socket)) return;
+  cx_link_free(&c->link);
+  if (c->wake >= 0) close(c->wake);
   cx_mutex_free(&c->lock);
   cx_cond_free(&c->changed);
   cx_free(c->url);
@@ -366,16 +370,17 @@ calx_status *cx_client_open(const cx_client_options *options,
   cx_client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   c->options = *options;
+  c->link.fd = -1;
   cx_mutex_init(&c->lock);
   cx_cond_init(&c->changed);
+  c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   c->url = cx_strdup(options->url);
   calx_status *status = c->url == NULL ? cx_out_of_memory() : NULL;
-  int error = status == NULL ? dial(c) : 0;
-  if (error != 0) {
-    status = cx_error(CALX_UNAVAILABLE, "the store at %s: %s", c->url,
-                      nng_strerror(error));
+  if (status == NULL && c->wake < 0) {
+    status = cx_error(CALX_RESOURCE_EXHAUSTED, "the store at %s: %s", c->url,
+                      strerror(errno));
   }
-  if (status == NULL) status = greet(c, timeout_ms);
+  if (status == NULL) status = find_store(c, timeout_ms);
   c->options.url = c->options.token = NULL;
   if (status == NULL) status = cx_watch_start(c);
   if (status != NULL) {

@@ -1,8 +1,8 @@
 // world/client: a process's connection to the store's server.
 //
-// Thread-safe: every call has an nng context of its own. The connection is
-// watched by one thread (watch.c), which also is the heartbeat; news of any
-// kind, also that the server has gone, ends every call that waits.
+// Thread-safe: a call sends its request itself and sleeps. One thread (watch.c)
+// reads what comes and is the heartbeat; news of any kind, also that the server
+// has gone, ends every call that waits.
 #ifndef CX_WORLD_CLIENT_H
 #define CX_WORLD_CLIENT_H
 
@@ -13,6 +13,7 @@ typedef struct cx_client cx_client;
 typedef struct cx_client_options {
   const char *url, *token;  // token NULL: nothing
   int process, processes;   // process -1 - H: the launcher of host H
+  cx_origin origin;         // where this process comes from
   int64_t heartbeat_ms;
   // From the watching thread, once each; may call nothing of the client.
   void (*on_news)(void *user, calx_code code, const char *news);

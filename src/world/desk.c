@@ -1,10 +1,11 @@
 // world/desk: who is here, what they ask for, and the first news.
 //
-// A connection is a process once its HELLO brought the token, a number that
-// nobody else has, and the same count of processes. A process that closes
-// without BYE, or is silent for longer than the heartbeat's limit, has gone,
-// and that is news; so it is with a host's launcher. The first news answers
-// every request that waits.
+// A connection is a process, or a host's launcher, once its HELLO brought the
+// token, the job's name, a number that nobody had before, and the same count of
+// processes. All of a host come from one start of its command: the first. A
+// process that closes without BYE, or is silent for longer than the heartbeat's
+// limit, has gone, and that is news; so it is with a host's launcher. The first
+// news answers every request that waits.
 #include "world/desk.h"
 
 #include <stdio.h>
@@ -142,65 +143,21 @@ static peer *find_peer(cx_desk *d, uint32_t pipe)
   return NULL;
 }
 
-// In a time that does not tell how much of it was right.
-static bool is_token(const char *ours, const char *theirs)
+static void note_presence(cx_desk *d, int32_t process, presence p)
 {
-  size_t n = strlen(ours);
-  unsigned different = strlen(theirs) != n;
-  for (size_t i = 0; i < n && !different; i++) {
-    different |= (unsigned char)ours[i] ^ (unsigned char)theirs[i];
+  if (process < 0) {
+    d->hosts[-1 - process].launcher = p;
+  } else {
+    d->processes[process] = p;
   }
-  return different == 0;
-}
-
-// Of a launcher, or of a process whose number can be right.
-static calx_status *check_numbers(const cx_desk *d, const cx_request *r)
-{
-  int processes = d->options.processes;
-  if (r->b != processes && r->a < 0) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "a launcher says that the job has %d processes, the "
-                    "store's has %d",
-                    (int)r->b, processes);
-  }
-  if (r->b != processes) {
-    return cx_error(CALX_FAILED_PRECONDITION,
-                    "process %d says that they are %d, the store's are %d",
-                    (int)r->a, (int)r->b, processes);
-  }
-  // Every host has a process, so there are no more launchers.
-  if (r->a >= -processes && r->a < processes) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "there is no process %d of %d",
-                  (int)r->a, processes);
-}
-
-static calx_status *check_hello(const cx_desk *d, const cx_request *r,
-                                bool stranger)
-{
-  if (stranger || !is_token(d->options.token, r->name)) {
-    return cx_error(CALX_UNAUTHENTICATED,
-                    "the store refuses this process: it is %s",
-                    stranger ? "another user's"
-                             : "of another job, its CALX_TOKEN is not the "
-                               "store's");
-  }
-  CALX_TRY(check_numbers(d, r));
-  if (r->a < 0 || d->processes[r->a] == AWAITED) return NULL;
-  if (d->processes[r->a] == PRESENT) {
-    return cx_error(CALX_ALREADY_EXISTS,
-                    "there is a process %d already: two have the same number",
-                    (int)r->a);
-  }
-  return cx_error(CALX_FAILED_PRECONDITION,
-                  "process %d was here and has %s: nobody comes back to a job",
-                  (int)r->a, d->processes[r->a] == LEFT ? "left" : "gone");
 }
 
 static void take_hello(cx_desk *d, const cx_ticket *from, const cx_request *r,
                        bool stranger, int64_t now_ms)
 {
   peer *known = find_peer(d, from->pipe);
-  calx_status *status = check_hello(d, r, stranger);
+  cx_origin origin;
+  calx_status *status = cx_desk_check_hello(d, r, stranger, &origin);
   if (status == NULL && known != NULL) {
     status = cx_error(CALX_ALREADY_EXISTS, "this connection said who it is");
   }
@@ -215,7 +172,9 @@ static void take_hello(cx_desk *d, const cx_ticket *from, const cx_request *r,
   }
   d->peers[d->peer_count++] =
       (peer){ .pipe = from->pipe, .process = r->a, .heard = now_ms };
-  if (r->a >= 0) d->processes[r->a] = PRESENT;
+  note_presence(d, r->a, PRESENT);
+  host *h = cx_desk_host(d, &origin);
+  if (h != NULL) h->launch = origin.launch;
   cx_desk_answer(d, from, CALX_OK, d->options.who, strlen(d->options.who));
 }
 
@@ -231,17 +190,33 @@ static void drop_requests(cx_desk *d, uint32_t pipe)
   }
 }
 
+bool cx_desk_knows(const cx_desk *d, uint32_t pipe)
+{
+  for (size_t i = 0; i < d->peer_count; i++) {
+    if (d->peers[i].pipe == pipe) return true;
+  }
+  return false;
+}
+
+void cx_desk_heard(cx_desk *d, uint32_t pipe, int64_t now_ms)
+{
+  peer *p = find_peer(d, pipe);
+  if (p != NULL) p->heard = now_ms;
+}
+
 void cx_desk_closed(cx_desk *d, uint32_t pipe, int64_t now_ms)
 {
   peer *p = find_peer(d, pipe);
   if (p == NULL) return;
   int32_t process = p->process;
-  bool left = p->left;
   *p = d->peers[--d->peer_count];
   drop_requests(d, pipe);
-  if (process < 0 && !left) fail_gone(d, process, closed);
-  if (process < 0 || d->processes[process] != PRESENT) return;
-  d->processes[process] = GONE;
+  if (cx_desk_presence(d, process) != PRESENT) return;
+  note_presence(d, process, GONE);
+  if (process < 0) {
+    fail_gone(d, process, closed);
+    return;
+  }
   d->gone_at[process] = now_ms + d->options.grace_ms;
   check_gone(d, now_ms);
 }
@@ -265,13 +240,13 @@ static void check_heartbeats(cx_desk *d, int64_t now_ms)
   for (size_t i = 0; limit > 0 && i < d->peer_count; i++) {
     peer *p = &d->peers[i];
     if (slept) p->heard = now_ms;
-    bool here = p->process < 0 ? !p->left : d->processes[p->process] == PRESENT;
+    bool here = cx_desk_presence(d, p->process) == PRESENT;
     if (!here || now_ms - p->heard <= limit) continue;
     char why[128];
     snprintf(why, sizeof why,
              "no sign of it for %.3g s: stopped, or its host is unreachable",
              (double)limit / 1000);
-    if (p->process >= 0) d->processes[p->process] = GONE;
+    note_presence(d, p->process, GONE);
     fail_gone(d, p->process, why);
   }
 }
@@ -356,12 +331,11 @@ static void take_watch(cx_desk *d, const cx_ticket *from, const cx_request *r,
   }
 }
 
-static void take_bye(cx_desk *d, const cx_ticket *from, peer *p)
+static void take_bye(cx_desk *d, const cx_ticket *from, const peer *p)
 {
-  p->left = true;
-  if (p->process >= 0 && d->processes[p->process] == PRESENT) {
-    d->processes[p->process] = LEFT;
-    cx_desk_left(d, p->process);
+  if (cx_desk_presence(d, p->process) == PRESENT) {
+    note_presence(d, p->process, LEFT);
+    if (p->process >= 0) cx_desk_left(d, p->process);
   }
   cx_desk_answer(d, from, CALX_OK, NULL, 0);
 }
@@ -391,7 +365,7 @@ static void take_abort(cx_desk *d, const cx_ticket *from, const cx_request *r)
 }
 
 static void take_known(cx_desk *d, const cx_ticket *from, const cx_request *r,
-                       peer *p, int64_t now_ms)
+                       const peer *p, int64_t now_ms)
 {
   if (d->failed != CALX_OK && is_ended_by_news(r->op)) {
     answer_news(d, from);
@@ -504,8 +478,9 @@ cx_desk *cx_desk_new(const cx_server_options *options, cx_desk_send *send,
   size_t n = (size_t)options->processes;
   d->processes = cx_calloc(n, sizeof *d->processes);
   d->gone_at = cx_calloc(n, sizeof *d->gone_at);
+  d->hosts = cx_calloc((size_t)options->hosts, sizeof *d->hosts);
   if (d->options.token == NULL || d->options.who == NULL ||
-      d->processes == NULL || d->gone_at == NULL) {
+      d->processes == NULL || d->gone_at == NULL || d->hosts == NULL) {
     cx_desk_free(d);
     return NULL;
   }
@@ -522,6 +497,7 @@ void cx_desk_free(cx_desk *d)
   cx_free((char *)d->options.who);
   cx_free(d->processes);
   cx_free(d->gone_at);
+  cx_free(d->hosts);
   cx_free(d->peers);
   cx_free(d->events);
   cx_free(d);

@@ -9,11 +9,9 @@
 #include "world/server.h"
 #include "world/wire.h"
 
-// Where an answer goes: nng's header of the request, whose connection it names.
+// Where an answer goes: the connection, and the number of its request.
 typedef struct cx_ticket {
-  uint32_t pipe;
-  uint32_t size;
-  unsigned char header[64];
+  uint32_t pipe, number;
 } cx_ticket;
 
 // The key that says how many ranks each process has.
@@ -31,6 +29,10 @@ void cx_desk_free(cx_desk *desk);
 // `stranger`: the connection is another user's, as far as that can be known.
 void cx_desk_take(cx_desk *desk, const cx_ticket *from, const void *bytes,
                   size_t size, bool stranger, int64_t now_ms);
+// Whether the connection has said who it is, and was believed.
+bool cx_desk_knows(const cx_desk *desk, uint32_t pipe);
+// A sign of life: part of a message.
+void cx_desk_heard(cx_desk *desk, uint32_t pipe, int64_t now_ms);
 void cx_desk_closed(cx_desk *desk, uint32_t pipe, int64_t now_ms);
 // What is due by now; returns in how many ms the next thing is, at most 500.
 int64_t cx_desk_tick(cx_desk *desk, int64_t now_ms);

@@ -34,9 +34,14 @@ typedef enum presence { AWAITED, PRESENT, LEFT, GONE } presence;
 typedef struct peer {
   uint32_t pipe;
   int32_t process;  // -1 - H: the launcher of host H
-  bool left;
-  int64_t heard;  // ms
+  int64_t heard;    // ms
 } peer;
+
+// A host that has come: by a launcher of ours, or by one of its processes.
+typedef struct host {
+  cx_hash launch;     // 0: nobody has come yet
+  presence launcher;  // never AWAITED again
+} host;
 
 typedef struct event {
   size_t size;
@@ -53,6 +58,7 @@ struct cx_desk {
   meeting *meetings;
   presence *processes;
   int64_t *gone_at;  // of each process: its news is due; -1: not
+  host *hosts;       // [options.hosts]
   peer *peers;
   size_t peer_count, peer_capacity;
   event *events;
@@ -72,6 +78,16 @@ void cx_desk_answer_status(cx_desk *d, const cx_ticket *to,
 bool cx_desk_wait(cx_desk *d, const cx_ticket *from, const cx_request *r,
                   int64_t now_ms);
 void cx_desk_unlink(cx_desk *d, pending **at);
+
+// Who says HELLO: NULL, or why it is refused.
+calx_status *cx_desk_check_hello(cx_desk *d, const cx_request *r, bool stranger,
+                                 cx_origin *out) CALX_MUST_USE;
+// Of a launcher of ours that said where it is, or of its process; else NULL.
+host *cx_desk_host(cx_desk *d, const cx_origin *o);
+static inline presence cx_desk_presence(const cx_desk *d, int32_t process)
+{
+  return process < 0 ? d->hosts[-1 - process].launcher : d->processes[process];
+}
 
 static inline bool cx_desk_meets(cx_op op)
 {

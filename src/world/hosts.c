@@ -55,6 +55,7 @@ static bool is_ours_to_forward(const char *variable)
     "CALX_RANK=",      "CALX_WORLD=",   "CALX_LOCAL_RANK=", "CALX_LOCAL_WORLD=",
     "CALX_NODE_RANK=", "CALX_NNODES=",  "CALX_STORE=",      "CALX_TOKEN=",
     "CALX_WINDOW_FD=", "CALX_RESTART=", "CALX_SSH=",        "CALX_PORT=",
+    "CALX_LAUNCH=",
   };
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
     if (begins(variable, kept[i])) return false;

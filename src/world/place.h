@@ -6,7 +6,7 @@
 #include "world/world.h"
 
 typedef struct cx_route {
-  char url[320];  // nng's: tcp://host:port, abstract://name; "": none is needed
+  char url[320];  // tcp://host:port, abstract://name; "": none is needed
   // Whether a process 0 serves the store; else the launcher does.
   bool by_process;
   // Whether the launcher told the hosts; else `place` has a guess, blocks of

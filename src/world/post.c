@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/thread.h"
 #include "world/client.h"
+#include "world/origin.h"
 #include "world/route.h"
 #include "world/server.h"
 
@@ -66,7 +68,9 @@ static calx_status *serve(office *o)
                                              ? o->job->token
                                              : NULL,
                                 .who = "the launcher",
+                                .job = cx_origin_job(CX_LAUNCHER_CALX),
                                 .processes = o->job->hosts * o->job->processes,
+                                .hosts = o->job->hosts,
                                 .heartbeat_ms = cx_heartbeat_ms(),
                                 .grace_ms = GRACE_MS };
   return cx_server_start(&options, &o->server);
@@ -74,16 +78,18 @@ static calx_status *serve(office *o)
 
 static calx_status *connect_to_store(office *o)
 {
-  cx_client_options options = { .url = o->job->url,
-                                .token = o->job->token[0] != '\0'
-                                             ? o->job->token
-                                             : NULL,
-                                .process = -1 - o->job->host,
-                                .processes = o->job->hosts * o->job->processes,
-                                .heartbeat_ms = cx_heartbeat_ms(),
-                                .on_news = pass_news,
-                                .on_event = pass_event,
-                                .user = o };
+  cx_client_options options = {
+    .url = o->job->url,
+    .token = o->job->token[0] != '\0' ? o->job->token : NULL,
+    .process = -1 - o->job->host,
+    .processes = o->job->hosts * o->job->processes,
+    .origin = { o->job->host, cx_origin_launch(o->job->launch),
+                cx_origin_job(CX_LAUNCHER_CALX) },
+    .heartbeat_ms = cx_heartbeat_ms(),
+    .on_news = pass_news,
+    .on_event = pass_event,
+    .user = o
+  };
   return cx_client_open(&options, CONNECT_MS, &o->client);
 }
 
@@ -172,9 +178,19 @@ static void leave(office *o)
   cx_server_stop(o->server);
 }
 
+// A connection for each process, whatever the shell's limit was.
+static void allow_descriptors(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Never returns.
 static void run(office *o)
 {
+  allow_descriptors();
   calx_status *status = serve(o);
   if (status == NULL) send_letter(o->fd, CALX_OK, "");
   if (status == NULL) status = connect_to_store(o);

@@ -17,6 +17,7 @@ typedef struct cx_job {
   int processes;    // of this host; the world has hosts times as many
   char url[320];    // of the store
   char token[128];  // empty: none
+  char launch[33];  // of this start: CALX_LAUNCH
 } cx_job;
 
 typedef struct cx_letter {

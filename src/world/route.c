@@ -223,3 +223,15 @@ calx_status *cx_route_read(const cx_world_place *place, cx_route *route)
   if (!step || place->launcher == CX_LAUNCHER_OPENMPI) return no_address(place);
   return slurm_route(place, route);
 }
+
+void cx_route_warn(const char *url, int hosts, const char *token)
+{
+  if (hosts < 2 || (token != NULL && token[0] != '\0') ||
+      strncmp(url, "tcp:", 4) != 0) {
+    return;
+  }
+  cx_log(
+      "whoever can reach %s can join this job: set CALX_TOKEN to the same "
+      "secret on all its hosts",
+      url);
+}

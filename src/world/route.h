@@ -8,6 +8,10 @@
 calx_status *cx_route_read(const cx_world_place *place,
                            cx_route *route) CALX_MUST_USE;
 
+// A line where a job on several hosts has a store that takes whoever can reach
+// it.
+void cx_route_warn(const char *url, int hosts, const char *token);
+
 // A variable's text; NULL where it is not set or empty.
 const char *cx_place_variable(const char *name);
 // A variable that tells seconds, in ms: more than 0, with or_none also 0. Where

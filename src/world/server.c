@@ -1,31 +1,67 @@
-// world/server: the desk behind nng's raw REP socket, on one thread.
+// world/server: the desk behind plain sockets, on one thread.
 //
-// nng's own threads only tell which connections closed; all else is the
-// thread's. Abstract sockets of other users are strangers; TCP cannot tell, and
-// relies on the token.
+// Whoever can reach the port can connect, so little is held for one who has not
+// said a right HELLO yet (a guest): a message of at most CX_HELLO_BYTES, some
+// seconds, and one of few places, of which the longest held one goes to the
+// next who comes. One whose HELLO was refused hears why and has the rest of
+// these seconds to read it. Abstract sockets of other users are strangers; TCP
+// cannot tell, and relies on the token.
 #include "world/server.h"
 
-#include <nng/nng.h>
-#include <nng/protocol/reqrep0/rep.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "world/desk.h"
-#include "world/pipe.h"
+#include "world/link.h"
 #include "world/route.h"
-#include "world/shut.h"
+#include "world/socket.h"
+
+enum {
+  MOST_GUESTS = 128,
+  GUEST_MS = 5000,
+  ACCEPTED_AT_ONCE = 64,
+  PAUSE_MS = 100,  // where there is no descriptor for one who comes
+  LONGEST_WAIT_MS = 500,
+  READ_AT_ONCE = 64,  // pieces of one connection before the next one's turn
+  // No more is read from who does not read his answers; later he is dropped.
+  FULL = 1 << 20,
+  DROPPED = 256 << 20
+};
+
+// What an event is of: a connection's place, or one of these.
+#define EVENT_LISTENER UINT64_MAX
+#define EVENT_WAKE (UINT64_MAX - 1)
+
+typedef struct visitor {
+  cx_link link;
+  uint32_t pipe;  // its place + 1
+  bool strange;
+  bool guest;     // has not said who it is
+  bool refused;   // guest: has been answered, and nothing more is taken
+  bool finished;  // guest: nothing more is sent either
+  uint32_t interest;
+  int64_t since;  // ms
+} visitor;
 
 struct cx_server {
-  nng_socket socket;
-  nng_aio *receiving;
+  int listener, wake, events;
   cx_desk *desk;  // under the lock, as all below
   cx_mutex lock;
   cx_thread thread;
   bool stopping;
-  uint32_t *closed;  // connections, for the thread
-  size_t closed_count, closed_capacity;
+  visitor **visitors;  // by place; NULL: free
+  size_t visitor_count, visitor_capacity;
+  visitor *guests[MOST_GUESTS];  // the longest here first
+  size_t guest_count;
+  bool lost_some;        // a link is to be swept
+  int64_t paused_until;  // ms; 0: not
 };
 
 static int64_t now_ms(void)
@@ -38,108 +74,290 @@ int64_t cx_heartbeat_ms(void)
   return cx_place_seconds("CALX_HEARTBEAT_S", true, 5);
 }
 
+// ---- events -----------------------------------------------------------------
+
+static bool await(const cx_server *s, int fd, uint64_t what, uint32_t interest)
+{
+  struct epoll_event event = { .events = interest, .data.u64 = what };
+  return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &event) == 0 ||
+         (errno == EEXIST &&
+          epoll_ctl(s->events, EPOLL_CTL_MOD, fd, &event) == 0);
+}
+
+static void await_visitor(cx_server *s, visitor *v)
+{
+  size_t waits = cx_link_waits(&v->link);
+  uint32_t interest =
+      (waits > 0 ? EPOLLOUT : 0u) | (waits < FULL ? (uint32_t)EPOLLIN : 0u);
+  if (waits > DROPPED) v->link.lost = true;
+  s->lost_some = s->lost_some || v->link.lost;
+  if (v->link.lost || interest == v->interest) return;
+  v->interest = interest;
+  if (!await(s, v->link.fd, v->pipe, interest)) v->link.lost = true;
+}
+
+// ---- coming and going -------------------------------------------------------
+
+static void forget_guest(cx_server *s, const visitor *v)
+{
+  size_t i = 0;
+  while (i < s->guest_count && s->guests[i] != v) i++;
+  if (i == s->guest_count) return;
+  s->guest_count--;
+  memmove(&s->guests[i], &s->guests[i + 1],
+          (s->guest_count - i) * sizeof(visitor *));
+}
+
+// The desk hears of the end after all that came before it.
+static void end_visitor(cx_server *s, visitor *v)
+{
+  s->visitors[v->pipe - 1] = NULL;
+  // Closing does not do it where a fork has a copy.
+  epoll_ctl(s->events, EPOLL_CTL_DEL, v->link.fd, NULL);
+  if (v->guest) forget_guest(s, v);
+  cx_link_free(&v->link);
+  cx_desk_closed(s->desk, v->pipe, now_ms());
+  cx_free(v);
+}
+
+static void sweep(cx_server *s)
+{
+  while (s->lost_some) {
+    s->lost_some = false;
+    for (size_t i = 0; i < s->visitor_count; i++) {
+      visitor *v = s->visitors[i];
+      // The end of one is news for others, whose links may break by it.
+      if (v != NULL && v->link.lost) end_visitor(s, v);
+    }
+  }
+}
+
+static size_t free_place(cx_server *s)
+{
+  for (size_t i = 0; i < s->visitor_count; i++) {
+    if (s->visitors[i] == NULL) return i;
+  }
+  if (!cx_grow(&s->visitors, &s->visitor_capacity, s->visitor_count + 1,
+               sizeof(visitor *))) {
+    return SIZE_MAX;
+  }
+  s->visitors[s->visitor_count] = NULL;
+  return s->visitor_count++;
+}
+
+static void welcome(cx_server *s, int fd, bool strange)
+{
+  if (s->guest_count == MOST_GUESTS) end_visitor(s, s->guests[0]);
+  size_t place = free_place(s);
+  visitor *v = place != SIZE_MAX ? cx_calloc(1, sizeof *v) : NULL;
+  if (v == NULL) {
+    close(fd);
+    return;
+  }
+  v->pipe = (uint32_t)place + 1;
+  v->strange = strange;
+  v->guest = true;
+  v->since = now_ms();
+  cx_link_init(&v->link, fd, CX_HELLO_BYTES);
+  s->visitors[place] = v;
+  s->guests[s->guest_count++] = v;
+  await_visitor(s, v);
+}
+
+// Without a descriptor the longest guest's is taken; where there is none, those
+// who come wait a moment.
+static void accept_some(cx_server *s)
+{
+  for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
+    bool strange;
+    int fd = cx_socket_accept(s->listener, &strange);
+    if (fd >= 0) {
+      welcome(s, fd, strange);
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    if (s->guest_count > 0) {
+      end_visitor(s, s->guests[0]);
+      continue;
+    }
+    s->paused_until = now_ms() + PAUSE_MS;
+    await(s, s->listener, EVENT_LISTENER, 0);
+    return;
+  }
+}
+
+static void end_late_guests(cx_server *s, int64_t now)
+{
+  while (s->guest_count > 0 && now - s->guests[0]->since >= GUEST_MS) {
+    end_visitor(s, s->guests[0]);
+  }
+  if (s->paused_until == 0 || now < s->paused_until) return;
+  s->paused_until = 0;
+  await(s, s->listener, EVENT_LISTENER, EPOLLIN);
+}
+
+// ---- messages ---------------------------------------------------------------
+
 static void send_reply(void *user, const cx_ticket *to, const cx_reply *reply)
 {
   cx_server *s = user;
+  visitor *v = s->visitors[to->pipe - 1];
   unsigned char head[CX_REPLY_HEAD];
-  nng_msg *m;
-  if (nng_msg_alloc(&m, 0) != 0) return;
   cx_wire_reply(reply, head);
-  if (nng_msg_header_append(m, to->header, to->size) != 0 ||
-      nng_msg_append(m, head, sizeof head) != 0 ||
-      (reply->size != 0 && nng_msg_append(m, reply->value, reply->size) != 0) ||
-      nng_sendmsg(s->socket, m, NNG_FLAG_NONBLOCK) != 0) {
-    nng_msg_free(m);
-  }
+  cx_link_send(&v->link, to->number, head, sizeof head, reply->value,
+               reply->size);
+  await_visitor(s, v);
 }
 
-static void note_closed(nng_pipe pipe, nng_pipe_ev event, void *user)
+// Whether it goes on: the first message of a guest decides.
+static bool take_message(cx_server *s, visitor *v, uint32_t number,
+                         const void *bytes, size_t size)
 {
-  (void)event;
-  cx_server *s = user;
-  cx_lock(&s->lock);
-  // Without memory the heartbeat finds it.
-  if (cx_grow(&s->closed, &s->closed_capacity, s->closed_count + 1,
-              sizeof *s->closed)) {
-    s->closed[s->closed_count++] = (uint32_t)nng_pipe_id(pipe);
+  cx_ticket from = { .pipe = v->pipe, .number = number };
+  cx_desk_take(s->desk, &from, bytes, size, v->strange, now_ms());
+  if (!v->guest) return true;
+  if (cx_desk_knows(s->desk, v->pipe)) {
+    v->guest = false;
+    v->link.most = CX_MESSAGE_BYTES;
+    forget_guest(s, v);
+    return true;
   }
-  cx_unlock(&s->lock);
-  nng_aio_cancel(s->receiving);
+  v->refused = true;
+  return false;
 }
 
-static void take(cx_server *s, nng_msg *m)
+// A refused guest's answer goes out; then it is told that no more comes, and
+// what it sends is dropped, since closing before it has read would take the
+// answer from it.
+static void finish_guest(visitor *v)
 {
-  nng_pipe pipe = nng_msg_get_pipe(m);
-  cx_ticket from = { .pipe = (uint32_t)nng_pipe_id(pipe),
-                     .size = (uint32_t)nng_msg_header_len(m) };
-  if (from.size <= sizeof from.header) {
-    memcpy(from.header, nng_msg_header(m), from.size);
-    cx_desk_take(s->desk, &from, nng_msg_body(m), nng_msg_len(m),
-                 cx_pipe_is_strange(pipe), now_ms());
+  unsigned char dropped[4096];
+  if (cx_link_waits(&v->link) == 0 && !v->finished) {
+    v->finished = true;
+    shutdown(v->link.fd, SHUT_WR);
   }
-  nng_msg_free(m);
+  for (int i = 0; i < READ_AT_ONCE; i++) {
+    ssize_t n = recv(v->link.fd, dropped, sizeof dropped, MSG_DONTWAIT);
+    if (n > 0) continue;
+    bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
+    v->link.lost = v->link.lost || !later;
+    return;
+  }
 }
 
-// A cancelled receive that had not begun costs at most this.
-enum { MOST_MS = 100 };
+static void take_messages(cx_server *s, visitor *v)
+{
+  const void *bytes;
+  size_t size;
+  uint32_t number;
+  for (int i = 0; i < READ_AT_ONCE; i++) {
+    size_t came = cx_link_receive(&v->link);
+    bool some = false;
+    for (;;) {
+      cx_link_word word = cx_link_next(&v->link, &number, &bytes, &size);
+      if (word == CX_LINK_TOO_LONG) v->link.lost = true;
+      if (word != CX_LINK_MESSAGE) break;
+      some = true;
+      if (!take_message(s, v, number, bytes, size)) return;
+    }
+    // The parts of a long message are signs of life too.
+    if (came > 0 && !some && !v->guest) {
+      cx_desk_heard(s->desk, v->pipe, now_ms());
+    }
+    if (came == 0 || v->link.lost || cx_link_waits(&v->link) >= FULL) return;
+  }
+}
+
+static void take_event(cx_server *s, const struct epoll_event *event)
+{
+  uint64_t ignored;
+  if (event->data.u64 == EVENT_LISTENER) {
+    accept_some(s);
+    return;
+  }
+  if (event->data.u64 == EVENT_WAKE) {
+    (void)!read(s->wake, &ignored, sizeof ignored);
+    return;
+  }
+  visitor *v = s->visitors[event->data.u64 - 1];
+  if (v == NULL) return;  // ended by an event before this one
+  if ((event->events & EPOLLOUT) != 0) cx_link_flush(&v->link);
+  if ((event->events & ~(uint32_t)EPOLLOUT) != 0 && !v->refused) {
+    take_messages(s, v);
+  }
+  if (v->refused) finish_guest(v);
+  await_visitor(s, v);
+}
 
 static void serve(void *user)
 {
+  enum { EVENTS = 64 };
   cx_server *s = user;
-  int64_t wait = MOST_MS;
+  struct epoll_event list[EVENTS];
+  int64_t wait = 0;
   for (bool going = true; going;) {
-    nng_aio_set_timeout(s->receiving, (nng_duration)wait);
-    nng_recv_aio(s->socket, s->receiving);
-    nng_aio_wait(s->receiving);
-    int result = nng_aio_result(s->receiving);
+    int n = epoll_wait(s->events, list, EVENTS, (int)wait);
     cx_lock(&s->lock);
-    if (result == 0) take(s, nng_aio_get_msg(s->receiving));
-    for (size_t i = 0; i < s->closed_count; i++) {
-      cx_desk_closed(s->desk, s->closed[i], now_ms());
-    }
-    s->closed_count = 0;
+    for (int i = 0; i < n; i++) take_event(s, &list[i]);
+    end_late_guests(s, now_ms());
+    sweep(s);
     wait = cx_desk_tick(s->desk, now_ms());
-    wait = wait < 1 ? 1 : wait < MOST_MS ? wait : MOST_MS;
-    going = !s->stopping && result != NNG_ECLOSED;
+    sweep(s);
+    if (s->guest_count > 0 || s->paused_until != 0) {
+      wait = wait < PAUSE_MS ? wait : PAUSE_MS;
+    }
+    wait = wait < 1 ? 1 : wait < LONGEST_WAIT_MS ? wait : LONGEST_WAIT_MS;
+    going = !s->stopping;
     cx_unlock(&s->lock);
   }
 }
 
-static calx_status *nng_failed(int error, const char *what, const char *url)
+// ---- starting and stopping --------------------------------------------------
+
+static calx_status *open_events(cx_server *s)
 {
-  return cx_error(CALX_UNAVAILABLE, "%s %s: %s", what, url,
-                  nng_strerror(error));
+  s->events = epoll_create1(EPOLL_CLOEXEC);
+  s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (s->events >= 0 && s->wake >= 0 &&
+      await(s, s->wake, EVENT_WAKE, EPOLLIN) &&
+      await(s, s->listener, EVENT_LISTENER, EPOLLIN)) {
+    return NULL;
+  }
+  return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptors for the store: %s",
+                  strerror(errno));
 }
 
 static calx_status *listen_at(cx_server *s, const char *url)
 {
-  nng_listener listener;
-  int error = nng_rep0_open_raw(&s->socket);
-  if (error == 0) error = nng_aio_alloc(&s->receiving, NULL, NULL);
-  if (error == 0) {
-    error = nng_pipe_notify(s->socket, NNG_PIPE_EV_REM_POST, note_closed, s);
-  }
-  if (error == 0) {
-    error = nng_socket_set_size(s->socket, NNG_OPT_RECVMAXSZ, CX_MESSAGE_BYTES);
-  }
-  if (error == 0) error = nng_socket_set_int(s->socket, NNG_OPT_SENDBUF, 4096);
-  if (error == 0) error = nng_listener_create(&listener, s->socket, url);
-  if (error == 0) {
-    nng_listener_set_bool(listener, NNG_OPT_TCP_KEEPALIVE, true);
-    error = nng_listener_start(listener, 0);
-  }
-  if (error == 0) return NULL;
-  return nng_failed(error, "the store cannot be served at", url);
+  calx_status *why = cx_socket_listen(url, &s->listener);
+  if (why == NULL) return NULL;
+  calx_status *status = cx_error(
+      CALX_UNAVAILABLE,
+      "the store cannot be served at %s: %s; where another job has this "
+      "port, or this command runs already, CALX_PORT or MASTER_PORT choose "
+      "another one",
+      url, cx_status_sentence(why));
+  calx_status_free(why);
+  return status;
 }
 
-// What nng would not let go of stays.
 static void release(cx_server *s)
 {
-  if (!cx_shut_socket(s->socket)) return;
-  nng_aio_free(s->receiving);
+  for (size_t i = 0; i < s->visitor_count; i++) {
+    visitor *v = s->visitors[i];
+    if (v == NULL) continue;
+    // What the last ones were told: they leave without waiting for it.
+    cx_link_flush(&v->link);
+    cx_link_free(&v->link);
+    cx_free(v);
+  }
+  if (s->listener >= 0) close(s->listener);
+  if (s->events >= 0) close(s->events);
+  if (s->wake >= 0) close(s->wake);
   if (s->desk != NULL) cx_desk_free(s->desk);
   cx_mutex_free(&s->lock);
-  cx_free(s->closed);
+  cx_free(s->visitors);
   cx_free(s);
 }
 
@@ -148,10 +366,12 @@ calx_status *cx_server_start(const cx_server_options *options, cx_server **out)
   *out = NULL;
   cx_server *s = cx_calloc(1, sizeof *s);
   if (s == NULL) return cx_out_of_memory();
+  s->listener = s->events = s->wake = -1;
   cx_mutex_init(&s->lock);
   s->desk = cx_desk_new(options, send_reply, s);
   calx_status *status = s->desk == NULL ? cx_out_of_memory() : NULL;
   if (status == NULL) status = listen_at(s, options->url);
+  if (status == NULL) status = open_events(s);
   if (status == NULL) status = cx_thread_start(&s->thread, serve, s);
   if (status != NULL) {
     release(s);
@@ -175,10 +395,11 @@ bool cx_server_drain(cx_server *s, int64_t timeout_ms)
 
 void cx_server_stop(cx_server *s)
 {
+  const uint64_t one = 1;
   cx_lock(&s->lock);
   s->stopping = true;
   cx_unlock(&s->lock);
-  nng_aio_cancel(s->receiving);
+  (void)!write(s->wake, &one, sizeof one);
   cx_thread_join(&s->thread);
   release(s);
 }

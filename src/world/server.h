@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/status.h"
 
 typedef struct cx_server cx_server;
@@ -13,14 +14,16 @@ typedef struct cx_server_options {
   const char *url;    // as cx_route's: where it listens, nowhere else
   const char *token;  // what every HELLO must bring; NULL: nothing
   const char *who;    // "process 0", "the launcher": whom others miss
+  cx_hash job;        // of the job's name; 0: it has none
   int processes;
+  int hosts;             // whose launchers come too; 0: none do
   int64_t heartbeat_ms;  // who is silent for so long has gone; 0: no limit
   // A process whose connection closed is news only after this, so that a
   // launcher that saw how it ended can tell first.
   int64_t grace_ms;
 } cx_server_options;
 
-// Starts nng's threads and one of its own: fork before it.
+// Starts a thread: fork before it.
 calx_status *cx_server_start(const cx_server_options *options,
                              cx_server **out) CALX_MUST_USE;
 // Until every process has left or gone, or the time is over; whether all have.

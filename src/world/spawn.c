@@ -88,6 +88,7 @@ static calx_status *choose_store(cx_job *job)
                     strlen(token), sizeof job->token - 1);
   }
   snprintf(job->token, sizeof job->token, "%s", token != NULL ? token : "");
+  if (job->host == 0) cx_route_warn(job->url, job->hosts, token);
   return NULL;
 }
 
@@ -102,6 +103,7 @@ static calx_status *plan(const cx_spawn_options *o, cx_job *job)
                     "host alone cannot start a job of several again",
                     o->max_restarts, job->hosts);
   }
+  CALX_TRY(random_hex(job->launch));
   return choose_store(job);
 }
 

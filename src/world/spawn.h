@@ -8,6 +8,7 @@
 //   CALX_STORE    where the store is; this launcher, or that of host 0, serves
 //                 it from a process of its own
 //   CALX_TOKEN    what the store wants to be told first
+//   CALX_LAUNCH   which start of this host's command it belongs to
 //   CALX_WINDOW_FD  the window that the processes of this host share
 //   CALX_RESTART  how often all were started again before
 //

@@ -1,11 +1,15 @@
-// world/watch: one thread per process that waits for what the server tells.
+// world/watch: one thread per process that reads what the server tells.
 //
 // It asks the server for the next event; the server answers when there is one,
 // when the job has failed, or when a heartbeat's pause is over. So one exchange
-// is the news, the sign of life of this process and that of the server. nng's
-// callbacks only note how far the exchange is and ring; the thread looks.
+// is the news, the sign of life of this process and that of the server. It also
+// takes the answers to all calls and sends what did not go at once.
+#include <poll.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "world/client_parts.h"
 
 enum { PAUSE_MS = 1000, PAUSE_WITHOUT_LIMIT_MS = 60000, LAST_ANSWERS_MS = 300 };
@@ -17,85 +21,119 @@ int64_t cx_watch_pause_ms(const cx_client *c)
   return limit / 5 < PAUSE_MS ? limit / 5 : PAUSE_MS;
 }
 
-static void finish(cx_client *c, int result, nng_msg *answer)
+// ---- what comes and goes ----------------------------------------------------
+
+// One that nobody waits for any more is dropped.
+static void hand_over(cx_client *c, uint32_t number, const void *bytes,
+                      size_t size)
 {
-  c->sending = false;
-  c->answered = true;
-  c->result = result;
-  c->answer = answer;
-  cx_cond_broadcast(&c->changed);
+  call *k = c->calls;
+  while (k != NULL && k->number != number) k = k->next;
+  if (k == NULL || k->answered) return;
+  k->answered = true;
+  k->bytes = cx_alloc(size + 1);
+  k->size = size;
+  if (k->bytes != NULL && size != 0) memcpy(k->bytes, bytes, size);
 }
 
-static void step(void *user)
+// Under the lock; whether anything came.
+static bool pump(cx_client *c)
 {
-  cx_client *c = user;
-  int result = nng_aio_result(c->aio);
-  cx_lock(&c->lock);
-  bool sent = c->sending && result == 0;
-  if (sent) {
-    c->sending = false;
-  } else if (c->sending) {
-    nng_msg_free(nng_aio_get_msg(c->aio));
-    finish(c, result, NULL);
-  } else {
-    finish(c, result, result == 0 ? nng_aio_get_msg(c->aio) : NULL);
+  const void *bytes;
+  size_t size, came = 1;
+  uint32_t number;
+  bool any = false;
+  cx_link_flush(&c->link);
+  while (came > 0) {
+    cx_link_word word;
+    came = cx_link_receive(&c->link);
+    any = any || came > 0;
+    while ((word = cx_link_next(&c->link, &number, &bytes, &size)) ==
+           CX_LINK_MESSAGE) {
+      hand_over(c, number, bytes, size);
+    }
+    if (word == CX_LINK_TOO_LONG) c->link.lost = true;
   }
-  cx_unlock(&c->lock);
-  if (sent) nng_ctx_recv(c->context, c->aio);
+  if (any || c->link.lost) cx_cond_broadcast(&c->changed);
+  return any;
 }
 
-static bool ask(cx_client *c)
+// Until something comes or can go, somebody wakes this thread, or the time is
+// over. Whether anything came.
+static bool wait_and_pump(cx_client *c, int64_t wait_ms)
+{
+  uint64_t ignored;
+  struct pollfd list[2] = { { .fd = c->wake, .events = POLLIN },
+                            { .fd = c->link.fd, .events = POLLIN } };
+  cx_lock(&c->lock);
+  if (cx_link_waits(&c->link) > 0) list[1].events |= POLLOUT;
+  cx_unlock(&c->lock);
+  poll(list, 2, wait_ms > 0 ? (int)wait_ms : 0);
+  if (list[0].revents != 0) (void)!read(c->wake, &ignored, sizeof ignored);
+  cx_lock(&c->lock);
+  bool any = pump(c);
+  cx_unlock(&c->lock);
+  return any;
+}
+
+static void ask(cx_client *c)
 {
   cx_request r = { .op = CX_OP_WATCH,
                    .a = c->seen,
                    .wait_ms = cx_watch_pause_ms(c) };
-  nng_msg *m = cx_client_message(&r);
-  if (m == NULL) return false;
   cx_lock(&c->lock);
-  c->sending = true;
-  c->answered = false;
+  cx_client_send(c, &c->asked, &r);
   cx_unlock(&c->lock);
-  nng_aio_set_msg(c->aio, m);
-  nng_ctx_send(c->context, c->aio);
-  return true;
 }
 
 typedef enum heard {
+  HEARD_NOTHING,
   HEARD_ANSWER,
   HEARD_LOSS,
   HEARD_SILENCE,
   HEARD_STOP
 } heard;
 
-// Waits in slices: who was stopped itself has heard nobody, and sees it by a
-// slice that took far longer.
-static heard listen_for(cx_client *c)
+static heard look(cx_client *c, bool late)
 {
-  int64_t limit = c->options.heartbeat_ms, slice = limit / 4 + 1;
-  int64_t begun = cx_now_ns(), until = begun + limit * 1000000;
-  heard what = HEARD_STOP;
+  heard what = HEARD_NOTHING;
   cx_lock(&c->lock);
-  for (;;) {
-    int64_t now = cx_now_ns();
-    if (now - begun > limit * 500000) until = now + limit * 1000000;
-    int64_t left = (until - now) / 1000000 + 1;
-    begun = now;
-    if (c->leaving) break;
-    bool lost = c->lost || (c->answered && c->result != 0);
-    c->lost = lost;
-    what = lost ? HEARD_LOSS : c->answered ? HEARD_ANSWER : HEARD_SILENCE;
-    if (what != HEARD_SILENCE) break;
-    if (limit > 0 && now >= until) {
-      c->lost = true;
-      break;
-    }
-    if (limit <= 0) left = slice = 60000;
-    cx_cond_wait_ms(&c->changed, &c->lock, left < slice ? left : slice);
+  if (c->leaving) {
     what = HEARD_STOP;
+  } else if (c->asked.answered) {
+    what = HEARD_ANSWER;
+  } else if (c->link.lost) {
+    what = HEARD_LOSS;
+  } else if (late) {
+    what = HEARD_SILENCE;
+    c->link.lost = true;
+    cx_cond_broadcast(&c->changed);
   }
   cx_unlock(&c->lock);
   return what;
 }
+
+// Waits in slices: who was stopped itself has heard nobody, and sees it by a
+// slice that took far longer.
+static heard listen_for(cx_client *c)
+{
+  int64_t limit = c->options.heartbeat_ms;
+  int64_t slice = limit > 0 ? limit / 4 + 1 : PAUSE_WITHOUT_LIMIT_MS;
+  int64_t begun = cx_now_ns(), until = begun + limit * 1000000;
+  for (;;) {
+    int64_t now = cx_now_ns();
+    if (now - begun > limit * 500000) until = now + limit * 1000000;
+    begun = now;
+    heard what = look(c, limit > 0 && now >= until);
+    if (what != HEARD_NOTHING) return what;
+    int64_t left = limit > 0 ? (until - now) / 1000000 + 1 : slice;
+    if (wait_and_pump(c, left < slice ? left : slice)) {
+      until = cx_now_ns() + limit * 1000000;
+    }
+  }
+}
+
+// ---- what it means ----------------------------------------------------------
 
 static void tell(cx_client *c, calx_code code, const char *news)
 {
@@ -114,8 +152,16 @@ static bool take_answer(cx_client *c)
 {
   cx_reply reply;
   bool go_on = true;
-  if (!cx_wire_read_reply(nng_msg_body(c->answer), nng_msg_len(c->answer),
-                          &reply)) {
+  cx_lock(&c->lock);
+  call own = c->asked;
+  cx_client_drop(&c->asked);
+  c->asked = (call){ 0 };
+  cx_unlock(&c->lock);
+  if (own.bytes == NULL) {
+    tell(c, CALX_RESOURCE_EXHAUSTED, "no memory for what the store says");
+    return false;
+  }
+  if (!cx_wire_read_reply(own.bytes, own.size, &reply)) {
     tell(c, CALX_ABORTED, "the store answers what is no answer");
     go_on = false;
   } else if (reply.kind == CX_REPLY_EVENT) {
@@ -128,8 +174,7 @@ static bool take_answer(cx_client *c)
     tell(c, reply.code, text);
     go_on = false;
   }
-  nng_msg_free(c->answer);
-  c->answer = NULL;
+  cx_free(own.bytes);
   return go_on;
 }
 
@@ -140,27 +185,28 @@ static bool take_answer(cx_client *c)
 static void wait_for_loss(cx_client *c)
 {
   int64_t until = cx_now_ns() + (int64_t)LAST_ANSWERS_MS * 1000000;
-  cx_lock(&c->lock);
-  while (!c->lost && !c->leaving) {
+  for (bool going = true; going;) {
     int64_t left = (until - cx_now_ns()) / 1000000;
-    if (left > 0) {
-      cx_cond_wait_ms(&c->changed, &c->lock, left);
-    } else {
-      cx_client_end_calls(c);
-      cx_cond_wait(&c->changed, &c->lock);
-    }
+    cx_lock(&c->lock);
+    going = !c->link.lost && !c->leaving;
+    if (left <= 0 || !going) cx_client_end_calls(c);
+    cx_unlock(&c->lock);
+    // A call that comes now is ended after the next slice.
+    if (going) wait_and_pump(c, left > 0 ? left : LAST_ANSWERS_MS);
   }
-  cx_client_end_calls(c);
-  cx_unlock(&c->lock);
 }
 
 static void watch(void *user)
 {
   cx_client *c = user;
   char text[256];
-  for (bool going = ask(c); going;) {
+  ask(c);
+  for (bool going = true; going;) {
     switch (listen_for(c)) {
-      case HEARD_ANSWER: going = take_answer(c) && ask(c); break;
+      case HEARD_ANSWER:
+        going = take_answer(c);
+        if (going) ask(c);
+        break;
       case HEARD_LOSS:
         snprintf(text, sizeof text,
                  "%s, which serves the store, has gone (its connection closed)",
@@ -176,6 +222,7 @@ static void watch(void *user)
         tell(c, CALX_ABORTED, text);
         going = false;
         break;
+      case HEARD_NOTHING:
       case HEARD_STOP: going = false; break;
     }
   }
@@ -184,28 +231,17 @@ static void watch(void *user)
 
 calx_status *cx_watch_start(cx_client *c)
 {
-  int error = nng_aio_alloc(&c->aio, step, c);
-  if (error == 0) error = nng_ctx_open(&c->context, c->socket);
-  calx_status *status =
-      error != 0 ? cx_error(CALX_RESOURCE_EXHAUSTED, "the store at %s: %s",
-                            c->url, nng_strerror(error))
-                 : cx_thread_start(&c->thread, watch, c);
-  if (status == NULL) return NULL;
-  if (error == 0) nng_ctx_close(c->context);
-  nng_aio_free(c->aio);
-  c->aio = NULL;
-  return status;
+  return cx_thread_start(&c->thread, watch, c);
 }
 
 void cx_watch_stop(cx_client *c)
 {
+  const uint64_t one = 1;
   cx_lock(&c->lock);
   c->leaving = true;
-  cx_cond_broadcast(&c->changed);
   cx_unlock(&c->lock);
+  (void)!write(c->wake, &one, sizeof one);
   cx_thread_join(&c->thread);
-  nng_ctx_close(c->context);
-  nng_aio_stop(c->aio);
-  if (c->answer != NULL) nng_msg_free(c->answer);
-  nng_aio_free(c->aio);
+  cx_client_drop(&c->asked);
+  cx_free(c->asked.bytes);
 }

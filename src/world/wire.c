@@ -101,6 +101,33 @@ bool cx_wire_read_reply(const void *bytes, size_t size, cx_reply *out)
   return true;
 }
 
+static void put_hash(unsigned char *out, cx_hash hash)
+{
+  cx_wire_put64(out, hash.low);
+  cx_wire_put64(out + 8, hash.high);
+}
+
+static cx_hash get_hash(const unsigned char *in)
+{
+  return (cx_hash){ cx_wire_get64(in), cx_wire_get64(in + 8) };
+}
+
+void cx_wire_origin(const cx_origin *o, unsigned char out[CX_ORIGIN_BYTES])
+{
+  cx_wire_put32(out, (uint32_t)o->host);
+  put_hash(out + 4, o->launch);
+  put_hash(out + 20, o->job);
+}
+
+bool cx_wire_read_origin(const void *bytes, size_t size, cx_origin *out)
+{
+  const unsigned char *in = bytes;
+  if (size != CX_ORIGIN_BYTES) return false;
+  *out = (cx_origin){ (int32_t)cx_wire_get32(in), get_hash(in + 4),
+                      get_hash(in + 20) };
+  return out->host >= -1;
+}
+
 void cx_wire_append(cx_text *list, const void *value, size_t size)
 {
   unsigned char head[4];

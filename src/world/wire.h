@@ -11,21 +11,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "world/table.h"
 
 typedef enum cx_op {
-  CX_OP_HELLO =
-      1,  // name: token; a: process, or -1 - a launcher's host; b: processes
-  CX_OP_PUT,       // name, value
-  CX_OP_GET,       // name; wait_ms
-  CX_OP_TRY,       // name
-  CX_OP_DROP,      // name
-  CX_OP_MEET,      // name; a: which one of b; value; wait_ms
-  CX_OP_MEET_ALL,  // the same by processes: one that has left ends it
-  CX_OP_ABORT,     // a: code; value: the news
-  CX_OP_END,       // value: an event for those that watch
-  CX_OP_WATCH,     // a: events seen so far; wait_ms
+  CX_OP_HELLO = 1,  // name: token; a: process, or -1 - a launcher's host; b:
+                    // processes; value: its origin
+  CX_OP_PUT,        // name, value
+  CX_OP_GET,        // name; wait_ms
+  CX_OP_TRY,        // name
+  CX_OP_DROP,       // name
+  CX_OP_MEET,       // name; a: which one of b; value; wait_ms
+  CX_OP_MEET_ALL,   // the same by processes: one that has left ends it
+  CX_OP_ABORT,      // a: code; value: the news
+  CX_OP_END,        // value: an event for those that watch
+  CX_OP_WATCH,      // a: events seen so far; wait_ms
   CX_OP_BYE
 } cx_op;
 
@@ -36,7 +37,20 @@ enum {
   CX_EVENT_VALUE = 512,
   CX_NEWS_TEXT = 1000
 };
+// A whole HELLO, which is taken from anybody.
+#define CX_HELLO_BYTES ((size_t)1024)
+#define CX_TOKEN_BYTES 256
 #define CX_MESSAGE_BYTES (CX_REQUEST_HEAD + CX_TABLE_KEY + CX_TABLE_VALUE)
+
+// Where a process comes from. Two starts of one host's command differ in their
+// launches; two jobs that have one token may differ in their names.
+typedef struct cx_origin {
+  int32_t host;    // -1: not known
+  cx_hash launch;  // of this host's launcher; 0: not known
+  cx_hash job;     // of the job's name, on all hosts; 0: it has none
+} cx_origin;
+
+enum { CX_ORIGIN_BYTES = 36 };
 
 typedef struct cx_request {
   cx_op op;
@@ -68,6 +82,9 @@ void cx_wire_reply(const cx_reply *r, unsigned char out[CX_REPLY_HEAD]);
 // False: the bytes are no message.
 bool cx_wire_read_request(const void *bytes, size_t size, cx_request *out);
 bool cx_wire_read_reply(const void *bytes, size_t size, cx_reply *out);
+
+void cx_wire_origin(const cx_origin *o, unsigned char out[CX_ORIGIN_BYTES]);
+bool cx_wire_read_origin(const void *bytes, size_t size, cx_origin *out);
 
 // A list of values in one: of a meeting, in the order of those that met.
 void cx_wire_append(cx_text *list, const void *value, size_t size);

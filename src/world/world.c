@@ -16,6 +16,7 @@
 #include "world/hosts_meet.h"
 #include "world/join.h"
 #include "world/local.h"
+#include "world/origin.h"
 #include "world/pmi.h"
 #include "world/route.h"
 #include "world/server.h"
@@ -97,9 +98,11 @@ static calx_status *serve(const cx_route *route)
   cx_server_options options = { .url = route->url,
                                 .token = cx_place_variable("CALX_TOKEN"),
                                 .who = "process 0",
+                                .job = cx_origin_job(cx_world.place.launcher),
                                 .processes = cx_world.place.processes,
                                 .heartbeat_ms = cx_heartbeat_ms() };
   if (!route->by_process || cx_world.place.process != 0) return NULL;
+  cx_route_warn(route->url, cx_world.place.hosts, options.token);
   return cx_server_start(&options, &cx_world.server);
 }
 
@@ -109,6 +112,7 @@ static calx_status *connect_store(const cx_route *route, int64_t timeout_ms)
                                 .token = cx_place_variable("CALX_TOKEN"),
                                 .process = cx_world.place.process,
                                 .processes = cx_world.place.processes,
+                                .origin = cx_origin_read(&cx_world.place),
                                 .heartbeat_ms = cx_heartbeat_ms(),
                                 .on_news = show_news,
                                 .on_event = take_event };

@@ -12,11 +12,16 @@
 //                   a launcher of others process 0 serves it there
 //   CALX_TOKEN      what every process shows the store; without one, TCP takes
 //                   whoever knows the port and a free number
+//   CALX_LAUNCH     which start of this host's command it is: of two, the
+//   second
+//                   is refused
 //   CALX_WINDOW_FD  the descriptor of the host's shared window (window.h)
 //   CALX_RESTART    for the program: how often all were started again before
 //
 // and by the user:
 //
+//   CALX_JOB                   the job's name, the same on all hosts: two jobs
+//                              that share address and token do not mix
 //   CALX_PORT                  the store's port, before MASTER_PORT
 //   CALX_HEARTBEAT_S           5: a process silent for so long has gone; 0: off
 //   CALX_JOIN_TIMEOUT_S        60: to wait for the other processes at first;

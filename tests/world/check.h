@@ -3,7 +3,6 @@
 #define CX_TESTS_WORLD_CHECK_H
 
 #include "../base/check.h"
-#include "world/shut.h"
 
 // Every variable by which a launcher tells a process its place.
 static inline void check_no_launcher(void)
@@ -35,17 +34,8 @@ static inline int check_alone(void **state)
   return check_begin(state);
 }
 
-// What nng keeps of a socket that it cannot close is not the library's.
-static inline int check_all_but_sockets(void **state)
-{
-  if (cx_shut_left() == 0) return check_end(state);
-  print_message("  nng has kept %d sockets\n", cx_shut_left());
-  cx_alloc_fail_at(-1);
-  return cx_status_live() != 0;
-}
-
 #undef CHECK_TEST
 #define CHECK_TEST(function) \
-  cmocka_unit_test_setup_teardown(function, check_alone, check_all_but_sockets)
+  cmocka_unit_test_setup_teardown(function, check_alone, check_end)
 
 #endif

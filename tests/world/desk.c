@@ -25,15 +25,18 @@ static void note(void *user, const cx_ticket *to, const cx_reply *reply)
 static void ask(cx_desk *desk, uint32_t pipe, cx_op op, int32_t a, int32_t b,
                 int64_t now)
 {
-  unsigned char bytes[CX_REQUEST_HEAD + CX_TABLE_KEY];
+  unsigned char bytes[CX_REQUEST_HEAD + CX_TABLE_KEY + CX_ORIGIN_BYTES];
   cx_request r = { .op = op, .a = a, .b = b, .wait_ms = 1 << 20 };
   if (op == CX_OP_GET || op == CX_OP_MEET_ALL || op == CX_OP_MEET) {
     snprintf(r.name, sizeof r.name, "key");
     r.wait_ms = 400;
   }
+  cx_origin origin = { .host = -1 };
+  if (op == CX_OP_HELLO) r.size = CX_ORIGIN_BYTES;
   size_t size = cx_wire_request(&r, bytes);
-  cx_desk_take(desk, &(cx_ticket){ .pipe = pipe, .size = 4 }, bytes, size,
-               false, now);
+  cx_wire_origin(&origin, bytes + size);
+  size += r.size;
+  cx_desk_take(desk, &(cx_ticket){ .pipe = pipe }, bytes, size, false, now);
 }
 
 // Processes 0 and 1 over connections 1 and 2, host 1's launcher over LAUNCHER.
@@ -41,6 +44,7 @@ static cx_desk *open_desk(heard *h)
 {
   cx_server_options options = { .who = "process 0",
                                 .processes = 2,
+                                .hosts = 2,
                                 .heartbeat_ms = LIMIT_MS,
                                 .grace_ms = GRACE_MS };
   *h = (heard){ 0 };

@@ -2,7 +2,7 @@
 // launcher starts them: one host, what two hosts see, and a host that shares no
 // memory.
 //
-// The processes are forked before anything of nng has started. A child checks
+// The processes are forked before any thread has started. A child checks
 // by itself and tells by its exit code; everything ends by the test's own
 // limit.
 #ifndef CX_TESTS_WORLD_PROCESSES_H

@@ -4,6 +4,7 @@
 //
 //   world_ranks MEETINGS [HOW [RANK]]
 //
+// HOW until:FILE: they meet until the file is there, however often.
 // HOW: kill, segv, stop, exit (with 7), raise (a status), leave (early and
 // well), none; it befalls RANK (else the last one) in the middle. Exit status:
 // 0; 1 after an error, which is on standard error.
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "world/world.h"
 
 static calx_status *come_to_harm(const char *how)
@@ -31,9 +33,38 @@ static calx_status *come_to_harm(const char *how)
   return NULL;
 }
 
+// Rank 0 sees the file and tells two meetings ahead which one is the last, so
+// that all hear of it before.
+static calx_status *meet_until(const char *path)
+{
+  int rank = cx_world_here()->process, last = -1;
+  char text[16], *value;
+  size_t size;
+  for (int i = 0; last < 0 || i <= last; i++) {
+    if (rank == 0 && last < 0 && access(path, F_OK) == 0) {
+      last = i + 2;
+      snprintf(text, sizeof text, "%d", last);
+      CALX_TRY(cx_store_put("last", text, strlen(text)));
+    }
+    cx_agreement a = { .rank = rank, .key = { 1, 2 }, .what = "a meeting" };
+    CALX_TRY(cx_board_agree(&a, cx_world_timeout_ms(), NULL));
+    calx_status *status = cx_store_try_get("last", &value, &size);
+    if (status == NULL) {
+      last = atoi(value);
+      cx_free(value);
+    } else if (calx_status_code(status) != CALX_NOT_FOUND) {
+      return status;
+    }
+    calx_status_free(status);
+    usleep(2000);
+  }
+  return cx_store_barrier("the end", cx_world_timeout_ms());
+}
+
 static calx_status *meet(int meetings, const char *how, int who)
 {
   int rank = cx_world_here()->process;
+  if (strncmp(how, "until:", 6) == 0) return meet_until(how + 6);
   for (int i = 0; i < meetings; i++) {
     if (rank == who && i == meetings / 2) {
       if (strcmp(how, "leave") == 0) return NULL;

@@ -1,4 +1,4 @@
-// The store's server and its clients over nng, as threads of one process.
+// The store's server and its clients, as threads of one process.
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static void wait_for(atomic_int *value, int wanted)
 
 // ---- a server and its clients -----------------------------------------------
 
-enum { MOST = 4 };
+enum { MOST = 4, HOSTS = 5 };
 
 typedef struct job {
   char url[64];
@@ -65,6 +65,7 @@ static void start_server(job *j, int processes, const char *token,
                                 .token = token,
                                 .who = "process 0",
                                 .processes = processes,
+                                .hosts = HOSTS,
                                 .heartbeat_ms = heartbeat_ms,
                                 .grace_ms = grace_ms };
   check_ok(cx_server_start(&options, &j->server));
@@ -361,18 +362,17 @@ static void test_first_news(void **state)
 static void test_news_by_any_code(void **state)
 {
   (void)state;
-  enum { ROUNDS = 5 };
   static const calx_code codes[] = { CALX_DEADLINE_EXCEEDED, CALX_UNAVAILABLE };
   for (size_t i = 0; i < 2; i++) {
     job j;
     start_job(&j, 1, 5000);
     check_fails(cx_client_fail(j.clients[0], codes[i], "rank 0 was late"),
                 codes[i], "rank 0 was late");
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < HOSTS; round++) {
       cx_client *launcher;
       cx_client_options options = { .url = j.url,
                                     .token = "token",
-                                    .process = -1,
+                                    .process = -1 - round,
                                     .processes = 1,
                                     .heartbeat_ms = 5000,
                                     .on_news = on_news,
@@ -409,8 +409,6 @@ static void test_lost_server(void **state)
   waiter w;
   start_job(&j, 1, 5000);
   start_waiter(&w, j.clients[0], 0, 0);
-  // Until nothing is on its way: see world/shut.c for what nng does otherwise.
-  nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
   cx_server_stop(j.server);
   cx_thread_join(&w.thread);
   const char *news =
@@ -445,14 +443,40 @@ static void test_strangers(void **state)
               "a launcher says that the job has 3 processes, the store's has "
               "2");
   j.processes = 2;
-  check_fails(open_client(&j, -3, "secret", 5000, &c), CALX_INVALID_ARGUMENT,
-              "no process -3 of 2");
+  check_fails(open_client(&j, -1 - HOSTS, "secret", 5000, &c),
+              CALX_INVALID_ARGUMENT, "no launcher of host 5");
   check_ok(open_client(&j, 1, "secret", 5000, &j.clients[1]));
   check_ok(cx_client_news(j.clients[0]));
   cx_client_close(j.clients[1], true);
   j.clients[1] = NULL;
   check_fails(open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
               "process 1 was here and has left");
+  end_job(&j);
+}
+
+// Nearly right is wrong, at every place and of every length.
+static void test_tokens(void **state)
+{
+  (void)state;
+  job j;
+  cx_client *c;
+  char token[CX_TOKEN_BYTES + 1], other[CX_TOKEN_BYTES + 2];
+  memset(token, 'x', CX_TOKEN_BYTES);
+  token[CX_TOKEN_BYTES] = '\0';
+  start_server(&j, 1, token, 5000, 0);
+  for (int i = 0; i < CX_TOKEN_BYTES; i += 51) {
+    memcpy(other, token, sizeof token);
+    other[i] = 'y';
+    check_fails(open_client(&j, 0, other, 5000, &c), CALX_UNAUTHENTICATED,
+                "CALX_TOKEN");
+    other[i] = '\0';
+    check_fails(open_client(&j, 0, other, 5000, &c), CALX_UNAUTHENTICATED,
+                "CALX_TOKEN");
+  }
+  snprintf(other, sizeof other, "%sx", token);
+  check_fails(open_client(&j, 0, other, 5000, &c), CALX_INVALID_ARGUMENT,
+              "the token is of 257 bytes, at most 256 are taken");
+  check_ok(open_client(&j, 0, token, 5000, &j.clients[0]));
   end_job(&j);
 }
 
@@ -487,7 +511,7 @@ int main(void)
     CHECK_TEST(test_names_ranks),      CHECK_TEST(test_first_news),
     CHECK_TEST(test_news_by_any_code), CHECK_TEST(test_events),
     CHECK_TEST(test_lost_server),      CHECK_TEST(test_strangers),
-    CHECK_TEST(test_nobody),
+    CHECK_TEST(test_tokens),           CHECK_TEST(test_nobody),
   };
   return cmocka_run_group_tests_name("world: the store's server", tests, NULL,
                                      NULL);
