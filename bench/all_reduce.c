@@ -350,19 +350,14 @@ int main(int argc, char **argv)
   static const char *const names[] = { "ranks", "bytes", "seconds", NULL };
   bench_check_options(argc, argv, names,
                       "all_reduce [--ranks=N] [--bytes=B] [--seconds=S]");
-  const int ranks = (int)bench_option(argc, argv, "ranks", 0);
-  const double asked = bench_option(argc, argv, "bytes", 0);
-  const double seconds = bench_option(argc, argv, "seconds", 0.5);
-  if (ranks < 0 || ranks == 1 || ranks > MOST_RANKS) {
-    fprintf(stderr, "all_reduce: 2 to %d ranks\n", MOST_RANKS);
+  const int ranks = (int)bench_count(argc, argv, "ranks", 0, 2, MOST_RANKS);
+  const size_t given = (size_t)bench_count(argc, argv, "bytes", 0, 4, 1 << 30);
+  const double seconds = bench_option(argc, argv, "seconds", 0.5, 1e-3, 1e6);
+  if (given % 4 != 0) {
+    fprintf(stderr, "%s: --bytes wants a multiple of 4, found '%zu'\n", argv[0],
+            given);
     return 2;
   }
-  if (!(asked == 0 || (asked >= 4 && asked <= 1 << 30)) ||
-      (size_t)asked % 4 != 0) {
-    fprintf(stderr, "all_reduce: a multiple of 4 bytes, at most 1 GiB\n");
-    return 2;
-  }
-  const size_t given = (size_t)asked;
   const size_t *sizes = given != 0 ? &given : SIZES;
   const size_t n_sizes = given != 0 ? 1 : sizeof SIZES / sizeof *SIZES;
   printf("smallest / median\n");

@@ -35,8 +35,11 @@ static cx_hlo_module *measure(const char *name, const char *how,
 
 int main(int argc, char **argv)
 {
-  if (argc < 2) {
-    fprintf(stderr, "usage: hlo_parse FILE...\n");
+  static const char usage[] = "hlo_parse FILE...";
+  if (argc < 2 || argv[1][0] == '-') {
+    static const char *const names[] = { NULL };
+    bench_check_options(argc, argv, names, usage);
+    fprintf(stderr, "usage: %s\n", usage);
     return 2;
   }
   for (int i = 1; i < argc; i++) {

@@ -71,11 +71,10 @@ int main(int argc, char **argv)
                                        NULL };
   bench_check_options(argc, argv, names,
                       "io [--mb=256] [--tensors=16] [--rounds=5] [--folder=0]");
-  double mb = bench_option(argc, argv, "mb", 256);
-  int tensors = (int)bench_option(argc, argv, "tensors", 16);
-  int rounds = (int)bench_option(argc, argv, "rounds", 5);
-  bool memory = bench_option(argc, argv, "folder", 0) != 0;
-  if (tensors < 1 || rounds < 1 || mb <= 0) return 2;
+  double mb = bench_option(argc, argv, "mb", 256, 1, 1e6);
+  int tensors = (int)bench_count(argc, argv, "tensors", 16, 1, 100000);
+  int rounds = (int)bench_count(argc, argv, "rounds", 5, 1, 100000);
+  bool memory = bench_count(argc, argv, "folder", 0, 0, 1) != 0;
   int64_t elements = (int64_t)(mb * 1e6 / tensors / sizeof(float));
   calx_value *d = make(tensors, elements);
   static const char *const endings[] = { "pt", "safetensors" };

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/options.h"
+
 int64_t bench_now(void)
 {
   struct timespec t;
@@ -71,18 +73,43 @@ static const char *value_of(const char *argument, const char *name)
   return argument[2 + n] == '=' ? argument + 3 + n : NULL;
 }
 
-double bench_option(int argc, char **argv, const char *name, double otherwise)
+// The last one counts; NULL: not given.
+static const char *last_of(int argc, char **argv, const char *name)
 {
+  const char *found = NULL;
   for (int i = 1; i < argc; i++) {
     const char *text = value_of(argv[i], name);
-    if (text == NULL) continue;
-    char *end;
-    double value = strtod(text, &end);
-    if (*text != '\0' && *end == '\0') return value;
-    fprintf(stderr, "--%s: '%s' is not a number\n", name, text);
-    exit(2);
+    if (text != NULL) found = text;
   }
-  return otherwise;
+  return found;
+}
+
+double bench_option(int argc, char **argv, const char *name, double otherwise,
+                    double least, double most)
+{
+  const char *text = last_of(argc, argv, name);
+  if (text == NULL) return otherwise;
+  char *end;
+  double value = strtod(text, &end);
+  if (end != text && *end == '\0' && value >= least && value <= most) {
+    return value;
+  }
+  fprintf(stderr, "%s: --%s wants a number from %g to %g, found '%s'\n",
+          argv[0], name, least, most, text);
+  exit(2);
+}
+
+long bench_count(int argc, char **argv, const char *name, long otherwise,
+                 long least, long most)
+{
+  const char *text = last_of(argc, argv, name);
+  int64_t value = otherwise;
+  if (text == NULL || cx_read_int(text, least, most, &value)) {
+    return (long)value;
+  }
+  fprintf(stderr, "%s: --%s wants a whole number from %ld to %ld, found '%s'\n",
+          argv[0], name, least, most, text);
+  exit(2);
 }
 
 void bench_check_options(int argc, char **argv, const char *const *names,
@@ -93,6 +120,9 @@ void bench_check_options(int argc, char **argv, const char *const *names,
     while (names[k] != NULL && value_of(argv[i], names[k]) == NULL) k++;
     if (names[k] != NULL) continue;
     bool help = strcmp(argv[i], "--help") == 0;
+    if (!help) {
+      fprintf(stderr, "%s: there is no option '%s'\n", argv[0], argv[i]);
+    }
     fprintf(help ? stdout : stderr, "usage: %s\n", usage);
     exit(help ? 0 : 2);
   }

@@ -28,10 +28,15 @@ double bench_cpu_ms(void);    // of all its threads so far
 // Prints a failure and ends the program with 1.
 void bench_need(calx_status *status);
 
-// A number given as "--name=value"; otherwise `otherwise`. Ends the program
-// with 2 over a value that is no number.
-double bench_option(int argc, char **argv, const char *name, double otherwise);
-// Ends the program over an argument that is none of these options (NULL ends).
+// A number given as "--name=value", from `least` to `most`; otherwise
+// `otherwise`. Ends the program with 2 over any other value.
+double bench_option(int argc, char **argv, const char *name, double otherwise,
+                    double least, double most);
+// The same of whole numbers.
+long bench_count(int argc, char **argv, const char *name, long otherwise,
+                 long least, long most);
+// Ends the program over an argument that is none of these options (NULL ends),
+// with 2, or over --help with 0.
 void bench_check_options(int argc, char **argv, const char *const *names,
                          const char *usage);
 

@@ -78,8 +78,9 @@ int main(int argc, char **argv)
   static const char *const names[] = { "batch", "seconds", NULL };
   bench_check_options(argc, argv, names,
                       "mnist_ranks [--batch=N] [--seconds=S]");
-  settings set = { .batch = (long)bench_option(argc, argv, "batch", 128),
-                   .seconds = bench_option(argc, argv, "seconds", 3) };
+  settings set = { .batch = bench_count(argc, argv, "batch", 128, 1, 1 << 20),
+                   .seconds =
+                       bench_option(argc, argv, "seconds", 3, 1e-3, 1e6) };
   bench_need(calx_launch(rank, &set));
   calx_shutdown();
   return 0;

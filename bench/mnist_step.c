@@ -80,8 +80,8 @@ int main(int argc, char **argv)
   static const char *const names[] = { "batch", "seconds", NULL };
   bench_check_options(argc, argv, names,
                       "mnist_step [--batch=N] [--seconds=S]");
-  long batch = lround(bench_option(argc, argv, "batch", 0));
-  double seconds = bench_option(argc, argv, "seconds", 3);
+  long batch = bench_count(argc, argv, "batch", 0, 1, 1 << 20);
+  double seconds = bench_option(argc, argv, "seconds", 3, 1e-3, 1e6);
   if (batch > 0) {
     measure(batch, seconds);
     return 0;

@@ -273,15 +273,11 @@ int main(int argc, char **argv)
   static const char *const names[] = { "layers",  "width",   "rows",
                                        "network", "seconds", NULL };
   bench_check_options(argc, argv, names, USAGE);
-  const chain c = { (int)bench_option(argc, argv, "layers", 7),
-                    (int)bench_option(argc, argv, "width", 2560),
-                    (int)bench_option(argc, argv, "rows", 256) };
-  const double seconds = bench_option(argc, argv, "seconds", 30);
-  network = bench_option(argc, argv, "network", 0) * 1e6;
-  if (c.layers < 1 || c.layers > MOST_LAYERS || c.width < 1 || c.rows < 1) {
-    fprintf(stderr, "overlap: 1 to %d layers\nusage: " USAGE "\n", MOST_LAYERS);
-    return 2;
-  }
+  const chain c = { (int)bench_count(argc, argv, "layers", 7, 1, MOST_LAYERS),
+                    (int)bench_count(argc, argv, "width", 2560, 1, 1 << 20),
+                    (int)bench_count(argc, argv, "rows", 256, 1, 1 << 20) };
+  const double seconds = bench_option(argc, argv, "seconds", 30, 1e-3, 1e6);
+  network = bench_option(argc, argv, "network", 0, 0, 1e9) * 1e6;
   static bench b;
   cx_pool *pool = NULL;
   bench_need(cx_pool_new(1, &pool));

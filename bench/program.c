@@ -19,8 +19,8 @@
 #include "measure.h"
 #include "pjrt/pjrt.h"
 
-#define USAGE                                           \
-  "usage: program FILE [--plugin=NAME] [--seconds=S]\n" \
+#define USAGE                                    \
+  "program FILE [--plugin=NAME] [--seconds=S]\n" \
   "  --plugin   a plugin's name or path; else what the environment says\n"
 
 typedef struct program {
@@ -227,21 +227,27 @@ static cx_pjrt_executable *compile(const program *p, cx_pjrt_client *c)
 int main(int argc, char **argv)
 {
   if (argc < 2 || argv[1][0] == '-') {
-    fputs(USAGE, stderr);
-    return 2;
+    const bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (!help) fprintf(stderr, "%s: FILE is missing\n", argv[0]);
+    fputs("usage: " USAGE, help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   const char *options[] = { "plugin", "seconds", NULL };
+  const char *file = argv[1];
+  argv[1] = argv[0];
   bench_check_options(argc - 1, argv + 1, options, USAGE);
   const char *plugin = text_option(argc, argv, "--plugin");
+  const double seconds =
+      bench_option(argc - 1, argv + 1, "seconds", 3, 1e-3, 1e6);
   if (plugin != NULL) setenv("CALX_PLUGIN", plugin, 1);
   program p = { 0 };
-  read_program(argv[1], &p);
+  read_program(file, &p);
   cx_pjrt_plugin *opened = NULL;
   cx_pjrt_client *client = NULL;
   bench_need(cx_pjrt_plugin_open(NULL, &opened));
   bench_need(cx_pjrt_client_open(opened, NULL, &client));
   cx_pjrt_executable *e = compile(&p, client);
-  run(&p, client, e, bench_option(argc - 1, argv + 1, "seconds", 3));
+  run(&p, client, e, seconds);
   printf("peak memory %8.0f MiB\n", bench_peak_mib());
   cx_pjrt_executable_release(e);
   cx_pjrt_client_close(client);

@@ -123,8 +123,8 @@ int main(int argc, char **argv)
     return child_main(atol(argv[2]));
   }
   bench_check_options(argc, argv, names, "startup [--rounds=N] [--batch=B]");
-  long rounds = lround(bench_option(argc, argv, "rounds", 5));
-  long batch = lround(bench_option(argc, argv, "batch", 128));
+  long rounds = bench_count(argc, argv, "rounds", 5, 1, 100000);
+  long batch = bench_count(argc, argv, "batch", 128, 1, 1 << 20);
   char program[4096], folder[] = "/tmp/calx-startup-XXXXXX", cache[64];
   ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
   if (n < 0 || mkdtemp(folder) == NULL) {

@@ -296,8 +296,8 @@ int main(int argc, char **argv)
 {
   static const char *const names[] = { "engine", "samples", NULL };
   bench_check_options(argc, argv, names, "trace [--engine=1|2] [--samples=N]");
-  wanted_samples = lround(bench_option(argc, argv, "samples", 0));
-  int engine = (int)lround(bench_option(argc, argv, "engine", 0));
+  wanted_samples = bench_count(argc, argv, "samples", 0, 1, 1 << 20);
+  int engine = (int)bench_count(argc, argv, "engine", 0, 1, 2);
   if (engine != 0) return run_engine(engine);
   return run_apart(1) != 0 || run_apart(2) != 0;
 }

@@ -9,9 +9,11 @@
 // The leaves are drawn: no file is needed. Exit code 21: the best accuracy
 // stayed below --target.
 #include <calx/calx.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
 
 enum { SIDE = 32, CLASSES = 4 };  // healthy, scab, rust, both
 
@@ -106,6 +108,8 @@ static calx_status *net_init(net *m)
 
 // ---- training ---------------------------------------------------------------
 
+#define BELOW "the best accuracy is below"
+
 typedef struct {
   long epochs, batch_size;
   uint64_t seed;
@@ -117,6 +121,11 @@ typedef struct {
 static calx_status *train(net *m, calx_optimizer *opt, calx_loader *loader)
 {
   calx_batch batch;
+  if (calx_loader_size(loader) == 0) {
+    return calx_status_new(CALX_INVALID_ARGUMENT,
+                           "--batch-size is more than there are leaves for a "
+                           "rank");
+  }
   calx_module_train(m->root, true);
   while (calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
@@ -211,8 +220,8 @@ static calx_status *rank(int index, void *user)
   }
   if (status == NULL && r->save != NULL) status = save(&m, r->save);
   if (status == NULL && best < r->target) {
-    status = calx_status_new(CALX_OUT_OF_RANGE, "%.2f%% is below %.2f%%", best,
-                             r->target);
+    status = calx_status_new(CALX_OUT_OF_RANGE, BELOW " %.2f%%: %.2f%%",
+                             r->target, best);
   }
   calx_parallel_loader_free(train_para), calx_parallel_loader_free(valid_para);
   calx_loader_free(train_loader), calx_loader_free(valid_loader);
@@ -232,11 +241,11 @@ int main(int argc, char **argv)
   };
   for (int o; (o = getopt_long(argc, argv, "", names, NULL)) != -1;) {
     switch (o) {
-      case 'e': r.epochs = atol(optarg); break;
-      case 'b': r.batch_size = atol(optarg); break;
-      case 'l': r.lr = atof(optarg); break;
-      case 't': r.target = atof(optarg); break;
-      case 's': r.seed = strtoull(optarg, NULL, 10); break;
+      case 'e': r.epochs = arg_count(argv, "epochs", 1, 1000000); break;
+      case 'b': r.batch_size = arg_count(argv, "batch-size", 1, 1 << 20); break;
+      case 'l': r.lr = arg_number(argv, "lr", 1e30); break;
+      case 't': r.target = arg_number(argv, "target", 100); break;
+      case 's': r.seed = (uint64_t)arg_count(argv, "seed", 0, INT64_MAX); break;
       case 'f': r.save = optarg; break;
       default:
         puts(
@@ -245,12 +254,14 @@ int main(int argc, char **argv)
         return o == 'h' ? 0 : 2;
     }
   }
+  arg_end(argc, argv);
   uint64_t seeds[] = { r.seed, ~r.seed };
   r.train = leaves(4096, &seeds[0]), r.valid = leaves(1024, &seeds[1]);
   calx_status *status = calx_launch(rank, &r);
-  calx_code code = calx_status_code(status);
+  // The rank that failed may be in another process: its message comes here.
+  bool below = strstr(calx_status_message(status), BELOW) != NULL;
   calx_status_print(stderr, status);
-  if (code != CALX_OK) return code == CALX_OUT_OF_RANGE ? 21 : 1;
+  if (status != NULL) return below ? 21 : 1;
   calx_dataset_free(r.train), calx_dataset_free(r.valid);
   calx_shutdown();
   return 0;

@@ -7,10 +7,11 @@
 // images of t10k-* train and the others test. Without --data, drawn digits.
 // Exit code 21: the best accuracy stayed below --target.
 #include <calx/calx.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "args.h"
 
 typedef struct {
   calx_module *root, *conv1, *bn1, *conv2, *bn2, *fc1, *fc2;
@@ -49,6 +50,10 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
   double images = 0;
   bool terminal = isatty(STDOUT_FILENO);
   long steps = (long)calx_loader_size(loader);
+  if (steps == 0) {
+    return calx_status_new(CALX_INVALID_ARGUMENT,
+                           "--batch-size is more than there are images");
+  }
   calx_module_train(m->root, true);
   timespec_get(&t0, TIME_UTC);
   while (calx_loader_next(loader, &batch)) {
@@ -108,11 +113,11 @@ int main(int argc, char **argv)
   for (int o; (o = getopt_long(argc, argv, "", names, NULL)) != -1;) {
     switch (o) {
       case 'd': data = optarg; break;
-      case 'e': epochs = atol(optarg); break;
-      case 'b': batch_size = atol(optarg); break;
-      case 'l': lr = atof(optarg) != 0 ? atof(optarg) : CALX_ZERO; break;
-      case 't': target = atof(optarg); break;
-      case 's': seed = atol(optarg); break;
+      case 'e': epochs = arg_count(argv, "epochs", 1, 1000000); break;
+      case 'b': batch_size = arg_count(argv, "batch-size", 1, 1 << 20); break;
+      case 'l': lr = arg_number(argv, "lr", 1e30); break;
+      case 't': target = arg_number(argv, "target", 100); break;
+      case 's': seed = arg_count(argv, "seed", 0, INT64_MAX); break;
       default:
         puts(
             "mnist [--data DIR] [--epochs N] [--batch-size B] [--lr X] "
@@ -120,13 +125,15 @@ int main(int argc, char **argv)
         return o == 'h' ? 0 : 2;
     }
   }
+  arg_end(argc, argv);
   calx_dataset *sets[2];
   mnist m;
   calx_manual_seed((uint64_t)seed);
   calx_status *status = calx_dataset_mnist(data, &sets[0], &sets[1]);
   if (status == NULL) status = mnist_init(&m);
   if (status != NULL) return calx_status_print(stderr, status), 1;
-  calx_optimizer *opt = calx_sgd(m.root, .lr = lr, .momentum = 0.5);
+  calx_optimizer *opt =
+      calx_sgd(m.root, .lr = lr != 0 ? lr : CALX_ZERO, .momentum = 0.5);
   calx_loader *batches =
       calx_loader_new(sets[0], .batch_size = batch_size, .shuffle = true,
                       .drop_last = true, .seed = (uint64_t)seed);

@@ -9,8 +9,10 @@
 // times the ranks, and so is the rate. DIR as for mnist.c. Exit code 21: the
 // best accuracy stayed below --target.
 #include <calx/calx.h>
-#include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
 
 typedef struct {
   calx_module *root, *conv1, *bn1, *conv2, *bn2, *fc1, *fc2;
@@ -41,6 +43,8 @@ static calx_status *mnist_init(mnist *m)
   return calx_module_error(m->root);
 }
 
+#define BELOW "the best accuracy is below"
+
 typedef struct {  // the same for all ranks
   long epochs, batch_size;
   uint64_t seed;
@@ -53,6 +57,11 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
 {
   calx_batch batch;
   long steps = (long)calx_loader_size(loader);
+  if (steps == 0) {
+    return calx_status_new(
+        CALX_INVALID_ARGUMENT,
+        "--batch-size is more than there are images for a rank");
+  }
   calx_module_train(m->root, true);
   while (calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
@@ -129,8 +138,8 @@ static calx_status *rank(int index, void *user)
   }
   if (status == NULL) calx_master_print("Max Accuracy: %.2f%%\n", best);
   if (status == NULL && best < r->target) {
-    status = calx_status_new(CALX_OUT_OF_RANGE, "%.2f%% is below %.2f%%", best,
-                             r->target);
+    status = calx_status_new(CALX_OUT_OF_RANGE, BELOW " %.2f%%: %.2f%%",
+                             r->target, best);
   }
   calx_loader_free(loader), calx_loader_free(batches), calx_loader_free(tests);
   calx_sampler_free(mine), calx_sampler_free(rest);
@@ -150,11 +159,11 @@ int main(int argc, char **argv)
   for (int o; (o = getopt_long(argc, argv, "", names, NULL)) != -1;) {
     switch (o) {
       case 'd': data = optarg; break;
-      case 'e': r.epochs = atol(optarg); break;
-      case 'b': r.batch_size = atol(optarg); break;
-      case 'l': r.lr = atof(optarg); break;
-      case 't': r.target = atof(optarg); break;
-      case 's': r.seed = strtoull(optarg, NULL, 10); break;
+      case 'e': r.epochs = arg_count(argv, "epochs", 1, 1000000); break;
+      case 'b': r.batch_size = arg_count(argv, "batch-size", 1, 1 << 20); break;
+      case 'l': r.lr = arg_number(argv, "lr", 1e30); break;
+      case 't': r.target = arg_number(argv, "target", 100); break;
+      case 's': r.seed = (uint64_t)arg_count(argv, "seed", 0, INT64_MAX); break;
       default:
         puts(
             "mnist_dp [--data DIR] [--epochs N] [--batch-size B] [--lr X] "
@@ -162,11 +171,13 @@ int main(int argc, char **argv)
         return o == 'h' ? 0 : 2;
     }
   }
+  arg_end(argc, argv);
   calx_status *status = calx_dataset_mnist(data, &r.train, &r.test);
   if (status == NULL) status = calx_launch(rank, &r);
-  calx_code code = calx_status_code(status);
+  // The rank that failed may be in another process: its message comes here.
+  bool below = strstr(calx_status_message(status), BELOW) != NULL;
   calx_status_print(stderr, status);
-  if (code != CALX_OK) return code == CALX_OUT_OF_RANGE ? 21 : 1;
+  if (status != NULL) return below ? 21 : 1;
   calx_dataset_free(r.train), calx_dataset_free(r.test);
   calx_shutdown();
   return 0;
