@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 {
   static const char *const names[] = { "most", NULL };
   bench_check_options(argc, argv, names, "growth [--most=8000]");
-  const int most = (int)bench_option(argc, argv, "most", 8000);
+  const int most = (int)bench_count(argc, argv, "most", 8000, 1000, 1 << 20);
   setenv("CALX_CACHE_DIR", "off", 1);
   printf("%10s %12s %12s %12s %12s\n", "parameters", "record ms", "update ms",
          "sync ms", "us each");

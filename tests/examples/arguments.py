@@ -23,6 +23,7 @@ NUMBERS = {
     "program": {"seconds": REAL},
     "startup": {"rounds": WHOLE, "batch": WHOLE},
     "trace": {"engine": WHOLE + ["3"], "samples": WHOLE},
+    "growth": {"most": WHOLE},
     "hlo_parse": {},
 }
 FILES = {"program", "hlo_parse"}  # whose words are files
