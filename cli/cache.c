@@ -124,11 +124,12 @@ static bool print_file(const char *path, const cx_cache *c,
     cx_text_append(&line, "not finished");
   } else if (f->size > CX_CACHE_BIGGEST) {
     cx_text_append(&line, "damaged: larger than any program");
-  } else if ((status = cx_file_read(cx_text_str(&name), CX_CACHE_BIGGEST, &data,
-                                    &size)) == NULL) {
+  } else if ((status = cx_file_read_own(cx_text_str(&name), CX_CACHE_BIGGEST,
+                                        false, &data, &size)) == NULL) {
     append_entry(&line, data, size);
   } else {
-    cx_text_append(&line, "damaged: ");
+    bool refused = calx_status_code(status) == CALX_PERMISSION_DENIED;
+    cx_text_append(&line, refused ? "not used: " : "damaged: ");
     cx_cli_line_append(&line, cx_status_sentence(status));
   }
   bool there = calx_status_code(status) != CALX_NOT_FOUND;

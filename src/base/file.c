@@ -53,13 +53,10 @@ static calx_status *read_all(int fd, const char *path, size_t limit,
   }
 }
 
-calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
-                          size_t *out_size)
+// Closes fd.
+static calx_status *read_open(int fd, const char *path, size_t limit,
+                              char **out_data, size_t *out_size)
 {
-  *out_data = NULL;
-  *out_size = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return cx_file_failed("open", path);
   cx_text text = { 0 };
   struct stat info;
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
@@ -80,6 +77,67 @@ calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
   *out_size = size;
   return NULL;
 }
+
+calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
+                          size_t *out_size)
+{
+  *out_data = NULL;
+  *out_size = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return cx_file_failed("open", path);
+  return read_open(fd, path, limit, out_data, out_size);
+}
+
+// ---- files that are believed ------------------------------------------------
+
+calx_status *cx_file_check_owner(const char *path, const struct stat *info,
+                                 bool root_too)
+{
+  if (info->st_uid != geteuid() && !(root_too && info->st_uid == 0)) {
+    return cx_error(CALX_PERMISSION_DENIED,
+                    "'%s' is not this user's own: it belongs to user %lu, not "
+                    "to %lu",
+                    path, (unsigned long)info->st_uid,
+                    (unsigned long)geteuid());
+  }
+  if ((info->st_mode & 022) != 0) {
+    return cx_error(CALX_PERMISSION_DENIED,
+                    "others may write it: '%s' has mode %04o; 'chmod go-w' "
+                    "forbids it",
+                    path, (unsigned)info->st_mode & 07777);
+  }
+  return NULL;
+}
+
+static calx_status *check_own(int fd, const char *path, bool root_too)
+{
+  struct stat info;
+  if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
+  if (!S_ISREG(info.st_mode)) {
+    return cx_error(CALX_PERMISSION_DENIED, "'%s' is no regular file", path);
+  }
+  return cx_file_check_owner(path, &info, root_too);
+}
+
+calx_status *cx_file_read_own(const char *path, size_t limit, bool root_too,
+                              char **out_data, size_t *out_size)
+{
+  *out_data = NULL;
+  *out_size = 0;
+  int fd =
+      open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ELOOP) {
+    return cx_error(CALX_PERMISSION_DENIED,
+                    "'%s' is a link, which is not followed", path);
+  }
+  if (fd < 0) return cx_file_failed("open", path);
+  calx_status *status = check_own(fd, path, root_too);
+  if (status == NULL) return read_open(fd, path, limit, out_data, out_size);
+  close(fd);
+  return status;
+}
+
+// ---- writing ----------------------------------------------------------------
 
 calx_status *cx_file_put(int fd, const char *path, const void *data,
                          size_t size)
@@ -119,15 +177,29 @@ static calx_status *write_stream(const char *path, const void *data,
   return status;
 }
 
+// Ends the writer.
+static calx_status *write_all(cx_writer *w, const void *data, size_t size)
+{
+  calx_status *status = cx_writer_put(w, data, size);
+  if (status == NULL) return cx_writer_commit(w);
+  cx_writer_abandon(w);
+  return status;
+}
+
 calx_status *cx_file_write(const char *path, const void *data, size_t size)
 {
   cx_writer *w;
   if (cx_file_is_stream(path)) return write_stream(path, data, size);
   CALX_TRY(cx_writer_open(path, &w));
-  calx_status *status = cx_writer_put(w, data, size);
-  if (status == NULL) return cx_writer_commit(w);
-  cx_writer_abandon(w);
-  return status;
+  return write_all(w, data, size);
+}
+
+calx_status *cx_file_write_private(const char *path, const void *data,
+                                   size_t size)
+{
+  cx_writer *w;
+  CALX_TRY(cx_writer_open_private(path, &w));
+  return write_all(w, data, size);
 }
 
 bool cx_file_exists(const char *path)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "calx/status.h"
 
@@ -12,6 +13,14 @@
 // *out_data is zero-terminated past its size and is freed with cx_free().
 calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
                           size_t *out_size) CALX_MUST_USE;
+// The same of a file that is believed: a regular one that cx_file_check_owner()
+// accepts. A link is not followed, and a pipe is not waited for.
+calx_status *cx_file_read_own(const char *path, size_t limit, bool root_too,
+                              char **out_data, size_t *out_size) CALX_MUST_USE;
+// Whether a file or folder is this user's, or root's too, and nobody else may
+// write it.
+calx_status *cx_file_check_owner(const char *path, const struct stat *info,
+                                 bool root_too) CALX_MUST_USE;
 // A pipe, a character device (/dev/null) or a descriptor's name (/dev/stdout,
 // /dev/fd/3).
 bool cx_file_is_stream(const char *path);
@@ -19,6 +28,10 @@ bool cx_file_is_stream(const char *path);
 // or not at all. A stream is written to as it is, behind what it has.
 calx_status *cx_file_write(const char *path, const void *data,
                            size_t size) CALX_MUST_USE;
+// For this user alone (0600). What has the name is replaced, be it a link, a
+// pipe or somebody else's; a link is not followed.
+calx_status *cx_file_write_private(const char *path, const void *data,
+                                   size_t size) CALX_MUST_USE;
 bool cx_file_exists(const char *path);
 calx_status *cx_folder_make(const char *path, unsigned mode)
     CALX_MUST_USE;  // with its parents; existing is success

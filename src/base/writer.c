@@ -33,6 +33,9 @@ struct cx_writer {
   int fd;
   int folder;  // of the path: what can't be synced is not replaced
   bool named;  // the temporary file has its name
+  bool keeps;  // the mode and owner of `old`, which is replaced
+  bool private;
+  struct stat old;
   uint64_t size;
   size_t gathered;  // bytes in piece
   char path[PATH_MAX];
@@ -42,10 +45,8 @@ struct cx_writer {
 
 // ---- opening ----------------------------------------------------------------
 
-// The file that is to be replaced: where a link leads to, never a device.
-static calx_status *resolve(const char *path, char out[PATH_MAX])
+static calx_status *check_name(const char *path)
 {
-  struct stat info;
   if (path == NULL || *path == '\0') {
     return cx_error(CALX_INVALID_ARGUMENT, "the name of the file is empty");
   }
@@ -53,19 +54,42 @@ static calx_status *resolve(const char *path, char out[PATH_MAX])
     return cx_error(CALX_INVALID_ARGUMENT, "the name '%.40s…' is too long",
                     path);
   }
-  if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+  return NULL;
+}
+
+// Root may write all; who took the right to write from a file means root too.
+static calx_status *check_writable(const char *path, const struct stat *info)
+{
+  if ((info->st_mode & 0222) == 0) {
+    return cx_error(CALX_PERMISSION_DENIED,
+                    "cannot replace '%s': it is read-only (mode %04o); 'chmod "
+                    "u+w' makes it writable, another name leaves it as it is",
+                    path, (unsigned)info->st_mode & 07777);
+  }
+  if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0) return NULL;
+  return cx_file_failed("replace", path);
+}
+
+// The file that is to be replaced: where a link leads to, never a device.
+static calx_status *resolve(const char *path, cx_writer *w)
+{
+  char *out = w->path;
+  if (lstat(path, &w->old) == 0 && S_ISLNK(w->old.st_mode)) {
     if (realpath(path, out) == NULL)
       return cx_file_failed("follow the link", path);
-    if (strlen(out) + TAIL > PATH_MAX || stat(out, &info) != 0) {
+    if (strlen(out) + TAIL > PATH_MAX || stat(out, &w->old) != 0) {
       return cx_file_failed("replace", path);
     }
   } else {
     memcpy(out, path, strlen(path) + 1);
-    if (lstat(path, &info) != 0) return NULL;
+    if (lstat(path, &w->old) != 0) return NULL;
   }
-  if (S_ISREG(info.st_mode)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "cannot replace '%s': it is no regular file", path);
+  if (!S_ISREG(w->old.st_mode)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "cannot replace '%s': it is no regular file", path);
+  }
+  w->keeps = true;
+  return check_writable(path, &w->old);
 }
 
 static void folder_of(const char *path, char out[PATH_MAX])
@@ -77,12 +101,32 @@ static void folder_of(const char *path, char out[PATH_MAX])
   out[n != 0 ? n : 1] = '\0';
 }
 
-static int open_nameless(const char *path)
+static int open_nameless(const char *path, mode_t mode)
 {
   char folder[PATH_MAX];
   if (access("/proc/self/fd", X_OK) != 0) return -1;
   folder_of(path, folder);
-  return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+}
+
+// The replaced file's owner, group and mode, as far as this user may give them.
+// Where the group is another one, it may do no more than all may.
+static calx_status *take_over(const cx_writer *w)
+{
+  struct stat info;
+  const struct stat *old = &w->old;
+  mode_t mode = w->private ? 0600 : old->st_mode & 0777;
+  if (fstat(w->fd, &info) != 0) return cx_file_failed("look at", w->path);
+  if (w->keeps && (info.st_uid != old->st_uid || info.st_gid != old->st_gid) &&
+      fchown(w->fd, old->st_uid, old->st_gid) != 0 &&
+      fchown(w->fd, (uid_t)-1, old->st_gid) != 0) {
+    mode &= (mode_t)(0707 | (mode & 07) << 3);
+  }
+  // A file system that has no modes says so: then none is wider than it was.
+  if (fchmod(w->fd, mode) == 0 || (info.st_mode & 0777 & ~mode) == 0) {
+    return NULL;
+  }
+  return cx_file_failed("set the mode of", w->path);
 }
 
 static calx_status *open_temporary(cx_writer *w)
@@ -92,26 +136,36 @@ static calx_status *open_temporary(cx_writer *w)
   w->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (w->folder < 0) return cx_file_failed("open the folder of", w->path);
   cx_temporary_sweep(folder);
-  w->fd = open_nameless(w->path);
+  mode_t mode = w->keeps || w->private ? 0600 : 0666;
+  w->fd = open_nameless(w->path, mode);
   for (int tries = 0; tries < 100 && w->fd < 0; tries++) {
     cx_temporary_name(w->path, w->temporary);
-    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (w->fd < 0 && errno != EEXIST) break;
     w->named = w->fd >= 0;
   }
-  return w->fd >= 0 ? NULL : cx_file_failed("create a file beside", w->path);
+  if (w->fd < 0) return cx_file_failed("create a file beside", w->path);
+  return w->keeps || w->private ? take_over(w) : NULL;
 }
 
-calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
+static calx_status *open_writer(const char *path, bool private,
+                                cx_writer **out_writer)
 {
   *out_writer = NULL;
+  CALX_TRY(check_name(path));
   cx_writer *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
   w->fd = w->folder = -1;
-  w->named = false;
+  w->named = w->keeps = false;
+  w->private = private;
   w->size = 0;
   w->gathered = 0;
-  calx_status *status = resolve(path, w->path);
+  calx_status *status = NULL;
+  if (private) {
+    memcpy(w->path, path, strlen(path) + 1);
+  } else {
+    status = resolve(path, w);
+  }
   if (status == NULL) status = open_temporary(w);
   if (status != NULL) {
     cx_writer_abandon(w);
@@ -119,6 +173,16 @@ calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
   }
   *out_writer = w;
   return NULL;
+}
+
+calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
+{
+  return open_writer(path, false, out_writer);
+}
+
+calx_status *cx_writer_open_private(const char *path, cx_writer **out_writer)
+{
+  return open_writer(path, true, out_writer);
 }
 
 // ---- writing ----------------------------------------------------------------

@@ -52,22 +52,6 @@ uint64_t cx_cache_limit(void)
 
 // ---- the folder -------------------------------------------------------------
 
-static calx_status *check_owner(const char *path, const struct stat *info,
-                                bool readonly)
-{
-  if (info->st_uid != geteuid() && !(readonly && info->st_uid == 0)) {
-    return cx_error(CALX_PERMISSION_DENIED,
-                    "'%s' is not this user's own: it belongs to user %lu, not "
-                    "to %lu",
-                    path, (unsigned long)info->st_uid,
-                    (unsigned long)geteuid());
-  }
-  if ((info->st_mode & 022) != 0) {
-    return cx_error(CALX_PERMISSION_DENIED, "others may write it: '%s'", path);
-  }
-  return NULL;
-}
-
 static calx_status *no_folder(const char *path)
 {
   int error = errno;
@@ -83,7 +67,7 @@ static calx_status *check_folder(const char *path, bool readonly)
     there = false;
     errno = ENOTDIR;
   }
-  return there ? check_owner(path, &info, readonly) : no_folder(path);
+  return there ? cx_file_check_owner(path, &info, readonly) : no_folder(path);
 }
 
 calx_status *cx_cache_make(const char *path)
@@ -168,7 +152,7 @@ calx_status *cx_cache_open(const char *path, cx_cache *out)
   if (out->folder == NULL || fstat(dirfd(out->folder), &info) != 0) {
     return no_folder(path);
   }
-  CALX_TRY(check_owner(path, &info, false));
+  CALX_TRY(cx_file_check_owner(path, &info, false));
   return list_files(out);
 }
 
@@ -229,7 +213,7 @@ calx_status *cx_cache_keep(const char *path, const char *name,
   cx_text_format(&file, "%s/%s", path, name);
   status = cx_text_failed(&file)
                ? cx_out_of_memory()
-               : cx_file_write(file.data, data->data, data->size);
+               : cx_file_write_private(file.data, data->data, data->size);
   cx_text_free(&file);
   return status;
 }

@@ -4,7 +4,9 @@
 // A program is kept in KEY.calxprog, where KEY is 32 hexadecimal digits;
 // KEY.calxprog.PID-N is one that is being written, or whose writer died;
 // KEY.calxprog.claim says that a process compiles it. No other file of the
-// folder is looked into or removed. All processes share the folder and its
+// folder is looked into or removed. Its code is run, so a file that is not this
+// user's own, or that others may write, is not read: it is compiled anew and
+// replaced. All processes share the folder and its
 // programs without locks: files come by rename, and go under anybody's eyes.
 #ifndef CX_LAZY_CACHE_H
 #define CX_LAZY_CACHE_H

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "lazy/cache.h"
@@ -97,15 +98,34 @@ static bool is_linked(int fd)
   return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink != 0;
 }
 
+// Whether it may be waited for and written to. A file with a second name is
+// something else's.
+static bool is_own(int fd, const char *path)
+{
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink > 1) {
+    return false;
+  }
+  calx_status *status = cx_file_check_owner(path, &info, false);
+  bool own = status == NULL;
+  calx_status_free(status);
+  return own;
+}
+
 bool cx_cache_claim(const char *folder, const char *name, int64_t wait_ms,
                     cx_cache_lock *out)
 {
   *out = (cx_cache_lock){ .fd = -1 };
   cx_text_format(&out->path, "%s/%s" CX_CACHE_CLAIM, folder, name);
   if (cx_text_failed(&out->path)) return false;
-  int fd = open(out->path.data,
-                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  int fd = open(
+      out->path.data,
+      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (fd < 0) return false;
+  if (!is_own(fd, out->path.data)) {
+    close(fd);
+    return false;
+  }
   attempt a = wait_for_lock(fd, wait_ms);
   if (a != TAKEN || !is_linked(fd)) {
     if (a == NO_LOCKS) unlink(out->path.data);  // a claim that nobody can hold
@@ -132,7 +152,7 @@ void cx_cache_claim_end(cx_cache_lock *claim)
 static int open_claim(const cx_cache *c, const cx_cache_file *file)
 {
   return openat(dirfd(c->folder), file->name,
-                O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+                O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
 bool cx_cache_claim_held(const cx_cache *c, const cx_cache_file *file,

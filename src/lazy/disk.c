@@ -139,6 +139,15 @@ static bool usable(const cx_disk_visit *v, const char *data, size_t size,
          memcmp(e->options, k->options, k->options_size) == 0;
 }
 
+// A file that is there and is not believed.
+static CX_COLD void tell_refused(const calx_status *status)
+{
+  if (calx_status_code(status) != CALX_PERMISSION_DENIED) return;
+  cx_log_once_per_site("cache entry",
+                       "a compiled program is not taken from disk: %s",
+                       cx_status_sentence(status));
+}
+
 // NULL: a miss, whatever the reason.
 static cx_pjrt_executable *look(cx_disk_visit *v,
                                 const cx_pjrt_compile_options *options,
@@ -147,9 +156,10 @@ static cx_pjrt_executable *look(cx_disk_visit *v,
   int64_t start = cx_now_ns();
   char *data;
   size_t size;
-  calx_status *status =
-      cx_file_read(v->path.data, CX_CACHE_BIGGEST, &data, &size);
+  calx_status *status = cx_file_read_own(v->path.data, CX_CACHE_BIGGEST,
+                                         v->readonly, &data, &size);
   if (status != NULL) {
+    tell_refused(status);
     calx_status_free(status);
     return NULL;
   }
@@ -194,7 +204,7 @@ cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
   }
   // The time of last use, where the folder may be written.
   if (executable != NULL && !v->readonly) {
-    utimensat(AT_FDCWD, v->path.data, NULL, 0);
+    utimensat(AT_FDCWD, v->path.data, NULL, AT_SYMLINK_NOFOLLOW);
   }
   if (v->damaged) cx_counter_add(&disk_damaged, 1);
   cx_counter_add(executable != NULL ? &disk_hit : &disk_miss, 1);

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "abi/calx_cpu.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "pjrt/internal.h"
 
 #define REGISTERED "PJRT_NAMES_AND_LIBRARY_PATHS"
@@ -31,6 +33,20 @@ static const char *environment(const char *name)
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+// Its code will run: nobody but this user and root may have written it.
+static bool is_believed(search *s, const char *path)
+{
+  struct stat info;
+  if (stat(path, &info) != 0) return false;
+  calx_status *status = cx_file_check_owner(path, &info, true);
+  bool believed = status == NULL;
+  if (!believed) {
+    cx_text_format(&s->looked, " (not taken: %s)", cx_status_sentence(status));
+  }
+  calx_status_free(status);
+  return believed;
+}
+
 static void look(search *s, const char *folder, const char *file)
 {
   if (s->found != NULL || s->failed) return;
@@ -43,7 +59,8 @@ static void look(search *s, const char *folder, const char *file)
   if (s->looked.size > 0) cx_text_append(&s->looked, ", ");
   cx_text_append(&s->looked, cx_text_str(&path));
   s->failed = cx_text_failed(&path) || cx_text_failed(&s->looked);
-  if (!s->failed && cx_file_exists(cx_text_str(&path))) {
+  if (!s->failed && cx_file_exists(cx_text_str(&path)) &&
+      is_believed(s, cx_text_str(&path))) {
     s->found = cx_text_take(&path);
   }
   cx_text_free(&path);

@@ -108,10 +108,10 @@ static calx_status *open_log(const cx_output *o, int rank, bool err, int *out)
     cx_text_free(&path);
     return cx_out_of_memory();
   }
-  *out =
-      open(cx_text_str(&path),
-           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (o->begun ? 0 : O_TRUNC),
-           0666);
+  *out = open(cx_text_str(&path),
+              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+                  O_NONBLOCK | O_NOCTTY | (o->begun ? 0 : O_TRUNC),
+              0666);
   calx_status *status = NULL;
   if (*out < 0) {
     status = cx_error(CALX_FAILED_PRECONDITION, "cannot write '%s': %s",

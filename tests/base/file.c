@@ -192,6 +192,84 @@ static void test_link(void **state)
   cx_free(data);
 }
 
+// ---- files that are believed ------------------------------------------------
+
+static void check_refused(const char *path, bool root_too, const char *why)
+{
+  char *data = (char *)1;
+  size_t size = 5;
+  check_fails(cx_file_read_own(path, 0, root_too, &data, &size),
+              CALX_PERMISSION_DENIED, why);
+  assert_null(data);
+  assert_int_equal(size, 0);
+}
+
+static void test_read_own(void **state)
+{
+  (void)state;
+  char *data;
+  size_t size;
+  check_fails(cx_file_read_own(at("none"), 0, false, &data, &size),
+              CALX_NOT_FOUND, "none");
+  mode_t mask = umask(0);
+  check_ok(cx_file_write_private(at("f"), "0123", 4));
+  umask(mask);
+  struct stat info;
+  assert_int_equal(stat(at("f"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+  check_ok(cx_file_read_own(at("f"), 4, false, &data, &size));
+  assert_string_equal(data, "0123");
+  cx_free(data);
+  check_fails(cx_file_read_own(at("f"), 3, false, &data, &size),
+              CALX_RESOURCE_EXHAUSTED, "more than the 3 bytes");
+  assert_int_equal(symlink(at("f"), at("link")), 0);
+  check_refused(at("link"), true, "is a link");
+  assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+  check_refused(at("pipe"), true, "no regular file");
+  check_refused("/dev/null", true, "no regular file");
+  check_refused(folder, true, "no regular file");
+  const mode_t wide[] = { 0620, 0602, 0666 };
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(chmod(at("f"), wide[i]), 0);
+    check_refused(at("f"), true, "others may write it");
+  }
+  assert_int_equal(chmod(at("f"), 0644), 0);
+  if (geteuid() != 0) return;  // the rest is of files that are given away
+  assert_int_equal(chown(at("f"), 12345, 12345), 0);
+  check_refused(at("f"), true, "belongs to user 12345, not to 0");
+}
+
+// What has the name is replaced, and nothing is written through it.
+static void test_write_private(void **state)
+{
+  (void)state;
+  char *data;
+  size_t size;
+  check_ok(cx_file_write(at("target"), "kept", 4));
+  assert_int_equal(symlink(at("target"), at("f")), 0);
+  check_ok(cx_file_write_private(at("f"), "new", 3));
+  check_ok(cx_file_read_own(at("f"), 0, false, &data, &size));
+  assert_string_equal(data, "new");
+  cx_free(data);
+  assert_int_equal(chmod(at("f"), 0444), 0);
+  check_ok(cx_file_write_private(at("f"), "more", 4));
+  assert_int_equal(unlink(at("f")), 0);
+  assert_int_equal(mkfifo(at("f"), 0666), 0);
+  check_ok(cx_file_write_private(at("f"), "newer", 5));
+  check_ok(cx_file_read_own(at("f"), 0, false, &data, &size));
+  assert_string_equal(data, "newer");
+  cx_free(data);
+  check_ok(cx_file_read(at("target"), 0, &data, &size));
+  assert_string_equal(data, "kept");
+  cx_free(data);
+  assert_int_equal(entries(), 2);
+  assert_int_equal(mkdir(at("taken"), 0700), 0);
+  calx_status *status = cx_file_write_private(at("taken"), "x", 1);
+  assert_non_null(status);
+  calx_status_free(status);
+  rmdir(at("taken"));
+}
+
 static void test_read_without_memory(void **state)
 {
   (void)state;
@@ -278,12 +356,13 @@ static void test_file_hash(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    FILE_TEST(test_round_trip), FILE_TEST(test_mode),
-    FILE_TEST(test_read_fails), FILE_TEST(test_write_fails),
-    FILE_TEST(test_replaced),   FILE_TEST(test_streams),
-    FILE_TEST(test_link),       FILE_TEST(test_read_without_memory),
-    FILE_TEST(test_folders),    FILE_TEST(test_hash),
-    FILE_TEST(test_file_hash),
+    FILE_TEST(test_round_trip),    FILE_TEST(test_mode),
+    FILE_TEST(test_read_fails),    FILE_TEST(test_write_fails),
+    FILE_TEST(test_replaced),      FILE_TEST(test_streams),
+    FILE_TEST(test_link),          FILE_TEST(test_read_without_memory),
+    FILE_TEST(test_folders),       FILE_TEST(test_hash),
+    FILE_TEST(test_file_hash),     FILE_TEST(test_read_own),
+    FILE_TEST(test_write_private),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

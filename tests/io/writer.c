@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/temporary.h"
+#include "calx/io.h"
 
 #include "files.h"
 
@@ -95,6 +96,114 @@ static void test_refused(void **state)
   longer[69999] = '\0';
   CHECK_STATUS(CALX_INVALID_ARGUMENT, cx_writer_open(longer, &w), "too long");
   test_free(longer);
+}
+
+static mode_t mode_of(const char *path)
+{
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  return info.st_mode & 07777;
+}
+
+// A new file follows the umask; one that is replaced keeps its mode.
+static void test_modes(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("m"), *link = file_in_folder("l");
+  const mode_t masks[] = { 0, 022, 027, 077 };
+  assert_int_equal(symlink(path, link), 0);
+  for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+    mode_t mask = umask(masks[i]);
+    CHECK_STATUS_OK(cx_file_write(path, "new", 3));
+    assert_int_equal(mode_of(path), 0666 & ~masks[i]);
+    const mode_t kept[] = { 0600, 0640, 0664, 0755, 0200, 0466 };
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+      if ((kept[k] & 0200) == 0 && geteuid() != 0) continue;
+      assert_int_equal(chmod(path, kept[k]), 0);
+      CHECK_STATUS_OK(cx_file_write(k % 2 ? path : link, "newer", 5));
+      assert_int_equal(mode_of(path), kept[k]);
+    }
+    umask(mask);
+    assert_int_equal(unlink(path), 0);
+  }
+  files_in_folder(true);
+}
+
+// Root's right to write all is no reason to replace what was made read-only.
+static void test_read_only_file(void **state)
+{
+  (void)state;
+  const char *path = file_in_folder("best.pt");
+  const mode_t modes[] = { 0444, 0400, 0555, 0 };
+  calx_value *v = calx_value_int(7);
+  write_file(path, "old", 3);
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    assert_int_equal(chmod(path, modes[i]), 0);
+    CHECK_STATUS(CALX_PERMISSION_DENIED, calx_save(v, path),
+                 "best.pt': it is read-only", "chmod u+w", "was not saved");
+    assert_int_equal(mode_of(path), modes[i]);
+  }
+  assert_int_equal(chmod(path, 0600), 0);
+  check_content(path, "old", 3);
+  CHECK_STATUS_OK(calx_save(v, path));
+  assert_int_equal(mode_of(path), 0600);
+  calx_value_free(v);
+  assert_int_equal(files_in_folder(true), 1);
+}
+
+// Saves over a file of user 1, group 2 and mode 0664, as `user` of group 2 or
+// of no group that it is in.
+static int save_as(const char *path, uid_t user, gid_t group)
+{
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (setgid(group) != 0 || setuid(user) != 0) _exit(9);
+    calx_status *status = cx_file_write(path, "new", 3);
+    _exit(status == NULL                                       ? 0
+          : calx_status_code(status) == CALX_PERMISSION_DENIED ? 1
+                                                               : 2);
+  }
+  int ended;
+  assert_int_equal(waitpid(child, &ended, 0), child);
+  return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+}
+
+// Root's save leaves a user's file that user's; a member of the group keeps the
+// group; who may not write is told.
+static void test_owners(void **state)
+{
+  (void)state;
+  if (geteuid() != 0) skip();  // files can't be given away
+  const char *path = file_in_folder("shared");
+  assert_int_equal(chmod(file_in_folder(""), 0777), 0);
+  const struct {
+    uid_t user;
+    gid_t group;
+    mode_t mode;
+    int code;
+    uid_t owner;  // afterwards
+  } cases[] = { { 0, 0, 0664, 0, 1 },
+                { 1, 2, 0600, 0, 1 },
+                { 77, 2, 0664, 0, 77 },
+                { 77, 77, 0664, 1, 1 },
+                { 1, 77, 0662, 0, 1 } };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_file(path, "old", 3);
+    assert_int_equal(chown(path, 1, 2), 0);
+    assert_int_equal(chmod(path, cases[i].mode), 0);
+    assert_int_equal(save_as(path, cases[i].user, cases[i].group),
+                     cases[i].code);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, cases[i].owner);
+    // In another group the group may do what all may.
+    bool group_kept = info.st_gid == 2;
+    assert_int_equal(group_kept, i != 4);
+    assert_int_equal(info.st_mode & 07777, i == 4 ? 0622 : cases[i].mode);
+    assert_int_equal(unlink(path), 0);
+  }
+  assert_int_equal(chmod(file_in_folder(""), 0700), 0);
 }
 
 // A path without a folder is one of the current folder.
@@ -215,6 +324,8 @@ int main(void)
     SUPPORT_TEST(test_link),           SUPPORT_TEST(test_refused),
     SUPPORT_TEST(test_current_folder), SUPPORT_TEST(test_leftovers),
     SUPPORT_TEST(test_long_name),      SUPPORT_TEST(test_unreadable_folder),
+    SUPPORT_TEST(test_modes),          SUPPORT_TEST(test_read_only_file),
+    SUPPORT_TEST(test_owners),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);
 }
