@@ -17,11 +17,12 @@ extern "C" {
 #endif
 
 /**
- * Adds d(loss)/d(leaf) to the gradient of every leaf that requires one.
+ * Adds d(loss)/d(leaf) to the gradient of every leaf that requires one. A
+ * gradient that an optimiser's step used and a sync dropped stays unknown: its
+ * next use is an error that says so, unless calx_zero_grad() comes first.
  * @param loss  one element, floating @shape () or one element
  * @errors INVALID_ARGUMENT not one element, not on the tape
- *         FAILED_PRECONDITION it reaches what was recorded before a sync, or a
- *         gradient that an optimiser's step consumed (zero_grad was forgotten)
+ *         FAILED_PRECONDITION it reaches what was recorded before a sync
  * @source torch.Tensor.backward
  */
 CALX_API void calx_backward(calx_tensor *loss);

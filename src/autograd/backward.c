@@ -175,40 +175,28 @@ static calx_tensor *usable_grad(calx_tensor *leaf)
   return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
 }
 
-static calx_status *consumed(const char *call, const calx_tensor *leaf)
+// An optimiser's step used it and a sync dropped its value. What is added to it
+// is unknown too, and whoever uses it is told. Another model's parameters,
+// whose gradients nobody asks for, often have such.
+static bool is_gone(const calx_tensor *grad)
 {
-  const char *name = cx_tensor_name(leaf);
-  const char *quote = name != NULL ? "'" : "";
-  return cx_error(
-      CALX_FAILED_PRECONDITION,
-      "%s: the gradient of %s%s%s %s was consumed by an optimiser's step: call "
-      "calx_optimizer_zero_grad() before the next backward, or keep it with "
-      ".keep_gradients or by naming it in the sync",
-      call, quote, name != NULL ? name : "a leaf", quote,
-      cx_shape_str(cx_tensor_shape(leaf)));
-}
-
-static calx_status *check_leaves(const cx_autograd_pass *p, const char *call)
-{
-  for (size_t i = 0; i < p->walk.n_leaves; i++) {
-    calx_tensor *leaf = p->walk.leaves[i].tensor;
-    const calx_tensor *grad = usable_grad(leaf);
-    if (grad != NULL && cx_tensor_consumed(grad) && !is_materialised(grad)) {
-      return consumed(call, leaf);
-    }
-  }
-  return NULL;
+  return grad != NULL && cx_tensor_value(grad).node == NULL;
 }
 
 static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
 {
   calx_tensor *old = usable_grad(leaf);
+  // A sum with a part that the next sync drops is dropped there too.
+  bool consumed =
+      old != NULL && cx_tensor_consumed(old) && !is_materialised(old);
   if (old != NULL && !p->create_graph) {
     cx_tensor_set_value(old, value);
-    return;
+  } else {
+    calx_tensor *grad = result(p, value);
+    if (cx_tensor_poisoned(grad)) return;
+    cx_tensor_set_grad(leaf, calx_take(grad));
   }
-  calx_tensor *grad = result(p, value);
-  if (!cx_tensor_poisoned(grad)) cx_tensor_set_grad(leaf, calx_take(grad));
+  if (consumed) cx_tensor_consume(cx_tensor_grad(leaf));
 }
 
 static void collect(cx_autograd_pass *p)
@@ -216,14 +204,15 @@ static void collect(cx_autograd_pass *p)
   const cx_autograd_walk *w = &p->walk;
   for (size_t i = 0; i < w->n_leaves && !cx_autograd_failed(p); i++) {
     calx_tensor *old = usable_grad(w->leaves[i].tensor);
-    if (old != NULL && p->grads[w->leaves[i].cell] != NULL) {
+    if (old != NULL && !is_gone(old) && p->grads[w->leaves[i].cell] != NULL) {
       cx_autograd_put(p, w->leaves[i].cell, old);
     }
   }
   if (cx_autograd_failed(p)) return;
   for (size_t i = 0; i < w->n_leaves; i++) {
     calx_tensor *grad = p->grads[w->leaves[i].cell];
-    if (grad != NULL) set_grad(p, w->leaves[i].tensor, grad);
+    calx_tensor *leaf = w->leaves[i].tensor;
+    if (grad != NULL && !is_gone(usable_grad(leaf))) set_grad(p, leaf, grad);
   }
 }
 
@@ -235,7 +224,6 @@ static calx_status *backward(calx_tensor *loss,
                          .create_graph = options->create_graph };
   calx_status *status = walk(&p, loss);
   if (status == NULL) status = check_tape(&p, "backward");
-  if (status == NULL) status = check_leaves(&p, "backward");
   if (status == NULL) {
     if (cx_autograd_begin(&p)) {
       run(&p, loss, options->gradient);

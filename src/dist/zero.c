@@ -131,7 +131,7 @@ static calx_status *check_gradients(const zero *z, bool *out_any)
     n++;
     calx_status *status = cx_tensor_usable(grad, "optimizer_step", 0);
     if (status != NULL) {
-      return cx_annotate(status, "it is the gradient of '%s'", p->path);
+      return cx_optim_name_gradient(status, p);
     }
   }
   *out_any = n != 0;

@@ -58,7 +58,7 @@ struct calx_tensor {
   cx_leaf *leaf;
   calx_tensor *grad;
   cx_host *host;
-  const char *name;
+  const char *name, *model;
 };
 
 static inline bool cx_is_computed(const cx_node *node)

@@ -103,6 +103,9 @@ void cx_tensor_restore(calx_tensor *t, const calx_tensor *from);
 // A name for messages, kept by the caller for the tensor's life.
 void cx_tensor_set_name(calx_tensor *t, const char *name);
 const char *cx_tensor_name(const calx_tensor *t);  // NULL: none
+// The same of the model that it belongs to: names are unique in one model only.
+void cx_tensor_set_model(calx_tensor *t, const char *model);
+const char *cx_tensor_model(const calx_tensor *t);  // NULL: none
 // What it is given before its first sync, a failed step goes back to, as if it
 // had been computed: for what a model begins with.
 void cx_tensor_keep_initial(calx_tensor *t);

@@ -281,6 +281,16 @@ bool cx_tensor_is_weak(const calx_tensor *t)
   return (t->flags & CX_T_WEAK) != 0;
 }
 
+void cx_tensor_set_model(calx_tensor *t, const char *model)
+{
+  if (t != &nil) t->model = model;
+}
+
+const char *cx_tensor_model(const calx_tensor *t)
+{
+  return t->model;
+}
+
 void cx_tensor_set_name(calx_tensor *t, const char *name)
 {
   if (t != &nil) t->name = name;

@@ -245,14 +245,16 @@ static calx_status *check_init(calx_tensor *init, bool parameter)
 }
 
 // A handle of its own with init's value. Poison: no memory.
-static calx_tensor *own_tensor(calx_tensor *init, const char *path,
-                               bool parameter)
+static calx_tensor *own_tensor(const calx_module *m, calx_tensor *init,
+                               const char *path, bool parameter)
 {
   calx_tensor *t =
       cx_tensor_of(cx_tensor_value(init), calx_tensor_device(init));
   cx_tensor_set_detached(t);
   calx_take(t);
   cx_tensor_set_name(t, path);
+  cx_tensor_set_model(
+      t, cx_site_intern(&(calx_site){ .file = m->root->kind }).file);
   cx_tensor_keep_initial(t);
   if (parameter) cx_tensor_set_requires_grad(t, true);
   return t;
@@ -283,7 +285,7 @@ static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
     status = cx_annotate(check_init(init, parameter), "in making '%s'", e.path);
   }
   if (status == NULL) {
-    e.tensor = own_tensor(init, e.path, parameter);
+    e.tensor = own_tensor(m, init, e.path, parameter);
     if (cx_tensor_poisoned(e.tensor) ||
         (parameter && !cx_tensor_requires_grad(e.tensor))) {
       status = cx_out_of_memory();

@@ -148,6 +148,7 @@ calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
                         calx_device *device)
 {
   const cx_node *node = cx_tensor_value(t).node;
+  if (node == NULL) return (calx_tensor *)t;  // poison: there was no memory
   if (device == NULL) device = calx_tensor_device(t);
   if (node->op == &cx_op_constant) {
     const create_attrs *a = node->attrs;

@@ -178,6 +178,15 @@ static calx_tensor *gradient_of(const cx_optim_param *p)
   return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
 }
 
+calx_status *cx_optim_name_gradient(calx_status *status,
+                                    const cx_optim_param *p)
+{
+  const char *model = cx_tensor_model(p->tensor);
+  return cx_annotate(status, "it is the gradient of '%s' %s%s", p->path,
+                     model != NULL ? "of the model " : "",
+                     model != NULL ? model : "");
+}
+
 static calx_status *check_gradients(const calx_optimizer *opt)
 {
   for (size_t i = 0; i < opt->n; i++) {
@@ -185,8 +194,7 @@ static calx_status *check_gradients(const calx_optimizer *opt)
     if (grad == NULL) continue;
     calx_status *status = cx_tensor_usable(grad, "optimizer_step", 0);
     if (status != NULL) {
-      return cx_annotate(status, "it is the gradient of '%s'",
-                         opt->params[i].path);
+      return cx_optim_name_gradient(status, &opt->params[i]);
     }
   }
   return NULL;

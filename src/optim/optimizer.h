@@ -98,6 +98,9 @@ bool cx_optim_is_real(const calx_optimizer *opt);
 calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                              double value);
 // "sgd: lr -1, a number of 0 or more is wanted"; NULL when it is.
+// The same status, with whose gradient it is about.
+calx_status *cx_optim_name_gradient(calx_status *status,
+                                    const cx_optim_param *p);
 calx_status *cx_optim_check_positive(const calx_optimizer *opt,
                                      const char *name,
                                      double value) CALX_MUST_USE;

@@ -158,6 +158,8 @@ static void test_consumed(void **state)
   calx_neg(grad);
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(), "consumed");
   calx_backward(calx_sum(calx_mul(w, w)));
+  CHECK_STATUS_OK(calx_scope_take_error());
+  calx_neg(calx_grad(w));
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_take_error(), "consumed",
                "zero_grad");
   calx_release(w);
