@@ -296,11 +296,17 @@ cx_jit_val cx_jit_bitcast(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to);
 bool cx_jit_kernel_turned(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k);
 calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k);
-// The only operation of the body of `op`, if its identity is known and it is
-// on the two arguments; else NULL.
-const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op);
+// Additions of f32 one to another; what they give is added up in f64.
+#define CX_JIT_BLOCK 128
+// The operation that makes result `i` of the body of `op`, if each result is
+// made by one whose identity is known, of its own two arguments; else NULL.
+const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op, size_t i);
 // What a result of this element type is summed in: f32 for bf16 and f16.
 cx_hlo_elem cx_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e);
+// Steps of a block, each of `chain` additions.
+int64_t cx_jit_block(int64_t chain);
+// What more than CX_JIT_BLOCK of them are added up in: f64 for f32.
+cx_hlo_elem cx_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e);
 cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
                           cx_hlo_elem e, cx_jit_val a, cx_jit_val b);
 // A sum in its result's type.

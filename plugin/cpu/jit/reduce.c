@@ -22,18 +22,18 @@ static bool is_reduced(const cx_hlo_op *op, size_t d)
   return false;
 }
 
-const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op)
+static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
 {
   const cx_hlo_block *b = op->regions[0].first;
-  const cx_hlo_op *one = b->first;
-  if (op->n_results != 1 || one == b->last || one->next != b->last) return NULL;
-  if (one->n_operands != 2 || b->last->operands[0] != &one->results[0] ||
-      cx_jit_type(&one->results[0])->elem != cx_jit_type(&b->args[0])->elem) {
+  const cx_hlo_op *one = b->last->operands[i]->op;
+  const cx_hlo_value *x = &b->args[i], *y = &b->args[op->n_results + i];
+  if (one == NULL || one->n_operands != 2 ||
+      b->last->operands[i] != &one->results[0] ||
+      cx_jit_type(&one->results[0])->elem != cx_jit_type(x)->elem) {
     return NULL;
   }
-  const bool both =
-      (one->operands[0] == &b->args[0] && one->operands[1] == &b->args[1]) ||
-      (one->operands[0] == &b->args[1] && one->operands[1] == &b->args[0]);
+  const bool both = (one->operands[0] == x && one->operands[1] == y) ||
+                    (one->operands[0] == y && one->operands[1] == x);
   if (!both) return NULL;
   switch (one->kind) {
     case CX_HLO_OP_ADD:
@@ -47,10 +47,25 @@ const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op)
   }
 }
 
+const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op, size_t i)
+{
+  for (size_t j = 0; j < op->n_results; j++) {
+    if (simple_result(op, j) == NULL) return NULL;
+  }
+  return simple_result(op, i);
+}
+
 cx_hlo_elem cx_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e)
 {
   const bool small = e == CX_HLO_BF16 || e == CX_HLO_F16;
   return simple != NULL && small ? CX_HLO_F32 : e;
+}
+
+cx_hlo_elem cx_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e)
+{
+  if (simple == NULL || simple->kind != CX_HLO_OP_ADD) return e;
+  if (e == CX_HLO_C64) return CX_HLO_C128;
+  return e == CX_HLO_F32 ? CX_HLO_F64 : e;
 }
 
 cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
@@ -66,6 +81,9 @@ cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
 cx_jit_val cx_jit_summed(cx_jit_env *env, cx_jit_val sum, cx_hlo_elem e)
 {
   if (sum.elem == e) return sum;
+  if (cx_hlo_elem_part(sum.elem) == CX_HLO_F64) {
+    return cx_jit_convert(env, sum, e);
+  }
   sum.re = cx_jit_round(env, cx_jit_at(env, sum.level), sum.re, e);
   sum.elem = e;
   return sum;
@@ -90,8 +108,11 @@ static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
   }
   for (size_t i = 0; i < op->n_results; i++) {
     cx_jit_sum *s = &p->sums[p->n_sums++];
-    *s = (cx_jit_sum){ .op = op, .index = i, .simple = cx_jit_simple_body(op) };
+    *s = (cx_jit_sum){ .op = op,
+                       .index = i,
+                       .simple = cx_jit_simple_body(op, i) };
     s->elem = cx_jit_sum_elem(s->simple, cx_jit_type(&op->results[i])->elem);
+    s->total = s->elem;
   }
   return true;
 }
@@ -255,15 +276,66 @@ static void set_pieces(cx_jit_plan *p)
   p->extent *= p->pieces;
 }
 
+static bool has_totals(const cx_jit_plan *p)
+{
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i];
+    if (cx_jit_total_elem(s->simple, s->elem) != s->elem) return true;
+  }
+  return false;
+}
+
+int64_t cx_jit_block(int64_t chain)
+{
+  // A little more, rather than little more than half.
+  return (CX_JIT_BLOCK + chain / 4) / chain;
+}
+
+// Steps of the loop over run i.
+static int64_t trips(const cx_jit_plan *p, int i)
+{
+  const int64_t size = i == p->split ? p->piece : p->sizes[i];
+  const int64_t step = (int64_t)p->lanes * p->unroll;
+  return p->rows && i == p->vector ? (size + step - 1) / step : size;
+}
+
+// The loop around which more than a block would be added one to another.
+static void set_blocks(cx_jit_plan *p)
+{
+  int64_t chain = 1;  // steps of the loops inside
+  int i = p->n - 1;
+  p->block_run = -1;
+  if (!has_totals(p)) return;
+  for (; i >= 0; i--) {
+    if (!p->reduced[i]) continue;
+    if (trips(p, i) > CX_JIT_BLOCK / chain) break;
+    chain *= trips(p, i);
+  }
+  if (i < 0) return;
+  p->block_run = i;
+  p->block = cx_jit_block(chain);
+  for (size_t k = 0; k < p->n_sums; k++) {
+    cx_jit_sum *s = &p->sums[k];
+    s->total = cx_jit_total_elem(s->simple, s->elem);
+  }
+}
+
 // ---- phases ----
+
+static size_t reserve(const cx_jit_plan *p, cx_jit_kernel *k, cx_hlo_elem e)
+{
+  const size_t at = k->scratch;
+  const size_t n = (size_t)(p->pieces * p->outs);
+  k->scratch = (at + n * cx_hlo_elem_bytes(e) + 63) / 64 * 64;
+  return at;
+}
 
 static void set_scratch(cx_jit_plan *p, cx_jit_kernel *k)
 {
   for (size_t i = 0; i < p->n_sums; i++) {
-    p->sums[i].offset = k->scratch;
-    const size_t n = (size_t)(p->pieces * p->outs);
-    k->scratch += n * cx_hlo_elem_bytes(p->sums[i].elem);
-    k->scratch = (k->scratch + 63) / 64 * 64;
+    cx_jit_sum *s = &p->sums[i];
+    s->offset = s->narrow = reserve(p, k, s->total);
+    if (p->sweep && s->total != s->elem) s->narrow = reserve(p, k, s->elem);
   }
 }
 
@@ -291,12 +363,17 @@ static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
   p->columns = first->outs;
   p->blocks = (first->outs + p->lanes - 1) / p->lanes;
   p->extent = p->blocks;
-  p->split = -1;
+  p->split = p->block_run = -1;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    cx_jit_sum *s = &p->sums[i];
+    s->elem = s->total;
+    s->total = cx_jit_total_elem(s->simple, s->elem);
+  }
 }
 
 calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k)
 {
-  cx_jit_plan plan = { .vector = -1, .split = -1 };
+  cx_jit_plan plan = { .vector = -1, .split = -1, .block_run = -1 };
   for (size_t i = 0; i < k->n_ops; i++) {
     if (cx_jit_class_of(k->ops[i]) != CX_JIT_REDUCE) continue;
     if (!add_sums(env, &plan, k->ops[i])) return env->status;
@@ -304,6 +381,7 @@ calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k)
   set_runs(env, &plan);
   set_lanes(env, &plan);
   set_pieces(&plan);
+  set_blocks(&plan);
   const double elements = (double)cx_hlo_type_elements(plan.from) /
                           (double)(plan.extent > 0 ? plan.extent : 1);
   k->n_phases = 1;

@@ -14,7 +14,9 @@ typedef struct cx_jit_sum {
   const cx_hlo_op *simple;  // the body's only operation, if it is one whose
                             // identity is known; else NULL
   cx_hlo_elem elem;         // that it is summed in: f32 for bf16 and f16
+  cx_hlo_elem total;        // that the sums of blocks are added up in
   size_t offset;            // of its partial results in the scratch
+  size_t narrow;            // … of a sweep's sums of a block
 } cx_jit_sum;
 
 // The dimensions of what is reduced, in runs that are reduced or kept.
@@ -26,6 +28,11 @@ typedef struct cx_jit_sum {
 // of a piece of long columns are in memory that the first cache holds, so that
 // rows are read as they lie. How it is cut depends on the sizes alone, and so
 // does the result.
+//
+// A long row of f32 additions drifts: each rounds by up to half a unit of the
+// sum so far. So at most about CX_JIT_BLOCK are added one to another; what they
+// give is added up in f64. The loop over run `block_run` is cut for that, and
+// the loops around it carry f64.
 typedef struct cx_jit_plan {
   const cx_hlo_type *from;
   int n;
@@ -42,6 +49,8 @@ typedef struct cx_jit_plan {
   int64_t chunk;            // columns of a sweep
   int split;                // the run that is cut; -1: none
   int64_t pieces, piece;    // how many, how long
+  int block_run;            // the run that is cut into blocks; -1: none
+  int64_t block;            // how long they are, in steps of its loop
   int64_t outs;             // elements of a result
   int64_t extent;           // iterations of the first phase
   cx_jit_sum sums[CX_JIT_SUMS];

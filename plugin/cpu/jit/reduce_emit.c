@@ -19,9 +19,8 @@ typedef struct phase {
 
 // By bits, of an integer type; of a float its value.
 static LLVMValueRef identity_part(cx_jit_env *env, const cx_jit_sum *s,
-                                  bool imaginary)
+                                  cx_hlo_elem e, bool imaginary)
 {
-  const cx_hlo_elem e = cx_hlo_elem_part(s->elem);
   LLVMTypeRef t = cx_jit_register_type(env, e, false);
   const bool low = s->simple->kind == CX_HLO_OP_MAXIMUM;
   const bool is_float = cx_hlo_elem_is_float(e);
@@ -45,18 +44,21 @@ static LLVMValueRef identity_part(cx_jit_env *env, const cx_jit_sum *s,
   return LLVMConstInt(t, low ? least : least - 1, 0);
 }
 
-static cx_jit_val identity(cx_jit_env *env, const cx_jit_sum *s)
+// `e`: that it is summed in here, or added up in.
+static cx_jit_val identity(cx_jit_env *env, const cx_jit_sum *s, cx_hlo_elem e)
 {
-  cx_jit_val v = { .elem = s->elem };
-  v.re = identity_part(env, s, false);
-  if (cx_hlo_elem_is_complex(s->elem)) v.im = identity_part(env, s, true);
+  const cx_hlo_elem part = cx_hlo_elem_part(e);
+  cx_jit_val v = { .elem = e };
+  v.re = identity_part(env, s, part, false);
+  if (cx_hlo_elem_is_complex(e)) v.im = identity_part(env, s, part, true);
   return v;
 }
 
+// In the element type of a.
 static cx_jit_val combine_simple(cx_jit_env *env, const cx_jit_sum *s,
                                  cx_jit_val a, cx_jit_val b)
 {
-  return cx_jit_combine(env, s->simple, s->elem, a, b);
+  return cx_jit_combine(env, s->simple, a.elem, a, b);
 }
 
 // What vector u's sums become with the elements x.
@@ -89,7 +91,7 @@ static cx_jit_val initial(cx_jit_env *env, const cx_jit_sum *s)
 {
   cx_jit_val v = cx_jit_emit(env, s->op->operands[s->op->n_results + s->index],
                              &env->scalar);
-  v.elem = s->elem;
+  v.elem = cx_jit_sum_elem(s->simple, v.elem);
   return v;
 }
 
@@ -107,11 +109,11 @@ static cx_jit_val pick(cx_jit_env *env, LLVMValueRef mask, cx_jit_val x,
 
 // ---- elements ----
 
-static LLVMValueRef scratch_of(phase *f, const cx_jit_sum *s)
+static LLVMValueRef scratch_at(phase *f, size_t offset)
 {
   cx_jit_env *env = f->env;
   LLVMValueRef base = cx_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
-  LLVMValueRef at = cx_jit_i64(env, (int64_t)s->offset);
+  LLVMValueRef at = cx_jit_i64(env, (int64_t)offset);
   return LLVMBuildGEP2(cx_jit_at(env, 0), env->i8, base, &at, 1, "");
 }
 
@@ -127,9 +129,60 @@ static void elements(phase *f, LLVMValueRef mask, cx_jit_val *x)
   const cx_jit_place *at = cx_jit_place_of(env, &place);
   for (size_t i = 0; i < p->n_sums; i++) {
     const cx_jit_sum *s = &p->sums[i];
-    x[i] = p->second ? cx_jit_load(env, scratch_of(f, s), s->elem, at)
+    x[i] = p->second ? cx_jit_load(env, scratch_at(f, s->offset), s->elem, at)
                      : cx_jit_emit(env, s->op->operands[s->index], at);
+    if (p->second && s->total != s->elem) {
+      x[i] = cx_jit_convert(env, x[i], s->total);
+    }
   }
+}
+
+// ---- blocks ----
+
+// A block begins: its sums are narrow ones; `totals` keeps what there is.
+static void block_begin(phase *f, int unroll, cx_jit_val *totals)
+{
+  const cx_jit_plan *p = f->p;
+  for (size_t i = 0; i < (size_t)unroll * p->n_sums; i++) {
+    const cx_jit_sum *s = &p->sums[i % p->n_sums];
+    totals[i] = f->accs[i];
+    if (s->total == s->elem) continue;
+    f->accs[i] = identity(f->env, s, s->elem);
+    if (p->vector >= 0) f->accs[i] = cx_jit_widen(f->env, f->accs[i]);
+  }
+}
+
+// It ends: what it has given is added to the totals; of a row's vectors, which
+// are one sum in the end, as one.
+static void block_end(phase *f, int unroll, const cx_jit_val *totals)
+{
+  const cx_jit_plan *p = f->p;
+  const size_t n = (size_t)unroll * p->n_sums;
+  for (size_t half = n; p->rows && half > p->n_sums; half /= 2) {
+    for (size_t i = 0; i < half / 2; i++) {
+      const cx_jit_sum *s = &p->sums[i % p->n_sums];
+      if (s->total == s->elem) continue;
+      f->accs[i] = combine_simple(f->env, s, f->accs[i], f->accs[half / 2 + i]);
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    const cx_jit_sum *s = &p->sums[i % p->n_sums];
+    if (s->total == s->elem) continue;
+    const cx_jit_val block = f->accs[i];
+    f->accs[i] = totals[i];
+    if (p->rows && i >= p->n_sums) continue;
+    f->accs[i] = combine_simple(f->env, s, totals[i],
+                                cx_jit_convert(f->env, block, s->total));
+  }
+}
+
+// Where the loop over the blocks of a run at `iv` ends its block.
+static LLVMValueRef block_limit(cx_jit_env *env, const cx_jit_loop *loop,
+                                int64_t step, LLVMValueRef hi)
+{
+  LLVMValueRef next =
+      cx_jit_op2(env, LLVMAdd, loop->iv, cx_jit_i64(env, step), loop->level);
+  return cx_jit_least(env, next, hi, loop->level);
 }
 
 // ---- by rows ----
@@ -154,12 +207,33 @@ static void row_vectors(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
     f->index[p->vector] = cx_jit_ix_offset(env, ix, u * (int64_t)p->lanes);
     elements(f, mask, x);
     for (size_t i = 0; masked && i < p->n_sums; i++) {
-      cx_jit_val none = identity(env, &p->sums[i]);
+      cx_jit_val none = identity(env, &p->sums[i], p->sums[i].elem);
       none.elem = x[i].elem;
       x[i] = pick(env, mask, x[i], none);
     }
     combine(f, f->accs + (size_t)u * p->n_sums, x);
   }
+  cx_jit_loop_end(env, &loop, f->accs);
+}
+
+// The same, in blocks where the row is cut into them.
+static void row_blocks(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
+                       bool masked)
+{
+  const cx_jit_plan *p = f->p;
+  cx_jit_env *env = f->env;
+  if (p->block_run != p->vector) {
+    row_vectors(f, lo, hi, unroll, masked);
+    return;
+  }
+  cx_jit_val totals[16 * CX_JIT_SUMS];
+  cx_jit_loop loop;
+  const int64_t step = p->block * p->lanes * unroll;
+  cx_jit_loop_begin(env, &loop, lo, hi, step, f->accs,
+                    p->n_sums * (size_t)unroll);
+  block_begin(f, unroll, totals);
+  row_vectors(f, loop.iv, block_limit(env, &loop, step, hi), unroll, masked);
+  block_end(f, unroll, totals);
   cx_jit_loop_end(env, &loop, f->accs);
 }
 
@@ -174,19 +248,19 @@ static void row(phase *f)
   const int level = cut ? f->piece.level : 0;
   const int64_t step = (int64_t)p->lanes * p->unroll;
   if (p->masked) {
-    row_vectors(f, lo, hi, 1, true);
+    row_blocks(f, lo, hi, 1, true);
     return;
   }
   LLVMValueRef many =
       cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -step), level);
   LLVMValueRef full =
       cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), level);
-  if (size >= step) row_vectors(f, lo, many, p->unroll, false);
+  if (size >= step) row_blocks(f, lo, many, p->unroll, false);
   if (size < step) many = lo;
   if (p->unroll > 1 && size % step >= p->lanes) {
-    row_vectors(f, many, full, 1, false);
+    row_blocks(f, many, full, 1, false);
   }
-  if (size % p->lanes != 0) row_vectors(f, full, hi, 1, true);
+  if (size % p->lanes != 0) row_blocks(f, full, hi, 1, true);
 }
 
 static cx_jit_val shuffled(cx_jit_env *env, cx_jit_val v, int distance)
@@ -242,7 +316,24 @@ static void column(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
   }
 }
 
-// From run `i` on: a loop for each reduced run. Depth is at most the rank.
+static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
+                        LLVMValueRef mask);
+
+// The indices [lo, hi) of run `i`.
+static void reduce_run(phase *f, int i, cx_jit_ix start, int unroll,
+                       LLVMValueRef mask, LLVMValueRef lo, LLVMValueRef hi)
+{
+  cx_jit_env *env = f->env;
+  cx_jit_loop loop;
+  const size_t n = (size_t)unroll * f->p->n_sums;
+  cx_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
+  f->index[i] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  reduce_from(f, i + 1, start, unroll, mask);
+  cx_jit_loop_end(env, &loop, f->accs);
+}
+
+// From run `i` on: a loop for each reduced run, and one for the blocks of one
+// of them. Depth is at most the rank.
 static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
                         LLVMValueRef mask)
 {
@@ -260,11 +351,18 @@ static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
   const bool cut = p->split == i;
   LLVMValueRef lo = cut ? f->lo : cx_jit_i64(env, 0);
   LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, p->sizes[i]);
+  if (p->block_run != i) {
+    reduce_run(f, i, start, unroll, mask, lo, hi);
+    return;
+  }
+  cx_jit_val totals[16 * CX_JIT_SUMS];
   cx_jit_loop loop;
   const size_t n = (size_t)unroll * p->n_sums;
-  cx_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
-  f->index[i] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-  reduce_from(f, i + 1, start, unroll, mask);
+  cx_jit_loop_begin(env, &loop, lo, hi, p->block, f->accs, n);
+  block_begin(f, unroll, totals);
+  reduce_run(f, i, start, unroll, mask, loop.iv,
+             block_limit(env, &loop, p->block, hi));
+  block_end(f, unroll, totals);
   cx_jit_loop_end(env, &loop, f->accs);
 }
 
@@ -298,14 +396,19 @@ static cx_jit_place partial_place(const phase *f, const cx_jit_place *out)
   return at;
 }
 
+static void store_at(phase *f, size_t offset, cx_jit_val v,
+                     const cx_jit_place *at)
+{
+  cx_jit_store(f->env, scratch_at(f, offset), v, at, f->env->n_levels - 1);
+}
+
 static void store_partial(phase *f, const cx_jit_val *sums,
                           const cx_jit_place *out)
 {
   const cx_jit_plan *p = f->p;
   const cx_jit_place at = partial_place(f, out);
   for (size_t i = 0; i < p->n_sums; i++) {
-    cx_jit_store(f->env, scratch_of(f, &p->sums[i]), sums[i], &at,
-                 f->env->n_levels - 1);
+    store_at(f, p->sums[i].offset, sums[i], &at);
   }
 }
 
@@ -319,7 +422,11 @@ static void store_results(phase *f, cx_jit_val *sums, const cx_jit_place *out)
   for (size_t i = 0; i < p->n_sums; i++) {
     const cx_jit_sum *s = &p->sums[i];
     if (s->simple != NULL) {
-      sums[i] = combine_simple(env, s, initial(env, s), sums[i]);
+      cx_jit_val first = initial(env, s);
+      if (first.elem != sums[i].elem) {
+        first = cx_jit_convert(env, first, sums[i].elem);
+      }
+      sums[i] = combine_simple(env, s, first, sums[i]);
     }
     const cx_hlo_elem e = cx_jit_type(&s->op->results[s->index])->elem;
     sums[i] = cx_jit_summed(env, sums[i], e);
@@ -344,7 +451,8 @@ static void begin_sums(phase *f, int unroll)
   for (int u = 0; u < unroll; u++) {
     for (size_t i = 0; i < p->n_sums; i++) {
       const cx_jit_sum *s = &p->sums[i];
-      cx_jit_val v = s->simple != NULL ? identity(env, s) : initial(env, s);
+      cx_jit_val v =
+          s->simple != NULL ? identity(env, s, s->total) : initial(env, s);
       if (p->vector >= 0) v = cx_jit_widen(env, v);
       f->accs[(size_t)u * p->n_sums + i] = v;
     }
@@ -421,37 +529,66 @@ static void columns(phase *f, cx_jit_ix start)
 
 // ---- by sweeps ----
 
-// One vector of columns: a row's elements are added to the sums in the scratch;
-// `row` NULL: the sums begin. One row at a time: memory that is read as it lies
-// comes twice as fast as four rows side by side.
-static void sweep_vector(phase *f, const cx_jit_ix *row, cx_jit_ix column,
-                         LLVMValueRef mask)
+typedef enum sweep_step { SWEEP_BEGIN, SWEEP_ROW, SWEEP_BLOCK } sweep_step;
+
+// The sums in the scratch, at `at`: those of a block, or the totals.
+static cx_jit_val swept(phase *f, const cx_jit_sum *s, bool totals,
+                        const cx_jit_place *at)
+{
+  return cx_jit_load_at(f->env, scratch_at(f, totals ? s->offset : s->narrow),
+                        totals ? s->total : s->elem, at, f->env->n_levels - 1);
+}
+
+// A vector of sums begins, or what a block has given goes to the totals.
+static void sweep_sums(phase *f, sweep_step step, const cx_jit_place *at)
+{
+  cx_jit_env *env = f->env;
+  for (size_t i = 0; i < f->p->n_sums; i++) {
+    const cx_jit_sum *s = &f->p->sums[i];
+    cx_jit_val none = cx_jit_widen(env, identity(env, s, s->elem));
+    if (s->total == s->elem) {
+      if (step == SWEEP_BEGIN) store_at(f, s->offset, none, at);
+      continue;
+    }
+    cx_jit_val total = cx_jit_widen(env, identity(env, s, s->total));
+    if (step == SWEEP_BLOCK) {
+      total =
+          combine_simple(env, s, swept(f, s, true, at),
+                         cx_jit_convert(env, swept(f, s, false, at), s->total));
+    }
+    store_at(f, s->offset, total, at);
+    store_at(f, s->narrow, none, at);
+  }
+}
+
+// One vector of columns: a row's elements are added to the sums in the scratch.
+// One row at a time: memory that is read as it lies comes twice as fast as four
+// rows side by side.
+static void sweep_vector(phase *f, sweep_step step, cx_jit_ix row,
+                         cx_jit_ix column, LLVMValueRef mask)
 {
   const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  const cx_jit_place *out = out_place(f, column, mask);
-  if (row == NULL) {
-    begin_sums(f, 1);
-    store_partial(f, f->accs, out);
+  const cx_jit_place at = partial_place(f, out_place(f, column, mask));
+  if (step != SWEEP_ROW) {
+    sweep_sums(f, step, &at);
     return;
   }
-  f->index[0] = *row;
+  f->index[0] = row;
   f->index[1] = column;
   cx_jit_val x[CX_JIT_SUMS];
   elements(f, mask, x);
-  const cx_jit_place at = partial_place(f, out);
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
-    f->accs[i] =
-        cx_jit_load_at(env, scratch_of(f, s), s->elem, &at, env->n_levels - 1);
+    f->accs[i] = swept(f, &p->sums[i], false, &at);
   }
   combine(f, f->accs, x);
-  store_partial(f, f->accs, out);
+  for (size_t i = 0; i < p->n_sums; i++) {
+    store_at(f, p->sums[i].narrow, f->accs[i], &at);
+  }
 }
 
 // The columns [lo, hi): those of whole vectors, or what is left.
-static void sweep_columns(phase *f, const cx_jit_ix *row, LLVMValueRef lo,
-                          LLVMValueRef hi, bool masked)
+static void sweep_columns(phase *f, sweep_step step, cx_jit_ix row,
+                          LLVMValueRef lo, LLVMValueRef hi, bool masked)
 {
   cx_jit_env *env = f->env;
   cx_jit_loop loop;
@@ -461,11 +598,11 @@ static void sweep_columns(phase *f, const cx_jit_ix *row, LLVMValueRef lo,
   f->mask_level = loop.level;
   LLVMValueRef mask =
       masked ? cx_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
-  sweep_vector(f, row, column, mask);
+  sweep_vector(f, step, row, column, mask);
   cx_jit_loop_end(env, &loop, NULL);
 }
 
-static void sweep_row(phase *f, const cx_jit_ix *row, cx_jit_ix start)
+static void sweep_row(phase *f, sweep_step step, cx_jit_ix row, cx_jit_ix start)
 {
   const cx_jit_plan *p = f->p;
   cx_jit_env *env = f->env;
@@ -476,23 +613,39 @@ static void sweep_row(phase *f, const cx_jit_ix *row, cx_jit_ix start)
   }
   const bool exact = p->columns % p->lanes == 0;
   if (exact || env->target->has_masks) {
-    sweep_columns(f, row, start.base, hi, !exact);
+    sweep_columns(f, step, row, start.base, hi, !exact);
     return;
   }
   LLVMValueRef full =
       cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), start.level);
-  sweep_columns(f, row, start.base, full, false);
-  sweep_columns(f, row, full, hi, true);
+  sweep_columns(f, step, row, start.base, full, false);
+  sweep_columns(f, step, row, full, hi, true);
+}
+
+static void sweep_rows(phase *f, LLVMValueRef lo, LLVMValueRef hi,
+                       cx_jit_ix start)
+{
+  cx_jit_loop loop;
+  cx_jit_loop_begin(f->env, &loop, lo, hi, 1, NULL, 0);
+  sweep_row(f, SWEEP_ROW, cx_jit_ix_scalar(loop.iv, loop.level, 1), start);
+  cx_jit_loop_end(f->env, &loop, NULL);
 }
 
 static void sweep(phase *f, cx_jit_ix start)
 {
-  sweep_row(f, NULL, start);
+  cx_jit_env *env = f->env;
+  const cx_jit_ix none = cx_jit_ix_const(env, 0);
+  sweep_row(f, SWEEP_BEGIN, none, start);
+  if (f->p->block_run < 0) {
+    sweep_rows(f, f->lo, f->hi, start);
+    return;
+  }
   cx_jit_loop loop;
-  cx_jit_loop_begin(f->env, &loop, f->lo, f->hi, 1, NULL, 0);
-  const cx_jit_ix row = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-  sweep_row(f, &row, start);
-  cx_jit_loop_end(f->env, &loop, NULL);
+  const int64_t step = f->p->block;
+  cx_jit_loop_begin(env, &loop, f->lo, f->hi, step, NULL, 0);
+  sweep_rows(f, loop.iv, block_limit(env, &loop, step, f->hi), start);
+  sweep_row(f, SWEEP_BLOCK, none, start);
+  cx_jit_loop_end(env, &loop, NULL);
 }
 
 static void iteration(phase *f, cx_jit_ix t)

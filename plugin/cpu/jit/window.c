@@ -1,6 +1,7 @@
 // jit/window: reduce_window, by element: each element of the result goes
 // through its window, which is unrolled where it is small. What lies in the
-// padding is the initial value.
+// padding is the initial value. The sums of blocks of a large window are added
+// up as those of a reduction are: see jit/reduce.h.
 #include "jit/index.h"
 
 #define UNROLLED 32  // elements of a window that is unrolled
@@ -9,7 +10,8 @@ typedef struct windows {
   const cx_hlo_op *op;
   const cx_hlo_type *from, *to;
   const cx_hlo_op *simple;
-  cx_hlo_elem sum;  // that is summed in
+  cx_hlo_elem sum;    // that is summed in
+  cx_hlo_elem total;  // that the sums of blocks are added up in
   cx_jit_val init;
   bool wide;
   cx_jit_place at;                // of the result
@@ -98,16 +100,55 @@ static cx_jit_val step(cx_jit_env *env, const windows *w, cx_jit_val sum)
   return w->wide ? cx_jit_widen(env, out) : out;
 }
 
-// Loops over the window from dimension d on; at most the rank of them.
+static cx_jit_val loops(cx_jit_env *env, windows *w, size_t d, cx_jit_val sum);
+
+// The offsets [lo, hi) of dimension d.
+static cx_jit_val loop_over(cx_jit_env *env, windows *w, size_t d,
+                            LLVMValueRef lo, LLVMValueRef hi, cx_jit_val sum)
+{
+  cx_jit_loop loop;
+  cx_jit_loop_begin(env, &loop, lo, hi, 1, &sum, 1);
+  w->offset[d] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  sum = loops(env, w, d + 1, sum);
+  cx_jit_loop_end(env, &loop, &sum);
+  return sum;
+}
+
+// Whether the loop over dimension d is the one that adds up blocks; how long
+// they are then.
+static int64_t block_of(const windows *w, size_t d)
+{
+  int64_t inside = 1;
+  if (w->total == w->sum) return 0;
+  for (size_t i = d + 1; i < w->to->rank; i++) inside *= size_of(w->op, i);
+  if (inside > CX_JIT_BLOCK || inside * size_of(w->op, d) <= CX_JIT_BLOCK) {
+    return 0;
+  }
+  return cx_jit_block(inside);
+}
+
+// Loops over the window from dimension d on; at most the rank of them, and one
+// over blocks.
 static cx_jit_val loops(cx_jit_env *env, windows *w, size_t d, cx_jit_val sum)
 {
   while (d < w->to->rank && size_of(w->op, d) == 1) d++;
   if (d == w->to->rank) return step(env, w, sum);
+  LLVMValueRef end = cx_jit_i64(env, size_of(w->op, d));
+  const int64_t block = block_of(w, d);
+  if (block == 0) return loop_over(env, w, d, cx_jit_i64(env, 0), end, sum);
   cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0),
-                    cx_jit_i64(env, size_of(w->op, d)), 1, &sum, 1);
-  w->offset[d] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-  sum = loops(env, w, d + 1, sum);
+  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), end, block, &sum, 1);
+  LLVMValueRef next =
+      cx_jit_op2(env, LLVMAdd, loop.iv, cx_jit_i64(env, block), loop.level);
+  LLVMTypeRef t = cx_jit_register_type(env, cx_hlo_elem_part(w->sum), false);
+  cx_jit_val part = { .elem = w->sum, .re = LLVMConstReal(t, -0.0) };
+  if (cx_hlo_elem_is_complex(w->sum)) part.im = part.re;
+  if (w->wide) part = cx_jit_widen(env, part);
+  part = loop_over(env, w, d, loop.iv, cx_jit_least(env, next, end, loop.level),
+                   part);
+  sum = cx_jit_combine(env, w->simple, w->total, sum,
+                       cx_jit_convert(env, part, w->total));
+  if (w->wide) sum = cx_jit_widen(env, sum);
   cx_jit_loop_end(env, &loop, &sum);
   return sum;
 }
@@ -134,8 +175,8 @@ cx_jit_val cx_jit_window_emit(cx_jit_env *env, const cx_hlo_op *op,
                 .from = cx_jit_type(op->operands[0]),
                 .to = cx_jit_type(&op->results[0]) };
   const cx_hlo_elem e = w.to->elem;
-  w.simple = cx_jit_simple_body(op);
-  w.sum = cx_jit_sum_elem(w.simple, e);
+  w.simple = cx_jit_simple_body(op, 0);
+  w.sum = w.total = cx_jit_sum_elem(w.simple, e);
   w.init = cx_jit_emit(env, op->operands[1], &env->scalar);
   if (cx_hlo_type_elements(w.from) == 0 && w.from->rank > 0) {
     cx_jit_fail(env, "windows over nothing");
@@ -151,6 +192,10 @@ cx_jit_val cx_jit_window_emit(cx_jit_env *env, const cx_hlo_op *op,
   cx_jit_val sum = w.init;
   if (w.wide) sum = cx_jit_widen(env, sum);
   sum.elem = w.sum;
+  if (total > CX_JIT_BLOCK) {
+    w.total = cx_jit_total_elem(w.simple, w.sum);
+    if (w.total != w.sum) sum = cx_jit_convert(env, sum, w.total);
+  }
   sum = total <= UNROLLED ? unrolled(env, &w, total, sum)
                           : loops(env, &w, 0, sum);
   return cx_jit_summed(env, sum, e);

@@ -193,7 +193,10 @@ calx_status *cx_ref_body_open(cx_ref_machine *m, const cx_hlo_op *op,
 calx_status *cx_ref_body_run(cx_ref_body *b, const void *const *args,
                              void *const *results, size_t n) CALX_MUST_USE;
 void cx_ref_body_close(cx_ref_body *b);
-cx_hlo_op_kind cx_ref_single(const cx_hlo_block *block);
+// The same for result `i` of a body of several, of its own two arguments.
+cx_hlo_op_kind cx_ref_single(const cx_hlo_block *block, uint32_t i);
+// Whether each result of the body of `op` is one operation of its arguments.
+bool cx_ref_all_single(const cx_hlo_op *op);
 // Element type of the body's argument i.
 static inline cx_hlo_elem cx_ref_body_elem(const cx_ref_body *b, size_t i)
 {

@@ -98,6 +98,7 @@ static void result_steps(const cx_hlo_op *op, const cx_hlo_type *x,
 
 static calx_status *reduce_single(cx_ref_machine *m, const cx_hlo_op *op,
                                   cx_hlo_op_kind kind, const cx_ref_tensor *in,
+                                  const cx_ref_tensor *init,
                                   const cx_ref_tensor *out)
 {
   const cx_hlo_elem e = out->type.elem;
@@ -108,7 +109,7 @@ static calx_status *reduce_single(cx_ref_machine *m, const cx_hlo_op *op,
   cx_ref_buffer *acc = NULL;
   if (n == 0) return NULL;
   CALX_TRY(cx_ref_scratch(m, op, n, bytes, &acc));
-  cx_ref_load_numbers(class, in[1].type.elem, in[1].data, 1, acc->data);
+  cx_ref_load_numbers(class, init->type.elem, init->data, 1, acc->data);
   cx_ref_fill(bytes, acc->data + bytes, n - 1, acc->data);
   if (cx_ref_count(&in[0]) != 0) {
     const reduction r = { kind, in[0].type.elem, e, in[0].data,
@@ -252,12 +253,13 @@ static calx_status *with_memory(cx_ref_machine *m, const cx_hlo_op *op,
 calx_status *cx_ref_reduce(cx_ref_machine *m, const cx_hlo_op *op,
                            const cx_ref_tensor *in, const cx_ref_tensor *out)
 {
-  const cx_hlo_block *block = op->regions[0].first;
-  const cx_hlo_op_kind kind = block == NULL || op->n_results != 1
-                                  ? CX_HLO_OP_OTHER
-                                  : cx_ref_single(block);
-  if (kind != CX_HLO_OP_OTHER && kind != CX_HLO_OP_RETURN) {
-    return reduce_single(m, op, kind, in, out);
+  if (cx_ref_all_single(op)) {
+    const cx_hlo_block *block = op->regions[0].first;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      CALX_TRY(reduce_single(m, op, cx_ref_single(block, i), &in[i],
+                             &in[op->n_results + i], &out[i]));
+    }
+    return NULL;
   }
   general g = { .n = op->n_results };
   calx_status *status =

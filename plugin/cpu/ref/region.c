@@ -7,20 +7,16 @@
 
 #include "ref/inner.h"
 
-cx_hlo_op_kind cx_ref_single(const cx_hlo_block *block)
+// What makes result `i` of the block from argument i and its partner.
+static cx_hlo_op_kind single_result(const cx_hlo_block *block,
+                                    const cx_hlo_op *end, uint32_t i)
 {
-  const cx_hlo_op *op = block->first;
-  const cx_hlo_op *end = cx_hlo_terminator(block);
-  if (end == NULL || block->n_args != 2 || end->n_operands != 1) {
-    return CX_HLO_OP_OTHER;
-  }
-  const cx_hlo_value *a = &block->args[0];
-  const cx_hlo_value *b = &block->args[1];
-  if (op == end) {
-    return end->operands[0] == b ? CX_HLO_OP_RETURN : CX_HLO_OP_OTHER;
-  }
-  if (op->next != end || op->n_operands != 2 ||
-      end->operands[0] != &op->results[0]) {
+  const cx_hlo_value *a = &block->args[i];
+  const cx_hlo_value *b = &block->args[end->n_operands + i];
+  const cx_hlo_value *out = end->operands[i];
+  if (out == b) return CX_HLO_OP_RETURN;
+  const cx_hlo_op *op = out->op;
+  if (op == NULL || op->n_operands != 2 || out != &op->results[0]) {
     return CX_HLO_OP_OTHER;
   }
   const bool both = (op->operands[0] == a && op->operands[1] == b) ||
@@ -35,6 +31,27 @@ cx_hlo_op_kind cx_ref_single(const cx_hlo_block *block)
     case CX_HLO_OP_XOR: return both ? op->kind : CX_HLO_OP_OTHER;
     default: return CX_HLO_OP_OTHER;
   }
+}
+
+cx_hlo_op_kind cx_ref_single(const cx_hlo_block *block, uint32_t i)
+{
+  const cx_hlo_op *end = cx_hlo_terminator(block);
+  if (end == NULL || i >= end->n_operands ||
+      block->n_args != 2 * (size_t)end->n_operands) {
+    return CX_HLO_OP_OTHER;
+  }
+  return single_result(block, end, i);
+}
+
+bool cx_ref_all_single(const cx_hlo_op *op)
+{
+  const cx_hlo_block *block = op->regions[0].first;
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    const cx_hlo_op_kind kind =
+        block == NULL ? CX_HLO_OP_OTHER : cx_ref_single(block, i);
+    if (kind == CX_HLO_OP_OTHER || kind == CX_HLO_OP_RETURN) return false;
+  }
+  return true;
 }
 
 static bool is_scalar(const cx_hlo_value *v)
@@ -104,7 +121,7 @@ calx_status *cx_ref_body_open(cx_ref_machine *m, const cx_hlo_op *op,
   for (const cx_hlo_op *o = block->first; o->next != NULL; o = o->next) {
     out->lanes = out->lanes && works_on_lanes(o);
   }
-  out->single = cx_ref_single(block);
+  out->single = cx_ref_single(block, 0);
   return out->lanes ? place_results(out) : NULL;
 }
 

@@ -66,16 +66,17 @@ static void combine_one(cx_hlo_op_kind kind, cx_hlo_elem e, cx_ref_number *acc,
 
 static calx_status *reduce_single(cx_ref_machine *m, cx_hlo_op_kind kind,
                                   const windows *g, const cx_ref_tensor *in,
+                                  const cx_ref_tensor *first,
                                   const cx_ref_tensor *out)
 {
   const cx_hlo_elem e = out->type.elem;
   const cx_ref_class class = cx_ref_class_of(e);
-  const cx_hlo_elem from = in[0].type.elem;
+  const cx_hlo_elem from = in->type.elem;
   const int64_t bytes = (int64_t)cx_hlo_elem_bytes(from);
   int64_t o[CX_REF_RANK] = { 0 };
   int64_t w[CX_REF_RANK] = { 0 };
   cx_ref_number init = { 0 };
-  cx_ref_load_numbers(class, from, in[1].data, 1, &init);
+  cx_ref_load_numbers(class, from, first->data, 1, &init);
   const size_t n = cx_ref_count(out);
   size_t walked = 0;
   for (size_t at = 0; at < n; at++) {
@@ -85,7 +86,7 @@ static calx_status *reduce_single(cx_ref_machine *m, cx_hlo_op_kind kind,
       const int64_t x = element_of(g, o, w);
       cx_ref_number v = init;
       if (x >= 0) {
-        cx_ref_load_numbers(class, from, (char *)in[0].data + x * bytes, 1, &v);
+        cx_ref_load_numbers(class, from, (char *)in->data + x * bytes, 1, &v);
       }
       combine_one(kind, e, &acc, &v);
       CALX_TRY(next_place(m, g, w, &walked, &more));
@@ -207,12 +208,13 @@ calx_status *cx_ref_reduce_window(cx_ref_machine *m, const cx_hlo_op *op,
 {
   windows g;
   windows_of(op, &in[0].type, &g);
-  const cx_hlo_block *block = op->regions[0].first;
-  const cx_hlo_op_kind kind = block == NULL || op->n_results != 1
-                                  ? CX_HLO_OP_OTHER
-                                  : cx_ref_single(block);
-  if (kind != CX_HLO_OP_OTHER && kind != CX_HLO_OP_RETURN) {
-    return reduce_single(m, kind, &g, in, out);
+  if (cx_ref_all_single(op)) {
+    const cx_hlo_block *block = op->regions[0].first;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      CALX_TRY(reduce_single(m, cx_ref_single(block, i), &g, &in[i],
+                             &in[op->n_results + i], &out[i]));
+    }
+    return NULL;
   }
   general r = { .g = &g, .n = op->n_results, .in = in, .out = out };
   return with_memory(m, op, &r);

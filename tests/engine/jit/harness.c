@@ -87,6 +87,7 @@ static void fill_float(calx_dtype d, unsigned char *p, int fill, uint64_t *s)
     v = odd[(r / 3) % (sizeof odd / sizeof odd[0])];
   }
   if (fill == HARNESS_POSITIVE) v = 0.1 + (double)(r % 1000) / 256;
+  if (fill == HARNESS_EQUAL) v = 0.7;
   cx_store_double(d, p, v);
 }
 

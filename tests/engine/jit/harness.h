@@ -21,7 +21,8 @@ enum {
   HARNESS_PLAIN,     // small numbers of both signs
   HARNESS_SPECIAL,   // zeros, infinities, NaN, limits of integers too
   HARNESS_POSITIVE,  // 0.1 to 4; integers 0 to 7
-  HARNESS_COUNT      // integers 0 … 9
+  HARNESS_COUNT,     // integers 0 … 9
+  HARNESS_EQUAL      // 0.7 throughout
 };
 
 void harness_check(const harness_case *c);
