@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "args.h"
+#include "base/file.h"
 #include "calx/device.h"
 #include "commands.h"
 
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
     { "report", cx_cli_report }, { "--version", version },
   };
   int skip = argc > 0 ? 1 : 0;
+  cx_file_keep_standard();
   return cx_cli_choose("calx", help, choices, sizeof choices / sizeof *choices,
                        argc - skip, argv + skip);
 }

@@ -60,7 +60,8 @@ static const char help[] =
     "fails, the others are ended within some seconds.\n"
     "\n"
     "Exit status: 0 when all ranks ended with 0; else that of the first that\n"
-    "failed, 128 + N for signal N; 2 and 5 as of all commands.\n";
+    "failed, 128 + N for signal N; 2 and 5 as of all commands, 5 also where\n"
+    "what they wrote is lost.\n";
 
 typedef struct asked {
   int64_t processes, restarts;

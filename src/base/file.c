@@ -14,6 +14,16 @@
 #include "base/text.h"
 #include "base/writer.h"
 
+void cx_file_keep_standard(void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    int nothing = open("/dev/null", O_RDWR);
+    // It is the lowest that is free. Another thread may have been faster.
+    if (nothing > STDERR_FILENO) close(nothing);
+  }
+}
+
 static calx_code code_of(int error)
 {
   if (error == ENOENT || error == ENOTDIR) return CALX_NOT_FOUND;

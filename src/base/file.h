@@ -32,6 +32,10 @@ calx_status *cx_file_write(const char *path, const void *data,
 // pipe or somebody else's; a link is not followed.
 calx_status *cx_file_write_private(const char *path, const void *data,
                                    size_t size) CALX_MUST_USE;
+// Opens /dev/null for those of the descriptors 0 to 2 that are closed, so that
+// none of the library's own becomes what a program prints to. Before the
+// library opens one that stays, or a file that it writes.
+void cx_file_keep_standard(void);
 bool cx_file_exists(const char *path);
 calx_status *cx_folder_make(const char *path, unsigned mode)
     CALX_MUST_USE;  // with its parents; existing is success

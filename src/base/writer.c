@@ -153,6 +153,7 @@ static calx_status *open_writer(const char *path, bool private,
 {
   *out_writer = NULL;
   CALX_TRY(check_name(path));
+  cx_file_keep_standard();
   cx_writer *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
   w->fd = w->folder = -1;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "base/thread.h"
 #include "base/trace.h"
@@ -311,6 +312,7 @@ calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
                               const calx_launch_options *options)
 {
   calx_launch_options o;
+  cx_file_keep_standard();
   CALX_TRY(cx_options_take("calx_launch", options, &o, sizeof o));
   CALX_TRY(check(fn, &o));
   if (atomic_exchange(&running, true)) {

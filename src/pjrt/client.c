@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "pjrt/internal.h"
 
 #define DEVICE_LIMIT (1 << 16)
@@ -207,6 +208,7 @@ calx_status *cx_pjrt_client_open(cx_pjrt_plugin *plugin,
                                  cx_pjrt_client **out_client)
 {
   *out_client = NULL;
+  cx_file_keep_standard();
   cx_pjrt_client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   cx_pjrt_count(1);

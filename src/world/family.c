@@ -69,6 +69,9 @@ static void reap(cx_family *f)
   }
   pid_t post = f->post.pid;
   if (post > 0 && waitpid(post, &how, WNOHANG) == post) post_ended(f, how);
+  cx_orphans_reap(
+      &f->orphans,
+      &(cx_orphans_own){ f->children, f->job->processes, f->post.pid });
 }
 
 static calx_status *start_child(cx_family *f, int index, int input)
@@ -204,6 +207,31 @@ static void end_children(cx_family *f)
   }
 }
 
+// Of a job that failed, or was ended, what its ranks left behind ends too: it
+// has had no signal yet, so it gets the same two.
+static void end_orphans(cx_family *f)
+{
+  int64_t limit_ms = f->told != 0 ? SAVE_MS : TERMINATE_MS;
+  int number = 0;
+  if (f->alive > 0 || (f->failed_at == 0 && f->told == 0)) return;
+  // One that cannot be killed is the system's.
+  int64_t last_ms = limit_ms + POST_MS;
+  if (f->orphans_at != 0 && cx_now_ns() > f->orphans_at + last_ms * 1000000) {
+    f->orphan_count = 0;
+    return;
+  }
+  if (f->orphans_at == 0) {
+    f->orphans_at = cx_now_ns();
+    number = f->killed_at != 0 ? SIGKILL : SIGTERM;
+  } else if (cx_now_ns() > f->orphans_at + limit_ms * 1000000 ||
+             f->killed_at != 0) {
+    number = SIGKILL;
+  }
+  f->orphan_count = cx_orphans_signal(
+      &f->orphans,
+      &(cx_orphans_own){ f->children, f->job->processes, f->post.pid }, number);
+}
+
 // Nobody is left: the post may go, and on host 0 of several waits for others.
 static void end_post(cx_family *f, int64_t *since)
 {
@@ -250,7 +278,8 @@ static bool lines_wait(const cx_family *f, int64_t since)
 static void live(cx_family *f, struct pollfd *polled)
 {
   int64_t since = 0;
-  while (f->alive > 0 || f->post.pid > 0 || lines_wait(f, since)) {
+  while (f->alive > 0 || f->post.pid > 0 || f->orphan_count > 0 ||
+         lines_wait(f, since)) {
     wait_for_something(f, polled);
     take_signals(f);
     take_letters(f);
@@ -259,6 +288,7 @@ static void live(cx_family *f, struct pollfd *polled)
       cx_output_pass(f->options->output, f->alive == 0);
     }
     end_children(f);
+    end_orphans(f);
     end_post(f, &since);
   }
   take_letters(f);
@@ -391,7 +421,10 @@ calx_status *cx_family_run(const cx_spawn_options *options, const cx_job *job,
   calx_status *status = take_over_signals(&f);
   if (status == NULL) {
     fflush(NULL);  // else each child would write it once more
+    // A connection may leave one behind that serves others too.
+    if (!cx_family_is_of_hosts(&f)) cx_orphans_begin(&f.orphans);
     status = run(&f);
+    cx_orphans_end(&f.orphans);
     give_back_signals(&f);
   }
   if (status == NULL) status = outcome(&f);

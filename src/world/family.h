@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "world/orphans.h"
 #include "world/post.h"
 #include "world/spawn.h"
 
@@ -17,7 +18,10 @@ typedef struct cx_family {
   pid_t *children;  // [job->processes]; 0: reaped
   int *lifelines;   // [job->processes] of launchers; -1: closed
   int alive;
-  int signals;  // a signalfd
+  cx_orphans orphans;
+  int orphan_count;    // that are to end too, once no child is left
+  int64_t orphans_at;  // cx_now_ns() when they were asked to; 0: not yet
+  int signals;         // a signalfd
   sigset_t mask;
   struct sigaction on_child, on_pipe;  // these as they were before
   int told;                            // the signal that was passed on; 0: none

@@ -44,6 +44,8 @@ struct cx_output {
   bool ended;       // the children's streams have been closed
   char *piece;      // [PIECE]
   queue queues[2];  // of standard output and error
+  size_t lost;      // bytes
+  char where[128];  // the first of them were to go, and why they did not
 };
 
 calx_status *cx_output_new(const cx_output_options *options, cx_output **out)
@@ -192,18 +194,39 @@ static int number_of(const cx_output *o, const queue *q)
   return q == &o->queues[0] ? STDOUT_FILENO : STDERR_FILENO;
 }
 
+// The ranks go on, and the launcher's end tells it once more.
+static void lose(cx_output *o, const char *what, size_t size, int error)
+{
+  if (error == EPIPE) return;
+  if (o->lost == 0) {
+    snprintf(o->where, sizeof o->where, "%s: %s", what, strerror(error));
+    cx_log("what ranks write is lost: %s", o->where);
+  }
+  o->lost += size;
+}
+
+calx_status *cx_output_lost(const cx_output *o)
+{
+  if (o->lost == 0) return NULL;
+  return cx_error(CALX_DATA_LOSS, "%zu bytes that ranks wrote are lost: %s",
+                  o->lost, o->where);
+}
+
 // As much as goes without waiting: what poll() finds ready takes PIPE_BUF
 // bytes. The descriptor is shared with other programs, whose writes should
-// wait, so its mode stays. Where nobody reads any more, or the disk is full,
-// the lines are lost; the ranks go on.
-static void write_queue(const cx_output *o, queue *q)
+// wait, so its mode stays. Where nobody reads any more the lines are dropped.
+static void write_queue(cx_output *o, queue *q)
 {
   struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
   while (waiting(q) > 0 && poll(&to, 1, 0) > 0) {
     size_t size = waiting(q) < PIPE_BUF ? waiting(q) : PIPE_BUF;
     ssize_t n = write(to.fd, q->lines.data + q->written, size);
     if (n < 0 && errno == EAGAIN) return;
-    if (n < 0 && errno != EINTR) q->written = q->lines.size;
+    if (n < 0 && errno != EINTR) {
+      lose(o, q == &o->queues[0] ? "standard output" : "standard error",
+           waiting(q), errno);
+      q->written = q->lines.size;
+    }
     if (n > 0) q->written += (size_t)n;
   }
   if (waiting(q) > 0) return;
@@ -225,11 +248,18 @@ static void enqueue(queue *q, const cx_text *line)
 }
 
 // A file takes it, or cannot.
-static void write_log(int fd, const char *data, size_t size)
+static void write_log(cx_output *o, const stream *s, const char *data,
+                      size_t size)
 {
+  char name[64];
   while (size > 0) {
-    ssize_t n = write(fd, data, size);
-    if (n < 0 && errno != EINTR) return;
+    ssize_t n = write(s->log, data, size);
+    if (n < 0 && errno != EINTR) {
+      snprintf(name, sizeof name, "the log folder's rank_%d.%s", s->rank,
+               s->err ? "err" : "out");
+      lose(o, name, size, errno);
+      return;
+    }
     if (n > 0) {
       data += n;
       size -= (size_t)n;
@@ -268,7 +298,7 @@ static void write_line(cx_output *o, stream *s, const char *line, size_t size)
 
 static void take(cx_output *o, stream *s, const char *data, size_t size)
 {
-  if (s->log >= 0) write_log(s->log, data, size);
+  if (s->log >= 0) write_log(o, s, data, size);
   while (size > 0) {
     const char *end = memchr(data, '\n', size);
     size_t n = end != NULL ? (size_t)(end - data) : size;

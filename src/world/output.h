@@ -46,6 +46,9 @@ nfds_t cx_output_polled(const cx_output *output, struct pollfd *out);
 void cx_output_pass(cx_output *output, bool last);
 // Whether lines stand in a queue.
 bool cx_output_waits(const cx_output *output);
+// What could not be written, of all launches with this output: NULL, or how
+// much is lost and why. Nobody reading any more is no loss.
+calx_status *cx_output_lost(const cx_output *output) CALX_MUST_USE;
 // Closes everything; what waits still is lost.
 void cx_output_end(cx_output *output);
 

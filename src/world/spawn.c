@@ -10,8 +10,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "world/family.h"
+#include "world/output.h"
 #include "world/route.h"
 
 enum { MOST_PROCESSES = 4096, MOST_HOSTS = 1 << 16 };
@@ -170,8 +172,13 @@ calx_status *cx_spawn(const cx_spawn_options *options, cx_spawn_end *out)
 {
   int number = 0;
   *out = (cx_spawn_end){ .rank = -1, .code = 1 };
+  cx_file_keep_standard();
   CALX_TRY(check(options));
   calx_status *status = run(options, out, &number);
+  if (status == NULL && options->output != NULL) {
+    status = cx_output_lost(options->output);
+    if (status != NULL) out->code = CX_SPAWN_FAILED;
+  }
   // What this process would have done without a launch.
   if (number != 0 && options->fn != NULL) raise(number);
   return status;

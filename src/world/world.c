@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "world/client.h"
 #include "world/desk.h"
 #include "world/hosts_meet.h"
@@ -182,6 +183,7 @@ calx_status *cx_world_join(void)
                     cx_world.place.process, cx_world.place.processes);
   }
   cx_route route;
+  cx_file_keep_standard();
   calx_status *status = cx_place_read(&cx_world.place, &route);
   if (status == NULL && cx_world.place.processes > 1) {
     status = join_others(&route);

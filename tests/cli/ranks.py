@@ -66,6 +66,74 @@ class Ranks(program.Case):
         _, err = self.expect(0, "run", "-n", "1", "true")
         self.assertEqual(err, "")
 
+    def test_closed_descriptors(self):
+        # No memory, pipe or socket of ours may become what a rank prints to.
+        for closed in range(1, 8):
+            numbers = [fd for fd in range(3) if closed >> fd & 1]
+            words = " ".join(f"{fd}>&-" for fd in numbers)
+            for code, how in (0, "none"), (7, "exit"):
+                done = subprocess.run(
+                    ["sh", "-c", f'exec "$@" {words}', "sh", CALX, "run", "-n",
+                     "2", "--log-dir", "logs", *self.rank(50, how)],
+                    stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                self.assertEqual(done.returncode, code, (numbers, done))
+                self.assertEqual(self.read("logs/rank_0.out"),
+                                 b"rank 0 of 2 on host 0 of 1\n")
+
+    def test_output_that_cannot_be_written_is_told(self):
+        lost = "8 bytes that ranks wrote are lost: "
+        with open("/dev/full", "w") as full:
+            for ranks in "2", "1":
+                for out in "stdout", "stderr":
+                    more = {"stdout": subprocess.PIPE,
+                            "stderr": subprocess.PIPE, out: full}
+                    done = subprocess.run(
+                        [CALX, "run", "-n", ranks, "sh", "-c",
+                         "echo one; echo two >&2"], text=True, timeout=60,
+                        stdin=subprocess.DEVNULL, **more)
+                    self.assertEqual(done.returncode, 5, done)
+                    if out == "stdout" and ranks == "1":
+                        self.assertIn(lost + "standard output: No space left",
+                                      done.stderr)
+        # A rank's own failure is the first one's exit status.
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([CALX, "run", "-n", "2", "sh", "-c",
+                                   "echo x; exit 3"], stdout=full, timeout=60,
+                                  stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"what ranks write is lost: standard output", done.stderr)
+
+    def test_logs_on_a_full_disk_are_told(self):
+        os.mkdir("logs")
+        small = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=8k x "
+                 'logs && exec "$@"', "sh"]
+        if subprocess.run([*small, "true"], capture_output=True).returncode:
+            self.skipTest("no file system can be mounted here")
+        done = subprocess.run(
+            [*small, CALX, "run", "-n", "2", "--log-dir", "logs", "sh", "-c",
+             "head -c 50000 /dev/zero"], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 5, done)
+        self.assertRegex(done.stderr, rb"\d{5,6} bytes that ranks wrote are "
+                         rb"lost: the log folder's rank_\d.out: No space left")
+
+    def test_what_ranks_started_ends_with_a_failed_job(self):
+        # Also what has a session of its own, and what ignores SIGTERM.
+        started = ("for how in '' setsid; do for trap in '' 'trap \"\" TERM;'; "
+                   "do $how sh -c \"$trap echo \\$\\$; "
+                   "while :; do sleep 0.05; done\" & done; done; ")
+        fail = ("sleep 1; [ $CALX_RANK = 1 ] && kill -9 $$; trap '' TERM; "
+                "while :; do sleep 0.05; done")
+        out, _ = self.expect(137, "run", "-n", "2", "sh", "-c", started + fail)
+        pids = [int(line.split()[1]) for line in out.splitlines()]
+        self.assertEqual(len(pids), 8, out)
+        left = [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
+        self.assertEqual(left, [])
+        # Of a job that ended well nothing is ended.
+        out, _ = self.expect(0, "run", "-n", "1", "sh", "-c",
+                             "sleep 600 > /dev/null 2>&1 & echo $!")
+        pid = int(out.split()[1])
+        os.kill(pid, signal.SIGKILL)
+
     def test_exit_status_is_the_first_failed_ranks(self):
         only = 'if [ $CALX_RANK = 1 ]; then {}; fi; exec sleep 600'
         for what, code, words in [("exit 3", 3, "rank 1 exited with 3"),

@@ -178,6 +178,15 @@ class Own(Case):
         self.check_failures(world=4, codes=[1, 1, 1], CALX_PROCESSES="4")
         self.check_failures(CALX, "run", "-n", "4", world=4, codes=[1, 7, 137])
 
+    def test_closed_descriptors(self):
+        # What a program prints goes nowhere, and into nothing of ours.
+        for closed in ">&-", ">&- 2>&-", "<&- >&- 2>&-":
+            for variables in (dict(CALX_PROCESSES="2"),
+                              dict(CPU_NUM_DEVICES="2")):
+                code, text = self.go("sh", "-c", f'exec "$0" --train {closed}',
+                                     HELLO, **variables)
+                self.assertEqual(code, 0, text)
+
     def test_failed_thread(self):
         code, text = self.go(HELLO, "--fail", "raise", "2",
                              CPU_NUM_DEVICES="4")

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "coll/mpi_far.h"
@@ -211,6 +212,7 @@ static calx_status *map_all(cx_coll_window *w)
 static calx_status *make_file(cx_coll_window *w)
 {
   const uint32_t magic = CALX_WINDOW_MAGIC, processes = 1;
+  cx_file_keep_standard();
   w->fd = memfd_create("calx", MFD_CLOEXEC);
   if (w->fd >= 0 && ftruncate(w->fd, (off_t)CALX_WINDOW_BYTES) == 0 &&
       pwrite(w->fd, &magic, sizeof magic, offsetof(calx_window, magic)) ==
