@@ -1,6 +1,6 @@
-// The form of a line: its operation, the types with their ranks, the names of
-// its attributes; no extents, no numbers, no names of values, no place. The
-// lines of functions list what is told line by line.
+// The form of a program: its lines without extents, numbers and places. The
+// operations, the types with their ranks, the names of values and attributes,
+// and so which value goes where and which argument is donated, stay.
 #include "novelty.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-enum { LONGEST_FORM = 4096 };
+enum { LONGEST_FORM = 1 << 18 };  // longer than any program that is compiled
 
 static bool in_name(char c)
 {
@@ -38,8 +38,10 @@ static size_t form_of(const char *line, size_t length, char *form)
       while (named && i < end && n + 1 < LONGEST_FORM) form[n++] = line[i++];
       i = end - 1;
     } else if (line[i] == '%') {
-      while (i + 1 < length && in_name(line[i + 1])) i++;
-      form[n++] = '%';
+      form[n++] = line[i];
+      while (i + 1 < length && in_name(line[i + 1]) && n + 1 < LONGEST_FORM) {
+        form[n++] = line[++i];
+      }
     } else if (strncmp(line + i, "dense<", 6) == 0) {
       const char *end = memchr(line + i, '>', length - i);
       if (end == NULL) break;
@@ -65,7 +67,7 @@ static bool put(uint64_t *hashes, size_t capacity, uint64_t hash)
   return is_new;
 }
 
-static bool take_in(seen_lines *seen, uint64_t hash)
+static bool take_in(seen_forms *seen, uint64_t hash)
 {
   if (2 * (seen->count + 1) > seen->capacity) {
     size_t capacity = seen->capacity == 0 ? 4096 : 2 * seen->capacity;
@@ -83,25 +85,20 @@ static bool take_in(seen_lines *seen, uint64_t hash)
   return is_new;
 }
 
-bool says_something_new(seen_lines *seen, const char *text)
+bool has_new_form(seen_forms *seen, const char *text, int devices)
 {
-  char form[LONGEST_FORM];
-  bool is_new = false;
+  static char form[LONGEST_FORM];
+  uint64_t hash = (uint64_t)devices;
   for (const char *line = text; *line != '\0';) {
     size_t length = strcspn(line, "\n");
-    size_t n = form_of(line, length, form);
-    form[n] = '\0';
-    bool of_function = strstr(form, "\"func.") != NULL;
-    if (!of_function && take_in(seen, cx_hash_bytes(form, n, 0).low)) {
-      is_new = true;
-    }
+    hash = cx_hash_bytes(form, form_of(line, length, form), hash).low;
     line += length + (line[length] == '\n');
   }
-  return is_new;
+  return take_in(seen, hash);
 }
 
-void seen_lines_free(seen_lines *seen)
+void seen_forms_free(seen_forms *seen)
 {
   cx_free(seen->hashes);
-  *seen = (seen_lines){ 0 };
+  *seen = (seen_forms){ 0 };
 }

@@ -1,5 +1,5 @@
-// tests/aot/novelty: which of many programs say something that the ones before
-// did not, when extents, literals and names of values do not count.
+// tests/aot/novelty: which of many programs differ from those before in more
+// than extents and numbers.
 #ifndef CX_TESTS_AOT_NOVELTY_H
 #define CX_TESTS_AOT_NOVELTY_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct seen_lines {
+typedef struct seen_forms {
   uint64_t *hashes;  // open addressing; 0 is an empty place
   size_t count, capacity;
-} seen_lines;
+} seen_forms;
 
-// Whether the text has a line whose form no text before it had; takes its forms
-// in. `text` ends with a zero.
-bool says_something_new(seen_lines *seen, const char *text);
-void seen_lines_free(seen_lines *seen);
+// Whether no program before had this form and so many devices; takes it in.
+// `text` ends with a zero.
+bool has_new_form(seen_forms *seen, const char *text, int devices);
+void seen_forms_free(seen_forms *seen);
 
 #endif
