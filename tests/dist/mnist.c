@@ -63,7 +63,7 @@ static void test_losses(void **state)
     double losses[STEPS], most = 0;
     CHECK_STATUS_OK(calx_launch(train, losses, .devices = n));
     for (int s = 0; s < STEPS; s++) {
-      CHECK_CLOSE(losses[s], wanted[s], 1e-3);
+      CHECK_CLOSE(losses[s], wanted[s], 3e-4);
       most = fmax(most, fabs(losses[s] - wanted[s]));
     }
     print_message("  %d ranks: losses %.2e\n", n, most);

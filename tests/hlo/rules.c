@@ -56,7 +56,7 @@ static void test_rules(void **state)
   for (; rule_next(&r); n++) check_rule(&r, &bad);
   print_message("%zu rules\n", n);
   cx_free(text);
-  assert_true(n > 250);
+  assert_true(n >= 462);
   assert_int_equal(bad, 0);
 }
 

@@ -12,23 +12,28 @@ typedef struct tally {
   int ran, passed, skipped;
 } tally;
 
-// What every engine misses: the case, and a bound on the error measured.
+// What every engine misses: the tensor, and a bound on the error measured.
 typedef struct known {
-  const char *id;
+  const char *tensor;
   double bound;
 } known;
 
 static const known misses[] = {
-  // The gradient of a grouped convolution; allowed 3.3e-5, measured 5.9e-5 on
-  // both builds of XLA and on calx's engine alike.
-  { "c0430", 1e-4 },
+  // The gradient of a grouped convolution's input; allowed 3.3e-5, measured
+  // 5.9e-5 on both builds of XLA and on calx's engine alike. The result and the
+  // other gradients are within what is allowed.
+  { "c0430/d0", 1e-4 },
 };
 
-static double allowed(const char *id, double torch_error)
+// Of the recording. One that runs less has lost an op; one more needs its
+// number here.
+enum { CASES_RUN = 353, CASES_OF_OTHER_OPS = 231 };
+
+static double allowed(const char *tensor, double torch_error)
 {
   double bound = fmax(1e-5, 8 * torch_error);
   for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
-    if (strcmp(misses[i].id, id) == 0) {
+    if (strcmp(misses[i].tensor, tensor) == 0) {
       bound = fmax(bound, misses[i].bound);
     }
   }
@@ -79,7 +84,7 @@ static double distance(const safetensors *f, const char *name, calx_tensor *t)
 static bool close_enough(const char *id, const char *what, double d,
                          double error)
 {
-  double bound = allowed(id, error);
+  double bound = allowed(what, error);
   if (d <= bound) return true;
   print_message("  %s %s: %.3g, allowed %.3g\n", id, what, d, bound);
   return false;
@@ -208,7 +213,9 @@ static void test_cases(void **state)
       "are not there yet\n",
       t.ran, t.passed - t.skipped, t.skipped);
   assert_int_equal(t.passed, t.ran + t.skipped);
-  if (only == NULL) assert_true(t.ran >= 350);
+  if (only != NULL) return;
+  assert_int_equal(t.ran, CASES_RUN);
+  assert_int_equal(t.skipped, CASES_OF_OTHER_OPS);
 }
 
 int main(void)

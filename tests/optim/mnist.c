@@ -2,9 +2,11 @@
 // values that PyTorch has in f64 (CALX_SHARED, oracle/mnist.*). Prints how far
 // every tensor is from them.
 //
-// In f32 the bounds are three times what the oracle records for XLA itself. In
-// f64 nothing but the rounding of the stored values is left, so every formula
-// is right or the test fails.
+// In f32 each engine has its bounds: three times what the oracle records for
+// XLA itself, and of ours what was measured with every width of vectors, times
+// 12 to
+// 20. In f64 nothing but the rounding of the stored values is left, so every
+// formula is right or the test fails.
 #include "calx/autograd.h"
 #include "calx/optim.h"
 #include "support/mnist_net.h"
@@ -28,12 +30,21 @@ static void check_type(void *user, const char *path, calx_entry_kind kind,
   if (kind == CALX_PARAMETER) assert_int_equal(calx_tensor_dtype(t), dtype);
 }
 
+// Of our own engine after one step: measured at most 9.5e-7, 8.2e-8, 6.0e-8.
+static double own_bound(const char *key)
+{
+  return strcmp(key, "step0/log") == 0 ? 1e-5 : 1e-6;
+}
+
 // How far a stage may be from the oracle. In f32 a rounding error decides some
 // near ties of max_pool2d the other way, which moves whole elements of a
-// gradient: those of the first step have a bound of their own.
+// gradient: on XLA those of the first step (8.6e-4), on ours only later ones.
 static double bound(const char *key)
 {
   if (dtype == CALX_F64) return 5e-7;
+  if (support_own_engine() && strcmp(key, "step20/") != 0) {
+    return own_bound(key);
+  }
   if (strcmp(key, "step0/grad") == 0) return 2e-3;
   json_t *gaps = json_object_get(facts, "max_abs_gap_torch_xla_cpu_to_f64");
   double gap = json_number_value(json_object_get(gaps, key));
@@ -183,7 +194,7 @@ static void twenty_steps(calx_dtype d)
   normalise(&images, pixels);
   json_t *losses = json_object_get(facts, "loss_f64");
   long programs = 0;
-  double worst = 0, most = d == CALX_F64 ? 1e-9 : 3e-4;
+  double worst = 0, most = d == CALX_F64 ? 1e-13 : 3e-4;
   for (int s = 0; s < STEPS; s++) {
     calx_scope *step = calx_scope_begin();
     double loss =

@@ -33,6 +33,15 @@
 #include "lazy/lazy.h"
 #include "pjrt/pjrt.h"
 
+// ---- the engine -------------------------------------------------------------
+
+// Whether the test runs on the library's own engine: XLA's is chosen by a path.
+static inline bool support_own_engine(void)
+{
+  const char *plugin = getenv("CALX_PLUGIN");
+  return plugin == NULL || strcmp(plugin, "calx") == 0;
+}
+
 // ---- statuses ---------------------------------------------------------------
 
 #define CHECK_STATUS_OK(expression) support_ok((expression), __FILE__, __LINE__)
