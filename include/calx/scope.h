@@ -31,7 +31,9 @@ CALX_API calx_scope *calx_scope_begin(void);
 CALX_API calx_status *calx_scope_end(calx_scope *scope) CALX_MUST_USE;
 
 /** The first error of the current scope so far, taken out of it; NULL: none.
- *  For programs without scopes and for bindings. */
+ *  For programs without scopes and for bindings. An error that nobody takes is
+ *  logged: when a read outside of any scope fails, when the thread ends, at
+ *  calx_shutdown() and at the exit. */
 CALX_API calx_status *calx_scope_take_error(void) CALX_MUST_USE;
 
 /** The same, left where it is and owned by the scope. */

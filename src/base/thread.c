@@ -20,6 +20,11 @@ void cx_lock(cx_mutex *m)
 {
   pthread_mutex_lock(m);
 }
+bool cx_trylock(cx_mutex *m)
+{
+  return pthread_mutex_trylock(m) == 0;
+}
+
 void cx_unlock(cx_mutex *m)
 {
   pthread_mutex_unlock(m);

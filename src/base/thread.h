@@ -16,6 +16,7 @@ typedef pthread_cond_t cx_cond;
 void cx_mutex_init(cx_mutex *m);
 void cx_mutex_free(cx_mutex *m);
 void cx_lock(cx_mutex *m);
+bool cx_trylock(cx_mutex *m);  // false: it is locked
 void cx_unlock(cx_mutex *m);
 void cx_cond_init(cx_cond *c);  // waits are measured on the monotonic clock
 void cx_cond_free(cx_cond *c);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/trace.h"
@@ -19,6 +20,7 @@ static struct {
   cx_mutex lock;
   atomic_bool open;
   bool for_ranks;  // opened by cx_devices_open_for_ranks()
+  pid_t process;   // that opened it
   cx_pjrt_client *client;
   calx_device *devices;
   int count;
@@ -83,6 +85,26 @@ static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
                              out);
 }
 
+enum { EXIT_WAIT_MS = 2000 };
+
+// Locks and executions belong to the process that opened the devices, and
+// another thread may hold the locks for as long as it compiles.
+static void report_late(void)
+{
+  if (!atomic_load(&world.open) || world.process != getpid()) return;
+  calx_log_set(NULL, NULL);  // what a callback logs to may be gone by now
+  int64_t end = cx_now_ns() + EXIT_WAIT_MS * INT64_C(1000000);
+  for (int i = 0; i < world.count; i++) {
+    calx_status *late = NULL;
+    while (late == NULL && cx_flight_try(&world.devices[i], &late) &&
+           cx_now_ns() < end) {
+      nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    cx_log_untaken(late);
+    calx_status_free(late);
+  }
+}
+
 // Under world.lock.
 static calx_status *open_world(void)
 {
@@ -106,6 +128,10 @@ static calx_status *open_world(void)
   world.client = client;
   world.devices = devices;
   world.count = (int)n;
+  world.process = getpid();
+  // Behind those of the plugin, which is loaded by now.
+  static bool registered;
+  if (!registered) registered = atexit(report_late) == 0;
   cx_trace_tell_open(cx_pjrt_plugin_name(plugin),
                      cx_pjrt_client_platform(client));
   atomic_store_explicit(&world.open, true, memory_order_release);
@@ -274,7 +300,9 @@ const char *calx_version(void)
 
 static void device_end(calx_device *d)
 {
-  calx_status_free(cx_flight_poll(d, true));
+  calx_status *late = cx_flight_poll(d, true);
+  cx_log_untaken(late);
+  calx_status_free(late);
   cx_order_free(&d->order);
   cx_problem_release(d->expired.problem);
   cx_problem_release(d->consumed.problem);

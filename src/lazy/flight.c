@@ -61,16 +61,33 @@ static void keep_first(calx_status **first, calx_status *status)
     calx_status_free(status);
 }
 
-calx_status *cx_flight_poll(calx_device *d, bool all)
+// Under the device's lock.
+static calx_status *poll(calx_device *d, bool all)
 {
   calx_status *first = NULL;
-  cx_lock(&d->lock);
   while (d->n_flights > 0 &&
          (all || cx_pjrt_event_is_ready(d->flights[d->first_flight].done))) {
     keep_first(&first, land(d));
   }
+  return first;
+}
+
+calx_status *cx_flight_poll(calx_device *d, bool all)
+{
+  cx_lock(&d->lock);
+  calx_status *first = poll(d, all);
   cx_unlock(&d->lock);
   return first;
+}
+
+bool cx_flight_try(calx_device *d, calx_status **out_status)
+{
+  *out_status = NULL;
+  if (!cx_trylock(&d->lock)) return true;
+  *out_status = poll(d, false);
+  bool left = d->n_flights > 0;
+  cx_unlock(&d->lock);
+  return left;
 }
 
 // Under the device's lock.
@@ -96,7 +113,7 @@ void cx_flight_add(calx_device *d, cx_pjrt_event *done, const calx_site *site,
     calx_status *status = cx_pjrt_event_await(done);
     f.results = (cx_node **)results;
     f.n_results = n;
-    if (status != NULL) calx_status_free(fail_results(&f, status));
+    if (status != NULL) cx_scope_pin(fail_results(&f, status));
     cx_pjrt_event_free(done);
     return;
   }

@@ -2,6 +2,8 @@
 #ifndef CX_LAZY_INTERNAL_H
 #define CX_LAZY_INTERNAL_H
 
+#include <sys/types.h>
+
 #include "base/thread.h"
 #include "graph/order.h"
 #include "lazy/cache.h"
@@ -111,6 +113,18 @@ struct calx_scope {
   int regions_before;  // the same of a profile's
   bool is_root;
   calx_site site;
+  int depth;
+  // The first `settled` tensors have no value that a sync must see to. Scopes
+  // with more than those are on their thread's list, so that a sync costs what
+  // is new and not what is open.
+  size_t settled;
+  calx_scope *next_unsettled, **unsettled_link;  // NULL link: not on the list
+  struct cx_thread_state *thread;
+  pid_t process;
+  // Of a root, see untaken.c.
+  calx_scope *next_root, **root_link;
+  calx_status *later;  // an error behind the first one, once that was told
+  bool reported;       // the latest of the two was
 };
 
 typedef struct cx_thread_state {
@@ -121,6 +135,8 @@ typedef struct cx_thread_state {
   int no_grad;          // depth of regions
   const char *module;
   int64_t recorded;  // ops since the last sync
+  calx_scope *unsettled;
+  atomic_bool rescan;  // another thread changed a tensor of a scope of this one
 } cx_thread_state;
 
 extern _Thread_local cx_thread_state cx_self;
@@ -129,6 +145,23 @@ void cx_scope_end_root(void);
 calx_scope *cx_scope_current(void);          // NULL: no memory for a root scope
 bool cx_scope_add(calx_tensor *t);           // false: no memory
 calx_tensor *cx_scope_give(calx_tensor *t);  // adds, or frees and gives nil
+void cx_scope_remove(calx_tensor *t);        // t is in no scope from then on
+void cx_scope_unsettle(calx_tensor *t);      // it has a pending value again
+// Before a walk over the unsettled scopes, and after a sync: what has no
+// pending value is settled.
+void cx_scopes_rescan(void);
+void cx_scopes_settle(void);
+
+// ---- errors that nobody took ------------------------------------------------
+
+void cx_root_add(calx_scope *root);
+void cx_root_remove(calx_scope *root);
+void cx_root_pin(calx_scope *root, calx_status *status);  // takes it
+calx_status *cx_root_take(calx_scope *root);     // the first one; NULL: none
+void cx_root_report(calx_scope *root);           // logs each error once
+void cx_report_failed_read(void);                // of the current root scope
+void cx_log_untaken(const calx_status *status);  // NULL: nothing
+void cx_report_at_exit(void);
 
 // ---- devices ----------------------------------------------------------------
 
@@ -192,6 +225,9 @@ void cx_flight_add(calx_device *d, cx_pjrt_event *done, const calx_site *site,
 // Takes notice of those that are done (all: waits for every one). Returns the
 // first failure, with the site of its sync; its results are failed then.
 calx_status *cx_flight_poll(calx_device *d, bool all) CALX_MUST_USE;
+// The same of those that are done, without waiting for the lock either. False:
+// none is left.
+bool cx_flight_try(calx_device *d, calx_status **out_status);
 
 // ---- programs ---------------------------------------------------------------
 

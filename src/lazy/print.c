@@ -332,7 +332,10 @@ char *calx_tensor_str(calx_tensor *t)
     if (result == NULL) status = cx_out_of_memory();
   }
   cx_free(data);
-  cx_scope_pin(status);
+  if (status != NULL) {
+    cx_scope_pin(status);
+    cx_report_failed_read();
+  }
   return result;
 }
 

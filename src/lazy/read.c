@@ -93,6 +93,20 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
   return late;
 }
 
+// A number that is read is mostly a loss.
+static void hint_at_nan(calx_dtype dtype, const void *data)
+{
+  if (!cx_dtype_is_float(dtype) || !isnan(cx_load_double(dtype, data))) return;
+  if (cx_debug_on(CX_DEBUG_NAN)) return;
+  const calx_site *at = cx_site();
+  cx_log_once_per_site(
+      "nan",
+      "%s:%d: the number that is read is NaN: CALX_DEBUG=indices finds class "
+      "numbers out of range, CALX_DEBUG=nan the sync after which a tensor that "
+      "is named in it holds NaN",
+      at->file != NULL ? at->file : "?", at->line);
+}
+
 calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
 {
   if (t == NULL || (data == NULL && bytes != 0)) {
@@ -114,7 +128,9 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
     return NULL;
   }
   CALX_TRY(cx_tensor_compute(t));
-  return to_host(t, data, bytes);
+  CALX_TRY(to_host(t, data, bytes));
+  if (bytes == calx_dtype_size(s->dtype)) hint_at_nan(s->dtype, data);
+  return NULL;
 }
 
 // The only element into 8 bytes. False: the scope holds the reason.
@@ -133,8 +149,10 @@ static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
     if (t->host == NULL) cx_counter_add(&items, 1);
     status = calx_tensor_read(t, out, calx_dtype_size(s->dtype));
   }
+  if (status == NULL) return true;
   cx_scope_pin(status);
-  return status == NULL;
+  cx_report_failed_read();
+  return false;
 }
 
 double calx_item(calx_tensor *t)

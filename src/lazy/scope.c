@@ -13,8 +13,97 @@ long cx_scope_live(void)
   return atomic_load(&live);
 }
 
+// ---- what a sync must see to ------------------------------------------------
+
+static void list(calx_scope *s)
+{
+  if (s->unsettled_link != NULL) return;
+  calx_scope **head = &cx_self.unsettled;
+  s->next_unsettled = *head;
+  if (*head != NULL) (*head)->unsettled_link = &s->next_unsettled;
+  s->unsettled_link = head;
+  *head = s;
+}
+
+static void unlist(calx_scope *s)
+{
+  if (s->unsettled_link == NULL) return;
+  *s->unsettled_link = s->next_unsettled;
+  if (s->next_unsettled != NULL) {
+    s->next_unsettled->unsettled_link = s->unsettled_link;
+  }
+  s->unsettled_link = NULL;
+}
+
+static void put(calx_scope *s, size_t at, calx_tensor *t)
+{
+  s->tensors[at] = t;
+  t->scope_at = (uint32_t)at;
+}
+
+static void swap(calx_scope *s, size_t a, size_t b)
+{
+  calx_tensor *x = s->tensors[a], *y = s->tensors[b];
+  put(s, a, y);
+  put(s, b, x);
+}
+
+void cx_scope_unsettle(calx_tensor *t)
+{
+  calx_scope *s = t->scope;
+  if (s == NULL) return;
+  if (s->thread != &cx_self) {
+    atomic_store(&s->thread->rescan, true);
+    return;
+  }
+  if (t->scope_at < s->settled) swap(s, t->scope_at, --s->settled);
+  list(s);
+}
+
+void cx_scope_remove(calx_tensor *t)
+{
+  calx_scope *s = t->scope;
+  if (t->scope_at < s->settled) swap(s, t->scope_at, --s->settled);
+  calx_tensor *last = s->tensors[--s->count];
+  if (last != t) put(s, t->scope_at, last);
+  t->scope = NULL;
+}
+
+void cx_scopes_rescan(void)
+{
+  if (!atomic_exchange(&cx_self.rescan, false)) return;
+  for (calx_scope *s = cx_self.top; s != NULL; s = s->parent) {
+    s->settled = 0;
+    list(s);
+  }
+}
+
+static bool is_settled(const calx_tensor *t)
+{
+  return t->node == NULL || (cx_node_flags(t->node) & CX_NODE_DATA) != 0;
+}
+
+// Tensors of another device stay.
+void cx_scopes_settle(void)
+{
+  for (calx_scope *s = cx_self.unsettled, *next; s != NULL; s = next) {
+    next = s->next_unsettled;
+    for (size_t i = s->settled; i < s->count; i++) {
+      if (!is_settled(s->tensors[i])) continue;
+      if (i != s->settled) swap(s, i, s->settled);
+      s->settled++;
+    }
+    if (s->settled == s->count) unlist(s);
+  }
+}
+
+// ---- life -------------------------------------------------------------------
+
 static void scope_free(calx_scope *s)
 {
+  unlist(s);
+  if (s->is_root) cx_root_remove(s);
+  calx_status_free(s->later);
   calx_status_free(s->error);
   cx_free(s->tensors);
   cx_free(s);
@@ -42,10 +131,12 @@ static void root_end(void *scope)
   while (cx_self.top != NULL && cx_self.top != root) {
     calx_scope *inner = cx_self.top;
     release_tensors(inner);
+    cx_log_untaken(inner->error);
     cx_self.top = inner->parent;
     scope_free(inner);
   }
   release_tensors(root);
+  cx_root_report(root);
   cx_self.top = NULL;
   scope_free(root);
 }
@@ -61,6 +152,8 @@ static calx_scope *scope_new(void)
   if (s == NULL) return NULL;
   atomic_fetch_add(&live, 1);
   s->parent = cx_self.top;
+  s->depth = s->parent != NULL ? s->parent->depth + 1 : 0;
+  s->thread = &cx_self;
   s->no_grad_before = cx_self.no_grad;
   s->regions_before = cx_trace_region_count();
   s->site = *cx_site();
@@ -73,7 +166,9 @@ calx_scope *cx_scope_current(void)
   calx_scope *root = scope_new();
   if (root == NULL) return NULL;
   root->is_root = true;
-  if (cx_self.lost) root->error = cx_out_of_memory();
+  cx_root_add(root);
+  cx_report_at_exit();
+  if (cx_self.lost) cx_root_pin(root, cx_out_of_memory());
   cx_self.lost = false;
   pthread_once(&root_once, make_key);
   pthread_setspecific(root_key, root);
@@ -93,7 +188,7 @@ void cx_scope_end_root(void)
 
 // ---- membership -------------------------------------------------------------
 
-enum { ROOT_WARNING = 10000 };
+enum { ROOT_WARNING = 10000, DEPTH_WARNING = 100 };
 
 bool cx_scope_add(calx_tensor *t)
 {
@@ -103,8 +198,8 @@ bool cx_scope_add(calx_tensor *t)
     return false;
   }
   t->scope = s;
-  t->scope_at = (uint32_t)s->count;
-  s->tensors[s->count++] = t;
+  put(s, s->count++, t);
+  list(s);
   if (s->is_root && s->count == ROOT_WARNING) {
     cx_log_once_per_site("root",
                          "%d temporaries are held outside of any scope: is "
@@ -130,9 +225,13 @@ void cx_scope_pin(calx_status *status)
   if (status == NULL) return;
   calx_scope *s = cx_scope_current();
   if (cx_debug_on(CX_DEBUG_TRAP)) __builtin_trap();
-  if (s == NULL || s->error != NULL) {
+  if (s == NULL) {
     calx_status_free(status);
-    if (s == NULL) cx_self.lost = true;
+    cx_self.lost = true;
+  } else if (s->is_root) {
+    cx_root_pin(s, status);
+  } else if (s->error != NULL) {
+    calx_status_free(status);
   } else {
     s->error = status;
   }
@@ -157,6 +256,13 @@ calx_scope *calx_scope_begin(void)
     return &no_scope;
   }
   cx_self.top = s;
+  if (s->depth == DEPTH_WARNING) {
+    cx_log_once_per_site(
+        "open",
+        "%d scopes are open at once, the last one begun at %s:%d: is its "
+        "calx_scope_end missing in a loop? Until then it keeps its tensors",
+        DEPTH_WARNING, s->site.file != NULL ? s->site.file : "?", s->site.line);
+  }
   return s;
 }
 
@@ -226,7 +332,7 @@ calx_status *cx_scope_end_thread(void)
   for (calx_scope *s = cx_self.top; s != NULL; s = s->parent) {
     if (s->error == NULL) continue;
     calx_status_free(first);
-    first = s->error;
+    first = s->is_root ? cx_root_take(s) : s->error;
     s->error = NULL;
   }
   if (first == NULL && cx_self.lost) first = cx_out_of_memory();
@@ -239,6 +345,7 @@ calx_status *cx_scope_end_thread(void)
 calx_status *calx_scope_take_error(void)
 {
   calx_scope *s = cx_self.top;
+  if (s != NULL && s->is_root) return cx_root_take(s);
   calx_status *status = (calx_status *)calx_scope_error();
   if (s != NULL) s->error = NULL;
   cx_self.lost = false;

@@ -67,6 +67,30 @@ static bool wants_value(const calx_tensor *t, const calx_device *d)
          (cx_node_flags(t->node) & CX_NODE_DATA) == 0;
 }
 
+static int oldest_first(const void *a, const void *b)
+{
+  return newest_first(b, a);
+}
+
+// Pending temporaries of the scopes around the current one, in an order that
+// does not depend on when they were assigned.
+static bool collect_outer(const calx_device *d, targets *all)
+{
+  size_t first = all->n;
+  cx_scopes_rescan();
+  for (calx_scope *s = cx_self.unsettled; s != NULL; s = s->next_unsettled) {
+    for (size_t i = s->settled; s != cx_self.top && i < s->count; i++) {
+      if (wants_value(s->tensors[i], d) && !add_target(all, s->tensors[i])) {
+        return false;
+      }
+    }
+  }
+  if (all->n == first) return true;
+  qsort(all->tensors + first, all->n - first, sizeof(calx_tensor *),
+        oldest_first);
+  return true;
+}
+
 static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
                     targets *all)
 {
@@ -85,15 +109,7 @@ static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
       return false;
     }
   }
-  calx_scope *s = cx_self.top != NULL ? cx_self.top->parent : NULL;
-  for (; s != NULL; s = s->parent) {
-    for (size_t i = 0; i < s->count; i++) {
-      if (wants_value(s->tensors[i], d) && !add_target(all, s->tensors[i])) {
-        return false;
-      }
-    }
-  }
-  return true;
+  return collect_outer(d, all);
 }
 
 // Distinct values become roots; those that a read computed need no program.
@@ -225,7 +241,7 @@ static cx_problem *consumed_problem(calx_device *d, const calx_site *site)
 static void expire_rest(calx_device *d, const calx_site *site)
 {
   calx_scope *s = cx_self.top;
-  for (size_t i = 0; s != NULL && i < s->count; i++) {
+  for (size_t i = s != NULL ? s->settled : 0; s != NULL && i < s->count; i++) {
     calx_tensor *t = s->tensors[i];
     if (t->device != d || t->node == NULL ||
         (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
@@ -393,6 +409,7 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
   unname(&s->all);
   expire_rest(d, &s->run.site);
   forget_changed(d);
+  cx_scopes_settle();
   return NULL;
 }
 
@@ -439,8 +456,10 @@ static bool anything_pending(calx_device *d)
           cx_is_pending(d->changed[i]);
   }
   cx_unlock(&d->lock);
-  for (calx_scope *s = cx_self.top; s != NULL && !any; s = s->parent) {
-    for (size_t i = 0; i < s->count && !any; i++) {
+  cx_scopes_rescan();
+  for (calx_scope *s = cx_self.unsettled; s != NULL && !any;
+       s = s->next_unsettled) {
+    for (size_t i = s->settled; i < s->count && !any; i++) {
       any = s->tensors[i]->device == d && cx_is_pending(s->tensors[i]);
     }
   }

@@ -175,6 +175,7 @@ void calx_release(calx_tensor *t)
     cx_lock(&t->device->lock);
     cx_changed_remove(t);
     cx_unlock(&t->device->lock);
+    cx_scope_unsettle(t);
   }
   cx_tensor_unref(t);
 }
@@ -183,11 +184,7 @@ calx_tensor *calx_take(calx_tensor *t)
 {
   t = calx_retain(t);
   if (t->scope != NULL) {
-    calx_scope *s = t->scope;
-    calx_tensor *last = s->tensors[--s->count];
-    s->tensors[t->scope_at] = last;
-    last->scope_at = t->scope_at;
-    t->scope = NULL;
+    cx_scope_remove(t);
     cx_tensor_unref(t);
   }
   return t;
@@ -381,6 +378,7 @@ void cx_tensor_set_value(calx_tensor *t, const calx_tensor *from)
   set_flag(t, CX_T_DETACHED, cut);
   set_flag(t, CX_T_CONSUMED, false);
   cx_unlock(&d->lock);
+  cx_scope_unsettle(t);
   unhold(old);
 }
 

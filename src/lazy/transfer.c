@@ -177,18 +177,25 @@ static calx_tensor *null_tensor(const char *call)
       cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call));
 }
 
+static calx_tensor *failed_read(calx_status *status)
+{
+  calx_tensor *t = cx_tensor_poison(status);
+  cx_report_failed_read();
+  return t;
+}
+
 calx_tensor *calx_cpu(calx_tensor *t)
 {
   if (t == NULL) return null_tensor("cpu");
   if (t->host != NULL) return t;
   calx_status *pending = cx_tensor_compute(t);
-  if (pending != NULL) return cx_tensor_poison(pending);
+  if (pending != NULL) return failed_read(pending);
   const cx_shape *s = cx_tensor_shape(t);
   calx_tensor *h =
       host_tensor("cpu", NULL, s->dtype, (calx_dims){ s->rank, s->dims });
   if (h->host == NULL) return h;
   calx_status *status = calx_tensor_read(t, h->host->data, h->host->bytes);
-  return status == NULL ? h : cx_tensor_poison(status);
+  return status == NULL ? h : failed_read(status);
 }
 
 calx_tensor *calx_to(calx_tensor *t, calx_device *device)
