@@ -44,27 +44,44 @@ CALX_API size_t calx_dtype_size(calx_dtype dtype);
 #define CALX_MAX_RANK 8
 
 /**
- * A list of sizes or of dimension numbers, borrowed for the call it is given
- * to. The zero value means "absent": all dimensions, where a function takes a
- * choice of them. CALX_SCALAR is the empty list: the shape of rank 0.
+ * A list of sizes or of dimension numbers. The empty list is the shape of rank
+ * 0; as a choice of dimensions it means all of them.
  */
 typedef struct calx_dims {
-  size_t count;
-  const int64_t *values;
+  size_t count; /* a function that is given more than CALX_MAX_RANK refuses */
+  int64_t values[CALX_MAX_RANK];
 } calx_dims;
 
-CALX_API extern const int64_t calx_no_dims_[1];
+/** The list of `count` numbers at `values`. @threads thread-safe */
+static inline calx_dims calx_dims_of(const int64_t *values, size_t count)
+{
+  calx_dims dims = { count, { 0 } };
+  for (size_t i = 0; i < count && i < CALX_MAX_RANK; i++) {
+    dims.values[i] = values[i];
+  }
+  return dims;
+}
 
 /** A list of dimension numbers: CALX_DIMS(0, 2). */
+#ifndef __cplusplus
 #define CALX_DIMS(...)                                                      \
   ((calx_dims){ sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
-                (const int64_t[]){ __VA_ARGS__ } })
+                { __VA_ARGS__ } })
+/** The shape of rank 0. */
+#define CALX_SCALAR ((calx_dims){ 0 })
+#else
+#define CALX_DIMS(...) calx_dims_list_(__VA_ARGS__)
+#define CALX_SCALAR (calx_dims())
+#endif
 /** A list of sizes: CALX_SHAPE(128, 10). */
 #define CALX_SHAPE(...) CALX_DIMS(__VA_ARGS__)
-/** The shape of rank 0. */
-#define CALX_SCALAR ((calx_dims){ 0, calx_no_dims_ })
 
 #ifdef __cplusplus
+}
+template <class... Number>
+constexpr calx_dims calx_dims_list_(Number... numbers)
+{
+  return { sizeof...(numbers), { static_cast<int64_t>(numbers)... } };
 }
 #endif
 #endif

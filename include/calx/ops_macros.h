@@ -23,9 +23,17 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
   return t;
 }
 // clang-format off
-#define CALX_OPERAND_(v)                                                   \
-  _Generic((v), calx_tensor *: calx_operand_tensor_,                       \
-      float: calx_scalar, double: calx_scalar, default: calx_scalar_int)(v)
+// The operand is expanded once, so that the text of nested calls does not double
+// with each level; each level's variable has a name of its own.
+#define CALX_OPERAND_(v) CALX_OPERAND_AS_(v, __COUNTER__)
+#define CALX_OPERAND_AS_(v, n) CALX_OPERAND_IN_(v, n)
+#define CALX_OPERAND_IN_(v, n)                                             \
+  __extension__({                                                          \
+    __auto_type calx_operand_##n = (v);                                    \
+    _Generic(calx_operand_##n, calx_tensor *: calx_operand_tensor_,        \
+        float: calx_scalar, double: calx_scalar,                           \
+        default: calx_scalar_int)(calx_operand_##n);                       \
+  })
 
 // ---- numbers ----
 #define calx_scalar(value) (calx_at_(CALX_HERE), calx_scalar(value))

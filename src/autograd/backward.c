@@ -141,7 +141,7 @@ static void run(cx_autograd_pass *p, calx_tensor *output, calx_tensor *gradient)
     calx_create_options o = { .size = sizeof o,
                               .dtype = s->dtype,
                               .device = p->device };
-    calx_dims dims = { s->rank, s->rank != 0 ? s->dims : calx_no_dims_ };
+    calx_dims dims = calx_dims_of(s->dims, s->rank);
     gradient = calx_ones_with(dims, &o);
   }
   size_t cell;

@@ -6,8 +6,6 @@
 
 #include "base/alloc.h"
 
-const int64_t calx_no_dims_[1] = { 0 };
-
 static const struct {
   const char *name;
   size_t size;

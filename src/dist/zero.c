@@ -44,7 +44,7 @@ typedef struct zero {
 static calx_tensor *flat(calx_tensor *t)
 {
   int64_t n = calx_tensor_numel(t);
-  return calx_reshape(t, (calx_dims){ 1, &n });
+  return calx_reshape(t, calx_dims_of(&n, 1));
 }
 
 static calx_tensor *gradient_of(const cx_optim_param *p)
@@ -83,7 +83,7 @@ static calx_tensor *join(const zero *z, const shard *s, bool gradients)
     calx_create_options o = { .size = sizeof o,
                               .dtype = s->dtype,
                               .device = z->base.device };
-    z->parts[n++] = calx_zeros_with((calx_dims){ 1, &rest }, &o);
+    z->parts[n++] = calx_zeros_with(calx_dims_of(&rest, 1), &o);
   }
   return cat(z->parts, n);
 }
@@ -93,8 +93,8 @@ static calx_tensor *own_part(const zero *z, const shard *s)
   calx_tensor *all = join(z, s, false);
   int64_t dims[2] = { calx_world_size(), s->size }, first = 0;
   if (dims[0] == 1) return all;
-  all = calx_reshape(all, (calx_dims){ 2, dims });
-  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &first } };
+  all = calx_reshape(all, calx_dims_of(dims, 2));
+  calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(&first, 1) };
   return calx_sum_with(calx_where(z->mask, all, cx_zeros_like(all)), &o);
 }
 
@@ -283,7 +283,7 @@ static void make_shards(zero *z)
                               .dtype = s->dtype,
                               .device = z->base.device };
     s->own = calx_module_param(z->shards, calx_dtype_name(s->dtype),
-                               calx_zeros_with((calx_dims){ 1, &s->size }, &o));
+                               calx_zeros_with(calx_dims_of(&s->size, 1), &o));
   }
   cx_optim_fail(&z->base, calx_scope_end(scope));
 }

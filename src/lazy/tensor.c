@@ -499,7 +499,7 @@ int64_t calx_tensor_dim(const calx_tensor *t, int dim)
 calx_dims calx_tensor_shape(const calx_tensor *t)
 {
   const cx_shape *s = cx_tensor_shape(t);
-  return (calx_dims){ s->rank, s->dims };
+  return calx_dims_of(s->dims, s->rank);
 }
 
 int64_t calx_tensor_numel(const calx_tensor *t)

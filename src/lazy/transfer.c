@@ -192,7 +192,7 @@ calx_tensor *calx_cpu(calx_tensor *t)
   if (pending != NULL) return failed_read(pending);
   const cx_shape *s = cx_tensor_shape(t);
   calx_tensor *h =
-      host_tensor("cpu", NULL, s->dtype, (calx_dims){ s->rank, s->dims });
+      host_tensor("cpu", NULL, s->dtype, calx_dims_of(s->dims, s->rank));
   if (h->host == NULL) return h;
   calx_status *status = calx_tensor_read(t, h->host->data, h->host->bytes);
   return status == NULL ? h : failed_read(status);

@@ -64,7 +64,7 @@ static calx_status *check(const char *call, int64_t features,
 static void register_all(cx_nn_batch_norm *b,
                          const calx_nn_batch_norm_options *o)
 {
-  calx_dims shape = { 1, &b->features };
+  calx_dims shape = calx_dims_of(&b->features, 1);
   calx_batch_norm_options *op = &b->options;
   if (!o->no_affine) {
     op->weight =

@@ -21,7 +21,7 @@ static calx_tensor *mean_channels(calx_tensor *x)
   int64_t dims[CALX_MAX_RANK];
   size_t n = cx_norm_dims(cx_tensor_shape(x)->rank, dims);
   calx_reduce_options o = { .size = sizeof o,
-                            .dims = { n, dims },
+                            .dims = calx_dims_of(dims, n),
                             .keepdim = true };
   return calx_mean_with(x, &o);
 }
@@ -29,7 +29,7 @@ static calx_tensor *mean_channels(calx_tensor *x)
 static calx_tensor *mean_ranks(calx_tensor *x)
 {
   int64_t first = 0;
-  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &first } };
+  calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(&first, 1) };
   return calx_mean_with(x, &o);
 }
 
@@ -40,7 +40,7 @@ typedef struct statistics {
 static statistics gather(const cx_nn_batch_norm *b, calx_tensor *x)
 {
   int64_t row[] = { 1, 1, b->features };
-  calx_dims shape = { 3, row };
+  calx_dims shape = calx_dims_of(row, 3);
   calx_tensor *mean = mean_channels(x);
   calx_tensor *var = mean_channels(calx_square(cx_minus(x, mean)));
   calx_tensor *mine[] = { calx_reshape(mean, shape), calx_reshape(var, shape) };

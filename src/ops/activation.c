@@ -12,7 +12,7 @@ static calx_tensor *sum_along(const cx_tape *t, calx_tensor *x)
   const softmax_attrs *a = t->attrs;
   if (cx_tensor_shape(x)->rank == 0) return x;
   calx_reduce_options o = { .size = sizeof o,
-                            .dims = { 1, &a->dim },
+                            .dims = calx_dims_of(&a->dim, 1),
                             .keepdim = true };
   return calx_sum_with(x, &o);
 }

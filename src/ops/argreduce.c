@@ -186,7 +186,7 @@ static calx_tensor *flat(calx_tensor *x)
 {
   int64_t all = -1;
   if (calx_tensor_numel(x) == 0) all = 0;
-  return calx_reshape(x, (calx_dims){ 1, &all });
+  return calx_reshape(x, calx_dims_of(&all, 1));
 }
 
 static calx_tensor *arg(const cx_op *op, const char *name, calx_tensor *x,

@@ -51,7 +51,7 @@ static void one_bucket(calx_tensor *const *in, const size_t *which, size_t n,
   }
   for (size_t i = 0; i < n; i++) {
     int64_t count = calx_tensor_numel(in[which[i]]);
-    flat[i] = calx_reshape(in[which[i]], (calx_dims){ 1, &count });
+    flat[i] = calx_reshape(in[which[i]], calx_dims_of(&count, 1));
   }
   calx_tensor *all = fn(user, calx_cat(flat, n, 0));
   int64_t start = 0;

@@ -362,7 +362,7 @@ calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
   if (a == NULL) return bad;
   if (cx_tensor_shape(x)->rank == 0) {
     int64_t one = 1;
-    x = calx_reshape(x, (calx_dims){ 1, &one });
+    x = calx_reshape(x, calx_dims_of(&one, 1));
   }
   if (!find_dim("all_gather", "dimension", x, dim, &a->dim, &bad)) {
     cx_free(a);

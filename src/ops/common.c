@@ -100,7 +100,7 @@ bool cx_op_options_fit(const void *options, size_t size, size_t known)
 
 calx_dims cx_dims_of(const cx_shape *s)
 {
-  return (calx_dims){ s->rank, s->rank != 0 ? s->dims : calx_no_dims_ };
+  return calx_dims_of(s->dims, s->rank);
 }
 
 calx_tensor *cx_zeros_like(const calx_tensor *t)
@@ -130,7 +130,7 @@ calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *to)
     }
   }
   if (n != 0) {
-    calx_reduce_options o = { .size = sizeof o, .dims = { n, dims } };
+    calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(dims, n) };
     g = calx_sum_with(g, &o);
   }
   return cx_reshape_to(g, to);
@@ -145,7 +145,7 @@ calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
   calx_tensor *all = calx_arange_with(0, (double)n, 1, &o);
   int64_t dims[CALX_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++) dims[i] = i == dim ? n : 1;
-  return calx_eq(calx_reshape(all, (calx_dims){ rank, dims }), index);
+  return calx_eq(calx_reshape(all, calx_dims_of(dims, rank)), index);
 }
 
 // ---- promotion --------------------------------------------------------------

@@ -310,7 +310,7 @@ static calx_tensor *add_bias(calx_tensor *y, calx_tensor *bias)
                         (long long)cx_tensor_shape(y)->dims[1]);
   }
   int64_t dims[4] = { 1, b->dims[0], 1, 1 };
-  return calx_add_with(y, calx_reshape(bias, (calx_dims){ 4, dims }), NULL);
+  return calx_add_with(y, calx_reshape(bias, calx_dims_of(dims, 4)), NULL);
 }
 
 calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,

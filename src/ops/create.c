@@ -67,7 +67,7 @@ static calx_tensor *record_scalar(calx_dtype dtype, const calx_dims *dims,
   return cx_apply(&call, NULL);
 }
 
-static const calx_dims rank0 = { 0, calx_no_dims_ };
+static const calx_dims rank0 = { 0 };
 
 // The slot that carries a number into an element type without loss.
 static cx_slot number_slot(calx_dtype dtype, double value)
@@ -279,7 +279,7 @@ calx_tensor *calx_arange_with(double start, double end, double step,
                         step);
   }
   int64_t n = (int64_t)count;
-  calx_dims dims = { 1, &n };
+  calx_dims dims = calx_dims_of(&n, 1);
   calx_tensor *bad;
   if (!good_shape("arange", dims, dtype, o, &bad)) return bad;
   create_attrs a = attrs_of(dtype, &dims);

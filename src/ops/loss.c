@@ -25,7 +25,7 @@ typedef struct classes {
 static calx_tensor *sum_classes(const classes *c, calx_tensor *x)
 {
   int64_t dim = c->dim;
-  calx_reduce_options o = { .size = sizeof o, .dims = { 1, &dim } };
+  calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(&dim, 1) };
   return calx_sum_with(x, &o);
 }
 
@@ -35,7 +35,7 @@ static calx_tensor *per_class(const classes *c, calx_tensor *v)
   int64_t dims[CALX_MAX_RANK];
   uint32_t rank = cx_tensor_shape(c->x)->rank;
   for (uint32_t i = 0; i < rank; i++) dims[i] = i == c->dim ? c->n : 1;
-  return calx_reshape(v, (calx_dims){ rank, dims });
+  return calx_reshape(v, calx_dims_of(dims, rank));
 }
 
 static calx_tensor *pick(const classes *c, calx_tensor *values)

@@ -31,7 +31,7 @@ static calx_tensor *per_channel(calx_tensor *v, uint32_t rank)
   int64_t dims[CALX_MAX_RANK];
   for (uint32_t i = 0; i < rank; i++) dims[i] = 1;
   dims[1] = cx_tensor_shape(v)->dims[0];
-  return calx_reshape(v, (calx_dims){ rank, dims });
+  return calx_reshape(v, calx_dims_of(dims, rank));
 }
 
 size_t cx_norm_dims(uint32_t rank, int64_t *out)
@@ -48,7 +48,7 @@ static calx_tensor *sum_channels(calx_tensor *x)
 {
   int64_t dims[CALX_MAX_RANK];
   size_t n = cx_norm_dims(cx_tensor_shape(x)->rank, dims);
-  calx_reduce_options o = { .size = sizeof o, .dims = { n, dims } };
+  calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(dims, n) };
   return calx_sum_with(x, &o);
 }
 

@@ -88,7 +88,7 @@ static void grad_extreme(cx_tape *t)
     if (is_reduced(a, i)) dims[n++] = i;
   }
   calx_reduce_options o = { .size = sizeof o,
-                            .dims = { n, dims },
+                            .dims = calx_dims_of(dims, n),
                             .keepdim = true };
   calx_tensor *count = n != 0 ? calx_sum_with(mask, &o) : mask;
   calx_tensor *g = calx_mul(with_dims(t, t->out_grads[0]), mask);
@@ -196,6 +196,13 @@ static bool read_options(const cx_op *op, const calx_tensor *x,
     return false;
   }
   if (o->dims.count == 0) a->dims = (UINT32_C(1) << rank) - 1;
+  // PyTorch takes a dimension of a scalar, too.
+  if (o->dims.count > (rank == 0 ? 1 : rank)) {
+    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: %zu dimensions are given, %s has %u", op->name,
+                        o->dims.count, cx_shape_str(cx_tensor_shape(x)), rank);
+    return false;
+  }
   for (size_t i = 0; i < o->dims.count; i++) {
     uint32_t d;
     if (!cx_op_dim(o->dims.values[i], rank, &d) || is_reduced(a, d)) {

@@ -164,7 +164,7 @@ static void grad_permute(cx_tape *t)
   uint32_t rank = cx_in(t->node, 0)->rank;
   int64_t back[CALX_MAX_RANK] = { 0 };
   for (uint32_t i = 0; i < rank; i++) back[a->dims[i]] = i;
-  t->in_grads[0] = calx_permute(t->out_grads[0], (calx_dims){ rank, back });
+  t->in_grads[0] = calx_permute(t->out_grads[0], calx_dims_of(back, rank));
 }
 
 static void emit_permute(cx_emit *e)
@@ -232,7 +232,7 @@ calx_tensor *calx_transpose(calx_tensor *x, int dim0, int dim1)
     dims[a] = b;
     dims[b] = a;
   }
-  return calx_permute(x, (calx_dims){ s->rank, dims });
+  return calx_permute(x, calx_dims_of(dims, s->rank));
 }
 
 calx_tensor *calx_t(calx_tensor *x)

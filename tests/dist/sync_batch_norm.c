@@ -58,7 +58,7 @@ static calx_tensor *rows(const shape *s, double (*of)(int64_t, int), int step)
   double values[WHOLE * CHANNELS * 32];
   for (int64_t i = 0; i < n * size; i++) values[i] = of(first + i, step);
   calx_tensor *t =
-      calx_tensor_from(values, CALX_F64, (calx_dims){ s->rank, dims });
+      calx_tensor_from(values, CALX_F64, calx_dims_of(dims, s->rank));
   return calx_to_dtype(t, s->dtype);
 }
 

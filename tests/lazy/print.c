@@ -75,7 +75,7 @@ static bool is_right(const print_case *c)
 {
   unsigned char *data = test_calloc((size_t)c->count * 8 + 1, 1);
   fill(c, data);
-  calx_dims shape = { c->rank, c->rank != 0 ? c->dims : calx_no_dims_ };
+  calx_dims shape = calx_dims_of(c->dims, c->rank);
   calx_scope *scope = calx_scope_begin();
   calx_tensor *t = strcmp(c->device, "xla") == 0
                        ? calx_tensor_from(data, c->type, shape)

@@ -426,8 +426,8 @@ static void test_bad_shapes(void **state)
   const float data[4] = { 0 };
   check_poison(calx_tensor_from(data, CALX_F32, CALX_SHAPE(-1)));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "-1");
-  check_poison(
-      calx_tensor_from(data, CALX_F32, CALX_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)));
+  static const int64_t ones[9] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+  check_poison(calx_tensor_from(data, CALX_F32, calx_dims_of(ones, 9)));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "rank 9", "8");
   check_poison(calx_tensor_from(data, (calx_dtype)99, CALX_SHAPE(1)));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "99");

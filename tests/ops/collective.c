@@ -228,7 +228,7 @@ static calx_status *b40(ranks_one *r)
   calx_tensor *ranks = calx_all_gather(RANK_VECTOR(r->rank), 0);
   double v[] = { r->rank };
   calx_tensor *scalars =
-      calx_all_gather(rank_tensor(CALX_I64, (calx_dims){ 0, NULL }, v), 0);
+      calx_all_gather(rank_tensor(CALX_I64, (calx_dims){ 0 }, v), 0);
   calx_tensor *lists[5];
   for (int i = 0; i < 5; i++) {
     lists[i] = calx_all_gather(RANK_VECTOR(i * 1000 + r->rank), -1);

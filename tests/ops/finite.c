@@ -281,7 +281,7 @@ static void evaluate(const subject *s, const point *p, result *r)
   calx_tensor *in[3] = { NULL }, *first[3], *second[3];
   for (size_t k = 0; k < s->n_in; k++) {
     in[k] = calx_tensor_from(p->values[k], CALX_F64,
-                             (calx_dims){ s->ranks[k], s->dims[k] });
+                             calx_dims_of(s->dims[k], s->ranks[k]));
     calx_requires_grad(in[k], true);
   }
   calx_tensor *y = s->fn(in);

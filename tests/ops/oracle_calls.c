@@ -33,13 +33,13 @@ static calx_dims list(const call *c, const char *name, int64_t *room)
 {
   json_t *v = attr(c, name), *item;
   size_t i;
-  if (v == NULL || json_is_null(v)) return (calx_dims){ 0, NULL };
+  if (v == NULL || json_is_null(v)) return (calx_dims){ 0 };
   if (!json_is_array(v)) {
     room[0] = json_integer_value(v);
-    return (calx_dims){ 1, room };
+    return calx_dims_of(room, 1);
   }
   json_array_foreach(v, i, item) room[i] = json_integer_value(item);
-  return (calx_dims){ json_array_size(v), room };
+  return calx_dims_of(room, json_array_size(v));
 }
 
 // A pair, from one number or two; a 0 in the second place must be said.

@@ -129,7 +129,7 @@ calx_tensor *safetensors_tensor(const safetensors *file, const char *name,
                       cx_load_double(e.dtype, e.data + i * from));
     }
   }
-  calx_tensor *t = calx_tensor_from(data, as, (calx_dims){ e.rank, e.dims });
+  calx_tensor *t = calx_tensor_from(data, as, calx_dims_of(e.dims, e.rank));
   test_free(data);
   return t;
 }
