@@ -298,7 +298,7 @@ static void reduce_gradients(net *m, int n)
   cx_no_grad_begin();
   cx_all_reduce_bucket(grads, m->n_params, 1.0 / n, NULL, means);
   for (size_t i = 0; i < m->n_params; i++) {
-    cx_tensor_set_value(grads[i], cx_tensor_value(means[i]));
+    cx_tensor_set_value(grads[i], means[i]);
   }
   cx_no_grad_end();
 }
