@@ -203,6 +203,30 @@ class Own(Case):
 
 
 class OwnOnHosts(TwoHosts):
+    def test_on_loopback_nothing_else_listens(self):
+        variables = dict(CALX_NNODES="2", MASTER_ADDR="127.0.0.1",
+                         MASTER_PORT="29517")
+        # UCX listens on networks that lead somewhere.
+        route = ["default", "via", alone.ADDRESSES["beta"]]
+        subprocess.run(["ip", "route", "add", *route], check=True)
+        self.addCleanup(subprocess.run, ["ip", "route", "del", *route])
+        log = os.path.join(self.folder, "calls")
+        # It finds networks in /sys.
+        sys_of_own = "mount -t sysfs none /sys; exec \"$@\""
+        runs = [self.start("unshare", "-m", "sh", "-c", sys_of_own, "sh",
+                           "strace", "-f", "-qq", "-e", "trace=bind", "-o",
+                           f"{log}{host}", CALX, "run", HELLO, "--train",
+                           CALX_NODE_RANK=str(host), **variables)
+                for host in range(2)]
+        ends = [self.finish(run) for run in runs]
+        self.assertEqual([end[0] for end in ends], [0, 0], ends)
+        for host in range(2):
+            with open(f"{log}{host}") as file:
+                bound = re.findall(r"AF_INET6?\W.*", file.read())
+            self.assertGreater(len(bound), 0)
+            for address in bound:
+                self.assertRegex(address, r'"(127\.0\.0\.1|::1)"')
+
     def test_calx_run(self):
         text = self.well(CALX, "run", "--hosts", "alpha,beta", "--ssh",
                          HOSTS.agent, "-n", "2", HELLO, "--train")

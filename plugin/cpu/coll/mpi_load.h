@@ -14,7 +14,8 @@ calx_status *cx_mpi_load(const cx_mpi_api **out) CALX_MUST_USE;
 // address (docker0), and fails. What the user set stays.
 void cx_mpi_choose_net(void);
 // The name of the interface that has the address from which `host` is reached;
-// false: there is none, or only the loopback.
-bool cx_mpi_net_to(const char *host, char *out, size_t room);
+// false: there is none. The loopback only where nothing else is.
+bool cx_mpi_net_to(const char *host, char *out, size_t room,
+                   bool *out_loopback);
 
 #endif

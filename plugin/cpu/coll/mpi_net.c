@@ -29,14 +29,14 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
   return memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
 }
 
-static bool name_of(const struct sockaddr *address, char *out, size_t room)
+static bool name_of(const struct sockaddr *address, bool loopback, char *out,
+                    size_t room)
 {
   struct ifaddrs *all = NULL;
   bool found = false;
   if (getifaddrs(&all) != 0) return false;
   for (struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next) {
-    // The own host's name is often 127.0.1.1: the others are not reached so.
-    if ((i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if (((i->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
     if (!same_address(i->ifa_addr, address)) continue;
     found = (size_t)snprintf(out, room, "%s", i->ifa_name) < room;
   }
@@ -46,7 +46,8 @@ static bool name_of(const struct sockaddr *address, char *out, size_t room)
 
 // Connecting a socket of datagrams sends nothing: it only finds the way, and
 // with it the own address.
-static bool name_to(const struct addrinfo *to, char *out, size_t room)
+static bool name_to(const struct addrinfo *to, bool loopback, char *out,
+                    size_t room)
 {
   struct sockaddr_storage own;
   socklen_t size = sizeof own;
@@ -55,17 +56,25 @@ static bool name_to(const struct addrinfo *to, char *out, size_t room)
   const bool known = connect(s, to->ai_addr, to->ai_addrlen) == 0 &&
                      getsockname(s, (struct sockaddr *)&own, &size) == 0;
   close(s);
-  return known && name_of((const struct sockaddr *)&own, out, room);
+  const struct sockaddr *found = (const struct sockaddr *)&own;
+  return known && (!loopback || same_address(to->ai_addr, found)) &&
+         name_of(found, loopback, out, room);
 }
 
-bool cx_mpi_net_to(const char *host, char *out, size_t room)
+// The own host's name is often 127.0.1.1, which no interface has: the others
+// are not reached so. A job at 127.0.0.1 is this host's alone, and nobody else
+// needs to see that it listens.
+bool cx_mpi_net_to(const char *host, char *out, size_t room, bool *out_loopback)
 {
   const struct addrinfo wanted = { .ai_socktype = SOCK_DGRAM };
   struct addrinfo *all = NULL;
   bool found = false;
   if (getaddrinfo(host, "9", &wanted, &all) != 0) return false;
-  for (const struct addrinfo *a = all; a != NULL && !found; a = a->ai_next) {
-    found = name_to(a, out, room);
+  for (int loopback = 0; loopback < 2 && !found; loopback++) {
+    *out_loopback = loopback != 0;
+    for (const struct addrinfo *a = all; a != NULL && !found; a = a->ai_next) {
+      found = name_to(a, *out_loopback, out, room);
+    }
   }
   freeaddrinfo(all);
   return found;
@@ -105,10 +114,11 @@ void cx_mpi_choose_net(void)
     if (master == NULL || master[0] == '\0') return;
     snprintf(host, sizeof host, "%s", master);
   }
-  if (!cx_mpi_net_to(host, name, sizeof name)) return;
+  bool loopback;
+  if (!cx_mpi_net_to(host, name, sizeof name, &loopback)) return;
   cx_text devices = { 0 };
   cx_text_append(&devices, name);
-  add_infiniband(&devices);
+  if (!loopback) add_infiniband(&devices);
   if (!cx_text_failed(&devices)) {
     setenv("UCX_NET_DEVICES", cx_text_str(&devices), 0);
   }

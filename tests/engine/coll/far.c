@@ -316,7 +316,8 @@ static void test_loopback(void **state)
 {
   (void)state;
   char name[64];
-  assert_false(cx_mpi_net_to("127.0.0.1", name, sizeof name));
+  bool loopback;
+  assert_false(cx_mpi_net_to("127.0.1.1", name, sizeof name, &loopback));
   unsetenv("CALX_STORE");
   unsetenv("UCX_NET_DEVICES");
   unsetenv("OMPI_MCA_btl_tcp_if_include");
@@ -326,12 +327,29 @@ static void test_loopback(void **state)
   assert_null(getenv("OMPI_MCA_btl_tcp_if_include"));
 }
 
+// A job that is this host's alone listens for nobody else.
+static void test_only_loopback(void **state)
+{
+  (void)state;
+  const char *const addresses[] = { "127.0.0.1", "localhost" };
+  for (int i = 0; i < 2; i++) {
+    unsetenv("CALX_STORE");
+    unsetenv("UCX_NET_DEVICES");
+    unsetenv("OMPI_MCA_btl_tcp_if_include");
+    setenv("MASTER_ADDR", addresses[i], 1);
+    cx_mpi_choose_net();
+    assert_string_equal(getenv("UCX_NET_DEVICES"), "lo");
+    assert_string_equal(getenv("OMPI_MCA_btl_tcp_if_include"), "lo");
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_left),         cmocka_unit_test(test_nobody_comes),
-    cmocka_unit_test(test_abandoned),    cmocka_unit_test(test_stuck_sum),
-    cmocka_unit_test(test_stuck_gather), cmocka_unit_test(test_loopback),
+    cmocka_unit_test(test_left),          cmocka_unit_test(test_nobody_comes),
+    cmocka_unit_test(test_abandoned),     cmocka_unit_test(test_stuck_sum),
+    cmocka_unit_test(test_stuck_gather),  cmocka_unit_test(test_loopback),
+    cmocka_unit_test(test_only_loopback),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
