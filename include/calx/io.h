@@ -202,9 +202,11 @@ typedef struct calx_save_options {
  * Writes a value to a file. Tensors are computed where they are pending, and
  * fetched one at a time. The file is replaced as a whole, and is on the disk
  * when the call returns; on failure it is what it was. No rank waits for
- * another: who loads what the first rank saved meets it before.
+ * another: who loads what the first rank saved meets it before. A file that is
+ * replaced keeps its mode and owner, a new one follows the umask.
  * @errors  INVALID_ARGUMENT what the format does not hold, no regular file
- *          NOT_FOUND, PERMISSION_DENIED the folder  RESOURCE_EXHAUSTED the disk
+ *          NOT_FOUND, PERMISSION_DENIED the folder, or the file is there and
+ *          read-only (for root too)  RESOURCE_EXHAUSTED the disk
  *          is full; those of an execution
  * @source  torch_xla xm.save and xser.save, torch.save
  */
@@ -223,7 +225,8 @@ typedef struct calx_load_options {
  * Reads a file into a value with tensors on the host, which the caller frees.
  * Tensors lie in the file's map, but for packed ones of .pt: replace a file, as
  * calx_save() does, do not change it in place. Nothing in a file is run.
- * @param path  of any size; what it claims is checked against what it has
+ * @param path  of any size; what it claims is checked against what it has,
+ *              before anything is unpacked. Expanded tensors may come to 1 GiB
  * @errors  NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS it is damaged:
  * where UNIMPLEMENTED what calx does not read, by name
  * @source  torch.load with weights_only, torch_xla xser.load

@@ -15,6 +15,8 @@
 #include "data/idx.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -56,9 +58,8 @@ static void format_sizes(const cx_data_idx *idx, char out[48])
   snprintf(out + at, 48 - at, "]");
 }
 
-// Takes the sizes from the header and checks them against what can follow.
-static calx_status *take_sizes(const cx_data_stream *stream,
-                               const uint8_t *header, cx_data_idx *idx)
+// False: their product has no number.
+static bool take_dims(const uint8_t *header, cx_data_idx *idx)
 {
   uint64_t bytes = 1;
   bool fits = true;
@@ -69,6 +70,16 @@ static calx_status *take_sizes(const cx_data_stream *stream,
     idx->dims[d] = dim;
     fits = !__builtin_mul_overflow(bytes, (uint64_t)dim, &bytes) && fits;
   }
+  idx->bytes = (size_t)bytes;
+  return fits;
+}
+
+// Takes the sizes from the header and checks them against what can follow.
+static calx_status *take_sizes(const cx_data_stream *stream,
+                               const uint8_t *header, cx_data_idx *idx)
+{
+  bool fits = take_dims(header, idx);
+  uint64_t bytes = idx->bytes;
   char sizes[48];
   format_sizes(idx, sizes);
   uint64_t most = cx_data_stream_most(stream);
@@ -85,7 +96,6 @@ static calx_status *take_sizes(const cx_data_stream *stream,
                     stream->name, sizes, bytes, stream->gzip ? "at most " : "",
                     most);
   }
-  idx->bytes = (size_t)bytes;
   return NULL;
 }
 
@@ -142,23 +152,65 @@ static calx_status *read_file(const char *path, size_t rank,
   return status;
 }
 
+// Appends the path, or "PATH.gz" where that is there and the path is not.
+static void choose(const char *path, cx_text *out)
+{
+  cx_text_format(out, "%s.gz", path);
+  if (cx_text_failed(out) ||
+      (!cx_file_exists(path) && cx_file_exists(cx_text_str(out)))) {
+    return;
+  }
+  cx_text_clear(out);
+  cx_text_append(out, path);
+}
+
 calx_status *cx_data_idx_read(const char *path, size_t rank,
                               cx_data_idx *out_idx)
 {
   *out_idx = (cx_data_idx){ 0 };
-  cx_text packed = { 0 };
-  cx_text_format(&packed, "%s.gz", path);
-  if (cx_text_failed(&packed)) {
-    cx_text_free(&packed);
-    return cx_out_of_memory();
-  }
-  const char *gz = cx_text_str(&packed);
-  bool plain = cx_file_exists(path);
-  calx_status *status =
-      read_file(plain || !cx_file_exists(gz) ? path : gz, rank, out_idx);
+  cx_text chosen = { 0 };
+  choose(path, &chosen);
+  calx_status *status = cx_text_failed(&chosen)
+                            ? cx_out_of_memory()
+                            : read_file(cx_text_str(&chosen), rank, out_idx);
   if (calx_status_code(status) == CALX_NOT_FOUND) {
-    status = cx_annotate(status, "nor is there '%s'", gz);
+    status = cx_annotate(status, "nor is there '%s.gz'", path);
   }
-  cx_text_free(&packed);
+  cx_text_free(&chosen);
   return status;
+}
+
+static size_t read_beginning(const char *path, void *out, size_t bytes)
+{
+  struct stat info;
+  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return 0;
+  FILE *file = fopen(path, "rb");
+  size_t got = file != NULL ? fread(out, 1, bytes, file) : 0;
+  if (file != NULL) fclose(file);
+  return got;
+}
+
+calx_status *cx_data_idx_peek(const char *path, size_t rank, int64_t *out_size)
+{
+  CX_ASSERT(rank >= 1 && rank <= CX_DATA_IDX_RANK);
+  uint8_t beginning[4096], header[4 + 4 * CX_DATA_IDX_RANK];
+  cx_data_idx idx = { .rank = rank };
+  cx_data_stream stream;
+  cx_text chosen = { 0 };
+  choose(path, &chosen);
+  bool failed = cx_text_failed(&chosen);
+  size_t size =
+      read_beginning(cx_text_str(&chosen), beginning, sizeof beginning);
+  cx_text_free(&chosen);
+  if (failed) return cx_out_of_memory();
+  calx_status *status = cx_data_stream_open(&stream, path, beginning, size);
+  if (status == NULL) {
+    status = read_header(&stream, rank, header);
+    if (status == NULL) take_dims(header, &idx);
+    cx_data_stream_close(&stream);
+  }
+  *out_size = status == NULL ? idx.dims[0] : -1;
+  if (calx_status_code(status) == CALX_RESOURCE_EXHAUSTED) return status;
+  calx_status_free(status);
+  return NULL;
 }

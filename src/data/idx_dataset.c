@@ -56,6 +56,24 @@ static calx_status *take_options(const calx_idx_options *given,
   return NULL;
 }
 
+static calx_status *other_count(const char *images, const char *labels,
+                                int64_t n_images, int64_t n_labels)
+{
+  return cx_error(CALX_DATA_LOSS,
+                  "'%s': byte 4: %lld labels for the %lld images of '%s'",
+                  labels, (long long)n_labels, (long long)n_images, images);
+}
+
+// What the headers say, before either file is unpacked.
+static calx_status *check_counts(const char *images, const char *labels)
+{
+  int64_t n, m;
+  CALX_TRY(cx_data_idx_peek(images, 3, &n));
+  CALX_TRY(cx_data_idx_peek(labels, 1, &m));
+  if (n < 0 || m < 0 || n == m) return NULL;  // if wrong, told when it is read
+  return other_count(images, labels, n, m);
+}
+
 static calx_status *check_pair(const char *images, const char *labels,
                                const digits *d, int64_t classes)
 {
@@ -66,9 +84,7 @@ static calx_status *check_pair(const char *images, const char *labels,
                     (long long)dims[1], (long long)dims[2]);
   }
   if (dims[0] != d->labels.dims[0]) {
-    return cx_error(
-        CALX_DATA_LOSS, "'%s': byte 4: %lld labels for the %lld images of '%s'",
-        labels, (long long)d->labels.dims[0], (long long)dims[0], images);
+    return other_count(images, labels, dims[0], d->labels.dims[0]);
   }
   for (int64_t i = 0; i < dims[0]; i++) {
     if (d->labels.data[i] < classes) continue;
@@ -91,6 +107,7 @@ static calx_status *read_pair(const char *images, const char *labels,
   }
   calx_idx_options options;
   CALX_TRY(take_options(given, &options));
+  CALX_TRY(check_counts(images, labels));
   CALX_TRY(cx_data_idx_read(images, 3, &d->images));
   CALX_TRY(cx_data_idx_read(labels, 1, &d->labels));
   CALX_TRY(check_pair(images, labels, d, options.classes));

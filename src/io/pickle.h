@@ -19,7 +19,9 @@ typedef enum cx_io_call {  // what a name of Python's means here
   CX_IO_REBUILD_3,
   CX_IO_REBUILD_DEVICE,  // torch_xla's
   CX_IO_PARAMETER,
-  CX_IO_STORAGE,  // a typed storage, or an untyped one
+  CX_IO_FROM_TYPE,    // a tensor with attributes, such as torch.nn.Buffer
+  CX_IO_TENSOR_TYPE,  // such a tensor's class
+  CX_IO_STORAGE,      // a typed storage, or an untyped one
   CX_IO_DTYPE,
   CX_IO_ORDERED_DICT,
   CX_IO_SIZE,
@@ -51,6 +53,7 @@ struct cx_io_node {
   calx_kind type;    // of a value
   calx_dtype dtype;  // of a storage, a tensor, a name; DEFAULT: untyped
   cx_io_call call;
+  bool seen;  // by cx_io_each_tensor()
   union {
     int64_t integer;  // and bool
     double real;
@@ -89,6 +92,12 @@ typedef struct cx_io_unpickling {
 calx_status *cx_io_unpickle(const char *name, const void *data, size_t size,
                             cx_arena *arena,
                             cx_io_node **out_root) CALX_MUST_USE;
+
+// Calls `see` once for each tensor of the value, 64 containers deep at most, as
+// values are.
+void cx_io_each_tensor(cx_io_node *root,
+                       void (*see)(void *user, const cx_io_node *tensor),
+                       void *user);
 
 // "'x.pt': data.pkl byte 17: …".
 calx_status *cx_io_unpickle_bad(const cx_io_unpickling *u, calx_code code,

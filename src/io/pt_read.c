@@ -1,12 +1,16 @@
 // io/pt_read: a zip of storages and the pickle that says what they are.
 //
-// Bounds, all from the file's own size: what entries have together when packed,
-// how much each may unpack to, the nodes of the pickle, and what tensors with
-// overlapping elements, or texts that are used again, may come to. A storage is
+// Bounds: what entries have together when packed, how much each may unpack to,
+// the nodes of the pickle, and what texts that are used again may come to, all
+// from the file's own size; what tensors with overlapping elements may come to;
+// and of a packed storage, what its tensors need. All that a file says of its
+// sizes is compared before anything is unpacked. Two entries of one name are
+// refused: which one is meant differs between readers. A storage is
 // read when the first tensor that is kept needs it; tensors that lie in it in
 // order share its memory, which is the file's map where it is not packed.
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zip.h>
 
@@ -23,6 +27,9 @@
 // Deflate packs no better (zlib's technical notes).
 #define MOST_PACKED 1032
 #define MB ((uint64_t)1 << 20)
+// Bytes that tensors may have beyond their storages': a number that was
+// expanded to a large tensor lies in a small file.
+#define EXPANDED (1024 * MB)
 // Bytes: as memory that was allocated is.
 #define ALIGNED _Alignof(max_align_t)
 
@@ -34,6 +41,7 @@ typedef struct reading {
   char prefix[256];      // "mnist/"
   cx_io_map **storages;  // by the entry's place; NULL: not read yet
   uint64_t *places;      // of the entries' bytes in the file; 0: not known
+  uint64_t *needs;       // bytes of the entries that the tensors reach
   uint64_t n_entries;
   uint64_t copies;  // bytes that tensors may still take besides the storages
   int64_t values;   // that may still be made of nodes
@@ -100,7 +108,7 @@ static calx_status *stat_entry(const reading *r, uint64_t at, zip_stat_t *out)
 // No more than the file has, and packed as torch.save and zip programs do.
 static calx_status *check_entries(reading *r)
 {
-  uint64_t packed = 0, unpacked = 0;
+  uint64_t packed = 0;
   r->n_entries = (uint64_t)zip_get_num_entries(r->zip, 0);
   for (uint64_t i = 0; i < r->n_entries; i++) {
     zip_stat_t s;
@@ -126,10 +134,45 @@ static calx_status *check_entries(reading *r)
                       r->name, s.name, s.size, s.comp_size, r->file_size);
     }
     packed += s.comp_size;
-    unpacked += s.size;
   }
-  r->copies = 16 * unpacked + MB;
+  r->copies = EXPANDED;
   return NULL;
+}
+
+static int fold(char c)
+{
+  return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
+}
+
+// PyTorch's reader takes upper and lower case for the same.
+static int by_name(const void *a, const void *b)
+{
+  const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+  while (*x != '\0' && fold(*x) == fold(*y)) x++, y++;
+  return fold(*x) - fold(*y);
+}
+
+// Of two entries of one name PyTorch reads the last, others the first.
+static calx_status *check_names(const reading *r)
+{
+  size_t n = (size_t)r->n_entries;
+  const char **names = cx_calloc(n + 1, sizeof *names);
+  if (names == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < n; i++) {
+    names[i] = zip_get_name(r->zip, i, 0);
+    if (names[i] == NULL) names[i] = "";
+  }
+  qsort(names, n, sizeof *names, by_name);
+  calx_status *status = NULL;
+  for (size_t i = 1; i < n && status == NULL; i++) {
+    if (by_name(&names[i - 1], &names[i]) != 0) continue;
+    status = cx_error(CALX_DATA_LOSS,
+                      "'%s': it has two entries called '%.100s', and which one "
+                      "is meant cannot be told",
+                      r->name, names[i]);
+  }
+  cx_free(names);
+  return status;
 }
 
 // The folder that the first entry is in: torch.save has one for all.
@@ -232,41 +275,85 @@ static calx_status *check_byte_order(const reading *r)
   if (at < 0) return NULL;
   void *order;
   size_t size;
-  CALX_TRY(read_entry(r, (uint64_t)at, &order, &size));
-  bool little = size >= 6 && memcmp(order, "little", 6) == 0;
-  cx_free(order);
-  if (little) return NULL;
+  zip_stat_t s;
+  CALX_TRY(stat_entry(r, (uint64_t)at, &s));
+  if (s.size >= 6 && s.size < 16) {
+    CALX_TRY(read_entry(r, (uint64_t)at, &order, &size));
+    bool little = memcmp(order, "little", 6) == 0;
+    cx_free(order);
+    if (little) return NULL;
+  }
   return cx_error(CALX_UNIMPLEMENTED, "'%s': its numbers are not little-endian",
                   r->name);
 }
 
 // ---- tensors ----------------------------------------------------------------
 
+// The entry of a storage, "data/KEY"; -1: there is none.
+static int64_t find_storage(const reading *r, const cx_io_node *storage,
+                            char name[200])
+{
+  const cx_io_node *key = storage->as.storage.key;
+  int n = snprintf(name, 200, "data/%.*s",
+                   key->as.text.size < 100 ? (int)key->as.text.size : 100,
+                   key->as.text.data);
+  return find_entry(r, name, (size_t)n);
+}
+
+// False: more than there are numbers for.
+static bool storage_bytes(const cx_io_node *storage, size_t *out)
+{
+  size_t each = storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1;
+  return cx_mul_size((size_t)storage->as.storage.elements, each, out);
+}
+
+// A packed storage costs no more than its tensors give reason for.
+static calx_status *check_packed(const reading *r, const zip_stat_t *s,
+                                 uint64_t need)
+{
+  if (s->comp_method == ZIP_CM_STORE || s->size / 16 <= need + MB / 16) {
+    return NULL;
+  }
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "'%s': the storage '%.100s' unpacks from %" PRIu64
+                  " to %" PRIu64 " bytes, of which its tensors need %" PRIu64
+                  ": save them as clones",
+                  r->name, s->name, s->comp_size, s->size, need);
+}
+
+// Sizes are compared before anything is unpacked.
+static calx_status *check_storage(const reading *r, const cx_io_node *storage,
+                                  const char *name, const zip_stat_t *s)
+{
+  size_t bytes;
+  if (storage_bytes(storage, &bytes) && bytes == s->size) return NULL;
+  return cx_error(CALX_DATA_LOSS,
+                  "'%s': the storage '%s' has %" PRIu64 " bytes, %" PRId64
+                  " elements of %zu are wanted",
+                  r->name, name, s->size, storage->as.storage.elements,
+                  storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1);
+}
+
 static calx_status *load_storage(reading *r, const cx_io_node *storage,
                                  cx_io_map **out)
 {
-  const cx_io_node *key = storage->as.storage.key;
   char name[200];
-  int n = snprintf(name, sizeof name, "data/%.*s",
-                   key->as.text.size < 100 ? (int)key->as.text.size : 100,
-                   key->as.text.data);
-  int64_t at = find_entry(r, name, (size_t)n);
+  zip_stat_t s;
+  int64_t at = find_storage(r, storage, name);
   if (at < 0) {
     return cx_error(CALX_DATA_LOSS, "'%s': there is no storage '%s%s'", r->name,
                     r->prefix, name);
   }
+  CALX_TRY(stat_entry(r, (uint64_t)at, &s));
+  CALX_TRY(check_storage(r, storage, name, &s));
   cx_io_map **known = &r->storages[at];
-  if (*known == NULL) CALX_TRY(map_entry(r, (uint64_t)at, known));
-  if (*known == NULL) CALX_TRY(unpack_entry(r, (uint64_t)at, known));
-  size_t each = storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1,
-         bytes;
-  bool fits = cx_mul_size((size_t)storage->as.storage.elements, each, &bytes);
-  if (!fits || bytes != (*known)->size) {
-    return cx_error(CALX_DATA_LOSS,
-                    "'%s': the storage '%s' has %zu bytes, %" PRId64
-                    " elements of %zu are wanted",
-                    r->name, name, (*known)->size, storage->as.storage.elements,
-                    each);
+  if (*known == NULL) {
+    CALX_TRY(map_entry(r, (uint64_t)at, known));
+    if (*known == NULL) {
+      CALX_TRY(check_packed(r, &s, r->needs[at]));
+      CALX_TRY(unpack_entry(r, (uint64_t)at, known));
+    }
+    r->copies += 16 * (uint64_t)(*known)->size;
   }
   *out = *known;
   return NULL;
@@ -286,6 +373,36 @@ static bool reach(const cx_io_strided *t, int64_t *out_end)
   }
   *out_end = empty ? t->offset : last;
   return empty || (fits && !__builtin_add_overflow(last, 1, out_end));
+}
+
+// Notes what a tensor of the value needs of its storage.
+static void note_need(void *user, const cx_io_node *tensor)
+{
+  reading *r = user;
+  char name[200];
+  int64_t end, at = find_storage(r, tensor->as.tensor->storage, name);
+  uint64_t need;
+  if (at < 0 || !reach(tensor->as.tensor, &end) ||
+      __builtin_mul_overflow((uint64_t)end,
+                             (uint64_t)calx_dtype_size(tensor->dtype), &need)) {
+    return;  // it will be refused
+  }
+  if (need > r->needs[at]) r->needs[at] = need;
+}
+
+static calx_status *check_reach(const reading *r, const cx_io_node *node,
+                                const cx_shape *shape)
+{
+  const cx_io_strided *t = node->as.tensor;
+  size_t bytes;
+  if (!storage_bytes(t->storage, &bytes)) bytes = 0;
+  // An untyped storage's tensor counts its offset in its own elements.
+  int64_t end, have = (int64_t)(bytes / calx_dtype_size(node->dtype));
+  if (reach(t, &end) && t->offset <= have && end <= have) return NULL;
+  return cx_error(CALX_DATA_LOSS,
+                  "'%s': %s at element %" PRId64
+                  " reaches past its storage of %" PRId64 " elements",
+                  r->name, cx_shape_str(shape), t->offset, have);
 }
 
 static bool is_row_major(const cx_io_strided *t)
@@ -327,7 +444,8 @@ static calx_status *gather_tensor(reading *r, const cx_io_strided *t,
   if (!fits || bytes > r->copies) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "'%s': %s lies in a storage of %zu bytes: the tensors ask "
-                    "for much more than the file has",
+                    "for much more than the file has; save a clone of what is "
+                    "expanded",
                     r->name, cx_shape_str(shape), map->size);
   }
   r->copies -= bytes;
@@ -343,20 +461,13 @@ static calx_status *make_tensor(reading *r, const cx_io_node *node,
   cx_io_strided *t = node->as.tensor;
   cx_io_map *map = NULL;
   *out = NULL;
-  CALX_TRY(load_storage(r, t->storage, &map));
   cx_shape shape = { .dtype = node->dtype, .rank = t->rank };
   memcpy(shape.dims, t->dims, t->rank * sizeof *t->dims);
-  size_t each = calx_dtype_size(node->dtype);
-  // An untyped storage's tensor counts its offset in its own elements.
-  int64_t end, have = (int64_t)(map->size / each);
-  if (!reach(t, &end) || t->offset > have || end > have) {
-    return cx_error(CALX_DATA_LOSS,
-                    "'%s': %s at element %" PRId64
-                    " reaches past its storage of %" PRId64 " elements",
-                    r->name, cx_shape_str(&shape), t->offset, have);
-  }
+  CALX_TRY(check_reach(r, node, &shape));
+  CALX_TRY(load_storage(r, t->storage, &map));
   if (is_row_major(t)) {
-    return cx_io_map_tensor(map, (size_t)t->offset * each, &shape, out);
+    size_t offset = (size_t)t->offset * calx_dtype_size(node->dtype);
+    return cx_io_map_tensor(map, offset, &shape, out);
   }
   return gather_tensor(r, t, &shape, map, out);
 }
@@ -498,11 +609,20 @@ static calx_status *read_value(reading *r, calx_value **out)
   void *pickle;
   size_t size;
   cx_io_node *root;
+  zip_stat_t s;
+  CALX_TRY(stat_entry(r, (uint64_t)at, &s));
+  if (s.size / 64 > s.comp_size + MB / 4) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "'%s': its data.pkl unpacks from %" PRIu64 " to %" PRIu64
+                    " bytes, far more than texts and numbers do",
+                    r->name, s.comp_size, s.size);
+  }
   CALX_TRY(read_entry(r, (uint64_t)at, &pickle, &size));
   r->nodes.limit = (size_t)(64 * MB) + 64 * r->file_size;
   r->values = (int64_t)(MB + size);
   r->texts = 64 * MB + 16 * (uint64_t)size;
   calx_status *status = cx_io_unpickle(r->name, pickle, size, &r->nodes, &root);
+  if (status == NULL) cx_io_each_tensor(root, note_need, r);
   if (status == NULL) status = make_value(r, root, 0, out);
   cx_free(pickle);
   return status;
@@ -511,11 +631,15 @@ static calx_status *read_value(reading *r, calx_value **out)
 static calx_status *read_all(reading *r, calx_value **out)
 {
   CALX_TRY(check_entries(r));
+  CALX_TRY(check_names(r));
   CALX_TRY(find_prefix(r));
   CALX_TRY(check_byte_order(r));
   r->storages = cx_calloc((size_t)r->n_entries, sizeof(cx_io_map *));
   r->places = cx_calloc((size_t)r->n_entries, sizeof *r->places);
-  if (r->storages == NULL || r->places == NULL) return cx_out_of_memory();
+  r->needs = cx_calloc((size_t)r->n_entries, sizeof *r->needs);
+  if (r->storages == NULL || r->places == NULL || r->needs == NULL) {
+    return cx_out_of_memory();
+  }
   cx_io_zip_places(r->map->data, r->map->size, r->n_entries, r->places);
   return read_value(r, out);
 }
@@ -534,6 +658,7 @@ calx_status *cx_io_pt_read(cx_io_map *map, calx_value **out_value)
   }
   cx_free(r.storages);
   cx_free(r.places);
+  cx_free(r.needs);
   cx_arena_free(&r.nodes);
   if (r.zip != NULL) zip_discard(r.zip);
   return status;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "io/pickle.h"
+#include "io/value.h"
 
 calx_status *cx_io_unpickle_bad(const cx_io_unpickling *u, calx_code code,
                                 const char *format, ...)
@@ -484,4 +485,28 @@ calx_status *cx_io_unpickle(const char *name, const void *data, size_t size,
   cx_free(u.marks);
   cx_free(u.memo);
   return status;
+}
+
+typedef struct walk {
+  void (*see)(void *user, const cx_io_node *tensor);
+  void *user;
+} walk;
+
+static void walk_node(const walk *w, cx_io_node *node, int depth)
+{
+  if (depth > CX_IO_DEPTH || node->seen) return;
+  node->seen = true;
+  if (node->what == CX_IO_NODE_TENSOR) w->see(w->user, node);
+  if (node->what != CX_IO_NODE_VALUE || !cx_io_is_container(node->type)) return;
+  for (size_t i = 0; i < node->as.list.count; i++) {
+    walk_node(w, node->as.list.items[i], depth + 1);
+  }
+}
+
+void cx_io_each_tensor(cx_io_node *root,
+                       void (*see)(void *user, const cx_io_node *tensor),
+                       void *user)
+{
+  const walk w = { see, user };
+  walk_node(&w, root, 0);
 }

@@ -17,6 +17,11 @@ static const struct {
   { "torch._utils _rebuild_device_tensor_from_cpu_tensor", CX_IO_REBUILD_DEVICE,
     0 },
   { "torch._utils _rebuild_parameter", CX_IO_PARAMETER, 0 },
+  { "torch._utils _rebuild_parameter_with_state", CX_IO_PARAMETER, 0 },
+  { "torch._tensor _rebuild_from_type_v2", CX_IO_FROM_TYPE, 0 },
+  { "torch Tensor", CX_IO_TENSOR_TYPE, 0 },
+  { "torch.nn.parameter Parameter", CX_IO_TENSOR_TYPE, 0 },
+  { "torch.nn.parameter Buffer", CX_IO_TENSOR_TYPE, 0 },
   { "torch BoolStorage", CX_IO_STORAGE, CALX_BOOL },
   { "torch CharStorage", CX_IO_STORAGE, CALX_I8 },
   { "torch ShortStorage", CX_IO_STORAGE, CALX_I16 },
@@ -166,6 +171,25 @@ static calx_status *first_tensor(cx_io_unpickling *u, const char *call,
   return NULL;
 }
 
+// (function, class, its arguments, state): the function's tensor. What a user
+// hung on it, the state, has no meaning here.
+static calx_status *from_type(cx_io_unpickling *u, const cx_io_node *args,
+                              cx_io_node **out)
+{
+  cx_io_node *const *a = args->as.list.items;
+  bool right = args->as.list.count == 4 && a[0]->what == CX_IO_NODE_CALL &&
+               a[1]->what == CX_IO_NODE_CALL &&
+               a[1]->call == CX_IO_TENSOR_TYPE &&
+               is_value(a[2], CALX_KIND_TUPLE);
+  if (right && a[0]->call == CX_IO_REBUILD_2) {
+    return rebuild(u, a[2], false, out);
+  }
+  if (right && a[0]->call == CX_IO_REBUILD_3) {
+    return rebuild(u, a[2], true, out);
+  }
+  return wrong_arguments(u, "_rebuild_from_type_v2");
+}
+
 // A container of what is in the only argument, or an empty one.
 static calx_status *copy_items(cx_io_unpickling *u, const cx_io_node *args,
                                calx_kind type, cx_io_node **out)
@@ -231,6 +255,7 @@ calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
                           out);
     case CX_IO_PARAMETER:
       return first_tensor(u, "_rebuild_parameter", args, out);
+    case CX_IO_FROM_TYPE: return from_type(u, args, out);
     case CX_IO_SIZE: return copy_items(u, args, CALX_KIND_TUPLE, out);
     case CX_IO_SET: return copy_items(u, args, CALX_KIND_SET, out);
     case CX_IO_ENCODE: return encode(u, args, out);
@@ -240,6 +265,7 @@ calx_status *cx_io_unpickle_call(cx_io_unpickling *u, const cx_io_node *callee,
       }
       *out = cx_io_node_new(u, CALX_KIND_DICT);
       return *out != NULL ? NULL : cx_out_of_memory();
+    case CX_IO_TENSOR_TYPE:
     case CX_IO_STORAGE:
     case CX_IO_DTYPE: break;
   }

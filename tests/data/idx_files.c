@@ -2,6 +2,11 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
 #include "idx.h"
 
 // ---- files ------------------------------------------------------------------
@@ -322,13 +327,65 @@ static void test_mnist(void **state)
   calx_dataset_free(d);
 }
 
+// Images of zeros, packed a thousandfold, with labels for 24: told before they
+// are unpacked.
+static void write_zeros(const char *path, uint8_t rank, uint32_t n,
+                        unsigned each)
+{
+  static const uint8_t zeros[28 * 28];
+  uint8_t header[16] = { 0, 0, 8, rank };
+  for (int i = 0; i < 4; i++) header[4 + i] = (uint8_t)(n >> (24 - 8 * i));
+  header[11] = header[15] = 28;
+  gzFile f = gzopen(path, "wb");
+  assert_non_null(f);
+  assert_true(gzwrite(f, header, 4 + 4 * rank) > 0);
+  for (uint32_t i = 0; i < n; i++) assert_true(gzwrite(f, zeros, each) > 0);
+  assert_int_equal(gzclose(f), Z_OK);
+}
+
+static void test_counts_before_unpacking(void **state)
+{
+  (void)state;
+  enum { IMAGES = 100000 };
+  char images[] = "/tmp/calx_images_XXXXXX",
+       labels[] = "/tmp/calx_labels_XXXXXX";
+  close(mkstemp(images));
+  close(mkstemp(labels));
+  for (int swapped = 0; swapped < 2; swapped++) {
+    write_zeros(images, 3, swapped ? 24 : IMAGES, 28 * 28);
+    write_zeros(labels, 1, swapped ? IMAGES * 100 : 24, 1);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      struct rusage before, after;
+      getrusage(RUSAGE_SELF, &before);
+      calx_dataset *d = calx_dataset_idx_with(images, labels, NULL);
+      const calx_status *error = calx_dataset_error(d);
+      getrusage(RUSAGE_SELF, &after);
+      bool told = error != NULL &&
+                  strstr(calx_status_message(error), "labels for the") != NULL;
+      _exit(!told ? 1 : after.ru_maxrss - before.ru_maxrss > 4000 ? 2 : 0);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+  }
+  unlink(images);
+  unlink(labels);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_plain),     CHECK_TEST(test_gzip),
-    CHECK_TEST(test_empty),     CHECK_TEST(test_pairs),
-    CHECK_TEST(test_options),   CHECK_TEST(test_no_file),
-    CHECK_TEST(test_no_memory), CHECK_TEST(test_mnist),
+    CHECK_TEST(test_plain),
+    CHECK_TEST(test_gzip),
+    CHECK_TEST(test_empty),
+    CHECK_TEST(test_pairs),
+    CHECK_TEST(test_options),
+    CHECK_TEST(test_no_file),
+    CHECK_TEST(test_no_memory),
+    CHECK_TEST(test_mnist),
+    CHECK_TEST(test_counts_before_unpacking),
   };
   return cmocka_run_group_tests_name("data_idx_files", tests, make_folder,
                                      remove_folder);

@@ -1,4 +1,4 @@
-"""torch_files.py pt|safetensors|SGD|Adam|AdamW|mixed FROM TO: reads a file of
+"""torch_files.py pt|safetensors|module|SGD|Adam|AdamW|mixed FROM TO: reads a file of
 calx's and writes it again; an optimiser's name, and mixed: a step further.
 
 For the test io_torch: PyTorch must take what calx wrote, with weights_only.
@@ -22,6 +22,23 @@ def safetensors(source, target):
     from safetensors.torch import load_file, save_file
     value = load_file(source)
     save_file({name: tensor.clone() for name, tensor in value.items()}, target)
+
+
+def module(source, target):
+    """What a module has, as it is: a Buffer, a parameter with an attribute, a large
+    tensor of one number."""
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(2, 2)
+            self.mean = torch.nn.Buffer(torch.arange(3.0))
+            self.scale = torch.nn.Parameter(torch.full((2,), 4.0))
+            self.scale.tag = 5
+    net = Net()
+    net.mean.source = "somewhere"
+    torch.save({"state": net.state_dict(), "kept": net.state_dict(keep_vars=True),
+                "wide": torch.full((1,), 7.0).expand(2048, 4096)}, target)
+    torch.load(target, weights_only=True)
 
 
 def optimizer(kind, source, target):
@@ -76,7 +93,8 @@ def mixed(source, target):
 
 
 verb, *files = sys.argv[1:]
-if verb in ("pt", "safetensors", "mixed"):
-    {"pt": pt, "safetensors": safetensors, "mixed": mixed}[verb](*files)
+others = {"pt": pt, "safetensors": safetensors, "mixed": mixed, "module": module}
+if verb in others:
+    others[verb](*files)
 else:
     optimizer(verb, *files)
