@@ -2,14 +2,18 @@
 // libFuzzer.
 //
 //   fuzz_engine_text [FOLDER [RUNS]]
+//   fuzz_engine_text --replay FOLDER
 //
 // Each file is run whole, and RUNS times cut or with some bytes replaced; the
-// choice is the same in every run.
+// choice is the same in every run. To replay is to run what libFuzzer found, as
+// it is.
 #include "engine_main.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "folder.h"
+#include "support/long.h"
 
 // One to three bytes become others: digits and signs in texts, small and large
 // numbers in bytes.
@@ -51,6 +55,10 @@ static long run_file(unsigned char *data, size_t size, void *user)
 
 int main(int argc, char **argv)
 {
-  long runs = argc > 2 ? strtol(argv[2], NULL, 10) : CX_FUZZ_RUNS;
+  if (argc == 3 && strcmp(argv[1], "--replay") == 0) {
+    return fuzz_folder(argv[2], fuzz_whole, NULL);
+  }
+  long runs = long_or(50 * CX_FUZZ_RUNS, CX_FUZZ_RUNS);
+  if (argc > 2) runs = strtol(argv[2], NULL, 10);
   return fuzz_folder(argc > 1 ? argv[1] : NULL, run_file, &runs);
 }

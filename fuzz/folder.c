@@ -39,6 +39,13 @@ static long run_file(const char *path, fuzz_file *file, void *user)
   return file(data, size, user);
 }
 
+long fuzz_whole(unsigned char *data, size_t size, void *user)
+{
+  (void)user;
+  fuzz_run(data, size);
+  return 1;
+}
+
 int fuzz_folder(const char *folder, fuzz_file *file, void *user)
 {
   if (folder == NULL) folder = CX_FUZZ_CORPUS;

@@ -21,6 +21,9 @@ uint64_t fuzz_next(uint64_t *state);
 // may be changed. Says how many runs that were.
 typedef long fuzz_file(unsigned char *data, size_t size, void *user);
 
+// Runs one file as it is.
+fuzz_file fuzz_whole;
+
 // Every file of the folder, or of the corpus for NULL; the program's exit code.
 int fuzz_folder(const char *folder, fuzz_file *file, void *user);
 

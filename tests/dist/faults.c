@@ -7,6 +7,7 @@
 
 #include "calx/autograd.h"
 #include "ranks.h"
+#include "support/long.h"
 
 enum { MOST_RANKS = 4, STEPS = 4, HANG_S = 300 };
 
@@ -121,6 +122,7 @@ static void test_faults(void **state)
 
 int main(int argc, char **argv)
 {
+  runs = long_or(20000, runs);
   if (argc > 1) runs = atol(argv[1]);
   if (argc > 2) seed = strtoull(argv[2], NULL, 10);
   const struct CMUnitTest tests[] = { SUPPORT_TEST(test_faults) };

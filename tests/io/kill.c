@@ -1,10 +1,12 @@
 // kill: a process that saves is killed at any moment, and the file is the old
-// one or the new one, whole. TEST_KILLS says how often; 60 where it is not set.
+// one or the new one, whole. TEST_KILLS says how often; else 60 times, 200 of
+// the long tests.
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "calx/io.h"
 #include "files.h"
+#include "support/long.h"
 
 enum { ELEMENTS = 200000 };
 
@@ -54,7 +56,7 @@ static void check_whole(const char *path)
 static void kill_saves(const char *name)
 {
   const char *path = file_in_folder(name), *wanted = getenv("TEST_KILLS");
-  long kills = wanted != NULL ? strtol(wanted, NULL, 10) : 60;
+  long kills = wanted != NULL ? strtol(wanted, NULL, 10) : long_or(200, 60);
   uint64_t random = 88172645463325252u;
   calx_value *first = version(0);
   CHECK_STATUS_OK(calx_save(first, path));

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "fixture.h"
+#include "support/skip.h"
 
 static char folder[256], entry[512], target[300];
 static int folders;
@@ -142,7 +143,7 @@ static void test_writable_entry(void **state)
 static void test_of_another_user(void **state)
 {
   (void)state;
-  if (geteuid() != 0) skip();  // only root can give a file away
+  if (geteuid() != 0) SKIP_HERE("only root can give a file away");
   make_entry();
   assert_int_equal(chown(entry, 12345, (gid_t)-1), 0);
   check_compiled("belongs to user 12345");

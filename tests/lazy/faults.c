@@ -2,6 +2,7 @@
 // runs another one. No run hangs, and all other ranks are told who it was.
 #include "calx/debug.h"
 #include "lines.h"
+#include "support/long.h"
 #include "support/ranks.h"
 
 typedef enum fault { ENDS, FAILS, SKIPS, DIFFERS, DROPS, FAULTS } fault;
@@ -74,10 +75,10 @@ static calx_status *one_of(ranks_one *r)
 static void test_random_faults(void **state)
 {
   (void)state;
-  enum { RUNS = 150 };
+  const long runs = long_or(5000, 150);
   uint64_t x = 0x9e3779b97f4a7c15u;
   int counts[FAULTS] = { 0 };
-  for (int i = 0; i < RUNS; i++) {
+  for (long i = 0; i < runs; i++) {
     x = x * 6364136223846793005u + 1442695040888963407u;
     unsigned bits = (unsigned)(x >> 33);
     int n = 2 + (int)(bits % 3), steps = 2 + (int)(bits / 3 % 4);

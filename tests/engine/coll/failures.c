@@ -1,5 +1,6 @@
 // Members that never come, come late, die, or bring another operation: of one
 // process, then each of its own.
+#include "support/long.h"
 #include "world.h"
 
 static const char all[] = "replica_groups = dense<> : tensor<0x0xi64>";
@@ -277,7 +278,8 @@ static void test_many_failures(void **state)
 static void test_at_random(void **state)
 {
   (void)state;
-  enum { N = 4, WAYS = 3, RUNS = 400 };
+  enum { N = 4, WAYS = 3 };
+  const long runs = long_or(20000, 400);
   static const char *const groups[WAYS] = {
     "replica_groups = dense<> : tensor<0x0xi64>",
     "replica_groups = dense<[[0, 1], [3, 2]]> : tensor<2x2xi64>",
@@ -292,7 +294,7 @@ static void test_at_random(void **state)
   world w;
   world_start(&w, N, 1);
   uint32_t random = 1;
-  for (int run = 0; run < RUNS; run++) {
+  for (long run = 0; run < runs; run++) {
     int way[N];
     bool same = true;
     for (int i = 0; i < N; i++) {

@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "case.h"
 #include "kernels/onednn.h"
+#include "support/skip.h"
 
 static const cx_hlo_elem f32[3] = { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 };
 
@@ -467,7 +468,8 @@ static void large_images_use_winograd(void **state)
 {
   (void)state;
 #if defined(__x86_64__)
-  if (cx_onednn_get() == NULL || !__builtin_cpu_supports("avx512bw")) skip();
+  if (cx_onednn_get() == NULL) skip();
+  if (!__builtin_cpu_supports("avx512bw")) SKIP_HERE("AVX-512");
   const int64_t x[4] = { 2, 14, 14, 32 }, w[4] = { 3, 3, 32, 32 };
   const int64_t spatial[2] = { 1, 2 }, filters[2] = { 0, 1 };
   const int64_t padding[4] = { 1, 1, 1, 1 };
@@ -482,7 +484,7 @@ static void large_images_use_winograd(void **state)
                                .padding = padding };
   check_form(x, w, &d, true, "convolution jit_wino");
 #else
-  skip();
+  SKIP_HERE("AVX-512");
 #endif
 }
 

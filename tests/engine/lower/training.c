@@ -2,6 +2,7 @@
 // parameters where they are: bits and memory as without; and collectives in
 // regions, in their order among those that overlap.
 #include "devices.h"
+#include "support/long.h"
 
 static void updates(uint32_t n, int layers)
 {
@@ -174,7 +175,7 @@ static void random_programs(void **unused)
 {
   (void)unused;
   const char *asked = getenv("CALX_TEST_PROGRAMS");
-  const int n = asked == NULL ? 25 : atoi(asked);
+  const int n = asked == NULL ? (int)long_or(2500, 25) : atoi(asked);
   size_t overlapped = 0;
   for (int i = 0; i < n; i++) {
     cx_text text = { 0 };
