@@ -145,12 +145,25 @@ void cx_data_loader_begin(calx_loader *loader)
 
 // ---- batches ----------------------------------------------------------------
 
+// What an explanation of a recompile calls them.
+static void name_fields(const calx_loader *loader, const cx_data_made *made)
+{
+  static const char *const parts[] = { "the batch's data", "the batch's target",
+                                       "one of the batch's fields" };
+  bool is_short =
+      made->size < loader->batch_size && loader->left == 0 && loader->at > 0;
+  for (size_t f = 0; f < loader->n_fields; f++) {
+    cx_tensor_set_batch(made->fields[f], parts[f < 2 ? f : 2], is_short);
+  }
+}
+
 static void hand_out(calx_loader *loader, const cx_data_made *made,
                      calx_batch *out_batch)
 {
   loader->left--;
   loader->since++;
   loader->done += made->passed;
+  name_fields(loader, made);
   memcpy(loader->handed, made->fields, sizeof loader->handed);
   *out_batch = (calx_batch){ .data = made->fields[0],
                              .target = made->fields[1],

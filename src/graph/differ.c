@@ -8,6 +8,13 @@
 #include "base/arena.h"
 #include "graph/key.h"
 
+// A tensor that the graph begins with.
+typedef struct leaf {
+  cx_shape shape;
+  calx_site site;
+  const char *part;  // of a batch; NULL: it is of none
+} leaf;
+
 typedef struct line {
   const cx_op *op;
   calx_site site;
@@ -22,6 +29,7 @@ struct cx_outline {
   cx_arena arena;
   cx_key key;
   line *lines;
+  leaf *leaves;  // n_params
   size_t n_lines, n_params, n_roots;
   const uint32_t *aliases;
 };
@@ -35,6 +43,14 @@ static uint32_t ref_of(const cx_order *o, const cx_input *in)
     }
   }
   return CX_KEY_PARAM;
+}
+
+static leaf leaf_of(const cx_param *p)
+{
+  bool data = (cx_node_flags(p->node) & CX_NODE_DATA) != 0;
+  return (leaf){ .shape = p->node->out[p->out].shape,
+                 .site = p->node->site,
+                 .part = data ? p->node->module : NULL };
 }
 
 static bool fill_line(cx_outline *outline, const cx_order *o, size_t at)
@@ -66,9 +82,16 @@ static bool fill(cx_outline *outline, const cx_order *o)
   uint32_t *aliases =
       CX_ARENA_ARRAY(&outline->arena, uint32_t, o->n_params + 1);
   outline->lines = CX_ARENA_ARRAY(&outline->arena, line, o->n_nodes + 1);
-  if (words == NULL || aliases == NULL || outline->lines == NULL) return false;
+  outline->leaves = CX_ARENA_ARRAY(&outline->arena, leaf, o->n_params + 1);
+  if (words == NULL || aliases == NULL || outline->lines == NULL ||
+      outline->leaves == NULL) {
+    return false;
+  }
   memcpy(words, o->key.words, o->key.count * sizeof *words);
-  for (size_t i = 0; i < o->n_params; i++) aliases[i] = o->aliases[i];
+  for (size_t i = 0; i < o->n_params; i++) {
+    aliases[i] = o->aliases[i];
+    outline->leaves[i] = leaf_of(&o->params[i]);
+  }
   outline->key = (cx_key){ .words = words, .count = o->key.count };
   outline->aliases = aliases;
   outline->n_lines = o->n_nodes;
@@ -213,6 +236,84 @@ static bool say_origin(const pair *p, const line *l, const cx_order *o,
   return false;
 }
 
+// ---- the tensors that the graphs begin with ---------------------------------
+
+// Only where both graphs have the same ops do their leaves stand in one order.
+static bool same_ops(const cx_outline *known, const cx_order *o)
+{
+  if (known->n_lines != o->n_nodes || known->n_params != o->n_params) {
+    return false;
+  }
+  size_t i = 0;
+  while (i < o->n_nodes && known->lines[i].op == o->nodes[i]->op) i++;
+  return i == o->n_nodes;
+}
+
+// The leaf of another shape, those of a batch before others; n_params: none.
+static size_t changed_leaf(const cx_outline *known, const cx_order *o)
+{
+  size_t first = o->n_params;
+  for (size_t i = 0; i < o->n_params; i++) {
+    leaf now = leaf_of(&o->params[i]);
+    if (cx_shape_equal(&known->leaves[i].shape, &now.shape)) continue;
+    if (now.part != NULL) return i;
+    if (first == o->n_params) first = i;
+  }
+  return first;
+}
+
+// The first op that takes the leaf.
+static const cx_node *user_of(const cx_order *o, size_t param)
+{
+  uint32_t ref = CX_KEY_PARAM | (uint32_t)param;
+  for (size_t i = 0; i < o->n_nodes; i++) {
+    const cx_node *node = o->nodes[i];
+    for (uint32_t k = 0; k < node->n_in; k++) {
+      if (ref_of(o, &node->in[k]) == ref) return node;
+    }
+  }
+  return NULL;
+}
+
+static void say_leaf(const leaf *l, cx_text *out)
+{
+  cx_text_append(out, l->part != NULL ? l->part : "a tensor");
+  if (l->site.file != NULL) {
+    cx_text_format(out, " of %s:%d", l->site.file, l->site.line);
+  }
+}
+
+// A change that began with what the user gave the program: that is told, and
+// not the op inside of a model that met it first. False: it did not.
+static bool say_input(const pair *p, const cx_outline *known, const cx_order *o,
+                      cx_text *out)
+{
+  if (!same_ops(known, o)) return false;
+  size_t i = changed_leaf(known, o);
+  if (i == o->n_params) return false;
+  leaf now = leaf_of(&o->params[i]);
+  say_leaf(&now, out);
+  cx_text_char(out, ' ');
+  say_before(p, out);
+  cx_shape_print(out, &known->leaves[i].shape);
+  say_between(p, out);
+  cx_shape_print(out, &now.shape);
+  say_after(p, out);
+  const cx_node *user = user_of(o, i);
+  if (user != NULL) {
+    cx_text_append(out, ", first used by ");
+    say_site(out, user->op->name, &user->site);
+  }
+  if ((cx_node_flags(o->params[i].node) & CX_NODE_SHORT) != 0) {
+    cx_text_append(out,
+                   "; this is the short last batch of an epoch: the loader "
+                   "leaves it out with .drop_last = true");
+  }
+  return true;
+}
+
+// ---- the first op -----------------------------------------------------------
+
 static void say_line(const pair *p, const line *l, const cx_order *o,
                      const cx_node *node, cx_text *out)
 {
@@ -282,6 +383,7 @@ static void say_rest(const pair *p, const cx_outline *known,
 static void differ(const pair *p, const cx_outline *known,
                    const cx_order *order, cx_text *out)
 {
+  if (say_input(p, known, order, out)) return;
   size_t i = cx_outline_common(known, order);
   if (i < known->n_lines && i < order->n_nodes) {
     say_line(p, &known->lines[i], order, order->nodes[i], out);

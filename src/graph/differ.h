@@ -15,7 +15,9 @@ const cx_key *cx_outline_key(const cx_outline *outline);
 // nodes one of them has.
 size_t cx_outline_common(const cx_outline *known, const cx_order *order);
 size_t cx_outline_excess(const cx_outline *known, const cx_order *order);
-// "mul at mnist.c:31: input 0 was f32[128,10], is f32[64,10]"
+// "the batch's data of mnist.c:20 was f32[128,1,28,28], is f32[96,1,28,28],
+// first used by conv2d at model.c:12" where a tensor that the graph begins with
+// is the reason, else "mul at mnist.c:31: operand 0 was f32[], is f32[1]".
 void cx_outline_differ(const cx_outline *known, const cx_order *order,
                        cx_text *out);
 // The same of two graphs that exist at once: "mul at mnist.c:31: operand 0 is

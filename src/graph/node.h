@@ -93,6 +93,7 @@ enum {
   CX_NODE_READ = 16,        // computed by a read before a sync, at read_site
   CX_NODE_TRAIN = 32,       // an op that depends on train/eval, in train
   CX_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
+  CX_NODE_SHORT = 128,      // data: of an epoch's last batch, a smaller one
 };
 
 struct cx_node {
@@ -105,8 +106,10 @@ struct cx_node {
   cx_output *out;
   cx_slot *slots;
   void *attrs;
-  calx_site site;      // where it was recorded; data: where it was launched
-  const char *module;  // path of the module that recorded it; NULL: none
+  calx_site site;  // where it was recorded; data: where it was launched
+  // Path of the module that recorded it; data: which part of a batch it is,
+  // "the batch's target". NULL: none.
+  const char *module;
   calx_status *error;  // of a failed execution; set before CX_NODE_FAILED
   // A traversal's, under the device's lock.
   uint64_t mark;

@@ -106,6 +106,10 @@ const char *cx_tensor_name(const calx_tensor *t);  // NULL: none
 // The same of the model that it belongs to: names are unique in one model only.
 void cx_tensor_set_model(calx_tensor *t, const char *model);
 const char *cx_tensor_model(const calx_tensor *t);  // NULL: none
+// It is part of a loader's batch, "the batch's target" (static), which the
+// calling thread's site asked for; is_short: of the last one, a smaller one.
+// Nothing happens where its value is not on a device.
+void cx_tensor_set_batch(calx_tensor *t, const char *part, bool is_short);
 // What it is given before its first sync, a failed step goes back to, as if it
 // had been computed: for what a model begins with.
 void cx_tensor_keep_initial(calx_tensor *t);

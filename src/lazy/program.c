@@ -76,6 +76,7 @@ void cx_programs_free(void)
   }
   cx_compile_forget();
   cx_unlock(&table.lock);
+  cx_recompile_forget();
 }
 
 // ---- finding ----------------------------------------------------------------
@@ -150,33 +151,23 @@ static bool is_nearer(const cx_program *p, const cx_program *q,
 static calx_status *explain_miss(const cx_run *run)
 {
   if (!run->is_sync) return NULL;
-  const cx_program *nearest = NULL;
   size_t known = 0;
   for (size_t i = 0; i < BUCKETS; i++) {
     for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+      known += same_place(p, run);
+    }
+  }
+  if (known < 2 || !cx_recompile_wanted(run)) return NULL;
+  const cx_program *nearest = NULL;
+  for (size_t i = 0; i < BUCKETS; i++) {
+    for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
       if (!same_place(p, run)) continue;
-      known++;
       if (nearest == NULL || is_nearer(p, nearest, run->order)) nearest = p;
     }
   }
-  if (known < 2) return NULL;
   cx_text why = { 0 };
   cx_outline_differ(nearest->outline, run->order, &why);
-  if (cx_trace_wanted(CX_TRACE_SPANS)) {
-    cx_trace_tell_recompile(run->device->index, cx_text_str(&why));
-  }
-  const char *mode = getenv("CALX_RECOMPILE");
-  calx_status *status = NULL;
-  if (mode != NULL && strcmp(mode, "error") == 0) {
-    status = cx_error_at(&run->site, CALX_FAILED_PRECONDITION,
-                         "sync: another program is needed (%zu are known "
-                         "here), and CALX_RECOMPILE=error forbids it: %s",
-                         known, cx_text_str(&why));
-  } else {
-    cx_log("recompile at %s:%d, program %zu: %s",
-           run->site.file != NULL ? run->site.file : "?", run->site.line,
-           known + 1, cx_text_str(&why));
-  }
+  calx_status *status = cx_recompile_tell(run, known, cx_text_str(&why));
   cx_text_free(&why);
   return status;
 }

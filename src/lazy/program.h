@@ -31,6 +31,16 @@ calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
                         bool *out_loaded) CALX_MUST_USE;
 void cx_compile_forget(void);  // the count of programs starts anew
 
+// A place has two programs or more and needs another: false where nobody is to
+// be told why. Each such miss is counted here; one thread at a time.
+bool cx_recompile_wanted(const cx_run *run);
+// Tells it. An error where CALX_RECOMPILE=error forbids it; known: the place's
+// programs so far.
+calx_status *cx_recompile_tell(const cx_run *run, size_t known,
+                               const char *why) CALX_MUST_USE;
+// The counts start anew; those that were not told are told as a sum.
+void cx_recompile_forget(void);
+
 // Which of a program's executables: as its soft slots' values want it, or one
 // of the two.
 typedef enum cx_choice {

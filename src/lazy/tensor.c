@@ -293,6 +293,16 @@ void cx_tensor_set_name(calx_tensor *t, const char *name)
   if (t != &nil) t->name = name;
 }
 
+void cx_tensor_set_batch(calx_tensor *t, const char *part, bool is_short)
+{
+  if (t == NULL || t == &nil || t->node == NULL) return;
+  cx_node *node = t->node;
+  if ((cx_node_flags(node) & CX_NODE_DATA) == 0) return;
+  node->site = *cx_site();
+  node->module = part;
+  if (is_short) cx_node_set_flags(node, CX_NODE_SHORT);
+}
+
 calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
                               uint32_t operand)
 {

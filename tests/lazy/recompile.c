@@ -1,5 +1,6 @@
 // Recompiles explain themselves: after two programs of a place, a further one
 // is told with the first node that differs from the nearest known graph.
+#include "calx/data.h"
 #include "fixture.h"
 #include "graph/differ.h"
 #include "lazy/lazy.h"
@@ -55,11 +56,12 @@ static void test_first_two_are_silent(void **state)
   assert_int_equal(lines_with("program 4: "), 1);
 }
 
-static int neg_line;
+static int from_line, neg_line;
 
 static calx_tensor *of_shape(calx_dims shape)
 {
   static const float data[64];
+  from_line = __LINE__ + 1;
   calx_tensor *x = calx_tensor_from(data, CALX_F32, shape);
   neg_line = __LINE__ + 1;
   return calx_exp(calx_neg(x));
@@ -71,9 +73,73 @@ static void test_shape(void **state)
   STEP(of_shape(CALX_SHAPE(8, 4)));
   STEP(of_shape(CALX_SHAPE(4, 4)));
   STEP(of_shape(CALX_SHAPE(2, 4)));
-  char where[64];
-  snprintf(where, sizeof where, "neg at tests/lazy/recompile.c:%d", neg_line);
-  CHECK_LINE(where, "operand 0 was f32[4,4], is f32[2,4]");
+  char tensor[160];
+  snprintf(tensor, sizeof tensor,
+           ": a tensor of tests/lazy/recompile.c:%d was f32[4,4], is f32[2,4], "
+           "first used by neg at tests/lazy/recompile.c:%d",
+           from_line, neg_line);
+  CHECK_LINE(tensor);
+  assert_int_equal(lines_with(".drop_last"), 0);
+}
+
+// A model's own reshape meets the other shape first; the batch is named.
+static calx_status *sample(void *user, int64_t index, void *const *fields)
+{
+  (void)user;
+  (void)index;
+  *(float *)fields[0] = 1;
+  *(float *)fields[1] = 2;
+  return NULL;
+}
+
+static void test_short_last_batch(void **state)
+{
+  (void)state;
+  const calx_field fields[] = { { .dtype = CALX_F32 }, { .dtype = CALX_F32 } };
+  calx_dataset *set = calx_dataset_new(10, fields, 2, sample, NULL, NULL);
+  calx_loader *loader = calx_loader_new(set, .batch_size = 4);
+  calx_tensor *one = lazy_durable(1, 1);
+  calx_batch batch;
+  int next_line = 0, programs = 0;
+  while (next_line = __LINE__, calx_loader_next(loader, &batch)) {
+    calx_tensor *flat = calx_reshape(batch.data, CALX_SHAPE(-1, 1));
+    calx_tensor *target = calx_reshape(batch.target, CALX_SHAPE(-1, 1));
+    if (++programs == 2) target = calx_neg(target);
+    STEP(calx_add(calx_mul(target, one), flat));
+  }
+  char told[200];
+  snprintf(told, sizeof told,
+           ": the batch's target of tests/lazy/recompile.c:%d was f32[4], is "
+           "f32[2], first used by reshape at ",
+           next_line);
+  CHECK_LINE(told, "the short last batch of an epoch", ".drop_last = true");
+  calx_release(one);
+  calx_loader_free(loader);
+  calx_dataset_free(set);
+}
+
+// Three lines for a place, then counts; what is left is told at shutdown.
+static void test_counted(void **state)
+{
+  (void)state;
+  for (int64_t n = 1; n <= 5; n++) STEP(of_size(n));
+  assert_int_equal(lines_with("recompile at "), 3);
+  assert_int_equal(lines_with("further ones are counted"), 1);
+  for (int64_t n = 6; n <= 14; n++) STEP(of_size(n));
+  assert_int_equal(lines_with("recompile at "), 3);
+  STEP(of_size(15));
+  assert_int_equal(lines_with("recompile at "), 4);
+  assert_int_equal(lines_with(", 10 programs more; the newest: a tensor of "),
+                   1);
+  for (int64_t n = 16; n <= 34; n++) STEP(of_size(n));
+  assert_int_equal(lines_with("recompile at "), 4);
+  STEP(of_size(35));
+  assert_int_equal(lines_with(", 20 programs more; the newest: "), 1);
+  STEP(of_size(36));
+  STEP(of_size(37));
+  assert_int_equal(lines_with("recompile at "), 5);
+  calx_shutdown();
+  assert_int_equal(lines_with(", 2 programs more until the end"), 1);
 }
 
 static void test_type(void **state)
@@ -87,7 +153,7 @@ static void test_type(void **state)
   STEP(calx_neg(f));
   STEP(calx_neg(d));
   STEP(calx_neg(i));
-  CHECK_LINE("neg at ", "operand 0 was f", "is i32[4]");
+  CHECK_LINE(": a tensor of ", " was f", "is i32[4], first used by neg at ");
 }
 
 static void test_attribute(void **state)
@@ -259,6 +325,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     LAZY_TEST(test_first_two_are_silent),
     LAZY_TEST(test_shape),
+    LAZY_TEST(test_short_last_batch),
+    LAZY_TEST(test_counted),
     LAZY_TEST(test_type),
     LAZY_TEST(test_attribute),
     LAZY_TEST(test_other_op),
