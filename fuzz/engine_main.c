@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "folder.h"
-#include "support/long.h"
+#include "long.h"
 
 // One to three bytes become others: digits and signs in texts, small and large
 // numbers in bytes.
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
   if (argc == 3 && strcmp(argv[1], "--replay") == 0) {
     return fuzz_folder(argv[2], fuzz_whole, NULL);
   }
-  long runs = long_or(50 * CX_FUZZ_RUNS, CX_FUZZ_RUNS);
+  long runs = fuzz_times(50 * CX_FUZZ_RUNS, CX_FUZZ_RUNS);
   if (argc > 2) runs = strtol(argv[2], NULL, 10);
   return fuzz_folder(argc > 1 ? argv[1] : NULL, run_file, &runs);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "folder.h"
-#include "support/long.h"
+#include "long.h"
 
 enum { CUTS = 200, DAMAGES = 1500, LONGER = 50 };
 
@@ -19,7 +19,7 @@ static long run_file(unsigned char *data, size_t size, void *user)
   (void)user;
   static const unsigned char marks[] = "()[]{}<>\"%#@!:,=-.\\0x19aZ\n\0\xff?";
   uint64_t state = FUZZ_SEED + size;
-  const long times = long_or(LONGER, 1);
+  const long times = fuzz_times(LONGER, 1);
   fuzz_run(data, size);
   if (size == 0) return 1;
   for (long i = 0; i < times * CUTS; i++) {

@@ -24,11 +24,11 @@
 #include "hlo/attr.h"
 #include "hlo/number.h"
 #include "hlo/print.h"
+#include "long.h"
 #include "lower/compile.h"
 #include "pjrt/pjrt.h"
 #include "program_gen.h"
 #include "ref/ref.h"
-#include "support/long.h"
 
 enum { THREADS = 2, SHOWN = 5, MOST = 256 };
 
@@ -436,7 +436,7 @@ static void open_plugin(driver *d, const char *path)
 
 int main(int argc, char **argv)
 {
-  long count = long_or(100000, 500), bad = 0;
+  long count = fuzz_times(100000, 500), bad = 0;
   uint64_t seed = 1;
   const char *path = getenv("CALX_TEST_PLUGIN_CPU");
   bool going = false;

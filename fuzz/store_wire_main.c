@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "folder.h"
-#include "support/long.h"
+#include "long.h"
 #include "world/wire.h"
 
 enum { ROWS = 4000, ROW_REQUESTS = 12 };
@@ -44,7 +44,7 @@ static void run_rows(void)
 {
   unsigned char row[ROW_REQUESTS * (CX_REQUEST_HEAD + CX_TABLE_KEY + 16)];
   uint64_t state = FUZZ_SEED;
-  for (long i = 0; i < long_or(50 * ROWS, ROWS); i++) {
+  for (long i = 0; i < fuzz_times(50 * ROWS, ROWS); i++) {
     size_t size = 0;
     for (int k = 0; k < ROW_REQUESTS; k++) {
       size += put_request(row + size, &state);
