@@ -5,7 +5,6 @@
 #define MAX_RANK 16
 #define MAX_LITERAL 4096  // bytes of a constant in the object
 #define MAX_RESULTS 16
-#define MAX_PIECES 16    // operands of a concatenation in a loop
 #define MAX_BODY 96      // operations of a region
 #define MAX_WINDOW 4096  // elements of a window
 #define MAX_SELECT 36    // … of select_and_scatter, which are unrolled
@@ -243,7 +242,7 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_CONSTANT:
       return is_constant(op) ? CX_JIT_INDEX : CX_JIT_NONE;
     case CX_HLO_OP_CONCATENATE:
-      return op->n_operands <= MAX_PIECES ? CX_JIT_INDEX : CX_JIT_NONE;
+      return op->n_operands <= CX_JIT_PIECES ? CX_JIT_INDEX : CX_JIT_NONE;
     case CX_HLO_OP_RESHAPE:
     case CX_HLO_OP_BROADCAST:
     case CX_HLO_OP_BROADCAST_IN_DIM:

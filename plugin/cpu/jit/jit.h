@@ -28,6 +28,8 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
 bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
 
+#define CX_JIT_PIECES 16  // most operands of a concatenation
+
 #define CX_JIT_PHASES 2
 
 // One function per phase, `void f(void *const *buffers, int64_t lo, int64_t

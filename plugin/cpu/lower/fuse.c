@@ -75,6 +75,15 @@ static bool is_dear(const cx_hlo_op *op)
   }
 }
 
+// Whether `op` is a branch of a tree of concatenations, whose operands are
+// together more than a loop takes.
+static bool is_piece(const cx_hlo_op *op, const cx_hlo_op *user)
+{
+  return op->kind == CX_HLO_OP_CONCATENATE &&
+         cx_hlo_op_int(op, CX_HLO_A_DIMENSION) ==
+             cx_hlo_op_int(user, CX_HLO_A_DIMENSION);
+}
+
 // Costs nothing wherever it is computed again.
 static bool is_free(const cx_hlo_op *op)
 {
@@ -273,7 +282,10 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
     }
     // A gather computes what it picks for each element that it gives.
     if (user->kind == CX_HLO_OP_GATHER && class == CX_JIT_ELEMENT) return false;
-    if (user->kind == CX_HLO_OP_CONCATENATE && is_dear(op)) return false;
+    if (user->kind == CX_HLO_OP_CONCATENATE &&
+        (is_dear(op) || is_piece(op, user))) {
+      return false;
+    }
   }
   return true;
 }

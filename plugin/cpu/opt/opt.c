@@ -2,7 +2,8 @@
 //
 // First what makes a program of few kinds of operations, once; then what makes
 // it small, in rounds until nothing changes or the rounds are used up (each is
-// linear, and what a late round would still find is worth little).
+// linear, and what a late round would still find is worth little); last, once,
+// what fits it to the kernels and would be undone by a round.
 #include "opt/opt.h"
 
 #include "hlo/verify.h"
@@ -29,6 +30,10 @@ static const pass rounds[] = {
   { "fold", cx_opt_fold, false },       { "move", cx_opt_move, false },
   { "loops", cx_opt_loops, false },     { "cse", cx_opt_cse, false },
   { "dce", cx_opt_dce, false },
+};
+
+static const pass last[] = {
+  { "pieces", cx_opt_pieces, false },
 };
 
 static calx_status *run_pass(cx_hlo_module *m, const pass *p,
@@ -98,6 +103,9 @@ calx_status *cx_opt_run(cx_hlo_module *m, const cx_opt_options *options)
       CALX_TRY(run_pass(m, &rounds[i], options, &changed));
     }
     if (!changed) break;
+  }
+  for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+    CALX_TRY(run_pass(m, &last[i], options, &changed));
   }
   renumber(m);
   return options->check ? cx_hlo_verify(m) : NULL;

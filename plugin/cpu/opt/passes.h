@@ -27,6 +27,8 @@ cx_opt_pass_fn cx_opt_fold;
 cx_opt_pass_fn cx_opt_move;
 // Loops carry and do no more than they need; choices that are known are made.
 cx_opt_pass_fn cx_opt_loops;
+// Concatenations of many operands become ones of as few as kernels take.
+cx_opt_pass_fn cx_opt_pieces;
 // What nothing uses goes.
 cx_opt_pass_fn cx_opt_dce;
 // What was computed already is not computed again.

@@ -236,6 +236,84 @@ static void many_results(void **unused)
   cx_program_free(p);
 }
 
+// ---- concatenations ----
+
+static int64_t width(size_t i)
+{
+  return (int64_t)(i % 3 + 1);
+}
+
+// Of n operands, along the second of two dimensions. Operand i is 2 x (i % 3 +
+// 1), and the result is negated, so that something comes behind it.
+static int64_t pieces_text(size_t n, cx_text *text)
+{
+  int64_t all = 0;
+  cx_text_append(text, "func.func @main(");
+  for (size_t i = 0; i < n; i++) {
+    cx_text_format(text, "%s%%a%zu: tensor<2x%dxf32>", i == 0 ? "" : ", ", i,
+                   (int)width(i));
+    all += width(i);
+  }
+  cx_text_format(text, ") -> tensor<2x%dxf32> {\n%%c = stablehlo.concatenate ",
+                 (int)all);
+  for (size_t i = 0; i < n; i++) {
+    cx_text_format(text, "%s%%a%zu", i == 0 ? "" : ", ", i);
+  }
+  cx_text_append(text, ", dim = 1 : (");
+  for (size_t i = 0; i < n; i++) {
+    cx_text_format(text, "%stensor<2x%dxf32>", i == 0 ? "" : ", ",
+                   (int)width(i));
+  }
+  cx_text_format(text,
+                 ") -> tensor<2x%dxf32>\n%%n = stablehlo.negate %%c : "
+                 "tensor<2x%dxf32>\nreturn %%n : tensor<2x%dxf32> }",
+                 (int)all, (int)all, (int)all);
+  return all;
+}
+
+static void check_pieces(size_t n)
+{
+  cx_text text = { 0 };
+  const int64_t all = pieces_text(n, &text);
+  cx_program *p = large(&text);
+  void **args = test_malloc(n * sizeof *args);
+  float *memory = test_malloc(n * 6 * sizeof *memory);
+  float *out = test_malloc((size_t)all * 2 * sizeof *out);
+  for (size_t i = 0; i < n; i++) {
+    args[i] = memory + i * 6;
+    for (int k = 0; k < 6; k++)
+      memory[i * 6 + (size_t)k] = (float)(i * 10) + (float)k;
+  }
+  cx_run_context *context = NULL;
+  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, (void *[]){ out }));
+  int64_t at = 0;
+  for (size_t i = 0; i < n; i++) {
+    for (int64_t row = 0; row < 2; row++) {
+      for (int64_t k = 0; k < width(i); k++) {
+        const float want = (float)(i * 10) + (float)(row * width(i) + k);
+        assert_true(out[row * all + at + k] == -want);
+      }
+    }
+    at += width(i);
+  }
+  cx_run_context_free(context);
+  cx_program_free(p);
+  test_free(out);
+  test_free(memory);
+  test_free(args);
+}
+
+// Of any number of operands: compiled.
+static void many_pieces(void **unused)
+{
+  (void)unused;
+  static const size_t counts[] = { 2, 16, 17, 18, 31, 32, 256, 257, 300, 5000 };
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    check_pieces(counts[i]);
+  }
+}
+
 // A loop whose only value another one came to write is no loop.
 static void written_by_another(void **unused)
 {
@@ -316,9 +394,13 @@ static int end(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(refused),          cmocka_unit_test(refused_in_sum),
-    cmocka_unit_test(memory_not_given), cmocka_unit_test(long_chain),
-    cmocka_unit_test(many_results),     cmocka_unit_test(written_by_another),
+    cmocka_unit_test(refused),
+    cmocka_unit_test(refused_in_sum),
+    cmocka_unit_test(memory_not_given),
+    cmocka_unit_test(long_chain),
+    cmocka_unit_test(many_results),
+    cmocka_unit_test(many_pieces),
+    cmocka_unit_test(written_by_another),
     cmocka_unit_test(updated_in_place),
   };
   return cmocka_run_group_tests(tests, begin, end);
