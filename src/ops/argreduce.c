@@ -102,12 +102,14 @@ static void emit_arg(cx_emit *e, cx_hlo_direction better)
     e->out[1] = cx_hlo_splat_int(b, (cx_hlo_type){ .elem = CX_HLO_I64 }, 0);
     return;
   }
-  cx_hlo_type places = { CX_HLO_I32, in->rank, in->dims };
-  cx_hlo_type place = { .elem = CX_HLO_I32 };
+  const bool wide = cx_place_dtype(in->dims[a->dim]) == CALX_I64;
+  cx_hlo_type place = { .elem = wide ? CX_HLO_I64 : CX_HLO_I32 };
+  cx_hlo_type places = { place.elem, in->rank, in->dims };
   cx_hlo_value *xs[2] = { e->in[0], cx_hlo_iota(b, places, a->dim) };
-  cx_hlo_value *inits[2] = { better == CX_HLO_GT ? cx_hlo_lowest(b, elem)
-                                                 : cx_hlo_highest(b, elem),
-                             cx_hlo_splat_int(b, place, INT32_MAX) };
+  cx_hlo_value *inits[2] = {
+    better == CX_HLO_GT ? cx_hlo_lowest(b, elem) : cx_hlo_highest(b, elem),
+    cx_hlo_splat_int(b, place, wide ? INT64_MAX : INT32_MAX)
+  };
   chooser c = { better, cx_dtype_is_float(in->dtype) };
   int64_t dim = a->dim;
   cx_hlo_value *r[2] = { NULL, NULL };

@@ -58,14 +58,15 @@ static void grad_slice_backward(cx_tape *t)
 
 // ---- emission ---------------------------------------------------------------
 
-// The start as a value per dimension, 0 but for ours.
-static void starts(const cx_emit *e, const slice_attrs *a, uint32_t rank,
+// The start as a value per dimension of what is cut from, 0 but for ours.
+static void starts(const cx_emit *e, const slice_attrs *a, const cx_shape *s,
                    cx_hlo_value **out)
 {
-  cx_hlo_type i32 = { .elem = CX_HLO_I32 };
-  for (uint32_t i = 0; i < rank; i++) {
-    out[i] = i == a->dim ? cx_hlo_convert(e->b, e->slots[0], CX_HLO_I32)
-                         : cx_hlo_splat_int(e->b, i32, 0);
+  const cx_hlo_type place = { .elem = cx_hlo_elem_of(
+                                  cx_place_dtype(s->dims[a->dim])) };
+  for (uint32_t i = 0; i < s->rank; i++) {
+    out[i] = i == a->dim ? cx_hlo_convert(e->b, e->slots[0], place.elem)
+                         : cx_hlo_splat_int(e->b, place, 0);
   }
 }
 
@@ -84,7 +85,7 @@ static void emit_slice(cx_emit *e)
   limit[a->dim] = span(a);
   if (e->slots[0] != NULL) {
     cx_hlo_value *at[CALX_MAX_RANK];
-    starts(e, a, in->rank, at);
+    starts(e, a, in, at);
     x = cx_hlo_dynamic_slice(e->b, x, at, limit);
   } else {
     start[a->dim] = e->node->slots[0].value.integer;
@@ -109,7 +110,7 @@ static void emit_slice_backward(cx_emit *e)
     return;
   }
   cx_hlo_value *at[CALX_MAX_RANK];
-  starts(e, a, out->rank, at);
+  starts(e, a, out, at);
   cx_hlo_value *g = cx_hlo_pad(e->b, e->in[0], zero, low, high, interior);
   e->out[0] =
       cx_hlo_dynamic_update_slice(e->b, cx_emit_splat(e, elem, out, 0), g, at);

@@ -63,6 +63,12 @@ calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *shape);
 // x reshaped to the sizes of a shape.
 calx_tensor *cx_reshape_to(calx_tensor *x, const cx_shape *shape);
 calx_dims cx_dims_of(const cx_shape *shape);
+// The type that counts the places of a dimension of size n in a program: i32
+// where it can, i64 where it would wrap around.
+static inline calx_dtype cx_place_dtype(int64_t n)
+{
+  return n <= INT32_MAX ? CALX_I32 : CALX_I64;
+}
 // bool, true where `index` (without dim) points along dimension dim of size n;
 // shape with `dim` put back in.
 calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,

@@ -175,18 +175,20 @@ static cx_hlo_value *inside(const fold *f, int64_t u, int64_t v)
   cx_hlo_builder *b = f->e->b;
   cx_hlo_value *all = NULL;
   cx_shape ints = f->out;
-  ints.dtype = CALX_I32;
+  // What a window reaches beyond the image is less than the image.
+  ints.dtype = cx_place_dtype(
+      2 * (f->in->dims[2] > f->in->dims[3] ? f->in->dims[2] : f->in->dims[3]));
+  const cx_hlo_elem elem = cx_hlo_elem_of(ints.dtype);
   for (int i = 0; i < 2; i++) {
     cx_hlo_value *k = cx_hlo_iota(b, cx_hlo_type_of(&ints), 2 + i);
-    cx_hlo_value *step =
-        cx_emit_splat(f->e, CX_HLO_I32, &ints, (double)a->stride[i]);
+    cx_hlo_value *step = cx_emit_splat(f->e, elem, &ints, (double)a->stride[i]);
     double first = (double)(place[i] * a->dilation[i] - a->low[i]);
     k = cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, k, step);
     k = cx_hlo_binary(b, CX_HLO_OP_ADD, k,
-                      cx_emit_splat(f->e, CX_HLO_I32, &ints, first));
-    cx_hlo_value *zero = cx_emit_splat(f->e, CX_HLO_I32, &ints, 0);
+                      cx_emit_splat(f->e, elem, &ints, first));
+    cx_hlo_value *zero = cx_emit_splat(f->e, elem, &ints, 0);
     cx_hlo_value *end =
-        cx_emit_splat(f->e, CX_HLO_I32, &ints, (double)f->in->dims[2 + i]);
+        cx_emit_splat(f->e, elem, &ints, (double)f->in->dims[2 + i]);
     cx_hlo_value *in =
         cx_hlo_binary(b, CX_HLO_OP_AND, cx_hlo_compare(b, CX_HLO_GE, k, zero),
                       cx_hlo_compare(b, CX_HLO_LT, k, end));

@@ -1,5 +1,8 @@
 // Ops on the types that f32's tests do not cover. Expected values are
 // PyTorch's.
+#include <stdlib.h>
+#include <string.h>
+
 #include "../lazy/engine.h"
 
 static calx_tensor *bf16(const float *v, int64_t n)
@@ -47,11 +50,62 @@ static void test_sign_of_unsigned(void **state)
   check(calx_sign(t), CALX_U8, want, 5);
 }
 
+static void check_text(calx_tensor *t, const char *words)
+{
+  char *text = calx_stablehlo_str(t);
+  assert_non_null(text);
+  if (strstr(text, words) == NULL) {
+    fputs(text, stderr);
+    fail();
+  }
+  calx_string_free(text);
+}
+
+// Places are i32 where it can count them, and i64 from there on. Nothing is
+// run: each tensor would take 2 GiB.
+static void test_places(void **state)
+{
+  (void)state;
+  const int64_t most = INT32_MAX;
+  calx_tensor *x = calx_zeros(CALX_SHAPE(most), .dtype = CALX_U8);
+  calx_tensor *y = calx_zeros(CALX_SHAPE(most + 1), .dtype = CALX_U8);
+  check_text(calx_argmax(x), "tensor<2147483647xi32>");
+  check_text(calx_argmax(y), "tensor<2147483648xi64>");
+  check_text(calx_argmin(y), "tensor<2147483648xi64>");
+}
+
+// One byte of 2 GiB; for long runs.
+static void test_far_place(void **state)
+{
+  (void)state;
+  const int64_t n = (int64_t)INT32_MAX + 11;
+  uint8_t *v = calloc((size_t)n, 1);
+  assert_non_null(v);
+  v[n - 3] = 1;
+  calx_tensor *t = calx_tensor_from(v, CALX_U8, CALX_SHAPE(n));
+  free(v);
+  int64_t place = 0;
+  assert_null(calx_tensor_read(calx_argmax(t), &place, sizeof place));
+  assert_int_equal(place, n - 3);
+  // From the second start on it is no part of the program.
+  for (int64_t i = 1; i < 5; i++) {
+    uint8_t found[2] = { 7, 7 };
+    calx_tensor *two = calx_slice(t, 0, n - 3 - i, n - 1 - i, 1);
+    assert_null(calx_tensor_read(two, found, 2));
+    assert_int_equal(found[0], 0);
+    assert_int_equal(found[1], i == 1);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_divisions_of_half_floats),
     cmocka_unit_test(test_sign_of_unsigned),
+    cmocka_unit_test(test_places),
   };
-  return cmocka_run_group_tests(tests, engine_setup, NULL);
+  const struct CMUnitTest longest[] = { cmocka_unit_test(test_far_place) };
+  const int failed = cmocka_run_group_tests(tests, engine_setup, NULL);
+  if (getenv("CALX_TEST_LONG") == NULL) return failed;
+  return failed + cmocka_run_group_tests(longest, engine_setup, NULL);
 }

@@ -56,7 +56,7 @@ static void test_forms(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
     for (int bits = 12; bits <= 24; bits += 4) {
-      if (bits == 24 && i >= FEW && getenv("CALX_LONG") == NULL) continue;
+      if (bits == 24 && i >= FEW && getenv("CALX_TEST_LONG") == NULL) continue;
       check(&forms[i], (int64_t)1 << bits, "f32", BOUND);
     }
   }
@@ -148,6 +148,6 @@ int main(void)
   };
   const struct CMUnitTest longest[] = { cmocka_unit_test(test_longest) };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  if (getenv("CALX_LONG") == NULL) return failed;
+  if (getenv("CALX_TEST_LONG") == NULL) return failed;
   return failed + cmocka_run_group_tests(longest, NULL, NULL);
 }
