@@ -4,6 +4,12 @@
 // program compile it once: the first makes the entry, the others wait for it.
 // Of a graph whose slice starts differ from those it was compiled with, a
 // second program is made that takes them as slots; it serves every later start.
+//
+// The table keeps CALX_PROGRAM_LIMIT programs; the one that was not run for the
+// longest time goes first. Programs with collectives are counted apart: all
+// ranks run them in one order, so all processes drop the same ones, whatever
+// else a process runs. A rank that knows a program must not meet one that does
+// not.
 #include "lazy/program.h"
 
 #include <stdlib.h>
@@ -32,7 +38,9 @@ struct cx_program {
   cx_hash hash;
   cx_outline *outline;
   calx_site site;
-  bool is_sync, train;
+  bool is_sync, train, together;
+  size_t users;     // passages that hold it
+  int64_t used_at;  // by the table's clock
   size_t n_soft;
   variant constant, dynamic;
   int64_t number;        // order of making
@@ -47,7 +55,9 @@ static struct {
   cx_cond changed;
   bool ready;
   cx_program *buckets[BUCKETS];
-  int64_t made;  // programs ever
+  int64_t made;     // programs ever
+  int64_t clock;    // of uses
+  size_t count[2];  // without and with collectives
 } table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
 
 static void program_free(cx_program *p)
@@ -64,6 +74,15 @@ static void program_free(cx_program *p)
   cx_free(p);
 }
 
+static void unlink_program(cx_program *p)
+{
+  cx_program **at = &table.buckets[p->hash.low % BUCKETS];
+  while (*at != p) at = &(*at)->next;
+  *at = p->next;
+  table.count[p->together]--;
+  program_free(p);
+}
+
 void cx_programs_free(void)
 {
   cx_lock(&table.lock);
@@ -74,6 +93,7 @@ void cx_programs_free(void)
       program_free(p);
     }
   }
+  table.count[0] = table.count[1] = 0;
   cx_compile_forget();
   cx_unlock(&table.lock);
   cx_recompile_forget();
@@ -112,17 +132,65 @@ static cx_program *program_new(const cx_run *run)
   p->site = run->site;
   p->is_sync = run->is_sync;
   p->train = run->train;
+  p->together = (o->flags & CX_NODE_COLLECTIVE) != 0;
   p->n_soft = o->n_soft;
   p->constant.state = p->dynamic.state = FAILED;  // not made yet
   return p;
 }
 
-static void unlink_program(cx_program *p)
+// ---- the limit ------------------------------------------------------------
+
+// More than can be under way, so that none of those is dropped.
+enum { LEAST_PROGRAMS = CX_MAX_FLIGHTS + 1 };
+
+static size_t most_programs(void)
 {
-  cx_program **at = &table.buckets[p->hash.low % BUCKETS];
-  while (*at != p) at = &(*at)->next;
-  *at = p->next;
-  program_free(p);
+  int64_t n = cx_env_int("CALX_PROGRAM_LIMIT", 512);
+  return n > LEAST_PROGRAMS ? (size_t)n : LEAST_PROGRAMS;
+}
+
+static cx_program *longest_unused(bool together)
+{
+  cx_program *oldest = NULL;
+  for (size_t i = 0; i < BUCKETS; i++) {
+    for (cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+      if (p->together != together || p->users != 0) continue;
+      if (oldest == NULL || p->used_at < oldest->used_at) oldest = p;
+    }
+  }
+  return oldest;
+}
+
+static void add_program(cx_program *p)
+{
+  size_t most = most_programs();
+  while (table.count[p->together] >= most) {
+    cx_program *oldest = longest_unused(p->together);
+    if (oldest == NULL) break;
+    unlink_program(oldest);
+  }
+  table.count[p->together]++;
+  p->number = ++table.made;
+  p->next = table.buckets[p->hash.low % BUCKETS];
+  table.buckets[p->hash.low % BUCKETS] = p;
+}
+
+// Under the table's lock.
+static void hold(cx_passage *passage, cx_program *p)
+{
+  p->used_at = ++table.clock;
+  if (passage->program == p) return;
+  if (passage->program != NULL) passage->program->users--;
+  p->users++;
+  passage->program = p;
+}
+
+static void let_go(cx_passage *passage)
+{
+  cx_lock(&table.lock);
+  if (passage->program != NULL) passage->program->users--;
+  passage->program = NULL;
+  cx_unlock(&table.lock);
 }
 
 // ---- why it is compiled -----------------------------------------------------
@@ -203,9 +271,7 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
       CALX_TRY(explain_miss(run));
       p = program_new(run);
       if (p == NULL) return cx_out_of_memory();
-      p->number = ++table.made;
-      p->next = table.buckets[o->hash.low % BUCKETS];
-      table.buckets[o->hash.low % BUCKETS] = p;
+      add_program(p);
     }
     variant *v = choose(p, soft, choice);
     *out_program = p;
@@ -231,9 +297,9 @@ calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
   bool mine;
   cx_lock(&table.lock);
   calx_status *status = claim(run, passage->soft, choice, &p, &v, &mine);
+  if (status == NULL) hold(passage, p);
   cx_unlock(&table.lock);
   if (status != NULL) return status;
-  passage->program = p;
   if (!mine) {
     passage->executable = v->executable;
     cx_counter_add(&cached_compile, 1);
@@ -248,6 +314,7 @@ calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
   v->state = status == NULL ? READY : FAILED;
   if (status != NULL && p->constant.state == FAILED &&
       p->dynamic.state == FAILED) {
+    passage->program = NULL;
     unlink_program(p);
   }
   cx_cond_broadcast(&table.changed);
@@ -271,7 +338,7 @@ bool cx_program_ran(cx_passage *passage, cx_choice choice)
   cx_program *p = find(run->order);
   bool ran = p != NULL && p->slots[run->device->index].ran[choice];
   if (ran) {
-    passage->program = p;
+    hold(passage, p);
     passage->executable = choose(p, passage->soft, choice)->executable;
   }
   cx_unlock(&table.lock);
@@ -364,6 +431,7 @@ calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
     cx_tally_ops(o);
     if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_execute(run);
   }
+  let_go(&p);
   cx_free(block);
   return status;
 }

@@ -398,9 +398,51 @@ static void test_compile_starts_again(void **state)
   assert_int_equal(slice_from(x, 2), 0);
 }
 
+// ---- the limit ------------------------------------------------------------
+
+// Ten operations, by the bits of n: another program of one size for each n.
+static int run_chain(int n)
+{
+  calx_scope *s = calx_scope_begin();
+  calx_tensor *x = lazy_vector(4, 1);
+  for (int i = 0; i < 10; i++) {
+    x = (n >> i & 1) != 0 ? calx_neg(x) : calx_exp(x);
+  }
+  look();
+  calx_sync(x);
+  CHECK_STATUS_OK(calx_scope_end(s));
+  return new_programs();
+}
+
+// Memory does not grow with the number of programs; one that is run again and
+// again stays, and one that was dropped is compiled anew.
+static void test_limit(void **state)
+{
+  (void)state;
+  setenv("CALX_PROGRAM_LIMIT", "70", 1);
+  long objects = 0, blocks = 0;
+  assert_int_equal(run_chain(1000), 1);
+  for (int n = 1; n <= 200; n++) {
+    assert_int_equal(run_chain(n), 1);
+    assert_int_equal(run_chain(1000), 0);
+    if (n == 100) {
+      objects = lazy_fake.live();
+      blocks = cx_alloc_live();
+    }
+  }
+  assert_int_equal(lazy_fake.live(), objects);
+  assert_true(cx_alloc_live() < blocks + 20);
+  assert_int_equal(run_chain(200), 0);
+  assert_int_equal(run_chain(150), 0);
+  assert_int_equal(run_chain(1), 1);
+  assert_int_equal(run_chain(1), 0);
+  unsetenv("CALX_PROGRAM_LIMIT");
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+    LAZY_TEST(test_limit),
     LAZY_TEST(test_same_graph),
     LAZY_TEST(test_creation_order),
     LAZY_TEST(test_operands),
