@@ -31,9 +31,10 @@
  * cause, the graph's hash, inputs, outputs and sizes, the call site; to
  * standard error or CALX_DEBUG_FILE. CALX_DEBUG_LEVEL=1: compilations only.
  *
- * CALX_REPORT=FILE writes, when the process ends, what `calx report FILE` makes
- * advice of. A loop that compiles or reads values in most of its steps is told
- * once, unless CALX_QUIET=1.
+ * CALX_REPORT=FILE writes, when the process ends or SIGINT or SIGTERM ends it
+ * (a handler that was there before the first device is called after it), what
+ * `calx report FILE` makes advice of. A loop that compiles or reads values in
+ * most of its steps is told once, unless CALX_QUIET=1.
  *
  * @threads thread-safe
  */

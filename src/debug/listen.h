@@ -37,6 +37,12 @@ void cx_debug_profile_span(const cx_trace_span *span);
 // CALX_REPORT. False: it is not set.
 bool cx_debug_record_open(const char *plugin, const char *platform);
 void cx_debug_record_close(void);
+// What is known so far; the run goes on.
+void cx_debug_record_write(void);
+// SIGINT and SIGTERM write it too, before what they did before; until the
+// close.
+void cx_debug_interrupt_open(void);
+void cx_debug_interrupt_close(void);
 void cx_debug_record_span(const cx_trace_span *span);
 void cx_debug_record_execute(const cx_trace_program *p);
 void cx_debug_record_recompile(int device, const char *why);

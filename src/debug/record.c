@@ -1,6 +1,7 @@
 // debug/record: CALX_REPORT=FILE: what a run did, for `calx report FILE`.
 //
-// One JSON object, written when the devices are closed or the process ends: the
+// One JSON object, written when the devices are closed, the process ends or
+// SIGINT or SIGTERM comes: the
 // time of each step and its parts, each compilation with its cause, where
 // values were read, all counters and timers. It is the first rank's of this
 // process, but for the counters and timers, which all its devices share: how
@@ -91,6 +92,7 @@ bool cx_debug_record_open(const char *plugin, const char *platform)
   }
   bool on = now != NULL;
   cx_unlock(&lock);
+  if (on) cx_debug_interrupt_open();
   return on;
 }
 
@@ -401,8 +403,21 @@ static calx_status *write_record(const record *r, const char *name)
   return status;
 }
 
+// With the lock held, since the run goes on meanwhile.
+void cx_debug_record_write(void)
+{
+  const char *name = cx_debug_env("CALX_REPORT", NULL);
+  calx_status *status = NULL;
+  cx_lock(&lock);
+  if (now != NULL && name != NULL) status = write_record(now, name);
+  cx_unlock(&lock);
+  if (status != NULL) cx_log("CALX_REPORT: %s", cx_status_sentence(status));
+  calx_status_free(status);
+}
+
 void cx_debug_record_close(void)
 {
+  cx_debug_interrupt_close();
   const char *name = cx_debug_env("CALX_REPORT", NULL);
   cx_lock(&lock);
   record *r = now;

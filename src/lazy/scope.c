@@ -224,7 +224,10 @@ void cx_scope_pin(calx_status *status)
 {
   if (status == NULL) return;
   calx_scope *s = cx_scope_current();
-  if (cx_debug_on(CX_DEBUG_TRAP)) __builtin_trap();
+  if (cx_debug_on(CX_DEBUG_TRAP)) {
+    calx_status_print(stderr, status);
+    __builtin_trap();
+  }
   if (s == NULL) {
     calx_status_free(status);
     cx_self.lost = true;

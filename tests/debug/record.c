@@ -1,5 +1,7 @@
 // CALX_REPORT: what a run did, and the lines about habits, on the fake plugin.
 #include <jansson.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/metrics.h"
@@ -321,9 +323,81 @@ static void test_slow(void **state)
 #define RECORD_TEST(function) \
   cmocka_unit_test_setup_teardown(function, begin, end)
 
+// ---- signals ----------------------------------------------------------------
+
+static void leave(int number)
+{
+  _exit(number == SIGTERM ? 7 : 8);
+}
+
+// A child that trains for three steps, says so, and waits; how the signal ended
+// it. With a handler of its own where `own` is set.
+static int interrupted(int number, bool own)
+{
+  int ready[2];
+  char byte = 0;
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    setenv("CALX_REPORT", path, 1);
+    if (own) signal(number, leave);
+    alarm(20);
+    train(3, false);
+    if (write(ready[1], "r", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  close(ready[1]);
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  assert_int_equal(kill(child, number), 0);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void check_written(void)
+{
+  json_t *root = load();
+  assert_int_equal(whole(root, "syncs"), 3);
+  json_decref(root);
+  assert_int_equal(truncate(path, 0), 0);
+}
+
+static void test_signals(void **state)
+{
+  (void)state;
+  const int numbers[] = { SIGINT, SIGTERM };
+  for (int i = 0; i < 2; i++) {
+    int status = interrupted(numbers[i], false);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), numbers[i]);
+    check_written();
+    status = interrupted(numbers[i], true);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), numbers[i] == SIGTERM ? 7 : 8);
+    check_written();
+  }
+}
+
+// After the close the program's disposition is there again.
+static void test_signals_after(void **state)
+{
+  (void)state;
+  struct sigaction there;
+  setenv("CALX_REPORT", path, 1);
+  train(1, false);
+  sigaction(SIGINT, NULL, &there);
+  assert_true(there.sa_handler != SIG_DFL);
+  calx_shutdown();
+  sigaction(SIGINT, NULL, &there);
+  assert_true(there.sa_handler == SIG_DFL);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
+    RECORD_TEST(test_signals),         RECORD_TEST(test_signals_after),
     RECORD_TEST(test_record),          RECORD_TEST(test_many_steps),
     RECORD_TEST(test_unwritable),      RECORD_TEST(test_habits),
     RECORD_TEST(test_second_run),      RECORD_TEST(test_devices),

@@ -1,7 +1,9 @@
 // The environment's switches: eager mode, dumps, debug modes, the pending
 // graph's limit; where the library's lines go; opening and closing.
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -243,6 +245,36 @@ static void test_unknown_flag(void **state)
   assert_int_equal(lines_with("CALX_DEBUG: 'trapp' is none of"), 1);
 }
 
+// The error is on standard error before the process stops.
+static void test_trap(void **state)
+{
+  (void)state;
+  int told[2];
+  char text[400] = { 0 };
+  assert_int_equal(pipe(told), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    dup2(told[1], STDERR_FILENO);
+    signal(SIGILL, SIG_DFL);  // the test's frame catches it
+    debug("trap");
+    calx_add(lazy_vector(3, 0), lazy_vector(4, 0));
+    _exit(0);
+  }
+  close(told[1]);
+  size_t n = 0;
+  for (ssize_t got = 1; got > 0; n += (size_t)got) {
+    got = read(told[0], text + n, sizeof text - 1 - n);
+    if (got <= 0) break;
+  }
+  close(told[0]);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+  assert_non_null(strstr(text, "add: "));
+  assert_non_null(strstr(text, "modes.c:"));
+}
+
 // ---- lines ------------------------------------------------------------------
 
 // A callback may use the library: no lock is held when it is called.
@@ -375,13 +407,21 @@ static void test_no_plugin(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    MODE_TEST(test_eager),          MODE_TEST(test_eager_failure),
-    MODE_TEST(test_pending_limit),  MODE_TEST(test_no_pending_limit),
-    MODE_TEST(test_limit_off),      MODE_TEST(test_dump),
-    MODE_TEST(test_dump_refused),   MODE_TEST(test_nan),
-    MODE_TEST(test_unknown_flag),   MODE_TEST(test_curious_callback),
-    MODE_TEST(test_reopen),         MODE_TEST(test_shutdown_in_scope),
-    MODE_TEST(test_shutdown_waits), MODE_TEST(test_no_plugin),
+    MODE_TEST(test_eager),
+    MODE_TEST(test_eager_failure),
+    MODE_TEST(test_pending_limit),
+    MODE_TEST(test_no_pending_limit),
+    MODE_TEST(test_limit_off),
+    MODE_TEST(test_dump),
+    MODE_TEST(test_dump_refused),
+    MODE_TEST(test_nan),
+    MODE_TEST(test_trap),
+    MODE_TEST(test_unknown_flag),
+    MODE_TEST(test_curious_callback),
+    MODE_TEST(test_reopen),
+    MODE_TEST(test_shutdown_in_scope),
+    MODE_TEST(test_shutdown_waits),
+    MODE_TEST(test_no_plugin),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
