@@ -21,7 +21,7 @@
 #include "world/output.h"
 
 enum {
-  RETURN_MS = 500,      // for calls that wait to return with the news
+  RETURN_MS = 1000,     // for calls that wait to return with the news
   TERMINATE_MS = 1000,  // from SIGTERM to SIGKILL
   SAVE_MS = 10000,      // the same where a signal had been passed on before
   POST_MS = 3000,       // for the post to end

@@ -26,6 +26,10 @@ TORCHRUN = os.path.join(  # beside the Python that has PyTorch
     os.path.dirname(os.environ.get("CALX_TEST_PLUGIN_TORCH", "")), "torchrun")
 LIMIT = 60  # seconds; everything ends long before
 SOON = 5  # seconds; from a kill to the end of its output
+# Five times what is promised: a second for our own launchers; under others two
+# more, in which those that were told wait, and the launcher's own time.
+ENDS = 5
+THEIR_ENDS = 15
 
 OTHERS = re.compile(r"(RANK|WORLD_SIZE|LOCAL_.*|GROUP_.*|MASTER_.*|PMI.*|MPI.*|"
                     r"OMPI_.*|HYD.*|SLURM_.*|TORCHELASTIC_.*|CALX_(?!PLUGIN).*)$")
@@ -118,18 +122,25 @@ class Case(unittest.TestCase):
         self.assertEqual({row[1:] for row in rows + threads},
                          {rows[0][1:]}, text)
 
-    def check_failures(self, *launcher, world, codes, told=None, **variables):
-        """The last rank comes to harm: the status, and who is named. `codes` of
-        raise, exit with 7, kill."""
+    def check_failures(self, *launcher, world, codes, told=None,
+                       say=("raise", "exit", "kill"), within=ENDS, **variables):
+        """The last rank comes to harm: the status, who is named, and how soon
+        the whole program ends. `codes` of raise, exit with 7, kill; `say`: of
+        which each rank that waited tells, since nobody ends it before."""
         last = world - 1
-        told = told or [rf"rank {last}: batch 7 has no target",
-                        rf"rank {last}\b", rf"rank {last}\b"]
+        # What a rank says of itself at its start is "rank 3/4 …".
+        named = rf"rank {last}\b(?!/)"
+        told = told or [rf"rank {last}: batch 7 has no target", named, named]
         for how, code, words in zip(("raise", "exit", "kill"), codes, told):
             with self.subTest(how):
+                begin = time.monotonic()
                 found, text = self.go(*launcher, HELLO, "--fail", how,
                                       **variables)
+                self.assertLess(time.monotonic() - begin, within, text)
                 self.assertEqual(found, code, text)
                 self.assertRegex(text, words)
+                for rank in range(last if how in say else 0):
+                    self.assertRegex(text, rf"error: .*rank {rank}: .*{named}")
 
 
 class TwoHosts(Case):
@@ -175,7 +186,8 @@ class Own(Case):
                              CPU_NUM_DEVICES="2"), 2, 2)
 
     def test_failures(self):
-        self.check_failures(world=4, codes=[1, 1, 1], CALX_PROCESSES="4")
+        self.check_failures(world=4, codes=[1, 1, 1], say=(),
+                            CALX_PROCESSES="4")
         self.check_failures(CALX, "run", "-n", "4", world=4, codes=[1, 7, 137])
 
     def test_closed_descriptors(self):
@@ -276,11 +288,11 @@ class Mpich(Case):
     # Of a killed rank this launcher tells the process's number, and ends the
     # others before they can say more.
     def test_failures(self):
-        self.check_failures(*self.MPIRUN, world=4, codes=[1, 7, 9],
-                            told=["rank 3: batch 7 has no target", "rank 3",
-                                  "KILLED|Killed"])
-        self.check_failures(*self.MPIRUN, "-disable-auto-cleanup", world=4,
-                            codes=[1, 7, 9])
+        for more in [], ["-disable-auto-cleanup"]:
+            self.check_failures(*self.MPIRUN, *more, world=4, codes=[1, 7, 9],
+                                say=("raise", "exit"), within=THEIR_ENDS,
+                                told=["rank 3: batch 7 has no target",
+                                      r"rank 3\b(?!/)", "KILLED|Killed"])
 
     def test_training(self):
         self.check_training(self.well(*self.MPIRUN, HELLO, "--train"), 4)
@@ -311,6 +323,7 @@ class OpenMpi(Case):
 
     def test_failures(self):
         self.check_failures(*self.MPIRUN, "4", world=4, codes=[1, 7, 137],
+                            say=(), within=THEIR_ENDS,
                             told=["rank 3: batch 7 has no target",
                                   r"Process name: .*,3\]\s+Exit code: +7",
                                   "process rank 3 .* signal 9"])
@@ -477,7 +490,8 @@ class OnSlurm:
                     self.check_weights(text, 4)
 
     def test_failures(self):
-        self.check_failures(*self.srun(), world=4, codes=[1, 7, 137])
+        self.check_failures(*self.srun(), world=4, codes=[1, 7, 137],
+                            within=THEIR_ENDS)
 
 
 class Slurm(OnSlurm, Case):
