@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "folder.h"
+#include "support/long.h"
 
 #define MOST ((size_t)FUZZ_MOST / 2)  // a piece that is repeated has room
 
@@ -83,9 +84,7 @@ static long run_file(unsigned char *data, size_t size, void *user)
 
 int main(int argc, char **argv)
 {
-  const char *wanted = getenv("CALX_TEST_LONG");
-  mutating m = { .random = FUZZ_SEED, .times = 150 };
-  if (wanted != NULL && strcmp(wanted, "1") == 0) m.times = 5000;
+  mutating m = { .random = FUZZ_SEED, .times = (long)long_or(5000, 150) };
   if (argc > 2) m.times = strtol(argv[2], NULL, 10);
   return fuzz_folder(argc > 1 ? argv[1] : NULL, run_file, &m);
 }
