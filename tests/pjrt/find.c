@@ -1,4 +1,6 @@
 // find: which plugin a name, the environment or the machine means.
+#include <sys/stat.h>
+
 #include "copies.h"
 
 static char log_text[1024];
@@ -67,6 +69,26 @@ static void test_user_cache(void **state)
   if (strstr(choice.path, "/.cache/plugins/") == NULL) {
     assert_string_equal(choice.path, path);
   }
+  cx_pjrt_choice_free(&choice);
+}
+
+// What others may write, or have written, is not loaded by its name.
+static void test_others_may_write(void **state)
+{
+  (void)state;
+  char path[128], root[128];
+  cx_pjrt_choice choice;
+  join(root, sizeof root, "shared");
+  setenv("CALX_PLUGIN_DIR", root, 1);
+  copy_fake("shared/cuda/xla_cuda_plugin.so", path, sizeof path);
+  const mode_t modes[] = { 0664, 0646, 0777 };
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(chmod(path, modes[i]), 0);
+    CHECK_FAILS(CALX_NOT_FOUND, cx_pjrt_find("cuda", "/dev", &choice),
+                "not taken: others may write it");
+  }
+  assert_int_equal(chmod(path, 0644), 0);
+  CHECK_OK(cx_pjrt_find("cuda", "/dev", &choice));
   cx_pjrt_choice_free(&choice);
 }
 
@@ -188,6 +210,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     COPIES_TEST(test_names),
     COPIES_TEST(test_user_cache),
+    COPIES_TEST(test_others_may_write),
     COPIES_TEST(test_registered_names),
     COPIES_TEST(test_environment),
     COPIES_TEST(test_automatic),
