@@ -65,7 +65,12 @@ static void print_times(const cx_run_data *r)
   if (t.steps == 0) return;
   printf("\na step, on average of %" PRId64 ":\n", t.steps);
   print_part("in all", t.step, &t);
-  print_part("recording, launching, other", t.host, &t);
+  if (r->tells_own) {
+    print_part("calx: recording, launching", t.own, &t);
+    print_part("the program itself", t.user, &t);
+  } else {
+    print_part("recording, launching, other", t.host, &t);
+  }
   print_part("compiling", t.compile, &t);
   print_part("reading values", t.download, &t);
   print_part("waiting for steps under way", t.wait, &t);
@@ -86,12 +91,24 @@ static void print_lines(const char *text)
   }
 }
 
-static void print_advice(const cx_advice *a)
+static void print_facts(const cx_advice *a)
 {
   printf("%-5s %s: %s\n", cx_verdict_name(a->verdict), a->item,
          cx_text_str(&a->numbers));
   print_lines(cx_text_str(&a->details));
-  if (a->advice.size > 0) printf("      -> %s\n", cx_text_str(&a->advice));
+}
+
+// After all facts, what to do about those that are not well.
+static void print_advice(const cx_advice *advice)
+{
+  bool any = false;
+  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+    const cx_advice *a = &advice[i];
+    if (a->advice.size == 0) continue;
+    if (!any) puts("\nadvice:");
+    any = true;
+    printf("  %s -> %s\n", a->item, cx_text_str(&a->advice));
+  }
 }
 
 // ---- the command ------------------------------------------------------------
@@ -119,10 +136,11 @@ static calx_status *report(const char *name, const char *html)
   print_times(&run);
   puts("");
   for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
-    print_advice(&advice[i]);
+    print_facts(&advice[i]);
     failed |= advice[i].numbers.failed || advice[i].details.failed ||
               advice[i].advice.failed;
   }
+  print_advice(advice);
   calx_status *status = failed ? cx_out_of_memory() : NULL;
   if (status == NULL && html != NULL) {
     status = write_html(&run, advice, name, html);

@@ -174,7 +174,9 @@ static void plot_parts(cx_text *out, const cx_run_data *r)
   cx_run_times t = cx_debug_run_times(r);
   if (t.steps == 0 || !(t.step > 0)) return;
   const part parts[] = {
-    { "recording, other", "#1f5fa8", t.host },
+    { r->tells_own ? "calx itself" : "recording, other", "#1f5fa8",
+      r->tells_own ? t.own : t.host },
+    { "the program itself", "#5b9bd5", t.user },
     { "compiling", "#c62828", t.compile },
     { "reading values", "#b8860b", t.download },
     { "waiting for steps", "#7b8794", t.wait },
@@ -183,8 +185,8 @@ static void plot_parts(cx_text *out, const cx_run_data *r)
     { "transfers", "#7fb38a", t.upload },
   };
   begin_plot(out, "Where a step's time goes", 160);
-  plot_bar(out, "program", 10, parts, 5, t.step);
-  plot_bar(out, "device", 50, parts + 5, 1, t.step);
+  plot_bar(out, "program", 10, parts, 6, t.step);
+  plot_bar(out, "device", 50, parts + 6, 1, t.step);
   plot_legend(out, 100, parts, sizeof parts / sizeof *parts);
   cx_text_append(out, "</svg>\n");
 }
@@ -243,21 +245,41 @@ static void table_of_advice(cx_text *out, const cx_advice *advice)
       escape(out, cx_text_str(&a->details));
       cx_text_append(out, "</pre>");
     }
-    if (a->advice.size > 0) {
-      cx_text_append(out, "<br>");
-      escape(out, cx_text_str(&a->advice));
-    }
     cx_text_append(out, "</td></tr>\n");
   }
   cx_text_append(out, "</table>\n");
 }
 
+static void list_of_advice(cx_text *out, const cx_advice *advice)
+{
+  bool any = false;
+  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+    if (advice[i].advice.size == 0) continue;
+    if (!any) cx_text_append(out, "<h2>Advice</h2>\n<ul>\n");
+    any = true;
+    cx_text_append(out, "<li><b>");
+    escape(out, advice[i].item);
+    cx_text_append(out, "</b>: ");
+    escape(out, cx_text_str(&advice[i].advice));
+    cx_text_append(out, "</li>\n");
+  }
+  if (any) cx_text_append(out, "</ul>\n");
+}
+
 static void table_of_metrics(cx_text *out, const cx_read_report *r)
 {
+  bool rates = false;  // a file of CALX_REPORT has none
+  for (size_t i = 0; i < r->n_metrics; i++) {
+    rates |= r->metrics[i].rate > 0 || r->metrics[i].value_rate > 0;
+  }
+  if (r->n_metrics == 0) return;
   cx_text_append(out,
-                 "<h2>Timers and counters</h2>\n<table>\n<tr><th>name</th>"
-                 "<th>samples</th><th>sum</th><th>median</th>"
-                 "<th>samples a second</th><th>sum a second</th></tr>\n");
+                 "<h2>Timers</h2>\n<table>\n<tr><th>name</th>"
+                 "<th>samples</th><th>sum</th><th>median</th>");
+  if (rates) {
+    cx_text_append(out, "<th>samples a second</th><th>sum a second</th>");
+  }
+  cx_text_append(out, "</tr>\n");
   for (size_t i = 0; i < r->n_metrics; i++) {
     const cx_read_metric *m = &r->metrics[i];
     cx_text_append(out, "<tr><td>");
@@ -268,19 +290,25 @@ static void table_of_metrics(cx_text *out, const cx_read_report *r)
     if (m->n_percentiles > 0) {
       cx_debug_value(out, m->unit, cx_debug_report_at(m, 0.5));
     }
-    cx_text_append(out, "</td><td>");
+    if (rates) cx_text_append(out, "</td><td>");
     if (m->rate > 0) cx_debug_real(out, "%.3g", m->rate);
-    cx_text_append(out, "</td><td>");
+    if (rates) cx_text_append(out, "</td><td>");
     if (m->value_rate > 0) cx_debug_value(out, m->unit, m->value_rate);
     cx_text_append(out, "</td></tr>\n");
   }
+  cx_text_append(out, "</table>\n");
+}
+
+static void table_of_counters(cx_text *out, const cx_read_report *r)
+{
+  if (r->n_counters == 0) return;
+  cx_text_append(out,
+                 "<h2>Counters</h2>\n<table>\n<tr><th>name</th>"
+                 "<th>value</th></tr>\n");
   for (size_t i = 0; i < r->n_counters; i++) {
     cx_text_append(out, "<tr><td>");
     escape(out, r->counters[i].name);
-    cx_text_format(out,
-                   "</td><td>%" PRId64
-                   "</td><td></td><td></td><td></td>"
-                   "<td></td></tr>\n",
+    cx_text_format(out, "</td><td>%" PRId64 "</td></tr>\n",
                    r->counters[i].value);
   }
   cx_text_append(out, "</table>\n");
@@ -318,9 +346,11 @@ void cx_cli_report_html(const cx_run_data *run, const cx_advice *advice,
     cx_text_append(out, "</p>\n");
   }
   table_of_advice(out, advice);
+  list_of_advice(out, advice);
   plot_steps(out, run);
   plot_parts(out, run);
   plot_compiles(out, run);
   table_of_metrics(out, &run->report);
+  table_of_counters(out, &run->report);
   cx_text_append(out, "</body></html>\n");
 }

@@ -123,6 +123,11 @@ static calx_status *load_steps(const object *root, cx_run_data *run)
     CALX_TRY(get_number(&o, "download", &s->download));
     CALX_TRY(get_number(&o, "wait", &s->wait));
     CALX_TRY(get_number(&o, "loader", &s->loader));
+    run->tells_own = json_object_get(o.json, "record") != NULL;
+    if (run->tells_own) {  // since a version that tells them
+      CALX_TRY(get_number(&o, "sync", &s->sync));
+      CALX_TRY(get_number(&o, "record", &s->record));
+    }
     if (s->n == 0) return wrong(&o, "n", "a count");
   }
   return NULL;

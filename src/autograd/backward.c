@@ -6,6 +6,7 @@
 #include "autograd/pass.h"
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/trace.h"
 #include "calx/ops.h"
 
 static const calx_backward_options no_options = { .size = sizeof no_options };
@@ -329,7 +330,9 @@ static calx_status *grad_of(calx_tensor *output, calx_tensor *const *inputs,
 void calx_backward_with(calx_tensor *output,
                         const calx_backward_options *options)
 {
+  int64_t begin = cx_trace_own_begin();
   cx_scope_pin(backward(output, options != NULL ? options : &no_options));
+  cx_trace_own_end(begin);
 }
 
 void calx_backward(calx_tensor *loss)

@@ -29,6 +29,8 @@ static _Thread_local struct {
   cx_trace_cause cause;
   int number;
   int n_regions;
+  int own_depth;
+  int64_t own;  // ns
   cx_trace_region regions[CX_TRACE_MOST_REGIONS];
 } self;
 
@@ -49,6 +51,27 @@ int cx_trace_thread(void)
   static atomic_int threads;
   if (self.number == 0) self.number = atomic_fetch_add(&threads, 1) + 1;
   return self.number;
+}
+
+int64_t cx_trace_own_begin(void)
+{
+  int64_t start = cx_trace_start();
+  if (start == 0) return 0;
+  return self.own_depth++ == 0 ? start : -1;
+}
+
+void cx_trace_own_end(int64_t begin)
+{
+  if (begin == 0) return;
+  self.own_depth--;
+  if (begin > 0) self.own += cx_now_ns() - begin;
+}
+
+int64_t cx_trace_own_take(void)
+{
+  int64_t own = self.own;
+  self.own = 0;
+  return own;
 }
 
 bool cx_trace_region_push(const char *name)

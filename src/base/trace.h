@@ -62,6 +62,15 @@ cx_trace_cause cx_trace_cause_now(void);
 // 1, 2, …: of the calling thread, given at the first call.
 int cx_trace_thread(void);
 
+// ---- time in the library's own calls ----------------------------------------
+
+// Around calls that record, while spans are wanted: nested ones count once. So
+// what a program does between its syncs is told apart from what the library
+// does there. The sum is the calling thread's, since it was last taken.
+int64_t cx_trace_own_begin(void);
+void cx_trace_own_end(int64_t begin);
+int64_t cx_trace_own_take(void);
+
 // ---- regions of the user's --------------------------------------------------
 
 enum { CX_TRACE_MOST_REGIONS = 64 };
@@ -90,7 +99,8 @@ typedef enum cx_trace_kind {
   CX_SPAN_WAIT,    // for room among the executions under way
   CX_SPAN_LOADER,  // for the next batch
   CX_SPAN_REGION,
-  CX_SPAN_STEP,  // the end of a sync to the next one's; value: its number
+  CX_SPAN_STEP,    // the end of a sync to the next one's; value: its number
+  CX_SPAN_RECORD,  // a step's sum of the library's own calls between its syncs
   CX_SPAN_KINDS
 } cx_trace_kind;
 

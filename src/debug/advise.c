@@ -38,6 +38,21 @@ static void add_step(cx_run_times *t, const cx_run_step *s)
   t->download += s->download;
   t->wait += s->wait;
   t->loader += s->loader;
+  t->sync += s->sync;
+  t->record += s->record;
+}
+
+static double not_negative(double v)
+{
+  return v > 0 ? v : 0;
+}
+
+// What the library needs: recording, and in a sync all but what it waits for.
+static void split_host(cx_run_times *t)
+{
+  t->own = t->record + not_negative(t->sync - t->compile - t->wait);
+  if (t->own > t->host) t->own = t->host;
+  t->user = t->host - t->own;
 }
 
 // The first ten are left out where enough others are there.
@@ -53,12 +68,13 @@ cx_run_times cx_debug_run_times(const cx_run_data *run)
   }
   if (t.steps == 0) return t;
   double n = (double)t.steps;
-  double *sums[] = { &t.step,     &t.compile, &t.execute, &t.upload,
-                     &t.download, &t.wait,    &t.loader };
+  double *sums[] = { &t.step, &t.compile, &t.execute, &t.upload, &t.download,
+                     &t.wait, &t.loader,  &t.sync,    &t.record };
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] /= n;
   if (t.execute > t.step) t.execute = t.step;  // the last ends in a later one
   t.host = t.step - t.compile - t.download - t.wait - t.loader;
-  if (t.host < 0) t.host = 0;
+  t.host = not_negative(t.host);
+  if (run->tells_own) split_host(&t);
   return t;
 }
 
@@ -110,6 +126,19 @@ static cx_verdict unknown(cx_advice *a, const char *why)
 
 // ---- the items --------------------------------------------------------------
 
+// The device waits for what the program does beside calx: no batch helps.
+static cx_verdict own_time(const cx_run_times *t, cx_advice *a)
+{
+  cx_text_append(&a->numbers, ", ");
+  cx_debug_seconds(&a->numbers, t->user);
+  cx_text_append(&a->numbers, " of it outside of calx's calls");
+  cx_text_append(&a->advice,
+                 "the program spends most of this outside of calx (sleeping, "
+                 "computing, printing, files): do it less often or on another "
+                 "thread; CALX_PROFILE=FILE shows where");
+  return t->user > 0.5 * t->step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+}
+
 // The device's part of a step grows with the batch, the program's own does not:
 // where the device idles for more than a quarter of a step, and neither input
 // nor compilation is to blame, the batch is small.
@@ -139,6 +168,7 @@ static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
   cx_text_append(&a->numbers, " and idles ");
   cx_debug_seconds(&a->numbers, idle);
   cx_text_append(&a->numbers, " while the program does its own part");
+  if (t.user > 0.5 * idle) return own_time(&t, a);
   cx_text_append(&a->advice,
                  "the program's own part does not grow with the batch: a "
                  "larger one keeps the device busy; CALX_PROFILE=FILE shows "

@@ -14,6 +14,7 @@ typedef struct cx_run_step {  // or several in a row: sums
   int64_t first, n;
   double seconds;
   double compile, execute, upload, download, wait, loader;
+  double sync, record;  // inside of syncs; of the library's calls outside
 } cx_run_step;
 
 typedef struct cx_run_compile {
@@ -30,7 +31,8 @@ typedef struct cx_run_place {  // where values are read
 } cx_run_place;
 
 typedef struct cx_run_data {
-  bool detailed;  // steps and the rest are known; else only the report
+  bool tells_own;  // `record` is in the file
+  bool detailed;   // steps and the rest are known; else only the report
   char plugin[64], platform[64];
   int64_t rank, world, syncs, compilations;
   int64_t other_reads;  // at places that are not listed
@@ -69,7 +71,10 @@ typedef struct cx_run_times {
   int64_t steps;  // that the numbers are of; 0: none are known
   double step;    // seconds of one: the mean
   double compile, execute, upload, download, wait, loader;
+  double sync, record;
   double host;  // all else: recording, launching, the program itself
+  double own;   // of it, the library's; `user`: the program's. Both 0 where the
+  double user;  // file does not tell them apart
 } cx_run_times;
 cx_run_times cx_debug_run_times(const cx_run_data *run);
 

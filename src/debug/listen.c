@@ -120,6 +120,7 @@ static void tell_step_spans(const cx_trace_span *sync)
 {
   int64_t last = atomic_exchange(&devices[sync->device].last, sync->end);
   int64_t n = atomic_fetch_add(&devices[sync->device].steps, 1) + 1;
+  int64_t recorded = cx_trace_own_take();
   cx_trace_span span = *sync;
   if (last == 0) return;
   span.kind = CX_SPAN_TRACE;
@@ -127,6 +128,11 @@ static void tell_step_spans(const cx_trace_span *sync)
   span.end = sync->start;
   span.site = NULL;
   hand_out(&span);
+  cx_trace_span own = { .kind = CX_SPAN_RECORD,
+                        .device = sync->device,
+                        .start = last,
+                        .end = last + recorded };
+  cx_debug_record_span(&own);
   span.kind = CX_SPAN_STEP;
   span.end = sync->end;
   span.value = n;

@@ -26,10 +26,10 @@ enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_PLACES = 64, WHY = 400 };
 static const cx_trace_kind parts[] = { CX_SPAN_COMPILE, CX_SPAN_EXECUTE,
                                        CX_SPAN_UPLOAD,  CX_SPAN_DOWNLOAD,
                                        CX_SPAN_WAIT,    CX_SPAN_LOADER,
-                                       CX_SPAN_SYNC };
+                                       CX_SPAN_SYNC,    CX_SPAN_RECORD };
 static const char *const part_names[] = { "compile",  "execute", "upload",
                                           "download", "wait",    "loader",
-                                          "sync" };
+                                          "sync",     "record" };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 typedef struct step {  // or several in a row

@@ -3,6 +3,7 @@
 // This is the path that every op takes; it takes no lock, and allocates the
 // node and one handle per result.
 #include "base/metrics.h"
+#include "base/trace.h"
 #include "lazy/internal.h"
 #include "lazy/tape.h"
 
@@ -92,7 +93,7 @@ static calx_status *build(const cx_call *call, cx_node **out_node)
   return call->op->infer(node);
 }
 
-calx_tensor *cx_apply(const cx_call *call, calx_tensor **outs)
+static calx_tensor *apply(const cx_call *call, calx_tensor **outs)
 {
   uint32_t n_out = call->n_out != 0 ? call->n_out : 1;
   calx_device *device;
@@ -112,6 +113,14 @@ calx_tensor *cx_apply(const cx_call *call, calx_tensor **outs)
   count_recorded();
   cx_node_release(node);
   if (cx_eager() && !cx_tensor_poisoned(first)) cx_read(first);
+  return first;
+}
+
+calx_tensor *cx_apply(const cx_call *call, calx_tensor **outs)
+{
+  int64_t begin = cx_trace_own_begin();
+  calx_tensor *first = apply(call, outs);
+  cx_trace_own_end(begin);
   return first;
 }
 

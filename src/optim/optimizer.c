@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "lazy/lazy.h"
 
 // What making an optimiser gives without memory.
@@ -294,7 +295,9 @@ static calx_status *step(calx_optimizer *opt)
 
 void calx_optimizer_step(calx_optimizer *opt)
 {
+  int64_t begin = cx_trace_own_begin();
   cx_scope_pin(step(opt));
+  cx_trace_own_end(begin);
 }
 
 // ---- the rest ---------------------------------------------------------------

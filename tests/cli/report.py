@@ -107,6 +107,24 @@ class Verdicts(Report):
             row.update(execute=0.001, loader=0.008)
         self.check("waiting for input", "slow", data)
 
+    def test_own_time(self):
+        """A program that sleeps 20 ms a step is not told to enlarge its
+        batch; one whose recording takes them is."""
+        for record, own in ((0.0005, True), (0.018, False)):
+            data = good()
+            for row in data["steps"]:
+                row.update(seconds=0.0225, execute=0.002, sync=0.001,
+                           record=record)
+            out = self.report(data)
+            self.check("batch size", "slow", data)
+            self.assertEqual("larger one" in out, not own)
+            self.assertEqual("outside of calx" in out, own)
+            part = "the program itself" if own else "calx: recording"
+            self.assertRegex(out, part + r".* (21|19)\.")
+            facts, advice = out.split("\nadvice:\n")
+            self.assertNotIn("->", facts)
+            self.assertIn("  batch size -> ", advice)
+
     def test_reading_values(self):
         data = good()
         data["metrics"]["TransferFromDeviceTime"] = metric(100, 0.001)
@@ -224,6 +242,12 @@ class Html(Report):
                 for point in points:
                     x, y = map(float, point.split(","))
                     self.assertTrue(0 <= x <= width and 0 <= y <= height)
+
+    def test_no_empty_columns(self):
+        page = self.page(good())
+        self.assertNotIn("<td></td>", page)
+        self.assertNotIn("a second</th>", page)
+        self.assertNotIn("<h2>Advice</h2>", page)
 
     def test_of_text(self):
         page = self.page("Counter: MarkStep\n  Value: 9\n")

@@ -323,6 +323,28 @@ static void test_slow(void **state)
 #define RECORD_TEST(function) \
   cmocka_unit_test_setup_teardown(function, begin, end)
 
+// A program that sleeps between its syncs: that is no time of the library's.
+static void test_own_time(void **state)
+{
+  (void)state;
+  setenv("CALX_REPORT", path, 1);
+  for (int i = 0; i < 4; i++) {
+    train(1, false);
+    usleep(20000);
+  }
+  calx_shutdown();
+  json_t *root = load(), *step;
+  size_t i;
+  json_array_foreach(json_object_get(root, "steps"), i, step)
+  {
+    double own = number(step, "record") + number(step, "sync");
+    assert_true(number(step, "record") > 0);
+    assert_true(number(step, "seconds") >= 0.02 + own);
+  }
+  assert_int_equal(i, 3);
+  json_decref(root);
+}
+
 // ---- signals ----------------------------------------------------------------
 
 static void leave(int number)
@@ -397,13 +419,13 @@ static void test_signals_after(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    RECORD_TEST(test_signals),         RECORD_TEST(test_signals_after),
-    RECORD_TEST(test_record),          RECORD_TEST(test_many_steps),
-    RECORD_TEST(test_unwritable),      RECORD_TEST(test_habits),
-    RECORD_TEST(test_second_run),      RECORD_TEST(test_devices),
-    RECORD_TEST(test_habits_of_ranks), RECORD_TEST(test_good_habits),
-    RECORD_TEST(test_quiet),           RECORD_TEST(test_slow),
-    RECORD_TEST(test_no_memory),
+    RECORD_TEST(test_own_time),      RECORD_TEST(test_signals),
+    RECORD_TEST(test_signals_after), RECORD_TEST(test_record),
+    RECORD_TEST(test_many_steps),    RECORD_TEST(test_unwritable),
+    RECORD_TEST(test_habits),        RECORD_TEST(test_second_run),
+    RECORD_TEST(test_devices),       RECORD_TEST(test_habits_of_ranks),
+    RECORD_TEST(test_good_habits),   RECORD_TEST(test_quiet),
+    RECORD_TEST(test_slow),          RECORD_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
