@@ -6,8 +6,7 @@
 
 #include "world/desk_parts.h"
 
-// In a time that tells nothing of either but that their sizes are allowed.
-static bool is_token(const char *ours, const char *theirs)
+bool cx_desk_is_token(const char *ours, const char *theirs)
 {
   unsigned char a[CX_TOKEN_BYTES] = { 0 }, b[CX_TOKEN_BYTES] = { 0 };
   const size_t n = strlen(ours), m = strlen(theirs);
@@ -95,7 +94,7 @@ calx_status *cx_desk_check_hello(cx_desk *d, const cx_request *r, bool stranger,
                                  cx_origin *out)
 {
   char who[64];
-  if (stranger || !is_token(d->options.token, r->name)) {
+  if (stranger || !cx_desk_is_token(d->options.token, r->name)) {
     return cx_error(CALX_UNAUTHENTICATED,
                     "the store refuses this process: it is %s",
                     stranger ? "another user's"

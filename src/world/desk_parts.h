@@ -79,6 +79,8 @@ bool cx_desk_wait(cx_desk *d, const cx_ticket *from, const cx_request *r,
                   int64_t now_ms);
 void cx_desk_unlink(cx_desk *d, pending **at);
 
+// In a time that tells nothing of either token but its size.
+bool cx_desk_is_token(const char *ours, const char *theirs);
 // Who says HELLO: NULL, or why it is refused.
 calx_status *cx_desk_check_hello(cx_desk *d, const cx_request *r, bool stranger,
                                  cx_origin *out) CALX_MUST_USE;

@@ -1,6 +1,13 @@
 // The desk by itself, with a clock of the test's own.
 #include "world/desk.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
+#include "world/desk_parts.h"
 
 enum { LIMIT_MS = 5000, GRACE_MS = 500, LAUNCHER = 10 };
 
@@ -177,12 +184,65 @@ static void test_missing(void **state)
   cx_desk_free(desk);
 }
 
+// The instructions of one comparison, by stepping a child through it; -1: this
+// machine does not let one do so.
+static long count_steps(const char *ours, const char *theirs, bool *out_same)
+{
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(2);
+    raise(SIGSTOP);
+    bool same = cx_desk_is_token(ours, theirs);
+    raise(SIGSTOP);
+    _exit(same ? 1 : 0);
+  }
+  int how;
+  long steps = -1;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  if (WIFSTOPPED(how)) {
+    do {
+      steps++;
+      assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+      assert_int_equal(waitpid(child, &how, 0), child);
+    } while (WIFSTOPPED(how) && WSTOPSIG(how) != SIGSTOP);
+    assert_true(WIFSTOPPED(how));
+    ptrace(PTRACE_DETACH, child, NULL, NULL);
+    waitpid(child, &how, 0);
+    *out_same = WIFEXITED(how) && WEXITSTATUS(how) == 1;
+  }
+  return steps;
+}
+
+static void test_token_takes_constant_time(void **state)
+{
+  (void)state;
+  static const char token[] = "0123456789abcdef0123456789abcdef";
+  static const char *const tried[] = { "0123456789abcdef0123456789abcdef",
+                                       "x123456789abcdef0123456789abcdef",
+                                       "0123456789abcdefx123456789abcdef",
+                                       "0123456789abcdef0123456789abcdex",
+                                       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
+  long first = -1;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  skip();  // their own code is counted too
+#endif
+  for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+    bool same = false;
+    long steps = count_steps(token, tried[i], &same);
+    if (steps < 0) skip();
+    if (i == 0) first = steps;
+    assert_int_equal(same, i == 0);
+    assert_int_equal(steps, first);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     CHECK_TEST(test_silence), CHECK_TEST(test_no_silence),
     CHECK_TEST(test_grace),   CHECK_TEST(test_launchers),
-    CHECK_TEST(test_missing),
+    CHECK_TEST(test_missing), CHECK_TEST(test_token_takes_constant_time),
   };
   return cmocka_run_group_tests_name("world: the desk", tests, NULL, NULL);
 }
