@@ -28,10 +28,11 @@ extern "C" {
 CALX_API void calx_backward(calx_tensor *loss);
 
 /** Zero means default. */
-typedef struct calx_backward_options {
-  size_t size;
-  calx_tensor *gradient; /* d(objective)/d(output); NULL: 1; output's shape */
-  bool create_graph;     /* gradients can be differentiated again */
+typedef struct CALX_OPTIONS calx_backward_options {
+  CALX_NAMED size_t size;
+  /* d(objective)/d(output); NULL: 1; output's shape */
+  CALX_NAMED calx_tensor *gradient;
+  CALX_NAMED bool create_graph; /* gradients can be differentiated again */
 } calx_backward_options;
 /** The same for any shape, with the gradient that comes from above.
  *  @shape output any @errors as calx_backward; also a gradient of another shape
@@ -47,9 +48,9 @@ CALX_API void calx_backward_with(calx_tensor *output,
  * @errors as calx_backward
  * @source torch.autograd.grad
  */
-CALX_API void calx_grad_of(calx_tensor *output, calx_tensor *const *inputs,
-                           size_t count, const calx_backward_options *options,
-                           calx_tensor **out_grads);
+CALX_API void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
+                                size_t count, calx_tensor **out_grads,
+                                const calx_backward_options *options);
 
 /** The gradient collected so far; NULL: none. Owned by the tensor; a failed
  *  step takes its own back. @shape as tensor @errors none */
@@ -72,13 +73,23 @@ CALX_API void calx_no_grad_end(void);
 
 #ifdef __cplusplus
 }
-#elif !defined(CALX_NO_SITES)
+#else
+#define CALX_GRAD_OF_(output, inputs, count, out_grads, ...) \
+  calx_grad_of_with(output, inputs, count, out_grads,        \
+                    &(calx_backward_options){ __VA_ARGS__ })
+#ifdef CALX_NO_SITES
+#define calx_grad_of(output, inputs, count, ...)    \
+  CALX_GRAD_OF_(output, inputs, count, __VA_ARGS__, \
+                .size = sizeof(calx_backward_options))
+#else
+#define calx_grad_of(output, inputs, count, ...)                            \
+  (calx_at_(CALX_HERE),                                                     \
+   CALX_GRAD_OF_(calx_here_(output, CALX_HERE), inputs, count, __VA_ARGS__, \
+                 .size = sizeof(calx_backward_options)))
 #define calx_backward(loss) \
   (calx_at_(CALX_HERE), calx_backward(calx_here_(loss, CALX_HERE)))
-#define calx_grad_of(output, inputs, count, options, out) \
-  (calx_at_(CALX_HERE),                                   \
-   calx_grad_of(calx_here_(output, CALX_HERE), inputs, count, options, out))
 #define calx_requires_grad(t, on) \
   (calx_at_(CALX_HERE), calx_requires_grad(calx_here_(t, CALX_HERE), on))
+#endif
 #endif
 #endif

@@ -45,19 +45,20 @@ typedef enum calx_reduce_type {
  * group, each of count / groups members; every rank is in exactly one. Zero:
  * one group of all ranks, in their order.
  */
-typedef struct calx_groups {
-  const int64_t *ids;
-  size_t count;  /* of ids */
-  size_t groups; /* 0 = 1 */
+typedef struct CALX_OPTIONS calx_groups {
+  CALX_NO_NUMBER
+  CALX_NAMED const int64_t *ids;
+  CALX_NAMED size_t count;  /* of ids */
+  CALX_NAMED size_t groups; /* 0 = 1 */
 } calx_groups;
 
 /** Zero means default in every field. */
-typedef struct calx_collective_options {
-  size_t size;
-  double scale; /* the result is multiplied by it; 0 = 1, CALX_ZERO = 0; whole
-                   for integers; none for bool and a broadcast. Never part of a
-                   compiled program */
-  calx_groups groups;
+typedef struct CALX_OPTIONS calx_collective_options {
+  CALX_NAMED size_t size;
+  /* the result is multiplied by it; 0 = 1, CALX_ZERO = 0; whole for integers;
+   * none for bool and a broadcast. Never part of a compiled program */
+  CALX_NAMED double scale;
+  CALX_NAMED calx_groups groups;
 } calx_collective_options;
 
 /**

@@ -85,10 +85,12 @@ CALX_API calx_dataset *calx_dataset_tensors(calx_tensor *const *tensors,
                                             size_t count);
 
 /** Of calx_dataset_idx(). Zero means default in every field. */
-typedef struct calx_idx_options {
-  size_t size;
-  int64_t classes; /* labels must be below it; 0 = 10 */
-  float mean, std; /* in units of 255; both 0: MNIST's 0.1307 and 0.3081 */
+typedef struct CALX_OPTIONS calx_idx_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t classes; /* labels must be below it; 0 = 10 */
+  /* in units of 255; both 0: MNIST's 0.1307 and 0.3081 */
+  CALX_NAMED float mean;
+  CALX_NAMED float std;
 } calx_idx_options;
 
 /**
@@ -147,9 +149,9 @@ typedef struct calx_sampler calx_sampler;
 CALX_API calx_sampler *calx_sequential_sampler(const calx_dataset *dataset);
 
 /** Zero means default in every field. */
-typedef struct calx_random_sampler_options {
-  size_t size;
-  uint64_t seed;
+typedef struct CALX_OPTIONS calx_random_sampler_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED uint64_t seed;
 } calx_random_sampler_options;
 
 /** All samples, in another order each epoch: what a loader's `shuffle` does.
@@ -159,14 +161,15 @@ CALX_API calx_sampler *calx_random_sampler_with(
     const calx_dataset *dataset, const calx_random_sampler_options *options);
 
 /** Zero means default in every field. */
-typedef struct calx_distributed_sampler_options {
-  size_t size;
-  int num_replicas; /* 0 = the world's ranks */
-  int rank;         /* of num_replicas; where that is 0, 0 = this rank */
-  bool no_shuffle;  /* in their order, every epoch */
-  uint64_t seed;    /* the same on all ranks */
-  bool drop_last;   /* leave out what does not divide; else the first samples
-                       come twice, so that all ranks get equally many */
+typedef struct CALX_OPTIONS calx_distributed_sampler_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int num_replicas; /* 0 = the world's ranks */
+  CALX_NAMED int rank; /* of num_replicas; where that is 0, 0 = this rank */
+  CALX_NAMED bool no_shuffle; /* in their order, every epoch */
+  CALX_NAMED uint64_t seed;   /* the same on all ranks */
+  /* leave out what does not divide; else the first samples come twice, so that
+   * all ranks get equally many */
+  CALX_NAMED bool drop_last;
 } calx_distributed_sampler_options;
 
 /**
@@ -203,18 +206,20 @@ CALX_API calx_status *calx_sampler_order(const calx_sampler *sampler,
 // ---- loaders ----------------------------------------------------------------
 
 /** Zero means default in every field. */
-typedef struct calx_loader_options {
-  size_t size;
-  int64_t batch_size;    /* 0 = 1 */
-  bool shuffle;          /* a new order each epoch, from `seed` and the epoch */
-  bool drop_last;        /* leave out a last short batch */
-  uint64_t seed;         /* of the shuffle */
-  int num_workers;       /* threads that fill batches, at least one; 0 = 2 */
-  int prefetch;          /* batches uploaded ahead, at least one; 0 = 2 */
-  calx_device *device;   /* NULL: the current device of the thread that takes
-                            the first batch */
-  calx_sampler *sampler; /* outlives the loader; not with `shuffle`; NULL: all
-                            samples */
+typedef struct CALX_OPTIONS calx_loader_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t batch_size; /* 0 = 1 */
+  /* a new order each epoch, from `seed` and the epoch */
+  CALX_NAMED bool shuffle;
+  /* outlives the loader; not with `shuffle`; NULL: all samples */
+  CALX_NAMED calx_sampler *sampler;
+  /* threads that fill batches, at least one; 0 = 2 */
+  CALX_NAMED int num_workers;
+  CALX_NAMED bool drop_last; /* leave out a last short batch */
+  CALX_NAMED int prefetch;   /* batches uploaded ahead, at least one; 0 = 2 */
+  /* NULL: the current device of the thread that takes the first batch */
+  CALX_NAMED calx_device *device;
+  CALX_NAMED uint64_t seed; /* of the shuffle */
 } calx_loader_options;
 
 /** A batch: tensors on the loader's device, owned by the loader until the next
@@ -299,12 +304,13 @@ CALX_API calx_loader *calx_sample_generator(calx_tensor *data,
 // ---- loaders for devices ----------------------------------------------------
 
 /** Zero means default in every field. */
-typedef struct calx_device_loader_options {
-  size_t size;
-  int64_t batches_per_execution;       /* batches between two syncs; 0 = 1 */
-  int loader_prefetch_size;            /* batches filled ahead; 0 = 16 */
-  int device_prefetch_size;            /* batches uploaded ahead; 0 = 8 */
-  int host_to_device_transfer_threads; /* uploads at a time; 0 = 1 */
+typedef struct CALX_OPTIONS calx_device_loader_options {
+  CALX_NAMED size_t size;
+  /* batches between two syncs; 0 = 1 */
+  CALX_NAMED int64_t batches_per_execution;
+  CALX_NAMED int loader_prefetch_size; /* batches filled ahead; 0 = 16 */
+  CALX_NAMED int device_prefetch_size; /* batches uploaded ahead; 0 = 8 */
+  CALX_NAMED int host_to_device_transfer_threads; /* uploads at a time; 0 = 1 */
 } calx_device_loader_options;
 
 /**

@@ -46,11 +46,12 @@ CALX_API void calx_master_print(const char *format, ...) CALX_PRINTF(1, 2);
 typedef calx_status *calx_rank_fn(int index, void *user);
 
 /** Zero means default in every field. */
-typedef struct calx_launch_options {
-  size_t size;
-  int processes; /* 0 = CALX_PROCESSES, else 1; ignored where a launcher (calx
-                    run, mpirun, srun, torchrun) has started the processes */
-  int devices;   /* of each process; 0 = all (CPU_NUM_DEVICES) */
+typedef struct CALX_OPTIONS calx_launch_options {
+  CALX_NAMED size_t size;
+  /* 0 = CALX_PROCESSES, else 1; ignored where a launcher (calx run, mpirun,
+   * srun, torchrun) has started the processes */
+  CALX_NAMED int processes;
+  CALX_NAMED int devices; /* of each process; 0 = all (CPU_NUM_DEVICES) */
 } calx_launch_options;
 
 /**
@@ -68,10 +69,11 @@ CALX_API calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
 // ---- training in step -------------------------------------------------------
 
 /** Zero means default in every field. */
-typedef struct calx_reduce_gradients_options {
-  size_t size;
-  double bucket_mb; /* 0 = 25; CALX_ZERO: one collective a gradient */
-  calx_groups groups;
+typedef struct CALX_OPTIONS calx_reduce_gradients_options {
+  CALX_NAMED size_t size;
+  /* 0 = 25; CALX_ZERO: one collective a gradient */
+  CALX_NAMED double bucket_mb;
+  CALX_NAMED calx_groups groups;
 } calx_reduce_gradients_options;
 /**
  * Replaces every gradient of the optimiser's parameters by its mean over the
@@ -92,10 +94,11 @@ CALX_API void calx_reduce_gradients_with(
 CALX_API calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss);
 
 /** Which optimiser, by its options; exactly one is wanted. */
-typedef struct calx_zero_redundancy_options {
-  size_t size;
-  const calx_sgd_options *sgd; /* read by the call only */
-  const calx_adam_options *adam, *adamw;
+typedef struct CALX_OPTIONS calx_zero_redundancy_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED const calx_sgd_options *sgd; /* read by the call only */
+  CALX_NAMED const calx_adam_options *adam;
+  CALX_NAMED const calx_adam_options *adamw;
 } calx_zero_redundancy_options;
 /**
  * ZeRO, stage 1: each rank keeps the optimiser's state of 1/world of the

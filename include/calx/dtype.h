@@ -45,30 +45,35 @@ CALX_API size_t calx_dtype_size(calx_dtype dtype);
 
 /**
  * A list of sizes or of dimension numbers. The empty list is the shape of rank
- * 0; as a choice of dimensions it means all of them.
+ * 0; as a choice of dimensions it means all of them. A number in its place,
+ * `.dims = 1`, does not compile.
  */
-typedef struct calx_dims {
-  size_t count; /* a function that is given more than CALX_MAX_RANK refuses */
-  int64_t values[CALX_MAX_RANK];
+typedef struct CALX_OPTIONS calx_dims {
+  CALX_NO_NUMBER
+  /* a function that is given more than CALX_MAX_RANK refuses */
+  CALX_NAMED size_t count;
+  CALX_NAMED int64_t values[CALX_MAX_RANK];
 } calx_dims;
 
 /** The list of `count` numbers at `values`. @threads thread-safe */
 static inline calx_dims calx_dims_of(const int64_t *values, size_t count)
 {
-  calx_dims dims = { count, { 0 } };
-  for (size_t i = 0; i < count && i < CALX_MAX_RANK; i++) {
-    dims.values[i] = values[i];
+  calx_dims dims;
+  dims.count = count;
+  for (size_t i = 0; i < CALX_MAX_RANK; i++) {
+    dims.values[i] = i < count ? values[i] : 0;
   }
   return dims;
 }
 
 /** A list of dimension numbers: CALX_DIMS(0, 2). */
 #ifndef __cplusplus
-#define CALX_DIMS(...)                                                      \
-  ((calx_dims){ sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
-                { __VA_ARGS__ } })
+#define CALX_DIMS(...)                                              \
+  ((calx_dims){ .count = sizeof((const int64_t[]){ __VA_ARGS__ }) / \
+                         sizeof(int64_t),                           \
+                .values = { __VA_ARGS__ } })
 /** The shape of rank 0. */
-#define CALX_SCALAR ((calx_dims){ 0 })
+#define CALX_SCALAR ((calx_dims){ .count = 0 })
 #else
 #define CALX_DIMS(...) calx_dims_list_(__VA_ARGS__)
 #define CALX_SCALAR (calx_dims())

@@ -119,11 +119,12 @@ CALX_API calx_status *calx_module_state_dict(
     calx_module *model, calx_value **out_dict) CALX_MUST_USE;
 
 /** Zero means default in every field. */
-typedef struct calx_load_state_dict_options {
-  size_t size;
-  bool not_strict;             /* keys may be missing, and others be there */
-  calx_value **out_missing;    /* lists of keys that the caller frees; NULL: */
-  calx_value **out_unexpected; /*   they are not wanted */
+typedef struct CALX_OPTIONS calx_load_state_dict_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool not_strict; /* keys may be missing, and others be there */
+  /* lists of keys that the caller frees; NULL: they are not wanted */
+  CALX_NAMED calx_value **out_missing;
+  CALX_NAMED calx_value **out_unexpected;
 } calx_load_state_dict_options;
 /**
  * Copies a dict's tensors, from the host or a device, into a model's parameters
@@ -191,12 +192,13 @@ typedef enum calx_format {
 } calx_format;
 
 /** Zero means default in every field. */
-typedef struct calx_save_options {
-  size_t size;
-  calx_format format;
-  bool every_rank; /* each rank writes; else the first rank alone, and the
-                      others return at once */
-  const calx_value *metadata; /* safetensors: a dict of strings */
+typedef struct CALX_OPTIONS calx_save_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_format format;
+  /* each rank writes; else the first rank alone, and the others return at
+   * once */
+  CALX_NAMED bool every_rank;
+  CALX_NAMED const calx_value *metadata; /* safetensors: a dict of strings */
 } calx_save_options;
 /**
  * Writes a value to a file. Tensors are computed where they are pending, and
@@ -215,11 +217,11 @@ CALX_API calx_status *calx_save_with(const calx_value *value, const char *path,
     CALX_MUST_USE;
 
 /** Zero means default in every field. */
-typedef struct calx_load_options {
-  size_t size;
-  calx_format format;
-  calx_value **out_metadata; /* safetensors: a dict of strings, which the caller
-                                frees; NULL: not wanted */
+typedef struct CALX_OPTIONS calx_load_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_format format;
+  /* safetensors: a dict of strings, which the caller frees; NULL: not wanted */
+  CALX_NAMED calx_value **out_metadata;
 } calx_load_options;
 /**
  * Reads a file into a value with tensors on the host, which the caller frees.
@@ -239,13 +241,14 @@ CALX_API calx_status *calx_load_with(const char *path,
 // @shape any
 
 /** Zero means default in every field. */
-typedef struct calx_save_sharded_options {
-  size_t size;
-  const char *tag; /* of this save ("step 1200"): a load finds files of another
-                      one out by it; NULL: "" */
-  const calx_value *slices; /* list of keys whose tensors are this rank's part
-                               of a whole, in the order of the ranks along
-                               dimension 0; NULL: none */
+typedef struct CALX_OPTIONS calx_save_sharded_options {
+  CALX_NAMED size_t size;
+  /* of this save ("step 1200"): a load finds files of another one out by it;
+   * NULL: "" */
+  CALX_NAMED const char *tag;
+  /* list of keys whose tensors are this rank's part of a whole, in the order of
+   * the ranks along dimension 0; NULL: none */
+  CALX_NAMED const calx_value *slices;
 } calx_save_sharded_options;
 /**
  * Saves a dict of tensors by all ranks together, each a share: what all ranks
@@ -262,11 +265,13 @@ CALX_API calx_status *calx_save_sharded_with(
     const calx_save_sharded_options *options) CALX_MUST_USE;
 
 /** Zero means default in every field. */
-typedef struct calx_load_sharded_options {
-  size_t size;
-  const char *tag; /* NULL: any, as long as all files have the same */
-  bool whole;      /* slices are joined; else this rank gets its part of the
-                      rows, all ranks equally many but for the last */
+typedef struct CALX_OPTIONS calx_load_sharded_options {
+  CALX_NAMED size_t size;
+  /* NULL: any, as long as all files have the same */
+  CALX_NAMED const char *tag;
+  /* slices are joined; else this rank gets its part of the rows, all ranks
+   * equally many but for the last */
+  CALX_NAMED bool whole;
 } calx_load_sharded_options;
 /**
  * Loads what any number of ranks saved: everything that all ranks held alike,

@@ -82,10 +82,10 @@ CALX_API int64_t calx_module_param_count(const calx_module *m);
 // ---- layers -----------------------------------------------------------------
 
 /** Zero means default. */
-typedef struct calx_linear_options {
-  size_t size;
-  bool no_bias;
-  calx_dtype dtype; /* default f32 */
+typedef struct CALX_OPTIONS calx_linear_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED bool no_bias;
+  CALX_NAMED calx_dtype dtype; /* default f32 */
 } calx_linear_options;
 /**
  * y = x W^T + b; weight (out, in), bias (out), both uniform in
@@ -97,13 +97,15 @@ CALX_API calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
                                           const calx_linear_options *options);
 
 /** Zero means default; pairs as in calx_conv2d_options. */
-typedef struct calx_nn_conv2d_options {
-  size_t size;
-  int64_t stride[2], padding[2], dilation[2];
-  int64_t groups;
-  int64_t kernel_width; /* 0 = as high as wide */
-  bool no_bias;
-  calx_dtype dtype;
+typedef struct CALX_OPTIONS calx_nn_conv2d_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t stride[2];
+  CALX_NAMED int64_t padding[2];
+  CALX_NAMED int64_t dilation[2];
+  CALX_NAMED int64_t groups;
+  CALX_NAMED bool no_bias;
+  CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */
+  CALX_NAMED calx_dtype dtype;
 } calx_nn_conv2d_options;
 /**
  * calx_conv2d with weight (out, in/groups, kernel, kernel) and bias (out), both
@@ -115,13 +117,14 @@ CALX_API calx_module *calx_nn_conv2d_with(
     int64_t kernel_size, const calx_nn_conv2d_options *options);
 
 /** Zero means default. */
-typedef struct calx_nn_batch_norm_options {
-  size_t size;
-  double eps;                  /* 0 = 1e-5 */
-  double momentum;             /* 0 = 0.1, CALX_ZERO = 0 */
-  bool no_affine;              /* no weight and bias */
-  bool no_track_running_stats; /* batch statistics in evaluation too */
-  calx_dtype dtype;
+typedef struct CALX_OPTIONS calx_nn_batch_norm_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double eps;      /* 0 = 1e-5 */
+  CALX_NAMED double momentum; /* 0 = 0.1, CALX_ZERO = 0 */
+  CALX_NAMED bool no_affine;  /* no weight and bias */
+  /* batch statistics in evaluation too */
+  CALX_NAMED bool no_track_running_stats;
+  CALX_NAMED calx_dtype dtype;
 } calx_nn_batch_norm_options;
 /**
  * calx_batch_norm over (N, H, W) with weight 1, bias 0, running_mean 0,

@@ -49,11 +49,13 @@ CALX_API calx_tensor *calx_scalar_int(int64_t value);
 // ---- creation ---------------------------------------------------------------
 
 /** Zero means default. */
-typedef struct calx_create_options {
-  size_t size;
-  calx_dtype dtype;    /* default: f32; calx_arange and calx_full: see there */
-  calx_device *device; /* NULL: the current device */
-  bool requires_grad;  /* records operations on it, from this leaf on */
+typedef struct CALX_OPTIONS calx_create_options {
+  CALX_NAMED size_t size;
+  /* default: f32; calx_arange and calx_full: see there */
+  CALX_NAMED calx_dtype dtype;
+  CALX_NAMED calx_device *device; /* NULL: the current device */
+  /* records operations on it, from this leaf on */
+  CALX_NAMED bool requires_grad;
 } calx_create_options;
 
 /** All 0. @shape shape @source torch.zeros */
@@ -147,9 +149,9 @@ CALX_API calx_tensor *calx_detach(calx_tensor *x);
 // @shape x, y broadcast together. @dtype promoted. @source torch.
 
 /** Zero means default. */
-typedef struct calx_add_options {
-  size_t size;
-  double alpha; /* factor of y; 0 = 1, CALX_ZERO = 0 */
+typedef struct CALX_OPTIONS calx_add_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double alpha; /* factor of y; 0 = 1, CALX_ZERO = 0 */
 } calx_add_options;
 
 /** x + alpha * y; bool: or. @shape x, y broadcast together */
@@ -167,9 +169,9 @@ typedef enum calx_rounding {
   CALX_ROUND_FLOOR     /* downwards, as Python's // */
 } calx_rounding;
 /** Zero means default. */
-typedef struct calx_div_options {
-  size_t size;
-  calx_rounding rounding;
+typedef struct CALX_OPTIONS calx_div_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_rounding rounding;
 } calx_div_options;
 /** x / y; true division of integers gives f32, a rounded one integers; the
  *  gradient of a rounded quotient is 0. @shape x, y broadcast together */
@@ -210,10 +212,10 @@ CALX_API calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x,
 // ---- reductions -------------------------------------------------------------
 
 /** Zero means default. */
-typedef struct calx_reduce_options {
-  size_t size;
-  calx_dims dims; /* absent: all; negative counts from the end */
-  bool keepdim;   /* reduced dimensions stay, with size 1 */
+typedef struct CALX_OPTIONS calx_reduce_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_dims dims; /* absent: all; negative counts from the end */
+  CALX_NAMED bool keepdim;   /* reduced dimensions stay, with size 1 */
 } calx_reduce_options;
 
 /** Sum; integers and bool give i64; empty: 0. @shape x any @source torch.sum */
@@ -266,10 +268,10 @@ CALX_API calx_tensor *calx_argmin_with(calx_tensor *x,
 CALX_API calx_tensor *calx_reshape(calx_tensor *x, calx_dims shape);
 
 /** Zero means default. */
-typedef struct calx_flatten_options {
-  size_t size;
-  int start_dim;
-  int end_dim; /* 0 = the last */
+typedef struct CALX_OPTIONS calx_flatten_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int start_dim;
+  CALX_NAMED int end_dim; /* 0 = the last */
 } calx_flatten_options;
 /** Joins dimensions start_dim … end_dim into one. @shape x any
  *  @source torch.flatten */
@@ -337,14 +339,15 @@ CALX_API calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight,
 #define CALX_PADDING_SAME (-1)
 
 /** Zero means default; of a pair {a, 0} means {a, a}. */
-typedef struct calx_conv2d_options {
-  size_t size;
-  calx_tensor *bias;   /* NULL: none; shape (O) */
-  int64_t stride[2];   /* rows, columns; 0 = 1 */
-  int64_t padding[2];  /* zeros on both sides; CALX_ZERO_INT in [1] = none
-                          there; CALX_PADDING_SAME */
-  int64_t dilation[2]; /* 0 = 1 */
-  int64_t groups;      /* 0 = 1 */
+typedef struct CALX_OPTIONS calx_conv2d_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *bias; /* NULL: none; shape (O) */
+  CALX_NAMED int64_t stride[2]; /* rows, columns; 0 = 1 */
+  /* zeros on both sides; CALX_ZERO_INT in [1] = none there; CALX_PADDING_SAME
+   * */
+  CALX_NAMED int64_t padding[2];
+  CALX_NAMED int64_t dilation[2]; /* 0 = 1 */
+  CALX_NAMED int64_t groups;      /* 0 = 1 */
 } calx_conv2d_options;
 
 /**
@@ -364,15 +367,17 @@ CALX_API calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
                                        const calx_conv2d_options *options);
 
 /** Zero means default; of a pair {a, 0} means {a, a}. */
-typedef struct calx_max_pool2d_options {
-  size_t size;
-  int64_t stride[2];         /* 0 = the kernel's size */
-  int64_t padding[2];        /* -inf on both sides, at most half the kernel;
-                                CALX_ZERO_INT in [1] = none there */
-  int64_t dilation[2];       /* 0 = 1 */
-  bool ceil_mode;            /* a window may run over the end */
-  int64_t kernel_width;      /* 0 = as high as wide */
-  calx_tensor **out_indices; /* NULL: none; i64, into the H*W plane */
+typedef struct CALX_OPTIONS calx_max_pool2d_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t stride[2]; /* 0 = the kernel's size */
+  /* -inf on both sides, at most half the kernel; CALX_ZERO_INT in [1] = none
+   * there */
+  CALX_NAMED int64_t padding[2];
+  CALX_NAMED int64_t dilation[2]; /* 0 = 1 */
+  CALX_NAMED bool ceil_mode;      /* a window may run over the end */
+  /* NULL: none; i64, into the H*W plane */
+  CALX_NAMED calx_tensor **out_indices;
+  CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */
 } calx_max_pool2d_options;
 
 /**
@@ -390,14 +395,18 @@ CALX_API calx_tensor *calx_max_pool2d_with(
 // ---- normalisation, activation, loss ----------------------------------------
 
 /** Zero means default. */
-typedef struct calx_batch_norm_options {
-  size_t size;
-  calx_tensor *weight, *bias;              /* NULL: 1 and 0; shape (C) */
-  calx_tensor *running_mean, *running_var; /* shape (C); needed unless training;
-                                              training updates them in place */
-  bool training;
-  double momentum; /* weight of the new value; 0 = 0.1, CALX_ZERO = 0 */
-  double eps;      /* added to the variance; 0 = 1e-5; part of the program */
+typedef struct CALX_OPTIONS calx_batch_norm_options {
+  /* shape (C); needed unless training; training updates them in place */
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *running_mean;
+  CALX_NAMED calx_tensor *running_var;
+  CALX_NAMED calx_tensor *weight; /* NULL: 1; shape (C) */
+  CALX_NAMED calx_tensor *bias;   /* NULL: 0; shape (C) */
+  /* weight of the new value; 0 = 0.1, CALX_ZERO = 0 */
+  CALX_NAMED bool training;
+  /* added to the variance; 0 = 1e-5; part of the program */
+  CALX_NAMED double momentum;
+  CALX_NAMED double eps;
 } calx_batch_norm_options;
 
 /**
@@ -427,12 +436,12 @@ typedef enum calx_reduction {
 } calx_reduction;
 
 /** Zero means default. */
-typedef struct calx_nll_loss_options {
-  size_t size;
-  calx_reduction reduction;
-  calx_tensor *weight;    /* NULL: 1; one per class; shape (C) */
-  int64_t ignore_index;   /* 0 = -100, CALX_ZERO_INT = 0 */
-  double label_smoothing; /* calx_cross_entropy only: in [0, 1] */
+typedef struct CALX_OPTIONS calx_nll_loss_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED calx_tensor *weight;  /* NULL: 1; one per class; shape (C) */
+  CALX_NAMED int64_t ignore_index; /* 0 = -100, CALX_ZERO_INT = 0 */
+  CALX_NAMED calx_reduction reduction;
+  CALX_NAMED double label_smoothing; /* calx_cross_entropy only: in [0, 1] */
 } calx_nll_loss_options;
 
 /**

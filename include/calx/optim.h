@@ -21,15 +21,15 @@ extern "C" {
 typedef struct calx_optimizer calx_optimizer;
 
 /** Zero means default. */
-typedef struct calx_sgd_options {
-  size_t size;
-  double lr; /* per step; 0 = 1e-3, CALX_ZERO = 0 */
-  double momentum;
-  double dampening;
-  double weight_decay; /* L2: added to the gradient */
-  bool nesterov;       /* needs momentum, no dampening */
-  bool maximize;
-  bool keep_gradients;
+typedef struct CALX_OPTIONS calx_sgd_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr; /* per step; 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_NAMED double momentum;
+  CALX_NAMED double dampening;
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED bool nesterov;       /* needs momentum, no dampening */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
 } calx_sgd_options;
 /**
  * Stochastic gradient descent.
@@ -44,16 +44,16 @@ CALX_API calx_optimizer *calx_sgd_with(calx_module *model,
                                        const calx_sgd_options *options);
 
 /** Zero means default. */
-typedef struct calx_adam_options {
-  size_t size;
-  double lr;           /* 0 = 1e-3, CALX_ZERO = 0 */
-  double betas[2];     /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
-  double eps;          /* 0 = 1e-8, CALX_ZERO = 0 */
-  double weight_decay; /* Adam: L2, 0. AdamW: decoupled, 0 = 0.01,
-                          CALX_ZERO = 0 */
-  bool amsgrad;
-  bool maximize;
-  bool keep_gradients;
+typedef struct CALX_OPTIONS calx_adam_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;       /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_NAMED double betas[2]; /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;      /* 0 = 1e-8, CALX_ZERO = 0 */
+  /* Adam: L2, 0. AdamW: decoupled, 0 = 0.01, CALX_ZERO = 0 */
+  CALX_NAMED double weight_decay;
+  CALX_NAMED bool amsgrad;
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
 } calx_adam_options;
 /** @errors as calx_sgd; betas outside [0, 1)
  *  @source torch.optim.Adam; D. Kingma and J. Ba (2014) */
@@ -77,10 +77,11 @@ CALX_API void calx_optimizer_zero_grad(calx_optimizer *opt);
 CALX_API void calx_optimizer_step(calx_optimizer *opt);
 
 /** Zero means default in every field. */
-typedef struct calx_clip_grad_norm_options {
-  size_t size;
-  double norm_type;        /* 0 = 2; INFINITY: the greatest magnitude */
-  bool error_if_nonfinite; /* reads the norm, so what is pending runs */
+typedef struct CALX_OPTIONS calx_clip_grad_norm_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double norm_type; /* 0 = 2; INFINITY: the greatest magnitude */
+  /* reads the norm, so what is pending runs */
+  CALX_NAMED bool error_if_nonfinite;
 } calx_clip_grad_norm_options;
 /**
  * Scales the gradients of the optimiser's parameters, as if they were one

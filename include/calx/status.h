@@ -25,6 +25,43 @@ extern "C" {
 #define CALX_PRINTF(at, first)
 #endif
 
+/*
+ * Options are named: a struct of options is initialised by designators alone,
+ * and a value without a name does not compile. gcc has an attribute for that.
+ * clang gets it from a member without elements before each field: a value that
+ * would reach it is an error, and it takes no room. gcc takes `.dims = 1` for a
+ * value of the struct's first field, which has a name; it stops at a member
+ * like CALX_NO_NUMBER, which takes no room either. `.padding = 1` for the pair
+ * {1, 0} is meant, so neither warns of braces there.
+ */
+#if defined(__cplusplus)
+#define CALX_OPTIONS
+#define CALX_NAMED
+#define CALX_NO_NUMBER
+#elif defined(__clang__)
+#pragma clang diagnostic error "-Wexcess-initializers"
+#pragma clang diagnostic ignored "-Wmissing-braces"
+#define CALX_OPTIONS
+#define CALX_NAMED       \
+  __extension__ struct { \
+  };
+#define CALX_NO_NUMBER
+#elif defined(__GNUC__)
+#pragma GCC diagnostic error "-Wdesignated-init"
+#pragma GCC diagnostic ignored "-Wmissing-braces"
+#define CALX_OPTIONS __attribute__((designated_init))
+#define CALX_NAMED
+#define CALX_NO_NUMBER   \
+  __extension__ struct { \
+    struct {             \
+    } none;              \
+  } no_number_[0];
+#else
+#define CALX_OPTIONS
+#define CALX_NAMED
+#define CALX_NO_NUMBER
+#endif
+
 // ---- codes
 // ----------------------------------------------------------------------------------------------
 

@@ -155,9 +155,10 @@ typedef calx_status *calx_closure_fn(void *user, calx_tensor *const *tensors,
                                      size_t n);
 
 /** Zero means default in every field. */
-typedef struct calx_step_closure_options {
-  size_t size;
-  bool run_async; /* on a thread of the library's, in the order of the adds */
+typedef struct CALX_OPTIONS calx_step_closure_options {
+  CALX_NAMED size_t size;
+  /* on a thread of the library's, in the order of the adds */
+  CALX_NAMED bool run_async;
 } calx_step_closure_options;
 
 /**

@@ -340,8 +340,9 @@ void calx_backward(calx_tensor *loss)
   calx_backward_with(loss, NULL);
 }
 
-void calx_grad_of(calx_tensor *output, calx_tensor *const *inputs, size_t count,
-                  const calx_backward_options *options, calx_tensor **out_grads)
+void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
+                       size_t count, calx_tensor **out_grads,
+                       const calx_backward_options *options)
 {
   for (size_t i = 0; i < count; i++) out_grads[i] = NULL;
   cx_scope_pin(grad_of(output, inputs, count,

@@ -67,7 +67,7 @@ static calx_tensor *record_scalar(calx_dtype dtype, const calx_dims *dims,
   return cx_apply(&call, NULL);
 }
 
-static const calx_dims rank0 = { 0 };
+static const calx_dims rank0 = { .count = 0 };
 
 // The slot that carries a number into an element type without loss.
 static cx_slot number_slot(calx_dtype dtype, double value)

@@ -242,7 +242,7 @@ static void test_calls(void **state)
   CHECK_ERROR(calx_sync(poison()));
   CHECK_ERROR(calx_sync(t, poison()));
   CHECK_ERROR(calx_backward(poison()));
-  CHECK_ERROR(calx_grad_of(poison(), &t, 1, NULL, grads));
+  CHECK_ERROR(calx_grad_of(poison(), &t, 1, grads));
   CHECK_ERROR(calx_requires_grad(poison(), true));
   CHECK_ERROR(calx_detach(poison()));
   float data[4];

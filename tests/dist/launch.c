@@ -114,7 +114,7 @@ static void test_devices(void **state)
                "0 processes of -1 devices");
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_launch(NULL, &n), "is NULL");
   CHECK_STATUS(CALX_INVALID_ARGUMENT,
-               calx_launch_with(count, &n, &(calx_launch_options){ 0 }),
+               calx_launch_with(count, &n, &(calx_launch_options){ .size = 0 }),
                "calx_launch: options of 0 bytes", "set .size");
   assert_int_equal(n, 2);
 }

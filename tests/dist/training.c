@@ -104,7 +104,8 @@ static calx_status *reduce_groups(int index, void *user)
   CALX_TRY(make(&m));
   calx_scope *scope = calx_scope_begin();
   calx_backward(loss_of(&m, index));
-  calx_reduce_gradients(m.opt, .groups = { ids, 4, 2 });
+  calx_reduce_gradients(m.opt,
+                        .groups = { .ids = ids, .count = 4, .groups = 2 });
   calx_sync(NULL);
   double mean = calx_item(calx_amax(calx_grad(m.w[0])));
   calx_status *status = calx_scope_end(scope);

@@ -159,9 +159,10 @@ static void test_b39_scale(void **state)
 static const int64_t even_odd[] = { 0, 2, 1, 3 };
 static const int64_t crossed[] = { 3, 0, 2, 1 };
 static const int64_t turned[] = { 2, 0, 1 };
-#define GROUPS(list, n_groups)                        \
-  {                                                   \
-    (list), sizeof(list) / sizeof *(list), (n_groups) \
+#define GROUPS(list, n_groups)                             \
+  {                                                        \
+    .ids = (list), .count = sizeof(list) / sizeof *(list), \
+    .groups = (n_groups)                                   \
   }
 
 static calx_status *four_in_groups(ranks_one *r)
@@ -228,7 +229,7 @@ static calx_status *b40(ranks_one *r)
   calx_tensor *ranks = calx_all_gather(RANK_VECTOR(r->rank), 0);
   double v[] = { r->rank };
   calx_tensor *scalars =
-      calx_all_gather(rank_tensor(CALX_I64, (calx_dims){ 0 }, v), 0);
+      calx_all_gather(rank_tensor(CALX_I64, CALX_SCALAR, v), 0);
   calx_tensor *lists[5];
   for (int i = 0; i < 5; i++) {
     lists[i] = calx_all_gather(RANK_VECTOR(i * 1000 + r->rank), -1);

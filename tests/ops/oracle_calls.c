@@ -33,7 +33,7 @@ static calx_dims list(const call *c, const char *name, int64_t *room)
 {
   json_t *v = attr(c, name), *item;
   size_t i;
-  if (v == NULL || json_is_null(v)) return (calx_dims){ 0 };
+  if (v == NULL || json_is_null(v)) return CALX_SCALAR;
   if (!json_is_array(v)) {
     room[0] = json_integer_value(v);
     return calx_dims_of(room, 1);
