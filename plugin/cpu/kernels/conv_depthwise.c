@@ -15,13 +15,15 @@
 #include "kernels/onednn.h"
 
 #define MOST_IMAGE ((int64_t)1 << 20)  // floats
+// That are added up in f32; what they give is added up in f64.
+#define SUMMED_IMAGES 16
 
 typedef struct depthwise_plan {
   cx_lanes l;
   int64_t images, blocks;
   cx_lanes_images x, g, y;
   int64_t x_floats, g_floats, y_floats;
-  size_t x_at, g_at, y_at;  // in scratch
+  size_t x_at, g_at, y_at, total_at;  // in scratch
 } depthwise_plan;
 
 typedef struct job {
@@ -29,6 +31,7 @@ typedef struct job {
   cx_pool *pool;
   const float *lhs, *rhs;
   float *out, *x, *g, *y;
+  double *total;
 } job;
 
 static void run_blocks(void *user, int64_t lo, int64_t hi)
@@ -38,13 +41,19 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   const int64_t rank = cx_kernel_rank(j->pool);
   float *x = j->x + rank * p->x_floats, *g = j->g + rank * p->g_floats;
   float *y = j->y + rank * p->y_floats;
+  double *total = j->total + rank * p->y_floats;
   for (int64_t b = lo; b < hi; b++) {
     memset(y, 0, sizeof *y * (size_t)p->y_floats);
+    memset(total, 0, sizeof *total * (size_t)p->y_floats);
     for (int64_t n = 0; n < p->images; n++) {
       cx_lanes_pack(&p->x, j->lhs + n * p->x.channel, b, &p->l, x);
       cx_lanes_pack(&p->g, j->rhs + n * p->g.channel, b, NULL, g);
       cx_lanes_get()->depthwise(&p->l, x, g, y);
+      if ((n + 1) % SUMMED_IMAGES != 0 && n + 1 < p->images) continue;
+      for (int64_t i = 0; i < p->y_floats; i++) total[i] += (double)y[i];
+      memset(y, 0, sizeof *y * (size_t)p->y_floats);
     }
+    for (int64_t i = 0; i < p->y_floats; i++) y[i] = (float)total[i];
     cx_lanes_unpack(&p->y, y, b, j->out);
   }
 }
@@ -61,7 +70,8 @@ static calx_status *run_depthwise(const cx_kernel *kernel, cx_pool *pool,
             .out = out,
             .x = (float *)(scratch + p->x_at),
             .g = (float *)(scratch + p->g_at),
-            .y = (float *)(scratch + p->y_at) };
+            .y = (float *)(scratch + p->y_at),
+            .total = (double *)(void *)(scratch + p->total_at) };
   cx_pool_for(pool, p->blocks, 1, run_blocks, &j);
   return NULL;
 }
@@ -140,6 +150,7 @@ calx_status *cx_conv_depthwise_new(cx_kernel *kernel, bool always,
   p->x_at = cx_kernel_reserve(kernel, bytes * (size_t)p->x_floats);
   p->g_at = cx_kernel_reserve(kernel, bytes * (size_t)p->g_floats);
   p->y_at = cx_kernel_reserve(kernel, bytes * (size_t)p->y_floats);
+  p->total_at = cx_kernel_reserve(kernel, 2 * bytes * (size_t)p->y_floats);
   kernel->plan = p;
   kernel->free_plan = cx_free;
   kernel->run = run_depthwise;

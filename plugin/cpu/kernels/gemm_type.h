@@ -140,50 +140,69 @@ static void NAME(put_tile)(int64_t k, const NAME(rows) * r, const T *b,
 // Columns of the result of a row of a at a time.
 #define STRIP 4
 
+// The same for p in [lo, hi), STRIP vectors of columns.
+static void NAME(row_block)(const T *a, int64_t a_step, const T *b,
+                            int64_t b_row, int64_t lo, int64_t hi, T *to)
+{
+  VEC acc[STRIP];
+  for (int j = 0; j < STRIP; j++) acc[j] = (VEC){ 0 };
+  for (int64_t p = lo; p < hi; p++) {
+    const T x = a[p * a_step];
+    for (int j = 0; j < STRIP; j++) {
+      acc[j] += *(const VEC *)(b + p * b_row + j * LANES) * x;
+    }
+  }
+  memcpy(to, acc, sizeof acc);
+}
+
 // c[j] = sum over p of a[p] * b[p][j], the rows of b dense: each is read once.
 static void NAME(row_by_rows)(const cx_gemm *g, int64_t lo, int64_t columns,
                               T *to)
 {
   const T *a = g->a, *b = (const T *)g->b + lo;
-  VEC acc[STRIP];
-  for (int j = 0; j < STRIP; j++) acc[j] = (VEC){ 0 };
-  if (columns == STRIP * LANES) {
-    for (int64_t p = 0; p < g->k; p++) {
-      const T x = a[p * g->a_column];
-      for (int j = 0; j < STRIP; j++) {
-        acc[j] += *(const VEC *)(b + p * g->b_row + j * LANES) * x;
+  TOTAL totals[STRIP * GEMM_BYTES / sizeof(T)] = { 0 };
+  for (int64_t p = 0; p < g->k; p += GEMM_BLOCK) {
+    const int64_t end = MIN(p + GEMM_BLOCK, g->k);
+    if (columns == STRIP * LANES) {
+      NAME(row_block)(a, g->a_column, b, g->b_row, p, end, to);
+    } else {
+      memset(to, 0, sizeof(T) * (size_t)columns);
+      for (int64_t q = p; q < end; q++) {
+        const T x = a[q * g->a_column];
+        for (int64_t j = 0; j < columns; j++) to[j] += b[q * g->b_row + j] * x;
       }
     }
-    memcpy(to, acc, sizeof acc);
-    return;
+    for (int64_t j = 0; j < columns; j++) totals[j] += (TOTAL)to[j];
   }
-  memset(to, 0, sizeof acc);
-  for (int64_t p = 0; p < g->k; p++) {
-    const T x = a[p * g->a_column];
-    for (int64_t j = 0; j < columns; j++) to[j] += b[p * g->b_row + j] * x;
-  }
+  for (int64_t j = 0; j < columns; j++) to[j] = (T)totals[j];
 }
 
 // Any strides: a sum for each column.
 static T NAME(row_by_column)(const cx_gemm *g, int64_t column)
 {
   const T *a = g->a, *b = (const T *)g->b + column * g->b_column;
-  T sum = 0;
+  TOTAL total = 0;
   int64_t p = 0;
-  if (g->a_column == 1 && g->b_row == 1) {
+  while (g->a_column == 1 && g->b_row == 1 && p + STRIP * LANES <= g->k) {
     VEC acc[STRIP];
     for (int j = 0; j < STRIP; j++) acc[j] = (VEC){ 0 };
-    for (; p + STRIP * LANES <= g->k; p += STRIP * LANES) {
+    const int64_t end = MIN(p + GEMM_BLOCK * STRIP * LANES, g->k);
+    for (; p + STRIP * LANES <= end; p += STRIP * LANES) {
       for (int j = 0; j < STRIP; j++) {
         acc[j] += *(const VEC *)(a + p + j * LANES) *
                   *(const VEC *)(b + p + j * LANES);
       }
     }
     for (int j = 1; j < STRIP; j++) acc[0] += acc[j];
-    for (int64_t i = 0; i < LANES; i++) sum += acc[0][i];
+    for (int64_t i = 0; i < LANES; i++) total += (TOTAL)acc[0][i];
   }
-  for (; p < g->k; p++) sum += a[p * g->a_column] * b[p * g->b_row];
-  return sum;
+  while (p < g->k) {
+    T sum = 0;
+    const int64_t end = MIN(p + GEMM_BLOCK, g->k);
+    for (; p < end; p++) sum += a[p * g->a_column] * b[p * g->b_row];
+    total += (TOTAL)sum;
+  }
+  return (T)total;
 }
 
 // A single row of results, `step` apart: nothing is worth packing.
@@ -267,6 +286,49 @@ static void NAME(multiply_blocks)(const cx_gemm *g, void *panels)
   }
 }
 
+// A part of c of at most GEMM_LONG_ROWS x GEMM_LONG_COLUMNS: products of
+// GEMM_LONG inner elements, added up in TOTAL.
+static void NAME(multiply_part)(const cx_gemm *g, void *panels)
+{
+  T part[GEMM_LONG_ROWS * GEMM_LONG_COLUMNS];
+  TOTAL totals[GEMM_LONG_ROWS * GEMM_LONG_COLUMNS] = { 0 };
+  cx_gemm one = *g;
+  one.c = part;
+  one.ldc = g->n;
+  one.mode = CX_GEMM_SET;
+  for (int64_t p = 0; p < g->k; p += GEMM_LONG) {
+    one.a = (const T *)g->a + p * g->a_column;
+    one.b = (const T *)g->b + p * g->b_row;
+    one.k = MIN(GEMM_LONG, g->k - p);
+    NAME(multiply_blocks)(&one, panels);
+    for (int64_t i = 0; i < g->m * g->n; i++) totals[i] += (TOTAL)part[i];
+  }
+  for (int64_t i = 0; i < g->m; i++) {
+    T *to = (T *)g->c + i * g->ldc;
+    for (int64_t j = 0; j < g->n; j++) {
+      const T sum = (T)totals[i * g->n + j];
+      to[j] = g->mode == CX_GEMM_SET   ? sum
+              : g->mode == CX_GEMM_ADD ? to[j] + sum
+                                       : to[j] - sum;
+    }
+  }
+}
+
+static void NAME(multiply_long)(const cx_gemm *g, void *panels)
+{
+  for (int64_t j = 0; j < g->n; j += GEMM_LONG_COLUMNS) {
+    for (int64_t i = 0; i < g->m; i += GEMM_LONG_ROWS) {
+      cx_gemm part = *g;
+      part.m = MIN(GEMM_LONG_ROWS, g->m - i);
+      part.n = MIN(GEMM_LONG_COLUMNS, g->n - j);
+      part.a = (const T *)g->a + i * g->a_row;
+      part.b = (const T *)g->b + j * g->b_column;
+      part.c = (T *)g->c + i * g->ldc + j;
+      NAME(multiply_part)(&part, panels);
+    }
+  }
+}
+
 static void NAME(multiply)(const cx_gemm *g, void *panels)
 {
   if (g->m == 1) {
@@ -285,6 +347,10 @@ static void NAME(multiply)(const cx_gemm *g, void *panels)
     NAME(multiply_row)(&turned, g->ldc);
     return;
   }
+  if (sizeof(T) == sizeof(float) && g->k > 2 * GEMM_LONG) {
+    NAME(multiply_long)(g, panels);
+    return;
+  }
   NAME(multiply_blocks)(g, panels);
 }
 
@@ -292,4 +358,5 @@ static void NAME(multiply)(const cx_gemm *g, void *panels)
 #undef VEC
 #undef LANES
 #undef T
+#undef TOTAL
 #undef NAME

@@ -21,16 +21,29 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
+// Products that are added one to another; what they give is added up in TOTAL,
+// so that a long sum of f32 does not drift.
+#define GEMM_BLOCK 128
+// Inner elements whose blocks are added to the result one after the other.
+#define GEMM_LONG ((int64_t)32 * CX_GEMM_INNER)
+// Rows and columns of a result that is added up in TOTAL: 24 KiB of doubles.
+#define GEMM_LONG_ROWS 64
+#define GEMM_LONG_COLUMNS 48
+
 #define T float
+#define TOTAL double
 #define NAME(x) PASTE(x, _f32)
 #include "kernels/gemm_type.h"
 #define T double
+#define TOTAL double
 #define NAME(x) PASTE(x, _f64)
 #include "kernels/gemm_type.h"
 #define T uint32_t
+#define TOTAL uint32_t
 #define NAME(x) PASTE(x, _u32)
 #include "kernels/gemm_type.h"
 #define T uint64_t
+#define TOTAL uint64_t
 #define NAME(x) PASTE(x, _u64)
 #include "kernels/gemm_type.h"
 

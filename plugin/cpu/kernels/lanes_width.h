@@ -95,49 +95,83 @@ static void forward(const cx_lanes *l, const float *x, const float *w, float *y)
 
 // ---- gradient ---------------------------------------------------------------
 
-static float sum_lanes(const vec *v)
+// f32 that many products are added to drifts. So after BLOCK of them the sum
+// goes to that of the blocks, and after BLOCKS of these to one of doubles.
+#define BLOCK 128
+#define BLOCKS 64
+
+typedef double wide_vec __attribute__((vector_size(128), aligned(8)));
+
+static float sum_lanes(const wide_vec *v)
 {
-  float sum = 0;
+  double sum = 0;
   for (int i = 0; i < CX_LANES; i++) sum += (*v)[i];
-  return sum;
+  return (float)sum;
 }
 
-#define GRADIENT(name, RESULTS)                                              \
-  static inline void name(const cx_lanes *l, int64_t blocks, const float *x, \
-                          int64_t x_step, const float *g, int64_t g_step,    \
-                          int64_t row, int64_t first, float *to)             \
-  {                                                                          \
-    vec acc[RESULTS][CX_LANES_GRADS];                                        \
-    for (int r = 0; r < RESULTS; r++) {                                      \
-      for (int o = 0; o < CX_LANES_GRADS; o++) acc[r][o] = (vec){ 0 };       \
-    }                                                                        \
-    const int64_t step = l->stride[1] * CX_LANES;                            \
-    const int64_t tap_step = l->dilation[1] * CX_LANES;                      \
-    const int64_t plane = l->taps[0] * l->taps[1] * CX_LANES;                \
-    for (int64_t b = 0; b < blocks; b++) {                                   \
-      for (int64_t t = 0; t < l->taps[0]; t++) {                             \
-        const int64_t at = cx_lanes_row(l, row, t);                          \
-        if (at < 0) continue;                                                \
-        const float *from =                                                  \
-            x + b * x_step + at * l->width * CX_LANES + first * step;        \
-        const float *by = g + b * g_step + t * l->taps[1] * CX_LANES;        \
-        for (int64_t u = 0; u < l->taps[1]; u++) {                           \
-          vec v[CX_LANES_GRADS];                                             \
-          for (int o = 0; o < CX_LANES_GRADS; o++) {                         \
-            v[o] = *(const vec *)(by + o * plane + u * CX_LANES);            \
-          }                                                                  \
-          for (int r = 0; r < RESULTS; r++) {                                \
-            const vec f = *(const vec *)(from + u * tap_step + r * step);    \
-            for (int o = 0; o < CX_LANES_GRADS; o++) acc[r][o] += v[o] * f;  \
-          }                                                                  \
-        }                                                                    \
-      }                                                                      \
-    }                                                                        \
-    for (int r = 0; r < RESULTS; r++) {                                      \
-      for (int o = 0; o < CX_LANES_GRADS; o++) {                             \
-        to[o * l->results[1] + first + r] = sum_lanes(&acc[r][o]);           \
-      }                                                                      \
-    }                                                                        \
+// n sums; `io_added`: products since they were empty, `io_blocks` likewise.
+static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
+                             int64_t *io_added, int64_t *io_blocks)
+{
+  for (int i = 0; i < n; i++) block[i] += acc[i];
+  for (int i = 0; i < n; i++) acc[i] = (vec){ 0 };
+  *io_added = 0;
+  if (++*io_blocks < BLOCKS) return;
+  for (int i = 0; i < n; i++) {
+    total[i] += __builtin_convertvector(block[i], wide_vec);
+    block[i] = (vec){ 0 };
+  }
+  *io_blocks = 0;
+}
+
+#define GRADIENT(name, RESULTS)                                                \
+  static inline void name(const cx_lanes *l, int64_t blocks, const float *x,   \
+                          int64_t x_step, const float *g, int64_t g_step,      \
+                          int64_t row, int64_t first, float *to)               \
+  {                                                                            \
+    vec acc[RESULTS][CX_LANES_GRADS], block[RESULTS][CX_LANES_GRADS];          \
+    wide_vec total[RESULTS][CX_LANES_GRADS];                                   \
+    int64_t added = 0, blocked = 0;                                            \
+    for (int r = 0; r < RESULTS; r++) {                                        \
+      for (int o = 0; o < CX_LANES_GRADS; o++) {                               \
+        acc[r][o] = block[r][o] = (vec){ 0 };                                  \
+        total[r][o] = (wide_vec){ 0 };                                         \
+      }                                                                        \
+    }                                                                          \
+    const int64_t step = l->stride[1] * CX_LANES;                              \
+    const int64_t tap_step = l->dilation[1] * CX_LANES;                        \
+    const int64_t plane = l->taps[0] * l->taps[1] * CX_LANES;                  \
+    for (int64_t b = 0; b < blocks; b++) {                                     \
+      for (int64_t t = 0; t < l->taps[0]; t++) {                               \
+        const int64_t at = cx_lanes_row(l, row, t);                            \
+        if (at < 0) continue;                                                  \
+        const float *from =                                                    \
+            x + b * x_step + at * l->width * CX_LANES + first * step;          \
+        const float *by = g + b * g_step + t * l->taps[1] * CX_LANES;          \
+        for (int64_t u = 0; u < l->taps[1]; u++) {                             \
+          vec v[CX_LANES_GRADS];                                               \
+          for (int o = 0; o < CX_LANES_GRADS; o++) {                           \
+            v[o] = *(const vec *)(by + o * plane + u * CX_LANES);              \
+          }                                                                    \
+          for (int r = 0; r < RESULTS; r++) {                                  \
+            const vec f = *(const vec *)(from + u * tap_step + r * step);      \
+            for (int o = 0; o < CX_LANES_GRADS; o++) acc[r][o] += v[o] * f;    \
+          }                                                                    \
+        }                                                                      \
+        added += l->taps[1];                                                   \
+        if (added < BLOCK) continue;                                           \
+        end_block(&acc[0][0], &block[0][0], &total[0][0],                      \
+                  RESULTS *CX_LANES_GRADS, &added, &blocked);                  \
+      }                                                                        \
+    }                                                                          \
+    blocked = BLOCKS;                                                          \
+    end_block(&acc[0][0], &block[0][0], &total[0][0], RESULTS *CX_LANES_GRADS, \
+              &added, &blocked);                                               \
+    for (int r = 0; r < RESULTS; r++) {                                        \
+      for (int o = 0; o < CX_LANES_GRADS; o++) {                               \
+        to[o * l->results[1] + first + r] = sum_lanes(&total[r][o]);           \
+      }                                                                        \
+    }                                                                          \
   }
 
 GRADIENT(gradient_5, 5)
@@ -173,9 +207,11 @@ static void gradient(const cx_lanes *l, int64_t blocks, const float *x,
     const int64_t step = l->stride[1] * CX_LANES;                            \
     const int64_t tap_step = l->dilation[1] * CX_LANES;                      \
     to += (row * l->results[1] + first) * CX_LANES;                          \
-    vec acc[RESULTS];                                                        \
+    vec acc[RESULTS], block[RESULTS];                                        \
+    int64_t added = 0;                                                       \
     for (int r = 0; r < RESULTS; r++) {                                      \
-      acc[r] = *(const vec *)(to + r * CX_LANES);                            \
+      acc[r] = (vec){ 0 };                                                   \
+      block[r] = *(const vec *)(to + r * CX_LANES);                          \
     }                                                                        \
     for (int64_t t = 0; t < l->taps[0]; t++) {                               \
       const int64_t at = cx_lanes_row(l, row, t);                            \
@@ -188,9 +224,16 @@ static void gradient(const cx_lanes *l, int64_t blocks, const float *x,
           acc[r] += *(const vec *)(from + u * tap_step + r * step) * v;      \
         }                                                                    \
       }                                                                      \
+      added += l->taps[1];                                                   \
+      if (added < BLOCK) continue;                                           \
+      added = 0;                                                             \
+      for (int r = 0; r < RESULTS; r++) {                                    \
+        block[r] += acc[r];                                                  \
+        acc[r] = (vec){ 0 };                                                 \
+      }                                                                      \
     }                                                                        \
     for (int r = 0; r < RESULTS; r++) {                                      \
-      *(vec *)(to + r * CX_LANES) = acc[r];                                  \
+      *(vec *)(to + r * CX_LANES) = block[r] + acc[r];                       \
     }                                                                        \
   }
 

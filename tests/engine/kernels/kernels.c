@@ -13,6 +13,7 @@
 
 #include "base/thread.h"
 #include "case.h"
+#include "kernels/gemm.h"
 #include "kernels/onednn.h"
 #include "support/skip.h"
 
@@ -488,6 +489,59 @@ static void large_images_use_winograd(void **state)
 #endif
 }
 
+// ---- long sums --------------------------------------------------------------
+
+// Sums of many equal products, by our own matrix product: of all its forms.
+static void check_long(int64_t m, int64_t n, int64_t k, bool turned)
+{
+  const double x = (double)0.7f, want = x * x * (double)k;
+  float *a = test_malloc((size_t)(m * k) * sizeof *a);
+  float *b = test_malloc((size_t)(n * k) * sizeof *b);
+  float *c = test_malloc((size_t)(m * n) * sizeof *c);
+  for (int64_t i = 0; i < m * k; i++) a[i] = 0.7f;
+  for (int64_t i = 0; i < n * k; i++) b[i] = 0.7f;
+  const size_t bytes = cx_gemm_panels(CX_F32, m, n, k);
+  void *panels = aligned_alloc(64, bytes);
+  assert_non_null(panels);
+  const cx_gemm g = { .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a,
+                      .b = b,
+                      .a_row = turned ? 1 : k,
+                      .a_column = turned ? m : 1,
+                      .b_row = turned ? 1 : n,
+                      .b_column = turned ? k : 1,
+                      .c = c,
+                      .ldc = n };
+  cx_gemm_run(CX_F32, &g, panels);
+  for (int64_t i = 0; i < m * n; i++) {
+    const double off = ((double)c[i] - want) / want;
+    if (off < -2e-6 || off > 2e-6) {
+      fail_msg("%d x %d x %d, element %d: %g off", (int)m, (int)n, (int)k,
+               (int)i, off);
+    }
+  }
+  free(panels);
+  test_free(c);
+  test_free(b);
+  test_free(a);
+}
+
+static void long_products(void **state)
+{
+  (void)state;
+  static const int64_t sizes[][3] = { { 1, 1, 1 << 22 }, { 1, 67, 1 << 18 },
+                                      { 5, 1, 1 << 20 }, { 1, 5, 1 << 20 },
+                                      { 3, 7, 1 << 20 }, { 70, 50, 1 << 16 },
+                                      { 9, 9, 1 << 14 } };
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (int turned = 0; turned < 2; turned++) {
+      check_long(sizes[i][0], sizes[i][1], sizes[i][2], turned == 1);
+    }
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -502,6 +556,7 @@ int main(void)
     cmocka_unit_test(gradients_are_recognised),
     cmocka_unit_test(few_channels_use_lanes),
     cmocka_unit_test(products_are_dots),
+    cmocka_unit_test(long_products),
     cmocka_unit_test(large_images_use_winograd),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
