@@ -16,7 +16,7 @@
 
 #define MOST_IMAGE ((int64_t)1 << 20)  // floats
 // That are added up in f32; what they give is added up in f64.
-#define SUMMED_IMAGES 16
+#define SUMMED_IMAGES 4
 
 typedef struct depthwise_plan {
   cx_lanes l;

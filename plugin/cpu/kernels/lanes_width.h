@@ -97,7 +97,7 @@ static void forward(const cx_lanes *l, const float *x, const float *w, float *y)
 
 // f32 that many products are added to drifts. So after BLOCK of them the sum
 // goes to that of the blocks, and after BLOCKS of these to one of doubles.
-#define BLOCK 128
+#define BLOCK 96
 #define BLOCKS 64
 
 typedef double wide_vec __attribute__((vector_size(128), aligned(8)));
