@@ -1,0 +1,107 @@
+// calx/calx.hpp in use: numbers as operands, options by name, call sites, lists
+// of sizes in variables, and training steps of a small net.
+#include <calx/calx.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace {
+
+int failures;
+
+void expect(bool good, const char *what, double found)
+{
+  if (good) return;
+  failures++;
+  std::printf("failed: %s: %g\n", what, found);
+}
+
+void test_operators()
+{
+  calx::scope step;
+  const calx_dims shape = CALX_SHAPE(2, 3);
+  calx::tensor x = calx::full(shape, 3);
+  calx::tensor y = (2 * x + 1) / 2.0 - x;  // 0.5
+  expect(calx::item(calx::sum(y)) == 3, "sum of 6 halves",
+         calx::item(calx::sum(y)));
+  calx::tensor rows = calx::sum(x, [](auto &o) { o.dims = CALX_DIMS(1); });
+  expect(calx_tensor_dim(rows.get(), 0) == 2 && calx_tensor_rank(rows.get()) == 1,
+         "sum over the columns", 0);
+  calx::options<calx_add_options> half;
+  half.alpha = 0.5;
+  expect(calx::item(calx::mean(calx::add(x, 4, half))) == 5, "alpha", 0);
+  expect(calx::item(calx::mean(-x)) == -3, "minus", 0);
+  calx::check(step.end());
+}
+
+void test_place()
+{
+  calx::scope step;
+  calx::tensor x = calx::ones(CALX_SHAPE(2));
+  int line = __LINE__ + 1;
+  calx::tensor y = x + calx::ones(CALX_SHAPE(3));
+  (void)y;
+  calx::status s = step.end();
+  std::string wanted = "hpp.cc:" + std::to_string(line) + ":";
+  expect(s && s.code() == CALX_INVALID_ARGUMENT, "no error", 0);
+  expect(std::strstr(s.message(), wanted.c_str()) != nullptr, s.message(), line);
+  bool thrown = false;
+  try {
+    calx::check(std::move(s));
+  } catch (const calx::error &e) {
+    thrown = e.code() == CALX_INVALID_ARGUMENT;
+  }
+  expect(thrown, "an error is thrown", 0);
+}
+
+void f32(calx_create_options &o)
+{
+  o.dtype = CALX_F32;
+}
+
+// y = 2 a - b is learnt from 64 drawn points.
+void test_training()
+{
+  calx_manual_seed(1);
+  calx::module_ptr model(calx_module_new("net", nullptr, nullptr));
+  calx_module *hidden = calx::linear(model.get(), "hidden", 2, 16);
+  calx_module *out = calx::linear(model.get(), "out", 16, 1);
+  calx::optimizer_ptr opt = calx::adam(model.get(), [](auto &o) { o.lr = 0.02; });
+  calx::check(calx_module_error(model.get()));
+  calx::check(calx_optimizer_error(opt.get()));
+  double first = 0, last = 0;
+  for (int i = 0; i < 60; i++) {
+    calx::scope step;
+    calx::tensor x = calx::rand(CALX_SHAPE(64, 2));
+    calx::tensor wanted = calx_linear(
+        x.get(), calx::reshape(calx::arange(2, -2, -3, f32), CALX_SHAPE(1, 2)).get(),
+        nullptr);
+    calx::zero_grad(opt);
+    calx::tensor y = calx::forward(out, calx::relu(calx::forward(hidden, x)));
+    calx::tensor loss = calx::mean(calx::square(y - wanted));
+    calx::backward(loss);
+    calx::step(opt);
+    calx::sync({ loss });
+    last = calx::item(loss);
+    if (i == 0) first = last;
+    calx::check(step.end());
+  }
+  expect(std::isfinite(last) && last < 0.1 * first, "loss of the last step", last);
+}
+
+}  // namespace
+
+int main()
+{
+  try {
+    test_operators();
+    test_place();
+    test_training();
+  } catch (const calx::error &e) {
+    std::printf("failed: %s\n", e.what());
+    return 1;
+  }
+  return failures != 0;
+}
