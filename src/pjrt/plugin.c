@@ -232,7 +232,10 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
   // Of a host's processes the first says it for all.
-  bool says = choice.automatic && cx_world_here()->local_process == 0;
+  const char *quiet = getenv("CALX_QUIET");
+  bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
+  bool says =
+      choice.automatic && !is_quiet && cx_world_here()->local_process == 0;
   if (status == NULL && says && !atomic_flag_test_and_set(&choice_was_told)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(

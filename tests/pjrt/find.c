@@ -196,6 +196,10 @@ static void test_automatic_is_said_once(void **state)
   log_text[0] = '\0';
   CHECK_OK(cx_pjrt_plugin_open(path, &p));
   assert_string_equal(log_text, "");
+  setenv("CALX_QUIET", "1", 1);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_string_equal(log_text, "");
+  unsetenv("CALX_QUIET");
   CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
   CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
   calx_log_set(NULL, NULL);
