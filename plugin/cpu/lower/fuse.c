@@ -33,11 +33,18 @@ typedef struct fusing {
   bool *after;      // by operation: in its loop it works on reductions' results
   cx_unit **units;
   size_t n_units, units_room;
-  uint32_t *stack;   // of searches
-  unsigned *seen;    // by operation: the last search that saw it
-  uint32_t *lowest;  // by operation: the first that ways from it come to
+  uint32_t *stack;  // of searches
+  unsigned *seen;   // by operation: the last search that saw it
+  // Of the operations that have been placed, the later ones first: from those
+  // of a span, up to the next span, ways come back to `lowest`, but not before
+  // it.
+  struct span {
+    uint32_t first, lowest;
+  } * spans;
+  size_t n_spans;
   unsigned search;
 } fusing;
+typedef struct span span;
 
 // ---- what operations are ----
 
@@ -194,9 +201,24 @@ static void write_here(fusing *f, uint32_t i, cx_unit *u)
 // and within a unit to all that it writes, which may stand before. `lowest`
 // tells how far back ways from an operation come, so that what is behind the
 // unit for good is not searched.
+static uint32_t lowest(const fusing *f, uint32_t i)
+{
+  size_t from = 0;
+  size_t to = f->n_spans;  // the first span that begins at i or before
+  while (from < to) {
+    size_t middle = from + (to - from) / 2;
+    if (f->spans[middle].first <= i) {
+      to = middle;
+    } else {
+      from = middle + 1;
+    }
+  }
+  return to < f->n_spans ? f->spans[to].lowest : i;
+}
+
 static void go_to(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
 {
-  if (f->seen[i] == f->search || f->lowest[i] >= u->key) return;
+  if (f->seen[i] == f->search || lowest(f, i) >= u->key) return;
   f->seen[i] = f->search;
   f->stack[(*depth)++] = i;
 }
@@ -236,18 +258,22 @@ static bool leads_to(fusing *f, uint32_t from, const cx_unit *u)
 }
 
 // From the operations behind i up to the last of its units, and from those
-// whose ways come back to them, ways now come back to i.
+// whose ways come back to them, ways now come back to i. These are whole spans,
+// since a span's value lies before it.
 static void lower_to(fusing *f, uint32_t i)
 {
   size_t last = i;
   for (const link *l = f->links[i]; l != NULL; l = l->next) {
     if (l->unit->key > last) last = l->unit->key;
   }
-  if (!f->in_memory[i] || last == i) return;
-  for (size_t k = (size_t)i + 1; k < f->uses.n_ops; k++) {
-    if (k > last && f->lowest[k] > last) return;
-    f->lowest[k] = i;
+  if (f->in_memory[i] && last != i) {
+    while (f->n_spans > 0 && (f->spans[f->n_spans - 1].first <= last ||
+                              f->spans[f->n_spans - 1].lowest <= last)) {
+      f->n_spans--;
+    }
+    f->spans[f->n_spans++] = (span){ .first = i + 1, .lowest = i };
   }
+  f->spans[f->n_spans++] = (span){ .first = i, .lowest = i };
 }
 
 // ---- whether an operation may be computed in a unit ----
@@ -559,10 +585,9 @@ static bool prepare(fusing *f)
   f->after = CX_ARENA_ARRAY(arena, bool, n);
   f->stack = CX_ARENA_ARRAY(arena, uint32_t, 2 * n);
   f->seen = CX_ARENA_ARRAY(arena, unsigned, n);
-  f->lowest = CX_ARENA_ARRAY(arena, uint32_t, n);
-  for (uint32_t i = 0; f->lowest != NULL && i < n; i++) f->lowest[i] = i;
+  f->spans = CX_ARENA_ARRAY(arena, span, n + 1);
   return f->links != NULL && f->in_memory != NULL && f->after != NULL &&
-         f->stack != NULL && f->seen != NULL && f->lowest != NULL;
+         f->stack != NULL && f->seen != NULL && f->spans != NULL;
 }
 
 calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)

@@ -222,19 +222,25 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
 {
   uint32_t *source = CX_ARENA_ARRAY(&e->g->l->arena, uint32_t, n + 1);
   if (source == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) source[i] = place_of(e, from[i]);
+  size_t *moving = CX_ARENA_ARRAY(&e->g->l->arena, size_t, n + 1);
+  if (moving == NULL) return cx_out_of_memory();
+  size_t n_moving = 0;  // most values lie where they are to go
+  for (size_t i = 0; i < n; i++) {
+    source[i] = place_of(e, from[i]);
+    if (source[i] != to[i]) moving[n_moving++] = i;
+  }
   cx_program *p = e->a->program;
   int64_t aside = (int64_t)p->arena_bytes;
-  for (size_t i = 0; i < n && !e->a->failed; i++) {
+  for (size_t m = 0; m < n_moving && !e->a->failed; m++) {
+    const size_t i = moving[m];
     bool overwritten = false;
-    for (size_t k = 0; k < n; k++) {
-      if (k != i && source[k] != to[k] &&
-          (to[k] == source[i] ||
-           overlap(p, &p->places[source[i]], &p->places[to[k]]))) {
-        overwritten = true;
-      }
+    for (size_t o = 0; o < n_moving && !overwritten; o++) {
+      const uint32_t other = to[moving[o]];
+      overwritten =
+          o != m && (other == source[i] ||
+                     overlap(p, &p->places[source[i]], &p->places[other]));
     }
-    if (!overwritten || source[i] == to[i]) continue;
+    if (!overwritten) continue;
     int64_t bytes = p->places[source[i]].bytes;
     uint32_t place = cx_assemble_place(e->a, CX_PLACE_ARENA, aside, bytes);
     aside += cx_place_align_up(bytes);
@@ -243,7 +249,9 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
     source[i] = place;
   }
   p->arena_bytes = (size_t)aside;
-  for (size_t i = 0; i < n; i++) emit_copy(e, source[i], to[i]);
+  for (size_t m = 0; m < n_moving; m++) {
+    emit_copy(e, source[moving[m]], to[moving[m]]);
+  }
   return NULL;
 }
 
