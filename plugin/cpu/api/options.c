@@ -12,10 +12,14 @@
 
 #define SIZE_LIMIT ((size_t)16 << 20)
 
+// `user`: where it is noted that there was no memory, as far as somebody wants
+// to know. protobuf-c's own answer is the same as to damage.
 static void *allocate(void *user, size_t size)
 {
-  (void)user;
-  return cx_alloc(size);
+  void *p = cx_alloc(size);
+  bool *failed = user;
+  if (p == NULL && failed != NULL) *failed = true;
+  return p;
 }
 
 static void release(void *user, void *p)
@@ -103,10 +107,13 @@ calx_status *cx_api_options_parse(const char *bytes, size_t size,
   *out = (cx_api_options){ .device = -1 };
   if (size == 0) return NULL;
   CxApi__CompileOptions *message = NULL;
+  bool failed = false;
+  ProtobufCAllocator noting = { allocate, release, &failed };
   if (bytes != NULL && size <= SIZE_LIMIT) {
-    message = cx_api__compile_options__unpack(&allocator, size,
-                                              (const uint8_t *)bytes);
+    message =
+        cx_api__compile_options__unpack(&noting, size, (const uint8_t *)bytes);
   }
+  if (message == NULL && failed) return cx_out_of_memory();
   if (message == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "failed to deserialize CompileOptionsProto, %zu bytes",

@@ -110,7 +110,10 @@ static void test_each(void **state)
       cx_alloc_fail_at(n);
       code = actions[i](&f);
       cx_alloc_fail_at(-1);
-      if (code != 0) failed++;
+      if (code != 0) {
+        assert_int_equal(code, PJRT_Error_Code_RESOURCE_EXHAUSTED);
+        failed++;
+      }
       assert_true(n < 20000);
     }
     assert_true(failed > 0);
