@@ -99,7 +99,8 @@ typedef struct CALX_OPTIONS calx_idx_options {
  * (x/255 - mean)/std, labels u8 (N) become i64 (). Both are read whole, here.
  * @errors NOT_FOUND, PERMISSION_DENIED the file  DATA_LOSS wrong magic,
  *         truncated or too long, bad gzip data, counts differ, label out of
- *         range: with the file and the byte  INVALID_ARGUMENT bad options
+ *         range: with the file and the byte  INVALID_ARGUMENT bad options,
+ *         or no regular file
  * @source Y. LeCun, the MNIST database: IDX file format
  */
 CALX_API calx_dataset *calx_dataset_idx_with(const char *images,

@@ -98,6 +98,31 @@ calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
   return read_open(fd, path, limit, out_data, out_size);
 }
 
+static calx_status *check_regular(int fd, const char *path)
+{
+  struct stat info;
+  if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
+  if (S_ISREG(info.st_mode)) return NULL;
+  const char *what = S_ISDIR(info.st_mode)    ? "directory"
+                     : S_ISFIFO(info.st_mode) ? "pipe"
+                                              : "device";
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "'%s' is a %s; a regular file is wanted", path, what);
+}
+
+calx_status *cx_file_read_regular(const char *path, size_t limit,
+                                  char **out_data, size_t *out_size)
+{
+  *out_data = NULL;
+  *out_size = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return cx_file_failed("open", path);
+  calx_status *status = check_regular(fd, path);
+  if (status == NULL) return read_open(fd, path, limit, out_data, out_size);
+  close(fd);
+  return status;
+}
+
 // ---- files that are believed ------------------------------------------------
 
 calx_status *cx_file_check_owner(const char *path, const struct stat *info,

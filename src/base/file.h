@@ -13,6 +13,12 @@
 // *out_data is zero-terminated past its size and is freed with cx_free().
 calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
                           size_t *out_size) CALX_MUST_USE;
+// The same of data that somebody else may have put there: a regular file only,
+// maybe behind a link. A pipe is not waited for, and a device, which may have
+// no end, is not read: both are INVALID_ARGUMENT.
+calx_status *cx_file_read_regular(const char *path, size_t limit,
+                                  char **out_data,
+                                  size_t *out_size) CALX_MUST_USE;
 // The same of a file that is believed: a regular one that cx_file_check_owner()
 // accepts. A link is not followed, and a pipe is not waited for.
 calx_status *cx_file_read_own(const char *path, size_t limit, bool root_too,

@@ -146,7 +146,7 @@ static calx_status *read_file(const char *path, size_t rank,
 {
   char *content;
   size_t size;
-  CALX_TRY(cx_file_read(path, MOST_BYTES, &content, &size));
+  CALX_TRY(cx_file_read_regular(path, MOST_BYTES, &content, &size));
   calx_status *status = cx_data_idx_decode(path, content, size, rank, out_idx);
   cx_free(content);
   return status;

@@ -45,12 +45,15 @@ static calx_status *read_index(loading *l, const char *wanted_tag)
   calx_status *status =
       cx_text_failed(&path)
           ? cx_out_of_memory()
-          : cx_file_read(cx_text_str(&path), MOST_INDEX, &text, &size);
+          : cx_file_read_regular(cx_text_str(&path), MOST_INDEX, &text, &size);
   cx_text_free(&path);
   CALX_TRY(status);
   json_error_t error;
   l->index = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
   cx_free(text);
+  if (l->index == NULL && json_error_code(&error) == json_error_out_of_memory) {
+    return cx_out_of_memory();
+  }
   if (l->index == NULL) return bad(l, error.text);
   const json_t *facts = json_object_get(l->index, "metadata");
   json_int_t ranks = json_integer_value(json_object_get(facts, "ranks"));

@@ -195,6 +195,33 @@ static void test_link(void **state)
 
 // ---- files that are believed ------------------------------------------------
 
+// Neither waits for a writer nor reads without an end.
+static void test_read_regular(void **state)
+{
+  (void)state;
+  char *data = (char *)1;
+  size_t size = 5;
+  check_fails(cx_file_read_regular(at("none"), 0, &data, &size), CALX_NOT_FOUND,
+              "none': No such file");
+  assert_null(data);
+  assert_int_equal(size, 0);
+  check_ok(cx_file_write(at("f"), "0123", 4));
+  assert_int_equal(symlink(at("f"), at("link")), 0);
+  check_ok(cx_file_read_regular(at("link"), 4, &data, &size));
+  assert_string_equal(data, "0123");
+  cx_free(data);
+  check_fails(cx_file_read_regular(at("f"), 3, &data, &size),
+              CALX_RESOURCE_EXHAUSTED, "more than the 3 bytes");
+  assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+  check_fails(cx_file_read_regular(at("pipe"), 0, &data, &size),
+              CALX_INVALID_ARGUMENT, "is a pipe; a regular file is wanted");
+  check_fails(cx_file_read_regular("/dev/zero", 0, &data, &size),
+              CALX_INVALID_ARGUMENT, "is a device");
+  check_fails(cx_file_read_regular(folder, 0, &data, &size),
+              CALX_INVALID_ARGUMENT, "is a directory");
+  assert_null(data);
+}
+
 static void check_refused(const char *path, bool root_too, const char *why)
 {
   char *data = (char *)1;
@@ -357,13 +384,13 @@ static void test_file_hash(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    FILE_TEST(test_round_trip),    FILE_TEST(test_mode),
-    FILE_TEST(test_read_fails),    FILE_TEST(test_write_fails),
-    FILE_TEST(test_replaced),      FILE_TEST(test_streams),
-    FILE_TEST(test_link),          FILE_TEST(test_read_without_memory),
-    FILE_TEST(test_folders),       FILE_TEST(test_hash),
-    FILE_TEST(test_file_hash),     FILE_TEST(test_read_own),
-    FILE_TEST(test_write_private),
+    FILE_TEST(test_round_trip),   FILE_TEST(test_mode),
+    FILE_TEST(test_read_fails),   FILE_TEST(test_write_fails),
+    FILE_TEST(test_replaced),     FILE_TEST(test_streams),
+    FILE_TEST(test_link),         FILE_TEST(test_read_without_memory),
+    FILE_TEST(test_folders),      FILE_TEST(test_hash),
+    FILE_TEST(test_file_hash),    FILE_TEST(test_read_own),
+    FILE_TEST(test_read_regular), FILE_TEST(test_write_private),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

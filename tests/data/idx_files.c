@@ -258,6 +258,10 @@ static void test_no_file(void **state)
   CHECK_SAYS(calx_status_code(calx_dataset_error(d)), calx_dataset_error(d),
              folder, "directory");
   calx_dataset_free(d);
+  d = calx_dataset_idx("/dev/zero", folder);  // has no end
+  CHECK_SAYS(CALX_INVALID_ARGUMENT, calx_dataset_error(d), "/dev/zero",
+             "device");
+  calx_dataset_free(d);
 }
 
 static void test_no_memory(void **state)

@@ -1,6 +1,8 @@
 // shard: a dict that several ranks save and another number of ranks loads.
 #include "io/shard.h"
 
+#include <sys/stat.h>
+
 #include "everything.h"
 #include "files.h"
 
@@ -171,6 +173,21 @@ static void test_two_saves(void **state)
   }
 }
 
+// A pipe in the index's place is not waited for.
+static void test_pipe(void **state)
+{
+  (void)state;
+  calx_value *d;
+  const char *index = "sharded/model.safetensors.index.json";
+  save(file_in_folder("sharded"), 1, "x", -1);
+  assert_int_equal(remove(file_in_folder(index)), 0);
+  assert_int_equal(mkfifo(file_in_folder(index), 0600), 0);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_load_sharded(file_in_folder("sharded"), &d), "is a pipe");
+  assert_null(d);
+  assert_int_equal(remove(file_in_folder(index)), 0);
+}
+
 // The public calls, in a world of one.
 static void test_alone(void **state)
 {
@@ -203,9 +220,8 @@ static int remove_all(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_other_worlds),
-    SUPPORT_TEST(test_shares),
-    SUPPORT_TEST(test_two_saves),
+    SUPPORT_TEST(test_other_worlds), SUPPORT_TEST(test_shares),
+    SUPPORT_TEST(test_two_saves),    SUPPORT_TEST(test_pipe),
     SUPPORT_TEST(test_alone),
   };
   return cmocka_run_group_tests(tests, NULL, remove_all);
