@@ -7,6 +7,7 @@
 // Whoever sends a signal a second time does not wait for the file.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,11 +18,13 @@
 
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { SIGNALS = sizeof numbers / sizeof *numbers };
+enum { STOP = 0 };  // no signal's number: ends the thread
 
 static cx_mutex lock = CX_MUTEX_INIT;
 static struct {
   int pipe[2];
-  pid_t process;  // that has the thread; a fork's child has none
+  pid_t pipe_of;  // process
+  pid_t process;  // that has the thread, 0: none; a fork's child has none
   cx_thread thread;
   bool installed[SIGNALS];
   struct sigaction before[SIGNALS];
@@ -60,11 +63,24 @@ static void run(void *user)
   for (;;) {
     ssize_t n = read(watch.pipe[0], &number, 1);
     if (n < 0 && errno == EINTR) continue;
-    if (n != 1) return;
+    if (n != 1 || number == STOP) return;
     cx_debug_record_write();
     put_back(index_of(number));
     kill(getpid(), number);
   }
+}
+
+// A pipe stays open: a handler may be about to write to it in another thread.
+static calx_status *open_pipe(void)
+{
+  if (watch.pipe_of == getpid()) return NULL;
+  if (pipe2(watch.pipe, O_CLOEXEC) != 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "no pipe for signals, errno %d",
+                    errno);
+  }
+  fcntl(watch.pipe[1], F_SETFL, O_NONBLOCK);
+  watch.pipe_of = getpid();
+  return NULL;
 }
 
 // The thread takes no signals: a handler of the program's runs where it did
@@ -72,11 +88,7 @@ static void run(void *user)
 static calx_status *start_thread(void)
 {
   if (watch.process == getpid()) return NULL;
-  if (pipe2(watch.pipe, O_CLOEXEC) != 0) {
-    return cx_error(CALX_RESOURCE_EXHAUSTED, "no pipe for signals, errno %d",
-                    errno);
-  }
-  fcntl(watch.pipe[1], F_SETFL, O_NONBLOCK);
+  CALX_TRY(open_pipe());
   sigset_t all, mask;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask);
@@ -84,6 +96,22 @@ static calx_status *start_thread(void)
   pthread_sigmask(SIG_SETMASK, &mask, NULL);
   if (status == NULL) watch.process = getpid();
   return status;
+}
+
+// A process that is to start ranks must have one thread. A signal that came too
+// late for the thread has its disposition of before by now.
+static void stop_thread(void)
+{
+  if (watch.process != getpid()) return;
+  const unsigned char stop = STOP;
+  if (write(watch.pipe[1], &stop, 1) != 1) return;  // full of signals: it stays
+  cx_thread_join(&watch.thread);
+  watch.process = 0;
+  struct pollfd late = { .fd = watch.pipe[0], .events = POLLIN };
+  unsigned char number;
+  while (poll(&late, 1, 0) == 1 && read(watch.pipe[0], &number, 1) == 1) {
+    kill(getpid(), number);
+  }
 }
 
 static bool is_ours(const struct sigaction *a)
@@ -127,5 +155,6 @@ void cx_debug_interrupt_close(void)
       put_back(i);
     }
   }
+  stop_thread();
   cx_unlock(&lock);
 }
