@@ -278,7 +278,7 @@ typedef struct CALX_OPTIONS calx_load_sharded_options {
  * and of slices the part that this rank has among as many ranks as there are
  * now. Tensors are on the host; the caller frees the dict.
  * @errors  as calx_load(); DATA_LOSS a file of another save, a tensor that is
- *          in none
+ *          in none, or one that the index does not name
  */
 CALX_API calx_status *calx_load_sharded_with(
     const char *folder, const calx_load_sharded_options *options,

@@ -232,6 +232,23 @@ static calx_status *load_slice(loading *l, const char *name)
   return calx_value_set(l->dict, name, v);
 }
 
+// A tensor that the index does not name would be lost in silence.
+static calx_status *check_named(loading *l, int rank)
+{
+  const calx_value *file;
+  CALX_TRY(need_file(l, rank, &file));
+  for (size_t i = 0; i < calx_value_count(file); i++) {
+    const char *name = calx_value_key(file, i);
+    if (calx_value_get(l->dict, name) != NULL) continue;
+    return cx_error(CALX_DATA_LOSS,
+                    "'%s': rank %d's file has '%.100s', of which the index "
+                    "does not know: another save was interrupted, or is under "
+                    "way",
+                    l->folder, rank, name);
+  }
+  return NULL;
+}
+
 static calx_status *load_all(loading *l, const char *wanted_tag)
 {
   CALX_TRY(read_index(l, wanted_tag));
@@ -244,6 +261,7 @@ static calx_status *load_all(loading *l, const char *wanted_tag)
     if (name == NULL) return bad(l, "a slice has no name");
     CALX_TRY(load_slice(l, name));
   }
+  for (int r = 0; r < l->ranks; r++) CALX_TRY(check_named(l, r));
   return NULL;
 }
 

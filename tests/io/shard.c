@@ -163,6 +163,9 @@ static void test_two_saves(void **state)
     { INDEX(",\"weight_map\":{\"zz\":\"shard-00000-of-00002.safetensors\"},"
             "\"slices\":[]"),
       "has no 'zz'" },
+    { INDEX(",\"weight_map\":{\"a\":\"shard-00000-of-00002.safetensors\"},"
+            "\"slices\":[]"),
+      "rank 0's file has 'c', of which the index does not know" },
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     write_file(file_in_folder("sharded/model.safetensors.index.json"),
