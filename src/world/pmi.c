@@ -13,9 +13,11 @@
 #include "world/pmi.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,9 +31,10 @@ enum { MOST_LINE = 4096, MOST_VALUE = 1024, MOST_KEY = 64 };
 static struct {
   cx_thread thread;
   int socket;  // the answers' end; stays open, as MPICH keeps the other
+  int wake;    // written to: no more is answered
   int barriers;
   bool told;  // whether the variables are ours
-} pmi = { .socket = -1 };
+} pmi = { .socket = -1, .wake = -1 };
 
 // ---- lines ------------------------------------------------------------------
 
@@ -205,6 +208,17 @@ static bool answer(const char *line)
   return say("cmd=unknown rc=-1\n");
 }
 
+// False: no more is to be answered.
+static bool wait_for_line(void)
+{
+  struct pollfd ends[] = { { .fd = pmi.socket, .events = POLLIN },
+                           { .fd = pmi.wake, .events = POLLIN } };
+  while (poll(ends, 2, -1) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return ends[1].revents == 0;
+}
+
 static void serve(void *user)
 {
   char line[MOST_LINE];
@@ -219,7 +233,7 @@ static void serve(void *user)
       memmove(line, end + 1, used);
       continue;
     }
-    if (used == sizeof line) return;
+    if (used == sizeof line || !wait_for_line()) return;
     const ssize_t n = read(pmi.socket, line + used, sizeof line - used);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
@@ -248,9 +262,14 @@ calx_status *cx_pmi_start(void)
                     strerror(errno));
   }
   pmi.socket = ends[0];
+  pmi.wake = eventfd(0, EFD_CLOEXEC);
   pmi.barriers = 0;
-  calx_status *status = cx_thread_start(&pmi.thread, serve, NULL);
+  calx_status *status =
+      pmi.wake >= 0 ? cx_thread_start(&pmi.thread, serve, NULL)
+                    : cx_error(CALX_RESOURCE_EXHAUSTED,
+                               "no descriptor for MPI: %s", strerror(errno));
   if (status != NULL) {
+    if (pmi.wake >= 0) close(pmi.wake);
     close(ends[0]);
     close(ends[1]);
     return status;
@@ -265,11 +284,15 @@ calx_status *cx_pmi_start(void)
 
 void cx_pmi_stop(void)
 {
+  const uint64_t one = 1;
   if (!pmi.told) return;
   // Whoever waits in MPI for an answer goes on waiting: the end of the line
-  // would make it end the process.
-  shutdown(pmi.socket, SHUT_RD);
+  // would make it end the process. So would SIGPIPE, of a question that comes
+  // later, if this end took no more.
+  (void)!write(pmi.wake, &one, sizeof one);
   cx_thread_join(&pmi.thread);
+  close(pmi.wake);
+  pmi.wake = -1;
   unsetenv("PMI_FD");
   unsetenv("PMI_RANK");
   unsetenv("PMI_SIZE");
