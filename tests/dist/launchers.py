@@ -239,6 +239,31 @@ class OwnOnHosts(TwoHosts):
             for address in bound:
                 self.assertRegex(address, r'"(127\.0\.0\.1|::1)"')
 
+    def test_hangup(self):
+        # UCX takes SIGHUP for itself unless it is told not to.
+        variables = dict(CALX_NNODES="2", MASTER_ADDR="127.0.0.1",
+                         MASTER_PORT="29518", CALX_HEARTBEAT_S="30")
+        runs = [self.start(CALX, "run", "--log-dir", self.folder, HELLO,
+                           "--train", "--fail", "stop",
+                           CALX_NODE_RANK=str(host), **variables)
+                for host in range(2)]
+        log = os.path.join(self.folder, "rank_0.out")
+        until = time.monotonic() + LIMIT
+        while time.monotonic() < until:
+            if os.path.exists(log):
+                with open(log) as file:
+                    if "trained" in file.read():
+                        break
+            time.sleep(0.05)
+        begin = time.monotonic()
+        runs[0].send_signal(signal.SIGHUP)
+        ends = [self.finish(run) for run in runs]
+        self.assertLess(time.monotonic() - begin, THEIR_ENDS, ends)
+        self.assertEqual(ends[0][0], 128 + signal.SIGHUP, ends)
+        for _, text in ends:
+            self.assertIn("rank 0 ended by signal 1 (Hangup)", text)
+        self.nothing_left()
+
     def test_calx_run(self):
         text = self.well(CALX, "run", "--hosts", "alpha,beta", "--ssh",
                          HOSTS.agent, "-n", "2", HELLO, "--train")

@@ -58,8 +58,10 @@ calx_status *cx_mpi_load(const cx_mpi_api **out)
 {
   const char *flavour = NULL;
   CALX_TRY(choose(&flavour));
-  // UCX reads its settings when it is loaded. It would take over SIGSEGV.
+  // UCX reads its settings when it is loaded. It would take over SIGSEGV, and
+  // SIGHUP for its own diagnostics: no rank would end with its terminal.
   setenv("UCX_HANDLE_ERRORS", "none", 0);
+  setenv("UCX_DEBUG_SIGNO", "0", 0);
   setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
   cx_mpi_choose_net();
   cx_text looked = { 0 };
