@@ -178,22 +178,26 @@ static CX_COLD void say_ended(const visit *v, int rank, cx_verdict *out)
   cx_slot *s = &v->board->slots[rank];
   uint64_t at = atomic_load(&s->at);
   out->code = CALX_ABORTED;
-  if (cx_board_epoch(at) > cx_board_epoch(v->target)) {
-    snprintf(out->text, sizeof out->text,
-             "rank %d ended; %s was rank %d's launch %llu", rank, v->a->what,
-             v->a->rank, (unsigned long long)cx_board_count(v->target));
-  } else if (atomic_load(&s->state) == CX_RANK_FAILED) {
+  bool later = cx_board_epoch(at) > cx_board_epoch(v->target);
+  if (!later && atomic_load(&s->state) == CX_RANK_FAILED) {
     char message[CX_BOARD_MESSAGE];
     memcpy(message, s->message, sizeof message);
     message[sizeof message - 1] = '\0';
     snprintf(out->text, sizeof out->text, "rank %d failed: %s", rank, message);
-  } else {
-    unsigned long long count = (unsigned long long)cx_board_count(at);
-    snprintf(out->text, sizeof out->text,
-             "rank %d ended after %llu launch%s; %s was rank %d's launch %llu",
-             rank, count, count == 1 ? "" : "es", v->a->what, v->a->rank,
-             (unsigned long long)cx_board_count(v->target));
+    return;
   }
+  char count[64] = "";
+  if (!later) {
+    unsigned long long n = (unsigned long long)cx_board_count(at);
+    snprintf(count, sizeof count, " after %llu agreement%s of the ranks", n,
+             n == 1 ? "" : "s");
+  }
+  snprintf(out->text, sizeof out->text,
+           "rank %d has ended its function without an error%s, but rank %d "
+           "waits for it at %s (agreement %llu): do the ranks have different "
+           "numbers of batches?",
+           rank, count, v->a->rank, v->a->what,
+           (unsigned long long)cx_board_count(v->target));
 }
 
 // "rank 2", "ranks 2, 3, 5 and 4 more"; what has come to `target` is not

@@ -137,7 +137,7 @@ typedef struct cx_agreement {
 // Waits until all ranks of the world have come with the same key. A failure is
 // the last word until cx_board_reset(): later agreements fail with it, too.
 // Errors, on every rank and at once when it is known: ABORTED another key (who
-// brought what), a rank that ended ("rank 2 ended after 13 launches") or failed
+// brought what), a rank that ended ("rank 2 has ended its function") or failed
 // (its own message), the job's news; DEADLINE_EXCEEDED who is missing.
 // *out_differs (may be NULL): a rank with another key, else -1.
 calx_status *cx_board_agree(const cx_agreement *a, int64_t timeout_ms,

@@ -171,8 +171,9 @@ class Failures(Case):
         job = Job(self, 3, "100", "leave", "0")
         status, text = job.end(SOON)
         self.assertEqual(status, 1, text)
-        self.assertIn("rank 0 ended after 50 launches", text)
-        self.check_named(text, [1, 2], "rank 0 ended after 50 launches")
+        ended = "rank 0 has ended its function without an error after 50 "
+        self.assertIn(ended, text)
+        self.check_named(text, [1, 2], ended)
         job.check_nothing_left(text)
 
     # ---- two hosts ----

@@ -202,7 +202,7 @@ static calx_status *leave_early(int index, void *user)
   (void)user;
   if (index == 0) return NULL;
   return rank_wants(calx_rendezvous("epoch", NULL, 0, NULL, NULL), CALX_ABORTED,
-                    "rank 0 ended");
+                    "rank 0 has ended its function");
 }
 
 static void test_rank_that_ended(void **state)

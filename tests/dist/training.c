@@ -322,7 +322,10 @@ static calx_status *fewer_batches(int index, void *user)
     status = calx_scope_end(scope);
   }
   model_free(&m);
-  return index == 1 ? status : rank_wants(status, CALX_ABORTED, "rank 1 ended");
+  return index == 1
+             ? status
+             : rank_wants(status, CALX_ABORTED,
+                          "do the ranks have different numbers of batches?");
 }
 
 static void test_fewer_batches(void **state)

@@ -129,8 +129,8 @@ static calx_status *ends(ranks_one *r)
   // Well before the time limit of all waits, which would say who is missing.
   calx_scope *step = calx_scope_begin();
   calx_sync(calx_all_reduce(RANK_VECTOR(1), CALX_REDUCE_MAX));
-  RANK_STATUS(r, CALX_ABORTED, calx_scope_end(step), "rank 1 ended",
-              "all_reduce at ", "together.c:");
+  RANK_STATUS(r, CALX_ABORTED, calx_scope_end(step),
+              "rank 1 has ended its function", "all_reduce at ", "together.c:");
   return NULL;
 }
 

@@ -28,7 +28,7 @@ static void one_ends(void)
     cx_board_end(1, NULL);
   } else {
     FAILS(agree(me, 1, "all_reduce", LONG_MS, NULL), CALX_ABORTED,
-          "rank 1 ended after 3 launches");
+          "rank 1 has ended its function without an error after 3 agreements");
   }
   cx_world_leave(NULL);
 }
