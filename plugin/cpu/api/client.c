@@ -3,6 +3,9 @@
 // A client is counted: its handle, each buffer, value and executable hold it.
 // Destroying the handle ends the devices' threads after what is queued; what
 // lives on can be read and destroyed, but not run.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,12 +108,28 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
   return cx_run_context_new(d->pool, &d->context);
 }
 
+// What the processor can do, as CPUID tells it: kernels are compiled for that.
+// Under valgrind, or in another virtual machine, it is less than before.
+static unsigned processor(void)
+{
+  unsigned hash = 2166136261U;
+#if defined(__x86_64__)
+  unsigned r[2][4] = { { 0 } };
+  __get_cpuid(1, &r[0][0], &r[0][1], &r[0][2], &r[0][3]);
+  __get_cpuid_count(7, 0, &r[1][0], &r[1][1], &r[1][2], &r[1][3]);
+  r[0][1] = 0;  // which core it is
+  for (int i = 0; i < 8; i++) hash = (hash ^ r[i / 4][i % 4]) * 16777619U;
+#endif
+  return hash;
+}
+
 // Callers keep executables by this: what the environment changes about them is
 // part of it.
 static void write_version(PJRT_Client *c)
 {
   const char *lanes = getenv("CALX_CPU_LANES");
-  snprintf(c->version, sizeof c->version, "calx " CALX_VERSION "%s%s%s%s%.8s",
+  snprintf(c->version, sizeof c->version,
+           "calx " CALX_VERSION ", x86 %08x%s%s%s%s%.8s", processor(),
            cx_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
            cx_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
            cx_lower_is_blocking() ? ", blocking" : "",
