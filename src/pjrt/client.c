@@ -71,6 +71,9 @@ static calx_status *create(cx_pjrt_client *c,
                                      .num_options = n };
     cx_pjrt_world_callbacks(c, &args);
     status = CX_PJRT_CALL(c->plugin, PJRT_Client_Create, &args);
+    if (status != NULL && atomic_load(&c->plugin->automatic)) {
+      status = cx_pjrt_annotate_automatic(c->plugin->name, status);
+    }
     if (status == NULL) c->raw = args.client;
     if (status == NULL && c->raw == NULL) {
       status = cx_error(CALX_INTERNAL, "plugin '%s' returned no client",

@@ -8,6 +8,7 @@
 // machine has: a TPU, else a CUDA card, else the CPU with the own engine.
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "pjrt/internal.h"
+#include "world/world.h"
 
 #define REGISTERED "PJRT_NAMES_AND_LIBRARY_PATHS"
 
@@ -233,6 +235,53 @@ bool cx_pjrt_has_tpu(const char *dev)
   return found;
 }
 
+// The file's number, as "0x1ae0\n"; 0: there is none.
+static long pci_number(const char *folder, const char *device, const char *name)
+{
+  char path[PATH_MAX], text[16] = "";
+  snprintf(path, sizeof path, "%s/%s/%s", folder, device, name);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return 0;
+  const char *line = fgets(text, sizeof text, file);
+  fclose(file);
+  return line == NULL ? 0 : strtol(text, NULL, 16);
+}
+
+// Whether it is surely a TPU: /dev/vfio also is where other devices are handed
+// to virtual machines. v2 and v3, v4, v5p, v5e, v6e, v7x, as JAX knows them.
+static bool is_surely_tpu(const char *dev)
+{
+  static const long ids[] = { 0x27, 0x5e, 0x62, 0x63, 0x6f, 0x76 };
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/accel0", dev);
+  if (cx_file_exists(path)) return true;
+  snprintf(path, sizeof path, "%s/../sys/bus/pci/devices", dev);
+  DIR *folder = opendir(path);
+  bool found = false;
+  if (folder == NULL) return false;
+  for (struct dirent *e; !found && (e = readdir(folder)) != NULL;) {
+    if (pci_number(path, e->d_name, "vendor") != 0x1ae0) continue;
+    const long id = pci_number(path, e->d_name, "device");
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+      found = found || id == ids[i];
+    }
+  }
+  closedir(folder);
+  return found;
+}
+
+// What was looked for in vain, as a sentence for people.
+static void note_unused(const char *found, const char *dev, const search *s,
+                        const char *name, cx_text *out)
+{
+  if (out->size > 0) cx_text_append(out, "; ");
+  cx_text_format(out,
+                 "%s (under %s) is not used: its plugin '%s' was not found; "
+                 "looked for %s; `./dev setup --engines` fetches it, or set "
+                 "CALX_PLUGIN to its path (CALX_PLUGIN=calx: without it)",
+                 found, dev, name, cx_text_str(&s->looked));
+}
+
 // What the machine has; where a plugin or its device is missing, the next.
 static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
 {
@@ -241,17 +290,31 @@ static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
   search cuda = { 0 };
   search card = { 0 };
   const char *name = "calx";
-  if (cx_pjrt_has_tpu(dev)) look_for_tpu(&tpu);
+  cx_text unused = { 0 };
+  if (cx_pjrt_has_tpu(dev)) {
+    look_for_tpu(&tpu);
+    if (tpu.found == NULL && is_surely_tpu(dev)) {
+      note_unused("a TPU", dev, &tpu, "tpu", &unused);
+    }
+  }
   if (tpu.found == NULL) {
     look(&card, dev, "nvidia0");
-    if (card.found != NULL) look_for_cuda(&cuda);
+    if (card.found != NULL) {
+      look_for_cuda(&cuda);
+      if (cuda.found == NULL) {
+        note_unused("an NVIDIA card", dev, &cuda, "cuda", &unused);
+      }
+    }
   }
   if (tpu.found != NULL) {
     name = "tpu";
   } else if (cuda.found != NULL) {
     name = "cuda";
   }
-  bool failed = tpu.failed || cuda.failed || card.failed;
+  bool failed =
+      tpu.failed || cuda.failed || card.failed || cx_text_failed(&unused);
+  if (unused.size > 0) out->unused = cx_text_take(&unused);
+  cx_text_free(&unused);
   search_free(&tpu);
   search_free(&cuda);
   search_free(&card);
@@ -284,7 +347,27 @@ void cx_pjrt_choice_free(cx_pjrt_choice *choice)
 {
   cx_free(choice->path);
   cx_free(choice->name);
+  cx_free(choice->unused);
   *choice = (cx_pjrt_choice){ 0 };
+}
+
+calx_status *cx_pjrt_annotate_automatic(const char *name, calx_status *why)
+{
+  return cx_annotate(why,
+                     "plugin '%s' was chosen for the accelerator that this "
+                     "machine has, and cannot be used (CALX_PLUGIN=calx: run "
+                     "on the CPU)",
+                     name);
+}
+
+void cx_pjrt_tell_unused(const cx_pjrt_choice *choice)
+{
+  static atomic_flag told = ATOMIC_FLAG_INIT;
+  if (choice->unused == NULL || cx_world_here()->local_process != 0 ||
+      atomic_flag_test_and_set(&told)) {
+    return;
+  }
+  cx_log("device: %s", choice->unused);
 }
 
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path)

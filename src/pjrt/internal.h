@@ -43,7 +43,8 @@ struct cx_pjrt_plugin {
   bool is_own;  // the library's engine, also as a file: has calx_version
   // Whether it refused the overrides that calx adds by itself.
   atomic_bool refuses_defaults;
-  cx_mutex lock;  // of what follows
+  atomic_bool automatic;  // an accelerator's, and nobody asked for it by name
+  cx_mutex lock;          // of what follows
   bool hashed;
   cx_hash hash;
 };
@@ -53,13 +54,24 @@ typedef struct cx_pjrt_choice {
   char *path;  // cx_free()
   char *name;  // "cpu", …; NULL: the file's name. cx_free()
   bool automatic;
+  // Accelerators that the machine has and that are not used, why, and how to
+  // mend it; NULL: none. cx_free()
+  char *unused;
   bool embedded;  // the library's own engine; the path is where that is
 } cx_pjrt_choice;
 // `dev` is "/dev", where the chips and cards are looked for.
 calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
                           cx_pjrt_choice *out_choice) CALX_MUST_USE;
 void cx_pjrt_choice_free(cx_pjrt_choice *choice);
+// That the accelerator's plugin was not asked for, and how to do without it.
+// Takes `why`, which may be NULL.
+calx_status *cx_pjrt_annotate_automatic(const char *name,
+                                        calx_status *why) CALX_MUST_USE;
+// Says `unused`, once for the process; CALX_QUIET does not silence it.
+void cx_pjrt_tell_unused(const cx_pjrt_choice *choice);
 bool cx_pjrt_has_tpu(const char *dev);
+// Where cx_pjrt_plugin_open() looks for chips and cards; NULL: "/dev".
+void cx_pjrt_set_dev(const char *dev);
 cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);
 
 // ---- calls ----

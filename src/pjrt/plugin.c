@@ -222,15 +222,30 @@ static calx_status *open_file(const cx_pjrt_choice *choice,
   return NULL;
 }
 
+// Tests have another folder than the machine's.
+static const char *dev_folder = "/dev";
+
+void cx_pjrt_set_dev(const char *dev)
+{
+  dev_folder = dev != NULL ? dev : "/dev";
+}
+
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin)
 {
   *out_plugin = NULL;
   cx_pjrt_choice choice;
-  CALX_TRY(cx_pjrt_find(name_or_path, "/dev", &choice));
+  CALX_TRY(cx_pjrt_find(name_or_path, dev_folder, &choice));
   cx_lock(&plugins_lock);
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
+  cx_pjrt_tell_unused(&choice);
+  const bool accelerator = choice.automatic && !choice.embedded;
+  if (status == NULL) {
+    atomic_store(&(*out_plugin)->automatic, accelerator);
+  } else if (accelerator) {
+    status = cx_pjrt_annotate_automatic(choice.name, status);
+  }
   // Of a host's processes the first says it for all.
   const char *quiet = getenv("CALX_QUIET");
   bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';

@@ -161,6 +161,13 @@ static void check_choice(const char *dev, const char *file, const char *wanted)
   }
   CHECK_OK(cx_pjrt_find(NULL, path, &choice));
   assert_string_equal(choice.name, wanted);
+  if (strcmp(wanted, "calx") == 0 && file != NULL) {
+    assert_non_null(choice.unused);
+    assert_non_null(strstr(choice.unused, " is not used: its plugin "));
+    assert_non_null(strstr(choice.unused, "./dev setup --engines"));
+  } else if (file != NULL) {
+    assert_null(choice.unused);
+  }
   assert_true(choice.automatic);
   cx_pjrt_choice_free(&choice);
 }
@@ -208,6 +215,93 @@ static void test_automatic_is_said_once(void **state)
   assert_ptr_equal(strchr(log_text, '\n') + 1, log_text + strlen(log_text));
 }
 
+// A folder that stands for /dev, with a card.
+static void use_card(const char *name)
+{
+  static char dev[128];
+  char node[160];
+  join(dev, sizeof dev, name);
+  snprintf(node, sizeof node, "%s/nvidia0", dev);
+  write_file(node, "", 0);
+  cx_pjrt_set_dev(dev);
+}
+
+// /dev/vfio alone is no TPU; with Google's chip on the bus it is.
+static void test_vfio(void **state)
+{
+  (void)state;
+  char path[128];
+  cx_pjrt_choice choice;
+  if (cx_file_exists("/usr/lib/libtpu.so")) skip();
+  join(path, sizeof path, "no_plugins");
+  setenv("CALX_PLUGIN_DIR", path, 1);
+  join(path, sizeof path, "bus/dev/vfio/vfio");
+  write_file(path, "", 0);
+  for (int chip = 0; chip < 2; chip++) {
+    join(path, sizeof path, "bus/sys/bus/pci/devices/0000:00:04.0/vendor");
+    write_file(path, "0x1ae0\n", 7);
+    join(path, sizeof path, "bus/sys/bus/pci/devices/0000:00:04.0/device");
+    write_file(path, chip ? "0x0063\n" : "0x0042\n", 7);  // v5e; a network's
+    join(path, sizeof path, "bus/dev");
+    CHECK_OK(cx_pjrt_find(NULL, path, &choice));
+    assert_string_equal(choice.name, "calx");
+    assert_int_equal(choice.unused != NULL, chip);
+    if (chip) assert_non_null(strstr(choice.unused, "a TPU (under "));
+    cx_pjrt_choice_free(&choice);
+  }
+}
+
+// CALX_QUIET does not hide that a card has no plugin.
+static void test_unused_is_said_once(void **state)
+{
+  (void)state;
+  char empty[128];
+  cx_pjrt_plugin *p = NULL;
+  join(empty, sizeof empty, "no_plugins");
+  setenv("CALX_PLUGIN_DIR", empty, 1);
+  use_card("dev_unused");
+  calx_log_set(keep_log, NULL);
+  log_text[0] = '\0';
+  setenv("CALX_QUIET", "1", 1);
+  CHECK_OK(cx_pjrt_plugin_open("calx", &p));
+  assert_string_equal(log_text, "");
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  calx_log_set(NULL, NULL);
+  unsetenv("CALX_QUIET");
+  cx_pjrt_set_dev(NULL);
+  assert_string_equal(cx_pjrt_plugin_name(p), "calx");
+  assert_non_null(strstr(log_text, "device: an NVIDIA card (under "));
+  assert_non_null(strstr(log_text, "its plugin 'cuda' was not found"));
+  assert_non_null(strstr(log_text, empty));
+  assert_non_null(strstr(log_text, "./dev setup --engines"));
+  assert_ptr_equal(strchr(log_text, '\n') + 1, log_text + strlen(log_text));
+}
+
+// One whose plugin does not load, or makes no client, is an error that says how
+// to do without; what was asked for has the plugin's words alone.
+static void test_unusable(void **state)
+{
+  (void)state;
+  char path[128];
+  cx_pjrt_plugin *p = NULL;
+  cx_pjrt_client *client = NULL;
+  use_card("dev_unusable");
+  join(path, sizeof path, "cuda/xla_cuda_plugin.so");
+  write_file(path, "no library", 10);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_pjrt_plugin_open(NULL, &p), path,
+              "plugin 'cuda' was chosen for the accelerator",
+              "not an ELF shared object", "CALX_PLUGIN=calx");
+  copy_fake("cuda/xla_cuda_plugin.so", path, sizeof path);
+  fake f = fake_open(path);
+  CHECK_OK(cx_pjrt_plugin_open(NULL, &p));
+  assert_true(f.set("fail=PJRT_Client_Create@1:14:no driver"));
+  CHECK_FAILS(CALX_UNAVAILABLE, cx_pjrt_client_open(p, NULL, &client),
+              "no driver", "plugin 'cuda' was chosen for the accelerator",
+              "CALX_PLUGIN=calx");
+  cx_pjrt_set_dev(NULL);
+}
+
 int main(void)
 {
   copies_begin();
@@ -219,6 +313,9 @@ int main(void)
     COPIES_TEST(test_environment),
     COPIES_TEST(test_automatic),
     COPIES_TEST(test_automatic_is_said_once),
+    COPIES_TEST(test_unused_is_said_once),
+    COPIES_TEST(test_vfio),
+    COPIES_TEST(test_unusable),
   };
   return cmocka_run_group_tests(tests, NULL, copies_end);
 }
