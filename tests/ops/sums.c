@@ -72,11 +72,53 @@ static void test_convolutions(void **state)
   check_convolution("groups of one channel", 1024, 16, 16, 34, 5, 16);
 }
 
+// Statistics of a channel of 2^22 equal numbers, and what its gradients add up.
+static void test_batch_norm(void **state)
+{
+  (void)state;
+  const double x = (double)0.7F, n = 1 << 22;
+  calx_tensor *in = equal(CALX_SHAPE(1024, 2, 64, 64));
+  calx_tensor *mean = calx_zeros(CALX_SHAPE(2)),
+              *var = calx_zeros(CALX_SHAPE(2));
+  calx_tensor *w = calx_ones(CALX_SHAPE(2)), *b = calx_ones(CALX_SHAPE(2));
+  calx_requires_grad(w, true);
+  calx_requires_grad(b, true);
+  calx_tensor *y =
+      calx_batch_norm(in, .running_mean = mean, .running_var = var, .weight = w,
+                      .bias = b, .training = true, .momentum = 1.0);
+  calx_backward(calx_sum(calx_mul(y, 0.7)));
+  check("batch norm's mean", mean, x);
+  check("batch norm's gradient of the bias", calx_grad(b), x * n);
+  // Nothing varies: what is left over of the variance is rounding.
+  float left[2];
+  assert_null(calx_tensor_read(var, left, sizeof left));
+  for (int i = 0; i < 2; i++) assert_true(fabs((double)left[i]) < 1e-5 * x * x);
+}
+
+// A loss that indexes by class, 2^22 times into one number: calx's own way to
+// add up what an index picks (no op of calx makes a scatter).
+static void test_picked(void **state)
+{
+  (void)state;
+  const int64_t n = 1 << 22;
+  calx_tensor *x = calx_zeros(CALX_SHAPE(1));
+  calx_requires_grad(x, true);
+  calx_tensor *rows =
+      calx_expand(calx_reshape(x, CALX_SHAPE(1, 1)), CALX_SHAPE(n, 1));
+  calx_tensor *target = calx_full(CALX_SHAPE(n), 0, .dtype = CALX_I64);
+  calx_tensor *loss = calx_nll_loss(rows, target, .reduction = CALX_SUM);
+  calx_backward(calx_mul(loss, 0.7));
+  check("gradient of what an index picks", calx_grad(x),
+        -(double)0.7F * (double)n);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_reductions),
     cmocka_unit_test(test_convolutions),
+    cmocka_unit_test(test_batch_norm),
+    cmocka_unit_test(test_picked),
   };
   return cmocka_run_group_tests(tests, engine_setup, NULL);
 }
