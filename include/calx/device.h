@@ -100,5 +100,16 @@ CALX_API const char *calx_version(void);
 
 #ifdef __cplusplus
 }
+#elif !defined(CALX_NO_SITES)
+#define calx_device_current() (calx_at_(CALX_HERE), calx_device_current())
+#define calx_device_open(name, out_device) \
+  (calx_at_(CALX_HERE), calx_device_open(name, out_device))
+#define calx_device_count() (calx_at_(CALX_HERE), calx_device_count())
+#define calx_device_memory(device, out_info) \
+  (calx_at_(CALX_HERE), calx_device_memory(device, out_info))
+#define calx_device_wait(device) \
+  (calx_at_(CALX_HERE), calx_device_wait(device))
+#define calx_cache_open(path, readonly) \
+  (calx_at_(CALX_HERE), calx_cache_open(path, readonly))
 #endif
 #endif

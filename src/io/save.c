@@ -53,10 +53,42 @@ calx_status *calx_save_with(const calx_value *value, const char *path,
 
 // ---- loading ----------------------------------------------------------------
 
+// A safetensors file begins with its header's size and '{'. One of the two is
+// enough here: its reader says what is wrong with a damaged file.
+static bool is_foreign(const cx_io_map *map)
+{
+  if (map->size < 8) return true;
+  if (map->size > 8 && map->data[8] == '{') return false;
+  uint64_t n = 0;
+  for (int i = 7; i >= 0; i--) n = n << 8 | map->data[i];
+  return n > map->size - 8;
+}
+
+static calx_status *refuse_foreign(const cx_io_map *map)
+{
+  enum { SHOWN = 8 };
+  char hex[3 * SHOWN + 1] = "", text[SHOWN + 1] = "";
+  for (size_t i = 0; i < SHOWN && i < map->size; i++) {
+    unsigned char c = map->data[i];
+    snprintf(hex + 3 * i, 4, " %02x", c);
+    text[i] = (char)(c >= ' ' && c <= '~' ? c : '.');
+  }
+  return cx_error(CALX_DATA_LOSS,
+                  "'%s': neither .pt nor safetensors: %zu bytes that begin "
+                  "with%s '%s'; a .pt begins with 'PK', a safetensors file "
+                  "with 8 bytes of its header's size and '{'",
+                  map->name, map->size,
+                  map->size != 0 ? hex : " nothing:", text);
+}
+
 static calx_status *read_map(cx_io_map *map, const calx_load_options *o,
                              calx_value **out_value)
 {
   bool zip = cx_io_is_zip(map);
+  if (o->format == CALX_FORMAT_DEFAULT && !zip && !cx_io_is_old_pt(map) &&
+      is_foreign(map)) {
+    return refuse_foreign(map);
+  }
   if (o->format == CALX_FORMAT_SAFETENSORS ||
       (o->format == CALX_FORMAT_DEFAULT && !zip && !cx_io_is_old_pt(map))) {
     return cx_io_safetensors_read(map, out_value, o->out_metadata);

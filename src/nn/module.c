@@ -27,7 +27,7 @@ bool cx_module_is_nil(const calx_module *m)
 
 const char *cx_module_path(const calx_module *m)
 {
-  return m->path[0] != '\0' ? m->path : "(root)";
+  return m->path[0] != '\0' ? m->path : m->kind;
 }
 
 // "conv1" and "weight": "conv1.weight", for ever. NULL: no memory.

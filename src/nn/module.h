@@ -36,7 +36,7 @@ void cx_module_fail(calx_module *m, calx_status *status);
 bool cx_module_is_nil(const calx_module *m);
 // How many characters of a path below m are m's own path and its dot.
 size_t cx_module_prefix(const calx_module *m);
-// "features.conv1" from the root, for messages; "(root)" for a root.
+// "features.conv1" from the root, for messages; a root's kind.
 const char *cx_module_path(const calx_module *m);
 // "conv1 wants f32[…], got f32[128,320] (made by …)" as a poison, for a layer
 // that was given what it cannot take. `wanted`: "(…,300)".

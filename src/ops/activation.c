@@ -109,10 +109,14 @@ static calx_tensor *record(const cx_op *op, calx_tensor *x, int dim)
   if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(x);
   uint32_t d;
-  if (!cx_op_dim(dim, s->rank, &d) || !cx_dtype_is_float(s->dtype)) {
+  if (!cx_op_dim(dim, s->rank, &d)) {
+    return cx_op_no_dim(op->name, "dim", dim, s->rank, s);
+  }
+  if (!cx_dtype_is_float(s->dtype)) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: dimension %d of %s; a floating type is wanted",
-                        op->name, dim, cx_shape_str(s));
+                        "%s: %s is not floating; convert it with "
+                        "calx_to_dtype",
+                        op->name, cx_shape_str(s));
   }
   softmax_attrs a = { d };
   return cx_record(op, &x, 1, &a);

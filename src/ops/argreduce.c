@@ -159,9 +159,8 @@ static calx_tensor *along(const cx_op *op, calx_tensor *x, int64_t dim,
   uint32_t d = 0;
   if (!cx_op_unfit(op->name, &x, 1, &outs[0])) {
     if (!cx_op_dim(dim, cx_tensor_shape(x)->rank, &d)) {
-      outs[0] = cx_op_poison(CALX_INVALID_ARGUMENT,
-                             "%s: dimension %lld is not one of %s", op->name,
-                             (long long)dim, cx_shape_str(cx_tensor_shape(x)));
+      outs[0] = cx_op_no_dim(op->name, "dim", dim, cx_tensor_shape(x)->rank,
+                             cx_tensor_shape(x));
     } else {
       arg_attrs a = { d, keepdim };
       cx_call call = { .op = op, .in = &x, .n_in = 1, .n_out = 2, .attrs = &a };

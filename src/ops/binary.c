@@ -409,7 +409,8 @@ calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x, calx_tensor *y)
   if (cx_op_unfit("where", in, 3, &bad)) return bad;
   if (cx_tensor_shape(condition)->dtype != CALX_BOOL) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "where: the condition is %s, bool is wanted",
+                        "where: the condition is %s, bool is wanted; convert "
+                        "it with calx_to_dtype(condition, CALX_BOOL)",
                         cx_shape_str(cx_tensor_shape(condition)));
   }
   cx_promote(in + 1, 2);

@@ -225,8 +225,11 @@ static bool find_dim(const char *op, const char *which, calx_tensor *x,
 {
   const cx_shape *s = cx_tensor_shape(x);
   if (s->rank != 0 && cx_op_dim(dim, s->rank, out)) return true;
-  *out_bad = cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s %lld is not one of %s",
-                          op, which, (long long)dim, cx_shape_str(s));
+  *out_bad = s->rank != 0
+                 ? cx_op_no_dim(op, which, dim, s->rank, s)
+                 : cx_op_poison(CALX_INVALID_ARGUMENT,
+                                "%s: %s %lld: %s is a scalar, without dims", op,
+                                which, (long long)dim, cx_shape_str(s));
   return false;
 }
 
@@ -364,7 +367,7 @@ calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
     int64_t one = 1;
     x = calx_reshape(x, calx_dims_of(&one, 1));
   }
-  if (!find_dim("all_gather", "dimension", x, dim, &a->dim, &bad)) {
+  if (!find_dim("all_gather", "dim", x, dim, &a->dim, &bad)) {
     cx_free(a);
     return bad;
   }
@@ -382,7 +385,7 @@ calx_tensor *calx_reduce_scatter_with(calx_tensor *x, calx_reduce_type type,
   calx_status *status = check_type("reduce_scatter", type, dtype);
   if (status != NULL) bad = cx_tensor_poison(status);
   if (status != NULL ||
-      !find_dim("reduce_scatter", "dimension", x, dim, &a->dim, &bad)) {
+      !find_dim("reduce_scatter", "dim", x, dim, &a->dim, &bad)) {
     cx_free(a);
     return bad;
   }

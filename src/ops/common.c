@@ -93,6 +93,16 @@ bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out)
   return true;
 }
 
+calx_tensor *cx_op_no_dim(const char *op, const char *which, int64_t dim,
+                          uint32_t rank, const cx_shape *x)
+{
+  int n = rank == 0 ? 1 : (int)rank;
+  return cx_op_poison(CALX_INVALID_ARGUMENT,
+                      "%s: %s %lld is out of range: %s %s dims %d to %d", op,
+                      which, (long long)dim, cx_shape_str(x),
+                      rank == x->rank ? "has" : "with one more has", -n, n - 1);
+}
+
 bool cx_op_options_fit(const void *options, size_t size, size_t known)
 {
   return options == NULL || size <= known;

@@ -319,12 +319,16 @@ calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
   calx_tensor *in[3] = { x, w, o != NULL ? o->bias : NULL }, *bad;
   if (cx_op_unfit("conv2d", in, in[2] != NULL ? 3 : 2, &bad)) return bad;
   const cx_shape *sx = cx_tensor_shape(x), *sw = cx_tensor_shape(w);
-  if ((sx->rank != 4 && sx->rank != 3) || sw->rank != 4 ||
-      sx->dtype != sw->dtype || !cx_dtype_is_float(sx->dtype)) {
+  if (sx->dtype != sw->dtype || !cx_dtype_is_float(sx->dtype)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "conv2d: images and filters of one floating type are "
+                        "wanted, got %s and %s; convert one with calx_to_dtype",
+                        cx_shape_str(sx), cx_shape_str(sw));
+  }
+  if ((sx->rank != 4 && sx->rank != 3) || sw->rank != 4) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
                         "conv2d: images (N,C,H,W) or (C,H,W) and filters "
-                        "(O,C,KH,KW) of one floating type are wanted, got %s "
-                        "and %s",
+                        "(O,C,KH,KW) are wanted, got %s and %s",
                         cx_shape_str(sx), cx_shape_str(sw));
   }
   conv_attrs a;

@@ -149,6 +149,12 @@ static int64_t clamp_index(int64_t i, int64_t n)
   return i > n ? n : i;
 }
 
+static calx_tensor *no_dims(const char *op, const cx_shape *s)
+{
+  return cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s is a scalar, without dims",
+                      op, cx_shape_str(s));
+}
+
 calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
                         int64_t step)
 {
@@ -156,10 +162,14 @@ calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
   if (cx_op_unfit("slice", &x, 1, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(x);
   uint32_t d;
-  if (s->rank == 0 || !cx_op_dim(dim, s->rank, &d) || step < 1) {
+  if (s->rank == 0) return no_dims("slice", s);
+  if (!cx_op_dim(dim, s->rank, &d)) {
+    return cx_op_no_dim("slice", "dim", dim, s->rank, s);
+  }
+  if (step < 1) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "slice: dimension %d of %s in steps of %lld", dim,
-                        cx_shape_str(s), (long long)step);
+                        "slice: step %lld for %s, at least 1 is wanted",
+                        (long long)step, cx_shape_str(s));
   }
   int64_t n = s->dims[d];
   start = clamp_index(start, n);
@@ -177,15 +187,17 @@ calx_tensor *calx_select(calx_tensor *x, int dim, int64_t index)
   if (cx_op_unfit("select", &x, 1, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(x);
   uint32_t d;
-  if (s->rank == 0 || !cx_op_dim(dim, s->rank, &d)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "select: dimension %d of %s",
-                        dim, cx_shape_str(s));
+  if (s->rank == 0) return no_dims("select", s);
+  if (!cx_op_dim(dim, s->rank, &d)) {
+    return cx_op_no_dim("select", "dim", dim, s->rank, s);
   }
   int64_t n = s->dims[d];
   if (index < -n || index >= n) {
     return cx_op_poison(CALX_OUT_OF_RANGE,
-                        "select: index %lld of dimension %u of %s",
-                        (long long)index, d, cx_shape_str(s));
+                        "select: index %lld is out of range: dim %u of %s has "
+                        "%lld to %lld",
+                        (long long)index, d, cx_shape_str(s), (long long)-n,
+                        (long long)n - 1);
   }
   if (index < 0) index += n;
   return calx_squeeze(calx_slice(x, (int)d, index, index + 1, 1), (int)d);

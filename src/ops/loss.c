@@ -80,7 +80,7 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
   } else if (c->reduction < CALX_MEAN || c->reduction > CALX_NONE) {
     why = "unknown reduction";
   } else if (!cx_dtype_is_float(x->dtype)) {
-    why = "the first operand must be floating";
+    why = "the first operand must be floating, convert it with calx_to_dtype";
   } else if (!(c->smoothing >= 0 && c->smoothing <= 1)) {
     why = "label_smoothing must lie in [0, 1]";
   } else if (c->weight != NULL &&
@@ -123,11 +123,19 @@ static bool check_indices(const classes *c)
 // Fills here, keep and target_in. False: *out is what to return.
 static bool locate(classes *c, calx_tensor **out)
 {
+  const cx_shape *t = cx_tensor_shape(c->target);
+  if (!cx_dtype_is_int(t->dtype)) {
+    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: a target of class numbers is i64, got %s; convert "
+                        "it with calx_to_dtype(target, CALX_I64)",
+                        c->op, cx_shape_str(t));
+    return false;
+  }
   if (bad_shape(c)) {
     *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: a target of class numbers (N,…) for (N,C,…), or "
-                        "() for (C), is wanted; got %s for %s",
-                        c->op, cx_shape_str(cx_tensor_shape(c->target)),
+                        "%s: an i64 target of class numbers (N,…) for "
+                        "(N,C,…), or () for (C), is wanted; got %s for %s",
+                        c->op, cx_shape_str(t),
                         cx_shape_str(cx_tensor_shape(c->x)));
     return false;
   }
@@ -225,8 +233,9 @@ calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
   as_x.dtype = s->dtype;
   if (soft && !cx_shape_equal(&as_x, s)) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cross_entropy: probabilities of the shape of %s are "
-                        "wanted, got %s",
+                        "cross_entropy: a floating target holds probabilities "
+                        "in the shape of %s, got %s; class numbers are i64 "
+                        "(calx_to_dtype(target, CALX_I64))",
                         cx_shape_str(s), cx_shape_str(t));
   }
   if (s->rank == 0) {

@@ -98,7 +98,7 @@ static bool same_type(const char *op, calx_tensor *x, calx_tensor *y,
   if (a->dtype == b->dtype && a->dtype != CALX_BOOL) return true;
   *out = cx_op_poison(CALX_INVALID_ARGUMENT,
                       "%s: the element types of %s and %s must be equal "
-                      "numbers",
+                      "numbers; convert one with calx_to_dtype",
                       op, cx_shape_str(a), cx_shape_str(b));
   return false;
 }

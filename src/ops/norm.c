@@ -216,11 +216,17 @@ static bool check(calx_tensor *x, const calx_batch_norm_options *o,
                             o->running_var };
   if (cx_op_unfit("batch_norm", &x, 1, out)) return false;
   const cx_shape *s = cx_tensor_shape(x);
-  if (s->rank < 2 || !cx_dtype_is_float(s->dtype)) {
+  if (!cx_dtype_is_float(s->dtype)) {
     *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "batch_norm: (N,C,…) of a floating type is wanted, got "
-                        "%s",
+                        "batch_norm: %s is not floating; convert it with "
+                        "calx_to_dtype",
                         cx_shape_str(s));
+    return false;
+  }
+  if (s->rank < 2) {
+    *out =
+        cx_op_poison(CALX_INVALID_ARGUMENT,
+                     "batch_norm: (N,C,…) is wanted, got %s", cx_shape_str(s));
     return false;
   }
   for (int i = 0; i < 4; i++) {

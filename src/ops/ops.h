@@ -41,6 +41,11 @@ bool cx_op_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                  calx_tensor **out);
 // A dimension number in [0, rank); rank 0 takes 0 and -1. False: none.
 bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out);
+// The error for a number that cx_op_dim refused; `which` is its name. `rank` is
+// the rank asked about, which is x's own or, for a new dimension, one more.
+CX_COLD calx_tensor *cx_op_no_dim(const char *op, const char *which,
+                                  int64_t dim, uint32_t rank,
+                                  const cx_shape *x);
 // An option struct's size is larger than this library knows: NULL is fine.
 bool cx_op_options_fit(const void *options, size_t size, size_t known);
 

@@ -205,11 +205,15 @@ static bool read_options(const cx_op *op, const calx_tensor *x,
   }
   for (size_t i = 0; i < o->dims.count; i++) {
     uint32_t d;
-    if (!cx_op_dim(o->dims.values[i], rank, &d) || is_reduced(a, d)) {
-      *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                          "%s: dimension %lld is not one of %s, or twice there",
-                          op->name, (long long)o->dims.values[i],
-                          cx_shape_str(cx_tensor_shape(x)));
+    if (!cx_op_dim(o->dims.values[i], rank, &d)) {
+      *out = cx_op_no_dim(op->name, "dim", o->dims.values[i], rank,
+                          cx_tensor_shape(x));
+      return false;
+    }
+    if (is_reduced(a, d)) {
+      *out = cx_op_poison(
+          CALX_INVALID_ARGUMENT, "%s: dim %lld of %s is given twice", op->name,
+          (long long)o->dims.values[i], cx_shape_str(cx_tensor_shape(x)));
       return false;
     }
     a->dims |= UINT32_C(1) << d;

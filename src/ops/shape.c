@@ -90,12 +90,18 @@ calx_tensor *calx_flatten_with(calx_tensor *x, const calx_flatten_options *o)
   if (cx_op_unfit("flatten", &x, 1, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(x);
   uint32_t from = 0, to = 0;
+  int start = o != NULL ? o->start_dim : 0;
   int end = o != NULL && o->end_dim != 0 ? o->end_dim : -1;
-  if (!cx_op_dim(o != NULL ? o->start_dim : 0, s->rank, &from) ||
-      !cx_op_dim(end, s->rank, &to) || from > to) {
+  if (!cx_op_dim(start, s->rank, &from)) {
+    return cx_op_no_dim("flatten", "start_dim", start, s->rank, s);
+  }
+  if (!cx_op_dim(end, s->rank, &to)) {
+    return cx_op_no_dim("flatten", "end_dim", end, s->rank, s);
+  }
+  if (from > to) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "flatten: dimensions %d to %d of %s",
-                        o != NULL ? o->start_dim : 0, end, cx_shape_str(s));
+                        "flatten: start_dim %d of %s comes after end_dim %d",
+                        start, cx_shape_str(s), end);
   }
   cx_shape out = { .dtype = s->dtype };
   for (uint32_t i = 0; i < from; i++) out.dims[out.rank++] = s->dims[i];
@@ -112,9 +118,13 @@ calx_tensor *calx_unsqueeze(calx_tensor *x, int dim)
   if (cx_op_unfit("unsqueeze", &x, 1, &bad)) return bad;
   cx_shape s = *cx_tensor_shape(x);
   uint32_t d;
-  if (s.rank == CALX_MAX_RANK || !cx_op_dim(dim, s.rank + 1, &d)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "unsqueeze: dimension %d of %s",
-                        dim, cx_shape_str(&s));
+  if (s.rank == CALX_MAX_RANK) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "unsqueeze: %s has %d dimensions, the most possible",
+                        cx_shape_str(&s), CALX_MAX_RANK);
+  }
+  if (!cx_op_dim(dim, s.rank + 1, &d)) {
+    return cx_op_no_dim("unsqueeze", "dim", dim, s.rank + 1, &s);
   }
   for (uint32_t i = s.rank; i > d; i--) s.dims[i] = s.dims[i - 1];
   s.dims[d] = 1;
@@ -133,8 +143,7 @@ calx_tensor *calx_squeeze(calx_tensor *x, int dim)
     return x;
   }
   if (!cx_op_dim(dim, s.rank, &d)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "squeeze: dimension %d of %s",
-                        dim, cx_shape_str(&s));
+    return cx_op_no_dim("squeeze", "dim", dim, s.rank, &s);
   }
   if (s.rank == 0 || s.dims[d] != 1) return x;
   for (uint32_t i = d; i + 1 < s.rank; i++) s.dims[i] = s.dims[i + 1];
@@ -201,7 +210,9 @@ calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
   uint32_t seen = 0, d;
   bool identity = true;
   for (size_t i = 0; i < dims.count && i < s->rank; i++) {
-    if (!cx_op_dim(dims.values[i], s->rank, &d)) break;
+    if (!cx_op_dim(dims.values[i], s->rank, &d)) {
+      return cx_op_no_dim("permute", "dim", dims.values[i], s->rank, s);
+    }
     seen |= UINT32_C(1) << d;
     a.dims[i] = d;
     identity &= d == i;
@@ -221,10 +232,11 @@ calx_tensor *calx_transpose(calx_tensor *x, int dim0, int dim1)
   if (cx_op_unfit("transpose", &x, 1, &bad)) return bad;
   const cx_shape *s = cx_tensor_shape(x);
   uint32_t a, b;
-  if (!cx_op_dim(dim0, s->rank, &a) || !cx_op_dim(dim1, s->rank, &b)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "transpose: dimensions %d and %d of %s", dim0, dim1,
-                        cx_shape_str(s));
+  if (!cx_op_dim(dim0, s->rank, &a)) {
+    return cx_op_no_dim("transpose", "dim0", dim0, s->rank, s);
+  }
+  if (!cx_op_dim(dim1, s->rank, &b)) {
+    return cx_op_no_dim("transpose", "dim1", dim1, s->rank, s);
   }
   int64_t dims[CALX_MAX_RANK];
   for (uint32_t i = 0; i < s->rank; i++) dims[i] = i;
@@ -388,10 +400,14 @@ calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
     in[i] = tensors[i];
     if (is_skipped(s)) s = cx_tensor_shape(tensors[i]);
   }
-  if (s->rank == 0 || !cx_op_dim(dim, s->rank, &d)) {
+  if (s->rank == 0) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cat: dimension %d is not one of %s", dim,
+                        "cat: %s is a scalar, without a dim to join along; "
+                        "use calx_stack",
                         cx_shape_str(s));
+  }
+  if (!cx_op_dim(dim, s->rank, &d)) {
+    return cx_op_no_dim("cat", "dim", dim, s->rank, s);
   }
   cx_promote(in, n);
   cat_attrs a = { d };
@@ -403,6 +419,13 @@ calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
   calx_tensor *in[CX_CAT_MOST], *bad;
   if (count > CX_CAT_MOST) return calx_cat(tensors, count, dim);
   if (cx_op_unfit("stack", tensors, (uint32_t)count, &bad)) return bad;
+  if (count != 0) {
+    const cx_shape *s = cx_tensor_shape(tensors[0]);
+    uint32_t d;
+    if (s->rank < CALX_MAX_RANK && !cx_op_dim(dim, s->rank + 1, &d)) {
+      return cx_op_no_dim("stack", "dim", dim, s->rank + 1, s);
+    }
+  }
   for (size_t i = 0; i < count; i++) in[i] = calx_unsqueeze(tensors[i], dim);
   if (dim < 0 && count != 0) dim += (int)cx_tensor_shape(in[0])->rank;
   return calx_cat(in, count, dim);

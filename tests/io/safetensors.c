@@ -227,12 +227,29 @@ static void test_without_memory(void **state)
   assert_int_equal(files_in_folder(true), 1);
 }
 
+static void test_foreign(void **state)
+{
+  (void)state;
+  static const char *const held[] = { "GIF89a, a picture", "\x89PNG", "" };
+  static const char *const told[] = {
+    "neither .pt nor safetensors: 17 bytes that begin with 47 49 46 38 39 61 "
+    "2c 20 'GIF89a, '",
+    "4 bytes that begin with 89 50 4e 47 '.PNG'", "0 bytes"
+  };
+  for (int i = 0; i < 3; i++) {
+    const char *path = file_in_folder("foreign");
+    write_file(path, held[i], strlen(held[i]));
+    calx_value *read = NULL;
+    CHECK_STATUS(CALX_DATA_LOSS, calx_load(path, &read), told[i]);
+    assert_null(read);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_round),
-    SUPPORT_TEST(test_unwritable),
-    SUPPORT_TEST(test_refused),
+    SUPPORT_TEST(test_foreign),        SUPPORT_TEST(test_round),
+    SUPPORT_TEST(test_unwritable),     SUPPORT_TEST(test_refused),
     SUPPORT_TEST(test_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, files_end);

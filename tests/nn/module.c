@@ -136,7 +136,7 @@ static void test_names_that_are_refused(void **state)
   calx_module_free(root);
 
   static const char *const bad[] = { "b.c", "", NULL };
-  static const char *const told[] = { "'b.c' in '(root)' (Net) has a dot",
+  static const char *const told[] = { "'b.c' in 'Net' (Net) has a dot",
                                       "needs a name", "needs a name" };
   for (int i = 0; i < 3; i++) {
     root = calx_module_new("Net", NULL, NULL);

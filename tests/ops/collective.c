@@ -548,11 +548,11 @@ static calx_status *refused(ranks_one *r)
   REFUSED(r, calx_all_reduce(x, (calx_reduce_type)9),
           "all_reduce: 9 is no type of reduction");
   REFUSED(r, calx_all_gather(x, 1),
-          "all_gather: dimension 1 is not one of f32[3]");
+          "all_gather: dim 1 is out of range: f32[3] has dims -1 to 0");
   REFUSED(r, calx_reduce_scatter(x, CALX_REDUCE_SUM, 0),
           "reduce_scatter: dimension 0 cannot be split into 2 equal parts");
   REFUSED(r, calx_all_to_all(x, 0, 2),
-          "all_to_all: concat_dim 2 is not one of");
+          "all_to_all: concat_dim 2 is out of range: ");
   REFUSED(r, calx_all_gather(x, 0, .groups = GROUPS(twice, 1)),
           "all_gather: groups: rank 0 is named twice");
   REFUSED(r, calx_all_gather(x, 0, .groups = GROUPS(none, 1)),
