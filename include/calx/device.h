@@ -107,8 +107,7 @@ CALX_API const char *calx_version(void);
 #define calx_device_count() (calx_at_(CALX_HERE), calx_device_count())
 #define calx_device_memory(device, out_info) \
   (calx_at_(CALX_HERE), calx_device_memory(device, out_info))
-#define calx_device_wait(device) \
-  (calx_at_(CALX_HERE), calx_device_wait(device))
+#define calx_device_wait(device) (calx_at_(CALX_HERE), calx_device_wait(device))
 #define calx_cache_open(path, readonly) \
   (calx_at_(CALX_HERE), calx_cache_open(path, readonly))
 #endif

@@ -121,8 +121,7 @@ CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
 #define CALX_ADAM_(model, ...) \
   (CALX_OPTIM_SITE_ calx_adam_with(model, &(calx_adam_options){ __VA_ARGS__ }))
 #define CALX_ADAMW_(model, ...) \
-  (CALX_OPTIM_SITE_ calx_adamw_with(model,  \
-                                    &(calx_adam_options){ __VA_ARGS__ }))
+  (CALX_OPTIM_SITE_ calx_adamw_with(model, &(calx_adam_options){ __VA_ARGS__ }))
 #define calx_sgd(...) CALX_SGD_(__VA_ARGS__, .size = sizeof(calx_sgd_options))
 #define calx_adam(...) \
   CALX_ADAM_(__VA_ARGS__, .size = sizeof(calx_adam_options))

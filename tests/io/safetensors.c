@@ -242,6 +242,7 @@ static void test_foreign(void **state)
     calx_value *read = NULL;
     CHECK_STATUS(CALX_DATA_LOSS, calx_load(path, &read), told[i]);
     assert_null(read);
+    assert_int_equal(remove(path), 0);
   }
 }
 
