@@ -126,21 +126,23 @@ static calx_status *train(net *m, calx_optimizer *opt, calx_loader *loader)
                            "--batch-size is more than there are leaves for a "
                            "rank");
   }
+  calx_status *status = NULL;
+  calx_progress *line =
+      calx_progress_new("train", calx_loader_size(loader), .unit = "leaves");
   calx_module_train(m->root, true);
-  while (calx_loader_next(loader, &batch)) {
+  while (status == NULL && calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
     calx_optimizer_zero_grad(opt);
     calx_tensor *loss =
         calx_cross_entropy(calx_forward(m->root, batch.data), batch.target);
     calx_backward(loss);
     loss = calx_dist_step(opt, loss);
-    if (batch.index % 10 == 0) {
-      calx_master_print("batch %ld loss %.4f\n", (long)batch.index,
-                        calx_item(loss));
-    }
-    CALX_TRY(calx_scope_end(scope));
+    calx_progress_value(line, "loss", loss);
+    calx_progress_step(line, batch.size * calx_world_size());
+    status = calx_scope_end(scope);
   }
-  return calx_scope_take_error();
+  calx_progress_end(line);
+  return status != NULL ? status : calx_scope_take_error();
 }
 
 static void mean(const double *const *values, size_t ranks, size_t count,

@@ -7,9 +7,8 @@
 // images of t10k-* train and the others test. Without --data, drawn digits.
 // Exit code 21: the best accuracy stayed below --target.
 #include <calx/calx.h>
+#include <math.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "args.h"
 
@@ -46,17 +45,18 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
                           long epoch)
 {
   calx_batch batch;
-  struct timespec t0, t1;
-  double images = 0;
-  bool terminal = isatty(STDOUT_FILENO);
+  calx_status *status = NULL;
+  char label[32];
   long steps = (long)calx_loader_size(loader);
   if (steps == 0) {
     return calx_status_new(CALX_INVALID_ARGUMENT,
                            "--batch-size is more than there are images");
   }
+  snprintf(label, sizeof label, "Epoch %ld", epoch);
+  calx_progress *line =
+      calx_progress_new(label, steps, .every = 20, .unit = "images");
   calx_module_train(m->root, true);
-  timespec_get(&t0, TIME_UTC);
-  while (calx_loader_next(loader, &batch)) {
+  while (status == NULL && calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
     calx_optimizer_zero_grad(opt);
     calx_tensor *output = calx_forward(m->root, batch.data);
@@ -64,22 +64,15 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
     calx_backward(loss);
     calx_optimizer_step(opt);
     calx_sync(loss);  // compiles once, then runs the step
-    images += (double)batch.size;
-    long step = (long)batch.index + 1;
-    if (step % 20 == 0 || step == steps) {
-      double value = calx_item(loss);
-      timespec_get(&t1, TIME_UTC);
-      double s = difftime(t1.tv_sec, t0.tv_sec) +
-                 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
-      printf("%sEpoch %ld step %ld/%ld loss %.4f %.0f images/s%s",
-             terminal ? "\r" : "", epoch, step, steps, value, images / s,
-             terminal && step < steps ? "" : "\n");
-      fflush(stdout);
-      if (value != value) exit((fprintf(stderr, "the loss is NaN\n"), 1));
+    double value = calx_progress_value(line, "loss", loss);
+    calx_progress_step(line, batch.size);
+    status = calx_scope_end(scope);
+    if (status == NULL && isnan(value)) {
+      status = calx_status_new(CALX_OUT_OF_RANGE, "the loss is NaN");
     }
-    CALX_TRY(calx_scope_end(scope));
   }
-  return calx_scope_take_error();
+  calx_progress_end(line);
+  return status != NULL ? status : calx_scope_take_error();
 }
 
 static calx_status *test(mnist *m, calx_loader *loader, double *accuracy)

@@ -56,28 +56,31 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
                           long epoch)
 {
   calx_batch batch;
+  calx_status *status = NULL;
+  char label[32];
   long steps = (long)calx_loader_size(loader);
   if (steps == 0) {
     return calx_status_new(
         CALX_INVALID_ARGUMENT,
         "--batch-size is more than there are images for a rank");
   }
+  snprintf(label, sizeof label, "Epoch %ld", epoch);
+  calx_progress *line =
+      calx_progress_new(label, steps, .every = 20, .unit = "images");
   calx_module_train(m->root, true);
-  while (calx_loader_next(loader, &batch)) {
+  while (status == NULL && calx_loader_next(loader, &batch)) {
     calx_scope *scope = calx_scope_begin();
     calx_optimizer_zero_grad(opt);
     calx_tensor *output = calx_forward(m->root, batch.data);
     calx_tensor *loss = calx_nll_loss(output, batch.target);
     calx_backward(loss);
     loss = calx_dist_step(opt, loss);  // mean over the ranks
-    long step = (long)batch.index + 1;
-    if (step % 20 == 0 || step == steps) {
-      calx_master_print("Epoch %ld step %ld/%ld loss %.4f\n", epoch, step,
-                        steps, calx_item(loss));
-    }
-    CALX_TRY(calx_scope_end(scope));
+    calx_progress_value(line, "loss", loss);
+    calx_progress_step(line, batch.size * calx_world_size());
+    status = calx_scope_end(scope);
   }
-  return calx_scope_take_error();
+  calx_progress_end(line);
+  return status != NULL ? status : calx_scope_take_error();
 }
 
 static void add(const double *const *values, size_t ranks, size_t count,

@@ -15,6 +15,7 @@
 #include "calx/nn.h"
 #include "calx/ops.h"
 #include "calx/optim.h"
+#include "calx/progress.h"
 #include "calx/scope.h"
 #include "calx/status.h"
 #include "calx/tensor.h"

@@ -82,12 +82,20 @@ calx_site cx_site_intern(const calx_site *site)
 static cx_mutex log_lock = CX_MUTEX_INIT;
 static calx_log_fn *log_fn;
 static void *log_user;
+static void (*log_before)(void);
 
 void calx_log_set(calx_log_fn *fn, void *user)
 {
   cx_lock(&log_lock);
   log_fn = fn;
   log_user = user;
+  cx_unlock(&log_lock);
+}
+
+void cx_log_set_before(void (*fn)(void))
+{
+  cx_lock(&log_lock);
+  log_before = fn;
   cx_unlock(&log_lock);
 }
 
@@ -106,10 +114,12 @@ static void log_line(const char *line)
   cx_lock(&log_lock);
   calx_log_fn *fn = log_fn;
   void *user = log_user;
+  void (*before)(void) = log_before;
   cx_unlock(&log_lock);
   if (fn != NULL) {
     fn(user, line);
   } else {
+    if (before != NULL) before();
     fprintf(stderr, "calx: %s\n", line);
   }
 }

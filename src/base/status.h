@@ -66,6 +66,8 @@ void cx_log_hold_end(void);
 void cx_log_set_rank(int rank);
 // The same, "process 1: ", for the lines of threads without a rank.
 void cx_log_set_process(int process);
+// Called before each line that goes to standard error; NULL: nothing is.
+void cx_log_set_before(void (*fn)(void));
 
 // Live statuses that were not freed: the tests' leak count.
 long cx_status_live(void);

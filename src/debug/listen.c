@@ -150,6 +150,7 @@ void cx_trace_tell_span(const cx_trace_span *span)
 void cx_trace_tell_compile(const cx_trace_program *program)
 {
   cx_debug_analysis_compile(program);
+  cx_debug_progress_compile();
 }
 
 void cx_trace_tell_compiled(const cx_trace_program *program,

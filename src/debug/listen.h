@@ -29,6 +29,9 @@ void cx_debug_analysis_compiled(const cx_trace_program *p,
                                 const cx_trace_sizes *sizes);
 void cx_debug_analysis_execute(const cx_trace_program *p);
 
+// calx_progress_new().
+void cx_debug_progress_compile(void);
+
 // CALX_PROFILE, and its end.
 void cx_debug_profile_open(void);
 void cx_debug_profile_close(void);

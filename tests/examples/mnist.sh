@@ -15,7 +15,7 @@ check() {  # what, condition's status
 check "three epochs of real digits reach 95 %" $?
 grep -q '^Max Accuracy: 9[0-9]\.[0-9][0-9]%$' <(tail -n 1 real.txt)
 check "the last line is the accuracy" $?
-grep -Eq '^Epoch 1 step 20/62 loss [0-9.]+ [0-9]+ images/s$' real.txt
+grep -Eq '^Epoch 1 step 20/62 loss [0-9.]+ [0-9.e+]+ images/s ETA [0-9:]+$' real.txt
 check "plain progress lines off a terminal" $?
 ! grep -q recompile real.txt
 check "no program is compiled unexpectedly" $?

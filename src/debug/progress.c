@@ -1,0 +1,333 @@
+// debug/progress: the line of a loop, see calx/progress.h.
+//
+// The thread that compiles and the one that logs may be others than the line's:
+// what is drawn on a terminal is drawn under a lock. One line is shown at a
+// time, the newest.
+#include "calx/progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/text.h"
+#include "debug/listen.h"
+#include "lazy/lazy.h"
+
+enum { MOST_VALUES = 8, WIDTH = 80, LINES = 10, UNKNOWN_EVERY = 100 };
+#define REDRAW_NS INT64_C(100000000)
+
+typedef struct progress_value {
+  char *name;
+  double known;
+  bool is_known;
+  calx_tensor *waiting[2];  // the older one first
+} progress_value;
+
+struct calx_progress {
+  char *label, *unit;
+  FILE *file;
+  bool is_shown, is_terminal;
+  int64_t total, every, steps, items;
+  int64_t begun, drawn;             // ns
+  int64_t first_step, first_items;  // ns: the rate leaves out the first step
+  int64_t printed;                  // step of the last plain line
+  progress_value values[MOST_VALUES];
+  int n_values;
+};
+
+static calx_progress nil;  // what making one gives without memory
+
+static struct {
+  cx_mutex lock;
+  calx_progress *line;  // on a terminal; NULL: none
+  bool is_drawn;
+} screen = { .lock = CX_MUTEX_INIT };
+
+// ---- text -------------------------------------------------------------------
+
+static void put_number(cx_text *out, double v)
+{
+  const double size = fabs(v);
+  const bool plain = size == 0 || (size >= 1e-3 && size < 1e5);
+  cx_text_format(out, !isfinite(v) ? "%g" : plain ? "%.4f" : "%.3e", v);
+}
+
+static void put_seconds(cx_text *out, double s)
+{
+  const long long all = s < 1e9 ? (long long)(s + 0.5) : 999999999;
+  if (all >= 3600) {
+    cx_text_format(out, "%lld:%02lld:%02lld", all / 3600, all / 60 % 60,
+                   all % 60);
+  } else {
+    cx_text_format(out, "%lld:%02lld", all / 60, all % 60);
+  }
+}
+
+static void put_rate(cx_text *out, const calx_progress *p, int64_t now)
+{
+  const bool later = p->steps > 1;
+  const double s = (double)(now - (later ? p->first_step : p->begun)) * 1e-9;
+  const double steps = (double)(p->steps - (later ? 1 : 0));
+  const double items = (double)(p->items - (later ? p->first_items : 0));
+  if (p->steps == 0 || !(s > 0)) return;
+  const double rate = (p->items > 0 ? items : steps) / s;
+  cx_text_format(out, rate >= 100 ? " %.0f %s/s" : " %.3g %s/s", rate,
+                 p->items > 0 ? p->unit : "steps");
+  if (p->total <= 0) return;
+  if (p->steps < p->total) {
+    cx_text_append(out, " ETA ");
+    put_seconds(out, (double)(p->total - p->steps) * s / steps);
+  } else {
+    cx_text_append(out, " in ");
+    put_seconds(out, (double)(now - p->begun) * 1e-9);
+  }
+}
+
+static void put_line(cx_text *out, const calx_progress *p)
+{
+  if (p->label != NULL) cx_text_format(out, "%s ", p->label);
+  cx_text_format(out, "step %lld", (long long)p->steps);
+  if (p->total > 0) cx_text_format(out, "/%lld", (long long)p->total);
+  for (int i = 0; i < p->n_values; i++) {
+    if (!p->values[i].is_known) continue;
+    cx_text_format(out, " %s ", p->values[i].name);
+    put_number(out, p->values[i].known);
+  }
+  put_rate(out, p, cx_now_ns());
+}
+
+// ---- drawing ----------------------------------------------------------------
+
+static int width_of(FILE *file)
+{
+  struct winsize size;
+  if (ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  const char *columns = getenv("COLUMNS");
+  const int n = columns != NULL ? atoi(columns) : 0;
+  return n > 0 ? n : WIDTH;
+}
+
+// Bytes of the characters, one column each, that fit beside the cursor.
+static int cut(const char *text, int columns)
+{
+  int at = 0;
+  for (int n = 1; text[at] != '\0' && n < columns; n++) {
+    at++;
+    while (((unsigned char)text[at] & 0xC0) == 0x80) at++;  // UTF-8's rest
+  }
+  return at;
+}
+
+// Under the screen's lock.
+static void draw(calx_progress *p, const char *more)
+{
+  cx_text text = { 0 };
+  put_line(&text, p);
+  cx_text_append(&text, more);
+  const char *line = cx_text_str(&text);
+  fprintf(p->file, "\r%.*s\033[K", cut(line, width_of(p->file)), line);
+  fflush(p->file);
+  cx_text_free(&text);
+  p->drawn = cx_now_ns();
+  screen.is_drawn = true;
+}
+
+void cx_debug_progress_compile(void)
+{
+  cx_lock(&screen.lock);
+  if (screen.line != NULL) draw(screen.line, " compiling…");
+  cx_unlock(&screen.lock);
+}
+
+// A line of the log takes the place of ours, which comes back at its next step.
+static void make_room(void)
+{
+  cx_lock(&screen.lock);
+  if (screen.line != NULL && screen.is_drawn) {
+    fputs("\r\033[K", screen.line->file);
+    fflush(screen.line->file);
+    screen.line->drawn = 0;
+    screen.is_drawn = false;
+  }
+  cx_unlock(&screen.lock);
+}
+
+static void print_plain(calx_progress *p)
+{
+  cx_text text = { 0 };
+  put_line(&text, p);
+  fprintf(p->file, "%s\n", cx_text_str(&text));
+  fflush(p->file);
+  cx_text_free(&text);
+  p->printed = p->steps;
+}
+
+static void show(calx_progress *p)
+{
+  const bool last = p->steps == p->total;
+  if (!p->is_shown) return;
+  if (!p->is_terminal) {
+    if (p->steps % p->every == 0 && !last) print_plain(p);
+    return;  // the last line comes with the end, when all values are known
+  }
+  cx_lock(&screen.lock);
+  if (screen.line == p && cx_now_ns() - p->drawn >= REDRAW_NS) draw(p, "");
+  cx_unlock(&screen.lock);
+}
+
+// ---- values -----------------------------------------------------------------
+
+static void read_oldest(progress_value *v)
+{
+  calx_tensor *t = v->waiting[0];
+  const calx_dtype dtype = calx_tensor_dtype(t);
+  unsigned char element[8] = { 0 };
+  calx_status *status = calx_tensor_read(t, element, calx_dtype_size(dtype));
+  if (status == NULL) {
+    v->known = cx_load_double(dtype, element);
+    v->is_known = true;
+  }
+  cx_scope_pin(status);
+  calx_release(t);
+  v->waiting[0] = v->waiting[1];
+  v->waiting[1] = NULL;
+}
+
+static void read_ready(progress_value *v)
+{
+  while (v->waiting[0] != NULL && calx_is_ready(v->waiting[0])) read_oldest(v);
+}
+
+static progress_value *value_of(calx_progress *p, const char *name)
+{
+  for (int i = 0; i < p->n_values; i++) {
+    if (strcmp(p->values[i].name, name) == 0) return &p->values[i];
+  }
+  char *copy = p->n_values < MOST_VALUES ? cx_strdup(name) : NULL;
+  if (copy == NULL) return NULL;
+  p->values[p->n_values].name = copy;
+  return &p->values[p->n_values++];
+}
+
+double calx_progress_value(calx_progress *p, const char *name,
+                           calx_tensor *tensor)
+{
+  if (p == NULL || p == &nil || name == NULL || tensor == NULL) return 0;
+  progress_value *v = value_of(p, name);
+  if (v == NULL) return 0;
+  if (calx_tensor_numel(tensor) != 1) {
+    cx_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
+                          "progress_value: '%s' has %lld elements, one is "
+                          "wanted",
+                          name, (long long)calx_tensor_numel(tensor)));
+    return v->known;
+  }
+  read_ready(v);
+  calx_tensor **free_place = &v->waiting[v->waiting[0] != NULL ? 1 : 0];
+  calx_release(*free_place);
+  *free_place = calx_retain(tensor);
+  read_ready(v);
+  return v->known;
+}
+
+void calx_progress_number(calx_progress *p, const char *name, double value)
+{
+  if (p == NULL || p == &nil || name == NULL) return;
+  progress_value *v = value_of(p, name);
+  if (v == NULL) return;
+  v->known = value;
+  v->is_known = true;
+}
+
+// ---- life -------------------------------------------------------------------
+
+static void free_progress(calx_progress *p)
+{
+  for (int i = 0; i < p->n_values; i++) {
+    calx_release(p->values[i].waiting[0]);
+    calx_release(p->values[i].waiting[1]);
+    cx_free(p->values[i].name);
+  }
+  cx_free(p->label);
+  cx_free(p->unit);
+  cx_free(p);
+}
+
+static void begin_screen(calx_progress *p)
+{
+  cx_debug_listen(CX_TRACE_PROGRAMS, true);
+  cx_log_set_before(make_room);
+  cx_lock(&screen.lock);
+  screen.line = p;
+  draw(p, "");
+  cx_unlock(&screen.lock);
+}
+
+static void end_screen(calx_progress *p)
+{
+  cx_lock(&screen.lock);
+  draw(p, "");
+  fputc('\n', p->file);
+  fflush(p->file);
+  if (screen.line == p) screen.line = NULL;
+  screen.is_drawn = false;
+  cx_unlock(&screen.lock);
+  cx_debug_listen(CX_TRACE_PROGRAMS, false);
+}
+
+calx_progress *calx_progress_new_with(const char *label, int64_t total,
+                                      const calx_progress_options *o)
+{
+  calx_progress *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return &nil;
+  const char *unit = o != NULL && o->unit != NULL ? o->unit : "steps";
+  p->label = label != NULL ? cx_strdup(label) : NULL;
+  p->unit = cx_strdup(unit);
+  if (p->unit == NULL || (label != NULL && p->label == NULL)) {
+    free_progress(p);
+    return &nil;
+  }
+  p->file = o != NULL && o->file != NULL ? o->file : stdout;
+  p->total = total;
+  p->every = o != NULL && o->every > 0 ? o->every
+             : total > 0               ? (total + LINES - 1) / LINES
+                                       : UNKNOWN_EVERY;
+  p->is_shown = cx_trace_here().first + cx_device_index_of_thread() == 0;
+  p->is_terminal = isatty(fileno(p->file)) == 1;
+  p->begun = cx_now_ns();
+  if (p->is_shown && p->is_terminal) begin_screen(p);
+  return p;
+}
+
+void calx_progress_step(calx_progress *p, int64_t items)
+{
+  if (p == NULL || p == &nil) return;
+  p->steps++;
+  p->items += items;
+  if (p->steps == 1) {
+    p->first_step = cx_now_ns();
+    p->first_items = p->items;
+  }
+  for (int i = 0; i < p->n_values; i++) read_ready(&p->values[i]);
+  show(p);
+}
+
+void calx_progress_end(calx_progress *p)
+{
+  if (p == NULL || p == &nil) return;
+  for (int i = 0; i < p->n_values; i++) {
+    while (p->values[i].waiting[0] != NULL) read_oldest(&p->values[i]);
+  }
+  if (p->is_shown && p->is_terminal) {
+    end_screen(p);
+  } else if (p->is_shown && p->printed != p->steps) {
+    print_plain(p);
+  }
+  free_progress(p);
+}
