@@ -65,6 +65,7 @@ static calx_status *train(mnist *m, calx_optimizer *opt, calx_loader *loader,
     calx_optimizer_step(opt);
     calx_sync(loss);  // compiles once, then runs the step
     double value = calx_progress_value(line, "loss", loss);
+    if ((long)batch.index + 1 == steps) value = calx_item(loss);  // waits
     calx_progress_step(line, batch.size);
     status = calx_scope_end(scope);
     if (status == NULL && isnan(value)) {

@@ -157,6 +157,7 @@ void cx_trace_tell_compiled(const cx_trace_program *program,
                             const cx_trace_sizes *sizes)
 {
   cx_debug_analysis_compiled(program, sizes);
+  cx_debug_progress_compiled();
 }
 
 void cx_trace_tell_execute(const cx_trace_program *program)

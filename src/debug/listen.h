@@ -31,6 +31,7 @@ void cx_debug_analysis_execute(const cx_trace_program *p);
 
 // calx_progress_new().
 void cx_debug_progress_compile(void);
+void cx_debug_progress_compiled(void);
 
 // CALX_PROFILE, and its end.
 void cx_debug_profile_open(void);

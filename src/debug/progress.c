@@ -145,6 +145,13 @@ void cx_debug_progress_compile(void)
   cx_unlock(&screen.lock);
 }
 
+void cx_debug_progress_compiled(void)
+{
+  cx_lock(&screen.lock);
+  if (screen.line != NULL && screen.is_drawn) draw(screen.line, "");
+  cx_unlock(&screen.lock);
+}
+
 // A line of the log takes the place of ours, which comes back at its next step.
 static void make_room(void)
 {

@@ -45,6 +45,9 @@ class Progress(unittest.TestCase):
         # At most about ten a second: 40 steps of 10 ms.
         self.assertLess(text.count("\x1b[K"), 40, text)
         self.assertIn(" compiling…\x1b[K", text)
+        # It goes when the program is there, not with the step that waits for it.
+        self.assertRegex(text, r"step (\d+)/40[^\r]* compiling…\x1b\[K"
+                               r"\rEpoch 1 step \1/40[^\r…]*\x1b\[K")
         self.assertIn(" images/s ETA 0:0", text)
 
     def test_a_line_of_the_log_has_a_line_of_its_own(self):

@@ -28,6 +28,9 @@ check "one epoch of drawn digits stays below 95 %: exit code 21" $?
 "$mnist" --lr 1e9 --epochs 1 >nan.txt 2>&1
 test $? = 1 && grep -q 'the loss is NaN' nan.txt
 check "a loss that is NaN ends the run" $?
+"$mnist" --lr 1e9 --epochs 1 --batch-size 2000 --target 0 >nan_last.txt 2>&1
+test $? = 1 && grep -q 'the loss is NaN' nan_last.txt
+check "a loss that is NaN in the last steps of an epoch ends the run" $?
 "$mnist" --data /nowhere >absent.txt 2>&1
 test $? = 1 && grep -q '/nowhere' absent.txt
 check "an absent folder is named" $?
