@@ -174,7 +174,9 @@ typedef struct CALX_OPTIONS calx_div_options {
   CALX_NAMED calx_rounding rounding;
 } calx_div_options;
 /** x / y; true division of integers gives f32, a rounded one integers; the
- *  gradient of a rounded quotient is 0. @shape x, y broadcast together */
+ *  gradient of a rounded quotient is 0. Rounded integers divided by the number
+ * 0 are an error; by a zero in a tensor they have all bits set, where PyTorch
+ *  raises. @shape x, y broadcast together */
 CALX_API calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
                                     const calx_div_options *options);
 /** calx_div_with without options. @shape x, y broadcast together */
@@ -183,6 +185,7 @@ CALX_API calx_tensor *calx_div(calx_tensor *x, calx_tensor *y);
  * x to the power y. A number that is an integer or half of one is part of the
  * compiled program, so that compilers can fold it; any other is not.
  * @shape x, y broadcast together
+ * @errors also integers to the power of a negative integer number
  */
 CALX_API calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y);
 /** the greater; NaN wins; ties share the gradient. @shape x, y broadcast
@@ -396,16 +399,16 @@ CALX_API calx_tensor *calx_max_pool2d_with(
 
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_batch_norm_options {
-  /* shape (C); needed unless training; training updates them in place */
   CALX_NAMED size_t size;
+  /* shape (C); needed unless training; training updates them in place */
   CALX_NAMED calx_tensor *running_mean;
   CALX_NAMED calx_tensor *running_var;
   CALX_NAMED calx_tensor *weight; /* NULL: 1; shape (C) */
   CALX_NAMED calx_tensor *bias;   /* NULL: 0; shape (C) */
-  /* weight of the new value; 0 = 0.1, CALX_ZERO = 0 */
   CALX_NAMED bool training;
-  /* added to the variance; 0 = 1e-5; part of the program */
+  /* weight of the new value; 0 = 0.1, CALX_ZERO = 0 */
   CALX_NAMED double momentum;
+  /* added to the variance; 0 = 1e-5; part of the program */
   CALX_NAMED double eps;
 } calx_batch_norm_options;
 

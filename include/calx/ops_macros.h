@@ -22,6 +22,21 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 {
   return t;
 }
+// A list in braces has commas, so its macros pass all arguments on as they are.
+static inline calx_tensor *calx_cat_here_(const calx_site *site,
+                                          calx_tensor *const *tensors,
+                                          size_t count, int dim)
+{
+  calx_at_(site);
+  return calx_cat(tensors, count, dim);
+}
+static inline calx_tensor *calx_stack_here_(const calx_site *site,
+                                            calx_tensor *const *tensors,
+                                            size_t count, int dim)
+{
+  calx_at_(site);
+  return calx_stack(tensors, count, dim);
+}
 // clang-format off
 // The operand is expanded once, so that the text of nested calls does not double
 // with each level; each level's variable has a name of its own.
@@ -92,8 +107,8 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 #define calx_transpose(x, dim0, dim1) (calx_at_(CALX_HERE), calx_transpose(CALX_T_(x), dim0, dim1))
 #define calx_unsqueeze(x, dim) (calx_at_(CALX_HERE), calx_unsqueeze(CALX_T_(x), dim))
 #define calx_squeeze(x, dim) (calx_at_(CALX_HERE), calx_squeeze(CALX_T_(x), dim))
-#define calx_cat(tensors, count, dim) (calx_at_(CALX_HERE), calx_cat(CALX_O_((tensors)), count, dim))
-#define calx_stack(tensors, count, dim) (calx_at_(CALX_HERE), calx_stack(CALX_O_((tensors)), count, dim))
+#define calx_cat(...) calx_cat_here_(CALX_HERE, __VA_ARGS__)
+#define calx_stack(...) calx_stack_here_(CALX_HERE, __VA_ARGS__)
 #define calx_slice(x, dim, start, end, step) (calx_at_(CALX_HERE), calx_slice(CALX_T_(x), dim, start, end, step))
 #define calx_select(x, dim, index) (calx_at_(CALX_HERE), calx_select(CALX_T_(x), dim, index))
 #define calx_matmul(x, y) (calx_at_(CALX_HERE), calx_matmul(CALX_T_(x), CALX_T_(y)))

@@ -2,6 +2,7 @@
 //
 // This is the path that every op takes; it takes no lock, and allocates the
 // node and one handle per result.
+#include "base/dtype.h"
 #include "base/metrics.h"
 #include "base/trace.h"
 #include "lazy/internal.h"
@@ -78,6 +79,20 @@ static bool connect(cx_node *node, const cx_call *call)
   return any;
 }
 
+// What follows counts elements and bytes in 64 bits.
+static calx_status *check_sizes(const cx_node *node, uint32_t n_out)
+{
+  for (uint32_t k = 0; k < n_out; k++) {
+    const cx_shape *s = &node->out[k].shape;
+    int64_t elements;
+    size_t bytes;
+    if (cx_dims_bytes(s->dtype, s->dims, s->rank, &elements, &bytes)) continue;
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: the result %s is too large",
+                    node->op->name, cx_shape_str(s));
+  }
+  return NULL;
+}
+
 static calx_status *build(const cx_call *call, cx_node **out_node)
 {
   uint32_t n_out = call->n_out != 0 ? call->n_out : 1;
@@ -90,7 +105,8 @@ static calx_status *build(const cx_call *call, cx_node **out_node)
   for (uint32_t k = 0; k < call->n_slots; k++) node->slots[k] = call->slots[k];
   node->site = *cx_site();
   node->module = cx_self.module;
-  return call->op->infer(node);
+  CALX_TRY(call->op->infer(node));
+  return check_sizes(node, n_out);
 }
 
 static calx_tensor *apply(const cx_call *call, calx_tensor **outs)

@@ -30,8 +30,9 @@ static calx_status *check_host_shape(const char *call, calx_dtype dtype,
   for (size_t i = 0; i < rank; i++) {
     out->dims[i] = dims[i];
     if (dims[i] < 0) {
-      return cx_error(CALX_INVALID_ARGUMENT, "%s: size %lld of dimension %zu",
-                      call, (long long)dims[i], i);
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "%s: size %lld of dimension %zu is negative", call,
+                      (long long)dims[i], i);
     }
   }
   if (!cx_dims_bytes(dtype, dims, rank, &elements, out_bytes)) {
@@ -113,9 +114,15 @@ calx_tensor *calx_tensor_from(const void *data, calx_dtype dtype,
   if (device == NULL) {
     return cx_tensor_poison(cx_status_copy(calx_scope_error()));
   }
-  calx_tensor *t;
-  calx_status *status = cx_upload(device, dtype, dims.values, dims.count, data,
-                                  false, NULL, NULL, &t);
+  calx_tensor *t = NULL;
+  cx_shape shape;
+  size_t bytes;
+  calx_status *status = check_host_shape("tensor_from", dtype, dims.values,
+                                         dims.count, &shape, &bytes);
+  if (status == NULL) status = check_data("tensor_from", data, &shape);
+  if (status != NULL) return cx_tensor_poison(status);
+  status = cx_upload(device, dtype, dims.values, dims.count, data, false, NULL,
+                     NULL, &t);
   if (status != NULL) return cx_tensor_poison(status);
   atomic_store(&t->owners, 0);
   return cx_scope_give(t);

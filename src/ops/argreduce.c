@@ -21,9 +21,6 @@ static calx_status *infer_arg(cx_node *node)
   cx_shape *out = &node->out[0].shape;
   memset(out, 0, sizeof *out);
   out->dtype = in->dtype;
-  if (in->rank != 0 && in->dims[a->dim] == 0) {
-    return cx_op_error(node, "no element to choose from");
-  }
   for (uint32_t i = 0; i < in->rank; i++) {
     if (i != a->dim)
       out->dims[out->rank++] = in->dims[i];
@@ -152,15 +149,21 @@ const cx_op cx_op_min_dim = { .name = "min_dim",
 
 // ---- entries ----------------------------------------------------------------
 
-static calx_tensor *along(const cx_op *op, calx_tensor *x, int64_t dim,
-                          bool keepdim, calx_tensor **out_index)
+// `name` is the entry's, for messages.
+static calx_tensor *along(const cx_op *op, const char *name, calx_tensor *x,
+                          int64_t dim, bool keepdim, calx_tensor **out_index)
 {
   calx_tensor *outs[2] = { NULL, NULL };
   uint32_t d = 0;
-  if (!cx_op_unfit(op->name, &x, 1, &outs[0])) {
-    if (!cx_op_dim(dim, cx_tensor_shape(x)->rank, &d)) {
-      outs[0] = cx_op_no_dim(op->name, "dim", dim, cx_tensor_shape(x)->rank,
-                             cx_tensor_shape(x));
+  if (!cx_op_unfit(name, &x, 1, &outs[0])) {
+    const cx_shape *s = cx_tensor_shape(x);
+    if (!cx_op_dim(dim, s->rank, &d)) {
+      outs[0] = cx_op_no_dim(name, "dim", dim, s->rank, s);
+    } else if (s->rank != 0 && s->dims[d] == 0) {
+      outs[0] = cx_op_poison(CALX_INVALID_ARGUMENT,
+                             "%s: dim %u of %s has size 0: there is no element "
+                             "to choose from",
+                             name, d, cx_shape_str(s));
     } else {
       arg_attrs a = { d, keepdim };
       cx_call call = { .op = op, .in = &x, .n_in = 1, .n_out = 2, .attrs = &a };
@@ -174,19 +177,26 @@ static calx_tensor *along(const cx_op *op, calx_tensor *x, int64_t dim,
 calx_tensor *calx_max_dim(calx_tensor *x, int dim, bool keepdim,
                           calx_tensor **out_index)
 {
-  return along(&cx_op_max_dim, x, dim, keepdim, out_index);
+  return along(&cx_op_max_dim, "max_dim", x, dim, keepdim, out_index);
 }
 
 calx_tensor *calx_min_dim(calx_tensor *x, int dim, bool keepdim,
                           calx_tensor **out_index)
 {
-  return along(&cx_op_min_dim, x, dim, keepdim, out_index);
+  return along(&cx_op_min_dim, "min_dim", x, dim, keepdim, out_index);
+}
+
+static calx_tensor *no_elements(const char *name, const calx_tensor *x)
+{
+  return cx_op_poison(CALX_INVALID_ARGUMENT,
+                      "%s: %s has no element to choose from; name a dim whose "
+                      "size is not 0",
+                      name, cx_shape_str(cx_tensor_shape(x)));
 }
 
 static calx_tensor *flat(calx_tensor *x)
 {
   int64_t all = -1;
-  if (calx_tensor_numel(x) == 0) all = 0;
   return calx_reshape(x, calx_dims_of(&all, 1));
 }
 
@@ -198,13 +208,16 @@ static calx_tensor *arg(const cx_op *op, const char *name, calx_tensor *x,
   size_t n = o != NULL ? o->dims.count : 0;
   if (n > 1) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: one dimension is wanted, %zu are given", name, n);
+                        "%s: one dimension is wanted, or none for all elements "
+                        "of %s; %zu are given",
+                        name, cx_shape_str(cx_tensor_shape(x)), n);
   }
   if (n == 1) {
-    along(op, x, o->dims.values[0], o->keepdim, &index);
+    along(op, name, x, o->dims.values[0], o->keepdim, &index);
     return index;
   }
-  along(op, flat(x), 0, false, &index);
+  if (calx_tensor_numel(x) == 0) return no_elements(name, x);
+  along(op, name, flat(x), 0, false, &index);
   if (o == NULL || !o->keepdim) return index;
   cx_shape ones = { .rank = cx_tensor_shape(x)->rank };
   for (uint32_t i = 0; i < ones.rank; i++) ones.dims[i] = 1;
@@ -223,9 +236,16 @@ calx_tensor *calx_argmin_with(calx_tensor *x, const calx_reduce_options *o)
 
 calx_tensor *calx_max(calx_tensor *x)
 {
+  calx_tensor *bad;
+  if (cx_op_unfit("max", &x, 1, &bad)) return bad;
+  if (calx_tensor_numel(x) == 0) return no_elements("max", x);
   return calx_amax_with(x, NULL);
 }
+
 calx_tensor *calx_min(calx_tensor *x)
 {
+  calx_tensor *bad;
+  if (cx_op_unfit("min", &x, 1, &bad)) return bad;
+  if (calx_tensor_numel(x) == 0) return no_elements("min", x);
   return calx_amin_with(x, NULL);
 }

@@ -309,7 +309,7 @@ static bool with_alpha(const char *op, calx_tensor **y,
   }
   if (cx_is_default(o->alpha)) return true;
   if (cx_op_unfit(op, y, 1, out)) return false;
-  bool whole = o->alpha == floor(o->alpha);
+  bool whole = o->alpha == floor(o->alpha) && fabs(o->alpha) < 0x1p63;
   *y = calx_mul(
       *y, whole ? calx_scalar_int((int64_t)o->alpha) : calx_scalar(o->alpha));
   return true;
@@ -344,12 +344,24 @@ calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y)
   return pair(&cx_op_mul, x, y);
 }
 
+static bool is_whole(const calx_tensor *t)
+{
+  return !cx_dtype_is_float(cx_tensor_shape(t)->dtype);
+}
+
 calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_op_unfit("pow", in, 2, &bad)) return bad;
   pow_attrs a = { 0, 0 };
   double c;
+  if (cx_weak_number(y, false, &c) && c < 0 && is_whole(x) && is_whole(y)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "pow: integers to negative integer powers are not "
+                        "allowed: %s to the power %g; convert it with "
+                        "calx_to_dtype(x, CALX_F32)",
+                        cx_shape_str(cx_tensor_shape(x)), c);
+  }
   if (cx_weak_number(y, false, &c) && c * 2 == floor(c * 2) && fabs(c) < 1e6) {
     a = (pow_attrs){ c, 1 };
     calx_tensor *n = cx_number(c);

@@ -35,7 +35,11 @@ static calx_status *infer_conv2d(cx_node *node)
   const cx_shape *x = cx_in(node, 0), *w = cx_in(node, 1);
   cx_shape *out = &node->out[0].shape;
   *out = *x;
-  if (x->dims[1] != w->dims[1] * a->groups || w->dims[0] % a->groups != 0) {
+  if (w->dims[0] % a->groups != 0) {
+    return cx_op_error(node, "%lld filters do not make %lld equal groups",
+                       (long long)w->dims[0], (long long)a->groups);
+  }
+  if (x->dims[1] != w->dims[1] * a->groups) {
     return cx_op_error(node,
                        "in %lld group(s) the filters want %lld channels, the "
                        "images have %lld",
@@ -47,7 +51,12 @@ static calx_status *infer_conv2d(cx_node *node)
   for (int i = 0; i < 2; i++) {
     out->dims[2 + i] = result_size(a, i, x->dims[2 + i], w->dims[2 + i]);
     if (out->dims[2 + i] < 1) {
-      return cx_op_error(node, "the filter is larger than the padded image");
+      return cx_op_error(node,
+                         "the filter, of %lld %s with its dilation, is larger "
+                         "than the padded image, which has %lld",
+                         (long long)(a->dilation[i] * (w->dims[2 + i] - 1) + 1),
+                         i == 0 ? "rows" : "columns",
+                         (long long)(x->dims[2 + i] + a->low[i] + a->high[i]));
     }
   }
   return NULL;
@@ -268,18 +277,28 @@ OP(conv2d_weight, CONV2D_WEIGHT)
 
 // ---- entry ------------------------------------------------------------------
 
-// False: *out_why says what is wrong.
+// Numbers up to 2^31 - 1, so that no sum of them wraps around.
+static bool in_range(cx_text *why, const char *name, int64_t n, int64_t least)
+{
+  if (n >= least && n <= INT32_MAX) return true;
+  cx_text_format(why, "%s is %lld, %lld to %lld is possible", name,
+                 (long long)n, (long long)least, (long long)INT32_MAX);
+  return false;
+}
+
+// False: `why` says what is wrong.
 static bool read_options(const calx_conv2d_options *o, const cx_shape *w,
-                         conv_attrs *a, const char **out_why)
+                         conv_attrs *a, cx_text *why)
 {
   static const calx_conv2d_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   memset(a, 0, sizeof *a);
   a->groups = o->groups == 0 ? 1 : o->groups;
-  *out_why = !cx_op_options_fit(o, o->size, sizeof *o)
-                 ? "its options are of a newer version"
-             : a->groups < 1 ? "groups must be positive"
-                             : NULL;
+  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
+    cx_text_append(why, "its options are of a newer version");
+    return false;
+  }
+  if (!in_range(why, "groups", a->groups, 1)) return false;
   for (int i = 0; i < 2; i++) {
     int64_t s = i == 0 ? o->stride[0] : cx_op_second(o->stride);
     int64_t d = i == 0 ? o->dilation[0] : cx_op_second(o->dilation);
@@ -287,16 +306,22 @@ static bool read_options(const calx_conv2d_options *o, const cx_shape *w,
     a->stride[i] = s == 0 ? 1 : s;
     a->dilation[i] = d == 0 ? 1 : d;
     if (p == CALX_ZERO_INT) p = 0;
+    if (!in_range(why, "stride", a->stride[i], 1) ||
+        !in_range(why, "dilation", a->dilation[i], 1) ||
+        (p != CALX_PADDING_SAME && !in_range(why, "padding", p, 0))) {
+      return false;
+    }
     int64_t total = a->dilation[i] * (w->dims[2 + i] - 1);
     bool same = p == CALX_PADDING_SAME;
     a->low[i] = same ? total / 2 : p;
     a->high[i] = same ? total - total / 2 : p;
-    if (a->stride[i] < 1) *out_why = "stride must be positive";
-    if (a->dilation[i] < 1) *out_why = "dilation must be positive";
-    if (a->low[i] < 0) *out_why = "padding must not be negative";
-    if (same && a->stride[i] != 1) *out_why = "padding 'same' wants stride 1";
+    if (same && a->stride[i] != 1) {
+      cx_text_format(why, "padding 'same' wants stride 1, got %lld",
+                     (long long)a->stride[i]);
+      return false;
+    }
   }
-  return *out_why == NULL;
+  return true;
 }
 
 static calx_tensor *add_bias(calx_tensor *y, calx_tensor *bias)
@@ -332,9 +357,12 @@ calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
                         cx_shape_str(sx), cx_shape_str(sw));
   }
   conv_attrs a;
-  const char *why;
+  cx_text why = { 0 };
   if (!read_options(o, sw, &a, &why)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "conv2d: %s", why);
+    bad = cx_op_poison(CALX_INVALID_ARGUMENT, "conv2d: %s; got %s and %s",
+                       cx_text_str(&why), cx_shape_str(sx), cx_shape_str(sw));
+    cx_text_free(&why);
+    return bad;
   }
   bool single = sx->rank == 3;
   calx_tensor *y = convolve(single ? calx_unsqueeze(x, 0) : x, w, a);

@@ -167,9 +167,8 @@ calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
 
 // ---- the public creators ----------------------------------------------------
 
-// False: *out is what to return.
-static bool good_shape(const char *op, calx_dims dims, calx_dtype dtype,
-                       const calx_create_options *o, calx_tensor **out)
+bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
+                   const calx_create_options *o, calx_tensor **out)
 {
   int64_t elements;
   size_t bytes;
@@ -185,8 +184,11 @@ static bool good_shape(const char *op, calx_dims dims, calx_dtype dtype,
                         CALX_MAX_RANK);
   } else if (!cx_dims_bytes(dtype, dims.values, dims.count, &elements,
                             &bytes)) {
+    cx_shape s = { .dtype = dtype, .rank = (uint32_t)dims.count };
+    memcpy(s.dims, dims.values, dims.count * sizeof *s.dims);
     *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: a negative or too large size", op);
+                        "%s: %s has a negative size or is too large", op,
+                        cx_shape_str(&s));
   } else {
     return true;
   }
@@ -199,7 +201,7 @@ static calx_tensor *finish(calx_tensor *t, const calx_create_options *o)
   if (!cx_dtype_is_float(cx_tensor_shape(t)->dtype)) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
                         "requires_grad: only floating types have gradients, "
-                        "not %s",
+                        "not %s; give a floating .dtype",
                         cx_shape_str(cx_tensor_shape(t)));
   }
   cx_tensor_set_requires_grad(t, true);
@@ -221,7 +223,7 @@ static calx_tensor *filled(const char *op, calx_dims dims, double value,
 {
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
-  if (!good_shape(op, dims, dtype, o, &bad)) return bad;
+  if (!cx_good_shape(op, dims, dtype, o, &bad)) return bad;
   return finish(record_constant(dtype, &dims, value, device_of(o)), o);
 }
 
@@ -240,7 +242,7 @@ calx_tensor *calx_full_with(calx_dims dims, double value,
 {
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
-  if (!good_shape("full", dims, dtype, o, &bad)) return bad;
+  if (!cx_good_shape("full", dims, dtype, o, &bad)) return bad;
   cx_slot slot = number_slot(dtype, value);
   return finish(record_scalar(dtype, &dims, slot, device_of(o)), o);
 }
@@ -275,13 +277,14 @@ calx_tensor *calx_arange_with(double start, double end, double step,
   double count = ceil((end - start) / step);
   if (!(fabs(step) > 0) || !(count >= 0) || count > 9e15) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "arange: from %g to %g in steps of %g", start, end,
-                        step);
+                        "arange: from %g to %g in steps of %g: the step must "
+                        "lead from the start to the end, in 9e15 steps at most",
+                        start, end, step);
   }
   int64_t n = (int64_t)count;
   calx_dims dims = calx_dims_of(&n, 1);
   calx_tensor *bad;
-  if (!good_shape("arange", dims, dtype, o, &bad)) return bad;
+  if (!cx_good_shape("arange", dims, dtype, o, &bad)) return bad;
   create_attrs a = attrs_of(dtype, &dims);
   calx_dtype in = cx_dtype_is_float(dtype) ? CALX_F32 : dtype;
   if (dtype == CALX_F64) in = CALX_F64;

@@ -123,12 +123,23 @@ calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
   if (cx_op_unfit("div", in, 2, &bad)) return bad;
   if (!cx_op_options_fit(o, o->size, sizeof *o) ||
       (o->rounding != CALX_ROUND_TRUNC && o->rounding != CALX_ROUND_FLOOR)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "div: rounding mode %d",
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "div: rounding %d is none of CALX_ROUND_NONE, "
+                        "CALX_ROUND_TRUNC, CALX_ROUND_FLOOR",
                         (int)o->rounding);
   }
   const divide_attrs a = { (uint32_t)o->rounding };
   calx_tensor *promoted[2] = { x, y };
   const calx_dtype type = cx_promote(promoted, 2);
+  double divisor;
+  if (!cx_dtype_is_float(type) && cx_weak_number(y, false, &divisor) &&
+      divisor == 0) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "div: %s divided by the integer 0, rounded to "
+                        "integers, has no value; convert it with "
+                        "calx_to_dtype(x, CALX_F32) for infinity",
+                        cx_shape_str(cx_tensor_shape(x)));
+  }
   const bool half = type == CALX_BF16 || type == CALX_F16;
   if (!half || o->rounding != CALX_ROUND_FLOOR) {
     return cx_record(&cx_op_div_rounded, promoted, 2, &a);

@@ -177,7 +177,9 @@ static calx_tensor *numeric(const cx_op *op, calx_tensor *x)
   calx_tensor *bad;
   if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
   if (cx_tensor_shape(x)->dtype == CALX_BOOL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s has no such function",
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: %s has no such function; convert it with "
+                        "calx_to_dtype",
                         op->name, cx_shape_str(cx_tensor_shape(x)));
   }
   return one(op, x);

@@ -2,6 +2,8 @@
 // comparing with all class numbers, which fuses, differentiates and never reads
 // out of bounds; one outside the range makes the loss NaN.
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/dtype.h"
@@ -74,21 +76,31 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
               : o->ignore_index == CALX_ZERO_INT ? 0
                                                  : o->ignore_index;
   c->smoothing = o->label_smoothing;
-  const char *why = NULL;
+  char why[160] = "";
   if (!cx_op_options_fit(o, o->size, sizeof *o)) {
-    why = "its options are of a newer version";
+    snprintf(why, sizeof why, "its options are of a newer version");
   } else if (c->reduction < CALX_MEAN || c->reduction > CALX_NONE) {
-    why = "unknown reduction";
+    snprintf(why, sizeof why,
+             "reduction %d is none of CALX_MEAN, CALX_SUM, CALX_NONE",
+             (int)c->reduction);
   } else if (!cx_dtype_is_float(x->dtype)) {
-    why = "the first operand must be floating, convert it with calx_to_dtype";
+    snprintf(why, sizeof why,
+             "the first operand must be floating, convert it with "
+             "calx_to_dtype");
   } else if (!(c->smoothing >= 0 && c->smoothing <= 1)) {
-    why = "label_smoothing must lie in [0, 1]";
+    snprintf(why, sizeof why, "label_smoothing %g must lie in [0, 1]",
+             c->smoothing);
+  } else if (c->smoothing > 0 && strcmp(c->op, "nll_loss") == 0) {
+    snprintf(why, sizeof why,
+             "label_smoothing %g is for calx_cross_entropy only", c->smoothing);
   } else if (c->weight != NULL &&
              (cx_tensor_shape(c->weight)->rank != 1 ||
               cx_tensor_shape(c->weight)->dims[0] != c->n)) {
-    why = "weight must hold one number for each class";
+    snprintf(why, sizeof why,
+             "weight is %s, one number for each of the %lld classes is wanted",
+             cx_shape_str(cx_tensor_shape(c->weight)), (long long)c->n);
   }
-  if (why == NULL) return true;
+  if (why[0] == '\0') return true;
   *out =
       cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s; got %s and %s", c->op, why,
                    cx_shape_str(x), cx_shape_str(cx_tensor_shape(c->target)));
@@ -111,8 +123,10 @@ static bool check_indices(const classes *c)
     int64_t k = cx_load_int(s->dtype, data + (size_t)i * size);
     if (k == c->ignore || (k >= 0 && k < c->n)) continue;
     status = cx_error(CALX_OUT_OF_RANGE,
-                      "%s: target %lld is class %lld, there are %lld", c->op,
-                      (long long)i, (long long)k, (long long)c->n);
+                      "%s: target %lld of %s is class %lld, the %lld classes "
+                      "are 0 to %lld",
+                      c->op, (long long)i, cx_shape_str(s), (long long)k,
+                      (long long)c->n, (long long)c->n - 1);
   }
   cx_free(data);
   bool good = status == NULL;

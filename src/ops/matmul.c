@@ -24,7 +24,7 @@ static calx_status *infer_matmul(cx_node *node)
   if (k != k2) {
     return cx_op_error(node,
                        "the first has rows of %lld elements, the second "
-                       "columns of %lld",
+                       "columns of %lld; they must be equal",
                        (long long)k, (long long)k2);
   }
   out->dims[r - 2] = n;
@@ -181,12 +181,29 @@ calx_tensor *calx_mm(calx_tensor *x, calx_tensor *y)
   if (cx_op_unfit("mm", in, 2, &bad) || !same_type("mm", x, y, &bad)) {
     return bad;
   }
-  if (cx_tensor_shape(x)->rank != 2 || cx_tensor_shape(y)->rank != 2) {
-    return cx_op_poison(
-        CALX_INVALID_ARGUMENT, "mm: %s and %s, two matrices are wanted",
-        cx_shape_str(cx_tensor_shape(x)), cx_shape_str(cx_tensor_shape(y)));
+  const cx_shape *a = cx_tensor_shape(x), *b = cx_tensor_shape(y);
+  if (a->rank != 2 || b->rank != 2) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "mm: %s and %s, two matrices are wanted; calx_matmul "
+                        "takes other ranks",
+                        cx_shape_str(a), cx_shape_str(b));
+  }
+  if (a->dims[1] != b->dims[0]) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "mm: %s and %s: the first has %lld columns, the second "
+                        "%lld rows; they must be equal",
+                        cx_shape_str(a), cx_shape_str(b), (long long)a->dims[1],
+                        (long long)b->dims[0]);
   }
   return product(x, false, y, false);
+}
+
+// PyTorch also takes one number for all, and one for each row of the result.
+static bool fits_bias(const cx_shape *bias, const cx_shape *weight)
+{
+  if (bias->rank == 0) return true;
+  int64_t last = bias->dims[bias->rank - 1];
+  return bias->rank <= 2 && (last == 1 || last == weight->dims[0]);
 }
 
 calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
@@ -198,11 +215,22 @@ calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight, calx_tensor *bias)
   }
   cx_shape s = *cx_tensor_shape(x);
   const cx_shape *w = cx_tensor_shape(weight);
-  if (s.rank == 0 || w->rank != 2 || s.dims[s.rank - 1] != w->dims[1]) {
+  if (w->rank != 2) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "linear: a weight (out, in) is wanted, got %s",
+                        cx_shape_str(w));
+  }
+  if (s.rank == 0 || s.dims[s.rank - 1] != w->dims[1]) {
     return cx_op_poison(
         CALX_INVALID_ARGUMENT, "linear: the weight %s wants […,%lld], got %s",
-        cx_shape_str(w), w->rank == 2 ? (long long)w->dims[1] : -1,
-        cx_shape_str(&s));
+        cx_shape_str(w), (long long)w->dims[1], cx_shape_str(&s));
+  }
+  if (bias != NULL && !fits_bias(cx_tensor_shape(bias), w)) {
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "linear: the bias is %s, one number for each of the "
+                        "%lld rows of the weight %s is wanted",
+                        cx_shape_str(cx_tensor_shape(bias)),
+                        (long long)w->dims[0], cx_shape_str(w));
   }
   calx_tensor *r = product(as_matrix(x), false, weight, true);
   if (bias != NULL) r = calx_add_with(r, bias, NULL);

@@ -60,6 +60,10 @@ calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
 // Brings operands to PyTorch's common type: in place. False: unfit.
 calx_dtype cx_promote(calx_tensor **in, uint32_t n);
 
+// Whether there can be a tensor of that shape and these options. False: *out is
+// what the entry is to return.
+bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
+                   const calx_create_options *o, calx_tensor **out);
 calx_tensor *cx_zeros_like(const calx_tensor *t);
 // calx_rand with rank 0's numbers on every rank.
 calx_tensor *cx_rand_common(calx_dims shape, const calx_create_options *o);

@@ -352,15 +352,26 @@ static void add_ceil(pool_attrs *a, int i, int64_t in)
   if (high > a->high[i]) a->high[i] = high;
 }
 
-static const char *read_options(const calx_max_pool2d_options *o,
-                                int64_t kernel, const cx_shape *x,
-                                pool_attrs *a)
+// Numbers up to 2^31 - 1, so that no sum of them wraps around.
+static bool in_range(const char *name, int64_t n, int64_t least, int64_t most,
+                     cx_text *why)
+{
+  if (n >= least && n <= most) return true;
+  cx_text_format(why, "%s is %lld, %lld to %lld is possible", name,
+                 (long long)n, (long long)least, (long long)most);
+  return false;
+}
+
+// False: `why` says what is wrong.
+static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
+                         const cx_shape *x, pool_attrs *a, cx_text *why)
 {
   static const calx_max_pool2d_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   memset(a, 0, sizeof *a);
   if (!cx_op_options_fit(o, o->size, sizeof *o)) {
-    return "its options are of a newer version";
+    cx_text_append(why, "its options are of a newer version");
+    return false;
   }
   a->kernel[0] = kernel;
   a->kernel[1] = o->kernel_width == 0 ? kernel : o->kernel_width;
@@ -373,18 +384,24 @@ static const char *read_options(const calx_max_pool2d_options *o,
     if (a->low[i] == CALX_ZERO_INT) a->low[i] = 0;
     a->high[i] = a->low[i];
     int64_t in = x->dims[x->rank - 2 + (uint32_t)i];
-    if (a->kernel[i] < 1 || a->stride[i] < 1 || a->dilation[i] < 1) {
-      return "kernel, stride and dilation must be positive";
-    }
-    if (a->low[i] < 0 || a->low[i] > a->kernel[i] / 2) {
-      return "padding must be at most half the kernel";
+    if (!in_range("kernel_size", a->kernel[i], 1, INT32_MAX, why) ||
+        !in_range("stride", a->stride[i], 1, INT32_MAX, why) ||
+        !in_range("dilation", a->dilation[i], 1, INT32_MAX, why) ||
+        !in_range("padding, at most half the kernel,", a->low[i], 0,
+                  a->kernel[i] / 2, why)) {
+      return false;
     }
     if (o->ceil_mode) add_ceil(a, i, in);
     if (in + a->low[i] + a->high[i] < a->dilation[i] * (a->kernel[i] - 1) + 1) {
-      return "the window is larger than the padded image";
+      cx_text_format(why,
+                     "the window, of %lld %s with its dilation, is larger than "
+                     "the padded image",
+                     (long long)(a->dilation[i] * (a->kernel[i] - 1) + 1),
+                     i == 0 ? "rows" : "columns");
+      return false;
     }
   }
-  return NULL;
+  return true;
 }
 
 calx_tensor *calx_max_pool2d_with(calx_tensor *x, int64_t kernel_size,
@@ -402,10 +419,12 @@ calx_tensor *calx_max_pool2d_with(calx_tensor *x, int64_t kernel_size,
                         cx_shape_str(s));
   }
   pool_attrs a;
-  const char *why = read_options(o, kernel_size, s, &a);
-  if (why != NULL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "max_pool2d: %s; got %s", why,
-                        cx_shape_str(s));
+  cx_text why = { 0 };
+  if (!read_options(o, kernel_size, s, &a, &why)) {
+    bad = cx_op_poison(CALX_INVALID_ARGUMENT, "max_pool2d: %s; got %s",
+                       cx_text_str(&why), cx_shape_str(s));
+    cx_text_free(&why);
+    return bad;
   }
   bool single = s->rank == 3;
   if (single) x = calx_unsqueeze(x, 0);

@@ -154,12 +154,18 @@ const cx_op cx_op_randn = { .name = "randn",
 static calx_tensor *draw(const cx_op *op, calx_dims dims,
                          const calx_create_options *o, bool common)
 {
-  // A creator checks the shape and the options; its result is never looked at.
+  calx_tensor *bad;
+  const calx_dtype wanted =
+      o != NULL && o->dtype != CALX_DTYPE_DEFAULT ? o->dtype : CALX_F32;
+  if (!cx_good_shape(op->name, dims, wanted, o, &bad)) return bad;
+  // A creator reads the options; its result is never looked at.
   calx_tensor *like = calx_zeros_with(dims, o);
   if (cx_tensor_poisoned(like)) return like;
   calx_dtype dtype = cx_tensor_shape(like)->dtype;
   if (!cx_dtype_is_float(dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s is not floating",
+    return cx_op_poison(CALX_INVALID_ARGUMENT,
+                        "%s: %s is not floating; give a floating .dtype and "
+                        "convert the result with calx_to_dtype",
                         op->name, calx_dtype_name(dtype));
   }
   random_attrs a;

@@ -43,7 +43,9 @@ static int64_t reduced_count(const reduce_attrs *a, const cx_shape *in)
 static calx_status *infer_extreme(cx_node *node)
 {
   if (reduced_count(node->attrs, cx_in(node, 0)) == 0) {
-    return cx_op_error(node, "no element to choose from");
+    return cx_op_error(node,
+                       "no element to choose from: a reduced dimension has "
+                       "size 0; name others with .dims");
   }
   return infer_reduce(node);
 }

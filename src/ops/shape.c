@@ -41,7 +41,10 @@ static calx_status *infer_reshape(cx_node *node)
       free_dim = (int)i;
     } else if (out->dims[i] < 0 ||
                __builtin_mul_overflow(known, out->dims[i], &known)) {
-      return cx_op_error(node, "%s is no shape", cx_shape_str(a));
+      return cx_op_error(node,
+                         "%s is no shape: sizes are 0 or more, and one of them "
+                         "may be -1",
+                         cx_shape_str(a));
     }
   }
   if (free_dim >= 0 && known != 0 && all % known == 0) {
@@ -49,8 +52,11 @@ static calx_status *infer_reshape(cx_node *node)
     known = all;
   }
   if (known != all || (free_dim >= 0 && out->dims[free_dim] < 0)) {
-    return cx_op_error(node, "%s does not hold the %lld elements",
-                       cx_shape_str(a), (long long)all);
+    return cx_op_error(node, "%s does not hold %lld elements%s",
+                       cx_shape_str(a), (long long)all,
+                       all == 0 && free_dim >= 0
+                           ? ", whatever -1 stands for; give its size"
+                           : "");
   }
   return NULL;
 }
@@ -219,9 +225,9 @@ calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
   }
   if (dims.count != s->rank || seen != (UINT32_C(1) << s->rank) - 1) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "permute: the %zu numbers given are no order of the "
-                        "dimensions of %s",
-                        dims.count, cx_shape_str(s));
+                        "permute: the %zu numbers given are no order of the %u "
+                        "dimensions of %s: each is wanted once",
+                        dims.count, s->rank, cx_shape_str(s));
   }
   return identity ? x : cx_record(&cx_op_permute, &x, 1, &a);
 }
@@ -254,7 +260,9 @@ calx_tensor *calx_t(calx_tensor *x)
   const cx_shape *s = cx_tensor_shape(x);
   if (s->rank > 2) {
     return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "t: %s has more than two dimensions", cx_shape_str(s));
+                        "t: %s has more than two dimensions; use "
+                        "calx_transpose or calx_permute",
+                        cx_shape_str(s));
   }
   return s->rank == 2 ? calx_transpose(x, 0, 1) : x;
 }
@@ -267,14 +275,18 @@ static calx_status *infer_expand(cx_node *node)
   cx_shape *out = &node->out[0].shape;
   *out = *a;
   if (a->rank < in->rank) {
-    return cx_op_error(node, "%s has fewer dimensions", cx_shape_str(a));
+    return cx_op_error(node, "%s has fewer dimensions than the operand",
+                       cx_shape_str(a));
   }
   uint32_t lead = a->rank - in->rank;
   for (uint32_t i = 0; i < a->rank; i++) {
     int64_t have = i < lead ? 1 : in->dims[i - lead];
     if (out->dims[i] == -1 && i >= lead) out->dims[i] = have;
     if (out->dims[i] < 0 || (have != 1 && have != out->dims[i])) {
-      return cx_op_error(node, "cannot expand to %s", cx_shape_str(a));
+      return cx_op_error(node,
+                         "cannot expand to %s: only dimensions of size 1 and "
+                         "new ones in front grow; -1 keeps a size",
+                         cx_shape_str(a));
     }
   }
   return NULL;
@@ -306,127 +318,4 @@ calx_tensor *calx_expand(calx_tensor *x, calx_dims dims)
   cx_shape s = wanted(x, dims);
   if (cx_shape_equal(&s, cx_tensor_shape(x))) return x;
   return cx_record(&cx_op_expand, &x, 1, &s);
-}
-
-// ---- cat --------------------------------------------------------------------
-
-typedef struct cat_attrs {
-  int64_t dim;
-} cat_attrs;
-
-// A rank-1 empty tensor fits everywhere and adds nothing (PyTorch's legacy).
-static bool is_skipped(const cx_shape *s)
-{
-  return s->rank == 1 && s->dims[0] == 0;
-}
-
-static calx_status *infer_cat(cx_node *node)
-{
-  int64_t d = ((const cat_attrs *)node->attrs)->dim;
-  cx_shape *out = &node->out[0].shape;
-  *out = *cx_in(node, 0);
-  for (uint32_t i = 1; i < node->n_in; i++) {
-    const cx_shape *s = cx_in(node, i);
-    if (is_skipped(s)) continue;
-    if (is_skipped(out)) {
-      *out = *s;
-      continue;
-    }
-    bool fits = s->rank == out->rank;
-    for (uint32_t k = 0; fits && k < s->rank; k++) {
-      fits = k == d || s->dims[k] == out->dims[k];
-    }
-    if (!fits) {
-      return cx_op_error(node,
-                         "operand %u, %s, does not fit to %s but at "
-                         "dimension %lld",
-                         i, cx_shape_str(s), cx_shape_str(out), (long long)d);
-    }
-    out->dims[d] += s->dims[d];
-  }
-  return NULL;
-}
-
-static void grad_cat(cx_tape *t)
-{
-  int64_t d = ((const cat_attrs *)t->attrs)->dim, at = 0;
-  for (uint32_t i = 0; i < t->node->n_in; i++) {
-    const cx_shape *s = cx_in(t->node, i);
-    int64_t n = is_skipped(s) ? 0 : s->dims[d];
-    if (cx_tape_needs(t, i)) {
-      t->in_grads[i] = is_skipped(s)
-                           ? cx_zeros_like(cx_tape_in(t, i))
-                           : calx_slice(t->out_grads[0], (int)d, at, at + n, 1);
-    }
-    at += n;
-  }
-}
-
-static void emit_cat(cx_emit *e)
-{
-  const cat_attrs *a = e->attrs;
-  size_t n = 0;
-  for (uint32_t i = 0; i < e->node->n_in; i++) {
-    if (!is_skipped(cx_in(e->node, i))) e->in[n++] = e->in[i];
-  }
-  e->out[0] = n == 0 ? e->in[0] : cx_hlo_concatenate(e->b, e->in, n, a->dim);
-}
-
-static void describe_cat(const void *attrs, cx_text *out)
-{
-  cx_text_format(out, "dim %lld", (long long)((const cat_attrs *)attrs)->dim);
-}
-
-const cx_op cx_op_cat = { .name = "cat",
-                          .id = CX_OPID_CAT,
-                          .attr_size = sizeof(cat_attrs),
-                          .infer = infer_cat,
-                          .grad = grad_cat,
-                          .emit = emit_cat,
-                          .describe = describe_cat };
-
-calx_tensor *calx_cat(calx_tensor *const *tensors, size_t count, int dim)
-{
-  calx_tensor *bad, *in[CX_CAT_MOST];
-  uint32_t n = (uint32_t)count, d;
-  if (count == 0 || count > CX_CAT_MOST) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cat: %zu tensors, 1 to %d are possible", count,
-                        CX_CAT_MOST);
-  }
-  if (cx_op_unfit("cat", tensors, n, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(tensors[0]);
-  for (size_t i = 0; i < count; i++) {
-    in[i] = tensors[i];
-    if (is_skipped(s)) s = cx_tensor_shape(tensors[i]);
-  }
-  if (s->rank == 0) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cat: %s is a scalar, without a dim to join along; "
-                        "use calx_stack",
-                        cx_shape_str(s));
-  }
-  if (!cx_op_dim(dim, s->rank, &d)) {
-    return cx_op_no_dim("cat", "dim", dim, s->rank, s);
-  }
-  cx_promote(in, n);
-  cat_attrs a = { d };
-  return cx_record(&cx_op_cat, in, n, &a);
-}
-
-calx_tensor *calx_stack(calx_tensor *const *tensors, size_t count, int dim)
-{
-  calx_tensor *in[CX_CAT_MOST], *bad;
-  if (count > CX_CAT_MOST) return calx_cat(tensors, count, dim);
-  if (cx_op_unfit("stack", tensors, (uint32_t)count, &bad)) return bad;
-  if (count != 0) {
-    const cx_shape *s = cx_tensor_shape(tensors[0]);
-    uint32_t d;
-    if (s->rank < CALX_MAX_RANK && !cx_op_dim(dim, s->rank + 1, &d)) {
-      return cx_op_no_dim("stack", "dim", dim, s->rank + 1, s);
-    }
-  }
-  for (size_t i = 0; i < count; i++) in[i] = calx_unsqueeze(tensors[i], dim);
-  if (dim < 0 && count != 0) dim += (int)cx_tensor_shape(in[0])->rank;
-  return calx_cat(in, count, dim);
 }

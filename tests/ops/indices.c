@@ -56,8 +56,8 @@ static void test_named(void **state)
     for (int i = 0; i < 2 * WRONG; i++) {
       double loss;
       char text[64];
-      snprintf(text, sizeof text, "target 1 is class %lld, there are %d",
-               (long long)wrong[i % WRONG], CLASSES);
+      snprintf(text, sizeof text, "] is class %lld, the %d classes are 0 to %d",
+               (long long)wrong[i % WRONG], CLASSES, CLASSES - 1);
       CHECK_STATUS(CALX_OUT_OF_RANGE,
                    loss_with(losses[k], i < WRONG ? CALX_I64 : CALX_I32,
                              wrong[i % WRONG], &loss),

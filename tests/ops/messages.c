@@ -1,5 +1,5 @@
-// messages: what is said of a dim that is none, of element types that do not
-// fit and of targets that are no class numbers.
+// messages: what is said of a dim that is none, of shapes, element types and
+// options that do not fit, and of targets that are no class numbers.
 #include "calx/calx.h"
 #include "lazy/lazy.h"
 #include "pjrt/fake.h"
@@ -33,7 +33,9 @@ static void test_dims(void **state)
   SAYS(calx_mean(X, .dims = CALX_DIMS(-3)), "mean: dim -3" RANGE);
   SAYS(calx_sum(X, .dims = CALX_DIMS(1, -1)),
        "sum: dim -1 of f32[2,3] is given twice");
-  SAYS(calx_argmax(X, .dims = CALX_DIMS(2)), "dim 2" RANGE);
+  SAYS(calx_argmax(X, .dims = CALX_DIMS(2)), "argmax: dim 2" RANGE);
+  SAYS(calx_argmin(X, .dims = CALX_DIMS(-3)), "argmin: dim -3" RANGE);
+  SAYS(calx_argmax(X, .dims = CALX_DIMS(0, 1)), "elements of f32[2,3]; 2 are");
   SAYS(calx_max_dim(X, 2, false, NULL), "max_dim: dim 2" RANGE);
   SAYS(calx_softmax(X, 2), "softmax: dim 2" RANGE);
   SAYS(calx_log_softmax(X, -3), "log_softmax: dim -3" RANGE);
@@ -60,6 +62,103 @@ static void test_dims(void **state)
   SAYS(calx_sum(scalar, .dims = CALX_DIMS(1)),
        "sum: dim 1 is out of range: f32[] has dims -1 to 0");
   SAYS(calx_select(scalar, 0, 0), "select: f32[] is a scalar");
+}
+
+static void test_empty(void **state)
+{
+  (void)state;
+  calx_tensor *e = f32(CALX_SHAPE(0, 3));
+  SAYS(calx_argmax(e), "argmax: f32[0,3] has no element to choose from");
+  SAYS(calx_argmin(e, .dims = CALX_DIMS(0)),
+       "argmin: dim 0 of f32[0,3] has size 0");
+  SAYS(calx_max(e), "max: f32[0,3] has no element");
+  SAYS(calx_min(e), "min: f32[0,3] has no element");
+  SAYS(calx_min_dim(e, 0, false, NULL), "min_dim: dim 0 of f32[0,3] has size");
+  SAYS(calx_amax(e, .dims = CALX_DIMS(0)), "name others with .dims");
+  SAYS(calx_max(NULL), "max: operand 0 is NULL");
+}
+
+static void test_shapes(void **state)
+{
+  (void)state;
+  calx_tensor *a = f32(CALX_SHAPE(2, 3)), *b = f32(CALX_SHAPE(4, 5));
+  SAYS(calx_reshape(a, CALX_SHAPE(-2, 3)), "one of them may be -1");
+  SAYS(calx_reshape(f32(CALX_SHAPE(0)), CALX_SHAPE(-1, 0)),
+       "0 elements, whatever -1 stands for");
+  SAYS(calx_expand(a, CALX_SHAPE(5, 3)), "only dimensions of size 1 and new");
+  SAYS(calx_permute(a, CALX_DIMS(0, 0)), "of f32[2,3]: each is wanted once");
+  SAYS(calx_cat(((calx_tensor *[]){ a, b }), 2, 0),
+       "all sizes but dimension 0's must be equal");
+  SAYS(calx_stack((calx_tensor *[]){ a, b }, 2, 0),
+       "stack: operand 1 is f32[4,5], operand 0 f32[2,3]");
+  calx_tensor *const *none = NULL;
+  SAYS(calx_cat(none, 2, 0), "cat: the list of 2 tensors is NULL");
+  SAYS(calx_stack(none, 2, 0), "stack: the list of 2 tensors is NULL");
+  SAYS(calx_stack(&a, 0, 0), "stack: 0 tensors, 1 to 4096");
+  SAYS(calx_mm(a, b), "mm: f32[2,3] and f32[4,5]: the first has 3 columns, ");
+  SAYS(calx_matmul(a, b), "they must be equal");
+  SAYS(calx_linear(a, f32(CALX_SHAPE(3)), NULL), "(out, in) is wanted");
+  SAYS(calx_linear(a, f32(CALX_SHAPE(4, 3)), f32(CALX_SHAPE(3))),
+       "linear: the bias is f32[3], one number for each of the 4 rows");
+  calx_no_grad_begin();
+  SAYS(calx_assign(a, b), "assign: the value f32[4,5] does not broadcast to");
+  calx_no_grad_end();
+  calx_tensor *one = f32(CALX_SHAPE(1, 1)), *huge;
+  const int64_t big = INT64_C(1) << 40;
+  huge = calx_expand(one, CALX_SHAPE(big, 1));
+  SAYS(calx_mul(huge, calx_expand(one, CALX_SHAPE(1, big))),
+       "mul: the result f32[1099511627776,1099511627776] is too large");
+  SAYS(calx_zeros(CALX_SHAPE(-1, 2)), "zeros: f32[-1,2] has a negative size");
+  SAYS(calx_rand(CALX_SHAPE(-1)), "rand: f32[-1] has a negative size");
+  SAYS(calx_arange(0, 9, -1), "in steps of -1: the step must lead from");
+  SAYS(f32(CALX_SHAPE(-1)), "tensor_from: size -1 of dimension 0 is negative");
+}
+
+static void test_options(void **state)
+{
+  (void)state;
+  calx_tensor *x = f32(CALX_SHAPE(1, 2, 4, 4)),
+              *w = f32(CALX_SHAPE(3, 1, 2, 2));
+  SAYS(calx_conv2d(x, w, .groups = 2), "3 filters do not make 2 equal groups");
+  SAYS(calx_conv2d(x, w, .groups = -1), "conv2d: groups is -1, 1 to ");
+  SAYS(calx_conv2d(x, w, .stride = -1), "conv2d: stride is -1, 1 to ");
+  SAYS(calx_conv2d(x, w, .dilation = INT64_MAX), "conv2d: dilation is 92233");
+  SAYS(calx_conv2d(x, w, .padding = -2), "conv2d: padding is -2, 0 to ");
+  SAYS(calx_conv2d(x, w, .padding = CALX_PADDING_SAME, .stride = 3),
+       "wants stride 1, got 3; got f32[1,2,4,4] and f32[3,1,2,2]");
+  SAYS(calx_conv2d(x, f32(CALX_SHAPE(1, 2, 5, 1))),
+       "the filter, of 5 rows with its dilation, is larger than the padded "
+       "image, which has 4");
+  SAYS(calx_max_pool2d(x, 0), "max_pool2d: kernel_size is 0, 1 to ");
+  SAYS(calx_max_pool2d(x, 2, .stride = INT64_MAX), "stride is 92233");
+  SAYS(calx_max_pool2d(x, 3, .padding = 2), "is 2, 0 to 1 is possible");
+  SAYS(calx_max_pool2d(x, 3, .dilation = 2), "of 5 rows with its dilation");
+  x = f32(CALX_SHAPE(3, 4));
+  calx_tensor *t = of(CALX_I64, CALX_SHAPE(3));
+  SAYS(calx_nll_loss(x, t, .label_smoothing = 0.1),
+       "label_smoothing 0.1 is for calx_cross_entropy only");
+  SAYS(calx_cross_entropy(x, t, .label_smoothing = 2), "smoothing 2 must lie");
+  SAYS(calx_nll_loss(x, t, .reduction = 9), "reduction 9 is none of");
+  SAYS(calx_nll_loss(x, t, .weight = f32(CALX_SHAPE(3))),
+       "weight is f32[3], one number for each of the 4 classes");
+}
+
+// What PyTorch raises too, where the number is known at the call.
+static void test_integers(void **state)
+{
+  (void)state;
+  calx_tensor *i = of(CALX_I32, CALX_SHAPE(3));
+  SAYS(calx_pow(i, -1),
+       "pow: integers to negative integer powers are not allowed: i32[3]");
+  SAYS(calx_div(i, 0, .rounding = CALX_ROUND_FLOOR),
+       "div: i32[3] divided by the integer 0");
+  SAYS(calx_div(i, 0, .rounding = CALX_ROUND_TRUNC), "by the integer 0");
+  SAYS(calx_div(i, 1, .rounding = 7), "div: rounding 7 is none of");
+  calx_pow(i, -1.5);
+  calx_pow(f32(CALX_SHAPE(3)), -1);
+  calx_div(i, 0);
+  calx_div(i, 0.0, .rounding = CALX_ROUND_FLOOR);
+  assert_null(calx_scope_error());
 }
 
 static void test_types(void **state)
@@ -121,10 +220,10 @@ static void test_lines(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SUPPORT_TEST(test_dims),
-    SUPPORT_TEST(test_types),
-    SUPPORT_TEST(test_targets),
-    SUPPORT_TEST(test_lines),
+    SUPPORT_TEST(test_dims),     SUPPORT_TEST(test_empty),
+    SUPPORT_TEST(test_shapes),   SUPPORT_TEST(test_options),
+    SUPPORT_TEST(test_integers), SUPPORT_TEST(test_types),
+    SUPPORT_TEST(test_targets),  SUPPORT_TEST(test_lines),
   };
   return cmocka_run_group_tests(tests, support_setup_fake, NULL);
 }

@@ -1,5 +1,6 @@
 // Ops on the types that f32's tests do not cover. Expected values are
 // PyTorch's.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,19 @@ static void test_divisions_of_half_floats(void **state)
   check(calx_div(x, y, .rounding = CALX_ROUND_TRUNC), CALX_BF16, truncs, N);
   static const float by[N] = { 2, -3, 1, 332, 1, -1, 33, 0 };
   check(calx_div(x, 3, .rounding = CALX_ROUND_FLOOR), CALX_BF16, by, N);
+}
+
+// A factor that is no i64.
+static void test_large_alpha(void **state)
+{
+  (void)state;
+  static const float v[] = { 0, 1, -2 };
+  static const float add[] = { 0, 1e20F, -2e20F };
+  static const float sub[] = { 0, -INFINITY, INFINITY };
+  calx_tensor *x = calx_tensor_from(v, CALX_F32, CALX_SHAPE(3));
+  check(calx_add(0, x, .alpha = 1e20), CALX_F32, add, 3);
+  calx_tensor *y = calx_slice(x, 0, 1, 3, 1);
+  check(calx_sub(0, y, .alpha = INFINITY), CALX_F32, sub + 1, 2);
 }
 
 static void test_sign_of_unsigned(void **state)
@@ -101,6 +115,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_divisions_of_half_floats),
+    cmocka_unit_test(test_large_alpha),
     cmocka_unit_test(test_sign_of_unsigned),
     cmocka_unit_test(test_places),
   };
