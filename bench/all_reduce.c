@@ -22,7 +22,7 @@
 #include "coll/coll.h"
 #include "hlo/parse.h"
 #include "hlo/verify.h"
-#include "kernels/half.h"
+#include "kernel/half.h"
 #include "measure.h"
 #include "world/window.h"
 
@@ -45,13 +45,13 @@ typedef struct cell {
   unsigned char *in[MOST_RANKS], *out[MOST_RANKS];
   cx_hlo_module *module;
   cx_window window;
-  cx_coll *coll;  // of threads
+  cpu_coll *coll;  // of threads
 } cell;
 
 typedef struct rank {
   cell *cell;
   int me;
-  cx_coll *coll;
+  cpu_coll *coll;
   uint64_t launches;
   uint32_t team;
 } rank;
@@ -143,19 +143,19 @@ static void ours(rank *r)
   const cell *c = r->cell;
   const cx_hlo_op *op = cx_hlo_entry(c->module)->body.first->first;
   const cx_hlo_type *type = &op->operands[0]->type.tensor;
-  const cx_ref_tensor in = { *type, c->in[r->me] };
-  const cx_ref_tensor out = { *type, c->out[r->me] };
+  const cpu_ref_tensor in = { *type, c->in[r->me] };
+  const cpu_ref_tensor out = { *type, c->out[r->me] };
   r->launches++;
-  cx_coll_launch l = { .coll = r->coll,
-                       .run = r->launches,
-                       .replica = (uint32_t)r->me,
-                       .n_replicas = (uint32_t)c->n,
-                       .n_partitions = 1,
-                       .devices = c->processes ? devices : NULL,
-                       .team = r->team,
-                       .number = r->launches };
-  bench_need(cx_coll_run(&l, c->module, op, &in, &out));
-  cx_coll_end(&l, NULL);
+  cpu_coll_launch l = { .coll = r->coll,
+                        .run = r->launches,
+                        .replica = (uint32_t)r->me,
+                        .n_replicas = (uint32_t)c->n,
+                        .n_partitions = 1,
+                        .devices = c->processes ? devices : NULL,
+                        .team = r->team,
+                        .number = r->launches };
+  bench_need(cpu_coll_run(&l, c->module, op, &in, &out));
+  cpu_coll_end(&l, NULL);
 }
 
 // ---- rounds ----
@@ -208,13 +208,13 @@ static void run_threads(cell *c)
 {
   cx_thread threads[MOST_RANKS] = { { 0 } };
   rank ranks[MOST_RANKS];
-  bench_need(cx_coll_new(&c->coll));
+  bench_need(cpu_coll_new(&c->coll));
   for (int i = 0; i < c->n; i++) {
     ranks[i] = (rank){ .cell = c, .me = i, .coll = c->coll };
     bench_need(cx_thread_start(&threads[i], run_rank, &ranks[i]));
   }
   for (int i = 0; i < c->n; i++) cx_thread_join(&threads[i]);
-  cx_coll_free(c->coll);
+  cpu_coll_free(c->coll);
 }
 
 static void live(cell *c, int me)
@@ -222,14 +222,14 @@ static void live(cell *c, int me)
   rank r = { .cell = c, .me = me };
   uint32_t devices[MOST_RANKS];
   for (int i = 0; i < c->n; i++) devices[i] = (uint32_t)i;
-  const cx_coll_share share = {
+  const cpu_coll_share share = {
     .fd = c->window.fd, .n = (uint32_t)c->n, .own = (uint32_t)me, .n_own = 1
   };
-  bench_need(cx_coll_new(&r.coll));
-  bench_need(cx_coll_join(r.coll, &share));
-  bench_need(cx_coll_team(r.coll, devices, (size_t)c->n, &r.team));
+  bench_need(cpu_coll_new(&r.coll));
+  bench_need(cpu_coll_join(r.coll, &share));
+  bench_need(cpu_coll_team(r.coll, devices, (size_t)c->n, &r.team));
   run_rank(&r);
-  cx_coll_free(r.coll);
+  cpu_coll_free(r.coll);
 }
 
 static void run_processes(cell *c)

@@ -8,7 +8,7 @@
 // turns: as it is, with CALX_COLLECTIVES=blocking, and without the sums.
 //
 // With --network each sum first sleeps as long as its bytes would take on such
-// a connection: cx_coll_run() is wrapped when this program is linked. Without,
+// a connection: cpu_coll_run() is wrapped when this program is linked. Without,
 // both devices' sums cost their own cores' time, so what overlap gains on a
 // machine without idle cores is only the devices' waiting for each other.
 #include <math.h>
@@ -32,18 +32,18 @@ enum { DEVICES = 2, MOST_LAYERS = 32, INPUTS = 256 };
 
 static double network;  // bytes in a second; 0: none
 
-calx_status *__real_cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
-                                const cx_hlo_op *op,
-                                const cx_ref_tensor *operands,
-                                const cx_ref_tensor *results);
-calx_status *__wrap_cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
-                                const cx_hlo_op *op,
-                                const cx_ref_tensor *operands,
-                                const cx_ref_tensor *results);
-calx_status *__wrap_cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
-                                const cx_hlo_op *op,
-                                const cx_ref_tensor *operands,
-                                const cx_ref_tensor *results)
+calx_status *__real_cpu_coll_run(cpu_coll_launch *launch,
+                                 const cx_hlo_module *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *operands,
+                                 const cpu_ref_tensor *results);
+calx_status *__wrap_cpu_coll_run(cpu_coll_launch *launch,
+                                 const cx_hlo_module *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *operands,
+                                 const cpu_ref_tensor *results);
+calx_status *__wrap_cpu_coll_run(cpu_coll_launch *launch,
+                                 const cx_hlo_module *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *operands,
+                                 const cpu_ref_tensor *results)
 {
   const double bytes = 4.0 * (double)cx_hlo_type_elements(&operands[0].type);
   if (network > 0) {
@@ -51,7 +51,7 @@ calx_status *__wrap_cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
     const struct timespec t = { (time_t)s, (long)(fmod(s, 1) * 1e9) };
     nanosleep(&t, NULL);
   }
-  return __real_cx_coll_run(launch, m, op, operands, results);
+  return __real_cpu_coll_run(launch, m, op, operands, results);
 }
 
 // ---- the program ----
@@ -161,29 +161,30 @@ typedef enum form { BESIDE, BLOCKING, ALONE, FORMS } form;
 typedef struct device {
   struct bench *bench;
   uint32_t number;
-  cx_pool *pool;
-  cx_run_context *context;
+  cpu_threads *pool;
+  cpu_run_context *context;
   void *args[MOST_LAYERS + 1], *results[MOST_LAYERS];
   form form;
   calx_status *status;
 } device;
 
 typedef struct bench {
-  cx_program *programs[FORMS];
-  cx_coll *coll;
+  cpu_run_program *programs[FORMS];
+  cpu_coll *coll;
   uint64_t run;
   device d[DEVICES];
 } bench;
 
-static cx_program *compile(const chain *c, form f, cx_pool *pool)
+static cpu_run_program *compile(const chain *c, form f, cpu_threads *pool)
 {
   setenv("CALX_COLLECTIVES", f == BLOCKING ? "blocking" : "", 1);
   cx_text text = { 0 };
   put_text(&text, c, f != ALONE);
-  const cx_compile_options options = { .n_replicas = f == ALONE ? 1 : DEVICES,
-                                       .pool = pool };
-  cx_program *p = NULL;
-  bench_need(cx_lower_compile(cx_text_str(&text), text.size, &options, &p));
+  const cpu_lower_compile_options options = { .n_replicas =
+                                                  f == ALONE ? 1 : DEVICES,
+                                              .pool = pool };
+  cpu_run_program *p = NULL;
+  bench_need(cpu_lower_compile(cx_text_str(&text), text.size, &options, &p));
   cx_text_free(&text);
   return p;
 }
@@ -203,11 +204,12 @@ static float *floats(const cx_hlo_type *type, uint64_t seed)
 
 static void device_new(bench *b, uint32_t i)
 {
-  const cx_program_info *info = cx_program_info_of(b->programs[BESIDE]);
+  const cpu_run_program_info *info =
+      cpu_run_program_info_of(b->programs[BESIDE]);
   device *d = &b->d[i];
   *d = (device){ .bench = b, .number = i };
-  bench_need(cx_pool_new(1, &d->pool));
-  bench_need(cx_run_context_new(d->pool, &d->context));
+  bench_need(cpu_threads_new(1, &d->pool));
+  bench_need(cpu_run_context_new(d->pool, &d->context));
   for (size_t k = 0; k < info->n_params; k++) {
     d->args[k] = floats(&info->params[k], k * DEVICES + i);
   }
@@ -219,16 +221,16 @@ static void device_new(bench *b, uint32_t i)
 static void run_device(void *user)
 {
   device *d = user;
-  cx_coll_launch launch = { .coll = d->bench->coll,
-                            .executable = (uint64_t)d->form,
-                            .run = d->bench->run,
-                            .replica = d->number,
-                            .n_replicas = DEVICES,
-                            .n_partitions = 1 };
-  d->status =
-      cx_program_run(d->bench->programs[d->form], d->context,
-                     d->form == ALONE ? NULL : &launch, d->args, d->results);
-  if (d->form != ALONE) cx_coll_end(&launch, d->status);
+  cpu_coll_launch launch = { .coll = d->bench->coll,
+                             .executable = (uint64_t)d->form,
+                             .run = d->bench->run,
+                             .replica = d->number,
+                             .n_replicas = DEVICES,
+                             .n_partitions = 1 };
+  d->status = cpu_run_program_run(d->bench->programs[d->form], d->context,
+                                  d->form == ALONE ? NULL : &launch, d->args,
+                                  d->results);
+  if (d->form != ALONE) cpu_coll_end(&launch, d->status);
 }
 
 // In ms, from the first's start to the last's end.
@@ -258,7 +260,8 @@ static void print(const bench *b, const chain *c, double *ms)
   printf("blocking           %8.1f ms  %d sums of %.1f MB in all\n",
          ms[BLOCKING], c->layers, bytes / 1e6);
   printf("overlapped         %8.1f ms  %zu sums beside other steps\n",
-         ms[BESIDE], cx_program_info_of(b->programs[BESIDE])->n_overlapped);
+         ms[BESIDE],
+         cpu_run_program_info_of(b->programs[BESIDE])->n_overlapped);
   printf("hidden             %8.1f %%   of what blocking adds\n",
          100 * (ms[BLOCKING] - ms[BESIDE]) / (ms[BLOCKING] - ms[ALONE]));
   if (network > 0) {
@@ -279,10 +282,10 @@ int main(int argc, char **argv)
   const double seconds = bench_option(argc, argv, "seconds", 30, 1e-3, 1e6);
   network = bench_option(argc, argv, "network", 0, 0, 1e9) * 1e6;
   static bench b;
-  cx_pool *pool = NULL;
-  bench_need(cx_pool_new(1, &pool));
+  cpu_threads *pool = NULL;
+  bench_need(cpu_threads_new(1, &pool));
   for (int f = 0; f < FORMS; f++) b.programs[f] = compile(&c, (form)f, pool);
-  bench_need(cx_coll_new(&b.coll));
+  bench_need(cpu_coll_new(&b.coll));
   for (uint32_t i = 0; i < DEVICES; i++) device_new(&b, i);
   static bench_series series[FORMS];
   for (int f = 0; f < FORMS; f++) run(&b, (form)f);

@@ -195,21 +195,21 @@ typedef struct part {
 static void time_step(bench_step *s, part *parts, bench_series *to_launch)
 {
   calx_scope *scope = calx_scope_begin();
-  int64_t before = cx_self.recorded;
+  int64_t before = cx_lazy_self.recorded;
   span at = span_begin();
   calx_tensor *loss = bench_step_forward(s);
   span_end(at, &parts[FORWARD].all, &parts[FORWARD].outside);
-  parts[FORWARD].ops = cx_self.recorded - before;
-  before = cx_self.recorded;
+  parts[FORWARD].ops = cx_lazy_self.recorded - before;
+  before = cx_lazy_self.recorded;
   at = span_begin();
   calx_backward(loss);
   span_end(at, &parts[BACKWARD].all, &parts[BACKWARD].outside);
-  parts[BACKWARD].ops = cx_self.recorded - before;
-  before = cx_self.recorded;
+  parts[BACKWARD].ops = cx_lazy_self.recorded - before;
+  before = cx_lazy_self.recorded;
   at = span_begin();
   calx_optimizer_step(s->opt);
   span_end(at, &parts[OPTIMIZER].all, &parts[OPTIMIZER].outside);
-  parts[OPTIMIZER].ops = cx_self.recorded - before;
+  parts[OPTIMIZER].ops = cx_lazy_self.recorded - before;
   time_sync(loss, &parts[SYNC].all, &parts[SYNC].outside, to_launch);
   bench_need(calx_device_wait(NULL));
   at = span_begin();

@@ -49,19 +49,20 @@ static const char clear_help[] =
     "  --older-than DAYS  only those that were not used for so many days\n";
 
 // The folder that is meant, and what is in it; both are freed in any case.
-static calx_status *open_cache(const char *dir, cx_text *path, cx_cache *out)
+static calx_status *open_cache(const char *dir, cx_text *path,
+                               cx_lazy_cache *out)
 {
-  *out = (cx_cache){ 0 };
+  *out = (cx_lazy_cache){ 0 };
   bool readonly;
   if (dir != NULL) {
     cx_text_append(path, dir);
-  } else if (!cx_cache_path(path, &readonly) && !cx_text_failed(path)) {
+  } else if (!cx_lazy_cache_path(path, &readonly) && !cx_text_failed(path)) {
     return cx_error(CALX_NOT_FOUND,
                     "there is no cache: CALX_CACHE_DIR is off, or there is "
                     "neither XDG_CACHE_HOME nor HOME");
   }
   if (cx_text_failed(path)) return cx_out_of_memory();
-  return cx_cache_open(cx_text_str(path), out);
+  return cx_lazy_cache_open(cx_text_str(path), out);
 }
 
 // ---- list -------------------------------------------------------------------
@@ -77,13 +78,13 @@ static void format_age(int64_t age, char out[32])
 // What a file says of itself, which is made fit for a terminal.
 static void append_entry(cx_text *out, const char *data, size_t size)
 {
-  cx_cache_entry e;
-  switch (cx_cache_entry_read(data, size, &e)) {
-    case CX_CACHE_DAMAGED: cx_text_append(out, "damaged"); return;
-    case CX_CACHE_OTHER_FORMAT:
+  cx_lazy_cache_entry e;
+  switch (cx_lazy_cache_entry_read(data, size, &e)) {
+    case CX_LAZY_CACHE_DAMAGED: cx_text_append(out, "damaged"); return;
+    case CX_LAZY_CACHE_OTHER_FORMAT:
       cx_text_append(out, "of another format");
       return;
-    case CX_CACHE_WHOLE: break;
+    case CX_LAZY_CACHE_WHOLE: break;
   }
   cx_cli_line_append(out, e.plugin);
   cx_text_char(out, '/');
@@ -93,11 +94,11 @@ static void append_entry(cx_text *out, const char *data, size_t size)
 }
 
 // The process is named by what is in the file.
-static void append_claim(cx_text *out, const cx_cache *c,
-                         const cx_cache_file *f)
+static void append_claim(cx_text *out, const cx_lazy_cache *c,
+                         const cx_lazy_cache_file *f)
 {
   long pid;
-  if (!cx_cache_claim_held(c, f, &pid)) {
+  if (!cx_lazy_cache_claim_held(c, f, &pid)) {
     cx_text_append(out, "left by a process that died");
   } else if (pid != 0) {
     cx_text_format(out, "being compiled by process %ld", pid);
@@ -107,8 +108,8 @@ static void append_claim(cx_text *out, const cx_cache *c,
 }
 
 // One line; false: the file went meanwhile.
-static bool print_file(const char *path, const cx_cache *c,
-                       const cx_cache_file *f)
+static bool print_file(const char *path, const cx_lazy_cache *c,
+                       const cx_lazy_cache_file *f)
 {
   cx_text name = { 0 }, line = { 0 };
   cx_text_format(&name, "%s/%s", path, f->name);
@@ -122,10 +123,11 @@ static bool print_file(const char *path, const cx_cache *c,
     append_claim(&line, c, f);
   } else if (f->unfinished) {
     cx_text_append(&line, "not finished");
-  } else if (f->size > CX_CACHE_BIGGEST) {
+  } else if (f->size > CX_LAZY_CACHE_BIGGEST) {
     cx_text_append(&line, "damaged: larger than any program");
-  } else if ((status = cx_file_read_own(cx_text_str(&name), CX_CACHE_BIGGEST,
-                                        false, &data, &size)) == NULL) {
+  } else if ((status =
+                  cx_file_read_own(cx_text_str(&name), CX_LAZY_CACHE_BIGGEST,
+                                   false, &data, &size)) == NULL) {
     append_entry(&line, data, size);
   } else {
     bool refused = calx_status_code(status) == CALX_PERMISSION_DENIED;
@@ -145,7 +147,7 @@ static void print_total(size_t n, uint64_t bytes, const char *path)
 {
   printf("%zu file%s, %" PRIu64 " bytes in %s; CALX_CACHE_SIZE is %" PRIu64
          "\n",
-         n, n == 1 ? "" : "s", bytes, path, cx_cache_limit());
+         n, n == 1 ? "" : "s", bytes, path, cx_lazy_cache_limit());
 }
 
 static int list(int argc, char **argv)
@@ -159,7 +161,7 @@ static int list(int argc, char **argv)
   int code = cx_cli_args_read(&command, argc, argv, &words);
   if (code == CX_CLI_GO_ON) {
     cx_text path = { 0 };
-    cx_cache cache;
+    cx_lazy_cache cache;
     calx_status *status = open_cache(dir, &path, &cache);
     size_t n = 0;
     uint64_t bytes = 0;
@@ -171,7 +173,7 @@ static int list(int argc, char **argv)
     if (status == NULL) print_total(n, bytes, path.data);
     code = cx_cli_end(status == NULL ? CX_CLI_OK : CX_CLI_FAILED);
     cx_cli_complain(status);
-    cx_cache_close(&cache);
+    cx_lazy_cache_close(&cache);
     cx_text_free(&path);
   }
   cx_cli_args_free(&command, &words);
@@ -181,24 +183,25 @@ static int list(int argc, char **argv)
 // ---- clear ------------------------------------------------------------------
 
 // days 0: whatever is finished. What a process may still be at stays.
-static bool is_wanted(const cx_cache *c, const cx_cache_file *f, int64_t days)
+static bool is_wanted(const cx_lazy_cache *c, const cx_lazy_cache_file *f,
+                      int64_t days)
 {
   long pid;
-  if (f->claim) return !cx_cache_claim_held(c, f, &pid);
-  if (f->unfinished) return cx_cache_stale(c, f);
+  if (f->claim) return !cx_lazy_cache_claim_held(c, f, &pid);
+  if (f->unfinished) return cx_lazy_cache_stale(c, f);
   return days == 0 || f->used < c->now - days * DAY;
 }
 
-static calx_status *clear_files(const cx_cache *c, const char *path,
+static calx_status *clear_files(const cx_lazy_cache *c, const char *path,
                                 int64_t days)
 {
   size_t n = 0;
   uint64_t bytes = 0;
   calx_status *status = NULL;
   for (size_t i = 0; i < c->n && status == NULL; i++) {
-    const cx_cache_file *f = &c->files[i];
+    const cx_lazy_cache_file *f = &c->files[i];
     if (!is_wanted(c, f, days)) continue;
-    if (cx_cache_remove(c, f)) {
+    if (cx_lazy_cache_remove(c, f)) {
       bytes += f->size;
       n++;
     } else {
@@ -224,12 +227,12 @@ static int clear(int argc, char **argv)
   int code = cx_cli_args_read(&command, argc, argv, &words);
   if (code == CX_CLI_GO_ON) {
     cx_text path = { 0 };
-    cx_cache cache;
+    cx_lazy_cache cache;
     calx_status *status = open_cache(dir, &path, &cache);
     if (status == NULL) status = clear_files(&cache, path.data, days);
     code = cx_cli_end(status == NULL ? CX_CLI_OK : CX_CLI_FAILED);
     cx_cli_complain(status);
-    cx_cache_close(&cache);
+    cx_lazy_cache_close(&cache);
     cx_text_free(&path);
   }
   cx_cli_args_free(&command, &words);

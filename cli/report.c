@@ -31,7 +31,7 @@ static const char help[] =
 
 // ---- on the terminal --------------------------------------------------------
 
-static void print_head(const cx_run_data *r, const char *name)
+static void print_head(const cx_debug_run_data *r, const char *name)
 {
   if (!r->detailed) {
     printf("calx report: %s, a metrics report", name);
@@ -49,7 +49,7 @@ static void print_head(const cx_run_data *r, const char *name)
   cx_text_free(&line);
 }
 
-static void print_part(const char *name, double part, const cx_run_times *t)
+static void print_part(const char *name, double part, const cx_debug_times *t)
 {
   cx_text line = { 0 };
   cx_text_format(&line, "  %-28s", name);
@@ -59,9 +59,9 @@ static void print_part(const char *name, double part, const cx_run_times *t)
   cx_text_free(&line);
 }
 
-static void print_times(const cx_run_data *r)
+static void print_times(const cx_debug_run_data *r)
 {
-  cx_run_times t = cx_debug_run_times(r);
+  cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0) return;
   printf("\na step, on average of %" PRId64 ":\n", t.steps);
   print_part("in all", t.step, &t);
@@ -91,19 +91,19 @@ static void print_lines(const char *text)
   }
 }
 
-static void print_facts(const cx_advice *a)
+static void print_facts(const cx_debug_advice *a)
 {
-  printf("%-5s %s: %s\n", cx_verdict_name(a->verdict), a->item,
+  printf("%-5s %s: %s\n", cx_debug_verdict_name(a->verdict), a->item,
          cx_text_str(&a->numbers));
   print_lines(cx_text_str(&a->details));
 }
 
 // After all facts, what to do about those that are not well.
-static void print_advice(const cx_advice *advice)
+static void print_advice(const cx_debug_advice *advice)
 {
   bool any = false;
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
-    const cx_advice *a = &advice[i];
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
+    const cx_debug_advice *a = &advice[i];
     if (a->advice.size == 0) continue;
     if (!any) puts("\nadvice:");
     any = true;
@@ -113,8 +113,9 @@ static void print_advice(const cx_advice *advice)
 
 // ---- the command ------------------------------------------------------------
 
-static calx_status *write_html(const cx_run_data *run, const cx_advice *advice,
-                               const char *name, const char *path)
+static calx_status *write_html(const cx_debug_run_data *run,
+                               const cx_debug_advice *advice, const char *name,
+                               const char *path)
 {
   cx_text page = { 0 };
   cx_cli_report_html(run, advice, name, &page);
@@ -127,15 +128,15 @@ static calx_status *write_html(const cx_run_data *run, const cx_advice *advice,
 
 static calx_status *report(const char *name, const char *html)
 {
-  cx_run_data run;
-  cx_advice advice[CX_ADVICE_ITEMS];
+  cx_debug_run_data run;
+  cx_debug_advice advice[CX_DEBUG_ADVICE_ITEMS];
   CALX_TRY(cx_cli_report_load(name, &run));
   cx_debug_advise(&run, advice);
   bool failed = false;
   print_head(&run, name);
   print_times(&run);
   puts("");
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     print_facts(&advice[i]);
     failed |= advice[i].numbers.failed || advice[i].details.failed ||
               advice[i].advice.failed;

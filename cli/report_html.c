@@ -94,12 +94,12 @@ static void axes(cx_text *out, double most, const char *left, const char *right)
 
 // ---- the steps --------------------------------------------------------------
 
-static double mean_of(const cx_run_step *s)
+static double mean_of(const cx_debug_run_step *s)
 {
   return s->seconds / (double)s->n;
 }
 
-static void plot_steps(cx_text *out, const cx_run_data *r)
+static void plot_steps(cx_text *out, const cx_debug_run_data *r)
 {
   if (r->n_steps < 2) return;
   double most = 0;
@@ -107,7 +107,7 @@ static void plot_steps(cx_text *out, const cx_run_data *r)
     if (mean_of(&r->steps[i]) > most) most = mean_of(&r->steps[i]);
   }
   if (!(most > 0)) most = 1;
-  const cx_run_step *last = &r->steps[r->n_steps - 1];
+  const cx_debug_run_step *last = &r->steps[r->n_steps - 1];
   char left[48], right[48];
   snprintf(left, sizeof left, "step %" PRId64, r->steps[0].first);
   snprintf(right, sizeof right, "step %" PRId64, last->first + last->n - 1);
@@ -169,9 +169,9 @@ static void plot_legend(cx_text *out, double y, const part *parts, size_t n)
   }
 }
 
-static void plot_parts(cx_text *out, const cx_run_data *r)
+static void plot_parts(cx_text *out, const cx_debug_run_data *r)
 {
-  cx_run_times t = cx_debug_run_times(r);
+  cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0 || !(t.step > 0)) return;
   const part parts[] = {
     { r->tells_own ? "calx itself" : "recording, other", "#1f5fa8",
@@ -193,7 +193,7 @@ static void plot_parts(cx_text *out, const cx_run_data *r)
 
 // ---- the compilations -------------------------------------------------------
 
-static void plot_compiles(cx_text *out, const cx_run_data *r)
+static void plot_compiles(cx_text *out, const cx_debug_run_data *r)
 {
   if (r->n_compiles == 0 || !(r->seconds > 0)) return;
   double most = 0;
@@ -206,7 +206,7 @@ static void plot_compiles(cx_text *out, const cx_run_data *r)
   begin_plot(out, "Compilations, when and how long", HEIGHT);
   axes(out, most, "0", end);
   for (size_t i = 0; i < r->n_compiles; i++) {
-    const cx_run_compile *c = &r->compiles[i];
+    const cx_debug_run_compile *c = &r->compiles[i];
     double x = LEFT + (WIDTH - LEFT) * fmin(c->at / r->seconds, 1);
     double width = (WIDTH - LEFT) * fmin(c->seconds / r->seconds, 1);
     double height = (HEIGHT - BOTTOM - TOP) * c->seconds / most;
@@ -230,13 +230,13 @@ static void plot_compiles(cx_text *out, const cx_run_data *r)
 
 // ---- tables -----------------------------------------------------------------
 
-static void table_of_advice(cx_text *out, const cx_advice *advice)
+static void table_of_advice(cx_text *out, const cx_debug_advice *advice)
 {
   cx_text_append(out, "<table>\n");
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
-    const cx_advice *a = &advice[i];
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
+    const cx_debug_advice *a = &advice[i];
     cx_text_format(out, "<tr><td class=\"v v%d\">%s</td><td><b>", a->verdict,
-                   cx_verdict_name(a->verdict));
+                   cx_debug_verdict_name(a->verdict));
     escape(out, a->item);
     cx_text_append(out, "</b><br>");
     escape(out, cx_text_str(&a->numbers));
@@ -250,10 +250,10 @@ static void table_of_advice(cx_text *out, const cx_advice *advice)
   cx_text_append(out, "</table>\n");
 }
 
-static void list_of_advice(cx_text *out, const cx_advice *advice)
+static void list_of_advice(cx_text *out, const cx_debug_advice *advice)
 {
   bool any = false;
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     if (advice[i].advice.size == 0) continue;
     if (!any) cx_text_append(out, "<h2>Advice</h2>\n<ul>\n");
     any = true;
@@ -266,7 +266,7 @@ static void list_of_advice(cx_text *out, const cx_advice *advice)
   if (any) cx_text_append(out, "</ul>\n");
 }
 
-static void table_of_metrics(cx_text *out, const cx_read_report *r)
+static void table_of_metrics(cx_text *out, const cx_debug_read_report *r)
 {
   bool rates = false;  // a file of CALX_REPORT has none
   for (size_t i = 0; i < r->n_metrics; i++) {
@@ -281,7 +281,7 @@ static void table_of_metrics(cx_text *out, const cx_read_report *r)
   }
   cx_text_append(out, "</tr>\n");
   for (size_t i = 0; i < r->n_metrics; i++) {
-    const cx_read_metric *m = &r->metrics[i];
+    const cx_debug_read_metric *m = &r->metrics[i];
     cx_text_append(out, "<tr><td>");
     escape(out, m->name);
     cx_text_format(out, "</td><td>%" PRId64 "</td><td>", m->samples);
@@ -299,7 +299,7 @@ static void table_of_metrics(cx_text *out, const cx_read_report *r)
   cx_text_append(out, "</table>\n");
 }
 
-static void table_of_counters(cx_text *out, const cx_read_report *r)
+static void table_of_counters(cx_text *out, const cx_debug_read_report *r)
 {
   if (r->n_counters == 0) return;
   cx_text_append(out,
@@ -314,7 +314,7 @@ static void table_of_counters(cx_text *out, const cx_read_report *r)
   cx_text_append(out, "</table>\n");
 }
 
-void cx_cli_report_ranks(const cx_run_data *run, cx_text *out)
+void cx_cli_report_ranks(const cx_debug_run_data *run, cx_text *out)
 {
   cx_text_format(out, "; rank %" PRId64 " of %" PRId64, run->rank, run->world);
   if (run->devices > 1) {
@@ -325,8 +325,9 @@ void cx_cli_report_ranks(const cx_run_data *run, cx_text *out)
   cx_debug_seconds(out, run->setup);
 }
 
-void cx_cli_report_html(const cx_run_data *run, const cx_advice *advice,
-                        const char *name, cx_text *out)
+void cx_cli_report_html(const cx_debug_run_data *run,
+                        const cx_debug_advice *advice, const char *name,
+                        cx_text *out)
 {
   cx_text_append(out,
                  "<!DOCTYPE html>\n<html lang=\"en\"><head><meta "

@@ -38,7 +38,8 @@ static calx_status *get_int(const object *o, const char *key, int64_t *out)
 {
   const json_t *v = json_object_get(o->json, key);
   *out = json_integer_value(v);
-  if (json_is_integer(v) && *out >= 0 && *out <= CX_READ_MOST) return NULL;
+  if (json_is_integer(v) && *out >= 0 && *out <= CX_DEBUG_READ_MOST)
+    return NULL;
   return wrong(o, key, "an integer from 0 to 1e15");
 }
 
@@ -82,7 +83,7 @@ static object row_of(const json_t *array, const char *key, size_t i)
 
 // ---- the parts --------------------------------------------------------------
 
-static calx_status *load_head(const object *root, cx_run_data *run)
+static calx_status *load_head(const object *root, cx_debug_run_data *run)
 {
   int64_t version;
   CALX_TRY(get_int(root, "calx_report", &version));
@@ -106,14 +107,14 @@ static calx_status *load_head(const object *root, cx_run_data *run)
   return get_number(root, "setup", &run->setup);
 }
 
-static calx_status *load_steps(const object *root, cx_run_data *run)
+static calx_status *load_steps(const object *root, cx_debug_run_data *run)
 {
   const json_t *array;
   CALX_TRY(get_rows(root, "steps", sizeof *run->steps, &array, &run->steps,
                     &run->n_steps));
   for (size_t i = 0; i < run->n_steps; i++) {
     object o = row_of(array, "steps", i);
-    cx_run_step *s = &run->steps[i];
+    cx_debug_run_step *s = &run->steps[i];
     CALX_TRY(get_int(&o, "first", &s->first));
     CALX_TRY(get_int(&o, "n", &s->n));
     CALX_TRY(get_number(&o, "seconds", &s->seconds));
@@ -133,14 +134,14 @@ static calx_status *load_steps(const object *root, cx_run_data *run)
   return NULL;
 }
 
-static calx_status *load_compiles(const object *root, cx_run_data *run)
+static calx_status *load_compiles(const object *root, cx_debug_run_data *run)
 {
   const json_t *array;
   CALX_TRY(get_rows(root, "compiles", sizeof *run->compiles, &array,
                     &run->compiles, &run->n_compiles));
   for (size_t i = 0; i < run->n_compiles; i++) {
     object o = row_of(array, "compiles", i);
-    cx_run_compile *c = &run->compiles[i];
+    cx_debug_run_compile *c = &run->compiles[i];
     CALX_TRY(get_number(&o, "at", &c->at));
     CALX_TRY(get_number(&o, "seconds", &c->seconds));
     CALX_TRY(get_int(&o, "step", &c->step));
@@ -157,14 +158,14 @@ static calx_status *load_compiles(const object *root, cx_run_data *run)
   return NULL;
 }
 
-static calx_status *load_places(const object *root, cx_run_data *run)
+static calx_status *load_places(const object *root, cx_debug_run_data *run)
 {
   const json_t *array;
   CALX_TRY(get_rows(root, "reads", sizeof *run->places, &array, &run->places,
                     &run->n_places));
   for (size_t i = 0; i < run->n_places; i++) {
     object o = row_of(array, "reads", i);
-    cx_run_place *p = &run->places[i];
+    cx_debug_run_place *p = &run->places[i];
     CALX_TRY(get_text(&o, "site", p->site, sizeof p->site));
     CALX_TRY(get_int(&o, "count", &p->count));
     CALX_TRY(get_int(&o, "early", &p->early));
@@ -174,7 +175,7 @@ static calx_status *load_places(const object *root, cx_run_data *run)
 }
 
 static calx_status *load_metric(const object *o, const char *name,
-                                cx_read_metric *m)
+                                cx_debug_read_metric *m)
 {
   static const struct {
     const char *key;
@@ -207,10 +208,10 @@ static calx_status *get_table(const object *root, const char *key, size_t bytes,
   *out_table = json_object_get(root->json, key);
   if (!json_is_object(*out_table)) return wrong(root, key, "an object");
   size_t n = json_object_size(*out_table);
-  if (n > CX_READ_MOST_NAMES) {
+  if (n > CX_DEBUG_READ_MOST_NAMES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s has %zu names, at most %d are read", key, n,
-                    CX_READ_MOST_NAMES);
+                    CX_DEBUG_READ_MOST_NAMES);
   }
   void *rows = cx_calloc(n + 1, bytes);
   if (rows == NULL) return cx_out_of_memory();
@@ -219,7 +220,7 @@ static calx_status *get_table(const object *root, const char *key, size_t bytes,
   return NULL;
 }
 
-static calx_status *load_metrics(const object *root, cx_read_report *r)
+static calx_status *load_metrics(const object *root, cx_debug_read_report *r)
 {
   json_t *table, *value;
   const char *name;
@@ -237,9 +238,10 @@ static calx_status *load_metrics(const object *root, cx_read_report *r)
                      &r->counters, &r->counters_capacity));
   json_object_foreach(table, name, value)
   {
-    cx_read_counter *c = &r->counters[r->n_counters++];
+    cx_debug_read_counter *c = &r->counters[r->n_counters++];
     json_int_t n = json_integer_value(value);
-    if (!json_is_integer(value) || n > CX_READ_MOST || n < -CX_READ_MOST) {
+    if (!json_is_integer(value) || n > CX_DEBUG_READ_MOST ||
+        n < -CX_DEBUG_READ_MOST) {
       object o = { .where = "counters" };
       return wrong(&o, "one", "an integer of at most 1e15");
     }
@@ -249,7 +251,8 @@ static calx_status *load_metrics(const object *root, cx_read_report *r)
   return NULL;
 }
 
-static calx_status *load_json(const char *data, size_t size, cx_run_data *run)
+static calx_status *load_json(const char *data, size_t size,
+                              cx_debug_run_data *run)
 {
   json_error_t error;
   json_t *json = json_loadb(data, size, JSON_REJECT_DUPLICATES, &error);
@@ -272,11 +275,11 @@ static calx_status *load_json(const char *data, size_t size, cx_run_data *run)
 
 // ---- the file ---------------------------------------------------------------
 
-calx_status *cx_cli_report_load(const char *path, cx_run_data *out)
+calx_status *cx_cli_report_load(const char *path, cx_debug_run_data *out)
 {
   char *data;
   size_t size;
-  *out = (cx_run_data){ 0 };
+  *out = (cx_debug_run_data){ 0 };
   CALX_TRY(cx_file_read(path, BIGGEST_FILE, &data, &size));
   size_t at = 0;
   while (at < size && strchr(" \t\r\n", data[at]) != NULL) at++;

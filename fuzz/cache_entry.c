@@ -26,8 +26,8 @@ static void check_part(const char *data, size_t size, const char *part,
 
 static void read_entry(const char *data, size_t size)
 {
-  cx_cache_entry e;
-  if (cx_cache_entry_read(data, size, &e) != CX_CACHE_WHOLE) return;
+  cx_lazy_cache_entry e;
+  if (cx_lazy_cache_entry_read(data, size, &e) != CX_LAZY_CACHE_WHOLE) return;
   check_part(data, size, e.plugin, strlen(e.plugin) + 1);
   check_part(data, size, e.platform, strlen(e.platform) + 1);
   check_part(data, size, e.program, strlen(e.program) + 1);

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static cx_pool *pool;
+static cpu_threads *pool;
 
 static void check(int right)
 {
@@ -25,18 +25,18 @@ static void check(int right)
 
 static void load(const void *data, size_t size)
 {
-  cx_program *p = NULL;
-  calx_status *status = cx_program_load(data, size, pool, &p);
+  cpu_run_program *p = NULL;
+  calx_status *status = cpu_run_program_load(data, size, pool, &p);
   check((status == NULL) == (p != NULL));
   if (status != NULL) check(calx_status_message(status)[0] != '\0');
   calx_status_free(status);
-  cx_program_free(p);
+  cpu_run_program_free(p);
   check(cx_status_live() == 0);
 }
 
 static void start(void)
 {
-  if (pool == NULL) check(cx_pool_new(1, &pool) == NULL);
+  if (pool == NULL) check(cpu_threads_new(1, &pool) == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   unsigned char *right = malloc(size);
   check(right != NULL);
   memcpy(right, data, size);
-  cx_program_seal(right, size);
+  cpu_run_program_seal(right, size);
   load(right, size);
   free(right);
   return 0;
@@ -56,16 +56,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t engine_main_prepare(unsigned char *data, size_t size, size_t most)
 {
   start();
-  const cx_compile_options options = { .pool = pool };
-  cx_program *p = NULL;
+  const cpu_lower_compile_options options = { .pool = pool };
+  cpu_run_program *p = NULL;
   cx_text bytes = { 0 };
   calx_status *status =
-      cx_lower_compile((const char *)data, size, &options, &p);
-  if (status == NULL) status = cx_program_save(p, &bytes);
+      cpu_lower_compile((const char *)data, size, &options, &p);
+  if (status == NULL) status = cpu_run_program_save(p, &bytes);
   check(status == NULL && bytes.size <= most);
   memcpy(data, bytes.data, bytes.size);
   const size_t n = bytes.size;
   cx_text_free(&bytes);
-  cx_program_free(p);
+  cpu_run_program_free(p);
   return n;
 }

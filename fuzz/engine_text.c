@@ -16,8 +16,8 @@ enum { MOST_BYTES = 1 << 20, MOST_TENSORS = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static cx_pool *pool;
-static cx_run_context *context;
+static cpu_threads *pool;
+static cpu_run_context *context;
 
 static void check(int right)
 {
@@ -63,16 +63,16 @@ static void drop(void **data, size_t n)
   for (size_t i = 0; i < n; i++) free(data[i]);
 }
 
-static calx_status *run(const cx_program *p, void *const *results)
+static calx_status *run(const cpu_run_program *p, void *const *results)
 {
-  const cx_program_info *info = cx_program_info_of(p);
+  const cpu_run_program_info *info = cpu_run_program_info_of(p);
   void *args[MOST_TENSORS];
   if (!make(info->params, info->n_params, args)) return NULL;
   void *to[MOST_TENSORS];
   for (size_t i = 0; i < info->n_results; i++) {
     to[i] = info->alias[i] >= 0 ? args[info->alias[i]] : results[i];
   }
-  calx_status *status = cx_program_run(p, context, NULL, args, to);
+  calx_status *status = cpu_run_program_run(p, context, NULL, args, to);
   for (size_t i = 0; i < info->n_results; i++) {
     if (to[i] == results[i]) continue;
     memcpy(results[i], to[i], bytes_of(&info->results[i]));
@@ -81,9 +81,9 @@ static calx_status *run(const cx_program *p, void *const *results)
   return status;
 }
 
-static void run_twice(cx_program *p)
+static void run_twice(cpu_run_program *p)
 {
-  const cx_program_info *info = cx_program_info_of(p);
+  const cpu_run_program_info *info = cpu_run_program_info_of(p);
   void *first[MOST_TENSORS], *second[MOST_TENSORS];
   if (info->has_collectives || info->arena_bytes > 16 * MOST_BYTES ||
       !make(info->results, info->n_results, first)) {
@@ -91,10 +91,10 @@ static void run_twice(cx_program *p)
   }
   check(make(info->results, info->n_results, second));
   cx_text bytes = { 0 };
-  cx_program *again = NULL;
-  calx_status *status = cx_program_save(p, &bytes);
+  cpu_run_program *again = NULL;
+  calx_status *status = cpu_run_program_save(p, &bytes);
   check(status == NULL && !cx_text_failed(&bytes));
-  status = cx_program_load(bytes.data, bytes.size, pool, &again);
+  status = cpu_run_program_load(bytes.data, bytes.size, pool, &again);
   check(status == NULL);
   calx_status *one = run(p, first), *two = run(again, second);
   check(calx_status_code(one) == calx_status_code(two));
@@ -103,7 +103,7 @@ static void run_twice(cx_program *p)
   }
   calx_status_free(one);
   calx_status_free(two);
-  cx_program_free(again);
+  cpu_run_program_free(again);
   cx_text_free(&bytes);
   drop(first, info->n_results);
   drop(second, info->n_results);
@@ -116,24 +116,24 @@ static bool has(const uint8_t *data, size_t size, const char *word)
 
 static void start(void)
 {
-  check(cx_pool_new(1, &pool) == NULL);
-  check(cx_run_context_new(pool, &context) == NULL);
+  check(cpu_threads_new(1, &pool) == NULL);
+  check(cpu_run_context_new(pool, &context) == NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   if (pool == NULL) start();
-  const cx_compile_options options = { .pool = pool };
-  cx_program *p = NULL;
+  const cpu_lower_compile_options options = { .pool = pool };
+  cpu_run_program *p = NULL;
   calx_status *status =
-      cx_lower_compile((const char *)data, size, &options, &p);
+      cpu_lower_compile((const char *)data, size, &options, &p);
   if (status != NULL) {
     check(p == NULL);
     check_refusal(status);
   } else if (!has(data, size, "while")) {
     run_twice(p);
   }
-  cx_program_free(p);
+  cpu_run_program_free(p);
   check(cx_status_live() == 0);
   return 0;
 }

@@ -50,8 +50,8 @@ static const char *const engine_words[] = { "compiled", "saved", "given",
 typedef struct driver {
   const char *only;  // an engine's word; NULL: all
   bool print;
-  cx_pool *pool;
-  cx_run_context *context;
+  cpu_threads *pool;
+  cpu_run_context *context;
   cx_pjrt_client *client;  // NULL: no plugin
   long ran[N_ENGINES];
 } driver;
@@ -150,36 +150,36 @@ static size_t differences(const cx_gen_program *p, const results *want,
 
 static calx_status *run_ref(const cx_gen_program *p, results *out)
 {
-  cx_ref_tensor args[MOST], to[MOST];
+  cpu_ref_tensor args[MOST], to[MOST];
   for (size_t i = 0; i < p->n_params; i++) {
-    args[i] = (cx_ref_tensor){ p->params[i], p->args[i] };
+    args[i] = (cpu_ref_tensor){ p->params[i], p->args[i] };
   }
   for (size_t i = 0; i < p->n_results; i++) {
-    to[i] = (cx_ref_tensor){ p->results[i].type, out->data[i] };
+    to[i] = (cpu_ref_tensor){ p->results[i].type, out->data[i] };
   }
-  const cx_ref_context context = { 0 };
-  return cx_ref_run(p->module, cx_hlo_entry(p->module), args, to, &context);
+  const cpu_ref_context context = { 0 };
+  return cpu_ref_run(p->module, cx_hlo_entry(p->module), args, to, &context);
 }
 
-static calx_status *reload(driver *d, cx_program **program)
+static calx_status *reload(driver *d, cpu_run_program **program)
 {
   cx_text bytes = { 0 };
-  calx_status *status = cx_program_save(*program, &bytes);
-  cx_program *again = NULL;
+  calx_status *status = cpu_run_program_save(*program, &bytes);
+  cpu_run_program *again = NULL;
   if (status == NULL) {
-    status = cx_program_load(bytes.data, bytes.size, d->pool, &again);
+    status = cpu_run_program_load(bytes.data, bytes.size, d->pool, &again);
   }
   cx_text_free(&bytes);
-  cx_program_free(*program);
+  cpu_run_program_free(*program);
   *program = again;
   return status;
 }
 
 // Runs it with copies of the arguments, of which some become results.
-static calx_status *run_given(driver *d, const cx_program *program,
+static calx_status *run_given(driver *d, const cpu_run_program *program,
                               const cx_gen_program *p, results *out)
 {
-  const cx_program_info *info = cx_program_info_of(program);
+  const cpu_run_program_info *info = cpu_run_program_info_of(program);
   void *args[MOST], *to[MOST];
   for (size_t i = 0; i < p->n_params; i++) {
     const size_t size = (bytes_of(&p->params[i]) + 64) / 64 * 64;
@@ -190,7 +190,8 @@ static calx_status *run_given(driver *d, const cx_program *program,
   for (size_t i = 0; i < p->n_results; i++) {
     to[i] = info->alias[i] < 0 ? out->data[i] : args[info->alias[i]];
   }
-  calx_status *status = cx_program_run(program, d->context, NULL, args, to);
+  calx_status *status =
+      cpu_run_program_run(program, d->context, NULL, args, to);
   for (size_t i = 0; i < p->n_results; i++) {
     if (to[i] == out->data[i]) continue;
     memcpy(out->data[i], to[i], bytes_of(&p->results[i].type));
@@ -217,21 +218,21 @@ static void print_given(const cx_gen_program *p, cx_text *out)
 static calx_status *run_lowered(driver *d, engine e, const cx_gen_program *p,
                                 const cx_text *text, results *out)
 {
-  const cx_compile_options options = { .n_replicas = 1,
-                                       .n_partitions = 1,
-                                       .pool = d->pool };
-  cx_program *program = NULL;
+  const cpu_lower_compile_options options = { .n_replicas = 1,
+                                              .n_partitions = 1,
+                                              .pool = d->pool };
+  cpu_run_program *program = NULL;
   if (e == INTERPRETED) setenv("CALX_CPU_REF", "1", 1);
   calx_status *status =
-      cx_lower_compile(text->data, text->size, &options, &program);
+      cpu_lower_compile(text->data, text->size, &options, &program);
   unsetenv("CALX_CPU_REF");
   if (status == NULL && e == LOADED) status = reload(d, &program);
   if (status == NULL) {
     status = e == GIVEN ? run_given(d, program, p, out)
-                        : cx_program_run(program, d->context, NULL, p->args,
-                                         out->data);
+                        : cpu_run_program_run(program, d->context, NULL,
+                                              p->args, out->data);
   }
-  cx_program_free(program);
+  cpu_run_program_free(program);
   return status;
 }
 
@@ -460,8 +461,8 @@ int main(int argc, char **argv)
   signal(SIGSEGV, crashed);
   signal(SIGFPE, crashed);
   signal(SIGABRT, crashed);
-  need(cx_pool_new(THREADS, &d.pool));
-  need(cx_run_context_new(d.pool, &d.context));
+  need(cpu_threads_new(THREADS, &d.pool));
+  need(cpu_run_context_new(d.pool, &d.context));
   open_plugin(&d, path);
   for (long i = 0; i < count && (bad == 0 || going); i++) {
     bad += !run_seed(&d, seed + (uint64_t)i);
@@ -472,7 +473,7 @@ int main(int argc, char **argv)
   printf("%ld of %ld programs differ%s\n", bad, count,
          d.client == NULL ? "; no plugin to compare with" : "");
   cx_pjrt_client_close(d.client);
-  cx_run_context_free(d.context);
-  cx_pool_free(d.pool);
+  cpu_run_context_free(d.context);
+  cpu_threads_free(d.pool);
   return bad == 0 ? 0 : 1;
 }

@@ -20,20 +20,20 @@ static void check(int right)
 
 static void check_count(int64_t n)
 {
-  check(n >= -CX_READ_MOST && n <= CX_READ_MOST);
+  check(n >= -CX_DEBUG_READ_MOST && n <= CX_DEBUG_READ_MOST);
 }
 
-static void check_report(const cx_read_report *r)
+static void check_report(const cx_debug_read_report *r)
 {
   check(r->n_metrics + r->n_counters > 0);
-  check(r->n_metrics <= CX_READ_MOST_NAMES);
-  check(r->n_counters <= CX_READ_MOST_NAMES);
+  check(r->n_metrics <= CX_DEBUG_READ_MOST_NAMES);
+  check(r->n_counters <= CX_DEBUG_READ_MOST_NAMES);
   for (size_t i = 0; i < r->n_metrics; i++) {
-    const cx_read_metric *m = &r->metrics[i];
+    const cx_debug_read_metric *m = &r->metrics[i];
     check(memchr(m->name, '\0', sizeof m->name) != NULL);
     check(cx_debug_report_metric(r, m->name) != NULL);
     check_count(m->samples);
-    check(m->n_percentiles <= CX_READ_MOST_PERCENTILES);
+    check(m->n_percentiles <= CX_DEBUG_READ_MOST_PERCENTILES);
     check(!isnan(cx_debug_report_at(m, 0.5)));
     check(!isnan(m->accumulator) && !isnan(m->rate) && !isnan(m->value_rate));
   }
@@ -47,7 +47,7 @@ static void check_report(const cx_read_report *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   long blocks = cx_alloc_live();
-  cx_read_report r;
+  cx_debug_read_report r;
   calx_status *status = cx_debug_report_read((const char *)data, size, &r);
   if (status == NULL) {
     check_report(&r);

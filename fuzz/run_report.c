@@ -19,9 +19,9 @@ static void check(int right)
   if (!right) abort();
 }
 
-static void use(const cx_run_data *run)
+static void use(const cx_debug_run_data *run)
 {
-  cx_advice advice[CX_ADVICE_ITEMS];
+  cx_debug_advice advice[CX_DEBUG_ADVICE_ITEMS];
   cx_text page = { 0 };
   cx_debug_advise(run, advice);
   cx_cli_report_html(run, advice, "input", &page);
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   check(ftruncate(fd, 0) == 0);
   check(pwrite(fd, data, size, 0) == (ssize_t)size);
   long blocks = cx_alloc_live();
-  cx_run_data run;
+  cx_debug_run_data run;
   calx_status *status = cx_cli_report_load(path, &run);
   if (status == NULL) {
     use(&run);

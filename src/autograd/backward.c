@@ -13,12 +13,12 @@ static const calx_backward_options no_options = { .size = sizeof no_options };
 
 // ---- the output -------------------------------------------------------------
 
-static bool is_ended(const cx_node *node)
+static bool is_ended(const cx_graph_node *node)
 {
-  return node != NULL && (cx_node_flags(node) & CX_NODE_TAPE_ENDED) != 0;
+  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_TAPE_ENDED) != 0;
 }
 
-static calx_status *ended_output(const char *call, const cx_node *node)
+static calx_status *ended_output(const char *call, const cx_graph_node *node)
 {
   return cx_error(CALX_FAILED_PRECONDITION,
                   "%s: the sync at %s:%d computed this tensor and ended its "
@@ -30,24 +30,24 @@ static calx_status *ended_output(const char *call, const cx_node *node)
 static calx_status *check_gradient(const char *call, calx_tensor *output,
                                    calx_tensor *gradient)
 {
-  const cx_shape *s = cx_tensor_shape(output);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (gradient == NULL) {
-    if (cx_shape_numel(s) == 1) return NULL;
+    if (cx_graph_shape_numel(s) == 1) return NULL;
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: the output is %s, one element is wanted: reduce it "
                     "with calx_mean() or calx_sum(), or give .gradient",
-                    call, cx_shape_str(s));
+                    call, cx_graph_shape_str(s));
   }
-  CALX_TRY(cx_tensor_usable(gradient, call, 1));
-  if (cx_shape_equal(s, cx_tensor_shape(gradient)) &&
+  CALX_TRY(cx_lazy_tensor_usable(gradient, call, 1));
+  if (cx_graph_shape_equal(s, cx_lazy_tensor_shape(gradient)) &&
       calx_tensor_device(gradient) == calx_tensor_device(output)) {
     return NULL;
   }
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: .gradient is %s on %s, the output is %s on %s", call,
-                  cx_shape_str(cx_tensor_shape(gradient)),
+                  cx_graph_shape_str(cx_lazy_tensor_shape(gradient)),
                   calx_device_name(calx_tensor_device(gradient)),
-                  cx_shape_str(s),
+                  cx_graph_shape_str(s),
                   calx_device_name(calx_tensor_device(output)));
 }
 
@@ -61,29 +61,30 @@ static calx_status *check_output(const char *call, calx_tensor *output,
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: its options are of a newer version", call);
   }
-  CALX_TRY(cx_tensor_usable(output, call, 0));
-  const cx_shape *s = cx_tensor_shape(output);
+  CALX_TRY(cx_lazy_tensor_usable(output, call, 0));
+  const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (!cx_dtype_is_float(s->dtype)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: the output is %s, only floating types have gradients",
-                    call, cx_shape_str(s));
+                    call, cx_graph_shape_str(s));
   }
   CALX_TRY(check_gradient(call, output, options->gradient));
-  bool leaf = cx_tensor_is_leaf(output) && cx_tensor_requires_grad(output);
-  if (!leaf && is_ended(cx_tensor_value(output).node)) {
-    return ended_output(call, cx_tensor_value(output).node);
+  bool leaf =
+      cx_lazy_tensor_is_leaf(output) && cx_lazy_tensor_requires_grad(output);
+  if (!leaf && is_ended(cx_lazy_tensor_value(output).node)) {
+    return ended_output(call, cx_lazy_tensor_value(output).node);
   }
-  if (cx_tensor_requires_grad(output)) return NULL;
+  if (cx_lazy_tensor_requires_grad(output)) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: no gradient flows through the output %s: it depends on "
                   "no tensor that requires one, is detached, or was computed "
                   "in a no-grad region",
-                  call, cx_shape_str(s));
+                  call, cx_graph_shape_str(s));
 }
 
 // ---- the walk ---------------------------------------------------------------
 
-static bool is_target(const cx_autograd_pass *p, const cx_input *in)
+static bool is_target(const cx_autograd_pass *p, const cx_graph_input *in)
 {
   size_t cell;
   return p->marks != NULL && cx_autograd_cell(&p->walk, in, &cell) &&
@@ -94,9 +95,9 @@ static bool is_target(const cx_autograd_pass *p, const cx_input *in)
 static calx_status *check_tape(const cx_autograd_pass *p, const char *call)
 {
   for (size_t i = p->walk.n_entries; i > 0; i--) {
-    const cx_node *node = p->walk.entries[i - 1].node;
+    const cx_graph_node *node = p->walk.entries[i - 1].node;
     for (uint32_t k = 0; k < node->n_in; k++) {
-      const cx_input *in = &node->in[k];
+      const cx_graph_input *in = &node->in[k];
       if (!in->differentiable || in->leaf != NULL || !is_ended(in->node) ||
           is_target(p, in)) {
         continue;
@@ -116,18 +117,18 @@ static calx_status *check_tape(const cx_autograd_pass *p, const char *call)
 
 static calx_status *walk(cx_autograd_pass *p, calx_tensor *output)
 {
-  bool leaf = cx_tensor_is_leaf(output);
-  bool ok = leaf
-                ? cx_autograd_walk_leaf(&p->walk, output)
-                : cx_autograd_walk_from(&p->walk, cx_tensor_value(output).node);
+  bool leaf = cx_lazy_tensor_is_leaf(output);
+  bool ok =
+      leaf ? cx_autograd_walk_leaf(&p->walk, output)
+           : cx_autograd_walk_from(&p->walk, cx_lazy_tensor_value(output).node);
   return ok ? NULL : cx_out_of_memory();
 }
 
 // The cell of a tensor that is a leaf or a result. False: not on the way.
 static bool cell_of(const cx_autograd_pass *p, calx_tensor *t, size_t *out_cell)
 {
-  cx_value v = cx_tensor_value(t);
-  bool leaf = cx_tensor_is_leaf(t);
+  cx_graph_value v = cx_lazy_tensor_value(t);
+  bool leaf = cx_lazy_tensor_is_leaf(t);
   const size_t *first =
       cx_autograd_map_find(&p->walk.cells, leaf ? (void *)t : v.node);
   *out_cell = first == NULL ? 0 : leaf ? *first : *first + v.out;
@@ -138,7 +139,7 @@ static bool cell_of(const cx_autograd_pass *p, calx_tensor *t, size_t *out_cell)
 static void run(cx_autograd_pass *p, calx_tensor *output, calx_tensor *gradient)
 {
   if (gradient == NULL) {
-    const cx_shape *s = cx_tensor_shape(output);
+    const cx_graph_shape *s = cx_lazy_tensor_shape(output);
     calx_create_options o = { .size = sizeof o,
                               .dtype = s->dtype,
                               .device = p->device };
@@ -155,25 +156,25 @@ static void run(cx_autograd_pass *p, calx_tensor *output, calx_tensor *gradient)
 // The same value as a handle of its own, with its history if that is wanted.
 static calx_tensor *result(const cx_autograd_pass *p, calx_tensor *grad)
 {
-  if (p->create_graph && cx_tensor_requires_grad(grad)) {
-    return cx_tensor_of(cx_tensor_value(grad), p->device);
+  if (p->create_graph && cx_lazy_tensor_requires_grad(grad)) {
+    return cx_lazy_tensor_of(cx_lazy_tensor_value(grad), p->device);
   }
-  return cx_tensor_detached(grad);
+  return cx_lazy_tensor_detached(grad);
 }
 
 // ---- leaves -----------------------------------------------------------------
 
 static bool is_materialised(const calx_tensor *t)
 {
-  const cx_node *node = cx_tensor_value(t).node;
-  return node != NULL && (cx_node_flags(node) & CX_NODE_DATA) != 0;
+  const cx_graph_node *node = cx_lazy_tensor_value(t).node;
+  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // A gradient that a failed step left without a value counts as none.
 static calx_tensor *usable_grad(calx_tensor *leaf)
 {
-  calx_tensor *grad = cx_tensor_grad(leaf);
-  return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
+  calx_tensor *grad = cx_lazy_tensor_grad(leaf);
+  return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
 // An optimiser's step used it and a sync dropped its value. What is added to it
@@ -181,7 +182,7 @@ static calx_tensor *usable_grad(calx_tensor *leaf)
 // whose gradients nobody asks for, often have such.
 static bool is_gone(const calx_tensor *grad)
 {
-  return grad != NULL && cx_tensor_value(grad).node == NULL;
+  return grad != NULL && cx_lazy_tensor_value(grad).node == NULL;
 }
 
 static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
@@ -189,15 +190,15 @@ static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
   calx_tensor *old = usable_grad(leaf);
   // A sum with a part that the next sync drops is dropped there too.
   bool consumed =
-      old != NULL && cx_tensor_consumed(old) && !is_materialised(old);
+      old != NULL && cx_lazy_tensor_consumed(old) && !is_materialised(old);
   if (old != NULL && !p->create_graph) {
-    cx_tensor_set_value(old, value);
+    cx_lazy_tensor_set_value(old, value);
   } else {
     calx_tensor *grad = result(p, value);
-    if (cx_tensor_poisoned(grad)) return;
-    cx_tensor_set_grad(leaf, calx_take(grad));
+    if (cx_lazy_tensor_poisoned(grad)) return;
+    cx_lazy_tensor_set_grad(leaf, calx_take(grad));
   }
-  if (consumed) cx_tensor_consume(cx_tensor_grad(leaf));
+  if (consumed) cx_lazy_tensor_consume(cx_lazy_tensor_grad(leaf));
 }
 
 static void collect(cx_autograd_pass *p)
@@ -245,11 +246,11 @@ static calx_status *mark_inputs(cx_autograd_pass *p, calx_tensor *const *inputs,
                                 size_t count)
 {
   for (size_t i = 0; i < count; i++) {
-    if (inputs[i] == NULL || !cx_tensor_requires_grad(inputs[i])) {
+    if (inputs[i] == NULL || !cx_lazy_tensor_requires_grad(inputs[i])) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "grad_of: input %zu, %s, does not require a gradient", i,
                       inputs[i] != NULL
-                          ? cx_shape_str(cx_tensor_shape(inputs[i]))
+                          ? cx_graph_shape_str(cx_lazy_tensor_shape(inputs[i]))
                           : "NULL");
     }
     size_t cell;
@@ -286,9 +287,9 @@ static void give_results(calx_tensor **grads, size_t count,
     if (ok && owned == gradient) {
       grads[i] = owned;
     } else if (ok) {
-      grads[i] = cx_tensor_requires_grad(owned)
-                     ? cx_tensor_of(cx_tensor_value(owned), device)
-                     : cx_tensor_detached(owned);
+      grads[i] = cx_lazy_tensor_requires_grad(owned)
+                     ? cx_lazy_tensor_of(cx_lazy_tensor_value(owned), device)
+                     : cx_lazy_tensor_detached(owned);
     }
     calx_release(owned);
   }
@@ -331,7 +332,7 @@ void calx_backward_with(calx_tensor *output,
                         const calx_backward_options *options)
 {
   int64_t begin = cx_trace_own_begin();
-  cx_scope_pin(backward(output, options != NULL ? options : &no_options));
+  cx_lazy_scope_pin(backward(output, options != NULL ? options : &no_options));
   cx_trace_own_end(begin);
 }
 
@@ -345,6 +346,7 @@ void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
                        const calx_backward_options *options)
 {
   for (size_t i = 0; i < count; i++) out_grads[i] = NULL;
-  cx_scope_pin(grad_of(output, inputs, count,
-                       options != NULL ? options : &no_options, out_grads));
+  cx_lazy_scope_pin(grad_of(output, inputs, count,
+                            options != NULL ? options : &no_options,
+                            out_grads));
 }

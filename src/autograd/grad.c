@@ -6,15 +6,15 @@
 
 calx_tensor *calx_grad(calx_tensor *tensor)
 {
-  calx_tensor *grad = tensor != NULL ? cx_tensor_grad(tensor) : NULL;
+  calx_tensor *grad = tensor != NULL ? cx_lazy_tensor_grad(tensor) : NULL;
   // A failed step's gradient never was.
-  return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
+  return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
 void calx_zero_grad(calx_tensor *tensor)
 {
-  if (tensor != NULL && cx_tensor_grad(tensor) != NULL) {
-    cx_tensor_set_grad(tensor, NULL);
+  if (tensor != NULL && cx_lazy_tensor_grad(tensor) != NULL) {
+    cx_lazy_tensor_set_grad(tensor, NULL);
   }
 }
 
@@ -23,20 +23,20 @@ static calx_status *check_leaf(const calx_tensor *t)
   if (t == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "requires_grad: the tensor is NULL");
   }
-  CALX_TRY(cx_tensor_usable(t, "requires_grad", 0));
-  const cx_shape *s = cx_tensor_shape(t);
+  CALX_TRY(cx_lazy_tensor_usable(t, "requires_grad", 0));
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   if (!cx_dtype_is_float(s->dtype)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "requires_grad: only floating types have gradients, the "
                     "tensor is %s",
-                    cx_shape_str(s));
+                    cx_graph_shape_str(s));
   }
-  if (!cx_tensor_is_leaf(t)) {
+  if (!cx_lazy_tensor_is_leaf(t)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "requires_grad: the tensor %s is the result of an op on "
                     "tensors that require a gradient; only leaves can be "
                     "changed: calx_detach() it first",
-                    cx_shape_str(s));
+                    cx_graph_shape_str(s));
   }
   return NULL;
 }
@@ -44,24 +44,24 @@ static calx_status *check_leaf(const calx_tensor *t)
 void calx_requires_grad(calx_tensor *tensor, bool on)
 {
   calx_status *status = check_leaf(tensor);
-  if (status == NULL) cx_tensor_set_requires_grad(tensor, on);
-  cx_scope_pin(status);
+  if (status == NULL) cx_lazy_tensor_set_requires_grad(tensor, on);
+  cx_lazy_scope_pin(status);
 }
 
 bool calx_tensor_requires_grad(const calx_tensor *tensor)
 {
-  return tensor != NULL && cx_tensor_requires_grad(tensor);
+  return tensor != NULL && cx_lazy_tensor_requires_grad(tensor);
 }
 
 void calx_no_grad_begin(void)
 {
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
 }
 
 void calx_no_grad_end(void)
 {
-  if (cx_no_grad_end()) return;
-  cx_scope_pin(cx_error(CALX_FAILED_PRECONDITION,
-                        "no_grad_end: no region was begun in this scope; "
-                        "regions end with the scope they began in"));
+  if (cx_lazy_no_grad_end()) return;
+  cx_lazy_scope_pin(cx_error(CALX_FAILED_PRECONDITION,
+                             "no_grad_end: no region was begun in this scope; "
+                             "regions end with the scope they began in"));
 }

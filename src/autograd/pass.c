@@ -13,10 +13,10 @@ enum { RULES_IN_BATCH = 256 };
 
 static void open_batch(cx_autograd_pass *p)
 {
-  p->mode_before = cx_grad_mode();
+  p->mode_before = cx_lazy_grad_mode();
   p->batch = calx_scope_begin();
   p->in_batch = 0;
-  cx_grad_mode_set(p->create_graph);
+  cx_lazy_grad_mode_set(p->create_graph);
 }
 
 static void close_batch(cx_autograd_pass *p)
@@ -39,7 +39,8 @@ static void close_batch(cx_autograd_pass *p)
   }
   p->batch = NULL;
   // Without memory there was no scope, whose end would have seen to this.
-  if (cx_grad_mode() != p->mode_before) cx_grad_mode_set(p->mode_before);
+  if (cx_lazy_grad_mode() != p->mode_before)
+    cx_lazy_grad_mode_set(p->mode_before);
 }
 
 bool cx_autograd_failed(const cx_autograd_pass *p)
@@ -57,7 +58,7 @@ static bool make_room(cx_autograd_pass *p)
       cx_grow(&p->done, &p->done_capacity, p->n_done + 1, sizeof *p->done)) {
     return true;
   }
-  cx_scope_pin(cx_out_of_memory());
+  cx_lazy_scope_pin(cx_out_of_memory());
   return false;
 }
 
@@ -101,7 +102,8 @@ bool cx_autograd_mark(cx_autograd_pass *p, size_t cell)
 }
 
 // Whether a gradient along this edge is of use.
-static bool leads_on(const cx_autograd_pass *p, const cx_input *in, size_t cell)
+static bool leads_on(const cx_autograd_pass *p, const cx_graph_input *in,
+                     size_t cell)
 {
   if (p->marks == NULL) return true;
   return in->leaf != NULL
@@ -118,7 +120,7 @@ void cx_autograd_mark_ways(cx_autograd_pass *p)
       if ((mark[k] & CX_AUTOGRAD_TARGET) != 0) *mark |= CX_AUTOGRAD_THROUGH;
     }
     for (uint32_t k = 0; k < e->node->n_in; k++) {
-      const cx_input *in = &e->node->in[k];
+      const cx_graph_input *in = &e->node->in[k];
       size_t cell;
       if (cx_autograd_cell(&p->walk, in, &cell) && leads_on(p, in, cell)) {
         *mark |= CX_AUTOGRAD_BELOW | CX_AUTOGRAD_THROUGH;
@@ -129,20 +131,21 @@ void cx_autograd_mark_ways(cx_autograd_pass *p)
 
 // ---- rules ------------------------------------------------------------------
 
-static calx_status *check_grad(const cx_node *node, uint32_t i,
+static calx_status *check_grad(const cx_graph_node *node, uint32_t i,
                                const calx_tensor *grad)
 {
-  const cx_shape *got = cx_tensor_shape(grad);
-  if (cx_tensor_poisoned(grad)) return cx_status_copy(calx_tensor_error(grad));
-  if (cx_shape_equal(got, cx_in(node, i))) return NULL;
+  const cx_graph_shape *got = cx_lazy_tensor_shape(grad);
+  if (cx_lazy_tensor_poisoned(grad))
+    return cx_status_copy(calx_tensor_error(grad));
+  if (cx_graph_shape_equal(got, cx_in(node, i))) return NULL;
   return cx_error(CALX_INTERNAL,
                   "backward: the rule of %s gives operand %u the gradient %s, "
                   "its shape is %s",
-                  node->op->name, i, cx_shape_str(got),
-                  cx_shape_str(cx_in(node, i)));
+                  node->op->name, i, cx_graph_shape_str(got),
+                  cx_graph_shape_str(cx_in(node, i)));
 }
 
-static void spread(cx_autograd_pass *p, const cx_node *node)
+static void spread(cx_autograd_pass *p, const cx_graph_node *node)
 {
   for (uint32_t i = 0; i < node->n_in && !cx_autograd_failed(p); i++) {
     calx_tensor *grad = p->in_grads[i];
@@ -153,7 +156,7 @@ static void spread(cx_autograd_pass *p, const cx_node *node)
     }
     calx_status *status = check_grad(node, i, grad);
     if (status != NULL) {
-      cx_scope_pin(status);
+      cx_lazy_scope_pin(status);
     } else {
       cx_autograd_put(p, cell, grad);
     }
@@ -162,22 +165,22 @@ static void spread(cx_autograd_pass *p, const cx_node *node)
 
 static void apply_rule(cx_autograd_pass *p, const cx_autograd_entry *e)
 {
-  cx_node *node = e->node;
+  cx_graph_node *node = e->node;
   if (!cx_grow(&p->in_grads, &p->in_grads_capacity, node->n_in,
                sizeof *p->in_grads)) {
-    cx_scope_pin(cx_out_of_memory());
+    cx_lazy_scope_pin(cx_out_of_memory());
     return;
   }
   memset(p->in_grads, 0, node->n_in * sizeof *p->in_grads);
-  cx_tape tape = { .node = node,
-                   .attrs = node->attrs,
-                   .device = p->device,
-                   .out_grads = &p->grads[e->first_cell],
-                   .in_grads = p->in_grads };
-  const char *path = cx_module_path_set(node->module);
+  cx_lazy_tape tape = { .node = node,
+                        .attrs = node->attrs,
+                        .device = p->device,
+                        .out_grads = &p->grads[e->first_cell],
+                        .in_grads = p->in_grads };
+  const char *path = cx_lazy_module_path_set(node->module);
   node->op->grad(&tape);
   if (!cx_autograd_failed(p)) spread(p, node);
-  cx_module_path_set(path);
+  cx_lazy_module_path_set(path);
   if (cx_autograd_failed(p)) p->failed = node;
   p->in_batch++;
 }

@@ -32,7 +32,7 @@ typedef struct cx_autograd_pass {
   size_t n_done, done_capacity;
   calx_scope *batch;
   size_t in_batch;  // rules so far
-  const cx_node *failed;
+  const cx_graph_node *failed;
   calx_status *status;  // the first failure of the batches before
 } cx_autograd_pass;     // the zero value, with walk, device, create_graph set
 

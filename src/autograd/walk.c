@@ -4,19 +4,19 @@
 #include "base/alloc.h"
 
 typedef struct cx_autograd_frame {
-  cx_node *node;
+  cx_graph_node *node;
   uint32_t next;  // input to look at next
 } cx_autograd_frame;
 
 // A node on the stack has no cells yet.
 #define ON_STACK SIZE_MAX
 
-calx_tensor *cx_autograd_leaf_tensor(const cx_input *in)
+calx_tensor *cx_autograd_leaf_tensor(const cx_graph_input *in)
 {
   return atomic_load(&in->leaf->tensor);
 }
 
-bool cx_autograd_cell(const cx_autograd_walk *walk, const cx_input *in,
+bool cx_autograd_cell(const cx_autograd_walk *walk, const cx_graph_input *in,
                       size_t *out_cell)
 {
   *out_cell = 0;
@@ -47,7 +47,7 @@ bool cx_autograd_walk_leaf(cx_autograd_walk *w, calx_tensor *leaf)
 }
 
 // Puts a node that was not met before on the stack.
-static bool enter(cx_autograd_walk *w, size_t *depth, cx_node *node)
+static bool enter(cx_autograd_walk *w, size_t *depth, cx_graph_node *node)
 {
   bool is_new;
   if (cx_autograd_map_add(&w->cells, node, ON_STACK, &is_new) == NULL) {
@@ -61,7 +61,7 @@ static bool enter(cx_autograd_walk *w, size_t *depth, cx_node *node)
   return true;
 }
 
-static bool leave(cx_autograd_walk *w, cx_node *node)
+static bool leave(cx_autograd_walk *w, cx_graph_node *node)
 {
   bool is_new;
   size_t *cell = cx_autograd_map_add(&w->cells, node, ON_STACK, &is_new);
@@ -75,19 +75,19 @@ static bool leave(cx_autograd_walk *w, cx_node *node)
   return true;
 }
 
-bool cx_autograd_walk_from(cx_autograd_walk *w, cx_node *root)
+bool cx_autograd_walk_from(cx_autograd_walk *w, cx_graph_node *root)
 {
   size_t depth = 0;
   if (!enter(w, &depth, root)) return false;
   while (depth > 0) {
     cx_autograd_frame *top = &w->stack[depth - 1];
-    cx_node *node = top->node;
+    cx_graph_node *node = top->node;
     if (top->next == node->n_in) {
       depth--;
       if (!leave(w, node)) return false;
       continue;
     }
-    const cx_input *in = &node->in[top->next++];
+    const cx_graph_input *in = &node->in[top->next++];
     if (!in->differentiable) continue;
     bool ok = in->leaf != NULL
                   ? cx_autograd_walk_leaf(w, cx_autograd_leaf_tensor(in))

@@ -11,8 +11,8 @@
 #include "graph/node.h"
 
 typedef struct cx_autograd_entry {
-  cx_node *node;      // borrowed: the output keeps its graph alive
-  size_t first_cell;  // n_out of them
+  cx_graph_node *node;  // borrowed: the output keeps its graph alive
+  size_t first_cell;    // n_out of them
 } cx_autograd_entry;
 
 typedef struct cx_autograd_leaf {
@@ -32,16 +32,16 @@ typedef struct cx_autograd_walk {
 } cx_autograd_walk;  // the zero value is ready
 
 // False: no memory.
-bool cx_autograd_walk_from(cx_autograd_walk *walk, cx_node *root);
+bool cx_autograd_walk_from(cx_autograd_walk *walk, cx_graph_node *root);
 // For an output that is a leaf itself.
 bool cx_autograd_walk_leaf(cx_autograd_walk *walk, calx_tensor *leaf);
 void cx_autograd_walk_free(cx_autograd_walk *walk);
 
 // Where the gradient of this input is kept. False: nowhere, for an edge without
 // a gradient and for a leaf whose tensor is gone.
-bool cx_autograd_cell(const cx_autograd_walk *walk, const cx_input *in,
+bool cx_autograd_cell(const cx_autograd_walk *walk, const cx_graph_input *in,
                       size_t *out_cell);
 // The tensor of a leaf edge; NULL: it is gone.
-calx_tensor *cx_autograd_leaf_tensor(const cx_input *in);
+calx_tensor *cx_autograd_leaf_tensor(const cx_graph_input *in);
 
 #endif

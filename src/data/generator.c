@@ -58,8 +58,9 @@ static calx_status *take_tensor(const char *what, calx_tensor *tensor,
     *out_tensor = calx_retain(tensor);
     return NULL;
   }
-  return cx_upload(device, calx_tensor_dtype(tensor), shape.values, shape.count,
-                   calx_host_data(tensor), false, NULL, NULL, out_tensor);
+  return cx_lazy_upload(device, calx_tensor_dtype(tensor), shape.values,
+                        shape.count, calx_host_data(tensor), false, NULL, NULL,
+                        out_tensor);
 }
 
 static calx_status *set_up(calx_loader *loader, calx_tensor *data,
@@ -129,8 +130,8 @@ static calx_status *move_tensor(calx_tensor *tensor, calx_device *device,
   if (data == NULL) return cx_out_of_memory();
   calx_status *status = calx_tensor_read(tensor, data, bytes);
   if (status == NULL) {
-    status = cx_upload(device, dtype, shape.values, shape.count, data, false,
-                       NULL, NULL, out_tensor);
+    status = cx_lazy_upload(device, dtype, shape.values, shape.count, data,
+                            false, NULL, NULL, out_tensor);
   }
   cx_free(data);
   return status;

@@ -53,7 +53,7 @@ void cx_data_loader_release(calx_tensor **tensors)
 // Of a loop of this loader's, the calling thread's.
 static void end_deferral(const calx_loader *loader)
 {
-  if (loader->running && loader->per_execution > 1) cx_sync_defer(false);
+  if (loader->running && loader->per_execution > 1) cx_lazy_sync_defer(false);
 }
 
 void calx_loader_free(calx_loader *loader)
@@ -153,7 +153,7 @@ static void name_fields(const calx_loader *loader, const cx_data_made *made)
   bool is_short =
       made->size < loader->batch_size && loader->left == 0 && loader->at > 0;
   for (size_t f = 0; f < loader->n_fields; f++) {
-    cx_tensor_set_batch(made->fields[f], parts[f < 2 ? f : 2], is_short);
+    cx_lazy_tensor_set_batch(made->fields[f], parts[f < 2 ? f : 2], is_short);
   }
 }
 
@@ -171,7 +171,7 @@ static void hand_out(calx_loader *loader, const cx_data_made *made,
                              .size = made->size,
                              .index = loader->at++ };
   memcpy(out_batch->fields, made->fields, sizeof out_batch->fields);
-  if (loader->per_execution > 1) cx_sync_defer(true);
+  if (loader->per_execution > 1) cx_lazy_sync_defer(true);
 }
 
 // What is pending runs each `per_execution` batches, and where an epoch begins
@@ -179,10 +179,10 @@ static void hand_out(calx_loader *loader, const cx_data_made *made,
 static void sync_when_due(calx_loader *loader)
 {
   if (loader->running && loader->left != 0 &&
-      loader->since < loader->per_execution && !cx_scope_failed()) {
+      loader->since < loader->per_execution && !cx_lazy_scope_failed()) {
     return;
   }
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   if (loader != &no_memory) loader->since = 0;
 }
 
@@ -198,7 +198,7 @@ static calx_status *make_batch(calx_loader *loader, calx_batch *out_batch)
     hand_out(loader, &made, out_batch);
     return NULL;
   }
-  if (loader->left != 0) cx_sync_pending();
+  if (loader->left != 0) cx_lazy_sync_pending();
   calx_loader_end_epoch(loader);
   return NULL;
 }
@@ -209,16 +209,16 @@ bool calx_loader_next(calx_loader *loader, calx_batch *out_batch)
   sync_when_due(loader);
   const calx_status *error = calx_loader_error(loader);
   if (error != NULL) {
-    cx_scope_pin(cx_status_copy(error));
+    cx_lazy_scope_pin(cx_status_copy(error));
     return false;
   }
   cx_data_loader_release(loader->handed);
   calx_status *status = NULL;
-  if (!cx_scope_failed()) {
+  if (!cx_lazy_scope_failed()) {
     status = make_batch(loader, out_batch);
     if (status == NULL) return loader->running;
   }
   calx_loader_end_epoch(loader);
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
   return false;
 }

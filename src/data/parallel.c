@@ -53,13 +53,14 @@ static void start_epoch(calx_parallel_loader *p)
 static calx_status *check_lanes(const calx_parallel_loader *p)
 {
   for (size_t i = 0; i < p->n_lanes; i++) {
-    if (p->lanes[i]->rounds > p->round || !cx_rank_has_ended(p->devices[i])) {
+    if (p->lanes[i]->rounds > p->round ||
+        !cx_lazy_rank_has_ended(p->devices[i])) {
       continue;
     }
     return cx_error(CALX_ABORTED,
                     "parallel loader: rank %d ended and has not ended its "
                     "epoch %lld: the next one cannot begin",
-                    cx_device_rank(p->devices[i]), (long long)p->round);
+                    cx_lazy_device_rank(p->devices[i]), (long long)p->round);
   }
   return NULL;
 }

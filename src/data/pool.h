@@ -30,7 +30,7 @@ void cx_data_pool_free(cx_data_pool *pool);
 // A block with one holder; NULL when there is no memory. Thread-safe.
 cx_data_block *cx_data_pool_take(cx_data_pool *pool);
 void cx_data_block_hold(cx_data_block *block, int more);
-// Ends one hold; the last gives the block back. A `done` of cx_upload().
+// Ends one hold; the last gives the block back. A `done` of cx_lazy_upload().
 void cx_data_block_release(void *block);
 
 #endif

@@ -150,9 +150,9 @@ static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
     int64_t dims[CALX_MAX_RANK] = { b->made.size };
     for (size_t d = 0; d < field->rank; d++) dims[d + 1] = field->dims[d];
     cx_data_block_hold(block, 1);
-    status =
-        cx_upload(device, field->dtype, dims, field->rank + 1, block->fields[f],
-                  true, cx_data_block_release, block, &b->made.fields[f]);
+    status = cx_lazy_upload(device, field->dtype, dims, field->rank + 1,
+                            block->fields[f], true, cx_data_block_release,
+                            block, &b->made.fields[f]);
   }
   cx_data_block_release(block);
   if (status != NULL) cx_data_loader_release(b->made.fields);
@@ -303,7 +303,7 @@ static int abandoned_lane(cx_data_prefetch *p)
   for (int i = 1; i < p->options.lanes; i++) {
     if (p->groups[i] < p->groups[lowest]) lowest = i;
   }
-  return cx_rank_has_ended(p->options.devices[lowest]) ? lowest : -1;
+  return cx_lazy_rank_has_ended(p->options.devices[lowest]) ? lowest : -1;
 }
 
 static calx_status *abandoned_error(const cx_data_prefetch *p, int64_t group,
@@ -312,8 +312,8 @@ static calx_status *abandoned_error(const cx_data_prefetch *p, int64_t group,
   return cx_error(CALX_ABORTED,
                   "rank %d ended after %lld batches of the epoch; batch %lld "
                   "is not made until it has taken its own",
-                  cx_device_rank(p->options.devices[lane]), (long long)taken,
-                  (long long)group);
+                  cx_lazy_device_rank(p->options.devices[lane]),
+                  (long long)taken, (long long)group);
 }
 
 static void take_ready(cx_data_prefetch *p, int lane, cx_data_made *out_made)
@@ -346,7 +346,8 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *p, int lane,
   }
   if (abandoned >= 0) taken = p->groups[abandoned];
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
-  cx_trace_ended(CX_SPAN_LOADER, cx_device_index_of_thread(), start, 0, NULL);
+  cx_trace_ended(CX_SPAN_LOADER, cx_lazy_device_index_of_thread(), start, 0,
+                 NULL);
   out_made->over = p->cancelled;
   if (!p->cancelled && missing == NULL) take_ready(p, lane, out_made);
   cx_unlock(&p->lock);

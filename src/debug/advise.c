@@ -11,16 +11,16 @@
 
 enum { WARM_UP = 10, MOST_LINES = 8 };
 
-void cx_debug_run_free(cx_run_data *run)
+void cx_debug_run_free(cx_debug_run_data *run)
 {
   cx_free(run->steps);
   cx_free(run->compiles);
   cx_free(run->places);
   cx_debug_report_free(&run->report);
-  *run = (cx_run_data){ 0 };
+  *run = (cx_debug_run_data){ 0 };
 }
 
-const char *cx_verdict_name(cx_verdict v)
+const char *cx_debug_verdict_name(cx_debug_verdict v)
 {
   static const char *const names[] = { "?", "ok", "look", "slow" };
   return names[v];
@@ -28,7 +28,7 @@ const char *cx_verdict_name(cx_verdict v)
 
 // ---- what items share -------------------------------------------------------
 
-static void add_step(cx_run_times *t, const cx_run_step *s)
+static void add_step(cx_debug_times *t, const cx_debug_run_step *s)
 {
   t->steps += s->n;
   t->step += s->seconds;
@@ -48,7 +48,7 @@ static double not_negative(double v)
 }
 
 // What the library needs: recording, and in a sync all but what it waits for.
-static void split_host(cx_run_times *t)
+static void split_host(cx_debug_times *t)
 {
   t->own = t->record + not_negative(t->sync - t->compile - t->wait);
   if (t->own > t->host) t->own = t->host;
@@ -56,14 +56,14 @@ static void split_host(cx_run_times *t)
 }
 
 // The first ten are left out where enough others are there.
-cx_run_times cx_debug_run_times(const cx_run_data *run)
+cx_debug_times cx_debug_run_times(const cx_debug_run_data *run)
 {
-  cx_run_times t = { 0 };
+  cx_debug_times t = { 0 };
   for (size_t i = 0; i < run->n_steps; i++) {
     if (run->steps[i].first > WARM_UP) add_step(&t, &run->steps[i]);
   }
   if (t.steps < WARM_UP) {
-    t = (cx_run_times){ 0 };
+    t = (cx_debug_times){ 0 };
     for (size_t i = 0; i < run->n_steps; i++) add_step(&t, &run->steps[i]);
   }
   if (t.steps == 0) return t;
@@ -89,23 +89,24 @@ static void put_number(cx_text *out, double value)
   cx_debug_real(out, "%.3g", value);
 }
 
-static int64_t counter(const cx_run_data *r, const char *name)
+static int64_t counter(const cx_debug_run_data *r, const char *name)
 {
   return cx_debug_report_counter(&r->report, name);
 }
 
 // A device's share of what all devices did together: steps are of one device.
 // Something stays something.
-static int64_t share_of(const cx_run_data *r, int64_t n)
+static int64_t share_of(const cx_debug_run_data *r, int64_t n)
 {
   return r->devices > 1 ? n / r->devices + (n % r->devices > 0) : n;
 }
 
 // Seconds in all of a timer, and how often, for a device; 0 where it is not in
 // the file.
-static double total(const cx_run_data *r, const char *name, int64_t *out_n)
+static double total(const cx_debug_run_data *r, const char *name,
+                    int64_t *out_n)
 {
-  const cx_read_metric *m = cx_debug_report_metric(&r->report, name);
+  const cx_debug_read_metric *m = cx_debug_report_metric(&r->report, name);
   if (out_n != NULL) *out_n = m != NULL ? share_of(r, m->samples) : 0;
   if (m == NULL) return 0;
   double sum =
@@ -113,21 +114,21 @@ static double total(const cx_run_data *r, const char *name, int64_t *out_n)
   return m->unit == CX_UNIT_NS ? sum / 1e9 : sum;
 }
 
-static int64_t step_count(const cx_run_data *r)
+static int64_t step_count(const cx_debug_run_data *r)
 {
   return r->detailed ? r->syncs : counter(r, "MarkStep");
 }
 
-static cx_verdict unknown(cx_advice *a, const char *why)
+static cx_debug_verdict unknown(cx_debug_advice *a, const char *why)
 {
   cx_text_append(&a->numbers, why);
-  return CX_VERDICT_UNKNOWN;
+  return CX_DEBUG_VERDICT_UNKNOWN;
 }
 
 // ---- the items --------------------------------------------------------------
 
 // The device waits for what the program does beside calx: no batch helps.
-static cx_verdict own_time(const cx_run_times *t, cx_advice *a)
+static cx_debug_verdict own_time(const cx_debug_times *t, cx_debug_advice *a)
 {
   cx_text_append(&a->numbers, ", ");
   cx_debug_seconds(&a->numbers, t->user);
@@ -136,23 +137,25 @@ static cx_verdict own_time(const cx_run_times *t, cx_advice *a)
                  "the program spends most of this outside of calx (sleeping, "
                  "computing, printing, files): do it less often or on another "
                  "thread; CALX_PROFILE=FILE shows where");
-  return t->user > 0.5 * t->step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return t->user > 0.5 * t->step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
 }
 
 // The device's part of a step grows with the batch, the program's own does not:
 // where the device idles for more than a quarter of a step, and neither input
 // nor compilation is to blame, the batch is small.
-static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict batch_size(const cx_debug_run_data *r,
+                                   cx_debug_advice *a)
 {
-  cx_run_times t = cx_debug_run_times(r);
-  const cx_read_metric *m = cx_debug_report_metric(&r->report, "ExecuteTime");
+  cx_debug_times t = cx_debug_run_times(r);
+  const cx_debug_read_metric *m =
+      cx_debug_report_metric(&r->report, "ExecuteTime");
   bool executed = m != NULL && m->samples > 0;
   if (t.steps == 0 && !executed) return unknown(a, "nothing was executed");
   if (t.steps == 0) {
     cx_text_append(&a->numbers, "an execution takes ");
     cx_debug_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
     cx_text_append(&a->numbers, "; how long a step takes is not in the file");
-    return CX_VERDICT_UNKNOWN;
+    return CX_DEBUG_VERDICT_UNKNOWN;
   }
   cx_text_append(&a->numbers, "the device works ");
   cx_debug_seconds(&a->numbers, t.execute);
@@ -163,7 +166,7 @@ static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
   cx_text_append(&a->numbers, ")");
   double idle = t.step - t.execute - t.compile - t.loader;
   if (!(idle > 0.25 * t.step) || t.execute >= 0.6 * t.step) {
-    return CX_VERDICT_GOOD;
+    return CX_DEBUG_VERDICT_GOOD;
   }
   cx_text_append(&a->numbers, " and idles ");
   cx_debug_seconds(&a->numbers, idle);
@@ -173,13 +176,13 @@ static cx_verdict batch_size(const cx_run_data *r, cx_advice *a)
                  "the program's own part does not grow with the batch: a "
                  "larger one keeps the device busy; CALX_PROFILE=FILE shows "
                  "what the program does meanwhile");
-  return idle > 0.5 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return idle > 0.5 * t.step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
 }
 
-static void list_places(const cx_run_data *r, cx_text *out)
+static void list_places(const cx_debug_run_data *r, cx_text *out)
 {
   for (size_t i = 0; i < r->n_places && i < MOST_LINES; i++) {
-    const cx_run_place *p = &r->places[i];
+    const cx_debug_run_place *p = &r->places[i];
     cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
     cx_debug_seconds(out, p->seconds);
     if (p->early > 0) {
@@ -198,12 +201,12 @@ static void list_places(const cx_run_data *r, cx_text *out)
 
 // More than one value in two steps, and more than 5 % of the time: slow. So is
 // what is read before the sync, but for an evaluation now and then.
-static cx_verdict reading(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict reading(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r), early = 0;
   double seconds = total(r, "TransferFromDeviceTime", &n);
   int64_t items = share_of(r, counter(r, "aten::_local_scalar_dense"));
-  cx_run_times t = cx_debug_run_times(r);
+  cx_debug_times t = cx_debug_run_times(r);
   for (size_t i = 0; i < r->n_places; i++) early += r->places[i].early;
   if (steps == 0) return unknown(a, "no step is in the file");
   cx_text_format(&a->numbers,
@@ -220,7 +223,7 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
   bool often = (double)n > 0.5 * (double)steps;
   bool costly = t.steps > 0 && t.download > 0.05 * t.step;
   bool twice = (double)early > 0.1 * (double)steps;
-  if (!often && !twice) return CX_VERDICT_GOOD;
+  if (!often && !twice) return CX_DEBUG_VERDICT_GOOD;
   list_places(r, &a->details);
   if (twice) {
     cx_text_append(&a->advice,
@@ -231,14 +234,14 @@ static cx_verdict reading(const cx_run_data *r, cx_advice *a)
                  "read values every so many steps, or a step late when "
                  "calx_is_ready: until a value is read, the program runs ahead "
                  "of the device");
-  return costly || twice ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return costly || twice ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
 }
 
-static void list_recompiles(const cx_run_data *r, cx_text *out)
+static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
 {
   size_t shown = 0;
   for (size_t i = 0; i < r->n_compiles; i++) {
-    const cx_run_compile *c = &r->compiles[i];
+    const cx_debug_run_compile *c = &r->compiles[i];
     bool told = c->why[0] != '\0';
     if ((!told && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
     cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
@@ -251,7 +254,7 @@ static void list_recompiles(const cx_run_data *r, cx_text *out)
 }
 
 // A program a step after the warm-up, in more than 5 % of them: slow.
-static cx_verdict shapes(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict shapes(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t steps = step_count(r), late = 0;
   int64_t n = share_of(r, counter(r, "UncachedCompile"));
@@ -270,17 +273,19 @@ static cx_verdict shapes(const cx_run_data *r, cx_advice *a)
     late = n > WARM_UP ? n - WARM_UP : 0;
   }
   list_recompiles(r, &a->details);
-  if (late == 0) return CX_VERDICT_GOOD;
+  if (late == 0) return CX_DEBUG_VERDICT_GOOD;
   cx_text_append(&a->advice,
                  "each other shape is another program: pad batches to one "
                  "size or a few, drop the last short one (.drop_last); "
                  "CALX_RECOMPILE=error names the first");
-  return steps == 0 || (double)late > 0.05 * (double)steps ? CX_VERDICT_BAD
-                                                           : CX_VERDICT_LOOK;
+  return steps == 0 || (double)late > 0.05 * (double)steps
+             ? CX_DEBUG_VERDICT_BAD
+             : CX_DEBUG_VERDICT_LOOK;
 }
 
 // Uploads that take more than a fifth of a step, although they may overlap it.
-static cx_verdict transfers(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict transfers(const cx_debug_run_data *r,
+                                  cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r);
   double seconds = total(r, "TransferToDeviceTime", &n);
@@ -300,21 +305,23 @@ static cx_verdict transfers(const cx_run_data *r, cx_advice *a)
     put_number(&a->numbers, (double)n / (double)steps);
     cx_text_append(&a->numbers, " a step");
   }
-  cx_run_times t = cx_debug_run_times(r);
-  if (t.steps == 0) return CX_VERDICT_UNKNOWN;
-  if (t.upload <= 0.2 * t.step) return CX_VERDICT_GOOD;
+  cx_debug_times t = cx_debug_run_times(r);
+  if (t.steps == 0) return CX_DEBUG_VERDICT_UNKNOWN;
+  if (t.upload <= 0.2 * t.step) return CX_DEBUG_VERDICT_GOOD;
   cx_text_append(&a->advice,
                  "upload less (small types, converted on the device), and "
                  "through a loader, whose threads do it ahead of use");
-  return t.upload > 0.5 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return t.upload > 0.5 * t.step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
 }
 
 // More than a fifth of the run, or of one program more than five minutes.
-static cx_verdict compilation(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict compilation(const cx_debug_run_data *r,
+                                    cx_debug_advice *a)
 {
   int64_t n, hits = share_of(r, counter(r, "PersistentCacheHit"));
   double seconds = total(r, "CompileTime", &n), longest = 0;
-  const cx_read_metric *m = cx_debug_report_metric(&r->report, "CompileTime");
+  const cx_debug_read_metric *m =
+      cx_debug_report_metric(&r->report, "CompileTime");
   if (n == 0) return unknown(a, "nothing was compiled");
   for (size_t i = 0; i < m->n_percentiles; i++) {
     if (m->values[i] / 1e9 > longest) longest = m->values[i] / 1e9;
@@ -330,22 +337,24 @@ static cx_verdict compilation(const cx_run_data *r, cx_advice *a)
   cx_debug_seconds(&a->numbers, longest);
   cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
   bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
-  if (!much && longest <= 60) return CX_VERDICT_GOOD;
+  if (!much && longest <= 60) return CX_DEBUG_VERDICT_GOOD;
   cx_text_append(&a->advice,
                  hits < n ? "the disk cache keeps programs for the next run "
                             "(CALX_CACHE_DIR); "
                           : "");
   cx_text_append(&a->advice,
                  "sync inside of long loops, so that a program is one step");
-  return longest > 300 || (much && hits < n) ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return longest > 300 || (much && hits < n) ? CX_DEBUG_VERDICT_BAD
+                                             : CX_DEBUG_VERDICT_LOOK;
 }
 
 // Counters of ops that ran elsewhere than they should.
-static cx_verdict fallbacks(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict fallbacks(const cx_debug_run_data *r,
+                                  cx_debug_advice *a)
 {
   int64_t host = 0, slow = counter(r, "CpuInterpretedOps");
   for (size_t i = 0; i < r->report.n_counters; i++) {
-    const cx_read_counter *c = &r->report.counters[i];
+    const cx_debug_read_counter *c = &r->report.counters[i];
     if (strncmp(c->name, CX_DEBUG_FALLBACK, strlen(CX_DEBUG_FALLBACK)) != 0 ||
         strcmp(c->name, "aten::_local_scalar_dense") == 0) {
       continue;
@@ -360,17 +369,17 @@ static cx_verdict fallbacks(const cx_run_data *r, cx_advice *a)
                  "%" PRId64 " ops ran on the host, %" PRId64
                  " of the compiled ones are interpreted",
                  host, slow);
-  if (host == 0 && slow == 0) return CX_VERDICT_GOOD;
+  if (host == 0 && slow == 0) return CX_DEBUG_VERDICT_GOOD;
   cx_text_append(&a->advice,
                  host > 0 ? "each moves its operands to the host and back: "
                             "write it with other ops"
                           : "the CPU engine names them when it compiles: write "
                             "them with other ops where they are large");
-  return host > 0 ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return host > 0 ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
 }
 
 // More than a tenth of a step, or a quarter.
-static cx_verdict input(const cx_run_data *r, cx_advice *a)
+static cx_debug_verdict input(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n;
   double seconds = total(r, "LoaderWait", &n);
@@ -378,40 +387,41 @@ static cx_verdict input(const cx_run_data *r, cx_advice *a)
   cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, ", n);
   cx_debug_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
-  cx_run_times t = cx_debug_run_times(r);
-  if (t.steps == 0) return CX_VERDICT_UNKNOWN;
+  cx_debug_times t = cx_debug_run_times(r);
+  if (t.steps == 0) return CX_DEBUG_VERDICT_UNKNOWN;
   cx_text_append(&a->numbers, ", ");
   put_share(&a->numbers, t.loader, t.step);
   cx_text_append(&a->numbers, " of a step");
-  if (t.loader <= 0.1 * t.step) return CX_VERDICT_GOOD;
+  if (t.loader <= 0.1 * t.step) return CX_DEBUG_VERDICT_GOOD;
   cx_text_append(&a->advice,
                  "more threads fill batches (.num_workers), more batches wait "
                  "(.prefetch), or samples are prepared once and kept");
-  return t.loader > 0.25 * t.step ? CX_VERDICT_BAD : CX_VERDICT_LOOK;
+  return t.loader > 0.25 * t.step ? CX_DEBUG_VERDICT_BAD
+                                  : CX_DEBUG_VERDICT_LOOK;
 }
 
 // ---- public -----------------------------------------------------------------
 
-void cx_debug_advise(const cx_run_data *run, cx_advice *out)
+void cx_debug_advise(const cx_debug_run_data *run, cx_debug_advice *out)
 {
   static const struct {
     const char *item;
-    cx_verdict (*judge)(const cx_run_data *run, cx_advice *a);
-  } items[CX_ADVICE_ITEMS] = {
+    cx_debug_verdict (*judge)(const cx_debug_run_data *run, cx_debug_advice *a);
+  } items[CX_DEBUG_ADVICE_ITEMS] = {
     { "batch size", batch_size },   { "reading values", reading },
     { "changing shapes", shapes },  { "link to the device", transfers },
     { "compilation", compilation }, { "ops on the host", fallbacks },
     { "waiting for input", input },
   };
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
-    out[i] = (cx_advice){ .item = items[i].item };
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
+    out[i] = (cx_debug_advice){ .item = items[i].item };
     out[i].verdict = items[i].judge(run, &out[i]);
   }
 }
 
-void cx_debug_advice_free(cx_advice *advice)
+void cx_debug_advice_free(cx_debug_advice *advice)
 {
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     cx_text_free(&advice[i].numbers);
     cx_text_free(&advice[i].advice);
     cx_text_free(&advice[i].details);

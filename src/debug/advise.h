@@ -10,27 +10,27 @@
 #include "debug/read_report.h"
 
 // All times in seconds.
-typedef struct cx_run_step {  // or several in a row: sums
+typedef struct cx_debug_run_step {  // or several in a row: sums
   int64_t first, n;
   double seconds;
   double compile, execute, upload, download, wait, loader;
   double sync, record;  // inside of syncs; of the library's calls outside
-} cx_run_step;
+} cx_debug_run_step;
 
-typedef struct cx_run_compile {
+typedef struct cx_debug_run_compile {
   double at, seconds;
   int64_t step, nodes;
   bool loaded;  // from the disk cache
   char site[160], why[400];
-} cx_run_compile;
+} cx_debug_run_compile;
 
-typedef struct cx_run_place {  // where values are read
+typedef struct cx_debug_run_place {  // where values are read
   char site[160];
   int64_t count, early;  // early: before a sync
   double seconds;
-} cx_run_place;
+} cx_debug_run_place;
 
-typedef struct cx_run_data {
+typedef struct cx_debug_run_data {
   bool tells_own;  // `record` is in the file
   bool detailed;   // steps and the rest are known; else only the report
   char plugin[64], platform[64];
@@ -38,36 +38,37 @@ typedef struct cx_run_data {
   int64_t other_reads;  // at places that are not listed
   int64_t devices;      // whose sums the report has; 0: it tells of all as one
   double seconds, setup;  // setup: until the first sync's end
-  cx_run_step *steps;
-  cx_run_compile *compiles;
-  cx_run_place *places;
+  cx_debug_run_step *steps;
+  cx_debug_run_compile *compiles;
+  cx_debug_run_place *places;
   size_t n_steps, n_compiles, n_places;
-  cx_read_report report;
-} cx_run_data;
+  cx_debug_read_report report;
+} cx_debug_run_data;
 
-void cx_debug_run_free(cx_run_data *run);
+void cx_debug_run_free(cx_debug_run_data *run);
 
-typedef enum cx_verdict {
-  CX_VERDICT_UNKNOWN,  // nothing in the file tells
-  CX_VERDICT_GOOD,
-  CX_VERDICT_LOOK,
-  CX_VERDICT_BAD
-} cx_verdict;
+typedef enum cx_debug_verdict {
+  CX_DEBUG_VERDICT_UNKNOWN,  // nothing in the file tells
+  CX_DEBUG_VERDICT_GOOD,
+  CX_DEBUG_VERDICT_LOOK,
+  CX_DEBUG_VERDICT_BAD
+} cx_debug_verdict;
 
-const char *cx_verdict_name(cx_verdict v);  // "?", "ok", "look", "slow"
+const char *cx_debug_verdict_name(
+    cx_debug_verdict v);  // "?", "ok", "look", "slow"
 
-enum { CX_ADVICE_ITEMS = 7 };
+enum { CX_DEBUG_ADVICE_ITEMS = 7 };
 
-typedef struct cx_advice {
+typedef struct cx_debug_advice {
   const char *item;  // "batch size"
-  cx_verdict verdict;
+  cx_debug_verdict verdict;
   cx_text numbers;  // one line: what was measured
   cx_text advice;   // what to do; empty where all is well
   cx_text details;  // lines, each with its newline: the places, the causes
-} cx_advice;
+} cx_debug_advice;
 
 // What the steps after the first ones take, and their parts.
-typedef struct cx_run_times {
+typedef struct cx_debug_times {
   int64_t steps;  // that the numbers are of; 0: none are known
   double step;    // seconds of one: the mean
   double compile, execute, upload, download, wait, loader;
@@ -75,11 +76,11 @@ typedef struct cx_run_times {
   double host;  // all else: recording, launching, the program itself
   double own;   // of it, the library's; `user`: the program's. Both 0 where the
   double user;  // file does not tell them apart
-} cx_run_times;
-cx_run_times cx_debug_run_times(const cx_run_data *run);
+} cx_debug_times;
+cx_debug_times cx_debug_run_times(const cx_debug_run_data *run);
 
-// Fills CX_ADVICE_ITEMS of them; freed with cx_debug_advice_free().
-void cx_debug_advise(const cx_run_data *run, cx_advice *out);
-void cx_debug_advice_free(cx_advice *advice);
+// Fills CX_DEBUG_ADVICE_ITEMS of them; freed with cx_debug_advice_free().
+void cx_debug_advise(const cx_debug_run_data *run, cx_debug_advice *out);
+void cx_debug_advice_free(cx_debug_advice *advice);
 
 #endif

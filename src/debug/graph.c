@@ -14,22 +14,23 @@
 
 // ---- the graph --------------------------------------------------------------
 
-static void print_site(cx_text *out, const cx_node *node)
+static void print_site(cx_text *out, const cx_graph_node *node)
 {
   if (node->site.file != NULL) {
     cx_text_format(out, ", at %s:%d", node->site.file, node->site.line);
   }
   if (node->module != NULL && node->module[0] != '\0') {
-    bool data = (cx_node_flags(node) & CX_NODE_DATA) != 0;
+    bool data = (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
     cx_text_format(out, data ? ", %s" : " in %s", node->module);
   }
   cx_text_char(out, '\n');
 }
 
 // %3 of a node with one output, %3#1 of one with several.
-static void print_use(cx_text *out, const cx_order *o, const cx_input *in)
+static void print_use(cx_text *out, const cx_graph_order *o,
+                      const cx_graph_input *in)
 {
-  const cx_node *node = in->node;
+  const cx_graph_node *node = in->node;
   size_t i = node->index;
   if (node->out[0].buffer != NULL) {
     while (o->params[i].node != node || o->params[i].out != in->out) i++;
@@ -40,23 +41,23 @@ static void print_use(cx_text *out, const cx_order *o, const cx_input *in)
   if (node->n_out > 1) cx_text_format(out, "#%u", in->out);
 }
 
-static void print_shapes(cx_text *out, const cx_node *node)
+static void print_shapes(cx_text *out, const cx_graph_node *node)
 {
   if (node->n_out > 1) cx_text_char(out, '(');
   for (uint32_t k = 0; k < node->n_out; k++) {
     if (k > 0) cx_text_append(out, ", ");
-    cx_shape_print(out, &node->out[k].shape);
+    cx_graph_shape_print(out, &node->out[k].shape);
   }
   if (node->n_out > 1) cx_text_char(out, ')');
 }
 
 // The user's numbers, which are no part of the program.
-static void print_slots(cx_text *out, const cx_node *node)
+static void print_slots(cx_text *out, const cx_graph_node *node)
 {
   if (node->n_slots == 0) return;
   cx_text_append(out, " numbers=[");
   for (uint32_t k = 0; k < node->n_slots; k++) {
-    const cx_slot *s = &node->slots[k];
+    const cx_graph_slot *s = &node->slots[k];
     if (k > 0) cx_text_append(out, ", ");
     if (s->dtype == CALX_F32 || s->dtype == CALX_F64) {
       cx_debug_real(out, s->dtype == CALX_F32 ? "%.9g" : "%.17g",
@@ -68,9 +69,9 @@ static void print_slots(cx_text *out, const cx_node *node)
   cx_text_char(out, ']');
 }
 
-static void print_node(cx_text *out, const cx_order *o, size_t i)
+static void print_node(cx_text *out, const cx_graph_order *o, size_t i)
 {
-  const cx_node *node = o->nodes[i];
+  const cx_graph_node *node = o->nodes[i];
   cx_text_format(out, "%%%zu = ", o->n_params + i);
   print_shapes(out, node);
   cx_text_format(out, " %s(", node->op->name);
@@ -90,12 +91,12 @@ static void print_node(cx_text *out, const cx_order *o, size_t i)
   print_site(out, node);
 }
 
-static void print_order(cx_text *out, const cx_order *o)
+static void print_order(cx_text *out, const cx_graph_order *o)
 {
   for (size_t i = 0; i < o->n_params; i++) {
-    const cx_node *node = o->params[i].node;
+    const cx_graph_node *node = o->params[i].node;
     cx_text_format(out, "%%%zu = ", i);
-    cx_shape_print(out, &node->out[o->params[i].out].shape);
+    cx_graph_shape_print(out, &node->out[o->params[i].out].shape);
     cx_text_append(out, " device_data");
     print_site(out, node);
   }
@@ -104,18 +105,18 @@ static void print_order(cx_text *out, const cx_order *o)
 
 // Under the device's lock. The value alone, or, as a read runs it, all outputs
 // of its node.
-static bool walk(cx_order *o, const calx_tensor *t, bool whole)
+static bool walk(cx_graph_order *o, const calx_tensor *t, bool whole)
 {
-  cx_node *node = t->node;
+  cx_graph_node *node = t->node;
   uint32_t n = whole && !cx_is_computed(node) ? node->n_out : 1;
   if (!cx_grow(&o->roots, &o->roots_capacity, n, sizeof *o->roots)) {
     return false;
   }
   for (uint32_t k = 0; k < n; k++) {
-    o->roots[k] = (cx_value){ node, n == 1 ? t->out : k };
+    o->roots[k] = (cx_graph_value){ node, n == 1 ? t->out : k };
   }
   o->n_roots = n;
-  return cx_order_walk(o);
+  return cx_graph_order_walk(o);
 }
 
 char *calx_graph_str(calx_tensor *tensor)
@@ -131,12 +132,12 @@ char *calx_graph_str(calx_tensor *tensor)
       cx_text_format(&out, "poisoned: %s\n", calx_status_message(why));
     } else {
       cx_text_append(&out, "%0 = ");
-      cx_shape_print(&out, cx_tensor_shape(tensor));
+      cx_graph_shape_print(&out, cx_lazy_tensor_shape(tensor));
       cx_text_append(&out, " host_data\n");
     }
     return cx_text_take(&out);
   }
-  cx_order o = { 0 };
+  cx_graph_order o = { 0 };
   cx_lock(&tensor->device->lock);
   if (walk(&o, tensor, false)) {
     print_order(&out, &o);
@@ -144,7 +145,7 @@ char *calx_graph_str(calx_tensor *tensor)
     out.failed = true;
   }
   cx_unlock(&tensor->device->lock);
-  cx_order_free(&o);
+  cx_graph_order_free(&o);
   return cx_text_take(&out);
 }
 
@@ -156,15 +157,15 @@ static calx_status *print_program(calx_tensor *t, cx_text *out)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "stablehlo_str: wants a tensor, got NULL");
   }
-  CALX_TRY(cx_tensor_usable(t, "stablehlo_str", 0));
-  cx_order o = { 0 };
+  CALX_TRY(cx_lazy_tensor_usable(t, "stablehlo_str", 0));
+  cx_graph_order o = { 0 };
   cx_hlo_module *module = NULL;
-  cx_lowering l = { .order = &o, .name = "calx" };
+  cx_graph_lowering l = { .order = &o, .name = "calx" };
   cx_lock(&t->device->lock);
   calx_status *status =
-      walk(&o, t, true) ? cx_lower(&l, &module) : cx_out_of_memory();
+      walk(&o, t, true) ? cx_graph_lower(&l, &module) : cx_out_of_memory();
   cx_unlock(&t->device->lock);
-  cx_order_free(&o);
+  cx_graph_order_free(&o);
   if (status != NULL) return status;
   cx_hlo_print(module, out);
   cx_hlo_module_free(module);
@@ -178,6 +179,6 @@ char *calx_stablehlo_str(calx_tensor *tensor)
   if (status == NULL && cx_text_failed(&out)) status = cx_out_of_memory();
   if (status == NULL) return cx_text_take(&out);
   cx_text_free(&out);
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
   return NULL;
 }

@@ -338,24 +338,25 @@ calx_status *calx_profile_stop(void)
 void calx_trace_begin(const char *name)
 {
   if (cx_trace_region_push(name)) return;
-  cx_scope_pin(cx_error(CALX_RESOURCE_EXHAUSTED,
-                        "trace_begin: '%s' is inside of %d open regions",
-                        name != NULL ? name : "?", CX_TRACE_MOST_REGIONS));
+  cx_lazy_scope_pin(cx_error(CALX_RESOURCE_EXHAUSTED,
+                             "trace_begin: '%s' is inside of %d open regions",
+                             name != NULL ? name : "?", CX_TRACE_MOST_REGIONS));
 }
 
 void calx_trace_end(void)
 {
   cx_trace_region r;
   if (!cx_trace_region_pop(&r)) {
-    cx_scope_pin(
+    cx_lazy_scope_pin(
         cx_error(CALX_FAILED_PRECONDITION, "trace_end: no region is open"));
     return;
   }
   if (r.start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
-  cx_trace_tell_span(&(cx_trace_span){ .kind = CX_SPAN_REGION,
-                                       .name = r.name,
-                                       .device = cx_device_index_of_thread(),
-                                       .start = r.start,
-                                       .end = cx_now_ns(),
-                                       .site = cx_site() });
+  cx_trace_tell_span(
+      &(cx_trace_span){ .kind = CX_SPAN_REGION,
+                        .name = r.name,
+                        .device = cx_lazy_device_index_of_thread(),
+                        .start = r.start,
+                        .end = cx_now_ns(),
+                        .site = cx_site() });
 }

@@ -200,7 +200,7 @@ static void read_oldest(progress_value *v)
     v->known = cx_load_double(dtype, element);
     v->is_known = true;
   }
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
   calx_release(t);
   v->waiting[0] = v->waiting[1];
   v->waiting[1] = NULL;
@@ -229,10 +229,10 @@ double calx_progress_value(calx_progress *p, const char *name,
   progress_value *v = value_of(p, name);
   if (v == NULL) return 0;
   if (calx_tensor_numel(tensor) != 1) {
-    cx_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
-                          "progress_value: '%s' has %lld elements, one is "
-                          "wanted",
-                          name, (long long)calx_tensor_numel(tensor)));
+    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
+                               "progress_value: '%s' has %lld elements, one is "
+                               "wanted",
+                               name, (long long)calx_tensor_numel(tensor)));
     return v->known;
   }
   read_ready(v);
@@ -305,7 +305,7 @@ calx_progress *calx_progress_new_with(const char *label, int64_t total,
   p->every = o != NULL && o->every > 0 ? o->every
              : total > 0               ? (total + LINES - 1) / LINES
                                        : UNKNOWN_EVERY;
-  p->is_shown = cx_trace_here().first + cx_device_index_of_thread() == 0;
+  p->is_shown = cx_trace_here().first + cx_lazy_device_index_of_thread() == 0;
   p->is_terminal = isatty(fileno(p->file)) == 1;
   p->begun = cx_now_ns();
   if (p->is_shown && p->is_terminal) begin_screen(p);

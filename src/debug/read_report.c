@@ -11,16 +11,16 @@
 #include "debug/json.h"
 
 // Where a name's row is: row + 1 at its hash or behind it; 0: nothing there.
-enum { SLOTS = 4 * CX_READ_MOST_NAMES };
+enum { SLOTS = 4 * CX_DEBUG_READ_MOST_NAMES };
 typedef struct names {
   uint16_t slots[SLOTS];
 } names;
 
 typedef struct reader {
-  cx_read_report *out;
+  cx_debug_read_report *out;
   names metrics, counters;
-  cx_read_metric *metric;    // that the next lines are of; NULL: none
-  cx_read_counter *counter;  // the same
+  cx_debug_read_metric *metric;    // that the next lines are of; NULL: none
+  cx_debug_read_counter *counter;  // the same
   size_t line;
 } reader;
 
@@ -148,7 +148,7 @@ static calx_status *bad(const reader *r, const char *what, span s)
 
 static calx_status *read_percentiles(reader *r, span s)
 {
-  cx_read_metric *m = r->metric;
+  cx_debug_read_metric *m = r->metric;
   m->n_percentiles = 0;
   while (s.n > 0) {
     const char *semicolon = memchr(s.at, ';', s.n);
@@ -159,7 +159,7 @@ static calx_status *read_percentiles(reader *r, span s)
     double percent;
     cx_metric_unit u;
     size_t k = m->n_percentiles;
-    if (k == CX_READ_MOST_PERCENTILES || !read_number(&one, &percent) ||
+    if (k == CX_DEBUG_READ_MOST_PERCENTILES || !read_number(&one, &percent) ||
         !starts(one, "%=") || !read_value(after(one, 2), &m->values[k], &u)) {
       return bad(r, "percentile", whole);
     }
@@ -187,7 +187,7 @@ static calx_status *read_count(reader *r, span s, int64_t *out)
   double value;
   span whole = s;
   if (!read_number(&s, &value) || s.n != 0 ||
-      !(fabs(value) <= (double)CX_READ_MOST)) {
+      !(fabs(value) <= (double)CX_DEBUG_READ_MOST)) {
     return bad(r, "count", whole);
   }
   *out = (int64_t)value;
@@ -197,7 +197,7 @@ static calx_status *read_count(reader *r, span s, int64_t *out)
 // A line of the metric or counter that the lines before began.
 static calx_status *read_field(reader *r, span s)
 {
-  cx_read_metric *m = r->metric;
+  cx_debug_read_metric *m = r->metric;
   if (r->counter != NULL && starts(s, "Value:")) {
     return read_count(r, trim(after(s, 6)), &r->counter->value);
   }
@@ -225,7 +225,7 @@ static calx_status *too_many(const reader *r)
 {
   return cx_error(CALX_INVALID_ARGUMENT,
                   "line %zu: more than %d names of one kind", r->line,
-                  CX_READ_MOST_NAMES);
+                  CX_DEBUG_READ_MOST_NAMES);
 }
 
 // The slot of a name among rows of `bytes`, which begin with their names.
@@ -252,7 +252,7 @@ static calx_status *find_row(const reader *r, names *all, span s, void *rows,
   cx_debug_plain(s.at, s.n, name, 128);
   uint16_t *slot = slot_of(all, held, bytes, name);
   if (*slot == 0) {
-    if (*n == CX_READ_MOST_NAMES) return too_many(r);
+    if (*n == CX_DEBUG_READ_MOST_NAMES) return too_many(r);
     if (!cx_grow(rows, capacity, *n + 1, bytes)) return cx_out_of_memory();
     *n += 1;
     *slot = (uint16_t)*n;
@@ -263,8 +263,8 @@ static calx_status *find_row(const reader *r, names *all, span s, void *rows,
 
 static calx_status *begin_metric(reader *r, span s)
 {
-  cx_read_report *o = r->out;
-  cx_read_metric fresh = { 0 };
+  cx_debug_read_report *o = r->out;
+  cx_debug_read_metric fresh = { 0 };
   size_t row = 0;
   CALX_TRY(find_row(r, &r->metrics, s, &o->metrics, &o->n_metrics,
                     &o->metrics_capacity, sizeof fresh, fresh.name, &row));
@@ -276,8 +276,8 @@ static calx_status *begin_metric(reader *r, span s)
 
 static calx_status *begin_counter(reader *r, span s)
 {
-  cx_read_report *o = r->out;
-  cx_read_counter fresh = { 0 };
+  cx_debug_read_report *o = r->out;
+  cx_debug_read_counter fresh = { 0 };
   size_t row = 0;
   CALX_TRY(find_row(r, &r->counters, s, &o->counters, &o->n_counters,
                     &o->counters_capacity, sizeof fresh, fresh.name, &row));
@@ -297,7 +297,7 @@ static void forget_names(names *all, const void *rows, size_t n, size_t bytes)
 
 static void begin_section(reader *r, span s)
 {
-  cx_read_report *o = r->out;
+  cx_debug_read_report *o = r->out;
   forget_names(&r->metrics, o->metrics, o->n_metrics, sizeof *o->metrics);
   forget_names(&r->counters, o->counters, o->n_counters, sizeof *o->counters);
   o->n_metrics = o->n_counters = 0;
@@ -326,9 +326,9 @@ static calx_status *read_line(reader *r, span s)
 // ---- public -----------------------------------------------------------------
 
 calx_status *cx_debug_report_read(const char *text, size_t size,
-                                  cx_read_report *out)
+                                  cx_debug_read_report *out)
 {
-  *out = (cx_read_report){ .step = -1 };
+  *out = (cx_debug_read_report){ .step = -1 };
   reader r = { .out = out };
   calx_status *status = NULL;
   for (size_t at = 0; at < size && status == NULL;) {
@@ -347,15 +347,15 @@ calx_status *cx_debug_report_read(const char *text, size_t size,
   return status;
 }
 
-void cx_debug_report_free(cx_read_report *r)
+void cx_debug_report_free(cx_debug_read_report *r)
 {
   cx_free(r->metrics);
   cx_free(r->counters);
-  *r = (cx_read_report){ .step = -1 };
+  *r = (cx_debug_read_report){ .step = -1 };
 }
 
-const cx_read_metric *cx_debug_report_metric(const cx_read_report *r,
-                                             const char *name)
+const cx_debug_read_metric *cx_debug_report_metric(
+    const cx_debug_read_report *r, const char *name)
 {
   for (size_t i = 0; i < r->n_metrics; i++) {
     if (strcmp(r->metrics[i].name, name) == 0) return &r->metrics[i];
@@ -363,7 +363,7 @@ const cx_read_metric *cx_debug_report_metric(const cx_read_report *r,
   return NULL;
 }
 
-int64_t cx_debug_report_counter(const cx_read_report *r, const char *name)
+int64_t cx_debug_report_counter(const cx_debug_read_report *r, const char *name)
 {
   for (size_t i = 0; i < r->n_counters; i++) {
     if (strcmp(r->counters[i].name, name) == 0) return r->counters[i].value;
@@ -371,7 +371,7 @@ int64_t cx_debug_report_counter(const cx_read_report *r, const char *name)
   return 0;
 }
 
-double cx_debug_report_at(const cx_read_metric *m, double fraction)
+double cx_debug_report_at(const cx_debug_read_metric *m, double fraction)
 {
   double nearest = 2, value = 0;
   for (size_t i = 0; i < m->n_percentiles; i++) {

@@ -55,7 +55,7 @@ static calx_status *reduce(calx_optimizer *opt,
                     o->bucket_mb);
   }
   // One that steps on shards reduces by itself.
-  if (cx_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {
+  if (cx_lazy_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {
     return NULL;
   }
   bucket b = { .most = cx_or_default(o->bucket_mb, 25) * 1048576 };
@@ -64,13 +64,13 @@ static calx_status *reduce(calx_optimizer *opt,
                                          .groups = o->groups };
   b.grads = cx_calloc(opt->n + 1, sizeof *b.grads);
   if (b.grads == NULL) return cx_out_of_memory();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   for (size_t i = opt->n; i-- > 0;) {
-    calx_tensor *grad = cx_tensor_grad(opt->params[i].tensor);
-    if (grad != NULL && !cx_tensor_poisoned(grad)) add(&b, grad);
+    calx_tensor *grad = cx_lazy_tensor_grad(opt->params[i].tensor);
+    if (grad != NULL && !cx_lazy_tensor_poisoned(grad)) add(&b, grad);
   }
   flush(&b);
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   cx_free(b.grads);
   return NULL;
 }
@@ -81,7 +81,7 @@ void calx_reduce_gradients_with(calx_optimizer *opt,
   calx_reduce_gradients_options o;
   calx_status *status =
       cx_options_take("reduce_gradients", options, &o, sizeof o);
-  cx_scope_pin(status != NULL ? status : reduce(opt, &o));
+  cx_lazy_scope_pin(status != NULL ? status : reduce(opt, &o));
 }
 
 // ---- the step ---------------------------------------------------------------
@@ -89,14 +89,14 @@ void calx_reduce_gradients_with(calx_optimizer *opt,
 // Over all ranks, without a gradient.
 static calx_tensor *mean_of(calx_tensor *loss)
 {
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_tensor *mean = calx_detach(loss);
   if (calx_world_size() > 1) {
     calx_collective_options o = { .size = sizeof o,
                                   .scale = 1.0 / calx_world_size() };
     mean = calx_all_reduce_with(mean, CALX_REDUCE_SUM, &o);
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   return mean;
 }
 
@@ -105,7 +105,7 @@ calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss)
   calx_reduce_gradients_with(opt, NULL);
   calx_optimizer_step(opt);
   calx_tensor *mean = loss != NULL ? mean_of(loss) : NULL;
-  if (cx_sync_is_deferred()) return mean;
+  if (cx_lazy_sync_is_deferred()) return mean;
   cx_trace_cause before = cx_trace_set_cause(CX_CAUSE_STEP);
   calx_sync_n(&mean, 1);
   cx_trace_set_cause(before);
@@ -141,9 +141,9 @@ static calx_status *broadcast(calx_module *model)
   list l = { .n = 0 };
   calx_module_visit(model, add_entry, &l);
   if (!l.failed && l.n != 0) {
-    cx_no_grad_begin();
+    cx_lazy_no_grad_begin();
     calx_collective_broadcast_with(l.tensors, l.n, 0, NULL);
-    cx_no_grad_end();
+    cx_lazy_no_grad_end();
   }
   cx_free(l.tensors);
   return l.failed ? cx_out_of_memory() : NULL;
@@ -151,6 +151,6 @@ static calx_status *broadcast(calx_module *model)
 
 void calx_broadcast_master_param(calx_module *model)
 {
-  cx_scope_pin(broadcast(model));
+  cx_lazy_scope_pin(broadcast(model));
   calx_sync_n(NULL, 0);
 }

@@ -10,7 +10,7 @@
 int cx_dist_local_rank(void)
 {
   // Outside of a launch the world has one rank, whatever devices there are.
-  int index = cx_device_index_of_thread();
+  int index = cx_lazy_device_index_of_thread();
   return index < cx_world_here()->devices ? index : 0;
 }
 

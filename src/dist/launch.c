@@ -71,12 +71,12 @@ static calx_status *outcome(calx_status *status)
 {
   if (status != NULL) {
     // In its scope too, so that the step that it left is dropped.
-    cx_scope_pin(cx_status_copy(status));
-    calx_status_free(cx_scope_end_thread());
+    cx_lazy_scope_pin(cx_status_copy(status));
+    calx_status_free(cx_lazy_scope_end_thread());
     return status;
   }
-  cx_scope_pin(calx_device_wait(NULL));
-  return cx_annotate(cx_scope_end_thread(),
+  cx_lazy_scope_pin(calx_device_wait(NULL));
+  return cx_annotate(cx_lazy_scope_end_thread(),
                      "the rank's function returned without reading it");
 }
 
@@ -87,7 +87,7 @@ static void run_rank(void *user)
   calx_device_set_current(r->device);
   calx_status *status = outcome(r->all->fn(r->ordinal, r->all->user));
   end_rank(r->all, r->ordinal, status);
-  cx_rank_end(r->device);
+  cx_lazy_rank_end(r->device);
 }
 
 // ---- threads ----------------------------------------------------------------
@@ -136,7 +136,7 @@ static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
   calx_status *status = run_threads(&all, devices);
   cx_dist_meet_end();
   cx_board_reset();
-  cx_ranks_reset();
+  cx_lazy_ranks_reset();
   return status;
 }
 
@@ -145,7 +145,7 @@ static calx_status *run_here(calx_rank_fn *fn, void *user,
                              const calx_launch_options *o)
 {
   int devices;
-  CALX_TRY(cx_devices_open_for_ranks(&devices));
+  CALX_TRY(cx_lazy_devices_open_for_ranks(&devices));
   if (o->devices > devices) {
     return cx_error(CALX_OUT_OF_RANGE,
                     "calx_launch: %d devices are asked for, there %s %d",
@@ -252,14 +252,14 @@ static calx_status *run_child(void *user)
   to_launcher = &c->failure;
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
-  cx_closures_end();
+  cx_lazy_closures_end();
   cx_trace_tell_close();
   return status;
 }
 
 static calx_status *run_processes(child *c, int processes)
 {
-  if (cx_devices_are_open()) {
+  if (cx_lazy_devices_are_open()) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "Runtime is already initialized. Do not use the XLA "
                     "device before calling calx_launch with processes");

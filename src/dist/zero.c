@@ -49,20 +49,20 @@ static calx_tensor *flat(calx_tensor *t)
 
 static calx_tensor *gradient_of(const cx_optim_param *p)
 {
-  calx_tensor *grad = cx_tensor_grad(p->tensor);
-  return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
+  calx_tensor *grad = cx_lazy_tensor_grad(p->tensor);
+  return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
 // One cat takes so many at most; where there are more, those of pieces of the
 // list are joined. The list is scratch.
 static calx_tensor *cat(calx_tensor **parts, size_t n)
 {
-  while (n > CX_CAT_MOST) {
+  while (n > CX_OPS_CAT_MOST) {
     size_t pieces = 0;
-    for (size_t i = 0; i < n; i += CX_CAT_MOST) {
+    for (size_t i = 0; i < n; i += CX_OPS_CAT_MOST) {
       size_t left = n - i;
-      parts[pieces++] =
-          calx_cat(parts + i, left < CX_CAT_MOST ? left : CX_CAT_MOST, 0);
+      parts[pieces++] = calx_cat(
+          parts + i, left < CX_OPS_CAT_MOST ? left : CX_OPS_CAT_MOST, 0);
     }
     n = pieces;
   }
@@ -95,7 +95,7 @@ static calx_tensor *own_part(const zero *z, const shard *s)
   if (dims[0] == 1) return all;
   all = calx_reshape(all, calx_dims_of(dims, 2));
   calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(&first, 1) };
-  return calx_sum_with(calx_where(z->mask, all, cx_zeros_like(all)), &o);
+  return calx_sum_with(calx_where(z->mask, all, cx_ops_zeros_like(all)), &o);
 }
 
 // (size) of every rank back into the parameters.
@@ -108,8 +108,8 @@ static void split(const zero *z, const shard *s)
     int64_t at = z->places[i].first, n = calx_tensor_numel(t);
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
     value = calx_reshape(value, calx_tensor_shape(t));
-    if (!cx_tensor_poisoned(value)) {
-      cx_tensor_set_value(t, value);
+    if (!cx_lazy_tensor_poisoned(value)) {
+      cx_lazy_tensor_set_value(t, value);
     }
   }
 }
@@ -129,7 +129,7 @@ static calx_status *check_gradients(const zero *z, bool *out_any)
       continue;
     }
     n++;
-    calx_status *status = cx_tensor_usable(grad, "optimizer_step", 0);
+    calx_status *status = cx_lazy_tensor_usable(grad, "optimizer_step", 0);
     if (status != NULL) {
       return cx_optim_name_gradient(status, p);
     }
@@ -148,15 +148,15 @@ static void scatter(const zero *z, const shard *s)
                                 .scale = 1.0 / calx_world_size() };
   calx_tensor *grad =
       calx_reduce_scatter_with(join(z, s, true), CALX_REDUCE_SUM, 0, &o);
-  if (cx_tensor_poisoned(grad)) return;
-  cx_tensor_set_grad(s->own, calx_retain(cx_tensor_detached(grad)));
+  if (cx_lazy_tensor_poisoned(grad)) return;
+  cx_lazy_tensor_set_grad(s->own, calx_retain(cx_lazy_tensor_detached(grad)));
 }
 
 static void take_own_part(const zero *z, const shard *s)
 {
   calx_tensor *value = own_part(z, s);
-  if (!cx_tensor_poisoned(value)) {
-    cx_tensor_set_value(s->own, value);
+  if (!cx_lazy_tensor_poisoned(value)) {
+    cx_lazy_tensor_set_value(s->own, value);
   }
 }
 
@@ -176,13 +176,14 @@ static bool has_them(const zero *z)
 {
   bool same = z->seen != NULL;
   for (int i = 0; i < z->n && same; i++) {
-    const calx_tensor *grad = cx_tensor_grad(z->list[i].own);
-    same = grad != NULL && !cx_tensor_poisoned(grad);
+    const calx_tensor *grad = cx_lazy_tensor_grad(z->list[i].own);
+    same = grad != NULL && !cx_lazy_tensor_poisoned(grad);
   }
   for (size_t i = 0; i < z->base.n && same; i++) {
     const calx_tensor *grad = gradient_of(&z->base.params[i]);
-    same = grad != NULL && !cx_tensor_poisoned(z->seen[i]) &&
-           cx_tensor_value(grad).node == cx_tensor_value(z->seen[i]).node;
+    same = grad != NULL && !cx_lazy_tensor_poisoned(z->seen[i]) &&
+           cx_lazy_tensor_value(grad).node ==
+               cx_lazy_tensor_value(z->seen[i]).node;
   }
   return same;
 }
@@ -199,7 +200,7 @@ static calx_status *reduce(calx_optimizer *opt)
   if (z->seen == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < opt->n; i++) {
     calx_tensor *grad = gradient_of(&opt->params[i]);
-    z->seen[i] = calx_retain(cx_tensor_detached(grad));
+    z->seen[i] = calx_retain(cx_lazy_tensor_detached(grad));
   }
   for (int i = 0; i < z->n; i++) scatter(z, &z->list[i]);
   return NULL;
@@ -215,7 +216,7 @@ static calx_status *step(calx_optimizer *opt)
   CALX_TRY(check_gradients(z, &any));
   if (!any) return NULL;
   calx_scope *scope = calx_scope_begin();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   for (int i = 0; i < z->n; i++) {
     if (!reduced) scatter(z, &z->list[i]);
     take_own_part(z, &z->list[i]);
@@ -226,9 +227,9 @@ static calx_status *step(calx_optimizer *opt)
   }
   bool consume = !opt->keep_gradients && calx_scope_error() == NULL;
   for (size_t i = 0; i < opt->n && consume; i++) {
-    cx_tensor_consume(cx_tensor_grad(opt->params[i].tensor));
+    cx_lazy_tensor_consume(cx_lazy_tensor_grad(opt->params[i].tensor));
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   return calx_scope_end(scope);
 }
 
@@ -297,8 +298,8 @@ static void make_mask(zero *z)
     return;
   }
   mine[calx_global_ordinal()] = 1;
-  cx_optim_fail(&z->base, cx_upload(z->base.device, CALX_BOOL, dims, 2, mine,
-                                    false, NULL, NULL, &z->mask));
+  cx_optim_fail(&z->base, cx_lazy_upload(z->base.device, CALX_BOOL, dims, 2,
+                                         mine, false, NULL, NULL, &z->mask));
   cx_free(mine);
 }
 

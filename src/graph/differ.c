@@ -10,54 +10,56 @@
 
 // A tensor that the graph begins with.
 typedef struct leaf {
-  cx_shape shape;
+  cx_graph_shape shape;
   calx_site site;
   const char *part;  // of a batch; NULL: it is of none
 } leaf;
 
 typedef struct line {
-  const cx_op *op;
+  const cx_graph_op *op;
   calx_site site;
   uint32_t n_in, n_slots;
-  const uint32_t *refs;    // n_in, as in the key
-  const cx_shape *shapes;  // n_in
+  const uint32_t *refs;          // n_in, as in the key
+  const cx_graph_shape *shapes;  // n_in
   const void *attrs;
   uint32_t attr_bytes;
 } line;
 
-struct cx_outline {
+struct cx_graph_outline {
   cx_arena arena;
-  cx_key key;
+  cx_graph_key key;
   line *lines;
   leaf *leaves;  // n_params
   size_t n_lines, n_params, n_roots;
   const uint32_t *aliases;
 };
 
-static uint32_t ref_of(const cx_order *o, const cx_input *in)
+static uint32_t ref_of(const cx_graph_order *o, const cx_graph_input *in)
 {
   if (in->node->out[0].buffer == NULL) return in->node->index << 3 | in->out;
   for (size_t i = in->node->index; i < o->n_params; i++) {
     if (o->params[i].node == in->node && o->params[i].out == in->out) {
-      return CX_KEY_PARAM | (uint32_t)i;
+      return CX_GRAPH_KEY_PARAM | (uint32_t)i;
     }
   }
-  return CX_KEY_PARAM;
+  return CX_GRAPH_KEY_PARAM;
 }
 
-static leaf leaf_of(const cx_param *p)
+static leaf leaf_of(const cx_graph_param *p)
 {
-  bool data = (cx_node_flags(p->node) & CX_NODE_DATA) != 0;
+  bool data = (cx_node_flags(p->node) & CX_GRAPH_NODE_DATA) != 0;
   return (leaf){ .shape = p->node->out[p->out].shape,
                  .site = p->node->site,
                  .part = data ? p->node->module : NULL };
 }
 
-static bool fill_line(cx_outline *outline, const cx_order *o, size_t at)
+static bool fill_line(cx_graph_outline *outline, const cx_graph_order *o,
+                      size_t at)
 {
-  const cx_node *node = o->nodes[at];
+  const cx_graph_node *node = o->nodes[at];
   uint32_t *refs = CX_ARENA_ARRAY(&outline->arena, uint32_t, node->n_in + 1);
-  cx_shape *shapes = CX_ARENA_ARRAY(&outline->arena, cx_shape, node->n_in + 1);
+  cx_graph_shape *shapes =
+      CX_ARENA_ARRAY(&outline->arena, cx_graph_shape, node->n_in + 1);
   char *attrs =
       cx_arena_strndup(&outline->arena, node->attrs, node->attr_bytes);
   if (refs == NULL || shapes == NULL || attrs == NULL) return false;
@@ -76,7 +78,7 @@ static bool fill_line(cx_outline *outline, const cx_order *o, size_t at)
   return true;
 }
 
-static bool fill(cx_outline *outline, const cx_order *o)
+static bool fill(cx_graph_outline *outline, const cx_graph_order *o)
 {
   uint32_t *words = CX_ARENA_ARRAY(&outline->arena, uint32_t, o->key.count + 1);
   uint32_t *aliases =
@@ -92,7 +94,7 @@ static bool fill(cx_outline *outline, const cx_order *o)
     aliases[i] = o->aliases[i];
     outline->leaves[i] = leaf_of(&o->params[i]);
   }
-  outline->key = (cx_key){ .words = words, .count = o->key.count };
+  outline->key = (cx_graph_key){ .words = words, .count = o->key.count };
   outline->aliases = aliases;
   outline->n_lines = o->n_nodes;
   outline->n_params = o->n_params;
@@ -103,37 +105,38 @@ static bool fill(cx_outline *outline, const cx_order *o)
   return true;
 }
 
-cx_outline *cx_outline_new(const cx_order *order)
+cx_graph_outline *cx_graph_outline_new(const cx_graph_order *order)
 {
-  cx_outline *outline = cx_calloc(1, sizeof *outline);
+  cx_graph_outline *outline = cx_calloc(1, sizeof *outline);
   if (outline == NULL) return NULL;
   if (!fill(outline, order)) {
-    cx_outline_free(outline);
+    cx_graph_outline_free(outline);
     return NULL;
   }
   return outline;
 }
 
-void cx_outline_free(cx_outline *outline)
+void cx_graph_outline_free(cx_graph_outline *outline)
 {
   if (outline == NULL) return;
   cx_arena_free(&outline->arena);
   cx_free(outline);
 }
 
-const cx_key *cx_outline_key(const cx_outline *outline)
+const cx_graph_key *cx_graph_outline_key(const cx_graph_outline *outline)
 {
   return &outline->key;
 }
 
-static bool same_attrs(const line *l, const cx_node *node)
+static bool same_attrs(const line *l, const cx_graph_node *node)
 {
   return l->attr_bytes == node->attr_bytes &&
          memcmp(l->attrs, node->attrs, l->attr_bytes) == 0;
 }
 
 // Whether node `at` of the order does what line `at` did, operands included.
-static bool same_line(const line *l, const cx_order *o, const cx_node *node)
+static bool same_line(const line *l, const cx_graph_order *o,
+                      const cx_graph_node *node)
 {
   if (l->op != node->op || l->n_in != node->n_in ||
       l->n_slots != node->n_slots || !same_attrs(l, node)) {
@@ -141,14 +144,15 @@ static bool same_line(const line *l, const cx_order *o, const cx_node *node)
   }
   for (uint32_t i = 0; i < node->n_in; i++) {
     if (l->refs[i] != ref_of(o, &node->in[i]) ||
-        !cx_shape_equal(&l->shapes[i], cx_in(node, i))) {
+        !cx_graph_shape_equal(&l->shapes[i], cx_in(node, i))) {
       return false;
     }
   }
   return true;
 }
 
-size_t cx_outline_common(const cx_outline *known, const cx_order *order)
+size_t cx_graph_outline_common(const cx_graph_outline *known,
+                               const cx_graph_order *order)
 {
   size_t n = known->n_lines < order->n_nodes ? known->n_lines : order->n_nodes;
   size_t i = 0;
@@ -156,7 +160,8 @@ size_t cx_outline_common(const cx_outline *known, const cx_order *order)
   return i;
 }
 
-size_t cx_outline_excess(const cx_outline *known, const cx_order *order)
+size_t cx_graph_outline_excess(const cx_graph_outline *known,
+                               const cx_graph_order *order)
 {
   size_t a = known->n_lines, b = order->n_nodes;
   return a > b ? a - b : b - a;
@@ -196,7 +201,7 @@ static void say_site(cx_text *out, const char *name, const calx_site *site)
   }
 }
 
-static void say_attrs(cx_text *out, const cx_op *op, const void *attrs)
+static void say_attrs(cx_text *out, const cx_graph_op *op, const void *attrs)
 {
   if (op->describe != NULL)
     op->describe(attrs, out);
@@ -215,16 +220,16 @@ static void say_other_op(const pair *p, const line *l, cx_text *out)
 }
 
 // Operands of one shape come from elsewhere. False: they are all the same.
-static bool say_origin(const pair *p, const line *l, const cx_order *o,
-                       const cx_node *node, cx_text *out)
+static bool say_origin(const pair *p, const line *l, const cx_graph_order *o,
+                       const cx_graph_node *node, cx_text *out)
 {
   static const char *const kind[] = { "a result of this graph",
                                       "a tensor from before" };
   for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
     uint32_t ref = ref_of(o, &node->in[i]);
     if (l->refs[i] == ref) continue;
-    bool was = (l->refs[i] & CX_KEY_PARAM) != 0;
-    bool is = (ref & CX_KEY_PARAM) != 0;
+    bool was = (l->refs[i] & CX_GRAPH_KEY_PARAM) != 0;
+    bool is = (ref & CX_GRAPH_KEY_PARAM) != 0;
     cx_text_format(out, ": operand %u ", i);
     say_before(p, out);
     cx_text_append(out, kind[was]);
@@ -239,7 +244,7 @@ static bool say_origin(const pair *p, const line *l, const cx_order *o,
 // ---- the tensors that the graphs begin with ---------------------------------
 
 // Only where both graphs have the same ops do their leaves stand in one order.
-static bool same_ops(const cx_outline *known, const cx_order *o)
+static bool same_ops(const cx_graph_outline *known, const cx_graph_order *o)
 {
   if (known->n_lines != o->n_nodes || known->n_params != o->n_params) {
     return false;
@@ -250,12 +255,13 @@ static bool same_ops(const cx_outline *known, const cx_order *o)
 }
 
 // The leaf of another shape, those of a batch before others; n_params: none.
-static size_t changed_leaf(const cx_outline *known, const cx_order *o)
+static size_t changed_leaf(const cx_graph_outline *known,
+                           const cx_graph_order *o)
 {
   size_t first = o->n_params;
   for (size_t i = 0; i < o->n_params; i++) {
     leaf now = leaf_of(&o->params[i]);
-    if (cx_shape_equal(&known->leaves[i].shape, &now.shape)) continue;
+    if (cx_graph_shape_equal(&known->leaves[i].shape, &now.shape)) continue;
     if (now.part != NULL) return i;
     if (first == o->n_params) first = i;
   }
@@ -263,11 +269,11 @@ static size_t changed_leaf(const cx_outline *known, const cx_order *o)
 }
 
 // The first op that takes the leaf.
-static const cx_node *user_of(const cx_order *o, size_t param)
+static const cx_graph_node *user_of(const cx_graph_order *o, size_t param)
 {
-  uint32_t ref = CX_KEY_PARAM | (uint32_t)param;
+  uint32_t ref = CX_GRAPH_KEY_PARAM | (uint32_t)param;
   for (size_t i = 0; i < o->n_nodes; i++) {
-    const cx_node *node = o->nodes[i];
+    const cx_graph_node *node = o->nodes[i];
     for (uint32_t k = 0; k < node->n_in; k++) {
       if (ref_of(o, &node->in[k]) == ref) return node;
     }
@@ -285,8 +291,8 @@ static void say_leaf(const leaf *l, cx_text *out)
 
 // A change that began with what the user gave the program: that is told, and
 // not the op inside of a model that met it first. False: it did not.
-static bool say_input(const pair *p, const cx_outline *known, const cx_order *o,
-                      cx_text *out)
+static bool say_input(const pair *p, const cx_graph_outline *known,
+                      const cx_graph_order *o, cx_text *out)
 {
   if (!same_ops(known, o)) return false;
   size_t i = changed_leaf(known, o);
@@ -295,16 +301,16 @@ static bool say_input(const pair *p, const cx_outline *known, const cx_order *o,
   say_leaf(&now, out);
   cx_text_char(out, ' ');
   say_before(p, out);
-  cx_shape_print(out, &known->leaves[i].shape);
+  cx_graph_shape_print(out, &known->leaves[i].shape);
   say_between(p, out);
-  cx_shape_print(out, &now.shape);
+  cx_graph_shape_print(out, &now.shape);
   say_after(p, out);
-  const cx_node *user = user_of(o, i);
+  const cx_graph_node *user = user_of(o, i);
   if (user != NULL) {
     cx_text_append(out, ", first used by ");
     say_site(out, user->op->name, &user->site);
   }
-  if ((cx_node_flags(o->params[i].node) & CX_NODE_SHORT) != 0) {
+  if ((cx_node_flags(o->params[i].node) & CX_GRAPH_NODE_SHORT) != 0) {
     cx_text_append(out,
                    "; this is the short last batch of an epoch: the loader "
                    "leaves it out with .drop_last = true");
@@ -314,8 +320,8 @@ static bool say_input(const pair *p, const cx_outline *known, const cx_order *o,
 
 // ---- the first op -----------------------------------------------------------
 
-static void say_line(const pair *p, const line *l, const cx_order *o,
-                     const cx_node *node, cx_text *out)
+static void say_line(const pair *p, const line *l, const cx_graph_order *o,
+                     const cx_graph_node *node, cx_text *out)
 {
   say_site(out, node->op->name, &node->site);
   if (l->op != node->op) {
@@ -323,12 +329,12 @@ static void say_line(const pair *p, const line *l, const cx_order *o,
     return;
   }
   for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
-    if (cx_shape_equal(&l->shapes[i], cx_in(node, i))) continue;
+    if (cx_graph_shape_equal(&l->shapes[i], cx_in(node, i))) continue;
     cx_text_format(out, ": operand %u ", i);
     say_before(p, out);
-    cx_shape_print(out, &l->shapes[i]);
+    cx_graph_shape_print(out, &l->shapes[i]);
     say_between(p, out);
-    cx_shape_print(out, cx_in(node, i));
+    cx_graph_shape_print(out, cx_in(node, i));
     say_after(p, out);
     return;
   }
@@ -350,7 +356,8 @@ static void say_line(const pair *p, const line *l, const cx_order *o,
 }
 
 static void say_missing(const pair *p, const char *who, const char *suffix,
-                        const cx_op *op, const calx_site *site, cx_text *out)
+                        const cx_graph_op *op, const calx_site *site,
+                        cx_text *out)
 {
   if (p->theirs != NULL) cx_text_format(out, "only %s has ", who);
   say_site(out, op->name, site);
@@ -358,8 +365,8 @@ static void say_missing(const pair *p, const char *who, const char *suffix,
 }
 
 // All nodes that both have are the same, and neither has more.
-static void say_rest(const pair *p, const cx_outline *known,
-                     const cx_order *order, cx_text *out)
+static void say_rest(const pair *p, const cx_graph_outline *known,
+                     const cx_graph_order *order, cx_text *out)
 {
   if (known->n_roots != order->n_roots) {
     if (p->theirs == NULL)
@@ -380,11 +387,11 @@ static void say_rest(const pair *p, const cx_outline *known,
   }
 }
 
-static void differ(const pair *p, const cx_outline *known,
-                   const cx_order *order, cx_text *out)
+static void differ(const pair *p, const cx_graph_outline *known,
+                   const cx_graph_order *order, cx_text *out)
 {
   if (say_input(p, known, order, out)) return;
-  size_t i = cx_outline_common(known, order);
+  size_t i = cx_graph_outline_common(known, order);
   if (i < known->n_lines && i < order->n_nodes) {
     say_line(p, &known->lines[i], order, order->nodes[i], out);
   } else if (i < order->n_nodes) {
@@ -398,14 +405,15 @@ static void differ(const pair *p, const cx_outline *known,
   }
 }
 
-void cx_outline_differ(const cx_outline *known, const cx_order *order,
-                       cx_text *out)
+void cx_graph_outline_differ(const cx_graph_outline *known,
+                             const cx_graph_order *order, cx_text *out)
 {
   differ(&(pair){ NULL, NULL }, known, order, out);
 }
 
-void cx_outline_compare(const cx_outline *theirs, const char *they,
-                        const cx_order *ours, const char *we, cx_text *out)
+void cx_graph_outline_compare(const cx_graph_outline *theirs, const char *they,
+                              const cx_graph_order *ours, const char *we,
+                              cx_text *out)
 {
   differ(&(pair){ they, we }, theirs, ours, out);
 }

@@ -6,23 +6,27 @@
 
 // What is kept of a compiled graph for later comparison: its key, and per node
 // the op and call site. Owned by the caller.
-typedef struct cx_outline cx_outline;
-cx_outline *cx_outline_new(const cx_order *order);  // NULL: no memory
-void cx_outline_free(cx_outline *outline);
-const cx_key *cx_outline_key(const cx_outline *outline);
+typedef struct cx_graph_outline cx_graph_outline;
+cx_graph_outline *cx_graph_outline_new(
+    const cx_graph_order *order);  // NULL: no memory
+void cx_graph_outline_free(cx_graph_outline *outline);
+const cx_graph_key *cx_graph_outline_key(const cx_graph_outline *outline);
 
 // How near two graphs are: the leading nodes that agree, and how many more
 // nodes one of them has.
-size_t cx_outline_common(const cx_outline *known, const cx_order *order);
-size_t cx_outline_excess(const cx_outline *known, const cx_order *order);
+size_t cx_graph_outline_common(const cx_graph_outline *known,
+                               const cx_graph_order *order);
+size_t cx_graph_outline_excess(const cx_graph_outline *known,
+                               const cx_graph_order *order);
 // "the batch's data of mnist.c:20 was f32[128,1,28,28], is f32[96,1,28,28],
 // first used by conv2d at model.c:12" where a tensor that the graph begins with
 // is the reason, else "mul at mnist.c:31: operand 0 was f32[], is f32[1]".
-void cx_outline_differ(const cx_outline *known, const cx_order *order,
-                       cx_text *out);
+void cx_graph_outline_differ(const cx_graph_outline *known,
+                             const cx_graph_order *order, cx_text *out);
 // The same of two graphs that exist at once: "mul at mnist.c:31: operand 0 is
 // f32[128,10] on rank 0, f32[64,10] on rank 1".
-void cx_outline_compare(const cx_outline *theirs, const char *they,
-                        const cx_order *ours, const char *we, cx_text *out);
+void cx_graph_outline_compare(const cx_graph_outline *theirs, const char *they,
+                              const cx_graph_order *ours, const char *we,
+                              cx_text *out);
 
 #endif

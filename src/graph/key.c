@@ -16,12 +16,12 @@
 #include "base/alloc.h"
 #include "graph/key.h"
 
-static inline void word(cx_key *key, uint32_t w)
+static inline void word(cx_graph_key *key, uint32_t w)
 {
   key->words[key->count++] = w;
 }
 
-static void shape_words(cx_key *key, const cx_shape *s)
+static void shape_words(cx_graph_key *key, const cx_graph_shape *s)
 {
   word(key, (uint32_t)s->dtype | s->rank << 8);
   for (uint32_t i = 0; i < s->rank; i++) {
@@ -31,22 +31,24 @@ static void shape_words(cx_key *key, const cx_shape *s)
 }
 
 // A computed node's output among the parameters, any other by its place.
-static uint32_t ref(const cx_order *o, const cx_node *node, uint32_t out)
+static uint32_t ref(const cx_graph_order *o, const cx_graph_node *node,
+                    uint32_t out)
 {
   if (node->out[0].buffer == NULL) return node->index << 3 | out;
   size_t i = node->index;
   while (o->params[i].node != node || o->params[i].out != out) i++;
-  return CX_KEY_PARAM | (uint32_t)i;
+  return CX_GRAPH_KEY_PARAM | (uint32_t)i;
 }
 
-static size_t node_words(const cx_node *node)
+static size_t node_words(const cx_graph_node *node)
 {
   size_t shapes =
       node->n_in == 0 ? node->n_out * (1 + 2 * (size_t)CALX_MAX_RANK) : 0;
   return 2 + node->n_in + (node->attr_bytes + 3) / 4 + node->n_slots + shapes;
 }
 
-static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
+static void write_node(const cx_graph_order *o, cx_graph_key *key,
+                       const cx_graph_node *node)
 {
   word(key, node->op->id | node->n_slots << 16);
   word(key, node->n_in | node->n_out << 24);
@@ -66,11 +68,11 @@ static void write_node(const cx_order *o, cx_key *key, const cx_node *node)
   }
 }
 
-bool cx_order_key(cx_order *o)
+bool cx_graph_order_key(cx_graph_order *o)
 {
   size_t need = 3 + o->n_roots + o->n_params * (2 + 2 * (size_t)CALX_MAX_RANK);
   for (size_t i = 0; i < o->n_nodes; i++) need += node_words(o->nodes[i]);
-  cx_key *key = &o->key;
+  cx_graph_key *key = &o->key;
   if (!cx_grow(&key->words, &key->capacity, need, sizeof *key->words)) {
     return false;
   }

@@ -4,6 +4,6 @@
 
 #include "graph/order.h"
 
-#define CX_KEY_PARAM (UINT32_C(1) << 31)
+#define CX_GRAPH_KEY_PARAM (UINT32_C(1) << 31)
 
 #endif

@@ -10,15 +10,15 @@
 #include "base/alloc.h"
 
 typedef struct lowering {
-  const cx_lowering *request;
-  const cx_order *order;
+  const cx_graph_lowering *request;
+  const cx_graph_order *order;
   cx_hlo_builder *b;
   cx_hlo_value ***values;  // per node of the order: its outputs
   cx_arena arena;
-  cx_hlo_value *packed;  // the slots, as cx_order_slots writes them
+  cx_hlo_value *packed;  // the slots, as cx_graph_order_slots writes them
   cx_hlo_value *wide;    // those of 64 bits, put together
   size_t next_wide, next_narrow;
-  const cx_node *failed;  // the first whose emit did not succeed
+  const cx_graph_node *failed;  // the first whose emit did not succeed
 } lowering;
 
 // Elements [start, start + count) of a vector.
@@ -45,7 +45,7 @@ static void join_halves(lowering *l)
   l->wide = cx_hlo_binary(l->b, CX_HLO_OP_OR, high, low);
 }
 
-static cx_hlo_value *slot_value(lowering *l, const cx_slot *s)
+static cx_hlo_value *slot_value(lowering *l, const cx_graph_slot *s)
 {
   cx_hlo_type rank0 = { .elem = cx_hlo_elem_of(s->dtype) };
   bool wide = cx_slot_is_wide(s);
@@ -58,10 +58,11 @@ static cx_hlo_value *slot_value(lowering *l, const cx_slot *s)
   return cx_hlo_bitcast_convert(l->b, v, rank0);
 }
 
-static cx_hlo_value *value_of(lowering *l, const cx_node *node, uint32_t out)
+static cx_hlo_value *value_of(lowering *l, const cx_graph_node *node,
+                              uint32_t out)
 {
   if (node->out[0].buffer == NULL) return l->values[node->index][out];
-  const cx_param *params = l->order->params;
+  const cx_graph_param *params = l->order->params;
   size_t i = node->index;
   while (params[i].node != node || params[i].out != out) i++;
   return cx_hlo_param(l->b, i);
@@ -69,16 +70,16 @@ static cx_hlo_value *value_of(lowering *l, const cx_node *node, uint32_t out)
 
 // What an op's emit made must be what its shape rule said: checked here, where
 // the op is known, rather than by a plugin.
-static calx_status *check_outputs(const cx_emit *e)
+static calx_status *check_outputs(const cx_graph_emit *e)
 {
-  const cx_node *node = e->node;
+  const cx_graph_node *node = e->node;
   for (uint32_t k = 0; k < node->n_out; k++) {
     cx_hlo_type want = cx_hlo_type_of(&node->out[k].shape);
     if (e->out[k] == NULL) return NULL;
     if (!cx_hlo_type_equal(cx_hlo_value_type(e->out[k]), &want)) {
-      return cx_error_at(&node->site, CALX_INTERNAL,
-                         "%s: its program's output %u is not %s",
-                         node->op->name, k, cx_shape_str(&node->out[k].shape));
+      return cx_error_at(
+          &node->site, CALX_INTERNAL, "%s: its program's output %u is not %s",
+          node->op->name, k, cx_graph_shape_str(&node->out[k].shape));
     }
   }
   return NULL;
@@ -86,16 +87,16 @@ static calx_status *check_outputs(const cx_emit *e)
 
 static calx_status *lower_node(lowering *l, size_t at)
 {
-  const cx_node *node = l->order->nodes[at];
+  const cx_graph_node *node = l->order->nodes[at];
   size_t n = (size_t)node->n_in + node->n_out + node->n_slots;
   cx_hlo_value **all = CX_ARENA_ARRAY(&l->arena, cx_hlo_value *, n + 1);
   if (all == NULL) return cx_out_of_memory();
-  cx_emit e = { .b = l->b,
-                .node = node,
-                .attrs = node->attrs,
-                .in = all,
-                .out = all + node->n_in,
-                .slots = all + node->n_in + node->n_out };
+  cx_graph_emit e = { .b = l->b,
+                      .node = node,
+                      .attrs = node->attrs,
+                      .in = all,
+                      .out = all + node->n_in,
+                      .slots = all + node->n_in + node->n_out };
   cx_hlo_builder_at(l->b, node->site.file, node->site.line);
   for (uint32_t i = 0; i < node->n_in; i++) {
     e.in[i] = value_of(l, node->in[i].node, node->in[i].out);
@@ -113,7 +114,7 @@ static calx_status *lower_node(lowering *l, size_t at)
 
 static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
 {
-  const cx_order *o = l->order;
+  const cx_graph_order *o = l->order;
   calx_status *status = NULL;
   if (o->n_slots != 0) l->packed = cx_hlo_param(l->b, o->n_params);
   join_halves(l);
@@ -141,17 +142,18 @@ static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
                      l->failed->site.line);
 }
 
-calx_status *cx_lower(const cx_lowering *request, cx_hlo_module **out_module)
+calx_status *cx_graph_lower(const cx_graph_lowering *request,
+                            cx_hlo_module **out_module)
 {
   *out_module = NULL;
-  const cx_order *o = request->order;
+  const cx_graph_order *o = request->order;
   lowering l = { .request = request, .order = o };
   cx_hlo_type *types = CX_ARENA_ARRAY(&l.arena, cx_hlo_type, o->n_params + 1);
   l.values = CX_ARENA_ARRAY(&l.arena, cx_hlo_value **, o->n_nodes + 1);
   calx_status *status = cx_out_of_memory();
   if (types != NULL && l.values != NULL) {
     for (size_t i = 0; i < o->n_params; i++) {
-      const cx_param *p = &o->params[i];
+      const cx_graph_param *p = &o->params[i];
       types[i] = cx_hlo_type_of(&p->node->out[p->out].shape);
     }
     int64_t words = (int64_t)o->n_slots;

@@ -6,9 +6,9 @@
 #include "hlo/build.h"
 
 // What an op's emit sees: the builder, its node, its operands' values.
-struct cx_emit {
+struct cx_graph_emit {
   cx_hlo_builder *b;
-  const cx_node *node;
+  const cx_graph_node *node;
   const void *attrs;
   cx_hlo_value **in;   // n_in
   cx_hlo_value **out;  // n_out, to be filled
@@ -17,20 +17,20 @@ struct cx_emit {
   cx_hlo_value **slots;
 };
 
-static inline cx_hlo_type cx_hlo_type_of(const cx_shape *s)
+static inline cx_hlo_type cx_hlo_type_of(const cx_graph_shape *s)
 {
   return (cx_hlo_type){ cx_hlo_elem_of(s->dtype), s->rank, s->dims };
 }
 
-typedef struct cx_lowering {
-  const cx_order *order;
+typedef struct cx_graph_lowering {
+  const cx_graph_order *order;
   const char *name;   // of the module
   bool soft_dynamic;  // soft slots are slots in this program
   bool donate;        // write the aliases
   int replicas;       // of a program with collectives; 0: none
-} cx_lowering;
+} cx_graph_lowering;
 
-calx_status *cx_lower(const cx_lowering *l,
-                      cx_hlo_module **out_module) CALX_MUST_USE;
+calx_status *cx_graph_lower(const cx_graph_lowering *l,
+                            cx_hlo_module **out_module) CALX_MUST_USE;
 
 #endif

@@ -9,14 +9,14 @@
 
 static atomic_long live;
 
-long cx_node_live(void)
+long cx_graph_node_live(void)
 {
   return atomic_load(&live);
 }
 
 // ---- shapes -----------------------------------------------------------------
 
-bool cx_shape_equal(const cx_shape *a, const cx_shape *b)
+bool cx_graph_shape_equal(const cx_graph_shape *a, const cx_graph_shape *b)
 {
   if (a->dtype != b->dtype || a->rank != b->rank) return false;
   for (uint32_t i = 0; i < a->rank; i++) {
@@ -25,7 +25,7 @@ bool cx_shape_equal(const cx_shape *a, const cx_shape *b)
   return true;
 }
 
-int64_t cx_shape_numel(const cx_shape *s)
+int64_t cx_graph_shape_numel(const cx_graph_shape *s)
 {
   int64_t n = 1;
   // The product of the other sizes may not fit where one is 0.
@@ -36,7 +36,7 @@ int64_t cx_shape_numel(const cx_shape *s)
   return n;
 }
 
-void cx_shape_print(cx_text *out, const cx_shape *s)
+void cx_graph_shape_print(cx_text *out, const cx_graph_shape *s)
 {
   cx_text_append(out, calx_dtype_name(s->dtype));
   cx_text_char(out, '[');
@@ -47,7 +47,7 @@ void cx_shape_print(cx_text *out, const cx_shape *s)
   cx_text_char(out, ']');
 }
 
-const char *cx_shape_str(const cx_shape *s)
+const char *cx_graph_shape_str(const cx_graph_shape *s)
 {
   enum { RING = 4, WIDTH = 24 + 21 * CALX_MAX_RANK };
   static _Thread_local char ring[RING][WIDTH];
@@ -64,12 +64,12 @@ const char *cx_shape_str(const cx_shape *s)
 
 // ---- the tape's leaves ------------------------------------------------------
 
-void cx_leaf_retain(cx_leaf *leaf)
+void cx_graph_leaf_retain(cx_graph_leaf *leaf)
 {
   atomic_fetch_add_explicit(&leaf->refs, 1, memory_order_relaxed);
 }
 
-void cx_leaf_release(cx_leaf *leaf)
+void cx_graph_leaf_release(cx_graph_leaf *leaf)
 {
   if (leaf == NULL) return;
   if (atomic_fetch_sub_explicit(&leaf->refs, 1, memory_order_acq_rel) == 1) {
@@ -79,30 +79,32 @@ void cx_leaf_release(cx_leaf *leaf)
 
 // ---- nodes ------------------------------------------------------------------
 
-const cx_op cx_op_data = { .name = "device_data" };
+const cx_graph_op cx_graph_op_data = { .name = "device_data" };
 
 static size_t round_up(size_t n)
 {
   return (n + 7) & ~(size_t)7;
 }
 
-cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
-                     uint32_t n_slots, const void *attrs)
+cx_graph_node *cx_graph_node_new(const cx_graph_op *op, uint32_t n_in,
+                                 uint32_t n_out, uint32_t n_slots,
+                                 const void *attrs)
 {
-  size_t header = round_up(sizeof(cx_node));
-  size_t in = n_in * sizeof(cx_input), out = n_out * sizeof(cx_output);
-  size_t slots = n_slots * sizeof(cx_slot);
+  size_t header = round_up(sizeof(cx_graph_node));
+  size_t in = n_in * sizeof(cx_graph_input),
+         out = n_out * sizeof(cx_graph_output);
+  size_t slots = n_slots * sizeof(cx_graph_slot);
   uint32_t attr_bytes =
       op->attr_bytes != NULL ? op->attr_bytes(attrs) : op->attr_size;
   size_t attr = round_up(attr_bytes);
   char *block = cx_alloc(header + in + out + slots + attr);
   if (block == NULL) return NULL;
-  cx_node *node = (cx_node *)(void *)block;
+  cx_graph_node *node = (cx_graph_node *)(void *)block;
   memset(node, 0, sizeof *node);
   char *p = block + header;
-  node->in = (cx_input *)(void *)p;
-  node->out = (cx_output *)(void *)(p += in);
-  node->slots = (cx_slot *)(void *)(p += out);
+  node->in = (cx_graph_input *)(void *)p;
+  node->out = (cx_graph_output *)(void *)(p += in);
+  node->slots = (cx_graph_slot *)(void *)(p += out);
   node->attrs = p += slots;
   memset(node->in, 0, in + out + slots);
   if (attr_bytes != 0) {
@@ -119,25 +121,26 @@ cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
   return node;
 }
 
-void cx_node_set_input(cx_node *node, uint32_t i, cx_value value)
+void cx_graph_node_set_input(cx_graph_node *node, uint32_t i,
+                             cx_graph_value value)
 {
-  cx_node_retain(value.node);
+  cx_graph_node_retain(value.node);
   node->in[i].node = value.node;
   node->in[i].out = value.out;
 }
 
-void cx_node_retain(cx_node *node)
+void cx_graph_node_retain(cx_graph_node *node)
 {
   atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
 }
 
 // Frees one node whose references are gone, and chains those of its inputs that
 // fall to zero by that through `mark`, which nobody else looks at any more.
-static cx_node *free_one(cx_node *node, cx_node *rest)
+static cx_graph_node *free_one(cx_graph_node *node, cx_graph_node *rest)
 {
   for (uint32_t i = 0; i < node->n_in; i++) {
-    cx_node *in = node->in[i].node;
-    cx_leaf_release(node->in[i].leaf);
+    cx_graph_node *in = node->in[i].node;
+    cx_graph_leaf_release(node->in[i].leaf);
     if (in != NULL &&
         atomic_fetch_sub_explicit(&in->refs, 1, memory_order_acq_rel) == 1) {
       in->mark = (uint64_t)(uintptr_t)rest;
@@ -146,7 +149,7 @@ static cx_node *free_one(cx_node *node, cx_node *rest)
   }
   for (uint32_t k = 0; k < node->n_out; k++) {
     cx_pjrt_buffer_release(node->out[k].buffer);
-    cx_node_release(node->out[k].data);  // has no inputs and no such twin
+    cx_graph_node_release(node->out[k].data);  // has no inputs and no such twin
   }
   calx_status_free(node->error);
   cx_free(node);
@@ -154,7 +157,7 @@ static cx_node *free_one(cx_node *node, cx_node *rest)
   return rest;
 }
 
-void cx_node_release(cx_node *node)
+void cx_graph_node_release(cx_graph_node *node)
 {
   if (node == NULL ||
       atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1) {
@@ -162,20 +165,21 @@ void cx_node_release(cx_node *node)
   }
   node->mark = 0;
   while (node != NULL) {
-    cx_node *rest = (cx_node *)(uintptr_t)node->mark;
+    cx_graph_node *rest = (cx_graph_node *)(uintptr_t)node->mark;
     node = free_one(node, rest);
   }
 }
 
-cx_node *cx_node_data(const cx_shape *shape, cx_pjrt_buffer *buffer)
+cx_graph_node *cx_graph_node_data(const cx_graph_shape *shape,
+                                  cx_pjrt_buffer *buffer)
 {
-  cx_node *node = cx_node_new(&cx_op_data, 0, 1, 0, NULL);
+  cx_graph_node *node = cx_graph_node_new(&cx_graph_op_data, 0, 1, 0, NULL);
   if (node == NULL) {
     cx_pjrt_buffer_release(buffer);
     return NULL;
   }
   node->out[0].shape = *shape;
   node->out[0].buffer = buffer;
-  atomic_store_explicit(&node->flags, CX_NODE_DATA, memory_order_relaxed);
+  atomic_store_explicit(&node->flags, CX_GRAPH_NODE_DATA, memory_order_relaxed);
   return node;
 }

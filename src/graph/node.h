@@ -21,54 +21,57 @@
 #include "calx/dtype.h"
 #include "pjrt/pjrt.h"
 
-typedef struct cx_node cx_node;
-typedef struct cx_leaf cx_leaf;  // of the tape: where a gradient is collected
-typedef struct cx_emit cx_emit;  // see graph/lower.h
-typedef struct cx_tape cx_tape;  // see lazy/tape.h
+typedef struct cx_graph_node cx_graph_node;
+typedef struct cx_graph_leaf
+    cx_graph_leaf;  // of the tape: where a gradient is collected
+typedef struct cx_graph_emit cx_graph_emit;  // see graph/lower.h
+typedef struct cx_lazy_tape cx_lazy_tape;    // see lazy/tape.h
 
-typedef struct cx_shape {
+typedef struct cx_graph_shape {
   calx_dtype dtype;
   uint32_t rank;
   int64_t dims[CALX_MAX_RANK];  // those past rank are 0
-} cx_shape;
+} cx_graph_shape;
 
-bool cx_shape_equal(const cx_shape *a, const cx_shape *b);
-int64_t cx_shape_numel(const cx_shape *s);
-void cx_shape_print(cx_text *out, const cx_shape *s);  // f32[128,10]
+bool cx_graph_shape_equal(const cx_graph_shape *a, const cx_graph_shape *b);
+int64_t cx_graph_shape_numel(const cx_graph_shape *s);
+void cx_graph_shape_print(cx_text *out,
+                          const cx_graph_shape *s);  // f32[128,10]
 
 // "f32[128,10]" for one message: a small ring of static thread-local texts.
-const char *cx_shape_str(const cx_shape *s);
+const char *cx_graph_shape_str(const cx_graph_shape *s);
 
-typedef struct cx_value {
-  cx_node *node;
+typedef struct cx_graph_value {
+  cx_graph_node *node;
   uint32_t out;
-} cx_value;
+} cx_graph_value;
 
 // One input and its edge on the tape: a gradient flows to `leaf` if there is
 // one, else into the producer's output if `differentiable`.
-typedef struct cx_input {
-  cx_node *node;
+typedef struct cx_graph_input {
+  cx_graph_node *node;
   uint32_t out;
   bool differentiable;
-  cx_leaf *leaf;
-} cx_input;
+  cx_graph_leaf *leaf;
+} cx_graph_input;
 
-typedef struct cx_output {
-  cx_shape shape;
+typedef struct cx_graph_output {
+  cx_graph_shape shape;
   cx_pjrt_buffer *buffer;  // NULL: not computed; under the device's lock
-  cx_node *data;  // the same value as a data node, made by a sync; NULL: none
-} cx_output;
+  cx_graph_node
+      *data;  // the same value as a data node, made by a sync; NULL: none
+} cx_graph_output;
 
-typedef struct cx_slot {
+typedef struct cx_graph_slot {
   calx_dtype dtype;  // F32 (also for bf16 and f16), F64, I64, U64
   bool soft;
   union {
     double number;
     int64_t integer;
   } value;
-} cx_slot;
+} cx_graph_slot;
 
-typedef struct cx_op {
+typedef struct cx_graph_op {
   const char *name;    // PyTorch's, "conv2d"
   uint16_t id;         // its place in the ops' table: what keys hold
   uint32_t attr_size;  // bytes of the attribute struct
@@ -77,40 +80,40 @@ typedef struct cx_op {
   uint32_t (*attr_bytes)(const void *attrs);
   // Fills node->out[k].shape from inputs and attributes. A failure's message
   // need not name the op: the caller does.
-  calx_status *(*infer)(cx_node *node);
+  calx_status *(*infer)(cx_graph_node *node);
   // Sets the gradients of the inputs; NULL: not differentiable.
-  void (*grad)(cx_tape *tape);
-  void (*emit)(cx_emit *e);
+  void (*grad)(cx_lazy_tape *tape);
+  void (*emit)(cx_graph_emit *e);
   // Attributes for people: "stride=2, padding=1". NULL: none.
   void (*describe)(const void *attrs, cx_text *out);
-} cx_op;
+} cx_graph_op;
 
 enum {
-  CX_NODE_DATA = 1,         // a buffer that was uploaded or computed by a sync
-  CX_NODE_GRAD = 2,         // on the tape: an output requires a gradient
-  CX_NODE_TAPE_ENDED = 4,   // data whose history a sync dropped
-  CX_NODE_FAILED = 8,       // its late execution failed: see error
-  CX_NODE_READ = 16,        // computed by a read before a sync, at read_site
-  CX_NODE_TRAIN = 32,       // an op that depends on train/eval, in train
-  CX_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
-  CX_NODE_SHORT = 128,      // data: of an epoch's last batch, a smaller one
+  CX_GRAPH_NODE_DATA = 1,  // a buffer that was uploaded or computed by a sync
+  CX_GRAPH_NODE_GRAD = 2,  // on the tape: an output requires a gradient
+  CX_GRAPH_NODE_TAPE_ENDED = 4,  // data whose history a sync dropped
+  CX_GRAPH_NODE_FAILED = 8,      // its late execution failed: see error
+  CX_GRAPH_NODE_READ = 16,   // computed by a read before a sync, at read_site
+  CX_GRAPH_NODE_TRAIN = 32,  // an op that depends on train/eval, in train
+  CX_GRAPH_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
+  CX_GRAPH_NODE_SHORT = 128,  // data: of an epoch's last batch, a smaller one
 };
 
-struct cx_node {
+struct cx_graph_node {
   atomic_int refs;
   atomic_int holders;  // data: tensors whose value or base it is
   _Atomic uint32_t flags;
   uint32_t n_in, n_out, n_slots;
-  const cx_op *op;
-  cx_input *in;
-  cx_output *out;
-  cx_slot *slots;
+  const cx_graph_op *op;
+  cx_graph_input *in;
+  cx_graph_output *out;
+  cx_graph_slot *slots;
   void *attrs;
   calx_site site;  // where it was recorded; data: where it was launched
   // Path of the module that recorded it; data: which part of a batch it is,
   // "the batch's target". NULL: none.
   const char *module;
-  calx_status *error;  // of a failed execution; set before CX_NODE_FAILED
+  calx_status *error;  // of a failed execution; set before CX_GRAPH_NODE_FAILED
   // A traversal's, under the device's lock.
   uint64_t mark;
   uint32_t index;
@@ -118,41 +121,46 @@ struct cx_node {
 };
 
 // A node with room for all that is counted; the inputs are retained by the
-// caller's filling them in with cx_node_set_input. NULL: no memory.
-cx_node *cx_node_new(const cx_op *op, uint32_t n_in, uint32_t n_out,
-                     uint32_t n_slots, const void *attrs);
-void cx_node_set_input(cx_node *node, uint32_t i, cx_value value);
-void cx_node_retain(cx_node *node);
-void cx_node_release(cx_node *node);  // iterative: chains are millions long
+// caller's filling them in with cx_graph_node_set_input. NULL: no memory.
+cx_graph_node *cx_graph_node_new(const cx_graph_op *op, uint32_t n_in,
+                                 uint32_t n_out, uint32_t n_slots,
+                                 const void *attrs);
+void cx_graph_node_set_input(cx_graph_node *node, uint32_t i,
+                             cx_graph_value value);
+void cx_graph_node_retain(cx_graph_node *node);
+void cx_graph_node_release(
+    cx_graph_node *node);  // iterative: chains are millions long
 
 // A data leaf that owns a reference to the buffer, which is taken over.
-cx_node *cx_node_data(const cx_shape *shape, cx_pjrt_buffer *buffer);
+cx_graph_node *cx_graph_node_data(const cx_graph_shape *shape,
+                                  cx_pjrt_buffer *buffer);
 
-static inline const cx_shape *cx_in(const cx_node *node, uint32_t i)
+static inline const cx_graph_shape *cx_in(const cx_graph_node *node, uint32_t i)
 {
   return &node->in[i].node->out[node->in[i].out].shape;
 }
 
-static inline uint32_t cx_node_flags(const cx_node *node)
+static inline uint32_t cx_node_flags(const cx_graph_node *node)
 {
-  return atomic_load_explicit(&((cx_node *)node)->flags, memory_order_acquire);
+  return atomic_load_explicit(&((cx_graph_node *)node)->flags,
+                              memory_order_acquire);
 }
 
-static inline void cx_node_set_flags(cx_node *node, uint32_t flags)
+static inline void cx_node_set_flags(cx_graph_node *node, uint32_t flags)
 {
   atomic_fetch_or_explicit(&node->flags, flags, memory_order_release);
 }
 
 // The tape's leaf records are made in lazy/tensor; nodes only keep them alive.
-struct cx_leaf {
+struct cx_graph_leaf {
   atomic_int refs;
   _Atomic(void *) tensor;  // calx_tensor *, or NULL when it is gone
 };
-void cx_leaf_retain(cx_leaf *leaf);
-void cx_leaf_release(cx_leaf *leaf);
+void cx_graph_leaf_retain(cx_graph_leaf *leaf);
+void cx_graph_leaf_release(cx_graph_leaf *leaf);
 
-extern const cx_op cx_op_data;
+extern const cx_graph_op cx_graph_op_data;
 
-long cx_node_live(void);
+long cx_graph_node_live(void);
 
 #endif

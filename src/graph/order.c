@@ -5,20 +5,21 @@
 
 #include "base/alloc.h"
 
-typedef struct cx_frame {
-  cx_node *node;
+typedef struct cx_graph_frame {
+  cx_graph_node *node;
   uint32_t next;  // input to look at next
-} cx_frame;
+} cx_graph_frame;
 
 static atomic_uint_fast64_t walks;
 
-static inline bool is_computed(const cx_node *node)
+static inline bool is_computed(const cx_graph_node *node)
 {
   return node->out[0].buffer != NULL;
 }
 
 // Numbers output `out` of a computed node among the parameters.
-static bool add_param(cx_order *o, cx_node *node, uint32_t out, uint64_t walk)
+static bool add_param(cx_graph_order *o, cx_graph_node *node, uint32_t out,
+                      uint64_t walk)
 {
   if (node->mark == walk) {
     if (node->n_out == 1) return true;
@@ -33,21 +34,22 @@ static bool add_param(cx_order *o, cx_node *node, uint32_t out, uint64_t walk)
                sizeof *o->params)) {
     return false;
   }
-  o->params[o->n_params++] = (cx_param){ node, out };
+  o->params[o->n_params++] = (cx_graph_param){ node, out };
   return true;
 }
 
-static bool push(cx_order *o, size_t *depth, cx_node *node, uint64_t walk)
+static bool push(cx_graph_order *o, size_t *depth, cx_graph_node *node,
+                 uint64_t walk)
 {
   if (!cx_grow(&o->stack, &o->stack_capacity, *depth + 1, sizeof *o->stack)) {
     return false;
   }
   node->mark = walk;
-  o->stack[(*depth)++] = (cx_frame){ node, 0 };
+  o->stack[(*depth)++] = (cx_graph_frame){ node, 0 };
   return true;
 }
 
-static bool finish(cx_order *o, cx_node *node)
+static bool finish(cx_graph_order *o, cx_graph_node *node)
 {
   if (!cx_grow(&o->nodes, &o->nodes_capacity, o->n_nodes + 1,
                sizeof *o->nodes)) {
@@ -65,19 +67,19 @@ static bool finish(cx_order *o, cx_node *node)
   return true;
 }
 
-static bool visit(cx_order *o, cx_node *root, uint64_t walk)
+static bool visit(cx_graph_order *o, cx_graph_node *root, uint64_t walk)
 {
   size_t depth = 0;
   if (!push(o, &depth, root, walk)) return false;
   while (depth > 0) {
-    cx_frame *top = &o->stack[depth - 1];
-    cx_node *node = top->node;
+    cx_graph_frame *top = &o->stack[depth - 1];
+    cx_graph_node *node = top->node;
     if (top->next == node->n_in) {
       depth--;
       if (!finish(o, node)) return false;
       continue;
     }
-    const cx_input *in = &node->in[top->next++];
+    const cx_graph_input *in = &node->in[top->next++];
     if (is_computed(in->node)) {
       if (!add_param(o, in->node, in->out, walk)) return false;
     } else if (in->node->mark != walk && !push(o, &depth, in->node, walk)) {
@@ -87,14 +89,14 @@ static bool visit(cx_order *o, cx_node *root, uint64_t walk)
   return true;
 }
 
-bool cx_order_walk(cx_order *o)
+bool cx_graph_order_walk(cx_graph_order *o)
 {
   uint64_t walk = atomic_fetch_add(&walks, 1) + 1;
   o->n_nodes = o->n_params = o->n_slots = o->n_soft = 0;
   o->n_wide = 0;
   o->flags = 0;
   for (size_t i = 0; i < o->n_roots; i++) {
-    cx_node *root = o->roots[i].node;
+    cx_graph_node *root = o->roots[i].node;
     if (is_computed(root)) {
       if (!add_param(o, root, o->roots[i].out, walk)) return false;
     } else if (root->mark != walk && !visit(o, root, walk)) {
@@ -111,14 +113,15 @@ bool cx_order_walk(cx_order *o)
   return true;
 }
 
-void cx_order_slots(const cx_order *o, uint32_t *words, int64_t *soft)
+void cx_graph_order_slots(const cx_graph_order *o, uint32_t *words,
+                          int64_t *soft)
 {
   uint32_t *low = words, *high = words + o->n_wide;
   uint32_t *narrow = high + o->n_wide;
   for (size_t i = 0; i < o->n_nodes; i++) {
-    const cx_node *node = o->nodes[i];
+    const cx_graph_node *node = o->nodes[i];
     for (uint32_t k = 0; k < node->n_slots; k++) {
-      const cx_slot *s = &node->slots[k];
+      const cx_graph_slot *s = &node->slots[k];
       if (!cx_slot_is_wide(s)) {
         float f = (float)s->value.number;
         memcpy(narrow++, &f, sizeof f);
@@ -133,7 +136,7 @@ void cx_order_slots(const cx_order *o, uint32_t *words, int64_t *soft)
   }
 }
 
-void cx_order_free(cx_order *o)
+void cx_graph_order_free(cx_graph_order *o)
 {
   cx_free(o->nodes);
   cx_free(o->params);
@@ -141,5 +144,5 @@ void cx_order_free(cx_order *o)
   cx_free(o->aliases);
   cx_free(o->key.words);
   cx_free(o->stack);
-  *o = (cx_order){ 0 };
+  *o = (cx_graph_order){ 0 };
 }

@@ -9,25 +9,26 @@
 #include "base/hash.h"
 #include "graph/node.h"
 
-typedef struct cx_param {
-  cx_node *node;
+typedef struct cx_graph_param {
+  cx_graph_node *node;
   uint32_t out;
-} cx_param;
+} cx_graph_param;
 
 // The key's words; see graph/key.c for the grammar.
-typedef struct cx_key {
+typedef struct cx_graph_key {
   uint32_t *words;
   size_t count, capacity;
-} cx_key;
+} cx_graph_key;
 
 // Scratch of one traversal, kept by a device between syncs so that a cached
 // step allocates nothing. Node pointers are borrowed.
-typedef struct cx_order {
-  cx_node **nodes;  // post-order; parameters and computed nodes are not in it
+typedef struct cx_graph_order {
+  cx_graph_node *
+      *nodes;  // post-order; parameters and computed nodes are not in it
   size_t n_nodes, nodes_capacity;
-  cx_param *params;
+  cx_graph_param *params;
   size_t n_params, params_capacity;
-  cx_value *roots;  // distinct, in order
+  cx_graph_value *roots;  // distinct, in order
   size_t n_roots, roots_capacity;
   uint32_t *aliases;  // n_params: root that takes the parameter's buffer + 1
   size_t aliases_capacity;
@@ -35,25 +36,25 @@ typedef struct cx_order {
   size_t n_wide;   // slots of 64 bits
   size_t n_soft;   // soft slots
   uint32_t flags;  // of all nodes
-  cx_key key;
+  cx_graph_key key;
   cx_hash hash;
-  struct cx_frame *stack;
+  struct cx_graph_frame *stack;
   size_t stack_capacity;
-} cx_order;
+} cx_graph_order;
 
 // Walks from order->roots (filled by the caller). False: no memory.
-bool cx_order_walk(cx_order *order);
+bool cx_graph_order_walk(cx_graph_order *order);
 // Writes order->key and hash; aliases must be set (all 0: none).
-bool cx_order_key(cx_order *order);
-void cx_order_free(cx_order *order);
+bool cx_graph_order_key(cx_graph_order *order);
+void cx_graph_order_free(cx_graph_order *order);
 
 // The slots' values as the words of the packed upload: the low halves of the
 // 64-bit slots in order, their high halves, the 32-bit slots. soft: also the
 // soft slots' integers, n_soft of them, into out_soft.
-void cx_order_slots(const cx_order *order, uint32_t *out_words,
-                    int64_t *out_soft);
+void cx_graph_order_slots(const cx_graph_order *order, uint32_t *out_words,
+                          int64_t *out_soft);
 
-static inline bool cx_slot_is_wide(const cx_slot *s)
+static inline bool cx_slot_is_wide(const cx_graph_slot *s)
 {
   return s->dtype != CALX_F32;
 }

@@ -45,7 +45,7 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   }
   CALX_TRY(put_numbers(root, "loader", "epoch", c->loader.epoch, "samples",
                        c->loader.samples));
-  cx_random_state(device, &seed, &draws);
+  cx_lazy_random_state(device, &seed, &draws);
   CALX_TRY(put_numbers(root, "random", "seed", (int64_t)seed, "draws",
                        (int64_t)draws));
   return c->user != NULL ? cx_io_lend(root, "user", c->user) : NULL;
@@ -131,7 +131,7 @@ static void give(calx_checkpoint *c, calx_device *device, calx_value *root,
 {
   cx_io_plan_give(&r->plan);
   if (r->optimizer != NULL) cx_io_optimizer_plan_give(r->optimizer);
-  cx_random_restore(device, (uint64_t)r->seed, (uint64_t)r->draws);
+  cx_lazy_random_restore(device, (uint64_t)r->seed, (uint64_t)r->draws);
   c->loader = r->loader;
   c->user = calx_value_get(root, "user");
   cx_io_take_back(root, c->user);

@@ -9,7 +9,7 @@
 
 calx_status *cx_io_fetchable(const calx_tensor *t)
 {
-  return calx_tensor_is_host(t) ? NULL : cx_tensor_usable(t, "save", 0);
+  return calx_tensor_is_host(t) ? NULL : cx_lazy_tensor_usable(t, "save", 0);
 }
 
 size_t cx_io_bytes(const calx_tensor *t)

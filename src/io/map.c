@@ -87,20 +87,21 @@ static void release(void *map)
 }
 
 calx_status *cx_io_map_tensor(cx_io_map *map, size_t offset,
-                              const cx_shape *shape, calx_tensor **out_tensor)
+                              const cx_graph_shape *shape,
+                              calx_tensor **out_tensor)
 {
   size_t size = calx_dtype_size(shape->dtype);
-  size_t bytes = (size_t)cx_shape_numel(shape) * size;
+  size_t bytes = (size_t)cx_graph_shape_numel(shape) * size;
   CX_ASSERT(offset <= map->size && bytes <= map->size - offset);
   const uint8_t *data = map->data != NULL ? map->data + offset : NULL;
   if ((uintptr_t)data % size == 0) {
     atomic_fetch_add_explicit(&map->refs, 1, memory_order_relaxed);
-    return cx_host_tensor_over(shape, (void *)(uintptr_t)data, release, map,
-                               out_tensor);
+    return cx_lazy_host_tensor_over(shape, (void *)(uintptr_t)data, release,
+                                    map, out_tensor);
   }
   *out_tensor = NULL;
   void *copy = cx_alloc(bytes);
   if (copy == NULL) return cx_out_of_memory();
   memcpy(copy, data, bytes);
-  return cx_host_tensor_over(shape, copy, cx_free, copy, out_tensor);
+  return cx_lazy_host_tensor_over(shape, copy, cx_free, copy, out_tensor);
 }

@@ -35,7 +35,7 @@ void cx_io_map_release(cx_io_map *map);  // NULL is accepted
 // A host tensor with one owner over the bytes at `offset`; a copy of them where
 // they are not aligned for the type. They must lie in the map.
 calx_status *cx_io_map_tensor(cx_io_map *map, size_t offset,
-                              const cx_shape *shape,
+                              const cx_graph_shape *shape,
                               calx_tensor **out_tensor) CALX_MUST_USE;
 
 #endif

@@ -34,7 +34,7 @@ static calx_value *host_number(double x)
   float value = (float)x;
   calx_scope *scope = calx_scope_begin();
   calx_tensor *t = calx_host_tensor(&value, CALX_F32, CALX_SCALAR);
-  calx_value *v = cx_tensor_poisoned(t) ? NULL : calx_value_tensor(t);
+  calx_value *v = cx_lazy_tensor_poisoned(t) ? NULL : calx_value_tensor(t);
   calx_status_free(calx_scope_end(scope));
   return v;
 }
@@ -266,8 +266,8 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
                   opt->rule->name, name, p->path,
-                  cx_shape_str(cx_tensor_shape(t)),
-                  cx_shape_str(cx_tensor_shape(p->tensor)));
+                  cx_graph_shape_str(cx_lazy_tensor_shape(t)),
+                  cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
 }
 
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
@@ -463,8 +463,8 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
       to->state[k] = from->fresh[k];
       from->fresh[k] = NULL;
       if (to->state[k] == NULL) continue;
-      cx_tensor_set_name(to->state[k],
-                         state_name(to->path, opt->rule->states[k]));
+      cx_lazy_tensor_set_name(to->state[k],
+                              state_name(to->path, opt->rule->states[k]));
     }
   }
 }

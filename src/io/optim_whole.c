@@ -43,11 +43,11 @@ static calx_status *put_params(const calx_optimizer *opt, calx_value *state)
 static calx_status *gather(calx_tensor *t, cx_io_elements *out)
 {
   calx_scope *scope = calx_scope_begin();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_tensor *all = calx_all_gather_with(t, 0, NULL);
   calx_status *status = NULL;
   if (calx_scope_error() == NULL) status = cx_io_fetch(all, out);
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   calx_status *recorded = calx_scope_end(scope);
   if (recorded == NULL) return status;
   calx_status_free(status);
@@ -55,16 +55,17 @@ static calx_status *gather(calx_tensor *t, cx_io_elements *out)
 }
 
 // A copy of elements, as a value.
-static calx_status *host_copy(const cx_shape *shape, const void *data,
+static calx_status *host_copy(const cx_graph_shape *shape, const void *data,
                               calx_value **out)
 {
-  size_t bytes = (size_t)cx_shape_numel(shape) * calx_dtype_size(shape->dtype);
+  size_t bytes =
+      (size_t)cx_graph_shape_numel(shape) * calx_dtype_size(shape->dtype);
   *out = NULL;
   void *copy = cx_alloc(bytes);
   if (copy == NULL) return cx_out_of_memory();
   memcpy(copy, data, bytes);
   calx_tensor *t;
-  CALX_TRY(cx_host_tensor_over(shape, copy, cx_free, copy, &t));
+  CALX_TRY(cx_lazy_host_tensor_over(shape, copy, cx_free, copy, &t));
   *out = calx_value_tensor(t);
   calx_release(t);
   return NULL;
@@ -78,7 +79,7 @@ static calx_status *split(const calx_optimizer *opt, size_t j, const char *name,
   for (size_t i = 0; i < opt->n; i++) {
     cx_optim_place at = opt->rule->place(opt, i);
     if (at.inner != j) continue;
-    cx_shape shape = *cx_tensor_shape(opt->params[i].tensor);
+    cx_graph_shape shape = *cx_lazy_tensor_shape(opt->params[i].tensor);
     shape.dtype = dtype;
     calx_value *part;
     CALX_TRY(host_copy(&shape, all + (size_t)at.first * calx_dtype_size(dtype),
@@ -169,7 +170,7 @@ static calx_status *find_states(const loading *l, size_t j,
 // Those of t's elements that the rank has, into its part: t begins at element
 // `first` of all, the part at rank size.
 static calx_status *take_part(calx_tensor *t, int64_t first,
-                              const cx_shape *part, unsigned char *out)
+                              const cx_graph_shape *part, unsigned char *out)
 {
   int64_t size = part->dims[0], begin = cx_io_rank() * size;
   int64_t from = first > begin ? first : begin, to = begin + size;
@@ -196,7 +197,7 @@ static calx_status *take_part(calx_tensor *t, int64_t first,
 
 // This rank's part of state k; what no parameter has is zero.
 static calx_status *join(const loading *l, size_t j, int k,
-                         const cx_shape *part, unsigned char *out)
+                         const cx_graph_shape *part, unsigned char *out)
 {
   const calx_optimizer *opt = l->opt;
   for (size_t i = 0; i < opt->n; i++) {
@@ -217,7 +218,7 @@ static calx_status *plan_state(const loading *l, size_t j, int k,
                                cx_io_plan *plan, cx_io_param_plan *out)
 {
   const calx_optimizer *inner = l->opt->inner;
-  const cx_shape *part = cx_tensor_shape(inner->params[j].tensor);
+  const cx_graph_shape *part = cx_lazy_tensor_shape(inner->params[j].tensor);
   void *data = cx_calloc(cx_io_bytes(inner->params[j].tensor), 1);
   if (data == NULL) return cx_out_of_memory();
   calx_status *status = join(l, j, k, part, data);
@@ -226,7 +227,7 @@ static calx_status *plan_state(const loading *l, size_t j, int k,
     return status;
   }
   calx_tensor *t;
-  CALX_TRY(cx_host_tensor_over(part, data, cx_free, data, &t));
+  CALX_TRY(cx_lazy_host_tensor_over(part, data, cx_free, data, &t));
   status = cx_io_optim_plan_state(inner, j, k, t, plan, out);
   calx_release(t);
   return status;

@@ -21,7 +21,7 @@ bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b)
 static calx_status *bring_from_host(const calx_tensor *t,
                                     const calx_tensor *like, calx_tensor **out)
 {
-  const cx_shape *s = cx_tensor_shape(like);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(like);
   calx_dtype from = calx_tensor_dtype(t);
   size_t n = (size_t)calx_tensor_numel(t);
   const void *data = calx_host_data(t);
@@ -32,8 +32,9 @@ static calx_status *bring_from_host(const calx_tensor *t,
     cx_io_convert(from, data, s->dtype, converted, n);
     data = converted;
   }
-  calx_status *status = cx_upload(calx_tensor_device(like), s->dtype, s->dims,
-                                  s->rank, data, false, NULL, NULL, out);
+  calx_status *status =
+      cx_lazy_upload(calx_tensor_device(like), s->dtype, s->dims, s->rank, data,
+                     false, NULL, NULL, out);
   cx_free(converted);
   return status;
 }
@@ -41,20 +42,20 @@ static calx_status *bring_from_host(const calx_tensor *t,
 static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *like,
                                       calx_tensor **out)
 {
-  CALX_TRY(cx_tensor_usable(t, "load_state_dict", 0));
+  CALX_TRY(cx_lazy_tensor_usable(t, "load_state_dict", 0));
   calx_scope *scope = calx_scope_begin();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_tensor *x = calx_to(t, calx_tensor_device(like));
   if (calx_tensor_dtype(x) != calx_tensor_dtype(like)) {
     x = calx_to_dtype(x, calx_tensor_dtype(like));
   }
   // A handle of its own: what its owner assigns later is not seen here.
-  if (x == t) x = cx_tensor_detached(t);
+  if (x == t) x = cx_lazy_tensor_detached(t);
   if (calx_scope_error() == NULL) {
     *out = calx_retain(x);
-    cx_tensor_keep_initial(*out);
+    cx_lazy_tensor_keep_initial(*out);
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   return calx_scope_end(scope);
 }
 
@@ -82,7 +83,7 @@ calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
 void cx_io_plan_give(const cx_io_plan *plan)
 {
   for (size_t i = 0; i < plan->n; i++) {
-    cx_tensor_restore(plan->changes[i].to, plan->changes[i].value);
+    cx_lazy_tensor_restore(plan->changes[i].to, plan->changes[i].value);
   }
 }
 

@@ -391,7 +391,7 @@ static void note_need(void *user, const cx_io_node *tensor)
 }
 
 static calx_status *check_reach(const reading *r, const cx_io_node *node,
-                                const cx_shape *shape)
+                                const cx_graph_shape *shape)
 {
   const cx_io_strided *t = node->as.tensor;
   size_t bytes;
@@ -402,7 +402,7 @@ static calx_status *check_reach(const reading *r, const cx_io_node *node,
   return cx_error(CALX_DATA_LOSS,
                   "'%s': %s at element %" PRId64
                   " reaches past its storage of %" PRId64 " elements",
-                  r->name, cx_shape_str(shape), t->offset, have);
+                  r->name, cx_graph_shape_str(shape), t->offset, have);
 }
 
 static bool is_row_major(const cx_io_strided *t)
@@ -435,8 +435,8 @@ static void gather(const cx_io_strided *t, const uint8_t *from, size_t each,
 }
 
 static calx_status *gather_tensor(reading *r, const cx_io_strided *t,
-                                  const cx_shape *shape, const cx_io_map *map,
-                                  calx_tensor **out)
+                                  const cx_graph_shape *shape,
+                                  const cx_io_map *map, calx_tensor **out)
 {
   int64_t n;
   size_t bytes;
@@ -446,13 +446,13 @@ static calx_status *gather_tensor(reading *r, const cx_io_strided *t,
                     "'%s': %s lies in a storage of %zu bytes: the tensors ask "
                     "for much more than the file has; save a clone of what is "
                     "expanded",
-                    r->name, cx_shape_str(shape), map->size);
+                    r->name, cx_graph_shape_str(shape), map->size);
   }
   r->copies -= bytes;
   void *data = cx_alloc(bytes);
   if (data == NULL) return cx_out_of_memory();
   gather(t, map->data, calx_dtype_size(shape->dtype), n, data);
-  return cx_host_tensor_over(shape, data, cx_free, data, out);
+  return cx_lazy_host_tensor_over(shape, data, cx_free, data, out);
 }
 
 static calx_status *make_tensor(reading *r, const cx_io_node *node,
@@ -461,7 +461,7 @@ static calx_status *make_tensor(reading *r, const cx_io_node *node,
   cx_io_strided *t = node->as.tensor;
   cx_io_map *map = NULL;
   *out = NULL;
-  cx_shape shape = { .dtype = node->dtype, .rank = t->rank };
+  cx_graph_shape shape = { .dtype = node->dtype, .rank = t->rank };
   memcpy(shape.dims, t->dims, t->rank * sizeof *t->dims);
   CALX_TRY(check_reach(r, node, &shape));
   CALX_TRY(load_storage(r, t->storage, &map));

@@ -12,7 +12,7 @@ static inline int cx_io_rank(void)
   const cx_world_place *here = cx_world_here();
   if (here->devices <= 1) return here->process;
   calx_device *device = calx_device_current();
-  return device != NULL ? cx_device_rank(device) : here->process;
+  return device != NULL ? cx_lazy_device_rank(device) : here->process;
 }
 
 static inline int cx_io_ranks(void)

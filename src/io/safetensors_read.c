@@ -44,7 +44,7 @@ calx_dtype cx_io_safetensors_dtype(const char *name)
 
 typedef struct entry {
   const char *name;
-  cx_shape shape;
+  cx_graph_shape shape;
   uint64_t begin, end;
 } entry;
 
@@ -143,8 +143,8 @@ static calx_status *take_offsets(const reading *r, const json_t *offsets,
   return cx_error(CALX_DATA_LOSS,
                   "'%s': tensor '%.100s': %s has %zu bytes, its data_offsets "
                   "[%" PRIu64 ", %" PRIu64 "] have %" PRIu64,
-                  r->map->name, out->name, cx_shape_str(&out->shape), bytes,
-                  out->begin, out->end, out->end - out->begin);
+                  r->map->name, out->name, cx_graph_shape_str(&out->shape),
+                  bytes, out->begin, out->end, out->end - out->begin);
 }
 
 static calx_status *take_entry(const reading *r, const json_t *info, entry *out)

@@ -156,24 +156,25 @@ static calx_status *load_shared(loading *l)
 // ---- slices -----------------------------------------------------------------
 
 // Rows of the whole, which all ranks' parts make up; what fits in one another.
-static calx_status *measure(loading *l, const char *name, cx_shape *out)
+static calx_status *measure(loading *l, const char *name, cx_graph_shape *out)
 {
   calx_tensor *t;
   CALX_TRY(need_tensor(l, 0, name, &t));
-  *out = *cx_tensor_shape(t);
+  *out = *cx_lazy_tensor_shape(t);
   if (out->rank == 0) return bad(l, "a slice has rank 0");
   for (int r = 1; r < l->ranks; r++) {
     CALX_TRY(need_tensor(l, r, name, &t));
-    cx_shape own = *cx_tensor_shape(t);
+    cx_graph_shape own = *cx_lazy_tensor_shape(t);
     int64_t rows = own.dims[0];
     own.dims[0] = out->dims[0];
-    bool fits = cx_shape_equal(&own, out) &&
+    bool fits = cx_graph_shape_equal(&own, out) &&
                 !__builtin_add_overflow(out->dims[0], rows, &out->dims[0]);
     if (!fits) {
       return cx_error(CALX_DATA_LOSS,
                       "'%s': the slices of '%.100s' do not fit together: rank "
                       "%d has %s",
-                      l->folder, name, r, cx_shape_str(cx_tensor_shape(t)));
+                      l->folder, name, r,
+                      cx_graph_shape_str(cx_lazy_tensor_shape(t)));
     }
   }
   return NULL;
@@ -203,7 +204,7 @@ static calx_status *copy_rows(loading *l, const char *name, int64_t begin,
 
 static calx_status *load_slice(loading *l, const char *name)
 {
-  cx_shape shape;
+  cx_graph_shape shape;
   CALX_TRY(measure(l, name, &shape));
   int64_t rows = shape.dims[0], begin = 0, end = rows, elements;
   if (!l->whole) {
@@ -226,7 +227,7 @@ static calx_status *load_slice(loading *l, const char *name)
     return status;
   }
   calx_tensor *t;
-  CALX_TRY(cx_host_tensor_over(&shape, data, cx_free, data, &t));
+  CALX_TRY(cx_lazy_host_tensor_over(&shape, data, cx_free, data, &t));
   calx_value *v = calx_value_tensor(t);
   calx_release(t);
   return calx_value_set(l->dict, name, v);

@@ -37,7 +37,7 @@ static bool read_bytes(const char *s, uint64_t *out)
   return true;
 }
 
-uint64_t cx_cache_limit(void)
+uint64_t cx_lazy_cache_limit(void)
 {
   const char *set = getenv("CALX_CACHE_SIZE");
   uint64_t limit = default_limit;
@@ -70,29 +70,29 @@ static calx_status *check_folder(const char *path, bool readonly)
   return there ? cx_file_check_owner(path, &info, readonly) : no_folder(path);
 }
 
-calx_status *cx_cache_make(const char *path)
+calx_status *cx_lazy_cache_make(const char *path)
 {
   CALX_TRY(cx_folder_make(path, 0700));
   return check_folder(path, false);
 }
 
-calx_status *cx_cache_check(const char *path)
+calx_status *cx_lazy_cache_check(const char *path)
 {
   return check_folder(path, true);
 }
 
 // Whether a file is called as ours are: KEY.calxprog, KEY.calxprog.claim,
 // KEY.calxprog.PID-N.
-static bool own_name(const char *name, cx_cache_file *out)
+static bool own_name(const char *name, cx_lazy_cache_file *out)
 {
   const char *digits = "0123456789";
-  size_t suffix = strlen(CX_CACHE_SUFFIX);
+  size_t suffix = strlen(CX_LAZY_CACHE_SUFFIX);
   if (strspn(name, "0123456789abcdef") != 32 ||
-      strncmp(name + 32, CX_CACHE_SUFFIX, suffix) != 0) {
+      strncmp(name + 32, CX_LAZY_CACHE_SUFFIX, suffix) != 0) {
     return false;
   }
   const char *p = name + 32 + suffix;
-  out->claim = strcmp(p, CX_CACHE_CLAIM) == 0;
+  out->claim = strcmp(p, CX_LAZY_CACHE_CLAIM) == 0;
   out->unfinished = *p != '\0';
   if (*p == '\0' || out->claim) return true;
   if (*p++ != '.') return false;
@@ -113,15 +113,15 @@ static int64_t nanoseconds(struct timespec t)
 
 static int by_use(const void *a, const void *b)
 {
-  const cx_cache_file *x = a, *y = b;
+  const cx_lazy_cache_file *x = a, *y = b;
   if (x->used != y->used) return x->used < y->used ? -1 : 1;
   return strcmp(x->name, y->name);
 }
 
-static calx_status *list_files(cx_cache *c)
+static calx_status *list_files(cx_lazy_cache *c)
 {
   for (struct dirent *e; (e = readdir(c->folder)) != NULL;) {
-    cx_cache_file file = { 0 };
+    cx_lazy_cache_file file = { 0 };
     struct stat info;
     size_t n = strlen(e->d_name);
     if (n >= sizeof file.name || !own_name(e->d_name, &file) ||
@@ -141,9 +141,9 @@ static calx_status *list_files(cx_cache *c)
   return NULL;
 }
 
-calx_status *cx_cache_open(const char *path, cx_cache *out)
+calx_status *cx_lazy_cache_open(const char *path, cx_lazy_cache *out)
 {
-  *out = (cx_cache){ 0 };
+  *out = (cx_lazy_cache){ 0 };
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   out->now = nanoseconds(now);
@@ -156,58 +156,59 @@ calx_status *cx_cache_open(const char *path, cx_cache *out)
   return list_files(out);
 }
 
-void cx_cache_close(cx_cache *c)
+void cx_lazy_cache_close(cx_lazy_cache *c)
 {
   if (c->folder != NULL) closedir(c->folder);
   cx_free(c->files);
-  *c = (cx_cache){ 0 };
+  *c = (cx_lazy_cache){ 0 };
 }
 
-bool cx_cache_stale(const cx_cache *c, const cx_cache_file *file)
+bool cx_lazy_cache_stale(const cx_lazy_cache *c, const cx_lazy_cache_file *file)
 {
   return file->unfinished && file->used < c->now - 3600 * SECOND;
 }
 
-bool cx_cache_remove(const cx_cache *c, const cx_cache_file *file)
+bool cx_lazy_cache_remove(const cx_lazy_cache *c,
+                          const cx_lazy_cache_file *file)
 {
-  if (file->claim) return cx_cache_claim_remove(c, file);
+  if (file->claim) return cx_lazy_cache_claim_remove(c, file);
   return unlinkat(dirfd(c->folder), file->name, 0) == 0 || errno == ENOENT;
 }
 
 // ---- writing ----------------------------------------------------------------
 
 // Leaves at most so many bytes besides the file that is to be replaced.
-static void make_room(const cx_cache *c, const char *name, uint64_t most)
+static void make_room(const cx_lazy_cache *c, const char *name, uint64_t most)
 {
   uint64_t total = 0;
   for (size_t i = 0; i < c->n; i++) {
-    const cx_cache_file *f = &c->files[i];
+    const cx_lazy_cache_file *f = &c->files[i];
     if (!f->unfinished && strcmp(f->name, name) != 0) total += f->size;
   }
   for (size_t i = 0; i < c->n; i++) {
-    const cx_cache_file *f = &c->files[i];
+    const cx_lazy_cache_file *f = &c->files[i];
     if (f->unfinished) {
-      if (cx_cache_stale(c, f)) cx_cache_remove(c, f);
+      if (cx_lazy_cache_stale(c, f)) cx_lazy_cache_remove(c, f);
     } else if (total > most && strcmp(f->name, name) != 0 &&
-               cx_cache_remove(c, f)) {
+               cx_lazy_cache_remove(c, f)) {
       total -= f->size;
     }
   }
 }
 
-calx_status *cx_cache_keep(const char *path, const char *name,
-                           const cx_text *data)
+calx_status *cx_lazy_cache_keep(const char *path, const char *name,
+                                const cx_text *data)
 {
-  uint64_t limit = cx_cache_limit();
+  uint64_t limit = cx_lazy_cache_limit();
   if (data->size > limit) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "it has %zu bytes, CALX_CACHE_SIZE is %llu", data->size,
                     (unsigned long long)limit);
   }
-  cx_cache cache;
-  calx_status *status = cx_cache_open(path, &cache);
+  cx_lazy_cache cache;
+  calx_status *status = cx_lazy_cache_open(path, &cache);
   if (status == NULL) make_room(&cache, name, limit - data->size);
-  cx_cache_close(&cache);
+  cx_lazy_cache_close(&cache);
   CALX_TRY(status);
   cx_text file = { 0 };
   cx_text_format(&file, "%s/%s", path, name);

@@ -112,11 +112,11 @@ static bool is_own(int fd, const char *path)
   return own;
 }
 
-bool cx_cache_claim(const char *folder, const char *name, int64_t wait_ms,
-                    cx_cache_lock *out)
+bool cx_lazy_cache_claim(const char *folder, const char *name, int64_t wait_ms,
+                         cx_lazy_cache_lock *out)
 {
-  *out = (cx_cache_lock){ .fd = -1 };
-  cx_text_format(&out->path, "%s/%s" CX_CACHE_CLAIM, folder, name);
+  *out = (cx_lazy_cache_lock){ .fd = -1 };
+  cx_text_format(&out->path, "%s/%s" CX_LAZY_CACHE_CLAIM, folder, name);
   if (cx_text_failed(&out->path)) return false;
   int fd = open(
       out->path.data,
@@ -137,26 +137,26 @@ bool cx_cache_claim(const char *folder, const char *name, int64_t wait_ms,
   return true;
 }
 
-void cx_cache_claim_end(cx_cache_lock *claim)
+void cx_lazy_cache_claim_end(cx_lazy_cache_lock *claim)
 {
   if (claim->fd >= 0) {
     unlink(claim->path.data);
     close(claim->fd);
   }
   cx_text_free(&claim->path);
-  *claim = (cx_cache_lock){ .fd = -1 };
+  *claim = (cx_lazy_cache_lock){ .fd = -1 };
 }
 
 // ---- what others left -------------------------------------------------------
 
-static int open_claim(const cx_cache *c, const cx_cache_file *file)
+static int open_claim(const cx_lazy_cache *c, const cx_lazy_cache_file *file)
 {
   return openat(dirfd(c->folder), file->name,
                 O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-bool cx_cache_claim_held(const cx_cache *c, const cx_cache_file *file,
-                         long *out_pid)
+bool cx_lazy_cache_claim_held(const cx_lazy_cache *c,
+                              const cx_lazy_cache_file *file, long *out_pid)
 {
   *out_pid = 0;
   int fd = open_claim(c, file);
@@ -168,7 +168,8 @@ bool cx_cache_claim_held(const cx_cache *c, const cx_cache_file *file,
   return held;
 }
 
-bool cx_cache_claim_remove(const cx_cache *c, const cx_cache_file *file)
+bool cx_lazy_cache_claim_remove(const cx_lazy_cache *c,
+                                const cx_lazy_cache_file *file)
 {
   int fd = open_claim(c, file);
   if (fd < 0) return errno == ENOENT;

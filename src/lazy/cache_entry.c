@@ -22,7 +22,7 @@ typedef struct header {
 } header;
 
 // The label's parts: exactly so many strings, and nothing after the last.
-static bool read_label(const char *label, size_t size, cx_cache_entry *out)
+static bool read_label(const char *label, size_t size, cx_lazy_cache_entry *out)
 {
   const char **parts[LABEL_PARTS] = { &out->plugin, &out->platform,
                                       &out->program };
@@ -37,25 +37,25 @@ static bool read_label(const char *label, size_t size, cx_cache_entry *out)
   return at == size;
 }
 
-cx_cache_state cx_cache_entry_read(const char *data, size_t size,
-                                   cx_cache_entry *out)
+cx_lazy_cache_state cx_lazy_cache_entry_read(const char *data, size_t size,
+                                             cx_lazy_cache_entry *out)
 {
-  *out = (cx_cache_entry){ 0 };
+  *out = (cx_lazy_cache_entry){ 0 };
   header h;
-  if (size < sizeof h) return CX_CACHE_DAMAGED;
+  if (size < sizeof h) return CX_LAZY_CACHE_DAMAGED;
   memcpy(&h, data, sizeof h);
-  if (memcmp(h.magic, magic, sizeof magic) != 0) return CX_CACHE_DAMAGED;
-  if (h.version != FORMAT_VERSION) return CX_CACHE_OTHER_FORMAT;
+  if (memcmp(h.magic, magic, sizeof magic) != 0) return CX_LAZY_CACHE_DAMAGED;
+  if (h.version != FORMAT_VERSION) return CX_LAZY_CACHE_OTHER_FORMAT;
   const char *body = data + sizeof h;
   size_t rest = size - sizeof h;
   if (h.label_size > rest || h.key_size > rest - h.label_size) {
-    return CX_CACHE_DAMAGED;
+    return CX_LAZY_CACHE_DAMAGED;
   }
   size_t left = rest - h.label_size - h.key_size;
   if (h.options_size > left || h.program_size != left - h.options_size ||
       !cx_hash_equal(h.checksum, cx_hash_bytes(body, rest, 0)) ||
       !read_label(body, h.label_size, out)) {
-    return CX_CACHE_DAMAGED;
+    return CX_LAZY_CACHE_DAMAGED;
   }
   out->key = body + h.label_size;
   out->key_size = h.key_size;
@@ -63,7 +63,7 @@ cx_cache_state cx_cache_entry_read(const char *data, size_t size,
   out->options_size = h.options_size;
   out->bytes = out->options + h.options_size;
   out->n_bytes = h.program_size;
-  return CX_CACHE_WHOLE;
+  return CX_LAZY_CACHE_WHOLE;
 }
 
 static void write_part(const char *part, cx_text *out)
@@ -73,7 +73,7 @@ static void write_part(const char *part, cx_text *out)
   cx_text_char(out, '\0');
 }
 
-void cx_cache_entry_write(const cx_cache_entry *e, cx_text *out)
+void cx_lazy_cache_entry_write(const cx_lazy_cache_entry *e, cx_text *out)
 {
   header h = { .version = FORMAT_VERSION,
                .key_size = e->key_size,

@@ -37,7 +37,7 @@ static void append_environment(cx_text *out)
   }
 }
 
-bool cx_cache_path(cx_text *out, bool *out_readonly)
+bool cx_lazy_cache_path(cx_text *out, bool *out_readonly)
 {
   *out_readonly = false;
   if (switched_off()) return false;
@@ -52,7 +52,7 @@ bool cx_cache_path(cx_text *out, bool *out_readonly)
   return out->size != 0 && !cx_text_failed(out);
 }
 
-void cx_cache_forget(void)
+void cx_lazy_cache_forget(void)
 {
   cx_lock(&chosen.lock);
   cx_free(chosen.path);
@@ -80,7 +80,7 @@ static calx_status *choose(const char *path, bool readonly)
                     path, words_for(readonly), chosen.path,
                     words_for(chosen.readonly));
   }
-  long compiled = cx_program_count();
+  long compiled = cx_lazy_program_count();
   if (compiled != 0) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "calx_cache_open: it must be called before anything is "
@@ -98,7 +98,7 @@ calx_status *calx_cache_open(const char *path, bool readonly)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "calx_cache_open: a folder is wanted, found none");
   }
-  CALX_TRY(readonly ? cx_cache_check(path) : cx_cache_make(path));
+  CALX_TRY(readonly ? cx_lazy_cache_check(path) : cx_lazy_cache_make(path));
   char whole[PATH_MAX];  // stays the same when the program changes its folder
   if (realpath(path, whole) == NULL) {
     return cx_error(CALX_NOT_FOUND, "calx_cache_open: '%s': %s", path,

@@ -168,7 +168,7 @@ static void work(void *user)
   r->runs = false;
   cx_cond_broadcast(&r->news);
   cx_unlock(&lock);
-  calx_status_free(cx_scope_end_thread());
+  calx_status_free(cx_lazy_scope_end_thread());
 }
 
 // Under the lock.
@@ -177,7 +177,7 @@ static calx_status *start_thread(record *r)
   if (r->runs) return NULL;
   // A program that returns from main() has its last lines printed.
   static bool ends_at_exit;
-  if (!ends_at_exit) ends_at_exit = atexit(cx_closures_end) == 0;
+  if (!ends_at_exit) ends_at_exit = atexit(cx_lazy_closures_end) == 0;
   cx_thread_join(&r->thread);  // one that has left
   r->runs = true;
   calx_status *status = cx_thread_start(&r->thread, work, r);
@@ -194,7 +194,7 @@ static calx_status *keep_values(closure *c)
   for (size_t i = 0; i < c->n; i++) {
     calx_tensor *t = c->tensors[i];
     if (calx_tensor_is_host(t)) continue;
-    c->tensors[i] = calx_retain(cx_tensor_detached(t));
+    c->tensors[i] = calx_retain(cx_lazy_tensor_detached(t));
     calx_release(t);
   }
   return calx_scope_end(scope);
@@ -231,7 +231,7 @@ static closure_list take_added(record *r)
   return added;
 }
 
-void cx_closures_drop(calx_device *device)
+void cx_lazy_closures_drop(calx_device *device)
 {
   cx_lock(&lock);
   closure_list added = take_added(find(device));
@@ -239,16 +239,16 @@ void cx_closures_drop(calx_device *device)
   drop_all(&added);
 }
 
-void cx_closures_run(calx_device *device)
+void cx_lazy_closures_run(calx_device *device)
 {
   cx_lock(&lock);
   closure_list added = take_added(find(device));
   cx_unlock(&lock);
-  for (closure *c; !cx_scope_failed() && (c = pop(&added)) != NULL;) {
+  for (closure *c; !cx_lazy_scope_failed() && (c = pop(&added)) != NULL;) {
     if (c->async) {
-      cx_scope_pin(enqueue(device, c));
+      cx_lazy_scope_pin(enqueue(device, c));
     } else {
-      cx_scope_pin(call(c));
+      cx_lazy_scope_pin(call(c));
       closure_free(c);
     }
   }
@@ -319,10 +319,10 @@ void calx_add_step_closure_with(calx_closure_fn *fn, void *user,
                                 calx_tensor *const *tensors, size_t n,
                                 const calx_step_closure_options *options)
 {
-  if (cx_scope_failed()) return;
+  if (cx_lazy_scope_failed()) return;
   calx_step_closure_options o;
   calx_status *status = check_add(fn, tensors, n, options, &o);
-  calx_device *device = status == NULL ? cx_device_or_current(NULL) : NULL;
+  calx_device *device = status == NULL ? cx_lazy_device_or_current(NULL) : NULL;
   if (device != NULL) {
     closure *c = make(fn, user, tensors, n);
     if (c == NULL) {
@@ -333,7 +333,7 @@ void calx_add_step_closure_with(calx_closure_fn *fn, void *user,
       if (status != NULL) closure_free(c);
     }
   }
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
 }
 
 // ---- the end ----------------------------------------------------------------
@@ -362,26 +362,26 @@ static calx_status *settle(record *r)
   return failed;
 }
 
-bool cx_closures_is_worker(void)
+bool cx_lazy_closures_is_worker(void)
 {
   return working != NULL;
 }
 
 calx_status *calx_wait_step_closures(void)
 {
-  if (cx_closures_is_worker()) {
+  if (cx_lazy_closures_is_worker()) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "calx_wait_step_closures: called in an asynchronous step "
                     "closure, which it would wait for");
   }
-  calx_device *device = cx_device_or_current(NULL);
+  calx_device *device = cx_lazy_device_or_current(NULL);
   cx_lock(&lock);
   record *r = find(device);
   cx_unlock(&lock);
   return r != NULL ? settle(r) : NULL;
 }
 
-void cx_closures_end(void)
+void cx_lazy_closures_end(void)
 {
   for (;;) {
     cx_lock(&lock);

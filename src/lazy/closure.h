@@ -6,14 +6,14 @@
 
 // After a sync of the device, on the thread that synced: runs what was added
 // before it, or drops it where the scope holds an error.
-void cx_closures_run(calx_device *device);
+void cx_lazy_closures_run(calx_device *device);
 // Of all devices, before they go: what is queued runs, what waits for a sync is
 // dropped. On a thread that runs asynchronous closures (one of them calls
 // exit()) those queued behind it are left.
-void cx_closures_end(void);
+void cx_lazy_closures_end(void);
 // What waits for the device's next sync is dropped: there is none.
-void cx_closures_drop(calx_device *device);
+void cx_lazy_closures_drop(calx_device *device);
 // Whether the calling thread runs asynchronous closures.
-bool cx_closures_is_worker(void);
+bool cx_lazy_closures_is_worker(void);
 
 #endif

@@ -17,12 +17,12 @@ CX_METRIC(compile_time, "CompileTime", CX_UNIT_NS);
 
 static atomic_long compiled;  // programs, for the current client
 
-long cx_program_count(void)
+long cx_lazy_program_count(void)
 {
   return atomic_load(&compiled);
 }
 
-void cx_compile_forget(void)
+void cx_lazy_compile_forget(void)
 {
   atomic_store(&compiled, 0);
 }
@@ -35,12 +35,12 @@ typedef struct signature {
   cx_pjrt_signature s;
 } signature;
 
-static void wire_shape(const cx_shape *s, cx_pjrt_shape *out)
+static void wire_shape(const cx_graph_shape *s, cx_pjrt_shape *out)
 {
   cx_pjrt_shape_make(s->dtype, s->dims, s->rank, out);
 }
 
-static calx_status *signature_make(const cx_order *o, signature *out)
+static calx_status *signature_make(const cx_graph_order *o, signature *out)
 {
   size_t n = o->n_params + (o->n_slots != 0);
   *out = (signature){ 0 };
@@ -48,7 +48,7 @@ static calx_status *signature_make(const cx_order *o, signature *out)
   out->donated = cx_calloc(n + 1, sizeof *out->donated);
   if (out->shapes == NULL || out->donated == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < o->n_params; i++) {
-    const cx_param *p = &o->params[i];
+    const cx_graph_param *p = &o->params[i];
     wire_shape(&p->node->out[p->out].shape, &out->shapes[i]);
     out->donated[i] = o->aliases[i] != 0;
   }
@@ -57,7 +57,7 @@ static calx_status *signature_make(const cx_order *o, signature *out)
     cx_pjrt_shape_make(CALX_U32, &words, 1, &out->shapes[o->n_params]);
   }
   for (size_t r = 0; r < o->n_roots; r++) {
-    const cx_value *v = &o->roots[r];
+    const cx_graph_value *v = &o->roots[r];
     wire_shape(&v->node->out[v->out].shape, &out->shapes[n + r]);
   }
   out->s = (cx_pjrt_signature){ .params = out->shapes,
@@ -100,7 +100,7 @@ static calx_status *dump(const cx_text *text, cx_hash hash, long number)
 // ---- compiling --------------------------------------------------------------
 
 typedef struct compilation {
-  const cx_run *run;
+  const cx_lazy_run *run;
   cx_text text, bare;  // with and without locations
   signature signature;
   char *options;
@@ -109,21 +109,21 @@ typedef struct compilation {
 } compilation;
 
 // How many replicas a program with collectives has: one for each rank.
-static int replicas_of(const cx_run *run)
+static int replicas_of(const cx_lazy_run *run)
 {
-  bool together = (run->order->flags & CX_NODE_COLLECTIVE) != 0;
+  bool together = (run->order->flags & CX_GRAPH_NODE_COLLECTIVE) != 0;
   return together ? cx_world_size(cx_world_here()) : 0;
 }
 
 static calx_status *print_program(compilation *c, bool soft_dynamic)
 {
-  cx_lowering l = { .order = c->run->order,
-                    .name = "calx",
-                    .soft_dynamic = soft_dynamic,
-                    .donate = true,
-                    .replicas = replicas_of(c->run) };
+  cx_graph_lowering l = { .order = c->run->order,
+                          .name = "calx",
+                          .soft_dynamic = soft_dynamic,
+                          .donate = true,
+                          .replicas = replicas_of(c->run) };
   cx_hlo_module *module;
-  CALX_TRY(cx_lower(&l, &module));
+  CALX_TRY(cx_graph_lower(&l, &module));
   cx_hlo_print(module, &c->text);
   cx_hlo_print_with(module, &(cx_hlo_print_options){ .no_locations = true },
                     &c->bare);
@@ -136,22 +136,22 @@ static calx_status *print_program(compilation *c, bool soft_dynamic)
 
 // The visit lasts until the program is kept: another process that wants it
 // waits so long.
-static calx_status *load_or_compile(compilation *c, const cx_disk_key *key,
+static calx_status *load_or_compile(compilation *c, const cx_lazy_disk_key *key,
                                     const cx_pjrt_compile_options *options,
                                     cx_pjrt_executable **out)
 {
   cx_pjrt_client *client = c->run->device->client;
   calx_status *status = NULL;
-  cx_disk_visit visit;
-  cx_disk_begin(client, key, &visit);
-  *out = cx_disk_load(&visit, options, &c->signature.s);
+  cx_lazy_disk_visit visit;
+  cx_lazy_disk_begin(client, key, &visit);
+  *out = cx_lazy_disk_load(&visit, options, &c->signature.s);
   c->loaded = *out != NULL;
   if (!c->loaded) {
     status = cx_pjrt_compile(client, c->text.data, c->text.size, options,
                              &c->signature.s, out);
-    if (status == NULL) cx_disk_store(&visit, *out);
+    if (status == NULL) cx_lazy_disk_store(&visit, *out);
   }
-  cx_disk_end(&visit);
+  cx_lazy_disk_end(&visit);
   return status;
 }
 
@@ -172,25 +172,25 @@ static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
   CALX_TRY(signature_make(c->run->order, &c->signature));
   CALX_TRY(
       cx_pjrt_options_encode(&options, client, &c->options, &c->options_size));
-  cx_disk_key key = { .hash = hash,
-                      .text = c->bare.data,
-                      .size = c->bare.size,
-                      .options = c->options,
-                      .options_size = c->options_size,
-                      .site = &c->run->site };
+  cx_lazy_disk_key key = { .hash = hash,
+                           .text = c->bare.data,
+                           .size = c->bare.size,
+                           .options = c->options,
+                           .options_size = c->options_size,
+                           .site = &c->run->site };
   // Plugins of others may have all processes compile it in step.
   key.in_step = spread && replicas != 0 && !cx_pjrt_client_is_own(client);
   CALX_TRY(dump(&c->text, key.hash, atomic_fetch_add(&compiled, 1) + 1));
   return load_or_compile(c, &key, &options, out);
 }
 
-calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
-                        cx_pjrt_executable **out, bool *out_loaded)
+calx_status *cx_lazy_compile(const cx_lazy_run *run, bool soft_dynamic,
+                             cx_pjrt_executable **out, bool *out_loaded)
 {
   *out = NULL;
   compilation c = { .run = run };
   int64_t start = cx_now_ns();
-  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compile(run);
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_lazy_tell_compile(run);
   calx_status *status = print_program(&c, soft_dynamic);
   if (status == NULL) status = compile_printed(&c, out);
   cx_text_free(&c.text);
@@ -204,6 +204,6 @@ calx_status *cx_compile(const cx_run *run, bool soft_dynamic,
   *out_loaded = c.loaded;
   cx_trace_ended(CX_SPAN_COMPILE, run->device->index, start,
                  (int64_t)run->order->n_nodes, &run->site);
-  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_compiled(run, *out);
+  if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_lazy_tell_compiled(run, *out);
   return status;
 }

@@ -19,7 +19,7 @@
 static struct {
   cx_mutex lock;
   atomic_bool open;
-  bool for_ranks;  // opened by cx_devices_open_for_ranks()
+  bool for_ranks;  // opened by cx_lazy_devices_open_for_ranks()
   pid_t process;   // that opened it
   cx_pjrt_client *client;
   calx_device *devices;
@@ -96,11 +96,11 @@ static void report_late(void)
   int64_t end = cx_now_ns() + EXIT_WAIT_MS * INT64_C(1000000);
   for (int i = 0; i < world.count; i++) {
     calx_status *late = NULL;
-    while (late == NULL && cx_flight_try(&world.devices[i], &late) &&
+    while (late == NULL && cx_lazy_flight_try(&world.devices[i], &late) &&
            cx_now_ns() < end) {
       nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
-    cx_log_untaken(late);
+    cx_lazy_log_untaken(late);
     calx_status_free(late);
   }
 }
@@ -138,7 +138,7 @@ static calx_status *open_world(void)
   return NULL;
 }
 
-calx_device *cx_devices_open(calx_status **out_status)
+calx_device *cx_lazy_devices_open(calx_status **out_status)
 {
   *out_status = NULL;
   if (!atomic_load_explicit(&world.open, memory_order_acquire)) {
@@ -152,7 +152,7 @@ calx_device *cx_devices_open(calx_status **out_status)
   return &world.devices[0];
 }
 
-calx_status *cx_devices_open_for_ranks(int *out_count)
+calx_status *cx_lazy_devices_open_for_ranks(int *out_count)
 {
   calx_status *status = NULL;
   cx_log_hold_begin();
@@ -167,22 +167,22 @@ calx_status *cx_devices_open_for_ranks(int *out_count)
   }
   *out_count = world.count;
   cx_unlock(&world.lock);
-  cx_ranks_reset();
+  cx_lazy_ranks_reset();
   cx_log_hold_end();
   return status;
 }
 
-bool cx_devices_are_open(void)
+bool cx_lazy_devices_are_open(void)
 {
   return atomic_load_explicit(&world.open, memory_order_acquire);
 }
 
-int cx_device_index_of_thread(void)
+int cx_lazy_device_index_of_thread(void)
 {
-  return cx_self.device != NULL ? cx_self.device->index : 0;
+  return cx_lazy_self.device != NULL ? cx_lazy_self.device->index : 0;
 }
 
-calx_device *cx_device_at(int index)
+calx_device *cx_lazy_device_at(int index)
 {
   if (!atomic_load_explicit(&world.open, memory_order_acquire) || index < 0 ||
       index >= world.count) {
@@ -191,41 +191,42 @@ calx_device *cx_device_at(int index)
   return &world.devices[index];
 }
 
-bool cx_device_is_open(const calx_device *d)
+bool cx_lazy_device_is_open(const calx_device *d)
 {
-  for (int i = 0; d != NULL && cx_device_at(i) != NULL; i++) {
+  for (int i = 0; d != NULL && cx_lazy_device_at(i) != NULL; i++) {
     if (&world.devices[i] == d) return true;
   }
   return false;
 }
 
-calx_device *cx_device_or_current(calx_device *device)
+calx_device *cx_lazy_device_or_current(calx_device *device)
 {
   if (device != NULL) return device;
-  return cx_self.device != NULL ? cx_self.device : calx_device_current();
+  return cx_lazy_self.device != NULL ? cx_lazy_self.device
+                                     : calx_device_current();
 }
 
 // ---- public -----------------------------------------------------------------
 
 calx_device *calx_device_current(void)
 {
-  if (cx_self.device != NULL) return cx_self.device;
+  if (cx_lazy_self.device != NULL) return cx_lazy_self.device;
   calx_status *status;
-  calx_device *device = cx_devices_open(&status);
-  cx_scope_pin(status);
+  calx_device *device = cx_lazy_devices_open(&status);
+  cx_lazy_scope_pin(status);
   return device;
 }
 
 void calx_device_set_current(calx_device *device)
 {
-  cx_self.device = device;
+  cx_lazy_self.device = device;
 }
 
 int calx_device_count(void)
 {
   calx_status *status;
-  calx_device *first = cx_devices_open(&status);
-  cx_scope_pin(status);
+  calx_device *first = cx_lazy_devices_open(&status);
+  cx_lazy_scope_pin(status);
   return first != NULL ? world.count : 0;
 }
 
@@ -233,7 +234,7 @@ calx_status *calx_device_open(const char *name, calx_device **out_device)
 {
   *out_device = NULL;
   calx_status *status;
-  if (cx_devices_open(&status) == NULL) return status;
+  if (cx_lazy_devices_open(&status) == NULL) return status;
   if (name == NULL || strcmp(name, "xla") == 0) {
     *out_device = calx_device_current();
     return NULL;
@@ -273,8 +274,8 @@ calx_status *calx_device_memory(calx_device *device, calx_memory_info *out_info)
 {
   *out_info = (calx_memory_info){ -1, -1, -1 };
   calx_status *status;
-  if (device == NULL && (device = cx_self.device) == NULL &&
-      (device = cx_devices_open(&status)) == NULL) {
+  if (device == NULL && (device = cx_lazy_self.device) == NULL &&
+      (device = cx_lazy_devices_open(&status)) == NULL) {
     return status;
   }
   cx_pjrt_memory_stats stats;
@@ -287,10 +288,10 @@ calx_status *calx_device_memory(calx_device *device, calx_memory_info *out_info)
 
 calx_status *calx_device_wait(calx_device *device)
 {
-  if (device == NULL) device = cx_self.device;
-  if (device == NULL) device = cx_device_at(0);
+  if (device == NULL) device = cx_lazy_self.device;
+  if (device == NULL) device = cx_lazy_device_at(0);
   if (device == NULL) return NULL;
-  return cx_flight_poll(device, true);
+  return cx_lazy_flight_poll(device, true);
 }
 
 const char *calx_version(void)
@@ -300,32 +301,32 @@ const char *calx_version(void)
 
 static void device_end(calx_device *d)
 {
-  calx_status *late = cx_flight_poll(d, true);
-  cx_log_untaken(late);
+  calx_status *late = cx_lazy_flight_poll(d, true);
+  cx_lazy_log_untaken(late);
   calx_status_free(late);
-  cx_order_free(&d->order);
-  cx_problem_release(d->expired.problem);
-  cx_problem_release(d->consumed.problem);
+  cx_graph_order_free(&d->order);
+  cx_lazy_problem_release(d->expired.problem);
+  cx_lazy_problem_release(d->consumed.problem);
   cx_free(d->changed);
   cx_mutex_free(&d->lock);
 }
 
 void calx_shutdown(void)
 {
-  if (cx_closures_is_worker()) {
+  if (cx_lazy_closures_is_worker()) {
     cx_log(
         "calx_shutdown: called in an asynchronous step closure, which uses "
         "what it ends: nothing is shut down");
     return;
   }
-  cx_closures_end();
-  cx_scope_end_root();
+  cx_lazy_closures_end();
+  cx_lazy_scope_end_root();
   cx_log_hold_begin();
   cx_lock(&world.lock);
   if (atomic_load(&world.open)) {
     for (int i = 0; i < world.count; i++) device_end(&world.devices[i]);
     cx_trace_tell_close();
-    cx_programs_free();
+    cx_lazy_programs_free();
     cx_free(world.devices);
     cx_pjrt_client_close(world.client);
     world.client = NULL;
@@ -336,8 +337,8 @@ void calx_shutdown(void)
   }
   cx_unlock(&world.lock);
   cx_log_hold_end();
-  cx_cache_forget();
-  cx_self.device = cx_self.steps = NULL;
+  cx_lazy_cache_forget();
+  cx_lazy_self.device = cx_lazy_self.steps = NULL;
 }
 
 // ---- random streams ---------------------------------------------------------
@@ -351,36 +352,36 @@ static uint64_t mix(uint64_t z)
   return z ^ (z >> 31);
 }
 
-int cx_device_rank(const calx_device *device)
+int cx_lazy_device_rank(const calx_device *device)
 {
   const cx_world_place *here = cx_world_here();
   return here->process * here->devices + device->index;
 }
 
-void cx_rank_end(calx_device *device)
+void cx_lazy_rank_end(calx_device *device)
 {
-  cx_closures_drop(device);
+  cx_lazy_closures_drop(device);
   atomic_store(&device->rank_ended, true);
 }
 
-bool cx_rank_has_ended(const calx_device *device)
+bool cx_lazy_rank_has_ended(const calx_device *device)
 {
   return atomic_load(&device->rank_ended);
 }
 
 // A draw has 2^40 counters of its own: more than a tensor has elements. The
 // rank's number is in the key, so that ranks draw different numbers.
-void cx_random_draw(calx_device *device, bool common, uint64_t *out_key,
-                    uint64_t *out_counter)
+void cx_lazy_random_draw(calx_device *device, bool common, uint64_t *out_key,
+                         uint64_t *out_counter)
 {
-  uint64_t rank = common ? 0 : (uint64_t)cx_device_rank(device);
+  uint64_t rank = common ? 0 : (uint64_t)cx_lazy_device_rank(device);
   cx_lock(&device->lock);
   *out_key = mix(mix(device->seed) + rank);
   *out_counter = device->draws++ << 40;
   cx_unlock(&device->lock);
 }
 
-void cx_random_seed(calx_device *device, uint64_t seed)
+void cx_lazy_random_seed(calx_device *device, uint64_t seed)
 {
   cx_lock(&device->lock);
   device->seed = seed;

@@ -30,7 +30,8 @@ CX_COUNTER(disk_damaged, "PersistentCacheDeserializeFailure");
 
 static bool folder_safe(const char *path, bool readonly)
 {
-  calx_status *status = readonly ? cx_cache_check(path) : cx_cache_make(path);
+  calx_status *status =
+      readonly ? cx_lazy_cache_check(path) : cx_lazy_cache_make(path);
   bool safe = status == NULL;
   if (!safe) {
     cx_log_once_per_site("cache", "the cache folder '%s' is not used: %s", path,
@@ -67,7 +68,7 @@ static cx_hash cpu_hash(void)
 }
 
 // All that must be equal for the bytes to be usable.
-static bool full_key(cx_pjrt_client *client, const cx_disk_key *key,
+static bool full_key(cx_pjrt_client *client, const cx_lazy_disk_key *key,
                      cx_text *out)
 {
   cx_hash plugin, cpu;
@@ -93,34 +94,34 @@ static bool full_key(cx_pjrt_client *client, const cx_disk_key *key,
   return !cx_text_failed(out);
 }
 
-static void name_file(cx_disk_visit *v)
+static void name_file(cx_lazy_disk_visit *v)
 {
-  const cx_disk_key *k = v->key;
+  const cx_lazy_disk_key *k = v->key;
   cx_hash h = cx_hash_bytes(v->full.data, v->full.size, 1);
   cx_hash o = cx_hash_bytes(k->options, k->options_size, h.low);
   char hex[33];
   cx_hash_hex((cx_hash){ h.low ^ o.low, h.high ^ o.high }, hex);
-  snprintf(v->name, sizeof v->name, "%.32s" CX_CACHE_SUFFIX, hex);
+  snprintf(v->name, sizeof v->name, "%.32s" CX_LAZY_CACHE_SUFFIX, hex);
   cx_text_format(&v->path, "%s/%s", v->folder.data, v->name);
 }
 
-void cx_disk_begin(cx_pjrt_client *client, const cx_disk_key *key,
-                   cx_disk_visit *out)
+void cx_lazy_disk_begin(cx_pjrt_client *client, const cx_lazy_disk_key *key,
+                        cx_lazy_disk_visit *out)
 {
-  *out = (cx_disk_visit){ .client = client, .key = key, .claim.fd = -1 };
-  if (!cx_cache_path(&out->folder, &out->readonly) ||
+  *out = (cx_lazy_disk_visit){ .client = client, .key = key, .claim.fd = -1 };
+  if (!cx_lazy_cache_path(&out->folder, &out->readonly) ||
       !full_key(client, key, &out->full) ||
       !folder_safe(out->folder.data, out->readonly)) {
     return;
   }
   name_file(out);
   out->on = !cx_text_failed(&out->path);
-  if (cx_cache_limit() == 0) out->readonly = true;
+  if (cx_lazy_cache_limit() == 0) out->readonly = true;
 }
 
-void cx_disk_end(cx_disk_visit *v)
+void cx_lazy_disk_end(cx_lazy_disk_visit *v)
 {
-  cx_cache_claim_end(&v->claim);
+  cx_lazy_cache_claim_end(&v->claim);
   cx_text_free(&v->folder);
   cx_text_free(&v->full);
   cx_text_free(&v->path);
@@ -129,11 +130,11 @@ void cx_disk_end(cx_disk_visit *v)
 // ---- reading ----------------------------------------------------------------
 
 // Whether a file's data is a whole program of this key.
-static bool usable(const cx_disk_visit *v, const char *data, size_t size,
-                   cx_cache_entry *e)
+static bool usable(const cx_lazy_disk_visit *v, const char *data, size_t size,
+                   cx_lazy_cache_entry *e)
 {
-  const cx_disk_key *k = v->key;
-  return cx_cache_entry_read(data, size, e) == CX_CACHE_WHOLE &&
+  const cx_lazy_disk_key *k = v->key;
+  return cx_lazy_cache_entry_read(data, size, e) == CX_LAZY_CACHE_WHOLE &&
          e->key_size == v->full.size && e->options_size == k->options_size &&
          memcmp(e->key, v->full.data, v->full.size) == 0 &&
          memcmp(e->options, k->options, k->options_size) == 0;
@@ -149,14 +150,14 @@ static CX_COLD void tell_refused(const calx_status *status)
 }
 
 // NULL: a miss, whatever the reason.
-static cx_pjrt_executable *look(cx_disk_visit *v,
+static cx_pjrt_executable *look(cx_lazy_disk_visit *v,
                                 const cx_pjrt_compile_options *options,
                                 const cx_pjrt_signature *signature)
 {
   int64_t start = cx_now_ns();
   char *data;
   size_t size;
-  calx_status *status = cx_file_read_own(v->path.data, CX_CACHE_BIGGEST,
+  calx_status *status = cx_file_read_own(v->path.data, CX_LAZY_CACHE_BIGGEST,
                                          v->readonly, &data, &size);
   if (status != NULL) {
     tell_refused(status);
@@ -164,7 +165,7 @@ static cx_pjrt_executable *look(cx_disk_visit *v,
     return NULL;
   }
   cx_pjrt_executable *executable = NULL;
-  cx_cache_entry e;
+  cx_lazy_cache_entry e;
   if (usable(v, data, size, &e)) {
     status = cx_pjrt_executable_deserialize(v->client, e.bytes, e.n_bytes,
                                             options, signature, &executable);
@@ -172,7 +173,7 @@ static cx_pjrt_executable *look(cx_disk_visit *v,
   v->damaged |= executable == NULL;
   if (executable != NULL) {
     cx_metric_add(&load_time, (double)(cx_now_ns() - start));
-    cx_trace_ended(CX_SPAN_LOAD, cx_device_index_of_thread(), start,
+    cx_trace_ended(CX_SPAN_LOAD, cx_lazy_device_index_of_thread(), start,
                    (int64_t)size, v->key->site);
   }
   calx_status_free(status);
@@ -183,7 +184,7 @@ static cx_pjrt_executable *look(cx_disk_visit *v,
 // How long another process's compilation is waited for.
 static int64_t wait_ms(void)
 {
-  int64_t seconds = cx_env_int("CALX_CACHE_WAIT_S", 600);
+  int64_t seconds = cx_lazy_env_int("CALX_CACHE_WAIT_S", 600);
   if (seconds > INT32_MAX) seconds = INT32_MAX;
   return seconds < 0 ? 0 : seconds * 1000;
 }
@@ -191,15 +192,15 @@ static int64_t wait_ms(void)
 // A plugin that was seen not to serialise: nobody need wait for its programs.
 static _Atomic(cx_pjrt_plugin *) keeps_nothing;
 
-cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
-                                 const cx_pjrt_compile_options *options,
-                                 const cx_pjrt_signature *signature)
+cx_pjrt_executable *cx_lazy_disk_load(cx_lazy_disk_visit *v,
+                                      const cx_pjrt_compile_options *options,
+                                      const cx_pjrt_signature *signature)
 {
   if (!v->on) return NULL;
   cx_pjrt_executable *executable = look(v, options, signature);
   if (executable == NULL && !v->readonly && !v->key->in_step &&
       atomic_load(&keeps_nothing) != cx_pjrt_client_plugin(v->client)) {
-    cx_cache_claim(v->folder.data, v->name, wait_ms(), &v->claim);
+    cx_lazy_cache_claim(v->folder.data, v->name, wait_ms(), &v->claim);
     executable = look(v, options, signature);
   }
   // The time of last use, where the folder may be written.
@@ -213,9 +214,9 @@ cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
 
 // ---- writing ----------------------------------------------------------------
 
-static calx_status *store(cx_disk_visit *v, cx_pjrt_executable *executable)
+static calx_status *store(cx_lazy_disk_visit *v, cx_pjrt_executable *executable)
 {
-  const cx_disk_key *k = v->key;
+  const cx_lazy_disk_key *k = v->key;
   char *bytes = NULL;
   size_t n;
   CALX_TRY(cx_pjrt_executable_serialize(executable, &bytes, &n));
@@ -224,7 +225,7 @@ static calx_status *store(cx_disk_visit *v, cx_pjrt_executable *executable)
     snprintf(line, sizeof line, "%s:%d", k->site->file, k->site->line);
   }
   cx_text file = { 0 };
-  cx_cache_entry e = {
+  cx_lazy_cache_entry e = {
     .plugin = cx_pjrt_plugin_name(cx_pjrt_client_plugin(v->client)),
     .platform = cx_pjrt_client_platform(v->client),
     .program = line,
@@ -235,16 +236,17 @@ static calx_status *store(cx_disk_visit *v, cx_pjrt_executable *executable)
     .options_size = k->options_size,
     .n_bytes = n,
   };
-  cx_cache_entry_write(&e, &file);
+  cx_lazy_cache_entry_write(&e, &file);
   cx_free(bytes);
-  calx_status *status = cx_text_failed(&file)
-                            ? cx_out_of_memory()
-                            : cx_cache_keep(v->folder.data, v->name, &file);
+  calx_status *status =
+      cx_text_failed(&file)
+          ? cx_out_of_memory()
+          : cx_lazy_cache_keep(v->folder.data, v->name, &file);
   cx_text_free(&file);
   return status;
 }
 
-void cx_disk_store(cx_disk_visit *v, cx_pjrt_executable *executable)
+void cx_lazy_disk_store(cx_lazy_disk_visit *v, cx_pjrt_executable *executable)
 {
   if (!v->on || v->readonly) return;
   calx_status *status = store(v, executable);

@@ -6,27 +6,29 @@
 #include "lazy/internal.h"
 
 // The parameter that is this data node; n_params: none.
-static size_t param_of(const cx_order *o, const cx_node *node)
+static size_t param_of(const cx_graph_order *o, const cx_graph_node *node)
 {
   size_t i = node->index;
   if (i < o->n_params && o->params[i].node == node) return i;
   return o->n_params;
 }
 
-static bool may_donate(const cx_order *o, const calx_tensor *t, uint32_t root)
+static bool may_donate(const cx_graph_order *o, const calx_tensor *t,
+                       uint32_t root)
 {
-  const cx_node *base = t->base;
-  if (base == NULL || (cx_node_flags(base) & CX_NODE_DATA) == 0) return false;
-  if (atomic_load_explicit(&((cx_node *)base)->holders, memory_order_acquire) !=
-      1) {
+  const cx_graph_node *base = t->base;
+  if (base == NULL || (cx_node_flags(base) & CX_GRAPH_NODE_DATA) == 0)
+    return false;
+  if (atomic_load_explicit(&((cx_graph_node *)base)->holders,
+                           memory_order_acquire) != 1) {
     return false;
   }
-  const cx_value *r = &o->roots[root];
-  return cx_shape_equal(&base->out[0].shape, &r->node->out[r->out].shape);
+  const cx_graph_value *r = &o->roots[root];
+  return cx_graph_shape_equal(&base->out[0].shape, &r->node->out[r->out].shape);
 }
 
-size_t cx_donate(cx_order *o, calx_tensor *const *tensors,
-                 const uint32_t *roots, size_t n)
+size_t cx_lazy_donate(cx_graph_order *o, calx_tensor *const *tensors,
+                      const uint32_t *roots, size_t n)
 {
   size_t count = 0;
   uint32_t next = 0;  // roots are numbered as their first tensors come

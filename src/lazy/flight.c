@@ -10,20 +10,21 @@ CX_METRIC(wait_time, "DeviceLockWait", CX_UNIT_NS);
 
 static size_t limit(void)
 {
-  int64_t n = cx_env_int("CALX_MAX_STEPS_IN_FLIGHT", 4);
+  int64_t n = cx_lazy_env_int("CALX_MAX_STEPS_IN_FLIGHT", 4);
   if (n < 1) return 1;
-  return n < CX_MAX_FLIGHTS ? (size_t)n : CX_MAX_FLIGHTS;
+  return n < CX_LAZY_MAX_FLIGHTS ? (size_t)n : CX_LAZY_MAX_FLIGHTS;
 }
 
-static void flight_free(cx_flight *f)
+static void flight_free(cx_lazy_flight *f)
 {
-  for (size_t i = 0; i < f->n_results; i++) cx_node_release(f->results[i]);
+  for (size_t i = 0; i < f->n_results; i++)
+    cx_graph_node_release(f->results[i]);
   cx_free(f->results);
   cx_pjrt_event_free(f->done);
 }
 
 // The results' nodes are failed with the reason; returns a copy of it.
-static calx_status *fail_results(cx_flight *f, calx_status *why)
+static calx_status *fail_results(cx_lazy_flight *f, calx_status *why)
 {
   calx_status *told = cx_error_at(
       &f->site, calx_status_code(why), "sync: the step failed: %s%s",
@@ -32,10 +33,10 @@ static calx_status *fail_results(cx_flight *f, calx_status *why)
                    "so their values are lost: restore them from a save"
                  : "");
   for (size_t i = 0; i < f->n_results; i++) {
-    cx_node *node = f->results[i];
-    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) continue;
+    cx_graph_node *node = f->results[i];
+    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) continue;
     node->error = cx_status_copy(told);
-    cx_node_set_flags(node, CX_NODE_FAILED);
+    cx_node_set_flags(node, CX_GRAPH_NODE_FAILED);
   }
   calx_status_free(why);
   return told;
@@ -44,8 +45,8 @@ static calx_status *fail_results(cx_flight *f, calx_status *why)
 // Takes the oldest flight off. Under the device's lock.
 static calx_status *land(calx_device *d)
 {
-  cx_flight f = d->flights[d->first_flight];
-  d->first_flight = (d->first_flight + 1) % CX_MAX_FLIGHTS;
+  cx_lazy_flight f = d->flights[d->first_flight];
+  d->first_flight = (d->first_flight + 1) % CX_LAZY_MAX_FLIGHTS;
   d->n_flights--;
   calx_status *status = cx_pjrt_event_await(f.done);
   if (status != NULL) status = fail_results(&f, status);
@@ -72,7 +73,7 @@ static calx_status *poll(calx_device *d, bool all)
   return first;
 }
 
-calx_status *cx_flight_poll(calx_device *d, bool all)
+calx_status *cx_lazy_flight_poll(calx_device *d, bool all)
 {
   cx_lock(&d->lock);
   calx_status *first = poll(d, all);
@@ -80,7 +81,7 @@ calx_status *cx_flight_poll(calx_device *d, bool all)
   return first;
 }
 
-bool cx_flight_try(calx_device *d, calx_status **out_status)
+bool cx_lazy_flight_try(calx_device *d, calx_status **out_status)
 {
   *out_status = NULL;
   if (!cx_trylock(&d->lock)) return true;
@@ -91,7 +92,7 @@ bool cx_flight_try(calx_device *d, calx_status **out_status)
 }
 
 // Under the device's lock.
-calx_status *cx_flight_room(calx_device *d)
+calx_status *cx_lazy_flight_room(calx_device *d)
 {
   calx_status *first = NULL;
   size_t most = limit();
@@ -103,26 +104,27 @@ calx_status *cx_flight_room(calx_device *d)
   return first;
 }
 
-void cx_flight_add(calx_device *d, cx_pjrt_event *done, const calx_site *site,
-                   bool donated, cx_node *const *results, size_t n)
+void cx_lazy_flight_add(calx_device *d, cx_pjrt_event *done,
+                        const calx_site *site, bool donated,
+                        cx_graph_node *const *results, size_t n)
 {
-  cx_flight f = { .done = done, .site = *site, .donated = donated };
+  cx_lazy_flight f = { .done = done, .site = *site, .donated = donated };
   f.results = cx_alloc((n + 1) * sizeof *f.results);
   if (f.results == NULL) {
     // Without a record the failure could not find its step: wait for it here.
     calx_status *status = cx_pjrt_event_await(done);
-    f.results = (cx_node **)results;
+    f.results = (cx_graph_node **)results;
     f.n_results = n;
-    if (status != NULL) cx_scope_pin(fail_results(&f, status));
+    if (status != NULL) cx_lazy_scope_pin(fail_results(&f, status));
     cx_pjrt_event_free(done);
     return;
   }
   for (size_t i = 0; i < n; i++) {
-    cx_node_retain(results[i]);
+    cx_graph_node_retain(results[i]);
     f.results[i] = results[i];
   }
   f.n_results = n;
-  size_t at = (d->first_flight + d->n_flights) % CX_MAX_FLIGHTS;
+  size_t at = (d->first_flight + d->n_flights) % CX_LAZY_MAX_FLIGHTS;
   d->flights[at] = f;
   d->n_flights++;
 }

@@ -11,59 +11,60 @@
 
 // ---- problems: why a tensor has no value; shared, refcounted ----------------
 
-typedef struct cx_problem {
+typedef struct cx_lazy_problem {
   atomic_int refs;
   calx_status *status;
-} cx_problem;
+} cx_lazy_problem;
 
-cx_problem *cx_problem_new(calx_status *status);  // takes it; NULL: no memory
-void cx_problem_retain(cx_problem *p);
-void cx_problem_release(cx_problem *p);
+cx_lazy_problem *cx_lazy_problem_new(
+    calx_status *status);  // takes it; NULL: no memory
+void cx_lazy_problem_retain(cx_lazy_problem *p);
+void cx_lazy_problem_release(cx_lazy_problem *p);
 
 // ---- tensors ----------------------------------------------------------------
 
 enum {
-  CX_T_REQUIRES_GRAD = 1,  // a leaf that collects a gradient
-  CX_T_DETACHED = 2,
-  CX_T_WEAK = 4,
-  CX_T_EXPIRED = 8,  // problem tells at which sync
-  CX_T_POISON = 16,  // problem tells why
-  CX_T_CONSUMED = 32,
-  CX_T_NAMED = 64,            // during one sync
-  CX_T_GONE = 128,            // CALX_DEBUG=handles: used after its end
-  CX_T_KEEP_INITIAL = 512,    // base may be a pending value
-  CX_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
-  CX_T_BASE_DETACHED = 1024,  // what CX_T_DETACHED was with base
+  CX_LAZY_T_REQUIRES_GRAD = 1,  // a leaf that collects a gradient
+  CX_LAZY_T_DETACHED = 2,
+  CX_LAZY_T_WEAK = 4,
+  CX_LAZY_T_EXPIRED = 8,  // problem tells at which sync
+  CX_LAZY_T_POISON = 16,  // problem tells why
+  CX_LAZY_T_CONSUMED = 32,
+  CX_LAZY_T_NAMED = 64,            // during one sync
+  CX_LAZY_T_GONE = 128,            // CALX_DEBUG=handles: used after its end
+  CX_LAZY_T_KEEP_INITIAL = 512,    // base may be a pending value
+  CX_LAZY_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
+  CX_LAZY_T_BASE_DETACHED = 1024,  // what CX_LAZY_T_DETACHED was with base
 };
 
-typedef struct cx_host {
-  cx_shape shape;
+typedef struct cx_lazy_host {
+  cx_graph_shape shape;
   size_t bytes;
   unsigned char *data;  // on a cache line, so that plugins can use it in place
   void (*done)(void *user);  // gives back data of somebody else; NULL: own
   void *user;
-} cx_host;
+} cx_lazy_host;
 
 struct calx_tensor {
   atomic_int refs;    // owners, and one for the scope
   atomic_int owners;  // other than the scope: durable while above 0
   uint32_t flags;
   uint32_t out, base_out;
-  cx_node *node;  // the value; NULL: host or poison
-  cx_node *base;  // the last materialised value, while another is pending
+  cx_graph_node *node;  // the value; NULL: host or poison
+  cx_graph_node *base;  // the last materialised value, while another is pending
   calx_device *device;
-  cx_problem *problem;
+  cx_lazy_problem *problem;
   uint64_t serial;  // order of creation on its device
   calx_scope *scope;
   uint32_t scope_at;
   uint32_t changed_at;  // place in the device's list + 1
-  cx_leaf *leaf;
+  cx_graph_leaf *leaf;
   calx_tensor *grad;
-  cx_host *host;
+  cx_lazy_host *host;
   const char *name, *model;
 };
 
-static inline bool cx_is_computed(const cx_node *node)
+static inline bool cx_is_computed(const cx_graph_node *node)
 {
   return node->out[0].buffer != NULL;
 }
@@ -78,8 +79,8 @@ static inline bool cx_is_pending(const calx_tensor *t)
 static inline bool cx_is_of_this_step(const calx_tensor *t)
 {
   return t->node != NULL &&
-         (cx_is_pending(t) ||
-          (!cx_eager() && (cx_node_flags(t->node) & CX_NODE_DATA) == 0));
+         (cx_is_pending(t) || (!cx_lazy_eager() && (cx_node_flags(t->node) &
+                                                    CX_GRAPH_NODE_DATA) == 0));
 }
 
 static inline bool cx_is_durable(const calx_tensor *t)
@@ -87,21 +88,21 @@ static inline bool cx_is_durable(const calx_tensor *t)
   return atomic_load_explicit(&t->owners, memory_order_acquire) > 0;
 }
 
-calx_tensor *cx_tensor_alloc(calx_device *device);  // one ref, no scope
+calx_tensor *cx_lazy_tensor_alloc(calx_device *device);  // one ref, no scope
 // What the value needs is run, if it is pending.
-calx_status *cx_tensor_compute(calx_tensor *t) CALX_MUST_USE;
-void cx_tensor_unref(calx_tensor *t);  // ends the scope's reference
-calx_tensor *cx_tensor_nil(void);      // the poison that needs no memory
+calx_status *cx_lazy_tensor_compute(calx_tensor *t) CALX_MUST_USE;
+void cx_lazy_tensor_unref(calx_tensor *t);  // ends the scope's reference
+calx_tensor *cx_lazy_tensor_nil(void);      // the poison that needs no memory
 // Gives the tensor a materialised value; the reference to node is taken over.
-void cx_tensor_settle(calx_tensor *t, cx_node *node);
+void cx_lazy_tensor_settle(calx_tensor *t, cx_graph_node *node);
 // Back to base, or to poison when there is none. For a failed step.
-void cx_tensor_revert(calx_tensor *t, cx_problem *why);
-void cx_tensor_expire(calx_tensor *t, cx_problem *why);
+void cx_lazy_tensor_revert(calx_tensor *t, cx_lazy_problem *why);
+void cx_lazy_tensor_expire(calx_tensor *t, cx_lazy_problem *why);
 // A step that failed: every durable tensor goes back to its last value.
-void cx_drop_step(calx_device *d);
+void cx_lazy_drop_step(calx_device *d);
 // Under the device's lock. False: no memory, then nothing changed.
-bool cx_changed_add(calx_tensor *t);
-void cx_changed_remove(calx_tensor *t);
+bool cx_lazy_changed_add(calx_tensor *t);
+void cx_lazy_changed_remove(calx_tensor *t);
 // ---- scopes and threads -----------------------------------------------------
 
 struct calx_scope {
@@ -119,7 +120,7 @@ struct calx_scope {
   // is new and not what is open.
   size_t settled;
   calx_scope *next_unsettled, **unsettled_link;  // NULL link: not on the list
-  struct cx_thread_state *thread;
+  struct cx_lazy_thread_state *thread;
   pid_t process;
   // Of a root, see untaken.c.
   calx_scope *next_root, **root_link;
@@ -127,7 +128,7 @@ struct calx_scope {
   bool reported;       // the latest of the two was
 };
 
-typedef struct cx_thread_state {
+typedef struct cx_lazy_thread_state {
   calx_scope *top;
   calx_device *device;  // set by calx_device_set_current
   calx_device *steps;   // on which this thread changes durable tensors
@@ -137,58 +138,59 @@ typedef struct cx_thread_state {
   int64_t recorded;  // ops since the last sync
   calx_scope *unsettled;
   atomic_bool rescan;  // another thread changed a tensor of a scope of this one
-} cx_thread_state;
+} cx_lazy_thread_state;
 
-extern _Thread_local cx_thread_state cx_self;
+extern _Thread_local cx_lazy_thread_state cx_lazy_self;
 
-void cx_scope_end_root(void);
-calx_scope *cx_scope_current(void);          // NULL: no memory for a root scope
-bool cx_scope_add(calx_tensor *t);           // false: no memory
-calx_tensor *cx_scope_give(calx_tensor *t);  // adds, or frees and gives nil
-void cx_scope_remove(calx_tensor *t);        // t is in no scope from then on
-void cx_scope_unsettle(calx_tensor *t);      // it has a pending value again
+void cx_lazy_scope_end_root(void);
+calx_scope *cx_lazy_scope_current(void);  // NULL: no memory for a root scope
+bool cx_lazy_scope_add(calx_tensor *t);   // false: no memory
+calx_tensor *cx_lazy_scope_give(
+    calx_tensor *t);                          // adds, or frees and gives nil
+void cx_lazy_scope_remove(calx_tensor *t);    // t is in no scope from then on
+void cx_lazy_scope_unsettle(calx_tensor *t);  // it has a pending value again
 // Before a walk over the unsettled scopes, and after a sync: what has no
 // pending value is settled.
-void cx_scopes_rescan(void);
-void cx_scopes_settle(void);
+void cx_lazy_scopes_rescan(void);
+void cx_lazy_scopes_settle(void);
 
 // ---- errors that nobody took ------------------------------------------------
 
-void cx_root_add(calx_scope *root);
-void cx_root_remove(calx_scope *root);
-void cx_root_pin(calx_scope *root, calx_status *status);  // takes it
-calx_status *cx_root_take(calx_scope *root);     // the first one; NULL: none
-void cx_root_report(calx_scope *root);           // logs each error once
-void cx_report_failed_read(void);                // of the current root scope
-void cx_log_untaken(const calx_status *status);  // NULL: nothing
-void cx_report_at_exit(void);
+void cx_lazy_root_add(calx_scope *root);
+void cx_lazy_root_remove(calx_scope *root);
+void cx_lazy_root_pin(calx_scope *root, calx_status *status);  // takes it
+calx_status *cx_lazy_root_take(calx_scope *root);  // the first one; NULL: none
+void cx_lazy_root_report(calx_scope *root);        // logs each error once
+void cx_lazy_report_failed_read(void);             // of the current root scope
+void cx_lazy_log_untaken(const calx_status *status);  // NULL: nothing
+void cx_lazy_report_at_exit(void);
 
 // ---- devices ----------------------------------------------------------------
 
-typedef struct cx_flight {  // one launched execution
+typedef struct cx_lazy_flight {  // one launched execution
   cx_pjrt_event *done;
   calx_site site;
   bool donated;
-  cx_node **results;
+  cx_graph_node **results;
   size_t n_results;
-} cx_flight;
+} cx_lazy_flight;
 
-enum { CX_MAX_FLIGHTS = 64 };
+enum { CX_LAZY_MAX_FLIGHTS = 64 };
 
 // What a rank has brought to a launch of all ranks; muster.c's, under its lock.
-typedef struct cx_share {
-  enum { CX_SHARE_NONE, CX_SHARE_BROUGHT, CX_SHARE_TAKEN } state;
+typedef struct cx_lazy_share {
+  enum { CX_LAZY_SHARE_NONE, CX_LAZY_SHARE_BROUGHT, CX_LAZY_SHARE_TAKEN } state;
   uint64_t number;  // of the rank's launches with others
-  const struct cx_passage *passage;
+  const struct cx_lazy_passage *passage;
   int choice;           // of the program's executables, when it is taken
   bool tried;           // to launch it
   calx_status *status;  // how that ended
-} cx_share;
+} cx_lazy_share;
 
-typedef struct cx_site_problem {  // kept for syncs at the same place
-  cx_problem *problem;
+typedef struct cx_lazy_site_problem {  // kept for syncs at the same place
+  cx_lazy_problem *problem;
   calx_site site;
-} cx_site_problem;
+} cx_lazy_site_problem;
 
 struct calx_device {
   int index;
@@ -197,11 +199,11 @@ struct calx_device {
   cx_mutex lock;
   calx_tensor **changed;  // durable tensors with a value a sync must settle
   size_t n_changed, changed_capacity;
-  cx_order order;  // scratch
-  cx_share share;
-  cx_flight flights[CX_MAX_FLIGHTS];
+  cx_graph_order order;  // scratch
+  cx_lazy_share share;
+  cx_lazy_flight flights[CX_LAZY_MAX_FLIGHTS];
   size_t first_flight, n_flights;
-  cx_site_problem expired, consumed;  // of the last syncs
+  cx_lazy_site_problem expired, consumed;  // of the last syncs
   calx_site read_site;
   atomic_bool rank_ended;  // while other ranks of the launch may still run
   atomic_uint_fast64_t serial;
@@ -209,47 +211,50 @@ struct calx_device {
 };
 
 // One transfer to a device, begun at `start`.
-void cx_count_upload(const calx_device *d, int64_t start, size_t bytes);
-calx_device *cx_devices_open(calx_status **out_status);  // the first device
-bool cx_device_is_open(const calx_device *d);  // false after calx_shutdown
-calx_device *cx_device_at(int index);  // NULL: none; after cx_devices_open
+void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes);
+calx_device *cx_lazy_devices_open(
+    calx_status **out_status);                      // the first device
+bool cx_lazy_device_is_open(const calx_device *d);  // false after calx_shutdown
+calx_device *cx_lazy_device_at(
+    int index);  // NULL: none; after cx_lazy_devices_open
 
 // ---- flights: executions that are under way ---------------------------------
 
 // Waits until fewer than the limit are under way. Under the device's lock.
-calx_status *cx_flight_room(calx_device *d) CALX_MUST_USE;
+calx_status *cx_lazy_flight_room(calx_device *d) CALX_MUST_USE;
 // Adds one, for which there is room; retains its results' data nodes and takes
 // `done`. Under the device's lock.
-void cx_flight_add(calx_device *d, cx_pjrt_event *done, const calx_site *site,
-                   bool donated, cx_node *const *results, size_t n);
+void cx_lazy_flight_add(calx_device *d, cx_pjrt_event *done,
+                        const calx_site *site, bool donated,
+                        cx_graph_node *const *results, size_t n);
 // Takes notice of those that are done (all: waits for every one). Returns the
 // first failure, with the site of its sync; its results are failed then.
-calx_status *cx_flight_poll(calx_device *d, bool all) CALX_MUST_USE;
+calx_status *cx_lazy_flight_poll(calx_device *d, bool all) CALX_MUST_USE;
 // The same of those that are done, without waiting for the lock either. False:
 // none is left.
-bool cx_flight_try(calx_device *d, calx_status **out_status);
+bool cx_lazy_flight_try(calx_device *d, calx_status **out_status);
 
 // ---- programs ---------------------------------------------------------------
 
-typedef struct cx_program cx_program;
+typedef struct cx_lazy_program cx_lazy_program;
 
-typedef struct cx_run {  // one execution, under the device's lock
+typedef struct cx_lazy_run {  // one execution, under the device's lock
   calx_device *device;
-  cx_order *order;
+  cx_graph_order *order;
   bool is_sync;  // else a read: no donation, not in the recompile count
   bool train;    // an op in it depends on train mode
   bool any_donation;
   calx_site site;
-} cx_run;
+} cx_lazy_run;
 
 // Compiles or finds the program of run->order and launches it. out: n_roots new
 // buffers. The order's aliases are set by the caller.
-calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
-                          cx_pjrt_event **out_done) CALX_MUST_USE;
-void cx_programs_free(void);
+calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
+                               cx_pjrt_event **out_done) CALX_MUST_USE;
+void cx_lazy_programs_free(void);
 
 // A compiled program in the disk cache; see disk.c.
-typedef struct cx_disk_key {
+typedef struct cx_lazy_disk_key {
   cx_hash hash;
   const char *text;  // the program without locations
   size_t size;
@@ -257,35 +262,35 @@ typedef struct cx_disk_key {
   size_t options_size;
   const calx_site *site;  // who compiles it: for people, no part of the key
   bool in_step;           // all processes compile it: none waits for another
-} cx_disk_key;
+} cx_lazy_disk_key;
 
 // One program's visit there.
-typedef struct cx_disk_visit {
+typedef struct cx_lazy_disk_visit {
   cx_pjrt_client *client;
-  const cx_disk_key *key;
+  const cx_lazy_disk_key *key;
   bool on;        // false: there is no cache, nothing is found or kept
   bool readonly;  // waits for nobody either
   bool damaged;   // a file was
   cx_text full, folder, path;
-  char name[32 + sizeof CX_CACHE_SUFFIX];
-  cx_cache_lock claim;
-} cx_disk_visit;
+  char name[32 + sizeof CX_LAZY_CACHE_SUFFIX];
+  cx_lazy_cache_lock claim;
+} cx_lazy_disk_visit;
 // To be ended in any case; the key must stay until then.
-void cx_disk_begin(cx_pjrt_client *client, const cx_disk_key *key,
-                   cx_disk_visit *out);
+void cx_lazy_disk_begin(cx_pjrt_client *client, const cx_lazy_disk_key *key,
+                        cx_lazy_disk_visit *out);
 // NULL: it is to be compiled here; that it is, others may know by now, and wait
 // for the visit's end.
-cx_pjrt_executable *cx_disk_load(cx_disk_visit *v,
-                                 const cx_pjrt_compile_options *options,
-                                 const cx_pjrt_signature *signature);
-void cx_disk_store(cx_disk_visit *v, cx_pjrt_executable *executable);
-void cx_disk_end(cx_disk_visit *v);
+cx_pjrt_executable *cx_lazy_disk_load(cx_lazy_disk_visit *v,
+                                      const cx_pjrt_compile_options *options,
+                                      const cx_pjrt_signature *signature);
+void cx_lazy_disk_store(cx_lazy_disk_visit *v, cx_pjrt_executable *executable);
+void cx_lazy_disk_end(cx_lazy_disk_visit *v);
 
 // ---- donation ---------------------------------------------------------------
 
 // Sets order->aliases for the durable tensors among `tensors` whose base nobody
 // else holds; roots[i] is the root of tensors[i]. Returns how many.
-size_t cx_donate(cx_order *order, calx_tensor *const *tensors,
-                 const uint32_t *roots, size_t n);
+size_t cx_lazy_donate(cx_graph_order *order, calx_tensor *const *tensors,
+                      const uint32_t *roots, size_t n);
 
 #endif

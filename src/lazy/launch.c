@@ -13,13 +13,13 @@ CX_COUNTER(executions, "ExecuteComputation");
 CX_METRIC(replicated_time, "ExecuteReplicatedTime", CX_UNIT_NS);
 CX_COUNTER(replicated, "ExecuteReplicated");
 
-calx_status *cx_upload_words(calx_device *d, const cx_pjrt_shape *shape,
-                             const uint32_t *words, cx_pjrt_buffer **out)
+calx_status *cx_lazy_upload_words(calx_device *d, const cx_pjrt_shape *shape,
+                                  const uint32_t *words, cx_pjrt_buffer **out)
 {
   int64_t start = cx_now_ns();
   CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
                                     CX_PJRT_COPY, NULL, NULL, out));
-  cx_count_upload(d, start, (size_t)shape->dims[0] * sizeof *words);
+  cx_lazy_count_upload(d, start, (size_t)shape->dims[0] * sizeof *words);
   cx_metric_add(&numbers_time, (double)(cx_now_ns() - start));
   return NULL;
 }
@@ -55,15 +55,15 @@ static void time_it(cx_pjrt_event *done, const timing *t)
   }
 }
 
-void cx_launch_count(cx_pjrt_event *done, int64_t start, int device,
-                     bool together)
+void cx_lazy_launch_count(cx_pjrt_event *done, int64_t start, int device,
+                          bool together)
 {
   cx_counter_add(&executions, 1);
   if (together) cx_counter_add(&replicated, 1);
   if (done != NULL) time_it(done, &(timing){ start, device, together });
 }
 
-static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
+static calx_status *execute(cx_lazy_run *run, cx_pjrt_executable *executable,
                             cx_pjrt_buffer *const *args, size_t n_args,
                             cx_pjrt_buffer **out, cx_pjrt_event **out_done)
 {
@@ -71,7 +71,7 @@ static calx_status *execute(cx_run *run, cx_pjrt_executable *executable,
   calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
                                         args, n_args, out, out_done);
   if (status == NULL) {
-    cx_launch_count(*out_done, start, run->device->index, false);
+    cx_lazy_launch_count(*out_done, start, run->device->index, false);
   }
   return status;
 }
@@ -87,7 +87,7 @@ static calx_status *host_copy(cx_pjrt_buffer *b, char **out, size_t *out_size)
   return cx_pjrt_buffer_to_host(b, *out, *out_size);
 }
 
-static calx_status *compare(const cx_run *run, cx_pjrt_buffer *a,
+static calx_status *compare(const cx_lazy_run *run, cx_pjrt_buffer *a,
                             cx_pjrt_buffer *b, size_t which)
 {
   char *x = NULL, *y = NULL;
@@ -106,11 +106,12 @@ static calx_status *compare(const cx_run *run, cx_pjrt_buffer *a,
 }
 
 // Copies of the donated arguments, the others as they are; all are references.
-static calx_status *copy_args(const cx_run *run, cx_pjrt_buffer *const *args,
-                              size_t n_args, cx_pjrt_buffer **copies)
+static calx_status *copy_args(const cx_lazy_run *run,
+                              cx_pjrt_buffer *const *args, size_t n_args,
+                              cx_pjrt_buffer **copies)
 {
   for (size_t i = 0; i < n_args; i++) {
-    const cx_order *o = run->order;
+    const cx_graph_order *o = run->order;
     if (i >= o->n_params || o->aliases[i] == 0) {
       cx_pjrt_buffer_retain(args[i]);
       copies[i] = args[i];
@@ -142,7 +143,8 @@ static void drop_results(size_t n, cx_pjrt_buffer **out,
   *out_done = NULL;
 }
 
-static calx_status *execute_checked(cx_run *run, cx_pjrt_executable *executable,
+static calx_status *execute_checked(cx_lazy_run *run,
+                                    cx_pjrt_executable *executable,
                                     cx_pjrt_buffer *const *args, size_t n_args,
                                     cx_pjrt_buffer **out,
                                     cx_pjrt_event **out_done)
@@ -172,11 +174,11 @@ static calx_status *execute_checked(cx_run *run, cx_pjrt_executable *executable,
   return status;
 }
 
-calx_status *cx_launch(cx_run *run, cx_pjrt_executable *executable,
-                       cx_pjrt_buffer *const *args, size_t n_args,
-                       cx_pjrt_buffer **out, cx_pjrt_event **out_done)
+calx_status *cx_lazy_launch(cx_lazy_run *run, cx_pjrt_executable *executable,
+                            cx_pjrt_buffer *const *args, size_t n_args,
+                            cx_pjrt_buffer **out, cx_pjrt_event **out_done)
 {
-  if (run->any_donation && cx_debug_on(CX_DEBUG_DONATION)) {
+  if (run->any_donation && cx_lazy_debug_on(CX_LAZY_DEBUG_DONATION)) {
     return execute_checked(run, executable, args, n_args, out, out_done);
   }
   return execute(run, executable, args, n_args, out, out_done);

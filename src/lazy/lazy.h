@@ -15,172 +15,173 @@
 // ---- mode: the calling thread's state and the environment's switches --------
 
 enum {  // CALX_DEBUG=handles,indices,donation,nan,trap, and numbers
-  CX_DEBUG_HANDLES = 1,
-  CX_DEBUG_INDICES = 2,
-  CX_DEBUG_DONATION = 4,
-  CX_DEBUG_NAN = 8,
-  CX_DEBUG_TRAP = 16,
+  CX_LAZY_DEBUG_HANDLES = 1,
+  CX_LAZY_DEBUG_INDICES = 2,
+  CX_LAZY_DEBUG_DONATION = 4,
+  CX_LAZY_DEBUG_NAN = 8,
+  CX_LAZY_DEBUG_TRAP = 16,
 };
-bool cx_debug_on(int which);
-bool cx_eager(void);  // CALX_EAGER=1
-int64_t cx_env_int(const char *name, int64_t otherwise);
-int64_t cx_pending_limit(void);  // CALX_PENDING_LIMIT, in ops; 0: none
-void cx_mode_reload(void);       // tests: reads the environment again
+bool cx_lazy_debug_on(int which);
+bool cx_lazy_eager(void);  // CALX_EAGER=1
+int64_t cx_lazy_env_int(const char *name, int64_t otherwise);
+int64_t cx_lazy_pending_limit(void);  // CALX_PENDING_LIMIT, in ops; 0: none
+void cx_lazy_mode_reload(void);       // tests: reads the environment again
 
-void cx_grad_mode_set(bool on);  // the no-grad region of the current scope
-bool cx_grad_mode(void);
-void cx_no_grad_begin(void);  // regions nest, and end with their scope
-bool cx_no_grad_end(void);    // false: none was begun in the current scope
+void cx_lazy_grad_mode_set(bool on);  // the no-grad region of the current scope
+bool cx_lazy_grad_mode(void);
+void cx_lazy_no_grad_begin(void);  // regions nest, and end with their scope
+bool cx_lazy_no_grad_end(void);    // false: none was begun in the current scope
 // Between a loader's batches that share one sync (batches_per_execution): a
 // step leaves its sync to the loader.
-void cx_sync_defer(bool on);
-bool cx_sync_is_deferred(void);
-const char *cx_module_path_set(const char *path);  // returns the one before
+void cx_lazy_sync_defer(bool on);
+bool cx_lazy_sync_is_deferred(void);
+const char *cx_lazy_module_path_set(
+    const char *path);  // returns the one before
 
 // ---- scopes -----------------------------------------------------------------
 
 // Takes a status and pins it on the current scope, if it is the scope's first.
-void cx_scope_pin(calx_status *status);
-bool cx_scope_failed(void);
+void cx_lazy_scope_pin(calx_status *status);
+bool cx_lazy_scope_failed(void);
 
 // Ends all scopes of the calling thread, the root too. Returns their first
 // error that nobody read, the outer one where there are several, and drops the
 // thread's step then.
-calx_status *cx_scope_end_thread(void) CALX_MUST_USE;
+calx_status *cx_lazy_scope_end_thread(void) CALX_MUST_USE;
 
 // ---- ranks that are threads -------------------------------------------------
 
 // The calling thread's device, by its place among the process's; 0: none set.
-int cx_device_index_of_thread(void);
+int cx_lazy_device_index_of_thread(void);
 // Opens the devices for ranks. FAILED_PRECONDITION when anything else opened
 // them before. *out_count: how many there are.
-calx_status *cx_devices_open_for_ranks(int *out_count) CALX_MUST_USE;
-bool cx_devices_are_open(void);
+calx_status *cx_lazy_devices_open_for_ranks(int *out_count) CALX_MUST_USE;
+bool cx_lazy_devices_are_open(void);
 
 // ---- tensors ----------------------------------------------------------------
 
 // A tensor of the current scope. Never NULL: without memory a poisoned one.
-calx_tensor *cx_tensor_of(cx_value value, calx_device *device);
+calx_tensor *cx_lazy_tensor_of(cx_graph_value value, calx_device *device);
 // The same value without its gradient edge.
-calx_tensor *cx_tensor_detached(calx_tensor *t);
-void cx_tensor_set_detached(calx_tensor *t);  // of a handle of one's own
+calx_tensor *cx_lazy_tensor_detached(calx_tensor *t);
+void cx_lazy_tensor_set_detached(calx_tensor *t);  // of a handle of one's own
 // Poison; takes the status and pins it on the current scope.
-CX_COLD calx_tensor *cx_tensor_poison(calx_status *status);
-bool cx_tensor_poisoned(const calx_tensor *t);
+CX_COLD calx_tensor *cx_lazy_tensor_poison(calx_status *status);
+bool cx_lazy_tensor_poisoned(const calx_tensor *t);
 // What forbids an operation to use t's value; NULL: nothing.
-calx_status *cx_tensor_usable(const calx_tensor *t, const char *op,
-                              uint32_t operand) CALX_MUST_USE;
+calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
+                                   uint32_t operand) CALX_MUST_USE;
 // Never NULL: rank 0 for poison; the host shape of a host tensor.
-const cx_shape *cx_tensor_shape(const calx_tensor *t);
-cx_value cx_tensor_value(const calx_tensor *t);
+const cx_graph_shape *cx_lazy_tensor_shape(const calx_tensor *t);
+cx_graph_value cx_lazy_tensor_value(const calx_tensor *t);
 // Numbers made by calx_scalar: they only decide a promotion's category.
-void cx_tensor_set_weak(calx_tensor *t);
-bool cx_tensor_is_weak(const calx_tensor *t);
+void cx_lazy_tensor_set_weak(calx_tensor *t);
+bool cx_lazy_tensor_is_weak(const calx_tensor *t);
 // NULL device: the tensor's own, else the calling thread's.
-calx_device *cx_device_or_current(calx_device *device);
+calx_device *cx_lazy_device_or_current(calx_device *device);
 
 // A durable tensor with one owner, in no scope; from any thread. borrow: data
 // stays valid until done(user) is called, exactly once, on failure too.
-calx_status *cx_upload(calx_device *device, calx_dtype dtype,
-                       const int64_t *dims, size_t rank, const void *data,
-                       bool borrow, void (*done)(void *user), void *user,
-                       calx_tensor **out_tensor) CALX_MUST_USE;
+calx_status *cx_lazy_upload(calx_device *device, calx_dtype dtype,
+                            const int64_t *dims, size_t rank, const void *data,
+                            bool borrow, void (*done)(void *user), void *user,
+                            calx_tensor **out_tensor) CALX_MUST_USE;
 
 // A durable host tensor with one owner, in no scope, over memory that is there
 // already and is aligned for the type. done(user) is called once: when nothing
 // holds it any more, on failure at once.
-calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
-                                 void (*done)(void *user), void *user,
-                                 calx_tensor **out_tensor) CALX_MUST_USE;
+calx_status *cx_lazy_host_tensor_over(const cx_graph_shape *shape, void *data,
+                                      void (*done)(void *user), void *user,
+                                      calx_tensor **out_tensor) CALX_MUST_USE;
 
 // Gives t the value of `from`, without checks; a durable one is pending then.
 // The history comes along, unless `from` is detached or the calling thread is
 // in a no-grad region.
-void cx_tensor_set_value(calx_tensor *t, const calx_tensor *from);
+void cx_lazy_tensor_set_value(calx_tensor *t, const calx_tensor *from);
 // The same with a value on the same device that a load brought: it counts as
 // computed, so that a failed step goes back to it.
-void cx_tensor_restore(calx_tensor *t, const calx_tensor *from);
+void cx_lazy_tensor_restore(calx_tensor *t, const calx_tensor *from);
 // A name for messages, kept by the caller for the tensor's life.
-void cx_tensor_set_name(calx_tensor *t, const char *name);
-const char *cx_tensor_name(const calx_tensor *t);  // NULL: none
+void cx_lazy_tensor_set_name(calx_tensor *t, const char *name);
+const char *cx_lazy_tensor_name(const calx_tensor *t);  // NULL: none
 // The same of the model that it belongs to: names are unique in one model only.
-void cx_tensor_set_model(calx_tensor *t, const char *model);
-const char *cx_tensor_model(const calx_tensor *t);  // NULL: none
+void cx_lazy_tensor_set_model(calx_tensor *t, const char *model);
+const char *cx_lazy_tensor_model(const calx_tensor *t);  // NULL: none
 // It is part of a loader's batch, "the batch's target" (static), which the
 // calling thread's site asked for; is_short: of the last one, a smaller one.
 // Nothing happens where its value is not on a device.
-void cx_tensor_set_batch(calx_tensor *t, const char *part, bool is_short);
+void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short);
 // What it is given before its first sync, a failed step goes back to, as if it
 // had been computed: for what a model begins with.
-void cx_tensor_keep_initial(calx_tensor *t);
+void cx_lazy_tensor_keep_initial(calx_tensor *t);
 
 // ---- gradients (the tape's ends) --------------------------------------------
 
-bool cx_tensor_requires_grad(const calx_tensor *t);  // leaf or on the tape
-void cx_tensor_set_requires_grad(calx_tensor *t, bool on);  // of a leaf
-bool cx_tensor_is_leaf(const calx_tensor *t);
-calx_tensor *cx_tensor_grad(calx_tensor *t);  // NULL: none
+bool cx_lazy_tensor_requires_grad(const calx_tensor *t);  // leaf or on the tape
+void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on);  // of a leaf
+bool cx_lazy_tensor_is_leaf(const calx_tensor *t);
+calx_tensor *cx_lazy_tensor_grad(calx_tensor *t);  // NULL: none
 // Takes one ownership of grad (NULL: clears).
-void cx_tensor_set_grad(calx_tensor *t, calx_tensor *grad);
+void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad);
 // An optimiser's step used it: a temporary from now on, see design 4.
-void cx_tensor_consume(calx_tensor *grad);
-bool cx_tensor_consumed(const calx_tensor *grad);
+void cx_lazy_tensor_consume(calx_tensor *grad);
+bool cx_lazy_tensor_consumed(const calx_tensor *grad);
 
 // ---- recording --------------------------------------------------------------
 
-typedef struct cx_call {
-  const cx_op *op;
+typedef struct cx_lazy_call {
+  const cx_graph_op *op;
   calx_tensor *const *in;  // none NULL
   uint32_t n_in;
   uint32_t n_out;  // 0 = 1
   const void *attrs;
-  const cx_slot *slots;
+  const cx_graph_slot *slots;
   uint32_t n_slots;
-  uint32_t flags;       // CX_NODE_TRAIN, CX_NODE_COLLECTIVE
+  uint32_t flags;       // CX_GRAPH_NODE_TRAIN, CX_GRAPH_NODE_COLLECTIVE
   calx_device *device;  // of an op without operands; NULL: the current one
-} cx_call;
+} cx_lazy_call;
 
 // Records the op; the results are in the current scope. outs (n_out of them)
 // may be NULL when there is one. Returns outs[0].
-calx_tensor *cx_apply(const cx_call *call, calx_tensor **outs);
+calx_tensor *cx_lazy_apply(const cx_lazy_call *call, calx_tensor **outs);
 
 // ---- running ----------------------------------------------------------------
 
 // The loader's sync: nothing is launched or counted when nothing is pending.
-void cx_sync_pending(void);
+void cx_lazy_sync_pending(void);
 // Computes t's value if it is pending. False: the scope holds the reason.
-bool cx_read(calx_tensor *t);
+bool cx_lazy_read(calx_tensor *t);
 
 // ---- ranks ------------------------------------------------------------------
 
 // The global ordinal of the rank whose device it is. Where no ranks were
 // started: the device's number.
-int cx_device_rank(const calx_device *device);
+int cx_lazy_device_rank(const calx_device *device);
 // Before ranks start and when all have ended: what they launched together, and
 // that they ended, is forgotten.
-void cx_ranks_reset(void);
+void cx_lazy_ranks_reset(void);
 // The device's rank has ended, whatever the way: what waits for its next sync
 // is dropped, and nobody need wait for what it might still do.
-void cx_rank_end(calx_device *device);
-bool cx_rank_has_ended(const calx_device *device);
+void cx_lazy_rank_end(calx_device *device);
+bool cx_lazy_rank_has_ended(const calx_device *device);
 
 // ---- random streams ---------------------------------------------------------
 
 // The next draw of the device's default stream: key and counter for THREE_FRY.
 // common: rank 0's numbers on every rank, for what a model begins with.
-void cx_random_draw(calx_device *device, bool common, uint64_t *out_key,
-                    uint64_t *out_counter);
+void cx_lazy_random_draw(calx_device *device, bool common, uint64_t *out_key,
+                         uint64_t *out_counter);
 
-void cx_random_seed(calx_device *device, uint64_t seed);
+void cx_lazy_random_seed(calx_device *device, uint64_t seed);
 // The place in that stream: the draws so far with this seed.
-void cx_random_state(calx_device *device, uint64_t *out_seed,
-                     uint64_t *out_draws);
-void cx_random_restore(calx_device *device, uint64_t seed, uint64_t draws);
+void cx_lazy_random_state(calx_device *device, uint64_t *out_seed,
+                          uint64_t *out_draws);
+void cx_lazy_random_restore(calx_device *device, uint64_t seed, uint64_t draws);
 
 // Live tensors, scopes: the tests' leak counts.
-long cx_tensor_live(void);
-long cx_scope_live(void);
+long cx_lazy_tensor_live(void);
+long cx_lazy_scope_live(void);
 // Programs compiled for the current client so far.
-long cx_program_count(void);
+long cx_lazy_program_count(void);
 
 #endif

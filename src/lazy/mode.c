@@ -5,7 +5,7 @@
 #include "base/options.h"
 #include "lazy/internal.h"
 
-_Thread_local cx_thread_state cx_self;
+_Thread_local cx_lazy_thread_state cx_lazy_self;
 
 // -1: not read yet. Reading twice at the same time gives the same answer.
 static atomic_int debug_flags = -1;
@@ -18,11 +18,11 @@ static int parse_debug(const char *list)
   static const struct {
     const char *name;
     int flag;
-  } known[] = { { "handles", CX_DEBUG_HANDLES },
-                { "indices", CX_DEBUG_INDICES },
-                { "donation", CX_DEBUG_DONATION },
-                { "nan", CX_DEBUG_NAN },
-                { "trap", CX_DEBUG_TRAP } };
+  } known[] = { { "handles", CX_LAZY_DEBUG_HANDLES },
+                { "indices", CX_LAZY_DEBUG_INDICES },
+                { "donation", CX_LAZY_DEBUG_DONATION },
+                { "nan", CX_LAZY_DEBUG_NAN },
+                { "trap", CX_LAZY_DEBUG_TRAP } };
   int flags = 0;
   for (const char *p = list; p != NULL && *p != '\0';) {
     size_t n = strcspn(p, ",");
@@ -44,7 +44,7 @@ static int parse_debug(const char *list)
   return flags;
 }
 
-bool cx_debug_on(int which)
+bool cx_lazy_debug_on(int which)
 {
   int flags = atomic_load_explicit(&debug_flags, memory_order_relaxed);
   if (flags < 0) {
@@ -54,28 +54,28 @@ bool cx_debug_on(int which)
   return (flags & which) != 0;
 }
 
-bool cx_eager(void)
+bool cx_lazy_eager(void)
 {
   int on = atomic_load_explicit(&eager_flag, memory_order_relaxed);
   if (on < 0) {
-    on = cx_env_int("CALX_EAGER", 0) != 0;
+    on = cx_lazy_env_int("CALX_EAGER", 0) != 0;
     atomic_store_explicit(&eager_flag, on, memory_order_relaxed);
   }
   return on != 0;
 }
 
-int64_t cx_pending_limit(void)
+int64_t cx_lazy_pending_limit(void)
 {
   int64_t n = atomic_load_explicit(&limit, memory_order_relaxed);
   if (n < 0) {
-    n = cx_env_int("CALX_PENDING_LIMIT", 100000);
+    n = cx_lazy_env_int("CALX_PENDING_LIMIT", 100000);
     if (n < 0) n = 0;
     atomic_store_explicit(&limit, n, memory_order_relaxed);
   }
   return n;
 }
 
-int64_t cx_env_int(const char *name, int64_t otherwise)
+int64_t cx_lazy_env_int(const char *name, int64_t otherwise)
 {
   const char *text = getenv(name);
   if (text == NULL || *text == '\0') return otherwise;
@@ -86,52 +86,52 @@ int64_t cx_env_int(const char *name, int64_t otherwise)
   return otherwise;
 }
 
-void cx_mode_reload(void)
+void cx_lazy_mode_reload(void)
 {
   atomic_store(&debug_flags, -1);
   atomic_store(&eager_flag, -1);
   atomic_store(&limit, -1);
 }
 
-void cx_grad_mode_set(bool on)
+void cx_lazy_grad_mode_set(bool on)
 {
-  cx_self.no_grad = on ? 0 : 1;
+  cx_lazy_self.no_grad = on ? 0 : 1;
 }
 
-bool cx_grad_mode(void)
+bool cx_lazy_grad_mode(void)
 {
-  return cx_self.no_grad == 0;
+  return cx_lazy_self.no_grad == 0;
 }
 
-void cx_no_grad_begin(void)
+void cx_lazy_no_grad_begin(void)
 {
-  cx_scope_current();  // the region belongs to a scope
-  cx_self.no_grad++;
+  cx_lazy_scope_current();  // the region belongs to a scope
+  cx_lazy_self.no_grad++;
 }
 
-bool cx_no_grad_end(void)
+bool cx_lazy_no_grad_end(void)
 {
-  const calx_scope *s = cx_scope_current();
-  if (cx_self.no_grad <= (s != NULL ? s->no_grad_before : 0)) return false;
-  cx_self.no_grad--;
+  const calx_scope *s = cx_lazy_scope_current();
+  if (cx_lazy_self.no_grad <= (s != NULL ? s->no_grad_before : 0)) return false;
+  cx_lazy_self.no_grad--;
   return true;
 }
 
 static _Thread_local bool deferred;
 
-void cx_sync_defer(bool on)
+void cx_lazy_sync_defer(bool on)
 {
   deferred = on;
 }
 
-bool cx_sync_is_deferred(void)
+bool cx_lazy_sync_is_deferred(void)
 {
   return deferred;
 }
 
-const char *cx_module_path_set(const char *path)
+const char *cx_lazy_module_path_set(const char *path)
 {
-  const char *before = cx_self.module;
-  cx_self.module = path;
+  const char *before = cx_lazy_self.module;
+  cx_lazy_self.module = path;
   return before;
 }

@@ -31,7 +31,7 @@ static struct {
 static int local_ranks(void)
 {
   int n = cx_world_here()->devices;
-  while (n > 0 && cx_device_at(n - 1) == NULL) n--;
+  while (n > 0 && cx_lazy_device_at(n - 1) == NULL) n--;
   return n;
 }
 
@@ -46,13 +46,13 @@ static void keep_why(cx_text *text)
   cx_text_free(text);
 }
 
-void cx_ranks_reset(void)
+void cx_lazy_ranks_reset(void)
 {
   cx_lock(&muster.lock);
   muster.why[0] = '\0';
-  for (int i = 0; cx_device_at(i) != NULL; i++) {
-    cx_device_at(i)->share.number = 0;
-    atomic_store(&cx_device_at(i)->rank_ended, false);
+  for (int i = 0; cx_lazy_device_at(i) != NULL; i++) {
+    cx_lazy_device_at(i)->share.number = 0;
+    atomic_store(&cx_lazy_device_at(i)->rank_ended, false);
   }
   cx_unlock(&muster.lock);
 }
@@ -61,12 +61,14 @@ static void say_ranks(const calx_device *ours, const calx_device *theirs,
                       cx_text *out)
 {
   char we[24], they[24];
-  snprintf(we, sizeof we, "rank %d", cx_device_rank(ours));
-  snprintf(they, sizeof they, "rank %d", cx_device_rank(theirs));
-  cx_outline *outline = cx_outline_new(theirs->share.passage->run->order);
+  snprintf(we, sizeof we, "rank %d", cx_lazy_device_rank(ours));
+  snprintf(they, sizeof they, "rank %d", cx_lazy_device_rank(theirs));
+  cx_graph_outline *outline =
+      cx_graph_outline_new(theirs->share.passage->run->order);
   if (outline == NULL) return;
-  cx_outline_compare(outline, they, ours->share.passage->run->order, we, out);
-  cx_outline_free(outline);
+  cx_graph_outline_compare(outline, they, ours->share.passage->run->order, we,
+                           out);
+  cx_graph_outline_free(outline);
 }
 
 // Words the difference to a rank of this process that has come before and
@@ -74,8 +76,8 @@ static void say_ranks(const calx_device *ours, const calx_device *theirs,
 static void look_for_difference(calx_device *d)
 {
   for (int i = 0; i < local_ranks(); i++) {
-    calx_device *other = cx_device_at(i);
-    if (other == d || other->share.state != CX_SHARE_BROUGHT ||
+    calx_device *other = cx_lazy_device_at(i);
+    if (other == d || other->share.state != CX_LAZY_SHARE_BROUGHT ||
         other->share.number != d->share.number ||
         cx_hash_equal(other->share.passage->run->order->hash,
                       d->share.passage->run->order->hash)) {
@@ -93,7 +95,7 @@ static void note_failure(const calx_device *d, const calx_status *status)
 {
   cx_text text = { 0 };
   cx_text_format(&text, "rank %d could not make its program: %s",
-                 cx_device_rank(d), cx_status_sentence(status));
+                 cx_lazy_device_rank(d), cx_status_sentence(status));
   cx_lock(&muster.lock);
   keep_why(&text);
   cx_unlock(&muster.lock);
@@ -101,13 +103,13 @@ static void note_failure(const calx_device *d, const calx_status *status)
 
 // ---- agreeing ---------------------------------------------------------------
 
-static void bring(cx_passage *p)
+static void bring(cx_lazy_passage *p)
 {
   calx_device *d = p->run->device;
   cx_lock(&muster.lock);
-  d->share = (cx_share){ .state = CX_SHARE_BROUGHT,
-                         .number = d->share.number + 1,
-                         .passage = p };
+  d->share = (cx_lazy_share){ .state = CX_LAZY_SHARE_BROUGHT,
+                              .number = d->share.number + 1,
+                              .passage = p };
   look_for_difference(d);
   cx_unlock(&muster.lock);
 }
@@ -115,22 +117,22 @@ static void bring(cx_passage *p)
 static void withdraw(calx_device *d)
 {
   cx_lock(&muster.lock);
-  d->share.state = CX_SHARE_NONE;
+  d->share.state = CX_LAZY_SHARE_NONE;
   d->share.passage = NULL;
   cx_unlock(&muster.lock);
 }
 
 // The first collective, for other ranks' messages.
-static void name_collective(const cx_order *o, char *out, size_t size)
+static void name_collective(const cx_graph_order *o, char *out, size_t size)
 {
   size_t i = 0;
-  while ((cx_node_flags(o->nodes[i]) & CX_NODE_COLLECTIVE) == 0) i++;
-  const cx_node *node = o->nodes[i];
+  while ((cx_node_flags(o->nodes[i]) & CX_GRAPH_NODE_COLLECTIVE) == 0) i++;
+  const cx_graph_node *node = o->nodes[i];
   snprintf(out, size, "%s at %s:%d", node->op->name,
            node->site.file != NULL ? node->site.file : "?", node->site.line);
 }
 
-static calx_status *in_own_words(const cx_passage *p, calx_status *status,
+static calx_status *in_own_words(const cx_lazy_passage *p, calx_status *status,
                                  int differs)
 {
   const cx_world_place *here = cx_world_here();
@@ -153,7 +155,7 @@ static calx_status *in_own_words(const cx_passage *p, calx_status *status,
 }
 
 // What a rank brings says what failed on it; NULL: nothing.
-static calx_status *agree(const cx_passage *p, cx_hash key,
+static calx_status *agree(const cx_lazy_passage *p, cx_hash key,
                           const calx_status *failed)
 {
   char what[256];
@@ -163,7 +165,7 @@ static calx_status *agree(const cx_passage *p, cx_hash key,
   } else {
     name_collective(p->run->order, what, sizeof what);
   }
-  cx_agreement a = { .rank = cx_device_rank(p->run->device),
+  cx_agreement a = { .rank = cx_lazy_device_rank(p->run->device),
                      .key = key,
                      .what = what };
   int differs;
@@ -175,28 +177,29 @@ static calx_status *agree(const cx_passage *p, cx_hash key,
 
 // Constant starts serve only ranks that all have the same. Those of other
 // processes are not known here. Under the muster's lock.
-static cx_choice choose(const cx_passage *p)
+static cx_lazy_choice choose(const cx_lazy_passage *p)
 {
   size_t n = p->run->order->n_soft;
-  if (n == 0) return CX_CHOICE_CONSTANT;
-  if (cx_world_here()->processes > 1) return CX_CHOICE_DYNAMIC;
+  if (n == 0) return CX_LAZY_CHOICE_CONSTANT;
+  if (cx_world_here()->processes > 1) return CX_LAZY_CHOICE_DYNAMIC;
   for (int i = 0; i < local_ranks(); i++) {
-    const cx_passage *other = cx_device_at(i)->share.passage;
+    const cx_lazy_passage *other = cx_lazy_device_at(i)->share.passage;
     if (other == NULL ||
         memcmp(other->soft, p->soft, n * sizeof *p->soft) != 0) {
-      return CX_CHOICE_DYNAMIC;
+      return CX_LAZY_CHOICE_DYNAMIC;
     }
   }
-  return cx_program_wants(p);
+  return cx_lazy_program_wants(p);
 }
 
 // Whoever is quick has chosen, and launched, for the others.
-static cx_choice find_choice(const cx_passage *p)
+static cx_lazy_choice find_choice(const cx_lazy_passage *p)
 {
-  const cx_share *share = &p->run->device->share;
+  const cx_lazy_share *share = &p->run->device->share;
   cx_lock(&muster.lock);
-  cx_choice choice =
-      share->state == CX_SHARE_TAKEN ? (cx_choice)share->choice : choose(p);
+  cx_lazy_choice choice = share->state == CX_LAZY_SHARE_TAKEN
+                              ? (cx_lazy_choice)share->choice
+                              : choose(p);
   cx_unlock(&muster.lock);
   return choice;
 }
@@ -212,13 +215,13 @@ typedef struct launch {
 } launch;
 
 // Under the muster's lock: all ranks are there, and nobody else launches.
-static calx_status *gather(const cx_passage *p, launch *l)
+static calx_status *gather(const cx_lazy_passage *p, launch *l)
 {
   for (size_t r = 0; r < l->n_ranks; r++) {
     size_t index = cx_pjrt_executable_device(l->executable, r);
-    calx_device *d = cx_device_at((int)index);
+    calx_device *d = cx_lazy_device_at((int)index);
     if (d == NULL || (int)index >= local_ranks() ||
-        d->share.state != CX_SHARE_BROUGHT) {
+        d->share.state != CX_LAZY_SHARE_BROUGHT) {
       return cx_error_at(&p->run->site, CALX_ABORTED,
                          "%s is not at this launch, to which all agreed",
                          calx_device_name(d));
@@ -231,7 +234,7 @@ static calx_status *gather(const cx_passage *p, launch *l)
   return NULL;
 }
 
-static calx_status *check_ranks(const cx_passage *p, size_t n)
+static calx_status *check_ranks(const cx_lazy_passage *p, size_t n)
 {
   if (n == (size_t)local_ranks()) return NULL;
   return cx_error_at(&p->run->site, CALX_UNIMPLEMENTED,
@@ -245,7 +248,7 @@ static calx_status *check_ranks(const cx_passage *p, size_t n)
 static void hand_out(const launch *l)
 {
   for (size_t r = 0; r < l->n_ranks; r++) {
-    const cx_passage *p = l->devices[r]->share.passage;
+    const cx_lazy_passage *p = l->devices[r]->share.passage;
     for (size_t i = 0; i < l->n_out; i++) p->out[i] = l->out[r * l->n_out + i];
     *p->out_done = l->done[r];
   }
@@ -258,13 +261,14 @@ static calx_status *execute(const launch *l)
   CALX_TRY(cx_pjrt_execute_all(l->executable, l->args, l->n_ranks * l->n_args,
                                l->out, l->done));
   for (size_t r = 0; r < l->n_ranks; r++) {
-    cx_launch_count(l->done[r], start, l->devices[r]->index, true);
+    cx_lazy_launch_count(l->done[r], start, l->devices[r]->index, true);
   }
   hand_out(l);
   return NULL;
 }
 
-static calx_status *make_launch(const cx_passage *p, launch *l, void **block)
+static calx_status *make_launch(const cx_lazy_passage *p, launch *l,
+                                void **block)
 {
   *block = NULL;
   *l = (launch){ .executable = p->executable,
@@ -284,12 +288,12 @@ static calx_status *make_launch(const cx_passage *p, launch *l, void **block)
 
 // What this process's ranks have brought is one rank's to launch. Under the
 // muster's lock, as all that follows.
-static void take_all(cx_choice choice)
+static void take_all(cx_lazy_choice choice)
 {
   for (int i = 0; i < local_ranks(); i++) {
-    cx_share *share = &cx_device_at(i)->share;
-    if (share->state != CX_SHARE_BROUGHT) continue;
-    share->state = CX_SHARE_TAKEN;
+    cx_lazy_share *share = &cx_lazy_device_at(i)->share;
+    if (share->state != CX_LAZY_SHARE_BROUGHT) continue;
+    share->state = CX_LAZY_SHARE_TAKEN;
     share->choice = choice;
   }
 }
@@ -298,15 +302,15 @@ static void take_all(cx_choice choice)
 static void end_all(const calx_status *status)
 {
   for (int i = 0; i < local_ranks(); i++) {
-    cx_share *share = &cx_device_at(i)->share;
-    if (share->state != CX_SHARE_TAKEN || share->tried) continue;
+    cx_lazy_share *share = &cx_lazy_device_at(i)->share;
+    if (share->state != CX_LAZY_SHARE_TAKEN || share->tried) continue;
     share->tried = true;
     share->status = cx_status_copy(status);
   }
   cx_cond_broadcast(&muster.launched);
 }
 
-static void launch_for_all(cx_passage *p, cx_choice choice)
+static void launch_for_all(cx_lazy_passage *p, cx_lazy_choice choice)
 {
   launch l;
   void *block;
@@ -321,11 +325,11 @@ static void launch_for_all(cx_passage *p, cx_choice choice)
   calx_status_free(status);
 }
 
-static calx_status *launch_together(cx_passage *p, cx_choice choice)
+static calx_status *launch_together(cx_lazy_passage *p, cx_lazy_choice choice)
 {
-  cx_share *share = &p->run->device->share;
+  cx_lazy_share *share = &p->run->device->share;
   cx_lock(&muster.lock);
-  if (share->state == CX_SHARE_BROUGHT) launch_for_all(p, choice);
+  if (share->state == CX_LAZY_SHARE_BROUGHT) launch_for_all(p, choice);
   while (!share->tried) cx_cond_wait(&muster.launched, &muster.lock);
   calx_status *status = share->status;
   share->status = NULL;
@@ -336,21 +340,22 @@ static calx_status *launch_together(cx_passage *p, cx_choice choice)
 // ---- the way ----------------------------------------------------------------
 
 // Another key than the graph's, the same on all ranks for which it went well.
-static cx_hash key_of_readiness(const cx_passage *p, const calx_status *status)
+static cx_hash key_of_readiness(const cx_lazy_passage *p,
+                                const calx_status *status)
 {
   cx_hash key = p->run->order->hash;
   key.low ^= 1;
   if (status != NULL) {
-    key.high ^= (uint64_t)cx_device_rank(p->run->device) + 1;
+    key.high ^= (uint64_t)cx_lazy_device_rank(p->run->device) + 1;
   }
   return key;
 }
 
 // The program is made, with all ranks knowing of each that it is.
-static calx_status *make_ready(cx_passage *p, cx_choice choice)
+static calx_status *make_ready(cx_lazy_passage *p, cx_lazy_choice choice)
 {
-  calx_status *status = cx_program_get(p, choice);
-  if (status == NULL) status = cx_program_args(p);
+  calx_status *status = cx_lazy_program_get(p, choice);
+  if (status == NULL) status = cx_lazy_program_args(p);
   if (status != NULL) note_failure(p->run->device, status);
   calx_status *others = agree(p, key_of_readiness(p, status), status);
   if (status == NULL) return others;
@@ -358,18 +363,18 @@ static calx_status *make_ready(cx_passage *p, cx_choice choice)
   return status;
 }
 
-static calx_status *run_with_others(cx_passage *p)
+static calx_status *run_with_others(cx_lazy_passage *p)
 {
   CALX_TRY(agree(p, p->run->order->hash, NULL));
-  cx_choice choice = find_choice(p);
-  if (!cx_program_ran(p, choice)) CALX_TRY(make_ready(p, choice));
+  cx_lazy_choice choice = find_choice(p);
+  if (!cx_lazy_program_ran(p, choice)) CALX_TRY(make_ready(p, choice));
   CALX_TRY(launch_together(p, choice));
-  cx_program_note_ran(p, choice);
+  cx_lazy_program_note_ran(p, choice);
   return NULL;
 }
 
 // All ranks have one plugin, so all find the same here.
-static calx_status *check_plugin(const cx_passage *p)
+static calx_status *check_plugin(const cx_lazy_passage *p)
 {
   const cx_world_place *here = cx_world_here();
   const cx_pjrt_client *client = p->run->device->client;
@@ -387,14 +392,14 @@ static calx_status *check_plugin(const cx_passage *p)
                      here->processes);
 }
 
-calx_status *cx_run_together(cx_passage *p)
+calx_status *cx_lazy_run_together(cx_lazy_passage *p)
 {
   calx_device *d = p->run->device;
   CALX_TRY(check_plugin(p));
   // What may fail without the others does so before they are met.
-  if (cx_program_ran(p, CX_CHOICE_CONSTANT) ||
-      cx_program_ran(p, CX_CHOICE_DYNAMIC)) {
-    CALX_TRY(cx_program_args(p));
+  if (cx_lazy_program_ran(p, CX_LAZY_CHOICE_CONSTANT) ||
+      cx_lazy_program_ran(p, CX_LAZY_CHOICE_DYNAMIC)) {
+    CALX_TRY(cx_lazy_program_args(p));
   }
   bring(p);
   calx_status *status = run_with_others(p);

@@ -15,7 +15,7 @@
 enum { EDGE = 3, LINE_WIDTH = 80, THRESHOLD = 1000, PRECISION = 4 };
 
 typedef struct printer {
-  const cx_shape *shape;
+  const cx_graph_shape *shape;
   const unsigned char *data;
   size_t element;
   int64_t strides[CALX_MAX_RANK];  // in elements
@@ -229,7 +229,7 @@ static void suffix(cx_text *out, const char *text)
   cx_text_append(out, text);
 }
 
-static void size_suffix(cx_text *out, const cx_shape *s)
+static void size_suffix(cx_text *out, const cx_graph_shape *s)
 {
   cx_text text = { 0 };
   cx_text_append(&text, "size=(");
@@ -244,12 +244,12 @@ static void size_suffix(cx_text *out, const cx_shape *s)
 // "log_softmax" is PyTorch's LogSoftmaxBackward0.
 static void grad_suffix(cx_text *out, const calx_tensor *t)
 {
-  if ((t->flags & CX_T_REQUIRES_GRAD) != 0) {
+  if ((t->flags & CX_LAZY_T_REQUIRES_GRAD) != 0) {
     suffix(out, "requires_grad=True");
     return;
   }
-  if (!cx_tensor_requires_grad(t) ||
-      (cx_node_flags(t->node) & CX_NODE_GRAD) == 0) {
+  if (!cx_lazy_tensor_requires_grad(t) ||
+      (cx_node_flags(t->node) & CX_GRAPH_NODE_GRAD) == 0) {
     return;
   }
   cx_text text = { 0 };
@@ -268,8 +268,8 @@ static void grad_suffix(cx_text *out, const calx_tensor *t)
 
 static void suffixes(cx_text *out, const calx_tensor *t)
 {
-  const cx_shape *s = cx_tensor_shape(t);
-  bool empty = cx_shape_numel(s) == 0;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  bool empty = cx_graph_shape_numel(s) == 0;
   char text[64];
   if (t->host == NULL) {
     snprintf(text, sizeof text, "device='%s'", t->device->name);
@@ -290,7 +290,7 @@ static void suffixes(cx_text *out, const calx_tensor *t)
 static void format_tensor(const calx_tensor *t, const unsigned char *data,
                           cx_text *out)
 {
-  const cx_shape *s = cx_tensor_shape(t);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   printer p = { .shape = s,
                 .data = data,
                 .element = calx_dtype_size(s->dtype),
@@ -316,11 +316,12 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
 char *calx_tensor_str(calx_tensor *t)
 {
   if (t == NULL) {
-    cx_scope_pin(cx_error(CALX_INVALID_ARGUMENT, "print: the tensor is NULL"));
+    cx_lazy_scope_pin(
+        cx_error(CALX_INVALID_ARGUMENT, "print: the tensor is NULL"));
     return NULL;
   }
-  const cx_shape *s = cx_tensor_shape(t);
-  size_t bytes = (size_t)cx_shape_numel(s) * calx_dtype_size(s->dtype);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  size_t bytes = (size_t)cx_graph_shape_numel(s) * calx_dtype_size(s->dtype);
   unsigned char *data = cx_alloc(bytes);
   calx_status *status =
       data == NULL ? cx_out_of_memory() : calx_tensor_read(t, data, bytes);
@@ -333,8 +334,8 @@ char *calx_tensor_str(calx_tensor *t)
   }
   cx_free(data);
   if (status != NULL) {
-    cx_scope_pin(status);
-    cx_report_failed_read();
+    cx_lazy_scope_pin(status);
+    cx_lazy_report_failed_read();
   }
   return result;
 }

@@ -33,18 +33,18 @@ typedef struct variant {
   int64_t *starts;  // of the constant one; n_soft
 } variant;
 
-struct cx_program {
-  cx_program *next;  // in its bucket
+struct cx_lazy_program {
+  cx_lazy_program *next;  // in its bucket
   cx_hash hash;
-  cx_outline *outline;
+  cx_graph_outline *outline;
   calx_site site;
   bool is_sync, train, together;
   size_t users;     // passages that hold it
   int64_t used_at;  // by the table's clock
   size_t n_soft;
   variant constant, dynamic;
-  int64_t number;        // order of making
-  cx_slot_cache *slots;  // per device
+  int64_t number;             // order of making
+  cx_lazy_slot_cache *slots;  // per device
   int n_devices;
 };
 
@@ -54,13 +54,13 @@ static struct {
   cx_mutex lock;
   cx_cond changed;
   bool ready;
-  cx_program *buckets[BUCKETS];
+  cx_lazy_program *buckets[BUCKETS];
   int64_t made;     // programs ever
   int64_t clock;    // of uses
   size_t count[2];  // without and with collectives
 } table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
 
-static void program_free(cx_program *p)
+static void program_free(cx_lazy_program *p)
 {
   for (int i = 0; p->slots != NULL && i < p->n_devices; i++) {
     cx_pjrt_buffer_release(p->slots[i].buffer);
@@ -70,60 +70,60 @@ static void program_free(cx_program *p)
   cx_pjrt_executable_release(p->constant.executable);
   cx_pjrt_executable_release(p->dynamic.executable);
   cx_free(p->constant.starts);
-  cx_outline_free(p->outline);
+  cx_graph_outline_free(p->outline);
   cx_free(p);
 }
 
-static void unlink_program(cx_program *p)
+static void unlink_program(cx_lazy_program *p)
 {
-  cx_program **at = &table.buckets[p->hash.low % BUCKETS];
+  cx_lazy_program **at = &table.buckets[p->hash.low % BUCKETS];
   while (*at != p) at = &(*at)->next;
   *at = p->next;
   table.count[p->together]--;
   program_free(p);
 }
 
-void cx_programs_free(void)
+void cx_lazy_programs_free(void)
 {
   cx_lock(&table.lock);
   for (size_t i = 0; i < BUCKETS; i++) {
     while (table.buckets[i] != NULL) {
-      cx_program *p = table.buckets[i];
+      cx_lazy_program *p = table.buckets[i];
       table.buckets[i] = p->next;
       program_free(p);
     }
   }
   table.count[0] = table.count[1] = 0;
-  cx_compile_forget();
+  cx_lazy_compile_forget();
   cx_unlock(&table.lock);
-  cx_recompile_forget();
+  cx_lazy_recompile_forget();
 }
 
 // ---- finding ----------------------------------------------------------------
 
-static bool is_program(const cx_program *p, const cx_order *o)
+static bool is_program(const cx_lazy_program *p, const cx_graph_order *o)
 {
-  const cx_key *key = cx_outline_key(p->outline);
+  const cx_graph_key *key = cx_graph_outline_key(p->outline);
   return cx_hash_equal(p->hash, o->hash) && key->count == o->key.count &&
          memcmp(key->words, o->key.words, key->count * sizeof *key->words) == 0;
 }
 
-static cx_program *find(const cx_order *o)
+static cx_lazy_program *find(const cx_graph_order *o)
 {
-  cx_program *p = table.buckets[o->hash.low % BUCKETS];
+  cx_lazy_program *p = table.buckets[o->hash.low % BUCKETS];
   while (p != NULL && !is_program(p, o)) p = p->next;
   return p;
 }
 
-static cx_program *program_new(const cx_run *run)
+static cx_lazy_program *program_new(const cx_lazy_run *run)
 {
-  cx_program *p = cx_calloc(1, sizeof *p);
+  cx_lazy_program *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return NULL;
-  const cx_order *o = run->order;
+  const cx_graph_order *o = run->order;
   p->n_devices = (int)cx_pjrt_client_device_count(run->device->client);
   p->slots = cx_calloc((size_t)p->n_devices + 1, sizeof *p->slots);
   p->constant.starts = cx_calloc(o->n_soft + 1, sizeof(int64_t));
-  p->outline = cx_outline_new(o);
+  p->outline = cx_graph_outline_new(o);
   if (p->slots == NULL || p->constant.starts == NULL || p->outline == NULL) {
     program_free(p);
     return NULL;
@@ -132,7 +132,7 @@ static cx_program *program_new(const cx_run *run)
   p->site = run->site;
   p->is_sync = run->is_sync;
   p->train = run->train;
-  p->together = (o->flags & CX_NODE_COLLECTIVE) != 0;
+  p->together = (o->flags & CX_GRAPH_NODE_COLLECTIVE) != 0;
   p->n_soft = o->n_soft;
   p->constant.state = p->dynamic.state = FAILED;  // not made yet
   return p;
@@ -141,19 +141,19 @@ static cx_program *program_new(const cx_run *run)
 // ---- the limit ------------------------------------------------------------
 
 // More than can be under way, so that none of those is dropped.
-enum { LEAST_PROGRAMS = CX_MAX_FLIGHTS + 1 };
+enum { LEAST_PROGRAMS = CX_LAZY_MAX_FLIGHTS + 1 };
 
 static size_t most_programs(void)
 {
-  int64_t n = cx_env_int("CALX_PROGRAM_LIMIT", 512);
+  int64_t n = cx_lazy_env_int("CALX_PROGRAM_LIMIT", 512);
   return n > LEAST_PROGRAMS ? (size_t)n : LEAST_PROGRAMS;
 }
 
-static cx_program *longest_unused(bool together)
+static cx_lazy_program *longest_unused(bool together)
 {
-  cx_program *oldest = NULL;
+  cx_lazy_program *oldest = NULL;
   for (size_t i = 0; i < BUCKETS; i++) {
-    for (cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+    for (cx_lazy_program *p = table.buckets[i]; p != NULL; p = p->next) {
       if (p->together != together || p->users != 0) continue;
       if (oldest == NULL || p->used_at < oldest->used_at) oldest = p;
     }
@@ -161,11 +161,11 @@ static cx_program *longest_unused(bool together)
   return oldest;
 }
 
-static void add_program(cx_program *p)
+static void add_program(cx_lazy_program *p)
 {
   size_t most = most_programs();
   while (table.count[p->together] >= most) {
-    cx_program *oldest = longest_unused(p->together);
+    cx_lazy_program *oldest = longest_unused(p->together);
     if (oldest == NULL) break;
     unlink_program(oldest);
   }
@@ -176,7 +176,7 @@ static void add_program(cx_program *p)
 }
 
 // Under the table's lock.
-static void hold(cx_passage *passage, cx_program *p)
+static void hold(cx_lazy_passage *passage, cx_lazy_program *p)
 {
   p->used_at = ++table.clock;
   if (passage->program == p) return;
@@ -185,7 +185,7 @@ static void hold(cx_passage *passage, cx_program *p)
   passage->program = p;
 }
 
-static void let_go(cx_passage *passage)
+static void let_go(cx_lazy_passage *passage)
 {
   cx_lock(&table.lock);
   if (passage->program != NULL) passage->program->users--;
@@ -195,47 +195,47 @@ static void let_go(cx_passage *passage)
 
 // ---- why it is compiled -----------------------------------------------------
 
-static bool same_place(const cx_program *p, const cx_run *run)
+static bool same_place(const cx_lazy_program *p, const cx_lazy_run *run)
 {
   return p->is_sync && p->train == run->train &&
          p->site.line == run->site.line && p->site.file == run->site.file;
 }
 
 // Whether p is nearer to the order than q, or as near and newer.
-static bool is_nearer(const cx_program *p, const cx_program *q,
-                      const cx_order *o)
+static bool is_nearer(const cx_lazy_program *p, const cx_lazy_program *q,
+                      const cx_graph_order *o)
 {
-  size_t a = cx_outline_common(p->outline, o);
-  size_t b = cx_outline_common(q->outline, o);
+  size_t a = cx_graph_outline_common(p->outline, o);
+  size_t b = cx_graph_outline_common(q->outline, o);
   if (a != b) return a > b;
-  a = cx_outline_excess(p->outline, o);
-  b = cx_outline_excess(q->outline, o);
+  a = cx_graph_outline_excess(p->outline, o);
+  b = cx_graph_outline_excess(q->outline, o);
   return a != b ? a < b : p->number > q->number;
 }
 
 // After the first two programs of a place, a miss is explained by its nearest
 // known graph. Under the table's lock. Returns an error when CALX_RECOMPILE
 // wants one.
-static calx_status *explain_miss(const cx_run *run)
+static calx_status *explain_miss(const cx_lazy_run *run)
 {
   if (!run->is_sync) return NULL;
   size_t known = 0;
   for (size_t i = 0; i < BUCKETS; i++) {
-    for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+    for (const cx_lazy_program *p = table.buckets[i]; p != NULL; p = p->next) {
       known += same_place(p, run);
     }
   }
-  if (known < 2 || !cx_recompile_wanted(run)) return NULL;
-  const cx_program *nearest = NULL;
+  if (known < 2 || !cx_lazy_recompile_wanted(run)) return NULL;
+  const cx_lazy_program *nearest = NULL;
   for (size_t i = 0; i < BUCKETS; i++) {
-    for (const cx_program *p = table.buckets[i]; p != NULL; p = p->next) {
+    for (const cx_lazy_program *p = table.buckets[i]; p != NULL; p = p->next) {
       if (!same_place(p, run)) continue;
       if (nearest == NULL || is_nearer(p, nearest, run->order)) nearest = p;
     }
   }
   cx_text why = { 0 };
-  cx_outline_differ(nearest->outline, run->order, &why);
-  calx_status *status = cx_recompile_tell(run, known, cx_text_str(&why));
+  cx_graph_outline_differ(nearest->outline, run->order, &why);
+  calx_status *status = cx_lazy_recompile_tell(run, known, cx_text_str(&why));
   cx_text_free(&why);
   return status;
 }
@@ -243,30 +243,31 @@ static calx_status *explain_miss(const cx_run *run)
 // ---- one entry's variant ----------------------------------------------------
 
 // The variant for these starts. Under the table's lock.
-static cx_choice wants(const cx_program *p, const int64_t *soft)
+static cx_lazy_choice wants(const cx_lazy_program *p, const int64_t *soft)
 {
   bool made = p->constant.state != FAILED;
   bool constant =
       !made || p->n_soft == 0 ||
       memcmp(p->constant.starts, soft, p->n_soft * sizeof *soft) == 0;
-  return constant ? CX_CHOICE_CONSTANT : CX_CHOICE_DYNAMIC;
+  return constant ? CX_LAZY_CHOICE_CONSTANT : CX_LAZY_CHOICE_DYNAMIC;
 }
 
-static variant *choose(cx_program *p, const int64_t *soft, cx_choice choice)
+static variant *choose(cx_lazy_program *p, const int64_t *soft,
+                       cx_lazy_choice choice)
 {
-  if (choice == CX_CHOICE_FREE) choice = wants(p, soft);
-  return choice == CX_CHOICE_CONSTANT ? &p->constant : &p->dynamic;
+  if (choice == CX_LAZY_CHOICE_FREE) choice = wants(p, soft);
+  return choice == CX_LAZY_CHOICE_CONSTANT ? &p->constant : &p->dynamic;
 }
 
 // Finds or makes the entry and its variant; *out_mine: the caller is to compile
 // it. Under the table's lock, which a wait gives up meanwhile.
-static calx_status *claim(const cx_run *run, const int64_t *soft,
-                          cx_choice choice, cx_program **out_program,
+static calx_status *claim(const cx_lazy_run *run, const int64_t *soft,
+                          cx_lazy_choice choice, cx_lazy_program **out_program,
                           variant **out_variant, bool *out_mine)
 {
-  const cx_order *o = run->order;
+  const cx_graph_order *o = run->order;
   for (;;) {
-    cx_program *p = find(o);
+    cx_lazy_program *p = find(o);
     if (p == NULL) {
       CALX_TRY(explain_miss(run));
       p = program_new(run);
@@ -289,10 +290,11 @@ static calx_status *claim(const cx_run *run, const int64_t *soft,
   }
 }
 
-calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
+calx_status *cx_lazy_program_get(cx_lazy_passage *passage,
+                                 cx_lazy_choice choice)
 {
-  const cx_run *run = passage->run;
-  cx_program *p = NULL;
+  const cx_lazy_run *run = passage->run;
+  cx_lazy_program *p = NULL;
   variant *v = NULL;
   bool mine;
   cx_lock(&table.lock);
@@ -307,7 +309,7 @@ calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
   }
   cx_pjrt_executable *executable;
   bool loaded;
-  status = cx_compile(run, v == &p->dynamic, &executable, &loaded);
+  status = cx_lazy_compile(run, v == &p->dynamic, &executable, &loaded);
   if (loaded) cx_counter_add(&cached_compile, 1);
   cx_lock(&table.lock);
   v->executable = passage->executable = executable;
@@ -322,20 +324,21 @@ calx_status *cx_program_get(cx_passage *passage, cx_choice choice)
   return status;
 }
 
-cx_choice cx_program_wants(const cx_passage *passage)
+cx_lazy_choice cx_lazy_program_wants(const cx_lazy_passage *passage)
 {
   cx_lock(&table.lock);
-  const cx_program *p = find(passage->run->order);
-  cx_choice choice = p == NULL ? CX_CHOICE_CONSTANT : wants(p, passage->soft);
+  const cx_lazy_program *p = find(passage->run->order);
+  cx_lazy_choice choice =
+      p == NULL ? CX_LAZY_CHOICE_CONSTANT : wants(p, passage->soft);
   cx_unlock(&table.lock);
   return choice;
 }
 
-bool cx_program_ran(cx_passage *passage, cx_choice choice)
+bool cx_lazy_program_ran(cx_lazy_passage *passage, cx_lazy_choice choice)
 {
-  const cx_run *run = passage->run;
+  const cx_lazy_run *run = passage->run;
   cx_lock(&table.lock);
-  cx_program *p = find(run->order);
+  cx_lazy_program *p = find(run->order);
   bool ran = p != NULL && p->slots[run->device->index].ran[choice];
   if (ran) {
     hold(passage, p);
@@ -345,7 +348,7 @@ bool cx_program_ran(cx_passage *passage, cx_choice choice)
   return ran;
 }
 
-void cx_program_note_ran(cx_passage *passage, cx_choice choice)
+void cx_lazy_program_note_ran(cx_lazy_passage *passage, cx_lazy_choice choice)
 {
   cx_lock(&table.lock);
   passage->program->slots[passage->run->device->index].ran[choice] = true;
@@ -355,7 +358,7 @@ void cx_program_note_ran(cx_passage *passage, cx_choice choice)
 // ---- slots ------------------------------------------------------------------
 
 // All slots travel in one packed upload, only when one of them changed.
-static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
+static calx_status *slot_buffer(cx_lazy_run *run, cx_lazy_slot_cache *cache,
                                 const uint32_t *words, cx_pjrt_buffer **out)
 {
   size_t n = run->order->n_slots, bytes = n * sizeof *words;
@@ -373,7 +376,7 @@ static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
   cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
   cx_counter_add(&numbers_changed, 1);
   cx_pjrt_buffer *buffer;
-  CALX_TRY(cx_upload_words(run->device, &shape, words, &buffer));
+  CALX_TRY(cx_lazy_upload_words(run->device, &shape, words, &buffer));
   cx_pjrt_buffer_release(cache->buffer);
   cache->buffer = buffer;
   memcpy(cache->words, words, bytes);
@@ -383,53 +386,53 @@ static calx_status *slot_buffer(cx_run *run, cx_slot_cache *cache,
 
 // ---- running ----------------------------------------------------------------
 
-calx_status *cx_program_args(cx_passage *p)
+calx_status *cx_lazy_program_args(cx_lazy_passage *p)
 {
-  const cx_order *o = p->run->order;
+  const cx_graph_order *o = p->run->order;
   for (size_t i = 0; i < o->n_params; i++) {
-    const cx_node *node = o->params[i].node;
+    const cx_graph_node *node = o->params[i].node;
     p->args[i] = node->out[o->params[i].out].buffer;
-    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
+    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
       return cx_status_copy(node->error);
     }
   }
   if (o->n_slots == 0) return NULL;
-  cx_slot_cache *cache = &p->program->slots[p->run->device->index];
+  cx_lazy_slot_cache *cache = &p->program->slots[p->run->device->index];
   return slot_buffer(p->run, cache, p->words, &p->args[o->n_params]);
 }
 
-static calx_status *run_alone(cx_passage *p)
+static calx_status *run_alone(cx_lazy_passage *p)
 {
-  CALX_TRY(cx_program_get(p, CX_CHOICE_FREE));
-  CALX_TRY(cx_program_args(p));
-  return cx_launch(p->run, p->executable, p->args, p->n_args, p->out,
-                   p->out_done);
+  CALX_TRY(cx_lazy_program_get(p, CX_LAZY_CHOICE_FREE));
+  CALX_TRY(cx_lazy_program_args(p));
+  return cx_lazy_launch(p->run, p->executable, p->args, p->n_args, p->out,
+                        p->out_done);
 }
 
-calx_status *cx_run_order(cx_run *run, cx_pjrt_buffer **out,
-                          cx_pjrt_event **out_done)
+calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
+                               cx_pjrt_event **out_done)
 {
-  cx_order *o = run->order;
+  cx_graph_order *o = run->order;
   *out_done = NULL;
-  if (!cx_order_key(o)) return cx_out_of_memory();
+  if (!cx_graph_order_key(o)) return cx_out_of_memory();
   cx_metric_add(&graph_size, (double)o->n_nodes);
   size_t n_args = o->n_params + (o->n_slots != 0);
   char *block =
       cx_alloc(n_args * sizeof(cx_pjrt_buffer *) + o->n_soft * sizeof(int64_t) +
                o->n_slots * sizeof(uint32_t) + 1);
   if (block == NULL) return cx_out_of_memory();
-  cx_passage p = {
+  cx_lazy_passage p = {
     .run = run, .n_args = n_args, .out = out, .out_done = out_done
   };
   p.args = (cx_pjrt_buffer **)(void *)block;
   p.soft = (int64_t *)(void *)(p.args + n_args);
   p.words = (uint32_t *)(void *)(p.soft + o->n_soft);
-  cx_order_slots(o, p.words, p.soft);
-  bool together = (o->flags & CX_NODE_COLLECTIVE) != 0;
-  calx_status *status = together ? cx_run_together(&p) : run_alone(&p);
+  cx_graph_order_slots(o, p.words, p.soft);
+  bool together = (o->flags & CX_GRAPH_NODE_COLLECTIVE) != 0;
+  calx_status *status = together ? cx_lazy_run_together(&p) : run_alone(&p);
   if (status == NULL) {
-    cx_tally_ops(o);
-    if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_tell_execute(run);
+    cx_lazy_tally_ops(o);
+    if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_lazy_tell_execute(run);
   }
   let_go(&p);
   cx_free(block);

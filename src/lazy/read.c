@@ -14,47 +14,47 @@ CX_COUNTER(items, "aten::_local_scalar_dense");
 CX_METRIC(inbound_data, "InboundData", CX_UNIT_BYTES);
 
 // All outputs of the node are the roots: a node is computed as a whole.
-static bool root_node(cx_order *o, cx_node *node)
+static bool root_node(cx_graph_order *o, cx_graph_node *node)
 {
   if (!cx_grow(&o->roots, &o->roots_capacity, node->n_out, sizeof *o->roots)) {
     return false;
   }
   for (uint32_t k = 0; k < node->n_out; k++) {
-    o->roots[k] = (cx_value){ node, k };
+    o->roots[k] = (cx_graph_value){ node, k };
   }
   o->n_roots = node->n_out;
   return true;
 }
 
 // Under the device's lock.
-static calx_status *compute(calx_device *d, cx_node *node)
+static calx_status *compute(calx_device *d, cx_graph_node *node)
 {
-  cx_order *o = &d->order;
-  calx_status *late = cx_flight_room(d);
+  cx_graph_order *o = &d->order;
+  calx_status *late = cx_lazy_flight_room(d);
   if (late != NULL) return late;
-  if (!root_node(o, node) || !cx_order_walk(o)) return cx_out_of_memory();
+  if (!root_node(o, node) || !cx_graph_order_walk(o)) return cx_out_of_memory();
   cx_pjrt_buffer **out = cx_calloc(node->n_out, sizeof(cx_pjrt_buffer *));
   if (out == NULL) return cx_out_of_memory();
-  cx_run run = { .device = d, .order = o, .site = *cx_site() };
+  cx_lazy_run run = { .device = d, .order = o, .site = *cx_site() };
   cx_pjrt_event *done = NULL;
-  calx_status *status = cx_run_order(&run, out, &done);
+  calx_status *status = cx_lazy_run_order(&run, out, &done);
   if (status == NULL) {
-    bool eager = cx_eager();
+    bool eager = cx_lazy_eager();
     for (size_t i = 0; i < o->n_nodes && !eager; i++) {
-      cx_node_set_flags(o->nodes[i], CX_NODE_READ);
+      cx_node_set_flags(o->nodes[i], CX_GRAPH_NODE_READ);
     }
     for (uint32_t k = 0; k < node->n_out; k++) node->out[k].buffer = out[k];
     d->read_site = *cx_site();
-    cx_flight_add(d, done, cx_site(), false, &node, 1);
+    cx_lazy_flight_add(d, done, cx_site(), false, &node, 1);
   }
   cx_free(out);
   return status;
 }
 
-calx_status *cx_tensor_compute(calx_tensor *t)
+calx_status *cx_lazy_tensor_compute(calx_tensor *t)
 {
-  if (t->node == NULL || (cx_node_flags(t->node) & CX_NODE_FAILED) != 0) {
-    return cx_tensor_usable(t, "read", 0);
+  if (t->node == NULL || (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+    return cx_lazy_tensor_usable(t, "read", 0);
   }
   calx_device *d = t->device;
   calx_status *status = NULL;
@@ -66,10 +66,10 @@ calx_status *cx_tensor_compute(calx_tensor *t)
   return status;
 }
 
-bool cx_read(calx_tensor *t)
+bool cx_lazy_read(calx_tensor *t)
 {
-  calx_status *status = cx_tensor_compute(t);
-  cx_scope_pin(status);
+  calx_status *status = cx_lazy_tensor_compute(t);
+  cx_lazy_scope_pin(status);
   return status == NULL;
 }
 
@@ -87,7 +87,7 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
   cx_trace_ended(CX_SPAN_DOWNLOAD, t->device->index, start, (int64_t)bytes,
                  cx_site());
   // A value that cannot be had is the consequence of a step's failure.
-  calx_status *late = cx_flight_poll(t->device, status != NULL);
+  calx_status *late = cx_lazy_flight_poll(t->device, status != NULL);
   if (late == NULL) return status;
   calx_status_free(status);
   return late;
@@ -97,7 +97,7 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
 static void hint_at_nan(calx_dtype dtype, const void *data)
 {
   if (!cx_dtype_is_float(dtype) || !isnan(cx_load_double(dtype, data))) return;
-  if (cx_debug_on(CX_DEBUG_NAN)) return;
+  if (cx_lazy_debug_on(CX_LAZY_DEBUG_NAN)) return;
   const calx_site *at = cx_site();
   cx_log_once_per_site(
       "nan",
@@ -113,13 +113,13 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
     return cx_error(CALX_INVALID_ARGUMENT, "read: the %s is NULL",
                     t == NULL ? "tensor" : "data");
   }
-  const cx_shape *s = cx_tensor_shape(t);
-  CALX_TRY(t->host != NULL ? NULL : cx_tensor_usable(t, "read", 0));
-  size_t wanted = (size_t)cx_shape_numel(s) * calx_dtype_size(s->dtype);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  CALX_TRY(t->host != NULL ? NULL : cx_lazy_tensor_usable(t, "read", 0));
+  size_t wanted = (size_t)cx_graph_shape_numel(s) * calx_dtype_size(s->dtype);
   if (bytes != wanted) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "read: %s has %zu bytes, room is given for %zu",
-                    cx_shape_str(s), wanted, bytes);
+                    cx_graph_shape_str(s), wanted, bytes);
   }
   if (t->host != NULL) {
     for (size_t i = 0; i < bytes; i++) {
@@ -127,7 +127,7 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
     }
     return NULL;
   }
-  CALX_TRY(cx_tensor_compute(t));
+  CALX_TRY(cx_lazy_tensor_compute(t));
   CALX_TRY(to_host(t, data, bytes));
   if (bytes == calx_dtype_size(s->dtype)) hint_at_nan(s->dtype, data);
   return NULL;
@@ -136,22 +136,23 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
 // The only element into 8 bytes. False: the scope holds the reason.
 static bool one_element(calx_tensor *t, const char *call, unsigned char *out)
 {
-  const cx_shape *s = cx_tensor_shape(t);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   calx_status *status = NULL;
   if (t == NULL) {
     status = cx_error(CALX_INVALID_ARGUMENT, "%s: the tensor is NULL", call);
-  } else if ((t->node != NULL || t->host != NULL) && cx_shape_numel(s) != 1) {
-    status = cx_error(CALX_INVALID_ARGUMENT,
-                      "%s: %s has %lld elements, one is wanted", call,
-                      cx_shape_str(s), (long long)cx_shape_numel(s));
+  } else if ((t->node != NULL || t->host != NULL) &&
+             cx_graph_shape_numel(s) != 1) {
+    status = cx_error(
+        CALX_INVALID_ARGUMENT, "%s: %s has %lld elements, one is wanted", call,
+        cx_graph_shape_str(s), (long long)cx_graph_shape_numel(s));
   }
   if (status == NULL) {
     if (t->host == NULL) cx_counter_add(&items, 1);
     status = calx_tensor_read(t, out, calx_dtype_size(s->dtype));
   }
   if (status == NULL) return true;
-  cx_scope_pin(status);
-  cx_report_failed_read();
+  cx_lazy_scope_pin(status);
+  cx_lazy_report_failed_read();
   return false;
 }
 
@@ -159,14 +160,14 @@ double calx_item(calx_tensor *t)
 {
   unsigned char bytes[8];
   if (!one_element(t, "item", bytes)) return (double)NAN;
-  return cx_load_double(cx_tensor_shape(t)->dtype, bytes);
+  return cx_load_double(cx_lazy_tensor_shape(t)->dtype, bytes);
 }
 
 int64_t calx_item_int(calx_tensor *t)
 {
   unsigned char bytes[8];
   if (!one_element(t, "item_int", bytes)) return 0;
-  return cx_load_int(cx_tensor_shape(t)->dtype, bytes);
+  return cx_load_int(cx_lazy_tensor_shape(t)->dtype, bytes);
 }
 
 bool calx_is_ready(const calx_tensor *t)

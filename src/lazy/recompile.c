@@ -26,7 +26,7 @@ static place places[MOST_PLACES];
 static size_t n_places;
 
 // NULL: there are too many; then each miss is told.
-static place *find(const cx_run *run)
+static place *find(const cx_lazy_run *run)
 {
   for (size_t i = 0; i < n_places; i++) {
     place *p = &places[i];
@@ -52,7 +52,7 @@ static bool is_told(const place *p)
   return p == NULL || p->misses <= EACH || p->untold >= p->next;
 }
 
-bool cx_recompile_wanted(const cx_run *run)
+bool cx_lazy_recompile_wanted(const cx_lazy_run *run)
 {
   if (is_forbidden()) return true;
   place *p = find(run);
@@ -65,7 +65,8 @@ static const char *file_of(const calx_site *site)
   return site->file != NULL ? site->file : "?";
 }
 
-static void tell(const cx_run *run, place *p, size_t known, const char *why)
+static void tell(const cx_lazy_run *run, place *p, size_t known,
+                 const char *why)
 {
   const char *file = file_of(&run->site);
   int line = run->site.line;
@@ -82,7 +83,8 @@ static void tell(const cx_run *run, place *p, size_t known, const char *why)
   }
 }
 
-calx_status *cx_recompile_tell(const cx_run *run, size_t known, const char *why)
+calx_status *cx_lazy_recompile_tell(const cx_lazy_run *run, size_t known,
+                                    const char *why)
 {
   if (cx_trace_wanted(CX_TRACE_SPANS)) {
     cx_trace_tell_recompile(run->device->index, why);
@@ -98,7 +100,7 @@ calx_status *cx_recompile_tell(const cx_run *run, size_t known, const char *why)
   return NULL;
 }
 
-void cx_recompile_forget(void)
+void cx_lazy_recompile_forget(void)
 {
   for (size_t i = 0; i < n_places; i++) {
     const place *p = &places[i];

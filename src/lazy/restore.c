@@ -5,16 +5,16 @@
 #include "base/dtype.h"
 #include "lazy/internal.h"
 
-calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
-                                 void (*done)(void *user), void *user,
-                                 calx_tensor **out_tensor)
+calx_status *cx_lazy_host_tensor_over(const cx_graph_shape *shape, void *data,
+                                      void (*done)(void *user), void *user,
+                                      calx_tensor **out_tensor)
 {
   int64_t elements;
   size_t bytes;
   *out_tensor = NULL;
   CX_ASSERT((uintptr_t)data % calx_dtype_size(shape->dtype) == 0);
-  cx_host *host = cx_calloc(1, sizeof *host);
-  calx_tensor *t = host != NULL ? cx_tensor_alloc(NULL) : NULL;
+  cx_lazy_host *host = cx_calloc(1, sizeof *host);
+  calx_tensor *t = host != NULL ? cx_lazy_tensor_alloc(NULL) : NULL;
   bool fits =
       cx_dims_bytes(shape->dtype, shape->dims, shape->rank, &elements, &bytes);
   if (t == NULL || !fits) {
@@ -23,7 +23,7 @@ calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
     done(user);
     return cx_out_of_memory();
   }
-  *host = (cx_host){
+  *host = (cx_lazy_host){
     .shape = *shape, .bytes = bytes, .data = data, .done = done, .user = user
   };
   t->host = host;
@@ -32,25 +32,25 @@ calx_status *cx_host_tensor_over(const cx_shape *shape, void *data,
   return NULL;
 }
 
-void cx_tensor_restore(calx_tensor *t, const calx_tensor *from)
+void cx_lazy_tensor_restore(calx_tensor *t, const calx_tensor *from)
 {
-  if (t == cx_tensor_nil()) return;
+  if (t == cx_lazy_tensor_nil()) return;
   CX_ASSERT(from->node != NULL && t->device == from->device);
-  if ((cx_node_flags(from->node) & CX_NODE_DATA) == 0) {
-    cx_tensor_set_value(t, from);
+  if ((cx_node_flags(from->node) & CX_GRAPH_NODE_DATA) == 0) {
+    cx_lazy_tensor_set_value(t, from);
     return;
   }
   cx_lock(&t->device->lock);
-  cx_changed_remove(t);
-  cx_node_retain(from->node);
-  cx_tensor_settle(t, from->node);
-  t->flags &= ~(uint32_t)CX_T_CONSUMED;
-  t->flags |= CX_T_DETACHED;  // a load brings no history
+  cx_lazy_changed_remove(t);
+  cx_graph_node_retain(from->node);
+  cx_lazy_tensor_settle(t, from->node);
+  t->flags &= ~(uint32_t)CX_LAZY_T_CONSUMED;
+  t->flags |= CX_LAZY_T_DETACHED;  // a load brings no history
   cx_unlock(&t->device->lock);
 }
 
-void cx_random_state(calx_device *device, uint64_t *out_seed,
-                     uint64_t *out_draws)
+void cx_lazy_random_state(calx_device *device, uint64_t *out_seed,
+                          uint64_t *out_draws)
 {
   cx_lock(&device->lock);
   *out_seed = device->seed;
@@ -58,7 +58,7 @@ void cx_random_state(calx_device *device, uint64_t *out_seed,
   cx_unlock(&device->lock);
 }
 
-void cx_random_restore(calx_device *device, uint64_t seed, uint64_t draws)
+void cx_lazy_random_restore(calx_device *device, uint64_t seed, uint64_t draws)
 {
   cx_lock(&device->lock);
   device->seed = seed;

@@ -8,7 +8,7 @@
 
 static atomic_long live;
 
-long cx_scope_live(void)
+long cx_lazy_scope_live(void)
 {
   return atomic_load(&live);
 }
@@ -18,7 +18,7 @@ long cx_scope_live(void)
 static void list(calx_scope *s)
 {
   if (s->unsettled_link != NULL) return;
-  calx_scope **head = &cx_self.unsettled;
+  calx_scope **head = &cx_lazy_self.unsettled;
   s->next_unsettled = *head;
   if (*head != NULL) (*head)->unsettled_link = &s->next_unsettled;
   s->unsettled_link = head;
@@ -48,11 +48,11 @@ static void swap(calx_scope *s, size_t a, size_t b)
   put(s, b, x);
 }
 
-void cx_scope_unsettle(calx_tensor *t)
+void cx_lazy_scope_unsettle(calx_tensor *t)
 {
   calx_scope *s = t->scope;
   if (s == NULL) return;
-  if (s->thread != &cx_self) {
+  if (s->thread != &cx_lazy_self) {
     atomic_store(&s->thread->rescan, true);
     return;
   }
@@ -60,7 +60,7 @@ void cx_scope_unsettle(calx_tensor *t)
   list(s);
 }
 
-void cx_scope_remove(calx_tensor *t)
+void cx_lazy_scope_remove(calx_tensor *t)
 {
   calx_scope *s = t->scope;
   if (t->scope_at < s->settled) swap(s, t->scope_at, --s->settled);
@@ -69,10 +69,10 @@ void cx_scope_remove(calx_tensor *t)
   t->scope = NULL;
 }
 
-void cx_scopes_rescan(void)
+void cx_lazy_scopes_rescan(void)
 {
-  if (!atomic_exchange(&cx_self.rescan, false)) return;
-  for (calx_scope *s = cx_self.top; s != NULL; s = s->parent) {
+  if (!atomic_exchange(&cx_lazy_self.rescan, false)) return;
+  for (calx_scope *s = cx_lazy_self.top; s != NULL; s = s->parent) {
     s->settled = 0;
     list(s);
   }
@@ -80,13 +80,13 @@ void cx_scopes_rescan(void)
 
 static bool is_settled(const calx_tensor *t)
 {
-  return t->node == NULL || (cx_node_flags(t->node) & CX_NODE_DATA) != 0;
+  return t->node == NULL || (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // Tensors of another device stay.
-void cx_scopes_settle(void)
+void cx_lazy_scopes_settle(void)
 {
-  for (calx_scope *s = cx_self.unsettled, *next; s != NULL; s = next) {
+  for (calx_scope *s = cx_lazy_self.unsettled, *next; s != NULL; s = next) {
     next = s->next_unsettled;
     for (size_t i = s->settled; i < s->count; i++) {
       if (!is_settled(s->tensors[i])) continue;
@@ -102,7 +102,7 @@ void cx_scopes_settle(void)
 static void scope_free(calx_scope *s)
 {
   unlist(s);
-  if (s->is_root) cx_root_remove(s);
+  if (s->is_root) cx_lazy_root_remove(s);
   calx_status_free(s->later);
   calx_status_free(s->error);
   cx_free(s->tensors);
@@ -116,7 +116,7 @@ static void release_tensors(calx_scope *s)
   while (s->count > 0) {
     calx_tensor *t = s->tensors[--s->count];
     t->scope = NULL;
-    cx_tensor_unref(t);
+    cx_lazy_tensor_unref(t);
   }
 }
 
@@ -128,16 +128,16 @@ static pthread_once_t root_once = PTHREAD_ONCE_INIT;
 static void root_end(void *scope)
 {
   calx_scope *root = scope;
-  while (cx_self.top != NULL && cx_self.top != root) {
-    calx_scope *inner = cx_self.top;
+  while (cx_lazy_self.top != NULL && cx_lazy_self.top != root) {
+    calx_scope *inner = cx_lazy_self.top;
     release_tensors(inner);
-    cx_log_untaken(inner->error);
-    cx_self.top = inner->parent;
+    cx_lazy_log_untaken(inner->error);
+    cx_lazy_self.top = inner->parent;
     scope_free(inner);
   }
   release_tensors(root);
-  cx_root_report(root);
-  cx_self.top = NULL;
+  cx_lazy_root_report(root);
+  cx_lazy_self.top = NULL;
   scope_free(root);
 }
 
@@ -151,36 +151,36 @@ static calx_scope *scope_new(void)
   calx_scope *s = cx_calloc(1, sizeof *s);
   if (s == NULL) return NULL;
   atomic_fetch_add(&live, 1);
-  s->parent = cx_self.top;
+  s->parent = cx_lazy_self.top;
   s->depth = s->parent != NULL ? s->parent->depth + 1 : 0;
-  s->thread = &cx_self;
-  s->no_grad_before = cx_self.no_grad;
+  s->thread = &cx_lazy_self;
+  s->no_grad_before = cx_lazy_self.no_grad;
   s->regions_before = cx_trace_region_count();
   s->site = *cx_site();
   return s;
 }
 
-calx_scope *cx_scope_current(void)
+calx_scope *cx_lazy_scope_current(void)
 {
-  if (cx_self.top != NULL) return cx_self.top;
+  if (cx_lazy_self.top != NULL) return cx_lazy_self.top;
   calx_scope *root = scope_new();
   if (root == NULL) return NULL;
   root->is_root = true;
-  cx_root_add(root);
-  cx_report_at_exit();
-  if (cx_self.lost) cx_root_pin(root, cx_out_of_memory());
-  cx_self.lost = false;
+  cx_lazy_root_add(root);
+  cx_lazy_report_at_exit();
+  if (cx_lazy_self.lost) cx_lazy_root_pin(root, cx_out_of_memory());
+  cx_lazy_self.lost = false;
   pthread_once(&root_once, make_key);
   pthread_setspecific(root_key, root);
-  cx_self.top = root;
+  cx_lazy_self.top = root;
   return root;
 }
 
 // Ends the calling thread's root scope, so that nothing of it is left.
-void cx_scope_end_root(void)
+void cx_lazy_scope_end_root(void)
 {
-  if (cx_self.top == NULL) return;
-  calx_scope *root = cx_self.top;
+  if (cx_lazy_self.top == NULL) return;
+  calx_scope *root = cx_lazy_self.top;
   while (root->parent != NULL) root = root->parent;
   pthread_setspecific(root_key, NULL);
   root_end(root);
@@ -190,9 +190,9 @@ void cx_scope_end_root(void)
 
 enum { ROOT_WARNING = 10000, DEPTH_WARNING = 100 };
 
-bool cx_scope_add(calx_tensor *t)
+bool cx_lazy_scope_add(calx_tensor *t)
 {
-  calx_scope *s = cx_scope_current();
+  calx_scope *s = cx_lazy_scope_current();
   if (s == NULL ||
       !cx_grow(&s->tensors, &s->capacity, s->count + 1, sizeof *s->tensors)) {
     return false;
@@ -209,30 +209,30 @@ bool cx_scope_add(calx_tensor *t)
   return true;
 }
 
-calx_tensor *cx_scope_give(calx_tensor *t)
+calx_tensor *cx_lazy_scope_give(calx_tensor *t)
 {
-  if (t == NULL) return cx_tensor_nil();
-  if (cx_scope_add(t)) return t;
-  cx_tensor_unref(t);
-  cx_scope_pin(cx_out_of_memory());
-  return cx_tensor_nil();
+  if (t == NULL) return cx_lazy_tensor_nil();
+  if (cx_lazy_scope_add(t)) return t;
+  cx_lazy_tensor_unref(t);
+  cx_lazy_scope_pin(cx_out_of_memory());
+  return cx_lazy_tensor_nil();
 }
 
 // ---- errors -----------------------------------------------------------------
 
-void cx_scope_pin(calx_status *status)
+void cx_lazy_scope_pin(calx_status *status)
 {
   if (status == NULL) return;
-  calx_scope *s = cx_scope_current();
-  if (cx_debug_on(CX_DEBUG_TRAP)) {
+  calx_scope *s = cx_lazy_scope_current();
+  if (cx_lazy_debug_on(CX_LAZY_DEBUG_TRAP)) {
     calx_status_print(stderr, status);
     __builtin_trap();
   }
   if (s == NULL) {
     calx_status_free(status);
-    cx_self.lost = true;
+    cx_lazy_self.lost = true;
   } else if (s->is_root) {
-    cx_root_pin(s, status);
+    cx_lazy_root_pin(s, status);
   } else if (s->error != NULL) {
     calx_status_free(status);
   } else {
@@ -240,9 +240,10 @@ void cx_scope_pin(calx_status *status)
   }
 }
 
-bool cx_scope_failed(void)
+bool cx_lazy_scope_failed(void)
 {
-  return cx_self.top != NULL ? cx_self.top->error != NULL : cx_self.lost;
+  return cx_lazy_self.top != NULL ? cx_lazy_self.top->error != NULL
+                                  : cx_lazy_self.lost;
 }
 
 // ---- public -----------------------------------------------------------------
@@ -253,12 +254,12 @@ static calx_scope no_scope;
 
 calx_scope *calx_scope_begin(void)
 {
-  calx_scope *s = cx_scope_current() != NULL ? scope_new() : NULL;
+  calx_scope *s = cx_lazy_scope_current() != NULL ? scope_new() : NULL;
   if (s == NULL) {
-    cx_scope_pin(cx_out_of_memory());
+    cx_lazy_scope_pin(cx_out_of_memory());
     return &no_scope;
   }
-  cx_self.top = s;
+  cx_lazy_self.top = s;
   if (s->depth == DEPTH_WARNING) {
     cx_log_once_per_site(
         "open",
@@ -272,9 +273,9 @@ calx_scope *calx_scope_begin(void)
 // A step that failed before its sync changes nothing either.
 static void drop_failed_step(void)
 {
-  bool outermost = cx_self.top == NULL || cx_self.top->is_root;
-  if (outermost && cx_device_is_open(cx_self.steps)) {
-    cx_drop_step(cx_self.steps);
+  bool outermost = cx_lazy_self.top == NULL || cx_lazy_self.top->is_root;
+  if (outermost && cx_lazy_device_is_open(cx_lazy_self.steps)) {
+    cx_lazy_drop_step(cx_lazy_self.steps);
   }
 }
 
@@ -289,7 +290,7 @@ static calx_status *end_no_scope(void)
 
 static bool is_open(const calx_scope *scope)
 {
-  const calx_scope *s = cx_self.top;
+  const calx_scope *s = cx_lazy_self.top;
   while (s != NULL && s != scope) s = s->parent;
   return s != NULL;
 }
@@ -307,14 +308,15 @@ calx_status *calx_scope_end(calx_scope *scope)
                     "calx_scope_end: the root scope ends with its thread");
   }
   // Only a thread that takes steps is told of their late failures.
-  calx_device *device = cx_device_is_open(cx_self.steps) ? cx_self.steps : NULL;
-  if (device != NULL) cx_scope_pin(cx_flight_poll(device, false));
+  calx_device *device =
+      cx_lazy_device_is_open(cx_lazy_self.steps) ? cx_lazy_self.steps : NULL;
+  if (device != NULL) cx_lazy_scope_pin(cx_lazy_flight_poll(device, false));
   calx_status *first = NULL;
   for (bool last = false; !last;) {
-    calx_scope *s = cx_self.top;
+    calx_scope *s = cx_lazy_self.top;
     last = s == scope;
     release_tensors(s);
-    cx_self.no_grad = s->no_grad_before;
+    cx_lazy_self.no_grad = s->no_grad_before;
     cx_trace_region_cut(s->regions_before);
     // A scope around a forgotten one failed before that one began.
     if (s->error != NULL) {
@@ -322,41 +324,41 @@ calx_status *calx_scope_end(calx_scope *scope)
       first = s->error;
       s->error = NULL;
     }
-    cx_self.top = s->parent;
+    cx_lazy_self.top = s->parent;
     scope_free(s);
   }
   if (first != NULL) drop_failed_step();
   return first;
 }
 
-calx_status *cx_scope_end_thread(void)
+calx_status *cx_lazy_scope_end_thread(void)
 {
   calx_status *first = NULL;
-  for (calx_scope *s = cx_self.top; s != NULL; s = s->parent) {
+  for (calx_scope *s = cx_lazy_self.top; s != NULL; s = s->parent) {
     if (s->error == NULL) continue;
     calx_status_free(first);
-    first = s->is_root ? cx_root_take(s) : s->error;
+    first = s->is_root ? cx_lazy_root_take(s) : s->error;
     s->error = NULL;
   }
-  if (first == NULL && cx_self.lost) first = cx_out_of_memory();
-  cx_self.lost = false;
-  cx_scope_end_root();
+  if (first == NULL && cx_lazy_self.lost) first = cx_out_of_memory();
+  cx_lazy_self.lost = false;
+  cx_lazy_scope_end_root();
   if (first != NULL) drop_failed_step();
   return first;
 }
 
 calx_status *calx_scope_take_error(void)
 {
-  calx_scope *s = cx_self.top;
-  if (s != NULL && s->is_root) return cx_root_take(s);
+  calx_scope *s = cx_lazy_self.top;
+  if (s != NULL && s->is_root) return cx_lazy_root_take(s);
   calx_status *status = (calx_status *)calx_scope_error();
   if (s != NULL) s->error = NULL;
-  cx_self.lost = false;
+  cx_lazy_self.lost = false;
   return status;
 }
 
 const calx_status *calx_scope_error(void)
 {
-  if (cx_self.top != NULL) return cx_self.top->error;
-  return cx_self.lost ? cx_out_of_memory() : NULL;
+  if (cx_lazy_self.top != NULL) return cx_lazy_self.top->error;
+  return cx_lazy_self.lost ? cx_out_of_memory() : NULL;
 }

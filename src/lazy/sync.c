@@ -34,7 +34,7 @@ static bool add_target(targets *all, calx_tensor *t)
 {
   if (all->n == all->capacity && !reserve(all, 1)) return false;
   all->tensors[all->n++] = t;
-  t->flags |= CX_T_NAMED;
+  t->flags |= CX_LAZY_T_NAMED;
   return true;
 }
 
@@ -63,8 +63,9 @@ static void sort_changed(calx_device *d)
 
 static bool wants_value(const calx_tensor *t, const calx_device *d)
 {
-  return t->device == d && t->node != NULL && (t->flags & CX_T_NAMED) == 0 &&
-         (cx_node_flags(t->node) & CX_NODE_DATA) == 0;
+  return t->device == d && t->node != NULL &&
+         (t->flags & CX_LAZY_T_NAMED) == 0 &&
+         (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) == 0;
 }
 
 static int oldest_first(const void *a, const void *b)
@@ -77,9 +78,10 @@ static int oldest_first(const void *a, const void *b)
 static bool collect_outer(const calx_device *d, targets *all)
 {
   size_t first = all->n;
-  cx_scopes_rescan();
-  for (calx_scope *s = cx_self.unsettled; s != NULL; s = s->next_unsettled) {
-    for (size_t i = s->settled; s != cx_self.top && i < s->count; i++) {
+  cx_lazy_scopes_rescan();
+  for (calx_scope *s = cx_lazy_self.unsettled; s != NULL;
+       s = s->next_unsettled) {
+    for (size_t i = s->settled; s != cx_lazy_self.top && i < s->count; i++) {
       if (wants_value(s->tensors[i], d) && !add_target(all, s->tensors[i])) {
         return false;
       }
@@ -104,7 +106,7 @@ static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
   sort_changed(d);
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
-    if ((t->flags & CX_T_CONSUMED) == 0 && wants_value(t, d) &&
+    if ((t->flags & CX_LAZY_T_CONSUMED) == 0 && wants_value(t, d) &&
         !add_target(all, t)) {
       return false;
     }
@@ -114,7 +116,7 @@ static bool collect(calx_device *d, calx_tensor *const *named, size_t count,
 
 // Distinct values become roots; those that a read computed need no program.
 // Equal values are found by the node's mark; the stamps lie above all walks'.
-static bool make_roots(cx_order *o, const targets *all)
+static bool make_roots(cx_graph_order *o, const targets *all)
 {
   o->n_roots = 0;
   if (!cx_grow(&o->roots, &o->roots_capacity, all->n + 1, sizeof *o->roots)) {
@@ -137,7 +139,7 @@ static bool make_roots(cx_order *o, const targets *all)
       t->node->mark = mine;
       t->node->index = (uint32_t)r;
     }
-    if (r == o->n_roots) o->roots[o->n_roots++] = cx_tensor_value(t);
+    if (r == o->n_roots) o->roots[o->n_roots++] = cx_lazy_tensor_value(t);
     all->roots[i] = (uint32_t)r;
   }
   return true;
@@ -145,17 +147,19 @@ static bool make_roots(cx_order *o, const targets *all)
 
 // ---- after the launch -------------------------------------------------------
 
-static uint32_t ended(const cx_node *old)
+static uint32_t ended(const cx_graph_node *old)
 {
-  return (cx_node_flags(old) & CX_NODE_GRAD) != 0 ? CX_NODE_TAPE_ENDED : 0;
+  return (cx_node_flags(old) & CX_GRAPH_NODE_GRAD) != 0
+             ? CX_GRAPH_NODE_TAPE_ENDED
+             : 0;
 }
 
 // The data node of root r, made once; tensors with equal values share it.
-static cx_node *result_node(const cx_order *o, size_t r, cx_pjrt_buffer *buffer,
-                            const calx_site *site)
+static cx_graph_node *result_node(const cx_graph_order *o, size_t r,
+                                  cx_pjrt_buffer *buffer, const calx_site *site)
 {
-  const cx_value *v = &o->roots[r];
-  cx_node *node = cx_node_data(&v->node->out[v->out].shape, buffer);
+  const cx_graph_value *v = &o->roots[r];
+  cx_graph_node *node = cx_graph_node_data(&v->node->out[v->out].shape, buffer);
   if (node == NULL) return NULL;
   cx_node_set_flags(node, ended(v->node));
   node->site = *site;
@@ -167,10 +171,10 @@ static cx_node *result_node(const cx_order *o, size_t r, cx_pjrt_buffer *buffer,
 // memory.
 static bool make_cut(const calx_tensor *t, const calx_site *site)
 {
-  cx_output *out = &t->node->out[t->out];
+  cx_graph_output *out = &t->node->out[t->out];
   if (out->data != NULL) return true;
   cx_pjrt_buffer_retain(out->buffer);
-  out->data = cx_node_data(&out->shape, out->buffer);
+  out->data = cx_graph_node_data(&out->shape, out->buffer);
   if (out->data == NULL) return false;
   cx_node_set_flags(out->data, ended(t->node));
   out->data->site = *site;
@@ -180,9 +184,9 @@ static bool make_cut(const calx_tensor *t, const calx_site *site)
 static void cut(calx_tensor *t, const calx_site *site)
 {
   if (!make_cut(t, site)) return;  // a temporary that keeps its history
-  cx_node *data = t->node->out[t->out].data;
-  cx_node_retain(data);
-  cx_tensor_settle(t, data);
+  cx_graph_node *data = t->node->out[t->out].data;
+  cx_graph_node_retain(data);
+  cx_lazy_tensor_settle(t, data);
 }
 
 static bool make_cuts(const targets *all, const calx_site *site)
@@ -199,8 +203,8 @@ static bool make_cuts(const targets *all, const calx_site *site)
 static calx_status *check_read(const targets *all)
 {
   for (size_t i = 0; i < all->n; i++) {
-    const cx_node *node = all->tensors[i]->node;
-    if ((cx_node_flags(node) & CX_NODE_FAILED) != 0) {
+    const cx_graph_node *node = all->tensors[i]->node;
+    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
       return cx_status_copy(node->error);
     }
   }
@@ -209,13 +213,14 @@ static calx_status *check_read(const targets *all)
 
 // A problem of the sync's place, made once for it: "BEFORE the sync at
 // FILE:LINE: AFTER".
-static cx_problem *problem_at(cx_site_problem *kept, const calx_site *site,
-                              const char *before, const char *after)
+static cx_lazy_problem *problem_at(cx_lazy_site_problem *kept,
+                                   const calx_site *site, const char *before,
+                                   const char *after)
 {
   if (kept->problem == NULL || kept->site.file != site->file ||
       kept->site.line != site->line) {
-    cx_problem_release(kept->problem);
-    kept->problem = cx_problem_new(cx_error_at(
+    cx_lazy_problem_release(kept->problem);
+    kept->problem = cx_lazy_problem_new(cx_error_at(
         NULL, CALX_FAILED_PRECONDITION, "%s the sync at %s:%d: %s", before,
         site->file != NULL ? site->file : "?", site->line, after));
     kept->site = *site;
@@ -223,13 +228,13 @@ static cx_problem *problem_at(cx_site_problem *kept, const calx_site *site,
   return kept->problem;
 }
 
-static cx_problem *expired_problem(calx_device *d, const calx_site *site)
+static cx_lazy_problem *expired_problem(calx_device *d, const calx_site *site)
 {
   return problem_at(&d->expired, site, "the tensor expired at",
                     "name it in the sync, or calx_retain() it before");
 }
 
-static cx_problem *consumed_problem(calx_device *d, const calx_site *site)
+static cx_lazy_problem *consumed_problem(calx_device *d, const calx_site *site)
 {
   return problem_at(
       &d->consumed, site,
@@ -240,25 +245,25 @@ static cx_problem *consumed_problem(calx_device *d, const calx_site *site)
 
 static void expire_rest(calx_device *d, const calx_site *site)
 {
-  calx_scope *s = cx_self.top;
+  calx_scope *s = cx_lazy_self.top;
   for (size_t i = s != NULL ? s->settled : 0; s != NULL && i < s->count; i++) {
     calx_tensor *t = s->tensors[i];
     if (t->device != d || t->node == NULL ||
-        (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
+        (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
       continue;
     }
     if (cx_is_computed(t->node))
       cut(t, site);
     else
-      cx_tensor_expire(t, expired_problem(d, site));
+      cx_lazy_tensor_expire(t, expired_problem(d, site));
   }
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
-    if (t->node == NULL || (t->flags & CX_T_CONSUMED) == 0 ||
-        (cx_node_flags(t->node) & CX_NODE_DATA) != 0) {
+    if (t->node == NULL || (t->flags & CX_LAZY_T_CONSUMED) == 0 ||
+        (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
       continue;
     }
-    cx_tensor_expire(t, consumed_problem(d, site));
+    cx_lazy_tensor_expire(t, consumed_problem(d, site));
   }
 }
 
@@ -271,42 +276,42 @@ static void forget_changed(calx_device *d)
 static void unname(const targets *all)
 {
   for (size_t i = 0; i < all->n; i++) {
-    all->tensors[i]->flags &= ~(uint32_t)CX_T_NAMED;
+    all->tensors[i]->flags &= ~(uint32_t)CX_LAZY_T_NAMED;
   }
 }
 
 // A failed step changes nothing: durable tensors go back to their last value.
 static void revert_all(calx_device *d, const calx_site *site)
 {
-  cx_problem *why = NULL;
+  cx_lazy_problem *why = NULL;
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
-    bool keeps = (t->flags & CX_T_KEEP_INITIAL) != 0;
+    bool keeps = (t->flags & CX_LAZY_T_KEEP_INITIAL) != 0;
     if (why == NULL && t->base == NULL && cx_is_of_this_step(t) && !keeps) {
-      why = cx_problem_new(cx_error_at(
+      why = cx_lazy_problem_new(cx_error_at(
           NULL, CALX_FAILED_PRECONDITION,
           "the tensor has no value: the step that was to compute it failed at "
           "the sync at %s:%d",
           site->file != NULL ? site->file : "?", site->line));
     }
-    cx_tensor_revert(t, why);
+    cx_lazy_tensor_revert(t, why);
   }
-  cx_problem_release(why);
+  cx_lazy_problem_release(why);
   // What a model begins with is still to be computed.
   size_t n = d->n_changed;
   forget_changed(d);
   for (size_t i = 0; i < n; i++) {
-    if (cx_is_pending(d->changed[i])) cx_changed_add(d->changed[i]);
+    if (cx_is_pending(d->changed[i])) cx_lazy_changed_add(d->changed[i]);
   }
 }
 
 // ---- the launch -------------------------------------------------------------
 
-static void say_read_twice(const calx_device *d, const cx_order *o)
+static void say_read_twice(const calx_device *d, const cx_graph_order *o)
 {
   size_t again = 0;
   for (size_t i = 0; i < o->n_nodes; i++) {
-    again += (cx_node_flags(o->nodes[i]) & CX_NODE_READ) != 0;
+    again += (cx_node_flags(o->nodes[i]) & CX_GRAPH_NODE_READ) != 0;
   }
   if (again == 0) return;
   const calx_site *at = &d->read_site;
@@ -321,22 +326,22 @@ typedef struct step {
   calx_device *device;
   targets all;
   cx_pjrt_buffer **buffers;  // of the roots
-  cx_node **nodes;           // the results' data nodes
+  cx_graph_node **nodes;     // the results' data nodes
   size_t n_nodes;
-  cx_run run;
+  cx_lazy_run run;
 } step;
 
 static calx_status *launch(step *s)
 {
-  cx_order *o = &s->device->order;
-  if (!cx_order_walk(o)) return cx_out_of_memory();
+  cx_graph_order *o = &s->device->order;
+  if (!cx_graph_order_walk(o)) return cx_out_of_memory();
   size_t donated = 0;
   s->run.any_donation = false;
-  if (!cx_eager()) {
-    donated = cx_donate(o, s->all.tensors, s->all.roots, s->all.n);
+  if (!cx_lazy_eager()) {
+    donated = cx_lazy_donate(o, s->all.tensors, s->all.roots, s->all.n);
     s->run.any_donation = donated != 0;
   }
-  s->run.train = (o->flags & CX_NODE_TRAIN) != 0;
+  s->run.train = (o->flags & CX_GRAPH_NODE_TRAIN) != 0;
   say_read_twice(s->device, o);
   s->buffers = cx_calloc(o->n_roots + 1, sizeof *s->buffers);
   s->nodes = cx_calloc(o->n_roots + 1, sizeof *s->nodes);
@@ -348,13 +353,13 @@ static calx_status *launch(step *s)
     s->n_nodes++;
   }
   cx_pjrt_event *done = NULL;
-  CALX_TRY(cx_run_order(&s->run, s->buffers, &done));
+  CALX_TRY(cx_lazy_run_order(&s->run, s->buffers, &done));
   for (size_t r = 0; r < o->n_roots; r++) {
     s->nodes[r]->out[0].buffer = s->buffers[r];
   }
   if (donated != 0) cx_metric_add(&alias_count, (double)donated);
-  cx_flight_add(s->device, done, &s->run.site, donated != 0, s->nodes,
-                o->n_roots);
+  cx_lazy_flight_add(s->device, done, &s->run.site, donated != 0, s->nodes,
+                     o->n_roots);
   return NULL;
 }
 
@@ -366,8 +371,8 @@ static void settle_all(step *s)
     if (r == UINT32_MAX) {
       cut(t, &s->run.site);
     } else {
-      cx_node_retain(s->nodes[r]);
-      cx_tensor_settle(t, s->nodes[r]);
+      cx_graph_node_retain(s->nodes[r]);
+      cx_lazy_tensor_settle(t, s->nodes[r]);
     }
   }
 }
@@ -379,8 +384,8 @@ static void settle_assigned(calx_device *d)
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
     if (t->node != NULL && t->base != NULL && cx_is_computed(t->node)) {
-      cx_node_retain(t->node);
-      cx_tensor_settle(t, t->node);
+      cx_graph_node_retain(t->node);
+      cx_lazy_tensor_settle(t, t->node);
     }
   }
 }
@@ -389,7 +394,7 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
                                 size_t count)
 {
   calx_device *d = s->device;
-  calx_status *status = cx_flight_room(d);
+  calx_status *status = cx_lazy_flight_room(d);
   if (status == NULL && !collect(d, named, count, &s->all)) {
     status = cx_out_of_memory();
   }
@@ -409,13 +414,13 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
   unname(&s->all);
   expire_rest(d, &s->run.site);
   forget_changed(d);
-  cx_scopes_settle();
+  cx_lazy_scopes_settle();
   return NULL;
 }
 
 static void step_free(step *s)
 {
-  for (size_t r = 0; r < s->n_nodes; r++) cx_node_release(s->nodes[r]);
+  for (size_t r = 0; r < s->n_nodes; r++) cx_graph_node_release(s->nodes[r]);
   cx_free(s->nodes);
   cx_free(s->buffers);
   cx_free(s->all.tensors);
@@ -425,7 +430,7 @@ static void step_free(step *s)
 static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
 {
   step s = { .device = d };
-  s.run = (cx_run){
+  s.run = (cx_lazy_run){
     .device = d, .order = &d->order, .is_sync = true, .site = *cx_site()
   };
   cx_log_hold_begin();
@@ -434,17 +439,17 @@ static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
   cx_unlock(&d->lock);
   cx_log_hold_end();
   step_free(&s);
-  cx_self.recorded = 0;
-  cx_scope_pin(status);
+  cx_lazy_self.recorded = 0;
+  cx_lazy_scope_pin(status);
 }
 
-void cx_drop_step(calx_device *d)
+void cx_lazy_drop_step(calx_device *d)
 {
   calx_site site = *cx_site();
   cx_lock(&d->lock);
   revert_all(d, &site);
   cx_unlock(&d->lock);
-  cx_self.recorded = 0;
+  cx_lazy_self.recorded = 0;
 }
 
 static bool anything_pending(calx_device *d)
@@ -452,12 +457,12 @@ static bool anything_pending(calx_device *d)
   bool any = false;
   cx_lock(&d->lock);
   for (size_t i = 0; i < d->n_changed && !any; i++) {
-    any = (d->changed[i]->flags & CX_T_CONSUMED) == 0 &&
+    any = (d->changed[i]->flags & CX_LAZY_T_CONSUMED) == 0 &&
           cx_is_pending(d->changed[i]);
   }
   cx_unlock(&d->lock);
-  cx_scopes_rescan();
-  for (calx_scope *s = cx_self.unsettled; s != NULL && !any;
+  cx_lazy_scopes_rescan();
+  for (calx_scope *s = cx_lazy_self.unsettled; s != NULL && !any;
        s = s->next_unsettled) {
     for (size_t i = s->settled; i < s->count && !any; i++) {
       any = s->tensors[i]->device == d && cx_is_pending(s->tensors[i]);
@@ -471,10 +476,10 @@ static void check_nan(calx_tensor *const *named, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     calx_tensor *t = named[i];
-    if (t == NULL || t->node == NULL || cx_scope_failed()) continue;
-    const cx_shape *s = cx_tensor_shape(t);
+    if (t == NULL || t->node == NULL || cx_lazy_scope_failed()) continue;
+    const cx_graph_shape *s = cx_lazy_tensor_shape(t);
     size_t size = calx_dtype_size(s->dtype);
-    size_t n = (size_t)cx_shape_numel(s);
+    size_t n = (size_t)cx_graph_shape_numel(s);
     unsigned char *data = cx_alloc(n * size);
     calx_status *status =
         data == NULL ? cx_out_of_memory() : calx_tensor_read(t, data, n * size);
@@ -483,10 +488,10 @@ static void check_nan(calx_tensor *const *named, size_t count)
       if (v == v) continue;
       status = cx_error(CALX_FAILED_PRECONDITION,
                         "sync: element %zu of named tensor %zu, %s, is NaN", k,
-                        i, cx_shape_str(s));
+                        i, cx_graph_shape_str(s));
     }
     cx_free(data);
-    cx_scope_pin(status);
+    cx_lazy_scope_pin(status);
   }
 }
 
@@ -498,7 +503,7 @@ static calx_status *check_named(const calx_device *d, calx_tensor *const *named,
   for (size_t i = 0; i < count; i++) {
     const calx_tensor *t = named[i];
     if (t == NULL) continue;
-    CALX_TRY(cx_tensor_usable(t, "sync", (uint32_t)i));
+    CALX_TRY(cx_lazy_tensor_usable(t, "sync", (uint32_t)i));
     if (t->device == d) continue;
     return cx_error(CALX_INVALID_ARGUMENT,
                     "sync: operand %zu is on %s, the calling thread's device "
@@ -521,15 +526,15 @@ static calx_status *check_regions(void)
 
 void calx_sync_n(calx_tensor *const *named, size_t count)
 {
-  calx_device *d = cx_device_or_current(NULL);
+  calx_device *d = cx_lazy_device_or_current(NULL);
   if (d == NULL) return;
-  cx_self.steps = d;
-  cx_scope_pin(cx_flight_poll(d, false));
-  if (!cx_scope_failed()) cx_scope_pin(check_regions());
-  if (!cx_scope_failed()) cx_scope_pin(check_named(d, named, count));
-  if (cx_scope_failed()) {
-    cx_drop_step(d);
-    cx_closures_run(d);  // which drops them
+  cx_lazy_self.steps = d;
+  cx_lazy_scope_pin(cx_lazy_flight_poll(d, false));
+  if (!cx_lazy_scope_failed()) cx_lazy_scope_pin(check_regions());
+  if (!cx_lazy_scope_failed()) cx_lazy_scope_pin(check_named(d, named, count));
+  if (cx_lazy_scope_failed()) {
+    cx_lazy_drop_step(d);
+    cx_lazy_closures_run(d);  // which drops them
     return;
   }
   cx_counter_add(&mark_step, 1);
@@ -537,13 +542,14 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   sync_device(d, named, count);
   cx_trace_ended(CX_SPAN_SYNC, d->index, start, 0, cx_site());
   if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_tell_step(d->index);
-  if (cx_debug_on(CX_DEBUG_NAN)) check_nan(named, count);
-  cx_closures_run(d);
+  if (cx_lazy_debug_on(CX_LAZY_DEBUG_NAN)) check_nan(named, count);
+  cx_lazy_closures_run(d);
 }
 
-void cx_sync_pending(void)
+void cx_lazy_sync_pending(void)
 {
-  calx_device *d = cx_self.device != NULL ? cx_self.device : cx_device_at(0);
+  calx_device *d =
+      cx_lazy_self.device != NULL ? cx_lazy_self.device : cx_lazy_device_at(0);
   if (d == NULL || !anything_pending(d)) return;
   cx_trace_cause before = cx_trace_set_cause(CX_CAUSE_LOADER);
   calx_sync_n(NULL, 0);

@@ -13,7 +13,7 @@ enum { MOST_OPS = 1024, MOST_NAME = 48 };
 
 typedef struct tally {
   cx_counter counter;
-  const cx_op *op;
+  const cx_graph_op *op;
   char name[MOST_NAME];
 } tally;
 
@@ -22,7 +22,7 @@ static cx_mutex lock = CX_MUTEX_INIT;
 static _Atomic(tally *) known[MOST_OPS];
 
 // NULL: another op has the number, which only ops of tests do.
-static tally *tally_of(const cx_op *op)
+static tally *tally_of(const cx_graph_op *op)
 {
   if (op->id >= MOST_OPS) return NULL;
   tally *t = atomic_load_explicit(&known[op->id], memory_order_acquire);
@@ -40,15 +40,15 @@ static tally *tally_of(const cx_op *op)
   return t->op == op ? t : NULL;
 }
 
-void cx_tally_ops(const cx_order *o)
+void cx_lazy_tally_ops(const cx_graph_order *o)
 {
   uint32_t counts[MOST_OPS];
   uint16_t met[MOST_OPS];
   size_t n_met = 0;
   memset(counts, 0, sizeof counts);
-  const cx_op *ops[MOST_OPS];
+  const cx_graph_op *ops[MOST_OPS];
   for (size_t i = 0; i < o->n_nodes; i++) {
-    const cx_op *op = o->nodes[i]->op;
+    const cx_graph_op *op = o->nodes[i]->op;
     if (op->id >= MOST_OPS) continue;
     if (counts[op->id]++ == 0) {
       met[n_met++] = op->id;

@@ -8,17 +8,17 @@
 
 #include "lazy/lazy.h"
 
-struct cx_tape {
-  cx_node *node;
+struct cx_lazy_tape {
+  cx_graph_node *node;
   const void *attrs;
   calx_device *device;
   calx_tensor *const *out_grads;  // n_out; NULL: nothing flowed there
   calx_tensor **in_grads;         // n_in, to be filled; NULL: nothing flows
 };
 
-calx_tensor *cx_tape_in(const cx_tape *tape, uint32_t i);
-calx_tensor *cx_tape_out(const cx_tape *tape, uint32_t k);
-static inline bool cx_tape_needs(const cx_tape *tape, uint32_t i)
+calx_tensor *cx_lazy_tape_in(const cx_lazy_tape *tape, uint32_t i);
+calx_tensor *cx_lazy_tape_out(const cx_lazy_tape *tape, uint32_t k);
+static inline bool cx_tape_needs(const cx_lazy_tape *tape, uint32_t i)
 {
   return tape->node->in[i].differentiable;
 }

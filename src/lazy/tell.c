@@ -2,9 +2,9 @@
 #include "base/trace.h"
 #include "lazy/program.h"
 
-static cx_trace_program describe(const cx_run *run)
+static cx_trace_program describe(const cx_lazy_run *run)
 {
-  const cx_order *o = run->order;
+  const cx_graph_order *o = run->order;
   return (cx_trace_program){
     .cause = run->is_sync ? cx_trace_cause_now() : CX_CAUSE_READ,
     .hash = o->hash,
@@ -16,16 +16,17 @@ static cx_trace_program describe(const cx_run *run)
 }
 
 // Eager mode's programs are ops, which nobody asks about.
-void cx_tell_compile(const cx_run *run)
+void cx_lazy_tell_compile(const cx_lazy_run *run)
 {
-  if (cx_eager()) return;
+  if (cx_lazy_eager()) return;
   cx_trace_program p = describe(run);
   cx_trace_tell_compile(&p);
 }
 
-void cx_tell_compiled(const cx_run *run, cx_pjrt_executable *executable)
+void cx_lazy_tell_compiled(const cx_lazy_run *run,
+                           cx_pjrt_executable *executable)
 {
-  if (cx_eager() || executable == NULL) return;
+  if (cx_lazy_eager() || executable == NULL) return;
   cx_trace_sizes sizes = { -1, -1, -1, -1, -1 };
   cx_pjrt_executable_stats stats;
   calx_status *status = cx_pjrt_executable_memory(executable, &stats);
@@ -41,9 +42,9 @@ void cx_tell_compiled(const cx_run *run, cx_pjrt_executable *executable)
   cx_trace_tell_compiled(&p, &sizes);
 }
 
-void cx_tell_execute(const cx_run *run)
+void cx_lazy_tell_execute(const cx_lazy_run *run)
 {
-  if (cx_eager()) return;
+  if (cx_lazy_eager()) return;
   cx_trace_program p = describe(run);
   cx_trace_tell_execute(&p);
 }

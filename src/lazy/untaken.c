@@ -41,7 +41,7 @@ static bool was_told(const calx_status *status)
   return found;
 }
 
-void cx_log_untaken(const calx_status *status)
+void cx_lazy_log_untaken(const calx_status *status)
 {
   if (status == NULL) return;
   cx_log(
@@ -50,7 +50,7 @@ void cx_log_untaken(const calx_status *status)
       calx_status_message(status), calx_code_name(calx_status_code(status)));
 }
 
-void cx_root_add(calx_scope *root)
+void cx_lazy_root_add(calx_scope *root)
 {
   root->process = getpid();
   cx_lock(&roots.lock);
@@ -61,7 +61,7 @@ void cx_root_add(calx_scope *root)
   cx_unlock(&roots.lock);
 }
 
-void cx_root_remove(calx_scope *root)
+void cx_lazy_root_remove(calx_scope *root)
 {
   cx_lock(&roots.lock);
   *root->root_link = root->next_root;
@@ -69,7 +69,7 @@ void cx_root_remove(calx_scope *root)
   cx_unlock(&roots.lock);
 }
 
-void cx_root_pin(calx_scope *root, calx_status *status)
+void cx_lazy_root_pin(calx_scope *root, calx_status *status)
 {
   calx_status *rest = status;
   cx_lock(&roots.lock);
@@ -87,7 +87,7 @@ void cx_root_pin(calx_scope *root, calx_status *status)
   calx_status_free(rest);
 }
 
-calx_status *cx_root_take(calx_scope *root)
+calx_status *cx_lazy_root_take(calx_scope *root)
 {
   cx_lock(&roots.lock);
   calx_status *status = root->error, *later = root->later;
@@ -110,18 +110,19 @@ static calx_status *untold(calx_scope *root)
   return cx_status_copy(status);
 }
 
-void cx_root_report(calx_scope *root)
+void cx_lazy_root_report(calx_scope *root)
 {
   cx_lock(&roots.lock);
   calx_status *status = untold(root);
   cx_unlock(&roots.lock);
-  cx_log_untaken(status);
+  cx_lazy_log_untaken(status);
   calx_status_free(status);
 }
 
-void cx_report_failed_read(void)
+void cx_lazy_report_failed_read(void)
 {
-  if (cx_self.top != NULL && cx_self.top->is_root) cx_root_report(cx_self.top);
+  if (cx_lazy_self.top != NULL && cx_lazy_self.top->is_root)
+    cx_lazy_root_report(cx_lazy_self.top);
 }
 
 // ---- at exit ----------------------------------------------------------------
@@ -137,7 +138,7 @@ static void report_roots(void)
       if (s->process == process) status = untold(s);
     }
     cx_unlock(&roots.lock);
-    cx_log_untaken(status);
+    cx_lazy_log_untaken(status);
     calx_status_free(status);
   }
 }
@@ -147,17 +148,18 @@ static void report_roots(void)
 static void at_exit(void)
 {
   calx_log_set(NULL, NULL);
-  const calx_scope *root = cx_self.top;
+  const calx_scope *root = cx_lazy_self.top;
   while (root != NULL && root->parent != NULL) root = root->parent;
   bool own = root != NULL && root->process == getpid();
-  for (const calx_scope *s = cx_self.top; own && s != root; s = s->parent) {
-    cx_log_untaken(s->error);
+  for (const calx_scope *s = cx_lazy_self.top; own && s != root;
+       s = s->parent) {
+    cx_lazy_log_untaken(s->error);
   }
   report_roots();
-  if (cx_self.lost) cx_log_untaken(cx_out_of_memory());
+  if (cx_lazy_self.lost) cx_lazy_log_untaken(cx_out_of_memory());
 }
 
-void cx_report_at_exit(void)
+void cx_lazy_report_at_exit(void)
 {
   static atomic_flag registered = ATOMIC_FLAG_INIT;
   if (!atomic_flag_test_and_set(&registered)) atexit(at_exit);

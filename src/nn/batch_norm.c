@@ -9,28 +9,28 @@
 void cx_nn_count_batch(const cx_nn_batch_norm *b)
 {
   calx_tensor *tracked = b->tracked;
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_tensor *next = calx_add_with(tracked, calx_scalar_int(1), NULL);
-  if (!cx_tensor_poisoned(next)) {
-    cx_tensor_set_value(tracked, next);
+  if (!cx_lazy_tensor_poisoned(next)) {
+    cx_lazy_tensor_set_value(tracked, next);
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
 }
 
 static calx_tensor *forward(void *self, calx_tensor *x)
 {
   const cx_nn_batch_norm *b = self;
-  if (x != NULL && cx_tensor_value(x).node != NULL &&
+  if (x != NULL && cx_lazy_tensor_value(x).node != NULL &&
       (calx_tensor_rank(x) != 4 || calx_tensor_dim(x, 1) != b->features)) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "(N, %lld, H, W)", (long long)b->features);
-    return cx_module_refuse(b->m, x, wanted);
+    return cx_nn_module_refuse(b->m, x, wanted);
   }
   bool training = calx_module_is_training(b->m);
   calx_batch_norm_options o = b->options;
   o.training = training || b->tracked == NULL;
   calx_tensor *y = calx_batch_norm_with(x, &o);
-  if (training && b->tracked != NULL && !cx_tensor_poisoned(y)) {
+  if (training && b->tracked != NULL && !cx_lazy_tensor_poisoned(y)) {
     cx_nn_count_batch(b);
   }
   return y;
@@ -89,13 +89,13 @@ calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
   static const calx_nn_batch_norm_options none = { .size = sizeof none };
   const calx_nn_batch_norm_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m = cx_module_layer(parent, name, kind->name, kind->forward,
-                                   sizeof(cx_nn_batch_norm), &state);
+  calx_module *m = cx_nn_module_layer(parent, name, kind->name, kind->forward,
+                                      sizeof(cx_nn_batch_norm), &state);
   cx_nn_batch_norm *b = state;
   if (b == NULL) return m;
   calx_status *status = check(kind->call, features, o);
   if (status != NULL) {
-    cx_module_fail(m, status);
+    cx_nn_module_fail(m, status);
     return m;
   }
   b->m = m;
@@ -105,7 +105,7 @@ calx_module *cx_nn_batch_norm_make(const cx_nn_batch_norm_kind *kind,
                                           .momentum = o->momentum };
   calx_scope *scope = calx_scope_begin();
   register_all(b, o);
-  cx_module_fail(m, calx_scope_end(scope));
+  cx_nn_module_fail(m, calx_scope_end(scope));
   return m;
 }
 

@@ -14,12 +14,12 @@ typedef struct conv2d {
 static calx_tensor *forward(void *self, calx_tensor *x)
 {
   const conv2d *c = self;
-  if (x != NULL && cx_tensor_value(x).node != NULL) {
+  if (x != NULL && cx_lazy_tensor_value(x).node != NULL) {
     size_t rank = calx_tensor_rank(x);
     if ((rank != 3 && rank != 4) || calx_tensor_dim(x, -3) != c->in) {
       char wanted[64];
       snprintf(wanted, sizeof wanted, "(N, %lld, H, W)", (long long)c->in);
-      return cx_module_refuse(c->m, x, wanted);
+      return cx_nn_module_refuse(c->m, x, wanted);
     }
   }
   return calx_conv2d_with(x, c->weight, &c->options);
@@ -80,13 +80,13 @@ calx_module *calx_nn_conv2d_with(calx_module *parent, const char *name,
   static const calx_nn_conv2d_options none = { .size = sizeof none };
   const calx_nn_conv2d_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m =
-      cx_module_layer(parent, name, "Conv2d", forward, sizeof(conv2d), &state);
+  calx_module *m = cx_nn_module_layer(parent, name, "Conv2d", forward,
+                                      sizeof(conv2d), &state);
   conv2d *c = state;
   if (c == NULL) return m;
   calx_status *status = check(in, out, kernel_size, o);
   if (status != NULL) {
-    cx_module_fail(m, status);
+    cx_nn_module_fail(m, status);
     return m;
   }
   c->m = m;
@@ -103,6 +103,6 @@ calx_module *calx_nn_conv2d_with(calx_module *parent, const char *name,
     c->options.bias = calx_module_param(
         m, "bias", cx_nn_uniform(CALX_SHAPE(out), fan_in, o->dtype));
   }
-  cx_module_fail(m, calx_scope_end(scope));
+  cx_nn_module_fail(m, calx_scope_end(scope));
   return m;
 }

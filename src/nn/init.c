@@ -15,6 +15,7 @@ calx_tensor *cx_nn_uniform(calx_dims shape, double fan_in, calx_dtype dtype)
   calx_create_options o = { .size = sizeof o, .dtype = dtype };
   if (fan_in == 0) return calx_zeros_with(shape, &o);
   double bound = 1 / sqrt(fan_in);
-  calx_tensor *u = calx_mul(cx_rand_common(shape, &o), calx_scalar(2 * bound));
+  calx_tensor *u =
+      calx_mul(cx_ops_rand_common(shape, &o), calx_scalar(2 * bound));
   return calx_sub_with(u, calx_scalar(bound), NULL);
 }

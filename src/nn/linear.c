@@ -14,11 +14,11 @@ typedef struct linear {
 static calx_tensor *forward(void *self, calx_tensor *x)
 {
   const linear *l = self;
-  if (x != NULL && cx_tensor_value(x).node != NULL &&
+  if (x != NULL && cx_lazy_tensor_value(x).node != NULL &&
       calx_tensor_dim(x, -1) != l->in) {
     char wanted[48];
     snprintf(wanted, sizeof wanted, "(…, %lld)", (long long)l->in);
-    return cx_module_refuse(l->m, x, wanted);
+    return cx_nn_module_refuse(l->m, x, wanted);
   }
   return calx_linear(x, l->weight, l->bias);
 }
@@ -50,13 +50,13 @@ calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
   static const calx_linear_options none = { .size = sizeof none };
   const calx_linear_options *o = options != NULL ? options : &none;
   void *state;
-  calx_module *m =
-      cx_module_layer(parent, name, "Linear", forward, sizeof(linear), &state);
+  calx_module *m = cx_nn_module_layer(parent, name, "Linear", forward,
+                                      sizeof(linear), &state);
   linear *l = state;
   if (l == NULL) return m;
   calx_status *status = check(in, out, o);
   if (status != NULL) {
-    cx_module_fail(m, status);
+    cx_nn_module_fail(m, status);
     return m;
   }
   l->m = m;
@@ -69,6 +69,6 @@ calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
     l->bias = calx_module_param(
         m, "bias", cx_nn_uniform(CALX_SHAPE(out), fan_in, o->dtype));
   }
-  cx_module_fail(m, calx_scope_end(scope));
+  cx_nn_module_fail(m, calx_scope_end(scope));
   return m;
 }

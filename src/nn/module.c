@@ -18,14 +18,14 @@ enum { MAX_DEPTH = 64 };
 // What making a module gives without memory: it holds that failure.
 static calx_module nil = { .root = &nil, .path = "", .kind = (char[]){ "?" } };
 
-bool cx_module_is_nil(const calx_module *m)
+bool cx_nn_module_is_nil(const calx_module *m)
 {
   return m == &nil;
 }
 
 // ---- paths ------------------------------------------------------------------
 
-const char *cx_module_path(const calx_module *m)
+const char *cx_nn_module_path(const calx_module *m)
 {
   return m->path[0] != '\0' ? m->path : m->kind;
 }
@@ -49,7 +49,7 @@ static bool is_used(const calx_module *m, const char *name)
   for (size_t i = 0; i < m->count; i++) {
     const char *path = m->entries[i].path;
     if (path == NULL) continue;
-    if (strcmp(path + cx_module_prefix(m), name) == 0) return true;
+    if (strcmp(path + cx_nn_module_prefix(m), name) == 0) return true;
   }
   return false;
 }
@@ -59,25 +59,25 @@ static calx_status *check_name(const calx_module *m, const char *name)
   if (name == NULL || name[0] == '\0') {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "module: what is made in '%s' (%s) needs a name",
-                    cx_module_path(m), m->kind);
+                    cx_nn_module_path(m), m->kind);
   }
   if (strchr(name, '.') != NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "module: the name '%s' in '%s' (%s) has a dot; dots join "
                     "the names of modules",
-                    name, cx_module_path(m), m->kind);
+                    name, cx_nn_module_path(m), m->kind);
   }
   if (is_used(m, name)) {
     return cx_error(CALX_ALREADY_EXISTS,
                     "module: the name '%s' is used twice in '%s' (%s)", name,
-                    cx_module_path(m), m->kind);
+                    cx_nn_module_path(m), m->kind);
   }
   return NULL;
 }
 
 // ---- failures ---------------------------------------------------------------
 
-void cx_module_fail(calx_module *m, calx_status *status)
+void cx_nn_module_fail(calx_module *m, calx_status *status)
 {
   if (status == NULL) return;
   if (m->root == &nil || m->root->status != NULL) {
@@ -96,29 +96,30 @@ calx_status *calx_module_error(calx_module *m)
   return cx_status_copy(m->root->status);
 }
 
-calx_tensor *cx_module_refuse(const calx_module *m, const calx_tensor *x,
-                              const char *wanted)
+calx_tensor *cx_nn_module_refuse(const calx_module *m, const calx_tensor *x,
+                                 const char *wanted)
 {
-  const cx_shape *s = cx_tensor_shape(x);
-  const cx_node *node = cx_tensor_value(x).node;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  const cx_graph_node *node = cx_lazy_tensor_value(x).node;
   cx_text made = { 0 };
-  if (node != NULL && node->op != &cx_op_data) {
+  if (node != NULL && node->op != &cx_graph_op_data) {
     cx_text_format(&made, " (made by %s", node->op->name);
     if (node->site.file != NULL) {
       cx_text_format(&made, " at %s:%d", node->site.file, node->site.line);
     }
     cx_text_char(&made, ')');
   }
-  calx_status *status = cx_error(
-      CALX_INVALID_ARGUMENT, "forward: layer '%s' (%s) wants %s, got %s%s",
-      cx_module_path(m), m->kind, wanted, cx_shape_str(s), cx_text_str(&made));
+  calx_status *status = cx_error(CALX_INVALID_ARGUMENT,
+                                 "forward: layer '%s' (%s) wants %s, got %s%s",
+                                 cx_nn_module_path(m), m->kind, wanted,
+                                 cx_graph_shape_str(s), cx_text_str(&made));
   cx_text_free(&made);
-  return cx_tensor_poison(status);
+  return cx_lazy_tensor_poison(status);
 }
 
 // ---- making -----------------------------------------------------------------
 
-static bool add_entry(calx_module *m, cx_module_entry e)
+static bool add_entry(calx_module *m, cx_nn_module_entry e)
 {
   if (!cx_grow(&m->entries, &m->capacity, m->count + 1, sizeof *m->entries)) {
     return false;
@@ -166,7 +167,7 @@ static bool adopt(calx_module *parent, calx_module *m, const char *name)
   }
   const char *path = status == NULL ? join(parent, name) : NULL;
   if (status == NULL && path == NULL) status = cx_out_of_memory();
-  if (!add_entry(parent, (cx_module_entry){ .path = path, .child = m })) {
+  if (!add_entry(parent, (cx_nn_module_entry){ .path = path, .child = m })) {
     calx_status_free(status);
     return false;
   }
@@ -175,7 +176,7 @@ static bool adopt(calx_module *parent, calx_module *m, const char *name)
   m->path = path != NULL ? path : "";
   m->depth = parent->depth + 1;
   m->training = parent->training;
-  cx_module_fail(m, status);
+  cx_nn_module_fail(m, status);
   return true;
 }
 
@@ -189,22 +190,22 @@ static calx_module *make(calx_module *parent, const char *name,
     m = NULL;
   }
   if (m == NULL) {
-    if (parent != NULL) cx_module_fail(parent, cx_out_of_memory());
+    if (parent != NULL) cx_nn_module_fail(parent, cx_out_of_memory());
     return &nil;
   }
   m->forward = forward;
   return m;
 }
 
-calx_module *cx_module_layer(calx_module *parent, const char *name,
-                             const char *kind, calx_forward_fn *forward,
-                             size_t bytes, void **out_state)
+calx_module *cx_nn_module_layer(calx_module *parent, const char *name,
+                                const char *kind, calx_forward_fn *forward,
+                                size_t bytes, void **out_state)
 {
   *out_state = NULL;
   calx_module *m = make(parent, name, kind, forward);
   if (m == &nil) return m;
   m->state = m->self = *out_state = cx_calloc(1, bytes);
-  if (m->state == NULL) cx_module_fail(m, cx_out_of_memory());
+  if (m->state == NULL) cx_nn_module_fail(m, cx_out_of_memory());
   return m;
 }
 
@@ -236,12 +237,12 @@ static calx_status *check_init(calx_tensor *init, bool parameter)
   if (init == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: the value is NULL", call);
   }
-  CALX_TRY(cx_tensor_usable(init, call, 0));
-  const cx_shape *s = cx_tensor_shape(init);
+  CALX_TRY(cx_lazy_tensor_usable(init, call, 0));
+  const cx_graph_shape *s = cx_lazy_tensor_shape(init);
   if (!parameter || cx_dtype_is_float(s->dtype)) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: only floating types have gradients, the value is %s",
-                  call, cx_shape_str(s));
+                  call, cx_graph_shape_str(s));
 }
 
 // A handle of its own with init's value. Poison: no memory.
@@ -249,14 +250,14 @@ static calx_tensor *own_tensor(const calx_module *m, calx_tensor *init,
                                const char *path, bool parameter)
 {
   calx_tensor *t =
-      cx_tensor_of(cx_tensor_value(init), calx_tensor_device(init));
-  cx_tensor_set_detached(t);
+      cx_lazy_tensor_of(cx_lazy_tensor_value(init), calx_tensor_device(init));
+  cx_lazy_tensor_set_detached(t);
   calx_take(t);
-  cx_tensor_set_name(t, path);
-  cx_tensor_set_model(
+  cx_lazy_tensor_set_name(t, path);
+  cx_lazy_tensor_set_model(
       t, cx_site_intern(&(calx_site){ .file = m->root->kind }).file);
-  cx_tensor_keep_initial(t);
-  if (parameter) cx_tensor_set_requires_grad(t, true);
+  cx_lazy_tensor_keep_initial(t);
+  if (parameter) cx_lazy_tensor_set_requires_grad(t, true);
   return t;
 }
 
@@ -264,7 +265,7 @@ static calx_tensor *own_tensor(const calx_module *m, calx_tensor *init,
 static calx_tensor *own_poison(calx_status *status)
 {
   calx_scope *scope = calx_scope_begin();
-  calx_tensor *t = calx_take(cx_tensor_poison(status));
+  calx_tensor *t = calx_take(cx_lazy_tensor_poison(status));
   calx_status_free(calx_scope_end(scope));
   return t;
 }
@@ -273,9 +274,9 @@ static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
                                const char *name, calx_tensor *init)
 {
   bool parameter = kind == CALX_PARAMETER;
-  cx_module_entry e = { .kind = kind };
+  cx_nn_module_entry e = { .kind = kind };
   calx_status *status = m == NULL || m == &nil ? calx_module_error(m) : NULL;
-  if (status != NULL) return cx_tensor_poison(status);
+  if (status != NULL) return cx_lazy_tensor_poison(status);
   status = check_name(m, name);
   if (status == NULL) {
     e.path = join(m, name);
@@ -286,8 +287,8 @@ static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
   }
   if (status == NULL) {
     e.tensor = own_tensor(m, init, e.path, parameter);
-    if (cx_tensor_poisoned(e.tensor) ||
-        (parameter && !cx_tensor_requires_grad(e.tensor))) {
+    if (cx_lazy_tensor_poisoned(e.tensor) ||
+        (parameter && !cx_lazy_tensor_requires_grad(e.tensor))) {
       status = cx_out_of_memory();
     }
   }
@@ -295,12 +296,12 @@ static calx_tensor *add_tensor(calx_module *m, calx_entry_kind kind,
     calx_release(e.tensor);
     e.tensor = own_poison(cx_status_copy(status));
     e.path = NULL;
-    cx_module_fail(m, status);
+    cx_nn_module_fail(m, status);
   }
   if (add_entry(m, e)) return e.tensor;
   calx_release(e.tensor);
-  cx_module_fail(m, cx_out_of_memory());
-  return cx_tensor_poison(cx_out_of_memory());
+  cx_nn_module_fail(m, cx_out_of_memory());
+  return cx_lazy_tensor_poison(cx_out_of_memory());
 }
 
 calx_tensor *calx_module_param(calx_module *m, const char *name,
@@ -321,21 +322,22 @@ calx_tensor *calx_forward(calx_module *m, calx_tensor *x)
 {
   calx_status *status = calx_module_error(m);
   if (status != NULL) {
-    return cx_tensor_poison(cx_annotate(
+    return cx_lazy_tensor_poison(cx_annotate(
         status, "so there is no forward of '%s' (%s)",
-        m != NULL ? cx_module_path(m) : "NULL", calx_module_kind(m)));
+        m != NULL ? cx_nn_module_path(m) : "NULL", calx_module_kind(m)));
   }
   if (m->forward == NULL) {
-    return cx_tensor_poison(cx_error(CALX_FAILED_PRECONDITION,
-                                     "forward: module '%s' (%s) was made "
-                                     "without a function",
-                                     cx_module_path(m), m->kind));
+    return cx_lazy_tensor_poison(cx_error(CALX_FAILED_PRECONDITION,
+                                          "forward: module '%s' (%s) was made "
+                                          "without a function",
+                                          cx_nn_module_path(m), m->kind));
   }
-  const char *before = cx_module_path_set(m->path[0] != '\0' ? m->path : NULL);
+  const char *before =
+      cx_lazy_module_path_set(m->path[0] != '\0' ? m->path : NULL);
   calx_tensor *y = m->forward(m->self, x);
-  cx_module_path_set(before);
+  cx_lazy_module_path_set(before);
   if (y != NULL) return y;
-  return cx_tensor_poison(cx_error(
+  return cx_lazy_tensor_poison(cx_error(
       CALX_INVALID_ARGUMENT, "forward: the function of '%s' (%s) gave NULL",
-      cx_module_path(m), m->kind));
+      cx_nn_module_path(m), m->kind));
 }

@@ -19,7 +19,7 @@
 static calx_tensor *mean_channels(calx_tensor *x)
 {
   int64_t dims[CALX_MAX_RANK];
-  size_t n = cx_norm_dims(cx_tensor_shape(x)->rank, dims);
+  size_t n = cx_ops_norm_dims(cx_lazy_tensor_shape(x)->rank, dims);
   calx_reduce_options o = { .size = sizeof o,
                             .dims = calx_dims_of(dims, n),
                             .keepdim = true };
@@ -57,32 +57,33 @@ static void update(const cx_nn_batch_norm *b, calx_tensor *running,
                    calx_tensor *seen)
 {
   seen = calx_to_dtype(seen, calx_tensor_dtype(running));
-  cx_norm_update(running, seen, &b->options);
+  cx_ops_norm_update(running, seen, &b->options);
 }
 
 static void update_running(const cx_nn_batch_norm *b, const statistics *s,
                            double count)
 {
   if (b->tracked == NULL) return;
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   update(b, b->options.running_mean, s->mean);
   update(b, b->options.running_var,
-         calx_mul(s->var, cx_number(count / (count - 1))));
-  cx_no_grad_end();
+         calx_mul(s->var, cx_ops_number(count / (count - 1))));
+  cx_lazy_no_grad_end();
 }
 
 // In f32 for narrower types.
 static calx_tensor *over_ranks(const cx_nn_batch_norm *b, calx_tensor *x,
                                int ranks)
 {
-  const cx_shape *shape = cx_tensor_shape(x);
+  const cx_graph_shape *shape = cx_lazy_tensor_shape(x);
   calx_dtype dtype = shape->dtype;
-  double count = (double)cx_shape_numel(shape) / (double)b->features * ranks;
+  double count =
+      (double)cx_graph_shape_numel(shape) / (double)b->features * ranks;
   if (dtype != CALX_F64) x = calx_to_dtype(x, CALX_F32);
   statistics s = gather(b, x);
-  calx_tensor *y = cx_norm_apply(x, s.mean, s.var, &b->options);
+  calx_tensor *y = cx_ops_norm_apply(x, s.mean, s.var, &b->options);
   y = calx_to_dtype(y, dtype);
-  if (!cx_tensor_poisoned(y)) update_running(b, &s, count);
+  if (!cx_lazy_tensor_poisoned(y)) update_running(b, &s, count);
   return y;
 }
 
@@ -91,22 +92,23 @@ static calx_tensor *forward(void *self, calx_tensor *x)
   const cx_nn_batch_norm *b = self;
   bool training = calx_module_is_training(b->m);
   int ranks = cx_world_size(cx_world_here());
-  if (x != NULL && cx_tensor_value(x).node != NULL &&
+  if (x != NULL && cx_lazy_tensor_value(x).node != NULL &&
       (calx_tensor_rank(x) < 2 || calx_tensor_dim(x, 1) != b->features ||
        !cx_dtype_is_float(calx_tensor_dtype(x)))) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "floating (N, %lld, …)",
              (long long)b->features);
-    return cx_module_refuse(b->m, x, wanted);
+    return cx_nn_module_refuse(b->m, x, wanted);
   }
   calx_batch_norm_options o = b->options;
   o.training = training || b->tracked == NULL;
   calx_tensor *y;
-  if (training && ranks > 1 && x != NULL && cx_tensor_value(x).node != NULL)
+  if (training && ranks > 1 && x != NULL &&
+      cx_lazy_tensor_value(x).node != NULL)
     y = over_ranks(b, x, ranks);
   else
     y = calx_batch_norm_with(x, &o);
-  if (training && b->tracked != NULL && !cx_tensor_poisoned(y)) {
+  if (training && b->tracked != NULL && !cx_lazy_tensor_poisoned(y)) {
     cx_nn_count_batch(b);
   }
   return y;
@@ -129,12 +131,12 @@ calx_module *calx_nn_sync_batch_norm_with(
 // The layers' state is the same: only what they do and are called changes.
 void calx_convert_sync_batchnorm(calx_module *model)
 {
-  if (model == NULL || cx_module_is_nil(model)) return;
+  if (model == NULL || cx_nn_module_is_nil(model)) return;
   if (strncmp(model->kind, "BatchNorm", 9) == 0 && model->state != NULL &&
       model->self == model->state) {
     char *kind = cx_strdup(sync_batch_norm.name);
     if (kind == NULL) {
-      cx_module_fail(model, cx_out_of_memory());
+      cx_nn_module_fail(model, cx_out_of_memory());
       return;
     }
     cx_free(model->kind);

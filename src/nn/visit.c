@@ -3,7 +3,7 @@
 
 #include "nn/module.h"
 
-size_t cx_module_prefix(const calx_module *m)
+size_t cx_nn_module_prefix(const calx_module *m)
 {
   size_t n = strlen(m->path);
   return n != 0 ? n + 1 : 0;
@@ -11,7 +11,7 @@ size_t cx_module_prefix(const calx_module *m)
 
 void calx_module_train(calx_module *m, bool training)
 {
-  if (m == NULL || cx_module_is_nil(m)) return;
+  if (m == NULL || cx_nn_module_is_nil(m)) return;
   m->training = training;
   for (size_t i = 0; i < m->count; i++) {
     calx_module_train(m->entries[i].child, training);
@@ -32,7 +32,7 @@ static void visit_own(const calx_module *m, size_t skip, calx_entry_kind kind,
                       calx_visit_fn *fn, void *user)
 {
   for (size_t i = 0; i < m->count; i++) {
-    const cx_module_entry *e = &m->entries[i];
+    const cx_nn_module_entry *e = &m->entries[i];
     if (e->path == NULL || e->child != NULL || e->kind != kind) continue;
     fn(user, e->path + skip, e->kind, e->tensor);
   }
@@ -47,14 +47,14 @@ static void visit(const calx_module *m, size_t skip, calx_visit_fn *fn,
   visit_own(m, skip, CALX_PARAMETER, fn, user);
   visit_own(m, skip, CALX_BUFFER, fn, user);
   for (size_t i = 0; i < m->count; i++) {
-    const cx_module_entry *e = &m->entries[i];
+    const cx_nn_module_entry *e = &m->entries[i];
     if (e->path != NULL && e->child != NULL) visit(e->child, skip, fn, user);
   }
 }
 
 void calx_module_visit(calx_module *m, calx_visit_fn *fn, void *user)
 {
-  if (m != NULL) visit(m, cx_module_prefix(m), fn, user);
+  if (m != NULL) visit(m, cx_nn_module_prefix(m), fn, user);
 }
 
 typedef struct wanted {

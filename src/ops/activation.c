@@ -7,10 +7,10 @@ typedef struct softmax_attrs {
   int64_t dim;
 } softmax_attrs;
 
-static calx_tensor *sum_along(const cx_tape *t, calx_tensor *x)
+static calx_tensor *sum_along(const cx_lazy_tape *t, calx_tensor *x)
 {
   const softmax_attrs *a = t->attrs;
-  if (cx_tensor_shape(x)->rank == 0) return x;
+  if (cx_lazy_tensor_shape(x)->rank == 0) return x;
   calx_reduce_options o = { .size = sizeof o,
                             .dims = calx_dims_of(&a->dim, 1),
                             .keepdim = true };
@@ -18,17 +18,17 @@ static calx_tensor *sum_along(const cx_tape *t, calx_tensor *x)
 }
 
 // y = x - log sum e^x: dx = g - e^y sum g
-static void grad_log_softmax(cx_tape *t)
+static void grad_log_softmax(cx_lazy_tape *t)
 {
-  calx_tensor *g = t->out_grads[0], *y = cx_tape_out(t, 0);
+  calx_tensor *g = t->out_grads[0], *y = cx_lazy_tape_out(t, 0);
   t->in_grads[0] =
       calx_sub_with(g, calx_mul(calx_exp(y), sum_along(t, g)), NULL);
 }
 
 // y = e^x / sum e^x: dx = y (g - sum(g y))
-static void grad_softmax(cx_tape *t)
+static void grad_softmax(cx_lazy_tape *t)
 {
-  calx_tensor *g = t->out_grads[0], *y = cx_tape_out(t, 0);
+  calx_tensor *g = t->out_grads[0], *y = cx_lazy_tape_out(t, 0);
   calx_tensor *sum = sum_along(t, calx_mul(g, y));
   t->in_grads[0] = calx_mul(y, calx_sub_with(g, sum, NULL));
 }
@@ -36,11 +36,11 @@ static void grad_softmax(cx_tape *t)
 // ---- emission ---------------------------------------------------------------
 
 // The reduction of x along the dimension, repeated along it again.
-static cx_hlo_value *along(const cx_emit *e, cx_hlo_op_kind kind,
+static cx_hlo_value *along(const cx_graph_emit *e, cx_hlo_op_kind kind,
                            cx_hlo_value *x, cx_hlo_value *init)
 {
   const softmax_attrs *a = e->attrs;
-  const cx_shape *s = cx_in(e->node, 0);
+  const cx_graph_shape *s = cx_in(e->node, 0);
   if (s->rank == 0) return x;
   cx_hlo_value *r = cx_hlo_reduce_with(e->b, kind, x, init, &a->dim, 1);
   int64_t at[CALX_MAX_RANK];
@@ -51,11 +51,11 @@ static cx_hlo_value *along(const cx_emit *e, cx_hlo_op_kind kind,
 }
 
 // x less its greatest element, and the sum of the exponentials of that.
-static cx_hlo_value *shifted(const cx_emit *e, cx_hlo_elem wide,
+static cx_hlo_value *shifted(const cx_graph_emit *e, cx_hlo_elem wide,
                              cx_hlo_value **out_exp, cx_hlo_value **out_sum)
 {
   cx_hlo_builder *b = e->b;
-  cx_hlo_value *x = cx_emit_cast(e, e->in[0], wide);
+  cx_hlo_value *x = cx_ops_emit_cast(e, e->in[0], wide);
   cx_hlo_value *top = along(e, CX_HLO_OP_MAXIMUM, x, cx_hlo_lowest(b, wide));
   x = cx_hlo_binary(b, CX_HLO_OP_SUBTRACT, x, top);
   *out_exp = cx_hlo_unary(b, CX_HLO_OP_EXPONENTIAL, x);
@@ -64,23 +64,23 @@ static cx_hlo_value *shifted(const cx_emit *e, cx_hlo_elem wide,
   return x;
 }
 
-static void emit_log_softmax(cx_emit *e)
+static void emit_log_softmax(cx_graph_emit *e)
 {
-  const cx_shape *s = cx_in(e->node, 0);
+  const cx_graph_shape *s = cx_in(e->node, 0);
   cx_hlo_value *exp, *sum;
-  cx_hlo_value *x = shifted(e, cx_emit_wide(s->dtype), &exp, &sum);
+  cx_hlo_value *x = shifted(e, cx_ops_emit_wide(s->dtype), &exp, &sum);
   cx_hlo_value *log = cx_hlo_unary(e->b, CX_HLO_OP_LOG, sum);
   x = cx_hlo_binary(e->b, CX_HLO_OP_SUBTRACT, x, log);
-  e->out[0] = cx_emit_cast(e, x, cx_hlo_elem_of(s->dtype));
+  e->out[0] = cx_ops_emit_cast(e, x, cx_hlo_elem_of(s->dtype));
 }
 
-static void emit_softmax(cx_emit *e)
+static void emit_softmax(cx_graph_emit *e)
 {
-  const cx_shape *s = cx_in(e->node, 0);
+  const cx_graph_shape *s = cx_in(e->node, 0);
   cx_hlo_value *exp, *sum;
-  shifted(e, cx_emit_wide(s->dtype), &exp, &sum);
+  shifted(e, cx_ops_emit_wide(s->dtype), &exp, &sum);
   cx_hlo_value *y = cx_hlo_binary(e->b, CX_HLO_OP_DIVIDE, exp, sum);
-  e->out[0] = cx_emit_cast(e, y, cx_hlo_elem_of(s->dtype));
+  e->out[0] = cx_ops_emit_cast(e, y, cx_hlo_elem_of(s->dtype));
 }
 
 static void describe_softmax(const void *attrs, cx_text *out)
@@ -89,45 +89,45 @@ static void describe_softmax(const void *attrs, cx_text *out)
                  (long long)((const softmax_attrs *)attrs)->dim);
 }
 
-#define OP(op, ID)                                               \
-  const cx_op cx_op_##op = { .name = #op,                        \
-                             .id = CX_OPID_##ID,                 \
-                             .attr_size = sizeof(softmax_attrs), \
-                             .infer = cx_infer_same,             \
-                             .grad = grad_##op,                  \
-                             .emit = emit_##op,                  \
-                             .describe = describe_softmax };
+#define OP(op, ID)                                                      \
+  const cx_graph_op cx_ops_##op = { .name = #op,                        \
+                                    .id = CX_OPS_ID_##ID,               \
+                                    .attr_size = sizeof(softmax_attrs), \
+                                    .infer = cx_ops_infer_same,         \
+                                    .grad = grad_##op,                  \
+                                    .emit = emit_##op,                  \
+                                    .describe = describe_softmax };
 
 OP(log_softmax, LOG_SOFTMAX)
 OP(softmax, SOFTMAX)
 
 // ---- entries ----------------------------------------------------------------
 
-static calx_tensor *record(const cx_op *op, calx_tensor *x, int dim)
+static calx_tensor *record(const cx_graph_op *op, calx_tensor *x, int dim)
 {
   calx_tensor *bad;
-  if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(x);
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   uint32_t d;
-  if (!cx_op_dim(dim, s->rank, &d)) {
-    return cx_op_no_dim(op->name, "dim", dim, s->rank, s);
+  if (!cx_ops_dim(dim, s->rank, &d)) {
+    return cx_ops_no_dim(op->name, "dim", dim, s->rank, s);
   }
   if (!cx_dtype_is_float(s->dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: %s is not floating; convert it with "
-                        "calx_to_dtype",
-                        op->name, cx_shape_str(s));
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %s is not floating; convert it with "
+                         "calx_to_dtype",
+                         op->name, cx_graph_shape_str(s));
   }
   softmax_attrs a = { d };
-  return cx_record(op, &x, 1, &a);
+  return cx_ops_record(op, &x, 1, &a);
 }
 
 calx_tensor *calx_log_softmax(calx_tensor *x, int dim)
 {
-  return record(&cx_op_log_softmax, x, dim);
+  return record(&cx_ops_log_softmax, x, dim);
 }
 
 calx_tensor *calx_softmax(calx_tensor *x, int dim)
 {
-  return record(&cx_op_softmax, x, dim);
+  return record(&cx_ops_softmax, x, dim);
 }

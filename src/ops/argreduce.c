@@ -14,11 +14,11 @@ typedef struct arg_attrs {
   uint32_t keepdim;
 } arg_attrs;
 
-static calx_status *infer_arg(cx_node *node)
+static calx_status *infer_arg(cx_graph_node *node)
 {
   const arg_attrs *a = node->attrs;
-  const cx_shape *in = cx_in(node, 0);
-  cx_shape *out = &node->out[0].shape;
+  const cx_graph_shape *in = cx_in(node, 0);
+  cx_graph_shape *out = &node->out[0].shape;
   memset(out, 0, sizeof *out);
   out->dtype = in->dtype;
   for (uint32_t i = 0; i < in->rank; i++) {
@@ -33,11 +33,11 @@ static calx_status *infer_arg(cx_node *node)
 }
 
 // The gradient goes to the element that was chosen.
-static void grad_arg(cx_tape *t)
+static void grad_arg(cx_lazy_tape *t)
 {
   const arg_attrs *a = t->attrs;
   if (t->out_grads[0] == NULL) return;
-  cx_shape s = *cx_in(t->node, 0);
+  cx_graph_shape s = *cx_in(t->node, 0);
   calx_tensor *g = t->out_grads[0];
   if (s.rank == 0) {
     t->in_grads[0] = g;
@@ -45,9 +45,9 @@ static void grad_arg(cx_tape *t)
   }
   int64_t n = s.dims[a->dim];
   s.dims[a->dim] = 1;
-  calx_tensor *index = cx_reshape_to(cx_tape_out(t, 1), &s);
-  calx_tensor *here = cx_points_at(index, a->dim, n, s.rank);
-  t->in_grads[0] = calx_where(here, cx_reshape_to(g, &s), cx_number(0));
+  calx_tensor *index = cx_ops_reshape_to(cx_lazy_tape_out(t, 1), &s);
+  calx_tensor *here = cx_ops_points_at(index, a->dim, n, s.rank);
+  t->in_grads[0] = calx_where(here, cx_ops_reshape_to(g, &s), cx_ops_number(0));
 }
 
 // ---- emission ---------------------------------------------------------------
@@ -88,10 +88,10 @@ static void choose(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
   out[1] = cx_hlo_select(b, wins, args[1], args[3]);
 }
 
-static void emit_arg(cx_emit *e, cx_hlo_direction better)
+static void emit_arg(cx_graph_emit *e, cx_hlo_direction better)
 {
   const arg_attrs *a = e->attrs;
-  const cx_shape *in = cx_in(e->node, 0), *out = &e->node->out[0].shape;
+  const cx_graph_shape *in = cx_in(e->node, 0), *out = &e->node->out[0].shape;
   cx_hlo_builder *b = e->b;
   cx_hlo_elem elem = cx_hlo_elem_of(in->dtype);
   if (in->rank == 0) {
@@ -116,11 +116,11 @@ static void emit_arg(cx_emit *e, cx_hlo_direction better)
   e->out[1] = cx_hlo_reshape(b, e->out[1], out->dims, out->rank);
 }
 
-static void emit_max_dim(cx_emit *e)
+static void emit_max_dim(cx_graph_emit *e)
 {
   emit_arg(e, CX_HLO_GT);
 }
-static void emit_min_dim(cx_emit *e)
+static void emit_min_dim(cx_graph_emit *e)
 {
   emit_arg(e, CX_HLO_LT);
 }
@@ -131,43 +131,47 @@ static void describe_arg(const void *attrs, cx_text *out)
   cx_text_format(out, "dim %u%s", a->dim, a->keepdim ? ", keepdim" : "");
 }
 
-const cx_op cx_op_max_dim = { .name = "max_dim",
-                              .id = CX_OPID_MAX_DIM,
-                              .attr_size = sizeof(arg_attrs),
-                              .infer = infer_arg,
-                              .grad = grad_arg,
-                              .emit = emit_max_dim,
-                              .describe = describe_arg };
+const cx_graph_op cx_ops_max_dim = { .name = "max_dim",
+                                     .id = CX_OPS_ID_MAX_DIM,
+                                     .attr_size = sizeof(arg_attrs),
+                                     .infer = infer_arg,
+                                     .grad = grad_arg,
+                                     .emit = emit_max_dim,
+                                     .describe = describe_arg };
 
-const cx_op cx_op_min_dim = { .name = "min_dim",
-                              .id = CX_OPID_MIN_DIM,
-                              .attr_size = sizeof(arg_attrs),
-                              .infer = infer_arg,
-                              .grad = grad_arg,
-                              .emit = emit_min_dim,
-                              .describe = describe_arg };
+const cx_graph_op cx_ops_min_dim = { .name = "min_dim",
+                                     .id = CX_OPS_ID_MIN_DIM,
+                                     .attr_size = sizeof(arg_attrs),
+                                     .infer = infer_arg,
+                                     .grad = grad_arg,
+                                     .emit = emit_min_dim,
+                                     .describe = describe_arg };
 
 // ---- entries ----------------------------------------------------------------
 
 // `name` is the entry's, for messages.
-static calx_tensor *along(const cx_op *op, const char *name, calx_tensor *x,
-                          int64_t dim, bool keepdim, calx_tensor **out_index)
+static calx_tensor *along(const cx_graph_op *op, const char *name,
+                          calx_tensor *x, int64_t dim, bool keepdim,
+                          calx_tensor **out_index)
 {
   calx_tensor *outs[2] = { NULL, NULL };
   uint32_t d = 0;
-  if (!cx_op_unfit(name, &x, 1, &outs[0])) {
-    const cx_shape *s = cx_tensor_shape(x);
-    if (!cx_op_dim(dim, s->rank, &d)) {
-      outs[0] = cx_op_no_dim(name, "dim", dim, s->rank, s);
+  if (!cx_ops_unfit(name, &x, 1, &outs[0])) {
+    const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+    if (!cx_ops_dim(dim, s->rank, &d)) {
+      outs[0] = cx_ops_no_dim(name, "dim", dim, s->rank, s);
     } else if (s->rank != 0 && s->dims[d] == 0) {
-      outs[0] = cx_op_poison(CALX_INVALID_ARGUMENT,
-                             "%s: dim %u of %s has size 0: there is no element "
-                             "to choose from",
-                             name, d, cx_shape_str(s));
+      outs[0] =
+          cx_ops_poison(CALX_INVALID_ARGUMENT,
+                        "%s: dim %u of %s has size 0: there is no element "
+                        "to choose from",
+                        name, d, cx_graph_shape_str(s));
     } else {
       arg_attrs a = { d, keepdim };
-      cx_call call = { .op = op, .in = &x, .n_in = 1, .n_out = 2, .attrs = &a };
-      cx_apply(&call, outs);
+      cx_lazy_call call = {
+        .op = op, .in = &x, .n_in = 1, .n_out = 2, .attrs = &a
+      };
+      cx_lazy_apply(&call, outs);
     }
   }
   if (out_index != NULL) *out_index = outs[1] != NULL ? outs[1] : outs[0];
@@ -177,21 +181,21 @@ static calx_tensor *along(const cx_op *op, const char *name, calx_tensor *x,
 calx_tensor *calx_max_dim(calx_tensor *x, int dim, bool keepdim,
                           calx_tensor **out_index)
 {
-  return along(&cx_op_max_dim, "max_dim", x, dim, keepdim, out_index);
+  return along(&cx_ops_max_dim, "max_dim", x, dim, keepdim, out_index);
 }
 
 calx_tensor *calx_min_dim(calx_tensor *x, int dim, bool keepdim,
                           calx_tensor **out_index)
 {
-  return along(&cx_op_min_dim, "min_dim", x, dim, keepdim, out_index);
+  return along(&cx_ops_min_dim, "min_dim", x, dim, keepdim, out_index);
 }
 
 static calx_tensor *no_elements(const char *name, const calx_tensor *x)
 {
-  return cx_op_poison(CALX_INVALID_ARGUMENT,
-                      "%s: %s has no element to choose from; name a dim whose "
-                      "size is not 0",
-                      name, cx_shape_str(cx_tensor_shape(x)));
+  return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                       "%s: %s has no element to choose from; name a dim whose "
+                       "size is not 0",
+                       name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
 }
 
 static calx_tensor *flat(calx_tensor *x)
@@ -200,17 +204,18 @@ static calx_tensor *flat(calx_tensor *x)
   return calx_reshape(x, calx_dims_of(&all, 1));
 }
 
-static calx_tensor *arg(const cx_op *op, const char *name, calx_tensor *x,
+static calx_tensor *arg(const cx_graph_op *op, const char *name, calx_tensor *x,
                         const calx_reduce_options *o)
 {
   calx_tensor *bad, *index;
-  if (cx_op_unfit(name, &x, 1, &bad)) return bad;
+  if (cx_ops_unfit(name, &x, 1, &bad)) return bad;
   size_t n = o != NULL ? o->dims.count : 0;
   if (n > 1) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: one dimension is wanted, or none for all elements "
-                        "of %s; %zu are given",
-                        name, cx_shape_str(cx_tensor_shape(x)), n);
+    return cx_ops_poison(
+        CALX_INVALID_ARGUMENT,
+        "%s: one dimension is wanted, or none for all elements "
+        "of %s; %zu are given",
+        name, cx_graph_shape_str(cx_lazy_tensor_shape(x)), n);
   }
   if (n == 1) {
     along(op, name, x, o->dims.values[0], o->keepdim, &index);
@@ -219,25 +224,25 @@ static calx_tensor *arg(const cx_op *op, const char *name, calx_tensor *x,
   if (calx_tensor_numel(x) == 0) return no_elements(name, x);
   along(op, name, flat(x), 0, false, &index);
   if (o == NULL || !o->keepdim) return index;
-  cx_shape ones = { .rank = cx_tensor_shape(x)->rank };
+  cx_graph_shape ones = { .rank = cx_lazy_tensor_shape(x)->rank };
   for (uint32_t i = 0; i < ones.rank; i++) ones.dims[i] = 1;
-  return cx_reshape_to(index, &ones);
+  return cx_ops_reshape_to(index, &ones);
 }
 
 calx_tensor *calx_argmax_with(calx_tensor *x, const calx_reduce_options *o)
 {
-  return arg(&cx_op_max_dim, "argmax", x, o);
+  return arg(&cx_ops_max_dim, "argmax", x, o);
 }
 
 calx_tensor *calx_argmin_with(calx_tensor *x, const calx_reduce_options *o)
 {
-  return arg(&cx_op_min_dim, "argmin", x, o);
+  return arg(&cx_ops_min_dim, "argmin", x, o);
 }
 
 calx_tensor *calx_max(calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("max", &x, 1, &bad)) return bad;
+  if (cx_ops_unfit("max", &x, 1, &bad)) return bad;
   if (calx_tensor_numel(x) == 0) return no_elements("max", x);
   return calx_amax_with(x, NULL);
 }
@@ -245,7 +250,7 @@ calx_tensor *calx_max(calx_tensor *x)
 calx_tensor *calx_min(calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("min", &x, 1, &bad)) return bad;
+  if (cx_ops_unfit("min", &x, 1, &bad)) return bad;
   if (calx_tensor_numel(x) == 0) return no_elements("min", x);
   return calx_amin_with(x, NULL);
 }

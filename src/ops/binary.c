@@ -8,72 +8,72 @@
 // ---- gradients --------------------------------------------------------------
 
 // Sets an operand's gradient, summed back to its shape.
-static void give(cx_tape *t, uint32_t i, calx_tensor *g)
+static void give(cx_lazy_tape *t, uint32_t i, calx_tensor *g)
 {
-  t->in_grads[i] = cx_sum_to(g, cx_in(t->node, i));
+  t->in_grads[i] = cx_ops_sum_to(g, cx_in(t->node, i));
 }
 
-static void grad_add(cx_tape *t)
+static void grad_add(cx_lazy_tape *t)
 {
   if (cx_tape_needs(t, 0)) give(t, 0, t->out_grads[0]);
   if (cx_tape_needs(t, 1)) give(t, 1, t->out_grads[0]);
 }
 
-static void grad_sub(cx_tape *t)
+static void grad_sub(cx_lazy_tape *t)
 {
   if (cx_tape_needs(t, 0)) give(t, 0, t->out_grads[0]);
   if (cx_tape_needs(t, 1)) give(t, 1, calx_neg(t->out_grads[0]));
 }
 
-static void grad_mul(cx_tape *t)
+static void grad_mul(cx_lazy_tape *t)
 {
   calx_tensor *g = t->out_grads[0];
-  if (cx_tape_needs(t, 0)) give(t, 0, calx_mul(g, cx_tape_in(t, 1)));
-  if (cx_tape_needs(t, 1)) give(t, 1, calx_mul(g, cx_tape_in(t, 0)));
+  if (cx_tape_needs(t, 0)) give(t, 0, calx_mul(g, cx_lazy_tape_in(t, 1)));
+  if (cx_tape_needs(t, 1)) give(t, 1, calx_mul(g, cx_lazy_tape_in(t, 0)));
 }
 
-static void grad_div(cx_tape *t)
+static void grad_div(cx_lazy_tape *t)
 {
-  calx_tensor *g = calx_div(t->out_grads[0], cx_tape_in(t, 1));
+  calx_tensor *g = calx_div(t->out_grads[0], cx_lazy_tape_in(t, 1));
   if (cx_tape_needs(t, 0)) give(t, 0, g);
   if (cx_tape_needs(t, 1)) {
-    give(t, 1, calx_neg(calx_mul(g, cx_tape_out(t, 0))));
+    give(t, 1, calx_neg(calx_mul(g, cx_lazy_tape_out(t, 0))));
   }
 }
 
 // d(x^y)/dx = y x^(y-1), and 0 where y is 0 (also at x = 0).
-static calx_tensor *pow_grad_base(cx_tape *t)
+static calx_tensor *pow_grad_base(cx_lazy_tape *t)
 {
-  calx_tensor *g = t->out_grads[0], *x = cx_tape_in(t, 0);
-  calx_tensor *y = cx_tape_in(t, 1);
+  calx_tensor *g = t->out_grads[0], *x = cx_lazy_tape_in(t, 0);
+  calx_tensor *y = cx_lazy_tape_in(t, 1);
   double c;
-  cx_tensor_set_weak(y);
-  if (cx_weak_number(y, true, &c)) {
-    if (c == 0.0) return cx_zeros_like(g);
+  cx_lazy_tensor_set_weak(y);
+  if (cx_ops_weak_number(y, true, &c)) {
+    if (c == 0.0) return cx_ops_zeros_like(g);
     calx_tensor *power = c == 1.0   ? NULL
                          : c == 2.0 ? x
-                                    : calx_pow(x, cx_number(c - 1));
-    g = c == 1.0 ? g : calx_mul(g, cx_number(c));
+                                    : calx_pow(x, cx_ops_number(c - 1));
+    g = c == 1.0 ? g : calx_mul(g, cx_ops_number(c));
     return power != NULL ? calx_mul(g, power) : g;
   }
-  y = cx_tape_in(t, 1);
-  calx_tensor *power = calx_pow(x, cx_minus(y, cx_number(1)));
-  return calx_where(calx_eq(y, cx_number(0)), cx_number(0),
+  y = cx_lazy_tape_in(t, 1);
+  calx_tensor *power = calx_pow(x, cx_minus(y, cx_ops_number(1)));
+  return calx_where(calx_eq(y, cx_ops_number(0)), cx_ops_number(0),
                     calx_mul(g, calx_mul(y, power)));
 }
 
 // d(x^y)/dy = x^y log x, and 0 where x is 0 and y is not negative.
-static calx_tensor *pow_grad_exponent(cx_tape *t)
+static calx_tensor *pow_grad_exponent(cx_lazy_tape *t)
 {
-  calx_tensor *g = t->out_grads[0], *x = cx_tape_in(t, 0);
-  calx_tensor *y = cx_tape_in(t, 1);
+  calx_tensor *g = t->out_grads[0], *x = cx_lazy_tape_in(t, 0);
+  calx_tensor *y = cx_lazy_tape_in(t, 1);
   calx_tensor *flat =
-      calx_mul(calx_eq(x, cx_number(0)), calx_ge(y, cx_number(0)));
-  calx_tensor *slope = calx_mul(cx_tape_out(t, 0), calx_log(x));
-  return calx_where(flat, cx_number(0), calx_mul(g, slope));
+      calx_mul(calx_eq(x, cx_ops_number(0)), calx_ge(y, cx_ops_number(0)));
+  calx_tensor *slope = calx_mul(cx_lazy_tape_out(t, 0), calx_log(x));
+  return calx_where(flat, cx_ops_number(0), calx_mul(g, slope));
 }
 
-static void grad_pow(cx_tape *t)
+static void grad_pow(cx_lazy_tape *t)
 {
   if (cx_tape_needs(t, 0)) give(t, 0, pow_grad_base(t));
   if (cx_tape_needs(t, 1)) give(t, 1, pow_grad_exponent(t));
@@ -81,100 +81,100 @@ static void grad_pow(cx_tape *t)
 
 // The chosen operand takes the gradient, ties share it; where a NaN decides,
 // nothing is less than anything and both take it.
-static void grad_extreme(cx_tape *t,
+static void grad_extreme(cx_lazy_tape *t,
                          calx_tensor *(*loses)(calx_tensor *, calx_tensor *))
 {
-  calx_tensor *x = cx_tape_in(t, 0), *y = cx_tape_in(t, 1);
+  calx_tensor *x = cx_lazy_tape_in(t, 0), *y = cx_lazy_tape_in(t, 1);
   calx_tensor *g = t->out_grads[0];
-  g = calx_where(calx_eq(x, y), calx_mul(g, cx_number(0.5)), g);
+  g = calx_where(calx_eq(x, y), calx_mul(g, cx_ops_number(0.5)), g);
   if (cx_tape_needs(t, 0)) {
-    give(t, 0, calx_where(loses(x, y), cx_number(0), g));
+    give(t, 0, calx_where(loses(x, y), cx_ops_number(0), g));
   }
   if (cx_tape_needs(t, 1)) {
-    give(t, 1, calx_where(loses(y, x), cx_number(0), g));
+    give(t, 1, calx_where(loses(y, x), cx_ops_number(0), g));
   }
 }
 
-static void grad_maximum(cx_tape *t)
+static void grad_maximum(cx_lazy_tape *t)
 {
   grad_extreme(t, calx_lt);
 }
-static void grad_minimum(cx_tape *t)
+static void grad_minimum(cx_lazy_tape *t)
 {
   grad_extreme(t, calx_gt);
 }
 
-static void grad_where(cx_tape *t)
+static void grad_where(cx_lazy_tape *t)
 {
-  calx_tensor *c = cx_tape_in(t, 0), *g = t->out_grads[0];
-  if (cx_tape_needs(t, 1)) give(t, 1, calx_where(c, g, cx_number(0)));
-  if (cx_tape_needs(t, 2)) give(t, 2, calx_where(c, cx_number(0), g));
+  calx_tensor *c = cx_lazy_tape_in(t, 0), *g = t->out_grads[0];
+  if (cx_tape_needs(t, 1)) give(t, 1, calx_where(c, g, cx_ops_number(0)));
+  if (cx_tape_needs(t, 2)) give(t, 2, calx_where(c, cx_ops_number(0), g));
 }
 
 // ---- shape rules ------------------------------------------------------------
 
-static calx_status *infer_compare(cx_node *node)
+static calx_status *infer_compare(cx_graph_node *node)
 {
-  CALX_TRY(cx_infer_broadcast(node));
+  CALX_TRY(cx_ops_infer_broadcast(node));
   node->out[0].shape.dtype = CALX_BOOL;
   return NULL;
 }
 
-static calx_status *infer_where(cx_node *node)
+static calx_status *infer_where(cx_graph_node *node)
 {
-  CALX_TRY(cx_infer_broadcast(node));
+  CALX_TRY(cx_ops_infer_broadcast(node));
   node->out[0].shape.dtype = cx_in(node, 1)->dtype;
   return NULL;
 }
 
 // ---- emission ---------------------------------------------------------------
 
-static cx_hlo_value *operand(const cx_emit *e, uint32_t i)
+static cx_hlo_value *operand(const cx_graph_emit *e, uint32_t i)
 {
-  return cx_emit_expand(e, e->in[i], &e->node->out[0].shape);
+  return cx_ops_emit_expand(e, e->in[i], &e->node->out[0].shape);
 }
 
-static void two(cx_emit *e, cx_hlo_op_kind kind)
+static void two(cx_graph_emit *e, cx_hlo_op_kind kind)
 {
   e->out[0] = cx_hlo_binary(e->b, kind, operand(e, 0), operand(e, 1));
 }
 
 // StableHLO's add of i1 is "or", XLA's is not: said plainly.
-static void emit_add(cx_emit *e)
+static void emit_add(cx_graph_emit *e)
 {
   bool logic = e->node->out[0].shape.dtype == CALX_BOOL;
   two(e, logic ? CX_HLO_OP_OR : CX_HLO_OP_ADD);
 }
 
-static void emit_mul(cx_emit *e)
+static void emit_mul(cx_graph_emit *e)
 {
   bool logic = e->node->out[0].shape.dtype == CALX_BOOL;
   two(e, logic ? CX_HLO_OP_AND : CX_HLO_OP_MULTIPLY);
 }
 
-static void emit_sub(cx_emit *e)
+static void emit_sub(cx_graph_emit *e)
 {
   two(e, CX_HLO_OP_SUBTRACT);
 }
-static void emit_div(cx_emit *e)
+static void emit_div(cx_graph_emit *e)
 {
   two(e, CX_HLO_OP_DIVIDE);
 }
-static void emit_maximum(cx_emit *e)
+static void emit_maximum(cx_graph_emit *e)
 {
   two(e, CX_HLO_OP_MAXIMUM);
 }
-static void emit_minimum(cx_emit *e)
+static void emit_minimum(cx_graph_emit *e)
 {
   two(e, CX_HLO_OP_MINIMUM);
 }
 
 // x^2 and x^3 as products, half powers as roots: exact where that can be had.
-static cx_hlo_value *known_power(const cx_emit *e, double c)
+static cx_hlo_value *known_power(const cx_graph_emit *e, double c)
 {
   cx_hlo_builder *b = e->b;
   cx_hlo_value *x = operand(e, 0);
-  const cx_shape *s = &e->node->out[0].shape;
+  const cx_graph_shape *s = &e->node->out[0].shape;
   cx_hlo_elem elem = cx_hlo_elem_of(s->dtype);
   if (c == 1) return x;
   if (c == 2) return cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, x, x);
@@ -186,7 +186,8 @@ static cx_hlo_value *known_power(const cx_emit *e, double c)
   if (c == 0.5) return cx_hlo_unary(b, CX_HLO_OP_SQRT, x);
   if (c == -0.5) return cx_hlo_unary(b, CX_HLO_OP_RSQRT, x);
   if (c == -1) {
-    return cx_hlo_binary(b, CX_HLO_OP_DIVIDE, cx_emit_splat(e, elem, s, 1), x);
+    return cx_hlo_binary(b, CX_HLO_OP_DIVIDE, cx_ops_emit_splat(e, elem, s, 1),
+                         x);
   }
   return NULL;
 }
@@ -196,44 +197,44 @@ typedef struct pow_attrs {
   uint64_t is_constant;
 } pow_attrs;
 
-static void emit_pow(cx_emit *e)
+static void emit_pow(cx_graph_emit *e)
 {
   const pow_attrs *a = e->attrs;
   if (a->is_constant) e->out[0] = known_power(e, a->constant);
   if (e->out[0] == NULL) two(e, CX_HLO_OP_POWER);
 }
 
-static void compare(cx_emit *e, cx_hlo_direction d)
+static void compare(cx_graph_emit *e, cx_hlo_direction d)
 {
   e->out[0] = cx_hlo_compare(e->b, d, operand(e, 0), operand(e, 1));
 }
 
-static void emit_eq(cx_emit *e)
+static void emit_eq(cx_graph_emit *e)
 {
   compare(e, CX_HLO_EQ);
 }
-static void emit_ne(cx_emit *e)
+static void emit_ne(cx_graph_emit *e)
 {
   compare(e, CX_HLO_NE);
 }
-static void emit_lt(cx_emit *e)
+static void emit_lt(cx_graph_emit *e)
 {
   compare(e, CX_HLO_LT);
 }
-static void emit_le(cx_emit *e)
+static void emit_le(cx_graph_emit *e)
 {
   compare(e, CX_HLO_LE);
 }
-static void emit_gt(cx_emit *e)
+static void emit_gt(cx_graph_emit *e)
 {
   compare(e, CX_HLO_GT);
 }
-static void emit_ge(cx_emit *e)
+static void emit_ge(cx_graph_emit *e)
 {
   compare(e, CX_HLO_GE);
 }
 
-static void emit_where(cx_emit *e)
+static void emit_where(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_select(e->b, operand(e, 0), operand(e, 1), operand(e, 2));
 }
@@ -249,16 +250,17 @@ static void describe_pow(const void *attrs, cx_text *out)
 
 // ---- descriptors ------------------------------------------------------------
 
-#define OP(op, ID)                                        \
-  const cx_op cx_op_##op = { .name = #op,                 \
-                             .id = CX_OPID_##ID,          \
-                             .infer = cx_infer_broadcast, \
-                             .grad = grad_##op,           \
-                             .emit = emit_##op };
-#define COMPARISON(op, ID)                                                     \
-  const cx_op cx_op_##op = {                                                   \
-    .name = #op, .id = CX_OPID_##ID, .infer = infer_compare, .emit = emit_##op \
-  };
+#define OP(op, ID)                                                   \
+  const cx_graph_op cx_ops_##op = { .name = #op,                     \
+                                    .id = CX_OPS_ID_##ID,            \
+                                    .infer = cx_ops_infer_broadcast, \
+                                    .grad = grad_##op,               \
+                                    .emit = emit_##op };
+#define COMPARISON(op, ID)                                  \
+  const cx_graph_op cx_ops_##op = { .name = #op,            \
+                                    .id = CX_OPS_ID_##ID,   \
+                                    .infer = infer_compare, \
+                                    .emit = emit_##op };
 
 OP(add, ADD)
 OP(sub, SUB)
@@ -273,28 +275,28 @@ COMPARISON(le, LE)
 COMPARISON(gt, GT)
 COMPARISON(ge, GE)
 
-const cx_op cx_op_pow = { .name = "pow",
-                          .id = CX_OPID_POW,
-                          .attr_size = sizeof(pow_attrs),
-                          .infer = cx_infer_broadcast,
-                          .grad = grad_pow,
-                          .emit = emit_pow,
-                          .describe = describe_pow };
+const cx_graph_op cx_ops_pow = { .name = "pow",
+                                 .id = CX_OPS_ID_POW,
+                                 .attr_size = sizeof(pow_attrs),
+                                 .infer = cx_ops_infer_broadcast,
+                                 .grad = grad_pow,
+                                 .emit = emit_pow,
+                                 .describe = describe_pow };
 
-const cx_op cx_op_where = { .name = "where",
-                            .id = CX_OPID_WHERE,
-                            .infer = infer_where,
-                            .grad = grad_where,
-                            .emit = emit_where };
+const cx_graph_op cx_ops_where = { .name = "where",
+                                   .id = CX_OPS_ID_WHERE,
+                                   .infer = infer_where,
+                                   .grad = grad_where,
+                                   .emit = emit_where };
 
 // ---- entries ----------------------------------------------------------------
 
-static calx_tensor *pair(const cx_op *op, calx_tensor *x, calx_tensor *y)
+static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
-  if (cx_op_unfit(op->name, in, 2, &bad)) return bad;
-  cx_promote(in, 2);
-  return cx_record(op, in, 2, NULL);
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  cx_ops_promote(in, 2);
+  return cx_ops_record(op, in, 2, NULL);
 }
 
 // y times the option's factor. False: *out is what to return.
@@ -302,13 +304,13 @@ static bool with_alpha(const char *op, calx_tensor **y,
                        const calx_add_options *o, calx_tensor **out)
 {
   if (o == NULL) return true;
-  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: its options are of a newer version", op);
+  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: its options are of a newer version", op);
     return false;
   }
   if (cx_is_default(o->alpha)) return true;
-  if (cx_op_unfit(op, y, 1, out)) return false;
+  if (cx_ops_unfit(op, y, 1, out)) return false;
   bool whole = o->alpha == floor(o->alpha) && fabs(o->alpha) < 0x1p63;
   *y = calx_mul(
       *y, whole ? calx_scalar_int((int64_t)o->alpha) : calx_scalar(o->alpha));
@@ -320,7 +322,7 @@ calx_tensor *calx_add_with(calx_tensor *x, calx_tensor *y,
 {
   calx_tensor *bad;
   if (!with_alpha("add", &y, options, &bad)) return bad;
-  return pair(&cx_op_add, x, y);
+  return pair(&cx_ops_add, x, y);
 }
 
 calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
@@ -329,102 +331,103 @@ calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
   calx_tensor *bad;
   if (!with_alpha("sub", &y, options, &bad)) return bad;
   calx_tensor *in[2] = { x, y };
-  if (cx_op_unfit("sub", in, 2, &bad)) return bad;
-  if (cx_tensor_shape(x)->dtype == CALX_BOOL &&
-      cx_tensor_shape(y)->dtype == CALX_BOOL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "sub: two bool operands have no difference; use "
-                        "calx_ne for exclusive or");
+  if (cx_ops_unfit("sub", in, 2, &bad)) return bad;
+  if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL &&
+      cx_lazy_tensor_shape(y)->dtype == CALX_BOOL) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "sub: two bool operands have no difference; use "
+                         "calx_ne for exclusive or");
   }
-  return pair(&cx_op_sub, x, y);
+  return pair(&cx_ops_sub, x, y);
 }
 
 calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_mul, x, y);
+  return pair(&cx_ops_mul, x, y);
 }
 
 static bool is_whole(const calx_tensor *t)
 {
-  return !cx_dtype_is_float(cx_tensor_shape(t)->dtype);
+  return !cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
 }
 
 calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[2] = { x, y }, *bad;
-  if (cx_op_unfit("pow", in, 2, &bad)) return bad;
+  if (cx_ops_unfit("pow", in, 2, &bad)) return bad;
   pow_attrs a = { 0, 0 };
   double c;
-  if (cx_weak_number(y, false, &c) && c < 0 && is_whole(x) && is_whole(y)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "pow: integers to negative integer powers are not "
-                        "allowed: %s to the power %g; convert it with "
-                        "calx_to_dtype(x, CALX_F32)",
-                        cx_shape_str(cx_tensor_shape(x)), c);
+  if (cx_ops_weak_number(y, false, &c) && c < 0 && is_whole(x) && is_whole(y)) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "pow: integers to negative integer powers are not "
+                         "allowed: %s to the power %g; convert it with "
+                         "calx_to_dtype(x, CALX_F32)",
+                         cx_graph_shape_str(cx_lazy_tensor_shape(x)), c);
   }
-  if (cx_weak_number(y, false, &c) && c * 2 == floor(c * 2) && fabs(c) < 1e6) {
+  if (cx_ops_weak_number(y, false, &c) && c * 2 == floor(c * 2) &&
+      fabs(c) < 1e6) {
     a = (pow_attrs){ c, 1 };
-    calx_tensor *n = cx_number(c);
+    calx_tensor *n = cx_ops_number(c);
     // An integer keeps its category: i64 to the 2 is i64.
-    in[1] = cx_tensor_shape(y)->dtype == CALX_I64
-                ? cx_weak_as(n, CALX_I64, NULL)
+    in[1] = cx_lazy_tensor_shape(y)->dtype == CALX_I64
+                ? cx_ops_weak_as(n, CALX_I64, NULL)
                 : n;
-    if (in[1] != n) cx_tensor_set_weak(in[1]);
+    if (in[1] != n) cx_lazy_tensor_set_weak(in[1]);
   }
-  cx_promote(in, 2);
-  return cx_record(&cx_op_pow, in, 2, &a);
+  cx_ops_promote(in, 2);
+  return cx_ops_record(&cx_ops_pow, in, 2, &a);
 }
 
 calx_tensor *calx_maximum(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_maximum, x, y);
+  return pair(&cx_ops_maximum, x, y);
 }
 
 calx_tensor *calx_minimum(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_minimum, x, y);
+  return pair(&cx_ops_minimum, x, y);
 }
 
 calx_tensor *calx_eq(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_eq, x, y);
+  return pair(&cx_ops_eq, x, y);
 }
 
 calx_tensor *calx_ne(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_ne, x, y);
+  return pair(&cx_ops_ne, x, y);
 }
 
 calx_tensor *calx_lt(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_lt, x, y);
+  return pair(&cx_ops_lt, x, y);
 }
 
 calx_tensor *calx_le(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_le, x, y);
+  return pair(&cx_ops_le, x, y);
 }
 
 calx_tensor *calx_gt(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_gt, x, y);
+  return pair(&cx_ops_gt, x, y);
 }
 
 calx_tensor *calx_ge(calx_tensor *x, calx_tensor *y)
 {
-  return pair(&cx_op_ge, x, y);
+  return pair(&cx_ops_ge, x, y);
 }
 
 calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x, calx_tensor *y)
 {
   calx_tensor *in[3] = { condition, x, y }, *bad;
-  if (cx_op_unfit("where", in, 3, &bad)) return bad;
-  if (cx_tensor_shape(condition)->dtype != CALX_BOOL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "where: the condition is %s, bool is wanted; convert "
-                        "it with calx_to_dtype(condition, CALX_BOOL)",
-                        cx_shape_str(cx_tensor_shape(condition)));
+  if (cx_ops_unfit("where", in, 3, &bad)) return bad;
+  if (cx_lazy_tensor_shape(condition)->dtype != CALX_BOOL) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "where: the condition is %s, bool is wanted; convert "
+                         "it with calx_to_dtype(condition, CALX_BOOL)",
+                         cx_graph_shape_str(cx_lazy_tensor_shape(condition)));
   }
-  cx_promote(in + 1, 2);
-  return cx_record(&cx_op_where, in, 3, NULL);
+  cx_ops_promote(in + 1, 2);
+  return cx_ops_record(&cx_ops_where, in, 3, NULL);
 }

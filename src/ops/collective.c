@@ -15,46 +15,47 @@
 
 // ---- shape rules ------------------------------------------------------------
 
-static calx_status *split(cx_node *node, int64_t *d, uint32_t dim)
+static calx_status *split(cx_graph_node *node, int64_t *d, uint32_t dim)
 {
-  const cx_coll_attrs *a = node->attrs;
+  const cx_ops_coll_attrs *a = node->attrs;
   if (*d % a->members != 0) {
-    return cx_op_error(node, "dimension %u cannot be split into %u equal parts",
-                       dim, a->members);
+    return cx_ops_error(node,
+                        "dimension %u cannot be split into %u equal parts", dim,
+                        a->members);
   }
   *d /= a->members;
   return NULL;
 }
 
-static calx_status *join(cx_node *node, int64_t *d, uint32_t dim)
+static calx_status *join(cx_graph_node *node, int64_t *d, uint32_t dim)
 {
-  const cx_coll_attrs *a = node->attrs;
+  const cx_ops_coll_attrs *a = node->attrs;
   if (__builtin_mul_overflow(*d, (int64_t)a->members, d)) {
-    return cx_op_error(node, "dimension %u becomes too large", dim);
+    return cx_ops_error(node, "dimension %u becomes too large", dim);
   }
   return NULL;
 }
 
-static calx_status *infer_gather(cx_node *node)
+static calx_status *infer_gather(cx_graph_node *node)
 {
-  const cx_coll_attrs *a = node->attrs;
-  cx_shape *out = &node->out[0].shape;
+  const cx_ops_coll_attrs *a = node->attrs;
+  cx_graph_shape *out = &node->out[0].shape;
   *out = *cx_in(node, 0);
   return join(node, &out->dims[a->dim], a->dim);
 }
 
-static calx_status *infer_scatter(cx_node *node)
+static calx_status *infer_scatter(cx_graph_node *node)
 {
-  const cx_coll_attrs *a = node->attrs;
-  cx_shape *out = &node->out[0].shape;
+  const cx_ops_coll_attrs *a = node->attrs;
+  cx_graph_shape *out = &node->out[0].shape;
   *out = *cx_in(node, 0);
   return split(node, &out->dims[a->dim], a->dim);
 }
 
-static calx_status *infer_all_to_all(cx_node *node)
+static calx_status *infer_all_to_all(cx_graph_node *node)
 {
-  const cx_coll_attrs *a = node->attrs;
-  cx_shape *out = &node->out[0].shape;
+  const cx_ops_coll_attrs *a = node->attrs;
+  cx_graph_shape *out = &node->out[0].shape;
   *out = *cx_in(node, 0);
   CALX_TRY(split(node, &out->dims[a->dim], a->dim));
   return join(node, &out->dims[a->to_dim], a->to_dim);
@@ -63,13 +64,13 @@ static calx_status *infer_all_to_all(cx_node *node)
 // ---- gradients --------------------------------------------------------------
 
 // A collective on the gradient with this one's attributes, but the dimensions.
-static void give(cx_tape *t, const cx_op *op, uint32_t dim, uint32_t to_dim,
-                 bool reversed)
+static void give(cx_lazy_tape *t, const cx_graph_op *op, uint32_t dim,
+                 uint32_t to_dim, bool reversed)
 {
-  const cx_coll_attrs *mine = t->attrs;
-  cx_coll_attrs *a = cx_alloc(mine->bytes);
+  const cx_ops_coll_attrs *mine = t->attrs;
+  cx_ops_coll_attrs *a = cx_alloc(mine->bytes);
   if (a == NULL) {
-    t->in_grads[0] = cx_tensor_poison(cx_out_of_memory());
+    t->in_grads[0] = cx_lazy_tensor_poison(cx_out_of_memory());
     return;
   }
   memcpy(a, mine, mine->bytes);
@@ -80,60 +81,60 @@ static void give(cx_tape *t, const cx_op *op, uint32_t dim, uint32_t to_dim,
     a->ids[i] = mine->ids[i + 1];
     a->ids[i + 1] = mine->ids[i];
   }
-  cx_call call = { .op = op,
-                   .in = &t->out_grads[0],
-                   .n_in = 1,
-                   .attrs = a,
-                   .flags = CX_NODE_COLLECTIVE };
-  t->in_grads[0] = cx_apply(&call, NULL);
+  cx_lazy_call call = { .op = op,
+                        .in = &t->out_grads[0],
+                        .n_in = 1,
+                        .attrs = a,
+                        .flags = CX_GRAPH_NODE_COLLECTIVE };
+  t->in_grads[0] = cx_lazy_apply(&call, NULL);
   cx_free(a);
 }
 
-static bool adds(cx_tape *t)
+static bool adds(cx_lazy_tape *t)
 {
-  const cx_coll_attrs *a = t->attrs;
+  const cx_ops_coll_attrs *a = t->attrs;
   if (a->type == CALX_REDUCE_SUM) return true;
-  t->in_grads[0] = cx_op_poison(
+  t->in_grads[0] = cx_ops_poison(
       CALX_UNIMPLEMENTED,
       "%s: only a sum over the ranks has a gradient; detach the operand",
       t->node->op->name);
   return false;
 }
 
-static void grad_reduce(cx_tape *t)
+static void grad_reduce(cx_lazy_tape *t)
 {
-  if (adds(t)) give(t, &cx_op_all_reduce, 0, 0, false);
+  if (adds(t)) give(t, &cx_ops_all_reduce, 0, 0, false);
 }
 
-static void grad_gather(cx_tape *t)
+static void grad_gather(cx_lazy_tape *t)
 {
-  const cx_coll_attrs *a = t->attrs;
-  give(t, &cx_op_reduce_scatter, a->dim, 0, false);
+  const cx_ops_coll_attrs *a = t->attrs;
+  give(t, &cx_ops_reduce_scatter, a->dim, 0, false);
 }
 
-static void grad_scatter(cx_tape *t)
+static void grad_scatter(cx_lazy_tape *t)
 {
-  const cx_coll_attrs *a = t->attrs;
-  if (adds(t)) give(t, &cx_op_all_gather, a->dim, 0, false);
+  const cx_ops_coll_attrs *a = t->attrs;
+  if (adds(t)) give(t, &cx_ops_all_gather, a->dim, 0, false);
 }
 
-static void grad_all_to_all(cx_tape *t)
+static void grad_all_to_all(cx_lazy_tape *t)
 {
-  const cx_coll_attrs *a = t->attrs;
-  give(t, &cx_op_all_to_all, a->to_dim, a->dim, false);
+  const cx_ops_coll_attrs *a = t->attrs;
+  give(t, &cx_ops_all_to_all, a->to_dim, a->dim, false);
 }
 
-static void grad_permute(cx_tape *t)
+static void grad_permute(cx_lazy_tape *t)
 {
-  give(t, &cx_op_collective_permute, 0, 0, true);
+  give(t, &cx_ops_collective_permute, 0, 0, true);
 }
 
 // ---- emission ---------------------------------------------------------------
 
 // The node's groups; ids is freed with cx_free(). False: no memory.
-static bool groups_of(const cx_emit *e, cx_hlo_groups *out, int64_t **ids)
+static bool groups_of(const cx_graph_emit *e, cx_hlo_groups *out, int64_t **ids)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   *ids = cx_alloc(a->world * sizeof **ids);
   if (*ids == NULL) {
     cx_hlo_builder_fail(e->b, cx_out_of_memory());
@@ -146,7 +147,7 @@ static bool groups_of(const cx_emit *e, cx_hlo_groups *out, int64_t **ids)
   return true;
 }
 
-static cx_hlo_op_kind kind_of(const cx_coll_attrs *a)
+static cx_hlo_op_kind kind_of(const cx_ops_coll_attrs *a)
 {
   static const cx_hlo_op_kind kinds[] = {
     [CALX_REDUCE_SUM] = CX_HLO_OP_ADD,
@@ -160,17 +161,18 @@ static cx_hlo_op_kind kind_of(const cx_coll_attrs *a)
 }
 
 // Whether integers are combined bit by bit.
-static bool is_bitwise(const cx_emit *e)
+static bool is_bitwise(const cx_graph_emit *e)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   return (a->type == CALX_REDUCE_AND || a->type == CALX_REDUCE_OR) &&
          cx_in(e->node, 0)->dtype != CALX_BOOL;
 }
 
 // Combines x along its dimension `dim`.
-static cx_hlo_value *combine(const cx_emit *e, cx_hlo_value *x, int64_t dim)
+static cx_hlo_value *combine(const cx_graph_emit *e, cx_hlo_value *x,
+                             int64_t dim)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   cx_hlo_type rank0 = { .elem = cx_hlo_value_type(x)->elem };
   cx_hlo_value *init =
       cx_hlo_splat_int(e->b, rank0, a->type == CALX_REDUCE_AND ? -1 : 0);
@@ -178,22 +180,22 @@ static cx_hlo_value *combine(const cx_emit *e, cx_hlo_value *x, int64_t dim)
 }
 
 // Everybody's bits, then combined.
-static cx_hlo_value *gather_and_combine(const cx_emit *e,
+static cx_hlo_value *gather_and_combine(const cx_graph_emit *e,
                                         const cx_hlo_groups *g)
 {
-  const cx_shape *s = cx_in(e->node, 0);
-  int64_t row[2] = { 1, cx_shape_numel(s) };
+  const cx_graph_shape *s = cx_in(e->node, 0);
+  int64_t row[2] = { 1, cx_graph_shape_numel(s) };
   cx_hlo_value *v = cx_hlo_reshape(e->b, e->in[0], row, 2);
   v = combine(e, cx_hlo_all_gather(e->b, v, 0, g), 0);
   return cx_hlo_reshape(e->b, v, s->dims, s->rank);
 }
 
 // Everybody's part for this rank, side by side along `dim`, then combined.
-static cx_hlo_value *exchange_and_combine(const cx_emit *e,
+static cx_hlo_value *exchange_and_combine(const cx_graph_emit *e,
                                           const cx_hlo_groups *g)
 {
-  const cx_coll_attrs *a = e->attrs;
-  const cx_shape *s = cx_in(e->node, 0);
+  const cx_ops_coll_attrs *a = e->attrs;
+  const cx_graph_shape *s = cx_in(e->node, 0);
   cx_hlo_value *v = cx_hlo_all_to_all(e->b, e->in[0], a->dim, a->dim, g);
   int64_t before = 1, after = 1;
   for (uint32_t i = 0; i < s->rank; i++) {
@@ -203,20 +205,20 @@ static cx_hlo_value *exchange_and_combine(const cx_emit *e,
   int64_t parts[3] = { before, a->members,
                        s->dims[a->dim] / a->members * after };
   v = combine(e, cx_hlo_reshape(e->b, v, parts, 3), 1);
-  const cx_shape *out = &e->node->out[0].shape;
+  const cx_graph_shape *out = &e->node->out[0].shape;
   return cx_hlo_reshape(e->b, v, out->dims, out->rank);
 }
 
 // No elements, nothing to do: not every compiler takes empty collectives.
-static bool emit_empty(cx_emit *e)
+static bool emit_empty(cx_graph_emit *e)
 {
-  const cx_shape *s = &e->node->out[0].shape;
-  if (cx_shape_numel(s) != 0) return false;
-  e->out[0] = cx_emit_splat(e, cx_hlo_elem_of(s->dtype), s, 0);
+  const cx_graph_shape *s = &e->node->out[0].shape;
+  if (cx_graph_shape_numel(s) != 0) return false;
+  e->out[0] = cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, 0);
   return true;
 }
 
-static void emit_reduce(cx_emit *e)
+static void emit_reduce(cx_graph_emit *e)
 {
   cx_hlo_groups g;
   int64_t *ids;
@@ -227,9 +229,9 @@ static void emit_reduce(cx_emit *e)
   cx_free(ids);
 }
 
-static void emit_scatter(cx_emit *e)
+static void emit_scatter(cx_graph_emit *e)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   cx_hlo_groups g;
   int64_t *ids;
   if (emit_empty(e) || !groups_of(e, &g, &ids)) return;
@@ -239,9 +241,9 @@ static void emit_scatter(cx_emit *e)
   cx_free(ids);
 }
 
-static void emit_gather(cx_emit *e)
+static void emit_gather(cx_graph_emit *e)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   cx_hlo_groups g;
   int64_t *ids;
   if (emit_empty(e) || !groups_of(e, &g, &ids)) return;
@@ -249,9 +251,9 @@ static void emit_gather(cx_emit *e)
   cx_free(ids);
 }
 
-static void emit_all_to_all(cx_emit *e)
+static void emit_all_to_all(cx_graph_emit *e)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   cx_hlo_groups g;
   int64_t *ids;
   if (emit_empty(e) || !groups_of(e, &g, &ids)) return;
@@ -259,17 +261,17 @@ static void emit_all_to_all(cx_emit *e)
   cx_free(ids);
 }
 
-static void emit_permute(cx_emit *e)
+static void emit_permute(cx_graph_emit *e)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   if (emit_empty(e)) return;
   e->out[0] = cx_hlo_collective_permute(e->b, e->in[0], a->ids, a->n_ids / 2);
 }
 
 // i1: whether this replica is its group's root.
-static cx_hlo_value *is_root(const cx_emit *e, const cx_hlo_groups *g)
+static cx_hlo_value *is_root(const cx_graph_emit *e, const cx_hlo_groups *g)
 {
-  const cx_coll_attrs *a = e->attrs;
+  const cx_ops_coll_attrs *a = e->attrs;
   cx_hlo_builder *b = e->b;
   uint32_t *roots = cx_alloc(g->groups * sizeof *roots);
   if (roots == NULL) {
@@ -300,9 +302,9 @@ static cx_hlo_elem bits_of(calx_dtype d)
   }
 }
 
-static void emit_broadcast(cx_emit *e)
+static void emit_broadcast(cx_graph_emit *e)
 {
-  const cx_shape *s = &e->node->out[0].shape;
+  const cx_graph_shape *s = &e->node->out[0].shape;
   cx_hlo_groups g;
   int64_t *ids;
   if (emit_empty(e) || !groups_of(e, &g, &ids)) return;
@@ -311,7 +313,8 @@ static void emit_broadcast(cx_emit *e)
   bool is_bool = s->dtype == CALX_BOOL;
   cx_hlo_value *v = is_bool ? cx_hlo_convert(b, e->in[0], bits.elem)
                             : cx_hlo_bitcast_convert(b, e->in[0], bits);
-  v = cx_hlo_select(b, is_root(e, &g), v, cx_emit_splat(e, bits.elem, s, 0));
+  v = cx_hlo_select(b, is_root(e, &g), v,
+                    cx_ops_emit_splat(e, bits.elem, s, 0));
   v = cx_hlo_all_reduce(b, CX_HLO_OP_ADD, v, &g);
   e->out[0] = is_bool ? cx_hlo_convert(b, v, CX_HLO_I1)
                       : cx_hlo_bitcast_convert(b, v, cx_hlo_type_of(s));
@@ -320,7 +323,8 @@ static void emit_broadcast(cx_emit *e)
 
 // ---- for people -------------------------------------------------------------
 
-static void describe_ids(const cx_coll_attrs *a, uint32_t in_row, cx_text *out)
+static void describe_ids(const cx_ops_coll_attrs *a, uint32_t in_row,
+                         cx_text *out)
 {
   for (uint32_t i = 0; i < a->n_ids; i++) {
     cx_text_append(out, i % in_row == 0 ? (i == 0 ? " [[" : "], [") : ", ");
@@ -329,7 +333,7 @@ static void describe_ids(const cx_coll_attrs *a, uint32_t in_row, cx_text *out)
   if (a->n_ids != 0) cx_text_append(out, "]]");
 }
 
-static void describe_members(const cx_coll_attrs *a, cx_text *out)
+static void describe_members(const cx_ops_coll_attrs *a, cx_text *out)
 {
   cx_text_format(out, "%u ranks", a->world);
   if (a->n_ids == 0) return;
@@ -342,42 +346,42 @@ static void describe_reduce(const void *attrs, cx_text *out)
   static const char *const names[] = {
     "sum", "min", "max", "mul", "and", "or"
   };
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   cx_text_format(out, "%s of ", names[a->type]);
   describe_members(a, out);
 }
 
 static void describe_scatter(const void *attrs, cx_text *out)
 {
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   describe_reduce(attrs, out);
   cx_text_format(out, ", dim %u", a->dim);
 }
 
 static void describe_gather(const void *attrs, cx_text *out)
 {
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   describe_members(a, out);
   cx_text_format(out, ", dim %u", a->dim);
 }
 
 static void describe_all_to_all(const void *attrs, cx_text *out)
 {
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   describe_members(a, out);
   cx_text_format(out, ", dim %u to %u", a->dim, a->to_dim);
 }
 
 static void describe_permute(const void *attrs, cx_text *out)
 {
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   cx_text_format(out, "pairs of %u ranks", a->world);
   describe_ids(a, 2, out);
 }
 
 static void describe_broadcast(const void *attrs, cx_text *out)
 {
-  const cx_coll_attrs *a = attrs;
+  const cx_ops_coll_attrs *a = attrs;
   describe_members(a, out);
   cx_text_format(out, ", root %u", a->root);
 }
@@ -386,19 +390,19 @@ static void describe_broadcast(const void *attrs, cx_text *out)
 
 static uint32_t attr_bytes(const void *attrs)
 {
-  return ((const cx_coll_attrs *)attrs)->bytes;
+  return ((const cx_ops_coll_attrs *)attrs)->bytes;
 }
 
-#define COLLECTIVE(op, ID, rule, gradient, emission, words)      \
-  const cx_op cx_op_##op = { .name = #op,                        \
-                             .id = CX_OPID_##ID,                 \
-                             .attr_size = sizeof(cx_coll_attrs), \
-                             .attr_bytes = attr_bytes,           \
-                             .infer = rule,                      \
-                             .grad = gradient,                   \
-                             .emit = emission,                   \
-                             .describe = words };
-COLLECTIVE(all_reduce, ALL_REDUCE, cx_infer_same, grad_reduce, emit_reduce,
+#define COLLECTIVE(op, ID, rule, gradient, emission, words)                 \
+  const cx_graph_op cx_ops_##op = { .name = #op,                            \
+                                    .id = CX_OPS_ID_##ID,                   \
+                                    .attr_size = sizeof(cx_ops_coll_attrs), \
+                                    .attr_bytes = attr_bytes,               \
+                                    .infer = rule,                          \
+                                    .grad = gradient,                       \
+                                    .emit = emission,                       \
+                                    .describe = words };
+COLLECTIVE(all_reduce, ALL_REDUCE, cx_ops_infer_same, grad_reduce, emit_reduce,
            describe_reduce)
 COLLECTIVE(all_gather, ALL_GATHER, infer_gather, grad_gather, emit_gather,
            describe_gather)
@@ -406,7 +410,7 @@ COLLECTIVE(reduce_scatter, REDUCE_SCATTER, infer_scatter, grad_scatter,
            emit_scatter, describe_scatter)
 COLLECTIVE(all_to_all, ALL_TO_ALL, infer_all_to_all, grad_all_to_all,
            emit_all_to_all, describe_all_to_all)
-COLLECTIVE(collective_permute, COLLECTIVE_PERMUTE, cx_infer_same, grad_permute,
-           emit_permute, describe_permute)
-COLLECTIVE(collective_broadcast, COLLECTIVE_BROADCAST, cx_infer_same, NULL,
+COLLECTIVE(collective_permute, COLLECTIVE_PERMUTE, cx_ops_infer_same,
+           grad_permute, emit_permute, describe_permute)
+COLLECTIVE(collective_broadcast, COLLECTIVE_BROADCAST, cx_ops_infer_same, NULL,
            emit_broadcast, describe_broadcast)

@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 
 // The attributes of all collectives, equal on all ranks: global ordinals only.
-typedef struct cx_coll_attrs {
+typedef struct cx_ops_coll_attrs {
   uint32_t bytes;  // of all this, ids included
   uint32_t world;
   uint32_t groups, members;
@@ -17,6 +17,6 @@ typedef struct cx_coll_attrs {
   // all, in their order.
   uint32_t n_ids, unused;
   int64_t ids[];
-} cx_coll_attrs;
+} cx_ops_coll_attrs;
 
 #endif

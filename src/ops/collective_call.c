@@ -66,10 +66,10 @@ static calx_status *check_groups(const char *op, const calx_groups *g,
 }
 
 // Room for so many ids; freed with cx_free().
-static cx_coll_attrs *attrs_new(size_t n_ids, uint32_t world)
+static cx_ops_coll_attrs *attrs_new(size_t n_ids, uint32_t world)
 {
-  size_t bytes = sizeof(cx_coll_attrs) + n_ids * sizeof(int64_t);
-  cx_coll_attrs *a = cx_calloc(1, bytes);
+  size_t bytes = sizeof(cx_ops_coll_attrs) + n_ids * sizeof(int64_t);
+  cx_ops_coll_attrs *a = cx_calloc(1, bytes);
   if (a == NULL) return NULL;
   a->bytes = (uint32_t)bytes;
   a->world = world;
@@ -98,7 +98,7 @@ static calx_status *find_world(const char *op, calx_device *device,
   const cx_world_place *here = cx_world_here();
   int world = cx_world_size(here), end = (here->process + 1) * here->devices;
   *out = (uint32_t)world;
-  if (world == 1 || cx_device_rank(device) < end) return NULL;
+  if (world == 1 || cx_lazy_device_rank(device) < end) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "%s: %s is no rank of the world, which has %d, %d of them in "
                   "this process",
@@ -108,7 +108,7 @@ static calx_status *find_world(const char *op, calx_device *device,
 static calx_status *check_options(const char *op,
                                   const calx_collective_options *o)
 {
-  if (cx_op_options_fit(o, o->size, sizeof *o)) return NULL;
+  if (cx_ops_options_fit(o, o->size, sizeof *o)) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: the options have %zu bytes, this library knows %zu", op,
                   o->size, sizeof *o);
@@ -127,21 +127,21 @@ static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
 
 // What a call shares with the others. *out_bad: the entry's result, when it
 // fails; then NULL comes back.
-static cx_coll_attrs *begin(const char *op, calx_tensor *x,
-                            const calx_collective_options *o,
-                            calx_tensor **out_bad)
+static cx_ops_coll_attrs *begin(const char *op, calx_tensor *x,
+                                const calx_collective_options *o,
+                                calx_tensor **out_bad)
 {
   static const calx_collective_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
-  if (cx_op_unfit(op, &x, 1, out_bad)) return NULL;
+  if (cx_ops_unfit(op, &x, 1, out_bad)) return NULL;
   uint32_t world = 1;
   calx_status *status = check_options(op, o);
   if (status == NULL) {
-    status = check_scale(op, o->scale, cx_tensor_shape(x)->dtype);
+    status = check_scale(op, o->scale, cx_lazy_tensor_shape(x)->dtype);
   }
   if (status == NULL) status = find_world(op, calx_tensor_device(x), &world);
   if (status == NULL) status = check_groups(op, &o->groups, world);
-  cx_coll_attrs *a = NULL;
+  cx_ops_coll_attrs *a = NULL;
   if (status == NULL) {
     bool all = is_default(&o->groups);
     a = attrs_new(all ? 0 : o->groups.count, world);
@@ -152,7 +152,7 @@ static cx_coll_attrs *begin(const char *op, calx_tensor *x,
       memcpy(a->ids, o->groups.ids, o->groups.count * sizeof *a->ids);
     }
   }
-  if (status != NULL) *out_bad = cx_tensor_poison(status);
+  if (status != NULL) *out_bad = cx_lazy_tensor_poison(status);
   return a;
 }
 
@@ -160,26 +160,29 @@ static cx_coll_attrs *begin(const char *op, calx_tensor *x,
 // so that a later change of the operand in place does not show in it.
 static calx_tensor *same_value(calx_tensor *x)
 {
-  if (!cx_grad_mode() || !cx_tensor_requires_grad(x)) {
-    return cx_tensor_detached(x);
+  if (!cx_lazy_grad_mode() || !cx_lazy_tensor_requires_grad(x)) {
+    return cx_lazy_tensor_detached(x);
   }
-  if (!cx_tensor_is_leaf(x)) {
-    return cx_tensor_of(cx_tensor_value(x), calx_tensor_device(x));
+  if (!cx_lazy_tensor_is_leaf(x)) {
+    return cx_lazy_tensor_of(cx_lazy_tensor_value(x), calx_tensor_device(x));
   }
   // A leaf's gradient comes through an op that has it as its operand.
-  return cx_record(&cx_op_reshape, &x, 1, cx_tensor_shape(x));
+  return cx_ops_record(&cx_ops_reshape, &x, 1, cx_lazy_tensor_shape(x));
 }
 
 // Records the op, unless the operand's rank is alone in its group; takes the
 // attributes.
-static calx_tensor *end(const cx_op *op, calx_tensor *x, cx_coll_attrs *a)
+static calx_tensor *end(const cx_graph_op *op, calx_tensor *x,
+                        cx_ops_coll_attrs *a)
 {
   calx_tensor *y;
   if (a->members > 1) {
-    cx_call call = {
-      .op = op, .in = &x, .n_in = 1, .attrs = a, .flags = CX_NODE_COLLECTIVE
-    };
-    y = cx_apply(&call, NULL);
+    cx_lazy_call call = { .op = op,
+                          .in = &x,
+                          .n_in = 1,
+                          .attrs = a,
+                          .flags = CX_GRAPH_NODE_COLLECTIVE };
+    y = cx_lazy_apply(&call, NULL);
   } else {
     y = same_value(x);
   }
@@ -214,8 +217,8 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
 // The user's number: not in the key, whatever it is.
 static calx_tensor *scaled(calx_tensor *x, double scale)
 {
-  if (cx_is_default(scale) || cx_tensor_poisoned(x)) return x;
-  bool whole = cx_dtype_is_int(cx_tensor_shape(x)->dtype);
+  if (cx_is_default(scale) || cx_lazy_tensor_poisoned(x)) return x;
+  bool whole = cx_dtype_is_int(cx_lazy_tensor_shape(x)->dtype);
   return calx_mul(x,
                   whole ? calx_scalar_int((int64_t)scale) : calx_scalar(scale));
 }
@@ -223,13 +226,13 @@ static calx_tensor *scaled(calx_tensor *x, double scale)
 static bool find_dim(const char *op, const char *which, calx_tensor *x,
                      int64_t dim, uint32_t *out, calx_tensor **out_bad)
 {
-  const cx_shape *s = cx_tensor_shape(x);
-  if (s->rank != 0 && cx_op_dim(dim, s->rank, out)) return true;
-  *out_bad = s->rank != 0
-                 ? cx_op_no_dim(op, which, dim, s->rank, s)
-                 : cx_op_poison(CALX_INVALID_ARGUMENT,
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
+  if (s->rank != 0 && cx_ops_dim(dim, s->rank, out)) return true;
+  *out_bad = s->rank != 0 ? cx_ops_no_dim(op, which, dim, s->rank, s)
+                          : cx_ops_poison(
+                                CALX_INVALID_ARGUMENT,
                                 "%s: %s %lld: %s is a scalar, without dims", op,
-                                which, (long long)dim, cx_shape_str(s));
+                                which, (long long)dim, cx_graph_shape_str(s));
   return false;
 }
 
@@ -249,16 +252,16 @@ static double scale_of(const calx_collective_options *o)
 static calx_tensor *reduce(const reduction *r, calx_tensor *x)
 {
   calx_tensor *bad;
-  cx_coll_attrs *a = begin(r->op, x, r->options, &bad);
+  cx_ops_coll_attrs *a = begin(r->op, x, r->options, &bad);
   if (a == NULL) return bad;
-  calx_dtype dtype = cx_tensor_shape(x)->dtype;
+  calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
   calx_status *status = check_type(r->op, r->type, dtype);
   if (status != NULL) {
     cx_free(a);
-    return cx_tensor_poison(status);
+    return cx_lazy_tensor_poison(status);
   }
   a->type = (uint32_t)r->type;
-  return scaled(end(&cx_op_all_reduce, x, a), scale_of(r->options));
+  return scaled(end(&cx_ops_all_reduce, x, a), scale_of(r->options));
 }
 
 calx_tensor *calx_all_reduce_with(calx_tensor *x, calx_reduce_type type,
@@ -272,42 +275,43 @@ static calx_tensor *reduce_bucket(void *user, calx_tensor *x)
   return reduce(user, x);
 }
 
-void cx_all_reduce_bucket(calx_tensor *const *tensors, size_t n, double scale,
-                          const calx_groups *groups, calx_tensor **out)
+void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
+                              double scale, const calx_groups *groups,
+                              calx_tensor **out)
 {
   calx_collective_options o = { .size = sizeof o, .scale = scale };
   if (groups != NULL) o.groups = *groups;
   reduction r = { "all_reduce", CALX_REDUCE_SUM, &o };
-  cx_bucketed(tensors, n, reduce_bucket, &r, out);
+  cx_ops_bucketed(tensors, n, reduce_bucket, &r, out);
 }
 
 // ---- in place ---------------------------------------------------------------
 
 // Each handle gets what fn makes of its value, or none does.
 static void replace(const char *op, calx_tensor *const *tensors, size_t n,
-                    cx_bucket_fn *fn, void *user)
+                    cx_ops_bucket_fn *fn, void *user)
 {
   if (n == 0) return;
   calx_tensor *bad;
   if (tensors == NULL) {
-    cx_scope_pin(
+    cx_lazy_scope_pin(
         cx_error(CALX_INVALID_ARGUMENT, "%s: the tensors are NULL", op));
     return;
   }
-  if (cx_op_unfit(op, tensors, (uint32_t)n, &bad)) return;
+  if (cx_ops_unfit(op, tensors, (uint32_t)n, &bad)) return;
   calx_tensor **out = cx_alloc(n * sizeof *out);
   if (out == NULL) {
-    cx_scope_pin(cx_out_of_memory());
+    cx_lazy_scope_pin(cx_out_of_memory());
     return;
   }
-  cx_no_grad_begin();
-  cx_bucketed(tensors, n, fn, user, out);
+  cx_lazy_no_grad_begin();
+  cx_ops_bucketed(tensors, n, fn, user, out);
   bool whole = true;
-  for (size_t i = 0; i < n; i++) whole &= !cx_tensor_poisoned(out[i]);
+  for (size_t i = 0; i < n; i++) whole &= !cx_lazy_tensor_poisoned(out[i]);
   for (size_t i = 0; whole && i < n; i++) {
-    cx_tensor_set_value(tensors[i], out[i]);
+    cx_lazy_tensor_set_value(tensors[i], out[i]);
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   cx_free(out);
 }
 
@@ -328,23 +332,24 @@ static calx_tensor *broadcast_bucket(void *user, calx_tensor *x)
 {
   const broadcast *c = user;
   calx_tensor *bad;
-  cx_coll_attrs *a = begin("collective_broadcast", x, c->options, &bad);
+  cx_ops_coll_attrs *a = begin("collective_broadcast", x, c->options, &bad);
   if (a == NULL) return bad;
   if (c->root < 0 || c->root >= (int64_t)a->members) {
-    bad = cx_op_poison(CALX_INVALID_ARGUMENT,
-                       "collective_broadcast: root %lld is no place in a group "
-                       "of %u",
-                       (long long)c->root, a->members);
+    bad =
+        cx_ops_poison(CALX_INVALID_ARGUMENT,
+                      "collective_broadcast: root %lld is no place in a group "
+                      "of %u",
+                      (long long)c->root, a->members);
     cx_free(a);
     return bad;
   }
   if (scale_of(c->options) != 0) {
     cx_free(a);
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "collective_broadcast: nothing is scaled");
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "collective_broadcast: nothing is scaled");
   }
   a->root = (uint32_t)c->root;
-  return end(&cx_op_collective_broadcast, x, a);
+  return end(&cx_ops_collective_broadcast, x, a);
 }
 
 void calx_collective_broadcast_with(calx_tensor *const *tensors, size_t count,
@@ -361,9 +366,9 @@ calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
                                   const calx_collective_options *o)
 {
   calx_tensor *bad;
-  cx_coll_attrs *a = begin("all_gather", x, o, &bad);
+  cx_ops_coll_attrs *a = begin("all_gather", x, o, &bad);
   if (a == NULL) return bad;
-  if (cx_tensor_shape(x)->rank == 0) {
+  if (cx_lazy_tensor_shape(x)->rank == 0) {
     int64_t one = 1;
     x = calx_reshape(x, calx_dims_of(&one, 1));
   }
@@ -371,7 +376,7 @@ calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
     cx_free(a);
     return bad;
   }
-  return scaled(end(&cx_op_all_gather, x, a), scale_of(o));
+  return scaled(end(&cx_ops_all_gather, x, a), scale_of(o));
 }
 
 calx_tensor *calx_reduce_scatter_with(calx_tensor *x, calx_reduce_type type,
@@ -379,18 +384,18 @@ calx_tensor *calx_reduce_scatter_with(calx_tensor *x, calx_reduce_type type,
                                       const calx_collective_options *o)
 {
   calx_tensor *bad;
-  cx_coll_attrs *a = begin("reduce_scatter", x, o, &bad);
+  cx_ops_coll_attrs *a = begin("reduce_scatter", x, o, &bad);
   if (a == NULL) return bad;
-  calx_dtype dtype = cx_tensor_shape(x)->dtype;
+  calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
   calx_status *status = check_type("reduce_scatter", type, dtype);
-  if (status != NULL) bad = cx_tensor_poison(status);
+  if (status != NULL) bad = cx_lazy_tensor_poison(status);
   if (status != NULL ||
       !find_dim("reduce_scatter", "dim", x, dim, &a->dim, &bad)) {
     cx_free(a);
     return bad;
   }
   a->type = (uint32_t)type;
-  return scaled(end(&cx_op_reduce_scatter, x, a), scale_of(o));
+  return scaled(end(&cx_ops_reduce_scatter, x, a), scale_of(o));
 }
 
 calx_tensor *calx_all_to_all_with(calx_tensor *x, int64_t split_dim,
@@ -398,14 +403,14 @@ calx_tensor *calx_all_to_all_with(calx_tensor *x, int64_t split_dim,
                                   const calx_collective_options *o)
 {
   calx_tensor *bad;
-  cx_coll_attrs *a = begin("all_to_all", x, o, &bad);
+  cx_ops_coll_attrs *a = begin("all_to_all", x, o, &bad);
   if (a == NULL) return bad;
   if (!find_dim("all_to_all", "split_dim", x, split_dim, &a->dim, &bad) ||
       !find_dim("all_to_all", "concat_dim", x, concat_dim, &a->to_dim, &bad)) {
     cx_free(a);
     return bad;
   }
-  return scaled(end(&cx_op_all_to_all, x, a), scale_of(o));
+  return scaled(end(&cx_ops_all_to_all, x, a), scale_of(o));
 }
 
 // ---- collective_permute -----------------------------------------------------
@@ -431,7 +436,7 @@ calx_tensor *calx_collective_permute(calx_tensor *x, const int64_t *pairs,
                                      size_t n_pairs)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("collective_permute", &x, 1, &bad)) return bad;
+  if (cx_ops_unfit("collective_permute", &x, 1, &bad)) return bad;
   uint32_t world = 1;
   calx_status *status =
       find_world("collective_permute", calx_tensor_device(x), &world);
@@ -441,12 +446,12 @@ calx_tensor *calx_collective_permute(calx_tensor *x, const int64_t *pairs,
   }
   if (status == NULL) status = check_ends(pairs, n_pairs, 0, world);
   if (status == NULL) status = check_ends(pairs, n_pairs, 1, world);
-  if (status != NULL) return cx_tensor_poison(status);
+  if (status != NULL) return cx_lazy_tensor_poison(status);
   // Nothing is sent anywhere; or, in a world of one, to itself.
-  if (n_pairs == 0) return cx_zeros_like(x);
+  if (n_pairs == 0) return cx_ops_zeros_like(x);
   if (world == 1) return same_value(x);
-  cx_coll_attrs *a = attrs_new(2 * n_pairs, world);
-  if (a == NULL) return cx_tensor_poison(cx_out_of_memory());
+  cx_ops_coll_attrs *a = attrs_new(2 * n_pairs, world);
+  if (a == NULL) return cx_lazy_tensor_poison(cx_out_of_memory());
   memcpy(a->ids, pairs, 2 * n_pairs * sizeof *pairs);
-  return end(&cx_op_collective_permute, x, a);
+  return end(&cx_ops_collective_permute, x, a);
 }

@@ -6,35 +6,37 @@
 #include "base/dtype.h"
 #include "ops/ops.h"
 
-const cx_op *cx_op_at(int id)
+const cx_graph_op *cx_ops_at(int id)
 {
-  static const cx_op *const table[] = {
-    [CX_OPID_DATA] = &cx_op_data,
-#define CX_OP_ROW(id, descriptor, family) [CX_OPID_##id] = &cx_op_##descriptor,
+  static const cx_graph_op *const table[] = {
+    [CX_OPS_ID_DATA] = &cx_graph_op_data,
+#define CX_OPS_ROW(id, descriptor, family) \
+  [CX_OPS_ID_##id] = &cx_ops_##descriptor,
 #include "ops/table.def"
-#undef CX_OP_ROW
+#undef CX_OPS_ROW
   };
-  return id >= 0 && id < CX_OPID_COUNT ? table[id] : NULL;
+  return id >= 0 && id < CX_OPS_ID_COUNT ? table[id] : NULL;
 }
 
 // ---- entries ----------------------------------------------------------------
 
-calx_tensor *cx_record(const cx_op *op, calx_tensor *const *in, uint32_t n_in,
-                       const void *attrs)
+calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
+                           uint32_t n_in, const void *attrs)
 {
-  return cx_apply(
-      &(cx_call){ .op = op, .in = in, .n_in = n_in, .attrs = attrs }, NULL);
+  return cx_lazy_apply(
+      &(cx_lazy_call){ .op = op, .in = in, .n_in = n_in, .attrs = attrs },
+      NULL);
 }
 
 // ", operand 0 made by flatten at mnist.c:14": for errors that a shape caused
 // further up.
-static void say_makers(const cx_node *node, cx_text *text)
+static void say_makers(const cx_graph_node *node, cx_text *text)
 {
   for (uint32_t i = 0; i < node->n_in && i < 3; i++) {
-    const cx_node *in = node->in[i].node;
+    const cx_graph_node *in = node->in[i].node;
     cx_text_format(text, "%s operand %u %s", i == 0 ? "; got" : ",", i,
-                   cx_shape_str(cx_in(node, i)));
-    if (in->op == &cx_op_data) continue;
+                   cx_graph_shape_str(cx_in(node, i)));
+    if (in->op == &cx_graph_op_data) continue;
     cx_text_format(text, " (made by %s", in->op->name);
     if (in->site.file != NULL) {
       cx_text_format(text, " at %s:%d", in->site.file, in->site.line);
@@ -43,7 +45,7 @@ static void say_makers(const cx_node *node, cx_text *text)
   }
 }
 
-calx_status *cx_op_error(const cx_node *node, const char *format, ...)
+calx_status *cx_ops_error(const cx_graph_node *node, const char *format, ...)
 {
   char what[256];
   va_list args;
@@ -60,32 +62,32 @@ calx_status *cx_op_error(const cx_node *node, const char *format, ...)
   return status;
 }
 
-calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
+calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
 {
   char what[512];
   va_list args;
   va_start(args, format);
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
-  return cx_tensor_poison(cx_error(code, "%s", what));
+  return cx_lazy_tensor_poison(cx_error(code, "%s", what));
 }
 
-bool cx_op_unfit(const char *op, calx_tensor *const *in, uint32_t n,
-                 calx_tensor **out)
+bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
+                  calx_tensor **out)
 {
   for (uint32_t i = 0; i < n; i++) {
     calx_status *status =
         in[i] == NULL
             ? cx_error(CALX_INVALID_ARGUMENT, "%s: operand %u is NULL", op, i)
-            : cx_tensor_usable(in[i], op, i);
+            : cx_lazy_tensor_usable(in[i], op, i);
     if (status == NULL) continue;
-    *out = cx_tensor_poison(status);
+    *out = cx_lazy_tensor_poison(status);
     return true;
   }
   return false;
 }
 
-bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out)
+bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out)
 {
   int64_t n = rank == 0 ? 1 : (int64_t)rank;
   if (dim < -n || dim >= n) return false;
@@ -93,44 +95,44 @@ bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out)
   return true;
 }
 
-calx_tensor *cx_op_no_dim(const char *op, const char *which, int64_t dim,
-                          uint32_t rank, const cx_shape *x)
+calx_tensor *cx_ops_no_dim(const char *op, const char *which, int64_t dim,
+                           uint32_t rank, const cx_graph_shape *x)
 {
   int n = rank == 0 ? 1 : (int)rank;
-  return cx_op_poison(CALX_INVALID_ARGUMENT,
-                      "%s: %s %lld is out of range: %s %s dims %d to %d", op,
-                      which, (long long)dim, cx_shape_str(x),
-                      rank == x->rank ? "has" : "with one more has", -n, n - 1);
+  return cx_ops_poison(
+      CALX_INVALID_ARGUMENT, "%s: %s %lld is out of range: %s %s dims %d to %d",
+      op, which, (long long)dim, cx_graph_shape_str(x),
+      rank == x->rank ? "has" : "with one more has", -n, n - 1);
 }
 
-bool cx_op_options_fit(const void *options, size_t size, size_t known)
+bool cx_ops_options_fit(const void *options, size_t size, size_t known)
 {
   return options == NULL || size <= known;
 }
 
-calx_dims cx_dims_of(const cx_shape *s)
+calx_dims cx_ops_dims_of(const cx_graph_shape *s)
 {
   return calx_dims_of(s->dims, s->rank);
 }
 
-calx_tensor *cx_zeros_like(const calx_tensor *t)
+calx_tensor *cx_ops_zeros_like(const calx_tensor *t)
 {
-  const cx_shape *s = cx_tensor_shape(t);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
   calx_create_options o = { .size = sizeof o,
                             .dtype = s->dtype,
                             .device = calx_tensor_device(t) };
-  return calx_zeros_with(cx_dims_of(s), &o);
+  return calx_zeros_with(cx_ops_dims_of(s), &o);
 }
 
-calx_tensor *cx_reshape_to(calx_tensor *x, const cx_shape *shape)
+calx_tensor *cx_ops_reshape_to(calx_tensor *x, const cx_graph_shape *shape)
 {
-  return calx_reshape(x, cx_dims_of(shape));
+  return calx_reshape(x, cx_ops_dims_of(shape));
 }
 
-calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *to)
+calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *to)
 {
-  const cx_shape *from = cx_tensor_shape(g);
-  if (cx_tensor_poisoned(g)) return g;
+  const cx_graph_shape *from = cx_lazy_tensor_shape(g);
+  if (cx_lazy_tensor_poisoned(g)) return g;
   int64_t dims[CALX_MAX_RANK];
   size_t n = 0;
   uint32_t lead = from->rank - to->rank;
@@ -143,11 +145,11 @@ calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *to)
     calx_reduce_options o = { .size = sizeof o, .dims = calx_dims_of(dims, n) };
     g = calx_sum_with(g, &o);
   }
-  return cx_reshape_to(g, to);
+  return cx_ops_reshape_to(g, to);
 }
 
-calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
-                          uint32_t rank)
+calx_tensor *cx_ops_points_at(calx_tensor *index, uint32_t dim, int64_t n,
+                              uint32_t rank)
 {
   calx_create_options o = { .size = sizeof o,
                             .dtype = CALX_I64,
@@ -183,8 +185,8 @@ static calx_dtype common_type(calx_tensor *const *in, uint32_t n)
 {
   calx_dtype dims = CALX_DTYPE_DEFAULT, zero = dims, number = dims;
   for (uint32_t i = 0; i < n; i++) {
-    const cx_shape *s = cx_tensor_shape(in[i]);
-    if (cx_tensor_is_weak(in[i]))
+    const cx_graph_shape *s = cx_lazy_tensor_shape(in[i]);
+    if (cx_lazy_tensor_is_weak(in[i]))
       join(&number, s->dtype);
     else if (s->rank == 0)
       join(&zero, s->dtype);
@@ -194,37 +196,37 @@ static calx_dtype common_type(calx_tensor *const *in, uint32_t n)
   return combine(dims, combine(zero, number));
 }
 
-calx_dtype cx_promote(calx_tensor **in, uint32_t n)
+calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n)
 {
   calx_dtype common = common_type(in, n);
   calx_device *device = NULL;  // numbers follow the tensors
   for (uint32_t i = 0; i < n && device == NULL; i++) {
-    if (!cx_tensor_is_weak(in[i])) device = calx_tensor_device(in[i]);
+    if (!cx_lazy_tensor_is_weak(in[i])) device = calx_tensor_device(in[i]);
   }
   for (uint32_t i = 0; i < n; i++) {
-    bool weak = cx_tensor_is_weak(in[i]);
+    bool weak = cx_lazy_tensor_is_weak(in[i]);
     bool moves = weak && device != NULL && calx_tensor_device(in[i]) != device;
-    if (cx_tensor_shape(in[i])->dtype == common && !moves) continue;
-    in[i] =
-        weak ? cx_weak_as(in[i], common, device) : calx_to_dtype(in[i], common);
+    if (cx_lazy_tensor_shape(in[i])->dtype == common && !moves) continue;
+    in[i] = weak ? cx_ops_weak_as(in[i], common, device)
+                 : calx_to_dtype(in[i], common);
   }
   return common;
 }
 
 // ---- shape rules ------------------------------------------------------------
 
-calx_status *cx_infer_same(cx_node *node)
+calx_status *cx_ops_infer_same(cx_graph_node *node)
 {
   node->out[0].shape = *cx_in(node, 0);
   return NULL;
 }
 
-calx_status *cx_infer_broadcast(cx_node *node)
+calx_status *cx_ops_infer_broadcast(cx_graph_node *node)
 {
-  cx_shape *out = &node->out[0].shape;
+  cx_graph_shape *out = &node->out[0].shape;
   *out = *cx_in(node, 0);
   for (uint32_t i = 1; i < node->n_in; i++) {
-    const cx_shape *s = cx_in(node, i);
+    const cx_graph_shape *s = cx_in(node, i);
     if (s->rank > out->rank) {
       uint32_t more = s->rank - out->rank;
       memmove(out->dims + more, out->dims, out->rank * sizeof *out->dims);
@@ -236,8 +238,9 @@ calx_status *cx_infer_broadcast(cx_node *node)
       int64_t *d = &out->dims[lead + k];
       if (*d == s->dims[k] || s->dims[k] == 1) continue;
       if (*d != 1) {
-        return cx_op_error(node, "cannot broadcast %s with %s",
-                           cx_shape_str(cx_in(node, i - 1)), cx_shape_str(s));
+        return cx_ops_error(node, "cannot broadcast %s with %s",
+                            cx_graph_shape_str(cx_in(node, i - 1)),
+                            cx_graph_shape_str(s));
       }
       *d = s->dims[k];
     }
@@ -247,13 +250,13 @@ calx_status *cx_infer_broadcast(cx_node *node)
 
 // ---- emission ---------------------------------------------------------------
 
-cx_hlo_type cx_out_type(const cx_emit *e, uint32_t k)
+cx_hlo_type cx_ops_out_type(const cx_graph_emit *e, uint32_t k)
 {
   return cx_hlo_type_of(&e->node->out[k].shape);
 }
 
-cx_hlo_value *cx_emit_expand(const cx_emit *e, cx_hlo_value *v,
-                             const cx_shape *to)
+cx_hlo_value *cx_ops_emit_expand(const cx_graph_emit *e, cx_hlo_value *v,
+                                 const cx_graph_shape *to)
 {
   const cx_hlo_type *from = cx_hlo_value_type(v);
   bool same = from->rank == to->rank;
@@ -268,25 +271,26 @@ cx_hlo_value *cx_emit_expand(const cx_emit *e, cx_hlo_value *v,
   return cx_hlo_broadcast_in_dim(e->b, v, to->dims, to->rank, at);
 }
 
-cx_hlo_value *cx_emit_along(const cx_emit *e, cx_hlo_value *v,
-                            const cx_shape *to, int64_t dim)
+cx_hlo_value *cx_ops_emit_along(const cx_graph_emit *e, cx_hlo_value *v,
+                                const cx_graph_shape *to, int64_t dim)
 {
   return cx_hlo_broadcast_in_dim(e->b, v, to->dims, to->rank, &dim);
 }
 
-cx_hlo_value *cx_emit_splat(const cx_emit *e, cx_hlo_elem elem,
-                            const cx_shape *like, double value)
+cx_hlo_value *cx_ops_emit_splat(const cx_graph_emit *e, cx_hlo_elem elem,
+                                const cx_graph_shape *like, double value)
 {
   cx_hlo_type rank0 = { .elem = elem };
-  return cx_emit_expand(e, cx_hlo_splat(e->b, rank0, value), like);
+  return cx_ops_emit_expand(e, cx_hlo_splat(e->b, rank0, value), like);
 }
 
-cx_hlo_elem cx_emit_wide(calx_dtype d)
+cx_hlo_elem cx_ops_emit_wide(calx_dtype d)
 {
   return d == CALX_BF16 || d == CALX_F16 ? CX_HLO_F32 : cx_hlo_elem_of(d);
 }
 
-cx_hlo_value *cx_emit_cast(const cx_emit *e, cx_hlo_value *v, cx_hlo_elem to)
+cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
+                               cx_hlo_elem to)
 {
   if (cx_hlo_value_type(v)->elem == to) return v;
   return cx_hlo_convert(e->b, v, to);

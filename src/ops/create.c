@@ -7,11 +7,11 @@
 
 // The result's shape is the attribute: nothing else could tell it.
 typedef struct create_attrs {
-  cx_shape shape;
+  cx_graph_shape shape;
   double value;  // constant
 } create_attrs;
 
-static calx_status *infer_create(cx_node *node)
+static calx_status *infer_create(cx_graph_node *node)
 {
   const create_attrs *a = node->attrs;
   node->out[0].shape = a->shape;
@@ -31,7 +31,7 @@ static create_attrs attrs_of(calx_dtype dtype, const calx_dims *dims)
 static void describe_create(const void *attrs, cx_text *out)
 {
   const create_attrs *a = attrs;
-  cx_shape_print(out, &a->shape);
+  cx_graph_shape_print(out, &a->shape);
 }
 
 static void describe_constant(const void *attrs, cx_text *out)
@@ -42,122 +42,125 @@ static void describe_constant(const void *attrs, cx_text *out)
 
 // ---- scalar: a user's number; full is one with dimensions -------------------
 
-static void emit_scalar(cx_emit *e)
+static void emit_scalar(cx_graph_emit *e)
 {
-  cx_hlo_value *v = cx_emit_cast(e, e->slots[0], cx_out_type(e, 0).elem);
-  e->out[0] = cx_emit_expand(e, v, &e->node->out[0].shape);
+  cx_hlo_value *v =
+      cx_ops_emit_cast(e, e->slots[0], cx_ops_out_type(e, 0).elem);
+  e->out[0] = cx_ops_emit_expand(e, v, &e->node->out[0].shape);
 }
 
-const cx_op cx_op_scalar = { .name = "scalar",
-                             .id = CX_OPID_SCALAR,
-                             .attr_size = sizeof(create_attrs),
-                             .infer = infer_create,
-                             .emit = emit_scalar,
-                             .describe = describe_create };
+const cx_graph_op cx_ops_scalar = { .name = "scalar",
+                                    .id = CX_OPS_ID_SCALAR,
+                                    .attr_size = sizeof(create_attrs),
+                                    .infer = infer_create,
+                                    .emit = emit_scalar,
+                                    .describe = describe_create };
 
 static calx_tensor *record_scalar(calx_dtype dtype, const calx_dims *dims,
-                                  cx_slot slot, calx_device *device)
+                                  cx_graph_slot slot, calx_device *device)
 {
   create_attrs a = attrs_of(dtype, dims);
-  cx_call call = { .op = &cx_op_scalar,
-                   .attrs = &a,
-                   .slots = &slot,
-                   .n_slots = 1,
-                   .device = device };
-  return cx_apply(&call, NULL);
+  cx_lazy_call call = { .op = &cx_ops_scalar,
+                        .attrs = &a,
+                        .slots = &slot,
+                        .n_slots = 1,
+                        .device = device };
+  return cx_lazy_apply(&call, NULL);
 }
 
 static const calx_dims rank0 = { .count = 0 };
 
 // The slot that carries a number into an element type without loss.
-static cx_slot number_slot(calx_dtype dtype, double value)
+static cx_graph_slot number_slot(calx_dtype dtype, double value)
 {
   if (dtype == CALX_F64) {
-    return (cx_slot){ .dtype = CALX_F64, .value.number = value };
+    return (cx_graph_slot){ .dtype = CALX_F64, .value.number = value };
   }
   if (cx_dtype_is_float(dtype)) {
-    return (cx_slot){ .dtype = CALX_F32, .value.number = value };
+    return (cx_graph_slot){ .dtype = CALX_F32, .value.number = value };
   }
   int64_t integer;
   cx_store_double(CALX_I64, &integer, value);
-  return (cx_slot){ .dtype = CALX_I64, .value.integer = integer };
+  return (cx_graph_slot){ .dtype = CALX_I64, .value.integer = integer };
 }
 
 calx_tensor *calx_scalar(double value)
 {
   calx_tensor *t =
       record_scalar(CALX_F32, &rank0, number_slot(CALX_F32, value), NULL);
-  cx_tensor_set_weak(t);
+  cx_lazy_tensor_set_weak(t);
   return t;
 }
 
 calx_tensor *calx_scalar_int(int64_t value)
 {
-  cx_slot slot = { .dtype = CALX_I64, .value.integer = value };
+  cx_graph_slot slot = { .dtype = CALX_I64, .value.integer = value };
   calx_tensor *t = record_scalar(CALX_I64, &rank0, slot, NULL);
-  cx_tensor_set_weak(t);
+  cx_lazy_tensor_set_weak(t);
   return t;
 }
 
 // ---- constant: an op's own literal ------------------------------------------
 
-static void emit_constant(cx_emit *e)
+static void emit_constant(cx_graph_emit *e)
 {
   const create_attrs *a = e->attrs;
-  e->out[0] = cx_emit_splat(e, cx_out_type(e, 0).elem, &a->shape, a->value);
+  e->out[0] =
+      cx_ops_emit_splat(e, cx_ops_out_type(e, 0).elem, &a->shape, a->value);
 }
 
-const cx_op cx_op_constant = { .name = "constant",
-                               .id = CX_OPID_CONSTANT,
-                               .attr_size = sizeof(create_attrs),
-                               .infer = infer_create,
-                               .emit = emit_constant,
-                               .describe = describe_constant };
+const cx_graph_op cx_ops_constant = { .name = "constant",
+                                      .id = CX_OPS_ID_CONSTANT,
+                                      .attr_size = sizeof(create_attrs),
+                                      .infer = infer_create,
+                                      .emit = emit_constant,
+                                      .describe = describe_constant };
 
 static calx_tensor *record_constant(calx_dtype dtype, const calx_dims *dims,
                                     double value, calx_device *device)
 {
   create_attrs a = attrs_of(dtype, dims);
   a.value = value;
-  return cx_apply(
-      &(cx_call){ .op = &cx_op_constant, .attrs = &a, .device = device }, NULL);
+  return cx_lazy_apply(
+      &(cx_lazy_call){ .op = &cx_ops_constant, .attrs = &a, .device = device },
+      NULL);
 }
 
-calx_tensor *cx_number(double value)
+calx_tensor *cx_ops_number(double value)
 {
   calx_tensor *t = record_constant(CALX_F32, &rank0, value, NULL);
-  cx_tensor_set_weak(t);
+  cx_lazy_tensor_set_weak(t);
   return t;
 }
 
-bool cx_weak_number(const calx_tensor *t, bool constant_only, double *out)
+bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out)
 {
-  const cx_node *node = cx_tensor_value(t).node;
-  if (!cx_tensor_is_weak(t) || node == NULL) return false;
-  if (node->op == &cx_op_constant) {
+  const cx_graph_node *node = cx_lazy_tensor_value(t).node;
+  if (!cx_lazy_tensor_is_weak(t) || node == NULL) return false;
+  if (node->op == &cx_ops_constant) {
     *out = ((const create_attrs *)node->attrs)->value;
     return true;
   }
-  if (constant_only || node->op != &cx_op_scalar) return false;
-  const cx_slot *s = &node->slots[0];
+  if (constant_only || node->op != &cx_ops_scalar) return false;
+  const cx_graph_slot *s = &node->slots[0];
   *out = s->dtype == CALX_I64 ? (double)s->value.integer : s->value.number;
   return true;
 }
 
-calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
-                        calx_device *device)
+calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
+                            calx_device *device)
 {
-  const cx_node *node = cx_tensor_value(t).node;
+  const cx_graph_node *node = cx_lazy_tensor_value(t).node;
   if (node == NULL) return (calx_tensor *)t;  // poison: there was no memory
   if (device == NULL) device = calx_tensor_device(t);
-  if (node->op == &cx_op_constant) {
+  if (node->op == &cx_ops_constant) {
     const create_attrs *a = node->attrs;
     return record_constant(dtype, &rank0, a->value, device);
   }
-  if (node->op != &cx_op_scalar) {
+  if (node->op != &cx_ops_scalar) {
     return calx_to_dtype((calx_tensor *)t, dtype);
   }
-  cx_slot s = node->slots[0];
+  cx_graph_slot s = node->slots[0];
   if (s.dtype != CALX_I64 || cx_dtype_is_float(dtype)) {
     double v = s.dtype == CALX_I64 ? (double)s.value.integer : s.value.number;
     s = number_slot(dtype, v);
@@ -172,23 +175,23 @@ bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
 {
   int64_t elements;
   size_t bytes;
-  if (o != NULL && !cx_op_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: its options are of a newer version", op);
+  if (o != NULL && !cx_ops_options_fit(o, o->size, sizeof *o)) {
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: its options are of a newer version", op);
   } else if (!cx_dtype_valid(dtype)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %d is no element type", op,
-                        (int)dtype);
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT, "%s: %d is no element type", op,
+                         (int)dtype);
   } else if (dims.count > CALX_MAX_RANK) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: rank %zu, at most %d are possible", op, dims.count,
-                        CALX_MAX_RANK);
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: rank %zu, at most %d are possible", op,
+                         dims.count, CALX_MAX_RANK);
   } else if (!cx_dims_bytes(dtype, dims.values, dims.count, &elements,
                             &bytes)) {
-    cx_shape s = { .dtype = dtype, .rank = (uint32_t)dims.count };
+    cx_graph_shape s = { .dtype = dtype, .rank = (uint32_t)dims.count };
     memcpy(s.dims, dims.values, dims.count * sizeof *s.dims);
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: %s has a negative size or is too large", op,
-                        cx_shape_str(&s));
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %s has a negative size or is too large", op,
+                         cx_graph_shape_str(&s));
   } else {
     return true;
   }
@@ -197,14 +200,14 @@ bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
 
 static calx_tensor *finish(calx_tensor *t, const calx_create_options *o)
 {
-  if (o == NULL || !o->requires_grad || cx_tensor_poisoned(t)) return t;
-  if (!cx_dtype_is_float(cx_tensor_shape(t)->dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "requires_grad: only floating types have gradients, "
-                        "not %s; give a floating .dtype",
-                        cx_shape_str(cx_tensor_shape(t)));
+  if (o == NULL || !o->requires_grad || cx_lazy_tensor_poisoned(t)) return t;
+  if (!cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype)) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "requires_grad: only floating types have gradients, "
+                         "not %s; give a floating .dtype",
+                         cx_graph_shape_str(cx_lazy_tensor_shape(t)));
   }
-  cx_tensor_set_requires_grad(t, true);
+  cx_lazy_tensor_set_requires_grad(t, true);
   return t;
 }
 
@@ -243,31 +246,31 @@ calx_tensor *calx_full_with(calx_dims dims, double value,
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
   if (!cx_good_shape("full", dims, dtype, o, &bad)) return bad;
-  cx_slot slot = number_slot(dtype, value);
+  cx_graph_slot slot = number_slot(dtype, value);
   return finish(record_scalar(dtype, &dims, slot, device_of(o)), o);
 }
 
 // ---- arange -----------------------------------------------------------------
 
-static void emit_arange(cx_emit *e)
+static void emit_arange(cx_graph_emit *e)
 {
   const create_attrs *a = e->attrs;
   cx_hlo_elem elem = cx_hlo_elem_of(e->node->slots[0].dtype);
   cx_hlo_type type = { elem, 1, a->shape.dims };
   cx_hlo_value *i = cx_hlo_iota(e->b, type, 0);
-  cx_hlo_value *start = cx_emit_expand(e, e->slots[0], &a->shape);
-  cx_hlo_value *step = cx_emit_expand(e, e->slots[1], &a->shape);
+  cx_hlo_value *start = cx_ops_emit_expand(e, e->slots[0], &a->shape);
+  cx_hlo_value *step = cx_ops_emit_expand(e, e->slots[1], &a->shape);
   cx_hlo_value *v = cx_hlo_binary(e->b, CX_HLO_OP_MULTIPLY, i, step);
   v = cx_hlo_binary(e->b, CX_HLO_OP_ADD, start, v);
-  e->out[0] = cx_emit_cast(e, v, cx_out_type(e, 0).elem);
+  e->out[0] = cx_ops_emit_cast(e, v, cx_ops_out_type(e, 0).elem);
 }
 
-const cx_op cx_op_arange = { .name = "arange",
-                             .id = CX_OPID_ARANGE,
-                             .attr_size = sizeof(create_attrs),
-                             .infer = infer_create,
-                             .emit = emit_arange,
-                             .describe = describe_create };
+const cx_graph_op cx_ops_arange = { .name = "arange",
+                                    .id = CX_OPS_ID_ARANGE,
+                                    .attr_size = sizeof(create_attrs),
+                                    .infer = infer_create,
+                                    .emit = emit_arange,
+                                    .describe = describe_create };
 
 calx_tensor *calx_arange_with(double start, double end, double step,
                               const calx_create_options *o)
@@ -276,10 +279,11 @@ calx_tensor *calx_arange_with(double start, double end, double step,
   calx_dtype dtype = dtype_or(o, whole ? CALX_I64 : CALX_F32);
   double count = ceil((end - start) / step);
   if (!(fabs(step) > 0) || !(count >= 0) || count > 9e15) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "arange: from %g to %g in steps of %g: the step must "
-                        "lead from the start to the end, in 9e15 steps at most",
-                        start, end, step);
+    return cx_ops_poison(
+        CALX_INVALID_ARGUMENT,
+        "arange: from %g to %g in steps of %g: the step must "
+        "lead from the start to the end, in 9e15 steps at most",
+        start, end, step);
   }
   int64_t n = (int64_t)count;
   calx_dims dims = calx_dims_of(&n, 1);
@@ -288,11 +292,11 @@ calx_tensor *calx_arange_with(double start, double end, double step,
   create_attrs a = attrs_of(dtype, &dims);
   calx_dtype in = cx_dtype_is_float(dtype) ? CALX_F32 : dtype;
   if (dtype == CALX_F64) in = CALX_F64;
-  cx_slot slots[2] = { number_slot(in, start), number_slot(in, step) };
-  cx_call call = { .op = &cx_op_arange,
-                   .attrs = &a,
-                   .slots = slots,
-                   .n_slots = 2,
-                   .device = device_of(o) };
-  return finish(cx_apply(&call, NULL), o);
+  cx_graph_slot slots[2] = { number_slot(in, start), number_slot(in, step) };
+  cx_lazy_call call = { .op = &cx_ops_arange,
+                        .attrs = &a,
+                        .slots = slots,
+                        .n_slots = 2,
+                        .device = device_of(o) };
+  return finish(cx_lazy_apply(&call, NULL), o);
 }

@@ -5,38 +5,39 @@
 
 // ---- gradients: g is the result's, y the result, x the operand --------------
 
-#define GRAD(op, expression)                                   \
-  static void grad_##op(cx_tape *t)                            \
-  {                                                            \
-    calx_tensor *g = t->out_grads[0];                          \
-    calx_tensor *x = cx_tape_in(t, 0), *y = cx_tape_out(t, 0); \
-    (void)g, (void)x;                                          \
-    (void)y;                                                   \
-    t->in_grads[0] = (expression);                             \
+#define GRAD(op, expression)                                             \
+  static void grad_##op(cx_lazy_tape *t)                                 \
+  {                                                                      \
+    calx_tensor *g = t->out_grads[0];                                    \
+    calx_tensor *x = cx_lazy_tape_in(t, 0), *y = cx_lazy_tape_out(t, 0); \
+    (void)g, (void)x;                                                    \
+    (void)y;                                                             \
+    t->in_grads[0] = (expression);                                       \
   }
 
 GRAD(neg, calx_neg(g))
 GRAD(abs, calx_mul(g, calx_sign(x)))
-GRAD(zero, cx_zeros_like(x))
+GRAD(zero, cx_ops_zeros_like(x))
 GRAD(exp, calx_mul(g, y))
-GRAD(expm1, calx_mul(g, cx_plus(y, cx_number(1))))
+GRAD(expm1, calx_mul(g, cx_plus(y, cx_ops_number(1))))
 GRAD(log, calx_div(g, x))
-GRAD(log1p, calx_div(g, cx_plus(x, cx_number(1))))
-GRAD(sqrt, calx_div(g, calx_mul(y, cx_number(2))))
-GRAD(rsqrt, calx_mul(g, calx_mul(calx_mul(y, calx_square(y)), cx_number(-0.5))))
+GRAD(log1p, calx_div(g, cx_plus(x, cx_ops_number(1))))
+GRAD(sqrt, calx_div(g, calx_mul(y, cx_ops_number(2))))
+GRAD(rsqrt,
+     calx_mul(g, calx_mul(calx_mul(y, calx_square(y)), cx_ops_number(-0.5))))
 GRAD(reciprocal, calx_neg(calx_mul(g, calx_square(y))))
-GRAD(square, calx_mul(g, calx_mul(x, cx_number(2))))
+GRAD(square, calx_mul(g, calx_mul(x, cx_ops_number(2))))
 GRAD(sin, calx_mul(g, calx_cos(x)))
 GRAD(cos, calx_neg(calx_mul(g, calx_sin(x))))
-GRAD(tanh, calx_mul(g, cx_minus(cx_number(1), calx_square(y))))
-GRAD(sigmoid, calx_mul(g, calx_mul(y, cx_minus(cx_number(1), y))))
-GRAD(relu, calx_where(calx_le(y, cx_number(0)), cx_number(0), g))
-GRAD(to_dtype, calx_to_dtype(g, cx_tensor_shape(x)->dtype))
+GRAD(tanh, calx_mul(g, cx_minus(cx_ops_number(1), calx_square(y))))
+GRAD(sigmoid, calx_mul(g, calx_mul(y, cx_minus(cx_ops_number(1), y))))
+GRAD(relu, calx_where(calx_le(y, cx_ops_number(0)), cx_ops_number(0), g))
+GRAD(to_dtype, calx_to_dtype(g, cx_lazy_tensor_shape(x)->dtype))
 
 // ---- emission ---------------------------------------------------------------
 
 #define EMIT(op, kind)                              \
-  static void emit_##op(cx_emit *e)                 \
+  static void emit_##op(cx_graph_emit *e)           \
   {                                                 \
     e->out[0] = cx_hlo_unary(e->b, kind, e->in[0]); \
   }
@@ -58,14 +59,14 @@ EMIT(ceil, CX_HLO_OP_CEIL)
 EMIT(round, CX_HLO_OP_ROUND_NEAREST_EVEN)
 EMIT(isfinite, CX_HLO_OP_IS_FINITE)
 
-static cx_hlo_value *like_in(const cx_emit *e, double v)
+static cx_hlo_value *like_in(const cx_graph_emit *e, double v)
 {
-  const cx_shape *s = cx_in(e->node, 0);
-  return cx_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+  const cx_graph_shape *s = cx_in(e->node, 0);
+  return cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
 }
 
 // PyTorch's sign of NaN is 0.
-static void emit_sign(cx_emit *e)
+static void emit_sign(cx_graph_emit *e)
 {
   cx_hlo_value *x = e->in[0];
   const calx_dtype dtype = cx_in(e->node, 0)->dtype;
@@ -79,41 +80,41 @@ static void emit_sign(cx_emit *e)
   e->out[0] = cx_hlo_select(e->b, is_nan, like_in(e, 0), e->out[0]);
 }
 
-static void emit_reciprocal(cx_emit *e)
+static void emit_reciprocal(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_DIVIDE, like_in(e, 1), e->in[0]);
 }
 
-static void emit_square(cx_emit *e)
+static void emit_square(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_MULTIPLY, e->in[0], e->in[0]);
 }
 
-static void emit_relu(cx_emit *e)
+static void emit_relu(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_MAXIMUM, e->in[0], like_in(e, 0));
 }
 
-static void emit_isnan(cx_emit *e)
+static void emit_isnan(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_compare(e->b, CX_HLO_NE, e->in[0], e->in[0]);
 }
 
 // ---- descriptors ------------------------------------------------------------
 
-static calx_status *infer_bool(cx_node *node)
+static calx_status *infer_bool(cx_graph_node *node)
 {
   node->out[0].shape = *cx_in(node, 0);
   node->out[0].shape.dtype = CALX_BOOL;
   return NULL;
 }
 
-#define OP(op, ID, gradient)                          \
-  const cx_op cx_op_##op = { .name = #op,             \
-                             .id = CX_OPID_##ID,      \
-                             .infer = cx_infer_same,  \
-                             .grad = grad_##gradient, \
-                             .emit = emit_##op };
+#define OP(op, ID, gradient)                                    \
+  const cx_graph_op cx_ops_##op = { .name = #op,                \
+                                    .id = CX_OPS_ID_##ID,       \
+                                    .infer = cx_ops_infer_same, \
+                                    .grad = grad_##gradient,    \
+                                    .emit = emit_##op };
 
 OP(neg, NEG, neg)
 OP(abs, ABS, abs)
@@ -135,152 +136,153 @@ OP(floor, FLOOR, zero)
 OP(ceil, CEIL, zero)
 OP(round, ROUND, zero)
 
-const cx_op cx_op_isnan = {
-  .name = "isnan", .id = CX_OPID_ISNAN, .infer = infer_bool, .emit = emit_isnan
-};
-const cx_op cx_op_isfinite = { .name = "isfinite",
-                               .id = CX_OPID_ISFINITE,
-                               .infer = infer_bool,
-                               .emit = emit_isfinite };
+const cx_graph_op cx_ops_isnan = { .name = "isnan",
+                                   .id = CX_OPS_ID_ISNAN,
+                                   .infer = infer_bool,
+                                   .emit = emit_isnan };
+const cx_graph_op cx_ops_isfinite = { .name = "isfinite",
+                                      .id = CX_OPS_ID_ISFINITE,
+                                      .infer = infer_bool,
+                                      .emit = emit_isfinite };
 
 // ---- entries ----------------------------------------------------------------
 
-static calx_tensor *one(const cx_op *op, calx_tensor *x)
+static calx_tensor *one(const cx_graph_op *op, calx_tensor *x)
 {
-  return cx_record(op, &x, 1, NULL);
+  return cx_ops_record(op, &x, 1, NULL);
 }
 
 static bool is_float(const calx_tensor *x)
 {
-  return x != NULL && cx_dtype_is_float(cx_tensor_shape(x)->dtype);
+  return x != NULL && cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
 }
 
 // Functions without integer values: integers and bool become f32 first.
-static calx_tensor *floating(const cx_op *op, calx_tensor *x)
+static calx_tensor *floating(const cx_graph_op *op, calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
   return one(op, is_float(x) ? x : calx_to_dtype(x, CALX_F32));
 }
 
 // Functions that are the identity on integers.
-static calx_tensor *rounding(const cx_op *op, calx_tensor *x)
+static calx_tensor *rounding(const cx_graph_op *op, calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
-  return is_float(x) ? one(op, x) : cx_tensor_detached(x);
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  return is_float(x) ? one(op, x) : cx_lazy_tensor_detached(x);
 }
 
 // Functions that bool does not have.
-static calx_tensor *numeric(const cx_op *op, calx_tensor *x)
+static calx_tensor *numeric(const cx_graph_op *op, calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit(op->name, &x, 1, &bad)) return bad;
-  if (cx_tensor_shape(x)->dtype == CALX_BOOL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: %s has no such function; convert it with "
-                        "calx_to_dtype",
-                        op->name, cx_shape_str(cx_tensor_shape(x)));
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %s has no such function; convert it with "
+                         "calx_to_dtype",
+                         op->name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
   return one(op, x);
 }
 
 calx_tensor *calx_neg(calx_tensor *x)
 {
-  return numeric(&cx_op_neg, x);
+  return numeric(&cx_ops_neg, x);
 }
 calx_tensor *calx_abs(calx_tensor *x)
 {
   bool is_unsigned =
-      x != NULL && cx_dtype_is_unsigned(cx_tensor_shape(x)->dtype);
-  return is_unsigned ? cx_tensor_detached(x) : numeric(&cx_op_abs, x);
+      x != NULL && cx_dtype_is_unsigned(cx_lazy_tensor_shape(x)->dtype);
+  return is_unsigned ? cx_lazy_tensor_detached(x) : numeric(&cx_ops_abs, x);
 }
 calx_tensor *calx_sign(calx_tensor *x)
 {
-  return numeric(&cx_op_sign, x);
+  return numeric(&cx_ops_sign, x);
 }
 calx_tensor *calx_exp(calx_tensor *x)
 {
-  return floating(&cx_op_exp, x);
+  return floating(&cx_ops_exp, x);
 }
 calx_tensor *calx_expm1(calx_tensor *x)
 {
-  return floating(&cx_op_expm1, x);
+  return floating(&cx_ops_expm1, x);
 }
 calx_tensor *calx_log(calx_tensor *x)
 {
-  return floating(&cx_op_log, x);
+  return floating(&cx_ops_log, x);
 }
 calx_tensor *calx_log1p(calx_tensor *x)
 {
-  return floating(&cx_op_log1p, x);
+  return floating(&cx_ops_log1p, x);
 }
 calx_tensor *calx_sqrt(calx_tensor *x)
 {
-  return floating(&cx_op_sqrt, x);
+  return floating(&cx_ops_sqrt, x);
 }
 calx_tensor *calx_rsqrt(calx_tensor *x)
 {
-  return floating(&cx_op_rsqrt, x);
+  return floating(&cx_ops_rsqrt, x);
 }
 calx_tensor *calx_reciprocal(calx_tensor *x)
 {
-  return floating(&cx_op_reciprocal, x);
+  return floating(&cx_ops_reciprocal, x);
 }
 calx_tensor *calx_square(calx_tensor *x)
 {
-  return numeric(&cx_op_square, x);
+  return numeric(&cx_ops_square, x);
 }
 calx_tensor *calx_sin(calx_tensor *x)
 {
-  return floating(&cx_op_sin, x);
+  return floating(&cx_ops_sin, x);
 }
 calx_tensor *calx_cos(calx_tensor *x)
 {
-  return floating(&cx_op_cos, x);
+  return floating(&cx_ops_cos, x);
 }
 calx_tensor *calx_tanh(calx_tensor *x)
 {
-  return floating(&cx_op_tanh, x);
+  return floating(&cx_ops_tanh, x);
 }
 calx_tensor *calx_sigmoid(calx_tensor *x)
 {
-  return floating(&cx_op_sigmoid, x);
+  return floating(&cx_ops_sigmoid, x);
 }
 calx_tensor *calx_relu(calx_tensor *x)
 {
-  return numeric(&cx_op_relu, x);
+  return numeric(&cx_ops_relu, x);
 }
 calx_tensor *calx_floor(calx_tensor *x)
 {
-  return rounding(&cx_op_floor, x);
+  return rounding(&cx_ops_floor, x);
 }
 calx_tensor *calx_ceil(calx_tensor *x)
 {
-  return rounding(&cx_op_ceil, x);
+  return rounding(&cx_ops_ceil, x);
 }
 calx_tensor *calx_round(calx_tensor *x)
 {
-  return rounding(&cx_op_round, x);
+  return rounding(&cx_ops_round, x);
 }
 
 calx_tensor *calx_isnan(calx_tensor *x)
 {
-  return one(&cx_op_isnan, x);
+  return one(&cx_ops_isnan, x);
 }
 
 calx_tensor *calx_isfinite(calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("isfinite", &x, 1, &bad)) return bad;
-  return one(&cx_op_isfinite, is_float(x) ? x : calx_to_dtype(x, CALX_F32));
+  if (cx_ops_unfit("isfinite", &x, 1, &bad)) return bad;
+  return one(&cx_ops_isfinite, is_float(x) ? x : calx_to_dtype(x, CALX_F32));
 }
 
 calx_tensor *calx_detach(calx_tensor *x)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("detach", &x, 1, &bad)) return bad;
-  return cx_tensor_detached(x);
+  if (cx_ops_unfit("detach", &x, 1, &bad)) return bad;
+  return cx_lazy_tensor_detached(x);
 }
 
 // ---- to_dtype ---------------------------------------------------------------
@@ -289,7 +291,7 @@ typedef struct to_dtype_attrs {
   uint32_t dtype;
 } to_dtype_attrs;
 
-static calx_status *infer_to_dtype(cx_node *node)
+static calx_status *infer_to_dtype(cx_graph_node *node)
 {
   const to_dtype_attrs *a = node->attrs;
   node->out[0].shape = *cx_in(node, 0);
@@ -299,9 +301,9 @@ static calx_status *infer_to_dtype(cx_node *node)
 
 // Floats to integers narrower than 32 bits pass through i32, so that they wrap
 // as PyTorch's do; bool is "not 0".
-static void emit_to_dtype(cx_emit *e)
+static void emit_to_dtype(cx_graph_emit *e)
 {
-  const cx_shape *from = cx_in(e->node, 0), *to = &e->node->out[0].shape;
+  const cx_graph_shape *from = cx_in(e->node, 0), *to = &e->node->out[0].shape;
   cx_hlo_value *v = e->in[0];
   if (to->dtype == CALX_BOOL) {
     e->out[0] = cx_hlo_compare(e->b, CX_HLO_NE, v, like_in(e, 0));
@@ -320,23 +322,24 @@ static void describe_to_dtype(const void *attrs, cx_text *out)
   cx_text_append(out, calx_dtype_name((calx_dtype)a->dtype));
 }
 
-const cx_op cx_op_to_dtype = { .name = "to_dtype",
-                               .id = CX_OPID_TO_DTYPE,
-                               .attr_size = sizeof(to_dtype_attrs),
-                               .infer = infer_to_dtype,
-                               .grad = grad_to_dtype,
-                               .emit = emit_to_dtype,
-                               .describe = describe_to_dtype };
+const cx_graph_op cx_ops_to_dtype = { .name = "to_dtype",
+                                      .id = CX_OPS_ID_TO_DTYPE,
+                                      .attr_size = sizeof(to_dtype_attrs),
+                                      .infer = infer_to_dtype,
+                                      .grad = grad_to_dtype,
+                                      .emit = emit_to_dtype,
+                                      .describe = describe_to_dtype };
 
 calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("to_dtype", &x, 1, &bad)) return bad;
+  if (cx_ops_unfit("to_dtype", &x, 1, &bad)) return bad;
   if (!cx_dtype_valid(dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "to_dtype: %d is no element type", (int)dtype);
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "to_dtype: %d is no element type", (int)dtype);
   }
-  if (cx_tensor_shape(x)->dtype == dtype && !cx_tensor_is_weak(x)) return x;
+  if (cx_lazy_tensor_shape(x)->dtype == dtype && !cx_lazy_tensor_is_weak(x))
+    return x;
   to_dtype_attrs a = { (uint32_t)dtype };
-  return cx_record(&cx_op_to_dtype, &x, 1, &a);
+  return cx_ops_record(&cx_ops_to_dtype, &x, 1, &a);
 }

@@ -18,7 +18,7 @@ static int64_t span(const slice_attrs *a)
   return a->count == 0 ? 0 : (a->count - 1) * a->step + 1;
 }
 
-static calx_status *infer_slice(cx_node *node)
+static calx_status *infer_slice(cx_graph_node *node)
 {
   const slice_attrs *a = node->attrs;
   node->out[0].shape = *cx_in(node, 0);
@@ -26,7 +26,7 @@ static calx_status *infer_slice(cx_node *node)
   return NULL;
 }
 
-static calx_status *infer_slice_backward(cx_node *node)
+static calx_status *infer_slice_backward(cx_graph_node *node)
 {
   const slice_attrs *a = node->attrs;
   node->out[0].shape = *cx_in(node, 0);
@@ -34,33 +34,35 @@ static calx_status *infer_slice_backward(cx_node *node)
   return NULL;
 }
 
-static calx_tensor *record(const cx_op *op, calx_tensor *x,
+static calx_tensor *record(const cx_graph_op *op, calx_tensor *x,
                            const slice_attrs *a, int64_t start)
 {
-  cx_slot slot = { .dtype = CALX_I64, .soft = true, .value.integer = start };
-  cx_call call = {
+  cx_graph_slot slot = { .dtype = CALX_I64,
+                         .soft = true,
+                         .value.integer = start };
+  cx_lazy_call call = {
     .op = op, .in = &x, .n_in = 1, .attrs = a, .slots = &slot, .n_slots = 1
   };
-  return cx_apply(&call, NULL);
+  return cx_lazy_apply(&call, NULL);
 }
 
-static void grad_slice(cx_tape *t)
+static void grad_slice(cx_lazy_tape *t)
 {
-  t->in_grads[0] = record(&cx_op_slice_backward, t->out_grads[0], t->attrs,
+  t->in_grads[0] = record(&cx_ops_slice_backward, t->out_grads[0], t->attrs,
                           t->node->slots[0].value.integer);
 }
 
-static void grad_slice_backward(cx_tape *t)
+static void grad_slice_backward(cx_lazy_tape *t)
 {
-  t->in_grads[0] = record(&cx_op_slice, t->out_grads[0], t->attrs,
+  t->in_grads[0] = record(&cx_ops_slice, t->out_grads[0], t->attrs,
                           t->node->slots[0].value.integer);
 }
 
 // ---- emission ---------------------------------------------------------------
 
 // The start as a value per dimension of what is cut from, 0 but for ours.
-static void starts(const cx_emit *e, const slice_attrs *a, const cx_shape *s,
-                   cx_hlo_value **out)
+static void starts(const cx_graph_emit *e, const slice_attrs *a,
+                   const cx_graph_shape *s, cx_hlo_value **out)
 {
   const cx_hlo_type place = { .elem = cx_hlo_elem_of(
                                   cx_place_dtype(s->dims[a->dim])) };
@@ -70,10 +72,10 @@ static void starts(const cx_emit *e, const slice_attrs *a, const cx_shape *s,
   }
 }
 
-static void emit_slice(cx_emit *e)
+static void emit_slice(cx_graph_emit *e)
 {
   const slice_attrs *a = e->attrs;
-  const cx_shape *in = cx_in(e->node, 0);
+  const cx_graph_shape *in = cx_in(e->node, 0);
   int64_t start[CALX_MAX_RANK] = { 0 }, limit[CALX_MAX_RANK];
   int64_t stride[CALX_MAX_RANK];
   cx_hlo_value *x = e->in[0];
@@ -94,10 +96,10 @@ static void emit_slice(cx_emit *e)
   e->out[0] = cx_hlo_slice(e->b, x, start, limit, stride);
 }
 
-static void emit_slice_backward(cx_emit *e)
+static void emit_slice_backward(cx_graph_emit *e)
 {
   const slice_attrs *a = e->attrs;
-  const cx_shape *out = &e->node->out[0].shape;
+  const cx_graph_shape *out = &e->node->out[0].shape;
   int64_t low[CALX_MAX_RANK] = { 0 }, high[CALX_MAX_RANK] = { 0 };
   int64_t interior[CALX_MAX_RANK] = { 0 };
   cx_hlo_elem elem = cx_hlo_elem_of(out->dtype);
@@ -112,8 +114,8 @@ static void emit_slice_backward(cx_emit *e)
   cx_hlo_value *at[CALX_MAX_RANK];
   starts(e, a, out, at);
   cx_hlo_value *g = cx_hlo_pad(e->b, e->in[0], zero, low, high, interior);
-  e->out[0] =
-      cx_hlo_dynamic_update_slice(e->b, cx_emit_splat(e, elem, out, 0), g, at);
+  e->out[0] = cx_hlo_dynamic_update_slice(
+      e->b, cx_ops_emit_splat(e, elem, out, 0), g, at);
 }
 
 static void describe_slice(const void *attrs, cx_text *out)
@@ -123,21 +125,21 @@ static void describe_slice(const void *attrs, cx_text *out)
                  (long long)a->count, (long long)a->dim, (long long)a->step);
 }
 
-const cx_op cx_op_slice = { .name = "slice",
-                            .id = CX_OPID_SLICE,
-                            .attr_size = sizeof(slice_attrs),
-                            .infer = infer_slice,
-                            .grad = grad_slice,
-                            .emit = emit_slice,
-                            .describe = describe_slice };
+const cx_graph_op cx_ops_slice = { .name = "slice",
+                                   .id = CX_OPS_ID_SLICE,
+                                   .attr_size = sizeof(slice_attrs),
+                                   .infer = infer_slice,
+                                   .grad = grad_slice,
+                                   .emit = emit_slice,
+                                   .describe = describe_slice };
 
-const cx_op cx_op_slice_backward = { .name = "slice_backward",
-                                     .id = CX_OPID_SLICE_BACKWARD,
-                                     .attr_size = sizeof(slice_attrs),
-                                     .infer = infer_slice_backward,
-                                     .grad = grad_slice_backward,
-                                     .emit = emit_slice_backward,
-                                     .describe = describe_slice };
+const cx_graph_op cx_ops_slice_backward = { .name = "slice_backward",
+                                            .id = CX_OPS_ID_SLICE_BACKWARD,
+                                            .attr_size = sizeof(slice_attrs),
+                                            .infer = infer_slice_backward,
+                                            .grad = grad_slice_backward,
+                                            .emit = emit_slice_backward,
+                                            .describe = describe_slice };
 
 // ---- entries ----------------------------------------------------------------
 
@@ -149,27 +151,28 @@ static int64_t clamp_index(int64_t i, int64_t n)
   return i > n ? n : i;
 }
 
-static calx_tensor *no_dims(const char *op, const cx_shape *s)
+static calx_tensor *no_dims(const char *op, const cx_graph_shape *s)
 {
-  return cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s is a scalar, without dims",
-                      op, cx_shape_str(s));
+  return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                       "%s: %s is a scalar, without dims", op,
+                       cx_graph_shape_str(s));
 }
 
 calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
                         int64_t step)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("slice", &x, 1, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(x);
+  if (cx_ops_unfit("slice", &x, 1, &bad)) return bad;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   uint32_t d;
   if (s->rank == 0) return no_dims("slice", s);
-  if (!cx_op_dim(dim, s->rank, &d)) {
-    return cx_op_no_dim("slice", "dim", dim, s->rank, s);
+  if (!cx_ops_dim(dim, s->rank, &d)) {
+    return cx_ops_no_dim("slice", "dim", dim, s->rank, s);
   }
   if (step < 1) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "slice: step %lld for %s, at least 1 is wanted",
-                        (long long)step, cx_shape_str(s));
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "slice: step %lld for %s, at least 1 is wanted",
+                         (long long)step, cx_graph_shape_str(s));
   }
   int64_t n = s->dims[d];
   start = clamp_index(start, n);
@@ -178,26 +181,26 @@ calx_tensor *calx_slice(calx_tensor *x, int dim, int64_t start, int64_t end,
   int64_t count = end <= start ? 0 : (end - start - 1) / step + 1;
   if (count == 0) start = 0;
   slice_attrs a = { d, count, step, n };
-  return record(&cx_op_slice, x, &a, start);
+  return record(&cx_ops_slice, x, &a, start);
 }
 
 calx_tensor *calx_select(calx_tensor *x, int dim, int64_t index)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("select", &x, 1, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(x);
+  if (cx_ops_unfit("select", &x, 1, &bad)) return bad;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   uint32_t d;
   if (s->rank == 0) return no_dims("select", s);
-  if (!cx_op_dim(dim, s->rank, &d)) {
-    return cx_op_no_dim("select", "dim", dim, s->rank, s);
+  if (!cx_ops_dim(dim, s->rank, &d)) {
+    return cx_ops_no_dim("select", "dim", dim, s->rank, s);
   }
   int64_t n = s->dims[d];
   if (index < -n || index >= n) {
-    return cx_op_poison(CALX_OUT_OF_RANGE,
-                        "select: index %lld is out of range: dim %u of %s has "
-                        "%lld to %lld",
-                        (long long)index, d, cx_shape_str(s), (long long)-n,
-                        (long long)n - 1);
+    return cx_ops_poison(CALX_OUT_OF_RANGE,
+                         "select: index %lld is out of range: dim %u of %s has "
+                         "%lld to %lld",
+                         (long long)index, d, cx_graph_shape_str(s),
+                         (long long)-n, (long long)n - 1);
   }
   if (index < 0) index += n;
   return calx_squeeze(calx_slice(x, (int)d, index, index + 1, 1), (int)d);

@@ -35,21 +35,22 @@ static calx_tensor *sum_classes(const classes *c, calx_tensor *x)
 static calx_tensor *per_class(const classes *c, calx_tensor *v)
 {
   int64_t dims[CALX_MAX_RANK];
-  uint32_t rank = cx_tensor_shape(c->x)->rank;
+  uint32_t rank = cx_lazy_tensor_shape(c->x)->rank;
   for (uint32_t i = 0; i < rank; i++) dims[i] = i == c->dim ? c->n : 1;
   return calx_reshape(v, calx_dims_of(dims, rank));
 }
 
 static calx_tensor *pick(const classes *c, calx_tensor *values)
 {
-  return sum_classes(c, calx_where(c->here, values, cx_number(0)));
+  return sum_classes(c, calx_where(c->here, values, cx_ops_number(0)));
 }
 
 // ---- reading the arguments --------------------------------------------------
 
 static bool bad_shape(const classes *c)
 {
-  const cx_shape *x = cx_tensor_shape(c->x), *t = cx_tensor_shape(c->target);
+  const cx_graph_shape *x = cx_lazy_tensor_shape(c->x),
+                       *t = cx_lazy_tensor_shape(c->target);
   if (x->rank == 0 || x->rank != t->rank + 1 || !cx_dtype_is_int(t->dtype)) {
     return true;
   }
@@ -65,8 +66,8 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
   static const calx_nll_loss_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   calx_tensor *in[3] = { c->x, c->target, o->weight };
-  if (cx_op_unfit(c->op, in, o->weight != NULL ? 3 : 2, out)) return false;
-  const cx_shape *x = cx_tensor_shape(c->x);
+  if (cx_ops_unfit(c->op, in, o->weight != NULL ? 3 : 2, out)) return false;
+  const cx_graph_shape *x = cx_lazy_tensor_shape(c->x);
   c->dim = x->rank > 1 ? 1 : 0;
   c->n = x->rank != 0 ? x->dims[c->dim] : 0;
   c->weight = o->weight;
@@ -77,7 +78,7 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
                                                  : o->ignore_index;
   c->smoothing = o->label_smoothing;
   char why[160] = "";
-  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
+  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
     snprintf(why, sizeof why, "its options are of a newer version");
   } else if (c->reduction < CALX_MEAN || c->reduction > CALX_NONE) {
     snprintf(why, sizeof why,
@@ -94,16 +95,17 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
     snprintf(why, sizeof why,
              "label_smoothing %g is for calx_cross_entropy only", c->smoothing);
   } else if (c->weight != NULL &&
-             (cx_tensor_shape(c->weight)->rank != 1 ||
-              cx_tensor_shape(c->weight)->dims[0] != c->n)) {
+             (cx_lazy_tensor_shape(c->weight)->rank != 1 ||
+              cx_lazy_tensor_shape(c->weight)->dims[0] != c->n)) {
     snprintf(why, sizeof why,
              "weight is %s, one number for each of the %lld classes is wanted",
-             cx_shape_str(cx_tensor_shape(c->weight)), (long long)c->n);
+             cx_graph_shape_str(cx_lazy_tensor_shape(c->weight)),
+             (long long)c->n);
   }
   if (why[0] == '\0') return true;
-  *out =
-      cx_op_poison(CALX_INVALID_ARGUMENT, "%s: %s; got %s and %s", c->op, why,
-                   cx_shape_str(x), cx_shape_str(cx_tensor_shape(c->target)));
+  *out = cx_ops_poison(CALX_INVALID_ARGUMENT, "%s: %s; got %s and %s", c->op,
+                       why, cx_graph_shape_str(x),
+                       cx_graph_shape_str(cx_lazy_tensor_shape(c->target)));
   return false;
 }
 
@@ -111,9 +113,9 @@ static bool read_arguments(classes *c, const calx_nll_loss_options *o,
 
 static bool check_indices(const classes *c)
 {
-  if (!cx_debug_on(CX_DEBUG_INDICES)) return true;
-  const cx_shape *s = cx_tensor_shape(c->target);
-  int64_t count = cx_shape_numel(s);
+  if (!cx_lazy_debug_on(CX_LAZY_DEBUG_INDICES)) return true;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(c->target);
+  int64_t count = cx_graph_shape_numel(s);
   size_t size = calx_dtype_size(s->dtype);
   unsigned char *data = cx_alloc((size_t)count * size);
   calx_status *status =
@@ -125,43 +127,44 @@ static bool check_indices(const classes *c)
     status = cx_error(CALX_OUT_OF_RANGE,
                       "%s: target %lld of %s is class %lld, the %lld classes "
                       "are 0 to %lld",
-                      c->op, (long long)i, cx_shape_str(s), (long long)k,
+                      c->op, (long long)i, cx_graph_shape_str(s), (long long)k,
                       (long long)c->n, (long long)c->n - 1);
   }
   cx_free(data);
   bool good = status == NULL;
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
   return good;
 }
 
 // Fills here, keep and target_in. False: *out is what to return.
 static bool locate(classes *c, calx_tensor **out)
 {
-  const cx_shape *t = cx_tensor_shape(c->target);
+  const cx_graph_shape *t = cx_lazy_tensor_shape(c->target);
   if (!cx_dtype_is_int(t->dtype)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: a target of class numbers is i64, got %s; convert "
-                        "it with calx_to_dtype(target, CALX_I64)",
-                        c->op, cx_shape_str(t));
+    *out =
+        cx_ops_poison(CALX_INVALID_ARGUMENT,
+                      "%s: a target of class numbers is i64, got %s; convert "
+                      "it with calx_to_dtype(target, CALX_I64)",
+                      c->op, cx_graph_shape_str(t));
     return false;
   }
   if (bad_shape(c)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: an i64 target of class numbers (N,…) for "
-                        "(N,C,…), or () for (C), is wanted; got %s for %s",
-                        c->op, cx_shape_str(t),
-                        cx_shape_str(cx_tensor_shape(c->x)));
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: an i64 target of class numbers (N,…) for "
+                         "(N,C,…), or () for (C), is wanted; got %s for %s",
+                         c->op, cx_graph_shape_str(t),
+                         cx_graph_shape_str(cx_lazy_tensor_shape(c->x)));
     return false;
   }
   if (!check_indices(c)) {
-    *out = cx_tensor_poison(cx_status_copy(calx_scope_error()));
+    *out = cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
     return false;
   }
   c->target = calx_to_dtype(c->target, CALX_I64);
   c->target_in = calx_unsqueeze(c->target, (int)c->dim);
-  c->here =
-      cx_points_at(c->target_in, c->dim, c->n, cx_tensor_shape(c->x)->rank);
-  c->keep = calx_ne(c->target, cx_number((double)c->ignore));
+  c->here = cx_ops_points_at(c->target_in, c->dim, c->n,
+                             cx_lazy_tensor_shape(c->x)->rank);
+  c->keep = calx_ne(c->target, cx_ops_number((double)c->ignore));
   return true;
 }
 
@@ -170,15 +173,16 @@ static bool locate(classes *c, calx_tensor **out)
 // One weight per target; 0 where ignored, NaN where the class is none.
 static calx_tensor *target_weights(const classes *c)
 {
-  calx_tensor *low = calx_ge(c->target, cx_number(0));
-  calx_tensor *high = calx_lt(c->target, cx_number((double)c->n));
+  calx_tensor *low = calx_ge(c->target, cx_ops_number(0));
+  calx_tensor *high = calx_lt(c->target, cx_ops_number((double)c->n));
   calx_tensor *w =
-      c->weight != NULL ? pick(c, per_class(c, c->weight)) : cx_number(1);
+      c->weight != NULL ? pick(c, per_class(c, c->weight)) : cx_ops_number(1);
   if (c->weight == NULL) {
-    w = cx_weak_as(w, cx_tensor_shape(c->x)->dtype, calx_tensor_device(c->x));
+    w = cx_ops_weak_as(w, cx_lazy_tensor_shape(c->x)->dtype,
+                       calx_tensor_device(c->x));
   }
-  w = calx_where(calx_mul(low, high), w, cx_number((double)NAN));
-  return calx_where(c->keep, w, cx_number(0));
+  w = calx_where(calx_mul(low, high), w, cx_ops_number((double)NAN));
+  return calx_where(c->keep, w, cx_ops_number(0));
 }
 
 // -w * value where kept, reduced; the mean is over the weights.
@@ -186,7 +190,7 @@ static calx_tensor *reduce(const classes *c, calx_tensor *value, calx_tensor *w,
                            bool weighted)
 {
   calx_tensor *loss = calx_neg(weighted ? value : calx_mul(value, w));
-  loss = calx_where(c->keep, loss, cx_number(0));
+  loss = calx_where(c->keep, loss, cx_ops_number(0));
   if (c->reduction == CALX_NONE) return loss;
   loss = calx_sum_with(loss, NULL);
   if (c->reduction == CALX_SUM) return loss;
@@ -218,8 +222,9 @@ static calx_tensor *soft_targets(const classes *c, calx_tensor *log_p)
   if (c->reduction == CALX_NONE) return loss;
   int64_t targets = calx_tensor_numel(loss);
   loss = calx_sum_with(loss, NULL);
-  return c->reduction == CALX_SUM ? loss
-                                  : calx_div(loss, cx_number((double)targets));
+  return c->reduction == CALX_SUM
+             ? loss
+             : calx_div(loss, cx_ops_number((double)targets));
 }
 
 // (1 - e) nll + e/C sum_c -w_c log p_c
@@ -241,21 +246,22 @@ calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
   classes c = { .op = "cross_entropy", .x = x, .target = target };
   calx_tensor *bad;
   if (!read_arguments(&c, o, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(x), *t = cx_tensor_shape(target);
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x),
+                       *t = cx_lazy_tensor_shape(target);
   bool soft = cx_dtype_is_float(t->dtype);
-  cx_shape as_x = *t;
+  cx_graph_shape as_x = *t;
   as_x.dtype = s->dtype;
-  if (soft && !cx_shape_equal(&as_x, s)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cross_entropy: a floating target holds probabilities "
-                        "in the shape of %s, got %s; class numbers are i64 "
-                        "(calx_to_dtype(target, CALX_I64))",
-                        cx_shape_str(s), cx_shape_str(t));
+  if (soft && !cx_graph_shape_equal(&as_x, s)) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "cross_entropy: a floating target holds probabilities "
+                         "in the shape of %s, got %s; class numbers are i64 "
+                         "(calx_to_dtype(target, CALX_I64))",
+                         cx_graph_shape_str(s), cx_graph_shape_str(t));
   }
   if (s->rank == 0) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "cross_entropy: (N,C,…) or (C) is wanted, got %s",
-                        cx_shape_str(s));
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "cross_entropy: (N,C,…) or (C) is wanted, got %s",
+                         cx_graph_shape_str(s));
   }
   if (!soft && !locate(&c, &bad)) return bad;
   calx_tensor *log_p = calx_log_softmax(x, (int)c.dim);

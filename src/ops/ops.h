@@ -9,69 +9,70 @@
 #include "lazy/lazy.h"
 #include "lazy/tape.h"
 
-enum cx_op_id {
-  CX_OPID_DATA = 0,
-#define CX_OP_ROW(id, descriptor, family) CX_OPID_##id,
+enum cx_ops_id {
+  CX_OPS_ID_DATA = 0,
+#define CX_OPS_ROW(id, descriptor, family) CX_OPS_ID_##id,
 #include "ops/table.def"
-#undef CX_OP_ROW
-  CX_OPID_COUNT
+#undef CX_OPS_ROW
+  CX_OPS_ID_COUNT
 };
 
-#define CX_OP_ROW(id, descriptor, family) extern const cx_op cx_op_##descriptor;
+#define CX_OPS_ROW(id, descriptor, family) \
+  extern const cx_graph_op cx_ops_##descriptor;
 #include "ops/table.def"
-#undef CX_OP_ROW
+#undef CX_OPS_ROW
 
 // By id; NULL for none.
-const cx_op *cx_op_at(int id);
+const cx_graph_op *cx_ops_at(int id);
 
 // ---- entries ----------------------------------------------------------------
 
 // Records an op of the given operands and attribute struct (NULL: none).
-calx_tensor *cx_record(const cx_op *op, calx_tensor *const *in, uint32_t n_in,
-                       const void *attrs);
+calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
+                           uint32_t n_in, const void *attrs);
 // "op: message" with what the operands are and what made them.
-CX_COLD calx_status *cx_op_error(const cx_node *node, const char *format, ...)
-    CALX_PRINTF(2, 3) CALX_MUST_USE;
+CX_COLD calx_status *cx_ops_error(const cx_graph_node *node, const char *format,
+                                  ...) CALX_PRINTF(2, 3) CALX_MUST_USE;
 // The same before there is a node, as a poison.
-CX_COLD calx_tensor *cx_op_poison(calx_code code, const char *format, ...)
+CX_COLD calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3);
 // Whether an operand is unfit to be looked at (NULL, host, poison, expired):
 // then *out is what the entry is to return.
-bool cx_op_unfit(const char *op, calx_tensor *const *in, uint32_t n,
-                 calx_tensor **out);
+bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
+                  calx_tensor **out);
 // A dimension number in [0, rank); rank 0 takes 0 and -1. False: none.
-bool cx_op_dim(int64_t dim, uint32_t rank, uint32_t *out);
-// The error for a number that cx_op_dim refused; `which` is its name. `rank` is
-// the rank asked about, which is x's own or, for a new dimension, one more.
-CX_COLD calx_tensor *cx_op_no_dim(const char *op, const char *which,
-                                  int64_t dim, uint32_t rank,
-                                  const cx_shape *x);
+bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out);
+// The error for a number that cx_ops_dim refused; `which` is its name. `rank`
+// is the rank asked about, which is x's own or, for a new dimension, one more.
+CX_COLD calx_tensor *cx_ops_no_dim(const char *op, const char *which,
+                                   int64_t dim, uint32_t rank,
+                                   const cx_graph_shape *x);
 // An option struct's size is larger than this library knows: NULL is fine.
-bool cx_op_options_fit(const void *options, size_t size, size_t known);
+bool cx_ops_options_fit(const void *options, size_t size, size_t known);
 
 // An op's own literal, as an operand: part of the program, weak like a number.
-calx_tensor *cx_number(double value);
+calx_tensor *cx_ops_number(double value);
 // The number behind a weak operand. False: t is none, or its value is a slot
 // and `constant_only`.
-bool cx_weak_number(const calx_tensor *t, bool constant_only, double *out);
+bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out);
 // The weak operand as an element type, on a device (NULL: its own).
-calx_tensor *cx_weak_as(const calx_tensor *t, calx_dtype dtype,
-                        calx_device *device);
+calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
+                            calx_device *device);
 // Brings operands to PyTorch's common type: in place. False: unfit.
-calx_dtype cx_promote(calx_tensor **in, uint32_t n);
+calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
 // Whether there can be a tensor of that shape and these options. False: *out is
 // what the entry is to return.
 bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
                    const calx_create_options *o, calx_tensor **out);
-calx_tensor *cx_zeros_like(const calx_tensor *t);
+calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
 // calx_rand with rank 0's numbers on every rank.
-calx_tensor *cx_rand_common(calx_dims shape, const calx_create_options *o);
+calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o);
 // Sums a broadcast gradient back to the operand's shape.
-calx_tensor *cx_sum_to(calx_tensor *g, const cx_shape *shape);
+calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *shape);
 // x reshaped to the sizes of a shape.
-calx_tensor *cx_reshape_to(calx_tensor *x, const cx_shape *shape);
-calx_dims cx_dims_of(const cx_shape *shape);
+calx_tensor *cx_ops_reshape_to(calx_tensor *x, const cx_graph_shape *shape);
+calx_dims cx_ops_dims_of(const cx_graph_shape *shape);
 // The type that counts the places of a dimension of size n in a program: i32
 // where it can, i64 where it would wrap around.
 static inline calx_dtype cx_place_dtype(int64_t n)
@@ -80,8 +81,8 @@ static inline calx_dtype cx_place_dtype(int64_t n)
 }
 // bool, true where `index` (without dim) points along dimension dim of size n;
 // shape with `dim` put back in.
-calx_tensor *cx_points_at(calx_tensor *index, uint32_t dim, int64_t n,
-                          uint32_t rank);
+calx_tensor *cx_ops_points_at(calx_tensor *index, uint32_t dim, int64_t n,
+                              uint32_t rank);
 
 static inline calx_tensor *cx_plus(calx_tensor *a, calx_tensor *b)
 {
@@ -102,47 +103,50 @@ static inline int64_t cx_op_second(const int64_t *pair)
 }
 
 // Operands of one calx_cat, at most.
-enum { CX_CAT_MOST = 4096 };
+enum { CX_OPS_CAT_MOST = 4096 };
 
 // ---- batch normalisation ----------------------------------------------------
 
 // All dimensions but 1, the channels. Returns how many.
-size_t cx_norm_dims(uint32_t rank, int64_t *out);
+size_t cx_ops_norm_dims(uint32_t rank, int64_t *out);
 // (x - mean) / sqrt(var + eps), scaled and moved by the options' weight and
 // bias; all of these are (C).
-calx_tensor *cx_norm_apply(calx_tensor *x, calx_tensor *mean, calx_tensor *var,
-                           const calx_batch_norm_options *o);
+calx_tensor *cx_ops_norm_apply(calx_tensor *x, calx_tensor *mean,
+                               calx_tensor *var,
+                               const calx_batch_norm_options *o);
 // running = (1 - momentum) running + momentum seen. A NULL one has none.
-void cx_norm_update(calx_tensor *running, calx_tensor *seen,
-                    const calx_batch_norm_options *o);
+void cx_ops_norm_update(calx_tensor *running, calx_tensor *seen,
+                        const calx_batch_norm_options *o);
 
 // ---- collectives ------------------------------------------------------------
 
 // out[i] is the sum over the ranks of tensors[i], times `scale` (0: 1), in one
 // collective for all tensors of a dtype. `groups` NULL: all ranks. The operands
 // are fit; the results have no gradient where the caller's region has none.
-void cx_all_reduce_bucket(calx_tensor *const *tensors, size_t n, double scale,
-                          const calx_groups *groups, calx_tensor **out);
+void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
+                              double scale, const calx_groups *groups,
+                              calx_tensor **out);
 
 // ---- shape rules ------------------------------------------------------------
 
-calx_status *cx_infer_same(cx_node *node);  // out 0 as in 0
+calx_status *cx_ops_infer_same(cx_graph_node *node);  // out 0 as in 0
 // The broadcast of all operands' sizes, with in 0's dtype.
-calx_status *cx_infer_broadcast(cx_node *node);
+calx_status *cx_ops_infer_broadcast(cx_graph_node *node);
 
 // ---- emission ---------------------------------------------------------------
 
-cx_hlo_type cx_out_type(const cx_emit *e, uint32_t k);
+cx_hlo_type cx_ops_out_type(const cx_graph_emit *e, uint32_t k);
 // v with numpy broadcasting to the shape.
-cx_hlo_value *cx_emit_expand(const cx_emit *e, cx_hlo_value *v,
-                             const cx_shape *to);
+cx_hlo_value *cx_ops_emit_expand(const cx_graph_emit *e, cx_hlo_value *v,
+                                 const cx_graph_shape *to);
 // v along one dimension of the shape, repeated along the others.
-cx_hlo_value *cx_emit_along(const cx_emit *e, cx_hlo_value *v,
-                            const cx_shape *to, int64_t dim);
-cx_hlo_value *cx_emit_splat(const cx_emit *e, cx_hlo_elem elem,
-                            const cx_shape *like, double value);
+cx_hlo_value *cx_ops_emit_along(const cx_graph_emit *e, cx_hlo_value *v,
+                                const cx_graph_shape *to, int64_t dim);
+cx_hlo_value *cx_ops_emit_splat(const cx_graph_emit *e, cx_hlo_elem elem,
+                                const cx_graph_shape *like, double value);
 // f32 for bf16 and f16: what sums and transcendental functions are done in.
-cx_hlo_elem cx_emit_wide(calx_dtype d);
-cx_hlo_value *cx_emit_cast(const cx_emit *e, cx_hlo_value *v, cx_hlo_elem to);
+cx_hlo_elem cx_ops_emit_wide(calx_dtype d);
+cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
+                               cx_hlo_elem to);
 
 #endif

@@ -28,10 +28,10 @@ static int64_t result_size(const pool_attrs *a, int i, int64_t in)
          1;
 }
 
-static calx_status *infer_pool(cx_node *node)
+static calx_status *infer_pool(cx_graph_node *node)
 {
   const pool_attrs *a = node->attrs;
-  cx_shape *out = &node->out[0].shape;
+  cx_graph_shape *out = &node->out[0].shape;
   *out = *cx_in(node, 0);
   for (int i = 0; i < 2; i++) {
     out->dims[2 + i] = result_size(a, i, out->dims[2 + i]);
@@ -39,7 +39,7 @@ static calx_status *infer_pool(cx_node *node)
   return NULL;
 }
 
-static calx_status *infer_indices(cx_node *node)
+static calx_status *infer_indices(cx_graph_node *node)
 {
   CALX_TRY(infer_pool(node));
   node->out[0].shape.dtype = CALX_I64;
@@ -48,47 +48,50 @@ static calx_status *infer_indices(cx_node *node)
 
 // ---- gradients --------------------------------------------------------------
 
-static calx_tensor *with(const cx_op *op, const cx_tape *t, calx_tensor *g)
+static calx_tensor *with(const cx_graph_op *op, const cx_lazy_tape *t,
+                         calx_tensor *g)
 {
-  calx_tensor *in[2] = { cx_tape_in(t, 0), g };
-  return cx_record(op, in, 2, t->attrs);
+  calx_tensor *in[2] = { cx_lazy_tape_in(t, 0), g };
+  return cx_ops_record(op, in, 2, t->attrs);
 }
 
-static void grad_max_pool2d(cx_tape *t)
+static void grad_max_pool2d(cx_lazy_tape *t)
 {
-  t->in_grads[0] = with(&cx_op_max_pool2d_backward, t, t->out_grads[0]);
+  t->in_grads[0] = with(&cx_ops_max_pool2d_backward, t, t->out_grads[0]);
 }
 
 // Linear in g; where the maximum is does not change with x.
-static void grad_backward(cx_tape *t)
+static void grad_backward(cx_lazy_tape *t)
 {
-  if (cx_tape_needs(t, 0)) t->in_grads[0] = cx_zeros_like(cx_tape_in(t, 0));
+  if (cx_tape_needs(t, 0))
+    t->in_grads[0] = cx_ops_zeros_like(cx_lazy_tape_in(t, 0));
   if (cx_tape_needs(t, 1)) {
-    t->in_grads[1] = with(&cx_op_max_pool2d_pick, t, t->out_grads[0]);
+    t->in_grads[1] = with(&cx_ops_max_pool2d_pick, t, t->out_grads[0]);
   }
 }
 
-static void grad_pick(cx_tape *t)
+static void grad_pick(cx_lazy_tape *t)
 {
-  if (cx_tape_needs(t, 0)) t->in_grads[0] = cx_zeros_like(cx_tape_in(t, 0));
+  if (cx_tape_needs(t, 0))
+    t->in_grads[0] = cx_ops_zeros_like(cx_lazy_tape_in(t, 0));
   if (cx_tape_needs(t, 1)) {
-    t->in_grads[1] = with(&cx_op_max_pool2d_backward, t, t->out_grads[0]);
+    t->in_grads[1] = with(&cx_ops_max_pool2d_backward, t, t->out_grads[0]);
   }
 }
 
 // ---- emission: the fold -----------------------------------------------------
 
 typedef struct fold {
-  cx_emit *e;
+  cx_graph_emit *e;
   const pool_attrs *a;
-  const cx_shape *in;  // (N, C, H, W)
-  cx_shape out;        // (N, C, OH, OW), of x's type
+  const cx_graph_shape *in;  // (N, C, H, W)
+  cx_graph_shape out;        // (N, C, OH, OW), of x's type
   cx_hlo_value *padded;
   cx_hlo_value *best;   // the maximum
   cx_hlo_value *taken;  // i1: a place was found already
 } fold;
 
-static cx_hlo_value *pad4(const cx_emit *e, cx_hlo_value *x,
+static cx_hlo_value *pad4(const cx_graph_emit *e, cx_hlo_value *x,
                           cx_hlo_value *with_value, const int64_t *low,
                           const int64_t *high, const int64_t *interior)
 {
@@ -154,9 +157,9 @@ static cx_hlo_value *window_maximum(const fold *f)
   return best;
 }
 
-static fold fold_begin(cx_emit *e)
+static fold fold_begin(cx_graph_emit *e)
 {
-  const cx_shape *in = cx_in(e->node, 0);
+  const cx_graph_shape *in = cx_in(e->node, 0);
   fold f = { .e = e, .a = e->attrs, .in = in, .out = *in };
   for (int i = 0; i < 2; i++) {
     f.out.dims[2 + i] = result_size(f.a, i, in->dims[2 + i]);
@@ -174,21 +177,22 @@ static cx_hlo_value *inside(const fold *f, int64_t u, int64_t v)
   int64_t place[2] = { u, v };
   cx_hlo_builder *b = f->e->b;
   cx_hlo_value *all = NULL;
-  cx_shape ints = f->out;
+  cx_graph_shape ints = f->out;
   // What a window reaches beyond the image is less than the image.
   ints.dtype = cx_place_dtype(
       2 * (f->in->dims[2] > f->in->dims[3] ? f->in->dims[2] : f->in->dims[3]));
   const cx_hlo_elem elem = cx_hlo_elem_of(ints.dtype);
   for (int i = 0; i < 2; i++) {
     cx_hlo_value *k = cx_hlo_iota(b, cx_hlo_type_of(&ints), 2 + i);
-    cx_hlo_value *step = cx_emit_splat(f->e, elem, &ints, (double)a->stride[i]);
+    cx_hlo_value *step =
+        cx_ops_emit_splat(f->e, elem, &ints, (double)a->stride[i]);
     double first = (double)(place[i] * a->dilation[i] - a->low[i]);
     k = cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, k, step);
     k = cx_hlo_binary(b, CX_HLO_OP_ADD, k,
-                      cx_emit_splat(f->e, elem, &ints, first));
-    cx_hlo_value *zero = cx_emit_splat(f->e, elem, &ints, 0);
+                      cx_ops_emit_splat(f->e, elem, &ints, first));
+    cx_hlo_value *zero = cx_ops_emit_splat(f->e, elem, &ints, 0);
     cx_hlo_value *end =
-        cx_emit_splat(f->e, elem, &ints, (double)f->in->dims[2 + i]);
+        cx_ops_emit_splat(f->e, elem, &ints, (double)f->in->dims[2 + i]);
     cx_hlo_value *in =
         cx_hlo_binary(b, CX_HLO_OP_AND, cx_hlo_compare(b, CX_HLO_GE, k, zero),
                       cx_hlo_compare(b, CX_HLO_LT, k, end));
@@ -220,7 +224,7 @@ static cx_hlo_value *is_first(fold *f, int64_t u, int64_t v)
   return first;
 }
 
-static void emit_max_pool2d(cx_emit *e)
+static void emit_max_pool2d(cx_graph_emit *e)
 {
   e->out[0] = fold_begin(e).best;
 }
@@ -232,26 +236,27 @@ static cx_hlo_value *plane_index(const fold *f, int64_t u, int64_t v)
 {
   const pool_attrs *a = f->a;
   cx_hlo_builder *b = f->e->b;
-  cx_shape ints = f->out;
+  cx_graph_shape ints = f->out;
   ints.dtype = CALX_I64;
   int64_t width = f->in->dims[3];
   int64_t first =
       (u * a->dilation[0] - a->low[0]) * width + v * a->dilation[1] - a->low[1];
   int64_t per[2] = { a->stride[0] * width, a->stride[1] };
-  cx_hlo_value *k = cx_emit_splat(f->e, CX_HLO_I64, &ints, (double)first);
+  cx_hlo_value *k = cx_ops_emit_splat(f->e, CX_HLO_I64, &ints, (double)first);
   for (int i = 0; i < 2; i++) {
     cx_hlo_value *n = cx_hlo_iota(b, cx_hlo_type_of(&ints), 2 + i);
-    n = cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, n,
-                      cx_emit_splat(f->e, CX_HLO_I64, &ints, (double)per[i]));
+    n = cx_hlo_binary(
+        b, CX_HLO_OP_MULTIPLY, n,
+        cx_ops_emit_splat(f->e, CX_HLO_I64, &ints, (double)per[i]));
     k = cx_hlo_binary(b, CX_HLO_OP_ADD, k, n);
   }
   return k;
 }
 
-static void emit_max_pool2d_indices(cx_emit *e)
+static void emit_max_pool2d_indices(cx_graph_emit *e)
 {
   fold f = fold_begin(e);
-  cx_hlo_value *r = cx_emit_splat(e, CX_HLO_I64, &e->node->out[0].shape, 0);
+  cx_hlo_value *r = cx_ops_emit_splat(e, CX_HLO_I64, &e->node->out[0].shape, 0);
   for (int64_t u = 0; u < f.a->kernel[0]; u++) {
     for (int64_t v = 0; v < f.a->kernel[1]; v++) {
       r = cx_hlo_select(e->b, is_first(&f, u, v), plane_index(&f, u, v), r);
@@ -278,12 +283,12 @@ static cx_hlo_value *from_place(const fold *f, cx_hlo_value *share,
   return pad4(f->e, share, zero, low, high, interior);
 }
 
-static void emit_max_pool2d_backward(cx_emit *e)
+static void emit_max_pool2d_backward(cx_graph_emit *e)
 {
   fold f = fold_begin(e);
   cx_hlo_elem elem = cx_hlo_elem_of(f.in->dtype);
   cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = elem }, 0);
-  cx_hlo_value *zeros = cx_emit_expand(e, zero, &f.out);
+  cx_hlo_value *zeros = cx_ops_emit_expand(e, zero, &f.out);
   cx_hlo_value *sum = NULL;
   for (int64_t u = 0; u < f.a->kernel[0]; u++) {
     for (int64_t v = 0; v < f.a->kernel[1]; v++) {
@@ -297,13 +302,13 @@ static void emit_max_pool2d_backward(cx_emit *e)
   e->out[0] = sum;
 }
 
-static void emit_max_pool2d_pick(cx_emit *e)
+static void emit_max_pool2d_pick(cx_graph_emit *e)
 {
   fold f = fold_begin(e);
   cx_hlo_elem elem = cx_hlo_elem_of(f.in->dtype);
   cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = elem }, 0);
   cx_hlo_value *image = padded(&f, e->in[1], zero);
-  cx_hlo_value *r = cx_emit_expand(e, zero, &f.out);
+  cx_hlo_value *r = cx_ops_emit_expand(e, zero, &f.out);
   for (int64_t u = 0; u < f.a->kernel[0]; u++) {
     for (int64_t v = 0; v < f.a->kernel[1]; v++) {
       r = cx_hlo_select(e->b, is_first(&f, u, v), at_place(&f, image, u, v), r);
@@ -324,18 +329,18 @@ static void describe_pool(const void *attrs, cx_text *out)
                  (long long)a->dilation[0], (long long)a->dilation[1]);
 }
 
-#define OP(op, ID, rule, gradient)                            \
-  const cx_op cx_op_##op = { .name = #op,                     \
-                             .id = CX_OPID_##ID,              \
-                             .attr_size = sizeof(pool_attrs), \
-                             .infer = rule,                   \
-                             .grad = gradient,                \
-                             .emit = emit_##op,               \
-                             .describe = describe_pool };
+#define OP(op, ID, rule, gradient)                                   \
+  const cx_graph_op cx_ops_##op = { .name = #op,                     \
+                                    .id = CX_OPS_ID_##ID,            \
+                                    .attr_size = sizeof(pool_attrs), \
+                                    .infer = rule,                   \
+                                    .grad = gradient,                \
+                                    .emit = emit_##op,               \
+                                    .describe = describe_pool };
 
 OP(max_pool2d, MAX_POOL2D, infer_pool, grad_max_pool2d)
 OP(max_pool2d_indices, MAX_POOL2D_INDICES, infer_indices, NULL)
-OP(max_pool2d_backward, MAX_POOL2D_BACKWARD, cx_infer_same, grad_backward)
+OP(max_pool2d_backward, MAX_POOL2D_BACKWARD, cx_ops_infer_same, grad_backward)
 OP(max_pool2d_pick, MAX_POOL2D_PICK, infer_pool, grad_pick)
 
 // ---- entry ------------------------------------------------------------------
@@ -364,12 +369,12 @@ static bool in_range(const char *name, int64_t n, int64_t least, int64_t most,
 
 // False: `why` says what is wrong.
 static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
-                         const cx_shape *x, pool_attrs *a, cx_text *why)
+                         const cx_graph_shape *x, pool_attrs *a, cx_text *why)
 {
   static const calx_max_pool2d_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   memset(a, 0, sizeof *a);
-  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
+  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
     cx_text_append(why, "its options are of a newer version");
     return false;
   }
@@ -410,28 +415,28 @@ calx_tensor *calx_max_pool2d_with(calx_tensor *x, int64_t kernel_size,
   calx_tensor *bad;
   calx_tensor **indices = o != NULL ? o->out_indices : NULL;
   if (indices != NULL) *indices = NULL;
-  if (cx_op_unfit("max_pool2d", &x, 1, &bad)) return bad;
-  const cx_shape *s = cx_tensor_shape(x);
+  if (cx_ops_unfit("max_pool2d", &x, 1, &bad)) return bad;
+  const cx_graph_shape *s = cx_lazy_tensor_shape(x);
   if ((s->rank != 4 && s->rank != 3) || s->dtype == CALX_BOOL) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "max_pool2d: images (N,C,H,W) or (C,H,W) are wanted, "
-                        "got %s",
-                        cx_shape_str(s));
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "max_pool2d: images (N,C,H,W) or (C,H,W) are wanted, "
+                         "got %s",
+                         cx_graph_shape_str(s));
   }
   pool_attrs a;
   cx_text why = { 0 };
   if (!read_options(o, kernel_size, s, &a, &why)) {
-    bad = cx_op_poison(CALX_INVALID_ARGUMENT, "max_pool2d: %s; got %s",
-                       cx_text_str(&why), cx_shape_str(s));
+    bad = cx_ops_poison(CALX_INVALID_ARGUMENT, "max_pool2d: %s; got %s",
+                        cx_text_str(&why), cx_graph_shape_str(s));
     cx_text_free(&why);
     return bad;
   }
   bool single = s->rank == 3;
   if (single) x = calx_unsqueeze(x, 0);
-  calx_tensor *y = cx_record(&cx_op_max_pool2d, &x, 1, &a);
+  calx_tensor *y = cx_ops_record(&cx_ops_max_pool2d, &x, 1, &a);
   if (indices != NULL) {
-    calx_tensor *i = cx_record(&cx_op_max_pool2d_indices, &x, 1, &a);
-    *indices = single && !cx_tensor_poisoned(i) ? calx_squeeze(i, 0) : i;
+    calx_tensor *i = cx_ops_record(&cx_ops_max_pool2d_indices, &x, 1, &a);
+    *indices = single && !cx_lazy_tensor_poisoned(i) ? calx_squeeze(i, 0) : i;
   }
-  return single && !cx_tensor_poisoned(y) ? calx_squeeze(y, 0) : y;
+  return single && !cx_lazy_tensor_poisoned(y) ? calx_squeeze(y, 0) : y;
 }

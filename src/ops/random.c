@@ -12,10 +12,10 @@
 #include "ops/ops.h"
 
 typedef struct random_attrs {
-  cx_shape shape;
+  cx_graph_shape shape;
 } random_attrs;
 
-static calx_status *infer_random(cx_node *node)
+static calx_status *infer_random(cx_graph_node *node)
 {
   const random_attrs *a = node->attrs;
   node->out[0].shape = a->shape;
@@ -24,17 +24,17 @@ static calx_status *infer_random(cx_node *node)
 
 static void describe_random(const void *attrs, cx_text *out)
 {
-  cx_shape_print(out, &((const random_attrs *)attrs)->shape);
+  cx_graph_shape_print(out, &((const random_attrs *)attrs)->shape);
 }
 
-static cx_hlo_value *splat1(const cx_emit *e, cx_hlo_elem elem, int64_t n,
+static cx_hlo_value *splat1(const cx_graph_emit *e, cx_hlo_elem elem, int64_t n,
                             double v)
 {
   return cx_hlo_splat(e->b, (cx_hlo_type){ elem, 1, &n }, v);
 }
 
 // n words of `word` type: ui32, or ui64 for f64.
-static cx_hlo_value *bits(const cx_emit *e, cx_hlo_elem word, int64_t n)
+static cx_hlo_value *bits(const cx_graph_emit *e, cx_hlo_elem word, int64_t n)
 {
   int64_t one = 1;
   cx_hlo_value *parts[2] = { cx_hlo_reshape(e->b, e->slots[0], &one, 1),
@@ -50,7 +50,7 @@ static cx_hlo_value *bits(const cx_emit *e, cx_hlo_elem word, int64_t n)
 
 // Words as numbers of [0, 1), or of (0, 1] with `open_low`: the top `keep` bits
 // times 2^-keep.
-static cx_hlo_value *uniform(const cx_emit *e, cx_hlo_value *words,
+static cx_hlo_value *uniform(const cx_graph_emit *e, cx_hlo_value *words,
                              cx_hlo_elem to, int keep, bool open_low)
 {
   const cx_hlo_type *t = cx_hlo_value_type(words);
@@ -68,11 +68,11 @@ static cx_hlo_value *uniform(const cx_emit *e, cx_hlo_value *words,
                        splat1(e, to, n, ldexp(1.0, -keep)));
 }
 
-static bool emit_empty(cx_emit *e)
+static bool emit_empty(cx_graph_emit *e)
 {
-  const cx_shape *s = &e->node->out[0].shape;
-  if (cx_shape_numel(s) != 0) return false;
-  e->out[0] = cx_emit_splat(e, cx_hlo_elem_of(s->dtype), s, 0);
+  const cx_graph_shape *s = &e->node->out[0].shape;
+  if (cx_graph_shape_numel(s) != 0) return false;
+  e->out[0] = cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, 0);
   return true;
 }
 
@@ -88,39 +88,40 @@ static int kept_bits(calx_dtype d)
   }
 }
 
-static void emit_rand(cx_emit *e)
+static void emit_rand(cx_graph_emit *e)
 {
-  const cx_shape *s = &e->node->out[0].shape;
+  const cx_graph_shape *s = &e->node->out[0].shape;
   if (emit_empty(e)) return;
   bool wide = s->dtype == CALX_F64;
   cx_hlo_value *words =
-      bits(e, wide ? CX_HLO_UI64 : CX_HLO_UI32, cx_shape_numel(s));
+      bits(e, wide ? CX_HLO_UI64 : CX_HLO_UI32, cx_graph_shape_numel(s));
   cx_hlo_elem calc = wide ? CX_HLO_F64 : CX_HLO_F32;
   cx_hlo_value *u = uniform(e, words, calc, kept_bits(s->dtype), false);
-  u = cx_emit_cast(e, u, cx_hlo_elem_of(s->dtype));
+  u = cx_ops_emit_cast(e, u, cx_hlo_elem_of(s->dtype));
   e->out[0] = cx_hlo_reshape(e->b, u, s->dims, s->rank);
 }
 
-const cx_op cx_op_rand = { .name = "rand",
-                           .id = CX_OPID_RAND,
-                           .attr_size = sizeof(random_attrs),
-                           .infer = infer_random,
-                           .emit = emit_rand,
-                           .describe = describe_random };
+const cx_graph_op cx_ops_rand = { .name = "rand",
+                                  .id = CX_OPS_ID_RAND,
+                                  .attr_size = sizeof(random_attrs),
+                                  .infer = infer_random,
+                                  .emit = emit_rand,
+                                  .describe = describe_random };
 
 // ---- randn ------------------------------------------------------------------
 
 // Of a pair of uniforms: r cos t and r sin t, with r = sqrt(-2 ln u) and
 // t = 2 pi v (G. Box and M. Muller, 1958). All cosines come before all sines.
-static void emit_randn(cx_emit *e)
+static void emit_randn(cx_graph_emit *e)
 {
-  const cx_shape *s = &e->node->out[0].shape;
+  const cx_graph_shape *s = &e->node->out[0].shape;
   if (emit_empty(e)) return;
   cx_hlo_builder *b = e->b;
   bool wide = s->dtype == CALX_F64;
   cx_hlo_elem calc = wide ? CX_HLO_F64 : CX_HLO_F32;
   int keep = wide ? 53 : 24;
-  int64_t n = cx_shape_numel(s), half = n / 2 + (n & 1), zero = 0, one = 1;
+  int64_t n = cx_graph_shape_numel(s), half = n / 2 + (n & 1), zero = 0,
+          one = 1;
   int64_t all = 2 * half;
   cx_hlo_value *words = bits(e, wide ? CX_HLO_UI64 : CX_HLO_UI32, all);
   cx_hlo_value *first = cx_hlo_slice(b, words, &zero, &half, &one);
@@ -138,20 +139,20 @@ static void emit_randn(cx_emit *e)
                                           cx_hlo_unary(b, CX_HLO_OP_SINE, t)) };
   cx_hlo_value *v = cx_hlo_concatenate(b, both, 2, 0);
   if (all != n) v = cx_hlo_slice(b, v, &zero, &n, &one);
-  v = cx_emit_cast(e, v, cx_hlo_elem_of(s->dtype));
+  v = cx_ops_emit_cast(e, v, cx_hlo_elem_of(s->dtype));
   e->out[0] = cx_hlo_reshape(b, v, s->dims, s->rank);
 }
 
-const cx_op cx_op_randn = { .name = "randn",
-                            .id = CX_OPID_RANDN,
-                            .attr_size = sizeof(random_attrs),
-                            .infer = infer_random,
-                            .emit = emit_randn,
-                            .describe = describe_random };
+const cx_graph_op cx_ops_randn = { .name = "randn",
+                                   .id = CX_OPS_ID_RANDN,
+                                   .attr_size = sizeof(random_attrs),
+                                   .infer = infer_random,
+                                   .emit = emit_randn,
+                                   .describe = describe_random };
 
 // ---- entries ----------------------------------------------------------------
 
-static calx_tensor *draw(const cx_op *op, calx_dims dims,
+static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
                          const calx_create_options *o, bool common)
 {
   calx_tensor *bad;
@@ -160,49 +161,50 @@ static calx_tensor *draw(const cx_op *op, calx_dims dims,
   if (!cx_good_shape(op->name, dims, wanted, o, &bad)) return bad;
   // A creator reads the options; its result is never looked at.
   calx_tensor *like = calx_zeros_with(dims, o);
-  if (cx_tensor_poisoned(like)) return like;
-  calx_dtype dtype = cx_tensor_shape(like)->dtype;
+  if (cx_lazy_tensor_poisoned(like)) return like;
+  calx_dtype dtype = cx_lazy_tensor_shape(like)->dtype;
   if (!cx_dtype_is_float(dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: %s is not floating; give a floating .dtype and "
-                        "convert the result with calx_to_dtype",
-                        op->name, calx_dtype_name(dtype));
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %s is not floating; give a floating .dtype and "
+                         "convert the result with calx_to_dtype",
+                         op->name, calx_dtype_name(dtype));
   }
   random_attrs a;
   memset(&a, 0, sizeof a);
-  a.shape = *cx_tensor_shape(like);
+  a.shape = *cx_lazy_tensor_shape(like);
   uint64_t key, counter;
-  cx_random_draw(calx_tensor_device(like), common, &key, &counter);
-  cx_slot slots[2] = { { .dtype = CALX_U64, .value.integer = (int64_t)key },
-                       { .dtype = CALX_U64,
-                         .value.integer = (int64_t)counter } };
-  cx_call call = { .op = op,
-                   .attrs = &a,
-                   .slots = slots,
-                   .n_slots = 2,
-                   .device = calx_tensor_device(like) };
-  calx_tensor *t = cx_apply(&call, NULL);
-  if (o != NULL && o->requires_grad) cx_tensor_set_requires_grad(t, true);
+  cx_lazy_random_draw(calx_tensor_device(like), common, &key, &counter);
+  cx_graph_slot slots[2] = {
+    { .dtype = CALX_U64, .value.integer = (int64_t)key },
+    { .dtype = CALX_U64, .value.integer = (int64_t)counter }
+  };
+  cx_lazy_call call = { .op = op,
+                        .attrs = &a,
+                        .slots = slots,
+                        .n_slots = 2,
+                        .device = calx_tensor_device(like) };
+  calx_tensor *t = cx_lazy_apply(&call, NULL);
+  if (o != NULL && o->requires_grad) cx_lazy_tensor_set_requires_grad(t, true);
   return t;
 }
 
 calx_tensor *calx_rand_with(calx_dims shape, const calx_create_options *o)
 {
-  return draw(&cx_op_rand, shape, o, false);
+  return draw(&cx_ops_rand, shape, o, false);
 }
 
-calx_tensor *cx_rand_common(calx_dims shape, const calx_create_options *o)
+calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o)
 {
-  return draw(&cx_op_rand, shape, o, true);
+  return draw(&cx_ops_rand, shape, o, true);
 }
 
 calx_tensor *calx_randn_with(calx_dims shape, const calx_create_options *o)
 {
-  return draw(&cx_op_randn, shape, o, false);
+  return draw(&cx_ops_randn, shape, o, false);
 }
 
 void calx_manual_seed(uint64_t seed)
 {
   calx_device *device = calx_device_current();
-  if (device != NULL) cx_random_seed(device, seed);
+  if (device != NULL) cx_lazy_random_seed(device, seed);
 }

@@ -14,11 +14,11 @@ static bool is_reduced(const reduce_attrs *a, uint32_t i)
   return (a->dims >> i & 1) != 0;
 }
 
-static calx_status *infer_reduce(cx_node *node)
+static calx_status *infer_reduce(cx_graph_node *node)
 {
   const reduce_attrs *a = node->attrs;
-  const cx_shape *in = cx_in(node, 0);
-  cx_shape *out = &node->out[0].shape;
+  const cx_graph_shape *in = cx_in(node, 0);
+  cx_graph_shape *out = &node->out[0].shape;
   memset(out, 0, sizeof *out);
   out->dtype = in->dtype;
   for (uint32_t i = 0; i < in->rank; i++) {
@@ -31,7 +31,7 @@ static calx_status *infer_reduce(cx_node *node)
 }
 
 // Elements that one result stands for.
-static int64_t reduced_count(const reduce_attrs *a, const cx_shape *in)
+static int64_t reduced_count(const reduce_attrs *a, const cx_graph_shape *in)
 {
   int64_t n = 1;
   for (uint32_t i = 0; i < in->rank; i++) {
@@ -40,12 +40,12 @@ static int64_t reduced_count(const reduce_attrs *a, const cx_shape *in)
   return n;
 }
 
-static calx_status *infer_extreme(cx_node *node)
+static calx_status *infer_extreme(cx_graph_node *node)
 {
   if (reduced_count(node->attrs, cx_in(node, 0)) == 0) {
-    return cx_op_error(node,
-                       "no element to choose from: a reduced dimension has "
-                       "size 0; name others with .dims");
+    return cx_ops_error(node,
+                        "no element to choose from: a reduced dimension has "
+                        "size 0; name others with .dims");
   }
   return infer_reduce(node);
 }
@@ -53,40 +53,41 @@ static calx_status *infer_extreme(cx_node *node)
 // ---- gradients --------------------------------------------------------------
 
 // A result-shaped tensor with its reduced dimensions back, of size 1.
-static calx_tensor *with_dims(const cx_tape *t, calx_tensor *r)
+static calx_tensor *with_dims(const cx_lazy_tape *t, calx_tensor *r)
 {
   const reduce_attrs *a = t->attrs;
-  cx_shape s = *cx_in(t->node, 0);
+  cx_graph_shape s = *cx_in(t->node, 0);
   for (uint32_t i = 0; i < s.rank; i++) {
     if (is_reduced(a, i)) s.dims[i] = 1;
   }
-  return cx_reshape_to(r, &s);
+  return cx_ops_reshape_to(r, &s);
 }
 
-static void grad_sum(cx_tape *t)
+static void grad_sum(cx_lazy_tape *t)
 {
-  t->in_grads[0] =
-      calx_expand(with_dims(t, t->out_grads[0]), cx_dims_of(cx_in(t->node, 0)));
+  t->in_grads[0] = calx_expand(with_dims(t, t->out_grads[0]),
+                               cx_ops_dims_of(cx_in(t->node, 0)));
 }
 
-static void grad_mean(cx_tape *t)
+static void grad_mean(cx_lazy_tape *t)
 {
   double n = (double)reduced_count(t->attrs, cx_in(t->node, 0));
-  calx_tensor *g = calx_div(t->out_grads[0], cx_number(n));
-  t->in_grads[0] = calx_expand(with_dims(t, g), cx_dims_of(cx_in(t->node, 0)));
+  calx_tensor *g = calx_div(t->out_grads[0], cx_ops_number(n));
+  t->in_grads[0] =
+      calx_expand(with_dims(t, g), cx_ops_dims_of(cx_in(t->node, 0)));
 }
 
 // All that equal the result share the gradient; none does where it is NaN, and
 // 0/0 makes the gradient NaN there, as PyTorch's.
-static void grad_extreme(cx_tape *t)
+static void grad_extreme(cx_lazy_tape *t)
 {
   const reduce_attrs *a = t->attrs;
-  calx_tensor *x = cx_tape_in(t, 0);
-  calx_tensor *equal = calx_eq(x, with_dims(t, cx_tape_out(t, 0)));
-  calx_tensor *mask = calx_to_dtype(equal, cx_tensor_shape(x)->dtype);
+  calx_tensor *x = cx_lazy_tape_in(t, 0);
+  calx_tensor *equal = calx_eq(x, with_dims(t, cx_lazy_tape_out(t, 0)));
+  calx_tensor *mask = calx_to_dtype(equal, cx_lazy_tensor_shape(x)->dtype);
   int64_t dims[CALX_MAX_RANK];
   size_t n = 0;
-  for (uint32_t i = 0; i < cx_tensor_shape(x)->rank; i++) {
+  for (uint32_t i = 0; i < cx_lazy_tensor_shape(x)->rank; i++) {
     if (is_reduced(a, i)) dims[n++] = i;
   }
   calx_reduce_options o = { .size = sizeof o,
@@ -99,7 +100,7 @@ static void grad_extreme(cx_tape *t)
 
 // ---- emission ---------------------------------------------------------------
 
-static cx_hlo_value *emit_over(cx_emit *e, cx_hlo_op_kind kind,
+static cx_hlo_value *emit_over(cx_graph_emit *e, cx_hlo_op_kind kind,
                                cx_hlo_value *init, cx_hlo_value *x)
 {
   const reduce_attrs *a = e->attrs;
@@ -112,46 +113,46 @@ static cx_hlo_value *emit_over(cx_emit *e, cx_hlo_op_kind kind,
   return cx_hlo_reduce_with(e->b, kind, x, init, dims, n);
 }
 
-static void finish(cx_emit *e, cx_hlo_value *r)
+static void finish(cx_graph_emit *e, cx_hlo_value *r)
 {
-  const cx_shape *s = &e->node->out[0].shape;
-  r = cx_emit_cast(e, r, cx_hlo_elem_of(s->dtype));
+  const cx_graph_shape *s = &e->node->out[0].shape;
+  r = cx_ops_emit_cast(e, r, cx_hlo_elem_of(s->dtype));
   e->out[0] = cx_hlo_reshape(e->b, r, s->dims, s->rank);
 }
 
-static cx_hlo_value *wide_sum(cx_emit *e)
+static cx_hlo_value *wide_sum(cx_graph_emit *e)
 {
-  cx_hlo_elem wide = cx_emit_wide(cx_in(e->node, 0)->dtype);
+  cx_hlo_elem wide = cx_ops_emit_wide(cx_in(e->node, 0)->dtype);
   cx_hlo_value *zero = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = wide }, 0);
-  return emit_over(e, CX_HLO_OP_ADD, zero, cx_emit_cast(e, e->in[0], wide));
+  return emit_over(e, CX_HLO_OP_ADD, zero, cx_ops_emit_cast(e, e->in[0], wide));
 }
 
-static void emit_sum(cx_emit *e)
+static void emit_sum(cx_graph_emit *e)
 {
   finish(e, wide_sum(e));
 }
 
-static void emit_mean(cx_emit *e)
+static void emit_mean(cx_graph_emit *e)
 {
-  const cx_shape *in = cx_in(e->node, 0);
+  const cx_graph_shape *in = cx_in(e->node, 0);
   cx_hlo_value *sum = wide_sum(e);
-  cx_shape like = { .dtype = in->dtype };
+  cx_graph_shape like = { .dtype = in->dtype };
   const cx_hlo_type *t = cx_hlo_value_type(sum);
   like.rank = (uint32_t)t->rank;
   for (size_t i = 0; i < t->rank; i++) like.dims[i] = t->dims[i];
-  cx_hlo_value *n = cx_emit_splat(e, cx_emit_wide(in->dtype), &like,
-                                  (double)reduced_count(e->attrs, in));
+  cx_hlo_value *n = cx_ops_emit_splat(e, cx_ops_emit_wide(in->dtype), &like,
+                                      (double)reduced_count(e->attrs, in));
   finish(e, cx_hlo_binary(e->b, CX_HLO_OP_DIVIDE, sum, n));
 }
 
-static void emit_amax(cx_emit *e)
+static void emit_amax(cx_graph_emit *e)
 {
   cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
   finish(e,
          emit_over(e, CX_HLO_OP_MAXIMUM, cx_hlo_lowest(e->b, elem), e->in[0]));
 }
 
-static void emit_amin(cx_emit *e)
+static void emit_amin(cx_graph_emit *e)
 {
   cx_hlo_elem elem = cx_hlo_elem_of(cx_in(e->node, 0)->dtype);
   finish(e,
@@ -168,14 +169,14 @@ static void describe_reduce(const void *attrs, cx_text *out)
   cx_text_append(out, a->keepdim ? "), keepdim" : ")");
 }
 
-#define OP(op, ID, rule, gradient)                              \
-  const cx_op cx_op_##op = { .name = #op,                       \
-                             .id = CX_OPID_##ID,                \
-                             .attr_size = sizeof(reduce_attrs), \
-                             .infer = rule,                     \
-                             .grad = gradient,                  \
-                             .emit = emit_##op,                 \
-                             .describe = describe_reduce };
+#define OP(op, ID, rule, gradient)                                     \
+  const cx_graph_op cx_ops_##op = { .name = #op,                       \
+                                    .id = CX_OPS_ID_##ID,              \
+                                    .attr_size = sizeof(reduce_attrs), \
+                                    .infer = rule,                     \
+                                    .grad = gradient,                  \
+                                    .emit = emit_##op,                 \
+                                    .describe = describe_reduce };
 
 OP(sum, SUM, infer_reduce, grad_sum)
 OP(mean, MEAN, infer_reduce, grad_mean)
@@ -184,38 +185,40 @@ OP(amin, AMIN, infer_extreme, grad_extreme)
 
 // ---- entries ----------------------------------------------------------------
 
-static bool read_options(const cx_op *op, const calx_tensor *x,
+static bool read_options(const cx_graph_op *op, const calx_tensor *x,
                          const calx_reduce_options *o, reduce_attrs *a,
                          calx_tensor **out)
 {
   static const calx_reduce_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
-  uint32_t rank = cx_tensor_shape(x)->rank;
+  uint32_t rank = cx_lazy_tensor_shape(x)->rank;
   *a = (reduce_attrs){ .keepdim = o->keepdim };
-  if (!cx_op_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: its options are of a newer version", op->name);
+  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: its options are of a newer version", op->name);
     return false;
   }
   if (o->dims.count == 0) a->dims = (UINT32_C(1) << rank) - 1;
   // PyTorch takes a dimension of a scalar, too.
   if (o->dims.count > (rank == 0 ? 1 : rank)) {
-    *out = cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "%s: %zu dimensions are given, %s has %u", op->name,
-                        o->dims.count, cx_shape_str(cx_tensor_shape(x)), rank);
+    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %zu dimensions are given, %s has %u", op->name,
+                         o->dims.count,
+                         cx_graph_shape_str(cx_lazy_tensor_shape(x)), rank);
     return false;
   }
   for (size_t i = 0; i < o->dims.count; i++) {
     uint32_t d;
-    if (!cx_op_dim(o->dims.values[i], rank, &d)) {
-      *out = cx_op_no_dim(op->name, "dim", o->dims.values[i], rank,
-                          cx_tensor_shape(x));
+    if (!cx_ops_dim(o->dims.values[i], rank, &d)) {
+      *out = cx_ops_no_dim(op->name, "dim", o->dims.values[i], rank,
+                           cx_lazy_tensor_shape(x));
       return false;
     }
     if (is_reduced(a, d)) {
-      *out = cx_op_poison(
-          CALX_INVALID_ARGUMENT, "%s: dim %lld of %s is given twice", op->name,
-          (long long)o->dims.values[i], cx_shape_str(cx_tensor_shape(x)));
+      *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                           "%s: dim %lld of %s is given twice", op->name,
+                           (long long)o->dims.values[i],
+                           cx_graph_shape_str(cx_lazy_tensor_shape(x)));
       return false;
     }
     a->dims |= UINT32_C(1) << d;
@@ -224,44 +227,45 @@ static bool read_options(const cx_op *op, const calx_tensor *x,
   return true;
 }
 
-static calx_tensor *reduce(const cx_op *op, calx_tensor *x,
+static calx_tensor *reduce(const cx_graph_op *op, calx_tensor *x,
                            const calx_reduce_options *o)
 {
   calx_tensor *bad;
   reduce_attrs a;
-  if (cx_op_unfit(op->name, &x, 1, &bad) || !read_options(op, x, o, &a, &bad)) {
+  if (cx_ops_unfit(op->name, &x, 1, &bad) ||
+      !read_options(op, x, o, &a, &bad)) {
     return bad;
   }
-  return cx_record(op, &x, 1, &a);
+  return cx_ops_record(op, &x, 1, &a);
 }
 
 calx_tensor *calx_sum_with(calx_tensor *x, const calx_reduce_options *o)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("sum", &x, 1, &bad)) return bad;
-  bool is_float = cx_dtype_is_float(cx_tensor_shape(x)->dtype);
-  return reduce(&cx_op_sum, is_float ? x : calx_to_dtype(x, CALX_I64), o);
+  if (cx_ops_unfit("sum", &x, 1, &bad)) return bad;
+  bool is_float = cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+  return reduce(&cx_ops_sum, is_float ? x : calx_to_dtype(x, CALX_I64), o);
 }
 
 calx_tensor *calx_mean_with(calx_tensor *x, const calx_reduce_options *o)
 {
   calx_tensor *bad;
-  if (cx_op_unfit("mean", &x, 1, &bad)) return bad;
-  if (!cx_dtype_is_float(cx_tensor_shape(x)->dtype)) {
-    return cx_op_poison(CALX_INVALID_ARGUMENT,
-                        "mean: %s is not floating; convert it with "
-                        "calx_to_dtype",
-                        cx_shape_str(cx_tensor_shape(x)));
+  if (cx_ops_unfit("mean", &x, 1, &bad)) return bad;
+  if (!cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype)) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "mean: %s is not floating; convert it with "
+                         "calx_to_dtype",
+                         cx_graph_shape_str(cx_lazy_tensor_shape(x)));
   }
-  return reduce(&cx_op_mean, x, o);
+  return reduce(&cx_ops_mean, x, o);
 }
 
 calx_tensor *calx_amax_with(calx_tensor *x, const calx_reduce_options *o)
 {
-  return reduce(&cx_op_amax, x, o);
+  return reduce(&cx_ops_amax, x, o);
 }
 
 calx_tensor *calx_amin_with(calx_tensor *x, const calx_reduce_options *o)
 {
-  return reduce(&cx_op_amin, x, o);
+  return reduce(&cx_ops_amin, x, o);
 }

@@ -52,9 +52,9 @@ static calx_status *find_gradients(clipping *c)
   c->dtype = CALX_F32;
   for (size_t i = 0; i < c->opt->n; i++) {
     const cx_optim_param *p = &c->opt->params[i];
-    calx_tensor *grad = cx_tensor_grad(p->tensor);
-    if (grad == NULL || cx_tensor_poisoned(grad)) continue;
-    calx_status *status = cx_tensor_usable(grad, "clip_grad_norm", 0);
+    calx_tensor *grad = cx_lazy_tensor_grad(p->tensor);
+    if (grad == NULL || cx_lazy_tensor_poisoned(grad)) continue;
+    calx_status *status = cx_lazy_tensor_usable(grad, "clip_grad_norm", 0);
     if (status != NULL) {
       return cx_annotate(status, "it is the gradient of '%s'", p->path);
     }
@@ -115,7 +115,7 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
   by = calx_minimum(by, one);
   calx_tensor **scaled = cx_calloc(c->n + 1, sizeof *scaled);
   if (scaled == NULL) {
-    cx_scope_pin(cx_out_of_memory());
+    cx_lazy_scope_pin(cx_out_of_memory());
     return;
   }
   for (size_t i = 0; i < c->n; i++) {
@@ -123,7 +123,7 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
     scaled[i] = calx_to_dtype(x, calx_tensor_dtype(c->grads[i]));
   }
   for (size_t i = 0; i < c->n && calx_scope_error() == NULL; i++) {
-    cx_tensor_set_value(c->grads[i], scaled[i]);
+    cx_lazy_tensor_set_value(c->grads[i], scaled[i]);
   }
   cx_free(scaled);
 }
@@ -133,7 +133,7 @@ static void scale(const clipping *c, calx_tensor *norm, double max_norm)
 static calx_tensor *clip(clipping *c, double max_norm, bool finite)
 {
   calx_tensor *norm = total(c);
-  if (finite) cx_scope_pin(check_finite(norm, c->greatest));
+  if (finite) cx_lazy_scope_pin(check_finite(norm, c->greatest));
   if (calx_scope_error() == NULL) scale(c, norm, max_norm);
   return norm;
 }
@@ -159,13 +159,13 @@ calx_tensor *calx_clip_grad_norm_with(
 {
   calx_clip_grad_norm_options o;
   clipping c = { .n = 0 };
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_status *status =
       cx_options_take("clip_grad_norm", options, &o, sizeof o);
   if (status == NULL) status = prepare(opt, max_norm, &o, &c);
-  calx_tensor *norm = status != NULL ? cx_tensor_poison(status)
+  calx_tensor *norm = status != NULL ? cx_lazy_tensor_poison(status)
                                      : clip(&c, max_norm, o.error_if_nonfinite);
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   cx_free(c.grads);
   return norm;
 }

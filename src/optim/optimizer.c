@@ -66,7 +66,7 @@ static calx_status *add_param(calx_optimizer *opt, const char *path,
     return cx_out_of_memory();
   }
   // The path as the tensor knows it, from the root of its model.
-  const char *name = cx_tensor_name(t);
+  const char *name = cx_lazy_tensor_name(t);
   opt->params[opt->n++] =
       (cx_optim_param){ .tensor = calx_retain(t),
                         .path = name != NULL ? name : "a parameter" };
@@ -78,7 +78,7 @@ static void add_if_trained(void *user, const char *path, calx_entry_kind kind,
                            calx_tensor *tensor)
 {
   calx_optimizer *opt = user;
-  if (kind != CALX_PARAMETER || !cx_tensor_requires_grad(tensor)) return;
+  if (kind != CALX_PARAMETER || !cx_lazy_tensor_requires_grad(tensor)) return;
   cx_optim_fail(opt, add_param(opt, path, tensor));
 }
 
@@ -129,23 +129,23 @@ calx_status *calx_optimizer_error(const calx_optimizer *opt)
 
 // ---- what became of the last steps ------------------------------------------
 
-static const cx_node *node_of(const calx_tensor *t)
+static const cx_graph_node *node_of(const calx_tensor *t)
 {
-  return cx_tensor_value(t).node;
+  return cx_lazy_tensor_value(t).node;
 }
 
 // Whether a failed sync took back the steps since the one before.
 static bool was_undone(const calx_optimizer *opt)
 {
   return opt->witness != NULL && opt->steps > opt->sure_steps &&
-         (cx_tensor_poisoned(opt->witness) ||
+         (cx_lazy_tensor_poisoned(opt->witness) ||
           node_of(opt->witness) == opt->witness_before);
 }
 
 static void drop_dead_state(cx_optim_param *p)
 {
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
-    if (p->state[k] == NULL || !cx_tensor_poisoned(p->state[k])) continue;
+    if (p->state[k] == NULL || !cx_lazy_tensor_poisoned(p->state[k])) continue;
     calx_release(p->state[k]);
     p->state[k] = NULL;
   }
@@ -175,14 +175,14 @@ static void settle(calx_optimizer *opt)
 // NULL: none; what a failed step left without a value is none.
 static calx_tensor *gradient_of(const cx_optim_param *p)
 {
-  calx_tensor *grad = cx_tensor_grad(p->tensor);
-  return grad != NULL && !cx_tensor_poisoned(grad) ? grad : NULL;
+  calx_tensor *grad = cx_lazy_tensor_grad(p->tensor);
+  return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
 calx_status *cx_optim_name_gradient(calx_status *status,
                                     const cx_optim_param *p)
 {
-  const char *model = cx_tensor_model(p->tensor);
+  const char *model = cx_lazy_tensor_model(p->tensor);
   return cx_annotate(status, "it is the gradient of '%s' %s%s", p->path,
                      model != NULL ? "of the model " : "",
                      model != NULL ? model : "");
@@ -193,7 +193,7 @@ static calx_status *check_gradients(const calx_optimizer *opt)
   for (size_t i = 0; i < opt->n; i++) {
     const calx_tensor *grad = gradient_of(&opt->params[i]);
     if (grad == NULL) continue;
-    calx_status *status = cx_tensor_usable(grad, "optimizer_step", 0);
+    calx_status *status = cx_lazy_tensor_usable(grad, "optimizer_step", 0);
     if (status != NULL) {
       return cx_optim_name_gradient(status, &opt->params[i]);
     }
@@ -217,7 +217,7 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
 {
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     u->is_new[k] = u->state[k] != NULL && p->state[k] == NULL;
-    if (u->is_new[k]) u->state[k] = cx_tensor_detached(u->state[k]);
+    if (u->is_new[k]) u->state[k] = cx_lazy_tensor_detached(u->state[k]);
   }
 }
 
@@ -260,27 +260,28 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (!u->is_new[k]) continue;
     p->state[k] = calx_take(u->state[k]);
-    cx_tensor_set_name(p->state[k], state_name(p, opt->rule->states[k]));
+    cx_lazy_tensor_set_name(p->state[k], state_name(p, opt->rule->states[k]));
   }
   set_witness(opt, p, u);
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (u->state[k] == NULL || u->is_new[k]) continue;
-    cx_tensor_set_value(p->state[k], u->state[k]);
+    cx_lazy_tensor_set_value(p->state[k], u->state[k]);
   }
-  cx_tensor_set_value(p->tensor, u->value);
+  cx_lazy_tensor_set_value(p->tensor, u->value);
   p->steps++;
-  if (!opt->keep_gradients) cx_tensor_consume(cx_tensor_grad(p->tensor));
+  if (!opt->keep_gradients)
+    cx_lazy_tensor_consume(cx_lazy_tensor_grad(p->tensor));
 }
 
 static calx_status *step(calx_optimizer *opt)
 {
   CALX_TRY(cx_annotate(calx_optimizer_error(opt), "so there is no step"));
-  if (cx_scope_failed()) return NULL;
+  if (cx_lazy_scope_failed()) return NULL;
   if (opt->rule->step != NULL) return opt->rule->step(opt);
   settle(opt);
   CALX_TRY(check_gradients(opt));
   calx_scope *scope = calx_scope_begin();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   compute(opt);
   if (calx_scope_error() == NULL) {
     for (size_t i = 0; i < opt->n; i++) {
@@ -289,14 +290,14 @@ static calx_status *step(calx_optimizer *opt)
     }
     opt->steps++;
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   return calx_scope_end(scope);
 }
 
 void calx_optimizer_step(calx_optimizer *opt)
 {
   int64_t begin = cx_trace_own_begin();
-  cx_scope_pin(step(opt));
+  cx_lazy_scope_pin(step(opt));
   cx_trace_own_end(begin);
 }
 
@@ -305,8 +306,8 @@ void calx_optimizer_step(calx_optimizer *opt)
 void calx_optimizer_zero_grad(calx_optimizer *opt)
 {
   for (size_t i = 0; opt != NULL && i < opt->n; i++) {
-    if (cx_tensor_grad(opt->params[i].tensor) != NULL) {
-      cx_tensor_set_grad(opt->params[i].tensor, NULL);
+    if (cx_lazy_tensor_grad(opt->params[i].tensor) != NULL) {
+      cx_lazy_tensor_set_grad(opt->params[i].tensor, NULL);
     }
   }
 }
@@ -315,12 +316,12 @@ void calx_optimizer_set_lr(calx_optimizer *opt, double lr)
 {
   if (opt != NULL && opt->inner != NULL) opt = opt->inner;
   if (!cx_optim_is_real(opt)) {
-    cx_scope_pin(calx_optimizer_error(opt));
+    cx_lazy_scope_pin(calx_optimizer_error(opt));
     return;
   }
   calx_status *status = cx_optim_check_positive(opt, "lr", lr);
   if (status == NULL) opt->lr = lr;
-  cx_scope_pin(status);
+  cx_lazy_scope_pin(status);
 }
 
 double calx_optimizer_lr(const calx_optimizer *opt)
@@ -345,7 +346,7 @@ calx_tensor *calx_optimizer_state(const calx_optimizer *opt, size_t parameter,
     const char *known = opt->rule->states[k];
     calx_tensor *t = opt->params[parameter].state[k];
     if (known == NULL || strcmp(known, name) != 0 || t == NULL) continue;
-    return cx_tensor_poisoned(t) ? NULL : t;
+    return cx_lazy_tensor_poisoned(t) ? NULL : t;
   }
   return NULL;
 }

@@ -81,7 +81,7 @@ struct calx_optimizer {  // the first member of each optimiser's own struct
   // A tensor that the steps since the last sync assigned, and its value before
   // them and after: it tells whether they came to be.
   calx_tensor *witness;
-  const cx_node *witness_before, *witness_after;
+  const cx_graph_node *witness_before, *witness_after;
   calx_status *status;
 };
 

@@ -57,14 +57,14 @@ static void check_site(const calx_site *site, const char *what, int line,
 
 // The result's node, and all that the call recorded: from the result down to
 // what helpers or uploads made.
-static void check_nodes(const cx_node *node, const char *what, int line,
+static void check_nodes(const cx_graph_node *node, const char *what, int line,
                         const char *func, int depth)
 {
   check_site(&node->site, what, line, func);
   for (uint32_t i = 0; i < node->n_in && depth < 8; i++) {
-    const cx_node *in = node->in[i].node;
+    const cx_graph_node *in = node->in[i].node;
     bool helper = in->site.func == NULL || strcmp(in->site.func, func) != 0;
-    if (helper || (cx_node_flags(in) & CX_NODE_DATA) != 0) continue;
+    if (helper || (cx_node_flags(in) & CX_GRAPH_NODE_DATA) != 0) continue;
     check_nodes(in, what, line, func, depth + 1);
   }
 }
@@ -74,7 +74,7 @@ static void check_tensor(calx_tensor *t, const char *what, int line,
 {
   calx_status *status = calx_scope_take_error();
   if (status != NULL) fail_msg("%s: %s", what, calx_status_message(status));
-  check_nodes(cx_tensor_value(t).node, what, line, func, 0);
+  check_nodes(cx_lazy_tensor_value(t).node, what, line, func, 0);
 }
 
 #define CHECK(call) check_tensor((call), #call, __LINE__, __func__)
@@ -261,7 +261,7 @@ static void test_backward(void **state)
   calx_tensor *loss = calx_sum(calx_mul(w, w));
   int line = __LINE__ + 1;
   calx_backward(loss);
-  check_site(&cx_tensor_value(calx_grad(w)).node->site, "backward", line,
+  check_site(&cx_lazy_tensor_value(calx_grad(w)).node->site, "backward", line,
              __func__);
   calx_release(w);
 }
@@ -286,7 +286,7 @@ static void test_modules(void **state)
   int line = __LINE__ + 1;
   calx_optimizer_step(opt);
   calx_tensor *w = calx_module_find(m, "fc.weight");
-  check_site(&cx_tensor_value(w).node->site, "step", line, __func__);
+  check_site(&cx_lazy_tensor_value(w).node->site, "step", line, __func__);
   calx_optimizer_free(opt);
   calx_module_free(m);
 }
@@ -298,7 +298,7 @@ static void test_binding(void **state)
   calx_tensor *x = f32(CALX_SHAPE(4));
   calx_at_(&(calx_site){ "model.lua", "forward", 12 });
   calx_tensor *n = (calx_neg)(x);
-  const calx_site *site = &cx_tensor_value(n).node->site;
+  const calx_site *site = &cx_lazy_tensor_value(n).node->site;
   assert_string_equal(site->file, "model.lua");
   assert_string_equal(site->func, "forward");
   assert_int_equal(site->line, 12);

@@ -13,7 +13,7 @@ static int begin(void **state)
 {
   (void)state;
   setenv("CALX_EAGER", eager ? "1" : "0", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   return 0;
 }
 

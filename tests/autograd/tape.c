@@ -8,7 +8,7 @@
 static int rule_calls;
 static long most_live;  // tensors, when a rule was called
 
-static calx_status *infer_like(cx_node *node)
+static calx_status *infer_like(cx_graph_node *node)
 {
   for (uint32_t k = 0; k < node->n_out; k++) {
     node->out[k].shape = *cx_in(node, 0);
@@ -16,7 +16,7 @@ static calx_status *infer_like(cx_node *node)
   return NULL;
 }
 
-static void grad_counting(cx_tape *t)
+static void grad_counting(cx_lazy_tape *t)
 {
   rule_calls++;
   for (uint32_t i = 0; i < t->node->n_in; i++) {
@@ -25,41 +25,41 @@ static void grad_counting(cx_tape *t)
 }
 
 // With handles that nobody needs after the rule.
-static void grad_wasteful(cx_tape *t)
+static void grad_wasteful(cx_lazy_tape *t)
 {
   calx_tensor *g = t->out_grads[0];
   for (int i = 0; i < 4; i++) g = calx_neg(g);
   t->in_grads[0] = g;
-  if (cx_tensor_live() > most_live) most_live = cx_tensor_live();
+  if (cx_lazy_tensor_live() > most_live) most_live = cx_lazy_tensor_live();
 }
 
-static void grad_wrong(cx_tape *t)
+static void grad_wrong(cx_lazy_tape *t)
 {
   t->in_grads[0] = calx_sum(t->out_grads[0]);
 }
 
-static void grad_failing(cx_tape *t)
+static void grad_failing(cx_lazy_tape *t)
 {
   t->in_grads[0] = calx_matmul(t->out_grads[0],
                                calx_reshape(t->out_grads[0], CALX_SHAPE(1, 2)));
 }
 
-static const cx_op op_counting = { .name = "counting",
-                                   .infer = infer_like,
-                                   .grad = grad_counting };
-static const cx_op op_wasteful = { .name = "wasteful",
-                                   .infer = infer_like,
-                                   .grad = grad_wasteful };
-static const cx_op op_wrong = { .name = "wrong",
-                                .infer = infer_like,
-                                .grad = grad_wrong };
-static const cx_op op_failing = { .name = "failing",
-                                  .infer = infer_like,
-                                  .grad = grad_failing };
+static const cx_graph_op op_counting = { .name = "counting",
+                                         .infer = infer_like,
+                                         .grad = grad_counting };
+static const cx_graph_op op_wasteful = { .name = "wasteful",
+                                         .infer = infer_like,
+                                         .grad = grad_wasteful };
+static const cx_graph_op op_wrong = { .name = "wrong",
+                                      .infer = infer_like,
+                                      .grad = grad_wrong };
+static const cx_graph_op op_failing = { .name = "failing",
+                                        .infer = infer_like,
+                                        .grad = grad_failing };
 
-static calx_tensor *apply(const cx_op *op, calx_tensor *x)
+static calx_tensor *apply(const cx_graph_op *op, calx_tensor *x)
 {
-  return cx_apply(&(cx_call){ .op = op, .in = &x, .n_in = 1 }, NULL);
+  return cx_lazy_apply(&(cx_lazy_call){ .op = op, .in = &x, .n_in = 1 }, NULL);
 }
 
 // ---- rules ------------------------------------------------------------------
@@ -124,11 +124,11 @@ static void test_gradients_name_the_module(void **state)
   (void)state;
   calx_scope *s = calx_scope_begin();
   calx_tensor *x = leaf();
-  const char *before = cx_module_path_set("features.conv1");
+  const char *before = cx_lazy_module_path_set("features.conv1");
   calx_tensor *y = calx_mul(x, x);
-  cx_module_path_set(before);
+  cx_lazy_module_path_set(before);
   calx_backward(calx_sum(y));
-  const cx_node *node = cx_tensor_value(calx_grad(x)).node;
+  const cx_graph_node *node = cx_lazy_tensor_value(calx_grad(x)).node;
   assert_string_equal(node->module, "features.conv1");
   CHECK_STATUS_OK(calx_scope_end(s));
 }
@@ -206,8 +206,8 @@ static void test_gradients_are_not_on_the_tape(void **state)
   calx_tensor *x = leaf();
   for (int i = 0; i < 2; i++) {  // new, then accumulated
     calx_backward(calx_sum(calx_mul(x, x)));
-    const cx_node *node = cx_tensor_value(calx_grad(x)).node;
-    assert_true((cx_node_flags(node) & CX_NODE_GRAD) == 0);
+    const cx_graph_node *node = cx_lazy_tensor_value(calx_grad(x)).node;
+    assert_true((cx_node_flags(node) & CX_GRAPH_NODE_GRAD) == 0);
     assert_false(calx_tensor_requires_grad(calx_grad(x)));
     assert_true(records());
   }
@@ -271,7 +271,7 @@ static void test_temporaries_die_early(void **state)
   calx_tensor *x = leaf(), *y = x;
   for (int i = 0; i < 5000; i++) y = apply(&op_wasteful, y);
   y = calx_sum(y);
-  long before = most_live = cx_tensor_live();
+  long before = most_live = cx_lazy_tensor_live();
   calx_backward(y);
   assert_true(most_live > before);
   assert_true(most_live - before < 2000);

@@ -12,17 +12,17 @@ int main(int argc, char **argv)
   size_t n = strtoul(argv[6], NULL, 10);
   char *bytes = cx_calloc(1, n);
   if (bytes == NULL) return 1;
-  cx_cache_entry e = { .plugin = argv[3],
-                       .platform = argv[4],
-                       .program = argv[5],
-                       .key = "key",
-                       .key_size = 3,
-                       .bytes = bytes,
-                       .n_bytes = n };
+  cx_lazy_cache_entry e = { .plugin = argv[3],
+                            .platform = argv[4],
+                            .program = argv[5],
+                            .key = "key",
+                            .key_size = 3,
+                            .bytes = bytes,
+                            .n_bytes = n };
   cx_text file = { 0 };
-  cx_cache_entry_write(&e, &file);
-  calx_status *status = cx_cache_make(argv[1]);
-  if (status == NULL) status = cx_cache_keep(argv[1], argv[2], &file);
+  cx_lazy_cache_entry_write(&e, &file);
+  calx_status *status = cx_lazy_cache_make(argv[1]);
+  if (status == NULL) status = cx_lazy_cache_keep(argv[1], argv[2], &file);
   calx_status_print(stderr, status);
   int code = status != NULL;
   calx_status_free(status);

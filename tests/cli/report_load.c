@@ -14,7 +14,7 @@
 #include "../../cli/report.h"
 #include "base/status.h"
 
-static calx_status *load(const char *text, cx_run_data *out)
+static calx_status *load(const char *text, cx_debug_run_data *out)
 {
   char path[] = "/tmp/calx_report_XXXXXX";
   int fd = mkstemp(path);
@@ -55,7 +55,7 @@ static void test_plain_errors(void **state)
     { "{\"calx_report\":\x1b]0;title\x07}", "line 1" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    cx_run_data run;
+    cx_debug_run_data run;
     calx_status *status = load(cases[i].text, &run);
     assert_int_equal(calx_status_code(status), CALX_INVALID_ARGUMENT);
     const char *message = calx_status_message(status);
@@ -77,7 +77,7 @@ static void test_plain_names(void **state)
     "c\n  Value: 1\n",
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    cx_run_data run;
+    cx_debug_run_data run;
     assert_null(load(texts[i], &run));
     assert_string_equal(run.report.counters[0].name, "ab c");
     cx_debug_run_free(&run);
@@ -88,7 +88,7 @@ static void test_plain_names(void **state)
 static void test_devices(void **state)
 {
   (void)state;
-  cx_run_data run;
+  cx_debug_run_data run;
   assert_null(load(HEAD "\"metrics\":{},\"counters\":{}}", &run));
   assert_int_equal(run.devices, 1);
   cx_debug_run_free(&run);

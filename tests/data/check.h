@@ -71,7 +71,7 @@ static inline int check_begin(void **state)
 {
   CHECK_OK(calx_scope_end(calx_scope_begin()));  // makes the root scope
   static check_before before;
-  before.tensors = cx_tensor_live();
+  before.tensors = cx_lazy_tensor_live();
   before.statuses = cx_status_live();
   before.blocks = cx_alloc_live();
   before.scope = calx_scope_begin();
@@ -88,7 +88,7 @@ static inline int check_end(void **state)
     calx_status_free(status);
     return 1;
   }
-  long tensors = cx_tensor_live() - before->tensors;
+  long tensors = cx_lazy_tensor_live() - before->tensors;
   long statuses = cx_status_live() - before->statuses;
   long blocks = cx_alloc_live() - before->blocks;
   if (tensors == 0 && statuses == 0 && blocks == 0) return 0;

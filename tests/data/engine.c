@@ -174,7 +174,7 @@ static int end(void **state)
 {
   const check_before *before = *state;
   CHECK_OK(calx_scope_end(before->scope));
-  long tensors = cx_tensor_live() - before->tensors;
+  long tensors = cx_lazy_tensor_live() - before->tensors;
   long statuses = cx_status_live() - before->statuses;
   if (tensors == 0 && statuses == 0) return 0;
   print_error("left over: %ld tensors, %ld statuses\n", tensors, statuses);

@@ -204,10 +204,11 @@ void test_kept_tensors(void **state)
     assert_true(calx_loader_next(l, &batch));
     kept[i] = calx_retain(batch.target);
     // Those kept, this batch and at most one ahead.
-    assert_in_range(cx_tensor_live() - before->tensors, i + 1, i + 1 + 1 + 2);
+    assert_in_range(cx_lazy_tensor_live() - before->tensors, i + 1,
+                    i + 1 + 1 + 2);
   }
   assert_false(calx_loader_next(l, &batch));
-  assert_int_equal(cx_tensor_live() - before->tensors, SIZE);
+  assert_int_equal(cx_lazy_tensor_live() - before->tensors, SIZE);
   calx_loader_free(l);
   for (int64_t i = 0; i < SIZE; i++) {
     int64_t label;
@@ -315,7 +316,7 @@ static int end_step(void **state)
 {
   const check_before *before = *state;
   CHECK_OK(calx_scope_end(before->scope));
-  long tensors = cx_tensor_live() - before->tensors;
+  long tensors = cx_lazy_tensor_live() - before->tensors;
   if (tensors == 0) return 0;
   print_error("left over: %ld tensors\n", tensors);
   return 1;

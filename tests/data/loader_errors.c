@@ -102,7 +102,7 @@ void test_tensors_in_get(void **state)
   int64_t labels[10];
   CHECK_OK(calx_tensor_read(batch.data, labels, sizeof labels));
   for (int64_t i = 0; i < 10; i++) assert_int_equal(labels[i], i);
-  assert_int_equal(cx_tensor_live() - before->tensors, 1);
+  assert_int_equal(cx_lazy_tensor_live() - before->tensors, 1);
   calx_loader_free(l);
   calx_dataset_free(d);
 }
@@ -117,18 +117,18 @@ void test_failed_scope(void **state)
   calx_dataset *d = source_dataset(&s, 10);
   calx_loader *l = calx_loader_new(d, .batch_size = 2);
   calx_batch batch;
-  cx_scope_pin(cx_error(CALX_ABORTED, "an op failed"));
+  cx_lazy_scope_pin(cx_error(CALX_ABORTED, "an op failed"));
   assert_false(calx_loader_next(l, &batch));
   assert_int_equal(s.gets, 0);
   CHECK_FAILS(CALX_ABORTED, calx_scope_take_error(), "an op failed");
   assert_true(calx_loader_next(l, &batch));
-  cx_scope_pin(cx_error(CALX_ABORTED, "an op failed"));
+  cx_lazy_scope_pin(cx_error(CALX_ABORTED, "an op failed"));
   assert_false(calx_loader_next(l, &batch));
   assert_null(batch.data);
   CHECK_FAILS(CALX_ABORTED, calx_scope_take_error(), "an op failed");
   // An inner scope's failure does not reach the loop around it.
   calx_scope *inner = calx_scope_begin();
-  cx_scope_pin(cx_error(CALX_ABORTED, "inside"));
+  cx_lazy_scope_pin(cx_error(CALX_ABORTED, "inside"));
   CHECK_FAILS(CALX_ABORTED, calx_scope_end(inner), "inside");
   assert_true(calx_loader_next(l, &batch));
   assert_int_equal(batch.index, 0);

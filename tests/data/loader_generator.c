@@ -47,7 +47,7 @@ void test_generator(void **state)
       assert_false(calx_loader_next(l, &batch));
     }
     assert_int_equal(uploads(), uploads_before);
-    assert_int_equal(cx_tensor_live() - before->tensors, 3);
+    assert_int_equal(cx_lazy_tensor_live() - before->tensors, 3);
     assert_true(calx_loader_next(l, &batch));
     calx_loader_end_epoch(l);
     assert_true(calx_loader_next(l, &batch));

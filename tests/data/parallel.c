@@ -91,7 +91,7 @@ static void test_batches_per_execution(void **state)
       for (int i = 0; i < 8; i++) {
         assert_true(calx_loader_next(l, &batch));
         assert_int_equal(steps() - before, i / k);
-        assert_true(cx_sync_is_deferred() == (k > 1));
+        assert_true(cx_lazy_sync_is_deferred() == (k > 1));
         calx_scope *step = calx_scope_begin();
         calx_release(calx_retain(calx_relu(batch.data)));
         calx_tensor *kept = calx_retain(calx_relu(batch.data));
@@ -102,19 +102,19 @@ static void test_batches_per_execution(void **state)
       }
       assert_false(calx_loader_next(l, &batch));
       assert_int_equal(steps() - before, (8 + k - 1) / k);
-      assert_false(cx_sync_is_deferred());
+      assert_false(cx_lazy_sync_is_deferred());
     }
     calx_batch batch;
     assert_true(calx_loader_next(l, &batch));
-    assert_true(cx_sync_is_deferred() == (k > 1));
+    assert_true(cx_lazy_sync_is_deferred() == (k > 1));
     // A loop inside, with a sync of its own at each batch, changes nothing.
     calx_batch inner;
     while (calx_loader_next(from, &inner)) {
     }
-    assert_true(cx_sync_is_deferred() == (k > 1));
+    assert_true(cx_lazy_sync_is_deferred() == (k > 1));
     if (k % 3 != 0) calx_loader_end_epoch(l);
     calx_loader_free(l);
-    assert_false(cx_sync_is_deferred());
+    assert_false(cx_lazy_sync_is_deferred());
   }
   calx_loader_free(from);
   calx_dataset_free(d);
@@ -203,7 +203,7 @@ static void *run_rank(void *user)
   calx_status *status = calx_scope_end(scope);
   r->right &= status == NULL;
   calx_status_free(status);
-  CHECK_OK(cx_scope_end_thread());
+  CHECK_OK(cx_lazy_scope_end_thread());
   return NULL;
 }
 
@@ -537,7 +537,7 @@ static int end_step(void **state)
 {
   const check_before *before = *state;
   CHECK_OK(calx_scope_end(before->scope));
-  return cx_tensor_live() != before->tensors;
+  return cx_lazy_tensor_live() != before->tensors;
 }
 
 int main(void)

@@ -14,28 +14,30 @@
 
 enum { STEPS = 100 };
 
-static void add_metric(cx_run_data *r, const char *name, cx_metric_unit unit,
-                       int64_t samples, double sum)
+static void add_metric(cx_debug_run_data *r, const char *name,
+                       cx_metric_unit unit, int64_t samples, double sum)
 {
   assert_true(cx_grow(&r->report.metrics, &r->report.metrics_capacity,
                       r->report.n_metrics + 1, sizeof *r->report.metrics));
-  cx_read_metric *m = &r->report.metrics[r->report.n_metrics++];
-  *m = (cx_read_metric){ .unit = unit, .samples = samples, .accumulator = sum };
+  cx_debug_read_metric *m = &r->report.metrics[r->report.n_metrics++];
+  *m = (cx_debug_read_metric){ .unit = unit,
+                               .samples = samples,
+                               .accumulator = sum };
   snprintf(m->name, sizeof m->name, "%s", name);
 }
 
 // 100 steps of 10 ms; each device reads 40 values and compiles for a second.
-static cx_run_data run_of(int64_t devices)
+static cx_debug_run_data run_of(int64_t devices)
 {
-  cx_run_data r = { .detailed = true,
-                    .syncs = STEPS,
-                    .seconds = 10,
-                    .devices = devices,
-                    .n_steps = STEPS };
+  cx_debug_run_data r = { .detailed = true,
+                          .syncs = STEPS,
+                          .seconds = 10,
+                          .devices = devices,
+                          .n_steps = STEPS };
   r.steps = cx_calloc(STEPS, sizeof *r.steps);
   assert_non_null(r.steps);
   for (int i = 0; i < STEPS; i++) {
-    r.steps[i] = (cx_run_step){
+    r.steps[i] = (cx_debug_run_step){
       .first = i + 1, .n = 1, .seconds = 0.01, .execute = 0.009
     };
   }
@@ -49,19 +51,20 @@ static cx_run_data run_of(int64_t devices)
   return r;
 }
 
-static const cx_advice *item(const cx_advice *all, const char *name)
+static const cx_debug_advice *item(const cx_debug_advice *all, const char *name)
 {
-  for (int i = 0; i < CX_ADVICE_ITEMS; i++) {
+  for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     if (strcmp(all[i].item, name) == 0) return &all[i];
   }
   fail_msg("no item '%s'", name);
   return NULL;
 }
 
-static void check(const cx_advice *all, const char *name, const char *says)
+static void check(const cx_debug_advice *all, const char *name,
+                  const char *says)
 {
-  const cx_advice *a = item(all, name);
-  assert_int_equal(a->verdict, CX_VERDICT_GOOD);
+  const cx_debug_advice *a = item(all, name);
+  assert_int_equal(a->verdict, CX_DEBUG_VERDICT_GOOD);
   if (strstr(a->numbers.data, says) == NULL) {
     fail_msg("'%s' has no '%s'", a->numbers.data, says);
   }
@@ -71,8 +74,8 @@ static void test_devices(void **state)
 {
   (void)state;
   for (int64_t devices = 1; devices <= 8; devices *= 2) {
-    cx_run_data r = run_of(devices);
-    cx_advice all[CX_ADVICE_ITEMS];
+    cx_debug_run_data r = run_of(devices);
+    cx_debug_advice all[CX_DEBUG_ADVICE_ITEMS];
     cx_debug_advise(&r, all);
     check(all, "reading values", "40 values read in 100 steps");
     check(all, "changing shapes", "2 programs in 100 steps");
@@ -88,13 +91,13 @@ static void test_devices(void **state)
 static void test_other_reads(void **state)
 {
   (void)state;
-  cx_run_data r = run_of(1);
-  cx_advice all[CX_ADVICE_ITEMS];
+  cx_debug_run_data r = run_of(1);
+  cx_debug_advice all[CX_DEBUG_ADVICE_ITEMS];
   r.report.metrics[0].samples = 90;
   r.other_reads = 30;
   cx_debug_advise(&r, all);
-  const cx_advice *a = item(all, "reading values");
-  assert_int_equal(a->verdict, CX_VERDICT_LOOK);
+  const cx_debug_advice *a = item(all, "reading values");
+  assert_int_equal(a->verdict, CX_DEBUG_VERDICT_LOOK);
   assert_non_null(
       strstr(a->details.data, "and 30 times at places that are not listed"));
   cx_debug_advice_free(all);

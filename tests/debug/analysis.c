@@ -163,7 +163,7 @@ static void test_b35_read(void **state)
 {
   (void)state;
   setenv("CALX_DEBUG", "nan,1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_item(calx_neg(lazy_vector(1, 1)));
   char *text = read_all();
   assert_int_equal(
@@ -179,7 +179,7 @@ static void test_b35_eager(void **state)
   (void)state;
   setenv("CALX_DEBUG", "1", 1);
   setenv("CALX_EAGER", "1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_tensor *x = calx_neg(lazy_vector(4, 1));
   calx_sync(x);
   char *text = read_all();
@@ -191,7 +191,7 @@ static void test_off(void **state)
 {
   (void)state;
   setenv("CALX_DEBUG", "0", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_sync(calx_neg(lazy_vector(4, 1)));
   calx_shutdown();
   setenv("CALX_DEBUG", "nan", 1);

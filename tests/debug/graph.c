@@ -9,7 +9,7 @@
 #include "graph/lower.h"
 #include "support/support.h"
 
-static calx_status *infer_all(cx_node *node)
+static calx_status *infer_all(cx_graph_node *node)
 {
   for (uint32_t k = 0; k < node->n_out; k++) {
     node->out[k].shape = *cx_in(node, 0);
@@ -17,12 +17,12 @@ static calx_status *infer_all(cx_node *node)
   return NULL;
 }
 
-static void emit_blend(cx_emit *e)
+static void emit_blend(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_ADD, e->in[0], e->in[1]);
 }
 
-static void emit_split(cx_emit *e)
+static void emit_split(cx_graph_emit *e)
 {
   e->out[0] = e->in[0];
   e->out[1] = cx_hlo_binary(e->b, CX_HLO_OP_ADD, e->in[0], e->in[0]);
@@ -33,13 +33,13 @@ static void describe_blend(const void *attrs, cx_text *out)
   cx_text_format(out, "mode=%d", *(const int *)attrs);
 }
 
-static const cx_op op_blend = { .name = "blend",
-                                .id = 60000,
-                                .attr_size = sizeof(int),
-                                .infer = infer_all,
-                                .emit = emit_blend,
-                                .describe = describe_blend };
-static const cx_op op_split = {
+static const cx_graph_op op_blend = { .name = "blend",
+                                      .id = 60000,
+                                      .attr_size = sizeof(int),
+                                      .infer = infer_all,
+                                      .emit = emit_blend,
+                                      .describe = describe_blend };
+static const cx_graph_op op_split = {
   .name = "split", .id = 60001, .infer = infer_all, .emit = emit_split
 };
 
@@ -48,23 +48,23 @@ static calx_tensor *blend(calx_tensor *a, calx_tensor *b, int line)
 {
   calx_at_(&(calx_site){ "model.c", "forward", line });
   int mode = 3;
-  cx_slot slots[] = { { .dtype = CALX_F32, .value.number = 0.1 },
-                      { .dtype = CALX_I64, .value.integer = -7 } };
+  cx_graph_slot slots[] = { { .dtype = CALX_F32, .value.number = 0.1 },
+                            { .dtype = CALX_I64, .value.integer = -7 } };
   calx_tensor *in[] = { a, b };
-  cx_call call = { .op = &op_blend,
-                   .in = in,
-                   .n_in = 2,
-                   .attrs = &mode,
-                   .slots = slots,
-                   .n_slots = 2 };
-  return cx_apply(&call, NULL);
+  cx_lazy_call call = { .op = &op_blend,
+                        .in = in,
+                        .n_in = 2,
+                        .attrs = &mode,
+                        .slots = slots,
+                        .n_slots = 2 };
+  return cx_lazy_apply(&call, NULL);
 }
 
 static void split(calx_tensor *a, calx_tensor **out, int line)
 {
   calx_at_(&(calx_site){ "model.c", "forward", line });
-  cx_call call = { .op = &op_split, .in = &a, .n_in = 1, .n_out = 2 };
-  cx_apply(&call, out);
+  cx_lazy_call call = { .op = &op_split, .in = &a, .n_in = 1, .n_out = 2 };
+  cx_lazy_apply(&call, out);
 }
 
 static calx_tensor *six(calx_tensor *(*make)(const void *, calx_dtype,
@@ -119,9 +119,9 @@ static void test_nodes(void **state)
   (void)state;
   calx_scope *scope = (calx_scope_begin)();
   calx_tensor *a = six(device_tensor);
-  const char *before = cx_module_path_set("net.fc1");
+  const char *before = cx_lazy_module_path_set("net.fc1");
   calx_tensor *b = blend(a, a, 31);
-  cx_module_path_set(before);
+  cx_lazy_module_path_set(before);
   calx_tensor *both[2];
   split(b, both, 32);
   calx_tensor *c = blend(both[1], a, 33);
@@ -149,8 +149,8 @@ static void test_computed(void **state)
   split(a, both, 5);
   calx_tensor *c = blend(both[1], both[0], 6);
   expect_begin(c, "%0 = f32[2,3] device_data");
-  assert_int_equal(cx_program_count(), 0);
-  assert_true(cx_read(both[1]));
+  assert_int_equal(cx_lazy_program_count(), 0);
+  assert_true(cx_lazy_read(both[1]));
   char *text = calx_graph_str(c);
   assert_non_null(strstr(text, "%2 = f32[2,3] blend(%0, %1)"));
   calx_string_free(text);
@@ -203,12 +203,12 @@ static void test_program(void **state)
   calx_tensor *c = blend(both[0], both[1], 6);
   char *text = calx_stablehlo_str(c);
   assert_non_null(text);
-  assert_int_equal(cx_program_count(), 0);
+  assert_int_equal(cx_lazy_program_count(), 0);
   setenv("CALX_DUMP", folder, 1);
-  cx_mode_reload();
-  assert_true(cx_read(c));
+  cx_lazy_mode_reload();
+  assert_true(cx_lazy_read(c));
   unsetenv("CALX_DUMP");
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   char *dumped = read_dump(folder);
   assert_string_equal(text, dumped);
   assert_non_null(strstr(text, "model.c\":6"));

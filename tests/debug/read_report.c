@@ -20,9 +20,9 @@ CX_METRIC(outbound, "OutboundData", CX_UNIT_BYTES);
 CX_METRIC(nodes, "TensorsGraphSize", CX_UNIT_NONE);
 CX_COUNTER(marks, "MarkStep");
 
-static cx_read_report read_text(const char *text)
+static cx_debug_read_report read_text(const char *text)
 {
-  cx_read_report r;
+  cx_debug_read_report r;
   calx_status *status = cx_debug_report_read(text, strlen(text), &r);
   if (status != NULL) print_error("%s\n", calx_status_message(status));
   assert_null(status);
@@ -47,9 +47,9 @@ static const char old_sample[] =
     "20%=001ms110.973us; 50%=001ms228.773us; 80%=001ms339.183us; "
     "90%=001ms434.305us; 95%=002ms921.063us; 99%=21s102ms853.173us\n";
 
-static void check_sample(const cx_read_report *r)
+static void check_sample(const cx_debug_read_report *r)
 {
-  const cx_read_metric *m = cx_debug_report_metric(r, "CompileTime");
+  const cx_debug_read_metric *m = cx_debug_report_metric(r, "CompileTime");
   assert_non_null(m);
   assert_int_equal(m->samples, 202);
   assert_int_equal(m->unit, CX_UNIT_NS);
@@ -65,7 +65,7 @@ static void check_sample(const cx_read_report *r)
 static void test_old_sample(void **state)
 {
   (void)state;
-  cx_read_report r = read_text(old_sample);
+  cx_debug_read_report r = read_text(old_sample);
   assert_int_equal(r.n_metrics, 1);
   assert_int_equal(r.n_counters, 0);
   assert_int_equal(r.metrics[0].n_percentiles, 9);
@@ -76,7 +76,7 @@ static void test_old_sample(void **state)
 static void test_new_labels(void **state)
 {
   (void)state;
-  cx_read_report r = read_text(
+  cx_debug_read_report r = read_text(
       "loss 2.29\n"
       "Metric: OutboundData\n  TotalSamples: 24\n  Accumulator: 1.24MB\n"
       "  ValueRate: 325.24KB / second\n  Rate: 6.17158 / second\n"
@@ -84,7 +84,7 @@ static void test_new_labels(void **state)
       "Counter: CachedCompile\n  Value: 1\n"
       "Metric: TensorsGraphSize\n  TotalSamples: 3\n  Accumulator: 418.00\n"
       "Counter: aten::_local_scalar_dense\n  Value: 12\n");
-  const cx_read_metric *m = cx_debug_report_metric(&r, "OutboundData");
+  const cx_debug_read_metric *m = cx_debug_report_metric(&r, "OutboundData");
   assert_int_equal(m->unit, CX_UNIT_BYTES);
   check_near(m->accumulator, 1.24 * 1048576);
   check_near(m->value_rate, 325.24 * 1024);
@@ -105,7 +105,7 @@ static void test_new_labels(void **state)
 static void test_sections(void **state)
 {
   (void)state;
-  cx_read_report r = read_text(
+  cx_debug_read_report r = read_text(
       "[MetricsData; step=1]\nCounter: MarkStep\n  Value: 1\n"
       "Metric: Gone\n  TotalSamples: 1\n\n"
       "[MetricsData; step=2]\nCounter: MarkStep\n  Value: 2\n\n");
@@ -127,7 +127,7 @@ static void test_repeated(void **state)
                    "Counter: aten::nonzero\n  Value: %d\n",
                    i, i == 1 ? "  Rate: 5 / second\n" : "", i * 10);
   }
-  cx_read_report r = read_text(cx_text_str(&text));
+  cx_debug_read_report r = read_text(cx_text_str(&text));
   cx_text_free(&text);
   assert_int_equal(r.n_metrics, 1);
   assert_int_equal(r.n_counters, 1);
@@ -144,13 +144,13 @@ static void test_full_sections(void **state)
   cx_text text = { 0 };
   for (int k = 0; k < 3; k++) {
     cx_text_format(&text, "[MetricsData; step=%d]\n", k);
-    for (int i = 0; i < CX_READ_MOST_NAMES; i++) {
+    for (int i = 0; i < CX_DEBUG_READ_MOST_NAMES; i++) {
       cx_text_format(&text, "Counter: C%d-%d\n  Value: %d\n", i, k, i);
     }
   }
-  cx_read_report r = read_text(cx_text_str(&text));
+  cx_debug_read_report r = read_text(cx_text_str(&text));
   cx_text_free(&text);
-  assert_int_equal(r.n_counters, CX_READ_MOST_NAMES);
+  assert_int_equal(r.n_counters, CX_DEBUG_READ_MOST_NAMES);
   assert_int_equal(cx_debug_report_counter(&r, "C77-2"), 77);
   assert_int_equal(cx_debug_report_counter(&r, "C77-1"), 0);
   cx_debug_report_free(&r);
@@ -166,9 +166,9 @@ static void test_own_report(void **state)
   cx_metric_add(&nodes, 98);
   cx_counter_add(&marks, 7);
   char *text = calx_metrics_report();
-  cx_read_report r = read_text(text);
+  cx_debug_read_report r = read_text(text);
   calx_string_free(text);
-  const cx_read_metric *m = cx_debug_report_metric(&r, "CompileTime");
+  const cx_debug_read_metric *m = cx_debug_report_metric(&r, "CompileTime");
   assert_int_equal(m->samples, 2);
   check_near(m->accumulator, 97.5e9);
   check_near(cx_debug_report_at(m, 0.01), 1.5e9);
@@ -200,7 +200,7 @@ static void test_rubbish(void **state)
     { "Metric: A\n  TotalSamples: 1e+", "is no count" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    cx_read_report r;
+    cx_debug_read_report r;
     calx_status *status =
         cx_debug_report_read(cases[i].text, strlen(cases[i].text), &r);
     assert_int_equal(calx_status_code(status), CALX_INVALID_ARGUMENT);
@@ -223,7 +223,7 @@ static void test_damage(void **state)
     memcpy(text, old_sample, n);
     text[i] = (char)(text[i] ^ 0x15);
     for (int cut = 0; cut < 2; cut++) {
-      cx_read_report r;
+      cx_debug_read_report r;
       calx_status_free(cx_debug_report_read(text, cut ? i : n, &r));
       cx_debug_report_free(&r);
     }
@@ -235,10 +235,10 @@ static void test_bounds(void **state)
 {
   (void)state;
   cx_text text = { 0 };
-  for (int i = 0; i <= CX_READ_MOST_NAMES; i++) {
+  for (int i = 0; i <= CX_DEBUG_READ_MOST_NAMES; i++) {
     cx_text_format(&text, "Counter: C%d\n  Value: 1\n", i);
   }
-  cx_read_report r;
+  cx_debug_read_report r;
   calx_status *status = cx_debug_report_read(cx_text_str(&text), text.size, &r);
   assert_int_equal(calx_status_code(status), CALX_INVALID_ARGUMENT);
   assert_non_null(strstr(calx_status_message(status), "more than 4096 names"));
@@ -259,7 +259,7 @@ static void test_no_memory(void **state)
   const char *text = "Metric: A\n  TotalSamples: 1\nCounter: B\n  Value: 2\n";
   long live = cx_alloc_live();
   for (long n = 0;; n++) {
-    cx_read_report r;
+    cx_debug_read_report r;
     cx_alloc_fail_at(n);
     calx_status *status = cx_debug_report_read(text, strlen(text), &r);
     cx_alloc_fail_at(-1);

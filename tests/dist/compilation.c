@@ -7,11 +7,14 @@
 
 static bool fails;  // in this process
 
-calx_status *__real_cx_program_get(cx_passage *p, cx_choice choice);
-calx_status *__wrap_cx_program_get(cx_passage *p, cx_choice choice);
-calx_status *__wrap_cx_program_get(cx_passage *p, cx_choice choice)
+calx_status *__real_cx_lazy_program_get(cx_lazy_passage *p,
+                                        cx_lazy_choice choice);
+calx_status *__wrap_cx_lazy_program_get(cx_lazy_passage *p,
+                                        cx_lazy_choice choice);
+calx_status *__wrap_cx_lazy_program_get(cx_lazy_passage *p,
+                                        cx_lazy_choice choice)
 {
-  if (!fails) return __real_cx_program_get(p, choice);
+  if (!fails) return __real_cx_lazy_program_get(p, choice);
   return cx_error(CALX_RESOURCE_EXHAUSTED, "no room for the program");
 }
 

@@ -179,8 +179,8 @@ static void test_buckets(void **state)
 
 static bool is_launched(const calx_tensor *t)
 {
-  const cx_node *node = cx_tensor_value(t).node;
-  return node != NULL && (cx_node_flags(node) & CX_NODE_DATA) != 0;
+  const cx_graph_node *node = cx_lazy_tensor_value(t).node;
+  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // ---- steps ------------------------------------------------------------------
@@ -254,7 +254,7 @@ static calx_status *defer(int index, void *user)
   model m;
   CALX_TRY(make(&m));
   calx_scope *scope = calx_scope_begin();
-  cx_sync_defer(true);
+  cx_lazy_sync_defer(true);
   calx_tensor *means[2];
   for (int s = 0; s < 2; s++) {
     calx_optimizer_zero_grad(m.opt);
@@ -263,7 +263,7 @@ static calx_status *defer(int index, void *user)
     means[s] = calx_dist_step(m.opt, loss);
     RANK_CHECK(!is_launched(means[s]));
   }
-  cx_sync_defer(false);
+  cx_lazy_sync_defer(false);
   calx_sync(means[0], means[1]);
   CALX_TRY(calx_scope_end(scope));
   RANK_CHECK(holds(&m, 2 * (calx_world_size() + 1) / 2.0));

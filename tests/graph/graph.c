@@ -10,16 +10,16 @@
 
 // ---- ops --------------------------------------------------------------------
 
-static calx_status *infer(cx_node *node)
+static calx_status *infer(cx_graph_node *node)
 {
   for (uint32_t k = 0; k < node->n_out; k++) {
-    node->out[k].shape =
-        node->n_in != 0 ? *cx_in(node, 0) : *(const cx_shape *)node->attrs;
+    node->out[k].shape = node->n_in != 0 ? *cx_in(node, 0)
+                                         : *(const cx_graph_shape *)node->attrs;
   }
   return NULL;
 }
 
-static void emit_sum(cx_emit *e)
+static void emit_sum(cx_graph_emit *e)
 {
   e->out[0] = e->in[0];
   for (uint32_t i = 1; i < e->node->n_in; i++) {
@@ -37,12 +37,12 @@ static void emit_sum(cx_emit *e)
   }
 }
 
-static void emit_wrong(cx_emit *e)
+static void emit_wrong(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_splat(e->b, (cx_hlo_type){ .elem = CX_HLO_F32 }, 1);
 }
 
-static void emit_nothing(cx_emit *e)
+static void emit_nothing(cx_graph_emit *e)
 {
   e->out[0] = cx_hlo_binary(e->b, CX_HLO_OP_ADD, e->in[0],
                             cx_hlo_convert(e->b, e->in[0], CX_HLO_I32));
@@ -53,102 +53,103 @@ static void describe(const void *attrs, cx_text *out)
   cx_text_format(out, "mode=%d", *(const int *)attrs);
 }
 
-static const cx_op op_sum = {
+static const cx_graph_op op_sum = {
   .name = "sum", .id = 60000, .infer = infer, .emit = emit_sum
 };
-static const cx_op op_other = {
+static const cx_graph_op op_other = {
   .name = "other", .id = 60001, .infer = infer, .emit = emit_sum
 };
-static const cx_op op_mode = { .name = "mode",
-                               .id = 60002,
-                               .attr_size = sizeof(int),
-                               .infer = infer,
-                               .emit = emit_sum,
-                               .describe = describe };
-static const cx_op op_make = { .name = "make",
-                               .id = 60003,
-                               .attr_size = sizeof(cx_shape),
-                               .infer = infer,
-                               .emit = emit_sum };
-static const cx_op op_wrong = {
+static const cx_graph_op op_mode = { .name = "mode",
+                                     .id = 60002,
+                                     .attr_size = sizeof(int),
+                                     .infer = infer,
+                                     .emit = emit_sum,
+                                     .describe = describe };
+static const cx_graph_op op_make = { .name = "make",
+                                     .id = 60003,
+                                     .attr_size = sizeof(cx_graph_shape),
+                                     .infer = infer,
+                                     .emit = emit_sum };
+static const cx_graph_op op_wrong = {
   .name = "wrong", .id = 60004, .infer = infer, .emit = emit_wrong
 };
-static const cx_op op_nothing = {
+static const cx_graph_op op_nothing = {
   .name = "nothing", .id = 60005, .infer = infer, .emit = emit_nothing
 };
 
 // ---- building ---------------------------------------------------------------
 
-#define V(node) ((cx_value){ (node), 0 })
-#define OUT(node, k) ((cx_value){ (node), (k) })
+#define V(node) ((cx_graph_value){ (node), 0 })
+#define OUT(node, k) ((cx_graph_value){ (node), (k) })
 
 // All nodes of a test, released at its end.
-static cx_node *kept[64];
+static cx_graph_node *kept[64];
 static size_t n_kept;
 
-static cx_node *keep(cx_node *node)
+static cx_graph_node *keep(cx_graph_node *node)
 {
   kept[n_kept++] = node;
   return node;
 }
 
-static cx_node *leaf(int64_t n)
+static cx_graph_node *leaf(int64_t n)
 {
   static const float data[64];
   calx_scope *scope = calx_scope_begin();
   calx_tensor *t = calx_tensor_from(data, CALX_F32, CALX_SHAPE(n));
-  cx_node *node = cx_tensor_value(t).node;
-  cx_node_retain(node);
+  cx_graph_node *node = cx_lazy_tensor_value(t).node;
+  cx_graph_node_retain(node);
   CHECK_STATUS_OK(calx_scope_end(scope));
   return keep(node);
 }
 
-static cx_node *make_node(const cx_op *op, const void *attrs, uint32_t n_out,
-                          const cx_slot *slots, uint32_t n_slots,
-                          const cx_value *in, uint32_t n_in)
+static cx_graph_node *make_node(const cx_graph_op *op, const void *attrs,
+                                uint32_t n_out, const cx_graph_slot *slots,
+                                uint32_t n_slots, const cx_graph_value *in,
+                                uint32_t n_in)
 {
-  cx_node *node = cx_node_new(op, n_in, n_out, n_slots, attrs);
+  cx_graph_node *node = cx_graph_node_new(op, n_in, n_out, n_slots, attrs);
   assert_non_null(node);
-  for (uint32_t i = 0; i < n_in; i++) cx_node_set_input(node, i, in[i]);
+  for (uint32_t i = 0; i < n_in; i++) cx_graph_node_set_input(node, i, in[i]);
   for (uint32_t k = 0; k < n_slots; k++) node->slots[k] = slots[k];
   node->site = (calx_site){ "model.c", "forward", 7 };
   CHECK_STATUS_OK(op->infer(node));
   return keep(node);
 }
 
-#define INPUTS(...)            \
-  (cx_value[]){ __VA_ARGS__ }, \
-      sizeof((cx_value[]){ __VA_ARGS__ }) / sizeof(cx_value)
+#define INPUTS(...)                  \
+  (cx_graph_value[]){ __VA_ARGS__ }, \
+      sizeof((cx_graph_value[]){ __VA_ARGS__ }) / sizeof(cx_graph_value)
 #define SUM(...) make_node(&op_sum, NULL, 1, NULL, 0, INPUTS(__VA_ARGS__))
 #define SPLIT(n_out, ...) \
   make_node(&op_sum, NULL, (n_out), NULL, 0, INPUTS(__VA_ARGS__))
 
-static cx_order order;
+static cx_graph_order order;
 
-static void walk(const cx_value *roots, size_t n)
+static void walk(const cx_graph_value *roots, size_t n)
 {
   cx_free(order.roots);
   order.roots = cx_calloc(n, sizeof *roots);
   memcpy(order.roots, roots, n * sizeof *roots);
   order.n_roots = order.roots_capacity = n;
-  assert_true(cx_order_walk(&order));
-  assert_true(cx_order_key(&order));
+  assert_true(cx_graph_order_walk(&order));
+  assert_true(cx_graph_order_key(&order));
 }
 
-#define WALK(...)                   \
-  walk((cx_value[]){ __VA_ARGS__ }, \
-       sizeof((cx_value[]){ __VA_ARGS__ }) / sizeof(cx_value))
+#define WALK(...)                         \
+  walk((cx_graph_value[]){ __VA_ARGS__ }, \
+       sizeof((cx_graph_value[]){ __VA_ARGS__ }) / sizeof(cx_graph_value))
 
 // The key of what was walked, to compare with a later one; test_free() it.
-static cx_key copy_key(void)
+static cx_graph_key copy_key(void)
 {
-  cx_key k = { .count = order.key.count };
+  cx_graph_key k = { .count = order.key.count };
   k.words = test_malloc(k.count * sizeof *k.words);
   memcpy(k.words, order.key.words, k.count * sizeof *k.words);
   return k;
 }
 
-static bool same_key(const cx_key *k)
+static bool same_key(const cx_graph_key *k)
 {
   return k->count == order.key.count &&
          memcmp(k->words, order.key.words, k->count * sizeof *k->words) == 0;
@@ -156,8 +157,8 @@ static bool same_key(const cx_key *k)
 
 static int end(void **state)
 {
-  while (n_kept > 0) cx_node_release(kept[--n_kept]);
-  cx_order_free(&order);
+  while (n_kept > 0) cx_graph_node_release(kept[--n_kept]);
+  cx_graph_order_free(&order);
   return support_nothing_left(state);
 }
 
@@ -169,42 +170,42 @@ static int end(void **state)
 static void test_shapes(void **state)
 {
   (void)state;
-  cx_shape a = { CALX_F32, 2, { 128, 320 } }, b = a,
-           rank0 = { CALX_I64, 0, { 0 } };
-  assert_true(cx_shape_equal(&a, &b));
+  cx_graph_shape a = { CALX_F32, 2, { 128, 320 } }, b = a,
+                 rank0 = { CALX_I64, 0, { 0 } };
+  assert_true(cx_graph_shape_equal(&a, &b));
   b.dims[1] = 321;
-  assert_false(cx_shape_equal(&a, &b));
+  assert_false(cx_graph_shape_equal(&a, &b));
   b = a;
   b.dtype = CALX_F64;
-  assert_false(cx_shape_equal(&a, &b));
+  assert_false(cx_graph_shape_equal(&a, &b));
   b = a;
   b.rank = 1;
-  assert_false(cx_shape_equal(&a, &b));
-  assert_int_equal(cx_shape_numel(&a), 128 * 320);
-  assert_int_equal(cx_shape_numel(&rank0), 1);
-  assert_string_equal(cx_shape_str(&a), "f32[128,320]");
-  assert_string_equal(cx_shape_str(&rank0), "i64[]");
+  assert_false(cx_graph_shape_equal(&a, &b));
+  assert_int_equal(cx_graph_shape_numel(&a), 128 * 320);
+  assert_int_equal(cx_graph_shape_numel(&rank0), 1);
+  assert_string_equal(cx_graph_shape_str(&a), "f32[128,320]");
+  assert_string_equal(cx_graph_shape_str(&rank0), "i64[]");
   cx_text text = { 0 };
-  cx_shape_print(&text, &a);
+  cx_graph_shape_print(&text, &a);
   assert_string_equal(cx_text_str(&text), "f32[128,320]");
   cx_text_free(&text);
   // Four of them in one message.
-  cx_shape s[4] = { a, a, a, a };
+  cx_graph_shape s[4] = { a, a, a, a };
   for (int i = 0; i < 4; i++) s[i].dims[0] = i;
   const char *t[4];
-  for (int i = 0; i < 4; i++) t[i] = cx_shape_str(&s[i]);
+  for (int i = 0; i < 4; i++) t[i] = cx_graph_shape_str(&s[i]);
   assert_string_equal(t[0], "f32[0,320]");
   assert_string_equal(t[3], "f32[3,320]");
-  cx_shape big = { CALX_BOOL, 8, { 0 } };
+  cx_graph_shape big = { CALX_BOOL, 8, { 0 } };
   for (int i = 0; i < 8; i++) big.dims[i] = INT64_MAX;
-  assert_int_equal(strlen(cx_shape_str(&big)), 4 + 2 + 8 * 19 + 7);
+  assert_int_equal(strlen(cx_graph_shape_str(&big)), 4 + 2 + 8 * 19 + 7);
 }
 
 static void test_attributes_are_copied(void **state)
 {
   (void)state;
   int mode = 5;
-  cx_node *n = make_node(&op_mode, &mode, 1, NULL, 0, INPUTS(V(leaf(4))));
+  cx_graph_node *n = make_node(&op_mode, &mode, 1, NULL, 0, INPUTS(V(leaf(4))));
   mode = 6;
   assert_int_equal(*(int *)n->attrs, 5);
   assert_int_equal((uintptr_t)n->attrs % _Alignof(int64_t), 0);
@@ -213,18 +214,18 @@ static void test_attributes_are_copied(void **state)
 static void test_release(void **state)
 {
   (void)state;
-  long before = cx_node_live();
-  cx_node *a = leaf(4), *b = SUM(V(a), V(a)), *c = SUM(V(b), V(a));
+  long before = cx_graph_node_live();
+  cx_graph_node *a = leaf(4), *b = SUM(V(a), V(a)), *c = SUM(V(b), V(a));
   n_kept = 0;
-  cx_node_release(a);
-  cx_node_release(b);
-  assert_int_equal(cx_node_live() - before, 3);
-  cx_node_retain(c);
-  cx_node_release(c);
-  assert_int_equal(cx_node_live() - before, 3);
-  cx_node_release(c);
-  cx_node_release(NULL);
-  assert_int_equal(cx_node_live(), before);
+  cx_graph_node_release(a);
+  cx_graph_node_release(b);
+  assert_int_equal(cx_graph_node_live() - before, 3);
+  cx_graph_node_retain(c);
+  cx_graph_node_release(c);
+  assert_int_equal(cx_graph_node_live() - before, 3);
+  cx_graph_node_release(c);
+  cx_graph_node_release(NULL);
+  assert_int_equal(cx_graph_node_live(), before);
 }
 
 // ---- order ------------------------------------------------------------------
@@ -232,9 +233,9 @@ static void test_release(void **state)
 static void test_post_order(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *y = leaf(4);
-  cx_node *late = SUM(V(y)), *first = SUM(V(x));
-  cx_node *root = SUM(V(first), V(late), V(first));
+  cx_graph_node *x = leaf(4), *y = leaf(4);
+  cx_graph_node *late = SUM(V(y)), *first = SUM(V(x));
+  cx_graph_node *root = SUM(V(first), V(late), V(first));
   WALK(V(root));
   assert_int_equal(order.n_nodes, 3);
   assert_ptr_equal(order.nodes[0], first);
@@ -255,7 +256,7 @@ static void test_post_order(void **state)
 static void test_diamond(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *n = SUM(V(x));
+  cx_graph_node *x = leaf(4), *n = SUM(V(x));
   for (int i = 0; i < 40; i++) n = SUM(V(n), V(n));
   WALK(V(n));
   assert_int_equal(order.n_nodes, 41);
@@ -265,7 +266,7 @@ static void test_diamond(void **state)
 static void test_many_roots(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *a = SUM(V(x)), *b = SUM(V(a)), *c = SUM(V(x));
+  cx_graph_node *x = leaf(4), *a = SUM(V(x)), *b = SUM(V(a)), *c = SUM(V(x));
   WALK(V(b), V(a), V(c));
   assert_int_equal(order.n_nodes, 3);
   assert_ptr_equal(order.nodes[0], a);
@@ -276,8 +277,8 @@ static void test_many_roots(void **state)
 static void test_computed(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *s = SPLIT(3, V(x));
-  cx_node *root = SUM(OUT(s, 2), OUT(s, 1), OUT(s, 2));
+  cx_graph_node *x = leaf(4), *s = SPLIT(3, V(x));
+  cx_graph_node *root = SUM(OUT(s, 2), OUT(s, 1), OUT(s, 2));
   WALK(V(root));
   assert_int_equal(order.n_nodes, 2);
   assert_int_equal(order.n_params, 1);
@@ -291,8 +292,8 @@ static void test_computed(void **state)
   assert_int_equal(order.n_params, 2);
   assert_int_equal(order.params[0].out, 2);
   assert_int_equal(order.params[1].out, 1);
-  cx_key two = copy_key();
-  cx_node *same = SUM(OUT(s, 1), OUT(s, 2), OUT(s, 1));
+  cx_graph_key two = copy_key();
+  cx_graph_node *same = SUM(OUT(s, 1), OUT(s, 2), OUT(s, 1));
   WALK(V(same));
   assert_true(same_key(&two));
   same = SUM(OUT(s, 2), OUT(s, 2), OUT(s, 2));
@@ -306,9 +307,9 @@ static void test_computed(void **state)
 static void test_equal_graphs(void **state)
 {
   (void)state;
-  cx_node *a = SUM(V(leaf(4))), *b = SUM(V(leaf(4)));
+  cx_graph_node *a = SUM(V(leaf(4))), *b = SUM(V(leaf(4)));
   WALK(V(SUM(V(a), V(b))));
-  cx_key k = copy_key();
+  cx_graph_key k = copy_key();
   cx_hash h = order.hash;
   b = SUM(V(leaf(4)));
   a = SUM(V(leaf(4)));
@@ -322,14 +323,15 @@ static void test_equal_graphs(void **state)
 static void test_what_tells_graphs_apart(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *y = leaf(4), *z = leaf(5);
+  cx_graph_node *x = leaf(4), *y = leaf(4), *z = leaf(5);
   int one = 1, two = 2;
-  cx_shape s4 = { CALX_F32, 1, { 4 } }, s5 = { CALX_F32, 1, { 5 } };
-  cx_slot f = { .dtype = CALX_F32 }, d = { .dtype = CALX_F64 };
-  cx_slot i = { .dtype = CALX_I64 }, soft = { .dtype = CALX_I64, .soft = true };
-  cx_node *split = SPLIT(2, V(x));
-  cx_node *n = SUM(V(x));
-  const cx_value roots[] = {
+  cx_graph_shape s4 = { CALX_F32, 1, { 4 } }, s5 = { CALX_F32, 1, { 5 } };
+  cx_graph_slot f = { .dtype = CALX_F32 }, d = { .dtype = CALX_F64 };
+  cx_graph_slot i = { .dtype = CALX_I64 },
+                soft = { .dtype = CALX_I64, .soft = true };
+  cx_graph_node *split = SPLIT(2, V(x));
+  cx_graph_node *n = SUM(V(x));
+  const cx_graph_value roots[] = {
     V(SUM(V(x))),
     V(SUM(V(z))),
     V(SUM(V(x), V(x))),
@@ -355,7 +357,7 @@ static void test_what_tells_graphs_apart(void **state)
     V(SUM(OUT(split, 1))),
   };
   enum { N = sizeof roots / sizeof *roots };
-  cx_key keys[N];
+  cx_graph_key keys[N];
   for (size_t r = 0; r < N; r++) {
     walk(&roots[r], 1);
     for (size_t q = 0; q < r; q++) {
@@ -369,16 +371,16 @@ static void test_what_tells_graphs_apart(void **state)
 static void test_aliases_are_in_the_key(void **state)
 {
   (void)state;
-  cx_node *root = SUM(V(leaf(4)), V(leaf(4)));
+  cx_graph_node *root = SUM(V(leaf(4)), V(leaf(4)));
   WALK(V(root));
-  cx_key none = copy_key();
+  cx_graph_key none = copy_key();
   order.aliases[0] = 1;
-  assert_true(cx_order_key(&order));
+  assert_true(cx_graph_order_key(&order));
   assert_false(same_key(&none));
-  cx_key first = copy_key();
+  cx_graph_key first = copy_key();
   order.aliases[0] = 0;
   order.aliases[1] = 1;
-  assert_true(cx_order_key(&order));
+  assert_true(cx_graph_order_key(&order));
   assert_false(same_key(&none));
   assert_false(same_key(&first));
   test_free(none.words);
@@ -388,11 +390,11 @@ static void test_aliases_are_in_the_key(void **state)
 static void test_values_are_not(void **state)
 {
   (void)state;
-  cx_slot a = { .dtype = CALX_F32, .value.number = 0 };
-  cx_slot b = { .dtype = CALX_F32, .value.number = 1e30 };
-  cx_node *x = leaf(4);
+  cx_graph_slot a = { .dtype = CALX_F32, .value.number = 0 };
+  cx_graph_slot b = { .dtype = CALX_F32, .value.number = 1e30 };
+  cx_graph_node *x = leaf(4);
   WALK(V(make_node(&op_sum, NULL, 1, &a, 1, INPUTS(V(x)))));
-  cx_key k = copy_key();
+  cx_graph_key k = copy_key();
   WALK(V(make_node(&op_sum, NULL, 1, &b, 1, INPUTS(V(x)))));
   assert_true(same_key(&k));
   test_free(k.words);
@@ -404,21 +406,21 @@ static void test_values_are_not(void **state)
 static void test_slot_words(void **state)
 {
   (void)state;
-  const cx_slot slots[] = {
+  const cx_graph_slot slots[] = {
     { .dtype = CALX_F32, .value.number = 1.5 },
     { .dtype = CALX_I64, .value.integer = 0x100000002, .soft = true },
     { .dtype = CALX_F64, .value.number = -2 },
     { .dtype = CALX_F32, .value.number = 0.1 },
     { .dtype = CALX_U64, .value.integer = -1 },
   };
-  cx_node *n = make_node(&op_sum, NULL, 1, slots, 5, INPUTS(V(leaf(4))));
+  cx_graph_node *n = make_node(&op_sum, NULL, 1, slots, 5, INPUTS(V(leaf(4))));
   WALK(V(n));
   assert_int_equal(order.n_slots, 8);
   assert_int_equal(order.n_wide, 3);
   assert_int_equal(order.n_soft, 1);
   uint32_t words[8];
   int64_t soft[1];
-  cx_order_slots(&order, words, soft);
+  cx_graph_order_slots(&order, words, soft);
   float third = 0.1F, first = 1.5F;
   uint32_t a, b;
   memcpy(&a, &first, 4);
@@ -434,12 +436,12 @@ static void test_slot_words(void **state)
 
 static char *text_of(bool soft_dynamic, bool donate)
 {
-  cx_lowering l = { .order = &order,
-                    .name = "test",
-                    .soft_dynamic = soft_dynamic,
-                    .donate = donate };
+  cx_graph_lowering l = { .order = &order,
+                          .name = "test",
+                          .soft_dynamic = soft_dynamic,
+                          .donate = donate };
   cx_hlo_module *m;
-  CHECK_STATUS_OK(cx_lower(&l, &m));
+  CHECK_STATUS_OK(cx_graph_lower(&l, &m));
   cx_text text = { 0 };
   cx_hlo_print(m, &text);
   cx_hlo_module_free(m);
@@ -455,7 +457,7 @@ static void check_piece(const char *text, const char *piece, bool wanted)
 static void test_lower(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *y = leaf(4);
+  cx_graph_node *x = leaf(4), *y = leaf(4);
   WALK(V(SUM(V(x), V(SUM(V(y), V(x))))));
   char *text = text_of(false, true);
   check_piece(text, "(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>", true);
@@ -477,7 +479,7 @@ static void test_lower(void **state)
 static void test_lower_soft(void **state)
 {
   (void)state;
-  cx_slot soft = { .dtype = CALX_I64, .soft = true, .value.integer = 3 };
+  cx_graph_slot soft = { .dtype = CALX_I64, .soft = true, .value.integer = 3 };
   WALK(V(make_node(&op_sum, NULL, 1, &soft, 1, INPUTS(V(leaf(4))))));
   char *text = text_of(false, true);
   check_piece(text, "tensor<2xui32>", true);
@@ -493,13 +495,13 @@ static void test_lower_fails(void **state)
 {
   (void)state;
   cx_hlo_module *m;
-  cx_lowering l = { .order = &order, .name = "test" };
+  cx_graph_lowering l = { .order = &order, .name = "test" };
   WALK(V(make_node(&op_wrong, NULL, 1, NULL, 0, INPUTS(V(leaf(4))))));
-  CHECK_STATUS(CALX_INTERNAL, cx_lower(&l, &m),
+  CHECK_STATUS(CALX_INTERNAL, cx_graph_lower(&l, &m),
                "model.c:7: in forward: ", "wrong: ", "output 0", "f32[4]");
   assert_null(m);
   WALK(V(make_node(&op_nothing, NULL, 1, NULL, 0, INPUTS(V(leaf(4))))));
-  calx_status *status = cx_lower(&l, &m);
+  calx_status *status = cx_graph_lower(&l, &m);
   assert_non_null(strstr(calx_status_message(status), "nothing"));
   assert_non_null(strstr(calx_status_message(status), "model.c:7"));
   calx_status_free(status);
@@ -509,15 +511,15 @@ static void test_lower_fails(void **state)
 static void test_lower_without_memory(void **state)
 {
   (void)state;
-  cx_slot slot = { .dtype = CALX_F64, .value.number = 1 };
-  cx_node *x = leaf(4);
+  cx_graph_slot slot = { .dtype = CALX_F64, .value.number = 1 };
+  cx_graph_node *x = leaf(4);
   WALK(V(make_node(&op_sum, NULL, 2, &slot, 1, INPUTS(V(x), V(SUM(V(x)))))));
   long live = cx_alloc_live();
   for (long n = 0;; n++) {
     cx_hlo_module *m = NULL;
-    cx_lowering l = { .order = &order, .name = "test" };
+    cx_graph_lowering l = { .order = &order, .name = "test" };
     cx_alloc_fail_at(n);
-    calx_status *status = cx_lower(&l, &m);
+    calx_status *status = cx_graph_lower(&l, &m);
     cx_alloc_fail_at(-1);
     bool done = status == NULL;
     assert_true(done == (m != NULL));
@@ -537,33 +539,33 @@ static void test_differ(void **state)
 {
   (void)state;
   int one = 1, two = 2;
-  cx_node *x = leaf(4);
+  cx_graph_node *x = leaf(4);
   WALK(V(SUM(V(make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(x)))))));
-  cx_outline *o = cx_outline_new(&order);
-  assert_true(same_key(cx_outline_key(o)));
-  assert_int_equal(cx_outline_common(o, &order), 2);
-  assert_int_equal(cx_outline_excess(o, &order), 0);
+  cx_graph_outline *o = cx_graph_outline_new(&order);
+  assert_true(same_key(cx_graph_outline_key(o)));
+  assert_int_equal(cx_graph_outline_common(o, &order), 2);
+  assert_int_equal(cx_graph_outline_excess(o, &order), 0);
   WALK(V(SUM(V(make_node(&op_mode, &two, 1, NULL, 0, INPUTS(V(x)))))));
-  assert_int_equal(cx_outline_common(o, &order), 0);
+  assert_int_equal(cx_graph_outline_common(o, &order), 0);
   cx_text text = { 0 };
-  cx_outline_differ(o, &order, &text);
+  cx_graph_outline_differ(o, &order, &text);
   assert_string_equal(cx_text_str(&text),
                       "mode at model.c:7: was mode=1, is mode=2");
   cx_text_free(&text);
   // The outline outlives its graph.
   WALK(V(leaf(5)));
-  cx_outline_differ(o, &order, &text);
+  cx_graph_outline_differ(o, &order, &text);
   assert_string_equal(cx_text_str(&text), "mode at model.c:7 is missing");
   cx_text_free(&text);
-  cx_outline_free(o);
-  cx_outline_free(NULL);
+  cx_graph_outline_free(o);
+  cx_graph_outline_free(NULL);
 }
 
 // Two graphs that exist at once.
-static void check_compared(const cx_outline *theirs, const char *words)
+static void check_compared(const cx_graph_outline *theirs, const char *words)
 {
   cx_text text = { 0 };
-  cx_outline_compare(theirs, "rank 0", &order, "rank 1", &text);
+  cx_graph_outline_compare(theirs, "rank 0", &order, "rank 1", &text);
   assert_string_equal(cx_text_str(&text), words);
   cx_text_free(&text);
 }
@@ -572,18 +574,19 @@ static void test_compare(void **state)
 {
   (void)state;
   int one = 1, two = 2;
-  cx_node *x = leaf(4);
-  cx_node *known = make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(x)));
+  cx_graph_node *x = leaf(4);
+  cx_graph_node *known = make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(x)));
   WALK(V(SUM(V(known))));
-  cx_outline *o = cx_outline_new(&order);
-  cx_node *other = make_node(&op_mode, &two, 1, NULL, 0, INPUTS(V(x)));
+  cx_graph_outline *o = cx_graph_outline_new(&order);
+  cx_graph_node *other = make_node(&op_mode, &two, 1, NULL, 0, INPUTS(V(x)));
   WALK(V(SUM(V(other))));
   check_compared(o, "mode at model.c:7: is mode=1 on rank 0, mode=2 on rank 1");
   WALK(V(SUM(V(x))));
   check_compared(o,
                  "sum at model.c:7 on rank 1 stands where rank 0 has mode at "
                  "model.c:7");
-  cx_node *wide = make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(leaf(5))));
+  cx_graph_node *wide =
+      make_node(&op_mode, &one, 1, NULL, 0, INPUTS(V(leaf(5))));
   WALK(V(wide));
   check_compared(o,
                  "mode at model.c:7: operand 0 is f32[4] on rank 0, f32[5] on "
@@ -594,10 +597,10 @@ static void test_compare(void **state)
   check_compared(o, "only rank 1 has sum at model.c:7");
   WALK(V(SUM(V(known), V(x))));
   check_compared(o, "sum at model.c:7: has 1 operands on rank 0, 2 on rank 1");
-  cx_node *mode = known, *sum = SUM(V(mode));
+  cx_graph_node *mode = known, *sum = SUM(V(mode));
   WALK(V(sum), V(mode));
   check_compared(o, "rank 0 keeps 1 tensors, rank 1 2");
-  cx_outline_free(o);
+  cx_graph_outline_free(o);
 }
 
 // ---- attributes that end in a list ------------------------------------------
@@ -611,50 +614,50 @@ static uint32_t list_bytes(const void *attrs)
   return 4 + 4 * ((const list_attrs *)attrs)->count;
 }
 
-static const cx_op op_list = { .name = "list",
-                               .id = 60006,
-                               .attr_size = sizeof(list_attrs),
-                               .attr_bytes = list_bytes,
-                               .infer = infer,
-                               .emit = emit_sum };
+static const cx_graph_op op_list = { .name = "list",
+                                     .id = 60006,
+                                     .attr_size = sizeof(list_attrs),
+                                     .attr_bytes = list_bytes,
+                                     .infer = infer,
+                                     .emit = emit_sum };
 
 static void test_lists(void **state)
 {
   (void)state;
   uint32_t a[] = { 3, 7, 8, 9 }, b[] = { 3, 7, 8, 1 }, c[] = { 2, 7, 8 };
-  cx_node *x = leaf(4);
-  cx_node *first = make_node(&op_list, a, 1, NULL, 0, INPUTS(V(x)));
+  cx_graph_node *x = leaf(4);
+  cx_graph_node *first = make_node(&op_list, a, 1, NULL, 0, INPUTS(V(x)));
   a[3] = 0;  // it was copied
   assert_int_equal(((list_attrs *)first->attrs)->values[2], 9);
   WALK(V(first));
-  cx_key key = copy_key();
-  cx_outline *o = cx_outline_new(&order);
+  cx_graph_key key = copy_key();
+  cx_graph_outline *o = cx_graph_outline_new(&order);
   a[3] = 9;
   WALK(V(make_node(&op_list, a, 1, NULL, 0, INPUTS(V(x)))));
   assert_true(same_key(&key));
-  assert_int_equal(cx_outline_common(o, &order), 1);
+  assert_int_equal(cx_graph_outline_common(o, &order), 1);
   WALK(V(make_node(&op_list, b, 1, NULL, 0, INPUTS(V(x)))));
   assert_false(same_key(&key));
-  assert_int_equal(cx_outline_common(o, &order), 0);
+  assert_int_equal(cx_graph_outline_common(o, &order), 0);
   WALK(V(make_node(&op_list, c, 1, NULL, 0, INPUTS(V(x)))));
   assert_false(same_key(&key));
-  assert_int_equal(cx_outline_common(o, &order), 0);
-  cx_outline_free(o);
+  assert_int_equal(cx_graph_outline_common(o, &order), 0);
+  cx_graph_outline_free(o);
   test_free(key.words);
 }
 
 static void test_flags(void **state)
 {
   (void)state;
-  cx_node *x = leaf(4), *sum = SUM(V(x));
+  cx_graph_node *x = leaf(4), *sum = SUM(V(x));
   WALK(V(sum));
   assert_int_equal(order.flags, 0);
-  cx_node_set_flags(sum, CX_NODE_COLLECTIVE);
+  cx_node_set_flags(sum, CX_GRAPH_NODE_COLLECTIVE);
   WALK(V(SUM(V(sum))));
-  assert_int_equal(order.flags, CX_NODE_COLLECTIVE);
+  assert_int_equal(order.flags, CX_GRAPH_NODE_COLLECTIVE);
   cx_hlo_module *m;
-  cx_lowering l = { .order = &order, .name = "test", .replicas = 3 };
-  CHECK_STATUS_OK(cx_lower(&l, &m));
+  cx_graph_lowering l = { .order = &order, .name = "test", .replicas = 3 };
+  CHECK_STATUS_OK(cx_graph_lower(&l, &m));
   cx_text text = { 0 };
   cx_hlo_print(m, &text);
   assert_non_null(strstr(cx_text_str(&text), "mhlo.num_replicas = 3 : i32"));

@@ -93,7 +93,7 @@ static void test_load(void **state)
     check_loaded(m);
     calx_tensor *w = calx_module_find(m, "fc1.weight");
     assert_int_equal(calx_tensor_dtype(w), CALX_F32);
-    assert_true(cx_tensor_requires_grad(w) && cx_tensor_is_leaf(w));
+    assert_true(cx_lazy_tensor_requires_grad(w) && cx_lazy_tensor_is_leaf(w));
     calx_value_free(d);
     calx_module_free(m);
   }
@@ -108,9 +108,9 @@ static void test_failed_step_keeps_it(void **state)
   CHECK_STATUS_OK(calx_module_load_state_dict(m, d));
   calx_tensor *w = calx_module_find(m, "fc1.weight");
   calx_scope *s = calx_scope_begin();
-  cx_no_grad_begin();
+  cx_lazy_no_grad_begin();
   calx_assign(w, calx_mul(w, calx_ones(CALX_SHAPE(2, 3))));
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
   calx_tensor *bad = calx_matmul(w, w);
   calx_sync(bad);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), "");

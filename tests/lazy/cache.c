@@ -421,8 +421,9 @@ static void test_label(void **state)
   char path[512];
   size_t size;
   char *data = load_first(path, &size);
-  cx_cache_entry e;
-  assert_int_equal(cx_cache_entry_read(data, size, &e), CX_CACHE_WHOLE);
+  cx_lazy_cache_entry e;
+  assert_int_equal(cx_lazy_cache_entry_read(data, size, &e),
+                   CX_LAZY_CACHE_WHOLE);
   assert_string_equal(e.platform, "fake");
   assert_non_null(strstr(e.plugin, "fake"));
   assert_non_null(strstr(e.program, "cache.c:"));

@@ -62,8 +62,8 @@ static void remove_programs(void)
 {
   DIR *d = opendir(folder);
   for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-    size_t n = strlen(e->d_name), end = strlen(CX_CACHE_SUFFIX);
-    if (n > end && strcmp(e->d_name + n - end, CX_CACHE_SUFFIX) == 0) {
+    size_t n = strlen(e->d_name), end = strlen(CX_LAZY_CACHE_SUFFIX);
+    if (n > end && strcmp(e->d_name + n - end, CX_LAZY_CACHE_SUFFIX) == 0) {
       unlinkat(dirfd(d), e->d_name, 0);
     }
   }

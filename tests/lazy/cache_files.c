@@ -22,7 +22,7 @@ static int begin(void **state)
   snprintf(folder, sizeof folder, "%s/calx_files_%d_%d",
            tmp != NULL ? tmp : "/tmp", (int)getpid(), folders++);
   lines_clear();
-  CHECK_STATUS_OK(cx_cache_make(folder));
+  CHECK_STATUS_OK(cx_lazy_cache_make(folder));
   return 0;
 }
 
@@ -53,7 +53,7 @@ static const char *path_of(const char *name)
 static const char *name_of(int n)
 {
   static char name[64];
-  snprintf(name, sizeof name, "%032x" CX_CACHE_SUFFIX, (unsigned)n);
+  snprintf(name, sizeof name, "%032x" CX_LAZY_CACHE_SUFFIX, (unsigned)n);
   return name;
 }
 
@@ -80,7 +80,7 @@ static calx_status *keep(int n, size_t size)
 {
   cx_text data = { 0 };
   for (size_t i = 0; i < size; i++) cx_text_char(&data, 'x');
-  calx_status *status = cx_cache_keep(folder, name_of(n), &data);
+  calx_status *status = cx_lazy_cache_keep(folder, name_of(n), &data);
   cx_text_free(&data);
   return status;
 }
@@ -156,12 +156,12 @@ static void test_gone_meanwhile(void **state)
 {
   (void)state;
   put(name_of(1), 10, 0);
-  cx_cache c;
-  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  cx_lazy_cache c;
+  CHECK_STATUS_OK(cx_lazy_cache_open(folder, &c));
   assert_int_equal(c.n, 1);
   unlink(path_of(name_of(1)));
-  assert_true(cx_cache_remove(&c, &c.files[0]));
-  cx_cache_close(&c);
+  assert_true(cx_lazy_cache_remove(&c, &c.files[0]));
+  cx_lazy_cache_close(&c);
 }
 
 // Times that no clock shows.
@@ -169,19 +169,19 @@ static void test_odd_times(void **state)
 {
   (void)state;
   const time_t odd[] = { -1000, 0, INT_MAX, (time_t)1 << 33, (time_t)1 << 60 };
-  cx_cache c;
+  cx_lazy_cache c;
   for (int i = 0; i < 5; i++) {
     put(name_of(i), 10, 0);
     struct timespec t[2] = { { .tv_sec = odd[i] }, { .tv_sec = odd[i] } };
     utimensat(AT_FDCWD, path_of(name_of(i)), t, 0);
   }
-  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  CHECK_STATUS_OK(cx_lazy_cache_open(folder, &c));
   assert_int_equal(c.n, 5);
   for (size_t i = 0; i < c.n; i++) {
     assert_true(c.files[i].used >= 0);
     assert_true(i == 0 || c.files[i].used >= c.files[i - 1].used);
   }
-  cx_cache_close(&c);
+  cx_lazy_cache_close(&c);
   setenv("CALX_CACHE_SIZE", "10", 1);
   CHECK_STATUS_OK(keep(6, 10));
   for (int i = 0; i < 5; i++) assert_false(there(name_of(i)));
@@ -197,7 +197,7 @@ static void test_no_memory(void **state)
     cx_text data = { 0 };
     cx_text_append(&data, "x");
     cx_alloc_fail_at(n);
-    calx_status *status = cx_cache_keep(folder, name_of(2), &data);
+    calx_status *status = cx_lazy_cache_keep(folder, name_of(2), &data);
     cx_alloc_fail_at(-1);
     done = status == NULL;
     if (!done) {
@@ -228,129 +228,129 @@ static void test_limit(void **state)
                           "K",    "18446744073709551615K" };
   for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
     setenv("CALX_CACHE_SIZE", right[i].text, 1);
-    assert_true(cx_cache_limit() == right[i].limit);
+    assert_true(cx_lazy_cache_limit() == right[i].limit);
   }
   assert_int_equal(lines_with("CALX_CACHE_SIZE"), 0);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     setenv("CALX_CACHE_SIZE", wrong[i], 1);
-    assert_true(cx_cache_limit() == (uint64_t)2 << 30);
+    assert_true(cx_lazy_cache_limit() == (uint64_t)2 << 30);
   }
   assert_int_equal(lines_with("found 'x': 2G is taken"), 1);
   unsetenv("CALX_CACHE_SIZE");
-  assert_true(cx_cache_limit() == (uint64_t)2 << 30);
+  assert_true(cx_lazy_cache_limit() == (uint64_t)2 << 30);
 }
 
 // ---- claims -----------------------------------------------------------------
 
-static bool claim(int n, cx_cache_lock *out)
+static bool claim(int n, cx_lazy_cache_lock *out)
 {
-  return cx_cache_claim(folder, name_of(n), 0, out);
+  return cx_lazy_cache_claim(folder, name_of(n), 0, out);
 }
 
 static const char *claim_of(int n)
 {
   static char name[96];
-  snprintf(name, sizeof name, "%s" CX_CACHE_CLAIM, name_of(n));
+  snprintf(name, sizeof name, "%s" CX_LAZY_CACHE_CLAIM, name_of(n));
   return name;
 }
 
 static void test_claim(void **state)
 {
   (void)state;
-  cx_cache_lock first, second, other;
+  cx_lazy_cache_lock first, second, other;
   assert_true(claim(1, &first));
   assert_true(there(claim_of(1)));
   assert_false(claim(1, &second));  // in one process too
   assert_int_equal(lines_with("is compiled here too"), 0);  // nobody waited
-  cx_cache_claim_end(&second);
-  assert_false(cx_cache_claim(folder, name_of(1), 1, &second));
+  cx_lazy_cache_claim_end(&second);
+  assert_false(cx_lazy_cache_claim(folder, name_of(1), 1, &second));
   assert_int_equal(lines_with("is compiled here too"), 1);
-  cx_cache_claim_end(&second);
+  cx_lazy_cache_claim_end(&second);
   assert_true(there(claim_of(1)));
   assert_true(claim(2, &other));
-  cx_cache_claim_end(&other);
-  cx_cache_claim_end(&first);
+  cx_lazy_cache_claim_end(&other);
+  cx_lazy_cache_claim_end(&first);
   assert_false(there(claim_of(1)));
   assert_true(claim(1, &first));
-  cx_cache_claim_end(&first);
+  cx_lazy_cache_claim_end(&first);
 }
 
 // A holder that comes to its end leaves nothing to hold.
 static void test_claim_ends(void **state)
 {
   (void)state;
-  cx_cache_lock first, second;
+  cx_lazy_cache_lock first, second;
   assert_true(claim(1, &first));
   unlink(path_of(claim_of(1)));
   assert_true(claim(1, &second));  // a new file
-  cx_cache_claim_end(&second);
-  cx_cache_claim_end(&first);
+  cx_lazy_cache_claim_end(&second);
+  cx_lazy_cache_claim_end(&first);
   assert_false(there(claim_of(1)));
 }
 
 static void test_no_claim(void **state)
 {
   (void)state;
-  cx_cache_lock c;
+  cx_lazy_cache_lock c;
   assert_int_equal(symlink("/dev/null", path_of(claim_of(1))), 0);
   assert_false(claim(1, &c));
-  cx_cache_claim_end(&c);
+  cx_lazy_cache_claim_end(&c);
   unlink(path_of(claim_of(1)));
   assert_int_equal(mkfifo(path_of(claim_of(2)), 0600), 0);
   assert_false(claim(2, &c));
-  cx_cache_claim_end(&c);
-  assert_false(cx_cache_claim("/nowhere", name_of(1), 0, &c));
-  cx_cache_claim_end(&c);
+  cx_lazy_cache_claim_end(&c);
+  assert_false(cx_lazy_cache_claim("/nowhere", name_of(1), 0, &c));
+  cx_lazy_cache_claim_end(&c);
 }
 
 // Only what nobody holds goes, and of itself only after an hour.
 static void test_claims_that_are_left(void **state)
 {
   (void)state;
-  cx_cache_lock held;
+  cx_lazy_cache_lock held;
   long pid;
   put(claim_of(2), 5, 3500);
   put(claim_of(3), 5, 3700);
   assert_true(claim(1, &held));
   put(claim_of(1), 0, 5000);  // of a long compilation
-  cx_cache c;
-  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  cx_lazy_cache c;
+  CHECK_STATUS_OK(cx_lazy_cache_open(folder, &c));
   assert_int_equal(c.n, 3);
   for (size_t i = 0; i < c.n; i++) {
-    const cx_cache_file *f = &c.files[i];
+    const cx_lazy_cache_file *f = &c.files[i];
     bool is_held = strcmp(f->name, claim_of(1)) == 0;
     assert_true(f->claim && f->unfinished);
-    assert_int_equal(cx_cache_claim_held(&c, f, &pid), is_held);
+    assert_int_equal(cx_lazy_cache_claim_held(&c, f, &pid), is_held);
     assert_int_equal(pid, 0);
-    assert_true(!is_held || cx_cache_remove(&c, f));
+    assert_true(!is_held || cx_lazy_cache_remove(&c, f));
   }
   CHECK_STATUS_OK(keep(9, 10));
   assert_true(there(claim_of(1)));
   assert_true(there(claim_of(2)));
   assert_false(there(claim_of(3)));
   for (size_t i = 0; i < c.n; i++) {
-    assert_true(cx_cache_remove(&c, &c.files[i]));
+    assert_true(cx_lazy_cache_remove(&c, &c.files[i]));
   }
   assert_true(there(claim_of(1)));
   assert_false(there(claim_of(2)));
-  cx_cache_close(&c);
-  cx_cache_claim_end(&held);
+  cx_lazy_cache_close(&c);
+  cx_lazy_cache_claim_end(&held);
   assert_int_equal(there(claim_of(1)), 0);
 }
 
 static void test_claim_is_signed(void **state)
 {
   (void)state;
-  cx_cache_lock held;
+  cx_lazy_cache_lock held;
   long pid;
-  cx_cache c;
+  cx_lazy_cache c;
   assert_true(claim(1, &held));
-  CHECK_STATUS_OK(cx_cache_open(folder, &c));
+  CHECK_STATUS_OK(cx_lazy_cache_open(folder, &c));
   assert_int_equal(c.n, 1);
-  assert_true(cx_cache_claim_held(&c, &c.files[0], &pid));
+  assert_true(cx_lazy_cache_claim_held(&c, &c.files[0], &pid));
   assert_int_equal(pid, getpid());
-  cx_cache_close(&c);
-  cx_cache_claim_end(&held);
+  cx_lazy_cache_close(&c);
+  cx_lazy_cache_claim_end(&held);
 }
 
 // ---- files ------------------------------------------------------------------
@@ -359,16 +359,16 @@ enum { LABEL_SIZE_AT = 12, CHECKSUM_AT = 16, SIZES_AT = 32, BODY_AT = 56 };
 
 static void write_entry(cx_text *out)
 {
-  cx_cache_entry e = { .plugin = "ab",
-                       .platform = "cd",
-                       .program = "ef",
-                       .key = "key",
-                       .options = "opt",
-                       .bytes = "program",
-                       .key_size = 3,
-                       .options_size = 3,
-                       .n_bytes = 7 };
-  cx_cache_entry_write(&e, out);
+  cx_lazy_cache_entry e = { .plugin = "ab",
+                            .platform = "cd",
+                            .program = "ef",
+                            .key = "key",
+                            .options = "opt",
+                            .bytes = "program",
+                            .key_size = 3,
+                            .options_size = 3,
+                            .n_bytes = 7 };
+  cx_lazy_cache_entry_write(&e, out);
 }
 
 static void test_entry(void **state)
@@ -376,9 +376,9 @@ static void test_entry(void **state)
   (void)state;
   cx_text file = { 0 };
   write_entry(&file);
-  cx_cache_entry e;
-  assert_int_equal(cx_cache_entry_read(file.data, file.size, &e),
-                   CX_CACHE_WHOLE);
+  cx_lazy_cache_entry e;
+  assert_int_equal(cx_lazy_cache_entry_read(file.data, file.size, &e),
+                   CX_LAZY_CACHE_WHOLE);
   assert_string_equal(e.plugin, "ab");
   assert_string_equal(e.platform, "cd");
   assert_string_equal(e.program, "ef");
@@ -388,13 +388,13 @@ static void test_entry(void **state)
   cx_text_free(&file);
 }
 
-static cx_cache_state read_copy(const char *data, size_t size)
+static cx_lazy_cache_state read_copy(const char *data, size_t size)
 {
   // Of its exact size, so that a byte too far is seen.
   char *copy = cx_alloc(size);
   if (size != 0) memcpy(copy, data, size);
-  cx_cache_entry e;
-  cx_cache_state s = cx_cache_entry_read(copy, size, &e);
+  cx_lazy_cache_entry e;
+  cx_lazy_cache_state s = cx_lazy_cache_entry_read(copy, size, &e);
   cx_free(copy);
   return s;
 }
@@ -405,17 +405,18 @@ static void test_cut_and_flipped(void **state)
   cx_text file = { 0 };
   write_entry(&file);
   for (size_t n = 0; n < file.size; n++) {
-    assert_int_equal(read_copy(file.data, n), CX_CACHE_DAMAGED);
+    assert_int_equal(read_copy(file.data, n), CX_LAZY_CACHE_DAMAGED);
   }
   for (size_t bit = 0; bit < 8 * file.size; bit++) {
     char *at = &file.data[bit / 8], was = *at;
     *at = (char)(was ^ (1 << bit % 8));
     bool version = bit / 8 >= 8 && bit / 8 < 12;
-    assert_int_equal(read_copy(file.data, file.size),
-                     version ? CX_CACHE_OTHER_FORMAT : CX_CACHE_DAMAGED);
+    assert_int_equal(
+        read_copy(file.data, file.size),
+        version ? CX_LAZY_CACHE_OTHER_FORMAT : CX_LAZY_CACHE_DAMAGED);
     *at = was;
   }
-  assert_int_equal(read_copy(file.data, file.size), CX_CACHE_WHOLE);
+  assert_int_equal(read_copy(file.data, file.size), CX_LAZY_CACHE_WHOLE);
   cx_text_free(&file);
 }
 
@@ -443,17 +444,17 @@ static void test_odd_labels(void **state)
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     memcpy(file.data + LABEL_SIZE_AT, &odd[i].label, sizeof odd[i].label);
     memcpy(file.data + SIZES_AT, &odd[i].key, sizeof odd[i].key);
-    assert_int_equal(read_copy(file.data, file.size), CX_CACHE_DAMAGED);
+    assert_int_equal(read_copy(file.data, file.size), CX_LAZY_CACHE_DAMAGED);
   }
   cx_text_clear(&file);
   char part[301];
   memset(part, 'p', 300);
   part[300] = '\0';
-  cx_cache_entry e = { .plugin = part, .platform = NULL, .program = part };
-  cx_cache_entry_write(&e, &file);
-  cx_cache_entry read;
-  assert_int_equal(cx_cache_entry_read(file.data, file.size, &read),
-                   CX_CACHE_WHOLE);
+  cx_lazy_cache_entry e = { .plugin = part, .platform = NULL, .program = part };
+  cx_lazy_cache_entry_write(&e, &file);
+  cx_lazy_cache_entry read;
+  assert_int_equal(cx_lazy_cache_entry_read(file.data, file.size, &read),
+                   CX_LAZY_CACHE_WHOLE);
   assert_int_equal(strlen(read.plugin), 255);
   assert_string_equal(read.platform, "");
   assert_int_equal(strlen(read.program), 255);
@@ -462,7 +463,7 @@ static void test_odd_labels(void **state)
   memset(file.data + BODY_AT + 300, '\0', 1);
   cx_hash sum = cx_hash_bytes(file.data + BODY_AT, file.size - BODY_AT, 0);
   memcpy(file.data + CHECKSUM_AT, &sum, sizeof sum);
-  assert_int_equal(read_copy(file.data, file.size), CX_CACHE_DAMAGED);
+  assert_int_equal(read_copy(file.data, file.size), CX_LAZY_CACHE_DAMAGED);
   cx_text_free(&file);
 }
 

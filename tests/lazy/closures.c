@@ -76,7 +76,7 @@ static calx_status *fail_in_scope(void *user, calx_tensor *const *tensors,
                                   size_t n)
 {
   (void)user, (void)tensors, (void)n;
-  cx_scope_pin(cx_error(CALX_ABORTED, "left in the scope"));
+  cx_lazy_scope_pin(cx_error(CALX_ABORTED, "left in the scope"));
   return NULL;
 }
 
@@ -111,11 +111,11 @@ static void test_failed_step(void **state)
   calx_tensor *w = lazy_durable(4, 5);
   for (int how = 0; how < 3; how++) {
     calx_scope *step = calx_scope_begin();
-    if (how == 2) cx_scope_pin(cx_error(CALX_ABORTED, "it broke"));
+    if (how == 2) cx_lazy_scope_pin(cx_error(CALX_ABORTED, "it broke"));
     calx_tensor *loss = calx_neg(w);
     calx_add_step_closure(note, &c, &loss, 1, .run_async = how == 0);
     if (how == 0) lazy_set("fail=PJRT_LoadedExecutable_Execute@1:10:it broke");
-    if (how == 1) cx_scope_pin(cx_error(CALX_ABORTED, "it broke"));
+    if (how == 1) cx_lazy_scope_pin(cx_error(CALX_ABORTED, "it broke"));
     calx_sync(loss);
     CHECK_STATUS(CALX_ABORTED, calx_scope_end(step), "it broke");
     calx_sync(NULL);

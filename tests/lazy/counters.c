@@ -144,13 +144,13 @@ static void test_consumed(void **state)
   calx_no_grad_begin();
   calx_assign(w, calx_sub(w, calx_grad(w)));
   calx_no_grad_end();
-  cx_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_consume(calx_grad(w));
   int line = __LINE__ + 1;
   calx_sync(NULL);
   char where[64];
   snprintf(where, sizeof where, "tests/lazy/counters.c:%d", line);
   float data[4];
-  calx_tensor *grad = cx_tensor_grad(w);
+  calx_tensor *grad = cx_lazy_tensor_grad(w);
   CHECK_STATUS(CALX_FAILED_PRECONDITION,
                calx_tensor_read(grad, data, sizeof data), "consumed", where,
                ".keep_gradients", "calx_optimizer_zero_grad",
@@ -170,7 +170,7 @@ static void test_kept_gradients(void **state)
 {
   (void)state;
   calx_tensor *w = with_gradient(), *v = with_gradient();
-  cx_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_consume(calx_grad(w));
   calx_sync(calx_grad(w));
   assert_true(calx_is_ready(calx_grad(w)));
   assert_true(calx_is_ready(calx_grad(v)));
@@ -185,9 +185,9 @@ static void test_consumed_is_not_pending(void **state)
   (void)state;
   calx_scope *scope = calx_scope_begin();
   calx_tensor *w = with_gradient();
-  cx_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_consume(calx_grad(w));
   CHECK_STATUS_OK(calx_scope_end(scope));
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 0);
   calx_release(w);
 }
@@ -204,9 +204,9 @@ static void test_trap(void **state)
     setenv("CALX_DEBUG", "trap", 1);
     signal(SIGILL, SIG_DFL);
     signal(SIGTRAP, SIG_DFL);
-    cx_mode_reload();
+    cx_lazy_mode_reload();
     calx_scalar(1);  // no error, no trap
-    cx_scope_pin(cx_error(CALX_INTERNAL, "stop"));
+    cx_lazy_scope_pin(cx_error(CALX_INTERNAL, "stop"));
     _exit(0);
   }
   int status;

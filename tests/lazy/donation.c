@@ -237,12 +237,12 @@ static void test_first_value(void **state)
   calx_tensor *w = calx_take(calx_neg(lazy_vector(4, 1)));
   calx_sync(NULL);
   assert_int_equal(donated(), 0);
-  cx_tensor_keep_initial(w);
+  cx_lazy_tensor_keep_initial(w);
   update(w);
   calx_sync(NULL);
   assert_int_equal(donated(), 1);
   calx_tensor *v = calx_take(calx_neg(lazy_vector(4, 1)));
-  cx_tensor_keep_initial(v);
+  cx_lazy_tensor_keep_initial(v);
   update(v);
   calx_sync(NULL);
   assert_int_equal(donated(), 1);
@@ -328,7 +328,7 @@ static void test_checked(void **state)
 {
   (void)state;
   setenv("CALX_DEBUG", "donation", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_tensor *w = lazy_durable(4, 1), *v = lazy_durable(3, 1);
   long launches = lazy_launches();
   update(w);
@@ -356,7 +356,7 @@ static void test_checked_fails(void **state)
 {
   (void)state;
   setenv("CALX_DEBUG", "donation", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   for (int k = 1; k <= 3; k++) {
     calx_tensor *w = lazy_durable(4, 1);
     update(w);

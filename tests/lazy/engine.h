@@ -50,7 +50,7 @@ static inline int engine_setup(void **state)
 static inline int engine_begin(void **state)
 {
   (void)state;
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_metrics_clear();
   lines_clear();
   return 0;

@@ -23,7 +23,7 @@ static calx_status *step_of(ranks_one *r, bool other, bool broken)
   calx_tensor *t = other ? calx_all_reduce(x, CALX_REDUCE_MAX)
                          : calx_all_reduce(x, CALX_REDUCE_SUM);
   calx_sync(t);
-  if (!cx_scope_failed()) {
+  if (!cx_lazy_scope_failed()) {
     double n = r->n;
     RANK_VALUES(r, t, 0, n * (n - 1) / 2, n);
   }

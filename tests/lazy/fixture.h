@@ -96,7 +96,7 @@ static inline int lazy_begin(void **state)
 {
   (void)state;
   lazy_set("reset");
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_metrics_clear();
   lines_clear();
   return 0;

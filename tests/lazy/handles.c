@@ -9,7 +9,7 @@ static void test_after_scope(void **state)
   calx_scope *scope = calx_scope_begin();
   calx_tensor *gone = calx_neg(lazy_vector(4, 1));
   CHECK_STATUS_OK(calx_scope_end(scope));
-  assert_int_equal(cx_tensor_live(), 0);
+  assert_int_equal(cx_lazy_tensor_live(), 0);
   int line = __LINE__ + 1;
   calx_relu(gone);
   char where[80];

@@ -17,9 +17,9 @@ static void test_dropped(void **state)
   (void)state;
   calx_scope *scope = calx_scope_begin();
   chain(lazy_vector(4, 1), MILLION);
-  assert_int_equal(cx_node_live(), MILLION + 1);
+  assert_int_equal(cx_graph_node_live(), MILLION + 1);
   CHECK_STATUS_OK(calx_scope_end(scope));
-  assert_int_equal(cx_node_live(), 0);
+  assert_int_equal(cx_graph_node_live(), 0);
 }
 
 // Held by its end alone: the chain falls when that goes.
@@ -29,10 +29,10 @@ static void test_held_by_its_end(void **state)
   calx_scope *scope = calx_scope_begin();
   calx_tensor *end = calx_retain(chain(lazy_vector(4, 1), MILLION));
   CHECK_STATUS_OK(calx_scope_end(scope));
-  assert_int_equal(cx_node_live(), MILLION + 1);
-  assert_int_equal(cx_tensor_live(), 1);
+  assert_int_equal(cx_graph_node_live(), MILLION + 1);
+  assert_int_equal(cx_lazy_tensor_live(), 1);
   calx_release(end);
-  assert_int_equal(cx_node_live(), 0);
+  assert_int_equal(cx_graph_node_live(), 0);
 }
 
 // Compiled, run, compiled no second time.
@@ -60,7 +60,7 @@ static void test_failed(void **state)
   calx_reshape(w, CALX_SHAPE(3));
   calx_sync(NULL);
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(scope), "reshape");
-  assert_int_equal(cx_node_live(), 1);
+  assert_int_equal(cx_graph_node_live(), 1);
   assert_true(lazy_holds(w, 1));
   calx_release(w);
 }

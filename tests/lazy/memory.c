@@ -137,14 +137,15 @@ static void fail_at(part *run, long n, bool warm, const values *fresh)
   drop(&m);
   assert_null(calx_scope_error());
   calx_shutdown();
-  if (cx_alloc_live() != support_kept || cx_tensor_live() != 0 ||
-      cx_node_live() != 0 || cx_pjrt_live() != 0 || cx_status_live() != 0 ||
-      lazy_fake.live() != 0) {
+  if (cx_alloc_live() != support_kept || cx_lazy_tensor_live() != 0 ||
+      cx_graph_node_live() != 0 || cx_pjrt_live() != 0 ||
+      cx_status_live() != 0 || lazy_fake.live() != 0) {
     fail_msg(
         "allocation %ld: left over: %ld blocks, %ld tensors, %ld nodes, "
         "%ld handles, %ld statuses, %ld in the plugin",
-        n, cx_alloc_live() - support_kept, cx_tensor_live(), cx_node_live(),
-        cx_pjrt_live(), cx_status_live(), lazy_fake.live());
+        n, cx_alloc_live() - support_kept, cx_lazy_tensor_live(),
+        cx_graph_node_live(), cx_pjrt_live(), cx_status_live(),
+        lazy_fake.live());
   }
 }
 
@@ -181,7 +182,7 @@ static void test_eager_step(void **state)
 {
   (void)state;
   setenv("CALX_EAGER", "1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   sweep(step, true);
   unsetenv("CALX_EAGER");
 }

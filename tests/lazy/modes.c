@@ -13,7 +13,7 @@
 static void debug(const char *flags)
 {
   setenv("CALX_DEBUG", flags, 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
 }
 
 static int unset_all(void **state)
@@ -23,7 +23,7 @@ static int unset_all(void **state)
   unsetenv("CALX_DUMP");
   unsetenv("CALX_PENDING_LIMIT");
   setenv("CALX_PLUGIN", CX_FAKE_PLUGIN, 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_log_set(lines_take, NULL);
   return lazy_end(state);
 }
@@ -38,7 +38,7 @@ static void test_eager(void **state)
 {
   (void)state;
   setenv("CALX_EAGER", "1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_tensor *w = lazy_durable(4, 1), *x = lazy_vector(4, 5);
   for (int i = 0; i < 3; i++) {
     calx_scope *step = calx_scope_begin();
@@ -69,7 +69,7 @@ static void test_eager_failure(void **state)
 {
   (void)state;
   setenv("CALX_EAGER", "1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_tensor *x = lazy_vector(4, 5);
   lazy_set("fail=PJRT_LoadedExecutable_Execute@1:13:no luck");
   int line = __LINE__ + 1;
@@ -91,7 +91,7 @@ static void test_pending_limit(void **state)
 {
   (void)state;
   setenv("CALX_PENDING_LIMIT", "1000", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_sync(NULL);  // counted from here
   calx_scope *scope = calx_scope_begin();
   record(999);
@@ -115,7 +115,7 @@ static void test_no_pending_limit(void **state)
 {
   (void)state;
   setenv("CALX_PENDING_LIMIT", "1000", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   for (int i = 0; i < 30; i++) {
     calx_scope *scope = calx_scope_begin();
     record(100);
@@ -136,7 +136,7 @@ static void test_limit_off(void **state)
 {
   (void)state;
   setenv("CALX_PENDING_LIMIT", "0", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_scope *scope = calx_scope_begin();
   record(3000);
   assert_int_equal(lines_with("never syncs"), 0);
@@ -237,10 +237,10 @@ static void test_unknown_flag(void **state)
 {
   (void)state;
   debug("nan,,handels,trapp,donation");
-  assert_true(cx_debug_on(CX_DEBUG_NAN));
-  assert_true(cx_debug_on(CX_DEBUG_DONATION));
-  assert_false(cx_debug_on(CX_DEBUG_HANDLES));
-  assert_false(cx_debug_on(CX_DEBUG_TRAP));
+  assert_true(cx_lazy_debug_on(CX_LAZY_DEBUG_NAN));
+  assert_true(cx_lazy_debug_on(CX_LAZY_DEBUG_DONATION));
+  assert_false(cx_lazy_debug_on(CX_LAZY_DEBUG_HANDLES));
+  assert_false(cx_lazy_debug_on(CX_LAZY_DEBUG_TRAP));
   assert_int_equal(lines_with("CALX_DEBUG: 'handels' is none of"), 1);
   assert_int_equal(lines_with("CALX_DEBUG: 'trapp' is none of"), 1);
 }
@@ -342,8 +342,8 @@ static void test_reopen(void **state)
     assert_false(calx_is_ready(x));
     calx_release(w);
     calx_shutdown();
-    assert_int_equal(cx_tensor_live(), 0);
-    assert_int_equal(cx_node_live(), 0);
+    assert_int_equal(cx_lazy_tensor_live(), 0);
+    assert_int_equal(cx_graph_node_live(), 0);
     assert_int_equal(cx_pjrt_live(), 0);
     assert_int_equal(lazy_fake.live(), 0);
     assert_null(calx_scope_error());

@@ -30,32 +30,32 @@ static void run_on_thread(void (*fn)(void))
 static void test_nesting(void **state)
 {
   (void)state;
-  long before = cx_tensor_live();
+  long before = cx_lazy_tensor_live();
   calx_scope *outer = calx_scope_begin();
   calx_tensor *a = lazy_vector(4, 1);
   calx_scope *inner = calx_scope_begin();
   calx_tensor *b = calx_neg(a);
   calx_relu(b);
-  assert_int_equal(cx_tensor_live() - before, 3);
+  assert_int_equal(cx_lazy_tensor_live() - before, 3);
   CHECK_STATUS_OK(calx_scope_end(inner));
-  assert_int_equal(cx_tensor_live() - before, 1);
+  assert_int_equal(cx_lazy_tensor_live() - before, 1);
   assert_true(lazy_holds(a, 1));
   CHECK_STATUS_OK(calx_scope_end(outer));
-  assert_int_equal(cx_tensor_live(), before);
+  assert_int_equal(cx_lazy_tensor_live(), before);
 }
 
 static void test_forgotten(void **state)
 {
   (void)state;
-  long tensors = cx_tensor_live(), scopes = cx_scope_live();
+  long tensors = cx_lazy_tensor_live(), scopes = cx_lazy_scope_live();
   calx_scope *outer = calx_scope_begin();
   for (int i = 0; i < 5; i++) {
     calx_scope_begin();
     calx_neg(lazy_vector(4, 1));
   }
   CHECK_STATUS_OK(calx_scope_end(outer));
-  assert_int_equal(cx_tensor_live(), tensors);
-  assert_true(cx_scope_live() <= scopes + 1);  // the root may be new
+  assert_int_equal(cx_lazy_tensor_live(), tensors);
+  assert_true(cx_lazy_scope_live() <= scopes + 1);  // the root may be new
 }
 
 static void test_retained_outlives(void **state)
@@ -80,7 +80,7 @@ static void test_take(void **state)
   taken[2] = calx_take(list[5]);
   assert_ptr_equal(taken[1], list[3]);
   CHECK_STATUS_OK(calx_scope_end(scope));
-  assert_int_equal(cx_tensor_live(), 3);
+  assert_int_equal(cx_lazy_tensor_live(), 3);
   assert_true(lazy_holds(taken[0], 0));
   assert_true(lazy_holds(taken[1], 3));
   assert_true(lazy_holds(taken[2], 5));
@@ -95,7 +95,7 @@ static void test_take_twice(void **state)
   calx_release(t);
   assert_true(lazy_holds(t, 1));
   calx_release(t);
-  assert_int_equal(cx_tensor_live(), 0);
+  assert_int_equal(cx_lazy_tensor_live(), 0);
 }
 
 // A release by somebody who is no owner frees nothing of the scope's.
@@ -224,7 +224,7 @@ static void test_root(void **state)
   calx_tensor *t = calx_neg(lazy_vector(4, 3));
   calx_sync(t);
   assert_true(lazy_holds(t, 3));
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(cx_scope_current()),
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(cx_lazy_scope_current()),
                "root scope");
   assert_null(calx_scope_error());
 }
@@ -245,11 +245,11 @@ static void test_thread_end(void **state)
 {
   (void)state;
   calx_device_current();
-  long scopes = cx_scope_live(), statuses = cx_status_live();
+  long scopes = cx_lazy_scope_live(), statuses = cx_status_live();
   run_on_thread(leave_things);
-  assert_int_equal(cx_tensor_live(), 0);
-  assert_int_equal(cx_node_live(), 0);
-  assert_int_equal(cx_scope_live(), scopes);
+  assert_int_equal(cx_lazy_tensor_live(), 0);
+  assert_int_equal(cx_graph_node_live(), 0);
+  assert_int_equal(cx_lazy_scope_live(), scopes);
   assert_int_equal(cx_status_live(), statuses);
 }
 
@@ -268,25 +268,25 @@ static void early_return(void)
   calx_scope *scope = calx_scope_begin();
   calx_no_grad_begin();
   calx_no_grad_begin();
-  assert_false(cx_grad_mode());
+  assert_false(cx_lazy_grad_mode());
   CHECK_STATUS_OK(calx_scope_end(scope));
 }
 
 static void test_regions(void **state)
 {
   (void)state;
-  assert_true(cx_grad_mode());
+  assert_true(cx_lazy_grad_mode());
   early_return();
-  assert_true(cx_grad_mode());
+  assert_true(cx_lazy_grad_mode());
   calx_no_grad_begin();
   early_return();
-  assert_false(cx_grad_mode());
+  assert_false(cx_lazy_grad_mode());
   calx_scope *scope = calx_scope_begin();
   calx_no_grad_end();  // not this scope's
-  assert_false(cx_grad_mode());
+  assert_false(cx_lazy_grad_mode());
   CHECK_STATUS(CALX_FAILED_PRECONDITION, calx_scope_end(scope), "no_grad_end");
   calx_no_grad_end();
-  assert_true(cx_grad_mode());
+  assert_true(cx_lazy_grad_mode());
   assert_null(calx_scope_error());
 }
 
@@ -298,7 +298,7 @@ static void test_forgotten_region(void **state)
   calx_scope_begin();
   calx_no_grad_begin();
   CHECK_STATUS_OK(calx_scope_end(outer));
-  assert_true(cx_grad_mode());
+  assert_true(cx_lazy_grad_mode());
 }
 
 // ---- without memory ---------------------------------------------------------

@@ -155,17 +155,17 @@ static void test_pending(void **state)
 {
   (void)state;
   calx_tensor *a = lazy_vector(4, 1);
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 0);
   calx_tensor *kept = calx_take(calx_neg(a));
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 1);
   assert_true(calx_is_ready(kept));
   calx_tensor *temporary = calx_neg(a);
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 2);
   assert_non_null(calx_tensor_error(temporary));
-  cx_sync_pending();
+  cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 2);
   calx_release(kept);
 }

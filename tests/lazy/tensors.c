@@ -30,7 +30,7 @@ static calx_tensor *host_matrix(int64_t rows, int64_t cols)
 static void check_poison(calx_tensor *t)
 {
   assert_non_null(t);
-  assert_true(cx_tensor_poisoned(t));
+  assert_true(cx_lazy_tensor_poisoned(t));
   assert_non_null(calx_tensor_error(t));
   assert_int_equal(calx_tensor_rank(t), 0);
   assert_int_equal(calx_tensor_numel(t), 0);
@@ -72,10 +72,10 @@ static void test_propagation(void **state)
   (void)state;
   calx_tensor *bad = calx_add(lazy_vector(3, 0), lazy_vector(4, 0));
   calx_tensor *good = lazy_vector(4, 0);
-  long nodes = cx_node_live(), launches = lazy_launches();
+  long nodes = cx_graph_node_live(), launches = lazy_launches();
   calx_tensor *far = calx_sum(calx_relu(calx_add(good, calx_neg(bad))));
   check_poison(far);
-  assert_int_equal(cx_node_live(), nodes);
+  assert_int_equal(cx_graph_node_live(), nodes);
   assert_non_null(strstr(calx_status_message(calx_tensor_error(far)), "add: "));
   double item = calx_item(far);
   assert_true(item != item);
@@ -119,7 +119,7 @@ static void test_poison_not_assigned(void **state)
   calx_tensor *w = lazy_durable(4, 1);
   calx_scope *scope = calx_scope_begin();
   calx_assign(w, calx_add(w, lazy_vector(3, 0)));
-  assert_false(cx_tensor_poisoned(w));
+  assert_false(cx_lazy_tensor_poisoned(w));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(scope), "add: ");
   assert_true(lazy_holds(w, 1));
   calx_release(w);

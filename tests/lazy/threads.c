@@ -76,8 +76,8 @@ static void test_shared_operand(void **state)
   run_all(workers, shared, record_shared);
   assert_true(lazy_holds(shared, 1));
   calx_release(shared);
-  assert_int_equal(cx_tensor_live(), 0);
-  assert_int_equal(cx_node_live(), 0);
+  assert_int_equal(cx_lazy_tensor_live(), 0);
+  assert_int_equal(cx_graph_node_live(), 0);
 }
 
 // … or pending: then each thread's read may be the one that computes it.

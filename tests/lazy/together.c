@@ -227,10 +227,10 @@ static void test_reads(void **state)
   (void)state;
   for (int n = 2; n <= 4; n++) run(n, reads, NULL);
   setenv("CALX_EAGER", "1", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   for (int n = 2; n <= 4; n++) run(n, reads, NULL);
   unsetenv("CALX_EAGER");
-  cx_mode_reload();
+  cx_lazy_mode_reload();
 }
 
 // ---- starts of slices that differ between ranks -----------------------------
@@ -295,12 +295,12 @@ static void reduce_gradients(net *m, int n)
 {
   calx_tensor *grads[8], *means[8];
   for (size_t i = 0; i < m->n_params; i++) grads[i] = calx_grad(m->params[i]);
-  cx_no_grad_begin();
-  cx_all_reduce_bucket(grads, m->n_params, 1.0 / n, NULL, means);
+  cx_lazy_no_grad_begin();
+  cx_ops_all_reduce_bucket(grads, m->n_params, 1.0 / n, NULL, means);
   for (size_t i = 0; i < m->n_params; i++) {
-    cx_tensor_set_value(grads[i], means[i]);
+    cx_lazy_tensor_set_value(grads[i], means[i]);
   }
-  cx_no_grad_end();
+  cx_lazy_no_grad_end();
 }
 
 static calx_status *train_step(ranks_one *r, net *m, calx_optimizer *opt, int i)

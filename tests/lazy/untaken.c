@@ -235,7 +235,7 @@ static void read_nan(void)
 static void read_checked(void)
 {
   setenv("CALX_DEBUG", "nan", 1);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
   calx_item(number(NAN));
 }
 

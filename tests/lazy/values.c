@@ -14,7 +14,7 @@ static void mode(const char *name, const char *value)
     setenv(name, value, 1);
   else
     unsetenv(name);
-  cx_mode_reload();
+  cx_lazy_mode_reload();
 }
 
 // ---- aliasing ---------------------------------------------------------------

@@ -50,7 +50,7 @@ static void test_state_dict_names(void **state)
   assert_null(calx_module_find(root, "fc.weight"));
   assert_null(calx_module_find(root, "head.fc"));
   assert_null(calx_module_find(root, NULL));
-  assert_string_equal(cx_tensor_name(weight), "head.fc.weight");
+  assert_string_equal(cx_lazy_tensor_name(weight), "head.fc.weight");
   assert_string_equal(calx_module_kind(head), "Head");
   int64_t linear = 50 * 320 + 50 + 10 * 50;
   assert_int_equal(calx_module_param_count(root), 250 + 10 + 20 + linear);
@@ -162,7 +162,7 @@ static void test_tensors_that_are_refused(void **state)
   for (int i = 0; i < 3; i++) {
     calx_module *m = calx_module_new("Net", NULL, NULL);
     calx_tensor *t = calx_module_param(m, "w", cases[i].init);
-    assert_true(cx_tensor_poisoned(t));
+    assert_true(cx_lazy_tensor_poisoned(t));
     CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(m), cases[i].told,
                  "in making 'w'");
     check_names(m, "");
@@ -188,7 +188,7 @@ static void test_parameter_takes_the_value(void **state)
   calx_tensor *buffer = calx_module_buffer(m, "buffer", calx_neg(w));
   calx_tensor *scale = calx_module_param(m, "scale", calx_scalar(2));
   CHECK_STATUS_OK(calx_module_error(m));
-  assert_false(cx_tensor_is_weak(scale));
+  assert_false(cx_lazy_tensor_is_weak(scale));
   assert_false(calx_tensor_requires_grad(buffer));
   calx_backward(calx_sum(calx_mul(calx_mul(copy, buffer), scale)));
   assert_non_null(calx_grad(copy));
@@ -271,10 +271,10 @@ static void test_forward(void **state)
   calx_module *inner = calx_module_child(root, "inner", "Neg", negate, &calls);
   calx_tensor *y = calx_forward(inner, calx_ones(CALX_SHAPE(2)));
   assert_int_equal(calls, 1);
-  assert_string_equal(cx_tensor_value(y).node->module, "inner");
-  assert_null(cx_tensor_value(calx_neg(y)).node->module);
+  assert_string_equal(cx_lazy_tensor_value(y).node->module, "inner");
+  assert_null(cx_lazy_tensor_value(calx_neg(y)).node->module);
   y = calx_forward(root, y);
-  assert_null(cx_tensor_value(y).node->module);
+  assert_null(cx_lazy_tensor_value(y).node->module);
   CHECK_STATUS_OK(calx_scope_end(s));
 
   s = calx_scope_begin();
@@ -352,15 +352,16 @@ static void test_failed_first_step(void **state)
   (void)state;
   calx_module *fc = calx_nn_linear(NULL, NULL, 3, 2);
   calx_tensor *w = calx_module_find(fc, "weight");
-  const cx_node *initial = cx_tensor_value(w).node;
+  const cx_graph_node *initial = cx_lazy_tensor_value(w).node;
   calx_scope *s = calx_scope_begin();
   calx_sync(calx_forward(fc, calx_ones(CALX_SHAPE(1, 4))));
   CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_end(s), "wants (…, 3)");
-  assert_ptr_equal(cx_tensor_value(w).node, initial);
+  assert_ptr_equal(cx_lazy_tensor_value(w).node, initial);
   s = calx_scope_begin();
   calx_sync(calx_forward(fc, calx_ones(CALX_SHAPE(1, 3))));
   CHECK_STATUS_OK(calx_scope_end(s));
-  assert_true((cx_node_flags(cx_tensor_value(w).node) & CX_NODE_DATA) != 0);
+  assert_true(
+      (cx_node_flags(cx_lazy_tensor_value(w).node) & CX_GRAPH_NODE_DATA) != 0);
   calx_module_free(fc);
 }
 

@@ -11,7 +11,7 @@ static void mode(const char *value)
 {
   if (value != NULL) setenv("CALX_DEBUG", value, 1);
   if (value == NULL) unsetenv("CALX_DEBUG");
-  cx_mode_reload();
+  cx_lazy_mode_reload();
 }
 
 typedef calx_tensor *loss_fn(calx_tensor *x, calx_tensor *target);

@@ -30,14 +30,15 @@ static inline calx_tensor *loss_of(const net *m)
       calx_square(calx_forward(m->fc, calx_ones(CALX_SHAPE(2, 3)))));
 }
 
-static inline const cx_node *node_of(const calx_tensor *t)
+static inline const cx_graph_node *node_of(const calx_tensor *t)
 {
-  return cx_tensor_value(t).node;
+  return cx_lazy_tensor_value(t).node;
 }
 
 static inline bool is_data(const calx_tensor *t)
 {
-  return node_of(t) != NULL && (cx_node_flags(node_of(t)) & CX_NODE_DATA) != 0;
+  return node_of(t) != NULL &&
+         (cx_node_flags(node_of(t)) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 static inline void train_step(const net *m, calx_optimizer *opt)

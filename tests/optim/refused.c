@@ -5,7 +5,7 @@
 // ---- failed steps -----------------------------------------------------------
 
 typedef struct snapshot {
-  const cx_node *w, *b, *m, *v;
+  const cx_graph_node *w, *b, *m, *v;
   int64_t steps;
 } snapshot;
 
@@ -95,7 +95,7 @@ static void test_failed_step_keeps_gradients(void **state)
   calx_backward(loss_of(&m));
   calx_sync(NULL);
   CHECK_STATUS_OK(calx_scope_end(s));
-  const cx_node *grad = node_of(calx_grad(m.w));
+  const cx_graph_node *grad = node_of(calx_grad(m.w));
   s = calx_scope_begin();
   calx_backward(loss_of(&m));
   calx_optimizer_step(opt);

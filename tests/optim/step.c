@@ -158,7 +158,7 @@ static void test_state(void **state)
     assert_false(calx_tensor_requires_grad(first[i]));
     char name[64];
     snprintf(name, sizeof name, "fc.weight.%s", names[i]);
-    assert_string_equal(cx_tensor_name(first[i]), name);
+    assert_string_equal(cx_lazy_tensor_name(first[i]), name);
   }
   train_step(&m, opt);
   for (int i = 0; i < 3; i++) {  // updated in place
@@ -201,7 +201,7 @@ static void test_steps_are_not_on_the_tape(void **state)
   calx_scope *s = calx_scope_begin();
   calx_backward(loss_of(&m));
   calx_optimizer_step(opt);
-  assert_true((cx_node_flags(node_of(m.w)) & CX_NODE_GRAD) == 0);
+  assert_true((cx_node_flags(node_of(m.w)) & CX_GRAPH_NODE_GRAD) == 0);
   assert_true(calx_tensor_requires_grad(m.w));
   assert_true(calx_tensor_requires_grad(calx_neg(m.w)));
   CHECK_STATUS_OK(calx_scope_end(s));
@@ -218,14 +218,14 @@ static void test_learning_rates_compile_nothing(void **state)
   assert_true(calx_optimizer_lr(opt) == 1e-3);
   train_step(&m, opt);
   train_step(&m, opt);
-  long programs = cx_program_count();
+  long programs = cx_lazy_program_count();
   static const double rates[] = { 0, 1, 0.5, 1e-8 };
   for (int i = 0; i < 4; i++) {
     calx_optimizer_set_lr(opt, rates[i]);
     assert_true(calx_optimizer_lr(opt) == rates[i]);
     train_step(&m, opt);
   }
-  assert_int_equal(cx_program_count(), programs);
+  assert_int_equal(cx_lazy_program_count(), programs);
   calx_optimizer_free(opt);
   calx_module_free(m.root);
 }
@@ -256,11 +256,11 @@ static void test_frozen_parameters(void **state)
   calx_requires_grad(m.w, false);
   calx_optimizer *opt = calx_sgd(m.root, .momentum = 0.9);
   CHECK_STATUS_OK(calx_optimizer_error(opt));
-  const cx_node *before = node_of(m.w);
+  const cx_graph_node *before = node_of(m.w);
   train_step(&m, opt);
   assert_ptr_equal(node_of(m.w), before);
   const char *name =
-      cx_tensor_name(calx_optimizer_state(opt, 0, "momentum_buffer"));
+      cx_lazy_tensor_name(calx_optimizer_state(opt, 0, "momentum_buffer"));
   assert_string_equal(name, "fc.bias.momentum_buffer");
   calx_optimizer_free(opt);
   calx_module_free(m.root);
@@ -271,7 +271,7 @@ static void test_parameters_without_gradient(void **state)
   (void)state;
   net m = make();
   calx_optimizer *opt = calx_sgd(m.root, .momentum = 0.9);
-  const cx_node *before = node_of(m.w);
+  const cx_graph_node *before = node_of(m.w);
   calx_scope *s = calx_scope_begin();
   calx_optimizer_step(opt);  // nothing to do
   calx_backward(calx_sum(calx_mul(m.b, 2)));

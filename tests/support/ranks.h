@@ -137,7 +137,7 @@ static inline void *ranks_thread(void *user)
   ranks_one *r = user;
   calx_device_set_current(r->device);
   r->status = r->fn(r);
-  calx_status *late = cx_scope_end_thread();
+  calx_status *late = cx_lazy_scope_end_thread();
   if (r->status == NULL) {
     r->status = late;
   } else {
@@ -152,7 +152,7 @@ static inline void ranks_run(int n, ranks_fn *fn, void *user)
 {
   ranks_one all[RANKS_MOST] = { 0 };
   CHECK_STATUS_OK(cx_world_ranks(n));
-  cx_ranks_reset();
+  cx_lazy_ranks_reset();
   for (int i = 0; i < n; i++) {
     char name[16];
     snprintf(name, sizeof name, "xla:%d", i);

@@ -165,15 +165,16 @@ static inline int support_nothing_left(void **state)
   (void)state;
   calx_shutdown();
   long blocks = cx_alloc_live() - support_kept;
-  if (cx_tensor_live() == 0 && cx_node_live() == 0 && cx_scope_live() == 0 &&
-      cx_status_live() == 0 && cx_pjrt_live() == 0 && blocks == 0) {
+  if (cx_lazy_tensor_live() == 0 && cx_graph_node_live() == 0 &&
+      cx_lazy_scope_live() == 0 && cx_status_live() == 0 &&
+      cx_pjrt_live() == 0 && blocks == 0) {
     return 0;
   }
   print_error(
       "left over: %ld tensors, %ld nodes, %ld scopes, %ld statuses, "
       "%ld plugin handles, %ld blocks\n",
-      cx_tensor_live(), cx_node_live(), cx_scope_live(), cx_status_live(),
-      cx_pjrt_live(), blocks);
+      cx_lazy_tensor_live(), cx_graph_node_live(), cx_lazy_scope_live(),
+      cx_status_live(), cx_pjrt_live(), blocks);
   return 1;
 }
 

@@ -8,10 +8,10 @@
 
 // ---- lifetime ----
 
-static calx_status *keep_dims(PJRT_Buffer *b, const cx_api_shape *shape)
+static calx_status *keep_dims(PJRT_Buffer *b, const cpu_api_shape *shape)
 {
   int64_t *dims = b->few;
-  if (shape->rank > CX_API_FEW_DIMS) {
+  if (shape->rank > CPU_API_FEW_DIMS) {
     dims = cx_alloc(shape->rank * sizeof *dims);
     if (dims == NULL) return cx_out_of_memory();
   }
@@ -21,15 +21,16 @@ static calx_status *keep_dims(PJRT_Buffer *b, const cx_api_shape *shape)
   return NULL;
 }
 
-calx_status *cx_api_buffer_new(cx_api_value *value, const cx_api_shape *shape,
-                               size_t bytes, PJRT_Buffer **out)
+calx_status *cpu_api_buffer_new(cpu_api_value *value,
+                                const cpu_api_shape *shape, size_t bytes,
+                                PJRT_Buffer **out)
 {
   *out = NULL;
   PJRT_Buffer *b = cx_alloc(sizeof *b);
   calx_status *status = b == NULL ? cx_out_of_memory() : keep_dims(b, shape);
   if (status != NULL) {
     cx_free(b);
-    cx_api_value_release(value);
+    cpu_api_value_release(value);
     return status;
   }
   cx_mutex_init(&b->lock);
@@ -38,61 +39,62 @@ calx_status *cx_api_buffer_new(cx_api_value *value, const cx_api_shape *shape,
   b->pinned = NULL;
   b->external = 0;
   b->bytes = bytes;
-  cx_api_client_retain(b->device->client);
+  cpu_api_client_retain(b->device->client);
   *out = b;
   return NULL;
 }
 
-void cx_api_buffer_free(PJRT_Buffer *buffer)
+void cpu_api_buffer_free(PJRT_Buffer *buffer)
 {
   if (buffer == NULL) return;
   PJRT_Client *client = buffer->device->client;
-  cx_api_value_release(buffer->value);
-  cx_api_value_release(buffer->pinned);
+  cpu_api_value_release(buffer->value);
+  cpu_api_value_release(buffer->pinned);
   if (buffer->shape.dims != buffer->few) {
     cx_free((int64_t *)(uintptr_t)buffer->shape.dims);
   }
   cx_mutex_free(&buffer->lock);
   cx_free(buffer);
-  cx_api_client_release(client);
+  cpu_api_client_release(client);
 }
 
-calx_status *cx_api_buffer_gone(const PJRT_Buffer *buffer)
+calx_status *cpu_api_buffer_gone(const PJRT_Buffer *buffer)
 {
   return cx_error(CALX_INVALID_ARGUMENT,
                   "Buffer has been deleted or donated: %s on device %d",
-                  cx_api_shape_str(&buffer->shape).s,
+                  cpu_api_shape_str(&buffer->shape).s,
                   buffer->device->description.id);
 }
 
-calx_status *cx_api_buffer_value(PJRT_Buffer *buffer, cx_api_value **out)
+calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer, cpu_api_value **out)
 {
   cx_lock(&buffer->lock);
   *out = buffer->value;
-  if (*out != NULL) cx_api_value_retain(*out);
+  if (*out != NULL) cpu_api_value_retain(*out);
   cx_unlock(&buffer->lock);
-  return *out != NULL ? NULL : cx_api_buffer_gone(buffer);
+  return *out != NULL ? NULL : cpu_api_buffer_gone(buffer);
 }
 
-calx_status *cx_api_buffer_make(PJRT_Device *device, const cx_api_shape *shape,
-                                PJRT_Event *ready, PJRT_Buffer **out)
+calx_status *cpu_api_buffer_make(PJRT_Device *device,
+                                 const cpu_api_shape *shape, PJRT_Event *ready,
+                                 PJRT_Buffer **out)
 {
   int64_t elements = 0;
   size_t bytes = 0;
   *out = NULL;
-  calx_status *status = cx_api_shape_check(shape, &elements, &bytes);
+  calx_status *status = cpu_api_shape_check(shape, &elements, &bytes);
   if (status != NULL) {
-    cx_api_event_release(ready);
+    cpu_api_event_release(ready);
     return status;
   }
-  cx_api_value *value = cx_api_value_new(device, ready);
+  cpu_api_value *value = cpu_api_value_new(device, ready);
   if (value == NULL) return cx_out_of_memory();
-  status = cx_api_block_new(&device->cache, bytes, &value->block);
+  status = cpu_api_block_new(&device->cache, bytes, &value->block);
   if (status != NULL) {
-    cx_api_value_release(value);
+    cpu_api_value_release(value);
     return status;
   }
-  return cx_api_buffer_new(value, shape, bytes, out);
+  return cpu_api_buffer_new(value, shape, bytes, out);
 }
 
 // ---- from the host ----
@@ -100,7 +102,7 @@ calx_status *cx_api_buffer_make(PJRT_Device *device, const cx_api_shape *shape,
 // What the caller's bytes are, checked.
 typedef struct upload {
   PJRT_Device *device;
-  cx_api_move move;
+  cpu_api_move move;
   int64_t elements;
   size_t bytes;
   bool dense;
@@ -108,44 +110,45 @@ typedef struct upload {
 
 // The value's memory is always row-major; a layout asked for must be that.
 static calx_status *check_layout(const PJRT_Buffer_MemoryLayout *layout,
-                                 const cx_api_shape *shape)
+                                 const cpu_api_shape *shape)
 {
-  int64_t strides[CX_API_MAX_RANK];
-  CALX_TRY(cx_api_layout_strides(layout, shape, strides));
-  if (cx_api_is_dense(shape, strides)) return NULL;
+  int64_t strides[CPU_API_MAX_RANK];
+  CALX_TRY(cpu_api_layout_strides(layout, shape, strides));
+  if (cpu_api_is_dense(shape, strides)) return NULL;
   return cx_error(CALX_UNIMPLEMENTED,
                   "%s with another layout than row-major on the device",
-                  cx_api_shape_str(shape).s);
+                  cpu_api_shape_str(shape).s);
 }
 
 static calx_status *read_upload(
     const PJRT_Client_BufferFromHostBuffer_Args *args, upload *u)
 {
-  cx_api_shape shape = { .type = (int)args->type,
-                         .rank = args->num_dims,
-                         .dims = args->dims };
-  CALX_TRY(cx_api_choose(args->client, args->device, args->memory, &u->device));
-  CALX_TRY(cx_api_shape_check(&shape, &u->elements, &u->bytes));
+  cpu_api_shape shape = { .type = (int)args->type,
+                          .rank = args->num_dims,
+                          .dims = args->dims };
+  CALX_TRY(
+      cpu_api_choose(args->client, args->device, args->memory, &u->device));
+  CALX_TRY(cpu_api_shape_check(&shape, &u->elements, &u->bytes));
   CALX_TRY(check_layout(args->device_layout, &shape));
   if (args->data == NULL && u->bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
-                    cx_api_shape_str(&shape).s);
+                    cpu_api_shape_str(&shape).s);
   }
   u->move.shape = shape;
-  u->move.narrow = CX_API_MOVE_IN;
+  u->move.narrow = CPU_API_MOVE_IN;
   for (size_t i = 0; i < shape.rank; i++) u->move.dims[i] = shape.dims[i];
-  cx_api_dense_strides(&shape, u->move.dst_strides);
-  cx_api_dense_strides(&shape, u->move.src_strides);
+  cpu_api_dense_strides(&shape, u->move.dst_strides);
+  cpu_api_dense_strides(&shape, u->move.src_strides);
   if (args->byte_strides != NULL) {
     if (args->num_byte_strides != shape.rank) {
       return cx_error(CALX_INVALID_ARGUMENT, "%zu byte strides for %s",
-                      args->num_byte_strides, cx_api_shape_str(&shape).s);
+                      args->num_byte_strides, cpu_api_shape_str(&shape).s);
     }
     for (size_t i = 0; i < shape.rank; i++) {
       u->move.src_strides[i] = args->byte_strides[i];
     }
   }
-  u->dense = cx_api_is_dense(&shape, u->move.src_strides);
+  u->dense = cpu_api_is_dense(&shape, u->move.src_strides);
   return NULL;
 }
 
@@ -158,30 +161,30 @@ static bool may_alias(const PJRT_Client_BufferFromHostBuffer_Args *args,
       args->host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy;
   return asked && u->dense && u->bytes > 0 &&
          (uintptr_t)args->data % ALIGN == 0 &&
-         !cx_api_type_is_narrow(u->move.shape.type);
+         !cpu_api_type_is_narrow(u->move.shape.type);
 }
 
 static calx_status *alias(PJRT_Client_BufferFromHostBuffer_Args *args,
                           const upload *u)
 {
-  PJRT_Event *done = cx_api_event_new();
+  PJRT_Event *done = cpu_api_event_new();
   if (done == NULL) return cx_out_of_memory();
-  cx_api_value *value = cx_api_value_new(u->device, cx_api_event_ready());
+  cpu_api_value *value = cpu_api_value_new(u->device, cpu_api_event_ready());
   if (value == NULL) {
-    cx_api_event_release(done);
+    cpu_api_event_release(done);
     return cx_out_of_memory();
   }
   value->block =
-      (cx_api_block){ .data = (void *)(uintptr_t)args->data,
-                      .capacity = u->bytes,
-                      .kind = CX_API_BLOCK_BORROWED,
-                      .writable = args->host_buffer_semantics ==
-                                  PJRT_HostBufferSemantics_kMutableZeroCopy,
-                      .done = cx_api_event_retain(done) };
+      (cpu_api_block){ .data = (void *)(uintptr_t)args->data,
+                       .capacity = u->bytes,
+                       .kind = CPU_API_BLOCK_BORROWED,
+                       .writable = args->host_buffer_semantics ==
+                                   PJRT_HostBufferSemantics_kMutableZeroCopy,
+                       .done = cpu_api_event_retain(done) };
   calx_status *status =
-      cx_api_buffer_new(value, &u->move.shape, u->bytes, &args->buffer);
+      cpu_api_buffer_new(value, &u->move.shape, u->bytes, &args->buffer);
   if (status != NULL) {
-    cx_api_event_release(done);
+    cpu_api_event_release(done);
     return status;
   }
   args->done_with_host_buffer = done;
@@ -193,179 +196,180 @@ static calx_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args)
   upload u = { 0 };
   CALX_TRY(read_upload(args, &u));
   if (may_alias(args, &u)) return alias(args, &u);
-  CALX_TRY(cx_api_buffer_make(u.device, &u.move.shape, cx_api_event_ready(),
-                              &args->buffer));
-  cx_api_move_run(&u.move, args->buffer->value->block.data, args->data);
-  args->done_with_host_buffer = cx_api_event_ready();
+  CALX_TRY(cpu_api_buffer_make(u.device, &u.move.shape, cpu_api_event_ready(),
+                               &args->buffer));
+  cpu_api_move_run(&u.move, args->buffer->value->block.data, args->data);
+  args->done_with_host_buffer = cpu_api_event_ready();
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_BufferFromHostBuffer(
+PJRT_Error *cpu_api_PJRT_Client_BufferFromHostBuffer(
     PJRT_Client_BufferFromHostBuffer_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_BufferFromHostBuffer, client);
+  CPU_API_ENTER(PJRT_Client_BufferFromHostBuffer, client);
   args->buffer = NULL;
   args->done_with_host_buffer = NULL;
-  return cx_api_error(from_host(args));
+  return cpu_api_error(from_host(args));
 }
 
 // ---- without data, or with somebody else's ----
 
-PJRT_Error *cx_api_PJRT_Client_CreateUninitializedBuffer(
+PJRT_Error *cpu_api_PJRT_Client_CreateUninitializedBuffer(
     PJRT_Client_CreateUninitializedBuffer_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_CreateUninitializedBuffer, client);
-  cx_api_shape shape = { .type = (int)args->shape_element_type,
-                         .rank = args->shape_num_dims,
-                         .dims = args->shape_dims };
+  CPU_API_ENTER(PJRT_Client_CreateUninitializedBuffer, client);
+  cpu_api_shape shape = { .type = (int)args->shape_element_type,
+                          .rank = args->shape_num_dims,
+                          .dims = args->shape_dims };
   PJRT_Device *device = NULL;
   int64_t elements = 0;
   size_t bytes = 0;
   args->buffer = NULL;
   calx_status *status =
-      cx_api_choose(args->client, args->device, args->memory, &device);
-  if (status == NULL) status = cx_api_shape_check(&shape, &elements, &bytes);
+      cpu_api_choose(args->client, args->device, args->memory, &device);
+  if (status == NULL) status = cpu_api_shape_check(&shape, &elements, &bytes);
   if (status == NULL) status = check_layout(args->shape_layout, &shape);
   if (status == NULL) {
-    status =
-        cx_api_buffer_make(device, &shape, cx_api_event_ready(), &args->buffer);
+    status = cpu_api_buffer_make(device, &shape, cpu_api_event_ready(),
+                                 &args->buffer);
   }
   // Booleans must be 0 or 1, and nobody must see what others left.
   if (status == NULL) memset(args->buffer->value->block.data, 0, bytes);
-  return cx_api_error(status);
+  return cpu_api_error(status);
 }
 
 static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
 {
-  cx_api_shape shape = { .type = (int)args->shape_element_type,
-                         .rank = args->shape_num_dims,
-                         .dims = args->shape_dims };
+  cpu_api_shape shape = { .type = (int)args->shape_element_type,
+                          .rank = args->shape_num_dims,
+                          .dims = args->shape_dims };
   PJRT_Device *device = NULL;
   int64_t elements = 0;
   size_t bytes = 0;
-  CALX_TRY(cx_api_choose(args->client, NULL, args->memory, &device));
-  CALX_TRY(cx_api_shape_check(&shape, &elements, &bytes));
-  calx_status *error = cx_api_callers_error(
+  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &device));
+  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
+  calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (error == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a buffer of an error needs an error, found code 0");
   }
-  PJRT_Event *ready = cx_api_event_new();
+  PJRT_Event *ready = cpu_api_event_new();
   if (ready == NULL) {
     calx_status_free(error);
     return cx_out_of_memory();
   }
-  cx_api_event_set(ready, error);
-  cx_api_value *value = cx_api_value_new(device, ready);
+  cpu_api_event_set(ready, error);
+  cpu_api_value *value = cpu_api_value_new(device, ready);
   if (value == NULL) return cx_out_of_memory();
-  return cx_api_buffer_new(value, &shape, bytes, &args->buffer);
+  return cpu_api_buffer_new(value, &shape, bytes, &args->buffer);
 }
 
-PJRT_Error *cx_api_PJRT_Client_CreateErrorBuffer(
+PJRT_Error *cpu_api_PJRT_Client_CreateErrorBuffer(
     PJRT_Client_CreateErrorBuffer_Args *args)
 {
-  CX_API_ENTER_FROM(PJRT_Client_CreateErrorBuffer, buffer, client);
+  CPU_API_ENTER_FROM(PJRT_Client_CreateErrorBuffer, buffer, client);
   args->buffer = NULL;
-  return cx_api_error(error_buffer(args));
+  return cpu_api_error(error_buffer(args));
 }
 
 static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
-  cx_api_shape shape = { .type = (int)args->element_type,
-                         .rank = args->num_dims,
-                         .dims = args->dims };
-  PJRT_Memory *memory = CX_API_HAS(args, memory) ? args->memory : NULL;
+  cpu_api_shape shape = { .type = (int)args->element_type,
+                          .rank = args->num_dims,
+                          .dims = args->dims };
+  PJRT_Memory *memory = CPU_API_HAS(args, memory) ? args->memory : NULL;
   PJRT_Device *device = NULL;
   int64_t elements = 0;
   size_t bytes = 0;
-  CALX_TRY(cx_api_choose(args->client, args->device, memory, &device));
-  CALX_TRY(cx_api_shape_check(&shape, &elements, &bytes));
+  CALX_TRY(cpu_api_choose(args->client, args->device, memory, &device));
+  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
   CALX_TRY(check_layout(args->layout, &shape));
   if (args->device_buffer_ptr == NULL && bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "a view of %s without memory",
-                    cx_api_shape_str(&shape).s);
+                    cpu_api_shape_str(&shape).s);
   }
   if ((uintptr_t)args->device_buffer_ptr % ALIGN != 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the memory %p of a view of %s is not aligned to %d bytes",
-                    args->device_buffer_ptr, cx_api_shape_str(&shape).s, ALIGN);
+                    args->device_buffer_ptr, cpu_api_shape_str(&shape).s,
+                    ALIGN);
   }
-  cx_api_value *value = cx_api_value_new(device, cx_api_event_ready());
+  cpu_api_value *value = cpu_api_value_new(device, cpu_api_event_ready());
   if (value == NULL) return cx_out_of_memory();
   value->block =
-      (cx_api_block){ .data = args->device_buffer_ptr,
-                      .capacity = bytes,
-                      .kind = CX_API_BLOCK_VIEW,
-                      .on_delete_user = args->on_delete_callback_arg };
-  CALX_TRY(cx_api_buffer_new(value, &shape, bytes, &args->buffer));
+      (cpu_api_block){ .data = args->device_buffer_ptr,
+                       .capacity = bytes,
+                       .kind = CPU_API_BLOCK_VIEW,
+                       .on_delete_user = args->on_delete_callback_arg };
+  CALX_TRY(cpu_api_buffer_new(value, &shape, bytes, &args->buffer));
   // From here on the callback is owed.
   value->block.on_delete = args->on_delete_callback;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_CreateViewOfDeviceBuffer(
+PJRT_Error *cpu_api_PJRT_Client_CreateViewOfDeviceBuffer(
     PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
-  CX_API_ENTER_FROM(PJRT_Client_CreateViewOfDeviceBuffer, buffer, client);
+  CPU_API_ENTER_FROM(PJRT_Client_CreateViewOfDeviceBuffer, buffer, client);
   args->buffer = NULL;
-  return cx_api_error(view(args));
+  return cpu_api_error(view(args));
 }
 
 // The same memory as another shape of as many bytes.
 static calx_status *bitcast(PJRT_Buffer_Bitcast_Args *args)
 {
-  cx_api_shape shape = { .type = (int)args->element_type,
-                         .rank = args->num_dims,
-                         .dims = args->dims };
+  cpu_api_shape shape = { .type = (int)args->element_type,
+                          .rank = args->num_dims,
+                          .dims = args->dims };
   int64_t elements = 0;
   size_t bytes = 0;
-  cx_api_value *value = NULL;
-  CALX_TRY(cx_api_shape_check(&shape, &elements, &bytes));
+  cpu_api_value *value = NULL;
+  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
   CALX_TRY(check_layout(args->device_layout, &shape));
-  bool narrow = cx_api_type_is_narrow(shape.type) ||
-                cx_api_type_is_narrow(args->buffer->shape.type);
+  bool narrow = cpu_api_type_is_narrow(shape.type) ||
+                cpu_api_type_is_narrow(args->buffer->shape.type);
   if (bytes != args->buffer->bytes ||
       (narrow && shape.type != args->buffer->shape.type)) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s is no bitcast of %s",
-                    cx_api_shape_str(&shape).s,
-                    cx_api_shape_str(&args->buffer->shape).s);
+                    cpu_api_shape_str(&shape).s,
+                    cpu_api_shape_str(&args->buffer->shape).s);
   }
-  CALX_TRY(cx_api_buffer_value(args->buffer, &value));
-  return cx_api_buffer_new(value, &shape, bytes, &args->out_buffer);
+  CALX_TRY(cpu_api_buffer_value(args->buffer, &value));
+  return cpu_api_buffer_new(value, &shape, bytes, &args->out_buffer);
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_Bitcast, buffer);
+  CPU_API_ENTER(PJRT_Buffer_Bitcast, buffer);
   args->out_buffer = NULL;
-  return cx_api_error(bitcast(args));
+  return cpu_api_error(bitcast(args));
 }
 
 // ---- destroying ----
 
-PJRT_Error *cx_api_PJRT_Buffer_Destroy(PJRT_Buffer_Destroy_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_Destroy(PJRT_Buffer_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_Destroy, struct_size);
-  cx_api_buffer_free(args->buffer);
+  CPU_API_ENTER(PJRT_Buffer_Destroy, struct_size);
+  cpu_api_buffer_free(args->buffer);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_Delete(PJRT_Buffer_Delete_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_Delete(PJRT_Buffer_Delete_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_Delete, buffer);
+  CPU_API_ENTER(PJRT_Buffer_Delete, buffer);
   PJRT_Buffer *b = args->buffer;
   cx_lock(&b->lock);
-  cx_api_value *value = b->value;
+  cpu_api_value *value = b->value;
   b->value = NULL;
   cx_unlock(&b->lock);
-  cx_api_value_release(value);
+  cpu_api_value_release(value);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_IsDeleted(PJRT_Buffer_IsDeleted_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_IsDeleted(PJRT_Buffer_IsDeleted_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_IsDeleted, buffer);
+  CPU_API_ENTER(PJRT_Buffer_IsDeleted, buffer);
   cx_lock(&args->buffer->lock);
   args->is_deleted = args->buffer->value == NULL;
   cx_unlock(&args->buffer->lock);

@@ -22,8 +22,8 @@
 
 // ---- options ----
 
-calx_status *cx_api_environment(const char *name, int64_t low, int64_t high,
-                                int64_t otherwise, int64_t *out)
+calx_status *cpu_api_environment(const char *name, int64_t low, int64_t high,
+                                 int64_t otherwise, int64_t *out)
 {
   const char *text = getenv(name);
   *out = otherwise;
@@ -48,15 +48,15 @@ static void client_free(PJRT_Client *c)
   for (size_t i = 0; i < c->n_devices; i++) {
     PJRT_Device *d = &c->devices[i];
     if (!d->local) continue;
-    cx_run_context_free(d->context);
-    cx_pool_free(d->pool);
-    cx_api_cache_free(&d->cache);
+    cpu_run_context_free(d->context);
+    cpu_threads_free(d->pool);
+    cpu_api_cache_free(&d->cache);
     cx_cond_free(&d->changed);
     cx_mutex_free(&d->lock);
   }
-  cx_pool_free(c->compile_pool);
-  cx_coll_free(c->coll);
-  cx_api_topology_free(c->topology);
+  cpu_threads_free(c->compile_pool);
+  cpu_coll_free(c->coll);
+  cpu_api_topology_free(c->topology);
   cx_mutex_free(&c->compile_lock);
   cx_mutex_free(&c->launch_lock);
   cx_free(c->memory_list);
@@ -65,19 +65,19 @@ static void client_free(PJRT_Client *c)
   cx_free(c);
 }
 
-void cx_api_client_retain(PJRT_Client *client)
+void cpu_api_client_retain(PJRT_Client *client)
 {
   atomic_fetch_add_explicit(&client->refs, 1, memory_order_relaxed);
 }
 
-void cx_api_client_release(PJRT_Client *client)
+void cpu_api_client_release(PJRT_Client *client)
 {
   if (atomic_fetch_sub_explicit(&client->refs, 1, memory_order_acq_rel) == 1) {
     client_free(client);
   }
 }
 
-void cx_api_describe(PJRT_DeviceDescription *description, int id, int process)
+void cpu_api_describe(PJRT_DeviceDescription *description, int id, int process)
 {
   description->id = id;
   description->process = process;
@@ -90,7 +90,7 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
 {
   PJRT_Device *d = &c->devices[id];
   d->client = c;
-  cx_api_describe(&d->description, id, id / (int)c->world.per_process);
+  cpu_api_describe(&d->description, id, id / (int)c->world.per_process);
   d->local = d->description.process == (int)c->world.process;
   d->space.device = d;
   snprintf(d->space.text, sizeof d->space.text, "MEMORY_SPACE_%d", id);
@@ -101,11 +101,11 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
   c->memory_list[id] = d->memory;
   c->n_devices = (size_t)id + 1;
   if (!d->local) return NULL;
-  cx_api_cache_init(&d->cache);
-  cx_api_queue_init(d);
+  cpu_api_cache_init(&d->cache);
+  cpu_api_queue_init(d);
   c->n_local++;
-  CALX_TRY(cx_pool_new(threads, &d->pool));
-  return cx_run_context_new(d->pool, &d->context);
+  CALX_TRY(cpu_threads_new(threads, &d->pool));
+  return cpu_run_context_new(d->pool, &d->context);
 }
 
 // What the processor can do, as CPUID tells it: kernels are compiled for that.
@@ -130,48 +130,48 @@ static void write_version(PJRT_Client *c)
   const char *lanes = getenv("CALX_CPU_LANES");
   snprintf(c->version, sizeof c->version,
            "calx " CALX_VERSION ", x86 %08x%s%s%s%s%.8s", processor(),
-           cx_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
-           cx_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
-           cx_lower_is_blocking() ? ", blocking" : "",
+           cpu_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
+           cpu_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
+           cpu_lower_is_blocking() ? ", blocking" : "",
            lanes != NULL && lanes[0] != '\0' ? ", lanes " : "",
            lanes != NULL ? lanes : "");
 }
 
 static calx_status *join_world(PJRT_Client *c)
 {
-  const cx_api_world *w = &c->world;
+  const cpu_api_world *w = &c->world;
   if (w->n_processes == 1) return NULL;
-  const cx_coll_share share = { .fd = w->window_fd,
-                                .first = w->host_first * w->per_process,
-                                .n = w->host_processes * w->per_process,
-                                .own = (uint32_t)c->first,
-                                .n_own = w->per_process,
-                                .all = w->n_processes * w->per_process,
-                                .timeout_ms = c->timeout_ms };
-  return cx_coll_join(c->coll, &share);
+  const cpu_coll_share share = { .fd = w->window_fd,
+                                 .first = w->host_first * w->per_process,
+                                 .n = w->host_processes * w->per_process,
+                                 .own = (uint32_t)c->first,
+                                 .n_own = w->per_process,
+                                 .all = w->n_processes * w->per_process,
+                                 .timeout_ms = c->timeout_ms };
+  return cpu_coll_join(c->coll, &share);
 }
 
 // Of each device. By default those of a host share its cores.
-static calx_status *count_threads(const cx_api_world *w, int *out)
+static calx_status *count_threads(const cpu_api_world *w, int *out)
 {
   int64_t total = 0;
   const int64_t near = w->host_processes;
-  CALX_TRY(cx_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
-                              cx_pool_cores() / near, &total));
+  CALX_TRY(cpu_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
+                               cpu_threads_cores() / near, &total));
   *out = total > w->per_process ? (int)(total / w->per_process) : 1;
   return NULL;
 }
 
 static calx_status *open_client(PJRT_Client *c)
 {
-  const cx_api_world *w = &c->world;
+  const cpu_api_world *w = &c->world;
   const size_t n = (size_t)w->n_processes * w->per_process;
   int threads = 0;
   int64_t timeout_s = 0;
   c->first = (size_t)w->process * w->per_process;
   CALX_TRY(count_threads(w, &threads));
-  CALX_TRY(cx_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
-                              DEFAULT_TIMEOUT_S, &timeout_s));
+  CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
+                               DEFAULT_TIMEOUT_S, &timeout_s));
   c->timeout_ms = timeout_s * 1000;
   write_version(c);
   c->devices = cx_calloc(n, sizeof *c->devices);
@@ -183,18 +183,18 @@ static calx_status *open_client(PJRT_Client *c)
   for (size_t i = 0; i < n; i++) {
     CALX_TRY(open_device(c, (int)i, threads));
   }
-  CALX_TRY(cx_pool_new(threads, &c->compile_pool));
-  CALX_TRY(cx_coll_new(&c->coll));
+  CALX_TRY(cpu_threads_new(threads, &c->compile_pool));
+  CALX_TRY(cpu_coll_new(&c->coll));
   CALX_TRY(join_world(c));
-  return cx_api_topology_new(n, w->per_process, &c->topology);
+  return cpu_api_topology_new(n, w->per_process, &c->topology);
 }
 
 static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
                            PJRT_Client **out)
 {
-  cx_api_world world;
-  CALX_TRY(cx_api_world_read(options, n_options, &world));
-  CALX_TRY(cx_api_world_check_window(&world));
+  cpu_api_world world;
+  CALX_TRY(cpu_api_world_read(options, n_options, &world));
+  CALX_TRY(cpu_api_world_check_window(&world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   c->world = world;
@@ -213,71 +213,73 @@ static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
 
 // ---- the table's ----
 
-PJRT_Error *cx_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)
 {
-  CX_API_ENTER_FROM(PJRT_Client_Create, client, struct_size);
+  CPU_API_ENTER_FROM(PJRT_Client_Create, client, struct_size);
   args->client = NULL;
-  return cx_api_error(
+  return cpu_api_error(
       create(args->create_options, args->num_options, &args->client));
 }
 
-PJRT_Error *cx_api_PJRT_Client_Destroy(PJRT_Client_Destroy_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_Destroy(PJRT_Client_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_Destroy, struct_size);
+  CPU_API_ENTER(PJRT_Client_Destroy, struct_size);
   PJRT_Client *c = args->client;
   if (c == NULL) return NULL;
   atomic_store(&c->closed, true);
   for (size_t i = 0; i < c->n_local; i++) {
-    cx_api_queue_stop(&c->devices[c->first + i]);
+    cpu_api_queue_stop(&c->devices[c->first + i]);
   }
-  cx_api_client_release(c);
+  cpu_api_client_release(c);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_PlatformName(PJRT_Client_PlatformName_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_PlatformName(
+    PJRT_Client_PlatformName_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_PlatformName, client);
-  args->platform_name = CX_API_PLATFORM;
-  args->platform_name_size = strlen(CX_API_PLATFORM);
+  CPU_API_ENTER(PJRT_Client_PlatformName, client);
+  args->platform_name = CPU_API_PLATFORM;
+  args->platform_name_size = strlen(CPU_API_PLATFORM);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_PlatformVersion(
+PJRT_Error *cpu_api_PJRT_Client_PlatformVersion(
     PJRT_Client_PlatformVersion_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_PlatformVersion, client);
+  CPU_API_ENTER(PJRT_Client_PlatformVersion, client);
   args->platform_version = args->client->version;
   args->platform_version_size = strlen(args->client->version);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_ProcessIndex(PJRT_Client_ProcessIndex_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_ProcessIndex(
+    PJRT_Client_ProcessIndex_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_ProcessIndex, client);
+  CPU_API_ENTER(PJRT_Client_ProcessIndex, client);
   args->process_index = (int)args->client->world.process;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_TopologyDescription(
+PJRT_Error *cpu_api_PJRT_Client_TopologyDescription(
     PJRT_Client_TopologyDescription_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_TopologyDescription, client);
+  CPU_API_ENTER(PJRT_Client_TopologyDescription, client);
   args->topology = args->client->topology;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_Devices(PJRT_Client_Devices_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_Devices(PJRT_Client_Devices_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_Devices, client);
+  CPU_API_ENTER(PJRT_Client_Devices, client);
   args->devices = args->client->device_list;
   args->num_devices = args->client->n_devices;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_AddressableDevices(
+PJRT_Error *cpu_api_PJRT_Client_AddressableDevices(
     PJRT_Client_AddressableDevices_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_AddressableDevices, client);
+  CPU_API_ENTER(PJRT_Client_AddressableDevices, client);
   args->addressable_devices = args->client->device_list + args->client->first;
   args->num_addressable_devices = args->client->n_local;
   return NULL;
@@ -309,54 +311,55 @@ static calx_status *look_up_local(const PJRT_Client *c, int id,
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_LookupDevice(PJRT_Client_LookupDevice_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_LookupDevice(
+    PJRT_Client_LookupDevice_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_LookupDevice, client);
-  return cx_api_error(look_up(args->client, args->id, &args->device));
+  CPU_API_ENTER(PJRT_Client_LookupDevice, client);
+  return cpu_api_error(look_up(args->client, args->id, &args->device));
 }
 
-PJRT_Error *cx_api_PJRT_Client_LookupAddressableDevice(
+PJRT_Error *cpu_api_PJRT_Client_LookupAddressableDevice(
     PJRT_Client_LookupAddressableDevice_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_LookupAddressableDevice, client);
-  return cx_api_error(look_up_local(args->client, args->local_hardware_id,
-                                    &args->addressable_device));
+  CPU_API_ENTER(PJRT_Client_LookupAddressableDevice, client);
+  return cpu_api_error(look_up_local(args->client, args->local_hardware_id,
+                                     &args->addressable_device));
 }
 
-PJRT_Error *cx_api_PJRT_Client_AddressableMemories(
+PJRT_Error *cpu_api_PJRT_Client_AddressableMemories(
     PJRT_Client_AddressableMemories_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_AddressableMemories, client);
+  CPU_API_ENTER(PJRT_Client_AddressableMemories, client);
   args->addressable_memories = args->client->memory_list + args->client->first;
   args->num_addressable_memories = args->client->n_local;
   return NULL;
 }
 
 // What a process must know of the others it knows from its options.
-PJRT_Error *cx_api_PJRT_Client_UpdateGlobalProcessInfo(
+PJRT_Error *cpu_api_PJRT_Client_UpdateGlobalProcessInfo(
     PJRT_Client_UpdateGlobalProcessInfo_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_UpdateGlobalProcessInfo, client);
+  CPU_API_ENTER(PJRT_Client_UpdateGlobalProcessInfo, client);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_DefaultDeviceAssignment(
+PJRT_Error *cpu_api_PJRT_Client_DefaultDeviceAssignment(
     PJRT_Client_DefaultDeviceAssignment_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_DefaultDeviceAssignment, client);
+  CPU_API_ENTER(PJRT_Client_DefaultDeviceAssignment, client);
   int64_t n = 0;
   bool ok = args->num_replicas > 0 && args->num_partitions > 0 &&
             !__builtin_mul_overflow((int64_t)args->num_replicas,
                                     (int64_t)args->num_partitions, &n);
   if (!ok || (size_t)n > args->client->n_devices) {
-    return cx_api_error(cx_error(
+    return cpu_api_error(cx_error(
         CALX_INVALID_ARGUMENT,
         "%d replicas of %d partitions do not fit %zu devices",
         args->num_replicas, args->num_partitions, args->client->n_devices));
   }
   if (args->default_assignment == NULL ||
       args->default_assignment_size < (size_t)n) {
-    return cx_api_error(cx_error(
+    return cpu_api_error(cx_error(
         CALX_INVALID_ARGUMENT,
         "the assignment of %" PRId64 " devices has room for %zu", n,
         args->default_assignment == NULL ? 0 : args->default_assignment_size));
@@ -368,14 +371,14 @@ PJRT_Error *cx_api_PJRT_Client_DefaultDeviceAssignment(
 }
 
 // All memory is the host's: nothing needs to be pinned.
-PJRT_Error *cx_api_PJRT_Client_DmaMap(PJRT_Client_DmaMap_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_DmaMap(PJRT_Client_DmaMap_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_DmaMap, client);
+  CPU_API_ENTER(PJRT_Client_DmaMap, client);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_DmaUnmap(PJRT_Client_DmaUnmap_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_DmaUnmap(PJRT_Client_DmaUnmap_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_DmaUnmap, client);
+  CPU_API_ENTER(PJRT_Client_DmaUnmap, client);
   return NULL;
 }

@@ -14,25 +14,25 @@ static atomic_ullong loads;
 
 // ---- loading: an executable on a client's devices ----
 
-void cx_api_loaded_release(PJRT_LoadedExecutable *executable)
+void cpu_api_loaded_release(PJRT_LoadedExecutable *executable)
 {
   if (executable == NULL ||
       atomic_fetch_sub_explicit(&executable->refs, 1, memory_order_acq_rel) !=
           1) {
     return;
   }
-  cx_api_code_release(executable->code);
+  cpu_api_code_release(executable->code);
   cx_free(executable->devices);
   cx_free(executable->local);
   cx_free(executable->numbers);
   cx_free(executable->logical);
   cx_free(executable->runs);
-  cx_api_client_release(executable->client);
+  cpu_api_client_release(executable->client);
   cx_free(executable);
 }
 
 static calx_status *assign(PJRT_LoadedExecutable *e,
-                           const cx_api_options *options, size_t slot, int id)
+                           const cpu_api_options *options, size_t slot, int id)
 {
   if (id < 0 || (size_t)id >= e->client->n_devices) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -77,14 +77,14 @@ static calx_status *find_team(PJRT_LoadedExecutable *e)
     e->numbers[i] = (uint32_t)e->devices[i]->description.id;
   }
   return cx_annotate(
-      cx_coll_team(e->client->coll, e->numbers, e->n_devices, &e->team), "'%s'",
-      e->code->info->name);
+      cpu_coll_team(e->client->coll, e->numbers, e->n_devices, &e->team),
+      "'%s'", e->code->info->name);
 }
 
 static calx_status *assign_all(PJRT_LoadedExecutable *e,
-                               const cx_api_options *options)
+                               const cpu_api_options *options)
 {
-  const cx_program_info *info = e->code->info;
+  const cpu_run_program_info *info = e->code->info;
   size_t n = (size_t)info->n_replicas * info->n_partitions;
   if (n > e->client->n_devices) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -110,7 +110,7 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
     if (options->n_assigned > 0) {
       id = options->assigned[i];
     } else if (n == 1 && options->device >= 0) {
-      const int most = CX_API_MAX_DEVICES;
+      const int most = CPU_API_MAX_DEVICES;
       id = (int)e->client->first;
       id += options->device < most ? options->device : most;
     }
@@ -119,20 +119,20 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
   return find_team(e);
 }
 
-calx_status *cx_api_load(PJRT_Client *client, cx_api_code *code,
-                         const cx_api_options *options,
-                         PJRT_LoadedExecutable **out)
+calx_status *cpu_api_load(PJRT_Client *client, cpu_api_code *code,
+                          const cpu_api_options *options,
+                          PJRT_LoadedExecutable **out)
 {
   *out = NULL;
   PJRT_LoadedExecutable *e = cx_calloc(1, sizeof *e);
   if (e == NULL) {
-    cx_api_code_release(code);
+    cpu_api_code_release(code);
     return cx_out_of_memory();
   }
   atomic_init(&e->refs, 1);
   atomic_init(&e->deleted, false);
   e->client = client;
-  cx_api_client_retain(client);
+  cpu_api_client_retain(client);
   e->code = code;
   e->id = atomic_fetch_add(&loads, 1) + 1;
   e->runs = cx_calloc(client->n_devices, sizeof *e->runs);
@@ -148,7 +148,7 @@ calx_status *cx_api_load(PJRT_Client *client, cx_api_code *code,
   }
   if (status == NULL && !e->portable) status = assign_all(e, options);
   if (status != NULL) {
-    cx_api_loaded_release(e);
+    cpu_api_loaded_release(e);
     return status;
   }
   *out = e;
@@ -193,20 +193,21 @@ static calx_status *check_program(const PJRT_Program *p)
 
 // Takes nothing. The code's pool is `pool` only as long as it compiles.
 static calx_status *compile(const PJRT_Program *program,
-                            const cx_api_options *options, const char *bytes,
-                            size_t size, cx_pool *pool, cx_api_code **out)
+                            const cpu_api_options *options, const char *bytes,
+                            size_t size, cpu_threads *pool, cpu_api_code **out)
 {
   CALX_TRY(check_program(program));
-  cx_compile_options wanted = { .n_replicas = options->n_replicas,
-                                .n_partitions = options->n_partitions,
-                                .pool = pool };
-  cx_program *made = NULL;
-  CALX_TRY(cx_lower_compile(program->code, program->code_size, &wanted, &made));
-  return cx_api_code_new(made, bytes, size, out);
+  cpu_lower_compile_options wanted = { .n_replicas = options->n_replicas,
+                                       .n_partitions = options->n_partitions,
+                                       .pool = pool };
+  cpu_run_program *made = NULL;
+  CALX_TRY(
+      cpu_lower_compile(program->code, program->code_size, &wanted, &made));
+  return cpu_api_code_new(made, bytes, size, out);
 }
 
 static calx_status *compile_for_client(const PJRT_Client_Compile_Args *args,
-                                       const cx_api_options *options,
+                                       const cpu_api_options *options,
                                        PJRT_LoadedExecutable **out)
 {
   PJRT_Client *client = args->client;
@@ -220,48 +221,48 @@ static calx_status *compile_for_client(const PJRT_Client_Compile_Args *args,
                     client->n_devices, options->n_replicas,
                     options->n_partitions, client->n_devices);
   }
-  cx_api_code *code = NULL;
+  cpu_api_code *code = NULL;
   cx_lock(&client->compile_lock);
   calx_status *status =
       compile(args->program, options, args->compile_options,
               args->compile_options_size, client->compile_pool, &code);
   cx_unlock(&client->compile_lock);
-  return status != NULL ? status : cx_api_load(client, code, options, out);
+  return status != NULL ? status : cpu_api_load(client, code, options, out);
 }
 
-PJRT_Error *cx_api_PJRT_Client_Compile(PJRT_Client_Compile_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_Compile(PJRT_Client_Compile_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_Compile, client);
-  CX_API_ENTER(PJRT_Client_Compile, program);
+  CPU_API_ENTER(PJRT_Client_Compile, client);
+  CPU_API_ENTER(PJRT_Client_Compile, program);
   args->executable = NULL;
-  cx_api_options options;
-  calx_status *status = cx_api_options_parse(
+  cpu_api_options options;
+  calx_status *status = cpu_api_options_parse(
       args->compile_options, args->compile_options_size, &options);
   if (status == NULL) {
     status = compile_for_client(args, &options, &args->executable);
   }
-  cx_api_options_clear(&options);
-  return cx_api_error(status);
+  cpu_api_options_clear(&options);
+  return cpu_api_error(status);
 }
 
 // ---- without a client ----
 
 static calx_status *compile_alone(const PJRT_Compile_Args *args,
-                                  const cx_api_options *options,
+                                  const cpu_api_options *options,
                                   PJRT_Executable **out)
 {
-  int threads = cx_pool_cores() / (int)args->topology->n;
-  cx_pool *pool = NULL;
-  cx_api_code *code = NULL;
+  int threads = cpu_threads_cores() / (int)args->topology->n;
+  cpu_threads *pool = NULL;
+  cpu_api_code *code = NULL;
   PJRT_Executable *e = cx_alloc(sizeof *e);
   if (e == NULL) return cx_out_of_memory();
-  calx_status *status = cx_pool_new(threads > 1 ? threads : 1, &pool);
+  calx_status *status = cpu_threads_new(threads > 1 ? threads : 1, &pool);
   if (status == NULL) {
     status = compile(args->program, options, args->compile_options,
                      args->compile_options_size, pool, &code);
   }
   if (status != NULL) {
-    cx_pool_free(pool);
+    cpu_threads_free(pool);
     cx_free(e);
     return status;
   }
@@ -271,69 +272,69 @@ static calx_status *compile_alone(const PJRT_Compile_Args *args,
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Compile(PJRT_Compile_Args *args)
+PJRT_Error *cpu_api_PJRT_Compile(PJRT_Compile_Args *args)
 {
-  CX_API_ENTER(PJRT_Compile, topology);
-  CX_API_ENTER(PJRT_Compile, program);
+  CPU_API_ENTER(PJRT_Compile, topology);
+  CPU_API_ENTER(PJRT_Compile, program);
   args->executable = NULL;
-  cx_api_options options;
-  calx_status *status = cx_api_options_parse(
+  cpu_api_options options;
+  calx_status *status = cpu_api_options_parse(
       args->compile_options, args->compile_options_size, &options);
   if (status == NULL) {
     status = compile_alone(args, &options, &args->executable);
   }
-  cx_api_options_clear(&options);
-  return cx_api_error(status);
+  cpu_api_options_clear(&options);
+  return cpu_api_error(status);
 }
 
 // ---- loading what is compiled ----
 
 // The options given, or those it was compiled with.
-static calx_status *load(PJRT_Client *client, cx_api_code *code,
+static calx_status *load(PJRT_Client *client, cpu_api_code *code,
                          const char *bytes, size_t size,
                          PJRT_LoadedExecutable **out)
 {
-  cx_api_options options;
+  cpu_api_options options;
   bool given = bytes != NULL && size > 0;
   calx_status *status =
-      cx_api_options_parse(given ? bytes : code->options,
-                           given ? size : code->options_size, &options);
+      cpu_api_options_parse(given ? bytes : code->options,
+                            given ? size : code->options_size, &options);
   if (status != NULL) {
-    cx_api_code_release(code);
+    cpu_api_code_release(code);
     return status;
   }
-  status = cx_api_load(client, code, &options, out);
-  cx_api_options_clear(&options);
+  status = cpu_api_load(client, code, &options, out);
+  cpu_api_options_clear(&options);
   return status;
 }
 
-PJRT_Error *cx_api_PJRT_Client_Load(PJRT_Client_Load_Args *args)
+PJRT_Error *cpu_api_PJRT_Client_Load(PJRT_Client_Load_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_Load, client);
-  CX_API_ENTER(PJRT_Client_Load, executable);
+  CPU_API_ENTER(PJRT_Client_Load, client);
+  CPU_API_ENTER(PJRT_Client_Load, executable);
   args->loaded_executable = NULL;
-  cx_api_code_retain(args->executable->code);
-  return cx_api_error(load(args->client, args->executable->code,
-                           args->compile_options, args->compile_options_size,
-                           &args->loaded_executable));
+  cpu_api_code_retain(args->executable->code);
+  return cpu_api_error(load(args->client, args->executable->code,
+                            args->compile_options, args->compile_options_size,
+                            &args->loaded_executable));
 }
 
-PJRT_Error *cx_api_PJRT_Executable_DeserializeAndLoad(
+PJRT_Error *cpu_api_PJRT_Executable_DeserializeAndLoad(
     PJRT_Executable_DeserializeAndLoad_Args *args)
 {
-  CX_API_ENTER_FROM(PJRT_Executable_DeserializeAndLoad, loaded_executable,
-                    client);
+  CPU_API_ENTER_FROM(PJRT_Executable_DeserializeAndLoad, loaded_executable,
+                     client);
   PJRT_Client *client = args->client;
-  cx_api_code *code = NULL;
+  cpu_api_code *code = NULL;
   args->loaded_executable = NULL;
   cx_lock(&client->compile_lock);
-  calx_status *status = cx_api_executable_read(args->serialized_executable,
-                                               args->serialized_executable_size,
-                                               client->compile_pool, &code);
+  calx_status *status = cpu_api_executable_read(
+      args->serialized_executable, args->serialized_executable_size,
+      client->compile_pool, &code);
   cx_unlock(&client->compile_lock);
-  if (status != NULL) return cx_api_error(status);
-  bool told = CX_API_HAS(args, overridden_serialized_compile_options_size);
-  return cx_api_error(load(
+  if (status != NULL) return cpu_api_error(status);
+  bool told = CPU_API_HAS(args, overridden_serialized_compile_options_size);
+  return cpu_api_error(load(
       client, code, told ? args->overridden_serialized_compile_options : NULL,
       told ? args->overridden_serialized_compile_options_size : 0,
       &args->loaded_executable));

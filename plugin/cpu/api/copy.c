@@ -11,12 +11,12 @@
 #include "base/alloc.h"
 
 typedef struct copy {
-  cx_api_value *source;  // held
-  cx_api_value *target;  // held; NULL: to the host
+  cpu_api_value *source;  // held
+  cpu_api_value *target;  // held; NULL: to the host
   void *dst;
   bool raw;  // so many bytes at that offset; else `move`
   size_t offset, bytes;
-  cx_api_move move;
+  cpu_api_move move;
   PJRT_Event *done;  // held, of a copy that waits
 } copy;
 
@@ -24,7 +24,7 @@ static void move(const copy *c)
 {
   const unsigned char *from = c->source->block.data;
   if (!c->raw) {
-    cx_api_move_run(&c->move, c->dst, from);
+    cpu_api_move_run(&c->move, c->dst, from);
   } else if (c->bytes > 0) {
     memcpy(c->dst, from + c->offset, c->bytes);
   }
@@ -32,8 +32,8 @@ static void move(const copy *c)
 
 static void let_go(const copy *c)
 {
-  cx_api_value_release(c->source);
-  cx_api_value_release(c->target);
+  cpu_api_value_release(c->source);
+  cpu_api_value_release(c->target);
 }
 
 static void finish(void *user, const calx_status *error)
@@ -41,26 +41,26 @@ static void finish(void *user, const calx_status *error)
   copy *c = user;
   calx_status *status = cx_status_copy(error);
   if (status == NULL) move(c);
-  cx_api_event_set(c->done, status);
-  cx_api_event_release(c->done);
+  cpu_api_event_set(c->done, status);
+  cpu_api_event_release(c->done);
   let_go(c);
   cx_free(c);
 }
 
 // The event of a copy of this value: the one that is always ready when the copy
 // can be done now.
-static calx_status *promise(const cx_api_value *source, PJRT_Event **out)
+static calx_status *promise(const cpu_api_value *source, PJRT_Event **out)
 {
-  bool there = cx_api_event_is_ready(source->ready) &&
-               cx_api_event_error(source->ready) == NULL;
-  *out = there ? cx_api_event_ready() : cx_api_event_new();
+  bool there = cpu_api_event_is_ready(source->ready) &&
+               cpu_api_event_error(source->ready) == NULL;
+  *out = there ? cpu_api_event_ready() : cpu_api_event_new();
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
 // Does the copy, or sees to it. Lets go of what *c holds, but not of `done`.
 static calx_status *start(const copy *c, PJRT_Event *done)
 {
-  if (done == cx_api_event_ready()) {
+  if (done == cpu_api_event_ready()) {
     move(c);
     let_go(c);
     return NULL;
@@ -70,10 +70,10 @@ static calx_status *start(const copy *c, PJRT_Event *done)
   if (kept != NULL) {
     *kept = *c;
     kept->move.shape.dims = kept->move.dims;
-    kept->done = cx_api_event_retain(done);
-    status = cx_api_event_then(c->source->ready, finish, kept);
+    kept->done = cpu_api_event_retain(done);
+    status = cpu_api_event_then(c->source->ready, finish, kept);
     if (status == NULL) return NULL;
-    cx_api_event_release(done);
+    cpu_api_event_release(done);
   }
   cx_free(kept);
   let_go(c);
@@ -83,10 +83,10 @@ static calx_status *start(const copy *c, PJRT_Event *done)
 // ---- to the host ----
 
 // Strides of the caller's must stay within his memory.
-static calx_status *check_room(const cx_api_move *m, size_t size)
+static calx_status *check_room(const cpu_api_move *m, size_t size)
 {
   int64_t low = 0;
-  int64_t high = (int64_t)cx_api_type_bytes(m->shape.type);
+  int64_t high = (int64_t)cpu_api_type_bytes(m->shape.type);
   bool ok = true;
   for (size_t i = 0; i < m->shape.rank; i++) {
     if (m->dims[i] == 0) return NULL;
@@ -99,7 +99,7 @@ static calx_status *check_room(const cx_api_move *m, size_t size)
   if (ok && low == 0 && (uint64_t)high <= size) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s does not fit the %zu bytes given for it",
-                  cx_api_shape_str(&m->shape).s, size);
+                  cpu_api_shape_str(&m->shape).s, size);
 }
 
 static calx_status *to_host(PJRT_Buffer_ToHostBuffer_Args *args)
@@ -107,39 +107,40 @@ static calx_status *to_host(PJRT_Buffer_ToHostBuffer_Args *args)
   PJRT_Buffer *b = args->src;
   copy c = { .dst = args->dst };
   c.move.shape = b->shape;
-  c.move.narrow = CX_API_MOVE_OUT;
+  c.move.narrow = CPU_API_MOVE_OUT;
   for (size_t i = 0; i < b->shape.rank; i++) {
     c.move.dims[i] = b->shape.dims[i];
   }
-  cx_api_dense_strides(&b->shape, c.move.src_strides);
+  cpu_api_dense_strides(&b->shape, c.move.src_strides);
   CALX_TRY(
-      cx_api_layout_strides(args->host_layout, &b->shape, c.move.dst_strides));
+      cpu_api_layout_strides(args->host_layout, &b->shape, c.move.dst_strides));
   if (args->dst == NULL) {
     args->dst_size = b->bytes;
     return NULL;
   }
   CALX_TRY(check_room(&c.move, args->dst_size));
-  CALX_TRY(cx_api_buffer_value(b, &c.source));
+  CALX_TRY(cpu_api_buffer_value(b, &c.source));
   PJRT_Event *done = NULL;
   calx_status *status = promise(c.source, &done);
   if (status != NULL) {
-    cx_api_value_release(c.source);
+    cpu_api_value_release(c.source);
     return status;
   }
   status = start(&c, done);
   if (status == NULL) {
     args->event = done;
   } else {
-    cx_api_event_release(done);
+    cpu_api_event_release(done);
   }
   return status;
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_ToHostBuffer(
+    PJRT_Buffer_ToHostBuffer_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_ToHostBuffer, src);
+  CPU_API_ENTER(PJRT_Buffer_ToHostBuffer, src);
   args->event = NULL;
-  return cx_api_error(to_host(args));
+  return cpu_api_error(to_host(args));
 }
 
 static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
@@ -158,28 +159,28 @@ static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
              .raw = true,
              .offset = (size_t)args->offset,
              .bytes = (size_t)args->transfer_size };
-  CALX_TRY(cx_api_buffer_value(b, &c.source));
+  CALX_TRY(cpu_api_buffer_value(b, &c.source));
   PJRT_Event *done = NULL;
   calx_status *status = promise(c.source, &done);
   if (status != NULL) {
-    cx_api_value_release(c.source);
+    cpu_api_value_release(c.source);
     return status;
   }
   status = start(&c, done);
   if (status == NULL) {
     args->event = done;
   } else {
-    cx_api_event_release(done);
+    cpu_api_event_release(done);
   }
   return status;
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_CopyRawToHost(
+PJRT_Error *cpu_api_PJRT_Buffer_CopyRawToHost(
     PJRT_Buffer_CopyRawToHost_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_CopyRawToHost, buffer);
+  CPU_API_ENTER(PJRT_Buffer_CopyRawToHost, buffer);
   args->event = NULL;
-  return cx_api_error(raw_to_host(args));
+  return cpu_api_error(raw_to_host(args));
 }
 
 // ---- to a device ----
@@ -187,46 +188,49 @@ PJRT_Error *cx_api_PJRT_Buffer_CopyRawToHost(
 static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
                               PJRT_Buffer **out)
 {
-  CALX_TRY(cx_api_choose(b->device->client, device, NULL, &device));
+  CALX_TRY(cpu_api_choose(b->device->client, device, NULL, &device));
   copy c = { .raw = true, .bytes = b->bytes };
   PJRT_Event *done = NULL;
-  CALX_TRY(cx_api_buffer_value(b, &c.source));
+  CALX_TRY(cpu_api_buffer_value(b, &c.source));
   calx_status *status = promise(c.source, &done);
   if (status == NULL) {
     status =
-        cx_api_buffer_make(device, &b->shape, cx_api_event_retain(done), out);
+        cpu_api_buffer_make(device, &b->shape, cpu_api_event_retain(done), out);
   }
   if (status != NULL) {
-    cx_api_event_release(done);
-    cx_api_value_release(c.source);
+    cpu_api_event_release(done);
+    cpu_api_value_release(c.source);
     return status;
   }
   c.target = (*out)->value;
   c.dst = c.target->block.data;
-  cx_api_value_retain(c.target);
+  cpu_api_value_retain(c.target);
   status = start(&c, done);
-  cx_api_event_release(done);
+  cpu_api_event_release(done);
   if (status != NULL) {
-    cx_api_buffer_free(*out);
+    cpu_api_buffer_free(*out);
     *out = NULL;
   }
   return status;
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_CopyToDevice(PJRT_Buffer_CopyToDevice_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_CopyToDevice(
+    PJRT_Buffer_CopyToDevice_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_CopyToDevice, buffer);
-  CX_API_ENTER(PJRT_Buffer_CopyToDevice, dst_device);
+  CPU_API_ENTER(PJRT_Buffer_CopyToDevice, buffer);
+  CPU_API_ENTER(PJRT_Buffer_CopyToDevice, dst_device);
   args->dst_buffer = NULL;
-  return cx_api_error(
+  return cpu_api_error(
       to_device(args->buffer, args->dst_device, &args->dst_buffer));
 }
 
-PJRT_Error *cx_api_PJRT_Buffer_CopyToMemory(PJRT_Buffer_CopyToMemory_Args *args)
+PJRT_Error *cpu_api_PJRT_Buffer_CopyToMemory(
+    PJRT_Buffer_CopyToMemory_Args *args)
 {
-  CX_API_ENTER(PJRT_Buffer_CopyToMemory, buffer);
-  CX_API_ENTER(PJRT_Buffer_CopyToMemory, dst_memory);
+  CPU_API_ENTER(PJRT_Buffer_CopyToMemory, buffer);
+  CPU_API_ENTER(PJRT_Buffer_CopyToMemory, dst_memory);
   args->dst_buffer = NULL;
-  return cx_api_error(to_device(
-      args->buffer, cx_api_memory_device(args->dst_memory), &args->dst_buffer));
+  return cpu_api_error(to_device(args->buffer,
+                                 cpu_api_memory_device(args->dst_memory),
+                                 &args->dst_buffer));
 }

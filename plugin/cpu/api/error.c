@@ -17,7 +17,7 @@ typedef struct error {
 
 static error no_memory;
 
-PJRT_Error *cx_api_error(calx_status *status)
+PJRT_Error *cpu_api_error(calx_status *status)
 {
   if (status == NULL) return NULL;
   error *e = cx_calloc(1, sizeof *e);
@@ -29,14 +29,14 @@ PJRT_Error *cx_api_error(calx_status *status)
   return &e->base;
 }
 
-calx_status *cx_api_no_memory(size_t bytes)
+calx_status *cpu_api_no_memory(size_t bytes)
 {
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "no memory for a tensor of %zu bytes", bytes);
 }
 
-calx_status *cx_api_callers_error(PJRT_Error_Code code, const char *message,
-                                  size_t size)
+calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
+                                   size_t size)
 {
   if (code == PJRT_Error_Code_OK) return NULL;
   bool known =
@@ -47,23 +47,23 @@ calx_status *cx_api_callers_error(PJRT_Error_Code code, const char *message,
                   message == NULL ? "" : message);
 }
 
-PJRT_Error *cx_api_refuse(const char *type, size_t wanted,
-                          const size_t *struct_size, const char *object)
+PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,
+                           const size_t *struct_size, const char *object)
 {
   if (struct_size == NULL) {
-    return cx_api_error(
+    return cpu_api_error(
         cx_error(CALX_INVALID_ARGUMENT, "%s: there is no struct", type));
   }
   if (*struct_size < wanted) {
-    return cx_api_error(cx_error(CALX_INVALID_ARGUMENT,
-                                 "Unexpected %s size: expected %zu, got %zu",
-                                 type, wanted, *struct_size));
+    return cpu_api_error(cx_error(CALX_INVALID_ARGUMENT,
+                                  "Unexpected %s size: expected %zu, got %zu",
+                                  type, wanted, *struct_size));
   }
-  return cx_api_error(
+  return cpu_api_error(
       cx_error(CALX_INVALID_ARGUMENT, "%s: %s is NULL", type, object));
 }
 
-void cx_api_PJRT_Error_Destroy(PJRT_Error_Destroy_Args *args)
+void cpu_api_PJRT_Error_Destroy(PJRT_Error_Destroy_Args *args)
 {
   if (args == NULL || args->struct_size < PJRT_Error_Destroy_Args_STRUCT_SIZE ||
       args->error == NULL || args->error == &no_memory.base) {
@@ -74,7 +74,7 @@ void cx_api_PJRT_Error_Destroy(PJRT_Error_Destroy_Args *args)
   cx_free(e);
 }
 
-void cx_api_PJRT_Error_Message(PJRT_Error_Message_Args *args)
+void cpu_api_PJRT_Error_Message(PJRT_Error_Message_Args *args)
 {
   if (args == NULL || args->struct_size < PJRT_Error_Message_Args_STRUCT_SIZE) {
     return;
@@ -90,9 +90,9 @@ void cx_api_PJRT_Error_Message(PJRT_Error_Message_Args *args)
   args->message_size = strlen(args->message);
 }
 
-PJRT_Error *cx_api_PJRT_Error_GetCode(PJRT_Error_GetCode_Args *args)
+PJRT_Error *cpu_api_PJRT_Error_GetCode(PJRT_Error_GetCode_Args *args)
 {
-  CX_API_ENTER(PJRT_Error_GetCode, error);
+  CPU_API_ENTER(PJRT_Error_GetCode, error);
   const error *e = (const error *)args->error;
   args->code = e == &no_memory ? PJRT_Error_Code_RESOURCE_EXHAUSTED
                                : (PJRT_Error_Code)calx_status_code(e->status);
@@ -100,7 +100,7 @@ PJRT_Error *cx_api_PJRT_Error_GetCode(PJRT_Error_GetCode_Args *args)
 }
 
 // There never is a payload. An error here would be asked for its payloads.
-PJRT_Error *cx_api_PJRT_Error_ForEachPayload(
+PJRT_Error *cpu_api_PJRT_Error_ForEachPayload(
     PJRT_Error_ForEachPayload_Args *args)
 {
   (void)args;

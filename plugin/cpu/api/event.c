@@ -12,7 +12,7 @@
 
 typedef struct waiter {
   struct waiter *next;
-  cx_api_callback *fn;  // NULL: the caller's
+  cpu_api_callback *fn;  // NULL: the caller's
   PJRT_Event_OnReadyCallback callers;
   void *user;
 } waiter;
@@ -31,12 +31,12 @@ struct PJRT_Event {
 static PJRT_Event always = { .ready = true };
 static PJRT_Event no_memory = { .ready = true };
 
-PJRT_Event *cx_api_event_ready(void)
+PJRT_Event *cpu_api_event_ready(void)
 {
   return &always;
 }
 
-PJRT_Event *cx_api_event_new(void)
+PJRT_Event *cpu_api_event_new(void)
 {
   PJRT_Event *e = cx_calloc(1, sizeof *e);
   if (e == NULL) return NULL;
@@ -53,19 +53,19 @@ static bool is_static(const PJRT_Event *event)
   return event == &always || event == &no_memory;
 }
 
-PJRT_Event *cx_api_event_done(calx_status *error)
+PJRT_Event *cpu_api_event_done(calx_status *error)
 {
   if (error == NULL) return &always;
-  PJRT_Event *e = cx_api_event_new();
+  PJRT_Event *e = cpu_api_event_new();
   if (e == NULL) {
     calx_status_free(error);
     return &no_memory;
   }
-  cx_api_event_set(e, error);
+  cpu_api_event_set(e, error);
   return e;
 }
 
-PJRT_Event *cx_api_event_retain(PJRT_Event *event)
+PJRT_Event *cpu_api_event_retain(PJRT_Event *event)
 {
   if (!is_static(event)) {
     atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
@@ -73,7 +73,7 @@ PJRT_Event *cx_api_event_retain(PJRT_Event *event)
   return event;
 }
 
-void cx_api_event_release(PJRT_Event *event)
+void cpu_api_event_release(PJRT_Event *event)
 {
   if (event == NULL || is_static(event) ||
       atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1) {
@@ -90,12 +90,12 @@ void cx_api_event_release(PJRT_Event *event)
   cx_free(event);
 }
 
-bool cx_api_event_is_ready(const PJRT_Event *event)
+bool cpu_api_event_is_ready(const PJRT_Event *event)
 {
   return atomic_load_explicit(&event->ready, memory_order_acquire);
 }
 
-const calx_status *cx_api_event_error(const PJRT_Event *event)
+const calx_status *cpu_api_event_error(const PJRT_Event *event)
 {
   if (event != &no_memory) return event->error;
   return cx_out_of_memory();
@@ -106,16 +106,16 @@ static void call(const waiter *w, const calx_status *error)
   if (w->fn != NULL) {
     w->fn(w->user, error);
   } else {
-    w->callers(cx_api_error(cx_status_copy(error)), w->user);
+    w->callers(cpu_api_error(cx_status_copy(error)), w->user);
   }
 }
 
-bool cx_api_event_set(PJRT_Event *event, calx_status *error)
+bool cpu_api_event_set(PJRT_Event *event, calx_status *error)
 {
   // A callback may let go of the last other holder.
-  cx_api_event_retain(event);
+  cpu_api_event_retain(event);
   cx_lock(&event->lock);
-  bool first = !cx_api_event_is_ready(event);
+  bool first = !cpu_api_event_is_ready(event);
   waiter *list = NULL;
   if (first) {
     list = event->first;
@@ -132,15 +132,15 @@ bool cx_api_event_set(PJRT_Event *event, calx_status *error)
     call(w, event->error);
     cx_free(w);
   }
-  cx_api_event_release(event);
+  cpu_api_event_release(event);
   return first;
 }
 
-void cx_api_event_wait(PJRT_Event *event)
+void cpu_api_event_wait(PJRT_Event *event)
 {
-  if (cx_api_event_is_ready(event)) return;
+  if (cpu_api_event_is_ready(event)) return;
   cx_lock(&event->lock);
-  while (!cx_api_event_is_ready(event)) {
+  while (!cpu_api_event_is_ready(event)) {
     cx_cond_wait(&event->changed, &event->lock);
   }
   cx_unlock(&event->lock);
@@ -149,13 +149,13 @@ void cx_api_event_wait(PJRT_Event *event)
 static calx_status *add(PJRT_Event *event, const waiter *what)
 {
   waiter *w = NULL;
-  if (!cx_api_event_is_ready(event)) {
+  if (!cpu_api_event_is_ready(event)) {
     w = cx_alloc(sizeof *w);
     if (w == NULL) return cx_out_of_memory();
     *w = *what;
     w->next = NULL;
     cx_lock(&event->lock);
-    bool kept = !cx_api_event_is_ready(event);
+    bool kept = !cpu_api_event_is_ready(event);
     if (kept) {
       *event->last = w;
       event->last = &w->next;
@@ -164,74 +164,74 @@ static calx_status *add(PJRT_Event *event, const waiter *what)
     if (kept) return NULL;
   }
   cx_free(w);
-  call(what, cx_api_event_error(event));
+  call(what, cpu_api_event_error(event));
   return NULL;
 }
 
-calx_status *cx_api_event_then(PJRT_Event *event, cx_api_callback *fn,
-                               void *user)
+calx_status *cpu_api_event_then(PJRT_Event *event, cpu_api_callback *fn,
+                                void *user)
 {
   return add(event, &(waiter){ .fn = fn, .user = user });
 }
 
 // ---- the table's ----
 
-PJRT_Error *cx_api_PJRT_Event_Destroy(PJRT_Event_Destroy_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_Destroy(PJRT_Event_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_Destroy, struct_size);
-  cx_api_event_release(args->event);
+  CPU_API_ENTER(PJRT_Event_Destroy, struct_size);
+  cpu_api_event_release(args->event);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Event_IsReady(PJRT_Event_IsReady_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_IsReady(PJRT_Event_IsReady_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_IsReady, event);
-  args->is_ready = cx_api_event_is_ready(args->event);
+  CPU_API_ENTER(PJRT_Event_IsReady, event);
+  args->is_ready = cpu_api_event_is_ready(args->event);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Event_Error(PJRT_Event_Error_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_Error(PJRT_Event_Error_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_Error, event);
-  if (!cx_api_event_is_ready(args->event)) {
-    return cx_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                                 "PJRT_Event_Error: the event is not ready"));
+  CPU_API_ENTER(PJRT_Event_Error, event);
+  if (!cpu_api_event_is_ready(args->event)) {
+    return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
+                                  "PJRT_Event_Error: the event is not ready"));
   }
-  return cx_api_error(cx_status_copy(cx_api_event_error(args->event)));
+  return cpu_api_error(cx_status_copy(cpu_api_event_error(args->event)));
 }
 
-PJRT_Error *cx_api_PJRT_Event_Await(PJRT_Event_Await_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_Await(PJRT_Event_Await_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_Await, event);
-  cx_api_event_wait(args->event);
-  return cx_api_error(cx_status_copy(cx_api_event_error(args->event)));
+  CPU_API_ENTER(PJRT_Event_Await, event);
+  cpu_api_event_wait(args->event);
+  return cpu_api_error(cx_status_copy(cpu_api_event_error(args->event)));
 }
 
-PJRT_Error *cx_api_PJRT_Event_OnReady(PJRT_Event_OnReady_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_OnReady(PJRT_Event_OnReady_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_OnReady, event);
-  CX_API_ENTER(PJRT_Event_OnReady, callback);
-  return cx_api_error(add(args->event, &(waiter){ .callers = args->callback,
-                                                  .user = args->user_arg }));
+  CPU_API_ENTER(PJRT_Event_OnReady, event);
+  CPU_API_ENTER(PJRT_Event_OnReady, callback);
+  return cpu_api_error(add(args->event, &(waiter){ .callers = args->callback,
+                                                   .user = args->user_arg }));
 }
 
-PJRT_Error *cx_api_PJRT_Event_Create(PJRT_Event_Create_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_Create(PJRT_Event_Create_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_Create, struct_size);
-  args->event = cx_api_event_new();
-  return cx_api_error(args->event == NULL ? cx_out_of_memory() : NULL);
+  CPU_API_ENTER(PJRT_Event_Create, struct_size);
+  args->event = cpu_api_event_new();
+  return cpu_api_error(args->event == NULL ? cx_out_of_memory() : NULL);
 }
 
-PJRT_Error *cx_api_PJRT_Event_Set(PJRT_Event_Set_Args *args)
+PJRT_Error *cpu_api_PJRT_Event_Set(PJRT_Event_Set_Args *args)
 {
-  CX_API_ENTER(PJRT_Event_Set, event);
-  calx_status *error = cx_api_callers_error(
+  CPU_API_ENTER(PJRT_Event_Set, event);
+  calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (is_static(args->event)) {
     calx_status_free(error);
-  } else if (cx_api_event_set(args->event, error)) {
+  } else if (cpu_api_event_set(args->event, error)) {
     return NULL;
   }
-  return cx_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                               "PJRT_Event_Set: the event is set already"));
+  return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
+                                "PJRT_Event_Set: the event is set already"));
 }

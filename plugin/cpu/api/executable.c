@@ -12,10 +12,10 @@
 
 // ---- the facts ----
 
-static void code_free(cx_api_code *c)
+static void code_free(cpu_api_code *c)
 {
-  cx_program_free(c->program);
-  cx_pool_free(c->pool);
+  cpu_run_program_free(c->program);
+  cpu_threads_free(c->pool);
   cx_free(c->options);
   cx_free(c->params);
   cx_free(c->results);
@@ -32,12 +32,12 @@ static void code_free(cx_api_code *c)
   cx_free(c);
 }
 
-void cx_api_code_retain(cx_api_code *code)
+void cpu_api_code_retain(cpu_api_code *code)
 {
   atomic_fetch_add_explicit(&code->refs, 1, memory_order_relaxed);
 }
 
-void cx_api_code_release(cx_api_code *code)
+void cpu_api_code_release(cpu_api_code *code)
 {
   if (code != NULL &&
       atomic_fetch_sub_explicit(&code->refs, 1, memory_order_acq_rel) == 1) {
@@ -46,30 +46,30 @@ void cx_api_code_release(cx_api_code *code)
 }
 
 static calx_status *read_types(const cx_hlo_type *types, size_t n,
-                               const char *what, cx_api_shape *shapes,
+                               const char *what, cpu_api_shape *shapes,
                                size_t *bytes,
                                PJRT_Layouts_MemoryLayout **layouts)
 {
   for (size_t i = 0; i < n; i++) {
     int64_t elements = 0;
-    shapes[i] = (cx_api_shape){ .type = cx_api_type_of(types[i].elem),
-                                .rank = types[i].rank,
-                                .dims = types[i].dims };
+    shapes[i] = (cpu_api_shape){ .type = cpu_api_type_of(types[i].elem),
+                                 .rank = types[i].rank,
+                                 .dims = types[i].dims };
     if (shapes[i].type == PJRT_Buffer_Type_INVALID) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "%s %zu has type %s, which no buffer can have", what, i,
                       cx_hlo_shape(&types[i]).s);
     }
-    CALX_TRY(cx_annotate(cx_api_shape_check(&shapes[i], &elements, &bytes[i]),
+    CALX_TRY(cx_annotate(cpu_api_shape_check(&shapes[i], &elements, &bytes[i]),
                          "%s %zu", what, i));
-    layouts[i] = cx_api_layout_of(types[i].rank);
+    layouts[i] = cpu_api_layout_of(types[i].rank);
   }
   return NULL;
 }
 
-static calx_status *make_lists(cx_api_code *c)
+static calx_status *make_lists(cpu_api_code *c)
 {
-  const cx_program_info *info = c->info;
+  const cpu_run_program_info *info = c->info;
   size_t n = info->n_params;
   size_t m = info->n_results;
   size_t more = n > m ? n : m;
@@ -101,9 +101,9 @@ static calx_status *make_lists(cx_api_code *c)
   return NULL;
 }
 
-static calx_status *fill(cx_api_code *c)
+static calx_status *fill(cpu_api_code *c)
 {
-  const cx_program_info *info = c->info;
+  const cpu_run_program_info *info = c->info;
   CALX_TRY(make_lists(c));
   CALX_TRY(read_types(info->params, info->n_params, "parameter", c->params,
                       c->param_bytes, c->param_layouts));
@@ -129,18 +129,18 @@ static calx_status *fill(cx_api_code *c)
   return NULL;
 }
 
-calx_status *cx_api_code_new(cx_program *program, const char *options,
-                             size_t options_size, cx_api_code **out)
+calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
+                              size_t options_size, cpu_api_code **out)
 {
   *out = NULL;
-  cx_api_code *c = cx_calloc(1, sizeof *c);
+  cpu_api_code *c = cx_calloc(1, sizeof *c);
   if (c == NULL) {
-    cx_program_free(program);
+    cpu_run_program_free(program);
     return cx_out_of_memory();
   }
   atomic_init(&c->refs, 1);
   c->program = program;
-  c->info = cx_program_info_of(program);
+  c->info = cpu_run_program_info_of(program);
   c->options = cx_alloc(options_size);
   calx_status *status = c->options == NULL ? cx_out_of_memory() : fill(c);
   if (status == NULL && options_size > 0) {
@@ -157,66 +157,66 @@ calx_status *cx_api_code_new(cx_program *program, const char *options,
 
 // ---- handles ----
 
-PJRT_Error *cx_api_PJRT_Executable_Destroy(PJRT_Executable_Destroy_Args *args)
+PJRT_Error *cpu_api_PJRT_Executable_Destroy(PJRT_Executable_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_Destroy, struct_size);
+  CPU_API_ENTER(PJRT_Executable_Destroy, struct_size);
   if (args->executable == NULL) return NULL;
-  cx_api_code_release(args->executable->code);
+  cpu_api_code_release(args->executable->code);
   cx_free(args->executable);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_Destroy(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_Destroy(
     PJRT_LoadedExecutable_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_Destroy, struct_size);
-  cx_api_loaded_release(args->executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_Destroy, struct_size);
+  cpu_api_loaded_release(args->executable);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_GetExecutable(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_GetExecutable(
     PJRT_LoadedExecutable_GetExecutable_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_GetExecutable, loaded_executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_GetExecutable, loaded_executable);
   PJRT_Executable *e = cx_alloc(sizeof *e);
   args->executable = e;
-  if (e == NULL) return cx_api_error(cx_out_of_memory());
+  if (e == NULL) return cpu_api_error(cx_out_of_memory());
   e->code = args->loaded_executable->code;
-  cx_api_code_retain(e->code);
+  cpu_api_code_retain(e->code);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_Delete(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_Delete(
     PJRT_LoadedExecutable_Delete_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_Delete, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_Delete, executable);
   atomic_store(&args->executable->deleted, true);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_IsDeleted(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_IsDeleted(
     PJRT_LoadedExecutable_IsDeleted_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_IsDeleted, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_IsDeleted, executable);
   args->is_deleted = atomic_load(&args->executable->deleted);
   return NULL;
 }
 
 // ---- where it runs ----
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_AddressableDevices(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_AddressableDevices(
     PJRT_LoadedExecutable_AddressableDevices_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_AddressableDevices, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_AddressableDevices, executable);
   args->addressable_devices = args->executable->local;
   args->num_addressable_devices = args->executable->n_local;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_AddressableDeviceLogicalIds(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_AddressableDeviceLogicalIds(
     PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, executable);
   args->addressable_device_logical_ids = args->executable->logical;
   args->num_addressable_device_logical_ids = args->executable->n_local;
   return NULL;
@@ -228,10 +228,10 @@ static void free_assignment(PJRT_DeviceAssignmentSerialized *bytes)
 }
 
 // Empty for a portable executable.
-PJRT_Error *cx_api_PJRT_LoadedExecutable_GetDeviceAssignment(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_GetDeviceAssignment(
     PJRT_LoadedExecutable_GetDeviceAssignment_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_GetDeviceAssignment, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_GetDeviceAssignment, executable);
   const PJRT_LoadedExecutable *e = args->executable;
   args->serialized_bytes = "";
   args->serialized_bytes_size = 0;
@@ -239,17 +239,17 @@ PJRT_Error *cx_api_PJRT_LoadedExecutable_GetDeviceAssignment(
   args->serialized_device_assignment_deleter = free_assignment;
   if (e->n_devices == 0) return NULL;
   int *ids = cx_calloc(e->n_devices, sizeof *ids);
-  if (ids == NULL) return cx_api_error(cx_out_of_memory());
+  if (ids == NULL) return cpu_api_error(cx_out_of_memory());
   for (size_t i = 0; i < e->n_devices; i++) {
     ids[i] = e->devices[i]->description.id;
   }
   char *bytes = NULL;
   size_t size = 0;
   calx_status *status =
-      cx_api_assignment_write(ids, e->code->info->n_replicas,
-                              e->code->info->n_partitions, &bytes, &size);
+      cpu_api_assignment_write(ids, e->code->info->n_replicas,
+                               e->code->info->n_partitions, &bytes, &size);
   cx_free(ids);
-  if (status != NULL) return cx_api_error(status);
+  if (status != NULL) return cpu_api_error(status);
   args->serialized_bytes = bytes;
   args->serialized_bytes_size = size;
   args->serialized_device_assignment = (PJRT_DeviceAssignmentSerialized *)bytes;
@@ -258,97 +258,97 @@ PJRT_Error *cx_api_PJRT_LoadedExecutable_GetDeviceAssignment(
 
 // ---- what it is ----
 
-PJRT_Error *cx_api_PJRT_Executable_Name(PJRT_Executable_Name_Args *args)
+PJRT_Error *cpu_api_PJRT_Executable_Name(PJRT_Executable_Name_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_Name, executable);
+  CPU_API_ENTER(PJRT_Executable_Name, executable);
   args->executable_name = args->executable->code->info->name;
   args->executable_name_size = strlen(args->executable_name);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_NumReplicas(
+PJRT_Error *cpu_api_PJRT_Executable_NumReplicas(
     PJRT_Executable_NumReplicas_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_NumReplicas, executable);
+  CPU_API_ENTER(PJRT_Executable_NumReplicas, executable);
   args->num_replicas = args->executable->code->info->n_replicas;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_NumPartitions(
+PJRT_Error *cpu_api_PJRT_Executable_NumPartitions(
     PJRT_Executable_NumPartitions_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_NumPartitions, executable);
+  CPU_API_ENTER(PJRT_Executable_NumPartitions, executable);
   args->num_partitions = args->executable->code->info->n_partitions;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_NumOutputs(
+PJRT_Error *cpu_api_PJRT_Executable_NumOutputs(
     PJRT_Executable_NumOutputs_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_NumOutputs, executable);
+  CPU_API_ENTER(PJRT_Executable_NumOutputs, executable);
   args->num_outputs = args->executable->code->info->n_results;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_SizeOfGeneratedCodeInBytes(
+PJRT_Error *cpu_api_PJRT_Executable_SizeOfGeneratedCodeInBytes(
     PJRT_Executable_SizeOfGeneratedCodeInBytes_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_SizeOfGeneratedCodeInBytes, executable);
+  CPU_API_ENTER(PJRT_Executable_SizeOfGeneratedCodeInBytes, executable);
   args->size_in_bytes = (int64_t)args->executable->code->info->code_bytes;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_Fingerprint(
+PJRT_Error *cpu_api_PJRT_Executable_Fingerprint(
     PJRT_Executable_Fingerprint_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_Fingerprint, executable);
+  CPU_API_ENTER(PJRT_Executable_Fingerprint, executable);
   args->executable_fingerprint = args->executable->code->fingerprint;
   args->executable_fingerprint_size = strlen(args->executable_fingerprint);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_Fingerprint(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_Fingerprint(
     PJRT_LoadedExecutable_Fingerprint_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_Fingerprint, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_Fingerprint, executable);
   args->executable_fingerprint = args->executable->code->fingerprint;
   args->executable_fingerprint_size = strlen(args->executable_fingerprint);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_OutputElementTypes(
+PJRT_Error *cpu_api_PJRT_Executable_OutputElementTypes(
     PJRT_Executable_OutputElementTypes_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_OutputElementTypes, executable);
+  CPU_API_ENTER(PJRT_Executable_OutputElementTypes, executable);
   args->output_types = args->executable->code->result_types;
   args->num_output_types = args->executable->code->info->n_results;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_OutputDimensions(
+PJRT_Error *cpu_api_PJRT_Executable_OutputDimensions(
     PJRT_Executable_OutputDimensions_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_OutputDimensions, executable);
+  CPU_API_ENTER(PJRT_Executable_OutputDimensions, executable);
   args->num_outputs = args->executable->code->info->n_results;
   args->dims = args->executable->code->result_dims;
   args->dim_sizes = args->executable->code->result_ranks;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_OutputMemoryKinds(
+PJRT_Error *cpu_api_PJRT_Executable_OutputMemoryKinds(
     PJRT_Executable_OutputMemoryKinds_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_OutputMemoryKinds, executable);
+  CPU_API_ENTER(PJRT_Executable_OutputMemoryKinds, executable);
   args->num_outputs = args->executable->code->info->n_results;
   args->memory_kinds = args->executable->code->kinds;
   args->memory_kind_sizes = args->executable->code->kind_sizes;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Executable_ParameterMemoryKinds(
+PJRT_Error *cpu_api_PJRT_Executable_ParameterMemoryKinds(
     PJRT_Executable_ParameterMemoryKinds_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_ParameterMemoryKinds, executable);
+  CPU_API_ENTER(PJRT_Executable_ParameterMemoryKinds, executable);
   args->num_parameters = args->executable->code->info->n_params;
   args->memory_kinds = args->executable->code->kinds;
   args->memory_kind_sizes = args->executable->code->kind_sizes;
@@ -357,10 +357,10 @@ PJRT_Error *cx_api_PJRT_Executable_ParameterMemoryKinds(
 
 // ---- what it costs ----
 
-PJRT_Error *cx_api_PJRT_Executable_GetCostAnalysis(
+PJRT_Error *cpu_api_PJRT_Executable_GetCostAnalysis(
     PJRT_Executable_GetCostAnalysis_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_GetCostAnalysis, executable);
+  CPU_API_ENTER(PJRT_Executable_GetCostAnalysis, executable);
   args->properties = args->executable->code->costs;
   args->num_properties = 1;
   return NULL;
@@ -374,13 +374,13 @@ static int64_t total(const size_t *bytes, size_t n)
 }
 
 // Callers from before 0.72 have no field for the peak.
-PJRT_Error *cx_api_PJRT_Executable_GetCompiledMemoryStats(
+PJRT_Error *cpu_api_PJRT_Executable_GetCompiledMemoryStats(
     PJRT_Executable_GetCompiledMemoryStats_Args *args)
 {
-  CX_API_ENTER_FROM(PJRT_Executable_GetCompiledMemoryStats,
-                    host_temp_size_in_bytes, executable);
-  const cx_api_code *code = args->executable->code;
-  const cx_program_info *info = code->info;
+  CPU_API_ENTER_FROM(PJRT_Executable_GetCompiledMemoryStats,
+                     host_temp_size_in_bytes, executable);
+  const cpu_api_code *code = args->executable->code;
+  const cpu_run_program_info *info = code->info;
   PJRT_Executable_GetCompiledMemoryStats_Args told = {
     .struct_size = args->struct_size,
     .extension_start = args->extension_start,
@@ -414,15 +414,15 @@ static void free_serialized(PJRT_SerializedExecutable *bytes)
   cx_free(bytes);
 }
 
-PJRT_Error *cx_api_PJRT_Executable_Serialize(
+PJRT_Error *cpu_api_PJRT_Executable_Serialize(
     PJRT_Executable_Serialize_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_Serialize, executable);
+  CPU_API_ENTER(PJRT_Executable_Serialize, executable);
   cx_text bytes = { 0 };
-  calx_status *status = cx_api_executable_save(args->executable->code, &bytes);
+  calx_status *status = cpu_api_executable_save(args->executable->code, &bytes);
   if (status != NULL) {
     cx_text_free(&bytes);
-    return cx_api_error(status);
+    return cpu_api_error(status);
   }
   args->serialized_bytes_size = bytes.size;
   args->serialized_bytes = cx_text_take(&bytes);
@@ -437,11 +437,11 @@ static void keep_options(PJRT_SerializedCompileOptions *bytes)
   (void)bytes;  // the executable's
 }
 
-PJRT_Error *cx_api_PJRT_Executable_GetCompileOptions(
+PJRT_Error *cpu_api_PJRT_Executable_GetCompileOptions(
     PJRT_Executable_GetCompileOptions_Args *args)
 {
-  CX_API_ENTER(PJRT_Executable_GetCompileOptions, executable);
-  const cx_api_code *code = args->executable->code;
+  CPU_API_ENTER(PJRT_Executable_GetCompileOptions, executable);
+  const cpu_api_code *code = args->executable->code;
   args->serialized_bytes = code->options;
   args->serialized_bytes_size = code->options_size;
   args->serialized_compile_options =

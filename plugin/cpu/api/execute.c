@@ -19,18 +19,18 @@ static atomic_ullong launches;
 
 // ---- a launch's memory ----
 
-static cx_coll_launch coll_of(const PJRT_LoadedExecutable *e,
-                              size_t replica_slot)
+static cpu_coll_launch coll_of(const PJRT_LoadedExecutable *e,
+                               size_t replica_slot)
 {
-  const cx_program_info *info = e->code->info;
-  cx_coll_launch coll = { .coll = e->client->coll,
-                          .executable = e->id,
-                          .n_replicas = info->n_replicas,
-                          .n_partitions = info->n_partitions,
-                          .timeout_ms = e->client->timeout_ms,
-                          .devices = e->numbers,
-                          .team = e->team,
-                          .program = info->fingerprint.low };
+  const cpu_run_program_info *info = e->code->info;
+  cpu_coll_launch coll = { .coll = e->client->coll,
+                           .executable = e->id,
+                           .n_replicas = info->n_replicas,
+                           .n_partitions = info->n_partitions,
+                           .timeout_ms = e->client->timeout_ms,
+                           .devices = e->numbers,
+                           .team = e->team,
+                           .program = info->fingerprint.low };
   if (!e->portable) {
     coll.replica = (uint32_t)e->logical[replica_slot].replica;
     coll.partition = (uint32_t)e->logical[replica_slot].partition;
@@ -38,20 +38,20 @@ static cx_coll_launch coll_of(const PJRT_LoadedExecutable *e,
   return coll;
 }
 
-static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
-                                 PJRT_Device *device)
+static cpu_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
+                                  PJRT_Device *device)
 {
-  const cx_program_info *info = e->code->info;
+  const cpu_run_program_info *info = e->code->info;
   size_t n = info->n_params;
   size_t m = info->n_results;
-  size_t bytes = sizeof(cx_api_launch) + (3 * n + 2 * m) * sizeof(void *) + n;
-  cx_api_launch *l = cx_calloc(1, bytes);
+  size_t bytes = sizeof(cpu_api_launch) + (3 * n + 2 * m) * sizeof(void *) + n;
+  cpu_api_launch *l = cx_calloc(1, bytes);
   if (l == NULL) return NULL;
   void **at = (void **)(l + 1);
-  l->args = (cx_api_value **)at;
+  l->args = (cpu_api_value **)at;
   l->givers = (PJRT_Buffer **)(at + n);
   l->pointers = at + 2 * n;
-  l->results = (cx_api_value **)(at + 3 * n + m);
+  l->results = (cpu_api_value **)(at + 3 * n + m);
   l->keeps = (bool *)(at + 3 * n + 2 * m);
   l->n_args = n;
   l->n_results = m;
@@ -64,28 +64,28 @@ static cx_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
 
 // ---- arguments ----
 
-static calx_status *check_arg(const cx_api_launch *l, size_t i,
+static calx_status *check_arg(const cpu_api_launch *l, size_t i,
                               const PJRT_Buffer *b)
 {
-  const cx_api_shape *wanted = &l->executable->code->params[i];
+  const cpu_api_shape *wanted = &l->executable->code->params[i];
   const char *name = l->executable->code->info->name;
   if (b == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "argument %zu of '%s' is NULL", i,
                     name);
   }
-  if (b->device == l->device && cx_api_shape_equal(wanted, &b->shape)) {
+  if (b->device == l->device && cpu_api_shape_equal(wanted, &b->shape)) {
     return NULL;
   }
   return cx_error(
       CALX_INVALID_ARGUMENT,
       "argument %zu of '%s': wanted %s on device %d, found %s on "
       "device %d%s",
-      i, name, cx_api_shape_str(wanted).s, l->device->description.id,
-      cx_api_shape_str(&b->shape).s, b->device->description.id,
+      i, name, cpu_api_shape_str(wanted).s, l->device->description.id,
+      cpu_api_shape_str(&b->shape).s, b->device->description.id,
       b->device->client == l->device->client ? "" : " of another client");
 }
 
-static calx_status *missing(const cx_api_launch *l, size_t i,
+static calx_status *missing(const cpu_api_launch *l, size_t i,
                             const PJRT_Buffer *b)
 {
   for (size_t k = 0; k < i; k++) {
@@ -96,23 +96,23 @@ static calx_status *missing(const cx_api_launch *l, size_t i,
                       i, l->executable->code->info->name, k);
     }
   }
-  return cx_annotate(cx_api_buffer_gone(b), "argument %zu of '%s'", i,
+  return cx_annotate(cpu_api_buffer_gone(b), "argument %zu of '%s'", i,
                      l->executable->code->info->name);
 }
 
-static calx_status *take_arg(cx_api_launch *l, size_t i, PJRT_Buffer *b,
+static calx_status *take_arg(cpu_api_launch *l, size_t i, PJRT_Buffer *b,
                              uint64_t number)
 {
   CALX_TRY(check_arg(l, i, b));
   cx_lock(&b->lock);
-  cx_api_value *v = b->value;
+  cpu_api_value *v = b->value;
   if (v != NULL && l->executable->code->may_give[i] && !l->keeps[i] &&
       b->external == 0) {
     atomic_store_explicit(&v->given, number, memory_order_relaxed);
     l->givers[i] = b;
     b->value = NULL;
   } else if (v != NULL) {
-    cx_api_value_retain(v);
+    cpu_api_value_retain(v);
   }
   cx_unlock(&b->lock);
   l->args[i] = v;
@@ -120,7 +120,7 @@ static calx_status *take_arg(cx_api_launch *l, size_t i, PJRT_Buffer *b,
 }
 
 // What was taken is the caller's again.
-static void put_back(cx_api_launch *l)
+static void put_back(cpu_api_launch *l)
 {
   for (size_t i = 0; i < l->n_args; i++) {
     PJRT_Buffer *b = l->givers[i];
@@ -133,7 +133,7 @@ static void put_back(cx_api_launch *l)
   }
 }
 
-static calx_status *take_args(cx_api_launch *l, PJRT_Buffer *const *args,
+static calx_status *take_args(cpu_api_launch *l, PJRT_Buffer *const *args,
                               const PJRT_ExecuteOptions *options)
 {
   uint64_t number =
@@ -162,59 +162,59 @@ static calx_status *take_args(cx_api_launch *l, PJRT_Buffer *const *args,
 
 // ---- results ----
 
-static void drop_results(cx_api_launch *l, PJRT_Buffer **out)
+static void drop_results(cpu_api_launch *l, PJRT_Buffer **out)
 {
   for (size_t i = 0; i < l->n_results; i++) {
-    cx_api_buffer_free(out[i]);
+    cpu_api_buffer_free(out[i]);
     out[i] = NULL;
   }
 }
 
 // Values without memory yet, held by the launch, and buffers of them. Without
 // an event they are ready for now; nobody sees them before they are.
-static calx_status *promise_results(cx_api_launch *l, PJRT_Buffer **out)
+static calx_status *promise_results(cpu_api_launch *l, PJRT_Buffer **out)
 {
-  const cx_api_code *code = l->executable->code;
+  const cpu_api_code *code = l->executable->code;
   for (size_t i = 0; i < l->n_results; i++) {
     PJRT_Event *ready =
-        l->done == NULL ? cx_api_event_ready() : cx_api_event_retain(l->done);
-    cx_api_value *v = cx_api_value_new(l->device, ready);
+        l->done == NULL ? cpu_api_event_ready() : cpu_api_event_retain(l->done);
+    cpu_api_value *v = cpu_api_value_new(l->device, ready);
     if (v == NULL) return cx_out_of_memory();
     l->results[i] = v;
-    cx_api_value_retain(v);
-    CALX_TRY(cx_api_buffer_new(v, &code->results[i], code->result_bytes[i],
-                               &out[i]));
+    cpu_api_value_retain(v);
+    CALX_TRY(cpu_api_buffer_new(v, &code->results[i], code->result_bytes[i],
+                                &out[i]));
   }
   return NULL;
 }
 
 // ---- running ----
 
-static bool is_small(const cx_api_launch *l)
+static bool is_small(const cpu_api_launch *l)
 {
-  const cx_program_info *info = l->executable->code->info;
+  const cpu_run_program_info *info = l->executable->code->info;
   bool alone = info->n_replicas <= 1 && info->n_partitions <= 1;
   if (!(info->cost_ns < INLINE_NS) || (info->has_collectives && !alone)) {
     return false;
   }
   for (size_t i = 0; i < l->n_args; i++) {
-    if (!cx_api_event_is_ready(l->args[i]->ready)) return false;
+    if (!cpu_api_event_is_ready(l->args[i]->ready)) return false;
   }
   return true;
 }
 
-static PJRT_Event *run_here(cx_api_launch *l)
+static PJRT_Event *run_here(cpu_api_launch *l)
 {
-  calx_status *status = cx_api_launch_run(l);
-  cx_api_queue_leave(l->device);
-  PJRT_Event *done = cx_api_event_done(status);
+  calx_status *status = cpu_api_launch_run(l);
+  cpu_api_queue_leave(l->device);
+  PJRT_Event *done = cpu_api_event_done(status);
   for (size_t i = 0; i < l->n_results; i++) {
-    if (cx_api_event_error(done) != NULL) {
-      cx_api_block_release(&l->device->cache, &l->results[i]->block);
+    if (cpu_api_event_error(done) != NULL) {
+      cpu_api_block_release(&l->device->cache, &l->results[i]->block);
     }
-    l->results[i]->ready = cx_api_event_retain(done);
+    l->results[i]->ready = cpu_api_event_retain(done);
   }
-  cx_api_launch_free(l);
+  cpu_api_launch_free(l);
   return done;
 }
 
@@ -230,31 +230,31 @@ typedef struct request {
 
 // Takes and checks the arguments of list `i`. *out is NULL when it fails.
 static calx_status *prepare(const request *r, size_t i, size_t slot,
-                            PJRT_Device *device, cx_api_launch **out)
+                            PJRT_Device *device, cpu_api_launch **out)
 {
   *out = NULL;
-  cx_api_launch *l = launch_new(r->executable, slot, device);
+  cpu_api_launch *l = launch_new(r->executable, slot, device);
   if (l == NULL) return cx_out_of_memory();
   calx_status *status =
       take_args(l, r->args == NULL ? NULL : r->args[i], r->options);
   if (status != NULL) {
     put_back(l);
-    cx_api_launch_free(l);
+    cpu_api_launch_free(l);
     return status;
   }
   *out = l;
   return NULL;
 }
 
-static void give_up(const request *r, size_t i, cx_api_launch *l)
+static void give_up(const request *r, size_t i, cpu_api_launch *l)
 {
   put_back(l);
   if (l->n_results > 0) drop_results(l, r->outs[i]);
   if (r->events != NULL) {
-    cx_api_event_release(r->events[i]);
+    cpu_api_event_release(r->events[i]);
     r->events[i] = NULL;
   }
-  cx_api_launch_free(l);
+  cpu_api_launch_free(l);
 }
 
 // A share that could not be launched, in its place among the device's launches:
@@ -263,48 +263,48 @@ static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
                            const calx_status *why)
 {
   if (r->executable->numbers == NULL) return;
-  cx_api_launch *l = launch_new(r->executable, slot, device);
+  cpu_api_launch *l = launch_new(r->executable, slot, device);
   if (l == NULL) {
-    cx_api_launch none = { .device = device,
-                           .executable = r->executable,
-                           .coll = coll_of(r->executable, slot) };
-    cx_api_queue_miss(device, &none, why);
+    cpu_api_launch none = { .device = device,
+                            .executable = r->executable,
+                            .coll = coll_of(r->executable, slot) };
+    cpu_api_queue_miss(device, &none, why);
     return;
   }
   l->n_args = l->n_results = 0;
   l->failure = cx_status_copy(why);
-  cx_api_queue_push(device, l);
+  cpu_api_queue_push(device, l);
 }
 
 // The event that the launch will set, for its results and for the caller.
-static calx_status *promise_end(const request *r, size_t i, cx_api_launch *l)
+static calx_status *promise_end(const request *r, size_t i, cpu_api_launch *l)
 {
-  l->done = cx_api_event_new();
+  l->done = cpu_api_event_new();
   if (l->done == NULL) return cx_out_of_memory();
-  if (r->events != NULL) r->events[i] = cx_api_event_retain(l->done);
+  if (r->events != NULL) r->events[i] = cpu_api_event_retain(l->done);
   return l->n_results == 0 ? NULL : promise_results(l, r->outs[i]);
 }
 
 static calx_status *execute_one(const request *r, size_t slot,
                                 PJRT_Device *device)
 {
-  cx_api_launch *l = NULL;
+  cpu_api_launch *l = NULL;
   calx_status *wrong = prepare(r, 0, slot, device, &l);
   if (wrong != NULL) {
     launch_failure(r, slot, device, wrong);
     return wrong;
   }
-  if (is_small(l) && cx_api_queue_enter(device, l)) {
+  if (is_small(l) && cpu_api_queue_enter(device, l)) {
     calx_status *status =
         l->n_results == 0 ? NULL : promise_results(l, r->outs[0]);
     if (status != NULL) {
-      cx_api_queue_leave(device);
+      cpu_api_queue_leave(device);
       give_up(r, 0, l);
       return status;
     }
     PJRT_Event *done = run_here(l);
-    if (r->events != NULL) r->events[0] = cx_api_event_retain(done);
-    cx_api_event_release(done);
+    if (r->events != NULL) r->events[0] = cpu_api_event_retain(done);
+    cpu_api_event_release(done);
     return NULL;
   }
   calx_status *status = promise_end(r, 0, l);
@@ -313,13 +313,13 @@ static calx_status *execute_one(const request *r, size_t slot,
     launch_failure(r, slot, device, status);
     return status;
   }
-  cx_api_queue_push(device, l);
+  cpu_api_queue_push(device, l);
   return NULL;
 }
 
 static calx_status *execute_all(const request *r)
 {
-  cx_api_launch **all = cx_calloc(r->n, sizeof(cx_api_launch *));
+  cpu_api_launch **all = cx_calloc(r->n, sizeof(cpu_api_launch *));
   calx_status *status = all == NULL ? cx_out_of_memory() : NULL;
   size_t n = 0;
   for (; n < r->n && status == NULL; n++) {
@@ -331,13 +331,13 @@ static calx_status *execute_all(const request *r)
     cx_lock(&client->launch_lock);
     // They meet each other, also after a run for which one did not come.
     for (size_t i = 0; i < n; i++) {
-      cx_api_queue_follow(all[i]->device, all[0]);
+      cpu_api_queue_follow(all[i]->device, all[0]);
     }
     for (size_t i = 0; i < n; i++) {
       all[i]->least_run = all[0]->least_run;
       all[i]->least_number = all[0]->least_number;
     }
-    for (size_t i = 0; i < n; i++) cx_api_queue_push(all[i]->device, all[i]);
+    for (size_t i = 0; i < n; i++) cpu_api_queue_push(all[i]->device, all[i]);
     cx_unlock(&client->launch_lock);
   } else {
     for (size_t i = 0; i < n; i++) {
@@ -374,7 +374,7 @@ static calx_status *check_options(const PJRT_ExecuteOptions *o)
 static calx_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args)
 {
   const PJRT_LoadedExecutable *e = args->executable;
-  const cx_program_info *info = e->code->info;
+  const cpu_run_program_info *info = e->code->info;
   CALX_TRY(check_options(args->options));
   if (atomic_load(&e->deleted)) {
     return cx_error(CALX_INVALID_ARGUMENT, "the executable '%s' was deleted",
@@ -420,7 +420,7 @@ static calx_status *find_slot(const PJRT_LoadedExecutable *e,
     *out = i;
     if (e->local[i] == device) return NULL;
   }
-  CALX_TRY(cx_api_check_local(device));
+  CALX_TRY(cpu_api_check_local(device));
   return cx_error(CALX_INVALID_ARGUMENT,
                   "the executable '%s' is not for device %d",
                   e->code->info->name, device->description.id);
@@ -460,33 +460,33 @@ static calx_status *execute(const PJRT_LoadedExecutable_Execute_Args *args)
                     "device %d is of another client than executable '%s'",
                     device->description.id, e->code->info->name);
   }
-  CALX_TRY(e->portable ? cx_api_check_local(device)
+  CALX_TRY(e->portable ? cpu_api_check_local(device)
                        : find_slot(e, device, &slot));
   return execute_one(&r, slot, device);
 }
 
-PJRT_Error *cx_api_PJRT_LoadedExecutable_Execute(
+PJRT_Error *cpu_api_PJRT_LoadedExecutable_Execute(
     PJRT_LoadedExecutable_Execute_Args *args)
 {
-  CX_API_ENTER(PJRT_LoadedExecutable_Execute, executable);
-  CX_API_ENTER(PJRT_LoadedExecutable_Execute, options);
-  return cx_api_error(execute(args));
+  CPU_API_ENTER(PJRT_LoadedExecutable_Execute, executable);
+  CPU_API_ENTER(PJRT_LoadedExecutable_Execute, options);
+  return cpu_api_error(execute(args));
 }
 
 // ---- contexts: data for custom calls, of which there are none ----
 
-PJRT_Error *cx_api_PJRT_ExecuteContext_Create(
+PJRT_Error *cpu_api_PJRT_ExecuteContext_Create(
     PJRT_ExecuteContext_Create_Args *args)
 {
   static char nothing;
-  CX_API_ENTER(PJRT_ExecuteContext_Create, struct_size);
+  CPU_API_ENTER(PJRT_ExecuteContext_Create, struct_size);
   args->context = (PJRT_ExecuteContext *)&nothing;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_ExecuteContext_Destroy(
+PJRT_Error *cpu_api_PJRT_ExecuteContext_Destroy(
     PJRT_ExecuteContext_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_ExecuteContext_Destroy, struct_size);
+  CPU_API_ENTER(PJRT_ExecuteContext_Destroy, struct_size);
   return NULL;
 }

@@ -86,7 +86,7 @@ static calx_status *add_jit(cx_hash *hash)
   cx_hash jit = { 0 };
   bool found = false;
   for (size_t i = 0;
-       !found && !cx_text_failed(&path) && cx_lower_jit_path(i, &path); i++) {
+       !found && !cx_text_failed(&path) && cpu_lower_jit_path(i, &path); i++) {
     found = cx_file_exists(cx_text_str(&path)) &&
             strchr(cx_text_str(&path), '/') != NULL;
   }

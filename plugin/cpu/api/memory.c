@@ -17,15 +17,15 @@
 #define KEPT_AT_LEAST ((size_t)64 << 20)
 
 // Lies in the block itself while it is free.
-struct cx_api_free {
-  cx_api_free *next;
+struct cpu_api_free {
+  cpu_api_free *next;
   void *raw;
 };
 
 // ---- sizes ----
 
 // Asking takes the system a microsecond, so it is asked once.
-size_t cx_api_total_memory(void)
+size_t cpu_api_total_memory(void)
 {
   static atomic_size_t total;
   size_t known = atomic_load_explicit(&total, memory_order_relaxed);
@@ -55,16 +55,16 @@ static size_t class_of(size_t bytes, size_t *out_size)
 
 // ---- the cache ----
 
-void cx_api_cache_init(cx_api_cache *cache)
+void cpu_api_cache_init(cpu_api_cache *cache)
 {
   cx_mutex_init(&cache->lock);
 }
 
-static void drop_free(cx_api_cache *cache)
+static void drop_free(cpu_api_cache *cache)
 {
-  for (size_t c = 0; c < CX_API_CLASSES; c++) {
+  for (size_t c = 0; c < CPU_API_CLASSES; c++) {
     while (cache->free[c] != NULL) {
-      cx_api_free *f = cache->free[c];
+      cpu_api_free *f = cache->free[c];
       cache->free[c] = f->next;
       cx_free(f->raw);
     }
@@ -72,16 +72,16 @@ static void drop_free(cx_api_cache *cache)
   cache->free_bytes = 0;
 }
 
-void cx_api_cache_free(cx_api_cache *cache)
+void cpu_api_cache_free(cpu_api_cache *cache)
 {
   drop_free(cache);
   cx_mutex_free(&cache->lock);
 }
 
-static void *take_free(cx_api_cache *cache, size_t class, size_t size,
+static void *take_free(cpu_api_cache *cache, size_t class, size_t size,
                        void **out_raw)
 {
-  cx_api_free *f = cache->free[class];
+  cpu_api_free *f = cache->free[class];
   if (f == NULL) return NULL;
   cache->free[class] = f->next;
   cache->free_bytes -= size;
@@ -102,7 +102,7 @@ static void *take_fresh(size_t size, void **out_raw)
   return data;
 }
 
-static void count(cx_api_cache *cache, size_t size)
+static void count(cpu_api_cache *cache, size_t size)
 {
   cache->in_use += size;
   cache->n_allocs++;
@@ -110,12 +110,12 @@ static void count(cx_api_cache *cache, size_t size)
   if (size > cache->largest) cache->largest = size;
 }
 
-calx_status *cx_api_block_new(cx_api_cache *cache, size_t bytes,
-                              cx_api_block *out)
+calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
+                               cpu_api_block *out)
 {
-  *out = (cx_api_block){ .kind = CX_API_BLOCK_NONE };
+  *out = (cpu_api_block){ .kind = CPU_API_BLOCK_NONE };
   size_t size = 0;
-  if (bytes > cx_api_total_memory()) return cx_api_no_memory(bytes);
+  if (bytes > cpu_api_total_memory()) return cpu_api_no_memory(bytes);
   size_t class = class_of(bytes, &size);
   void *raw = NULL;
   cx_lock(&cache->lock);
@@ -132,16 +132,16 @@ calx_status *cx_api_block_new(cx_api_cache *cache, size_t bytes,
     if (data != NULL) count(cache, size);
     cx_unlock(&cache->lock);
   }
-  if (data == NULL) return cx_api_no_memory(bytes);
-  *out = (cx_api_block){ .data = data,
-                         .capacity = size,
-                         .kind = CX_API_BLOCK_OWN,
-                         .writable = true,
-                         .raw = raw };
+  if (data == NULL) return cpu_api_no_memory(bytes);
+  *out = (cpu_api_block){ .data = data,
+                          .capacity = size,
+                          .kind = CPU_API_BLOCK_OWN,
+                          .writable = true,
+                          .raw = raw };
   return NULL;
 }
 
-static void give_back(cx_api_cache *cache, const cx_api_block *block)
+static void give_back(cpu_api_cache *cache, const cpu_api_block *block)
 {
   size_t size = 0;
   size_t class = class_of(block->capacity, &size);
@@ -149,10 +149,10 @@ static void give_back(cx_api_cache *cache, const cx_api_block *block)
   cache->in_use -= size;
   size_t held = cache->in_use + cache->free_bytes + size;
   bool keep =
-      !cx_alloc_exact() && class < CX_API_CLASSES &&
+      !cx_alloc_exact() && class < CPU_API_CLASSES &&
       (held <= cache->peak || cache->free_bytes + size <= KEPT_AT_LEAST);
   if (keep) {
-    cx_api_free *f = block->data;
+    cpu_api_free *f = block->data;
     f->next = cache->free[class];
     f->raw = block->raw;
     cache->free[class] = f;
@@ -162,18 +162,18 @@ static void give_back(cx_api_cache *cache, const cx_api_block *block)
   if (!keep) cx_free(block->raw);
 }
 
-void cx_api_block_release(cx_api_cache *cache, cx_api_block *block)
+void cpu_api_block_release(cpu_api_cache *cache, cpu_api_block *block)
 {
-  cx_api_block old = *block;
-  *block = (cx_api_block){ .kind = CX_API_BLOCK_NONE };
+  cpu_api_block old = *block;
+  *block = (cpu_api_block){ .kind = CPU_API_BLOCK_NONE };
   switch (old.kind) {
-    case CX_API_BLOCK_NONE: break;
-    case CX_API_BLOCK_OWN: give_back(cache, &old); break;
-    case CX_API_BLOCK_BORROWED:
-      cx_api_event_set(old.done, NULL);
-      cx_api_event_release(old.done);
+    case CPU_API_BLOCK_NONE: break;
+    case CPU_API_BLOCK_OWN: give_back(cache, &old); break;
+    case CPU_API_BLOCK_BORROWED:
+      cpu_api_event_set(old.done, NULL);
+      cpu_api_event_release(old.done);
       break;
-    case CX_API_BLOCK_VIEW:
+    case CPU_API_BLOCK_VIEW:
       if (old.on_delete != NULL) old.on_delete(old.data, old.on_delete_user);
       break;
   }
@@ -181,41 +181,41 @@ void cx_api_block_release(cx_api_cache *cache, cx_api_block *block)
 
 // ---- values ----
 
-cx_api_value *cx_api_value_new(PJRT_Device *device, PJRT_Event *ready)
+cpu_api_value *cpu_api_value_new(PJRT_Device *device, PJRT_Event *ready)
 {
-  cx_api_value *v = cx_calloc(1, sizeof *v);
+  cpu_api_value *v = cx_calloc(1, sizeof *v);
   if (v == NULL) {
-    cx_api_event_release(ready);
+    cpu_api_event_release(ready);
     return NULL;
   }
   atomic_init(&v->refs, 1);
   atomic_init(&v->given, 0);
   v->device = device;
   v->ready = ready;
-  cx_api_client_retain(device->client);
+  cpu_api_client_retain(device->client);
   return v;
 }
 
-void cx_api_value_retain(cx_api_value *value)
+void cpu_api_value_retain(cpu_api_value *value)
 {
   atomic_fetch_add_explicit(&value->refs, 1, memory_order_relaxed);
 }
 
-void cx_api_value_release(cx_api_value *value)
+void cpu_api_value_release(cpu_api_value *value)
 {
   if (value == NULL ||
       atomic_fetch_sub_explicit(&value->refs, 1, memory_order_acq_rel) != 1) {
     return;
   }
   PJRT_Client *client = value->device->client;
-  cx_api_block_release(&value->device->cache, &value->block);
-  cx_api_event_release(value->ready);
+  cpu_api_block_release(&value->device->cache, &value->block);
+  cpu_api_event_release(value->ready);
   cx_free(value);
-  cx_api_client_release(client);
+  cpu_api_client_release(client);
 }
 
-calx_status *cx_api_value_wait(cx_api_value *value)
+calx_status *cpu_api_value_wait(cpu_api_value *value)
 {
-  cx_api_event_wait(value->ready);
-  return cx_status_copy(cx_api_event_error(value->ready));
+  cpu_api_event_wait(value->ready);
+  return cx_status_copy(cpu_api_event_error(value->ready));
 }

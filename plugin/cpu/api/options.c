@@ -34,17 +34,17 @@ static ProtobufCAllocator allocator = { .alloc = allocate, .free = release };
 
 static calx_status *read_count(const char *name, int64_t value, uint32_t *out)
 {
-  if (value < 0 || value > CX_API_MAX_DEVICES) {
+  if (value < 0 || value > CPU_API_MAX_DEVICES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "compile options: %s is %" PRId64 ", at most %d can be",
-                    name, value, CX_API_MAX_DEVICES);
+                    name, value, CPU_API_MAX_DEVICES);
   }
   *out = (uint32_t)value;
   return NULL;
 }
 
-static calx_status *read_assignment(const CxApi__DeviceAssignment *a,
-                                    cx_api_options *out)
+static calx_status *read_assignment(const CpuApi__DeviceAssignment *a,
+                                    cpu_api_options *out)
 {
   uint32_t replicas = 0;
   uint32_t partitions = 0;
@@ -55,7 +55,7 @@ static calx_status *read_assignment(const CxApi__DeviceAssignment *a,
   size_t n = (size_t)replicas * partitions;
   bool same = replicas == (out->n_replicas == 0 ? 1 : out->n_replicas) &&
               partitions == (out->n_partitions == 0 ? 1 : out->n_partitions);
-  if (!same || n == 0 || n > CX_API_MAX_DEVICES ||
+  if (!same || n == 0 || n > CPU_API_MAX_DEVICES ||
       a->n_computation_devices != partitions) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "compile options: an assignment of %u replicas and %u "
@@ -67,7 +67,7 @@ static calx_status *read_assignment(const CxApi__DeviceAssignment *a,
   if (out->assigned == NULL) return cx_out_of_memory();
   out->n_assigned = n;
   for (size_t p = 0; p < partitions; p++) {
-    const CxApi__Computation *c = a->computation_devices[p];
+    const CpuApi__Computation *c = a->computation_devices[p];
     if (c->n_replica_device_ids != replicas) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "compile options: partition %zu is assigned %zu devices, "
@@ -83,11 +83,11 @@ static calx_status *read_assignment(const CxApi__DeviceAssignment *a,
   return NULL;
 }
 
-static calx_status *read_options(const CxApi__CompileOptions *o,
-                                 cx_api_options *out)
+static calx_status *read_options(const CpuApi__CompileOptions *o,
+                                 cpu_api_options *out)
 {
   out->portable = o->compile_portable_executable != 0;
-  const CxApi__Build *b = o->executable_build_options;
+  const CpuApi__Build *b = o->executable_build_options;
   if (b == NULL) return NULL;
   CALX_TRY(read_count("num_replicas", b->num_replicas, &out->n_replicas));
   CALX_TRY(read_count("num_partitions", b->num_partitions, &out->n_partitions));
@@ -101,17 +101,17 @@ static calx_status *read_options(const CxApi__CompileOptions *o,
   return read_assignment(b->device_assignment, out);
 }
 
-calx_status *cx_api_options_parse(const char *bytes, size_t size,
-                                  cx_api_options *out)
+calx_status *cpu_api_options_parse(const char *bytes, size_t size,
+                                   cpu_api_options *out)
 {
-  *out = (cx_api_options){ .device = -1 };
+  *out = (cpu_api_options){ .device = -1 };
   if (size == 0) return NULL;
-  CxApi__CompileOptions *message = NULL;
+  CpuApi__CompileOptions *message = NULL;
   bool failed = false;
   ProtobufCAllocator noting = { allocate, release, &failed };
   if (bytes != NULL && size <= SIZE_LIMIT) {
     message =
-        cx_api__compile_options__unpack(&noting, size, (const uint8_t *)bytes);
+        cpu_api__compile_options__unpack(&noting, size, (const uint8_t *)bytes);
   }
   if (message == NULL && failed) return cx_out_of_memory();
   if (message == NULL) {
@@ -120,26 +120,26 @@ calx_status *cx_api_options_parse(const char *bytes, size_t size,
                     size);
   }
   calx_status *status = read_options(message, out);
-  cx_api__compile_options__free_unpacked(message, &allocator);
-  if (status != NULL) cx_api_options_clear(out);
+  cpu_api__compile_options__free_unpacked(message, &allocator);
+  if (status != NULL) cpu_api_options_clear(out);
   return status;
 }
 
-void cx_api_options_clear(cx_api_options *options)
+void cpu_api_options_clear(cpu_api_options *options)
 {
   cx_free(options->assigned);
-  *options = (cx_api_options){ .device = -1 };
+  *options = (cpu_api_options){ .device = -1 };
 }
 
 // ---- writing ----
 
-calx_status *cx_api_assignment_write(const int *ids, size_t n_replicas,
-                                     size_t n_partitions, char **out,
-                                     size_t *out_size)
+calx_status *cpu_api_assignment_write(const int *ids, size_t n_replicas,
+                                      size_t n_partitions, char **out,
+                                      size_t *out_size)
 {
-  CxApi__DeviceAssignment message = CX_API__DEVICE_ASSIGNMENT__INIT;
-  CxApi__Computation *parts = cx_calloc(n_partitions, sizeof *parts);
-  CxApi__Computation **list = cx_calloc(n_partitions, sizeof(void *));
+  CpuApi__DeviceAssignment message = CPU_API__DEVICE_ASSIGNMENT__INIT;
+  CpuApi__Computation *parts = cx_calloc(n_partitions, sizeof *parts);
+  CpuApi__Computation **list = cx_calloc(n_partitions, sizeof(void *));
   int64_t *numbers = cx_calloc(n_partitions, n_replicas * sizeof *numbers);
   calx_status *status = NULL;
   *out = NULL;
@@ -147,7 +147,7 @@ calx_status *cx_api_assignment_write(const int *ids, size_t n_replicas,
     status = cx_out_of_memory();
   } else {
     for (size_t p = 0; p < n_partitions; p++) {
-      cx_api__computation__init(&parts[p]);
+      cpu_api__computation__init(&parts[p]);
       list[p] = &parts[p];
       parts[p].n_replica_device_ids = n_replicas;
       parts[p].replica_device_ids = numbers + p * n_replicas;
@@ -159,12 +159,12 @@ calx_status *cx_api_assignment_write(const int *ids, size_t n_replicas,
     message.computation_count = (int64_t)n_partitions;
     message.n_computation_devices = n_partitions;
     message.computation_devices = list;
-    *out_size = cx_api__device_assignment__get_packed_size(&message);
+    *out_size = cpu_api__device_assignment__get_packed_size(&message);
     *out = cx_alloc(*out_size);
     if (*out == NULL) status = cx_out_of_memory();
   }
   if (status == NULL) {
-    (void)cx_api__device_assignment__pack(&message, (uint8_t *)*out);
+    (void)cpu_api__device_assignment__pack(&message, (uint8_t *)*out);
   }
   cx_free(parts);
   cx_free(list);

@@ -22,7 +22,7 @@ static void watch_forks(void)
   (void)pthread_atfork(NULL, NULL, after_fork);
 }
 
-void cx_api_queue_init(PJRT_Device *device)
+void cpu_api_queue_init(PJRT_Device *device)
 {
   (void)pthread_once(&once, watch_forks);
   cx_mutex_init(&device->lock);
@@ -52,50 +52,50 @@ static void work(void *user)
     while (d->busy || (d->first == NULL && !d->stopping)) {
       cx_cond_wait(&d->changed, &d->lock);
     }
-    cx_api_launch *launch = d->first;
+    cpu_api_launch *launch = d->first;
     if (launch == NULL) break;  // and stopping
     d->first = launch->next;
     if (d->first == NULL) d->last = &d->first;
     d->busy = true;
     cx_unlock(&d->lock);
-    calx_status *status = cx_api_launch_run(launch);
+    calx_status *status = cpu_api_launch_run(launch);
     // Who waits for the results may run the next launch itself.
     cx_lock(&d->lock);
     d->busy = false;
     cx_unlock(&d->lock);
-    cx_api_launch_end(launch, status);
+    cpu_api_launch_end(launch, status);
     cx_lock(&d->lock);
   }
   cx_unlock(&d->lock);
-  cx_api_client_release(d->client);
+  cpu_api_client_release(d->client);
 }
 
 // With the lock held: the device's order is the order of these numbers.
-static void number(PJRT_Device *device, cx_api_launch *launch)
+static void number(PJRT_Device *device, cpu_api_launch *launch)
 {
   uint64_t *runs = &launch->executable->runs[device->description.id];
   if (*runs < launch->least_run) *runs = launch->least_run;
   launch->coll.run = (*runs)++;
   if (launch->coll.devices == NULL) return;
   launch->coll.number =
-      cx_coll_number(launch->coll.coll, launch->coll.team,
-                     (uint32_t)device->description.id, launch->least_number);
+      cpu_coll_number(launch->coll.coll, launch->coll.team,
+                      (uint32_t)device->description.id, launch->least_number);
 }
 
-void cx_api_queue_follow(PJRT_Device *device, cx_api_launch *launch)
+void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch)
 {
   lock_device(device);
   const uint64_t runs = launch->executable->runs[device->description.id];
   if (launch->least_run < runs) launch->least_run = runs;
   if (launch->coll.devices != NULL) {
-    const uint64_t n = cx_coll_launches(launch->coll.coll, launch->coll.team,
-                                        (uint32_t)device->description.id);
+    const uint64_t n = cpu_coll_launches(launch->coll.coll, launch->coll.team,
+                                         (uint32_t)device->description.id);
     if (launch->least_number < n) launch->least_number = n;
   }
   cx_unlock(&device->lock);
 }
 
-bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)
+bool cpu_api_queue_enter(PJRT_Device *device, cpu_api_launch *launch)
 {
   lock_device(device);
   bool entered = !device->busy && device->first == NULL && !device->stopping;
@@ -107,8 +107,8 @@ bool cx_api_queue_enter(PJRT_Device *device, cx_api_launch *launch)
   return entered;
 }
 
-void cx_api_queue_miss(PJRT_Device *device, cx_api_launch *launch,
-                       const calx_status *why)
+void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
+                        const calx_status *why)
 {
   lock_device(device);
   const bool idle = !device->busy && device->first == NULL;
@@ -116,11 +116,11 @@ void cx_api_queue_miss(PJRT_Device *device, cx_api_launch *launch,
   number(device, launch);
   cx_unlock(&device->lock);
   if (!idle) return;
-  cx_coll_end(&launch->coll, why);
-  cx_api_queue_leave(device);
+  cpu_coll_end(&launch->coll, why);
+  cpu_api_queue_leave(device);
 }
 
-void cx_api_queue_leave(PJRT_Device *device)
+void cpu_api_queue_leave(PJRT_Device *device)
 {
   cx_lock(&device->lock);
   device->busy = false;
@@ -133,13 +133,13 @@ void cx_api_queue_leave(PJRT_Device *device)
 static calx_status *start_thread(PJRT_Device *device)
 {
   if (device->thread.running) return NULL;
-  cx_api_client_retain(device->client);  // the thread's
+  cpu_api_client_retain(device->client);  // the thread's
   calx_status *status = cx_thread_start(&device->thread, work, device);
-  if (status != NULL) cx_api_client_release(device->client);
+  if (status != NULL) cpu_api_client_release(device->client);
   return status;
 }
 
-void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch)
+void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
 {
   calx_status *status = NULL;
   lock_device(device);
@@ -160,11 +160,11 @@ void cx_api_queue_push(PJRT_Device *device, cx_api_launch *launch)
   cx_unlock(&device->lock);
   if (status == NULL) return;
   // The launch's other devices must not wait for this one.
-  cx_coll_end(&launch->coll, status);
-  cx_api_launch_end(launch, status);
+  cpu_coll_end(&launch->coll, status);
+  cpu_api_launch_end(launch, status);
 }
 
-void cx_api_queue_stop(PJRT_Device *device)
+void cpu_api_queue_stop(PJRT_Device *device)
 {
   lock_device(device);
   device->stopping = true;

@@ -4,15 +4,15 @@
 
 static PJRT_Error *refuse(const char *name)
 {
-  return cx_api_error(cx_error(
-      CALX_UNIMPLEMENTED, "%s is not implemented by " CX_API_PLATFORM, name));
+  return cpu_api_error(cx_error(
+      CALX_UNIMPLEMENTED, "%s is not implemented by " CPU_API_PLATFORM, name));
 }
 
-#define REFUSED(name)                          \
-  PJRT_Error *cx_api_##name(name##_Args *args) \
-  {                                            \
-    (void)args;                                \
-    return refuse(#name);                      \
+#define REFUSED(name)                           \
+  PJRT_Error *cpu_api_##name(name##_Args *args) \
+  {                                             \
+    (void)args;                                 \
+    return refuse(#name);                       \
   }
 
 REFUSED(PJRT_Executable_OptimizedProgram)

@@ -32,10 +32,10 @@ static cx_hash hash_of(const char *body, size_t size)
   return cx_hash_bytes(body, size, build.low);
 }
 
-calx_status *cx_api_executable_save(const cx_api_code *code, cx_text *out)
+calx_status *cpu_api_executable_save(const cpu_api_code *code, cx_text *out)
 {
   cx_text program = { 0 };
-  calx_status *status = cx_program_save(code->program, &program);
+  calx_status *status = cpu_run_program_save(code->program, &program);
   if (status != NULL) {
     cx_text_free(&program);
     return status;
@@ -55,8 +55,8 @@ calx_status *cx_api_executable_save(const cx_api_code *code, cx_text *out)
   return NULL;
 }
 
-calx_status *cx_api_executable_read(const char *bytes, size_t size,
-                                    cx_pool *pool, cx_api_code **out)
+calx_status *cpu_api_executable_read(const char *bytes, size_t size,
+                                     cpu_threads *pool, cpu_api_code **out)
 {
   header h = { .version = 0 };
   *out = NULL;
@@ -82,8 +82,8 @@ calx_status *cx_api_executable_read(const char *bytes, size_t size,
                     "an executable that was damaged, or made by another "
                     "version than " CALX_VERSION);
   }
-  cx_program *program = NULL;
-  CALX_TRY(cx_program_load(body + h.options_size, (size_t)h.program_size, pool,
-                           &program));
-  return cx_api_code_new(program, body, h.options_size, out);
+  cpu_run_program *program = NULL;
+  CALX_TRY(cpu_run_program_load(body + h.options_size, (size_t)h.program_size,
+                                pool, &program));
+  return cpu_api_code_new(program, body, h.options_size, out);
 }

@@ -9,9 +9,9 @@
 
 #include "api/api.h"
 
-PJRT_Error *cx_api_PJRT_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args)
+PJRT_Error *cpu_api_PJRT_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args)
 {
-  CX_API_ENTER(PJRT_Plugin_Initialize, struct_size);
+  CPU_API_ENTER(PJRT_Plugin_Initialize, struct_size);
   return NULL;
 }
 
@@ -32,21 +32,21 @@ static const PJRT_NamedValue attributes[] = {
     .value_size = sizeof(CALX_VERSION) - 1 },
 };
 
-PJRT_Error *cx_api_PJRT_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args)
+PJRT_Error *cpu_api_PJRT_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args)
 {
-  CX_API_ENTER(PJRT_Plugin_Attributes, struct_size);
+  CPU_API_ENTER(PJRT_Plugin_Attributes, struct_size);
   args->attributes = attributes;
   args->num_attributes = sizeof attributes / sizeof *attributes;
   return NULL;
 }
 
-#define SLOT(slot) .slot = cx_api_##slot,
+#define SLOT(slot) .slot = cpu_api_##slot,
 static const PJRT_Api table = {
   .struct_size = offsetof(PJRT_Api, PJRT_Device_ClearMemoryStats),
-  .extension_start = &cx_api_layouts.base,
+  .extension_start = &cpu_api_layouts.base,
   .pjrt_api_version = { CX_PJRT_ARGS(PJRT_Api_Version),
                         .major_version = PJRT_API_MAJOR,
-                        .minor_version = CX_API_MINOR },
+                        .minor_version = CPU_API_MINOR },
   CX_PJRT_FUNCTIONS(SLOT, SLOT)
 };
 

@@ -12,15 +12,15 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-#define LINE CX_API_PLATFORM " topology 1: "
+#define LINE CPU_API_PLATFORM " topology 1: "
 #define BY " by "
 
 typedef struct line {
   char s[64];
 } line;
 
-calx_status *cx_api_topology_new(size_t n, size_t per_process,
-                                 PJRT_TopologyDescription **out)
+calx_status *cpu_api_topology_new(size_t n, size_t per_process,
+                                  PJRT_TopologyDescription **out)
 {
   PJRT_TopologyDescription *t = cx_calloc(1, sizeof *t);
   if (t == NULL) return cx_out_of_memory();
@@ -29,18 +29,18 @@ calx_status *cx_api_topology_new(size_t n, size_t per_process,
   t->descriptions = cx_calloc(n, sizeof *t->descriptions);
   t->list = cx_calloc(n, sizeof(PJRT_DeviceDescription *));
   if (t->descriptions == NULL || t->list == NULL) {
-    cx_api_topology_free(t);
+    cpu_api_topology_free(t);
     return cx_out_of_memory();
   }
   for (size_t i = 0; i < n; i++) {
-    cx_api_describe(&t->descriptions[i], (int)i, (int)(i / per_process));
+    cpu_api_describe(&t->descriptions[i], (int)i, (int)(i / per_process));
     t->list[i] = &t->descriptions[i];
   }
   *out = t;
   return NULL;
 }
 
-void cx_api_topology_free(PJRT_TopologyDescription *topology)
+void cpu_api_topology_free(PJRT_TopologyDescription *topology)
 {
   if (topology == NULL) return;
   cx_free(topology->descriptions);
@@ -62,57 +62,57 @@ static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
                            PJRT_TopologyDescription **out)
 {
   size_t size = args->topology_name == NULL ? 0 : args->topology_name_size;
-  if (size > 0 && (size != strlen(CX_API_PLATFORM) ||
-                   memcmp(args->topology_name, CX_API_PLATFORM, size) != 0)) {
+  if (size > 0 && (size != strlen(CPU_API_PLATFORM) ||
+                   memcmp(args->topology_name, CPU_API_PLATFORM, size) != 0)) {
     return cx_error(CALX_NOT_FOUND,
-                    "no topology is called '%.*s'; there is " CX_API_PLATFORM
+                    "no topology is called '%.*s'; there is " CPU_API_PLATFORM
                     " with the option cpu_device_count",
                     (int)(size < 100 ? size : 100), args->topology_name);
   }
-  cx_api_world w;
-  CALX_TRY(cx_api_world_read(args->create_options, args->num_options, &w));
-  return cx_api_topology_new((size_t)w.n_processes * w.per_process,
-                             w.per_process, out);
+  cpu_api_world w;
+  CALX_TRY(cpu_api_world_read(args->create_options, args->num_options, &w));
+  return cpu_api_topology_new((size_t)w.n_processes * w.per_process,
+                              w.per_process, out);
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Create(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Create(
     PJRT_TopologyDescription_Create_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Create, struct_size);
+  CPU_API_ENTER(PJRT_TopologyDescription_Create, struct_size);
   args->topology = NULL;
-  return cx_api_error(create(args, &args->topology));
+  return cpu_api_error(create(args, &args->topology));
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Destroy(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Destroy(
     PJRT_TopologyDescription_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Destroy, struct_size);
-  cx_api_topology_free(args->topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_Destroy, struct_size);
+  cpu_api_topology_free(args->topology);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_PlatformVersion(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_PlatformVersion(
     PJRT_TopologyDescription_PlatformVersion_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_PlatformVersion, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_PlatformVersion, topology);
   args->platform_version = "calx " CALX_VERSION;
   args->platform_version_size = strlen(args->platform_version);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_PlatformName(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_PlatformName(
     PJRT_TopologyDescription_PlatformName_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_PlatformName, topology);
-  args->platform_name = CX_API_PLATFORM;
-  args->platform_name_size = strlen(CX_API_PLATFORM);
+  CPU_API_ENTER(PJRT_TopologyDescription_PlatformName, topology);
+  args->platform_name = CPU_API_PLATFORM;
+  args->platform_name_size = strlen(CPU_API_PLATFORM);
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_GetDeviceDescriptions(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_GetDeviceDescriptions(
     PJRT_TopologyDescription_GetDeviceDescriptions_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_GetDeviceDescriptions, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_GetDeviceDescriptions, topology);
   args->descriptions = args->topology->list;
   args->num_descriptions = args->topology->n;
   return NULL;
@@ -123,13 +123,13 @@ static void free_line(PJRT_SerializedTopology *serialized)
   cx_free(serialized);
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Serialize(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Serialize(
     PJRT_TopologyDescription_Serialize_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Serialize, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_Serialize, topology);
   line text = line_of(args->topology);
   char *copy = cx_strdup(text.s);
-  if (copy == NULL) return cx_api_error(cx_out_of_memory());
+  if (copy == NULL) return cpu_api_error(cx_out_of_memory());
   args->serialized_bytes = copy;
   args->serialized_bytes_size = strlen(copy);
   args->serialized_topology = (PJRT_SerializedTopology *)copy;
@@ -144,7 +144,7 @@ static size_t read_number(const char **at)
   char *end = NULL;
   const long long n = strtoll(*at, &end, 10);
   *at = end;
-  return n >= 1 && n <= CX_API_MAX_DEVICES ? (size_t)n : 0;
+  return n >= 1 && n <= CPU_API_MAX_DEVICES ? (size_t)n : 0;
 }
 
 static calx_status *deserialize(const char *bytes, size_t size,
@@ -164,7 +164,7 @@ static calx_status *deserialize(const char *bytes, size_t size,
       per_process = read_number(&at);
     }
     if (n != 0 && per_process != 0 && n % per_process == 0 && *at == '\0') {
-      return cx_api_topology_new(n, per_process, out);
+      return cpu_api_topology_new(n, per_process, out);
     }
   }
   return cx_error(CALX_INVALID_ARGUMENT,
@@ -172,38 +172,38 @@ static calx_status *deserialize(const char *bytes, size_t size,
                   size);
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Deserialize(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Deserialize(
     PJRT_TopologyDescription_Deserialize_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Deserialize, struct_size);
+  CPU_API_ENTER(PJRT_TopologyDescription_Deserialize, struct_size);
   args->topology = NULL;
-  return cx_api_error(deserialize(args->serialized_topology,
-                                  args->serialized_topology_size,
-                                  &args->topology));
+  return cpu_api_error(deserialize(args->serialized_topology,
+                                   args->serialized_topology_size,
+                                   &args->topology));
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Attributes(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Attributes(
     PJRT_TopologyDescription_Attributes_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Attributes, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_Attributes, topology);
   args->attributes = NULL;
   args->num_attributes = 0;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_Fingerprint(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Fingerprint(
     PJRT_TopologyDescription_Fingerprint_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_Fingerprint, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_Fingerprint, topology);
   line text = line_of(args->topology);
   args->fingerprint = cx_hash_bytes(text.s, strlen(text.s), 0).low;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_TopologyDescription_GetMemorySpaceKindIds(
+PJRT_Error *cpu_api_PJRT_TopologyDescription_GetMemorySpaceKindIds(
     PJRT_TopologyDescription_GetMemorySpaceKindIds_Args *args)
 {
-  CX_API_ENTER(PJRT_TopologyDescription_GetMemorySpaceKindIds, topology);
+  CPU_API_ENTER(PJRT_TopologyDescription_GetMemorySpaceKindIds, topology);
   static const int kinds[] = { 0 };
   args->memory_space_kind_ids = kinds;
   args->num_memory_space_kind_ids = 1;

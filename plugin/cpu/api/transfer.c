@@ -16,9 +16,9 @@ struct PJRT_AsyncHostToDeviceTransferManager {
   cx_mutex lock;
   size_t n;
   struct part {
-    PJRT_Buffer *buffer;  // NULL: the caller has it
-    cx_api_value *value;  // held
-    cx_api_shape shape;   // dims: `dims`
+    PJRT_Buffer *buffer;   // NULL: the caller has it
+    cpu_api_value *value;  // held
+    cpu_api_shape shape;   // dims: `dims`
     int64_t *dims;
     size_t bytes;
   } * parts;
@@ -32,19 +32,19 @@ static void manager_free(manager *m)
   if (m == NULL) return;
   for (size_t i = 0; i < m->n; i++) {
     part *p = &m->parts[i];
-    if (p->value != NULL && !cx_api_event_is_ready(p->value->ready)) {
-      cx_api_event_set(p->value->ready,
-                       cx_error(CALX_CANCELLED,
-                                "%s: its transfer was given up before the "
-                                "last piece",
-                                cx_api_shape_str(&p->shape).s));
+    if (p->value != NULL && !cpu_api_event_is_ready(p->value->ready)) {
+      cpu_api_event_set(p->value->ready,
+                        cx_error(CALX_CANCELLED,
+                                 "%s: its transfer was given up before the "
+                                 "last piece",
+                                 cpu_api_shape_str(&p->shape).s));
     }
-    cx_api_buffer_free(p->buffer);
-    cx_api_value_release(p->value);
+    cpu_api_buffer_free(p->buffer);
+    cpu_api_value_release(p->value);
     cx_free(p->dims);
   }
   cx_mutex_free(&m->lock);
-  if (m->device != NULL) cx_api_client_release(m->device->client);
+  if (m->device != NULL) cpu_api_client_release(m->device->client);
   cx_free(m->parts);
   cx_free(m);
 }
@@ -57,30 +57,30 @@ static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec)
                     PJRT_ShapeSpec_STRUCT_SIZE, spec->struct_size);
   }
   int64_t elements = 0;
-  p->shape = (cx_api_shape){ .type = (int)spec->element_type,
-                             .rank = spec->num_dims,
-                             .dims = spec->dims };
-  CALX_TRY(cx_api_shape_check(&p->shape, &elements, &p->bytes));
+  p->shape = (cpu_api_shape){ .type = (int)spec->element_type,
+                              .rank = spec->num_dims,
+                              .dims = spec->dims };
+  CALX_TRY(cpu_api_shape_check(&p->shape, &elements, &p->bytes));
   p->dims = cx_alloc(p->shape.rank * sizeof *p->dims);
-  PJRT_Event *ready = cx_api_event_new();
+  PJRT_Event *ready = cpu_api_event_new();
   if (p->dims == NULL || ready == NULL) {
-    cx_api_event_release(ready);
+    cpu_api_event_release(ready);
     p->shape.rank = 0;
     return cx_out_of_memory();
   }
   for (size_t i = 0; i < p->shape.rank; i++) p->dims[i] = spec->dims[i];
   p->shape.dims = p->dims;
-  CALX_TRY(cx_api_buffer_make(m->device, &p->shape, ready, &p->buffer));
+  CALX_TRY(cpu_api_buffer_make(m->device, &p->shape, ready, &p->buffer));
   p->value = p->buffer->value;
-  cx_api_value_retain(p->value);
+  cpu_api_value_retain(p->value);
   return NULL;
 }
 
 static calx_status *create(
     PJRT_Client_CreateBuffersForAsyncHostToDevice_Args *args, manager *m)
 {
-  CALX_TRY(cx_api_choose(args->client, NULL, args->memory, &m->device));
-  cx_api_client_retain(args->client);
+  CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &m->device));
+  cpu_api_client_retain(args->client);
   if (args->num_shape_specs > BUFFER_LIMIT ||
       (args->num_shape_specs > 0 && args->shape_specs == NULL)) {
     return cx_error(CALX_INVALID_ARGUMENT, "%zu shapes, at most %d",
@@ -95,38 +95,38 @@ static calx_status *create(
         args->device_layouts != NULL && i < args->num_device_layouts
             ? args->device_layouts[i]
             : NULL;
-    int64_t strides[CX_API_MAX_RANK];
-    CALX_TRY(cx_api_layout_strides(layout, &m->parts[i].shape, strides));
-    if (!cx_api_is_dense(&m->parts[i].shape, strides)) {
+    int64_t strides[CPU_API_MAX_RANK];
+    CALX_TRY(cpu_api_layout_strides(layout, &m->parts[i].shape, strides));
+    if (!cpu_api_is_dense(&m->parts[i].shape, strides)) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "%s with another layout than row-major on the device",
-                      cx_api_shape_str(&m->parts[i].shape).s);
+                      cpu_api_shape_str(&m->parts[i].shape).s);
     }
   }
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_Client_CreateBuffersForAsyncHostToDevice(
+PJRT_Error *cpu_api_PJRT_Client_CreateBuffersForAsyncHostToDevice(
     PJRT_Client_CreateBuffersForAsyncHostToDevice_Args *args)
 {
-  CX_API_ENTER(PJRT_Client_CreateBuffersForAsyncHostToDevice, client);
+  CPU_API_ENTER(PJRT_Client_CreateBuffersForAsyncHostToDevice, client);
   args->transfer_manager = NULL;
   manager *m = cx_calloc(1, sizeof *m);
-  if (m == NULL) return cx_api_error(cx_out_of_memory());
+  if (m == NULL) return cpu_api_error(cx_out_of_memory());
   cx_mutex_init(&m->lock);
   calx_status *status = create(args, m);
   if (status != NULL) {
     manager_free(m);
-    return cx_api_error(status);
+    return cpu_api_error(status);
   }
   args->transfer_manager = m;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_Destroy(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_Destroy(
     PJRT_AsyncHostToDeviceTransferManager_Destroy_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_Destroy, struct_size);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_Destroy, struct_size);
   manager_free(args->transfer_manager);
   return NULL;
 }
@@ -145,10 +145,10 @@ static calx_status *part_of(manager *m, int index, part **out)
 
 static calx_status *check_pending(const part *p)
 {
-  if (!cx_api_event_is_ready(p->value->ready)) return NULL;
+  if (!cpu_api_event_is_ready(p->value->ready)) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "%s: its last piece was transferred already",
-                  cx_api_shape_str(&p->shape).s);
+                  cpu_api_shape_str(&p->shape).s);
 }
 
 static calx_status *transfer(
@@ -166,29 +166,29 @@ static calx_status *transfer(
                     args->transfer_size, args->offset, p->bytes);
   }
   CALX_TRY(check_pending(p));
-  cx_api_move move = { .shape = { .type = p->shape.type, .rank = 0 },
-                       .narrow = CX_API_MOVE_IN };
+  cpu_api_move move = { .shape = { .type = p->shape.type, .rank = 0 },
+                        .narrow = CPU_API_MOVE_IN };
   unsigned char *to = (unsigned char *)p->value->block.data + args->offset;
-  if (cx_api_type_is_narrow(p->shape.type)) {
+  if (cpu_api_type_is_narrow(p->shape.type)) {
     move.shape.rank = 1;
     move.dims[0] = args->transfer_size;
     move.dst_strides[0] = move.src_strides[0] = 1;
-    cx_api_move_run(&move, to, args->data);
+    cpu_api_move_run(&move, to, args->data);
   } else if (args->transfer_size > 0) {
     memcpy(to, args->data, (size_t)args->transfer_size);
   }
-  if (args->is_last_transfer) cx_api_event_set(p->value->ready, NULL);
-  args->done_with_h2d_transfer = cx_api_event_ready();
+  if (args->is_last_transfer) cpu_api_event_set(p->value->ready, NULL);
+  args->done_with_h2d_transfer = cpu_api_event_ready();
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_TransferData(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_TransferData(
     PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferData,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferData,
+                transfer_manager);
   args->done_with_h2d_transfer = NULL;
-  return cx_api_error(transfer(args));
+  return cpu_api_error(transfer(args));
 }
 
 static calx_status *transfer_literal(
@@ -196,111 +196,112 @@ static calx_status *transfer_literal(
 {
   part *p = NULL;
   CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
-  cx_api_move move = { .narrow = CX_API_MOVE_IN };
-  move.shape = (cx_api_shape){ .type = (int)args->shape_element_type,
-                               .rank = args->shape_num_dims,
-                               .dims = args->shape_dims };
+  cpu_api_move move = { .narrow = CPU_API_MOVE_IN };
+  move.shape = (cpu_api_shape){ .type = (int)args->shape_element_type,
+                                .rank = args->shape_num_dims,
+                                .dims = args->shape_dims };
   int64_t elements = 0;
   size_t bytes = 0;
-  CALX_TRY(cx_api_shape_check(&move.shape, &elements, &bytes));
-  if (!cx_api_shape_equal(&move.shape, &p->shape)) {
+  CALX_TRY(cpu_api_shape_check(&move.shape, &elements, &bytes));
+  if (!cpu_api_shape_equal(&move.shape, &p->shape)) {
     return cx_error(CALX_INVALID_ARGUMENT, "wanted %s, found %s",
-                    cx_api_shape_str(&p->shape).s,
-                    cx_api_shape_str(&move.shape).s);
+                    cpu_api_shape_str(&p->shape).s,
+                    cpu_api_shape_str(&move.shape).s);
   }
   if (args->data == NULL && bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
-                    cx_api_shape_str(&p->shape).s);
+                    cpu_api_shape_str(&p->shape).s);
   }
   CALX_TRY(check_pending(p));
   for (size_t i = 0; i < p->shape.rank; i++) move.dims[i] = p->dims[i];
-  cx_api_dense_strides(&p->shape, move.dst_strides);
+  cpu_api_dense_strides(&p->shape, move.dst_strides);
   CALX_TRY(
-      cx_api_layout_strides(args->shape_layout, &p->shape, move.src_strides));
-  cx_api_move_run(&move, p->value->block.data, args->data);
-  cx_api_event_set(p->value->ready, NULL);
-  args->done_with_h2d_transfer = cx_api_event_ready();
+      cpu_api_layout_strides(args->shape_layout, &p->shape, move.src_strides));
+  cpu_api_move_run(&move, p->value->block.data, args->data);
+  cpu_api_event_set(p->value->ready, NULL);
+  args->done_with_h2d_transfer = cpu_api_event_ready();
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_TransferLiteral(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_TransferLiteral(
     PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral,
+                transfer_manager);
   args->done_with_h2d_transfer = NULL;
-  return cx_api_error(transfer_literal(args));
+  return cpu_api_error(transfer_literal(args));
 }
 
 // Each buffer once: then it is the caller's.
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(
     PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer,
+                transfer_manager);
   manager *m = args->transfer_manager;
   part *p = NULL;
   args->buffer_out = NULL;
   calx_status *status = part_of(m, args->buffer_index, &p);
-  if (status != NULL) return cx_api_error(status);
+  if (status != NULL) return cpu_api_error(status);
   cx_lock(&m->lock);
   args->buffer_out = p->buffer;
   p->buffer = NULL;
   cx_unlock(&m->lock);
   if (args->buffer_out != NULL) return NULL;
-  return cx_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                               "buffer %d was retrieved already",
-                               args->buffer_index));
+  return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
+                                "buffer %d was retrieved already",
+                                args->buffer_index));
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_Device(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_Device(
     PJRT_AsyncHostToDeviceTransferManager_Device_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_Device, transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_Device, transfer_manager);
   args->device_out = args->transfer_manager->device;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_BufferCount(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_BufferCount(
     PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferCount,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferCount,
+                transfer_manager);
   args->buffer_count = args->transfer_manager->n;
   return NULL;
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_BufferSize(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_BufferSize(
     PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferSize,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferSize,
+                transfer_manager);
   part *p = NULL;
   calx_status *status = part_of(args->transfer_manager, args->buffer_index, &p);
   args->buffer_size = p == NULL ? 0 : p->bytes;
-  return cx_api_error(status);
+  return cpu_api_error(status);
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_SetBufferError(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_SetBufferError(
     PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_SetBufferError,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_SetBufferError,
+                transfer_manager);
   part *p = NULL;
   calx_status *status = part_of(args->transfer_manager, args->buffer_index, &p);
   if (status == NULL) status = check_pending(p);
   if (status == NULL) {
-    cx_api_event_set(p->value->ready,
-                     cx_api_callers_error(args->error_code, args->error_message,
-                                          args->error_message_size));
+    cpu_api_event_set(
+        p->value->ready,
+        cpu_api_callers_error(args->error_code, args->error_message,
+                              args->error_message_size));
   }
-  return cx_api_error(status);
+  return cpu_api_error(status);
 }
 
-PJRT_Error *cx_api_PJRT_AsyncHostToDeviceTransferManager_AddMetadata(
+PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_AddMetadata(
     PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args *args)
 {
-  CX_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_AddMetadata,
-               transfer_manager);
+  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_AddMetadata,
+                transfer_manager);
   return NULL;
 }

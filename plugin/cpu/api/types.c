@@ -65,19 +65,19 @@ static const row *row_of(int type)
   return known ? &rows[type] : NULL;
 }
 
-const char *cx_api_type_name(int type)
+const char *cpu_api_type_name(int type)
 {
   const row *r = row_of(type);
   return r == NULL ? "?" : r->name;
 }
 
-cx_hlo_elem cx_api_type_elem(int type)
+cx_hlo_elem cpu_api_type_elem(int type)
 {
   const row *r = row_of(type);
   return r == NULL ? CX_HLO_INVALID : r->elem;
 }
 
-int cx_api_type_of(cx_hlo_elem elem)
+int cpu_api_type_of(cx_hlo_elem elem)
 {
   for (int i = 1; i < TYPES; i++) {
     if (rows[i].name != NULL && rows[i].elem == elem) return i;
@@ -85,13 +85,13 @@ int cx_api_type_of(cx_hlo_elem elem)
   return PJRT_Buffer_Type_INVALID;
 }
 
-size_t cx_api_type_bytes(int type)
+size_t cpu_api_type_bytes(int type)
 {
   const row *r = row_of(type);
   return r == NULL ? 0 : r->bytes;
 }
 
-bool cx_api_type_is_narrow(int type)
+bool cpu_api_type_is_narrow(int type)
 {
   const row *r = row_of(type);
   return r != NULL && r->bits > 0;
@@ -99,17 +99,17 @@ bool cx_api_type_is_narrow(int type)
 
 // ---- shapes ----
 
-calx_status *cx_api_shape_check(const cx_api_shape *shape, int64_t *elements,
-                                size_t *bytes)
+calx_status *cpu_api_shape_check(const cpu_api_shape *shape, int64_t *elements,
+                                 size_t *bytes)
 {
   if (row_of(shape->type) == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "there is no element type %d",
                     shape->type);
   }
-  if (shape->rank > CX_API_MAX_RANK) {
+  if (shape->rank > CPU_API_MAX_RANK) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a tensor of %zu dimensions, at most %d are supported",
-                    shape->rank, CX_API_MAX_RANK);
+                    shape->rank, CPU_API_MAX_RANK);
   }
   if (shape->rank > 0 && shape->dims == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -120,7 +120,7 @@ calx_status *cx_api_shape_check(const cx_api_shape *shape, int64_t *elements,
   for (size_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] < 0) {
       return cx_error(CALX_INVALID_ARGUMENT, "dimension %zu of %s is negative",
-                      i, cx_api_shape_str(shape).s);
+                      i, cpu_api_shape_str(shape).s);
     }
   }
   for (size_t i = 0; i < shape->rank; i++) {
@@ -134,19 +134,19 @@ calx_status *cx_api_shape_check(const cx_api_shape *shape, int64_t *elements,
                                          &total);
   if (!fits || total > INT64_MAX / 2) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "%s is larger than any memory",
-                    cx_api_shape_str(shape).s);
+                    cpu_api_shape_str(shape).s);
   }
   *elements = n;
   *bytes = (size_t)total;
   return NULL;
 }
 
-cx_api_shape_text cx_api_shape_str(const cx_api_shape *shape)
+cpu_api_shape_text cpu_api_shape_str(const cpu_api_shape *shape)
 {
-  cx_api_shape_text text;
+  cpu_api_shape_text text;
   const size_t room = sizeof text.s - 8;  // for "…]"
   size_t n = (size_t)snprintf(text.s, sizeof text.s, "%s[",
-                              cx_api_type_name(shape->type));
+                              cpu_api_type_name(shape->type));
   for (size_t i = 0; i < shape->rank; i++) {
     char dim[24];
     size_t size = (size_t)snprintf(dim, sizeof dim, "%s%" PRId64,
@@ -162,7 +162,7 @@ cx_api_shape_text cx_api_shape_str(const cx_api_shape *shape)
   return text;
 }
 
-bool cx_api_shape_equal(const cx_api_shape *a, const cx_api_shape *b)
+bool cpu_api_shape_equal(const cpu_api_shape *a, const cpu_api_shape *b)
 {
   if (a->type != b->type || a->rank != b->rank) return false;
   for (size_t i = 0; i < a->rank; i++) {
@@ -173,15 +173,15 @@ bool cx_api_shape_equal(const cx_api_shape *a, const cx_api_shape *b)
 
 // ---- layouts ----
 
-const int64_t *cx_api_row_major(size_t rank)
+const int64_t *cpu_api_row_major(size_t rank)
 {
-  static const int64_t falling[CX_API_MAX_RANK] = {
+  static const int64_t falling[CPU_API_MAX_RANK] = {
     63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,
     47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,
     31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
     15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1,  0
   };
-  return falling + (CX_API_MAX_RANK - rank);
+  return falling + (CPU_API_MAX_RANK - rank);
 }
 
 // The next stride. Sizes too large to multiply stand beside a zero only: then
@@ -193,9 +193,9 @@ static int64_t grow(int64_t step, int64_t dim)
   return fits ? next : step;
 }
 
-void cx_api_dense_strides(const cx_api_shape *shape, int64_t *strides)
+void cpu_api_dense_strides(const cpu_api_shape *shape, int64_t *strides)
 {
-  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
   for (size_t i = shape->rank; i-- > 0;) {
     strides[i] = step;
     step = grow(step, shape->dims[i]);
@@ -203,7 +203,7 @@ void cx_api_dense_strides(const cx_api_shape *shape, int64_t *strides)
 }
 
 static calx_status *permuted_strides(
-    const PJRT_Buffer_MemoryLayout_Tiled *tiled, const cx_api_shape *shape,
+    const PJRT_Buffer_MemoryLayout_Tiled *tiled, const cpu_api_shape *shape,
     int64_t *strides)
 {
   if (tiled->num_tiles != 0) {
@@ -215,10 +215,10 @@ static calx_status *permuted_strides(
   if (tiled->minor_to_major_size != shape->rank ||
       (shape->rank > 0 && tiled->minor_to_major == NULL)) {
     return cx_error(CALX_INVALID_ARGUMENT, "a layout of %zu dimensions for %s",
-                    tiled->minor_to_major_size, cx_api_shape_str(shape).s);
+                    tiled->minor_to_major_size, cpu_api_shape_str(shape).s);
   }
   uint64_t seen = 0;
-  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
   for (size_t i = 0; i < shape->rank; i++) {
     int64_t d = tiled->minor_to_major[i];
     if (d < 0 || d >= (int64_t)shape->rank || (seen >> d & 1) != 0) {
@@ -233,11 +233,12 @@ static calx_status *permuted_strides(
   return NULL;
 }
 
-calx_status *cx_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
-                                   const cx_api_shape *shape, int64_t *strides)
+calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
+                                    const cpu_api_shape *shape,
+                                    int64_t *strides)
 {
   if (layout == NULL) {
-    cx_api_dense_strides(shape, strides);
+    cpu_api_dense_strides(shape, strides);
     return NULL;
   }
   if (layout->struct_size < PJRT_Buffer_MemoryLayout_STRUCT_SIZE) {
@@ -253,7 +254,7 @@ calx_status *cx_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
       layout->strides.num_byte_strides != shape->rank ||
       (shape->rank > 0 && layout->strides.byte_strides == NULL)) {
     return cx_error(CALX_INVALID_ARGUMENT, "no layout of %s",
-                    cx_api_shape_str(shape).s);
+                    cpu_api_shape_str(shape).s);
   }
   for (size_t i = 0; i < shape->rank; i++) {
     strides[i] = layout->strides.byte_strides[i];
@@ -262,9 +263,9 @@ calx_status *cx_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
 }
 
 // Strides of dimensions of one element, and of tensors of none, do not matter.
-bool cx_api_is_dense(const cx_api_shape *shape, const int64_t *strides)
+bool cpu_api_is_dense(const cpu_api_shape *shape, const int64_t *strides)
 {
-  int64_t step = (int64_t)cx_api_type_bytes(shape->type);
+  int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
   for (size_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] == 0) return true;
   }
@@ -290,14 +291,14 @@ static void move_row(unsigned char *d, const unsigned char *s, int64_t n,
   }
 }
 
-static void move_narrow_row(const cx_api_move *m, unsigned char *d,
+static void move_narrow_row(const cpu_api_move *m, unsigned char *d,
                             const unsigned char *s, int64_t n, int64_t ds,
                             int64_t ss)
 {
   const row *r = row_of(m->shape.type);
   unsigned mask = (1u << r->bits) - 1;
   unsigned sign = 1u << (r->bits - 1);
-  bool extend = m->narrow == CX_API_MOVE_IN && r->is_signed;
+  bool extend = m->narrow == CPU_API_MOVE_IN && r->is_signed;
   bool boolean = m->shape.type == PJRT_Buffer_Type_PRED;
   for (int64_t i = 0; i < n; i++) {
     unsigned v = s[i * ss];
@@ -313,9 +314,9 @@ static void move_narrow_row(const cx_api_move *m, unsigned char *d,
 
 // An outer loop that counts over all but the dimensions at the end that are
 // dense on both sides and so make one row.
-void cx_api_move_run(const cx_api_move *m, void *dst, const void *src)
+void cpu_api_move_run(const cpu_api_move *m, void *dst, const void *src)
 {
-  size_t bytes = cx_api_type_bytes(m->shape.type);
+  size_t bytes = cpu_api_type_bytes(m->shape.type);
   size_t rank = m->shape.rank;
   int64_t n = 1;
   int64_t ds = (int64_t)bytes, ss = (int64_t)bytes;
@@ -334,8 +335,8 @@ void cx_api_move_run(const cx_api_move *m, void *dst, const void *src)
     ss = m->src_strides[rank];
   }
   bool narrow =
-      m->narrow != CX_API_MOVE_AS_IS && cx_api_type_is_narrow(m->shape.type);
-  int64_t at[CX_API_MAX_RANK] = { 0 };
+      m->narrow != CPU_API_MOVE_AS_IS && cpu_api_type_is_narrow(m->shape.type);
+  int64_t at[CPU_API_MAX_RANK] = { 0 };
   unsigned char *d = dst;
   const unsigned char *s = src;
   for (;;) {

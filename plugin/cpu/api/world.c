@@ -67,7 +67,7 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
 }
 
 // As many processes on each host.
-static calx_status *share_out(cx_api_world *w)
+static calx_status *share_out(cpu_api_world *w)
 {
   w->host_processes = w->n_processes / w->n_hosts;
   w->host_first = w->host * w->host_processes;
@@ -78,7 +78,7 @@ static calx_status *share_out(cx_api_world *w)
                   w->n_processes, w->n_hosts);
 }
 
-static calx_status *check_world(const cx_api_world *w)
+static calx_status *check_world(const cpu_api_world *w)
 {
   if (w->process >= w->n_processes || w->host >= w->n_hosts) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -86,10 +86,10 @@ static calx_status *check_world(const cx_api_world *w)
                     " %u of " CALX_OPTION_HOSTS " %u: they count from 0",
                     w->process, w->n_processes, w->host, w->n_hosts);
   }
-  if ((uint64_t)w->n_processes * w->per_process > CX_API_MAX_DEVICES) {
+  if ((uint64_t)w->n_processes * w->per_process > CPU_API_MAX_DEVICES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%u processes of %u devices are more than %d devices",
-                    w->n_processes, w->per_process, CX_API_MAX_DEVICES);
+                    w->n_processes, w->per_process, CPU_API_MAX_DEVICES);
   }
   if (w->process - w->host_first >= w->host_processes ||
       w->host_first > w->n_processes ||
@@ -103,7 +103,7 @@ static calx_status *check_world(const cx_api_world *w)
   return NULL;
 }
 
-calx_status *cx_api_world_check_window(const cx_api_world *w)
+calx_status *cpu_api_world_check_window(const cpu_api_world *w)
 {
   if (w->host_processes <= 1 || w->window_fd >= 0) return NULL;
   return cx_error(
@@ -114,33 +114,33 @@ calx_status *cx_api_world_check_window(const cx_api_world *w)
       w->n_processes);
 }
 
-calx_status *cx_api_world_read(const PJRT_NamedValue *options, size_t n,
-                               cx_api_world *out)
+calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
+                                cpu_api_world *out)
 {
   enum { COUNT, PROCESS, PROCESSES, WINDOW, HOST, HOSTS, FIRST, NEAR, KNOWN };
   option known[KNOWN] = {
-    [COUNT] = { "cpu_device_count", 1, CX_API_MAX_DEVICES, 1, false },
-    [PROCESS] = { "node_id", 0, CX_API_MAX_DEVICES, 0, false },
-    [PROCESSES] = { "num_nodes", 1, CX_API_MAX_DEVICES, 1, false },
+    [COUNT] = { "cpu_device_count", 1, CPU_API_MAX_DEVICES, 1, false },
+    [PROCESS] = { "node_id", 0, CPU_API_MAX_DEVICES, 0, false },
+    [PROCESSES] = { "num_nodes", 1, CPU_API_MAX_DEVICES, 1, false },
     [WINDOW] = { CALX_OPTION_WINDOW_FD, 0, INT32_MAX, -1, false },
-    [HOST] = { CALX_OPTION_HOST, 0, CX_API_MAX_DEVICES, 0, false },
-    [HOSTS] = { CALX_OPTION_HOSTS, 1, CX_API_MAX_DEVICES, 1, false },
-    [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CX_API_MAX_DEVICES, 0, false },
-    [NEAR] = { CALX_OPTION_HOST_PROCESSES, 1, CX_API_MAX_DEVICES, 1, false },
+    [HOST] = { CALX_OPTION_HOST, 0, CPU_API_MAX_DEVICES, 0, false },
+    [HOSTS] = { CALX_OPTION_HOSTS, 1, CPU_API_MAX_DEVICES, 1, false },
+    [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CPU_API_MAX_DEVICES, 0, false },
+    [NEAR] = { CALX_OPTION_HOST_PROCESSES, 1, CPU_API_MAX_DEVICES, 1, false },
   };
   CALX_TRY(read_options(options, n, known, KNOWN));
   if (!known[COUNT].told) {
-    CALX_TRY(cx_api_environment("CPU_NUM_DEVICES", 1, CX_API_MAX_DEVICES, 1,
-                                &known[COUNT].value));
+    CALX_TRY(cpu_api_environment("CPU_NUM_DEVICES", 1, CPU_API_MAX_DEVICES, 1,
+                                 &known[COUNT].value));
   }
-  *out = (cx_api_world){ .process = (uint32_t)known[PROCESS].value,
-                         .n_processes = (uint32_t)known[PROCESSES].value,
-                         .per_process = (uint32_t)known[COUNT].value,
-                         .host = (uint32_t)known[HOST].value,
-                         .n_hosts = (uint32_t)known[HOSTS].value,
-                         .host_first = (uint32_t)known[FIRST].value,
-                         .host_processes = (uint32_t)known[NEAR].value,
-                         .window_fd = (int)known[WINDOW].value };
+  *out = (cpu_api_world){ .process = (uint32_t)known[PROCESS].value,
+                          .n_processes = (uint32_t)known[PROCESSES].value,
+                          .per_process = (uint32_t)known[COUNT].value,
+                          .host = (uint32_t)known[HOST].value,
+                          .n_hosts = (uint32_t)known[HOSTS].value,
+                          .host_first = (uint32_t)known[FIRST].value,
+                          .host_processes = (uint32_t)known[NEAR].value,
+                          .window_fd = (int)known[WINDOW].value };
   if (known[FIRST].told != known[NEAR].told) {
     return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
                     " and " CALX_OPTION_HOST_PROCESSES " go together");

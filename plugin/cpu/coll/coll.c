@@ -26,14 +26,14 @@ enum { BLOCK = 1024, MOST_BYTES = 16, LINE = 64, LARGE = 16 << 20 };
 // A member's work on one collective.
 typedef struct job {
   const cx_hlo_op *op;
-  const cx_coll_part *parts;  // of the group, n
+  const cpu_coll_part *parts;  // of the group, n
   uint32_t n, me;
   int64_t source;  // collective_permute: the member that sends; -1: none
-  cx_coll_reducer reducer;
+  cpu_coll_reducer reducer;
   const void **x;  // n: one operand of all members
 } job;
 
-static size_t bytes_of(const cx_ref_tensor *t)
+static size_t bytes_of(const cpu_ref_tensor *t)
 {
   return (size_t)cx_hlo_type_bytes(&t->type);
 }
@@ -44,7 +44,7 @@ static size_t round_up(size_t size)
   return (size + LINE - 1) / LINE * LINE;
 }
 
-static unsigned char *bytes(const cx_ref_tensor *t)
+static unsigned char *bytes(const cpu_ref_tensor *t)
 {
   return t->data;
 }
@@ -79,11 +79,11 @@ static calx_status *reduce_range(const job *j, uint32_t operand, int64_t lo,
   _Alignas(64) unsigned char block[BLOCK * MOST_BYTES];
   const size_t size = cx_hlo_elem_bytes(j->reducer.elem);
   const int64_t most = BLOCK * MOST_BYTES / (int64_t)size;
-  cx_coll_copy *copy =
-      cx_coll_copy_of(bytes_of(&j->parts[j->me].results[operand]));
+  cpu_coll_copy *copy =
+      cpu_coll_copy_of(bytes_of(&j->parts[j->me].results[operand]));
   for (int64_t at = lo; at < hi; at += most) {
     const int64_t n = hi - at < most ? hi - at : most;
-    CALX_TRY(cx_coll_reduce(&j->reducer, j->x, j->n, at, n, block));
+    CALX_TRY(cpu_coll_reduce(&j->reducer, j->x, j->n, at, n, block));
     for (uint32_t i = 0; i < n_to; i++) {
       copy(bytes(&j->parts[i].results[operand]) + (size_t)at * size, block,
            (size_t)n * size);
@@ -102,14 +102,14 @@ static calx_status *all_reduce(const job *j, uint32_t operand)
   const int64_t hi = n - lo < share ? n : lo + share;
   const bool all = is_all_reduce(j->op);
   gather_operand(j, operand);
-  const cx_ref_tensor *own = &j->parts[j->me].results[operand];
+  const cpu_ref_tensor *own = &j->parts[j->me].results[operand];
   if (!all && j->me != 0) memset(own->data, 0, bytes_of(own));
   return reduce_range(j, operand, lo, hi, all ? j->n : 1);
 }
 
 static calx_status *reduce_scatter(const job *j, uint32_t operand)
 {
-  const cx_ref_tensor *y = &j->parts[j->me].results[operand];
+  const cpu_ref_tensor *y = &j->parts[j->me].results[operand];
   const int64_t d = cx_hlo_op_int(j->op, CX_HLO_A_SCATTER_DIMENSION);
   const int64_t outer = product(&y->type, 0, d);
   const int64_t run = product(&y->type, d, (int64_t)y->type.rank);
@@ -119,8 +119,8 @@ static calx_status *reduce_scatter(const job *j, uint32_t operand)
     const int64_t from = (i * j->n + j->me) * run;
     for (int64_t at = 0; at < run; at += BLOCK) {
       const int64_t n = run - at < BLOCK ? run - at : BLOCK;
-      CALX_TRY(cx_coll_reduce(&j->reducer, j->x, j->n, from + at, n,
-                              bytes(y) + (size_t)(i * run + at) * size));
+      CALX_TRY(cpu_coll_reduce(&j->reducer, j->x, j->n, from + at, n,
+                               bytes(y) + (size_t)(i * run + at) * size));
     }
   }
   return NULL;
@@ -130,7 +130,7 @@ static calx_status *reduce_scatter(const job *j, uint32_t operand)
 
 static void all_gather(const job *j, uint32_t operand)
 {
-  const cx_ref_tensor *y = &j->parts[j->me].results[operand];
+  const cpu_ref_tensor *y = &j->parts[j->me].results[operand];
   const cx_hlo_type *t = &j->parts[j->me].operands[operand].type;
   const int64_t d = cx_hlo_op_int(j->op, CX_HLO_A_ALL_GATHER_DIM);
   const int64_t outer = product(t, 0, d);
@@ -200,7 +200,7 @@ static void exchange_from(const exchange *e, uint32_t n, uint32_t me,
 
 static void all_to_all(const job *j, uint32_t operand)
 {
-  const cx_ref_tensor *y = &j->parts[j->me].results[operand];
+  const cpu_ref_tensor *y = &j->parts[j->me].results[operand];
   const cx_hlo_type *t = &j->parts[j->me].operands[operand].type;
   const exchange e = exchange_of(j->op, t);
   gather_operand(j, operand);
@@ -213,7 +213,7 @@ static void all_to_all(const job *j, uint32_t operand)
 // From < 0: zeros.
 static void copy_from(const job *j, int64_t from, uint32_t operand)
 {
-  const cx_ref_tensor *y = &j->parts[j->me].results[operand];
+  const cpu_ref_tensor *y = &j->parts[j->me].results[operand];
   if (from < 0) {
     memset(y->data, 0, bytes_of(y));
   } else {
@@ -238,7 +238,7 @@ static calx_status *work(const job *j)
 
 // ---- operands that must be copied ----
 
-static bool overlap(const cx_ref_tensor *a, const cx_ref_tensor *b)
+static bool overlap(const cpu_ref_tensor *a, const cpu_ref_tensor *b)
 {
   const uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
   return x < y + bytes_of(b) && y < x + bytes_of(a);
@@ -246,8 +246,8 @@ static bool overlap(const cx_ref_tensor *a, const cx_ref_tensor *b)
 
 // Reductions of all read and write each element at its place.
 static bool must_copy(const cx_hlo_op *op, uint32_t i,
-                      const cx_ref_tensor *operands,
-                      const cx_ref_tensor *results)
+                      const cpu_ref_tensor *operands,
+                      const cpu_ref_tensor *results)
 {
   for (uint32_t k = 0; k < op->n_results; k++) {
     const bool in_place = is_all_reduce(op) && i == k &&
@@ -260,9 +260,9 @@ static bool must_copy(const cx_hlo_op *op, uint32_t i,
 
 // *out: the operands with copies where needed, or `operands` itself.
 static calx_status *copy_operands(const cx_hlo_op *op,
-                                  const cx_ref_tensor *operands,
-                                  const cx_ref_tensor *results,
-                                  cx_ref_tensor **out)
+                                  const cpu_ref_tensor *operands,
+                                  const cpu_ref_tensor *results,
+                                  cpu_ref_tensor **out)
 {
   size_t total = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -272,7 +272,7 @@ static calx_status *copy_operands(const cx_hlo_op *op,
   *out = NULL;
   if (total == 0) return NULL;
   const size_t head = round_up(op->n_operands * sizeof **out);
-  cx_ref_tensor *copies = cx_alloc(head + total);
+  cpu_ref_tensor *copies = cx_alloc(head + total);
   if (copies == NULL) return cx_out_of_memory();
   unsigned char *at = (unsigned char *)copies + head;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -290,32 +290,32 @@ static calx_status *copy_operands(const cx_hlo_op *op,
 // ---- one collective ----
 
 // Where the device that sends stands in the group.
-static int64_t source_in(const cx_hlo_op *op, const cx_coll_launch *l,
-                         const cx_coll_group *g)
+static int64_t source_in(const cx_hlo_op *op, const cpu_coll_launch *l,
+                         const cpu_coll_group *g)
 {
   if (op->kind != CX_HLO_OP_COLLECTIVE_PERMUTE) return -1;
   const int64_t device =
-      cx_coll_source_of(op, l->n_partitions, g->members[g->me]);
+      cpu_coll_source_of(op, l->n_partitions, g->members[g->me]);
   for (uint32_t i = 0; i < g->n; i++) {
     if (g->members[i] == device) return i;
   }
   return -1;
 }
 
-static calx_status *run_here(cx_coll_launch *l, const cx_coll_group *g,
-                             const cx_coll_part *part, job *j)
+static calx_status *run_here(cpu_coll_launch *l, const cpu_coll_group *g,
+                             const cpu_coll_part *part, job *j)
 {
   const bool alone = l->devices == NULL;
-  cx_coll_visit v = { .launch = l, .group = g, .part = part };
-  cx_coll_circle *circle = NULL;
+  cpu_coll_visit v = { .launch = l, .group = g, .part = part };
+  cpu_coll_circle *circle = NULL;
   if (!alone) {
-    CALX_TRY(cx_coll_visit_begin(&v, &j->reducer));
-    cx_coll_visit_show(&v);
+    CALX_TRY(cpu_coll_visit_begin(&v, &j->reducer));
+    cpu_coll_visit_show(&v);
   }
-  CALX_TRY(cx_coll_enter(l, g, part, &circle));
-  j->parts = cx_coll_parts(circle);
-  CALX_TRY(cx_coll_leave(l, circle, work(j)));
-  if (!alone) cx_coll_visit_end(&v);
+  CALX_TRY(cpu_coll_enter(l, g, part, &circle));
+  j->parts = cpu_coll_parts(circle);
+  CALX_TRY(cpu_coll_leave(l, circle, work(j)));
+  if (!alone) cpu_coll_visit_end(&v);
   return NULL;
 }
 
@@ -326,18 +326,18 @@ static bool is_read(const job *j)
 }
 
 // Copies the operands where all can see them; `parts`: as all have them.
-static calx_status *show(const cx_coll_visit *v, const job *j, size_t total,
-                         cx_coll_part *parts, cx_ref_tensor *tensors)
+static calx_status *show(const cpu_coll_visit *v, const job *j, size_t total,
+                         cpu_coll_part *parts, cpu_ref_tensor *tensors)
 {
   const uint32_t n = j->op->n_operands;
   for (uint32_t k = 0; k < j->n; k++) {
     unsigned char *at = NULL;
-    CALX_TRY(cx_coll_region(v, k, total, &at));
+    CALX_TRY(cpu_coll_region(v, k, total, &at));
     parts[k] = *v->part;
     parts[k].operands = tensors + (size_t)k * n;
     for (uint32_t i = 0; i < n; i++) {
-      const cx_ref_tensor *x = &v->part->operands[i];
-      tensors[(size_t)k * n + i] = (cx_ref_tensor){ x->type, at };
+      const cpu_ref_tensor *x = &v->part->operands[i];
+      tensors[(size_t)k * n + i] = (cpu_ref_tensor){ x->type, at };
       if (k == j->me && is_read(j)) memcpy(at, x->data, bytes_of(x));
       at += round_up(bytes_of(x));
     }
@@ -346,35 +346,36 @@ static calx_status *show(const cx_coll_visit *v, const job *j, size_t total,
 }
 
 // After this the members of this host see all operands.
-static calx_status *meet_all(cx_coll_visit *v, const cx_mpi_layout *operands,
-                             size_t total)
+static calx_status *meet_all(cpu_coll_visit *v,
+                             const cpu_coll_mpi_layout *operands, size_t total)
 {
-  CALX_TRY(cx_coll_visit_wait(v));
+  CALX_TRY(cpu_coll_visit_wait(v));
   if (v->n_sides == 1) return NULL;
   // All of this host have seen those of the others.
-  CALX_TRY(cx_coll_visit_wait(v));
-  CALX_TRY(cx_mpi_move(v, operands, total));
-  return cx_coll_visit_wait(v);
+  CALX_TRY(cpu_coll_visit_wait(v));
+  CALX_TRY(cpu_coll_mpi_move(v, operands, total));
+  return cpu_coll_visit_wait(v);
 }
 
 // Nobody of this host reads them any more.
-static calx_status *give_back(cx_coll_visit *v, size_t total)
+static calx_status *give_back(cpu_coll_visit *v, size_t total)
 {
   if (v->n_sides == 1 || total < LARGE) return NULL;
-  CALX_TRY(cx_coll_visit_wait(v));
-  cx_mpi_move_trim(v);
+  CALX_TRY(cpu_coll_visit_wait(v));
+  cpu_coll_mpi_move_trim(v);
   return NULL;
 }
 
-static calx_status *move_between(cx_coll_visit *v, job *j)
+static calx_status *move_between(cpu_coll_visit *v, job *j)
 {
   const size_t n = j->n, n_operands = j->op->n_operands;
-  cx_coll_part *parts =
-      cx_alloc(n * (sizeof *parts + n_operands * sizeof(cx_ref_tensor)) +
-               n_operands * sizeof(cx_mpi_layout));
+  cpu_coll_part *parts =
+      cx_alloc(n * (sizeof *parts + n_operands * sizeof(cpu_ref_tensor)) +
+               n_operands * sizeof(cpu_coll_mpi_layout));
   if (parts == NULL) return cx_out_of_memory();
-  cx_ref_tensor *tensors = (cx_ref_tensor *)(parts + n);
-  cx_mpi_layout *operands = (cx_mpi_layout *)(tensors + n * n_operands);
+  cpu_ref_tensor *tensors = (cpu_ref_tensor *)(parts + n);
+  cpu_coll_mpi_layout *operands =
+      (cpu_coll_mpi_layout *)(tensors + n * n_operands);
   size_t total = 0;
   for (size_t i = 0; i < n_operands; i++) {
     operands[i].at = total;
@@ -390,29 +391,29 @@ static calx_status *move_between(cx_coll_visit *v, job *j)
 }
 
 // With devices of other processes, of this host and others.
-static calx_status *run_between(cx_coll_launch *l, const cx_coll_group *g,
-                                const cx_coll_part *part, job *j)
+static calx_status *run_between(cpu_coll_launch *l, const cpu_coll_group *g,
+                                const cpu_coll_part *part, job *j)
 {
-  cx_coll_visit v = { .launch = l, .group = g, .part = part };
-  CALX_TRY(cx_coll_visit_begin(&v, &j->reducer));
+  cpu_coll_visit v = { .launch = l, .group = g, .part = part };
+  CALX_TRY(cpu_coll_visit_begin(&v, &j->reducer));
   const bool sums =
       is_all_reduce(part->op) || part->op->kind == CX_HLO_OP_COLLECTIVE_REDUCE;
-  CALX_TRY(sums ? cx_coll_reduce_in_pieces(&v, &j->reducer)
+  CALX_TRY(sums ? cpu_coll_reduce_in_pieces(&v, &j->reducer)
                 : move_between(&v, j));
   l->n_done++;
-  cx_coll_visit_end(&v);
+  cpu_coll_visit_end(&v);
   return NULL;
 }
 
-static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
-                              const cx_coll_part *part)
+static calx_status *run_group(cpu_coll_launch *l, const cpu_coll_group *g,
+                              const cpu_coll_part *part)
 {
   job j = { .op = part->op,
             .parts = part,
             .n = g->n,
             .me = g->me,
             .source = source_in(part->op, l, g),
-            .reducer = cx_coll_reducer_of(part->module, part->op),
+            .reducer = cpu_coll_reducer_of(part->module, part->op),
             .x = cx_alloc(g->n * sizeof *j.x) };
   if (j.x == NULL) return cx_out_of_memory();
   j.reducer.context.replica = l->replica;
@@ -421,7 +422,7 @@ static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
   if (g->n == 1) {
     status = work(&j);
     if (status == NULL) l->n_done++;
-  } else if (cx_coll_all_here(l, g)) {
+  } else if (cpu_coll_all_here(l, g)) {
     status = run_here(l, g, part, &j);
   } else {
     status = run_between(l, g, part, &j);
@@ -430,15 +431,15 @@ static calx_status *run_group(cx_coll_launch *l, const cx_coll_group *g,
   return status;
 }
 
-calx_status *cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
-                         const cx_hlo_op *op, const cx_ref_tensor *operands,
-                         const cx_ref_tensor *results)
+calx_status *cpu_coll_run(cpu_coll_launch *launch, const cx_hlo_module *m,
+                          const cx_hlo_op *op, const cpu_ref_tensor *operands,
+                          const cpu_ref_tensor *results)
 {
-  cx_coll_group g;
+  cpu_coll_group g;
   const uint32_t device =
       launch->replica * launch->n_partitions + launch->partition;
-  CALX_TRY(cx_coll_group_of(op, launch->n_replicas, launch->n_partitions,
-                            device, &g));
+  CALX_TRY(cpu_coll_group_of(op, launch->n_replicas, launch->n_partitions,
+                             device, &g));
   if (g.n == 0) {
     // Of a broadcast, a device that is in no group gets zeros.
     for (uint32_t i = 0; i < op->n_results; i++) {
@@ -448,11 +449,11 @@ calx_status *cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
     cx_free(g.members);
     return NULL;
   }
-  cx_ref_tensor *copies = NULL;
+  cpu_ref_tensor *copies = NULL;
   calx_status *status = copy_operands(op, operands, results, &copies);
   if (status == NULL) {
-    const cx_coll_part part = { m, op, copies == NULL ? operands : copies,
-                                results };
+    const cpu_coll_part part = { m, op, copies == NULL ? operands : copies,
+                                 results };
     status = run_group(launch, &g, &part);
   }
   cx_free(copies);

@@ -5,44 +5,44 @@
 // operands and results; the members of a group work on each other's memory and
 // leave together. A member that never comes is named when the time is over; a
 // launch that failed elsewhere ends the wait at once. Nothing aborts.
-#ifndef CX_COLL_COLL_H
-#define CX_COLL_COLL_H
+#ifndef CPU_COLL_COLL_H
+#define CPU_COLL_COLL_H
 
 #include "hlo/module.h"
 #include "ref/ref.h"
 
-typedef struct cx_coll cx_coll;  // of a client
+typedef struct cpu_coll cpu_coll;  // of a client
 
-calx_status *cx_coll_new(cx_coll **out) CALX_MUST_USE;
-void cx_coll_free(cx_coll *coll);
+calx_status *cpu_coll_new(cpu_coll **out) CALX_MUST_USE;
+void cpu_coll_free(cpu_coll *coll);
 
 // The world's devices have numbers; the host's and this process's follow each
 // other.
-typedef struct cx_coll_share {
+typedef struct cpu_coll_share {
   int fd;  // of the window, abi/calx_window.h; not taken; -1: a new one
   uint32_t first, n;    // the devices of this host
   uint32_t own, n_own;  // and of this process
   uint32_t all;         // of all hosts; where others have some, by MPI
   int64_t timeout_ms;   // of waiting for them
-} cx_coll_share;
+} cpu_coll_share;
 // Once, before anything is launched: from then on a launch may be one of
 // several processes'.
-calx_status *cx_coll_join(cx_coll *coll,
-                          const cx_coll_share *share) CALX_MUST_USE;
+calx_status *cpu_coll_join(cpu_coll *coll,
+                           const cpu_coll_share *share) CALX_MUST_USE;
 // The number of a list of devices that programs run on, some of them of other
 // processes; and of the next launch of such programs on an own device, at least
 // `least`: it is equal in all processes that start the same programs.
-calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
-                          uint32_t *out) CALX_MUST_USE;
-uint64_t cx_coll_launches(cx_coll *coll, uint32_t team, uint32_t device);
-uint64_t cx_coll_number(cx_coll *coll, uint32_t team, uint32_t device,
-                        uint64_t least);
+calx_status *cpu_coll_team(cpu_coll *coll, const uint32_t *devices, size_t n,
+                           uint32_t *out) CALX_MUST_USE;
+uint64_t cpu_coll_launches(cpu_coll *coll, uint32_t team, uint32_t device);
+uint64_t cpu_coll_number(cpu_coll *coll, uint32_t team, uint32_t device,
+                         uint64_t least);
 
 // One device's part in one launch of a program. Within a process launches meet
 // by (executable, run): each device counts its runs of an executable. Between
 // processes they meet by (team, number).
-typedef struct cx_coll_launch {
-  cx_coll *coll;
+typedef struct cpu_coll_launch {
+  cpu_coll *coll;
   uint64_t executable, run;
   uint32_t replica, partition;
   uint32_t n_replicas, n_partitions;
@@ -55,26 +55,26 @@ typedef struct cx_coll_launch {
   uint64_t number;   // from 1
   uint64_t program;  // a hash of it
   void *meeting;     // the room's own; NULL at first
-} cx_coll_launch;
+} cpu_coll_launch;
 
 // A collective of a verified module: all_reduce, all_gather, reduce_scatter,
 // all_to_all, collective_permute, collective_broadcast, collective_reduce,
 // cross-replica-sum. Blocks until the group is done with the caller's memory.
 // All members get the same bits. Results may lie in the memory of operands. The
-// operation must have passed cx_coll_check(); devices that come to the same
+// operation must have passed cpu_coll_check(); devices that come to the same
 // collective with another operation are an error of all of them.
-calx_status *cx_coll_run(cx_coll_launch *launch, const cx_hlo_module *m,
-                         const cx_hlo_op *op, const cx_ref_tensor *operands,
-                         const cx_ref_tensor *results) CALX_MUST_USE;
+calx_status *cpu_coll_run(cpu_coll_launch *launch, const cx_hlo_module *m,
+                          const cx_hlo_op *op, const cpu_ref_tensor *operands,
+                          const cpu_ref_tensor *results) CALX_MUST_USE;
 
 // Must be called at the end of each launch of a program that has collectives,
 // with how it ended (NULL: well; not taken). Others that wait for this launch
 // in the same run then end with an error that names it and what it says.
-void cx_coll_end(cx_coll_launch *launch, const calx_status *how);
+void cpu_coll_end(cpu_coll_launch *launch, const calx_status *how);
 
 // Checks groups, ids and the like of a verified collective when a program is
 // compiled.
-calx_status *cx_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
-                           uint32_t n_partitions) CALX_MUST_USE;
+calx_status *cpu_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
+                            uint32_t n_partitions) CALX_MUST_USE;
 
 #endif

@@ -45,7 +45,7 @@ static void stream(void *to, const void *from, size_t bytes)
 }
 #endif
 
-cx_coll_copy *cx_coll_copy_of(size_t result_bytes)
+cpu_coll_copy *cpu_coll_copy_of(size_t result_bytes)
 {
 #if defined(__x86_64__)
   if (result_bytes > STREAMED) return stream;

@@ -26,7 +26,7 @@ typedef enum mode {
   FLATTENED    // ids are devices
 } mode;
 
-const char *cx_coll_name(const cx_hlo_op *op)
+const char *cpu_coll_name(const cx_hlo_op *op)
 {
   return cx_hlo_op_short(op->kind);
 }
@@ -93,13 +93,13 @@ static int64_t id_at(const matrix *x, size_t row, size_t column)
 
 // ---- the group of a device ----
 
-static bool group_new(size_t most, cx_coll_group *out)
+static bool group_new(size_t most, cpu_coll_group *out)
 {
-  *out = (cx_coll_group){ .members = cx_calloc(most, sizeof *out->members) };
+  *out = (cpu_coll_group){ .members = cx_calloc(most, sizeof *out->members) };
   return out->members != NULL;
 }
 
-static void group_add(cx_coll_group *g, uint32_t member, uint32_t device)
+static void group_add(cpu_coll_group *g, uint32_t member, uint32_t device)
 {
   if (member == device) g->me = g->n;
   g->members[g->n++] = member;
@@ -127,7 +127,7 @@ static uint32_t own_id(const world *w)
 
 // Row SIZE_MAX: all ids.
 static void fill(const world *w, const matrix *x, size_t row,
-                 cx_coll_group *out)
+                 cpu_coll_group *out)
 {
   const size_t n = row == SIZE_MAX ? ids_in(w) : x->columns;
   const uint32_t partition = w->device % w->n_partitions;
@@ -148,9 +148,9 @@ static void fill(const world *w, const matrix *x, size_t row,
   }
 }
 
-calx_status *cx_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
-                              uint32_t n_partitions, uint32_t device,
-                              cx_coll_group *out)
+calx_status *cpu_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
+                               uint32_t n_partitions, uint32_t device,
+                               cpu_coll_group *out)
 {
   const world w = { mode_of(op), n_replicas, n_partitions, device };
   const matrix x = matrix_of(op);
@@ -173,8 +173,8 @@ calx_status *cx_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
   return NULL;
 }
 
-int64_t cx_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
-                          uint32_t device)
+int64_t cpu_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
+                           uint32_t device)
 {
   const world w = { mode_of(op), 0, n_partitions, device };
   const matrix x = matrix_of(op);
@@ -194,7 +194,7 @@ static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
                         int64_t b, const char *of)
 {
   return cx_error(CALX_INVALID_ARGUMENT, "%s: %s %lld of %lld %s",
-                  cx_coll_name(op), what, (long long)a, (long long)b, of);
+                  cpu_coll_name(op), what, (long long)a, (long long)b, of);
 }
 
 // Ids within the world, *out_count of them; the verifier saw that none is there
@@ -258,7 +258,7 @@ static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
     }
     if (right) continue;
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: a group of %u makes no %s of %s", cx_coll_name(op),
+                    "%s: a group of %u makes no %s of %s", cpu_coll_name(op),
                     (unsigned)group, cx_hlo_shape(y).s, cx_hlo_shape(x).s);
   }
   return NULL;
@@ -269,7 +269,7 @@ static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
   const matrix x = matrix_of(op);
   const size_t rows = x.one_group ? 1 : x.rows;
   if (x.all_padding) return NULL;
-  cx_coll_group g;
+  cpu_coll_group g;
   if (!group_new((size_t)all->n_replicas * all->n_partitions, &g)) {
     return cx_out_of_memory();
   }
@@ -287,27 +287,27 @@ static calx_status *check_attributes(const cx_hlo_op *op)
 {
   if (cx_hlo_op_attr(op, CX_HLO_A_HAS_DYNAMIC_ROOT) != NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "%s: has_dynamic_root",
-                    cx_coll_name(op));
+                    cpu_coll_name(op));
   }
   if (cx_hlo_op_attr(op, CX_HLO_A_USE_GLOBAL_DEVICE_IDS) != NULL &&
       mode_of(op) != FLATTENED) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: use_global_device_ids needs a channel_handle above 0",
-                    cx_coll_name(op));
+                    cpu_coll_name(op));
   }
   return NULL;
 }
 
-calx_status *cx_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
-                           uint32_t n_partitions)
+calx_status *cpu_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
+                            uint32_t n_partitions)
 {
   const uint64_t n = (uint64_t)n_replicas * n_partitions;
-  if (n == 0 || n > CX_COLL_DEVICES) {
+  if (n == 0 || n > CPU_COLL_DEVICES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: %u replicas of %u partitions are none or more than "
                     "%d devices",
-                    cx_coll_name(op), (unsigned)n_replicas,
-                    (unsigned)n_partitions, CX_COLL_DEVICES);
+                    cpu_coll_name(op), (unsigned)n_replicas,
+                    (unsigned)n_partitions, CPU_COLL_DEVICES);
   }
   CALX_TRY(check_attributes(op));
   const world all = { mode_of(op), n_replicas, n_partitions, 0 };

@@ -1,29 +1,29 @@
 // coll/groups: who takes part in a collective with whom.
-#ifndef CX_COLL_GROUPS_H
-#define CX_COLL_GROUPS_H
+#ifndef CPU_COLL_GROUPS_H
+#define CPU_COLL_GROUPS_H
 
 #include "hlo/module.h"
 
 // The most devices that a program may be for.
-#define CX_COLL_DEVICES 65536
+#define CPU_COLL_DEVICES 65536
 
 // The members of the group that a device is in, by number (replica *
 // n_partitions + partition), in the order of the group.
-typedef struct cx_coll_group {
+typedef struct cpu_coll_group {
   uint32_t *members;  // cx_free() it
   uint32_t n;         // 0: the device is in no group
   uint32_t me;        // the device's place among them
-} cx_coll_group;
+} cpu_coll_group;
 
-calx_status *cx_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
-                              uint32_t n_partitions, uint32_t device,
-                              cx_coll_group *out) CALX_MUST_USE;
+calx_status *cpu_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
+                               uint32_t n_partitions, uint32_t device,
+                               cpu_coll_group *out) CALX_MUST_USE;
 
 // The device that sends to `device` in a collective_permute; -1: none.
-int64_t cx_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
-                          uint32_t device);
+int64_t cpu_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
+                           uint32_t device);
 
 // "all_reduce", for messages.
-const char *cx_coll_name(const cx_hlo_op *op);
+const char *cpu_coll_name(const cx_hlo_op *op);
 
 #endif

@@ -9,18 +9,19 @@
 
 static void put_header(cx_text *out, const uint64_t *w)
 {
-  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CX_COLL_W_KIND] & 0xffff);
-  const uint64_t n = w[CX_COLL_W_KIND] >> 32;
-  int64_t dims[CX_COLL_DIMS];
-  for (int i = 0; i < CX_COLL_DIMS; i++) {
-    dims[i] = (int64_t)w[CX_COLL_W_DIMS + i];
+  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CPU_COLL_W_KIND] & 0xffff);
+  const uint64_t n = w[CPU_COLL_W_KIND] >> 32;
+  int64_t dims[CPU_COLL_DIMS];
+  for (int i = 0; i < CPU_COLL_DIMS; i++) {
+    dims[i] = (int64_t)w[CPU_COLL_W_DIMS + i];
   }
-  const uint64_t rank = w[CX_COLL_W_SHAPE];
-  const cx_hlo_type type = { (cx_hlo_elem)(w[CX_COLL_W_KIND] >> 16 & 0xffff),
-                             rank < CX_COLL_DIMS ? (size_t)rank : CX_COLL_DIMS,
+  const uint64_t rank = w[CPU_COLL_W_SHAPE];
+  const cx_hlo_type type = { (cx_hlo_elem)(w[CPU_COLL_W_KIND] >> 16 & 0xffff),
+                             rank < CPU_COLL_DIMS ? (size_t)rank
+                                                  : CPU_COLL_DIMS,
                              dims };
   cx_text_format(out, "%s of %s", cx_hlo_op_short(kind), cx_hlo_shape(&type).s);
-  if (rank > CX_COLL_DIMS) cx_text_append(out, " and more dimensions");
+  if (rank > CPU_COLL_DIMS) cx_text_append(out, " and more dimensions");
   if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
 }
 
@@ -29,7 +30,7 @@ static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
   return cx_hash_bytes(data, bytes, seed).low;
 }
 
-static uint64_t hash_attributes(const cx_hlo_op *op, const cx_coll_reducer *r)
+static uint64_t hash_attributes(const cx_hlo_op *op, const cpu_coll_reducer *r)
 {
   static const cx_hlo_attr_id numbers[] = {
     CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
@@ -51,59 +52,60 @@ static uint64_t hash_attributes(const cx_hlo_op *op, const cx_coll_reducer *r)
   return hash_of(pairs->as.elements.data, pairs->as.elements.size, hash);
 }
 
-void cx_coll_header_write(const cx_coll_visit *v, const cx_coll_reducer *r,
-                          cx_coll_state *s)
+void cpu_coll_header_write(const cpu_coll_visit *v, const cpu_coll_reducer *r,
+                           cpu_coll_state *s)
 {
   const cx_hlo_op *op = v->part->op;
   const cx_hlo_type *first = &v->part->operands[0].type;
-  uint64_t w[CX_COLL_WORDS] = { 0 };
-  w[CX_COLL_W_INDEX] = v->launch->n_done;
-  w[CX_COLL_W_PROGRAM] = v->launch->program;
-  w[CX_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
-                      (uint64_t)op->n_operands << 32;
-  w[CX_COLL_W_SHAPE] = first->rank;
-  for (size_t i = 0; i < first->rank && i < CX_COLL_DIMS; i++) {
-    w[CX_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
+  uint64_t w[CPU_COLL_WORDS] = { 0 };
+  w[CPU_COLL_W_INDEX] = v->launch->n_done;
+  w[CPU_COLL_W_PROGRAM] = v->launch->program;
+  w[CPU_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
+                       (uint64_t)op->n_operands << 32;
+  w[CPU_COLL_W_SHAPE] = first->rank;
+  for (size_t i = 0; i < first->rank && i < CPU_COLL_DIMS; i++) {
+    w[CPU_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_type *t = &v->part->operands[i].type;
-    const uint64_t seed = w[CX_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
-    w[CX_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
+    const uint64_t seed = w[CPU_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
+    w[CPU_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
   }
-  w[CX_COLL_W_GROUP] =
+  w[CPU_COLL_W_GROUP] =
       hash_of(v->group->members, v->group->n * sizeof *v->group->members, 0);
   for (uint32_t i = 0; i < v->group->n && v->window->share.all <= 64; i++) {
     const uint32_t device = v->launch->devices[v->group->members[i]];
-    w[CX_COLL_W_MEMBERS] |= UINT64_C(1) << device;
+    w[CPU_COLL_W_MEMBERS] |= UINT64_C(1) << device;
   }
-  w[CX_COLL_W_REST] = hash_attributes(op, r);
-  for (int i = 0; i < CX_COLL_WORDS; i++) {
+  w[CPU_COLL_W_REST] = hash_attributes(op, r);
+  for (int i = 0; i < CPU_COLL_WORDS; i++) {
     atomic_store_explicit(&s->header[i], w[i], memory_order_relaxed);
   }
 }
 
-void cx_coll_header_read(const cx_coll_state *s, uint64_t *out)
+void cpu_coll_header_read(const cpu_coll_state *s, uint64_t *out)
 {
-  for (int k = 0; k < CX_COLL_WORDS; k++) {
+  for (int k = 0; k < CPU_COLL_WORDS; k++) {
     out[k] = atomic_load_explicit(&s->header[k], memory_order_acquire);
   }
 }
 
-void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *l, uint32_t a,
-                          const uint64_t *x, uint32_t b, const uint64_t *y)
+void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *l, uint32_t a,
+                           const uint64_t *x, uint32_t b, const uint64_t *y)
 {
   cx_text one = { 0 }, two = { 0 };
   put_header(&one, x);
   put_header(&two, y);
-  cx_coll_put_difference(out, l, l->n_done, a, &one, b, &two);
-  if (x[CX_COLL_W_INDEX] != y[CX_COLL_W_INDEX]) {
-    cx_text_format(out, ", as its collective %u", (unsigned)y[CX_COLL_W_INDEX]);
-  } else if (x[CX_COLL_W_KIND] != y[CX_COLL_W_KIND] ||
-             x[CX_COLL_W_TYPES] != y[CX_COLL_W_TYPES]) {
+  cpu_coll_put_difference(out, l, l->n_done, a, &one, b, &two);
+  if (x[CPU_COLL_W_INDEX] != y[CPU_COLL_W_INDEX]) {
+    cx_text_format(out, ", as its collective %u",
+                   (unsigned)y[CPU_COLL_W_INDEX]);
+  } else if (x[CPU_COLL_W_KIND] != y[CPU_COLL_W_KIND] ||
+             x[CPU_COLL_W_TYPES] != y[CPU_COLL_W_TYPES]) {
     // The words say it.
-  } else if (x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
+  } else if (x[CPU_COLL_W_GROUP] != y[CPU_COLL_W_GROUP]) {
     cx_text_append(out, ", with another group");
-  } else if (x[CX_COLL_W_REST] != y[CX_COLL_W_REST]) {
+  } else if (x[CPU_COLL_W_REST] != y[CPU_COLL_W_REST]) {
     cx_text_append(out, ", with other attributes or regions");
   } else {
     cx_text_append(out, ", of another program");

@@ -1,27 +1,28 @@
 // coll/loops: what a reduction does to rows of elements, made once for each
 // width of vectors, as kernels/gemm.h's are.
-#ifndef CX_COLL_LOOPS_H
-#define CX_COLL_LOOPS_H
+#ifndef CPU_COLL_LOOPS_H
+#define CPU_COLL_LOOPS_H
 
 #include "hlo/module.h"
 
 // NULL: there is no such loop.
-typedef struct cx_coll_loop {
+typedef struct cpu_coll_loop {
   void (*next)(void *sum, const void *x, int64_t n);
   // Of the first two; overlaps nothing.
   void (*first)(void *sum, const void *a, const void *x, int64_t n);
-} cx_coll_loop;
+} cpu_coll_loop;
 
-typedef struct cx_coll_loops {
+typedef struct cpu_coll_loops {
   // Combines elements of `e`, but bf16 and f16 as the f32 that they were
   // widened to.
-  cx_coll_loop (*of)(cx_hlo_op_kind kind, cx_hlo_elem e);
+  cpu_coll_loop (*of)(cx_hlo_op_kind kind, cx_hlo_elem e);
   void (*widen)(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                 float *restrict out);
   void (*narrow)(cx_hlo_elem e, const float *restrict x, int64_t n,
                  uint16_t *restrict out);
-} cx_coll_loops;
+} cpu_coll_loops;
 
-extern const cx_coll_loops cx_coll_loops_16, cx_coll_loops_32, cx_coll_loops_64;
+extern const cpu_coll_loops cpu_coll_loops_16, cpu_coll_loops_32,
+    cpu_coll_loops_64;
 
 #endif

@@ -12,7 +12,7 @@
 #endif
 
 #include "coll/loops.h"
-#include "kernels/half.h"
+#include "kernel/half.h"
 
 // ---- elements ----
 
@@ -48,12 +48,12 @@
   LOOP(minimum_s##bits, int##bits##_t, a[i] < x[i] ? a[i] : x[i])        \
   LOOP(maximum_u##bits, uint##bits##_t, a[i] > x[i] ? a[i] : x[i])       \
   LOOP(minimum_u##bits, uint##bits##_t, a[i] < x[i] ? a[i] : x[i])       \
-  static const cx_coll_loop loops_s##bits[] = {                          \
+  static const cpu_coll_loop loops_s##bits[] = {                         \
     BOTH(add_##bits),      BOTH(multiply_##bits), BOTH(maximum_s##bits), \
     BOTH(minimum_s##bits), BOTH(and_##bits),      BOTH(or_##bits),       \
     BOTH(xor_##bits)                                                     \
   };                                                                     \
-  static const cx_coll_loop loops_u##bits[] = {                          \
+  static const cpu_coll_loop loops_u##bits[] = {                         \
     BOTH(add_##bits),      BOTH(multiply_##bits), BOTH(maximum_u##bits), \
     BOTH(minimum_u##bits), BOTH(and_##bits),      BOTH(or_##bits),       \
     BOTH(xor_##bits)                                                     \
@@ -65,9 +65,10 @@ INTEGER_LOOPS(32)
 INTEGER_LOOPS(64)
 
 // i1 as bytes of 0 and 1: sums are "or", products "and".
-static const cx_coll_loop loops_bool[] = { BOTH(or_8),  BOTH(and_8), BOTH(or_8),
-                                           BOTH(and_8), BOTH(and_8), BOTH(or_8),
-                                           BOTH(xor_8) };
+static const cpu_coll_loop loops_bool[] = { BOTH(or_8),  BOTH(and_8),
+                                            BOTH(or_8),  BOTH(and_8),
+                                            BOTH(and_8), BOTH(or_8),
+                                            BOTH(xor_8) };
 
 // A NaN on the left stays; on the right, the comparison fails and it is taken.
 #define FLOAT_LOOPS(type)                                                    \
@@ -75,7 +76,7 @@ static const cx_coll_loop loops_bool[] = { BOTH(or_8),  BOTH(and_8), BOTH(or_8),
   LOOP(multiply_##type, type, a[i] * x[i])                                   \
   LOOP(maximum_##type, type, ((a[i] > x[i]) | (a[i] != a[i])) ? a[i] : x[i]) \
   LOOP(minimum_##type, type, ((a[i] < x[i]) | (a[i] != a[i])) ? a[i] : x[i]) \
-  static const cx_coll_loop loops_##type[] = {                               \
+  static const cpu_coll_loop loops_##type[] = {                              \
     BOTH(add_##type),     BOTH(multiply_##type), BOTH(maximum_##type),       \
     BOTH(minimum_##type), { NULL, NULL },        { NULL, NULL },             \
     { NULL, NULL }                                                           \
@@ -112,7 +113,7 @@ FLOAT_LOOPS(double)
     memcpy(y, a, 2 * (size_t)n * sizeof(type));                               \
     multiply_pairs_##type(y, x, n);                                           \
   }                                                                           \
-  static const cx_coll_loop loops_pairs_##type[] = {                          \
+  static const cpu_coll_loop loops_pairs_##type[] = {                         \
     BOTH(add_pairs_##type), BOTH(multiply_pairs_##type),                      \
     { NULL, NULL },         { NULL, NULL },                                   \
     { NULL, NULL },         { NULL, NULL },                                   \
@@ -136,9 +137,9 @@ static int place(cx_hlo_op_kind kind)
   }
 }
 
-static cx_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
+static cpu_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
 {
-  const cx_coll_loop *loops = NULL;
+  const cpu_coll_loop *loops = NULL;
   switch (e) {
     case CX_HLO_I1: loops = loops_bool; break;
     case CX_HLO_I8: loops = loops_s8; break;
@@ -158,11 +159,11 @@ static cx_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
     case CX_HLO_C128: loops = loops_pairs_double; break;
 #else
     case CX_HLO_C64:
-    case CX_HLO_C128: return cx_coll_loops_16.of(kind, e);
+    case CX_HLO_C128: return cpu_coll_loops_16.of(kind, e);
 #endif
-    default: return (cx_coll_loop){ NULL, NULL };
+    default: return (cpu_coll_loop){ NULL, NULL };
   }
-  if (kind == CX_HLO_OP_OTHER) return (cx_coll_loop){ NULL, NULL };
+  if (kind == CX_HLO_OP_OTHER) return (cpu_coll_loop){ NULL, NULL };
   return loops[place(kind)];
 }
 
@@ -270,4 +271,4 @@ static void narrow(cx_hlo_elem e, const float *restrict x, int64_t n,
   }
 }
 
-const cx_coll_loops LOOPS_NAME = { loop_of, widen, narrow };
+const cpu_coll_loops LOOPS_NAME = { loop_of, widen, narrow };

@@ -21,7 +21,7 @@
 #include "coll/window.h"
 #include "hlo/ops.h"
 #include "hlo/print.h"
-#include "pool/pool.h"
+#include "threads/threads.h"
 
 enum { SPINS = 1000, YIELDS = 20, STALE_MEETINGS = 64 };
 
@@ -32,16 +32,16 @@ typedef enum stage {
   BROKEN   // one will not come
 } stage;
 
-struct cx_coll_circle {
-  cx_coll_circle *next;  // of the meeting
+struct cpu_coll_circle {
+  cpu_coll_circle *next;  // of the meeting
   atomic_int stage;
   cx_cond changed;
   uint32_t index;  // which collective of the launch
   uint32_t n, n_come, n_finished, n_inside;
   calx_status *failed;
-  uint32_t *members;     // n
-  bool *come;            // n
-  cx_coll_part parts[];  // n
+  uint32_t *members;      // n
+  bool *come;             // n
+  cpu_coll_part parts[];  // n
 };
 
 typedef struct seat {
@@ -52,24 +52,24 @@ typedef struct seat {
 typedef struct meeting {
   struct meeting *next;  // of the client, newest first
   uint64_t executable, run;
-  cx_coll_circle *circles;
+  cpu_coll_circle *circles;
   uint32_t n_seats, n_ended, n_inside;
   seat seats[];
 } meeting;
 
-struct cx_coll {
+struct cpu_coll {
   cx_mutex lock;
   uint32_t cores;
   meeting *meetings;
-  cx_coll_window *window;  // NULL: there are no other processes
+  cpu_coll_window *window;  // NULL: there are no other processes
 };
 
-calx_status *cx_coll_new(cx_coll **out)
+calx_status *cpu_coll_new(cpu_coll **out)
 {
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
   cx_mutex_init(&(*out)->lock);
-  (*out)->cores = (uint32_t)cx_pool_cores();
+  (*out)->cores = (uint32_t)cpu_threads_cores();
   return NULL;
 }
 
@@ -79,7 +79,7 @@ static void meeting_free(meeting *m)
   cx_free(m);
 }
 
-void cx_coll_free(cx_coll *coll)
+void cpu_coll_free(cpu_coll *coll)
 {
   if (coll == NULL) return;
   while (coll->meetings != NULL) {
@@ -87,24 +87,24 @@ void cx_coll_free(cx_coll *coll)
     coll->meetings = m->next;
     meeting_free(m);
   }
-  cx_coll_window_free(coll->window);
+  cpu_coll_window_free(coll->window);
   cx_mutex_free(&coll->lock);
   cx_free(coll);
 }
 
-calx_status *cx_coll_join(cx_coll *coll, const cx_coll_share *share)
+calx_status *cpu_coll_join(cpu_coll *coll, const cpu_coll_share *share)
 {
-  return cx_coll_window_new(share, &coll->window);
+  return cpu_coll_window_new(share, &coll->window);
 }
 
-cx_coll_window *cx_coll_window_of(const cx_coll *coll)
+cpu_coll_window *cpu_coll_window_of(const cpu_coll *coll)
 {
   return coll->window;
 }
 
 // ---- meetings (under the lock) ----
 
-static void meeting_remove(cx_coll *coll, meeting *m)
+static void meeting_remove(cpu_coll *coll, meeting *m)
 {
   meeting **at = &coll->meetings;
   while (*at != m) at = &(*at)->next;
@@ -114,7 +114,7 @@ static void meeting_remove(cx_coll *coll, meeting *m)
 
 // A meeting whose devices have ended or never started is idle; all but the
 // newest few of those go.
-static void drop_stale(cx_coll *coll)
+static void drop_stale(cpu_coll *coll)
 {
   size_t idle = 0;
   for (meeting **at = &coll->meetings; *at != NULL;) {
@@ -128,7 +128,7 @@ static void drop_stale(cx_coll *coll)
   }
 }
 
-static meeting *meeting_of(cx_coll_launch *l, bool make)
+static meeting *meeting_of(cpu_coll_launch *l, bool make)
 {
   for (meeting *m = l->coll->meetings; m != NULL; m = m->next) {
     if (m->executable == l->executable && m->run == l->run) return m;
@@ -150,43 +150,44 @@ static meeting *meeting_of(cx_coll_launch *l, bool make)
 
 static bool has_come(const void *user, uint32_t member)
 {
-  return ((const cx_coll_circle *)user)->come[member];
+  return ((const cpu_coll_circle *)user)->come[member];
 }
 
-static calx_status *late_error(const cx_coll_launch *l, const cx_coll_circle *c,
-                               const cx_coll_part *part, int64_t ms)
+static calx_status *late_error(const cpu_coll_launch *l,
+                               const cpu_coll_circle *c,
+                               const cpu_coll_part *part, int64_t ms)
 {
   cx_text text = { 0 };
-  cx_coll_put_late(&text, part, c->index, ms);
-  cx_coll_put_missing(&text, l, c->members, c->n, has_come, c);
-  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
+  cpu_coll_put_late(&text, part, c->index, ms);
+  cpu_coll_put_missing(&text, l, c->members, c->n, has_come, c);
+  return cpu_coll_say(CALX_DEADLINE_EXCEEDED, &text);
 }
 
-static calx_status *ended_error(const cx_coll_launch *l,
-                                const cx_coll_part *part, uint32_t device,
+static calx_status *ended_error(const cpu_coll_launch *l,
+                                const cpu_coll_part *part, uint32_t device,
                                 const calx_status *how)
 {
   cx_text text = { 0 };
-  cx_coll_put_part(&text, part);
+  cpu_coll_put_part(&text, part);
   cx_text_append(&text, ": ");
-  cx_coll_put_end(&text, l, device,
-                  how == NULL ? NULL : calx_status_message(how));
-  return cx_coll_say(how == NULL ? CALX_FAILED_PRECONDITION : CALX_ABORTED,
-                     &text);
+  cpu_coll_put_end(&text, l, device,
+                   how == NULL ? NULL : calx_status_message(how));
+  return cpu_coll_say(how == NULL ? CALX_FAILED_PRECONDITION : CALX_ABORTED,
+                      &text);
 }
 
-static calx_status *mismatch_error(const cx_coll_launch *l, uint32_t a,
-                                   const cx_coll_part *pa, uint32_t b,
-                                   const cx_coll_part *pb, uint32_t index)
+static calx_status *mismatch_error(const cpu_coll_launch *l, uint32_t a,
+                                   const cpu_coll_part *pa, uint32_t b,
+                                   const cpu_coll_part *pb, uint32_t index)
 {
   cx_text text = { 0 }, one = { 0 }, two = { 0 };
-  cx_coll_put_part(&one, pa);
-  cx_coll_put_part(&two, pb);
-  cx_coll_put_difference(&text, l, index, a, &one, b, &two);
+  cpu_coll_put_part(&one, pa);
+  cpu_coll_put_part(&two, pb);
+  cpu_coll_put_difference(&text, l, index, a, &one, b, &two);
   if (pa->op->kind == pb->op->kind) {
     cx_text_append(&text, ", with other attributes or regions");
   }
-  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
+  return cpu_coll_say(CALX_FAILED_PRECONDITION, &text);
 }
 
 // ---- circles (under the lock) ----
@@ -210,7 +211,7 @@ static bool same_attributes(const cx_hlo_op *a, const cx_hlo_op *b)
 }
 
 // Devices may come to a collective from different places of a program.
-static bool same_part(const cx_coll_part *a, const cx_coll_part *b)
+static bool same_part(const cpu_coll_part *a, const cpu_coll_part *b)
 {
   if (a->op == b->op) return true;
   if (a->op->kind != b->op->kind || a->op->n_operands != b->op->n_operands ||
@@ -222,16 +223,16 @@ static bool same_part(const cx_coll_part *a, const cx_coll_part *b)
       return false;
     }
   }
-  const cx_coll_reducer x = cx_coll_reducer_of(a->module, a->op);
-  const cx_coll_reducer y = cx_coll_reducer_of(b->module, b->op);
-  return a->op->n_regions == 0 || cx_coll_reducer_same(&x, &y);
+  const cpu_coll_reducer x = cpu_coll_reducer_of(a->module, a->op);
+  const cpu_coll_reducer y = cpu_coll_reducer_of(b->module, b->op);
+  return a->op->n_regions == 0 || cpu_coll_reducer_same(&x, &y);
 }
 
-static cx_coll_circle *circle_new(meeting *m, uint32_t index,
-                                  const cx_coll_group *g)
+static cpu_coll_circle *circle_new(meeting *m, uint32_t index,
+                                   const cpu_coll_group *g)
 {
   const size_t n = g->n;
-  cx_coll_circle *c = cx_calloc(
+  cpu_coll_circle *c = cx_calloc(
       1, sizeof *c +
              n * (sizeof *c->parts + sizeof *c->members + sizeof *c->come));
   if (c == NULL) return NULL;
@@ -247,10 +248,10 @@ static cx_coll_circle *circle_new(meeting *m, uint32_t index,
 }
 
 // The last one out.
-static void circle_drop(meeting *m, cx_coll_circle *c)
+static void circle_drop(meeting *m, cpu_coll_circle *c)
 {
   if (--c->n_inside != 0) return;
-  cx_coll_circle **at = &m->circles;
+  cpu_coll_circle **at = &m->circles;
   while (*at != c) at = &(*at)->next;
   *at = c->next;
   cx_cond_free(&c->changed);
@@ -258,19 +259,19 @@ static void circle_drop(meeting *m, cx_coll_circle *c)
   cx_free(c);
 }
 
-static void circle_set(cx_coll_circle *c, stage s)
+static void circle_set(cpu_coll_circle *c, stage s)
 {
   atomic_store_explicit(&c->stage, (int)s, memory_order_release);
   cx_cond_broadcast(&c->changed);
 }
 
-static stage circle_stage(cx_coll_circle *c)
+static stage circle_stage(cpu_coll_circle *c)
 {
   return (stage)atomic_load_explicit(&c->stage, memory_order_acquire);
 }
 
 // Takes the status; the first one stays.
-static void circle_break(cx_coll_circle *c, calx_status *status)
+static void circle_break(cpu_coll_circle *c, calx_status *status)
 {
   if (c->failed == NULL) {
     c->failed = status;
@@ -289,7 +290,7 @@ static bool has_member(const uint32_t *members, uint32_t n, uint32_t device)
 }
 
 // Some member of `c` that has come.
-static uint32_t one_inside(const cx_coll_circle *c)
+static uint32_t one_inside(const cpu_coll_circle *c)
 {
   uint32_t i = 0;
   while (!c->come[i]) i++;
@@ -298,10 +299,10 @@ static uint32_t one_inside(const cx_coll_circle *c)
 
 // An open circle at this index of which a member is in `g`, or that waits for
 // `device`: the one to join, or one whose operation is another.
-static cx_coll_circle *circle_find(const meeting *m, uint32_t index,
-                                   const cx_coll_group *g, uint32_t device)
+static cpu_coll_circle *circle_find(const meeting *m, uint32_t index,
+                                    const cpu_coll_group *g, uint32_t device)
 {
-  for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
+  for (cpu_coll_circle *c = m->circles; c != NULL; c = c->next) {
     if (c->index != index || circle_stage(c) != OPEN) continue;
     if (has_member(c->members, c->n, device)) return c;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -313,15 +314,16 @@ static cx_coll_circle *circle_find(const meeting *m, uint32_t index,
   return NULL;
 }
 
-static bool same_group(const cx_coll_circle *c, const cx_coll_group *g)
+static bool same_group(const cpu_coll_circle *c, const cpu_coll_group *g)
 {
   return c->n == g->n &&
          memcmp(c->members, g->members, g->n * sizeof *g->members) == 0;
 }
 
 // A member whose launch is over will not come.
-static calx_status *find_ended(const cx_coll_launch *l, const meeting *m,
-                               const cx_coll_group *g, const cx_coll_part *part)
+static calx_status *find_ended(const cpu_coll_launch *l, const meeting *m,
+                               const cpu_coll_group *g,
+                               const cpu_coll_part *part)
 {
   const seat *found = NULL;
   uint32_t device = 0;
@@ -338,17 +340,17 @@ static calx_status *find_ended(const cx_coll_launch *l, const meeting *m,
 
 // ---- waiting ----
 
-static void spin_while(const cx_coll *coll, cx_coll_circle *c, stage s)
+static void spin_while(const cpu_coll *coll, cpu_coll_circle *c, stage s)
 {
   // With more members than cores those that are awaited need one.
   const int spins = c->n <= coll->cores ? SPINS : 0;
   for (int i = 0; i < spins && circle_stage(c) == s; i++) cx_pool_relax();
-  for (int i = 0; i < YIELDS && circle_stage(c) == s; i++) cx_coll_yield();
+  for (int i = 0; i < YIELDS && circle_stage(c) == s; i++) cpu_coll_yield();
 }
 
 // Under the lock; returns with it. The stage is OPEN no more, or the time is
 // over.
-static void wait_open(cx_coll *coll, cx_coll_circle *c, int64_t until_ns)
+static void wait_open(cpu_coll *coll, cpu_coll_circle *c, int64_t until_ns)
 {
   while (circle_stage(c) == OPEN) {
     const int64_t left = until_ns - cx_now_ns();
@@ -358,13 +360,14 @@ static void wait_open(cx_coll *coll, cx_coll_circle *c, int64_t until_ns)
 }
 
 // Joins the circle; the lock is held. The status is the caller's alone.
-static calx_status *join(cx_coll_launch *l, meeting *m, const cx_coll_group *g,
-                         const cx_coll_part *part, cx_coll_circle **out)
+static calx_status *join(cpu_coll_launch *l, meeting *m,
+                         const cpu_coll_group *g, const cpu_coll_part *part,
+                         cpu_coll_circle **out)
 {
-  const uint32_t device = cx_coll_device(l);
+  const uint32_t device = cpu_coll_device(l);
   calx_status *ended = find_ended(l, m, g, part);
   if (ended != NULL) return ended;
-  cx_coll_circle *c = circle_find(m, l->n_done, g, device);
+  cpu_coll_circle *c = circle_find(m, l->n_done, g, device);
   if (c != NULL) {
     const uint32_t other = one_inside(c);
     if (!same_group(c, g) || !same_part(&c->parts[other], part)) {
@@ -385,13 +388,13 @@ static calx_status *join(cx_coll_launch *l, meeting *m, const cx_coll_group *g,
   return NULL;
 }
 
-calx_status *cx_coll_enter(cx_coll_launch *l, const cx_coll_group *group,
-                           const cx_coll_part *part, cx_coll_circle **out)
+calx_status *cpu_coll_enter(cpu_coll_launch *l, const cpu_coll_group *group,
+                            const cpu_coll_part *part, cpu_coll_circle **out)
 {
-  const int64_t ms = cx_coll_limit_ms(l);
+  const int64_t ms = cpu_coll_limit_ms(l);
   const int64_t until = cx_now_ns() + ms * 1000000;
-  cx_coll *coll = l->coll;
-  cx_coll_circle *c = NULL;
+  cpu_coll *coll = l->coll;
+  cpu_coll_circle *c = NULL;
   cx_lock(&coll->lock);
   meeting *m = l->meeting;
   if (m == NULL) {
@@ -417,15 +420,15 @@ calx_status *cx_coll_enter(cx_coll_launch *l, const cx_coll_group *group,
   return status;
 }
 
-const cx_coll_part *cx_coll_parts(const cx_coll_circle *circle)
+const cpu_coll_part *cpu_coll_parts(const cpu_coll_circle *circle)
 {
   return circle->parts;
 }
 
-calx_status *cx_coll_leave(cx_coll_launch *l, cx_coll_circle *c,
-                           calx_status *failed)
+calx_status *cpu_coll_leave(cpu_coll_launch *l, cpu_coll_circle *c,
+                            calx_status *failed)
 {
-  cx_coll *coll = l->coll;
+  cpu_coll *coll = l->coll;
   cx_lock(&coll->lock);
   if (failed != NULL && c->failed == NULL) {
     c->failed = failed;
@@ -449,10 +452,10 @@ calx_status *cx_coll_leave(cx_coll_launch *l, cx_coll_circle *c,
 
 // ---- the end of a launch ----
 
-static void break_waiting(const cx_coll_launch *l, meeting *m, uint32_t device,
+static void break_waiting(const cpu_coll_launch *l, meeting *m, uint32_t device,
                           const calx_status *how)
 {
-  for (cx_coll_circle *c = m->circles; c != NULL; c = c->next) {
+  for (cpu_coll_circle *c = m->circles; c != NULL; c = c->next) {
     if (circle_stage(c) != OPEN || !has_member(c->members, c->n, device)) {
       continue;
     }
@@ -460,14 +463,14 @@ static void break_waiting(const cx_coll_launch *l, meeting *m, uint32_t device,
   }
 }
 
-void cx_coll_end(cx_coll_launch *l, const calx_status *how)
+void cpu_coll_end(cpu_coll_launch *l, const calx_status *how)
 {
-  cx_coll_visits_over(l, how);
+  cpu_coll_visits_over(l, how);
   if ((uint64_t)l->n_replicas * l->n_partitions <= 1 && l->meeting == NULL) {
     return;
   }
-  const uint32_t device = cx_coll_device(l);
-  cx_coll *coll = l->coll;
+  const uint32_t device = cpu_coll_device(l);
+  cpu_coll *coll = l->coll;
   cx_lock(&coll->lock);
   // Without memory for a new one there is nobody told, but by time.
   meeting *m = l->meeting == NULL ? meeting_of(l, true) : l->meeting;

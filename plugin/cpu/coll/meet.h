@@ -6,46 +6,47 @@
 // which others work on stays. Before that a wait can end without success: by
 // time, by a member's launch that ended elsewhere, by a member that came with
 // another operation.
-#ifndef CX_COLL_MEET_H
-#define CX_COLL_MEET_H
+#ifndef CPU_COLL_MEET_H
+#define CPU_COLL_MEET_H
 
 #include "coll/coll.h"
 #include "coll/groups.h"
 
-typedef struct cx_coll_circle cx_coll_circle;
-typedef struct cx_coll_window cx_coll_window;
+typedef struct cpu_coll_circle cpu_coll_circle;
+typedef struct cpu_coll_window cpu_coll_window;
 
 // What a member brings; its pointers are read by the others.
-typedef struct cx_coll_part {
+typedef struct cpu_coll_part {
   const cx_hlo_module *module;
   const cx_hlo_op *op;
-  const cx_ref_tensor *operands, *results;
-} cx_coll_part;
+  const cpu_ref_tensor *operands, *results;
+} cpu_coll_part;
 
 // Which device of its program a launch is: replica * n_partitions + partition.
-static inline uint32_t cx_coll_device(const cx_coll_launch *l)
+static inline uint32_t cpu_coll_device(const cpu_coll_launch *l)
 {
   return l->replica * l->n_partitions + l->partition;
 }
-static inline int64_t cx_coll_limit_ms(const cx_coll_launch *l)
+static inline int64_t cpu_coll_limit_ms(const cpu_coll_launch *l)
 {
   const int64_t most = 1000000000000;
   if (l->timeout_ms <= 0) return 1800000;
   return l->timeout_ms < most ? l->timeout_ms : most;
 }
 // Where devices of other processes are met; NULL: there are none.
-cx_coll_window *cx_coll_window_of(const cx_coll *coll);
+cpu_coll_window *cpu_coll_window_of(const cpu_coll *coll);
 
 // Waits until all of `group` have come. With success the caller must call
-// cx_coll_leave().
-calx_status *cx_coll_enter(cx_coll_launch *launch, const cx_coll_group *group,
-                           const cx_coll_part *part,
-                           cx_coll_circle **out) CALX_MUST_USE;
+// cpu_coll_leave().
+calx_status *cpu_coll_enter(cpu_coll_launch *launch,
+                            const cpu_coll_group *group,
+                            const cpu_coll_part *part,
+                            cpu_coll_circle **out) CALX_MUST_USE;
 // What the members brought, in the order of the group.
-const cx_coll_part *cx_coll_parts(const cx_coll_circle *circle);
+const cpu_coll_part *cpu_coll_parts(const cpu_coll_circle *circle);
 // Waits until all have finished. `failed` (taken) is how the caller's part
 // went; the first failure is everybody's.
-calx_status *cx_coll_leave(cx_coll_launch *launch, cx_coll_circle *circle,
-                           calx_status *failed) CALX_MUST_USE;
+calx_status *cpu_coll_leave(cpu_coll_launch *launch, cpu_coll_circle *circle,
+                            calx_status *failed) CALX_MUST_USE;
 
 #endif

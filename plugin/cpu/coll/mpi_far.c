@@ -17,7 +17,7 @@ typedef struct told {
 } told;
 
 // Blocks that follow each other and together are all devices.
-static calx_status *read_hosts(cx_coll_window *w, const told *all, uint32_t n)
+static calx_status *read_hosts(cpu_coll_window *w, const told *all, uint32_t n)
 {
   uint32_t next = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -31,10 +31,10 @@ static calx_status *read_hosts(cx_coll_window *w, const told *all, uint32_t n)
     }
     if (device == next && t->first == next && t->n != 0 &&
         t->n <= w->share.all - next && t->n % t->n_own == 0) {
-      w->hosts[w->n_hosts++] = (cx_coll_host){ t->first, t->n };
+      w->hosts[w->n_hosts++] = (cpu_coll_host){ t->first, t->n };
       next += t->n;
     }
-    const cx_coll_host *host = &w->hosts[w->n_hosts - (w->n_hosts > 0)];
+    const cpu_coll_host *host = &w->hosts[w->n_hosts - (w->n_hosts > 0)];
     if (device < next && t->first == host->first && t->n == host->n) continue;
     return cx_error(CALX_INVALID_ARGUMENT,
                     "process %u says that its host has devices %u to %u, which "
@@ -45,7 +45,7 @@ static calx_status *read_hosts(cx_coll_window *w, const told *all, uint32_t n)
   return NULL;
 }
 
-static uint32_t host_of(const cx_coll_window *w, uint32_t device)
+static uint32_t host_of(const cpu_coll_window *w, uint32_t device)
 {
   uint32_t low = 0, high = w->n_hosts;
   while (high - low > 1) {
@@ -66,67 +66,68 @@ typedef struct message {
   uint64_t key, launch;   // of the team
   uint64_t step;
   union {
-    uint64_t header[CX_COLL_WORDS];
-    cx_coll_news news;
+    uint64_t header[CPU_COLL_WORDS];
+    cpu_coll_news news;
   } as;
 } message;
-_Static_assert(sizeof(message) <= CX_MPI_MESSAGE, "a message fits");
+_Static_assert(sizeof(message) <= CPU_COLL_MPI_MESSAGE, "a message fits");
 
 enum { COMES, ENDED, ENDED_BADLY };
 
 static size_t message_bytes(uint32_t kind)
 {
   const size_t head = offsetof(message, as);
-  if (kind == COMES) return head + sizeof(uint64_t[CX_COLL_WORDS]);
-  return kind == ENDED ? head : head + sizeof(cx_coll_news);
+  if (kind == COMES) return head + sizeof(uint64_t[CPU_COLL_WORDS]);
+  return kind == ENDED ? head : head + sizeof(cpu_coll_news);
 }
 
 // The process of a host that has a device's copies.
-static uint32_t keeper(const cx_coll_window *w, uint32_t host, uint32_t device)
+static uint32_t keeper(const cpu_coll_window *w, uint32_t host, uint32_t device)
 {
-  const cx_coll_host *h = &w->hosts[host];
+  const cpu_coll_host *h = &w->hosts[host];
   const uint32_t processes = h->n / w->share.n_own;
   return h->first / w->share.n_own + device % processes;
 }
 
-static void tell(cx_coll_window *w, uint32_t host, const message *m)
+static void tell(cpu_coll_window *w, uint32_t host, const message *m)
 {
-  cx_mpi_link_tell(w->link, keeper(w, host, m->device), m,
-                   message_bytes(m->kind));
+  cpu_coll_mpi_link_tell(w->link, keeper(w, host, m->device), m,
+                         message_bytes(m->kind));
 }
 
-static message message_of(const cx_coll_window *w, const cx_coll_launch *l,
-                          uint32_t kind, const cx_coll_state *s)
+static message message_of(const cpu_coll_window *w, const cpu_coll_launch *l,
+                          uint32_t kind, const cpu_coll_state *s)
 {
   return (message){ .kind = kind,
-                    .device = l->devices[cx_coll_device(l)],
+                    .device = l->devices[cpu_coll_device(l)],
                     .key = atomic_load(&w->head->teams[l->team]),
                     .launch = l->number,
                     .step = atomic_load(&s->step) };
 }
 
-void cx_mpi_far_come(const cx_coll_visit *v)
+void cpu_coll_mpi_far_come(const cpu_coll_visit *v)
 {
-  const cx_coll_own *self = v->self;
-  const cx_coll_state *s = &self->team[self->device];
+  const cpu_coll_own *self = v->self;
+  const cpu_coll_state *s = &self->team[self->device];
   message m = message_of(v->window, v->launch, COMES, s);
-  for (int i = 0; i < CX_COLL_WORDS; i++) {
+  for (int i = 0; i < CPU_COLL_WORDS; i++) {
     m.as.header[i] = atomic_load(&s->header[i]);
   }
   for (uint32_t i = 0; i < v->n_sides; i++) {
     if (i != v->own_side) tell(v->window, v->sides[i].host, &m);
   }
-  cx_mpi_link_poll(v->window->link);
+  cpu_coll_mpi_link_poll(v->window->link);
 }
 
-void cx_mpi_far_end(cx_coll_window *w, const cx_coll_launch *l, bool failed)
+void cpu_coll_mpi_far_end(cpu_coll_window *w, const cpu_coll_launch *l,
+                          bool failed)
 {
   if (w->link == NULL) return;
   const uint32_t n = l->n_replicas * l->n_partitions;
-  const uint32_t device = l->devices[cx_coll_device(l)];
+  const uint32_t device = l->devices[cpu_coll_device(l)];
   const uint32_t own = host_of(w, device);
-  const cx_coll_state *s =
-      &cx_coll_states_of(w, l->team)[cx_coll_place(w, device)];
+  const cpu_coll_state *s =
+      &cpu_coll_states_of(w, l->team)[cpu_coll_place(w, device)];
   message m = message_of(w, l, failed ? ENDED_BADLY : ENDED, s);
   if (failed) m.as.news = s->news;
   for (uint32_t h = 0; h < w->n_hosts; h++) {
@@ -140,19 +141,19 @@ void cx_mpi_far_end(cx_coll_window *w, const cx_coll_launch *l, bool failed)
 
 // ---- copies -----------------------------------------------------------------
 
-static void copy_coming(cx_coll_state *s, const message *m)
+static void copy_coming(cpu_coll_state *s, const message *m)
 {
   if (atomic_load(&s->launch) != m->launch) {
     atomic_store(&s->step, 0);
     atomic_store(&s->launch, m->launch);
   }
-  for (int i = 0; i < CX_COLL_WORDS; i++) {
+  for (int i = 0; i < CPU_COLL_WORDS; i++) {
     atomic_store_explicit(&s->header[i], m->as.header[i], memory_order_relaxed);
   }
   atomic_store(&s->step, m->step);
 }
 
-static void copy_end(cx_coll_state *s, const message *m)
+static void copy_end(cpu_coll_state *s, const message *m)
 {
   if (m->kind == ENDED_BADLY) {
     if (atomic_load(&s->launch) == m->launch) atomic_store(&s->step, m->step);
@@ -165,40 +166,40 @@ static void copy_end(cx_coll_state *s, const message *m)
 
 static void hear(void *user, const void *bytes, size_t size)
 {
-  cx_coll_window *w = user;
+  cpu_coll_window *w = user;
   message m = { 0 };
   uint32_t slot = 0;
   if (size > sizeof m || size < offsetof(message, as)) return;
   memcpy(&m, bytes, size);
   if (m.kind > ENDED_BADLY || size != message_bytes(m.kind) ||
       m.device >= w->share.all || m.device - w->share.first < w->share.n ||
-      !cx_coll_slot_of(w, m.key, &slot)) {
+      !cpu_coll_slot_of(w, m.key, &slot)) {
     return;
   }
-  cx_coll_state *team = cx_coll_states_of(w, slot);
-  cx_coll_state *s = &team[cx_coll_place(w, m.device)];
+  cpu_coll_state *team = cpu_coll_states_of(w, slot);
+  cpu_coll_state *s = &team[cpu_coll_place(w, m.device)];
   if (m.kind == COMES) {
     copy_coming(s, &m);
   } else {
     copy_end(s, &m);
   }
   for (uint32_t i = 0; i < w->share.all; i++) {
-    if (atomic_load(&team[i].sleepers) != 0) cx_coll_ring(&team[i]);
+    if (atomic_load(&team[i].sleepers) != 0) cpu_coll_ring(&team[i]);
   }
 }
 
 // ---- sides ------------------------------------------------------------------
 
-calx_status *cx_mpi_far_sides(cx_coll_visit *v)
+calx_status *cpu_coll_mpi_far_sides(cpu_coll_visit *v)
 {
-  const cx_coll_window *w = v->window;
-  cx_coll_own *self = v->self;
+  const cpu_coll_window *w = v->window;
+  cpu_coll_own *self = v->self;
   const uint32_t n = v->group->n;
   if (self->side_room < n) {
     uint32_t *order = cx_realloc(self->order, n * sizeof *order);
     if (order == NULL) return cx_out_of_memory();
     self->order = order;
-    cx_coll_side *sides = cx_realloc(self->sides, n * sizeof *sides);
+    cpu_coll_side *sides = cx_realloc(self->sides, n * sizeof *sides);
     if (sides == NULL) return cx_out_of_memory();
     self->sides = sides;
     self->side_room = n;
@@ -218,7 +219,7 @@ calx_status *cx_mpi_far_sides(cx_coll_visit *v)
     }
     if (used == first) continue;
     self->sides[v->n_sides++] =
-        (cx_coll_side){ h, used - first, self->order + first };
+        (cpu_coll_side){ h, used - first, self->order + first };
   }
   v->sides = self->sides;
   v->near = self->sides[v->own_side].members;
@@ -228,16 +229,17 @@ calx_status *cx_mpi_far_sides(cx_coll_visit *v)
 
 // ---- opening ----------------------------------------------------------------
 
-static int tag_of(const cx_coll_window *w, uint32_t from, uint32_t to,
+static int tag_of(const cpu_coll_window *w, uint32_t from, uint32_t to,
                   int channel)
 {
   const uint32_t n = w->share.n_own;
-  return FIRST_TAG + (int)((from % n * n + to % n) * CX_MPI_CHANNELS) + channel;
+  return FIRST_TAG + (int)((from % n * n + to % n) * CPU_COLL_MPI_CHANNELS) +
+         channel;
 }
 
-calx_status *cx_mpi_far_open(cx_coll_window *w)
+calx_status *cpu_coll_mpi_far_open(cpu_coll_window *w)
 {
-  const cx_coll_share *s = &w->share;
+  const cpu_coll_share *s = &w->share;
   const uint32_t n = s->all / s->n_own;
   const told own = { s->first, s->n, s->n_own };
   told *all = cx_calloc(n, sizeof *all);
@@ -246,19 +248,19 @@ calx_status *cx_mpi_far_open(cx_coll_window *w)
     cx_free(all);
     return cx_out_of_memory();
   }
-  const cx_mpi_options options = {
-    .process = s->own / s->n_own,
-    .processes = n,
-    .most_tag = tag_of(w, s->n_own - 1, s->n_own - 1, CX_MPI_CHANNELS - 1),
-    .timeout_ms = s->timeout_ms,
-    .news = w->news,
-    .hear = hear,
-    .user = w,
-    .told = &own,
-    .all = all,
-    .told_bytes = sizeof own
-  };
-  calx_status *status = cx_mpi_link_open(&options, &w->link);
+  const cpu_coll_mpi_options options = { .process = s->own / s->n_own,
+                                         .processes = n,
+                                         .most_tag = tag_of(
+                                             w, s->n_own - 1, s->n_own - 1,
+                                             CPU_COLL_MPI_CHANNELS - 1),
+                                         .timeout_ms = s->timeout_ms,
+                                         .news = w->news,
+                                         .hear = hear,
+                                         .user = w,
+                                         .told = &own,
+                                         .all = all,
+                                         .told_bytes = sizeof own };
+  calx_status *status = cpu_coll_mpi_link_open(&options, &w->link);
   if (status == NULL) status = read_hosts(w, all, n);
   cx_free(all);
   return status;
@@ -266,54 +268,56 @@ calx_status *cx_mpi_far_open(cx_coll_window *w)
 
 // ---- transfers --------------------------------------------------------------
 
-cx_mpi_transfer cx_mpi_far_transfer(const cx_coll_visit *v, uint32_t i,
-                                    cx_mpi_channel channel, bool sends,
-                                    void *data, size_t bytes)
+cpu_coll_mpi_transfer cpu_coll_mpi_far_transfer(const cpu_coll_visit *v,
+                                                uint32_t i,
+                                                cpu_coll_mpi_channel channel,
+                                                bool sends, void *data,
+                                                size_t bytes)
 {
   const uint32_t me = v->launch->devices[v->group->members[v->group->me]];
   const uint32_t other = v->launch->devices[v->group->members[i]];
   const int tag = sends ? tag_of(v->window, me, other, (int)channel)
                         : tag_of(v->window, other, me, (int)channel);
-  return (cx_mpi_transfer){ .data = data,
-                            .bytes = bytes,
-                            .process = other / v->window->share.n_own,
-                            .tag = tag,
-                            .sends = sends };
+  return (cpu_coll_mpi_transfer){ .data = data,
+                                  .bytes = bytes,
+                                  .process = other / v->window->share.n_own,
+                                  .tag = tag,
+                                  .sends = sends };
 }
 
-static calx_status *stuck_error(const cx_coll_visit *v)
+static calx_status *stuck_error(const cpu_coll_visit *v)
 {
   cx_text text = { 0 };
-  cx_coll_put_part(&text, v->part);
+  cpu_coll_put_part(&text, v->part);
   cx_text_format(&text,
                  " (collective %u of the program): all have come, but for "
                  "%lld ms nothing has moved between the hosts",
                  (unsigned)v->launch->n_done,
-                 (long long)cx_coll_limit_ms(v->launch));
-  return cx_coll_say(CALX_DEADLINE_EXCEEDED, &text);
+                 (long long)cpu_coll_limit_ms(v->launch));
+  return cpu_coll_say(CALX_DEADLINE_EXCEEDED, &text);
 }
 
-calx_status *cx_mpi_far_pause(const cx_coll_visit *v, cx_mpi_wait *wait,
-                              uint32_t bell)
+calx_status *cpu_coll_mpi_far_pause(const cpu_coll_visit *v,
+                                    cpu_coll_mpi_wait *wait, uint32_t bell)
 {
-  cx_mpi_link_poll(v->window->link);
+  cpu_coll_mpi_link_poll(v->window->link);
   if (++wait->tries < YIELDS) {
-    cx_coll_yield();
+    cpu_coll_yield();
     return NULL;
   }
   const int64_t now = cx_now_ns();
   if (wait->until_ns == 0) {
-    wait->until_ns = now + cx_coll_limit_ms(v->launch) * 1000000;
+    wait->until_ns = now + cpu_coll_limit_ms(v->launch) * 1000000;
   }
-  CALX_TRY(cx_mpi_link_error(v->window->link));
-  CALX_TRY(cx_coll_visit_trouble(v));
+  CALX_TRY(cpu_coll_mpi_link_error(v->window->link));
+  CALX_TRY(cpu_coll_visit_trouble(v));
   if (now > wait->until_ns) return stuck_error(v);
-  cx_mpi_link_sleep(v->window->link, bell);
+  cpu_coll_mpi_link_sleep(v->window->link, bell);
   return NULL;
 }
 
-void cx_mpi_far_lose(const cx_coll_visit *v)
+void cpu_coll_mpi_far_lose(const cpu_coll_visit *v)
 {
-  cx_mpi_link_abandon(v->window->link, cx_coll_name(v->part->op),
-                      v->launch->n_done);
+  cpu_coll_mpi_link_abandon(v->window->link, cpu_coll_name(v->part->op),
+                            v->launch->n_done);
 }

@@ -22,12 +22,13 @@ enum {
 // MPI of this process.
 static struct {
   bool busy;  // a link uses it, or waits in vain for it
-  const cx_mpi_api *api;
+  const cpu_coll_mpi_api *api;
   int rank, size, most_tag;
-  cx_mpi_transfer *lost;  // of links that are closed: as they are, for ever
-  bool hears;             // a receive of a message is pending
-  cx_mpi_request request;
-  unsigned char message[CX_MPI_MESSAGE];
+  cpu_coll_mpi_transfer
+      *lost;   // of links that are closed: as they are, for ever
+  bool hears;  // a receive of a message is pending
+  cpu_coll_mpi_request request;
+  unsigned char message[CPU_COLL_MPI_MESSAGE];
 } mpi;
 static cx_mutex mpi_lock = CX_MUTEX_INIT;  // of `busy`
 
@@ -36,14 +37,14 @@ typedef struct letter {
   uint32_t process;
   size_t bytes;
   bool sent;
-  cx_mpi_request request;
-  unsigned char text[CX_MPI_MESSAGE];
+  cpu_coll_mpi_request request;
+  unsigned char text[CPU_COLL_MPI_MESSAGE];
 } letter;
 
 typedef enum stage { STARTING, RUNS, FAILED } stage;
 
-struct cx_mpi_link {
-  cx_mpi_options options;
+struct cpu_coll_mpi_link {
+  cpu_coll_mpi_options options;
   cx_thread thread;
   cx_mutex lock;
   cx_cond changed;
@@ -54,7 +55,7 @@ struct cx_mpi_link {
   // link is the thread's.
   bool opening, left;
   calx_status *failed;
-  cx_mpi_transfer *posted, **last_posted;
+  cpu_coll_mpi_transfer *posted, **last_posted;
   letter *told, **last_told;
   atomic_uint hurry;
   atomic_bool broken, has_posts;
@@ -62,7 +63,7 @@ struct cx_mpi_link {
   atomic_flag inside;  // a thread has its turn
   atomic_uint polls;   // turns of others than the link's thread
   // Whose turn it is uses these.
-  cx_mpi_transfer *active;
+  cpu_coll_mpi_transfer *active;
   letter *sending;
   unsigned seen;  // the link's thread: polls as it saw them last
 };
@@ -70,7 +71,7 @@ struct cx_mpi_link {
 // ---- failures ---------------------------------------------------------------
 
 // The first one stays; taken.
-static void set_failed(cx_mpi_link *l, calx_status *why)
+static void set_failed(cpu_coll_mpi_link *l, calx_status *why)
 {
   cx_lock(&l->lock);
   if (l->failed == NULL) {
@@ -81,13 +82,13 @@ static void set_failed(cx_mpi_link *l, calx_status *why)
   calx_status_free(why);
 }
 
-static void ring(cx_mpi_link *l)
+static void ring(cpu_coll_mpi_link *l)
 {
   atomic_fetch_add(&l->bell, 1);
-  if (atomic_load(&l->sleepers) != 0) cx_coll_wake(&l->bell);
+  if (atomic_load(&l->sleepers) != 0) cpu_coll_wake(&l->bell);
 }
 
-static bool check(cx_mpi_link *l, const char *wrong)
+static bool check(cpu_coll_mpi_link *l, const char *wrong)
 {
   if (wrong == NULL) return true;
   set_failed(l, cx_error(CALX_UNAVAILABLE, "%s, between hosts: %s",
@@ -97,7 +98,8 @@ static bool check(cx_mpi_link *l, const char *wrong)
   return false;
 }
 
-void cx_mpi_link_abandon(cx_mpi_link *l, const char *operation, uint32_t index)
+void cpu_coll_mpi_link_abandon(cpu_coll_mpi_link *l, const char *operation,
+                               uint32_t index)
 {
   set_failed(l, cx_error(CALX_FAILED_PRECONDITION,
                          "the connection between hosts was given up in the "
@@ -106,7 +108,7 @@ void cx_mpi_link_abandon(cx_mpi_link *l, const char *operation, uint32_t index)
                          operation, (unsigned)index));
 }
 
-calx_status *cx_mpi_link_error(cx_mpi_link *l)
+calx_status *cpu_coll_mpi_link_error(cpu_coll_mpi_link *l)
 {
   cx_lock(&l->lock);
   calx_status *status = cx_status_copy(l->failed);
@@ -116,21 +118,21 @@ calx_status *cx_mpi_link_error(cx_mpi_link *l)
 
 // ---- sleeping ---------------------------------------------------------------
 
-uint32_t cx_mpi_link_bell(cx_mpi_link *l)
+uint32_t cpu_coll_mpi_link_bell(cpu_coll_mpi_link *l)
 {
   return atomic_load(&l->bell);
 }
 
-void cx_mpi_link_sleep(cx_mpi_link *l, uint32_t bell)
+void cpu_coll_mpi_link_sleep(cpu_coll_mpi_link *l, uint32_t bell)
 {
   atomic_fetch_add(&l->sleepers, 1);
-  if (atomic_load(&l->bell) == bell) cx_coll_sleep(&l->bell, bell, SLEEP_MS);
+  if (atomic_load(&l->bell) == bell) cpu_coll_sleep(&l->bell, bell, SLEEP_MS);
   atomic_fetch_sub(&l->sleepers, 1);
 }
 
 // ---- what devices give ------------------------------------------------------
 
-void cx_mpi_link_post(cx_mpi_link *l, cx_mpi_transfer *t)
+void cpu_coll_mpi_link_post(cpu_coll_mpi_link *l, cpu_coll_mpi_transfer *t)
 {
   t->next = NULL;
   atomic_store(&t->done, false);
@@ -141,8 +143,8 @@ void cx_mpi_link_post(cx_mpi_link *l, cx_mpi_transfer *t)
   cx_unlock(&l->lock);
 }
 
-void cx_mpi_link_tell(cx_mpi_link *l, uint32_t process, const void *message,
-                      size_t bytes)
+void cpu_coll_mpi_link_tell(cpu_coll_mpi_link *l, uint32_t process,
+                            const void *message, size_t bytes)
 {
   letter *one = cx_calloc(1, sizeof *one);
   if (one == NULL) {
@@ -159,7 +161,7 @@ void cx_mpi_link_tell(cx_mpi_link *l, uint32_t process, const void *message,
   cx_unlock(&l->lock);
 }
 
-void cx_mpi_link_hurry(cx_mpi_link *l)
+void cpu_coll_mpi_link_hurry(cpu_coll_mpi_link *l)
 {
   if (atomic_fetch_add(&l->hurry, 1) != 0) return;
   cx_lock(&l->lock);
@@ -167,7 +169,7 @@ void cx_mpi_link_hurry(cx_mpi_link *l)
   cx_unlock(&l->lock);
 }
 
-void cx_mpi_link_relax(cx_mpi_link *l)
+void cpu_coll_mpi_link_relax(cpu_coll_mpi_link *l)
 {
   atomic_fetch_sub(&l->hurry, 1);
 }
@@ -175,11 +177,11 @@ void cx_mpi_link_relax(cx_mpi_link *l)
 // ---- turns ------------------------------------------------------------------
 
 // What was posted is started, in its order.
-static void start_posted(cx_mpi_link *l)
+static void start_posted(cpu_coll_mpi_link *l)
 {
   if (!atomic_load(&l->has_posts)) return;
   cx_lock(&l->lock);
-  cx_mpi_transfer *posted = l->posted;
+  cpu_coll_mpi_transfer *posted = l->posted;
   letter *told = l->told;
   l->posted = NULL;
   l->last_posted = &l->posted;
@@ -194,10 +196,10 @@ static void start_posted(cx_mpi_link *l)
     i->sent = check(l, mpi.api->send(i->text, (int)i->bytes, (int)i->process,
                                      MESSAGES, &i->request));
   }
-  cx_mpi_transfer **last = &l->active;
+  cpu_coll_mpi_transfer **last = &l->active;
   while (*last != NULL) last = &(*last)->next;
   *last = posted;
-  for (cx_mpi_transfer *t = posted; t != NULL && !atomic_load(&l->broken);
+  for (cpu_coll_mpi_transfer *t = posted; t != NULL && !atomic_load(&l->broken);
        t = t->next) {
     const int n = (int)t->bytes, process = (int)t->process;
     (void)check(
@@ -208,11 +210,11 @@ static void start_posted(cx_mpi_link *l)
 }
 
 // Whether anything was done.
-static bool test_transfers(cx_mpi_link *l)
+static bool test_transfers(cpu_coll_mpi_link *l)
 {
   bool any = false;
-  for (cx_mpi_transfer **at = &l->active; *at != NULL;) {
-    cx_mpi_transfer *t = *at;
+  for (cpu_coll_mpi_transfer **at = &l->active; *at != NULL;) {
+    cpu_coll_mpi_transfer *t = *at;
     bool done = false;
     if (!check(l, mpi.api->test(&t->request, &done, NULL))) return true;
     if (!done) {
@@ -227,7 +229,7 @@ static bool test_transfers(cx_mpi_link *l)
   return any;
 }
 
-static bool test_letters(cx_mpi_link *l)
+static bool test_letters(cpu_coll_mpi_link *l)
 {
   bool any = false;
   for (letter **at = &l->sending; *at != NULL;) {
@@ -245,7 +247,7 @@ static bool test_letters(cx_mpi_link *l)
   return any;
 }
 
-static bool hear(cx_mpi_link *l)
+static bool hear(cpu_coll_mpi_link *l)
 {
   bool done = false;
   int bytes = 0;
@@ -263,7 +265,7 @@ static bool hear(cx_mpi_link *l)
 }
 
 // Whether anything was done.
-static bool turn(cx_mpi_link *l)
+static bool turn(cpu_coll_mpi_link *l)
 {
   start_posted(l);
   if (atomic_load(&l->broken)) return false;
@@ -273,7 +275,7 @@ static bool turn(cx_mpi_link *l)
   return any;
 }
 
-static bool try_turn(cx_mpi_link *l)
+static bool try_turn(cpu_coll_mpi_link *l)
 {
   if (atomic_flag_test_and_set(&l->inside)) return false;
   const bool any = turn(l);
@@ -281,7 +283,7 @@ static bool try_turn(cx_mpi_link *l)
   return any;
 }
 
-void cx_mpi_link_poll(cx_mpi_link *l)
+void cpu_coll_mpi_link_poll(cpu_coll_mpi_link *l)
 {
   (void)try_turn(l);
   atomic_fetch_add_explicit(&l->polls, 1, memory_order_relaxed);
@@ -290,7 +292,7 @@ void cx_mpi_link_poll(cx_mpi_link *l)
 // ---- the thread -------------------------------------------------------------
 
 // Whether nothing is to be done, or others do it.
-static bool is_idle(cx_mpi_link *l)
+static bool is_idle(cpu_coll_mpi_link *l)
 {
   if (atomic_load(&l->broken)) return true;
   const unsigned polls = atomic_load(&l->polls);
@@ -300,10 +302,10 @@ static bool is_idle(cx_mpi_link *l)
 }
 
 // Lets others run; false: it shall stop.
-static bool pause_for(cx_mpi_link *l, int *idle_turns)
+static bool pause_for(cpu_coll_mpi_link *l, int *idle_turns)
 {
   if (++*idle_turns % LOOK_TURNS != 0) {
-    cx_coll_yield();
+    cpu_coll_yield();
     return true;
   }
   const bool idle = is_idle(l);
@@ -317,13 +319,14 @@ static bool pause_for(cx_mpi_link *l, int *idle_turns)
   return goes_on;
 }
 
-static bool is_well(const cx_mpi_link *l)
+static bool is_well(const cpu_coll_mpi_link *l)
 {
   return !atomic_load(&l->broken) && atomic_load(&l->options.news->failed) == 0;
 }
 
 // Turns until the request is done; false: it will not be.
-static bool finish(cx_mpi_link *l, cx_mpi_request *request, int64_t most_ms)
+static bool finish(cpu_coll_mpi_link *l, cpu_coll_mpi_request *request,
+                   int64_t most_ms)
 {
   const int64_t limit = l->options.timeout_ms;
   const int64_t until =
@@ -331,14 +334,14 @@ static bool finish(cx_mpi_link *l, cx_mpi_request *request, int64_t most_ms)
   bool done = false;
   while (!done && is_well(l) && cx_now_ns() < until) {
     if (!check(l, mpi.api->test(request, &done, NULL))) return false;
-    if (!turn(l)) cx_coll_yield();
+    if (!turn(l)) cpu_coll_yield();
   }
   return done;
 }
 
 // ---- beginning and end ------------------------------------------------------
 
-static calx_status *check_place(const cx_mpi_options *o)
+static calx_status *check_place(const cpu_coll_mpi_options *o)
 {
   if (mpi.rank != (int)o->process || mpi.size != (int)o->processes) {
     return cx_error(CALX_FAILED_PRECONDITION,
@@ -356,18 +359,18 @@ static calx_status *check_place(const cx_mpi_options *o)
   return NULL;
 }
 
-static void set_opening(cx_mpi_link *l, bool opening)
+static void set_opening(cpu_coll_mpi_link *l, bool opening)
 {
   cx_lock(&l->lock);
   l->opening = opening;
   cx_unlock(&l->lock);
 }
 
-static calx_status *gather(cx_mpi_link *l)
+static calx_status *gather(cpu_coll_mpi_link *l)
 {
-  const cx_mpi_options *o = &l->options;
+  const cpu_coll_mpi_options *o = &l->options;
   const size_t bytes = o->told_bytes * o->processes;
-  cx_mpi_request request;
+  cpu_coll_mpi_request request;
   // MPI's, if it does not come to an end: then it is not freed.
   unsigned char *all = cx_alloc(bytes + o->told_bytes);
   if (all == NULL) return cx_out_of_memory();
@@ -379,17 +382,17 @@ static calx_status *gather(cx_mpi_link *l)
     cx_free(all);
     return NULL;
   }
-  calx_status *status = cx_mpi_link_error(l);
+  calx_status *status = cpu_coll_mpi_link_error(l);
   if (status != NULL) return status;
   return cx_error(CALX_DEADLINE_EXCEEDED,
                   "%s: the other processes have not come", mpi.api->flavour);
 }
 
-static calx_status *begin(cx_mpi_link *l)
+static calx_status *begin(cpu_coll_mpi_link *l)
 {
   if (mpi.api == NULL) {
-    const cx_mpi_api *api = NULL;
-    CALX_TRY(cx_mpi_load(&api));
+    const cpu_coll_mpi_api *api = NULL;
+    CALX_TRY(cpu_coll_mpi_load(&api));
     set_opening(l, true);
     const char *wrong = api->open(&mpi.rank, &mpi.size, &mpi.most_tag);
     set_opening(l, false);
@@ -430,7 +433,7 @@ static void letters_free(letter *first)
   }
 }
 
-static void drop(cx_mpi_link *l)
+static void drop(cpu_coll_mpi_link *l)
 {
   letters_free(l->sending);
   letters_free(l->told);
@@ -443,7 +446,7 @@ static void drop(cx_mpi_link *l)
 
 static void work(void *user)
 {
-  cx_mpi_link *l = user;
+  cpu_coll_mpi_link *l = user;
   calx_status *status = begin(l);
   cx_lock(&l->lock);
   const bool left = l->left;
@@ -461,7 +464,7 @@ static void work(void *user)
   }
   // Who gave up a transfer comes too: others would wait for it.
   if (runs && is_well(l)) {
-    cx_mpi_request request;
+    cpu_coll_mpi_request request;
     if (check(l, mpi.api->barrier(&request))) {
       (void)finish(l, &request, END_MS);
     }
@@ -470,7 +473,7 @@ static void work(void *user)
 }
 
 // *left: the thread is left to itself, and the link to the thread.
-static calx_status *wait_to_run(cx_mpi_link *l, bool *left)
+static calx_status *wait_to_run(cpu_coll_mpi_link *l, bool *left)
 {
   const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
   calx_status *status = NULL;
@@ -497,11 +500,12 @@ static calx_status *wait_to_run(cx_mpi_link *l, bool *left)
   return status;
 }
 
-calx_status *cx_mpi_link_open(const cx_mpi_options *options, cx_mpi_link **out)
+calx_status *cpu_coll_mpi_link_open(const cpu_coll_mpi_options *options,
+                                    cpu_coll_mpi_link **out)
 {
   *out = NULL;
   CALX_TRY(take_mpi());
-  cx_mpi_link *l = cx_calloc(1, sizeof *l);
+  cpu_coll_mpi_link *l = cx_calloc(1, sizeof *l);
   if (l == NULL) {
     give_mpi();
     return cx_out_of_memory();
@@ -522,12 +526,12 @@ calx_status *cx_mpi_link_open(const cx_mpi_options *options, cx_mpi_link **out)
   if (status == NULL) {
     *out = l;
   } else if (!left) {
-    (void)cx_mpi_link_close(l);
+    (void)cpu_coll_mpi_link_close(l);
   }
   return status;
 }
 
-bool cx_mpi_link_close(cx_mpi_link *l)
+bool cpu_coll_mpi_link_close(cpu_coll_mpi_link *l)
 {
   if (l == NULL) return false;
   cx_lock(&l->lock);
@@ -536,7 +540,7 @@ bool cx_mpi_link_close(cx_mpi_link *l)
   cx_unlock(&l->lock);
   cx_thread_join(&l->thread);
   const bool keeps = l->active != NULL;
-  cx_mpi_transfer **last = &l->active;
+  cpu_coll_mpi_transfer **last = &l->active;
   while (*last != NULL) last = &(*last)->next;
   *last = mpi.lost;
   mpi.lost = l->active;

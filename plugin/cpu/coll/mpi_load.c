@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "kernels/library.h"
+#include "kernel/library.h"
 
 static bool is_set(const char *name)
 {
@@ -45,16 +45,17 @@ static void *open_shim(const char *flavour, cx_text *looked)
   void *handle = NULL;
   cx_text_format(&file, "libcalx_mpi_%s.so", flavour);
   for (size_t i = 0;
-       handle == NULL && cx_library_path(i, cx_text_str(&file), &path); i++) {
+       handle == NULL && cpu_kernel_library_path(i, cx_text_str(&file), &path);
+       i++) {
     // MPI loads parts of its own that want its names.
-    handle = cx_library_open(&path, RTLD_GLOBAL, looked);
+    handle = cpu_kernel_library_open(&path, RTLD_GLOBAL, looked);
   }
   cx_text_free(&file);
   cx_text_free(&path);
   return handle;
 }
 
-calx_status *cx_mpi_load(const cx_mpi_api **out)
+calx_status *cpu_coll_mpi_load(const cpu_coll_mpi_api **out)
 {
   const char *flavour = NULL;
   CALX_TRY(choose(&flavour));
@@ -63,11 +64,11 @@ calx_status *cx_mpi_load(const cx_mpi_api **out)
   setenv("UCX_HANDLE_ERRORS", "none", 0);
   setenv("UCX_DEBUG_SIGNO", "0", 0);
   setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
-  cx_mpi_choose_net();
+  cpu_coll_mpi_choose_net();
   cx_text looked = { 0 };
   void *handle = open_shim(flavour, &looked);
-  void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_mpi_get_api");
-  const cx_mpi_api *(*get)(void) = NULL;
+  void *symbol = handle == NULL ? NULL : dlsym(handle, "cpu_coll_mpi_get_api");
+  const cpu_coll_mpi_api *(*get)(void) = NULL;
   memcpy(&get, &symbol, sizeof symbol);
   calx_status *status = NULL;
   if (get == NULL) {
@@ -76,7 +77,7 @@ calx_status *cx_mpi_load(const cx_mpi_api **out)
                       "libcalx_mpi_%s.so does not load: %s; it is built where "
                       "Debian's lib%s-dev is installed",
                       flavour, cx_text_str(&looked), flavour);
-  } else if ((*out = get())->struct_size != sizeof(cx_mpi_api)) {
+  } else if ((*out = get())->struct_size != sizeof(cpu_coll_mpi_api)) {
     status =
         cx_error(CALX_FAILED_PRECONDITION,
                  "libcalx_mpi_%s.so is of another version of calx", flavour);

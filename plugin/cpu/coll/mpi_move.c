@@ -28,12 +28,12 @@ typedef struct stream {
   size_t next, used;       // the run that goes on, and how much of it went
   uint32_t started, done;  // transfers
   bool ended;              // nothing more is to be started
-  cx_mpi_transfer transfers[UNDER_WAY];
+  cpu_coll_mpi_transfer transfers[UNDER_WAY];
 } stream;
 
 typedef struct move {
-  cx_coll_visit *visit;
-  const cx_mpi_layout *operands;
+  cpu_coll_visit *visit;
+  const cpu_coll_mpi_layout *operands;
   size_t total;
   stream *streams;
   uint32_t n_streams;
@@ -44,20 +44,20 @@ typedef struct move {
 // ---- who needs what ---------------------------------------------------------
 
 // The member of a side that receives what member i sends there.
-static uint32_t receiver(const cx_coll_side *side, uint32_t i)
+static uint32_t receiver(const cpu_coll_side *side, uint32_t i)
 {
   return side->members[i % side->n];
 }
 
-static bool is_wanted(const cx_coll_visit *v, uint32_t i,
-                      const cx_coll_side *side)
+static bool is_wanted(const cpu_coll_visit *v, uint32_t i,
+                      const cpu_coll_side *side)
 {
   const cx_hlo_op *op = v->part->op;
   if (op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) return i == 0;
   if (op->kind != CX_HLO_OP_COLLECTIVE_PERMUTE) return true;
   for (uint32_t k = 0; k < side->n; k++) {
     const uint32_t to = v->group->members[side->members[k]];
-    if (cx_coll_source_of(op, v->launch->n_partitions, to) ==
+    if (cpu_coll_source_of(op, v->launch->n_partitions, to) ==
         v->group->members[i]) {
       return true;
     }
@@ -93,7 +93,7 @@ typedef struct split {
   size_t bytes;
 } split;
 
-static split split_of(const cx_coll_visit *v, uint32_t operand)
+static split split_of(const cpu_coll_visit *v, uint32_t operand)
 {
   const cx_hlo_op *op = v->part->op;
   const cx_hlo_type *t = &v->part->operands[operand].type;
@@ -113,7 +113,7 @@ static split split_of(const cx_coll_visit *v, uint32_t operand)
 }
 
 // The parts of an operand that the members of a side read.
-static bool add_parts(move *m, uint32_t operand, const cx_coll_side *side)
+static bool add_parts(move *m, uint32_t operand, const cpu_coll_side *side)
 {
   const split s = split_of(m->visit, operand);
   for (int64_t o = 0; o < s.outer; o++) {
@@ -129,7 +129,7 @@ static bool add_parts(move *m, uint32_t operand, const cx_coll_side *side)
   return true;
 }
 
-static bool add_runs(move *m, const cx_coll_side *side)
+static bool add_runs(move *m, const cpu_coll_side *side)
 {
   const cx_hlo_op *op = m->visit->part->op;
   bool parts =
@@ -148,11 +148,11 @@ static bool add_runs(move *m, const cx_coll_side *side)
 // ---- the list of streams ----------------------------------------------------
 
 static calx_status *add_stream(move *m, uint32_t from, uint32_t member,
-                               bool sends, const cx_coll_side *side)
+                               bool sends, const cpu_coll_side *side)
 {
   stream *s = &m->streams[m->n_streams];
   *s = (stream){ .member = member, .sends = sends };
-  CALX_TRY(cx_coll_region(m->visit, from, m->total, &s->region));
+  CALX_TRY(cpu_coll_region(m->visit, from, m->total, &s->region));
   // Until all are known, runs are counted.
   s->next = m->n_runs;
   if (!add_runs(m, side)) return cx_out_of_memory();
@@ -168,15 +168,15 @@ static void add_leave(move *m, uint32_t member, bool sends)
 
 static calx_status *list(move *m)
 {
-  cx_coll_visit *v = m->visit;
+  cpu_coll_visit *v = m->visit;
   const uint32_t me = v->group->me;
-  const cx_coll_side *own = &v->sides[v->own_side];
+  const cpu_coll_side *own = &v->sides[v->own_side];
   const bool leave = needs_leave(v->part->op, m->total);
   m->streams =
       cx_calloc(2 * (size_t)v->group->n + 2 * v->n_sides, sizeof *m->streams);
   if (m->streams == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < v->n_sides; i++) {
-    const cx_coll_side *side = &v->sides[i];
+    const cpu_coll_side *side = &v->sides[i];
     if (i == v->own_side) continue;
     const uint32_t to = receiver(side, me);
     if (is_wanted(v, me, side)) CALX_TRY(add_stream(m, me, to, true, side));
@@ -200,13 +200,13 @@ static calx_status *list(move *m)
 
 // ---- going ------------------------------------------------------------------
 
-static void start(move *m, stream *s, cx_mpi_channel channel, size_t at,
+static void start(move *m, stream *s, cpu_coll_mpi_channel channel, size_t at,
                   size_t bytes)
 {
-  cx_mpi_transfer *t = &s->transfers[s->started++ % UNDER_WAY];
-  *t = cx_mpi_far_transfer(m->visit, s->member, channel, s->sends,
-                           s->region + at, bytes);
-  cx_mpi_link_post(m->visit->window->link, t);
+  cpu_coll_mpi_transfer *t = &s->transfers[s->started++ % UNDER_WAY];
+  *t = cpu_coll_mpi_far_transfer(m->visit, s->member, channel, s->sends,
+                                 s->region + at, bytes);
+  cpu_coll_mpi_link_post(m->visit->window->link, t);
 }
 
 static void start_next(move *m, stream *s)
@@ -214,14 +214,15 @@ static void start_next(move *m, stream *s)
   if (s->runs == NULL) {
     static unsigned char nothing;
     s->region = &nothing;
-    start(m, s, CX_MPI_LEAVE, 0, 0);
+    start(m, s, CPU_COLL_MPI_LEAVE, 0, 0);
     s->ended = true;
     return;
   }
   const run *r = &s->runs[s->next];
   const size_t left = r->bytes - s->used;
-  const size_t bytes = left < CX_MPI_TRANSFER ? left : CX_MPI_TRANSFER;
-  start(m, s, CX_MPI_FIRST, r->at + s->used, bytes);
+  const size_t bytes =
+      left < CPU_COLL_MPI_TRANSFER ? left : CPU_COLL_MPI_TRANSFER;
+  start(m, s, CPU_COLL_MPI_FIRST, r->at + s->used, bytes);
   s->used += bytes;
   if (s->used < r->bytes) return;
   s->used = 0;
@@ -248,21 +249,22 @@ static bool advance(move *m, uint32_t *left)
 
 static calx_status *go(move *m)
 {
-  for (cx_mpi_wait wait = { 0 };;) {
+  for (cpu_coll_mpi_wait wait = { 0 };;) {
     uint32_t left = 0;
-    const uint32_t bell = cx_mpi_link_bell(m->visit->window->link);
+    const uint32_t bell = cpu_coll_mpi_link_bell(m->visit->window->link);
     const bool moved = advance(m, &left);
     if (left == 0) return NULL;
     if (moved) {
-      wait = (cx_mpi_wait){ 0 };
+      wait = (cpu_coll_mpi_wait){ 0 };
     } else {
-      CALX_TRY(cx_mpi_far_pause(m->visit, &wait, bell));
+      CALX_TRY(cpu_coll_mpi_far_pause(m->visit, &wait, bell));
     }
   }
 }
 
-calx_status *cx_mpi_move(cx_coll_visit *v, const cx_mpi_layout *operands,
-                         size_t total)
+calx_status *cpu_coll_mpi_move(cpu_coll_visit *v,
+                               const cpu_coll_mpi_layout *operands,
+                               size_t total)
 {
   move m = { .visit = v, .operands = operands, .total = total };
   calx_status *status = list(&m);
@@ -272,20 +274,20 @@ calx_status *cx_mpi_move(cx_coll_visit *v, const cx_mpi_layout *operands,
     lost = status != NULL;
   }
   // What MPI may still write to stays.
-  if (lost) cx_mpi_far_lose(v);
+  if (lost) cpu_coll_mpi_far_lose(v);
   if (!lost) cx_free(m.streams);
   cx_free(m.runs);
   return status;
 }
 
-void cx_mpi_move_trim(const cx_coll_visit *v)
+void cpu_coll_mpi_move_trim(const cpu_coll_visit *v)
 {
-  const cx_coll_side *own = &v->sides[v->own_side];
+  const cpu_coll_side *own = &v->sides[v->own_side];
   for (uint32_t i = 0; i < v->group->n; i++) {
     const uint32_t place = v->self->members[i];
     if (place < v->window->share.n || receiver(own, i) != v->group->me) {
       continue;
     }
-    cx_coll_trim_region(v->window, place);
+    cpu_coll_trim_region(v->window, place);
   }
 }

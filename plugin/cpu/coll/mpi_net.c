@@ -64,7 +64,8 @@ static bool name_to(const struct addrinfo *to, bool loopback, char *out,
 // The own host's name is often 127.0.1.1, which no interface has: the others
 // are not reached so. A job at 127.0.0.1 is this host's alone, and nobody else
 // needs to see that it listens.
-bool cx_mpi_net_to(const char *host, char *out, size_t room, bool *out_loopback)
+bool cpu_coll_mpi_net_to(const char *host, char *out, size_t room,
+                         bool *out_loopback)
 {
   const struct addrinfo wanted = { .ai_socktype = SOCK_DGRAM };
   struct addrinfo *all = NULL;
@@ -106,7 +107,7 @@ static void add_infiniband(cx_text *out)
   closedir(all);
 }
 
-void cx_mpi_choose_net(void)
+void cpu_coll_mpi_choose_net(void)
 {
   char host[256], name[64];
   const char *master = getenv("MASTER_ADDR");
@@ -115,7 +116,7 @@ void cx_mpi_choose_net(void)
     snprintf(host, sizeof host, "%s", master);
   }
   bool loopback;
-  if (!cx_mpi_net_to(host, name, sizeof name, &loopback)) return;
+  if (!cpu_coll_mpi_net_to(host, name, sizeof name, &loopback)) return;
   cx_text devices = { 0 };
   cx_text_append(&devices, name);
   if (!loopback) add_infiniband(&devices);

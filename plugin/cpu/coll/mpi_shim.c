@@ -13,7 +13,7 @@
 
 #include "coll/mpi_api.h"
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(cx_mpi_request),
+_Static_assert(sizeof(MPI_Request) <= sizeof(cpu_coll_mpi_request),
                "a request has room");
 
 static MPI_Comm world;
@@ -32,7 +32,7 @@ static const char *said(int code)
   return words;
 }
 
-static void keep(cx_mpi_request *out, const MPI_Request *request)
+static void keep(cpu_coll_mpi_request *out, const MPI_Request *request)
 {
   memcpy(out, request, sizeof *request);
 }
@@ -114,7 +114,7 @@ static const char *open_mpi(int *rank, int *size, int *most_tag)
 }
 
 static const char *send_bytes(const void *data, int bytes, int to, int tag,
-                              cx_mpi_request *out)
+                              cpu_coll_mpi_request *out)
 {
   MPI_Request request;
   const char *wrong =
@@ -124,7 +124,7 @@ static const char *send_bytes(const void *data, int bytes, int to, int tag,
 }
 
 static const char *receive_bytes(void *data, int bytes, int from, int tag,
-                                 cx_mpi_request *out)
+                                 cpu_coll_mpi_request *out)
 {
   MPI_Request request;
   const char *wrong =
@@ -135,7 +135,7 @@ static const char *receive_bytes(void *data, int bytes, int from, int tag,
 }
 
 static const char *gather_bytes(const void *data, void *all, int bytes,
-                                cx_mpi_request *out)
+                                cpu_coll_mpi_request *out)
 {
   MPI_Request request;
   const char *wrong = said(MPI_Iallgather(data, bytes, MPI_BYTE, all, bytes,
@@ -144,7 +144,7 @@ static const char *gather_bytes(const void *data, void *all, int bytes,
   return wrong;
 }
 
-static const char *meet(cx_mpi_request *out)
+static const char *meet(cpu_coll_mpi_request *out)
 {
   MPI_Request request;
   const char *wrong = said(MPI_Ibarrier(world, &request));
@@ -152,7 +152,7 @@ static const char *meet(cx_mpi_request *out)
   return wrong;
 }
 
-static const char *test(cx_mpi_request *in, bool *done, int *bytes)
+static const char *test(cpu_coll_mpi_request *in, bool *done, int *bytes)
 {
   MPI_Request request;
   MPI_Status status;
@@ -167,19 +167,20 @@ static const char *test(cx_mpi_request *in, bool *done, int *bytes)
   return wrong;
 }
 
-__attribute__((visibility("default"))) const cx_mpi_api *cx_mpi_get_api(void)
+__attribute__((visibility("default"))) const cpu_coll_mpi_api *
+cpu_coll_mpi_get_api(void)
 {
-  static const cx_mpi_api api = { .struct_size = sizeof api,
+  static const cpu_coll_mpi_api api = { .struct_size = sizeof api,
 #ifdef OMPI_MAJOR_VERSION
-                                  .flavour = "Open MPI",
+                                        .flavour = "Open MPI",
 #else
-                                  .flavour = "MPICH",
+                                        .flavour = "MPICH",
 #endif
-                                  .open = open_mpi,
-                                  .send = send_bytes,
-                                  .receive = receive_bytes,
-                                  .gather = gather_bytes,
-                                  .barrier = meet,
-                                  .test = test };
+                                        .open = open_mpi,
+                                        .send = send_bytes,
+                                        .receive = receive_bytes,
+                                        .gather = gather_bytes,
+                                        .barrier = meet,
+                                        .test = test };
   return &api;
 }

@@ -23,25 +23,25 @@
 #include "coll/mpi_far.h"
 #include "coll/mpi_move.h"
 
-enum { BLOCK = 2048, LINE = 64, LAG = CX_COLL_OUTS - 2 };
+enum { BLOCK = 2048, LINE = 64, LAG = CPU_COLL_OUTS - 2 };
 
 // ---- the row ----
 
 typedef struct row {
-  cx_coll_visit *visit;
-  const cx_coll_reducer *reducer;
-  const cx_coll_part *part;
-  uint32_t n, me;        // of this host
-  uint32_t lag;          // from what is combined to what is taken
-  uint32_t outs;         // places for it
-  bool leads;            // slices are the first member's
-  cx_mpi_exchange *far;  // NULL: nobody's, or not of this member
-  bool taken;            // whether this member gets the result
-  cx_coll_copy *copy;    // to the results
-  int64_t elements;      // of all operands
-  int64_t piece;         // elements
-  size_t in, out;        // bytes of an element
-  const void **x;        // [n]
+  cpu_coll_visit *visit;
+  const cpu_coll_reducer *reducer;
+  const cpu_coll_part *part;
+  uint32_t n, me;              // of this host
+  uint32_t lag;                // from what is combined to what is taken
+  uint32_t outs;               // places for it
+  bool leads;                  // slices are the first member's
+  cpu_coll_mpi_exchange *far;  // NULL: nobody's, or not of this member
+  bool taken;                  // whether this member gets the result
+  cpu_coll_copy *copy;         // to the results
+  int64_t elements;            // of all operands
+  int64_t piece;               // elements
+  size_t in, out;              // bytes of an element
+  const void **x;              // [n]
 } row;
 
 // The elements [at, at + n) of an operand.
@@ -105,7 +105,7 @@ static void bring(const row *r, int64_t k)
   const range p = piece_of(r, k);
   const range own = slice_of(r, k, r->me);
   unsigned char *to =
-      cx_coll_piece_in(r->visit, cx_coll_near(r->visit, r->me), k & 1);
+      cpu_coll_piece_in(r->visit, cpu_coll_near(r->visit, r->me), k & 1);
   bring_range(r, p.lo, (range){ 0, own.lo }, to);
   bring_range(r, p.lo, (range){ own.hi, p.hi - p.lo }, to);
 }
@@ -120,8 +120,8 @@ static void take(const row *r, const span *s, const unsigned char *from)
 // Where member i's slice of a piece is, once it is combined.
 static unsigned char *out_of(const row *r, int64_t k, uint32_t i)
 {
-  return cx_coll_piece_out(r->visit, cx_coll_near(r->visit, i),
-                           (unsigned)(k % r->outs));
+  return cpu_coll_piece_out(r->visit, cpu_coll_near(r->visit, i),
+                            (unsigned)(k % r->outs));
 }
 
 static calx_status *combine(const row *r, int64_t k)
@@ -133,19 +133,19 @@ static calx_status *combine(const row *r, int64_t k)
     const int64_t end = own.hi - at < BLOCK ? own.hi : at + BLOCK;
     const span s = span_at(r, first + at, first + end);
     for (uint32_t i = 0; i < r->n; i++) {
-      r->x[i] = cx_coll_piece_in(r->visit, cx_coll_near(r->visit, i), k & 1) +
+      r->x[i] = cpu_coll_piece_in(r->visit, cpu_coll_near(r->visit, i), k & 1) +
                 (size_t)at * r->in;
     }
     r->x[r->me] = (const unsigned char *)r->part->operands[s.operand].data +
                   (size_t)s.at * r->in;
     unsigned char *sum = to + (size_t)at * r->out;
-    CALX_TRY(cx_coll_reduce(r->reducer, r->x, r->n, 0, s.n, sum));
+    CALX_TRY(cpu_coll_reduce(r->reducer, r->x, r->n, 0, s.n, sum));
     if (r->taken && r->lag == 0) take(r, &s, sum);
     at += s.n;
   }
   if (r->far == NULL) return NULL;
-  return cx_mpi_exchange_begin(r->far, k, to + (size_t)own.lo * r->out,
-                               own.hi - own.lo);
+  return cpu_coll_mpi_exchange_begin(r->far, k, to + (size_t)own.lo * r->out,
+                                     own.hi - own.lo);
 }
 
 // The slices of the result that combine() has not taken.
@@ -173,9 +173,9 @@ static calx_status *go(const row *r)
     if (t > 0 && t <= n) CALX_TRY(combine(r, t - 1));
     if (taken >= 0 && r->taken) take_all(r, taken);
     if (r->far != NULL && taken + 1 >= 0 && taken + 1 < n) {
-      CALX_TRY(cx_mpi_exchange_end(r->far, taken + 1));
+      CALX_TRY(cpu_coll_mpi_exchange_end(r->far, taken + 1));
     }
-    if (t <= n + r->lag) CALX_TRY(cx_coll_visit_wait(r->visit));
+    if (t <= n + r->lag) CALX_TRY(cpu_coll_visit_wait(r->visit));
   }
   return NULL;
 }
@@ -184,28 +184,28 @@ static calx_status *go(const row *r)
 // what it has.
 static calx_status *go_far(row *r)
 {
-  cx_coll_visit *v = r->visit;
+  cpu_coll_visit *v = r->visit;
   r->lag = LAG;
-  r->outs = CX_COLL_OUTS;
+  r->outs = CPU_COLL_OUTS;
   for (uint32_t i = 0; i < v->n_sides; i++) {
     r->leads = r->leads || v->sides[i].n != r->n;
   }
-  CALX_TRY(cx_coll_visit_wait(v));
-  CALX_TRY(cx_coll_visit_wait(v));
-  if (r->elements == 0) return cx_mpi_move(v, NULL, 0);
+  CALX_TRY(cpu_coll_visit_wait(v));
+  CALX_TRY(cpu_coll_visit_wait(v));
+  if (r->elements == 0) return cpu_coll_mpi_move(v, NULL, 0);
   if (!r->leads || r->me == 0) {
-    CALX_TRY(cx_mpi_exchange_new(v, r->reducer, r->leads ? 0 : r->me,
-                                 (size_t)r->piece * r->out, &r->far));
+    CALX_TRY(cpu_coll_mpi_exchange_new(v, r->reducer, r->leads ? 0 : r->me,
+                                       (size_t)r->piece * r->out, &r->far));
   }
   calx_status *status = go(r);
-  cx_mpi_exchange_free(r->far);
+  cpu_coll_mpi_exchange_free(r->far);
   return status;
 }
 
-calx_status *cx_coll_reduce_in_pieces(cx_coll_visit *v,
-                                      const cx_coll_reducer *reducer)
+calx_status *cpu_coll_reduce_in_pieces(cpu_coll_visit *v,
+                                       const cpu_coll_reducer *reducer)
 {
-  const cx_coll_part *part = v->part;
+  const cpu_coll_part *part = v->part;
   row r = { .visit = v,
             .reducer = reducer,
             .part = part,
@@ -222,8 +222,8 @@ calx_status *cx_coll_reduce_in_pieces(cx_coll_visit *v,
     if (r.taken) continue;
     memset(part->results[i].data, 0, (size_t)n * r.out);
   }
-  r.piece = (int64_t)(CX_COLL_PIECE / (r.in > r.out ? r.in : r.out));
-  r.copy = cx_coll_copy_of((size_t)r.elements * r.out);
+  r.piece = (int64_t)(CPU_COLL_PIECE / (r.in > r.out ? r.in : r.out));
+  r.copy = cpu_coll_copy_of((size_t)r.elements * r.out);
   r.x = cx_alloc(r.n * sizeof *r.x);
   if (r.x == NULL) return cx_out_of_memory();
   calx_status *status = v->n_sides > 1 ? go_far(&r) : go(&r);

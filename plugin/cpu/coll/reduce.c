@@ -45,19 +45,20 @@ static cx_hlo_op_kind kind_of(const cx_hlo_block *b)
   return both ? op->kind : CX_HLO_OP_OTHER;
 }
 
-cx_coll_reducer cx_coll_reducer_of(const cx_hlo_module *m, const cx_hlo_op *op)
+cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
+                                     const cx_hlo_op *op)
 {
-  cx_coll_reducer r = { .module = m,
-                        .kind = CX_HLO_OP_ADD,
-                        .from = op->operands[0]->type.tensor.elem,
-                        .elem = op->results[0].type.tensor.elem };
+  cpu_coll_reducer r = { .module = m,
+                         .kind = CX_HLO_OP_ADD,
+                         .from = op->operands[0]->type.tensor.elem,
+                         .elem = op->results[0].type.tensor.elem };
   if (op->n_regions == 0) return r;
   r.region = &op->regions[0];
   r.kind = kind_of(r.region->first);
   return r;
 }
 
-bool cx_coll_reducer_same(const cx_coll_reducer *a, const cx_coll_reducer *b)
+bool cpu_coll_reducer_same(const cpu_coll_reducer *a, const cpu_coll_reducer *b)
 {
   if (a->region == b->region && a->region != NULL) return true;
   return a->kind == b->kind && a->kind != CX_HLO_OP_OTHER && a->elem == b->elem;
@@ -74,25 +75,25 @@ static bool has_f16c(void)
 }
 #endif
 
-static const cx_coll_loops *choose(void)
+static const cpu_coll_loops *choose(void)
 {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
-    return &cx_coll_loops_64;
+    return &cpu_coll_loops_64;
   }
-  if (__builtin_cpu_supports("avx2") && has_f16c()) return &cx_coll_loops_32;
+  if (__builtin_cpu_supports("avx2") && has_f16c()) return &cpu_coll_loops_32;
 #endif
-  return &cx_coll_loops_16;
+  return &cpu_coll_loops_16;
 }
 
-static const cx_coll_loops *loops_get(void)
+static const cpu_coll_loops *loops_get(void)
 {
   // Whoever comes first: all choose the same.
-  static const cx_coll_loops *_Atomic chosen;
-  const cx_coll_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
+  static const cpu_coll_loops *_Atomic chosen;
+  const cpu_coll_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
   if (l == NULL) {
     l = choose();
     atomic_store_explicit(&chosen, l, memory_order_relaxed);
@@ -101,11 +102,11 @@ static const cx_coll_loops *loops_get(void)
 }
 
 // The sum of a block stays in the first cache.
-static void reduce_half(const cx_coll_reducer *r, cx_coll_loop f,
+static void reduce_half(const cpu_coll_reducer *r, cpu_coll_loop f,
                         const void *const *x, uint32_t n_members, int64_t at,
                         int64_t n, void *out)
 {
-  const cx_coll_loops *loops = loops_get();
+  const cpu_coll_loops *loops = loops_get();
   float sum[BLOCK], next[BLOCK];
   for (int64_t from = 0; from < n; from += BLOCK) {
     const int64_t k = n - from < BLOCK ? n - from : BLOCK;
@@ -118,7 +119,7 @@ static void reduce_half(const cx_coll_reducer *r, cx_coll_loop f,
   }
 }
 
-static void reduce_plain(const cx_coll_reducer *r, cx_coll_loop f,
+static void reduce_plain(const cpu_coll_reducer *r, cpu_coll_loop f,
                          const void *const *x, uint32_t n_members, int64_t at,
                          int64_t n, void *out)
 {
@@ -143,7 +144,7 @@ static void reduce_plain(const cx_coll_reducer *r, cx_coll_loop f,
 // ---- any region ----
 
 // One element in the type of the computation, which may be wider.
-static void promote(const cx_coll_reducer *r, const void *x, void *out)
+static void promote(const cpu_coll_reducer *r, const void *x, void *out)
 {
   if (r->from == r->elem) {
     memcpy(out, x, cx_hlo_elem_bytes(r->elem));
@@ -164,7 +165,7 @@ static void promote(const cx_coll_reducer *r, const void *x, void *out)
   }
 }
 
-static calx_status *interpret(const cx_coll_reducer *r, const void *const *x,
+static calx_status *interpret(const cpu_coll_reducer *r, const void *const *x,
                               uint32_t n_members, int64_t at, int64_t n,
                               void *out)
 {
@@ -172,14 +173,15 @@ static calx_status *interpret(const cx_coll_reducer *r, const void *const *x,
   const size_t size = cx_hlo_elem_bytes(r->elem);
   const size_t from = cx_hlo_elem_bytes(r->from);
   _Alignas(16) unsigned char sum[MOST_BYTES], next[MOST_BYTES], to[MOST_BYTES];
-  const cx_ref_tensor args[2] = { { type, sum }, { type, next } };
-  const cx_ref_tensor result = { type, to };
+  const cpu_ref_tensor args[2] = { { type, sum }, { type, next } };
+  const cpu_ref_tensor result = { type, to };
   for (int64_t i = 0; i < n; i++) {
     const size_t offset = (size_t)(at + i) * from;
     promote(r, (const unsigned char *)x[0] + offset, sum);
     for (uint32_t k = 1; k < n_members; k++) {
       promote(r, (const unsigned char *)x[k] + offset, next);
-      CALX_TRY(cx_ref_region(r->module, r->region, args, &result, &r->context));
+      CALX_TRY(
+          cpu_ref_region(r->module, r->region, args, &result, &r->context));
       memcpy(sum, to, size);
     }
     memcpy((unsigned char *)out + (size_t)i * size, sum, size);
@@ -187,12 +189,12 @@ static calx_status *interpret(const cx_coll_reducer *r, const void *const *x,
   return NULL;
 }
 
-calx_status *cx_coll_reduce(const cx_coll_reducer *r, const void *const *x,
-                            uint32_t n_members, int64_t at, int64_t n,
-                            void *out)
+calx_status *cpu_coll_reduce(const cpu_coll_reducer *r, const void *const *x,
+                             uint32_t n_members, int64_t at, int64_t n,
+                             void *out)
 {
-  const cx_coll_loop f = r->from == r->elem ? loops_get()->of(r->kind, r->elem)
-                                            : (cx_coll_loop){ NULL, NULL };
+  const cpu_coll_loop f = r->from == r->elem ? loops_get()->of(r->kind, r->elem)
+                                             : (cpu_coll_loop){ NULL, NULL };
   if (f.next == NULL && r->region == NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "cross-replica-sum of %s",
                     cx_hlo_elem_name(r->from));

@@ -1,30 +1,32 @@
 // coll/reduce: one range of elements from the same range of all members.
-#ifndef CX_COLL_REDUCE_H
-#define CX_COLL_REDUCE_H
+#ifndef CPU_COLL_REDUCE_H
+#define CPU_COLL_REDUCE_H
 
 #include "ref/ref.h"
 
-typedef struct cx_coll_reducer cx_coll_reducer;
+typedef struct cpu_coll_reducer cpu_coll_reducer;
 
 // What a region of two scalars does to elements: a loop of its own where the
 // region is one operation, else the interpreter element by element.
-struct cx_coll_reducer {
+struct cpu_coll_reducer {
   const cx_hlo_module *module;
   const cx_hlo_region *region;  // NULL: addition
   cx_hlo_op_kind kind;          // OTHER: the interpreter
   cx_hlo_elem from, elem;       // of the operands; of the computation
-  cx_ref_context context;       // of the interpreter
+  cpu_ref_context context;      // of the interpreter
 };
 
-cx_coll_reducer cx_coll_reducer_of(const cx_hlo_module *m, const cx_hlo_op *op);
+cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
+                                     const cx_hlo_op *op);
 
 // Whether two regions do the same: known operations of the same type.
-bool cx_coll_reducer_same(const cx_coll_reducer *a, const cx_coll_reducer *b);
+bool cpu_coll_reducer_same(const cpu_coll_reducer *a,
+                           const cpu_coll_reducer *b);
 
 // out[0, n) = the elements [at, at + n) of x[0], x[1], … x[n_members - 1]
 // combined in that order. `out` is of r->elem and overlaps nothing.
-calx_status *cx_coll_reduce(const cx_coll_reducer *r, const void *const *x,
-                            uint32_t n_members, int64_t at, int64_t n,
-                            void *out) CALX_MUST_USE;
+calx_status *cpu_coll_reduce(const cpu_coll_reducer *r, const void *const *x,
+                             uint32_t n_members, int64_t at, int64_t n,
+                             void *out) CALX_MUST_USE;
 
 #endif

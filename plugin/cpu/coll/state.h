@@ -3,13 +3,13 @@
 //
 //   head     how many clients each process opened; the teams' keys
 //   states   [team][place]
-//   pieces   [device of this host][client is odd]: 2 in, CX_COLL_OUTS out
+//   pieces   [device of this host][client is odd]: 2 in, CPU_COLL_OUTS out
 //   regions  [place][client is odd], sparse
 //
 // A place is a device of the world: first this host's, then the others, of
 // which there are copies.
-#ifndef CX_COLL_STATE_H
-#define CX_COLL_STATE_H
+#ifndef CPU_COLL_STATE_H
+#define CPU_COLL_STATE_H
 
 #include <stdatomic.h>
 
@@ -18,33 +18,33 @@
 #include "base/thread.h"
 #include "coll/window.h"
 
-enum { CX_COLL_TEAMS = 1024, CX_COLL_HOST_DEVICES = 4096, CX_COLL_DIMS = 6 };
+enum { CPU_COLL_TEAMS = 1024, CPU_COLL_HOST_DEVICES = 4096, CPU_COLL_DIMS = 6 };
 
-typedef struct cx_coll_host {
+typedef struct cpu_coll_host {
   uint32_t first, n;  // its devices
-} cx_coll_host;
+} cpu_coll_host;
 
-typedef struct cx_coll_head {
-  _Atomic uint32_t clients[CX_COLL_HOST_DEVICES];  // by the first device
-  _Atomic uint64_t teams[CX_COLL_TEAMS];           // 0: free
-} cx_coll_head;
+typedef struct cpu_coll_head {
+  _Atomic uint32_t clients[CPU_COLL_HOST_DEVICES];  // by the first device
+  _Atomic uint64_t teams[CPU_COLL_TEAMS];           // 0: free
+} cpu_coll_head;
 
 // What a device came with; equal of all members of a group.
-typedef enum cx_coll_word {
-  CX_COLL_W_INDEX,
-  CX_COLL_W_PROGRAM,
-  CX_COLL_W_KIND,   // of the operation, element type << 16, operands << 32
-  CX_COLL_W_SHAPE,  // rank of the first operand
-  CX_COLL_W_DIMS,   // [CX_COLL_DIMS], its first
-  CX_COLL_W_TYPES = CX_COLL_W_DIMS + CX_COLL_DIMS,  // a hash of all
-  CX_COLL_W_GROUP,                                  // a hash
-  CX_COLL_W_MEMBERS,  // a bit of each device of the world, of up to 64
-  CX_COLL_W_REST,     // a hash of attributes
-  CX_COLL_WORDS
-} cx_coll_word;
+typedef enum cpu_coll_word {
+  CPU_COLL_W_INDEX,
+  CPU_COLL_W_PROGRAM,
+  CPU_COLL_W_KIND,   // of the operation, element type << 16, operands << 32
+  CPU_COLL_W_SHAPE,  // rank of the first operand
+  CPU_COLL_W_DIMS,   // [CPU_COLL_DIMS], its first
+  CPU_COLL_W_TYPES = CPU_COLL_W_DIMS + CPU_COLL_DIMS,  // a hash of all
+  CPU_COLL_W_GROUP,                                    // a hash
+  CPU_COLL_W_MEMBERS,  // a bit of each device of the world, of up to 64
+  CPU_COLL_W_REST,     // a hash of attributes
+  CPU_COLL_WORDS
+} cpu_coll_word;
 
 // Why a launch failed.
-typedef struct cx_coll_news {
+typedef struct cpu_coll_news {
   uint32_t code;
   // Whether it is true of all members as it stands: a mismatch, a wait in vain.
   uint32_t common;
@@ -52,11 +52,11 @@ typedef struct cx_coll_news {
   // each may wait in a group that the other is not in.
   uint32_t differ[2];
   char words[240];
-} cx_coll_news;
+} cpu_coll_news;
 
 // Of one device in one team. The step is the collective's number in the launch
 // << 24, and the phase in it; it has a meaning only for the launch.
-typedef struct cx_coll_state {
+typedef struct cpu_coll_state {
   _Alignas(64) _Atomic uint64_t step;
   _Atomic uint64_t launch;
   _Atomic uint64_t ended;   // the last launch that ended
@@ -65,104 +65,105 @@ typedef struct cx_coll_state {
   // Those that wait for a group whose first member this device is.
   _Alignas(64) _Atomic uint32_t bell;
   _Atomic uint32_t sleepers;
-  _Alignas(64) cx_coll_news news;
-} cx_coll_state;
-_Static_assert(sizeof(cx_coll_state) == 512, "eight lines");
-_Static_assert((int)CX_COLL_WORDS <= 16, "a header's words");
+  _Alignas(64) cpu_coll_news news;
+} cpu_coll_state;
+_Static_assert(sizeof(cpu_coll_state) == 512, "eight lines");
+_Static_assert((int)CPU_COLL_WORDS <= 16, "a header's words");
 
 // Memory of a device as this process sees it.
-typedef struct cx_coll_map {
+typedef struct cpu_coll_map {
   unsigned char *at;
   size_t bytes;
-  struct cx_coll_map *older;  // smaller; somebody may still use it
-} cx_coll_map;
+  struct cpu_coll_map *older;  // smaller; somebody may still use it
+} cpu_coll_map;
 
 // One of this process's devices. Only its launches, one at a time, use it, but
 // for the counts.
-typedef struct cx_coll_own {
+typedef struct cpu_coll_own {
   uint32_t device;  // of this host
   // The last collective, which other members may still be in.
-  cx_coll_state *team;
+  cpu_coll_state *team;
   uint32_t *members;  // places
   uint32_t n_members, room;
   // Of a group with members of other hosts.
   uint32_t *order;
-  struct cx_coll_side *sides;
+  struct cpu_coll_side *sides;
   uint32_t side_room;
   bool hurries;  // the link's thread does not sleep
   uint64_t launch, step;
   size_t used;  // bytes of its region
   bool told;    // `news` says why the launch fails
-  cx_coll_news news;
-  _Atomic uint64_t launches[CX_COLL_TEAMS];
-} cx_coll_own;
+  cpu_coll_news news;
+  _Atomic uint64_t launches[CPU_COLL_TEAMS];
+} cpu_coll_own;
 
-struct cx_coll_window {
+struct cpu_coll_window {
   int fd;
   unsigned odd;   // which half of the pieces and regions is this client's
   uint64_t seed;  // of the teams' keys: the number of the client
-  cx_coll_share share;
+  cpu_coll_share share;
   calx_window *news;
-  cx_coll_head *head;
-  cx_coll_state *states;
+  cpu_coll_head *head;
+  cpu_coll_state *states;
   unsigned char *pieces;
   size_t fixed_bytes;  // of what is mapped from the head on
   int64_t regions_at;  // in the file
   size_t region_bytes;
   int spins;
-  cx_mutex lock;      // of the maps
-  cx_coll_map *maps;  // [share.all]
-  cx_coll_own *own;   // [share.n_own]
+  cx_mutex lock;       // of the maps
+  cpu_coll_map *maps;  // [share.all]
+  cpu_coll_own *own;   // [share.n_own]
   // Other hosts; NULL and 0: there are none.
-  struct cx_mpi_link *link;
-  cx_coll_host *hosts;
+  struct cpu_coll_mpi_link *link;
+  cpu_coll_host *hosts;
   uint32_t n_hosts;
 };
 
-static inline uint32_t cx_coll_place(const cx_coll_window *w, uint32_t device)
+static inline uint32_t cpu_coll_place(const cpu_coll_window *w, uint32_t device)
 {
   const uint32_t near = device - w->share.first;
   if (near < w->share.n) return near;
   return device < w->share.first ? device + w->share.n : device;
 }
-static inline uint32_t cx_coll_device_at(const cx_coll_window *w,
-                                         uint32_t place)
+static inline uint32_t cpu_coll_device_at(const cpu_coll_window *w,
+                                          uint32_t place)
 {
   if (place < w->share.n) return place + w->share.first;
   return place - w->share.n < w->share.first ? place - w->share.n : place;
 }
 // The team of a key, which is made where there is none; false: no room.
-bool cx_coll_slot_of(cx_coll_window *window, uint64_t key, uint32_t *out);
+bool cpu_coll_slot_of(cpu_coll_window *window, uint64_t key, uint32_t *out);
 
-static inline cx_coll_state *cx_coll_states_of(const cx_coll_window *w,
-                                               uint32_t team)
+static inline cpu_coll_state *cpu_coll_states_of(const cpu_coll_window *w,
+                                                 uint32_t team)
 {
   return w->states + (size_t)team * w->share.all;
 }
-calx_status *cx_coll_map_region(cx_coll_window *window, uint32_t place,
-                                size_t bytes,
-                                unsigned char **out) CALX_MUST_USE;
+calx_status *cpu_coll_map_region(cpu_coll_window *window, uint32_t place,
+                                 size_t bytes,
+                                 unsigned char **out) CALX_MUST_USE;
 // Whether a region of so many bytes has what is given back, and doing so. All
 // must have left.
-bool cx_coll_is_large(size_t bytes);
-void cx_coll_trim_region(cx_coll_window *window, uint32_t place);
+bool cpu_coll_is_large(size_t bytes);
+void cpu_coll_trim_region(cpu_coll_window *window, uint32_t place);
 
 // What the visitor came with; as words of a mismatch: devices a and b of the
 // program came with x and y.
-void cx_coll_header_write(const cx_coll_visit *visit,
-                          const cx_coll_reducer *reducer, cx_coll_state *state);
-void cx_coll_header_read(const cx_coll_state *state,
-                         uint64_t *out);  // CX_COLL_WORDS
-void cx_coll_put_mismatch(cx_text *out, const cx_coll_launch *launch,
-                          uint32_t a, const uint64_t *x, uint32_t b,
-                          const uint64_t *y);
+void cpu_coll_header_write(const cpu_coll_visit *visit,
+                           const cpu_coll_reducer *reducer,
+                           cpu_coll_state *state);
+void cpu_coll_header_read(const cpu_coll_state *state,
+                          uint64_t *out);  // CPU_COLL_WORDS
+void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *launch,
+                           uint32_t a, const uint64_t *x, uint32_t b,
+                           const uint64_t *y);
 
 // A sleep until the word is not `read` any more, or `most_ms` passed; a wake of
 // all that sleep so. Of any process.
-void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
-void cx_coll_wake(_Atomic uint32_t *word);
-void cx_coll_yield(void);
+void cpu_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
+void cpu_coll_wake(_Atomic uint32_t *word);
+void cpu_coll_yield(void);
 // Wakes those that sleep on a state.
-void cx_coll_ring(cx_coll_state *state);
+void cpu_coll_ring(cpu_coll_state *state);
 
 #endif

@@ -12,7 +12,7 @@
 #include "coll/mpi_far.h"
 #include "coll/say.h"
 #include "coll/state.h"
-#include "pool/pool.h"
+#include "threads/threads.h"
 
 enum { YIELDS = 20, FAR_YIELDS = 500, SLEEP_MS = 100, PHASE_BITS = 24 };
 
@@ -22,40 +22,40 @@ static uint64_t step_of(uint64_t index, uint64_t phase)
 }
 
 // The place of a device of the program.
-static uint32_t place_of(const cx_coll_window *w, const cx_coll_launch *l,
+static uint32_t place_of(const cpu_coll_window *w, const cpu_coll_launch *l,
                          uint32_t device)
 {
-  return cx_coll_place(w, l->devices[device]);
+  return cpu_coll_place(w, l->devices[device]);
 }
 
-static cx_coll_own *own_of(const cx_coll_window *w, const cx_coll_launch *l)
+static cpu_coll_own *own_of(const cpu_coll_window *w, const cpu_coll_launch *l)
 {
-  return &w->own[l->devices[cx_coll_device(l)] - w->share.own];
+  return &w->own[l->devices[cpu_coll_device(l)] - w->share.own];
 }
 
-static cx_coll_state *state_of(const cx_coll_visit *v, uint32_t i)
+static cpu_coll_state *state_of(const cpu_coll_visit *v, uint32_t i)
 {
   return &v->self->team[v->self->members[i]];
 }
 
 // ---- what is wrong ----
 
-static calx_status *news_error(const cx_coll_window *w,
-                               const cx_coll_part *part)
+static calx_status *news_error(const cpu_coll_window *w,
+                               const cpu_coll_part *part)
 {
   const uint32_t code = atomic_load(&w->news->failed);
   if (code == 0) return NULL;
   cx_text text = { 0 };
   if (part != NULL) {
-    cx_coll_put_part(&text, part);
+    cpu_coll_put_part(&text, part);
     cx_text_append(&text, ": ");
   }
   cx_text_format(&text, "%.*s", CALX_WINDOW_NEWS, w->news->news);
-  return cx_coll_say((calx_code)code, &text);
+  return cpu_coll_say((calx_code)code, &text);
 }
 
 // What a device says of its failed launch; false: it is another's by now.
-static bool read_news(cx_coll_state *s, uint64_t launch, cx_coll_news *out)
+static bool read_news(cpu_coll_state *s, uint64_t launch, cpu_coll_news *out)
 {
   if (atomic_load(&s->failed) != launch) return false;
   *out = s->news;
@@ -64,27 +64,27 @@ static bool read_news(cx_coll_state *s, uint64_t launch, cx_coll_news *out)
   return atomic_fetch_or(&s->failed, 0) == launch;
 }
 
-static void put_news(cx_coll_news *out, calx_code code, bool common,
+static void put_news(cpu_coll_news *out, calx_code code, bool common,
                      const char *words)
 {
-  *out = (cx_coll_news){ .code = (uint32_t)code, .common = common };
+  *out = (cpu_coll_news){ .code = (uint32_t)code, .common = common };
   memcpy(out->words, words, strnlen(words, sizeof out->words - 1));
 }
 
 // An error of all members, who then say it in these words.
-static calx_status *common_error(const cx_coll_visit *v, calx_code code,
+static calx_status *common_error(const cpu_coll_visit *v, calx_code code,
                                  cx_text *text)
 {
   v->self->told = true;
   put_news(&v->self->news, code, true, cx_text_str(text));
-  return cx_coll_say(code, text);
+  return cpu_coll_say(code, text);
 }
 
 // Another device found that this one came with a different operation.
-static calx_status *find_accuser(const cx_coll_visit *v)
+static calx_status *find_accuser(const cpu_coll_visit *v)
 {
-  cx_coll_news *news = &v->self->news;
-  const uint32_t me = cx_coll_device_at(v->window, v->self->device) + 1;
+  cpu_coll_news *news = &v->self->news;
+  const uint32_t me = cpu_coll_device_at(v->window, v->self->device) + 1;
   for (uint32_t i = 0; i < v->window->share.all; i++) {
     if (i == v->self->device ||
         !read_news(&v->self->team[i], v->launch->number, news) ||
@@ -98,47 +98,47 @@ static calx_status *find_accuser(const cx_coll_visit *v)
 }
 
 // Member i will not come.
-static calx_status *absent_error(const cx_coll_visit *v, uint32_t i)
+static calx_status *absent_error(const cpu_coll_visit *v, uint32_t i)
 {
-  cx_coll_news *news = &v->self->news;
+  cpu_coll_news *news = &v->self->news;
   cx_text text = { 0 };
   v->self->told = read_news(state_of(v, i), v->launch->number, news);
   if (!v->self->told || !news->common) {
-    cx_coll_put_part(&text, v->part);
+    cpu_coll_put_part(&text, v->part);
     cx_text_append(&text, ": ");
   }
   if (v->self->told) {
     cx_text_append(&text, news->words);
-    return cx_coll_say((calx_code)news->code, &text);
+    return cpu_coll_say((calx_code)news->code, &text);
   }
-  cx_coll_put_end(&text, v->launch, v->group->members[i], NULL);
-  return cx_coll_say(CALX_FAILED_PRECONDITION, &text);
+  cpu_coll_put_end(&text, v->launch, v->group->members[i], NULL);
+  return cpu_coll_say(CALX_FAILED_PRECONDITION, &text);
 }
 
-static bool has_arrived(const cx_coll_visit *v, uint32_t i, uint64_t step)
+static bool has_arrived(const cpu_coll_visit *v, uint32_t i, uint64_t step)
 {
-  const cx_coll_state *s = state_of(v, i);
+  const cpu_coll_state *s = state_of(v, i);
   return atomic_load(&s->launch) == v->launch->number &&
          atomic_load(&s->step) >= step;
 }
 
 // Those of other hosts only come; after that the members of each host wait for
 // each other.
-static bool is_awaited(const cx_coll_visit *v, uint32_t i)
+static bool is_awaited(const cpu_coll_visit *v, uint32_t i)
 {
   return v->phase <= 1 || v->self->members[i] < v->window->share.n;
 }
 
-static bool has_failed(const cx_coll_visit *v, uint32_t i)
+static bool has_failed(const cpu_coll_visit *v, uint32_t i)
 {
   return atomic_load(&state_of(v, i)->failed) == v->launch->number;
 }
 
 // Failed, ended, or in a later launch; those who came are still where they
 // were.
-static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
+static bool is_absent(const cpu_coll_visit *v, uint32_t i, uint64_t step)
 {
-  const cx_coll_state *s = state_of(v, i);
+  const cpu_coll_state *s = state_of(v, i);
   const uint64_t launch = v->launch->number;
   if (!is_awaited(v, i)) return has_failed(v, i);
   return (has_failed(v, i) || atomic_load(&s->ended) >= launch ||
@@ -147,7 +147,7 @@ static bool is_absent(const cx_coll_visit *v, uint32_t i, uint64_t step)
 }
 
 typedef struct arrivals {
-  const cx_coll_visit *visit;
+  const cpu_coll_visit *visit;
   uint64_t step;
 } arrivals;
 
@@ -157,14 +157,14 @@ static bool has_come(const void *user, uint32_t member)
   return has_arrived(a->visit, member, a->step);
 }
 
-static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
+static calx_status *late_error(const cpu_coll_visit *v, uint64_t step)
 {
   const arrivals a = { v, step };
   cx_text text = { 0 };
-  cx_coll_put_late(&text, v->part, v->launch->n_done,
-                   cx_coll_limit_ms(v->launch));
-  cx_coll_put_missing(&text, v->launch, v->group->members, v->group->n,
-                      has_come, &a);
+  cpu_coll_put_late(&text, v->part, v->launch->n_done,
+                    cpu_coll_limit_ms(v->launch));
+  cpu_coll_put_missing(&text, v->launch, v->group->members, v->group->n,
+                       has_come, &a);
   // One whose time was over first has left where it had come to, after saying
   // why.
   for (uint32_t i = 0; i < v->group->n; i++) {
@@ -179,25 +179,25 @@ static calx_status *late_error(const cx_coll_visit *v, uint64_t step)
 // ---- headers ----
 
 // Devices a and b of the program came with x and y.
-static calx_status *mismatch_error(const cx_coll_visit *v, uint32_t a,
+static calx_status *mismatch_error(const cpu_coll_visit *v, uint32_t a,
                                    const uint64_t *x, uint32_t b,
                                    const uint64_t *y)
 {
   cx_text text = { 0 };
-  cx_coll_put_mismatch(&text, v->launch, a, x, b, y);
+  cpu_coll_put_mismatch(&text, v->launch, a, x, b, y);
   calx_status *status = common_error(v, CALX_FAILED_PRECONDITION, &text);
   v->self->news.differ[0] = v->launch->devices[a] + 1;
   v->self->news.differ[1] = v->launch->devices[b] + 1;
   return status;
 }
 
-static calx_status *check_headers(const cx_coll_visit *v)
+static calx_status *check_headers(const cpu_coll_visit *v)
 {
   const uint32_t *members = v->group->members;
-  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
-  cx_coll_header_read(state_of(v, 0), x);
+  uint64_t x[CPU_COLL_WORDS], y[CPU_COLL_WORDS];
+  cpu_coll_header_read(state_of(v, 0), x);
   for (uint32_t i = 1; i < v->group->n; i++) {
-    cx_coll_header_read(state_of(v, i), y);
+    cpu_coll_header_read(state_of(v, i), y);
     if (memcmp(x, y, sizeof x) != 0) {
       return mismatch_error(v, members[0], x, members[i], y);
     }
@@ -206,7 +206,7 @@ static calx_status *check_headers(const cx_coll_visit *v)
 }
 
 // Whether the device is in the same collective, with a header to read.
-static bool is_beside(const cx_coll_visit *v, const cx_coll_state *s)
+static bool is_beside(const cpu_coll_visit *v, const cpu_coll_state *s)
 {
   const uint64_t step = atomic_load(&s->step);
   return atomic_load(&s->launch) == v->launch->number &&
@@ -215,19 +215,19 @@ static bool is_beside(const cx_coll_visit *v, const cx_coll_state *s)
 }
 
 // A device that this one does not wait for may wait for this one.
-static calx_status *find_other_group(const cx_coll_visit *v)
+static calx_status *find_other_group(const cpu_coll_visit *v)
 {
-  const cx_coll_launch *l = v->launch;
-  const uint64_t me = UINT64_C(1) << (l->devices[cx_coll_device(l)] & 63);
-  uint64_t x[CX_COLL_WORDS], y[CX_COLL_WORDS];
-  cx_coll_header_read(&v->self->team[v->self->device], x);
+  const cpu_coll_launch *l = v->launch;
+  const uint64_t me = UINT64_C(1) << (l->devices[cpu_coll_device(l)] & 63);
+  uint64_t x[CPU_COLL_WORDS], y[CPU_COLL_WORDS];
+  cpu_coll_header_read(&v->self->team[v->self->device], x);
   for (uint32_t i = 0; i < l->n_replicas * l->n_partitions; i++) {
-    const cx_coll_state *s = &v->self->team[place_of(v->window, l, i)];
+    const cpu_coll_state *s = &v->self->team[place_of(v->window, l, i)];
     if (!is_beside(v, s)) continue;
-    cx_coll_header_read(s, y);
-    if (is_beside(v, s) && (y[CX_COLL_W_MEMBERS] & me) != 0 &&
-        x[CX_COLL_W_GROUP] != y[CX_COLL_W_GROUP]) {
-      return mismatch_error(v, cx_coll_device(l), x, i, y);
+    cpu_coll_header_read(s, y);
+    if (is_beside(v, s) && (y[CPU_COLL_W_MEMBERS] & me) != 0 &&
+        x[CPU_COLL_W_GROUP] != y[CPU_COLL_W_GROUP]) {
+      return mismatch_error(v, cpu_coll_device(l), x, i, y);
     }
   }
   return NULL;
@@ -236,7 +236,7 @@ static calx_status *find_other_group(const cx_coll_visit *v)
 // ---- waiting ----
 
 // Why the wait for this step may be in vain.
-static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
+static calx_status *find_trouble(const cpu_coll_visit *v, uint64_t step,
                                  int64_t until_ns)
 {
   calx_status *status = news_error(v->window, v->part);
@@ -255,7 +255,7 @@ static calx_status *find_trouble(const cx_coll_visit *v, uint64_t step,
 }
 
 // From the first that has not; true: all have.
-static bool all_arrived(const cx_coll_visit *v, uint64_t step, uint32_t *from)
+static bool all_arrived(const cpu_coll_visit *v, uint64_t step, uint32_t *from)
 {
   while (*from < v->group->n &&
          (!is_awaited(v, *from) || has_arrived(v, *from, step))) {
@@ -264,41 +264,41 @@ static bool all_arrived(const cx_coll_visit *v, uint64_t step, uint32_t *from)
   return *from == v->group->n;
 }
 
-void cx_coll_ring(cx_coll_state *s)
+void cpu_coll_ring(cpu_coll_state *s)
 {
   atomic_fetch_add(&s->bell, 1);
-  cx_coll_wake(&s->bell);
+  cpu_coll_wake(&s->bell);
 }
 
 // Sleeps until somebody rings who came last.
-static void sleep_for(const cx_coll_visit *v, uint64_t step, uint32_t *from,
+static void sleep_for(const cpu_coll_visit *v, uint64_t step, uint32_t *from,
                       int64_t until_ns)
 {
-  cx_coll_state *leader = state_of(v, 0);
+  cpu_coll_state *leader = state_of(v, 0);
   const int64_t left = (until_ns - cx_now_ns()) / 1000000 + 1;
   const uint32_t read = atomic_load(&leader->bell);
   atomic_fetch_add(&leader->sleepers, 1);
   if (left > 0 && !all_arrived(v, step, from)) {
-    cx_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
+    cpu_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
   }
   atomic_fetch_sub(&leader->sleepers, 1);
 }
 
-static int64_t deadline(const cx_coll_launch *l)
+static int64_t deadline(const cpu_coll_launch *l)
 {
-  return cx_now_ns() + cx_coll_limit_ms(l) * 1000000;
+  return cx_now_ns() + cpu_coll_limit_ms(l) * 1000000;
 }
 
-calx_status *cx_coll_visit_wait(cx_coll_visit *v)
+calx_status *cpu_coll_visit_wait(cpu_coll_visit *v)
 {
   uint32_t from = 0;
   const uint64_t step = step_of(v->launch->n_done, ++v->phase);
   // Of two that come last at least one sees both; and either those that sleep
   // saw it, or it sees them. For that all these accesses have one order.
   atomic_store(&state_of(v, v->group->me)->step, step);
-  if (v->phase == 1 && v->n_sides > 1) cx_mpi_far_come(v);
+  if (v->phase == 1 && v->n_sides > 1) cpu_coll_mpi_far_come(v);
   if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
-    cx_coll_ring(state_of(v, 0));
+    cpu_coll_ring(state_of(v, 0));
   }
   const bool far = v->phase == 1 && v->n_sides > 1;
   const int spins = far ? 0 : v->window->spins;
@@ -307,8 +307,8 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
   }
   const int yields = far ? FAR_YIELDS : YIELDS;
   for (int i = 0; i < yields && !all_arrived(v, step, &from); i++) {
-    if (far) cx_mpi_link_poll(v->window->link);
-    cx_coll_yield();
+    if (far) cpu_coll_mpi_link_poll(v->window->link);
+    cpu_coll_yield();
   }
   if (from < v->group->n) {
     const int64_t until = deadline(v->launch);
@@ -323,10 +323,10 @@ calx_status *cx_coll_visit_wait(cx_coll_visit *v)
 // ---- after a collective ----
 
 // Whether a member of the last collective may still read this one's memory.
-static bool is_inside(const cx_coll_window *w, const cx_coll_own *self,
+static bool is_inside(const cpu_coll_window *w, const cpu_coll_own *self,
                       uint32_t i)
 {
-  const cx_coll_state *s = &self->team[self->members[i]];
+  const cpu_coll_state *s = &self->team[self->members[i]];
   if (self->members[i] == self->device || self->members[i] >= w->share.n) {
     return false;
   }
@@ -338,8 +338,8 @@ static bool is_inside(const cx_coll_window *w, const cx_coll_own *self,
          step < self->step + (UINT64_C(1) << PHASE_BITS);
 }
 
-static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
-                                    const cx_coll_launch *l)
+static calx_status *wait_until_left(cpu_coll_window *w, cpu_coll_own *self,
+                                    const cpu_coll_launch *l)
 {
   if (self->n_members == 0) return NULL;
   int64_t until = 0;
@@ -349,7 +349,7 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
     } else if ((int)tries < w->spins) {
       cx_pool_relax();
     } else if ((tries & 1023) != 0) {
-      cx_coll_yield();
+      cpu_coll_yield();
     } else {
       CALX_TRY(news_error(w, NULL));
       if (until == 0) until = deadline(l);
@@ -357,52 +357,52 @@ static calx_status *wait_until_left(cx_coll_window *w, cx_coll_own *self,
         return cx_error(CALX_DEADLINE_EXCEEDED,
                         "after %lld ms device %u has not left the collective "
                         "before",
-                        (long long)cx_coll_limit_ms(l),
+                        (long long)cpu_coll_limit_ms(l),
                         (unsigned)(self->members[i] + w->share.first));
       }
     }
   }
-  if (cx_coll_is_large(self->used)) cx_coll_trim_region(w, self->device);
+  if (cpu_coll_is_large(self->used)) cpu_coll_trim_region(w, self->device);
   self->used = 0;
   self->n_members = 0;
   return NULL;
 }
 
-calx_status *cx_coll_visit_trouble(const cx_coll_visit *v)
+calx_status *cpu_coll_visit_trouble(const cpu_coll_visit *v)
 {
   return find_trouble(v, step_of(v->launch->n_done, v->phase + 1), INT64_MAX);
 }
 
 // ---- the visit ----
 
-static calx_status *begin_sides(cx_coll_visit *v)
+static calx_status *begin_sides(cpu_coll_visit *v)
 {
-  cx_coll_own *self = v->self;
+  cpu_coll_own *self = v->self;
   v->n_sides = 1;
   v->near = NULL;
   v->n_near = v->group->n;
   v->near_me = v->group->me;
   if (v->window->link == NULL) return NULL;
   // After a failure MPI may still write to this host's memory, too.
-  CALX_TRY(cx_mpi_link_error(v->window->link));
-  CALX_TRY(cx_mpi_far_sides(v));
+  CALX_TRY(cpu_coll_mpi_link_error(v->window->link));
+  CALX_TRY(cpu_coll_mpi_far_sides(v));
   if (v->n_sides == 1) return NULL;
-  if (!self->hurries) cx_mpi_link_hurry(v->window->link);
+  if (!self->hurries) cpu_coll_mpi_link_hurry(v->window->link);
   self->hurries = true;
   return NULL;
 }
 
-static void end_hurry(const cx_coll_window *w, cx_coll_own *self)
+static void end_hurry(const cpu_coll_window *w, cpu_coll_own *self)
 {
-  if (self->hurries) cx_mpi_link_relax(w->link);
+  if (self->hurries) cpu_coll_mpi_link_relax(w->link);
   self->hurries = false;
 }
 
-calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
+calx_status *cpu_coll_visit_begin(cpu_coll_visit *v, const cpu_coll_reducer *r)
 {
-  cx_coll_launch *l = v->launch;
-  cx_coll_window *w = cx_coll_window_of(l->coll);
-  cx_coll_own *self = own_of(w, l);
+  cpu_coll_launch *l = v->launch;
+  cpu_coll_window *w = cpu_coll_window_of(l->coll);
+  cpu_coll_own *self = own_of(w, l);
   v->window = w;
   v->self = self;
   v->phase = 0;
@@ -419,21 +419,21 @@ calx_status *cx_coll_visit_begin(cx_coll_visit *v, const cx_coll_reducer *r)
     self->members[i] = place_of(w, l, v->group->members[i]);
   }
   self->n_members = v->group->n;
-  self->team = cx_coll_states_of(w, l->team);
+  self->team = cpu_coll_states_of(w, l->team);
   self->launch = l->number;
   self->step = step_of(l->n_done, 0);
   self->told = false;
-  cx_coll_state *s = &self->team[self->device];
+  cpu_coll_state *s = &self->team[self->device];
   // Its step means nothing until the launch is there.
   if (atomic_load(&s->launch) != l->number) {
     atomic_store(&s->step, 0);
     atomic_store(&s->launch, l->number);
   }
-  cx_coll_header_write(v, r, s);
+  cpu_coll_header_write(v, r, s);
   return NULL;
 }
 
-void cx_coll_visit_show(cx_coll_visit *v)
+void cpu_coll_visit_show(cpu_coll_visit *v)
 {
   // Nobody reads this device's memory by way of the window.
   v->self->n_members = 0;
@@ -441,7 +441,7 @@ void cx_coll_visit_show(cx_coll_visit *v)
                step_of(v->launch->n_done, ++v->phase));
 }
 
-void cx_coll_visit_end(cx_coll_visit *v)
+void cpu_coll_visit_end(cpu_coll_visit *v)
 {
   end_hurry(v->window, v->self);
   atomic_store(&state_of(v, v->group->me)->step, step_of(v->launch->n_done, 0));
@@ -449,28 +449,28 @@ void cx_coll_visit_end(cx_coll_visit *v)
 
 // ---- the end of a launch ----
 
-static void write_news(cx_coll_state *s, const cx_coll_own *self,
-                       const cx_coll_launch *l, const calx_status *how)
+static void write_news(cpu_coll_state *s, const cpu_coll_own *self,
+                       const cpu_coll_launch *l, const calx_status *how)
 {
   (void)atomic_exchange(&s->failed, 0);
   if (self->told) {
     s->news = self->news;
   } else {
     cx_text text = { 0 };
-    cx_coll_put_end(&text, l, cx_coll_device(l), cx_status_sentence(how));
+    cpu_coll_put_end(&text, l, cpu_coll_device(l), cx_status_sentence(how));
     put_news(&s->news, CALX_ABORTED, false, cx_text_str(&text));
     cx_text_free(&text);
   }
   atomic_store(&s->failed, l->number);
 }
 
-void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
+void cpu_coll_visits_over(cpu_coll_launch *l, const calx_status *how)
 {
   if (l->devices == NULL) return;
-  cx_coll_window *w = cx_coll_window_of(l->coll);
-  cx_coll_own *self = own_of(w, l);
-  cx_coll_state *team = cx_coll_states_of(w, l->team);
-  cx_coll_state *s = &team[self->device];
+  cpu_coll_window *w = cpu_coll_window_of(l->coll);
+  cpu_coll_own *self = own_of(w, l);
+  cpu_coll_state *team = cpu_coll_states_of(w, l->team);
+  cpu_coll_state *s = &team[self->device];
   end_hurry(w, self);
   if (how != NULL) {
     // In this order: who misses it from now on sees why.
@@ -481,11 +481,11 @@ void cx_coll_visits_over(cx_coll_launch *l, const calx_status *how)
   }
   atomic_store(&s->ended, l->number);
   self->told = false;
-  cx_mpi_far_end(w, l, how != NULL);
+  cpu_coll_mpi_far_end(w, l, how != NULL);
   for (uint32_t i = 0; how != NULL && i < w->share.all; i++) {
-    if (atomic_load(&team[i].sleepers) != 0) cx_coll_ring(&team[i]);
+    if (atomic_load(&team[i].sleepers) != 0) cpu_coll_ring(&team[i]);
   }
-  if (how == NULL && cx_coll_is_large(self->used)) {
+  if (how == NULL && cpu_coll_is_large(self->used)) {
     calx_status_free(wait_until_left(w, self, l));
   }
 }

@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "coll/mpi_far.h"
 #include "coll/state.h"
-#include "pool/pool.h"
+#include "threads/threads.h"
 
 // A region's memory up to this stays; a map is at least so large.
 static const size_t KEPT = (size_t)16 << 20, LEAST_MAP = (size_t)1 << 20;
@@ -30,20 +30,20 @@ static const int SPINS = 20000;
 // ---- sleeping ----
 
 // Not FUTEX_PRIVATE: the words are shared by processes.
-void cx_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms)
+void cpu_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms)
 {
   struct timespec most = { .tv_sec = (time_t)(most_ms / 1000),
                            .tv_nsec = (long)(most_ms % 1000) * 1000000 };
   (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, read, &most, NULL, 0);
 }
 
-void cx_coll_wake(_Atomic uint32_t *word)
+void cpu_coll_wake(_Atomic uint32_t *word)
 {
   (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL,
                 0);
 }
 
-void cx_coll_yield(void)
+void cpu_coll_yield(void)
 {
   (void)syscall(SYS_sched_yield);
 }
@@ -70,23 +70,23 @@ static calx_status *map(int fd, size_t bytes, int64_t at, void **out)
                   bytes, strerror(errno));
 }
 
-static int64_t region_at(const cx_coll_window *w, uint32_t place)
+static int64_t region_at(const cpu_coll_window *w, uint32_t place)
 {
   return w->regions_at +
          (int64_t)((2 * (size_t)place + w->odd) * w->region_bytes);
 }
 
-calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t place, size_t bytes,
-                                unsigned char **out)
+calx_status *cpu_coll_map_region(cpu_coll_window *w, uint32_t place,
+                                 size_t bytes, unsigned char **out)
 {
   calx_status *status = NULL;
   cx_lock(&w->lock);
-  cx_coll_map *m = &w->maps[place];
+  cpu_coll_map *m = &w->maps[place];
   if (m->bytes < bytes) {
     size_t size = m->bytes < LEAST_MAP ? LEAST_MAP : 2 * m->bytes;
     if (size < bytes) size = round_up(bytes, ALIGN);
     if (size > w->region_bytes) size = w->region_bytes;
-    cx_coll_map *older = cx_alloc(sizeof *older);
+    cpu_coll_map *older = cx_alloc(sizeof *older);
     void *at = NULL;
     if (older == NULL) {
       status = cx_out_of_memory();
@@ -100,7 +100,7 @@ calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t place, size_t bytes,
     }
     if (status == NULL) {
       *older = *m;
-      *m = (cx_coll_map){ at, size, older };
+      *m = (cpu_coll_map){ at, size, older };
     } else {
       cx_free(older);
     }
@@ -110,15 +110,15 @@ calx_status *cx_coll_map_region(cx_coll_window *w, uint32_t place, size_t bytes,
   return status;
 }
 
-bool cx_coll_is_large(size_t bytes)
+bool cpu_coll_is_large(size_t bytes)
 {
   return bytes > KEPT;
 }
 
-void cx_coll_trim_region(cx_coll_window *w, uint32_t place)
+void cpu_coll_trim_region(cpu_coll_window *w, uint32_t place)
 {
   cx_lock(&w->lock);
-  const cx_coll_map *m = &w->maps[place];
+  const cpu_coll_map *m = &w->maps[place];
   if (m->bytes > KEPT) {
     (void)madvise(m->at + KEPT, m->bytes - KEPT, MADV_REMOVE);
   }
@@ -127,22 +127,22 @@ void cx_coll_trim_region(cx_coll_window *w, uint32_t place)
 
 // ---- opening and closing ----
 
-static void free_maps(const cx_coll_map *first, bool keeps)
+static void free_maps(const cpu_coll_map *first, bool keeps)
 {
   if (first->at != NULL && !keeps) munmap(first->at, first->bytes);
-  for (cx_coll_map *one = first->older, *next; one != NULL; one = next) {
+  for (cpu_coll_map *one = first->older, *next; one != NULL; one = next) {
     next = one->older;
     if (one->at != NULL && !keeps) munmap(one->at, one->bytes);
     cx_free(one);
   }
 }
 
-void cx_coll_window_free(cx_coll_window *w)
+void cpu_coll_window_free(cpu_coll_window *w)
 {
   if (w == NULL) return;
   // What was posted and not waited for lies in pieces and regions: MPI may
   // write to them for as long as the process lives.
-  const bool keeps = cx_mpi_link_close(w->link);
+  const bool keeps = cpu_coll_mpi_link_close(w->link);
   for (uint32_t i = 0; w->maps != NULL && i < w->share.all; i++) {
     free_maps(&w->maps[i], keeps);
   }
@@ -162,7 +162,7 @@ void cx_coll_window_free(cx_coll_window *w)
 }
 
 // What the caller calls a window: the number may be anything.
-static calx_status *check_file(const cx_coll_share *share)
+static calx_status *check_file(const cpu_coll_share *share)
 {
   struct stat file;
   if (fstat(share->fd, &file) != 0) {
@@ -179,7 +179,7 @@ static calx_status *check_file(const cx_coll_share *share)
   return NULL;
 }
 
-static calx_status *map_all(cx_coll_window *w)
+static calx_status *map_all(cpu_coll_window *w)
 {
   void *at = NULL;
   CALX_TRY(map(w->fd, CALX_WINDOW_BOARD, 0, &at));
@@ -195,12 +195,12 @@ static calx_status *map_all(cx_coll_window *w)
   const size_t n = w->share.n, all = w->share.all;
   const size_t head = round_up(sizeof *w->head, ALIGN);
   const size_t states =
-      round_up(CX_COLL_TEAMS * all * sizeof(cx_coll_state), ALIGN);
-  const size_t pieces = 2 * n * (2 + CX_COLL_OUTS) * CX_COLL_PIECE;
+      round_up(CPU_COLL_TEAMS * all * sizeof(cpu_coll_state), ALIGN);
+  const size_t pieces = 2 * n * (2 + CPU_COLL_OUTS) * CPU_COLL_PIECE;
   w->fixed_bytes = head + states + round_up(pieces, ALIGN);
   CALX_TRY(map(w->fd, w->fixed_bytes, CALX_WINDOW_ENGINE, &at));
   w->head = at;
-  w->states = (cx_coll_state *)((unsigned char *)at + head);
+  w->states = (cpu_coll_state *)((unsigned char *)at + head);
   w->pieces = (unsigned char *)at + head + states;
   w->regions_at = CALX_WINDOW_ENGINE + (int64_t)w->fixed_bytes;
   w->region_bytes = (size_t)((int64_t)CALX_WINDOW_BYTES - w->regions_at) /
@@ -209,7 +209,7 @@ static calx_status *map_all(cx_coll_window *w)
 }
 
 // Of a host's only process, which nobody gave one.
-static calx_status *make_file(cx_coll_window *w)
+static calx_status *make_file(cpu_coll_window *w)
 {
   const uint32_t magic = CALX_WINDOW_MAGIC, processes = 1;
   cx_file_keep_standard();
@@ -226,7 +226,7 @@ static calx_status *make_file(cx_coll_window *w)
                   strerror(errno));
 }
 
-static calx_status *open_file(cx_coll_window *w)
+static calx_status *open_file(cpu_coll_window *w)
 {
   if (w->share.fd < 0) return make_file(w);
   CALX_TRY(check_file(&w->share));
@@ -237,14 +237,14 @@ static calx_status *open_file(cx_coll_window *w)
 }
 
 // The number of this client among those that the process opened.
-static uint64_t count_client(cx_coll_window *w)
+static uint64_t count_client(cpu_coll_window *w)
 {
   static _Atomic uint32_t clients;  // with windows of their own
   if (w->share.fd < 0) return atomic_fetch_add(&clients, 1);
   return atomic_fetch_add(&w->head->clients[w->own[0].device], 1);
 }
 
-static calx_status *open_window(cx_coll_window *w)
+static calx_status *open_window(cpu_coll_window *w)
 {
   CALX_TRY(open_file(w));
   CALX_TRY(map_all(w));
@@ -256,20 +256,20 @@ static calx_status *open_window(cx_coll_window *w)
   w->seed = count_client(w);
   w->odd = (unsigned)w->seed & 1;
   const bool far = w->share.all > w->share.n;  // and the link has a thread
-  w->spins = w->share.n + far <= (uint32_t)cx_pool_cores() ? SPINS : 0;
-  return far ? cx_mpi_far_open(w) : NULL;
+  w->spins = w->share.n + far <= (uint32_t)cpu_threads_cores() ? SPINS : 0;
+  return far ? cpu_coll_mpi_far_open(w) : NULL;
 }
 
-calx_status *cx_coll_window_new(const cx_coll_share *share,
-                                cx_coll_window **out)
+calx_status *cpu_coll_window_new(const cpu_coll_share *share,
+                                 cpu_coll_window **out)
 {
   *out = NULL;
-  if (share->n > CX_COLL_HOST_DEVICES) {
+  if (share->n > CPU_COLL_HOST_DEVICES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%u devices on this host; at most %d can share a window",
-                    (unsigned)share->n, CX_COLL_HOST_DEVICES);
+                    (unsigned)share->n, CPU_COLL_HOST_DEVICES);
   }
-  cx_coll_window *w = cx_calloc(1, sizeof *w);
+  cpu_coll_window *w = cx_calloc(1, sizeof *w);
   if (w == NULL) return cx_out_of_memory();
   w->fd = -1;
   w->share = *share;
@@ -277,7 +277,7 @@ calx_status *cx_coll_window_new(const cx_coll_share *share,
   cx_mutex_init(&w->lock);
   calx_status *status = open_window(w);
   if (status != NULL) {
-    cx_coll_window_free(w);
+    cpu_coll_window_free(w);
     return status;
   }
   *out = w;
@@ -286,9 +286,9 @@ calx_status *cx_coll_window_new(const cx_coll_share *share,
 
 // ---- teams ----
 
-bool cx_coll_slot_of(cx_coll_window *w, uint64_t key, uint32_t *out)
+bool cpu_coll_slot_of(cpu_coll_window *w, uint64_t key, uint32_t *out)
 {
-  for (uint32_t i = 0; i < CX_COLL_TEAMS; i++) {
+  for (uint32_t i = 0; i < CPU_COLL_TEAMS; i++) {
     uint64_t found = 0;
     *out = i;
     if (atomic_compare_exchange_strong(&w->head->teams[i], &found, key) ||
@@ -299,28 +299,28 @@ bool cx_coll_slot_of(cx_coll_window *w, uint64_t key, uint32_t *out)
   return false;
 }
 
-calx_status *cx_coll_team(cx_coll *coll, const uint32_t *devices, size_t n,
-                          uint32_t *out)
+calx_status *cpu_coll_team(cpu_coll *coll, const uint32_t *devices, size_t n,
+                           uint32_t *out)
 {
-  cx_coll_window *w = cx_coll_window_of(coll);
+  cpu_coll_window *w = cpu_coll_window_of(coll);
   const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, w->seed);
-  if (cx_coll_slot_of(w, hash.low | 1, out)) return NULL;
+  if (cpu_coll_slot_of(w, hash.low | 1, out)) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "all %d places for lists of devices that programs run on are "
                   "taken; those of clients that were closed are not given back",
-                  CX_COLL_TEAMS);
+                  CPU_COLL_TEAMS);
 }
 
-uint64_t cx_coll_launches(cx_coll *coll, uint32_t team, uint32_t device)
+uint64_t cpu_coll_launches(cpu_coll *coll, uint32_t team, uint32_t device)
 {
-  const cx_coll_window *w = cx_coll_window_of(coll);
+  const cpu_coll_window *w = cpu_coll_window_of(coll);
   return atomic_load(&w->own[device - w->share.own].launches[team]);
 }
 
-uint64_t cx_coll_number(cx_coll *coll, uint32_t team, uint32_t device,
-                        uint64_t least)
+uint64_t cpu_coll_number(cpu_coll *coll, uint32_t team, uint32_t device,
+                         uint64_t least)
 {
-  const cx_coll_window *w = cx_coll_window_of(coll);
+  const cpu_coll_window *w = cpu_coll_window_of(coll);
   _Atomic uint64_t *count = &w->own[device - w->share.own].launches[team];
   uint64_t n = atomic_load(count);
   if (n < least) n = least;
@@ -330,7 +330,7 @@ uint64_t cx_coll_number(cx_coll *coll, uint32_t team, uint32_t device,
 
 // ---- who and where ----
 
-static bool all_within(const cx_coll_launch *l, const cx_coll_group *g,
+static bool all_within(const cpu_coll_launch *l, const cpu_coll_group *g,
                        uint32_t first, uint32_t n)
 {
   for (uint32_t i = 0; i < g->n; i++) {
@@ -339,34 +339,34 @@ static bool all_within(const cx_coll_launch *l, const cx_coll_group *g,
   return true;
 }
 
-bool cx_coll_all_here(const cx_coll_launch *l, const cx_coll_group *g)
+bool cpu_coll_all_here(const cpu_coll_launch *l, const cpu_coll_group *g)
 {
   if (l->devices == NULL) return true;
-  const cx_coll_share *s = &cx_coll_window_of(l->coll)->share;
+  const cpu_coll_share *s = &cpu_coll_window_of(l->coll)->share;
   return all_within(l, g, s->own, s->n_own);
 }
 
-static unsigned char *pieces_of(const cx_coll_visit *v, uint32_t i)
+static unsigned char *pieces_of(const cpu_coll_visit *v, uint32_t i)
 {
   const size_t place = 2 * (size_t)v->self->members[i] + v->window->odd;
-  return v->window->pieces + place * (2 + CX_COLL_OUTS) * CX_COLL_PIECE;
+  return v->window->pieces + place * (2 + CPU_COLL_OUTS) * CPU_COLL_PIECE;
 }
 
-unsigned char *cx_coll_piece_in(const cx_coll_visit *v, uint32_t i,
-                                unsigned which)
-{
-  return pieces_of(v, i) + which * CX_COLL_PIECE;
-}
-
-unsigned char *cx_coll_piece_out(const cx_coll_visit *v, uint32_t i,
+unsigned char *cpu_coll_piece_in(const cpu_coll_visit *v, uint32_t i,
                                  unsigned which)
 {
-  return pieces_of(v, i) + (2 + which) * CX_COLL_PIECE;
+  return pieces_of(v, i) + which * CPU_COLL_PIECE;
 }
 
-calx_status *cx_coll_region(const cx_coll_visit *v, uint32_t i, size_t bytes,
-                            unsigned char **out)
+unsigned char *cpu_coll_piece_out(const cpu_coll_visit *v, uint32_t i,
+                                  unsigned which)
+{
+  return pieces_of(v, i) + (2 + which) * CPU_COLL_PIECE;
+}
+
+calx_status *cpu_coll_region(const cpu_coll_visit *v, uint32_t i, size_t bytes,
+                             unsigned char **out)
 {
   if (i == v->group->me && v->self->used < bytes) v->self->used = bytes;
-  return cx_coll_map_region(v->window, v->self->members[i], bytes, out);
+  return cpu_coll_map_region(v->window, v->self->members[i], bytes, out);
 }

@@ -12,8 +12,8 @@
 // memory again it waits until the other members have left too. So while anyone
 // is in a collective, the states of those who went through it stay where they
 // were, and nobody's memory changes under a reader.
-#ifndef CX_COLL_WINDOW_H
-#define CX_COLL_WINDOW_H
+#ifndef CPU_COLL_WINDOW_H
+#define CPU_COLL_WINDOW_H
 
 #include "coll/coll.h"
 #include "coll/groups.h"
@@ -22,67 +22,68 @@
 
 // Bytes of a piece of an operand. A device has room for two of what it brings
 // and two of what it makes.
-#define CX_COLL_PIECE ((size_t)512 << 10)
+#define CPU_COLL_PIECE ((size_t)512 << 10)
 // … between hosts it has room for more of what it makes.
-#define CX_COLL_OUTS 6
+#define CPU_COLL_OUTS 6
 
-calx_status *cx_coll_window_new(const cx_coll_share *share,
-                                cx_coll_window **out) CALX_MUST_USE;
-void cx_coll_window_free(cx_coll_window *window);  // NULL is accepted
+calx_status *cpu_coll_window_new(const cpu_coll_share *share,
+                                 cpu_coll_window **out) CALX_MUST_USE;
+void cpu_coll_window_free(cpu_coll_window *window);  // NULL is accepted
 
 // Whether all of the group are of this process.
-bool cx_coll_all_here(const cx_coll_launch *launch, const cx_coll_group *group);
+bool cpu_coll_all_here(const cpu_coll_launch *launch,
+                       const cpu_coll_group *group);
 
 // One device's visit of one collective.
-typedef struct cx_coll_visit {
-  cx_coll_launch *launch;
-  const cx_coll_group *group;
-  const cx_coll_part *part;
-  cx_coll_window *window;
-  struct cx_coll_own *self;
+typedef struct cpu_coll_visit {
+  cpu_coll_launch *launch;
+  const cpu_coll_group *group;
+  const cpu_coll_part *part;
+  cpu_coll_window *window;
+  struct cpu_coll_own *self;
   uint32_t phase;  // barriers so far
   // The members by hosts, and those of this one; near_me is this device's place
   // among them.
-  const struct cx_coll_side *sides;
+  const struct cpu_coll_side *sides;
   uint32_t n_sides, own_side;
   const uint32_t *near;  // NULL: all are
   uint32_t n_near, near_me;
-} cx_coll_visit;
+} cpu_coll_visit;
 
 // Of the members of this host, number k.
-static inline uint32_t cx_coll_near(const cx_coll_visit *v, uint32_t k)
+static inline uint32_t cpu_coll_near(const cpu_coll_visit *v, uint32_t k)
 {
   return v->near == NULL ? k : v->near[k];
 }
 
 // Begins a collective: from here on the device's memory is its own to write.
-calx_status *cx_coll_visit_begin(cx_coll_visit *visit,
-                                 const cx_coll_reducer *reducer) CALX_MUST_USE;
+calx_status *cpu_coll_visit_begin(
+    cpu_coll_visit *visit, const cpu_coll_reducer *reducer) CALX_MUST_USE;
 // Waits for all members, the first time; also sees that all came with the same
 // operation. Later: for those of this host.
-calx_status *cx_coll_visit_wait(cx_coll_visit *visit) CALX_MUST_USE;
+calx_status *cpu_coll_visit_wait(cpu_coll_visit *visit) CALX_MUST_USE;
 // Shows without a wait what the device came with, so that one which waits for
 // it in another group sees that.
-void cx_coll_visit_show(cx_coll_visit *visit);
+void cpu_coll_visit_show(cpu_coll_visit *visit);
 // The collective went well and is counted among those done: the device reads
 // nobody's memory any more.
-void cx_coll_visit_end(cx_coll_visit *visit);
+void cpu_coll_visit_end(cpu_coll_visit *visit);
 
 // What makes a wait of this visit vain; NULL: nothing that is known.
-calx_status *cx_coll_visit_trouble(const cx_coll_visit *visit) CALX_MUST_USE;
+calx_status *cpu_coll_visit_trouble(const cpu_coll_visit *visit) CALX_MUST_USE;
 
 // Pieces of member i, of this host; `which` is 0 or 1, of what comes out up to
-// CX_COLL_OUTS - 1.
-unsigned char *cx_coll_piece_in(const cx_coll_visit *visit, uint32_t i,
-                                unsigned which);
-unsigned char *cx_coll_piece_out(const cx_coll_visit *visit, uint32_t i,
+// CPU_COLL_OUTS - 1.
+unsigned char *cpu_coll_piece_in(const cpu_coll_visit *visit, uint32_t i,
                                  unsigned which);
+unsigned char *cpu_coll_piece_out(const cpu_coll_visit *visit, uint32_t i,
+                                  unsigned which);
 // Member i's memory for whole operands. Large ones are given back to the system
 // when all have left.
-calx_status *cx_coll_region(const cx_coll_visit *visit, uint32_t i,
-                            size_t bytes, unsigned char **out) CALX_MUST_USE;
+calx_status *cpu_coll_region(const cpu_coll_visit *visit, uint32_t i,
+                             size_t bytes, unsigned char **out) CALX_MUST_USE;
 
 // The end of a launch: others that wait for it hear how it ended.
-void cx_coll_visits_over(cx_coll_launch *launch, const calx_status *how);
+void cpu_coll_visits_over(cpu_coll_launch *launch, const calx_status *how);
 
 #endif

@@ -230,19 +230,19 @@ static bool is_rng(const cx_hlo_op *op)
          cx_hlo_elem_is_int(op->results[1].type.tensor.elem);
 }
 
-cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
+cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op)
 {
-  if (!plain_types(op)) return CX_JIT_NONE;
-  if (is_element(op)) return CX_JIT_ELEMENT;
+  if (!plain_types(op)) return CPU_JIT_NONE;
+  if (is_element(op)) return CPU_JIT_ELEMENT;
   switch (op->kind) {
     case CX_HLO_OP_MAP:
       return op->n_operands <= 8 && is_body(&op->regions[0], op->n_operands, 1)
-                 ? CX_JIT_ELEMENT
-                 : CX_JIT_NONE;
+                 ? CPU_JIT_ELEMENT
+                 : CPU_JIT_NONE;
     case CX_HLO_OP_CONSTANT:
-      return is_constant(op) ? CX_JIT_INDEX : CX_JIT_NONE;
+      return is_constant(op) ? CPU_JIT_INDEX : CPU_JIT_NONE;
     case CX_HLO_OP_CONCATENATE:
-      return op->n_operands <= CX_JIT_PIECES ? CX_JIT_INDEX : CX_JIT_NONE;
+      return op->n_operands <= CPU_JIT_PIECES ? CPU_JIT_INDEX : CPU_JIT_NONE;
     case CX_HLO_OP_RESHAPE:
     case CX_HLO_OP_BROADCAST:
     case CX_HLO_OP_BROADCAST_IN_DIM:
@@ -252,38 +252,39 @@ cx_jit_class cx_jit_class_of(const cx_hlo_op *op)
     case CX_HLO_OP_REVERSE:
     case CX_HLO_OP_PAD:
     case CX_HLO_OP_GATHER:
-    case CX_HLO_OP_IOTA: return CX_JIT_INDEX;
-    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return CX_JIT_ROOT;
+    case CX_HLO_OP_IOTA: return CPU_JIT_INDEX;
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return CPU_JIT_ROOT;
     case CX_HLO_OP_SCATTER:
-      return op->n_results == 1 && is_body(&op->regions[0], 2, 1) ? CX_JIT_ROOT
-                                                                  : CX_JIT_NONE;
+      return op->n_results == 1 && is_body(&op->regions[0], 2, 1)
+                 ? CPU_JIT_ROOT
+                 : CPU_JIT_NONE;
     case CX_HLO_OP_RNG_BIT_GENERATOR:
-      return is_rng(op) ? CX_JIT_ROOT : CX_JIT_NONE;
-    case CX_HLO_OP_SORT: return is_sort(op) ? CX_JIT_ROOT : CX_JIT_NONE;
+      return is_rng(op) ? CPU_JIT_ROOT : CPU_JIT_NONE;
+    case CX_HLO_OP_SORT: return is_sort(op) ? CPU_JIT_ROOT : CPU_JIT_NONE;
     case CX_HLO_OP_SELECT_AND_SCATTER:
-      return is_select(op) ? CX_JIT_ROOT : CX_JIT_NONE;
+      return is_select(op) ? CPU_JIT_ROOT : CPU_JIT_NONE;
     case CX_HLO_OP_REDUCE_WINDOW:
-      return is_window(op) ? CX_JIT_INDEX : CX_JIT_NONE;
+      return is_window(op) ? CPU_JIT_INDEX : CPU_JIT_NONE;
     case CX_HLO_OP_REDUCE:
       return op->n_results <= MAX_RESULTS &&
                      is_body(&op->regions[0], 2 * op->n_results, op->n_results)
-                 ? CX_JIT_REDUCE
-                 : CX_JIT_NONE;
-    default: return CX_JIT_NONE;
+                 ? CPU_JIT_REDUCE
+                 : CPU_JIT_NONE;
+    default: return CPU_JIT_NONE;
   }
 }
 
-bool cx_jit_fuses(const cx_hlo_op *op, size_t i)
+bool cpu_jit_fuses(const cx_hlo_op *op, size_t i)
 {
-  switch (cx_jit_class_of(op)) {
-    case CX_JIT_ELEMENT: return true;
-    case CX_JIT_INDEX:
+  switch (cpu_jit_class_of(op)) {
+    case CPU_JIT_ELEMENT: return true;
+    case CPU_JIT_INDEX:
       // What is gathered from is read in any order, so it would be computed
       // many times; the start indices of slices are scalars.
       if (op->kind == CX_HLO_OP_REDUCE_WINDOW) return i > 0 || !overlaps(op);
       return op->kind != CX_HLO_OP_GATHER || i > 0;
-    case CX_JIT_REDUCE: return i < op->n_results;
-    case CX_JIT_ROOT:
+    case CPU_JIT_REDUCE: return i < op->n_results;
+    case CPU_JIT_ROOT:
       // The source is read once, what is selected from many times; a scatter
       // reads its indices for each block, its operand and updates once.
       return op->kind != CX_HLO_OP_SELECT_AND_SCATTER || i > 0;

@@ -60,7 +60,7 @@ static bool has(const char *features, const char *name)
   return false;
 }
 
-static void set_target(cx_jit_target *t, int lanes)
+static void set_target(cpu_jit_target *t, int lanes)
 {
   char *host = LLVMGetHostCPUFeatures();
   const bool wide = has(host, "+avx512f") && has(host, "+avx512bw") &&
@@ -83,7 +83,7 @@ static void set_target(cx_jit_target *t, int lanes)
   LLVMDisposeMessage(host);
 }
 
-static calx_status *new_machine(const cx_jit_target *t,
+static calx_status *new_machine(const cpu_jit_target *t,
                                 LLVMTargetMachineRef *out)
 {
   initialize();
@@ -104,7 +104,7 @@ static calx_status *new_machine(const cx_jit_target *t,
 
 // ---- one kernel ----
 
-static void set_types(cx_jit_env *env)
+static void set_types(cpu_jit_env *env)
 {
   LLVMContextRef c = env->context;
   env->i1 = LLVMInt1TypeInContext(c);
@@ -119,13 +119,13 @@ static void set_types(cx_jit_env *env)
   env->void_type = LLVMVoidTypeInContext(c);
 }
 
-static void add_slot(cx_jit_env *env, const cx_hlo_value *v,
-                     cx_jit_slot_kind kind, size_t input)
+static void add_slot(cpu_jit_env *env, const cx_hlo_value *v,
+                     cpu_jit_slot_kind kind, size_t input)
 {
-  cx_jit_slot *slot = cx_jit_slot_of(env, v);
+  cpu_jit_slot *slot = cpu_jit_slot_of(env, v);
   if (slot->value != NULL) return;
-  *slot = (cx_jit_slot){ .value = v, .kind = kind, .input = input };
-  const int64_t n = cx_jit_elements(v);
+  *slot = (cpu_jit_slot){ .value = v, .kind = kind, .input = input };
+  const int64_t n = cpu_jit_elements(v);
   if (n < 0 || n >= INT32_MAX) env->small = false;
 }
 
@@ -134,66 +134,66 @@ static bool is_literal(const cx_hlo_op *op)
 {
   if (op->kind != CX_HLO_OP_CONSTANT) return false;
   const cx_hlo_elements *e = &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
-  return !e->splat && cx_jit_elements(&op->results[0]) != 1;
+  return !e->splat && cpu_jit_elements(&op->results[0]) != 1;
 }
 
-static calx_status *set_slots(cx_jit_env *env, const cx_jit_kernel *k)
+static calx_status *set_slots(cpu_jit_env *env, const cpu_jit_kernel *k)
 {
   size_t n = k->n_inputs;
   for (size_t i = 0; i < k->n_ops; i++) n += k->ops[i]->n_results;
   env->n_slots = 2 * n + 3;
-  env->slots = CX_ARENA_ARRAY(&env->arena, cx_jit_slot, env->n_slots);
+  env->slots = CX_ARENA_ARRAY(&env->arena, cpu_jit_slot, env->n_slots);
   if (env->slots == NULL) return cx_out_of_memory();
   env->small = true;
   for (size_t i = 0; i < k->n_inputs; i++) {
-    add_slot(env, k->inputs[i], CX_JIT_SLOT_BUFFER, i);
+    add_slot(env, k->inputs[i], CPU_JIT_SLOT_BUFFER, i);
   }
   for (size_t i = 0; i < k->n_ops; i++) {
     const cx_hlo_op *op = k->ops[i];
     const bool literal = is_literal(op);
     for (size_t j = 0; j < op->n_results; j++) {
       add_slot(env, &op->results[j],
-               literal ? CX_JIT_SLOT_BUFFER : CX_JIT_SLOT_OP, SIZE_MAX);
+               literal ? CPU_JIT_SLOT_BUFFER : CPU_JIT_SLOT_OP, SIZE_MAX);
     }
   }
   return NULL;
 }
 
-static calx_status *refuse(const cx_jit_env *env, const char *why)
+static calx_status *refuse(const cpu_jit_env *env, const char *why)
 {
   return cx_error(CALX_UNIMPLEMENTED, "kernel %zu: %s", env->number, why);
 }
 
-static calx_status *emit_root(cx_jit_env *env, cx_jit_kernel *k,
+static calx_status *emit_root(cpu_jit_env *env, cpu_jit_kernel *k,
                               const cx_hlo_op *root)
 {
   switch (root->kind) {
-    case CX_HLO_OP_SCATTER: return cx_jit_kernel_scatter(env, k);
+    case CX_HLO_OP_SCATTER: return cpu_jit_kernel_scatter(env, k);
     case CX_HLO_OP_SELECT_AND_SCATTER:
-      return cx_jit_is_tiled(env, root) ? cx_jit_kernel_tiled(env, k)
-                                        : cx_jit_kernel_select(env, k);
-    case CX_HLO_OP_SORT: return cx_jit_kernel_sort(env, k);
-    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cx_jit_kernel_update(env, k);
-    default: return cx_jit_kernel_rng(env, k);
+      return cpu_jit_is_tiled(env, root) ? cpu_jit_kernel_tiled(env, k)
+                                         : cpu_jit_kernel_select(env, k);
+    case CX_HLO_OP_SORT: return cpu_jit_kernel_sort(env, k);
+    case CX_HLO_OP_DYNAMIC_UPDATE_SLICE: return cpu_jit_kernel_update(env, k);
+    default: return cpu_jit_kernel_rng(env, k);
   }
 }
 
-static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
+static calx_status *emit_kernel(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   env->kernel = k;
   k->n_phases = 0;
   k->scratch = 0;
   bool reduces = false;
   const cx_hlo_op *root = NULL;
-  if (k->n_ops > CX_JIT_OPS) return refuse(env, "too many operations");
-  if (k->n_outputs == 0 || k->n_outputs > CX_JIT_MAX_OUTPUTS) {
+  if (k->n_ops > CPU_JIT_OPS) return refuse(env, "too many operations");
+  if (k->n_outputs == 0 || k->n_outputs > CPU_JIT_MAX_OUTPUTS) {
     return refuse(env, "no outputs, or too many");
   }
   for (size_t i = 0; i < k->n_ops; i++) {
-    const cx_jit_class c = cx_jit_class_of(k->ops[i]);
-    if (c == CX_JIT_NONE) return refuse(env, "an operation of no class");
-    reduces |= c == CX_JIT_REDUCE;
-    if (c == CX_JIT_ROOT) root = k->ops[i];
+    const cpu_jit_class c = cpu_jit_class_of(k->ops[i]);
+    if (c == CPU_JIT_NONE) return refuse(env, "an operation of no class");
+    reduces |= c == CPU_JIT_REDUCE;
+    if (c == CPU_JIT_ROOT) root = k->ops[i];
   }
   for (size_t i = 0; root != NULL && i < k->n_outputs; i++) {
     if (k->outputs[i]->op != root) {
@@ -201,31 +201,32 @@ static calx_status *emit_kernel(cx_jit_env *env, cx_jit_kernel *k)
     }
   }
   CALX_TRY(set_slots(env, k));
-  cx_jit_merge(env);
+  cpu_jit_merge(env);
   if (root != NULL) return emit_root(env, k, root);
-  return reduces ? cx_jit_kernel_reduce(env, k) : cx_jit_kernel_loop(env, k);
+  return reduces ? cpu_jit_kernel_reduce(env, k) : cpu_jit_kernel_loop(env, k);
 }
 
-static calx_status *share_kernel(cx_jit_env *env, const cx_jit_kernel *k,
-                                 cx_arena *arena, cx_jit_shared **known)
+static calx_status *share_kernel(cpu_jit_env *env, const cpu_jit_kernel *k,
+                                 cx_arena *arena, cpu_jit_shared **known)
 {
   LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
   LLVMTypeRef type = LLVMFunctionType(env->void_type, params, 3, 0);
   for (size_t phase = 0; phase < k->n_phases; phase++) {
     char name[64];
     snprintf(name, sizeof name, "k%zu_%zu", env->number, phase);
-    CALX_TRY(cx_jit_share(arena, known, env->module, type,
-                          LLVMGetNamedFunction(env->module, name)));
+    CALX_TRY(cpu_jit_share(arena, known, env->module, type,
+                           LLVMGetNamedFunction(env->module, name)));
   }
   return NULL;
 }
 
 // Emits all; marks those that cannot be.
-static calx_status *emit_all(cx_jit_env *env, cx_jit_kernel *kernels, size_t n)
+static calx_status *emit_all(cpu_jit_env *env, cpu_jit_kernel *kernels,
+                             size_t n)
 {
   calx_status *first = NULL;
   cx_arena arena = { 0 };
-  cx_jit_shared *known = NULL;
+  cpu_jit_shared *known = NULL;
   for (size_t i = 0; i < n; i++) {
     env->number = i;
     env->status = NULL;
@@ -282,18 +283,18 @@ static calx_status *write_object(LLVMModuleRef module,
   return cx_text_failed(out) ? cx_out_of_memory() : NULL;
 }
 
-static calx_status *compile(const cx_jit_options *options,
-                            cx_jit_kernel *kernels, size_t n,
+static calx_status *compile(const cpu_jit_options *options,
+                            cpu_jit_kernel *kernels, size_t n,
                             cx_text *out_object)
 {
   const int lanes = options == NULL ? 0 : options->lanes;
   if (lanes != 0 && lanes != 4 && lanes != 8 && lanes != 16) {
     return cx_error(CALX_INVALID_ARGUMENT, "kernels of %d lanes", lanes);
   }
-  cx_jit_target target = { 0 };
+  cpu_jit_target target = { 0 };
   set_target(&target, lanes);
   LLVMTargetMachineRef machine = NULL;
-  cx_jit_env env = { .target = &target };
+  cpu_jit_env env = { .target = &target };
   calx_status *status = new_machine(&target, &machine);
   if (status == NULL) {
     env.context = LLVMContextCreate();
@@ -304,7 +305,7 @@ static calx_status *compile(const cx_jit_options *options,
     LLVMDisposeTargetData(layout);
     set_types(&env);
     status = emit_all(&env, kernels, n);
-    for (int i = 0; i < CX_JIT_LEVELS; i++) {
+    for (int i = 0; i < CPU_JIT_LEVELS; i++) {
       if (env.level[i] != NULL) LLVMDisposeBuilder(env.level[i]);
     }
     if (status == NULL) status = write_object(env.module, machine, out_object);
@@ -319,9 +320,9 @@ static calx_status *compile(const cx_jit_options *options,
   return status;
 }
 
-__attribute__((visibility("default"))) const cx_jit_api *cx_jit_get_api(void)
+__attribute__((visibility("default"))) const cpu_jit_api *cpu_jit_get_api(void)
 {
-  static const cx_jit_api api = { sizeof api, compile, cx_text_free,
-                                  calx_status_free };
+  static const cpu_jit_api api = { sizeof api, compile, cx_text_free,
+                                   calx_status_free };
   return &api;
 }

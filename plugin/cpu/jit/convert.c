@@ -8,21 +8,21 @@
 
 #include "jit/emit.h"
 
-static LLVMTypeRef like(cx_jit_env *env, LLVMValueRef x, LLVMTypeRef scalar)
+static LLVMTypeRef like(cpu_jit_env *env, LLVMValueRef x, LLVMTypeRef scalar)
 {
   return LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind
-             ? cx_jit_wide_type(env, scalar)
+             ? cpu_jit_wide_type(env, scalar)
              : scalar;
 }
 
 static LLVMValueRef ints(LLVMTypeRef t, uint64_t v)
 {
-  return cx_jit_const_int(t, v);
+  return cpu_jit_const_int(t, v);
 }
 
 // ---- bf16 ----
 
-static LLVMValueRef round_bf16(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef round_bf16(cpu_jit_env *env, LLVMBuilderRef b,
                                LLVMValueRef x)
 {
   LLVMTypeRef i = like(env, x, env->i32);
@@ -43,7 +43,7 @@ static LLVMValueRef round_bf16(cx_jit_env *env, LLVMBuilderRef b,
 
 // Without instructions for it: rounded on the float's bits. What is below f16's
 // normal numbers is rounded by an addition that aligns it with their last bit.
-static LLVMValueRef round_f16_slow(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef round_f16_slow(cpu_jit_env *env, LLVMBuilderRef b,
                                    LLVMValueRef x)
 {
   LLVMTypeRef i = like(env, x, env->i32);
@@ -60,7 +60,7 @@ static LLVMValueRef round_f16_slow(cx_jit_env *env, LLVMBuilderRef b,
       LLVMBuildICmp(b, LLVMIntUGE, up, ints(i, 0x47800000U), "");
   up = LLVMBuildSelect(b, over, ints(i, 0x7F800000U), up, "");
   // 0.5's last bit is 2^-24, f16's least number.
-  LLVMValueRef half = cx_jit_const_real(f, 0.5);
+  LLVMValueRef half = cpu_jit_const_real(f, 0.5);
   LLVMValueRef small = LLVMBuildFSub(
       b, LLVMBuildFAdd(b, LLVMBuildBitCast(b, size, f, ""), half, ""), half,
       "");
@@ -76,8 +76,8 @@ static LLVMValueRef round_f16_slow(cx_jit_env *env, LLVMBuilderRef b,
   return LLVMBuildBitCast(b, LLVMBuildOr(b, out, sign, ""), f, "");
 }
 
-LLVMValueRef cx_jit_round(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
-                          cx_hlo_elem e)
+LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                           cx_hlo_elem e)
 {
   if (LLVMTypeOf(x) != like(env, x, env->f32)) return x;
   if (e == CX_HLO_BF16) return round_bf16(env, b, x);
@@ -87,7 +87,7 @@ LLVMValueRef cx_jit_round(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
   return LLVMBuildFPExt(b, half, LLVMTypeOf(x), "");
 }
 
-static LLVMValueRef f16_bits_slow(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef f16_bits_slow(cpu_jit_env *env, LLVMBuilderRef b,
                                   LLVMValueRef x)
 {
   LLVMTypeRef i = like(env, x, env->i32);
@@ -99,7 +99,7 @@ static LLVMValueRef f16_bits_slow(cx_jit_env *env, LLVMBuilderRef b,
       b, LLVMBuildSub(b, size, ints(i, 112U << 23), ""), ints(i, 13), "");
   // The sum with 0.5 has the small number in its last bits.
   LLVMValueRef sum = LLVMBuildFAdd(b, LLVMBuildBitCast(b, size, f, ""),
-                                   cx_jit_const_real(f, 0.5), "");
+                                   cpu_jit_const_real(f, 0.5), "");
   LLVMValueRef small =
       LLVMBuildAnd(b, LLVMBuildBitCast(b, sum, i, ""), ints(i, 0x3FFFFF), "");
   LLVMValueRef tiny =
@@ -115,8 +115,8 @@ static LLVMValueRef f16_bits_slow(cx_jit_env *env, LLVMBuilderRef b,
   return LLVMBuildTrunc(b, out, like(env, x, env->i16), "");
 }
 
-LLVMValueRef cx_jit_to_bits16(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
-                              cx_hlo_elem e)
+LLVMValueRef cpu_jit_to_bits16(cpu_jit_env *env, LLVMBuilderRef b,
+                               LLVMValueRef x, cx_hlo_elem e)
 {
   if (e == CX_HLO_F16) {
     if (!env->target->has_f16c) return f16_bits_slow(env, b, x);
@@ -129,7 +129,7 @@ LLVMValueRef cx_jit_to_bits16(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
   return LLVMBuildTrunc(b, bits, like(env, x, env->i16), "");
 }
 
-static LLVMValueRef f16_value_slow(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef f16_value_slow(cpu_jit_env *env, LLVMBuilderRef b,
                                    LLVMValueRef x)
 {
   LLVMTypeRef i = like(env, x, env->i32);
@@ -140,7 +140,7 @@ static LLVMValueRef f16_value_slow(cx_jit_env *env, LLVMBuilderRef b,
   LLVMValueRef shifted = LLVMBuildShl(b, size, ints(i, 13), "");
   LLVMValueRef normal = LLVMBuildAdd(b, shifted, ints(i, 112U << 23), "");
   LLVMValueRef small = LLVMBuildFMul(b, LLVMBuildUIToFP(b, size, f, ""),
-                                     cx_jit_const_real(f, 0x1p-24), "");
+                                     cpu_jit_const_real(f, 0x1p-24), "");
   LLVMValueRef big = LLVMBuildOr(b, shifted, ints(i, 0x7F800000U), "");
   LLVMValueRef tiny = LLVMBuildICmp(b, LLVMIntULT, size, ints(i, 0x400), "");
   LLVMValueRef huge = LLVMBuildICmp(b, LLVMIntUGE, size, ints(i, 0x7C00), "");
@@ -151,8 +151,8 @@ static LLVMValueRef f16_value_slow(cx_jit_env *env, LLVMBuilderRef b,
   return LLVMBuildBitCast(b, out, f, "");
 }
 
-LLVMValueRef cx_jit_from_bits16(cx_jit_env *env, LLVMBuilderRef b,
-                                LLVMValueRef x, cx_hlo_elem e)
+LLVMValueRef cpu_jit_from_bits16(cpu_jit_env *env, LLVMBuilderRef b,
+                                 LLVMValueRef x, cx_hlo_elem e)
 {
   LLVMTypeRef f = like(env, x, env->f32);
   if (e == CX_HLO_F16) {
@@ -168,15 +168,15 @@ LLVMValueRef cx_jit_from_bits16(cx_jit_env *env, LLVMBuilderRef b,
 // ---- numbers ----
 
 // A double as a float, toward zero, with the last bit set where it is inexact.
-static LLVMValueRef to_odd(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x)
+static LLVMValueRef to_odd(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x)
 {
   LLVMTypeRef f = like(env, x, env->f32);
   LLVMTypeRef i = like(env, x, env->i32);
   LLVMValueRef near = LLVMBuildFPTrunc(b, x, f, "");
   LLVMValueRef back = LLVMBuildFPExt(b, near, LLVMTypeOf(x), "");
   LLVMTypeRef d = LLVMTypeOf(x);
-  LLVMValueRef a = cx_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &x, 1);
-  LLVMValueRef z = cx_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &back, 1);
+  LLVMValueRef a = cpu_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &x, 1);
+  LLVMValueRef z = cpu_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &back, 1);
   LLVMValueRef bits = LLVMBuildBitCast(b, near, i, "");
   LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, z, a, "");
   LLVMValueRef down = LLVMBuildSub(b, bits, ints(i, 1), "");
@@ -191,32 +191,32 @@ static bool is_small_float(cx_hlo_elem e)
   return e == CX_HLO_BF16 || e == CX_HLO_F16;
 }
 
-static LLVMValueRef to_float(cx_jit_env *env, LLVMBuilderRef b, cx_jit_val v,
+static LLVMValueRef to_float(cpu_jit_env *env, LLVMBuilderRef b, cpu_jit_val v,
                              cx_hlo_elem to)
 {
-  LLVMTypeRef t = cx_jit_register_type(env, to, v.wide);
-  LLVMTypeRef d = cx_jit_register_type(env, CX_HLO_F64, v.wide);
+  LLVMTypeRef t = cpu_jit_register_type(env, to, v.wide);
+  LLVMTypeRef d = cpu_jit_register_type(env, CX_HLO_F64, v.wide);
   LLVMValueRef x = v.re;
   if (cx_hlo_elem_is_float(v.elem)) {
-    if (LLVMTypeOf(x) == t) return cx_jit_round(env, b, x, to);
+    if (LLVMTypeOf(x) == t) return cpu_jit_round(env, b, x, to);
     if (v.elem != CX_HLO_F64) return LLVMBuildFPExt(b, x, t, "");
     if (!is_small_float(to)) return LLVMBuildFPTrunc(b, x, t, "");
-    return cx_jit_round(env, b, to_odd(env, b, x), to);
+    return cpu_jit_round(env, b, to_odd(env, b, x), to);
   }
   const bool u = v.elem == CX_HLO_I1 || cx_hlo_elem_is_unsigned(v.elem);
   const bool twice = is_small_float(to) && cx_hlo_elem_bits(v.elem) > 16;
   LLVMTypeRef first = twice ? d : t;
   x = u ? LLVMBuildUIToFP(b, x, first, "") : LLVMBuildSIToFP(b, x, first, "");
-  return cx_jit_round(env, b, twice ? to_odd(env, b, x) : x, to);
+  return cpu_jit_round(env, b, twice ? to_odd(env, b, x) : x, to);
 }
 
-static LLVMValueRef to_int(cx_jit_env *env, LLVMBuilderRef b, cx_jit_val v,
+static LLVMValueRef to_int(cpu_jit_env *env, LLVMBuilderRef b, cpu_jit_val v,
                            cx_hlo_elem to)
 {
-  LLVMTypeRef t = cx_jit_register_type(env, to, v.wide);
+  LLVMTypeRef t = cpu_jit_register_type(env, to, v.wide);
   if (cx_hlo_elem_is_float(v.elem)) {
     LLVMTypeRef types[] = { t, LLVMTypeOf(v.re) };
-    return cx_jit_intrinsic(
+    return cpu_jit_intrinsic(
         env, b,
         cx_hlo_elem_is_unsigned(to) ? "llvm.fptoui.sat" : "llvm.fptosi.sat",
         types, 2, &v.re, 1);
@@ -229,7 +229,7 @@ static LLVMValueRef to_int(cx_jit_env *env, LLVMBuilderRef b, cx_jit_val v,
   return u ? LLVMBuildZExt(b, v.re, t, "") : LLVMBuildSExt(b, v.re, t, "");
 }
 
-static LLVMValueRef to_truth(LLVMBuilderRef b, cx_jit_val v)
+static LLVMValueRef to_truth(LLVMBuilderRef b, cpu_jit_val v)
 {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(v.re));
   if (v.elem == CX_HLO_I1) return v.re;
@@ -241,13 +241,13 @@ static LLVMValueRef to_truth(LLVMBuilderRef b, cx_jit_val v)
   return LLVMBuildOr(b, is, LLVMBuildFCmp(b, LLVMRealUNE, v.im, zero, ""), "");
 }
 
-cx_jit_val cx_jit_convert(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to)
+cpu_jit_val cpu_jit_convert(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to)
 {
-  LLVMBuilderRef b = cx_jit_at(env, v.level);
-  cx_jit_val out = v;
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
+  cpu_jit_val out = v;
   out.elem = to;
   out.im = NULL;
-  cx_jit_val re = v;
+  cpu_jit_val re = v;
   re.elem = cx_hlo_elem_part(v.elem);
   const cx_hlo_elem part = cx_hlo_elem_part(to);
   if (to == CX_HLO_I1) {
@@ -261,24 +261,24 @@ cx_jit_val cx_jit_convert(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to)
   }
   out.re = to_float(env, b, re, part);
   if (!cx_hlo_elem_is_complex(to)) return out;
-  cx_jit_val im = re;
+  cpu_jit_val im = re;
   im.re = v.im;
   out.im = v.im != NULL ? to_float(env, b, im, part)
                         : LLVMConstNull(LLVMTypeOf(out.re));
   return out;
 }
 
-cx_jit_val cx_jit_bitcast(cx_jit_env *env, cx_jit_val v, cx_hlo_elem to)
+cpu_jit_val cpu_jit_bitcast(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to)
 {
   if (v.elem == to) return v;
-  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
   LLVMValueRef x = v.re;
-  if (is_small_float(v.elem)) x = cx_jit_to_bits16(env, b, x, v.elem);
+  if (is_small_float(v.elem)) x = cpu_jit_to_bits16(env, b, x, v.elem);
   if (is_small_float(to)) {
     x = LLVMBuildBitCast(b, x, like(env, x, env->i16), "");
-    v.re = cx_jit_from_bits16(env, b, x, to);
+    v.re = cpu_jit_from_bits16(env, b, x, to);
   } else {
-    v.re = LLVMBuildBitCast(b, x, cx_jit_register_type(env, to, v.wide), "");
+    v.re = LLVMBuildBitCast(b, x, cpu_jit_register_type(env, to, v.wide), "");
   }
   v.elem = to;
   return v;

@@ -5,66 +5,67 @@
 
 #include <math.h>
 
-cx_jit_ctx cx_jit_ctx_of(cx_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
-                         bool wide)
+cpu_jit_ctx cpu_jit_ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
+                           bool wide)
 {
-  cx_jit_ctx c = { .env = env, .b = b, .elem = e, .wide = wide };
+  cpu_jit_ctx c = { .env = env, .b = b, .elem = e, .wide = wide };
   const cx_hlo_elem part = cx_hlo_elem_part(e);
-  c.type = cx_jit_register_type(env, part, wide);
+  c.type = cpu_jit_register_type(env, part, wide);
   unsigned bits = cx_hlo_elem_bits(part);
   if (cx_hlo_elem_is_float(part) && bits < 32) bits = 32;
   LLVMTypeRef i = LLVMIntTypeInContext(env->context, bits);
-  c.ints = wide ? cx_jit_wide_type(env, i) : i;
+  c.ints = wide ? cpu_jit_wide_type(env, i) : i;
   return c;
 }
 
-LLVMValueRef cx_jit_int_const(const cx_jit_ctx *c, uint64_t v)
+LLVMValueRef cpu_jit_int_const(const cpu_jit_ctx *c, uint64_t v)
 {
-  return cx_jit_const_int(c->ints, v);
+  return cpu_jit_const_int(c->ints, v);
 }
 
-LLVMValueRef cx_jit_real_const(const cx_jit_ctx *c, double v)
+LLVMValueRef cpu_jit_real_const(const cpu_jit_ctx *c, double v)
 {
-  return cx_jit_const_real(c->type, v);
+  return cpu_jit_const_real(c->type, v);
 }
 
-LLVMValueRef cx_jit_call(const cx_jit_ctx *c, const char *name, LLVMValueRef x,
-                         LLVMValueRef y)
+LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
+                          LLVMValueRef x, LLVMValueRef y)
 {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef args[] = { x, y };
-  return cx_jit_intrinsic(c->env, c->b, name, &t, 1, args, y == NULL ? 1 : 2);
+  return cpu_jit_intrinsic(c->env, c->b, name, &t, 1, args, y == NULL ? 1 : 2);
 }
 
-LLVMValueRef cx_jit_max(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
+LLVMValueRef cpu_jit_max(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
 {
   if (c->elem == CX_HLO_I1) return LLVMBuildOr(c->b, x, y, "");
   if (cx_hlo_elem_is_float(c->elem)) {
-    return cx_jit_call(c, "llvm.maximum", x, y);
+    return cpu_jit_call(c, "llvm.maximum", x, y);
   }
   const bool u = cx_hlo_elem_is_unsigned(c->elem);
-  return cx_jit_call(c, u ? "llvm.umax" : "llvm.smax", x, y);
+  return cpu_jit_call(c, u ? "llvm.umax" : "llvm.smax", x, y);
 }
 
-LLVMValueRef cx_jit_min(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
+LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
 {
   if (c->elem == CX_HLO_I1) return LLVMBuildAnd(c->b, x, y, "");
   if (cx_hlo_elem_is_float(c->elem)) {
-    return cx_jit_call(c, "llvm.minimum", x, y);
+    return cpu_jit_call(c, "llvm.minimum", x, y);
   }
   const bool u = cx_hlo_elem_is_unsigned(c->elem);
-  return cx_jit_call(c, u ? "llvm.umin" : "llvm.smin", x, y);
+  return cpu_jit_call(c, u ? "llvm.umin" : "llvm.smin", x, y);
 }
 
 // ---- compare ----
 
 // Numbers whose signed order is the total order of the floats.
-static LLVMValueRef order_key(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef order_key(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   const unsigned bits = c->elem == CX_HLO_F64 ? 64 : 32;
   LLVMValueRef i = LLVMBuildBitCast(c->b, x, c->ints, "");
-  LLVMValueRef sign = LLVMBuildAShr(c->b, i, cx_jit_int_const(c, bits - 1), "");
-  LLVMValueRef flip = LLVMBuildLShr(c->b, sign, cx_jit_int_const(c, 1), "");
+  LLVMValueRef sign =
+      LLVMBuildAShr(c->b, i, cpu_jit_int_const(c, bits - 1), "");
+  LLVMValueRef flip = LLVMBuildLShr(c->b, sign, cpu_jit_int_const(c, 1), "");
   return LLVMBuildXor(c->b, i, flip, "");
 }
 
@@ -80,8 +81,8 @@ static const LLVMRealPredicate real_predicate[] = { LLVMRealOEQ, LLVMRealUNE,
 
 #define TOTALORDER 2
 
-static LLVMValueRef compare(const cx_jit_ctx *c, const cx_hlo_op *op,
-                            const cx_jit_val *x, const cx_jit_val *y)
+static LLVMValueRef compare(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                            const cpu_jit_val *x, const cpu_jit_val *y)
 {
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_attr *type = cx_hlo_op_attr(op, CX_HLO_A_COMPARE_TYPE);
@@ -109,37 +110,37 @@ static LLVMValueRef compare(const cx_jit_ctx *c, const cx_hlo_op *op,
 static int math_function(cx_hlo_op_kind kind)
 {
   switch (kind) {
-    case CX_HLO_OP_EXPONENTIAL: return CX_JIT_EXP;
-    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE: return CX_JIT_EXPM1;
-    case CX_HLO_OP_LOG: return CX_JIT_LOG;
-    case CX_HLO_OP_LOG_PLUS_ONE: return CX_JIT_LOG1P;
-    case CX_HLO_OP_LOGISTIC: return CX_JIT_LOGISTIC;
-    case CX_HLO_OP_TANH: return CX_JIT_TANH;
-    case CX_HLO_OP_SINE: return CX_JIT_SIN;
-    case CX_HLO_OP_COSINE: return CX_JIT_COS;
-    case CX_HLO_OP_TAN: return CX_JIT_TAN;
-    case CX_HLO_OP_SQRT: return CX_JIT_SQRT;
-    case CX_HLO_OP_RSQRT: return CX_JIT_RSQRT;
-    case CX_HLO_OP_CBRT: return CX_JIT_CBRT;
-    case CX_HLO_OP_POWER: return CX_JIT_POW;
-    case CX_HLO_OP_ATAN2: return CX_JIT_ATAN2;
+    case CX_HLO_OP_EXPONENTIAL: return CPU_JIT_EXP;
+    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE: return CPU_JIT_EXPM1;
+    case CX_HLO_OP_LOG: return CPU_JIT_LOG;
+    case CX_HLO_OP_LOG_PLUS_ONE: return CPU_JIT_LOG1P;
+    case CX_HLO_OP_LOGISTIC: return CPU_JIT_LOGISTIC;
+    case CX_HLO_OP_TANH: return CPU_JIT_TANH;
+    case CX_HLO_OP_SINE: return CPU_JIT_SIN;
+    case CX_HLO_OP_COSINE: return CPU_JIT_COS;
+    case CX_HLO_OP_TAN: return CPU_JIT_TAN;
+    case CX_HLO_OP_SQRT: return CPU_JIT_SQRT;
+    case CX_HLO_OP_RSQRT: return CPU_JIT_RSQRT;
+    case CX_HLO_OP_CBRT: return CPU_JIT_CBRT;
+    case CX_HLO_OP_POWER: return CPU_JIT_POW;
+    case CX_HLO_OP_ATAN2: return CPU_JIT_ATAN2;
     default: return -1;
   }
 }
 
-static cx_jit_math_env math_env(const cx_jit_ctx *c)
+static cpu_jit_math_env math_env(const cpu_jit_ctx *c)
 {
-  return (cx_jit_math_env){ c->env->context, c->env->module, c->b,
-                            c->env->target->has_fma };
+  return (cpu_jit_math_env){ c->env->context, c->env->module, c->b,
+                             c->env->target->has_fma };
 }
 
 // ---- complex ----
 
-static void complex_op(const cx_jit_ctx *c, const cx_hlo_op *op,
-                       const cx_jit_val *x, const cx_jit_val *y,
-                       cx_jit_val *out)
+static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                       const cpu_jit_val *x, const cpu_jit_val *y,
+                       cpu_jit_val *out)
 {
-  cx_jit_math_env m = math_env(c);
+  cpu_jit_math_env m = math_env(c);
   const LLVMValueRef a[2] = { x->re, x->im };
   const LLVMValueRef b[2] = { y->re, y->im };
   LLVMValueRef r[2] = { x->re, x->im };
@@ -148,16 +149,16 @@ static void complex_op(const cx_jit_ctx *c, const cx_hlo_op *op,
     case CX_HLO_OP_ADD:
     case CX_HLO_OP_SUBTRACT:
     case CX_HLO_OP_NEGATE:
-      r[0] = cx_jit_real_op(c, op, a[0], b[0]);
-      r[1] = cx_jit_real_op(c, op, a[1], b[1]);
+      r[0] = cpu_jit_real_op(c, op, a[0], b[0]);
+      r[1] = cpu_jit_real_op(c, op, a[1], b[1]);
       break;
-    case CX_HLO_OP_MULTIPLY: cx_jit_complex_multiply(&m, a, b, r); break;
-    case CX_HLO_OP_DIVIDE: cx_jit_complex_divide(&m, a, b, r); break;
+    case CX_HLO_OP_MULTIPLY: cpu_jit_complex_multiply(&m, a, b, r); break;
+    case CX_HLO_OP_DIVIDE: cpu_jit_complex_divide(&m, a, b, r); break;
     default:
-      if (fn < 0 || fn == CX_JIT_ATAN2) {
-        cx_jit_fail(c->env, "an operation on complex numbers");
+      if (fn < 0 || fn == CPU_JIT_ATAN2) {
+        cpu_jit_fail(c->env, "an operation on complex numbers");
       } else {
-        cx_jit_math_complex(&m, (cx_jit_function)fn, a, b, r);
+        cpu_jit_math_complex(&m, (cpu_jit_function)fn, a, b, r);
       }
   }
   out->re = r[0];
@@ -166,29 +167,29 @@ static void complex_op(const cx_jit_ctx *c, const cx_hlo_op *op,
 
 // ---- all ----
 
-static LLVMValueRef real_value(const cx_jit_ctx *c, const cx_hlo_op *op,
-                               const cx_jit_val *x, const cx_jit_val *y)
+static LLVMValueRef real_value(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                               const cpu_jit_val *x, const cpu_jit_val *y)
 {
   const int fn = math_function(op->kind);
   LLVMValueRef out;
   if (fn >= 0) {
-    cx_jit_math_env m = math_env(c);
-    out = cx_jit_math(&m, (cx_jit_function)fn, x->re,
-                      fn == CX_JIT_POW || fn == CX_JIT_ATAN2 ? y->re : NULL);
+    cpu_jit_math_env m = math_env(c);
+    out = cpu_jit_math(&m, (cpu_jit_function)fn, x->re,
+                       fn == CPU_JIT_POW || fn == CPU_JIT_ATAN2 ? y->re : NULL);
   } else {
-    out = cx_jit_real_op(c, op, x->re, y->re);
+    out = cpu_jit_real_op(c, op, x->re, y->re);
   }
-  return cx_jit_round(c->env, c->b, out, c->elem);
+  return cpu_jit_round(c->env, c->b, out, c->elem);
 }
 
-static LLVMValueRef select_part(const cx_jit_ctx *c, LLVMValueRef p,
+static LLVMValueRef select_part(const cpu_jit_ctx *c, LLVMValueRef p,
                                 LLVMValueRef x, LLVMValueRef y)
 {
   return x == y ? x : LLVMBuildSelect(c->b, p, x, y, "");
 }
 
-static void emit(const cx_jit_ctx *c, const cx_hlo_op *op, const cx_jit_val *a,
-                 cx_jit_val *out)
+static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                 const cpu_jit_val *a, cpu_jit_val *out)
 {
   switch (op->kind) {
     case CX_HLO_OP_SELECT:
@@ -196,12 +197,12 @@ static void emit(const cx_jit_ctx *c, const cx_hlo_op *op, const cx_jit_val *a,
       if (a[1].im != NULL) out->im = select_part(c, a[0].re, a[1].im, a[2].im);
       return;
     case CX_HLO_OP_CLAMP:
-      out->re = cx_jit_min(c, cx_jit_max(c, a[1].re, a[0].re), a[2].re);
+      out->re = cpu_jit_min(c, cpu_jit_max(c, a[1].re, a[0].re), a[2].re);
       return;
     case CX_HLO_OP_COMPARE: out->re = compare(c, op, &a[0], &a[1]); return;
     case CX_HLO_OP_REAL: out->re = a[0].re; return;
     case CX_HLO_OP_IMAG:
-      out->re = a[0].im != NULL ? a[0].im : cx_jit_real_const(c, 0);
+      out->re = a[0].im != NULL ? a[0].im : cpu_jit_real_const(c, 0);
       return;
     case CX_HLO_OP_COMPLEX:
       out->re = a[0].re;
@@ -209,48 +210,49 @@ static void emit(const cx_jit_ctx *c, const cx_hlo_op *op, const cx_jit_val *a,
       return;
     case CX_HLO_OP_ABS:
       if (a[0].im != NULL) {
-        cx_jit_math_env m = math_env(c);
-        out->re = cx_jit_complex_abs(&m, (LLVMValueRef[2]){ a[0].re, a[0].im });
+        cpu_jit_math_env m = math_env(c);
+        out->re =
+            cpu_jit_complex_abs(&m, (LLVMValueRef[2]){ a[0].re, a[0].im });
         return;
       }
       break;
     default: break;
   }
-  const cx_jit_val *y = op->n_operands > 1 ? &a[1] : &a[0];
+  const cpu_jit_val *y = op->n_operands > 1 ? &a[1] : &a[0];
   if (a[0].im != NULL) {
     complex_op(c, op, &a[0], y, out);
   } else if (cx_hlo_elem_is_float(c->elem)) {
     out->re = real_value(c, op, &a[0], y);
   } else {
-    out->re = cx_jit_int_op(c, op, a[0].re, y->re);
+    out->re = cpu_jit_int_op(c, op, a[0].re, y->re);
   }
 }
 
-cx_jit_val cx_jit_element(cx_jit_env *env, const cx_hlo_op *op,
-                          const cx_jit_val *args)
+cpu_jit_val cpu_jit_element(cpu_jit_env *env, const cx_hlo_op *op,
+                            const cpu_jit_val *args)
 {
-  cx_jit_val in[8];
+  cpu_jit_val in[8];
   const size_t n = op->n_operands < 8 ? op->n_operands : 8;
-  const cx_hlo_elem to = cx_jit_type(&op->results[0])->elem;
-  cx_jit_val out = { .elem = to };
+  const cx_hlo_elem to = cpu_jit_type(&op->results[0])->elem;
+  cpu_jit_val out = { .elem = to };
   for (size_t i = 0; i < n; i++) {
     if (args[i].level > out.level) out.level = args[i].level;
     out.wide |= args[i].wide;
   }
   for (size_t i = 0; i < n; i++) {
-    in[i] = out.wide ? cx_jit_widen(env, args[i]) : args[i];
+    in[i] = out.wide ? cpu_jit_widen(env, args[i]) : args[i];
   }
   if (op->kind == CX_HLO_OP_MAP) {
-    cx_jit_region(env, &op->regions[0], in, n, &out, 1);
+    cpu_jit_region(env, &op->regions[0], in, n, &out, 1);
     return out;
   }
-  if (op->kind == CX_HLO_OP_CONVERT) return cx_jit_convert(env, in[0], to);
+  if (op->kind == CX_HLO_OP_CONVERT) return cpu_jit_convert(env, in[0], to);
   if (op->kind == CX_HLO_OP_BITCAST_CONVERT) {
-    return cx_jit_bitcast(env, in[0], to);
+    return cpu_jit_bitcast(env, in[0], to);
   }
   const size_t main = op->kind == CX_HLO_OP_SELECT ? 1 : 0;
-  cx_jit_ctx c =
-      cx_jit_ctx_of(env, cx_jit_at(env, out.level), in[main].elem, out.wide);
+  cpu_jit_ctx c =
+      cpu_jit_ctx_of(env, cpu_jit_at(env, out.level), in[main].elem, out.wide);
   emit(&c, op, in, &out);
   return out;
 }

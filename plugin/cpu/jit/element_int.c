@@ -3,18 +3,18 @@
 // more gives 0, or the sign.
 #include "jit/emit.h"
 
-static LLVMValueRef choose(const cx_jit_ctx *c, LLVMValueRef p, LLVMValueRef x,
+static LLVMValueRef choose(const cpu_jit_ctx *c, LLVMValueRef p, LLVMValueRef x,
                            LLVMValueRef y)
 {
   return LLVMBuildSelect(c->b, p, x, y, "");
 }
 
-static LLVMValueRef number(const cx_jit_ctx *c, uint64_t v)
+static LLVMValueRef number(const cpu_jit_ctx *c, uint64_t v)
 {
-  return cx_jit_const_int(c->type, v);
+  return cpu_jit_const_int(c->type, v);
 }
 
-static LLVMValueRef divide(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef y,
+static LLVMValueRef divide(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y,
                            bool rest)
 {
   const bool u = cx_hlo_elem_is_unsigned(c->elem);
@@ -38,7 +38,7 @@ static LLVMValueRef divide(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef y,
   return choose(c, zero, number(c, UINT64_MAX), out);
 }
 
-static LLVMValueRef shift(const cx_jit_ctx *c, cx_hlo_op_kind kind,
+static LLVMValueRef shift(const cpu_jit_ctx *c, cx_hlo_op_kind kind,
                           LLVMValueRef x, LLVMValueRef n)
 {
   const unsigned bits = cx_hlo_elem_bits(c->elem);
@@ -54,7 +54,7 @@ static LLVMValueRef shift(const cx_jit_ctx *c, cx_hlo_op_kind kind,
 }
 
 // By squaring; a negative exponent leaves 0, but for the bases 1 and -1.
-static LLVMValueRef power(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef n)
+static LLVMValueRef power(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef n)
 {
   const unsigned bits = cx_hlo_elem_bits(c->elem);
   LLVMValueRef out = number(c, 1);
@@ -79,7 +79,7 @@ static LLVMValueRef power(const cx_jit_ctx *c, LLVMValueRef x, LLVMValueRef n)
   return choose(c, negative, small, out);
 }
 
-static LLVMValueRef sign(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef sign(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   LLVMValueRef zero = number(c, 0);
   LLVMValueRef up = LLVMBuildZExt(
@@ -89,28 +89,28 @@ static LLVMValueRef sign(const cx_jit_ctx *c, LLVMValueRef x)
   return choose(c, down, number(c, UINT64_MAX), up);
 }
 
-static LLVMValueRef bool_flag(const cx_jit_ctx *c)
+static LLVMValueRef bool_flag(const cpu_jit_ctx *c)
 {
   return LLVMConstNull(LLVMInt1TypeInContext(c->env->context));
 }
 
-static LLVMValueRef unary(const cx_jit_ctx *c, const cx_hlo_op *op,
+static LLVMValueRef unary(const cpu_jit_ctx *c, const cx_hlo_op *op,
                           LLVMValueRef x)
 {
   switch (op->kind) {
     case CX_HLO_OP_NOT: return LLVMBuildNot(c->b, x, "");
     case CX_HLO_OP_NEGATE: return LLVMBuildNeg(c->b, x, "");
-    case CX_HLO_OP_ABS: return cx_jit_call(c, "llvm.abs", x, bool_flag(c));
+    case CX_HLO_OP_ABS: return cpu_jit_call(c, "llvm.abs", x, bool_flag(c));
     case CX_HLO_OP_SIGN: return sign(c, x);
-    case CX_HLO_OP_POPCNT: return cx_jit_call(c, "llvm.ctpop", x, NULL);
+    case CX_HLO_OP_POPCNT: return cpu_jit_call(c, "llvm.ctpop", x, NULL);
     case CX_HLO_OP_COUNT_LEADING_ZEROS:
-      return cx_jit_call(c, "llvm.ctlz", x, bool_flag(c));
-    default: cx_jit_fail(c->env, "an operation on integers"); return x;
+      return cpu_jit_call(c, "llvm.ctlz", x, bool_flag(c));
+    default: cpu_jit_fail(c->env, "an operation on integers"); return x;
   }
 }
 
-LLVMValueRef cx_jit_int_op(const cx_jit_ctx *c, const cx_hlo_op *op,
-                           LLVMValueRef x, LLVMValueRef y)
+LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                            LLVMValueRef x, LLVMValueRef y)
 {
   const bool truth = c->elem == CX_HLO_I1;
   switch (op->kind) {
@@ -123,8 +123,8 @@ LLVMValueRef cx_jit_int_op(const cx_jit_ctx *c, const cx_hlo_op *op,
     case CX_HLO_OP_DIVIDE: return divide(c, x, y, false);
     case CX_HLO_OP_REMAINDER: return divide(c, x, y, true);
     case CX_HLO_OP_POWER: return power(c, x, y);
-    case CX_HLO_OP_MAXIMUM: return cx_jit_max(c, x, y);
-    case CX_HLO_OP_MINIMUM: return cx_jit_min(c, x, y);
+    case CX_HLO_OP_MAXIMUM: return cpu_jit_max(c, x, y);
+    case CX_HLO_OP_MINIMUM: return cpu_jit_min(c, x, y);
     case CX_HLO_OP_AND: return LLVMBuildAnd(c->b, x, y, "");
     case CX_HLO_OP_OR: return LLVMBuildOr(c->b, x, y, "");
     case CX_HLO_OP_XOR: return LLVMBuildXor(c->b, x, y, "");

@@ -4,52 +4,52 @@
 
 #include <math.h>
 
-static LLVMValueRef bits_of(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef bits_of(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   return LLVMBuildBitCast(c->b, x, c->ints, "");
 }
 
-static LLVMValueRef from_bits(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef from_bits(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   return LLVMBuildBitCast(c->b, x, c->type, "");
 }
 
-static bool is_double(const cx_jit_ctx *c)
+static bool is_double(const cpu_jit_ctx *c)
 {
   return c->elem == CX_HLO_F64 || c->elem == CX_HLO_C128;
 }
 
-static LLVMValueRef sign(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef sign(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   // Neither a zero nor NaN.
   LLVMValueRef plain =
-      LLVMBuildFCmp(c->b, LLVMRealONE, x, cx_jit_real_const(c, 0), "");
+      LLVMBuildFCmp(c->b, LLVMRealONE, x, cpu_jit_real_const(c, 0), "");
   LLVMValueRef one =
-      cx_jit_call(c, "llvm.copysign", cx_jit_real_const(c, 1), x);
+      cpu_jit_call(c, "llvm.copysign", cpu_jit_real_const(c, 1), x);
   return LLVMBuildSelect(c->b, plain, one, x, "");
 }
 
 // Half away from zero: the greatest number below a half, added with x's sign,
 // cannot carry x to the next integer unless its fraction is a half.
-static LLVMValueRef round_away(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef round_away(const cpu_jit_ctx *c, LLVMValueRef x)
 {
   const double half =
       is_double(c) ? nextafter(0.5, 0) : (double)nextafterf(0.5F, 0);
   LLVMValueRef h =
-      cx_jit_call(c, "llvm.copysign", cx_jit_real_const(c, half), x);
+      cpu_jit_call(c, "llvm.copysign", cpu_jit_real_const(c, half), x);
   LLVMValueRef sum = LLVMBuildFAdd(c->b, x, h, "");
-  return cx_jit_call(c, "llvm.trunc", sum, NULL);
+  return cpu_jit_call(c, "llvm.trunc", sum, NULL);
 }
 
-static LLVMValueRef is_finite(const cx_jit_ctx *c, LLVMValueRef x)
+static LLVMValueRef is_finite(const cpu_jit_ctx *c, LLVMValueRef x)
 {
-  LLVMValueRef size = cx_jit_call(c, "llvm.fabs", x, NULL);
+  LLVMValueRef size = cpu_jit_call(c, "llvm.fabs", x, NULL);
   return LLVMBuildFCmp(c->b, LLVMRealOLT, size,
-                       cx_jit_real_const(c, (double)INFINITY), "");
+                       cpu_jit_real_const(c, (double)INFINITY), "");
 }
 
-LLVMValueRef cx_jit_reduce_precision(const cx_jit_ctx *c, LLVMValueRef x,
-                                     int64_t exponent, int64_t mantissa)
+LLVMValueRef cpu_jit_reduce_precision(const cpu_jit_ctx *c, LLVMValueRef x,
+                                      int64_t exponent, int64_t mantissa)
 {
   const int m = is_double(c) ? 52 : 23;
   const int e = is_double(c) ? 11 : 8;
@@ -60,26 +60,26 @@ LLVMValueRef cx_jit_reduce_precision(const cx_jit_ctx *c, LLVMValueRef x,
   if (mantissa < m) {
     const int shift = m - (int)mantissa;
     LLVMValueRef last = LLVMBuildAnd(
-        c->b, LLVMBuildLShr(c->b, b, cx_jit_int_const(c, (unsigned)shift), ""),
-        cx_jit_int_const(c, 1), "");
+        c->b, LLVMBuildLShr(c->b, b, cpu_jit_int_const(c, (unsigned)shift), ""),
+        cpu_jit_int_const(c, 1), "");
     LLVMValueRef bias = LLVMBuildAdd(
-        c->b, last, cx_jit_int_const(c, ((uint64_t)1 << (shift - 1)) - 1), "");
+        c->b, last, cpu_jit_int_const(c, ((uint64_t)1 << (shift - 1)) - 1), "");
     out = LLVMBuildAnd(c->b, LLVMBuildAdd(c->b, b, bias, ""),
-                       cx_jit_int_const(c, ~(((uint64_t)1 << shift) - 1)), "");
+                       cpu_jit_int_const(c, ~(((uint64_t)1 << shift) - 1)), "");
   }
-  LLVMValueRef infinity = cx_jit_int_const(c, (((uint64_t)1 << e) - 1) << m);
-  LLVMValueRef sign_bit = LLVMBuildAnd(c->b, b, cx_jit_int_const(c, top), "");
+  LLVMValueRef infinity = cpu_jit_int_const(c, (((uint64_t)1 << e) - 1) << m);
+  LLVMValueRef sign_bit = LLVMBuildAnd(c->b, b, cpu_jit_int_const(c, top), "");
   if (exponent < own) {
     const int64_t middle = ((int64_t)1 << (e - 1)) - 1;
     const int64_t range = ((int64_t)1 << (exponent - 1)) - 1;
     LLVMValueRef size =
-        LLVMBuildAnd(c->b, out, cx_jit_int_const(c, top - 1), "");
+        LLVMBuildAnd(c->b, out, cpu_jit_int_const(c, top - 1), "");
     const uint64_t most = ((uint64_t)(middle + range + 1) << m) - 1;
     const uint64_t least = (uint64_t)(middle - range + 1) << m;
     LLVMValueRef over =
-        LLVMBuildICmp(c->b, LLVMIntUGT, size, cx_jit_int_const(c, most), "");
+        LLVMBuildICmp(c->b, LLVMIntUGT, size, cpu_jit_int_const(c, most), "");
     LLVMValueRef under =
-        LLVMBuildICmp(c->b, LLVMIntULT, size, cx_jit_int_const(c, least), "");
+        LLVMBuildICmp(c->b, LLVMIntULT, size, cpu_jit_int_const(c, least), "");
     LLVMValueRef big = LLVMBuildOr(c->b, sign_bit, infinity, "");
     out = LLVMBuildSelect(c->b, over, big, out, "");
     out = LLVMBuildSelect(c->b, under, sign_bit, out, "");
@@ -90,62 +90,62 @@ LLVMValueRef cx_jit_reduce_precision(const cx_jit_ctx *c, LLVMValueRef x,
   return from_bits(c, LLVMBuildSelect(c->b, is_nan, nan, out, ""));
 }
 
-static LLVMValueRef unary(const cx_jit_ctx *c, const cx_hlo_op *op,
+static LLVMValueRef unary(const cpu_jit_ctx *c, const cx_hlo_op *op,
                           LLVMValueRef x)
 {
   switch (op->kind) {
     case CX_HLO_OP_NEGATE: return LLVMBuildFNeg(c->b, x, "");
-    case CX_HLO_OP_ABS: return cx_jit_call(c, "llvm.fabs", x, NULL);
+    case CX_HLO_OP_ABS: return cpu_jit_call(c, "llvm.fabs", x, NULL);
     case CX_HLO_OP_SIGN: return sign(c, x);
-    case CX_HLO_OP_FLOOR: return cx_jit_call(c, "llvm.floor", x, NULL);
-    case CX_HLO_OP_CEIL: return cx_jit_call(c, "llvm.ceil", x, NULL);
+    case CX_HLO_OP_FLOOR: return cpu_jit_call(c, "llvm.floor", x, NULL);
+    case CX_HLO_OP_CEIL: return cpu_jit_call(c, "llvm.ceil", x, NULL);
     case CX_HLO_OP_ROUND_NEAREST_EVEN:
-      return cx_jit_call(c, "llvm.roundeven", x, NULL);
+      return cpu_jit_call(c, "llvm.roundeven", x, NULL);
     case CX_HLO_OP_ROUND_NEAREST_AFZ: return round_away(c, x);
     case CX_HLO_OP_IS_FINITE: return is_finite(c, x);
     case CX_HLO_OP_REDUCE_PRECISION:
-      return cx_jit_reduce_precision(c, x,
-                                     cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS),
-                                     cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS));
-    default: cx_jit_fail(c->env, "an operation on floats"); return x;
+      return cpu_jit_reduce_precision(
+          c, x, cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS),
+          cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS));
+    default: cpu_jit_fail(c->env, "an operation on floats"); return x;
   }
 }
 
 // fmod of floats, exactly, in doubles: with b times powers of two that fall by
 // 27 bits, the quotient is always below 2^28, so its product with b's 24 bits
 // is exact, and so is the difference. Ratios of floats stay below 2^277.
-static LLVMValueRef remainder_of(const cx_jit_ctx *c, LLVMValueRef x,
+static LLVMValueRef remainder_of(const cpu_jit_ctx *c, LLVMValueRef x,
                                  LLVMValueRef y)
 {
-  cx_jit_env *env = c->env;
-  LLVMTypeRef d = c->wide ? cx_jit_wide_type(env, env->f64) : env->f64;
+  cpu_jit_env *env = c->env;
+  LLVMTypeRef d = c->wide ? cpu_jit_wide_type(env, env->f64) : env->f64;
   LLVMValueRef a = LLVMBuildFPExt(c->b, x, d, "");
   LLVMValueRef b = LLVMBuildFPExt(c->b, y, d, "");
-  LLVMValueRef zero = cx_jit_const_real(d, 0);
-  a = cx_jit_call(c, "llvm.fabs", a, NULL);
-  b = cx_jit_call(c, "llvm.fabs", b, NULL);
+  LLVMValueRef zero = cpu_jit_const_real(d, 0);
+  a = cpu_jit_call(c, "llvm.fabs", a, NULL);
+  b = cpu_jit_call(c, "llvm.fabs", b, NULL);
   for (int k = 270; k >= 0; k -= 27) {
     LLVMValueRef by =
-        LLVMBuildFMul(c->b, b, cx_jit_const_real(d, ldexp(1, k)), "");
+        LLVMBuildFMul(c->b, b, cpu_jit_const_real(d, ldexp(1, k)), "");
     LLVMValueRef q =
-        cx_jit_call(c, "llvm.trunc", LLVMBuildFDiv(c->b, a, by, ""), NULL);
+        cpu_jit_call(c, "llvm.trunc", LLVMBuildFDiv(c->b, a, by, ""), NULL);
     a = LLVMBuildFSub(c->b, a, LLVMBuildFMul(c->b, q, by, ""), "");
     // The quotient was rounded up.
     LLVMValueRef under = LLVMBuildFCmp(c->b, LLVMRealOLT, a, zero, "");
     a = LLVMBuildSelect(c->b, under, LLVMBuildFAdd(c->b, a, by, ""), a, "");
   }
   LLVMValueRef out = LLVMBuildFPTrunc(c->b, a, c->type, "");
-  out = cx_jit_call(c, "llvm.copysign", out, x);
+  out = cpu_jit_call(c, "llvm.copysign", out, x);
   LLVMValueRef big = LLVMBuildAnd(
       c->b,
-      LLVMBuildFCmp(c->b, LLVMRealOEQ, cx_jit_call(c, "llvm.fabs", y, NULL),
-                    cx_jit_real_const(c, (double)INFINITY), ""),
+      LLVMBuildFCmp(c->b, LLVMRealOEQ, cpu_jit_call(c, "llvm.fabs", y, NULL),
+                    cpu_jit_real_const(c, (double)INFINITY), ""),
       is_finite(c, x), "");
   return LLVMBuildSelect(c->b, big, x, out, "");
 }
 
-LLVMValueRef cx_jit_real_op(const cx_jit_ctx *c, const cx_hlo_op *op,
-                            LLVMValueRef x, LLVMValueRef y)
+LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                             LLVMValueRef x, LLVMValueRef y)
 {
   switch (op->kind) {
     case CX_HLO_OP_ADD: return LLVMBuildFAdd(c->b, x, y, "");
@@ -153,8 +153,8 @@ LLVMValueRef cx_jit_real_op(const cx_jit_ctx *c, const cx_hlo_op *op,
     case CX_HLO_OP_MULTIPLY: return LLVMBuildFMul(c->b, x, y, "");
     case CX_HLO_OP_DIVIDE: return LLVMBuildFDiv(c->b, x, y, "");
     case CX_HLO_OP_REMAINDER: return remainder_of(c, x, y);
-    case CX_HLO_OP_MAXIMUM: return cx_jit_max(c, x, y);
-    case CX_HLO_OP_MINIMUM: return cx_jit_min(c, x, y);
+    case CX_HLO_OP_MAXIMUM: return cpu_jit_max(c, x, y);
+    case CX_HLO_OP_MINIMUM: return cpu_jit_min(c, x, y);
     default: return unary(c, op, x);
   }
 }

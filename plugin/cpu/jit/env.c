@@ -6,15 +6,15 @@
 
 #define BUCKETS 1024
 
-struct cx_jit_cse {
-  cx_jit_cse *next;
+struct cpu_jit_cse {
+  cpu_jit_cse *next;
   LLVMValueRef a, b, c, out;
   int op;
 };
 
 // ---- failure ----
 
-void cx_jit_fail(cx_jit_env *env, const char *why)
+void cpu_jit_fail(cpu_jit_env *env, const char *why)
 {
   if (env->status == NULL) {
     env->status =
@@ -22,14 +22,14 @@ void cx_jit_fail(cx_jit_env *env, const char *why)
   }
 }
 
-bool cx_jit_failed(const cx_jit_env *env)
+bool cpu_jit_failed(const cpu_jit_env *env)
 {
   return env->status != NULL;
 }
 
 // ---- types ----
 
-LLVMTypeRef cx_jit_memory_type(cx_jit_env *env, cx_hlo_elem e)
+LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e)
 {
   switch (e) {
     case CX_HLO_I1:
@@ -48,17 +48,17 @@ LLVMTypeRef cx_jit_memory_type(cx_jit_env *env, cx_hlo_elem e)
     case CX_HLO_C128:
     case CX_HLO_F64: return env->f64;
     default:
-      cx_jit_fail(env, "an element type that is not compiled");
+      cpu_jit_fail(env, "an element type that is not compiled");
       return env->i8;
   }
 }
 
-LLVMTypeRef cx_jit_wide_type(cx_jit_env *env, LLVMTypeRef scalar)
+LLVMTypeRef cpu_jit_wide_type(cpu_jit_env *env, LLVMTypeRef scalar)
 {
   return LLVMVectorType(scalar, (unsigned)env->lanes);
 }
 
-LLVMTypeRef cx_jit_register_type(cx_jit_env *env, cx_hlo_elem e, bool wide)
+LLVMTypeRef cpu_jit_register_type(cpu_jit_env *env, cx_hlo_elem e, bool wide)
 {
   LLVMTypeRef t;
   if (e == CX_HLO_I1) {
@@ -66,24 +66,24 @@ LLVMTypeRef cx_jit_register_type(cx_jit_env *env, cx_hlo_elem e, bool wide)
   } else if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
     t = env->f32;
   } else {
-    t = cx_jit_memory_type(env, e);
+    t = cpu_jit_memory_type(env, e);
   }
-  return wide ? cx_jit_wide_type(env, t) : t;
+  return wide ? cpu_jit_wide_type(env, t) : t;
 }
 
-const cx_hlo_type *cx_jit_type(const cx_hlo_value *v)
+const cx_hlo_type *cpu_jit_type(const cx_hlo_value *v)
 {
   return &v->type.tensor;
 }
 
-int64_t cx_jit_elements(const cx_hlo_value *v)
+int64_t cpu_jit_elements(const cx_hlo_value *v)
 {
   return cx_hlo_type_elements(&v->type.tensor);
 }
 
 // ---- constants ----
 
-LLVMValueRef cx_jit_i64(cx_jit_env *env, int64_t v)
+LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v)
 {
   return LLVMConstInt(env->i64, (uint64_t)v, 1);
 }
@@ -96,7 +96,7 @@ static LLVMValueRef in_all_lanes(LLVMTypeRef vector, LLVMValueRef scalar)
   return LLVMConstVector(lanes, n);
 }
 
-LLVMValueRef cx_jit_const_int(LLVMTypeRef type, uint64_t v)
+LLVMValueRef cpu_jit_const_int(LLVMTypeRef type, uint64_t v)
 {
   if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
     return LLVMConstInt(type, v, 0);
@@ -104,7 +104,7 @@ LLVMValueRef cx_jit_const_int(LLVMTypeRef type, uint64_t v)
   return in_all_lanes(type, LLVMConstInt(LLVMGetElementType(type), v, 0));
 }
 
-LLVMValueRef cx_jit_const_real(LLVMTypeRef type, double v)
+LLVMValueRef cpu_jit_const_real(LLVMTypeRef type, double v)
 {
   if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
     return LLVMConstReal(type, v);
@@ -112,7 +112,7 @@ LLVMValueRef cx_jit_const_real(LLVMTypeRef type, double v)
   return in_all_lanes(type, LLVMConstReal(LLVMGetElementType(type), v));
 }
 
-LLVMValueRef cx_jit_iota(cx_jit_env *env, LLVMTypeRef vector, int64_t step)
+LLVMValueRef cpu_jit_iota(cpu_jit_env *env, LLVMTypeRef vector, int64_t step)
 {
   LLVMValueRef lanes[64];
   for (int i = 0; i < env->lanes; i++) {
@@ -124,34 +124,34 @@ LLVMValueRef cx_jit_iota(cx_jit_env *env, LLVMTypeRef vector, int64_t step)
 
 // ---- instructions ----
 
-LLVMBuilderRef cx_jit_at(cx_jit_env *env, int level)
+LLVMBuilderRef cpu_jit_at(cpu_jit_env *env, int level)
 {
   CX_ASSERT(level >= 0 && level < env->n_levels);
   if (env->budget == 0) {
-    cx_jit_fail(env, "more instructions than a kernel may have");
+    cpu_jit_fail(env, "more instructions than a kernel may have");
   } else {
     env->budget--;
   }
   return env->level[level];
 }
 
-static LLVMValueRef *cse_find(cx_jit_env *env, int op, LLVMValueRef a,
+static LLVMValueRef *cse_find(cpu_jit_env *env, int op, LLVMValueRef a,
                               LLVMValueRef b, LLVMValueRef c)
 {
   const uintptr_t h = ((uintptr_t)a >> 4) * 31 + ((uintptr_t)b >> 4) * 7 +
                       ((uintptr_t)c >> 4) * 3 + (unsigned)op;
-  cx_jit_cse **bucket = &env->cse[(h ^ (h >> 10)) % BUCKETS];
-  for (cx_jit_cse *e = *bucket; e != NULL; e = e->next) {
+  cpu_jit_cse **bucket = &env->cse[(h ^ (h >> 10)) % BUCKETS];
+  for (cpu_jit_cse *e = *bucket; e != NULL; e = e->next) {
     if (e->op == op && e->a == a && e->b == b && e->c == c) return &e->out;
   }
-  cx_jit_cse *e = CX_ARENA_NEW(&env->fn_arena, cx_jit_cse);
+  cpu_jit_cse *e = CX_ARENA_NEW(&env->fn_arena, cpu_jit_cse);
   static _Thread_local LLVMValueRef lost;
   if (e == NULL) {
     if (env->status == NULL) env->status = cx_out_of_memory();
     lost = NULL;
     return &lost;
   }
-  *e = (cx_jit_cse){ *bucket, a, b, c, NULL, op };
+  *e = (cpu_jit_cse){ *bucket, a, b, c, NULL, op };
   *bucket = e;
   return &e->out;
 }
@@ -161,73 +161,73 @@ static bool is_const(LLVMValueRef v, int64_t k)
   return LLVMIsAConstantInt(v) != NULL && LLVMConstIntGetSExtValue(v) == k;
 }
 
-LLVMValueRef cx_jit_op2(cx_jit_env *env, LLVMOpcode op, LLVMValueRef a,
-                        LLVMValueRef b, int level)
+LLVMValueRef cpu_jit_op2(cpu_jit_env *env, LLVMOpcode op, LLVMValueRef a,
+                         LLVMValueRef b, int level)
 {
   if ((op == LLVMAdd || op == LLVMSub) && is_const(b, 0)) return a;
   if (op == LLVMAdd && is_const(a, 0)) return b;
   if ((op == LLVMMul || op == LLVMUDiv) && is_const(b, 1)) return a;
   LLVMValueRef *out = cse_find(env, (int)op, a, b, NULL);
   if (*out == NULL) {
-    *out = LLVMBuildBinOp(cx_jit_at(env, level), op, a, b, "");
+    *out = LLVMBuildBinOp(cpu_jit_at(env, level), op, a, b, "");
   }
   return *out;
 }
 
-LLVMValueRef cx_jit_compare(cx_jit_env *env, LLVMIntPredicate p, LLVMValueRef a,
-                            LLVMValueRef b, int level)
+LLVMValueRef cpu_jit_compare(cpu_jit_env *env, LLVMIntPredicate p,
+                             LLVMValueRef a, LLVMValueRef b, int level)
 {
   LLVMValueRef *out = cse_find(env, 1000 + (int)p, a, b, NULL);
   if (*out == NULL) {
-    *out = LLVMBuildICmp(cx_jit_at(env, level), p, a, b, "");
+    *out = LLVMBuildICmp(cpu_jit_at(env, level), p, a, b, "");
   }
   return *out;
 }
 
-LLVMValueRef cx_jit_choose(cx_jit_env *env, LLVMValueRef c, LLVMValueRef a,
-                           LLVMValueRef b, int level)
+LLVMValueRef cpu_jit_choose(cpu_jit_env *env, LLVMValueRef c, LLVMValueRef a,
+                            LLVMValueRef b, int level)
 {
   LLVMValueRef *out = cse_find(env, 2000, c, a, b);
   if (*out == NULL) {
-    *out = LLVMBuildSelect(cx_jit_at(env, level), c, a, b, "");
+    *out = LLVMBuildSelect(cpu_jit_at(env, level), c, a, b, "");
   }
   return *out;
 }
 
-LLVMValueRef cx_jit_least(cx_jit_env *env, LLVMValueRef a, LLVMValueRef b,
-                          int level)
+LLVMValueRef cpu_jit_least(cpu_jit_env *env, LLVMValueRef a, LLVMValueRef b,
+                           int level)
 {
-  LLVMValueRef past = cx_jit_compare(env, LLVMIntSGT, a, b, level);
-  return cx_jit_choose(env, past, b, a, level);
+  LLVMValueRef past = cpu_jit_compare(env, LLVMIntSGT, a, b, level);
+  return cpu_jit_choose(env, past, b, a, level);
 }
 
-LLVMValueRef cx_jit_splat(cx_jit_env *env, LLVMValueRef scalar, int level)
+LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level)
 {
-  LLVMTypeRef vector = cx_jit_wide_type(env, LLVMTypeOf(scalar));
+  LLVMTypeRef vector = cpu_jit_wide_type(env, LLVMTypeOf(scalar));
   if (LLVMIsConstant(scalar)) return in_all_lanes(vector, scalar);
   LLVMValueRef *out = cse_find(env, 2001, scalar, NULL, NULL);
   if (*out == NULL) {
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef none = LLVMGetPoison(vector);
     LLVMValueRef one = LLVMBuildInsertElement(b, none, scalar,
                                               LLVMConstInt(env->i32, 0, 0), "");
     *out = LLVMBuildShuffleVector(
-        b, one, none, LLVMConstNull(cx_jit_wide_type(env, env->i32)), "");
+        b, one, none, LLVMConstNull(cpu_jit_wide_type(env, env->i32)), "");
   }
   return *out;
 }
 
-cx_jit_val cx_jit_widen(cx_jit_env *env, cx_jit_val v)
+cpu_jit_val cpu_jit_widen(cpu_jit_env *env, cpu_jit_val v)
 {
   if (v.wide || env->lanes == 1) return v;
-  v.re = cx_jit_splat(env, v.re, v.level);
-  if (v.im != NULL) v.im = cx_jit_splat(env, v.im, v.level);
+  v.re = cpu_jit_splat(env, v.re, v.level);
+  if (v.im != NULL) v.im = cpu_jit_splat(env, v.im, v.level);
   v.wide = true;
   return v;
 }
 
-LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
-                           bool is_signed, int level)
+LLVMValueRef cpu_jit_resize(cpu_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
+                            bool is_signed, int level)
 {
   LLVMTypeRef from = LLVMTypeOf(v);
   if (from == to) return v;
@@ -244,23 +244,24 @@ LLVMValueRef cx_jit_resize(cx_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
   if (LLVMGetIntTypeWidth(a) < LLVMGetIntTypeWidth(b)) {
     op = is_signed ? LLVMSExt : LLVMZExt;
   }
-  *out = LLVMBuildCast(cx_jit_at(env, level), op, v, to, "");
+  *out = LLVMBuildCast(cpu_jit_at(env, level), op, v, to, "");
   return *out;
 }
 
-LLVMValueRef cx_jit_lanes_below(cx_jit_env *env, LLVMValueRef hi,
-                                LLVMValueRef lo, int level)
+LLVMValueRef cpu_jit_lanes_below(cpu_jit_env *env, LLVMValueRef hi,
+                                 LLVMValueRef lo, int level)
 {
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
-  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, level);
-  n = cx_jit_resize(env, n, env->i32, true, level);
-  n = cx_jit_splat(env, n, level);
-  return cx_jit_compare(env, LLVMIntSLT, cx_jit_iota(env, t, 1), n, level);
+  LLVMTypeRef t = cpu_jit_wide_type(env, env->i32);
+  LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, level);
+  n = cpu_jit_resize(env, n, env->i32, true, level);
+  n = cpu_jit_splat(env, n, level);
+  return cpu_jit_compare(env, LLVMIntSLT, cpu_jit_iota(env, t, 1), n, level);
 }
 
-LLVMValueRef cx_jit_intrinsic(cx_jit_env *env, LLVMBuilderRef b,
-                              const char *name, LLVMTypeRef *types,
-                              size_t n_types, LLVMValueRef *args, size_t n_args)
+LLVMValueRef cpu_jit_intrinsic(cpu_jit_env *env, LLVMBuilderRef b,
+                               const char *name, LLVMTypeRef *types,
+                               size_t n_types, LLVMValueRef *args,
+                               size_t n_args)
 {
   const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   CX_ASSERT(id != 0);
@@ -271,7 +272,7 @@ LLVMValueRef cx_jit_intrinsic(cx_jit_env *env, LLVMBuilderRef b,
 
 // ---- functions ----
 
-static void attribute(cx_jit_env *env, const char *name, const char *value)
+static void attribute(cpu_jit_env *env, const char *name, const char *value)
 {
   LLVMAddAttributeAtIndex(
       env->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -279,7 +280,7 @@ static void attribute(cx_jit_env *env, const char *name, const char *value)
                                 value, (unsigned)strlen(value)));
 }
 
-static void set_attributes(cx_jit_env *env)
+static void set_attributes(cpu_jit_env *env)
 {
   attribute(env, "target-cpu", env->target->cpu);
   attribute(env, "target-features", env->target->features);
@@ -296,7 +297,7 @@ static void set_attributes(cx_jit_env *env)
   }
 }
 
-void cx_jit_function_begin(cx_jit_env *env, int phase, int lanes)
+void cpu_jit_function_begin(cpu_jit_env *env, int phase, int lanes)
 {
   char name[64];
   snprintf(name, sizeof name, "k%zu_%d", env->number, phase);
@@ -305,11 +306,11 @@ void cx_jit_function_begin(cx_jit_env *env, int phase, int lanes)
   env->function = LLVMAddFunction(env->module, name, type);
   set_attributes(env);
   env->lanes = lanes;
-  env->budget = CX_JIT_SIZE;
+  env->budget = CPU_JIT_SIZE;
   cx_arena_reset(&env->fn_arena);
-  env->cse = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_cse *, BUCKETS);
-  env->memo = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_memo *, BUCKETS);
-  env->places = CX_ARENA_ARRAY(&env->fn_arena, cx_jit_place *, BUCKETS);
+  env->cse = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_cse *, BUCKETS);
+  env->memo = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_memo *, BUCKETS);
+  env->places = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_place *, BUCKETS);
   for (size_t i = 0; i < env->n_slots; i++) env->slots[i].pointer = NULL;
   LLVMBasicBlockRef entry =
       LLVMAppendBasicBlockInContext(env->context, env->function, "");
@@ -320,28 +321,28 @@ void cx_jit_function_begin(cx_jit_env *env, int phase, int lanes)
   LLVMPositionBuilderAtEnd(env->level[0], entry);
 }
 
-void cx_jit_function_end(cx_jit_env *env)
+void cpu_jit_function_end(cpu_jit_env *env)
 {
   CX_ASSERT(env->n_levels == 1);
   LLVMBuildRetVoid(env->level[0]);
   env->n_levels = 0;
 }
 
-LLVMValueRef cx_jit_buffer(cx_jit_env *env, size_t i)
+LLVMValueRef cpu_jit_buffer(cpu_jit_env *env, size_t i)
 {
   LLVMValueRef at = LLVMGetParam(env->function, 0);
   LLVMValueRef *out =
-      cse_find(env, 2004, at, cx_jit_i64(env, (int64_t)i), NULL);
+      cse_find(env, 2004, at, cpu_jit_i64(env, (int64_t)i), NULL);
   if (*out == NULL) {
-    LLVMBuilderRef b = cx_jit_at(env, 0);
-    LLVMValueRef index = cx_jit_i64(env, (int64_t)i);
+    LLVMBuilderRef b = cpu_jit_at(env, 0);
+    LLVMValueRef index = cpu_jit_i64(env, (int64_t)i);
     LLVMValueRef p = LLVMBuildInBoundsGEP2(b, env->ptr, at, &index, 1, "");
     *out = LLVMBuildLoad2(b, env->ptr, p, "");
   }
   return *out;
 }
 
-cx_jit_slot *cx_jit_slot_of(cx_jit_env *env, const cx_hlo_value *v)
+cpu_jit_slot *cpu_jit_slot_of(cpu_jit_env *env, const cx_hlo_value *v)
 {
   size_t i = ((uintptr_t)v >> 4) * 0x9E3779B97F4A7C15u % env->n_slots;
   while (env->slots[i].value != NULL && env->slots[i].value != v) {

@@ -11,54 +11,54 @@ static int position(cx_hlo_ints list, int64_t d)
   return -1;
 }
 
-uint32_t cx_jit_gather_cuts(const cx_hlo_op *op)
+uint32_t cpu_jit_gather_cuts(const cx_hlo_op *op)
 {
-  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  const size_t rank = cpu_jit_type(&op->results[0])->rank;
   return ((uint32_t)1 << rank) - 1;
 }
 
 // An element of the indices as an index within [0, limit].
-static cx_jit_ix start_at(cx_jit_env *env, const cx_hlo_value *indices,
-                          const cx_jit_place *p, int64_t limit)
+static cpu_jit_ix start_at(cpu_jit_env *env, const cx_hlo_value *indices,
+                           const cpu_jit_place *p, int64_t limit)
 {
-  const cx_jit_val s = cx_jit_emit(env, indices, p);
+  const cpu_jit_val s = cpu_jit_emit(env, indices, p);
   const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
   LLVMTypeRef scalar = env->i64;
-  LLVMTypeRef t = s.wide ? cx_jit_wide_type(env, scalar) : scalar;
-  LLVMValueRef x = cx_jit_resize(env, s.re, t, !u, s.level);
-  LLVMValueRef zero = cx_jit_const_int(t, 0);
-  LLVMValueRef most = cx_jit_const_int(t, (uint64_t)limit);
+  LLVMTypeRef t = s.wide ? cpu_jit_wide_type(env, scalar) : scalar;
+  LLVMValueRef x = cpu_jit_resize(env, s.re, t, !u, s.level);
+  LLVMValueRef zero = cpu_jit_const_int(t, 0);
+  LLVMValueRef most = cpu_jit_const_int(t, (uint64_t)limit);
   if (!u) {
-    LLVMValueRef under = cx_jit_compare(env, LLVMIntSLT, x, zero, s.level);
-    x = cx_jit_choose(env, under, zero, x, s.level);
+    LLVMValueRef under = cpu_jit_compare(env, LLVMIntSLT, x, zero, s.level);
+    x = cpu_jit_choose(env, under, zero, x, s.level);
   }
-  LLVMValueRef over = cx_jit_compare(env, LLVMIntUGT, x, most, s.level);
-  x = cx_jit_choose(env, over, most, x, s.level);
-  if (!s.wide) return cx_jit_ix_scalar(x, s.level, 1);
-  LLVMTypeRef lanes = cx_jit_wide_type(env, cx_jit_lane_type(env));
-  return (cx_jit_ix){ .base = cx_jit_resize(env, x, lanes, true, s.level),
-                      .level = s.level,
-                      .wide = true };
+  LLVMValueRef over = cpu_jit_compare(env, LLVMIntUGT, x, most, s.level);
+  x = cpu_jit_choose(env, over, most, x, s.level);
+  if (!s.wide) return cpu_jit_ix_scalar(x, s.level, 1);
+  LLVMTypeRef lanes = cpu_jit_wide_type(env, cpu_jit_lane_type(env));
+  return (cpu_jit_ix){ .base = cpu_jit_resize(env, x, lanes, true, s.level),
+                       .level = s.level,
+                       .wide = true };
 }
 
 // The indices' place for component k of the index vector.
-static const cx_jit_place *indices_place(cx_jit_env *env, const cx_hlo_op *op,
-                                         const cx_jit_place *at, int64_t k)
+static const cpu_jit_place *indices_place(cpu_jit_env *env, const cx_hlo_op *op,
+                                          const cpu_jit_place *at, int64_t k)
 {
   const cx_hlo_gather_numbers *g =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
-  const cx_hlo_type *t = cx_jit_type(op->operands[1]);
-  cx_jit_place out = { .mask = at->mask, .mask_level = at->mask_level };
+  const cx_hlo_type *t = cpu_jit_type(op->operands[1]);
+  cpu_jit_place out = { .mask = at->mask, .mask_level = at->mask_level };
   int batch = 0;
   for (size_t d = 0; d < t->rank; d++) {
     if ((int64_t)d == g->index_vector_dim) {
-      cx_jit_place_push(&out, 1, t->dims[d], cx_jit_ix_const(env, k));
+      cpu_jit_place_push(&out, 1, t->dims[d], cpu_jit_ix_const(env, k));
       continue;
     }
     while (batch < at->n && position(g->offset, batch) >= 0) batch++;
-    cx_jit_place_push(&out, 1, t->dims[d], at->part[batch++].ix);
+    cpu_jit_place_push(&out, 1, t->dims[d], at->part[batch++].ix);
   }
-  return cx_jit_place_of(env, &out);
+  return cpu_jit_place_of(env, &out);
 }
 
 // The result's dimension that runs along dimension d of the indices.
@@ -72,20 +72,20 @@ static int batch_dim(const cx_hlo_gather_numbers *g, int64_t d, int rank)
   return 0;
 }
 
-cx_jit_val cx_jit_gather_emit(cx_jit_env *env, const cx_hlo_op *op,
-                              const cx_jit_place *p)
+cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
+                                const cpu_jit_place *p)
 {
   const cx_hlo_gather_numbers *g =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const cx_hlo_ints sizes = cx_hlo_op_ints(op, CX_HLO_A_SLICE_SIZES);
-  cx_jit_place at;
-  cx_jit_place_cut(env, to, p, cx_jit_gather_cuts(op), &at);
-  cx_jit_place out = { .mask = p->mask, .mask_level = p->mask_level };
+  cpu_jit_place at;
+  cpu_jit_place_cut(env, to, p, cpu_jit_gather_cuts(op), &at);
+  cpu_jit_place out = { .mask = p->mask, .mask_level = p->mask_level };
   size_t next = 0;  // of the offset dimensions
   for (size_t d = 0; d < from->rank; d++) {
-    cx_jit_ix ix = cx_jit_ix_const(env, 0);
+    cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
     const int batch = position(g->operand_batch, (int64_t)d);
     const int k = position(g->index_map, (int64_t)d);
     if (batch >= 0) {
@@ -94,12 +94,12 @@ cx_jit_val cx_jit_gather_emit(cx_jit_env *env, const cx_hlo_op *op,
       ix = at.part[g->offset.v[next++]].ix;
     }
     if (k >= 0 && from->dims[d] > sizes.v[d]) {
-      ix = cx_jit_ix_add(
+      ix = cpu_jit_ix_add(
           env, ix,
           start_at(env, op->operands[1], indices_place(env, op, &at, k),
                    from->dims[d] - sizes.v[d]));
     }
-    cx_jit_place_push(&out, 1, from->dims[d], ix);
+    cpu_jit_place_push(&out, 1, from->dims[d], ix);
   }
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
 }

@@ -12,14 +12,14 @@ static uint32_t bit(size_t d)
   return (uint32_t)1 << d;
 }
 
-static uint32_t need_of(cx_jit_env *env, const cx_hlo_value *v)
+static uint32_t need_of(cpu_jit_env *env, const cx_hlo_value *v)
 {
-  return cx_jit_slot_of(env, v)->need;
+  return cpu_jit_slot_of(env, v)->need;
 }
 
-static void begin(cx_jit_place *out, const cx_jit_place *p)
+static void begin(cpu_jit_place *out, const cpu_jit_place *p)
 {
-  *out = (cx_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
+  *out = (cpu_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
 }
 
 // ---- broadcast_in_dim and transpose ----
@@ -27,13 +27,13 @@ static void begin(cx_jit_place *out, const cx_jit_place *p)
 // to[k]: the result's dimension that is the operand's dimension k.
 typedef struct mapping {
   const cx_hlo_type *from, *result;
-  int to[CX_JIT_RANK];
+  int to[CPU_JIT_RANK];
 } mapping;
 
 static mapping mapping_of(const cx_hlo_op *op)
 {
-  mapping m = { .from = cx_jit_type(op->operands[0]),
-                .result = cx_jit_type(&op->results[0]) };
+  mapping m = { .from = cpu_jit_type(op->operands[0]),
+                .result = cpu_jit_type(&op->results[0]) };
   if (op->kind == CX_HLO_OP_TRANSPOSE) {
     const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
     for (size_t i = 0; i < p.n; i++) m.to[p.v[i]] = (int)i;
@@ -69,7 +69,7 @@ static bool follows(const cx_hlo_type *t, int a, int b)
   return true;
 }
 
-static uint32_t mapping_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t mapping_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   const mapping m = mapping_of(op);
   const uint32_t need = need_of(env, op->operands[0]);
@@ -94,7 +94,7 @@ static uint32_t mapping_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts;
 }
 
-static int part_of(const cx_jit_place *p, int d)
+static int part_of(const cpu_jit_place *p, int d)
 {
   int first = 0;
   for (int i = 0; i < p->n; i++) {
@@ -104,13 +104,13 @@ static int part_of(const cx_jit_place *p, int d)
   return p->n - 1;
 }
 
-static cx_jit_val emit_mapping(cx_jit_env *env, const cx_hlo_op *op,
-                               const cx_jit_place *p)
+static cpu_jit_val emit_mapping(cpu_jit_env *env, const cx_hlo_op *op,
+                                const cpu_jit_place *p)
 {
   const mapping m = mapping_of(op);
-  cx_jit_place at;
-  cx_jit_place_cut(env, m.result, p, mapping_cuts(env, op), &at);
-  cx_jit_place from;
+  cpu_jit_place at;
+  cpu_jit_place_cut(env, m.result, p, mapping_cuts(env, op), &at);
+  cpu_jit_place from;
   begin(&from, p);
   int current = -1;
   for (size_t k = 0; k < m.from->rank; k++) {
@@ -123,12 +123,12 @@ static cx_jit_val emit_mapping(cx_jit_env *env, const cx_hlo_op *op,
     }
     current = part;
     if (real) {
-      cx_jit_place_push(&from, 1, at.part[part].size, at.part[part].ix);
+      cpu_jit_place_push(&from, 1, at.part[part].size, at.part[part].ix);
     } else {
-      cx_jit_place_push(&from, 1, 1, cx_jit_ix_const(env, 0));
+      cpu_jit_place_push(&from, 1, 1, cpu_jit_ix_const(env, 0));
     }
   }
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &from));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &from));
 }
 
 // ---- reshape ----
@@ -145,10 +145,10 @@ static int boundary(const cx_hlo_type *t, int64_t count)
   return -1;
 }
 
-static uint32_t reshape_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t reshape_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const uint32_t need = need_of(env, op->operands[0]);
   uint32_t cuts = 0;
   int64_t product = 1;
@@ -160,57 +160,57 @@ static uint32_t reshape_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts;
 }
 
-static cx_jit_val emit_reshape(cx_jit_env *env, const cx_hlo_op *op,
-                               const cx_jit_place *p)
+static cpu_jit_val emit_reshape(cpu_jit_env *env, const cx_hlo_op *op,
+                                const cpu_jit_place *p)
 {
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
-  cx_jit_place out;
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
+  cpu_jit_place out;
   begin(&out, p);
-  cx_jit_ix sum = cx_jit_ix_const(env, 0);
+  cpu_jit_ix sum = cpu_jit_ix_const(env, 0);
   int64_t size = 1;
   size_t k = 0;
   for (int i = 0; i < p->n; i++) {
-    const cx_jit_part *part = &p->part[i];
+    const cpu_jit_part *part = &p->part[i];
     if (size == 1) {
       sum = part->ix;
     } else if (part->size != 1) {
-      sum = cx_jit_ix_scale(env, sum, part->size);
-      sum = cx_jit_ix_add(env, sum, part->ix);
+      sum = cpu_jit_ix_scale(env, sum, part->size);
+      sum = cpu_jit_ix_add(env, sum, part->ix);
     }
     size *= part->size;
     int64_t product = 1;
     size_t end = k;
     while (end < from->rank && product < size) product *= from->dims[end++];
     if (product != size || end == k) continue;
-    cx_jit_place_push(&out, (int)(end - k), size, sum);
+    cpu_jit_place_push(&out, (int)(end - k), size, sum);
     k = end;
     size = 1;
   }
   if (out.n > 0) {
     out.part[out.n - 1].dims += (int)(from->rank - k);
   } else if (from->rank > 0) {
-    cx_jit_place_push(&out, (int)from->rank, 1, cx_jit_ix_const(env, 0));
+    cpu_jit_place_push(&out, (int)from->rank, 1, cpu_jit_ix_const(env, 0));
   }
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
 }
 
 // ---- slices ----
 
-cx_jit_ix cx_jit_start_index(cx_jit_env *env, const cx_hlo_value *v,
-                             int64_t limit)
+cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
+                               int64_t limit)
 {
-  const cx_jit_val s = cx_jit_emit(env, v, &env->scalar);
+  const cpu_jit_val s = cpu_jit_emit(env, v, &env->scalar);
   const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
-  LLVMValueRef x = cx_jit_resize(env, s.re, env->i64, !u, s.level);
-  LLVMValueRef zero = cx_jit_i64(env, 0);
-  LLVMValueRef most = cx_jit_i64(env, limit);
+  LLVMValueRef x = cpu_jit_resize(env, s.re, env->i64, !u, s.level);
+  LLVMValueRef zero = cpu_jit_i64(env, 0);
+  LLVMValueRef most = cpu_jit_i64(env, limit);
   if (!u) {
-    LLVMValueRef under = cx_jit_compare(env, LLVMIntSLT, x, zero, s.level);
-    x = cx_jit_choose(env, under, zero, x, s.level);
+    LLVMValueRef under = cpu_jit_compare(env, LLVMIntSLT, x, zero, s.level);
+    x = cpu_jit_choose(env, under, zero, x, s.level);
   }
-  LLVMValueRef over = cx_jit_compare(env, LLVMIntUGT, x, most, s.level);
-  x = cx_jit_choose(env, over, most, x, s.level);
-  return cx_jit_ix_scalar(x, s.level, 1);
+  LLVMValueRef over = cpu_jit_compare(env, LLVMIntUGT, x, most, s.level);
+  x = cpu_jit_choose(env, over, most, x, s.level);
+  return cpu_jit_ix_scalar(x, s.level, 1);
 }
 
 static int64_t stride_of(const cx_hlo_op *op, size_t d)
@@ -221,13 +221,13 @@ static int64_t stride_of(const cx_hlo_op *op, size_t d)
 
 static bool is_whole(const cx_hlo_op *op, size_t d)
 {
-  return cx_jit_type(op->operands[0])->dims[d] ==
-         cx_jit_type(&op->results[0])->dims[d];
+  return cpu_jit_type(op->operands[0])->dims[d] ==
+         cpu_jit_type(&op->results[0])->dims[d];
 }
 
-static uint32_t slice_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t slice_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  const size_t rank = cpu_jit_type(&op->results[0])->rank;
   uint32_t cuts = need_of(env, op->operands[0]);
   for (size_t d = 0; d < rank; d++) {
     if (is_whole(op, d)) continue;
@@ -237,34 +237,34 @@ static uint32_t slice_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts & (bit(rank) - 1);
 }
 
-static cx_jit_val emit_slice(cx_jit_env *env, const cx_hlo_op *op,
-                             const cx_jit_place *p)
+static cpu_jit_val emit_slice(cpu_jit_env *env, const cx_hlo_op *op,
+                              const cpu_jit_place *p)
 {
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
-  cx_jit_place out;
-  cx_jit_place_cut(env, to, p, slice_cuts(env, op), &out);
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
+  cpu_jit_place out;
+  cpu_jit_place_cut(env, to, p, slice_cuts(env, op), &out);
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
-    cx_jit_part *part = &out.part[i];
+    cpu_jit_part *part = &out.part[i];
     if (!is_whole(op, d)) {
       const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
-      cx_jit_ix start;
+      cpu_jit_ix start;
       if (op->kind == CX_HLO_OP_SLICE) {
-        start = cx_jit_ix_const(
+        start = cpu_jit_ix_const(
             env, cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v[d]);
       } else {
-        start = cx_jit_start_index(env, op->operands[1 + d],
-                                   from->dims[d] - to->dims[d]);
+        start = cpu_jit_start_index(env, op->operands[1 + d],
+                                    from->dims[d] - to->dims[d]);
       }
-      part->ix = cx_jit_ix_scale(env, part->ix, stride_of(op, d));
+      part->ix = cpu_jit_ix_scale(env, part->ix, stride_of(op, d));
       part->ix =
-          cx_jit_ix_add(env, part->ix, cx_jit_ix_scale(env, start, inner));
+          cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
       part->size = from->dims[d] * inner;
     }
     d += (size_t)part->dims;
   }
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
 }
 
 // ---- reverse ----
@@ -278,9 +278,9 @@ static bool is_reversed(const cx_hlo_op *op, size_t d)
   return false;
 }
 
-static uint32_t reverse_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t reverse_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
   uint32_t cuts = need_of(env, op->operands[0]);
   for (size_t d = 0; d < t->rank; d++) {
     if (is_reversed(op, d)) cuts |= bit(d) | bit(d + 1);
@@ -288,22 +288,22 @@ static uint32_t reverse_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts & (bit(t->rank) - 1);
 }
 
-static cx_jit_val emit_reverse(cx_jit_env *env, const cx_hlo_op *op,
-                               const cx_jit_place *p)
+static cpu_jit_val emit_reverse(cpu_jit_env *env, const cx_hlo_op *op,
+                                const cpu_jit_place *p)
 {
-  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
-  cx_jit_place out;
-  cx_jit_place_cut(env, t, p, reverse_cuts(env, op), &out);
+  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
+  cpu_jit_place out;
+  cpu_jit_place_cut(env, t, p, reverse_cuts(env, op), &out);
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
-    cx_jit_part *part = &out.part[i];
+    cpu_jit_part *part = &out.part[i];
     if (is_reversed(op, d)) {
-      cx_jit_ix back = cx_jit_ix_scale(env, part->ix, -1);
-      part->ix = cx_jit_ix_offset(env, back, t->dims[d] - 1);
+      cpu_jit_ix back = cpu_jit_ix_scale(env, part->ix, -1);
+      part->ix = cpu_jit_ix_offset(env, back, t->dims[d] - 1);
     }
     d += (size_t)part->dims;
   }
-  return cx_jit_emit(env, op->operands[0], cx_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
 }
 
 // ---- what lies within a part of a dimension ----
@@ -313,7 +313,7 @@ static int deeper(int a, int b)
   return a > b ? a : b;
 }
 
-static void also(cx_jit_env *env, LLVMValueRef *sum, int *sum_level,
+static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
                  LLVMValueRef c, int level)
 {
   if (*sum == NULL) {
@@ -322,72 +322,75 @@ static void also(cx_jit_env *env, LLVMValueRef *sum, int *sum_level,
     return;
   }
   *sum_level = deeper(*sum_level, level);
-  *sum = cx_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
+  *sum = cpu_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
 }
 
-void cx_jit_within(cx_jit_env *env, cx_jit_ix *ix, int64_t n, cx_jit_inside *in)
+void cpu_jit_within(cpu_jit_env *env, cpu_jit_ix *ix, int64_t n,
+                    cpu_jit_inside *in)
 {
-  if (cx_jit_ix_same(ix)) {
-    LLVMValueRef most = cx_jit_i64(env, n);
-    LLVMValueRef c = cx_jit_compare(env, LLVMIntULT, ix->base, most, ix->level);
-    ix->base = cx_jit_choose(env, c, ix->base, cx_jit_i64(env, 0), ix->level);
+  if (cpu_jit_ix_same(ix)) {
+    LLVMValueRef most = cpu_jit_i64(env, n);
+    LLVMValueRef c =
+        cpu_jit_compare(env, LLVMIntULT, ix->base, most, ix->level);
+    ix->base = cpu_jit_choose(env, c, ix->base, cpu_jit_i64(env, 0), ix->level);
     ix->multiple = 1;
     also(env, &in->all, &in->all_level, c, ix->level);
     return;
   }
-  LLVMValueRef v = cx_jit_ix_widen(env, *ix);
-  LLVMValueRef most = cx_jit_const_int(LLVMTypeOf(v), (uint64_t)n);
-  LLVMValueRef c = cx_jit_compare(env, LLVMIntULT, v, most, ix->level);
+  LLVMValueRef v = cpu_jit_ix_widen(env, *ix);
+  LLVMValueRef most = cpu_jit_const_int(LLVMTypeOf(v), (uint64_t)n);
+  LLVMValueRef c = cpu_jit_compare(env, LLVMIntULT, v, most, ix->level);
   also(env, &in->lanes, &in->lanes_level, c, ix->level);
 }
 
-void cx_jit_spaced(cx_jit_env *env, cx_jit_ix *ix, int64_t d, cx_jit_inside *in)
+void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
+                    cpu_jit_inside *in)
 {
   if (d == 1) return;
-  const bool same = cx_jit_ix_same(ix);
+  const bool same = cpu_jit_ix_same(ix);
   if (!same) {
-    *ix = (cx_jit_ix){ .base = cx_jit_ix_widen(env, *ix),
-                       .level = ix->level,
-                       .wide = true };
+    *ix = (cpu_jit_ix){ .base = cpu_jit_ix_widen(env, *ix),
+                        .level = ix->level,
+                        .wide = true };
   }
-  LLVMValueRef by = cx_jit_const_int(LLVMTypeOf(ix->base), (uint64_t)d);
-  LLVMValueRef rest = cx_jit_op2(env, LLVMURem, ix->base, by, ix->level);
-  LLVMValueRef c = cx_jit_compare(env, LLVMIntEQ, rest,
-                                  LLVMConstNull(LLVMTypeOf(rest)), ix->level);
+  LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(ix->base), (uint64_t)d);
+  LLVMValueRef rest = cpu_jit_op2(env, LLVMURem, ix->base, by, ix->level);
+  LLVMValueRef c = cpu_jit_compare(env, LLVMIntEQ, rest,
+                                   LLVMConstNull(LLVMTypeOf(rest)), ix->level);
   if (same) {
     also(env, &in->all, &in->all_level, c, ix->level);
   } else {
     also(env, &in->lanes, &in->lanes_level, c, ix->level);
   }
-  ix->base = cx_jit_op2(env, LLVMUDiv, ix->base, by, ix->level);
+  ix->base = cpu_jit_op2(env, LLVMUDiv, ix->base, by, ix->level);
   ix->multiple = 1;
 }
 
-static cx_jit_val pick(cx_jit_env *env, LLVMValueRef c, int level,
-                       cx_jit_val yes, cx_jit_val no)
+static cpu_jit_val pick(cpu_jit_env *env, LLVMValueRef c, int level,
+                        cpu_jit_val yes, cpu_jit_val no)
 {
   const bool wide = LLVMGetTypeKind(LLVMTypeOf(c)) == LLVMVectorTypeKind;
   if (wide || yes.wide || no.wide) {
-    yes = cx_jit_widen(env, yes);
-    no = cx_jit_widen(env, no);
+    yes = cpu_jit_widen(env, yes);
+    no = cpu_jit_widen(env, no);
   }
-  cx_jit_val out = yes;
+  cpu_jit_val out = yes;
   out.level = deeper(level, deeper(yes.level, no.level));
-  LLVMBuilderRef b = cx_jit_at(env, out.level);
+  LLVMBuilderRef b = cpu_jit_at(env, out.level);
   out.re = LLVMBuildSelect(b, c, yes.re, no.re, "");
   if (yes.im != NULL) out.im = LLVMBuildSelect(b, c, yes.im, no.im, "");
   return out;
 }
 
-cx_jit_val cx_jit_inside_or(cx_jit_env *env, const cx_hlo_value *v,
-                            cx_jit_place *at, const cx_jit_inside *in,
-                            cx_jit_val other)
+cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
+                              cpu_jit_place *at, const cpu_jit_inside *in,
+                              cpu_jit_val other)
 {
-  const cx_jit_place *p = cx_jit_place_of(env, at);
+  const cpu_jit_place *p = cpu_jit_place_of(env, at);
   if (in->lanes != NULL) {
-    p = cx_jit_place_masked(env, p, in->lanes, in->lanes_level);
+    p = cpu_jit_place_masked(env, p, in->lanes, in->lanes_level);
   }
-  cx_jit_val x = cx_jit_emit(env, v, p);
+  cpu_jit_val x = cpu_jit_emit(env, v, p);
   if (in->lanes != NULL) x = pick(env, in->lanes, in->lanes_level, x, other);
   if (in->all != NULL) x = pick(env, in->all, in->all_level, x, other);
   return x;
@@ -395,9 +398,9 @@ cx_jit_val cx_jit_inside_or(cx_jit_env *env, const cx_hlo_value *v,
 
 // ---- pad ----
 
-static uint32_t pad_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t pad_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  const size_t rank = cpu_jit_type(&op->results[0])->rank;
   const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
   const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
   uint32_t cuts = need_of(env, op->operands[0]);
@@ -409,38 +412,38 @@ static uint32_t pad_cuts(cx_jit_env *env, const cx_hlo_op *op)
   return cuts & (bit(rank) - 1);
 }
 
-static cx_jit_val emit_pad(cx_jit_env *env, const cx_hlo_op *op,
-                           const cx_jit_place *p)
+static cpu_jit_val emit_pad(cpu_jit_env *env, const cx_hlo_op *op,
+                            const cpu_jit_place *p)
 {
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
   const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
-  const cx_jit_val padding = cx_jit_emit(env, op->operands[1], &env->scalar);
+  const cpu_jit_val padding = cpu_jit_emit(env, op->operands[1], &env->scalar);
   if (cx_hlo_type_elements(from) == 0) return padding;
-  cx_jit_place out;
-  cx_jit_place_cut(env, to, p, pad_cuts(env, op), &out);
-  cx_jit_inside in = { 0 };
+  cpu_jit_place out;
+  cpu_jit_place_cut(env, to, p, pad_cuts(env, op), &out);
+  cpu_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
-    cx_jit_part *part = &out.part[i];
+    cpu_jit_part *part = &out.part[i];
     if (!is_whole(op, d) || low.v[d] != 0 || gap.v[d] != 0) {
       const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
       const int64_t step = gap.v[d] + 1;
       const int64_t reach = (from->dims[d] - 1) * step + 1;
-      part->ix = cx_jit_ix_offset(env, part->ix, -low.v[d] * inner);
-      cx_jit_within(env, &part->ix, reach * inner, &in);
-      cx_jit_spaced(env, &part->ix, step, &in);
+      part->ix = cpu_jit_ix_offset(env, part->ix, -low.v[d] * inner);
+      cpu_jit_within(env, &part->ix, reach * inner, &in);
+      cpu_jit_spaced(env, &part->ix, step, &in);
       part->size = from->dims[d] * inner;
     }
     d += (size_t)part->dims;
   }
-  return cx_jit_inside_or(env, op->operands[0], &out, &in, padding);
+  return cpu_jit_inside_or(env, op->operands[0], &out, &in, padding);
 }
 
 // ---- concatenate ----
 
-static uint32_t concatenate_cuts(cx_jit_env *env, const cx_hlo_op *op)
+static uint32_t concatenate_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   uint32_t cuts = bit((size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION));
   for (size_t i = 0; i < op->n_operands; i++) {
@@ -450,44 +453,44 @@ static uint32_t concatenate_cuts(cx_jit_env *env, const cx_hlo_op *op)
 }
 
 // What stands in loops that never run.
-static cx_jit_val no_element(cx_jit_env *env, cx_hlo_elem e)
+static cpu_jit_val no_element(cpu_jit_env *env, cx_hlo_elem e)
 {
-  LLVMValueRef none = LLVMGetPoison(cx_jit_register_type(env, e, false));
-  return (cx_jit_val){ .re = none,
-                       .im = cx_hlo_elem_is_complex(e) ? none : NULL,
-                       .elem = e };
+  LLVMValueRef none = LLVMGetPoison(cpu_jit_register_type(env, e, false));
+  return (cpu_jit_val){ .re = none,
+                        .im = cx_hlo_elem_is_complex(e) ? none : NULL,
+                        .elem = e };
 }
 
-static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
-                                   const cx_jit_place *p)
+static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
+                                    const cpu_jit_place *p)
 {
-  const cx_hlo_type *to = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (cx_hlo_type_elements(to) == 0) return no_element(env, to->elem);
-  cx_jit_place cut;
-  cx_jit_place_cut(env, to, p, concatenate_cuts(env, op), &cut);
+  cpu_jit_place cut;
+  cpu_jit_place_cut(env, to, p, concatenate_cuts(env, op), &cut);
   const int at = part_of(&cut, (int)d);
-  const cx_jit_part whole = cut.part[at];
+  const cpu_jit_part whole = cut.part[at];
   const int64_t inner = whole.size / to->dims[d];
-  cx_jit_val out = { 0 };
+  cpu_jit_val out = { 0 };
   int64_t first = 0;
   for (size_t i = 0; i < op->n_operands; i++) {
-    const int64_t n = cx_jit_type(op->operands[i])->dims[d] * inner;
+    const int64_t n = cpu_jit_type(op->operands[i])->dims[d] * inner;
     if (n == 0) continue;
-    cx_jit_place from = cut;
-    cx_jit_inside in = { 0 };
-    cx_jit_ix ix = cx_jit_ix_offset(env, whole.ix, -first);
-    cx_jit_within(env, &ix, n, &in);
-    from.part[at] = (cx_jit_part){ ix, n, whole.dims };
+    cpu_jit_place from = cut;
+    cpu_jit_inside in = { 0 };
+    cpu_jit_ix ix = cpu_jit_ix_offset(env, whole.ix, -first);
+    cpu_jit_within(env, &ix, n, &in);
+    from.part[at] = (cpu_jit_part){ ix, n, whole.dims };
     // The first has no other to give way to.
     if (out.re == NULL) {
-      const cx_jit_place *q = cx_jit_place_of(env, &from);
+      const cpu_jit_place *q = cpu_jit_place_of(env, &from);
       if (in.lanes != NULL) {
-        q = cx_jit_place_masked(env, q, in.lanes, in.lanes_level);
+        q = cpu_jit_place_masked(env, q, in.lanes, in.lanes_level);
       }
-      out = cx_jit_emit(env, op->operands[i], q);
+      out = cpu_jit_emit(env, op->operands[i], q);
     } else {
-      out = cx_jit_inside_or(env, op->operands[i], &from, &in, out);
+      out = cpu_jit_inside_or(env, op->operands[i], &from, &in, out);
     }
     first += n;
   }
@@ -499,29 +502,29 @@ static cx_jit_val emit_concatenate(cx_jit_env *env, const cx_hlo_op *op,
 static uint32_t iota_cuts(const cx_hlo_op *op)
 {
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
-  const size_t rank = cx_jit_type(&op->results[0])->rank;
+  const size_t rank = cpu_jit_type(&op->results[0])->rank;
   return (bit(d) | bit(d + 1)) & (bit(rank) - 1);
 }
 
-static cx_jit_val emit_iota(cx_jit_env *env, const cx_hlo_op *op,
-                            const cx_jit_place *p)
+static cpu_jit_val emit_iota(cpu_jit_env *env, const cx_hlo_op *op,
+                             const cpu_jit_place *p)
 {
-  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
+  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
-  cx_jit_place at;
-  cx_jit_place_cut(env, t, p, iota_cuts(op), &at);
-  cx_jit_ix ix = at.part[part_of(&at, (int)d)].ix;
-  cx_jit_val v = { .elem = CX_HLO_I64,
-                   .level = ix.level,
-                   .wide = !cx_jit_ix_same(&ix) };
-  v.re = v.wide ? cx_jit_ix_widen(env, ix) : ix.base;
+  cpu_jit_place at;
+  cpu_jit_place_cut(env, t, p, iota_cuts(op), &at);
+  cpu_jit_ix ix = at.part[part_of(&at, (int)d)].ix;
+  cpu_jit_val v = { .elem = CX_HLO_I64,
+                    .level = ix.level,
+                    .wide = !cpu_jit_ix_same(&ix) };
+  v.re = v.wide ? cpu_jit_ix_widen(env, ix) : ix.base;
   if (v.wide && env->small) v.elem = CX_HLO_I32;
-  return cx_jit_convert(env, v, t->elem);
+  return cpu_jit_convert(env, v, t->elem);
 }
 
 // ---- all ----
 
-uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
+uint32_t cpu_jit_index_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_BROADCAST:
@@ -534,14 +537,14 @@ uint32_t cx_jit_index_cuts(cx_jit_env *env, const cx_hlo_op *op)
     case CX_HLO_OP_PAD: return pad_cuts(env, op);
     case CX_HLO_OP_CONCATENATE: return concatenate_cuts(env, op);
     case CX_HLO_OP_IOTA: return iota_cuts(op);
-    case CX_HLO_OP_GATHER: return cx_jit_gather_cuts(op);
-    case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_cuts(env, op);
+    case CX_HLO_OP_GATHER: return cpu_jit_gather_cuts(op);
+    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_window_cuts(env, op);
     default: return 0;
   }
 }
 
-cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
-                             const cx_jit_place *p)
+cpu_jit_val cpu_jit_index_emit(cpu_jit_env *env, const cx_hlo_op *op,
+                               const cpu_jit_place *p)
 {
   switch (op->kind) {
     case CX_HLO_OP_BROADCAST:
@@ -553,8 +556,8 @@ cx_jit_val cx_jit_index_emit(cx_jit_env *env, const cx_hlo_op *op,
     case CX_HLO_OP_PAD: return emit_pad(env, op, p);
     case CX_HLO_OP_CONCATENATE: return emit_concatenate(env, op, p);
     case CX_HLO_OP_IOTA: return emit_iota(env, op, p);
-    case CX_HLO_OP_GATHER: return cx_jit_gather_emit(env, op, p);
-    case CX_HLO_OP_REDUCE_WINDOW: return cx_jit_window_emit(env, op, p);
+    case CX_HLO_OP_GATHER: return cpu_jit_gather_emit(env, op, p);
+    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_window_emit(env, op, p);
     default: return emit_reshape(env, op, p);
   }
 }

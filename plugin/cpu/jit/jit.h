@@ -6,31 +6,31 @@
 // the object code comes back as bytes, for run/object to load. The room is
 // linked with LLVM and loaded on its own (libcalx_jit.so), through the table
 // below, so a process whose programs come from a cache never loads LLVM.
-#ifndef CX_JIT_JIT_H
-#define CX_JIT_JIT_H
+#ifndef CPU_JIT_JIT_H
+#define CPU_JIT_JIT_H
 
 #include "base/text.h"
 #include "hlo/module.h"
 
 // What a kernel may hold.
-typedef enum cx_jit_class {
-  CX_JIT_NONE,     // not compiled
-  CX_JIT_ELEMENT,  // one element from elements at the same place
-  CX_JIT_INDEX,    // one element from elements at other places (broadcast,
-                   // transpose, slice, pad, concatenate, gather, iota …)
-  CX_JIT_REDUCE,   // reduce: ends a loop over its operands' elements
-  CX_JIT_ROOT      // only as the one root of a kernel, whose operands may be
-                   // fused as said by cx_jit_fuses()
-} cx_jit_class;
+typedef enum cpu_jit_class {
+  CPU_JIT_NONE,     // not compiled
+  CPU_JIT_ELEMENT,  // one element from elements at the same place
+  CPU_JIT_INDEX,    // one element from elements at other places (broadcast,
+                    // transpose, slice, pad, concatenate, gather, iota …)
+  CPU_JIT_REDUCE,   // reduce: ends a loop over its operands' elements
+  CPU_JIT_ROOT      // only as the one root of a kernel, whose operands may be
+                    // fused as said by cpu_jit_fuses()
+} cpu_jit_class;
 
 // These two need no LLVM: they are also in the engine itself (jit/class.c).
-cx_jit_class cx_jit_class_of(const cx_hlo_op *op);
+cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
-bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
+bool cpu_jit_fuses(const cx_hlo_op *op, size_t i);
 
-#define CX_JIT_PIECES 16  // most operands of a concatenation
+#define CPU_JIT_PIECES 16  // most operands of a concatenation
 
-#define CX_JIT_PHASES 2
+#define CPU_JIT_PHASES 2
 
 // One function per phase, `void f(void *const *buffers, int64_t lo, int64_t
 // hi)`: does the iterations [lo, hi) of [0, extent). Iterations of a phase are
@@ -41,12 +41,12 @@ bool cx_jit_fuses(const cx_hlo_op *op, size_t i);
 // The output of a scatter or dynamic_update_slice may be the memory of its
 // first operand, where that is an input that nothing else in the group reads.
 // Memory is aligned to its element; arena memory to 64 bytes.
-typedef struct cx_jit_phase {
+typedef struct cpu_jit_phase {
   int64_t extent;
   int64_t grain;  // fewest iterations that are worth a thread
-} cx_jit_phase;
+} cpu_jit_phase;
 
-typedef struct cx_jit_kernel {
+typedef struct cpu_jit_kernel {
   // The group in program order. Its roots are the outputs; all of them have
   // the same dimensions or (REDUCE) reduce the same dimensions of operands of
   // the same dimensions, with ELEMENT operations on the results allowed.
@@ -58,28 +58,29 @@ typedef struct cx_jit_kernel {
   size_t n_outputs;
   // Filled by compile.
   size_t n_phases;
-  cx_jit_phase phases[CX_JIT_PHASES];
+  cpu_jit_phase phases[CPU_JIT_PHASES];
   size_t scratch;  // bytes
   bool refused;    // why compile answered UNIMPLEMENTED: to be split
-} cx_jit_kernel;
+} cpu_jit_kernel;
 
-typedef struct cx_jit_options {
+typedef struct cpu_jit_options {
   int lanes;  // of f32: 16, 8, 4; 0: what this CPU has
-} cx_jit_options;
+} cpu_jit_options;
 
 // The kernels as one ELF object, position-independent x86-64, that needs
 // nothing from outside but memset, memcpy and memmove. Kernel i's phase p is
 // the symbol "k<i>_<p>".
-typedef struct cx_jit_api {
+typedef struct cpu_jit_api {
   size_t struct_size;
-  calx_status *(*compile)(const cx_jit_options *options, cx_jit_kernel *kernels,
-                          size_t n, cx_text *out_object);
+  calx_status *(*compile)(const cpu_jit_options *options,
+                          cpu_jit_kernel *kernels, size_t n,
+                          cx_text *out_object);
   // Give back what compile gave: the shared object has memory of its own.
   void (*free_object)(cx_text *object);
   void (*free_status)(calx_status *status);
-} cx_jit_api;
+} cpu_jit_api;
 
 // Exported by libcalx_jit.so.
-const cx_jit_api *cx_jit_get_api(void);
+const cpu_jit_api *cpu_jit_get_api(void);
 
 #endif

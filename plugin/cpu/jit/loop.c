@@ -14,20 +14,20 @@
 
 typedef struct nest {
   int n;
-  int dims[CX_JIT_RANK];
-  int64_t sizes[CX_JIT_RANK];
+  int dims[CPU_JIT_RANK];
+  int64_t sizes[CPU_JIT_RANK];
   int64_t inner, block, blocks;
   bool open;  // an iteration is an element of the inner loop
 } nest;
 
-static nest nest_of(cx_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
+static nest nest_of(cpu_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
 {
   nest s = { 0 };
   const int lanes = env->target->lanes;
-  s.n = cx_jit_runs(t, cuts, s.dims, s.sizes);
+  s.n = cpu_jit_runs(t, cuts, s.dims, s.sizes);
   s.open = s.n == 1 && s.sizes[0] > 1;
   if (s.n > 1 && s.sizes[s.n - 1] < lanes / 2) {
-    s.n = cx_jit_runs(t, 0, s.dims, s.sizes);
+    s.n = cpu_jit_runs(t, 0, s.dims, s.sizes);
   }
   s.inner = s.n == 0 ? 1 : s.sizes[s.n - 1];
   s.block = s.inner <= 2 * BLOCK ? s.inner : BLOCK;
@@ -37,25 +37,25 @@ static nest nest_of(cx_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
 
 // The indices of the outer runs, and where the block starts, from the number of
 // the iteration.
-static cx_jit_ix iteration(cx_jit_env *env, const nest *s, cx_jit_ix t,
-                           int64_t extent, cx_jit_place *out)
+static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
+                            int64_t extent, cpu_jit_place *out)
 {
-  cx_jit_ix rest = t;
-  cx_jit_ix block = cx_jit_ix_const(env, 0);
+  cpu_jit_ix rest = t;
+  cpu_jit_ix block = cpu_jit_ix_const(env, 0);
   int64_t size = extent;
-  cx_jit_ix_split(env, t, s->blocks, size, false, &rest, &block);
-  if (s->blocks == 1) block = cx_jit_ix_const(env, 0);
+  cpu_jit_ix_split(env, t, s->blocks, size, false, &rest, &block);
+  if (s->blocks == 1) block = cpu_jit_ix_const(env, 0);
   size /= s->blocks;
-  cx_jit_ix index[CX_JIT_RANK];
+  cpu_jit_ix index[CPU_JIT_RANK];
   for (int i = s->n - 2; i >= 0; i--) {
-    cx_jit_ix_split(env, rest, s->sizes[i], size, false, &rest, &index[i]);
+    cpu_jit_ix_split(env, rest, s->sizes[i], size, false, &rest, &index[i]);
     size /= s->sizes[i];
   }
-  *out = (cx_jit_place){ .n = 0 };
+  *out = (cpu_jit_place){ .n = 0 };
   for (int i = 0; i + 1 < s->n; i++) {
-    cx_jit_place_push(out, s->dims[i], s->sizes[i], index[i]);
+    cpu_jit_place_push(out, s->dims[i], s->sizes[i], index[i]);
   }
-  return cx_jit_ix_scale(env, block, s->block);
+  return cpu_jit_ix_scale(env, block, s->block);
 }
 
 // What is stored, into which buffers.
@@ -68,8 +68,8 @@ typedef struct work {
 
 static uint32_t update_cuts(const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cpu_jit_type(op->operands[1]);
   uint32_t cuts = 0;
   for (size_t d = 0; d < t->rank; d++) {
     if (t->dims[d] != u->dims[d]) cuts |= (uint32_t)1 << d;
@@ -78,83 +78,84 @@ static uint32_t update_cuts(const cx_hlo_op *op)
 }
 
 // A place of the update in what is updated.
-static void updated_place(cx_jit_env *env, const cx_hlo_op *op,
-                          const cx_jit_place *at, cx_jit_place *out)
+static void updated_place(cpu_jit_env *env, const cx_hlo_op *op,
+                          const cpu_jit_place *at, cpu_jit_place *out)
 {
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *u = cx_jit_type(op->operands[1]);
-  cx_jit_place_cut(env, u, at, update_cuts(op), out);
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *u = cpu_jit_type(op->operands[1]);
+  cpu_jit_place_cut(env, u, at, update_cuts(op), out);
   size_t d = 0;
   for (int i = 0; i < out->n; i++) {
-    cx_jit_part *part = &out->part[i];
+    cpu_jit_part *part = &out->part[i];
     if (t->dims[d] != u->dims[d]) {
       const int64_t inner = part->size / u->dims[d];
-      cx_jit_ix start =
-          cx_jit_start_index(env, op->operands[2 + d], t->dims[d] - u->dims[d]);
+      cpu_jit_ix start = cpu_jit_start_index(env, op->operands[2 + d],
+                                             t->dims[d] - u->dims[d]);
       part->ix =
-          cx_jit_ix_add(env, part->ix, cx_jit_ix_scale(env, start, inner));
+          cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
       part->size = t->dims[d] * inner;
     }
     d += (size_t)part->dims;
   }
 }
 
-static void body(cx_jit_env *env, const work *k, const nest *s,
-                 const cx_jit_place *outer, cx_jit_ix inner, LLVMValueRef mask)
+static void body(cpu_jit_env *env, const work *k, const nest *s,
+                 const cpu_jit_place *outer, cpu_jit_ix inner,
+                 LLVMValueRef mask)
 {
   const int level = env->n_levels - 1;
-  cx_jit_place p = *outer;
-  if (s->n > 0) cx_jit_place_push(&p, s->dims[s->n - 1], s->inner, inner);
+  cpu_jit_place p = *outer;
+  if (s->n > 0) cpu_jit_place_push(&p, s->dims[s->n - 1], s->inner, inner);
   p.mask = mask;
-  const cx_jit_place *at = cx_jit_place_of(env, &p);
-  cx_jit_val out[CX_JIT_MAX_OUTPUTS];
+  const cpu_jit_place *at = cpu_jit_place_of(env, &p);
+  cpu_jit_val out[CPU_JIT_MAX_OUTPUTS];
   for (size_t i = 0; i < k->n; i++) {
-    out[i] = cx_jit_emit(env, k->values[i], at);
+    out[i] = cpu_jit_emit(env, k->values[i], at);
   }
-  if (cx_jit_failed(env)) return;
+  if (cpu_jit_failed(env)) return;
   if (k->update != NULL) {
     updated_place(env, k->update, at, &p);
     at = &p;
   }
   for (size_t i = 0; i < k->n; i++) {
-    cx_jit_store(env, cx_jit_buffer(env, k->buffer + i), out[i], at, level);
+    cpu_jit_store(env, cpu_jit_buffer(env, k->buffer + i), out[i], at, level);
   }
 }
 
 // The vectors of [lo, hi), each with the mask of what is below hi.
-static void masked_vectors(cx_jit_env *env, const work *k, const nest *s,
-                           const cx_jit_place *outer, LLVMValueRef lo,
+static void masked_vectors(cpu_jit_env *env, const work *k, const nest *s,
+                           const cpu_jit_place *outer, LLVMValueRef lo,
                            LLVMValueRef hi, int64_t multiple)
 {
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, multiple);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
+  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, multiple);
   iv.lane = 1;
-  LLVMValueRef mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+  LLVMValueRef mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
   body(env, k, s, outer, iv, mask);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void whole_vectors(cx_jit_env *env, const work *k, const nest *s,
-                          const cx_jit_place *outer, LLVMValueRef lo,
+static void whole_vectors(cpu_jit_env *env, const work *k, const nest *s,
+                          const cpu_jit_place *outer, LLVMValueRef lo,
                           LLVMValueRef hi, int64_t multiple)
 {
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, multiple);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
+  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, multiple);
   iv.lane = env->lanes == 1 ? 0 : 1;
   body(env, k, s, outer, iv, NULL);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 // Masks of small elements cost as much as half the loop.
-static bool has_small_elements(const cx_jit_kernel *k)
+static bool has_small_elements(const cpu_jit_kernel *k)
 {
   for (size_t i = 0; i < k->n_inputs; i++) {
-    if (cx_hlo_elem_bytes(cx_jit_type(k->inputs[i])->elem) < 4) return true;
+    if (cx_hlo_elem_bytes(cpu_jit_type(k->inputs[i])->elem) < 4) return true;
   }
   for (size_t i = 0; i < k->n_outputs; i++) {
-    if (cx_hlo_elem_bytes(cx_jit_type(k->outputs[i])->elem) < 4) return true;
+    if (cx_hlo_elem_bytes(cpu_jit_type(k->outputs[i])->elem) < 4) return true;
   }
   return false;
 }
@@ -162,38 +163,39 @@ static bool has_small_elements(const cx_jit_kernel *k)
 // Whether a loop with a mask is better than one without and code for its end:
 // where masks cost nothing, or the end would be much of the work or most of
 // the code.
-static bool prefers_masks(const cx_jit_env *env, int64_t inner)
+static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 {
   return env->target->has_masks && env->small &&
          (inner < FEW_VECTORS * env->lanes ||
-          cx_jit_element_ns(env) > DEAR_NS || !has_small_elements(env->kernel));
+          cpu_jit_element_ns(env) > DEAR_NS ||
+          !has_small_elements(env->kernel));
 }
 
 // The elements [lo, hi) of the only run.
-static void open_vectors(cx_jit_env *env, const work *k, const nest *s,
+static void open_vectors(cpu_jit_env *env, const work *k, const nest *s,
                          LLVMValueRef lo, LLVMValueRef hi)
 {
-  const cx_jit_place outer = { .n = 0 };
+  const cpu_jit_place outer = { .n = 0 };
   if (prefers_masks(env, INT64_MAX)) {
     masked_vectors(env, k, s, &outer, lo, hi, 1);
     return;
   }
-  LLVMValueRef n = cx_jit_op2(env, LLVMSub, hi, lo, 0);
+  LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, 0);
   LLVMValueRef many =
-      cx_jit_op2(env, LLVMAnd, n, cx_jit_i64(env, -env->lanes), 0);
-  LLVMValueRef full = cx_jit_op2(env, LLVMAdd, lo, many, 0);
+      cpu_jit_op2(env, LLVMAnd, n, cpu_jit_i64(env, -env->lanes), 0);
+  LLVMValueRef full = cpu_jit_op2(env, LLVMAdd, lo, many, 0);
   whole_vectors(env, k, s, &outer, lo, full, 1);
   masked_vectors(env, k, s, &outer, full, hi, 1);
 }
 
-static void vectors(cx_jit_env *env, const work *k, const nest *s,
-                    const cx_jit_place *outer, cx_jit_ix start)
+static void vectors(cpu_jit_env *env, const work *k, const nest *s,
+                    const cpu_jit_place *outer, cpu_jit_ix start)
 {
   const int64_t lanes = env->lanes;
-  LLVMValueRef hi = cx_jit_i64(env, s->inner);
+  LLVMValueRef hi = cpu_jit_i64(env, s->inner);
   if (s->blocks > 1) {
-    cx_jit_ix end = cx_jit_ix_offset(env, start, s->block);
-    hi = cx_jit_least(env, end.base, hi, end.level);
+    cpu_jit_ix end = cpu_jit_ix_offset(env, start, s->block);
+    hi = cpu_jit_least(env, end.base, hi, end.level);
   }
   // Blocks are whole vectors, so only the last of the run has a tail.
   const int64_t tail = s->inner % lanes;
@@ -206,46 +208,46 @@ static void vectors(cx_jit_env *env, const work *k, const nest *s,
     return;
   }
   LLVMValueRef full =
-      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -lanes), start.level);
+      cpu_jit_op2(env, LLVMAnd, hi, cpu_jit_i64(env, -lanes), start.level);
   whole_vectors(env, k, s, outer, start.base, full, lanes);
   masked_vectors(env, k, s, outer, full, hi, lanes);
 }
 
-static void nested_vectors(cx_jit_env *env, const work *k, const nest *s,
+static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
                            LLVMValueRef lo, LLVMValueRef hi, int64_t extent)
 {
-  cx_jit_loop loop;
-  cx_jit_place p;
-  cx_jit_ix iv = cx_jit_iterations_begin(env, &loop, lo, hi, extent);
-  cx_jit_ix start = iteration(env, s, iv, extent, &p);
+  cpu_jit_loop loop;
+  cpu_jit_place p;
+  cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, lo, hi, extent);
+  cpu_jit_ix start = iteration(env, s, iv, extent, &p);
   vectors(env, k, s, &p, start);
-  cx_jit_iterations_end(env, &loop, extent);
+  cpu_jit_iterations_end(env, &loop, extent);
 }
 
-static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
+static cpu_jit_phase emit_phase(cpu_jit_env *env, const work *w, int phase)
 {
-  const cx_hlo_type *t = cx_jit_type(w->values[0]);
+  const cx_hlo_type *t = cpu_jit_type(w->values[0]);
   uint32_t cuts = 0;
   for (size_t i = 0; i < w->n; i++) {
-    cuts |= cx_jit_slot_of(env, w->values[i])->need;
+    cuts |= cpu_jit_slot_of(env, w->values[i])->need;
   }
   if (w->update != NULL) cuts |= update_cuts(w->update);
   const nest s = nest_of(env, t, cuts);
   int64_t extent = s.open ? s.inner : s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
-  cx_jit_phase out = { extent, 1 };
-  cx_jit_function_begin(env, phase, s.inner == 1 ? 1 : env->target->lanes);
+  cpu_jit_phase out = { extent, 1 };
+  cpu_jit_function_begin(env, phase, s.inner == 1 ? 1 : env->target->lanes);
   if (extent > 0) {
     out.grain =
-        cx_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
+        cpu_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
     LLVMValueRef lo = LLVMGetParam(env->function, 1);
     LLVMValueRef hi = LLVMGetParam(env->function, 2);
     if (w->in_place) {
-      const size_t input = cx_jit_slot_of(env, w->values[0])->input;
+      const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
       LLVMValueRef same =
-          cx_jit_compare(env, LLVMIntEQ, cx_jit_buffer(env, input),
-                         cx_jit_buffer(env, w->buffer), 0);
-      hi = cx_jit_choose(env, same, lo, hi, 0);
+          cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
+                          cpu_jit_buffer(env, w->buffer), 0);
+      hi = cpu_jit_choose(env, same, lo, hi, 0);
     }
     if (s.open) {
       open_vectors(env, w, &s, lo, hi);
@@ -253,38 +255,38 @@ static cx_jit_phase emit_phase(cx_jit_env *env, const work *w, int phase)
       nested_vectors(env, w, &s, lo, hi, extent);
     }
   }
-  cx_jit_function_end(env);
+  cpu_jit_function_end(env);
   return out;
 }
 
-calx_status *cx_jit_kernel_loop(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
 {
-  if (cx_jit_kernel_turned(env, k)) return env->status;
+  if (cpu_jit_kernel_turned(env, k)) return env->status;
   const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL };
   k->n_phases = 1;
   k->phases[0] = emit_phase(env, &w, 0);
   return env->status;
 }
 
-void cx_jit_phase_copy(cx_jit_env *env, cx_jit_kernel *k, int phase,
-                       const cx_hlo_value *value, size_t output, bool in_place)
+void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
+                        const cx_hlo_value *value, size_t output, bool in_place)
 {
-  const cx_jit_slot *slot = cx_jit_slot_of(env, value);
+  const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
   const work w = { &value, 1, k->n_inputs + output,
                    in_place && slot->input != SIZE_MAX, NULL };
   k->phases[phase] = emit_phase(env, &w, phase);
 }
 
-calx_status *cx_jit_kernel_update(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
   const cx_hlo_value *const *update =
       (const cx_hlo_value *const *)&op->operands[1];
   const work w = { update, 1, k->n_inputs, false, op };
   const bool input =
-      cx_jit_slot_of(env, op->operands[0])->kind == CX_JIT_SLOT_BUFFER;
+      cpu_jit_slot_of(env, op->operands[0])->kind == CPU_JIT_SLOT_BUFFER;
   k->n_phases = 2;
-  cx_jit_phase_copy(env, k, 0, op->operands[0], 0, input);
+  cpu_jit_phase_copy(env, k, 0, op->operands[0], 0, input);
   k->phases[1] = emit_phase(env, &w, 1);
   return env->status;
 }

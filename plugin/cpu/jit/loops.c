@@ -1,8 +1,8 @@
 // jit/loops: loops, with what they carry from one iteration to the next.
 #include "jit/emit.h"
 
-static void carry_begin(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
-                        size_t n)
+static void carry_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                        cpu_jit_val *carried, size_t n)
 {
   loop->n = 0;
   loop->phis = CX_ARENA_ARRAY(&env->fn_arena, LLVMValueRef, 6 * n + 1);
@@ -13,7 +13,7 @@ static void carry_begin(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
   loop->first = loop->phis + 2 * n;
   loop->next = loop->phis + 4 * n;
   for (size_t i = 0; i < n; i++) {
-    cx_jit_val *v = &carried[i];
+    cpu_jit_val *v = &carried[i];
     for (int part = 0; part < (v->im != NULL ? 2 : 1); part++) {
       LLVMValueRef *reg = part == 0 ? &v->re : &v->im;
       LLVMValueRef phi =
@@ -35,12 +35,12 @@ static bool runs_once(LLVMValueRef lo, LLVMValueRef hi, int64_t step)
   return n > 0 && n <= step;
 }
 
-void cx_jit_loop_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
-                       LLVMValueRef hi, int64_t step, cx_jit_val *carried,
-                       size_t n)
+void cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
+                        LLVMValueRef hi, int64_t step, cpu_jit_val *carried,
+                        size_t n)
 {
   const int outer = env->n_levels - 1;
-  CX_ASSERT(env->n_levels < CX_JIT_LEVELS);
+  CX_ASSERT(env->n_levels < CPU_JIT_LEVELS);
   loop->once = runs_once(lo, hi, step);
   if (loop->once) {
     loop->iv = lo;
@@ -63,12 +63,13 @@ void cx_jit_loop_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
   carry_begin(env, loop, carried, n);
 }
 
-static void carry_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
-                      LLVMBasicBlockRef last, bool may_skip)
+static void carry_end(cpu_jit_env *env, cpu_jit_loop *loop,
+                      cpu_jit_val *carried, LLVMBasicBlockRef last,
+                      bool may_skip)
 {
   size_t k = 0;
   for (size_t i = 0; k < loop->n; i++) {
-    cx_jit_val *v = &carried[i];
+    cpu_jit_val *v = &carried[i];
     for (int part = 0; part < (v->im != NULL ? 2 : 1); part++, k++) {
       LLVMValueRef *reg = part == 0 ? &v->re : &v->im;
       LLVMAddIncoming(loop->phis[k], (LLVMValueRef[]){ loop->first[k], *reg },
@@ -85,14 +86,15 @@ static void carry_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried,
   }
 }
 
-void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried)
+void cpu_jit_loop_end(cpu_jit_env *env, cpu_jit_loop *loop,
+                      cpu_jit_val *carried)
 {
   CX_ASSERT(loop->level == env->n_levels - 1);
   if (loop->once) return;
   LLVMBuilderRef inner = env->level[loop->level];
   LLVMBuilderRef outer = env->level[loop->level - 1];
   LLVMValueRef next =
-      LLVMBuildNSWAdd(inner, loop->iv, cx_jit_i64(env, loop->step), "");
+      LLVMBuildNSWAdd(inner, loop->iv, cpu_jit_i64(env, loop->step), "");
   LLVMValueRef more = LLVMBuildICmp(inner, LLVMIntSLT, next, loop->hi, "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(inner);
   LLVMBuildCondBr(inner, more, loop->body, loop->after);
@@ -111,17 +113,17 @@ void cx_jit_loop_end(cx_jit_env *env, cx_jit_loop *loop, cx_jit_val *carried)
   carry_end(env, loop, carried, last, may_skip);
 }
 
-static void when_begin(cx_jit_env *env, cx_jit_loop *loop, LLVMValueRef lo,
+static void when_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
                        LLVMValueRef hi)
 {
   // The places are those of a loop; what it goes around with is not needed.
-  cx_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
+  cpu_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
   CX_ASSERT(!loop->once);
   LLVMInstructionEraseFromParent(loop->iv);
   loop->iv = lo;
 }
 
-static void when_end(cx_jit_env *env, cx_jit_loop *loop)
+static void when_end(cpu_jit_env *env, cpu_jit_loop *loop)
 {
   CX_ASSERT(loop->level == env->n_levels - 1);
   LLVMBuilderRef outer = env->level[loop->level - 1];
@@ -132,23 +134,24 @@ static void when_end(cx_jit_env *env, cx_jit_loop *loop)
   env->n_levels--;
 }
 
-cx_jit_ix cx_jit_iterations_begin(cx_jit_env *env, cx_jit_loop *loop,
-                                  LLVMValueRef lo, LLVMValueRef hi,
-                                  int64_t extent)
+cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                                    LLVMValueRef lo, LLVMValueRef hi,
+                                    int64_t extent)
 {
   if (extent == 1) {
     when_begin(env, loop, lo, hi);
-    return cx_jit_ix_const(env, 0);
+    return cpu_jit_ix_const(env, 0);
   }
-  cx_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
-  return cx_jit_ix_scalar(loop->iv, loop->level, 1);
+  cpu_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
+  return cpu_jit_ix_scalar(loop->iv, loop->level, 1);
 }
 
-void cx_jit_iterations_end(cx_jit_env *env, cx_jit_loop *loop, int64_t extent)
+void cpu_jit_iterations_end(cpu_jit_env *env, cpu_jit_loop *loop,
+                            int64_t extent)
 {
   if (extent == 1) {
     when_end(env, loop);
   } else {
-    cx_jit_loop_end(env, loop, NULL);
+    cpu_jit_loop_end(env, loop, NULL);
   }
 }

@@ -5,56 +5,56 @@
 
 #include "jit/math_parts.h"
 
-static const char *const names[CX_JIT_FUNCTIONS] = {
-  [CX_JIT_EXP] = "exp",           [CX_JIT_EXPM1] = "expm1",
-  [CX_JIT_LOG] = "log",           [CX_JIT_LOG1P] = "log1p",
-  [CX_JIT_LOGISTIC] = "logistic", [CX_JIT_TANH] = "tanh",
-  [CX_JIT_SIN] = "sin",           [CX_JIT_COS] = "cos",
-  [CX_JIT_TAN] = "tan",           [CX_JIT_SQRT] = "sqrt",
-  [CX_JIT_RSQRT] = "rsqrt",       [CX_JIT_CBRT] = "cbrt",
-  [CX_JIT_POW] = "pow",           [CX_JIT_ATAN2] = "atan2",
-  [CX_JIT_ERF] = "erf",
+static const char *const names[CPU_JIT_FUNCTIONS] = {
+  [CPU_JIT_EXP] = "exp",           [CPU_JIT_EXPM1] = "expm1",
+  [CPU_JIT_LOG] = "log",           [CPU_JIT_LOG1P] = "log1p",
+  [CPU_JIT_LOGISTIC] = "logistic", [CPU_JIT_TANH] = "tanh",
+  [CPU_JIT_SIN] = "sin",           [CPU_JIT_COS] = "cos",
+  [CPU_JIT_TAN] = "tan",           [CPU_JIT_SQRT] = "sqrt",
+  [CPU_JIT_RSQRT] = "rsqrt",       [CPU_JIT_CBRT] = "cbrt",
+  [CPU_JIT_POW] = "pow",           [CPU_JIT_ATAN2] = "atan2",
+  [CPU_JIT_ERF] = "erf",
 };
 
-static value build(const maths *m, cx_jit_function fn, value x, value y)
+static value build(const maths *m, cpu_jit_function fn, value x, value y)
 {
   switch (fn) {
-    case CX_JIT_EXP: return cx_jit_exp(m, x);
-    case CX_JIT_EXPM1: return cx_jit_expm1(m, x);
-    case CX_JIT_LOG: return cx_jit_log(m, x);
-    case CX_JIT_LOG1P: return cx_jit_log1p(m, x);
-    case CX_JIT_LOGISTIC: return cx_jit_logistic(m, x);
-    case CX_JIT_TANH: return cx_jit_tanh(m, x);
-    case CX_JIT_SIN:
-    case CX_JIT_COS:
-    case CX_JIT_TAN: return cx_jit_trigonometric(m, fn, x);
-    case CX_JIT_SQRT: return root(m, x);
-    case CX_JIT_RSQRT: return quotient(m, num(m, 1), root(m, x));
-    case CX_JIT_CBRT: return cx_jit_cbrt(m, x);
-    case CX_JIT_POW: return cx_jit_pow(m, x, y);
-    case CX_JIT_ATAN2: return cx_jit_atan2(m, x, y);
-    case CX_JIT_ERF: return cx_jit_erf(m, x);
-    case CX_JIT_FUNCTIONS: break;
+    case CPU_JIT_EXP: return cpu_jit_exp(m, x);
+    case CPU_JIT_EXPM1: return cpu_jit_expm1(m, x);
+    case CPU_JIT_LOG: return cpu_jit_log(m, x);
+    case CPU_JIT_LOG1P: return cpu_jit_log1p(m, x);
+    case CPU_JIT_LOGISTIC: return cpu_jit_logistic(m, x);
+    case CPU_JIT_TANH: return cpu_jit_tanh(m, x);
+    case CPU_JIT_SIN:
+    case CPU_JIT_COS:
+    case CPU_JIT_TAN: return cpu_jit_trigonometric(m, fn, x);
+    case CPU_JIT_SQRT: return root(m, x);
+    case CPU_JIT_RSQRT: return quotient(m, num(m, 1), root(m, x));
+    case CPU_JIT_CBRT: return cpu_jit_cbrt(m, x);
+    case CPU_JIT_POW: return cpu_jit_pow(m, x, y);
+    case CPU_JIT_ATAN2: return cpu_jit_atan2(m, x, y);
+    case CPU_JIT_ERF: return cpu_jit_erf(m, x);
+    case CPU_JIT_FUNCTIONS: break;
   }
   return x;
 }
 
 // Those of which every copy would cost more to compile than a call does to run.
-static bool is_long(const maths *m, cx_jit_function fn)
+static bool is_long(const maths *m, cpu_jit_function fn)
 {
   switch (fn) {
-    case CX_JIT_SIN:
-    case CX_JIT_COS:
-    case CX_JIT_TAN:
-    case CX_JIT_CBRT:
-    case CX_JIT_POW:
-    case CX_JIT_ATAN2: return true;
-    case CX_JIT_ERF: return m->wide;
+    case CPU_JIT_SIN:
+    case CPU_JIT_COS:
+    case CPU_JIT_TAN:
+    case CPU_JIT_CBRT:
+    case CPU_JIT_POW:
+    case CPU_JIT_ATAN2: return true;
+    case CPU_JIT_ERF: return m->wide;
     default: return false;
   }
 }
 
-value cx_jit_math(cx_jit_math_env *env, cx_jit_function fn, value x, value y)
+value cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn, value x, value y)
 {
   maths m = maths_for(env, x);
   if (!is_long(&m, fn)) return build(&m, fn, x, y);
@@ -66,11 +66,11 @@ value cx_jit_math(cx_jit_math_env *env, cx_jit_function fn, value x, value y)
   snprintf(name, sizeof name, "calx.%s.%ux%s", names[fn], m.lanes,
            m.wide ? "f64" : "f32");
   value function, arguments[] = { x, y };
-  cx_jit_math_env inner;
-  if (cx_jit_begin(env, name, type, &function, &inner)) {
+  cpu_jit_math_env inner;
+  if (cpu_jit_begin(env, name, type, &function, &inner)) {
     maths within = maths_of(&inner, m.wide, m.lanes);
-    cx_jit_end(&inner, build(&within, fn, LLVMGetParam(function, 0),
-                             y ? LLVMGetParam(function, 1) : NULL));
+    cpu_jit_end(&inner, build(&within, fn, LLVMGetParam(function, 0),
+                              y ? LLVMGetParam(function, 1) : NULL));
   }
   return LLVMBuildCall2(env->builder, type, function, arguments, count, "");
 }

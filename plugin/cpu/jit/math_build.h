@@ -5,8 +5,8 @@
 // used: no instruction here ends in a call. So integers are rounded to by
 // adding 1.5 * 2^(precision-1) and not by llvm.rint, and converted by the bits
 // of such sums.
-#ifndef CX_JIT_MATH_BUILD_H
-#define CX_JIT_MATH_BUILD_H
+#ifndef CPU_JIT_MATH_BUILD_H
+#define CPU_JIT_MATH_BUILD_H
 
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 typedef LLVMValueRef value;
 
 typedef struct maths {
-  cx_jit_math_env *env;
+  cpu_jit_math_env *env;
   LLVMBuilderRef b;
   LLVMTypeRef real;   // float or double, scalar or vector
   LLVMTypeRef whole;  // the integers of the same size and number
@@ -35,7 +35,7 @@ static inline LLVMTypeRef lanes_of(LLVMTypeRef element, unsigned lanes)
   return lanes ? LLVMVectorType(element, lanes) : element;
 }
 
-static inline maths maths_of(cx_jit_math_env *env, bool wide, unsigned lanes)
+static inline maths maths_of(cpu_jit_math_env *env, bool wide, unsigned lanes)
 {
   LLVMContextRef c = env->context;
   LLVMTypeRef real =
@@ -47,7 +47,7 @@ static inline maths maths_of(cx_jit_math_env *env, bool wide, unsigned lanes)
   };
 }
 
-static inline maths maths_for(cx_jit_math_env *env, value x)
+static inline maths maths_for(cpu_jit_math_env *env, value x)
 {
   LLVMTypeRef type = LLVMTypeOf(x);
   bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
@@ -257,8 +257,9 @@ static inline value power_of_two(const maths *m, value i)
 }
 
 // The polynomial from its term `from` on.
-static inline value polynomial_from(const maths *m, const cx_jit_series *series,
-                                    int from, value x)
+static inline value polynomial_from(const maths *m,
+                                    const cpu_jit_series *series, int from,
+                                    value x)
 {
   value sum = num(m, series->terms[series->count - 1]);
   for (int i = series->count - 2; i >= from; i--)
@@ -266,7 +267,7 @@ static inline value polynomial_from(const maths *m, const cx_jit_series *series,
   return sum;
 }
 
-static inline value polynomial(const maths *m, const cx_jit_series *series,
+static inline value polynomial(const maths *m, const cpu_jit_series *series,
                                value x)
 {
   return polynomial_from(m, series, 0, x);

@@ -14,14 +14,14 @@ typedef struct point {
   value re, im;
 } point;
 
-static value call(const maths *m, cx_jit_function fn, value x)
+static value call(const maths *m, cpu_jit_function fn, value x)
 {
-  return cx_jit_math(m->env, fn, x, NULL);
+  return cpu_jit_math(m->env, fn, x, NULL);
 }
 
 static value angle_of(const maths *m, point z)
 {
-  return cx_jit_math(m->env, CX_JIT_ATAN2, z.im, z.re);
+  return cpu_jit_math(m->env, CPU_JIT_ATAN2, z.im, z.re);
 }
 
 static value is_infinite(const maths *m, value x)
@@ -134,7 +134,7 @@ static point divide(const maths *m, point a, point b)
 static point grown(const maths *m, value x, point z)
 {
   value big = less(m, num(m, 700), x);
-  value e = call(m, CX_JIT_EXP, choose(m, big, mul(m, x, num(m, 0.5)), x));
+  value e = call(m, CPU_JIT_EXP, choose(m, big, mul(m, x, num(m, 0.5)), x));
   point once = times(m, z, e);
   point out = choose_point(m, big, times(m, once, e), once);
   value zero = num(m, 0), nothing = same(m, e, zero);
@@ -145,17 +145,18 @@ static point grown(const maths *m, value x, point z)
 
 static point exp_of(const maths *m, point z)
 {
-  return grown(m, z.re,
-               (point){ call(m, CX_JIT_COS, z.im), call(m, CX_JIT_SIN, z.im) });
+  return grown(
+      m, z.re,
+      (point){ call(m, CPU_JIT_COS, z.im), call(m, CPU_JIT_SIN, z.im) });
 }
 
 // re: e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2), the latter where e^x is
 // not small
 static point expm1_of(const maths *m, point z)
 {
-  value half = call(m, CX_JIT_SIN, mul(m, z.im, num(m, 0.5)));
-  value cosine = call(m, CX_JIT_COS, z.im);
-  value grow = call(m, CX_JIT_EXPM1, z.re);
+  value half = call(m, CPU_JIT_SIN, mul(m, z.im, num(m, 0.5)));
+  value cosine = call(m, CPU_JIT_COS, z.im);
+  value grow = call(m, CPU_JIT_EXPM1, z.re);
   value near = mul(m, mul(m, half, half), num(m, -2));
   near = mad(m, grow, cosine, near);
   point e = exp_of(m, z);
@@ -173,7 +174,7 @@ static value half_log1p(const maths *m, value x, value y)
   pair more = sum_of(m, sum.hi, q.hi);
   value lo = add(m, add(m, sum.lo, more.lo), add(m, p.lo, q.lo));
   value u = at_least(m, add(m, more.hi, lo), num(m, -1));
-  return mul(m, call(m, CX_JIT_LOG1P, u), num(m, 0.5));
+  return mul(m, call(m, CPU_JIT_LOG1P, u), num(m, 0.5));
 }
 
 static value is_middling(const maths *m, value size)
@@ -186,7 +187,7 @@ static point log_of(const maths *m, point z)
   value a = absolute(m, z.re), b = absolute(m, z.im);
   value turn = less(m, a, b), large = choose(m, turn, b, a);
   value near = half_log1p(m, sub(m, large, num(m, 1)), choose(m, turn, a, b));
-  value far = call(m, CX_JIT_LOG, hypot_of(m, z));
+  value far = call(m, CPU_JIT_LOG, hypot_of(m, z));
   value re = choose(m, is_middling(m, large), near, far);
   return (point){ re, angle_of(m, z) };
 }
@@ -195,7 +196,7 @@ static point log1p_of(const maths *m, point z)
 {
   point shifted = { add(m, z.re, num(m, 1)), z.im };
   value near = half_log1p(m, z.re, z.im);
-  value far = call(m, CX_JIT_LOG, hypot_of(m, shifted));
+  value far = call(m, CPU_JIT_LOG, hypot_of(m, shifted));
   value is_near = less(m, largest_of(m, z), num(m, 0x1p20));
   return (point){ choose(m, is_near, near, far), angle_of(m, shifted) };
 }
@@ -238,21 +239,21 @@ static point rsqrt_of(const maths *m, point z)
 static point cbrt_of(const maths *m, point z)
 {
   value third = quotient(m, angle_of(m, z), num(m, 3));
-  point unit = { call(m, CX_JIT_COS, third), call(m, CX_JIT_SIN, third) };
-  return times(m, unit, call(m, CX_JIT_CBRT, hypot_of(m, z)));
+  point unit = { call(m, CPU_JIT_COS, third), call(m, CPU_JIT_SIN, third) };
+  return times(m, unit, call(m, CPU_JIT_CBRT, hypot_of(m, z)));
 }
 
 // (a cosh y, b sinh y), in two steps where those overflow.
 static point by_hyperbolic(const maths *m, value y, point z)
 {
   value size = absolute(m, y), one = num(m, 1), half = num(m, 0.5);
-  value grow = call(m, CX_JIT_EXPM1, size);
+  value grow = call(m, CPU_JIT_EXPM1, size);
   value part = quotient(m, grow, add(m, grow, one));
   value sinh = mul(m, add(m, grow, part), half);
   value cosh = mad(m, mul(m, grow, part), half, one);
   point near = { mul(m, z.re, cosh), mul(m, z.im, with_sign(m, sinh, y)) };
   point sides = { mul(m, z.re, half), mul(m, z.im, with_sign(m, half, y)) };
-  value e = call(m, CX_JIT_EXP, mul(m, size, half));
+  value e = call(m, CPU_JIT_EXP, mul(m, size, half));
   point far = times(m, times(m, sides, e), e);
   point out = choose_point(m, less(m, num(m, 22), size), far, near);
   value zero = num(m, 0);
@@ -263,14 +264,14 @@ static point by_hyperbolic(const maths *m, value y, point z)
 
 static point sin_of(const maths *m, point z)
 {
-  point parts = { call(m, CX_JIT_SIN, z.re), call(m, CX_JIT_COS, z.re) };
+  point parts = { call(m, CPU_JIT_SIN, z.re), call(m, CPU_JIT_COS, z.re) };
   return by_hyperbolic(m, z.im, parts);
 }
 
 static point cos_of(const maths *m, point z)
 {
-  point parts = { call(m, CX_JIT_COS, z.re),
-                  negative(m, call(m, CX_JIT_SIN, z.re)) };
+  point parts = { call(m, CPU_JIT_COS, z.re),
+                  negative(m, call(m, CPU_JIT_SIN, z.re)) };
   return by_hyperbolic(m, z.im, parts);
 }
 
@@ -279,15 +280,15 @@ static point cos_of(const maths *m, point z)
 static point tanh_of(const maths *m, point z)
 {
   value one = num(m, 1), zero = num(m, 0), size = absolute(m, z.re);
-  value t = call(m, CX_JIT_TAN, z.im), b = mad(m, t, t, one);
-  value grow = call(m, CX_JIT_EXPM1, at_most(m, size, num(m, 30)));
+  value t = call(m, CPU_JIT_TAN, z.im), b = mad(m, t, t, one);
+  value grow = call(m, CPU_JIT_EXPM1, at_most(m, size, num(m, 30)));
   value s = add(m, grow, quotient(m, grow, add(m, grow, one)));
   s = with_sign(m, mul(m, s, num(m, 0.5)), z.re);
   value square = mul(m, s, s), bottom = mad(m, b, square, one);
   value rho = root(m, add(m, square, one));
   point near = { quotient(m, mul(m, mul(m, b, rho), s), bottom),
                  quotient(m, t, bottom) };
-  value e = call(m, CX_JIT_EXP, mul(m, size, num(m, -2)));
+  value e = call(m, CPU_JIT_EXP, mul(m, size, num(m, -2)));
   value fall = mul(m, mul(m, quotient(m, t, b), num(m, 4)), e);
   value endless = same(m, size, infinity(m));
   fall = choose(m, endless, with_sign(m, zero, z.im), fall);
@@ -307,10 +308,10 @@ static point tan_of(const maths *m, point z)
 static point logistic_of(const maths *m, point z)
 {
   point w = { negative(m, z.re), negative(m, z.im) };
-  value half = call(m, CX_JIT_COS, mul(m, w.im, num(m, 0.5)));
-  value cosine = call(m, CX_JIT_COS, w.im);
+  value half = call(m, CPU_JIT_COS, mul(m, w.im, num(m, 0.5)));
+  value cosine = call(m, CPU_JIT_COS, w.im);
   value re = mul(m, mul(m, half, half), num(m, 2));
-  re = mad(m, call(m, CX_JIT_EXPM1, w.re), cosine, re);
+  re = mad(m, call(m, CPU_JIT_EXPM1, w.re), cosine, re);
   return divide(m, (point){ num(m, 1), num(m, 0) },
                 (point){ re, exp_of(m, w).im });
 }
@@ -330,22 +331,22 @@ static point pow_of(const maths *m, point x, point y)
   return choose_point(m, to_zero, (point){ one, zero }, out);
 }
 
-static point build(const maths *m, cx_jit_function fn, point x, point y)
+static point build(const maths *m, cpu_jit_function fn, point x, point y)
 {
   switch (fn) {
-    case CX_JIT_EXP: return exp_of(m, x);
-    case CX_JIT_EXPM1: return expm1_of(m, x);
-    case CX_JIT_LOG: return log_of(m, x);
-    case CX_JIT_LOG1P: return log1p_of(m, x);
-    case CX_JIT_LOGISTIC: return logistic_of(m, x);
-    case CX_JIT_TANH: return tanh_of(m, x);
-    case CX_JIT_SIN: return sin_of(m, x);
-    case CX_JIT_COS: return cos_of(m, x);
-    case CX_JIT_TAN: return tan_of(m, x);
-    case CX_JIT_SQRT: return sqrt_of(m, x);
-    case CX_JIT_RSQRT: return rsqrt_of(m, x);
-    case CX_JIT_CBRT: return cbrt_of(m, x);
-    case CX_JIT_POW: return pow_of(m, x, y);
+    case CPU_JIT_EXP: return exp_of(m, x);
+    case CPU_JIT_EXPM1: return expm1_of(m, x);
+    case CPU_JIT_LOG: return log_of(m, x);
+    case CPU_JIT_LOG1P: return log1p_of(m, x);
+    case CPU_JIT_LOGISTIC: return logistic_of(m, x);
+    case CPU_JIT_TANH: return tanh_of(m, x);
+    case CPU_JIT_SIN: return sin_of(m, x);
+    case CPU_JIT_COS: return cos_of(m, x);
+    case CPU_JIT_TAN: return tan_of(m, x);
+    case CPU_JIT_SQRT: return sqrt_of(m, x);
+    case CPU_JIT_RSQRT: return rsqrt_of(m, x);
+    case CPU_JIT_CBRT: return cbrt_of(m, x);
+    case CPU_JIT_POW: return pow_of(m, x, y);
     default: return x;
   }
 }
@@ -365,12 +366,12 @@ static point widened_point(const maths *m, const maths *wide, const value x[2])
   return (point){ widened(m, wide, x[0]), widened(m, wide, x[1]) };
 }
 
-void cx_jit_math_complex(cx_jit_math_env *env, cx_jit_function fn,
-                         const value x[2], const value y[2], value out[2])
+void cpu_jit_math_complex(cpu_jit_math_env *env, cpu_jit_function fn,
+                          const value x[2], const value y[2], value out[2])
 {
   maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
   point a = widened_point(&m, &wide, x), b = a;
-  if (fn == CX_JIT_POW) b = widened_point(&m, &wide, y);
+  if (fn == CPU_JIT_POW) b = widened_point(&m, &wide, y);
   LLVMTypeRef parts[] = { wide.real, wide.real };
   LLVMTypeRef parameters[] = { wide.real, wide.real, wide.real, wide.real };
   LLVMTypeRef result = LLVMStructTypeInContext(env->context, parts, 2, false);
@@ -378,8 +379,8 @@ void cx_jit_math_complex(cx_jit_math_env *env, cx_jit_function fn,
   char name[48];
   snprintf(name, sizeof name, "calx.complex%d.%u", (int)fn, m.lanes);
   value function, arguments[] = { a.re, a.im, b.re, b.im };
-  cx_jit_math_env inner;
-  if (cx_jit_begin(env, name, type, &function, &inner)) {
+  cpu_jit_math_env inner;
+  if (cpu_jit_begin(env, name, type, &function, &inner)) {
     maths within = maths_of(&inner, true, m.lanes);
     point p = { LLVMGetParam(function, 0), LLVMGetParam(function, 1) };
     point q = { LLVMGetParam(function, 2), LLVMGetParam(function, 3) };
@@ -387,15 +388,15 @@ void cx_jit_math_complex(cx_jit_math_env *env, cx_jit_function fn,
     value both_parts = LLVMGetUndef(result);
     both_parts = LLVMBuildInsertValue(inner.builder, both_parts, r.re, 0, "");
     both_parts = LLVMBuildInsertValue(inner.builder, both_parts, r.im, 1, "");
-    cx_jit_end(&inner, both_parts);
+    cpu_jit_end(&inner, both_parts);
   }
   value r = LLVMBuildCall2(env->builder, type, function, arguments, 4, "");
   for (unsigned i = 0; i < 2; i++)
     out[i] = narrowed(&m, LLVMBuildExtractValue(env->builder, r, i, ""));
 }
 
-void cx_jit_complex_multiply(cx_jit_math_env *env, const value x[2],
-                             const value y[2], value out[2])
+void cpu_jit_complex_multiply(cpu_jit_math_env *env, const value x[2],
+                              const value y[2], value out[2])
 {
   maths m = maths_for(env, x[0]);
   value re = sub(&m, mul(&m, x[0], y[0]), mul(&m, x[1], y[1]));
@@ -404,8 +405,8 @@ void cx_jit_complex_multiply(cx_jit_math_env *env, const value x[2],
   out[1] = im;
 }
 
-void cx_jit_complex_divide(cx_jit_math_env *env, const value x[2],
-                           const value y[2], value out[2])
+void cpu_jit_complex_divide(cpu_jit_math_env *env, const value x[2],
+                            const value y[2], value out[2])
 {
   maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
   point q =
@@ -414,7 +415,7 @@ void cx_jit_complex_divide(cx_jit_math_env *env, const value x[2],
   out[1] = narrowed(&m, q.im);
 }
 
-value cx_jit_complex_abs(cx_jit_math_env *env, const value x[2])
+value cpu_jit_complex_abs(cpu_jit_math_env *env, const value x[2])
 {
   maths m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
   return narrowed(&m, hypot_of(&wide, widened_point(&m, &wide, x)));

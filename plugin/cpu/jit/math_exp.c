@@ -29,7 +29,7 @@ static reduced reduce(const maths *m, value x, bool with_error)
 // exp(r) - 1 - r, the error of r included
 static value tail_of(const maths *m, pair r)
 {
-  const cx_jit_series *series = m->wide ? &cx_jit_exp_f64 : &cx_jit_exp_f32;
+  const cpu_jit_series *series = m->wide ? &cpu_jit_exp_f64 : &cpu_jit_exp_f32;
   value square = mul(m, r.hi, r.hi);
   value p = polynomial(m, series, r.hi);
   return r.lo ? mad(m, p, square, r.lo) : mul(m, p, square);
@@ -63,14 +63,14 @@ static value clamped(const maths *m, value x)
   return at_least(m, x, either(m, -104, -746));
 }
 
-value cx_jit_exp(const maths *m, value x)
+value cpu_jit_exp(const maths *m, value x)
 {
   reduced e = reduce(m, clamped(m, x), false);
   value p = add(m, add(m, e.r.hi, tail_of(m, e.r)), num(m, 1));
   return scaled(m, p, e.n);
 }
 
-value cx_jit_exp_pair(const maths *m, pair x)
+value cpu_jit_exp_pair(const maths *m, pair x)
 {
   reduced e = reduce(m, clamped(m, x.hi), true);
   value lo = add(m, e.r.lo, x.lo);
@@ -94,7 +94,7 @@ static pair expm1_pair(const maths *m, value x, unsigned halvings)
   return sum;
 }
 
-value cx_jit_expm1(const maths *m, value x)
+value cpu_jit_expm1(const maths *m, value x)
 {
   // Half of the result, since 2^n may be more than the largest number.
   value within =
@@ -106,9 +106,9 @@ value cx_jit_expm1(const maths *m, value x)
   return choose(m, tiny, x, result);
 }
 
-value cx_jit_logistic(const maths *m, value x)
+value cpu_jit_logistic(const maths *m, value x)
 {
-  value e = cx_jit_exp(m, negative(m, absolute(m, x)));
+  value e = cpu_jit_exp(m, negative(m, absolute(m, x)));
   value below = less(m, x, num(m, 0));
   pair top = { choose(m, below, e, num(m, 1)), num(m, 0) };
   pair q = ratio_of(m, top, quick_sum(m, num(m, 1), e));
@@ -123,7 +123,7 @@ static value tanh_narrow(const maths *m, value x)
   value far = quotient(m, num(m, 2), add(m, e, num(m, 1)));
   far = sub(m, num(m, 1), far);
   value square = mul(m, a, a);
-  value p = mul(m, polynomial(m, &cx_jit_tanh_f32, square), square);
+  value p = mul(m, polynomial(m, &cpu_jit_tanh_f32, square), square);
   value near = mad(m, p, a, a);
   value result = choose(m, less(m, a, num(m, 0.6)), near, far);
   return with_sign(m, result, x);
@@ -141,27 +141,28 @@ static value tanh_wide(const maths *m, value x)
   return with_sign(m, add(m, q.hi, q.lo), x);
 }
 
-value cx_jit_tanh(const maths *m, value x)
+value cpu_jit_tanh(const maths *m, value x)
 {
   return m->wide ? tanh_wide(m, x) : tanh_narrow(m, x);
 }
 
 // x + x P(x^2) near 0. Elsewhere 1 - erfc(x): in f32 as exp(-P(x)) (the form
 // is N. Juffa's), in f64 as exp(-x^2) P(1/(x+2)).
-value cx_jit_erf(const maths *m, value x)
+value cpu_jit_erf(const maths *m, value x)
 {
   value a = at_most(m, absolute(m, x), either(m, 4, 6));
   value square = mul(m, a, a), rest;
   if (m->wide) {
     value u = quotient(m, num(m, 1), add(m, a, num(m, 2)));
-    rest = mul(m, polynomial(m, &cx_jit_erfc_f64, u),
+    rest = mul(m, polynomial(m, &cpu_jit_erfc_f64, u),
                exp_within(m, negative(m, square)));
   } else {
-    value p = polynomial(m, &cx_jit_erfc_f32, a);
+    value p = polynomial(m, &cpu_jit_erfc_f32, a);
     rest = exp_within(m, negative(m, p));
   }
   value far = sub(m, num(m, 1), rest);
-  value p = polynomial(m, m->wide ? &cx_jit_erf_f64 : &cx_jit_erf_f32, square);
+  value p =
+      polynomial(m, m->wide ? &cpu_jit_erf_f64 : &cpu_jit_erf_f32, square);
   value near = mad(m, p, a, a);
   value is_near = less(m, a, either(m, 0.93, 1));
   return with_sign(m, choose(m, is_near, near, far), x);

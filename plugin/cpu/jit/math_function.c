@@ -26,8 +26,8 @@ static void add_attribute(LLVMContextRef context, value function,
                           LLVMCreateEnumAttribute(context, kind, 0));
 }
 
-bool cx_jit_begin(cx_jit_math_env *env, const char *name, LLVMTypeRef type,
-                  value *out_function, cx_jit_math_env *out_env)
+bool cpu_jit_begin(cpu_jit_math_env *env, const char *name, LLVMTypeRef type,
+                   value *out_function, cpu_jit_math_env *out_env)
 {
   value function = LLVMGetNamedFunction(env->module, name);
   *out_function = function;
@@ -47,7 +47,7 @@ bool cx_jit_begin(cx_jit_math_env *env, const char *name, LLVMTypeRef type,
   return true;
 }
 
-void cx_jit_end(cx_jit_math_env *inner, value result)
+void cpu_jit_end(cpu_jit_math_env *inner, value result)
 {
   LLVMBuildRet(inner->builder, result);
   LLVMDisposeBuilder(inner->builder);

@@ -13,7 +13,7 @@ static uint64_t offset(const maths *m)
                  : 0x3f800000u - 0x3f3504f3u;
 }
 
-value cx_jit_split(const maths *m, value x, value *out_k)
+value cpu_jit_split(const maths *m, value x, value *out_k)
 {
   unsigned bits = fraction(m);
   value denormal = less(m, x, smallest(m));
@@ -39,7 +39,7 @@ static value log_of(const maths *m, value k, value f, value error)
   value lo = either(m, -0.00021219444005469057, 1.9082149292705877e-10);
   value square = mul(m, f, f);
   if (!m->wide) {
-    value p = mul(m, mul(m, polynomial(m, &cx_jit_log_f32, f), f), square);
+    value p = mul(m, mul(m, polynomial(m, &cpu_jit_log_f32, f), f), square);
     if (error) p = add(m, p, error);
     p = mad(m, k, lo, p);
     p = mad(m, square, num(m, -0.5), p);
@@ -47,7 +47,7 @@ static value log_of(const maths *m, value k, value f, value error)
   }
   value s = quotient(m, f, add(m, f, num(m, 2)));
   value z = mul(m, s, s), half = mul(m, square, num(m, 0.5));
-  value p = mul(m, polynomial(m, &cx_jit_log_f64, z), z);
+  value p = mul(m, polynomial(m, &cpu_jit_log_f64, z), z);
   value rest = error ? mad(m, k, lo, error) : mul(m, k, lo);
   rest = mad(m, s, add(m, half, p), rest);
   return mad(m, k, hi, sub(m, f, sub(m, half, rest)));
@@ -62,17 +62,17 @@ static value with_ends(const maths *m, value x, double pole, value result)
   return choose(m, at_pole, negative(m, infinity(m)), result);
 }
 
-value cx_jit_log(const maths *m, value x)
+value cpu_jit_log(const maths *m, value x)
 {
   value k;
-  value f = sub(m, cx_jit_split(m, x, &k), num(m, 1));
+  value f = sub(m, cpu_jit_split(m, x, &k), num(m, 1));
   return with_ends(m, x, 0, log_of(m, k, f, NULL));
 }
 
 // f = (1+x) 2^-k - 1 = x 2^-k + (2^-k - 1), where k is the exponent of 1+x and
 // only the sum rounds (N. Juffa's form). x 2^-k is a subtraction from x's
 // exponent, which is exact: where x is 0 or denormal, k is 0.
-value cx_jit_log1p(const maths *m, value x)
+value cpu_jit_log1p(const maths *m, value x)
 {
   unsigned bits = fraction(m);
   value i = plus(m, as_bits(m, add(m, x, num(m, 1))), whole(m, offset(m)));

@@ -8,10 +8,10 @@
 // Of s = (x-1)/(x+1): log(x) = 2s + s^3 (...), for float results
 static value log_short(const maths *m, value x)
 {
-  value k, part = cx_jit_split(m, x, &k), one = num(m, 1);
+  value k, part = cpu_jit_split(m, x, &k), one = num(m, 1);
   value s = quotient(m, sub(m, part, one), add(m, part, one));
   value z = mul(m, s, s);
-  value p = mul(m, mul(m, polynomial(m, &cx_jit_log_short, z), z), s);
+  value p = mul(m, mul(m, polynomial(m, &cpu_jit_log_short, z), z), s);
   p = add(m, p, add(m, s, s));
   return mad(m, k, num(m, 0.69314718055994529), p);
 }
@@ -22,7 +22,7 @@ static value exp_short(const maths *m, value x)
   value n = mad(m, x, num(m, 1.4426950408889634), rounder(m));
   value multiple = sub(m, n, rounder(m));
   value r = mad(m, multiple, num(m, -0.69314718055994529), x);
-  value p = polynomial(m, &cx_jit_exp_short, r);
+  value p = polynomial(m, &cpu_jit_exp_short, r);
   p = add(m, mad(m, p, mul(m, r, r), r), num(m, 1));
   return mul(m, p, power_of_two(m, as_bits(m, n)));
 }
@@ -44,12 +44,12 @@ static pair pair_sum(const maths *m, pair a, pair b)
 // log(x) to about 2^-65: 2s + s^3 (2/3 + z (2/5 + z P(z))), z = s^2
 static pair log_long(const maths *m, value x)
 {
-  value k, part = cx_jit_split(m, x, &k), zero = num(m, 0);
+  value k, part = cpu_jit_split(m, x, &k), zero = num(m, 0);
   pair top = { sub(m, part, num(m, 1)), zero };
   pair s = ratio_of(m, top, sum_of(m, part, num(m, 1)));
   s = quick_sum(m, s.hi, s.lo);
   pair z = pair_product(m, s, s);
-  value p = mul(m, polynomial(m, &cx_jit_log_long, z.hi), z.hi);
+  value p = mul(m, polynomial(m, &cpu_jit_log_long, z.hi), z.hi);
   pair a = pair_sum(m, (pair){ num(m, 0.4), num(m, -2.2204460492503132e-17) },
                     (pair){ p, zero });
   pair third = { num(m, 0.66666666666666663), num(m, 3.700743415417188e-17) };
@@ -103,10 +103,10 @@ static value power_wide(const maths *m, value size, value y)
   value within = less(m, absolute(m, product), num(m, 800));
   within = both(m, within, less(m, zero, absolute(m, product)));
   p = (pair){ product, choose(m, within, p.lo, zero) };
-  return cx_jit_exp_pair(m, p);
+  return cpu_jit_exp_pair(m, p);
 }
 
-value cx_jit_pow(const maths *m, value x, value y)
+value cpu_jit_pow(const maths *m, value x, value y)
 {
   value zero = num(m, 0), one = num(m, 1), endless = infinity(m);
   value size = absolute(m, x), y_size = absolute(m, y);
@@ -127,7 +127,7 @@ value cx_jit_pow(const maths *m, value x, value y)
 // A first guess by a third of the exponent and fraction as they lie in the high
 // half of the bits (W. Kahan's; the constant is FreeBSD's), made exact by steps
 // of Halley's, y (y^3 + 2a) / (2 y^3 + a), each of which triples the bits.
-value cx_jit_cbrt(const maths *m, value x)
+value cpu_jit_cbrt(const maths *m, value x)
 {
   // Away from the denormals, and from where 3a is infinite.
   value size = absolute(m, x), small = less(m, size, num(m, 1));

@@ -12,15 +12,15 @@
 static void load_window(const maths *m, value from, value window[3])
 {
   LLVMTypeRef i64 = m->whole;
-  LLVMTypeRef array = LLVMArrayType2(i64, CX_JIT_TWO_OVER_PI_WORDS);
+  LLVMTypeRef array = LLVMArrayType2(i64, CPU_JIT_TWO_OVER_PI_WORDS);
   value table = LLVMGetNamedGlobal(m->env->module, "calx.two_over_pi");
   if (!table) {
-    value words[CX_JIT_TWO_OVER_PI_WORDS];
-    for (int i = 0; i < CX_JIT_TWO_OVER_PI_WORDS; i++)
-      words[i] = LLVMConstInt(i64, cx_jit_two_over_pi[i], false);
+    value words[CPU_JIT_TWO_OVER_PI_WORDS];
+    for (int i = 0; i < CPU_JIT_TWO_OVER_PI_WORDS; i++)
+      words[i] = LLVMConstInt(i64, cpu_jit_two_over_pi[i], false);
     table = LLVMAddGlobal(m->env->module, array, "calx.two_over_pi");
     LLVMSetInitializer(table,
-                       LLVMConstArray2(i64, words, CX_JIT_TWO_OVER_PI_WORDS));
+                       LLVMConstArray2(i64, words, CPU_JIT_TWO_OVER_PI_WORDS));
     LLVMSetLinkage(table, LLVMInternalLinkage);
     LLVMSetGlobalConstant(table, true);
   }
@@ -102,16 +102,16 @@ static pair fraction_of(const maths *m, value high, value low)
 }
 
 // { double, double, i64 } calx.reduce(double x) for 1/2 <= |x| < infinity.
-static value exact_reduction(cx_jit_math_env *env, LLVMTypeRef *out_type)
+static value exact_reduction(cpu_jit_math_env *env, LLVMTypeRef *out_type)
 {
   maths outer = maths_of(env, true, 0);
   LLVMTypeRef parts[] = { outer.real, outer.real, outer.whole };
   LLVMTypeRef result_type =
       LLVMStructTypeInContext(env->context, parts, 3, false);
   *out_type = LLVMFunctionType(result_type, &outer.real, 1, false);
-  cx_jit_math_env inner;
+  cpu_jit_math_env inner;
   value function;
-  if (!cx_jit_begin(env, "calx.reduce", *out_type, &function, &inner))
+  if (!cpu_jit_begin(env, "calx.reduce", *out_type, &function, &inner))
     return function;
 
   maths scalar = maths_of(&inner, true, 0), *m = &scalar;
@@ -132,7 +132,7 @@ static value exact_reduction(cx_jit_math_env *env, LLVMTypeRef *out_type)
                      choose(m, below, minus(m, whole(m, 0), n), n) };
   for (unsigned i = 0; i < 3; i++)
     result = LLVMBuildInsertValue(m->b, result, fields[i], i, "");
-  cx_jit_end(&inner, result);
+  cpu_jit_end(&inner, result);
   return function;
 }
 
@@ -218,7 +218,7 @@ static reduction reduce_in_parts(const maths *m, value x, bool was_float)
   return (reduction){ { r.hi, r.lo, as_bits(m, sum) } };
 }
 
-pair cx_jit_reduce(const maths *m, value x, bool was_float, value *out_n)
+pair cpu_jit_reduce(const maths *m, value x, bool was_float, value *out_n)
 {
   reduction fast = reduce_in_parts(m, x, was_float);
   value size = absolute(m, x);

@@ -3,12 +3,12 @@
 #include "jit/math_series.h"
 
 // 5 terms, error 2^-26.1
-const cx_jit_series cx_jit_exp_f32 = {
+const cpu_jit_series cpu_jit_exp_f32 = {
   5, { 0.49999997, 0.16666539, 0.0416677445, 0.00836705696, 0.00138394115 }
 };
 
 // 11 terms, error 2^-60.1
-const cx_jit_series cx_jit_exp_f64 = {
+const cpu_jit_series cpu_jit_exp_f64 = {
   11,
   { 0.5, 0.16666666666666677, 0.041666666666666685, 0.0083333333333218355,
     0.0013888888888896375, 0.00019841269886313517, 2.4801587251328924e-05,
@@ -17,7 +17,7 @@ const cx_jit_series cx_jit_exp_f64 = {
 };
 
 // 7 terms, error 2^-37.5
-const cx_jit_series cx_jit_exp_short = {
+const cpu_jit_series cpu_jit_exp_short = {
   7,
   { 0.50000000001056766, 0.16666666754399401, 0.041666665951018401,
     0.0083332889648954564, 0.0013888985426620958, 0.0001990497317993219,
@@ -25,14 +25,14 @@ const cx_jit_series cx_jit_exp_short = {
 };
 
 // 9 terms, error 2^-29.1
-const cx_jit_series cx_jit_log_f32 = {
+const cpu_jit_series cpu_jit_log_f32 = {
   9,
   { 0.333333135, -0.250001669, 0.200022221, -0.16659373, 0.142096385,
     -0.125495315, 0.12108016, -0.109187394, 0.0534535088 }
 };
 
 // 7 terms, error 2^-59.5
-const cx_jit_series cx_jit_log_f64 = {
+const cpu_jit_series cpu_jit_log_f64 = {
   7,
   { 0.6666666666666734, 0.3999999999941683, 0.28571428741973898,
     0.22222198610673435, 0.18183562587494498, 0.15314090444282344,
@@ -40,14 +40,14 @@ const cx_jit_series cx_jit_log_f64 = {
 };
 
 // 5 terms, error 2^-44.9
-const cx_jit_series cx_jit_log_short = {
+const cpu_jit_series cpu_jit_log_short = {
   5,
   { 0.66666666675777531, 0.39999995629346108, 0.28572108409340913,
     0.22176218111313079, 0.19583753891530098 }
 };
 
 // 7 terms, error 2^-72.9
-const cx_jit_series cx_jit_log_long = {
+const cpu_jit_series cpu_jit_log_long = {
   7,
   { 0.2857142857143315, 0.22222222220016707, 0.18181818604812652,
     0.15384572945603534, 0.13335761253265552, 0.11685080084526475,
@@ -55,43 +55,43 @@ const cx_jit_series cx_jit_log_long = {
 };
 
 // 5 terms, error 2^-28.4
-const cx_jit_series cx_jit_tanh_f32 = {
+const cpu_jit_series cpu_jit_tanh_f32 = {
   5, { -0.333332986, 0.133319363, -0.0537847169, 0.0207986254, -0.00589796668 }
 };
 
 // 4 terms, error 2^-32.5
-const cx_jit_series cx_jit_sin_f32 = {
+const cpu_jit_series cpu_jit_sin_f32 = {
   4, { -0.166666672, 0.0083333794, -0.000198530644, 2.83251006e-06 }
 };
 
 // 6 terms, error 2^-57.9
-const cx_jit_series cx_jit_sin_f64 = {
+const cpu_jit_series cpu_jit_sin_f64 = {
   6,
   { -0.1666666666666663, 0.0083333333333218407, -0.00019841269829358498,
     2.7557313538497069e-06, -2.5050734386002504e-08, 1.5895433090217421e-10 }
 };
 
 // 3 terms, error 2^-33.0
-const cx_jit_series cx_jit_cos_f32 = {
+const cpu_jit_series cpu_jit_cos_f32 = {
   3, { 0.0416666456, -0.00138873095, 2.44323273e-05 }
 };
 
 // 6 terms, error 2^-63.9
-const cx_jit_series cx_jit_cos_f64 = {
+const cpu_jit_series cpu_jit_cos_f64 = {
   6,
   { 0.041666666666666595, -0.001388888888887334, 2.4801587288999579e-05,
     -2.7557314216037234e-07, 2.08757052274584e-09, -1.1358739055225606e-11 }
 };
 
 // 9 terms, error 2^-28.5
-const cx_jit_series cx_jit_atan_f32 = {
+const cpu_jit_series cpu_jit_atan_f32 = {
   9,
   { -0.333332986, 0.199985296, -0.142640144, 0.109508604, -0.0839920193,
     0.057878688, -0.0310932621, 0.010866073, -0.00178208726 }
 };
 
 // 11 terms, error 2^-59.4
-const cx_jit_series cx_jit_atan_f64 = {
+const cpu_jit_series cpu_jit_atan_f64 = {
   11,
   { -0.33333333333333198, 0.19999999999953683, -0.14285714280201253,
     0.1111111078360377, -0.090908977612663366, 0.076920602844833069,
@@ -100,13 +100,14 @@ const cx_jit_series cx_jit_atan_f64 = {
 };
 
 // 7 terms, error 2^-30.0
-const cx_jit_series cx_jit_erf_f32 = { 7,
-                                       { 0.128379166, -0.376126289, 0.112836257,
-                                         -0.0268557407, 0.00519246049,
-                                         -0.000805080403, 8.00277485e-05 } };
+const cpu_jit_series cpu_jit_erf_f32 = {
+  7,
+  { 0.128379166, -0.376126289, 0.112836257, -0.0268557407, 0.00519246049,
+    -0.000805080403, 8.00277485e-05 }
+};
 
 // 13 terms, error 2^-56.3
-const cx_jit_series cx_jit_erf_f64 = {
+const cpu_jit_series cpu_jit_erf_f64 = {
   13,
   { 0.12837916709551259, -0.37612638903184098, 0.11283791670971097,
     -0.026866170648030662, 0.0052239776526859854, -0.00085483285350638778,
@@ -116,14 +117,14 @@ const cx_jit_series cx_jit_erf_f64 = {
 };
 
 // 8 terms, error 2^-33.9
-const cx_jit_series cx_jit_erfc_f32 = {
+const cpu_jit_series cpu_jit_erfc_f32 = {
   8,
   { -0.000170551357, 1.12949514, 0.633386672, 0.108236641, -0.0250915755,
     0.00416059606, -0.000432328699, 2.09130849e-05 }
 };
 
 // 13 terms, error 2^-60.2
-const cx_jit_series cx_jit_erfc_f64 = {
+const cpu_jit_series cpu_jit_erfc_f64 = {
   13,
   { -2.7804055690892987e-06, 0.56436144906699426, 1.1235976220373833,
     2.0543130979032531, 1.9328730361111848, 9.6754505836199289,
@@ -132,7 +133,7 @@ const cx_jit_series cx_jit_erfc_f64 = {
     -209.55472604780371 }
 };
 
-const uint64_t cx_jit_two_over_pi[22] = {
+const uint64_t cpu_jit_two_over_pi[22] = {
   0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0,
   0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
   0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,

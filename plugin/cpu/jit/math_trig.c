@@ -8,7 +8,7 @@
 // sin(r.hi + r.lo) as two numbers; the order is that of fdlibm's k_sin.c.
 static pair sin_near(const maths *m, pair r)
 {
-  const cx_jit_series *series = m->wide ? &cx_jit_sin_f64 : &cx_jit_sin_f32;
+  const cpu_jit_series *series = m->wide ? &cpu_jit_sin_f64 : &cpu_jit_sin_f32;
   value z = mul(m, r.hi, r.hi), v = mul(m, z, r.hi);
   value p = polynomial_from(m, series, 1, z);
   value half = mul(m, r.lo, num(m, 0.5));
@@ -20,7 +20,7 @@ static pair sin_near(const maths *m, pair r)
 // cos(r.hi + r.lo) likewise.
 static pair cos_near(const maths *m, pair r)
 {
-  const cx_jit_series *series = m->wide ? &cx_jit_cos_f64 : &cx_jit_cos_f32;
+  const cpu_jit_series *series = m->wide ? &cpu_jit_cos_f64 : &cpu_jit_cos_f32;
   value z = mul(m, r.hi, r.hi);
   value p = mul(m, mul(m, z, z), polynomial(m, series, z));
   p = sub(m, p, mul(m, r.hi, r.lo));
@@ -58,13 +58,13 @@ static pair as_floats(const maths *m, const maths *wide, value x)
   return (pair){ hi, LLVMBuildFPTrunc(m->b, rest, m->real, "") };
 }
 
-value cx_jit_trigonometric(const maths *m, cx_jit_function fn, value x)
+value cpu_jit_trigonometric(const maths *m, cpu_jit_function fn, value x)
 {
   maths wide = maths_of(m->env, true, m->lanes);
   value doubles = m->wide ? x : LLVMBuildFPExt(m->b, x, wide.real, "");
   value n, result;
-  pair r = cx_jit_reduce(&wide, doubles, !m->wide, &n);
-  if (fn == CX_JIT_TAN) {
+  pair r = cpu_jit_reduce(&wide, doubles, !m->wide, &n);
+  if (fn == CPU_JIT_TAN) {
     result = choose_tan(&wide, sin_near(&wide, r), cos_near(&wide, r), n);
     if (!m->wide) result = LLVMBuildFPTrunc(m->b, result, m->real, "");
   } else {
@@ -72,11 +72,11 @@ value cx_jit_trigonometric(const maths *m, cx_jit_function fn, value x)
       r = as_floats(m, &wide, r.hi);
       n = LLVMBuildTrunc(m->b, n, m->whole, "");
     }
-    if (fn == CX_JIT_COS) n = plus(m, n, whole(m, 1));
+    if (fn == CPU_JIT_COS) n = plus(m, n, whole(m, 1));
     result = choose(m, is_odd(m, n), cos_near(m, r).hi, sin_near(m, r).hi);
     result = turned(m, result, n);
   }
-  if (fn == CX_JIT_COS) return result;
+  if (fn == CPU_JIT_COS) return result;
   value tiny = less(m, absolute(m, x), either(m, 0x1p-13, 0x1p-27));
   return choose(m, tiny, x, result);
 }
@@ -112,7 +112,7 @@ static pair slope_of(const maths *m, value small, value large, value *out_turn)
   return (pair){ q, quotient(m, rest, bottom.hi) };
 }
 
-value cx_jit_atan2(const maths *m, value y, value x)
+value cpu_jit_atan2(const maths *m, value y, value x)
 {
   value zero = num(m, 0), one = num(m, 1);
   value a = absolute(m, y), b = absolute(m, x);
@@ -128,7 +128,7 @@ value cx_jit_atan2(const maths *m, value y, value x)
   value far, base = zero, base_lo = zero;
   pair q = slope_of(m, small, large, &far);
   value z = mul(m, q.hi, q.hi);
-  value p = polynomial(m, m->wide ? &cx_jit_atan_f64 : &cx_jit_atan_f32, z);
+  value p = polynomial(m, m->wide ? &cpu_jit_atan_f64 : &cpu_jit_atan_f32, z);
   value rest = mul(m, mul(m, p, z), q.hi);
   pair angle = { q.hi, q.lo ? add(m, rest, q.lo) : rest };
   if (far) {

@@ -12,33 +12,33 @@ static int deeper(int a, int b)
 
 // ---- between memory and registers ----
 
-static LLVMValueRef to_register(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef to_register(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMValueRef x, cx_hlo_elem e)
 {
   if (e == CX_HLO_I1) {
     return LLVMBuildICmp(b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
   }
   if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
-    return cx_jit_from_bits16(env, b, x, e);
+    return cpu_jit_from_bits16(env, b, x, e);
   }
   return x;
 }
 
-static LLVMValueRef to_memory(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
-                              cx_hlo_elem e)
+static LLVMValueRef to_memory(cpu_jit_env *env, LLVMBuilderRef b,
+                              LLVMValueRef x, cx_hlo_elem e)
 {
   if (e == CX_HLO_I1) {
     const bool wide = LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind;
-    return LLVMBuildZExt(b, x, wide ? cx_jit_wide_type(env, env->i8) : env->i8,
+    return LLVMBuildZExt(b, x, wide ? cpu_jit_wide_type(env, env->i8) : env->i8,
                          "");
   }
   if (e == CX_HLO_BF16 || e == CX_HLO_F16) {
-    return cx_jit_to_bits16(env, b, x, e);
+    return cpu_jit_to_bits16(env, b, x, e);
   }
   return x;
 }
 
-static LLVMValueRef address(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+static LLVMValueRef address(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                             LLVMValueRef pointer, LLVMValueRef index)
 {
   (void)env;
@@ -55,42 +55,42 @@ static unsigned bytes_of(LLVMTypeRef t)
 }
 
 // The lanes' addresses.
-static LLVMValueRef addresses(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
-                              LLVMValueRef pointer, cx_jit_ix ix)
+static LLVMValueRef addresses(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                              LLVMValueRef pointer, cpu_jit_ix ix)
 {
   if (ix.wide) return address(env, b, t, pointer, ix.base);
   LLVMValueRef base = address(env, b, t, pointer, ix.base);
-  LLVMTypeRef lanes = cx_jit_wide_type(env, env->i64);
-  return address(env, b, t, base, cx_jit_iota(env, lanes, ix.lane));
+  LLVMTypeRef lanes = cpu_jit_wide_type(env, env->i64);
+  return address(env, b, t, base, cpu_jit_iota(env, lanes, ix.lane));
 }
 
-static LLVMValueRef all_lanes(cx_jit_env *env)
+static LLVMValueRef all_lanes(cpu_jit_env *env)
 {
-  return LLVMConstAllOnes(cx_jit_wide_type(env, env->i1));
+  return LLVMConstAllOnes(cpu_jit_wide_type(env, env->i1));
 }
 
-static LLVMValueRef load_masked(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef load_masked(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMTypeRef t, LLVMValueRef at,
                                 LLVMValueRef mask, bool gather)
 {
-  LLVMTypeRef wide = cx_jit_wide_type(env, t);
+  LLVMTypeRef wide = cpu_jit_wide_type(env, t);
   LLVMValueRef args[] = { at, LLVMConstInt(env->i32, bytes_of(t), 0),
                           mask == NULL ? all_lanes(env) : mask,
                           LLVMConstNull(wide) };
   LLVMTypeRef types[] = { wide, LLVMTypeOf(at) };
-  return cx_jit_intrinsic(env, b,
-                          gather ? "llvm.masked.gather" : "llvm.masked.load",
-                          types, 2, args, 4);
+  return cpu_jit_intrinsic(env, b,
+                           gather ? "llvm.masked.gather" : "llvm.masked.load",
+                           types, 2, args, 4);
 }
 
 // A whole vector from `ix` on, backwards where its stride is -1.
-static LLVMValueRef load_run(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
-                             LLVMValueRef pointer, cx_jit_ix ix)
+static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                             LLVMValueRef pointer, cpu_jit_ix ix)
 {
-  LLVMTypeRef wide = cx_jit_wide_type(env, t);
+  LLVMTypeRef wide = cpu_jit_wide_type(env, t);
   LLVMValueRef at = address(env, b, t, pointer, ix.base);
   if (ix.lane < 0) {
-    at = address(env, b, t, at, cx_jit_i64(env, 1 - env->lanes));
+    at = address(env, b, t, at, cpu_jit_i64(env, 1 - env->lanes));
   }
   LLVMValueRef v = LLVMBuildLoad2(b, wide, at, "");
   LLVMSetAlignment(v, bytes_of(t));
@@ -106,7 +106,7 @@ static LLVMValueRef load_run(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 
 // The lanes of `mask` at the elements, `first` and on, that a stride of 2
 // takes.
-static LLVMValueRef spread_mask(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef spread_mask(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMValueRef mask, int first)
 {
   LLVMValueRef order[64];
@@ -121,22 +121,22 @@ static LLVMValueRef spread_mask(cx_jit_env *env, LLVMBuilderRef b,
 
 // Every second element from `ix` on: two vectors, of which the second ends with
 // the last element that is wanted, so that nothing behind it is read.
-static LLVMValueRef load_second(cx_jit_env *env, LLVMBuilderRef b,
+static LLVMValueRef load_second(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMTypeRef t, LLVMValueRef pointer,
-                                cx_jit_ix ix, LLVMValueRef mask)
+                                cpu_jit_ix ix, LLVMValueRef mask)
 {
   const int n = env->lanes;
   LLVMValueRef half[2];
   for (int i = 0; i < 2; i++) {
     const int first = i == 0 ? 0 : n - 1;
     LLVMValueRef at = address(env, b, t, pointer, ix.base);
-    at = address(env, b, t, at, cx_jit_i64(env, first));
+    at = address(env, b, t, at, cpu_jit_i64(env, first));
     if (mask != NULL) {
       half[i] =
           load_masked(env, b, t, at, spread_mask(env, b, mask, first), false);
       continue;
     }
-    half[i] = LLVMBuildLoad2(b, cx_jit_wide_type(env, t), at, "");
+    half[i] = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
     LLVMSetAlignment(half[i], bytes_of(t));
   }
   LLVMValueRef order[64];
@@ -148,11 +148,11 @@ static LLVMValueRef load_second(cx_jit_env *env, LLVMBuilderRef b,
                                 LLVMConstVector(order, (unsigned)n), "");
 }
 
-static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
-                              LLVMValueRef pointer, cx_jit_ix ix,
+static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+                              LLVMValueRef pointer, cpu_jit_ix ix,
                               LLVMValueRef mask)
 {
-  if (cx_jit_ix_same(&ix)) {
+  if (cpu_jit_ix_same(&ix)) {
     LLVMValueRef v =
         LLVMBuildLoad2(b, t, address(env, b, t, pointer, ix.base), "");
     LLVMSetAlignment(v, bytes_of(t));
@@ -171,35 +171,35 @@ static LLVMValueRef load_part(cx_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
   return load_masked(env, b, t, addresses(env, b, t, pointer, ix), mask, true);
 }
 
-cx_jit_val cx_jit_load(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
-                       const cx_jit_place *p)
+cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
+                         const cpu_jit_place *p)
 {
-  return cx_jit_load_at(env, pointer, e, p, 0);
+  return cpu_jit_load_at(env, pointer, e, p, 0);
 }
 
-cx_jit_val cx_jit_load_at(cx_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
-                          const cx_jit_place *p, int level)
+cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
+                            cx_hlo_elem e, const cpu_jit_place *p, int level)
 {
-  cx_jit_ix ix = cx_jit_place_linear(env, p);
-  cx_jit_val v = { .elem = e, .level = deeper(level, ix.level) };
-  v.wide = !cx_jit_ix_same(&ix);
+  cpu_jit_ix ix = cpu_jit_place_linear(env, p);
+  cpu_jit_val v = { .elem = e, .level = deeper(level, ix.level) };
+  v.wide = !cpu_jit_ix_same(&ix);
   if (v.wide && p->mask != NULL) v.level = deeper(v.level, p->mask_level);
-  LLVMTypeRef t = cx_jit_memory_type(env, e);
+  LLVMTypeRef t = cpu_jit_memory_type(env, e);
   if (cx_hlo_elem_is_complex(e)) {
-    ix = cx_jit_ix_scale(env, ix, 2);
-    cx_jit_ix second = cx_jit_ix_offset(env, ix, 1);
-    LLVMBuilderRef b = cx_jit_at(env, v.level);
+    ix = cpu_jit_ix_scale(env, ix, 2);
+    cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);
+    LLVMBuilderRef b = cpu_jit_at(env, v.level);
     v.re = load_part(env, b, t, pointer, ix, p->mask);
     v.im = load_part(env, b, t, pointer, second, p->mask);
     return v;
   }
-  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
   v.re = to_register(env, b, load_part(env, b, t, pointer, ix, p->mask), e);
   return v;
 }
 
-static void store_part(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
-                       LLVMValueRef v, cx_jit_ix ix, LLVMValueRef mask)
+static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
+                       LLVMValueRef v, cpu_jit_ix ix, LLVMValueRef mask)
 {
   LLVMTypeRef t = LLVMTypeOf(v);
   if (LLVMGetTypeKind(t) != LLVMVectorTypeKind) {
@@ -218,24 +218,24 @@ static void store_part(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
   LLVMValueRef args[] = { v, at, LLVMConstInt(env->i32, bytes_of(scalar), 0),
                           mask == NULL ? all_lanes(env) : mask };
   LLVMTypeRef types[] = { t, LLVMTypeOf(at) };
-  cx_jit_intrinsic(env, b, run ? "llvm.masked.store" : "llvm.masked.scatter",
-                   types, 2, args, 4);
+  cpu_jit_intrinsic(env, b, run ? "llvm.masked.store" : "llvm.masked.scatter",
+                    types, 2, args, 4);
 }
 
-void cx_jit_store(cx_jit_env *env, LLVMValueRef pointer, cx_jit_val v,
-                  const cx_jit_place *p, int level)
+void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
+                   const cpu_jit_place *p, int level)
 {
-  cx_jit_ix ix = cx_jit_place_linear(env, p);
-  if (!cx_jit_ix_same(&ix)) v = cx_jit_widen(env, v);
+  cpu_jit_ix ix = cpu_jit_place_linear(env, p);
+  if (!cpu_jit_ix_same(&ix)) v = cpu_jit_widen(env, v);
   if (v.im != NULL) {
-    ix = cx_jit_ix_scale(env, ix, 2);
-    cx_jit_ix second = cx_jit_ix_offset(env, ix, 1);
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    ix = cpu_jit_ix_scale(env, ix, 2);
+    cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     store_part(env, b, pointer, v.re, ix, p->mask);
     store_part(env, b, pointer, v.im, second, p->mask);
     return;
   }
-  LLVMBuilderRef b = cx_jit_at(env, level);
+  LLVMBuilderRef b = cpu_jit_at(env, level);
   store_part(env, b, pointer, to_memory(env, b, v.re, v.elem), ix, p->mask);
 }
 
@@ -257,11 +257,11 @@ static LLVMValueRef literal_element(LLVMTypeRef t, const unsigned char *p)
   return LLVMConstInt(t, v, 0);
 }
 
-cx_jit_val cx_jit_splat_of(cx_jit_env *env, const cx_hlo_elements *e)
+cpu_jit_val cpu_jit_splat_of(cpu_jit_env *env, const cx_hlo_elements *e)
 {
   const cx_hlo_elem elem = e->type.tensor.elem;
-  LLVMTypeRef t = cx_jit_memory_type(env, elem);
-  cx_jit_val v = { .elem = elem };
+  LLVMTypeRef t = cpu_jit_memory_type(env, elem);
+  cpu_jit_val v = { .elem = elem };
   v.re = literal_element(t, e->data);
   if (cx_hlo_elem_is_complex(elem)) {
     v.im = literal_element(t, e->data + bytes_of(t));
@@ -274,7 +274,7 @@ cx_jit_val cx_jit_splat_of(cx_jit_env *env, const cx_hlo_elements *e)
   return v;
 }
 
-LLVMValueRef cx_jit_literal(cx_jit_env *env, const cx_hlo_elements *e)
+LLVMValueRef cpu_jit_literal(cpu_jit_env *env, const cx_hlo_elements *e)
 {
   // Its name says what it holds: equal ones are one, in all functions.
   char name[40] = "literal";

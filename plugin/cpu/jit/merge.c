@@ -4,35 +4,35 @@
 
 #include "jit/emit.h"
 
-static uint32_t need_of(cx_jit_env *env, const cx_hlo_value *v)
+static uint32_t need_of(cpu_jit_env *env, const cx_hlo_value *v)
 {
-  return cx_jit_slot_of(env, v)->need;
+  return cpu_jit_slot_of(env, v)->need;
 }
 
-void cx_jit_merge(cx_jit_env *env)
+void cpu_jit_merge(cpu_jit_env *env)
 {
-  const cx_jit_kernel *k = env->kernel;
+  const cpu_jit_kernel *k = env->kernel;
   for (size_t i = 0; i < k->n_ops; i++) {
     const cx_hlo_op *op = k->ops[i];
     uint32_t need = 0;
-    switch (cx_jit_class_of(op)) {
-      case CX_JIT_ELEMENT:
+    switch (cpu_jit_class_of(op)) {
+      case CPU_JIT_ELEMENT:
         for (size_t j = 0; j < op->n_operands; j++) {
-          if (cx_jit_type(op->operands[j])->rank > 0) {
+          if (cpu_jit_type(op->operands[j])->rank > 0) {
             need |= need_of(env, op->operands[j]);
           }
         }
         break;
-      case CX_JIT_INDEX: need = cx_jit_index_cuts(env, op); break;
+      case CPU_JIT_INDEX: need = cpu_jit_index_cuts(env, op); break;
       default: break;
     }
     for (size_t j = 0; j < op->n_results; j++) {
-      cx_jit_slot_of(env, &op->results[j])->need = need;
+      cpu_jit_slot_of(env, &op->results[j])->need = need;
     }
   }
 }
 
-int cx_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
+int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
 {
   int n = 0;
   bool pending = false;
@@ -75,7 +75,7 @@ static double op_ns(const cx_hlo_op *op)
   }
 }
 
-double cx_jit_element_ns(const cx_jit_env *env)
+double cpu_jit_element_ns(const cpu_jit_env *env)
 {
   double sum = 0.05;
   for (size_t i = 0; i < env->kernel->n_ops; i++) {
@@ -84,23 +84,23 @@ double cx_jit_element_ns(const cx_jit_env *env)
   return sum;
 }
 
-double cx_jit_element_bytes(const cx_jit_env *env)
+double cpu_jit_element_bytes(const cpu_jit_env *env)
 {
-  const cx_jit_kernel *k = env->kernel;
+  const cpu_jit_kernel *k = env->kernel;
   double sum = 0;
   for (size_t i = 0; i < k->n_inputs; i++) {
-    sum += (double)cx_hlo_elem_bytes(cx_jit_type(k->inputs[i])->elem);
+    sum += (double)cx_hlo_elem_bytes(cpu_jit_type(k->inputs[i])->elem);
   }
   for (size_t i = 0; i < k->n_outputs; i++) {
-    sum += (double)cx_hlo_elem_bytes(cx_jit_type(k->outputs[i])->elem);
+    sum += (double)cx_hlo_elem_bytes(cpu_jit_type(k->outputs[i])->elem);
   }
   return sum;
 }
 
-int64_t cx_jit_grain(const cx_jit_env *env, double elements_per_iteration)
+int64_t cpu_jit_grain(const cpu_jit_env *env, double elements_per_iteration)
 {
-  const double ns = cx_jit_element_ns(env) * elements_per_iteration;
-  const double bytes = cx_jit_element_bytes(env) * elements_per_iteration;
+  const double ns = cpu_jit_element_ns(env) * elements_per_iteration;
+  const double bytes = cpu_jit_element_bytes(env) * elements_per_iteration;
   const double n = fmin(20000 / fmax(ns, 1e-3), 262144 / fmax(bytes, 1e-3));
   return n < 1 ? 1 : (n > 1e12 ? (int64_t)1e12 : (int64_t)n);
 }

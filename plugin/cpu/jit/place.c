@@ -27,93 +27,96 @@ static int deeper(int a, int b)
 
 // ---- one index ----
 
-cx_jit_ix cx_jit_ix_const(cx_jit_env *env, int64_t v)
+cpu_jit_ix cpu_jit_ix_const(cpu_jit_env *env, int64_t v)
 {
-  return (cx_jit_ix){ .base = cx_jit_i64(env, v), .multiple = v < 0 ? -v : v };
+  return (cpu_jit_ix){ .base = cpu_jit_i64(env, v),
+                       .multiple = v < 0 ? -v : v };
 }
 
-cx_jit_ix cx_jit_ix_scalar(LLVMValueRef base, int level, int64_t multiple)
+cpu_jit_ix cpu_jit_ix_scalar(LLVMValueRef base, int level, int64_t multiple)
 {
-  return (cx_jit_ix){ .base = base, .level = level, .multiple = multiple };
+  return (cpu_jit_ix){ .base = base, .level = level, .multiple = multiple };
 }
 
-bool cx_jit_ix_same(const cx_jit_ix *ix)
+bool cpu_jit_ix_same(const cpu_jit_ix *ix)
 {
   return !ix->wide && ix->lane == 0;
 }
 
-LLVMTypeRef cx_jit_lane_type(cx_jit_env *env)
+LLVMTypeRef cpu_jit_lane_type(cpu_jit_env *env)
 {
   return env->small ? env->i32 : env->i64;
 }
 
-LLVMValueRef cx_jit_ix_widen(cx_jit_env *env, cx_jit_ix a)
+LLVMValueRef cpu_jit_ix_widen(cpu_jit_env *env, cpu_jit_ix a)
 {
   if (a.wide) return a.base;
-  LLVMTypeRef lane = cx_jit_lane_type(env);
-  LLVMValueRef base = cx_jit_resize(env, a.base, lane, true, a.level);
-  base = cx_jit_splat(env, base, a.level);
+  LLVMTypeRef lane = cpu_jit_lane_type(env);
+  LLVMValueRef base = cpu_jit_resize(env, a.base, lane, true, a.level);
+  base = cpu_jit_splat(env, base, a.level);
   if (a.lane == 0) return base;
-  LLVMValueRef step = cx_jit_iota(env, cx_jit_wide_type(env, lane), a.lane);
-  return cx_jit_op2(env, LLVMAdd, base, step, a.level);
+  LLVMValueRef step = cpu_jit_iota(env, cpu_jit_wide_type(env, lane), a.lane);
+  return cpu_jit_op2(env, LLVMAdd, base, step, a.level);
 }
 
-cx_jit_ix cx_jit_ix_add(cx_jit_env *env, cx_jit_ix a, cx_jit_ix b)
+cpu_jit_ix cpu_jit_ix_add(cpu_jit_env *env, cpu_jit_ix a, cpu_jit_ix b)
 {
   if (!a.wide && a.lane == 0 && a.multiple == 0) return b;
   if (!b.wide && b.lane == 0 && b.multiple == 0) return a;
   const int level = deeper(a.level, b.level);
   if (!a.wide && !b.wide) {
-    return (cx_jit_ix){ .base = cx_jit_op2(env, LLVMAdd, a.base, b.base, level),
-                        .lane = a.lane + b.lane,
-                        .multiple = gcd(a.multiple, b.multiple),
-                        .level = level };
+    return (cpu_jit_ix){ .base =
+                             cpu_jit_op2(env, LLVMAdd, a.base, b.base, level),
+                         .lane = a.lane + b.lane,
+                         .multiple = gcd(a.multiple, b.multiple),
+                         .level = level };
   }
-  LLVMValueRef x = cx_jit_ix_widen(env, a);
-  LLVMValueRef y = cx_jit_ix_widen(env, b);
-  return (cx_jit_ix){ .base = cx_jit_op2(env, LLVMAdd, x, y, level),
-                      .level = level,
-                      .wide = true };
+  LLVMValueRef x = cpu_jit_ix_widen(env, a);
+  LLVMValueRef y = cpu_jit_ix_widen(env, b);
+  return (cpu_jit_ix){ .base = cpu_jit_op2(env, LLVMAdd, x, y, level),
+                       .level = level,
+                       .wide = true };
 }
 
-cx_jit_ix cx_jit_ix_scale(cx_jit_env *env, cx_jit_ix a, int64_t k)
+cpu_jit_ix cpu_jit_ix_scale(cpu_jit_env *env, cpu_jit_ix a, int64_t k)
 {
   if (k == 1) return a;
-  if (k == 0) return cx_jit_ix_const(env, 0);
-  LLVMValueRef by = cx_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
-  a.base = cx_jit_op2(env, LLVMMul, a.base, by, a.level);
+  if (k == 0) return cpu_jit_ix_const(env, 0);
+  LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
+  a.base = cpu_jit_op2(env, LLVMMul, a.base, by, a.level);
   a.lane *= k;
   a.multiple *= k < 0 ? -k : k;
   return a;
 }
 
-cx_jit_ix cx_jit_ix_offset(cx_jit_env *env, cx_jit_ix a, int64_t k)
+cpu_jit_ix cpu_jit_ix_offset(cpu_jit_env *env, cpu_jit_ix a, int64_t k)
 {
   if (k == 0) return a;
-  LLVMValueRef by = cx_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
-  a.base = cx_jit_op2(env, LLVMAdd, a.base, by, a.level);
+  LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)k);
+  a.base = cpu_jit_op2(env, LLVMAdd, a.base, by, a.level);
   a.multiple = gcd(a.multiple, k);
   return a;
 }
 
-static cx_jit_ix divided(cx_jit_env *env, LLVMOpcode op, cx_jit_ix a, int64_t d)
+static cpu_jit_ix divided(cpu_jit_env *env, LLVMOpcode op, cpu_jit_ix a,
+                          int64_t d)
 {
-  LLVMValueRef by = cx_jit_const_int(LLVMTypeOf(a.base), (uint64_t)d);
-  a.base = cx_jit_op2(env, op, a.base, by, a.level);
+  LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(a.base), (uint64_t)d);
+  a.base = cpu_jit_op2(env, op, a.base, by, a.level);
   a.multiple = 1;
   return a;
 }
 
-void cx_jit_ix_split(cx_jit_env *env, cx_jit_ix a, int64_t d, int64_t size,
-                     bool masked, cx_jit_ix *quotient, cx_jit_ix *rest)
+void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
+                      bool masked, cpu_jit_ix *quotient, cpu_jit_ix *rest)
 {
   if (d == 1) {
     *quotient = a;
-    *rest = cx_jit_ix_const(env, 0);
+    *rest = cpu_jit_ix_const(env, 0);
     return;
   }
   if (d >= size) {
-    *quotient = cx_jit_ix_const(env, 0);
+    *quotient = cpu_jit_ix_const(env, 0);
     *rest = a;
     return;
   }
@@ -127,39 +130,39 @@ void cx_jit_ix_split(cx_jit_env *env, cx_jit_ix a, int64_t d, int64_t size,
     *rest = divided(env, LLVMURem, a, d);
     rest->multiple = room;
     if (!masked || a.lane == 0) return;
-    LLVMValueRef most = cx_jit_i64(env, (size - 1) / d);
+    LLVMValueRef most = cpu_jit_i64(env, (size - 1) / d);
     LLVMValueRef in =
-        cx_jit_compare(env, LLVMIntULE, quotient->base, most, quotient->level);
+        cpu_jit_compare(env, LLVMIntULE, quotient->base, most, quotient->level);
     quotient->base =
-        cx_jit_choose(env, in, quotient->base, most, quotient->level);
+        cpu_jit_choose(env, in, quotient->base, most, quotient->level);
     return;
   }
-  a = (cx_jit_ix){ .base = cx_jit_ix_widen(env, a),
-                   .level = a.level,
-                   .wide = true };
+  a = (cpu_jit_ix){ .base = cpu_jit_ix_widen(env, a),
+                    .level = a.level,
+                    .wide = true };
   *quotient = divided(env, LLVMUDiv, a, d);
   *rest = divided(env, LLVMURem, a, d);
 }
 
 // ---- places ----
 
-static uintptr_t hash_place(const cx_jit_place *p)
+static uintptr_t hash_place(const cpu_jit_place *p)
 {
   uintptr_t h = (uintptr_t)p->mask >> 4;
   for (int i = 0; i < p->n; i++) {
-    const cx_jit_part *part = &p->part[i];
+    const cpu_jit_part *part = &p->part[i];
     h = h * 31 + ((uintptr_t)part->ix.base >> 4);
     h = h * 31 + (uintptr_t)part->ix.lane + (uintptr_t)part->dims;
   }
   return h ^ (h >> 10);
 }
 
-static bool same_place(const cx_jit_place *a, const cx_jit_place *b)
+static bool same_place(const cpu_jit_place *a, const cpu_jit_place *b)
 {
   if (a->mask != b->mask || a->n != b->n) return false;
   for (int i = 0; i < a->n; i++) {
-    const cx_jit_part *x = &a->part[i];
-    const cx_jit_part *y = &b->part[i];
+    const cpu_jit_part *x = &a->part[i];
+    const cpu_jit_part *y = &b->part[i];
     if (x->ix.base != y->ix.base || x->ix.lane != y->ix.lane ||
         x->dims != y->dims || x->size != y->size) {
       return false;
@@ -168,14 +171,14 @@ static bool same_place(const cx_jit_place *a, const cx_jit_place *b)
   return true;
 }
 
-const cx_jit_place *cx_jit_place_of(cx_jit_env *env, const cx_jit_place *p)
+const cpu_jit_place *cpu_jit_place_of(cpu_jit_env *env, const cpu_jit_place *p)
 {
   if (p->n == 0) return &env->scalar;
-  cx_jit_place **bucket = &env->places[hash_place(p) % BUCKETS];
-  for (cx_jit_place *q = *bucket; q != NULL; q = q->next) {
+  cpu_jit_place **bucket = &env->places[hash_place(p) % BUCKETS];
+  for (cpu_jit_place *q = *bucket; q != NULL; q = q->next) {
     if (same_place(p, q)) return q;
   }
-  cx_jit_place *q = CX_ARENA_NEW(&env->fn_arena, cx_jit_place);
+  cpu_jit_place *q = CX_ARENA_NEW(&env->fn_arena, cpu_jit_place);
   if (q == NULL) {
     if (env->status == NULL) env->status = cx_out_of_memory();
     return &env->scalar;
@@ -186,57 +189,59 @@ const cx_jit_place *cx_jit_place_of(cx_jit_env *env, const cx_jit_place *p)
   return q;
 }
 
-void cx_jit_place_push(cx_jit_place *p, int dims, int64_t size, cx_jit_ix ix)
+void cpu_jit_place_push(cpu_jit_place *p, int dims, int64_t size, cpu_jit_ix ix)
 {
-  CX_ASSERT(p->n < CX_JIT_RANK);
-  p->part[p->n++] = (cx_jit_part){ ix, size, dims };
+  CX_ASSERT(p->n < CPU_JIT_RANK);
+  p->part[p->n++] = (cpu_jit_part){ ix, size, dims };
 }
 
-const cx_jit_place *cx_jit_place_masked(cx_jit_env *env, const cx_jit_place *p,
-                                        LLVMValueRef mask, int level)
+const cpu_jit_place *cpu_jit_place_masked(cpu_jit_env *env,
+                                          const cpu_jit_place *p,
+                                          LLVMValueRef mask, int level)
 {
-  cx_jit_place q = *p;
+  cpu_jit_place q = *p;
   if (p->mask == NULL) {
     q.mask = mask;
     q.mask_level = level;
   } else {
     q.mask_level = deeper(p->mask_level, level);
-    q.mask = cx_jit_op2(env, LLVMAnd, p->mask, mask, q.mask_level);
+    q.mask = cpu_jit_op2(env, LLVMAnd, p->mask, mask, q.mask_level);
   }
-  return cx_jit_place_of(env, &q);
+  return cpu_jit_place_of(env, &q);
 }
 
-void cx_jit_place_cut(cx_jit_env *env, const cx_hlo_type *t,
-                      const cx_jit_place *p, uint32_t cuts, cx_jit_place *out)
+void cpu_jit_place_cut(cpu_jit_env *env, const cx_hlo_type *t,
+                       const cpu_jit_place *p, uint32_t cuts,
+                       cpu_jit_place *out)
 {
-  *out = (cx_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
+  *out = (cpu_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
   int d = 0;
   for (int i = 0; i < p->n; i++) {
-    cx_jit_part rest = p->part[i];
+    cpu_jit_part rest = p->part[i];
     const int end = d + rest.dims;
     while (d < end) {
       int next = d + 1;
       int64_t size = t->dims[d];
       while (next < end && (cuts >> next & 1) == 0) size *= t->dims[next++];
-      cx_jit_ix ix = rest.ix;
+      cpu_jit_ix ix = rest.ix;
       if (next < end) {
         const int64_t inner = size == 0 ? 0 : rest.size / size;
-        cx_jit_ix_split(env, ix, inner, rest.size, p->mask != NULL, &ix,
-                        &rest.ix);
+        cpu_jit_ix_split(env, ix, inner, rest.size, p->mask != NULL, &ix,
+                         &rest.ix);
         rest.size = inner;
       }
-      cx_jit_place_push(out, next - d, size, ix);
+      cpu_jit_place_push(out, next - d, size, ix);
       d = next;
     }
   }
 }
 
-cx_jit_ix cx_jit_place_linear(cx_jit_env *env, const cx_jit_place *p)
+cpu_jit_ix cpu_jit_place_linear(cpu_jit_env *env, const cpu_jit_place *p)
 {
-  cx_jit_ix sum = cx_jit_ix_const(env, 0);
+  cpu_jit_ix sum = cpu_jit_ix_const(env, 0);
   for (int i = 0; i < p->n; i++) {
-    sum = cx_jit_ix_scale(env, sum, p->part[i].size);
-    sum = cx_jit_ix_add(env, sum, p->part[i].ix);
+    sum = cpu_jit_ix_scale(env, sum, p->part[i].size);
+    sum = cpu_jit_ix_add(env, sum, p->part[i].ix);
   }
   return sum;
 }

@@ -29,7 +29,7 @@ static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
   const cx_hlo_value *x = &b->args[i], *y = &b->args[op->n_results + i];
   if (one == NULL || one->n_operands != 2 ||
       b->last->operands[i] != &one->results[0] ||
-      cx_jit_type(&one->results[0])->elem != cx_jit_type(x)->elem) {
+      cpu_jit_type(&one->results[0])->elem != cpu_jit_type(x)->elem) {
     return NULL;
   }
   const bool both = (one->operands[0] == x && one->operands[1] == y) ||
@@ -47,7 +47,7 @@ static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
   }
 }
 
-const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op, size_t i)
+const cx_hlo_op *cpu_jit_simple_body(const cx_hlo_op *op, size_t i)
 {
   for (size_t j = 0; j < op->n_results; j++) {
     if (simple_result(op, j) == NULL) return NULL;
@@ -55,46 +55,46 @@ const cx_hlo_op *cx_jit_simple_body(const cx_hlo_op *op, size_t i)
   return simple_result(op, i);
 }
 
-cx_hlo_elem cx_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e)
+cx_hlo_elem cpu_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e)
 {
   const bool small = e == CX_HLO_BF16 || e == CX_HLO_F16;
   return simple != NULL && small ? CX_HLO_F32 : e;
 }
 
-cx_hlo_elem cx_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e)
+cx_hlo_elem cpu_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e)
 {
   if (simple == NULL || simple->kind != CX_HLO_OP_ADD) return e;
   if (e == CX_HLO_C64) return CX_HLO_C128;
   return e == CX_HLO_F32 ? CX_HLO_F64 : e;
 }
 
-cx_jit_val cx_jit_combine(cx_jit_env *env, const cx_hlo_op *simple,
-                          cx_hlo_elem e, cx_jit_val a, cx_jit_val b)
+cpu_jit_val cpu_jit_combine(cpu_jit_env *env, const cx_hlo_op *simple,
+                            cx_hlo_elem e, cpu_jit_val a, cpu_jit_val b)
 {
   a.elem = b.elem = e;
-  const cx_jit_val args[2] = { a, b };
-  cx_jit_val out = cx_jit_element(env, simple, args);
+  const cpu_jit_val args[2] = { a, b };
+  cpu_jit_val out = cpu_jit_element(env, simple, args);
   out.elem = e;
   return out;
 }
 
-cx_jit_val cx_jit_summed(cx_jit_env *env, cx_jit_val sum, cx_hlo_elem e)
+cpu_jit_val cpu_jit_summed(cpu_jit_env *env, cpu_jit_val sum, cx_hlo_elem e)
 {
   if (sum.elem == e) return sum;
   if (cx_hlo_elem_part(sum.elem) == CX_HLO_F64) {
-    return cx_jit_convert(env, sum, e);
+    return cpu_jit_convert(env, sum, e);
   }
-  sum.re = cx_jit_round(env, cx_jit_at(env, sum.level), sum.re, e);
+  sum.re = cpu_jit_round(env, cpu_jit_at(env, sum.level), sum.re, e);
   sum.elem = e;
   return sum;
 }
 
-static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
+static bool add_sums(cpu_jit_env *env, cpu_jit_plan *p, const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
   if (p->from == NULL) p->from = t;
-  if (t->rank != p->from->rank || p->n_sums + op->n_results > CX_JIT_SUMS) {
-    cx_jit_fail(env, "reductions that are too different, or too many");
+  if (t->rank != p->from->rank || p->n_sums + op->n_results > CPU_JIT_SUMS) {
+    cpu_jit_fail(env, "reductions that are too different, or too many");
     return false;
   }
   for (size_t d = 0; d < t->rank; d++) {
@@ -103,27 +103,27 @@ static bool add_sums(cx_jit_env *env, cx_jit_plan *p, const cx_hlo_op *op)
                                              : is_reduced(p->sums[0].op, d))) {
       continue;
     }
-    cx_jit_fail(env, "reductions of different dimensions");
+    cpu_jit_fail(env, "reductions of different dimensions");
     return false;
   }
   for (size_t i = 0; i < op->n_results; i++) {
-    cx_jit_sum *s = &p->sums[p->n_sums++];
-    *s = (cx_jit_sum){ .op = op,
-                       .index = i,
-                       .simple = cx_jit_simple_body(op, i) };
-    s->elem = cx_jit_sum_elem(s->simple, cx_jit_type(&op->results[i])->elem);
+    cpu_jit_sum *s = &p->sums[p->n_sums++];
+    *s = (cpu_jit_sum){ .op = op,
+                        .index = i,
+                        .simple = cpu_jit_simple_body(op, i) };
+    s->elem = cpu_jit_sum_elem(s->simple, cpu_jit_type(&op->results[i])->elem);
     s->total = s->elem;
   }
   return true;
 }
 
-static void set_runs(cx_jit_env *env, cx_jit_plan *p)
+static void set_runs(cpu_jit_env *env, cpu_jit_plan *p)
 {
   uint32_t cuts = 0;
   const cx_hlo_op *op = p->sums[0].op;
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
-    cuts |= cx_jit_slot_of(env, s->op->operands[s->index])->need;
+    const cpu_jit_sum *s = &p->sums[i];
+    cuts |= cpu_jit_slot_of(env, s->op->operands[s->index])->need;
   }
   int last = -1;
   for (size_t d = 0; d < p->from->rank; d++) {
@@ -134,7 +134,7 @@ static void set_runs(cx_jit_env *env, cx_jit_plan *p)
     }
     last = (int)d;
   }
-  p->n = cx_jit_runs(p->from, cuts, p->dims, p->sizes);
+  p->n = cpu_jit_runs(p->from, cuts, p->dims, p->sizes);
   size_t d = 0;
   int pending = 0;
   int kept = -1;
@@ -164,7 +164,7 @@ static void set_runs(cx_jit_env *env, cx_jit_plan *p)
 
 // ---- how it is run ----
 
-static int best_column(const cx_jit_plan *p, int lanes)
+static int best_column(const cpu_jit_plan *p, int lanes)
 {
   int best = -1;
   for (int i = p->n - 1; i >= 0; i--) {
@@ -176,7 +176,7 @@ static int best_column(const cx_jit_plan *p, int lanes)
   return best;
 }
 
-static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
+static void set_lanes(cpu_jit_env *env, cpu_jit_plan *p)
 {
   const int lanes = env->target->lanes;
   bool simple = true;
@@ -212,7 +212,7 @@ static void set_lanes(cx_jit_env *env, cx_jit_plan *p)
 }
 
 // Rows of many columns: [rows][columns] over rows.
-static bool set_sweep(cx_jit_plan *p)
+static bool set_sweep(cpu_jit_plan *p)
 {
   const int64_t total = cx_hlo_type_elements(p->from);
   bool simple = p->n_sums <= SWEEP_SUMS;
@@ -239,7 +239,7 @@ static bool set_sweep(cx_jit_plan *p)
   return true;
 }
 
-static void set_pieces(cx_jit_plan *p)
+static void set_pieces(cpu_jit_plan *p)
 {
   const int64_t total = cx_hlo_type_elements(p->from);
   const int64_t step = (int64_t)p->lanes * p->unroll;
@@ -276,23 +276,23 @@ static void set_pieces(cx_jit_plan *p)
   p->extent *= p->pieces;
 }
 
-static bool has_totals(const cx_jit_plan *p)
+static bool has_totals(const cpu_jit_plan *p)
 {
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
-    if (cx_jit_total_elem(s->simple, s->elem) != s->elem) return true;
+    const cpu_jit_sum *s = &p->sums[i];
+    if (cpu_jit_total_elem(s->simple, s->elem) != s->elem) return true;
   }
   return false;
 }
 
-int64_t cx_jit_block(int64_t chain)
+int64_t cpu_jit_block(int64_t chain)
 {
   // A little more, rather than little more than half.
-  return (CX_JIT_BLOCK + chain / 4) / chain;
+  return (CPU_JIT_BLOCK + chain / 4) / chain;
 }
 
 // Steps of the loop over run i.
-static int64_t trips(const cx_jit_plan *p, int i)
+static int64_t trips(const cpu_jit_plan *p, int i)
 {
   const int64_t size = i == p->split ? p->piece : p->sizes[i];
   const int64_t step = (int64_t)p->lanes * p->unroll;
@@ -300,7 +300,7 @@ static int64_t trips(const cx_jit_plan *p, int i)
 }
 
 // The loop around which more than a block would be added one to another.
-static void set_blocks(cx_jit_plan *p)
+static void set_blocks(cpu_jit_plan *p)
 {
   int64_t chain = 1;  // steps of the loops inside
   int i = p->n - 1;
@@ -308,21 +308,21 @@ static void set_blocks(cx_jit_plan *p)
   if (!has_totals(p)) return;
   for (; i >= 0; i--) {
     if (!p->reduced[i]) continue;
-    if (trips(p, i) > CX_JIT_BLOCK / chain) break;
+    if (trips(p, i) > CPU_JIT_BLOCK / chain) break;
     chain *= trips(p, i);
   }
   if (i < 0) return;
   p->block_run = i;
-  p->block = cx_jit_block(chain);
+  p->block = cpu_jit_block(chain);
   for (size_t k = 0; k < p->n_sums; k++) {
-    cx_jit_sum *s = &p->sums[k];
-    s->total = cx_jit_total_elem(s->simple, s->elem);
+    cpu_jit_sum *s = &p->sums[k];
+    s->total = cpu_jit_total_elem(s->simple, s->elem);
   }
 }
 
 // ---- phases ----
 
-static size_t reserve(const cx_jit_plan *p, cx_jit_kernel *k, cx_hlo_elem e)
+static size_t reserve(const cpu_jit_plan *p, cpu_jit_kernel *k, cx_hlo_elem e)
 {
   const size_t at = k->scratch;
   const size_t n = (size_t)(p->pieces * p->outs);
@@ -330,18 +330,18 @@ static size_t reserve(const cx_jit_plan *p, cx_jit_kernel *k, cx_hlo_elem e)
   return at;
 }
 
-static void set_scratch(cx_jit_plan *p, cx_jit_kernel *k)
+static void set_scratch(cpu_jit_plan *p, cpu_jit_kernel *k)
 {
   for (size_t i = 0; i < p->n_sums; i++) {
-    cx_jit_sum *s = &p->sums[i];
+    cpu_jit_sum *s = &p->sums[i];
     s->offset = s->narrow = reserve(p, k, s->total);
     if (p->sweep && s->total != s->elem) s->narrow = reserve(p, k, s->elem);
   }
 }
 
 // The pieces' results, [pieces][outs], reduced by columns.
-static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
-                        cx_jit_plan *p)
+static void second_plan(cpu_jit_env *env, const cpu_jit_plan *first,
+                        cpu_jit_plan *p)
 {
   *p = *first;
   p->second = true;
@@ -353,7 +353,7 @@ static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
   p->reduced[1] = false;
   p->dims[0] = p->dims[1] = 1;
   p->out_dims[1] =
-      (int)cx_jit_type(&p->sums[0].op->results[p->sums[0].index])->rank;
+      (int)cpu_jit_type(&p->sums[0].op->results[p->sums[0].index])->rank;
   p->rows = false;
   p->lanes = first->outs > 1 ? env->target->lanes : 1;
   p->vector = p->lanes > 1 ? 1 : -1;
@@ -365,17 +365,17 @@ static void second_plan(cx_jit_env *env, const cx_jit_plan *first,
   p->extent = p->blocks;
   p->split = p->block_run = -1;
   for (size_t i = 0; i < p->n_sums; i++) {
-    cx_jit_sum *s = &p->sums[i];
+    cpu_jit_sum *s = &p->sums[i];
     s->elem = s->total;
-    s->total = cx_jit_total_elem(s->simple, s->elem);
+    s->total = cpu_jit_total_elem(s->simple, s->elem);
   }
 }
 
-calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_reduce(cpu_jit_env *env, cpu_jit_kernel *k)
 {
-  cx_jit_plan plan = { .vector = -1, .split = -1, .block_run = -1 };
+  cpu_jit_plan plan = { .vector = -1, .split = -1, .block_run = -1 };
   for (size_t i = 0; i < k->n_ops; i++) {
-    if (cx_jit_class_of(k->ops[i]) != CX_JIT_REDUCE) continue;
+    if (cpu_jit_class_of(k->ops[i]) != CPU_JIT_REDUCE) continue;
     if (!add_sums(env, &plan, k->ops[i])) return env->status;
   }
   set_runs(env, &plan);
@@ -385,20 +385,20 @@ calx_status *cx_jit_kernel_reduce(cx_jit_env *env, cx_jit_kernel *k)
   const double elements = (double)cx_hlo_type_elements(plan.from) /
                           (double)(plan.extent > 0 ? plan.extent : 1);
   k->n_phases = 1;
-  k->phases[0] = (cx_jit_phase){ plan.extent, cx_jit_grain(env, elements) };
+  k->phases[0] = (cpu_jit_phase){ plan.extent, cpu_jit_grain(env, elements) };
   if (plan.split < 0) {
-    cx_jit_reduce_emit(env, k, &plan, 0);
+    cpu_jit_reduce_emit(env, k, &plan, 0);
     return env->status;
   }
   set_scratch(&plan, k);
-  cx_jit_reduce_emit(env, k, &plan, 0);
-  if (cx_jit_failed(env)) return env->status;
-  cx_jit_plan second;
+  cpu_jit_reduce_emit(env, k, &plan, 0);
+  if (cpu_jit_failed(env)) return env->status;
+  cpu_jit_plan second;
   second_plan(env, &plan, &second);
   k->n_phases = 2;
-  k->phases[1] =
-      (cx_jit_phase){ second.extent,
-                      cx_jit_grain(env, (double)(plan.pieces * second.lanes)) };
-  cx_jit_reduce_emit(env, k, &second, 1);
+  k->phases[1] = (cpu_jit_phase){
+    second.extent, cpu_jit_grain(env, (double)(plan.pieces * second.lanes))
+  };
+  cpu_jit_reduce_emit(env, k, &second, 1);
   return env->status;
 }

@@ -1,14 +1,14 @@
 // jit/reduce: what the files on reductions share. reduce.c has the plan,
 // reduce_emit.c the code.
-#ifndef CX_JIT_REDUCE_H
-#define CX_JIT_REDUCE_H
+#ifndef CPU_JIT_REDUCE_H
+#define CPU_JIT_REDUCE_H
 
 #include "jit/emit.h"
 
-#define CX_JIT_SUMS 32  // results of all reduces of a kernel
+#define CPU_JIT_SUMS 32  // results of all reduces of a kernel
 
 // One result of a reduce.
-typedef struct cx_jit_sum {
+typedef struct cpu_jit_sum {
   const cx_hlo_op *op;
   size_t index;             // which of its results
   const cx_hlo_op *simple;  // the body's only operation, if it is one whose
@@ -17,7 +17,7 @@ typedef struct cx_jit_sum {
   cx_hlo_elem total;        // that the sums of blocks are added up in
   size_t offset;            // of its partial results in the scratch
   size_t narrow;            // … of a sweep's sums of a block
-} cx_jit_sum;
+} cpu_jit_sum;
 
 // The dimensions of what is reduced, in runs that are reduced or kept.
 //
@@ -30,16 +30,16 @@ typedef struct cx_jit_sum {
 // does the result.
 //
 // A long row of f32 additions drifts: each rounds by up to half a unit of the
-// sum so far. So at most about CX_JIT_BLOCK are added one to another; what they
-// give is added up in f64. The loop over run `block_run` is cut for that, and
-// the loops around it carry f64.
-typedef struct cx_jit_plan {
+// sum so far. So at most about CPU_JIT_BLOCK are added one to another; what
+// they give is added up in f64. The loop over run `block_run` is cut for that,
+// and the loops around it carry f64.
+typedef struct cpu_jit_plan {
   const cx_hlo_type *from;
   int n;
-  int dims[CX_JIT_RANK];
-  int out_dims[CX_JIT_RANK];  // of a kept run, in the results
-  int64_t sizes[CX_JIT_RANK];
-  bool reduced[CX_JIT_RANK];
+  int dims[CPU_JIT_RANK];
+  int out_dims[CPU_JIT_RANK];  // of a kept run, in the results
+  int64_t sizes[CPU_JIT_RANK];
+  bool reduced[CPU_JIT_RANK];
   int vector;  // the run that the lanes run along; -1: scalars
   bool rows, sweep;
   int lanes;
@@ -53,12 +53,12 @@ typedef struct cx_jit_plan {
   int64_t block;            // how long they are, in steps of its loop
   int64_t outs;             // elements of a result
   int64_t extent;           // iterations of the first phase
-  cx_jit_sum sums[CX_JIT_SUMS];
+  cpu_jit_sum sums[CPU_JIT_SUMS];
   size_t n_sums;
   bool second;  // the phase that puts pieces together
-} cx_jit_plan;
+} cpu_jit_plan;
 
-void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
-                        const cx_jit_plan *plan, int phase);
+void cpu_jit_reduce_emit(cpu_jit_env *env, const cpu_jit_kernel *k,
+                         const cpu_jit_plan *plan, int phase);
 
 #endif

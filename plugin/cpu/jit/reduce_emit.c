@@ -5,23 +5,23 @@
 
 // A phase in progress. Sum i of vector u is accs[u * n_sums + i].
 typedef struct phase {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
-  const cx_jit_plan *p;
-  cx_jit_ix index[CX_JIT_RANK];  // of each run
-  cx_jit_ix piece;               // which piece
-  LLVMValueRef lo, hi;           // of the run that is cut
-  int mask_level;                // where the mask in use was made
-  cx_jit_val accs[16 * CX_JIT_SUMS];
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
+  const cpu_jit_plan *p;
+  cpu_jit_ix index[CPU_JIT_RANK];  // of each run
+  cpu_jit_ix piece;                // which piece
+  LLVMValueRef lo, hi;             // of the run that is cut
+  int mask_level;                  // where the mask in use was made
+  cpu_jit_val accs[16 * CPU_JIT_SUMS];
 } phase;
 
 // ---- sums ----
 
 // By bits, of an integer type; of a float its value.
-static LLVMValueRef identity_part(cx_jit_env *env, const cx_jit_sum *s,
+static LLVMValueRef identity_part(cpu_jit_env *env, const cpu_jit_sum *s,
                                   cx_hlo_elem e, bool imaginary)
 {
-  LLVMTypeRef t = cx_jit_register_type(env, e, false);
+  LLVMTypeRef t = cpu_jit_register_type(env, e, false);
   const bool low = s->simple->kind == CX_HLO_OP_MAXIMUM;
   const bool is_float = cx_hlo_elem_is_float(e);
   switch (s->simple->kind) {
@@ -45,63 +45,64 @@ static LLVMValueRef identity_part(cx_jit_env *env, const cx_jit_sum *s,
 }
 
 // `e`: that it is summed in here, or added up in.
-static cx_jit_val identity(cx_jit_env *env, const cx_jit_sum *s, cx_hlo_elem e)
+static cpu_jit_val identity(cpu_jit_env *env, const cpu_jit_sum *s,
+                            cx_hlo_elem e)
 {
   const cx_hlo_elem part = cx_hlo_elem_part(e);
-  cx_jit_val v = { .elem = e };
+  cpu_jit_val v = { .elem = e };
   v.re = identity_part(env, s, part, false);
   if (cx_hlo_elem_is_complex(e)) v.im = identity_part(env, s, part, true);
   return v;
 }
 
 // In the element type of a.
-static cx_jit_val combine_simple(cx_jit_env *env, const cx_jit_sum *s,
-                                 cx_jit_val a, cx_jit_val b)
+static cpu_jit_val combine_simple(cpu_jit_env *env, const cpu_jit_sum *s,
+                                  cpu_jit_val a, cpu_jit_val b)
 {
-  return cx_jit_combine(env, s->simple, a.elem, a, b);
+  return cpu_jit_combine(env, s->simple, a.elem, a, b);
 }
 
 // What vector u's sums become with the elements x.
-static void combine(phase *f, cx_jit_val *accs, const cx_jit_val *x)
+static void combine(phase *f, cpu_jit_val *accs, const cpu_jit_val *x)
 {
-  const cx_jit_plan *p = f->p;
+  const cpu_jit_plan *p = f->p;
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
+    const cpu_jit_sum *s = &p->sums[i];
     if (s->simple != NULL) {
       accs[i] = combine_simple(f->env, s, accs[i], x[i]);
       continue;
     }
     if (s->index != 0) continue;
     const size_t n = s->op->n_results;
-    cx_jit_val args[2 * CX_JIT_SUMS];
-    cx_jit_val out[CX_JIT_SUMS];
+    cpu_jit_val args[2 * CPU_JIT_SUMS];
+    cpu_jit_val out[CPU_JIT_SUMS];
     for (size_t j = 0; j < n; j++) {
       args[j] = accs[i + j];
       args[n + j] = x[i + j];
     }
-    cx_jit_region(f->env, &s->op->regions[0], args, 2 * n, out, n);
+    cpu_jit_region(f->env, &s->op->regions[0], args, 2 * n, out, n);
     for (size_t j = 0; j < n; j++) {
-      accs[i + j] = p->vector < 0 ? out[j] : cx_jit_widen(f->env, out[j]);
+      accs[i + j] = p->vector < 0 ? out[j] : cpu_jit_widen(f->env, out[j]);
       accs[i + j].level = f->env->n_levels - 1;
     }
   }
 }
 
-static cx_jit_val initial(cx_jit_env *env, const cx_jit_sum *s)
+static cpu_jit_val initial(cpu_jit_env *env, const cpu_jit_sum *s)
 {
-  cx_jit_val v = cx_jit_emit(env, s->op->operands[s->op->n_results + s->index],
-                             &env->scalar);
-  v.elem = cx_jit_sum_elem(s->simple, v.elem);
+  cpu_jit_val v = cpu_jit_emit(
+      env, s->op->operands[s->op->n_results + s->index], &env->scalar);
+  v.elem = cpu_jit_sum_elem(s->simple, v.elem);
   return v;
 }
 
-static cx_jit_val pick(cx_jit_env *env, LLVMValueRef mask, cx_jit_val x,
-                       cx_jit_val other)
+static cpu_jit_val pick(cpu_jit_env *env, LLVMValueRef mask, cpu_jit_val x,
+                        cpu_jit_val other)
 {
-  x = cx_jit_widen(env, x);
-  other = cx_jit_widen(env, other);
+  x = cpu_jit_widen(env, x);
+  other = cpu_jit_widen(env, other);
   x.level = env->n_levels - 1;
-  LLVMBuilderRef b = cx_jit_at(env, x.level);
+  LLVMBuilderRef b = cpu_jit_at(env, x.level);
   x.re = LLVMBuildSelect(b, mask, x.re, other.re, "");
   if (x.im != NULL) x.im = LLVMBuildSelect(b, mask, x.im, other.im, "");
   return x;
@@ -111,28 +112,28 @@ static cx_jit_val pick(cx_jit_env *env, LLVMValueRef mask, cx_jit_val x,
 
 static LLVMValueRef scratch_at(phase *f, size_t offset)
 {
-  cx_jit_env *env = f->env;
-  LLVMValueRef base = cx_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
-  LLVMValueRef at = cx_jit_i64(env, (int64_t)offset);
-  return LLVMBuildGEP2(cx_jit_at(env, 0), env->i8, base, &at, 1, "");
+  cpu_jit_env *env = f->env;
+  LLVMValueRef base = cpu_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
+  LLVMValueRef at = cpu_jit_i64(env, (int64_t)offset);
+  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8, base, &at, 1, "");
 }
 
 // The elements of all sums at the phase's indices.
-static void elements(phase *f, LLVMValueRef mask, cx_jit_val *x)
+static void elements(phase *f, LLVMValueRef mask, cpu_jit_val *x)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  cx_jit_place place = { .mask = mask, .mask_level = f->mask_level };
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  cpu_jit_place place = { .mask = mask, .mask_level = f->mask_level };
   for (int i = 0; i < p->n; i++) {
-    cx_jit_place_push(&place, p->dims[i], p->sizes[i], f->index[i]);
+    cpu_jit_place_push(&place, p->dims[i], p->sizes[i], f->index[i]);
   }
-  const cx_jit_place *at = cx_jit_place_of(env, &place);
+  const cpu_jit_place *at = cpu_jit_place_of(env, &place);
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
-    x[i] = p->second ? cx_jit_load(env, scratch_at(f, s->offset), s->elem, at)
-                     : cx_jit_emit(env, s->op->operands[s->index], at);
+    const cpu_jit_sum *s = &p->sums[i];
+    x[i] = p->second ? cpu_jit_load(env, scratch_at(f, s->offset), s->elem, at)
+                     : cpu_jit_emit(env, s->op->operands[s->index], at);
     if (p->second && s->total != s->elem) {
-      x[i] = cx_jit_convert(env, x[i], s->total);
+      x[i] = cpu_jit_convert(env, x[i], s->total);
     }
   }
 }
@@ -140,49 +141,49 @@ static void elements(phase *f, LLVMValueRef mask, cx_jit_val *x)
 // ---- blocks ----
 
 // A block begins: its sums are narrow ones; `totals` keeps what there is.
-static void block_begin(phase *f, int unroll, cx_jit_val *totals)
+static void block_begin(phase *f, int unroll, cpu_jit_val *totals)
 {
-  const cx_jit_plan *p = f->p;
+  const cpu_jit_plan *p = f->p;
   for (size_t i = 0; i < (size_t)unroll * p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i % p->n_sums];
+    const cpu_jit_sum *s = &p->sums[i % p->n_sums];
     totals[i] = f->accs[i];
     if (s->total == s->elem) continue;
     f->accs[i] = identity(f->env, s, s->elem);
-    if (p->vector >= 0) f->accs[i] = cx_jit_widen(f->env, f->accs[i]);
+    if (p->vector >= 0) f->accs[i] = cpu_jit_widen(f->env, f->accs[i]);
   }
 }
 
 // It ends: what it has given is added to the totals; of a row's vectors, which
 // are one sum in the end, as one.
-static void block_end(phase *f, int unroll, const cx_jit_val *totals)
+static void block_end(phase *f, int unroll, const cpu_jit_val *totals)
 {
-  const cx_jit_plan *p = f->p;
+  const cpu_jit_plan *p = f->p;
   const size_t n = (size_t)unroll * p->n_sums;
   for (size_t half = n; p->rows && half > p->n_sums; half /= 2) {
     for (size_t i = 0; i < half / 2; i++) {
-      const cx_jit_sum *s = &p->sums[i % p->n_sums];
+      const cpu_jit_sum *s = &p->sums[i % p->n_sums];
       if (s->total == s->elem) continue;
       f->accs[i] = combine_simple(f->env, s, f->accs[i], f->accs[half / 2 + i]);
     }
   }
   for (size_t i = 0; i < n; i++) {
-    const cx_jit_sum *s = &p->sums[i % p->n_sums];
+    const cpu_jit_sum *s = &p->sums[i % p->n_sums];
     if (s->total == s->elem) continue;
-    const cx_jit_val block = f->accs[i];
+    const cpu_jit_val block = f->accs[i];
     f->accs[i] = totals[i];
     if (p->rows && i >= p->n_sums) continue;
     f->accs[i] = combine_simple(f->env, s, totals[i],
-                                cx_jit_convert(f->env, block, s->total));
+                                cpu_jit_convert(f->env, block, s->total));
   }
 }
 
 // Where the loop over the blocks of a run at `iv` ends its block.
-static LLVMValueRef block_limit(cx_jit_env *env, const cx_jit_loop *loop,
+static LLVMValueRef block_limit(cpu_jit_env *env, const cpu_jit_loop *loop,
                                 int64_t step, LLVMValueRef hi)
 {
   LLVMValueRef next =
-      cx_jit_op2(env, LLVMAdd, loop->iv, cx_jit_i64(env, step), loop->level);
-  return cx_jit_least(env, next, hi, loop->level);
+      cpu_jit_op2(env, LLVMAdd, loop->iv, cpu_jit_i64(env, step), loop->level);
+  return cpu_jit_least(env, next, hi, loop->level);
 }
 
 // ---- by rows ----
@@ -191,60 +192,60 @@ static LLVMValueRef block_limit(cx_jit_env *env, const cx_jit_loop *loop,
 static void row_vectors(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
                         bool masked)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  cx_jit_loop loop;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  cpu_jit_loop loop;
   const int64_t step = (int64_t)p->lanes * unroll;
   const size_t n = p->n_sums * (size_t)unroll;
-  cx_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
+  cpu_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
   LLVMValueRef mask =
-      masked ? cx_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
+      masked ? cpu_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
   f->mask_level = loop.level;
   for (int u = 0; u < unroll; u++) {
-    cx_jit_val x[CX_JIT_SUMS];
-    cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, step);
+    cpu_jit_val x[CPU_JIT_SUMS];
+    cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, step);
     ix.lane = 1;
-    f->index[p->vector] = cx_jit_ix_offset(env, ix, u * (int64_t)p->lanes);
+    f->index[p->vector] = cpu_jit_ix_offset(env, ix, u * (int64_t)p->lanes);
     elements(f, mask, x);
     for (size_t i = 0; masked && i < p->n_sums; i++) {
-      cx_jit_val none = identity(env, &p->sums[i], p->sums[i].elem);
+      cpu_jit_val none = identity(env, &p->sums[i], p->sums[i].elem);
       none.elem = x[i].elem;
       x[i] = pick(env, mask, x[i], none);
     }
     combine(f, f->accs + (size_t)u * p->n_sums, x);
   }
-  cx_jit_loop_end(env, &loop, f->accs);
+  cpu_jit_loop_end(env, &loop, f->accs);
 }
 
 // The same, in blocks where the row is cut into them.
 static void row_blocks(phase *f, LLVMValueRef lo, LLVMValueRef hi, int unroll,
                        bool masked)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   if (p->block_run != p->vector) {
     row_vectors(f, lo, hi, unroll, masked);
     return;
   }
-  cx_jit_val totals[16 * CX_JIT_SUMS];
-  cx_jit_loop loop;
+  cpu_jit_val totals[16 * CPU_JIT_SUMS];
+  cpu_jit_loop loop;
   const int64_t step = p->block * p->lanes * unroll;
-  cx_jit_loop_begin(env, &loop, lo, hi, step, f->accs,
-                    p->n_sums * (size_t)unroll);
+  cpu_jit_loop_begin(env, &loop, lo, hi, step, f->accs,
+                     p->n_sums * (size_t)unroll);
   block_begin(f, unroll, totals);
   row_vectors(f, loop.iv, block_limit(env, &loop, step, hi), unroll, masked);
   block_end(f, unroll, totals);
-  cx_jit_loop_end(env, &loop, f->accs);
+  cpu_jit_loop_end(env, &loop, f->accs);
 }
 
 static void row(phase *f)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   const int64_t size = p->sizes[p->vector];
   const bool cut = p->split == p->vector;
-  LLVMValueRef lo = cut ? f->lo : cx_jit_i64(env, 0);
-  LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, size);
+  LLVMValueRef lo = cut ? f->lo : cpu_jit_i64(env, 0);
+  LLVMValueRef hi = cut ? f->hi : cpu_jit_i64(env, size);
   const int level = cut ? f->piece.level : 0;
   const int64_t step = (int64_t)p->lanes * p->unroll;
   if (p->masked) {
@@ -252,9 +253,9 @@ static void row(phase *f)
     return;
   }
   LLVMValueRef many =
-      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -step), level);
+      cpu_jit_op2(env, LLVMAnd, hi, cpu_jit_i64(env, -step), level);
   LLVMValueRef full =
-      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), level);
+      cpu_jit_op2(env, LLVMAnd, hi, cpu_jit_i64(env, -p->lanes), level);
   if (size >= step) row_blocks(f, lo, many, p->unroll, false);
   if (size < step) many = lo;
   if (p->unroll > 1 && size % step >= p->lanes) {
@@ -263,7 +264,7 @@ static void row(phase *f)
   if (size % p->lanes != 0) row_blocks(f, full, hi, 1, true);
 }
 
-static cx_jit_val shuffled(cx_jit_env *env, cx_jit_val v, int distance)
+static cpu_jit_val shuffled(cpu_jit_env *env, cpu_jit_val v, int distance)
 {
   LLVMValueRef order[64];
   for (int i = 0; i < env->lanes; i++) {
@@ -271,7 +272,7 @@ static cx_jit_val shuffled(cx_jit_env *env, cx_jit_val v, int distance)
         LLVMConstInt(env->i32, (unsigned)((i + distance) % env->lanes), 0);
   }
   LLVMValueRef mask = LLVMConstVector(order, (unsigned)env->lanes);
-  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
   LLVMValueRef none = LLVMGetPoison(LLVMTypeOf(v.re));
   v.re = LLVMBuildShuffleVector(b, v.re, none, mask, "");
   if (v.im != NULL) v.im = LLVMBuildShuffleVector(b, v.im, none, mask, "");
@@ -279,19 +280,19 @@ static cx_jit_val shuffled(cx_jit_env *env, cx_jit_val v, int distance)
 }
 
 // One number of all lanes of all vectors.
-static cx_jit_val across(phase *f, size_t i)
+static cpu_jit_val across(phase *f, size_t i)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  const cx_jit_sum *s = &p->sums[i];
-  cx_jit_val v = f->accs[i];
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  const cpu_jit_sum *s = &p->sums[i];
+  cpu_jit_val v = f->accs[i];
   for (int u = 1; u < p->unroll; u++) {
     v = combine_simple(env, s, v, f->accs[(size_t)u * p->n_sums + i]);
   }
   for (int d = p->lanes / 2; d > 0; d /= 2) {
     v = combine_simple(env, s, v, shuffled(env, v, d));
   }
-  LLVMBuilderRef b = cx_jit_at(env, v.level);
+  LLVMBuilderRef b = cpu_jit_at(env, v.level);
   LLVMValueRef zero = LLVMConstInt(env->i32, 0, 0);
   v.re = LLVMBuildExtractElement(b, v.re, zero, "");
   if (v.im != NULL) v.im = LLVMBuildExtractElement(b, v.im, zero, "");
@@ -302,42 +303,42 @@ static cx_jit_val across(phase *f, size_t i)
 // ---- the loops over what is reduced ----
 
 // The element of each vector of the block.
-static void column(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
+static void column(phase *f, cpu_jit_ix start, int unroll, LLVMValueRef mask)
 {
-  const cx_jit_plan *p = f->p;
+  const cpu_jit_plan *p = f->p;
   for (int u = 0; u < unroll; u++) {
-    cx_jit_val x[CX_JIT_SUMS];
+    cpu_jit_val x[CPU_JIT_SUMS];
     if (p->vector >= 0) {
       f->index[p->vector] =
-          cx_jit_ix_offset(f->env, start, u * (int64_t)p->lanes);
+          cpu_jit_ix_offset(f->env, start, u * (int64_t)p->lanes);
     }
     elements(f, mask, x);
     combine(f, f->accs + (size_t)u * p->n_sums, x);
   }
 }
 
-static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
+static void reduce_from(phase *f, int i, cpu_jit_ix start, int unroll,
                         LLVMValueRef mask);
 
 // The indices [lo, hi) of run `i`.
-static void reduce_run(phase *f, int i, cx_jit_ix start, int unroll,
+static void reduce_run(phase *f, int i, cpu_jit_ix start, int unroll,
                        LLVMValueRef mask, LLVMValueRef lo, LLVMValueRef hi)
 {
-  cx_jit_env *env = f->env;
-  cx_jit_loop loop;
+  cpu_jit_env *env = f->env;
+  cpu_jit_loop loop;
   const size_t n = (size_t)unroll * f->p->n_sums;
-  cx_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
-  f->index[i] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  cpu_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
+  f->index[i] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
   reduce_from(f, i + 1, start, unroll, mask);
-  cx_jit_loop_end(env, &loop, f->accs);
+  cpu_jit_loop_end(env, &loop, f->accs);
 }
 
 // From run `i` on: a loop for each reduced run, and one for the blocks of one
 // of them. Depth is at most the rank.
-static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
+static void reduce_from(phase *f, int i, cpu_jit_ix start, int unroll,
                         LLVMValueRef mask)
 {
-  const cx_jit_plan *p = f->p;
+  const cpu_jit_plan *p = f->p;
   while (i < p->n && (!p->reduced[i] || (p->rows && i == p->vector))) i++;
   if (i == p->n) {
     if (p->rows) {
@@ -347,66 +348,66 @@ static void reduce_from(phase *f, int i, cx_jit_ix start, int unroll,
     }
     return;
   }
-  cx_jit_env *env = f->env;
+  cpu_jit_env *env = f->env;
   const bool cut = p->split == i;
-  LLVMValueRef lo = cut ? f->lo : cx_jit_i64(env, 0);
-  LLVMValueRef hi = cut ? f->hi : cx_jit_i64(env, p->sizes[i]);
+  LLVMValueRef lo = cut ? f->lo : cpu_jit_i64(env, 0);
+  LLVMValueRef hi = cut ? f->hi : cpu_jit_i64(env, p->sizes[i]);
   if (p->block_run != i) {
     reduce_run(f, i, start, unroll, mask, lo, hi);
     return;
   }
-  cx_jit_val totals[16 * CX_JIT_SUMS];
-  cx_jit_loop loop;
+  cpu_jit_val totals[16 * CPU_JIT_SUMS];
+  cpu_jit_loop loop;
   const size_t n = (size_t)unroll * p->n_sums;
-  cx_jit_loop_begin(env, &loop, lo, hi, p->block, f->accs, n);
+  cpu_jit_loop_begin(env, &loop, lo, hi, p->block, f->accs, n);
   block_begin(f, unroll, totals);
   reduce_run(f, i, start, unroll, mask, loop.iv,
              block_limit(env, &loop, p->block, hi));
   block_end(f, unroll, totals);
-  cx_jit_loop_end(env, &loop, f->accs);
+  cpu_jit_loop_end(env, &loop, f->accs);
 }
 
 // ---- results ----
 
-static const cx_jit_place *out_place(phase *f, cx_jit_ix start,
-                                     LLVMValueRef mask)
+static const cpu_jit_place *out_place(phase *f, cpu_jit_ix start,
+                                      LLVMValueRef mask)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_place out = { .mask = mask, .mask_level = f->mask_level };
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_place out = { .mask = mask, .mask_level = f->mask_level };
   const cx_hlo_op *op = p->sums[0].op;
-  const int rank = (int)cx_jit_type(&op->results[0])->rank;
+  const int rank = (int)cpu_jit_type(&op->results[0])->rank;
   if (rank == 0) return &f->env->scalar;
   for (int i = 0; i < p->n; i++) {
     if (p->reduced[i]) continue;
-    cx_jit_place_push(&out, p->out_dims[i], p->sizes[i],
-                      i == p->vector ? start : f->index[i]);
+    cpu_jit_place_push(&out, p->out_dims[i], p->sizes[i],
+                       i == p->vector ? start : f->index[i]);
   }
   if (out.n == 0) {
-    cx_jit_place_push(&out, rank, 1, cx_jit_ix_const(f->env, 0));
+    cpu_jit_place_push(&out, rank, 1, cpu_jit_ix_const(f->env, 0));
   }
-  return cx_jit_place_of(f->env, &out);
+  return cpu_jit_place_of(f->env, &out);
 }
 
 // Of a result's place in what the piece has in the scratch.
-static cx_jit_place partial_place(const phase *f, const cx_jit_place *out)
+static cpu_jit_place partial_place(const phase *f, const cpu_jit_place *out)
 {
-  cx_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
-  cx_jit_place_push(&at, 1, f->p->pieces, f->piece);
+  cpu_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
+  cpu_jit_place_push(&at, 1, f->p->pieces, f->piece);
   for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
   return at;
 }
 
-static void store_at(phase *f, size_t offset, cx_jit_val v,
-                     const cx_jit_place *at)
+static void store_at(phase *f, size_t offset, cpu_jit_val v,
+                     const cpu_jit_place *at)
 {
-  cx_jit_store(f->env, scratch_at(f, offset), v, at, f->env->n_levels - 1);
+  cpu_jit_store(f->env, scratch_at(f, offset), v, at, f->env->n_levels - 1);
 }
 
-static void store_partial(phase *f, const cx_jit_val *sums,
-                          const cx_jit_place *out)
+static void store_partial(phase *f, const cpu_jit_val *sums,
+                          const cpu_jit_place *out)
 {
-  const cx_jit_plan *p = f->p;
-  const cx_jit_place at = partial_place(f, out);
+  const cpu_jit_plan *p = f->p;
+  const cpu_jit_place at = partial_place(f, out);
   for (size_t i = 0; i < p->n_sums; i++) {
     store_at(f, p->sums[i].offset, sums[i], &at);
   }
@@ -414,31 +415,32 @@ static void store_partial(phase *f, const cx_jit_val *sums,
 
 // The sums without the identity that they began with, and what is made of
 // them.
-static void store_results(phase *f, cx_jit_val *sums, const cx_jit_place *out)
+static void store_results(phase *f, cpu_jit_val *sums, const cpu_jit_place *out)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   const int level = env->n_levels - 1;
   for (size_t i = 0; i < p->n_sums; i++) {
-    const cx_jit_sum *s = &p->sums[i];
+    const cpu_jit_sum *s = &p->sums[i];
     if (s->simple != NULL) {
-      cx_jit_val first = initial(env, s);
+      cpu_jit_val first = initial(env, s);
       if (first.elem != sums[i].elem) {
-        first = cx_jit_convert(env, first, sums[i].elem);
+        first = cpu_jit_convert(env, first, sums[i].elem);
       }
       sums[i] = combine_simple(env, s, first, sums[i]);
     }
-    const cx_hlo_elem e = cx_jit_type(&s->op->results[s->index])->elem;
-    sums[i] = cx_jit_summed(env, sums[i], e);
-    cx_jit_known(env, &s->op->results[s->index], out, sums[i]);
+    const cx_hlo_elem e = cpu_jit_type(&s->op->results[s->index])->elem;
+    sums[i] = cpu_jit_summed(env, sums[i], e);
+    cpu_jit_known(env, &s->op->results[s->index], out, sums[i]);
   }
-  cx_jit_val v[CX_JIT_MAX_OUTPUTS];
+  cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
   for (size_t i = 0; i < f->k->n_outputs; i++) {
-    v[i] = cx_jit_emit(env, f->k->outputs[i], out);
+    v[i] = cpu_jit_emit(env, f->k->outputs[i], out);
   }
-  if (cx_jit_failed(env)) return;
+  if (cpu_jit_failed(env)) return;
   for (size_t i = 0; i < f->k->n_outputs; i++) {
-    cx_jit_store(env, cx_jit_buffer(env, f->k->n_inputs + i), v[i], out, level);
+    cpu_jit_store(env, cpu_jit_buffer(env, f->k->n_inputs + i), v[i], out,
+                  level);
   }
 }
 
@@ -446,36 +448,36 @@ static void store_results(phase *f, cx_jit_val *sums, const cx_jit_place *out)
 
 static void begin_sums(phase *f, int unroll)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   for (int u = 0; u < unroll; u++) {
     for (size_t i = 0; i < p->n_sums; i++) {
-      const cx_jit_sum *s = &p->sums[i];
-      cx_jit_val v =
+      const cpu_jit_sum *s = &p->sums[i];
+      cpu_jit_val v =
           s->simple != NULL ? identity(env, s, s->total) : initial(env, s);
-      if (p->vector >= 0) v = cx_jit_widen(env, v);
+      if (p->vector >= 0) v = cpu_jit_widen(env, v);
       f->accs[(size_t)u * p->n_sums + i] = v;
     }
   }
 }
 
-static void block(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
+static void block(phase *f, cpu_jit_ix start, int unroll, LLVMValueRef mask)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   begin_sums(f, unroll);
   reduce_from(f, 0, start, unroll, mask);
-  if (cx_jit_failed(env)) return;
-  cx_jit_val sums[CX_JIT_SUMS];
+  if (cpu_jit_failed(env)) return;
+  cpu_jit_val sums[CPU_JIT_SUMS];
   for (int u = 0; u < (p->rows ? 1 : unroll); u++) {
     for (size_t i = 0; i < p->n_sums; i++) {
       sums[i] = p->rows ? across(f, i) : f->accs[(size_t)u * p->n_sums + i];
     }
-    const cx_jit_ix ix =
+    const cpu_jit_ix ix =
         p->vector < 0 || p->rows
             ? start
-            : cx_jit_ix_offset(env, start, u * (int64_t)p->lanes);
-    const cx_jit_place *out = out_place(f, ix, mask);
+            : cpu_jit_ix_offset(env, start, u * (int64_t)p->lanes);
+    const cpu_jit_place *out = out_place(f, ix, mask);
     if (p->split >= 0) {
       store_partial(f, sums, out);
     } else {
@@ -486,45 +488,45 @@ static void block(phase *f, cx_jit_ix start, int unroll, LLVMValueRef mask)
 
 // The block of columns that begins at `start`: whole, or what is left of the
 // run, vector by vector.
-static void columns(phase *f, cx_jit_ix start)
+static void columns(phase *f, cpu_jit_ix start)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
   const int64_t step = (int64_t)p->lanes * p->unroll;
   const int64_t whole = p->columns / step * step;
-  LLVMValueRef end = cx_jit_i64(env, p->columns);
-  LLVMValueRef past = cx_jit_i64(env, whole);
-  cx_jit_loop loop;
+  LLVMValueRef end = cpu_jit_i64(env, p->columns);
+  LLVMValueRef past = cpu_jit_i64(env, whole);
+  cpu_jit_loop loop;
   if (p->masked) {
-    cx_jit_ix ix = start;
+    cpu_jit_ix ix = start;
     ix.lane = 1;
     f->mask_level = env->n_levels - 1;
-    block(f, ix, 1, cx_jit_lanes_below(env, end, start.base, start.level));
+    block(f, ix, 1, cpu_jit_lanes_below(env, end, start.base, start.level));
     return;
   }
   if (whole > 0) {
     LLVMValueRef is =
-        cx_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
-    LLVMValueRef next = cx_jit_op2(env, LLVMAdd, start.base,
-                                   cx_jit_i64(env, step), start.level);
-    LLVMValueRef hi = cx_jit_choose(env, is, next, start.base, start.level);
+        cpu_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
+    LLVMValueRef next = cpu_jit_op2(env, LLVMAdd, start.base,
+                                    cpu_jit_i64(env, step), start.level);
+    LLVMValueRef hi = cpu_jit_choose(env, is, next, start.base, start.level);
     if (whole == p->columns) hi = next;
-    cx_jit_loop_begin(env, &loop, start.base, hi, step, NULL, 0);
-    cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, step);
+    cpu_jit_loop_begin(env, &loop, start.base, hi, step, NULL, 0);
+    cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, step);
     ix.lane = p->lanes == 1 ? 0 : 1;
     block(f, ix, p->unroll, NULL);
-    cx_jit_loop_end(env, &loop, NULL);
+    cpu_jit_loop_end(env, &loop, NULL);
   }
   if (whole == p->columns) return;
   LLVMValueRef is =
-      cx_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
-  LLVMValueRef from = cx_jit_choose(env, is, end, start.base, start.level);
-  cx_jit_loop_begin(env, &loop, from, end, p->lanes, NULL, 0);
-  cx_jit_ix ix = cx_jit_ix_scalar(loop.iv, loop.level, p->lanes);
+      cpu_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
+  LLVMValueRef from = cpu_jit_choose(env, is, end, start.base, start.level);
+  cpu_jit_loop_begin(env, &loop, from, end, p->lanes, NULL, 0);
+  cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, p->lanes);
   ix.lane = 1;
   f->mask_level = loop.level;
-  block(f, ix, 1, cx_jit_lanes_below(env, end, loop.iv, loop.level));
-  cx_jit_loop_end(env, &loop, NULL);
+  block(f, ix, 1, cpu_jit_lanes_below(env, end, loop.iv, loop.level));
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 // ---- by sweeps ----
@@ -532,29 +534,29 @@ static void columns(phase *f, cx_jit_ix start)
 typedef enum sweep_step { SWEEP_BEGIN, SWEEP_ROW, SWEEP_BLOCK } sweep_step;
 
 // The sums in the scratch, at `at`: those of a block, or the totals.
-static cx_jit_val swept(phase *f, const cx_jit_sum *s, bool totals,
-                        const cx_jit_place *at)
+static cpu_jit_val swept(phase *f, const cpu_jit_sum *s, bool totals,
+                         const cpu_jit_place *at)
 {
-  return cx_jit_load_at(f->env, scratch_at(f, totals ? s->offset : s->narrow),
-                        totals ? s->total : s->elem, at, f->env->n_levels - 1);
+  return cpu_jit_load_at(f->env, scratch_at(f, totals ? s->offset : s->narrow),
+                         totals ? s->total : s->elem, at, f->env->n_levels - 1);
 }
 
 // A vector of sums begins, or what a block has given goes to the totals.
-static void sweep_sums(phase *f, sweep_step step, const cx_jit_place *at)
+static void sweep_sums(phase *f, sweep_step step, const cpu_jit_place *at)
 {
-  cx_jit_env *env = f->env;
+  cpu_jit_env *env = f->env;
   for (size_t i = 0; i < f->p->n_sums; i++) {
-    const cx_jit_sum *s = &f->p->sums[i];
-    cx_jit_val none = cx_jit_widen(env, identity(env, s, s->elem));
+    const cpu_jit_sum *s = &f->p->sums[i];
+    cpu_jit_val none = cpu_jit_widen(env, identity(env, s, s->elem));
     if (s->total == s->elem) {
       if (step == SWEEP_BEGIN) store_at(f, s->offset, none, at);
       continue;
     }
-    cx_jit_val total = cx_jit_widen(env, identity(env, s, s->total));
+    cpu_jit_val total = cpu_jit_widen(env, identity(env, s, s->total));
     if (step == SWEEP_BLOCK) {
-      total =
-          combine_simple(env, s, swept(f, s, true, at),
-                         cx_jit_convert(env, swept(f, s, false, at), s->total));
+      total = combine_simple(
+          env, s, swept(f, s, true, at),
+          cpu_jit_convert(env, swept(f, s, false, at), s->total));
     }
     store_at(f, s->offset, total, at);
     store_at(f, s->narrow, none, at);
@@ -564,18 +566,18 @@ static void sweep_sums(phase *f, sweep_step step, const cx_jit_place *at)
 // One vector of columns: a row's elements are added to the sums in the scratch.
 // One row at a time: memory that is read as it lies comes twice as fast as four
 // rows side by side.
-static void sweep_vector(phase *f, sweep_step step, cx_jit_ix row,
-                         cx_jit_ix column, LLVMValueRef mask)
+static void sweep_vector(phase *f, sweep_step step, cpu_jit_ix row,
+                         cpu_jit_ix column, LLVMValueRef mask)
 {
-  const cx_jit_plan *p = f->p;
-  const cx_jit_place at = partial_place(f, out_place(f, column, mask));
+  const cpu_jit_plan *p = f->p;
+  const cpu_jit_place at = partial_place(f, out_place(f, column, mask));
   if (step != SWEEP_ROW) {
     sweep_sums(f, step, &at);
     return;
   }
   f->index[0] = row;
   f->index[1] = column;
-  cx_jit_val x[CX_JIT_SUMS];
+  cpu_jit_val x[CPU_JIT_SUMS];
   elements(f, mask, x);
   for (size_t i = 0; i < p->n_sums; i++) {
     f->accs[i] = swept(f, &p->sums[i], false, &at);
@@ -587,29 +589,30 @@ static void sweep_vector(phase *f, sweep_step step, cx_jit_ix row,
 }
 
 // The columns [lo, hi): those of whole vectors, or what is left.
-static void sweep_columns(phase *f, sweep_step step, cx_jit_ix row,
+static void sweep_columns(phase *f, sweep_step step, cpu_jit_ix row,
                           LLVMValueRef lo, LLVMValueRef hi, bool masked)
 {
-  cx_jit_env *env = f->env;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo, hi, f->p->lanes, NULL, 0);
-  cx_jit_ix column = cx_jit_ix_scalar(loop.iv, loop.level, f->p->lanes);
+  cpu_jit_env *env = f->env;
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo, hi, f->p->lanes, NULL, 0);
+  cpu_jit_ix column = cpu_jit_ix_scalar(loop.iv, loop.level, f->p->lanes);
   column.lane = 1;
   f->mask_level = loop.level;
   LLVMValueRef mask =
-      masked ? cx_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
+      masked ? cpu_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
   sweep_vector(f, step, row, column, mask);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void sweep_row(phase *f, sweep_step step, cx_jit_ix row, cx_jit_ix start)
+static void sweep_row(phase *f, sweep_step step, cpu_jit_ix row,
+                      cpu_jit_ix start)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  LLVMValueRef hi = cx_jit_i64(env, p->columns);
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  LLVMValueRef hi = cpu_jit_i64(env, p->columns);
   if (p->blocks > 1) {
-    cx_jit_ix end = cx_jit_ix_offset(env, start, p->chunk);
-    hi = cx_jit_least(env, end.base, hi, end.level);
+    cpu_jit_ix end = cpu_jit_ix_offset(env, start, p->chunk);
+    hi = cpu_jit_least(env, end.base, hi, end.level);
   }
   const bool exact = p->columns % p->lanes == 0;
   if (exact || env->target->has_masks) {
@@ -617,59 +620,59 @@ static void sweep_row(phase *f, sweep_step step, cx_jit_ix row, cx_jit_ix start)
     return;
   }
   LLVMValueRef full =
-      cx_jit_op2(env, LLVMAnd, hi, cx_jit_i64(env, -p->lanes), start.level);
+      cpu_jit_op2(env, LLVMAnd, hi, cpu_jit_i64(env, -p->lanes), start.level);
   sweep_columns(f, step, row, start.base, full, false);
   sweep_columns(f, step, row, full, hi, true);
 }
 
 static void sweep_rows(phase *f, LLVMValueRef lo, LLVMValueRef hi,
-                       cx_jit_ix start)
+                       cpu_jit_ix start)
 {
-  cx_jit_loop loop;
-  cx_jit_loop_begin(f->env, &loop, lo, hi, 1, NULL, 0);
-  sweep_row(f, SWEEP_ROW, cx_jit_ix_scalar(loop.iv, loop.level, 1), start);
-  cx_jit_loop_end(f->env, &loop, NULL);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(f->env, &loop, lo, hi, 1, NULL, 0);
+  sweep_row(f, SWEEP_ROW, cpu_jit_ix_scalar(loop.iv, loop.level, 1), start);
+  cpu_jit_loop_end(f->env, &loop, NULL);
 }
 
-static void sweep(phase *f, cx_jit_ix start)
+static void sweep(phase *f, cpu_jit_ix start)
 {
-  cx_jit_env *env = f->env;
-  const cx_jit_ix none = cx_jit_ix_const(env, 0);
+  cpu_jit_env *env = f->env;
+  const cpu_jit_ix none = cpu_jit_ix_const(env, 0);
   sweep_row(f, SWEEP_BEGIN, none, start);
   if (f->p->block_run < 0) {
     sweep_rows(f, f->lo, f->hi, start);
     return;
   }
-  cx_jit_loop loop;
+  cpu_jit_loop loop;
   const int64_t step = f->p->block;
-  cx_jit_loop_begin(env, &loop, f->lo, f->hi, step, NULL, 0);
+  cpu_jit_loop_begin(env, &loop, f->lo, f->hi, step, NULL, 0);
   sweep_rows(f, loop.iv, block_limit(env, &loop, step, f->hi), start);
   sweep_row(f, SWEEP_BLOCK, none, start);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void iteration(phase *f, cx_jit_ix t)
+static void iteration(phase *f, cpu_jit_ix t)
 {
-  const cx_jit_plan *p = f->p;
-  cx_jit_env *env = f->env;
-  cx_jit_ix rest = t;
-  cx_jit_ix at;
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  cpu_jit_ix rest = t;
+  cpu_jit_ix at;
   int64_t size = p->extent;
   if (p->split >= 0) {
     size /= p->pieces;
-    cx_jit_ix_split(env, t, size, p->extent, false, &f->piece, &rest);
-    cx_jit_ix lo = cx_jit_ix_scale(env, f->piece, p->piece);
-    cx_jit_ix hi = cx_jit_ix_offset(env, lo, p->piece);
-    LLVMValueRef most = cx_jit_i64(env, p->sizes[p->split]);
+    cpu_jit_ix_split(env, t, size, p->extent, false, &f->piece, &rest);
+    cpu_jit_ix lo = cpu_jit_ix_scale(env, f->piece, p->piece);
+    cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, p->piece);
+    LLVMValueRef most = cpu_jit_i64(env, p->sizes[p->split]);
     f->lo = lo.base;
-    f->hi = cx_jit_least(env, hi.base, most, hi.level);
+    f->hi = cpu_jit_least(env, hi.base, most, hi.level);
   }
-  cx_jit_ix block_index = cx_jit_ix_const(env, 0);
+  cpu_jit_ix block_index = cpu_jit_ix_const(env, 0);
   for (int i = p->n - 1; i >= 0; i--) {
     if (p->reduced[i]) continue;
     const int64_t n = i == p->vector ? p->blocks : p->sizes[i];
-    cx_jit_ix_split(env, rest, n, size, false, &rest, &at);
-    if (n == 1) at = cx_jit_ix_const(env, 0);
+    cpu_jit_ix_split(env, rest, n, size, false, &rest, &at);
+    if (n == 1) at = cpu_jit_ix_const(env, 0);
     size /= n;
     if (i == p->vector) {
       block_index = at;
@@ -678,18 +681,18 @@ static void iteration(phase *f, cx_jit_ix t)
     }
   }
   if (p->sweep) {
-    sweep(f, cx_jit_ix_scale(env, block_index, p->chunk));
+    sweep(f, cpu_jit_ix_scale(env, block_index, p->chunk));
     return;
   }
   if (p->rows || p->vector < 0) {
-    block(f, cx_jit_ix_const(env, 0), p->unroll, NULL);
+    block(f, cpu_jit_ix_const(env, 0), p->unroll, NULL);
     return;
   }
-  columns(f, cx_jit_ix_scale(env, block_index, (int64_t)p->lanes * p->unroll));
+  columns(f, cpu_jit_ix_scale(env, block_index, (int64_t)p->lanes * p->unroll));
 }
 
-void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
-                        const cx_jit_plan *plan, int number)
+void cpu_jit_reduce_emit(cpu_jit_env *env, const cpu_jit_kernel *k,
+                         const cpu_jit_plan *plan, int number)
 {
   phase *f = CX_ARENA_NEW(&env->arena, phase);
   if (f == NULL) {
@@ -699,13 +702,13 @@ void cx_jit_reduce_emit(cx_jit_env *env, const cx_jit_kernel *k,
   f->env = env;
   f->k = k;
   f->p = plan;
-  cx_jit_function_begin(env, number, plan->lanes);
+  cpu_jit_function_begin(env, number, plan->lanes);
   if (plan->extent > 0) {
-    cx_jit_loop loop;
-    iteration(f, cx_jit_iterations_begin(
+    cpu_jit_loop loop;
+    iteration(f, cpu_jit_iterations_begin(
                      env, &loop, LLVMGetParam(env->function, 1),
                      LLVMGetParam(env->function, 2), plan->extent));
-    cx_jit_iterations_end(env, &loop, plan->extent);
+    cpu_jit_iterations_end(env, &loop, plan->extent);
   }
-  cx_jit_function_end(env);
+  cpu_jit_function_end(env);
 }

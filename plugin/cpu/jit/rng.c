@@ -9,8 +9,8 @@
 #define BLOCK 2048  // counters of an iteration
 
 typedef struct rng {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
   const cx_hlo_type *t;
   cx_hlo_elem elem;
   bool philox, wide_elem;
@@ -25,20 +25,20 @@ typedef struct rng {
 // ---- words ----
 
 // The counters `which` and those of the lanes after it; *high: with the carry.
-static LLVMValueRef counters_at(rng *r, cx_jit_ix which, LLVMValueRef *high)
+static LLVMValueRef counters_at(rng *r, cpu_jit_ix which, LLVMValueRef *high)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   const int level = env->n_levels - 1;
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i64);
-  LLVMBuilderRef b = cx_jit_at(env, level);
-  LLVMValueRef by = LLVMBuildAdd(b, cx_jit_splat(env, which.base, level),
-                                 cx_jit_iota(env, t, 1), "");
+  LLVMTypeRef t = cpu_jit_wide_type(env, env->i64);
+  LLVMBuilderRef b = cpu_jit_at(env, level);
+  LLVMValueRef by = LLVMBuildAdd(b, cpu_jit_splat(env, which.base, level),
+                                 cpu_jit_iota(env, t, 1), "");
   LLVMValueRef low =
-      LLVMBuildAdd(b, cx_jit_splat(env, r->counter[0], 0), by, "");
+      LLVMBuildAdd(b, cpu_jit_splat(env, r->counter[0], 0), by, "");
   if (high != NULL) {
     LLVMValueRef carry = LLVMBuildICmp(b, LLVMIntULT, low, by, "");
     carry = LLVMBuildZExt(b, carry, t, "");
-    *high = LLVMBuildAdd(b, cx_jit_splat(env, r->counter[1], 0), carry, "");
+    *high = LLVMBuildAdd(b, cpu_jit_splat(env, r->counter[1], 0), carry, "");
   }
   return low;
 }
@@ -47,24 +47,24 @@ static LLVMValueRef counters_at(rng *r, cx_jit_ix which, LLVMValueRef *high)
 static LLVMValueRef element_of(rng *r, LLVMBuilderRef b,
                                const LLVMValueRef *words)
 {
-  LLVMTypeRef t = cx_jit_register_type(r->env, r->elem, true);
+  LLVMTypeRef t = cpu_jit_register_type(r->env, r->elem, true);
   const unsigned bits = (unsigned)cx_hlo_elem_bits(r->elem);
   if (bits < 32) return LLVMBuildTrunc(b, words[0], t, "");
   if (bits == 32) return words[0];
   LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, words[1], t, ""),
-                                   cx_jit_const_int(t, 32), "");
+                                   cpu_jit_const_int(t, 32), "");
   return LLVMBuildOr(b, LLVMBuildZExt(b, words[0], t, ""), high, "");
 }
 
 // Threefry's elements of these counters: one, or two of a word each.
-static cx_jit_val elements_at(rng *r, cx_jit_ix which, cx_jit_val *second)
+static cpu_jit_val elements_at(rng *r, cpu_jit_ix which, cpu_jit_val *second)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   const int level = env->n_levels - 1;
-  cx_jit_val v = { .elem = r->elem, .level = level, .wide = true };
+  cpu_jit_val v = { .elem = r->elem, .level = level, .wide = true };
   LLVMValueRef words[2];
-  cx_jit_threefry(env, r->key, counters_at(r, which, NULL), words);
-  LLVMBuilderRef b = cx_jit_at(env, level);
+  cpu_jit_threefry(env, r->key, counters_at(r, which, NULL), words);
+  LLVMBuilderRef b = cpu_jit_at(env, level);
   if (!r->wide_elem) {
     *second = v;
     second->re = element_of(r, b, &words[1]);
@@ -75,12 +75,12 @@ static cx_jit_val elements_at(rng *r, cx_jit_ix which, cx_jit_val *second)
 
 // ---- where the words go ----
 
-static void store_at(rng *r, cx_jit_val v, cx_jit_ix ix, LLVMValueRef mask)
+static void store_at(rng *r, cpu_jit_val v, cpu_jit_ix ix, LLVMValueRef mask)
 {
-  cx_jit_env *env = r->env;
-  cx_jit_place p = { .mask = mask, .mask_level = env->n_levels - 1 };
-  cx_jit_place_push(&p, 1, INT64_MAX, ix);
-  cx_jit_store(env, r->memory, v, &p, env->n_levels - 1);
+  cpu_jit_env *env = r->env;
+  cpu_jit_place p = { .mask = mask, .mask_level = env->n_levels - 1 };
+  cpu_jit_place_push(&p, 1, INT64_MAX, ix);
+  cpu_jit_store(env, r->memory, v, &p, env->n_levels - 1);
 }
 
 // Two vectors as one, element by element.
@@ -97,31 +97,31 @@ static LLVMValueRef paired(rng *r, LLVMBuilderRef at, LLVMValueRef a,
 }
 
 // All of a vector, of any length.
-static void store_run(rng *r, LLVMBuilderRef b, LLVMValueRef v, cx_jit_ix ix)
+static void store_run(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
 {
-  LLVMTypeRef t = cx_jit_memory_type(r->env, r->elem);
+  LLVMTypeRef t = cpu_jit_memory_type(r->env, r->elem);
   LLVMValueRef p = LLVMBuildGEP2(b, t, r->memory, &ix.base, 1, "");
   LLVMSetAlignment(LLVMBuildStore(b, v, p),
                    (unsigned)cx_hlo_elem_bytes(r->elem));
 }
 
 // Of a vector of `each` times the lanes what is in the tensor.
-static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cx_jit_ix ix)
+static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   const unsigned lanes = (unsigned)env->lanes;
   const int level = env->n_levels - 1;
-  LLVMValueRef n = cx_jit_i64(env, r->n);
+  LLVMValueRef n = cpu_jit_i64(env, r->n);
   LLVMValueRef order[64];
   for (unsigned part = 0; part < (unsigned)r->each; part++) {
     for (unsigned i = 0; i < lanes; i++) {
       order[i] = LLVMConstInt(env->i32, part * lanes + i, 0);
     }
-    cx_jit_val x = { .elem = r->elem, .level = level, .wide = true };
+    cpu_jit_val x = { .elem = r->elem, .level = level, .wide = true };
     x.re = LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)),
                                   LLVMConstVector(order, lanes), "");
-    cx_jit_ix at = cx_jit_ix_offset(env, ix, (int64_t)part * lanes);
-    LLVMValueRef mask = cx_jit_lanes_below(env, n, at.base, level);
+    cpu_jit_ix at = cpu_jit_ix_offset(env, ix, (int64_t)part * lanes);
+    LLVMValueRef mask = cpu_jit_lanes_below(env, n, at.base, level);
     at.lane = 1;
     store_at(r, x, at, mask);
   }
@@ -129,14 +129,14 @@ static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cx_jit_ix ix)
 
 // The elements of counter `which` and of the lanes after it; `masked`: those
 // that there are.
-static void put_philox(rng *r, cx_jit_ix which, bool masked)
+static void put_philox(rng *r, cpu_jit_ix which, bool masked)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   LLVMValueRef high;
   LLVMValueRef low = counters_at(r, which, &high);
   LLVMValueRef x[4];
-  cx_jit_philox(env, r->key, low, high, x);
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  cpu_jit_philox(env, r->key, low, high, x);
+  LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
   LLVMValueRef all;
   if (r->wide_elem) {
     all = paired(r, b, element_of(r, b, x), element_of(r, b, x + 2));
@@ -144,7 +144,7 @@ static void put_philox(rng *r, cx_jit_ix which, bool masked)
     for (int i = 0; i < 4; i++) x[i] = element_of(r, b, &x[i]);
     all = paired(r, b, paired(r, b, x[0], x[2]), paired(r, b, x[1], x[3]));
   }
-  cx_jit_ix ix = cx_jit_ix_scale(env, which, r->each);
+  cpu_jit_ix ix = cpu_jit_ix_scale(env, which, r->each);
   if (masked) {
     store_end(r, b, all, ix);
   } else {
@@ -154,141 +154,142 @@ static void put_philox(rng *r, cx_jit_ix which, bool masked)
 
 // Counter `which` and the lanes after it: element `which`, or elements twice
 // that and the next.
-static void put_linear(rng *r, cx_jit_ix which, LLVMValueRef mask)
+static void put_linear(rng *r, cpu_jit_ix which, LLVMValueRef mask)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   if (r->philox) {
     put_philox(r, which, mask != NULL);
     return;
   }
-  cx_jit_val second;
-  cx_jit_val first = elements_at(r, which, &second);
+  cpu_jit_val second;
+  cpu_jit_val first = elements_at(r, which, &second);
   which.lane = 1;
   if (r->wide_elem) {
     store_at(r, first, which, mask);
     return;
   }
-  cx_jit_ix twice = cx_jit_ix_scale(env, which, 2);
+  cpu_jit_ix twice = cpu_jit_ix_scale(env, which, 2);
   if (mask == NULL) {
-    LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+    LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
     store_run(r, b, paired(r, b, first.re, second.re), twice);
     return;
   }
   store_at(r, first, twice, mask);
-  store_at(r, second, cx_jit_ix_offset(env, twice, 1), mask);
+  store_at(r, second, cpu_jit_ix_offset(env, twice, 1), mask);
 }
 
 // One row of `inner` counters: of the pair of rows 2j and 2j + 1.
-static void put_rows(rng *r, cx_jit_ix t, int64_t extent)
+static void put_rows(rng *r, cpu_jit_ix t, int64_t extent)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   const int64_t half = (r->size + 1) / 2;
   const int level = env->n_levels - 1;
-  cx_jit_ix outer;
-  cx_jit_ix j;
-  cx_jit_ix_split(env, t, half, extent, false, &outer, &j);
-  cx_jit_ix row = cx_jit_ix_add(env, cx_jit_ix_scale(env, outer, r->size),
-                                cx_jit_ix_scale(env, j, 2));
-  cx_jit_ix start = cx_jit_ix_scale(env, t, r->inner);
-  cx_jit_ix to = cx_jit_ix_scale(env, row, r->inner);
+  cpu_jit_ix outer;
+  cpu_jit_ix j;
+  cpu_jit_ix_split(env, t, half, extent, false, &outer, &j);
+  cpu_jit_ix row = cpu_jit_ix_add(env, cpu_jit_ix_scale(env, outer, r->size),
+                                  cpu_jit_ix_scale(env, j, 2));
+  cpu_jit_ix start = cpu_jit_ix_scale(env, t, r->inner);
+  cpu_jit_ix to = cpu_jit_ix_scale(env, row, r->inner);
   LLVMValueRef both = NULL;
   if (r->size % 2 != 0) {
-    both = cx_jit_compare(env, LLVMIntSLT, j.base, cx_jit_i64(env, half - 1),
-                          level);
+    both = cpu_jit_compare(env, LLVMIntSLT, j.base, cpu_jit_i64(env, half - 1),
+                           level);
   }
-  cx_jit_loop loop;
-  LLVMValueRef hi = cx_jit_i64(env, r->inner);
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), hi, env->lanes, NULL, 0);
-  cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, env->lanes);
-  LLVMValueRef mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
-  cx_jit_val second;
-  cx_jit_val first = elements_at(r, cx_jit_ix_add(env, start, iv), &second);
+  cpu_jit_loop loop;
+  LLVMValueRef hi = cpu_jit_i64(env, r->inner);
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi, env->lanes, NULL, 0);
+  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes);
+  LLVMValueRef mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
+  cpu_jit_val second;
+  cpu_jit_val first = elements_at(r, cpu_jit_ix_add(env, start, iv), &second);
   iv.lane = 1;
-  cx_jit_ix at = cx_jit_ix_add(env, to, iv);
+  cpu_jit_ix at = cpu_jit_ix_add(env, to, iv);
   store_at(r, first, at, mask);
   if (both != NULL) {
-    mask = cx_jit_op2(env, LLVMAnd, mask, cx_jit_splat(env, both, level),
-                      loop.level);
+    mask = cpu_jit_op2(env, LLVMAnd, mask, cpu_jit_splat(env, both, level),
+                       loop.level);
   }
-  store_at(r, second, cx_jit_ix_offset(env, at, r->inner), mask);
-  cx_jit_loop_end(env, &loop, NULL);
+  store_at(r, second, cpu_jit_ix_offset(env, at, r->inner), mask);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void put_block(rng *r, cx_jit_ix t)
+static void put_block(rng *r, cpu_jit_ix t)
 {
-  cx_jit_env *env = r->env;
-  cx_jit_ix lo = cx_jit_ix_scale(env, t, BLOCK);
-  cx_jit_ix hi = cx_jit_ix_offset(env, lo, BLOCK);
+  cpu_jit_env *env = r->env;
+  cpu_jit_ix lo = cpu_jit_ix_scale(env, t, BLOCK);
+  cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, BLOCK);
   LLVMValueRef end =
-      cx_jit_least(env, hi.base, cx_jit_i64(env, r->counters), hi.level);
+      cpu_jit_least(env, hi.base, cpu_jit_i64(env, r->counters), hi.level);
   // Vectors of counters all of whose elements there are.
   LLVMValueRef full =
-      cx_jit_least(env, hi.base, cx_jit_i64(env, r->n / r->each), hi.level);
-  full = cx_jit_op2(env, LLVMAnd, full, cx_jit_i64(env, -env->lanes), hi.level);
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo.base, full, env->lanes, NULL, 0);
-  put_linear(r, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes), NULL);
-  cx_jit_loop_end(env, &loop, NULL);
+      cpu_jit_least(env, hi.base, cpu_jit_i64(env, r->n / r->each), hi.level);
+  full =
+      cpu_jit_op2(env, LLVMAnd, full, cpu_jit_i64(env, -env->lanes), hi.level);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo.base, full, env->lanes, NULL, 0);
+  put_linear(r, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes), NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
   if (r->n % (r->each * env->lanes) == 0) return;
-  cx_jit_loop_begin(env, &loop, full, end, env->lanes, NULL, 0);
-  put_linear(r, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes),
-             cx_jit_lanes_below(env, end, loop.iv, loop.level));
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_begin(env, &loop, full, end, env->lanes, NULL, 0);
+  put_linear(r, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes),
+             cpu_jit_lanes_below(env, end, loop.iv, loop.level));
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 // ---- the kernel ----
 
 static int64_t state_words(const rng *r)
 {
-  return cx_jit_type(r->k->outputs[0]->op->operands[0])->dims[0];
+  return cpu_jit_type(r->k->outputs[0]->op->operands[0])->dims[0];
 }
 
-static const cx_jit_place *state_place(rng *r, int64_t i)
+static const cpu_jit_place *state_place(rng *r, int64_t i)
 {
-  cx_jit_place p = { 0 };
-  cx_jit_place_push(&p, 1, state_words(r), cx_jit_ix_const(r->env, i));
-  return cx_jit_place_of(r->env, &p);
+  cpu_jit_place p = { 0 };
+  cpu_jit_place_push(&p, 1, state_words(r), cpu_jit_ix_const(r->env, i));
+  return cpu_jit_place_of(r->env, &p);
 }
 
 static LLVMValueRef state_word(rng *r, int64_t i)
 {
   const cx_hlo_value *state = r->k->outputs[0]->op->operands[0];
-  return cx_jit_emit(r->env, state, state_place(r, i)).re;
+  return cpu_jit_emit(r->env, state, state_place(r, i)).re;
 }
 
 static void read_state(rng *r)
 {
-  cx_jit_env *env = r->env;
+  cpu_jit_env *env = r->env;
   LLVMValueRef key = state_word(r, 0);
   r->counter[0] = state_word(r, 1);
-  r->counter[1] = state_words(r) > 2 ? state_word(r, 2) : cx_jit_i64(env, 0);
-  LLVMBuilderRef b = cx_jit_at(env, 0);
+  r->counter[1] = state_words(r) > 2 ? state_word(r, 2) : cpu_jit_i64(env, 0);
+  LLVMBuilderRef b = cpu_jit_at(env, 0);
   r->key[0] = LLVMBuildTrunc(b, key, env->i32, "");
-  r->key[1] = LLVMBuildTrunc(b, LLVMBuildLShr(b, key, cx_jit_i64(env, 32), ""),
+  r->key[1] = LLVMBuildTrunc(b, LLVMBuildLShr(b, key, cpu_jit_i64(env, 32), ""),
                              env->i32, "");
 }
 
 // By the iteration 0 alone.
 static void put_state(rng *r, LLVMValueRef memory)
 {
-  cx_jit_env *env = r->env;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                    cx_jit_i64(env, 1), 1, NULL, 0);
-  LLVMBuilderRef b = cx_jit_at(env, loop.level);
-  LLVMValueRef used = cx_jit_i64(env, r->counters);
+  cpu_jit_env *env = r->env;
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
+                     cpu_jit_i64(env, 1), 1, NULL, 0);
+  LLVMBuilderRef b = cpu_jit_at(env, loop.level);
+  LLVMValueRef used = cpu_jit_i64(env, r->counters);
   LLVMValueRef low = LLVMBuildAdd(b, r->counter[0], used, "");
   LLVMValueRef carry = LLVMBuildICmp(b, LLVMIntULT, low, used, "");
   LLVMValueRef high =
       LLVMBuildAdd(b, r->counter[1], LLVMBuildZExt(b, carry, env->i64, ""), "");
   LLVMValueRef words[3] = { state_word(r, 0), low, high };
   for (int64_t i = 0; i < state_words(r); i++) {
-    const cx_jit_val v = { .re = words[i],
-                           .elem = CX_HLO_UI64,
-                           .level = loop.level };
-    cx_jit_store(env, memory, v, state_place(r, i), loop.level);
+    const cpu_jit_val v = { .re = words[i],
+                            .elem = CX_HLO_UI64,
+                            .level = loop.level };
+    cpu_jit_store(env, memory, v, state_place(r, i), loop.level);
   }
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 static void set_dimension(rng *r)
@@ -320,10 +321,10 @@ static void set_counters(rng *r)
   }
 }
 
-calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_rng(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
-  rng r = { .env = env, .k = k, .t = cx_jit_type(&op->results[1]) };
+  rng r = { .env = env, .k = k, .t = cpu_jit_type(&op->results[1]) };
   r.elem = r.t->elem;
   r.wide_elem = cx_hlo_elem_bits(r.elem) > 32;
   r.philox = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM) != CX_HLO_RNG_THREE_FRY;
@@ -333,28 +334,28 @@ calx_status *cx_jit_kernel_rng(cx_jit_env *env, cx_jit_kernel *k)
   const int64_t each = rows ? r.inner : BLOCK;
   const int64_t extent = (r.counters + each - 1) / each;
   k->n_phases = 1;
-  k->phases[0] = (cx_jit_phase){ extent > 0 ? extent : 1, 16384 / each + 1 };
-  cx_jit_function_begin(env, 0, env->target->lanes);
+  k->phases[0] = (cpu_jit_phase){ extent > 0 ? extent : 1, 16384 / each + 1 };
+  cpu_jit_function_begin(env, 0, env->target->lanes);
   read_state(&r);
   for (size_t i = 0; i < k->n_outputs; i++) {
-    LLVMValueRef memory = cx_jit_buffer(env, k->n_inputs + i);
+    LLVMValueRef memory = cpu_jit_buffer(env, k->n_inputs + i);
     if (k->outputs[i]->index == 0) {
       put_state(&r, memory);
       continue;
     }
     r.memory = memory;
     if (r.counters == 0) continue;
-    cx_jit_loop loop;
-    cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                      LLVMGetParam(env->function, 2), 1, NULL, 0);
-    cx_jit_ix t = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+    cpu_jit_loop loop;
+    cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
+                       LLVMGetParam(env->function, 2), 1, NULL, 0);
+    cpu_jit_ix t = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
     if (rows) {
       put_rows(&r, t, extent);
     } else {
       put_block(&r, t);
     }
-    cx_jit_loop_end(env, &loop, NULL);
+    cpu_jit_loop_end(env, &loop, NULL);
   }
-  cx_jit_function_end(env);
+  cpu_jit_function_end(env);
   return env->status;
 }

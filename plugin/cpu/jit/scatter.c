@@ -11,13 +11,13 @@
 #define BLOCK 64  // elements of the lanes' dimension in an iteration
 
 typedef struct scatter {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
   const cx_hlo_op *op;
   const cx_hlo_scatter_numbers *g;
   const cx_hlo_type *to, *indices, *updates;
-  int lane;                   // the updates' dimension; -1: scalars
-  cx_jit_ix at[CX_JIT_RANK];  // in the updates
+  int lane;                     // the updates' dimension; -1: scalars
+  cpu_jit_ix at[CPU_JIT_RANK];  // in the updates
   LLVMValueRef mask;
   int mask_level;
 } scatter;
@@ -57,38 +57,39 @@ static int window_dim(const scatter *s, int64_t d)
   return (int)s->g->window.v[nth];
 }
 
-static cx_jit_ix start_of(scatter *s, int component)
+static cpu_jit_ix start_of(scatter *s, int component)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_place p = { 0 };
+  cpu_jit_env *env = s->env;
+  cpu_jit_place p = { 0 };
   int nth = 0;
   for (size_t d = 0; d < s->indices->rank; d++) {
     if ((int64_t)d == s->g->index_vector_dim) {
-      cx_jit_place_push(&p, 1, s->indices->dims[d],
-                        cx_jit_ix_const(env, component));
+      cpu_jit_place_push(&p, 1, s->indices->dims[d],
+                         cpu_jit_ix_const(env, component));
     } else {
-      cx_jit_place_push(&p, 1, s->indices->dims[d], s->at[outer_dim(s, nth++)]);
+      cpu_jit_place_push(&p, 1, s->indices->dims[d],
+                         s->at[outer_dim(s, nth++)]);
     }
   }
-  const cx_jit_val v =
-      cx_jit_emit(env, s->op->operands[1], cx_jit_place_of(env, &p));
+  const cpu_jit_val v =
+      cpu_jit_emit(env, s->op->operands[1], cpu_jit_place_of(env, &p));
   const bool u = cx_hlo_elem_is_unsigned(v.elem) || v.elem == CX_HLO_I1;
-  return cx_jit_ix_scalar(cx_jit_resize(env, v.re, env->i64, !u, v.level),
-                          v.level, 1);
+  return cpu_jit_ix_scalar(cpu_jit_resize(env, v.re, env->i64, !u, v.level),
+                           v.level, 1);
 }
 
-static void also(cx_jit_env *env, LLVMValueRef *sum, LLVMValueRef c, int level)
+static void also(cpu_jit_env *env, LLVMValueRef *sum, LLVMValueRef c, int level)
 {
-  *sum = *sum == NULL ? c : cx_jit_op2(env, LLVMAnd, *sum, c, level);
+  *sum = *sum == NULL ? c : cpu_jit_op2(env, LLVMAnd, *sum, c, level);
 }
 
 // The element's place in the result; *ok: of all lanes, *lanes: of each.
-static void target_place(scatter *s, cx_jit_place *out, LLVMValueRef *ok,
+static void target_place(scatter *s, cpu_jit_place *out, LLVMValueRef *ok,
                          LLVMValueRef *lanes, int level)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   for (size_t d = 0; d < s->to->rank; d++) {
-    cx_jit_ix ix = cx_jit_ix_const(env, 0);
+    cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
     const int batch = position(s->g->operand_batch, (int64_t)d);
     const int k = position(s->g->index_map, (int64_t)d);
     const int w = window_dim(s, (int64_t)d);
@@ -99,68 +100,69 @@ static void target_place(scatter *s, cx_jit_place *out, LLVMValueRef *ok,
       ix = s->at[outer_dim(s, (int)nth)];
     }
     if (k >= 0) {
-      ix = cx_jit_ix_add(env, ix, start_of(s, k));
-      if (cx_jit_ix_same(&ix)) {
-        LLVMValueRef most = cx_jit_i64(env, s->to->dims[d]);
+      ix = cpu_jit_ix_add(env, ix, start_of(s, k));
+      if (cpu_jit_ix_same(&ix)) {
+        LLVMValueRef most = cpu_jit_i64(env, s->to->dims[d]);
         LLVMValueRef c =
-            cx_jit_compare(env, LLVMIntULT, ix.base, most, ix.level);
-        ix.base = cx_jit_choose(env, c, ix.base, cx_jit_i64(env, 0), ix.level);
+            cpu_jit_compare(env, LLVMIntULT, ix.base, most, ix.level);
+        ix.base =
+            cpu_jit_choose(env, c, ix.base, cpu_jit_i64(env, 0), ix.level);
         also(env, ok, c, level);
       } else {
-        LLVMTypeRef t = cx_jit_wide_type(env, env->i64);
+        LLVMTypeRef t = cpu_jit_wide_type(env, env->i64);
         LLVMValueRef v =
-            cx_jit_op2(env, LLVMAdd, cx_jit_splat(env, ix.base, ix.level),
-                       cx_jit_iota(env, t, ix.lane), ix.level);
-        LLVMValueRef most = cx_jit_const_int(t, (uint64_t)s->to->dims[d]);
-        also(env, lanes, cx_jit_compare(env, LLVMIntULT, v, most, ix.level),
+            cpu_jit_op2(env, LLVMAdd, cpu_jit_splat(env, ix.base, ix.level),
+                        cpu_jit_iota(env, t, ix.lane), ix.level);
+        LLVMValueRef most = cpu_jit_const_int(t, (uint64_t)s->to->dims[d]);
+        also(env, lanes, cpu_jit_compare(env, LLVMIntULT, v, most, ix.level),
              level);
       }
     }
-    cx_jit_place_push(out, 1, s->to->dims[d], ix);
+    cpu_jit_place_push(out, 1, s->to->dims[d], ix);
   }
 }
 
 static void update(scatter *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
-  cx_jit_place from = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_place from = { .mask = s->mask, .mask_level = s->mask_level };
   for (size_t d = 0; d < s->updates->rank; d++) {
-    cx_jit_place_push(&from, 1, s->updates->dims[d], s->at[d]);
+    cpu_jit_place_push(&from, 1, s->updates->dims[d], s->at[d]);
   }
-  cx_jit_place to = { .mask_level = level };
+  cpu_jit_place to = { .mask_level = level };
   LLVMValueRef ok = NULL;
   LLVMValueRef lanes = s->mask;
   target_place(s, &to, &ok, &lanes, level);
   if (ok != NULL && s->lane >= 0) {
-    also(env, &lanes, cx_jit_splat(env, ok, level), level);
+    also(env, &lanes, cpu_jit_splat(env, ok, level), level);
   }
   to.mask = lanes;
-  const cx_jit_val x =
-      cx_jit_emit(env, s->op->operands[2], cx_jit_place_of(env, &from));
-  LLVMValueRef memory = cx_jit_buffer(env, s->k->n_inputs);
+  const cpu_jit_val x =
+      cpu_jit_emit(env, s->op->operands[2], cpu_jit_place_of(env, &from));
+  LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
   // Not hoisted: it reads what an earlier update wrote.
-  cx_jit_val old = cx_jit_load_at(env, memory, s->to->elem, &to, level);
-  cx_jit_val args[2] = { old, x };
-  cx_jit_val out;
+  cpu_jit_val old = cpu_jit_load_at(env, memory, s->to->elem, &to, level);
+  cpu_jit_val args[2] = { old, x };
+  cpu_jit_val out;
   if (s->lane >= 0) {
-    args[0] = cx_jit_widen(env, args[0]);
-    args[1] = cx_jit_widen(env, args[1]);
+    args[0] = cpu_jit_widen(env, args[0]);
+    args[1] = cpu_jit_widen(env, args[1]);
   }
-  cx_jit_region(env, &s->op->regions[0], args, 2, &out, 1);
+  cpu_jit_region(env, &s->op->regions[0], args, 2, &out, 1);
   if (s->lane < 0 && ok != NULL) {
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     out.re = LLVMBuildSelect(b, ok, out.re, old.re, "");
     if (out.im != NULL) out.im = LLVMBuildSelect(b, ok, out.im, old.im, "");
   }
-  cx_jit_store(env, memory, out, &to, level);
+  cpu_jit_store(env, memory, out, &to, level);
 }
 
 // Loops over the updates' dimensions, those outside of windows first. At most
 // the rank of them.
 static void loops(scatter *s, int pass, size_t d)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   while (d < s->updates->rank &&
          ((int)d == s->lane ||
           (position(s->g->window, (int64_t)d) >= 0) != (pass == 1))) {
@@ -174,31 +176,31 @@ static void loops(scatter *s, int pass, size_t d)
     }
     return;
   }
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0),
-                    cx_jit_i64(env, s->updates->dims[d]), 1, NULL, 0);
-  s->at[d] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0),
+                     cpu_jit_i64(env, s->updates->dims[d]), 1, NULL, 0);
+  s->at[d] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
   loops(s, pass, d + 1);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 // The lanes' dimension from lo to hi, masked at its end.
 static void vectors(scatter *s, LLVMValueRef lo, LLVMValueRef hi)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  s->at[s->lane] = cx_jit_ix_scalar(loop.iv, loop.level, env->lanes);
+  cpu_jit_env *env = s->env;
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
+  s->at[s->lane] = cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes);
   s->at[s->lane].lane = 1;
-  s->mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+  s->mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
   s->mask_level = loop.level;
   loops(s, 0, 0);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static void second_phase(scatter *s, cx_jit_kernel *k)
+static void second_phase(scatter *s, cpu_jit_kernel *k)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int last = (int)s->updates->rank - 1;
   const int lanes = env->target->lanes;
   const bool window = last >= 0 && position(s->g->window, last) >= 0;
@@ -211,42 +213,42 @@ static void second_phase(scatter *s, cx_jit_kernel *k)
   }
   const int64_t size = s->lane >= 0 ? s->updates->dims[s->lane] : 1;
   const int64_t extent = moved ? 1 : (size + BLOCK - 1) / BLOCK;
-  k->phases[1] = (cx_jit_phase){ extent, 1 };
-  cx_jit_function_begin(env, 1, s->lane >= 0 ? lanes : 1);
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                    LLVMGetParam(env->function, 2), 1, NULL, 0);
+  k->phases[1] = (cpu_jit_phase){ extent, 1 };
+  cpu_jit_function_begin(env, 1, s->lane >= 0 ? lanes : 1);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
+                     LLVMGetParam(env->function, 2), 1, NULL, 0);
   if (s->lane < 0) {
     loops(s, 0, 0);
   } else if (moved) {
-    vectors(s, cx_jit_i64(env, 0), cx_jit_i64(env, size));
+    vectors(s, cpu_jit_i64(env, 0), cpu_jit_i64(env, size));
   } else {
-    cx_jit_ix iv = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-    cx_jit_ix lo = cx_jit_ix_scale(env, iv, BLOCK);
-    cx_jit_ix hi = cx_jit_ix_offset(env, lo, BLOCK);
-    LLVMValueRef most = cx_jit_i64(env, size);
-    vectors(s, lo.base, cx_jit_least(env, hi.base, most, hi.level));
+    cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+    cpu_jit_ix lo = cpu_jit_ix_scale(env, iv, BLOCK);
+    cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, BLOCK);
+    LLVMValueRef most = cpu_jit_i64(env, size);
+    vectors(s, lo.base, cpu_jit_least(env, hi.base, most, hi.level));
   }
-  cx_jit_loop_end(env, &loop, NULL);
-  cx_jit_function_end(env);
+  cpu_jit_loop_end(env, &loop, NULL);
+  cpu_jit_function_end(env);
 }
 
-calx_status *cx_jit_kernel_scatter(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_scatter(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
   scatter s = { .env = env,
                 .k = k,
                 .op = op,
                 .g = cx_hlo_op_struct(op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS),
-                .to = cx_jit_type(op->operands[0]),
-                .indices = cx_jit_type(op->operands[1]),
-                .updates = cx_jit_type(op->operands[2]) };
-  const cx_jit_slot *slot = cx_jit_slot_of(env, op->operands[0]);
+                .to = cpu_jit_type(op->operands[0]),
+                .indices = cpu_jit_type(op->operands[1]),
+                .updates = cpu_jit_type(op->operands[2]) };
+  const cpu_jit_slot *slot = cpu_jit_slot_of(env, op->operands[0]);
   k->n_phases = 1;
-  cx_jit_phase_copy(env, k, 0, op->operands[0], 0,
-                    slot->kind == CX_JIT_SLOT_BUFFER);
+  cpu_jit_phase_copy(env, k, 0, op->operands[0], 0,
+                     slot->kind == CPU_JIT_SLOT_BUFFER);
   if (cx_hlo_type_elements(s.to) == 0 || cx_hlo_type_elements(s.updates) == 0 ||
-      cx_jit_failed(env)) {
+      cpu_jit_failed(env)) {
     return env->status;
   }
   k->n_phases = 2;

@@ -10,15 +10,15 @@
 #include "jit/index.h"
 
 typedef struct selecting {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
   const cx_hlo_op *op;
   const cx_hlo_type *t, *source;
   int lane;
-  cx_jit_ix at[CX_JIT_RANK];  // of the element, or of the window
-  LLVMValueRef mask;          // lanes within the source
+  cpu_jit_ix at[CPU_JIT_RANK];  // of the element, or of the window
+  LLVMValueRef mask;            // lanes within the source
   int mask_level;
-  cx_jit_val init;
+  cpu_jit_val init;
 } selecting;
 
 static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
@@ -48,55 +48,55 @@ typedef void visit_fn(selecting *s);
 // of them.
 static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   while (d < t->rank && (int)d != s->lane && is_plain(s->op, d)) d++;
   if (d == t->rank) {
     fn(s);
     return;
   }
   const bool lanes = (int)d == s->lane;
-  cx_jit_loop loop;
-  LLVMValueRef hi = cx_jit_i64(env, t->dims[d]);
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), hi, lanes ? env->lanes : 1,
-                    NULL, 0);
-  s->at[d] = cx_jit_ix_scalar(loop.iv, loop.level, lanes ? env->lanes : 1);
+  cpu_jit_loop loop;
+  LLVMValueRef hi = cpu_jit_i64(env, t->dims[d]);
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi,
+                     lanes ? env->lanes : 1, NULL, 0);
+  s->at[d] = cpu_jit_ix_scalar(loop.iv, loop.level, lanes ? env->lanes : 1);
   if (lanes) {
     s->at[d].lane = 1;
-    s->mask = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+    s->mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
     s->mask_level = loop.level;
   }
   visit(s, t, d + 1, fn);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static const cx_jit_place *place_at(selecting *s, const cx_hlo_type *t)
+static const cpu_jit_place *place_at(selecting *s, const cx_hlo_type *t)
 {
-  cx_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
   for (size_t d = 0; d < t->rank; d++) {
-    cx_jit_place_push(&p, 1, t->dims[d], s->at[d]);
+    cpu_jit_place_push(&p, 1, t->dims[d], s->at[d]);
   }
-  return cx_jit_place_of(s->env, &p);
+  return cpu_jit_place_of(s->env, &p);
 }
 
 static void fill(selecting *s)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_store(env, cx_jit_buffer(env, s->k->n_inputs), s->init,
-               place_at(s, s->t), env->n_levels - 1);
+  cpu_jit_env *env = s->env;
+  cpu_jit_store(env, cpu_jit_buffer(env, s->k->n_inputs), s->init,
+                place_at(s, s->t), env->n_levels - 1);
 }
 
 // ---- one vector of windows ----
 
 // The place of position q of the window, and the lanes for which it is in the
 // operand.
-static LLVMValueRef position_place(selecting *s, int64_t q, cx_jit_place *out)
+static LLVMValueRef position_place(selecting *s, int64_t q, cpu_jit_place *out)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const cx_hlo_op *op = s->op;
   const int level = env->n_levels - 1;
-  cx_jit_inside in = { 0 };
-  *out = (cx_jit_place){ .mask_level = level };
-  int64_t offset[CX_JIT_RANK];
+  cpu_jit_inside in = { 0 };
+  *out = (cpu_jit_place){ .mask_level = level };
+  int64_t offset[CPU_JIT_RANK];
   for (size_t d = s->t->rank; d-- > 0;) {
     const int64_t n = listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
     offset[d] = q % n;
@@ -105,19 +105,19 @@ static LLVMValueRef position_place(selecting *s, int64_t q, cx_jit_place *out)
   for (size_t d = 0; d < s->t->rank; d++) {
     const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
     const int64_t low = padding(op, d, 0);
-    cx_jit_ix ix = cx_jit_ix_scale(env, s->at[d], stride);
-    ix = cx_jit_ix_offset(env, ix, offset[d] - low);
+    cpu_jit_ix ix = cpu_jit_ix_scale(env, s->at[d], stride);
+    ix = cpu_jit_ix_offset(env, ix, offset[d] - low);
     const int64_t last = (s->source->dims[d] - 1) * stride + offset[d] - low;
     if (offset[d] < low || last >= s->t->dims[d]) {
-      cx_jit_within(env, &ix, s->t->dims[d], &in);
+      cpu_jit_within(env, &ix, s->t->dims[d], &in);
     }
-    cx_jit_place_push(out, 1, s->t->dims[d], ix);
+    cpu_jit_place_push(out, 1, s->t->dims[d], ix);
   }
   LLVMValueRef mask = s->mask;
-  if (in.lanes != NULL) mask = cx_jit_op2(env, LLVMAnd, mask, in.lanes, level);
+  if (in.lanes != NULL) mask = cpu_jit_op2(env, LLVMAnd, mask, in.lanes, level);
   if (in.all != NULL) {
-    LLVMValueRef all = cx_jit_splat(env, in.all, in.all_level);
-    mask = cx_jit_op2(env, LLVMAnd, mask, all, level);
+    LLVMValueRef all = cpu_jit_splat(env, in.all, in.all_level);
+    mask = cpu_jit_op2(env, LLVMAnd, mask, all, level);
   }
   out->mask = mask;
   return mask;
@@ -132,25 +132,25 @@ static LLVMValueRef pick(LLVMBuilderRef b, LLVMValueRef c, LLVMValueRef x,
 // The position that each lane chooses; -1: none.
 static LLVMValueRef chosen(selecting *s, int64_t total)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
-  LLVMValueRef none = cx_jit_const_int(t, UINT32_MAX);
+  LLVMTypeRef t = cpu_jit_wide_type(env, env->i32);
+  LLVMValueRef none = cpu_jit_const_int(t, UINT32_MAX);
   LLVMValueRef where = none;
-  cx_jit_val best = { 0 };
+  cpu_jit_val best = { 0 };
   for (int64_t q = 0; q < total; q++) {
-    cx_jit_place p;
+    cpu_jit_place p;
     LLVMValueRef in = position_place(s, q, &p);
-    cx_jit_val x =
-        cx_jit_emit(env, s->op->operands[0], cx_jit_place_of(env, &p));
-    x = cx_jit_widen(env, x);
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    cpu_jit_val x =
+        cpu_jit_emit(env, s->op->operands[0], cpu_jit_place_of(env, &p));
+    x = cpu_jit_widen(env, x);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef take = in;
     if (q > 0) {
-      const cx_jit_val args[2] = { best, x };
-      cx_jit_val keep;
-      cx_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
-      keep = cx_jit_widen(env, keep);
+      const cpu_jit_val args[2] = { best, x };
+      cpu_jit_val keep;
+      cpu_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
+      keep = cpu_jit_widen(env, keep);
       LLVMValueRef empty = LLVMBuildICmp(b, LLVMIntEQ, where, none, "");
       LLVMValueRef loses = LLVMBuildNot(b, keep.re, "");
       take = LLVMBuildAnd(b, in, LLVMBuildOr(b, empty, loses, ""), "");
@@ -159,7 +159,7 @@ static LLVMValueRef chosen(selecting *s, int64_t total)
     }
     best = x;
     best.level = level;
-    where = pick(b, take, cx_jit_const_int(t, (uint64_t)q), where);
+    where = pick(b, take, cpu_jit_const_int(t, (uint64_t)q), where);
   }
   return where;
 }
@@ -175,38 +175,38 @@ static int64_t window_size(const selecting *s)
 
 static void window(selecting *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
   const int64_t total = window_size(s);
-  LLVMValueRef memory = cx_jit_buffer(env, s->k->n_inputs);
-  LLVMTypeRef t = cx_jit_wide_type(env, env->i32);
+  LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
+  LLVMTypeRef t = cpu_jit_wide_type(env, env->i32);
   LLVMValueRef where = chosen(s, total);
-  const cx_jit_val source = cx_jit_widen(
-      env, cx_jit_emit(env, s->op->operands[1], place_at(s, s->source)));
-  for (int64_t q = 0; q < total && !cx_jit_failed(env); q++) {
-    cx_jit_place p;
+  const cpu_jit_val source = cpu_jit_widen(
+      env, cpu_jit_emit(env, s->op->operands[1], place_at(s, s->source)));
+  for (int64_t q = 0; q < total && !cpu_jit_failed(env); q++) {
+    cpu_jit_place p;
     position_place(s, q, &p);
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, where,
-                                    cx_jit_const_int(t, (uint64_t)q), "");
+                                    cpu_jit_const_int(t, (uint64_t)q), "");
     p.mask = LLVMBuildAnd(b, is, s->mask, "");
     p.mask_level = level;
-    cx_jit_val old = cx_jit_load_at(env, memory, s->t->elem, &p, level);
-    const cx_jit_val args[2] = { cx_jit_widen(env, old), source };
-    cx_jit_val out;
-    cx_jit_region(env, &s->op->regions[1], args, 2, &out, 1);
-    cx_jit_store(env, memory, cx_jit_widen(env, out), &p, level);
+    cpu_jit_val old = cpu_jit_load_at(env, memory, s->t->elem, &p, level);
+    const cpu_jit_val args[2] = { cpu_jit_widen(env, old), source };
+    cpu_jit_val out;
+    cpu_jit_region(env, &s->op->regions[1], args, 2, &out, 1);
+    cpu_jit_store(env, memory, cpu_jit_widen(env, out), &p, level);
   }
 }
 
-calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
   selecting s = { .env = env,
                   .k = k,
                   .op = op,
-                  .t = cx_jit_type(op->operands[0]),
-                  .source = cx_jit_type(op->operands[1]) };
+                  .t = cpu_jit_type(op->operands[0]),
+                  .source = cpu_jit_type(op->operands[1]) };
   s.lane = (int)s.t->rank - 1;
   int64_t extent = 1;
   for (size_t d = 0; d < s.t->rank; d++) {
@@ -214,26 +214,27 @@ calx_status *cx_jit_kernel_select(cx_jit_env *env, cx_jit_kernel *k)
   }
   if (cx_hlo_type_elements(s.t) == 0) extent = 0;
   k->n_phases = 1;
-  k->phases[0] = (cx_jit_phase){ extent, 1 };
-  cx_jit_function_begin(env, 0, env->target->lanes);
+  k->phases[0] = (cpu_jit_phase){ extent, 1 };
+  cpu_jit_function_begin(env, 0, env->target->lanes);
   if (extent > 0) {
-    k->phases[0].grain = cx_jit_grain(
+    k->phases[0].grain = cpu_jit_grain(
         env, 4 * (double)cx_hlo_type_elements(s.t) / (double)extent);
-    cx_jit_loop loop;
-    cx_jit_ix rest =
-        cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                                LLVMGetParam(env->function, 2), extent);
+    cpu_jit_loop loop;
+    cpu_jit_ix rest =
+        cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                                 LLVMGetParam(env->function, 2), extent);
     int64_t size = extent;
     for (int d = s.lane - 1; d >= 0; d--) {
       if (!is_plain(op, (size_t)d)) continue;
-      cx_jit_ix_split(env, rest, s.t->dims[d], size, false, &rest, &s.at[d]);
+      cpu_jit_ix_split(env, rest, s.t->dims[d], size, false, &rest, &s.at[d]);
       size /= s.t->dims[d];
     }
-    s.init = cx_jit_widen(env, cx_jit_emit(env, op->operands[2], &env->scalar));
+    s.init =
+        cpu_jit_widen(env, cpu_jit_emit(env, op->operands[2], &env->scalar));
     visit(&s, s.t, 0, fill);
     visit(&s, s.source, 0, window);
-    cx_jit_iterations_end(env, &loop, extent);
+    cpu_jit_iterations_end(env, &loop, extent);
   }
-  cx_jit_function_end(env);
+  cpu_jit_function_end(env);
   return env->status;
 }

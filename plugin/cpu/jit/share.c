@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 
-struct cx_jit_shared {
-  cx_jit_shared *next;
+struct cpu_jit_shared {
+  cpu_jit_shared *next;
   cx_hash hash;
   LLVMValueRef function;
 };
@@ -184,19 +184,19 @@ static void become(LLVMModuleRef module, LLVMTypeRef type,
   LLVMAddAlias2(module, type, 0, first, name);
 }
 
-static calx_status *keep(cx_arena *arena, cx_jit_shared **known, cx_hash hash,
+static calx_status *keep(cx_arena *arena, cpu_jit_shared **known, cx_hash hash,
                          LLVMValueRef function)
 {
-  cx_jit_shared *s = CX_ARENA_NEW(arena, cx_jit_shared);
+  cpu_jit_shared *s = CX_ARENA_NEW(arena, cpu_jit_shared);
   if (s == NULL) return cx_out_of_memory();
-  *s = (cx_jit_shared){ *known, hash, function };
+  *s = (cpu_jit_shared){ *known, hash, function };
   *known = s;
   return NULL;
 }
 
-calx_status *cx_jit_share(cx_arena *arena, cx_jit_shared **known,
-                          LLVMModuleRef module, LLVMTypeRef type,
-                          LLVMValueRef function)
+calx_status *cpu_jit_share(cx_arena *arena, cpu_jit_shared **known,
+                           LLVMModuleRef module, LLVMTypeRef type,
+                           LLVMValueRef function)
 {
   cx_arena own = { 0 };
   listing l = { .room = 2 * count(function) + 1 };
@@ -213,7 +213,7 @@ calx_status *cx_jit_share(cx_arena *arena, cx_jit_shared **known,
   cx_arena_free(&own);
   if (!ok) return cx_out_of_memory();
   if (!listed) return NULL;
-  for (cx_jit_shared *s = *known; s != NULL; s = s->next) {
+  for (cpu_jit_shared *s = *known; s != NULL; s = s->next) {
     if (!cx_hash_equal(s->hash, hash)) continue;
     become(module, type, function, s->function);
     return NULL;

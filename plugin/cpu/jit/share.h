@@ -1,6 +1,6 @@
 // jit/share: functions that are the same are compiled once.
-#ifndef CX_JIT_SHARE_H
-#define CX_JIT_SHARE_H
+#ifndef CPU_JIT_SHARE_H
+#define CPU_JIT_SHARE_H
 
 #include <llvm-c/Core.h>
 
@@ -8,12 +8,12 @@
 #include "base/hash.h"
 #include "base/status.h"
 
-typedef struct cx_jit_shared cx_jit_shared;
+typedef struct cpu_jit_shared cpu_jit_shared;
 
 // Keeps the function in the list, or makes its name one of an equal function
 // that is there, and deletes it.
-calx_status *cx_jit_share(cx_arena *arena, cx_jit_shared **known,
-                          LLVMModuleRef module, LLVMTypeRef type,
-                          LLVMValueRef function) CALX_MUST_USE;
+calx_status *cpu_jit_share(cx_arena *arena, cpu_jit_shared **known,
+                           LLVMModuleRef module, LLVMTypeRef type,
+                           LLVMValueRef function) CALX_MUST_USE;
 
 #endif

@@ -12,15 +12,15 @@
 // iterations; the second merges a line's blocks.
 #include "jit/root.h"
 
-#define MOST CX_JIT_MAX_OUTPUTS
+#define MOST CPU_JIT_MAX_OUTPUTS
 #define LONG 16384  // elements of a line that is cut into blocks
 #define BLOCKS 16   // of such a line, at most
 #define STEP_NS 4   // of an element in a pass: a guess
 #define ABREAST 2   // merges beside each other; a power of 2
 
 typedef struct sorting {
-  cx_jit_env *env;
-  cx_jit_kernel *k;
+  cpu_jit_env *env;
+  cpu_jit_kernel *k;
   const cx_hlo_op *op;
   size_t n;             // operands
   int dim;              // along which they are sorted
@@ -32,7 +32,7 @@ typedef struct sorting {
   LLVMValueRef memory[2][MOST];
   // To be filled from memory 0; NULL: it is that, or nobody wants it.
   LLVMValueRef result[MOST];
-  cx_jit_ix line;
+  cpu_jit_ix line;
 } sorting;
 
 static int passes_of(int64_t size)
@@ -47,7 +47,7 @@ static LLVMValueRef result_of(const sorting *s, size_t operand)
 {
   for (size_t i = 0; i < s->k->n_outputs; i++) {
     if (s->k->outputs[i]->index == operand) {
-      return cx_jit_buffer(s->env, s->k->n_inputs + i);
+      return cpu_jit_buffer(s->env, s->k->n_inputs + i);
     }
   }
   return NULL;
@@ -55,13 +55,13 @@ static LLVMValueRef result_of(const sorting *s, size_t operand)
 
 static LLVMValueRef take_scratch(sorting *s, size_t operand)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_kernel *k = s->k;
-  const cx_hlo_type *t = cx_jit_type(s->op->operands[operand]);
-  LLVMValueRef at = cx_jit_i64(env, (int64_t)k->scratch);
+  cpu_jit_env *env = s->env;
+  cpu_jit_kernel *k = s->k;
+  const cx_hlo_type *t = cpu_jit_type(s->op->operands[operand]);
+  LLVMValueRef at = cpu_jit_i64(env, (int64_t)k->scratch);
   k->scratch += ((size_t)cx_hlo_type_bytes(t) + 63) / 64 * 64;
-  return LLVMBuildGEP2(cx_jit_at(env, 0), env->i8,
-                       cx_jit_buffer(env, k->n_inputs + k->n_outputs), &at, 1,
+  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8,
+                       cpu_jit_buffer(env, k->n_inputs + k->n_outputs), &at, 1,
                        "");
 }
 
@@ -84,89 +84,90 @@ static void set_memory(sorting *s)
 // ---- places ----
 
 // Of element i of the line in the operands and results.
-static const cx_jit_place *tensor_place(sorting *s, cx_jit_ix i)
+static const cpu_jit_place *tensor_place(sorting *s, cpu_jit_ix i)
 {
-  const int behind = (int)cx_jit_type(s->op->operands[0])->rank - s->dim - 1;
-  cx_jit_place p = { 0 };
-  cx_jit_ix outer;
-  cx_jit_ix inner;
-  cx_jit_ix_split(s->env, s->line, s->step, s->lines, false, &outer, &inner);
+  const int behind = (int)cpu_jit_type(s->op->operands[0])->rank - s->dim - 1;
+  cpu_jit_place p = { 0 };
+  cpu_jit_ix outer;
+  cpu_jit_ix inner;
+  cpu_jit_ix_split(s->env, s->line, s->step, s->lines, false, &outer, &inner);
   if (s->dim > 0) {
-    cx_jit_place_push(&p, s->dim, s->lines / s->step, outer);
+    cpu_jit_place_push(&p, s->dim, s->lines / s->step, outer);
   }
-  cx_jit_place_push(&p, 1, s->size, i);
-  if (behind > 0) cx_jit_place_push(&p, behind, s->step, inner);
-  return cx_jit_place_of(s->env, &p);
+  cpu_jit_place_push(&p, 1, s->size, i);
+  if (behind > 0) cpu_jit_place_push(&p, behind, s->step, inner);
+  return cpu_jit_place_of(s->env, &p);
 }
 
-static cx_jit_place memory_place(sorting *s, cx_jit_ix i)
+static cpu_jit_place memory_place(sorting *s, cpu_jit_ix i)
 {
-  cx_jit_place p = { 0 };
-  cx_jit_ix start = cx_jit_ix_scale(s->env, s->line, s->size);
-  cx_jit_place_push(&p, 1, INT64_MAX, cx_jit_ix_add(s->env, start, i));
+  cpu_jit_place p = { 0 };
+  cpu_jit_ix start = cpu_jit_ix_scale(s->env, s->line, s->size);
+  cpu_jit_place_push(&p, 1, INT64_MAX, cpu_jit_ix_add(s->env, start, i));
   return p;
 }
 
-static cx_jit_val load(sorting *s, LLVMValueRef memory, size_t operand,
-                       LLVMValueRef i)
+static cpu_jit_val load(sorting *s, LLVMValueRef memory, size_t operand,
+                        LLVMValueRef i)
 {
   const int level = s->env->n_levels - 1;
-  const cx_jit_place p = memory_place(s, cx_jit_ix_scalar(i, level, 1));
-  return cx_jit_load_at(s->env, memory,
-                        cx_jit_type(s->op->operands[operand])->elem, &p, level);
+  const cpu_jit_place p = memory_place(s, cpu_jit_ix_scalar(i, level, 1));
+  return cpu_jit_load_at(
+      s->env, memory, cpu_jit_type(s->op->operands[operand])->elem, &p, level);
 }
 
-static void store(sorting *s, LLVMValueRef memory, cx_jit_val v, LLVMValueRef i)
+static void store(sorting *s, LLVMValueRef memory, cpu_jit_val v,
+                  LLVMValueRef i)
 {
   const int level = s->env->n_levels - 1;
-  const cx_jit_place p = memory_place(s, cx_jit_ix_scalar(i, level, 1));
-  cx_jit_store(s->env, memory, v, &p, level);
+  const cpu_jit_place p = memory_place(s, cpu_jit_ix_scalar(i, level, 1));
+  cpu_jit_store(s->env, memory, v, &p, level);
 }
 
 // ---- between tensors and memories ----
 
 static void fill(sorting *s, int side, LLVMValueRef begin, LLVMValueRef end)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
-  const cx_jit_ix i = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-  const cx_jit_place *from = tensor_place(s, i);
+  cpu_jit_env *env = s->env;
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
+  const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+  const cpu_jit_place *from = tensor_place(s, i);
   for (size_t k = 0; k < s->n; k++) {
-    store(s, s->memory[side][k], cx_jit_emit(env, s->op->operands[k], from),
+    store(s, s->memory[side][k], cpu_jit_emit(env, s->op->operands[k], from),
           loop.iv);
   }
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 static void put_results(sorting *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   for (size_t k = 0; k < s->n; k++) {
     if (s->result[k] == NULL) continue;
-    cx_jit_loop loop;
-    cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), cx_jit_i64(env, s->size),
-                      1, NULL, 0);
-    const cx_jit_ix i = cx_jit_ix_scalar(loop.iv, loop.level, 1);
-    cx_jit_store(env, s->result[k], load(s, s->memory[0][k], k, loop.iv),
-                 tensor_place(s, i), loop.level);
-    cx_jit_loop_end(env, &loop, NULL);
+    cpu_jit_loop loop;
+    cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0),
+                       cpu_jit_i64(env, s->size), 1, NULL, 0);
+    const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+    cpu_jit_store(env, s->result[k], load(s, s->memory[0][k], k, loop.iv),
+                  tensor_place(s, i), loop.level);
+    cpu_jit_loop_end(env, &loop, NULL);
   }
 }
 
 // ---- merging ----
 
 // Whether y, of the second run, goes before x.
-static LLVMValueRef is_before(sorting *s, const cx_jit_val *x,
-                              const cx_jit_val *y)
+static LLVMValueRef is_before(sorting *s, const cpu_jit_val *x,
+                              const cpu_jit_val *y)
 {
-  cx_jit_val args[2 * MOST];
-  cx_jit_val before;
+  cpu_jit_val args[2 * MOST];
+  cpu_jit_val before;
   for (size_t k = 0; k < s->n; k++) {
     args[2 * k] = y[k];
     args[2 * k + 1] = x[k];
   }
-  cx_jit_region(s->env, &s->op->regions[0], args, 2 * s->n, &before, 1);
+  cpu_jit_region(s->env, &s->op->regions[0], args, 2 * s->n, &before, 1);
   return before.re;
 }
 
@@ -182,13 +183,13 @@ typedef struct pass {
 } pass;
 
 // The element of a pair that goes to `to`; at[]: how far its runs are read.
-static void merge_one(sorting *s, const pass *p, const pair *r, cx_jit_val *at,
+static void merge_one(sorting *s, const pass *p, const pair *r, cpu_jit_val *at,
                       LLVMValueRef to)
 {
-  cx_jit_env *env = s->env;
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
-  cx_jit_val x[MOST];
-  cx_jit_val y[MOST];
+  cpu_jit_env *env = s->env;
+  LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
+  cpu_jit_val x[MOST];
+  cpu_jit_val y[MOST];
   LLVMValueRef more_x = LLVMBuildICmp(b, LLVMIntSLT, at[0].re, r->middle, "");
   LLVMValueRef more_y = LLVMBuildICmp(b, LLVMIntSLT, at[1].re, r->high, "");
   // Of a run that has ended anything is read.
@@ -220,48 +221,48 @@ static void merge_one(sorting *s, const pass *p, const pair *r, cx_jit_val *at,
 static void merge_pairs(sorting *s, const pass *p, LLVMValueRef first,
                         LLVMValueRef last, int abreast)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   pair r[ABREAST];
-  cx_jit_val at[2 * ABREAST];
-  cx_jit_loop pairs;
-  cx_jit_loop_begin(env, &pairs, first, last, abreast, NULL, 0);
+  cpu_jit_val at[2 * ABREAST];
+  cpu_jit_loop pairs;
+  cpu_jit_loop_begin(env, &pairs, first, last, abreast, NULL, 0);
   const int level = env->n_levels - 1;
-  LLVMBuilderRef b = cx_jit_at(env, level);
+  LLVMBuilderRef b = cpu_jit_at(env, level);
   for (int i = 0; i < abreast; i++) {
-    LLVMValueRef which = LLVMBuildAdd(b, pairs.iv, cx_jit_i64(env, i), "");
+    LLVMValueRef which = LLVMBuildAdd(b, pairs.iv, cpu_jit_i64(env, i), "");
     which = LLVMBuildShl(b, which, p->twice, "");
     r[i].low = LLVMBuildAdd(b, p->begin, which, "");
-    r[i].middle = cx_jit_least(env, LLVMBuildAdd(b, r[i].low, p->width, ""),
-                               p->end, level);
-    r[i].high = cx_jit_least(env, LLVMBuildAdd(b, r[i].middle, p->width, ""),
-                             p->end, level);
-    at[2 * i] = (cx_jit_val){ .re = r[i].low, .elem = CX_HLO_I64 };
-    at[2 * i + 1] = (cx_jit_val){ .re = r[i].middle, .elem = CX_HLO_I64 };
+    r[i].middle = cpu_jit_least(env, LLVMBuildAdd(b, r[i].low, p->width, ""),
+                                p->end, level);
+    r[i].high = cpu_jit_least(env, LLVMBuildAdd(b, r[i].middle, p->width, ""),
+                              p->end, level);
+    at[2 * i] = (cpu_jit_val){ .re = r[i].low, .elem = CX_HLO_I64 };
+    at[2 * i + 1] = (cpu_jit_val){ .re = r[i].middle, .elem = CX_HLO_I64 };
   }
-  cx_jit_loop loop;
+  cpu_jit_loop loop;
   LLVMValueRef n = LLVMBuildSub(b, r[0].high, r[0].low, "");
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), n, 1, at,
-                    2 * (size_t)abreast);
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), n, 1, at,
+                     2 * (size_t)abreast);
   for (int i = 0; i < abreast; i++) {
-    b = cx_jit_at(env, loop.level);
+    b = cpu_jit_at(env, loop.level);
     merge_one(s, p, &r[i], &at[2 * i], LLVMBuildAdd(b, r[i].low, loop.iv, ""));
   }
-  cx_jit_loop_end(env, &loop, at);
-  cx_jit_loop_end(env, &pairs, NULL);
+  cpu_jit_loop_end(env, &loop, at);
+  cpu_jit_loop_end(env, &pairs, NULL);
 }
 
 // Pass i makes runs of 2^(i + 1) out of such of 2^i.
 static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
                        LLVMValueRef end)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   if (first == last) return;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, first), cx_jit_i64(env, last),
-                    1, NULL, 0);
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
-  LLVMValueRef one = cx_jit_i64(env, 1);
-  LLVMValueRef left = LLVMBuildSub(b, cx_jit_i64(env, s->passes), loop.iv, "");
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, first),
+                     cpu_jit_i64(env, last), 1, NULL, 0);
+  LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
+  LLVMValueRef one = cpu_jit_i64(env, 1);
+  LLVMValueRef left = LLVMBuildSub(b, cpu_jit_i64(env, s->passes), loop.iv, "");
   LLVMValueRef odd = LLVMBuildTrunc(b, left, env->i1, "");
   pass p = { .begin = begin, .end = end };
   for (size_t k = 0; k < s->n; k++) {
@@ -273,12 +274,12 @@ static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
   p.twice = LLVMBuildAdd(b, loop.iv, one, "");
   LLVMValueRef n = LLVMBuildSub(b, end, begin, "");
   LLVMValueRef whole = LLVMBuildLShr(b, n, p.twice, "");
-  LLVMValueRef even = LLVMBuildAnd(b, whole, cx_jit_i64(env, -ABREAST), "");
+  LLVMValueRef even = LLVMBuildAnd(b, whole, cpu_jit_i64(env, -ABREAST), "");
   n = LLVMBuildAdd(b, n, LLVMBuildShl(b, one, p.twice, ""), "");
   n = LLVMBuildLShr(b, LLVMBuildSub(b, n, one, ""), p.twice, "");
-  merge_pairs(s, &p, cx_jit_i64(env, 0), even, ABREAST);
+  merge_pairs(s, &p, cpu_jit_i64(env, 0), even, ABREAST);
   merge_pairs(s, &p, even, n, 1);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 // ---- phases ----
@@ -289,56 +290,56 @@ static void set_phase(const sorting *s, int phase, int64_t iterations,
   const double ns =
       (double)elements * (double)(s->n * (size_t)(passes + 1)) * STEP_NS;
   s->k->phases[phase] =
-      (cx_jit_phase){ iterations, ns > 20000 ? 1 : (int64_t)(20000 / ns) };
+      (cpu_jit_phase){ iterations, ns > 20000 ? 1 : (int64_t)(20000 / ns) };
   s->k->n_phases = (size_t)phase + 1;
 }
 
 static void sort_blocks(sorting *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int64_t blocks = (s->size + s->block - 1) / s->block;
   const int64_t extent = s->lines * blocks;
   set_phase(s, 0, extent, s->block, s->block_passes);
-  cx_jit_function_begin(env, 0, 1);
+  cpu_jit_function_begin(env, 0, 1);
   set_memory(s);
-  cx_jit_loop loop;
-  cx_jit_ix which =
-      cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                              LLVMGetParam(env->function, 2), extent);
-  cx_jit_ix part;
-  cx_jit_ix_split(env, which, blocks, extent, false, &s->line, &part);
-  LLVMValueRef begin = cx_jit_ix_scale(env, part, s->block).base;
+  cpu_jit_loop loop;
+  cpu_jit_ix which =
+      cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                               LLVMGetParam(env->function, 2), extent);
+  cpu_jit_ix part;
+  cpu_jit_ix_split(env, which, blocks, extent, false, &s->line, &part);
+  LLVMValueRef begin = cpu_jit_ix_scale(env, part, s->block).base;
   const int level = env->n_levels - 1;
-  LLVMValueRef end =
-      LLVMBuildAdd(cx_jit_at(env, level), begin, cx_jit_i64(env, s->block), "");
-  end = cx_jit_least(env, end, cx_jit_i64(env, s->size), level);
+  LLVMValueRef end = LLVMBuildAdd(cpu_jit_at(env, level), begin,
+                                  cpu_jit_i64(env, s->block), "");
+  end = cpu_jit_least(env, end, cpu_jit_i64(env, s->size), level);
   fill(s, s->passes % 2, begin, end);
   run_passes(s, 0, s->block_passes, begin, end);
   if (s->block_passes == s->passes) put_results(s);
-  cx_jit_iterations_end(env, &loop, extent);
-  cx_jit_function_end(env);
+  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_function_end(env);
 }
 
 static void merge_blocks(sorting *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   set_phase(s, 1, s->lines, s->size, s->passes - s->block_passes);
-  cx_jit_function_begin(env, 1, 1);
+  cpu_jit_function_begin(env, 1, 1);
   set_memory(s);
-  cx_jit_loop loop;
-  s->line = cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                                    LLVMGetParam(env->function, 2), s->lines);
-  run_passes(s, s->block_passes, s->passes, cx_jit_i64(env, 0),
-             cx_jit_i64(env, s->size));
+  cpu_jit_loop loop;
+  s->line = cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                                     LLVMGetParam(env->function, 2), s->lines);
+  run_passes(s, s->block_passes, s->passes, cpu_jit_i64(env, 0),
+             cpu_jit_i64(env, s->size));
   put_results(s);
-  cx_jit_iterations_end(env, &loop, s->lines);
-  cx_jit_function_end(env);
+  cpu_jit_iterations_end(env, &loop, s->lines);
+  cpu_jit_function_end(env);
 }
 
-calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_sort(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
   sorting s = { .env = env, .k = k, .op = op, .n = op->n_operands, .step = 1 };
   s.dim = (int)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (s.dim < 0) s.dim += (int)t->rank;
@@ -353,6 +354,6 @@ calx_status *cx_jit_kernel_sort(cx_jit_env *env, cx_jit_kernel *k)
     s.block = INT64_C(1) << s.block_passes;
   }
   sort_blocks(&s);
-  if (s.block_passes < s.passes && !cx_jit_failed(env)) merge_blocks(&s);
+  if (s.block_passes < s.passes && !cpu_jit_failed(env)) merge_blocks(&s);
   return env->status;
 }

@@ -14,19 +14,19 @@
 #define MOST_POSITIONS 16  // of a window
 
 typedef struct tiling {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
   const cx_hlo_op *op;
   const cx_hlo_type *t, *source;
   int64_t high, wide;                 // of a window
   int64_t columns;                    // windows in a row
   int64_t rows;                       // rows of windows, of all planes
   bool whole;                         // a vector holds whole rows
-  cx_jit_ix row, column;              // of the first window
+  cpu_jit_ix row, column;             // of the first window
   int64_t positions, segments, each;  // vectors of a segment
   LLVMValueRef mask;                  // of windows; NULL: all
   int mask_level;
-  const cx_jit_place *place[MOST_POSITIONS];  // of the vectors of memory
+  const cpu_jit_place *place[MOST_POSITIONS];  // of the vectors of memory
 } tiling;
 
 static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
@@ -42,10 +42,10 @@ static bool is_padded(const cx_hlo_op *op, size_t d)
                        cx_hlo_elements_int(&a->as.elements, 2 * d + 1) != 0);
 }
 
-bool cx_jit_is_tiled(const cx_jit_env *env, const cx_hlo_op *op)
+bool cpu_jit_is_tiled(const cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = cx_jit_type(op->operands[0]);
-  const cx_hlo_type *source = cx_jit_type(op->operands[1]);
+  const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
+  const cx_hlo_type *source = cpu_jit_type(op->operands[1]);
   int64_t positions = 1;
   for (size_t d = 0; d < t->rank; d++) {
     const int64_t n = listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
@@ -83,7 +83,7 @@ static void window_of(const tiling *s, int64_t vector, int64_t lane,
 static LLVMValueRef shuffled(tiling *s, LLVMBuilderRef b, LLVMValueRef *v,
                              int64_t n, const int64_t *order)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int64_t lanes = env->lanes;
   LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(v[0]));
   LLVMValueRef any = LLVMGetPoison(env->i32);
@@ -115,10 +115,10 @@ static LLVMValueRef shuffled(tiling *s, LLVMBuilderRef b, LLVMValueRef *v,
 }
 
 // Vectors of memory to vectors of positions, or back.
-static void regroup(tiling *s, const cx_jit_val *from, bool back,
-                    cx_jit_val *to)
+static void regroup(tiling *s, const cpu_jit_val *from, bool back,
+                    cpu_jit_val *to)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int64_t lanes = env->lanes;
   const int64_t n = s->positions;
   LLVMValueRef re[MOST_POSITIONS];
@@ -139,7 +139,7 @@ static void regroup(tiling *s, const cx_jit_val *from, bool back,
     }
   }
   for (int64_t i = 0; i < n; i++) {
-    LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+    LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
     to[i] = from[0];
     to[i].level = env->n_levels - 1;
     to[i].re = shuffled(s, b, re, n, order[i]);
@@ -152,7 +152,7 @@ static void regroup(tiling *s, const cx_jit_val *from, bool back,
 static LLVMValueRef memory_mask(tiling *s, int64_t vector)
 {
   if (s->mask == NULL) return NULL;
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   LLVMValueRef order[64];
   for (int64_t k = 0; k < env->lanes; k++) {
     int64_t window = 0;
@@ -160,7 +160,7 @@ static LLVMValueRef memory_mask(tiling *s, int64_t vector)
     window_of(s, vector, k, &window, &position);
     order[k] = LLVMConstInt(env->i32, (uint64_t)window, 0);
   }
-  return LLVMBuildShuffleVector(cx_jit_at(env, s->mask_level), s->mask,
+  return LLVMBuildShuffleVector(cpu_jit_at(env, s->mask_level), s->mask,
                                 LLVMGetPoison(LLVMTypeOf(s->mask)),
                                 LLVMConstVector(order, (unsigned)env->lanes),
                                 "");
@@ -168,54 +168,55 @@ static LLVMValueRef memory_mask(tiling *s, int64_t vector)
 
 static void set_places(tiling *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int64_t row = s->columns * s->wide;
   for (int64_t i = 0; i < s->positions; i++) {
-    cx_jit_ix at = cx_jit_ix_scale(env, s->row, row * s->high);
-    at = cx_jit_ix_add(env, at, cx_jit_ix_scale(env, s->column, s->wide));
-    at =
-        cx_jit_ix_offset(env, at, i / s->each * row + i % s->each * env->lanes);
+    cpu_jit_ix at = cpu_jit_ix_scale(env, s->row, row * s->high);
+    at = cpu_jit_ix_add(env, at, cpu_jit_ix_scale(env, s->column, s->wide));
+    at = cpu_jit_ix_offset(env, at,
+                           i / s->each * row + i % s->each * env->lanes);
     at.lane = 1;
-    cx_jit_place p = { .mask = memory_mask(s, i), .mask_level = s->mask_level };
-    cx_jit_place_push(&p, (int)s->t->rank, cx_hlo_type_elements(s->t), at);
-    s->place[i] = cx_jit_place_of(env, &p);
+    cpu_jit_place p = { .mask = memory_mask(s, i),
+                        .mask_level = s->mask_level };
+    cpu_jit_place_push(&p, (int)s->t->rank, cx_hlo_type_elements(s->t), at);
+    s->place[i] = cpu_jit_place_of(env, &p);
   }
 }
 
-static const cx_jit_place *source_place(tiling *s)
+static const cpu_jit_place *source_place(tiling *s)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_env *env = s->env;
+  cpu_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
   const int rank = (int)s->t->rank;
   if (s->whole || rank == 1) {
-    cx_jit_ix at =
-        s->whole ? cx_jit_ix_scale(env, s->row, s->columns) : s->column;
+    cpu_jit_ix at =
+        s->whole ? cpu_jit_ix_scale(env, s->row, s->columns) : s->column;
     at.lane = 1;
-    cx_jit_place_push(&p, rank, s->rows * s->columns, at);
-    return cx_jit_place_of(env, &p);
+    cpu_jit_place_push(&p, rank, s->rows * s->columns, at);
+    return cpu_jit_place_of(env, &p);
   }
-  cx_jit_ix column = s->column;
+  cpu_jit_ix column = s->column;
   column.lane = 1;
-  cx_jit_place_push(&p, rank - 1, s->rows, s->row);
-  cx_jit_place_push(&p, 1, s->columns, column);
-  return cx_jit_place_of(env, &p);
+  cpu_jit_place_push(&p, rank - 1, s->rows, s->row);
+  cpu_jit_place_push(&p, 1, s->columns, column);
+  return cpu_jit_place_of(env, &p);
 }
 
 // ---- one vector of windows ----
 
 // Which lanes choose each position: the first, unless a later one beats it.
-static void choose(tiling *s, const cx_jit_val *x, LLVMValueRef *chosen)
+static void choose(tiling *s, const cpu_jit_val *x, LLVMValueRef *chosen)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
-  cx_jit_val best = x[0];
-  chosen[0] = LLVMConstAllOnes(cx_jit_wide_type(env, env->i1));
+  cpu_jit_val best = x[0];
+  chosen[0] = LLVMConstAllOnes(cpu_jit_wide_type(env, env->i1));
   for (int64_t q = 1; q < s->positions; q++) {
-    const cx_jit_val args[2] = { best, x[q] };
-    cx_jit_val keep;
-    cx_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
-    keep = cx_jit_widen(env, keep);
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    const cpu_jit_val args[2] = { best, x[q] };
+    cpu_jit_val keep;
+    cpu_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
+    keep = cpu_jit_widen(env, keep);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     chosen[q] = LLVMBuildNot(b, keep.re, "");
     for (int64_t i = 0; i < q; i++) {
       chosen[i] = LLVMBuildAnd(b, chosen[i], keep.re, "");
@@ -230,29 +231,29 @@ static void choose(tiling *s, const cx_jit_val *x, LLVMValueRef *chosen)
 
 static void windows(tiling *s)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
-  cx_jit_val memory[MOST_POSITIONS];
-  cx_jit_val x[MOST_POSITIONS];
+  cpu_jit_val memory[MOST_POSITIONS];
+  cpu_jit_val x[MOST_POSITIONS];
   LLVMValueRef chosen[MOST_POSITIONS];
   set_places(s);
   for (int64_t i = 0; i < s->positions; i++) {
     memory[i] =
-        cx_jit_widen(env, cx_jit_emit(env, s->op->operands[0], s->place[i]));
+        cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[0], s->place[i]));
   }
   regroup(s, memory, false, x);
   choose(s, x, chosen);
-  const cx_jit_val init =
-      cx_jit_widen(env, cx_jit_emit(env, s->op->operands[2], &env->scalar));
-  const cx_jit_val source =
-      cx_jit_widen(env, cx_jit_emit(env, s->op->operands[1], source_place(s)));
-  const cx_jit_val args[2] = { init, source };
-  cx_jit_val sum;
-  cx_jit_region(env, &s->op->regions[1], args, 2, &sum, 1);
-  sum = cx_jit_widen(env, sum);
-  if (cx_jit_failed(env)) return;
+  const cpu_jit_val init =
+      cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[2], &env->scalar));
+  const cpu_jit_val source = cpu_jit_widen(
+      env, cpu_jit_emit(env, s->op->operands[1], source_place(s)));
+  const cpu_jit_val args[2] = { init, source };
+  cpu_jit_val sum;
+  cpu_jit_region(env, &s->op->regions[1], args, 2, &sum, 1);
+  sum = cpu_jit_widen(env, sum);
+  if (cpu_jit_failed(env)) return;
   for (int64_t q = 0; q < s->positions; q++) {
-    LLVMBuilderRef b = cx_jit_at(env, level);
+    LLVMBuilderRef b = cpu_jit_at(env, level);
     x[q].re = LLVMBuildSelect(b, chosen[q], sum.re, init.re, "");
     if (sum.im != NULL) {
       x[q].im = LLVMBuildSelect(b, chosen[q], sum.im, init.im, "");
@@ -260,8 +261,8 @@ static void windows(tiling *s)
   }
   regroup(s, x, true, memory);
   for (int64_t i = 0; i < s->positions; i++) {
-    cx_jit_store(env, cx_jit_buffer(env, s->k->n_inputs), memory[i],
-                 s->place[i], level);
+    cpu_jit_store(env, cpu_jit_buffer(env, s->k->n_inputs), memory[i],
+                  s->place[i], level);
   }
 }
 
@@ -270,16 +271,16 @@ static void windows(tiling *s)
 // A row of windows, in vectors, the last of which may be short.
 static void row(tiling *s)
 {
-  cx_jit_env *env = s->env;
-  LLVMValueRef hi = cx_jit_i64(env, s->columns);
+  cpu_jit_env *env = s->env;
+  LLVMValueRef hi = cpu_jit_i64(env, s->columns);
   const bool exact = s->columns % env->lanes == 0;
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), hi, env->lanes, NULL, 0);
-  s->column = cx_jit_ix_scalar(loop.iv, loop.level, env->lanes);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi, env->lanes, NULL, 0);
+  s->column = cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes);
   s->mask_level = loop.level;
-  s->mask = exact ? NULL : cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+  s->mask = exact ? NULL : cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
   windows(s);
-  cx_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
 static void set_sizes(tiling *s)
@@ -297,34 +298,34 @@ static void set_sizes(tiling *s)
   s->each = s->positions / s->segments;
 }
 
-calx_status *cx_jit_kernel_tiled(cx_jit_env *env, cx_jit_kernel *k)
+calx_status *cpu_jit_kernel_tiled(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   const cx_hlo_op *op = k->outputs[0]->op;
   tiling s = { .env = env,
                .k = k,
                .op = op,
-               .t = cx_jit_type(op->operands[0]),
-               .source = cx_jit_type(op->operands[1]) };
+               .t = cpu_jit_type(op->operands[0]),
+               .source = cpu_jit_type(op->operands[1]) };
   set_sizes(&s);
   const int lanes = env->target->lanes;
   const int64_t each = s.whole ? lanes / s.columns : 1;  // rows
   const int64_t extent = s.rows / each;
   const double elements = (double)(each * s.columns * s.positions);
   k->n_phases = 1;
-  k->phases[0] = (cx_jit_phase){ extent, cx_jit_grain(env, elements) };
-  cx_jit_function_begin(env, 0, lanes);
-  cx_jit_loop loop;
-  const cx_jit_ix iv =
-      cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                              LLVMGetParam(env->function, 2), extent);
-  s.row = cx_jit_ix_scale(env, iv, each);
-  s.column = cx_jit_ix_const(env, 0);
+  k->phases[0] = (cpu_jit_phase){ extent, cpu_jit_grain(env, elements) };
+  cpu_jit_function_begin(env, 0, lanes);
+  cpu_jit_loop loop;
+  const cpu_jit_ix iv =
+      cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                               LLVMGetParam(env->function, 2), extent);
+  s.row = cpu_jit_ix_scale(env, iv, each);
+  s.column = cpu_jit_ix_const(env, 0);
   if (s.whole) {
     windows(&s);
   } else {
     row(&s);
   }
-  cx_jit_iterations_end(env, &loop, extent);
-  cx_jit_function_end(env);
+  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_function_end(env);
   return env->status;
 }

@@ -12,14 +12,14 @@
 #define LEAST 8        // squares that are worth the code
 
 typedef struct turning {
-  cx_jit_env *env;
-  const cx_jit_kernel *k;
+  cpu_jit_env *env;
+  const cpu_jit_kernel *k;
   int n, across;  // runs; the one whose neighbours are in memory
-  int dims[CX_JIT_RANK];
-  int64_t sizes[CX_JIT_RANK];
+  int dims[CPU_JIT_RANK];
+  int64_t sizes[CPU_JIT_RANK];
   const cx_hlo_value *turned[MOST_TURNED];
   size_t n_turned;
-  cx_jit_ix index[CX_JIT_RANK];       // of the outer runs
+  cpu_jit_ix index[CPU_JIT_RANK];     // of the outer runs
   LLVMValueRef mask_across, mask_in;  // NULL: all lanes
   int mask_level;
 } turning;
@@ -27,7 +27,7 @@ typedef struct turning {
 // ---- what is turned ----
 
 // Whether an output is made of the value by operations on elements alone.
-static bool is_in_place(const cx_jit_kernel *k, const cx_hlo_value *v)
+static bool is_in_place(const cpu_jit_kernel *k, const cx_hlo_value *v)
 {
   const cx_hlo_value *todo[MOST_OPS + 1] = { v };
   size_t n = 1;
@@ -37,7 +37,7 @@ static bool is_in_place(const cx_jit_kernel *k, const cx_hlo_value *v)
     }
     for (size_t i = 0; i < k->n_ops; i++) {
       const cx_hlo_op *op = k->ops[i];
-      if (cx_jit_class_of(op) != CX_JIT_ELEMENT) continue;
+      if (cpu_jit_class_of(op) != CPU_JIT_ELEMENT) continue;
       bool used = false;
       for (size_t j = 0; j < op->n_operands; j++) {
         used |= op->operands[j] == todo[at];
@@ -53,7 +53,7 @@ static bool is_in_place(const cx_jit_kernel *k, const cx_hlo_value *v)
 // in memory; -1: none.
 static int run_of(const turning *s, const cx_hlo_op *op)
 {
-  const cx_hlo_type *from = cx_jit_type(op->operands[0]);
+  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_ints order = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
   int64_t last = (int64_t)from->rank - 1;
   while (last >= 0 && from->dims[last] == 1) last--;
@@ -68,7 +68,7 @@ static int run_of(const turning *s, const cx_hlo_op *op)
 
 static bool find(turning *s)
 {
-  const cx_jit_kernel *k = s->k;
+  const cpu_jit_kernel *k = s->k;
   const int lanes = s->env->target->lanes;
   if (k->n_ops > MOST_OPS || s->n < 2 || s->sizes[s->n - 1] < lanes) {
     return false;
@@ -77,7 +77,7 @@ static bool find(turning *s)
   for (size_t i = 0; i < k->n_ops; i++) {
     const cx_hlo_op *op = k->ops[i];
     if (op->kind != CX_HLO_OP_TRANSPOSE ||
-        cx_jit_type(&op->results[0])->elem == CX_HLO_I1 ||
+        cpu_jit_type(&op->results[0])->elem == CX_HLO_I1 ||
         !is_in_place(k, &op->results[0])) {
       continue;
     }
@@ -89,7 +89,7 @@ static bool find(turning *s)
     s->across = run;
     s->turned[s->n_turned++] = &op->results[0];
   }
-  const int64_t total = cx_hlo_type_elements(cx_jit_type(k->outputs[0]));
+  const int64_t total = cx_hlo_type_elements(cpu_jit_type(k->outputs[0]));
   return s->n_turned > 0 && total >= (int64_t)LEAST * lanes * lanes;
 }
 
@@ -97,7 +97,7 @@ static bool find(turning *s)
 
 // From lane j of v[i] to lane i of v[j]: at each distance, blocks of that size
 // change places.
-static void turn(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
+static void turn(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
 {
   const int lanes = env->lanes;
   for (int d = 1; d < lanes; d *= 2) {
@@ -122,50 +122,50 @@ static void turn(cx_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
   }
 }
 
-static const cx_jit_place *place_at(turning *s, cx_jit_ix across, cx_jit_ix in,
-                                    LLVMValueRef mask)
+static const cpu_jit_place *place_at(turning *s, cpu_jit_ix across,
+                                     cpu_jit_ix in, LLVMValueRef mask)
 {
-  cx_jit_place p = { .mask = mask, .mask_level = s->mask_level };
+  cpu_jit_place p = { .mask = mask, .mask_level = s->mask_level };
   for (int i = 0; i < s->n; i++) {
-    cx_jit_ix ix = s->index[i];
+    cpu_jit_ix ix = s->index[i];
     if (i == s->across) ix = across;
     if (i == s->n - 1) ix = in;
-    cx_jit_place_push(&p, s->dims[i], s->sizes[i], ix);
+    cpu_jit_place_push(&p, s->dims[i], s->sizes[i], ix);
   }
-  return cx_jit_place_of(s->env, &p);
+  return cpu_jit_place_of(s->env, &p);
 }
 
 // The index `at` of a run, held within it where it can be past its end.
-static cx_jit_ix within(turning *s, cx_jit_ix first, int at, int run,
-                        LLVMValueRef *is_within)
+static cpu_jit_ix within(turning *s, cpu_jit_ix first, int at, int run,
+                         LLVMValueRef *is_within)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_ix ix = cx_jit_ix_offset(env, first, at);
+  cpu_jit_env *env = s->env;
+  cpu_jit_ix ix = cpu_jit_ix_offset(env, first, at);
   *is_within = NULL;
   if (s->sizes[run] % env->lanes == 0) return ix;
-  LLVMValueRef most = cx_jit_i64(env, s->sizes[run] - 1);
-  *is_within = cx_jit_compare(env, LLVMIntSLE, ix.base, most, ix.level);
-  ix.base = cx_jit_choose(env, *is_within, ix.base, most, ix.level);
+  LLVMValueRef most = cpu_jit_i64(env, s->sizes[run] - 1);
+  *is_within = cpu_jit_compare(env, LLVMIntSLE, ix.base, most, ix.level);
+  ix.base = cpu_jit_choose(env, *is_within, ix.base, most, ix.level);
   ix.multiple = 1;
   return ix;
 }
 
-static void read_square(turning *s, const cx_hlo_value *v, cx_jit_ix across,
-                        cx_jit_ix in, cx_jit_val *out)
+static void read_square(turning *s, const cx_hlo_value *v, cpu_jit_ix across,
+                        cpu_jit_ix in, cpu_jit_val *out)
 {
-  cx_jit_env *env = s->env;
+  cpu_jit_env *env = s->env;
   LLVMValueRef re[64];
   LLVMValueRef im[64];
   across.lane = 1;
   for (int j = 0; j < env->lanes; j++) {
     LLVMValueRef unused;
-    const cx_jit_ix at = within(s, in, j, s->n - 1, &unused);
-    out[j] = cx_jit_widen(
-        env, cx_jit_emit(env, v, place_at(s, across, at, s->mask_across)));
+    const cpu_jit_ix at = within(s, in, j, s->n - 1, &unused);
+    out[j] = cpu_jit_widen(
+        env, cpu_jit_emit(env, v, place_at(s, across, at, s->mask_across)));
     re[j] = out[j].re;
     im[j] = out[j].im;
   }
-  LLVMBuilderRef b = cx_jit_at(env, env->n_levels - 1);
+  LLVMBuilderRef b = cpu_jit_at(env, env->n_levels - 1);
   turn(env, b, re);
   if (im[0] != NULL) turn(env, b, im);
   for (int j = 0; j < env->lanes; j++) {
@@ -175,35 +175,36 @@ static void read_square(turning *s, const cx_hlo_value *v, cx_jit_ix across,
   }
 }
 
-static void square(turning *s, cx_jit_ix across, cx_jit_ix in)
+static void square(turning *s, cpu_jit_ix across, cpu_jit_ix in)
 {
-  cx_jit_env *env = s->env;
-  const cx_jit_kernel *k = s->k;
+  cpu_jit_env *env = s->env;
+  const cpu_jit_kernel *k = s->k;
   const int level = env->n_levels - 1;
-  cx_jit_val v[MOST_TURNED][64];
+  cpu_jit_val v[MOST_TURNED][64];
   for (size_t i = 0; i < s->n_turned; i++) {
     read_square(s, s->turned[i], across, in, v[i]);
   }
-  cx_jit_ix lanes = in;
+  cpu_jit_ix lanes = in;
   lanes.lane = 1;
-  for (int u = 0; u < env->lanes && !cx_jit_failed(env); u++) {
+  for (int u = 0; u < env->lanes && !cpu_jit_failed(env); u++) {
     LLVMValueRef is;
-    const cx_jit_ix at = within(s, across, u, s->across, &is);
+    const cpu_jit_ix at = within(s, across, u, s->across, &is);
     LLVMValueRef mask = s->mask_in;
     if (is != NULL) {
-      LLVMValueRef all = cx_jit_splat(env, is, at.level);
-      mask = mask == NULL ? all : cx_jit_op2(env, LLVMAnd, mask, all, level);
+      LLVMValueRef all = cpu_jit_splat(env, is, at.level);
+      mask = mask == NULL ? all : cpu_jit_op2(env, LLVMAnd, mask, all, level);
     }
-    const cx_jit_place *p = place_at(s, at, lanes, mask);
+    const cpu_jit_place *p = place_at(s, at, lanes, mask);
     for (size_t i = 0; i < s->n_turned; i++) {
-      cx_jit_known(env, s->turned[i], p, v[i][u]);
+      cpu_jit_known(env, s->turned[i], p, v[i][u]);
     }
-    cx_jit_val out[CX_JIT_MAX_OUTPUTS];
+    cpu_jit_val out[CPU_JIT_MAX_OUTPUTS];
     for (size_t i = 0; i < k->n_outputs; i++) {
-      out[i] = cx_jit_emit(env, k->outputs[i], p);
+      out[i] = cpu_jit_emit(env, k->outputs[i], p);
     }
-    for (size_t i = 0; i < k->n_outputs && !cx_jit_failed(env); i++) {
-      cx_jit_store(env, cx_jit_buffer(env, k->n_inputs + i), out[i], p, level);
+    for (size_t i = 0; i < k->n_outputs && !cpu_jit_failed(env); i++) {
+      cpu_jit_store(env, cpu_jit_buffer(env, k->n_inputs + i), out[i], p,
+                    level);
     }
   }
 }
@@ -211,17 +212,17 @@ static void square(turning *s, cx_jit_ix across, cx_jit_ix in)
 // ---- the loops ----
 
 // A stripe: all squares along the inner run.
-static void stripe(turning *s, cx_jit_ix t, int64_t blocks, int64_t extent)
+static void stripe(turning *s, cpu_jit_ix t, int64_t blocks, int64_t extent)
 {
-  cx_jit_env *env = s->env;
-  cx_jit_ix rest = t;
-  cx_jit_ix block = cx_jit_ix_const(env, 0);
+  cpu_jit_env *env = s->env;
+  cpu_jit_ix rest = t;
+  cpu_jit_ix block = cpu_jit_ix_const(env, 0);
   int64_t size = extent;
   for (int i = s->n - 2; i >= 0; i--) {
     const int64_t n = i == s->across ? blocks : s->sizes[i];
-    cx_jit_ix at;
-    cx_jit_ix_split(env, rest, n, size, false, &rest, &at);
-    if (n == 1) at = cx_jit_ix_const(env, 0);
+    cpu_jit_ix at;
+    cpu_jit_ix_split(env, rest, n, size, false, &rest, &at);
+    if (n == 1) at = cpu_jit_ix_const(env, 0);
     size /= n;
     if (i == s->across) {
       block = at;
@@ -229,31 +230,31 @@ static void stripe(turning *s, cx_jit_ix t, int64_t blocks, int64_t extent)
       s->index[i] = at;
     }
   }
-  const cx_jit_ix across = cx_jit_ix_scale(env, block, env->lanes);
-  LLVMValueRef hi = cx_jit_i64(env, s->sizes[s->n - 1]);
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), hi, env->lanes, NULL, 0);
+  const cpu_jit_ix across = cpu_jit_ix_scale(env, block, env->lanes);
+  LLVMValueRef hi = cpu_jit_i64(env, s->sizes[s->n - 1]);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi, env->lanes, NULL, 0);
   s->mask_level = loop.level;
   if (s->sizes[s->across] % env->lanes != 0) {
-    LLVMValueRef end = cx_jit_i64(env, s->sizes[s->across]);
-    s->mask_across = cx_jit_lanes_below(env, end, across.base, across.level);
+    LLVMValueRef end = cpu_jit_i64(env, s->sizes[s->across]);
+    s->mask_across = cpu_jit_lanes_below(env, end, across.base, across.level);
   }
   if (s->sizes[s->n - 1] % env->lanes != 0) {
-    s->mask_in = cx_jit_lanes_below(env, hi, loop.iv, loop.level);
+    s->mask_in = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
   }
-  square(s, across, cx_jit_ix_scalar(loop.iv, loop.level, env->lanes));
-  cx_jit_loop_end(env, &loop, NULL);
+  square(s, across, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes));
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-bool cx_jit_kernel_turned(cx_jit_env *env, cx_jit_kernel *k)
+bool cpu_jit_kernel_turned(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   turning s = { .env = env, .k = k };
-  const cx_hlo_type *t = cx_jit_type(k->outputs[0]);
+  const cx_hlo_type *t = cpu_jit_type(k->outputs[0]);
   uint32_t cuts = 0;
   for (size_t i = 0; i < k->n_outputs; i++) {
-    cuts |= cx_jit_slot_of(env, k->outputs[i])->need;
+    cuts |= cpu_jit_slot_of(env, k->outputs[i])->need;
   }
-  s.n = cx_jit_runs(t, cuts, s.dims, s.sizes);
+  s.n = cpu_jit_runs(t, cuts, s.dims, s.sizes);
   if (!find(&s)) return false;
   const int lanes = env->target->lanes;
   const int64_t total = cx_hlo_type_elements(t);
@@ -261,15 +262,15 @@ bool cx_jit_kernel_turned(cx_jit_env *env, cx_jit_kernel *k)
   const int64_t extent = total / s.sizes[s.n - 1] / s.sizes[s.across] * blocks;
   k->n_phases = 1;
   k->phases[0] =
-      (cx_jit_phase){ extent,
-                      cx_jit_grain(env, (double)total / (double)extent) };
-  cx_jit_function_begin(env, 0, lanes);
-  cx_jit_loop loop;
-  const cx_jit_ix iv =
-      cx_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                              LLVMGetParam(env->function, 2), extent);
+      (cpu_jit_phase){ extent,
+                       cpu_jit_grain(env, (double)total / (double)extent) };
+  cpu_jit_function_begin(env, 0, lanes);
+  cpu_jit_loop loop;
+  const cpu_jit_ix iv =
+      cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
+                               LLVMGetParam(env->function, 2), extent);
   stripe(&s, iv, blocks, extent);
-  cx_jit_iterations_end(env, &loop, extent);
-  cx_jit_function_end(env);
+  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_function_end(env);
   return true;
 }

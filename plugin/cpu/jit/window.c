@@ -12,10 +12,10 @@ typedef struct windows {
   const cx_hlo_op *simple;
   cx_hlo_elem sum;    // that is summed in
   cx_hlo_elem total;  // that the sums of blocks are added up in
-  cx_jit_val init;
+  cpu_jit_val init;
   bool wide;
-  cx_jit_place at;                // of the result
-  cx_jit_ix offset[CX_JIT_RANK];  // in the window, of each dimension
+  cpu_jit_place at;                 // of the result
+  cpu_jit_ix offset[CPU_JIT_RANK];  // in the window, of each dimension
 } windows;
 
 static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
@@ -44,10 +44,10 @@ static bool is_plain(const cx_hlo_op *op, size_t d)
          low_of(op, d, 1) == 0;
 }
 
-uint32_t cx_jit_window_cuts(cx_jit_env *env, const cx_hlo_op *op)
+uint32_t cpu_jit_window_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = cx_jit_type(&op->results[0]);
-  uint32_t cuts = cx_jit_slot_of(env, op->operands[0])->need;
+  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
+  uint32_t cuts = cpu_jit_slot_of(env, op->operands[0])->need;
   for (size_t d = 0; d < t->rank; d++) {
     if (!is_plain(op, d)) cuts |= (uint32_t)3 << d;
   }
@@ -55,14 +55,14 @@ uint32_t cx_jit_window_cuts(cx_jit_env *env, const cx_hlo_op *op)
 }
 
 // The operand's element, or the initial value, at the offsets.
-static cx_jit_val element(cx_jit_env *env, const windows *w)
+static cpu_jit_val element(cpu_jit_env *env, const windows *w)
 {
   const cx_hlo_op *op = w->op;
-  cx_jit_place from = w->at;
-  cx_jit_inside in = { 0 };
+  cpu_jit_place from = w->at;
+  cpu_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < from.n; i++) {
-    cx_jit_part *part = &from.part[i];
+    cpu_jit_part *part = &from.part[i];
     if (!is_plain(op, d)) {
       const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
       const int64_t spread = listed(op, CX_HLO_A_WINDOW_DILATIONS, d);
@@ -72,45 +72,46 @@ static cx_jit_val element(cx_jit_env *env, const windows *w)
       const int64_t reach = n == 0 ? 0 : (n - 1) * base + 1;
       const int64_t last =
           (w->to->dims[d] - 1) * stride + (size_of(op, d) - 1) * spread - low;
-      part->ix = cx_jit_ix_scale(env, part->ix, stride);
-      part->ix = cx_jit_ix_add(env, part->ix,
-                               cx_jit_ix_scale(env, w->offset[d], spread));
-      part->ix = cx_jit_ix_offset(env, part->ix, -low);
+      part->ix = cpu_jit_ix_scale(env, part->ix, stride);
+      part->ix = cpu_jit_ix_add(env, part->ix,
+                                cpu_jit_ix_scale(env, w->offset[d], spread));
+      part->ix = cpu_jit_ix_offset(env, part->ix, -low);
       if (low > 0 || last >= reach) {
-        cx_jit_within(env, &part->ix, reach, &in);
+        cpu_jit_within(env, &part->ix, reach, &in);
       }
-      cx_jit_spaced(env, &part->ix, base, &in);
+      cpu_jit_spaced(env, &part->ix, base, &in);
       part->size = n;
     }
     d += (size_t)part->dims;
   }
-  return cx_jit_inside_or(env, op->operands[0], &from, &in, w->init);
+  return cpu_jit_inside_or(env, op->operands[0], &from, &in, w->init);
 }
 
-static cx_jit_val step(cx_jit_env *env, const windows *w, cx_jit_val sum)
+static cpu_jit_val step(cpu_jit_env *env, const windows *w, cpu_jit_val sum)
 {
-  const cx_jit_val x = element(env, w);
-  cx_jit_val out;
+  const cpu_jit_val x = element(env, w);
+  cpu_jit_val out;
   if (w->simple != NULL) {
-    out = cx_jit_combine(env, w->simple, w->sum, sum, x);
+    out = cpu_jit_combine(env, w->simple, w->sum, sum, x);
   } else {
-    const cx_jit_val args[2] = { sum, x };
-    cx_jit_region(env, &w->op->regions[0], args, 2, &out, 1);
+    const cpu_jit_val args[2] = { sum, x };
+    cpu_jit_region(env, &w->op->regions[0], args, 2, &out, 1);
   }
-  return w->wide ? cx_jit_widen(env, out) : out;
+  return w->wide ? cpu_jit_widen(env, out) : out;
 }
 
-static cx_jit_val loops(cx_jit_env *env, windows *w, size_t d, cx_jit_val sum);
+static cpu_jit_val loops(cpu_jit_env *env, windows *w, size_t d,
+                         cpu_jit_val sum);
 
 // The offsets [lo, hi) of dimension d.
-static cx_jit_val loop_over(cx_jit_env *env, windows *w, size_t d,
-                            LLVMValueRef lo, LLVMValueRef hi, cx_jit_val sum)
+static cpu_jit_val loop_over(cpu_jit_env *env, windows *w, size_t d,
+                             LLVMValueRef lo, LLVMValueRef hi, cpu_jit_val sum)
 {
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, lo, hi, 1, &sum, 1);
-  w->offset[d] = cx_jit_ix_scalar(loop.iv, loop.level, 1);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, lo, hi, 1, &sum, 1);
+  w->offset[d] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
   sum = loops(env, w, d + 1, sum);
-  cx_jit_loop_end(env, &loop, &sum);
+  cpu_jit_loop_end(env, &loop, &sum);
   return sum;
 }
 
@@ -121,46 +122,47 @@ static int64_t block_of(const windows *w, size_t d)
   int64_t inside = 1;
   if (w->total == w->sum) return 0;
   for (size_t i = d + 1; i < w->to->rank; i++) inside *= size_of(w->op, i);
-  if (inside > CX_JIT_BLOCK || inside * size_of(w->op, d) <= CX_JIT_BLOCK) {
+  if (inside > CPU_JIT_BLOCK || inside * size_of(w->op, d) <= CPU_JIT_BLOCK) {
     return 0;
   }
-  return cx_jit_block(inside);
+  return cpu_jit_block(inside);
 }
 
 // Loops over the window from dimension d on; at most the rank of them, and one
 // over blocks.
-static cx_jit_val loops(cx_jit_env *env, windows *w, size_t d, cx_jit_val sum)
+static cpu_jit_val loops(cpu_jit_env *env, windows *w, size_t d,
+                         cpu_jit_val sum)
 {
   while (d < w->to->rank && size_of(w->op, d) == 1) d++;
   if (d == w->to->rank) return step(env, w, sum);
-  LLVMValueRef end = cx_jit_i64(env, size_of(w->op, d));
+  LLVMValueRef end = cpu_jit_i64(env, size_of(w->op, d));
   const int64_t block = block_of(w, d);
-  if (block == 0) return loop_over(env, w, d, cx_jit_i64(env, 0), end, sum);
-  cx_jit_loop loop;
-  cx_jit_loop_begin(env, &loop, cx_jit_i64(env, 0), end, block, &sum, 1);
+  if (block == 0) return loop_over(env, w, d, cpu_jit_i64(env, 0), end, sum);
+  cpu_jit_loop loop;
+  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), end, block, &sum, 1);
   LLVMValueRef next =
-      cx_jit_op2(env, LLVMAdd, loop.iv, cx_jit_i64(env, block), loop.level);
-  LLVMTypeRef t = cx_jit_register_type(env, cx_hlo_elem_part(w->sum), false);
-  cx_jit_val part = { .elem = w->sum, .re = LLVMConstReal(t, -0.0) };
+      cpu_jit_op2(env, LLVMAdd, loop.iv, cpu_jit_i64(env, block), loop.level);
+  LLVMTypeRef t = cpu_jit_register_type(env, cx_hlo_elem_part(w->sum), false);
+  cpu_jit_val part = { .elem = w->sum, .re = LLVMConstReal(t, -0.0) };
   if (cx_hlo_elem_is_complex(w->sum)) part.im = part.re;
-  if (w->wide) part = cx_jit_widen(env, part);
-  part = loop_over(env, w, d, loop.iv, cx_jit_least(env, next, end, loop.level),
-                   part);
-  sum = cx_jit_combine(env, w->simple, w->total, sum,
-                       cx_jit_convert(env, part, w->total));
-  if (w->wide) sum = cx_jit_widen(env, sum);
-  cx_jit_loop_end(env, &loop, &sum);
+  if (w->wide) part = cpu_jit_widen(env, part);
+  part = loop_over(env, w, d, loop.iv,
+                   cpu_jit_least(env, next, end, loop.level), part);
+  sum = cpu_jit_combine(env, w->simple, w->total, sum,
+                        cpu_jit_convert(env, part, w->total));
+  if (w->wide) sum = cpu_jit_widen(env, sum);
+  cpu_jit_loop_end(env, &loop, &sum);
   return sum;
 }
 
-static cx_jit_val unrolled(cx_jit_env *env, windows *w, int64_t total,
-                           cx_jit_val sum)
+static cpu_jit_val unrolled(cpu_jit_env *env, windows *w, int64_t total,
+                            cpu_jit_val sum)
 {
   for (int64_t i = 0; i < total; i++) {
     int64_t rest = i;
     for (size_t d = w->to->rank; d-- > 0;) {
       const int64_t n = size_of(w->op, d);
-      w->offset[d] = cx_jit_ix_const(env, rest % n);
+      w->offset[d] = cpu_jit_ix_const(env, rest % n);
       rest /= n;
     }
     sum = step(env, w, sum);
@@ -168,35 +170,35 @@ static cx_jit_val unrolled(cx_jit_env *env, windows *w, int64_t total,
   return sum;
 }
 
-cx_jit_val cx_jit_window_emit(cx_jit_env *env, const cx_hlo_op *op,
-                              const cx_jit_place *p)
+cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
+                                const cpu_jit_place *p)
 {
   windows w = { .op = op,
-                .from = cx_jit_type(op->operands[0]),
-                .to = cx_jit_type(&op->results[0]) };
+                .from = cpu_jit_type(op->operands[0]),
+                .to = cpu_jit_type(&op->results[0]) };
   const cx_hlo_elem e = w.to->elem;
-  w.simple = cx_jit_simple_body(op, 0);
-  w.sum = w.total = cx_jit_sum_elem(w.simple, e);
-  w.init = cx_jit_emit(env, op->operands[1], &env->scalar);
+  w.simple = cpu_jit_simple_body(op, 0);
+  w.sum = w.total = cpu_jit_sum_elem(w.simple, e);
+  w.init = cpu_jit_emit(env, op->operands[1], &env->scalar);
   if (cx_hlo_type_elements(w.from) == 0 && w.from->rank > 0) {
-    cx_jit_fail(env, "windows over nothing");
+    cpu_jit_fail(env, "windows over nothing");
     return w.init;
   }
-  cx_jit_place_cut(env, w.to, p, cx_jit_window_cuts(env, op), &w.at);
+  cpu_jit_place_cut(env, w.to, p, cpu_jit_window_cuts(env, op), &w.at);
   int64_t total = 1;
   for (size_t d = 0; d < w.to->rank; d++) {
     total *= size_of(op, d);
-    w.offset[d] = cx_jit_ix_const(env, 0);
+    w.offset[d] = cpu_jit_ix_const(env, 0);
   }
-  for (int i = 0; i < w.at.n; i++) w.wide |= !cx_jit_ix_same(&w.at.part[i].ix);
-  cx_jit_val sum = w.init;
-  if (w.wide) sum = cx_jit_widen(env, sum);
+  for (int i = 0; i < w.at.n; i++) w.wide |= !cpu_jit_ix_same(&w.at.part[i].ix);
+  cpu_jit_val sum = w.init;
+  if (w.wide) sum = cpu_jit_widen(env, sum);
   sum.elem = w.sum;
-  if (total > CX_JIT_BLOCK) {
-    w.total = cx_jit_total_elem(w.simple, w.sum);
-    if (w.total != w.sum) sum = cx_jit_convert(env, sum, w.total);
+  if (total > CPU_JIT_BLOCK) {
+    w.total = cpu_jit_total_elem(w.simple, w.sum);
+    if (w.total != w.sum) sum = cpu_jit_convert(env, sum, w.total);
   }
   sum = total <= UNROLLED ? unrolled(env, &w, total, sum)
                           : loops(env, &w, 0, sum);
-  return cx_jit_summed(env, sum, e);
+  return cpu_jit_summed(env, sum, e);
 }

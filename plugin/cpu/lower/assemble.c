@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 
-static bool room(cx_assembly *a, void *items, size_t *capacity, size_t need,
-                 size_t each)
+static bool room(cpu_lower_assembly *a, void *items, size_t *capacity,
+                 size_t need, size_t each)
 {
   if (!a->failed && need <= UINT32_MAX &&
       cx_grow(items, capacity, need, each)) {
@@ -17,29 +17,30 @@ static bool room(cx_assembly *a, void *items, size_t *capacity, size_t need,
   return false;
 }
 
-uint32_t cx_assemble_place(cx_assembly *a, cx_place_kind kind, int64_t at,
-                           int64_t bytes)
+uint32_t cpu_lower_assemble_place(cpu_lower_assembly *a,
+                                  cpu_run_place_kind kind, int64_t at,
+                                  int64_t bytes)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   if (!room(a, &p->places, &a->places_room, p->n_places + 1,
             sizeof *p->places)) {
     return UINT32_MAX;
   }
-  p->places[p->n_places] = (cx_place){ (int64_t)kind, at, bytes };
+  p->places[p->n_places] = (cpu_run_place){ (int64_t)kind, at, bytes };
   return (uint32_t)p->n_places++;
 }
 
-uint32_t cx_assemble_constant(cx_assembly *a, const void *data, size_t size,
-                              int64_t bytes)
+uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
+                                     size_t size, int64_t bytes)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   size_t at = (size_t)cx_place_align_up((int64_t)p->constant_bytes);
   size_t need = (size_t)cx_place_align_up((int64_t)at + bytes);
-  if (need == 0) need = CX_PLACE_ALIGN;
+  if (need == 0) need = CPU_RUN_PLACE_ALIGN;
   if (need > a->constants_room && !a->failed) {
     size_t more = need + a->constants_room / 2;
     size_t grown = (size_t)cx_place_align_up((int64_t)more);
-    unsigned char *moved = aligned_alloc(CX_PLACE_ALIGN, grown);
+    unsigned char *moved = aligned_alloc(CPU_RUN_PLACE_ALIGN, grown);
     if (moved == NULL) {
       a->failed = true;
     } else {
@@ -56,12 +57,13 @@ uint32_t cx_assemble_constant(cx_assembly *a, const void *data, size_t size,
     memcpy(p->constants + at + i, data, size);
   }
   p->constant_bytes = at + (size_t)bytes;
-  return cx_assemble_place(a, CX_PLACE_CONSTANT, (int64_t)at, bytes);
+  return cpu_lower_assemble_place(a, CPU_RUN_PLACE_CONSTANT, (int64_t)at,
+                                  bytes);
 }
 
-uint32_t cx_assemble_blocks(cx_assembly *a, size_t n)
+uint32_t cpu_lower_assemble_blocks(cpu_lower_assembly *a, size_t n)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   if (!room(a, &p->blocks, &a->blocks_room, p->n_blocks + n,
             sizeof *p->blocks)) {
     return UINT32_MAX;
@@ -71,23 +73,26 @@ uint32_t cx_assemble_blocks(cx_assembly *a, size_t n)
   return (uint32_t)(p->n_blocks - n);
 }
 
-void cx_assemble_step(cx_assembly *a, cx_step_kind kind, uint32_t index,
-                      uint32_t n, const uint32_t *places, size_t n_places)
+void cpu_lower_assemble_step(cpu_lower_assembly *a, cpu_run_step_kind kind,
+                             uint32_t index, uint32_t n, const uint32_t *places,
+                             size_t n_places)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   if (!room(a, &p->steps, &a->steps_room, p->n_steps + 1, sizeof *p->steps) ||
       !room(a, &p->uses, &a->uses_room, p->n_uses + n_places,
             sizeof *p->uses)) {
     return;
   }
-  p->steps[p->n_steps++] = (cx_step){ (uint32_t)kind, index, n,
-                                      (uint32_t)p->n_uses, (uint32_t)n_places };
+  p->steps[p->n_steps++] =
+      (cpu_run_step){ (uint32_t)kind, index, n, (uint32_t)p->n_uses,
+                      (uint32_t)n_places };
   for (size_t i = 0; i < n_places; i++) p->uses[p->n_uses++] = places[i];
 }
 
-uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code)
+uint32_t cpu_lower_assemble_code(cpu_lower_assembly *a,
+                                 const cpu_run_code *code)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   if (!room(a, &p->codes, &a->codes_room, p->n_codes + 1, sizeof *p->codes)) {
     return UINT32_MAX;
   }
@@ -95,14 +100,15 @@ uint32_t cx_assemble_code(cx_assembly *a, const cx_code *code)
   return (uint32_t)p->n_codes++;
 }
 
-uint32_t cx_assemble_kernel(cx_assembly *a, const cx_kernel_desc *desc,
-                            cx_kernel *kernel)
+uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
+                                   const cpu_kernel_desc *desc,
+                                   cpu_kernel *kernel)
 {
-  cx_program *p = a->program;
+  cpu_run_program *p = a->program;
   size_t n = p->n_kernels + 1;
   if (!room(a, &p->descs, &a->descs_room, n, sizeof *p->descs) ||
-      !room(a, &p->kernels, &a->kernels_room, n, sizeof(cx_kernel *))) {
-    cx_kernel_free(kernel);
+      !room(a, &p->kernels, &a->kernels_room, n, sizeof(cpu_kernel *))) {
+    cpu_kernel_free(kernel);
     return UINT32_MAX;
   }
   p->descs[p->n_kernels] = *desc;
@@ -149,9 +155,10 @@ static const cx_hlo_attr *param_attr(const cx_hlo_func *f, size_t param,
 
 // tf.aliasing_output names a result; jax.buffer_donor leaves the choice to us:
 // the first result of the same type that takes no other's memory.
-static calx_status *pair(cx_assembly *a, const cx_hlo_func *f, int32_t *alias)
+static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
+                         int32_t *alias)
 {
-  const cx_program_info *info = &a->program->info;
+  const cpu_run_program_info *info = &a->program->info;
   for (size_t i = 0; i < f->n_params; i++) {
     const cx_hlo_attr *said = param_attr(f, i, "tf.aliasing_output");
     if (said == NULL) continue;
@@ -178,10 +185,11 @@ static calx_status *pair(cx_assembly *a, const cx_hlo_func *f, int32_t *alias)
   return NULL;
 }
 
-calx_status *cx_assemble_signature(cx_assembly *a, const cx_hlo_func *entry)
+calx_status *cpu_lower_assemble_signature(cpu_lower_assembly *a,
+                                          const cx_hlo_func *entry)
 {
-  cx_program *p = a->program;
-  cx_program_info *info = &p->info;
+  cpu_run_program *p = a->program;
+  cpu_run_program_info *info = &p->info;
   CALX_TRY(copy_types(&p->arena, entry->params, entry->n_params, "parameter",
                       &info->params));
   info->n_params = entry->n_params;

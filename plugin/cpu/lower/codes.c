@@ -14,8 +14,8 @@
 #define CODES_PER_PART 6
 
 typedef struct part {
-  cx_unit **units;
-  cx_jit_kernel *kernels;
+  cpu_lower_unit **units;
+  cpu_jit_kernel *kernels;
   size_t n;
   size_t weight;
   cx_text object;
@@ -23,10 +23,10 @@ typedef struct part {
 } part;
 
 typedef struct compilation {
-  cx_planning *g;
-  const cx_jit_api *jit;
-  cx_jit_options options;
-  part parts[CX_OBJECTS];
+  cpu_lower_planner *g;
+  const cpu_jit_api *jit;
+  cpu_jit_options options;
+  part parts[CPU_RUN_OBJECTS];
   size_t n_parts;
 } compilation;
 
@@ -50,9 +50,9 @@ static calx_status *lanes_asked(int *out)
   return NULL;
 }
 
-static void describe(const cx_unit *u, cx_jit_kernel *out)
+static void describe(const cpu_lower_unit *u, cpu_jit_kernel *out)
 {
-  *out = (cx_jit_kernel){
+  *out = (cpu_jit_kernel){
     .ops = (const cx_hlo_op *const *)(void *)u->ops,
     .n_ops = u->n_ops,
     .inputs = (const cx_hlo_value *const *)(void *)u->inputs,
@@ -65,7 +65,7 @@ static void describe(const cx_unit *u, cx_jit_kernel *out)
 // ---- parts ----
 
 // Equal for loops that may be equal.
-static uint64_t look_of(const cx_unit *u)
+static uint64_t look_of(const cpu_lower_unit *u)
 {
   uint64_t look = 0;
   for (size_t i = 0; i < u->n_ops; i++) {
@@ -92,25 +92,25 @@ static part *part_for(compilation *c, uint64_t look, const uint64_t *looks,
 
 static calx_status *divide(compilation *c)
 {
-  cx_planning *g = c->g;
+  cpu_lower_planner *g = c->g;
   cx_arena *arena = &g->l->arena;
   size_t n = g->n_codes / CODES_PER_PART;
-  size_t threads = (size_t)cx_pool_size(g->l->pool);
+  size_t threads = (size_t)cpu_threads_size(g->l->pool);
   if (n > threads) n = threads;
-  if (n > CX_OBJECTS) n = CX_OBJECTS;
+  if (n > CPU_RUN_OBJECTS) n = CPU_RUN_OBJECTS;
   c->n_parts = n == 0 ? 1 : n;
   uint64_t *looks = CX_ARENA_ARRAY(arena, uint64_t, g->n_codes + 1);
   uint32_t *homes = CX_ARENA_ARRAY(arena, uint32_t, g->n_codes + 1);
   for (size_t i = 0; i < c->n_parts; i++) {
     part *p = &c->parts[i];
     *p = (part){ 0 };
-    p->units = CX_ARENA_ARRAY(arena, cx_unit *, g->n_codes + 1);
-    p->kernels = CX_ARENA_ARRAY(arena, cx_jit_kernel, g->n_codes + 1);
+    p->units = CX_ARENA_ARRAY(arena, cpu_lower_unit *, g->n_codes + 1);
+    p->kernels = CX_ARENA_ARRAY(arena, cpu_jit_kernel, g->n_codes + 1);
     if (p->units == NULL || p->kernels == NULL) return cx_out_of_memory();
   }
   if (looks == NULL || homes == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < g->n_codes; i++) {
-    cx_unit *u = g->codes[i];
+    cpu_lower_unit *u = g->codes[i];
     looks[i] = look_of(u);
     part *p = part_for(c, looks[i], looks, homes, i);
     homes[i] = (uint32_t)(p - c->parts);
@@ -133,21 +133,21 @@ static void compile_part(void *user, int rank)
 
 static calx_status *take_part(compilation *c, part *p)
 {
-  cx_program *program = c->g->l->a.program;
+  cpu_run_program *program = c->g->l->a.program;
   if (p->n == 0) return NULL;
-  cx_object_part *object = &program->objects[program->n_objects];
+  cpu_run_object_part *object = &program->objects[program->n_objects];
   object->bytes = cx_alloc(p->object.size + 1);
   if (object->bytes == NULL) return cx_out_of_memory();
   object->size = p->object.size;
   if (object->size > 0) memcpy(object->bytes, p->object.data, object->size);
   for (size_t i = 0; i < p->n; i++) {
-    const cx_jit_kernel *k = &p->kernels[i];
+    const cpu_jit_kernel *k = &p->kernels[i];
     p->units[i]->scratch = (int64_t)k->scratch;
-    cx_code code = { .n_phases = (int64_t)k->n_phases,
-                     .object = (int64_t)program->n_objects,
-                     .symbol = (int64_t)i };
+    cpu_run_code code = { .n_phases = (int64_t)k->n_phases,
+                          .object = (int64_t)program->n_objects,
+                          .symbol = (int64_t)i };
     memcpy(code.phases, k->phases, sizeof code.phases);
-    p->units[i]->index = cx_assemble_code(&c->g->l->a, &code);
+    p->units[i]->index = cpu_lower_assemble_code(&c->g->l->a, &code);
   }
   program->n_objects++;
   return NULL;
@@ -167,7 +167,7 @@ static calx_status *take_failure(const compilation *c, part *p)
 static calx_status *compile(compilation *c)
 {
   CALX_TRY(divide(c));
-  cx_pool_team(c->g->l->pool, (int)c->n_parts, compile_part, c);
+  cpu_threads_team(c->g->l->pool, (int)c->n_parts, compile_part, c);
   calx_status *status = NULL;
   for (size_t i = 0; i < c->n_parts; i++) {
     calx_status *failed = take_failure(c, &c->parts[i]);
@@ -187,18 +187,18 @@ static calx_status *compile(compilation *c)
 // Those that the compiler cannot do are interpreted.
 static calx_status *sort_out(compilation *c)
 {
-  cx_planning *g = c->g;
+  cpu_lower_planner *g = c->g;
   g->n_codes = 0;
   for (size_t i = 0; i < c->n_parts; i++) {
     const part *p = &c->parts[i];
     for (size_t k = 0; k < p->n; k++) {
-      cx_unit *u = p->units[k];
+      cpu_lower_unit *u = p->units[k];
       if (!p->kernels[k].refused) {
         g->codes[g->n_codes++] = u;
         continue;
       }
-      u->kind = CX_UNIT_INTERPRET;
-      if (!cx_lower_push(g->l, &g->sides, &g->n_sides, &g->sides_room, u)) {
+      u->kind = CPU_LOWER_UNIT_INTERPRET;
+      if (!cpu_lower_push(g->l, &g->sides, &g->n_sides, &g->sides_room, u)) {
         return cx_out_of_memory();
       }
     }
@@ -206,12 +206,12 @@ static calx_status *sort_out(compilation *c)
   return NULL;
 }
 
-calx_status *cx_lower_codes(cx_planning *g)
+calx_status *cpu_lower_codes(cpu_lower_planner *g)
 {
   if (g->n_codes == 0) return NULL;
   compilation c = { .g = g };
   CALX_TRY(lanes_asked(&c.options.lanes));
-  CALX_TRY(cx_lower_jit(&c.jit));
+  CALX_TRY(cpu_lower_jit(&c.jit));
   calx_status *status = compile(&c);
   if (status == NULL || calx_status_code(status) != CALX_UNIMPLEMENTED) {
     return status;

@@ -16,13 +16,13 @@
 
 #define DEVICE_LIMIT (1 << 20)
 
-bool cx_lower_is_set(const char *name)
+bool cpu_lower_is_set(const char *name)
 {
   const char *value = getenv(name);
   return value != NULL && strcmp(value, "1") == 0;
 }
 
-bool cx_lower_is_blocking(void)
+bool cpu_lower_is_blocking(void)
 {
   const char *value = getenv("CALX_COLLECTIVES");
   return value != NULL && strcmp(value, "blocking") == 0;
@@ -54,73 +54,77 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
 
 // All of the module: the interpreter runs those of any region too, of a sort's
 // comparator or a reduction's body.
-static calx_status *see_collectives(cx_lowering *l)
+static calx_status *see_collectives(cpu_lower_compilation *l)
 {
-  cx_program_info *info = &l->a.program->info;
+  cpu_run_program_info *info = &l->a.program->info;
   for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
-    for (const cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-         op = cx_opt_next(op)) {
-      if (!cx_lower_is_collective(op)) continue;
+    for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+         op = cpu_opt_next(op)) {
+      if (!cpu_lower_is_collective(op)) continue;
       info->has_collectives = true;
-      CALX_TRY(cx_coll_check(op, info->n_replicas, info->n_partitions));
+      CALX_TRY(cpu_coll_check(op, info->n_replicas, info->n_partitions));
     }
   }
   return NULL;
 }
 
-static calx_status *compile(cx_lowering *l, const cx_compile_options *options)
+static calx_status *compile(cpu_lower_compilation *l,
+                            const cpu_lower_compile_options *options)
 {
-  cx_program *p = l->a.program;
+  cpu_run_program *p = l->a.program;
   cx_hlo_func *entry = cx_hlo_entry(l->module);
   if (entry == NULL || entry->body.first == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the program has no function @main, nor only one");
   }
-  CALX_TRY(cx_lower_check_signature(entry));
-  CALX_TRY(cx_assemble_signature(&l->a, entry));
+  CALX_TRY(cpu_lower_check_signature(entry));
+  CALX_TRY(cpu_lower_assemble_signature(&l->a, entry));
   CALX_TRY(count_devices(l->module, options->n_replicas, "mhlo.num_replicas",
                          &p->info.n_replicas));
   CALX_TRY(count_devices(l->module, options->n_partitions,
                          "mhlo.num_partitions", &p->info.n_partitions));
   CALX_TRY(see_collectives(l));
-  return l->interpret ? cx_lower_interpret(l, entry) : cx_lower_plan(l, entry);
+  return l->interpret ? cpu_lower_interpret(l, entry)
+                      : cpu_lower_plan(l, entry);
 }
 
-static calx_status *run_passes(cx_lowering *l)
+static calx_status *run_passes(cpu_lower_compilation *l)
 {
-  cx_opt_options opt = { .decompose_only = l->interpret,
-                         .check = getenv("CALX_CPU_CHECK") != NULL };
-  return cx_opt_run(l->module, &opt);
+  cpu_opt_options opt = { .decompose_only = l->interpret,
+                          .check = getenv("CALX_CPU_CHECK") != NULL };
+  return cpu_opt_run(l->module, &opt);
 }
 
 static calx_status *make(const char *text, size_t size,
-                         const cx_compile_options *options, cx_lowering *l)
+                         const cpu_lower_compile_options *options,
+                         cpu_lower_compilation *l)
 {
   CALX_TRY(cx_hlo_parse(text, size, "-", &l->module));
   CALX_TRY(cx_hlo_verify(l->module));
   CALX_TRY(run_passes(l));
-  CALX_TRY(cx_program_new(l->module->name, &l->a.program));
+  CALX_TRY(cpu_run_program_new(l->module->name, &l->a.program));
   l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
   CALX_TRY(compile(l, options));
   if (l->a.failed) return cx_out_of_memory();
-  return cx_program_finish(l->a.program, options->pool);
+  return cpu_run_program_finish(l->a.program, options->pool);
 }
 
-calx_status *cx_lower_compile(const char *text, size_t size,
-                              const cx_compile_options *options,
-                              cx_program **out)
+calx_status *cpu_lower_compile(const char *text, size_t size,
+                               const cpu_lower_compile_options *options,
+                               cpu_run_program **out)
 {
   *out = NULL;
-  cx_lowering l = { .interpret = cx_lower_is_set("CALX_CPU_REF"),
-                    .pool = options->pool,
-                    .deterministic = cx_lower_is_set("CALX_DETERMINISTIC"),
-                    .blocking = cx_lower_is_blocking() };
+  cpu_lower_compilation l = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
+                              .pool = options->pool,
+                              .deterministic =
+                                  cpu_lower_is_set("CALX_DETERMINISTIC"),
+                              .blocking = cpu_lower_is_blocking() };
   calx_status *status = make(text, size, options, &l);
   cx_hlo_module_free(l.module);
   cx_arena_free(&l.arena);
-  if (status == NULL) status = cx_lower_count(&l);
+  if (status == NULL) status = cpu_lower_count(&l);
   if (status != NULL) {
-    cx_program_free(l.a.program);
+    cpu_run_program_free(l.a.program);
     return status;
   }
   *out = l.a.program;

@@ -20,18 +20,18 @@
 
 // The units that an operation was put into.
 typedef struct link {
-  cx_unit *unit;
+  cpu_lower_unit *unit;
   struct link *next;
 } link;
 
 typedef struct fusing {
-  cx_planning *g;
+  cpu_lower_planner *g;
   cx_hlo_block *block;
-  cx_block_uses uses;
+  cpu_lower_block_uses uses;
   link **links;     // by operation
   bool *in_memory;  // by operation: some unit writes its results
   bool *after;      // by operation: in its loop it works on reductions' results
-  cx_unit **units;
+  cpu_lower_unit **units;
   size_t n_units, units_room;
   uint32_t *stack;  // of searches
   unsigned *seen;   // by operation: the last search that saw it
@@ -122,7 +122,7 @@ static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
 
 // ---- units ----
 
-static bool is_in(const fusing *f, uint32_t i, const cx_unit *u)
+static bool is_in(const fusing *f, uint32_t i, const cpu_lower_unit *u)
 {
   for (const link *l = f->links[i]; l != NULL; l = l->next) {
     if (l->unit == u) return true;
@@ -132,7 +132,7 @@ static bool is_in(const fusing *f, uint32_t i, const cx_unit *u)
 
 // Whether what u does with the operation's results is only what comes after its
 // reductions; *out_any: whether it does anything with them.
-static bool used_after(const fusing *f, uint32_t i, const cx_unit *u,
+static bool used_after(const fusing *f, uint32_t i, const cpu_lower_unit *u,
                        bool *out_any)
 {
   *out_any = false;
@@ -145,21 +145,21 @@ static bool used_after(const fusing *f, uint32_t i, const cx_unit *u,
   return true;
 }
 
-static cx_unit *new_unit(fusing *f, cx_unit_kind kind, uint32_t i)
+static cpu_lower_unit *new_unit(fusing *f, cpu_lower_unit_kind kind, uint32_t i)
 {
-  cx_unit *u = CX_ARENA_NEW(&f->g->l->arena, cx_unit);
+  cpu_lower_unit *u = CX_ARENA_NEW(&f->g->l->arena, cpu_lower_unit);
   if (u == NULL) return NULL;
   u->kind = kind;
   u->key = i;
-  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room,
-                     f->uses.ops[i]) ||
-      !cx_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
+  if (!cpu_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room,
+                      f->uses.ops[i]) ||
+      !cpu_lower_push(f->g->l, &f->units, &f->n_units, &f->units_room, u)) {
     return NULL;
   }
   return u;
 }
 
-static calx_status *enter(fusing *f, uint32_t i, cx_unit *u)
+static calx_status *enter(fusing *f, uint32_t i, cpu_lower_unit *u)
 {
   link *l = CX_ARENA_NEW(&f->g->l->arena, link);
   if (l == NULL) return cx_out_of_memory();
@@ -169,29 +169,29 @@ static calx_status *enter(fusing *f, uint32_t i, cx_unit *u)
   return NULL;
 }
 
-static calx_status *join(fusing *f, uint32_t i, cx_unit *u)
+static calx_status *join(fusing *f, uint32_t i, cpu_lower_unit *u)
 {
   cx_hlo_op *op = f->uses.ops[i];
-  if (!cx_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op)) {
+  if (!cpu_lower_push(f->g->l, &u->ops, &u->n_ops, &u->ops_room, op)) {
     return cx_out_of_memory();
   }
-  cx_jit_class class = cx_jit_class_of(op);
+  cpu_jit_class class = cpu_jit_class_of(op);
   bool used = false;
-  if (class == CX_JIT_ELEMENT && used_after(f, i, u, &used) && used) {
+  if (class == CPU_JIT_ELEMENT && used_after(f, i, u, &used) && used) {
     f->after[i] = true;
-  } else if (class == CX_JIT_ELEMENT && elements_of(op) < u->elements) {
+  } else if (class == CPU_JIT_ELEMENT && elements_of(op) < u->elements) {
     u->n_stretched++;
   }
   return enter(f, i, u);
 }
 
-static void write_here(fusing *f, uint32_t i, cx_unit *u)
+static void write_here(fusing *f, uint32_t i, cpu_lower_unit *u)
 {
   f->in_memory[i] = true;
   const cx_hlo_op *op = f->uses.ops[i];
   u->n_written += op->n_results;
   for (uint32_t r = 0; r < op->n_results; r++) {
-    cx_value(f->g, &op->results[r])->home = u;
+    cx_graph_value(f->g, &op->results[r])->home = u;
   }
 }
 
@@ -216,31 +216,32 @@ static uint32_t lowest(const fusing *f, uint32_t i)
   return to < f->n_spans ? f->spans[to].lowest : i;
 }
 
-static void go_to(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
+static void go_to(fusing *f, uint32_t i, const cpu_lower_unit *u, size_t *depth)
 {
   if (f->seen[i] == f->search || lowest(f, i) >= u->key) return;
   f->seen[i] = f->search;
   f->stack[(*depth)++] = i;
 }
 
-static void go_through(fusing *f, uint32_t i, const cx_unit *u, size_t *depth)
+static void go_through(fusing *f, uint32_t i, const cpu_lower_unit *u,
+                       size_t *depth)
 {
   if (!is_in(f, i, u)) go_to(f, i, u, depth);
   for (const link *l = f->links[i]; l != NULL; l = l->next) {
-    cx_unit *unit = l->unit;
+    cpu_lower_unit *unit = l->unit;
     if (unit == u || unit->seen == f->search) continue;
     unit->seen = f->search;
     for (size_t o = 0; o < unit->n_ops; o++) {
       const cx_hlo_op *op = unit->ops[o];
       if (op->n_results == 0) continue;
-      uint32_t other = cx_value(f->g, &op->results[0])->op;
+      uint32_t other = cx_graph_value(f->g, &op->results[0])->op;
       if (f->in_memory[other]) go_to(f, other, u, depth);
     }
   }
 }
 
 // Whether something that is not in u has to run between `from` and u.
-static bool leads_to(fusing *f, uint32_t from, const cx_unit *u)
+static bool leads_to(fusing *f, uint32_t from, const cpu_lower_unit *u)
 {
   size_t depth = 0;
   f->search++;
@@ -278,36 +279,37 @@ static void lower_to(fusing *f, uint32_t i)
 
 // ---- whether an operation may be computed in a unit ----
 
-static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
+static bool fits(const fusing *f, uint32_t i, const cpu_lower_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
-  cx_jit_class class = cx_jit_class_of(op);
-  if (u->kind != CX_UNIT_CODE || u->n_ops >= UNIT_OPS) return false;
-  if (class != CX_JIT_ELEMENT && class != CX_JIT_INDEX) return false;
-  if (u->hero != NULL && cx_jit_class_of(u->hero) == CX_JIT_ROOT &&
+  cpu_jit_class class = cpu_jit_class_of(op);
+  if (u->kind != CPU_LOWER_UNIT_CODE || u->n_ops >= UNIT_OPS) return false;
+  if (class != CPU_JIT_ELEMENT && class != CPU_JIT_INDEX) return false;
+  if (u->hero != NULL && cpu_jit_class_of(u->hero) == CPU_JIT_ROOT &&
       (is_dear(op) || u->n_ops > 12)) {
     return false;
   }
   bool used = false;
   if (used_after(f, i, u, &used) && used) {
-    return class == CX_JIT_ELEMENT &&
-           cx_opt_same_dims(type_of(op), type_of(u->hero));
+    return class == CPU_JIT_ELEMENT &&
+           cpu_opt_same_dims(type_of(op), type_of(u->hero));
   }
   int64_t n = elements_of(op);
-  bool stretched = n < u->elements && class == CX_JIT_ELEMENT;
+  bool stretched = n < u->elements && class == CPU_JIT_ELEMENT;
   if (stretched && (is_dear(op) || u->n_stretched >= STRETCHED_OPS)) {
     return false;
   }
   for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
-    const cx_use *use = &f->uses.uses[k];
+    const cpu_lower_use *use = &f->uses.uses[k];
     const cx_hlo_op *user = f->uses.ops[use->user];
     if (!is_in(f, use->user, u)) continue;
     if (f->after[use->user]) return false;  // and before, too
-    if (use->operand < 0 || !cx_jit_fuses(user, (size_t)use->operand)) {
+    if (use->operand < 0 || !cpu_jit_fuses(user, (size_t)use->operand)) {
       return false;
     }
     // A gather computes what it picks for each element that it gives.
-    if (user->kind == CX_HLO_OP_GATHER && class == CX_JIT_ELEMENT) return false;
+    if (user->kind == CX_HLO_OP_GATHER && class == CPU_JIT_ELEMENT)
+      return false;
     if (user->kind == CX_HLO_OP_CONCATENATE &&
         (is_dear(op) || is_piece(op, user))) {
       return false;
@@ -317,13 +319,13 @@ static bool fits(const fusing *f, uint32_t i, const cx_unit *u)
 }
 
 typedef struct users {
-  cx_unit *units[16];
+  cpu_lower_unit *units[16];
   size_t n;
   bool elsewhere;  // some use is in no unit that could compute the value
   bool too_many;
 } users;
 
-static void add_user(users *u, cx_unit *unit)
+static void add_user(users *u, cpu_lower_unit *unit)
 {
   for (size_t i = 0; i < u->n; i++) {
     if (u->units[i] == unit) return;
@@ -339,11 +341,11 @@ static users users_of(const fusing *f, uint32_t i)
 {
   users u = { 0 };
   for (uint32_t k = f->uses.first[i]; k < f->uses.first[i + 1]; k++) {
-    const cx_use *use = &f->uses.uses[k];
+    const cpu_lower_use *use = &f->uses.uses[k];
     const link *l = f->links[use->user];
     if (use->operand < 0 || l == NULL) u.elsewhere = true;
     for (; l != NULL; l = l->next) {
-      if (l->unit->kind == CX_UNIT_CODE && use->operand >= 0) {
+      if (l->unit->kind == CPU_LOWER_UNIT_CODE && use->operand >= 0) {
         add_user(&u, l->unit);
       } else {
         u.elsewhere = true;
@@ -359,8 +361,8 @@ static bool same_reduction(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   return a->kind == CX_HLO_OP_REDUCE && b->kind == CX_HLO_OP_REDUCE &&
          a->n_results == 1 && b->n_results == 1 &&
-         cx_opt_same_dims(&a->operands[0]->type.tensor,
-                          &b->operands[0]->type.tensor) &&
+         cpu_opt_same_dims(&a->operands[0]->type.tensor,
+                           &b->operands[0]->type.tensor) &&
          same_ints(cx_hlo_op_ints(a, CX_HLO_A_DIMENSIONS),
                    cx_hlo_op_ints(b, CX_HLO_A_DIMENSIONS));
 }
@@ -385,30 +387,31 @@ static bool share(const cx_hlo_op *a, const cx_hlo_op *b)
   if (makes_from(y, x, 3) || makes_from(x, y, 3)) return true;
   for (uint32_t i = 0; x->op != NULL && i < x->op->n_operands && i < 4; i++) {
     const cx_hlo_value *part = x->op->operands[i];
-    if (!cx_is_constant(part) && makes_from(y, part, 3)) return true;
+    if (!cpu_lower_is_constant(part) && makes_from(y, part, 3)) return true;
   }
   return false;
 }
 
-static bool may_reduce_in(fusing *f, uint32_t i, const cx_unit *u)
+static bool may_reduce_in(fusing *f, uint32_t i, const cpu_lower_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
   bool used = false;
-  return u->kind == CX_UNIT_CODE && u->hero != NULL && u->n_ops < UNIT_OPS &&
-         u->n_written < UNIT_OUTPUTS && u->n_sums < UNIT_SUMS &&
-         same_reduction(op, u->hero) && used_after(f, i, u, &used) &&
-         (used || share(op, u->hero)) && !leads_to(f, i, u);
+  return u->kind == CPU_LOWER_UNIT_CODE && u->hero != NULL &&
+         u->n_ops < UNIT_OPS && u->n_written < UNIT_OUTPUTS &&
+         u->n_sums < UNIT_SUMS && same_reduction(op, u->hero) &&
+         used_after(f, i, u, &used) && (used || share(op, u->hero)) &&
+         !leads_to(f, i, u);
 }
 
 // A loop over the results alone, which can follow the reduction at once.
-static bool may_follow(const cx_hlo_op *op, const cx_unit *u)
+static bool may_follow(const cx_hlo_op *op, const cpu_lower_unit *u)
 {
-  if (u->kind != CX_UNIT_CODE || u->hero != NULL || op->n_results != 1) {
+  if (u->kind != CPU_LOWER_UNIT_CODE || u->hero != NULL || op->n_results != 1) {
     return false;
   }
   for (size_t i = 0; i < u->n_ops; i++) {
-    if (cx_jit_class_of(u->ops[i]) != CX_JIT_ELEMENT ||
-        !cx_opt_same_dims(type_of(u->ops[i]), type_of(op))) {
+    if (cpu_jit_class_of(u->ops[i]) != CPU_JIT_ELEMENT ||
+        !cpu_opt_same_dims(type_of(u->ops[i]), type_of(op))) {
       return false;
     }
   }
@@ -421,9 +424,9 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
   users to = users_of(f, i);
   bool alone = to.n == 1 && !to.elsewhere && !to.too_many;
   if (alone && may_follow(op, to.units[0])) {
-    cx_unit *u = to.units[0];
+    cpu_lower_unit *u = to.units[0];
     for (size_t k = 0; k < u->n_ops; k++) {
-      f->after[cx_value(f->g, &u->ops[k]->results[0])->op] = true;
+      f->after[cx_graph_value(f->g, &u->ops[k]->results[0])->op] = true;
     }
     u->hero = op;
     u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
@@ -432,14 +435,14 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
   // Reductions that share something stand near each other.
   size_t near = f->n_units < UNITS_NEAR ? f->n_units : UNITS_NEAR;
   for (size_t k = 0; k < near; k++) {
-    cx_unit *u = f->units[f->n_units - 1 - k];
+    cpu_lower_unit *u = f->units[f->n_units - 1 - k];
     if (!may_reduce_in(f, i, u)) continue;
     CALX_TRY(join(f, i, u));
     u->n_sums++;
     if (!alone || to.units[0] != u) write_here(f, i, u);
     return NULL;
   }
-  cx_unit *u = new_unit(f, CX_UNIT_CODE, i);
+  cpu_lower_unit *u = new_unit(f, CPU_LOWER_UNIT_CODE, i);
   if (u == NULL) return cx_out_of_memory();
   u->hero = op;
   u->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
@@ -449,11 +452,11 @@ static calx_status *place_reduce(fusing *f, uint32_t i)
 
 // ---- loops ----
 
-static bool may_write(fusing *f, uint32_t i, cx_unit *u)
+static bool may_write(fusing *f, uint32_t i, cpu_lower_unit *u)
 {
   const cx_hlo_op *op = f->uses.ops[i];
   return u->hero == NULL && u->n_written < UNIT_OUTPUTS && fits(f, i, u) &&
-         cx_opt_same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
+         cpu_opt_same_dims(type_of(op), &u->outputs[0]->type.tensor) &&
          !leads_to(f, i, u);
 }
 
@@ -477,7 +480,7 @@ static calx_status *place_loop(fusing *f, uint32_t i)
       }
     }
   }
-  cx_unit *u = new_unit(f, CX_UNIT_CODE, i);
+  cpu_lower_unit *u = new_unit(f, CPU_LOWER_UNIT_CODE, i);
   if (u == NULL) return cx_out_of_memory();
   u->elements = elements_of(op);
   // What a loop goes over, for those that come later.
@@ -493,20 +496,22 @@ static calx_status *place_loop(fusing *f, uint32_t i)
 static calx_status *place_control(fusing *f, uint32_t i)
 {
   cx_hlo_op *op = f->uses.ops[i];
-  cx_unit *u = new_unit(f, CX_UNIT_CONTROL, i);
+  cpu_lower_unit *u = new_unit(f, CPU_LOWER_UNIT_CONTROL, i);
   if (u == NULL) return cx_out_of_memory();
-  u->regions = CX_ARENA_ARRAY(&f->g->l->arena, cx_plan, op->n_regions);
+  u->regions =
+      CX_ARENA_ARRAY(&f->g->l->arena, cpu_lower_schedule, op->n_regions);
   if (u->regions == NULL) return cx_out_of_memory();
   for (uint32_t r = 0; r < op->n_regions; r++) {
-    CALX_TRY(cx_lower_fuse(f->g, op->regions[r].first, &u->regions[r]));
+    CALX_TRY(cpu_lower_fuse(f->g, op->regions[r].first, &u->regions[r]));
   }
   if (op->n_results > 0) write_here(f, i, u);
   return enter(f, i, u);
 }
 
-static calx_status *place_single(fusing *f, uint32_t i, cx_unit_kind kind)
+static calx_status *place_single(fusing *f, uint32_t i,
+                                 cpu_lower_unit_kind kind)
 {
-  cx_unit *u = new_unit(f, kind, i);
+  cpu_lower_unit *u = new_unit(f, kind, i);
   if (u == NULL) return cx_out_of_memory();
   write_here(f, i, u);
   return enter(f, i, u);
@@ -514,13 +519,13 @@ static calx_status *place_single(fusing *f, uint32_t i, cx_unit_kind kind)
 
 static calx_status *place_kernel(fusing *f, uint32_t i, bool *done)
 {
-  cx_kernel_desc desc;
+  cpu_kernel_desc desc;
   memset(&desc, 0, sizeof desc);
-  *done = cx_kernel_describe(f->uses.ops[i], &desc);
+  *done = cpu_kernel_describe(f->uses.ops[i], &desc);
   if (!*done) return NULL;
-  CALX_TRY(place_single(f, i, CX_UNIT_KERNEL));
-  cx_unit *u = f->units[f->n_units - 1];
-  u->desc = CX_ARENA_NEW(&f->g->l->arena, cx_kernel_desc);
+  CALX_TRY(place_single(f, i, CPU_LOWER_UNIT_KERNEL));
+  cpu_lower_unit *u = f->units[f->n_units - 1];
+  u->desc = CX_ARENA_NEW(&f->g->l->arena, cpu_kernel_desc);
   if (u->desc == NULL) return cx_out_of_memory();
   *u->desc = desc;
   return NULL;
@@ -528,8 +533,8 @@ static calx_status *place_kernel(fusing *f, uint32_t i, bool *done)
 
 static calx_status *place_root(fusing *f, uint32_t i)
 {
-  CALX_TRY(place_single(f, i, CX_UNIT_CODE));
-  cx_unit *u = f->units[f->n_units - 1];
+  CALX_TRY(place_single(f, i, CPU_LOWER_UNIT_CODE));
+  cpu_lower_unit *u = f->units[f->n_units - 1];
   u->hero = f->uses.ops[i];
   u->elements = elements_of(u->hero);
   return NULL;
@@ -537,7 +542,7 @@ static calx_status *place_root(fusing *f, uint32_t i)
 
 static calx_status *refuse(const cx_hlo_op *op)
 {
-  cx_hlo_str name = cx_opt_name(op);
+  cx_hlo_str name = cpu_opt_name(op);
   return cx_error(CALX_UNIMPLEMENTED,
                   "%.*s: the CPU engine does not have it for these types",
                   (int)name.n, name.s);
@@ -552,28 +557,28 @@ static calx_status *place(fusing *f, uint32_t i)
   }
   if (is_barrier(op)) {
     for (uint32_t r = 0; r < op->n_results; r++) {
-      cx_value(f->g, &op->results[r])->alias = op->operands[r];
+      cx_graph_value(f->g, &op->results[r])->alias = op->operands[r];
     }
     return NULL;
   }
-  if (cx_opt_is_control(op)) return place_control(f, i);
-  if (cx_lower_is_collective(op)) {
-    return place_single(f, i, CX_UNIT_COLLECTIVE);
+  if (cpu_opt_is_control(op)) return place_control(f, i);
+  if (cpu_lower_is_collective(op)) {
+    return place_single(f, i, CPU_LOWER_UNIT_COLLECTIVE);
   }
   bool done = false;
   if (op->kind == CX_HLO_OP_DOT_GENERAL || op->kind == CX_HLO_OP_CONVOLUTION) {
     CALX_TRY(place_kernel(f, i, &done));
     if (done) return NULL;
   }
-  switch (cx_jit_class_of(op)) {
-    case CX_JIT_ELEMENT:
-    case CX_JIT_INDEX: return place_loop(f, i);
-    case CX_JIT_REDUCE: return place_reduce(f, i);
-    case CX_JIT_ROOT: return place_root(f, i);
-    case CX_JIT_NONE: break;
+  switch (cpu_jit_class_of(op)) {
+    case CPU_JIT_ELEMENT:
+    case CPU_JIT_INDEX: return place_loop(f, i);
+    case CPU_JIT_REDUCE: return place_reduce(f, i);
+    case CPU_JIT_ROOT: return place_root(f, i);
+    case CPU_JIT_NONE: break;
   }
-  if (!cx_ref_can(op)) return refuse(op);
-  return place_single(f, i, CX_UNIT_INTERPRET);
+  if (!cpu_ref_can(op)) return refuse(op);
+  return place_single(f, i, CPU_LOWER_UNIT_INTERPRET);
 }
 
 static bool prepare(fusing *f)
@@ -590,10 +595,11 @@ static bool prepare(fusing *f)
          f->stack != NULL && f->seen != NULL && f->spans != NULL;
 }
 
-calx_status *cx_lower_fuse(cx_planning *g, cx_hlo_block *block, cx_plan *out)
+calx_status *cpu_lower_fuse(cpu_lower_planner *g, cx_hlo_block *block,
+                            cpu_lower_schedule *out)
 {
   fusing f = { .g = g, .block = block };
-  CALX_TRY(cx_lower_uses(g, block, &f.uses));
+  CALX_TRY(cpu_lower_uses(g, block, &f.uses));
   if (!prepare(&f)) return cx_out_of_memory();
   for (size_t i = f.uses.n_ops; i > 0; i--) {
     CALX_TRY(place(&f, (uint32_t)(i - 1)));

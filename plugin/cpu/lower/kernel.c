@@ -10,14 +10,14 @@
 
 typedef struct choice {
   int threads;
-  cx_kernel_desc asked, chosen;
+  cpu_kernel_desc asked, chosen;
 } choice;
 
 static cx_mutex choices_lock = CX_MUTEX_INIT;
 static choice choices[KEPT];
 static size_t n_choices;
 
-static bool recall(int threads, cx_kernel_desc *desc)
+static bool recall(int threads, cpu_kernel_desc *desc)
 {
   bool found = false;
   cx_lock(&choices_lock);
@@ -33,32 +33,32 @@ static bool recall(int threads, cx_kernel_desc *desc)
   return found;
 }
 
-static void remember(int threads, const cx_kernel_desc *asked,
-                     const cx_kernel_desc *chosen)
+static void remember(int threads, const cpu_kernel_desc *asked,
+                     const cpu_kernel_desc *chosen)
 {
   cx_lock(&choices_lock);
   choices[n_choices++ % KEPT] = (choice){ threads, *asked, *chosen };
   cx_unlock(&choices_lock);
 }
 
-static calx_status *choose(cx_planning *g, cx_unit *u)
+static calx_status *choose(cpu_lower_planner *g, cpu_lower_unit *u)
 {
-  cx_lowering *l = g->l;
-  cx_kernel_desc chosen = *u->desc;
-  bool tune = !l->deterministic && !recall(cx_pool_size(l->pool), &chosen);
-  cx_kernel *kernel = NULL;
-  CALX_TRY(cx_kernel_new(&chosen, l->pool, tune, &kernel));
-  u->scratch = (int64_t)cx_kernel_scratch(kernel);
-  if (tune) remember(cx_pool_size(l->pool), u->desc, &chosen);
-  u->index = cx_assemble_kernel(&l->a, &chosen, kernel);
+  cpu_lower_compilation *l = g->l;
+  cpu_kernel_desc chosen = *u->desc;
+  bool tune = !l->deterministic && !recall(cpu_threads_size(l->pool), &chosen);
+  cpu_kernel *kernel = NULL;
+  CALX_TRY(cpu_kernel_new(&chosen, l->pool, tune, &kernel));
+  u->scratch = (int64_t)cpu_kernel_scratch(kernel);
+  if (tune) remember(cpu_threads_size(l->pool), u->desc, &chosen);
+  u->index = cpu_lower_assemble_kernel(&l->a, &chosen, kernel);
   return NULL;
 }
 
 // Equal ones are one kernel.
-calx_status *cx_lower_kernel(cx_planning *g, cx_unit *u)
+calx_status *cpu_lower_kernel(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   for (size_t i = 0; i < g->n_kernels; i++) {
-    const cx_unit *other = g->kernels[i];
+    const cpu_lower_unit *other = g->kernels[i];
     if (memcmp(u->desc, other->desc, sizeof *u->desc) == 0) {
       u->index = other->index;
       u->scratch = other->scratch;
@@ -66,7 +66,7 @@ calx_status *cx_lower_kernel(cx_planning *g, cx_unit *u)
     }
   }
   CALX_TRY(choose(g, u));
-  return cx_lower_push(g->l, &g->kernels, &g->n_kernels, &g->kernels_room, u)
+  return cpu_lower_push(g->l, &g->kernels, &g->n_kernels, &g->kernels_room, u)
              ? NULL
              : cx_out_of_memory();
 }

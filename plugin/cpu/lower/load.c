@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "kernels/library.h"
+#include "kernel/library.h"
 #include "lower/compile.h"
 #include "lower/plan.h"
 
 #define JIT_FILE "libcalx_jit.so"
 
 static cx_mutex jit_lock = CX_MUTEX_INIT;
-static const cx_jit_api *jit_api;
+static const cpu_jit_api *jit_api;
 
-bool cx_lower_jit_path(size_t i, cx_text *out)
+bool cpu_lower_jit_path(size_t i, cx_text *out)
 {
   const char *asked = getenv("CALX_JIT");
   if (asked != NULL && asked[0] != '\0') {
@@ -23,19 +23,19 @@ bool cx_lower_jit_path(size_t i, cx_text *out)
     cx_text_append(out, asked);
     return i == 0;
   }
-  return cx_library_path(i, JIT_FILE, out);
+  return cpu_kernel_library_path(i, JIT_FILE, out);
 }
 
-static calx_status *open_jit(const cx_jit_api **out)
+static calx_status *open_jit(const cpu_jit_api **out)
 {
   cx_text path = { 0 }, looked = { 0 };
   void *handle = NULL;
-  for (size_t i = 0; handle == NULL && cx_lower_jit_path(i, &path); i++) {
-    handle = cx_library_open(&path, RTLD_LOCAL, &looked);
+  for (size_t i = 0; handle == NULL && cpu_lower_jit_path(i, &path); i++) {
+    handle = cpu_kernel_library_open(&path, RTLD_LOCAL, &looked);
   }
   cx_text_free(&path);
-  const cx_jit_api *(*get)(void) = NULL;
-  void *symbol = handle == NULL ? NULL : dlsym(handle, "cx_jit_get_api");
+  const cpu_jit_api *(*get)(void) = NULL;
+  void *symbol = handle == NULL ? NULL : dlsym(handle, "cpu_jit_get_api");
   memcpy(&get, &symbol, sizeof symbol);
   calx_status *status = NULL;
   if (get == NULL) {
@@ -43,7 +43,7 @@ static calx_status *open_jit(const cx_jit_api **out)
                       "the CPU engine's compiler (" JIT_FILE
                       ") does not load: %s; CALX_JIT names its path",
                       cx_text_str(&looked));
-  } else if ((*out = get())->struct_size != sizeof(cx_jit_api)) {
+  } else if ((*out = get())->struct_size != sizeof(cpu_jit_api)) {
     status = cx_error(CALX_FAILED_PRECONDITION,
                       JIT_FILE " is of another version of calx");
   }
@@ -51,7 +51,7 @@ static calx_status *open_jit(const cx_jit_api **out)
   return status;
 }
 
-calx_status *cx_lower_jit(const cx_jit_api **out)
+calx_status *cpu_lower_jit(const cpu_jit_api **out)
 {
   calx_status *status = NULL;
   cx_lock(&jit_lock);

@@ -11,32 +11,33 @@
 #include "lower/plan.h"
 #include "opt/edit.h"
 
-static cx_memory *new_memory(cx_planning *g, cx_place_kind kind, int64_t at,
-                             int64_t bytes)
+static cpu_lower_allocation *new_memory(cpu_lower_planner *g,
+                                        cpu_run_place_kind kind, int64_t at,
+                                        int64_t bytes)
 {
-  cx_memory *m = CX_ARENA_NEW(&g->l->arena, cx_memory);
+  cpu_lower_allocation *m = CX_ARENA_NEW(&g->l->arena, cpu_lower_allocation);
   if (m == NULL) return NULL;
-  *m = (cx_memory){
+  *m = (cpu_lower_allocation){
     .kind = kind, .at = at, .bytes = bytes, .place = UINT32_MAX
   };
-  if (kind == CX_PLACE_ARENA) {
+  if (kind == CPU_RUN_PLACE_ARENA) {
     m->next = g->memories;
     g->memories = m;
   }
   return m;
 }
 
-static cx_memory *arena_memory(cx_planning *g, int64_t bytes, int64_t start,
-                               int64_t end)
+static cpu_lower_allocation *arena_memory(cpu_lower_planner *g, int64_t bytes,
+                                          int64_t start, int64_t end)
 {
-  cx_memory *m = new_memory(g, CX_PLACE_ARENA, 0, bytes);
+  cpu_lower_allocation *m = new_memory(g, CPU_RUN_PLACE_ARENA, 0, bytes);
   if (m == NULL) return NULL;
   m->start = start;
   m->end = end;
   return m;
 }
 
-static void extend(cx_memory *m, int64_t start, int64_t end)
+static void extend(cpu_lower_allocation *m, int64_t start, int64_t end)
 {
   if (start < m->start) m->start = start;
   if (end > m->end) m->end = end;
@@ -45,7 +46,7 @@ static void extend(cx_memory *m, int64_t start, int64_t end)
 // ---- in place ----
 
 // What is updated is read by the update alone, which leaves it where it is.
-static bool updates(const cx_unit *u, const cx_hlo_value *input,
+static bool updates(const cpu_lower_unit *u, const cx_hlo_value *input,
                     const cx_hlo_value *output)
 {
   const cx_hlo_op *hero = u->hero;
@@ -67,10 +68,10 @@ static bool updates(const cx_unit *u, const cx_hlo_value *input,
 // Operations of one element each from an input to an output read what the same
 // iteration writes over; anything else on the way may read it later. Only CODE
 // units write in place.
-static bool in_place(const cx_unit *u, const cx_hlo_value *input,
+static bool in_place(const cpu_lower_unit *u, const cx_hlo_value *input,
                      const cx_hlo_value *output)
 {
-  if (u->kind != CX_UNIT_CODE || u->n_ops > 256) return false;
+  if (u->kind != CPU_LOWER_UNIT_CODE || u->n_ops > 256) return false;
   const cx_hlo_type *from = &input->type.tensor;
   const cx_hlo_type *to = &output->type.tensor;
   if (cx_hlo_type_bytes(from) != cx_hlo_type_bytes(to)) return false;
@@ -84,14 +85,14 @@ static bool in_place(const cx_unit *u, const cx_hlo_value *input,
         if (tainted[j] && op->operands[k]->op == u->ops[j]) tainted[i] = true;
       }
     }
-    if (tainted[i] && cx_jit_class_of(op) != CX_JIT_ELEMENT) return false;
+    if (tainted[i] && cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return false;
   }
   return cx_hlo_elem_bytes(from->elem) == cx_hlo_elem_bytes(to->elem);
 }
 
 // The input under whose name the unit reads root, if only one does.
-static cx_hlo_value *input_of(const cx_planning *g, const cx_unit *u,
-                              const cx_hlo_value *root)
+static cx_hlo_value *input_of(const cpu_lower_planner *g,
+                              const cpu_lower_unit *u, const cx_hlo_value *root)
 {
   cx_hlo_value *found = NULL;
   for (size_t i = 0; i < u->n_inputs; i++) {
@@ -103,39 +104,42 @@ static cx_hlo_value *input_of(const cx_planning *g, const cx_unit *u,
 }
 
 // Whether `over` is no longer read when u writes v, or only where v goes.
-static bool over_when(const cx_planning *g, const cx_unit *u,
+static bool over_when(const cpu_lower_planner *g, const cpu_lower_unit *u,
                       cx_hlo_value *over, cx_hlo_value *v)
 {
   if (over == NULL) return true;
-  const cx_value_info *info = cx_value(g, over);
+  const cpu_lower_value_info *info = cx_graph_value(g, over);
   if (info->last < u->begin) return true;
-  if (info->last > u->begin || u->kind != CX_UNIT_CODE) return false;
+  if (info->last > u->begin || u->kind != CPU_LOWER_UNIT_CODE) return false;
   cx_hlo_value *input = input_of(g, u, over);
   return input != NULL && in_place(u, input, v);
 }
 
-static bool taken(const cx_unit *u, const cx_planning *g, const cx_memory *m)
+static bool taken(const cpu_lower_unit *u, const cpu_lower_planner *g,
+                  const cpu_lower_allocation *m)
 {
   for (size_t i = 0; i < u->n_outputs; i++) {
-    if (cx_value(g, u->outputs[i])->memory == m) return true;
+    if (cx_graph_value(g, u->outputs[i])->memory == m) return true;
   }
   return false;
 }
 
 // A reduction over devices leaves its sums where its operands were.
-static bool reduces(const cx_unit *u, size_t input, const cx_hlo_value *output)
+static bool reduces(const cpu_lower_unit *u, size_t input,
+                    const cx_hlo_value *output)
 {
   const cx_hlo_op *op = u->ops[0];
-  return u->kind == CX_UNIT_COLLECTIVE && cx_lower_is_in_place(op) &&
+  return u->kind == CPU_LOWER_UNIT_COLLECTIVE && cpu_lower_is_in_place(op) &&
          output == &op->results[input];
 }
 
-static cx_memory *reuse(const cx_planning *g, const cx_unit *u, cx_hlo_value *v)
+static cpu_lower_allocation *reuse(const cpu_lower_planner *g,
+                                   const cpu_lower_unit *u, cx_hlo_value *v)
 {
   for (size_t i = 0; i < u->n_inputs; i++) {
     cx_hlo_value *root = cx_value_root(g, u->inputs[i]);
-    const cx_value_info *info = cx_value(g, root);
-    if (info->memory == NULL || info->memory->kind != CX_PLACE_ARENA ||
+    const cpu_lower_value_info *info = cx_graph_value(g, root);
+    if (info->memory == NULL || info->memory->kind != CPU_RUN_PLACE_ARENA ||
         info->memory->end != u->end || info->last != u->end ||
         input_of(g, u, root) == NULL || taken(u, g, info->memory)) {
       continue;
@@ -146,10 +150,10 @@ static cx_memory *reuse(const cx_planning *g, const cx_unit *u, cx_hlo_value *v)
   return NULL;
 }
 
-static calx_status *place_output(cx_planning *g, const cx_unit *u,
+static calx_status *place_output(cpu_lower_planner *g, const cpu_lower_unit *u,
                                  cx_hlo_value *v)
 {
-  cx_value_info *info = cx_value(g, v);
+  cpu_lower_value_info *info = cx_graph_value(g, v);
   if (info->wanted != NULL && over_when(g, u, info->instead, v) &&
       !taken(u, g, info->wanted)) {
     info->memory = info->wanted;
@@ -168,11 +172,11 @@ static calx_status *place_output(cx_planning *g, const cx_unit *u,
 
 // ---- what users want ----
 
-static void want(cx_planning *g, cx_hlo_value *v, cx_memory *m,
+static void want(cpu_lower_planner *g, cx_hlo_value *v, cpu_lower_allocation *m,
                  cx_hlo_value *instead)
 {
   cx_hlo_value *root = cx_value_root(g, v);
-  cx_value_info *info = cx_value(g, root);
+  cpu_lower_value_info *info = cx_graph_value(g, root);
   if (info->wanted != NULL || info->home == NULL || info->memory != NULL ||
       cx_hlo_type_bytes(&root->type.tensor) != m->bytes) {
     return;
@@ -181,13 +185,13 @@ static void want(cx_planning *g, cx_hlo_value *v, cx_memory *m,
   info->instead = instead;
 }
 
-static calx_status *walk(cx_planning *g, const cx_plan *plan);
+static calx_status *walk(cpu_lower_planner *g, const cpu_lower_schedule *plan);
 
-static bool used_inside(const cx_planning *g, const cx_hlo_op *op,
+static bool used_inside(const cpu_lower_planner *g, const cx_hlo_op *op,
                         const cx_hlo_value *root)
 {
-  const cx_hlo_op *at = cx_opt_inner(op);
-  for (; at != op; at = cx_opt_next(at)) {
+  const cx_hlo_op *at = cpu_opt_inner(op);
+  for (; at != op; at = cpu_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       if (cx_value_root(g, at->operands[i]) == root) return true;
     }
@@ -197,24 +201,24 @@ static bool used_inside(const cx_planning *g, const cx_hlo_op *op,
 
 // What a loop carries has one memory from its start to its last use: of the
 // initial value, of the regions' arguments and of the results.
-static calx_status *place_while(cx_planning *g, cx_unit *u)
+static calx_status *place_while(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   cx_hlo_op *op = u->ops[0];
   cx_hlo_block *condition = op->regions[0].first;
   cx_hlo_block *body = op->regions[1].first;
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_value_info *result = cx_value(g, &op->results[i]);
+    cpu_lower_value_info *result = cx_graph_value(g, &op->results[i]);
     cx_hlo_value *init = cx_value_root(g, op->operands[i]);
-    const cx_value_info *start = cx_value(g, init);
+    const cpu_lower_value_info *start = cx_graph_value(g, init);
     bool twice = false;
     for (uint32_t k = 0; k < i; k++) {
       twice |= cx_value_root(g, op->operands[k]) == init;
     }
-    cx_memory *m = NULL;
+    cpu_lower_allocation *m = NULL;
     if (result->wanted != NULL && result->instead == NULL) {
       m = result->wanted;
     } else if (start->memory != NULL && start->last <= u->end && !twice &&
-               start->memory->kind == CX_PLACE_ARENA &&
+               start->memory->kind == CPU_RUN_PLACE_ARENA &&
                start->memory->end <= u->end && start->home != NULL &&
                start->home->begin < u->begin && !used_inside(g, op, init)) {
       m = start->memory;
@@ -225,23 +229,23 @@ static calx_status *place_while(cx_planning *g, cx_unit *u)
     if (m == NULL) return cx_out_of_memory();
     extend(m, u->begin, result->last > u->end ? result->last : u->end);
     result->memory = m;
-    cx_value(g, &condition->args[i])->memory = m;
-    cx_value(g, &body->args[i])->memory = m;
+    cx_graph_value(g, &condition->args[i])->memory = m;
+    cx_graph_value(g, &body->args[i])->memory = m;
   }
   const cx_hlo_op *end = cx_hlo_terminator(body);
   for (uint32_t i = 0; i < end->n_operands && i < op->n_results; i++) {
-    want(g, end->operands[i], cx_value(g, &op->results[i])->memory,
+    want(g, end->operands[i], cx_graph_value(g, &op->results[i])->memory,
          &body->args[i]);
   }
   for (size_t r = 0; r < 2; r++) CALX_TRY(walk(g, &u->regions[r]));
   return NULL;
 }
 
-static calx_status *place_branches(cx_planning *g, cx_unit *u)
+static calx_status *place_branches(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   cx_hlo_op *op = u->ops[0];
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_value_info *result = cx_value(g, &op->results[i]);
+    cpu_lower_value_info *result = cx_graph_value(g, &op->results[i]);
     if (result->wanted != NULL && result->instead == NULL) {
       result->memory = result->wanted;
     } else {
@@ -254,18 +258,19 @@ static calx_status *place_branches(cx_planning *g, cx_unit *u)
   for (uint32_t r = 0; r < op->n_regions; r++) {
     const cx_hlo_op *end = cx_hlo_terminator(op->regions[r].first);
     for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-      want(g, end->operands[i], cx_value(g, &op->results[i])->memory, NULL);
+      want(g, end->operands[i], cx_graph_value(g, &op->results[i])->memory,
+           NULL);
     }
     CALX_TRY(walk(g, &u->regions[r]));
   }
   return NULL;
 }
 
-static calx_status *walk(cx_planning *g, const cx_plan *plan)
+static calx_status *walk(cpu_lower_planner *g, const cpu_lower_schedule *plan)
 {
   for (size_t i = 0; i < plan->n_units; i++) {
-    cx_unit *u = plan->units[i];
-    if (u->kind == CX_UNIT_CONTROL) {
+    cpu_lower_unit *u = plan->units[i];
+    if (u->kind == CPU_LOWER_UNIT_CONTROL) {
       CALX_TRY(u->ops[0]->kind == CX_HLO_OP_WHILE ? place_while(g, u)
                                                   : place_branches(g, u));
       continue;
@@ -285,15 +290,16 @@ static calx_status *walk(cx_planning *g, const cx_plan *plan)
 
 static int by_start(const void *a, const void *b)
 {
-  const cx_memory *const *x = a;
-  const cx_memory *const *y = b;
+  const cpu_lower_allocation *const *x = a;
+  const cpu_lower_allocation *const *y = b;
   if ((*x)->start != (*y)->start) return (*x)->start < (*y)->start ? -1 : 1;
   return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
 }
 
 // The lowest gap among those that live at the same time; `live` is sorted by
 // offset.
-static void insert(cx_memory **live, size_t *n, cx_memory *m)
+static void insert(cpu_lower_allocation **live, size_t *n,
+                   cpu_lower_allocation *m)
 {
   int64_t at = 0;
   size_t i = 0;
@@ -315,16 +321,19 @@ static void insert(cx_memory **live, size_t *n, cx_memory *m)
   (*n)++;
 }
 
-static calx_status *give_offsets(cx_planning *g)
+static calx_status *give_offsets(cpu_lower_planner *g)
 {
   size_t n = 0, n_live = 0;
-  for (const cx_memory *m = g->memories; m != NULL; m = m->next) n++;
-  cx_memory **all = CX_ARENA_ARRAY(&g->l->arena, cx_memory *, n + 1);
-  cx_memory **live = CX_ARENA_ARRAY(&g->l->arena, cx_memory *, n + 1);
+  for (const cpu_lower_allocation *m = g->memories; m != NULL; m = m->next) n++;
+  cpu_lower_allocation **all =
+      CX_ARENA_ARRAY(&g->l->arena, cpu_lower_allocation *, n + 1);
+  cpu_lower_allocation **live =
+      CX_ARENA_ARRAY(&g->l->arena, cpu_lower_allocation *, n + 1);
   if (all == NULL || live == NULL) return cx_out_of_memory();
   size_t i = 0;
-  for (cx_memory *m = g->memories; m != NULL; m = m->next) all[i++] = m;
-  qsort(all, n, sizeof(cx_memory *), by_start);
+  for (cpu_lower_allocation *m = g->memories; m != NULL; m = m->next)
+    all[i++] = m;
+  qsort(all, n, sizeof(cpu_lower_allocation *), by_start);
   int64_t top = 0;
   for (i = 0; i < n; i++) {
     size_t kept = 0;
@@ -334,7 +343,7 @@ static calx_status *give_offsets(cx_planning *g)
     n_live = kept;
     insert(live, &n_live, all[i]);
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
-    CALX_TRY(cx_lower_check_total(g->l->a.program, top));
+    CALX_TRY(cpu_lower_check_total(g->l->a.program, top));
   }
   g->l->a.program->arena_bytes = (size_t)cx_place_align_up(top);
   return NULL;
@@ -342,19 +351,19 @@ static calx_status *give_offsets(cx_planning *g)
 
 // ---- the entry ----
 
-static calx_status *place_entry(cx_planning *g, cx_hlo_block *block)
+static calx_status *place_entry(cpu_lower_planner *g, cx_hlo_block *block)
 {
-  const cx_program_info *info = &g->l->a.program->info;
+  const cpu_run_program_info *info = &g->l->a.program->info;
   for (size_t i = 0; i < block->n_args; i++) {
-    cx_value_info *v = cx_value(g, &block->args[i]);
-    v->memory = new_memory(g, CX_PLACE_PARAM, (int64_t)i,
+    cpu_lower_value_info *v = cx_graph_value(g, &block->args[i]);
+    v->memory = new_memory(g, CPU_RUN_PLACE_PARAM, (int64_t)i,
                            cx_hlo_type_bytes(&block->args[i].type.tensor));
     if (v->memory == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-    cx_memory *m =
-        new_memory(g, CX_PLACE_RESULT, (int64_t)i,
+    cpu_lower_allocation *m =
+        new_memory(g, CPU_RUN_PLACE_RESULT, (int64_t)i,
                    cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
@@ -363,8 +372,9 @@ static calx_status *place_entry(cx_planning *g, cx_hlo_block *block)
   return NULL;
 }
 
-calx_status *cx_lower_memory(cx_planning *g, const cx_plan *plan,
-                             cx_hlo_func *entry)
+calx_status *cpu_lower_memory(cpu_lower_planner *g,
+                              const cpu_lower_schedule *plan,
+                              cx_hlo_func *entry)
 {
   CALX_TRY(place_entry(g, entry->body.first));
   CALX_TRY(walk(g, plan));

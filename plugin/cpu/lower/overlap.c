@@ -24,7 +24,7 @@
 
 // ---- one order ----
 
-static void put(cx_ordering *s, cx_order_node *x)
+static void put(cpu_lower_ordering *s, cpu_lower_order_node *x)
 {
   x->done = true;
   s->units[s->n_units++] = x->unit;
@@ -34,34 +34,34 @@ static void put(cx_ordering *s, cx_order_node *x)
   }
 }
 
-static bool any_open(const cx_ordering *s)
+static bool any_open(const cpu_lower_ordering *s)
 {
   return s->n_ended < s->n_begun;
 }
 
-static calx_status *end_oldest(cx_ordering *s)
+static calx_status *end_oldest(cpu_lower_ordering *s)
 {
-  cx_order_node *x = &s->nodes[s->begun[s->n_ended++]];
-  cx_unit *end = CX_ARENA_NEW(&s->g->l->arena, cx_unit);
+  cpu_lower_order_node *x = &s->nodes[s->begun[s->n_ended++]];
+  cpu_lower_unit *end = CX_ARENA_NEW(&s->g->l->arena, cpu_lower_unit);
   if (end == NULL) return cx_out_of_memory();
-  end->kind = CX_UNIT_END;
+  end->kind = CPU_LOWER_UNIT_END;
   end->begun = x->unit;
   s->units[s->n_units++] = end;
   x->open = false;
-  s->ahead -= cx_lower_overlap_ahead(s, x);
-  s->held -= cx_lower_overlap_held(s, x);
+  s->ahead -= cpu_lower_overlap_ahead(s, x);
+  s->held -= cpu_lower_overlap_held(s, x);
   return NULL;
 }
 
-static calx_status *begin(cx_ordering *s, uint32_t i)
+static calx_status *begin(cpu_lower_ordering *s, uint32_t i)
 {
-  cx_order_node *x = &s->nodes[i];
-  const int64_t bytes = cx_lower_overlap_held(s, x);
+  cpu_lower_order_node *x = &s->nodes[i];
+  const int64_t bytes = cpu_lower_overlap_held(s, x);
   while (any_open(s) && s->held + bytes > s->limit) {
     CALX_TRY(end_oldest(s));
   }
   s->held += bytes;
-  s->ahead += cx_lower_overlap_ahead(s, x);
+  s->ahead += cpu_lower_overlap_ahead(s, x);
   x->open = true;
   x->unit->overlaps = true;
   s->begun[s->n_begun++] = i;
@@ -71,10 +71,10 @@ static calx_status *begin(cx_ordering *s, uint32_t i)
 
 // Whether a collective waits only for loops that feed it; these are then in
 // s->loops.
-static bool is_ready(cx_ordering *s, uint32_t i)
+static bool is_ready(cpu_lower_ordering *s, uint32_t i)
 {
   if (s->blocked_by < s->n) {
-    const cx_order_node *x = &s->nodes[s->blocked_by];
+    const cpu_lower_order_node *x = &s->nodes[s->blocked_by];
     if (!x->done || x->open) return false;
   }
   size_t depth = 0;
@@ -82,9 +82,9 @@ static bool is_ready(cx_ordering *s, uint32_t i)
   s->n_loops = 0;
   s->stack[depth++] = i;
   while (depth > 0) {
-    const cx_order_node *x = &s->nodes[s->stack[--depth]];
+    const cpu_lower_order_node *x = &s->nodes[s->stack[--depth]];
     for (uint32_t k = 0; k < x->n_reads; k++) {
-      cx_order_node *from = &s->nodes[x->reads[k]];
+      cpu_lower_order_node *from = &s->nodes[x->reads[k]];
       if (from->seen == s->search) continue;
       from->seen = s->search;
       if (from->done && !from->open) continue;
@@ -107,15 +107,15 @@ static int by_number(const void *a, const void *b)
 
 // Begins the next collective, if it can be now and something is to run beside
 // it.
-static calx_status *begin_next(cx_ordering *s, bool *out)
+static calx_status *begin_next(cpu_lower_ordering *s, bool *out)
 {
   *out = false;
   if (s->next == s->n_meetings || s->n_begun == MOST_OVERLAPS) return NULL;
   const uint32_t i = s->meetings[s->next];
-  const cx_order_node *x = &s->nodes[i];
-  if (x->unit->kind != CX_UNIT_COLLECTIVE ||
-      (!cx_lower_overlap_is_large(x->unit) && !any_open(s)) ||
-      !is_ready(s, i) || s->ahead + cx_lower_overlap_ahead(s, x) > s->limit) {
+  const cpu_lower_order_node *x = &s->nodes[i];
+  if (x->unit->kind != CPU_LOWER_UNIT_COLLECTIVE ||
+      (!cpu_lower_overlap_is_large(x->unit) && !any_open(s)) ||
+      !is_ready(s, i) || s->ahead + cpu_lower_overlap_ahead(s, x) > s->limit) {
     return NULL;
   }
   qsort(s->loops, s->n_loops, sizeof *s->loops, by_number);
@@ -125,14 +125,16 @@ static calx_status *begin_next(cx_ordering *s, bool *out)
   return NULL;
 }
 
-static bool must_wait(const cx_ordering *s, const cx_order_node *x)
+static bool must_wait(const cpu_lower_ordering *s,
+                      const cpu_lower_order_node *x)
 {
   if (x->meets && any_open(s) &&
-      (x->unit->kind != CX_UNIT_COLLECTIVE || s->n_begun == MOST_OVERLAPS)) {
+      (x->unit->kind != CPU_LOWER_UNIT_COLLECTIVE ||
+       s->n_begun == MOST_OVERLAPS)) {
     return true;
   }
   for (uint32_t k = 0; k < x->n_reads; k++) {
-    const cx_order_node *from = &s->nodes[x->reads[k]];
+    const cpu_lower_order_node *from = &s->nodes[x->reads[k]];
     if (!from->done || from->open) return true;
   }
   return x->meets && s->meetings[s->next] != (uint32_t)(x - s->nodes);
@@ -140,10 +142,10 @@ static bool must_wait(const cx_ordering *s, const cx_order_node *x)
 
 // The first unit from *at on that waits for nothing that is open; n: there is
 // none.
-static size_t find(cx_ordering *s, size_t *at)
+static size_t find(cpu_lower_ordering *s, size_t *at)
 {
   for (; *at < s->n; ++*at) {
-    const cx_order_node *x = &s->nodes[*at];
+    const cpu_lower_order_node *x = &s->nodes[*at];
     if (x->done) continue;
     if (!must_wait(s, x)) return (*at)++;
     if (!s->delays) break;
@@ -151,27 +153,28 @@ static size_t find(cx_ordering *s, size_t *at)
   return s->n;
 }
 
-static calx_status *run(cx_ordering *s, uint32_t i)
+static calx_status *run(cpu_lower_ordering *s, uint32_t i)
 {
-  cx_order_node *x = &s->nodes[i];
-  if (x->unit->kind == CX_UNIT_COLLECTIVE && s->n_begun < MOST_OVERLAPS &&
-      (cx_lower_overlap_is_large(x->unit) || any_open(s))) {
+  cpu_lower_order_node *x = &s->nodes[i];
+  if (x->unit->kind == CPU_LOWER_UNIT_COLLECTIVE &&
+      s->n_begun < MOST_OVERLAPS &&
+      (cpu_lower_overlap_is_large(x->unit) || any_open(s))) {
     return begin(s, i);
   }
   put(s, x);
   return NULL;
 }
 
-static calx_status *order(cx_ordering *s)
+static calx_status *order(cpu_lower_ordering *s)
 {
   for (size_t i = 0; i < s->n; i++) {
-    cx_order_node *x = &s->nodes[i];
+    cpu_lower_order_node *x = &s->nodes[i];
     x->done = x->open = x->unit->overlaps = false;
   }
   s->next = s->n_begun = s->n_ended = s->n_units = 0;
   s->ahead = s->held = 0;
   s->blocked_by = (uint32_t)s->n;
-  s->units = CX_ARENA_ARRAY(&s->g->l->arena, cx_unit *, 2 * s->n + 1);
+  s->units = CX_ARENA_ARRAY(&s->g->l->arena, cpu_lower_unit *, 2 * s->n + 1);
   if (s->units == NULL) return cx_out_of_memory();
   size_t at = 0;
   for (size_t n_ended = 0;;) {
@@ -196,40 +199,41 @@ static calx_status *order(cx_ordering *s)
 
 // ---- what is worth it ----
 
-static double cost_beside(const cx_unit *u)
+static double cost_beside(const cpu_lower_unit *u)
 {
   // What is inside of a loop counts as much.
-  return u->kind == CX_UNIT_CONTROL ? LEAST_NS : cx_lower_cost_ns(u);
+  return u->kind == CPU_LOWER_UNIT_CONTROL ? LEAST_NS : cpu_lower_cost_ns(u);
 }
 
 // Collectives that little runs beside are done at once, unless another is open,
 // behind which they would wait.
-static void drop_idle(cx_ordering *s)
+static void drop_idle(cpu_lower_ordering *s)
 {
   size_t n_open = 0;
   for (size_t i = 0; i < s->n_units; i++) {
-    cx_unit *u = s->units[i];
-    if (u->kind == CX_UNIT_END) {
+    cpu_lower_unit *u = s->units[i];
+    if (u->kind == CPU_LOWER_UNIT_END) {
       if (u->begun->overlaps) n_open--;
       continue;
     }
     if (!u->overlaps) continue;
     double ns = 0;
     for (size_t k = i + 1; n_open == 0 && ns < LEAST_NS; k++) {
-      const cx_unit *next = s->units[k];
-      if (next->kind == CX_UNIT_END && next->begun == u) {
+      const cpu_lower_unit *next = s->units[k];
+      if (next->kind == CPU_LOWER_UNIT_END && next->begun == u) {
         u->overlaps = false;
         break;
       }
-      if (next->kind != CX_UNIT_END && !next->overlaps) ns += cost_beside(next);
+      if (next->kind != CPU_LOWER_UNIT_END && !next->overlaps)
+        ns += cost_beside(next);
     }
     if (u->overlaps) n_open++;
   }
   uint32_t number = 0;
   size_t kept = 0;
   for (size_t i = 0; i < s->n_units; i++) {
-    cx_unit *u = s->units[i];
-    if (u->kind == CX_UNIT_END && !u->begun->overlaps) continue;
+    cpu_lower_unit *u = s->units[i];
+    if (u->kind == CPU_LOWER_UNIT_END && !u->begun->overlaps) continue;
     if (u->overlaps) u->number = number++;
     s->units[kept++] = u;
   }
@@ -237,31 +241,32 @@ static void drop_idle(cx_ordering *s)
 }
 
 // Whether the order stays near to the memory that the plan's own needs.
-static calx_status *is_affordable(const cx_ordering *s, int64_t own, bool *out)
+static calx_status *is_affordable(const cpu_lower_ordering *s, int64_t own,
+                                  bool *out)
 {
   int64_t peak = 0;
-  CALX_TRY(cx_lower_overlap_peak(s, s->units, s->n_units, &peak));
+  CALX_TRY(cpu_lower_overlap_peak(s, s->units, s->n_units, &peak));
   *out = peak <= own + own / 4 + OPEN_BYTES;
   return NULL;
 }
 
-static bool any_large(const cx_plan *plan)
+static bool any_large(const cpu_lower_schedule *plan)
 {
   for (size_t i = 0; i < plan->n_units; i++) {
-    if (cx_lower_overlap_is_large(plan->units[i])) return true;
+    if (cpu_lower_overlap_is_large(plan->units[i])) return true;
   }
   return false;
 }
 
-calx_status *cx_lower_overlap(cx_planning *g, cx_plan *plan)
+calx_status *cpu_lower_overlap(cpu_lower_planner *g, cpu_lower_schedule *plan)
 {
-  const cx_program_info *info = &g->l->a.program->info;
+  const cpu_run_program_info *info = &g->l->a.program->info;
   const bool alone = info->n_replicas <= 1 && info->n_partitions <= 1;
   if (alone || g->l->blocking || !any_large(plan)) return NULL;
-  cx_ordering s = { .g = g };
+  cpu_lower_ordering s = { .g = g };
   int64_t own = 0;
-  CALX_TRY(cx_lower_overlap_nodes(&s, plan));
-  CALX_TRY(cx_lower_overlap_peak(&s, plan->units, plan->n_units, &own));
+  CALX_TRY(cpu_lower_overlap_nodes(&s, plan));
+  CALX_TRY(cpu_lower_overlap_peak(&s, plan->units, plan->n_units, &own));
   s.limit = own / 8 > OPEN_BYTES ? own / 8 : OPEN_BYTES;
   for (int tries = 0; tries < 3; tries++) {
     bool affordable = false;

@@ -1,12 +1,12 @@
 // lower/overlap: what the files that order collectives share: the units of a
 // plan with what each reads from which, and what an order of them needs.
-#ifndef CX_LOWER_OVERLAP_H
-#define CX_LOWER_OVERLAP_H
+#ifndef CPU_LOWER_OVERLAP_H
+#define CPU_LOWER_OVERLAP_H
 
 #include "lower/plan.h"
 
-typedef struct cx_order_node {
-  cx_unit *unit;
+typedef struct cpu_lower_order_node {
+  cpu_lower_unit *unit;
   uint32_t *reads;  // the units before it that it reads from, some repeatedly
   uint32_t n_reads;
   uint32_t n_users;  // with repetitions
@@ -17,13 +17,13 @@ typedef struct cx_order_node {
   unsigned seen;
   // Of one order:
   bool done, open;
-} cx_order_node;
+} cpu_lower_order_node;
 
-typedef struct cx_ordering {
-  cx_planning *g;
+typedef struct cpu_lower_ordering {
+  cpu_lower_planner *g;
   size_t n;
-  cx_order_node *nodes;  // in the plan's order
-  uint32_t *meetings;    // nodes that meet, in order
+  cpu_lower_order_node *nodes;  // in the plan's order
+  uint32_t *meetings;           // nodes that meet, in order
   size_t n_meetings;
   int64_t limit;  // of `ahead` and `held`, in bytes
   bool delays;    // what needs a result waits for all that does not
@@ -33,25 +33,28 @@ typedef struct cx_ordering {
   size_t n_begun, n_ended;
   uint32_t blocked_by;  // a node that the next meeting waits for; n: none known
   int64_t ahead, held;
-  cx_unit **units;  // the result
+  cpu_lower_unit **units;  // the result
   size_t n_units;
   uint32_t *stack, *loops;
   size_t n_loops;
   unsigned search;
-} cx_ordering;
+} cpu_lower_ordering;
 
 // The plan's units with who reads from whom; s->g is set.
-calx_status *cx_lower_overlap_nodes(cx_ordering *s,
-                                    const cx_plan *plan) CALX_MUST_USE;
+calx_status *cpu_lower_overlap_nodes(
+    cpu_lower_ordering *s, const cpu_lower_schedule *plan) CALX_MUST_USE;
 // Of a collective that is worth a thread.
-bool cx_lower_overlap_is_large(const cx_unit *u);
+bool cpu_lower_overlap_is_large(const cpu_lower_unit *u);
 // An estimate of the most memory that is in use at once. `units`: the nodes'
 // units and ends.
-calx_status *cx_lower_overlap_peak(const cx_ordering *s, cx_unit *const *units,
-                                   size_t n_units, int64_t *out) CALX_MUST_USE;
+calx_status *cpu_lower_overlap_peak(const cpu_lower_ordering *s,
+                                    cpu_lower_unit *const *units,
+                                    size_t n_units, int64_t *out) CALX_MUST_USE;
 // What a collective's results need beyond its operands, if they are there
 // early; and what is there while it is open.
-int64_t cx_lower_overlap_ahead(const cx_ordering *s, const cx_order_node *x);
-int64_t cx_lower_overlap_held(const cx_ordering *s, const cx_order_node *x);
+int64_t cpu_lower_overlap_ahead(const cpu_lower_ordering *s,
+                                const cpu_lower_order_node *x);
+int64_t cpu_lower_overlap_held(const cpu_lower_ordering *s,
+                               const cpu_lower_order_node *x);
 
 #endif

@@ -7,7 +7,7 @@
 
 // ---- what is there ----
 
-static int64_t operand_bytes(const cx_unit *u)
+static int64_t operand_bytes(const cpu_lower_unit *u)
 {
   int64_t bytes = 0;
   for (size_t i = 0; i < u->n_inputs; i++) {
@@ -16,28 +16,30 @@ static int64_t operand_bytes(const cx_unit *u)
   return bytes;
 }
 
-bool cx_lower_overlap_is_large(const cx_unit *u)
+bool cpu_lower_overlap_is_large(const cpu_lower_unit *u)
 {
-  return u->kind == CX_UNIT_COLLECTIVE && operand_bytes(u) >= LEAST_BYTES;
+  return u->kind == CPU_LOWER_UNIT_COLLECTIVE &&
+         operand_bytes(u) >= LEAST_BYTES;
 }
 
-static bool holds_collective(const cx_unit *u)
+static bool holds_collective(const cpu_lower_unit *u)
 {
-  if (u->kind == CX_UNIT_CODE) return false;
+  if (u->kind == CPU_LOWER_UNIT_CODE) return false;
   const cx_hlo_op *op = u->ops[0];
-  for (const cx_hlo_op *at = cx_opt_inner(op); at != op; at = cx_opt_next(at)) {
-    if (cx_lower_is_collective(at)) return true;
+  for (const cx_hlo_op *at = cpu_opt_inner(op); at != op;
+       at = cpu_opt_next(at)) {
+    if (cpu_lower_is_collective(at)) return true;
   }
   return false;
 }
 
-static int64_t result_bytes(const cx_planning *g, const cx_unit *u)
+static int64_t result_bytes(const cpu_lower_planner *g, const cpu_lower_unit *u)
 {
   int64_t bytes = 0;
   for (size_t o = 0; o < u->n_ops; o++) {
     for (uint32_t r = 0; r < u->ops[o]->n_results; r++) {
       const cx_hlo_value *v = &u->ops[o]->results[r];
-      if (cx_value(g, v)->home == u)
+      if (cx_graph_value(g, v)->home == u)
         bytes += cx_hlo_type_bytes(&v->type.tensor);
     }
   }
@@ -46,9 +48,9 @@ static int64_t result_bytes(const cx_planning *g, const cx_unit *u)
 
 // The node that makes a value; n: it is made elsewhere, or there is nothing to
 // make.
-static uint32_t maker_of(const cx_ordering *s, const cx_hlo_value *root)
+static uint32_t maker_of(const cpu_lower_ordering *s, const cx_hlo_value *root)
 {
-  const cx_unit *home = cx_value(s->g, root)->home;
+  const cpu_lower_unit *home = cx_graph_value(s->g, root)->home;
   if (home == NULL || home->place >= s->n ||
       s->nodes[home->place].unit != home) {
     return (uint32_t)s->n;
@@ -57,11 +59,12 @@ static uint32_t maker_of(const cx_ordering *s, const cx_hlo_value *root)
 }
 
 typedef struct reading {
-  cx_ordering *s;
+  cpu_lower_ordering *s;
   uint32_t user;
 } reading;
 
-static calx_status *count_read(cx_planning *g, void *user, cx_hlo_value *v)
+static calx_status *count_read(cpu_lower_planner *g, void *user,
+                               cx_hlo_value *v)
 {
   (void)g;
   reading *r = user;
@@ -70,50 +73,52 @@ static calx_status *count_read(cx_planning *g, void *user, cx_hlo_value *v)
   return NULL;
 }
 
-static calx_status *note_read(cx_planning *g, void *user, cx_hlo_value *v)
+static calx_status *note_read(cpu_lower_planner *g, void *user, cx_hlo_value *v)
 {
   (void)g;
   reading *r = user;
   const uint32_t maker = maker_of(r->s, v);
   if (maker >= r->user) return NULL;
-  cx_order_node *x = &r->s->nodes[r->user];
+  cpu_lower_order_node *x = &r->s->nodes[r->user];
   x->reads[x->n_reads++] = maker;
   r->s->nodes[maker].n_users++;
   return NULL;
 }
 
-static calx_status *list_reads(cx_ordering *s, uint32_t i)
+static calx_status *list_reads(cpu_lower_ordering *s, uint32_t i)
 {
-  cx_order_node *x = &s->nodes[i];
+  cpu_lower_order_node *x = &s->nodes[i];
   reading r = { s, i };
-  CALX_TRY(cx_lower_each_read(s->g, x->unit, count_read, &r));
+  CALX_TRY(cpu_lower_each_read(s->g, x->unit, count_read, &r));
   x->reads = CX_ARENA_ARRAY(&s->g->l->arena, uint32_t, x->n_reads + 1);
   if (x->reads == NULL) return cx_out_of_memory();
   x->n_reads = 0;
-  return cx_lower_each_read(s->g, x->unit, note_read, &r);
+  return cpu_lower_each_read(s->g, x->unit, note_read, &r);
 }
 
 // Loops of which all users are collectives or such loops.
-static void find_feeders(cx_ordering *s)
+static void find_feeders(cpu_lower_ordering *s)
 {
   for (size_t i = 0; i < s->n; i++) {
-    cx_order_node *x = &s->nodes[i];
-    x->feeds = x->unit->kind == CX_UNIT_CODE && x->n_users > 0 && !x->kept;
+    cpu_lower_order_node *x = &s->nodes[i];
+    x->feeds =
+        x->unit->kind == CPU_LOWER_UNIT_CODE && x->n_users > 0 && !x->kept;
   }
   for (size_t i = s->n; i > 0; i--) {
-    const cx_order_node *x = &s->nodes[i - 1];
-    if (x->feeds || x->unit->kind == CX_UNIT_COLLECTIVE) continue;
+    const cpu_lower_order_node *x = &s->nodes[i - 1];
+    if (x->feeds || x->unit->kind == CPU_LOWER_UNIT_COLLECTIVE) continue;
     for (uint32_t k = 0; k < x->n_reads; k++) {
       s->nodes[x->reads[k]].feeds = false;
     }
   }
 }
 
-calx_status *cx_lower_overlap_nodes(cx_ordering *s, const cx_plan *plan)
+calx_status *cpu_lower_overlap_nodes(cpu_lower_ordering *s,
+                                     const cpu_lower_schedule *plan)
 {
   cx_arena *arena = &s->g->l->arena;
   s->n = plan->n_units;
-  s->nodes = CX_ARENA_ARRAY(arena, cx_order_node, s->n + 1);
+  s->nodes = CX_ARENA_ARRAY(arena, cpu_lower_order_node, s->n + 1);
   s->meetings = CX_ARENA_ARRAY(arena, uint32_t, s->n + 1);
   s->begun = CX_ARENA_ARRAY(arena, uint32_t, s->n + 1);
   s->stack = CX_ARENA_ARRAY(arena, uint32_t, s->n + 1);
@@ -127,10 +132,11 @@ calx_status *cx_lower_overlap_nodes(cx_ordering *s, const cx_plan *plan)
     s->nodes[i].unit = plan->units[i];
   }
   for (uint32_t i = 0; i < s->n; i++) {
-    cx_order_node *x = &s->nodes[i];
+    cpu_lower_order_node *x = &s->nodes[i];
     CALX_TRY(list_reads(s, i));
     x->bytes = result_bytes(s->g, x->unit);
-    x->meets = x->unit->kind == CX_UNIT_COLLECTIVE || holds_collective(x->unit);
+    x->meets =
+        x->unit->kind == CPU_LOWER_UNIT_COLLECTIVE || holds_collective(x->unit);
     if (x->meets) s->meetings[s->n_meetings++] = i;
   }
   const cx_hlo_op *end = cx_hlo_terminator(plan->block);
@@ -145,13 +151,14 @@ calx_status *cx_lower_overlap_nodes(cx_ordering *s, const cx_plan *plan)
 // ---- memory ----
 
 // Whether the sums lie where the operands were.
-static bool is_in_place(const cx_ordering *s, const cx_order_node *x)
+static bool is_in_place(const cpu_lower_ordering *s,
+                        const cpu_lower_order_node *x)
 {
-  if (x->unit->kind != CX_UNIT_COLLECTIVE ||
-      !cx_lower_is_in_place(x->unit->ops[0]))
+  if (x->unit->kind != CPU_LOWER_UNIT_COLLECTIVE ||
+      !cpu_lower_is_in_place(x->unit->ops[0]))
     return false;
   for (uint32_t k = 0; k < x->n_reads; k++) {
-    const cx_order_node *from = &s->nodes[x->reads[k]];
+    const cpu_lower_order_node *from = &s->nodes[x->reads[k]];
     if (from->n_users != 1 || from->kept) return false;
   }
   return x->n_reads == x->unit->n_inputs;
@@ -159,17 +166,18 @@ static bool is_in_place(const cx_ordering *s, const cx_order_node *x)
 
 // An estimate of the most that is there at once. `units`: the nodes' units and
 // ends.
-calx_status *cx_lower_overlap_peak(const cx_ordering *s, cx_unit *const *units,
-                                   size_t n_units, int64_t *out)
+calx_status *cpu_lower_overlap_peak(const cpu_lower_ordering *s,
+                                    cpu_lower_unit *const *units,
+                                    size_t n_units, int64_t *out)
 {
   cx_arena *arena = &s->g->l->arena;
   size_t *last = CX_ARENA_ARRAY(arena, size_t, s->n + 1);
   int64_t *freed = CX_ARENA_ARRAY(arena, int64_t, n_units + 1);
   if (last == NULL || freed == NULL) return cx_out_of_memory();
   for (size_t at = 0; at < n_units; at++) {
-    const bool ends = units[at]->kind == CX_UNIT_END;
-    const cx_unit *u = ends ? units[at]->begun : units[at];
-    const cx_order_node *x = &s->nodes[u->place];
+    const bool ends = units[at]->kind == CPU_LOWER_UNIT_END;
+    const cpu_lower_unit *u = ends ? units[at]->begun : units[at];
+    const cpu_lower_order_node *x = &s->nodes[u->place];
     if (ends && is_in_place(s, x)) continue;
     last[u->place] = at;
     for (uint32_t k = 0; k < x->n_reads; k++) last[x->reads[k]] = at;
@@ -180,8 +188,8 @@ calx_status *cx_lower_overlap_peak(const cx_ordering *s, cx_unit *const *units,
   }
   int64_t live = 0, most = 0;
   for (size_t at = 0; at < n_units; at++) {
-    if (units[at]->kind != CX_UNIT_END) {
-      const cx_order_node *x = &s->nodes[units[at]->place];
+    if (units[at]->kind != CPU_LOWER_UNIT_END) {
+      const cpu_lower_order_node *x = &s->nodes[units[at]->place];
       live += x->bytes;
       const int64_t extra = is_in_place(s, x) ? x->bytes : 0;
       if (live - extra > most) most = live - extra;
@@ -193,14 +201,16 @@ calx_status *cx_lower_overlap_peak(const cx_ordering *s, cx_unit *const *units,
 }
 
 // What its results need beyond its operands, if they are there early.
-int64_t cx_lower_overlap_ahead(const cx_ordering *s, const cx_order_node *x)
+int64_t cpu_lower_overlap_ahead(const cpu_lower_ordering *s,
+                                const cpu_lower_order_node *x)
 {
   const int64_t more = x->bytes - operand_bytes(x->unit);
   return is_in_place(s, x) || more < 0 ? 0 : more;
 }
 
 // What is there while it is open.
-int64_t cx_lower_overlap_held(const cx_ordering *s, const cx_order_node *x)
+int64_t cpu_lower_overlap_held(const cpu_lower_ordering *s,
+                               const cpu_lower_order_node *x)
 {
   return x->bytes + (is_in_place(s, x) ? 0 : operand_bytes(x->unit));
 }

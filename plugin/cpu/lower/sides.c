@@ -18,7 +18,7 @@
 CX_COUNTER(interpreted_counter, "CpuInterpretedOps");
 
 typedef struct side {
-  cx_planning *g;
+  cpu_lower_planner *g;
   cx_hlo_module *module;  // of the functions
   cx_hlo_value **map;     // by number: what stands for a value in the copy
   uint32_t *inside;       // by number: the unit in which it is made
@@ -27,13 +27,14 @@ typedef struct side {
 
 // ---- what comes from outside ----
 
-typedef calx_status *operand_fn(side *s, cx_unit *u, cx_hlo_value *operand);
+typedef calx_status *operand_fn(side *s, cpu_lower_unit *u,
+                                cx_hlo_value *operand);
 
-static calx_status *each_operand(side *s, cx_unit *u, operand_fn *fn)
+static calx_status *each_operand(side *s, cpu_lower_unit *u, operand_fn *fn)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
-    for (cx_hlo_op *at = cx_opt_inner(op);; at = cx_opt_next(at)) {
+    for (cx_hlo_op *at = cpu_opt_inner(op);; at = cpu_opt_next(at)) {
       for (uint32_t k = 0; k < at->n_operands; k++) {
         CALX_TRY(fn(s, u, at->operands[k]));
       }
@@ -43,11 +44,11 @@ static calx_status *each_operand(side *s, cx_unit *u, operand_fn *fn)
   return NULL;
 }
 
-static void mark_inside(side *s, const cx_unit *u)
+static void mark_inside(side *s, const cpu_lower_unit *u)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
-    for (cx_hlo_op *at = cx_opt_inner(op);; at = cx_opt_next(at)) {
+    for (cx_hlo_op *at = cpu_opt_inner(op);; at = cpu_opt_next(at)) {
       for (uint32_t k = 0; k < at->n_results; k++) {
         s->inside[at->results[k].number] = s->unit;
       }
@@ -62,21 +63,22 @@ static void mark_inside(side *s, const cx_unit *u)
   }
 }
 
-static calx_status *note_outside(side *s, cx_unit *u, cx_hlo_value *operand)
+static calx_status *note_outside(side *s, cpu_lower_unit *u,
+                                 cx_hlo_value *operand)
 {
   if (s->inside[operand->number] == s->unit) return NULL;
   for (size_t i = 0; i < u->n_inputs; i++) {
     if (u->inputs[i] == operand) return NULL;
   }
-  return cx_lower_push(s->g->l, &u->inputs, &u->n_inputs, &u->inputs_room,
-                       operand)
+  return cpu_lower_push(s->g->l, &u->inputs, &u->n_inputs, &u->inputs_room,
+                        operand)
              ? NULL
              : cx_out_of_memory();
 }
 
 // ---- the functions ----
 
-static calx_status *params_of(side *s, cx_unit *u, cx_hlo_func *f,
+static calx_status *params_of(side *s, cpu_lower_unit *u, cx_hlo_func *f,
                               cx_hlo_block *block)
 {
   cx_hlo_any *types =
@@ -94,7 +96,7 @@ static calx_status *params_of(side *s, cx_unit *u, cx_hlo_func *f,
 
 // Puts the unit's operations into a list of their own, to be copied from: the
 // order in their block is of no more use.
-static bool copy_ops(side *s, cx_unit *u, cx_hlo_block *to)
+static bool copy_ops(side *s, cpu_lower_unit *u, cx_hlo_block *to)
 {
   cx_hlo_block *block = u->ops[0]->block;
   cx_hlo_block list = { 0 };
@@ -110,12 +112,12 @@ static bool copy_ops(side *s, cx_unit *u, cx_hlo_block *to)
     }
     list.last = op;
   }
-  bool copied = cx_opt_copy_block(s->module, &list, to, s->map);
+  bool copied = cpu_opt_copy_block(s->module, &list, to, s->map);
   for (size_t i = 0; i < u->n_ops; i++) u->ops[i]->block = block;
   return copied;
 }
 
-static calx_status *results_of(side *s, const cx_unit *u, cx_hlo_func *f,
+static calx_status *results_of(side *s, const cpu_lower_unit *u, cx_hlo_func *f,
                                cx_hlo_block *block)
 {
   cx_hlo_any *types =
@@ -133,7 +135,7 @@ static calx_status *results_of(side *s, const cx_unit *u, cx_hlo_func *f,
   return NULL;
 }
 
-static calx_status *make_function(side *s, cx_unit *u)
+static calx_status *make_function(side *s, cpu_lower_unit *u)
 {
   // A valid module has an entry; nobody calls it.
   char name[32] = "main";
@@ -171,7 +173,7 @@ static bool is_slow(const cx_hlo_op *op)
   return false;
 }
 
-static void tell(const cx_unit *u)
+static void tell(const cpu_lower_unit *u)
 {
   cx_counter_add(&interpreted_counter, (int64_t)u->n_ops);
   for (size_t i = 0; i < u->n_ops; i++) {
@@ -188,17 +190,17 @@ static void tell(const cx_unit *u)
 static calx_status *fill(side *s)
 {
   for (size_t i = 0; i < s->g->n_sides; i++) {
-    cx_unit *u = s->g->sides[i];
+    cpu_lower_unit *u = s->g->sides[i];
     s->unit = (uint32_t)i + 1;
     mark_inside(s, u);
     CALX_TRY(each_operand(s, u, note_outside));
     CALX_TRY(make_function(s, u));
-    if (u->kind == CX_UNIT_INTERPRET) tell(u);
+    if (u->kind == CPU_LOWER_UNIT_INTERPRET) tell(u);
   }
   return NULL;
 }
 
-calx_status *cx_lower_sides(cx_planning *g)
+calx_status *cpu_lower_sides(cpu_lower_planner *g)
 {
   if (g->n_sides == 0) return NULL;
   size_t n = g->l->module->n_values + 1;
@@ -212,7 +214,7 @@ calx_status *cx_lower_sides(cx_planning *g)
     cx_text text = { 0 };
     cx_hlo_print_with(s.module, &(cx_hlo_print_options){ .no_locations = true },
                       &text);
-    cx_program *p = g->l->a.program;
+    cpu_run_program *p = g->l->a.program;
     p->side_size = text.size;
     p->side_text = cx_text_take(&text);
     if (p->side_text == NULL) status = cx_out_of_memory();

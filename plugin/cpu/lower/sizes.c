@@ -26,16 +26,16 @@ static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
     if (type->tensor.dims[d] < 0) return refuse(who, type, "is no fixed shape");
   }
   int64_t bytes = cx_hlo_type_bytes(&type->tensor);
-  if (bytes >= 0 && bytes <= CX_MEMORY_LIMIT) return NULL;
+  if (bytes >= 0 && bytes <= CPU_RUN_MEMORY_LIMIT) return NULL;
   return cx_error(
       CALX_RESOURCE_EXHAUSTED,
       "%.*s: %s is larger than any memory; the limit is %" PRId64 " bytes",
-      (int)who.n, who.s, cx_hlo_shape(&type->tensor).s, CX_MEMORY_LIMIT);
+      (int)who.n, who.s, cx_hlo_shape(&type->tensor).s, CPU_RUN_MEMORY_LIMIT);
 }
 
 static calx_status *check_op(const cx_hlo_op *op)
 {
-  cx_hlo_str who = cx_opt_name(op);
+  cx_hlo_str who = cpu_opt_name(op);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     CALX_TRY(check(who, &op->operands[i]->type));
   }
@@ -45,7 +45,7 @@ static calx_status *check_op(const cx_hlo_op *op)
   return NULL;
 }
 
-calx_status *cx_lower_check_signature(const cx_hlo_func *entry)
+calx_status *cpu_lower_check_signature(const cx_hlo_func *entry)
 {
   for (size_t i = 0; i < entry->n_params; i++) {
     CALX_TRY(check(entry->name, &entry->params[i]));
@@ -56,18 +56,18 @@ calx_status *cx_lower_check_signature(const cx_hlo_func *entry)
   return NULL;
 }
 
-calx_status *cx_lower_check_values(const cx_hlo_func *entry)
+calx_status *cpu_lower_check_values(const cx_hlo_func *entry)
 {
-  for (const cx_hlo_op *op = cx_opt_first(entry->body.first); op != NULL;
-       op = cx_opt_next(op)) {
+  for (const cx_hlo_op *op = cpu_opt_first(entry->body.first); op != NULL;
+       op = cpu_opt_next(op)) {
     CALX_TRY(check_op(op));
   }
   return NULL;
 }
 
-calx_status *cx_lower_check_total(const cx_program *p, int64_t bytes)
+calx_status *cpu_lower_check_total(const cpu_run_program *p, int64_t bytes)
 {
-  if (bytes <= CX_MEMORY_LIMIT) return NULL;
+  if (bytes <= CPU_RUN_MEMORY_LIMIT) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "program '%s' needs %" PRId64
                   " bytes of temporary memory, "

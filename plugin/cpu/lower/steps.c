@@ -16,14 +16,14 @@
 #define LOOP_ROUNDS 16.0
 
 typedef struct todo {
-  const cx_plan *plan;
+  const cpu_lower_schedule *plan;
   uint32_t block;
   double rounds;
 } todo;
 
 typedef struct emitting {
-  cx_planning *g;
-  cx_assembly *a;
+  cpu_lower_planner *g;
+  cpu_lower_assembly *a;
   todo *list;
   size_t n, room;
   double rounds;  // how often the block is expected to run
@@ -31,10 +31,10 @@ typedef struct emitting {
 
 // ---- places ----
 
-static uint32_t place_of_memory(emitting *e, cx_memory *m)
+static uint32_t place_of_memory(emitting *e, cpu_lower_allocation *m)
 {
   if (m->place == UINT32_MAX) {
-    m->place = cx_assemble_place(e->a, m->kind, m->at, m->bytes);
+    m->place = cpu_lower_assemble_place(e->a, m->kind, m->at, m->bytes);
   }
   return m->place;
 }
@@ -43,32 +43,33 @@ static uint32_t constant_place(emitting *e, const cx_hlo_value *v)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(v->op, CX_HLO_A_VALUE);
   const cx_hlo_elements *x = &attr->as.elements;
-  return cx_assemble_constant(e->a, x->data, x->size,
-                              cx_hlo_type_bytes(&v->type.tensor));
+  return cpu_lower_assemble_constant(e->a, x->data, x->size,
+                                     cx_hlo_type_bytes(&v->type.tensor));
 }
 
 // A constant's, or that of a token, which has no bytes.
 static uint32_t place_of(emitting *e, cx_hlo_value *v)
 {
   cx_hlo_value *root = cx_value_root(e->g, v);
-  cx_value_info *info = cx_value(e->g, root);
+  cpu_lower_value_info *info = cx_graph_value(e->g, root);
   if (info->memory == NULL) {
-    info->memory = CX_ARENA_NEW(&e->g->l->arena, cx_memory);
+    info->memory = CX_ARENA_NEW(&e->g->l->arena, cpu_lower_allocation);
     if (info->memory == NULL) {
       e->a->failed = true;
       return 0;
     }
     info->memory->bytes = cx_hlo_type_bytes(&root->type.tensor);
-    info->memory->place = cx_is_constant(root)
-                              ? constant_place(e, root)
-                              : cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0);
+    info->memory->place =
+        cpu_lower_is_constant(root)
+            ? constant_place(e, root)
+            : cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, 0, 0);
   }
   return place_of_memory(e, info->memory);
 }
 
 // ---- costs and counts ----
 
-static double bytes_of_unit(const cx_unit *u)
+static double bytes_of_unit(const cpu_lower_unit *u)
 {
   double bytes = 0;
   for (size_t i = 0; i < u->n_inputs; i++) {
@@ -80,49 +81,49 @@ static double bytes_of_unit(const cx_unit *u)
   return bytes;
 }
 
-double cx_lower_cost_ns(const cx_unit *u)
+double cpu_lower_cost_ns(const cpu_lower_unit *u)
 {
   double bytes = bytes_of_unit(u);
   double ns = NS_PER_STEP;
   switch (u->kind) {
-    case CX_UNIT_CODE:
+    case CPU_LOWER_UNIT_CODE:
       ns += bytes * NS_PER_BYTE + (double)u->elements * (double)u->n_ops * 0.1;
       break;
-    case CX_UNIT_KERNEL:
-      ns += bytes * NS_PER_BYTE + cx_kernel_flops(u->desc) * NS_PER_FLOP;
+    case CPU_LOWER_UNIT_KERNEL:
+      ns += bytes * NS_PER_BYTE + cpu_kernel_flops(u->desc) * NS_PER_FLOP;
       break;
-    case CX_UNIT_INTERPRET:
+    case CPU_LOWER_UNIT_INTERPRET:
       ns += NS_PER_CALL + bytes * NS_PER_INTERPRETED;
       break;
-    case CX_UNIT_COLLECTIVE: ns += bytes * NS_PER_BYTE; break;
-    case CX_UNIT_CONTROL:
-    case CX_UNIT_END: break;
+    case CPU_LOWER_UNIT_COLLECTIVE: ns += bytes * NS_PER_BYTE; break;
+    case CPU_LOWER_UNIT_CONTROL:
+    case CPU_LOWER_UNIT_END: break;
   }
   return ns;
 }
 
-static void count(emitting *e, const cx_unit *u)
+static void count(emitting *e, const cpu_lower_unit *u)
 {
-  cx_program_info *info = &e->a->program->info;
-  double ns = cx_lower_cost_ns(u);
+  cpu_run_program_info *info = &e->a->program->info;
+  double ns = cpu_lower_cost_ns(u);
   switch (u->kind) {
-    case CX_UNIT_CODE: info->n_compiled += u->n_ops; break;
-    case CX_UNIT_KERNEL: info->n_library++; break;
-    case CX_UNIT_INTERPRET: info->n_interpreted += u->n_ops; break;
-    case CX_UNIT_COLLECTIVE:
+    case CPU_LOWER_UNIT_CODE: info->n_compiled += u->n_ops; break;
+    case CPU_LOWER_UNIT_KERNEL: info->n_library++; break;
+    case CPU_LOWER_UNIT_INTERPRET: info->n_interpreted += u->n_ops; break;
+    case CPU_LOWER_UNIT_COLLECTIVE:
       info->n_library++;
       ns += NS_PER_WAIT;
       break;
-    case CX_UNIT_CONTROL:
-    case CX_UNIT_END: break;
+    case CPU_LOWER_UNIT_CONTROL:
+    case CPU_LOWER_UNIT_END: break;
   }
   info->cost_ns += ns * e->rounds;
 }
 
 // ---- steps ----
 
-static calx_status *emit_places(emitting *e, const cx_unit *u,
-                                cx_step_kind kind)
+static calx_status *emit_places(emitting *e, const cpu_lower_unit *u,
+                                cpu_run_step_kind kind)
 {
   size_t n = 0;
   uint32_t *places =
@@ -137,30 +138,31 @@ static calx_status *emit_places(emitting *e, const cx_unit *u,
   if (u->scratch_memory != NULL) {
     places[n++] = place_of_memory(e, u->scratch_memory);
   }
-  cx_assemble_step(e->a, kind, u->index, u->number, places, n);
+  cpu_lower_assemble_step(e->a, kind, u->index, u->number, places, n);
   return NULL;
 }
 
-static void emit_kernel(emitting *e, cx_unit *u)
+static void emit_kernel(emitting *e, cpu_lower_unit *u)
 {
   cx_hlo_op *op = u->ops[0];
   uint32_t places[4] = { place_of(e, op->operands[0]),
                          place_of(e, op->operands[1]),
                          place_of(e, &op->results[0]), 0 };
   places[3] = u->scratch_memory == NULL
-                  ? cx_assemble_place(e->a, CX_PLACE_ARENA, 0, 0)
+                  ? cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, 0, 0)
                   : place_of_memory(e, u->scratch_memory);
-  cx_assemble_step(e->a, CX_STEP_KERNEL, u->index, 0, places, 4);
+  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, u->index, 0, places, 4);
 }
 
 static void emit_copy(emitting *e, uint32_t from, uint32_t to)
 {
   uint32_t places[2] = { from, to };
-  if (from != to) cx_assemble_step(e->a, CX_STEP_COPY, 0, 0, places, 2);
+  if (from != to)
+    cpu_lower_assemble_step(e->a, CPU_RUN_STEP_COPY, 0, 0, places, 2);
 }
 
-static calx_status *later(emitting *e, const cx_plan *plan, uint32_t block,
-                          double rounds)
+static calx_status *later(emitting *e, const cpu_lower_schedule *plan,
+                          uint32_t block, double rounds)
 {
   if (!cx_grow(&e->list, &e->room, e->n + 1, sizeof *e->list)) {
     return cx_out_of_memory();
@@ -169,11 +171,11 @@ static calx_status *later(emitting *e, const cx_plan *plan, uint32_t block,
   return NULL;
 }
 
-static calx_status *emit_control(emitting *e, const cx_unit *u)
+static calx_status *emit_control(emitting *e, const cpu_lower_unit *u)
 {
   cx_hlo_op *op = u->ops[0];
   bool loop = op->kind == CX_HLO_OP_WHILE;
-  uint32_t first = cx_assemble_blocks(e->a, op->n_regions);
+  uint32_t first = cpu_lower_assemble_blocks(e->a, op->n_regions);
   if (first == UINT32_MAX) return cx_out_of_memory();
   uint32_t place = 0;
   if (loop) {
@@ -185,11 +187,11 @@ static calx_status *emit_control(emitting *e, const cx_unit *u)
   } else {
     place = place_of(e, op->operands[0]);
   }
-  cx_assemble_step(e->a,
-                   loop                       ? CX_STEP_WHILE
-                   : op->kind == CX_HLO_OP_IF ? CX_STEP_IF
-                                              : CX_STEP_CASE,
-                   first, op->n_regions, &place, 1);
+  cpu_lower_assemble_step(e->a,
+                          loop                       ? CPU_RUN_STEP_WHILE
+                          : op->kind == CX_HLO_OP_IF ? CPU_RUN_STEP_IF
+                                                     : CPU_RUN_STEP_CASE,
+                          first, op->n_regions, &place, 1);
   for (uint32_t r = 0; r < op->n_regions; r++) {
     CALX_TRY(later(e, &u->regions[r], first + r,
                    e->rounds * (loop ? LOOP_ROUNDS : 1)));
@@ -199,19 +201,20 @@ static calx_status *emit_control(emitting *e, const cx_unit *u)
 
 // ---- what a block gives ----
 
-static cx_memory *memory_of(emitting *e, cx_hlo_value *v)
+static cpu_lower_allocation *memory_of(emitting *e, cx_hlo_value *v)
 {
   (void)place_of(e, v);
-  return cx_value(e->g, cx_value_root(e->g, v))->memory;
+  return cx_graph_value(e->g, cx_value_root(e->g, v))->memory;
 }
 
-static bool overlap(const cx_program *p, const cx_place *a, const cx_place *b)
+static bool overlap(const cpu_run_program *p, const cpu_run_place *a,
+                    const cpu_run_place *b)
 {
-  if (a->kind == CX_PLACE_PARAM && b->kind == CX_PLACE_RESULT) {
+  if (a->kind == CPU_RUN_PLACE_PARAM && b->kind == CPU_RUN_PLACE_RESULT) {
     return p->info.alias[b->at] == a->at;
   }
   if (a->kind != b->kind) return false;
-  if (a->kind != CX_PLACE_ARENA) return a->at == b->at;
+  if (a->kind != CPU_RUN_PLACE_ARENA) return a->at == b->at;
   return a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
@@ -229,7 +232,7 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
     source[i] = place_of(e, from[i]);
     if (source[i] != to[i]) moving[n_moving++] = i;
   }
-  cx_program *p = e->a->program;
+  cpu_run_program *p = e->a->program;
   int64_t aside = (int64_t)p->arena_bytes;
   for (size_t m = 0; m < n_moving && !e->a->failed; m++) {
     const size_t i = moving[m];
@@ -242,9 +245,10 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
     }
     if (!overwritten) continue;
     int64_t bytes = p->places[source[i]].bytes;
-    uint32_t place = cx_assemble_place(e->a, CX_PLACE_ARENA, aside, bytes);
+    uint32_t place =
+        cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, aside, bytes);
     aside += cx_place_align_up(bytes);
-    CALX_TRY(cx_lower_check_total(p, aside));
+    CALX_TRY(cpu_lower_check_total(p, aside));
     emit_copy(e, source[i], place);
     source[i] = place;
   }
@@ -255,7 +259,7 @@ static calx_status *emit_moves(emitting *e, cx_hlo_value *const *from,
   return NULL;
 }
 
-static calx_status *emit_end(emitting *e, const cx_plan *plan)
+static calx_status *emit_end(emitting *e, const cpu_lower_schedule *plan)
 {
   const cx_hlo_block *block = plan->block;
   const cx_hlo_op *end = cx_hlo_terminator(block);
@@ -272,38 +276,41 @@ static calx_status *emit_end(emitting *e, const cx_plan *plan)
       to[i] = place_of(e, &parent->results[i]);
       continue;
     }
-    const cx_memory *has = memory_of(e, end->operands[i]);
-    bool there = has != NULL && has->kind == CX_PLACE_RESULT &&
-                 has->at == (int64_t)i && !cx_is_constant(end->operands[i]);
+    const cpu_lower_allocation *has = memory_of(e, end->operands[i]);
+    bool there = has != NULL && has->kind == CPU_RUN_PLACE_RESULT &&
+                 has->at == (int64_t)i &&
+                 !cpu_lower_is_constant(end->operands[i]);
     to[i] = there ? has->place
-                  : cx_assemble_place(
-                        e->a, CX_PLACE_RESULT, (int64_t)i,
+                  : cpu_lower_assemble_place(
+                        e->a, CPU_RUN_PLACE_RESULT, (int64_t)i,
                         cx_hlo_type_bytes(&end->operands[i]->type.tensor));
   }
   return emit_moves(e, end->operands, to, end->n_operands);
 }
 
-static calx_status *emit_unit(emitting *e, cx_unit *u)
+static calx_status *emit_unit(emitting *e, cpu_lower_unit *u)
 {
   count(e, u);
   switch (u->kind) {
-    case CX_UNIT_CODE: return emit_places(e, u, CX_STEP_CODE);
-    case CX_UNIT_KERNEL: emit_kernel(e, u); return NULL;
-    case CX_UNIT_INTERPRET: return emit_places(e, u, CX_STEP_INTERPRET);
-    case CX_UNIT_COLLECTIVE:
-      return emit_places(e, u,
-                         u->overlaps ? CX_STEP_BEGIN : CX_STEP_COLLECTIVE);
-    case CX_UNIT_END:
-      cx_assemble_step(e->a, CX_STEP_END, 0, u->begun->number, NULL, 0);
+    case CPU_LOWER_UNIT_CODE: return emit_places(e, u, CPU_RUN_STEP_CODE);
+    case CPU_LOWER_UNIT_KERNEL: emit_kernel(e, u); return NULL;
+    case CPU_LOWER_UNIT_INTERPRET:
+      return emit_places(e, u, CPU_RUN_STEP_INTERPRET);
+    case CPU_LOWER_UNIT_COLLECTIVE:
+      return emit_places(
+          e, u, u->overlaps ? CPU_RUN_STEP_BEGIN : CPU_RUN_STEP_COLLECTIVE);
+    case CPU_LOWER_UNIT_END:
+      cpu_lower_assemble_step(e->a, CPU_RUN_STEP_END, 0, u->begun->number, NULL,
+                              0);
       return NULL;
-    case CX_UNIT_CONTROL: break;
+    case CPU_LOWER_UNIT_CONTROL: break;
   }
   return emit_control(e, u);
 }
 
-static calx_status *emit_all(emitting *e, const cx_plan *plan)
+static calx_status *emit_all(emitting *e, const cpu_lower_schedule *plan)
 {
-  uint32_t entry = cx_assemble_blocks(e->a, 1);
+  uint32_t entry = cpu_lower_assemble_blocks(e->a, 1);
   CALX_TRY(later(e, plan, entry, 1));
   for (size_t next = 0; next < e->n; next++) {
     todo t = e->list[next];
@@ -315,12 +322,13 @@ static calx_status *emit_all(emitting *e, const cx_plan *plan)
     CALX_TRY(emit_end(e, t.plan));
     if (e->a->failed) return cx_out_of_memory();
     e->a->program->blocks[t.block] =
-        (cx_step_block){ first, (uint32_t)e->a->program->n_steps - first };
+        (cpu_run_step_block){ first, (uint32_t)e->a->program->n_steps - first };
   }
   return NULL;
 }
 
-calx_status *cx_lower_steps(cx_planning *g, const cx_plan *plan)
+calx_status *cpu_lower_steps(cpu_lower_planner *g,
+                             const cpu_lower_schedule *plan)
 {
   emitting e = { .g = g, .a = &g->l->a };
   calx_status *status = emit_all(&e, plan);

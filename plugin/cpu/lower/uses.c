@@ -6,41 +6,43 @@
 #include "opt/edit.h"
 
 // Calls `see` for each use of an operation's results by the block's others.
-typedef void see_fn(cx_block_uses *u, uint32_t maker, cx_use use);
+typedef void see_fn(cpu_lower_block_uses *u, uint32_t maker, cpu_lower_use use);
 
-static void count_use(cx_block_uses *u, uint32_t maker, cx_use use)
+static void count_use(cpu_lower_block_uses *u, uint32_t maker,
+                      cpu_lower_use use)
 {
   (void)use;
   u->first[maker + 1]++;
 }
 
-static void note_use(cx_block_uses *u, uint32_t maker, cx_use use)
+static void note_use(cpu_lower_block_uses *u, uint32_t maker, cpu_lower_use use)
 {
   u->uses[u->first[maker]++] = use;
 }
 
-static void see_value(const cx_planning *g, cx_block_uses *u,
+static void see_value(const cpu_lower_planner *g, cpu_lower_block_uses *u,
                       const cx_hlo_block *block, const cx_hlo_value *v,
-                      cx_use use, see_fn *see)
+                      cpu_lower_use use, see_fn *see)
 {
   if (v->op != NULL && v->op->block == block) {
-    see(u, cx_value(g, v)->op, use);
+    see(u, cx_graph_value(g, v)->op, use);
   }
 }
 
-static void see_regions(const cx_planning *g, cx_block_uses *u, uint32_t user,
-                        see_fn *see)
+static void see_regions(const cpu_lower_planner *g, cpu_lower_block_uses *u,
+                        uint32_t user, see_fn *see)
 {
   const cx_hlo_op *op = u->ops[user];
-  const cx_hlo_op *at = cx_opt_inner(op);
-  for (; at != op; at = cx_opt_next(at)) {
+  const cx_hlo_op *at = cpu_opt_inner(op);
+  for (; at != op; at = cpu_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
-      see_value(g, u, op->block, at->operands[i], (cx_use){ user, -1 }, see);
+      see_value(g, u, op->block, at->operands[i], (cpu_lower_use){ user, -1 },
+                see);
     }
   }
 }
 
-static void see_all(const cx_planning *g, cx_block_uses *u,
+static void see_all(const cpu_lower_planner *g, cpu_lower_block_uses *u,
                     const cx_hlo_block *block, see_fn *see)
 {
   for (uint32_t i = 0; i < u->n_ops; i++) {
@@ -48,19 +50,19 @@ static void see_all(const cx_planning *g, cx_block_uses *u,
     bool last = op == cx_hlo_terminator(block);
     for (uint32_t k = 0; k < op->n_operands; k++) {
       see_value(g, u, block, op->operands[k],
-                (cx_use){ i, last ? -1 : (int32_t)k }, see);
+                (cpu_lower_use){ i, last ? -1 : (int32_t)k }, see);
     }
     see_regions(g, u, i, see);
   }
 }
 
-calx_status *cx_lower_uses(cx_planning *g, cx_hlo_block *block,
-                           cx_block_uses *out)
+calx_status *cpu_lower_uses(cpu_lower_planner *g, cx_hlo_block *block,
+                            cpu_lower_block_uses *out)
 {
   size_t n = 0;
   for (cx_hlo_op *op = block->first; op != NULL; op = op->next) n++;
   cx_arena *arena = &g->l->arena;
-  *out = (cx_block_uses){ .n_ops = n };
+  *out = (cpu_lower_block_uses){ .n_ops = n };
   out->ops = CX_ARENA_ARRAY(arena, cx_hlo_op *, n + 1);
   out->first = CX_ARENA_ARRAY(arena, uint32_t, n + 2);
   if (out->ops == NULL || out->first == NULL) return cx_out_of_memory();
@@ -68,12 +70,12 @@ calx_status *cx_lower_uses(cx_planning *g, cx_hlo_block *block,
   for (cx_hlo_op *op = block->first; op != NULL; op = op->next, i++) {
     out->ops[i] = op;
     for (uint32_t r = 0; r < op->n_results; r++) {
-      cx_value(g, &op->results[r])->op = i;
+      cx_graph_value(g, &op->results[r])->op = i;
     }
   }
   see_all(g, out, block, count_use);
   for (size_t k = 0; k < n; k++) out->first[k + 1] += out->first[k];
-  out->uses = CX_ARENA_ARRAY(arena, cx_use, out->first[n] + 1);
+  out->uses = CX_ARENA_ARRAY(arena, cpu_lower_use, out->first[n] + 1);
   if (out->uses == NULL) return cx_out_of_memory();
   see_all(g, out, block, note_use);
   // note_use moved each start to the next one's.
@@ -95,20 +97,20 @@ static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
   return false;
 }
 
-calx_status *cx_lower_each_read(cx_planning *g, const cx_unit *u,
-                                cx_lower_read_fn *fn, void *user)
+calx_status *cpu_lower_each_read(cpu_lower_planner *g, const cpu_lower_unit *u,
+                                 cpu_lower_read_fn *fn, void *user)
 {
-  if (u->kind == CX_UNIT_END) return NULL;
+  if (u->kind == CPU_LOWER_UNIT_END) return NULL;
   for (size_t i = 0; i < u->n_inputs; i++) {
     CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
   }
-  if (u->kind == CX_UNIT_CODE) return NULL;
+  if (u->kind == CPU_LOWER_UNIT_CODE) return NULL;
   const cx_hlo_op *op = u->ops[0];
   for (uint32_t i = 0; i < op->n_operands; i++) {
     CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
   }
-  const cx_hlo_op *at = cx_opt_inner(op);
-  for (; at != op; at = cx_opt_next(at)) {
+  const cx_hlo_op *at = cpu_opt_inner(op);
+  for (; at != op; at = cpu_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       cx_hlo_value *root = cx_value_root(g, at->operands[i]);
       if (!is_inside(op, root)) CALX_TRY(fn(g, user, root));

@@ -4,8 +4,8 @@
 
 #include "lower/plan.h"
 
-bool cx_lower_push(cx_lowering *l, void *items, size_t *n, size_t *room,
-                   void *item)
+bool cpu_lower_push(cpu_lower_compilation *l, void *items, size_t *n,
+                    size_t *room, void *item)
 {
   void ***list = items;
   if (*n == *room) {
@@ -20,12 +20,12 @@ bool cx_lower_push(cx_lowering *l, void *items, size_t *n, size_t *room,
   return true;
 }
 
-bool cx_is_constant(const cx_hlo_value *v)
+bool cpu_lower_is_constant(const cx_hlo_value *v)
 {
   return v->op != NULL && v->op->kind == CX_HLO_OP_CONSTANT;
 }
 
-bool cx_lower_is_collective(const cx_hlo_op *op)
+bool cpu_lower_is_collective(const cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_ALL_REDUCE:
@@ -40,7 +40,7 @@ bool cx_lower_is_collective(const cx_hlo_op *op)
   }
 }
 
-bool cx_lower_is_in_place(const cx_hlo_op *op)
+bool cpu_lower_is_in_place(const cx_hlo_op *op)
 {
   return op->kind == CX_HLO_OP_ALL_REDUCE ||
          op->kind == CX_HLO_OP_CROSS_REPLICA_SUM;

@@ -51,7 +51,7 @@ static bool is_view(const cx_hlo_op *op)
   }
 }
 
-static bool holds(const cx_unit *u, const cx_hlo_op *op)
+static bool holds(const cpu_lower_unit *u, const cx_hlo_op *op)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     if (u->ops[i] == op) return true;
@@ -59,14 +59,14 @@ static bool holds(const cx_unit *u, const cx_hlo_op *op)
   return false;
 }
 
-static bool computes(const cx_unit *u, const cx_hlo_value *v)
+static bool computes(const cpu_lower_unit *u, const cx_hlo_value *v)
 {
   return v->op != NULL && holds(u, v->op);
 }
 
 // An operation that reads memory only to give it another shape goes: its result
 // is that memory.
-static void drop_leading(cx_planning *g, cx_unit *u)
+static void drop_leading(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   size_t n = 0;
   for (size_t i = 0; i < u->n_ops; i++) {
@@ -76,8 +76,8 @@ static void drop_leading(cx_planning *g, cx_unit *u)
       if (u->ops[k] == op->operands[0]->op) in_unit = true;
     }
     if (op != u->hero && is_view(op) && !in_unit &&
-        !cx_is_constant(op->operands[0])) {
-      cx_value_info *info = cx_value(g, &op->results[0]);
+        !cpu_lower_is_constant(op->operands[0])) {
+      cpu_lower_value_info *info = cx_graph_value(g, &op->results[0]);
       info->alias = op->operands[0];
       if (info->home == u) info->home = NULL;
     } else {
@@ -88,13 +88,13 @@ static void drop_leading(cx_planning *g, cx_unit *u)
 }
 
 // The same at the other end, where a loop writes one value.
-static void drop_trailing(cx_planning *g, cx_unit *u)
+static void drop_trailing(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   for (;;) {
     cx_hlo_op *only = NULL;
     size_t n = 0;
     for (size_t i = 0; i < u->n_ops; i++) {
-      if (cx_value(g, &u->ops[i]->results[0])->home == u) {
+      if (cx_graph_value(g, &u->ops[i]->results[0])->home == u) {
         only = u->ops[i];
         n++;
       }
@@ -104,34 +104,34 @@ static void drop_trailing(cx_planning *g, cx_unit *u)
         only->operands[0]->op->n_results != 1) {
       return;
     }
-    cx_value_info *info = cx_value(g, &only->results[0]);
+    cpu_lower_value_info *info = cx_graph_value(g, &only->results[0]);
     info->alias = only->operands[0];
     info->home = NULL;
-    cx_value(g, only->operands[0])->home = u;
+    cx_graph_value(g, only->operands[0])->home = u;
     u->n_ops--;
   }
 }
 
 // Nothing of it is left, or another unit came to write its only value.
-static bool is_idle(const cx_planning *g, const cx_unit *u)
+static bool is_idle(const cpu_lower_planner *g, const cpu_lower_unit *u)
 {
   for (size_t i = 0; i < u->n_ops; i++) {
     const cx_hlo_op *op = u->ops[i];
     for (uint32_t r = 0; r < op->n_results; r++) {
-      if (cx_value(g, &op->results[r])->home == u) return false;
+      if (cx_graph_value(g, &op->results[r])->home == u) return false;
     }
   }
-  return u->kind == CX_UNIT_CODE;
+  return u->kind == CPU_LOWER_UNIT_CODE;
 }
 
 // ---- order within a unit ----
 
-static uint32_t place_of(const cx_planning *g, const cx_hlo_op *op)
+static uint32_t place_of(const cpu_lower_planner *g, const cx_hlo_op *op)
 {
-  return cx_value(g, &op->results[0])->op;
+  return cx_graph_value(g, &op->results[0])->op;
 }
 
-static void sort_ops(const cx_planning *g, cx_unit *u)
+static void sort_ops(const cpu_lower_planner *g, cpu_lower_unit *u)
 {
   for (size_t i = 1; i < u->n_ops; i++) {
     cx_hlo_op *op = u->ops[i];
@@ -145,13 +145,13 @@ static void sort_ops(const cx_planning *g, cx_unit *u)
 
 // ---- inputs and outputs ----
 
-static bool push_once(cx_lowering *l, cx_hlo_value ***list, size_t *n,
+static bool push_once(cpu_lower_compilation *l, cx_hlo_value ***list, size_t *n,
                       size_t *room, cx_hlo_value *v)
 {
   for (size_t i = 0; i < *n; i++) {
     if ((*list)[i] == v) return true;
   }
-  return cx_lower_push(l, list, n, room, v);
+  return cpu_lower_push(l, list, n, room, v);
 }
 
 static bool is_splat(const cx_hlo_value *v)
@@ -163,27 +163,29 @@ static bool is_splat(const cx_hlo_value *v)
 }
 
 // Constants that are one number are computed with; others are read.
-static bool add_input(cx_planning *g, cx_unit *u, const cx_hlo_op *op,
-                      uint32_t operand, cx_hlo_op ***constants, size_t *n,
-                      size_t *room)
+static bool add_input(cpu_lower_planner *g, cpu_lower_unit *u,
+                      const cx_hlo_op *op, uint32_t operand,
+                      cx_hlo_op ***constants, size_t *n, size_t *room)
 {
   cx_hlo_value *v = op->operands[operand];
   if (computes(u, v)) return true;
-  if (u->kind == CX_UNIT_CODE && cx_is_constant(v) && is_splat(v) &&
-      (cx_jit_fuses(op, operand) ||
+  if (u->kind == CPU_LOWER_UNIT_CODE && cpu_lower_is_constant(v) &&
+      is_splat(v) &&
+      (cpu_jit_fuses(op, operand) ||
        cx_hlo_type_elements(&v->type.tensor) == 1)) {
     for (size_t i = 0; i < *n; i++) {
       if ((*constants)[i] == v->op) return true;
     }
-    return cx_lower_push(g->l, constants, n, room, v->op);
+    return cpu_lower_push(g->l, constants, n, room, v->op);
   }
   // A collective takes its operands by their order.
-  return u->kind == CX_UNIT_COLLECTIVE
-             ? cx_lower_push(g->l, &u->inputs, &u->n_inputs, &u->inputs_room, v)
+  return u->kind == CPU_LOWER_UNIT_COLLECTIVE
+             ? cpu_lower_push(g->l, &u->inputs, &u->n_inputs, &u->inputs_room,
+                              v)
              : push_once(g->l, &u->inputs, &u->n_inputs, &u->inputs_room, v);
 }
 
-static calx_status *list_buffers(cx_planning *g, cx_unit *u)
+static calx_status *list_buffers(cpu_lower_planner *g, cpu_lower_unit *u)
 {
   cx_hlo_op **constants = NULL;
   size_t n = 0, room = 0;
@@ -196,9 +198,9 @@ static calx_status *list_buffers(cx_planning *g, cx_unit *u)
       }
     }
     for (uint32_t r = 0; r < op->n_results; r++) {
-      if (cx_value(g, &op->results[r])->home == u &&
-          !cx_lower_push(g->l, &u->outputs, &u->n_outputs, &u->outputs_room,
-                         &op->results[r])) {
+      if (cx_graph_value(g, &op->results[r])->home == u &&
+          !cpu_lower_push(g->l, &u->outputs, &u->n_outputs, &u->outputs_room,
+                          &op->results[r])) {
         return cx_out_of_memory();
       }
     }
@@ -213,27 +215,27 @@ static calx_status *list_buffers(cx_planning *g, cx_unit *u)
   return NULL;
 }
 
-calx_status *cx_lower_views(cx_planning *g, cx_plan *plan)
+calx_status *cpu_lower_views(cpu_lower_planner *g, cpu_lower_schedule *plan)
 {
   // Earlier units first: a view of a view is memory only once the first is.
   for (size_t i = plan->n_units; i > 0; i--) {
-    cx_unit *u = plan->units[i - 1];
-    if (u->kind != CX_UNIT_CODE) continue;
+    cpu_lower_unit *u = plan->units[i - 1];
+    if (u->kind != CPU_LOWER_UNIT_CODE) continue;
     sort_ops(g, u);
     drop_leading(g, u);
     drop_trailing(g, u);
   }
   size_t n = 0;
   for (size_t i = 0; i < plan->n_units; i++) {
-    cx_unit *u = plan->units[i];
+    cpu_lower_unit *u = plan->units[i];
     if (!is_idle(g, u)) plan->units[n++] = u;
   }
   plan->n_units = n;
   for (size_t i = 0; i < plan->n_units; i++) {
-    cx_unit *u = plan->units[i];
-    if (u->kind == CX_UNIT_CONTROL) {
+    cpu_lower_unit *u = plan->units[i];
+    if (u->kind == CPU_LOWER_UNIT_CONTROL) {
       for (uint32_t r = 0; r < u->ops[0]->n_regions; r++) {
-        CALX_TRY(cx_lower_views(g, &u->regions[r]));
+        CALX_TRY(cpu_lower_views(g, &u->regions[r]));
       }
     } else {
       CALX_TRY(list_buffers(g, u));

@@ -22,15 +22,15 @@ static bool is_integral(const cx_hlo_value *v)
 // 0 with this sign, for floats; any 0 for integers.
 static bool is_zero(const cx_hlo_value *v, bool negative)
 {
-  if (!cx_opt_is_number(v, 0)) return false;
+  if (!cpu_opt_is_number(v, 0)) return false;
   if (is_integral(v)) return true;
   if (!cx_hlo_elem_is_float(elem_of(v))) return false;
-  return signbit(cx_hlo_load_real(elem_of(v), cx_opt_splat(v))) == negative;
+  return signbit(cx_hlo_load_real(elem_of(v), cpu_opt_splat(v))) == negative;
 }
 
 static bool is_all_ones(const cx_hlo_value *v)
 {
-  const unsigned char *p = cx_opt_splat(v);
+  const unsigned char *p = cpu_opt_splat(v);
   if (p == NULL || !is_integral(v)) return false;
   const unsigned bits = cx_hlo_elem_bits(elem_of(v));
   const uint64_t mask = bits >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
@@ -50,7 +50,7 @@ static cx_hlo_value *sum(cx_hlo_value *x, cx_hlo_value *y)
   return is_zero(x, true) ? y : NULL;
 }
 
-static cx_hlo_value *difference(cx_opt_walk *w, cx_hlo_value *x,
+static cx_hlo_value *difference(cpu_opt_walk *w, cx_hlo_value *x,
                                 cx_hlo_value *y)
 {
   if (is_zero(y, false)) return x;
@@ -62,11 +62,11 @@ static cx_hlo_value *difference(cx_opt_walk *w, cx_hlo_value *x,
 
 static cx_hlo_value *product(cx_hlo_value *x, cx_hlo_value *y)
 {
-  if (cx_opt_is_number(y, 1) && !cx_hlo_elem_is_complex(elem_of(x))) return x;
-  if (cx_opt_is_number(x, 1) && !cx_hlo_elem_is_complex(elem_of(x))) return y;
+  if (cpu_opt_is_number(y, 1) && !cx_hlo_elem_is_complex(elem_of(x))) return x;
+  if (cpu_opt_is_number(x, 1) && !cx_hlo_elem_is_complex(elem_of(x))) return y;
   if (!is_integral(x)) return NULL;
-  if (cx_opt_is_number(y, 0)) return y;
-  return cx_opt_is_number(x, 0) ? x : NULL;
+  if (cpu_opt_is_number(y, 0)) return y;
+  return cpu_opt_is_number(x, 0) ? x : NULL;
 }
 
 // The reciprocal of a power of two, where it is a normal number: then a product
@@ -74,7 +74,7 @@ static cx_hlo_value *product(cx_hlo_value *x, cx_hlo_value *y)
 static double exact_reciprocal(const cx_hlo_value *v)
 {
   const cx_hlo_elem e = elem_of(v);
-  const unsigned char *p = cx_opt_splat(v);
+  const unsigned char *p = cpu_opt_splat(v);
   if (p == NULL || !cx_hlo_elem_is_float(e)) return 0;
   const double c = cx_hlo_load_real(e, p);
   int power = 0;
@@ -83,11 +83,11 @@ static double exact_reciprocal(const cx_hlo_value *v)
   return power < -most || power > most ? 0 : 1 / c;
 }
 
-static cx_hlo_value *quotient(cx_opt_walk *w, cx_hlo_value *x, cx_hlo_value *y)
+static cx_hlo_value *quotient(cpu_opt_walk *w, cx_hlo_value *x, cx_hlo_value *y)
 {
   const cx_hlo_elem e = elem_of(x);
   if (cx_hlo_elem_is_complex(e)) return NULL;
-  if (cx_opt_is_number(y, 1)) return x;
+  if (cpu_opt_is_number(y, 1)) return x;
   if (e != CX_HLO_F16 && e != CX_HLO_BF16 && e != CX_HLO_F32 &&
       e != CX_HLO_F64) {
     return NULL;
@@ -98,17 +98,17 @@ static cx_hlo_value *quotient(cx_opt_walk *w, cx_hlo_value *x, cx_hlo_value *y)
                        cx_hlo_splat(&w->b, y->type.tensor, r));
 }
 
-static cx_hlo_value *power(cx_opt_walk *w, cx_hlo_value *x, cx_hlo_value *y)
+static cx_hlo_value *power(cpu_opt_walk *w, cx_hlo_value *x, cx_hlo_value *y)
 {
   if (cx_hlo_elem_is_complex(elem_of(x))) return NULL;
-  if (cx_opt_is_number(y, 1)) return x;
-  if (!cx_opt_is_number(y, 2)) return NULL;
+  if (cpu_opt_is_number(y, 1)) return x;
+  if (!cpu_opt_is_number(y, 2)) return NULL;
   return cx_hlo_binary(&w->b, CX_HLO_OP_MULTIPLY, x, x);
 }
 
 // ---- bits ----
 
-static cx_hlo_value *bits(cx_opt_walk *w, cx_hlo_op_kind kind, cx_hlo_value *x,
+static cx_hlo_value *bits(cpu_opt_walk *w, cx_hlo_op_kind kind, cx_hlo_value *x,
                           cx_hlo_value *y)
 {
   if (kind == CX_HLO_OP_XOR) {
@@ -133,7 +133,7 @@ static cx_hlo_value *twice(cx_hlo_op_kind kind, cx_hlo_value *x)
   return inner == NULL ? NULL : inner->operands[0];
 }
 
-static cx_hlo_value *magnitude(cx_opt_walk *w, cx_hlo_value *x)
+static cx_hlo_value *magnitude(cpu_opt_walk *w, cx_hlo_value *x)
 {
   if (cx_hlo_elem_is_complex(elem_of(x))) return NULL;
   const cx_hlo_op *inner = made_by(x, CX_HLO_OP_NEGATE);
@@ -148,7 +148,7 @@ static cx_hlo_value *magnitude(cx_opt_walk *w, cx_hlo_value *x)
 
 // ---- choices ----
 
-static cx_hlo_value *comparison(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *comparison(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
@@ -160,20 +160,20 @@ static cx_hlo_value *comparison(cx_opt_walk *w, cx_hlo_op *op)
   if (elem_of(x) == CX_HLO_I1) {
     const double neutral = d == CX_HLO_EQ ? 1 : 0;
     const bool eq = d == CX_HLO_EQ || d == CX_HLO_NE;
-    if (eq && cx_opt_is_number(op->operands[1], neutral)) return x;
+    if (eq && cpu_opt_is_number(op->operands[1], neutral)) return x;
   }
   return NULL;
 }
 
-static cx_hlo_value *selection(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *selection(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *pred = op->operands[0];
   cx_hlo_value *x = op->operands[1];
   cx_hlo_value *y = op->operands[2];
-  if (x == y || cx_opt_is_number(pred, 1)) return x;
-  if (cx_opt_is_number(pred, 0)) return y;
-  if (elem_of(x) == CX_HLO_I1 && cx_opt_is_number(x, 1) &&
-      cx_opt_is_number(y, 0) &&
+  if (x == y || cpu_opt_is_number(pred, 1)) return x;
+  if (cpu_opt_is_number(pred, 0)) return y;
+  if (elem_of(x) == CX_HLO_I1 && cpu_opt_is_number(x, 1) &&
+      cpu_opt_is_number(y, 0) &&
       cx_hlo_any_equal(&pred->type, &op->results[0].type)) {
     return pred;
   }
@@ -215,7 +215,7 @@ static bool is_lossless(cx_hlo_elem from, cx_hlo_elem to)
   return to == CX_HLO_F32 && digits_of(from) != 0 && digits_of(from) <= 24;
 }
 
-static cx_hlo_value *conversion(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *conversion(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_elem to = elem_of(&op->results[0]);
@@ -228,15 +228,15 @@ static cx_hlo_value *conversion(cx_opt_walk *w, cx_hlo_op *op)
   return cx_hlo_convert(&w->b, source, to);
 }
 
-static cx_hlo_value *bitcast(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *bitcast(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *to = &op->results[0].type.tensor;
   if (cx_hlo_type_equal(&x->type.tensor, to)) return x;
   const cx_hlo_op *inner = made_by(x, CX_HLO_OP_BITCAST_CONVERT);
-  if (inner == NULL || !cx_opt_same_dims(&x->type.tensor, to)) return NULL;
+  if (inner == NULL || !cpu_opt_same_dims(&x->type.tensor, to)) return NULL;
   cx_hlo_value *source = inner->operands[0];
-  if (!cx_opt_same_dims(&source->type.tensor, to)) return NULL;
+  if (!cpu_opt_same_dims(&source->type.tensor, to)) return NULL;
   if (elem_of(source) == to->elem) return source;
   return cx_hlo_bitcast_convert(&w->b, source, *to);
 }
@@ -252,7 +252,7 @@ static cx_hlo_value *part(cx_hlo_op *op)
 
 // ---- the pass ----
 
-static cx_hlo_value *simpler(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *simpler(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   cx_hlo_value *y = op->n_operands > 1 ? op->operands[1] : NULL;
@@ -280,19 +280,19 @@ static cx_hlo_value *simpler(cx_opt_walk *w, cx_hlo_op *op)
   }
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const bool mine = op->kind == CX_HLO_OP_BITCAST_CONVERT ||
-                    (cx_opt_is_elementwise(op) && op->n_operands > 0);
+                    (cpu_opt_is_elementwise(op) && op->n_operands > 0);
   if (!mine) return NULL;
   cx_hlo_value *r = simpler(w, op);
   if (r == NULL) return NULL;
-  cx_opt_replace(w, op, r);
+  cpu_opt_replace(w, op, r);
   w->revisit = true;
   return NULL;
 }
 
-calx_status *cx_opt_algebra(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_algebra(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

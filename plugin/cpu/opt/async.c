@@ -7,7 +7,7 @@
 #include "opt/edit.h"
 #include "opt/passes.h"
 
-static void unpack(cx_opt_walk *w, cx_hlo_op *start)
+static void unpack(cpu_opt_walk *w, cx_hlo_op *start)
 {
   cx_hlo_block *block = start->regions[0].first;
   const cx_hlo_op *end = cx_hlo_terminator(block);
@@ -16,7 +16,7 @@ static void unpack(cx_opt_walk *w, cx_hlo_op *start)
   }
   while (block->first != end) {
     cx_hlo_op *op = block->first;
-    cx_opt_unlink(op);
+    cpu_opt_unlink(op);
     cx_hlo_op_append(&w->made, op);
   }
   // They were visited in the region, before it was known what its arguments
@@ -24,7 +24,7 @@ static void unpack(cx_opt_walk *w, cx_hlo_op *start)
   w->revisit = true;
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_ASYNC_START) {
     const cx_hlo_block *block = op->regions[0].first;
@@ -41,37 +41,37 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
                              ? NULL
                              : cx_hlo_terminator(start->regions[0].first);
   if (end != NULL && end->n_operands == op->n_results) {
-    cx_opt_replace_all(w, op, end->operands);
+    cpu_opt_replace_all(w, op, end->operands);
   }
   return NULL;
 }
 
-static calx_status *erase_unused(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *erase_unused(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const uint32_t *uses = w->user;
   if (op->kind == CX_HLO_OP_ASYNC_START && uses[op->results[0].number] == 0) {
-    cx_opt_erase(w, op);
+    cpu_opt_erase(w, op);
   }
   return NULL;
 }
 
 static bool has_async(const cx_hlo_func *f)
 {
-  for (const cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-       op = cx_opt_next(op)) {
+  for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+       op = cpu_opt_next(op)) {
     if (op->kind == CX_HLO_OP_ASYNC_START) return true;
   }
   return false;
 }
 
-calx_status *cx_opt_async(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_async(cx_hlo_module *m, bool *changed)
 {
   for (cx_hlo_func *f = m->first; f != NULL; f = f->next) {
     if (!has_async(f)) continue;
-    CALX_TRY(cx_opt_walk_func(m, f, visit, NULL, changed));
-    uint32_t *uses = cx_opt_uses(m, f);
+    CALX_TRY(cpu_opt_walk_func(m, f, visit, NULL, changed));
+    uint32_t *uses = cpu_opt_uses(m, f);
     if (uses == NULL) return cx_out_of_memory();
-    calx_status *status = cx_opt_walk_func(m, f, erase_unused, uses, changed);
+    calx_status *status = cpu_opt_walk_func(m, f, erase_unused, uses, changed);
     cx_free(uses);
     CALX_TRY(status);
   }

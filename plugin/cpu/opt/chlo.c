@@ -12,66 +12,70 @@
 
 // ---- functions of one type ----
 
-typedef cx_v unary_fn(cx_hlo_builder *b, cx_v x);
+typedef cpu_opt_value unary_fn(cx_hlo_builder *b, cpu_opt_value x);
 
 typedef struct function {
   const char *name;
-  unary_fn *real;            // on f64
-  cx_opt_parts_fn *complex;  // on parts of f64; NULL: not defined
+  unary_fn *real;             // on f64
+  cpu_opt_parts_fn *complex;  // on parts of f64; NULL: not defined
 } function;
 
 static const function functions[] = {
-  { "erf", cx_opt_erf, NULL },
-  { "erfc", cx_opt_erfc, NULL },
-  { "erf_inv", cx_opt_erf_inv, NULL },
-  { "lgamma", cx_opt_lgamma, NULL },
-  { "digamma", cx_opt_digamma, NULL },
-  { "bessel_i1e", cx_opt_bessel_i1e, NULL },
-  { "asin", cx_opt_asin, cx_opt_casin },
-  { "acos", cx_opt_acos, cx_opt_cacos },
-  { "atan", cx_opt_atan, cx_opt_catan },
-  { "asinh", cx_opt_asinh, cx_opt_casinh },
-  { "acosh", cx_opt_acosh, cx_opt_cacosh },
-  { "atanh", cx_opt_atanh, cx_opt_catanh },
-  { "sinh", cx_opt_sinh, cx_opt_csinh },
-  { "cosh", cx_opt_cosh, cx_opt_ccosh },
+  { "erf", cpu_opt_erf, NULL },
+  { "erfc", cpu_opt_erfc, NULL },
+  { "erf_inv", cpu_opt_erf_inv, NULL },
+  { "lgamma", cpu_opt_lgamma, NULL },
+  { "digamma", cpu_opt_digamma, NULL },
+  { "bessel_i1e", cpu_opt_bessel_i1e, NULL },
+  { "asin", cpu_opt_asin, cpu_opt_casin },
+  { "acos", cpu_opt_acos, cpu_opt_cacos },
+  { "atan", cpu_opt_atan, cpu_opt_catan },
+  { "asinh", cpu_opt_asinh, cpu_opt_casinh },
+  { "acosh", cpu_opt_acosh, cpu_opt_cacosh },
+  { "atanh", cpu_opt_atanh, cpu_opt_catanh },
+  { "sinh", cpu_opt_sinh, cpu_opt_csinh },
+  { "cosh", cpu_opt_cosh, cpu_opt_ccosh },
 };
 
-static cx_v widened(cx_hlo_builder *b, cx_v x, cx_hlo_elem to)
+static cpu_opt_value widened(cx_hlo_builder *b, cpu_opt_value x, cx_hlo_elem to)
 {
   if (x == NULL || x->type.tensor.elem == to) return x;
   return cx_hlo_convert(b, x, to);
 }
 
-static cx_v apply_complex(cx_hlo_builder *b, const function *f, cx_v x)
+static cpu_opt_value apply_complex(cx_hlo_builder *b, const function *f,
+                                   cpu_opt_value x)
 {
   const cx_hlo_elem part = cx_hlo_elem_part(x->type.tensor.elem);
-  const cx_opt_parts z = {
+  const cpu_opt_parts z = {
     widened(b, unary(b, CX_HLO_OP_REAL, x), CX_HLO_F64),
     widened(b, unary(b, CX_HLO_OP_IMAG, x), CX_HLO_F64),
   };
-  const cx_opt_parts r = f->complex(b, z);
+  const cpu_opt_parts r = f->complex(b, z);
   return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, widened(b, r.re, part),
                        widened(b, r.im, part));
 }
 
-static cx_v apply(cx_hlo_builder *b, const function *f, cx_v x)
+static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
+                           cpu_opt_value x)
 {
   const cx_hlo_elem e = x->type.tensor.elem;
   if (cx_hlo_elem_is_complex(e)) {
     return f->complex == NULL ? NULL : apply_complex(b, f, x);
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
-  if (f->real == cx_opt_erf && e != CX_HLO_F64) {
-    return widened(b, cx_opt_erf_f32(b, widened(b, x, CX_HLO_F32)), e);
+  if (f->real == cpu_opt_erf && e != CX_HLO_F64) {
+    return widened(b, cpu_opt_erf_f32(b, widened(b, x, CX_HLO_F32)), e);
   }
   return widened(b, f->real(b, widened(b, x, CX_HLO_F64)), e);
 }
 
 // zeta and polygamma
-static cx_v apply_two(cx_hlo_builder *b,
-                      cx_v fn(cx_hlo_builder *b, cx_v x, cx_v y), cx_v x,
-                      cx_v y)
+static cpu_opt_value apply_two(cx_hlo_builder *b,
+                               cpu_opt_value fn(cx_hlo_builder *b,
+                                                cpu_opt_value x,
+                                                cpu_opt_value y),
+                               cpu_opt_value x, cpu_opt_value y)
 {
   const cx_hlo_elem e = x->type.tensor.elem;
   if (!cx_hlo_elem_is_float(e)) return NULL;
@@ -81,31 +85,33 @@ static cx_v apply_two(cx_hlo_builder *b,
 
 // ---- small ones ----
 
-static cx_v conjugate(cx_hlo_builder *b, cx_v x)
+static cpu_opt_value conjugate(cx_hlo_builder *b, cpu_opt_value x)
 {
   if (!cx_hlo_elem_is_complex(x->type.tensor.elem)) return x;
-  cx_v im = unary(b, CX_HLO_OP_IMAG, x);
+  cpu_opt_value im = unary(b, CX_HLO_OP_IMAG, x);
   return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, unary(b, CX_HLO_OP_REAL, x),
                        unary(b, CX_HLO_OP_NEGATE, im));
 }
 
 // (x - y) (x + y) and 2xy; where the parts are equally large the first is their
 // difference: 0, though the sum may be infinite, and NaN of infinities.
-static cx_v square(cx_hlo_builder *b, cx_v z)
+static cpu_opt_value square(cx_hlo_builder *b, cpu_opt_value z)
 {
   if (!cx_hlo_elem_is_complex(z->type.tensor.elem)) return times(b, z, z);
-  cx_v x = unary(b, CX_HLO_OP_REAL, z);
-  cx_v y = unary(b, CX_HLO_OP_IMAG, z);
-  cx_v p = absolute(b, x);
-  cx_v q = absolute(b, y);
-  cx_v re = choose(b, cx_hlo_compare(b, CX_HLO_EQ, p, q), minus(b, p, q),
-                   times(b, minus(b, x, y), plus(b, x, y)));
-  cx_v im = times(b, x, y);
+  cpu_opt_value x = unary(b, CX_HLO_OP_REAL, z);
+  cpu_opt_value y = unary(b, CX_HLO_OP_IMAG, z);
+  cpu_opt_value p = absolute(b, x);
+  cpu_opt_value q = absolute(b, y);
+  cpu_opt_value re =
+      choose(b, cx_hlo_compare(b, CX_HLO_EQ, p, q), minus(b, p, q),
+             times(b, minus(b, x, y), plus(b, x, y)));
+  cpu_opt_value im = times(b, x, y);
   return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, re, plus(b, im, im));
 }
 
 // The next number from x toward y: the bits count up and down.
-static cx_v next_after(cx_hlo_builder *b, cx_v x, cx_v y)
+static cpu_opt_value next_after(cx_hlo_builder *b, cpu_opt_value x,
+                                cpu_opt_value y)
 {
   const cx_hlo_elem e = x->type.tensor.elem;
   const unsigned width = cx_hlo_elem_bits(e);
@@ -115,56 +121,59 @@ static cx_v next_after(cx_hlo_builder *b, cx_v x, cx_v y)
               : width == 32 ? CX_HLO_UI32
               : width == 16 ? CX_HLO_UI16
                             : CX_HLO_UI8;
-  cx_v sign = cx_hlo_splat_int(b, bits, (int64_t)((uint64_t)1 << (width - 1)));
-  cx_v rest = unary(b, CX_HLO_OP_NOT, sign);
-  cx_v one = cx_hlo_splat_int(b, bits, 1);
-  cx_v zero = cx_hlo_splat_int(b, bits, 0);
-  cx_v p = cx_hlo_bitcast_convert(b, x, bits);
-  cx_v q = cx_hlo_bitcast_convert(b, y, bits);
-  cx_v q_sign = both(b, q, sign);
-  cx_v apart = cx_hlo_compare(b, CX_HLO_NE, both(b, p, sign), q_sign);
-  cx_v larger =
+  cpu_opt_value sign =
+      cx_hlo_splat_int(b, bits, (int64_t)((uint64_t)1 << (width - 1)));
+  cpu_opt_value rest = unary(b, CX_HLO_OP_NOT, sign);
+  cpu_opt_value one = cx_hlo_splat_int(b, bits, 1);
+  cpu_opt_value zero = cx_hlo_splat_int(b, bits, 0);
+  cpu_opt_value p = cx_hlo_bitcast_convert(b, x, bits);
+  cpu_opt_value q = cx_hlo_bitcast_convert(b, y, bits);
+  cpu_opt_value q_sign = both(b, q, sign);
+  cpu_opt_value apart = cx_hlo_compare(b, CX_HLO_NE, both(b, p, sign), q_sign);
+  cpu_opt_value larger =
       cx_hlo_compare(b, CX_HLO_GT, both(b, p, rest), both(b, q, rest));
-  cx_v down = cx_hlo_binary(b, CX_HLO_OP_OR, apart, larger);
-  cx_v r = choose(b, down, minus(b, p, one), plus(b, p, one));
-  cx_v at_zero = cx_hlo_compare(b, CX_HLO_EQ, both(b, p, rest), zero);
+  cpu_opt_value down = cx_hlo_binary(b, CX_HLO_OP_OR, apart, larger);
+  cpu_opt_value r = choose(b, down, minus(b, p, one), plus(b, p, one));
+  cpu_opt_value at_zero = cx_hlo_compare(b, CX_HLO_EQ, both(b, p, rest), zero);
   r = choose(b, at_zero, cx_hlo_binary(b, CX_HLO_OP_OR, q_sign, one), r);
-  cx_v next = cx_hlo_bitcast_convert(b, r, x->type.tensor);
+  cpu_opt_value next = cx_hlo_bitcast_convert(b, r, x->type.tensor);
   next = choose(b, cx_hlo_compare(b, CX_HLO_EQ, x, y), y, next);
   // NaN where either is one.
-  cx_v ordered = both(b, cx_hlo_compare(b, CX_HLO_EQ, x, x),
-                      cx_hlo_compare(b, CX_HLO_EQ, y, y));
+  cpu_opt_value ordered = both(b, cx_hlo_compare(b, CX_HLO_EQ, x, x),
+                               cx_hlo_compare(b, CX_HLO_EQ, y, y));
   return choose(b, ordered, next, plus(b, x, y));
 }
 
 // The upper 64 of 128 bits, by halves; factors below 0 are corrected for.
-static cx_v high_product_64(cx_hlo_builder *b, cx_v x, cx_v y, bool is_signed)
+static cpu_opt_value high_product_64(cx_hlo_builder *b, cpu_opt_value x,
+                                     cpu_opt_value y, bool is_signed)
 {
   cx_hlo_type word = x->type.tensor;
   word.elem = CX_HLO_UI64;
-  cx_v p = widened(b, x, CX_HLO_UI64);
-  cx_v q = widened(b, y, CX_HLO_UI64);
-  cx_v half = cx_hlo_splat_int(b, word, 32);
-  cx_v low = cx_hlo_splat_int(b, word, 0xffffffff);
+  cpu_opt_value p = widened(b, x, CX_HLO_UI64);
+  cpu_opt_value q = widened(b, y, CX_HLO_UI64);
+  cpu_opt_value half = cx_hlo_splat_int(b, word, 32);
+  cpu_opt_value low = cx_hlo_splat_int(b, word, 0xffffffff);
   const cx_hlo_op_kind right = CX_HLO_OP_SHIFT_RIGHT_LOGICAL;
-  cx_v pl = both(b, p, low);
-  cx_v ph = cx_hlo_binary(b, right, p, half);
-  cx_v ql = both(b, q, low);
-  cx_v qh = cx_hlo_binary(b, right, q, half);
-  cx_v carry = cx_hlo_binary(b, right, times(b, pl, ql), half);
-  cx_v middle = plus(b, times(b, ph, ql), carry);
-  cx_v other = plus(b, times(b, pl, qh), both(b, middle, low));
-  cx_v r = plus(b, times(b, ph, qh),
-                plus(b, cx_hlo_binary(b, right, middle, half),
-                     cx_hlo_binary(b, right, other, half)));
+  cpu_opt_value pl = both(b, p, low);
+  cpu_opt_value ph = cx_hlo_binary(b, right, p, half);
+  cpu_opt_value ql = both(b, q, low);
+  cpu_opt_value qh = cx_hlo_binary(b, right, q, half);
+  cpu_opt_value carry = cx_hlo_binary(b, right, times(b, pl, ql), half);
+  cpu_opt_value middle = plus(b, times(b, ph, ql), carry);
+  cpu_opt_value other = plus(b, times(b, pl, qh), both(b, middle, low));
+  cpu_opt_value r = plus(b, times(b, ph, qh),
+                         plus(b, cx_hlo_binary(b, right, middle, half),
+                              cx_hlo_binary(b, right, other, half)));
   if (!is_signed) return r;
   r = widened(b, r, CX_HLO_I64);
-  cx_v zero = number(b, x, 0);
+  cpu_opt_value zero = number(b, x, 0);
   r = minus(b, r, choose(b, is_under(b, x, 0), y, zero));
   return minus(b, r, choose(b, is_under(b, y, 0), x, zero));
 }
 
-static cx_v high_product(cx_hlo_builder *b, cx_v x, cx_v y)
+static cpu_opt_value high_product(cx_hlo_builder *b, cpu_opt_value x,
+                                  cpu_opt_value y)
 {
   const cx_hlo_elem e = x->type.tensor.elem;
   if (!cx_hlo_elem_is_int(e)) return NULL;
@@ -172,7 +181,7 @@ static cx_v high_product(cx_hlo_builder *b, cx_v x, cx_v y)
   const unsigned width = cx_hlo_elem_bits(e);
   if (width == 64) return high_product_64(b, x, y, is_signed);
   const cx_hlo_elem wide = is_signed ? CX_HLO_I64 : CX_HLO_UI64;
-  cx_v r = times(b, widened(b, x, wide), widened(b, y, wide));
+  cpu_opt_value r = times(b, widened(b, x, wide), widened(b, y, wide));
   r = cx_hlo_binary(b,
                     is_signed ? CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC
                               : CX_HLO_OP_SHIFT_RIGHT_LOGICAL,
@@ -180,7 +189,8 @@ static cx_v high_product(cx_hlo_builder *b, cx_v x, cx_v y)
   return widened(b, r, e);
 }
 
-static cx_v one_operand(cx_hlo_builder *b, cx_hlo_str name, cx_v x)
+static cpu_opt_value one_operand(cx_hlo_builder *b, cx_hlo_str name,
+                                 cpu_opt_value x)
 {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     if (cx_hlo_str_equal(name, functions[i].name)) {
@@ -198,23 +208,24 @@ static cx_v one_operand(cx_hlo_builder *b, cx_hlo_str name, cx_v x)
   return NULL;
 }
 
-cx_v cx_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name, cx_v x, cx_v y)
+cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,
+                               cpu_opt_value x, cpu_opt_value y)
 {
   if (x == NULL || y == NULL) return NULL;
   if (cx_hlo_str_equal(name, "next_after")) return next_after(b, x, y);
   if (cx_hlo_str_equal(name, "mulhi")) return high_product(b, x, y);
-  if (cx_hlo_str_equal(name, "zeta")) return apply_two(b, cx_opt_zeta, x, y);
+  if (cx_hlo_str_equal(name, "zeta")) return apply_two(b, cpu_opt_zeta, x, y);
   if (cx_hlo_str_equal(name, "polygamma")) {
-    return apply_two(b, cx_opt_polygamma, x, y);
+    return apply_two(b, cpu_opt_polygamma, x, y);
   }
   return NULL;
 }
 
 // ---- the pass ----
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  cx_hlo_str name = cx_opt_name(op);
+  cx_hlo_str name = cpu_opt_name(op);
   if (name.n < 5 || memcmp(name.s, "chlo.", 5) != 0) return NULL;
   name.s += 5;
   name.n -= 5;
@@ -225,19 +236,19 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_results; i++) {
     if (op->results[i].type.odd != NULL) return NULL;
   }
-  if (cx_hlo_str_equal(name, "top_k")) return cx_opt_top_k(w, op);
+  if (cx_hlo_str_equal(name, "top_k")) return cpu_opt_top_k(w, op);
   if (op->n_results != 1) return NULL;
-  cx_v r = NULL;
+  cpu_opt_value r = NULL;
   if (op->n_operands == 1) r = one_operand(b, name, op->operands[0]);
   if (op->n_operands == 2) {
-    r = cx_opt_chlo_two(b, name, op->operands[0], op->operands[1]);
+    r = cpu_opt_chlo_two(b, name, op->operands[0], op->operands[1]);
   }
-  if (r == NULL) r = cx_opt_chlo_shaped(b, name, op);
-  if (r != NULL) cx_opt_replace(w, op, r);
+  if (r == NULL) r = cpu_opt_chlo_shaped(b, name, op);
+  if (r != NULL) cpu_opt_replace(w, op, r);
   return NULL;
 }
 
-calx_status *cx_opt_chlo(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_chlo(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

@@ -1,14 +1,15 @@
 // opt/chlo: what the files of this pass offer each other. `name` is without
 // "chlo.". NULL: no such operation, or not on these types.
-#ifndef CX_OPT_CHLO_H
-#define CX_OPT_CHLO_H
+#ifndef CPU_OPT_CHLO_H
+#define CPU_OPT_CHLO_H
 
 #include "opt/emit.h"
 
-cx_v cx_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name, cx_v x, cx_v y);
+cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,
+                               cpu_opt_value x, cpu_opt_value y);
 // Broadcasting operations and constants.
-cx_v cx_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name,
-                        const cx_hlo_op *op);
-calx_status *cx_opt_top_k(cx_opt_walk *w, cx_hlo_op *op) CALX_MUST_USE;
+cpu_opt_value cpu_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name,
+                                  const cx_hlo_op *op);
+calx_status *cpu_opt_top_k(cpu_opt_walk *w, cx_hlo_op *op) CALX_MUST_USE;
 
 #endif

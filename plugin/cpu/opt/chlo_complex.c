@@ -14,37 +14,41 @@
 #define HALF_PI 1.57079632679489661923
 #define LN2 0.693147180559945309417
 
-static cx_v atan2_of(cx_hlo_builder *b, cx_v y, cx_v x)
+static cpu_opt_value atan2_of(cx_hlo_builder *b, cpu_opt_value y,
+                              cpu_opt_value x)
 {
   return cx_hlo_binary(b, CX_HLO_OP_ATAN2, y, x);
 }
 
-static cx_v log1p_of(cx_hlo_builder *b, cx_v x)
+static cpu_opt_value log1p_of(cx_hlo_builder *b, cpu_opt_value x)
 {
   return unary(b, CX_HLO_OP_LOG_PLUS_ONE, x);
 }
 
-static cx_v larger(cx_hlo_builder *b, cx_v x, cx_v y)
+static cpu_opt_value larger(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value y)
 {
   return cx_hlo_binary(b, CX_HLO_OP_MAXIMUM, x, y);
 }
 
-static cx_v smaller(cx_hlo_builder *b, cx_v x, cx_v y)
+static cpu_opt_value smaller(cx_hlo_builder *b, cpu_opt_value x,
+                             cpu_opt_value y)
 {
   return cx_hlo_binary(b, CX_HLO_OP_MINIMUM, x, y);
 }
 
 // smaller / larger of two magnitudes, 1 where both are 0 or infinite.
-static cx_v ratio_of(cx_hlo_builder *b, cx_v low, cx_v high)
+static cpu_opt_value ratio_of(cx_hlo_builder *b, cpu_opt_value low,
+                              cpu_opt_value high)
 {
   return choose(b, cx_hlo_compare(b, CX_HLO_EQ, low, high), number(b, low, 1),
                 over(b, low, high));
 }
 
-static cx_v hypotenuse(cx_hlo_builder *b, cx_v x, cx_v y)
+static cpu_opt_value hypotenuse(cx_hlo_builder *b, cpu_opt_value x,
+                                cpu_opt_value y)
 {
-  cx_v high = larger(b, x, y);
-  cx_v r = ratio_of(b, smaller(b, x, y), high);
+  cpu_opt_value high = larger(b, x, y);
+  cpu_opt_value r = ratio_of(b, smaller(b, x, y), high);
   return times(b, high, root(b, plus_number(b, times(b, r, r), 1)));
 }
 
@@ -52,132 +56,140 @@ static cx_v hypotenuse(cx_hlo_builder *b, cx_v x, cx_v y)
 // part's other leg (asin is atan2(x, leg), acos atan2(leg, x)) and the
 // imaginary part's magnitude.
 typedef struct kernel {
-  cx_v leg, magnitude;
+  cpu_opt_value leg, magnitude;
 } kernel;
 
-static kernel arc_kernel(cx_hlo_builder *b, cx_v x, cx_v y)
+static kernel arc_kernel(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value y)
 {
-  cx_v xp1 = plus_number(b, x, 1);
-  cx_v xm1 = plus_number(b, x, -1);
-  cx_v r = hypotenuse(b, xp1, y);
-  cx_v s = hypotenuse(b, absolute(b, xm1), y);
-  cx_v a = times_number(b, plus(b, r, s), 0.5);
-  cx_v beyond = cx_hlo_compare(b, CX_HLO_GE, x, number(b, x, 1));
-  cx_v first = plus(b, r, xp1);   // r + (x + 1)
-  cx_v inner = minus(b, s, xm1);  // s + (1 - x)
-  cx_v outer = plus(b, s, xm1);   // s + (x - 1)
-  cx_v yy_first = times(b, y, over(b, y, first));
+  cpu_opt_value xp1 = plus_number(b, x, 1);
+  cpu_opt_value xm1 = plus_number(b, x, -1);
+  cpu_opt_value r = hypotenuse(b, xp1, y);
+  cpu_opt_value s = hypotenuse(b, absolute(b, xm1), y);
+  cpu_opt_value a = times_number(b, plus(b, r, s), 0.5);
+  cpu_opt_value beyond = cx_hlo_compare(b, CX_HLO_GE, x, number(b, x, 1));
+  cpu_opt_value first = plus(b, r, xp1);   // r + (x + 1)
+  cpu_opt_value inner = minus(b, s, xm1);  // s + (1 - x)
+  cpu_opt_value outer = plus(b, s, xm1);   // s + (x - 1)
+  cpu_opt_value yy_first = times(b, y, over(b, y, first));
   // a - 1
-  cx_v am1 = choose(b, beyond, plus(b, yy_first, outer),
-                    plus(b, yy_first, times(b, y, over(b, y, inner))));
+  cpu_opt_value am1 = choose(b, beyond, plus(b, yy_first, outer),
+                             plus(b, yy_first, times(b, y, over(b, y, inner))));
   am1 = times_number(b, am1, 0.5);
-  cx_v magnitude =
+  cpu_opt_value magnitude =
       log1p_of(b, plus(b, am1, root(b, times(b, am1, plus_number(b, a, 1)))));
   // Here a - 1 would underflow, and its root be lost.
-  cx_v flat = both(b, is_under(b, x, 1), is_under(b, y, TINY));
-  cx_v near = over(b, y, root(b, times(b, number_minus(b, 1, x), xp1)));
+  cpu_opt_value flat = both(b, is_under(b, x, 1), is_under(b, y, TINY));
+  cpu_opt_value near =
+      over(b, y, root(b, times(b, number_minus(b, 1, x), xp1)));
   magnitude = choose(b, flat, near, magnitude);
   // sqrt(a^2 - x^2)
-  cx_v apx = plus(b, a, x);
-  cx_v inside =
+  cpu_opt_value apx = plus(b, a, x);
+  cpu_opt_value inside =
       root(b, times_number(b, times(b, apx, plus(b, yy_first, inner)), 0.5));
-  cx_v sum = plus(b, over(b, apx, first), over(b, apx, outer));
-  cx_v outside = times(b, y, root(b, times_number(b, sum, 0.5)));
-  cx_v leg = choose(b, is_over(b, x, 1), outside, inside);
+  cpu_opt_value sum = plus(b, over(b, apx, first), over(b, apx, outer));
+  cpu_opt_value outside = times(b, y, root(b, times_number(b, sum, 0.5)));
+  cpu_opt_value leg = choose(b, is_over(b, x, 1), outside, inside);
   // log(2 |z|)
-  cx_v high = larger(b, x, y);
-  cx_v ratio = ratio_of(b, smaller(b, x, y), high);
-  cx_v rest = times_number(b, log1p_of(b, times(b, ratio, ratio)), 0.5);
-  cx_v far = plus(b, plus_number(b, unary(b, CX_HLO_OP_LOG, high), LN2), rest);
-  cx_v large = is_over(b, high, LARGE);
+  cpu_opt_value high = larger(b, x, y);
+  cpu_opt_value ratio = ratio_of(b, smaller(b, x, y), high);
+  cpu_opt_value rest =
+      times_number(b, log1p_of(b, times(b, ratio, ratio)), 0.5);
+  cpu_opt_value far =
+      plus(b, plus_number(b, unary(b, CX_HLO_OP_LOG, high), LN2), rest);
+  cpu_opt_value large = is_over(b, high, LARGE);
   return (kernel){ choose(b, large, y, leg), choose(b, large, far, magnitude) };
 }
 
-cx_opt_parts cx_opt_casin(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_casin(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const kernel k = arc_kernel(b, absolute(b, z.re), absolute(b, z.im));
-  return (cx_opt_parts){ atan2_of(b, z.re, k.leg),
-                         cx_opt_copysign(b, k.magnitude, z.im) };
+  return (cpu_opt_parts){ atan2_of(b, z.re, k.leg),
+                          cpu_opt_copysign(b, k.magnitude, z.im) };
 }
 
-cx_opt_parts cx_opt_cacos(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_cacos(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const kernel k = arc_kernel(b, absolute(b, z.re), absolute(b, z.im));
-  cx_v im = cx_opt_copysign(b, k.magnitude, z.im);
-  return (cx_opt_parts){ atan2_of(b, k.leg, z.re),
-                         unary(b, CX_HLO_OP_NEGATE, im) };
+  cpu_opt_value im = cpu_opt_copysign(b, k.magnitude, z.im);
+  return (cpu_opt_parts){ atan2_of(b, k.leg, z.re),
+                          unary(b, CX_HLO_OP_NEGATE, im) };
 }
 
 // acosh z = +-i acos z, with a real part that is not negative.
-cx_opt_parts cx_opt_cacosh(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_cacosh(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const kernel k = arc_kernel(b, absolute(b, z.re), absolute(b, z.im));
-  return (cx_opt_parts){ k.magnitude,
-                         cx_opt_copysign(b, atan2_of(b, k.leg, z.re), z.im) };
+  return (cpu_opt_parts){ k.magnitude,
+                          cpu_opt_copysign(b, atan2_of(b, k.leg, z.re), z.im) };
 }
 
 // asinh(x + iy) is asin(y + ix) with its parts exchanged; so is atan of atanh.
-cx_opt_parts cx_opt_casinh(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_casinh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  const cx_opt_parts r = cx_opt_casin(b, (cx_opt_parts){ z.im, z.re });
-  return (cx_opt_parts){ r.im, r.re };
+  const cpu_opt_parts r = cpu_opt_casin(b, (cpu_opt_parts){ z.im, z.re });
+  return (cpu_opt_parts){ r.im, r.re };
 }
 
-cx_opt_parts cx_opt_catan(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_catan(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  const cx_opt_parts r = cx_opt_catanh(b, (cx_opt_parts){ z.im, z.re });
-  return (cx_opt_parts){ r.im, r.re };
+  const cpu_opt_parts r = cpu_opt_catanh(b, (cpu_opt_parts){ z.im, z.re });
+  return (cpu_opt_parts){ r.im, r.re };
 }
 
 // log1p(4x / ((1-x)^2 + y^2)) / 4 and atan2(2y, (1-x)(1+x) - y^2) / 2, x not
 // negative.
-cx_opt_parts cx_opt_catanh(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_catanh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cx_v x = absolute(b, z.re);
-  cx_v y = absolute(b, z.im);
-  cx_v m = number_minus(b, 1, x);
-  cx_v p = plus_number(b, x, 1);
-  cx_v yy = times(b, y, y);
-  cx_v below = plus(b, times(b, m, m), yy);
-  cx_v re =
+  cpu_opt_value x = absolute(b, z.re);
+  cpu_opt_value y = absolute(b, z.im);
+  cpu_opt_value m = number_minus(b, 1, x);
+  cpu_opt_value p = plus_number(b, x, 1);
+  cpu_opt_value yy = times(b, y, y);
+  cpu_opt_value below = plus(b, times(b, m, m), yy);
+  cpu_opt_value re =
       times_number(b, log1p_of(b, over(b, times_number(b, x, 4), below)), 0.25);
   // Beside the pole y^2 is lost: log(2 / y) / 2.
-  cx_v pole = both(b, is_at(b, x, 1), is_under(b, y, TINY));
-  cx_v near = times_number(b, unary(b, CX_HLO_OP_LOG, y), -0.5);
+  cpu_opt_value pole = both(b, is_at(b, x, 1), is_under(b, y, TINY));
+  cpu_opt_value near = times_number(b, unary(b, CX_HLO_OP_LOG, y), -0.5);
   re = choose(b, pole, plus_number(b, near, LN2 / 2), re);
-  cx_v im = times_number(
+  cpu_opt_value im = times_number(
       b, atan2_of(b, plus(b, y, y), minus(b, times(b, m, p), yy)), 0.5);
   // Far away: x / |z|^2, and a right angle.
-  cx_v high = larger(b, x, y);
-  cx_v u = over(b, x, high);
-  cx_v v = over(b, y, high);
-  cx_v square = plus(b, times(b, u, u), times(b, v, v));
-  cx_v far = over(b, over(b, u, square), high);
+  cpu_opt_value high = larger(b, x, y);
+  cpu_opt_value u = over(b, x, high);
+  cpu_opt_value v = over(b, y, high);
+  cpu_opt_value square = plus(b, times(b, u, u), times(b, v, v));
+  cpu_opt_value far = over(b, over(b, u, square), high);
   far = choose(b, is_at(b, high, HUGE_VAL), number(b, x, 0), far);
-  cx_v large = is_over(b, high, LARGE);
+  cpu_opt_value large = is_over(b, high, LARGE);
   re = choose(b, large, far, re);
   im = choose(b, large, number(b, y, HALF_PI), im);
-  return (cx_opt_parts){ cx_opt_copysign(b, re, z.re),
-                         cx_opt_copysign(b, im, z.im) };
+  return (cpu_opt_parts){ cpu_opt_copysign(b, re, z.re),
+                          cpu_opt_copysign(b, im, z.im) };
 }
 
 // Nothing turns into 0 times infinity on the real axis.
-static cx_v unless_zero(cx_hlo_builder *b, cx_v y, cx_v r)
+static cpu_opt_value unless_zero(cx_hlo_builder *b, cpu_opt_value y,
+                                 cpu_opt_value r)
 {
   return choose(b, is_at(b, y, 0), y, r);
 }
 
-cx_opt_parts cx_opt_csinh(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_csinh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cx_v re = times(b, cx_opt_sinh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
-  cx_v im = times(b, cx_opt_cosh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
-  return (cx_opt_parts){ re, unless_zero(b, z.im, im) };
+  cpu_opt_value re =
+      times(b, cpu_opt_sinh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
+  cpu_opt_value im =
+      times(b, cpu_opt_cosh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
+  return (cpu_opt_parts){ re, unless_zero(b, z.im, im) };
 }
 
-cx_opt_parts cx_opt_ccosh(cx_hlo_builder *b, cx_opt_parts z)
+cpu_opt_parts cpu_opt_ccosh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cx_v re = times(b, cx_opt_cosh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
-  cx_v im = times(b, cx_opt_sinh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
-  cx_v axis = times(b, z.im, unary(b, CX_HLO_OP_SIGN, z.re));
-  return (cx_opt_parts){ re, choose(b, is_at(b, z.im, 0), axis, im) };
+  cpu_opt_value re =
+      times(b, cpu_opt_cosh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
+  cpu_opt_value im =
+      times(b, cpu_opt_sinh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
+  cpu_opt_value axis = times(b, z.im, unary(b, CX_HLO_OP_SIGN, z.re));
+  return (cpu_opt_parts){ re, choose(b, is_at(b, z.im, 0), axis, im) };
 }

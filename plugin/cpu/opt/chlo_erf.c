@@ -26,17 +26,18 @@ static const double erf32_high[] = {
   1.1295802593231201,    -0.00018846659804694355
 };
 
-cx_v cx_opt_erf_f32(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v a = absolute(b, x);
-  cx_v s = times(b, x, x);
-  cx_v p = cx_opt_polynomial(b, s, erf32_low, COUNT(erf32_low));
-  cx_v low = plus(b, x, times(b, x, p));
+  cpu_opt_value a = absolute(b, x);
+  cpu_opt_value s = times(b, x, x);
+  cpu_opt_value p = cpu_opt_polynomial(b, s, erf32_low, COUNT(erf32_low));
+  cpu_opt_value low = plus(b, x, times(b, x, p));
   // From 4 on it is 1; the minimum takes NaN along.
-  cx_v t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 4));
-  cx_v q = cx_opt_polynomial(b, t, erf32_high, COUNT(erf32_high));
-  cx_v e = unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, q));
-  cx_v high = cx_opt_copysign(b, number_minus(b, 1, e), x);
+  cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 4));
+  cpu_opt_value q = cpu_opt_polynomial(b, t, erf32_high, COUNT(erf32_high));
+  cpu_opt_value e =
+      unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, q));
+  cpu_opt_value high = cpu_opt_copysign(b, number_minus(b, 1, e), x);
   return choose(b, is_under(b, a, 1), low, high);
 }
 
@@ -81,51 +82,53 @@ static const double erfc_s[] = { 1.0,
                                  3.36907645100081516050E0 };
 
 // For magnitudes up to 1.
-static cx_v erf_near(cx_hlo_builder *b, cx_v x)
+static cpu_opt_value erf_near(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v s = times(b, x, x);
-  cx_v top = cx_opt_polynomial(b, s, erf_t, COUNT(erf_t));
+  cpu_opt_value s = times(b, x, x);
+  cpu_opt_value top = cpu_opt_polynomial(b, s, erf_t, COUNT(erf_t));
   return times(b, x,
-               over(b, top, cx_opt_polynomial(b, s, erf_u, COUNT(erf_u))));
+               over(b, top, cpu_opt_polynomial(b, s, erf_u, COUNT(erf_u))));
 }
 
 // exp(-a^2): the square's rounding would be magnified a^2 times, so its upper
 // part is exact: a = h + l, h of few bits.
-static cx_v gauss(cx_hlo_builder *b, cx_v a)
+static cpu_opt_value gauss(cx_hlo_builder *b, cpu_opt_value a)
 {
-  cx_v h = times_number(b, unary(b, CX_HLO_OP_FLOOR, times_number(b, a, 128)),
-                        0.0078125);
-  cx_v l = minus(b, a, h);
-  cx_v lower = times(b, l, plus(b, a, h));
-  cx_v e = unary(b, CX_HLO_OP_EXPONENTIAL,
-                 unary(b, CX_HLO_OP_NEGATE, times(b, h, h)));
+  cpu_opt_value h = times_number(
+      b, unary(b, CX_HLO_OP_FLOOR, times_number(b, a, 128)), 0.0078125);
+  cpu_opt_value l = minus(b, a, h);
+  cpu_opt_value lower = times(b, l, plus(b, a, h));
+  cpu_opt_value e = unary(b, CX_HLO_OP_EXPONENTIAL,
+                          unary(b, CX_HLO_OP_NEGATE, times(b, h, h)));
   return times(
       b, e, unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, lower)));
 }
 
 // erfc for a from 1 on; beyond 28 it is 0.
-static cx_v erfc_far(cx_hlo_builder *b, cx_v a)
+static cpu_opt_value erfc_far(cx_hlo_builder *b, cpu_opt_value a)
 {
-  cx_v t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 28));
-  cx_v near = over(b, cx_opt_polynomial(b, t, erfc_p, COUNT(erfc_p)),
-                   cx_opt_polynomial(b, t, erfc_q, COUNT(erfc_q)));
-  cx_v far = over(b, cx_opt_polynomial(b, t, erfc_r, COUNT(erfc_r)),
-                  cx_opt_polynomial(b, t, erfc_s, COUNT(erfc_s)));
+  cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 28));
+  cpu_opt_value near = over(b, cpu_opt_polynomial(b, t, erfc_p, COUNT(erfc_p)),
+                            cpu_opt_polynomial(b, t, erfc_q, COUNT(erfc_q)));
+  cpu_opt_value far = over(b, cpu_opt_polynomial(b, t, erfc_r, COUNT(erfc_r)),
+                           cpu_opt_polynomial(b, t, erfc_s, COUNT(erfc_s)));
   return times(b, gauss(b, t), choose(b, is_under(b, t, 8), near, far));
 }
 
-cx_v cx_opt_erf(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_erf(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v a = absolute(b, x);
-  cx_v far = cx_opt_copysign(b, number_minus(b, 1, erfc_far(b, a)), x);
+  cpu_opt_value a = absolute(b, x);
+  cpu_opt_value far =
+      cpu_opt_copysign(b, number_minus(b, 1, erfc_far(b, a)), x);
   return choose(b, is_under(b, a, 1), erf_near(b, x), far);
 }
 
-cx_v cx_opt_erfc(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_erfc(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v a = absolute(b, x);
-  cx_v far = erfc_far(b, a);
-  cx_v outer = choose(b, is_under(b, x, 0), number_minus(b, 2, far), far);
+  cpu_opt_value a = absolute(b, x);
+  cpu_opt_value far = erfc_far(b, a);
+  cpu_opt_value outer =
+      choose(b, is_under(b, x, 0), number_minus(b, 2, far), far);
   return choose(b, is_under(b, a, 1), number_minus(b, 1, erf_near(b, x)),
                 outer);
 }
@@ -162,20 +165,21 @@ static const double inverse_high[] = {
   1.0102562759886399,     4.9761913900162993
 };
 
-cx_v cx_opt_erf_inv(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v product = times(b, number_minus(b, 1, x), plus_number(b, x, 1));
-  cx_v w = unary(b, CX_HLO_OP_NEGATE, unary(b, CX_HLO_OP_LOG, product));
-  cx_v s = root(b, w);
-  cx_v low = cx_opt_polynomial(b, plus_number(b, w, -3.125), inverse_low,
-                               COUNT(inverse_low));
-  cx_v middle = cx_opt_polynomial(b, plus_number(b, s, -3.25), inverse_middle,
-                                  COUNT(inverse_middle));
-  cx_v high = cx_opt_polynomial(b, plus_number(b, s, -5.125), inverse_high,
-                                COUNT(inverse_high));
-  cx_v p = choose(b, is_under(b, w, 6.25), low,
-                  choose(b, is_under(b, w, 16), middle, high));
-  cx_v end = is_at(b, absolute(b, x), 1);
+  cpu_opt_value product = times(b, number_minus(b, 1, x), plus_number(b, x, 1));
+  cpu_opt_value w =
+      unary(b, CX_HLO_OP_NEGATE, unary(b, CX_HLO_OP_LOG, product));
+  cpu_opt_value s = root(b, w);
+  cpu_opt_value low = cpu_opt_polynomial(b, plus_number(b, w, -3.125),
+                                         inverse_low, COUNT(inverse_low));
+  cpu_opt_value middle = cpu_opt_polynomial(
+      b, plus_number(b, s, -3.25), inverse_middle, COUNT(inverse_middle));
+  cpu_opt_value high = cpu_opt_polynomial(b, plus_number(b, s, -5.125),
+                                          inverse_high, COUNT(inverse_high));
+  cpu_opt_value p = choose(b, is_under(b, w, 6.25), low,
+                           choose(b, is_under(b, w, 16), middle, high));
+  cpu_opt_value end = is_at(b, absolute(b, x), 1);
   return times(b, choose(b, end, number(b, x, HUGE_VAL), p), x);
 }
 
@@ -207,17 +211,18 @@ static const double bessel_high[] = {
   2.4142767194548485e-19,  2.0269443840532852e-19
 };
 
-cx_v cx_opt_bessel_i1e(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_bessel_i1e(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v a = absolute(b, x);
-  cx_v near =
+  cpu_opt_value a = absolute(b, x);
+  cpu_opt_value near =
       times(b, a,
-            cx_opt_chebyshev(b, plus_number(b, times_number(b, a, 0.25), -1),
-                             bessel_low, COUNT(bessel_low)));
-  cx_v far = over(b,
-                  cx_opt_chebyshev(b, plus_number(b, number_over(b, 16, a), -1),
-                                   bessel_high, COUNT(bessel_high)),
-                  root(b, a));
-  cx_v r = choose(b, is_over(b, a, 8), far, near);
-  return cx_opt_copysign(b, r, x);
+            cpu_opt_chebyshev(b, plus_number(b, times_number(b, a, 0.25), -1),
+                              bessel_low, COUNT(bessel_low)));
+  cpu_opt_value far =
+      over(b,
+           cpu_opt_chebyshev(b, plus_number(b, number_over(b, 16, a), -1),
+                             bessel_high, COUNT(bessel_high)),
+           root(b, a));
+  cpu_opt_value r = choose(b, is_over(b, a, 8), far, near);
+  return cpu_opt_copysign(b, r, x);
 }

@@ -21,19 +21,21 @@ static const double lanczos[TERMS] = {
 static const double lanczos_first = 0.99999999999980993227684700473478;
 
 // z with which the formula works: x - 1, or -x below 1/2.
-static cx_v reflected(cx_hlo_builder *b, cx_v x, cx_v below)
+static cpu_opt_value reflected(cx_hlo_builder *b, cpu_opt_value x,
+                               cpu_opt_value below)
 {
   return choose(b, below, unary(b, CX_HLO_OP_NEGATE, x), plus_number(b, x, -1));
 }
 
 // A(z), and -A'(z) where it is asked for.
-static cx_v series(cx_hlo_builder *b, cx_v z, cx_v *out_slope)
+static cpu_opt_value series(cx_hlo_builder *b, cpu_opt_value z,
+                            cpu_opt_value *out_slope)
 {
-  cx_v sum = number(b, z, lanczos_first);
-  cx_v slope = number(b, z, 0);
+  cpu_opt_value sum = number(b, z, lanczos_first);
+  cpu_opt_value slope = number(b, z, 0);
   for (int i = 0; i < TERMS; i++) {
-    cx_v below = plus_number(b, z, i + 1);
-    cx_v term = number_over(b, lanczos[i], below);
+    cpu_opt_value below = plus_number(b, z, i + 1);
+    cpu_opt_value term = number_over(b, lanczos[i], below);
     sum = plus(b, sum, term);
     if (out_slope != NULL) slope = plus(b, slope, over(b, term, below));
   }
@@ -42,48 +44,51 @@ static cx_v series(cx_hlo_builder *b, cx_v z, cx_v *out_slope)
 }
 
 // log(z + g + 1/2), small z exactly.
-static cx_v log_shifted(cx_hlo_builder *b, cx_v z)
+static cpu_opt_value log_shifted(cx_hlo_builder *b, cpu_opt_value z)
 {
-  cx_v r = unary(b, CX_HLO_OP_LOG_PLUS_ONE, times_number(b, z, 1 / (G + 0.5)));
+  cpu_opt_value r =
+      unary(b, CX_HLO_OP_LOG_PLUS_ONE, times_number(b, z, 1 / (G + 0.5)));
   return plus_number(b, r, log(G + 0.5));
 }
 
 // (z + 1/2 - t / log t) log t, so that infinity is not taken from itself.
-cx_v cx_opt_lgamma(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_lgamma(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v below = is_under(b, x, 0.5);
-  cx_v z = reflected(b, x, below);
-  cx_v t = plus_number(b, z, G + 0.5);
-  cx_v log_t = log_shifted(b, z);
-  cx_v factor = minus(b, plus_number(b, z, 0.5), over(b, t, log_t));
-  cx_v sum = plus_number(b, times(b, factor, log_t), 0.91893853320467274178);
-  cx_v gamma = plus(b, sum, unary(b, CX_HLO_OP_LOG, series(b, z, NULL)));
+  cpu_opt_value below = is_under(b, x, 0.5);
+  cpu_opt_value z = reflected(b, x, below);
+  cpu_opt_value t = plus_number(b, z, G + 0.5);
+  cpu_opt_value log_t = log_shifted(b, z);
+  cpu_opt_value factor = minus(b, plus_number(b, z, 0.5), over(b, t, log_t));
+  cpu_opt_value sum =
+      plus_number(b, times(b, factor, log_t), 0.91893853320467274178);
+  cpu_opt_value gamma =
+      plus(b, sum, unary(b, CX_HLO_OP_LOG, series(b, z, NULL)));
   // log(pi / |sin(pi x)|): the sine of x's distance to the next integer.
-  cx_v a = absolute(b, x);
-  cx_v part = minus(b, a, unary(b, CX_HLO_OP_FLOOR, a));
+  cpu_opt_value a = absolute(b, x);
+  cpu_opt_value part = minus(b, a, unary(b, CX_HLO_OP_FLOOR, a));
   part = choose(b, is_over(b, part, 0.5), number_minus(b, 1, part), part);
-  cx_v sine = unary(b, CX_HLO_OP_SINE, times_number(b, part, PI));
-  cx_v flip = number_minus(b, log(PI), unary(b, CX_HLO_OP_LOG, sine));
-  cx_v r = choose(b, below, minus(b, flip, gamma), gamma);
+  cpu_opt_value sine = unary(b, CX_HLO_OP_SINE, times_number(b, part, PI));
+  cpu_opt_value flip = number_minus(b, log(PI), unary(b, CX_HLO_OP_LOG, sine));
+  cpu_opt_value r = choose(b, below, minus(b, flip, gamma), gamma);
   return choose(b, is_at(b, a, HUGE_VAL), number(b, x, HUGE_VAL), r);
 }
 
 // log t - A'/A … - g / t; below 1/2 less pi cot(pi x).
-cx_v cx_opt_digamma(cx_hlo_builder *b, cx_v x)
+cpu_opt_value cpu_opt_digamma(cx_hlo_builder *b, cpu_opt_value x)
 {
-  cx_v below = is_under(b, x, 0.5);
-  cx_v z = reflected(b, x, below);
-  cx_v slope = NULL;
-  cx_v sum = series(b, z, &slope);
-  cx_v t = plus_number(b, z, G + 0.5);
-  cx_v r = minus(b, log_shifted(b, z), over(b, slope, sum));
+  cpu_opt_value below = is_under(b, x, 0.5);
+  cpu_opt_value z = reflected(b, x, below);
+  cpu_opt_value slope = NULL;
+  cpu_opt_value sum = series(b, z, &slope);
+  cpu_opt_value t = plus_number(b, z, G + 0.5);
+  cpu_opt_value r = minus(b, log_shifted(b, z), over(b, slope, sum));
   r = minus(b, r, number_over(b, G, t));
-  cx_v whole = unary(b, CX_HLO_OP_ROUND_NEAREST_EVEN, x);
-  cx_v angle = times_number(b, minus(b, x, whole), PI);
-  cx_v cotangent = over(b, unary(b, CX_HLO_OP_COSINE, angle),
-                        unary(b, CX_HLO_OP_SINE, angle));
-  cx_v flipped = minus(b, r, times_number(b, cotangent, PI));
-  cx_v pole =
+  cpu_opt_value whole = unary(b, CX_HLO_OP_ROUND_NEAREST_EVEN, x);
+  cpu_opt_value angle = times_number(b, minus(b, x, whole), PI);
+  cpu_opt_value cotangent = over(b, unary(b, CX_HLO_OP_COSINE, angle),
+                                 unary(b, CX_HLO_OP_SINE, angle));
+  cpu_opt_value flipped = minus(b, r, times_number(b, cotangent, PI));
+  cpu_opt_value pole =
       both(b, is_under(b, x, 0.5), cx_hlo_compare(b, CX_HLO_EQ, x, whole));
   return choose(b, pole, number(b, x, (double)NAN),
                 choose(b, below, flipped, r));
@@ -98,41 +103,43 @@ static const double bernoulli[] = {
 };
 
 // The corrections: x/a (B2/2! + (x+1)(x+2)/a^2 (B4/4! + …)).
-static cx_v corrections(cx_hlo_builder *b, cx_v x, cx_v a)
+static cpu_opt_value corrections(cx_hlo_builder *b, cpu_opt_value x,
+                                 cpu_opt_value a)
 {
-  cx_v square = times(b, a, a);
-  cx_v r = number(b, x, 0);
+  cpu_opt_value square = times(b, a, a);
+  cpu_opt_value r = number(b, x, 0);
   for (int j = 11; j >= 0; j--) {
     r = plus_number(b, r, bernoulli[j]);
     if (j == 0) break;
-    cx_v factor =
+    cpu_opt_value factor =
         times(b, plus_number(b, x, 2 * j - 1), plus_number(b, x, 2 * j));
     r = times(b, r, over(b, factor, square));
   }
   return times(b, r, over(b, x, a));
 }
 
-cx_v cx_opt_zeta(cx_hlo_builder *b, cx_v x, cx_v q)
+cpu_opt_value cpu_opt_zeta(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value q)
 {
-  cx_v power = unary(b, CX_HLO_OP_NEGATE, x);
-  cx_v a = q;
-  cx_v sum = cx_hlo_binary(b, CX_HLO_OP_POWER, q, power);
+  cpu_opt_value power = unary(b, CX_HLO_OP_NEGATE, x);
+  cpu_opt_value a = q;
+  cpu_opt_value sum = cx_hlo_binary(b, CX_HLO_OP_POWER, q, power);
   for (int k = 0; k < 9; k++) {
     a = plus_number(b, a, 1);
     sum = plus(b, sum, cx_hlo_binary(b, CX_HLO_OP_POWER, a, power));
   }
   a = plus_number(b, a, 1);
-  cx_v last = cx_hlo_binary(b, CX_HLO_OP_POWER, a, power);
-  cx_v integral = over(b, times(b, last, a), plus_number(b, x, -1));
-  cx_v rest = times(b, last, plus_number(b, corrections(b, x, a), 0.5));
+  cpu_opt_value last = cx_hlo_binary(b, CX_HLO_OP_POWER, a, power);
+  cpu_opt_value integral = over(b, times(b, last, a), plus_number(b, x, -1));
+  cpu_opt_value rest =
+      times(b, last, plus_number(b, corrections(b, x, a), 0.5));
   // Where the terms have vanished, so has the rest, which is 0 times infinity.
   rest = choose(b, is_at(b, last, 0), number(b, x, 0), plus(b, integral, rest));
-  cx_v r = plus(b, sum, rest);
-  cx_v odd =
+  cpu_opt_value r = plus(b, sum, rest);
+  cpu_opt_value odd =
       both(b, is_under(b, q, 0),
            cx_hlo_compare(b, CX_HLO_NE, x, unary(b, CX_HLO_OP_FLOOR, x)));
   r = choose(b, odd, number(b, x, (double)NAN), r);
-  cx_v at_pole =
+  cpu_opt_value at_pole =
       both(b, cx_hlo_compare(b, CX_HLO_LE, q, number(b, q, 0)),
            cx_hlo_compare(b, CX_HLO_EQ, q, unary(b, CX_HLO_OP_FLOOR, q)));
   r = choose(b, at_pole, number(b, x, HUGE_VAL), r);
@@ -141,17 +148,21 @@ cx_v cx_opt_zeta(cx_hlo_builder *b, cx_v x, cx_v q)
 }
 
 // (-1)^(n+1) n! zeta(n + 1, x)
-cx_v cx_opt_polygamma(cx_hlo_builder *b, cx_v n, cx_v x)
+cpu_opt_value cpu_opt_polygamma(cx_hlo_builder *b, cpu_opt_value n,
+                                cpu_opt_value x)
 {
-  cx_v next = plus_number(b, n, 1);
-  cx_v factorial = unary(b, CX_HLO_OP_EXPONENTIAL, cx_opt_lgamma(b, next));
-  cx_v r = times(b, factorial, cx_opt_zeta(b, next, x));
-  cx_v half = times_number(b, n, 0.5);
-  cx_v even =
+  cpu_opt_value next = plus_number(b, n, 1);
+  cpu_opt_value factorial =
+      unary(b, CX_HLO_OP_EXPONENTIAL, cpu_opt_lgamma(b, next));
+  cpu_opt_value r = times(b, factorial, cpu_opt_zeta(b, next, x));
+  cpu_opt_value half = times_number(b, n, 0.5);
+  cpu_opt_value even =
       cx_hlo_compare(b, CX_HLO_EQ, half, unary(b, CX_HLO_OP_FLOOR, half));
   r = choose(b, even, unary(b, CX_HLO_OP_NEGATE, r), r);
-  r = choose(b, is_at(b, n, 0), cx_opt_digamma(b, x), r);
-  cx_v whole = cx_hlo_compare(b, CX_HLO_EQ, n, unary(b, CX_HLO_OP_FLOOR, n));
-  cx_v fine = both(b, whole, cx_hlo_compare(b, CX_HLO_GE, n, number(b, n, 0)));
+  r = choose(b, is_at(b, n, 0), cpu_opt_digamma(b, x), r);
+  cpu_opt_value whole =
+      cx_hlo_compare(b, CX_HLO_EQ, n, unary(b, CX_HLO_OP_FLOOR, n));
+  cpu_opt_value fine =
+      both(b, whole, cx_hlo_compare(b, CX_HLO_GE, n, number(b, n, 0)));
   return choose(b, fine, r, number(b, x, (double)NAN));
 }

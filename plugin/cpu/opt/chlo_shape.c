@@ -9,10 +9,10 @@
 // ---- broadcasting ----
 
 // x as `to`: its dimensions are `at`, or the last ones.
-static cx_v broadcast_to(cx_hlo_builder *b, cx_v x, const cx_hlo_type *to,
-                         const cx_hlo_attr *at)
+static cpu_opt_value broadcast_to(cx_hlo_builder *b, cpu_opt_value x,
+                                  const cx_hlo_type *to, const cx_hlo_attr *at)
 {
-  if (x == NULL || cx_opt_same_dims(&x->type.tensor, to)) return x;
+  if (x == NULL || cpu_opt_same_dims(&x->type.tensor, to)) return x;
   const size_t rank = x->type.tensor.rank;
   if (rank > to->rank) return NULL;
   int64_t *dims = CX_ARENA_ARRAY(&b->module->arena, int64_t, rank + 1);
@@ -66,14 +66,15 @@ static int64_t choice_of(const cx_hlo_attr *attr, cx_hlo_choice family)
   return cx_hlo_choice_find(family, s + start, end - start);
 }
 
-static cx_v compared(cx_hlo_builder *b, const cx_hlo_op *op, cx_v x, cx_v y)
+static cpu_opt_value compared(cx_hlo_builder *b, const cx_hlo_op *op,
+                              cpu_opt_value x, cpu_opt_value y)
 {
-  const int64_t direction = choice_of(cx_opt_attr(op, "comparison_direction"),
+  const int64_t direction = choice_of(cpu_opt_attr(op, "comparison_direction"),
                                       CX_HLO_COMPARISON_DIRECTION);
   const int64_t type =
-      choice_of(cx_opt_attr(op, "compare_type"), CX_HLO_COMPARISON_TYPE);
+      choice_of(cpu_opt_attr(op, "compare_type"), CX_HLO_COMPARISON_TYPE);
   if (direction < 0 || x == NULL || y == NULL) return NULL;
-  cx_v const operands[] = { x, y };
+  cpu_opt_value const operands[] = { x, y };
   cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, operands, 2, 1, 0);
   if (r == NULL) return NULL;
   cx_hlo_build_attr(
@@ -87,12 +88,12 @@ static cx_v compared(cx_hlo_builder *b, const cx_hlo_op *op, cx_v x, cx_v y)
   return cx_hlo_build_end(b, r);
 }
 
-static cx_v broadcasting(cx_hlo_builder *b, cx_hlo_str name,
-                         const cx_hlo_op *op)
+static cpu_opt_value broadcasting(cx_hlo_builder *b, cx_hlo_str name,
+                                  const cx_hlo_op *op)
 {
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  const cx_hlo_attr *at = cx_opt_attr(op, "broadcast_dimensions");
-  cx_v x[3] = { NULL, NULL, NULL };
+  const cx_hlo_attr *at = cpu_opt_attr(op, "broadcast_dimensions");
+  cpu_opt_value x[3] = { NULL, NULL, NULL };
   for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
     x[i] = broadcast_to(b, op->operands[i], to, at);
     if (x[i] == NULL) return NULL;
@@ -107,23 +108,23 @@ static cx_v broadcasting(cx_hlo_builder *b, cx_hlo_str name,
       return cx_hlo_binary(b, binaries[i].kind, x[0], x[1]);
     }
   }
-  return cx_opt_chlo_two(b, name, x[0], x[1]);
+  return cpu_opt_chlo_two(b, name, x[0], x[1]);
 }
 
 // ---- constants ----
 
-static cx_v constant(cx_hlo_builder *b, const cx_hlo_op *op)
+static cpu_opt_value constant(cx_hlo_builder *b, const cx_hlo_op *op)
 {
-  const cx_hlo_attr *value = cx_opt_attr(op, "value");
+  const cx_hlo_attr *value = cpu_opt_attr(op, "value");
   if (value == NULL || value->kind != CX_HLO_ATTR_ELEMENTS) return NULL;
   cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
   cx_hlo_build_attr(b, r, CX_HLO_A_VALUE, value);
   return cx_hlo_build_end(b, r);
 }
 
-static cx_v constant_like(cx_hlo_builder *b, const cx_hlo_op *op)
+static cpu_opt_value constant_like(cx_hlo_builder *b, const cx_hlo_op *op)
 {
-  const cx_hlo_attr *value = cx_opt_attr(op, "value");
+  const cx_hlo_attr *value = cpu_opt_attr(op, "value");
   const cx_hlo_type *type = &op->results[0].type.tensor;
   unsigned char element[16] = { 0 };
   if (value == NULL || value->elem != type->elem) return NULL;
@@ -134,10 +135,11 @@ static cx_v constant_like(cx_hlo_builder *b, const cx_hlo_op *op)
   } else {
     return NULL;
   }
-  return cx_opt_splat_like(b, type, element);
+  return cpu_opt_splat_like(b, type, element);
 }
 
-cx_v cx_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name, const cx_hlo_op *op)
+cpu_opt_value cpu_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name,
+                                  const cx_hlo_op *op)
 {
   static const char prefix[] = "broadcast_";
   const size_t n = sizeof prefix - 1;
@@ -150,8 +152,8 @@ cx_v cx_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name, const cx_hlo_op *op)
 // ---- top_k ----
 
 // The first values first; floats by their total order.
-static void descending(cx_hlo_builder *b, void *user, cx_v const *args,
-                       cx_v *out)
+static void descending(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
+                       cpu_opt_value *out)
 {
   (void)user;
   cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, args, 2, 1, 0);
@@ -169,7 +171,7 @@ static void descending(cx_hlo_builder *b, void *user, cx_v const *args,
 }
 
 // The first k along the last dimension.
-static cx_v first_of(cx_hlo_builder *b, cx_v x, int64_t k)
+static cpu_opt_value first_of(cx_hlo_builder *b, cpu_opt_value x, int64_t k)
 {
   if (x == NULL) return NULL;
   const cx_hlo_type *t = &x->type.tensor;
@@ -184,15 +186,15 @@ static cx_v first_of(cx_hlo_builder *b, cx_v x, int64_t k)
   return cx_hlo_slice(b, x, start, limit, stride);
 }
 
-calx_status *cx_opt_top_k(cx_opt_walk *w, cx_hlo_op *op)
+calx_status *cpu_opt_top_k(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
-  const cx_hlo_attr *k = cx_opt_attr(op, "k");
+  const cx_hlo_attr *k = cpu_opt_attr(op, "k");
   if (op->n_operands != 1 || op->n_results != 2 || k == NULL ||
       k->kind != CX_HLO_ATTR_INT) {
     return NULL;
   }
-  cx_v x = op->operands[0];
+  cpu_opt_value x = op->operands[0];
   const cx_hlo_type t = x->type.tensor;
   if (t.rank == 0 || k->as.integer < 0 || k->as.integer > t.dims[t.rank - 1]) {
     return cx_error(CALX_INVALID_ARGUMENT, "top_k: there are no %lld of %s",
@@ -200,7 +202,7 @@ calx_status *cx_opt_top_k(cx_opt_walk *w, cx_hlo_op *op)
   }
   const int64_t last = (int64_t)t.rank - 1;
   const cx_hlo_type places = { CX_HLO_I32, t.rank, t.dims };
-  cx_v const operands[] = { x, cx_hlo_iota(b, places, last) };
+  cpu_opt_value const operands[] = { x, cx_hlo_iota(b, places, last) };
   const cx_hlo_elem elems[] = { t.elem, t.elem, CX_HLO_I32, CX_HLO_I32 };
   cx_hlo_op *sort = cx_hlo_build_begin(b, CX_HLO_OP_SORT, operands, 2, 2, 1);
   cx_hlo_build_body(b, sort, 0, elems, 4, 1, descending, NULL);
@@ -208,8 +210,8 @@ calx_status *cx_opt_top_k(cx_opt_walk *w, cx_hlo_op *op)
   cx_hlo_build_attr(b, sort, CX_HLO_A_IS_STABLE,
                     cx_hlo_attr_bool(b->module, true));
   if (cx_hlo_build_end(b, sort) == NULL) return NULL;
-  cx_v const out[] = { first_of(b, &sort->results[0], k->as.integer),
-                       first_of(b, &sort->results[1], k->as.integer) };
-  if (out[0] != NULL && out[1] != NULL) cx_opt_replace_all(w, op, out);
+  cpu_opt_value const out[] = { first_of(b, &sort->results[0], k->as.integer),
+                                first_of(b, &sort->results[1], k->as.integer) };
+  if (out[0] != NULL && out[1] != NULL) cpu_opt_replace_all(w, op, out);
   return NULL;
 }

@@ -61,7 +61,7 @@ static bool is_open(const cx_hlo_block *block, const cx_hlo_block *outer)
 {
   while (block != outer) {
     const cx_hlo_op *parent = block->region->op;
-    if (!cx_opt_is_control(parent)) return false;
+    if (!cpu_opt_is_control(parent)) return false;
     block = parent->block;
   }
   return true;
@@ -88,9 +88,9 @@ static bool enter_scope(table *t, const cx_hlo_block *block)
 
 static bool is_shareable(const cx_hlo_op *op)
 {
-  return op->n_results > 0 && !cx_opt_is_control(op) &&
+  return op->n_results > 0 && !cpu_opt_is_control(op) &&
          op->kind != CX_HLO_OP_OPTIMIZATION_BARRIER &&
-         op->kind != CX_HLO_OP_CUSTOM_CALL && cx_opt_pure(op);
+         op->kind != CX_HLO_OP_CUSTOM_CALL && cpu_opt_pure(op);
 }
 
 static bool is_local(const cx_hlo_op *op)
@@ -98,19 +98,19 @@ static bool is_local(const cx_hlo_op *op)
   return op->kind == CX_HLO_OP_CONSTANT || op->kind == CX_HLO_OP_IOTA;
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   table *t = w->user;
   if (!is_shareable(op)) return NULL;
   if (!enter_scope(t, op->block)) return cx_out_of_memory();
   const scope *s = &t->scopes[t->n_scopes - 1];
   const size_t from = is_local(op) ? s->first : s->visible;
-  const uint64_t hash = cx_opt_hash(op);
+  const uint64_t hash = cpu_opt_hash(op);
   int32_t at = t->buckets[hash & t->mask];
   for (; at >= 0; at = t->entries[at].next) {
     const entry *e = &t->entries[at];
     if ((size_t)at < from) break;  // those behind it are older
-    if (e->hash == hash && cx_opt_same(e->op, op)) break;
+    if (e->hash == hash && cpu_opt_same(e->op, op)) break;
   }
   if (at >= 0 && (size_t)at >= from) {
     cx_hlo_value **out =
@@ -119,7 +119,7 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
     for (uint32_t i = 0; i < op->n_results; i++) {
       out[i] = &t->entries[at].op->results[i];
     }
-    cx_opt_replace_all(w, op, out);
+    cpu_opt_replace_all(w, op, out);
     return NULL;
   }
   if (!cx_grow(&t->entries, &t->capacity, t->n + 1, sizeof *t->entries)) {
@@ -131,7 +131,7 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   return NULL;
 }
 
-calx_status *cx_opt_cse(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_cse(cx_hlo_module *m, bool *changed)
 {
   table t = { 0 };
   size_t n_buckets = 64;
@@ -141,7 +141,7 @@ calx_status *cx_opt_cse(cx_hlo_module *m, bool *changed)
   memset(t.buckets, 0xff, n_buckets * sizeof *t.buckets);
   t.mask = n_buckets - 1;
   calx_status *status =
-      cx_opt_walk_func(m, cx_hlo_entry(m), visit, &t, changed);
+      cpu_opt_walk_func(m, cx_hlo_entry(m), visit, &t, changed);
   cx_free(t.buckets);
   cx_free(t.entries);
   cx_free(t.scopes);

@@ -19,7 +19,7 @@ static bool is_needed(const cx_hlo_op *op, const unsigned char *needed)
   for (uint32_t i = 0; i < op->n_results; i++) {
     if (needed[op->results[i].number]) return true;
   }
-  return !cx_opt_pure(op);
+  return !cpu_opt_pure(op);
 }
 
 // The last operation of the last filled region below `regions`; NULL: none.
@@ -47,7 +47,7 @@ static cx_hlo_op *step_out(cx_hlo_op *op)
   return op->previous;
 }
 
-calx_status *cx_opt_dce(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_dce(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
   unsigned char *needed = cx_calloc((size_t)m->n_values + 1, 1);
@@ -63,7 +63,7 @@ calx_status *cx_opt_dce(cx_hlo_module *m, bool *changed)
       if (before == NULL) before = step_out(op);
     } else {
       before = step_out(op);
-      cx_opt_unlink(op);
+      cpu_opt_unlink(op);
       *changed = true;
     }
     op = before;

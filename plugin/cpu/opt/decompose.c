@@ -8,7 +8,7 @@
 
 // ---- contractions and shapes ----
 
-static void visit_dot(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_dot(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const int64_t last = (int64_t)op->operands[0]->type.tensor.rank - 1;
@@ -25,31 +25,31 @@ static void visit_dot(cx_opt_walk *w, cx_hlo_op *op)
     cx_hlo_build_attr(b, r, CX_HLO_A_PRECISION_CONFIG, precision);
   }
   cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
-  cx_opt_replace(w, op, cx_hlo_build_end(b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }
 
-static void visit_broadcast(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_broadcast(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const size_t rank = op->operands[0]->type.tensor.rank;
   int64_t *at = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, rank + 1);
   if (at == NULL) return;
   for (size_t i = 0; i < rank; i++) at[i] = (int64_t)(to->rank - rank + i);
-  cx_opt_replace(
+  cpu_opt_replace(
       w, op,
       cx_hlo_broadcast_in_dim(&w->b, op->operands[0], to->dims, to->rank, at));
 }
 
-static void visit_dimension_size(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_dimension_size(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
-  cx_opt_replace(w, op,
-                 cx_hlo_splat_int(&w->b, op->results[0].type.tensor,
-                                  op->operands[0]->type.tensor.dims[d]));
+  cpu_opt_replace(w, op,
+                  cx_hlo_splat_int(&w->b, op->results[0].type.tensor,
+                                   op->operands[0]->type.tensor.dims[d]));
 }
 
 // Scalars among the operands of `select` and `clamp` become like the others.
-static void visit_scalars(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_scalars(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_type *to = &op->results[0].type.tensor;
   if (to->rank == 0) return;
@@ -65,14 +65,14 @@ static void visit_scalars(cx_opt_walk *w, cx_hlo_op *op)
 
 // ---- devices ----
 
-static void sum_of_two(cx_hlo_builder *b, void *user, cx_v const *args,
-                       cx_v *out)
+static void sum_of_two(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
+                       cpu_opt_value *out)
 {
   (void)user;
   out[0] = plus(b, args[0], args[1]);
 }
 
-static void visit_cross_replica_sum(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_cross_replica_sum(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const cx_hlo_elem e = op->operands[0]->type.tensor.elem;
@@ -82,11 +82,11 @@ static void visit_cross_replica_sum(cx_opt_walk *w, cx_hlo_op *op)
   cx_hlo_build_body(b, r, 0, elems, 2, 1, sum_of_two, NULL);
   cx_hlo_build_attr(b, r, CX_HLO_A_REPLICA_GROUPS,
                     cx_hlo_op_attr(op, CX_HLO_A_REPLICA_GROUPS));
-  cx_opt_replace(w, op, cx_hlo_build_end(b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }
 
 // What JAX writes for a partitioner; on one device nothing happens.
-static void visit_custom_call(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_custom_call(cpu_opt_walk *w, cx_hlo_op *op)
 {
   static const char *const identities[] = {
     "Sharding",         "SPMDFullToShardShape",      "SPMDShardToFullShape",
@@ -101,21 +101,21 @@ static void visit_custom_call(cx_opt_walk *w, cx_hlo_op *op)
   }
   for (size_t i = 0; i < sizeof identities / sizeof *identities; i++) {
     if (cx_hlo_str_equal(name, identities[i])) {
-      cx_opt_replace(w, op, op->operands[0]);
+      cpu_opt_replace(w, op, op->operands[0]);
     }
   }
 }
 
 // ---- the pass ----
 
-static void visit_tuple_element(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_tuple_element(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_op *tuple = op->operands[0]->op;
   if (tuple == NULL || tuple->kind != CX_HLO_OP_TUPLE) return;
-  cx_opt_replace(w, op, tuple->operands[cx_hlo_op_int(op, CX_HLO_A_INDEX)]);
+  cpu_opt_replace(w, op, tuple->operands[cx_hlo_op_int(op, CX_HLO_A_INDEX)]);
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_DOT: visit_dot(w, op); break;
@@ -126,26 +126,26 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_CROSS_REPLICA_SUM: visit_cross_replica_sum(w, op); break;
     case CX_HLO_OP_CUSTOM_CALL: visit_custom_call(w, op); break;
     case CX_HLO_OP_GET_TUPLE_ELEMENT: visit_tuple_element(w, op); break;
-    case CX_HLO_OP_MAP: cx_opt_map(w, op); break;
-    case CX_HLO_OP_BATCH_NORM_TRAINING: cx_opt_norm_training(w, op); break;
-    case CX_HLO_OP_BATCH_NORM_GRAD: cx_opt_norm_grad(w, op); break;
-    case CX_HLO_OP_BATCH_NORM_INFERENCE: cx_opt_norm_inference(w, op); break;
-    case CX_HLO_OP_EINSUM: cx_opt_einsum(w, op); break;
-    case CX_HLO_OP_UNARY_EINSUM: cx_opt_unary_einsum(w, op); break;
-    case CX_HLO_OP_TORCH_INDEX_SELECT: cx_opt_torch_index_select(w, op); break;
+    case CX_HLO_OP_MAP: cpu_opt_map(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_TRAINING: cpu_opt_norm_training(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_GRAD: cpu_opt_norm_grad(w, op); break;
+    case CX_HLO_OP_BATCH_NORM_INFERENCE: cpu_opt_norm_inference(w, op); break;
+    case CX_HLO_OP_EINSUM: cpu_opt_einsum(w, op); break;
+    case CX_HLO_OP_UNARY_EINSUM: cpu_opt_unary_einsum(w, op); break;
+    case CX_HLO_OP_TORCH_INDEX_SELECT: cpu_opt_torch_index_select(w, op); break;
     case CX_HLO_OP_DYNAMIC_BROADCAST_IN_DIM:
     case CX_HLO_OP_DYNAMIC_CONV:
     case CX_HLO_OP_DYNAMIC_GATHER:
     case CX_HLO_OP_DYNAMIC_IOTA:
     case CX_HLO_OP_DYNAMIC_PAD:
     case CX_HLO_OP_DYNAMIC_RESHAPE:
-    case CX_HLO_OP_REAL_DYNAMIC_SLICE: cx_opt_static_form(w, op); break;
+    case CX_HLO_OP_REAL_DYNAMIC_SLICE: cpu_opt_static_form(w, op); break;
     default: break;
   }
   return NULL;
 }
 
-calx_status *cx_opt_decompose(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_decompose(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

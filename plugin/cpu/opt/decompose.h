@@ -1,18 +1,18 @@
 // opt/decompose: what the files of this pass offer each other. Each replaces
 // the visited operation, or leaves it where it cannot.
-#ifndef CX_OPT_DECOMPOSE_H
-#define CX_OPT_DECOMPOSE_H
+#ifndef CPU_OPT_DECOMPOSE_H
+#define CPU_OPT_DECOMPOSE_H
 
 #include "opt/edit.h"
 
-void cx_opt_norm_training(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_norm_grad(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_norm_inference(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_einsum(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_unary_einsum(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_torch_index_select(cx_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_norm_training(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_norm_grad(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_norm_inference(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_einsum(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_unary_einsum(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_torch_index_select(cpu_opt_walk *w, cx_hlo_op *op);
 // The dynamic_… and real_dynamic_slice with constant operands.
-void cx_opt_static_form(cx_opt_walk *w, cx_hlo_op *op);
-void cx_opt_map(cx_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_static_form(cpu_opt_walk *w, cx_hlo_op *op);
+void cpu_opt_map(cpu_opt_walk *w, cx_hlo_op *op);
 
 #endif

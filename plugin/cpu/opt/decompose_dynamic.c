@@ -4,9 +4,9 @@
 #include "opt/emit.h"
 
 // The integers of a literal; NULL: it is none, or has another number of them.
-static int64_t *integers(cx_opt_walk *w, const cx_hlo_value *v, size_t n)
+static int64_t *integers(cpu_opt_walk *w, const cx_hlo_value *v, size_t n)
 {
-  const cx_hlo_elements *e = cx_opt_literal(v);
+  const cx_hlo_elements *e = cpu_opt_literal(v);
   if (e == NULL || cx_hlo_type_elements(&e->type.tensor) != (int64_t)n) {
     return NULL;
   }
@@ -17,7 +17,7 @@ static int64_t *integers(cx_opt_walk *w, const cx_hlo_value *v, size_t n)
   return list;
 }
 
-static cx_v slice(cx_opt_walk *w, const cx_hlo_op *op)
+static cpu_opt_value slice(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   const size_t rank = op->operands[0]->type.tensor.rank;
   const int64_t *start = integers(w, op->operands[1], rank);
@@ -27,7 +27,7 @@ static cx_v slice(cx_opt_walk *w, const cx_hlo_op *op)
   return cx_hlo_slice(&w->b, op->operands[0], start, limit, stride);
 }
 
-static cx_v pad(cx_opt_walk *w, const cx_hlo_op *op)
+static cpu_opt_value pad(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   const size_t rank = op->operands[0]->type.tensor.rank;
   const int64_t *low = integers(w, op->operands[2], rank);
@@ -38,7 +38,7 @@ static cx_v pad(cx_opt_walk *w, const cx_hlo_op *op)
                     interior);
 }
 
-static cx_v gather(cx_opt_walk *w, const cx_hlo_op *op)
+static cpu_opt_value gather(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const size_t rank = op->operands[0]->type.tensor.rank;
@@ -55,7 +55,7 @@ static cx_v gather(cx_opt_walk *w, const cx_hlo_op *op)
   return cx_hlo_build_end(b, r);
 }
 
-static cx_v convolution(cx_opt_walk *w, const cx_hlo_op *op)
+static cpu_opt_value convolution(cpu_opt_walk *w, const cx_hlo_op *op)
 {
   static const cx_hlo_attr_id taken[] = {
     CX_HLO_A_WINDOW_STRIDES,         CX_HLO_A_LHS_DILATION,
@@ -79,12 +79,12 @@ static cx_v convolution(cx_opt_walk *w, const cx_hlo_op *op)
   return cx_hlo_build_end(b, r);
 }
 
-void cx_opt_static_form(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_static_form(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  cx_v x = op->operands[0];
-  cx_v r = NULL;
+  cpu_opt_value x = op->operands[0];
+  cpu_opt_value r = NULL;
   switch (op->kind) {
     case CX_HLO_OP_DYNAMIC_RESHAPE:
       r = cx_hlo_reshape(b, x, to->dims, to->rank);
@@ -102,5 +102,5 @@ void cx_opt_static_form(cx_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_DYNAMIC_CONV: r = convolution(w, op); break;
     default: r = slice(w, op); break;
   }
-  if (r != NULL) cx_opt_replace(w, op, r);
+  if (r != NULL) cpu_opt_replace(w, op, r);
 }

@@ -51,7 +51,8 @@ static bool read_stop(cx_hlo_str text, size_t *at, const char *stop)
 }
 
 // x without the dimensions that are not in `keep`.
-static cx_v sum_others(cx_hlo_builder *b, cx_v x, labels *l, const labels *keep)
+static cpu_opt_value sum_others(cx_hlo_builder *b, cpu_opt_value x, labels *l,
+                                const labels *keep)
 {
   int64_t dims[MOST];
   size_t n = 0;
@@ -71,8 +72,8 @@ static cx_v sum_others(cx_hlo_builder *b, cx_v x, labels *l, const labels *keep)
 }
 
 // x with its dimensions `from` in the order `to`.
-static cx_v ordered(cx_hlo_builder *b, cx_v x, const labels *from,
-                    const labels *to)
+static cpu_opt_value ordered(cx_hlo_builder *b, cpu_opt_value x,
+                             const labels *from, const labels *to)
 {
   int64_t permutation[MOST];
   bool same = true;
@@ -91,12 +92,13 @@ static bool all_in(const labels *some, const labels *x, const labels *y)
   return true;
 }
 
-static cx_v contracted(cx_opt_walk *w, const cx_hlo_op *op, const labels *x,
-                       const labels *y, const labels *z)
+static cpu_opt_value contracted(cpu_opt_walk *w, const cx_hlo_op *op,
+                                const labels *x, const labels *y,
+                                const labels *z)
 {
   cx_hlo_builder *b = &w->b;
   labels both_of[2] = { *x, *y };
-  cx_v v[2];
+  cpu_opt_value v[2];
   for (int i = 0; i < 2; i++) {
     labels keep = i == 0 ? *y : *x;
     for (size_t k = 0; k < z->n && keep.n < MOST; k++) {
@@ -128,12 +130,12 @@ static cx_v contracted(cx_opt_walk *w, const cx_hlo_op *op, const labels *x,
     }
   }
   const cx_hlo_dot_dims dims = { lb, rb, n_batch, lc, rc, n_contract };
-  cx_v r =
+  cpu_opt_value r =
       cx_hlo_dot_general(b, v[0], v[1], &dims, op->results[0].type.tensor.elem);
   return ordered(b, r, &made, z);
 }
 
-void cx_opt_einsum(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_einsum(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_str text = cx_hlo_op_attr(op, CX_HLO_A_EINSUM_CONFIG)->as.text;
   size_t at = 0;
@@ -146,10 +148,10 @@ void cx_opt_einsum(cx_opt_walk *w, cx_hlo_op *op)
       z.n != op->results[0].type.tensor.rank || !all_in(&z, &x, &y)) {
     return;
   }
-  cx_opt_replace(w, op, contracted(w, op, &x, &y, &z));
+  cpu_opt_replace(w, op, contracted(w, op, &x, &y, &z));
 }
 
-void cx_opt_unary_einsum(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_unary_einsum(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_str text = cx_hlo_op_attr(op, CX_HLO_A_EINSUM_CONFIG)->as.text;
   size_t at = 0;
@@ -160,12 +162,12 @@ void cx_opt_unary_einsum(cx_opt_walk *w, cx_hlo_op *op)
       z.n != op->results[0].type.tensor.rank || !all_in(&z, &x, &x)) {
     return;
   }
-  cx_v sum = sum_others(&w->b, op->operands[0], &x, &z);
-  cx_opt_replace(w, op, ordered(&w->b, sum, &x, &z));
+  cpu_opt_value sum = sum_others(&w->b, op->operands[0], &x, &z);
+  cpu_opt_replace(w, op, ordered(&w->b, sum, &x, &z));
 }
 
 // result[b…, before…, i…, after…] = x[b…, before…, index[b…, i…], after…]
-void cx_opt_torch_index_select(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_torch_index_select(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const cx_hlo_type *x = &op->operands[0]->type.tensor;
@@ -199,5 +201,5 @@ void cx_opt_torch_index_select(cx_opt_walk *w, cx_hlo_op *op)
       b, r, CX_HLO_A_GATHER_DIMENSION_NUMBERS,
       cx_hlo_attr_struct(b->module, CX_HLO_STRUCT_GATHER, &numbers));
   cx_hlo_build_ints(b, r, CX_HLO_A_SLICE_SIZES, sizes, x->rank);
-  cx_opt_replace(w, op, cx_hlo_build_end(b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }

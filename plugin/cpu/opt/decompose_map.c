@@ -8,7 +8,7 @@ typedef struct lift {
   cx_hlo_builder *b;
   const cx_hlo_block *body;
   const cx_hlo_type *shape;
-  cx_v *made;  // by the place of the operation in the body
+  cpu_opt_value *made;  // by the place of the operation in the body
 } lift;
 
 static bool liftable(const cx_hlo_block *body)
@@ -17,7 +17,7 @@ static bool liftable(const cx_hlo_block *body)
     if (op->kind == CX_HLO_OP_CONSTANT || op->kind == CX_HLO_OP_RETURN) {
       continue;
     }
-    if (!cx_opt_is_elementwise(op) || op->kind == CX_HLO_OP_MAP) return false;
+    if (!cpu_opt_is_elementwise(op) || op->kind == CX_HLO_OP_MAP) return false;
     if (op->n_results != 1 || op->results[0].type.tensor.rank != 0) {
       return false;
     }
@@ -36,7 +36,8 @@ static size_t place_of(const cx_hlo_op *op)
 }
 
 // What a scalar of the body is everywhere.
-static cx_v lifted(const lift *l, const cx_hlo_op *map, cx_v x)
+static cpu_opt_value lifted(const lift *l, const cx_hlo_op *map,
+                            cpu_opt_value x)
 {
   if (x->op == NULL && x->block == l->body) return map->operands[x->index];
   if (x->op != NULL && x->op->block == l->body) {
@@ -45,14 +46,15 @@ static cx_v lifted(const lift *l, const cx_hlo_op *map, cx_v x)
   return cx_hlo_broadcast_in_dim(l->b, x, l->shape->dims, l->shape->rank, NULL);
 }
 
-static cx_v lift_op(const lift *l, const cx_hlo_op *map, const cx_hlo_op *op)
+static cpu_opt_value lift_op(const lift *l, const cx_hlo_op *map,
+                             const cx_hlo_op *op)
 {
   cx_hlo_type type = *l->shape;
   type.elem = op->results[0].type.tensor.elem;
   if (op->kind == CX_HLO_OP_CONSTANT) {
-    return cx_opt_splat_like(l->b, &type, cx_opt_splat(&op->results[0]));
+    return cpu_opt_splat_like(l->b, &type, cpu_opt_splat(&op->results[0]));
   }
-  cx_v operands[3] = { NULL, NULL, NULL };
+  cpu_opt_value operands[3] = { NULL, NULL, NULL };
   for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
     operands[i] = lifted(l, map, op->operands[i]);
   }
@@ -65,17 +67,18 @@ static cx_v lift_op(const lift *l, const cx_hlo_op *map, const cx_hlo_op *op)
   return cx_hlo_build_end(l->b, r);
 }
 
-void cx_opt_map(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_map(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_block *body = op->regions[0].first;
   const cx_hlo_op *end = body->last;
   lift l = { &w->b, body, &op->results[0].type.tensor, NULL };
   if (!liftable(body)) return;
-  l.made = CX_ARENA_ARRAY(&w->b.module->arena, cx_v, place_of(end) + 1);
+  l.made =
+      CX_ARENA_ARRAY(&w->b.module->arena, cpu_opt_value, place_of(end) + 1);
   if (l.made == NULL) return;
   size_t n = 0;
   for (const cx_hlo_op *x = body->first; x != end; x = x->next) {
     l.made[n++] = lift_op(&l, op, x);
   }
-  cx_opt_replace(w, op, lifted(&l, op, end->operands[0]));
+  cpu_opt_replace(w, op, lifted(&l, op, end->operands[0]));
 }

@@ -16,7 +16,7 @@ typedef struct norm {
   double count;  // elements per feature
 } norm;
 
-static bool start(norm *n, cx_opt_walk *w, const cx_hlo_op *op)
+static bool start(norm *n, cpu_opt_walk *w, const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
   const cx_hlo_attr *epsilon = cx_hlo_op_attr(op, CX_HLO_A_EPSILON);
@@ -38,26 +38,26 @@ static bool start(norm *n, cx_opt_walk *w, const cx_hlo_op *op)
   return true;
 }
 
-static cx_v in(const norm *n, cx_v x)
+static cpu_opt_value in(const norm *n, cpu_opt_value x)
 {
   if (x == NULL || x->type.tensor.elem == n->type.elem) return x;
   return cx_hlo_convert(n->b, x, n->type.elem);
 }
 
-static cx_v out(const norm *n, cx_v x)
+static cpu_opt_value out(const norm *n, cpu_opt_value x)
 {
   if (x == NULL || x->type.tensor.elem == n->elem) return x;
   return cx_hlo_convert(n->b, x, n->elem);
 }
 
 // A value per feature, everywhere.
-static cx_v spread(const norm *n, cx_v x)
+static cpu_opt_value spread(const norm *n, cpu_opt_value x)
 {
   return cx_hlo_broadcast_in_dim(n->b, x, n->type.dims, n->type.rank,
                                  &n->feature);
 }
 
-static cx_v sum(const norm *n, cx_v x)
+static cpu_opt_value sum(const norm *n, cpu_opt_value x)
 {
   const cx_hlo_type scalar = { n->type.elem, 0, NULL };
   return cx_hlo_reduce_with(n->b, CX_HLO_OP_ADD, x,
@@ -65,75 +65,78 @@ static cx_v sum(const norm *n, cx_v x)
                             n->type.rank - 1);
 }
 
-static cx_v mean(const norm *n, cx_v x)
+static cpu_opt_value mean(const norm *n, cpu_opt_value x)
 {
-  cx_v s = sum(n, x);
+  cpu_opt_value s = sum(n, x);
   return over(n->b, s, number(n->b, s, n->count));
 }
 
 // 1 / sqrt(variance + epsilon)
-static cx_v inverse_deviation(const norm *n, cx_v variance)
+static cpu_opt_value inverse_deviation(const norm *n, cpu_opt_value variance)
 {
   return unary(n->b, CX_HLO_OP_RSQRT, plus_number(n->b, variance, n->epsilon));
 }
 
 // (x - mean) (scale / deviation) + offset
-static cx_v normalized(const norm *n, cx_v x, cx_v scale, cx_v offset,
-                       cx_v middle, cx_v variance)
+static cpu_opt_value normalized(const norm *n, cpu_opt_value x,
+                                cpu_opt_value scale, cpu_opt_value offset,
+                                cpu_opt_value middle, cpu_opt_value variance)
 {
   cx_hlo_builder *b = n->b;
-  cx_v factor = times(b, scale, inverse_deviation(n, variance));
-  cx_v centered = minus(b, x, spread(n, middle));
-  cx_v shift = spread(n, offset);
+  cpu_opt_value factor = times(b, scale, inverse_deviation(n, variance));
+  cpu_opt_value centered = minus(b, x, spread(n, middle));
+  cpu_opt_value shift = spread(n, offset);
   return plus(b, times(b, centered, spread(n, factor)), shift);
 }
 
-void cx_opt_norm_training(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_norm_training(cpu_opt_walk *w, cx_hlo_op *op)
 {
   norm n;
   if (!start(&n, w, op)) return;
-  cx_v x = in(&n, op->operands[0]);
-  cx_v middle = mean(&n, x);
-  cx_v centered = minus(n.b, x, spread(&n, middle));
-  cx_v variance = mean(&n, times(n.b, centered, centered));
-  cx_v offset = in(&n, op->operands[2]);
-  cx_v scale = in(&n, op->operands[1]);
-  cx_v y = normalized(&n, x, scale, offset, middle, variance);
-  cx_v const r[] = { out(&n, y), out(&n, middle), out(&n, variance) };
-  cx_opt_replace_all(w, op, r);
+  cpu_opt_value x = in(&n, op->operands[0]);
+  cpu_opt_value middle = mean(&n, x);
+  cpu_opt_value centered = minus(n.b, x, spread(&n, middle));
+  cpu_opt_value variance = mean(&n, times(n.b, centered, centered));
+  cpu_opt_value offset = in(&n, op->operands[2]);
+  cpu_opt_value scale = in(&n, op->operands[1]);
+  cpu_opt_value y = normalized(&n, x, scale, offset, middle, variance);
+  cpu_opt_value const r[] = { out(&n, y), out(&n, middle), out(&n, variance) };
+  cpu_opt_replace_all(w, op, r);
 }
 
-void cx_opt_norm_inference(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_norm_inference(cpu_opt_walk *w, cx_hlo_op *op)
 {
   norm n;
   if (!start(&n, w, op)) return;
-  cx_v x[5];
+  cpu_opt_value x[5];
   for (int i = 0; i < 5; i++) x[i] = in(&n, op->operands[i]);
-  cx_v y = normalized(&n, x[0], x[1], x[2], x[3], x[4]);
-  cx_opt_replace(w, op, out(&n, y));
+  cpu_opt_value y = normalized(&n, x[0], x[1], x[2], x[3], x[4]);
+  cpu_opt_replace(w, op, out(&n, y));
 }
 
 // With c = (x - mean) / deviation: the scale's gradient is the sum of g c, the
 // offset's that of g, the operand's
 //   scale / deviation (g - sum(g) / n - c sum(g c) / n).
-void cx_opt_norm_grad(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_norm_grad(cpu_opt_walk *w, cx_hlo_op *op)
 {
   norm n;
   if (!start(&n, w, op)) return;
   cx_hlo_builder *b = n.b;
-  cx_v x = in(&n, op->operands[0]);
-  cx_v scale = in(&n, op->operands[1]);
-  cx_v g = in(&n, op->operands[4]);
-  cx_v inverse = inverse_deviation(&n, in(&n, op->operands[3]));
-  cx_v factor = spread(&n, inverse);
-  cx_v c = times(b, minus(b, x, spread(&n, in(&n, op->operands[2]))), factor);
-  cx_v grad_scale = sum(&n, times(b, g, c));
-  cx_v grad_offset = sum(&n, g);
-  cx_v count = number(b, grad_scale, n.count);
-  cx_v flat = minus(b, g, spread(&n, over(b, grad_offset, count)));
-  cx_v slope = times(b, c, spread(&n, over(b, grad_scale, count)));
-  cx_v difference = minus(b, flat, slope);
-  cx_v y = times(b, spread(&n, times(b, scale, inverse)), difference);
-  cx_v const r[] = { out(&n, y), out(&n, grad_scale), out(&n, grad_offset) };
-  cx_opt_replace_all(w, op, r);
+  cpu_opt_value x = in(&n, op->operands[0]);
+  cpu_opt_value scale = in(&n, op->operands[1]);
+  cpu_opt_value g = in(&n, op->operands[4]);
+  cpu_opt_value inverse = inverse_deviation(&n, in(&n, op->operands[3]));
+  cpu_opt_value factor = spread(&n, inverse);
+  cpu_opt_value c =
+      times(b, minus(b, x, spread(&n, in(&n, op->operands[2]))), factor);
+  cpu_opt_value grad_scale = sum(&n, times(b, g, c));
+  cpu_opt_value grad_offset = sum(&n, g);
+  cpu_opt_value count = number(b, grad_scale, n.count);
+  cpu_opt_value flat = minus(b, g, spread(&n, over(b, grad_offset, count)));
+  cpu_opt_value slope = times(b, c, spread(&n, over(b, grad_scale, count)));
+  cpu_opt_value difference = minus(b, flat, slope);
+  cpu_opt_value y = times(b, spread(&n, times(b, scale, inverse)), difference);
+  cpu_opt_value const r[] = { out(&n, y), out(&n, grad_scale),
+                              out(&n, grad_offset) };
+  cpu_opt_replace_all(w, op, r);
 }

@@ -8,7 +8,7 @@
 
 // ---- lists ----
 
-void cx_opt_unlink(cx_hlo_op *op)
+void cpu_opt_unlink(cx_hlo_op *op)
 {
   cx_hlo_block *block = op->block;
   if (op->previous == NULL) {
@@ -38,16 +38,16 @@ static void link_before(cx_hlo_op *op, cx_hlo_op *before)
   before->previous = op;
 }
 
-void cx_opt_move_before(cx_hlo_op *op, cx_hlo_op *before)
+void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before)
 {
-  cx_opt_unlink(op);
+  cpu_opt_unlink(op);
   link_before(op, before);
 }
 
 // ---- the walk ----
 
 // Room in the map for all values that there are by now.
-static bool grow_map(cx_opt_walk *w)
+static bool grow_map(cpu_opt_walk *w)
 {
   const size_t need = (size_t)w->b.module->n_values + 1;
   const size_t before = w->map_size;
@@ -59,7 +59,7 @@ static bool grow_map(cx_opt_walk *w)
   return true;
 }
 
-cx_hlo_value *cx_opt_resolve(const cx_opt_walk *w, cx_hlo_value *v)
+cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v)
 {
   while (v->number < w->map_size && w->map[v->number] != NULL) {
     v = w->map[v->number];
@@ -67,15 +67,15 @@ cx_hlo_value *cx_opt_resolve(const cx_opt_walk *w, cx_hlo_value *v)
   return v;
 }
 
-static void resolve_operands(cx_opt_walk *w, cx_hlo_op *op)
+static void resolve_operands(cpu_opt_walk *w, cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    op->operands[i] = cx_opt_resolve(w, op->operands[i]);
+    op->operands[i] = cpu_opt_resolve(w, op->operands[i]);
   }
 }
 
-void cx_opt_replace_all(cx_opt_walk *w, cx_hlo_op *op,
-                        cx_hlo_value *const *values)
+void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
+                         cx_hlo_value *const *values)
 {
   w->erase = true;
   if (w->b.failed != NULL) return;
@@ -84,9 +84,9 @@ void cx_opt_replace_all(cx_opt_walk *w, cx_hlo_op *op,
     return;
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_hlo_value *v = cx_opt_resolve(w, values[i]);
+    cx_hlo_value *v = cpu_opt_resolve(w, values[i]);
     if (!cx_hlo_any_equal(&v->type, &op->results[i].type)) {
-      const cx_hlo_str name = cx_opt_name(op);
+      const cx_hlo_str name = cpu_opt_name(op);
       cx_hlo_builder_fail(
           &w->b,
           cx_error(CALX_INTERNAL, "%.*s: %s was replaced by %s", (int)name.n,
@@ -98,56 +98,57 @@ void cx_opt_replace_all(cx_opt_walk *w, cx_hlo_op *op,
   }
 }
 
-void cx_opt_replace(cx_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value)
+void cpu_opt_replace(cpu_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value)
 {
-  cx_opt_replace_all(w, op, &value);
+  cpu_opt_replace_all(w, op, &value);
 }
 
-void cx_opt_erase(cx_opt_walk *w, cx_hlo_op *op)
+void cpu_opt_erase(cpu_opt_walk *w, cx_hlo_op *op)
 {
   (void)op;
   w->erase = true;
 }
 
 // Puts what the visit made before its operation; returns where to go on.
-static cx_hlo_op *settle(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_op *settle(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_op *first = w->made.first;
   while (w->made.first != NULL) {
     cx_hlo_op *made = w->made.first;
-    cx_opt_unlink(made);
+    cpu_opt_unlink(made);
     link_before(made, op);
   }
   cx_hlo_op *next = NULL;
   if (w->revisit && first != NULL) {
-    next = cx_opt_inner(first);
+    next = cpu_opt_inner(first);
     w->changed = true;
   } else {
-    next = cx_opt_next(op);
+    next = cpu_opt_next(op);
   }
   if (w->erase) {
-    if (next == op) next = cx_opt_next(op);
-    cx_opt_unlink(op);
+    if (next == op) next = cpu_opt_next(op);
+    cpu_opt_unlink(op);
     w->changed = true;
   }
   return next;
 }
 
-int64_t *cx_opt_list(cx_opt_walk *w, size_t n)
+int64_t *cpu_opt_list(cpu_opt_walk *w, size_t n)
 {
   int64_t *list = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, n + 1);
   if (list == NULL) cx_hlo_builder_fail(&w->b, cx_out_of_memory());
   return list;
 }
 
-calx_status *cx_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
-                              cx_opt_visit_fn *visit, void *user, bool *changed)
+calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
+                               cpu_opt_visit_fn *visit, void *user,
+                               bool *changed)
 {
-  cx_opt_walk w = { .user = user };
+  cpu_opt_walk w = { .user = user };
   w.b.module = m;
   w.b.func = f;
   calx_status *status = grow_map(&w) ? NULL : cx_out_of_memory();
-  cx_hlo_op *op = cx_opt_first(f->body.first);
+  cx_hlo_op *op = cpu_opt_first(f->body.first);
   while (op != NULL && status == NULL) {
     w.b.block = &w.made;
     w.b.loc = op->loc;
@@ -170,8 +171,8 @@ calx_status *cx_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
 
 // ---- copies ----
 
-cx_hlo_op *cx_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
-                          cx_hlo_value **map)
+cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
+                           cx_hlo_value **map)
 {
   cx_hlo_op *copy =
       cx_hlo_op_new(m, op->kind, op->n_operands, op->n_results, op->n_regions);
@@ -220,13 +221,13 @@ static size_t filled_region(const cx_hlo_op *op, size_t r)
   return r;
 }
 
-bool cx_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
-                       cx_hlo_block *to, cx_hlo_value **map)
+bool cpu_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
+                        cx_hlo_block *to, cx_hlo_value **map)
 {
   const cx_hlo_op *end = cx_hlo_terminator(block);
   const cx_hlo_op *op = block->first;
   while (op != NULL && op != end) {
-    cx_hlo_op *copy = cx_opt_copy_op(m, op, map);
+    cx_hlo_op *copy = cpu_opt_copy_op(m, op, map);
     if (copy == NULL || !copy_blocks(m, op, copy, map)) return false;
     cx_hlo_op_append(to, copy);
     size_t r = filled_region(op, 0);
@@ -250,12 +251,12 @@ bool cx_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
 
 // ---- use counts ----
 
-uint32_t *cx_opt_uses(const cx_hlo_module *m, cx_hlo_func *f)
+uint32_t *cpu_opt_uses(const cx_hlo_module *m, cx_hlo_func *f)
 {
   uint32_t *uses = cx_calloc((size_t)m->n_values + 1, sizeof *uses);
   if (uses == NULL) return NULL;
-  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-       op = cx_opt_next(op)) {
+  for (cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+       op = cpu_opt_next(op)) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
       uses[op->operands[i]->number]++;
     }

@@ -46,9 +46,9 @@ static bool is_candidate(const cx_hlo_op *op)
   }
   if (op->n_operands == 0 || op->n_results == 0) return false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (cx_opt_literal(op->operands[i]) == NULL) return false;
+    if (cpu_opt_literal(op->operands[i]) == NULL) return false;
   }
-  return cx_opt_pure(op);
+  return cpu_opt_pure(op);
 }
 
 static bool is_within(const cx_hlo_block *block, const cx_hlo_op *op)
@@ -63,8 +63,8 @@ static bool is_within(const cx_hlo_block *block, const cx_hlo_op *op)
 // Whether the regions use nothing from outside.
 static bool is_closed(const cx_hlo_op *op)
 {
-  const cx_hlo_op *inner = cx_opt_inner(op);
-  for (; inner != op; inner = cx_opt_next(inner)) {
+  const cx_hlo_op *inner = cpu_opt_inner(op);
+  for (; inner != op; inner = cpu_opt_next(inner)) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       const cx_hlo_value *v = inner->operands[i];
       const cx_hlo_block *from = v->op == NULL ? v->block : v->op->block;
@@ -123,7 +123,7 @@ static bool is_worth_it(const cx_hlo_op *op)
     const size_t n = bytes_of(&op->operands[i]->type.tensor);
     if (n > MOST_BYTES) return false;
     from += n;
-    literals += cx_opt_literal(op->operands[i])->size;
+    literals += cpu_opt_literal(op->operands[i])->size;
   }
   size_t to = 0;
   for (uint32_t i = 0; i < op->n_results; i++) {
@@ -142,7 +142,8 @@ static bool is_worth_it(const cx_hlo_op *op)
 // ---- folding ----
 
 // The literal, every element written.
-static bool dense(const cx_hlo_elements *e, cx_arena *arena, cx_ref_tensor *out)
+static bool dense(const cx_hlo_elements *e, cx_arena *arena,
+                  cpu_ref_tensor *out)
 {
   const size_t bytes = bytes_of(&e->type.tensor);
   const size_t one = cx_hlo_elem_bytes(e->type.tensor.elem);
@@ -153,20 +154,20 @@ static bool dense(const cx_hlo_elements *e, cx_arena *arena, cx_ref_tensor *out)
   } else {
     for (size_t at = 0; at < bytes; at += one) memcpy(data + at, e->data, one);
   }
-  *out = (cx_ref_tensor){ e->type.tensor, data };
+  *out = (cpu_ref_tensor){ e->type.tensor, data };
   return true;
 }
 
 // Runs it. False, with *out_status NULL: it could not be.
-static bool evaluate(cx_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
-                     cx_ref_tensor *results, calx_status **out_status)
+static bool evaluate(cpu_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
+                     cpu_ref_tensor *results, calx_status **out_status)
 {
-  cx_ref_tensor *operands =
-      CX_ARENA_ARRAY(arena, cx_ref_tensor, op->n_operands);
+  cpu_ref_tensor *operands =
+      CX_ARENA_ARRAY(arena, cpu_ref_tensor, op->n_operands);
   *out_status = cx_out_of_memory();
   if (operands == NULL) return false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (!dense(cx_opt_literal(op->operands[i]), arena, &operands[i])) {
+    if (!dense(cpu_opt_literal(op->operands[i]), arena, &operands[i])) {
       return false;
     }
   }
@@ -176,13 +177,14 @@ static bool evaluate(cx_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
     if (results[i].data == NULL) return false;
   }
   *out_status = NULL;
-  const cx_ref_context context = { .memory_limit = 64 * MOST_BYTES };
-  calx_status *failed = cx_ref_op(w->b.module, op, operands, results, &context);
+  const cpu_ref_context context = { .memory_limit = 64 * MOST_BYTES };
+  calx_status *failed =
+      cpu_ref_op(w->b.module, op, operands, results, &context);
   calx_status_free(failed);  // then it stays, and fails when it is run
   return failed == NULL;
 }
 
-static cx_hlo_value *literal(cx_opt_walk *w, const cx_ref_tensor *t)
+static cx_hlo_value *literal(cpu_opt_walk *w, const cpu_ref_tensor *t)
 {
   cx_hlo_builder *b = &w->b;
   cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
@@ -193,9 +195,10 @@ static cx_hlo_value *literal(cx_opt_walk *w, const cx_ref_tensor *t)
   return cx_hlo_build_end(b, op);
 }
 
-static calx_status *fold(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
+static calx_status *fold(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
 {
-  cx_ref_tensor *results = CX_ARENA_ARRAY(arena, cx_ref_tensor, op->n_results);
+  cpu_ref_tensor *results =
+      CX_ARENA_ARRAY(arena, cpu_ref_tensor, op->n_results);
   cx_hlo_value **out = CX_ARENA_ARRAY(arena, cx_hlo_value *, op->n_results);
   if (results == NULL || out == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
@@ -203,7 +206,7 @@ static calx_status *fold(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
   for (uint32_t i = 0; i < op->n_results; i++) {
     out[i] = literal(w, &results[i]);
   }
-  cx_opt_replace_all(w, op, out);
+  cpu_opt_replace_all(w, op, out);
   return NULL;
 }
 
@@ -212,19 +215,20 @@ static calx_status *fold(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
 static bool all_splats(const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (cx_opt_splat(op->operands[i]) == NULL) return false;
+    if (cpu_opt_splat(op->operands[i]) == NULL) return false;
   }
   return op->results[0].type.tensor.rank != 0;
 }
 
 // The same operation on scalars; what is made for it, nothing uses.
-static calx_status *fold_splat(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
+static calx_status *fold_splat(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
 {
   cx_hlo_builder *b = &w->b;
   cx_hlo_value *operands[3] = { NULL, NULL, NULL };
   for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
     const cx_hlo_type scalar = { op->operands[i]->type.tensor.elem, 0, NULL };
-    operands[i] = cx_opt_splat_like(b, &scalar, cx_opt_splat(op->operands[i]));
+    operands[i] =
+        cpu_opt_splat_like(b, &scalar, cpu_opt_splat(op->operands[i]));
   }
   const cx_hlo_type scalar = { op->results[0].type.tensor.elem, 0, NULL };
   cx_hlo_op *one =
@@ -235,10 +239,10 @@ static calx_status *fold_splat(cx_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
   cx_hlo_build_declare(b, one, 0, &scalar);
   if (cx_hlo_build_end(b, one) == NULL) return NULL;
   calx_status *status = NULL;
-  cx_ref_tensor result;
+  cpu_ref_tensor result;
   if (evaluate(w, one, arena, &result, &status)) {
-    cx_opt_replace(
-        w, op, cx_opt_splat_like(b, &op->results[0].type.tensor, result.data));
+    cpu_opt_replace(
+        w, op, cpu_opt_splat_like(b, &op->results[0].type.tensor, result.data));
   }
   return status;
 }
@@ -257,29 +261,29 @@ static bool makes_nothing(const cx_hlo_op *op)
       if (t->tensor.dims[d] < 0) return false;
     }
   }
-  return cx_opt_pure(op);
+  return cpu_opt_pure(op);
 }
 
-static calx_status *empty(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *empty(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_arena arena = { 0 };
   cx_hlo_value **out = CX_ARENA_ARRAY(&arena, cx_hlo_value *, op->n_results);
   calx_status *status = out == NULL ? cx_out_of_memory() : NULL;
   for (uint32_t i = 0; status == NULL && i < op->n_results; i++) {
     static char nothing;
-    const cx_ref_tensor none = { op->results[i].type.tensor, &nothing };
+    const cpu_ref_tensor none = { op->results[i].type.tensor, &nothing };
     out[i] = literal(w, &none);
   }
-  if (status == NULL) cx_opt_replace_all(w, op, out);
+  if (status == NULL) cpu_opt_replace_all(w, op, out);
   cx_arena_free(&arena);
   return status;
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   if (makes_nothing(op)) return empty(w, op);
-  if (!is_candidate(op) || !cx_ref_can(op)) return NULL;
-  const bool splat = cx_opt_is_elementwise(op) && op->n_regions == 0 &&
+  if (!is_candidate(op) || !cpu_ref_can(op)) return NULL;
+  const bool splat = cpu_opt_is_elementwise(op) && op->n_regions == 0 &&
                      op->n_operands <= 3 && all_splats(op);
   if (!splat && (!is_worth_it(op) || !is_closed(op))) return NULL;
   cx_arena arena = { 0 };
@@ -288,7 +292,7 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   return status;
 }
 
-calx_status *cx_opt_fold(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_fold(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

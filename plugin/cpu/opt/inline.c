@@ -58,14 +58,14 @@ typedef struct frame {
 
 static frame frame_of(cx_hlo_func *f)
 {
-  return (frame){ f, cx_opt_first(f->body.first), { .known = true } };
+  return (frame){ f, cpu_opt_first(f->body.first), { .known = true } };
 }
 
 // Goes on until a callee must be measured first, which it returns; NULL: done.
 static cx_hlo_func *measure(const cx_hlo_module *m, frame *at, size_of *sizes)
 {
   size_of *total = &at->total;
-  for (; at->op != NULL; at->op = cx_opt_next(at->op)) {
+  for (; at->op != NULL; at->op = cpu_opt_next(at->op)) {
     cx_hlo_func *callee = callee_of(m, at->op);
     const uint32_t depth = depth_of(at->op);
     size_of inner = { .ops = 1 };
@@ -139,7 +139,7 @@ static calx_status *check_size(const cx_hlo_module *m, cx_hlo_func *entry)
 
 // ---- copying ----
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   inliner *in = w->user;
   const cx_hlo_func *f = callee_of(in->module, op);
@@ -149,7 +149,7 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_operands; i++) {
     in->copies[body->args[i].number] = op->operands[i];
   }
-  if (!cx_opt_copy_block(in->module, body, &w->made, in->copies)) {
+  if (!cpu_opt_copy_block(in->module, body, &w->made, in->copies)) {
     return cx_out_of_memory();
   }
   cx_hlo_value **out =
@@ -158,7 +158,7 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   for (uint32_t i = 0; i < end->n_operands; i++) {
     out[i] = in->copies[end->operands[i]->number];
   }
-  cx_opt_replace_all(w, op, out);
+  cpu_opt_replace_all(w, op, out);
   w->revisit = true;
   return NULL;
 }
@@ -167,8 +167,8 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
 
 static bool names_functions(cx_hlo_func *f)
 {
-  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-       op = cx_opt_next(op)) {
+  for (cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+       op = cpu_opt_next(op)) {
     const bool calls = op->kind == CX_HLO_OP_CUSTOM_CALL &&
                        cx_hlo_op_attr(op, CX_HLO_A_CALLED_COMPUTATIONS) != NULL;
     if (calls || op->kind == CX_HLO_OP_OTHER) return true;
@@ -194,14 +194,14 @@ static void keep_only(cx_hlo_module *m, cx_hlo_func *f)
   }
 }
 
-calx_status *cx_opt_inline(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_inline(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *entry = cx_hlo_entry(m);
   CALX_TRY(check_size(m, entry));
   inliner in = { .module = m };
   in.copies = cx_calloc((size_t)m->n_values + 1, sizeof(*in.copies));
   if (in.copies == NULL) return cx_out_of_memory();
-  calx_status *status = cx_opt_walk_func(m, entry, visit, &in, changed);
+  calx_status *status = cpu_opt_walk_func(m, entry, visit, &in, changed);
   cx_free(in.copies);
   CALX_TRY(status);
   if (m->first != m->last && !names_functions(entry)) {

@@ -46,8 +46,8 @@ typedef void use_fn(void *user, cx_hlo_value **operand);
 
 static void each_use(cx_hlo_op *op, use_fn *use, void *user)
 {
-  cx_hlo_op *inner = cx_opt_inner(op);
-  for (; inner != op; inner = cx_opt_next(inner)) {
+  cx_hlo_op *inner = cpu_opt_inner(op);
+  for (; inner != op; inner = cpu_opt_next(inner)) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       use(user, &inner->operands[i]);
     }
@@ -57,21 +57,21 @@ static void each_use(cx_hlo_op *op, use_fn *use, void *user)
 
 // ---- branches ----
 
-static void take_branch(cx_opt_walk *w, cx_hlo_op *op, size_t region)
+static void take_branch(cpu_opt_walk *w, cx_hlo_op *op, size_t region)
 {
   cx_hlo_block *block = op->regions[region].first;
   cx_hlo_op *end = block->last;
   while (block->first != end) {
     cx_hlo_op *inner = block->first;
-    cx_opt_unlink(inner);
+    cpu_opt_unlink(inner);
     cx_hlo_op_append(&w->made, inner);
   }
-  cx_opt_replace_all(w, op, end->operands);
+  cpu_opt_replace_all(w, op, end->operands);
 }
 
-static void visit_branches(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_branches(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  const unsigned char *p = cx_opt_splat(op->operands[0]);
+  const unsigned char *p = cpu_opt_splat(op->operands[0]);
   if (p == NULL) return;
   const int64_t v = cx_hlo_load_int(op->operands[0]->type.tensor.elem, p);
   if (op->kind == CX_HLO_OP_IF) {
@@ -96,7 +96,7 @@ static bool is_result_needed(const state *s, const cx_hlo_op *op)
     const cx_hlo_value *v = &op->results[i];
     if (v->number >= s->n || is_marked(s, s->needed, v)) return true;
   }
-  return !cx_opt_pure(op);
+  return !cpu_opt_pure(op);
 }
 
 // Marks what the body needs to return the live values.
@@ -174,7 +174,7 @@ static void exchange_use(void *user, cx_hlo_value **operand)
 }
 
 // Moves a block to another loop that carries fewer values.
-static bool move_block(cx_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
+static bool move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
                        size_t region, const bool *keep)
 {
   cx_hlo_module *m = w->b.module;
@@ -194,7 +194,7 @@ static bool move_block(cx_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
   while (from->first != NULL) {
     cx_hlo_op *op = from->first;
     each_use(op, exchange_use, &x);
-    cx_opt_unlink(op);
+    cpu_opt_unlink(op);
     cx_hlo_op_append(block, op);
   }
   if (region == 0) return true;
@@ -207,7 +207,7 @@ static bool move_block(cx_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
   return true;
 }
 
-static calx_status *carry_less(cx_opt_walk *w, cx_hlo_op *loop,
+static calx_status *carry_less(cpu_opt_walk *w, cx_hlo_op *loop,
                                const bool *keep, size_t n)
 {
   cx_hlo_builder *b = &w->b;
@@ -232,7 +232,7 @@ static calx_status *carry_less(cx_opt_walk *w, cx_hlo_op *loop,
     out[i] = keep[i] ? &to->results[k++] : loop->operands[i];
   }
   cx_hlo_build_end(b, to);
-  cx_opt_replace_all(w, loop, out);
+  cpu_opt_replace_all(w, loop, out);
   return NULL;
 }
 
@@ -267,7 +267,7 @@ static void depend(void *user, cx_hlo_value **operand)
 static bool is_invariant(const state *s, cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_RETURN || op->n_results == 0 ||
-      op->kind == CX_HLO_OP_OPTIMIZATION_BARRIER || !cx_opt_pure(op)) {
+      op->kind == CX_HLO_OP_OPTIMIZATION_BARRIER || !cpu_opt_pure(op)) {
     return false;
   }
   dependence d = { s, op->block, true };
@@ -288,7 +288,7 @@ static bool is_short(const cx_hlo_op *op)
 }
 
 typedef struct hoist {
-  cx_opt_walk *w;
+  cpu_opt_walk *w;
   const cx_hlo_block *block;
   bool failed;
 } hoist;
@@ -304,7 +304,7 @@ static void outside(void *user, cx_hlo_value **operand)
   while (block_of(*at) == h->block && n < 16) {
     cx_hlo_value *v = *at;
     if (s->copies[v->number] == NULL) {
-      made[n] = cx_opt_copy_op(h->w->b.module, v->op, s->copies);
+      made[n] = cpu_opt_copy_op(h->w->b.module, v->op, s->copies);
       if (made[n] == NULL) {
         h->failed = true;
         return;
@@ -322,7 +322,7 @@ static void outside(void *user, cx_hlo_value **operand)
   while (n > 0) cx_hlo_op_append(&h->w->made, made[--n]);
 }
 
-static calx_status *hoist_from(cx_opt_walk *w, cx_hlo_block *block)
+static calx_status *hoist_from(cpu_opt_walk *w, cx_hlo_block *block)
 {
   state *s = w->user;
   s->generation++;
@@ -340,14 +340,14 @@ static calx_status *hoist_from(cx_opt_walk *w, cx_hlo_block *block)
     hoist h = { w, block, false };
     each_use(op, outside, &h);
     if (h.failed) return cx_out_of_memory();
-    cx_opt_unlink(op);
+    cpu_opt_unlink(op);
     cx_hlo_op_append(&w->made, op);
     w->changed = true;
   }
   return NULL;
 }
 
-static calx_status *hoist_all(cx_opt_walk *w, cx_hlo_op *loop)
+static calx_status *hoist_all(cpu_opt_walk *w, cx_hlo_op *loop)
 {
   state *s = w->user;
   s->copies = cx_calloc((size_t)w->b.module->n_values + 1, sizeof(*s->copies));
@@ -361,11 +361,11 @@ static calx_status *hoist_all(cx_opt_walk *w, cx_hlo_op *loop)
 
 // ---- the pass ----
 
-static calx_status *visit_loop(cx_opt_walk *w, cx_hlo_op *loop)
+static calx_status *visit_loop(cpu_opt_walk *w, cx_hlo_op *loop)
 {
   const cx_hlo_block *condition = loop->regions[0].first;
-  if (cx_opt_is_number(condition->last->operands[0], 0)) {
-    cx_opt_replace_all(w, loop, loop->operands);
+  if (cpu_opt_is_number(condition->last->operands[0], 0)) {
+    cpu_opt_replace_all(w, loop, loop->operands);
     return NULL;
   }
   CALX_TRY(hoist_all(w, loop));
@@ -378,7 +378,7 @@ static calx_status *visit_loop(cx_opt_walk *w, cx_hlo_op *loop)
   return n == loop->n_operands ? NULL : carry_less(w, loop, keep, n);
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_WHILE: return visit_loop(w, op);
@@ -390,24 +390,24 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
 
 static bool has_control(cx_hlo_func *f)
 {
-  for (cx_hlo_op *op = cx_opt_first(f->body.first); op != NULL;
-       op = cx_opt_next(op)) {
-    if (cx_opt_is_control(op)) return true;
+  for (cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+       op = cpu_opt_next(op)) {
+    if (cpu_opt_is_control(op)) return true;
   }
   return false;
 }
 
-calx_status *cx_opt_loops(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_loops(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
   if (!has_control(f)) return NULL;
   state s = { .n = m->n_values };
-  s.uses = cx_opt_uses(m, f);
+  s.uses = cpu_opt_uses(m, f);
   s.needed = cx_calloc((size_t)s.n + 1, sizeof *s.needed);
   s.steady = cx_calloc((size_t)s.n + 1, sizeof *s.steady);
   calx_status *status = cx_out_of_memory();
   if (s.uses != NULL && s.needed != NULL && s.steady != NULL) {
-    status = cx_opt_walk_func(m, f, visit, &s, changed);
+    status = cpu_opt_walk_func(m, f, visit, &s, changed);
   }
   cx_free(s.uses);
   cx_free(s.needed);

@@ -57,23 +57,23 @@ static bool keeps_order(cx_hlo_ints p, cx_hlo_ints batch, cx_hlo_ints contract)
   return true;
 }
 
-static cx_hlo_ints through(cx_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list)
+static cx_hlo_ints through(cpu_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list)
 {
-  int64_t *moved = cx_opt_list(w, list.n);
+  int64_t *moved = cpu_opt_list(w, list.n);
   if (moved == NULL) return list;
   for (size_t i = 0; i < list.n; i++) moved[i] = p.v[list.v[i]];
   return (cx_hlo_ints){ moved, list.n };
 }
 
 // Transposes of the operands.
-static void fold_into_dot(cx_opt_walk *w, cx_hlo_op *op)
+static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_dot_numbers n;
   memcpy(&n, cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS), sizeof n);
   cx_hlo_value *operands[2] = { op->operands[0], op->operands[1] };
   bool change = false;
   for (int i = 0; i < 2; i++) {
-    const cx_hlo_op *t = cx_opt_made_by(operands[i], CX_HLO_OP_TRANSPOSE);
+    const cx_hlo_op *t = cpu_opt_made_by(operands[i], CX_HLO_OP_TRANSPOSE);
     if (t == NULL) continue;
     const cx_hlo_ints p = cx_hlo_op_ints(t, CX_HLO_A_PERMUTATION);
     cx_hlo_ints *batch = i == 0 ? &n.lhs_batch : &n.rhs_batch;
@@ -90,12 +90,12 @@ static void fold_into_dot(cx_opt_walk *w, cx_hlo_op *op)
   cx_hlo_build_attr(&w->b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
                     cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n));
   cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cx_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
 // A transpose that exchanges the free dimensions of the two operands exchanges
 // the operands.
-static void fold_dot_into(cx_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
+static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
 {
   cx_hlo_dot_numbers n;
   memcpy(&n, cx_hlo_op_struct(dot, CX_HLO_A_DOT_DIMENSION_NUMBERS), sizeof n);
@@ -125,18 +125,18 @@ static void fold_dot_into(cx_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
       &w->b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
       cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &swapped));
   cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cx_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
 // ---- convolution ----
 
-static bool flip_window(cx_opt_walk *w, const cx_hlo_op *op,
+static bool flip_window(cpu_opt_walk *w, const cx_hlo_op *op,
                         const cx_hlo_conv_numbers *n, cx_hlo_ints dims,
                         const cx_hlo_attr **out)
 {
   const size_t spatial = n->kernel_spatial.n;
   const cx_hlo_ints old = cx_hlo_op_ints(op, CX_HLO_A_WINDOW_REVERSAL);
-  int64_t *flags = cx_opt_list(w, spatial);
+  int64_t *flags = cpu_opt_list(w, spatial);
   if (flags == NULL) return false;
   size_t found = 0;
   for (size_t i = 0; i < spatial; i++) {
@@ -150,13 +150,13 @@ static bool flip_window(cx_opt_walk *w, const cx_hlo_op *op,
 }
 
 // Transposes of input and kernel, and a reversal of the kernel's window.
-static void fold_into_convolution(cx_opt_walk *w, cx_hlo_op *op)
+static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_conv_numbers n = *cx_hlo_op_conv(op);
   cx_hlo_value *operands[2] = { op->operands[0], op->operands[1] };
   const cx_hlo_attr *reversal = NULL;
   bool change = false;
-  const cx_hlo_op *flip = cx_opt_made_by(operands[1], CX_HLO_OP_REVERSE);
+  const cx_hlo_op *flip = cpu_opt_made_by(operands[1], CX_HLO_OP_REVERSE);
   if (flip != NULL &&
       flip_window(w, op, &n, cx_hlo_op_ints(flip, CX_HLO_A_DIMENSIONS),
                   &reversal)) {
@@ -165,7 +165,7 @@ static void fold_into_convolution(cx_opt_walk *w, cx_hlo_op *op)
   } else {
     reversal = NULL;
   }
-  const cx_hlo_op *t = cx_opt_made_by(operands[0], CX_HLO_OP_TRANSPOSE);
+  const cx_hlo_op *t = cpu_opt_made_by(operands[0], CX_HLO_OP_TRANSPOSE);
   if (t != NULL) {
     const cx_hlo_ints p = cx_hlo_op_ints(t, CX_HLO_A_PERMUTATION);
     n.input_batch = p.v[n.input_batch];
@@ -174,7 +174,7 @@ static void fold_into_convolution(cx_opt_walk *w, cx_hlo_op *op)
     operands[0] = t->operands[0];
     change = true;
   }
-  t = cx_opt_made_by(operands[1], CX_HLO_OP_TRANSPOSE);
+  t = cpu_opt_made_by(operands[1], CX_HLO_OP_TRANSPOSE);
   if (t != NULL) {
     const cx_hlo_ints p = cx_hlo_op_ints(t, CX_HLO_A_PERMUTATION);
     n.kernel_input = p.v[n.kernel_input];
@@ -192,16 +192,16 @@ static void fold_into_convolution(cx_opt_walk *w, cx_hlo_op *op)
     cx_hlo_build_attr(&w->b, r, CX_HLO_A_WINDOW_REVERSAL, reversal);
   }
   cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cx_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
 // A transpose of the result names its dimensions otherwise.
-static void fold_convolution_into(cx_opt_walk *w, cx_hlo_op *op,
+static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
                                   const cx_hlo_op *convolution)
 {
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
   cx_hlo_conv_numbers n = *cx_hlo_op_conv(convolution);
-  int64_t *to = cx_opt_list(w, p.n);
+  int64_t *to = cpu_opt_list(w, p.n);
   if (to == NULL) return;
   for (size_t i = 0; i < p.n; i++) to[p.v[i]] = (int64_t)i;
   const cx_hlo_ints inverse = { to, p.n };
@@ -213,7 +213,7 @@ static void fold_convolution_into(cx_opt_walk *w, cx_hlo_op *op,
   cx_hlo_build_attr(&w->b, r, CX_HLO_A_CONV_DIMENSION_NUMBERS,
                     cx_hlo_attr_conv(w->b.module, &n));
   cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cx_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
 // ---- behind elementwise operations ----
@@ -226,8 +226,8 @@ static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
 // Whether two operations do the same to elements that stand alike.
 static bool same_motion(const cx_hlo_op *a, const cx_hlo_op *b)
 {
-  if (a->kind != b->kind || !cx_opt_same_dims(&a->operands[0]->type.tensor,
-                                              &b->operands[0]->type.tensor)) {
+  if (a->kind != b->kind || !cpu_opt_same_dims(&a->operands[0]->type.tensor,
+                                               &b->operands[0]->type.tensor)) {
     return false;
   }
   if (a->kind == CX_HLO_OP_RESHAPE) return true;
@@ -244,7 +244,7 @@ static const cx_hlo_op *common_motion(const mover *m, const cx_hlo_op *op)
   const cx_hlo_op *motion = NULL;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_value *v = op->operands[i];
-    if (cx_opt_splat(v) != NULL) continue;
+    if (cpu_opt_splat(v) != NULL) continue;
     const cx_hlo_op *by = v->op;
     if (by == NULL ||
         (by->kind != CX_HLO_OP_BROADCAST_IN_DIM &&
@@ -279,7 +279,7 @@ static cx_hlo_value *moved(cx_hlo_builder *b, const cx_hlo_op *motion,
   }
 }
 
-static void move_behind(cx_opt_walk *w, cx_hlo_op *op)
+static void move_behind(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_op *motion = common_motion(w->user, op);
   if (motion == NULL || op->n_operands > 3) return;
@@ -289,21 +289,21 @@ static void move_behind(cx_opt_walk *w, cx_hlo_op *op)
   cx_hlo_value *operands[3] = { NULL, NULL, NULL };
   for (uint32_t i = 0; i < op->n_operands; i++) {
     cx_hlo_value *v = op->operands[i];
-    const unsigned char *element = cx_opt_splat(v);
+    const unsigned char *element = cpu_opt_splat(v);
     from.elem = v->type.tensor.elem;
     operands[i] = element == NULL ? v->op->operands[0]
-                                  : cx_opt_splat_like(b, &from, element);
+                                  : cpu_opt_splat_like(b, &from, element);
   }
   from.elem = to->elem;
   cx_hlo_op *r = begin_like(b, op, operands);
   if (r == NULL) return;
   cx_hlo_build_declare(b, r, 0, &from);
-  cx_opt_replace(w, op, moved(b, motion, cx_hlo_build_end(b, r), to));
+  cpu_opt_replace(w, op, moved(b, motion, cx_hlo_build_end(b, r), to));
 }
 
 // ---- the pass ----
 
-static void visit_transpose(cx_opt_walk *w, cx_hlo_op *op)
+static void visit_transpose(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   if (x->op == NULL || !is_used_once(w->user, x) || x->op->block != op->block) {
@@ -315,7 +315,7 @@ static void visit_transpose(cx_opt_walk *w, cx_hlo_op *op)
   }
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_DOT_GENERAL: fold_into_dot(w, op); break;
@@ -323,18 +323,18 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_TRANSPOSE: visit_transpose(w, op); break;
     case CX_HLO_OP_MAP: break;
     default:
-      if (cx_opt_is_elementwise(op)) move_behind(w, op);
+      if (cpu_opt_is_elementwise(op)) move_behind(w, op);
       break;
   }
   return NULL;
 }
 
-calx_status *cx_opt_move(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_move(cx_hlo_module *m, bool *changed)
 {
-  mover state = { cx_opt_uses(m, cx_hlo_entry(m)), m->n_values };
+  mover state = { cpu_opt_uses(m, cx_hlo_entry(m)), m->n_values };
   if (state.uses == NULL) return cx_out_of_memory();
   calx_status *status =
-      cx_opt_walk_func(m, cx_hlo_entry(m), visit, &state, changed);
+      cpu_opt_walk_func(m, cx_hlo_entry(m), visit, &state, changed);
   cx_free(state.uses);
   return status;
 }

@@ -14,30 +14,30 @@
 
 typedef struct pass {
   const char *name;
-  cx_opt_pass_fn *run;
+  cpu_opt_pass_fn *run;
   bool simple;  // for the interpreter, too
 } pass;
 
 static const pass once[] = {
-  { "async", cx_opt_async, false },
-  { "inline", cx_opt_inline, true },
-  { "chlo", cx_opt_chlo, true },
-  { "decompose", cx_opt_decompose, false },
+  { "async", cpu_opt_async, false },
+  { "inline", cpu_opt_inline, true },
+  { "chlo", cpu_opt_chlo, true },
+  { "decompose", cpu_opt_decompose, false },
 };
 
 static const pass rounds[] = {
-  { "algebra", cx_opt_algebra, false }, { "shapes", cx_opt_shapes, false },
-  { "fold", cx_opt_fold, false },       { "move", cx_opt_move, false },
-  { "loops", cx_opt_loops, false },     { "cse", cx_opt_cse, false },
-  { "dce", cx_opt_dce, false },
+  { "algebra", cpu_opt_algebra, false }, { "shapes", cpu_opt_shapes, false },
+  { "fold", cpu_opt_fold, false },       { "move", cpu_opt_move, false },
+  { "loops", cpu_opt_loops, false },     { "cse", cpu_opt_cse, false },
+  { "dce", cpu_opt_dce, false },
 };
 
 static const pass last[] = {
-  { "pieces", cx_opt_pieces, false },
+  { "pieces", cpu_opt_pieces, false },
 };
 
 static calx_status *run_pass(cx_hlo_module *m, const pass *p,
-                             const cx_opt_options *options, bool *changed)
+                             const cpu_opt_options *options, bool *changed)
 {
   if (options->decompose_only && !p->simple) return NULL;
   bool here = false;
@@ -62,7 +62,8 @@ static uint32_t number_block(cx_hlo_block *block, uint32_t next)
 {
   if (block == NULL) return next;
   next = number_values(block->args, block->n_args, next);
-  for (cx_hlo_op *op = cx_opt_first(block); op != NULL; op = cx_opt_next(op)) {
+  for (cx_hlo_op *op = cpu_opt_first(block); op != NULL;
+       op = cpu_opt_next(op)) {
     for (uint32_t r = 0; r < op->n_regions; r++) {
       cx_hlo_block *inner = op->regions[r].first;
       if (inner == NULL) continue;
@@ -91,7 +92,7 @@ static void renumber(cx_hlo_module *m)
   m->n_values = next;
 }
 
-calx_status *cx_opt_run(cx_hlo_module *m, const cx_opt_options *options)
+calx_status *cpu_opt_run(cx_hlo_module *m, const cpu_opt_options *options)
 {
   bool changed = false;
   for (size_t i = 0; i < sizeof once / sizeof *once; i++) {

@@ -10,14 +10,14 @@
 
 // Groups, from the first operand on, until no more than a loop takes are left,
 // or all operands are in groups. Returns how many are left.
-static size_t group(cx_opt_walk *w, cx_hlo_value **list, size_t n, int64_t dim)
+static size_t group(cpu_opt_walk *w, cx_hlo_value **list, size_t n, int64_t dim)
 {
   size_t left = n;
   size_t kept = 0;
   for (size_t i = 0; i < n;) {
     // One more than what has to go: the group's own result stays.
-    size_t size = left > CX_JIT_PIECES ? left - CX_JIT_PIECES + 1 : 1;
-    if (size > CX_JIT_PIECES) size = CX_JIT_PIECES;
+    size_t size = left > CPU_JIT_PIECES ? left - CPU_JIT_PIECES + 1 : 1;
+    if (size > CPU_JIT_PIECES) size = CPU_JIT_PIECES;
     if (size > n - i) size = n - i;
     cx_hlo_value *v = list[i];
     if (size > 1) v = cx_hlo_concatenate(&w->b, list + i, size, dim);
@@ -29,9 +29,9 @@ static size_t group(cx_opt_walk *w, cx_hlo_value **list, size_t n, int64_t dim)
   return kept;
 }
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  if (op->kind != CX_HLO_OP_CONCATENATE || op->n_operands <= CX_JIT_PIECES) {
+  if (op->kind != CX_HLO_OP_CONCATENATE || op->n_operands <= CPU_JIT_PIECES) {
     return NULL;
   }
   const int64_t dim = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
@@ -39,15 +39,15 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
   cx_hlo_value **list = CX_ARENA_ARRAY(&w->b.module->arena, cx_hlo_value *, n);
   if (list == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) list[i] = op->operands[i];
-  while (n > CX_JIT_PIECES) n = group(w, list, n, dim);
+  while (n > CPU_JIT_PIECES) n = group(w, list, n, dim);
   // Nothing: there was no memory, which the walk tells.
   if (n != 0) {
-    cx_opt_replace(w, op, cx_hlo_concatenate(&w->b, list, n, dim));
+    cpu_opt_replace(w, op, cx_hlo_concatenate(&w->b, list, n, dim));
   }
   return NULL;
 }
 
-calx_status *cx_opt_pieces(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_pieces(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

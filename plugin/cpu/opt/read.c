@@ -7,7 +7,7 @@
 
 // ---- order ----
 
-cx_hlo_op *cx_opt_inner(const cx_hlo_op *op)
+cx_hlo_op *cpu_opt_inner(const cx_hlo_op *op)
 {
   for (;;) {
     const cx_hlo_op *inner = NULL;
@@ -19,21 +19,21 @@ cx_hlo_op *cx_opt_inner(const cx_hlo_op *op)
   }
 }
 
-cx_hlo_op *cx_opt_first(const cx_hlo_block *block)
+cx_hlo_op *cpu_opt_first(const cx_hlo_block *block)
 {
   return block == NULL || block->first == NULL ? NULL
-                                               : cx_opt_inner(block->first);
+                                               : cpu_opt_inner(block->first);
 }
 
-cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
+cx_hlo_op *cpu_opt_next(const cx_hlo_op *op)
 {
-  if (op->next != NULL) return cx_opt_inner(op->next);
+  if (op->next != NULL) return cpu_opt_inner(op->next);
   const cx_hlo_region *region = op->block->region;
   cx_hlo_op *parent = region->op;
   if (parent == NULL) return NULL;
   for (size_t r = (size_t)(region - parent->regions) + 1; r < parent->n_regions;
        r++) {
-    cx_hlo_op *first = cx_opt_first(parent->regions[r].first);
+    cx_hlo_op *first = cpu_opt_first(parent->regions[r].first);
     if (first != NULL) return first;
   }
   return parent;
@@ -41,25 +41,25 @@ cx_hlo_op *cx_opt_next(const cx_hlo_op *op)
 
 // ---- values ----
 
-cx_hlo_op *cx_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
+cx_hlo_op *cpu_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
 {
   return v->op != NULL && v->op->kind == kind ? v->op : NULL;
 }
 
-const cx_hlo_elements *cx_opt_literal(const cx_hlo_value *v)
+const cx_hlo_elements *cpu_opt_literal(const cx_hlo_value *v)
 {
   if (v->op == NULL || v->op->kind != CX_HLO_OP_CONSTANT) return NULL;
   return &cx_hlo_op_attr(v->op, CX_HLO_A_VALUE)->as.elements;
 }
 
-const unsigned char *cx_opt_splat(const cx_hlo_value *v)
+const unsigned char *cpu_opt_splat(const cx_hlo_value *v)
 {
   // Far more steps than any program needs, so that the time stays bounded.
   for (int step = 0; step < 16 && v->op != NULL; step++) {
     const cx_hlo_op *op = v->op;
     switch (op->kind) {
       case CX_HLO_OP_CONSTANT: {
-        const cx_hlo_elements *e = cx_opt_literal(v);
+        const cx_hlo_elements *e = cpu_opt_literal(v);
         const bool one = e->size == cx_hlo_elem_bytes(e->type.tensor.elem);
         return one && (e->splat || cx_hlo_type_elements(&e->type.tensor) == 1)
                    ? e->data
@@ -77,9 +77,9 @@ const unsigned char *cx_opt_splat(const cx_hlo_value *v)
   return NULL;
 }
 
-bool cx_opt_is_number(const cx_hlo_value *v, double number)
+bool cpu_opt_is_number(const cx_hlo_value *v, double number)
 {
-  const unsigned char *p = cx_opt_splat(v);
+  const unsigned char *p = cpu_opt_splat(v);
   if (p == NULL) return false;
   const cx_hlo_elem e = v->type.tensor.elem;
   if (cx_hlo_elem_is_complex(e)) {
@@ -91,8 +91,8 @@ bool cx_opt_is_number(const cx_hlo_value *v, double number)
   return (double)cx_hlo_load_int(e, p) == number;
 }
 
-cx_hlo_value *cx_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
-                                const unsigned char *element)
+cx_hlo_value *cpu_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
+                                 const unsigned char *element)
 {
   cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
   if (op == NULL) return NULL;
@@ -102,7 +102,7 @@ cx_hlo_value *cx_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
   return cx_hlo_build_end(b, op);
 }
 
-bool cx_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
+bool cpu_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
 {
   return a->rank == b->rank &&
          (a->rank == 0 ||
@@ -111,14 +111,14 @@ bool cx_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
 
 // ---- operations ----
 
-cx_hlo_str cx_opt_name(const cx_hlo_op *op)
+cx_hlo_str cpu_opt_name(const cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_OTHER) return op->name;
   const char *name = cx_hlo_op_info_of(op->kind)->name;
   return (cx_hlo_str){ name, strlen(name) };
 }
 
-const cx_hlo_attr *cx_opt_attr(const cx_hlo_op *op, const char *name)
+const cx_hlo_attr *cpu_opt_attr(const cx_hlo_op *op, const char *name)
 {
   const cx_hlo_op_info *info = cx_hlo_op_info_of(op->kind);
   for (size_t i = 0; i < info->n_attrs; i++) {
@@ -132,13 +132,13 @@ const cx_hlo_attr *cx_opt_attr(const cx_hlo_op *op, const char *name)
   return NULL;
 }
 
-bool cx_opt_is_control(const cx_hlo_op *op)
+bool cpu_opt_is_control(const cx_hlo_op *op)
 {
   return op->kind == CX_HLO_OP_WHILE || op->kind == CX_HLO_OP_IF ||
          op->kind == CX_HLO_OP_CASE;
 }
 
-bool cx_opt_is_elementwise(const cx_hlo_op *op)
+bool cpu_opt_is_elementwise(const cx_hlo_op *op)
 {
   return (op->kind >= CX_HLO_OP_ADD && op->kind <= CX_HLO_OP_CLAMP) ||
          op->kind == CX_HLO_OP_CONVERT;
@@ -171,11 +171,11 @@ static bool has_effect(const cx_hlo_op *op)
   }
 }
 
-bool cx_opt_pure(const cx_hlo_op *op)
+bool cpu_opt_pure(const cx_hlo_op *op)
 {
   if (has_effect(op)) return false;
-  const cx_hlo_op *inner = cx_opt_inner(op);
-  for (; inner != op; inner = cx_opt_next(inner)) {
+  const cx_hlo_op *inner = cpu_opt_inner(op);
+  for (; inner != op; inner = cpu_opt_next(inner)) {
     if (has_effect(inner)) return false;
   }
   return true;

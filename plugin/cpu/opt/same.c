@@ -66,7 +66,7 @@ static bool same_list(const cx_hlo_attr *a, const cx_hlo_attr *b)
 {
   if (a->as.list.n != b->as.list.n) return false;
   for (size_t i = 0; i < a->as.list.n; i++) {
-    if (!cx_opt_attr_same(a->as.list.items[i], b->as.list.items[i])) {
+    if (!cpu_opt_attr_same(a->as.list.items[i], b->as.list.items[i])) {
       return false;
     }
   }
@@ -79,7 +79,7 @@ static bool same_dict(const cx_hlo_attr *a, const cx_hlo_attr *b)
   for (size_t i = 0; i < a->as.dict.n; i++) {
     const cx_hlo_named *x = &a->as.dict.items[i];
     const cx_hlo_named *y = &b->as.dict.items[i];
-    if (!same_str(x->name, y->name) || !cx_opt_attr_same(x->attr, y->attr)) {
+    if (!same_str(x->name, y->name) || !cpu_opt_attr_same(x->attr, y->attr)) {
       return false;
     }
   }
@@ -87,7 +87,7 @@ static bool same_dict(const cx_hlo_attr *a, const cx_hlo_attr *b)
 }
 
 // The parser bounds how deep attributes nest.
-bool cx_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
+bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
 {
   if (a == b) return true;
   if (a == NULL || b == NULL) return false;
@@ -133,11 +133,11 @@ static bool same_kind(const cx_hlo_op *a, const cx_hlo_op *b)
   }
   const size_t n_attrs = cx_hlo_op_info_of(a->kind)->n_attrs;
   for (size_t i = 0; i < n_attrs; i++) {
-    if (!cx_opt_attr_same(a->attrs[i], b->attrs[i])) return false;
+    if (!cpu_opt_attr_same(a->attrs[i], b->attrs[i])) return false;
   }
   for (size_t i = 0; i < a->n_extra; i++) {
     if (!same_str(a->extra[i].name, b->extra[i].name) ||
-        !cx_opt_attr_same(a->extra[i].attr, b->extra[i].attr)) {
+        !cpu_opt_attr_same(a->extra[i].attr, b->extra[i].attr)) {
       return false;
     }
   }
@@ -164,7 +164,7 @@ static bool same_in(const cx_hlo_value *x, const cx_hlo_block *a,
   return p == q;
 }
 
-bool cx_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b)
+bool cpu_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b)
 {
   const cx_hlo_block *x = a->first;
   const cx_hlo_block *y = b->first;
@@ -186,14 +186,14 @@ bool cx_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b)
   return p == q;
 }
 
-bool cx_opt_same(const cx_hlo_op *a, const cx_hlo_op *b)
+bool cpu_opt_same(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   if (!same_kind(a, b)) return false;
   for (uint32_t i = 0; i < a->n_operands; i++) {
     if (a->operands[i] != b->operands[i]) return false;
   }
   for (uint32_t i = 0; i < a->n_regions; i++) {
-    if (!cx_opt_region_same(&a->regions[i], &b->regions[i])) return false;
+    if (!cpu_opt_region_same(&a->regions[i], &b->regions[i])) return false;
   }
   return true;
 }
@@ -234,7 +234,7 @@ static uint64_t mix_attr(uint64_t h, const cx_hlo_attr *a)
   }
 }
 
-uint64_t cx_opt_hash(const cx_hlo_op *op)
+uint64_t cpu_opt_hash(const cx_hlo_op *op)
 {
   uint64_t h = mix(0, (uint64_t)op->kind);
   for (uint32_t i = 0; i < op->n_operands; i++) {

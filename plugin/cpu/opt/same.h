@@ -1,15 +1,15 @@
 // opt/same: whether two operations compute the same from the same operands.
-#ifndef CX_OPT_SAME_H
-#define CX_OPT_SAME_H
+#ifndef CPU_OPT_SAME_H
+#define CPU_OPT_SAME_H
 
 #include "hlo/module.h"
 
-bool cx_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b);
+bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b);
 // Kind, operands, attributes, result types, regions (small ones).
-bool cx_opt_same(const cx_hlo_op *a, const cx_hlo_op *b);
+bool cpu_opt_same(const cx_hlo_op *a, const cx_hlo_op *b);
 // Equal for what is the same.
-uint64_t cx_opt_hash(const cx_hlo_op *op);
+uint64_t cpu_opt_hash(const cx_hlo_op *op);
 // Whether the regions' one blocks are the same but for the names of values.
-bool cx_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b);
+bool cpu_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b);
 
 #endif

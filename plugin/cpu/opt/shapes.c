@@ -6,7 +6,7 @@
 
 #include "opt/passes.h"
 
-bool cx_opt_is_identity(const int64_t *list, size_t n)
+bool cpu_opt_is_identity(const int64_t *list, size_t n)
 {
   for (size_t i = 0; i < n; i++) {
     if (list[i] != (int64_t)i) return false;
@@ -41,7 +41,7 @@ static bool ascending_but_ones(const cx_hlo_type *t, const int64_t *order)
 // ---- reshape ----
 
 // A literal with other sizes; its bytes are shared.
-static cx_hlo_value *literal_as(cx_opt_walk *w, const cx_hlo_elements *e,
+static cx_hlo_value *literal_as(cpu_opt_walk *w, const cx_hlo_elements *e,
                                 const cx_hlo_any *type)
 {
   cx_hlo_builder *b = &w->b;
@@ -58,18 +58,18 @@ static cx_hlo_value *literal_as(cx_opt_walk *w, const cx_hlo_elements *e,
   return cx_hlo_build_end(b, op);
 }
 
-static cx_hlo_value *reshape(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *reshape(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  if (cx_opt_same_dims(&x->type.tensor, to)) return x;
-  const cx_hlo_elements *literal = cx_opt_literal(x);
+  if (cpu_opt_same_dims(&x->type.tensor, to)) return x;
+  const cx_hlo_elements *literal = cpu_opt_literal(x);
   if (literal != NULL) return literal_as(w, literal, &op->results[0].type);
-  const cx_hlo_op *inner = cx_opt_made_by(x, CX_HLO_OP_RESHAPE);
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_RESHAPE);
   if (inner != NULL) {
     return cx_hlo_reshape(&w->b, inner->operands[0], to->dims, to->rank);
   }
-  inner = cx_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
+  inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL && inner->operands[0]->type.tensor.rank == 0) {
     return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
                                    to->rank, NULL);
@@ -79,15 +79,15 @@ static cx_hlo_value *reshape(cx_opt_walk *w, cx_hlo_op *op)
 
 // ---- transpose ----
 
-static cx_hlo_value *transpose(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *transpose(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *from = &x->type.tensor;
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
-  if (cx_opt_is_identity(p.v, p.n)) return x;
-  const cx_hlo_op *inner = cx_opt_made_by(x, CX_HLO_OP_TRANSPOSE);
-  int64_t *list = cx_opt_list(w, p.n);
+  if (cpu_opt_is_identity(p.v, p.n)) return x;
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_TRANSPOSE);
+  int64_t *list = cpu_opt_list(w, p.n);
   if (list == NULL) return NULL;
   if (inner != NULL) {
     const cx_hlo_ints q = cx_hlo_op_ints(inner, CX_HLO_A_PERMUTATION);
@@ -96,16 +96,16 @@ static cx_hlo_value *transpose(cx_opt_walk *w, cx_hlo_op *op)
   }
   // Where each of x's dimensions goes.
   for (size_t i = 0; i < p.n; i++) list[p.v[i]] = (int64_t)i;
-  inner = cx_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
+  inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL) {
     const cx_hlo_ints at = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
-    int64_t *moved = cx_opt_list(w, at.n);
+    int64_t *moved = cpu_opt_list(w, at.n);
     if (moved == NULL) return NULL;
     for (size_t i = 0; i < at.n; i++) moved[i] = list[at.v[i]];
     return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
                                    to->rank, moved);
   }
-  inner = cx_opt_made_by(x, CX_HLO_OP_IOTA);
+  inner = cpu_opt_made_by(x, CX_HLO_OP_IOTA);
   if (inner != NULL) {
     const int64_t d = cx_hlo_op_int(inner, CX_HLO_A_IOTA_DIMENSION);
     return cx_hlo_iota(&w->b, *to, list[d]);
@@ -117,7 +117,7 @@ static cx_hlo_value *transpose(cx_opt_walk *w, cx_hlo_op *op)
 // ---- broadcast_in_dim ----
 
 // A reshape that adds dimensions of 1 is passed by: x has none.
-static cx_hlo_value *broadcast_reshaped(cx_opt_walk *w, cx_hlo_op *op,
+static cx_hlo_value *broadcast_reshaped(cpu_opt_walk *w, cx_hlo_op *op,
                                         const cx_hlo_op *inner)
 {
   cx_hlo_value *x = inner->operands[0];
@@ -129,7 +129,7 @@ static cx_hlo_value *broadcast_reshaped(cx_opt_walk *w, cx_hlo_op *op,
   for (size_t i = 0; i < from->rank; i++) {
     if (from->dims[i] == 1) return NULL;
   }
-  int64_t *moved = cx_opt_list(w, from->rank);
+  int64_t *moved = cpu_opt_list(w, from->rank);
   if (moved == NULL) return NULL;
   size_t k = 0;
   for (size_t i = 0; i < middle->rank; i++) {
@@ -138,25 +138,25 @@ static cx_hlo_value *broadcast_reshaped(cx_opt_walk *w, cx_hlo_op *op,
   return cx_hlo_broadcast_in_dim(&w->b, x, to->dims, to->rank, moved);
 }
 
-static cx_hlo_value *broadcast(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *broadcast(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *from = &x->type.tensor;
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const cx_hlo_ints at = cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS);
-  const unsigned char *element = cx_opt_splat(x);
-  if (element != NULL) return cx_opt_splat_like(&w->b, to, element);
-  if (cx_opt_same_dims(from, to) && cx_opt_is_identity(at.v, at.n)) return x;
-  const cx_hlo_op *inner = cx_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
+  const unsigned char *element = cpu_opt_splat(x);
+  if (element != NULL) return cpu_opt_splat_like(&w->b, to, element);
+  if (cpu_opt_same_dims(from, to) && cpu_opt_is_identity(at.v, at.n)) return x;
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL) {
     const cx_hlo_ints b = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
-    int64_t *list = cx_opt_list(w, b.n);
+    int64_t *list = cpu_opt_list(w, b.n);
     if (list == NULL) return NULL;
     for (size_t i = 0; i < b.n; i++) list[i] = at.v[b.v[i]];
     return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
                                    to->rank, list);
   }
-  inner = cx_opt_made_by(x, CX_HLO_OP_RESHAPE);
+  inner = cpu_opt_made_by(x, CX_HLO_OP_RESHAPE);
   if (inner != NULL) {
     cx_hlo_value *r = broadcast_reshaped(w, op, inner);
     if (r != NULL) return r;
@@ -169,7 +169,7 @@ static cx_hlo_value *broadcast(cx_opt_walk *w, cx_hlo_op *op)
 
 // ---- reverse, pad, concatenate ----
 
-static cx_hlo_value *reverse(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *reverse(cpu_opt_walk *w, cx_hlo_op *op)
 {
   (void)w;
   cx_hlo_value *x = op->operands[0];
@@ -178,8 +178,8 @@ static cx_hlo_value *reverse(cx_opt_walk *w, cx_hlo_op *op)
   for (size_t i = 0; i < dims.n; i++) {
     nothing = nothing && x->type.tensor.dims[dims.v[i]] <= 1;
   }
-  if (nothing || cx_opt_splat(x) != NULL) return x;
-  const cx_hlo_op *inner = cx_opt_made_by(x, CX_HLO_OP_REVERSE);
+  if (nothing || cpu_opt_splat(x) != NULL) return x;
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_REVERSE);
   if (inner == NULL) return NULL;
   const cx_hlo_ints other = cx_hlo_op_ints(inner, CX_HLO_A_DIMENSIONS);
   const bool same = other.n == dims.n &&
@@ -195,29 +195,29 @@ static bool all_zero(cx_hlo_ints list)
   return true;
 }
 
-static cx_hlo_value *pad(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *pad(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   if (all_zero(cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW)) &&
       all_zero(cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_HIGH))) {
     const cx_hlo_ints inside = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
     if (all_zero(inside) ||
-        cx_opt_same_dims(&x->type.tensor, &op->results[0].type.tensor)) {
+        cpu_opt_same_dims(&x->type.tensor, &op->results[0].type.tensor)) {
       return x;
     }
   }
-  const unsigned char *p = cx_opt_splat(x);
-  const unsigned char *q = cx_opt_splat(op->operands[1]);
+  const unsigned char *p = cpu_opt_splat(x);
+  const unsigned char *q = cpu_opt_splat(op->operands[1]);
   const size_t size = cx_hlo_elem_bytes(x->type.tensor.elem);
   if (p == NULL || q == NULL || memcmp(p, q, size) != 0) return NULL;
-  return cx_opt_splat_like(&w->b, &op->results[0].type.tensor, p);
+  return cpu_opt_splat_like(&w->b, &op->results[0].type.tensor, p);
 }
 
 // Whether y is the slice of a tensor that goes on where x, another of it, ends.
 static bool goes_on(const cx_hlo_value *x, const cx_hlo_value *y, int64_t dim)
 {
-  const cx_hlo_op *p = cx_opt_made_by(x, CX_HLO_OP_SLICE);
-  const cx_hlo_op *q = cx_opt_made_by(y, CX_HLO_OP_SLICE);
+  const cx_hlo_op *p = cpu_opt_made_by(x, CX_HLO_OP_SLICE);
+  const cx_hlo_op *q = cpu_opt_made_by(y, CX_HLO_OP_SLICE);
   if (p == NULL || q == NULL || p->operands[0] != q->operands[0]) return false;
   const cx_hlo_ints pl = cx_hlo_op_ints(p, CX_HLO_A_LIMIT_INDICES);
   const cx_hlo_ints ps = cx_hlo_op_ints(p, CX_HLO_A_START_INDICES);
@@ -237,7 +237,7 @@ static bool goes_on(const cx_hlo_value *x, const cx_hlo_value *y, int64_t dim)
 }
 
 // All operands are neighbouring slices: one slice from the first to the last.
-static cx_hlo_value *joined(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
+static cx_hlo_value *joined(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
 {
   for (uint32_t i = 1; i < op->n_operands; i++) {
     if (!goes_on(op->operands[i - 1], op->operands[i], dim)) return NULL;
@@ -245,7 +245,7 @@ static cx_hlo_value *joined(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
   const cx_hlo_op *first = op->operands[0]->op;
   const cx_hlo_op *last = op->operands[op->n_operands - 1]->op;
   const cx_hlo_ints limit = cx_hlo_op_ints(first, CX_HLO_A_LIMIT_INDICES);
-  int64_t *list = cx_opt_list(w, limit.n);
+  int64_t *list = cpu_opt_list(w, limit.n);
   if (list == NULL) return NULL;
   memcpy(list, limit.v, limit.n * sizeof *list);
   list[dim] = cx_hlo_op_ints(last, CX_HLO_A_LIMIT_INDICES).v[dim];
@@ -255,13 +255,13 @@ static cx_hlo_value *joined(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
 }
 
 // Empty operands go, those that are concatenations are taken apart.
-static cx_hlo_value *flattened(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
+static cx_hlo_value *flattened(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
 {
   size_t n = 0;
   bool change = false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_op *inner =
-        cx_opt_made_by(op->operands[i], CX_HLO_OP_CONCATENATE);
+        cpu_opt_made_by(op->operands[i], CX_HLO_OP_CONCATENATE);
     const bool same =
         inner != NULL && cx_hlo_op_int(inner, CX_HLO_A_DIMENSION) == dim;
     const bool empty = op->operands[i]->type.tensor.dims[dim] == 0;
@@ -273,7 +273,7 @@ static cx_hlo_value *flattened(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
   if (list == NULL) return NULL;
   n = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    cx_hlo_op *inner = cx_opt_made_by(op->operands[i], CX_HLO_OP_CONCATENATE);
+    cx_hlo_op *inner = cpu_opt_made_by(op->operands[i], CX_HLO_OP_CONCATENATE);
     const bool same =
         inner != NULL && cx_hlo_op_int(inner, CX_HLO_A_DIMENSION) == dim;
     if (op->operands[i]->type.tensor.dims[dim] == 0) continue;
@@ -285,19 +285,19 @@ static cx_hlo_value *flattened(cx_opt_walk *w, cx_hlo_op *op, int64_t dim)
   return n == 0 ? op->operands[0] : cx_hlo_concatenate(&w->b, list, n, dim);
 }
 
-static cx_hlo_value *concatenate(cx_opt_walk *w, cx_hlo_op *op)
+static cx_hlo_value *concatenate(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const int64_t dim = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (op->n_operands == 1) return op->operands[0];
-  const unsigned char *first = cx_opt_splat(op->operands[0]);
+  const unsigned char *first = cpu_opt_splat(op->operands[0]);
   const size_t size = cx_hlo_elem_bytes(op->results[0].type.tensor.elem);
   bool same = first != NULL;
   for (uint32_t i = 1; same && i < op->n_operands; i++) {
-    const unsigned char *p = cx_opt_splat(op->operands[i]);
+    const unsigned char *p = cpu_opt_splat(op->operands[i]);
     same = p != NULL && memcmp(p, first, size) == 0;
   }
   if (same) {
-    return cx_opt_splat_like(&w->b, &op->results[0].type.tensor, first);
+    return cpu_opt_splat_like(&w->b, &op->results[0].type.tensor, first);
   }
   cx_hlo_value *r = flattened(w, op, dim);
   return r != NULL ? r : joined(w, op, dim);
@@ -305,7 +305,7 @@ static cx_hlo_value *concatenate(cx_opt_walk *w, cx_hlo_op *op)
 
 // ---- the pass ----
 
-static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
+static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *r = NULL;
   switch (op->kind) {
@@ -315,21 +315,21 @@ static calx_status *visit(cx_opt_walk *w, cx_hlo_op *op)
     case CX_HLO_OP_REVERSE: r = reverse(w, op); break;
     case CX_HLO_OP_PAD: r = pad(w, op); break;
     case CX_HLO_OP_CONCATENATE: r = concatenate(w, op); break;
-    case CX_HLO_OP_SLICE: r = cx_opt_slice(w, op); break;
-    case CX_HLO_OP_DYNAMIC_SLICE: r = cx_opt_dynamic_slice(w, op); break;
+    case CX_HLO_OP_SLICE: r = cpu_opt_slice(w, op); break;
+    case CX_HLO_OP_DYNAMIC_SLICE: r = cpu_opt_dynamic_slice(w, op); break;
     case CX_HLO_OP_DYNAMIC_UPDATE_SLICE:
-      r = cx_opt_dynamic_update_slice(w, op);
+      r = cpu_opt_dynamic_update_slice(w, op);
       break;
-    case CX_HLO_OP_REDUCE: r = cx_opt_reduce(w, op); break;
+    case CX_HLO_OP_REDUCE: r = cpu_opt_reduce(w, op); break;
     default: break;
   }
   if (r == NULL) return NULL;
-  cx_opt_replace(w, op, r);
+  cpu_opt_replace(w, op, r);
   w->revisit = true;
   return NULL;
 }
 
-calx_status *cx_opt_shapes(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_shapes(cx_hlo_module *m, bool *changed)
 {
-  return cx_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
+  return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }

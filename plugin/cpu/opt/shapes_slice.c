@@ -16,14 +16,14 @@ static range range_of(const cx_hlo_op *op)
 
 // ---- slice ----
 
-static cx_hlo_value *slice_of_slice(cx_opt_walk *w, const cx_hlo_op *op,
+static cx_hlo_value *slice_of_slice(cpu_opt_walk *w, const cx_hlo_op *op,
                                     const cx_hlo_op *inner)
 {
   const range a = range_of(inner);
   const range b = range_of(op);
   const size_t n = a.start.n;
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  int64_t *list = cx_opt_list(w, 3 * n);
+  int64_t *list = cpu_opt_list(w, 3 * n);
   if (list == NULL) return NULL;
   for (size_t i = 0; i < n; i++) {
     int64_t stride = 0;
@@ -43,7 +43,7 @@ static cx_hlo_value *slice_of_slice(cx_opt_walk *w, const cx_hlo_op *op,
 }
 
 // Where all lies within one of the pieces.
-static cx_hlo_value *slice_of_pieces(cx_opt_walk *w, const cx_hlo_op *op,
+static cx_hlo_value *slice_of_pieces(cpu_opt_walk *w, const cx_hlo_op *op,
                                      const cx_hlo_op *inner)
 {
   const range r = range_of(op);
@@ -55,7 +55,7 @@ static cx_hlo_value *slice_of_pieces(cx_opt_walk *w, const cx_hlo_op *op,
     const bool inside =
         r.start.v[dim] >= before && r.limit.v[dim] <= before + size;
     if (inside && r.start.v[dim] < r.limit.v[dim]) {
-      int64_t *list = cx_opt_list(w, 2 * r.start.n);
+      int64_t *list = cpu_opt_list(w, 2 * r.start.n);
       if (list == NULL) return NULL;
       memcpy(list, r.start.v, r.start.n * sizeof *list);
       memcpy(list + r.start.n, r.limit.v, r.start.n * sizeof *list);
@@ -69,7 +69,7 @@ static cx_hlo_value *slice_of_pieces(cx_opt_walk *w, const cx_hlo_op *op,
 }
 
 // A broadcast of less: of a slice, where its operand has the dimension.
-static cx_hlo_value *slice_of_broadcast(cx_opt_walk *w, const cx_hlo_op *op,
+static cx_hlo_value *slice_of_broadcast(cpu_opt_walk *w, const cx_hlo_op *op,
                                         const cx_hlo_op *inner)
 {
   const range r = range_of(op);
@@ -78,7 +78,7 @@ static cx_hlo_value *slice_of_broadcast(cx_opt_walk *w, const cx_hlo_op *op,
   const cx_hlo_type *middle = &inner->results[0].type.tensor;
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const cx_hlo_ints at = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
-  int64_t *list = cx_opt_list(w, 3 * at.n);
+  int64_t *list = cpu_opt_list(w, 3 * at.n);
   if (list == NULL) return NULL;
   bool whole = true;
   for (size_t i = 0; i < at.n; i++) {
@@ -96,13 +96,13 @@ static cx_hlo_value *slice_of_broadcast(cx_opt_walk *w, const cx_hlo_op *op,
   return cx_hlo_broadcast_in_dim(&w->b, x, to->dims, to->rank, at.v);
 }
 
-cx_hlo_value *cx_opt_slice(cx_opt_walk *w, cx_hlo_op *op)
+cx_hlo_value *cpu_opt_slice(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  if (cx_opt_same_dims(&x->type.tensor, to)) return x;
-  const unsigned char *element = cx_opt_splat(x);
-  if (element != NULL) return cx_opt_splat_like(&w->b, to, element);
+  if (cpu_opt_same_dims(&x->type.tensor, to)) return x;
+  const unsigned char *element = cpu_opt_splat(x);
+  if (element != NULL) return cpu_opt_splat_like(&w->b, to, element);
   const cx_hlo_op *inner = x->op;
   if (inner == NULL) return NULL;
   switch (inner->kind) {
@@ -122,7 +122,7 @@ static bool known_starts(const cx_hlo_op *op, uint32_t first,
 {
   for (size_t i = 0; i < x->rank; i++) {
     const cx_hlo_value *v = op->operands[first + i];
-    const cx_hlo_elements *e = cx_opt_literal(v);
+    const cx_hlo_elements *e = cpu_opt_literal(v);
     const int64_t most = x->dims[i] - sizes[i];
     if (most == 0) {
       out[i] = 0;
@@ -138,11 +138,11 @@ static bool known_starts(const cx_hlo_op *op, uint32_t first,
   return true;
 }
 
-cx_hlo_value *cx_opt_dynamic_slice(cx_opt_walk *w, cx_hlo_op *op)
+cx_hlo_value *cpu_opt_dynamic_slice(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_type *x = &op->operands[0]->type.tensor;
   const cx_hlo_type *to = &op->results[0].type.tensor;
-  int64_t *list = cx_opt_list(w, 3 * x->rank);
+  int64_t *list = cpu_opt_list(w, 3 * x->rank);
   if (list == NULL || !known_starts(op, 1, x, to->dims, list)) return NULL;
   for (size_t i = 0; i < x->rank; i++) {
     list[x->rank + i] = list[i] + to->dims[i];
@@ -153,18 +153,18 @@ cx_hlo_value *cx_opt_dynamic_slice(cx_opt_walk *w, cx_hlo_op *op)
 }
 
 // An update of everything.
-cx_hlo_value *cx_opt_dynamic_update_slice(cx_opt_walk *w, cx_hlo_op *op)
+cx_hlo_value *cpu_opt_dynamic_update_slice(cpu_opt_walk *w, cx_hlo_op *op)
 {
   (void)w;
   cx_hlo_value *update = op->operands[1];
-  return cx_opt_same_dims(&op->operands[0]->type.tensor, &update->type.tensor)
+  return cpu_opt_same_dims(&op->operands[0]->type.tensor, &update->type.tensor)
              ? update
              : NULL;
 }
 
 // ---- reduce ----
 
-cx_hlo_op_kind cx_opt_combiner(const cx_hlo_region *region)
+cx_hlo_op_kind cpu_opt_combiner(const cx_hlo_region *region)
 {
   const cx_hlo_block *body = region->first;
   const cx_hlo_op *op = body == NULL ? NULL : body->first;
@@ -193,13 +193,13 @@ cx_hlo_op_kind cx_opt_combiner(const cx_hlo_region *region)
 
 // Over the dimensions of the transposed tensor itself, when those that stay do
 // so in order.
-static cx_hlo_value *reduce_of_transpose(cx_opt_walk *w, cx_hlo_op *op,
+static cx_hlo_value *reduce_of_transpose(cpu_opt_walk *w, cx_hlo_op *op,
                                          const cx_hlo_op *inner,
                                          cx_hlo_op_kind kind)
 {
   const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
   const cx_hlo_ints p = cx_hlo_op_ints(inner, CX_HLO_A_PERMUTATION);
-  int64_t *list = cx_opt_list(w, dims.n);
+  int64_t *list = cpu_opt_list(w, dims.n);
   if (list == NULL) return NULL;
   int64_t last = -1;
   for (size_t i = 0; i < p.n; i++) {
@@ -218,7 +218,7 @@ static cx_hlo_value *reduce_of_transpose(cx_opt_walk *w, cx_hlo_op *op,
 }
 
 // Of nothing but dimensions of 1: the operation once, with the first value.
-static cx_hlo_value *reduce_of_ones(cx_opt_walk *w, cx_hlo_op *op,
+static cx_hlo_value *reduce_of_ones(cpu_opt_walk *w, cx_hlo_op *op,
                                     cx_hlo_op_kind kind)
 {
   cx_hlo_builder *b = &w->b;
@@ -234,14 +234,15 @@ static cx_hlo_value *reduce_of_ones(cx_opt_walk *w, cx_hlo_op *op,
                        cx_hlo_reshape(b, x, to->dims, to->rank));
 }
 
-cx_hlo_value *cx_opt_reduce(cx_opt_walk *w, cx_hlo_op *op)
+cx_hlo_value *cpu_opt_reduce(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  const cx_hlo_op_kind kind = cx_opt_combiner(&op->regions[0]);
+  const cx_hlo_op_kind kind = cpu_opt_combiner(&op->regions[0]);
   if (kind == CX_HLO_OP_OTHER || op->n_operands != 2 ||
       op->results[0].type.tensor.elem != op->operands[0]->type.tensor.elem) {
     return NULL;
   }
-  const cx_hlo_op *inner = cx_opt_made_by(op->operands[0], CX_HLO_OP_TRANSPOSE);
+  const cx_hlo_op *inner =
+      cpu_opt_made_by(op->operands[0], CX_HLO_OP_TRANSPOSE);
   if (inner != NULL) {
     cx_hlo_value *r = reduce_of_transpose(w, op, inner, kind);
     if (r != NULL) return r;

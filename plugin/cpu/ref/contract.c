@@ -7,28 +7,28 @@
 
 #include "ref/contract.h"
 
-size_t cx_ref_number_bytes(cx_ref_class class)
+size_t cpu_ref_number_bytes(cpu_ref_class class)
 {
-  return class == CX_REF_COMPLEX ? sizeof(double complex) : sizeof(double);
+  return class == CPU_REF_COMPLEX ? sizeof(double complex) : sizeof(double);
 }
 
-void cx_ref_load_numbers(cx_ref_class class, cx_hlo_elem e, const void *p,
-                         size_t n, void *out)
+void cpu_ref_load_numbers(cpu_ref_class class, cx_hlo_elem e, const void *p,
+                          size_t n, void *out)
 {
   switch (class) {
-    case CX_REF_INT: cx_ref_load_ints(e, p, n, out); break;
-    case CX_REF_REAL: cx_ref_load_reals(e, p, n, out); break;
-    case CX_REF_COMPLEX: cx_ref_load_complex(e, p, n, out); break;
+    case CPU_REF_INT: cpu_ref_load_ints(e, p, n, out); break;
+    case CPU_REF_REAL: cpu_ref_load_reals(e, p, n, out); break;
+    case CPU_REF_COMPLEX: cpu_ref_load_complex(e, p, n, out); break;
   }
 }
 
-void cx_ref_store_numbers(cx_ref_class class, cx_hlo_elem e, void *p, size_t n,
-                          const void *v)
+void cpu_ref_store_numbers(cpu_ref_class class, cx_hlo_elem e, void *p,
+                           size_t n, const void *v)
 {
   switch (class) {
-    case CX_REF_INT: cx_ref_store_ints(e, p, n, v); break;
-    case CX_REF_REAL: cx_ref_store_reals(e, p, n, v); break;
-    case CX_REF_COMPLEX: cx_ref_store_complex(e, p, n, v); break;
+    case CPU_REF_INT: cpu_ref_store_ints(e, p, n, v); break;
+    case CPU_REF_REAL: cpu_ref_store_reals(e, p, n, v); break;
+    case CPU_REF_COMPLEX: cpu_ref_store_complex(e, p, n, v); break;
   }
 }
 
@@ -70,16 +70,16 @@ static double complex dot_complex(const double complex *a,
     re += creal(a[i]) * creal(b[i]) - cimag(a[i]) * cimag(b[i]);
     im += creal(a[i]) * cimag(b[i]) + cimag(a[i]) * creal(b[i]);
   }
-  return cx_ref_pair(re, im);
+  return cpu_ref_pair(re, im);
 }
 
-void cx_ref_add_dot(cx_hlo_elem e, const void *a, const void *b, size_t n,
-                    cx_ref_number *acc)
+void cpu_ref_add_dot(cx_hlo_elem e, const void *a, const void *b, size_t n,
+                     cpu_ref_number *acc)
 {
-  switch (cx_ref_class_of(e)) {
-    case CX_REF_REAL: acc->r += dot_reals(a, b, n); break;
-    case CX_REF_COMPLEX: acc->c += dot_complex(a, b, n); break;
-    case CX_REF_INT:
+  switch (cpu_ref_class_of(e)) {
+    case CPU_REF_REAL: acc->r += dot_reals(a, b, n); break;
+    case CPU_REF_COMPLEX: acc->c += dot_complex(a, b, n); break;
+    case CPU_REF_INT:
       if (e == CX_HLO_I1) {
         acc->i |= dot_bools(a, b, n);
       } else {
@@ -89,48 +89,48 @@ void cx_ref_add_dot(cx_hlo_elem e, const void *a, const void *b, size_t n,
   }
 }
 
-void cx_ref_store_number_at(cx_hlo_elem e, void *data, size_t i,
-                            const cx_ref_number *v)
+void cpu_ref_store_number_at(cx_hlo_elem e, void *data, size_t i,
+                             const cpu_ref_number *v)
 {
   void *p = (char *)data + i * cx_hlo_elem_bytes(e);
-  cx_ref_store_numbers(cx_ref_class_of(e), e, p, 1, v);
+  cpu_ref_store_numbers(cpu_ref_class_of(e), e, p, 1, v);
 }
 
 // ---- layout ----
 
-calx_status *cx_ref_pack(cx_ref_machine *m, const cx_hlo_op *op,
-                         const cx_ref_tensor *x, const int64_t *order,
-                         cx_ref_class class, cx_ref_buffer **out)
+calx_status *cpu_ref_pack(cpu_ref_machine *m, const cx_hlo_op *op,
+                          const cpu_ref_tensor *x, const int64_t *order,
+                          cpu_ref_class class, cpu_ref_buffer **out)
 {
   const size_t rank = x->type.rank;
-  const size_t n = cx_ref_count(x);
+  const size_t n = cpu_ref_count(x);
   const size_t bytes = cx_hlo_elem_bytes(x->type.elem);
-  int64_t own[CX_REF_RANK];
-  int64_t dims[CX_REF_RANK];
-  int64_t from[CX_REF_RANK];
-  int64_t to[CX_REF_RANK];
-  cx_ref_strides(&x->type, own);
+  int64_t own[CPU_REF_RANK];
+  int64_t dims[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK];
+  int64_t to[CPU_REF_RANK];
+  cpu_ref_strides(&x->type, own);
   for (size_t i = 0; i < rank; i++) {
     dims[i] = x->type.dims[order[i]];
     from[i] = own[order[i]];
   }
   const cx_hlo_type ordered = { x->type.elem, rank, dims };
-  cx_ref_strides(&ordered, to);
-  cx_ref_buffer *raw = NULL;
-  CALX_TRY(cx_ref_scratch(m, op, n, bytes, &raw));
-  cx_ref_copy(bytes, rank, dims, raw->data, to, x->data, from);
+  cpu_ref_strides(&ordered, to);
+  cpu_ref_buffer *raw = NULL;
+  CALX_TRY(cpu_ref_scratch(m, op, n, bytes, &raw));
+  cpu_ref_copy(bytes, rank, dims, raw->data, to, x->data, from);
   calx_status *status =
-      cx_ref_scratch(m, op, n, cx_ref_number_bytes(class), out);
+      cpu_ref_scratch(m, op, n, cpu_ref_number_bytes(class), out);
   if (status == NULL) {
-    cx_ref_load_numbers(class, x->type.elem, raw->data, n, (*out)->data);
+    cpu_ref_load_numbers(class, x->type.elem, raw->data, n, (*out)->data);
   }
-  cx_ref_buffer_release(m, raw);
+  cpu_ref_buffer_release(m, raw);
   return status;
 }
 
 // Batch dimensions, free ones, contracted ones; *sizes are their products.
 typedef struct side {
-  int64_t order[CX_REF_RANK];
+  int64_t order[CPU_REF_RANK];
   size_t batch, free, contract;
 } side;
 
@@ -144,7 +144,7 @@ static void arrange(const cx_hlo_type *t, cx_hlo_ints batch,
     out->batch *= (size_t)t->dims[batch.v[i]];
   }
   for (size_t i = 0; i < t->rank; i++) {
-    if (cx_ref_has(batch, (int64_t)i) || cx_ref_has(contract, (int64_t)i)) {
+    if (cpu_ref_has(batch, (int64_t)i) || cpu_ref_has(contract, (int64_t)i)) {
       continue;
     }
     out->order[k++] = (int64_t)i;
@@ -156,70 +156,71 @@ static void arrange(const cx_hlo_type *t, cx_hlo_ints batch,
   }
 }
 
-static calx_status *multiply(cx_ref_machine *m, const side *l, const side *r,
+static calx_status *multiply(cpu_ref_machine *m, const side *l, const side *r,
                              const char *a, const char *b,
-                             const cx_ref_tensor *out)
+                             const cpu_ref_tensor *out)
 {
   const cx_hlo_elem e = out->type.elem;
   const size_t K = l->contract;
-  const size_t row = K * cx_ref_number_bytes(cx_ref_class_of(e));
+  const size_t row = K * cpu_ref_number_bytes(cpu_ref_class_of(e));
   size_t o = 0;
   for (size_t i = 0; i < l->batch * l->free; i++) {
     const size_t batch = i / l->free;
-    if (i % 64 == 63) CALX_TRY(cx_ref_interrupted(m));
+    if (i % 64 == 63) CALX_TRY(cpu_ref_interrupted(m));
     for (size_t j = 0; j < r->free; j++) {
-      cx_ref_number sum = { 0 };
-      cx_ref_add_dot(e, a + i * row, b + (batch * r->free + j) * row, K, &sum);
-      cx_ref_store_number_at(e, out->data, o++, &sum);
+      cpu_ref_number sum = { 0 };
+      cpu_ref_add_dot(e, a + i * row, b + (batch * r->free + j) * row, K, &sum);
+      cpu_ref_store_number_at(e, out->data, o++, &sum);
     }
   }
   return NULL;
 }
 
-calx_status *cx_ref_do_dot(cx_ref_machine *m, const cx_hlo_op *op,
-                           const cx_ref_tensor *in, const cx_ref_tensor *out,
-                           const cx_hlo_dot_numbers *d)
+calx_status *cpu_ref_do_dot(cpu_ref_machine *m, const cx_hlo_op *op,
+                            const cpu_ref_tensor *in, const cpu_ref_tensor *out,
+                            const cx_hlo_dot_numbers *d)
 {
-  const cx_ref_class class = cx_ref_class_of(out->type.elem);
+  const cpu_ref_class class = cpu_ref_class_of(out->type.elem);
   side l;
   side r;
-  cx_ref_buffer *a = NULL;
-  cx_ref_buffer *b = NULL;
+  cpu_ref_buffer *a = NULL;
+  cpu_ref_buffer *b = NULL;
   // Without a result, sizes beside an empty dimension mean nothing.
-  if (cx_ref_count(out) == 0) return NULL;
-  if (cx_ref_count(&in[0]) == 0 || cx_ref_count(&in[1]) == 0) {
-    memset(out->data, 0, cx_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
+  if (cpu_ref_count(out) == 0) return NULL;
+  if (cpu_ref_count(&in[0]) == 0 || cpu_ref_count(&in[1]) == 0) {
+    memset(out->data, 0,
+           cpu_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
     return NULL;
   }
   arrange(&in[0].type, d->lhs_batch, d->lhs_contract, &l);
   arrange(&in[1].type, d->rhs_batch, d->rhs_contract, &r);
-  calx_status *status = cx_ref_pack(m, op, &in[0], l.order, class, &a);
+  calx_status *status = cpu_ref_pack(m, op, &in[0], l.order, class, &a);
   if (status == NULL) {
-    status = cx_ref_pack(m, op, &in[1], r.order, class, &b);
+    status = cpu_ref_pack(m, op, &in[1], r.order, class, &b);
   }
   if (status == NULL) {
     status = multiply(m, &l, &r, (char *)a->data, (char *)b->data, out);
   }
-  cx_ref_buffer_release(m, a);
-  cx_ref_buffer_release(m, b);
+  cpu_ref_buffer_release(m, a);
+  cpu_ref_buffer_release(m, b);
   return status;
 }
 
-calx_status *cx_ref_dot_general(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *in,
-                                const cx_ref_tensor *out)
+calx_status *cpu_ref_dot_general(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *in,
+                                 const cpu_ref_tensor *out)
 {
-  return cx_ref_do_dot(m, op, in, out,
-                       cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS));
+  return cpu_ref_do_dot(m, op, in, out,
+                        cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS));
 }
 
 // The last dimension of lhs with the first of rhs.
-calx_status *cx_ref_dot(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_dot(cpu_ref_machine *m, const cx_hlo_op *op,
+                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   const int64_t last = (int64_t)in[0].type.rank - 1;
   const int64_t first = 0;
   const cx_hlo_dot_numbers d = { .lhs_contract = { &last, 1 },
                                  .rhs_contract = { &first, 1 } };
-  return cx_ref_do_dot(m, op, in, out, &d);
+  return cpu_ref_do_dot(m, op, in, out, &d);
 }

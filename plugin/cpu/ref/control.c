@@ -5,17 +5,17 @@
 
 // ---- slots of a whole list ----
 
-static void clear_all(cx_ref_machine *m, cx_ref_slot *slots, size_t n)
+static void clear_all(cpu_ref_machine *m, cpu_ref_slot *slots, size_t n)
 {
-  for (size_t i = 0; i < n; i++) cx_ref_slot_clear(m, &slots[i]);
+  for (size_t i = 0; i < n; i++) cpu_ref_slot_clear(m, &slots[i]);
 }
 
-static void put_results(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_slot *from)
+static void put_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                        const cpu_ref_slot *from)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_ref_slot *s = cx_ref_slot_of(m, &op->results[i]);
-    cx_ref_slot_clear(m, s);
+    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
+    cpu_ref_slot_clear(m, s);
     *s = from[i];
   }
 }
@@ -37,21 +37,21 @@ static bool captures(const cx_hlo_op *op, const cx_hlo_value *v)
 
 // Another reference to the value; the reference itself, where this operation
 // is its last use, so that what owns it alone may write to it.
-static cx_ref_slot take(cx_ref_machine *m, const cx_hlo_op *op, uint32_t i)
+static cpu_ref_slot take(cpu_ref_machine *m, const cx_hlo_op *op, uint32_t i)
 {
   const cx_hlo_value *v = op->operands[i];
-  cx_ref_slot *s = cx_ref_slot_of(m, v);
-  bool again = *cx_ref_last_of(m, v) != op || captures(op, v);
+  cpu_ref_slot *s = cpu_ref_slot_of(m, v);
+  bool again = *cpu_ref_last_of(m, v) != op || captures(op, v);
   for (uint32_t k = i + 1; k < op->n_operands && !again; k++) {
     again = op->operands[k] == v;
   }
-  if (again) return cx_ref_slot_share(s);
-  const cx_ref_slot taken = *s;
-  *s = (cx_ref_slot){ 0 };
+  if (again) return cpu_ref_slot_share(s);
+  const cpu_ref_slot taken = *s;
+  *s = (cpu_ref_slot){ 0 };
   return taken;
 }
 
-static bool truth(const cx_ref_slot *s)
+static bool truth(const cpu_ref_slot *s)
 {
   return s->tensor.data != NULL && *(const unsigned char *)s->tensor.data != 0;
 }
@@ -59,43 +59,43 @@ static bool truth(const cx_ref_slot *s)
 static calx_status *need_count(const cx_hlo_op *op, size_t got, size_t want)
 {
   if (got == want) return NULL;
-  return cx_ref_bad(op, CALX_INVALID_ARGUMENT,
-                    "a region or function has %zu values where %zu are needed",
-                    got, want);
+  return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+                     "a region or function has %zu values where %zu are needed",
+                     got, want);
 }
 
 // ---- while ----
 
-static calx_status *holds(cx_ref_machine *m, const cx_hlo_block *block,
-                          const cx_ref_slot *carried, bool *out)
+static calx_status *holds(cpu_ref_machine *m, const cx_hlo_block *block,
+                          const cpu_ref_slot *carried, bool *out)
 {
   for (size_t i = 0; i < block->n_args; i++) {
     // Borrowed: the condition only looks.
-    *cx_ref_slot_of(m, &block->args[i]) =
-        (cx_ref_slot){ .tensor = carried[i].tensor };
+    *cpu_ref_slot_of(m, &block->args[i]) =
+        (cpu_ref_slot){ .tensor = carried[i].tensor };
   }
-  cx_ref_slot answer = { 0 };
-  calx_status *status = cx_ref_block(m, block, &answer);
+  cpu_ref_slot answer = { 0 };
+  calx_status *status = cpu_ref_block(m, block, &answer);
   *out = truth(&answer);
-  cx_ref_slot_clear(m, &answer);
+  cpu_ref_slot_clear(m, &answer);
   return status;
 }
 
-static calx_status *loop(cx_ref_machine *m, const cx_hlo_op *op,
-                         cx_ref_slot *carried)
+static calx_status *loop(cpu_ref_machine *m, const cx_hlo_op *op,
+                         cpu_ref_slot *carried)
 {
   const cx_hlo_block *cond = op->regions[0].first;
   const cx_hlo_block *body = op->regions[1].first;
   for (;;) {
     bool more = false;
-    CALX_TRY(cx_ref_interrupted(m));
+    CALX_TRY(cpu_ref_interrupted(m));
     CALX_TRY(holds(m, cond, carried, &more));
     if (!more) return NULL;
     for (uint32_t i = 0; i < op->n_operands; i++) {
-      *cx_ref_slot_of(m, &body->args[i]) = carried[i];
-      carried[i] = (cx_ref_slot){ 0 };
+      *cpu_ref_slot_of(m, &body->args[i]) = carried[i];
+      carried[i] = (cpu_ref_slot){ 0 };
     }
-    CALX_TRY(cx_ref_block(m, body, carried));
+    CALX_TRY(cpu_ref_block(m, body, carried));
   }
 }
 
@@ -105,20 +105,20 @@ static calx_status *check_region(const cx_hlo_op *op, uint32_t region,
   const cx_hlo_block *block = op->regions[region].first;
   const cx_hlo_op *end = block == NULL ? NULL : cx_hlo_terminator(block);
   if (end == NULL) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "region %u is empty", region);
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "region %u is empty", region);
   }
   CALX_TRY(need_count(op, block->n_args, args));
   return need_count(op, end->n_operands, results);
 }
 
-static calx_status *run_while(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_while(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   const size_t n = op->n_operands;
   if (op->n_regions != 2) return need_count(op, op->n_regions, 2);
   CALX_TRY(need_count(op, op->n_results, n));
   CALX_TRY(check_region(op, 0, n, 1));
   CALX_TRY(check_region(op, 1, n, n));
-  cx_ref_slot *carried = cx_calloc(n + 1, sizeof *carried);
+  cpu_ref_slot *carried = cx_calloc(n + 1, sizeof *carried);
   if (carried == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < n; i++) carried[i] = take(m, op, i);
   calx_status *status = loop(m, op, carried);
@@ -133,12 +133,12 @@ static calx_status *run_while(cx_ref_machine *m, const cx_hlo_op *op)
 
 // ---- branches, calls ----
 
-static calx_status *run_block(cx_ref_machine *m, const cx_hlo_op *op,
+static calx_status *run_block(cpu_ref_machine *m, const cx_hlo_op *op,
                               const cx_hlo_block *block)
 {
-  cx_ref_slot *out = cx_calloc((size_t)op->n_results + 1, sizeof *out);
+  cpu_ref_slot *out = cx_calloc((size_t)op->n_results + 1, sizeof *out);
   if (out == NULL) return cx_out_of_memory();
-  calx_status *status = cx_ref_block(m, block, out);
+  calx_status *status = cpu_ref_block(m, block, out);
   if (status == NULL) {
     put_results(m, op, out);
   } else {
@@ -148,41 +148,41 @@ static calx_status *run_block(cx_ref_machine *m, const cx_hlo_op *op,
   return status;
 }
 
-static calx_status *branch(cx_ref_machine *m, const cx_hlo_op *op, uint32_t i)
+static calx_status *branch(cpu_ref_machine *m, const cx_hlo_op *op, uint32_t i)
 {
   CALX_TRY(check_region(op, i, 0, op->n_results));
   return run_block(m, op, op->regions[i].first);
 }
 
-static calx_status *run_if(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_if(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   if (op->n_regions != 2) return need_count(op, op->n_regions, 2);
-  return branch(m, op, truth(cx_ref_slot_of(m, op->operands[0])) ? 0 : 1);
+  return branch(m, op, truth(cpu_ref_slot_of(m, op->operands[0])) ? 0 : 1);
 }
 
-static calx_status *run_case(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_case(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  const cx_ref_slot *s = cx_ref_slot_of(m, op->operands[0]);
-  const int64_t i = cx_ref_int_at(&s->tensor, 0);
+  const cpu_ref_slot *s = cpu_ref_slot_of(m, op->operands[0]);
+  const int64_t i = cpu_ref_int_at(&s->tensor, 0);
   const uint32_t n = op->n_regions;
   return branch(m, op, i < 0 || i >= n ? n - 1 : (uint32_t)i);
 }
 
-static calx_status *enter(cx_ref_machine *m, const cx_hlo_op *op,
+static calx_status *enter(cpu_ref_machine *m, const cx_hlo_op *op,
                           const cx_hlo_block *block)
 {
   const cx_hlo_op *end = cx_hlo_terminator(block);
   CALX_TRY(need_count(op, block->n_args, op->n_operands));
   CALX_TRY(need_count(op, end == NULL ? 0 : end->n_operands, op->n_results));
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    cx_ref_slot *s = cx_ref_slot_of(m, &block->args[i]);
-    cx_ref_slot_clear(m, s);
+    cpu_ref_slot *s = cpu_ref_slot_of(m, &block->args[i]);
+    cpu_ref_slot_clear(m, s);
     *s = take(m, op, i);
   }
   return run_block(m, op, block);
 }
 
-static calx_status *run_call(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_call(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   const cx_hlo_attr *callee = cx_hlo_op_attr(op, op->kind == CX_HLO_OP_COMPOSITE
                                                      ? CX_HLO_A_DECOMPOSITION
@@ -190,13 +190,13 @@ static calx_status *run_call(cx_ref_machine *m, const cx_hlo_op *op)
   const cx_hlo_func *f =
       callee == NULL ? NULL : cx_hlo_func_find(m->module, callee->as.text);
   if (f == NULL || f->body.first == NULL) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT,
-                      "it calls a function that is not there");
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+                       "it calls a function that is not there");
   }
   // The verifier refuses recursion; this is for modules that it did not see.
   if (m->depth >= m->module->n_funcs) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "'%.*s' calls itself",
-                      (int)f->name.n, f->name.s);
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "'%.*s' calls itself",
+                       (int)f->name.n, f->name.s);
   }
   m->depth++;
   calx_status *status = enter(m, op, f->body.first);
@@ -206,18 +206,18 @@ static calx_status *run_call(cx_ref_machine *m, const cx_hlo_op *op)
 
 // ---- values that pass ----
 
-static calx_status *run_barrier(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_barrier(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   CALX_TRY(need_count(op, op->n_results, op->n_operands));
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_ref_slot *s = cx_ref_slot_of(m, &op->results[i]);
-    cx_ref_slot_clear(m, s);
+    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
+    cpu_ref_slot_clear(m, s);
     *s = take(m, op, i);
   }
   return NULL;
 }
 
-bool cx_ref_identity_call(const cx_hlo_op *op)
+bool cpu_ref_identity_call(const cx_hlo_op *op)
 {
   static const char *const names[] = { "Sharding", "SPMDFullToShardShape",
                                        "SPMDShardToFullShape" };
@@ -232,126 +232,127 @@ bool cx_ref_identity_call(const cx_hlo_op *op)
   return false;
 }
 
-static calx_status *run_custom_call(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   const cx_hlo_attr *target = cx_hlo_op_attr(op, CX_HLO_A_CALL_TARGET_NAME);
-  if (cx_ref_identity_call(op)) return run_barrier(m, op);
+  if (cpu_ref_identity_call(op)) return run_barrier(m, op);
   const cx_hlo_str name =
       target != NULL ? target->as.text : (cx_hlo_str){ "", 0 };
-  return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                    "there is no routine '%.*s' of %u operands and %u results",
-                    (int)name.n, name.s, op->n_operands, op->n_results);
+  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                     "there is no routine '%.*s' of %u operands and %u results",
+                     (int)name.n, name.s, op->n_operands, op->n_results);
 }
 
-static calx_status *run_token(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_token(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  cx_ref_slot *s = cx_ref_slot_of(m, &op->results[0]);
-  cx_ref_slot_clear(m, s);
+  cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[0]);
+  cpu_ref_slot_clear(m, s);
   s->tensor.type = op->results[0].type.tensor;
   return NULL;
 }
 
-static calx_status *run_transfer(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_transfer(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   (void)m;
-  return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                    "this device exchanges nothing with its host while a "
-                    "program runs");
+  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                     "this device exchanges nothing with its host while a "
+                     "program runs");
 }
 
 // ---- tuples and futures ----
 
-static calx_status *pack(cx_ref_machine *m, const cx_hlo_op *op, size_t n,
-                         cx_ref_buffer **out)
+static calx_status *pack(cpu_ref_machine *m, const cx_hlo_op *op, size_t n,
+                         cpu_ref_buffer **out)
 {
-  CALX_TRY(cx_ref_scratch(m, op, n, sizeof(cx_ref_slot), out));
-  memset((*out)->data, 0, n * sizeof(cx_ref_slot));
+  CALX_TRY(cpu_ref_scratch(m, op, n, sizeof(cpu_ref_slot), out));
+  memset((*out)->data, 0, n * sizeof(cpu_ref_slot));
   (*out)->n_parts = n;
   return NULL;
 }
 
-static cx_ref_slot *parts_of(const cx_ref_buffer *b)
+static cpu_ref_slot *parts_of(const cpu_ref_buffer *b)
 {
-  return (cx_ref_slot *)(uintptr_t)b->data;
+  return (cpu_ref_slot *)(uintptr_t)b->data;
 }
 
-static calx_status *run_tuple(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_tuple(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  cx_ref_buffer *b = NULL;
+  cpu_ref_buffer *b = NULL;
   CALX_TRY(pack(m, op, op->n_operands, &b));
   for (uint32_t i = 0; i < op->n_operands; i++) {
     parts_of(b)[i] = take(m, op, i);
   }
-  put_results(m, op, &(cx_ref_slot){ .buffer = b });
+  put_results(m, op, &(cpu_ref_slot){ .buffer = b });
   return NULL;
 }
 
-static calx_status *run_get_tuple_element(cx_ref_machine *m,
+static calx_status *run_get_tuple_element(cpu_ref_machine *m,
                                           const cx_hlo_op *op)
 {
-  const cx_ref_buffer *b = cx_ref_slot_of(m, op->operands[0])->buffer;
+  const cpu_ref_buffer *b = cpu_ref_slot_of(m, op->operands[0])->buffer;
   const int64_t i = cx_hlo_op_int(op, CX_HLO_A_INDEX);
   if (b == NULL || i < 0 || (uint64_t)i >= b->n_parts) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "there is no element %lld",
-                      (long long)i);
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "there is no element %lld",
+                       (long long)i);
   }
-  const cx_ref_slot part = cx_ref_slot_share(&parts_of(b)[i]);
+  const cpu_ref_slot part = cpu_ref_slot_share(&parts_of(b)[i]);
   put_results(m, op, &part);
   return NULL;
 }
 
 // The region is run at once; its results wait in the future.
-static calx_status *run_async_start(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_async_start(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   const cx_hlo_block *block = op->n_regions == 1 ? op->regions[0].first : NULL;
   const cx_hlo_op *end = block == NULL ? NULL : cx_hlo_terminator(block);
   if (end == NULL) return need_count(op, 0, 1);
   CALX_TRY(need_count(op, block->n_args, op->n_operands));
-  cx_ref_buffer *b = NULL;
+  cpu_ref_buffer *b = NULL;
   CALX_TRY(pack(m, op, end->n_operands, &b));
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    *cx_ref_slot_of(m, &block->args[i]) = take(m, op, i);
+    *cpu_ref_slot_of(m, &block->args[i]) = take(m, op, i);
   }
-  put_results(m, op, &(cx_ref_slot){ .buffer = b });
-  return cx_ref_block(m, block, parts_of(b));
+  put_results(m, op, &(cpu_ref_slot){ .buffer = b });
+  return cpu_ref_block(m, block, parts_of(b));
 }
 
-static calx_status *run_async_done(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_async_done(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  const cx_ref_buffer *b = cx_ref_slot_of(m, op->operands[0])->buffer;
+  const cpu_ref_buffer *b = cpu_ref_slot_of(m, op->operands[0])->buffer;
   CALX_TRY(need_count(op, b == NULL ? 0 : b->n_parts, op->n_results));
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_ref_slot *s = cx_ref_slot_of(m, &op->results[i]);
-    cx_ref_slot_clear(m, s);
-    *s = cx_ref_slot_share(&parts_of(b)[i]);
+    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
+    cpu_ref_slot_clear(m, s);
+    *s = cpu_ref_slot_share(&parts_of(b)[i]);
   }
   return NULL;
 }
 
 // ---- other devices ----
 
-calx_status *cx_ref_collective(cx_ref_machine *m, const cx_hlo_op *op,
-                               const cx_ref_tensor *in,
-                               const cx_ref_tensor *out)
+calx_status *cpu_ref_collective(cpu_ref_machine *m, const cx_hlo_op *op,
+                                const cpu_ref_tensor *in,
+                                const cpu_ref_tensor *out)
 {
-  const cx_ref_context *c = m->context;
+  const cpu_ref_context *c = m->context;
   if (c->collective != NULL) return c->collective(c->user, op, in, out);
-  return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                    "there are no other devices to speak with");
+  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                     "there are no other devices to speak with");
 }
 
-calx_status *cx_ref_device_id(cx_ref_machine *m, const cx_hlo_op *op,
-                              const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_device_id(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *in,
+                               const cpu_ref_tensor *out)
 {
   (void)in;
-  const cx_ref_context *c = m->context;
+  const cpu_ref_context *c = m->context;
   const uint32_t id =
       op->kind == CX_HLO_OP_REPLICA_ID ? c->replica : c->partition;
   memcpy(out->data, &id, sizeof id);
   return NULL;
 }
 
-cx_ref_control_fn *cx_ref_control_of(cx_hlo_op_kind kind)
+cpu_ref_control_fn *cpu_ref_control_of(cx_hlo_op_kind kind)
 {
   switch (kind) {
     case CX_HLO_OP_WHILE: return run_while;

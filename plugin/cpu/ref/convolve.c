@@ -9,7 +9,7 @@
 #include "ref/contract.h"
 
 typedef struct convolution {
-  cx_ref_machine *machine;
+  cpu_ref_machine *machine;
   const cx_hlo_op *op;
   size_t n;  // spatial dimensions
   const cx_hlo_type *x, *kernel, *out;
@@ -19,15 +19,15 @@ typedef struct convolution {
   int64_t N, C, O;     // batch and features of the input; output features
   int64_t groups, batch_groups;
   int64_t group_in, group_out;  // features of a group
-  int64_t stride[CX_REF_RANK], lhs[CX_REF_RANK], rhs[CX_REF_RANK];
-  bool reversed[CX_REF_RANK];
-  int64_t in_size[CX_REF_RANK], window[CX_REF_RANK], out_size[CX_REF_RANK];
+  int64_t stride[CPU_REF_RANK], lhs[CPU_REF_RANK], rhs[CPU_REF_RANK];
+  bool reversed[CPU_REF_RANK];
+  int64_t in_size[CPU_REF_RANK], window[CPU_REF_RANK], out_size[CPU_REF_RANK];
 } convolution;
 
 static calx_status *bad(const convolution *c, const char *what)
 {
-  return cx_ref_bad(c->op, CALX_INVALID_ARGUMENT, "%s: input %s, kernel %s",
-                    what, cx_hlo_shape(c->x).s, cx_hlo_shape(c->kernel).s);
+  return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "%s: input %s, kernel %s",
+                     what, cx_hlo_shape(c->x).s, cx_hlo_shape(c->kernel).s);
 }
 
 static calx_status *prepare(convolution *c)
@@ -48,10 +48,10 @@ static calx_status *prepare(convolution *c)
     return bad(c, "features do not fit the groups");
   }
   for (size_t i = 0; i < c->n; i++) {
-    c->stride[i] = cx_ref_list_at(c->op, CX_HLO_A_WINDOW_STRIDES, i);
-    c->lhs[i] = cx_ref_list_at(c->op, CX_HLO_A_LHS_DILATION, i);
-    c->rhs[i] = cx_ref_list_at(c->op, CX_HLO_A_RHS_DILATION, i);
-    c->reversed[i] = cx_ref_list_at(c->op, CX_HLO_A_WINDOW_REVERSAL, i) != 0;
+    c->stride[i] = cpu_ref_list_at(c->op, CX_HLO_A_WINDOW_STRIDES, i);
+    c->lhs[i] = cpu_ref_list_at(c->op, CX_HLO_A_LHS_DILATION, i);
+    c->rhs[i] = cpu_ref_list_at(c->op, CX_HLO_A_RHS_DILATION, i);
+    c->reversed[i] = cpu_ref_list_at(c->op, CX_HLO_A_WINDOW_REVERSAL, i) != 0;
     c->in_size[i] = c->x->dims[d->input_spatial.v[i]];
     c->window[i] = c->kernel->dims[d->kernel_spatial.v[i]];
     c->out_size[i] = c->out->dims[d->output_spatial.v[i]];
@@ -90,14 +90,14 @@ static int64_t product(const int64_t *sizes, size_t n)
 
 // All output features of batch n at o, into sums[O].
 static void add_place(const convolution *c, int64_t n, const int64_t *o,
-                      cx_ref_number *sums)
+                      cpu_ref_number *sums)
 {
   const cx_hlo_elem e = c->out->elem;
-  const int64_t bytes = (int64_t)cx_ref_number_bytes(cx_ref_class_of(e));
+  const int64_t bytes = (int64_t)cpu_ref_number_bytes(cpu_ref_class_of(e));
   const int64_t in_places = product(c->in_size, c->n);
   const int64_t places = product(c->window, c->n);
   const int64_t batches = c->N / c->batch_groups;
-  int64_t w[CX_REF_RANK];
+  int64_t w[CPU_REF_RANK];
   for (size_t i = 0; i < c->n; i++) w[i] = 0;
   do {
     int64_t x = 0;
@@ -109,20 +109,20 @@ static void add_place(const convolution *c, int64_t n, const int64_t *o,
       const int64_t feature = c->groups > 1 ? group * c->group_in : 0;
       const char *a = c->a + ((batch * in_places + x) * c->C + feature) * bytes;
       const char *b = c->b + (f * places + k) * c->group_in * bytes;
-      cx_ref_add_dot(e, a, b, (size_t)c->group_in, &sums[f]);
+      cpu_ref_add_dot(e, a, b, (size_t)c->group_in, &sums[f]);
     }
-  } while (cx_ref_next(c->n, c->window, w));
+  } while (cpu_ref_next(c->n, c->window, w));
 }
 
-static calx_status *slide(const convolution *c, const cx_ref_tensor *out,
-                          cx_ref_number *sums)
+static calx_status *slide(const convolution *c, const cpu_ref_tensor *out,
+                          cpu_ref_number *sums)
 {
-  int64_t step[CX_REF_RANK];
-  int64_t o[CX_REF_RANK] = { 0 };
-  cx_ref_strides(&out->type, step);
+  int64_t step[CPU_REF_RANK];
+  int64_t o[CPU_REF_RANK] = { 0 };
+  cpu_ref_strides(&out->type, step);
   for (int64_t n = 0; n < c->N / c->batch_groups; n++) {
     do {
-      CALX_TRY(cx_ref_interrupted(c->machine));
+      CALX_TRY(cpu_ref_interrupted(c->machine));
       memset(sums, 0, (size_t)c->O * sizeof *sums);
       add_place(c, n, o, sums);
       int64_t at = n * step[c->d->output_batch];
@@ -130,11 +130,11 @@ static calx_status *slide(const convolution *c, const cx_ref_tensor *out,
         at += o[i] * step[c->d->output_spatial.v[i]];
       }
       for (int64_t f = 0; f < c->O; f++) {
-        cx_ref_store_number_at(out->type.elem, out->data,
-                               (size_t)(at + f * step[c->d->output_feature]),
-                               &sums[f]);
+        cpu_ref_store_number_at(out->type.elem, out->data,
+                                (size_t)(at + f * step[c->d->output_feature]),
+                                &sums[f]);
       }
-    } while (cx_ref_next(c->n, c->out_size, o));
+    } while (cpu_ref_next(c->n, c->out_size, o));
   }
   return NULL;
 }
@@ -147,27 +147,28 @@ static void order_of(int64_t first, cx_hlo_ints spatial, int64_t last,
   out[1 + spatial.n] = last;
 }
 
-static calx_status *pack_and_slide(convolution *c, const cx_ref_tensor *in,
-                                   const cx_ref_tensor *out,
-                                   cx_ref_buffer **parts)
+static calx_status *pack_and_slide(convolution *c, const cpu_ref_tensor *in,
+                                   const cpu_ref_tensor *out,
+                                   cpu_ref_buffer **parts)
 {
   const cx_hlo_conv_numbers *d = c->d;
-  const cx_ref_class class = cx_ref_class_of(out->type.elem);
-  int64_t order[CX_REF_RANK];
+  const cpu_ref_class class = cpu_ref_class_of(out->type.elem);
+  int64_t order[CPU_REF_RANK];
   order_of(d->input_batch, d->input_spatial, d->input_feature, order);
-  CALX_TRY(cx_ref_pack(c->machine, c->op, &in[0], order, class, &parts[0]));
+  CALX_TRY(cpu_ref_pack(c->machine, c->op, &in[0], order, class, &parts[0]));
   order_of(d->kernel_output, d->kernel_spatial, d->kernel_input, order);
-  CALX_TRY(cx_ref_pack(c->machine, c->op, &in[1], order, class, &parts[1]));
-  CALX_TRY(cx_ref_scratch(c->machine, c->op, (size_t)c->O,
-                          sizeof(cx_ref_number), &parts[2]));
+  CALX_TRY(cpu_ref_pack(c->machine, c->op, &in[1], order, class, &parts[1]));
+  CALX_TRY(cpu_ref_scratch(c->machine, c->op, (size_t)c->O,
+                           sizeof(cpu_ref_number), &parts[2]));
   c->a = (const char *)parts[0]->data;
   c->b = (const char *)parts[1]->data;
-  return slide(c, out, (cx_ref_number *)(void *)parts[2]->data);
+  return slide(c, out, (cpu_ref_number *)(void *)parts[2]->data);
 }
 
-calx_status *cx_ref_do_convolution(cx_ref_machine *m, const cx_hlo_op *op,
-                                   const cx_ref_tensor *in,
-                                   const cx_ref_tensor *out, const int64_t *low)
+calx_status *cpu_ref_do_convolution(cpu_ref_machine *m, const cx_hlo_op *op,
+                                    const cpu_ref_tensor *in,
+                                    const cpu_ref_tensor *out,
+                                    const int64_t *low)
 {
   convolution c = { .machine = m,
                     .op = op,
@@ -177,25 +178,26 @@ calx_status *cx_ref_do_convolution(cx_ref_machine *m, const cx_hlo_op *op,
                     .d = cx_hlo_op_conv(op),
                     .low = low };
   c.n = c.x->rank - 2;
-  if (cx_ref_count(out) == 0) return NULL;
+  if (cpu_ref_count(out) == 0) return NULL;
   CALX_TRY(prepare(&c));
-  if (cx_ref_count(&in[0]) == 0 || cx_ref_count(&in[1]) == 0) {
-    memset(out->data, 0, cx_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
+  if (cpu_ref_count(&in[0]) == 0 || cpu_ref_count(&in[1]) == 0) {
+    memset(out->data, 0,
+           cpu_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
     return NULL;
   }
-  cx_ref_buffer *parts[3] = { 0 };
+  cpu_ref_buffer *parts[3] = { 0 };
   calx_status *status = pack_and_slide(&c, in, out, parts);
-  for (size_t i = 0; i < 3; i++) cx_ref_buffer_release(m, parts[i]);
+  for (size_t i = 0; i < 3; i++) cpu_ref_buffer_release(m, parts[i]);
   return status;
 }
 
-calx_status *cx_ref_convolution(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *in,
-                                const cx_ref_tensor *out)
+calx_status *cpu_ref_convolution(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *in,
+                                 const cpu_ref_tensor *out)
 {
-  int64_t low[CX_REF_RANK] = { 0 };
+  int64_t low[CPU_REF_RANK] = { 0 };
   for (size_t i = 0; i + 2 < in->type.rank; i++) {
-    low[i] = cx_ref_padding_at(op, i, 0);
+    low[i] = cpu_ref_padding_at(op, i, 0);
   }
-  return cx_ref_do_convolution(m, op, in, out, low);
+  return cpu_ref_do_convolution(m, op, in, out, low);
 }

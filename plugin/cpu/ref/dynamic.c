@@ -5,26 +5,26 @@
 #include "ref/inner.h"
 
 static calx_status *bad(const cx_hlo_op *op, const char *what,
-                        const cx_ref_tensor *x, const cx_ref_tensor *out)
+                        const cpu_ref_tensor *x, const cpu_ref_tensor *out)
 {
-  return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "%s do not make %s of %s", what,
-                    CX_REF_SHAPE(out), CX_REF_SHAPE(x));
+  return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s do not make %s of %s", what,
+                     CPU_REF_SHAPE(out), CPU_REF_SHAPE(x));
 }
 
 // A vector of n integers.
-static bool read_list(const cx_ref_tensor *t, size_t n, int64_t *out)
+static bool read_list(const cpu_ref_tensor *t, size_t n, int64_t *out)
 {
   if (t->type.rank != 1 || t->type.dims[0] != (int64_t)n ||
-      cx_ref_class_of(t->type.elem) != CX_REF_INT) {
+      cpu_ref_class_of(t->type.elem) != CPU_REF_INT) {
     return false;
   }
-  for (size_t i = 0; i < n; i++) out[i] = cx_ref_index_at(t, i);
+  for (size_t i = 0; i < n; i++) out[i] = cpu_ref_index_at(t, i);
   return true;
 }
 
-static bool sizes_fit(const cx_ref_tensor *sizes, const cx_ref_tensor *out)
+static bool sizes_fit(const cpu_ref_tensor *sizes, const cpu_ref_tensor *out)
 {
-  int64_t v[CX_REF_RANK];
+  int64_t v[CPU_REF_RANK];
   if (!read_list(sizes, out->type.rank, v)) return false;
   for (size_t i = 0; i < out->type.rank; i++) {
     if (v[i] != out->type.dims[i]) return false;
@@ -32,46 +32,46 @@ static bool sizes_fit(const cx_ref_tensor *sizes, const cx_ref_tensor *out)
   return true;
 }
 
-calx_status *cx_ref_dynamic_reshape(cx_ref_machine *m, const cx_hlo_op *op,
-                                    const cx_ref_tensor *in,
-                                    const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_reshape(cpu_ref_machine *m, const cx_hlo_op *op,
+                                     const cpu_ref_tensor *in,
+                                     const cpu_ref_tensor *out)
 {
   if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem ||
-      cx_ref_count(in) != cx_ref_count(out)) {
+      cpu_ref_count(in) != cpu_ref_count(out)) {
     return bad(op, "the sizes", in, out);
   }
-  return cx_ref_reshape(m, op, in, out);
+  return cpu_ref_reshape(m, op, in, out);
 }
 
-calx_status *cx_ref_dynamic_broadcast(cx_ref_machine *m, const cx_hlo_op *op,
-                                      const cx_ref_tensor *in,
-                                      const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_broadcast(cpu_ref_machine *m, const cx_hlo_op *op,
+                                       const cpu_ref_tensor *in,
+                                       const cpu_ref_tensor *out)
 {
   (void)m;
   if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem) {
     return bad(op, "the sizes", in, out);
   }
-  return cx_ref_do_broadcast(op, in, out,
-                             cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
+  return cpu_ref_do_broadcast(
+      op, in, out, cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
 }
 
-calx_status *cx_ref_dynamic_iota(cx_ref_machine *m, const cx_hlo_op *op,
-                                 const cx_ref_tensor *in,
-                                 const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_iota(cpu_ref_machine *m, const cx_hlo_op *op,
+                                  const cpu_ref_tensor *in,
+                                  const cpu_ref_tensor *out)
 {
   if (!sizes_fit(in, out)) return bad(op, "the sizes", in, out);
-  return cx_ref_iota(m, op, in, out);
+  return cpu_ref_iota(m, op, in, out);
 }
 
-calx_status *cx_ref_dynamic_pad(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *in,
-                                const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_pad(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *in,
+                                 const cpu_ref_tensor *out)
 {
   (void)m;
   const size_t rank = in->type.rank;
-  int64_t low[CX_REF_RANK];
-  int64_t high[CX_REF_RANK];
-  int64_t interior[CX_REF_RANK];
+  int64_t low[CPU_REF_RANK];
+  int64_t high[CPU_REF_RANK];
+  int64_t interior[CPU_REF_RANK];
   bool ok = out->type.rank == rank && in[1].type.rank == 0 &&
             in[1].type.elem == in->type.elem &&
             out->type.elem == in->type.elem && read_list(&in[2], rank, low) &&
@@ -86,18 +86,18 @@ calx_status *cx_ref_dynamic_pad(cx_ref_machine *m, const cx_hlo_op *op,
          !__builtin_add_overflow(n, high[i], &n) && n == out->type.dims[i];
   }
   if (!ok) return bad(op, "the paddings", in, out);
-  return cx_ref_do_pad(op, in, &in[1], out, low, interior);
+  return cpu_ref_do_pad(op, in, &in[1], out, low, interior);
 }
 
-calx_status *cx_ref_real_dynamic_slice(cx_ref_machine *m, const cx_hlo_op *op,
-                                       const cx_ref_tensor *in,
-                                       const cx_ref_tensor *out)
+calx_status *cpu_ref_real_dynamic_slice(cpu_ref_machine *m, const cx_hlo_op *op,
+                                        const cpu_ref_tensor *in,
+                                        const cpu_ref_tensor *out)
 {
   (void)m;
   const size_t rank = in->type.rank;
-  int64_t start[CX_REF_RANK];
-  int64_t limit[CX_REF_RANK];
-  int64_t stride[CX_REF_RANK];
+  int64_t start[CPU_REF_RANK];
+  int64_t limit[CPU_REF_RANK];
+  int64_t stride[CPU_REF_RANK];
   bool ok = out->type.rank == rank && out->type.elem == in->type.elem &&
             read_list(&in[1], rank, start) && read_list(&in[2], rank, limit) &&
             read_list(&in[3], rank, stride);
@@ -109,14 +109,14 @@ calx_status *cx_ref_real_dynamic_slice(cx_ref_machine *m, const cx_hlo_op *op,
     ok = n / stride[i] + (n % stride[i] != 0) == out->type.dims[i];
   }
   if (!ok) return bad(op, "start, limit and strides", in, out);
-  return cx_ref_do_slice(op, in, out, start, stride);
+  return cpu_ref_do_slice(op, in, out, start, stride);
 }
 
 // ---- convolution ----
 
 static bool all_below(const int64_t *v, size_t n, size_t rank)
 {
-  bool seen[CX_REF_RANK] = { false };
+  bool seen[CPU_REF_RANK] = { false };
   for (size_t i = 0; i < n; i++) {
     if (v[i] < 0 || v[i] >= (int64_t)rank || seen[v[i]]) return false;
     seen[v[i]] = true;
@@ -127,8 +127,8 @@ static bool all_below(const int64_t *v, size_t n, size_t rank)
 static bool covers(int64_t first, int64_t second, cx_hlo_ints spatial,
                    const cx_hlo_type *t)
 {
-  int64_t v[CX_REF_RANK];
-  if (t->rank < 2 || t->rank > CX_REF_RANK || spatial.n != t->rank - 2) {
+  int64_t v[CPU_REF_RANK];
+  if (t->rank < 2 || t->rank > CPU_REF_RANK || spatial.n != t->rank - 2) {
     return false;
   }
   v[0] = first;
@@ -138,7 +138,8 @@ static bool covers(int64_t first, int64_t second, cx_hlo_ints spatial,
 }
 
 static bool conv_numbers_fit(const cx_hlo_conv_numbers *d,
-                             const cx_ref_tensor *in, const cx_ref_tensor *out)
+                             const cpu_ref_tensor *in,
+                             const cpu_ref_tensor *out)
 {
   return d != NULL && in[0].type.rank == in[1].type.rank &&
          in[0].type.rank == out->type.rank &&
@@ -164,10 +165,10 @@ static bool conv_dim_fits(const cx_hlo_op *op, size_t i, int64_t size,
                           int64_t window, int64_t low, int64_t high,
                           int64_t out)
 {
-  int64_t n = dilated(size, cx_ref_list_at(op, CX_HLO_A_LHS_DILATION, i));
+  int64_t n = dilated(size, cpu_ref_list_at(op, CX_HLO_A_LHS_DILATION, i));
   const int64_t w =
-      dilated(window, cx_ref_list_at(op, CX_HLO_A_RHS_DILATION, i));
-  const int64_t stride = cx_ref_list_at(op, CX_HLO_A_WINDOW_STRIDES, i);
+      dilated(window, cpu_ref_list_at(op, CX_HLO_A_RHS_DILATION, i));
+  const int64_t stride = cpu_ref_list_at(op, CX_HLO_A_WINDOW_STRIDES, i);
   if (n < 0 || w < 0 || stride < 1 || __builtin_add_overflow(n, low, &n) ||
       __builtin_add_overflow(n, high, &n)) {
     return false;
@@ -175,19 +176,19 @@ static bool conv_dim_fits(const cx_hlo_op *op, size_t i, int64_t size,
   return out == (n < w || n <= 0 ? 0 : (n - w) / stride + 1);
 }
 
-calx_status *cx_ref_dynamic_conv(cx_ref_machine *m, const cx_hlo_op *op,
-                                 const cx_ref_tensor *in,
-                                 const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_conv(cpu_ref_machine *m, const cx_hlo_op *op,
+                                  const cpu_ref_tensor *in,
+                                  const cpu_ref_tensor *out)
 {
   const cx_hlo_conv_numbers *d = cx_hlo_op_conv(op);
-  const cx_ref_tensor *padding = &in[2];
+  const cpu_ref_tensor *padding = &in[2];
   if (!conv_numbers_fit(d, in, out) || padding->type.rank != 2 ||
       padding->type.dims[0] != (int64_t)d->input_spatial.n ||
       padding->type.dims[1] != 2 ||
-      cx_ref_class_of(padding->type.elem) != CX_REF_INT) {
+      cpu_ref_class_of(padding->type.elem) != CPU_REF_INT) {
     return bad(op, "dimension numbers and padding", in, out);
   }
-  int64_t low[CX_REF_RANK] = { 0 };
+  int64_t low[CPU_REF_RANK] = { 0 };
   const cx_hlo_type *t = &out->type;
   const int64_t groups = cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT);
   bool ok =
@@ -195,20 +196,21 @@ calx_status *cx_ref_dynamic_conv(cx_ref_machine *m, const cx_hlo_op *op,
       t->dims[d->output_batch] == in[0].type.dims[d->input_batch] / groups &&
       t->dims[d->output_feature] == in[1].type.dims[d->kernel_output];
   for (size_t i = 0; i < d->input_spatial.n && ok; i++) {
-    low[i] = cx_ref_int_at(padding, 2 * i);
+    low[i] = cpu_ref_int_at(padding, 2 * i);
     ok = conv_dim_fits(op, i, in[0].type.dims[d->input_spatial.v[i]],
                        in[1].type.dims[d->kernel_spatial.v[i]], low[i],
-                       cx_ref_int_at(padding, 2 * i + 1),
+                       cpu_ref_int_at(padding, 2 * i + 1),
                        t->dims[d->output_spatial.v[i]]);
   }
   if (!ok) return bad(op, "padding and window", in, out);
-  return cx_ref_do_convolution(m, op, in, out, low);
+  return cpu_ref_do_convolution(m, op, in, out, low);
 }
 
 // ---- gather ----
 
-static bool gather_fits(const cx_hlo_gather_numbers *g, const cx_ref_tensor *in,
-                        const cx_ref_tensor *out, const int64_t *sizes)
+static bool gather_fits(const cx_hlo_gather_numbers *g,
+                        const cpu_ref_tensor *in, const cpu_ref_tensor *out,
+                        const int64_t *sizes)
 {
   const cx_hlo_type *x = &in[0].type;
   const cx_hlo_type *index = &in[1].type;
@@ -219,28 +221,28 @@ static bool gather_fits(const cx_hlo_gather_numbers *g, const cx_ref_tensor *in,
       g->operand_batch.n != g->indices_batch.n ||
       (int64_t)g->index_map.n !=
           (v < (int64_t)index->rank ? index->dims[v] : 1) ||
-      cx_ref_class_of(index->elem) != CX_REF_INT ||
+      cpu_ref_class_of(index->elem) != CPU_REF_INT ||
       !all_below(g->offset.v, g->offset.n, out->type.rank) ||
       !all_below(g->collapsed.v, g->collapsed.n, x->rank) ||
       !all_below(g->operand_batch.v, g->operand_batch.n, x->rank) ||
       !all_below(g->indices_batch.v, g->indices_batch.n, index->rank) ||
       !all_below(g->index_map.v, g->index_map.n, x->rank) ||
-      cx_ref_has(g->indices_batch, v)) {
+      cpu_ref_has(g->indices_batch, v)) {
     return false;
   }
   size_t w = 0;  // window dimension of the operand
   size_t b = 0;  // dimension of the indices
   for (size_t i = 0; i < x->rank; i++) {
-    const bool removed = cx_ref_has(g->collapsed, (int64_t)i) ||
-                         cx_ref_has(g->operand_batch, (int64_t)i);
+    const bool removed = cpu_ref_has(g->collapsed, (int64_t)i) ||
+                         cpu_ref_has(g->operand_batch, (int64_t)i);
     if (sizes[i] < 0 || sizes[i] > x->dims[i] || (removed && sizes[i] > 1)) {
       return false;
     }
   }
   for (size_t i = 0; i < out->type.rank; i++) {
-    if (cx_ref_has(g->offset, (int64_t)i)) {
-      while (w < x->rank && (cx_ref_has(g->collapsed, (int64_t)w) ||
-                             cx_ref_has(g->operand_batch, (int64_t)w))) {
+    if (cpu_ref_has(g->offset, (int64_t)i)) {
+      while (w < x->rank && (cpu_ref_has(g->collapsed, (int64_t)w) ||
+                             cpu_ref_has(g->operand_batch, (int64_t)w))) {
         w++;
       }
       if (w >= x->rank || sizes[w++] != out->type.dims[i]) return false;
@@ -254,35 +256,35 @@ static bool gather_fits(const cx_hlo_gather_numbers *g, const cx_ref_tensor *in,
   return true;
 }
 
-calx_status *cx_ref_dynamic_gather(cx_ref_machine *m, const cx_hlo_op *op,
-                                   const cx_ref_tensor *in,
-                                   const cx_ref_tensor *out)
+calx_status *cpu_ref_dynamic_gather(cpu_ref_machine *m, const cx_hlo_op *op,
+                                    const cpu_ref_tensor *in,
+                                    const cpu_ref_tensor *out)
 {
   (void)m;
   const cx_hlo_gather_numbers *g =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
-  int64_t sizes[CX_REF_RANK];
+  int64_t sizes[CPU_REF_RANK];
   if (!read_list(&in[2], in->type.rank, sizes) ||
       in->type.elem != out->type.elem || g == NULL ||
       !gather_fits(g, in, out, sizes)) {
     return bad(op, "indices and slice sizes", in, out);
   }
-  return cx_ref_do_gather(op, in, out, sizes);
+  return cpu_ref_do_gather(op, in, out, sizes);
 }
 
 // The size along the dimension must be what it is: results have static sizes.
-calx_status *cx_ref_set_dimension_size(cx_ref_machine *m, const cx_hlo_op *op,
-                                       const cx_ref_tensor *in,
-                                       const cx_ref_tensor *out)
+calx_status *cpu_ref_set_dimension_size(cpu_ref_machine *m, const cx_hlo_op *op,
+                                        const cpu_ref_tensor *in,
+                                        const cpu_ref_tensor *out)
 {
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (!cx_hlo_type_equal(&in->type, &out->type) || d < 0 ||
       d >= (int64_t)in->type.rank || in[1].type.rank != 0 ||
-      cx_ref_index_at(&in[1], 0) != in->type.dims[d]) {
-    return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                      "sizes that change as the program runs are not "
-                      "supported: %s along dimension %lld",
-                      CX_REF_SHAPE(in), (long long)d);
+      cpu_ref_index_at(&in[1], 0) != in->type.dims[d]) {
+    return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                       "sizes that change as the program runs are not "
+                       "supported: %s along dimension %lld",
+                       CPU_REF_SHAPE(in), (long long)d);
   }
-  return cx_ref_reshape(m, op, in, out);
+  return cpu_ref_reshape(m, op, in, out);
 }

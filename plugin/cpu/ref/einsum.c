@@ -53,8 +53,8 @@ static bool take_sizes(notation *e, size_t part, const cx_hlo_type *t,
 // Letters in the order of the walk: the result's, then those summed over.
 typedef struct walk {
   size_t n, n_kept;
-  int64_t dims[CX_REF_RANK];
-  int64_t step[3][CX_REF_RANK];  // of the operands and the result
+  int64_t dims[CPU_REF_RANK];
+  int64_t step[3][CPU_REF_RANK];  // of the operands and the result
 } walk;
 
 static void add_letter(walk *w, const notation *e, unsigned char c,
@@ -63,10 +63,10 @@ static void add_letter(walk *w, const notation *e, unsigned char c,
   const size_t at = w->n++;
   w->dims[at] = e->size[c];
   for (size_t p = 0; p < 3; p++) {
-    int64_t own[CX_REF_RANK];
+    int64_t own[CPU_REF_RANK];
     w->step[p][at] = 0;
     if (types[p] == NULL) continue;
-    cx_ref_strides(types[p], own);
+    cpu_ref_strides(types[p], own);
     // A letter that stands twice walks the diagonal.
     for (size_t i = 0; i < e->n[p]; i++) {
       if ((unsigned char)e->part[p][i] == c) w->step[p][at] += own[i];
@@ -74,20 +74,20 @@ static void add_letter(walk *w, const notation *e, unsigned char c,
   }
 }
 
-static calx_status *sum_up(const cx_ref_machine *m, const walk *w,
+static calx_status *sum_up(const cpu_ref_machine *m, const walk *w,
                            cx_hlo_elem e, const char *a, const char *b,
-                           const cx_ref_tensor *out)
+                           const cpu_ref_tensor *out)
 {
-  const int64_t bytes = (int64_t)cx_ref_number_bytes(cx_ref_class_of(e));
-  int64_t at[CX_REF_RANK] = { 0 };
-  cx_ref_number sum = { 0 };
-  const cx_ref_number one_int = { .i = 1 };
-  const cx_ref_number one_real = { .r = 1 };
-  const cx_ref_number one_complex = { .c = 1 };
-  const cx_ref_class class = cx_ref_class_of(e);
-  const cx_ref_number *one = class == CX_REF_INT    ? &one_int
-                             : class == CX_REF_REAL ? &one_real
-                                                    : &one_complex;
+  const int64_t bytes = (int64_t)cpu_ref_number_bytes(cpu_ref_class_of(e));
+  int64_t at[CPU_REF_RANK] = { 0 };
+  cpu_ref_number sum = { 0 };
+  const cpu_ref_number one_int = { .i = 1 };
+  const cpu_ref_number one_real = { .r = 1 };
+  const cpu_ref_number one_complex = { .c = 1 };
+  const cpu_ref_class class = cpu_ref_class_of(e);
+  const cpu_ref_number *one = class == CPU_REF_INT    ? &one_int
+                              : class == CPU_REF_REAL ? &one_real
+                                                      : &one_complex;
   const size_t n_sum = w->n - w->n_kept;
   size_t walked = 0;
   do {
@@ -96,34 +96,34 @@ static calx_status *sum_up(const cx_ref_machine *m, const walk *w,
       for (size_t k = 0; k < w->n; k++) i[p] += at[k] * w->step[p][k];
     }
     const void *y = b == NULL ? (const void *)one : b + i[1] * bytes;
-    cx_ref_add_dot(e, a + i[0] * bytes, y, 1, &sum);
+    cpu_ref_add_dot(e, a + i[0] * bytes, y, 1, &sum);
     bool last = true;
     for (size_t k = w->n_kept; k < w->n; k++) {
       last = last && at[k] + 1 == w->dims[k];
     }
     if (n_sum == 0 || last) {
-      cx_ref_store_number_at(e, out->data, (size_t)i[2], &sum);
+      cpu_ref_store_number_at(e, out->data, (size_t)i[2], &sum);
       memset(&sum, 0, sizeof sum);
     }
-    if (++walked % 65536 == 0) CALX_TRY(cx_ref_interrupted(m));
-  } while (cx_ref_next(w->n, w->dims, at));
+    if (++walked % 65536 == 0) CALX_TRY(cpu_ref_interrupted(m));
+  } while (cpu_ref_next(w->n, w->dims, at));
   return NULL;
 }
 
-static calx_status *pack_plain(cx_ref_machine *m, const cx_hlo_op *op,
-                               const cx_ref_tensor *x, cx_ref_class class,
-                               cx_ref_buffer **out)
+static calx_status *pack_plain(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *x, cpu_ref_class class,
+                               cpu_ref_buffer **out)
 {
-  int64_t order[CX_REF_RANK];
+  int64_t order[CPU_REF_RANK];
   for (size_t i = 0; i < x->type.rank; i++) order[i] = (int64_t)i;
-  return cx_ref_pack(m, op, x, order, class, out);
+  return cpu_ref_pack(m, op, x, order, class, out);
 }
 
-static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
-                        const notation *e, const cx_ref_tensor *in,
-                        const cx_ref_tensor *out, size_t operands)
+static calx_status *run(cpu_ref_machine *m, const cx_hlo_op *op,
+                        const notation *e, const cpu_ref_tensor *in,
+                        const cpu_ref_tensor *out, size_t operands)
 {
-  const cx_ref_class class = cx_ref_class_of(out->type.elem);
+  const cpu_ref_class class = cpu_ref_class_of(out->type.elem);
   const cx_hlo_type *types[3] = { &in[0].type, NULL, &out->type };
   notation shifted = *e;
   if (operands == 2) {
@@ -143,7 +143,7 @@ static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
       add_letter(&w, &shifted, (unsigned char)c, types);
     }
   }
-  cx_ref_buffer *packed[2] = { 0 };
+  cpu_ref_buffer *packed[2] = { 0 };
   calx_status *status = pack_plain(m, op, &in[0], class, &packed[0]);
   if (status == NULL && operands == 2) {
     status = pack_plain(m, op, &in[1], class, &packed[1]);
@@ -152,13 +152,13 @@ static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
     status = sum_up(m, &w, out->type.elem, (char *)packed[0]->data,
                     packed[1] == NULL ? NULL : (char *)packed[1]->data, out);
   }
-  cx_ref_buffer_release(m, packed[0]);
-  cx_ref_buffer_release(m, packed[1]);
+  cpu_ref_buffer_release(m, packed[0]);
+  cpu_ref_buffer_release(m, packed[1]);
   return status;
 }
 
-static calx_status *einsum(cx_ref_machine *m, const cx_hlo_op *op,
-                           const cx_ref_tensor *in, const cx_ref_tensor *out,
+static calx_status *einsum(cpu_ref_machine *m, const cx_hlo_op *op,
+                           const cpu_ref_tensor *in, const cpu_ref_tensor *out,
                            size_t operands)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(op, CX_HLO_A_EINSUM_CONFIG);
@@ -175,11 +175,11 @@ static calx_status *einsum(cx_ref_machine *m, const cx_hlo_op *op,
   }
   ok = ok && take_sizes(&e, operands, &out->type, known);
   if (!ok) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT,
-                      "'%.*s' does not make %s of %s",
-                      attr == NULL ? 0 : (int)attr->as.text.n,
-                      attr == NULL ? "" : attr->as.text.s, CX_REF_SHAPE(out),
-                      CX_REF_SHAPE(in));
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+                       "'%.*s' does not make %s of %s",
+                       attr == NULL ? 0 : (int)attr->as.text.n,
+                       attr == NULL ? "" : attr->as.text.s, CPU_REF_SHAPE(out),
+                       CPU_REF_SHAPE(in));
   }
   size_t n = 1;
   for (int c = 0; c < LETTERS; c++) {
@@ -188,21 +188,21 @@ static calx_status *einsum(cx_ref_machine *m, const cx_hlo_op *op,
   }
   if (n == 0) {
     const size_t bytes = cx_hlo_elem_bytes(out->type.elem);
-    memset(out->data, 0, cx_ref_count(out) * bytes);
+    memset(out->data, 0, cpu_ref_count(out) * bytes);
     return NULL;
   }
   return run(m, op, &e, in, out, operands);
 }
 
-calx_status *cx_ref_einsum(cx_ref_machine *m, const cx_hlo_op *op,
-                           const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_einsum(cpu_ref_machine *m, const cx_hlo_op *op,
+                            const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   return einsum(m, op, in, out, 2);
 }
 
-calx_status *cx_ref_unary_einsum(cx_ref_machine *m, const cx_hlo_op *op,
-                                 const cx_ref_tensor *in,
-                                 const cx_ref_tensor *out)
+calx_status *cpu_ref_unary_einsum(cpu_ref_machine *m, const cx_hlo_op *op,
+                                  const cpu_ref_tensor *in,
+                                  const cpu_ref_tensor *out)
 {
   return einsum(m, op, in, out, 1);
 }

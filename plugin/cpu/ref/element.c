@@ -7,31 +7,31 @@
 
 // One chunk of one operand, as numbers of its class.
 typedef union chunk {
-  int64_t i[CX_REF_CHUNK];
-  double r[CX_REF_CHUNK];
-  double complex c[CX_REF_CHUNK];
+  int64_t i[CPU_REF_CHUNK];
+  double r[CPU_REF_CHUNK];
+  double complex c[CPU_REF_CHUNK];
 } chunk;
 
-static const void *lane_at(const cx_ref_lane *x, size_t at)
+static const void *lane_at(const cpu_ref_lane *x, size_t at)
 {
   return (const char *)x->data + at * x->step * cx_hlo_elem_bytes(x->elem);
 }
 
-static void load(const cx_ref_lane *x, size_t at, size_t n, chunk *out)
+static void load(const cpu_ref_lane *x, size_t at, size_t n, chunk *out)
 {
   const void *p = lane_at(x, at);
   const size_t k = x->step == 0 ? 1 : n;
-  switch (cx_ref_class_of(x->elem)) {
-    case CX_REF_INT:
-      cx_ref_load_ints(x->elem, p, k, out->i);
+  switch (cpu_ref_class_of(x->elem)) {
+    case CPU_REF_INT:
+      cpu_ref_load_ints(x->elem, p, k, out->i);
       for (size_t i = k; i < n; i++) out->i[i] = out->i[0];
       break;
-    case CX_REF_REAL:
-      cx_ref_load_reals(x->elem, p, k, out->r);
+    case CPU_REF_REAL:
+      cpu_ref_load_reals(x->elem, p, k, out->r);
       for (size_t i = k; i < n; i++) out->r[i] = out->r[0];
       break;
-    case CX_REF_COMPLEX:
-      cx_ref_load_complex(x->elem, p, k, out->c);
+    case CPU_REF_COMPLEX:
+      cpu_ref_load_complex(x->elem, p, k, out->c);
       for (size_t i = k; i < n; i++) out->c[i] = out->c[0];
       break;
   }
@@ -39,10 +39,10 @@ static void load(const cx_ref_lane *x, size_t at, size_t n, chunk *out)
 
 static void store(cx_hlo_elem e, void *p, size_t n, const chunk *v)
 {
-  switch (cx_ref_class_of(e)) {
-    case CX_REF_INT: cx_ref_store_ints(e, p, n, v->i); break;
-    case CX_REF_REAL: cx_ref_store_reals(e, p, n, v->r); break;
-    case CX_REF_COMPLEX: cx_ref_store_complex(e, p, n, v->c); break;
+  switch (cpu_ref_class_of(e)) {
+    case CPU_REF_INT: cpu_ref_store_ints(e, p, n, v->i); break;
+    case CPU_REF_REAL: cpu_ref_store_reals(e, p, n, v->r); break;
+    case CPU_REF_COMPLEX: cpu_ref_store_complex(e, p, n, v->c); break;
   }
 }
 
@@ -50,10 +50,10 @@ static void store(cx_hlo_elem e, void *p, size_t n, const chunk *v)
 static void compute(cx_hlo_op_kind kind, cx_hlo_elem e, const chunk *a,
                     const chunk *b, chunk *out, size_t n)
 {
-  switch (cx_ref_class_of(e)) {
-    case CX_REF_INT: cx_ref_ints(kind, e, a->i, b->i, out->i, n); break;
-    case CX_REF_REAL: cx_ref_reals(kind, a->r, b->r, out->r, n); break;
-    case CX_REF_COMPLEX: cx_ref_complexes(kind, a->c, b->c, out->c, n); break;
+  switch (cpu_ref_class_of(e)) {
+    case CPU_REF_INT: cpu_ref_ints(kind, e, a->i, b->i, out->i, n); break;
+    case CPU_REF_REAL: cpu_ref_reals(kind, a->r, b->r, out->r, n); break;
+    case CPU_REF_COMPLEX: cpu_ref_complexes(kind, a->c, b->c, out->c, n); break;
   }
 }
 
@@ -68,7 +68,7 @@ static int64_t total_key(cx_hlo_elem e, const void *p)
   return (bits & sign) != 0 ? (int64_t)~rest : (int64_t)rest;
 }
 
-static void load_keys(const cx_ref_lane *x, size_t at, size_t n, chunk *out)
+static void load_keys(const cpu_ref_lane *x, size_t at, size_t n, chunk *out)
 {
   const char *p = lane_at(x, at);
   const size_t step = x->step * cx_hlo_elem_bytes(x->elem);
@@ -106,22 +106,22 @@ static bool complex_holds(int64_t how, double complex a, double complex b)
   switch (how) {
     case EQ: return equal;
     case NE: return !equal;
-    case GE: return equal || cx_ref_complex_less(b, a);
-    case GT: return cx_ref_complex_less(b, a);
-    case LE: return equal || cx_ref_complex_less(a, b);
-    default: return cx_ref_complex_less(a, b);
+    case GE: return equal || cpu_ref_complex_less(b, a);
+    case GT: return cpu_ref_complex_less(b, a);
+    case LE: return equal || cpu_ref_complex_less(a, b);
+    default: return cpu_ref_complex_less(a, b);
   }
 }
 
-static void compare(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
+static void compare(const cx_hlo_op *op, const cpu_ref_lane *in, size_t at,
                     unsigned char *to, size_t n)
 {
   const int64_t how = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_elem e = in[0].elem;
   chunk a;
   chunk b;
-  const cx_ref_class class = cx_ref_class_of(e);
-  if (class == CX_REF_REAL && cx_hlo_op_int(op, CX_HLO_A_COMPARE_TYPE) == 2) {
+  const cpu_ref_class class = cpu_ref_class_of(e);
+  if (class == CPU_REF_REAL && cx_hlo_op_int(op, CX_HLO_A_COMPARE_TYPE) == 2) {
     load_keys(&in[0], at, n, &a);
     load_keys(&in[1], at, n, &b);
     COMPARE(int64_t, a.i, b.i)
@@ -129,9 +129,9 @@ static void compare(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
   }
   load(&in[0], at, n, &a);
   load(&in[1], at, n, &b);
-  if (class == CX_REF_REAL) {
+  if (class == CPU_REF_REAL) {
     COMPARE(double, a.r, b.r)
-  } else if (class == CX_REF_COMPLEX) {
+  } else if (class == CPU_REF_COMPLEX) {
     for (size_t i = 0; i < n; i++) to[i] = complex_holds(how, a.c[i], b.c[i]);
   } else if (cx_hlo_elem_is_unsigned(e)) {
     COMPARE(uint64_t, a.i, b.i)
@@ -142,7 +142,7 @@ static void compare(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
 
 // ---- the ones that are not arithmetic ----
 
-static void choose(const cx_ref_lane *in, size_t at, char *to, size_t n)
+static void choose(const cpu_ref_lane *in, size_t at, char *to, size_t n)
 {
   const size_t bytes = cx_hlo_elem_bytes(in[1].elem);
   const unsigned char *pred = lane_at(&in[0], at);
@@ -155,7 +155,7 @@ static void choose(const cx_ref_lane *in, size_t at, char *to, size_t n)
   }
 }
 
-static void make_complex(const cx_ref_lane *in, size_t at, cx_hlo_elem to,
+static void make_complex(const cpu_ref_lane *in, size_t at, cx_hlo_elem to,
                          void *out, size_t n)
 {
   chunk re;
@@ -163,12 +163,12 @@ static void make_complex(const cx_ref_lane *in, size_t at, cx_hlo_elem to,
   chunk z;
   load(&in[0], at, n, &re);
   load(&in[1], at, n, &im);
-  for (size_t i = 0; i < n; i++) z.c[i] = cx_ref_pair(re.r[i], im.r[i]);
+  for (size_t i = 0; i < n; i++) z.c[i] = cpu_ref_pair(re.r[i], im.r[i]);
   store(to, out, n, &z);
 }
 
 // abs, real and imag of complex numbers.
-static void part_of(cx_hlo_op_kind kind, const cx_ref_lane *x, size_t at,
+static void part_of(cx_hlo_op_kind kind, const cpu_ref_lane *x, size_t at,
                     cx_hlo_elem to, void *out, size_t n)
 {
   chunk z;
@@ -209,7 +209,7 @@ static double reduced(double v, int64_t e, int64_t m, bool fewer)
   return fabs(r) < ldexp(1.0, 1 - bias) ? copysign(0.0, v) : r;
 }
 
-static void reduce_precision(const cx_hlo_op *op, const cx_ref_lane *x,
+static void reduce_precision(const cx_hlo_op *op, const cpu_ref_lane *x,
                              size_t at, void *out, size_t n)
 {
   const int64_t e = cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS);
@@ -221,7 +221,7 @@ static void reduce_precision(const cx_hlo_op *op, const cx_ref_lane *x,
   store(x->elem, out, n, &v);
 }
 
-static void clamp(const cx_ref_lane *in, size_t at, void *out, size_t n)
+static void clamp(const cpu_ref_lane *in, size_t at, void *out, size_t n)
 {
   const cx_hlo_elem e = in[1].elem;
   chunk low;
@@ -235,7 +235,7 @@ static void clamp(const cx_ref_lane *in, size_t at, void *out, size_t n)
   store(e, out, n, &x);
 }
 
-static void is_finite(const cx_ref_lane *x, size_t at, unsigned char *out,
+static void is_finite(const cpu_ref_lane *x, size_t at, unsigned char *out,
                       size_t n)
 {
   chunk v;
@@ -243,7 +243,7 @@ static void is_finite(const cx_ref_lane *x, size_t at, unsigned char *out,
   for (size_t i = 0; i < n; i++) out[i] = isfinite(v.r[i]) != 0;
 }
 
-static void arithmetic(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
+static void arithmetic(const cx_hlo_op *op, const cpu_ref_lane *in, size_t at,
                        cx_hlo_elem to, void *out, size_t n)
 {
   chunk a;
@@ -254,18 +254,18 @@ static void arithmetic(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
   store(to, out, n, &a);
 }
 
-static void convert(const cx_ref_lane *x, size_t at, cx_hlo_elem to, void *out,
+static void convert(const cpu_ref_lane *x, size_t at, cx_hlo_elem to, void *out,
                     size_t n)
 {
-  cx_ref_convert(x->elem, lane_at(x, at), to, out, x->step == 0 ? 1 : n);
+  cpu_ref_convert(x->elem, lane_at(x, at), to, out, x->step == 0 ? 1 : n);
   const size_t bytes = cx_hlo_elem_bytes(to);
-  if (x->step == 0) cx_ref_fill(bytes, (char *)out + bytes, n - 1, out);
+  if (x->step == 0) cpu_ref_fill(bytes, (char *)out + bytes, n - 1, out);
 }
 
 // ---- dispatch ----
 
-static void element_chunk(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
-                          cx_hlo_elem to, void *out, size_t n)
+static void element_chunk(const cx_hlo_op *op, const cpu_ref_lane *in,
+                          size_t at, cx_hlo_elem to, void *out, size_t n)
 {
   switch (op->kind) {
     case CX_HLO_OP_COMPARE: compare(op, in, at, out, n); return;
@@ -290,31 +290,31 @@ static void element_chunk(const cx_hlo_op *op, const cx_ref_lane *in, size_t at,
   arithmetic(op, in, at, to, out, n);
 }
 
-void cx_ref_element(const cx_hlo_op *op, const cx_ref_lane *in, cx_hlo_elem to,
-                    void *out, size_t n)
+void cpu_ref_element(const cx_hlo_op *op, const cpu_ref_lane *in,
+                     cx_hlo_elem to, void *out, size_t n)
 {
   const size_t bytes = cx_hlo_elem_bytes(to);
-  for (size_t at = 0; at < n; at += CX_REF_CHUNK) {
-    const size_t k = n - at < CX_REF_CHUNK ? n - at : CX_REF_CHUNK;
+  for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
+    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
     element_chunk(op, in, at, to, (char *)out + at * bytes, k);
   }
 }
 
-bool cx_ref_is_elementwise(cx_hlo_op_kind kind)
+bool cpu_ref_is_elementwise(cx_hlo_op_kind kind)
 {
-  return cx_ref_fn_of(kind) == cx_ref_elementwise;
+  return cpu_ref_fn_of(kind) == cpu_ref_elementwise;
 }
 
-calx_status *cx_ref_elementwise(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *in,
-                                const cx_ref_tensor *out)
+calx_status *cpu_ref_elementwise(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *in,
+                                 const cpu_ref_tensor *out)
 {
   (void)m;
-  cx_ref_lane lanes[3] = { 0 };
+  cpu_ref_lane lanes[3] = { 0 };
   for (size_t i = 0; i < op->n_operands && i < 3; i++) {
     const bool scalar = in[i].type.rank == 0 && out->type.rank != 0;
-    lanes[i] = (cx_ref_lane){ in[i].type.elem, in[i].data, scalar ? 0 : 1 };
+    lanes[i] = (cpu_ref_lane){ in[i].type.elem, in[i].data, scalar ? 0 : 1 };
   }
-  cx_ref_element(op, lanes, out->type.elem, out->data, cx_ref_count(out));
+  cpu_ref_element(op, lanes, out->type.elem, out->data, cpu_ref_count(out));
   return NULL;
 }

@@ -97,8 +97,8 @@ static void extremes(cx_hlo_op_kind kind, bool is_unsigned, const int64_t *a,
   EACH((a[i] > b[i]) == max ? a[i] : b[i]);
 }
 
-void cx_ref_ints(cx_hlo_op_kind kind, cx_hlo_elem e, const int64_t *a,
-                 const int64_t *b, int64_t *out, size_t n)
+void cpu_ref_ints(cx_hlo_op_kind kind, cx_hlo_elem e, const int64_t *a,
+                  const int64_t *b, int64_t *out, size_t n)
 {
   const bool is_unsigned = cx_hlo_elem_is_unsigned(e);
   const unsigned bits = cx_hlo_elem_bits(e);

@@ -52,8 +52,8 @@ static void binary(cx_hlo_op_kind kind, const double *a, const double *b,
   }
 }
 
-void cx_ref_reals(cx_hlo_op_kind kind, const double *a, const double *b,
-                  double *out, size_t n)
+void cpu_ref_reals(cx_hlo_op_kind kind, const double *a, const double *b,
+                   double *out, size_t n)
 {
   switch (kind) {
     case CX_HLO_OP_NEGATE: EACH(-a[i]);

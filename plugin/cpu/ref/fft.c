@@ -19,13 +19,13 @@ typedef struct plan {
 static double complex turn(double part)  // e^(2 pi i part)
 {
   const double angle = 2 * acos(-1.0) * part;
-  return cx_ref_pair(cos(angle), sin(angle));
+  return cpu_ref_pair(cos(angle), sin(angle));
 }
 
 static double complex times(double complex a, double complex b)
 {
-  return cx_ref_pair(creal(a) * creal(b) - cimag(a) * cimag(b),
-                     creal(a) * cimag(b) + cimag(a) * creal(b));
+  return cpu_ref_pair(creal(a) * creal(b) - cimag(a) * cimag(b),
+                      creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 static void radix2(double complex *x, size_t n, bool inverse)
@@ -71,7 +71,7 @@ static void bluestein(const plan *p)
   for (size_t k = 0; k < n; k++) {
     const double complex x = times(p->a[k], p->chirp[k]);
     p->line[k] =
-        cx_ref_pair(creal(x) / (double)p->wide, cimag(x) / (double)p->wide);
+        cpu_ref_pair(creal(x) / (double)p->wide, cimag(x) / (double)p->wide);
   }
 }
 
@@ -83,19 +83,19 @@ static void transform(const plan *p)
     bluestein(p);
   }
   for (size_t k = 0; p->inverse && k < p->n; k++) {
-    p->line[k] = cx_ref_pair(creal(p->line[k]) / (double)p->n,
-                             cimag(p->line[k]) / (double)p->n);
+    p->line[k] = cpu_ref_pair(creal(p->line[k]) / (double)p->n,
+                              cimag(p->line[k]) / (double)p->n);
   }
 }
 
-static calx_status *plan_open(cx_ref_machine *m, const cx_hlo_op *op, size_t n,
-                              bool inverse, plan *out, cx_ref_buffer **memory)
+static calx_status *plan_open(cpu_ref_machine *m, const cx_hlo_op *op, size_t n,
+                              bool inverse, plan *out, cpu_ref_buffer **memory)
 {
   *out = (plan){ .n = n, .wide = 1, .inverse = inverse };
   while (out->wide < n) out->wide *= 2;
   if (out->wide != n) out->wide *= 2;
-  CALX_TRY(cx_ref_scratch(m, op, 2 * n + 2 * out->wide, sizeof(double complex),
-                          memory));
+  CALX_TRY(cpu_ref_scratch(m, op, 2 * n + 2 * out->wide, sizeof(double complex),
+                           memory));
   out->line = (double complex *)(void *)(*memory)->data;
   out->chirp = out->line + n;
   out->a = out->chirp + n;
@@ -110,16 +110,16 @@ static calx_status *plan_open(cx_ref_machine *m, const cx_hlo_op *op, size_t n,
 }
 
 // All lines along one dimension of z.
-static calx_status *transform_dim(cx_ref_machine *m, const cx_hlo_op *op,
+static calx_status *transform_dim(cpu_ref_machine *m, const cx_hlo_op *op,
                                   double complex *z, const cx_hlo_type *t,
                                   size_t d, bool inverse)
 {
   plan p;
-  cx_ref_buffer *memory = NULL;
-  int64_t step[CX_REF_RANK];
-  int64_t dims[CX_REF_RANK];
-  int64_t at[CX_REF_RANK] = { 0 };
-  cx_ref_strides(t, step);
+  cpu_ref_buffer *memory = NULL;
+  int64_t step[CPU_REF_RANK];
+  int64_t dims[CPU_REF_RANK];
+  int64_t at[CPU_REF_RANK] = { 0 };
+  cpu_ref_strides(t, step);
   for (size_t i = 0; i < t->rank; i++) dims[i] = i == d ? 1 : t->dims[i];
   CALX_TRY(plan_open(m, op, (size_t)t->dims[d], inverse, &p, &memory));
   calx_status *status = NULL;
@@ -133,47 +133,47 @@ static calx_status *transform_dim(cx_ref_machine *m, const cx_hlo_op *op,
     for (size_t k = 0; k < p.n; k++) {
       z[first + (int64_t)k * step[d]] = p.line[k];
     }
-    status = cx_ref_interrupted(m);
-  } while (status == NULL && cx_ref_next(t->rank, dims, at));
-  cx_ref_buffer_release(m, memory);
+    status = cpu_ref_interrupted(m);
+  } while (status == NULL && cpu_ref_next(t->rank, dims, at));
+  cpu_ref_buffer_release(m, memory);
   return status;
 }
 
 // The lines of the last dimension grow from n/2+1 to n: what is missing is the
 // conjugate of what mirrors it.
-static void complete(const cx_ref_tensor *in, size_t n,
+static void complete(const cpu_ref_tensor *in, size_t n,
                      const double complex *half, double complex *whole)
 {
   const size_t have = (size_t)in->type.dims[in->type.rank - 1];
-  const size_t lines = cx_ref_count(in) / have;
+  const size_t lines = cpu_ref_count(in) / have;
   for (size_t l = 0; l < lines; l++) {
     for (size_t k = 0; k < n; k++) {
       whole[l * n + k] =
           k < have ? half[l * have + k] : conj(half[l * have + n - k]);
     }
     // A real line's first number is real, and its middle one.
-    whole[l * n] = cx_ref_pair(creal(whole[l * n]), 0);
+    whole[l * n] = cpu_ref_pair(creal(whole[l * n]), 0);
     if (n % 2 == 0) {
-      whole[l * n + n / 2] = cx_ref_pair(creal(whole[l * n + n / 2]), 0);
+      whole[l * n + n / 2] = cpu_ref_pair(creal(whole[l * n + n / 2]), 0);
     }
   }
 }
 
-static void store_result(const cx_ref_tensor *out, const double complex *z,
+static void store_result(const cpu_ref_tensor *out, const double complex *z,
                          size_t line)
 {
   const cx_hlo_elem e = out->type.elem;
   const size_t have = (size_t)out->type.dims[out->type.rank - 1];
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   const size_t bytes = cx_hlo_elem_bytes(e);
   for (size_t i = 0; i < n; i++) {
     const double complex *from = &z[i / have * line + i % have];
     void *p = (char *)out->data + i * bytes;
     if (cx_hlo_elem_is_complex(e)) {
-      cx_ref_store_complex(e, p, 1, from);
+      cpu_ref_store_complex(e, p, 1, from);
     } else {
       const double x = creal(*from);
-      cx_ref_store_reals(e, p, 1, &x);
+      cpu_ref_store_reals(e, p, 1, &x);
     }
   }
 }
@@ -181,15 +181,15 @@ static void store_result(const cx_ref_tensor *out, const double complex *z,
 typedef enum direction { FFT, IFFT, RFFT, IRFFT } direction;
 
 // All dimensions but the last, then that; IRFFT completes its lines between.
-static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_tensor *in, const cx_ref_tensor *out,
+static calx_status *run(cpu_ref_machine *m, const cx_hlo_op *op,
+                        const cpu_ref_tensor *in, const cpu_ref_tensor *out,
                         direction how, double complex *z, double complex *w)
 {
   const cx_hlo_ints length = cx_hlo_op_ints(op, CX_HLO_A_FFT_LENGTH);
   const size_t rank = in->type.rank;
   const size_t last = rank - 1;
   const bool inverse = how == IFFT || how == IRFFT;
-  cx_ref_load_complex(in->type.elem, in->data, cx_ref_count(in), z);
+  cpu_ref_load_complex(in->type.elem, in->data, cpu_ref_count(in), z);
   // A real line is transformed before the others see it, to half of it.
   if (how != IRFFT) {
     CALX_TRY(transform_dim(m, op, z, &in->type, last, inverse));
@@ -207,27 +207,27 @@ static calx_status *run(cx_ref_machine *m, const cx_hlo_op *op,
   return NULL;
 }
 
-calx_status *cx_ref_fft(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_fft(cpu_ref_machine *m, const cx_hlo_op *op,
+                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   const direction how = (direction)cx_hlo_op_int(op, CX_HLO_A_FFT_TYPE);
-  const size_t n = cx_ref_count(in);
-  const size_t n_out = cx_ref_count(out);
-  cx_ref_buffer *z = NULL;
-  cx_ref_buffer *w = NULL;
+  const size_t n = cpu_ref_count(in);
+  const size_t n_out = cpu_ref_count(out);
+  cpu_ref_buffer *z = NULL;
+  cpu_ref_buffer *w = NULL;
   if (n_out == 0) return NULL;
   if (n == 0) {
     memset(out->data, 0, n_out * cx_hlo_elem_bytes(out->type.elem));
     return NULL;
   }
-  CALX_TRY(cx_ref_scratch(m, op, n, sizeof(double complex), &z));
-  calx_status *status = cx_ref_scratch(m, op, how == IRFFT ? n_out : 0,
-                                       sizeof(double complex), &w);
+  CALX_TRY(cpu_ref_scratch(m, op, n, sizeof(double complex), &z));
+  calx_status *status = cpu_ref_scratch(m, op, how == IRFFT ? n_out : 0,
+                                        sizeof(double complex), &w);
   if (status == NULL) {
     status = run(m, op, in, out, how, (double complex *)(void *)z->data,
                  (double complex *)(void *)w->data);
   }
-  cx_ref_buffer_release(m, w);
-  cx_ref_buffer_release(m, z);
+  cpu_ref_buffer_release(m, w);
+  cpu_ref_buffer_release(m, z);
   return status;
 }

@@ -16,15 +16,15 @@ static void store_matrix(cx_hlo_elem e, void *p, size_t n,
                          const double complex *v)
 {
   if (cx_hlo_elem_is_complex(e)) {
-    cx_ref_store_complex(e, p, n, v);
+    cpu_ref_store_complex(e, p, n, v);
     return;
   }
-  double x[CX_REF_CHUNK];
+  double x[CPU_REF_CHUNK];
   const size_t bytes = cx_hlo_elem_bytes(e);
-  for (size_t at = 0; at < n; at += CX_REF_CHUNK) {
-    const size_t k = n - at < CX_REF_CHUNK ? n - at : CX_REF_CHUNK;
+  for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
+    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
     for (size_t i = 0; i < k; i++) x[i] = creal(v[at + i]);
-    cx_ref_store_reals(e, (char *)p + at * bytes, k, x);
+    cpu_ref_store_reals(e, (char *)p + at * bytes, k, x);
   }
 }
 
@@ -41,11 +41,11 @@ static void factor(double complex *a, size_t n)
       d -= creal(l) * creal(l) + cimag(l) * cimag(l);
     }
     const double root = d > 0 ? sqrt(d) : (double)NAN;
-    a[j * n + j] = cx_ref_pair(root, 0);
+    a[j * n + j] = cpu_ref_pair(root, 0);
     for (size_t i = j + 1; i < n; i++) {
       double complex s = a[i * n + j];
       for (size_t k = 0; k < j; k++) s -= a[i * n + k] * conj(a[j * n + k]);
-      a[i * n + j] = cx_ref_pair(creal(s) / root, cimag(s) / root);
+      a[i * n + j] = cpu_ref_pair(creal(s) / root, cimag(s) / root);
     }
     for (size_t i = 0; i < j; i++) a[i * n + j] = 0;
   }
@@ -63,29 +63,30 @@ static void transpose_conjugate(double complex *a, size_t n)
   }
 }
 
-calx_status *cx_ref_cholesky(cx_ref_machine *m, const cx_hlo_op *op,
-                             const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_cholesky(cpu_ref_machine *m, const cx_hlo_op *op,
+                              const cpu_ref_tensor *in,
+                              const cpu_ref_tensor *out)
 {
   const cx_hlo_elem e = in->type.elem;
   const bool lower = cx_hlo_op_flag(op, CX_HLO_A_LOWER);
   const size_t n = (size_t)in->type.dims[in->type.rank - 1];
   const size_t bytes = n * n * cx_hlo_elem_bytes(e);
-  cx_ref_buffer *work = NULL;
-  if (cx_ref_count(in) == 0) return NULL;
-  CALX_TRY(cx_ref_scratch(m, op, n * n, sizeof(double complex), &work));
+  cpu_ref_buffer *work = NULL;
+  if (cpu_ref_count(in) == 0) return NULL;
+  CALX_TRY(cpu_ref_scratch(m, op, n * n, sizeof(double complex), &work));
   double complex *a = (double complex *)(void *)work->data;
   calx_status *status = NULL;
   const size_t count = matrices(&in->type);
   for (size_t i = 0; i < count && status == NULL; i++) {
-    status = cx_ref_interrupted(m);
-    cx_ref_load_complex(e, (char *)in->data + i * bytes, n * n, a);
+    status = cpu_ref_interrupted(m);
+    cpu_ref_load_complex(e, (char *)in->data + i * bytes, n * n, a);
     // U^H U = A: U is L^H of the lower triangle that mirrors the upper one.
     if (!lower) transpose_conjugate(a, n);
     factor(a, n);
     if (!lower) transpose_conjugate(a, n);
     store_matrix(e, (char *)out->data + i * bytes, n * n, a);
   }
-  cx_ref_buffer_release(m, work);
+  cpu_ref_buffer_release(m, work);
   return status;
 }
 
@@ -123,9 +124,9 @@ static void solve(const triangle *t, double complex *b, size_t step, bool right)
   }
 }
 
-static calx_status *solve_all(cx_ref_machine *m, const cx_hlo_op *op,
-                              triangle *t, const cx_ref_tensor *in,
-                              const cx_ref_tensor *out)
+static calx_status *solve_all(cpu_ref_machine *m, const cx_hlo_op *op,
+                              triangle *t, const cpu_ref_tensor *in,
+                              const cpu_ref_tensor *out)
 {
   const cx_hlo_elem e = in[0].type.elem;
   const bool left = cx_hlo_op_flag(op, CX_HLO_A_LEFT_SIDE);
@@ -133,10 +134,10 @@ static calx_status *solve_all(cx_ref_machine *m, const cx_hlo_op *op,
   const size_t rows = (size_t)in[1].type.dims[rank - 2];
   const size_t columns = (size_t)in[1].type.dims[rank - 1];
   const size_t size = cx_hlo_elem_bytes(e);
-  cx_ref_buffer *work = NULL;
+  cpu_ref_buffer *work = NULL;
   const size_t n = t->n * t->n;
-  CALX_TRY(
-      cx_ref_scratch(m, op, n + rows * columns, sizeof(double complex), &work));
+  CALX_TRY(cpu_ref_scratch(m, op, n + rows * columns, sizeof(double complex),
+                           &work));
   double complex *a = (double complex *)(void *)work->data;
   double complex *b = a + n;
   t->a = a;
@@ -144,9 +145,9 @@ static calx_status *solve_all(cx_ref_machine *m, const cx_hlo_op *op,
   const size_t count = matrices(&in[1].type);
   for (size_t i = 0; i < count && status == NULL; i++) {
     const size_t at = i * rows * columns * size;
-    status = cx_ref_interrupted(m);
-    cx_ref_load_complex(e, (char *)in[0].data + i * n * size, n, a);
-    cx_ref_load_complex(e, (char *)in[1].data + at, rows * columns, b);
+    status = cpu_ref_interrupted(m);
+    cpu_ref_load_complex(e, (char *)in[0].data + i * n * size, n, a);
+    cpu_ref_load_complex(e, (char *)in[1].data + at, rows * columns, b);
     for (size_t k = 0; left && k < columns; k++)
       solve(t, b + k, columns, false);
     for (size_t k = 0; !left && k < rows; k++) {
@@ -154,13 +155,13 @@ static calx_status *solve_all(cx_ref_machine *m, const cx_hlo_op *op,
     }
     store_matrix(e, (char *)out->data + at, rows * columns, b);
   }
-  cx_ref_buffer_release(m, work);
+  cpu_ref_buffer_release(m, work);
   return status;
 }
 
-calx_status *cx_ref_triangular_solve(cx_ref_machine *m, const cx_hlo_op *op,
-                                     const cx_ref_tensor *in,
-                                     const cx_ref_tensor *out)
+calx_status *cpu_ref_triangular_solve(cpu_ref_machine *m, const cx_hlo_op *op,
+                                      const cpu_ref_tensor *in,
+                                      const cpu_ref_tensor *out)
 {
   enum { TRANSPOSE = 2, ADJOINT = 3 };
   const int64_t how = cx_hlo_op_int(op, CX_HLO_A_TRANSPOSE_A);
@@ -169,6 +170,6 @@ calx_status *cx_ref_triangular_solve(cx_ref_machine *m, const cx_hlo_op *op,
                  .unit = cx_hlo_op_flag(op, CX_HLO_A_UNIT_DIAGONAL),
                  .transpose = how == TRANSPOSE || how == ADJOINT,
                  .conjugate = how == ADJOINT };
-  if (cx_ref_count(out) == 0) return NULL;
+  if (cpu_ref_count(out) == 0) return NULL;
   return solve_all(m, op, &t, in, out);
 }

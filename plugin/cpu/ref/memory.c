@@ -7,7 +7,7 @@
 
 #include "ref/inner.h"
 
-bool cx_ref_bytes(const cx_hlo_type *type, size_t *out)
+bool cpu_ref_bytes(const cx_hlo_type *type, size_t *out)
 {
   if (type->elem == CX_HLO_TOKEN) {
     *out = 0;
@@ -18,20 +18,20 @@ bool cx_ref_bytes(const cx_hlo_type *type, size_t *out)
          *out < PTRDIFF_MAX / 2;
 }
 
-static void drop_kept(cx_ref_machine *m)
+static void drop_kept(cpu_ref_machine *m)
 {
   while (m->n_kept != 0) {
-    cx_ref_buffer *b = m->kept[--m->n_kept];
+    cpu_ref_buffer *b = m->kept[--m->n_kept];
     m->used -= b->bytes;
     cx_free(b);
   }
 }
 
 // A kept buffer that is not much larger than asked.
-static cx_ref_buffer *take_kept(cx_ref_machine *m, size_t bytes)
+static cpu_ref_buffer *take_kept(cpu_ref_machine *m, size_t bytes)
 {
   for (size_t i = 0; i < m->n_kept; i++) {
-    cx_ref_buffer *b = m->kept[i];
+    cpu_ref_buffer *b = m->kept[i];
     if (b->bytes < bytes || b->bytes / 2 > bytes + 64) continue;
     m->kept[i] = m->kept[--m->n_kept];
     return b;
@@ -39,9 +39,9 @@ static cx_ref_buffer *take_kept(cx_ref_machine *m, size_t bytes)
   return NULL;
 }
 
-static cx_ref_buffer *take(cx_ref_machine *m, size_t bytes)
+static cpu_ref_buffer *take(cpu_ref_machine *m, size_t bytes)
 {
-  cx_ref_buffer *b = take_kept(m, bytes);
+  cpu_ref_buffer *b = take_kept(m, bytes);
   if (b == NULL) {
     if (bytes > m->limit - m->used) drop_kept(m);
     if (bytes > m->limit - m->used) return NULL;
@@ -55,29 +55,29 @@ static cx_ref_buffer *take(cx_ref_machine *m, size_t bytes)
   return b;
 }
 
-static calx_status *refused(const cx_ref_machine *m, const cx_hlo_op *op,
+static calx_status *refused(const cpu_ref_machine *m, const cx_hlo_op *op,
                             const char *what, size_t bytes)
 {
-  return cx_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
-                    "%s needs %zu bytes; %zu of at most %zu are in use", what,
-                    bytes, m->used, m->limit);
+  return cpu_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
+                     "%s needs %zu bytes; %zu of at most %zu are in use", what,
+                     bytes, m->used, m->limit);
 }
 
-calx_status *cx_ref_buffer_new(cx_ref_machine *m, const cx_hlo_op *op,
-                               const cx_hlo_type *type, cx_ref_buffer **out)
+calx_status *cpu_ref_buffer_new(cpu_ref_machine *m, const cx_hlo_op *op,
+                                const cx_hlo_type *type, cpu_ref_buffer **out)
 {
   size_t bytes = 0;
-  if (!cx_ref_bytes(type, &bytes)) {
-    return cx_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
-                      "%s has more elements than any memory",
-                      cx_hlo_shape(type).s);
+  if (!cpu_ref_bytes(type, &bytes)) {
+    return cpu_ref_bad(op, CALX_RESOURCE_EXHAUSTED,
+                       "%s has more elements than any memory",
+                       cx_hlo_shape(type).s);
   }
   *out = take(m, bytes);
   return *out != NULL ? NULL : refused(m, op, cx_hlo_shape(type).s, bytes);
 }
 
-calx_status *cx_ref_scratch(cx_ref_machine *m, const cx_hlo_op *op,
-                            size_t count, size_t bytes, cx_ref_buffer **out)
+calx_status *cpu_ref_scratch(cpu_ref_machine *m, const cx_hlo_op *op,
+                             size_t count, size_t bytes, cpu_ref_buffer **out)
 {
   size_t all = SIZE_MAX;
   *out = NULL;
@@ -87,36 +87,36 @@ calx_status *cx_ref_scratch(cx_ref_machine *m, const cx_hlo_op *op,
   return *out != NULL ? NULL : refused(m, op, "an intermediate", all);
 }
 
-static void release_parts(cx_ref_machine *m, cx_ref_buffer *b)
+static void release_parts(cpu_ref_machine *m, cpu_ref_buffer *b)
 {
-  cx_ref_slot *parts = (cx_ref_slot *)(void *)b->data;
-  for (size_t i = 0; i < b->n_parts; i++) cx_ref_slot_clear(m, &parts[i]);
+  cpu_ref_slot *parts = (cpu_ref_slot *)(void *)b->data;
+  for (size_t i = 0; i < b->n_parts; i++) cpu_ref_slot_clear(m, &parts[i]);
   b->n_parts = 0;
 }
 
-void cx_ref_buffer_release(cx_ref_machine *m, cx_ref_buffer *b)
+void cpu_ref_buffer_release(cpu_ref_machine *m, cpu_ref_buffer *b)
 {
   if (b == NULL || --b->refs != 0) return;
   release_parts(m, b);
-  if (m->n_kept < CX_REF_KEPT) {
+  if (m->n_kept < CPU_REF_KEPT) {
     m->kept[m->n_kept++] = b;
     return;
   }
   // The one that waited longest goes.
-  cx_ref_buffer *old = m->kept[0];
-  memmove(m->kept, m->kept + 1, (CX_REF_KEPT - 1) * sizeof old);
-  m->kept[CX_REF_KEPT - 1] = b;
+  cpu_ref_buffer *old = m->kept[0];
+  memmove(m->kept, m->kept + 1, (CPU_REF_KEPT - 1) * sizeof old);
+  m->kept[CPU_REF_KEPT - 1] = b;
   m->used -= old->bytes;
   cx_free(old);
 }
 
-void cx_ref_slot_clear(cx_ref_machine *m, cx_ref_slot *s)
+void cpu_ref_slot_clear(cpu_ref_machine *m, cpu_ref_slot *s)
 {
-  cx_ref_buffer_release(m, s->buffer);
-  *s = (cx_ref_slot){ 0 };
+  cpu_ref_buffer_release(m, s->buffer);
+  *s = (cpu_ref_slot){ 0 };
 }
 
-cx_ref_slot cx_ref_slot_share(const cx_ref_slot *s)
+cpu_ref_slot cpu_ref_slot_share(const cpu_ref_slot *s)
 {
   if (s->buffer != NULL) s->buffer->refs++;
   return *s;
@@ -124,18 +124,19 @@ cx_ref_slot cx_ref_slot_share(const cx_ref_slot *s)
 
 // ---- the machine ----
 
-calx_status *cx_ref_machine_open(cx_ref_machine *m, const cx_hlo_module *module,
-                                 const cx_ref_context *context)
+calx_status *cpu_ref_machine_open(cpu_ref_machine *m,
+                                  const cx_hlo_module *module,
+                                  const cpu_ref_context *context)
 {
-  static const cx_ref_context alone = { 0 };
-  *m = (cx_ref_machine){ .module = module };
+  static const cpu_ref_context alone = { 0 };
+  *m = (cpu_ref_machine){ .module = module };
   m->context = context != NULL ? context : &alone;
   m->limit = m->context->memory_limit;
   if (m->limit == 0) m->limit = (size_t)16 << 30;
   return NULL;
 }
 
-static calx_status *make_env(cx_ref_machine *m, size_t first, size_t n)
+static calx_status *make_env(cpu_ref_machine *m, size_t first, size_t n)
 {
   m->first = first;
   m->n_env = n;
@@ -144,7 +145,7 @@ static calx_status *make_env(cx_ref_machine *m, size_t first, size_t n)
   return m->env == NULL || m->last == NULL ? cx_out_of_memory() : NULL;
 }
 
-calx_status *cx_ref_machine_env(cx_ref_machine *m)
+calx_status *cpu_ref_machine_env(cpu_ref_machine *m)
 {
   return make_env(m, 0, m->module->n_values);
 }
@@ -178,9 +179,9 @@ static void widen_by_block(span *s, const cx_hlo_module *module,
   }
 }
 
-calx_status *cx_ref_machine_env_of(cx_ref_machine *m,
-                                   const cx_hlo_region *regions,
-                                   size_t n_regions)
+calx_status *cpu_ref_machine_env_of(cpu_ref_machine *m,
+                                    const cx_hlo_region *regions,
+                                    size_t n_regions)
 {
   span s = { SIZE_MAX, 0 };
   for (size_t i = 0; i < n_regions; i++) {
@@ -190,10 +191,10 @@ calx_status *cx_ref_machine_env_of(cx_ref_machine *m,
   return s.end == 0 ? make_env(m, 0, 0) : make_env(m, s.first, s.end - s.first);
 }
 
-void cx_ref_machine_close(cx_ref_machine *m)
+void cpu_ref_machine_close(cpu_ref_machine *m)
 {
   for (size_t i = 0; m->env != NULL && i < m->n_env; i++) {
-    cx_ref_buffer_release(m, m->env[i].buffer);
+    cpu_ref_buffer_release(m, m->env[i].buffer);
   }
   drop_kept(m);
   cx_free(m->env);
@@ -211,16 +212,16 @@ static const cx_hlo_op *ancestor(const cx_hlo_op *op, const cx_hlo_value *v)
 }
 
 // Recursion goes as deep as the text nests, which the parser bounds.
-void cx_ref_note_uses(cx_ref_machine *m, const cx_hlo_block *block)
+void cpu_ref_note_uses(cpu_ref_machine *m, const cx_hlo_block *block)
 {
   for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
       const cx_hlo_value *v = op->operands[i];
-      *cx_ref_last_of(m, v) = ancestor(op, v);
+      *cpu_ref_last_of(m, v) = ancestor(op, v);
     }
     for (uint32_t i = 0; i < op->n_regions; i++) {
       const cx_hlo_block *inner = op->regions[i].first;
-      if (inner != NULL) cx_ref_note_uses(m, inner);
+      if (inner != NULL) cpu_ref_note_uses(m, inner);
     }
   }
 }

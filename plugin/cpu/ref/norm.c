@@ -24,18 +24,18 @@ static double epsilon_of(const cx_hlo_op *op)
   return attr == NULL ? 0 : cx_hlo_bits_to_real(attr->elem, attr->as.bits);
 }
 
-static double get(const cx_ref_tensor *t, size_t i)
+static double get(const cpu_ref_tensor *t, size_t i)
 {
   double v;
   const size_t bytes = cx_hlo_elem_bytes(t->type.elem);
-  cx_ref_load_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
+  cpu_ref_load_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
   return v;
 }
 
-static void put(const cx_ref_tensor *t, size_t i, double v)
+static void put(const cpu_ref_tensor *t, size_t i, double v)
 {
   const size_t bytes = cx_hlo_elem_bytes(t->type.elem);
-  cx_ref_store_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
+  cpu_ref_store_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
 }
 
 #define EACH(f, c, at)                                                      \
@@ -45,18 +45,18 @@ static void put(const cx_ref_tensor *t, size_t i, double v)
 
 // scale (x - mean) / sqrt(variance + epsilon) + offset
 static void normalize(const cx_hlo_op *op, features f, size_t c,
-                      const cx_ref_tensor *x, const cx_ref_tensor *scale,
-                      const cx_ref_tensor *offset, double mean, double variance,
-                      const cx_ref_tensor *out)
+                      const cpu_ref_tensor *x, const cpu_ref_tensor *scale,
+                      const cpu_ref_tensor *offset, double mean,
+                      double variance, const cpu_ref_tensor *out)
 {
   const double a = get(scale, c) / sqrt(variance + epsilon_of(op));
   const double b = get(offset, c);
   EACH(f, c, i) put(out, i, (get(x, i) - mean) * a + b);
 }
 
-calx_status *cx_ref_norm_inference(cx_ref_machine *m, const cx_hlo_op *op,
-                                   const cx_ref_tensor *in,
-                                   const cx_ref_tensor *out)
+calx_status *cpu_ref_norm_inference(cpu_ref_machine *m, const cx_hlo_op *op,
+                                    const cpu_ref_tensor *in,
+                                    const cpu_ref_tensor *out)
 {
   (void)m;
   const features f = features_of(op, &in->type);
@@ -67,9 +67,9 @@ calx_status *cx_ref_norm_inference(cx_ref_machine *m, const cx_hlo_op *op,
   return NULL;
 }
 
-calx_status *cx_ref_norm_training(cx_ref_machine *m, const cx_hlo_op *op,
-                                  const cx_ref_tensor *in,
-                                  const cx_ref_tensor *out)
+calx_status *cpu_ref_norm_training(cpu_ref_machine *m, const cx_hlo_op *op,
+                                   const cpu_ref_tensor *in,
+                                   const cpu_ref_tensor *out)
 {
   (void)m;
   const features f = features_of(op, &in->type);
@@ -91,13 +91,14 @@ calx_status *cx_ref_norm_training(cx_ref_machine *m, const cx_hlo_op *op,
 // With y = (x - mean) / s and s = sqrt(variance + epsilon):
 // grad_scale = sum g y, grad_offset = sum g, and
 // grad_operand = scale / s (g - mean of g - y mean of (g y)).
-calx_status *cx_ref_norm_grad(cx_ref_machine *m, const cx_hlo_op *op,
-                              const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_norm_grad(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *in,
+                               const cpu_ref_tensor *out)
 {
   (void)m;
   const features f = features_of(op, &in->type);
   const double n = (double)(f.outer * f.inner);
-  const cx_ref_tensor *grad = &in[4];
+  const cpu_ref_tensor *grad = &in[4];
   for (size_t c = 0; c < f.n; c++) {
     const double mean = get(&in[2], c);
     const double s = sqrt(get(&in[3], c) + epsilon_of(op));

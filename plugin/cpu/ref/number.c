@@ -5,10 +5,10 @@
 
 #include "ref/inner.h"
 
-cx_ref_class cx_ref_class_of(cx_hlo_elem e)
+cpu_ref_class cpu_ref_class_of(cx_hlo_elem e)
 {
-  if (cx_hlo_elem_is_complex(e)) return CX_REF_COMPLEX;
-  return cx_hlo_elem_is_float(e) ? CX_REF_REAL : CX_REF_INT;
+  if (cx_hlo_elem_is_complex(e)) return CPU_REF_COMPLEX;
+  return cx_hlo_elem_is_float(e) ? CPU_REF_REAL : CPU_REF_INT;
 }
 
 // Reads `type` elements wherever they lie, and makes numbers of them.
@@ -29,7 +29,7 @@ cx_ref_class cx_ref_class_of(cx_hlo_elem e)
 
 // ---- integers ----
 
-void cx_ref_load_ints(cx_hlo_elem e, const void *p, size_t n, int64_t *out)
+void cpu_ref_load_ints(cx_hlo_elem e, const void *p, size_t n, int64_t *out)
 {
   const unsigned char *from = p;
   switch (e) {
@@ -48,7 +48,7 @@ void cx_ref_load_ints(cx_hlo_elem e, const void *p, size_t n, int64_t *out)
   for (size_t i = 0; i < n; i++) out[i] = cx_hlo_load_int(e, from + i * bytes);
 }
 
-void cx_ref_store_ints(cx_hlo_elem e, void *p, size_t n, const int64_t *v)
+void cpu_ref_store_ints(cx_hlo_elem e, void *p, size_t n, const int64_t *v)
 {
   unsigned char *to = p;
   switch (e) {
@@ -117,7 +117,7 @@ static double widen_bf16(uint16_t h)
 
 // ---- reals ----
 
-void cx_ref_load_reals(cx_hlo_elem e, const void *p, size_t n, double *out)
+void cpu_ref_load_reals(cx_hlo_elem e, const void *p, size_t n, double *out)
 {
   const unsigned char *from = p;
   const size_t bytes = cx_hlo_elem_bytes(e);
@@ -151,7 +151,7 @@ void cx_ref_load_reals(cx_hlo_elem e, const void *p, size_t n, double *out)
   }
 }
 
-void cx_ref_store_reals(cx_hlo_elem e, void *p, size_t n, const double *v)
+void cpu_ref_store_reals(cx_hlo_elem e, void *p, size_t n, const double *v)
 {
   unsigned char *to = p;
   switch (e) {
@@ -167,16 +167,16 @@ void cx_ref_store_reals(cx_hlo_elem e, void *p, size_t n, const double *v)
 
 // ---- complex ----
 
-void cx_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
-                         double complex *out)
+void cpu_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
+                          double complex *out)
 {
   const unsigned char *from = p;
   const bool wide = e == CX_HLO_C128;
   if (!wide && e != CX_HLO_C64) {
     for (size_t i = 0; i < n; i++) {
       double x;
-      cx_ref_load_reals(e, from + i * cx_hlo_elem_bytes(e), 1, &x);
-      out[i] = cx_ref_pair(x, 0);
+      cpu_ref_load_reals(e, from + i * cx_hlo_elem_bytes(e), 1, &x);
+      out[i] = cpu_ref_pair(x, 0);
     }
     return;
   }
@@ -187,12 +187,12 @@ void cx_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
   for (size_t i = 0; i < n; i++) {
     float x[2];
     memcpy(x, from + i * sizeof x, sizeof x);
-    out[i] = cx_ref_pair((double)x[0], (double)x[1]);
+    out[i] = cpu_ref_pair((double)x[0], (double)x[1]);
   }
 }
 
-void cx_ref_store_complex(cx_hlo_elem e, void *p, size_t n,
-                          const double complex *v)
+void cpu_ref_store_complex(cx_hlo_elem e, void *p, size_t n,
+                           const double complex *v)
 {
   unsigned char *to = p;
   if (e == CX_HLO_C128) {
@@ -234,60 +234,60 @@ static int64_t saturated(double v, cx_hlo_elem to)
 static void ints_to(cx_hlo_elem from, const int64_t *v, cx_hlo_elem to,
                     void *out, size_t n)
 {
-  if (cx_ref_class_of(to) == CX_REF_INT) {
-    cx_ref_store_ints(to, out, n, v);
+  if (cpu_ref_class_of(to) == CPU_REF_INT) {
+    cpu_ref_store_ints(to, out, n, v);
     return;
   }
   const cx_hlo_elem part = cx_hlo_elem_part(to);
   const bool is_unsigned = from == CX_HLO_UI64;
-  double x[CX_REF_CHUNK];
+  double x[CPU_REF_CHUNK];
   for (size_t i = 0; i < n; i++) {
     x[i] = part != CX_HLO_F64 ? sticky(v[i], is_unsigned)
            : is_unsigned      ? (double)(uint64_t)v[i]
                               : (double)v[i];
   }
   if (part == to) {
-    cx_ref_store_reals(to, out, n, x);
+    cpu_ref_store_reals(to, out, n, x);
     return;
   }
-  double complex z[CX_REF_CHUNK];
-  for (size_t i = 0; i < n; i++) z[i] = cx_ref_pair(x[i], 0);
-  cx_ref_store_complex(to, out, n, z);
+  double complex z[CPU_REF_CHUNK];
+  for (size_t i = 0; i < n; i++) z[i] = cpu_ref_pair(x[i], 0);
+  cpu_ref_store_complex(to, out, n, z);
 }
 
 static void reals_to(const double *x, cx_hlo_elem to, void *out, size_t n)
 {
-  if (cx_ref_class_of(to) == CX_REF_REAL) {
-    cx_ref_store_reals(to, out, n, x);
+  if (cpu_ref_class_of(to) == CPU_REF_REAL) {
+    cpu_ref_store_reals(to, out, n, x);
     return;
   }
-  int64_t v[CX_REF_CHUNK];
+  int64_t v[CPU_REF_CHUNK];
   for (size_t i = 0; i < n; i++) {
     v[i] = to == CX_HLO_I1 ? x[i] != 0 : saturated(x[i], to);
   }
-  cx_ref_store_ints(to, out, n, v);
+  cpu_ref_store_ints(to, out, n, v);
 }
 
 static void convert_chunk(cx_hlo_elem from, const void *p, cx_hlo_elem to,
                           void *out, size_t n)
 {
-  if (cx_ref_class_of(from) == CX_REF_INT) {
-    int64_t v[CX_REF_CHUNK];
-    cx_ref_load_ints(from, p, n, v);
+  if (cpu_ref_class_of(from) == CPU_REF_INT) {
+    int64_t v[CPU_REF_CHUNK];
+    cpu_ref_load_ints(from, p, n, v);
     ints_to(from, v, to, out, n);
-  } else if (cx_ref_class_of(to) == CX_REF_COMPLEX) {
-    double complex z[CX_REF_CHUNK];
-    cx_ref_load_complex(from, p, n, z);
-    cx_ref_store_complex(to, out, n, z);
+  } else if (cpu_ref_class_of(to) == CPU_REF_COMPLEX) {
+    double complex z[CPU_REF_CHUNK];
+    cpu_ref_load_complex(from, p, n, z);
+    cpu_ref_store_complex(to, out, n, z);
   } else {
-    double x[CX_REF_CHUNK];
-    cx_ref_load_reals(from, p, n, x);
+    double x[CPU_REF_CHUNK];
+    cpu_ref_load_reals(from, p, n, x);
     reals_to(x, to, out, n);
   }
 }
 
-void cx_ref_convert(cx_hlo_elem from, const void *p, cx_hlo_elem to, void *out,
-                    size_t n)
+void cpu_ref_convert(cx_hlo_elem from, const void *p, cx_hlo_elem to, void *out,
+                     size_t n)
 {
   const size_t a = cx_hlo_elem_bytes(from);
   const size_t b = cx_hlo_elem_bytes(to);
@@ -295,20 +295,20 @@ void cx_ref_convert(cx_hlo_elem from, const void *p, cx_hlo_elem to, void *out,
     if (n != 0) memcpy(out, p, n * a);
     return;
   }
-  for (size_t i = 0; i < n; i += CX_REF_CHUNK) {
-    const size_t k = n - i < CX_REF_CHUNK ? n - i : CX_REF_CHUNK;
+  for (size_t i = 0; i < n; i += CPU_REF_CHUNK) {
+    const size_t k = n - i < CPU_REF_CHUNK ? n - i : CPU_REF_CHUNK;
     convert_chunk(from, (const char *)p + i * a, to, (char *)out + i * b, k);
   }
 }
 
-int64_t cx_ref_int_at(const cx_ref_tensor *t, size_t i)
+int64_t cpu_ref_int_at(const cpu_ref_tensor *t, size_t i)
 {
   const cx_hlo_elem e = t->type.elem;
   return cx_hlo_load_int(e, (const char *)t->data + i * cx_hlo_elem_bytes(e));
 }
 
-int64_t cx_ref_index_at(const cx_ref_tensor *t, size_t i)
+int64_t cpu_ref_index_at(const cpu_ref_tensor *t, size_t i)
 {
-  const int64_t v = cx_ref_int_at(t, i);
+  const int64_t v = cpu_ref_int_at(t, i);
   return t->type.elem == CX_HLO_UI64 && v < 0 ? INT64_MAX : v;
 }

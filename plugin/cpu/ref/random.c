@@ -53,11 +53,11 @@ static void philox(uint64_t key, const uint64_t counter[2], uint32_t out[4])
 
 // ---- rng_bit_generator ----
 
-static void put(const cx_ref_tensor *t, size_t i, uint64_t bits)
+static void put(const cpu_ref_tensor *t, size_t i, uint64_t bits)
 {
   const cx_hlo_elem e = t->type.elem;
   char *p = (char *)t->data + i * cx_hlo_elem_bytes(e);
-  if (cx_ref_class_of(e) == CX_REF_INT) {
+  if (cpu_ref_class_of(e) == CPU_REF_INT) {
     cx_hlo_store_int(e, p, (int64_t)bits);
   } else {
     const unsigned n = cx_hlo_elem_bits(e);
@@ -69,7 +69,7 @@ static void put(const cx_ref_tensor *t, size_t i, uint64_t bits)
 // words stand beside each other along the dimension that was halved, the first
 // even one, or else the longest. Returns how many counters were used.
 static uint64_t threefry_narrow(uint64_t key, uint64_t counter,
-                                const cx_ref_tensor *out)
+                                const cpu_ref_tensor *out)
 {
   const size_t rank = out->type.rank;
   const int64_t one = 1;
@@ -84,7 +84,7 @@ static uint64_t threefry_narrow(uint64_t key, uint64_t counter,
   if (d == n_dims) d = longest;
   size_t inner = 1;
   for (size_t i = d + 1; i < n_dims; i++) inner *= (size_t)dims[i];
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   const size_t size = (size_t)dims[d];
   const size_t half = (size + 1) / 2;
   for (size_t i = 0; i < n; i++) {
@@ -99,9 +99,9 @@ static uint64_t threefry_narrow(uint64_t key, uint64_t counter,
 }
 
 static uint64_t threefry_wide(uint64_t key, uint64_t counter,
-                              const cx_ref_tensor *out)
+                              const cpu_ref_tensor *out)
 {
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   for (size_t i = 0; i < n; i++) {
     uint32_t words[2];
     threefry(key, counter + i, words);
@@ -117,9 +117,9 @@ static void count_on(uint64_t counter[2], uint64_t by)
 }
 
 static void philox_all(uint64_t key, uint64_t counter[2],
-                       const cx_ref_tensor *out)
+                       const cpu_ref_tensor *out)
 {
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   const size_t words = cx_hlo_elem_bits(out->type.elem) > 32 ? 2 : 1;
   const size_t each = 4 / words;
   uint32_t x[4] = { 0 };
@@ -133,18 +133,18 @@ static void philox_all(uint64_t key, uint64_t counter[2],
   }
 }
 
-calx_status *cx_ref_bit_generator(cx_ref_machine *m, const cx_hlo_op *op,
-                                  const cx_ref_tensor *in,
-                                  const cx_ref_tensor *out)
+calx_status *cpu_ref_bit_generator(cpu_ref_machine *m, const cx_hlo_op *op,
+                                   const cpu_ref_tensor *in,
+                                   const cpu_ref_tensor *out)
 {
   (void)m;
   const int64_t how = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM);
-  const size_t n = cx_ref_count(in);
+  const size_t n = cpu_ref_count(in);
   uint64_t state[3] = { 0 };
   if (n < 1 || in->type.elem != CX_HLO_UI64 ||
       !cx_hlo_type_equal(&in->type, &out->type)) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "no state of type %s",
-                      CX_REF_SHAPE(in));
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "no state of type %s",
+                       CPU_REF_SHAPE(in));
   }
   const size_t used = n < 3 ? n : 3;
   memcpy(out->data, in->data, n * sizeof *state);
@@ -194,44 +194,44 @@ static void draw_real(uint64_t *state, bool gauss, double a, double b,
 {
   if (gauss) {
     const double v = a + b * normal(state);
-    cx_ref_store_reals(e, p, 1, &v);
+    cpu_ref_store_reals(e, p, 1, &v);
     return;
   }
   for (int tries = 0; tries < 64; tries++) {
     const double v = a + (b - a) * unit(state);
     double rounded = 0;
-    cx_ref_store_reals(e, p, 1, &v);
-    cx_ref_load_reals(e, p, 1, &rounded);
+    cpu_ref_store_reals(e, p, 1, &v);
+    cpu_ref_load_reals(e, p, 1, &rounded);
     if (rounded < b) return;
   }
-  cx_ref_store_reals(e, p, 1, &a);
+  cpu_ref_store_reals(e, p, 1, &a);
 }
 
-calx_status *cx_ref_rng(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_rng(cpu_ref_machine *m, const cx_hlo_op *op,
+                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   enum { NORMAL = 2 };
   uint64_t *state = m->context->rng_state;
   if (state == NULL) state = m->rng;
   const bool gauss = cx_hlo_op_int(op, CX_HLO_A_RNG_DISTRIBUTION) == NORMAL;
   const cx_hlo_elem e = out->type.elem;
-  const size_t n = cx_ref_count(out);
-  const bool real = cx_ref_class_of(e) == CX_REF_REAL;
+  const size_t n = cpu_ref_count(out);
+  const bool real = cpu_ref_class_of(e) == CPU_REF_REAL;
   if (gauss && !real) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "no normal numbers in %s",
-                      CX_REF_SHAPE(out));
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "no normal numbers in %s",
+                       CPU_REF_SHAPE(out));
   }
   for (size_t i = 0; i < n; i++) {
     char *p = (char *)out->data + i * cx_hlo_elem_bytes(e);
     if (real) {
       double a;
       double b;
-      cx_ref_load_reals(e, in[0].data, 1, &a);
-      cx_ref_load_reals(e, in[1].data, 1, &b);
+      cpu_ref_load_reals(e, in[0].data, 1, &a);
+      cpu_ref_load_reals(e, in[1].data, 1, &b);
       draw_real(state, gauss, a, b, e, p);
     } else {
-      const uint64_t a = (uint64_t)cx_ref_int_at(&in[0], 0);
-      const uint64_t range = (uint64_t)cx_ref_int_at(&in[1], 0) - a;
+      const uint64_t a = (uint64_t)cpu_ref_int_at(&in[0], 0);
+      const uint64_t range = (uint64_t)cpu_ref_int_at(&in[1], 0) - a;
       const uint64_t v = draw(state);
       cx_hlo_store_int(e, p, (int64_t)(a + (range == 0 ? 0 : v % range)));
     }

@@ -3,7 +3,7 @@
 
 #include "ref/inner.h"
 
-static calx_status *check_tensors(const char *what, const cx_ref_tensor *given,
+static calx_status *check_tensors(const char *what, const cpu_ref_tensor *given,
                                   const cx_hlo_any *types, size_t n)
 {
   for (size_t i = 0; i < n; i++) {
@@ -12,17 +12,17 @@ static calx_status *check_tensors(const char *what, const cx_ref_tensor *given,
     }
     if (cx_hlo_type_equal(&given[i].type, &types[i].tensor)) continue;
     return cx_error(CALX_INVALID_ARGUMENT, "%s %zu must be %s, got %s", what, i,
-                    cx_hlo_shape(&types[i].tensor).s, CX_REF_SHAPE(&given[i]));
+                    cx_hlo_shape(&types[i].tensor).s, CPU_REF_SHAPE(&given[i]));
   }
   return NULL;
 }
 
-static calx_status *copy_out(const cx_ref_slot *from, const cx_ref_tensor *to)
+static calx_status *copy_out(const cpu_ref_slot *from, const cpu_ref_tensor *to)
 {
   size_t bytes = 0;
-  if (!cx_ref_bytes(&to->type, &bytes)) {
+  if (!cpu_ref_bytes(&to->type, &bytes)) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "the result %s is too large",
-                    CX_REF_SHAPE(to));
+                    CPU_REF_SHAPE(to));
   }
   if (bytes != 0 && from->tensor.data != to->data) {
     memcpy(to->data, from->tensor.data, bytes);
@@ -31,40 +31,40 @@ static calx_status *copy_out(const cx_ref_slot *from, const cx_ref_tensor *to)
 }
 
 // Runs a block on the caller's tensors.
-static calx_status *run_block(cx_ref_machine *m, const cx_hlo_block *block,
-                              const cx_ref_tensor *args,
-                              const cx_ref_tensor *results)
+static calx_status *run_block(cpu_ref_machine *m, const cx_hlo_block *block,
+                              const cpu_ref_tensor *args,
+                              const cpu_ref_tensor *results)
 {
   const cx_hlo_op *end = cx_hlo_terminator(block);
   const size_t n = end == NULL ? 0 : end->n_operands;
-  cx_ref_slot *out = cx_calloc(n + 1, sizeof *out);
+  cpu_ref_slot *out = cx_calloc(n + 1, sizeof *out);
   if (out == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < block->n_args; i++) {
-    *cx_ref_slot_of(m, &block->args[i]) = (cx_ref_slot){ .tensor = args[i] };
+    *cpu_ref_slot_of(m, &block->args[i]) = (cpu_ref_slot){ .tensor = args[i] };
   }
-  calx_status *status = cx_ref_block(m, block, out);
+  calx_status *status = cpu_ref_block(m, block, out);
   for (size_t i = 0; i < n; i++) {
     if (status == NULL) status = copy_out(&out[i], &results[i]);
-    cx_ref_slot_clear(m, &out[i]);
+    cpu_ref_slot_clear(m, &out[i]);
   }
   cx_free(out);
   return status;
 }
 
-static void note_functions(cx_ref_machine *m)
+static void note_functions(cpu_ref_machine *m)
 {
   for (const cx_hlo_func *g = m->module->first; g != NULL; g = g->next) {
-    if (g->body.first != NULL) cx_ref_note_uses(m, g->body.first);
+    if (g->body.first != NULL) cpu_ref_note_uses(m, g->body.first);
   }
 }
 
-static calx_status *run_func(cx_ref_machine *m, const cx_hlo_func *f,
-                             const cx_ref_tensor *args,
-                             const cx_ref_tensor *results)
+static calx_status *run_func(cpu_ref_machine *m, const cx_hlo_func *f,
+                             const cpu_ref_tensor *args,
+                             const cpu_ref_tensor *results)
 {
   CALX_TRY(check_tensors("argument", args, f->params, f->n_params));
   CALX_TRY(check_tensors("result", results, f->results, f->n_results));
-  CALX_TRY(cx_ref_machine_env(m));
+  CALX_TRY(cpu_ref_machine_env(m));
   note_functions(m);
   if (f->body.first == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' has no body",
@@ -73,47 +73,48 @@ static calx_status *run_func(cx_ref_machine *m, const cx_hlo_func *f,
   return run_block(m, f->body.first, args, results);
 }
 
-calx_status *cx_ref_run(const cx_hlo_module *module, const cx_hlo_func *f,
-                        const cx_ref_tensor *args, const cx_ref_tensor *results,
-                        const cx_ref_context *context)
+calx_status *cpu_ref_run(const cx_hlo_module *module, const cx_hlo_func *f,
+                         const cpu_ref_tensor *args,
+                         const cpu_ref_tensor *results,
+                         const cpu_ref_context *context)
 {
-  cx_ref_machine m;
-  CALX_TRY(cx_ref_machine_open(&m, module, context));
+  cpu_ref_machine m;
+  CALX_TRY(cpu_ref_machine_open(&m, module, context));
   calx_status *status = run_func(&m, f, args, results);
-  cx_ref_machine_close(&m);
+  cpu_ref_machine_close(&m);
   return status;
 }
 
 // An operation of control flow between slots that hold the caller's tensors.
-static calx_status *run_control(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *operands,
-                                const cx_ref_tensor *results)
+static calx_status *run_control(cpu_ref_machine *m, const cx_hlo_op *op,
+                                const cpu_ref_tensor *operands,
+                                const cpu_ref_tensor *results)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    *cx_ref_slot_of(m, op->operands[i]) =
-        (cx_ref_slot){ .tensor = operands[i] };
+    *cpu_ref_slot_of(m, op->operands[i]) =
+        (cpu_ref_slot){ .tensor = operands[i] };
   }
-  CALX_TRY(cx_ref_control_of(op->kind)(m, op));
+  CALX_TRY(cpu_ref_control_of(op->kind)(m, op));
   for (uint32_t i = 0; i < op->n_results; i++) {
-    CALX_TRY(cx_ref_check_type(op, &op->results[i].type));
-    CALX_TRY(copy_out(cx_ref_slot_of(m, &op->results[i]), &results[i]));
+    CALX_TRY(cpu_ref_check_type(op, &op->results[i].type));
+    CALX_TRY(copy_out(cpu_ref_slot_of(m, &op->results[i]), &results[i]));
   }
   return NULL;
 }
 
-static calx_status *run_single(cx_ref_machine *m, const cx_hlo_op *op,
-                               const cx_ref_tensor *operands,
-                               const cx_ref_tensor *results)
+static calx_status *run_single(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *operands,
+                               const cpu_ref_tensor *results)
 {
-  const bool control = cx_ref_control_of(op->kind) != NULL;
-  cx_ref_fn *fn = cx_ref_fn_of(op->kind);
-  if (!control) CALX_TRY(cx_ref_check(op));
+  const bool control = cpu_ref_control_of(op->kind) != NULL;
+  cpu_ref_fn *fn = cpu_ref_fn_of(op->kind);
+  if (!control) CALX_TRY(cpu_ref_check(op));
   if (control || op->n_regions != 0) {
-    CALX_TRY(control ? cx_ref_machine_env(m)
-                     : cx_ref_machine_env_of(m, op->regions, op->n_regions));
+    CALX_TRY(control ? cpu_ref_machine_env(m)
+                     : cpu_ref_machine_env_of(m, op->regions, op->n_regions));
     for (uint32_t i = 0; i < op->n_regions; i++) {
       const cx_hlo_block *block = op->regions[i].first;
-      if (block != NULL) cx_ref_note_uses(m, block);
+      if (block != NULL) cpu_ref_note_uses(m, block);
     }
   }
   if (op->kind == CX_HLO_OP_CALL || op->kind == CX_HLO_OP_COMPOSITE) {
@@ -123,34 +124,34 @@ static calx_status *run_single(cx_ref_machine *m, const cx_hlo_op *op,
   return fn(m, op, operands, results);
 }
 
-calx_status *cx_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
-                       const cx_ref_tensor *operands,
-                       const cx_ref_tensor *results,
-                       const cx_ref_context *context)
+calx_status *cpu_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
+                        const cpu_ref_tensor *operands,
+                        const cpu_ref_tensor *results,
+                        const cpu_ref_context *context)
 {
-  cx_ref_machine m;
-  CALX_TRY(cx_ref_machine_open(&m, module, context));
+  cpu_ref_machine m;
+  CALX_TRY(cpu_ref_machine_open(&m, module, context));
   calx_status *status = run_single(&m, op, operands, results);
-  cx_ref_machine_close(&m);
+  cpu_ref_machine_close(&m);
   return status;
 }
 
 // Scalars' region on tensors: as many runs as these have elements.
-static calx_status *run_lanes(cx_ref_machine *m, const cx_hlo_region *region,
-                              const cx_ref_tensor *args,
-                              const cx_ref_tensor *results)
+static calx_status *run_lanes(cpu_ref_machine *m, const cx_hlo_region *region,
+                              const cpu_ref_tensor *args,
+                              const cpu_ref_tensor *results)
 {
   const cx_hlo_block *block = region->first;
   const size_t n_args = block->n_args;
   const size_t n_results = cx_hlo_terminator(block)->n_operands;
-  const size_t n = cx_ref_count(&args[0]);
-  cx_ref_body body;
-  CALX_TRY(cx_ref_body_open(m, region->op, region, CX_REF_CHUNK, &body));
+  const size_t n = cpu_ref_count(&args[0]);
+  cpu_ref_body body;
+  CALX_TRY(cpu_ref_body_open(m, region->op, region, CPU_REF_CHUNK, &body));
   const void **from = cx_calloc(n_args + 1, sizeof *from);
   void **to = cx_calloc(n_results + 1, sizeof *to);
   calx_status *status = from == NULL || to == NULL ? cx_out_of_memory() : NULL;
-  for (size_t at = 0; at < n && status == NULL; at += CX_REF_CHUNK) {
-    const size_t k = n - at < CX_REF_CHUNK ? n - at : CX_REF_CHUNK;
+  for (size_t at = 0; at < n && status == NULL; at += CPU_REF_CHUNK) {
+    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
     for (size_t i = 0; i < n_args; i++) {
       from[i] = (const char *)args[i].data +
                 at * cx_hlo_elem_bytes(args[i].type.elem);
@@ -159,24 +160,24 @@ static calx_status *run_lanes(cx_ref_machine *m, const cx_hlo_region *region,
       to[i] = (char *)results[i].data +
               at * cx_hlo_elem_bytes(results[i].type.elem);
     }
-    status = cx_ref_body_run(&body, from, to, k);
+    status = cpu_ref_body_run(&body, from, to, k);
   }
   cx_free(from);
   cx_free(to);
-  cx_ref_body_close(&body);
+  cpu_ref_body_close(&body);
   return status;
 }
 
-static calx_status *run_region(cx_ref_machine *m, const cx_hlo_region *region,
-                               const cx_ref_tensor *args,
-                               const cx_ref_tensor *results)
+static calx_status *run_region(cpu_ref_machine *m, const cx_hlo_region *region,
+                               const cpu_ref_tensor *args,
+                               const cpu_ref_tensor *results)
 {
   const cx_hlo_block *block = region->first;
   if (block == NULL || cx_hlo_terminator(block) == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "a region is empty or has no end");
   }
-  CALX_TRY(cx_ref_machine_env_of(m, region, 1));
-  cx_ref_note_uses(m, block);
+  CALX_TRY(cpu_ref_machine_env_of(m, region, 1));
+  cpu_ref_note_uses(m, block);
   if (block->n_args != 0 && region->op != NULL && args[0].type.rank != 0 &&
       block->args[0].type.tensor.rank == 0) {
     return run_lanes(m, region, args, results);
@@ -184,16 +185,16 @@ static calx_status *run_region(cx_ref_machine *m, const cx_hlo_region *region,
   return run_block(m, block, args, results);
 }
 
-calx_status *cx_ref_region(const cx_hlo_module *module,
-                           const cx_hlo_region *region,
-                           const cx_ref_tensor *args,
-                           const cx_ref_tensor *results,
-                           const cx_ref_context *context)
+calx_status *cpu_ref_region(const cx_hlo_module *module,
+                            const cx_hlo_region *region,
+                            const cpu_ref_tensor *args,
+                            const cpu_ref_tensor *results,
+                            const cpu_ref_context *context)
 {
-  cx_ref_machine m;
-  CALX_TRY(cx_ref_machine_open(&m, module, context));
+  cpu_ref_machine m;
+  CALX_TRY(cpu_ref_machine_open(&m, module, context));
   calx_status *status = run_region(&m, region, args, results);
-  cx_ref_machine_close(&m);
+  cpu_ref_machine_close(&m);
   return status;
 }
 
@@ -203,25 +204,25 @@ static bool can_type(const cx_hlo_any *type)
   for (size_t i = 0; i < type->tensor.rank; i++) {
     if (type->tensor.dims[i] < 0) return false;
   }
-  return type->tensor.rank <= CX_REF_RANK &&
+  return type->tensor.rank <= CPU_REF_RANK &&
          type->tensor.elem != CX_HLO_INVALID;
 }
 
-bool cx_ref_can(const cx_hlo_op *op)
+bool cpu_ref_can(const cx_hlo_op *op)
 {
   switch (op->kind) {
     case CX_HLO_OP_RETURN:
     case CX_HLO_OP_FUNC_RETURN: return true;
     case CX_HLO_OP_CUSTOM_CALL:
-      if (!cx_ref_identity_call(op)) return false;
+      if (!cpu_ref_identity_call(op)) return false;
       break;
     case CX_HLO_OP_INFEED:
     case CX_HLO_OP_OUTFEED:
     case CX_HLO_OP_SEND:
     case CX_HLO_OP_RECV: return false;
     default:
-      if (cx_ref_fn_of(op->kind) == NULL &&
-          cx_ref_control_of(op->kind) == NULL) {
+      if (cpu_ref_fn_of(op->kind) == NULL &&
+          cpu_ref_control_of(op->kind) == NULL) {
         return false;
       }
       break;

@@ -8,52 +8,53 @@
 // Floats are computed in double and rounded to their type after each operation
 // (complex: in double parts). Sums of products, and reductions whose body is
 // one operation, are rounded once, at their end.
-#ifndef CX_REF_REF_H
-#define CX_REF_REF_H
+#ifndef CPU_REF_REF_H
+#define CPU_REF_REF_H
 
 #include "hlo/module.h"
 
-typedef struct cx_ref_tensor {
+typedef struct cpu_ref_tensor {
   cx_hlo_type type;
   void *data;
-} cx_ref_tensor;
+} cpu_ref_tensor;
 
 // What a program can ask of the device that it runs on. All zero: one device,
 // no collectives.
-typedef struct cx_ref_context {
+typedef struct cpu_ref_context {
   uint32_t replica, partition;
   // Runs a collective operation; NULL: they are refused by name. The results'
   // memory is the caller's.
   calx_status *(*collective)(void *user, const cx_hlo_op *op,
-                             const cx_ref_tensor *operands,
-                             const cx_ref_tensor *results);
+                             const cpu_ref_tensor *operands,
+                             const cpu_ref_tensor *results);
   void *user;
   // Whether to give up: asked from time to time, by loops too. NULL: never.
   calx_status *(*interrupt)(void *user);
   uint64_t *rng_state;  // two words, of the operation `rng`; NULL: from zero
   size_t memory_limit;  // bytes of temporaries; 0: 16 GiB
-} cx_ref_context;
+} cpu_ref_context;
 
 // Runs `f` of `m` (and what it calls). The arguments are read, the results'
 // memory is the caller's and is written.
-calx_status *cx_ref_run(const cx_hlo_module *m, const cx_hlo_func *f,
-                        const cx_ref_tensor *args, const cx_ref_tensor *results,
-                        const cx_ref_context *context) CALX_MUST_USE;
+calx_status *cpu_ref_run(const cx_hlo_module *m, const cx_hlo_func *f,
+                         const cpu_ref_tensor *args,
+                         const cpu_ref_tensor *results,
+                         const cpu_ref_context *context) CALX_MUST_USE;
 
 // One operation whose regions use nothing from outside. `m` is for calls.
-calx_status *cx_ref_op(const cx_hlo_module *m, const cx_hlo_op *op,
-                       const cx_ref_tensor *operands,
-                       const cx_ref_tensor *results,
-                       const cx_ref_context *context) CALX_MUST_USE;
+calx_status *cpu_ref_op(const cx_hlo_module *m, const cx_hlo_op *op,
+                        const cpu_ref_tensor *operands,
+                        const cpu_ref_tensor *results,
+                        const cpu_ref_context *context) CALX_MUST_USE;
 
 // The one block of a region, on scalars or tensors: what a reduction's body
 // does to two elements.
-calx_status *cx_ref_region(const cx_hlo_module *m, const cx_hlo_region *region,
-                           const cx_ref_tensor *args,
-                           const cx_ref_tensor *results,
-                           const cx_ref_context *context) CALX_MUST_USE;
+calx_status *cpu_ref_region(const cx_hlo_module *m, const cx_hlo_region *region,
+                            const cpu_ref_tensor *args,
+                            const cpu_ref_tensor *results,
+                            const cpu_ref_context *context) CALX_MUST_USE;
 
 // Whether the interpreter has this operation (for these types).
-bool cx_ref_can(const cx_hlo_op *op);
+bool cpu_ref_can(const cx_hlo_op *op);
 
 #endif

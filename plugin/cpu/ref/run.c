@@ -7,8 +7,8 @@
 
 #include "ref/inner.h"
 
-calx_status *cx_ref_bad(const cx_hlo_op *op, calx_code code, const char *format,
-                        ...)
+calx_status *cpu_ref_bad(const cx_hlo_op *op, calx_code code,
+                         const char *format, ...)
 {
   va_list args;
   va_start(args, format);
@@ -26,55 +26,55 @@ calx_status *cx_ref_bad(const cx_hlo_op *op, calx_code code, const char *format,
   return cx_error(code, "%s: %s", cx_hlo_op_short(op->kind), sentence);
 }
 
-calx_status *cx_ref_interrupted(const cx_ref_machine *m)
+calx_status *cpu_ref_interrupted(const cpu_ref_machine *m)
 {
-  const cx_ref_context *c = m->context;
+  const cpu_ref_context *c = m->context;
   return c->interrupt != NULL ? c->interrupt(c->user) : NULL;
 }
 
 // ---- one operation ----
 
-calx_status *cx_ref_check_type(const cx_hlo_op *op, const cx_hlo_any *type)
+calx_status *cpu_ref_check_type(const cx_hlo_op *op, const cx_hlo_any *type)
 {
   const cx_hlo_type *t = &type->tensor;
   const bool plain = type->odd == NULL || type->odd->kind == CX_HLO_ODD_ENCODED;
-  if (plain && t->elem != CX_HLO_INVALID && t->rank <= CX_REF_RANK) {
+  if (plain && t->elem != CX_HLO_INVALID && t->rank <= CPU_REF_RANK) {
     bool fixed = true;
     for (size_t i = 0; i < t->rank; i++) fixed = fixed && t->dims[i] >= 0;
     if (fixed) return NULL;
   }
-  return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                    "%s is no plain tensor of known sizes and of at most %d "
-                    "dimensions",
-                    plain ? cx_hlo_shape(t).s : "an operand or result",
-                    (int)CX_REF_RANK);
+  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                     "%s is no plain tensor of known sizes and of at most %d "
+                     "dimensions",
+                     plain ? cx_hlo_shape(t).s : "an operand or result",
+                     (int)CPU_REF_RANK);
 }
 
-calx_status *cx_ref_check(const cx_hlo_op *op)
+calx_status *cpu_ref_check(const cx_hlo_op *op)
 {
-  if (cx_ref_fn_of(op->kind) == NULL) {
-    return cx_ref_bad(op, CALX_UNIMPLEMENTED,
-                      "the reference interpreter does not have it");
+  if (cpu_ref_fn_of(op->kind) == NULL) {
+    return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+                       "the reference interpreter does not have it");
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    CALX_TRY(cx_ref_check_type(op, &op->operands[i]->type));
+    CALX_TRY(cpu_ref_check_type(op, &op->operands[i]->type));
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    CALX_TRY(cx_ref_check_type(op, &op->results[i].type));
+    CALX_TRY(cpu_ref_check_type(op, &op->results[i].type));
   }
   return NULL;
 }
 
 // Whether the first operand's memory may become the result's.
-static bool in_place(const cx_ref_machine *m, const cx_hlo_op *op)
+static bool in_place(const cpu_ref_machine *m, const cx_hlo_op *op)
 {
   if (op->kind != CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
       (op->kind != CX_HLO_OP_SCATTER || op->n_results != 1)) {
     return false;
   }
   const cx_hlo_value *v = op->operands[0];
-  const cx_ref_buffer *b = cx_ref_slot_of(m, v)->buffer;
-  if (b == NULL || b->refs != 1 || *cx_ref_last_of(m, v) != op ||
+  const cpu_ref_buffer *b = cpu_ref_slot_of(m, v)->buffer;
+  if (b == NULL || b->refs != 1 || *cpu_ref_last_of(m, v) != op ||
       !cx_hlo_type_equal(&v->type.tensor, &op->results[0].type.tensor)) {
     return false;
   }
@@ -84,19 +84,19 @@ static bool in_place(const cx_ref_machine *m, const cx_hlo_op *op)
   return true;
 }
 
-static calx_status *make_results(cx_ref_machine *m, const cx_hlo_op *op,
-                                 cx_ref_tensor *out)
+static calx_status *make_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 cpu_ref_tensor *out)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_ref_slot *s = cx_ref_slot_of(m, &op->results[i]);
+    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
     const cx_hlo_type *type = &op->results[i].type.tensor;
-    cx_ref_slot_clear(m, s);
+    cpu_ref_slot_clear(m, s);
     if (i == 0 && in_place(m, op)) {
-      *s = cx_ref_slot_share(cx_ref_slot_of(m, op->operands[0]));
+      *s = cpu_ref_slot_share(cpu_ref_slot_of(m, op->operands[0]));
     } else if (op->kind == CX_HLO_OP_RESHAPE) {
-      *s = cx_ref_slot_share(cx_ref_slot_of(m, op->operands[0]));
+      *s = cpu_ref_slot_share(cpu_ref_slot_of(m, op->operands[0]));
     } else {
-      CALX_TRY(cx_ref_buffer_new(m, op, type, &s->buffer));
+      CALX_TRY(cpu_ref_buffer_new(m, op, type, &s->buffer));
       s->tensor.data = s->buffer->data;
     }
     s->tensor.type = *type;
@@ -105,29 +105,29 @@ static calx_status *make_results(cx_ref_machine *m, const cx_hlo_op *op,
   return NULL;
 }
 
-static calx_status *run_fn(cx_ref_machine *m, const cx_hlo_op *op,
-                           cx_ref_fn *fn, cx_ref_tensor *tensors)
+static calx_status *run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
+                           cpu_ref_fn *fn, cpu_ref_tensor *tensors)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    tensors[i] = cx_ref_slot_of(m, op->operands[i])->tensor;
+    tensors[i] = cpu_ref_slot_of(m, op->operands[i])->tensor;
   }
-  cx_ref_tensor *out = tensors + op->n_operands;
+  cpu_ref_tensor *out = tensors + op->n_operands;
   CALX_TRY(make_results(m, op, out));
   return fn(m, op, tensors, out);
 }
 
-static calx_status *run_op(cx_ref_machine *m, const cx_hlo_op *op)
+static calx_status *run_op(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   enum { FEW = 12 };
-  cx_ref_control_fn *control = cx_ref_control_of(op->kind);
-  CALX_TRY(cx_ref_interrupted(m));
+  cpu_ref_control_fn *control = cpu_ref_control_of(op->kind);
+  CALX_TRY(cpu_ref_interrupted(m));
   if (control != NULL) return control(m, op);
-  cx_ref_fn *fn = cx_ref_fn_of(op->kind);
-  CALX_TRY(cx_ref_check(op));
+  cpu_ref_fn *fn = cpu_ref_fn_of(op->kind);
+  CALX_TRY(cpu_ref_check(op));
   const size_t n = (size_t)op->n_operands + op->n_results;
-  cx_ref_tensor few[FEW];
+  cpu_ref_tensor few[FEW];
   if (n <= FEW) return run_fn(m, op, fn, few);
-  cx_ref_tensor *many = cx_calloc(n, sizeof *many);
+  cpu_ref_tensor *many = cx_calloc(n, sizeof *many);
   if (many == NULL) return cx_out_of_memory();
   calx_status *status = run_fn(m, op, fn, many);
   cx_free(many);
@@ -137,15 +137,15 @@ static calx_status *run_op(cx_ref_machine *m, const cx_hlo_op *op)
 // ---- a block ----
 
 // What the regions of `op` saw of the block around them, for the last time.
-static void drop_captured(cx_ref_machine *m, const cx_hlo_op *op,
+static void drop_captured(cpu_ref_machine *m, const cx_hlo_op *op,
                           const cx_hlo_block *block)
 {
   const cx_hlo_op *inner = block == NULL ? NULL : block->first;
   for (; inner != NULL; inner = inner->next) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
       const cx_hlo_value *v = inner->operands[i];
-      if (*cx_ref_last_of(m, v) == op)
-        cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+      if (*cpu_ref_last_of(m, v) == op)
+        cpu_ref_slot_clear(m, cpu_ref_slot_of(m, v));
     }
     for (uint32_t i = 0; i < inner->n_regions; i++) {
       drop_captured(m, op, inner->regions[i].first);
@@ -153,37 +153,38 @@ static void drop_captured(cx_ref_machine *m, const cx_hlo_op *op,
   }
 }
 
-static void drop_dead(cx_ref_machine *m, const cx_hlo_op *op)
+static void drop_dead(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_regions; i++) {
     drop_captured(m, op, op->regions[i].first);
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_value *v = op->operands[i];
-    if (*cx_ref_last_of(m, v) == op) cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+    if (*cpu_ref_last_of(m, v) == op)
+      cpu_ref_slot_clear(m, cpu_ref_slot_of(m, v));
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
     const cx_hlo_value *v = &op->results[i];
-    if (*cx_ref_last_of(m, v) == NULL) {
-      cx_ref_slot_clear(m, cx_ref_slot_of(m, v));
+    if (*cpu_ref_last_of(m, v) == NULL) {
+      cpu_ref_slot_clear(m, cpu_ref_slot_of(m, v));
     }
   }
 }
 
-static void leave(cx_ref_machine *m, const cx_hlo_block *block)
+static void leave(cpu_ref_machine *m, const cx_hlo_block *block)
 {
   for (size_t i = 0; i < block->n_args; i++) {
-    cx_ref_slot_clear(m, cx_ref_slot_of(m, &block->args[i]));
+    cpu_ref_slot_clear(m, cpu_ref_slot_of(m, &block->args[i]));
   }
   for (const cx_hlo_op *op = block->first; op != NULL; op = op->next) {
     for (uint32_t i = 0; i < op->n_results; i++) {
-      cx_ref_slot_clear(m, cx_ref_slot_of(m, &op->results[i]));
+      cpu_ref_slot_clear(m, cpu_ref_slot_of(m, &op->results[i]));
     }
   }
 }
 
-calx_status *cx_ref_block(cx_ref_machine *m, const cx_hlo_block *block,
-                          cx_ref_slot *out)
+calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
+                           cpu_ref_slot *out)
 {
   const cx_hlo_op *end = cx_hlo_terminator(block);
   if (end == NULL) {
@@ -196,9 +197,9 @@ calx_status *cx_ref_block(cx_ref_machine *m, const cx_hlo_block *block,
     if (status == NULL) drop_dead(m, op);
   }
   for (uint32_t i = 0; i < end->n_operands; i++) {
-    out[i] = (cx_ref_slot){ 0 };
+    out[i] = (cpu_ref_slot){ 0 };
     if (status != NULL) continue;
-    out[i] = cx_ref_slot_share(cx_ref_slot_of(m, end->operands[i]));
+    out[i] = cpu_ref_slot_share(cpu_ref_slot_of(m, end->operands[i]));
   }
   leave(m, block);
   return status;

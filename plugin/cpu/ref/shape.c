@@ -7,7 +7,7 @@
 
 // ---- grids ----
 
-bool cx_ref_has(cx_hlo_ints list, int64_t v)
+bool cpu_ref_has(cx_hlo_ints list, int64_t v)
 {
   for (size_t i = 0; i < list.n; i++) {
     if (list.v[i] == v) return true;
@@ -15,21 +15,21 @@ bool cx_ref_has(cx_hlo_ints list, int64_t v)
   return false;
 }
 
-int64_t cx_ref_list_at(const cx_hlo_op *op, cx_hlo_attr_id id, size_t i)
+int64_t cpu_ref_list_at(const cx_hlo_op *op, cx_hlo_attr_id id, size_t i)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(op, id);
   if (attr == NULL) return cx_hlo_op_int(op, id);
   return i < attr->as.ints.n ? attr->as.ints.v[i] : 0;
 }
 
-int64_t cx_ref_padding_at(const cx_hlo_op *op, size_t i, size_t side)
+int64_t cpu_ref_padding_at(const cx_hlo_op *op, size_t i, size_t side)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
   return attr == NULL ? 0
                       : cx_hlo_elements_int(&attr->as.elements, 2 * i + side);
 }
 
-void cx_ref_strides(const cx_hlo_type *t, int64_t *out)
+void cpu_ref_strides(const cx_hlo_type *t, int64_t *out)
 {
   int64_t step = 1;
   for (size_t i = t->rank; i-- > 0;) {
@@ -40,7 +40,7 @@ void cx_ref_strides(const cx_hlo_type *t, int64_t *out)
   }
 }
 
-bool cx_ref_next(size_t rank, const int64_t *dims, int64_t *at)
+bool cpu_ref_next(size_t rank, const int64_t *dims, int64_t *at)
 {
   for (size_t i = rank; i-- > 0;) {
     if (++at[i] < dims[i]) return true;
@@ -49,7 +49,7 @@ bool cx_ref_next(size_t rank, const int64_t *dims, int64_t *at)
   return false;
 }
 
-void cx_ref_fill(size_t bytes, void *dst, size_t n, const void *element)
+void cpu_ref_fill(size_t bytes, void *dst, size_t n, const void *element)
 {
   char *to = dst;
   if (bytes == 1 && n != 0) {
@@ -86,11 +86,11 @@ static void copy_row(size_t bytes, int64_t n, char *dst, int64_t dst_step,
   }
 }
 
-void cx_ref_copy(size_t bytes, size_t rank, const int64_t *dims, void *dst,
-                 const int64_t *dst_step, const void *src,
-                 const int64_t *src_step)
+void cpu_ref_copy(size_t bytes, size_t rank, const int64_t *dims, void *dst,
+                  const int64_t *dst_step, const void *src,
+                  const int64_t *src_step)
 {
-  int64_t at[CX_REF_RANK];
+  int64_t at[CPU_REF_RANK];
   char *to = dst;
   const char *from = src;
   for (size_t i = 0; i < rank; i++) {
@@ -117,77 +117,79 @@ void cx_ref_copy(size_t bytes, size_t rank, const int64_t *dims, void *dst,
   }
 }
 
-static size_t size_of(const cx_ref_tensor *t)
+static size_t size_of(const cpu_ref_tensor *t)
 {
   return cx_hlo_elem_bytes(t->type.elem);
 }
 
-static const char *element_at(const cx_ref_tensor *t, int64_t i)
+static const char *element_at(const cpu_ref_tensor *t, int64_t i)
 {
   return (const char *)t->data + i * (int64_t)size_of(t);
 }
 
 // ---- values ----
 
-calx_status *cx_ref_constant(cx_ref_machine *m, const cx_hlo_op *op,
-                             const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_constant(cpu_ref_machine *m, const cx_hlo_op *op,
+                              const cpu_ref_tensor *in,
+                              const cpu_ref_tensor *out)
 {
   (void)m;
   (void)in;
   const cx_hlo_attr *value = cx_hlo_op_attr(op, CX_HLO_A_VALUE);
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   const size_t bytes = size_of(out);
   const cx_hlo_elements *e = value == NULL ? NULL : &value->as.elements;
   if (e == NULL || (n != 0 && e->size < (e->splat ? 1 : n) * bytes)) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "the literal of %s is cut off",
-                      CX_REF_SHAPE(out));
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+                       "the literal of %s is cut off", CPU_REF_SHAPE(out));
   }
   if (e->splat) {
-    cx_ref_fill(bytes, out->data, n, e->data);
+    cpu_ref_fill(bytes, out->data, n, e->data);
   } else if (n != 0) {
     memcpy(out->data, e->data, n * bytes);
   }
   return NULL;
 }
 
-calx_status *cx_ref_iota(cx_ref_machine *m, const cx_hlo_op *op,
-                         const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_iota(cpu_ref_machine *m, const cx_hlo_op *op,
+                          const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   (void)m;
   (void)in;
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
   if (d < 0 || d >= (int64_t)out->type.rank) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "%s has no dimension %lld",
-                      CX_REF_SHAPE(out), (long long)d);
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s has no dimension %lld",
+                       CPU_REF_SHAPE(out), (long long)d);
   }
-  const size_t n = cx_ref_count(out);
+  const size_t n = cpu_ref_count(out);
   const int64_t size = out->type.dims[d];
-  int64_t step[CX_REF_RANK];
-  cx_ref_strides(&out->type, step);
-  int64_t v[CX_REF_CHUNK];
-  for (size_t at = 0; at < n; at += CX_REF_CHUNK) {
-    const size_t k = n - at < CX_REF_CHUNK ? n - at : CX_REF_CHUNK;
+  int64_t step[CPU_REF_RANK];
+  cpu_ref_strides(&out->type, step);
+  int64_t v[CPU_REF_CHUNK];
+  for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
+    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
     for (size_t i = 0; i < k; i++) {
       v[i] = (int64_t)(at + i) / step[d] % size;
     }
-    cx_ref_convert(CX_HLO_I64, v, out->type.elem,
-                   (char *)out->data + at * size_of(out), k);
+    cpu_ref_convert(CX_HLO_I64, v, out->type.elem,
+                    (char *)out->data + at * size_of(out), k);
   }
   return NULL;
 }
 
-calx_status *cx_ref_reshape(cx_ref_machine *m, const cx_hlo_op *op,
-                            const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_reshape(cpu_ref_machine *m, const cx_hlo_op *op,
+                             const cpu_ref_tensor *in,
+                             const cpu_ref_tensor *out)
 {
   (void)m;
   (void)op;
-  if (in->data != out->data && cx_ref_count(out) != 0) {
-    memcpy(out->data, in->data, cx_ref_count(out) * size_of(out));
+  if (in->data != out->data && cpu_ref_count(out) != 0) {
+    memcpy(out->data, in->data, cpu_ref_count(out) * size_of(out));
   }
   return NULL;
 }
 
-static uint64_t bits_at(const cx_ref_tensor *t, unsigned bits, size_t i)
+static uint64_t bits_at(const cpu_ref_tensor *t, unsigned bits, size_t i)
 {
   const uint64_t v = cx_hlo_load_bits(t->type.elem, element_at(t, (int64_t)i));
   return bits < 64 ? v & ((UINT64_C(1) << bits) - 1) : v;
@@ -195,7 +197,7 @@ static uint64_t bits_at(const cx_ref_tensor *t, unsigned bits, size_t i)
 
 // Element i of `to` bits: a part of one of `from` bits, or several of them; one
 // width divides the other.
-static uint64_t cut_bits(const cx_ref_tensor *t, unsigned from, unsigned to,
+static uint64_t cut_bits(const cpu_ref_tensor *t, unsigned from, unsigned to,
                          size_t i)
 {
   if (from >= to) {
@@ -212,17 +214,18 @@ static uint64_t cut_bits(const cx_ref_tensor *t, unsigned from, unsigned to,
 
 // The bits of all elements, one after the other, are cut anew: i1 is one bit,
 // i4 four.
-calx_status *cx_ref_bitcast(cx_ref_machine *m, const cx_hlo_op *op,
-                            const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_bitcast(cpu_ref_machine *m, const cx_hlo_op *op,
+                             const cpu_ref_tensor *in,
+                             const cpu_ref_tensor *out)
 {
   (void)m;
   const unsigned from = cx_hlo_elem_bits(in->type.elem);
   const unsigned to = cx_hlo_elem_bits(out->type.elem);
-  const size_t n = cx_ref_count(in);
-  const size_t n_out = cx_ref_count(out);
+  const size_t n = cpu_ref_count(in);
+  const size_t n_out = cpu_ref_count(out);
   if (n * from != n_out * to) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "%s and %s differ in bits",
-                      CX_REF_SHAPE(in), CX_REF_SHAPE(out));
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s and %s differ in bits",
+                       CPU_REF_SHAPE(in), CPU_REF_SHAPE(out));
   }
   if (from >= 8 && to >= 8) {
     if (n != 0) memcpy(out->data, in->data, n * size_of(in));
@@ -241,15 +244,15 @@ calx_status *cx_ref_bitcast(cx_ref_machine *m, const cx_hlo_op *op,
   return NULL;
 }
 
-calx_status *cx_ref_dimension_size(cx_ref_machine *m, const cx_hlo_op *op,
-                                   const cx_ref_tensor *in,
-                                   const cx_ref_tensor *out)
+calx_status *cpu_ref_dimension_size(cpu_ref_machine *m, const cx_hlo_op *op,
+                                    const cpu_ref_tensor *in,
+                                    const cpu_ref_tensor *out)
 {
   (void)m;
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (d < 0 || d >= (int64_t)in->type.rank) {
-    return cx_ref_bad(op, CALX_INVALID_ARGUMENT, "%s has no dimension %lld",
-                      CX_REF_SHAPE(in), (long long)d);
+    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s has no dimension %lld",
+                       CPU_REF_SHAPE(in), (long long)d);
   }
   cx_hlo_store_int(out->type.elem, out->data, in->type.dims[d]);
   return NULL;
@@ -257,142 +260,145 @@ calx_status *cx_ref_dimension_size(cx_ref_machine *m, const cx_hlo_op *op,
 
 // ---- one copy ----
 
-calx_status *cx_ref_do_broadcast(const cx_hlo_op *op, const cx_ref_tensor *x,
-                                 const cx_ref_tensor *out, cx_hlo_ints at)
+calx_status *cpu_ref_do_broadcast(const cx_hlo_op *op, const cpu_ref_tensor *x,
+                                  const cpu_ref_tensor *out, cx_hlo_ints at)
 {
-  int64_t own[CX_REF_RANK];
-  int64_t from[CX_REF_RANK] = { 0 };
-  int64_t to[CX_REF_RANK];
-  cx_ref_strides(&x->type, own);
-  cx_ref_strides(&out->type, to);
+  int64_t own[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK] = { 0 };
+  int64_t to[CPU_REF_RANK];
+  cpu_ref_strides(&x->type, own);
+  cpu_ref_strides(&out->type, to);
   for (size_t k = 0; k < x->type.rank; k++) {
     const int64_t d = k < at.n ? at.v[k] : -1;
     const int64_t size = x->type.dims[k];
     if (d < 0 || d >= (int64_t)out->type.rank ||
         (size != 1 && size != out->type.dims[d])) {
-      return cx_ref_bad(op, CALX_INVALID_ARGUMENT,
-                        "dimension %zu of %s does not fit %s", k,
-                        CX_REF_SHAPE(x), CX_REF_SHAPE(out));
+      return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+                         "dimension %zu of %s does not fit %s", k,
+                         CPU_REF_SHAPE(x), CPU_REF_SHAPE(out));
     }
     from[d] = size == 1 ? 0 : own[k];
   }
-  cx_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
-              x->data, from);
+  cpu_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
+               x->data, from);
   return NULL;
 }
 
-calx_status *cx_ref_broadcast_in_dim(cx_ref_machine *m, const cx_hlo_op *op,
-                                     const cx_ref_tensor *in,
-                                     const cx_ref_tensor *out)
+calx_status *cpu_ref_broadcast_in_dim(cpu_ref_machine *m, const cx_hlo_op *op,
+                                      const cpu_ref_tensor *in,
+                                      const cpu_ref_tensor *out)
 {
   (void)m;
-  return cx_ref_do_broadcast(op, in, out,
-                             cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
+  return cpu_ref_do_broadcast(
+      op, in, out, cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
 }
 
-calx_status *cx_ref_broadcast(cx_ref_machine *m, const cx_hlo_op *op,
-                              const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_broadcast(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *in,
+                               const cpu_ref_tensor *out)
 {
   (void)m;
-  int64_t at[CX_REF_RANK];
+  int64_t at[CPU_REF_RANK];
   const size_t before = out->type.rank - in->type.rank;
   for (size_t i = 0; i < in->type.rank; i++) at[i] = (int64_t)(before + i);
-  return cx_ref_do_broadcast(op, in, out, (cx_hlo_ints){ at, in->type.rank });
+  return cpu_ref_do_broadcast(op, in, out, (cx_hlo_ints){ at, in->type.rank });
 }
 
-calx_status *cx_ref_transpose(cx_ref_machine *m, const cx_hlo_op *op,
-                              const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_transpose(cpu_ref_machine *m, const cx_hlo_op *op,
+                               const cpu_ref_tensor *in,
+                               const cpu_ref_tensor *out)
 {
   (void)m;
   const cx_hlo_ints order = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
-  int64_t own[CX_REF_RANK];
-  int64_t from[CX_REF_RANK];
-  int64_t to[CX_REF_RANK];
-  cx_ref_strides(&in->type, own);
-  cx_ref_strides(&out->type, to);
+  int64_t own[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK];
+  int64_t to[CPU_REF_RANK];
+  cpu_ref_strides(&in->type, own);
+  cpu_ref_strides(&out->type, to);
   for (size_t i = 0; i < in->type.rank; i++) from[i] = own[order.v[i]];
-  cx_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
-              in->data, from);
+  cpu_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
+               in->data, from);
   return NULL;
 }
 
-calx_status *cx_ref_reverse(cx_ref_machine *m, const cx_hlo_op *op,
-                            const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_reverse(cpu_ref_machine *m, const cx_hlo_op *op,
+                             const cpu_ref_tensor *in,
+                             const cpu_ref_tensor *out)
 {
   (void)m;
   const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
-  int64_t to[CX_REF_RANK];
-  int64_t from[CX_REF_RANK];
+  int64_t to[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK];
   int64_t first = 0;
-  if (cx_ref_count(in) == 0) return NULL;
-  cx_ref_strides(&in->type, to);
+  if (cpu_ref_count(in) == 0) return NULL;
+  cpu_ref_strides(&in->type, to);
   for (size_t i = 0; i < in->type.rank; i++) {
     from[i] = to[i];
-    if (!cx_ref_has(dims, (int64_t)i)) continue;
+    if (!cpu_ref_has(dims, (int64_t)i)) continue;
     first += (in->type.dims[i] - 1) * to[i];
     from[i] = -to[i];
   }
-  cx_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
-              element_at(in, first), from);
+  cpu_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
+               element_at(in, first), from);
   return NULL;
 }
 
-calx_status *cx_ref_do_slice(const cx_hlo_op *op, const cx_ref_tensor *x,
-                             const cx_ref_tensor *out, const int64_t *start,
-                             const int64_t *stride)
+calx_status *cpu_ref_do_slice(const cx_hlo_op *op, const cpu_ref_tensor *x,
+                              const cpu_ref_tensor *out, const int64_t *start,
+                              const int64_t *stride)
 {
-  int64_t own[CX_REF_RANK];
-  int64_t from[CX_REF_RANK];
-  int64_t to[CX_REF_RANK];
+  int64_t own[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK];
+  int64_t to[CPU_REF_RANK];
   int64_t first = 0;
-  cx_ref_strides(&x->type, own);
-  cx_ref_strides(&out->type, to);
-  if (cx_ref_count(out) == 0) return NULL;
+  cpu_ref_strides(&x->type, own);
+  cpu_ref_strides(&out->type, to);
+  if (cpu_ref_count(out) == 0) return NULL;
   for (size_t i = 0; i < x->type.rank; i++) {
     int64_t last = 0;
     if (start[i] < 0 || stride[i] < 1 ||
         __builtin_mul_overflow(out->type.dims[i] - 1, stride[i], &last) ||
         __builtin_add_overflow(last, start[i], &last) ||
         last >= x->type.dims[i]) {
-      return cx_ref_bad(op, CALX_OUT_OF_RANGE,
-                        "start %lld, step %lld of dimension %zu leave %s",
-                        (long long)start[i], (long long)stride[i], i,
-                        CX_REF_SHAPE(x));
+      return cpu_ref_bad(op, CALX_OUT_OF_RANGE,
+                         "start %lld, step %lld of dimension %zu leave %s",
+                         (long long)start[i], (long long)stride[i], i,
+                         CPU_REF_SHAPE(x));
     }
     first += start[i] * own[i];
     // A single element may be asked for with any step.
     from[i] = out->type.dims[i] == 1 ? 0 : stride[i] * own[i];
   }
-  cx_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
-              element_at(x, first), from);
+  cpu_ref_copy(size_of(out), out->type.rank, out->type.dims, out->data, to,
+               element_at(x, first), from);
   return NULL;
 }
 
-calx_status *cx_ref_slice(cx_ref_machine *m, const cx_hlo_op *op,
-                          const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_slice(cpu_ref_machine *m, const cx_hlo_op *op,
+                           const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   (void)m;
-  return cx_ref_do_slice(op, in, out,
-                         cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v,
-                         cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v);
+  return cpu_ref_do_slice(op, in, out,
+                          cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v,
+                          cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v);
 }
 
-calx_status *cx_ref_concatenate(cx_ref_machine *m, const cx_hlo_op *op,
-                                const cx_ref_tensor *in,
-                                const cx_ref_tensor *out)
+calx_status *cpu_ref_concatenate(cpu_ref_machine *m, const cx_hlo_op *op,
+                                 const cpu_ref_tensor *in,
+                                 const cpu_ref_tensor *out)
 {
   (void)m;
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
-  int64_t to[CX_REF_RANK];
-  int64_t from[CX_REF_RANK];
+  int64_t to[CPU_REF_RANK];
+  int64_t from[CPU_REF_RANK];
   int64_t at = 0;
-  cx_ref_strides(&out->type, to);
+  cpu_ref_strides(&out->type, to);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_type *t = &in[i].type;
-    cx_ref_strides(t, from);
-    cx_ref_copy(size_of(out), t->rank, t->dims,
-                (char *)out->data + at * to[d] * (int64_t)size_of(out), to,
-                in[i].data, from);
+    cpu_ref_strides(t, from);
+    cpu_ref_copy(size_of(out), t->rank, t->dims,
+                 (char *)out->data + at * to[d] * (int64_t)size_of(out), to,
+                 in[i].data, from);
     at += t->dims[d];
   }
   return NULL;
@@ -412,25 +418,26 @@ static void visible(int64_t size, int64_t to, int64_t low, int64_t step,
   if (*count < 0) *count = 0;
 }
 
-calx_status *cx_ref_do_pad(const cx_hlo_op *op, const cx_ref_tensor *x,
-                           const cx_ref_tensor *value, const cx_ref_tensor *out,
-                           const int64_t *low, const int64_t *interior)
+calx_status *cpu_ref_do_pad(const cx_hlo_op *op, const cpu_ref_tensor *x,
+                            const cpu_ref_tensor *value,
+                            const cpu_ref_tensor *out, const int64_t *low,
+                            const int64_t *interior)
 {
-  int64_t from[CX_REF_RANK];
-  int64_t to[CX_REF_RANK];
-  int64_t count[CX_REF_RANK];
+  int64_t from[CPU_REF_RANK];
+  int64_t to[CPU_REF_RANK];
+  int64_t count[CPU_REF_RANK];
   int64_t src = 0;
   int64_t dst = 0;
-  cx_ref_fill(size_of(out), out->data, cx_ref_count(out), value->data);
-  cx_ref_strides(&x->type, from);
-  cx_ref_strides(&out->type, to);
+  cpu_ref_fill(size_of(out), out->data, cpu_ref_count(out), value->data);
+  cpu_ref_strides(&x->type, from);
+  cpu_ref_strides(&out->type, to);
   for (size_t i = 0; i < x->type.rank; i++) {
     int64_t first = 0;
     if (interior[i] < 0 || interior[i] > INT64_MAX / 4 ||
         low[i] < -(INT64_MAX / 4) || low[i] > INT64_MAX / 4) {
-      return cx_ref_bad(
+      return cpu_ref_bad(
           op, CALX_INVALID_ARGUMENT, "low %lld and interior %lld cannot pad %s",
-          (long long)low[i], (long long)interior[i], CX_REF_SHAPE(x));
+          (long long)low[i], (long long)interior[i], CPU_REF_SHAPE(x));
     }
     const int64_t step = 1 + interior[i];
     visible(x->type.dims[i], out->type.dims[i], low[i], step, &first,
@@ -440,17 +447,17 @@ calx_status *cx_ref_do_pad(const cx_hlo_op *op, const cx_ref_tensor *x,
     dst += (low[i] + first * step) * to[i];
     to[i] = count[i] == 1 ? 0 : to[i] * step;
   }
-  cx_ref_copy(size_of(out), x->type.rank, count,
-              (char *)out->data + dst * (int64_t)size_of(out), to,
-              element_at(x, src), from);
+  cpu_ref_copy(size_of(out), x->type.rank, count,
+               (char *)out->data + dst * (int64_t)size_of(out), to,
+               element_at(x, src), from);
   return NULL;
 }
 
-calx_status *cx_ref_pad(cx_ref_machine *m, const cx_hlo_op *op,
-                        const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_pad(cpu_ref_machine *m, const cx_hlo_op *op,
+                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   (void)m;
-  return cx_ref_do_pad(op, &in[0], &in[1], out,
-                       cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW).v,
-                       cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING).v);
+  return cpu_ref_do_pad(op, &in[0], &in[1], out,
+                        cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW).v,
+                        cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING).v);
 }

@@ -7,8 +7,8 @@
 #include "ref/inner.h"
 
 typedef struct sorting {
-  cx_ref_body body;
-  const cx_ref_tensor *in;
+  cpu_ref_body body;
+  const cpu_ref_tensor *in;
   size_t n;           // inputs
   const void **args;  // 2n
   int64_t base;       // the line's first element
@@ -21,13 +21,13 @@ static calx_status *before(sorting *s, int64_t b, int64_t a, bool *out)
   unsigned char answer = 0;
   void *to = &answer;
   for (size_t i = 0; i < s->n; i++) {
-    const cx_ref_tensor *t = &s->in[i];
+    const cpu_ref_tensor *t = &s->in[i];
     const int64_t bytes = (int64_t)cx_hlo_elem_bytes(t->type.elem);
     const char *p = t->data;
     s->args[2 * i] = p + (s->base + b * s->step) * bytes;
     s->args[2 * i + 1] = p + (s->base + a * s->step) * bytes;
   }
-  CALX_TRY(cx_ref_body_run(&s->body, s->args, &to, 1));
+  CALX_TRY(cpu_ref_body_run(&s->body, s->args, &to, 1));
   *out = answer != 0;
   return NULL;
 }
@@ -54,7 +54,7 @@ static calx_status *sort_line(sorting *s, int64_t *order, int64_t *other,
   int64_t *to = other;
   for (size_t i = 0; i < n; i++) from[i] = (int64_t)i;
   for (size_t width = 1; width < n; width *= 2) {
-    CALX_TRY(cx_ref_interrupted(s->body.machine));
+    CALX_TRY(cpu_ref_interrupted(s->body.machine));
     for (size_t low = 0; low < n; low += 2 * width) {
       const size_t middle = n - low < width ? n : low + width;
       const size_t high = n - middle < width ? n : middle + width;
@@ -68,14 +68,14 @@ static calx_status *sort_line(sorting *s, int64_t *order, int64_t *other,
   return NULL;
 }
 
-static calx_status *sort_lines(sorting *s, const cx_ref_tensor *out, size_t d,
+static calx_status *sort_lines(sorting *s, const cpu_ref_tensor *out, size_t d,
                                int64_t *order, int64_t *other)
 {
   const cx_hlo_type *x = &s->in[0].type;
-  int64_t step[CX_REF_RANK];
-  int64_t dims[CX_REF_RANK];
-  int64_t at[CX_REF_RANK] = { 0 };
-  cx_ref_strides(x, step);
+  int64_t step[CPU_REF_RANK];
+  int64_t dims[CPU_REF_RANK];
+  int64_t at[CPU_REF_RANK] = { 0 };
+  cpu_ref_strides(x, step);
   for (size_t i = 0; i < x->rank; i++) dims[i] = i == d ? 1 : x->dims[i];
   const size_t n = (size_t)x->dims[d];
   s->step = step[d];
@@ -92,18 +92,18 @@ static calx_status *sort_lines(sorting *s, const cx_ref_tensor *out, size_t d,
                from + (size_t)(s->base + order[i] * s->step) * bytes, bytes);
       }
     }
-  } while (cx_ref_next(x->rank, dims, at));
+  } while (cpu_ref_next(x->rank, dims, at));
   return NULL;
 }
 
-calx_status *cx_ref_sort(cx_ref_machine *m, const cx_hlo_op *op,
-                         const cx_ref_tensor *in, const cx_ref_tensor *out)
+calx_status *cpu_ref_sort(cpu_ref_machine *m, const cx_hlo_op *op,
+                          const cpu_ref_tensor *in, const cpu_ref_tensor *out)
 {
   sorting s = { .in = in, .n = op->n_operands };
   const int64_t rank = (int64_t)in->type.rank;
   int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (d < 0) d += rank;
-  if (cx_ref_count(in) == 0) return NULL;
+  if (cpu_ref_count(in) == 0) return NULL;
   if (rank == 0) {
     for (size_t i = 0; i < s.n; i++) {
       memcpy(out[i].data, in[i].data, cx_hlo_elem_bytes(in[i].type.elem));
@@ -111,13 +111,13 @@ calx_status *cx_ref_sort(cx_ref_machine *m, const cx_hlo_op *op,
     return NULL;
   }
   const size_t n = (size_t)in->type.dims[d];
-  cx_ref_buffer *memory = NULL;
-  CALX_TRY(cx_ref_scratch(m, op, 2 * n + 2 * s.n, sizeof(int64_t), &memory));
+  cpu_ref_buffer *memory = NULL;
+  CALX_TRY(cpu_ref_scratch(m, op, 2 * n + 2 * s.n, sizeof(int64_t), &memory));
   int64_t *order = (int64_t *)(void *)memory->data;
   s.args = (const void **)(void *)(order + 2 * n);
-  calx_status *status = cx_ref_body_open(m, op, &op->regions[0], 1, &s.body);
+  calx_status *status = cpu_ref_body_open(m, op, &op->regions[0], 1, &s.body);
   if (status == NULL) status = sort_lines(&s, out, (size_t)d, order, order + n);
-  cx_ref_body_close(&s.body);
-  cx_ref_buffer_release(m, memory);
+  cpu_ref_body_close(&s.body);
+  cpu_ref_buffer_release(m, memory);
   return status;
 }

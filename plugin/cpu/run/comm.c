@@ -12,17 +12,17 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "pool/pool.h"
+#include "threads/threads.h"
 
 enum { SPINS = 1000 };
 
-struct cx_comm {
+struct cpu_run_comm {
   cx_mutex lock;
   cx_cond begun, done;
   cx_thread thread;
   uint32_t born;  // the generation of processes that started the thread
   bool stop, busy;
-  cx_comm_fn *fn;
+  cpu_run_comm_fn *fn;
   void *user;
   const void **items;
   size_t room;
@@ -49,10 +49,10 @@ static void watch_forks(void)
 // ---- the thread ----
 
 // Under the lock, which is given up meanwhile.
-static void do_next(cx_comm *c)
+static void do_next(cpu_run_comm *c)
 {
   const void *item = c->items[atomic_load(&c->n_done)];
-  cx_comm_fn *fn = c->fn;
+  cpu_run_comm_fn *fn = c->fn;
   void *user = c->user;
   c->busy = true;
   cx_unlock(&c->lock);
@@ -66,7 +66,7 @@ static void do_next(cx_comm *c)
 
 static void serve(void *user)
 {
-  cx_comm *c = user;
+  cpu_run_comm *c = user;
   cx_lock(&c->lock);
   while (!c->stop) {
     if (c->failed == NULL && atomic_load(&c->n_done) < c->n_begun) {
@@ -79,7 +79,7 @@ static void serve(void *user)
 }
 
 // The program's signals are for its own threads.
-static calx_status *start(cx_comm *c)
+static calx_status *start(cpu_run_comm *c)
 {
   sigset_t all, old;
   sigfillset(&all);
@@ -89,7 +89,7 @@ static calx_status *start(cx_comm *c)
   return status;
 }
 
-static void make(cx_comm *c)
+static void make(cpu_run_comm *c)
 {
   cx_mutex_init(&c->lock);
   cx_cond_init(&c->begun);
@@ -101,7 +101,7 @@ static void make(cx_comm *c)
 
 // ---- interface ----
 
-calx_status *cx_comm_new(cx_comm **out)
+calx_status *cpu_run_comm_new(cpu_run_comm **out)
 {
   pthread_once(&once, watch_forks);
   *out = cx_calloc(1, sizeof **out);
@@ -110,7 +110,7 @@ calx_status *cx_comm_new(cx_comm **out)
   return NULL;
 }
 
-void cx_comm_renew(cx_comm *c)
+void cpu_run_comm_renew(cpu_run_comm *c)
 {
   if (c->born == atomic_load(&generation)) return;
   make(c);
@@ -119,10 +119,10 @@ void cx_comm_renew(cx_comm *c)
   atomic_store(&c->n_done, 0);
 }
 
-void cx_comm_free(cx_comm *c)
+void cpu_run_comm_free(cpu_run_comm *c)
 {
   if (c == NULL) return;
-  cx_comm_renew(c);
+  cpu_run_comm_renew(c);
   cx_lock(&c->lock);
   c->stop = true;
   cx_cond_signal(&c->begun);
@@ -136,8 +136,8 @@ void cx_comm_free(cx_comm *c)
   cx_free(c);
 }
 
-calx_status *cx_comm_begin(cx_comm *c, cx_comm_fn *fn, void *user,
-                           const void *item)
+calx_status *cpu_run_comm_begin(cpu_run_comm *c, cpu_run_comm_fn *fn,
+                                void *user, const void *item)
 {
   const bool alone = !c->thread.running;
   calx_status *none = alone ? start(c) : NULL;
@@ -160,7 +160,7 @@ calx_status *cx_comm_begin(cx_comm *c, cx_comm_fn *fn, void *user,
   return NULL;
 }
 
-calx_status *cx_comm_wait(cx_comm *c, uint32_t number)
+calx_status *cpu_run_comm_wait(cpu_run_comm *c, uint32_t number)
 {
   if (number < c->known) return NULL;
   for (int i = 0; i < SPINS; i++) {
@@ -178,12 +178,12 @@ calx_status *cx_comm_wait(cx_comm *c, uint32_t number)
   return status;
 }
 
-calx_status *cx_comm_drain(cx_comm *c)
+calx_status *cpu_run_comm_drain(cpu_run_comm *c)
 {
-  return c->n_begun == 0 ? NULL : cx_comm_wait(c, c->n_begun - 1);
+  return c->n_begun == 0 ? NULL : cpu_run_comm_wait(c, c->n_begun - 1);
 }
 
-void cx_comm_finish(cx_comm *c)
+void cpu_run_comm_finish(cpu_run_comm *c)
 {
   if (c->n_begun == 0) return;
   cx_lock(&c->lock);
@@ -197,7 +197,7 @@ void cx_comm_finish(cx_comm *c)
   cx_unlock(&c->lock);
 }
 
-uint32_t cx_comm_open(const cx_comm *c)
+uint32_t cpu_run_comm_open(const cpu_run_comm *c)
 {
   return c->n_begun - c->known;
 }

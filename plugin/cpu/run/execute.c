@@ -19,9 +19,9 @@
 CX_COUNTER(overlapped_counter, "CpuOverlappedCollectives");
 CX_COUNTER(beside_counter, "CpuStepsBesideCollectives");
 
-struct cx_run_context {
-  cx_pool *pool;
-  cx_comm *comm;
+struct cpu_run_context {
+  cpu_threads *pool;
+  cpu_run_comm *comm;
   unsigned char *arena;
   size_t arena_bytes;
   void **pointers;  // of the running program's uses
@@ -30,20 +30,20 @@ struct cx_run_context {
 };
 
 typedef struct run {
-  const cx_program *program;
-  cx_run_context *context;
-  cx_coll_launch *launch;
-  cx_ref_context ref;
+  const cpu_run_program *program;
+  cpu_run_context *context;
+  cpu_coll_launch *launch;
+  cpu_ref_context ref;
 } run;
 
 // ---- the context ----
 
-calx_status *cx_run_context_new(cx_pool *pool, cx_run_context **out)
+calx_status *cpu_run_context_new(cpu_threads *pool, cpu_run_context **out)
 {
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
   (*out)->pool = pool;
-  calx_status *status = cx_comm_new(&(*out)->comm);
+  calx_status *status = cpu_run_comm_new(&(*out)->comm);
   if (status != NULL) {
     cx_free(*out);
     *out = NULL;
@@ -51,10 +51,10 @@ calx_status *cx_run_context_new(cx_pool *pool, cx_run_context **out)
   return status;
 }
 
-void cx_run_context_free(cx_run_context *context)
+void cpu_run_context_free(cpu_run_context *context)
 {
   if (context == NULL) return;
-  cx_comm_free(context->comm);
+  cpu_run_comm_free(context->comm);
   free(context->arena);
   cx_free(context->pointers);
   cx_free(context);
@@ -62,10 +62,10 @@ void cx_run_context_free(cx_run_context *context)
 
 // What an earlier program left in the arena is of no use to the next. There is
 // always some, since values without elements have places too.
-static calx_status *fit_arena(cx_run_context *c, const cx_program *p)
+static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
 {
   if (c->arena != NULL && c->arena_bytes >= p->arena_bytes) return NULL;
-  size_t align = p->arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CX_PLACE_ALIGN;
+  size_t align = p->arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CPU_RUN_PLACE_ALIGN;
   size_t bytes = p->arena_bytes == 0 ? 1 : p->arena_bytes;
   bytes = (bytes + align - 1) / align * align;
   free(c->arena);
@@ -82,22 +82,24 @@ static calx_status *fit_arena(cx_run_context *c, const cx_program *p)
   return NULL;
 }
 
-static calx_status *fit_pointers(cx_run_context *c, const cx_program *p)
+static calx_status *fit_pointers(cpu_run_context *c, const cpu_run_program *p)
 {
   return cx_grow(&c->pointers, &c->n_pointers, p->n_uses + 1, sizeof(void *))
              ? NULL
              : cx_out_of_memory();
 }
 
-static void resolve(const cx_program *p, cx_run_context *c, void *const *args,
-                    void *const *results)
+static void resolve(const cpu_run_program *p, cpu_run_context *c,
+                    void *const *args, void *const *results)
 {
   for (size_t i = 0; i < p->n_uses; i++) {
-    const cx_place *place = &p->places[p->uses[i]];
+    const cpu_run_place *place = &p->places[p->uses[i]];
     switch (place->kind) {
-      case CX_PLACE_ARENA: c->pointers[i] = c->arena + place->at; break;
-      case CX_PLACE_CONSTANT: c->pointers[i] = p->constants + place->at; break;
-      case CX_PLACE_PARAM: c->pointers[i] = args[place->at]; break;
+      case CPU_RUN_PLACE_ARENA: c->pointers[i] = c->arena + place->at; break;
+      case CPU_RUN_PLACE_CONSTANT:
+        c->pointers[i] = p->constants + place->at;
+        break;
+      case CPU_RUN_PLACE_PARAM: c->pointers[i] = args[place->at]; break;
       default: c->pointers[i] = results[place->at]; break;
     }
   }
@@ -106,7 +108,7 @@ static void resolve(const cx_program *p, cx_run_context *c, void *const *args,
 // ---- steps ----
 
 typedef struct code_call {
-  cx_code_fn *function;
+  cpu_run_code_fn *function;
   void *const *buffers;
 } code_call;
 
@@ -116,40 +118,40 @@ static void run_piece(void *user, int64_t lo, int64_t hi)
   call->function(call->buffers, lo, hi);
 }
 
-static void run_code(const run *r, const cx_step *s, void **pointers)
+static void run_code(const run *r, const cpu_run_step *s, void **pointers)
 {
-  const cx_code *code = &r->program->codes[s->index];
+  const cpu_run_code *code = &r->program->codes[s->index];
   for (int64_t k = 0; k < code->n_phases; k++) {
-    const cx_jit_phase *phase = &code->phases[k];
+    const cpu_jit_phase *phase = &code->phases[k];
     code_call call = { r->program->functions[s->index][k], pointers };
     if (phase->extent <= phase->grain) {
       if (phase->extent > 0) call.function(pointers, 0, phase->extent);
     } else {
-      cx_pool_for(r->context->pool, phase->extent, phase->grain, run_piece,
-                  &call);
+      cpu_threads_for(r->context->pool, phase->extent, phase->grain, run_piece,
+                      &call);
     }
   }
 }
 
 static calx_status *meet(const run *r, const cx_hlo_op *op,
-                         const cx_ref_tensor *operands,
-                         const cx_ref_tensor *results)
+                         const cpu_ref_tensor *operands,
+                         const cpu_ref_tensor *results)
 {
   if (r->launch == NULL) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "program '%s' has collectives, and was launched alone",
                     r->program->info.name);
   }
-  return cx_coll_run(r->launch, r->program->side, op, operands, results);
+  return cpu_coll_run(r->launch, r->program->side, op, operands, results);
 }
 
 // On the device's thread.
 static calx_status *run_collective(void *user, const cx_hlo_op *op,
-                                   const cx_ref_tensor *operands,
-                                   const cx_ref_tensor *results)
+                                   const cpu_ref_tensor *operands,
+                                   const cpu_ref_tensor *results)
 {
   const run *r = user;
-  CALX_TRY(cx_comm_drain(r->context->comm));
+  CALX_TRY(cpu_run_comm_drain(r->context->comm));
   return meet(r, op, operands, results);
 }
 
@@ -157,13 +159,13 @@ static calx_status *run_collective(void *user, const cx_hlo_op *op,
 
 // Of a step that was begun nothing but the program and the pointers is used
 // here, which stay as they are while the program runs.
-static calx_status *run_function(run *r, const cx_step *s)
+static calx_status *run_function(run *r, const cpu_run_step *s)
 {
-  const cx_program *p = r->program;
+  const cpu_run_program *p = r->program;
   void **pointers = r->context->pointers + s->first;
   const cx_hlo_func *f = p->side_funcs[s->index];
-  cx_ref_tensor few[FEW_TENSORS];
-  cx_ref_tensor *tensors = few;
+  cpu_ref_tensor few[FEW_TENSORS];
+  cpu_ref_tensor *tensors = few;
   if (s->n_places > FEW_TENSORS) {
     tensors = cx_calloc(s->n_places, sizeof *tensors);
     if (tensors == NULL) return cx_out_of_memory();
@@ -171,16 +173,17 @@ static calx_status *run_function(run *r, const cx_step *s)
   for (size_t i = 0; i < s->n_places; i++) {
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
-    tensors[i] = (cx_ref_tensor){ type->tensor, pointers[i] };
+    tensors[i] = (cpu_ref_tensor){ type->tensor, pointers[i] };
   }
-  const cx_ref_tensor *results = tensors + f->n_params;
+  const cpu_ref_tensor *results = tensors + f->n_params;
   calx_status *status = NULL;
-  if (s->kind == CX_STEP_INTERPRET) {
-    status = cx_ref_run(p->side, f, tensors, results, &r->ref);
+  if (s->kind == CPU_RUN_STEP_INTERPRET) {
+    status = cpu_ref_run(p->side, f, tensors, results, &r->ref);
   } else {
     const cx_hlo_op *op = f->body.first->first;
-    status = s->kind == CX_STEP_BEGIN ? meet(r, op, tensors, results)
-                                      : run_collective(r, op, tensors, results);
+    status = s->kind == CPU_RUN_STEP_BEGIN
+                 ? meet(r, op, tensors, results)
+                 : run_collective(r, op, tensors, results);
   }
   if (tensors != few) cx_free(tensors);
   return status;
@@ -194,10 +197,11 @@ static calx_status *run_begun(void *user, const void *item)
 // StableHLO regions nest as deeply as the parser allows, which bounds this.
 static calx_status *run_block(run *r, size_t block);
 
-static calx_status *run_branch(run *r, const cx_step *s, const void *selector)
+static calx_status *run_branch(run *r, const cpu_run_step *s,
+                               const void *selector)
 {
   uint32_t branch = 0;
-  if (s->kind == CX_STEP_IF) {
+  if (s->kind == CPU_RUN_STEP_IF) {
     branch = *(const unsigned char *)selector != 0 ? 0 : 1;
   } else {
     int32_t index = 0;
@@ -207,27 +211,27 @@ static calx_status *run_branch(run *r, const cx_step *s, const void *selector)
   return run_block(r, s->index + branch);
 }
 
-static calx_status *run_step(run *r, const cx_step *s)
+static calx_status *run_step(run *r, const cpu_run_step *s)
 {
-  const cx_program *p = r->program;
+  const cpu_run_program *p = r->program;
   void **at = r->context->pointers + s->first;
   switch (s->kind) {
-    case CX_STEP_CODE: run_code(r, s, at); return NULL;
-    case CX_STEP_KERNEL:
-      return cx_kernel_run(p->kernels[s->index], r->context->pool, at[0], at[1],
-                           at[2], at[3]);
-    case CX_STEP_INTERPRET:
-    case CX_STEP_COLLECTIVE: return run_function(r, s);
-    case CX_STEP_BEGIN:
+    case CPU_RUN_STEP_CODE: run_code(r, s, at); return NULL;
+    case CPU_RUN_STEP_KERNEL:
+      return cpu_kernel_run(p->kernels[s->index], r->context->pool, at[0],
+                            at[1], at[2], at[3]);
+    case CPU_RUN_STEP_INTERPRET:
+    case CPU_RUN_STEP_COLLECTIVE: return run_function(r, s);
+    case CPU_RUN_STEP_BEGIN:
       cx_counter_add(&overlapped_counter, 1);
-      return cx_comm_begin(r->context->comm, run_begun, r, s);
-    case CX_STEP_END: return cx_comm_wait(r->context->comm, s->n);
-    case CX_STEP_COPY: {
+      return cpu_run_comm_begin(r->context->comm, run_begun, r, s);
+    case CPU_RUN_STEP_END: return cpu_run_comm_wait(r->context->comm, s->n);
+    case CPU_RUN_STEP_COPY: {
       size_t bytes = (size_t)p->places[p->uses[s->first]].bytes;
       if (bytes > 0) memmove(at[1], at[0], bytes);
       return NULL;
     }
-    case CX_STEP_WHILE:
+    case CPU_RUN_STEP_WHILE:
       for (;;) {
         CALX_TRY(run_block(r, s->index));
         if (*(const unsigned char *)at[0] == 0) return NULL;
@@ -237,40 +241,42 @@ static calx_status *run_step(run *r, const cx_step *s)
   }
 }
 
-static bool works(const cx_step *s)
+static bool works(const cpu_run_step *s)
 {
-  return s->kind != CX_STEP_BEGIN && s->kind != CX_STEP_END;
+  return s->kind != CPU_RUN_STEP_BEGIN && s->kind != CPU_RUN_STEP_END;
 }
 
 static calx_status *run_block(run *r, size_t block)
 {
-  const cx_step_block *b = &r->program->blocks[block];
+  const cpu_run_step_block *b = &r->program->blocks[block];
   if (b->n == 0) return NULL;  // there may be no steps at all
-  const cx_step *steps = r->program->steps + b->first;
+  const cpu_run_step *steps = r->program->steps + b->first;
   for (size_t i = 0; i < b->n; i++) {
     CALX_TRY(run_step(r, &steps[i]));
-    if (cx_comm_open(r->context->comm) > 0 && works(&steps[i])) {
+    if (cpu_run_comm_open(r->context->comm) > 0 && works(&steps[i])) {
       cx_counter_add(&beside_counter, 1);
     }
   }
   return NULL;
 }
 
-calx_status *cx_program_run(const cx_program *p, cx_run_context *context,
-                            cx_coll_launch *launch, void *const *args,
-                            void *const *results)
+calx_status *cpu_run_program_run(const cpu_run_program *p,
+                                 cpu_run_context *context,
+                                 cpu_coll_launch *launch, void *const *args,
+                                 void *const *results)
 {
   CALX_TRY(fit_arena(context, p));
   CALX_TRY(fit_pointers(context, p));
   resolve(p, context, args, results);
-  cx_comm_renew(context->comm);
+  cpu_run_comm_renew(context->comm);
   run r = { .program = p, .context = context, .launch = launch };
-  r.ref = (cx_ref_context){ .replica = launch == NULL ? 0 : launch->replica,
-                            .partition = launch == NULL ? 0 : launch->partition,
-                            .collective = run_collective,
-                            .user = &r,
-                            .rng_state = context->rng_state };
+  r.ref =
+      (cpu_ref_context){ .replica = launch == NULL ? 0 : launch->replica,
+                         .partition = launch == NULL ? 0 : launch->partition,
+                         .collective = run_collective,
+                         .user = &r,
+                         .rng_state = context->rng_state };
   calx_status *status = run_block(&r, 0);
-  cx_comm_finish(context->comm);
+  cpu_run_comm_finish(context->comm);
   return status;
 }

@@ -25,7 +25,7 @@ typedef struct function {
   void *address;
 } function;
 
-struct cx_object {
+struct cpu_run_object {
   unsigned char *image;
   size_t image_size;
   function *functions;  // the global ones
@@ -56,7 +56,7 @@ typedef struct reader {
   size_t n_symbols;
   const char *names;
   size_t names_size;
-  cx_object *object;
+  cpu_run_object *object;
 } reader;
 
 static calx_status *damaged(const char *what)
@@ -245,7 +245,7 @@ static int by_name(const void *a, const void *b)
 
 static calx_status *keep_functions(const reader *r)
 {
-  cx_object *o = r->object;
+  cpu_run_object *o = r->object;
   o->functions = cx_calloc(r->n_symbols + 1, sizeof *o->functions);
   if (o->functions == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < r->n_symbols; i++) {
@@ -294,7 +294,8 @@ static calx_status *load(reader *r)
   return NULL;
 }
 
-calx_status *cx_object_load(const void *data, size_t size, cx_object **out)
+calx_status *cpu_run_object_load(const void *data, size_t size,
+                                 cpu_run_object **out)
 {
   *out = NULL;
   reader r = { .data = data, .size = size };
@@ -303,14 +304,14 @@ calx_status *cx_object_load(const void *data, size_t size, cx_object **out)
   calx_status *status = load(&r);
   cx_free(r.offsets);
   if (status != NULL) {
-    cx_object_free(r.object);
+    cpu_run_object_free(r.object);
     return status;
   }
   *out = r.object;
   return NULL;
 }
 
-void cx_object_free(cx_object *object)
+void cpu_run_object_free(cpu_run_object *object)
 {
   if (object == NULL) return;
   if (object->image != NULL) munmap(object->image, object->image_size);
@@ -321,7 +322,7 @@ void cx_object_free(cx_object *object)
   cx_free(object);
 }
 
-void *cx_object_find(const cx_object *object, const char *symbol)
+void *cpu_run_object_find(const cpu_run_object *object, const char *symbol)
 {
   const function key = { .name = (char *)(uintptr_t)symbol };
   const function *found =
@@ -332,7 +333,7 @@ void *cx_object_find(const cx_object *object, const char *symbol)
   return found == NULL ? NULL : found->address;
 }
 
-size_t cx_object_bytes(const cx_object *object)
+size_t cpu_run_object_bytes(const cpu_run_object *object)
 {
   return object->image_size;
 }

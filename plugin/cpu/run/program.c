@@ -8,28 +8,28 @@
 #include "hlo/verify.h"
 #include "run/layout.h"
 
-calx_status *cx_program_new(cx_hlo_str name, cx_program **out)
+calx_status *cpu_run_program_new(cx_hlo_str name, cpu_run_program **out)
 {
   *out = NULL;
-  cx_program *p = cx_calloc(1, sizeof *p);
+  cpu_run_program *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   p->info.name = cx_arena_strndup(&p->arena, name.s, name.n);
   if (p->info.name == NULL) {
-    cx_program_free(p);
+    cpu_run_program_free(p);
     return cx_out_of_memory();
   }
   *out = p;
   return NULL;
 }
 
-void cx_program_free(cx_program *p)
+void cpu_run_program_free(cpu_run_program *p)
 {
   if (p == NULL) return;
   for (size_t i = 0; p->kernels != NULL && i < p->n_kernels; i++) {
-    cx_kernel_free(p->kernels[i]);
+    cpu_kernel_free(p->kernels[i]);
   }
-  for (size_t i = 0; i < CX_OBJECTS; i++) {
-    cx_object_free(p->objects[i].loaded);
+  for (size_t i = 0; i < CPU_RUN_OBJECTS; i++) {
+    cpu_run_object_free(p->objects[i].loaded);
     cx_free(p->objects[i].bytes);
   }
   cx_hlo_module_free(p->side);
@@ -48,37 +48,38 @@ void cx_program_free(cx_program *p)
   cx_free(p);
 }
 
-const cx_program_info *cx_program_info_of(const cx_program *p)
+const cpu_run_program_info *cpu_run_program_info_of(const cpu_run_program *p)
 {
   return &p->info;
 }
 
 // ---- finishing ----
 
-static calx_status *broken(const cx_program *p, const char *what)
+static calx_status *broken(const cpu_run_program *p, const char *what)
 {
   return cx_error(CALX_DATA_LOSS, "program '%s': %s", p->info.name, what);
 }
 
-static calx_status *load_code(cx_program *p)
+static calx_status *load_code(cpu_run_program *p)
 {
   for (size_t i = 0; i < p->n_objects; i++) {
-    cx_object_part *o = &p->objects[i];
-    CALX_TRY(cx_object_load(o->bytes, o->size, &o->loaded));
-    p->info.code_bytes += cx_object_bytes(o->loaded);
+    cpu_run_object_part *o = &p->objects[i];
+    CALX_TRY(cpu_run_object_load(o->bytes, o->size, &o->loaded));
+    p->info.code_bytes += cpu_run_object_bytes(o->loaded);
   }
   p->functions = cx_calloc(p->n_codes + 1, sizeof *p->functions);
   if (p->functions == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_codes; i++) {
-    const cx_code *code = &p->codes[i];
-    if (code->n_phases < 1 || code->n_phases > CX_JIT_PHASES ||
+    const cpu_run_code *code = &p->codes[i];
+    if (code->n_phases < 1 || code->n_phases > CPU_JIT_PHASES ||
         code->object < 0 || (uint64_t)code->object >= p->n_objects) {
       return broken(p, "a kernel that cannot be");
     }
     for (int64_t k = 0; k < code->n_phases; k++) {
       char symbol[64];
       snprintf(symbol, sizeof symbol, "k%" PRId64 "_%" PRId64, code->symbol, k);
-      void *address = cx_object_find(p->objects[code->object].loaded, symbol);
+      void *address =
+          cpu_run_object_find(p->objects[code->object].loaded, symbol);
       if (address == NULL) return broken(p, "a kernel's code is missing");
       memcpy(&p->functions[i][k], &address, sizeof address);
     }
@@ -86,18 +87,18 @@ static calx_status *load_code(cx_program *p)
   return NULL;
 }
 
-static calx_status *make_kernels(cx_program *p, cx_pool *pool)
+static calx_status *make_kernels(cpu_run_program *p, cpu_threads *pool)
 {
   if (p->n_kernels == 0 || p->kernels != NULL) return NULL;
-  p->kernels = cx_calloc(p->n_kernels, sizeof(cx_kernel *));
+  p->kernels = cx_calloc(p->n_kernels, sizeof(cpu_kernel *));
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
-    CALX_TRY(cx_kernel_new(&p->descs[i], pool, false, &p->kernels[i]));
+    CALX_TRY(cpu_kernel_new(&p->descs[i], pool, false, &p->kernels[i]));
   }
   return NULL;
 }
 
-static calx_status *read_side(cx_program *p)
+static calx_status *read_side(cpu_run_program *p)
 {
   if (p->side_text == NULL) return NULL;
   CALX_TRY(cx_hlo_parse(p->side_text, p->side_size, "what is interpreted",
@@ -114,16 +115,16 @@ static calx_status *read_side(cx_program *p)
 
 // ---- checking: the bytes may come from a file ----
 
-static bool place_ok(const cx_program *p, const cx_place *place)
+static bool place_ok(const cpu_run_program *p, const cpu_run_place *place)
 {
   size_t limit = 0;
   if (place->at < 0 || place->bytes < 0) return false;
   switch (place->kind) {
-    case CX_PLACE_ARENA: limit = p->arena_bytes; break;
-    case CX_PLACE_CONSTANT: limit = p->constant_bytes; break;
-    case CX_PLACE_PARAM:
-    case CX_PLACE_RESULT: {
-      bool param = place->kind == CX_PLACE_PARAM;
+    case CPU_RUN_PLACE_ARENA: limit = p->arena_bytes; break;
+    case CPU_RUN_PLACE_CONSTANT: limit = p->constant_bytes; break;
+    case CPU_RUN_PLACE_PARAM:
+    case CPU_RUN_PLACE_RESULT: {
+      bool param = place->kind == CPU_RUN_PLACE_PARAM;
       size_t n = param ? p->info.n_params : p->info.n_results;
       if ((uint64_t)place->at >= n) return false;
       const cx_hlo_type *types = param ? p->info.params : p->info.results;
@@ -135,12 +136,13 @@ static bool place_ok(const cx_program *p, const cx_place *place)
          (uint64_t)place->bytes <= limit - (uint64_t)place->at;
 }
 
-static int64_t use_bytes(const cx_program *p, const cx_step *s, size_t i)
+static int64_t use_bytes(const cpu_run_program *p, const cpu_run_step *s,
+                         size_t i)
 {
   return p->places[p->uses[s->first + i]].bytes;
 }
 
-static bool interpreted_ok(const cx_program *p, const cx_step *s)
+static bool interpreted_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
   if (p->side == NULL || s->index >= p->side->n_funcs) return false;
   const cx_hlo_func *f = p->side_funcs[s->index];
@@ -156,7 +158,7 @@ static bool interpreted_ok(const cx_program *p, const cx_step *s)
   return true;
 }
 
-static bool collective_ok(const cx_program *p, const cx_step *s)
+static bool collective_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
   if (!interpreted_ok(p, s)) return false;
   const cx_hlo_func *f = p->side_funcs[s->index];
@@ -165,46 +167,47 @@ static bool collective_ok(const cx_program *p, const cx_step *s)
          op->n_results == f->n_results;
 }
 
-static bool kernel_ok(const cx_program *p, const cx_step *s)
+static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
   if (s->index >= p->n_kernels || s->n_places != 4) return false;
-  const cx_kernel *k = p->kernels[s->index];
+  const cpu_kernel *k = p->kernels[s->index];
   size_t lhs = 0, rhs = 0, out = 0;
-  cx_kernel_sizes(k, &lhs, &rhs, &out);
+  cpu_kernel_sizes(k, &lhs, &rhs, &out);
   return (uint64_t)use_bytes(p, s, 0) >= lhs &&
          (uint64_t)use_bytes(p, s, 1) >= rhs &&
          (uint64_t)use_bytes(p, s, 2) >= out &&
-         (uint64_t)use_bytes(p, s, 3) >= cx_kernel_scratch(k);
+         (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k);
 }
 
 // Blocks of a step come after the block that holds it, so that nothing runs
 // itself.
-static bool blocks_ok(const cx_program *p, size_t block, uint32_t index,
+static bool blocks_ok(const cpu_run_program *p, size_t block, uint32_t index,
                       uint32_t n)
 {
   return n > 0 && index > block && index < p->n_blocks &&
          n <= p->n_blocks - index;
 }
 
-static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
+static bool step_ok(const cpu_run_program *p, size_t block,
+                    const cpu_run_step *s)
 {
   if (s->first > p->n_uses || s->n_places > p->n_uses - s->first) return false;
   switch (s->kind) {
-    case CX_STEP_CODE: return s->index < p->n_codes;
-    case CX_STEP_KERNEL: return kernel_ok(p, s);
-    case CX_STEP_INTERPRET: return interpreted_ok(p, s);
-    case CX_STEP_COLLECTIVE: return collective_ok(p, s);
-    case CX_STEP_BEGIN: return block == 0 && collective_ok(p, s);
-    case CX_STEP_END: return block == 0 && s->n_places == 0;
-    case CX_STEP_COPY:
+    case CPU_RUN_STEP_CODE: return s->index < p->n_codes;
+    case CPU_RUN_STEP_KERNEL: return kernel_ok(p, s);
+    case CPU_RUN_STEP_INTERPRET: return interpreted_ok(p, s);
+    case CPU_RUN_STEP_COLLECTIVE: return collective_ok(p, s);
+    case CPU_RUN_STEP_BEGIN: return block == 0 && collective_ok(p, s);
+    case CPU_RUN_STEP_END: return block == 0 && s->n_places == 0;
+    case CPU_RUN_STEP_COPY:
       return s->n_places == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
-    case CX_STEP_WHILE:
+    case CPU_RUN_STEP_WHILE:
       return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
              blocks_ok(p, block, s->index, 2);
-    case CX_STEP_IF:
+    case CPU_RUN_STEP_IF:
       return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
              blocks_ok(p, block, s->index, 2);
-    case CX_STEP_CASE:
+    case CPU_RUN_STEP_CASE:
       return s->n_places == 1 && use_bytes(p, s, 0) == 4 &&
              blocks_ok(p, block, s->index, s->n);
     default: return false;
@@ -212,19 +215,19 @@ static bool step_ok(const cx_program *p, size_t block, const cx_step *s)
 }
 
 // Numbers rise as collectives are begun; each is ended once, and none is left.
-static calx_status *check_pairs(cx_program *p)
+static calx_status *check_pairs(cpu_run_program *p)
 {
   if (p->n_blocks == 0) return NULL;
-  const cx_step_block *entry = &p->blocks[0];
+  const cpu_run_step_block *entry = &p->blocks[0];
   bool *ended = cx_calloc((size_t)entry->n + 1, sizeof *ended);
   if (ended == NULL) return cx_out_of_memory();
   size_t n_begun = 0, n_ended = 0;
   bool ok = true;
   for (size_t i = 0; i < entry->n; i++) {
-    const cx_step *s = &p->steps[entry->first + i];
-    if (s->kind == CX_STEP_BEGIN) {
+    const cpu_run_step *s = &p->steps[entry->first + i];
+    if (s->kind == CPU_RUN_STEP_BEGIN) {
       ok = ok && s->n == n_begun++;
-    } else if (s->kind == CX_STEP_END) {
+    } else if (s->kind == CPU_RUN_STEP_END) {
       ok = ok && s->n < n_begun && !ended[s->n];
       if (!ok) break;
       ended[s->n] = true;
@@ -238,9 +241,9 @@ static calx_status *check_pairs(cx_program *p)
              : broken(p, "a collective that is begun and ended otherwise");
 }
 
-static calx_status *check(const cx_program *p)
+static calx_status *check(const cpu_run_program *p)
 {
-  if (p->arena_bytes > (size_t)CX_MEMORY_LIMIT) {
+  if (p->arena_bytes > (size_t)CPU_RUN_MEMORY_LIMIT) {
     return broken(p, "it wants more memory than there can be");
   }
   for (size_t i = 0; i < p->n_places; i++) {
@@ -250,7 +253,7 @@ static calx_status *check(const cx_program *p)
     if (p->uses[i] >= p->n_places) return broken(p, "a place is missing");
   }
   for (size_t b = 0; b < p->n_blocks; b++) {
-    const cx_step_block *block = &p->blocks[b];
+    const cpu_run_step_block *block = &p->blocks[b];
     if (block->first > p->n_steps || block->n > p->n_steps - block->first) {
       return broken(p, "a block lies outside");
     }
@@ -263,7 +266,7 @@ static calx_status *check(const cx_program *p)
   return p->n_blocks == 0 ? broken(p, "it has no steps") : NULL;
 }
 
-calx_status *cx_program_finish(cx_program *p, cx_pool *pool)
+calx_status *cpu_run_program_finish(cpu_run_program *p, cpu_threads *pool)
 {
   CALX_TRY(load_code(p));
   CALX_TRY(make_kernels(p, pool));

@@ -6,7 +6,7 @@
 //
 // Little-endian, as the machine is; each list begins with its length and lies
 // on a multiple of 8. What is read is bounded by the bytes that are there, and
-// cx_program_finish() checks what it means.
+// cpu_run_program_finish() checks what it means.
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,9 +56,9 @@ static void put_types(cx_text *out, const cx_hlo_type *types, size_t n)
   }
 }
 
-static void put_body(const cx_program *p, cx_text *out)
+static void put_body(const cpu_run_program *p, cx_text *out)
 {
-  const cx_program_info *info = &p->info;
+  const cpu_run_program_info *info = &p->info;
   numbers n = { .arena_bytes = p->arena_bytes,
                 .n_replicas = info->n_replicas,
                 .n_partitions = info->n_partitions,
@@ -78,7 +78,7 @@ static void put_body(const cx_program *p, cx_text *out)
   put_list(out, p->steps, p->n_steps, sizeof *p->steps);
   put_list(out, p->blocks, p->n_blocks, sizeof *p->blocks);
   put_list(out, p->codes, p->n_codes, sizeof *p->codes);
-  for (size_t i = 0; i < CX_OBJECTS; i++) {
+  for (size_t i = 0; i < CPU_RUN_OBJECTS; i++) {
     put_list(out, p->objects[i].bytes, p->objects[i].size, 1);
   }
   put_list(out, p->descs, p->n_kernels, sizeof *p->descs);
@@ -86,18 +86,18 @@ static void put_body(const cx_program *p, cx_text *out)
   put_list(out, p->side_text, p->side_size, 1);
 }
 
-calx_status *cx_program_save(const cx_program *p, cx_text *out)
+calx_status *cpu_run_program_save(const cpu_run_program *p, cx_text *out)
 {
   size_t start = out->size;
   const header h = { .magic = MAGIC, .format = FORMAT };
   cx_text_append_n(out, (const char *)&h, sizeof h);
   put_body(p, out);
   if (cx_text_failed(out)) return cx_out_of_memory();
-  cx_program_seal(out->data + start, out->size - start);
+  cpu_run_program_seal(out->data + start, out->size - start);
   return NULL;
 }
 
-void cx_program_seal(void *data, size_t size)
+void cpu_run_program_seal(void *data, size_t size)
 {
   header h;
   if (size < sizeof h) return;
@@ -206,7 +206,7 @@ static cx_hlo_type *take_types(reader *r, cx_arena *arena, size_t *out_n)
   return types;
 }
 
-static void take_numbers(reader *r, cx_program *p)
+static void take_numbers(reader *r, cpu_run_program *p)
 {
   numbers n = { 0 };
   if (take_count(r, sizeof n) != 1) r->bad = true;
@@ -222,11 +222,12 @@ static void take_numbers(reader *r, cx_program *p)
   p->info.fingerprint = n.fingerprint;
 }
 
-static void take_constants(reader *r, cx_program *p)
+static void take_constants(reader *r, cpu_run_program *p)
 {
   size_t n = take_count(r, 1);
-  size_t room = (n + CX_PLACE_ALIGN) / CX_PLACE_ALIGN * CX_PLACE_ALIGN;
-  p->constants = aligned_alloc(CX_PLACE_ALIGN, room);
+  size_t room =
+      (n + CPU_RUN_PLACE_ALIGN) / CPU_RUN_PLACE_ALIGN * CPU_RUN_PLACE_ALIGN;
+  p->constants = aligned_alloc(CPU_RUN_PLACE_ALIGN, room);
   if (p->constants == NULL) {
     r->bad = r->no_memory = true;
     return;
@@ -236,18 +237,18 @@ static void take_constants(reader *r, cx_program *p)
   p->constant_bytes = n;
 }
 
-static void take_objects(reader *r, cx_program *p)
+static void take_objects(reader *r, cpu_run_program *p)
 {
-  for (size_t i = 0; i < CX_OBJECTS; i++) {
-    cx_object_part *o = &p->objects[i];
+  for (size_t i = 0; i < CPU_RUN_OBJECTS; i++) {
+    cpu_run_object_part *o = &p->objects[i];
     o->bytes = take_list(r, 1, &o->size);
     if (o->bytes != NULL && i != p->n_objects++) r->bad = true;
   }
 }
 
-static void take_body(reader *r, cx_program *p)
+static void take_body(reader *r, cpu_run_program *p)
 {
-  cx_program_info *info = &p->info;
+  cpu_run_program_info *info = &p->info;
   size_t n = 0, n_alias = 0;
   take_numbers(r, p);
   info->name = take_into(r, &p->arena, 1, &n);
@@ -271,7 +272,7 @@ static void take_body(reader *r, cx_program *p)
   if (r->left != 0) r->bad = true;
 }
 
-static calx_status *load(const void *data, size_t size, cx_program *p)
+static calx_status *load(const void *data, size_t size, cpu_run_program *p)
 {
   header h;
   if (size < sizeof h) {
@@ -297,16 +298,16 @@ static calx_status *load(const void *data, size_t size, cx_program *p)
                : NULL;
 }
 
-calx_status *cx_program_load(const void *data, size_t size, cx_pool *pool,
-                             cx_program **out)
+calx_status *cpu_run_program_load(const void *data, size_t size,
+                                  cpu_threads *pool, cpu_run_program **out)
 {
   *out = NULL;
-  cx_program *p = NULL;
-  CALX_TRY(cx_program_new((cx_hlo_str){ 0 }, &p));
+  cpu_run_program *p = NULL;
+  CALX_TRY(cpu_run_program_new((cx_hlo_str){ 0 }, &p));
   calx_status *status = load(data, size, p);
-  if (status == NULL) status = cx_program_finish(p, pool);
+  if (status == NULL) status = cpu_run_program_finish(p, pool);
   if (status != NULL) {
-    cx_program_free(p);
+    cpu_run_program_free(p);
     return status;
   }
   *out = p;

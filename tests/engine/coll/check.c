@@ -13,7 +13,7 @@ static void check(uint32_t n_replicas, uint32_t n_partitions, const char *op,
       strcmp(op, "all_reduce") == 0 || strcmp(op, "reduce_scatter") == 0;
   cx_hlo_module *m = world_one(
       op, 1, attributes, reduces ? BODY("stablehlo.add", "f32") : "", in, out);
-  calx_status *status = cx_coll_check(world_op(m), n_replicas, n_partitions);
+  calx_status *status = cpu_coll_check(world_op(m), n_replicas, n_partitions);
   const char *said = status == NULL ? "" : calx_status_message(status);
   if ((piece[0] == '\0') != (status == NULL) || strstr(said, piece) == NULL) {
     fail_msg("%s %s: '%s', not '%s'", op, attributes, said, piece);
@@ -112,7 +112,7 @@ static void test_dynamic_root(void **state)
       "tensor<i32>) -> tensor<f32>\n"
       "\"func.return\"(%r) : (tensor<f32>) -> ()\n"
       "}) : () -> ()\n}) : () -> ()\n");
-  calx_status *status = cx_coll_check(world_op(m), 2, 1);
+  calx_status *status = cpu_coll_check(world_op(m), 2, 1);
   assert_int_equal(calx_status_code(status), CALX_UNIMPLEMENTED);
   calx_status_free(status);
   cx_hlo_module_free(m);

@@ -337,14 +337,14 @@ static void test_no_memory(void **state)
   cx_hlo_module *m = sum("2xf32");
   const cx_hlo_op *op = world_op(m);
   float x[3] = { 1, 2, 3 };
-  const cx_ref_tensor in = { op->operands[0]->type.tensor, x };
-  const cx_ref_tensor out = { op->operands[0]->type.tensor, x + 1 };
+  const cpu_ref_tensor in = { op->operands[0]->type.tensor, x };
+  const cpu_ref_tensor out = { op->operands[0]->type.tensor, x + 1 };
   for (long n = 0;; n++) {
-    cx_coll_launch l = { .coll = w.coll, .n_replicas = 1, .n_partitions = 1 };
+    cpu_coll_launch l = { .coll = w.coll, .n_replicas = 1, .n_partitions = 1 };
     cx_alloc_fail_at(n);
-    calx_status *status = cx_coll_run(&l, m, op, &in, &out);
+    calx_status *status = cpu_coll_run(&l, m, op, &in, &out);
     cx_alloc_fail_at(-1);
-    cx_coll_end(&l, status);
+    cpu_coll_end(&l, status);
     if (status == NULL) break;
     assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
     calx_status_free(status);

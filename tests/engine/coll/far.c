@@ -17,7 +17,7 @@ enum { MESSAGES = 1, MOST_LETTERS = 16, MOST_RECEIVES = 64, OWN = 2 };
 typedef enum kind { DONE, NEVER, MESSAGE, GATHER } kind;
 
 typedef struct letter {
-  unsigned char text[CX_MPI_MESSAGE];
+  unsigned char text[CPU_COLL_MPI_MESSAGE];
   int bytes;
 } letter;
 
@@ -34,7 +34,7 @@ static struct {
   size_t n_late, n_come;  // of those
 } other;
 
-static void put(cx_mpi_request *out, kind k)
+static void put(cpu_coll_mpi_request *out, kind k)
 {
   memset(out, 0, sizeof *out);
   out->room[0] = (unsigned char)k;
@@ -49,7 +49,7 @@ static void add_late(void *data, size_t bytes)
 
 static const char *begin(int *rank, int *size, int *most_tag)
 {
-  while (!atomic_load(&other.opens)) cx_coll_yield();
+  while (!atomic_load(&other.opens)) cpu_coll_yield();
   *rank = 0;
   *size = 2;
   *most_tag = 32767;
@@ -57,7 +57,7 @@ static const char *begin(int *rank, int *size, int *most_tag)
 }
 
 static const char *send_bytes(const void *data, int bytes, int to, int tag,
-                              cx_mpi_request *out)
+                              cpu_coll_mpi_request *out)
 {
   put(out, tag == MESSAGES ? DONE : NEVER);
   assert_int_equal(to, 1);
@@ -74,7 +74,7 @@ static const char *send_bytes(const void *data, int bytes, int to, int tag,
 }
 
 static const char *receive_bytes(void *data, int bytes, int from, int tag,
-                                 cx_mpi_request *out)
+                                 cpu_coll_mpi_request *out)
 {
   put(out, from < 0 ? MESSAGE : NEVER);
   assert_int_equal(tag == MESSAGES, from < 0);
@@ -88,7 +88,7 @@ static const char *receive_bytes(void *data, int bytes, int from, int tag,
 
 // Each process tells its host's first device, and how many it has.
 static const char *gather_bytes(const void *data, void *all, int bytes,
-                                cx_mpi_request *out)
+                                cpu_coll_mpi_request *out)
 {
   const uint32_t first = OWN;
   put(out, atomic_load(&other.gathers) ? DONE : NEVER);
@@ -103,14 +103,14 @@ static const char *gather_bytes(const void *data, void *all, int bytes,
   return NULL;
 }
 
-static const char *meet(cx_mpi_request *out)
+static const char *meet(cpu_coll_mpi_request *out)
 {
   atomic_fetch_add(&other.barriers, 1);
   put(out, DONE);
   return NULL;
 }
 
-static const char *test(cx_mpi_request *request, bool *done, int *bytes)
+static const char *test(cpu_coll_mpi_request *request, bool *done, int *bytes)
 {
   const kind k = (kind)request->room[0];
   *done = k == DONE || (k == MESSAGE && other.n > 0);
@@ -123,16 +123,16 @@ static const char *test(cx_mpi_request *request, bool *done, int *bytes)
 }
 
 // Instead of the engine's, which loads an MPI.
-calx_status *cx_mpi_load(const cx_mpi_api **out)
+calx_status *cpu_coll_mpi_load(const cpu_coll_mpi_api **out)
 {
-  static const cx_mpi_api api = { .struct_size = sizeof api,
-                                  .flavour = "a test's MPI",
-                                  .open = begin,
-                                  .send = send_bytes,
-                                  .receive = receive_bytes,
-                                  .gather = gather_bytes,
-                                  .barrier = meet,
-                                  .test = test };
+  static const cpu_coll_mpi_api api = { .struct_size = sizeof api,
+                                        .flavour = "a test's MPI",
+                                        .open = begin,
+                                        .send = send_bytes,
+                                        .receive = receive_bytes,
+                                        .gather = gather_bytes,
+                                        .barrier = meet,
+                                        .test = test };
   *out = &api;
   return NULL;
 }
@@ -154,30 +154,30 @@ static void hear(void *user, const void *message, size_t bytes)
 }
 
 static calx_status *open_link(const calx_window *news, int64_t timeout_ms,
-                              cx_mpi_link **out)
+                              cpu_coll_mpi_link **out)
 {
   const uint32_t told[] = { 0, OWN };
   uint32_t all[4];
-  const cx_mpi_options options = { .processes = 2,
-                                   .most_tag = 100,
-                                   .timeout_ms = timeout_ms,
-                                   .news = news,
-                                   .hear = hear,
-                                   .told = told,
-                                   .all = all,
-                                   .told_bytes = sizeof told };
-  return cx_mpi_link_open(&options, out);
+  const cpu_coll_mpi_options options = { .processes = 2,
+                                         .most_tag = 100,
+                                         .timeout_ms = timeout_ms,
+                                         .news = news,
+                                         .hear = hear,
+                                         .told = told,
+                                         .all = all,
+                                         .told_bytes = sizeof told };
+  return cpu_coll_mpi_link_open(&options, out);
 }
 
 // Once the thread that was left has ended, another link may be opened.
-static cx_mpi_link *open_again(const calx_window *news)
+static cpu_coll_mpi_link *open_again(const calx_window *news)
 {
-  cx_mpi_link *l = NULL;
+  cpu_coll_mpi_link *l = NULL;
   calx_status *status = open_link(news, 100000, &l);
   while (status != NULL) {
     assert_non_null(strstr(calx_status_message(status), "another client"));
     calx_status_free(status);
-    cx_coll_yield();
+    cpu_coll_yield();
     status = open_link(news, 100000, &l);
   }
   return l;
@@ -190,14 +190,14 @@ static void test_left(void **state)
   (void)state;
   calx_window news = { .failed = CALX_ABORTED };
   const calx_window well = { 0 };
-  cx_mpi_link *l = NULL;
+  cpu_coll_mpi_link *l = NULL;
   snprintf(news.news, sizeof news.news, "process 7 has gone");
   CHECK_FAILS(CALX_ABORTED, open_link(&news, 100000, &l), "process 7 has gone");
   assert_null(l);
   atomic_store(&other.opens, true);
   atomic_store(&other.gathers, true);
   l = open_again(&well);
-  assert_false(cx_mpi_link_close(l));
+  assert_false(cpu_coll_mpi_link_close(l));
   assert_int_equal(atomic_load(&other.barriers), 1);
 }
 
@@ -205,7 +205,7 @@ static void test_nobody_comes(void **state)
 {
   (void)state;
   const calx_window well = { 0 };
-  cx_mpi_link *l = NULL;
+  cpu_coll_mpi_link *l = NULL;
   atomic_store(&other.gathers, false);
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, open_link(&well, 1, &l),
               "the other processes have not come");
@@ -219,16 +219,16 @@ static void test_abandoned(void **state)
   (void)state;
   const calx_window well = { 0 };
   static unsigned char data[8];
-  static cx_mpi_transfer t = {
+  static cpu_coll_mpi_transfer t = {
     .data = data, .bytes = sizeof data, .process = 1, .tag = 2
   };
-  cx_mpi_link *l = open_again(&well);
+  cpu_coll_mpi_link *l = open_again(&well);
   const int barriers = atomic_load(&other.barriers);
-  cx_mpi_link_post(l, &t);
-  cx_mpi_link_abandon(l, "all_reduce", 3);
-  calx_status *status = cx_mpi_link_error(l);
+  cpu_coll_mpi_link_post(l, &t);
+  cpu_coll_mpi_link_abandon(l, "all_reduce", 3);
+  calx_status *status = cpu_coll_mpi_link_error(l);
   CHECK_FAILS(CALX_FAILED_PRECONDITION, status, "given up in the middle of");
-  assert_true(cx_mpi_link_close(l));
+  assert_true(cpu_coll_mpi_link_close(l));
   assert_int_equal(atomic_load(&other.barriers), barriers + 1);
   come_too_late();
 }
@@ -238,26 +238,26 @@ static void test_abandoned(void **state)
 static const uint32_t devices[] = { 0, 1, 2, 3 };
 
 // One device's part in a collective of the module, on 4 replicas.
-static calx_status *run_one(cx_coll *coll, uint32_t device,
+static calx_status *run_one(cpu_coll *coll, uint32_t device,
                             const cx_hlo_module *m)
 {
   const cx_hlo_op *op = world_op(m);
   const cx_hlo_type *in = &op->operands[0]->type.tensor;
   const cx_hlo_type *out = &op->results[0].type.tensor;
-  const cx_ref_tensor operand = { *in,
-                                  calloc(1, (size_t)cx_hlo_type_bytes(in)) };
-  const cx_ref_tensor result = { *out,
-                                 calloc(1, (size_t)cx_hlo_type_bytes(out)) };
-  cx_coll_launch l = { .coll = coll,
-                       .replica = device,
-                       .n_replicas = 4,
-                       .n_partitions = 1,
-                       .timeout_ms = 200,
-                       .devices = devices };
-  CHECK_OK(cx_coll_team(coll, devices, 4, &l.team));
-  l.number = cx_coll_number(coll, l.team, device, 0);
-  calx_status *status = cx_coll_run(&l, m, op, &operand, &result);
-  cx_coll_end(&l, status);
+  const cpu_ref_tensor operand = { *in,
+                                   calloc(1, (size_t)cx_hlo_type_bytes(in)) };
+  const cpu_ref_tensor result = { *out,
+                                  calloc(1, (size_t)cx_hlo_type_bytes(out)) };
+  cpu_coll_launch l = { .coll = coll,
+                        .replica = device,
+                        .n_replicas = 4,
+                        .n_partitions = 1,
+                        .timeout_ms = 200,
+                        .devices = devices };
+  CHECK_OK(cpu_coll_team(coll, devices, 4, &l.team));
+  l.number = cpu_coll_number(coll, l.team, device, 0);
+  calx_status *status = cpu_coll_run(&l, m, op, &operand, &result);
+  cpu_coll_end(&l, status);
   free(operand.data);
   free(result.data);
   return status;
@@ -273,12 +273,12 @@ static void check_stuck(const char *op, const char *attributes,
       world_one("all_reduce", 1,
                 "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>",
                 BODY("stablehlo.add", "f32"), "4xf32", "4xf32");
-  cx_coll *coll = NULL;
-  CHECK_OK(cx_coll_new(&coll));
-  const cx_coll_share share = {
+  cpu_coll *coll = NULL;
+  CHECK_OK(cpu_coll_new(&coll));
+  const cpu_coll_share share = {
     .fd = -1, .n = OWN, .n_own = OWN, .all = 2 * OWN, .timeout_ms = 100000
   };
-  CHECK_OK(cx_coll_join(coll, &share));
+  CHECK_OK(cpu_coll_join(coll, &share));
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, run_one(coll, 0, far),
               "all have come, but for 200 ms nothing has moved between the "
               "hosts");
@@ -287,7 +287,7 @@ static void check_stuck(const char *op, const char *attributes,
     CHECK_FAILS(CALX_FAILED_PRECONDITION, run_one(coll, i, near),
                 "the connection between hosts was given up");
   }
-  cx_coll_free(coll);
+  cpu_coll_free(coll);
   come_too_late();
   cx_hlo_module_free(far);
   cx_hlo_module_free(near);
@@ -317,12 +317,12 @@ static void test_loopback(void **state)
   (void)state;
   char name[64];
   bool loopback;
-  assert_false(cx_mpi_net_to("127.0.1.1", name, sizeof name, &loopback));
+  assert_false(cpu_coll_mpi_net_to("127.0.1.1", name, sizeof name, &loopback));
   unsetenv("CALX_STORE");
   unsetenv("UCX_NET_DEVICES");
   unsetenv("OMPI_MCA_btl_tcp_if_include");
   setenv("MASTER_ADDR", "127.0.1.1", 1);
-  cx_mpi_choose_net();
+  cpu_coll_mpi_choose_net();
   assert_null(getenv("UCX_NET_DEVICES"));
   assert_null(getenv("OMPI_MCA_btl_tcp_if_include"));
 }
@@ -337,7 +337,7 @@ static void test_only_loopback(void **state)
     unsetenv("UCX_NET_DEVICES");
     unsetenv("OMPI_MCA_btl_tcp_if_include");
     setenv("MASTER_ADDR", addresses[i], 1);
-    cx_mpi_choose_net();
+    cpu_coll_mpi_choose_net();
     assert_string_equal(getenv("UCX_NET_DEVICES"), "lo");
     assert_string_equal(getenv("OMPI_MCA_btl_tcp_if_include"), "lo");
   }

@@ -45,12 +45,12 @@ static size_t bytes_of(cx_hlo_elem e)
   return COUNT * (half ? sizeof(float) : cx_hlo_elem_bytes(e));
 }
 
-static void check_combine(const cx_coll_loops *loops, cx_hlo_op_kind kind,
+static void check_combine(const cpu_coll_loops *loops, cx_hlo_op_kind kind,
                           cx_hlo_elem e)
 {
   static _Alignas(16) unsigned char a[BYTES], x[BYTES], y[BYTES], z[BYTES];
-  const cx_coll_loop f = loops->of(kind, e);
-  const cx_coll_loop plain = cx_coll_loops_16.of(kind, e);
+  const cpu_coll_loop f = loops->of(kind, e);
+  const cpu_coll_loop plain = cpu_coll_loops_16.of(kind, e);
   assert_true((f.next == NULL) == (plain.next == NULL));
   assert_true((f.first == NULL) == (plain.first == NULL));
   if (f.next == NULL) return;
@@ -67,19 +67,19 @@ static void check_combine(const cx_coll_loops *loops, cx_hlo_op_kind kind,
 enum { HALVES = 1 << 16, ROW = HALVES - 5 };
 
 // In two rows, neither of which fills its last vector.
-static void check_narrow(const cx_coll_loops *loops, cx_hlo_elem e,
+static void check_narrow(const cpu_coll_loops *loops, cx_hlo_elem e,
                          const float *x)
 {
   static uint16_t back[2][HALVES];
   loops->narrow(e, x, ROW, back[0]);
   loops->narrow(e, x + ROW, HALVES - ROW, back[0] + ROW);
-  cx_coll_loops_16.narrow(e, x, HALVES, back[1]);
+  cpu_coll_loops_16.narrow(e, x, HALVES, back[1]);
   assert_memory_equal(back[0], back[1], sizeof back[0]);
 }
 
 // Every 16-bit pattern there, and back; numbers of any size back, between two
 // others, and in the middle.
-static void check_halves(const cx_coll_loops *loops, cx_hlo_elem e)
+static void check_halves(const cpu_coll_loops *loops, cx_hlo_elem e)
 {
   static const uint32_t low[] = { 0x1000, 0x3000, 0x0fff, 0x8000, 0x4321 };
   static uint16_t all[HALVES];
@@ -87,7 +87,7 @@ static void check_halves(const cx_coll_loops *loops, cx_hlo_elem e)
   for (uint32_t i = 0; i < HALVES; i++) all[i] = (uint16_t)i;
   loops->widen(e, all, ROW, wide[0]);
   loops->widen(e, all + ROW, HALVES - ROW, wide[0] + ROW);
-  cx_coll_loops_16.widen(e, all, HALVES, wide[1]);
+  cpu_coll_loops_16.widen(e, all, HALVES, wide[1]);
   assert_memory_equal(wide[0], wide[1], sizeof wide[0]);
   for (uint32_t i = 0; i < HALVES; i++) wide[0][i] *= 1.0009765f;
   check_narrow(loops, e, wide[0]);
@@ -100,7 +100,7 @@ static void check_halves(const cx_coll_loops *loops, cx_hlo_elem e)
   }
 }
 
-static void check_width(const cx_coll_loops *loops)
+static void check_width(const cpu_coll_loops *loops)
 {
   for (size_t i = 0; i < sizeof elems / sizeof *elems; i++) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -115,16 +115,16 @@ static void test_widths(void **state)
 {
   (void)state;
   int n = 1;
-  check_width(&cx_coll_loops_16);
+  check_width(&cpu_coll_loops_16);
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) {
-    check_width(&cx_coll_loops_32);
+    check_width(&cpu_coll_loops_32);
     n++;
   }
   if (__builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
-    check_width(&cx_coll_loops_64);
+    check_width(&cpu_coll_loops_64);
     n++;
   }
 #endif

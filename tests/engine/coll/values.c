@@ -32,7 +32,7 @@ static void all_have(world *w, const cx_hlo_module *m)
 {
   for (uint32_t i = 0; i < w->n_replicas * w->n_partitions; i++) {
     w->devices[i].module = m;
-    assert_null(cx_coll_check(world_op(m), w->n_replicas, w->n_partitions));
+    assert_null(cpu_coll_check(world_op(m), w->n_replicas, w->n_partitions));
   }
 }
 

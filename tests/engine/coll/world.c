@@ -73,17 +73,17 @@ static void set_apart(world *w)
   const uint32_t processes = (n + world_together - 1) / world_together;
   CHECK_OK(cx_window_make((int)processes, &w->window));
   for (uint32_t i = 0; i < n; i++) {
-    const cx_coll_share share = { .fd = w->window.fd,
-                                  .n = processes * world_together,
-                                  .own = i / world_together * world_together,
-                                  .n_own = world_together };
+    const cpu_coll_share share = { .fd = w->window.fd,
+                                   .n = processes * world_together,
+                                   .own = i / world_together * world_together,
+                                   .n_own = world_together };
     if (i != share.own) {
       w->apart[i] = w->apart[share.own];
     } else {
-      CHECK_OK(cx_coll_new(&w->apart[i]));
-      CHECK_OK(cx_coll_join(w->apart[i], &share));
+      CHECK_OK(cpu_coll_new(&w->apart[i]));
+      CHECK_OK(cpu_coll_join(w->apart[i], &share));
     }
-    CHECK_OK(cx_coll_team(w->apart[i], numbers, n, &w->teams[i]));
+    CHECK_OK(cpu_coll_team(w->apart[i], numbers, n, &w->teams[i]));
   }
 }
 
@@ -95,16 +95,16 @@ void world_start(world *w, uint32_t n_replicas, uint32_t n_partitions)
   if (world_together != 0) {
     set_apart(w);
   } else {
-    assert_null(cx_coll_new(&w->coll));
+    assert_null(cpu_coll_new(&w->coll));
   }
 }
 
 void world_end(world *w)
 {
-  cx_coll_free(w->coll);
+  cpu_coll_free(w->coll);
   if (world_together == 0) return;
   for (uint32_t i = 0; i < MOST_DEVICES; i += world_together) {
-    cx_coll_free(w->apart[i]);
+    cpu_coll_free(w->apart[i]);
   }
   cx_window_close(&w->window);
 }
@@ -132,7 +132,7 @@ static double load(cx_hlo_elem e, const void *p)
 // in their place.
 typedef struct memory {
   unsigned char *block;
-  cx_ref_tensor operands[MOST_ARGS], results[MOST_ARGS];
+  cpu_ref_tensor operands[MOST_ARGS], results[MOST_ARGS];
 } memory;
 
 static void memory_make(memory *mem, const world_device *d, const cx_hlo_op *op)
@@ -144,7 +144,7 @@ static void memory_make(memory *mem, const world_device *d, const cx_hlo_op *op)
   mem->block = malloc(size);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const cx_hlo_type *t = &op->operands[i]->type.tensor;
-    mem->operands[i] = (cx_ref_tensor){ *t, mem->block + at };
+    mem->operands[i] = (cpu_ref_tensor){ *t, mem->block + at };
     for (size_t k = 0; k < elements(op->operands[i]); k++) {
       cx_hlo_store_number(t->elem, mem->block + at, d->in[i_value++]);
       at += cx_hlo_elem_bytes(t->elem);
@@ -155,7 +155,7 @@ static void memory_make(memory *mem, const world_device *d, const cx_hlo_op *op)
                      : own;
   for (uint32_t i = 0; i < op->n_results; i++) {
     mem->results[i] =
-        (cx_ref_tensor){ op->results[i].type.tensor, mem->block + at };
+        (cpu_ref_tensor){ op->results[i].type.tensor, mem->block + at };
     at += bytes(&op->results[i]);
   }
 }
@@ -191,11 +191,11 @@ static void device_run(void *user)
     memory mem;
     memory_make(&mem, d, op);
     d->status =
-        cx_coll_run(&d->launch, d->module, op, mem.operands, mem.results);
+        cpu_coll_run(&d->launch, d->module, op, mem.operands, mem.results);
     if (d->status == NULL) keep(d, &mem, op);
     free(mem.block);
   }
-  cx_coll_end(&d->launch, d->status);
+  cpu_coll_end(&d->launch, d->status);
 }
 
 void world_run(world *w)
@@ -205,14 +205,14 @@ void world_run(world *w)
   w->run++;
   assert_int_equal(pthread_barrier_init(&all_there, NULL, n), 0);
   for (uint32_t i = 0; i < n; i++) {
-    w->devices[i].launch = (cx_coll_launch){ .coll = w->coll,
-                                             .executable = 7,
-                                             .run = w->run,
-                                             .replica = i / w->n_partitions,
-                                             .partition = i % w->n_partitions,
-                                             .n_replicas = w->n_replicas,
-                                             .n_partitions = w->n_partitions,
-                                             .timeout_ms = w->timeout_ms };
+    w->devices[i].launch = (cpu_coll_launch){ .coll = w->coll,
+                                              .executable = 7,
+                                              .run = w->run,
+                                              .replica = i / w->n_partitions,
+                                              .partition = i % w->n_partitions,
+                                              .n_replicas = w->n_replicas,
+                                              .n_partitions = w->n_partitions,
+                                              .timeout_ms = w->timeout_ms };
     if (world_together != 0) {
       w->devices[i].launch.coll = w->apart[i];
       w->devices[i].launch.devices = numbers;

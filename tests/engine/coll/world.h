@@ -32,7 +32,7 @@ const cx_hlo_op *world_op(const cx_hlo_module *m);
 
 typedef struct world_device {
   const cx_hlo_module *module;  // NULL: it never starts
-  cx_coll_launch launch;
+  cpu_coll_launch launch;
   double in[MOST_VALUES];   // all operands, one after another
   double out[MOST_VALUES];  // the results
   int times;                // how often the collective runs; 0: once
@@ -45,9 +45,9 @@ typedef struct world_device {
 } world_device;
 
 typedef struct world {
-  cx_coll *coll;
+  cpu_coll *coll;
   // Of each device, where they meet as if they were of several processes.
-  cx_coll *apart[MOST_DEVICES];
+  cpu_coll *apart[MOST_DEVICES];
   uint32_t teams[MOST_DEVICES];
   cx_window window;
   uint32_t n_replicas, n_partitions;

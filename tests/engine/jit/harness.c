@@ -11,7 +11,7 @@
 typedef struct program {
   cx_hlo_module *module;
   cx_hlo_func *main;
-  cx_jit_kernel kernel;
+  cpu_jit_kernel kernel;
   const cx_hlo_op **ops;
   const cx_hlo_value *inputs[MAX_BUFFERS], *outputs[MAX_BUFFERS];
 } program;
@@ -32,7 +32,7 @@ static void open_program(program *p, const char *text)
   for (const cx_hlo_op *op = block->first; op != block->last; op = op->next) {
     p->ops[n++] = op;
   }
-  cx_jit_kernel *k = &p->kernel;
+  cpu_jit_kernel *k = &p->kernel;
   k->ops = p->ops;
   k->n_ops = n;
   k->inputs = p->inputs;
@@ -180,13 +180,13 @@ static void compare(const cx_hlo_type *t, const void *got, const void *want,
 
 typedef void kernel_fn(void *const *buffers, int64_t lo, int64_t hi);
 
-static void run_kernel(const program *p, const cx_object *object, void **memory,
-                       bool in_parts)
+static void run_kernel(const program *p, const cpu_run_object *object,
+                       void **memory, bool in_parts)
 {
   for (size_t phase = 0; phase < p->kernel.n_phases; phase++) {
     char name[32];
     snprintf(name, sizeof name, "k0_%zu", phase);
-    void *address = cx_object_find(object, name);
+    void *address = cpu_run_object_find(object, name);
     assert_non_null(address);
     kernel_fn *fn;
     memcpy(&fn, &address, sizeof fn);
@@ -222,7 +222,7 @@ static void free_memory(unsigned char *p, size_t size)
 
 static size_t buffer_bytes(const program *p, size_t i)
 {
-  const cx_jit_kernel *k = &p->kernel;
+  const cpu_jit_kernel *k = &p->kernel;
   if (i < k->n_inputs) return bytes_of(&k->inputs[i]->type.tensor);
   if (i < k->n_inputs + k->n_outputs) {
     return bytes_of(&k->outputs[i - k->n_inputs]->type.tensor);
@@ -233,27 +233,27 @@ static size_t buffer_bytes(const program *p, size_t i)
 static void reference(const program *p, unsigned char **memory,
                       unsigned char **want)
 {
-  const cx_jit_kernel *k = &p->kernel;
-  cx_ref_tensor args[MAX_BUFFERS];
-  cx_ref_tensor results[MAX_BUFFERS];
+  const cpu_jit_kernel *k = &p->kernel;
+  cpu_ref_tensor args[MAX_BUFFERS];
+  cpu_ref_tensor results[MAX_BUFFERS];
   for (size_t i = 0; i < k->n_inputs; i++) {
-    args[i] = (cx_ref_tensor){ k->inputs[i]->type.tensor, memory[i] };
+    args[i] = (cpu_ref_tensor){ k->inputs[i]->type.tensor, memory[i] };
   }
   for (size_t i = 0; i < k->n_outputs; i++) {
-    results[i] = (cx_ref_tensor){ k->outputs[i]->type.tensor, want[i] };
+    results[i] = (cpu_ref_tensor){ k->outputs[i]->type.tensor, want[i] };
   }
-  CHECK_OK(cx_ref_run(p->module, p->main, args, results, NULL));
+  CHECK_OK(cpu_ref_run(p->module, p->main, args, results, NULL));
 }
 
 static void check_lanes(program *p, const harness_case *c, int lanes,
                         bool in_place)
 {
   cx_text object = { 0 };
-  cx_object *code = NULL;
-  const cx_jit_options options = { .lanes = lanes };
-  cx_jit_kernel *k = &p->kernel;
-  CHECK_OK(cx_jit_get_api()->compile(&options, k, 1, &object));
-  CHECK_OK(cx_object_load(object.data, object.size, &code));
+  cpu_run_object *code = NULL;
+  const cpu_jit_options options = { .lanes = lanes };
+  cpu_jit_kernel *k = &p->kernel;
+  CHECK_OK(cpu_jit_get_api()->compile(&options, k, 1, &object));
+  CHECK_OK(cpu_run_object_load(object.data, object.size, &code));
   const size_t n = k->n_inputs + k->n_outputs + 1;
   assert_true(n <= MAX_BUFFERS);
   for (int parts = 0; parts < 2; parts++) {
@@ -283,7 +283,7 @@ static void check_lanes(program *p, const harness_case *c, int lanes,
     }
     for (size_t i = 0; i < n; i++) free_memory(memory[i], buffer_bytes(p, i));
   }
-  cx_object_free(code);
+  cpu_run_object_free(code);
   cx_text_free(&object);
 }
 
@@ -311,7 +311,7 @@ calx_status *harness_compile(const char *text)
   program p;
   open_program(&p, text);
   cx_text object = { 0 };
-  calx_status *status = cx_jit_get_api()->compile(NULL, &p.kernel, 1, &object);
+  calx_status *status = cpu_jit_get_api()->compile(NULL, &p.kernel, 1, &object);
   cx_text_free(&object);
   close_program(&p);
   return status;
@@ -322,21 +322,21 @@ void harness_check_shared(const char *text, const char *equal,
 {
   const char *const texts[] = { text, equal, other };
   program p[3];
-  cx_jit_kernel kernels[3];
+  cpu_jit_kernel kernels[3];
   for (int i = 0; i < 3; i++) {
     open_program(&p[i], texts[i]);
     kernels[i] = p[i].kernel;
   }
   cx_text object = { 0 };
-  cx_object *code = NULL;
-  CHECK_OK(cx_jit_get_api()->compile(NULL, kernels, 3, &object));
-  CHECK_OK(cx_object_load(object.data, object.size, &code));
-  void *first = cx_object_find(code, "k0_0");
+  cpu_run_object *code = NULL;
+  CHECK_OK(cpu_jit_get_api()->compile(NULL, kernels, 3, &object));
+  CHECK_OK(cpu_run_object_load(object.data, object.size, &code));
+  void *first = cpu_run_object_find(code, "k0_0");
   assert_non_null(first);
-  assert_ptr_equal(first, cx_object_find(code, "k1_0"));
-  assert_non_null(cx_object_find(code, "k2_0"));
-  assert_ptr_not_equal(first, cx_object_find(code, "k2_0"));
-  cx_object_free(code);
+  assert_ptr_equal(first, cpu_run_object_find(code, "k1_0"));
+  assert_non_null(cpu_run_object_find(code, "k2_0"));
+  assert_ptr_not_equal(first, cpu_run_object_find(code, "k2_0"));
+  cpu_run_object_free(code);
   cx_text_free(&object);
   for (int i = 0; i < 3; i++) close_program(&p[i]);
 }

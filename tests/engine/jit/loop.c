@@ -140,10 +140,11 @@ static void test_refused(void **state)
                               "tensor<4xf64>\n"
                               "  return %0 : tensor<4xf64>\n}"),
               "kernel 0: an operation of no class");
-  const cx_jit_options options = { .lanes = 5 };
+  const cpu_jit_options options = { .lanes = 5 };
   cx_text object = { 0 };
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
-              cx_jit_get_api()->compile(&options, NULL, 0, &object), "5 lanes");
+              cpu_jit_get_api()->compile(&options, NULL, 0, &object),
+              "5 lanes");
 }
 
 int main(void)

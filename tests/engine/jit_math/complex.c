@@ -125,26 +125,26 @@ static number size_of(number z, number w)
 typedef struct function {
   const char *name;
   test_kind kind;
-  cx_jit_function fn;
+  cpu_jit_function fn;
   number (*right)(number, number);
   long double most;  // arguments are up to 2^most
   double bound;      // ulp of |result|, of f64; f32 has 1
 } function;
 
 static const function functions[] = {
-  { "exp", TEST_COMPLEX, CX_JIT_EXP, one_exp, 9.4L, 3 },
-  { "expm1", TEST_COMPLEX, CX_JIT_EXPM1, one_expm1, 9.4L, 4 },
-  { "log", TEST_COMPLEX, CX_JIT_LOG, one_log, 1000, 2 },
-  { "log1p", TEST_COMPLEX, CX_JIT_LOG1P, one_log1p, 1000, 2 },
-  { "logistic", TEST_COMPLEX, CX_JIT_LOGISTIC, one_logistic, 5, 8 },
-  { "tanh", TEST_COMPLEX, CX_JIT_TANH, one_tanh, 9, 8 },
-  { "sin", TEST_COMPLEX, CX_JIT_SIN, one_sin, 9.4L, 4 },
-  { "cos", TEST_COMPLEX, CX_JIT_COS, one_cos, 9.4L, 4 },
-  { "tan", TEST_COMPLEX, CX_JIT_TAN, one_tan, 9, 8 },
-  { "sqrt", TEST_COMPLEX, CX_JIT_SQRT, one_sqrt, 1023, 3 },
-  { "rsqrt", TEST_COMPLEX, CX_JIT_RSQRT, one_rsqrt, 1023, 5 },
-  { "cbrt", TEST_COMPLEX, CX_JIT_CBRT, one_cbrt, 1023, 4 },
-  { "pow", TEST_COMPLEX, CX_JIT_POW, one_pow, 1.5L, 30 },
+  { "exp", TEST_COMPLEX, CPU_JIT_EXP, one_exp, 9.4L, 3 },
+  { "expm1", TEST_COMPLEX, CPU_JIT_EXPM1, one_expm1, 9.4L, 4 },
+  { "log", TEST_COMPLEX, CPU_JIT_LOG, one_log, 1000, 2 },
+  { "log1p", TEST_COMPLEX, CPU_JIT_LOG1P, one_log1p, 1000, 2 },
+  { "logistic", TEST_COMPLEX, CPU_JIT_LOGISTIC, one_logistic, 5, 8 },
+  { "tanh", TEST_COMPLEX, CPU_JIT_TANH, one_tanh, 9, 8 },
+  { "sin", TEST_COMPLEX, CPU_JIT_SIN, one_sin, 9.4L, 4 },
+  { "cos", TEST_COMPLEX, CPU_JIT_COS, one_cos, 9.4L, 4 },
+  { "tan", TEST_COMPLEX, CPU_JIT_TAN, one_tan, 9, 8 },
+  { "sqrt", TEST_COMPLEX, CPU_JIT_SQRT, one_sqrt, 1023, 3 },
+  { "rsqrt", TEST_COMPLEX, CPU_JIT_RSQRT, one_rsqrt, 1023, 5 },
+  { "cbrt", TEST_COMPLEX, CPU_JIT_CBRT, one_cbrt, 1023, 4 },
+  { "pow", TEST_COMPLEX, CPU_JIT_POW, one_pow, 1.5L, 30 },
   { "multiply", TEST_MULTIPLY, 0, multiply, 400, 2 },
   { "divide", TEST_DIVIDE, 0, divide, 1020, 3 },
   { "abs", TEST_ABS, 0, size_of, 1022, 2 },

@@ -36,7 +36,7 @@ static void set_text(LLVMContextRef c, LLVMValueRef function, const char *key,
 }
 
 typedef struct loop {
-  cx_jit_math_env env;
+  cpu_jit_math_env env;
   LLVMTypeRef element, vector, pointer, i64;
   LLVMValueRef function, index;
 } loop;
@@ -65,28 +65,28 @@ static void store(loop *l, unsigned part, LLVMValueRef value)
   LLVMSetAlignment(LLVMBuildStore(l->env.builder, value, at), 4);
 }
 
-static void write_body(loop *l, test_kind kind, cx_jit_function fn)
+static void write_body(loop *l, test_kind kind, cpu_jit_function fn)
 {
   if (kind == TEST_REAL) {
-    bool two = fn == CX_JIT_POW || fn == CX_JIT_ATAN2;
+    bool two = fn == CPU_JIT_POW || fn == CPU_JIT_ATAN2;
     LLVMValueRef y = two ? load(l, 1, 0) : NULL;
-    store(l, 0, cx_jit_math(&l->env, fn, load(l, 0, 0), y));
+    store(l, 0, cpu_jit_math(&l->env, fn, load(l, 0, 0), y));
     return;
   }
   LLVMValueRef x[] = { load(l, 0, 0), load(l, 0, 1) };
   LLVMValueRef y[] = { load(l, 1, 0), load(l, 1, 1) }, out[2];
   switch (kind) {
-    case TEST_MULTIPLY: cx_jit_complex_multiply(&l->env, x, y, out); break;
-    case TEST_DIVIDE: cx_jit_complex_divide(&l->env, x, y, out); break;
-    case TEST_ABS: out[0] = out[1] = cx_jit_complex_abs(&l->env, x); break;
-    default: cx_jit_math_complex(&l->env, fn, x, y, out);
+    case TEST_MULTIPLY: cpu_jit_complex_multiply(&l->env, x, y, out); break;
+    case TEST_DIVIDE: cpu_jit_complex_divide(&l->env, x, y, out); break;
+    case TEST_ABS: out[0] = out[1] = cpu_jit_complex_abs(&l->env, x); break;
+    default: cpu_jit_math_complex(&l->env, fn, x, y, out);
   }
   store(l, 0, out[0]);
   store(l, 1, out[1]);
 }
 
 static void write_loop(loop *l, const test_target *target, test_kind kind,
-                       cx_jit_function fn, unsigned lanes)
+                       cpu_jit_function fn, unsigned lanes)
 {
   LLVMContextRef c = l->env.context;
   LLVMBuilderRef b = l->env.builder;
@@ -132,7 +132,7 @@ static LLVMTargetMachineRef machine_for(const test_target *target)
 }
 
 test_kernel test_compile(const test_target *target, test_kind kind,
-                         cx_jit_function fn, bool wide, unsigned lanes)
+                         cpu_jit_function fn, bool wide, unsigned lanes)
 {
   LLVMTargetMachineRef machine = machine_for(target);
   LLVMContextRef c = LLVMContextCreate();
@@ -158,18 +158,18 @@ test_kernel test_compile(const test_target *target, test_kind kind,
                                           &error, &code))
     die(error);
   test_kernel kernel = { .size = LLVMGetBufferSize(code) };
-  calx_status *status = cx_object_load(LLVMGetBufferStart(code),
-                                       LLVMGetBufferSize(code), &kernel.code);
+  calx_status *status = cpu_run_object_load(
+      LLVMGetBufferStart(code), LLVMGetBufferSize(code), &kernel.code);
   if (status) die(calx_status_message(status));
   LLVMDisposeMemoryBuffer(code);
   LLVMDisposeModule(module);
   LLVMContextDispose(c);
   LLVMDisposeTargetMachine(machine);
-  *(void **)&kernel.run = cx_object_find(kernel.code, "kernel");
+  *(void **)&kernel.run = cpu_run_object_find(kernel.code, "kernel");
   return kernel;
 }
 
 void test_unload(test_kernel *kernel)
 {
-  cx_object_free(kernel->code);
+  cpu_run_object_free(kernel->code);
 }

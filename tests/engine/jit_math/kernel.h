@@ -30,7 +30,7 @@ typedef void test_loop(const void *const x[2], const void *const y[2],
                        void *const out[2], int64_t n);
 
 typedef struct test_kernel {
-  cx_object *code;
+  cpu_run_object *code;
   size_t size;  // of the object file
   test_loop *run;
 } test_kernel;
@@ -40,7 +40,7 @@ bool test_target_runs(const test_target *target);
 // lanes 0: scalar. The engine's loader links nothing but memset, memcpy and
 // memmove: a kernel that calls a library does not load, and the test fails.
 test_kernel test_compile(const test_target *target, test_kind kind,
-                         cx_jit_function fn, bool wide, unsigned lanes);
+                         cpu_jit_function fn, bool wide, unsigned lanes);
 void test_unload(test_kernel *kernel);
 
 #endif

@@ -48,22 +48,22 @@ typedef struct function {
   long double (*wide_two)(long double, long double);
 } function;
 
-static const function functions[CX_JIT_FUNCTIONS] = {
-  [CX_JIT_EXP] = { "exp", exp, expl, NULL, NULL },
-  [CX_JIT_EXPM1] = { "expm1", expm1, expm1l, NULL, NULL },
-  [CX_JIT_LOG] = { "log", log, logl, NULL, NULL },
-  [CX_JIT_LOG1P] = { "log1p", log1p, log1pl, NULL, NULL },
-  [CX_JIT_LOGISTIC] = { "logistic", logistic, logisticl, NULL, NULL },
-  [CX_JIT_TANH] = { "tanh", tanh, tanhl, NULL, NULL },
-  [CX_JIT_SIN] = { "sin", sin, sinl, NULL, NULL },
-  [CX_JIT_COS] = { "cos", cos, cosl, NULL, NULL },
-  [CX_JIT_TAN] = { "tan", tan, tanl, NULL, NULL },
-  [CX_JIT_SQRT] = { "sqrt", sqrt, sqrtl, NULL, NULL },
-  [CX_JIT_RSQRT] = { "rsqrt", rsqrt, rsqrtl, NULL, NULL },
-  [CX_JIT_CBRT] = { "cbrt", cbrt, cbrtl, NULL, NULL },
-  [CX_JIT_POW] = { "pow", NULL, NULL, pow, powl },
-  [CX_JIT_ATAN2] = { "atan2", NULL, NULL, atan2, atan2l },
-  [CX_JIT_ERF] = { "erf", erf, erfl, NULL, NULL },
+static const function functions[CPU_JIT_FUNCTIONS] = {
+  [CPU_JIT_EXP] = { "exp", exp, expl, NULL, NULL },
+  [CPU_JIT_EXPM1] = { "expm1", expm1, expm1l, NULL, NULL },
+  [CPU_JIT_LOG] = { "log", log, logl, NULL, NULL },
+  [CPU_JIT_LOG1P] = { "log1p", log1p, log1pl, NULL, NULL },
+  [CPU_JIT_LOGISTIC] = { "logistic", logistic, logisticl, NULL, NULL },
+  [CPU_JIT_TANH] = { "tanh", tanh, tanhl, NULL, NULL },
+  [CPU_JIT_SIN] = { "sin", sin, sinl, NULL, NULL },
+  [CPU_JIT_COS] = { "cos", cos, cosl, NULL, NULL },
+  [CPU_JIT_TAN] = { "tan", tan, tanl, NULL, NULL },
+  [CPU_JIT_SQRT] = { "sqrt", sqrt, sqrtl, NULL, NULL },
+  [CPU_JIT_RSQRT] = { "rsqrt", rsqrt, rsqrtl, NULL, NULL },
+  [CPU_JIT_CBRT] = { "cbrt", cbrt, cbrtl, NULL, NULL },
+  [CPU_JIT_POW] = { "pow", NULL, NULL, pow, powl },
+  [CPU_JIT_ATAN2] = { "atan2", NULL, NULL, atan2, atan2l },
+  [CPU_JIT_ERF] = { "erf", erf, erfl, NULL, NULL },
 };
 
 // Arguments, as long double that hold them exactly, and the right results.
@@ -267,7 +267,7 @@ static void two_arguments(batch *b, bool wide)
   }
 }
 
-static void fill(batch *b, cx_jit_function fn, bool wide)
+static void fill(batch *b, cpu_jit_function fn, bool wide)
 {
   const function *f = &functions[fn];
   if (f->narrow)
@@ -335,9 +335,9 @@ static const unsigned widths[3][3] = { { 4, 0, 16 },
 static void check_all(bool wide, double bound)
 {
   int wrong = 0;
-  for (int fn = 0; fn < CX_JIT_FUNCTIONS; fn++) {
+  for (int fn = 0; fn < CPU_JIT_FUNCTIONS; fn++) {
     batch b = { 0 };
-    fill(&b, (cx_jit_function)fn, wide);
+    fill(&b, (cpu_jit_function)fn, wide);
     numbers s = { calloc(b.n, 8), calloc(b.n, 8), calloc(b.n, 8), wide };
     for (size_t i = 0; i < b.n; i++) {
       set(&s, s.x, i, b.x[i]);
@@ -349,7 +349,7 @@ static void check_all(bool wide, double bound)
       for (int w = 0; w < 3; w++) {
         unsigned lanes = wide ? widths[t][w] / 2 : widths[t][w];
         test_kernel kernel = test_compile(&targets[t], TEST_REAL,
-                                          (cx_jit_function)fn, wide, lanes);
+                                          (cpu_jit_function)fn, wide, lanes);
         const void *x[] = { s.x, s.x }, *y[] = { s.y, s.y };
         void *out[] = { s.out, s.out };
         memset(s.out, 0xee, b.n * 8);

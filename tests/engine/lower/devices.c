@@ -29,8 +29,8 @@ static void device_new(devices *w, uint32_t i)
   device *d = &w->d[i];
   d->of = w;
   d->number = i;
-  CHECK_STATUS_OK(cx_pool_new(1, &d->pool));
-  CHECK_STATUS_OK(cx_run_context_new(d->pool, &d->context));
+  CHECK_STATUS_OK(cpu_threads_new(1, &d->pool));
+  CHECK_STATUS_OK(cpu_run_context_new(d->pool, &d->context));
   for (size_t k = 0; k < w->info->n_params; k++) {
     d->args[k] = memory_of(&w->info->params[k]);
   }
@@ -45,21 +45,22 @@ void devices_new(devices *w, uint32_t n, const char *text, bool blocking)
   *w = (devices){ .n = n, .timeout_ms = 600000 };
   setenv("CALX_DETERMINISTIC", "1", 1);
   setenv("CALX_COLLECTIVES", blocking ? "blocking" : "", 1);
-  cx_pool *pool = NULL;
-  CHECK_STATUS_OK(cx_pool_new(1, &pool));
-  cx_compile_options options = { .n_replicas = n, .pool = pool };
-  cx_program *p = NULL;
-  CHECK_STATUS_OK(cx_lower_compile(text, strlen(text), &options, &p));
+  cpu_threads *pool = NULL;
+  CHECK_STATUS_OK(cpu_threads_new(1, &pool));
+  cpu_lower_compile_options options = { .n_replicas = n, .pool = pool };
+  cpu_run_program *p = NULL;
+  CHECK_STATUS_OK(cpu_lower_compile(text, strlen(text), &options, &p));
   cx_text bytes = { 0 };
-  CHECK_STATUS_OK(cx_program_save(p, &bytes));
-  cx_program_free(p);
-  CHECK_STATUS_OK(cx_program_load(bytes.data, bytes.size, pool, &w->program));
+  CHECK_STATUS_OK(cpu_run_program_save(p, &bytes));
+  cpu_run_program_free(p);
+  CHECK_STATUS_OK(
+      cpu_run_program_load(bytes.data, bytes.size, pool, &w->program));
   cx_text_free(&bytes);
-  cx_pool_free(pool);
-  w->info = cx_program_info_of(w->program);
+  cpu_threads_free(pool);
+  w->info = cpu_run_program_info_of(w->program);
   assert_true(w->info->n_params <= DEVICES_VALUES);
   assert_true(w->info->n_results <= DEVICES_VALUES);
-  CHECK_STATUS_OK(cx_coll_new(&w->coll));
+  CHECK_STATUS_OK(cpu_coll_new(&w->coll));
   for (uint32_t i = 0; i < n; i++) device_new(w, i);
   devices_fill(w);
 }
@@ -72,12 +73,12 @@ void devices_free(devices *w)
       if (w->info->alias[k] < 0) free(d->results[k]);
     }
     for (size_t k = 0; k < w->info->n_params; k++) free(d->args[k]);
-    cx_run_context_free(d->context);
-    cx_pool_free(d->pool);
+    cpu_run_context_free(d->context);
+    cpu_threads_free(d->pool);
     calx_status_free(d->status);
   }
-  cx_program_free(w->program);
-  cx_coll_free(w->coll);
+  cpu_run_program_free(w->program);
+  cpu_coll_free(w->coll);
 }
 
 void devices_fill(devices *w)
@@ -107,18 +108,18 @@ static calx_status *run_device(device *d)
     if (i == 60000) return cx_error(CALX_INTERNAL, "nothing runs beside");
     usleep(1000);
   }
-  cx_coll_launch launch = { .coll = w->coll,
-                            .executable = 1,
-                            .run = w->run,
-                            .replica = d->number,
-                            .n_replicas = w->n,
-                            .n_partitions = 1,
-                            .timeout_ms = w->timeout_ms };
+  cpu_coll_launch launch = { .coll = w->coll,
+                             .executable = 1,
+                             .run = w->run,
+                             .replica = d->number,
+                             .n_replicas = w->n,
+                             .n_partitions = 1,
+                             .timeout_ms = w->timeout_ms };
   calx_status *status = d->dies != NULL
                             ? cx_error(CALX_ABORTED, "%s", d->dies)
-                            : cx_program_run(w->program, d->context, &launch,
-                                             d->args, d->results);
-  cx_coll_end(&launch, status);
+                            : cpu_run_program_run(w->program, d->context,
+                                                  &launch, d->args, d->results);
+  cpu_coll_end(&launch, status);
   return status;
 }
 

@@ -13,8 +13,8 @@ enum { DEVICES_MOST = 4, DEVICES_VALUES = 24 };
 typedef struct device {
   struct devices *of;
   uint32_t number;
-  cx_pool *pool;
-  cx_run_context *context;
+  cpu_threads *pool;
+  cpu_run_context *context;
   void *args[DEVICES_VALUES], *results[DEVICES_VALUES];
   // For the next run:
   int64_t after_beside;  // starts when so many steps ran beside collectives
@@ -23,9 +23,9 @@ typedef struct device {
 } device;
 
 typedef struct devices {
-  cx_program *program;
-  const cx_program_info *info;
-  cx_coll *coll;
+  cpu_run_program *program;
+  const cpu_run_program_info *info;
+  cpu_coll *coll;
   uint32_t n;
   int64_t timeout_ms;
   uint64_t run;

@@ -72,19 +72,19 @@ static const refusal refusals[] = {
     "all_reduce: the groups have the number 5 of 2 replicas" },
 };
 
-static cx_pool *pool;
+static cpu_threads *pool;
 
-static calx_status *compile(const char *text, cx_program **out)
+static calx_status *compile(const char *text, cpu_run_program **out)
 {
-  cx_compile_options options = { .pool = pool };
-  return cx_lower_compile(text, strlen(text), &options, out);
+  cpu_lower_compile_options options = { .pool = pool };
+  return cpu_lower_compile(text, strlen(text), &options, out);
 }
 
 static void refused(void **unused)
 {
   (void)unused;
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-    cx_program *p = NULL;
+    cpu_run_program *p = NULL;
     calx_status *status = compile(refusals[i].text, &p);
     const char *said = calx_status_message(status);
     if (status == NULL || strstr(said, refusals[i].words) == NULL) {
@@ -116,18 +116,18 @@ static void refused_in_sum(void **unused)
                            ") -> tensor<1xi8>\n"
                            "%f = stablehlo.add %d, %e : tensor<1xi8>\n"
                            "return %f : tensor<1xi8> }";
-  cx_program *p = NULL;
+  cpu_run_program *p = NULL;
   calx_status *status = compile(text, &p);
   assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
   assert_non_null(strstr(calx_status_message(status), "temporary memory"));
   calx_status_free(status);
 }
 
-static calx_status *run_one(const cx_program *p, cx_run_context *context,
+static calx_status *run_one(const cpu_run_program *p, cpu_run_context *context,
                             float *x, float *y)
 {
   void *args[] = { x }, *results[] = { y };
-  return cx_program_run(p, context, NULL, args, results);
+  return cpu_run_program_run(p, context, NULL, args, results);
 }
 
 // What the system does not give is said, and the device goes on.
@@ -152,11 +152,11 @@ static void memory_not_given(void **unused)
       "%b = stablehlo.reshape %x : (tensor<f32>) -> tensor<1xf32>\n"
       "%d = stablehlo.add %b, %b : tensor<1xf32>\n"
       "return %d : tensor<1xf32> }";
-  cx_program *much = NULL, *little = NULL;
-  cx_run_context *context = NULL;
+  cpu_run_program *much = NULL, *little = NULL;
+  cpu_run_context *context = NULL;
   CHECK_STATUS_OK(compile(large_text, &much));
   CHECK_STATUS_OK(compile(small_text, &little));
-  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
   float x = 4, y = 0;
   for (int i = 0; i < 2; i++) {
     calx_status *status = run_one(much, context, &x, &y);
@@ -167,18 +167,18 @@ static void memory_not_given(void **unused)
     CHECK_STATUS_OK(run_one(little, context, &x, &y));
     assert_true(y == 8);
   }
-  cx_run_context_free(context);
-  cx_program_free(much);
-  cx_program_free(little);
+  cpu_run_context_free(context);
+  cpu_run_program_free(much);
+  cpu_run_program_free(little);
 }
 
 // ---- large programs ----
 
-static cx_program *large(cx_text *text)
+static cpu_run_program *large(cx_text *text)
 {
-  cx_program *p = NULL;
+  cpu_run_program *p = NULL;
   CHECK_STATUS_OK(compile(cx_text_str(text), &p));
-  assert_int_equal(cx_program_info_of(p)->n_interpreted, 0);
+  assert_int_equal(cpu_run_program_info_of(p)->n_interpreted, 0);
   cx_text_free(text);
   return p;
 }
@@ -199,9 +199,9 @@ static void long_chain(void **unused)
                    i % 2 == 0 ? "add" : "subtract", i - 1, i < 8 ? 0 : i - 8);
   }
   cx_text_format(&text, "return %%v%d : tensor<64xf32> }", n);
-  cx_program *p = large(&text);
-  assert_int_equal(cx_program_info_of(p)->n_compiled, n);
-  cx_program_free(p);
+  cpu_run_program *p = large(&text);
+  assert_int_equal(cpu_run_program_info_of(p)->n_compiled, n);
+  cpu_run_program_free(p);
 }
 
 // More results than one loop may write.
@@ -224,16 +224,16 @@ static void many_results(void **unused)
   cx_text_append(&text, " : tensor<16xf32>");
   for (int i = 1; i < n; i++) cx_text_append(&text, ", tensor<16xf32>");
   cx_text_append(&text, " }");
-  cx_program *p = large(&text);
+  cpu_run_program *p = large(&text);
   float x[16] = { 1 }, y[150][16];
   void *args[] = { x }, *results[150];
   for (int i = 0; i < n; i++) results[i] = y[i];
-  cx_run_context *context = NULL;
-  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
-  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
+  cpu_run_context *context = NULL;
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cpu_run_program_run(p, context, NULL, args, results));
   for (int i = 0; i < n; i++) assert_true(y[i][0] == (float)(i - 1));
-  cx_run_context_free(context);
-  cx_program_free(p);
+  cpu_run_context_free(context);
+  cpu_run_program_free(p);
 }
 
 // ---- concatenations ----
@@ -275,7 +275,7 @@ static void check_pieces(size_t n)
 {
   cx_text text = { 0 };
   const int64_t all = pieces_text(n, &text);
-  cx_program *p = large(&text);
+  cpu_run_program *p = large(&text);
   void **args = test_malloc(n * sizeof *args);
   float *memory = test_malloc(n * 6 * sizeof *memory);
   float *out = test_malloc((size_t)all * 2 * sizeof *out);
@@ -284,9 +284,10 @@ static void check_pieces(size_t n)
     for (int k = 0; k < 6; k++)
       memory[i * 6 + (size_t)k] = (float)(i * 10) + (float)k;
   }
-  cx_run_context *context = NULL;
-  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
-  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, (void *[]){ out }));
+  cpu_run_context *context = NULL;
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
+  CHECK_STATUS_OK(
+      cpu_run_program_run(p, context, NULL, args, (void *[]){ out }));
   int64_t at = 0;
   for (size_t i = 0; i < n; i++) {
     for (int64_t row = 0; row < 2; row++) {
@@ -297,8 +298,8 @@ static void check_pieces(size_t n)
     }
     at += width(i);
   }
-  cx_run_context_free(context);
-  cx_program_free(p);
+  cpu_run_context_free(context);
+  cpu_run_program_free(p);
   test_free(out);
   test_free(memory);
   test_free(args);
@@ -332,7 +333,7 @@ static void written_by_another(void **unused)
       "contracting_dims = [1] x [1] : (tensor<3x4xf32>, tensor<3x4x2xf32>) -> "
       "tensor<3x2xf32>\n"
       "return %d, %r, %e : tensor<2xf32>, tensor<12xf32>, tensor<3x2xf32> }");
-  cx_program_free(large(&text));
+  cpu_run_program_free(large(&text));
 }
 
 // What a loop updates a row of is there once: 64 KiB.
@@ -365,29 +366,29 @@ static void updated_in_place(void **unused)
       "dimensions = [0] : (tensor<1024x16xf32>, tensor<f32>) -> "
       "tensor<16xf32>\n"
       "return %s : tensor<16xf32> }");
-  cx_program *p = large(&text);
-  assert_true(cx_program_info_of(p)->arena_bytes < 100000);
+  cpu_run_program *p = large(&text);
+  assert_true(cpu_run_program_info_of(p)->arena_bytes < 100000);
   float x[16] = { 1, 2 }, y[16];
   void *args[] = { x }, *results[] = { y };
-  cx_run_context *context = NULL;
-  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
-  CHECK_STATUS_OK(cx_program_run(p, context, NULL, args, results));
+  cpu_run_context *context = NULL;
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
+  CHECK_STATUS_OK(cpu_run_program_run(p, context, NULL, args, results));
   assert_true(y[0] == 27 && y[1] == 54 && y[2] == 0);
-  cx_run_context_free(context);
-  cx_program_free(p);
+  cpu_run_context_free(context);
+  cpu_run_program_free(p);
 }
 
 static int begin(void **state)
 {
   (void)state;
-  CHECK_STATUS_OK(cx_pool_new(2, &pool));
+  CHECK_STATUS_OK(cpu_threads_new(2, &pool));
   return 0;
 }
 
 static int end(void **state)
 {
   (void)state;
-  cx_pool_free(pool);
+  cpu_threads_free(pool);
   return 0;
 }
 

@@ -92,15 +92,15 @@ static void member_is_late(void **unused)
   devices w;
   cx_text text = { 0 };
   start(&w, &text);
-  cx_coll_launch launch = { .coll = w.coll,
-                            .executable = 1,
-                            .run = 99,
-                            .n_replicas = 2,
-                            .n_partitions = 1,
-                            .timeout_ms = 100 };
-  calx_status *status = cx_program_run(w.program, w.d[0].context, &launch,
-                                       w.d[0].args, w.d[0].results);
-  cx_coll_end(&launch, status);
+  cpu_coll_launch launch = { .coll = w.coll,
+                             .executable = 1,
+                             .run = 99,
+                             .n_replicas = 2,
+                             .n_partitions = 1,
+                             .timeout_ms = 100 };
+  calx_status *status = cpu_run_program_run(w.program, w.d[0].context, &launch,
+                                            w.d[0].args, w.d[0].results);
+  cpu_coll_end(&launch, status);
   CHECK_STATUS(CALX_DEADLINE_EXCEEDED, status, "all_reduce", "replica 1");
   devices_run_well(&w);
   end(&w, &text);

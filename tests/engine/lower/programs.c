@@ -268,21 +268,21 @@ static void free_values(values *v)
   for (size_t i = 0; i < v->n; i++) free(v->items[i]);
 }
 
-static cx_pool *pool;
+static cpu_threads *pool;
 
 // Runs the program, given away arguments and all, and again from its bytes.
 static void run_text(const char *text, bool interpret, values *out)
 {
   setenv("CALX_CPU_REF", interpret ? "1" : "0", 1);
-  cx_compile_options options = { .pool = pool };
-  cx_program *p = NULL;
-  CHECK_STATUS_OK(cx_lower_compile(text, strlen(text), &options, &p));
+  cpu_lower_compile_options options = { .pool = pool };
+  cpu_run_program *p = NULL;
+  CHECK_STATUS_OK(cpu_lower_compile(text, strlen(text), &options, &p));
   cx_text bytes = { 0 };
-  CHECK_STATUS_OK(cx_program_save(p, &bytes));
-  cx_program_free(p);
-  CHECK_STATUS_OK(cx_program_load(bytes.data, bytes.size, pool, &p));
+  CHECK_STATUS_OK(cpu_run_program_save(p, &bytes));
+  cpu_run_program_free(p);
+  CHECK_STATUS_OK(cpu_run_program_load(bytes.data, bytes.size, pool, &p));
   cx_text_free(&bytes);
-  const cx_program_info *info = cx_program_info_of(p);
+  const cpu_run_program_info *info = cpu_run_program_info_of(p);
   values args;
   make_values(&args, info->params, info->n_params);
   make_values(out, info->results, info->n_results);
@@ -291,16 +291,17 @@ static void run_text(const char *text, bool interpret, values *out)
     free(out->items[i]);
     out->items[i] = args.items[info->alias[i]];
   }
-  cx_run_context *context = NULL;
-  CHECK_STATUS_OK(cx_run_context_new(pool, &context));
-  cx_coll_launch launch = { .n_replicas = 1, .n_partitions = 1 };
-  CHECK_STATUS_OK(cx_program_run(p, context, &launch, args.items, out->items));
-  cx_run_context_free(context);
+  cpu_run_context *context = NULL;
+  CHECK_STATUS_OK(cpu_run_context_new(pool, &context));
+  cpu_coll_launch launch = { .n_replicas = 1, .n_partitions = 1 };
+  CHECK_STATUS_OK(
+      cpu_run_program_run(p, context, &launch, args.items, out->items));
+  cpu_run_context_free(context);
   for (size_t i = 0; i < info->n_results; i++) {
     if (info->alias[i] >= 0) args.items[info->alias[i]] = NULL;
   }
   free_values(&args);
-  cx_program_free(p);
+  cpu_run_program_free(p);
 }
 
 static void agree(const char *name, const values *a, const values *b)
@@ -333,11 +334,11 @@ static void compiled_as_interpreted(void **unused)
 
 int main(void)
 {
-  CHECK_STATUS_OK(cx_pool_new(2, &pool));
+  CHECK_STATUS_OK(cpu_threads_new(2, &pool));
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(compiled_as_interpreted),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  cx_pool_free(pool);
+  cpu_threads_free(pool);
   return failed;
 }

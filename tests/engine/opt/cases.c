@@ -18,7 +18,7 @@ static size_t bytes_of(const cx_hlo_type *t)
 }
 
 // Small numbers of both signs, some equal, zeros among them.
-static void fill(cx_ref_tensor *t, unsigned *seed)
+static void fill(cpu_ref_tensor *t, unsigned *seed)
 {
   const cx_hlo_elem e = t->type.elem;
   const size_t one = cx_hlo_elem_bytes(e);
@@ -32,7 +32,7 @@ static void fill(cx_ref_tensor *t, unsigned *seed)
   }
 }
 
-static void make(const cx_hlo_any *types, size_t n, cx_ref_tensor *out)
+static void make(const cx_hlo_any *types, size_t n, cpu_ref_tensor *out)
 {
   assert_true(n <= MOST);
   for (size_t i = 0; i < n; i++) {
@@ -42,7 +42,7 @@ static void make(const cx_hlo_any *types, size_t n, cx_ref_tensor *out)
   }
 }
 
-static void drop(const cx_ref_tensor *t, size_t n)
+static void drop(const cpu_ref_tensor *t, size_t n)
 {
   for (size_t i = 0; i < n; i++) cx_free(t[i].data);
 }
@@ -66,7 +66,7 @@ static double distance(cx_hlo_elem e, const char *p, const char *q)
   return isnan(d) ? HUGE_VAL : d;
 }
 
-static bool same_results(const cx_ref_tensor *x, const cx_ref_tensor *y,
+static bool same_results(const cpu_ref_tensor *x, const cpu_ref_tensor *y,
                          size_t n)
 {
   for (size_t i = 0; i < n; i++) {
@@ -87,17 +87,17 @@ bool run_equal(const cx_hlo_module *a, const cx_hlo_module *b)
 {
   const cx_hlo_func *f = cx_hlo_entry(a);
   const cx_hlo_func *g = cx_hlo_entry(b);
-  cx_ref_tensor args[MOST];
-  cx_ref_tensor x[MOST];
-  cx_ref_tensor y[MOST];
+  cpu_ref_tensor args[MOST];
+  cpu_ref_tensor x[MOST];
+  cpu_ref_tensor y[MOST];
   unsigned seed = 1;
   make(f->params, f->n_params, args);
   for (size_t i = 0; i < f->n_params; i++) fill(&args[i], &seed);
   make(f->results, f->n_results, x);
   make(g->results, g->n_results, y);
-  const cx_ref_context context = { 0 };
-  CHECK_OK(cx_ref_run(a, f, args, x, &context));
-  CHECK_OK(cx_ref_run(b, g, args, y, &context));
+  const cpu_ref_context context = { 0 };
+  CHECK_OK(cpu_ref_run(a, f, args, x, &context));
+  CHECK_OK(cpu_ref_run(b, g, args, y, &context));
   const bool equal = same_results(x, y, f->n_results);
   drop(args, f->n_params);
   drop(x, f->n_results);
@@ -109,26 +109,26 @@ bool run_equal(const cx_hlo_module *a, const cx_hlo_module *b)
 
 typedef struct named_pass {
   const char *name;
-  cx_opt_pass_fn *run;
+  cpu_opt_pass_fn *run;
 } named_pass;
 
 static calx_status *run_all(cx_hlo_module *m, bool *changed)
 {
-  const cx_opt_options options = { .check = true };
+  const cpu_opt_options options = { .check = true };
   *changed = true;
-  return cx_opt_run(m, &options);
+  return cpu_opt_run(m, &options);
 }
 
 static const named_pass passes[] = {
-  { "async", cx_opt_async },     { "inline", cx_opt_inline },
-  { "chlo", cx_opt_chlo },       { "decompose", cx_opt_decompose },
-  { "algebra", cx_opt_algebra }, { "shapes", cx_opt_shapes },
-  { "fold", cx_opt_fold },       { "move", cx_opt_move },
-  { "loops", cx_opt_loops },     { "dce", cx_opt_dce },
-  { "cse", cx_opt_cse },         { "all", run_all },
+  { "async", cpu_opt_async },     { "inline", cpu_opt_inline },
+  { "chlo", cpu_opt_chlo },       { "decompose", cpu_opt_decompose },
+  { "algebra", cpu_opt_algebra }, { "shapes", cpu_opt_shapes },
+  { "fold", cpu_opt_fold },       { "move", cpu_opt_move },
+  { "loops", cpu_opt_loops },     { "dce", cpu_opt_dce },
+  { "cse", cpu_opt_cse },         { "all", run_all },
 };
 
-static cx_opt_pass_fn *find_pass(const char *name, size_t n)
+static cpu_opt_pass_fn *find_pass(const char *name, size_t n)
 {
   for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
     if (strlen(passes[i].name) == n && memcmp(passes[i].name, name, n) == 0) {
@@ -162,7 +162,7 @@ static void run_case(const char *title, size_t n_title, const char *before,
 {
   const char *colon = memchr(title, ':', n_title);
   assert_non_null(colon);
-  cx_opt_pass_fn *pass = find_pass(title, (size_t)(colon - title));
+  cpu_opt_pass_fn *pass = find_pass(title, (size_t)(colon - title));
   cx_hlo_module *original = read_program(before, n_before);
   cx_hlo_module *m = read_program(before, n_before);
   cx_hlo_module *want = after == NULL ? NULL : read_program(after, n_after);
@@ -170,7 +170,7 @@ static void run_case(const char *title, size_t n_title, const char *before,
   bool more = false;
   CHECK_OK(pass(m, &changed));
   CHECK_OK(cx_hlo_verify(m));
-  if (pass != cx_opt_cse) CHECK_OK(cx_opt_dce(m, &more));
+  if (pass != cpu_opt_cse) CHECK_OK(cpu_opt_dce(m, &more));
   CHECK_OK(cx_hlo_verify(m));
   cx_text x = text_of(m);
   cx_text y = text_of(want == NULL ? original : want);

@@ -23,8 +23,8 @@ static void apply(const char *op, const char *type, cx_hlo_elem e)
            N, type, N, type, op, N, type, N, type, N, type);
   cx_hlo_module *m = check_parse(text);
   CHECK_OK(cx_hlo_verify(m));
-  const cx_opt_options options = { .decompose_only = true, .check = true };
-  CHECK_OK(cx_opt_run(m, &options));
+  const cpu_opt_options options = { .decompose_only = true, .check = true };
+  CHECK_OK(cpu_opt_run(m, &options));
   const cx_hlo_func *f = cx_hlo_entry(m);
   const size_t one = cx_hlo_elem_bytes(e);
   char in[N * 8];
@@ -33,10 +33,10 @@ static void apply(const char *op, const char *type, cx_hlo_elem e)
     cx_hlo_store_real(e, in + i * one, xs[i]);
     xs[i] = cx_hlo_load_real(e, in + i * one);
   }
-  const cx_ref_tensor arg = { f->params[0].tensor, in };
-  const cx_ref_tensor result = { f->results[0].tensor, out };
-  const cx_ref_context context = { 0 };
-  CHECK_OK(cx_ref_run(m, f, &arg, &result, &context));
+  const cpu_ref_tensor arg = { f->params[0].tensor, in };
+  const cpu_ref_tensor result = { f->results[0].tensor, out };
+  const cpu_ref_context context = { 0 };
+  CHECK_OK(cpu_ref_run(m, f, &arg, &result, &context));
   for (size_t i = 0; i < N; i++) ys[i] = cx_hlo_load_real(e, out + i * one);
   cx_hlo_module_free(m);
 }

@@ -5,8 +5,8 @@
 
 static calx_status *optimize(cx_hlo_module *m)
 {
-  const cx_opt_options options = { .check = true };
-  return cx_opt_run(m, &options);
+  const cpu_opt_options options = { .check = true };
+  return cpu_opt_run(m, &options);
 }
 
 // f0 has `n` operations; each further function calls the one before `calls`

@@ -160,7 +160,7 @@ static void test_memory_limit(void **state)
       "\nreturn %0 : tensor<i8>\n}";
   fails(huge, CALX_RESOURCE_EXHAUSTED, "broadcast_in_dim");
   fails(huge, CALX_RESOURCE_EXHAUSTED, "i8[1073741824,1073741824]");
-  const cx_ref_context small = { .memory_limit = 1000 };
+  const cpu_ref_context small = { .memory_limit = 1000 };
   fails_with(
       "func.func @main() -> tensor<i8> {"
       "\n%0 = stablehlo.iota dim = 0 : tensor<1001xi8>"
@@ -199,7 +199,7 @@ static void test_captured_values_are_freed(void **state)
       "\n%2 = stablehlo.iota dim = 0 : tensor<700xi8>"
       "\nreturn %1 : tensor<1xi8>\n}",
       true);
-  const cx_ref_context small = { .memory_limit = 1000 };
+  const cpu_ref_context small = { .memory_limit = 1000 };
   int8_t got = 0;
   void *out[] = { &got };
   assert_null(program_run(&p, NULL, out, &small));
@@ -217,7 +217,7 @@ static void test_interrupt(void **state)
 {
   (void)state;
   int left = 50;
-  const cx_ref_context context = { .interrupt = give_up, .user = &left };
+  const cpu_ref_context context = { .interrupt = give_up, .user = &left };
   // Without end, but for the interrupt.
   fails_with(
       "func.func @main() -> tensor<i1> {"
@@ -231,8 +231,8 @@ static void test_interrupt(void **state)
 }
 
 static calx_status *doubled(void *user, const cx_hlo_op *op,
-                            const cx_ref_tensor *operands,
-                            const cx_ref_tensor *results)
+                            const cpu_ref_tensor *operands,
+                            const cpu_ref_tensor *results)
 {
   (void)user;
   assert_int_equal(op->kind, CX_HLO_OP_ALL_GATHER);
@@ -256,9 +256,9 @@ static void test_devices(void **state)
       "\n%3 = stablehlo.partition_id : tensor<ui32>"
       "\nreturn %1, %2, %3 : tensor<2xf32>, tensor<ui32>, tensor<ui32>\n}",
       true);
-  const cx_ref_context context = { .replica = 4,
-                                   .partition = 7,
-                                   .collective = doubled };
+  const cpu_ref_context context = { .replica = 4,
+                                    .partition = 7,
+                                    .collective = doubled };
   float gathered[2];
   uint32_t replica = 0;
   uint32_t partition = 0;
@@ -283,7 +283,7 @@ static void test_random_state(void **state)
       "\nreturn %0 : tensor<2xf32>\n}",
       true);
   uint64_t words[2] = { 1, 0 };
-  const cx_ref_context context = { .rng_state = words };
+  const cpu_ref_context context = { .rng_state = words };
   float first[2];
   float second[2];
   void *out[] = { first };
@@ -326,18 +326,18 @@ static void test_single_operations(void **state)
   int32_t y[3] = { 0 };
   const cx_hlo_type vector = p.main->params[0].tensor;
   const cx_hlo_type scalar = p.main->params[1].tensor;
-  const cx_ref_tensor in[] = { { vector, x }, { scalar, &init } };
-  const cx_ref_tensor twice[] = { { vector, x }, { vector, x } };
-  const cx_ref_tensor to_sum = { scalar, &sum };
-  const cx_ref_tensor to_y = { vector, y };
+  const cpu_ref_tensor in[] = { { vector, x }, { scalar, &init } };
+  const cpu_ref_tensor twice[] = { { vector, x }, { vector, x } };
+  const cpu_ref_tensor to_sum = { scalar, &sum };
+  const cpu_ref_tensor to_y = { vector, y };
   assert_null(
-      cx_ref_op(p.module, find_op(&p, CX_HLO_OP_REDUCE), in, &to_sum, NULL));
+      cpu_ref_op(p.module, find_op(&p, CX_HLO_OP_REDUCE), in, &to_sum, NULL));
   assert_int_equal(sum, 16);
   assert_null(
-      cx_ref_op(p.module, find_op(&p, CX_HLO_OP_ADD), twice, &to_y, NULL));
+      cpu_ref_op(p.module, find_op(&p, CX_HLO_OP_ADD), twice, &to_y, NULL));
   assert_int_equal(y[2], 6);
-  assert_null(cx_ref_op(p.module, find_op(&p, CX_HLO_OP_OPTIMIZATION_BARRIER),
-                        in, &to_y, NULL));
+  assert_null(cpu_ref_op(p.module, find_op(&p, CX_HLO_OP_OPTIMIZATION_BARRIER),
+                         in, &to_y, NULL));
   assert_int_equal(y[2], 3);
   program_close(&p);
 }
@@ -375,12 +375,12 @@ static void test_single_operation_in_a_large_module(void **state)
   int32_t x[3] = { 1, 2, 3 };
   int32_t init = 10;
   int32_t sum = 0;
-  const cx_ref_tensor in[] = { { p.main->params[0].tensor, x },
-                               { p.main->params[1].tensor, &init } };
-  const cx_ref_tensor to_sum = { p.main->params[1].tensor, &sum };
+  const cpu_ref_tensor in[] = { { p.main->params[0].tensor, x },
+                                { p.main->params[1].tensor, &init } };
+  const cpu_ref_tensor to_sum = { p.main->params[1].tensor, &sum };
   asked_bytes = 0;
   assert_null(
-      cx_ref_op(p.module, find_op(&p, CX_HLO_OP_REDUCE), in, &to_sum, NULL));
+      cpu_ref_op(p.module, find_op(&p, CX_HLO_OP_REDUCE), in, &to_sum, NULL));
   assert_int_equal(sum, 16);
   assert_true(asked_bytes < MANY);
   program_close(&p);
@@ -412,13 +412,13 @@ static void test_regions(void **state)
   const cx_hlo_type scalar = { CX_HLO_I32, 0, NULL };
   const int64_t size = MANY;
   const cx_hlo_type vector = { CX_HLO_I32, 1, &size };
-  const cx_ref_tensor one[] = { { scalar, &a[3] }, { scalar, &b[5] } };
-  const cx_ref_tensor all[] = { { vector, a }, { vector, b } };
-  assert_null(cx_ref_region(p.module, region, one,
-                            &(cx_ref_tensor){ scalar, c }, NULL));
+  const cpu_ref_tensor one[] = { { scalar, &a[3] }, { scalar, &b[5] } };
+  const cpu_ref_tensor all[] = { { vector, a }, { vector, b } };
+  assert_null(cpu_ref_region(p.module, region, one,
+                             &(cpu_ref_tensor){ scalar, c }, NULL));
   assert_int_equal(c[0], 295);
-  assert_null(cx_ref_region(p.module, region, all,
-                            &(cx_ref_tensor){ vector, c }, NULL));
+  assert_null(cpu_ref_region(p.module, region, all,
+                             &(cpu_ref_tensor){ vector, c }, NULL));
   for (int32_t i = 0; i < MANY; i++) assert_int_equal(c[i], 99 * i);
   program_close(&p);
 }
@@ -432,8 +432,8 @@ static void test_can(void **state)
       "\n%1 = stablehlo.add %0, %0 : tensor<i32>"
       "\nreturn %1 : tensor<i32>\n}",
       true);
-  assert_true(cx_ref_can(find_op(&p, CX_HLO_OP_ADD)));
-  assert_false(cx_ref_can(find_op(&p, CX_HLO_OP_CUSTOM_CALL)));
+  assert_true(cpu_ref_can(find_op(&p, CX_HLO_OP_ADD)));
+  assert_false(cpu_ref_can(find_op(&p, CX_HLO_OP_CUSTOM_CALL)));
   program_close(&p);
 }
 
@@ -446,9 +446,9 @@ static void test_wrong_arguments(void **state)
       true);
   int32_t x[3] = { 1, 2, 3 };
   const int64_t two = 2;
-  const cx_ref_tensor wrong = { { CX_HLO_I32, 1, &two }, x };
-  const cx_ref_tensor right = { p.main->params[0].tensor, x };
-  calx_status *status = cx_ref_run(p.module, p.main, &wrong, &right, NULL);
+  const cpu_ref_tensor wrong = { { CX_HLO_I32, 1, &two }, x };
+  const cpu_ref_tensor right = { p.main->params[0].tensor, x };
+  calx_status *status = cpu_ref_run(p.module, p.main, &wrong, &right, NULL);
   assert_int_equal(calx_status_code(status), CALX_INVALID_ARGUMENT);
   assert_non_null(strstr(calx_status_message(status), "i32[2]"));
   calx_status_free(status);

@@ -35,20 +35,20 @@ void program_close(program *p)
 }
 
 calx_status *program_run(const program *p, const void *const *in,
-                         void *const *out, const cx_ref_context *context)
+                         void *const *out, const cpu_ref_context *context)
 {
   enum { MOST = 16 };
-  cx_ref_tensor args[MOST];
-  cx_ref_tensor results[MOST];
+  cpu_ref_tensor args[MOST];
+  cpu_ref_tensor results[MOST];
   assert_true(p->main->n_params <= MOST && p->main->n_results <= MOST);
   for (size_t i = 0; i < p->main->n_params; i++) {
     args[i] =
-        (cx_ref_tensor){ p->main->params[i].tensor, (void *)(uintptr_t)in[i] };
+        (cpu_ref_tensor){ p->main->params[i].tensor, (void *)(uintptr_t)in[i] };
   }
   for (size_t i = 0; i < p->main->n_results; i++) {
-    results[i] = (cx_ref_tensor){ p->main->results[i].tensor, out[i] };
+    results[i] = (cpu_ref_tensor){ p->main->results[i].tensor, out[i] };
   }
-  return cx_ref_run(p->module, p->main, args, results, context);
+  return cpu_ref_run(p->module, p->main, args, results, context);
 }
 
 // ---- comparing ----
@@ -145,8 +145,8 @@ void gives(const char *body, const char *type, const char *elements)
   cx_text_free(&text);
 }
 
-void fails_with(const char *text, const cx_ref_context *context, calx_code code,
-                const char *words)
+void fails_with(const char *text, const cpu_ref_context *context,
+                calx_code code, const char *words)
 {
   const long before = cx_alloc_live();
   program p = program_open(text, true);

@@ -27,7 +27,7 @@ program program_open(const char *text, bool verified);
 void program_close(program *p);
 // Runs it and writes the results, `out[i]` as large as its type says.
 calx_status *program_run(const program *p, const void *const *in,
-                         void *const *out, const cx_ref_context *context);
+                         void *const *out, const cpu_ref_context *context);
 
 // Runs main, without arguments, and compares its results in pairs: equal bits,
 // or both NaN; with a tolerance, floats may differ by that much of the larger.
@@ -36,8 +36,8 @@ void agrees_within(const char *text, double tolerance);
 void agrees_unverified(const char *text);
 // It must fail with this code, and a message that has these words.
 void fails(const char *text, calx_code code, const char *words);
-void fails_with(const char *text, const cx_ref_context *context, calx_code code,
-                const char *words);
+void fails_with(const char *text, const cpu_ref_context *context,
+                calx_code code, const char *words);
 // main of one result is this tensor: "tensor<2xf32>", and its elements as in
 // dense<…>. The body uses %0 to %n and returns the value %r.
 void gives(const char *body, const char *type, const char *elements);

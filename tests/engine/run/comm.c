@@ -7,28 +7,28 @@
 static void ordered(void **unused)
 {
   (void)unused;
-  cx_comm *c = NULL;
-  CHECK_STATUS_OK(cx_comm_new(&c));
+  cpu_run_comm *c = NULL;
+  CHECK_STATUS_OK(cpu_run_comm_new(&c));
   work w = { .fails = -1 };
   for (int i = 0; i < 50; i++) in_order(c, &w);
-  cx_comm_free(c);
+  cpu_run_comm_free(c);
 }
 
 static void one_fails(void **unused)
 {
   (void)unused;
-  cx_comm *c = NULL;
-  CHECK_STATUS_OK(cx_comm_new(&c));
+  cpu_run_comm *c = NULL;
+  CHECK_STATUS_OK(cpu_run_comm_new(&c));
   work w = { .fails = 2 };
   begin(c, &w, 6);
-  CHECK_STATUS_OK(cx_comm_wait(c, 1));
-  CHECK_STATUS(CALX_ABORTED, cx_comm_wait(c, 2), "item 2");
-  CHECK_STATUS(CALX_ABORTED, cx_comm_wait(c, 4), "item 2");
-  CHECK_STATUS(CALX_ABORTED, cx_comm_drain(c), "item 2");
-  cx_comm_finish(c);
+  CHECK_STATUS_OK(cpu_run_comm_wait(c, 1));
+  CHECK_STATUS(CALX_ABORTED, cpu_run_comm_wait(c, 2), "item 2");
+  CHECK_STATUS(CALX_ABORTED, cpu_run_comm_wait(c, 4), "item 2");
+  CHECK_STATUS(CALX_ABORTED, cpu_run_comm_drain(c), "item 2");
+  cpu_run_comm_finish(c);
   assert_int_equal(atomic_load(&w.n), 3);  // none behind it
   in_order(c, &w);
-  cx_comm_free(c);
+  cpu_run_comm_free(c);
 }
 
 static void let_go(void *user)
@@ -42,17 +42,17 @@ static void let_go(void *user)
 static void ends_while_open(void **unused)
 {
   (void)unused;
-  cx_comm *c = NULL;
-  CHECK_STATUS_OK(cx_comm_new(&c));
+  cpu_run_comm *c = NULL;
+  CHECK_STATUS_OK(cpu_run_comm_new(&c));
   for (int i = 0; i < 5; i++) {
     work *w = calloc(1, sizeof *w);
     w->fails = -1;
     atomic_store(&w->held, true);
     begin(c, w, 6);
-    assert_int_equal(cx_comm_open(c), 6);
+    assert_int_equal(cpu_run_comm_open(c), 6);
     cx_thread helper;
     CHECK_STATUS_OK(cx_thread_start(&helper, let_go, w));
-    cx_comm_finish(c);
+    cpu_run_comm_finish(c);
     const int n = atomic_load(&w->n);
     cx_thread_join(&helper);
     assert_true(n <= 6 && atomic_load(&w->n) == n);
@@ -60,7 +60,7 @@ static void ends_while_open(void **unused)
   }
   work after = { .fails = -1 };
   in_order(c, &after);
-  cx_comm_free(c);
+  cpu_run_comm_free(c);
 }
 
 // How many threads the process has, and whether all but the caller sleep.
@@ -92,11 +92,11 @@ static void sleeps(void **unused)
 {
   (void)unused;
   enum { N = 16 };
-  cx_comm *c[N];
+  cpu_run_comm *c[N];
   work w = { .fails = -1 };
   bool asleep = false;
   const size_t before = threads(&asleep);
-  for (int i = 0; i < N; i++) CHECK_STATUS_OK(cx_comm_new(&c[i]));
+  for (int i = 0; i < N; i++) CHECK_STATUS_OK(cpu_run_comm_new(&c[i]));
   assert_int_equal(threads(&asleep), before);
   for (int i = 0; i < N; i++) in_order(c[i], &w);
   assert_int_equal(threads(&asleep), before + N);
@@ -105,7 +105,7 @@ static void sleeps(void **unused)
     threads(&asleep);
   }
   assert_true(asleep);
-  for (int i = 0; i < N; i++) cx_comm_free(c[i]);
+  for (int i = 0; i < N; i++) cpu_run_comm_free(c[i]);
   assert_int_equal(threads(&asleep), before);
 }
 

@@ -26,23 +26,23 @@ static inline calx_status *take(void *user, const void *item)
 
 static const int comm_items[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
-static inline void begin(cx_comm *c, work *w, int n)
+static inline void begin(cpu_run_comm *c, work *w, int n)
 {
   for (int i = 0; i < n; i++) {
-    CHECK_STATUS_OK(cx_comm_begin(c, take, w, &comm_items[i]));
+    CHECK_STATUS_OK(cpu_run_comm_begin(c, take, w, &comm_items[i]));
   }
 }
 
-static inline void in_order(cx_comm *c, work *w)
+static inline void in_order(cpu_run_comm *c, work *w)
 {
   atomic_store(&w->n, 0);
   w->fails = -1;
   begin(c, w, 8);
-  CHECK_STATUS_OK(cx_comm_wait(c, 3));
+  CHECK_STATUS_OK(cpu_run_comm_wait(c, 3));
   assert_true(atomic_load(&w->n) >= 4);
-  CHECK_STATUS_OK(cx_comm_drain(c));
-  assert_int_equal(cx_comm_open(c), 0);
-  cx_comm_finish(c);
+  CHECK_STATUS_OK(cpu_run_comm_drain(c));
+  assert_int_equal(cpu_run_comm_open(c), 0);
+  cpu_run_comm_finish(c);
   assert_int_equal(atomic_load(&w->n), 8);
   for (int i = 0; i < 8; i++) assert_int_equal(w->log[i], i);
 }

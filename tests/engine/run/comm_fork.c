@@ -8,8 +8,8 @@
 static void forked(void **unused)
 {
   (void)unused;
-  cx_comm *c = NULL;
-  CHECK_STATUS_OK(cx_comm_new(&c));
+  cpu_run_comm *c = NULL;
+  CHECK_STATUS_OK(cpu_run_comm_new(&c));
   work w = { .fails = -1 };
   in_order(c, &w);
   for (int open = 0; open < 2; open++) {
@@ -21,21 +21,21 @@ static void forked(void **unused)
     if (child == 0) {
       alarm(20);
       atomic_store(&w.held, false);
-      cx_comm_renew(c);
+      cpu_run_comm_renew(c);
       in_order(c, &w);
       in_order(c, &w);
-      cx_comm_free(c);
+      cpu_run_comm_free(c);
       _exit(0);
     }
     atomic_store(&w.held, false);
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    CHECK_STATUS_OK(cx_comm_drain(c));
-    cx_comm_finish(c);
+    CHECK_STATUS_OK(cpu_run_comm_drain(c));
+    cpu_run_comm_finish(c);
   }
   in_order(c, &w);
-  cx_comm_free(c);
+  cpu_run_comm_free(c);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include "lower/compile.h"
 #include "run/layout.h"
 
-static cx_pool *pool;
+static cpu_threads *pool;
 
 // A loop, a product, a sort by 8-bit floats, which is interpreted, branches and
 // a loop that counts.
@@ -35,22 +35,22 @@ static const char text[] =
 
 static void save(cx_text *out)
 {
-  cx_compile_options options = { .pool = pool };
-  cx_program *p = NULL;
-  CHECK_STATUS_OK(cx_lower_compile(text, sizeof text - 1, &options, &p));
-  CHECK_STATUS_OK(cx_program_save(p, out));
-  cx_program_free(p);
+  cpu_lower_compile_options options = { .pool = pool };
+  cpu_run_program *p = NULL;
+  CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
+  CHECK_STATUS_OK(cpu_run_program_save(p, out));
+  cpu_run_program_free(p);
 }
 
 #define BODY_AT 32  // behind run/save.c's header
 
 static bool loads(const char *data, size_t size)
 {
-  cx_program *p = NULL;
-  calx_status *status = cx_program_load(data, size, pool, &p);
+  cpu_run_program *p = NULL;
+  calx_status *status = cpu_run_program_load(data, size, pool, &p);
   bool ok = status == NULL;
   calx_status_free(status);
-  cx_program_free(p);
+  cpu_run_program_free(p);
   return ok;
 }
 
@@ -99,7 +99,7 @@ static void flipped_behind_the_hash(void **unused)
   for (size_t i = BODY_AT; i < bytes.size; i += 5) {
     for (size_t k = 0; k < sizeof flips; k++) {
       bytes.data[i] = (char)((unsigned char)bytes.data[i] ^ flips[k]);
-      cx_program_seal(bytes.data, bytes.size);
+      cpu_run_program_seal(bytes.data, bytes.size);
       *(loads(bytes.data, bytes.size) ? &loaded : &refused) += 1;
       bytes.data[i] = (char)((unsigned char)bytes.data[i] ^ flips[k]);
     }
@@ -115,12 +115,13 @@ static void other_format(void **unused)
   cx_text bytes = { 0 };
   save(&bytes);
   bytes.data[8] = 99;
-  cx_program *p = NULL;
+  cpu_run_program *p = NULL;
   CHECK_STATUS(CALX_FAILED_PRECONDITION,
-               cx_program_load(bytes.data, bytes.size, pool, &p), "format 99");
+               cpu_run_program_load(bytes.data, bytes.size, pool, &p),
+               "format 99");
   CHECK_STATUS(CALX_DATA_LOSS,
-               cx_program_load("rubbish that is long enough to be a header", 42,
-                               pool, &p),
+               cpu_run_program_load(
+                   "rubbish that is long enough to be a header", 42, pool, &p),
                "none of calx's");
   cx_text_free(&bytes);
 }
@@ -128,20 +129,20 @@ static void other_format(void **unused)
 static void objects(void **unused)
 {
   (void)unused;
-  cx_object *o = NULL;
-  CHECK_STATUS(CALX_DATA_LOSS, cx_object_load("", 0, &o), "too short");
+  cpu_run_object *o = NULL;
+  CHECK_STATUS(CALX_DATA_LOSS, cpu_run_object_load("", 0, &o), "too short");
   union {
     char bytes[256];
     uint64_t align;
   } rubbish;
   memset(&rubbish, 0x7f, sizeof rubbish);
   CHECK_STATUS(CALX_DATA_LOSS,
-               cx_object_load(rubbish.bytes, sizeof rubbish, &o), "ELF");
+               cpu_run_object_load(rubbish.bytes, sizeof rubbish, &o), "ELF");
 }
 
 int main(void)
 {
-  CHECK_STATUS_OK(cx_pool_new(1, &pool));
+  CHECK_STATUS_OK(cpu_threads_new(1, &pool));
   setenv("CALX_DETERMINISTIC", "1", 1);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(whole),        cmocka_unit_test(torn),
@@ -149,6 +150,6 @@ int main(void)
     cmocka_unit_test(other_format), cmocka_unit_test(objects),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  cx_pool_free(pool);
+  cpu_threads_free(pool);
   return failed;
 }

@@ -26,7 +26,7 @@ static const char text[] =
     "return %s, %t, %r : tensor<256x256xf32>, tensor<256x256xf32>, "
     "tensor<256x256xf32> }";
 
-static cx_pool *pool;
+static cpu_threads *pool;
 
 typedef enum damage {
   NONE,
@@ -42,7 +42,8 @@ typedef enum damage {
   DAMAGES
 } damage;
 
-static cx_step *find(cx_program *p, cx_step_kind kind, size_t nth)
+static cpu_run_step *find(cpu_run_program *p, cpu_run_step_kind kind,
+                          size_t nth)
 {
   for (size_t i = 0; i < p->n_steps; i++) {
     if (p->steps[i].kind == kind && nth-- == 0) return &p->steps[i];
@@ -51,23 +52,23 @@ static cx_step *find(cx_program *p, cx_step_kind kind, size_t nth)
   return NULL;
 }
 
-static void hurt(cx_program *p, damage how)
+static void hurt(cpu_run_program *p, damage how)
 {
-  cx_step *first = find(p, CX_STEP_BEGIN, 0);
+  cpu_run_step *first = find(p, CPU_RUN_STEP_BEGIN, 0);
   switch (how) {
     case END_FIRST: {
-      cx_step *other = find(p, CX_STEP_END, 0), was = *other;
+      cpu_run_step *other = find(p, CPU_RUN_STEP_END, 0), was = *other;
       *other = *first;
       *first = was;
       break;
     }
     case END_TWICE:
-      find(p, CX_STEP_END, 1)->n = find(p, CX_STEP_END, 0)->n;
+      find(p, CPU_RUN_STEP_END, 1)->n = find(p, CPU_RUN_STEP_END, 0)->n;
       break;
-    case END_FAR: find(p, CX_STEP_END, 1)->n = UINT32_MAX; break;
+    case END_FAR: find(p, CPU_RUN_STEP_END, 1)->n = UINT32_MAX; break;
     case BEGIN_NUMBER: first->n = 1; break;
     case NEVER_ENDED: p->blocks[0].n -= 2; break;
-    case END_PLACES: find(p, CX_STEP_END, 0)->n_places = 1; break;
+    case END_PLACES: find(p, CPU_RUN_STEP_END, 0)->n_places = 1; break;
     case BEGIN_INDEX: first->index = 77; break;
     case BEGIN_PLACES: first->n_places--; break;
     case INSIDE:
@@ -83,33 +84,34 @@ static void damaged(void **unused)
 {
   (void)unused;
   for (damage how = NONE; how < DAMAGES; how++) {
-    cx_compile_options options = { .n_replicas = 2, .pool = pool };
-    cx_program *p = NULL;
-    CHECK_STATUS_OK(cx_lower_compile(text, sizeof text - 1, &options, &p));
-    assert_int_equal(cx_program_info_of(p)->n_overlapped, 2);
+    cpu_lower_compile_options options = { .n_replicas = 2, .pool = pool };
+    cpu_run_program *p = NULL;
+    CHECK_STATUS_OK(cpu_lower_compile(text, sizeof text - 1, &options, &p));
+    assert_int_equal(cpu_run_program_info_of(p)->n_overlapped, 2);
     hurt(p, how);
     cx_text bytes = { 0 };
-    CHECK_STATUS_OK(cx_program_save(p, &bytes));
-    cx_program_free(p);
-    calx_status *status = cx_program_load(bytes.data, bytes.size, pool, &p);
+    CHECK_STATUS_OK(cpu_run_program_save(p, &bytes));
+    cpu_run_program_free(p);
+    calx_status *status =
+        cpu_run_program_load(bytes.data, bytes.size, pool, &p);
     if (how == NONE) {
       CHECK_STATUS_OK(status);
-      assert_int_equal(cx_program_info_of(p)->n_overlapped, 2);
+      assert_int_equal(cpu_run_program_info_of(p)->n_overlapped, 2);
     } else {
       if (status == NULL) fail_msg("damage %d was not seen", (int)how);
       CHECK_STATUS(CALX_DATA_LOSS, status, "program");
     }
-    cx_program_free(p);
+    cpu_run_program_free(p);
     cx_text_free(&bytes);
   }
 }
 
 int main(void)
 {
-  CHECK_STATUS_OK(cx_pool_new(1, &pool));
+  CHECK_STATUS_OK(cpu_threads_new(1, &pool));
   setenv("CALX_DETERMINISTIC", "1", 1);
   const struct CMUnitTest tests[] = { cmocka_unit_test(damaged) };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  cx_pool_free(pool);
+  cpu_threads_free(pool);
   return failed;
 }

@@ -1,0 +1,75 @@
+// kernel/conv: the ways of convolving, and what they ask of a description.
+#ifndef CPU_KERNEL_CONV_H
+#define CPU_KERNEL_CONV_H
+
+#include "kernel/internal.h"
+
+// The strides of the three tensors, in the description's order of dimensions:
+// lhs batch, features, spatial; rhs in, out, spatial; result likewise as lhs.
+typedef struct cpu_kernel_conv_strides {
+  int64_t lhs[CPU_KERNEL_CONV_DIMS + 2];
+  int64_t rhs[CPU_KERNEL_CONV_DIMS + 2];
+  int64_t out[CPU_KERNEL_CONV_DIMS + 2];
+} cpu_kernel_conv_strides;
+void cpu_kernel_conv_strides_of(const cpu_kernel_conv_desc *d,
+                                cpu_kernel_conv_strides *out);
+
+// The sizes in the same order.
+void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
+                              int64_t lhs[CPU_KERNEL_CONV_DIMS + 2],
+                              int64_t rhs[CPU_KERNEL_CONV_DIMS + 2],
+                              int64_t out[CPU_KERNEL_CONV_DIMS + 2]);
+
+// Writes the bytes of the three tensors; false: too many.
+bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
+
+// Choices that measuring can make.
+#define CPU_KERNEL_CONV_CHOICE_NONE 0
+#define CPU_KERNEL_CONV_CHOICE_LOOPS 1
+#define CPU_KERNEL_CONV_CHOICE_LANES 2
+#define CPU_KERNEL_CONV_CHOICE_ONEDNN 3  // and the candidates from here on
+
+#define CPU_KERNEL_CONV_CHOICE_DOT 1000
+
+// The fastest choice, measured where no rule knows it.
+calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
+                                  int64_t *out) CALX_MUST_USE;
+
+// Each makes the kernel's plan and name, from a description that is sound;
+// *out_taken false: it cannot, or would do it badly.
+
+// What the choice says, or the rule; not taken: loops are left.
+calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
+                                     bool *out_taken) CALX_MUST_USE;
+// A plain product of matrices.
+calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                     bool *out_taken) CALX_MUST_USE;
+// 16 images at once: f32, few channels.
+calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel,
+                                       bool *out_taken) CALX_MUST_USE;
+// Whether oneDNN's vectors would be so empty that it cannot be faster.
+bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d);
+// The gradient by the weights of many groups of one channel, 16 groups at once.
+// `always`: also where oneDNN is often as fast, for kernels of 3 x 3 taps.
+calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
+                                           bool *out_taken) CALX_MUST_USE;
+// The candidate of the choice; of no choice the first that works.
+calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
+                                        bool *out_taken) CALX_MUST_USE;
+// Loops of our own: always possible.
+calx_status *cpu_kernel_conv_loops_new(cpu_kernel *kernel) CALX_MUST_USE;
+
+// oneDNN's candidates that are worth measuring, by choice; where there is a
+// sure one, it wins wherever it can be made.
+#define CPU_KERNEL_CONV_CANDIDATES 3
+typedef struct cpu_kernel_conv_candidates {
+  int64_t sure;  // or CPU_KERNEL_CONV_CHOICE_NONE
+  int n;
+  int64_t choices[CPU_KERNEL_CONV_CANDIDATES];
+  bool by_weights;  // it is a gradient by the weights
+  bool enough;      // the first will do, unless it unrolls images for a product
+} cpu_kernel_conv_candidates;
+void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
+                                       cpu_kernel_conv_candidates *out);
+
+#endif

@@ -1,0 +1,174 @@
+// kernel/conv_desc: what follows from a convolution's description, and whether
+// its numbers fit each other.
+#include "kernel/conv.h"
+
+void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
+                              int64_t lhs[CPU_KERNEL_CONV_DIMS + 2],
+                              int64_t rhs[CPU_KERNEL_CONV_DIMS + 2],
+                              int64_t out[CPU_KERNEL_CONV_DIMS + 2])
+{
+  lhs[0] = d->batch;
+  lhs[1] = d->features;
+  rhs[0] = d->kernel_in;
+  rhs[1] = d->kernel_out;
+  out[0] = d->batch / d->batch_groups;
+  out[1] = d->kernel_out;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    lhs[2 + i] = d->dims[i].in;
+    rhs[2 + i] = d->dims[i].kernel;
+    out[2 + i] = d->dims[i].out;
+  }
+}
+
+static void positions_of(const cpu_kernel_conv_desc *d, int which,
+                         int64_t at[CPU_KERNEL_CONV_DIMS + 2])
+{
+  const int64_t firsts[3] = { d->batch_at, d->kernel_in_at, d->out_batch_at };
+  const int64_t seconds[3] = { d->features_at, d->kernel_out_at,
+                               d->out_features_at };
+  at[0] = firsts[which];
+  at[1] = seconds[which];
+  for (int64_t i = 0; i < d->n_dims; i++) at[2 + i] = d->dims[i].at[which];
+}
+
+// Dense, by the positions.
+static void strides_of(int64_t n, const int64_t *size, const int64_t *at,
+                       int64_t *out)
+{
+  int64_t stride = 1;
+  for (int64_t position = n; position-- > 0;) {
+    for (int64_t i = 0; i < n; i++) {
+      if (at[i] != position) continue;
+      out[i] = stride;
+      stride *= size[i] == 0 ? 1 : size[i];
+    }
+  }
+}
+
+void cpu_kernel_conv_strides_of(const cpu_kernel_conv_desc *d,
+                                cpu_kernel_conv_strides *out)
+{
+  int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2], at[CPU_KERNEL_CONV_DIMS + 2];
+  cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
+  int64_t *strides[3] = { out->lhs, out->rhs, out->out };
+  for (int t = 0; t < 3; t++) {
+    positions_of(d, t, at);
+    strides_of(d->n_dims + 2, sizes[t], at, strides[t]);
+  }
+}
+
+double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d)
+{
+  if (!cpu_kernel_conv_is_sound(d)) return 0;
+  double flops = 2 * (double)(d->batch / d->batch_groups) *
+                 (double)d->kernel_in * (double)d->kernel_out;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    // Each position of the dilated input meets one of as many taps.
+    flops *= (double)d->dims[i].out * (double)d->dims[i].kernel /
+             (double)d->dims[i].in_dilation;
+  }
+  return cx_hlo_elem_is_complex((cx_hlo_elem)d->out_type) ? 4 * flops : flops;
+}
+
+// ---- checking ---------------------------------------------------------------
+
+#define MOST_DISTANCE ((int64_t)1 << 40)
+
+static bool is_between(int64_t x, int64_t low, int64_t high)
+{
+  return x >= low && x <= high;
+}
+
+// What StableHLO says of the sizes along one spatial dimension.
+static bool is_sound_dim(const cpu_kernel_conv_dim *d)
+{
+  if (!is_between(d->in, 0, MOST_DISTANCE) ||
+      !is_between(d->kernel, 0, MOST_DISTANCE) ||
+      !is_between(d->out, 0, MOST_DISTANCE) ||
+      !is_between(d->stride, 1, MOST_DISTANCE) ||
+      !is_between(d->low, -MOST_DISTANCE, MOST_DISTANCE) ||
+      !is_between(d->high, -MOST_DISTANCE, MOST_DISTANCE) ||
+      !is_between(d->in_dilation, 1, MOST_DISTANCE) ||
+      !is_between(d->kernel_dilation, 1, MOST_DISTANCE) ||
+      !is_between(d->reversed, 0, 1) ||
+      (d->in > 0 && d->in_dilation > MOST_DISTANCE / d->in) ||
+      (d->kernel > 0 && d->kernel_dilation > MOST_DISTANCE / d->kernel) ||
+      (d->out > 0 && d->stride > MOST_DISTANCE / d->out * 4)) {
+    return false;
+  }
+  int64_t in = d->in == 0 ? 0 : (d->in - 1) * d->in_dilation + 1;
+  int64_t padded = d->low + in + d->high;
+  int64_t window =
+      d->kernel == 0 ? 0 : (d->kernel - 1) * d->kernel_dilation + 1;
+  int64_t out =
+      padded <= 0 || window > padded ? 0 : (padded - window) / d->stride + 1;
+  // A stride that was of no account is 1, and then there is one result.
+  return d->out == out || (d->out == 1 && d->stride == 1 && out >= 1);
+}
+
+static bool is_order(int64_t n, const int64_t *at)
+{
+  uint64_t seen = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!is_between(at[i], 0, n - 1)) return false;
+    seen |= (uint64_t)1 << at[i];
+  }
+  return seen == ((uint64_t)1 << n) - 1;
+}
+
+bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d)
+{
+  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
+  for (int i = 0; i < 3; i++) {
+    if (!is_between(types[i], CX_HLO_INVALID + 1, CX_HLO_ELEM_COUNT - 1)) {
+      return false;
+    }
+  }
+  cpu_kernel_math math;
+  bool complex;
+  if (!cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
+                          (cx_hlo_elem)d->out_type, &math, &complex) ||
+      !is_between(d->n_dims, 0, CPU_KERNEL_CONV_DIMS) ||
+      !is_between(d->feature_groups, 1, MOST_DISTANCE) ||
+      !is_between(d->batch_groups, 1, MOST_DISTANCE) ||
+      (d->feature_groups > 1 && d->batch_groups > 1) ||
+      !is_between(d->kernel_in, 0, MOST_DISTANCE) ||
+      !is_between(d->kernel_out, 0, MOST_DISTANCE) ||
+      !is_between(d->features, 0, MOST_DISTANCE) ||
+      !is_between(d->batch, 0, MOST_DISTANCE) ||
+      d->features % d->feature_groups != 0 ||
+      d->features / d->feature_groups != d->kernel_in ||
+      d->kernel_out % d->feature_groups != 0 ||
+      d->kernel_out % d->batch_groups != 0 || d->batch % d->batch_groups != 0) {
+    return false;
+  }
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    if (!is_sound_dim(&d->dims[i])) return false;
+  }
+  for (int t = 0; t < 3; t++) {
+    int64_t at[CPU_KERNEL_CONV_DIMS + 2];
+    positions_of(d, t, at);
+    if (!is_order(d->n_dims + 2, at)) return false;
+  }
+  return true;
+}
+
+bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d)
+{
+  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
+  int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2];
+  cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
+  for (int t = 0; t < 3; t++) {
+    int64_t n = 1, real = 1;
+    for (int64_t i = 0; i < d->n_dims + 2; i++) {
+      int64_t size = sizes[t][i];
+      real *= size != 0;
+      if (size == 0) continue;
+      if (n >= CPU_KERNEL_MOST / size) return false;
+      n *= size;
+    }
+    kernel->bytes[t] =
+        (size_t)(n * real) * cx_hlo_elem_bytes((cx_hlo_elem)types[t]);
+  }
+  return true;
+}

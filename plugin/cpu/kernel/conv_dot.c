@@ -1,0 +1,124 @@
+// kernel/conv_dot: convolutions that are a plain product of matrices.
+//
+// With one tap and no padding each result is a sum over the input's features;
+// in the gradient by the weights of such a one, a sum over the images and all
+// pixels. With channels last the rows of the three matrices lie one after the
+// other, and neither weights nor images need oneDNN's layouts.
+#include <string.h>
+
+#include "kernel/conv.h"
+
+// One of the sums or of the result's rows.
+typedef struct line {
+  int64_t size, lhs, other;  // `other`: the stride in rhs, or in the result
+} line;
+
+typedef struct lines {
+  int n;
+  line of[CPU_KERNEL_CONV_DIMS + 1];
+} lines;
+
+// By falling strides of lhs; what has one element is left out.
+static void add_line(lines *l, int64_t size, int64_t lhs, int64_t other)
+{
+  if (size == 1) return;
+  int at = l->n++;
+  for (; at > 0 && l->of[at - 1].lhs < lhs; at--) l->of[at] = l->of[at - 1];
+  l->of[at] = (line){ size, lhs, other };
+}
+
+// Neighbours that lie as one in both tensors become one.
+static void merge(lines *l)
+{
+  int n = 0;
+  for (int i = 0; i < l->n; i++) {
+    const line *next = &l->of[i];
+    line *last = n > 0 ? &l->of[n - 1] : NULL;
+    if (last != NULL && last->lhs == next->lhs * next->size &&
+        last->other == next->other * next->size) {
+      last->size *= next->size;
+      last->lhs = next->lhs;
+      last->other = next->other;
+    } else {
+      l->of[n++] = *next;
+    }
+  }
+  l->n = n;
+}
+
+static bool split_dim(const cpu_kernel_conv_dim *m, int64_t lhs, int64_t rhs,
+                      int64_t out, lines *rows, lines *inner)
+{
+  if (m->low != 0 || m->high > 0 || m->in_dilation != 1) return false;
+  if (m->kernel == 1 && m->stride == 1 && m->in == m->out) {
+    add_line(rows, m->in, lhs, out);
+    return true;
+  }
+  if (m->out == 1 && m->kernel == m->in && m->kernel_dilation == 1 &&
+      m->reversed == 0) {
+    add_line(inner, m->in, lhs, rhs);
+    return true;
+  }
+  return false;
+}
+
+// Whether rows and features of the result lie as a matrix.
+static bool is_matrix(const lines *rows, int64_t columns, int64_t column)
+{
+  return (columns == 1 || column == 1) &&
+         (rows->n == 0 || (rows->n == 1 && rows->of[0].other == columns));
+}
+
+static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
+{
+  cpu_kernel_conv_strides s;
+  cpu_kernel_conv_strides_of(d, &s);
+  lines rows = { 0 }, inner = { 0 };
+  if (d->feature_groups != 1 || d->batch_groups != 1) return false;
+  add_line(&rows, d->batch, s.lhs[0], s.out[0]);
+  add_line(&inner, d->features, s.lhs[1], s.rhs[0]);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    if (!split_dim(&d->dims[i], s.lhs[2 + i], s.rhs[2 + i], s.out[2 + i], &rows,
+                   &inner)) {
+      return false;
+    }
+  }
+  merge(&rows);
+  merge(&inner);
+  if (!is_matrix(&rows, d->kernel_out, s.out[1])) return false;
+  *out = (cpu_kernel_dot_desc){ .kind = CPU_KERNEL_DOT,
+                                .lhs_type = d->lhs_type,
+                                .rhs_type = d->rhs_type,
+                                .out_type = d->out_type,
+                                .n_rows = rows.n,
+                                .n_columns = 1,
+                                .n_inner = inner.n };
+  for (int i = 0; i < rows.n; i++) {
+    out->rows[i] = rows.of[i].size;
+    out->lhs_rows[i] = rows.of[i].lhs;
+  }
+  for (int i = 0; i < inner.n; i++) {
+    out->inner[i] = inner.of[i].size;
+    out->lhs_inner[i] = inner.of[i].lhs;
+    out->rhs_inner[i] = inner.of[i].other;
+  }
+  out->columns[0] = d->kernel_out;
+  out->rhs_columns[0] = s.rhs[1];
+  return true;
+}
+
+calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                     bool *out_taken)
+{
+  cpu_kernel_conv_desc d;
+  cpu_kernel_dot_desc dot;
+  memcpy(&d, &kernel->desc, sizeof d);
+  *out_taken = describe(&d, &dot);
+  if (!*out_taken) return NULL;
+  const cpu_kernel_desc described = kernel->desc;
+  memset(&kernel->desc, 0, sizeof kernel->desc);
+  memcpy(&kernel->desc, &dot, sizeof dot);
+  calx_status *status = cpu_kernel_dot_new(kernel, pool, false);
+  kernel->desc = described;
+  return status;
+}

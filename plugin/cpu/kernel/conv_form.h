@@ -1,0 +1,47 @@
+// kernel/conv_form: a StableHLO convolution seen as one of oneDNN's three.
+#ifndef CPU_KERNEL_CONV_FORM_H
+#define CPU_KERNEL_CONV_FORM_H
+
+#include "kernel/conv.h"
+
+typedef enum cpu_kernel_conv_kind {
+  CPU_KERNEL_CONV_FORWARD,
+  CPU_KERNEL_CONV_INPUT,    // the gradient by the input
+  CPU_KERNEL_CONV_WEIGHTS,  // the gradient by the weights
+  CPU_KERNEL_CONV_FORMS
+} cpu_kernel_conv_kind;
+
+// Batch or groups, channels, spatial; strides in elements.
+typedef struct cpu_kernel_conv_tensor {
+  int n;
+  int64_t size[6], stride[6];
+} cpu_kernel_conv_tensor;
+
+// The forward convolution whose gradient it is, or that it is.
+typedef struct cpu_kernel_conv_form {
+  cpu_kernel_conv_kind kind;
+  int n;           // spatial dimensions: 1 to 3
+  int64_t groups;  // weights have this dimension first where it is above 1
+  cpu_kernel_conv_tensor src, weights, dst;
+  int64_t stride[3], dilation[3], low[3], high[3];
+  bool turned;         // the kernel must be reversed first,
+  bool turned_dim[3];  // in these
+} cpu_kernel_conv_form;
+
+// False: it is none of this kind, or of sizes that oneDNN is not trusted with.
+bool cpu_kernel_conv_form_of(const cpu_kernel_conv_desc *d,
+                             cpu_kernel_conv_kind kind,
+                             cpu_kernel_conv_form *out);
+
+// The kinds, the likeliest first.
+void cpu_kernel_conv_likely_forms(
+    const cpu_kernel_conv_desc *d,
+    cpu_kernel_conv_kind out[CPU_KERNEL_CONV_FORMS]);
+
+// Adds all of lhs (which 0) or rhs (1) in its own order; `form` not NULL: with
+// the kernel turned as it says.
+void cpu_kernel_conv_view_in_order(const cpu_kernel_conv_desc *d, int which,
+                                   const cpu_kernel_conv_form *form,
+                                   cpu_kernel_view *io);
+
+#endif

@@ -1,0 +1,297 @@
+// kernel/conv_lanes: convolutions with few channels, 16 images at once; see
+// lanes.h.
+//
+// Forward and input gradients take a block of 16 images at a time: its input is
+// transposed into lanes, convolved and transposed back, all in one thread's
+// cache. A gradient by the weights sums over the images, so there all blocks
+// are transposed first, and each row of the result then goes through them.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/conv_lanes.h"
+
+// Beyond these, vectors of channels are full, or the blocks leave the cache.
+#define MOST_CHANNELS 12
+#define MOST_OUTS 64
+#define MOST_BLOCK ((int64_t)1 << 18)  // floats
+#define MOST_ALL ((int64_t)1 << 24)
+
+typedef struct lanes_plan {
+  cpu_kernel_conv_desc d;
+  const cpu_kernel_lanes_loops *loops;
+  cpu_kernel_lanes l;
+  bool gradient;
+  int64_t count, blocks;  // images
+  cpu_kernel_lanes_images x, g,
+      y;  // g: the gradient's kernel; y: the forward's result
+  int64_t w_stride[4], w_first;  // in, out, rows, columns
+  int64_t out_stride[4];         // of the gradient: batch, features, spatial
+  int64_t x_floats, y_floats, g_floats;  // of a block
+  size_t w_at, x_at, y_at;               // in scratch; y_at: g's
+} lanes_plan;
+
+// (outs / OUTS, channels, taps, OUTS), filled up with zeros.
+static void pack_weights(const lanes_plan *p, const float *from, float *to)
+{
+  const cpu_kernel_lanes *l = &p->l;
+  from += p->w_first;
+  for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
+    for (int64_t c = 0; c < l->channels; c++) {
+      for (int64_t t = 0; t < l->taps[0] * l->taps[1]; t++) {
+        const float *at = from + c * p->w_stride[0] +
+                          t / l->taps[1] * p->w_stride[2] +
+                          t % l->taps[1] * p->w_stride[3];
+        for (int64_t i = 0; i < CPU_KERNEL_LANES_OUTS; i++) {
+          *to++ = o + i < l->outs ? at[(o + i) * p->w_stride[1]] : 0;
+        }
+      }
+    }
+  }
+}
+
+// ---- running ----------------------------------------------------------------
+
+typedef struct job {
+  const lanes_plan *p;
+  cpu_threads *pool;
+  const float *lhs, *rhs;
+  float *out, *w, *x, *y;
+} job;
+
+static void run_forward(void *user, int64_t lo, int64_t hi)
+{
+  const job *j = user;
+  const lanes_plan *p = j->p;
+  const int64_t rank = cpu_kernel_rank(j->pool);
+  float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
+  for (int64_t b = lo; b < hi; b++) {
+    cpu_kernel_lanes_pack(&p->x, j->lhs, b, &p->l, x);
+    p->loops->forward(&p->l, x, j->w, y);
+    cpu_kernel_lanes_unpack(&p->y, y, b, j->out);
+  }
+}
+
+// Of each block first x, then g.
+static void run_pack(void *user, int64_t lo, int64_t hi)
+{
+  const job *j = user;
+  const lanes_plan *p = j->p;
+  for (int64_t i = lo; i < hi; i++) {
+    const int64_t b = i / 2;
+    if (i % 2 == 0) {
+      cpu_kernel_lanes_pack(&p->x, j->lhs, b, &p->l, j->x + b * p->x_floats);
+    } else {
+      cpu_kernel_lanes_pack(&p->g, j->rhs, b, NULL, j->y + b * p->g_floats);
+    }
+  }
+}
+
+// Items: out features by GRADS, channels, rows of the result.
+static void run_gradient(void *user, int64_t lo, int64_t hi)
+{
+  const job *j = user;
+  const lanes_plan *p = j->p;
+  const cpu_kernel_lanes *l = &p->l;
+  const int64_t plane = l->in[0] * l->width * CPU_KERNEL_LANES;
+  const int64_t taps = l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+  float sums[CPU_KERNEL_LANES_GRADS * MOST_OUTS];
+  for (int64_t i = lo; i < hi; i++) {
+    const int64_t row = i % l->results[0];
+    const int64_t c = i / l->results[0] % l->channels;
+    const int64_t o = i / l->results[0] / l->channels * CPU_KERNEL_LANES_GRADS;
+    p->loops->gradient(l, p->blocks, j->x + c * plane, p->x_floats,
+                       j->y + o * taps, p->g_floats, row, sums);
+    for (int64_t k = 0; k < CPU_KERNEL_LANES_GRADS && o + k < l->outs; k++) {
+      float *to = j->out + c * p->out_stride[0] + (o + k) * p->out_stride[1] +
+                  row * p->out_stride[2];
+      for (int64_t u = 0; u < l->results[1]; u++) {
+        to[u * p->out_stride[3]] = sums[k * l->results[1] + u];
+      }
+    }
+  }
+}
+
+static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
+                              const void *lhs, const void *rhs, void *out,
+                              unsigned char *scratch)
+{
+  const lanes_plan *p = kernel->plan;
+  const cpu_kernel_lanes *l = &p->l;
+  job j = { p, pool, lhs, rhs, out, NULL, NULL, NULL };
+  j.w = (float *)(scratch + p->w_at);
+  j.x = (float *)(scratch + p->x_at);
+  j.y = (float *)(scratch + p->y_at);
+  if (!p->gradient) {
+    pack_weights(p, rhs, j.w);
+    cpu_threads_for(pool, p->blocks, 1, run_forward, &j);
+    return NULL;
+  }
+  // The planes that fill the out features up stay zero.
+  const int64_t full = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+  for (int64_t b = 0; b < p->blocks; b++) {
+    memset(j.y + b * p->g_floats + full, 0,
+           sizeof(float) * (size_t)(p->g_floats - full));
+  }
+  cpu_threads_for(pool, 2 * p->blocks, 2, run_pack, &j);
+  const int64_t outs =
+      (l->outs + CPU_KERNEL_LANES_GRADS - 1) / CPU_KERNEL_LANES_GRADS;
+  cpu_threads_for(pool, outs * l->channels * l->results[0], 1, run_gradient,
+                  &j);
+  return NULL;
+}
+
+// ---- making -----------------------------------------------------------------
+
+static void plan_images(lanes_plan *p)
+{
+  const cpu_kernel_conv_desc *d = &p->d;
+  cpu_kernel_conv_strides s;
+  cpu_kernel_conv_strides_of(d, &s);
+  const int lane = p->gradient ? 1 : 0;
+  cpu_kernel_lanes *l = &p->l;
+  l->channels = p->gradient ? d->batch : d->features;
+  l->outs = d->kernel_out;
+  p->count = p->gradient ? d->features : d->batch;
+  p->blocks = (p->count + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
+  p->x = (cpu_kernel_lanes_images){ .count = p->count,
+                                    .channels = l->channels,
+                                    .rows = l->in[0],
+                                    .columns = l->in[1],
+                                    .lane = s.lhs[lane],
+                                    .channel = s.lhs[1 - lane],
+                                    .row = cpu_kernel_lanes_stride(d, s.lhs, 0),
+                                    .column =
+                                        cpu_kernel_lanes_stride(d, s.lhs, 1) };
+  p->y = (cpu_kernel_lanes_images){ .count = p->count,
+                                    .channels = l->outs,
+                                    .rows = l->results[0],
+                                    .columns = l->results[1],
+                                    .lane = s.out[0],
+                                    .channel = s.out[1],
+                                    .row = cpu_kernel_lanes_stride(d, s.out, 0),
+                                    .column =
+                                        cpu_kernel_lanes_stride(d, s.out, 1) };
+  p->w_stride[0] = s.rhs[0];
+  p->w_stride[1] = s.rhs[1];
+  p->out_stride[0] = s.out[0];
+  p->out_stride[1] = s.out[1];
+  for (int64_t i = 0; i < 2; i++) {
+    const int64_t at = i - 2 + d->n_dims;
+    const int64_t stride = cpu_kernel_lanes_stride(d, s.rhs, i);
+    const bool turned = at >= 0 && d->dims[at].reversed != 0;
+    if (turned) p->w_first += (l->taps[i] - 1) * stride;
+    p->w_stride[2 + i] = turned ? -stride : stride;
+    p->out_stride[2 + i] = cpu_kernel_lanes_stride(d, s.out, i);
+  }
+  p->g = (cpu_kernel_lanes_images){ .count = p->count,
+                                    .channels = l->outs,
+                                    .rows = l->taps[0],
+                                    .columns = l->taps[1],
+                                    .lane = s.rhs[0],
+                                    .channel = s.rhs[1],
+                                    .row = p->w_stride[2],
+                                    .column = p->w_stride[3],
+                                    .first = p->w_first };
+}
+
+// Checked before anything is multiplied: a description can say any size.
+static bool is_small(const cpu_kernel_conv_desc *d)
+{
+  if (d->lhs_type != CX_HLO_F32 || d->rhs_type != CX_HLO_F32 ||
+      d->out_type != CX_HLO_F32 || d->feature_groups != 1 ||
+      d->batch_groups != 1 || d->n_dims < 1 || d->n_dims > 2 ||
+      d->batch > 1 << 20 || d->features > 1 << 20 ||
+      d->kernel_out > MOST_OUTS) {
+    return false;
+  }
+  return cpu_kernel_lanes_are_near(d);
+}
+
+// Whether the weights' gradient it is: as in cpu_kernel_conv_likely_forms.
+static bool is_gradient(const cpu_kernel_conv_desc *d)
+{
+  return d->features_at == 0 && d->batch_at != 0;
+}
+
+static bool is_suited(const lanes_plan *p, int threads)
+{
+  const cpu_kernel_lanes *l = &p->l;
+  if (p->count < CPU_KERNEL_LANES || l->channels > 2 * MOST_CHANNELS ||
+      (l->channels > MOST_CHANNELS && l->outs > MOST_CHANNELS) ||
+      p->x_floats > MOST_BLOCK || p->y_floats > MOST_BLOCK ||
+      p->g_floats > MOST_BLOCK) {
+    return false;
+  }
+  if (p->gradient) {
+    return l->results[1] <= MOST_OUTS &&
+           p->blocks * (p->x_floats + p->g_floats) <= MOST_ALL;
+  }
+  return p->blocks >= threads || 2 * p->blocks > threads;
+}
+
+static double fill(int64_t n, int64_t of)
+{
+  return (double)n / (double)((n + of - 1) / of * of);
+}
+
+bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
+{
+  const bool gradient = is_gradient(d);
+  const int64_t images = gradient ? d->features : d->batch;
+  const double ours = fill(images, CPU_KERNEL_LANES) *
+                      fill(d->kernel_out, gradient ? CPU_KERNEL_LANES_GRADS
+                                                   : CPU_KERNEL_LANES_OUTS);
+  double theirs = fill(d->kernel_out, CPU_KERNEL_LANES);
+  if (gradient) theirs *= fill(d->batch, CPU_KERNEL_LANES);
+  return theirs <= 0.75 * ours;
+}
+
+calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
+{
+  *out_taken = false;
+  cpu_kernel_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  if (!is_small(&d)) return NULL;
+  lanes_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  p->d = d;
+  p->loops = cpu_kernel_lanes_get();
+  p->gradient = is_gradient(&d);
+  cpu_kernel_lanes_of(&d, &p->l);
+  plan_images(p);
+  const cpu_kernel_lanes *l = &p->l;
+  const int64_t taps = l->taps[0] * l->taps[1];
+  const int64_t results = l->results[0] * l->results[1];
+  const int64_t full = (l->outs + CPU_KERNEL_LANES_GRADS - 1) /
+                       CPU_KERNEL_LANES_GRADS * CPU_KERNEL_LANES_GRADS;
+  p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
+  if (p->gradient) {
+    p->g_floats = full * taps * CPU_KERNEL_LANES;
+  } else {
+    p->y_floats = l->outs * results * CPU_KERNEL_LANES;
+  }
+  if (!is_suited(p, kernel->threads)) {
+    cx_free(p);
+    return NULL;
+  }
+  const int64_t outs =
+      (l->outs + CPU_KERNEL_LANES_OUTS - 1) / CPU_KERNEL_LANES_OUTS;
+  const int64_t w =
+      p->gradient ? 0 : outs * l->channels * taps * CPU_KERNEL_LANES_OUTS;
+  const int64_t copies = p->gradient ? p->blocks : kernel->threads;
+  kernel->scratch = 0;
+  p->w_at = cpu_kernel_reserve(kernel, sizeof(float) * (size_t)w);
+  p->x_at = cpu_kernel_reserve(kernel,
+                               sizeof(float) * (size_t)(p->x_floats * copies));
+  p->y_at = cpu_kernel_reserve(
+      kernel, sizeof(float) *
+                  (size_t)((p->gradient ? p->g_floats : p->y_floats) * copies));
+  kernel->plan = p;
+  kernel->free_plan = cx_free;
+  kernel->run = run_lanes;
+  snprintf(kernel->name, sizeof kernel->name, "%s of 16 images at once",
+           p->gradient ? "weight gradient" : "convolution");
+  *out_taken = true;
+  return NULL;
+}

@@ -1,0 +1,35 @@
+// kernel/conv_lanes: tensors with 16 lanes, for the convolutions that use
+// them.
+#ifndef CPU_KERNEL_CONV_LANES_H
+#define CPU_KERNEL_CONV_LANES_H
+
+#include "kernel/conv.h"
+#include "kernel/lanes.h"
+
+// A tensor seen as channels of images; `count` of them are spread over lanes,
+// 16 in a block. Strides in elements.
+typedef struct cpu_kernel_lanes_images {
+  int64_t count;
+  int64_t channels, rows, columns;
+  int64_t lane, channel, row, column;
+  int64_t first;  // the offset of the first element
+} cpu_kernel_lanes_images;
+
+// A block into (channels, rows, width, 16): columns l->hole apart from l->low
+// on, zeros between and around them; l NULL: (channels, rows, columns, 16).
+// Lanes that do not exist are zero.
+void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
+                           int64_t block, const cpu_kernel_lanes *l, float *to);
+// (channels, rows, columns, 16) into a block of the tensor.
+void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
+                             const float *from, int64_t block, float *to);
+
+// Whether it has one or two spatial dimensions of moderate sizes.
+bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
+// Their numbers; not channels and outs.
+void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);
+// Of rows (0) or columns (1); of one dimension the rows have none.
+int64_t cpu_kernel_lanes_stride(const cpu_kernel_conv_desc *d,
+                                const int64_t *strides, int64_t i);
+
+#endif

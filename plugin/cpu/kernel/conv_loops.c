@@ -1,0 +1,358 @@
+// kernel/conv_loops: any convolution of any type as matrix products of our
+// own.
+//
+// The operands are first gathered into the type that is computed in: lhs as
+// (batch, spatial, features), the kernel as (spatial, in, out), its reversed
+// dimensions turned. Then each block of results is
+//   (results, taps) * (taps, out features)
+// where a tap is a position of the kernel and an input feature; the left
+// matrix, the patches, is made block by block, so that it stays in the cache.
+// Padding and the holes of a dilated input are zeros in it.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/conv.h"
+#include "kernel/gemm.h"
+
+#define BLOCK_ROWS 64
+#define BLOCK_TAPS 512
+
+typedef struct loops_plan {
+  cpu_kernel_conv_desc d;
+  cpu_kernel_math math;
+  bool complex;
+  bool imaginary[2];
+  cpu_kernel_view lhs, rhs,
+      out;               // out: from (batch, spatial, features) to its order
+  bool permuted;         // the result's order is another
+  int64_t points, taps;  // results of an image; taps of a group
+  int64_t rows;          // results of a group
+  size_t plane[3], at[3];
+  size_t turned_at, turned_plane;  // the result in its own order
+  size_t block_at, block_bytes, patch_bytes;
+} loops_plan;
+
+// ---- planning ---------------------------------------------------------------
+
+static void plan_views(loops_plan *p)
+{
+  const cpu_kernel_conv_desc *d = &p->d;
+  const int n = (int)d->n_dims;
+  cpu_kernel_conv_strides s;
+  cpu_kernel_conv_strides_of(d, &s);
+  p->lhs.type = (cx_hlo_elem)d->lhs_type;
+  cpu_kernel_view_add(&p->lhs, d->batch, s.lhs[0]);
+  for (int i = 0; i < n; i++)
+    cpu_kernel_view_add(&p->lhs, d->dims[i].in, s.lhs[2 + i]);
+  cpu_kernel_view_add(&p->lhs, d->features, s.lhs[1]);
+
+  p->rhs.type = (cx_hlo_elem)d->rhs_type;
+  for (int i = 0; i < n; i++) {
+    const int64_t size = d->dims[i].kernel, stride = s.rhs[2 + i];
+    if (d->dims[i].reversed) p->rhs.first += (size - 1) * stride;
+    cpu_kernel_view_add(&p->rhs, size, d->dims[i].reversed ? -stride : stride);
+  }
+  cpu_kernel_view_add(&p->rhs, d->kernel_in, s.rhs[0]);
+  cpu_kernel_view_add(&p->rhs, d->kernel_out, s.rhs[1]);
+}
+
+// The computed order's strides, listed in the result's own order.
+static void plan_result(loops_plan *p)
+{
+  static const cx_hlo_elem as[CPU_KERNEL_MATH_COUNT] = { CX_HLO_F32, CX_HLO_F64,
+                                                         CX_HLO_UI32,
+                                                         CX_HLO_UI64 };
+  const cpu_kernel_conv_desc *d = &p->d;
+  int64_t sizes[CPU_KERNEL_CONV_DIMS + 2], lhs[CPU_KERNEL_CONV_DIMS + 2],
+      rhs[CPU_KERNEL_CONV_DIMS + 2], from[CPU_KERNEL_CONV_DIMS + 2];
+  cpu_kernel_conv_sizes_of(d, lhs, rhs, sizes);
+  int64_t stride = sizes[1];
+  from[1] = 1;
+  for (int64_t i = d->n_dims; i-- > 0;) {
+    from[2 + i] = stride;
+    stride *= sizes[2 + i];
+  }
+  from[0] = stride;
+  p->out.type = as[p->math];
+  for (int64_t position = 0; position < d->n_dims + 2; position++) {
+    if (d->out_batch_at == position)
+      cpu_kernel_view_add(&p->out, sizes[0], from[0]);
+    if (d->out_features_at == position) {
+      cpu_kernel_view_add(&p->out, sizes[1], from[1]);
+    }
+    for (int64_t i = 0; i < d->n_dims; i++) {
+      if (d->dims[i].at[2] != position) continue;
+      cpu_kernel_view_add(&p->out, sizes[2 + i], from[2 + i]);
+    }
+  }
+  p->permuted = p->out.n > 1 || (p->out.n == 1 && p->out.stride[0] != 1);
+}
+
+static size_t plane_bytes(const loops_plan *p, size_t elements)
+{
+  return (elements * cpu_kernel_math_bytes(p->math) + 63) / 64 * 64;
+}
+
+static void plan_scratch(cpu_kernel *kernel, loops_plan *p)
+{
+  const int64_t types[3] = { p->d.lhs_type, p->d.rhs_type, p->d.out_type };
+  for (int t = 0; t < 3; t++) {
+    const size_t bytes = cx_hlo_elem_bytes((cx_hlo_elem)types[t]);
+    p->plane[t] = plane_bytes(p, kernel->bytes[t] / bytes);
+    const bool two = t == 2 ? p->complex : p->imaginary[t];
+    p->at[t] = cpu_kernel_reserve(kernel, two ? 2 * p->plane[t] : p->plane[t]);
+  }
+  if (p->permuted) {
+    p->turned_plane = p->plane[2];
+    p->turned_at = cpu_kernel_reserve(
+        kernel, p->complex ? 2 * p->turned_plane : p->turned_plane);
+  }
+  const int64_t taps = p->taps < BLOCK_TAPS ? p->taps : BLOCK_TAPS;
+  p->patch_bytes = plane_bytes(p, (size_t)(BLOCK_ROWS * taps));
+  p->block_bytes =
+      p->patch_bytes +
+      cpu_kernel_gemm_panels(p->math, BLOCK_ROWS, p->d.kernel_out, taps);
+  p->block_at =
+      cpu_kernel_reserve(kernel, p->block_bytes * (size_t)kernel->threads);
+}
+
+// ---- running ----------------------------------------------------------------
+
+typedef struct pass {
+  const loops_plan *p;
+  cpu_threads *pool;
+  const unsigned char *lhs, *rhs;
+  unsigned char *out, *blocks;
+  cpu_kernel_gemm_mode mode;
+} pass;
+
+// Where in an image the tap meets the result, in elements; -1: in no element.
+static int64_t find_element(const cpu_kernel_conv_desc *d,
+                            const int64_t *result, const int64_t *tap)
+{
+  int64_t at = 0;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const cpu_kernel_conv_dim *s = &d->dims[i];
+    const int64_t x =
+        result[i] * s->stride + tap[i] * s->kernel_dilation - s->low;
+    if (x < 0 || x > (s->in - 1) * s->in_dilation) return -1;
+    if (s->in_dilation != 1 && x % s->in_dilation != 0) return -1;
+    at = at * s->in + x / s->in_dilation;
+  }
+  return at;
+}
+
+static void step(const cpu_kernel_conv_desc *d, int64_t *index, bool of_kernel)
+{
+  for (int64_t i = d->n_dims; i-- > 0;) {
+    const int64_t size = of_kernel ? d->dims[i].kernel : d->dims[i].out;
+    if (++index[i] < size) return;
+    index[i] = 0;
+  }
+}
+
+static void set_index(const cpu_kernel_conv_desc *d, int64_t *index, int64_t at,
+                      bool of_kernel)
+{
+  for (int64_t i = d->n_dims; i-- > 0;) {
+    const int64_t size = of_kernel ? d->dims[i].kernel : d->dims[i].out;
+    index[i] = at % size;
+    at /= size;
+  }
+}
+
+// One row of patches: taps [lo, hi) of one result. `image` is (spatial,
+// features), at the group's first feature.
+static void fill_row(const loops_plan *p, const unsigned char *image,
+                     const int64_t *result, int64_t lo, int64_t hi,
+                     unsigned char *to)
+{
+  const cpu_kernel_conv_desc *d = &p->d;
+  const int64_t bytes = (int64_t)cpu_kernel_math_bytes(p->math);
+  int64_t tap[CPU_KERNEL_CONV_DIMS] = { 0 };
+  set_index(d, tap, lo / d->kernel_in, true);
+  while (lo < hi) {
+    const int64_t feature = lo % d->kernel_in;
+    int64_t n = d->kernel_in - feature;
+    if (n > hi - lo) n = hi - lo;
+    const int64_t at = find_element(d, result, tap);
+    if (at < 0) {
+      memset(to, 0, (size_t)(n * bytes));
+    } else {
+      memcpy(to, image + (at * d->features + feature) * bytes,
+             (size_t)(n * bytes));
+    }
+    to += n * bytes;
+    lo += n;
+    step(d, tap, true);
+  }
+}
+
+// Results [row, row + rows) of a group, over all of its taps.
+static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
+{
+  const loops_plan *p = q->p;
+  const cpu_kernel_conv_desc *d = &p->d;
+  const int64_t bytes = (int64_t)cpu_kernel_math_bytes(p->math);
+  const size_t rank = (size_t)cpu_kernel_rank(q->pool);
+  unsigned char *patches = q->blocks + rank * p->block_bytes;
+  int64_t image_size = d->features;
+  for (int64_t i = 0; i < d->n_dims; i++) image_size *= d->dims[i].in;
+  const int64_t groups = d->feature_groups * d->batch_groups;
+  const int64_t out_each = d->kernel_out / groups;
+  for (int64_t lo = 0; lo < p->taps; lo += BLOCK_TAPS) {
+    const int64_t hi = lo + BLOCK_TAPS < p->taps ? lo + BLOCK_TAPS : p->taps;
+    for (int64_t r = 0; r < rows; r++) {
+      int64_t image = (row + r) / p->points,
+              result[CPU_KERNEL_CONV_DIMS] = { 0 };
+      set_index(d, result, (row + r) % p->points, false);
+      int64_t feature = 0;
+      if (d->batch_groups > 1) {
+        image += group * (d->batch / d->batch_groups);
+      } else {
+        feature = group * d->kernel_in;
+      }
+      fill_row(p, q->lhs + (image * image_size + feature) * bytes, result, lo,
+               hi, patches + r * (hi - lo) * bytes);
+    }
+    const cpu_kernel_gemm g = {
+      .m = rows,
+      .n = out_each,
+      .k = hi - lo,
+      .a = patches,
+      .a_row = hi - lo,
+      .a_column = 1,
+      .b = q->rhs + (lo * d->kernel_out + group * out_each) * bytes,
+      .b_row = d->kernel_out,
+      .b_column = 1,
+      .c = q->out + (row * d->kernel_out + group * out_each) * bytes,
+      .ldc = d->kernel_out,
+      .mode = lo != 0 && q->mode == CPU_KERNEL_GEMM_SET ? CPU_KERNEL_GEMM_ADD
+                                                        : q->mode,
+    };
+    cpu_kernel_gemm_run(p->math, &g, patches + p->patch_bytes);
+  }
+}
+
+static void run_blocks(void *user, int64_t lo, int64_t hi)
+{
+  const pass *q = user;
+  const int64_t each = (q->p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  for (int64_t i = lo; i < hi; i++) {
+    const int64_t row = i % each * BLOCK_ROWS;
+    const int64_t left = q->p->rows - row;
+    run_block(q, i / each, row, left < BLOCK_ROWS ? left : BLOCK_ROWS);
+  }
+}
+
+static void run_pass(pass *q)
+{
+  const loops_plan *p = q->p;
+  const int64_t groups = p->d.feature_groups * p->d.batch_groups;
+  const int64_t blocks = (p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  cpu_threads_for(q->pool, groups * blocks, 1, run_blocks, q);
+}
+
+static void run_complex(const loops_plan *p, pass *q)
+{
+  const unsigned char *lhs = q->lhs, *rhs = q->rhs;
+  unsigned char *out = q->out;
+  run_pass(q);
+  if (p->imaginary[0] && p->imaginary[1]) {
+    q->lhs = lhs + p->plane[0];
+    q->rhs = rhs + p->plane[1];
+    q->mode = CPU_KERNEL_GEMM_SUB;
+    run_pass(q);
+  }
+  q->out = out + p->plane[2];
+  memset(q->out, 0, p->plane[2]);
+  q->mode = CPU_KERNEL_GEMM_ADD;
+  if (p->imaginary[1]) {
+    q->lhs = lhs;
+    q->rhs = rhs + p->plane[1];
+    run_pass(q);
+  }
+  if (p->imaginary[0]) {
+    q->lhs = lhs + p->plane[0];
+    q->rhs = rhs;
+    run_pass(q);
+  }
+}
+
+static void gather_planes(const loops_plan *p, const cpu_kernel_view *view,
+                          bool imaginary, const void *from, unsigned char *to,
+                          size_t plane, cpu_threads *pool)
+{
+  cpu_kernel_view v = *view;
+  cpu_kernel_view_gather(&v, from, p->math, to, pool);
+  if (!imaginary) return;
+  v.imaginary = true;
+  cpu_kernel_view_gather(&v, from, p->math, to + plane, pool);
+}
+
+static calx_status *run_loops(const cpu_kernel *kernel, cpu_threads *pool,
+                              const void *lhs, const void *rhs, void *out,
+                              unsigned char *scratch)
+{
+  const loops_plan *p = kernel->plan;
+  gather_planes(p, &p->lhs, p->imaginary[0], lhs, scratch + p->at[0],
+                p->plane[0], pool);
+  gather_planes(p, &p->rhs, p->imaginary[1], rhs, scratch + p->at[1],
+                p->plane[1], pool);
+  pass q = { .p = p,
+             .pool = pool,
+             .lhs = scratch + p->at[0],
+             .rhs = scratch + p->at[1],
+             .out = scratch + p->at[2],
+             .blocks = scratch + p->block_at,
+             .mode = CPU_KERNEL_GEMM_SET };
+  if (p->complex) {
+    run_complex(p, &q);
+  } else {
+    run_pass(&q);
+  }
+  const unsigned char *re = scratch + p->at[2];
+  const unsigned char *im = re + p->plane[2];
+  const cx_hlo_elem type = (cx_hlo_elem)p->d.out_type;
+  if (p->permuted) {
+    unsigned char *turned = scratch + p->turned_at;
+    cpu_kernel_view_gather(&p->out, re, p->math, turned, pool);
+    if (p->complex) {
+      cpu_kernel_view_gather(&p->out, im, p->math, turned + p->turned_plane,
+                             pool);
+    }
+    re = turned;
+    im = turned + p->turned_plane;
+  }
+  const size_t n = kernel->bytes[2] / cx_hlo_elem_bytes(type);
+  cpu_kernel_math_store(p->math, re, im, type, out, (int64_t)n, pool);
+  return NULL;
+}
+
+calx_status *cpu_kernel_conv_loops_new(cpu_kernel *kernel)
+{
+  loops_plan *p = cx_calloc(1, sizeof *p);
+  if (p == NULL) return cx_out_of_memory();
+  kernel->plan = p;
+  kernel->free_plan = cx_free;
+  kernel->run = run_loops;
+  memcpy(&p->d, &kernel->desc, sizeof p->d);
+  const cpu_kernel_conv_desc *d = &p->d;
+  (void)cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
+                           (cx_hlo_elem)d->out_type, &p->math, &p->complex);
+  p->imaginary[0] = cx_hlo_elem_is_complex((cx_hlo_elem)d->lhs_type);
+  p->imaginary[1] = cx_hlo_elem_is_complex((cx_hlo_elem)d->rhs_type);
+  p->points = 1;
+  p->taps = d->kernel_in;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    p->points *= d->dims[i].out;
+    p->taps *= d->dims[i].kernel;
+  }
+  p->rows = d->batch / d->batch_groups * p->points;
+  plan_views(p);
+  plan_result(p);
+  plan_scratch(kernel, p);
+  snprintf(kernel->name, sizeof kernel->name, "convolution loops");
+  return NULL;
+}

@@ -1,0 +1,571 @@
+// kernel/conv_onednn: f32 convolutions (bf16 and f16 widened) on oneDNN.
+//
+// A StableHLO convolution may be any of oneDNN's three: forward; with a dilated
+// input, the gradient by the input of a convolution of that stride; with a
+// dilated kernel and batch and features exchanged, the gradient by the weights.
+// conv_form.c finds which ones it can be. Each may run in several layouts:
+// the operands where they are, channels last, or what oneDNN likes best, copied
+// in and out inside the kernel. What is fastest is not what oneDNN's `any`
+// says, so the candidates are timed where there is time for it; else a rule
+// chooses. oneDNN's reference implementations are never taken.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/conv.h"
+#include "kernel/conv_form.h"
+#include "kernel/onednn.h"
+
+// The tensors by oneDNN's names.
+enum { SRC, WEIGHTS, DST, N_TENSORS };
+
+typedef enum layout {
+  AS_GIVEN,   // images where they are
+  LAST,       // images with channels last
+  ANY,        // as oneDNN chooses
+  WINOGRAD,   // the same for its Winograd algorithm
+  ALL_GIVEN,  // images and weights where they are
+  N_LAYOUTS
+} layout;
+
+typedef struct primitive {
+  dnnl_primitive_t p;
+  size_t scratch;  // bytes
+} primitive;
+
+typedef struct onednn_plan {
+  const cpu_kernel_onednn *dnnl;
+  cpu_kernel_conv_desc d;
+  cpu_kernel_conv_form form;
+  primitive conv;
+  dnnl_memory_desc_t given[N_TENSORS], used[N_TENSORS];
+  primitive reorder[N_TENSORS];  // in or out; p NULL: none
+  // Operands that are widened or turned first, and a result that is rounded.
+  bool gathered[2], stored;
+  cpu_kernel_view view[2];
+  size_t gathered_at[2], stored_at;
+  size_t used_at[N_TENSORS], scratch_at;
+} onednn_plan;
+
+// Which of lhs, rhs, result is which of oneDNN's.
+static const int role_of[3][3] = {
+  [CPU_KERNEL_CONV_FORWARD] = { SRC, WEIGHTS, DST },
+  [CPU_KERNEL_CONV_INPUT] = { DST, WEIGHTS, SRC },
+  [CPU_KERNEL_CONV_WEIGHTS] = { SRC, DST, WEIGHTS },
+};
+
+static void free_plan(void *user)
+{
+  onednn_plan *p = user;
+  if (p->conv.p != NULL) (void)p->dnnl->primitive_destroy(p->conv.p);
+  for (int t = 0; t < N_TENSORS; t++) {
+    if (p->reorder[t].p != NULL) {
+      (void)p->dnnl->primitive_destroy(p->reorder[t].p);
+    }
+  }
+  cx_free(p);
+}
+
+// ---- making -----------------------------------------------------------------
+
+static bool describe_given(onednn_plan *p)
+{
+  const cpu_kernel_conv_form *f = &p->form;
+  const cpu_kernel_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights,
+                                                 &f->dst };
+  for (int i = 0; i < N_TENSORS; i++) {
+    dnnl_dims_t dims, strides;
+    for (int k = 0; k < t[i]->n; k++) {
+      dims[k] = t[i]->size[k];
+      strides[k] = t[i]->stride[k];
+    }
+    if (p->dnnl->memory_desc_init_by_strides(
+            &p->given[i], t[i]->n, dims, dnnl_f32, strides) != dnnl_success) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool describe_wanted(const onednn_plan *p, layout l,
+                            dnnl_memory_desc_t wanted[N_TENSORS])
+{
+  static const dnnl_format_tag_t last[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
+  const cpu_kernel_conv_form *f = &p->form;
+  const cpu_kernel_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights,
+                                                 &f->dst };
+  for (int i = 0; i < N_TENSORS; i++) {
+    bool weights = i == WEIGHTS;
+    if (l == ALL_GIVEN || (l == AS_GIVEN && !weights)) {
+      wanted[i] = p->given[i];
+      continue;
+    }
+    dnnl_format_tag_t tag =
+        l == LAST && !weights ? last[t[i]->n - 3] : dnnl_format_tag_any;
+    dnnl_dims_t dims;
+    for (int k = 0; k < t[i]->n; k++) dims[k] = t[i]->size[k];
+    if (p->dnnl->memory_desc_init_by_tag(&wanted[i], t[i]->n, dims, dnnl_f32,
+                                         tag) != dnnl_success) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_good(const onednn_plan *p, const char *name)
+{
+  if (strstr(name, "ref") != NULL) return false;
+  const cpu_kernel_conv_form *f = &p->form;
+  bool depthwise = f->groups > 1 && f->weights.size[2] == 1;
+  return !depthwise || strstr(name, "gemm") == NULL;
+}
+
+static size_t scratch_of(const cpu_kernel_onednn *d, dnnl_primitive_desc_t pd)
+{
+  const dnnl_memory_desc_t *md =
+      d->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+  return md == NULL ? 0 : d->memory_desc_get_size(md);
+}
+
+static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
+                           const dnnl_memory_desc_t w[N_TENSORS],
+                           cpu_kernel_conv_kind kind,
+                           dnnl_convolution_desc_t *out)
+{
+  const cpu_kernel_conv_form *f = &p->form;
+  const cpu_kernel_onednn *d = p->dnnl;
+  dnnl_dims_t stride, dilation, low, high;
+  for (int i = 0; i < f->n; i++) {
+    stride[i] = f->stride[i];
+    dilation[i] = f->dilation[i] - 1;
+    low[i] = f->low[i];
+    high[i] = f->high[i];
+  }
+  dnnl_status_t s;
+  if (kind == CPU_KERNEL_CONV_FORWARD) {
+    s = d->dilated_convolution_forward_desc_init(
+        out, dnnl_forward_training, algorithm, &w[SRC], &w[WEIGHTS], NULL,
+        &w[DST], stride, dilation, low, high);
+  } else if (kind == CPU_KERNEL_CONV_INPUT) {
+    s = d->dilated_convolution_backward_data_desc_init(
+        out, algorithm, &w[SRC], &w[WEIGHTS], &w[DST], stride, dilation, low,
+        high);
+  } else {
+    s = d->dilated_convolution_backward_weights_desc_init(
+        out, algorithm, &w[SRC], &w[WEIGHTS], NULL, &w[DST], stride, dilation,
+        low, high);
+  }
+  return s == dnnl_success;
+}
+
+// The convolution's primitive, and the layouts that it settled on.
+static bool make_conv(onednn_plan *p, layout l, dnnl_primitive_attr_t attr,
+                      char *name, size_t name_bytes)
+{
+  static const dnnl_query_t queries[3][N_TENSORS] = {
+    { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
+    { dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md },
+    { dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md },
+  };
+  const cpu_kernel_onednn *d = p->dnnl;
+  const cpu_kernel_conv_kind kind = p->form.kind;
+  const dnnl_alg_kind_t algorithm =
+      l == WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+  dnnl_memory_desc_t wanted[N_TENSORS];
+  dnnl_convolution_desc_t forward, operation;
+  dnnl_primitive_desc_t hint = NULL, pd = NULL;
+  bool made =
+      describe_wanted(p, l, wanted) &&
+      init_operation(p, algorithm, wanted, CPU_KERNEL_CONV_FORWARD, &forward) &&
+      d->primitive_desc_create(&hint, &forward, attr, d->engine, NULL) ==
+          dnnl_success;
+  if (made && kind != CPU_KERNEL_CONV_FORWARD) {
+    made = init_operation(p, algorithm, wanted, kind, &operation) &&
+           d->primitive_desc_create(&pd, &operation, attr, d->engine, hint) ==
+               dnnl_success;
+  }
+  dnnl_primitive_desc_t it = pd != NULL ? pd : hint;
+  const char *implementation = "ref";
+  if (made) {
+    (void)d->primitive_desc_query(it, dnnl_query_impl_info_str, 0,
+                                  &implementation);
+    made = is_good(p, implementation) &&
+           d->primitive_create(&p->conv.p, it) == dnnl_success;
+  }
+  if (made) {
+    snprintf(name, name_bytes, "%s", implementation);
+    p->conv.scratch = scratch_of(d, it);
+    for (int t = 0; t < N_TENSORS; t++) {
+      p->used[t] = *d->primitive_desc_query_md(it, queries[kind][t], 0);
+    }
+  }
+  if (pd != NULL) (void)d->primitive_desc_destroy(pd);
+  if (hint != NULL) (void)d->primitive_desc_destroy(hint);
+  return made;
+}
+
+static bool make_reorder(onednn_plan *p, int t, bool is_result,
+                         dnnl_primitive_attr_t attr)
+{
+  const cpu_kernel_onednn *d = p->dnnl;
+  if (d->memory_desc_equal(&p->given[t], &p->used[t])) return true;
+  const dnnl_memory_desc_t *from = is_result ? &p->used[t] : &p->given[t];
+  const dnnl_memory_desc_t *to = is_result ? &p->given[t] : &p->used[t];
+  dnnl_primitive_desc_t pd = NULL;
+  if (d->reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine,
+                                       attr) != dnnl_success) {
+    return false;
+  }
+  bool made = d->primitive_create(&p->reorder[t].p, pd) == dnnl_success;
+  p->reorder[t].scratch = scratch_of(d, pd);
+  (void)d->primitive_desc_destroy(pd);
+  return made;
+}
+
+// An operand in f32 in its own order, with the kernel's taps turned where the
+// form wants it.
+static void plan_gathers(onednn_plan *p)
+{
+  const cpu_kernel_conv_desc *d = &p->d;
+  const int64_t types[2] = { d->lhs_type, d->rhs_type };
+  for (int i = 0; i < 2; i++) {
+    const bool turned = i == 1 && p->form.turned;
+    p->gathered[i] = types[i] != CX_HLO_F32 || turned;
+    if (!p->gathered[i]) continue;
+    p->view[i].type = (cx_hlo_elem)types[i];
+    cpu_kernel_conv_view_in_order(d, i, turned ? &p->form : NULL, &p->view[i]);
+  }
+  p->stored = d->out_type != CX_HLO_F32;
+}
+
+static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
+{
+  const cpu_kernel_onednn *d = p->dnnl;
+  const int *role = role_of[p->form.kind];
+  kernel->scratch = 0;
+  for (int i = 0; i < 2; i++) {
+    if (!p->gathered[i]) continue;
+    p->gathered_at[i] =
+        cpu_kernel_reserve(kernel, d->memory_desc_get_size(&p->given[role[i]]));
+  }
+  if (p->stored) {
+    p->stored_at =
+        cpu_kernel_reserve(kernel, d->memory_desc_get_size(&p->given[role[2]]));
+  }
+  size_t scratch = p->conv.scratch;
+  for (int t = 0; t < N_TENSORS; t++) {
+    if (p->reorder[t].p == NULL) continue;
+    p->used_at[t] =
+        cpu_kernel_reserve(kernel, d->memory_desc_get_size(&p->used[t]));
+    if (p->reorder[t].scratch > scratch) scratch = p->reorder[t].scratch;
+  }
+  p->scratch_at = cpu_kernel_reserve(kernel, scratch);
+}
+
+// ---- running ----------------------------------------------------------------
+
+static dnnl_status_t execute(const onednn_plan *p, dnnl_primitive_t what, int n,
+                             const dnnl_memory_desc_t *const md[],
+                             void *const at[], const int names[])
+{
+  const cpu_kernel_onednn *d = p->dnnl;
+  dnnl_exec_arg_t args[4] = { { 0, NULL } };
+  dnnl_status_t status = dnnl_success;
+  int made = 0;
+  for (; made < n && status == dnnl_success; made++) {
+    args[made].arg = names[made];
+    status =
+        d->memory_create(&args[made].memory, md[made], d->engine, at[made]);
+    if (status != dnnl_success) break;
+  }
+  if (status == dnnl_success) {
+    status = d->primitive_execute(what, d->stream, n, args);
+  }
+  if (status == dnnl_success) status = d->stream_wait(d->stream);
+  while (made > 0) (void)d->memory_destroy(args[--made].memory);
+  return status;
+}
+
+static dnnl_status_t run_reorder(const onednn_plan *p, int t, bool is_result,
+                                 void *given, void *used, void *scratch)
+{
+  dnnl_memory_desc_t pad;
+  const dnnl_dims_t size = { (dnnl_dim_t)p->reorder[t].scratch };
+  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
+  const dnnl_memory_desc_t *md[3] = { is_result ? &p->used[t] : &p->given[t],
+                                      is_result ? &p->given[t] : &p->used[t],
+                                      &pad };
+  void *at[3] = { is_result ? used : given, is_result ? given : used, scratch };
+  static const int names[3] = { DNNL_ARG_FROM, DNNL_ARG_TO,
+                                DNNL_ARG_SCRATCHPAD };
+  return execute(p, p->reorder[t].p, size[0] == 0 ? 2 : 3, md, at, names);
+}
+
+static dnnl_status_t run_conv(const onednn_plan *p,
+                              void *const given[N_TENSORS],
+                              unsigned char *scratch)
+{
+  static const int names[3][4] = {
+    { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD },
+    { DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST,
+      DNNL_ARG_SCRATCHPAD },
+    { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST,
+      DNNL_ARG_SCRATCHPAD },
+  };
+  const int result = role_of[p->form.kind][2];
+  void *at[4], *pad_at = scratch + p->scratch_at;
+  const dnnl_memory_desc_t *md[4];
+  for (int t = 0; t < N_TENSORS; t++) {
+    md[t] = &p->used[t];
+    at[t] = p->reorder[t].p == NULL ? given[t] : scratch + p->used_at[t];
+    if (t == result || p->reorder[t].p == NULL) continue;
+    dnnl_status_t s = run_reorder(p, t, false, given[t], at[t], pad_at);
+    if (s != dnnl_success) return s;
+  }
+  dnnl_memory_desc_t pad;
+  const dnnl_dims_t size = { (dnnl_dim_t)p->conv.scratch };
+  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
+  md[3] = &pad;
+  at[3] = pad_at;
+  dnnl_status_t s =
+      execute(p, p->conv.p, size[0] == 0 ? 3 : 4, md, at, names[p->form.kind]);
+  if (s != dnnl_success || p->reorder[result].p == NULL) return s;
+  return run_reorder(p, result, true, given[result], at[result], pad_at);
+}
+
+static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
+                               const void *lhs, const void *rhs, void *out,
+                               unsigned char *scratch)
+{
+  const onednn_plan *p = kernel->plan;
+  if (cpu_threads_inside() && kernel->threads > 1) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "the kernel %s was made for %d threads and is run inside "
+                    "of a region, where there is one",
+                    kernel->name, kernel->threads);
+  }
+  if (p->dnnl->pooled) CALX_TRY(cpu_threads_start(pool));
+  // oneDNN reads its operands through pointers to what could be written.
+  uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
+  const int *role = role_of[p->form.kind];
+  void *given[N_TENSORS];
+  for (int i = 0; i < 2; i++) {
+    given[role[i]] = (void *)operands[i];
+    if (!p->gathered[i]) continue;
+    given[role[i]] = scratch + p->gathered_at[i];
+    cpu_kernel_view_gather(&p->view[i], (const void *)operands[i],
+                           CPU_KERNEL_F32, given[role[i]], pool);
+  }
+  given[role[2]] = p->stored ? scratch + p->stored_at : out;
+  cpu_kernel_onednn_enter(p->dnnl, pool);
+  dnnl_status_t s = run_conv(p, given, scratch);
+  cpu_kernel_onednn_leave(p->dnnl);
+  if (s != dnnl_success) {
+    return cx_error(CALX_INTERNAL, "oneDNN failed with %d in %s", (int)s,
+                    kernel->name);
+  }
+  if (p->stored) {
+    const cx_hlo_elem type = (cx_hlo_elem)p->d.out_type;
+    cpu_kernel_math_store(CPU_KERNEL_F32, given[role[2]], NULL, type, out,
+                          (int64_t)(kernel->bytes[2] / cx_hlo_elem_bytes(type)),
+                          pool);
+  }
+  return NULL;
+}
+
+// ---- choosing ---------------------------------------------------------------
+
+// A form and a layout.
+#define N_CANDIDATES (CPU_KERNEL_CONV_FORMS * N_LAYOUTS)
+
+static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
+                           const cpu_kernel_conv_desc *d, int candidate,
+                           onednn_plan *p)
+{
+  memset(p, 0, sizeof *p);
+  p->dnnl = cpu_kernel_onednn_get();
+  p->d = *d;
+  const layout l = (layout)(candidate % N_LAYOUTS);
+  if (!cpu_kernel_conv_form_of(d, (cpu_kernel_conv_kind)(candidate / N_LAYOUTS),
+                               &p->form)) {
+    return false;
+  }
+  static const char *const layouts[N_LAYOUTS] = { "given", "last", "any",
+                                                  "winograd", "plain" };
+  static const char *const forms[3] = { "convolution", "input gradient",
+                                        "weight gradient" };
+  char name[40];
+  dnnl_primitive_attr_t attr = NULL;
+  cpu_kernel_onednn_enter(p->dnnl, pool);
+  const int result = role_of[p->form.kind][2];
+  bool made = p->dnnl->primitive_attr_create(&attr) == dnnl_success &&
+              p->dnnl->primitive_attr_set_scratchpad_mode(
+                  attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+              describe_given(p) && make_conv(p, l, attr, name, sizeof name);
+  for (int t = 0; t < N_TENSORS && made; t++) {
+    made = make_reorder(p, t, t == result, attr);
+  }
+  if (attr != NULL) (void)p->dnnl->primitive_attr_destroy(attr);
+  cpu_kernel_onednn_leave(p->dnnl);
+  if (!made) return false;
+  plan_gathers(p);
+  plan_scratch(kernel, p);
+  snprintf(kernel->name, sizeof kernel->name, "%s %s %s", forms[p->form.kind],
+           name, layouts[l]);
+  return true;
+}
+
+// In the order in which they are tried where nothing is timed.
+static void order_candidates(const cpu_kernel_conv_desc *d,
+                             int order[N_CANDIDATES])
+{
+  static const layout wide[N_LAYOUTS] = { ANY, LAST, AS_GIVEN, ALL_GIVEN,
+                                          WINOGRAD };
+  static const layout narrow[N_LAYOUTS] = { LAST, ANY, AS_GIVEN, ALL_GIVEN,
+                                            WINOGRAD };
+  static const layout placed[N_LAYOUTS] = { AS_GIVEN, ANY, LAST, ALL_GIVEN,
+                                            WINOGRAD };
+  cpu_kernel_conv_kind kinds[CPU_KERNEL_CONV_FORMS];
+  cpu_kernel_conv_likely_forms(d, kinds);
+  int n = 0;
+  for (int k = 0; k < CPU_KERNEL_CONV_FORMS; k++) {
+    cpu_kernel_conv_form f;
+    const layout *by = wide;
+    if (cpu_kernel_conv_form_of(d, kinds[k], &f)) {
+      if (f.src.stride[1] == 1 && f.dst.stride[1] == 1) {
+        by = placed;
+      } else if (f.src.size[1] < 16 || f.dst.size[1] < 16) {
+        by = narrow;
+      }
+    }
+    for (int l = 0; l < N_LAYOUTS; l++) {
+      order[n++] = (int)kinds[k] * N_LAYOUTS + (int)by[l];
+    }
+  }
+}
+
+static bool has_types(const cpu_kernel_conv_desc *d)
+{
+  cpu_kernel_math math;
+  bool complex;
+  return cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
+                            (cx_hlo_elem)d->out_type, &math, &complex) &&
+         math == CPU_KERNEL_F32 && !complex;
+}
+
+// From this size on Winograd's algorithm takes half of the time of the others;
+// below, it gains little, and takes more memory than the images.
+#define WINOGRAD_SIZE 12
+#define WINOGRAD_CHANNELS 32
+// Below, oneDNN's own product has not earned the code that it generates first.
+#define GEMM_FLOPS 1e8
+
+static bool is_winograd(const cpu_kernel_conv_form *f)
+{
+  bool is = f->n == 2 && f->groups == 1;
+  for (int i = 0; i < f->n; i++) {
+    is = is && f->weights.size[2 + i] == 3 && f->stride[i] == 1 &&
+         f->dilation[i] == 1 && f->dst.size[2 + i] >= WINOGRAD_SIZE;
+  }
+  return is && f->src.size[1] >= WINOGRAD_CHANNELS &&
+         f->dst.size[1] >= WINOGRAD_CHANNELS;
+}
+
+// Whether it is a plain product of matrices.
+static bool is_product(const cpu_kernel_conv_form *f)
+{
+  bool is = f->groups == 1;
+  for (int i = 0; i < f->n; i++) {
+    is = is && f->weights.size[2 + i] == 1 && f->stride[i] == 1 &&
+         f->low[i] == 0 && f->high[i] == 0;
+  }
+  return is;
+}
+
+// Whether its kernel has several taps, which meet every other pixel.
+static bool is_spread(const cpu_kernel_conv_form *f)
+{
+  bool strided = false;
+  int64_t taps = 1;
+  for (int i = 0; i < f->n; i++) {
+    strided = strided || f->stride[i] > 1;
+    taps *= f->weights.size[f->weights.n - f->n + i];
+  }
+  return strided && taps > 1;
+}
+
+static int list_layouts(const cpu_kernel_conv_desc *d,
+                        const cpu_kernel_conv_form *f,
+                        layout out[CPU_KERNEL_CONV_CANDIDATES])
+{
+  const bool placed = f->src.stride[1] == 1 && f->dst.stride[1] == 1;
+  const bool narrow = f->src.size[1] < 16 || f->dst.size[1] < 16;
+  int n = 0;
+  out[n++] = placed ? AS_GIVEN : narrow ? LAST : ANY;
+  if (is_product(f)) {
+    const bool plain = !placed || f->kind == CPU_KERNEL_CONV_WEIGHTS;
+    if (plain && cpu_kernel_conv_flops(d) >= GEMM_FLOPS) out[n++] = ALL_GIVEN;
+    return n;
+  }
+  out[n++] = placed || narrow ? ANY : LAST;
+  if (!placed && f->groups > 1) out[n++] = AS_GIVEN;
+  return n;
+}
+
+// Only of the likeliest form: a gradient by the weights is never well done by
+// another one, nor another one by it, and the other two differ little. With
+// channels last oneDNN's kernels are within some percents of each other, but
+// for strided gradients by the weights.
+void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
+                                       cpu_kernel_conv_candidates *out)
+{
+  *out = (cpu_kernel_conv_candidates){ .sure = CPU_KERNEL_CONV_CHOICE_NONE };
+  if (!has_types(d) || cpu_kernel_onednn_get() == NULL) return;
+  cpu_kernel_conv_kind kinds[CPU_KERNEL_CONV_FORMS];
+  cpu_kernel_conv_form f;
+  cpu_kernel_conv_likely_forms(d, kinds);
+  int k = 0;
+  while (k < CPU_KERNEL_CONV_FORMS && !cpu_kernel_conv_form_of(d, kinds[k], &f))
+    k++;
+  if (k == CPU_KERNEL_CONV_FORMS) return;
+  const int64_t first =
+      CPU_KERNEL_CONV_CHOICE_ONEDNN + (int64_t)kinds[k] * N_LAYOUTS;
+  layout layouts[CPU_KERNEL_CONV_CANDIDATES];
+  out->n = list_layouts(d, &f, layouts);
+  for (int i = 0; i < out->n; i++)
+    out->choices[i] = first + (int64_t)layouts[i];
+  if (is_winograd(&f)) out->sure = first + WINOGRAD;
+  out->by_weights = kinds[k] == CPU_KERNEL_CONV_WEIGHTS;
+  out->enough = f.src.stride[1] == 1 && f.dst.stride[1] == 1 &&
+                !(out->by_weights && is_spread(&f));
+}
+
+calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
+                                        bool *out_taken)
+{
+  *out_taken = false;
+  cpu_kernel_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  if (!has_types(&d) || cpu_kernel_onednn_get() == NULL) return NULL;
+  int order[N_CANDIDATES], n = N_CANDIDATES;
+  order_candidates(&d, order);
+  if (d.choice >= CPU_KERNEL_CONV_CHOICE_ONEDNN &&
+      d.choice < CPU_KERNEL_CONV_CHOICE_ONEDNN + N_CANDIDATES) {
+    order[0] = (int)(d.choice - CPU_KERNEL_CONV_CHOICE_ONEDNN);
+    n = 1;
+  }
+  for (int i = 0; i < n && !*out_taken; i++) {
+    onednn_plan *p = cx_alloc(sizeof *p);
+    if (p == NULL) return cx_out_of_memory();
+    if (!make_candidate(kernel, pool, &d, order[i], p)) {
+      free_plan(p);
+      continue;
+    }
+    kernel->plan = p;
+    kernel->free_plan = free_plan;
+    kernel->run = run_onednn;
+    *out_taken = true;
+  }
+  if (!*out_taken) kernel->scratch = 0;
+  return NULL;
+}

@@ -1,0 +1,316 @@
+// kernel/conv_tune: chooses what runs a convolution, by measuring where no
+// rule knows it.
+//
+// Compiling must not wait for it: only the candidates that can win are made,
+// large batches are measured on a part of them, and the runs are bounded. The
+// memory is of no meaning and shared by all candidates, so that its pages are
+// touched once.
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/thread.h"
+#include "kernel/conv.h"
+
+// In nanoseconds: after this candidates are not run again.
+#define TUNE_ENOUGH 8000000
+#define TUNE_SHORT 3000000
+// What a candidate may take of the program's memory.
+#define MOST_SCRATCH ((size_t)64 << 20)
+// Operations for each thread that a run should have at least.
+#define TUNE_FLOPS 1e8
+
+// ---- memory -----------------------------------------------------------------
+
+#define SMALL_PAGE ((size_t)4 << 10)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define KEPT_BYTES ((size_t)32 << 20)
+
+typedef struct memory {
+  unsigned char *at;
+  size_t bytes;
+} memory;
+
+// One block is kept for the next convolution, while nobody uses it. Its size
+// stands in its first bytes.
+static _Atomic(unsigned char *) kept;
+
+static void release(memory m)
+{
+  (void)munmap(m.at, m.bytes);
+}
+
+static bool take_memory(size_t bytes, memory *out)
+{
+  unsigned char *at = atomic_exchange(&kept, NULL);
+  if (at != NULL) {
+    *out = (memory){ .at = at };
+    memcpy(&out->bytes, at, sizeof out->bytes);
+    if (out->bytes >= bytes) return true;
+    release(*out);
+  }
+  out->bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  void *p = mmap(NULL, out->bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  (void)madvise(p, out->bytes, MADV_HUGEPAGE);
+  out->at = p;
+  // Now, and not in the first candidate's time.
+  for (size_t i = 0; i < out->bytes; i += SMALL_PAGE) out->at[i] = 1;
+  return true;
+}
+
+static void give_memory(memory m)
+{
+  unsigned char *none = NULL;
+  if (m.bytes <= KEPT_BYTES) {
+    memcpy(m.at, &m.bytes, sizeof m.bytes);
+    if (atomic_compare_exchange_strong(&kept, &none, m.at)) return;
+  }
+  release(m);
+}
+
+// ---- measuring --------------------------------------------------------------
+
+#define N_TRIALS (CPU_KERNEL_CONV_CANDIDATES + 1)
+
+typedef struct trial {
+  cpu_kernel kernel;
+  int64_t choice, least;  // nanoseconds
+} trial;
+
+typedef struct trials {
+  int n;
+  trial of[N_TRIALS];
+} trials;
+
+// The same kernel, of another choice.
+static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
+                               int64_t choice, cpu_kernel *out, bool *out_taken)
+{
+  *out = *like;
+  cpu_kernel_conv_desc d;
+  memcpy(&d, &like->desc, sizeof d);
+  d.choice = choice;
+  memcpy(&out->desc, &d, sizeof d);
+  if (choice != CPU_KERNEL_CONV_CHOICE_LANES) {
+    return cpu_kernel_conv_prepare(out, pool, out_taken);
+  }
+  // No other way of doing it.
+  CALX_TRY(cpu_kernel_conv_lanes_new(out, out_taken));
+  return *out_taken ? NULL
+                    : cpu_kernel_conv_depthwise_new(out, true, out_taken);
+}
+
+static void free_plan(cpu_kernel *k)
+{
+  if (k->free_plan != NULL) k->free_plan(k->plan);
+  k->free_plan = NULL;
+}
+
+static calx_status *add_trial(trials *t, const cpu_kernel *like,
+                              cpu_threads *pool, int64_t choice)
+{
+  trial *to = &t->of[t->n];
+  bool taken;
+  CALX_TRY(try_choice(like, pool, choice, &to->kernel, &taken));
+  if (!taken || to->kernel.scratch > MOST_SCRATCH) {
+    free_plan(&to->kernel);
+    return NULL;
+  }
+  to->choice = choice;
+  to->least = INT64_MAX;
+  t->n++;
+  return NULL;
+}
+
+// Lhs, rhs and result, then scratch, each at a multiple of 64 bytes.
+static size_t lay_out(const cpu_kernel *k, size_t at[4])
+{
+  size_t bytes = 64;
+  for (int i = 0; i < 4; i++) {
+    const size_t part = i < 3 ? k->bytes[i] : k->scratch;
+    at[i] = bytes;
+    if (part > SIZE_MAX / 8) return SIZE_MAX;
+    bytes += (part + 63) / 64 * 64;
+  }
+  return bytes;
+}
+
+// The calling thread's share of the work: what else runs on the machine does
+// not count. Threads that wait for others sleep.
+static int64_t own_ns(void)
+{
+  struct timespec t;
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void run_once(trial *t, cpu_threads *pool, const memory *m)
+{
+  size_t at[4];
+  (void)lay_out(&t->kernel, at);
+  const int64_t begin = own_ns();
+  calx_status *s = t->kernel.run(&t->kernel, pool, m->at + at[0], m->at + at[1],
+                                 m->at + at[2], m->at + at[3]);
+  const int64_t took = own_ns() - begin;
+  if (s == NULL && took < t->least) t->least = took;
+  calx_status_free(s);
+}
+
+// All once, short ones twice, since they were warming up; then those that are
+// near the best again, in turns.
+static void measure(trials *t, cpu_threads *pool, const memory *m)
+{
+  const int64_t begin = cx_now_ns();
+  int64_t best = INT64_MAX;
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < t->n; i++) {
+      trial *it = &t->of[i];
+      if (round > 0 && it->least / 3 * 2 > best) continue;
+      run_once(it, pool, m);
+      if (round == 0 && it->least < TUNE_SHORT) run_once(it, pool, m);
+      if (it->least < best) best = it->least;
+    }
+    if (cx_now_ns() - begin > TUNE_ENOUGH) break;
+  }
+}
+
+static int64_t choose(trials *t, cpu_threads *pool)
+{
+  size_t bytes = 0, at[4];
+  for (int i = 0; i < t->n; i++) {
+    const size_t each = lay_out(&t->of[i].kernel, at);
+    if (each > bytes) bytes = each;
+  }
+  memory m;
+  if (bytes == SIZE_MAX || !take_memory(bytes, &m)) return t->of[0].choice;
+  measure(t, pool, &m);
+  give_memory(m);
+  const trial *best = &t->of[0];
+  for (int i = 1; i < t->n; i++) {
+    // Less is chance.
+    if (t->of[i].least < best->least - best->least / 16) best = &t->of[i];
+  }
+  return best->choice;
+}
+
+// ---- a part of the batch ----------------------------------------------------
+
+// The images of a convolution by whose number its time grows; false: they
+// cannot be fewer.
+static bool halve_images(cpu_kernel_conv_desc *d, bool by_weights,
+                         int64_t least)
+{
+  int64_t *n = by_weights ? &d->features : &d->batch;
+  if (*n % 2 != 0 || *n / 2 < least || d->feature_groups != 1 ||
+      d->batch_groups != 1) {
+    return false;
+  }
+  *n /= 2;
+  if (by_weights) d->kernel_in = *n;
+  return true;
+}
+
+// Fewer images as long as each thread has enough to do with them and the
+// weights, which are as many as before, are of little account.
+static void shrink(cpu_kernel *kernel, bool by_weights)
+{
+  cpu_kernel_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  const double flops = TUNE_FLOPS * kernel->threads;
+  while (cpu_kernel_conv_flops(&d) / 2 >= flops &&
+         halve_images(&d, by_weights, kernel->threads)) {
+    cpu_kernel part = *kernel;
+    if (!cpu_kernel_conv_size(&part, &d)) return;
+    const size_t *b = part.bytes;
+    const size_t images = b[0] + (by_weights ? b[1] : b[2]);
+    if (images / 4 < (by_weights ? b[2] : b[1])) return;
+    memcpy(&part.desc, &d, sizeof d);
+    *kernel = part;
+  }
+}
+
+// ---- choosing ---------------------------------------------------------------
+
+// What is known without measuring: plain products, where vectors of channels
+// are mostly empty, and where oneDNN has an algorithm that needs fewer
+// operations.
+static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
+                                   const cpu_kernel_conv_desc *d,
+                                   bool *out_lanes, int64_t *out)
+{
+  cpu_kernel k = *kernel;
+  bool taken;
+  calx_status *status = cpu_kernel_conv_dot_new(&k, pool, &taken);
+  free_plan(&k);
+  if (status != NULL || taken) {
+    *out = CPU_KERNEL_CONV_CHOICE_DOT;
+    return status;
+  }
+  status = cpu_kernel_conv_lanes_new(&k, out_lanes);
+  bool sure = *out_lanes && cpu_kernel_conv_lanes_are_sure(d);
+  if (status == NULL && !*out_lanes) {
+    status = cpu_kernel_conv_depthwise_new(&k, false, &sure);
+  }
+  free_plan(&k);
+  CALX_TRY(status);
+  if (sure) {
+    *out = CPU_KERNEL_CONV_CHOICE_LANES;
+    return NULL;
+  }
+  cpu_kernel_conv_candidates c;
+  cpu_kernel_conv_onednn_candidates(d, &c);
+  if (c.sure == CPU_KERNEL_CONV_CHOICE_NONE) return NULL;
+  status = try_choice(kernel, pool, c.sure, &k, &taken);
+  free_plan(&k);
+  if (status == NULL && taken) *out = c.sure;
+  return status;
+}
+
+static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
+                                const cpu_kernel_conv_desc *d, bool lanes,
+                                trials *t)
+{
+  cpu_kernel_conv_candidates c;
+  cpu_kernel_conv_onednn_candidates(d, &c);
+  cpu_kernel part = *kernel;
+  if (!lanes) shrink(&part, c.by_weights);
+  CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
+  for (int i = 0; i < c.n; i++) {
+    // Beside lanes one is enough.
+    if (lanes && t->n == 2) break;
+    CALX_TRY(add_trial(t, &part, pool, c.choices[i]));
+    if (c.enough && t->n == 1 && strstr(t->of[0].kernel.name, "gemm") == NULL) {
+      break;
+    }
+  }
+  return NULL;
+}
+
+calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
+                                  int64_t *out)
+{
+  cpu_kernel_conv_desc d;
+  memcpy(&d, &kernel->desc, sizeof d);
+  bool lanes = false;
+  *out = CPU_KERNEL_CONV_CHOICE_NONE;
+  CALX_TRY(choose_by_rule(kernel, pool, &d, &lanes, out));
+  if (*out != CPU_KERNEL_CONV_CHOICE_NONE) return NULL;
+  trials t = { .n = 0 };
+  calx_status *status = list_trials(kernel, pool, &d, lanes, &t);
+  if (status == NULL && t.n > 0) {
+    *out = t.n == 1 ? t.of[0].choice : choose(&t, pool);
+  }
+  for (int i = 0; i < t.n; i++) free_plan(&t.of[i].kernel);
+  CALX_TRY(status);
+  // What was measured was a part: the whole must be possible too. Of no
+  // candidate the rule knows one, or there are loops.
+  cpu_kernel k;
+  bool taken;
+  status = try_choice(kernel, pool, *out, &k, &taken);
+  free_plan(&k);
+  if (status == NULL && !taken) *out = CPU_KERNEL_CONV_CHOICE_LOOPS;
+  return status;
+}

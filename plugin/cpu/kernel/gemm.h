@@ -1,0 +1,45 @@
+// kernel/gemm: matrix products of our own, for the types that oneDNN does not
+// have, and for matrices so small that its preparations would take longer.
+#ifndef CPU_KERNEL_GEMM_H
+#define CPU_KERNEL_GEMM_H
+
+#include "kernel/internal.h"
+
+typedef enum cpu_kernel_gemm_mode {
+  CPU_KERNEL_GEMM_SET,
+  CPU_KERNEL_GEMM_ADD,
+  CPU_KERNEL_GEMM_SUB
+} cpu_kernel_gemm_mode;
+
+// c (m, n) with rows ldc apart = a (m, k) * b (k, n), with any strides, in
+// elements; or it is added to c, or taken from it.
+typedef struct cpu_kernel_gemm {
+  int64_t m, n, k;
+  const void *a, *b;
+  int64_t a_row, a_column, b_row, b_column;
+  void *c;
+  int64_t ldc;
+  cpu_kernel_gemm_mode mode;
+} cpu_kernel_gemm;
+
+// On the calling thread. `panels` are cpu_kernel_gemm_panels() bytes, 64-byte
+// aligned.
+void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
+                         void *panels);
+size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,
+                              int64_t k);
+
+// ---- one vector width; see gemm_width.h ----
+
+// Blocks of a: rows x inner; of b: inner x columns.
+#define CPU_KERNEL_GEMM_ROWS 64
+#define CPU_KERNEL_GEMM_INNER 256
+#define CPU_KERNEL_GEMM_COLUMNS 384
+
+typedef void cpu_kernel_gemm_fn(const cpu_kernel_gemm *g, void *panels);
+extern cpu_kernel_gemm_fn
+    *const cpu_kernel_gemm_16[CPU_KERNEL_MATH_COUNT];  // 16-byte vectors
+extern cpu_kernel_gemm_fn *const cpu_kernel_gemm_32[CPU_KERNEL_MATH_COUNT];
+extern cpu_kernel_gemm_fn *const cpu_kernel_gemm_64[CPU_KERNEL_MATH_COUNT];
+
+#endif

@@ -1,0 +1,55 @@
+// kernel/gemm_width: the matrix product for one vector width. Each of
+// gemm_16.c, gemm_32.c and gemm_64.c is this text, compiled for other
+// processors, with
+//   GEMM_NAME    the array of functions
+//   GEMM_BYTES   of a vector
+//   GEMM_MR, GEMM_NV   the tile that the registers hold: rows, vectors of
+//                columns
+//
+// The blocking is Goto's (ACM TOMS 34(3), 2008): a block of b is packed into
+// panels of as many columns as a tile, a block of a into panels of its rows,
+// both padded with zeros, and each tile of c is one pass over two panels.
+#include <string.h>
+
+#include "kernel/gemm.h"
+#include "kernel/lanes.h"
+
+#define ROUND_UP(x, to) (((x) + (to)-1) / (to) * (to))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+// Panels of b for which rows of a are not worth packing.
+#define GEMM_IN_PLACE 8
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+
+// Products that are added one to another; what they give is added up in TOTAL,
+// so that a long sum of f32 does not drift.
+#define GEMM_BLOCK 128
+// Inner elements whose blocks are added to the result one after the other.
+#define GEMM_LONG ((int64_t)32 * CPU_KERNEL_GEMM_INNER)
+// Rows and columns of a result that is added up in TOTAL: 24 KiB of doubles.
+#define GEMM_LONG_ROWS 64
+#define GEMM_LONG_COLUMNS 48
+
+#define T float
+#define TOTAL double
+#define NAME(x) PASTE(x, _f32)
+#include "kernel/gemm_type.h"
+#define T double
+#define TOTAL double
+#define NAME(x) PASTE(x, _f64)
+#include "kernel/gemm_type.h"
+#define T uint32_t
+#define TOTAL uint32_t
+#define NAME(x) PASTE(x, _u32)
+#include "kernel/gemm_type.h"
+#define T uint64_t
+#define TOTAL uint64_t
+#define NAME(x) PASTE(x, _u64)
+#include "kernel/gemm_type.h"
+
+cpu_kernel_gemm_fn *const GEMM_NAME[CPU_KERNEL_MATH_COUNT] = {
+  [CPU_KERNEL_F32] = multiply_f32,
+  [CPU_KERNEL_F64] = multiply_f64,
+  [CPU_KERNEL_U32] = multiply_u32,
+  [CPU_KERNEL_U64] = multiply_u64,
+};

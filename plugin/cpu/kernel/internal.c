@@ -1,0 +1,31 @@
+// kernel/internal: see internal.h.
+#include "kernel/internal.h"
+
+bool cpu_kernel_fits(const cx_hlo_type *t)
+{
+  int64_t n = 1;
+  for (size_t i = 0; i < t->rank; i++) {
+    if (t->dims[i] < 0 || t->dims[i] >= CPU_KERNEL_MOST) return false;
+    if (t->dims[i] == 0) continue;
+    if (n >= CPU_KERNEL_MOST / t->dims[i]) return false;
+    n *= t->dims[i];
+  }
+  return true;
+}
+
+size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes)
+{
+  size_t at = kernel->scratch;
+  if (at == SIZE_MAX || bytes > ((size_t)1 << 50) - at) {
+    kernel->scratch = SIZE_MAX;
+    return SIZE_MAX;
+  }
+  kernel->scratch += (bytes + 63) / 64 * 64;
+  return at;
+}
+
+int cpu_kernel_rank(const cpu_threads *pool)
+{
+  const cpu_threads_place here = cpu_threads_here();
+  return here.pool == pool ? here.rank : 0;
+}

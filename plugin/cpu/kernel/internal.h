@@ -1,0 +1,137 @@
+// kernel/internal: what the room's files share: the layouts of descriptions,
+// the kernel object, and the copies between element types.
+#ifndef CPU_KERNEL_INTERNAL_H
+#define CPU_KERNEL_INTERNAL_H
+
+#include "hlo/types.h"
+#include "kernel/kernel.h"
+
+#define CPU_KERNEL_DOT 1
+#define CPU_KERNEL_CONV 2
+
+// Sizes of tensors are below 2^48 bytes, so that offsets cannot overflow.
+#define CPU_KERNEL_MOST ((int64_t)1 << 44)  // elements
+
+// ---- descriptions: all fields are int64_t, without gaps ----
+
+// out[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], where each of the
+// four letters is a list of dimensions: what could be merged is merged, sizes
+// of 1 are left out. Strides are in elements; the result is dense.
+#define CPU_KERNEL_DOT_DIMS 8
+typedef struct cpu_kernel_dot_desc {
+  int64_t kind, choice;
+  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
+  int64_t n_batch, n_rows, n_columns, n_inner;
+  int64_t batch[CPU_KERNEL_DOT_DIMS], lhs_batch[CPU_KERNEL_DOT_DIMS],
+      rhs_batch[CPU_KERNEL_DOT_DIMS];
+  int64_t rows[CPU_KERNEL_DOT_DIMS], lhs_rows[CPU_KERNEL_DOT_DIMS];
+  int64_t columns[CPU_KERNEL_DOT_DIMS], rhs_columns[CPU_KERNEL_DOT_DIMS];
+  int64_t inner[CPU_KERNEL_DOT_DIMS], lhs_inner[CPU_KERNEL_DOT_DIMS],
+      rhs_inner[CPU_KERNEL_DOT_DIMS];
+} cpu_kernel_dot_desc;
+
+// One spatial dimension; `at` are its positions in lhs, rhs and result.
+typedef struct cpu_kernel_conv_dim {
+  int64_t in, kernel, out;
+  int64_t stride, low, high, in_dilation, kernel_dilation, reversed;
+  int64_t at[3];
+} cpu_kernel_conv_dim;
+
+// A convolution as StableHLO has it. Each tensor is dense in an order of
+// dimensions of its own.
+#define CPU_KERNEL_CONV_DIMS 6
+typedef struct cpu_kernel_conv_desc {
+  int64_t kind, choice;
+  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
+  int64_t batch, features;               // of lhs
+  int64_t kernel_in, kernel_out;
+  int64_t feature_groups, batch_groups;
+  int64_t batch_at, features_at;  // positions in lhs
+  int64_t kernel_in_at, kernel_out_at;
+  int64_t out_batch_at, out_features_at;
+  int64_t n_dims;
+  cpu_kernel_conv_dim dims[CPU_KERNEL_CONV_DIMS];
+} cpu_kernel_conv_desc;
+
+_Static_assert(sizeof(cpu_kernel_dot_desc) <= sizeof(cpu_kernel_desc),
+               "too long");
+_Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
+               "too long");
+
+// Whether the tensor is static and of a size that descriptions can hold. An
+// empty one must fit without its zeros, since strides are computed.
+bool cpu_kernel_fits(const cx_hlo_type *t);
+bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
+bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
+// Whether the numbers fit each other: descriptions may come from a file.
+bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
+// Of what is not sound: 0.
+double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
+double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
+
+// ---- kernels ----
+
+struct cpu_kernel {
+  cpu_kernel_desc desc;
+  int threads;
+  size_t scratch;
+  size_t bytes[3];  // lhs, rhs, result
+  char name[64];
+  void *plan;  // of the maker's own
+  calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
+                      const void *lhs, const void *rhs, void *out,
+                      unsigned char *scratch);
+  void (*free_plan)(void *plan);
+};
+
+// Fill in a zeroed kernel whose desc and threads are set; the caller frees it
+// on failure. They may write the choice.
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
+                                bool tune) CALX_MUST_USE;
+calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
+                                 bool tune) CALX_MUST_USE;
+// Takes `bytes` of scratch, 64-byte aligned; its offset. SIZE_MAX: too much.
+size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes);
+// Which copy of scratch the calling thread has: its rank in the pool's region.
+// Inside of another pool's it runs alone.
+int cpu_kernel_rank(const cpu_threads *pool);
+
+// ---- arithmetic ----
+
+// What a kernel computes in. Integers of up to 32 bits wrap alike in 32; i1 is
+// computed as integers and stored as "not zero". Complex numbers are pairs of
+// planes of F32 or F64.
+typedef enum cpu_kernel_math {
+  CPU_KERNEL_F32,
+  CPU_KERNEL_F64,
+  CPU_KERNEL_U32,
+  CPU_KERNEL_U64,
+  CPU_KERNEL_MATH_COUNT
+} cpu_kernel_math;
+size_t cpu_kernel_math_bytes(cpu_kernel_math m);
+// False: no kernel has these types.
+bool cpu_kernel_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
+                        cpu_kernel_math *math, bool *complex);
+// Whether tensors of this type are read and written as they are.
+bool cpu_kernel_math_is(cpu_kernel_math m, cx_hlo_elem e);
+
+// A part of a tensor: sizes and strides (which may be negative) in elements.
+#define CPU_KERNEL_VIEW_DIMS 24
+typedef struct cpu_kernel_view {
+  cx_hlo_elem type;
+  bool imaginary;  // the part of complex numbers that is read
+  int64_t first;   // offset of the first element
+  int n;
+  int64_t size[CPU_KERNEL_VIEW_DIMS], stride[CPU_KERNEL_VIEW_DIMS];
+} cpu_kernel_view;
+void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride);
+// Converts into dense row-major memory, on the pool.
+void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
+                            cpu_kernel_math math, void *to, cpu_threads *pool);
+// Rounds or narrows n results into memory of type `to`. `imaginary` is NULL but
+// for complex types.
+void cpu_kernel_math_store(cpu_kernel_math math, const void *real,
+                           const void *imaginary, cx_hlo_elem to, void *out,
+                           int64_t n, cpu_threads *pool);
+
+#endif

@@ -1,0 +1,109 @@
+// kernel/kernel: from an operation to its description, from that to a kernel.
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernel/internal.h"
+
+bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
+{
+  memset(out, 0, sizeof *out);
+  if (op->kind == CX_HLO_OP_DOT_GENERAL || op->kind == CX_HLO_OP_DOT) {
+    cpu_kernel_dot_desc d;
+    if (!cpu_kernel_dot_describe(op, &d)) return false;
+    memcpy(out, &d, sizeof d);
+    return true;
+  }
+  if (op->kind == CX_HLO_OP_CONVOLUTION) {
+    cpu_kernel_conv_desc d;
+    if (!cpu_kernel_conv_describe(op, &d)) return false;
+    memcpy(out, &d, sizeof d);
+    return true;
+  }
+  return false;
+}
+
+double cpu_kernel_flops(const cpu_kernel_desc *desc)
+{
+  if (desc->words[0] == CPU_KERNEL_DOT) {
+    cpu_kernel_dot_desc d;
+    memcpy(&d, desc, sizeof d);
+    return cpu_kernel_dot_flops(&d);
+  }
+  if (desc->words[0] == CPU_KERNEL_CONV) {
+    cpu_kernel_conv_desc d;
+    memcpy(&d, desc, sizeof d);
+    return cpu_kernel_conv_flops(&d);
+  }
+  return 0;
+}
+
+calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
+                            cpu_kernel **out)
+{
+  *out = NULL;
+  cpu_kernel *k = cx_calloc(1, sizeof *k);
+  if (k == NULL) return cx_out_of_memory();
+  k->desc = *desc;
+  k->threads = cpu_threads_size(pool);
+  calx_status *status;
+  if (desc->words[0] == CPU_KERNEL_DOT) {
+    status = cpu_kernel_dot_new(k, pool, tune);
+  } else if (desc->words[0] == CPU_KERNEL_CONV) {
+    status = cpu_kernel_conv_new(k, pool, tune);
+  } else {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "a kernel's description is of the unknown kind %lld",
+                      (long long)desc->words[0]);
+  }
+  if (status == NULL && k->scratch == SIZE_MAX) {
+    status = cx_error(CALX_RESOURCE_EXHAUSTED,
+                      "a kernel needs more scratch memory than there can be");
+  }
+  if (status != NULL) {
+    cpu_kernel_free(k);
+    return status;
+  }
+  *desc = k->desc;
+  *out = k;
+  return NULL;
+}
+
+void cpu_kernel_free(cpu_kernel *kernel)
+{
+  if (kernel == NULL) return;
+  if (kernel->free_plan != NULL) kernel->free_plan(kernel->plan);
+  cx_free(kernel);
+}
+
+size_t cpu_kernel_scratch(const cpu_kernel *kernel)
+{
+  return kernel->scratch;
+}
+
+calx_status *cpu_kernel_run(const cpu_kernel *kernel, cpu_threads *pool,
+                            const void *lhs, const void *rhs, void *out,
+                            void *scratch)
+{
+  if (cpu_threads_size(pool) != kernel->threads) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the kernel %s was made for a pool of %d threads, this one "
+                    "has %d",
+                    kernel->name, kernel->threads, cpu_threads_size(pool));
+  }
+  return kernel->run(kernel, pool, lhs, rhs, out, scratch);
+}
+
+void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
+                      size_t *out)
+{
+  *lhs = kernel->bytes[0];
+  *rhs = kernel->bytes[1];
+  *out = kernel->bytes[2];
+}
+
+const char *cpu_kernel_name(const cpu_kernel *kernel)
+{
+  return kernel->name;
+}

@@ -1,0 +1,302 @@
+// kernel/lanes_width: the loops of lanes.h for one vector width, with
+//   LANES_NAME     the table of functions
+//   LANES_PIXELS   results that the forward loop does at once
+#include <string.h>
+
+#include "kernel/lanes.h"
+
+typedef float vec __attribute__((vector_size(64), aligned(4)));
+
+// ---- forward ----------------------------------------------------------------
+
+// `pixels` results of a row, from `first` on, of OUTS out features.
+#define FORWARD(name, PIXELS)                                                 \
+  static inline void name(const cpu_kernel_lanes *l, const float *x,          \
+                          const float *w, int64_t row, int64_t first,         \
+                          int64_t lo, int64_t hi, float *y, int64_t outs)     \
+  {                                                                           \
+    vec acc[PIXELS][CPU_KERNEL_LANES_OUTS];                                   \
+    for (int p = 0; p < PIXELS; p++) {                                        \
+      for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) acc[p][o] = (vec){ 0 }; \
+    }                                                                         \
+    const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                     \
+    const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;               \
+    for (int64_t c = 0; c < l->channels; c++) {                               \
+      for (int64_t t = 0; t < l->taps[0]; t++) {                              \
+        const int64_t at = cx_lanes_row(l, row, t);                           \
+        if (at < 0) continue;                                                 \
+        const float *from =                                                   \
+            x + ((c * l->in[0] + at) * l->width) * CPU_KERNEL_LANES +         \
+            first * step;                                                     \
+        const float *by =                                                     \
+            w + ((c * l->taps[0] + t) * l->taps[1]) * CPU_KERNEL_LANES_OUTS;  \
+        for (int64_t u = lo; u < hi; u++) {                                   \
+          vec v[PIXELS];                                                      \
+          for (int p = 0; p < PIXELS; p++) {                                  \
+            v[p] = *(const vec *)(from + u * tap_step + p * step);            \
+          }                                                                   \
+          for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) {                   \
+            const float f = by[u * CPU_KERNEL_LANES_OUTS + o];                \
+            for (int p = 0; p < PIXELS; p++) acc[p][o] += v[p] * f;           \
+          }                                                                   \
+        }                                                                     \
+      }                                                                       \
+    }                                                                         \
+    const int64_t plane = l->results[0] * l->results[1] * CPU_KERNEL_LANES;   \
+    y += (row * l->results[1] + first) * CPU_KERNEL_LANES;                    \
+    for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) {                         \
+      if (o >= outs) break;                                                   \
+      for (int p = 0; p < PIXELS; p++) {                                      \
+        *(vec *)(y + o * plane + p * CPU_KERNEL_LANES) = acc[p][o];           \
+      }                                                                       \
+    }                                                                         \
+  }
+
+FORWARD(forward_some, LANES_PIXELS)
+FORWARD(forward_one, 1)
+
+// The taps [lo, hi) of a row that meet any element of it at results
+// [first, first + n): the others meet only padding.
+static void limit_taps(const cpu_kernel_lanes *l, int64_t first, int64_t n,
+                       int64_t *out_lo, int64_t *out_hi)
+{
+  const int64_t end = l->low[1] + (l->in[1] - 1) * l->hole[1];
+  int64_t lo = 0, hi = l->taps[1];
+  while (lo < hi &&
+         (first + n - 1) * l->stride[1] + lo * l->dilation[1] < l->low[1]) {
+    lo++;
+  }
+  while (hi > lo && first * l->stride[1] + (hi - 1) * l->dilation[1] > end) {
+    hi--;
+  }
+  *out_lo = lo;
+  *out_hi = hi;
+}
+
+static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
+                    float *y)
+{
+  const int64_t each =
+      l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
+  const int64_t plane = l->results[0] * l->results[1] * CPU_KERNEL_LANES;
+  for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
+    for (int64_t row = 0; row < l->results[0]; row++) {
+      int64_t first = 0, lo, hi;
+      for (; first + LANES_PIXELS <= l->results[1]; first += LANES_PIXELS) {
+        limit_taps(l, first, LANES_PIXELS, &lo, &hi);
+        forward_some(l, x, w, row, first, lo, hi, y, l->outs - o);
+      }
+      for (; first < l->results[1]; first++) {
+        limit_taps(l, first, 1, &lo, &hi);
+        forward_one(l, x, w, row, first, lo, hi, y, l->outs - o);
+      }
+    }
+    w += each;
+    y += CPU_KERNEL_LANES_OUTS * plane;
+  }
+}
+
+// ---- gradient ---------------------------------------------------------------
+
+// f32 that many products are added to drifts. So after BLOCK of them the sum
+// goes to that of the blocks, and after BLOCKS of these to one of doubles.
+#define BLOCK 96
+#define BLOCKS 64
+
+typedef double wide_vec __attribute__((vector_size(128), aligned(8)));
+
+static float sum_lanes(const wide_vec *v)
+{
+  double sum = 0;
+  for (int i = 0; i < CPU_KERNEL_LANES; i++) sum += (*v)[i];
+  return (float)sum;
+}
+
+// n sums; `io_added`: products since they were empty, `io_blocks` likewise.
+static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
+                             int64_t *io_added, int64_t *io_blocks)
+{
+  for (int i = 0; i < n; i++) block[i] += acc[i];
+  for (int i = 0; i < n; i++) acc[i] = (vec){ 0 };
+  *io_added = 0;
+  if (++*io_blocks < BLOCKS) return;
+  for (int i = 0; i < n; i++) {
+    total[i] += __builtin_convertvector(block[i], wide_vec);
+    block[i] = (vec){ 0 };
+  }
+  *io_blocks = 0;
+}
+
+#define GRADIENT(name, RESULTS)                                               \
+  static inline void name(const cpu_kernel_lanes *l, int64_t blocks,          \
+                          const float *x, int64_t x_step, const float *g,     \
+                          int64_t g_step, int64_t row, int64_t first,         \
+                          float *to)                                          \
+  {                                                                           \
+    vec acc[RESULTS][CPU_KERNEL_LANES_GRADS],                                 \
+        block[RESULTS][CPU_KERNEL_LANES_GRADS];                               \
+    wide_vec total[RESULTS][CPU_KERNEL_LANES_GRADS];                          \
+    int64_t added = 0, blocked = 0;                                           \
+    for (int r = 0; r < RESULTS; r++) {                                       \
+      for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++) {                      \
+        acc[r][o] = block[r][o] = (vec){ 0 };                                 \
+        total[r][o] = (wide_vec){ 0 };                                        \
+      }                                                                       \
+    }                                                                         \
+    const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                     \
+    const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;               \
+    const int64_t plane = l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;         \
+    for (int64_t b = 0; b < blocks; b++) {                                    \
+      for (int64_t t = 0; t < l->taps[0]; t++) {                              \
+        const int64_t at = cx_lanes_row(l, row, t);                           \
+        if (at < 0) continue;                                                 \
+        const float *from =                                                   \
+            x + b * x_step + at * l->width * CPU_KERNEL_LANES + first * step; \
+        const float *by = g + b * g_step + t * l->taps[1] * CPU_KERNEL_LANES; \
+        for (int64_t u = 0; u < l->taps[1]; u++) {                            \
+          vec v[CPU_KERNEL_LANES_GRADS];                                      \
+          for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++) {                  \
+            v[o] = *(const vec *)(by + o * plane + u * CPU_KERNEL_LANES);     \
+          }                                                                   \
+          for (int r = 0; r < RESULTS; r++) {                                 \
+            const vec f = *(const vec *)(from + u * tap_step + r * step);     \
+            for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++)                  \
+              acc[r][o] += v[o] * f;                                          \
+          }                                                                   \
+        }                                                                     \
+        added += l->taps[1];                                                  \
+        if (added < BLOCK) continue;                                          \
+        end_block(&acc[0][0], &block[0][0], &total[0][0],                     \
+                  RESULTS *CPU_KERNEL_LANES_GRADS, &added, &blocked);         \
+      }                                                                       \
+    }                                                                         \
+    blocked = BLOCKS;                                                         \
+    end_block(&acc[0][0], &block[0][0], &total[0][0],                         \
+              RESULTS *CPU_KERNEL_LANES_GRADS, &added, &blocked);             \
+    for (int r = 0; r < RESULTS; r++) {                                       \
+      for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++) {                      \
+        to[o * l->results[1] + first + r] = sum_lanes(&total[r][o]);          \
+      }                                                                       \
+    }                                                                         \
+  }
+
+GRADIENT(gradient_5, 5)
+GRADIENT(gradient_3, 3)
+GRADIENT(gradient_1, 1)
+
+static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
+                     int64_t x_step, const float *g, int64_t g_step,
+                     int64_t row, float *to)
+{
+  int64_t first = 0;
+  while (first < l->results[1]) {
+    const int64_t left = l->results[1] - first;
+    if (left >= 5) {
+      gradient_5(l, blocks, x, x_step, g, g_step, row, first, to);
+      first += 5;
+    } else if (left >= 3) {
+      gradient_3(l, blocks, x, x_step, g, g_step, row, first, to);
+      first += 3;
+    } else {
+      gradient_1(l, blocks, x, x_step, g, g_step, row, first, to);
+      first++;
+    }
+  }
+}
+
+// ---- groups of one channel --------------------------------------------------
+
+#define DEPTHWISE(name, RESULTS)                                               \
+  static inline void name(const cpu_kernel_lanes *l, const float *x,           \
+                          const float *g, int64_t row, int64_t first,          \
+                          float *to)                                           \
+  {                                                                            \
+    const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                      \
+    const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;                \
+    to += (row * l->results[1] + first) * CPU_KERNEL_LANES;                    \
+    vec acc[RESULTS], block[RESULTS];                                          \
+    int64_t added = 0;                                                         \
+    for (int r = 0; r < RESULTS; r++) {                                        \
+      acc[r] = (vec){ 0 };                                                     \
+      block[r] = *(const vec *)(to + r * CPU_KERNEL_LANES);                    \
+    }                                                                          \
+    for (int64_t t = 0; t < l->taps[0]; t++) {                                 \
+      const int64_t at = cx_lanes_row(l, row, t);                              \
+      if (at < 0) continue;                                                    \
+      const float *from = x + at * l->width * CPU_KERNEL_LANES + first * step; \
+      const float *by = g + t * l->taps[1] * CPU_KERNEL_LANES;                 \
+      for (int64_t u = 0; u < l->taps[1]; u++) {                               \
+        const vec v = *(const vec *)(by + u * CPU_KERNEL_LANES);               \
+        for (int r = 0; r < RESULTS; r++) {                                    \
+          acc[r] += *(const vec *)(from + u * tap_step + r * step) * v;        \
+        }                                                                      \
+      }                                                                        \
+      added += l->taps[1];                                                     \
+      if (added < BLOCK) continue;                                             \
+      added = 0;                                                               \
+      for (int r = 0; r < RESULTS; r++) {                                      \
+        block[r] += acc[r];                                                    \
+        acc[r] = (vec){ 0 };                                                   \
+      }                                                                        \
+    }                                                                          \
+    for (int r = 0; r < RESULTS; r++) {                                        \
+      *(vec *)(to + r * CPU_KERNEL_LANES) = block[r] + acc[r];                 \
+    }                                                                          \
+  }
+
+DEPTHWISE(depthwise_5, 5)
+DEPTHWISE(depthwise_3, 3)
+DEPTHWISE(depthwise_1, 1)
+
+static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
+                      float *to)
+{
+  for (int64_t row = 0; row < l->results[0]; row++) {
+    int64_t first = 0;
+    while (first < l->results[1]) {
+      const int64_t left = l->results[1] - first;
+      if (left >= 5) {
+        depthwise_5(l, x, g, row, first, to);
+        first += 5;
+      } else if (left >= 3) {
+        depthwise_3(l, x, g, row, first, to);
+        first += 3;
+      } else {
+        depthwise_1(l, x, g, row, first, to);
+        first++;
+      }
+    }
+  }
+}
+
+// ---- transposition ----------------------------------------------------------
+
+// Exchanges the off-diagonal blocks of size S of each pair of rows.
+#define LOW(S, j) (((j) & (S)) == 0 ? (j) : 16 + (j) - (S))
+#define HIGH(S, j) (((j) & (S)) == 0 ? (j) + (S) : 16 + (j))
+#define ALL(F, S)                                                         \
+  F(S, 0), F(S, 1), F(S, 2), F(S, 3), F(S, 4), F(S, 5), F(S, 6), F(S, 7), \
+      F(S, 8), F(S, 9), F(S, 10), F(S, 11), F(S, 12), F(S, 13), F(S, 14), \
+      F(S, 15)
+#define STAGE(S)                                              \
+  for (int i = 0; i < 16; i++) {                              \
+    if ((i & (S)) != 0) continue;                             \
+    const vec a = r[i], b = r[i + (S)];                       \
+    r[i] = __builtin_shufflevector(a, b, ALL(LOW, S));        \
+    r[i + (S)] = __builtin_shufflevector(a, b, ALL(HIGH, S)); \
+  }
+
+static void transpose(const float *from, int64_t from_step, float *to,
+                      int64_t to_step)
+{
+  vec r[16];
+  for (int i = 0; i < 16; i++) r[i] = *(const vec *)(from + i * from_step);
+  STAGE(1)
+  STAGE(2)
+  STAGE(4)
+  STAGE(8)
+  for (int i = 0; i < 16; i++) *(vec *)(to + i * to_step) = r[i];
+}
+
+const cpu_kernel_lanes_loops LANES_NAME = { forward, gradient, depthwise,
+                                            transpose };

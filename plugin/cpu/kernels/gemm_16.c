@@ -1,7 +1,0 @@
-// kernels/gemm_16: the matrix product in vectors of 16 bytes: any x86-64, and
-// other processors.
-#define GEMM_NAME cx_gemm_16
-#define GEMM_BYTES 16
-#define GEMM_MR 4
-#define GEMM_NV 2
-#include "kernels/gemm_width.h"

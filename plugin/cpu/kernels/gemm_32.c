@@ -1,6 +1,0 @@
-// kernels/gemm_32: the matrix product in vectors of 32 bytes: AVX2 and FMA.
-#define GEMM_NAME cx_gemm_32
-#define GEMM_BYTES 32
-#define GEMM_MR 4
-#define GEMM_NV 3
-#include "kernels/gemm_width.h"

@@ -1,5 +1,0 @@
-// kernels/lanes_16: the loops of 16 images in vectors of 16 bytes: any x86-64,
-// and other processors.
-#define LANES_NAME cx_lanes_16
-#define LANES_PIXELS 1
-#include "kernels/lanes_width.h"

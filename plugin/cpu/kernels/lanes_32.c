@@ -1,5 +1,0 @@
-// kernels/lanes_32: the loops of 16 images in vectors of 32 bytes: AVX2 and
-// FMA.
-#define LANES_NAME cx_lanes_32
-#define LANES_PIXELS 2
-#include "kernels/lanes_width.h"

@@ -1,0 +1,70 @@
+// One dot_general or convolution with its data, and what must come out.
+#ifndef CX_TEST_KERNELS_CASE_H
+#define CX_TEST_KERNELS_CASE_H
+
+#include "hlo/build.h"
+#include "kernel/kernel.h"
+
+// Deterministic; below n.
+unsigned pick(unsigned n);
+void pick_seed(uint64_t seed);
+
+// A number of any type: floats and complex in re and im, integers in bits.
+typedef struct number {
+  double re, im;
+  uint64_t bits;
+} number;
+
+// A dense tensor.
+typedef struct array {
+  cx_hlo_elem elem;
+  size_t rank, n;
+  int64_t dims[8];
+  unsigned char *data;
+} array;
+
+void array_init(array *a, cx_hlo_elem elem, const int64_t *dims, size_t rank);
+void array_fill(array *a);  // random, of moderate size
+void array_free(array *a);
+cx_hlo_type array_type(const array *a);
+number array_get(const array *a, size_t i);
+
+// Sums of products, with the sum of their sizes to judge errors by.
+typedef struct sum {
+  number value;
+  double size;
+} sum;
+void sum_add(sum *s, const array *x, size_t i, const array *y, size_t k,
+             cx_hlo_elem out);
+// Whether `got` at i is that sum, as well as its type can hold it.
+bool sum_is(const sum *s, const array *got, size_t i);
+
+typedef struct kernel_case {
+  cx_hlo_module *module;
+  const cx_hlo_op *op;
+  array lhs, rhs, out;
+  sum *want;  // out.n
+} kernel_case;
+
+// Takes the builder; `value` is the result of the operation, `elem` the type
+// that it shall have.
+void case_finish(kernel_case *c, cx_hlo_builder *b, cx_hlo_value *value,
+                 cx_hlo_elem elem);
+void case_free(kernel_case *c);
+
+// Runs the case's kernel on a pool and compares; prints and returns the number
+// of wrong elements.
+size_t case_run(kernel_case *c, cpu_threads *pool, bool tune);
+
+// Random cases. `elems`: of lhs, rhs, result.
+void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Of few channels and many images; of many groups of one channel.
+void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+// Plain products of matrices; those that Winograd's algorithm does.
+void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
+
+#endif

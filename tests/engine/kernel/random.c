@@ -1,0 +1,150 @@
+// Random dots and convolutions against sums in double precision.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "case.h"
+
+static const cx_hlo_elem types[][3] = {
+  { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 },
+  { CX_HLO_F32, CX_HLO_F32, CX_HLO_F32 },
+  { CX_HLO_F64, CX_HLO_F64, CX_HLO_F64 },
+  { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_BF16 },
+  { CX_HLO_F16, CX_HLO_F16, CX_HLO_F16 },
+  { CX_HLO_I1, CX_HLO_I1, CX_HLO_I1 },
+  { CX_HLO_I8, CX_HLO_I8, CX_HLO_I8 },
+  { CX_HLO_I16, CX_HLO_I16, CX_HLO_I16 },
+  { CX_HLO_I32, CX_HLO_I32, CX_HLO_I32 },
+  { CX_HLO_I64, CX_HLO_I64, CX_HLO_I64 },
+  { CX_HLO_UI8, CX_HLO_UI8, CX_HLO_UI8 },
+  { CX_HLO_UI16, CX_HLO_UI16, CX_HLO_UI16 },
+  { CX_HLO_UI32, CX_HLO_UI32, CX_HLO_UI32 },
+  { CX_HLO_UI64, CX_HLO_UI64, CX_HLO_UI64 },
+  { CX_HLO_C64, CX_HLO_C64, CX_HLO_C64 },
+  { CX_HLO_C128, CX_HLO_C128, CX_HLO_C128 },
+  { CX_HLO_BF16, CX_HLO_BF16, CX_HLO_F32 },
+  { CX_HLO_F16, CX_HLO_F32, CX_HLO_F32 },
+  { CX_HLO_F32, CX_HLO_F32, CX_HLO_F64 },
+  { CX_HLO_F32, CX_HLO_F32, CX_HLO_BF16 },
+  { CX_HLO_I8, CX_HLO_I8, CX_HLO_I32 },
+  { CX_HLO_UI8, CX_HLO_UI8, CX_HLO_UI32 },
+  { CX_HLO_I16, CX_HLO_I16, CX_HLO_I64 },
+};
+#define N_TYPES (sizeof types / sizeof *types)
+// What oneDNN computes takes every second case of the longer runs.
+#define ROUNDS 3
+
+typedef void make_fn(kernel_case *c, const cx_hlo_elem elems[3]);
+
+static void run_all(make_fn *make, bool tune)
+{
+  size_t cases = 0, wrong = 0;
+  for (int threads = 1; threads <= 2; threads++) {
+    cpu_threads *pool;
+    assert_null(cpu_threads_new(threads, &pool));
+    for (int round = 0; round < ROUNDS; round++) {
+      for (size_t i = 0; i < 2 * N_TYPES; i++) {
+        if (tune && i % 2 == 1) continue;
+        const cx_hlo_elem *t = types[i % 2 == 0 ? 0 : i / 2];
+        pick_seed(cases + 1000 * (uint64_t)threads);
+        kernel_case c;
+        make(&c, t);
+        size_t bad = case_run(&c, pool, tune);
+        if (bad != 0) print_message("case %zu, %d threads\n", cases, threads);
+        wrong += bad != 0;
+        cases++;
+        case_free(&c);
+      }
+    }
+    cpu_threads_free(pool);
+  }
+  print_message("%zu cases, %zu wrong\n", cases, wrong);
+  assert_int_equal(wrong, 0);
+}
+
+static void dots(void **state)
+{
+  (void)state;
+  run_all(dot_case, false);
+}
+
+static void convolutions(void **state)
+{
+  (void)state;
+  run_all(conv_case, false);
+}
+
+// What f32 alone has: oneDNN's product, 16 images at once, depthwise gradients.
+static void run_f32(make_fn *make, int n, bool tune)
+{
+  size_t wrong = 0;
+  for (int threads = 1; threads <= 2; threads++) {
+    cpu_threads *pool;
+    assert_null(cpu_threads_new(threads, &pool));
+    for (int i = 0; i < n; i++) {
+      pick_seed(50000 + (uint64_t)i);
+      kernel_case c;
+      make(&c, types[0]);
+      size_t bad = case_run(&c, pool, tune);
+      if (bad != 0) print_message("case %d, %d threads\n", i, threads);
+      wrong += bad != 0;
+      case_free(&c);
+    }
+    cpu_threads_free(pool);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+static void large_dots(void **state)
+{
+  (void)state;
+  run_f32(large_dot_case, 12, false);
+}
+
+static void narrow_convolutions(void **state)
+{
+  (void)state;
+  run_f32(narrow_conv_case, 80, false);
+}
+
+static void depthwise_convolutions(void **state)
+{
+  (void)state;
+  run_f32(depthwise_conv_case, 60, false);
+}
+
+static void products(void **state)
+{
+  (void)state;
+  run_all(product_conv_case, false);
+}
+
+static void winograd_convolutions(void **state)
+{
+  (void)state;
+  run_f32(winograd_conv_case, 4, true);
+}
+
+static void tuned_convolutions(void **state)
+{
+  (void)state;
+  run_all(conv_case, true);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(dots),
+    cmocka_unit_test(convolutions),
+    cmocka_unit_test(large_dots),
+    cmocka_unit_test(narrow_convolutions),
+    cmocka_unit_test(depthwise_convolutions),
+    cmocka_unit_test(products),
+    cmocka_unit_test(winograd_convolutions),
+    cmocka_unit_test(tuned_convolutions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
