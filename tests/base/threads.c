@@ -1,6 +1,7 @@
 // Threads, and the counters and timers that all of them touch.
 #include <stdatomic.h>
 
+#include "base/futex.h"
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "check.h"
@@ -69,6 +70,48 @@ static void test_conditions(void **state)
   for (int i = 0; i < 3; i++) cx_thread_join(&threads[i]);
   cx_cond_free(&g.changed);
   cx_mutex_free(&g.lock);
+}
+
+typedef struct baton {
+  _Atomic uint32_t turn;
+  cx_futex_scope scope;
+} baton;
+
+// Waits for each second turn from `next` on and passes it on.
+static void take_turns(baton *b, uint32_t next)
+{
+  for (; next < 200; next += 2) {
+    for (uint32_t turn; (turn = atomic_load(&b->turn)) != next;) {
+      cx_futex_wait(&b->turn, turn, -1, b->scope);
+    }
+    atomic_store(&b->turn, next + 1);
+    cx_futex_wake(&b->turn, b->scope);
+  }
+}
+
+static void take_odd_turns(void *user)
+{
+  take_turns(user, 1);
+}
+
+static void test_futex(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    baton b = { .scope = i == 0 ? CX_FUTEX_PRIVATE : CX_FUTEX_SHARED };
+    cx_thread other = { 0 };
+    // The word has another value than expected: no sleep.
+    cx_futex_wait(&b.turn, 1, -1, b.scope);
+    check_ok(cx_thread_start(&other, take_odd_turns, &b));
+    take_turns(&b, 0);
+    cx_thread_join(&other);
+    assert_int_equal(atomic_load(&b.turn), 200);
+    // Nobody wakes: the time runs out.
+    const int64_t before = cx_now_ns();
+    while (cx_now_ns() - before < 20 * 1000000) {
+      cx_futex_wait(&b.turn, 200, 20, b.scope);
+    }
+  }
 }
 
 // ---- metrics ----------------------------------------------------------------
@@ -171,9 +214,10 @@ static void test_many_threads(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_thread),  CHECK_TEST(test_conditions),
-    CHECK_TEST(test_counter), CHECK_TEST(test_metric),
-    CHECK_TEST(test_visit),   CHECK_TEST(test_many_threads),
+    CHECK_TEST(test_thread),       CHECK_TEST(test_conditions),
+    cmocka_unit_test(test_futex),  CHECK_TEST(test_counter),
+    CHECK_TEST(test_metric),       CHECK_TEST(test_visit),
+    CHECK_TEST(test_many_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

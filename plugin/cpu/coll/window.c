@@ -5,17 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/futex.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "coll/mpi_far.h"
@@ -29,18 +27,14 @@ static const int SPINS = 20000;
 
 // ---- sleeping ----
 
-// Not FUTEX_PRIVATE: the words are shared by processes.
 void cpu_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms)
 {
-  struct timespec most = { .tv_sec = (time_t)(most_ms / 1000),
-                           .tv_nsec = (long)(most_ms % 1000) * 1000000 };
-  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, read, &most, NULL, 0);
+  cx_futex_wait(word, read, most_ms, CX_FUTEX_SHARED);
 }
 
 void cpu_coll_wake(_Atomic uint32_t *word)
 {
-  (void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL,
-                0);
+  cx_futex_wake(word, CX_FUTEX_SHARED);
 }
 
 void cpu_coll_yield(void)

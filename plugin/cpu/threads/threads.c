@@ -18,17 +18,13 @@
 // process (`born`): in a forked child there are none until they are started.
 #include "threads/threads.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/futex.h"
 #include "base/thread.h"
 
 #define SPIN_NS 20000
@@ -102,7 +98,7 @@ static void await_change(word *w, uint32_t old, int64_t spin_ns)
   }
   atomic_fetch_add(&w->sleepers, 1);
   while (atomic_load(&w->value) == old) {
-    syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+    cx_futex_wait(&w->value, old, -1, CX_FUTEX_PRIVATE);
   }
   atomic_fetch_sub(&w->sleepers, 1);
 }
@@ -111,7 +107,7 @@ static void await_change(word *w, uint32_t old, int64_t spin_ns)
 static void wake(word *w)
 {
   if (atomic_load(&w->sleepers) != 0) {
-    syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    cx_futex_wake(&w->value, CX_FUTEX_PRIVATE);
   }
 }
 
