@@ -170,8 +170,8 @@ calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
 
 // ---- the public creators ----------------------------------------------------
 
-bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
-                   const calx_create_options *o, calx_tensor **out)
+bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
+                       const calx_create_options *o, calx_tensor **out)
 {
   int64_t elements;
   size_t bytes;
@@ -226,7 +226,7 @@ static calx_tensor *filled(const char *op, calx_dims dims, double value,
 {
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
-  if (!cx_good_shape(op, dims, dtype, o, &bad)) return bad;
+  if (!cx_ops_good_shape(op, dims, dtype, o, &bad)) return bad;
   return finish(record_constant(dtype, &dims, value, device_of(o)), o);
 }
 
@@ -245,7 +245,7 @@ calx_tensor *calx_full_with(calx_dims dims, double value,
 {
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
-  if (!cx_good_shape("full", dims, dtype, o, &bad)) return bad;
+  if (!cx_ops_good_shape("full", dims, dtype, o, &bad)) return bad;
   cx_graph_slot slot = number_slot(dtype, value);
   return finish(record_scalar(dtype, &dims, slot, device_of(o)), o);
 }
@@ -288,7 +288,7 @@ calx_tensor *calx_arange_with(double start, double end, double step,
   int64_t n = (int64_t)count;
   calx_dims dims = calx_dims_of(&n, 1);
   calx_tensor *bad;
-  if (!cx_good_shape("arange", dims, dtype, o, &bad)) return bad;
+  if (!cx_ops_good_shape("arange", dims, dtype, o, &bad)) return bad;
   create_attrs a = attrs_of(dtype, &dims);
   calx_dtype in = cx_dtype_is_float(dtype) ? CALX_F32 : dtype;
   if (dtype == CALX_F64) in = CALX_F64;

@@ -63,8 +63,8 @@ calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
 // Whether there can be a tensor of that shape and these options. False: *out is
 // what the entry is to return.
-bool cx_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
-                   const calx_create_options *o, calx_tensor **out);
+bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
+                       const calx_create_options *o, calx_tensor **out);
 calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
 // calx_rand with rank 0's numbers on every rank.
 calx_tensor *cx_ops_rand_common(calx_dims shape, const calx_create_options *o);

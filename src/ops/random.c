@@ -156,13 +156,9 @@ static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
                          const calx_create_options *o, bool common)
 {
   calx_tensor *bad;
-  const calx_dtype wanted =
+  const calx_dtype dtype =
       o != NULL && o->dtype != CALX_DTYPE_DEFAULT ? o->dtype : CALX_F32;
-  if (!cx_good_shape(op->name, dims, wanted, o, &bad)) return bad;
-  // A creator reads the options; its result is never looked at.
-  calx_tensor *like = calx_zeros_with(dims, o);
-  if (cx_lazy_tensor_poisoned(like)) return like;
-  calx_dtype dtype = cx_lazy_tensor_shape(like)->dtype;
+  if (!cx_ops_good_shape(op->name, dims, dtype, o, &bad)) return bad;
   if (!cx_dtype_is_float(dtype)) {
     return cx_ops_poison(CALX_INVALID_ARGUMENT,
                          "%s: %s is not floating; give a floating .dtype and "
@@ -171,20 +167,26 @@ static calx_tensor *draw(const cx_graph_op *op, calx_dims dims,
   }
   random_attrs a;
   memset(&a, 0, sizeof a);
-  a.shape = *cx_lazy_tensor_shape(like);
+  a.shape.dtype = dtype;
+  a.shape.rank = (uint32_t)dims.count;
+  memcpy(a.shape.dims, dims.values, dims.count * sizeof *a.shape.dims);
+  calx_device *device = cx_lazy_device_or_current(o != NULL ? o->device : NULL);
+  if (device == NULL) {
+    return cx_lazy_tensor_poison(cx_status_copy(calx_scope_error()));
+  }
   uint64_t key, counter;
-  cx_lazy_random_draw(calx_tensor_device(like), common, &key, &counter);
+  cx_lazy_random_draw(device, common, &key, &counter);
   cx_graph_slot slots[2] = {
     { .dtype = CALX_U64, .value.integer = (int64_t)key },
     { .dtype = CALX_U64, .value.integer = (int64_t)counter }
   };
-  cx_lazy_call call = { .op = op,
-                        .attrs = &a,
-                        .slots = slots,
-                        .n_slots = 2,
-                        .device = calx_tensor_device(like) };
+  cx_lazy_call call = {
+    .op = op, .attrs = &a, .slots = slots, .n_slots = 2, .device = device
+  };
   calx_tensor *t = cx_lazy_apply(&call, NULL);
-  if (o != NULL && o->requires_grad) cx_lazy_tensor_set_requires_grad(t, true);
+  if (o != NULL && o->requires_grad && !cx_lazy_tensor_poisoned(t)) {
+    cx_lazy_tensor_set_requires_grad(t, true);
+  }
   return t;
 }
 

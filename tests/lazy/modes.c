@@ -65,6 +65,20 @@ static void test_eager(void **state)
 }
 
 // A failed op is told where it was called.
+// A draw is one op: nothing of its size is made beside it.
+static void test_eager_draw(void **state)
+{
+  (void)state;
+  setenv("CALX_EAGER", "1", 1);
+  cx_lazy_mode_reload();
+  calx_scope *step = calx_scope_begin();
+  long launches = lazy_launches();
+  calx_tensor *t = calx_rand(CALX_SHAPE(4), .requires_grad = true);
+  assert_int_equal(lazy_launches(), launches + 1);
+  assert_true(calx_tensor_requires_grad(t));
+  CHECK_STATUS_OK(calx_scope_end(step));
+}
+
 static void test_eager_failure(void **state)
 {
   (void)state;
@@ -408,6 +422,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     MODE_TEST(test_eager),
+    MODE_TEST(test_eager_draw),
     MODE_TEST(test_eager_failure),
     MODE_TEST(test_pending_limit),
     MODE_TEST(test_no_pending_limit),
