@@ -99,9 +99,9 @@ CALX_API calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
 /** Zero means default; pairs as in calx_conv2d_options. */
 typedef struct CALX_OPTIONS calx_nn_conv2d_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int64_t stride[2];
-  CALX_NAMED int64_t padding[2];
-  CALX_NAMED int64_t dilation[2];
+  CALX_PAIR_(int64_t, stride);
+  CALX_PAIR_(int64_t, padding);
+  CALX_PAIR_(int64_t, dilation);
   CALX_NAMED int64_t groups;
   CALX_NAMED bool no_bias;
   CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */

@@ -345,12 +345,12 @@ CALX_API calx_tensor *calx_linear(calx_tensor *x, calx_tensor *weight,
 typedef struct CALX_OPTIONS calx_conv2d_options {
   CALX_NAMED size_t size;
   CALX_NAMED calx_tensor *bias; /* NULL: none; shape (O) */
-  CALX_NAMED int64_t stride[2]; /* rows, columns; 0 = 1 */
+  CALX_PAIR_(int64_t, stride);  /* rows, columns; 0 = 1 */
   /* zeros on both sides; CALX_ZERO_INT in [1] = none there; CALX_PADDING_SAME
    * */
-  CALX_NAMED int64_t padding[2];
-  CALX_NAMED int64_t dilation[2]; /* 0 = 1 */
-  CALX_NAMED int64_t groups;      /* 0 = 1 */
+  CALX_PAIR_(int64_t, padding);
+  CALX_PAIR_(int64_t, dilation); /* 0 = 1 */
+  CALX_NAMED int64_t groups;     /* 0 = 1 */
 } calx_conv2d_options;
 
 /**
@@ -372,12 +372,12 @@ CALX_API calx_tensor *calx_conv2d_with(calx_tensor *x, calx_tensor *w,
 /** Zero means default; of a pair {a, 0} means {a, a}. */
 typedef struct CALX_OPTIONS calx_max_pool2d_options {
   CALX_NAMED size_t size;
-  CALX_NAMED int64_t stride[2]; /* 0 = the kernel's size */
+  CALX_PAIR_(int64_t, stride); /* 0 = the kernel's size */
   /* -inf on both sides, at most half the kernel; CALX_ZERO_INT in [1] = none
    * there */
-  CALX_NAMED int64_t padding[2];
-  CALX_NAMED int64_t dilation[2]; /* 0 = 1 */
-  CALX_NAMED bool ceil_mode;      /* a window may run over the end */
+  CALX_PAIR_(int64_t, padding);
+  CALX_PAIR_(int64_t, dilation); /* 0 = 1 */
+  CALX_NAMED bool ceil_mode;     /* a window may run over the end */
   /* NULL: none; i64, into the H*W plane */
   CALX_NAMED calx_tensor **out_indices;
   CALX_NAMED int64_t kernel_width; /* 0 = as high as wide */

@@ -46,9 +46,9 @@ CALX_API calx_optimizer *calx_sgd_with(calx_module *model,
 /** Zero means default. */
 typedef struct CALX_OPTIONS calx_adam_options {
   CALX_NAMED size_t size;
-  CALX_NAMED double lr;       /* 0 = 1e-3, CALX_ZERO = 0 */
-  CALX_NAMED double betas[2]; /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
-  CALX_NAMED double eps;      /* 0 = 1e-8, CALX_ZERO = 0 */
+  CALX_NAMED double lr;      /* 0 = 1e-3, CALX_ZERO = 0 */
+  CALX_PAIR_(double, betas); /* 0 = 0.9 and 0.999, CALX_ZERO = 0 */
+  CALX_NAMED double eps;     /* 0 = 1e-8, CALX_ZERO = 0 */
   /* Adam: L2, 0. AdamW: decoupled, 0 = 0.01, CALX_ZERO = 0 */
   CALX_NAMED double weight_decay;
   CALX_NAMED bool amsgrad;

@@ -32,12 +32,15 @@ extern "C" {
  * would reach it is an error, and it takes no room. gcc takes `.dims = 1` for a
  * value of the struct's first field, which has a name; it stops at a member
  * like CALX_NO_NUMBER, which takes no room either. `.padding = 1` for the pair
- * {1, 0} is meant, so neither warns of braces there.
+ * {1, 0} is meant, and `.padding = 1, 2`, so neither warns of braces there. A
+ * third number would be gcc's value of the next field: CALX_PAIR_ ends in a
+ * member where it stops.
  */
 #if defined(__cplusplus)
 #define CALX_OPTIONS
 #define CALX_NAMED
 #define CALX_NO_NUMBER
+#define CALX_PAIR_(type, name) type name[2]
 #elif defined(__clang__)
 #pragma clang diagnostic error "-Wexcess-initializers"
 #pragma clang diagnostic ignored "-Wmissing-braces"
@@ -46,6 +49,7 @@ extern "C" {
   __extension__ struct { \
   };
 #define CALX_NO_NUMBER
+#define CALX_PAIR_(type, name) CALX_NAMED type name[2]
 #elif defined(__GNUC__)
 #pragma GCC diagnostic error "-Wdesignated-init"
 #pragma GCC diagnostic ignored "-Wmissing-braces"
@@ -56,10 +60,17 @@ extern "C" {
     struct {             \
     } none;              \
   } no_number_[0];
+#define CALX_PAIR_(type, name) \
+  type name[2];                \
+  __extension__ struct {       \
+    struct {                   \
+    } none;                    \
+  } name##_no_third_[0]
 #else
 #define CALX_OPTIONS
 #define CALX_NAMED
 #define CALX_NO_NUMBER
+#define CALX_PAIR_(type, name) type name[2]
 #endif
 
 // ---- codes
