@@ -7,8 +7,8 @@
 #include "args.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "commands.h"
-#include "debug/real.h"
 
 static const char help[] =
     "usage: calx report FILE [--html OUT]\n"
@@ -42,7 +42,7 @@ static void print_head(const cx_debug_run_data *r, const char *name)
   cx_text line = { 0 };
   cx_text_format(&line, "calx report: %s, %" PRId64 " steps in ", name,
                  r->syncs);
-  cx_debug_real(&line, "%.3g", r->seconds);
+  cx_text_real(&line, "%.3g", r->seconds);
   cx_text_format(&line, " s on %s, %s", r->plugin, r->platform);
   cx_cli_report_ranks(r, &line);
   puts(cx_text_str(&line));
@@ -53,8 +53,8 @@ static void print_part(const char *name, double part, const cx_debug_times *t)
 {
   cx_text line = { 0 };
   cx_text_format(&line, "  %-28s", name);
-  cx_debug_real(&line, "%9.3f ms ", part * 1e3);
-  cx_debug_real(&line, "%4.0f %%", t->step > 0 ? 100 * part / t->step : 0);
+  cx_text_real(&line, "%9.3f ms ", part * 1e3);
+  cx_text_real(&line, "%4.0f %%", t->step > 0 ? 100 * part / t->step : 0);
   puts(cx_text_str(&line));
   cx_text_free(&line);
 }

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "debug/metric.h"
-#include "debug/real.h"
+#include "base/text.h"
+#include "profiler/metric.h"
 #include "report.h"
 
 // All plots: pixels, of the drawing and of the margin at the left.
@@ -42,7 +42,7 @@ static void escape(cx_text *out, const char *s)
 
 static void number(cx_text *out, double value)
 {
-  cx_debug_real(out, "%.1f", isfinite(value) ? value : 0);
+  cx_text_real(out, "%.1f", isfinite(value) ? value : 0);
 }
 
 static void attribute(cx_text *out, const char *name, double value)
@@ -74,7 +74,7 @@ static void label(cx_text *out, double x, double y, const char *anchor,
 static void format_time(double seconds, char out[32])
 {
   cx_text text = { 0 };
-  cx_debug_seconds(&text, seconds);
+  cx_profiler_seconds(&text, seconds);
   snprintf(out, 32, "%s", cx_text_str(&text));
   cx_text_free(&text);
 }
@@ -285,15 +285,15 @@ static void table_of_metrics(cx_text *out, const cx_debug_read_report *r)
     cx_text_append(out, "<tr><td>");
     escape(out, m->name);
     cx_text_format(out, "</td><td>%" PRId64 "</td><td>", m->samples);
-    cx_debug_value(out, m->unit, m->accumulator);
+    cx_profiler_value(out, m->unit, m->accumulator);
     cx_text_append(out, "</td><td>");
     if (m->n_percentiles > 0) {
-      cx_debug_value(out, m->unit, cx_debug_report_at(m, 0.5));
+      cx_profiler_value(out, m->unit, cx_debug_report_at(m, 0.5));
     }
     if (rates) cx_text_append(out, "</td><td>");
-    if (m->rate > 0) cx_debug_real(out, "%.3g", m->rate);
+    if (m->rate > 0) cx_text_real(out, "%.3g", m->rate);
     if (rates) cx_text_append(out, "</td><td>");
-    if (m->value_rate > 0) cx_debug_value(out, m->unit, m->value_rate);
+    if (m->value_rate > 0) cx_profiler_value(out, m->unit, m->value_rate);
     cx_text_append(out, "</td></tr>\n");
   }
   cx_text_append(out, "</table>\n");
@@ -322,7 +322,7 @@ void cx_cli_report_ranks(const cx_debug_run_data *run, cx_text *out)
                    run->devices);
   }
   cx_text_append(out, ", the first step was done after ");
-  cx_debug_seconds(out, run->setup);
+  cx_profiler_seconds(out, run->setup);
 }
 
 void cx_cli_report_html(const cx_debug_run_data *run,

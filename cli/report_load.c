@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "debug/json.h"
+#include "base/json.h"
 #include "report.h"
 
 #define BIGGEST_FILE ((size_t)64 << 20)
@@ -48,7 +48,7 @@ static calx_status *get_text(const object *o, const char *key, char *out,
 {
   const json_t *v = json_object_get(o->json, key);
   if (!json_is_string(v)) return wrong(o, key, "a text");
-  cx_debug_plain(json_string_value(v), json_string_length(v), out, size);
+  cx_text_plain(json_string_value(v), json_string_length(v), out, size);
   return NULL;
 }
 
@@ -182,7 +182,7 @@ static calx_status *load_metric(const object *o, const char *name,
     double fraction;
   } points[] = { { "p50", 0.5 }, { "p95", 0.95 }, { "max", 1 } };
   char unit[4];
-  cx_debug_plain(name, strlen(name), m->name, sizeof m->name);
+  cx_text_plain(name, strlen(name), m->name, sizeof m->name);
   CALX_TRY(get_text(o, "unit", unit, sizeof unit));
   m->unit = strcmp(unit, "s") == 0   ? CX_UNIT_NS
             : strcmp(unit, "B") == 0 ? CX_UNIT_BYTES
@@ -230,7 +230,7 @@ static calx_status *load_metrics(const object *root, cx_debug_read_report *r)
   {
     object o = { .json = value };
     char shown[61];
-    cx_debug_plain(name, strlen(name), shown, sizeof shown);
+    cx_text_plain(name, strlen(name), shown, sizeof shown);
     snprintf(o.where, sizeof o.where, "metrics.%s", shown);
     CALX_TRY(load_metric(&o, name, &r->metrics[r->n_metrics++]));
   }
@@ -245,7 +245,7 @@ static calx_status *load_metrics(const object *root, cx_debug_read_report *r)
       object o = { .where = "counters" };
       return wrong(&o, "one", "an integer of at most 1e15");
     }
-    cx_debug_plain(name, strlen(name), c->name, sizeof c->name);
+    cx_text_plain(name, strlen(name), c->name, sizeof c->name);
     c->value = n;
   }
   return NULL;
@@ -258,7 +258,7 @@ static calx_status *load_json(const char *data, size_t size,
   json_t *json = json_loadb(data, size, JSON_REJECT_DUPLICATES, &error);
   if (json == NULL) {
     char text[JSON_ERROR_TEXT_LENGTH];
-    cx_debug_plain(error.text, strlen(error.text), text, sizeof text);
+    cx_text_plain(error.text, strlen(error.text), text, sizeof text);
     return cx_error(CALX_INVALID_ARGUMENT, "line %d: %s", error.line, text);
   }
   object root = { .json = json };

@@ -102,3 +102,54 @@ char *cx_text_take(cx_text *text)
   *text = (cx_text){ 0 };
   return data;
 }
+
+void cx_text_real(cx_text *text, const char *format, double value)
+{
+  size_t from = text->size;
+  cx_text_format(text, format, value);
+  for (size_t i = from; i < text->size; i++) {
+    if (text->data[i] == ',') text->data[i] = '.';
+  }
+}
+
+// ---- text from outside ------------------------------------------------------
+
+size_t cx_text_utf8(const unsigned char *s)
+{
+  if (s[0] < 0x80) return 1;
+  size_t n = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+             : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+             : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                            : 0;
+  for (size_t i = 1; i < n; i++) {
+    if (s[i] < 0x80 || s[i] > 0xbf) return 0;  // the final zero too
+  }
+  bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+             (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+  return n != 0 && !bad ? n : 0;
+}
+
+void cx_text_plain(const char *from, size_t n, char *out, size_t size)
+{
+  if (n > size - 1) {
+    n = size - 1;
+    while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80) n--;  // UTF-8
+  }
+  memcpy(out, from, n);
+  out[n] = '\0';
+  char *to = out;
+  for (size_t i = 0; i < n;) {
+    const unsigned char *p = (const unsigned char *)out + i;
+    size_t bytes = cx_text_utf8(p);
+    bool control = *p < 0x20 || *p == 0x7f;
+    bool dropped = bytes == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+    if (control || bytes == 0) {
+      *to++ = control ? ' ' : '?';
+    } else if (!dropped) {
+      memmove(to, p, bytes);
+      to += bytes;
+    }
+    i += bytes == 0 ? 1 : bytes;
+  }
+  *to = '\0';
+}

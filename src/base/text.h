@@ -30,4 +30,16 @@ const char *cx_text_str(const cx_text *text);  // never NULL
 char *cx_text_take(cx_text *text);  // the caller cx_free()s it; NULL if it
                                     // failed; text is empty after
 
+// A number for people, with a decimal point whatever the process's locale is:
+// scripts read these texts.
+void cx_text_real(cx_text *text, const char *format, double value);
+
+// The bytes of the UTF-8 sequence at s (RFC 3629); 0: there is none.
+size_t cx_text_utf8(const unsigned char *s);
+
+// A text from outside in a form that may be shown on a terminal, cut to what
+// fits `out`: what is not UTF-8 becomes question marks, control characters
+// become spaces, U+0080 to U+009F are left out.
+void cx_text_plain(const char *from, size_t n, char *out, size_t size);
+
 #endif

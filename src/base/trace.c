@@ -1,26 +1,99 @@
-// base/trace: the switches that tellers and listeners share.
+// base/trace: the table of listeners, and what reports and listeners share.
 #include "base/trace.h"
 
-atomic_int cx_trace_listeners;
+// ---- listeners --------------------------------------------------------------
 
-// ---- where ------------------------------------------------------------------
+enum { KINDS = 3 };
+
+atomic_int cx_trace_kinds_wanted;
 
 static cx_mutex lock = CX_MUTEX_INIT;
-static cx_trace_place here = { 0, 1, true };
+static int wanted[KINDS];  // how many listeners want each kind
+// The first `n_listeners` stay as they are: reports read them without the lock.
+static const cx_trace_listener *listeners[CX_TRACE_MOST_LISTENERS];
+static atomic_int n_listeners;
 
-void cx_trace_set_place(const cx_trace_place *place)
+void cx_trace_want(int kinds, bool on)
 {
+  int now = 0;
   cx_lock(&lock);
-  here = *place;
+  for (int k = 0; k < KINDS; k++) {
+    if ((kinds & (1 << k)) != 0) wanted[k] += on ? 1 : -1;
+    CX_ASSERT(wanted[k] >= 0);
+    if (wanted[k] > 0) now |= 1 << k;
+  }
+  atomic_store(&cx_trace_kinds_wanted, now);
   cx_unlock(&lock);
 }
 
-cx_trace_place cx_trace_here(void)
+void cx_trace_listen(const cx_trace_listener *listener)
 {
   cx_lock(&lock);
-  cx_trace_place place = here;
+  int n = atomic_load(&n_listeners), i = 0;
+  while (i < n && listeners[i] != listener) i++;
+  if (i == n) {
+    CX_ASSERT(n < CX_TRACE_MOST_LISTENERS);
+    listeners[n] = listener;
+    atomic_store_explicit(&n_listeners, n + 1, memory_order_release);
+  }
   cx_unlock(&lock);
-  return place;
+}
+
+#define EMIT(event, ...)                                                 \
+  for (int i = 0,                                                        \
+           n = atomic_load_explicit(&n_listeners, memory_order_acquire); \
+       i < n; i++) {                                                     \
+    if (listeners[i]->event != NULL) listeners[i]->event(__VA_ARGS__);   \
+  }
+
+void cx_trace_emit_span(const cx_trace_span *span)
+{
+  EMIT(span, span)
+}
+
+void cx_trace_emit_compile(const cx_trace_program *program)
+{
+  EMIT(compile, program)
+}
+
+void cx_trace_emit_compiled(const cx_trace_program *program,
+                            const cx_trace_sizes *sizes)
+{
+  EMIT(compiled, program, sizes)
+}
+
+void cx_trace_emit_execute(const cx_trace_program *program)
+{
+  EMIT(execute, program)
+}
+
+void cx_trace_emit_recompile(int device, const char *why)
+{
+  EMIT(recompile, device, why)
+}
+
+void cx_trace_emit_step(int device)
+{
+  EMIT(step, device)
+}
+
+// ---- the ranks of this process ----------------------------------------------
+
+static cx_trace_ranks ranks_here = { 0, 1, true };
+
+void cx_trace_set_ranks(const cx_trace_ranks *ranks)
+{
+  cx_lock(&lock);
+  ranks_here = *ranks;
+  cx_unlock(&lock);
+}
+
+cx_trace_ranks cx_trace_ranks_here(void)
+{
+  cx_lock(&lock);
+  cx_trace_ranks ranks = ranks_here;
+  cx_unlock(&lock);
+  return ranks;
 }
 
 // ---- the calling thread -----------------------------------------------------

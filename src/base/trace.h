@@ -1,11 +1,11 @@
-// base/trace: what the rooms that run steps tell about them. src/debug listens:
-// the profile, the analysis blocks, the metrics file, the advice.
+// base/trace: events of the modules that compile and run programs, for those
+// who listen: the profiler, and the progress line of a loop.
 //
-// The calls that begin with cx_trace_tell_ are made in src/debug; they are
-// declared here so that lower rooms can make them. Each stands behind
-// cx_trace_wanted(), so that nobody pays for what nobody listens to: one load
-// and a branch. Sites and names that are told need to live only as long as the
-// call.
+// Modules report through the cx_trace_emit_ functions; listeners register a
+// table of functions. So the modules that report know no listener. Each report
+// stands behind cx_trace_wanted(), one load and a branch, so that it costs
+// nothing while nobody wants it. Sites and names in a report need to live only
+// as long as the call.
 #ifndef CX_BASE_TRACE_H
 #define CX_BASE_TRACE_H
 
@@ -18,33 +18,35 @@
 #include "base/status.h"
 #include "base/thread.h"
 
-// ---- who listens ------------------------------------------------------------
+// ---- what is wanted ---------------------------------------------------------
 
 enum {
-  CX_TRACE_SPANS = 1,     // how long what took
+  CX_TRACE_SPANS = 1,     // what took how long
   CX_TRACE_PROGRAMS = 2,  // what is compiled and run, and why
-  CX_TRACE_STEPS = 4,     // each sync's end
+  CX_TRACE_STEPS = 4,     // the end of each sync
 };
 
-extern atomic_int cx_trace_listeners;
+extern atomic_int cx_trace_kinds_wanted;  // read through cx_trace_wanted()
 
-static inline bool cx_trace_wanted(int which)
+static inline bool cx_trace_wanted(int kinds)
 {
-  return (atomic_load_explicit(&cx_trace_listeners, memory_order_relaxed) &
-          which) != 0;
+  return (atomic_load_explicit(&cx_trace_kinds_wanted, memory_order_relaxed) &
+          kinds) != 0;
 }
 
-// ---- where ------------------------------------------------------------------
+// One listener more, or one less, wants these kinds.
+void cx_trace_want(int kinds, bool on);
 
-// The ranks of this process are first, first + 1, … by their devices' places;
-// `size` are in the world; whether the first rank of the host is here. Told
-// before the first step; else it is rank 0 of 1.
-typedef struct cx_trace_place {
-  int first, size;
-  bool has_local_master;
-} cx_trace_place;
-void cx_trace_set_place(const cx_trace_place *place);
-cx_trace_place cx_trace_here(void);
+// ---- the ranks of this process ----------------------------------------------
+
+// They are first, first + 1, …, in the order of their devices. Set before the
+// first step; without it, this is rank 0 of 1.
+typedef struct cx_trace_ranks {
+  int first, size;        // size: of the world
+  bool has_local_master;  // whether the host's first rank is in this process
+} cx_trace_ranks;
+void cx_trace_set_ranks(const cx_trace_ranks *ranks);
+cx_trace_ranks cx_trace_ranks_here(void);
 
 // ---- why a program runs -----------------------------------------------------
 
@@ -52,30 +54,30 @@ typedef enum cx_trace_cause {
   CX_CAUSE_SYNC,    // the user's calx_sync
   CX_CAUSE_LOADER,  // the loader's next
   CX_CAUSE_STEP,    // calx_dist_step
-  CX_CAUSE_READ,    // a value was wanted before the sync
+  CX_CAUSE_READ,    // a value was read before the sync
 } cx_trace_cause;
 
-// Of the calling thread's next syncs. Returns the one before.
+// The cause of the calling thread's next syncs. Returns the one before.
 cx_trace_cause cx_trace_set_cause(cx_trace_cause cause);
 cx_trace_cause cx_trace_cause_now(void);
 
-// 1, 2, …: of the calling thread, given at the first call.
+// The calling thread's number: 1, 2, …, in the order of their first calls.
 int cx_trace_thread(void);
 
 // ---- time in the library's own calls ----------------------------------------
 
-// Around calls that record, while spans are wanted: nested ones count once. So
-// what a program does between its syncs is told apart from what the library
-// does there. The sum is the calling thread's, since it was last taken.
+// Around calls that record, while spans are wanted, to separate the library's
+// time between two syncs from the program's. Nested calls count once. The sum
+// is the calling thread's, since it was last taken.
 int64_t cx_trace_own_begin(void);
 void cx_trace_own_end(int64_t begin);
 int64_t cx_trace_own_take(void);
 
-// ---- regions of the user's --------------------------------------------------
+// ---- regions that the user opens --------------------------------------------
 
 enum { CX_TRACE_MOST_REGIONS = 64 };
 
-// The calling thread's open regions, the outer one first.
+// The calling thread's open regions, the outermost first.
 typedef struct cx_trace_region {
   const char *name;  // lives until the region ends
   int64_t start;     // cx_trace_start()
@@ -83,21 +85,21 @@ typedef struct cx_trace_region {
 bool cx_trace_region_push(const char *name);     // false: too many are open
 bool cx_trace_region_pop(cx_trace_region *out);  // false: none is open
 int cx_trace_region_count(void);
-void cx_trace_region_cut(int count);  // ends the inner ones until so many stay
-const char *cx_trace_region_name(void);  // of the inner one; NULL: none is open
+void cx_trace_region_cut(int count);     // ends the innermost until count stay
+const char *cx_trace_region_name(void);  // the innermost's; NULL: none is open
 
-// ---- spans ------------------------------------------------------------------
+// ---- events -----------------------------------------------------------------
 
 typedef enum cx_trace_kind {
-  CX_SPAN_TRACE,    // from a sync to the next: recording, and the user's own
+  CX_SPAN_TRACE,    // from a sync to the next: recording, and the user's code
   CX_SPAN_SYNC,     // inside a sync
   CX_SPAN_COMPILE,  // lowering and the plugin's compiler; value: nodes
   CX_SPAN_LOAD,     // from the disk cache
   CX_SPAN_EXECUTE,  // launch to done
   CX_SPAN_UPLOAD,   // value: bytes
   CX_SPAN_DOWNLOAD,
-  CX_SPAN_WAIT,    // for room among the executions under way
-  CX_SPAN_LOADER,  // for the next batch
+  CX_SPAN_WAIT,    // until fewer executions are in flight
+  CX_SPAN_LOADER,  // until the next batch is there
   CX_SPAN_REGION,
   CX_SPAN_STEP,    // the end of a sync to the next one's; value: its number
   CX_SPAN_RECORD,  // a step's sum of the library's own calls between its syncs
@@ -107,36 +109,13 @@ typedef enum cx_trace_kind {
 typedef struct cx_trace_span {
   cx_trace_kind kind;
   const char *name;       // a region's; else NULL
-  int device;             // place among the process's devices
+  int device;             // index among the process's devices
   int64_t start, end;     // cx_now_ns()
   int64_t value;          // see the kinds
-  const calx_site *site;  // where the user asked for it; may be NULL
+  const calx_site *site;  // the user's call; may be NULL
 } cx_trace_span;
 
-void cx_trace_tell_span(const cx_trace_span *span);
-
-// When what may be told begins; 0 where nobody listens.
-static inline int64_t cx_trace_start(void)
-{
-  return cx_trace_wanted(CX_TRACE_SPANS) ? cx_now_ns() : 0;
-}
-
-// One that ends now; it is not told when its start was not taken.
-static inline void cx_trace_ended(cx_trace_kind kind, int device, int64_t start,
-                                  int64_t value, const calx_site *site)
-{
-  if (start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
-  cx_trace_tell_span(&(cx_trace_span){ .kind = kind,
-                                       .device = device,
-                                       .start = start,
-                                       .end = cx_now_ns(),
-                                       .value = value,
-                                       .site = site });
-}
-
-// ---- programs ---------------------------------------------------------------
-
-typedef struct cx_trace_sizes {  // bytes; -1: not told
+typedef struct cx_trace_sizes {  // bytes; -1: the compiler does not report it
   int64_t input, output, aliased, temporary, code;
 } cx_trace_sizes;
 
@@ -148,21 +127,57 @@ typedef struct cx_trace_program {
   const calx_site *site;
 } cx_trace_program;
 
-void cx_trace_tell_compile(const cx_trace_program *program);
-// After it, with what the compiler says of it.
-void cx_trace_tell_compiled(const cx_trace_program *program,
+// ---- listeners --------------------------------------------------------------
+
+// What a listener does with each event; NULL: nothing. Called on any thread,
+// often with a device's lock held: a listener calls nothing that runs steps.
+typedef struct cx_trace_listener {
+  void (*span)(const cx_trace_span *span);
+  void (*compile)(const cx_trace_program *program);
+  void (*compiled)(const cx_trace_program *program,
+                   const cx_trace_sizes *sizes);
+  void (*execute)(const cx_trace_program *program);
+  void (*recompile)(int device, const char *why);
+  void (*step)(int device);
+} cx_trace_listener;
+
+enum { CX_TRACE_MOST_LISTENERS = 4 };  // of the library: each module one
+
+// The table must stay for the life of the process; a second call with the same
+// one does nothing. Registering alone asks for no events: see cx_trace_want().
+void cx_trace_listen(const cx_trace_listener *listener);
+
+// ---- reporting --------------------------------------------------------------
+
+void cx_trace_emit_span(const cx_trace_span *span);
+void cx_trace_emit_compile(const cx_trace_program *program);
+// After it, with what the compiler reports.
+void cx_trace_emit_compiled(const cx_trace_program *program,
                             const cx_trace_sizes *sizes);
-void cx_trace_tell_execute(const cx_trace_program *program);
-// The device's next program is a place's after its second: what differs from
-// the nearest one.
-void cx_trace_tell_recompile(int device, const char *why);
+void cx_trace_emit_execute(const cx_trace_program *program);
+// The device's next program is compiled after the second one of its call site:
+// how it differs from the most similar one.
+void cx_trace_emit_recompile(int device, const char *why);
+// The end of a sync that launched something. No lock is held.
+void cx_trace_emit_step(int device);
 
-// ---- steps ------------------------------------------------------------------
+// The start of what may become a span; 0 while spans are not wanted.
+static inline int64_t cx_trace_start(void)
+{
+  return cx_trace_wanted(CX_TRACE_SPANS) ? cx_now_ns() : 0;
+}
 
-// The end of a sync that launched something, without any lock held.
-void cx_trace_tell_step(int device);
-// The first device is open: reads the environment. And all are to be closed.
-void cx_trace_tell_open(const char *plugin, const char *platform);
-void cx_trace_tell_close(void);
+// Reports a span that ends now, if its start was taken.
+static inline void cx_trace_ended(cx_trace_kind kind, int device, int64_t start,
+                                  int64_t value, const calx_site *site)
+{
+  if (start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
+  cx_trace_emit_span(&(cx_trace_span){ .kind = kind,
+                                       .device = device,
+                                       .start = start,
+                                       .end = cx_now_ns(),
+                                       .value = value,
+                                       .site = site });
+}
 
 #endif

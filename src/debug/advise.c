@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "debug/metric.h"
-#include "debug/real.h"
+#include "base/text.h"
+#include "profiler/metric.h"
 
 enum { WARM_UP = 10, MOST_LINES = 8 };
 
@@ -80,13 +80,13 @@ cx_debug_times cx_debug_run_times(const cx_debug_run_data *run)
 
 static void put_share(cx_text *out, double part, double whole)
 {
-  cx_debug_real(out, "%.0f", whole > 0 ? 100 * part / whole : 0);
+  cx_text_real(out, "%.0f", whole > 0 ? 100 * part / whole : 0);
   cx_text_append(out, " %");
 }
 
 static void put_number(cx_text *out, double value)
 {
-  cx_debug_real(out, "%.3g", value);
+  cx_text_real(out, "%.3g", value);
 }
 
 static int64_t counter(const cx_debug_run_data *r, const char *name)
@@ -131,7 +131,7 @@ static cx_debug_verdict unknown(cx_debug_advice *a, const char *why)
 static cx_debug_verdict own_time(const cx_debug_times *t, cx_debug_advice *a)
 {
   cx_text_append(&a->numbers, ", ");
-  cx_debug_seconds(&a->numbers, t->user);
+  cx_profiler_seconds(&a->numbers, t->user);
   cx_text_append(&a->numbers, " of it outside of calx's calls");
   cx_text_append(&a->advice,
                  "the program spends most of this outside of calx (sleeping, "
@@ -153,14 +153,14 @@ static cx_debug_verdict batch_size(const cx_debug_run_data *r,
   if (t.steps == 0 && !executed) return unknown(a, "nothing was executed");
   if (t.steps == 0) {
     cx_text_append(&a->numbers, "an execution takes ");
-    cx_debug_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
+    cx_profiler_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
     cx_text_append(&a->numbers, "; how long a step takes is not in the file");
     return CX_DEBUG_VERDICT_UNKNOWN;
   }
   cx_text_append(&a->numbers, "the device works ");
-  cx_debug_seconds(&a->numbers, t.execute);
+  cx_profiler_seconds(&a->numbers, t.execute);
   cx_text_append(&a->numbers, " of a step's ");
-  cx_debug_seconds(&a->numbers, t.step);
+  cx_profiler_seconds(&a->numbers, t.step);
   cx_text_append(&a->numbers, " (");
   put_share(&a->numbers, t.execute, t.step);
   cx_text_append(&a->numbers, ")");
@@ -169,7 +169,7 @@ static cx_debug_verdict batch_size(const cx_debug_run_data *r,
     return CX_DEBUG_VERDICT_GOOD;
   }
   cx_text_append(&a->numbers, " and idles ");
-  cx_debug_seconds(&a->numbers, idle);
+  cx_profiler_seconds(&a->numbers, idle);
   cx_text_append(&a->numbers, " while the program does its own part");
   if (t.user > 0.5 * idle) return own_time(&t, a);
   cx_text_append(&a->advice,
@@ -184,7 +184,7 @@ static void list_places(const cx_debug_run_data *r, cx_text *out)
   for (size_t i = 0; i < r->n_places && i < MOST_LINES; i++) {
     const cx_debug_run_place *p = &r->places[i];
     cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
-    cx_debug_seconds(out, p->seconds);
+    cx_profiler_seconds(out, p->seconds);
     if (p->early > 0) {
       cx_text_format(out, ", %" PRId64 " of them before the sync", p->early);
     }
@@ -213,7 +213,7 @@ static cx_debug_verdict reading(const cx_debug_run_data *r, cx_debug_advice *a)
                  "%" PRId64 " values read in %" PRId64 " steps (%" PRId64
                  " by calx_item), ",
                  n, steps, items);
-  cx_debug_seconds(&a->numbers, seconds);
+  cx_profiler_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
   if (t.steps > 0) {
     cx_text_append(&a->numbers, ", ");
@@ -245,7 +245,7 @@ static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
     bool told = c->why[0] != '\0';
     if ((!told && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
     cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
-    cx_debug_seconds(out, c->seconds);
+    cx_profiler_seconds(out, c->seconds);
     cx_text_format(out, ": %s\n", told ? c->why : "one of the first there");
   }
   if (shown > MOST_LINES) {
@@ -292,12 +292,12 @@ static cx_debug_verdict transfers(const cx_debug_run_data *r,
   double bytes = total(r, "OutboundData", NULL);
   if (n == 0) return unknown(a, "nothing was transferred");
   cx_text_format(&a->numbers, "%" PRId64 " transfers to the device, ", n);
-  cx_debug_bytes(&a->numbers, bytes);
+  cx_profiler_bytes(&a->numbers, bytes);
   cx_text_append(&a->numbers, " in ");
-  cx_debug_seconds(&a->numbers, seconds);
+  cx_profiler_seconds(&a->numbers, seconds);
   if (seconds > 0) {
     cx_text_append(&a->numbers, ", ");
-    cx_debug_bytes(&a->numbers, bytes / seconds);
+    cx_profiler_bytes(&a->numbers, bytes / seconds);
     cx_text_append(&a->numbers, " a second");
   }
   if (steps > 0) {
@@ -327,14 +327,14 @@ static cx_debug_verdict compilation(const cx_debug_run_data *r,
     if (m->values[i] / 1e9 > longest) longest = m->values[i] / 1e9;
   }
   cx_text_format(&a->numbers, "%" PRId64 " compilations, ", n);
-  cx_debug_seconds(&a->numbers, seconds);
+  cx_profiler_seconds(&a->numbers, seconds);
   if (r->seconds > 0) {
     cx_text_append(&a->numbers, " (");
     put_share(&a->numbers, seconds, r->seconds);
     cx_text_append(&a->numbers, " of the run)");
   }
   cx_text_append(&a->numbers, ", the longest ");
-  cx_debug_seconds(&a->numbers, longest);
+  cx_profiler_seconds(&a->numbers, longest);
   cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
   bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
   if (!much && longest <= 60) return CX_DEBUG_VERDICT_GOOD;
@@ -355,7 +355,7 @@ static cx_debug_verdict fallbacks(const cx_debug_run_data *r,
   int64_t host = 0, slow = counter(r, "CpuInterpretedOps");
   for (size_t i = 0; i < r->report.n_counters; i++) {
     const cx_debug_read_counter *c = &r->report.counters[i];
-    if (strncmp(c->name, CX_DEBUG_FALLBACK, strlen(CX_DEBUG_FALLBACK)) != 0 ||
+    if (!cx_profiler_is_fallback(c->name) ||
         strcmp(c->name, "aten::_local_scalar_dense") == 0) {
       continue;
     }
@@ -385,7 +385,7 @@ static cx_debug_verdict input(const cx_debug_run_data *r, cx_debug_advice *a)
   double seconds = total(r, "LoaderWait", &n);
   if (n == 0) return unknown(a, "no loader's batch was waited for");
   cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, ", n);
-  cx_debug_seconds(&a->numbers, seconds);
+  cx_profiler_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
   cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0) return CX_DEBUG_VERDICT_UNKNOWN;

@@ -6,8 +6,8 @@
 // numbers in the text are those of the program: parameters first, in the order
 // they are met, then the nodes in the order of their emission.
 #include "base/alloc.h"
+#include "base/text.h"
 #include "calx/debug.h"
-#include "debug/real.h"
 #include "graph/lower.h"
 #include "hlo/print.h"
 #include "lazy/internal.h"
@@ -60,8 +60,8 @@ static void print_slots(cx_text *out, const cx_graph_node *node)
     const cx_graph_slot *s = &node->slots[k];
     if (k > 0) cx_text_append(out, ", ");
     if (s->dtype == CALX_F32 || s->dtype == CALX_F64) {
-      cx_debug_real(out, s->dtype == CALX_F32 ? "%.9g" : "%.17g",
-                    s->value.number);
+      cx_text_real(out, s->dtype == CALX_F32 ? "%.9g" : "%.17g",
+                   s->value.number);
     } else {
       cx_text_int(out, s->value.integer);
     }

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/text.h"
-#include "debug/listen.h"
+#include "base/trace.h"
 #include "lazy/lazy.h"
 
 enum { MOST_VALUES = 8, WIDTH = 80, LINES = 10, UNKNOWN_EVERY = 100 };
@@ -138,19 +138,26 @@ static void draw(calx_progress *p, const char *more)
   screen.is_drawn = true;
 }
 
-void cx_debug_progress_compile(void)
+static void on_compile(const cx_trace_program *program)
 {
+  (void)program;
   cx_lock(&screen.lock);
   if (screen.line != NULL) draw(screen.line, " compiling…");
   cx_unlock(&screen.lock);
 }
 
-void cx_debug_progress_compiled(void)
+static void on_compiled(const cx_trace_program *program,
+                        const cx_trace_sizes *sizes)
 {
+  (void)program;
+  (void)sizes;
   cx_lock(&screen.lock);
   if (screen.line != NULL && screen.is_drawn) draw(screen.line, "");
   cx_unlock(&screen.lock);
 }
+
+static const cx_trace_listener listener = { .compile = on_compile,
+                                            .compiled = on_compiled };
 
 // A line of the log takes the place of ours, which comes back at its next step.
 static void make_room(void)
@@ -268,7 +275,8 @@ static void free_progress(calx_progress *p)
 
 static void begin_screen(calx_progress *p)
 {
-  cx_debug_listen(CX_TRACE_PROGRAMS, true);
+  cx_trace_listen(&listener);
+  cx_trace_want(CX_TRACE_PROGRAMS, true);
   cx_log_set_before(make_room);
   cx_lock(&screen.lock);
   screen.line = p;
@@ -285,7 +293,7 @@ static void end_screen(calx_progress *p)
   if (screen.line == p) screen.line = NULL;
   screen.is_drawn = false;
   cx_unlock(&screen.lock);
-  cx_debug_listen(CX_TRACE_PROGRAMS, false);
+  cx_trace_want(CX_TRACE_PROGRAMS, false);
 }
 
 calx_progress *calx_progress_new_with(const char *label, int64_t total,
@@ -305,7 +313,8 @@ calx_progress *calx_progress_new_with(const char *label, int64_t total,
   p->every = o != NULL && o->every > 0 ? o->every
              : total > 0               ? (total + LINES - 1) / LINES
                                        : UNKNOWN_EVERY;
-  p->is_shown = cx_trace_here().first + cx_lazy_device_index_of_thread() == 0;
+  p->is_shown =
+      cx_trace_ranks_here().first + cx_lazy_device_index_of_thread() == 0;
   p->is_terminal = isatty(fileno(p->file)) == 1;
   p->begun = cx_now_ns();
   if (p->is_shown && p->is_terminal) begin_screen(p);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/hash.h"
-#include "debug/json.h"
 
 // Where a name's row is: row + 1 at its hash or behind it; 0: nothing there.
 enum { SLOTS = 4 * CX_DEBUG_READ_MOST_NAMES };
@@ -141,7 +141,7 @@ static bool read_value(span s, double *out, cx_metric_unit *out_unit)
 static calx_status *bad(const reader *r, const char *what, span s)
 {
   char text[61];
-  cx_debug_plain(s.at, s.n, text, sizeof text);
+  cx_text_plain(s.at, s.n, text, sizeof text);
   return cx_error(CALX_INVALID_ARGUMENT, "line %zu: '%s' is no %s", r->line,
                   text, what);
 }
@@ -249,7 +249,7 @@ static calx_status *find_row(const reader *r, names *all, span s, void *rows,
 {
   void *held;
   memcpy(&held, rows, sizeof held);
-  cx_debug_plain(s.at, s.n, name, 128);
+  cx_text_plain(s.at, s.n, name, 128);
   uint16_t *slot = slot_of(all, held, bytes, name);
   if (*slot == 0) {
     if (*n == CX_DEBUG_READ_MOST_NAMES) return too_many(r);

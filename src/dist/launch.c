@@ -17,6 +17,7 @@
 #include "dist/dist.h"
 #include "dist/failure.h"
 #include "lazy/closure.h"
+#include "profiler/profiler.h"
 #include "world/spawn.h"
 
 // Deep models and their backward passes run on it.
@@ -118,8 +119,8 @@ static calx_status *run_threads(ranks *all, int devices)
 static void tell_place(int devices)
 {
   const cx_world_place *here = cx_world_here();
-  cx_trace_set_place(
-      &(cx_trace_place){ .first = here->process * devices,
+  cx_trace_set_ranks(
+      &(cx_trace_ranks){ .first = here->process * devices,
                          .size = cx_world_size(here),
                          .has_local_master = here->local_process == 0 });
 }
@@ -253,7 +254,7 @@ static calx_status *run_child(void *user)
   calx_status *status = run_in_world(c->fn, c->user, c->options);
   cx_world_leave(status);
   cx_lazy_closures_end();
-  cx_trace_tell_close();
+  cx_profiler_close();
   return status;
 }
 

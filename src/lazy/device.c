@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/trace.h"
 #include "lazy/closure.h"
 #include "lazy/internal.h"
+#include "profiler/profiler.h"
 #include "world/world.h"
 
 static struct {
@@ -132,8 +132,8 @@ static calx_status *open_world(void)
   // Behind those of the plugin, which is loaded by now.
   static bool registered;
   if (!registered) registered = atexit(report_late) == 0;
-  cx_trace_tell_open(cx_pjrt_plugin_name(plugin),
-                     cx_pjrt_client_platform(client));
+  cx_profiler_open(cx_pjrt_plugin_name(plugin),
+                   cx_pjrt_client_platform(client));
   atomic_store_explicit(&world.open, true, memory_order_release);
   return NULL;
 }
@@ -325,7 +325,7 @@ void calx_shutdown(void)
   cx_lock(&world.lock);
   if (atomic_load(&world.open)) {
     for (int i = 0; i < world.count; i++) device_end(&world.devices[i]);
-    cx_trace_tell_close();
+    cx_profiler_close();
     cx_lazy_programs_free();
     cx_free(world.devices);
     cx_pjrt_client_close(world.client);

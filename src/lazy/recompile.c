@@ -87,7 +87,7 @@ calx_status *cx_lazy_recompile_tell(const cx_lazy_run *run, size_t known,
                                     const char *why)
 {
   if (cx_trace_wanted(CX_TRACE_SPANS)) {
-    cx_trace_tell_recompile(run->device->index, why);
+    cx_trace_emit_recompile(run->device->index, why);
   }
   if (is_forbidden()) {
     return cx_error_at(&run->site, CALX_FAILED_PRECONDITION,

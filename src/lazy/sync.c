@@ -541,7 +541,7 @@ void calx_sync_n(calx_tensor *const *named, size_t count)
   int64_t start = cx_trace_start();
   sync_device(d, named, count);
   cx_trace_ended(CX_SPAN_SYNC, d->index, start, 0, cx_site());
-  if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_tell_step(d->index);
+  if (cx_trace_wanted(CX_TRACE_STEPS)) cx_trace_emit_step(d->index);
   if (cx_lazy_debug_on(CX_LAZY_DEBUG_NAN)) check_nan(named, count);
   cx_lazy_closures_run(d);
 }

@@ -20,7 +20,7 @@ void cx_lazy_tell_compile(const cx_lazy_run *run)
 {
   if (cx_lazy_eager()) return;
   cx_trace_program p = describe(run);
-  cx_trace_tell_compile(&p);
+  cx_trace_emit_compile(&p);
 }
 
 void cx_lazy_tell_compiled(const cx_lazy_run *run,
@@ -39,12 +39,12 @@ void cx_lazy_tell_compiled(const cx_lazy_run *run,
   }
   calx_status_free(status);  // not every plugin tells
   cx_trace_program p = describe(run);
-  cx_trace_tell_compiled(&p, &sizes);
+  cx_trace_emit_compiled(&p, &sizes);
 }
 
 void cx_lazy_tell_execute(const cx_lazy_run *run)
 {
   if (cx_lazy_eager()) return;
   cx_trace_program p = describe(run);
-  cx_trace_tell_execute(&p);
+  cx_trace_emit_execute(&p);
 }

@@ -27,7 +27,7 @@ static int end(void **state)
   unsetenv("CALX_DEBUG_LEVEL");
   unsetenv("CALX_DEBUG_FILE");
   unsetenv("CALX_EAGER");
-  cx_trace_set_place(&(cx_trace_place){ 0, 1, true });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 0, 1, true });
   unlink(path);
   return lazy_end(state);
 }
@@ -210,7 +210,7 @@ static void test_first_rank(void **state)
 {
   (void)state;
   setenv("CALX_DEBUG", "1", 1);
-  cx_trace_set_place(&(cx_trace_place){ 1, 2, false });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 1, 2, false });
   calx_sync(calx_neg(lazy_vector(4, 1)));
   char *text = read_all();
   assert_string_equal(text, "");

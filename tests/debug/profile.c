@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/trace.h"
-#include "debug/json.h"
-#include "debug/listen.h"
 #include "lazy/fixture.h"
+#include "profiler/internal.h"
 
 static char path[] = "/tmp/calx_profile_XXXXXX";
 
@@ -24,7 +24,7 @@ static int end(void **state)
 {
   unlink(path);
   unsetenv("CALX_PROFILE");
-  cx_trace_set_place(&(cx_trace_place){ 0, 1, true });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 0, 1, true });
   return lazy_end(state);
 }
 
@@ -130,7 +130,7 @@ static void test_begun_before(void **state)
   int64_t before = cx_now_ns();
   CHECK_STATUS_OK(calx_profile_start(path));
   int64_t hour = INT64_C(3600000000000);
-  cx_trace_tell_span(
+  cx_trace_emit_span(
       &(cx_trace_span){ .kind = CX_SPAN_WAIT,
                         .start = before - hour,
                         .end = before + hour,
@@ -158,14 +158,14 @@ static void test_environment(void **state)
   json_t *root = load(path);
   assert_int_equal(events(root, "sync", NULL, NULL), 2);
   json_decref(root);
-  assert_int_equal(atomic_load(&cx_trace_listeners), 0);
+  assert_int_equal(atomic_load(&cx_trace_kinds_wanted), 0);
 }
 
 // Each rank's process writes a file of its own, with its ranks' numbers.
 static void test_rank(void **state)
 {
   (void)state;
-  cx_trace_set_place(&(cx_trace_place){ 3, 4, false });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 3, 4, false });
   CHECK_STATUS_OK(calx_profile_start(path));
   train(1);
   CHECK_STATUS_OK(calx_profile_stop());
@@ -205,7 +205,7 @@ static void test_bounded(void **state)
   (void)state;
   CHECK_STATUS_OK(calx_profile_start(path));
   for (int i = 1; i <= 10000; i++) {
-    cx_trace_tell_span(&(cx_trace_span){
+    cx_trace_emit_span(&(cx_trace_span){
         .kind = CX_SPAN_WAIT, .start = i, .end = i + 1, .value = i });
   }
   CHECK_STATUS_OK(calx_profile_stop());
@@ -225,19 +225,19 @@ static void test_bounded(void **state)
 static void test_ranks_of_threads(void **state)
 {
   (void)state;
-  cx_trace_set_place(&(cx_trace_place){ 4, 8, true });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 4, 8, true });
   CHECK_STATUS_OK(calx_profile_start(path));
   int64_t t = cx_now_ns();
   for (int i = 0; i < 2; i++) {
-    cx_trace_tell_span(&(cx_trace_span){
+    cx_trace_emit_span(&(cx_trace_span){
         .kind = CX_SPAN_EXECUTE, .device = i, .start = t + 5, .end = t + 9 });
     // Waits for the one before: nothing is left of it but its end.
-    cx_trace_tell_span(&(cx_trace_span){
+    cx_trace_emit_span(&(cx_trace_span){
         .kind = CX_SPAN_EXECUTE, .device = i, .start = t + 6, .end = t + 8 });
   }
   // Past all devices: it is nobody's.
-  cx_trace_tell_span(&(cx_trace_span){ .kind = CX_SPAN_EXECUTE,
-                                       .device = CX_DEBUG_MOST_DEVICES,
+  cx_trace_emit_span(&(cx_trace_span){ .kind = CX_SPAN_EXECUTE,
+                                       .device = CX_PROFILER_MOST_DEVICES,
                                        .start = t + 1,
                                        .end = t + 2 });
   CHECK_STATUS_OK(calx_profile_stop());
@@ -297,7 +297,7 @@ static void test_no_memory(void **state)
   (void)state;
   for (long n = 0;; n++) {
     CHECK_STATUS_OK(calx_profile_start(path));
-    cx_trace_tell_span(
+    cx_trace_emit_span(
         &(cx_trace_span){ .kind = CX_SPAN_WAIT, .start = 1, .end = 2 });
     cx_alloc_fail_at(n);
     calx_status *status = calx_profile_stop();
@@ -377,7 +377,7 @@ static void test_strings(void **state)
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     cx_text out = { 0 };
-    cx_debug_json_string(&out, cases[i].text);
+    cx_json_string(&out, cases[i].text);
     assert_string_equal(cx_text_str(&out), cases[i].json);
     cx_text_free(&out);
   }

@@ -56,7 +56,7 @@ static int end(void **state)
                                        "CALX_REPORT", "CALX_DEBUG_FILE",
                                        "CALX_DEBUG" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
-  cx_trace_set_place(&(cx_trace_place){ 0, 1, true });
+  cx_trace_set_ranks(&(cx_trace_ranks){ 0, 1, true });
   return support_nothing_left(state);
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/metrics.h"
 #include "base/trace.h"
-#include "debug/listen.h"
 #include "lazy/fixture.h"
+#include "profiler/internal.h"
 
 static char path[] = "/tmp/calx_record_XXXXXX";
 
@@ -17,7 +17,7 @@ static int begin(void **state)
   int fd = mkstemp(path);
   if (fd < 0) return 1;
   close(fd);
-  cx_debug_habits_forget();
+  cx_profiler_habits_forget();
   return lazy_begin(state);
 }
 
@@ -129,15 +129,15 @@ static void test_many_steps(void **state)
   train(1, false);
   CHECK_STATUS_OK(calx_device_wait(NULL));
   for (int64_t i = 1; i <= 5000; i++) {
-    cx_debug_record_span(&(cx_trace_span){
+    cx_profiler_record_span(&(cx_trace_span){
         .kind = CX_SPAN_WAIT, .start = i * 10, .end = i * 10 + 2 });
-    cx_debug_record_span(&(cx_trace_span){ .kind = CX_SPAN_STEP,
-                                           .start = i * 10,
-                                           .end = i * 10 + 10,
-                                           .value = i });
+    cx_profiler_record_span(&(cx_trace_span){ .kind = CX_SPAN_STEP,
+                                              .start = i * 10,
+                                              .end = i * 10 + 10,
+                                              .value = i });
   }
   for (int i = 0; i < 300; i++) {
-    cx_debug_record_span(
+    cx_profiler_record_span(
         &(cx_trace_span){ .kind = CX_SPAN_COMPILE, .start = 1, .end = 2 });
   }
   calx_shutdown();
@@ -176,7 +176,7 @@ static void test_second_run(void **state)
 
 static void tell(int device, cx_trace_kind kind, const calx_site *site)
 {
-  cx_trace_tell_span(&(cx_trace_span){
+  cx_trace_emit_span(&(cx_trace_span){
       .kind = kind, .device = device, .start = 1, .end = 2, .site = site });
 }
 
@@ -190,15 +190,15 @@ static void test_devices(void **state)
   train(1, false);
   CHECK_STATUS_OK(calx_device_wait(NULL));
   for (int i = 0; i < 3; i++) tell(i, CX_SPAN_SYNC, NULL);
-  tell(CX_DEBUG_MOST_DEVICES, CX_SPAN_SYNC, NULL);
+  tell(CX_PROFILER_MOST_DEVICES, CX_SPAN_SYNC, NULL);
   char file[] = "short.c";
   const calx_site site = { .file = file, .line = 7 };
-  cx_trace_tell_recompile(1, "another's");
+  cx_trace_emit_recompile(1, "another's");
   tell(0, CX_SPAN_COMPILE, &site);
-  cx_trace_tell_recompile(0, "it failed");
+  cx_trace_emit_recompile(0, "it failed");
   tell(0, CX_SPAN_SYNC, NULL);
   tell(0, CX_SPAN_COMPILE, &site);
-  cx_trace_tell_recompile(0, "its own");
+  cx_trace_emit_recompile(0, "its own");
   tell(0, CX_SPAN_COMPILE, &site);
   tell(0, CX_SPAN_DOWNLOAD, &site);
   memset(file, 'x', sizeof file - 1);
@@ -246,10 +246,10 @@ static void test_no_memory(void **state)
   (void)state;
   setenv("CALX_REPORT", path, 1);
   for (long n = 0;; n++) {
-    assert_true(cx_debug_record_open("p", "q"));
+    assert_true(cx_profiler_record_open("p", "q"));
     lines_clear();
     cx_alloc_fail_at(n);
-    cx_debug_record_close();
+    cx_profiler_record_close();
     cx_alloc_fail_at(-1);
     if (lines_with("CALX_REPORT: ") == 0) break;
     assert_true(n < 1000);
@@ -286,7 +286,7 @@ static void test_habits_of_ranks(void **state)
   for (int i = 0; i < 40; i++) {
     calx_sync(calx_neg(lazy_vector(4, 1)));
     cx_metric_add(cx_metric_find("CompileTime"), 1);
-    for (int device = 1; device < 4; device++) cx_trace_tell_step(device);
+    for (int device = 1; device < 4; device++) cx_trace_emit_step(device);
   }
   assert_int_equal(lines_with("too "), 0);
   for (int i = 0; i < 400; i++) {

@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/metrics.h"
+#include "base/text.h"
 #include "calx/debug.h"
-#include "debug/real.h"
 
 CX_METRIC(seconds, "Seconds", CX_UNIT_NS);
 CX_METRIC(data, "Data", CX_UNIT_BYTES);
@@ -330,7 +330,7 @@ static void test_locale(void **state)
   (void)state;
   cx_text text = { 0 };
   cx_text_append(&text, "a, ");
-  cx_debug_real(&text, "1,%g", 5);
+  cx_text_real(&text, "1,%g", 5);
   assert_string_equal(cx_text_str(&text), "a, 1.5");
   cx_text_free(&text);
 }

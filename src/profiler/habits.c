@@ -1,6 +1,6 @@
-// debug/habits: lines about what a training loop does too often or too slowly,
-// while it runs; PyTorch/XLA prints the same with the prefix pt-xla-profiler.
-// Each once in the life of a process. CALX_QUIET=1: none.
+// profiler/habits: lines about what a training loop does too often or too
+// slowly, while it runs; PyTorch/XLA prints the same with the prefix
+// pt-xla-profiler. Each once in the life of a process. CALX_QUIET=1: none.
 //
 // Looking costs something, so steps 1, 2, 4, 8, 10, 20, 30, 50, 90, … look, as
 // the first device counts them. What happens in the first ten does not count as
@@ -11,8 +11,8 @@
 
 #include "base/metrics.h"
 #include "base/text.h"
-#include "debug/listen.h"
-#include "debug/metric.h"
+#include "profiler/internal.h"
+#include "profiler/metric.h"
 
 enum { WARM_UP = 10 };
 #define TOO_OFTEN 0.5  // a step
@@ -46,7 +46,7 @@ static atomic_llong next_look = 1;
 static atomic_llong n_steps;    // of the first device
 static atomic_llong all_steps;  // of all
 
-void cx_debug_habits_open(void)
+void cx_profiler_habits_open(void)
 {
   atomic_store(&n_steps, 0);
   atomic_store(&all_steps, 0);
@@ -61,10 +61,10 @@ static int64_t after(int64_t n)
 
 static double longest(cx_metric *m)
 {
-  cx_debug_snapshot s;
-  cx_debug_snapshot_take(m, &s);
+  cx_profiler_snapshot s;
+  cx_profiler_snapshot_take(m, &s);
   double ns = s.n > 0 ? s.samples[s.n - 1] : 0;
-  cx_debug_snapshot_free(&s);
+  cx_profiler_snapshot_free(&s);
   return ns;
 }
 
@@ -75,7 +75,7 @@ static void look_at_time(habit *h, cx_metric *m)
   if (ns <= h->slow) return;
   h->told_slow = true;
   cx_text time = { 0 };
-  cx_debug_time(&time, ns);
+  cx_profiler_time(&time, ns);
   cx_log("%s too slow: longest instance took %s; %s", h->metric,
          cx_text_str(&time), h->advice);
   cx_text_free(&time);
@@ -94,14 +94,14 @@ static void look_at_count(habit *h, int64_t count, bool warm, int64_t all)
          h->metric, counts, steps, h->advice);
 }
 
-void cx_debug_habits_step(int device)
+void cx_profiler_habits_step(int device)
 {
   int64_t all = atomic_fetch_add(&all_steps, 1) + 1;
   if (device != 0) return;
   int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
   if (n < atomic_load(&next_look)) return;
   atomic_store(&next_look, after(n));
-  const char *quiet = cx_debug_env("CALX_QUIET", NULL);
+  const char *quiet = cx_profiler_env("CALX_QUIET", NULL);
   if (quiet != NULL && *quiet != '0') return;
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
     habit *h = &habits[i];
@@ -115,7 +115,7 @@ void cx_debug_habits_step(int device)
   }
 }
 
-void cx_debug_habits_forget(void)
+void cx_profiler_habits_forget(void)
 {
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
     habits[i].told_frequent = habits[i].told_slow = false;

@@ -1,4 +1,4 @@
-// debug/record: CALX_REPORT=FILE: what a run did, for `calx report FILE`.
+// profiler/record: CALX_REPORT=FILE: what a run did, for `calx report FILE`.
 //
 // One JSON object, written when the devices are closed, the process ends or
 // SIGINT or SIGTERM comes: the
@@ -13,12 +13,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "calx/debug.h"
-#include "calx/device.h"
-#include "debug/json.h"
-#include "debug/listen.h"
-#include "debug/metric.h"
+#include "profiler/internal.h"
+#include "profiler/metric.h"
 
 enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_PLACES = 64, WHY = 400 };
 
@@ -59,7 +57,7 @@ typedef struct record {
   size_t n_steps;
   int64_t per_step;  // that one entry holds
   int64_t syncs;
-  bool synced[CX_DEBUG_MOST_DEVICES];
+  bool synced[CX_PROFILER_MOST_DEVICES];
   int devices;          // of them
   int64_t part[PARTS];  // since the last step ended
   int64_t setup;        // until the first sync's end
@@ -78,9 +76,9 @@ static record *now;  // NULL: nobody wants it
 
 // ---- what happens -----------------------------------------------------------
 
-bool cx_debug_record_open(const char *plugin, const char *platform)
+bool cx_profiler_record_open(const char *plugin, const char *platform)
 {
-  if (cx_debug_env("CALX_REPORT", NULL) == NULL) return false;
+  if (cx_profiler_env("CALX_REPORT", NULL) == NULL) return false;
   cx_lock(&lock);
   if (now == NULL) now = calloc(1, sizeof *now);  // outside the counted heap
   if (now != NULL) {
@@ -92,7 +90,6 @@ bool cx_debug_record_open(const char *plugin, const char *platform)
   }
   bool on = now != NULL;
   cx_unlock(&lock);
-  if (on) cx_debug_interrupt_open();
   return on;
 }
 
@@ -197,7 +194,7 @@ static void count_device(record *r, const cx_trace_span *span)
   r->devices++;
 }
 
-void cx_debug_record_span(const cx_trace_span *span)
+void cx_profiler_record_span(const cx_trace_span *span)
 {
   if (span->device != 0 && span->kind != CX_SPAN_SYNC) return;
   cx_lock(&lock);
@@ -220,7 +217,7 @@ void cx_debug_record_span(const cx_trace_span *span)
   cx_unlock(&lock);
 }
 
-void cx_debug_record_execute(const cx_trace_program *p)
+void cx_profiler_record_execute(const cx_trace_program *p)
 {
   if (p->device != 0 || p->cause != CX_CAUSE_READ) return;
   cx_lock(&lock);
@@ -229,7 +226,7 @@ void cx_debug_record_execute(const cx_trace_program *p)
   cx_unlock(&lock);
 }
 
-void cx_debug_record_recompile(int device, const char *why)
+void cx_profiler_record_recompile(int device, const char *why)
 {
   if (device != 0) return;
   cx_lock(&lock);
@@ -244,7 +241,7 @@ void cx_debug_record_recompile(int device, const char *why)
 
 static void seconds(cx_text *out, int64_t ns)
 {
-  cx_debug_json_number(out, (double)ns / 1e9);
+  cx_json_number(out, (double)ns / 1e9);
 }
 
 static void named(cx_text *out, const char *name)
@@ -258,20 +255,20 @@ static void print_site(cx_text *out, const char *file, int line)
 {
   cx_text place_text = { 0 };
   if (file != NULL) cx_text_format(&place_text, "%s:%d", file, line);
-  cx_debug_json_string(out, cx_text_str(&place_text));
+  cx_json_string(out, cx_text_str(&place_text));
   out->failed |= place_text.failed;
   cx_text_free(&place_text);
 }
 
 static void print_head(cx_text *out, const record *r)
 {
-  cx_trace_place here = cx_trace_here();
+  cx_trace_ranks here = cx_trace_ranks_here();
   cx_text_append(out, "{\"calx_report\":1,\"version\":");
-  cx_debug_json_string(out, calx_version());
+  cx_json_string(out, CALX_VERSION);
   cx_text_append(out, ",\"plugin\":");
-  cx_debug_json_string(out, r->plugin);
+  cx_json_string(out, r->plugin);
   cx_text_append(out, ",\"platform\":");
-  cx_debug_json_string(out, r->platform);
+  cx_json_string(out, r->platform);
   cx_text_format(out, ",\"rank\":%d,\"world\":%d,\"devices\":%d,\"seconds\":",
                  here.first, here.size, r->devices);
   seconds(out, cx_now_ns() - r->opened);
@@ -316,7 +313,7 @@ static void print_compiles(cx_text *out, const record *r)
                    c->step, c->nodes, c->loaded ? "true" : "false");
     print_site(out, c->file, c->line);
     cx_text_append(out, ",\"why\":");
-    cx_debug_json_string(out, c->why);
+    cx_json_string(out, c->why);
     cx_text_char(out, '}');
   }
   cx_text_append(out, "]");
@@ -348,27 +345,26 @@ static void print_metric(cx_text *out, cx_metric *m)
   static const char *const units[] = {
     [CX_UNIT_NONE] = "", [CX_UNIT_NS] = "s", [CX_UNIT_BYTES] = "B"
   };
-  cx_debug_snapshot s;
-  out->failed |= !cx_debug_snapshot_take(m, &s);
+  cx_profiler_snapshot s;
+  out->failed |= !cx_profiler_snapshot_take(m, &s);
   double unit = s.unit == CX_UNIT_NS ? 1e9 : 1;
-  cx_debug_json_string(out, m->name);
+  cx_json_string(out, m->name);
   cx_text_format(out, ":{\"unit\":\"%s\",\"samples\":%" PRId64 ",\"sum\":",
                  units[s.unit], s.total);
-  cx_debug_json_number(out, s.accumulator / unit);
+  cx_json_number(out, s.accumulator / unit);
   for (size_t i = 0; i < sizeof points / sizeof *points && s.n > 0; i++) {
     cx_text_char(out, ',');
     named(out, points[i].name);
-    cx_debug_json_number(out,
-                         cx_debug_snapshot_at(&s, points[i].fraction) / unit);
+    cx_json_number(out, cx_profiler_snapshot_at(&s, points[i].fraction) / unit);
   }
   cx_text_char(out, '}');
-  cx_debug_snapshot_free(&s);
+  cx_profiler_snapshot_free(&s);
 }
 
 static void print_metrics(cx_text *out)
 {
-  cx_debug_collection c;
-  out->failed |= !cx_debug_collect(&c);
+  cx_profiler_collection c;
+  out->failed |= !cx_profiler_collect(&c);
   cx_text_append(out, ",\n\"metrics\":{");
   for (size_t i = 0; i < c.n_metrics; i++) {
     cx_text_append(out, i > 0 ? ",\n" : "\n");
@@ -377,13 +373,13 @@ static void print_metrics(cx_text *out)
   cx_text_append(out, "},\n\"counters\":{");
   for (size_t i = 0; i < c.n_counters; i++) {
     cx_text_append(out, i > 0 ? ",\n" : "\n");
-    cx_debug_json_string(out, c.counters[i]->name);
+    cx_json_string(out, c.counters[i]->name);
     cx_text_format(
         out, ":%lld",
         (long long)atomic_load(&((cx_counter *)c.counters[i])->value));
   }
   cx_text_append(out, "}}\n");
-  cx_debug_collection_free(&c);
+  cx_profiler_collection_free(&c);
 }
 
 static calx_status *write_record(const record *r, const char *name)
@@ -394,7 +390,7 @@ static calx_status *write_record(const record *r, const char *name)
   print_compiles(&out, r);
   print_places(&out, r);
   print_metrics(&out);
-  char *path = cx_debug_path_of_rank(name);
+  char *path = cx_profiler_path_of_rank(name);
   calx_status *status = cx_text_failed(&out) || path == NULL
                             ? cx_out_of_memory()
                             : cx_file_write(path, out.data, out.size);
@@ -404,9 +400,9 @@ static calx_status *write_record(const record *r, const char *name)
 }
 
 // With the lock held, since the run goes on meanwhile.
-void cx_debug_record_write(void)
+void cx_profiler_record_write(void)
 {
-  const char *name = cx_debug_env("CALX_REPORT", NULL);
+  const char *name = cx_profiler_env("CALX_REPORT", NULL);
   calx_status *status = NULL;
   cx_lock(&lock);
   if (now != NULL && name != NULL) status = write_record(now, name);
@@ -415,10 +411,9 @@ void cx_debug_record_write(void)
   calx_status_free(status);
 }
 
-void cx_debug_record_close(void)
+void cx_profiler_record_close(void)
 {
-  cx_debug_interrupt_close();
-  const char *name = cx_debug_env("CALX_REPORT", NULL);
+  const char *name = cx_profiler_env("CALX_REPORT", NULL);
   cx_lock(&lock);
   record *r = now;
   now = NULL;

@@ -1,9 +1,10 @@
-// debug/metric: snapshots of metrics, and their values in PyTorch/XLA's form.
+// profiler/metric: snapshots of metrics, and their values in PyTorch/XLA's
+// form.
 //
 // One difference: PyTorch/XLA rounds each part of a time to nearest and takes
 // the remainder from the part below, so that 1.5 s reads 02s500ms. Here a time
 // is rounded once, to nanoseconds, and then split exactly.
-#include "debug/metric.h"
+#include "profiler/metric.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "debug/real.h"
+#include "base/text.h"
 
 // ---- snapshots --------------------------------------------------------------
 
@@ -21,7 +22,7 @@ static int by_value(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static void copy_window(const cx_metric *m, cx_debug_snapshot *out)
+static void copy_window(const cx_metric *m, cx_profiler_snapshot *out)
 {
   int64_t oldest = INT64_MAX, newest = INT64_MIN;
   for (size_t i = 0; i < out->n; i++) {
@@ -33,9 +34,9 @@ static void copy_window(const cx_metric *m, cx_debug_snapshot *out)
   if (out->n > 0) out->span = newest - oldest;
 }
 
-bool cx_debug_snapshot_take(cx_metric *m, cx_debug_snapshot *out)
+bool cx_profiler_snapshot_take(cx_metric *m, cx_profiler_snapshot *out)
 {
-  *out = (cx_debug_snapshot){ .unit = m->unit };
+  *out = (cx_profiler_snapshot){ .unit = m->unit };
   cx_lock(&m->lock);
   out->total = m->count;
   out->accumulator = m->accumulator;
@@ -55,15 +56,15 @@ bool cx_debug_snapshot_take(cx_metric *m, cx_debug_snapshot *out)
   return ok;
 }
 
-void cx_debug_snapshot_free(cx_debug_snapshot *s)
+void cx_profiler_snapshot_free(cx_profiler_snapshot *s)
 {
   cx_free(s->samples);
-  *s = (cx_debug_snapshot){ 0 };
+  *s = (cx_profiler_snapshot){ 0 };
 }
 
 // A fraction that is written as 0.95 is a little less: what is meant is the
 // next number up.
-double cx_debug_snapshot_at(const cx_debug_snapshot *s, double fraction)
+double cx_profiler_snapshot_at(const cx_profiler_snapshot *s, double fraction)
 {
   size_t i = (size_t)(fraction * (double)s->n + 1e-9);
   return s->samples[i < s->n ? i : s->n - 1];
@@ -72,7 +73,7 @@ double cx_debug_snapshot_at(const cx_debug_snapshot *s, double fraction)
 // ---- values -----------------------------------------------------------------
 
 // From the first part that is not 0.
-void cx_debug_time(cx_text *out, double ns)
+void cx_profiler_time(cx_text *out, double ns)
 {
   static const struct part {
     const char *unit;
@@ -99,15 +100,15 @@ void cx_debug_time(cx_text *out, double ns)
                  rest % 1000);
 }
 
-void cx_debug_seconds(cx_text *out, double seconds)
+void cx_profiler_seconds(cx_text *out, double seconds)
 {
   const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
   double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6;
-  cx_debug_real(out, "%.3g", seconds * scale);
+  cx_text_real(out, "%.3g", seconds * scale);
   cx_text_format(out, " %s", unit);
 }
 
-void cx_debug_bytes(cx_text *out, double bytes)
+void cx_profiler_bytes(cx_text *out, double bytes)
 {
   static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB" };
   size_t k = 0;
@@ -115,30 +116,30 @@ void cx_debug_bytes(cx_text *out, double bytes)
     bytes /= 1024;
     k++;
   }
-  cx_debug_real(out, "%.2f", bytes);
+  cx_text_real(out, "%.2f", bytes);
   cx_text_append(out, units[k]);
 }
 
-void cx_debug_value(cx_text *out, cx_metric_unit unit, double value)
+void cx_profiler_value(cx_text *out, cx_metric_unit unit, double value)
 {
   switch (unit) {
-    case CX_UNIT_NS: cx_debug_time(out, value); break;
-    case CX_UNIT_BYTES: cx_debug_bytes(out, value); break;
-    case CX_UNIT_NONE: cx_debug_real(out, "%.2f", value); break;
+    case CX_UNIT_NS: cx_profiler_time(out, value); break;
+    case CX_UNIT_BYTES: cx_profiler_bytes(out, value); break;
+    case CX_UNIT_NONE: cx_text_real(out, "%.2f", value); break;
   }
 }
 
 // ---- collections ------------------------------------------------------------
 
 typedef struct collecting {
-  cx_debug_collection *c;
+  cx_profiler_collection *c;
   bool failed;
 } collecting;
 
 static void add_counter(void *user, const cx_counter *counter)
 {
   collecting *w = user;
-  cx_debug_collection *c = w->c;
+  cx_profiler_collection *c = w->c;
   w->failed |= !cx_grow(&c->counters, &c->counters_capacity, c->n_counters + 1,
                         sizeof *c->counters);
   if (!w->failed) c->counters[c->n_counters++] = counter;
@@ -147,7 +148,7 @@ static void add_counter(void *user, const cx_counter *counter)
 static void add_metric(void *user, cx_metric *metric)
 {
   collecting *w = user;
-  cx_debug_collection *c = w->c;
+  cx_profiler_collection *c = w->c;
   w->failed |= !cx_grow(&c->metrics, &c->metrics_capacity, c->n_metrics + 1,
                         sizeof *c->metrics);
   if (!w->failed) c->metrics[c->n_metrics++] = metric;
@@ -171,9 +172,9 @@ static int by_metric_name(const void *a, const void *b)
   return strcmp((*(cx_metric *const *)a)->name, (*(cx_metric *const *)b)->name);
 }
 
-bool cx_debug_collect(cx_debug_collection *out)
+bool cx_profiler_collect(cx_profiler_collection *out)
 {
-  *out = (cx_debug_collection){ 0 };
+  *out = (cx_profiler_collection){ 0 };
   collecting w = { out, false };
   cx_metrics_visit(add_counter, add_metric, &w);
   sort(out->counters, out->n_counters, sizeof *out->counters, by_counter_name);
@@ -181,9 +182,15 @@ bool cx_debug_collect(cx_debug_collection *out)
   return !w.failed;
 }
 
-void cx_debug_collection_free(cx_debug_collection *c)
+void cx_profiler_collection_free(cx_profiler_collection *c)
 {
   cx_free(c->counters);
   cx_free(c->metrics);
-  *c = (cx_debug_collection){ 0 };
+  *c = (cx_profiler_collection){ 0 };
+}
+
+bool cx_profiler_is_fallback(const char *name)
+{
+  static const char prefix[] = "aten::";
+  return strncmp(name, prefix, sizeof prefix - 1) == 0;
 }

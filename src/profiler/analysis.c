@@ -1,4 +1,4 @@
-// debug/analysis: CALX_DEBUG=1: a block of lines for each program that is
+// profiler/analysis: CALX_DEBUG=1: a block of lines for each program that is
 // compiled and for each time that one runs, in the form of PyTorch/XLA's
 // PT_XLA_DEBUG: why, which graph, where in the user's program.
 //
@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "debug/listen.h"
-#include "debug/real.h"
+#include "profiler/internal.h"
 
 enum { ALL_LEVELS = 100 };
 
@@ -31,9 +30,9 @@ static int level_of_list(const char *list)
   return 0;
 }
 
-bool cx_debug_analysis_open(void)
+bool cx_profiler_analysis_open(void)
 {
-  const char *text = cx_debug_env("CALX_DEBUG_LEVEL", NULL);
+  const char *text = cx_profiler_env("CALX_DEBUG_LEVEL", NULL);
   long n = 0;
   if (text != NULL) {
     char *end;
@@ -57,7 +56,7 @@ bool cx_debug_analysis_open(void)
 static void write_block(const cx_text *text)
 {
   if (cx_text_failed(text)) return;
-  const char *path = cx_debug_env("CALX_DEBUG_FILE", NULL);
+  const char *path = cx_profiler_env("CALX_DEBUG_FILE", NULL);
   if (path == NULL) {
     fputs(cx_text_str(text), stderr);
     return;
@@ -74,7 +73,7 @@ static void write_block(const cx_text *text)
 static bool is_here(const cx_trace_program *p, int least)
 {
   return atomic_load(&level) >= least && p->device == 0 &&
-         cx_trace_here().has_local_master;
+         cx_trace_ranks_here().has_local_master;
 }
 
 // ---- blocks -----------------------------------------------------------------
@@ -145,24 +144,24 @@ static void size_line(cx_text *out, const char *prefix, const char *name,
     cx_text_append(out, "not told by the plugin\n");
     return;
   }
-  cx_debug_real(out, "%.6f", (double)bytes / 1073741824.0);
+  cx_text_real(out, "%.6f", (double)bytes / 1073741824.0);
   cx_text_append(out, " GB\n");
 }
 
-void cx_debug_analysis_compile(const cx_trace_program *p)
+void cx_profiler_analysis_compile(const cx_trace_program *p)
 {
   if (!is_here(p, 1)) return;
   block(p, "Compilation Analysis: ", "Compilation");
 }
 
-void cx_debug_analysis_execute(const cx_trace_program *p)
+void cx_profiler_analysis_execute(const cx_trace_program *p)
 {
   if (!is_here(p, 2)) return;
   block(p, "Execution Analysis: ", "Execution");
 }
 
-void cx_debug_analysis_compiled(const cx_trace_program *p,
-                                const cx_trace_sizes *sizes)
+void cx_profiler_analysis_compiled(const cx_trace_program *p,
+                                   const cx_trace_sizes *sizes)
 {
   static const char prefix[] = "Post Compilation Analysis: ";
   if (!is_here(p, 1)) return;

@@ -1,5 +1,5 @@
-// debug/profile: where the time of the steps goes, as a file that Perfetto and
-// chrome://tracing show (the Trace Event Format, complete events).
+// profiler/profile: where the time of the steps goes, as a file that Perfetto
+// and chrome://tracing show (the Trace Event Format, complete events).
 //
 // Spans are kept in a few rings, each with a lock of its own; a thread always
 // uses the same one, so threads hardly ever meet. A full ring loses its oldest
@@ -15,12 +15,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "calx/debug.h"
-#include "debug/json.h"
-#include "debug/listen.h"
-#include "debug/real.h"
-#include "lazy/lazy.h"
+#include "profiler/internal.h"
 
 enum { RINGS = 8, RING_EVENTS = 8192 };
 enum { DEVICE_TRACK = 0, STEP_TRACK = 1, FIRST_THREAD = 1 };
@@ -56,7 +53,7 @@ static atomic_bool recording;
 
 // ---- recording --------------------------------------------------------------
 
-void cx_debug_profile_span(const cx_trace_span *span)
+void cx_profiler_profile_span(const cx_trace_span *span)
 {
   if (!atomic_load_explicit(&recording, memory_order_relaxed)) return;
   event e = { .start = span->start,
@@ -156,11 +153,11 @@ static void print_args(cx_text *out, const event *e)
   const char *before = "";
   cx_text_append(out, ",\"args\":{");
   if (e->file != NULL) {
-    cx_text place = { 0 };
-    cx_text_format(&place, "%s:%d", e->file, e->line);
+    cx_text site = { 0 };
+    cx_text_format(&site, "%s:%d", e->file, e->line);
     cx_text_append(out, "\"site\":");
-    cx_debug_json_string(out, cx_text_str(&place));
-    cx_text_free(&place);
+    cx_json_string(out, cx_text_str(&site));
+    cx_text_free(&site);
     before = ",";
   }
   const char *what = e->kind == CX_SPAN_COMPILE ? "nodes"
@@ -178,8 +175,7 @@ static void print_event(cx_text *out, const event *e, int64_t zero, int pid)
   if (e->kind == CX_SPAN_STEP) {
     cx_text_format(out, "\"step %" PRId64 "\"", e->value);
   } else {
-    cx_debug_json_string(out,
-                         e->name[0] != '\0' ? e->name : kind_names[e->kind]);
+    cx_json_string(out, e->name[0] != '\0' ? e->name : kind_names[e->kind]);
   }
   cx_text_format(out,
                  ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", kind_names[e->kind]);
@@ -197,7 +193,7 @@ static void print_name(cx_text *out, const char *what, int pid, int tid,
                  ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
                  "\"args\":{\"name\":",
                  what, pid, tid);
-  cx_debug_json_string(out, name);
+  cx_json_string(out, name);
   cx_text_append(out, "}}");
 }
 
@@ -213,15 +209,15 @@ static void print_rank(cx_text *out, int pid, int device)
 
 static void print_all(cx_text *out, all *a, int64_t zero)
 {
-  cx_trace_place here = cx_trace_here();
-  int64_t busy_until[CX_DEBUG_MOST_DEVICES] = { 0 };
-  bool seen[CX_DEBUG_MOST_DEVICES] = { false };
+  cx_trace_ranks here = cx_trace_ranks_here();
+  int64_t busy_until[CX_PROFILER_MOST_DEVICES] = { 0 };
+  bool seen[CX_PROFILER_MOST_DEVICES] = { false };
   cx_text_format(out,
                  "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"version\":\"%s\""
                  ",\"lost\":%" PRIu64
                  "},\"traceEvents\":[\n"
                  "{\"name\":\"calx\",\"ph\":\"M\",\"pid\":%d,\"args\":{}}",
-                 calx_version(), a->lost, here.first);
+                 CALX_VERSION, a->lost, here.first);
   for (size_t i = 0; i < a->n; i++) {
     event *e = &a->events[i];
     int device = e->device;
@@ -243,7 +239,7 @@ static calx_status *write_profile(const char *name, int64_t zero)
 {
   all a = { 0 };
   cx_text out = { 0 };
-  char *path = cx_debug_path_of_rank(name);
+  char *path = cx_profiler_path_of_rank(name);
   calx_status *status = NULL;
   if (gather(&a) && path != NULL) {
     qsort(a.events, a.n, sizeof *a.events, by_start);
@@ -281,7 +277,7 @@ static calx_status *start(const char *path, bool by_environment)
     profile.start = cx_now_ns();
     empty_rings();  // a thread may have been late for the profile before
     atomic_store(&recording, true);
-    cx_debug_listen(CX_TRACE_SPANS, true);
+    cx_trace_want(CX_TRACE_SPANS, true);
   }
   cx_unlock(&profile.lock);
   return status;
@@ -297,7 +293,7 @@ static calx_status *stop(bool only_environment)
     return cx_error(CALX_FAILED_PRECONDITION, "profile_stop: none is running");
   }
   atomic_store(&recording, false);
-  cx_debug_listen(CX_TRACE_SPANS, false);
+  cx_trace_want(CX_TRACE_SPANS, false);
   calx_status *status = write_profile(profile.path, profile.start);
   empty_rings();
   cx_free(profile.path);
@@ -307,56 +303,28 @@ static calx_status *stop(bool only_environment)
   return status;
 }
 
-void cx_debug_profile_open(void)
+void cx_profiler_profile_open(void)
 {
-  const char *path = cx_debug_env("CALX_PROFILE", NULL);
+  const char *path = cx_profiler_env("CALX_PROFILE", NULL);
   if (path == NULL) return;
   calx_status *status = start(path, true);
   if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
   calx_status_free(status);
 }
 
-void cx_debug_profile_close(void)
+void cx_profiler_profile_close(void)
 {
   calx_status *status = stop(true);
   if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
   calx_status_free(status);
 }
 
-calx_status *calx_profile_start(const char *path)
+calx_status *cx_profiler_profile_start(const char *path)
 {
   return start(path, false);
 }
 
-calx_status *calx_profile_stop(void)
+calx_status *cx_profiler_profile_stop(void)
 {
   return stop(false);
-}
-
-// ---- regions ----------------------------------------------------------------
-
-void calx_trace_begin(const char *name)
-{
-  if (cx_trace_region_push(name)) return;
-  cx_lazy_scope_pin(cx_error(CALX_RESOURCE_EXHAUSTED,
-                             "trace_begin: '%s' is inside of %d open regions",
-                             name != NULL ? name : "?", CX_TRACE_MOST_REGIONS));
-}
-
-void calx_trace_end(void)
-{
-  cx_trace_region r;
-  if (!cx_trace_region_pop(&r)) {
-    cx_lazy_scope_pin(
-        cx_error(CALX_FAILED_PRECONDITION, "trace_end: no region is open"));
-    return;
-  }
-  if (r.start == 0 || !cx_trace_wanted(CX_TRACE_SPANS)) return;
-  cx_trace_tell_span(
-      &(cx_trace_span){ .kind = CX_SPAN_REGION,
-                        .name = r.name,
-                        .device = cx_lazy_device_index_of_thread(),
-                        .start = r.start,
-                        .end = cx_now_ns(),
-                        .site = cx_site() });
 }

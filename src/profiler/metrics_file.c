@@ -1,4 +1,4 @@
-// debug/metrics_file: CALX_METRICS_FILE: the whole report after each sync of
+// profiler/metrics_file: CALX_METRICS_FILE: the whole report after each sync of
 // the process's first rank. What cannot be written is told once and does not
 // stop the program.
 #include <errno.h>
@@ -7,17 +7,17 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "calx/debug.h"
-#include "debug/listen.h"
+#include "profiler/internal.h"
+#include "profiler/profiler.h"
 
 static const char *wanted(void)
 {
-  return cx_debug_env("CALX_METRICS_FILE", "XLA_METRICS_FILE");
+  return cx_profiler_env("CALX_METRICS_FILE", "XLA_METRICS_FILE");
 }
 
 static atomic_bool on;
 
-void cx_debug_metrics_file_open(void)
+void cx_profiler_metrics_file_open(void)
 {
   atomic_store(&on, wanted() != NULL);
 }
@@ -38,7 +38,7 @@ static void tell_failure(const char *path)
 
 static void append_to_file(const char *name, int64_t step, const char *report)
 {
-  char *path = cx_debug_path_of_rank(name);
+  char *path = cx_profiler_path_of_rank(name);
   if (path == NULL) return;
   FILE *file = fopen(path, "a");
   bool ok = file != NULL && write_section(file, step, report);
@@ -47,11 +47,11 @@ static void append_to_file(const char *name, int64_t step, const char *report)
   cx_free(path);
 }
 
-void cx_debug_metrics_file_step(int64_t step)
+void cx_profiler_metrics_file_step(int64_t step)
 {
   const char *name = atomic_load(&on) ? wanted() : NULL;
   if (name == NULL) return;
-  char *report = calx_metrics_report();
+  char *report = cx_profiler_metrics_text();
   if (report == NULL) return;
   if (strcmp(name, "STDERR") == 0) {
     write_section(stderr, step, report);
@@ -60,5 +60,5 @@ void cx_debug_metrics_file_step(int64_t step)
   } else {
     append_to_file(name, step, report);
   }
-  calx_string_free(report);
+  cx_free(report);
 }

@@ -1,4 +1,5 @@
-// debug/interrupt: CALX_REPORT is written when SIGINT or SIGTERM ends the run.
+// profiler/interrupt: CALX_REPORT is written when SIGINT or SIGTERM ends the
+// run.
 //
 // A handler may do next to nothing, so ours writes the signal's number into a
 // pipe. A thread of its own reads it, writes the file as any thread may, puts
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "debug/listen.h"
+#include "profiler/internal.h"
 
 static const int numbers[] = { SIGINT, SIGTERM };
 enum { SIGNALS = sizeof numbers / sizeof *numbers };
@@ -64,7 +65,7 @@ static void run(void *user)
     ssize_t n = read(watch.pipe[0], &number, 1);
     if (n < 0 && errno == EINTR) continue;
     if (n != 1 || number == STOP) return;
-    cx_debug_record_write();
+    cx_profiler_record_write();
     put_back(index_of(number));
     kill(getpid(), number);
   }
@@ -133,7 +134,7 @@ static void install(int i)
   watch.installed[i] = sigaction(numbers[i], &ours, NULL) == 0;
 }
 
-void cx_debug_interrupt_open(void)
+void cx_profiler_interrupt_open(void)
 {
   cx_lock(&lock);
   calx_status *status = start_thread();
@@ -143,7 +144,7 @@ void cx_debug_interrupt_open(void)
   calx_status_free(status);
 }
 
-void cx_debug_interrupt_close(void)
+void cx_profiler_interrupt_close(void)
 {
   cx_lock(&lock);
   for (int i = 0; i < SIGNALS; i++) {

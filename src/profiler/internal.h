@@ -1,0 +1,64 @@
+// profiler/internal: the listeners of the profiler, which profiler.c calls.
+//
+// The environment is read when the first device opens; each listener decides
+// then whether it wants anything.
+#ifndef CX_PROFILER_INTERNAL_H
+#define CX_PROFILER_INTERNAL_H
+
+#include "base/trace.h"
+
+// Devices with a larger index are not reported on.
+enum { CX_PROFILER_MOST_DEVICES = 256 };
+
+// ---- environment.c ----------------------------------------------------------
+
+// The first of the variables that is set and not empty; NULL: none.
+const char *cx_profiler_env(const char *name, const char *other_name);
+// `path`, with .ORDINAL where the world has more than one rank; a stream's name
+// stays as it is. Freed with cx_free(); NULL without memory.
+char *cx_profiler_path_of_rank(const char *path);
+
+// ---- metrics_file.c: CALX_METRICS_FILE --------------------------------------
+
+void cx_profiler_metrics_file_open(void);
+void cx_profiler_metrics_file_step(int64_t step);
+
+// ---- analysis.c: CALX_DEBUG=1, CALX_DEBUG_LEVEL -----------------------------
+
+bool cx_profiler_analysis_open(void);  // false: nothing is to be written
+void cx_profiler_analysis_compile(const cx_trace_program *p);
+void cx_profiler_analysis_compiled(const cx_trace_program *p,
+                                   const cx_trace_sizes *sizes);
+void cx_profiler_analysis_execute(const cx_trace_program *p);
+
+// ---- profile.c: CALX_PROFILE, calx_profile_start() --------------------------
+
+calx_status *cx_profiler_profile_start(const char *path);
+calx_status *cx_profiler_profile_stop(void);
+void cx_profiler_profile_open(void);   // starts one if CALX_PROFILE is set
+void cx_profiler_profile_close(void);  // stops it
+void cx_profiler_profile_span(const cx_trace_span *span);
+
+// ---- record.c: CALX_REPORT --------------------------------------------------
+
+bool cx_profiler_record_open(const char *plugin, const char *platform);
+void cx_profiler_record_close(void);
+void cx_profiler_record_write(void);  // what is known so far; the run goes on
+void cx_profiler_record_span(const cx_trace_span *span);
+void cx_profiler_record_execute(const cx_trace_program *p);
+void cx_profiler_record_recompile(int device, const char *why);
+
+// ---- interrupt.c ------------------------------------------------------------
+
+// From the opening to the close SIGINT and SIGTERM write the record, before
+// they have the effect that they had before.
+void cx_profiler_interrupt_open(void);
+void cx_profiler_interrupt_close(void);
+
+// ---- habits.c: advice while the loop runs -----------------------------------
+
+void cx_profiler_habits_open(void);
+void cx_profiler_habits_step(int device);
+void cx_profiler_habits_forget(void);  // for tests: each advice may come again
+
+#endif

@@ -1,0 +1,24 @@
+// profiler: what a program's steps do and how long it takes. It listens to
+// base/trace and writes what the environment asks for: a profile, the report of
+// a run, blocks of lines about programs, a file of metrics.
+#ifndef CX_PROFILER_PROFILER_H
+#define CX_PROFILER_PROFILER_H
+
+#include "base/status.h"
+
+// The first device is open: reads the environment and starts to listen.
+void cx_profiler_open(const char *plugin, const char *platform);
+// The devices are to be closed, or the process ends: writes the files.
+void cx_profiler_close(void);
+
+// calx_profile_start() and calx_profile_stop().
+calx_status *cx_profiler_start(const char *path);
+calx_status *cx_profiler_stop(void);
+
+// The texts of calx_metrics_report() and calx_metrics_short_report(); NULL
+// without memory. Freed with cx_free().
+char *cx_profiler_metrics_text(void);
+char *cx_profiler_metrics_short_text(const char *const *counters,
+                                     const char *const *metrics);
+
+#endif
