@@ -1,5 +1,6 @@
 // jit/class: which operations kernels may hold. In the engine itself too, so
 // that grouping needs no LLVM; what stands here is what the emitter does.
+#include "hlo/ops.h"
 #include "jit/jit.h"
 
 #define MAX_RANK 16
@@ -34,18 +35,19 @@ static cx_hlo_elem elem_of(const cx_hlo_op *op, size_t i)
   return op->operands[i]->type.tensor.elem;
 }
 
-static bool element_on_complex(cx_hlo_op_kind kind)
-{
-  switch (kind) {
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_REMAINDER:
-    case CX_HLO_OP_SIGN:
-    case CX_HLO_OP_CLAMP:
-    case CX_HLO_OP_ATAN2: return false;
-    default: return true;
-  }
-}
+#define NONE 0
+#define REAL(value, code) CX_HLO_CLASS_FLOAT
+#define INT(value, code) CX_HLO_CLASS_SIGNED | CX_HLO_CLASS_UNSIGNED
+#define BOOL(value, code) CX_HLO_CLASS_BOOL
+#define COMPLEX(value, code) CX_HLO_CLASS_COMPLEX
+#define COMPLEX_VALUE(value) 0
+#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+  [CX_HLO_OP_##id] = (real) | (integer) | (truth) | (complexes),
+
+// The classes of types for which the jit has an elementwise operation.
+static const unsigned char compiled[CX_HLO_OP_COUNT] = {
+#include "ref/element.def"
+};
 
 static bool plain_compare(const cx_hlo_op *op)
 {
@@ -76,53 +78,21 @@ static bool is_element(const cx_hlo_op *op)
     case CX_HLO_OP_COMPLEX: return true;
     case CX_HLO_OP_COMPARE: return plain_compare(op);
     case CX_HLO_OP_BITCAST_CONVERT: return plain_bitcast(op);
+    case CX_HLO_OP_IS_FINITE:
+    case CX_HLO_OP_REDUCE_PRECISION: return true;
+    case CX_HLO_OP_CLAMP: return !cx_hlo_elem_is_complex(elem_of(op, 0));
     // fmod of doubles needs a loop whose length depends on the numbers.
     case CX_HLO_OP_REMAINDER:
-      return elem_of(op, 0) != CX_HLO_F64 &&
-             !cx_hlo_elem_is_complex(elem_of(op, 0));
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_SUBTRACT:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_DIVIDE:
-    case CX_HLO_OP_POWER:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_ATAN2:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR:
-    case CX_HLO_OP_NOT:
-    case CX_HLO_OP_SHIFT_LEFT:
-    case CX_HLO_OP_SHIFT_RIGHT_LOGICAL:
-    case CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC:
-    case CX_HLO_OP_POPCNT:
-    case CX_HLO_OP_COUNT_LEADING_ZEROS:
-    case CX_HLO_OP_NEGATE:
+      if (elem_of(op, 0) == CX_HLO_F64) return false;
+      break;
+    // Of a complex number it is real.
     case CX_HLO_OP_ABS:
-    case CX_HLO_OP_SIGN:
-    case CX_HLO_OP_EXPONENTIAL:
-    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE:
-    case CX_HLO_OP_LOG:
-    case CX_HLO_OP_LOG_PLUS_ONE:
-    case CX_HLO_OP_LOGISTIC:
-    case CX_HLO_OP_TANH:
-    case CX_HLO_OP_TAN:
-    case CX_HLO_OP_SQRT:
-    case CX_HLO_OP_RSQRT:
-    case CX_HLO_OP_CBRT:
-    case CX_HLO_OP_COSINE:
-    case CX_HLO_OP_SINE:
-    case CX_HLO_OP_FLOOR:
-    case CX_HLO_OP_CEIL:
-    case CX_HLO_OP_ROUND_NEAREST_EVEN:
-    case CX_HLO_OP_ROUND_NEAREST_AFZ:
-    case CX_HLO_OP_IS_FINITE:
-    case CX_HLO_OP_REDUCE_PRECISION:
-    case CX_HLO_OP_CLAMP:
-      return !cx_hlo_elem_is_complex(elem_of(op, 0)) ||
-             element_on_complex(op->kind);
-    default: return false;
+      if (cx_hlo_elem_is_complex(elem_of(op, 0))) return true;
+      break;
+    default: break;
   }
+  return op->n_operands > 0 &&
+         (compiled[op->kind] & cx_hlo_elem_class(elem_of(op, 0))) != 0;
 }
 
 static bool is_constant(const cx_hlo_op *op)

@@ -105,82 +105,48 @@ static LLVMValueRef compare(const cpu_jit_ctx *c, const cx_hlo_op *op,
                        x->re, y->re, "");
 }
 
-// ---- math ----
+// ---- complex ----
 
-static int math_function(cx_hlo_op_kind kind)
-{
-  switch (kind) {
-    case CX_HLO_OP_EXPONENTIAL: return CPU_JIT_EXP;
-    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE: return CPU_JIT_EXPM1;
-    case CX_HLO_OP_LOG: return CPU_JIT_LOG;
-    case CX_HLO_OP_LOG_PLUS_ONE: return CPU_JIT_LOG1P;
-    case CX_HLO_OP_LOGISTIC: return CPU_JIT_LOGISTIC;
-    case CX_HLO_OP_TANH: return CPU_JIT_TANH;
-    case CX_HLO_OP_SINE: return CPU_JIT_SIN;
-    case CX_HLO_OP_COSINE: return CPU_JIT_COS;
-    case CX_HLO_OP_TAN: return CPU_JIT_TAN;
-    case CX_HLO_OP_SQRT: return CPU_JIT_SQRT;
-    case CX_HLO_OP_RSQRT: return CPU_JIT_RSQRT;
-    case CX_HLO_OP_CBRT: return CPU_JIT_CBRT;
-    case CX_HLO_OP_POWER: return CPU_JIT_POW;
-    case CX_HLO_OP_ATAN2: return CPU_JIT_ATAN2;
-    default: return -1;
-  }
-}
-
-static cpu_jit_math_env math_env(const cpu_jit_ctx *c)
+cpu_jit_math_env cpu_jit_math_env_of(const cpu_jit_ctx *c)
 {
   return (cpu_jit_math_env){ c->env->context, c->env->module, c->b,
                              c->env->target->has_fma };
 }
 
-// ---- complex ----
+#define NONE break
+#define COMPLEX_VALUE(value) break
+#define COMPLEX(value, code) \
+  code;                      \
+  break
+#define FUNCTION(name) cpu_jit_math_complex(&m, CPU_JIT_##name, p, q, r)
+#define PARTS                                \
+  r[0] = cpu_jit_real_op(c, op, p[0], q[0]); \
+  r[1] = cpu_jit_real_op(c, op, p[1], q[1])
+#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+  case CX_HLO_OP_##id: complexes;
 
 static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                        const cpu_jit_val *x, const cpu_jit_val *y,
                        cpu_jit_val *out)
 {
-  cpu_jit_math_env m = math_env(c);
-  const LLVMValueRef a[2] = { x->re, x->im };
-  const LLVMValueRef b[2] = { y->re, y->im };
-  LLVMValueRef r[2] = { x->re, x->im };
-  const int fn = math_function(op->kind);
+  cpu_jit_math_env m = cpu_jit_math_env_of(c);
+  const LLVMValueRef p[2] = { x->re, x->im };
+  const LLVMValueRef q[2] = { y->re, y->im };
+  LLVMValueRef r[2] = { NULL, NULL };
   switch (op->kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_SUBTRACT:
-    case CX_HLO_OP_NEGATE:
-      r[0] = cpu_jit_real_op(c, op, a[0], b[0]);
-      r[1] = cpu_jit_real_op(c, op, a[1], b[1]);
-      break;
-    case CX_HLO_OP_MULTIPLY: cpu_jit_complex_multiply(&m, a, b, r); break;
-    case CX_HLO_OP_DIVIDE: cpu_jit_complex_divide(&m, a, b, r); break;
-    default:
-      if (fn < 0 || fn == CPU_JIT_ATAN2) {
-        cpu_jit_fail(c->env, "an operation on complex numbers");
-      } else {
-        cpu_jit_math_complex(&m, (cpu_jit_function)fn, a, b, r);
-      }
+#include "ref/element.def"
+    default: break;
+  }
+  if (r[0] == NULL) {
+    cpu_jit_fail(c->env, "an operation on complex numbers");
+    r[0] = p[0];
+    r[1] = p[1];
   }
   out->re = r[0];
   out->im = r[1];
 }
 
 // ---- all ----
-
-static LLVMValueRef real_value(const cpu_jit_ctx *c, const cx_hlo_op *op,
-                               const cpu_jit_val *x, const cpu_jit_val *y)
-{
-  const int fn = math_function(op->kind);
-  LLVMValueRef out;
-  if (fn >= 0) {
-    cpu_jit_math_env m = math_env(c);
-    out = cpu_jit_math(&m, (cpu_jit_function)fn, x->re,
-                       fn == CPU_JIT_POW || fn == CPU_JIT_ATAN2 ? y->re : NULL);
-  } else {
-    out = cpu_jit_real_op(c, op, x->re, y->re);
-  }
-  return cpu_jit_round(c->env, c->b, out, c->elem);
-}
 
 static LLVMValueRef select_part(const cpu_jit_ctx *c, LLVMValueRef p,
                                 LLVMValueRef x, LLVMValueRef y)
@@ -210,7 +176,7 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
       return;
     case CX_HLO_OP_ABS:
       if (a[0].im != NULL) {
-        cpu_jit_math_env m = math_env(c);
+        cpu_jit_math_env m = cpu_jit_math_env_of(c);
         out->re =
             cpu_jit_complex_abs(&m, (LLVMValueRef[2]){ a[0].re, a[0].im });
         return;
@@ -222,7 +188,8 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
   if (a[0].im != NULL) {
     complex_op(c, op, &a[0], y, out);
   } else if (cx_hlo_elem_is_float(c->elem)) {
-    out->re = real_value(c, op, &a[0], y);
+    out->re = cpu_jit_round(c->env, c->b,
+                            cpu_jit_real_op(c, op, a[0].re, y->re), c->elem);
   } else {
     out->re = cpu_jit_int_op(c, op, a[0].re, y->re);
   }

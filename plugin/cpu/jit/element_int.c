@@ -38,18 +38,16 @@ static LLVMValueRef divide(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y,
   return choose(c, zero, number(c, UINT64_MAX), out);
 }
 
-static LLVMValueRef shift(const cpu_jit_ctx *c, cx_hlo_op_kind kind,
-                          LLVMValueRef x, LLVMValueRef n)
+static LLVMValueRef shift(const cpu_jit_ctx *c, LLVMOpcode how, LLVMValueRef x,
+                          LLVMValueRef n)
 {
   const unsigned bits = cx_hlo_elem_bits(c->elem);
   LLVMValueRef in = LLVMBuildICmp(c->b, LLVMIntULT, n, number(c, bits), "");
-  if (kind == CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC) {
+  if (how == LLVMAShr) {
     return LLVMBuildAShr(c->b, x, choose(c, in, n, number(c, bits - 1)), "");
   }
   LLVMValueRef safe = choose(c, in, n, number(c, 0));
-  LLVMValueRef out = kind == CX_HLO_OP_SHIFT_LEFT
-                         ? LLVMBuildShl(c->b, x, safe, "")
-                         : LLVMBuildLShr(c->b, x, safe, "");
+  LLVMValueRef out = LLVMBuildBinOp(c->b, how, x, safe, "");
   return choose(c, in, out, number(c, 0));
 }
 
@@ -94,43 +92,37 @@ static LLVMValueRef bool_flag(const cpu_jit_ctx *c)
   return LLVMConstNull(LLVMInt1TypeInContext(c->env->context));
 }
 
-static LLVMValueRef unary(const cpu_jit_ctx *c, const cx_hlo_op *op,
-                          LLVMValueRef x)
+#define NONE break
+#define BOOL(value, code) return code
+#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+  case CX_HLO_OP_##id: truth;
+
+static LLVMValueRef bool_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                            LLVMValueRef x, LLVMValueRef y)
 {
+  LLVMBuilderRef b = c->b;
   switch (op->kind) {
-    case CX_HLO_OP_NOT: return LLVMBuildNot(c->b, x, "");
-    case CX_HLO_OP_NEGATE: return LLVMBuildNeg(c->b, x, "");
-    case CX_HLO_OP_ABS: return cpu_jit_call(c, "llvm.abs", x, bool_flag(c));
-    case CX_HLO_OP_SIGN: return sign(c, x);
-    case CX_HLO_OP_POPCNT: return cpu_jit_call(c, "llvm.ctpop", x, NULL);
-    case CX_HLO_OP_COUNT_LEADING_ZEROS:
-      return cpu_jit_call(c, "llvm.ctlz", x, bool_flag(c));
-    default: cpu_jit_fail(c->env, "an operation on integers"); return x;
+#include "ref/element.def"
+    default: break;
   }
+  cpu_jit_fail(c->env, "an operation on booleans");
+  return x;
 }
+
+#undef CPU_ELEMENT
+#define INT(value, code) return code
+#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+  case CX_HLO_OP_##id: integer;
 
 LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                             LLVMValueRef x, LLVMValueRef y)
 {
-  const bool truth = c->elem == CX_HLO_I1;
+  LLVMBuilderRef b = c->b;
+  if (c->elem == CX_HLO_I1) return bool_op(c, op, x, y);
   switch (op->kind) {
-    case CX_HLO_OP_ADD:
-      return truth ? LLVMBuildOr(c->b, x, y, "") : LLVMBuildAdd(c->b, x, y, "");
-    case CX_HLO_OP_SUBTRACT: return LLVMBuildSub(c->b, x, y, "");
-    case CX_HLO_OP_MULTIPLY:
-      return truth ? LLVMBuildAnd(c->b, x, y, "")
-                   : LLVMBuildMul(c->b, x, y, "");
-    case CX_HLO_OP_DIVIDE: return divide(c, x, y, false);
-    case CX_HLO_OP_REMAINDER: return divide(c, x, y, true);
-    case CX_HLO_OP_POWER: return power(c, x, y);
-    case CX_HLO_OP_MAXIMUM: return cpu_jit_max(c, x, y);
-    case CX_HLO_OP_MINIMUM: return cpu_jit_min(c, x, y);
-    case CX_HLO_OP_AND: return LLVMBuildAnd(c->b, x, y, "");
-    case CX_HLO_OP_OR: return LLVMBuildOr(c->b, x, y, "");
-    case CX_HLO_OP_XOR: return LLVMBuildXor(c->b, x, y, "");
-    case CX_HLO_OP_SHIFT_LEFT:
-    case CX_HLO_OP_SHIFT_RIGHT_LOGICAL:
-    case CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC: return shift(c, op->kind, x, y);
-    default: return unary(c, op, x);
+#include "ref/element.def"
+    default: break;
   }
+  cpu_jit_fail(c->env, "an operation on integers");
+  return x;
 }

@@ -1,4 +1,4 @@
-// jit/element_real: operations on floats but those of jit/math.h. NaN
+// jit/element_real: operations on floats. NaN
 // propagates in maximum and minimum; no operation is fused with another.
 #include "jit/emit.h"
 
@@ -90,27 +90,6 @@ LLVMValueRef cpu_jit_reduce_precision(const cpu_jit_ctx *c, LLVMValueRef x,
   return from_bits(c, LLVMBuildSelect(c->b, is_nan, nan, out, ""));
 }
 
-static LLVMValueRef unary(const cpu_jit_ctx *c, const cx_hlo_op *op,
-                          LLVMValueRef x)
-{
-  switch (op->kind) {
-    case CX_HLO_OP_NEGATE: return LLVMBuildFNeg(c->b, x, "");
-    case CX_HLO_OP_ABS: return cpu_jit_call(c, "llvm.fabs", x, NULL);
-    case CX_HLO_OP_SIGN: return sign(c, x);
-    case CX_HLO_OP_FLOOR: return cpu_jit_call(c, "llvm.floor", x, NULL);
-    case CX_HLO_OP_CEIL: return cpu_jit_call(c, "llvm.ceil", x, NULL);
-    case CX_HLO_OP_ROUND_NEAREST_EVEN:
-      return cpu_jit_call(c, "llvm.roundeven", x, NULL);
-    case CX_HLO_OP_ROUND_NEAREST_AFZ: return round_away(c, x);
-    case CX_HLO_OP_IS_FINITE: return is_finite(c, x);
-    case CX_HLO_OP_REDUCE_PRECISION:
-      return cpu_jit_reduce_precision(
-          c, x, cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS),
-          cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS));
-    default: cpu_jit_fail(c->env, "an operation on floats"); return x;
-  }
-}
-
 // fmod of floats, exactly, in doubles: with b times powers of two that fall by
 // 27 bits, the quotient is always below 2^28, so its product with b's 24 bits
 // is exact, and so is the difference. Ratios of floats stay below 2^277.
@@ -144,17 +123,27 @@ static LLVMValueRef remainder_of(const cpu_jit_ctx *c, LLVMValueRef x,
   return LLVMBuildSelect(c->b, big, x, out, "");
 }
 
+#define NONE break
+#define REAL(value, code) return code
+#define FUNCTION(name) \
+  cpu_jit_math(&m, CPU_JIT_##name, x, op->n_operands > 1 ? y : NULL)
+#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+  case CX_HLO_OP_##id: real;
+
 LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                              LLVMValueRef x, LLVMValueRef y)
 {
+  LLVMBuilderRef b = c->b;
+  cpu_jit_math_env m = cpu_jit_math_env_of(c);
   switch (op->kind) {
-    case CX_HLO_OP_ADD: return LLVMBuildFAdd(c->b, x, y, "");
-    case CX_HLO_OP_SUBTRACT: return LLVMBuildFSub(c->b, x, y, "");
-    case CX_HLO_OP_MULTIPLY: return LLVMBuildFMul(c->b, x, y, "");
-    case CX_HLO_OP_DIVIDE: return LLVMBuildFDiv(c->b, x, y, "");
-    case CX_HLO_OP_REMAINDER: return remainder_of(c, x, y);
-    case CX_HLO_OP_MAXIMUM: return cpu_jit_max(c, x, y);
-    case CX_HLO_OP_MINIMUM: return cpu_jit_min(c, x, y);
-    default: return unary(c, op, x);
+#include "ref/element.def"
+    case CX_HLO_OP_IS_FINITE: return is_finite(c, x);
+    case CX_HLO_OP_REDUCE_PRECISION:
+      return cpu_jit_reduce_precision(
+          c, x, cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS),
+          cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS));
+    default: break;
   }
+  cpu_jit_fail(c->env, "an operation on floats");
+  return x;
 }

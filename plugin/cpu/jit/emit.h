@@ -273,6 +273,8 @@ cpu_jit_ctx cpu_jit_ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
                            bool wide);
 LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                             LLVMValueRef x, LLVMValueRef y);
+// Where the functions of jit/math.h put their code.
+cpu_jit_math_env cpu_jit_math_env_of(const cpu_jit_ctx *c);
 LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                              LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef cpu_jit_reduce_precision(const cpu_jit_ctx *c, LLVMValueRef x,
