@@ -1,0 +1,206 @@
+// jit/reduce_sum: the sums of a phase and the elements that are added to them.
+#include <math.h>
+
+#include "jit/reduce_phase.h"
+
+// ---- sums ----
+
+// The part of an identity that is a number of its own.
+static LLVMValueRef identity_part(cpu_jit_env *env, const cpu_jit_sum *s,
+                                  cx_hlo_elem e, bool imaginary)
+{
+  LLVMTypeRef t = cpu_jit_register_type(env, e, false);
+  const bool low = s->simple->kind == CX_HLO_OP_MAXIMUM;
+  const bool is_float = cx_hlo_elem_is_float(e);
+  switch (s->simple->kind) {
+    case CX_HLO_OP_ADD:
+      return is_float ? LLVMConstReal(t, -0.0) : LLVMConstNull(t);
+    case CX_HLO_OP_MULTIPLY:
+      if (is_float) return LLVMConstReal(t, imaginary ? 0 : 1);
+      return LLVMConstInt(t, 1, 0);
+    case CX_HLO_OP_AND: return LLVMConstAllOnes(t);
+    case CX_HLO_OP_OR:
+    case CX_HLO_OP_XOR: return LLVMConstNull(t);
+    default: break;
+  }
+  if (is_float) return LLVMConstReal(t, (double)(low ? -INFINITY : INFINITY));
+  const unsigned bits = cx_hlo_elem_bits(e);
+  if (e == CX_HLO_I1 || cx_hlo_elem_is_unsigned(e)) {
+    return low ? LLVMConstNull(t) : LLVMConstAllOnes(t);
+  }
+  const uint64_t least = (uint64_t)1 << (bits - 1);
+  return LLVMConstInt(t, low ? least : least - 1, 0);
+}
+
+cpu_jit_val cpu_jit_reduce_identity(cpu_jit_env *env, const cpu_jit_sum *s,
+                                    cx_hlo_elem e)
+{
+  const cx_hlo_elem part = cx_hlo_elem_part(e);
+  cpu_jit_val v = { .elem = e };
+  v.re = identity_part(env, s, part, false);
+  if (cx_hlo_elem_is_complex(e)) v.im = identity_part(env, s, part, true);
+  return v;
+}
+
+cpu_jit_val cpu_jit_reduce_combine_simple(cpu_jit_env *env,
+                                          const cpu_jit_sum *s, cpu_jit_val a,
+                                          cpu_jit_val b)
+{
+  return cpu_jit_combine(env, s->simple, a.elem, a, b);
+}
+
+void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
+                            const cpu_jit_val *x)
+{
+  const cpu_jit_plan *p = f->p;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cpu_jit_sum *s = &p->sums[i];
+    if (s->simple != NULL) {
+      accs[i] = cpu_jit_reduce_combine_simple(f->env, s, accs[i], x[i]);
+      continue;
+    }
+    if (s->index != 0) continue;
+    const size_t n = s->op->n_results;
+    cpu_jit_val args[2 * CPU_JIT_SUMS];
+    cpu_jit_val out[CPU_JIT_SUMS];
+    for (size_t j = 0; j < n; j++) {
+      args[j] = accs[i + j];
+      args[n + j] = x[i + j];
+    }
+    cpu_jit_region(f->env, &s->op->regions[0], args, 2 * n, out, n);
+    for (size_t j = 0; j < n; j++) {
+      accs[i + j] = p->vector < 0 ? out[j] : cpu_jit_widen(f->env, out[j]);
+      accs[i + j].level = f->env->n_levels - 1;
+    }
+  }
+}
+
+cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s)
+{
+  cpu_jit_val v = cpu_jit_emit(
+      env, s->op->operands[s->op->n_results + s->index], &env->scalar);
+  v.elem = cpu_jit_sum_elem(s->simple, v.elem);
+  return v;
+}
+
+// ---- elements ----
+
+LLVMValueRef cpu_jit_reduce_scratch_at(cpu_jit_reduce_phase *f, size_t offset)
+{
+  cpu_jit_env *env = f->env;
+  LLVMValueRef base = cpu_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
+  LLVMValueRef at = cpu_jit_i64(env, (int64_t)offset);
+  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8, base, &at, 1, "");
+}
+
+void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
+                             cpu_jit_val *x)
+{
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  cpu_jit_place place = { .mask = mask, .mask_level = f->mask_level };
+  for (int i = 0; i < p->n; i++) {
+    cpu_jit_place_push(&place, p->dims[i], p->sizes[i], f->index[i]);
+  }
+  const cpu_jit_place *at = cpu_jit_place_of(env, &place);
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cpu_jit_sum *s = &p->sums[i];
+    x[i] = p->second
+               ? cpu_jit_load(env, cpu_jit_reduce_scratch_at(f, s->offset),
+                              s->elem, at)
+               : cpu_jit_emit(env, s->op->operands[s->index], at);
+    if (p->second && s->total != s->elem) {
+      x[i] = cpu_jit_convert(env, x[i], s->total);
+    }
+  }
+}
+// Where the loop over the blocks of a run at `iv` ends its block.
+LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,
+                                        const cpu_jit_loop *loop, int64_t step,
+                                        LLVMValueRef hi)
+{
+  LLVMValueRef next =
+      cpu_jit_op2(env, LLVMAdd, loop->iv, cpu_jit_i64(env, step), loop->level);
+  return cpu_jit_least(env, next, hi, loop->level);
+}
+
+// ---- places ----
+
+const cpu_jit_place *cpu_jit_reduce_out_place(cpu_jit_reduce_phase *f,
+                                              cpu_jit_ix start,
+                                              LLVMValueRef mask)
+{
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_place out = { .mask = mask, .mask_level = f->mask_level };
+  const cx_hlo_op *op = p->sums[0].op;
+  const int rank = (int)cpu_jit_type(&op->results[0])->rank;
+  if (rank == 0) return &f->env->scalar;
+  for (int i = 0; i < p->n; i++) {
+    if (p->reduced[i]) continue;
+    cpu_jit_place_push(&out, p->out_dims[i], p->sizes[i],
+                       i == p->vector ? start : f->index[i]);
+  }
+  if (out.n == 0) {
+    cpu_jit_place_push(&out, rank, 1, cpu_jit_ix_const(f->env, 0));
+  }
+  return cpu_jit_place_of(f->env, &out);
+}
+
+cpu_jit_place cpu_jit_reduce_partial_place(const cpu_jit_reduce_phase *f,
+                                           const cpu_jit_place *out)
+{
+  cpu_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
+  cpu_jit_place_push(&at, 1, f->p->pieces, f->piece);
+  for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
+  return at;
+}
+
+void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
+                             cpu_jit_val v, const cpu_jit_place *at)
+{
+  cpu_jit_store(f->env, cpu_jit_reduce_scratch_at(f, offset), v, at,
+                f->env->n_levels - 1);
+}
+
+// ---- results ----
+
+void cpu_jit_reduce_store_partial(cpu_jit_reduce_phase *f,
+                                  const cpu_jit_val *sums,
+                                  const cpu_jit_place *out)
+{
+  const cpu_jit_plan *p = f->p;
+  const cpu_jit_place at = cpu_jit_reduce_partial_place(f, out);
+  for (size_t i = 0; i < p->n_sums; i++) {
+    cpu_jit_reduce_store_at(f, p->sums[i].offset, sums[i], &at);
+  }
+}
+
+void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
+                                  const cpu_jit_place *out)
+{
+  const cpu_jit_plan *p = f->p;
+  cpu_jit_env *env = f->env;
+  const int level = env->n_levels - 1;
+  for (size_t i = 0; i < p->n_sums; i++) {
+    const cpu_jit_sum *s = &p->sums[i];
+    if (s->simple != NULL) {
+      cpu_jit_val first = cpu_jit_reduce_initial(env, s);
+      if (first.elem != sums[i].elem) {
+        first = cpu_jit_convert(env, first, sums[i].elem);
+      }
+      sums[i] = cpu_jit_reduce_combine_simple(env, s, first, sums[i]);
+    }
+    const cx_hlo_elem e = cpu_jit_type(&s->op->results[s->index])->elem;
+    sums[i] = cpu_jit_summed(env, sums[i], e);
+    cpu_jit_known(env, &s->op->results[s->index], out, sums[i]);
+  }
+  cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
+  for (size_t i = 0; i < f->k->n_outputs; i++) {
+    v[i] = cpu_jit_emit(env, f->k->outputs[i], out);
+  }
+  if (cpu_jit_failed(env)) return;
+  for (size_t i = 0; i < f->k->n_outputs; i++) {
+    cpu_jit_store(env, cpu_jit_buffer(env, f->k->n_inputs + i), v[i], out,
+                  level);
+  }
+}
