@@ -103,7 +103,8 @@ calx_status *cx_hlo_need_padding(const cx_hlo_infer *in,
                                  size_t n) CALX_MUST_USE;
 int64_t cx_hlo_padding_at(const cx_hlo_op *op, size_t i, size_t side);
 
-#define CX_HLO_OP(id, name, operands, results, regions, elems, rule, attrs) \
+#define CX_HLO_OP(id, name, operands, results, regions, elems, rule, attrs, \
+                  form)                                                     \
   cx_hlo_infer_fn cx_hlo_infer_##rule;
 #include "hlo/ops.def"
 

@@ -26,7 +26,8 @@
 #define ZEROS 0
 #define ONES 1
 
-#define CX_HLO_OP(id, name, operands, results, regions, elems, rule, attrs) \
+#define CX_HLO_OP(id, name, operands, results, regions, elems, rule, attrs, \
+                  form)                                                     \
   static const cx_hlo_attr_rule attrs_of_##id[] = { attrs END };
 #include "hlo/ops.def"
 
@@ -39,7 +40,7 @@ static const cx_hlo_op_info ops[CX_HLO_OP_COUNT] = {
                         .results = MANY(0),
                         .regions = MANY(0) },
 #define CX_HLO_OP(id, text, n_operands, n_results, n_regions, classes, how, \
-                  list)                                                     \
+                  list, form)                                               \
   [CX_HLO_OP_##id] = { .name = text,                                        \
                        .operands = n_operands,                              \
                        .results = n_results,                                \
