@@ -482,7 +482,6 @@ CALX_API void calx_assign(calx_tensor *tensor, calx_tensor *value);
 
 #ifdef __cplusplus
 }
-#else
-#include "calx/ops_macros.h"
 #endif
+#include "calx/ops_macros.h"
 #endif

@@ -9,6 +9,17 @@
 
 #include "calx/ops.h"
 
+// The elementwise ops, for what is written once for all of them: calx.hpp and
+// tests. M is a macro of the op's name.
+// clang-format off
+#define CALX_EACH_UNARY_(M) \
+  M(neg) M(abs) M(sign) M(exp) M(expm1) M(log) M(log1p) M(sqrt) M(rsqrt) \
+  M(reciprocal) M(square) M(sin) M(cos) M(tanh) M(sigmoid) M(relu) \
+  M(floor) M(ceil) M(round) M(isnan) M(isfinite)
+#define CALX_EACH_BINARY_(M) \
+  M(mul) M(pow) M(maximum) M(minimum) M(eq) M(ne) M(lt) M(le) M(gt) M(ge)
+// clang-format on
+
 #if !defined(CALX_NO_SITES) && !defined(__cplusplus)
 
 // The call site is set again by every operand's wrapper, since an operand that

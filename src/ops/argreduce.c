@@ -132,7 +132,7 @@ static void describe_arg(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_max_dim = { .name = "max_dim",
-                                     .id = CX_OPS_ID_MAX_DIM,
+                                     .id = CX_OPS_ID_max_dim,
                                      .attr_size = sizeof(arg_attrs),
                                      .infer = infer_arg,
                                      .grad = grad_arg,
@@ -140,7 +140,7 @@ const cx_graph_op cx_ops_max_dim = { .name = "max_dim",
                                      .describe = describe_arg };
 
 const cx_graph_op cx_ops_min_dim = { .name = "min_dim",
-                                     .id = CX_OPS_ID_MIN_DIM,
+                                     .id = CX_OPS_ID_min_dim,
                                      .attr_size = sizeof(arg_attrs),
                                      .infer = infer_arg,
                                      .grad = grad_arg,

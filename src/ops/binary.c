@@ -1,4 +1,6 @@
 // ops/binary: functions of two operands that broadcast and promote, and where.
+// binary.def lists those that are no more than a row; here are the gradients
+// that its rows name, and what each row makes.
 #include <math.h>
 
 #include "base/dtype.h"
@@ -13,26 +15,7 @@ static void give(cx_lazy_tape *t, uint32_t i, calx_tensor *g)
   t->in_grads[i] = cx_ops_sum_to(g, cx_in(t->node, i));
 }
 
-static void grad_add(cx_lazy_tape *t)
-{
-  if (cx_tape_needs(t, 0)) give(t, 0, t->out_grads[0]);
-  if (cx_tape_needs(t, 1)) give(t, 1, t->out_grads[0]);
-}
-
-static void grad_sub(cx_lazy_tape *t)
-{
-  if (cx_tape_needs(t, 0)) give(t, 0, t->out_grads[0]);
-  if (cx_tape_needs(t, 1)) give(t, 1, calx_neg(t->out_grads[0]));
-}
-
-static void grad_mul(cx_lazy_tape *t)
-{
-  calx_tensor *g = t->out_grads[0];
-  if (cx_tape_needs(t, 0)) give(t, 0, calx_mul(g, cx_lazy_tape_in(t, 1)));
-  if (cx_tape_needs(t, 1)) give(t, 1, calx_mul(g, cx_lazy_tape_in(t, 0)));
-}
-
-static void grad_div(cx_lazy_tape *t)
+static void div_gradients(cx_lazy_tape *t)
 {
   calx_tensor *g = calx_div(t->out_grads[0], cx_lazy_tape_in(t, 1));
   if (cx_tape_needs(t, 0)) give(t, 0, g);
@@ -81,8 +64,9 @@ static void grad_pow(cx_lazy_tape *t)
 
 // The chosen operand takes the gradient, ties share it; where a NaN decides,
 // nothing is less than anything and both take it.
-static void grad_extreme(cx_lazy_tape *t,
-                         calx_tensor *(*loses)(calx_tensor *, calx_tensor *))
+static void extreme_gradients(cx_lazy_tape *t,
+                              calx_tensor *(*loses)(calx_tensor *,
+                                                    calx_tensor *))
 {
   calx_tensor *x = cx_lazy_tape_in(t, 0), *y = cx_lazy_tape_in(t, 1);
   calx_tensor *g = t->out_grads[0];
@@ -93,15 +77,6 @@ static void grad_extreme(cx_lazy_tape *t,
   if (cx_tape_needs(t, 1)) {
     give(t, 1, calx_where(loses(y, x), cx_ops_number(0), g));
   }
-}
-
-static void grad_maximum(cx_lazy_tape *t)
-{
-  grad_extreme(t, calx_lt);
-}
-static void grad_minimum(cx_lazy_tape *t)
-{
-  grad_extreme(t, calx_gt);
 }
 
 static void grad_where(cx_lazy_tape *t)
@@ -134,40 +109,74 @@ static cx_hlo_value *operand(const cx_graph_emit *e, uint32_t i)
   return cx_ops_emit_expand(e, e->in[i], &e->node->out[0].shape);
 }
 
-static void two(cx_graph_emit *e, cx_hlo_op_kind kind)
+static void emit(cx_graph_emit *e, cx_hlo_op_kind kind)
 {
   e->out[0] = cx_hlo_binary(e->b, kind, operand(e, 0), operand(e, 1));
 }
 
-// StableHLO's add of i1 is "or", XLA's is not: said plainly.
-static void emit_add(cx_graph_emit *e)
+// ---- what a row of binary.def makes -----------------------------------------
+
+static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
 {
-  bool logic = e->node->out[0].shape.dtype == CALX_BOOL;
-  two(e, logic ? CX_HLO_OP_OR : CX_HLO_OP_ADD);
+  calx_tensor *in[2] = { x, y }, *bad;
+  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
+  cx_ops_promote(in, 2);
+  return cx_ops_record(op, in, 2, NULL);
 }
 
-static void emit_mul(cx_graph_emit *e)
-{
-  bool logic = e->node->out[0].shape.dtype == CALX_BOOL;
-  two(e, logic ? CX_HLO_OP_AND : CX_HLO_OP_MULTIPLY);
-}
+#define IN(i) cx_lazy_tape_in(t, i)
+#define OUT cx_lazy_tape_out(t, 0)
+#define EACH(first, second)                   \
+  if (cx_tape_needs(t, 0)) give(t, 0, first); \
+  if (cx_tape_needs(t, 1)) give(t, 1, second)
 
-static void emit_sub(cx_graph_emit *e)
-{
-  two(e, CX_HLO_OP_SUBTRACT);
-}
-static void emit_div(cx_graph_emit *e)
-{
-  two(e, CX_HLO_OP_DIVIDE);
-}
-static void emit_maximum(cx_graph_emit *e)
-{
-  two(e, CX_HLO_OP_MAXIMUM);
-}
-static void emit_minimum(cx_graph_emit *e)
-{
-  two(e, CX_HLO_OP_MINIMUM);
-}
+#define HLO(kind) emit(e, CX_HLO_OP_##kind)
+// StableHLO's add of i1 is "or" and its multiply is "and"; XLA's are not.
+#define HLO_OR_LOGIC(kind, logic)                                      \
+  emit(e, e->node->out[0].shape.dtype == CALX_BOOL ? CX_HLO_OP_##logic \
+                                                   : CX_HLO_OP_##kind)
+
+#define CX_OPS_BINARY_WITH(op, emission, gradient)                   \
+  static void grad_##op(cx_lazy_tape *t)                             \
+  {                                                                  \
+    calx_tensor *g = t->out_grads[0];                                \
+    (void)g;                                                         \
+    gradient;                                                        \
+  }                                                                  \
+  static void emit_##op(cx_graph_emit *e)                            \
+  {                                                                  \
+    emission;                                                        \
+  }                                                                  \
+  const cx_graph_op cx_ops_##op = { .name = #op,                     \
+                                    .id = CX_OPS_ID_##op,            \
+                                    .infer = cx_ops_infer_broadcast, \
+                                    .grad = grad_##op,               \
+                                    .emit = emit_##op };
+
+#define ENTRY(op)                                        \
+  calx_tensor *calx_##op(calx_tensor *x, calx_tensor *y) \
+  {                                                      \
+    return pair(&cx_ops_##op, x, y);                     \
+  }
+
+#define CX_OPS_BINARY(op, emission, gradient) \
+  CX_OPS_BINARY_WITH(op, emission, gradient)  \
+  ENTRY(op)
+
+#define CX_OPS_COMPARISON(op, direction)                                \
+  static void emit_##op(cx_graph_emit *e)                               \
+  {                                                                     \
+    e->out[0] = cx_hlo_compare(e->b, CX_HLO_##direction, operand(e, 0), \
+                               operand(e, 1));                          \
+  }                                                                     \
+  const cx_graph_op cx_ops_##op = { .name = #op,                        \
+                                    .id = CX_OPS_ID_##op,               \
+                                    .infer = infer_compare,             \
+                                    .emit = emit_##op };                \
+  ENTRY(op)
+#include "ops/binary.def"
+
+// ---- pow and where ---------------------------------------------------------
 
 // x^2 and x^3 as products, half powers as roots: exact where that can be had.
 static cx_hlo_value *known_power(const cx_graph_emit *e, double c)
@@ -201,37 +210,7 @@ static void emit_pow(cx_graph_emit *e)
 {
   const pow_attrs *a = e->attrs;
   if (a->is_constant) e->out[0] = known_power(e, a->constant);
-  if (e->out[0] == NULL) two(e, CX_HLO_OP_POWER);
-}
-
-static void compare(cx_graph_emit *e, cx_hlo_direction d)
-{
-  e->out[0] = cx_hlo_compare(e->b, d, operand(e, 0), operand(e, 1));
-}
-
-static void emit_eq(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_EQ);
-}
-static void emit_ne(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_NE);
-}
-static void emit_lt(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_LT);
-}
-static void emit_le(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_LE);
-}
-static void emit_gt(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_GT);
-}
-static void emit_ge(cx_graph_emit *e)
-{
-  compare(e, CX_HLO_GE);
+  if (e->out[0] == NULL) emit(e, CX_HLO_OP_POWER);
 }
 
 static void emit_where(cx_graph_emit *e)
@@ -248,35 +227,8 @@ static void describe_pow(const void *attrs, cx_text *out)
     cx_text_append(out, "an exponent that is no constant");
 }
 
-// ---- descriptors ------------------------------------------------------------
-
-#define OP(op, ID)                                                   \
-  const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##ID,            \
-                                    .infer = cx_ops_infer_broadcast, \
-                                    .grad = grad_##op,               \
-                                    .emit = emit_##op };
-#define COMPARISON(op, ID)                                  \
-  const cx_graph_op cx_ops_##op = { .name = #op,            \
-                                    .id = CX_OPS_ID_##ID,   \
-                                    .infer = infer_compare, \
-                                    .emit = emit_##op };
-
-OP(add, ADD)
-OP(sub, SUB)
-OP(mul, MUL)
-OP(div, DIV)
-OP(maximum, MAXIMUM)
-OP(minimum, MINIMUM)
-COMPARISON(eq, EQ)
-COMPARISON(ne, NE)
-COMPARISON(lt, LT)
-COMPARISON(le, LE)
-COMPARISON(gt, GT)
-COMPARISON(ge, GE)
-
 const cx_graph_op cx_ops_pow = { .name = "pow",
-                                 .id = CX_OPS_ID_POW,
+                                 .id = CX_OPS_ID_pow,
                                  .attr_size = sizeof(pow_attrs),
                                  .infer = cx_ops_infer_broadcast,
                                  .grad = grad_pow,
@@ -284,20 +236,12 @@ const cx_graph_op cx_ops_pow = { .name = "pow",
                                  .describe = describe_pow };
 
 const cx_graph_op cx_ops_where = { .name = "where",
-                                   .id = CX_OPS_ID_WHERE,
+                                   .id = CX_OPS_ID_where,
                                    .infer = infer_where,
                                    .grad = grad_where,
                                    .emit = emit_where };
 
 // ---- entries ----------------------------------------------------------------
-
-static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
-{
-  calx_tensor *in[2] = { x, y }, *bad;
-  if (cx_ops_unfit(op->name, in, 2, &bad)) return bad;
-  cx_ops_promote(in, 2);
-  return cx_ops_record(op, in, 2, NULL);
-}
 
 // y times the option's factor. False: *out is what to return.
 static bool with_alpha(const char *op, calx_tensor **y,
@@ -341,11 +285,6 @@ calx_tensor *calx_sub_with(calx_tensor *x, calx_tensor *y,
   return pair(&cx_ops_sub, x, y);
 }
 
-calx_tensor *calx_mul(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_mul, x, y);
-}
-
 static bool is_whole(const calx_tensor *t)
 {
   return !cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
@@ -376,46 +315,6 @@ calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
   }
   cx_ops_promote(in, 2);
   return cx_ops_record(&cx_ops_pow, in, 2, &a);
-}
-
-calx_tensor *calx_maximum(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_maximum, x, y);
-}
-
-calx_tensor *calx_minimum(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_minimum, x, y);
-}
-
-calx_tensor *calx_eq(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_eq, x, y);
-}
-
-calx_tensor *calx_ne(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_ne, x, y);
-}
-
-calx_tensor *calx_lt(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_lt, x, y);
-}
-
-calx_tensor *calx_le(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_le, x, y);
-}
-
-calx_tensor *calx_gt(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_gt, x, y);
-}
-
-calx_tensor *calx_ge(calx_tensor *x, calx_tensor *y)
-{
-  return pair(&cx_ops_ge, x, y);
 }
 
 calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x, calx_tensor *y)

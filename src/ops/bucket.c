@@ -34,7 +34,7 @@ static void describe_part(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_bucket_part = { .name = "bucket_part",
-                                         .id = CX_OPS_ID_BUCKET_PART,
+                                         .id = CX_OPS_ID_bucket_part,
                                          .attr_size = sizeof(part_attrs),
                                          .infer = infer_part,
                                          .emit = emit_part,

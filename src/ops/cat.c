@@ -74,7 +74,7 @@ static void describe_cat(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_cat = { .name = "cat",
-                                 .id = CX_OPS_ID_CAT,
+                                 .id = CX_OPS_ID_cat,
                                  .attr_size = sizeof(cat_attrs),
                                  .infer = infer_cat,
                                  .grad = grad_cat,

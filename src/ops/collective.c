@@ -393,24 +393,23 @@ static uint32_t attr_bytes(const void *attrs)
   return ((const cx_ops_coll_attrs *)attrs)->bytes;
 }
 
-#define COLLECTIVE(op, ID, rule, gradient, emission, words)                 \
+#define COLLECTIVE(op, rule, gradient, emission, words)                     \
   const cx_graph_op cx_ops_##op = { .name = #op,                            \
-                                    .id = CX_OPS_ID_##ID,                   \
+                                    .id = CX_OPS_ID_##op,                   \
                                     .attr_size = sizeof(cx_ops_coll_attrs), \
                                     .attr_bytes = attr_bytes,               \
                                     .infer = rule,                          \
                                     .grad = gradient,                       \
                                     .emit = emission,                       \
                                     .describe = words };
-COLLECTIVE(all_reduce, ALL_REDUCE, cx_ops_infer_same, grad_reduce, emit_reduce,
+COLLECTIVE(all_reduce, cx_ops_infer_same, grad_reduce, emit_reduce,
            describe_reduce)
-COLLECTIVE(all_gather, ALL_GATHER, infer_gather, grad_gather, emit_gather,
-           describe_gather)
-COLLECTIVE(reduce_scatter, REDUCE_SCATTER, infer_scatter, grad_scatter,
-           emit_scatter, describe_scatter)
-COLLECTIVE(all_to_all, ALL_TO_ALL, infer_all_to_all, grad_all_to_all,
-           emit_all_to_all, describe_all_to_all)
-COLLECTIVE(collective_permute, COLLECTIVE_PERMUTE, cx_ops_infer_same,
-           grad_permute, emit_permute, describe_permute)
-COLLECTIVE(collective_broadcast, COLLECTIVE_BROADCAST, cx_ops_infer_same, NULL,
-           emit_broadcast, describe_broadcast)
+COLLECTIVE(all_gather, infer_gather, grad_gather, emit_gather, describe_gather)
+COLLECTIVE(reduce_scatter, infer_scatter, grad_scatter, emit_scatter,
+           describe_scatter)
+COLLECTIVE(all_to_all, infer_all_to_all, grad_all_to_all, emit_all_to_all,
+           describe_all_to_all)
+COLLECTIVE(collective_permute, cx_ops_infer_same, grad_permute, emit_permute,
+           describe_permute)
+COLLECTIVE(collective_broadcast, cx_ops_infer_same, NULL, emit_broadcast,
+           describe_broadcast)

@@ -6,18 +6,6 @@
 #include "base/dtype.h"
 #include "ops/ops.h"
 
-const cx_graph_op *cx_ops_at(int id)
-{
-  static const cx_graph_op *const table[] = {
-    [CX_OPS_ID_DATA] = &cx_graph_op_data,
-#define CX_OPS_ROW(id, descriptor, family) \
-  [CX_OPS_ID_##id] = &cx_ops_##descriptor,
-#include "ops/table.def"
-#undef CX_OPS_ROW
-  };
-  return id >= 0 && id < CX_OPS_ID_COUNT ? table[id] : NULL;
-}
-
 // ---- entries ----------------------------------------------------------------
 
 calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,

@@ -265,18 +265,18 @@ static void describe_conv(const void *attrs, cx_text *out)
                  (long long)a->groups);
 }
 
-#define OP(op, ID)                                                   \
+#define OP(op)                                                       \
   const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##ID,            \
+                                    .id = CX_OPS_ID_##op,            \
                                     .attr_size = sizeof(conv_attrs), \
                                     .infer = infer_##op,             \
                                     .grad = grad_##op,               \
                                     .emit = emit_##op,               \
                                     .describe = describe_conv };
 
-OP(conv2d, CONV2D)
-OP(conv2d_input, CONV2D_INPUT)
-OP(conv2d_weight, CONV2D_WEIGHT)
+OP(conv2d)
+OP(conv2d_input)
+OP(conv2d_weight)
 
 // ---- entry ------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ static void emit_scalar(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_scalar = { .name = "scalar",
-                                    .id = CX_OPS_ID_SCALAR,
+                                    .id = CX_OPS_ID_scalar,
                                     .attr_size = sizeof(create_attrs),
                                     .infer = infer_create,
                                     .emit = emit_scalar,
@@ -110,7 +110,7 @@ static void emit_constant(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_constant = { .name = "constant",
-                                      .id = CX_OPS_ID_CONSTANT,
+                                      .id = CX_OPS_ID_constant,
                                       .attr_size = sizeof(create_attrs),
                                       .infer = infer_create,
                                       .emit = emit_constant,
@@ -266,7 +266,7 @@ static void emit_arange(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_arange = { .name = "arange",
-                                    .id = CX_OPS_ID_ARANGE,
+                                    .id = CX_OPS_ID_arange,
                                     .attr_size = sizeof(create_attrs),
                                     .infer = infer_create,
                                     .emit = emit_arange,

@@ -95,7 +95,7 @@ static void describe_div_rounded(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_div_rounded = { .name = "div_rounded",
-                                         .id = CX_OPS_ID_DIV_ROUNDED,
+                                         .id = CX_OPS_ID_div_rounded,
                                          .attr_size = sizeof(divide_attrs),
                                          .infer = cx_ops_infer_broadcast,
                                          .grad = grad_div_rounded,

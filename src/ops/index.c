@@ -126,7 +126,7 @@ static void describe_slice(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_slice = { .name = "slice",
-                                   .id = CX_OPS_ID_SLICE,
+                                   .id = CX_OPS_ID_slice,
                                    .attr_size = sizeof(slice_attrs),
                                    .infer = infer_slice,
                                    .grad = grad_slice,
@@ -134,7 +134,7 @@ const cx_graph_op cx_ops_slice = { .name = "slice",
                                    .describe = describe_slice };
 
 const cx_graph_op cx_ops_slice_backward = { .name = "slice_backward",
-                                            .id = CX_OPS_ID_SLICE_BACKWARD,
+                                            .id = CX_OPS_ID_slice_backward,
                                             .attr_size = sizeof(slice_attrs),
                                             .infer = infer_slice_backward,
                                             .grad = grad_slice_backward,

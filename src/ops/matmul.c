@@ -82,7 +82,7 @@ static void describe_matmul(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_matmul = { .name = "matmul",
-                                    .id = CX_OPS_ID_MATMUL,
+                                    .id = CX_OPS_ID_matmul,
                                     .attr_size = sizeof(matmul_attrs),
                                     .infer = infer_matmul,
                                     .grad = grad_matmul,

@@ -135,7 +135,7 @@ static void describe_norm(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_batch_norm = { .name = "batch_norm",
-                                        .id = CX_OPS_ID_BATCH_NORM,
+                                        .id = CX_OPS_ID_batch_norm,
                                         .attr_size = sizeof(norm_attrs),
                                         .infer = infer_batch_norm,
                                         .grad = grad_batch_norm,

@@ -1,5 +1,6 @@
-// ops/ops: what the families share. An op is one descriptor in its family's
-// file: shape rule, gradient, emission, entry, in that order.
+// ops/ops: what the op families share. An op is one descriptor in its family's
+// file: shape rule, gradient, emission, entry, in that order. The elementwise
+// ops are rows of unary.def and binary.def.
 #ifndef CX_OPS_OPS_H
 #define CX_OPS_OPS_H
 
@@ -10,20 +11,13 @@
 #include "lazy/tape.h"
 
 enum cx_ops_id {
-  CX_OPS_ID_DATA = 0,
-#define CX_OPS_ROW(id, descriptor, family) CX_OPS_ID_##id,
+  CX_OPS_ID_DATA = 0,  // cx_graph_op_data
+#define CX_OPS_ROW(name) CX_OPS_ID_##name,
 #include "ops/table.def"
-#undef CX_OPS_ROW
-  CX_OPS_ID_COUNT
 };
 
-#define CX_OPS_ROW(id, descriptor, family) \
-  extern const cx_graph_op cx_ops_##descriptor;
+#define CX_OPS_ROW(name) extern const cx_graph_op cx_ops_##name;
 #include "ops/table.def"
-#undef CX_OPS_ROW
-
-// By id; NULL for none.
-const cx_graph_op *cx_ops_at(int id);
 
 // ---- entries ----------------------------------------------------------------
 

@@ -329,19 +329,19 @@ static void describe_pool(const void *attrs, cx_text *out)
                  (long long)a->dilation[0], (long long)a->dilation[1]);
 }
 
-#define OP(op, ID, rule, gradient)                                   \
+#define OP(op, rule, gradient)                                       \
   const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##ID,            \
+                                    .id = CX_OPS_ID_##op,            \
                                     .attr_size = sizeof(pool_attrs), \
                                     .infer = rule,                   \
                                     .grad = gradient,                \
                                     .emit = emit_##op,               \
                                     .describe = describe_pool };
 
-OP(max_pool2d, MAX_POOL2D, infer_pool, grad_max_pool2d)
-OP(max_pool2d_indices, MAX_POOL2D_INDICES, infer_indices, NULL)
-OP(max_pool2d_backward, MAX_POOL2D_BACKWARD, cx_ops_infer_same, grad_backward)
-OP(max_pool2d_pick, MAX_POOL2D_PICK, infer_pool, grad_pick)
+OP(max_pool2d, infer_pool, grad_max_pool2d)
+OP(max_pool2d_indices, infer_indices, NULL)
+OP(max_pool2d_backward, cx_ops_infer_same, grad_backward)
+OP(max_pool2d_pick, infer_pool, grad_pick)
 
 // ---- entry ------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ static void emit_rand(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_rand = { .name = "rand",
-                                  .id = CX_OPS_ID_RAND,
+                                  .id = CX_OPS_ID_rand,
                                   .attr_size = sizeof(random_attrs),
                                   .infer = infer_random,
                                   .emit = emit_rand,
@@ -144,7 +144,7 @@ static void emit_randn(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_randn = { .name = "randn",
-                                   .id = CX_OPS_ID_RANDN,
+                                   .id = CX_OPS_ID_randn,
                                    .attr_size = sizeof(random_attrs),
                                    .infer = infer_random,
                                    .emit = emit_randn,

@@ -169,19 +169,19 @@ static void describe_reduce(const void *attrs, cx_text *out)
   cx_text_append(out, a->keepdim ? "), keepdim" : ")");
 }
 
-#define OP(op, ID, rule, gradient)                                     \
+#define OP(op, rule, gradient)                                         \
   const cx_graph_op cx_ops_##op = { .name = #op,                       \
-                                    .id = CX_OPS_ID_##ID,              \
+                                    .id = CX_OPS_ID_##op,              \
                                     .attr_size = sizeof(reduce_attrs), \
                                     .infer = rule,                     \
                                     .grad = gradient,                  \
                                     .emit = emit_##op,                 \
                                     .describe = describe_reduce };
 
-OP(sum, SUM, infer_reduce, grad_sum)
-OP(mean, MEAN, infer_reduce, grad_mean)
-OP(amax, AMAX, infer_extreme, grad_extreme)
-OP(amin, AMIN, infer_extreme, grad_extreme)
+OP(sum, infer_reduce, grad_sum)
+OP(mean, infer_reduce, grad_mean)
+OP(amax, infer_extreme, grad_extreme)
+OP(amin, infer_extreme, grad_extreme)
 
 // ---- entries ----------------------------------------------------------------
 

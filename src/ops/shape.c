@@ -74,7 +74,7 @@ static void emit_reshape(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_reshape = { .name = "reshape",
-                                     .id = CX_OPS_ID_RESHAPE,
+                                     .id = CX_OPS_ID_reshape,
                                      .attr_size = sizeof(cx_graph_shape),
                                      .infer = infer_reshape,
                                      .grad = grad_reshape,
@@ -201,7 +201,7 @@ static void describe_permute(const void *attrs, cx_text *out)
 }
 
 const cx_graph_op cx_ops_permute = { .name = "permute",
-                                     .id = CX_OPS_ID_PERMUTE,
+                                     .id = CX_OPS_ID_permute,
                                      .attr_size = sizeof(permute_attrs),
                                      .infer = infer_permute,
                                      .grad = grad_permute,
@@ -305,7 +305,7 @@ static void emit_expand(cx_graph_emit *e)
 }
 
 const cx_graph_op cx_ops_expand = { .name = "expand",
-                                    .id = CX_OPS_ID_EXPAND,
+                                    .id = CX_OPS_ID_expand,
                                     .attr_size = sizeof(cx_graph_shape),
                                     .infer = infer_expand,
                                     .grad = grad_expand,

@@ -95,27 +95,8 @@ static void check_error(const char *what, int line, const char *func)
 static void test_one_operand(void **state)
 {
   (void)state;
-  CHECK(calx_neg(vector()));
-  CHECK(calx_abs(vector()));
-  CHECK(calx_sign(vector()));
-  CHECK(calx_exp(vector()));
-  CHECK(calx_expm1(vector()));
-  CHECK(calx_log(vector()));
-  CHECK(calx_log1p(vector()));
-  CHECK(calx_sqrt(vector()));
-  CHECK(calx_rsqrt(vector()));
-  CHECK(calx_reciprocal(vector()));
-  CHECK(calx_square(vector()));
-  CHECK(calx_sin(vector()));
-  CHECK(calx_cos(vector()));
-  CHECK(calx_tanh(vector()));
-  CHECK(calx_sigmoid(vector()));
-  CHECK(calx_relu(vector()));
-  CHECK(calx_floor(vector()));
-  CHECK(calx_ceil(vector()));
-  CHECK(calx_round(vector()));
-  CHECK(calx_isnan(vector()));
-  CHECK(calx_isfinite(vector()));
+#define UNARY(op) CHECK(calx_##op(vector()));
+  CALX_EACH_UNARY_(UNARY)
   CHECK(calx_max(vector()));
   CHECK(calx_min(vector()));
   CHECK(calx_t(matrix()));
@@ -124,25 +105,22 @@ static void test_one_operand(void **state)
 static void test_two_operands(void **state)
 {
   (void)state;
+#define BINARY(op) CHECK(calx_##op(vector(), vector()));
+  CALX_EACH_BINARY_(BINARY)
   CHECK(calx_add(vector(), vector()));
   CHECK(calx_add(vector(), 1.5));
   CHECK(calx_add(2, vector()));
   CHECK(calx_add(vector(), vector(), .alpha = 0.5));
   CHECK(calx_sub(vector(), vector()));
   CHECK(calx_sub(1, vector(), .alpha = 2));
-  CHECK(calx_mul(vector(), vector()));
   CHECK(calx_mul(0.5, vector()));
   CHECK(calx_div(vector(), vector()));
   CHECK(calx_div(vector(), 2, .rounding = CALX_ROUND_FLOOR));
   CHECK(calx_pow(vector(), 2));
   CHECK(calx_pow(vector(), 2.3));
-  CHECK(calx_maximum(vector(), vector()));
   CHECK(calx_minimum(vector(), 0.5));
-  CHECK(calx_eq(vector(), vector()));
   CHECK(calx_ne(vector(), 1));
-  CHECK(calx_lt(vector(), vector()));
   CHECK(calx_le(vector(), 1));
-  CHECK(calx_gt(vector(), vector()));
   CHECK(calx_ge(vector(), 1));
   CHECK(calx_where(calx_isnan(vector()), vector(), vector()));
   CHECK(calx_where(calx_isnan(vector()), 1.0, vector()));

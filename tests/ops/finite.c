@@ -20,42 +20,6 @@ typedef struct subject {
 
 // ---- the ops ----------------------------------------------------------------
 
-#define ONE(op)                                      \
-  static calx_tensor *f_##op(calx_tensor *const *in) \
-  {                                                  \
-    return calx_##op(in[0]);                         \
-  }
-#define TWO(op)                                      \
-  static calx_tensor *f_##op(calx_tensor *const *in) \
-  {                                                  \
-    return calx_##op(in[0], in[1]);                  \
-  }
-ONE(neg)
-ONE(abs)
-ONE(exp)
-ONE(expm1)
-ONE(log)
-ONE(log1p)
-ONE(sqrt)
-ONE(rsqrt)
-ONE(reciprocal)
-ONE(square)
-ONE(sin)
-ONE(cos)
-ONE(tanh)
-ONE(sigmoid)
-ONE(relu)
-ONE(max)
-ONE(min)
-TWO(add)
-TWO(sub)
-TWO(mul)
-TWO(div)
-TWO(pow)
-TWO(maximum)
-TWO(minimum)
-TWO(matmul)
-
 #define CASE(name, expression)                         \
   static calx_tensor *f_##name(calx_tensor *const *in) \
   {                                                    \
@@ -63,7 +27,38 @@ TWO(matmul)
     (void)x;                                           \
     return (expression);                               \
   }
+// The elementwise ops: their inputs are of [low, high); flat as in a subject.
 // clang-format off
+#define ELEMENTWISE(ONE, TWO) \
+  ONE(neg, -1, 1, true) \
+  ONE(abs, 0.1, 1, true) \
+  ONE(exp, -1, 1, false) \
+  ONE(expm1, -1, 1, false) \
+  ONE(log, 0.5, 2, false) \
+  ONE(log1p, -0.5, 2, false) \
+  ONE(sqrt, 0.5, 2, false) \
+  ONE(rsqrt, 0.5, 2, false) \
+  ONE(reciprocal, 0.5, 2, false) \
+  ONE(square, -1, 1, false) \
+  ONE(sin, -1, 1, false) \
+  ONE(cos, -1, 1, false) \
+  ONE(tanh, -1, 1, false) \
+  ONE(sigmoid, -1, 1, false) \
+  ONE(relu, 0.1, 1, true) \
+  ONE(max, -1, 1, true) \
+  ONE(min, -1, 1, true) \
+  TWO(mul, -1, 1, false) \
+  TWO(div, 0.5, 2, false) \
+  TWO(pow, 0.5, 2, false) \
+  TWO(maximum, -1, 1, true) \
+  TWO(minimum, -1, 1, true)
+
+#define ONE(op, low, high, flat) CASE(op, calx_##op(x))
+#define TWO(op, low, high, flat) CASE(op, calx_##op(x, in[1]))
+ELEMENTWISE(ONE, TWO)
+CASE(add, calx_add(x, in[1]))
+CASE(sub, calx_sub(x, in[1]))
+CASE(matmul, calx_matmul(x, in[1]))
 CASE(pow3, calx_pow(x, 3))
 CASE(pow_half, calx_pow(x, 0.5))
 CASE(pow_any, calx_pow(x, 1.7))
@@ -112,32 +107,14 @@ CASE(cross_entropy, calx_cross_entropy(x, target(), .label_smoothing = 0.1))
 
 #define M { 3, 4 }
 // clang-format on
+#define ONE_ROW(op, low, high, flat) \
+  { #op, f_##op, 1, { 2 }, { M }, low, high, flat },
+#define TWO_ROW(op, low, high, flat) \
+  { #op, f_##op, 2, { 2, 1 }, { M, { 4 } }, low, high, flat },
 static const subject subjects[] = {
-  { "neg", f_neg, 1, { 2 }, { M }, -1, 1, true },
-  { "abs", f_abs, 1, { 2 }, { M }, 0.1, 1, true },
-  { "exp", f_exp, 1, { 2 }, { M }, -1, 1, false },
-  { "expm1", f_expm1, 1, { 2 }, { M }, -1, 1, false },
-  { "log", f_log, 1, { 2 }, { M }, 0.5, 2, false },
-  { "log1p", f_log1p, 1, { 2 }, { M }, -0.5, 2, false },
-  { "sqrt", f_sqrt, 1, { 2 }, { M }, 0.5, 2, false },
-  { "rsqrt", f_rsqrt, 1, { 2 }, { M }, 0.5, 2, false },
-  { "reciprocal", f_reciprocal, 1, { 2 }, { M }, 0.5, 2, false },
-  { "square", f_square, 1, { 2 }, { M }, -1, 1, false },
-  { "sin", f_sin, 1, { 2 }, { M }, -1, 1, false },
-  { "cos", f_cos, 1, { 2 }, { M }, -1, 1, false },
-  { "tanh", f_tanh, 1, { 2 }, { M }, -1, 1, false },
-  { "sigmoid", f_sigmoid, 1, { 2 }, { M }, -1, 1, false },
-  { "relu", f_relu, 1, { 2 }, { M }, 0.1, 1, true },
-  { "max", f_max, 1, { 2 }, { M }, -1, 1, true },
-  { "min", f_min, 1, { 2 }, { M }, -1, 1, true },
+  { "matmul", f_matmul, 2, { 2, 2 }, { M, { 4, 2 } }, -1, 1, false },
   { "add", f_add, 2, { 2, 1 }, { M, { 4 } }, -1, 1, true },
   { "sub", f_sub, 2, { 2, 2 }, { M, { 3, 1 } }, -1, 1, true },
-  { "mul", f_mul, 2, { 2, 1 }, { M, { 4 } }, -1, 1, false },
-  { "div", f_div, 2, { 2, 1 }, { M, { 4 } }, 0.5, 2, false },
-  { "pow", f_pow, 2, { 2, 1 }, { M, { 4 } }, 0.5, 2, false },
-  { "maximum", f_maximum, 2, { 2, 2 }, { M, M }, -1, 1, true },
-  { "minimum", f_minimum, 2, { 2, 2 }, { M, M }, -1, 1, true },
-  { "matmul", f_matmul, 2, { 2, 2 }, { M, { 4, 2 } }, -1, 1, false },
   { "pow 3", f_pow3, 1, { 2 }, { M }, -1, 1, false },
   { "pow 0.5", f_pow_half, 1, { 2 }, { M }, 0.5, 2, false },
   { "pow 1.7", f_pow_any, 1, { 2 }, { M }, 0.5, 2, false },
@@ -216,6 +193,7 @@ static const subject subjects[] = {
   { "to_dtype", f_to_dtype, 1, { 2 }, { M }, -1, 1, false },
   { "nll_loss", f_nll_loss, 1, { 2 }, { M }, -1, 1, false },
   { "cross_entropy", f_cross_entropy, 1, { 2 }, { M }, -1, 1, false },
+  ELEMENTWISE(ONE_ROW, TWO_ROW)
 };
 
 // ---- points -----------------------------------------------------------------

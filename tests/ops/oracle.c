@@ -25,9 +25,9 @@ static const known misses[] = {
   { "c0430/d0", 1e-4 },
 };
 
-// Of the recording. One that runs less has lost an op; one more needs its
-// number here.
-enum { CASES_RUN = 353, CASES_OF_OTHER_OPS = 231 };
+// Of the recording: the cases that ran when this was written. Fewer means that
+// an op was lost; a new elementwise op brings its cases by itself.
+enum { CASES_RUN_AT_LEAST = 353 };
 
 static double allowed(const char *tensor, double torch_error)
 {
@@ -214,8 +214,7 @@ static void test_cases(void **state)
       t.ran, t.passed - t.skipped, t.skipped);
   assert_int_equal(t.passed, t.ran + t.skipped);
   if (only != NULL) return;
-  assert_int_equal(t.ran, CASES_RUN);
-  assert_int_equal(t.skipped, CASES_OF_OTHER_OPS);
+  assert_true(t.ran >= CASES_RUN_AT_LEAST);
 }
 
 int main(void)

@@ -74,9 +74,11 @@ static calx_tensor *scalar(const call *c, const char *name)
                             : calx_scalar(json_number_value(v));
 }
 
+// The second operand: a number or a tensor.
 static calx_tensor *other(const call *c)
 {
-  return attr(c, "other") != NULL ? scalar(c, "other") : c->in[1];
+  const char *name = strcmp(c->op, "pow") == 0 ? "exponent" : "other";
+  return attr(c, name) != NULL ? scalar(c, name) : c->in[1];
 }
 
 static calx_reduction reduction(const call *c)
@@ -94,17 +96,8 @@ static bool unary(call *c)
     const char *name;
     calx_tensor *(*fn)(calx_tensor *);
   } table[] = {
-    { "neg", calx_neg },           { "abs", calx_abs },
-    { "sign", calx_sign },         { "exp", calx_exp },
-    { "expm1", calx_expm1 },       { "log", calx_log },
-    { "log1p", calx_log1p },       { "sqrt", calx_sqrt },
-    { "rsqrt", calx_rsqrt },       { "reciprocal", calx_reciprocal },
-    { "square", calx_square },     { "sin", calx_sin },
-    { "cos", calx_cos },           { "tanh", calx_tanh },
-    { "sigmoid", calx_sigmoid },   { "relu", calx_relu },
-    { "floor", calx_floor },       { "ceil", calx_ceil },
-    { "round", calx_round },       { "isnan", calx_isnan },
-    { "isfinite", calx_isfinite }, { "t", calx_t }
+#define UNARY(op) { #op, calx_##op },
+    CALX_EACH_UNARY_(UNARY) UNARY(t)
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (strcmp(c->op, table[i].name) != 0) continue;
@@ -119,17 +112,10 @@ static bool binary(call *c)
   static const struct {
     const char *name;
     calx_tensor *(*fn)(calx_tensor *, calx_tensor *);
-  } table[] = { { "mul", calx_mul },
-                { "maximum", calx_maximum },
-                { "minimum", calx_minimum },
-                { "eq", calx_eq },
-                { "ne", calx_ne },
-                { "lt", calx_lt },
-                { "le", calx_le },
-                { "gt", calx_gt },
-                { "ge", calx_ge },
-                { "matmul", calx_matmul },
-                { "mm", calx_mm } };
+  } table[] = {
+#define BINARY(op) { #op, calx_##op },
+    CALX_EACH_BINARY_(BINARY) BINARY(matmul) BINARY(mm)
+  };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (strcmp(c->op, table[i].name) != 0) continue;
     c->out[0] = table[i].fn(c->in[0], other(c));
@@ -149,10 +135,6 @@ static bool binary(call *c)
                  .rounding = strcmp(mode, "floor") == 0   ? CALX_ROUND_FLOOR
                              : strcmp(mode, "trunc") == 0 ? CALX_ROUND_TRUNC
                                                           : CALX_ROUND_NONE);
-  } else if (strcmp(c->op, "pow") == 0) {
-    calx_tensor *y =
-        attr(c, "exponent") != NULL ? scalar(c, "exponent") : c->in[1];
-    c->out[0] = calx_pow(c->in[0], y);
   } else if (strcmp(c->op, "where") == 0) {
     c->out[0] = calx_where(c->in[0], c->in[1], c->in[2]);
   } else {

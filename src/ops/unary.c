@@ -1,0 +1,196 @@
+// ops/unary: functions of one operand. unary.def lists the elementwise ones;
+// here are the rules and emissions that its rows name, and what each row makes.
+#include "base/dtype.h"
+#include "ops/ops.h"
+
+// ---- rules: which operands an op takes --------------------------------------
+
+static bool is_float(const calx_tensor *x)
+{
+  return x != NULL && cx_dtype_is_float(cx_lazy_tensor_shape(x)->dtype);
+}
+
+// All element types.
+static calx_tensor *any(const cx_graph_op *op, calx_tensor *x)
+{
+  return cx_ops_record(op, &x, 1, NULL);
+}
+
+// Functions without integer values: integers and bool become f32 first.
+static calx_tensor *floating(const cx_graph_op *op, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  return any(op, is_float(x) ? x : calx_to_dtype(x, CALX_F32));
+}
+
+// Functions that are the identity on integers and bool.
+static calx_tensor *rounding(const cx_graph_op *op, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  return is_float(x) ? any(op, x) : cx_lazy_tensor_detached(x);
+}
+
+// Functions that bool does not have.
+static calx_tensor *numeric(const cx_graph_op *op, calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit(op->name, &x, 1, &bad)) return bad;
+  if (cx_lazy_tensor_shape(x)->dtype == CALX_BOOL) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "%s: %s has no such function; convert it with "
+                         "calx_to_dtype",
+                         op->name, cx_graph_shape_str(cx_lazy_tensor_shape(x)));
+  }
+  return any(op, x);
+}
+
+// Numeric functions that are the identity on unsigned integers.
+static calx_tensor *magnitude(const cx_graph_op *op, calx_tensor *x)
+{
+  bool is_unsigned =
+      x != NULL && cx_dtype_is_unsigned(cx_lazy_tensor_shape(x)->dtype);
+  return is_unsigned ? cx_lazy_tensor_detached(x) : numeric(op, x);
+}
+
+// ---- emission ---------------------------------------------------------------
+
+#define HLO(kind) cx_hlo_unary(e->b, CX_HLO_OP_##kind, x)
+#define HLO2(kind, left, right) \
+  cx_hlo_binary(e->b, CX_HLO_OP_##kind, left, right)
+
+// The number, with the operand's element type and shape.
+static cx_hlo_value *like(const cx_graph_emit *e, double v)
+{
+  const cx_graph_shape *s = cx_in(e->node, 0);
+  return cx_ops_emit_splat(e, cx_hlo_elem_of(s->dtype), s, v);
+}
+
+// PyTorch's sign of NaN is 0.
+static cx_hlo_value *sign(const cx_graph_emit *e, cx_hlo_value *x)
+{
+  const calx_dtype dtype = cx_in(e->node, 0)->dtype;
+  // StableHLO's sign has no unsigned integers.
+  if (cx_dtype_is_unsigned(dtype)) return HLO2(MINIMUM, x, like(e, 1));
+  if (!cx_dtype_is_float(dtype)) return HLO(SIGN);
+  cx_hlo_value *s = HLO(SIGN);
+  cx_hlo_value *is_nan = cx_hlo_compare(e->b, CX_HLO_NE, x, x);
+  return cx_hlo_select(e->b, is_nan, like(e, 0), s);
+}
+
+// ---- what a row of unary.def makes ------------------------------------------
+
+static calx_status *infer_bool(cx_graph_node *node)
+{
+  node->out[0].shape = *cx_in(node, 0);
+  node->out[0].shape.dtype = CALX_BOOL;
+  return NULL;
+}
+
+#define IN cx_lazy_tape_in(t, 0)
+#define OUT cx_lazy_tape_out(t, 0)
+
+#define EMIT_AND_ENTRY(op, rule, emission) \
+  static void emit_##op(cx_graph_emit *e)  \
+  {                                        \
+    cx_hlo_value *x = e->in[0];            \
+    e->out[0] = (emission);                \
+  }                                        \
+  calx_tensor *calx_##op(calx_tensor *x)   \
+  {                                        \
+    return rule(&cx_ops_##op, x);          \
+  }
+
+#define CX_OPS_UNARY(op, rule, emission, gradient)              \
+  static void grad_##op(cx_lazy_tape *t)                        \
+  {                                                             \
+    calx_tensor *g = t->out_grads[0];                           \
+    (void)g;                                                    \
+    t->in_grads[0] = (gradient);                                \
+  }                                                             \
+  EMIT_AND_ENTRY(op, rule, emission)                            \
+  const cx_graph_op cx_ops_##op = { .name = #op,                \
+                                    .id = CX_OPS_ID_##op,       \
+                                    .infer = cx_ops_infer_same, \
+                                    .grad = grad_##op,          \
+                                    .emit = emit_##op };
+
+#define CX_OPS_PREDICATE(op, rule, emission)                                  \
+  EMIT_AND_ENTRY(op, rule, emission)                                          \
+  const cx_graph_op cx_ops_##op = {                                           \
+    .name = #op, .id = CX_OPS_ID_##op, .infer = infer_bool, .emit = emit_##op \
+  };
+#include "ops/unary.def"
+
+// ---- detach and to_dtype ----------------------------------------------------
+
+calx_tensor *calx_detach(calx_tensor *x)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("detach", &x, 1, &bad)) return bad;
+  return cx_lazy_tensor_detached(x);
+}
+
+typedef struct to_dtype_attrs {
+  uint32_t dtype;
+} to_dtype_attrs;
+
+static void grad_to_dtype(cx_lazy_tape *t)
+{
+  const calx_dtype dtype = cx_in(t->node, 0)->dtype;
+  t->in_grads[0] = calx_to_dtype(t->out_grads[0], dtype);
+}
+
+static calx_status *infer_to_dtype(cx_graph_node *node)
+{
+  const to_dtype_attrs *a = node->attrs;
+  node->out[0].shape = *cx_in(node, 0);
+  node->out[0].shape.dtype = (calx_dtype)a->dtype;
+  return NULL;
+}
+
+// Floats to integers narrower than 32 bits pass through i32, so that they wrap
+// as PyTorch's do; bool is "not 0".
+static void emit_to_dtype(cx_graph_emit *e)
+{
+  const cx_graph_shape *from = cx_in(e->node, 0), *to = &e->node->out[0].shape;
+  cx_hlo_value *v = e->in[0];
+  if (to->dtype == CALX_BOOL) {
+    e->out[0] = cx_hlo_compare(e->b, CX_HLO_NE, v, like(e, 0));
+    return;
+  }
+  if (cx_dtype_is_float(from->dtype) && cx_dtype_is_int(to->dtype) &&
+      calx_dtype_size(to->dtype) < 4) {
+    v = cx_hlo_convert(e->b, v, CX_HLO_I32);
+  }
+  e->out[0] = cx_hlo_convert(e->b, v, cx_hlo_elem_of(to->dtype));
+}
+
+static void describe_to_dtype(const void *attrs, cx_text *out)
+{
+  const to_dtype_attrs *a = attrs;
+  cx_text_append(out, calx_dtype_name((calx_dtype)a->dtype));
+}
+
+const cx_graph_op cx_ops_to_dtype = { .name = "to_dtype",
+                                      .id = CX_OPS_ID_to_dtype,
+                                      .attr_size = sizeof(to_dtype_attrs),
+                                      .infer = infer_to_dtype,
+                                      .grad = grad_to_dtype,
+                                      .emit = emit_to_dtype,
+                                      .describe = describe_to_dtype };
+
+calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
+{
+  calx_tensor *bad;
+  if (cx_ops_unfit("to_dtype", &x, 1, &bad)) return bad;
+  if (!cx_dtype_valid(dtype)) {
+    return cx_ops_poison(CALX_INVALID_ARGUMENT,
+                         "to_dtype: %d is no element type", (int)dtype);
+  }
+  if (cx_lazy_tensor_shape(x)->dtype == dtype && !cx_lazy_tensor_is_weak(x))
+    return x;
+  to_dtype_attrs a = { (uint32_t)dtype };
+  return cx_ops_record(&cx_ops_to_dtype, &x, 1, &a);
+}
