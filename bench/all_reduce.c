@@ -24,7 +24,7 @@
 #include "hlo/verify.h"
 #include "kernel/half.h"
 #include "measure.h"
-#include "world/window.h"
+#include "world/segment.h"
 
 enum { MOST_RANKS = 8, BLOCK = 2048, TURN = 4, LINE = 64 };
 static const size_t SIZES[] = { 4096, 1 << 20, 100 << 20 };
@@ -44,7 +44,7 @@ typedef struct cell {
   shared *shared;
   unsigned char *in[MOST_RANKS], *out[MOST_RANKS];
   cx_hlo_module *module;
-  cx_window window;
+  cx_world_segment window;
   cpu_coll *coll;  // of threads
 } cell;
 
@@ -235,7 +235,7 @@ static void live(cell *c, int me)
 static void run_processes(cell *c)
 {
   const pid_t parent = getpid();
-  bench_need(cx_window_make(c->n, &c->window));
+  bench_need(cx_world_segment_create(c->n, &c->window));
   for (int i = 0; i < c->n; i++) {
     const pid_t child = fork();
     if (child < 0) {
@@ -254,7 +254,7 @@ static void run_processes(cell *c)
     (void)wait(&status);
     if (status != 0) exit(1);
   }
-  cx_window_close(&c->window);
+  cx_world_segment_close(&c->window);
 }
 
 // ---- one cell of the table ----

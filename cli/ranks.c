@@ -10,11 +10,11 @@
 
 #include "args.h"
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/status.h"
 #include "commands.h"
-#include "world/hosts.h"
-#include "world/output.h"
-#include "world/route.h"
+#include "launcher/hosts.h"
+#include "launcher/output.h"
 
 static const char help[] =
     "usage: calx run [OPTION...] PROGRAM [ARGUMENT...]\n"
@@ -174,20 +174,22 @@ static calx_status *read_token(int *out_attempt)
 // ---- three ways -------------------------------------------------------------
 
 static calx_status *run_here(const asked *a, char *const *argv,
-                             struct cx_output *output, cx_spawn_end *end)
+                             struct cx_launcher_output *output,
+                             cx_launcher_exit *end)
 {
-  cx_spawn_options options = { .argv = argv,
-                               .max_restarts = (int)a->restarts,
-                               .attempt = a->attempt,
-                               .output = output,
-                               .lifeline = a->as_host != NULL };
+  cx_launcher_options options = { .argv = argv,
+                                  .max_restarts = (int)a->restarts,
+                                  .attempt = a->attempt,
+                                  .output = output,
+                                  .lifeline = a->as_host != NULL };
   CALX_TRY(count_processes(a, &options.processes));
-  return cx_spawn(&options, end);
+  return cx_launcher_spawn(&options, end);
 }
 
 static calx_status *run_on_hosts(const asked *a, char *const *argv,
                                  const char *const *env,
-                                 struct cx_output *output, cx_spawn_end *end)
+                                 struct cx_launcher_output *output,
+                                 cx_launcher_exit *end)
 {
   char self[4096], number[24];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -207,37 +209,38 @@ static calx_status *run_on_hosts(const asked *a, char *const *argv,
     flags[used++] = "--log-dir";
     flags[used++] = a->log_dir;
   }
-  const char *connect = a->ssh != NULL ? a->ssh : cx_place_variable("CALX_SSH");
-  cx_hosts_options options = { .hosts = a->hosts,
-                               .connect = connect,
-                               .calx = self,
-                               .flags = flags,
-                               .forward = env,
-                               .argv = argv,
-                               .max_restarts = (int)a->restarts,
-                               .output = output };
-  return cx_hosts_run(&options, end);
+  const char *connect = a->ssh != NULL ? a->ssh : cx_env_text("CALX_SSH");
+  cx_launcher_hosts_options options = { .hosts = a->hosts,
+                                        .connect = connect,
+                                        .calx = self,
+                                        .flags = flags,
+                                        .forward = env,
+                                        .argv = argv,
+                                        .max_restarts = (int)a->restarts,
+                                        .output = output };
+  return cx_launcher_hosts_run(&options, end);
 }
 
 static calx_status *run_on_tpu(const asked *a, char *const *argv,
-                               const char *const *env, struct cx_output *output,
-                               cx_spawn_end *end)
+                               const char *const *env,
+                               struct cx_launcher_output *output,
+                               cx_launcher_exit *end)
 {
   char number[24];
   snprintf(number, sizeof number, "%lld", (long long)a->processes);
   if (a->processes > 0) setenv("CALX_PROCESSES", number, 1);
-  cx_tpu_options options = { .name = a->tpu,
-                             .zone = a->zone,
-                             .project = a->project,
-                             .folder = a->dir,
-                             .forward = env,
-                             .argv = argv,
-                             .output = output };
-  return cx_tpu_run(&options, end);
+  cx_launcher_tpu_options options = { .name = a->tpu,
+                                      .zone = a->zone,
+                                      .project = a->project,
+                                      .folder = a->dir,
+                                      .forward = env,
+                                      .argv = argv,
+                                      .output = output };
+  return cx_launcher_tpu_run(&options, end);
 }
 
-static calx_status *run_with(const asked *a, struct cx_output *output,
-                             cx_spawn_end *end)
+static calx_status *run_with(const asked *a, struct cx_launcher_output *output,
+                             cx_launcher_exit *end)
 {
   char **argv = with_end(&a->words), **env = with_end(&a->env);
   const char *const *forward = (const char *const *)env;
@@ -256,7 +259,7 @@ static calx_status *run_with(const asked *a, struct cx_output *output,
   return status;
 }
 
-static calx_status *run(asked *a, cx_spawn_end *end)
+static calx_status *run(asked *a, cx_launcher_exit *end)
 {
   char place[300] = "";
   if (a->as_host != NULL) {
@@ -265,25 +268,25 @@ static calx_status *run(asked *a, cx_spawn_end *end)
     CALX_TRY(read_token(&a->attempt));
   }
   bool bare = a->hosts != NULL || a->tpu != NULL;
-  cx_output_options options = { .log_dir = bare ? NULL : a->log_dir,
-                                .place = place,
-                                .tag = a->tag,
-                                .bare = bare,
-                                .again = a->attempt > 0 };
-  struct cx_output *output;
-  CALX_TRY(cx_output_new(&options, &output));
+  cx_launcher_output_options options = { .log_dir = bare ? NULL : a->log_dir,
+                                         .place = place,
+                                         .tag = a->tag,
+                                         .bare = bare,
+                                         .again = a->attempt > 0 };
+  struct cx_launcher_output *output;
+  CALX_TRY(cx_launcher_output_new(&options, &output));
   calx_status *status = run_with(a, output, end);
-  cx_output_free(output);
+  cx_launcher_output_free(output);
   return status;
 }
 
 // By it a launcher of hosts tells that another host's rank failed.
-_Static_assert((int)CX_CLI_FAILED == (int)CX_SPAWN_FAILED,
+_Static_assert((int)CX_CLI_FAILED == (int)CX_LAUNCHER_EXIT_FAILED,
                "a launcher's own failure has one exit status");
 
 static int run_asked(asked *a)
 {
-  cx_spawn_end end = { .rank = -1 };
+  cx_launcher_exit end = { .rank = -1 };
   calx_status *status = run(a, &end);
   if (status == NULL) return cx_cli_end(CX_CLI_OK);
   fprintf(stderr, "calx run: %s\n", calx_status_message(status));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "world/desk.h"
+#include "store/core.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,32 +23,33 @@ typedef struct talk {
   long asked, answered;
 } talk;
 
-static void answer(void *user, const cx_ticket *to, const cx_reply *reply)
+static void answer(void *user, const cx_store_reply_address *to,
+                   const cx_store_reply *reply)
 {
   talk *t = user;
-  unsigned char head[CX_REPLY_HEAD];
-  check(to->number == 4 && reply->size <= CX_MESSAGE_BYTES);
-  cx_wire_reply(reply, head);
+  unsigned char head[CX_STORE_REPLY_HEAD];
+  check(to->number == 4 && reply->size <= CX_STORE_MESSAGE_BYTES);
+  cx_store_wire_reply(reply, head);
   t->answered++;
   check(t->answered <= t->asked);
 }
 
-static void ask(cx_desk *desk, talk *t, uint32_t pipe, const void *bytes,
+static void ask(cx_store_core *desk, talk *t, uint32_t pipe, const void *bytes,
                 size_t size, int64_t now)
 {
-  cx_ticket from = { .pipe = pipe, .number = 4 };
+  cx_store_reply_address from = { .pipe = pipe, .number = 4 };
   t->asked++;
-  cx_desk_take(desk, &from, bytes, size, false, now);
+  cx_store_core_receive(desk, &from, bytes, size, false, now);
 }
 
-static void greet(cx_desk *desk, talk *t, int process)
+static void greet(cx_store_core *desk, talk *t, int process)
 {
-  unsigned char head[CX_REQUEST_HEAD + CX_TABLE_KEY];
-  cx_request r = {
-    .op = CX_OP_HELLO, .a = process, .b = 2, .size = CX_ORIGIN_BYTES
+  unsigned char head[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY];
+  cx_store_request r = {
+    .op = CX_STORE_OP_HELLO, .a = process, .b = 2, .size = CX_STORE_ORIGIN_BYTES
   };
-  size_t size = cx_wire_request(&r, head);
-  cx_wire_origin(&(cx_origin){ .host = -1 }, head + size);
+  size_t size = cx_store_wire_request(&r, head);
+  cx_store_wire_origin(&(cx_store_origin){ .host = -1 }, head + size);
   size += r.size;
   ask(desk, t, (uint32_t)process, head, size, 0);
   check(t->answered == t->asked);
@@ -56,11 +57,11 @@ static void greet(cx_desk *desk, talk *t, int process)
 
 static void talk_to_desk(const uint8_t *data, size_t size)
 {
-  cx_server_options options = {
+  cx_store_server_options options = {
     .who = "a test", .processes = 2, .hosts = 2, .heartbeat_ms = 5000
   };
   talk t = { 0 };
-  cx_desk *desk = cx_desk_new(&options, answer, &t);
+  cx_store_core *desk = cx_store_core_new(&options, answer, &t);
   check(desk != NULL);
   for (int i = 0; i < 2; i++) greet(desk, &t, i);
   for (int64_t now = 0; size >= 3; now += 40) {
@@ -70,36 +71,36 @@ static void talk_to_desk(const uint8_t *data, size_t size)
     size -= 2;
     if (length > size) length = size;
     ask(desk, &t, pipe % 3, data, length, now);
-    if (pipe == 15) cx_desk_closed(desk, 1, now);
-    check(cx_desk_tick(desk, now) >= 0);
+    if (pipe == 15) cx_store_core_closed(desk, 1, now);
+    check(cx_store_core_tick(desk, now) >= 0);
     data += length;
     size -= length;
   }
-  cx_desk_fail(desk, CALX_ABORTED, "the end");
+  cx_store_core_fail(desk, CALX_ABORTED, "the end");
   check(t.answered <= t.asked);
-  cx_desk_free(desk);
+  cx_store_core_free(desk);
 }
 
 static void read_as_origin(const uint8_t *data, size_t size)
 {
-  unsigned char back[CX_ORIGIN_BYTES];
-  cx_origin origin;
-  if (!cx_wire_read_origin(data, size, &origin)) return;
-  cx_wire_origin(&origin, back);
+  unsigned char back[CX_STORE_ORIGIN_BYTES];
+  cx_store_origin origin;
+  if (!cx_store_wire_read_origin(data, size, &origin)) return;
+  cx_store_wire_origin(&origin, back);
   check(memcmp(back, data, size) == 0);
 }
 
 static void read_as_reply(const uint8_t *data, size_t size)
 {
-  cx_reply reply;
+  cx_store_reply reply;
   volatile char last = 0;
-  if (cx_wire_read_reply(data, size, &reply)) {
-    check(reply.size == size - CX_REPLY_HEAD);
+  if (cx_store_wire_read_reply(data, size, &reply)) {
+    check(reply.size == size - CX_STORE_REPLY_HEAD);
     for (size_t i = 0; i < reply.size; i++) last = reply.value[i];
   }
   const char *list = (const char *)data, *value;
   size_t left = size, n;
-  while (cx_wire_next(&list, &left, &value, &n)) {
+  while (cx_store_wire_next(&list, &left, &value, &n)) {
     for (size_t i = 0; i < n; i++) last = value[i];
   }
   (void)last;

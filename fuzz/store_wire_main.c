@@ -9,29 +9,31 @@
 
 #include "folder.h"
 #include "long.h"
-#include "world/wire.h"
+#include "store/wire.h"
 
 enum { ROWS = 4000, ROW_REQUESTS = 12 };
 
 static size_t put_request(unsigned char *at, uint64_t *state)
 {
   static const char *const names[] = { "", "a", "b", "world/devices" };
-  unsigned char value[CX_ORIGIN_BYTES] = { 0xff, 0xff, 0xff, 0xff };
-  cx_wire_put64(value + 4 + 16 * (fuzz_next(state) % 2), fuzz_next(state) % 2);
-  cx_request r = { .op = (cx_op)(1 + fuzz_next(state) % CX_OP_BYE),
-                   .a = (int32_t)(fuzz_next(state) % 5) - 1,
-                   .b = (int32_t)(fuzz_next(state) % 4),
-                   .wait_ms = (int64_t)(fuzz_next(state) % 300) - 10,
-                   .value = (const char *)value,
-                   .size = fuzz_next(state) % 9 };
+  unsigned char value[CX_STORE_ORIGIN_BYTES] = { 0xff, 0xff, 0xff, 0xff };
+  cx_store_wire_put64(value + 4 + 16 * (fuzz_next(state) % 2),
+                      fuzz_next(state) % 2);
+  cx_store_request r = { .op = (cx_store_op)(1 + fuzz_next(state) %
+                                                     CX_STORE_OP_BYE),
+                         .a = (int32_t)(fuzz_next(state) % 5) - 1,
+                         .b = (int32_t)(fuzz_next(state) % 4),
+                         .wait_ms = (int64_t)(fuzz_next(state) % 300) - 10,
+                         .value = (const char *)value,
+                         .size = fuzz_next(state) % 9 };
   // Of a HELLO mostly a right one, from a few hosts.
-  if (r.op == CX_OP_HELLO && fuzz_next(state) % 4 != 0) {
-    cx_wire_put32(value, (uint32_t)(fuzz_next(state) % 4) - 1);
+  if (r.op == CX_STORE_OP_HELLO && fuzz_next(state) % 4 != 0) {
+    cx_store_wire_put32(value, (uint32_t)(fuzz_next(state) % 4) - 1);
     r.size = sizeof value;
   }
   const char *name = names[fuzz_next(state) % 4];
   memcpy(r.name, name, strlen(name) + 1);
-  size_t size = cx_wire_request(&r, at + 2);
+  size_t size = cx_store_wire_request(&r, at + 2);
   memcpy(at + 2 + size, value, r.size);
   size += r.size;
   uint64_t pipe = fuzz_next(state) % 16;
@@ -42,7 +44,8 @@ static size_t put_request(unsigned char *at, uint64_t *state)
 
 static void run_rows(void)
 {
-  unsigned char row[ROW_REQUESTS * (CX_REQUEST_HEAD + CX_TABLE_KEY + 16)];
+  unsigned char
+      row[ROW_REQUESTS * (CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY + 16)];
   uint64_t state = FUZZ_SEED;
   for (long i = 0; i < fuzz_times(50 * ROWS, ROWS); i++) {
     size_t size = 0;

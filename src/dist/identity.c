@@ -11,50 +11,50 @@ int cx_dist_local_rank(void)
 {
   // Outside of a launch the world has one rank, whatever devices there are.
   int index = cx_lazy_device_index_of_thread();
-  return index < cx_world_here()->devices ? index : 0;
+  return index < cx_world_self()->devices ? index : 0;
 }
 
 int calx_world_size(void)
 {
-  return cx_world_size(cx_world_here());
+  return cx_world_size(cx_world_self());
 }
 
 int calx_global_ordinal(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   return here->process * here->devices + cx_dist_local_rank();
 }
 
 int calx_local_ordinal(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   return here->local_process * here->devices + cx_dist_local_rank();
 }
 
 int calx_local_world_size(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   return here->local_processes * here->devices;
 }
 
 int calx_process_index(void)
 {
-  return cx_world_here()->process;
+  return cx_world_self()->process;
 }
 
 int calx_process_count(void)
 {
-  return cx_world_here()->processes;
+  return cx_world_self()->processes;
 }
 
 int calx_host_index(void)
 {
-  return cx_world_here()->host;
+  return cx_world_self()->host;
 }
 
 int calx_host_count(void)
 {
-  return cx_world_here()->hosts;
+  return cx_world_self()->hosts;
 }
 
 bool calx_is_master_ordinal(bool local)

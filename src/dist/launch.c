@@ -16,9 +16,9 @@
 #include "base/trace.h"
 #include "dist/dist.h"
 #include "dist/failure.h"
+#include "launcher/spawn.h"
 #include "lazy/closure.h"
 #include "profiler/profiler.h"
-#include "world/spawn.h"
 
 // Deep models and their backward passes run on it.
 #define RANK_STACK ((size_t)8 << 20)
@@ -63,7 +63,7 @@ static void end_rank(ranks *all, int ordinal, calx_status *status)
     }
     cx_unlock(&all->lock);
   }
-  cx_board_end(ordinal, status);
+  cx_world_rank_end(ordinal, status);
   calx_status_free(status);
 }
 
@@ -118,7 +118,7 @@ static calx_status *run_threads(ranks *all, int devices)
 // For what is traced: which ranks are here.
 static void tell_place(int devices)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   cx_trace_set_ranks(
       &(cx_trace_ranks){ .first = here->process * devices,
                          .size = cx_world_size(here),
@@ -131,12 +131,12 @@ static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
   tell_place(devices);
   ranks all = { .fn = fn,
                 .user = user,
-                .first_ordinal = cx_world_here()->process * devices,
+                .first_ordinal = cx_world_self()->process * devices,
                 .lock = CX_MUTEX_INIT };
   CALX_TRY(cx_dist_meet_begin(devices));
   calx_status *status = run_threads(&all, devices);
   cx_dist_meet_end();
-  cx_board_reset();
+  cx_world_agreement_reset();
   cx_lazy_ranks_reset();
   return status;
 }
@@ -174,7 +174,7 @@ static void linger_at_exit(void)
 static void linger_if_told(const calx_status *status, cx_world_launcher by)
 {
   static bool lingers;
-  bool of_others = by != CX_LAUNCHER_NONE && by != CX_LAUNCHER_CALX;
+  bool of_others = by != CX_WORLD_LAUNCHER_NONE && by != CX_WORLD_LAUNCHER_CALX;
   bool told = calx_status_code(status) == CALX_ABORTED;
   if (of_others && told && !lingers) lingers = atexit(linger_at_exit) == 0;
 }
@@ -193,7 +193,7 @@ static calx_status *join(void)
 {
   if (cx_world_joined()) return NULL;
   CALX_TRY(cx_world_join());
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   cx_log_set_process(here->processes > 1 ? here->process : -1);
   return NULL;
 }
@@ -207,9 +207,9 @@ static calx_status *run_in_world(calx_rank_fn *fn, void *user,
   CALX_TRY(check_job(failed));
   CALX_TRY(join());
   calx_status *status = run_here(fn, user, o);
-  linger_if_told(status, cx_world_here()->launcher);
-  if (status != NULL || cx_world_here()->processes == 1) {
-    failed = cx_world_here()->processes > 1;
+  linger_if_told(status, cx_world_self()->launcher);
+  if (status != NULL || cx_world_self()->processes == 1) {
+    failed = cx_world_self()->processes > 1;
     cx_world_leave(status);
     cx_log_set_process(-1);
   } else if (!stays) {
@@ -265,10 +265,12 @@ static calx_status *run_processes(child *c, int processes)
                     "Runtime is already initialized. Do not use the XLA "
                     "device before calling calx_launch with processes");
   }
-  cx_spawn_options o = { .processes = processes, .fn = run_child, .user = c };
-  cx_spawn_end end;
+  cx_launcher_options o = { .processes = processes,
+                            .fn = run_child,
+                            .user = c };
+  cx_launcher_exit end;
   CALX_TRY(cx_dist_failure_open(&c->failure));
-  calx_status *status = cx_spawn(&o, &end);
+  calx_status *status = cx_launcher_spawn(&o, &end);
   calx_status *told = status != NULL ? cx_dist_failure_read(&c->failure) : NULL;
   cx_dist_failure_close(&c->failure);
   // A rank that is told of another's end is no cause: what was seen of the
@@ -285,14 +287,14 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
                            const calx_launch_options *o)
 {
   int processes;
-  cx_world_place place;
+  cx_world_info place;
   bool spawns = false;
   CALX_TRY(wanted_processes(o, &processes));
   CALX_TRY(cx_world_find(&place));
-  if (place.launcher == CX_LAUNCHER_NONE) {
-    CALX_TRY(cx_spawn_wanted(processes, &spawns));
+  if (place.launcher == CX_WORLD_LAUNCHER_NONE) {
+    CALX_TRY(cx_launcher_is_wanted(processes, &spawns));
   }
-  if (place.launcher != CX_LAUNCHER_NONE) cx_dist_show_lines();
+  if (place.launcher != CX_WORLD_LAUNCHER_NONE) cx_dist_show_lines();
   child c = { .fn = fn, .user = user, .options = o };
   return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
 }

@@ -35,14 +35,14 @@ static void drop(uint64_t meeting, int ordinal)
 {
   char key[KEY_SIZE];
   name_key(key, meeting, ordinal);
-  cx_store_drop(key);
+  cx_world_store_drop(key);
 }
 
 // Another process may not have read the last ones yet: those stay in the store
 // until the job ends.
 void cx_dist_meet_end(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   for (int i = 0; i < here->devices && here->processes == 1; i++) {
     // Two, where the last one failed.
     if (meetings.held[i] > 0) drop(meetings.held[i] - 1, i);
@@ -75,12 +75,12 @@ static calx_status *agree(const meeting *m, int ordinal)
   if (site->file != NULL) {
     cx_text_format(&what, " at %s:%d", site->file, site->line);
   }
-  cx_agreement a = { .rank = ordinal,
-                     .key = hash_of(m),
-                     .what = cx_text_str(&what) };
+  cx_world_proposal a = { .rank = ordinal,
+                          .key = hash_of(m),
+                          .what = cx_text_str(&what) };
   calx_status *status = cx_text_failed(&what)
                             ? cx_out_of_memory()
-                            : cx_board_agree(&a, cx_world_timeout_ms(), NULL);
+                            : cx_world_agree(&a, cx_world_timeout_ms(), NULL);
   cx_text_free(&what);
   return status;
 }
@@ -90,8 +90,8 @@ static calx_status *read_payload(const meeting *m, uint64_t number, int i)
   char key[KEY_SIZE];
   size_t size;
   name_key(key, number, i);
-  CALX_TRY(
-      cx_store_get(key, cx_world_timeout_ms(), &m->out_payloads[i], &size));
+  CALX_TRY(cx_world_store_get(key, cx_world_timeout_ms(), &m->out_payloads[i],
+                              &size));
   if (m->out_sizes != NULL) m->out_sizes[i] = size;
   return NULL;
 }
@@ -148,7 +148,7 @@ static calx_status *meet(const meeting *m)
   uint64_t number = meetings.held[cx_dist_local_rank()]++;
   char key[KEY_SIZE];
   name_key(key, number, ordinal);
-  CALX_TRY(cx_store_put(key, m->bytes != 0 ? m->payload : "", m->bytes));
+  CALX_TRY(cx_world_store_put(key, m->bytes != 0 ? m->payload : "", m->bytes));
   CALX_TRY(agree(m, ordinal));
   if (number > 0) drop(number - 1, ordinal);
   return m->out_payloads != NULL ? read_all(m, number, n) : NULL;

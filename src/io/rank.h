@@ -9,7 +9,7 @@
 // device is opened for it.
 static inline int cx_io_rank(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   if (here->devices <= 1) return here->process;
   calx_device *device = calx_device_current();
   return device != NULL ? cx_lazy_device_rank(device) : here->process;
@@ -17,7 +17,7 @@ static inline int cx_io_rank(void)
 
 static inline int cx_io_ranks(void)
 {
-  return cx_world_size(cx_world_here());
+  return cx_world_size(cx_world_self());
 }
 
 #endif

@@ -68,7 +68,7 @@ static CX_COLD void tell_late(int fd, int64_t wait_ms)
 // The job has failed: nobody is waited for.
 static bool all_is_lost(void)
 {
-  calx_status *news = cx_world_news();
+  calx_status *news = cx_world_failure();
   bool lost = news != NULL;
   calx_status_free(news);
   return lost;

@@ -85,7 +85,7 @@ static calx_status *dump(const cx_text *text, cx_hash hash, long number)
   cx_hash_hex(hash, hex);
   cx_text path = { 0 };
   cx_text_format(&path, "%s/%05ld-%.12s", folder, number, hex);
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   if (here->processes > 1) {
     cx_text_format(&path, ".rank%d", here->process * here->devices);
   }
@@ -112,7 +112,7 @@ typedef struct compilation {
 static int replicas_of(const cx_lazy_run *run)
 {
   bool together = (run->order->flags & CX_GRAPH_NODE_COLLECTIVE) != 0;
-  return together ? cx_world_size(cx_world_here()) : 0;
+  return together ? cx_world_size(cx_world_self()) : 0;
 }
 
 static calx_status *print_program(compilation *c, bool soft_dynamic)
@@ -158,7 +158,7 @@ static calx_status *load_or_compile(compilation *c, const cx_lazy_disk_key *key,
 static calx_status *compile_printed(compilation *c, cx_pjrt_executable **out)
 {
   cx_pjrt_client *client = c->run->device->client;
-  bool spread = cx_world_here()->processes > 1;
+  bool spread = cx_world_self()->processes > 1;
   int replicas = replicas_of(c->run);
   // For the one device of each of several processes it is one program too.
   cx_pjrt_compile_options options = {

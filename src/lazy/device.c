@@ -37,13 +37,13 @@ static void device_init(calx_device *d, int index, cx_pjrt_client *client)
 static const char *launcher_name(cx_world_launcher launcher)
 {
   switch (launcher) {
-    case CX_LAUNCHER_NONE: break;
-    case CX_LAUNCHER_CALX: return "calx run";
-    case CX_LAUNCHER_TORCHRUN: return "torchrun";
-    case CX_LAUNCHER_MPICH: return "MPICH";
-    case CX_LAUNCHER_OPENMPI: return "Open MPI";
-    case CX_LAUNCHER_PMIX: return "PMIx";
-    case CX_LAUNCHER_SLURM: return "Slurm";
+    case CX_WORLD_LAUNCHER_NONE: break;
+    case CX_WORLD_LAUNCHER_CALX: return "calx run";
+    case CX_WORLD_LAUNCHER_TORCHRUN: return "torchrun";
+    case CX_WORLD_LAUNCHER_MPICH: return "MPICH";
+    case CX_WORLD_LAUNCHER_OPENMPI: return "Open MPI";
+    case CX_WORLD_LAUNCHER_PMIX: return "PMIx";
+    case CX_WORLD_LAUNCHER_SLURM: return "Slurm";
   }
   return "a launcher";
 }
@@ -52,7 +52,7 @@ static const char *launcher_name(cx_world_launcher launcher)
 // they met: their models will have nothing to do with each other.
 static void tell_alone(void)
 {
-  cx_world_place place;
+  cx_world_info place;
   calx_status *status = cx_world_find(&place);
   if (status == NULL && place.processes > 1) {
     cx_log_once_per_site("alone",
@@ -67,8 +67,8 @@ static void tell_alone(void)
 static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
 {
   if (!cx_world_joined()) tell_alone();
-  const cx_world_place *here = cx_world_here();
-  const cx_world_near near = cx_world_neighbours();
+  const cx_world_info *here = cx_world_self();
+  const cx_world_group near = cx_world_local_group();
   cx_pjrt_world w = { .process = here->process,
                       .processes = here->processes,
                       .local_process = here->local_process,
@@ -78,9 +78,9 @@ static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
                       .host_first = near.first,
                       .host_processes = near.count,
                       .window_fd = near.window_fd,
-                      .get = cx_store_get,
-                      .try_get = cx_store_try_get,
-                      .put = cx_store_put };
+                      .get = cx_world_store_get,
+                      .try_get = cx_world_store_try_get,
+                      .put = cx_world_store_put };
   return cx_pjrt_client_open(plugin, &(cx_pjrt_client_options){ .world = &w },
                              out);
 }
@@ -354,7 +354,7 @@ static uint64_t mix(uint64_t z)
 
 int cx_lazy_device_rank(const calx_device *device)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   return here->process * here->devices + device->index;
 }
 

@@ -30,7 +30,7 @@ static struct {
 // Of this process; all of them have a device.
 static int local_ranks(void)
 {
-  int n = cx_world_here()->devices;
+  int n = cx_world_self()->devices;
   while (n > 0 && cx_lazy_device_at(n - 1) == NULL) n--;
   return n;
 }
@@ -135,7 +135,7 @@ static void name_collective(const cx_graph_order *o, char *out, size_t size)
 static calx_status *in_own_words(const cx_lazy_passage *p, calx_status *status,
                                  int differs)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   const char *call = p->run->is_sync ? "sync" : "read";
   calx_status *told = NULL;
   cx_lock(&muster.lock);
@@ -165,11 +165,11 @@ static calx_status *agree(const cx_lazy_passage *p, cx_hash key,
   } else {
     name_collective(p->run->order, what, sizeof what);
   }
-  cx_agreement a = { .rank = cx_lazy_device_rank(p->run->device),
-                     .key = key,
-                     .what = what };
+  cx_world_proposal a = { .rank = cx_lazy_device_rank(p->run->device),
+                          .key = key,
+                          .what = what };
   int differs;
-  calx_status *status = cx_board_agree(&a, cx_world_timeout_ms(), &differs);
+  calx_status *status = cx_world_agree(&a, cx_world_timeout_ms(), &differs);
   return status == NULL ? NULL : in_own_words(p, status, differs);
 }
 
@@ -181,7 +181,7 @@ static cx_lazy_choice choose(const cx_lazy_passage *p)
 {
   size_t n = p->run->order->n_soft;
   if (n == 0) return CX_LAZY_CHOICE_CONSTANT;
-  if (cx_world_here()->processes > 1) return CX_LAZY_CHOICE_DYNAMIC;
+  if (cx_world_self()->processes > 1) return CX_LAZY_CHOICE_DYNAMIC;
   for (int i = 0; i < local_ranks(); i++) {
     const cx_lazy_passage *other = cx_lazy_device_at(i)->share.passage;
     if (other == NULL ||
@@ -376,7 +376,7 @@ static calx_status *run_with_others(cx_lazy_passage *p)
 // All ranks have one plugin, so all find the same here.
 static calx_status *check_plugin(const cx_lazy_passage *p)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   const cx_pjrt_client *client = p->run->device->client;
   if (here->processes == 1 || cx_pjrt_client_world_count(client) >
                                   cx_pjrt_client_device_count(client)) {

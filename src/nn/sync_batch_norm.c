@@ -91,7 +91,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 {
   const cx_nn_batch_norm *b = self;
   bool training = calx_module_is_training(b->m);
-  int ranks = cx_world_size(cx_world_here());
+  int ranks = cx_world_size(cx_world_self());
   if (x != NULL && cx_lazy_tensor_value(x).node != NULL &&
       (calx_tensor_rank(x) < 2 || calx_tensor_dim(x, 1) != b->features ||
        !cx_dtype_is_float(calx_tensor_dtype(x)))) {

@@ -95,7 +95,7 @@ static bool is_default(const calx_groups *g)
 static calx_status *find_world(const char *op, calx_device *device,
                                uint32_t *out)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   int world = cx_world_size(here), end = (here->process + 1) * here->devices;
   *out = (uint32_t)world;
   if (world == 1 || cx_lazy_device_rank(device) < end) return NULL;

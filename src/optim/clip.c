@@ -87,7 +87,7 @@ static calx_tensor *total(const clipping *c)
     }
   }
   if (all == NULL) all = cx_optim_number(c->opt, c->dtype, 0);
-  if (c->sharded && cx_world_size(cx_world_here()) > 1) {
+  if (c->sharded && cx_world_size(cx_world_self()) > 1) {
     all = calx_all_reduce_with(
         all, c->greatest ? CALX_REDUCE_MAX : CALX_REDUCE_SUM, NULL);
   }

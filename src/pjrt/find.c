@@ -363,7 +363,7 @@ calx_status *cx_pjrt_annotate_automatic(const char *name, calx_status *why)
 void cx_pjrt_tell_unused(const cx_pjrt_choice *choice)
 {
   static atomic_flag told = ATOMIC_FLAG_INIT;
-  if (choice->unused == NULL || cx_world_here()->local_process != 0 ||
+  if (choice->unused == NULL || cx_world_self()->local_process != 0 ||
       atomic_flag_test_and_set(&told)) {
     return;
   }

@@ -250,7 +250,7 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   const char *quiet = getenv("CALX_QUIET");
   bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
   bool says =
-      choice.automatic && !is_quiet && cx_world_here()->local_process == 0;
+      choice.automatic && !is_quiet && cx_world_self()->local_process == 0;
   if (status == NULL && says && !atomic_flag_test_and_set(&choice_was_told)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(

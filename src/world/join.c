@@ -9,6 +9,7 @@
 // that host learn it, and each goes on as a host of its own: slower, and a line
 // says so.
 #include "world/join.h"
+#include "base/env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,20 +18,20 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "world/client.h"
-#include "world/route.h"
+#include "store/client.h"
+#include "world/endpoint.h"
 
-calx_status *cx_join_meet(const char *name, const void *value, size_t size,
-                          int64_t timeout_ms, char **out, size_t *out_size)
+calx_status *cx_world_exchange(const char *name, const void *value, size_t size,
+                               int64_t timeout_ms, char **out, size_t *out_size)
 {
-  cx_request r;
-  CALX_TRY(cx_client_request(CX_OP_MEET_ALL, name, &r));
-  r.a = cx_world.place.process;
-  r.b = cx_world.place.processes;
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, name, &r));
+  r.a = cx_world_global.place.process;
+  r.b = cx_world_global.place.processes;
   r.value = value;
   r.size = size;
   r.wait_ms = timeout_ms;
-  return cx_client_call(cx_world.client, &r, out, out_size);
+  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
 }
 
 // ---- places -----------------------------------------------------------------
@@ -62,32 +63,33 @@ static cx_hash host_identity(void)
 
 static void write_told(const told *t, unsigned char out[TOLD_BYTES])
 {
-  cx_wire_put32(out, (uint32_t)t->host);
-  cx_wire_put32(out + 4, (uint32_t)t->hosts);
-  cx_wire_put32(out + 8, (uint32_t)t->local);
-  cx_wire_put32(out + 12, (uint32_t)t->locals);
+  cx_store_wire_put32(out, (uint32_t)t->host);
+  cx_store_wire_put32(out + 4, (uint32_t)t->hosts);
+  cx_store_wire_put32(out + 8, (uint32_t)t->local);
+  cx_store_wire_put32(out + 12, (uint32_t)t->locals);
   out[16] = t->sure;
-  cx_wire_put64(out + 17, t->identity.low);
-  cx_wire_put64(out + 25, t->identity.high);
+  cx_store_wire_put64(out + 17, t->identity.low);
+  cx_store_wire_put64(out + 25, t->identity.high);
 }
 
 static calx_status *read_told(const char *list, size_t left, told *out)
 {
-  for (int i = 0; i < cx_world.place.processes; i++) {
+  for (int i = 0; i < cx_world_global.place.processes; i++) {
     const char *value;
     size_t size;
-    if (!cx_wire_next(&list, &left, &value, &size) || size != TOLD_BYTES) {
+    if (!cx_store_wire_next(&list, &left, &value, &size) ||
+        size != TOLD_BYTES) {
       return cx_error(CALX_DATA_LOSS,
                       "what process %d tells of its place is damaged", i);
     }
     const unsigned char *in = (const unsigned char *)value;
-    out[i] = (told){ .host = (int32_t)cx_wire_get32(in),
-                     .hosts = (int32_t)cx_wire_get32(in + 4),
-                     .local = (int32_t)cx_wire_get32(in + 8),
-                     .locals = (int32_t)cx_wire_get32(in + 12),
+    out[i] = (told){ .host = (int32_t)cx_store_wire_get32(in),
+                     .hosts = (int32_t)cx_store_wire_get32(in + 4),
+                     .local = (int32_t)cx_store_wire_get32(in + 8),
+                     .locals = (int32_t)cx_store_wire_get32(in + 12),
                      .sure = in[16] != 0,
-                     .identity = { cx_wire_get64(in + 17),
-                                   cx_wire_get64(in + 25) } };
+                     .identity = { cx_store_wire_get64(in + 17),
+                                   cx_store_wire_get64(in + 25) } };
   }
   return NULL;
 }
@@ -148,7 +150,7 @@ static calx_status *check_told(const told *t, int n)
 
 static calx_status *place_all(told *t, int *hosts)
 {
-  cx_world_place *place = &cx_world.place;
+  cx_world_info *place = &cx_world_global.place;
   int n = place->processes;
   bool sure = true;
   for (int i = 0; i < n; i++) sure = sure && t[i].sure;
@@ -165,10 +167,10 @@ static calx_status *place_all(told *t, int *hosts)
   return NULL;
 }
 
-calx_status *cx_join_places(bool hosts_told, int64_t timeout_ms,
-                            int **out_hosts)
+calx_status *cx_world_join_hosts(bool hosts_told, int64_t timeout_ms,
+                                 int **out_hosts)
 {
-  const cx_world_place *place = &cx_world.place;
+  const cx_world_info *place = &cx_world_global.place;
   size_t n = (size_t)place->processes;
   told own = { place->host,          place->hosts,
                place->local_process, place->local_processes,
@@ -177,8 +179,8 @@ calx_status *cx_join_places(bool hosts_told, int64_t timeout_ms,
   write_told(&own, bytes);
   char *list;
   size_t size;
-  CALX_TRY(
-      cx_join_meet("joining", bytes, sizeof bytes, timeout_ms, &list, &size));
+  CALX_TRY(cx_world_exchange("joining", bytes, sizeof bytes, timeout_ms, &list,
+                             &size));
   told *all = cx_calloc(n, sizeof *all);
   *out_hosts = cx_calloc(n, sizeof **out_hosts);
   calx_status *status =
@@ -192,26 +194,27 @@ calx_status *cx_join_places(bool hosts_told, int64_t timeout_ms,
 
 // ---- the window -------------------------------------------------------------
 
-static calx_status *window_of_launcher(cx_window *out)
+static calx_status *window_of_launcher(cx_world_segment *out)
 {
   int fd;
-  CALX_TRY(cx_place_number("CALX_WINDOW_FD", 1 << 20, &fd));
-  return cx_annotate(cx_window_open(fd, cx_world.place.local_processes, out),
-                     "CALX_WINDOW_FD is %d", fd);
+  CALX_TRY(cx_env_int("CALX_WINDOW_FD", 0, 1 << 20, &fd));
+  return cx_annotate(
+      cx_world_segment_open(fd, cx_world_global.place.local_processes, out),
+      "CALX_WINDOW_FD is %d", fd);
 }
 
 // The first process of a host tells the others where its window is.
-static calx_status *window_of_first(int64_t timeout_ms, cx_window *out)
+static calx_status *window_of_first(int64_t timeout_ms, cx_world_segment *out)
 {
-  const cx_world_place *place = &cx_world.place;
+  const cx_world_info *place = &cx_world_global.place;
   char key[64], text[64] = "";
   snprintf(key, sizeof key, "world/window/%d", place->host);
   if (place->local_process == 0) {
-    calx_status *status = cx_window_make(place->local_processes, out);
+    calx_status *status = cx_world_segment_create(place->local_processes, out);
     if (status == NULL) {
       snprintf(text, sizeof text, "%ld %d", (long)getpid(), out->fd);
     }
-    calx_status *put = cx_store_put(key, text, strlen(text));
+    calx_status *put = cx_world_store_put(key, text, strlen(text));
     if (status == NULL) return put;
     calx_status_free(put);
     return status;
@@ -220,21 +223,21 @@ static calx_status *window_of_first(int64_t timeout_ms, cx_window *out)
   size_t size;
   long long pid = 0;
   int fd = -1;
-  CALX_TRY(cx_store_get(key, timeout_ms, &value, &size));
+  CALX_TRY(cx_world_store_get(key, timeout_ms, &value, &size));
   int found = sscanf(value, "%lld %d", &pid, &fd);
   cx_free(value);
   if (found != 2) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "this host's first process has no memory to share");
   }
-  return cx_window_of(pid, fd, place->local_processes, out);
+  return cx_world_segment_open_of(pid, fd, place->local_processes, out);
 }
 
 // The processes that share memory are one group: all of a host, or, where one
 // of them could not, each by itself.
 static void make_groups(const char *list, size_t left, int *hosts)
 {
-  int n = cx_world.place.processes, groups = 0;
+  int n = cx_world_global.place.processes, groups = 0;
   bool *shared = cx_calloc((size_t)n, sizeof *shared);
   int *group_of_host = cx_calloc((size_t)n, sizeof *group_of_host);
   if (shared == NULL || group_of_host == NULL) n = 0;
@@ -245,7 +248,7 @@ static void make_groups(const char *list, size_t left, int *hosts)
   for (int i = 0; i < n; i++) {
     const char *value;
     size_t size;
-    bool could = cx_wire_next(&list, &left, &value, &size) && size == 0;
+    bool could = cx_store_wire_next(&list, &left, &value, &size) && size == 0;
     if (!could) shared[hosts[i]] = false;
   }
   for (int i = 0; i < n; i++) {
@@ -255,8 +258,8 @@ static void make_groups(const char *list, size_t left, int *hosts)
     }
     hosts[i] = group_of_host[h];
   }
-  cx_world.groups = groups;
-  cx_world.group = n > 0 ? hosts[cx_world.place.process] : 0;
+  cx_world_global.groups = groups;
+  cx_world_global.group = n > 0 ? hosts[cx_world_global.place.process] : 0;
   cx_free(shared);
   cx_free(group_of_host);
 }
@@ -264,31 +267,31 @@ static void make_groups(const char *list, size_t left, int *hosts)
 static bool host_shares(const char *list, size_t left, const int *hosts)
 {
   bool shares = true;
-  for (int i = 0; i < cx_world.place.processes; i++) {
+  for (int i = 0; i < cx_world_global.place.processes; i++) {
     const char *value;
     size_t size;
-    bool could = cx_wire_next(&list, &left, &value, &size) && size == 0;
-    if (hosts[i] == cx_world.place.host) shares = shares && could;
+    bool could = cx_store_wire_next(&list, &left, &value, &size) && size == 0;
+    if (hosts[i] == cx_world_global.place.host) shares = shares && could;
   }
   return shares;
 }
 
-calx_status *cx_join_window(int *hosts, int64_t timeout_ms)
+calx_status *cx_world_join_segment(int *hosts, int64_t timeout_ms)
 {
-  const cx_world_place *place = &cx_world.place;
-  cx_window window = { .fd = -1 };
+  const cx_world_info *place = &cx_world_global.place;
+  cx_world_segment window = { .fd = -1 };
   calx_status *why = NULL;
   // Also for one process: the engine looks there for the news.
   if (place->local_processes > 1 || place->hosts > 1) {
-    why = cx_place_variable("CALX_WINDOW_FD") != NULL
+    why = cx_env_text("CALX_WINDOW_FD") != NULL
               ? window_of_launcher(&window)
               : window_of_first(timeout_ms, &window);
   }
   const char *text = why != NULL ? cx_status_sentence(why) : "";
   size_t length = strlen(text) < 1000 ? strlen(text) : 1000, size;
   char *list;
-  calx_status *status =
-      cx_join_meet("sharing memory", text, length, timeout_ms, &list, &size);
+  calx_status *status = cx_world_exchange("sharing memory", text, length,
+                                          timeout_ms, &list, &size);
   if (status == NULL && why != NULL) {
     cx_log(
         "the processes of this host share no memory (%s): their ranks agree "
@@ -299,8 +302,8 @@ calx_status *cx_join_window(int *hosts, int64_t timeout_ms)
   bool shares = status == NULL && host_shares(list, size, hosts);
   if (status == NULL) make_groups(list, size, hosts);
   if (status == NULL) cx_free(list);
-  if (!shares) cx_window_close(&window);
-  cx_world.window = window;
+  if (!shares) cx_world_segment_close(&window);
+  cx_world_global.window = window;
   if (status != NULL) return status;
-  return cx_world.groups > 0 ? NULL : cx_out_of_memory();
+  return cx_world_global.groups > 0 ? NULL : cx_out_of_memory();
 }

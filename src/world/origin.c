@@ -1,9 +1,10 @@
 // world/origin: see origin.h.
 #include "world/origin.h"
+#include "base/env.h"
 
 #include <string.h>
 
-#include "world/route.h"
+#include "world/endpoint.h"
 
 static cx_hash hash_of(const char *text)
 {
@@ -11,31 +12,31 @@ static cx_hash hash_of(const char *text)
 }
 
 // Where hosts are started one by one, nothing but CALX_JOB is the same on all.
-cx_hash cx_origin_job(cx_world_launcher launcher)
+cx_hash cx_world_origin_job(cx_world_launcher launcher)
 {
-  const char *given = cx_place_variable("CALX_JOB");
+  const char *given = cx_env_text("CALX_JOB");
   if (given != NULL) return hash_of(given);
   switch (launcher) {
-    case CX_LAUNCHER_TORCHRUN:
-      return hash_of(cx_place_variable("TORCHELASTIC_RUN_ID"));
-    case CX_LAUNCHER_OPENMPI:
-      return hash_of(cx_place_variable("OMPI_MCA_ess_base_jobid"));
-    case CX_LAUNCHER_PMIX: return hash_of(cx_place_variable("PMIX_NAMESPACE"));
+    case CX_WORLD_LAUNCHER_TORCHRUN:
+      return hash_of(cx_env_text("TORCHELASTIC_RUN_ID"));
+    case CX_WORLD_LAUNCHER_OPENMPI:
+      return hash_of(cx_env_text("OMPI_MCA_ess_base_jobid"));
+    case CX_WORLD_LAUNCHER_PMIX: return hash_of(cx_env_text("PMIX_NAMESPACE"));
     default: return (cx_hash){ 0 };
   }
 }
 
-cx_hash cx_origin_launch(const char *text)
+cx_hash cx_world_origin_launch(const char *text)
 {
   return hash_of(text);
 }
 
-cx_origin cx_origin_read(const cx_world_place *place)
+cx_store_origin cx_world_origin_read(const cx_world_info *place)
 {
-  const bool ours = place->launcher == CX_LAUNCHER_CALX;
-  return (cx_origin){
+  const bool ours = place->launcher == CX_WORLD_LAUNCHER_CALX;
+  return (cx_store_origin){
     .host = ours ? place->host : -1,
-    .launch = hash_of(ours ? cx_place_variable("CALX_LAUNCH") : NULL),
-    .job = cx_origin_job(place->launcher),
+    .launch = hash_of(ours ? cx_env_text("CALX_LAUNCH") : NULL),
+    .job = cx_world_origin_job(place->launcher),
   };
 }

@@ -11,6 +11,7 @@
 // fails is not answered: MPICH would end the process, and the job has failed
 // anyway.
 #include "world/pmi.h"
+#include "base/env.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "world/route.h"
+#include "world/endpoint.h"
 #include "world/state.h"
 
 enum { MOST_LINE = 4096, MOST_VALUE = 1024, MOST_KEY = 64 };
@@ -74,7 +75,7 @@ static bool say(const char *text)
 static int run_of(int process)
 {
   int n = 1;
-  while (process + n < cx_world.place.processes &&
+  while (process + n < cx_world_global.place.processes &&
          cx_world_group_of(process + n) == cx_world_group_of(process)) {
     n++;
   }
@@ -86,10 +87,10 @@ static int run_of(int process)
 static void put_mapping(cx_text *out)
 {
   cx_text_append(out, "(vector");
-  for (int i = 0; i < cx_world.place.processes;) {
+  for (int i = 0; i < cx_world_global.place.processes;) {
     const int first = cx_world_group_of(i), each = run_of(i);
     int hosts = 1;
-    for (i += each; i < cx_world.place.processes &&
+    for (i += each; i < cx_world_global.place.processes &&
                     cx_world_group_of(i) == first + hosts && run_of(i) == each;
          i += each) {
       hosts++;
@@ -117,7 +118,7 @@ static bool put(const char *line)
   calx_status *status =
       key_of(line, key, sizeof key) &&
               field(line, "value", true, value, sizeof value)
-          ? cx_store_put(key, value, strlen(value))
+          ? cx_world_store_put(key, value, strlen(value))
           : cx_error(CALX_INVALID_ARGUMENT, "no key or value: '%s'", line);
   const bool well = status == NULL;
   calx_status_free(status);
@@ -136,7 +137,7 @@ static bool get(const char *line)
   } else if (strcmp(key, "pmi/PMI_process_mapping") == 0) {
     put_mapping(&answer);
   } else {
-    calx_status_free(cx_store_try_get(key, &value, &size));
+    calx_status_free(cx_world_store_try_get(key, &value, &size));
     if (value != NULL) cx_text_append(&answer, value);
     cx_free(value);
   }
@@ -158,7 +159,7 @@ static bool meet(void)
 {
   char name[32];
   snprintf(name, sizeof name, "pmi/%d", pmi.barriers++);
-  calx_status *status = cx_store_barrier(name, cx_world_timeout_ms());
+  calx_status *status = cx_world_barrier(name, cx_world_timeout_ms());
   const bool well = status == NULL;
   calx_status_free(status);
   return well && say("cmd=barrier_out rc=0 msg=success\n");
@@ -169,7 +170,7 @@ static bool abort_job(const char *line)
   char code[16] = "?", text[96];
   (void)field(line, "exitcode", false, code, sizeof code);
   snprintf(text, sizeof text, "MPI of process %d ended the job (%s)",
-           cx_world.place.process, code);
+           cx_world_global.place.process, code);
   cx_world_fail(CALX_ABORTED, text);
   return true;
 }
@@ -195,7 +196,7 @@ static bool answer(const char *line)
   }
   if (strcmp(what, "get_universe_size") == 0) {
     snprintf(size, sizeof size, "cmd=universe_size rc=0 size=%d\n",
-             cx_world.place.processes);
+             cx_world_global.place.processes);
     return say(size);
   }
   if (strcmp(what, "put") == 0) return put(line);
@@ -244,17 +245,17 @@ static void serve(void *user)
 // ---- starting and ending ----------------------------------------------------
 
 // Those whose launcher is no MPI's.
-static bool is_needed(const cx_world_place *here)
+static bool is_needed(const cx_world_info *here)
 {
-  if (here->processes == 1 || cx_world.groups == 1) return false;
-  return here->launcher == CX_LAUNCHER_CALX ||
-         here->launcher == CX_LAUNCHER_TORCHRUN ||
-         here->launcher == CX_LAUNCHER_SLURM;
+  if (here->processes == 1 || cx_world_global.groups == 1) return false;
+  return here->launcher == CX_WORLD_LAUNCHER_CALX ||
+         here->launcher == CX_WORLD_LAUNCHER_TORCHRUN ||
+         here->launcher == CX_WORLD_LAUNCHER_SLURM;
 }
 
-calx_status *cx_pmi_start(void)
+calx_status *cx_world_pmi_start(void)
 {
-  const cx_world_place *here = &cx_world.place;
+  const cx_world_info *here = &cx_world_global.place;
   if (!is_needed(here)) return NULL;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -274,15 +275,15 @@ calx_status *cx_pmi_start(void)
     close(ends[1]);
     return status;
   }
-  cx_place_set("PMI_FD", ends[1]);
-  cx_place_set("PMI_RANK", here->process);
-  cx_place_set("PMI_SIZE", here->processes);
-  cx_place_set("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
+  cx_env_set_int("PMI_FD", ends[1]);
+  cx_env_set_int("PMI_RANK", here->process);
+  cx_env_set_int("PMI_SIZE", here->processes);
+  cx_env_set_int("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
   pmi.told = true;
   return NULL;
 }
 
-void cx_pmi_stop(void)
+void cx_world_pmi_stop(void)
 {
   const uint64_t one = 1;
   if (!pmi.told) return;

@@ -11,8 +11,8 @@
 
 // After joining; nothing where there is one host, or where the launcher answers
 // by itself. Sets PMI_FD, PMI_RANK and PMI_SIZE.
-calx_status *cx_pmi_start(void) CALX_MUST_USE;
+calx_status *cx_world_pmi_start(void) CALX_MUST_USE;
 // Before the store is left.
-void cx_pmi_stop(void);
+void cx_world_pmi_stop(void);
 
 #endif

@@ -3,73 +3,76 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "world/client.h"
+#include "store/client.h"
 #include "world/join.h"
-#include "world/local.h"
+#include "world/local_store.h"
 #include "world/state.h"
 
-calx_status *cx_store_put(const char *key, const void *value, size_t size)
+calx_status *cx_world_store_put(const char *key, const void *value, size_t size)
 {
-  if (cx_world.client == NULL) return cx_local_put(key, value, size);
-  cx_request r;
-  CALX_TRY(cx_client_request(CX_OP_PUT, key, &r));
-  if (size > CX_TABLE_VALUE) {
+  if (cx_world_global.client == NULL)
+    return cx_world_local_store_put(key, value, size);
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_PUT, key, &r));
+  if (size > CX_STORE_TABLE_VALUE) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "store: values of at most %zu bytes are taken, '%s' has "
                     "%zu",
-                    CX_TABLE_VALUE, key, size);
+                    CX_STORE_TABLE_VALUE, key, size);
   }
   r.value = value;
   r.size = size;
-  return cx_client_call(cx_world.client, &r, NULL, NULL);
+  return cx_store_client_call(cx_world_global.client, &r, NULL, NULL);
 }
 
-calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
-                          size_t *out_size)
+calx_status *cx_world_store_get(const char *key, int64_t timeout_ms, char **out,
+                                size_t *out_size)
 {
   *out = NULL;
   *out_size = 0;
   if (timeout_ms < 0) timeout_ms = 0;
-  if (cx_world.client == NULL) {
-    return cx_local_get(key, timeout_ms, out, out_size);
+  if (cx_world_global.client == NULL) {
+    return cx_world_local_store_get(key, timeout_ms, out, out_size);
   }
-  cx_request r;
-  CALX_TRY(cx_client_request(CX_OP_GET, key, &r));
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_GET, key, &r));
   r.wait_ms = timeout_ms;
-  return cx_client_call(cx_world.client, &r, out, out_size);
+  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
 }
 
-calx_status *cx_store_try_get(const char *key, char **out, size_t *out_size)
+calx_status *cx_world_store_try_get(const char *key, char **out,
+                                    size_t *out_size)
 {
   *out = NULL;
   *out_size = 0;
-  if (cx_world.client == NULL) return cx_local_get(key, -1, out, out_size);
-  cx_request r;
-  CALX_TRY(cx_client_request(CX_OP_TRY, key, &r));
-  return cx_client_call(cx_world.client, &r, out, out_size);
+  if (cx_world_global.client == NULL)
+    return cx_world_local_store_get(key, -1, out, out_size);
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_TRY, key, &r));
+  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
 }
 
-void cx_store_drop(const char *key)
+void cx_world_store_drop(const char *key)
 {
-  cx_request r;
-  if (cx_world.client == NULL) {
-    cx_local_drop(key);
+  cx_store_request r;
+  if (cx_world_global.client == NULL) {
+    cx_world_local_store_drop(key);
     return;
   }
-  calx_status *status = cx_client_request(CX_OP_DROP, key, &r);
+  calx_status *status = cx_store_client_request(CX_STORE_OP_DROP, key, &r);
   if (status == NULL) {
-    status = cx_client_call(cx_world.client, &r, NULL, NULL);
+    status = cx_store_client_call(cx_world_global.client, &r, NULL, NULL);
   }
   calx_status_free(status);
 }
 
-calx_status *cx_store_barrier(const char *name, int64_t timeout_ms)
+calx_status *cx_world_barrier(const char *name, int64_t timeout_ms)
 {
-  if (cx_world.client == NULL) return cx_world_news();
+  if (cx_world_global.client == NULL) return cx_world_failure();
   char *all;
   size_t size;
-  CALX_TRY(cx_join_meet(name, NULL, 0, timeout_ms > 0 ? timeout_ms : 0, &all,
-                        &size));
+  CALX_TRY(cx_world_exchange(name, NULL, 0, timeout_ms > 0 ? timeout_ms : 0,
+                             &all, &size));
   cx_free(all);
   return NULL;
 }

@@ -46,26 +46,26 @@
 // ---- who am I ---------------------------------------------------------------
 
 typedef enum cx_world_launcher {
-  CX_LAUNCHER_NONE,
-  CX_LAUNCHER_CALX,      // our own: calx_launch's processes, `calx run`
-  CX_LAUNCHER_TORCHRUN,  // RANK, WORLD_SIZE, MASTER_ADDR, …
-  CX_LAUNCHER_MPICH,     // PMI_RANK
-  CX_LAUNCHER_OPENMPI,   // OMPI_COMM_WORLD_*
-  CX_LAUNCHER_PMIX,      // PMIX_*: srun --mpi=pmix
-  CX_LAUNCHER_SLURM      // SLURM_*: plain srun
+  CX_WORLD_LAUNCHER_NONE,
+  CX_WORLD_LAUNCHER_CALX,      // our own: calx_launch's processes, `calx run`
+  CX_WORLD_LAUNCHER_TORCHRUN,  // RANK, WORLD_SIZE, MASTER_ADDR, …
+  CX_WORLD_LAUNCHER_MPICH,     // PMI_RANK
+  CX_WORLD_LAUNCHER_OPENMPI,   // OMPI_COMM_WORLD_*
+  CX_WORLD_LAUNCHER_PMIX,      // PMIX_*: srun --mpi=pmix
+  CX_WORLD_LAUNCHER_SLURM      // SLURM_*: plain srun
 } cx_world_launcher;
 
-typedef struct cx_world_place {
+typedef struct cx_world_info {
   cx_world_launcher launcher;
   int process, processes;              // this one, and how many
   int local_process, local_processes;  // of this host
   int host, hosts;
   int devices;  // ranks of each process: 1 until cx_world_ranks() says more
-} cx_world_place;
+} cx_world_info;
 
 // What the environment says, without touching anything. Fails on variables that
 // contradict each other or are no numbers, with their names and values.
-calx_status *cx_world_find(cx_world_place *out) CALX_MUST_USE;
+calx_status *cx_world_find(cx_world_info *out) CALX_MUST_USE;
 
 // Joins the world that the environment tells: connects to the store (serves it,
 // where that is this process's part), begins heartbeats. Without a launcher it
@@ -78,23 +78,23 @@ calx_status *cx_world_ranks(int devices) CALX_MUST_USE;
 // ended. `how` (not taken) NULL: well; else it is the news that ends the job.
 void cx_world_leave(const calx_status *how);
 bool cx_world_joined(void);
-const cx_world_place *cx_world_here(void);  // never NULL; a world of 1 before
+const cx_world_info *cx_world_self(void);  // never NULL; a world of 1 before
 
 // The processes that share memory, as the engine counts hosts: they follow each
 // other. Where a launcher deals them out to the hosts in turns, or the memory
 // cannot be shared, each process is by itself.
-typedef struct cx_world_near {
+typedef struct cx_world_group {
   int group, groups;  // this one's, and how many
   int first, count;   // its processes
   int window_fd;      // -1: it has no window
-} cx_world_near;
-cx_world_near cx_world_neighbours(void);
+} cx_world_group;
+cx_world_group cx_world_local_group(void);
 
 // The descriptor of the window that this host's processes share (for
 // CALX_OPTION_WINDOW_FD); -1: they share none.
-int cx_world_window_fd(void);
+int cx_world_segment_fd(void);
 
-static inline int cx_world_size(const cx_world_place *p)
+static inline int cx_world_size(const cx_world_info *p)
 {
   return p->processes * p->devices;
 }
@@ -107,45 +107,45 @@ int64_t cx_world_timeout_ms(void);
 // they work on a table in this process.
 
 // ALREADY_EXISTS for a key that has another value.
-calx_status *cx_store_put(const char *key, const void *value,
-                          size_t size) CALX_MUST_USE;
+calx_status *cx_world_store_put(const char *key, const void *value,
+                                size_t size) CALX_MUST_USE;
 // Waits for the key; the value is zero-terminated past its size and freed with
 // cx_free(). DEADLINE_EXCEEDED with the key; ABORTED with the news.
-calx_status *cx_store_get(const char *key, int64_t timeout_ms, char **out,
-                          size_t *out_size) CALX_MUST_USE;
+calx_status *cx_world_store_get(const char *key, int64_t timeout_ms, char **out,
+                                size_t *out_size) CALX_MUST_USE;
 // NOT_FOUND at once.
-calx_status *cx_store_try_get(const char *key, char **out,
-                              size_t *out_size) CALX_MUST_USE;
+calx_status *cx_world_store_try_get(const char *key, char **out,
+                                    size_t *out_size) CALX_MUST_USE;
 // Forgets a key that everybody has read. Nothing where there is none.
-void cx_store_drop(const char *key);
+void cx_world_store_drop(const char *key);
 // All processes. DEADLINE_EXCEEDED names those that did not come.
-calx_status *cx_store_barrier(const char *name,
+calx_status *cx_world_barrier(const char *name,
                               int64_t timeout_ms) CALX_MUST_USE;
 // The first failure that was told or seen anywhere in the job; NULL: none.
-calx_status *cx_world_news(void) CALX_MUST_USE;
+calx_status *cx_world_failure(void) CALX_MUST_USE;
 
 // ---- the board: ranks agree -------------------------------------------------
 // Every rank, thread or process, counts what it does together with the others:
 // its n-th agreement meets their n-th. All ranks get the same verdict.
 
-typedef struct cx_agreement {
+typedef struct cx_world_proposal {
   int rank;          // global ordinal of the caller
   cx_hash key;       // of what is to be done: equal on all ranks
   const char *what;  // "all_reduce at train.c:20": for messages
-} cx_agreement;
+} cx_world_proposal;
 
 // Waits until all ranks of the world have come with the same key. A failure is
-// the last word until cx_board_reset(): later agreements fail with it, too.
-// Errors, on every rank and at once when it is known: ABORTED another key (who
-// brought what), a rank that ended ("rank 2 has ended its function") or failed
-// (its own message), the job's news; DEADLINE_EXCEEDED who is missing.
-// *out_differs (may be NULL): a rank with another key, else -1.
-calx_status *cx_board_agree(const cx_agreement *a, int64_t timeout_ms,
+// the last word until cx_world_agreement_reset(): later agreements fail with
+// it, too. Errors, on every rank and at once when it is known: ABORTED another
+// key (who brought what), a rank that ended ("rank 2 has ended its function")
+// or failed (its own message), the job's news; DEADLINE_EXCEEDED who is
+// missing. *out_differs (may be NULL): a rank with another key, else -1.
+calx_status *cx_world_agree(const cx_world_proposal *a, int64_t timeout_ms,
                             int *out_differs) CALX_MUST_USE;
 // A rank takes part in no more agreements. `how` (not taken): NULL it ended
 // well, else why it failed. Those that wait for it are told at once.
-void cx_board_end(int rank, const calx_status *how);
+void cx_world_rank_end(int rank, const calx_status *how);
 // For the next launch in this process: all counts are 0 again.
-void cx_board_reset(void);
+void cx_world_agreement_reset(void);
 
 #endif

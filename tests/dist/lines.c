@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "launcher/spawn.h"
 #include "ranks.h"
-#include "world/spawn.h"
 
 // ---- standard output --------------------------------------------------------
 
@@ -167,9 +167,9 @@ static void test_after_a_failure(void **state)
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(right, MAP_FAILED);
   set_devices(1);
-  cx_spawn_options o = { .processes = 2, .fn = launch_again, .user = right };
-  cx_spawn_end end;
-  calx_status *status = cx_spawn(&o, &end);
+  cx_launcher_options o = { .processes = 2, .fn = launch_again, .user = right };
+  cx_launcher_exit end;
+  calx_status *status = cx_launcher_spawn(&o, &end);
   int n = atomic_load(right);
   calx_status_free(status);
   assert_int_equal(munmap(right, sizeof *right), 0);

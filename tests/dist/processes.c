@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "launcher/spawn.h"
 #include "ranks.h"
-#include "world/spawn.h"
 
 // ---- identity ---------------------------------------------------------------
 
@@ -151,9 +151,9 @@ static void test_launcher(void **state)
 {
   (void)state;
   set_devices(2);
-  cx_spawn_options o = { .processes = 2, .fn = launch_twice };
-  cx_spawn_end end;
-  CHECK_STATUS_OK(cx_spawn(&o, &end));
+  cx_launcher_options o = { .processes = 2, .fn = launch_twice };
+  cx_launcher_exit end;
+  CHECK_STATUS_OK(cx_launcher_spawn(&o, &end));
   assert_int_equal(end.code, 0);
 }
 

@@ -14,12 +14,12 @@ static const char *const variables[] = { "RANK",        "WORLD_SIZE",
                                          "CALX_RANK",   "CALX_WORLD" };
 
 // The library's own; only world's room may write it.
-static cx_world_place *place(void)
+static cx_world_info *place(void)
 {
   union {
-    const cx_world_place *in;
-    cx_world_place *out;
-  } here = { .in = cx_world_here() };
+    const cx_world_info *in;
+    cx_world_info *out;
+  } here = { .in = cx_world_self() };
   return here.out;
 }
 

@@ -15,9 +15,9 @@ static cx_pjrt_world world_of(int64_t process, int64_t processes)
                           .local_processes = processes,
                           .hosts = 1,
                           .window_fd = 7,
-                          .get = cx_store_get,
-                          .try_get = cx_store_try_get,
-                          .put = cx_store_put };
+                          .get = cx_world_store_get,
+                          .try_get = cx_world_store_try_get,
+                          .put = cx_world_store_put };
 }
 
 // The test's client, anew with this world.
@@ -157,12 +157,12 @@ static void test_store(void **state)
   assert_memory_equal(v.bytes, "a\0b", 3);
   char *value;
   size_t size;
-  CHECK_OK(cx_store_try_get("pjrt:k", &value, &size));
+  CHECK_OK(cx_world_store_try_get("pjrt:k", &value, &size));
   assert_int_equal(size, 3);
   cx_free(value);
-  cx_store_drop("pjrt:k");
-  cx_store_drop("pjrt:k%00");
-  cx_store_drop("pjrt:k%2500");
+  cx_world_store_drop("pjrt:k");
+  cx_world_store_drop("pjrt:k%00");
+  cx_world_store_drop("pjrt:k%2500");
   v = (fake_value){ .what = FAKE_TRY_GET };
   assert_int_equal(ask(&v, "k%00", 4), PJRT_Error_Code_NOT_FOUND);
 }
@@ -199,7 +199,7 @@ static void test_threads(void **state)
     assert_int_equal(all[i].code, 0);
     assert_int_equal(all[i].v.size, 4);
   }
-  cx_store_drop("pjrt:late");
+  cx_world_store_drop("pjrt:late");
 }
 
 static calx_code failure;

@@ -143,7 +143,7 @@ static inline void *ranks_thread(void *user)
   } else {
     calx_status_free(late);
   }
-  cx_board_end(r->rank, r->status);
+  cx_world_rank_end(r->rank, r->status);
   return NULL;
 }
 
@@ -164,7 +164,7 @@ static inline void ranks_run(int n, ranks_fn *fn, void *user)
         pthread_create(&all[i].thread, NULL, ranks_thread, &all[i]), 0);
   }
   for (int i = 0; i < n; i++) pthread_join(all[i].thread, NULL);
-  cx_board_reset();
+  cx_world_agreement_reset();
   CHECK_STATUS_OK(cx_world_ranks(1));
   bool right = true;
   for (int i = 0; i < n; i++) {

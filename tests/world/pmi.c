@@ -108,7 +108,7 @@ static void aborts(void)
   char *value = NULL;
   size_t size = 0;
   if (me == 1) say(number_of("PMI_FD"), "cmd=abort exitcode=7\n");
-  FAILS(cx_store_get("nothing", LONG_MS, &value, &size), CALX_ABORTED,
+  FAILS(cx_world_store_get("nothing", LONG_MS, &value, &size), CALX_ABORTED,
         "MPI of process 1 ended the job (7)");
   cx_world_leave(NULL);
 }
@@ -127,7 +127,7 @@ static void talks_nonsense(void)
   const int fd = number_of("PMI_FD");
   memset(much, 'x', sizeof much);
   (void)!write(fd, much, sizeof much);
-  OK(cx_store_barrier("still here", LONG_MS));
+  OK(cx_world_barrier("still here", LONG_MS));
   cx_world_leave(NULL);
 }
 
@@ -157,15 +157,15 @@ static void test_asked_later(void **state)
 
 // ---- blocks of processes ----------------------------------------------------
 
-static void check_near(int *groups, int process, cx_world_near wanted)
+static void check_near(int *groups, int process, cx_world_group wanted)
 {
-  cx_world.group_of = groups;
-  cx_world.place.processes = 5;
-  cx_world.place.process = process;
-  const cx_world_near near = cx_world_neighbours();
-  cx_world.group_of = NULL;
-  cx_world.place.processes = 1;
-  cx_world.place.process = 0;
+  cx_world_global.group_of = groups;
+  cx_world_global.place.processes = 5;
+  cx_world_global.place.process = process;
+  const cx_world_group near = cx_world_local_group();
+  cx_world_global.group_of = NULL;
+  cx_world_global.place.processes = 1;
+  cx_world_global.place.process = 0;
   assert_int_equal(near.group, wanted.group);
   assert_int_equal(near.groups, wanted.groups);
   assert_int_equal(near.first, wanted.first);
@@ -176,11 +176,11 @@ static void test_neighbours(void **state)
 {
   (void)state;
   int blocks[] = { 0, 0, 0, 1, 2 }, turns[] = { 0, 1, 0, 1, 0 };
-  check_near(blocks, 0, (cx_world_near){ 0, 3, 0, 3, -1 });
-  check_near(blocks, 2, (cx_world_near){ 0, 3, 0, 3, -1 });
-  check_near(blocks, 3, (cx_world_near){ 1, 3, 3, 1, -1 });
-  check_near(blocks, 4, (cx_world_near){ 2, 3, 4, 1, -1 });
-  check_near(turns, 3, (cx_world_near){ 3, 5, 3, 1, -1 });
+  check_near(blocks, 0, (cx_world_group){ 0, 3, 0, 3, -1 });
+  check_near(blocks, 2, (cx_world_group){ 0, 3, 0, 3, -1 });
+  check_near(blocks, 3, (cx_world_group){ 1, 3, 3, 1, -1 });
+  check_near(blocks, 4, (cx_world_group){ 2, 3, 4, 1, -1 });
+  check_near(turns, 3, (cx_world_group){ 3, 5, 3, 1, -1 });
 }
 
 int main(void)

@@ -13,12 +13,12 @@ static void run_rank(void *user)
   for (uint64_t i = 0; i < 20; i++) {
     OK(agree(rank, i, "all_reduce at a.c:1", LONG_MS, NULL));
   }
-  cx_board_end(rank, NULL);
+  cx_world_rank_end(rank, NULL);
 }
 
 static void run_ranks(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   cx_thread threads[MOST];
   int ranks[MOST];
   for (int i = 0; i < here->devices; i++) {
@@ -26,38 +26,39 @@ static void run_ranks(void)
     OK(cx_thread_start(&threads[i], run_rank, &ranks[i]));
   }
   for (int i = 0; i < here->devices; i++) cx_thread_join(&threads[i]);
-  cx_board_reset();
+  cx_world_agreement_reset();
 }
 
-static void use_store(const cx_world_place *here)
+static void use_store(const cx_world_info *here)
 {
   char key[32], *value;
   size_t size;
   snprintf(key, sizeof key, "from %d", here->process);
-  OK(cx_store_put(key, key, strlen(key)));
+  OK(cx_world_store_put(key, key, strlen(key)));
   for (int i = 0; i < here->processes; i++) {
     snprintf(key, sizeof key, "from %d", i);
-    OK(cx_store_get(key, LONG_MS, &value, &size));
+    OK(cx_world_store_get(key, LONG_MS, &value, &size));
     WANT(strcmp(value, key) == 0);
     cx_free(value);
   }
-  for (int i = 0; i < 3; i++) OK(cx_store_barrier("all", LONG_MS));
-  FAILS(cx_store_try_get("nobody's", &value, &size), CALX_NOT_FOUND, "nobody");
+  for (int i = 0; i < 3; i++) OK(cx_world_barrier("all", LONG_MS));
+  FAILS(cx_world_store_try_get("nobody's", &value, &size), CALX_NOT_FOUND,
+        "nobody");
 }
 
 static void all_well(void)
 {
   OK(cx_world_join());
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   WANT(here->process == me);
   use_store(here);
   for (int launch = 0; launch < 2; launch++) {
     OK(cx_world_ranks(devices));
     run_ranks();
   }
-  OK(cx_world_news());
+  OK(cx_world_failure());
   cx_world_leave(NULL);
-  WANT(cx_world_size(cx_world_here()) == 1);
+  WANT(cx_world_size(cx_world_self()) == 1);
 }
 
 static void test_all_well(void **state)
@@ -73,22 +74,22 @@ static void test_all_well(void **state)
 static void look_around(void)
 {
   OK(cx_world_join());
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   bool two = here->processes == 4;
   WANT(here->hosts == (two ? 2 : 1) && here->host == (two ? me / 2 : 0));
   WANT(here->local_process == (two ? me % 2 : me));
   WANT(here->local_processes == (two ? 2 : 3));
-  WANT(cx_world_window_fd() >= 0);
-  cx_world_near near = cx_world_neighbours();
+  WANT(cx_world_segment_fd() >= 0);
+  cx_world_group near = cx_world_local_group();
   WANT(near.group == here->host && near.groups == here->hosts);
   WANT(near.first == (two ? me / 2 * 2 : 0));
   WANT(near.count == here->local_processes);
-  WANT(near.window_fd == cx_world_window_fd());
+  WANT(near.window_fd == cx_world_segment_fd());
   // What one writes into the window, the others of its host see.
-  atomic_uint *word =
-      (atomic_uint *)(void *)((char *)cx_world.head + CALX_WINDOW_ENGINE - 64);
+  atomic_uint *word = (atomic_uint *)(void *)((char *)cx_world_global.head +
+                                              CALX_WINDOW_ENGINE - 64);
   atomic_fetch_add(word, 1u);
-  OK(cx_store_barrier("written", LONG_MS));
+  OK(cx_world_barrier("written", LONG_MS));
   WANT(atomic_load(word) == (unsigned)here->local_processes);
   cx_world_leave(NULL);
 }
@@ -114,9 +115,9 @@ static void last_dies(void)
         "rank 3 has gone (its connection closed)");
   char *value;
   size_t size;
-  FAILS(cx_store_get("never", LONG_MS, &value, &size), CALX_ABORTED,
+  FAILS(cx_world_store_get("never", LONG_MS, &value, &size), CALX_ABORTED,
         "rank 3 has gone");
-  FAILS(cx_world_news(), CALX_ABORTED, "rank 3 has gone");
+  FAILS(cx_world_failure(), CALX_ABORTED, "rank 3 has gone");
   cx_world_leave(NULL);
 }
 
@@ -200,20 +201,20 @@ static void one_is_stopped(void)
   OK(cx_world_join());
   snprintf(text, sizeof text, "%ld", (long)getpid());
   if (me == 1) {
-    OK(cx_store_put("pid", text, strlen(text)));
-    OK(cx_store_get("go on", LONG_MS, &value, &size));
+    OK(cx_world_store_put("pid", text, strlen(text)));
+    OK(cx_world_store_get("go on", LONG_MS, &value, &size));
   } else {
-    OK(cx_store_get("pid", LONG_MS, &value, &size));
+    OK(cx_world_store_get("pid", LONG_MS, &value, &size));
     pid_t other = (pid_t)atol(value);
     WANT(kill(other, SIGSTOP) == 0);
     nanosleep(&(struct timespec){ .tv_sec = 2, .tv_nsec = 500000000 }, NULL);
     WANT(kill(other, SIGCONT) == 0);
     // For its watch to look at the clock first.
     nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
-    OK(cx_store_put("go on", "", 0));
+    OK(cx_world_store_put("go on", "", 0));
   }
   cx_free(value);
-  OK(cx_world_news());
+  OK(cx_world_failure());
   cx_world_leave(NULL);
 }
 

@@ -18,9 +18,9 @@
 #include "base/thread.h"
 #include "check.h"
 #include "port.h"
-#include "world/server.h"
+#include "store/server.h"
+#include "world/segment.h"
 #include "world/state.h"
-#include "world/window.h"
 
 enum { LONG_MS = 30000, LIMIT_S = 60, MOST = 4 };
 
@@ -83,7 +83,7 @@ static const char *const kind_names[] = { "torchrun", "two hosts", "no memory",
 typedef struct job {
   kind kind;
   int n, port;
-  cx_window window;
+  cx_world_segment window;
   char url[64];
   pid_t server;
 } job;
@@ -139,15 +139,15 @@ static inline void set_environment(const job *j, int i)
 
 static inline void serve(const job *j)
 {
-  cx_server *server;
-  cx_server_options options = { .url = j->url,
-                                .token = "token",
-                                .who = "the launcher",
-                                .processes = j->n,
-                                .heartbeat_ms = cx_heartbeat_ms() };
-  OK(cx_server_start(&options, &server));
-  cx_server_drain(server, (int64_t)LIMIT_S * 1000);
-  cx_server_stop(server);
+  cx_store_server *server;
+  cx_store_server_options options = { .url = j->url,
+                                      .token = "token",
+                                      .who = "the launcher",
+                                      .processes = j->n,
+                                      .heartbeat_ms = cx_store_heartbeat_ms() };
+  OK(cx_store_server_start(&options, &server));
+  cx_store_server_drain(server, (int64_t)LIMIT_S * 1000);
+  cx_store_server_stop(server);
   _exit(0);
 }
 
@@ -189,7 +189,7 @@ static inline void start_job(job *j, kind k, int n, void (*what)(void))
   if (k == CALX_RUN) {
     snprintf(j->url, sizeof j->url, "abstract://calx-test-%ld-%d",
              (long)getpid(), j->port);
-    check_ok(cx_window_make(n, &j->window));
+    check_ok(cx_world_segment_create(n, &j->window));
     j->server = start(serve, j);
   }
   for (starting = 0; starting < n; starting++) {
@@ -209,7 +209,7 @@ static inline void end_job(job *j, const int *wanted)
     bad++;
   }
   if (j->server != 0) bad += wait_for(j->server) != 0;
-  cx_window_close(&j->window);
+  cx_world_segment_close(&j->window);
   assert_int_equal(bad, 0);
 }
 
@@ -223,8 +223,8 @@ static inline void run_job(kind k, int n, void (*what)(void))
 static inline calx_status *agree(int rank, uint64_t key, const char *what,
                                  int64_t timeout_ms, int *differs)
 {
-  cx_agreement a = { .rank = rank, .key = { key, 9 }, .what = what };
-  return cx_board_agree(&a, timeout_ms, differs);
+  cx_world_proposal a = { .rank = rank, .key = { key, 9 }, .what = what };
+  return cx_world_agree(&a, timeout_ms, differs);
 }
 
 #endif

@@ -226,12 +226,12 @@ static void come_late(peer *self)
   self->client = world_client(self->world, self->process);
   PJRT_LoadedExecutable *e = world_program(self->client, SUM("4", "0.0"), 4);
   atomic_int *gave_up = (atomic_int *)(void *)self->world->shared;
-  assert_null(cx_store_barrier("ready", 60000));
+  assert_null(cx_world_barrier("ready", 60000));
   while (self->process == 3 && atomic_load(gave_up) < 3) usleep(1000);
   failed(self, run_program_once(self, e, 4, true),
          "these have not come: replica 3");
   atomic_fetch_add(gave_up, 1);
-  assert_null(cx_store_barrier("late", 60000));
+  assert_null(cx_world_barrier("late", 60000));
   assert_int_equal(run_program_once(self, e, 4, true), 0);
   host_program_free(e);
 }

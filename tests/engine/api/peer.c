@@ -18,7 +18,7 @@
 
 static world here_world(void)
 {
-  const cx_world_place *here = cx_world_here();
+  const cx_world_info *here = cx_world_self();
   world w = { .processes = here->processes,
               .devices = 1,
               .hosts = here->hosts,
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
   calx_status *status = cx_world_join();
   if (status != NULL) fail_msg("%s", calx_status_message(status));
   const world w = here_world();
-  const int process = cx_world_here()->process;
+  const int process = cx_world_self()->process;
   PJRT_Client *client = world_client(&w, process);
   int end = 0;
   if (strcmp(what, "all") == 0) compare_all(&w, client, process);

@@ -538,7 +538,8 @@ static void test_news(void **state)
   compile(&p, 0, SUM("4xf32", TWO, "0.0"));
   HOST_OK(run_one(&p, 0));
   usleep(10000);
-  cx_window_fail(p.world.window.head, CALX_ABORTED, "rank 1 ended by signal 9");
+  cx_world_segment_fail(p.world.window.head, CALX_ABORTED,
+                        "rank 1 ended by signal 9");
   fails_with(&p, 0, "all_reduce of f32[4]: rank 1 ended by signal 9");
   HOST_OK(run_one(&p, 0));
   fails_with(&p, 0, "rank 1 ended by signal 9");

@@ -165,7 +165,7 @@ static void test_killed(void **state)
   world w = world_new(3, 1, 0);
   world_start(&w, run_until_lost, NULL);
   world_lost(&w, 1, SIGKILL);
-  cx_window_fail(w.window.head, CALX_ABORTED, "process 1: Killed");
+  cx_world_segment_fail(w.window.head, CALX_ABORTED, "process 1: Killed");
   world_join(&w);
   world_free(&w);
   assert_int_equal(files_in_shm(), files);

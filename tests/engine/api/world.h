@@ -3,13 +3,13 @@
 #define CX_TESTS_ENGINE_API_WORLD_H
 
 #include "host.h"
-#include "world/window.h"
+#include "world/segment.h"
 
 enum { WORLD_MOST = 8 };
 
 typedef struct world {
   int processes, devices;  // of each process
-  cx_window window;
+  cx_world_segment window;
   unsigned char *shared;  // for the tests' own words
   int pids[WORLD_MOST];
   int hosts, per_host[WORLD_MOST];  // processes; 0: one host

@@ -71,7 +71,7 @@ static void set_apart(world *w)
 {
   const uint32_t n = w->n_replicas * w->n_partitions;
   const uint32_t processes = (n + world_together - 1) / world_together;
-  CHECK_OK(cx_window_make((int)processes, &w->window));
+  CHECK_OK(cx_world_segment_create((int)processes, &w->window));
   for (uint32_t i = 0; i < n; i++) {
     const cpu_coll_share share = { .fd = w->window.fd,
                                    .n = processes * world_together,
@@ -106,7 +106,7 @@ void world_end(world *w)
   for (uint32_t i = 0; i < MOST_DEVICES; i += world_together) {
     cpu_coll_free(w->apart[i]);
   }
-  cx_window_close(&w->window);
+  cx_world_segment_close(&w->window);
 }
 
 // ---- one device ----

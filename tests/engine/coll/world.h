@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "coll/coll.h"
 #include "hlo/check.h"
-#include "world/window.h"
+#include "world/segment.h"
 
 enum { MOST_DEVICES = 8, MOST_VALUES = 64, MOST_ARGS = 4 };
 
@@ -49,7 +49,7 @@ typedef struct world {
   // Of each device, where they meet as if they were of several processes.
   cpu_coll *apart[MOST_DEVICES];
   uint32_t teams[MOST_DEVICES];
-  cx_window window;
+  cx_world_segment window;
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;
   uint64_t run;

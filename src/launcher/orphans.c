@@ -1,0 +1,88 @@
+// launcher/orphans: see orphans.h. What a child that the launcher had before
+// leaves behind cannot be told from what a rank does, so a launcher that has
+// such a child takes none.
+#include "launcher/orphans.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Of the next process in /proc whose parent this one is; 0: there is no more.
+static pid_t next_child(DIR *processes)
+{
+  for (const struct dirent *e; (e = readdir(processes)) != NULL;) {
+    char path[300], line[512];
+    long parent = 0;
+    if (e->d_name[0] < '1' || e->d_name[0] > '9') continue;
+    snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) continue;
+    size_t n = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[n] = '\0';
+    const char *after = strrchr(line, ')');
+    if (after == NULL || sscanf(after + 1, " %*c %ld", &parent) != 1) continue;
+    if (parent == (long)getpid()) return (pid_t)atol(e->d_name);
+  }
+  return 0;
+}
+
+static bool is_own(const cx_launcher_own_children *own, pid_t pid)
+{
+  for (int i = 0; i < own->count; i++) {
+    if (own->children[i] == pid) return true;
+  }
+  return pid == own->post;
+}
+
+void cx_launcher_orphans_begin(cx_launcher_orphans *o)
+{
+  *o = (cx_launcher_orphans){ 0 };
+  DIR *processes = opendir("/proc");
+  if (processes == NULL) return;
+  bool alone = next_child(processes) == 0;
+  closedir(processes);
+  o->takes = alone && prctl(PR_GET_CHILD_SUBREAPER, &o->was) == 0 &&
+             prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+void cx_launcher_orphans_end(cx_launcher_orphans *o)
+{
+  if (o->takes) prctl(PR_SET_CHILD_SUBREAPER, o->was);
+  *o = (cx_launcher_orphans){ 0 };
+}
+
+void cx_launcher_orphans_reap(const cx_launcher_orphans *o,
+                              const cx_launcher_own_children *own)
+{
+  // One of the launcher's own is told again and again.
+  for (siginfo_t info; o->takes;) {
+    memset(&info, 0, sizeof info);
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0 || is_own(own, info.si_pid)) {
+      return;
+    }
+    waitpid(info.si_pid, NULL, WNOHANG);
+  }
+}
+
+int cx_launcher_orphans_signal(const cx_launcher_orphans *o,
+                               const cx_launcher_own_children *own, int number)
+{
+  int count = 0;
+  DIR *processes = o->takes ? opendir("/proc") : NULL;
+  if (processes == NULL) return 0;
+  for (pid_t pid; (pid = next_child(processes)) != 0;) {
+    if (is_own(own, pid)) continue;
+    if (waitpid(pid, NULL, WNOHANG) == pid) continue;
+    count++;
+    if (number != 0) kill(pid, number);
+  }
+  closedir(processes);
+  return count;
+}

@@ -1,0 +1,391 @@
+// launcher/output: see output.h. Everything here happens on the launcher's one
+// thread; children that write faster than their lines are read wait on their
+// pipes.
+#include "launcher/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+
+enum {
+  PIECE = 64 << 10,    // bytes read at once
+  ROUNDS = 8,          // such pieces of one stream before the next one's turn
+  LONGEST = 16 << 20,  // a line is cut there
+  FULL = 1 << 20       // a queue takes no more lines
+};
+
+typedef struct stream {
+  int from, to;  // the pipe's ends; -1: closed
+  bool err;
+  int log;       // -1: none
+  cx_text held;  // a line's beginning
+  int rank;
+} stream;
+
+// Lines for this process's own stream.
+typedef struct queue {
+  cx_text lines;
+  size_t written;
+} queue;
+
+struct cx_launcher_output {
+  cx_launcher_output_options options;
+  int count;
+  stream *streams;  // [2 * count]: out and err of each child
+  bool begun;       // the log files have been emptied
+  bool ended;       // the children's streams have been closed
+  char *piece;      // [PIECE]
+  queue queues[2];  // of standard output and error
+  size_t lost;      // bytes
+  char where[128];  // the first of them were to go, and why they did not
+};
+
+calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
+                                    cx_launcher_output **out)
+{
+  *out = NULL;
+  if (options->log_dir != NULL) {
+    CALX_TRY(cx_folder_make(options->log_dir, 0777));
+  }
+  cx_launcher_output *o = cx_calloc(1, sizeof *o);
+  char *piece = cx_alloc(PIECE);
+  if (o == NULL || piece == NULL) {
+    cx_free(o);
+    cx_free(piece);
+    return cx_out_of_memory();
+  }
+  o->options = *options;
+  o->begun = options->again;
+  o->piece = piece;
+  *out = o;
+  return NULL;
+}
+
+// ---- opening and closing ----------------------------------------------------
+
+static void close_fd(int *fd)
+{
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+static void close_streams(cx_launcher_output *o)
+{
+  for (int i = 0; i < 2 * o->count; i++) {
+    close_fd(&o->streams[i].from);
+    close_fd(&o->streams[i].to);
+    close_fd(&o->streams[i].log);
+    cx_text_free(&o->streams[i].held);
+  }
+  cx_free(o->streams);
+  o->streams = NULL;
+  o->count = 0;
+  for (int i = 0; i < 2; i++) {
+    cx_text_free(&o->queues[i].lines);
+    o->queues[i] = (queue){ 0 };
+  }
+}
+
+void cx_launcher_output_free(cx_launcher_output *output)
+{
+  if (output == NULL) return;
+  close_streams(output);
+  cx_free(output->piece);
+  cx_free(output);
+}
+
+static calx_status *open_log(const cx_launcher_output *o, int rank, bool err,
+                             int *out)
+{
+  cx_text path = { 0 };
+  cx_text_format(&path, "%s/rank_%d.%s", o->options.log_dir, rank,
+                 err ? "err" : "out");
+  if (cx_text_failed(&path)) {
+    cx_text_free(&path);
+    return cx_out_of_memory();
+  }
+  *out = open(cx_text_str(&path),
+              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+                  O_NONBLOCK | O_NOCTTY | (o->begun ? 0 : O_TRUNC),
+              0666);
+  calx_status *status = NULL;
+  if (*out < 0) {
+    status = cx_error(CALX_FAILED_PRECONDITION, "cannot write '%s': %s",
+                      cx_text_str(&path), strerror(errno));
+  }
+  cx_text_free(&path);
+  return status;
+}
+
+static calx_status *open_stream(const cx_launcher_output *o, int rank, bool err,
+                                stream *s)
+{
+  *s = (stream){ .from = -1, .to = -1, .err = err, .log = -1, .rank = rank };
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "rank %d: no pipe for it: %s",
+                    rank, strerror(errno));
+  }
+  s->from = ends[0];
+  s->to = ends[1];
+  fcntl(s->from, F_SETFL, O_NONBLOCK);
+  return o->options.log_dir != NULL ? open_log(o, rank, err, &s->log) : NULL;
+}
+
+calx_status *cx_launcher_output_begin(cx_launcher_output *output, int first,
+                                      int count)
+{
+  stream *streams = cx_calloc(2 * (size_t)count, sizeof *streams);
+  if (streams == NULL) return cx_out_of_memory();
+  output->streams = streams;
+  for (int i = 0; i < count; i++) {
+    for (int err = 0; err < 2; err++) {
+      output->count = i + 1;
+      if (err == 0)
+        streams[2 * i + 1] = (stream){ .from = -1, .to = -1, .log = -1 };
+      calx_status *status =
+          open_stream(output, first + i, err != 0, &streams[2 * i + err]);
+      if (status == NULL) continue;
+      close_streams(output);
+      return status;
+    }
+  }
+  output->begun = true;
+  output->ended = false;
+  return NULL;
+}
+
+void cx_launcher_output_be_child(cx_launcher_output *output, int index)
+{
+  dup2(output->streams[2 * index].to, STDOUT_FILENO);
+  dup2(output->streams[2 * index + 1].to, STDERR_FILENO);
+  // Its brothers' pipes would keep their ends from being seen.
+  for (int i = 0; i < 2 * output->count; i++) {
+    close_fd(&output->streams[i].from);
+    close_fd(&output->streams[i].to);
+    close_fd(&output->streams[i].log);
+  }
+}
+
+void cx_launcher_output_be_parent(cx_launcher_output *output)
+{
+  for (int i = 0; i < 2 * output->count; i++) close_fd(&output->streams[i].to);
+}
+
+// ---- lines ------------------------------------------------------------------
+
+static size_t waiting(const queue *q)
+{
+  return q->lines.size - q->written;
+}
+
+static bool is_full(const cx_launcher_output *o, const stream *s)
+{
+  return waiting(&o->queues[s->err]) >= FULL;
+}
+
+static int number_of(const cx_launcher_output *o, const queue *q)
+{
+  return q == &o->queues[0] ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+// The ranks go on, and the launcher's end tells it once more.
+static void lose(cx_launcher_output *o, const char *what, size_t size,
+                 int error)
+{
+  if (error == EPIPE) return;
+  if (o->lost == 0) {
+    snprintf(o->where, sizeof o->where, "%s: %s", what, strerror(error));
+    cx_log("what ranks write is lost: %s", o->where);
+  }
+  o->lost += size;
+}
+
+calx_status *cx_launcher_output_lost(const cx_launcher_output *o)
+{
+  if (o->lost == 0) return NULL;
+  return cx_error(CALX_DATA_LOSS, "%zu bytes that ranks wrote are lost: %s",
+                  o->lost, o->where);
+}
+
+// As much as goes without waiting: what poll() finds ready takes PIPE_BUF
+// bytes. The descriptor is shared with other programs, whose writes should
+// wait, so its mode stays. Where nobody reads any more the lines are dropped.
+static void write_queue(cx_launcher_output *o, queue *q)
+{
+  struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
+  while (waiting(q) > 0 && poll(&to, 1, 0) > 0) {
+    size_t size = waiting(q) < PIPE_BUF ? waiting(q) : PIPE_BUF;
+    ssize_t n = write(to.fd, q->lines.data + q->written, size);
+    if (n < 0 && errno == EAGAIN) return;
+    if (n < 0 && errno != EINTR) {
+      lose(o, q == &o->queues[0] ? "standard output" : "standard error",
+           waiting(q), errno);
+      q->written = q->lines.size;
+    }
+    if (n > 0) q->written += (size_t)n;
+  }
+  if (waiting(q) > 0) return;
+  cx_text_clear(&q->lines);
+  q->written = 0;
+}
+
+// What was written goes before more is appended, so that the queue is no longer
+// than what waits.
+static void enqueue(queue *q, const cx_text *line)
+{
+  if (q->written >= FULL) {
+    q->lines.size -= q->written;
+    memmove(q->lines.data, q->lines.data + q->written, q->lines.size + 1);
+    q->written = 0;
+  }
+  cx_text_append_n(&q->lines, line->data, line->size);
+  q->lines.failed = false;  // without memory the line is lost
+}
+
+// A file takes it, or cannot.
+static void write_log(cx_launcher_output *o, const stream *s, const char *data,
+                      size_t size)
+{
+  char name[64];
+  while (size > 0) {
+    ssize_t n = write(s->log, data, size);
+    if (n < 0 && errno != EINTR) {
+      snprintf(name, sizeof name, "the log folder's rank_%d.%s", s->rank,
+               s->err ? "err" : "out");
+      lose(o, name, size, errno);
+      return;
+    }
+    if (n > 0) {
+      data += n;
+      size -= (size_t)n;
+    }
+  }
+}
+
+static void append_prefix(const cx_launcher_output *o, const stream *s,
+                          cx_text *out)
+{
+  const char *place = o->options.place != NULL ? o->options.place : "";
+  if (o->options.bare) return;
+  if (!o->options.tag) {
+    cx_text_format(out, "[%s%d] ", place, s->rank);
+    return;
+  }
+  struct timespec now;
+  struct tm parts;
+  clock_gettime(CLOCK_REALTIME, &now);
+  localtime_r(&now.tv_sec, &parts);
+  cx_text_format(out, "[%s%d %02d:%02d:%02d.%03d %s] ", place, s->rank,
+                 parts.tm_hour, parts.tm_min, parts.tm_sec,
+                 (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
+}
+
+static void write_line(cx_launcher_output *o, stream *s, const char *line,
+                       size_t size)
+{
+  cx_text out = { 0 };
+  append_prefix(o, s, &out);
+  cx_text_append_n(&out, cx_text_str(&s->held), s->held.size);
+  cx_text_append_n(&out, line, size);
+  cx_text_char(&out, '\n');
+  if (!cx_text_failed(&out)) enqueue(&o->queues[s->err], &out);
+  cx_text_free(&out);
+  cx_text_clear(&s->held);
+}
+
+static void take(cx_launcher_output *o, stream *s, const char *data,
+                 size_t size)
+{
+  if (s->log >= 0) write_log(o, s, data, size);
+  while (size > 0) {
+    const char *end = memchr(data, '\n', size);
+    size_t n = end != NULL ? (size_t)(end - data) : size;
+    if (end != NULL) {
+      write_line(o, s, data, n);
+    } else {
+      cx_text_append_n(&s->held, data, n);
+      if (s->held.size >= LONGEST || cx_text_failed(&s->held)) {
+        write_line(o, s, "", 0);
+        cx_text_free(&s->held);
+      }
+    }
+    data += n + (end != NULL ? 1 : 0);
+    size -= n + (end != NULL ? 1 : 0);
+  }
+}
+
+// What is there now, or `rounds` pieces of it, as the queue has room.
+static void read_stream(cx_launcher_output *o, stream *s, int rounds)
+{
+  while (s->from >= 0 && rounds-- > 0 && !is_full(o, s)) {
+    ssize_t n = read(s->from, o->piece, PIECE);
+    if (n > 0) {
+      take(o, s, o->piece, (size_t)n);
+    } else if (n == 0) {
+      close_fd(&s->from);
+    } else if (errno != EINTR) {
+      if (errno != EAGAIN) close_fd(&s->from);
+      return;
+    }
+  }
+}
+
+nfds_t cx_launcher_output_add_polled(const cx_launcher_output *output,
+                                     struct pollfd *out)
+{
+  nfds_t n = 0;
+  for (int i = 0; i < 2 * output->count; i++) {
+    const stream *s = &output->streams[i];
+    if (s->from < 0 || is_full(output, s)) continue;
+    out[n++] = (struct pollfd){ .fd = s->from, .events = POLLIN };
+  }
+  for (int i = 0; i < 2; i++) {
+    const queue *q = &output->queues[i];
+    if (waiting(q) == 0) continue;
+    out[n++] = (struct pollfd){ .fd = number_of(output, q), .events = POLLOUT };
+  }
+  return n;
+}
+
+// The streams' last bytes, once both queues have room for them.
+static void take_last(cx_launcher_output *o)
+{
+  enum { LAST_ROUNDS = 1024 };  // a pipe's worth, many times
+  for (int i = 0; i < 2 * o->count; i++) {
+    stream *s = &o->streams[i];
+    read_stream(o, s, LAST_ROUNDS);
+    if (is_full(o, s)) return;
+    close_fd(&s->from);
+    if (s->held.size > 0) write_line(o, s, "", 0);
+  }
+  o->ended = true;
+}
+
+void cx_launcher_output_forward(cx_launcher_output *output, bool last)
+{
+  for (int i = 0; i < 2 * output->count && !last; i++) {
+    read_stream(output, &output->streams[i], ROUNDS);
+  }
+  if (last && !output->ended) take_last(output);
+  for (int i = 0; i < 2; i++) write_queue(output, &output->queues[i]);
+}
+
+bool cx_launcher_output_is_pending(const cx_launcher_output *output)
+{
+  return !output->ended || waiting(&output->queues[0]) > 0 ||
+         waiting(&output->queues[1]) > 0;
+}
+
+void cx_launcher_output_end(cx_launcher_output *output)
+{
+  close_streams(output);
+}

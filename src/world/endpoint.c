@@ -1,0 +1,242 @@
+// world/endpoint: where the store is, by the launcher's variables.
+//
+// Across hosts it is TCP at an address that somebody gave. On one host it is an
+// abstract Unix socket, which has no file to leave behind; its name comes from
+// the launcher's job, so that two jobs of a host do not meet, and both sides
+// check the other's user.
+#include "world/endpoint.h"
+#include "base/env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+enum {
+  // Where a port is computed from a job's number (as JAX does under Slurm and
+  // Open MPI), and where nothing is known (PyTorch/XLA's coordinator).
+  PORT_BASE = 61440,
+  PORT_COUNT = 4096,
+  PORT_DEFAULT = 8547
+};
+
+// ---- the port ---------------------------------------------------------------
+
+static calx_status *job_port(const char *name, long divisor, int *out)
+{
+  const char *text = cx_env_text(name);
+  if (text == NULL) return NULL;
+  char *end;
+  unsigned long long job = strtoull(text, &end, 10);
+  if (*end != '\0' || text[0] == '-') {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s is '%s', a number is wanted",
+                    name, text);
+  }
+  *out = PORT_BASE + (int)(job / (unsigned long)divisor % PORT_COUNT);
+  return NULL;
+}
+
+// torchrun's agent listens on MASTER_PORT itself and says so.
+static bool agent_has_the_port(void)
+{
+  const char *text = cx_env_text("TORCHELASTIC_USE_AGENT_STORE");
+  return text != NULL && strcmp(text, "True") == 0;
+}
+
+static calx_status *find_port(const cx_world_info *place, int *out)
+{
+  CALX_TRY(cx_env_int("CALX_PORT", 0, 65535, out));
+  if (*out > 0) return NULL;
+  int given;
+  CALX_TRY(cx_env_int("MASTER_PORT", 0, 65534, &given));
+  *out = PORT_DEFAULT;
+  if (given > 0) {
+    *out = given + (agent_has_the_port() ? 1 : 0);
+    return NULL;
+  }
+  switch (place->launcher) {
+    case CX_WORLD_LAUNCHER_TORCHRUN:
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "MASTER_ADDR is '%s', but neither MASTER_PORT nor "
+                      "CALX_PORT is set",
+                      cx_env_text("MASTER_ADDR"));
+    case CX_WORLD_LAUNCHER_OPENMPI:
+      return job_port("OMPI_MCA_ess_base_jobid", 4096, out);
+    default: return job_port("SLURM_JOB_ID", 1, out);
+  }
+}
+
+// ---- the address ------------------------------------------------------------
+
+static calx_status *check_address(const char *name, const char *address)
+{
+  size_t good = strspn(address,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                       "0123456789.-_:%");
+  bool any = strcmp(address, "0.0.0.0") == 0 || strcmp(address, "::") == 0;
+  if (address[good] == '\0' && good <= 255 && !any) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s is '%s', the name or address of one host is wanted", name,
+                  address);
+}
+
+static calx_status *tcp_route(const cx_world_info *place, const char *name,
+                              const char *address, cx_world_endpoint *route)
+{
+  int port;
+  CALX_TRY(check_address(name, address));
+  CALX_TRY(find_port(place, &port));
+  bool six = strchr(address, ':') != NULL;
+  snprintf(route->url, sizeof route->url, "tcp://%s%s%s:%d", six ? "[" : "",
+           address, six ? "]" : "", port);
+  return NULL;
+}
+
+bool cx_world_first_node(const char *list, char *out, size_t room)
+{
+  size_t prefix = strcspn(list, "[,");
+  const char *number = list[prefix] == '[' ? list + prefix + 1 : "";
+  size_t digits = strspn(number, "0123456789");
+  if (prefix + digits == 0 || prefix + digits >= room) return false;
+  if (list[prefix] == '[' && digits == 0) return false;
+  memcpy(out, list, prefix);
+  memcpy(out + prefix, number, digits);
+  out[prefix + digits] = '\0';
+  return true;
+}
+
+static calx_status *slurm_route(const cx_world_info *place,
+                                cx_world_endpoint *route)
+{
+  char node[256];
+  const char *list = cx_env_text("SLURM_STEP_NODELIST");
+  if (!cx_world_first_node(list, node, sizeof node)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "SLURM_STEP_NODELIST is '%s', a list of hosts is wanted",
+                    list);
+  }
+  return tcp_route(place, "SLURM_STEP_NODELIST", node, route);
+}
+
+// ---- one host ---------------------------------------------------------------
+
+// The parent's number and the command's name of a process.
+static bool read_stat(long pid, long *out_parent, char comm[32])
+{
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return false;
+  size_t n = fread(line, 1, sizeof line - 1, file);
+  fclose(file);
+  line[n] = '\0';
+  char *open = strchr(line, '('), *close = strrchr(line, ')');
+  if (open == NULL || close == NULL || close[1] == '\0') return false;
+  *close = '\0';
+  snprintf(comm, 32, "%s", open + 1);
+  return sscanf(close + 2, "%*c %ld", out_parent) == 1;
+}
+
+// MPICH's mpirun gives its processes nothing that names the job, but they have
+// its proxy on this host among their ancestors; without one, the same parent.
+static long hydra_proxy(void)
+{
+  long parent, pid = (long)getppid();
+  char comm[32];
+  for (int i = 0; i < 64 && pid > 1 && read_stat(pid, &parent, comm); i++) {
+    if (strncmp(comm, "hydra_pmi_proxy", 15) == 0) return pid;
+    pid = parent;
+  }
+  return (long)getppid();
+}
+
+static void local_route(const cx_world_info *place, cx_world_endpoint *route)
+{
+  const char *const names[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID",
+                                "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid" };
+  char job[600], hex[33];
+  size_t used = (size_t)snprintf(job, sizeof job, "%d", (int)place->launcher);
+  bool known = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *text = cx_env_text(names[i]);
+    if (text == NULL) continue;
+    used += (size_t)snprintf(job + used, sizeof job - used, "/%.100s", text);
+    known = true;
+  }
+  bool hydra = place->launcher == CX_WORLD_LAUNCHER_MPICH &&
+               cx_env_text("MPI_LOCALRANKID") != NULL;
+  if (!known || hydra) {
+    used +=
+        (size_t)snprintf(job + used, sizeof job - used, "/%ld", hydra_proxy());
+  }
+  cx_hash_hex(cx_hash_bytes(job, used, 0), hex);
+  snprintf(route->url, sizeof route->url, "abstract://calx-%u-%s",
+           (unsigned)getuid(), hex);
+}
+
+// ---- together ---------------------------------------------------------------
+
+static calx_status *no_address(const cx_world_info *place)
+{
+  if (place->launcher == CX_WORLD_LAUNCHER_TORCHRUN) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "RANK is %d and WORLD_SIZE is %d, but MASTER_ADDR is not "
+                    "set",
+                    place->process, place->processes);
+  }
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s runs %d processes on %d hosts, but MASTER_ADDR is not "
+                  "set: set it to the host of process 0, on all of them",
+                  place->launcher == CX_WORLD_LAUNCHER_OPENMPI
+                      ? "Open MPI's mpirun"
+                      : "MPICH's mpirun",
+                  place->processes, place->hosts);
+}
+
+calx_status *cx_world_endpoint_read(const cx_world_info *place,
+                                    cx_world_endpoint *route)
+{
+  if (place->processes == 1) return NULL;
+  const char *store = cx_env_text("CALX_STORE");
+  const char *master = cx_env_text("MASTER_ADDR");
+  route->by_process = place->launcher != CX_WORLD_LAUNCHER_CALX;
+  if (store != NULL) {
+    if (strlen(store) < sizeof route->url) {
+      snprintf(route->url, sizeof route->url, "%s", store);
+      return NULL;
+    }
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_STORE is of %zu bytes, an address is wanted",
+                    strlen(store));
+  }
+  if (place->launcher == CX_WORLD_LAUNCHER_CALX) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_RANK is %d and CALX_WORLD is %d, but CALX_STORE is "
+                    "not set",
+                    place->process, place->processes);
+  }
+  if (master != NULL) return tcp_route(place, "MASTER_ADDR", master, route);
+  if (place->launcher == CX_WORLD_LAUNCHER_TORCHRUN) return no_address(place);
+  if (place->hosts == 1) {
+    local_route(place, route);
+    return NULL;
+  }
+  bool step = cx_env_text("SLURM_STEP_NODELIST") != NULL;
+  if (!step || place->launcher == CX_WORLD_LAUNCHER_OPENMPI)
+    return no_address(place);
+  return slurm_route(place, route);
+}
+
+void cx_world_endpoint_warn(const char *url, int hosts, const char *token)
+{
+  if (hosts < 2 || (token != NULL && token[0] != '\0') ||
+      strncmp(url, "tcp:", 4) != 0) {
+    return;
+  }
+  cx_log(
+      "whoever can reach %s can join this job: set CALX_TOKEN to the same "
+      "secret on all its hosts",
+      url);
+}
