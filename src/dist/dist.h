@@ -12,9 +12,10 @@ int cx_dist_local_rank(void);
 calx_status *cx_dist_meet_begin(int ranks) CALX_MUST_USE;
 void cx_dist_meet_end(void);
 
-// Under a launcher standard output is a pipe, in which lines would wait until
-// many are there: from now on each is seen when it ends. Not where the program
-// has written something already, or has chosen a buffer.
+// The ranks' processes share standard output, in which lines would wait until
+// many are there and then be cut in two: from now on each is written when it
+// ends. Not where the program has written something already, or has chosen a
+// buffer.
 void cx_dist_show_lines(void);
 
 #endif

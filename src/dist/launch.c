@@ -294,7 +294,9 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
   if (place.launcher == CX_WORLD_LAUNCHER_NONE) {
     CALX_TRY(cx_launcher_is_wanted(processes, &spawns));
   }
-  if (place.launcher != CX_WORLD_LAUNCHER_NONE) cx_dist_show_lines();
+  if (place.launcher != CX_WORLD_LAUNCHER_NONE || spawns) {
+    cx_dist_show_lines();
+  }
   child c = { .fn = fn, .user = user, .options = o };
   return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
 }
