@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "lazy/closure.h"
 #include "lazy/internal.h"
+#include "lazy/program.h"
 #include "profiler/profiler.h"
 #include "world/world.h"
 
@@ -103,6 +104,7 @@ static void report_late(void)
     cx_lazy_log_untaken(late);
     calx_status_free(late);
   }
+  cx_lazy_programs_tell_rest();
 }
 
 // Under world.lock.

@@ -99,6 +99,13 @@ void cx_lazy_programs_free(void)
   cx_lazy_recompile_forget();
 }
 
+void cx_lazy_programs_tell_rest(void)
+{
+  if (!cx_trylock(&table.lock)) return;
+  cx_lazy_recompile_tell_rest();
+  cx_unlock(&table.lock);
+}
+
 // ---- finding ----------------------------------------------------------------
 
 static bool is_program(const cx_lazy_program *p, const cx_graph_order *o)

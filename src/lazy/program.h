@@ -38,8 +38,13 @@ bool cx_lazy_recompile_wanted(const cx_lazy_run *run);
 // programs so far.
 calx_status *cx_lazy_recompile_tell(const cx_lazy_run *run, size_t known,
                                     const char *why) CALX_MUST_USE;
-// The counts start anew; those that were not told are told as a sum.
+// Those that were counted and not told are told as a sum.
+void cx_lazy_recompile_tell_rest(void);
+// The same, and the counts start anew.
 void cx_lazy_recompile_forget(void);
+// At the exit, where another thread may have the table's lock for long: then
+// nothing is told.
+void cx_lazy_programs_tell_rest(void);
 
 // Which of a program's executables: as its soft slots' values want it, or one
 // of the two.

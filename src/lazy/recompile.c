@@ -4,7 +4,7 @@
 // three misses have a line each. Those after them are counted, so that a loop
 // whose shapes never settle does not fill the terminal: the tenth, the
 // twentieth, the fortieth, … has a line with the count, and the rest is told at
-// shutdown.
+// shutdown or at the exit.
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,13 +100,19 @@ calx_status *cx_lazy_recompile_tell(const cx_lazy_run *run, size_t known,
   return NULL;
 }
 
-void cx_lazy_recompile_forget(void)
+void cx_lazy_recompile_tell_rest(void)
 {
   for (size_t i = 0; i < n_places; i++) {
-    const place *p = &places[i];
+    place *p = &places[i];
     if (p->untold == 0) continue;
     cx_log("recompile at %s:%d, %zu programs more until the end",
            file_of(&p->site), p->site.line, p->untold);
+    p->untold = 0;
   }
+}
+
+void cx_lazy_recompile_forget(void)
+{
+  cx_lazy_recompile_tell_rest();
   n_places = 0;
 }

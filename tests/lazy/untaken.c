@@ -252,11 +252,42 @@ static void test_nan(void **state)
   test_free(text);
 }
 
+// ---- counted recompilations -------------------------------------------------
+
+// One place of 8 programs: 2, three lines, and 3 that are counted.
+static void recompile(void)
+{
+  for (int64_t n = 1; n <= 8; n++) {
+    calx_scope *step = calx_scope_begin();
+    calx_sync(calx_neg(lazy_vector(n, 1)));
+    CHECK_STATUS_OK(calx_scope_end(step));
+  }
+}
+
+static void recompile_and_shut_down(void)
+{
+  recompile();
+  calx_shutdown();
+}
+
+static void test_recompilations(void **state)
+{
+  (void)state;
+  void (*const programs[])(void) = { recompile, recompile_and_shut_down };
+  for (int i = 0; i < 2; i++) {
+    char *text = stderr_of(programs[i]);
+    if (count(text, ", 3 programs more until the end") != 1)
+      fail_msg("%s", text);
+    test_free(text);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    LAZY_TEST(test_end),   LAZY_TEST(test_reads), LAZY_TEST(test_late),
-    LAZY_TEST(test_taken), LAZY_TEST(test_nan),
+    LAZY_TEST(test_end),  LAZY_TEST(test_reads),
+    LAZY_TEST(test_late), LAZY_TEST(test_taken),
+    LAZY_TEST(test_nan),  LAZY_TEST(test_recompilations),
   };
   return cmocka_run_group_tests(tests, lazy_setup, NULL);
 }
