@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 // Where a name's row is: row + 1 at its hash or behind it; 0: nothing there.
 enum { SLOTS = 4 * CX_DEBUG_READ_MOST_NAMES };
