@@ -1,5 +1,5 @@
-// jit/merge: which neighbouring dimensions a kernel can treat as one, and what
-// an element costs.
+// jit/merge: which neighbouring dimensions a kernel can treat as one, and how
+// many iterations are worth a thread.
 #include <math.h>
 
 #include "jit/emit.h"
@@ -50,36 +50,13 @@ int cpu_jit_runs(const cx_hlo_type *t, uint32_t cuts, int *dims, int64_t *sizes)
   return n;
 }
 
-// ---- cost ----
-
-static double op_ns(const cx_hlo_op *op)
-{
-  switch (op->kind) {
-    case CX_HLO_OP_EXPONENTIAL:
-    case CX_HLO_OP_EXPONENTIAL_MINUS_ONE:
-    case CX_HLO_OP_LOG:
-    case CX_HLO_OP_LOG_PLUS_ONE:
-    case CX_HLO_OP_LOGISTIC:
-    case CX_HLO_OP_TANH: return 0.5;
-    case CX_HLO_OP_SINE:
-    case CX_HLO_OP_COSINE:
-    case CX_HLO_OP_TAN:
-    case CX_HLO_OP_CBRT:
-    case CX_HLO_OP_ATAN2:
-    case CX_HLO_OP_POWER: return 2;
-    case CX_HLO_OP_DIVIDE:
-    case CX_HLO_OP_REMAINDER: return 0.3;
-    case CX_HLO_OP_GATHER:
-    case CX_HLO_OP_TRANSPOSE: return 0.8;
-    default: return 0.04;
-  }
-}
+// ---- grain ----
 
 double cpu_jit_element_ns(const cpu_jit_env *env)
 {
   double sum = 0.05;
   for (size_t i = 0; i < env->kernel->n_ops; i++) {
-    sum += op_ns(env->kernel->ops[i]);
+    sum += cpu_jit_op_ns(env->kernel->ops[i]);
   }
   return sum;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "hlo/print.h"
 
 static bool room(cpu_lower_assembly *a, void *items, size_t *capacity,
                  size_t need, size_t each)
@@ -114,6 +115,17 @@ uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
   p->descs[p->n_kernels] = *desc;
   p->kernels[p->n_kernels] = kernel;
   return (uint32_t)p->n_kernels++;
+}
+
+calx_status *cpu_lower_assemble_side(cpu_lower_assembly *a,
+                                     const cx_hlo_module *module)
+{
+  cx_text text = { 0 };
+  cx_hlo_print_with(module, &(cx_hlo_print_options){ .no_locations = true },
+                    &text);
+  a->program->side_size = text.size;
+  a->program->side_text = cx_text_take(&text);
+  return a->program->side_text == NULL ? cx_out_of_memory() : NULL;
 }
 
 // ---- the signature ----

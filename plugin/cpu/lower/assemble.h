@@ -1,6 +1,7 @@
-// lower/assemble: appends to a program that is being made. All of these fail
-// only for want of memory, and give UINT32_MAX then; appending after a failure
-// is harmless, and `failed` tells at the end.
+// lower/assemble: appends to a program that is being made. The functions that
+// return an index fail only when memory runs out: they return UINT32_MAX and
+// set `failed`. Appending after a failure is harmless, so `failed` may be
+// checked once at the end.
 #ifndef CPU_LOWER_ASSEMBLE_H
 #define CPU_LOWER_ASSEMBLE_H
 
@@ -17,24 +18,27 @@ typedef struct cpu_lower_assembly {
 uint32_t cpu_lower_assemble_place(cpu_lower_assembly *a,
                                   cpu_run_place_kind kind, int64_t at,
                                   int64_t bytes);
-// `size` bytes, copied to an aligned place; bytes equal to those of an earlier
-// constant are not shared.
+// A constant of `bytes` bytes: `size` bytes of data, repeated as often as they
+// fit. Equal constants are not shared.
 uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
                                      size_t size, int64_t bytes);
-// A step at the end of the block that was begun last; `places` are copied.
+// A step behind the last one; `places` are copied.
 void cpu_lower_assemble_step(cpu_lower_assembly *a, cpu_run_step_kind kind,
                              uint32_t index, uint32_t n, const uint32_t *places,
                              size_t n_places);
-// Blocks that stand behind each other, empty yet. The first one's index.
+// n consecutive empty blocks; returns the first one's index.
 uint32_t cpu_lower_assemble_blocks(cpu_lower_assembly *a, size_t n);
 uint32_t cpu_lower_assemble_code(cpu_lower_assembly *a,
                                  const cpu_run_code *code);
-// Takes the kernel that was made from it, on failure too.
+// Takes over the kernel, which was made from the description; on failure too.
 uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
                                    const cpu_kernel_desc *desc,
                                    cpu_kernel *kernel);
 
-// What others may know of the program, from its entry function.
+// Sets the module that the program interprets functions of.
+calx_status *cpu_lower_assemble_side(cpu_lower_assembly *a,
+                                     const cx_hlo_module *module) CALX_MUST_USE;
+// Sets the parameters and results, and which of them share memory.
 calx_status *cpu_lower_assemble_signature(
     cpu_lower_assembly *a, const cx_hlo_func *entry) CALX_MUST_USE;
 

@@ -1,8 +1,10 @@
-// lower/compile: a program's way: parse, verify, opt, and then either plan and
-// compile or, with CALX_CPU_REF=1, interpret.
+// lower/compile: parses and verifies a program, runs the passes of opt, and
+// then lowers it to steps or, with CALX_CPU_REF=1, to one step of the
+// interpreter.
 #include "lower/compile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,12 +54,12 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
   return NULL;
 }
 
-// All of the module: the interpreter runs those of any region too, of a sort's
-// comparator or a reduction's body.
-static calx_status *see_collectives(cpu_lower_compilation *l)
+// Checks those of all regions: the interpreter runs them also in a comparator
+// of a sort or a body of a reduction.
+static calx_status *check_collectives(cpu_lower_compilation *c)
 {
-  cpu_run_program_info *info = &l->a.program->info;
-  for (const cx_hlo_func *f = l->module->first; f != NULL; f = f->next) {
+  cpu_run_program_info *info = &c->a.program->info;
+  for (const cx_hlo_func *f = c->module->first; f != NULL; f = f->next) {
     for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
          op = cpu_opt_next(op)) {
       if (!cpu_lower_is_collective(op)) continue;
@@ -68,45 +70,61 @@ static calx_status *see_collectives(cpu_lower_compilation *l)
   return NULL;
 }
 
-static calx_status *compile(cpu_lower_compilation *l,
-                            const cpu_lower_compile_options *options)
+static calx_status *lower(cpu_lower_compilation *c,
+                          const cpu_lower_compile_options *options)
 {
-  cpu_run_program *p = l->a.program;
-  cx_hlo_func *entry = cx_hlo_entry(l->module);
+  cpu_run_program *p = c->a.program;
+  cx_hlo_func *entry = cx_hlo_entry(c->module);
   if (entry == NULL || entry->body.first == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the program has no function @main, nor only one");
   }
   CALX_TRY(cpu_lower_check_signature(entry));
-  CALX_TRY(cpu_lower_assemble_signature(&l->a, entry));
-  CALX_TRY(count_devices(l->module, options->n_replicas, "mhlo.num_replicas",
+  CALX_TRY(cpu_lower_assemble_signature(&c->a, entry));
+  CALX_TRY(count_devices(c->module, options->n_replicas, "mhlo.num_replicas",
                          &p->info.n_replicas));
-  CALX_TRY(count_devices(l->module, options->n_partitions,
+  CALX_TRY(count_devices(c->module, options->n_partitions,
                          "mhlo.num_partitions", &p->info.n_partitions));
-  CALX_TRY(see_collectives(l));
-  return l->interpret ? cpu_lower_interpret(l, entry)
-                      : cpu_lower_plan(l, entry);
+  CALX_TRY(check_collectives(c));
+  return c->interpret ? cpu_lower_interpret(c, entry)
+                      : cpu_lower_run_passes(c, entry);
 }
 
-static calx_status *run_passes(cpu_lower_compilation *l)
+static calx_status *optimize(cpu_lower_compilation *c)
 {
-  cpu_opt_options opt = { .decompose_only = l->interpret,
+  cpu_opt_options opt = { .decompose_only = c->interpret,
                           .check = getenv("CALX_CPU_CHECK") != NULL };
-  return cpu_opt_run(l->module, &opt);
+  return cpu_opt_run(c->module, &opt);
 }
 
 static calx_status *make(const char *text, size_t size,
                          const cpu_lower_compile_options *options,
-                         cpu_lower_compilation *l)
+                         cpu_lower_compilation *c)
 {
-  CALX_TRY(cx_hlo_parse(text, size, "-", &l->module));
-  CALX_TRY(cx_hlo_verify(l->module));
-  CALX_TRY(run_passes(l));
-  CALX_TRY(cpu_run_program_new(l->module->name, &l->a.program));
-  l->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
-  CALX_TRY(compile(l, options));
-  if (l->a.failed) return cx_out_of_memory();
-  return cpu_run_program_finish(l->a.program, options->pool);
+  CALX_TRY(cx_hlo_parse(text, size, "-", &c->module));
+  CALX_TRY(cx_hlo_verify(c->module));
+  CALX_TRY(optimize(c));
+  CALX_TRY(cpu_run_program_new(c->module->name, &c->a.program));
+  c->a.program->info.fingerprint = cx_hash_bytes(text, size, 0);
+  CALX_TRY(lower(c, options));
+  if (c->a.failed) return cx_out_of_memory();
+  return cpu_run_program_finish(c->a.program, options->pool);
+}
+
+// Appends "name compiled library interpreted" to the file CALX_CPU_STATS.
+static calx_status *write_stats(const cpu_run_program_info *info)
+{
+  const char *path = getenv("CALX_CPU_STATS");
+  if (path == NULL || path[0] == '\0') return NULL;
+  FILE *file = fopen(path, "a");
+  if (file == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_CPU_STATS: the file '%s' cannot be written", path);
+  }
+  fprintf(file, "%s %zu %zu %zu\n", info->name[0] == '\0' ? "-" : info->name,
+          info->n_compiled, info->n_library, info->n_interpreted);
+  fclose(file);
+  return NULL;
 }
 
 calx_status *cpu_lower_compile(const char *text, size_t size,
@@ -114,19 +132,19 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
                                cpu_run_program **out)
 {
   *out = NULL;
-  cpu_lower_compilation l = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
+  cpu_lower_compilation c = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
                               .pool = options->pool,
                               .deterministic =
                                   cpu_lower_is_set("CALX_DETERMINISTIC"),
                               .blocking = cpu_lower_is_blocking() };
-  calx_status *status = make(text, size, options, &l);
-  cx_hlo_module_free(l.module);
-  cx_arena_free(&l.arena);
-  if (status == NULL) status = cpu_lower_count(&l);
+  calx_status *status = make(text, size, options, &c);
+  cx_hlo_module_free(c.module);
+  cx_arena_free(&c.arena);
+  if (status == NULL) status = write_stats(&c.a.program->info);
   if (status != NULL) {
-    cpu_run_program_free(l.a.program);
+    cpu_run_program_free(c.a.program);
     return status;
   }
-  *out = l.a.program;
+  *out = c.a.program;
   return NULL;
 }

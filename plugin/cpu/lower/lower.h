@@ -1,4 +1,10 @@
-// lower/lower: what the files of this room share.
+// lower/lower: what the files of this module share.
+//
+// A program is lowered to a schedule for each of its blocks: a list of groups
+// in the order in which they run. A group is one or more operations that become
+// one step of the executable: a fused loop, a kernel call, a collective, an
+// interpreted operation, or control flow with schedules of its own inside.
+// passes.c lists the stages that make the schedules and turn them into steps.
 #ifndef CPU_LOWER_LOWER_H
 #define CPU_LOWER_LOWER_H
 
@@ -6,34 +12,218 @@
 #include "hlo/module.h"
 #include "lower/assemble.h"
 
+typedef struct cpu_lower_schedule cpu_lower_schedule;
+
+typedef enum cpu_lower_group_kind {
+  CPU_LOWER_GROUP_LOOP,         // a fusion group: a loop that the jit compiles
+  CPU_LOWER_GROUP_KERNEL,       // a matrix product or convolution
+  CPU_LOWER_GROUP_INTERPRETED,  // operations that nothing compiles
+  CPU_LOWER_GROUP_COLLECTIVE,
+  CPU_LOWER_GROUP_CONTROL,  // while, if, case
+  CPU_LOWER_GROUP_DONE      // waits for a collective that runs in background
+} cpu_lower_group_kind;
+
+typedef struct cpu_lower_group {
+  cpu_lower_group_kind kind;
+  cpu_lower_schedule *schedule;  // whose group this is
+  // LOOP: in program order, without duplicates; DONE: none; else one.
+  cx_hlo_op **ops;
+  size_t n_ops, ops_room;
+  cx_hlo_value **inputs, **outputs;  // in memory
+  size_t n_inputs, n_outputs;
+  size_t inputs_room, outputs_room;
+  // LOOP: its operation of class REDUCE or ROOT; NULL: an elementwise loop.
+  cx_hlo_op *root;
+  int64_t elements;           // iterations of the loop
+  size_t n_repeated;          // operations with fewer elements than iterations
+  size_t n_written;           // results that it writes
+  size_t n_extra_reductions;  // beside the root
+  uint32_t position;          // in the block, of its last operation
+  bool is_open, is_sorted;    // while the block is ordered
+  size_t node;                // in the dependency graph of the overlap stage
+  unsigned seen;              // the last search that met this group
+  cpu_kernel_desc *desc;      // KERNEL
+  uint32_t index;             // of the compiled loop, kernel or function
+  int64_t scratch;            // bytes
+  struct cpu_lower_allocation *scratch_allocation;
+  cpu_lower_schedule *regions;  // CONTROL: op->n_regions
+  // COLLECTIVE: whether it runs in background, and its number among those that
+  // do. DONE: the collective that it waits for.
+  bool in_background;
+  uint32_t background_index;
+  struct cpu_lower_group *collective;
+  // When it runs. The two times differ for CONTROL and for a COLLECTIVE in
+  // background.
+  int64_t begin, end;
+} cpu_lower_group;
+
+// ---- uses ----
+
+typedef struct cpu_lower_use {
+  uint32_t user;    // position in the block; the terminator's is n_ops - 1
+  int32_t operand;  // -1: inside the user's regions, or by the terminator
+} cpu_lower_use;
+
+typedef struct cpu_lower_block_uses {
+  cx_hlo_op **ops;
+  size_t n_ops;
+  cpu_lower_use *uses;
+  uint32_t *first;               // n_ops + 1: the uses of op i's results begin
+  cpu_lower_schedule **regions;  // of op i; NULL: no control flow
+} cpu_lower_block_uses;
+
+struct cpu_lower_schedule {
+  cx_hlo_block *block;
+  cpu_lower_block_uses uses;
+  cpu_lower_group **groups;  // from `order` on in the order in which they run
+  size_t n_groups, groups_room;
+};
+
+// ---- memory ----
+
+// A range of memory that holds one value, or several one after the other.
+typedef struct cpu_lower_allocation {
+  cpu_run_place_kind kind;
+  int64_t at, bytes;
+  int64_t start, end;  // ARENA: times
+  uint32_t place;      // in the program's table; UINT32_MAX: not there yet
+  struct cpu_lower_allocation *next;
+} cpu_lower_allocation;
+
+// What is known of a value, by its number.
+typedef struct cpu_lower_value_info {
+  cx_hlo_value *alias;        // of which this is a view; NULL: of none
+  cpu_lower_group *producer;  // the group that writes it; NULL: none does
+  uint32_t position;          // in its block, of the operation that computes it
+  int64_t last_use;           // time
+  // Other groups read it while a collective on it runs in background.
+  bool read_in_background;
+  cpu_lower_allocation *allocation;
+  cpu_lower_allocation *preferred;  // where its user would like to find it
+  cx_hlo_value
+      *occupant;  // the value in `preferred` whose last use comes first
+} cpu_lower_value_info;
+
 // One compilation.
 typedef struct cpu_lower_compilation {
   cx_hlo_module *module;
   cx_arena arena;  // of all that is needed only while compiling
   cpu_lower_assembly a;
-  cpu_threads *pool;   // that it will run on
-  bool interpret;      // everything
-  bool deterministic;  // choices without measuring
-  bool blocking;       // nothing runs beside a collective
+  cpu_threads *pool;   // the threads that the program will run on
+  bool interpret;      // the whole program
+  bool deterministic;  // choose kernels without measuring
+  bool blocking;       // no collective runs in background
+  // Of the passes:
+  cpu_lower_value_info *values;    // by the value's number
+  cpu_lower_allocation *in_arena;  // all allocations of the arena
+  int64_t clock;
 } cpu_lower_compilation;
 
-bool cpu_lower_is_collective(const cx_hlo_op *op);
+static inline cpu_lower_value_info *cpu_lower_info(
+    const cpu_lower_compilation *c, const cx_hlo_value *v)
+{
+  return &c->values[v->number];
+}
+// The value whose memory v has.
+static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_compilation *c,
+                                              cx_hlo_value *v)
+{
+  while (c->values[v->number].alias != NULL) v = c->values[v->number].alias;
+  return v;
+}
 
-// That nothing is of a type without a size in bytes, or too large to be counted
-// in them: the entry's parameters and results; all its values.
+bool cpu_lower_is_collective(const cx_hlo_op *op);
+// Whether result i of a collective may be in the memory of its operand i.
+bool cpu_lower_is_in_place(const cx_hlo_op *collective);
+bool cpu_lower_is_constant(const cx_hlo_value *v);
+
+// Appends to an array in the compilation's arena.
+calx_status *cpu_lower_push(cpu_lower_compilation *c, void *items, size_t *n,
+                            size_t *room, void *item) CALX_MUST_USE;
+
+// Calls fn for each group, and after one of CONTROL for those of its regions.
+typedef calx_status *cpu_lower_group_fn(cpu_lower_compilation *c, void *user,
+                                        cpu_lower_group *g);
+calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
+                                  const cpu_lower_schedule *schedule,
+                                  cpu_lower_group_fn *fn,
+                                  void *user) CALX_MUST_USE;
+// Calls fn for every value that the group reads and does not compute, also
+// inside regions, as the value whose memory it is.
+typedef calx_status *cpu_lower_read_fn(cpu_lower_compilation *c, void *user,
+                                       cx_hlo_value *v);
+calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
+                                 const cpu_lower_group *g,
+                                 cpu_lower_read_fn *fn,
+                                 void *user) CALX_MUST_USE;
+
+// ---- cost ----
+
+// More than a few instructions per element.
+bool cpu_lower_is_expensive(const cx_hlo_op *op);
+// An estimate of how long a group takes on one thread: of CONTROL without its
+// regions, of collectives without waiting for other devices.
+double cpu_lower_cost_ns(const cpu_lower_group *g);
+
+// ---- limits ----
+
+// Refuse types without a size in bytes, and sizes above the limit: of the
+// entry's parameters and results; of all its values.
 calx_status *cpu_lower_check_signature(const cx_hlo_func *entry) CALX_MUST_USE;
 calx_status *cpu_lower_check_values(const cx_hlo_func *entry) CALX_MUST_USE;
-// That so much temporary memory can be.
+// Refuses more temporary memory than the limit.
 calx_status *cpu_lower_check_total(const cpu_run_program *p,
                                    int64_t bytes) CALX_MUST_USE;
-// The entry as one step of the interpreter.
-calx_status *cpu_lower_interpret(cpu_lower_compilation *l,
-                                 cx_hlo_func *entry) CALX_MUST_USE;
-// The entry as steps.
-calx_status *cpu_lower_plan(cpu_lower_compilation *l,
-                            cx_hlo_func *entry) CALX_MUST_USE;
 
-// Appends "name compiled library interpreted" to the file CALX_CPU_STATS.
-calx_status *cpu_lower_count(const cpu_lower_compilation *l) CALX_MUST_USE;
+// ---- stages ----
+
+// The entry as one step of the interpreter.
+calx_status *cpu_lower_interpret(cpu_lower_compilation *c,
+                                 cx_hlo_func *entry) CALX_MUST_USE;
+// The entry as steps, through all the stages below.
+calx_status *cpu_lower_run_passes(cpu_lower_compilation *c,
+                                  cx_hlo_func *entry) CALX_MUST_USE;
+
+// Finds the uses in schedule->block, and makes the schedules of its regions.
+calx_status *cpu_lower_uses(cpu_lower_compilation *c,
+                            cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Puts the block's operations into groups.
+calx_status *cpu_lower_fuse(cpu_lower_compilation *c,
+                            cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Takes views of memory out of LOOP groups.
+calx_status *cpu_lower_views(cpu_lower_compilation *c,
+                             cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Lists what each group reads from memory and writes to it.
+calx_status *cpu_lower_buffers(
+    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Sorts the groups of each block, producers first.
+calx_status *cpu_lower_order(cpu_lower_compilation *c,
+                             cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Reorders the entry's groups so that collectives run in background, where that
+// is worth it.
+calx_status *cpu_lower_overlap(cpu_lower_compilation *c,
+                               cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Gives each group its times and each value its last use.
+calx_status *cpu_lower_lifetimes(
+    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Chooses how each KERNEL group is run, by measuring.
+calx_status *cpu_lower_choose_kernels(
+    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Compiles the LOOP groups; those that the jit refuses become INTERPRETED.
+calx_status *cpu_lower_compile_loops(
+    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Gives each value its memory.
+calx_status *cpu_lower_memory(cpu_lower_compilation *c,
+                              const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Copies what is interpreted, and the collectives, to functions of a module of
+// their own.
+calx_status *cpu_lower_outline(
+    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Appends the program's steps.
+calx_status *cpu_lower_steps(cpu_lower_compilation *c,
+                             const cpu_lower_schedule *schedule) CALX_MUST_USE;
+
+// The jit's functions; loads libcalx_jit.so when first called.
+calx_status *cpu_lower_load_jit(const cpu_jit_api **out) CALX_MUST_USE;
 
 #endif

@@ -1,36 +1,38 @@
 // lower/memory: which memory each value has.
 //
-// Walked in the order of time. A value goes where its user wants it (a result
-// of the program, what a loop carries, what a branch gives), or over a value
-// that is read for the last time by the loop that writes it, or to memory of
-// its own, which others had before and will have after it.
+// Groups are visited in the order in which they run. A value goes where its
+// user prefers it (the memory of a result of the program, of a variable of a
+// while, of a result of a branch). Else it is written over an input that its
+// group reads for the last time. Else it gets a range of the arena, which it
+// shares with values that live before and after it.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "lower/plan.h"
+#include "lower/lower.h"
 #include "opt/edit.h"
 
-static cpu_lower_allocation *new_memory(cpu_lower_planner *g,
-                                        cpu_run_place_kind kind, int64_t at,
-                                        int64_t bytes)
+static cpu_lower_allocation *new_allocation(cpu_lower_compilation *c,
+                                            cpu_run_place_kind kind, int64_t at,
+                                            int64_t bytes)
 {
-  cpu_lower_allocation *m = CX_ARENA_NEW(&g->l->arena, cpu_lower_allocation);
+  cpu_lower_allocation *m = CX_ARENA_NEW(&c->arena, cpu_lower_allocation);
   if (m == NULL) return NULL;
   *m = (cpu_lower_allocation){
     .kind = kind, .at = at, .bytes = bytes, .place = UINT32_MAX
   };
   if (kind == CPU_RUN_PLACE_ARENA) {
-    m->next = g->memories;
-    g->memories = m;
+    m->next = c->in_arena;
+    c->in_arena = m;
   }
   return m;
 }
 
-static cpu_lower_allocation *arena_memory(cpu_lower_planner *g, int64_t bytes,
-                                          int64_t start, int64_t end)
+static cpu_lower_allocation *new_in_arena(cpu_lower_compilation *c,
+                                          int64_t bytes, int64_t start,
+                                          int64_t end)
 {
-  cpu_lower_allocation *m = new_memory(g, CPU_RUN_PLACE_ARENA, 0, bytes);
+  cpu_lower_allocation *m = new_allocation(c, CPU_RUN_PLACE_ARENA, 0, bytes);
   if (m == NULL) return NULL;
   m->start = start;
   m->end = end;
@@ -45,242 +47,261 @@ static void extend(cpu_lower_allocation *m, int64_t start, int64_t end)
 
 // ---- in place ----
 
-// What is updated is read by the update alone, which leaves it where it is.
-static bool updates(const cpu_lower_unit *u, const cx_hlo_value *input,
-                    const cx_hlo_value *output)
+// Whether the root updates a part of `input` where it is: then nothing else in
+// the loop may read it.
+static bool updates_in_place(const cpu_lower_group *g,
+                             const cx_hlo_value *input,
+                             const cx_hlo_value *output)
 {
-  const cx_hlo_op *hero = u->hero;
-  if ((hero->kind != CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
-       hero->kind != CX_HLO_OP_SCATTER) ||
-      hero->n_results != 1 || hero->operands[0] != input ||
-      &hero->results[0] != output) {
+  const cx_hlo_op *root = g->root;
+  if ((root->kind != CX_HLO_OP_DYNAMIC_UPDATE_SLICE &&
+       root->kind != CX_HLO_OP_SCATTER) ||
+      root->n_results != 1 || root->operands[0] != input ||
+      &root->results[0] != output) {
     return false;
   }
-  for (size_t i = 0; i < u->n_ops; i++) {
-    const cx_hlo_op *op = u->ops[i];
-    for (uint32_t k = op == hero ? 1 : 0; k < op->n_operands; k++) {
+  for (size_t i = 0; i < g->n_ops; i++) {
+    const cx_hlo_op *op = g->ops[i];
+    for (uint32_t k = op == root ? 1 : 0; k < op->n_operands; k++) {
       if (op->operands[k] == input) return false;
     }
   }
   return true;
 }
 
-// Operations of one element each from an input to an output read what the same
-// iteration writes over; anything else on the way may read it later. Only CODE
-// units write in place.
-static bool in_place(const cpu_lower_unit *u, const cx_hlo_value *input,
-                     const cx_hlo_value *output)
+// Whether the group may write `output` over `input`. An iteration writes over
+// the element that it has read, so all operations from `input` on must be
+// elementwise: any other may read the element in a later iteration. Only LOOP
+// groups write in place.
+static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
+                           const cx_hlo_value *output)
 {
-  if (u->kind != CPU_LOWER_UNIT_CODE || u->n_ops > 256) return false;
+  if (g->kind != CPU_LOWER_GROUP_LOOP || g->n_ops > 256) return false;
   const cx_hlo_type *from = &input->type.tensor;
   const cx_hlo_type *to = &output->type.tensor;
   if (cx_hlo_type_bytes(from) != cx_hlo_type_bytes(to)) return false;
-  if (u->hero != NULL) return updates(u, input, output);
-  bool tainted[256] = { 0 };
-  for (size_t i = 0; i < u->n_ops; i++) {
-    const cx_hlo_op *op = u->ops[i];
+  if (g->root != NULL) return updates_in_place(g, input, output);
+  bool derived[256] = { 0 };
+  for (size_t i = 0; i < g->n_ops; i++) {
+    const cx_hlo_op *op = g->ops[i];
     for (uint32_t k = 0; k < op->n_operands; k++) {
-      if (op->operands[k] == input) tainted[i] = true;
+      if (op->operands[k] == input) derived[i] = true;
       for (size_t j = 0; j < i; j++) {
-        if (tainted[j] && op->operands[k]->op == u->ops[j]) tainted[i] = true;
+        if (derived[j] && op->operands[k]->op == g->ops[j]) derived[i] = true;
       }
     }
-    if (tainted[i] && cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return false;
+    if (derived[i] && cpu_jit_class_of(op) != CPU_JIT_ELEMENT) return false;
   }
   return cx_hlo_elem_bytes(from->elem) == cx_hlo_elem_bytes(to->elem);
 }
 
-// The input under whose name the unit reads root, if only one does.
-static cx_hlo_value *input_of(const cpu_lower_planner *g,
-                              const cpu_lower_unit *u, const cx_hlo_value *root)
+// The input through which the group reads `storage`; NULL: several do.
+static cx_hlo_value *input_of(const cpu_lower_compilation *c,
+                              const cpu_lower_group *g,
+                              const cx_hlo_value *storage)
 {
   cx_hlo_value *found = NULL;
-  for (size_t i = 0; i < u->n_inputs; i++) {
-    if (cx_value_root(g, u->inputs[i]) != root) continue;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    if (cpu_lower_storage(c, g->inputs[i]) != storage) continue;
     if (found != NULL) return NULL;
-    found = u->inputs[i];
+    found = g->inputs[i];
   }
   return found;
 }
 
-// Whether `over` is no longer read when u writes v, or only where v goes.
-static bool over_when(const cpu_lower_planner *g, const cpu_lower_unit *u,
+// Whether g may write v over `over`: nothing reads `over` any more, or only g
+// does, and in place.
+static bool is_vacant(const cpu_lower_compilation *c, const cpu_lower_group *g,
                       cx_hlo_value *over, cx_hlo_value *v)
 {
   if (over == NULL) return true;
-  const cpu_lower_value_info *info = cx_graph_value(g, over);
-  if (info->last < u->begin) return true;
-  if (info->last > u->begin || u->kind != CPU_LOWER_UNIT_CODE) return false;
-  cx_hlo_value *input = input_of(g, u, over);
-  return input != NULL && in_place(u, input, v);
+  const cpu_lower_value_info *info = cpu_lower_info(c, over);
+  if (info->last_use < g->begin) return true;
+  if (info->last_use > g->begin || g->kind != CPU_LOWER_GROUP_LOOP)
+    return false;
+  cx_hlo_value *input = input_of(c, g, over);
+  return input != NULL && may_write_over(g, input, v);
 }
 
-static bool taken(const cpu_lower_unit *u, const cpu_lower_planner *g,
-                  const cpu_lower_allocation *m)
+static bool is_taken(const cpu_lower_compilation *c, const cpu_lower_group *g,
+                     const cpu_lower_allocation *m)
 {
-  for (size_t i = 0; i < u->n_outputs; i++) {
-    if (cx_graph_value(g, u->outputs[i])->memory == m) return true;
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    if (cpu_lower_info(c, g->outputs[i])->allocation == m) return true;
   }
   return false;
 }
 
-// A reduction over devices leaves its sums where its operands were.
-static bool reduces(const cpu_lower_unit *u, size_t input,
-                    const cx_hlo_value *output)
+// Whether `output` is the sum over all devices of this input.
+static bool is_reduced(const cpu_lower_group *g, size_t input,
+                       const cx_hlo_value *output)
 {
-  const cx_hlo_op *op = u->ops[0];
-  return u->kind == CPU_LOWER_UNIT_COLLECTIVE && cpu_lower_is_in_place(op) &&
+  const cx_hlo_op *op = g->ops[0];
+  return g->kind == CPU_LOWER_GROUP_COLLECTIVE && cpu_lower_is_in_place(op) &&
          output == &op->results[input];
 }
 
-static cpu_lower_allocation *reuse(const cpu_lower_planner *g,
-                                   const cpu_lower_unit *u, cx_hlo_value *v)
+static cpu_lower_allocation *reuse(const cpu_lower_compilation *c,
+                                   const cpu_lower_group *g, cx_hlo_value *v)
 {
-  for (size_t i = 0; i < u->n_inputs; i++) {
-    cx_hlo_value *root = cx_value_root(g, u->inputs[i]);
-    const cpu_lower_value_info *info = cx_graph_value(g, root);
-    if (info->memory == NULL || info->memory->kind != CPU_RUN_PLACE_ARENA ||
-        info->memory->end != u->end || info->last != u->end ||
-        input_of(g, u, root) == NULL || taken(u, g, info->memory)) {
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    cx_hlo_value *storage = cpu_lower_storage(c, g->inputs[i]);
+    const cpu_lower_value_info *info = cpu_lower_info(c, storage);
+    if (info->allocation == NULL ||
+        info->allocation->kind != CPU_RUN_PLACE_ARENA ||
+        info->allocation->end != g->end || info->last_use != g->end ||
+        input_of(c, g, storage) == NULL || is_taken(c, g, info->allocation)) {
       continue;
     }
-    const bool sums = reduces(u, i, v) && !info->beside;
-    if (sums || in_place(u, u->inputs[i], v)) return info->memory;
+    const bool sums = is_reduced(g, i, v) && !info->read_in_background;
+    if (sums || may_write_over(g, g->inputs[i], v)) return info->allocation;
   }
   return NULL;
 }
 
-static calx_status *place_output(cpu_lower_planner *g, const cpu_lower_unit *u,
-                                 cx_hlo_value *v)
+static calx_status *allocate_output(cpu_lower_compilation *c,
+                                    const cpu_lower_group *g, cx_hlo_value *v)
 {
-  cpu_lower_value_info *info = cx_graph_value(g, v);
-  if (info->wanted != NULL && over_when(g, u, info->instead, v) &&
-      !taken(u, g, info->wanted)) {
-    info->memory = info->wanted;
-    extend(info->memory, u->begin, info->last);
-    return NULL;
+  cpu_lower_value_info *info = cpu_lower_info(c, v);
+  const bool preferred = info->preferred != NULL &&
+                         is_vacant(c, g, info->occupant, v) &&
+                         !is_taken(c, g, info->preferred);
+  info->allocation = preferred ? info->preferred : reuse(c, g, v);
+  if (info->allocation == NULL) {
+    info->allocation = new_in_arena(c, cx_hlo_type_bytes(&v->type.tensor),
+                                    g->begin, info->last_use);
   }
-  info->memory = reuse(g, u, v);
-  if (info->memory != NULL) {
-    extend(info->memory, u->begin, info->last);
-    return NULL;
-  }
-  info->memory =
-      arena_memory(g, cx_hlo_type_bytes(&v->type.tensor), u->begin, info->last);
-  return info->memory == NULL ? cx_out_of_memory() : NULL;
+  if (info->allocation == NULL) return cx_out_of_memory();
+  extend(info->allocation, g->begin, info->last_use);
+  return NULL;
 }
 
-// ---- what users want ----
+// ---- what users prefer ----
 
-static void want(cpu_lower_planner *g, cx_hlo_value *v, cpu_lower_allocation *m,
-                 cx_hlo_value *instead)
+// The user of v would like to find it in m, from the last use of `occupant` on;
+// NULL: from now on.
+static void prefer(cpu_lower_compilation *c, cx_hlo_value *v,
+                   cpu_lower_allocation *m, cx_hlo_value *occupant)
 {
-  cx_hlo_value *root = cx_value_root(g, v);
-  cpu_lower_value_info *info = cx_graph_value(g, root);
-  if (info->wanted != NULL || info->home == NULL || info->memory != NULL ||
-      cx_hlo_type_bytes(&root->type.tensor) != m->bytes) {
+  cx_hlo_value *storage = cpu_lower_storage(c, v);
+  cpu_lower_value_info *info = cpu_lower_info(c, storage);
+  if (info->preferred != NULL || info->producer == NULL ||
+      info->allocation != NULL ||
+      cx_hlo_type_bytes(&storage->type.tensor) != m->bytes) {
     return;
   }
-  info->wanted = m;
-  info->instead = instead;
+  info->preferred = m;
+  info->occupant = occupant;
 }
 
-static calx_status *walk(cpu_lower_planner *g, const cpu_lower_schedule *plan);
+static calx_status *allocate_groups(cpu_lower_compilation *c,
+                                    const cpu_lower_schedule *schedule);
 
-static bool used_inside(const cpu_lower_planner *g, const cx_hlo_op *op,
-                        const cx_hlo_value *root)
+static bool is_used_inside(const cpu_lower_compilation *c, const cx_hlo_op *op,
+                           const cx_hlo_value *storage)
 {
   const cx_hlo_op *at = cpu_opt_inner(op);
   for (; at != op; at = cpu_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
-      if (cx_value_root(g, at->operands[i]) == root) return true;
+      if (cpu_lower_storage(c, at->operands[i]) == storage) return true;
     }
   }
   return false;
 }
 
-// What a loop carries has one memory from its start to its last use: of the
-// initial value, of the regions' arguments and of the results.
-static calx_status *place_while(cpu_lower_planner *g, cpu_lower_unit *u)
+// A variable of a while has one allocation from the loop's start to the last
+// use of its result: for the initial value, where that is possible, for the
+// regions' arguments and for the result. NULL: no memory.
+static cpu_lower_allocation *allocation_of_variable(cpu_lower_compilation *c,
+                                                    const cpu_lower_group *g,
+                                                    uint32_t i)
 {
-  cx_hlo_op *op = u->ops[0];
-  cx_hlo_block *condition = op->regions[0].first;
-  cx_hlo_block *body = op->regions[1].first;
+  const cx_hlo_op *op = g->ops[0];
+  const cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
+  const cx_hlo_value *init = cpu_lower_storage(c, op->operands[i]);
+  const cpu_lower_value_info *start = cpu_lower_info(c, init);
+  bool twice = false;
+  for (uint32_t k = 0; k < i; k++) {
+    twice |= cpu_lower_storage(c, op->operands[k]) == init;
+  }
+  if (result->preferred != NULL && result->occupant == NULL) {
+    return result->preferred;
+  }
+  if (start->allocation != NULL && start->last_use <= g->end && !twice &&
+      start->allocation->kind == CPU_RUN_PLACE_ARENA &&
+      start->allocation->end <= g->end && start->producer != NULL &&
+      start->producer->begin < g->begin && !is_used_inside(c, op, init)) {
+    return start->allocation;
+  }
+  return new_in_arena(c, cx_hlo_type_bytes(&op->results[i].type.tensor),
+                      g->begin, g->end);
+}
+
+static calx_status *allocate_while(cpu_lower_compilation *c, cpu_lower_group *g)
+{
+  cx_hlo_op *op = g->ops[0];
+  const cx_hlo_block *condition = op->regions[0].first;
+  const cx_hlo_block *body = op->regions[1].first;
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_lower_value_info *result = cx_graph_value(g, &op->results[i]);
-    cx_hlo_value *init = cx_value_root(g, op->operands[i]);
-    const cpu_lower_value_info *start = cx_graph_value(g, init);
-    bool twice = false;
-    for (uint32_t k = 0; k < i; k++) {
-      twice |= cx_value_root(g, op->operands[k]) == init;
-    }
-    cpu_lower_allocation *m = NULL;
-    if (result->wanted != NULL && result->instead == NULL) {
-      m = result->wanted;
-    } else if (start->memory != NULL && start->last <= u->end && !twice &&
-               start->memory->kind == CPU_RUN_PLACE_ARENA &&
-               start->memory->end <= u->end && start->home != NULL &&
-               start->home->begin < u->begin && !used_inside(g, op, init)) {
-      m = start->memory;
-    } else {
-      m = arena_memory(g, cx_hlo_type_bytes(&op->results[i].type.tensor),
-                       u->begin, u->end);
-    }
+    cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
+    cpu_lower_allocation *m = allocation_of_variable(c, g, i);
     if (m == NULL) return cx_out_of_memory();
-    extend(m, u->begin, result->last > u->end ? result->last : u->end);
-    result->memory = m;
-    cx_graph_value(g, &condition->args[i])->memory = m;
-    cx_graph_value(g, &body->args[i])->memory = m;
+    extend(m, g->begin, result->last_use > g->end ? result->last_use : g->end);
+    result->allocation = m;
+    cpu_lower_info(c, &condition->args[i])->allocation = m;
+    cpu_lower_info(c, &body->args[i])->allocation = m;
   }
   const cx_hlo_op *end = cx_hlo_terminator(body);
   for (uint32_t i = 0; i < end->n_operands && i < op->n_results; i++) {
-    want(g, end->operands[i], cx_graph_value(g, &op->results[i])->memory,
-         &body->args[i]);
+    prefer(c, end->operands[i], cpu_lower_info(c, &op->results[i])->allocation,
+           &body->args[i]);
   }
-  for (size_t r = 0; r < 2; r++) CALX_TRY(walk(g, &u->regions[r]));
+  for (size_t r = 0; r < 2; r++) CALX_TRY(allocate_groups(c, &g->regions[r]));
   return NULL;
 }
 
-static calx_status *place_branches(cpu_lower_planner *g, cpu_lower_unit *u)
+static calx_status *allocate_branches(cpu_lower_compilation *c,
+                                      cpu_lower_group *g)
 {
-  cx_hlo_op *op = u->ops[0];
+  cx_hlo_op *op = g->ops[0];
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_lower_value_info *result = cx_graph_value(g, &op->results[i]);
-    if (result->wanted != NULL && result->instead == NULL) {
-      result->memory = result->wanted;
+    cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
+    if (result->preferred != NULL && result->occupant == NULL) {
+      result->allocation = result->preferred;
     } else {
-      result->memory = arena_memory(
-          g, cx_hlo_type_bytes(&op->results[i].type.tensor), u->begin, u->end);
+      result->allocation = new_in_arena(
+          c, cx_hlo_type_bytes(&op->results[i].type.tensor), g->begin, g->end);
     }
-    if (result->memory == NULL) return cx_out_of_memory();
-    extend(result->memory, u->begin, result->last);
+    if (result->allocation == NULL) return cx_out_of_memory();
+    extend(result->allocation, g->begin, result->last_use);
   }
   for (uint32_t r = 0; r < op->n_regions; r++) {
     const cx_hlo_op *end = cx_hlo_terminator(op->regions[r].first);
     for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-      want(g, end->operands[i], cx_graph_value(g, &op->results[i])->memory,
-           NULL);
+      prefer(c, end->operands[i],
+             cpu_lower_info(c, &op->results[i])->allocation, NULL);
     }
-    CALX_TRY(walk(g, &u->regions[r]));
+    CALX_TRY(allocate_groups(c, &g->regions[r]));
   }
   return NULL;
 }
 
-static calx_status *walk(cpu_lower_planner *g, const cpu_lower_schedule *plan)
+static calx_status *allocate_groups(cpu_lower_compilation *c,
+                                    const cpu_lower_schedule *schedule)
 {
-  for (size_t i = 0; i < plan->n_units; i++) {
-    cpu_lower_unit *u = plan->units[i];
-    if (u->kind == CPU_LOWER_UNIT_CONTROL) {
-      CALX_TRY(u->ops[0]->kind == CX_HLO_OP_WHILE ? place_while(g, u)
-                                                  : place_branches(g, u));
+  for (size_t i = 0; i < schedule->n_groups; i++) {
+    cpu_lower_group *g = schedule->groups[i];
+    if (g->kind == CPU_LOWER_GROUP_CONTROL) {
+      CALX_TRY(g->ops[0]->kind == CX_HLO_OP_WHILE ? allocate_while(c, g)
+                                                  : allocate_branches(c, g));
       continue;
     }
-    if (u->scratch > 0) {
-      u->scratch_memory = arena_memory(g, u->scratch, u->begin, u->begin);
-      if (u->scratch_memory == NULL) return cx_out_of_memory();
+    if (g->scratch > 0) {
+      g->scratch_allocation = new_in_arena(c, g->scratch, g->begin, g->begin);
+      if (g->scratch_allocation == NULL) return cx_out_of_memory();
     }
-    for (size_t o = 0; o < u->n_outputs; o++) {
-      CALX_TRY(place_output(g, u, u->outputs[o]));
+    for (size_t o = 0; o < g->n_outputs; o++) {
+      CALX_TRY(allocate_output(c, g, g->outputs[o]));
     }
   }
   return NULL;
@@ -296,8 +317,8 @@ static int by_start(const void *a, const void *b)
   return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
 }
 
-// The lowest gap among those that live at the same time; `live` is sorted by
-// offset.
+// Best fit: the smallest gap that is large enough between those that live at
+// the same time. `live` is sorted by offset.
 static void insert(cpu_lower_allocation **live, size_t *n,
                    cpu_lower_allocation *m)
 {
@@ -321,17 +342,17 @@ static void insert(cpu_lower_allocation **live, size_t *n,
   (*n)++;
 }
 
-static calx_status *give_offsets(cpu_lower_planner *g)
+static calx_status *assign_offsets(cpu_lower_compilation *c)
 {
   size_t n = 0, n_live = 0;
-  for (const cpu_lower_allocation *m = g->memories; m != NULL; m = m->next) n++;
+  for (const cpu_lower_allocation *m = c->in_arena; m != NULL; m = m->next) n++;
   cpu_lower_allocation **all =
-      CX_ARENA_ARRAY(&g->l->arena, cpu_lower_allocation *, n + 1);
+      CX_ARENA_ARRAY(&c->arena, cpu_lower_allocation *, n + 1);
   cpu_lower_allocation **live =
-      CX_ARENA_ARRAY(&g->l->arena, cpu_lower_allocation *, n + 1);
+      CX_ARENA_ARRAY(&c->arena, cpu_lower_allocation *, n + 1);
   if (all == NULL || live == NULL) return cx_out_of_memory();
   size_t i = 0;
-  for (cpu_lower_allocation *m = g->memories; m != NULL; m = m->next)
+  for (cpu_lower_allocation *m = c->in_arena; m != NULL; m = m->next)
     all[i++] = m;
   qsort(all, n, sizeof(cpu_lower_allocation *), by_start);
   int64_t top = 0;
@@ -343,40 +364,41 @@ static calx_status *give_offsets(cpu_lower_planner *g)
     n_live = kept;
     insert(live, &n_live, all[i]);
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
-    CALX_TRY(cpu_lower_check_total(g->l->a.program, top));
+    CALX_TRY(cpu_lower_check_total(c->a.program, top));
   }
-  g->l->a.program->arena_bytes = (size_t)cx_place_align_up(top);
+  c->a.program->arena_bytes = (size_t)cx_place_align_up(top);
   return NULL;
 }
 
 // ---- the entry ----
 
-static calx_status *place_entry(cpu_lower_planner *g, cx_hlo_block *block)
+static calx_status *allocate_entry(cpu_lower_compilation *c,
+                                   cx_hlo_block *block)
 {
-  const cpu_run_program_info *info = &g->l->a.program->info;
+  const cpu_run_program_info *info = &c->a.program->info;
   for (size_t i = 0; i < block->n_args; i++) {
-    cpu_lower_value_info *v = cx_graph_value(g, &block->args[i]);
-    v->memory = new_memory(g, CPU_RUN_PLACE_PARAM, (int64_t)i,
-                           cx_hlo_type_bytes(&block->args[i].type.tensor));
-    if (v->memory == NULL) return cx_out_of_memory();
+    cpu_lower_value_info *v = cpu_lower_info(c, &block->args[i]);
+    v->allocation =
+        new_allocation(c, CPU_RUN_PLACE_PARAM, (int64_t)i,
+                       cx_hlo_type_bytes(&block->args[i].type.tensor));
+    if (v->allocation == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
     cpu_lower_allocation *m =
-        new_memory(g, CPU_RUN_PLACE_RESULT, (int64_t)i,
-                   cx_hlo_type_bytes(&end->operands[i]->type.tensor));
+        new_allocation(c, CPU_RUN_PLACE_RESULT, (int64_t)i,
+                       cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
-    want(g, end->operands[i], m, param < 0 ? NULL : &block->args[param]);
+    prefer(c, end->operands[i], m, param < 0 ? NULL : &block->args[param]);
   }
   return NULL;
 }
 
-calx_status *cpu_lower_memory(cpu_lower_planner *g,
-                              const cpu_lower_schedule *plan,
-                              cx_hlo_func *entry)
+calx_status *cpu_lower_memory(cpu_lower_compilation *c,
+                              const cpu_lower_schedule *schedule)
 {
-  CALX_TRY(place_entry(g, entry->body.first));
-  CALX_TRY(walk(g, plan));
-  return give_offsets(g);
+  CALX_TRY(allocate_entry(c, schedule->block));
+  CALX_TRY(allocate_groups(c, schedule));
+  return assign_offsets(c);
 }

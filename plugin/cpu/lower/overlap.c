@@ -1,286 +1,288 @@
-// lower/overlap: collectives beside what others do meanwhile.
+// lower/overlap: an order of the entry's groups in which collectives run in
+// background while other groups compute.
 //
-// In a step of training all gradients are made, then they are summed over the
-// devices in buckets, then the parameters change. Here a collective begins as
-// soon as its operands are there, with the loops before it that only feed
-// collectives (a bucket's copies); what needs a result comes as late as it can;
-// and where only that is left, the oldest collective is ended. Other units keep
-// their order, and collectives theirs, so that devices meet whatever they
-// compiled.
+// A training step computes all gradients, sums them over the devices in
+// buckets, and then changes the parameters. Here a collective starts as soon as
+// its operands are there, after the loops that only feed collectives (the
+// copies to a bucket). What needs a result comes as late as possible. When
+// nothing else is left, the program waits for the oldest collective: its DONE
+// group. All other groups keep their order, and so do the collectives: the
+// devices must meet in the same order even if they compiled different programs.
 //
-// What is open costs memory, so there is a limit to it: before one more begins,
-// the oldest is ended, and what waits for it runs. One whose results are larger
-// than its operands does not begin early beyond that limit. An order that needs
-// much more than the program's own is not taken.
+// A collective that runs holds memory, so there is a limit: before one more
+// starts, the program waits for the oldest, and then what waited for that one
+// runs. A collective with results larger than its operands does not start early
+// beyond that limit. An order that needs much more memory than the program's
+// own is not taken.
 #include "lower/overlap.h"
 
 #include <stdlib.h>
 
-#define LEAST_NS 50000.0  // of what runs beside it: about a thread's waking
-#define MOST_OVERLAPS 1024
-// What is open at once may have so much, or an eighth of what the program needs
-// without.
-#define OPEN_BYTES ((int64_t)96 << 20)
+// Work beside a collective that is worth a thread: about the time of its
+// wake-up.
+#define LEAST_NS 50000.0
+#define MOST_IN_BACKGROUND 1024
+// Running collectives may hold so much, or an eighth of what the program needs
+// without them.
+#define HELD_BYTES ((int64_t)96 << 20)
 
 // ---- one order ----
 
-static void put(cpu_lower_ordering *s, cpu_lower_order_node *x)
+static void place(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
 {
-  x->done = true;
-  s->units[s->n_units++] = x->unit;
-  if (x->meets) {
+  x->placed = true;
+  s->groups[s->n_groups++] = x->group;
+  if (x->has_collective) {
     s->next++;
-    s->blocked_by = (uint32_t)s->n;
+    s->blocker = NULL;
   }
 }
 
-static bool any_open(const cpu_lower_ordering *s)
+static bool is_any_running(const cpu_lower_overlap_search *s)
 {
-  return s->n_ended < s->n_begun;
+  return s->n_done < s->n_started;
 }
 
-static calx_status *end_oldest(cpu_lower_ordering *s)
+static bool is_available(const cpu_lower_overlap_node *x)
 {
-  cpu_lower_order_node *x = &s->nodes[s->begun[s->n_ended++]];
-  cpu_lower_unit *end = CX_ARENA_NEW(&s->g->l->arena, cpu_lower_unit);
-  if (end == NULL) return cx_out_of_memory();
-  end->kind = CPU_LOWER_UNIT_END;
-  end->begun = x->unit;
-  s->units[s->n_units++] = end;
-  x->open = false;
-  s->ahead -= cpu_lower_overlap_ahead(s, x);
-  s->held -= cpu_lower_overlap_held(s, x);
+  return x->placed && !x->running;
+}
+
+static calx_status *wait_for_oldest(cpu_lower_overlap_search *s)
+{
+  cpu_lower_overlap_node *x = s->started[s->n_done++];
+  cpu_lower_group *done = CX_ARENA_NEW(&s->c->arena, cpu_lower_group);
+  if (done == NULL) return cx_out_of_memory();
+  done->kind = CPU_LOWER_GROUP_DONE;
+  done->collective = x->group;
+  s->groups[s->n_groups++] = done;
+  x->running = false;
+  s->early_bytes -= cpu_lower_overlap_early_bytes(x);
+  s->held_bytes -= cpu_lower_overlap_held_bytes(x);
   return NULL;
 }
 
-static calx_status *begin(cpu_lower_ordering *s, uint32_t i)
+static calx_status *start(cpu_lower_overlap_search *s,
+                          cpu_lower_overlap_node *x)
 {
-  cpu_lower_order_node *x = &s->nodes[i];
-  const int64_t bytes = cpu_lower_overlap_held(s, x);
-  while (any_open(s) && s->held + bytes > s->limit) {
-    CALX_TRY(end_oldest(s));
+  const int64_t bytes = cpu_lower_overlap_held_bytes(x);
+  while (is_any_running(s) && s->held_bytes + bytes > s->limit) {
+    CALX_TRY(wait_for_oldest(s));
   }
-  s->held += bytes;
-  s->ahead += cpu_lower_overlap_ahead(s, x);
-  x->open = true;
-  x->unit->overlaps = true;
-  s->begun[s->n_begun++] = i;
-  put(s, x);
+  s->held_bytes += bytes;
+  s->early_bytes += cpu_lower_overlap_early_bytes(x);
+  x->running = true;
+  x->group->in_background = true;
+  s->started[s->n_started++] = x;
+  place(s, x);
   return NULL;
 }
 
-// Whether a collective waits only for loops that feed it; these are then in
-// s->loops.
-static bool is_ready(cpu_lower_ordering *s, uint32_t i)
+// Whether a collective waits only for loops that feed collectives; these are
+// then in s->loops.
+static bool is_ready(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
 {
-  if (s->blocked_by < s->n) {
-    const cpu_lower_order_node *x = &s->nodes[s->blocked_by];
-    if (!x->done || x->open) return false;
-  }
+  if (s->blocker != NULL && !is_available(s->blocker)) return false;
   size_t depth = 0;
   s->search++;
   s->n_loops = 0;
-  s->stack[depth++] = i;
+  s->stack[depth++] = x;
   while (depth > 0) {
-    const cpu_lower_order_node *x = &s->nodes[s->stack[--depth]];
-    for (uint32_t k = 0; k < x->n_reads; k++) {
-      cpu_lower_order_node *from = &s->nodes[x->reads[k]];
+    const cpu_lower_overlap_node *at = s->stack[--depth];
+    for (size_t k = 0; k < at->n_reads; k++) {
+      cpu_lower_overlap_node *from = at->reads[k];
       if (from->seen == s->search) continue;
       from->seen = s->search;
-      if (from->done && !from->open) continue;
-      if (from->done || !from->feeds) {
-        s->blocked_by = x->reads[k];
+      if (is_available(from)) continue;
+      if (from->placed || !from->feeds_collective) {
+        s->blocker = from;
         return false;
       }
-      s->loops[s->n_loops++] = x->reads[k];
-      s->stack[depth++] = x->reads[k];
+      s->loops[s->n_loops++] = from;
+      s->stack[depth++] = from;
     }
   }
   return true;
 }
 
-static int by_number(const void *a, const void *b)
+// Nodes are in one array, in the schedule's order.
+static int by_address(const void *a, const void *b)
 {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return (x > y) - (x < y);
+  const cpu_lower_overlap_node *const *x = a;
+  const cpu_lower_overlap_node *const *y = b;
+  return (*x > *y) - (*x < *y);
 }
 
-// Begins the next collective, if it can be now and something is to run beside
-// it.
-static calx_status *begin_next(cpu_lower_ordering *s, bool *out)
+static bool may_run_in_background(const cpu_lower_overlap_search *s,
+                                  const cpu_lower_overlap_node *x)
+{
+  return x->group->kind == CPU_LOWER_GROUP_COLLECTIVE &&
+         s->n_started < MOST_IN_BACKGROUND &&
+         (cpu_lower_overlap_is_large(x->group) || is_any_running(s));
+}
+
+// Starts the next collective, if that is possible now.
+static calx_status *start_next(cpu_lower_overlap_search *s, bool *out)
 {
   *out = false;
-  if (s->next == s->n_meetings || s->n_begun == MOST_OVERLAPS) return NULL;
-  const uint32_t i = s->meetings[s->next];
-  const cpu_lower_order_node *x = &s->nodes[i];
-  if (x->unit->kind != CPU_LOWER_UNIT_COLLECTIVE ||
-      (!cpu_lower_overlap_is_large(x->unit) && !any_open(s)) ||
-      !is_ready(s, i) || s->ahead + cpu_lower_overlap_ahead(s, x) > s->limit) {
+  if (s->next == s->n_collectives) return NULL;
+  cpu_lower_overlap_node *x = s->collectives[s->next];
+  if (!may_run_in_background(s, x) || !is_ready(s, x) ||
+      s->early_bytes + cpu_lower_overlap_early_bytes(x) > s->limit) {
     return NULL;
   }
-  qsort(s->loops, s->n_loops, sizeof *s->loops, by_number);
-  for (size_t k = 0; k < s->n_loops; k++) put(s, &s->nodes[s->loops[k]]);
-  CALX_TRY(begin(s, i));
+  qsort(s->loops, s->n_loops, sizeof *s->loops, by_address);
+  for (size_t k = 0; k < s->n_loops; k++) place(s, s->loops[k]);
   *out = true;
+  return start(s, x);
+}
+
+static bool must_wait(const cpu_lower_overlap_search *s,
+                      const cpu_lower_overlap_node *x)
+{
+  for (size_t k = 0; k < x->n_reads; k++) {
+    if (!is_available(x->reads[k])) return true;
+  }
+  if (!x->has_collective) return false;
+  // What runs in background is over before a collective that does not.
+  return s->collectives[s->next] != x ||
+         (is_any_running(s) && !may_run_in_background(s, x));
+}
+
+// The first node from *at on that has to wait for nothing; NULL: there is none.
+static cpu_lower_overlap_node *find(cpu_lower_overlap_search *s, size_t *at)
+{
+  for (; *at < s->n_nodes; ++*at) {
+    cpu_lower_overlap_node *x = &s->nodes[*at];
+    if (x->placed) continue;
+    if (!must_wait(s, x)) {
+      ++*at;
+      return x;
+    }
+    if (!s->delay) break;
+  }
   return NULL;
 }
 
-static bool must_wait(const cpu_lower_ordering *s,
-                      const cpu_lower_order_node *x)
+static calx_status *begin_order(cpu_lower_overlap_search *s)
 {
-  if (x->meets && any_open(s) &&
-      (x->unit->kind != CPU_LOWER_UNIT_COLLECTIVE ||
-       s->n_begun == MOST_OVERLAPS)) {
-    return true;
+  for (size_t i = 0; i < s->n_nodes; i++) {
+    cpu_lower_overlap_node *x = &s->nodes[i];
+    x->placed = x->running = x->group->in_background = false;
   }
-  for (uint32_t k = 0; k < x->n_reads; k++) {
-    const cpu_lower_order_node *from = &s->nodes[x->reads[k]];
-    if (!from->done || from->open) return true;
-  }
-  return x->meets && s->meetings[s->next] != (uint32_t)(x - s->nodes);
+  s->next = s->n_started = s->n_done = s->n_groups = 0;
+  s->early_bytes = s->held_bytes = 0;
+  s->blocker = NULL;
+  s->groups =
+      CX_ARENA_ARRAY(&s->c->arena, cpu_lower_group *, 2 * s->n_nodes + 1);
+  return s->groups == NULL ? cx_out_of_memory() : NULL;
 }
 
-// The first unit from *at on that waits for nothing that is open; n: there is
-// none.
-static size_t find(cpu_lower_ordering *s, size_t *at)
+static calx_status *make_order(cpu_lower_overlap_search *s)
 {
-  for (; *at < s->n; ++*at) {
-    const cpu_lower_order_node *x = &s->nodes[*at];
-    if (x->done) continue;
-    if (!must_wait(s, x)) return (*at)++;
-    if (!s->delays) break;
-  }
-  return s->n;
-}
-
-static calx_status *run(cpu_lower_ordering *s, uint32_t i)
-{
-  cpu_lower_order_node *x = &s->nodes[i];
-  if (x->unit->kind == CPU_LOWER_UNIT_COLLECTIVE &&
-      s->n_begun < MOST_OVERLAPS &&
-      (cpu_lower_overlap_is_large(x->unit) || any_open(s))) {
-    return begin(s, i);
-  }
-  put(s, x);
-  return NULL;
-}
-
-static calx_status *order(cpu_lower_ordering *s)
-{
-  for (size_t i = 0; i < s->n; i++) {
-    cpu_lower_order_node *x = &s->nodes[i];
-    x->done = x->open = x->unit->overlaps = false;
-  }
-  s->next = s->n_begun = s->n_ended = s->n_units = 0;
-  s->ahead = s->held = 0;
-  s->blocked_by = (uint32_t)s->n;
-  s->units = CX_ARENA_ARRAY(&s->g->l->arena, cpu_lower_unit *, 2 * s->n + 1);
-  if (s->units == NULL) return cx_out_of_memory();
+  CALX_TRY(begin_order(s));
   size_t at = 0;
-  for (size_t n_ended = 0;;) {
-    bool begun = false;
-    CALX_TRY(begin_next(s, &begun));
-    if (begun) continue;
-    if (n_ended != s->n_ended) at = 0;  // those before may wait no more
-    n_ended = s->n_ended;
-    const size_t i = find(s, &at);
-    if (i < s->n) {
-      CALX_TRY(run(s, (uint32_t)i));
-    } else if (any_open(s)) {
-      CALX_TRY(end_oldest(s));
+  for (size_t n_done = 0;;) {
+    bool started = false;
+    CALX_TRY(start_next(s, &started));
+    if (started) continue;
+    if (n_done != s->n_done) at = 0;  // earlier nodes may wait no more
+    n_done = s->n_done;
+    cpu_lower_overlap_node *x = find(s, &at);
+    if (x != NULL && may_run_in_background(s, x)) {
+      CALX_TRY(start(s, x));
+    } else if (x != NULL) {
+      place(s, x);
+    } else if (is_any_running(s)) {
+      CALX_TRY(wait_for_oldest(s));
     } else {
       break;
     }
   }
-  return s->n_units == s->n + s->n_begun
+  return s->n_groups == s->n_nodes + s->n_started
              ? NULL
-             : cx_error(CALX_INTERNAL, "lower: units that nothing lets begin");
+             : cx_error(CALX_INTERNAL, "lower: groups that never become ready");
 }
 
 // ---- what is worth it ----
 
-static double cost_beside(const cpu_lower_unit *u)
+// Whether little runs between groups[i], a collective, and its DONE group.
+static bool is_idle(const cpu_lower_overlap_search *s, size_t i)
 {
-  // What is inside of a loop counts as much.
-  return u->kind == CPU_LOWER_UNIT_CONTROL ? LEAST_NS : cpu_lower_cost_ns(u);
-}
-
-// Collectives that little runs beside are done at once, unless another is open,
-// behind which they would wait.
-static void drop_idle(cpu_lower_ordering *s)
-{
-  size_t n_open = 0;
-  for (size_t i = 0; i < s->n_units; i++) {
-    cpu_lower_unit *u = s->units[i];
-    if (u->kind == CPU_LOWER_UNIT_END) {
-      if (u->begun->overlaps) n_open--;
-      continue;
+  double ns = 0;
+  for (size_t k = i + 1; ns < LEAST_NS; k++) {
+    const cpu_lower_group *g = s->groups[k];
+    if (g->kind == CPU_LOWER_GROUP_DONE) {
+      if (g->collective == s->groups[i]) return true;
+    } else if (g->kind == CPU_LOWER_GROUP_CONTROL) {
+      return false;  // its regions count as much work
+    } else if (!g->in_background) {
+      ns += cpu_lower_cost_ns(g);
     }
-    if (!u->overlaps) continue;
-    double ns = 0;
-    for (size_t k = i + 1; n_open == 0 && ns < LEAST_NS; k++) {
-      const cpu_lower_unit *next = s->units[k];
-      if (next->kind == CPU_LOWER_UNIT_END && next->begun == u) {
-        u->overlaps = false;
-        break;
-      }
-      if (next->kind != CPU_LOWER_UNIT_END && !next->overlaps)
-        ns += cost_beside(next);
-    }
-    if (u->overlaps) n_open++;
-  }
-  uint32_t number = 0;
-  size_t kept = 0;
-  for (size_t i = 0; i < s->n_units; i++) {
-    cpu_lower_unit *u = s->units[i];
-    if (u->kind == CPU_LOWER_UNIT_END && !u->begun->overlaps) continue;
-    if (u->overlaps) u->number = number++;
-    s->units[kept++] = u;
-  }
-  s->n_units = kept;
-}
-
-// Whether the order stays near to the memory that the plan's own needs.
-static calx_status *is_affordable(const cpu_lower_ordering *s, int64_t own,
-                                  bool *out)
-{
-  int64_t peak = 0;
-  CALX_TRY(cpu_lower_overlap_peak(s, s->units, s->n_units, &peak));
-  *out = peak <= own + own / 4 + OPEN_BYTES;
-  return NULL;
-}
-
-static bool any_large(const cpu_lower_schedule *plan)
-{
-  for (size_t i = 0; i < plan->n_units; i++) {
-    if (cpu_lower_overlap_is_large(plan->units[i])) return true;
   }
   return false;
 }
 
-calx_status *cpu_lower_overlap(cpu_lower_planner *g, cpu_lower_schedule *plan)
+// Takes collectives that little runs beside out of the background, unless they
+// would then wait for another one that is running.
+static void drop_idle(cpu_lower_overlap_search *s)
 {
-  const cpu_run_program_info *info = &g->l->a.program->info;
+  size_t n_running = 0, n = 0;
+  uint32_t n_background = 0;
+  for (size_t i = 0; i < s->n_groups; i++) {
+    cpu_lower_group *g = s->groups[i];
+    if (g->kind == CPU_LOWER_GROUP_DONE) {
+      if (g->collective->in_background) n_running--;
+    } else if (g->in_background) {
+      g->in_background = n_running > 0 || !is_idle(s, i);
+      if (g->in_background) n_running++;
+    }
+  }
+  for (size_t i = 0; i < s->n_groups; i++) {
+    cpu_lower_group *g = s->groups[i];
+    if (g->kind == CPU_LOWER_GROUP_DONE && !g->collective->in_background) {
+      continue;
+    }
+    if (g->in_background) g->background_index = n_background++;
+    s->groups[n++] = g;
+  }
+  s->n_groups = n;
+}
+
+static bool has_large(const cpu_lower_schedule *schedule)
+{
+  for (size_t i = 0; i < schedule->n_groups; i++) {
+    if (cpu_lower_overlap_is_large(schedule->groups[i])) return true;
+  }
+  return false;
+}
+
+calx_status *cpu_lower_overlap(cpu_lower_compilation *c,
+                               cpu_lower_schedule *schedule)
+{
+  const cpu_run_program_info *info = &c->a.program->info;
   const bool alone = info->n_replicas <= 1 && info->n_partitions <= 1;
-  if (alone || g->l->blocking || !any_large(plan)) return NULL;
-  cpu_lower_ordering s = { .g = g };
-  int64_t own = 0;
-  CALX_TRY(cpu_lower_overlap_nodes(&s, plan));
-  CALX_TRY(cpu_lower_overlap_peak(&s, plan->units, plan->n_units, &own));
-  s.limit = own / 8 > OPEN_BYTES ? own / 8 : OPEN_BYTES;
+  if (alone || c->blocking || !has_large(schedule)) return NULL;
+  cpu_lower_overlap_search s = { .c = c };
+  int64_t own = 0, peak = 0;  // bytes: of the schedule, of the new order
+  CALX_TRY(cpu_lower_overlap_graph(&s, schedule));
+  CALX_TRY(
+      cpu_lower_overlap_peak(&s, schedule->groups, schedule->n_groups, &own));
+  s.limit = own / 8 > HELD_BYTES ? own / 8 : HELD_BYTES;
   for (int tries = 0; tries < 3; tries++) {
-    bool affordable = false;
     if (tries == 1) s.limit /= 4;
-    s.delays = tries < 2;
-    CALX_TRY(order(&s));
+    s.delay = tries < 2;
+    CALX_TRY(make_order(&s));
     drop_idle(&s);
-    CALX_TRY(is_affordable(&s, own, &affordable));
-    if (affordable) {
-      plan->units = s.units;
-      plan->n_units = s.n_units;
+    CALX_TRY(cpu_lower_overlap_peak(&s, s.groups, s.n_groups, &peak));
+    if (peak <= own + own / 4 + HELD_BYTES) {
+      schedule->groups = s.groups;
+      schedule->n_groups = s.n_groups;
       return NULL;
     }
   }
-  for (size_t i = 0; i < s.n; i++) s.nodes[i].unit->overlaps = false;
+  for (size_t i = 0; i < s.n_nodes; i++) {
+    s.nodes[i].group->in_background = false;
+  }
   return NULL;
 }

@@ -1,120 +1,104 @@
-// lower/uses: who in a block uses what the block's operations make, and what a
-// unit reads.
+// lower/uses: in each block, which operations use the results of which others.
 #include <string.h>
 
-#include "lower/plan.h"
+#include "lower/lower.h"
 #include "opt/edit.h"
 
-// Calls `see` for each use of an operation's results by the block's others.
-typedef void see_fn(cpu_lower_block_uses *u, uint32_t maker, cpu_lower_use use);
+// Two walks call this for each use of an operation's results by another of the
+// block: the first one counts, the second one writes.
+typedef void visit_fn(cpu_lower_block_uses *b, uint32_t producer,
+                      cpu_lower_use use);
 
-static void count_use(cpu_lower_block_uses *u, uint32_t maker,
+static void count_use(cpu_lower_block_uses *b, uint32_t producer,
                       cpu_lower_use use)
 {
   (void)use;
-  u->first[maker + 1]++;
+  b->first[producer + 1]++;
 }
 
-static void note_use(cpu_lower_block_uses *u, uint32_t maker, cpu_lower_use use)
+static void write_use(cpu_lower_block_uses *b, uint32_t producer,
+                      cpu_lower_use use)
 {
-  u->uses[u->first[maker]++] = use;
+  b->uses[b->first[producer]++] = use;
 }
 
-static void see_value(const cpu_lower_planner *g, cpu_lower_block_uses *u,
-                      const cx_hlo_block *block, const cx_hlo_value *v,
-                      cpu_lower_use use, see_fn *see)
+static void visit_value(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
+                        const cx_hlo_value *v, cpu_lower_use use,
+                        visit_fn *visit)
 {
-  if (v->op != NULL && v->op->block == block) {
-    see(u, cx_graph_value(g, v)->op, use);
+  if (v->op != NULL && v->op->block == b->ops[use.user]->block) {
+    visit(b, cpu_lower_info(c, v)->position, use);
   }
 }
 
-static void see_regions(const cpu_lower_planner *g, cpu_lower_block_uses *u,
-                        uint32_t user, see_fn *see)
+static void visit_uses(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
+                       visit_fn *visit)
 {
-  const cx_hlo_op *op = u->ops[user];
-  const cx_hlo_op *at = cpu_opt_inner(op);
-  for (; at != op; at = cpu_opt_next(at)) {
-    for (uint32_t i = 0; i < at->n_operands; i++) {
-      see_value(g, u, op->block, at->operands[i], (cpu_lower_use){ user, -1 },
-                see);
-    }
-  }
-}
-
-static void see_all(const cpu_lower_planner *g, cpu_lower_block_uses *u,
-                    const cx_hlo_block *block, see_fn *see)
-{
-  for (uint32_t i = 0; i < u->n_ops; i++) {
-    const cx_hlo_op *op = u->ops[i];
-    bool last = op == cx_hlo_terminator(block);
+  for (uint32_t i = 0; i < b->n_ops; i++) {
+    const cx_hlo_op *op = b->ops[i];
+    const bool last = op == cx_hlo_terminator(op->block);
     for (uint32_t k = 0; k < op->n_operands; k++) {
-      see_value(g, u, block, op->operands[k],
-                (cpu_lower_use){ i, last ? -1 : (int32_t)k }, see);
+      visit_value(c, b, op->operands[k],
+                  (cpu_lower_use){ i, last ? -1 : (int32_t)k }, visit);
     }
-    see_regions(g, u, i, see);
+    const cx_hlo_op *at = cpu_opt_inner(op);
+    for (; at != op; at = cpu_opt_next(at)) {
+      for (uint32_t k = 0; k < at->n_operands; k++) {
+        visit_value(c, b, at->operands[k], (cpu_lower_use){ i, -1 }, visit);
+      }
+    }
   }
 }
 
-calx_status *cpu_lower_uses(cpu_lower_planner *g, cx_hlo_block *block,
-                            cpu_lower_block_uses *out)
+static calx_status *list_ops(cpu_lower_compilation *c,
+                             const cx_hlo_block *block, cpu_lower_block_uses *b)
 {
-  size_t n = 0;
-  for (cx_hlo_op *op = block->first; op != NULL; op = op->next) n++;
-  cx_arena *arena = &g->l->arena;
-  *out = (cpu_lower_block_uses){ .n_ops = n };
-  out->ops = CX_ARENA_ARRAY(arena, cx_hlo_op *, n + 1);
-  out->first = CX_ARENA_ARRAY(arena, uint32_t, n + 2);
-  if (out->ops == NULL || out->first == NULL) return cx_out_of_memory();
+  for (cx_hlo_op *op = block->first; op != NULL; op = op->next) b->n_ops++;
+  b->ops = CX_ARENA_ARRAY(&c->arena, cx_hlo_op *, b->n_ops + 1);
+  b->regions = CX_ARENA_ARRAY(&c->arena, cpu_lower_schedule *, b->n_ops + 1);
+  b->first = CX_ARENA_ARRAY(&c->arena, uint32_t, b->n_ops + 2);
+  if (b->ops == NULL || b->regions == NULL || b->first == NULL) {
+    return cx_out_of_memory();
+  }
   uint32_t i = 0;
   for (cx_hlo_op *op = block->first; op != NULL; op = op->next, i++) {
-    out->ops[i] = op;
+    b->ops[i] = op;
     for (uint32_t r = 0; r < op->n_results; r++) {
-      cx_graph_value(g, &op->results[r])->op = i;
-    }
-  }
-  see_all(g, out, block, count_use);
-  for (size_t k = 0; k < n; k++) out->first[k + 1] += out->first[k];
-  out->uses = CX_ARENA_ARRAY(arena, cpu_lower_use, out->first[n] + 1);
-  if (out->uses == NULL) return cx_out_of_memory();
-  see_all(g, out, block, note_use);
-  // note_use moved each start to the next one's.
-  memmove(out->first + 1, out->first, n * sizeof *out->first);
-  out->first[0] = 0;
-  return NULL;
-}
-
-// ---- what a unit reads ----
-
-// Regions nest as deeply as the parser allows.
-static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
-{
-  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
-  while (block->region->op != NULL) {
-    if (block->region->op == op) return true;
-    block = block->region->op->block;
-  }
-  return false;
-}
-
-calx_status *cpu_lower_each_read(cpu_lower_planner *g, const cpu_lower_unit *u,
-                                 cpu_lower_read_fn *fn, void *user)
-{
-  if (u->kind == CPU_LOWER_UNIT_END) return NULL;
-  for (size_t i = 0; i < u->n_inputs; i++) {
-    CALX_TRY(fn(g, user, cx_value_root(g, u->inputs[i])));
-  }
-  if (u->kind == CPU_LOWER_UNIT_CODE) return NULL;
-  const cx_hlo_op *op = u->ops[0];
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    CALX_TRY(fn(g, user, cx_value_root(g, op->operands[i])));
-  }
-  const cx_hlo_op *at = cpu_opt_inner(op);
-  for (; at != op; at = cpu_opt_next(at)) {
-    for (uint32_t i = 0; i < at->n_operands; i++) {
-      cx_hlo_value *root = cx_value_root(g, at->operands[i]);
-      if (!is_inside(op, root)) CALX_TRY(fn(g, user, root));
+      cpu_lower_info(c, &op->results[r])->position = i;
     }
   }
   return NULL;
+}
+
+static calx_status *enter_regions(cpu_lower_compilation *c,
+                                  cpu_lower_block_uses *b)
+{
+  for (size_t i = 0; i < b->n_ops; i++) {
+    const cx_hlo_op *op = b->ops[i];
+    if (!cpu_opt_is_control(op)) continue;
+    b->regions[i] =
+        CX_ARENA_ARRAY(&c->arena, cpu_lower_schedule, op->n_regions);
+    if (b->regions[i] == NULL) return cx_out_of_memory();
+    for (uint32_t r = 0; r < op->n_regions; r++) {
+      b->regions[i][r].block = op->regions[r].first;
+      CALX_TRY(cpu_lower_uses(c, &b->regions[i][r]));
+    }
+  }
+  return NULL;
+}
+
+calx_status *cpu_lower_uses(cpu_lower_compilation *c,
+                            cpu_lower_schedule *schedule)
+{
+  cpu_lower_block_uses *b = &schedule->uses;
+  CALX_TRY(list_ops(c, schedule->block, b));
+  visit_uses(c, b, count_use);
+  for (size_t i = 0; i < b->n_ops; i++) b->first[i + 1] += b->first[i];
+  b->uses = CX_ARENA_ARRAY(&c->arena, cpu_lower_use, b->first[b->n_ops] + 1);
+  if (b->uses == NULL) return cx_out_of_memory();
+  visit_uses(c, b, write_use);
+  // write_use moved each beginning to the next operation's.
+  memmove(b->first + 1, b->first, b->n_ops * sizeof *b->first);
+  b->first[0] = 0;
+  return enter_regions(c, b);
 }

@@ -1,23 +1,24 @@
-// lower/values: what the other files ask of values and operations, and the
-// lists that they keep.
+// lower/values: questions about values, operations and groups that several
+// stages ask, and the lists that they keep.
 #include <string.h>
 
-#include "lower/plan.h"
+#include "lower/lower.h"
+#include "opt/edit.h"
 
-bool cpu_lower_push(cpu_lower_compilation *l, void *items, size_t *n,
-                    size_t *room, void *item)
+calx_status *cpu_lower_push(cpu_lower_compilation *c, void *items, size_t *n,
+                            size_t *room, void *item)
 {
   void ***list = items;
   if (*n == *room) {
     size_t grown = *room == 0 ? 8 : *room * 2;
-    void **moved = CX_ARENA_ARRAY(&l->arena, void *, grown);
-    if (moved == NULL) return false;
+    void **moved = CX_ARENA_ARRAY(&c->arena, void *, grown);
+    if (moved == NULL) return cx_out_of_memory();
     if (*n > 0) memcpy(moved, *list, *n * sizeof *moved);
     *list = moved;
     *room = grown;
   }
   (*list)[(*n)++] = item;
-  return true;
+  return NULL;
 }
 
 bool cpu_lower_is_constant(const cx_hlo_value *v)
@@ -44,4 +45,55 @@ bool cpu_lower_is_in_place(const cx_hlo_op *op)
 {
   return op->kind == CX_HLO_OP_ALL_REDUCE ||
          op->kind == CX_HLO_OP_CROSS_REPLICA_SUM;
+}
+
+// ---- groups ----
+
+calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
+                                  const cpu_lower_schedule *schedule,
+                                  cpu_lower_group_fn *fn, void *user)
+{
+  for (size_t i = 0; i < schedule->n_groups; i++) {
+    cpu_lower_group *g = schedule->groups[i];
+    CALX_TRY(fn(c, user, g));
+    if (g->kind != CPU_LOWER_GROUP_CONTROL) continue;
+    for (uint32_t r = 0; r < g->ops[0]->n_regions; r++) {
+      CALX_TRY(cpu_lower_each_group(c, &g->regions[r], fn, user));
+    }
+  }
+  return NULL;
+}
+
+// Whether v is made in a region of op, however deeply nested.
+static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
+  while (block->region->op != NULL) {
+    if (block->region->op == op) return true;
+    block = block->region->op->block;
+  }
+  return false;
+}
+
+calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
+                                 const cpu_lower_group *g,
+                                 cpu_lower_read_fn *fn, void *user)
+{
+  if (g->kind == CPU_LOWER_GROUP_DONE) return NULL;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    CALX_TRY(fn(c, user, cpu_lower_storage(c, g->inputs[i])));
+  }
+  if (g->kind == CPU_LOWER_GROUP_LOOP) return NULL;
+  const cx_hlo_op *op = g->ops[0];
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    CALX_TRY(fn(c, user, cpu_lower_storage(c, op->operands[i])));
+  }
+  const cx_hlo_op *at = cpu_opt_inner(op);
+  for (; at != op; at = cpu_opt_next(at)) {
+    for (uint32_t i = 0; i < at->n_operands; i++) {
+      cx_hlo_value *storage = cpu_lower_storage(c, at->operands[i]);
+      if (!is_inside(op, storage)) CALX_TRY(fn(c, user, storage));
+    }
+  }
+  return NULL;
 }

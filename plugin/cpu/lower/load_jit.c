@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "kernel/library.h"
 #include "lower/compile.h"
-#include "lower/plan.h"
+#include "lower/lower.h"
 
 #define JIT_FILE "libcalx_jit.so"
 
@@ -51,7 +51,7 @@ static calx_status *open_jit(const cpu_jit_api **out)
   return status;
 }
 
-calx_status *cpu_lower_jit(const cpu_jit_api **out)
+calx_status *cpu_lower_load_jit(const cpu_jit_api **out)
 {
   calx_status *status = NULL;
   cx_lock(&jit_lock);

@@ -1,0 +1,225 @@
+// lower/compile_loops: gives the loops to the jit. What it refuses becomes the
+// interpreter's.
+//
+// The loops are compiled in parts, each on a thread of its own and to an object
+// of its own. Loops that may be equal go to the same part, where the jit makes
+// equal ones one function.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "lower/lower.h"
+
+#define LOOPS_PER_PART 6  // fewer are not worth another thread
+
+typedef struct part {
+  cpu_lower_group **groups;
+  cpu_jit_kernel *kernels;
+  size_t n;
+  size_t weight;  // an estimate of the work: operations
+  cx_text object;
+  calx_status *failed;  // in the jit's memory
+} part;
+
+typedef struct job {
+  cpu_lower_compilation *c;
+  const cpu_jit_api *jit;
+  cpu_jit_options options;
+  cpu_lower_group **loops;
+  size_t n_loops, loops_room;
+  part parts[CPU_RUN_OBJECTS];
+  size_t n_parts;
+} job;
+
+static calx_status *read_lanes(int *out)
+{
+  const char *text = getenv("CALX_CPU_LANES");
+  *out = 0;
+  if (text == NULL || text[0] == '\0') return NULL;
+  *out = strcmp(text, "16") == 0  ? 16
+         : strcmp(text, "8") == 0 ? 8
+         : strcmp(text, "4") == 0 ? 4
+                                  : 0;
+  if (*out == 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "CALX_CPU_LANES: wants 16, 8 or 4, found '%s'", text);
+  }
+  if (*out == 8 && !__builtin_cpu_supports("avx2")) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "CALX_CPU_LANES: this processor has no 8 lanes (AVX2)");
+  }
+  return NULL;
+}
+
+static calx_status *add_loop(cpu_lower_compilation *c, void *user,
+                             cpu_lower_group *g)
+{
+  job *j = user;
+  if (g->kind != CPU_LOWER_GROUP_LOOP) return NULL;
+  return cpu_lower_push(c, &j->loops, &j->n_loops, &j->loops_room, g);
+}
+
+// ---- parts ----
+
+// Equal for loops that may be equal.
+static uint64_t hash_of(const cpu_lower_group *g)
+{
+  uint64_t hash = 0;
+  for (size_t i = 0; i < g->n_ops; i++) {
+    const cx_hlo_type *t = &g->ops[i]->results[0].type.tensor;
+    hash = hash * 31 + (uint64_t)g->ops[i]->kind;
+    for (size_t d = 0; d < t->rank; d++) {
+      hash = hash * 31 + (uint64_t)t->dims[d];
+    }
+  }
+  return hash;
+}
+
+// The part of an earlier loop with the same hash, or the lightest one.
+static part *part_of(job *j, const uint64_t *hashes, part *const *parts,
+                     size_t i)
+{
+  for (size_t k = 0; k < i; k++) {
+    if (hashes[k] == hashes[i]) return parts[k];
+  }
+  part *least = &j->parts[0];
+  for (size_t k = 1; k < j->n_parts; k++) {
+    if (j->parts[k].weight < least->weight) least = &j->parts[k];
+  }
+  return least;
+}
+
+static void add_to_part(part *p, cpu_lower_group *g)
+{
+  p->kernels[p->n] = (cpu_jit_kernel){
+    .ops = (const cx_hlo_op *const *)(void *)g->ops,
+    .n_ops = g->n_ops,
+    .inputs = (const cx_hlo_value *const *)(void *)g->inputs,
+    .n_inputs = g->n_inputs,
+    .outputs = (const cx_hlo_value *const *)(void *)g->outputs,
+    .n_outputs = g->n_outputs,
+  };
+  p->groups[p->n++] = g;
+  p->weight += g->n_ops + 2;
+}
+
+static calx_status *divide(job *j)
+{
+  cx_arena *arena = &j->c->arena;
+  const size_t threads = (size_t)cpu_threads_size(j->c->pool);
+  size_t n = j->n_loops / LOOPS_PER_PART;
+  if (n > threads) n = threads;
+  if (n > CPU_RUN_OBJECTS) n = CPU_RUN_OBJECTS;
+  j->n_parts = n == 0 ? 1 : n;
+  for (size_t i = 0; i < j->n_parts; i++) {
+    part *p = &j->parts[i];
+    *p = (part){ 0 };
+    p->groups = CX_ARENA_ARRAY(arena, cpu_lower_group *, j->n_loops + 1);
+    p->kernels = CX_ARENA_ARRAY(arena, cpu_jit_kernel, j->n_loops + 1);
+    if (p->groups == NULL || p->kernels == NULL) return cx_out_of_memory();
+  }
+  uint64_t *hashes = CX_ARENA_ARRAY(arena, uint64_t, j->n_loops + 1);
+  part **parts = CX_ARENA_ARRAY(arena, part *, j->n_loops + 1);
+  if (hashes == NULL || parts == NULL) return cx_out_of_memory();
+  for (size_t i = 0; i < j->n_loops; i++) {
+    hashes[i] = hash_of(j->loops[i]);
+    parts[i] = part_of(j, hashes, parts, i);
+    add_to_part(parts[i], j->loops[i]);
+  }
+  return NULL;
+}
+
+static void compile_part(void *user, int rank)
+{
+  job *j = user;
+  part *p = &j->parts[rank];
+  if (p->n == 0) return;
+  p->failed = j->jit->compile(&j->options, p->kernels, p->n, &p->object);
+}
+
+// ---- results ----
+
+static calx_status *take_part(const job *j, const part *p)
+{
+  cpu_run_program *program = j->c->a.program;
+  if (p->n == 0) return NULL;
+  cpu_run_object_part *object = &program->objects[program->n_objects];
+  object->bytes = cx_alloc(p->object.size + 1);
+  if (object->bytes == NULL) return cx_out_of_memory();
+  object->size = p->object.size;
+  if (object->size > 0) memcpy(object->bytes, p->object.data, object->size);
+  for (size_t i = 0; i < p->n; i++) {
+    const cpu_jit_kernel *k = &p->kernels[i];
+    p->groups[i]->scratch = (int64_t)k->scratch;
+    cpu_run_code code = { .n_phases = (int64_t)k->n_phases,
+                          .object = (int64_t)program->n_objects,
+                          .symbol = (int64_t)i };
+    memcpy(code.phases, k->phases, sizeof code.phases);
+    p->groups[i]->index = cpu_lower_assemble_code(&j->c->a, &code);
+  }
+  program->n_objects++;
+  return NULL;
+}
+
+// The status is in the jit's memory: copied, and given back.
+static calx_status *take_failure(const job *j, part *p)
+{
+  if (p->failed == NULL) return NULL;
+  calx_status *copy = cx_error(calx_status_code(p->failed), "%s",
+                               calx_status_message(p->failed));
+  j->jit->free_status(p->failed);
+  p->failed = NULL;
+  return copy;
+}
+
+static calx_status *compile(job *j)
+{
+  CALX_TRY(divide(j));
+  cpu_threads_team(j->c->pool, (int)j->n_parts, compile_part, j);
+  calx_status *status = NULL;
+  for (size_t i = 0; i < j->n_parts; i++) {
+    calx_status *failed = take_failure(j, &j->parts[i]);
+    if (status == NULL) {
+      status = failed;
+    } else {
+      calx_status_free(failed);
+    }
+  }
+  for (size_t i = 0; i < j->n_parts; i++) {
+    if (status == NULL) status = take_part(j, &j->parts[i]);
+    j->jit->free_object(&j->parts[i].object);
+  }
+  return status;
+}
+
+static void drop_refused(job *j)
+{
+  j->n_loops = 0;
+  for (size_t i = 0; i < j->n_parts; i++) {
+    const part *p = &j->parts[i];
+    for (size_t k = 0; k < p->n; k++) {
+      if (p->kernels[k].refused) {
+        p->groups[k]->kind = CPU_LOWER_GROUP_INTERPRETED;
+      } else {
+        j->loops[j->n_loops++] = p->groups[k];
+      }
+    }
+  }
+}
+
+calx_status *cpu_lower_compile_loops(cpu_lower_compilation *c,
+                                     const cpu_lower_schedule *schedule)
+{
+  job j = { .c = c };
+  CALX_TRY(cpu_lower_each_group(c, schedule, add_loop, &j));
+  if (j.n_loops == 0) return NULL;
+  CALX_TRY(read_lanes(&j.options.lanes));
+  CALX_TRY(cpu_lower_load_jit(&j.jit));
+  calx_status *status = compile(&j);
+  if (status == NULL || calx_status_code(status) != CALX_UNIMPLEMENTED) {
+    return status;
+  }
+  calx_status_free(status);
+  drop_refused(&j);
+  return j.n_loops == 0 ? NULL : compile(&j);
+}

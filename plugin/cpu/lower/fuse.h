@@ -1,0 +1,94 @@
+// lower/fuse: what the files of the fusion stage share: the state of fusing one
+// block.
+//
+// fuse.c decides for each operation, from the last to the first, and uses
+// fuse_reduce.c (reductions), fuse_paths.c (would the groups wait for each
+// other?) and fuse_group.c (which operation is in which group).
+#ifndef CPU_LOWER_FUSE_H
+#define CPU_LOWER_FUSE_H
+
+#include "lower/lower.h"
+
+// Limits of one loop.
+#define CPU_LOWER_FUSE_OPS 160
+// The jit takes 64 outputs, and 32 results of reductions.
+#define CPU_LOWER_FUSE_OUTPUTS 48
+#define CPU_LOWER_FUSE_REDUCTIONS 32
+
+// One of the groups that an operation is in.
+typedef struct cpu_lower_member {
+  cpu_lower_group *group;
+  struct cpu_lower_member *next;
+} cpu_lower_member;
+
+typedef struct cpu_lower_span {
+  uint32_t first, lowest;
+} cpu_lower_span;
+
+typedef struct cpu_lower_fusion {
+  cpu_lower_compilation *c;
+  cpu_lower_schedule *schedule;
+  const cpu_lower_block_uses *uses;
+  // By the operation's position in the block:
+  cpu_lower_member **members;  // the groups that compute it
+  bool *in_memory;             // some group writes its results
+  bool *after_reduction;       // in its loop it works on reductions' results
+  // Of fuse_paths.c:
+  uint32_t *stack;
+  unsigned *seen;  // by operation: the last search that met it
+  unsigned search;
+  cpu_lower_span *spans;
+  size_t n_spans;
+} cpu_lower_fusion;
+
+// ---- fuse_group.c ----
+
+static inline const cx_hlo_type *cpu_lower_result_type(const cx_hlo_op *op)
+{
+  return &op->results[0].type.tensor;
+}
+
+bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
+                          const cpu_lower_group *g);
+// Whether g uses operation i, and only in operations on its reductions'
+// results.
+bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
+                                            uint32_t i,
+                                            const cpu_lower_group *g,
+                                            bool *out_used);
+
+// The groups that use the results of an operation.
+typedef struct cpu_lower_users {
+  cpu_lower_group *groups[16];  // LOOP groups
+  size_t n;
+  bool elsewhere;  // some use is in no loop, so the value must be in memory
+  bool too_many;   // not all are listed
+} cpu_lower_users;
+cpu_lower_users cpu_lower_fuse_users(const cpu_lower_fusion *f, uint32_t i);
+
+// A new group of operation i, which writes its results.
+calx_status *cpu_lower_fuse_new_group(cpu_lower_fusion *f,
+                                      cpu_lower_group_kind kind, uint32_t i,
+                                      cpu_lower_group **out) CALX_MUST_USE;
+// Adds operation i to a loop.
+calx_status *cpu_lower_fuse_join(cpu_lower_fusion *f, uint32_t i,
+                                 cpu_lower_group *g) CALX_MUST_USE;
+// From now on g writes the results of i to memory.
+void cpu_lower_fuse_write(cpu_lower_fusion *f, uint32_t i, cpu_lower_group *g);
+
+// ---- fuse_paths.c ----
+
+// Whether something outside of g uses the results of i, directly or through
+// others, and g uses what comes of it. Then i cannot be in g.
+bool cpu_lower_fuse_has_path(cpu_lower_fusion *f, uint32_t i,
+                             const cpu_lower_group *g);
+// Operation i has its groups now.
+void cpu_lower_fuse_note_placed(cpu_lower_fusion *f, uint32_t i);
+
+// ---- fuse_reduce.c ----
+
+// Puts a reduction into a group.
+calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f,
+                                      uint32_t i) CALX_MUST_USE;
+
+#endif

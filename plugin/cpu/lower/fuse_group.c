@@ -1,0 +1,110 @@
+// lower/fuse_group: which operations are in which groups while a block is
+// fused. An operation that costs little may be in several.
+#include "lower/fuse.h"
+
+bool cpu_lower_fuse_is_in(const cpu_lower_fusion *f, uint32_t i,
+                          const cpu_lower_group *g)
+{
+  for (const cpu_lower_member *m = f->members[i]; m != NULL; m = m->next) {
+    if (m->group == g) return true;
+  }
+  return false;
+}
+
+bool cpu_lower_fuse_is_used_after_reduction(const cpu_lower_fusion *f,
+                                            uint32_t i,
+                                            const cpu_lower_group *g,
+                                            bool *out_used)
+{
+  *out_used = false;
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const uint32_t user = f->uses->uses[k].user;
+    if (!cpu_lower_fuse_is_in(f, user, g)) continue;
+    *out_used = true;
+    if (!f->after_reduction[user]) return false;
+  }
+  return *out_used;
+}
+
+static void add_user(cpu_lower_users *users, cpu_lower_group *g)
+{
+  for (size_t i = 0; i < users->n; i++) {
+    if (users->groups[i] == g) return;
+  }
+  if (users->n == sizeof users->groups / sizeof users->groups[0]) {
+    users->too_many = true;
+  } else {
+    users->groups[users->n++] = g;
+  }
+}
+
+cpu_lower_users cpu_lower_fuse_users(const cpu_lower_fusion *f, uint32_t i)
+{
+  cpu_lower_users users = { 0 };
+  for (uint32_t k = f->uses->first[i]; k < f->uses->first[i + 1]; k++) {
+    const cpu_lower_use *use = &f->uses->uses[k];
+    const cpu_lower_member *m = f->members[use->user];
+    if (use->operand < 0 || m == NULL) users.elsewhere = true;
+    for (; m != NULL; m = m->next) {
+      if (m->group->kind == CPU_LOWER_GROUP_LOOP && use->operand >= 0) {
+        add_user(&users, m->group);
+      } else {
+        users.elsewhere = true;
+      }
+    }
+  }
+  return users;
+}
+
+static calx_status *add_member(cpu_lower_fusion *f, uint32_t i,
+                               cpu_lower_group *g)
+{
+  cpu_lower_member *m = CX_ARENA_NEW(&f->c->arena, cpu_lower_member);
+  if (m == NULL) return cx_out_of_memory();
+  m->group = g;
+  m->next = f->members[i];
+  f->members[i] = m;
+  return cpu_lower_push(f->c, &g->ops, &g->n_ops, &g->ops_room,
+                        f->uses->ops[i]);
+}
+
+calx_status *cpu_lower_fuse_new_group(cpu_lower_fusion *f,
+                                      cpu_lower_group_kind kind, uint32_t i,
+                                      cpu_lower_group **out)
+{
+  cpu_lower_schedule *s = f->schedule;
+  cpu_lower_group *g = CX_ARENA_NEW(&f->c->arena, cpu_lower_group);
+  if (g == NULL) return cx_out_of_memory();
+  g->kind = kind;
+  g->schedule = s;
+  g->position = i;
+  CALX_TRY(cpu_lower_push(f->c, &s->groups, &s->n_groups, &s->groups_room, g));
+  cpu_lower_fuse_write(f, i, g);
+  *out = g;
+  return add_member(f, i, g);
+}
+
+calx_status *cpu_lower_fuse_join(cpu_lower_fusion *f, uint32_t i,
+                                 cpu_lower_group *g)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  bool used = false;
+  if (cpu_jit_class_of(op) == CPU_JIT_ELEMENT) {
+    if (cpu_lower_fuse_is_used_after_reduction(f, i, g, &used)) {
+      f->after_reduction[i] = true;
+    } else if (cx_hlo_type_elements(cpu_lower_result_type(op)) < g->elements) {
+      g->n_repeated++;
+    }
+  }
+  return add_member(f, i, g);
+}
+
+void cpu_lower_fuse_write(cpu_lower_fusion *f, uint32_t i, cpu_lower_group *g)
+{
+  const cx_hlo_op *op = f->uses->ops[i];
+  f->in_memory[i] = true;
+  g->n_written += op->n_results;
+  for (uint32_t r = 0; r < op->n_results; r++) {
+    cpu_lower_info(f->c, &op->results[r])->producer = g;
+  }
+}
