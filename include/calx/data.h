@@ -4,6 +4,8 @@
  * A dataset answers "how many" and "give me sample i", where a sample is a
  * fixed list of host arrays. A loader draws indices, lets worker threads fill
  * batches, uploads them ahead of use, and hands them out as tensors.
+ *
+ * One that is NULL is a failed one: its error says so, and it is empty.
  */
 #ifndef CALX_DATA_H
 #define CALX_DATA_H
@@ -367,7 +369,7 @@ CALX_API int64_t calx_parallel_loader_size(const calx_parallel_loader *loader);
  * epochs: one that begins the next epoch waits until all have ended theirs, and
  * one that is far ahead waits for the others: not for a rank that has ended,
  * where ABORTED names it. The place to go on from is set in
- * the loader that the parallel one is made of. Never NULL:
+ * the loader that the parallel one is made of. NULL only for NULL:
  * calx_loader_error() tells what is wrong.
  * @errors INVALID_ARGUMENT none of its devices; the parallel loader's own
  * @threads thread-safe

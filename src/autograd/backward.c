@@ -245,6 +245,10 @@ static calx_status *backward(calx_tensor *loss,
 static calx_status *mark_inputs(cx_autograd_pass *p, calx_tensor *const *inputs,
                                 size_t count)
 {
+  if (inputs == NULL && count != 0) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "grad_of: the list of %zu inputs is NULL", count);
+  }
   for (size_t i = 0; i < count; i++) {
     if (inputs[i] == NULL || !cx_lazy_tensor_requires_grad(inputs[i])) {
       return cx_error(CALX_INVALID_ARGUMENT,
@@ -345,6 +349,12 @@ void calx_grad_of_with(calx_tensor *output, calx_tensor *const *inputs,
                        size_t count, calx_tensor **out_grads,
                        const calx_backward_options *options)
 {
+  if (out_grads == NULL && count != 0) {
+    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT,
+                               "grad_of: there is no room for the gradients: "
+                               "out_grads is NULL"));
+    return;
+  }
   for (size_t i = 0; i < count; i++) out_grads[i] = NULL;
   cx_lazy_scope_pin(grad_of(output, inputs, count,
                             options != NULL ? options : &no_options,

@@ -31,6 +31,20 @@ static calx_status no_memory = {
   .message = (char[]){ "out of host memory: an allocation failed" },
 };
 
+#define ABSENT(text)                                                      \
+  {                                                                       \
+    .code = CALX_INVALID_ARGUMENT, .is_static = true, .message = (char[]) \
+    {                                                                     \
+      text                                                                \
+    }                                                                     \
+  }
+static calx_status absent[] = {
+  [CX_ABSENT_DATASET] = ABSENT("the dataset is NULL"),
+  [CX_ABSENT_SAMPLER] = ABSENT("the sampler is NULL"),
+  [CX_ABSENT_LOADER] = ABSENT("the loader is NULL"),
+  [CX_ABSENT_PARALLEL_LOADER] = ABSENT("the parallel loader is NULL"),
+};
+
 void calx_at_(const calx_site *site)
 {
   current_site = *site;
@@ -146,6 +160,11 @@ calx_status *cx_annotate(calx_status *status, const char *format, ...)
 calx_status *cx_out_of_memory(void)
 {
   return &no_memory;
+}
+
+calx_status *cx_absent(cx_absent_kind kind)
+{
+  return &absent[kind];
 }
 
 calx_status *cx_status_copy(const calx_status *status)

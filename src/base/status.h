@@ -34,6 +34,14 @@ CX_COLD calx_status *cx_annotate(calx_status *status, const char *format, ...)
 
 // Never freed, needs no memory.
 CX_COLD calx_status *cx_out_of_memory(void) CALX_MUST_USE;
+// What an object's owner is told of an object that is NULL. As above.
+typedef enum cx_absent_kind {
+  CX_ABSENT_DATASET,
+  CX_ABSENT_SAMPLER,
+  CX_ABSENT_LOADER,
+  CX_ABSENT_PARALLEL_LOADER
+} cx_absent_kind;
+CX_COLD calx_status *cx_absent(cx_absent_kind kind) CALX_MUST_USE;
 
 // A copy of the same text, code and site; the static status copies to itself.
 CX_COLD calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;

@@ -116,12 +116,13 @@ void calx_dataset_free(calx_dataset *dataset)
 
 const calx_status *calx_dataset_error(const calx_dataset *dataset)
 {
+  if (dataset == NULL) return cx_absent(CX_ABSENT_DATASET);
   return dataset == &no_memory ? cx_out_of_memory() : dataset->error;
 }
 
 int64_t calx_dataset_size(const calx_dataset *dataset)
 {
-  return dataset->size;
+  return dataset != NULL ? dataset->size : 0;
 }
 
 size_t calx_dataset_field_count(const calx_dataset *dataset)
@@ -143,6 +144,10 @@ calx_status *calx_dataset_get(const calx_dataset *dataset, int64_t index,
     return cx_error(CALX_OUT_OF_RANGE,
                     "dataset: sample %lld was asked for, there are %lld",
                     (long long)index, (long long)dataset->size);
+  }
+  if (fields == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "dataset: there is no room for the fields: they are NULL");
   }
   return dataset->get(dataset->user, index, fields);
 }

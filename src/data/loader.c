@@ -70,12 +70,13 @@ void calx_loader_free(calx_loader *loader)
 
 const calx_status *calx_loader_error(const calx_loader *loader)
 {
+  if (loader == NULL) return cx_absent(CX_ABSENT_LOADER);
   return loader == &no_memory ? cx_out_of_memory() : loader->error;
 }
 
 int64_t calx_loader_size(const calx_loader *loader)
 {
-  return loader->batches;
+  return loader != NULL ? loader->batches : 0;
 }
 
 calx_loader_position calx_loader_state(const calx_loader *loader)
@@ -92,7 +93,7 @@ calx_loader_position calx_loader_state(const calx_loader *loader)
 
 void calx_loader_end_epoch(calx_loader *loader)
 {
-  if (!loader->running) return;
+  if (loader == NULL || !loader->running) return;
   loader->kind->end(loader);
   end_deferral(loader);
   loader->running = false;
@@ -205,6 +206,11 @@ static calx_status *make_batch(calx_loader *loader, calx_batch *out_batch)
 
 bool calx_loader_next(calx_loader *loader, calx_batch *out_batch)
 {
+  if (loader == NULL || out_batch == NULL) {
+    cx_lazy_scope_pin(cx_error(CALX_INVALID_ARGUMENT, "loader_next: %s is NULL",
+                               loader == NULL ? "the loader" : "the batch"));
+    return false;
+  }
   *out_batch = (calx_batch){ 0 };
   sync_when_due(loader);
   const calx_status *error = calx_loader_error(loader);

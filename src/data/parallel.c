@@ -228,7 +228,7 @@ calx_parallel_loader *calx_parallel_loader_new_with(
 
 void calx_parallel_loader_close(calx_parallel_loader *p)
 {
-  if (p == &no_memory) return;
+  if (p == NULL || p == &no_memory) return;
   cx_lock(&p->lock);
   p->closed = true;
   cx_data_prefetch *prefetch = p->reader != NULL ? p->reader->prefetch : NULL;
@@ -257,6 +257,7 @@ void calx_parallel_loader_free(calx_parallel_loader *p)
 
 const calx_status *calx_parallel_loader_error(const calx_parallel_loader *p)
 {
+  if (p == NULL) return cx_absent(CX_ABSENT_PARALLEL_LOADER);
   return p == &no_memory ? cx_out_of_memory() : p->error;
 }
 
@@ -268,6 +269,7 @@ int64_t calx_parallel_loader_size(const calx_parallel_loader *p)
 calx_loader *calx_per_device_loader(calx_parallel_loader *p,
                                     calx_device *device)
 {
+  if (p == NULL) return NULL;
   if (p == &no_memory) return cx_data_loader_none();
   if (p->error != NULL) return p->stranger;
   if (device == NULL) device = calx_device_current();

@@ -176,27 +176,33 @@ void calx_sampler_free(calx_sampler *sampler)
 
 const calx_status *calx_sampler_error(const calx_sampler *sampler)
 {
+  if (sampler == NULL) return cx_absent(CX_ABSENT_SAMPLER);
   return sampler == &no_memory ? cx_out_of_memory() : sampler->error;
 }
 
 int64_t calx_sampler_size(const calx_sampler *sampler)
 {
-  return sampler->count;
+  return sampler != NULL ? sampler->count : 0;
 }
 
 int64_t calx_sampler_epoch(const calx_sampler *sampler)
 {
-  return atomic_load(&sampler->epoch);
+  return sampler != NULL ? atomic_load(&sampler->epoch) : 0;
 }
 
 void calx_sampler_set_epoch(calx_sampler *sampler, int64_t epoch)
 {
-  if (sampler != &no_memory) atomic_store(&sampler->epoch, epoch);
+  if (sampler == NULL || sampler == &no_memory) return;
+  atomic_store(&sampler->epoch, epoch);
 }
 
 calx_status *calx_sampler_order(const calx_sampler *sampler, int64_t *out_order)
 {
   const calx_status *error = calx_sampler_error(sampler);
   if (error != NULL) return cx_status_copy(error);
+  if (out_order == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "sampler: there is no room for the order: it is NULL");
+  }
   return cx_data_sampler_order(sampler, calx_sampler_epoch(sampler), out_order);
 }

@@ -112,6 +112,14 @@ static void test_bad_inputs_of_grad_of(void **state)
   inputs[0] = NULL;
   calx_grad_of(calx_sum(leaf()), inputs, 1, grads);
   CHECK_SCOPE(s, CALX_INVALID_ARGUMENT, "grad_of", "input 0", "NULL");
+  s = calx_scope_begin();
+  calx_grad_of(calx_sum(leaf()), NULL, 1, grads);
+  CHECK_SCOPE(s, CALX_INVALID_ARGUMENT, "grad_of",
+              "the list of 1 inputs is NULL");
+  s = calx_scope_begin();
+  inputs[0] = leaf();
+  calx_grad_of(calx_sum(inputs[0]), inputs, 1, NULL);
+  CHECK_SCOPE(s, CALX_INVALID_ARGUMENT, "grad_of", "out_grads is NULL");
 }
 
 // ---- the tape ends ----------------------------------------------------------

@@ -352,6 +352,8 @@ int main(void)
     LOADER_TEST(test_leaving_early),
     LOADER_TEST(test_closing_early),
     LOADER_TEST(test_no_memory),
+    LOADER_TEST(test_absent),
+    LOADER_TEST(test_no_room),
     LOADER_TEST(test_sampler),
     LOADER_TEST(test_sampler_meanwhile),
     LOADER_TEST(test_even_ranks),

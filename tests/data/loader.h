@@ -58,6 +58,8 @@ void test_refused_options(void **state);
 void test_leaving_early(void **state);
 void test_closing_early(void **state);
 void test_no_memory(void **state);
+void test_absent(void **state);
+void test_no_room(void **state);
 
 void test_sampler(void **state);
 void test_sampler_meanwhile(void **state);

@@ -302,3 +302,68 @@ void test_no_memory(void **state)
   assert_true(failures > 5);
   calx_dataset_free(d);
 }
+
+// ---- no object at all -------------------------------------------------------
+
+// One that is NULL is a failed one: its error says so, and it is empty.
+void test_absent(void **state)
+{
+  (void)state;
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_status_copy(calx_dataset_error(NULL)),
+              "the dataset is NULL");
+  assert_int_equal(calx_dataset_size(NULL), 0);
+  assert_int_equal(calx_dataset_field_count(NULL), 0);
+  assert_null(calx_dataset_field(NULL, 0));
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_dataset_get(NULL, 0, NULL), "NULL");
+  calx_dataset *range = calx_dataset_range(NULL, 0, 1);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_status_copy(calx_dataset_error(range)),
+              "the dataset is NULL");
+  calx_dataset_free(range);
+
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_status_copy(calx_sampler_error(NULL)),
+              "the sampler is NULL");
+  assert_int_equal(calx_sampler_size(NULL), 0);
+  calx_sampler_set_epoch(NULL, 3);
+  assert_int_equal(calx_sampler_epoch(NULL), 0);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_sampler_order(NULL, NULL), "NULL");
+
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, cx_status_copy(calx_loader_error(NULL)),
+              "the loader is NULL");
+  assert_int_equal(calx_loader_size(NULL), 0);
+  calx_loader_set_epoch(NULL, 3);
+  calx_loader_end_epoch(NULL);
+  assert_int_equal(calx_loader_state(NULL).epoch, 0);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT,
+              calx_loader_load_state(NULL, (calx_loader_position){ 0 }),
+              "NULL");
+  calx_batch batch;
+  assert_false(calx_loader_next(NULL, &batch));
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
+              "loader_errors.c:", "the loader is NULL");
+
+  CHECK_FAILS(CALX_INVALID_ARGUMENT,
+              cx_status_copy(calx_parallel_loader_error(NULL)),
+              "the parallel loader is NULL");
+  assert_int_equal(calx_parallel_loader_size(NULL), 0);
+  calx_parallel_loader_close(NULL);
+  assert_false(calx_loader_next(calx_per_device_loader(NULL, NULL), &batch));
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_scope_take_error(), "NULL");
+}
+
+// Results that have no room.
+void test_no_room(void **state)
+{
+  (void)state;
+  source s = SOURCE;
+  calx_dataset *d = source_dataset(&s, 4);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_dataset_get(d, 0, NULL), "fields");
+  calx_sampler *order = calx_sequential_sampler(d);
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_sampler_order(order, NULL), "NULL");
+  calx_loader *l = calx_loader_new(d, .batch_size = 2);
+  assert_false(calx_loader_next(l, NULL));
+  CHECK_FAILS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
+              "the batch is NULL");
+  calx_loader_free(l);
+  calx_sampler_free(order);
+  calx_dataset_free(d);
+}
