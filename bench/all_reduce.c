@@ -137,9 +137,10 @@ static void bound(rank *r)
 
 // ---- ours ----
 
+static const uint32_t devices[MOST_RANKS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
 static void ours(rank *r)
 {
-  static const uint32_t devices[MOST_RANKS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
   const cell *c = r->cell;
   const cx_hlo_op *op = cx_hlo_entry(c->module)->body.first->first;
   const cx_hlo_type *type = &op->operands[0]->type.tensor;
@@ -147,11 +148,10 @@ static void ours(rank *r)
   const cpu_ref_tensor out = { *type, c->out[r->me] };
   r->launches++;
   cpu_coll_launch l = { .coll = r->coll,
-                        .run = r->launches,
                         .replica = (uint32_t)r->me,
                         .n_replicas = (uint32_t)c->n,
                         .n_partitions = 1,
-                        .devices = c->processes ? devices : NULL,
+                        .devices = devices,
                         .team = r->team,
                         .number = r->launches };
   bench_need(cpu_coll_run(&l, c->module, op, &in, &out));
@@ -208,9 +208,13 @@ static void run_threads(cell *c)
 {
   cx_thread threads[MOST_RANKS] = { { 0 } };
   rank ranks[MOST_RANKS];
-  bench_need(cpu_coll_new(&c->coll));
+  const uint32_t n = (uint32_t)c->n;
+  const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
+  uint32_t team = 0;
+  bench_need(cpu_coll_new(&share, &c->coll));
+  bench_need(cpu_coll_team(c->coll, devices, n, &team));
   for (int i = 0; i < c->n; i++) {
-    ranks[i] = (rank){ .cell = c, .me = i, .coll = c->coll };
+    ranks[i] = (rank){ .cell = c, .me = i, .coll = c->coll, .team = team };
     bench_need(cx_thread_start(&threads[i], run_rank, &ranks[i]));
   }
   for (int i = 0; i < c->n; i++) cx_thread_join(&threads[i]);
@@ -220,13 +224,10 @@ static void run_threads(cell *c)
 static void live(cell *c, int me)
 {
   rank r = { .cell = c, .me = me };
-  uint32_t devices[MOST_RANKS];
-  for (int i = 0; i < c->n; i++) devices[i] = (uint32_t)i;
   const cpu_coll_share share = {
     .fd = c->window.fd, .n = (uint32_t)c->n, .own = (uint32_t)me, .n_own = 1
   };
-  bench_need(cpu_coll_new(&r.coll));
-  bench_need(cpu_coll_join(r.coll, &share));
+  bench_need(cpu_coll_new(&share, &r.coll));
   bench_need(cpu_coll_team(r.coll, devices, (size_t)c->n, &r.team));
   run_rank(&r);
   cpu_coll_free(r.coll);

@@ -172,6 +172,7 @@ typedef struct bench {
   cpu_run_program *programs[FORMS];
   cpu_coll *coll;
   uint64_t run;
+  uint32_t team;
   device d[DEVICES];
 } bench;
 
@@ -218,12 +219,15 @@ static void device_new(bench *b, uint32_t i)
   }
 }
 
+static const uint32_t numbers[DEVICES] = { 0, 1 };
+
 static void run_device(void *user)
 {
   device *d = user;
   cpu_coll_launch launch = { .coll = d->bench->coll,
-                             .executable = (uint64_t)d->form,
-                             .run = d->bench->run,
+                             .devices = numbers,
+                             .team = d->bench->team,
+                             .number = d->bench->run,
                              .replica = d->number,
                              .n_replicas = DEVICES,
                              .n_partitions = 1 };
@@ -285,7 +289,9 @@ int main(int argc, char **argv)
   cpu_threads *pool = NULL;
   bench_need(cpu_threads_new(1, &pool));
   for (int f = 0; f < FORMS; f++) b.programs[f] = compile(&c, (form)f, pool);
-  bench_need(cpu_coll_new(&b.coll));
+  const cpu_coll_share share = { .fd = -1, .n = DEVICES, .n_own = DEVICES };
+  bench_need(cpu_coll_new(&share, &b.coll));
+  bench_need(cpu_coll_team(b.coll, numbers, DEVICES, &b.team));
   for (uint32_t i = 0; i < DEVICES; i++) device_new(&b, i);
   static bench_series series[FORMS];
   for (int f = 0; f < FORMS; f++) run(&b, (form)f);

@@ -188,7 +188,7 @@ struct PJRT_Device {
   cpu_api_launch *first, **last;
   bool busy, stopping;
   cx_thread thread;
-  unsigned forks;  // that the thread is of
+  uint32_t generation;  // that the thread is of
 };
 
 // A client's place among the processes.
@@ -374,7 +374,6 @@ struct PJRT_LoadedExecutable {
   atomic_long refs;  // the handle, and one for each launch under way
   PJRT_Client *client;
   cpu_api_code *code;
-  uint64_t id;
   bool portable;
   atomic_bool deleted;
   size_t n_devices;       // 0: portable
@@ -385,7 +384,6 @@ struct PJRT_LoadedExecutable {
   // Where it meets other processes: each device's number, and their team.
   uint32_t *numbers;  // NULL: it does not
   uint32_t team;
-  uint64_t *runs;  // of each of the client's devices; with its lock
 };
 
 // Takes the code, on failure too.
@@ -411,9 +409,7 @@ struct cpu_api_launch {
                          // only fails
   calx_status *failure;  // it ends so instead of running; NULL: it runs
   cpu_coll_launch coll;
-  // The first run of the executable that it may be, and the first number of
-  // the team's launches.
-  uint64_t least_run, least_number;
+  uint64_t least_number;  // the first of the team's launches that it may be
   size_t n_args, n_results;
   cpu_api_value **args;     // held; NULL: none yet
   PJRT_Buffer **givers;     // of arguments that are given away; else NULL

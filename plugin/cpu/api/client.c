@@ -140,15 +140,15 @@ static void write_version(PJRT_Client *c)
 static calx_status *join_world(PJRT_Client *c)
 {
   const cpu_api_world *w = &c->world;
-  if (w->n_processes == 1) return NULL;
-  const cpu_coll_share share = { .fd = w->window_fd,
+  const bool alone = w->n_processes == 1;
+  const cpu_coll_share share = { .fd = alone ? -1 : w->window_fd,
                                  .first = w->host_first * w->per_process,
                                  .n = w->host_processes * w->per_process,
                                  .own = (uint32_t)c->first,
                                  .n_own = w->per_process,
                                  .all = w->n_processes * w->per_process,
                                  .timeout_ms = c->timeout_ms };
-  return cpu_coll_join(c->coll, &share);
+  return cpu_coll_new(&share, &c->coll);
 }
 
 // Of each device. By default those of a host share its cores.
@@ -184,7 +184,6 @@ static calx_status *open_client(PJRT_Client *c)
     CALX_TRY(open_device(c, (int)i, threads));
   }
   CALX_TRY(cpu_threads_new(threads, &c->compile_pool));
-  CALX_TRY(cpu_coll_new(&c->coll));
   CALX_TRY(join_world(c));
   return cpu_api_topology_new(n, w->per_process, &c->topology);
 }

@@ -10,8 +10,6 @@
 #include "base/alloc.h"
 #include "lower/compile.h"
 
-static atomic_ullong loads;
-
 // ---- loading: an executable on a client's devices ----
 
 void cpu_api_loaded_release(PJRT_LoadedExecutable *executable)
@@ -26,7 +24,6 @@ void cpu_api_loaded_release(PJRT_LoadedExecutable *executable)
   cx_free(executable->local);
   cx_free(executable->numbers);
   cx_free(executable->logical);
-  cx_free(executable->runs);
   cpu_api_client_release(executable->client);
   cx_free(executable);
 }
@@ -58,7 +55,7 @@ static calx_status *assign(PJRT_LoadedExecutable *e,
   return NULL;
 }
 
-// Where some of its devices are of other processes, they have a number.
+// A program with collectives has a number for its list of devices.
 static calx_status *find_team(PJRT_LoadedExecutable *e)
 {
   if (e->n_local == 0) {
@@ -68,7 +65,7 @@ static calx_status *find_team(PJRT_LoadedExecutable *e)
                     e->n_devices > 1 ? " and others" : "",
                     e->client->world.process);
   }
-  if (e->n_local == e->n_devices || !e->code->info->has_collectives) {
+  if (e->n_devices == 1 || !e->code->info->has_collectives) {
     return NULL;
   }
   e->numbers = cx_calloc(e->n_devices, sizeof *e->numbers);
@@ -134,12 +131,10 @@ calx_status *cpu_api_load(PJRT_Client *client, cpu_api_code *code,
   e->client = client;
   cpu_api_client_retain(client);
   e->code = code;
-  e->id = atomic_fetch_add(&loads, 1) + 1;
-  e->runs = cx_calloc(client->n_devices, sizeof *e->runs);
   bool single = code->info->n_replicas <= 1 && code->info->n_partitions <= 1;
   e->portable = options->portable && single;
-  calx_status *status = e->runs == NULL ? cx_out_of_memory() : NULL;
-  if (status == NULL && options->portable && !single) {
+  calx_status *status = NULL;
+  if (options->portable && !single) {
     status = cx_error(CALX_INVALID_ARGUMENT,
                       "'%s' is for %u replicas of %u partitions and cannot be "
                       "portable",

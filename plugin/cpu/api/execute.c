@@ -24,7 +24,6 @@ static cpu_coll_launch coll_of(const PJRT_LoadedExecutable *e,
 {
   const cpu_run_program_info *info = e->code->info;
   cpu_coll_launch coll = { .coll = e->client->coll,
-                           .executable = e->id,
                            .n_replicas = info->n_replicas,
                            .n_partitions = info->n_partitions,
                            .timeout_ms = e->client->timeout_ms,
@@ -262,7 +261,8 @@ static void give_up(const request *r, size_t i, cpu_api_launch *l)
 static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
                            const calx_status *why)
 {
-  if (r->executable->numbers == NULL) return;
+  const PJRT_LoadedExecutable *e = r->executable;
+  if (e->numbers == NULL || e->n_local == e->n_devices) return;
   cpu_api_launch *l = launch_new(r->executable, slot, device);
   if (l == NULL) {
     cpu_api_launch none = { .device = device,
@@ -334,7 +334,6 @@ static calx_status *execute_all(const request *r)
       cpu_api_queue_follow(all[i]->device, all[0]);
     }
     for (size_t i = 0; i < n; i++) {
-      all[i]->least_run = all[0]->least_run;
       all[i]->least_number = all[0]->least_number;
     }
     for (size_t i = 0; i < n; i++) cpu_api_queue_push(all[i]->device, all[i]);

@@ -9,33 +9,19 @@
 #include "api/api.h"
 #include "base/alloc.h"
 
-static atomic_uint forks;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void after_fork(void)
-{
-  atomic_fetch_add(&forks, 1);
-}
-
-static void watch_forks(void)
-{
-  (void)pthread_atfork(NULL, NULL, after_fork);
-}
-
 void cpu_api_queue_init(PJRT_Device *device)
 {
-  (void)pthread_once(&once, watch_forks);
   cx_mutex_init(&device->lock);
   cx_cond_init(&device->changed);
   device->last = &device->first;
-  device->forks = atomic_load(&forks);
+  device->generation = cpu_threads_generation();
 }
 
 static void lock_device(PJRT_Device *device)
 {
-  unsigned now = atomic_load_explicit(&forks, memory_order_relaxed);
-  if (device->forks != now) {
-    device->forks = now;
+  const uint32_t now = cpu_threads_generation();
+  if (device->generation != now) {
+    device->generation = now;
     device->busy = false;
     device->thread.running = false;
     cx_mutex_init(&device->lock);
@@ -73,9 +59,6 @@ static void work(void *user)
 // With the lock held: the device's order is the order of these numbers.
 static void number(PJRT_Device *device, cpu_api_launch *launch)
 {
-  uint64_t *runs = &launch->executable->runs[device->description.id];
-  if (*runs < launch->least_run) *runs = launch->least_run;
-  launch->coll.run = (*runs)++;
   if (launch->coll.devices == NULL) return;
   launch->coll.number =
       cpu_coll_number(launch->coll.coll, launch->coll.team,
@@ -85,8 +68,6 @@ static void number(PJRT_Device *device, cpu_api_launch *launch)
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch)
 {
   lock_device(device);
-  const uint64_t runs = launch->executable->runs[device->description.id];
-  if (launch->least_run < runs) launch->least_run = runs;
   if (launch->coll.devices != NULL) {
     const uint64_t n = cpu_coll_launches(launch->coll.coll, launch->coll.team,
                                          (uint32_t)device->description.id);

@@ -14,7 +14,6 @@
 #include "base/status.h"
 #include "coll/copy.h"
 #include "coll/groups.h"
-#include "coll/meet.h"
 #include "coll/mpi_move.h"
 #include "coll/pieces.h"
 #include "coll/reduce.h"
@@ -26,7 +25,7 @@ enum { BLOCK = 1024, MOST_BYTES = 16, LINE = 64, LARGE = 16 << 20 };
 // A member's work on one collective.
 typedef struct job {
   const cx_hlo_op *op;
-  const cpu_coll_part *parts;  // of the group, n
+  cpu_coll_part *parts;  // of the group, n
   uint32_t n, me;
   int64_t source;  // collective_permute: the member that sends; -1: none
   cpu_coll_reducer reducer;
@@ -302,21 +301,16 @@ static int64_t source_in(const cx_hlo_op *op, const cpu_coll_launch *l,
   return -1;
 }
 
-static calx_status *run_here(cpu_coll_launch *l, const cpu_coll_group *g,
-                             const cpu_coll_part *part, job *j)
+// All of this process.
+static calx_status *run_direct(cpu_coll_visit *v, job *j)
 {
-  const bool alone = l->devices == NULL;
-  cpu_coll_visit v = { .launch = l, .group = g, .part = part };
-  cpu_coll_circle *circle = NULL;
-  if (!alone) {
-    CALX_TRY(cpu_coll_visit_begin(&v, &j->reducer));
-    cpu_coll_visit_show(&v);
+  calx_status *status = cpu_coll_visit_wait(v);
+  if (status == NULL) {
+    for (uint32_t i = 0; i < j->n; i++)
+      j->parts[i] = *cpu_coll_visit_part(v, i);
+    status = work(j);
   }
-  CALX_TRY(cpu_coll_enter(l, g, part, &circle));
-  j->parts = cpu_coll_parts(circle);
-  CALX_TRY(cpu_coll_leave(l, circle, work(j)));
-  if (!alone) cpu_coll_visit_end(&v);
-  return NULL;
+  return cpu_coll_visit_leave(v, status);
 }
 
 // Whether others read this member's operands.
@@ -327,14 +321,14 @@ static bool is_read(const job *j)
 
 // Copies the operands where all can see them; `parts`: as all have them.
 static calx_status *show(const cpu_coll_visit *v, const job *j, size_t total,
-                         cpu_coll_part *parts, cpu_ref_tensor *tensors)
+                         cpu_ref_tensor *tensors)
 {
   const uint32_t n = j->op->n_operands;
   for (uint32_t k = 0; k < j->n; k++) {
     unsigned char *at = NULL;
     CALX_TRY(cpu_coll_region(v, k, total, &at));
-    parts[k] = *v->part;
-    parts[k].operands = tensors + (size_t)k * n;
+    j->parts[k] = *v->part;
+    j->parts[k].operands = tensors + (size_t)k * n;
     for (uint32_t i = 0; i < n; i++) {
       const cpu_ref_tensor *x = &v->part->operands[i];
       tensors[(size_t)k * n + i] = (cpu_ref_tensor){ x->type, at };
@@ -369,11 +363,9 @@ static calx_status *give_back(cpu_coll_visit *v, size_t total)
 static calx_status *move_between(cpu_coll_visit *v, job *j)
 {
   const size_t n = j->n, n_operands = j->op->n_operands;
-  cpu_coll_part *parts =
-      cx_alloc(n * (sizeof *parts + n_operands * sizeof(cpu_ref_tensor)) +
-               n_operands * sizeof(cpu_coll_mpi_layout));
-  if (parts == NULL) return cx_out_of_memory();
-  cpu_ref_tensor *tensors = (cpu_ref_tensor *)(parts + n);
+  cpu_ref_tensor *tensors = cx_alloc(
+      n_operands * (n * sizeof *tensors + sizeof(cpu_coll_mpi_layout)));
+  if (tensors == NULL) return cx_out_of_memory();
   cpu_coll_mpi_layout *operands =
       (cpu_coll_mpi_layout *)(tensors + n * n_operands);
   size_t total = 0;
@@ -381,25 +373,24 @@ static calx_status *move_between(cpu_coll_visit *v, job *j)
     operands[i].at = total;
     total += round_up(bytes_of(&v->part->operands[i]));
   }
-  j->parts = parts;
-  calx_status *status = show(v, j, total, parts, tensors);
+  calx_status *status = show(v, j, total, tensors);
   if (status == NULL) status = meet_all(v, operands, total);
   if (status == NULL) status = work(j);
   if (status == NULL) status = give_back(v, total);
-  cx_free(parts);
+  cx_free(tensors);
   return status;
 }
 
-// With devices of other processes, of this host and others.
-static calx_status *run_between(cpu_coll_launch *l, const cpu_coll_group *g,
-                                const cpu_coll_part *part, job *j)
+static calx_status *run_among(cpu_coll_launch *l, const cpu_coll_group *g,
+                              const cpu_coll_part *part, job *j)
 {
   cpu_coll_visit v = { .launch = l, .group = g, .part = part };
   CALX_TRY(cpu_coll_visit_begin(&v, &j->reducer));
   const bool sums =
       is_all_reduce(part->op) || part->op->kind == CX_HLO_OP_COLLECTIVE_REDUCE;
-  CALX_TRY(sums ? cpu_coll_reduce_in_pieces(&v, &j->reducer)
-                : move_between(&v, j));
+  CALX_TRY(v.direct ? run_direct(&v, j)
+           : sums   ? cpu_coll_reduce_in_pieces(&v, &j->reducer)
+                    : move_between(&v, j));
   l->n_done++;
   cpu_coll_visit_end(&v);
   return NULL;
@@ -408,26 +399,26 @@ static calx_status *run_between(cpu_coll_launch *l, const cpu_coll_group *g,
 static calx_status *run_group(cpu_coll_launch *l, const cpu_coll_group *g,
                               const cpu_coll_part *part)
 {
+  cpu_coll_part *parts = cx_alloc(g->n * (sizeof *parts + sizeof(void *)));
+  if (parts == NULL) return cx_out_of_memory();
   job j = { .op = part->op,
-            .parts = part,
+            .parts = parts,
             .n = g->n,
             .me = g->me,
             .source = source_in(part->op, l, g),
             .reducer = cpu_coll_reducer_of(part->module, part->op),
-            .x = cx_alloc(g->n * sizeof *j.x) };
-  if (j.x == NULL) return cx_out_of_memory();
+            .x = (const void **)(parts + g->n) };
   j.reducer.context.replica = l->replica;
   j.reducer.context.partition = l->partition;
   calx_status *status = NULL;
   if (g->n == 1) {
+    *parts = *part;
     status = work(&j);
     if (status == NULL) l->n_done++;
-  } else if (cpu_coll_all_here(l, g)) {
-    status = run_here(l, g, part, &j);
   } else {
-    status = run_between(l, g, part, &j);
+    status = run_among(l, g, part, &j);
   }
-  cx_free(j.x);
+  cx_free(parts);
   return status;
 }
 

@@ -13,9 +13,6 @@
 
 typedef struct cpu_coll cpu_coll;  // of a client
 
-calx_status *cpu_coll_new(cpu_coll **out) CALX_MUST_USE;
-void cpu_coll_free(cpu_coll *coll);
-
 // The world's devices have numbers; the host's and this process's follow each
 // other.
 typedef struct cpu_coll_share {
@@ -25,10 +22,10 @@ typedef struct cpu_coll_share {
   uint32_t all;         // of all hosts; where others have some, by MPI
   int64_t timeout_ms;   // of waiting for them
 } cpu_coll_share;
-// Once, before anything is launched: from then on a launch may be one of
-// several processes'.
-calx_status *cpu_coll_join(cpu_coll *coll,
-                           const cpu_coll_share *share) CALX_MUST_USE;
+calx_status *cpu_coll_new(const cpu_coll_share *share,
+                          cpu_coll **out) CALX_MUST_USE;
+void cpu_coll_free(cpu_coll *coll);  // NULL is accepted
+
 // The number of a list of devices that programs run on, some of them of other
 // processes; and of the next launch of such programs on an own device, at least
 // `least`: it is equal in all processes that start the same programs.
@@ -38,23 +35,20 @@ uint64_t cpu_coll_launches(cpu_coll *coll, uint32_t team, uint32_t device);
 uint64_t cpu_coll_number(cpu_coll *coll, uint32_t team, uint32_t device,
                          uint64_t least);
 
-// One device's part in one launch of a program. Within a process launches meet
-// by (executable, run): each device counts its runs of an executable. Between
-// processes they meet by (team, number).
+// One device's part in one launch of a program. Launches meet by (team,
+// number).
 typedef struct cpu_coll_launch {
   cpu_coll *coll;
-  uint64_t executable, run;
   uint32_t replica, partition;
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;  // of each wait; 0: 1,800,000
   uint32_t n_done;     // collectives done so far in this launch
-  // Of each replica and partition its device's number in the world; NULL: all
-  // are of this process, and what follows does not count.
+  // Of each replica and partition its device's number in the world; NULL: the
+  // program is for one device, and what follows does not count.
   const uint32_t *devices;
   uint32_t team;
   uint64_t number;   // from 1
   uint64_t program;  // a hash of it
-  void *meeting;     // the room's own; NULL at first
 } cpu_coll_launch;
 
 // A collective of a verified module: all_reduce, all_gather, reduce_scatter,

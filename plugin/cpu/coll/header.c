@@ -36,8 +36,15 @@ static uint64_t hash_attributes(const cx_hlo_op *op, const cpu_coll_reducer *r)
     CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
     CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
   };
+  uint64_t region = r->kind;
+  if (op->n_regions > 0 && r->kind == CX_HLO_OP_OTHER) {
+    const cx_hlo_op *i = r->region->first->first;
+    for (; i != NULL; i = i->next) {
+      region = hash_of(&i->kind, sizeof i->kind, region);
+    }
+  }
   int64_t words[2 + sizeof numbers / sizeof *numbers] = {
-    op->n_regions == 0 ? 0 : (int64_t)r->kind, (int64_t)r->elem
+    op->n_regions == 0 ? 0 : (int64_t)region, (int64_t)r->elem
   };
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     const bool set = cx_hlo_op_attr(op, numbers[i]) != NULL;
@@ -88,6 +95,25 @@ void cpu_coll_header_read(const cpu_coll_state *s, uint64_t *out)
   for (int k = 0; k < CPU_COLL_WORDS; k++) {
     out[k] = atomic_load_explicit(&s->header[k], memory_order_acquire);
   }
+}
+
+void cpu_coll_news_write(cpu_coll_state *s, const cpu_coll_news *news)
+{
+  uint64_t words[sizeof *news / sizeof(uint64_t)];
+  memcpy(words, news, sizeof *news);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    atomic_store_explicit(&s->news[i], words[i], memory_order_relaxed);
+  }
+}
+
+void cpu_coll_news_read(const cpu_coll_state *s, cpu_coll_news *out)
+{
+  uint64_t words[sizeof *out / sizeof(uint64_t)];
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    words[i] = atomic_load_explicit(&s->news[i], memory_order_relaxed);
+  }
+  memcpy(out, words, sizeof *out);
+  out->words[sizeof out->words - 1] = '\0';
 }
 
 void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *l, uint32_t a,

@@ -17,7 +17,7 @@ typedef struct told {
 } told;
 
 // Blocks that follow each other and together are all devices.
-static calx_status *read_hosts(cpu_coll_window *w, const told *all, uint32_t n)
+static calx_status *read_hosts(cpu_coll *w, const told *all, uint32_t n)
 {
   uint32_t next = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -45,7 +45,7 @@ static calx_status *read_hosts(cpu_coll_window *w, const told *all, uint32_t n)
   return NULL;
 }
 
-static uint32_t host_of(const cpu_coll_window *w, uint32_t device)
+static uint32_t host_of(const cpu_coll *w, uint32_t device)
 {
   uint32_t low = 0, high = w->n_hosts;
   while (high - low > 1) {
@@ -82,20 +82,20 @@ static size_t message_bytes(uint32_t kind)
 }
 
 // The process of a host that has a device's copies.
-static uint32_t keeper(const cpu_coll_window *w, uint32_t host, uint32_t device)
+static uint32_t keeper(const cpu_coll *w, uint32_t host, uint32_t device)
 {
   const cpu_coll_host *h = &w->hosts[host];
   const uint32_t processes = h->n / w->share.n_own;
   return h->first / w->share.n_own + device % processes;
 }
 
-static void tell(cpu_coll_window *w, uint32_t host, const message *m)
+static void tell(cpu_coll *w, uint32_t host, const message *m)
 {
   cpu_coll_mpi_link_tell(w->link, keeper(w, host, m->device), m,
                          message_bytes(m->kind));
 }
 
-static message message_of(const cpu_coll_window *w, const cpu_coll_launch *l,
+static message message_of(const cpu_coll *w, const cpu_coll_launch *l,
                           uint32_t kind, const cpu_coll_state *s)
 {
   return (message){ .kind = kind,
@@ -119,8 +119,7 @@ void cpu_coll_mpi_far_come(const cpu_coll_visit *v)
   cpu_coll_mpi_link_poll(v->window->link);
 }
 
-void cpu_coll_mpi_far_end(cpu_coll_window *w, const cpu_coll_launch *l,
-                          bool failed)
+void cpu_coll_mpi_far_end(cpu_coll *w, const cpu_coll_launch *l, bool failed)
 {
   if (w->link == NULL) return;
   const uint32_t n = l->n_replicas * l->n_partitions;
@@ -129,7 +128,7 @@ void cpu_coll_mpi_far_end(cpu_coll_window *w, const cpu_coll_launch *l,
   const cpu_coll_state *s =
       &cpu_coll_states_of(w, l->team)[cpu_coll_place(w, device)];
   message m = message_of(w, l, failed ? ENDED_BADLY : ENDED, s);
-  if (failed) m.as.news = s->news;
+  if (failed) cpu_coll_news_read(s, &m.as.news);
   for (uint32_t h = 0; h < w->n_hosts; h++) {
     bool has = false;
     for (uint32_t i = 0; i < n && !has && h != own; i++) {
@@ -158,7 +157,7 @@ static void copy_end(cpu_coll_state *s, const message *m)
   if (m->kind == ENDED_BADLY) {
     if (atomic_load(&s->launch) == m->launch) atomic_store(&s->step, m->step);
     (void)atomic_exchange(&s->failed, 0);
-    s->news = m->as.news;
+    cpu_coll_news_write(s, &m->as.news);
     atomic_store(&s->failed, m->launch);
   }
   atomic_store(&s->ended, m->launch);
@@ -166,7 +165,7 @@ static void copy_end(cpu_coll_state *s, const message *m)
 
 static void hear(void *user, const void *bytes, size_t size)
 {
-  cpu_coll_window *w = user;
+  cpu_coll *w = user;
   message m = { 0 };
   uint32_t slot = 0;
   if (size > sizeof m || size < offsetof(message, as)) return;
@@ -192,7 +191,7 @@ static void hear(void *user, const void *bytes, size_t size)
 
 calx_status *cpu_coll_mpi_far_sides(cpu_coll_visit *v)
 {
-  const cpu_coll_window *w = v->window;
+  const cpu_coll *w = v->window;
   cpu_coll_own *self = v->self;
   const uint32_t n = v->group->n;
   if (self->side_room < n) {
@@ -229,15 +228,14 @@ calx_status *cpu_coll_mpi_far_sides(cpu_coll_visit *v)
 
 // ---- opening ----------------------------------------------------------------
 
-static int tag_of(const cpu_coll_window *w, uint32_t from, uint32_t to,
-                  int channel)
+static int tag_of(const cpu_coll *w, uint32_t from, uint32_t to, int channel)
 {
   const uint32_t n = w->share.n_own;
   return FIRST_TAG + (int)((from % n * n + to % n) * CPU_COLL_MPI_CHANNELS) +
          channel;
 }
 
-calx_status *cpu_coll_mpi_far_open(cpu_coll_window *w)
+calx_status *cpu_coll_mpi_far_open(cpu_coll *w)
 {
   const cpu_coll_share *s = &w->share;
   const uint32_t n = s->all / s->n_own;

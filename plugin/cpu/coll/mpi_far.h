@@ -21,15 +21,15 @@ typedef struct cpu_coll_side {
 } cpu_coll_side;
 
 // Meets the other processes; the window is complete but for this.
-calx_status *cpu_coll_mpi_far_open(cpu_coll_window *window) CALX_MUST_USE;
+calx_status *cpu_coll_mpi_far_open(cpu_coll *window) CALX_MUST_USE;
 
 // Sorts a visit's group by hosts.
 calx_status *cpu_coll_mpi_far_sides(cpu_coll_visit *visit) CALX_MUST_USE;
 // Tells the other hosts of the group that the device has come.
 void cpu_coll_mpi_far_come(const cpu_coll_visit *visit);
 // … and those of the launch that it has ended, as its state says.
-void cpu_coll_mpi_far_end(cpu_coll_window *window,
-                          const cpu_coll_launch *launch, bool failed);
+void cpu_coll_mpi_far_end(cpu_coll *window, const cpu_coll_launch *launch,
+                          bool failed);
 
 // What goes with what between two devices.
 typedef enum cpu_coll_mpi_channel {

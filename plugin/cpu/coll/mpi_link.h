@@ -18,7 +18,7 @@ typedef struct cpu_coll_mpi_link cpu_coll_mpi_link;
 
 // The most bytes of a transfer, and of a message.
 #define CPU_COLL_MPI_TRANSFER ((size_t)1 << 20)
-#define CPU_COLL_MPI_MESSAGE ((size_t)512)
+#define CPU_COLL_MPI_MESSAGE ((size_t)1024)
 
 // Bytes on their way to or from a process. Those of one tag between two
 // processes are matched in the order they are posted in.

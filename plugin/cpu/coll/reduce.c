@@ -58,12 +58,6 @@ cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
   return r;
 }
 
-bool cpu_coll_reducer_same(const cpu_coll_reducer *a, const cpu_coll_reducer *b)
-{
-  if (a->region == b->region && a->region != NULL) return true;
-  return a->kind == b->kind && a->kind != CX_HLO_OP_OTHER && a->elem == b->elem;
-}
-
 // ---- the loops for this processor ----
 
 #if defined(__x86_64__)

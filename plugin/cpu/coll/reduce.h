@@ -19,10 +19,6 @@ struct cpu_coll_reducer {
 cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
                                      const cx_hlo_op *op);
 
-// Whether two regions do the same: known operations of the same type.
-bool cpu_coll_reducer_same(const cpu_coll_reducer *a,
-                           const cpu_coll_reducer *b);
-
 // out[0, n) = the elements [at, at + n) of x[0], x[1], … x[n_members - 1]
 // combined in that order. `out` is of r->elem and overlaps nothing.
 calx_status *cpu_coll_reduce(const cpu_coll_reducer *r, const void *const *x,

@@ -3,8 +3,7 @@
 #define CPU_COLL_SAY_H
 
 #include "base/text.h"
-#include "coll/coll.h"
-#include "coll/meet.h"
+#include "coll/window.h"
 
 // "replica 3", or with its partition where there are several.
 void cpu_coll_put_device(cx_text *out, const cpu_coll_launch *launch,

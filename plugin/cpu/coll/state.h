@@ -51,7 +51,7 @@ typedef struct cpu_coll_news {
   // Devices of the world, counted from 1, that came with different operations:
   // each may wait in a group that the other is not in.
   uint32_t differ[2];
-  char words[240];
+  char words[752];
 } cpu_coll_news;
 
 // Of one device in one team. The step is the collective's number in the launch
@@ -65,9 +65,10 @@ typedef struct cpu_coll_state {
   // Those that wait for a group whose first member this device is.
   _Alignas(64) _Atomic uint32_t bell;
   _Atomic uint32_t sleepers;
-  _Alignas(64) cpu_coll_news news;
+  // cpu_coll_news, in words: one that writes and some that read may meet.
+  _Alignas(64) _Atomic uint64_t news[sizeof(cpu_coll_news) / sizeof(uint64_t)];
 } cpu_coll_state;
-_Static_assert(sizeof(cpu_coll_state) == 512, "eight lines");
+_Static_assert(sizeof(cpu_coll_state) == 1024, "16 lines");
 _Static_assert((int)CPU_COLL_WORDS <= 16, "a header's words");
 
 // Memory of a device as this process sees it.
@@ -91,14 +92,16 @@ typedef struct cpu_coll_own {
   uint32_t side_room;
   bool hurries;  // the link's thread does not sleep
   uint64_t launch, step;
-  size_t used;  // bytes of its region
-  bool told;    // `news` says why the launch fails
+  const cpu_coll_part *part;  // of a direct collective
+  uint32_t born;              // the generation of processes that it ran in
+  size_t used;                // bytes of its region
+  bool told;                  // `news` says why the launch fails
   cpu_coll_news news;
   _Atomic uint64_t launches[CPU_COLL_TEAMS];
 } cpu_coll_own;
 
-struct cpu_coll_window {
-  int fd;
+struct cpu_coll {
+  int fd;         // -1: memory of this process alone
   unsigned odd;   // which half of the pieces and regions is this client's
   uint64_t seed;  // of the teams' keys: the number of the client
   cpu_coll_share share;
@@ -119,33 +122,31 @@ struct cpu_coll_window {
   uint32_t n_hosts;
 };
 
-static inline uint32_t cpu_coll_place(const cpu_coll_window *w, uint32_t device)
+static inline uint32_t cpu_coll_place(const cpu_coll *w, uint32_t device)
 {
   const uint32_t near = device - w->share.first;
   if (near < w->share.n) return near;
   return device < w->share.first ? device + w->share.n : device;
 }
-static inline uint32_t cpu_coll_device_at(const cpu_coll_window *w,
-                                          uint32_t place)
+static inline uint32_t cpu_coll_device_at(const cpu_coll *w, uint32_t place)
 {
   if (place < w->share.n) return place + w->share.first;
   return place - w->share.n < w->share.first ? place - w->share.n : place;
 }
 // The team of a key, which is made where there is none; false: no room.
-bool cpu_coll_slot_of(cpu_coll_window *window, uint64_t key, uint32_t *out);
+bool cpu_coll_slot_of(cpu_coll *window, uint64_t key, uint32_t *out);
 
-static inline cpu_coll_state *cpu_coll_states_of(const cpu_coll_window *w,
+static inline cpu_coll_state *cpu_coll_states_of(const cpu_coll *w,
                                                  uint32_t team)
 {
   return w->states + (size_t)team * w->share.all;
 }
-calx_status *cpu_coll_map_region(cpu_coll_window *window, uint32_t place,
-                                 size_t bytes,
+calx_status *cpu_coll_map_region(cpu_coll *window, uint32_t place, size_t bytes,
                                  unsigned char **out) CALX_MUST_USE;
 // Whether a region of so many bytes has what is given back, and doing so. All
 // must have left.
 bool cpu_coll_is_large(size_t bytes);
-void cpu_coll_trim_region(cpu_coll_window *window, uint32_t place);
+void cpu_coll_trim_region(cpu_coll *window, uint32_t place);
 
 // What the visitor came with; as words of a mismatch: devices a and b of the
 // program came with x and y.
@@ -154,6 +155,8 @@ void cpu_coll_header_write(const cpu_coll_visit *visit,
                            cpu_coll_state *state);
 void cpu_coll_header_read(const cpu_coll_state *state,
                           uint64_t *out);  // CPU_COLL_WORDS
+void cpu_coll_news_write(cpu_coll_state *state, const cpu_coll_news *news);
+void cpu_coll_news_read(const cpu_coll_state *state, cpu_coll_news *out);
 void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *launch,
                            uint32_t a, const uint64_t *x, uint32_t b,
                            const uint64_t *y);

@@ -22,13 +22,13 @@ static uint64_t step_of(uint64_t index, uint64_t phase)
 }
 
 // The place of a device of the program.
-static uint32_t place_of(const cpu_coll_window *w, const cpu_coll_launch *l,
+static uint32_t place_of(const cpu_coll *w, const cpu_coll_launch *l,
                          uint32_t device)
 {
   return cpu_coll_place(w, l->devices[device]);
 }
 
-static cpu_coll_own *own_of(const cpu_coll_window *w, const cpu_coll_launch *l)
+static cpu_coll_own *own_of(const cpu_coll *w, const cpu_coll_launch *l)
 {
   return &w->own[l->devices[cpu_coll_device(l)] - w->share.own];
 }
@@ -40,8 +40,7 @@ static cpu_coll_state *state_of(const cpu_coll_visit *v, uint32_t i)
 
 // ---- what is wrong ----
 
-static calx_status *news_error(const cpu_coll_window *w,
-                               const cpu_coll_part *part)
+static calx_status *news_error(const cpu_coll *w, const cpu_coll_part *part)
 {
   const uint32_t code = atomic_load(&w->news->failed);
   if (code == 0) return NULL;
@@ -58,8 +57,7 @@ static calx_status *news_error(const cpu_coll_window *w,
 static bool read_news(cpu_coll_state *s, uint64_t launch, cpu_coll_news *out)
 {
   if (atomic_load(&s->failed) != launch) return false;
-  *out = s->news;
-  out->words[sizeof out->words - 1] = '\0';
+  cpu_coll_news_read(s, out);
   // Not a load: what was read before stays before.
   return atomic_fetch_or(&s->failed, 0) == launch;
 }
@@ -226,7 +224,7 @@ static calx_status *find_other_group(const cpu_coll_visit *v)
     if (!is_beside(v, s)) continue;
     cpu_coll_header_read(s, y);
     if (is_beside(v, s) && (y[CPU_COLL_W_MEMBERS] & me) != 0 &&
-        x[CPU_COLL_W_GROUP] != y[CPU_COLL_W_GROUP]) {
+        memcmp(x, y, sizeof x) != 0) {
       return mismatch_error(v, cpu_coll_device(l), x, i, y);
     }
   }
@@ -275,11 +273,11 @@ static void sleep_for(const cpu_coll_visit *v, uint64_t step, uint32_t *from,
                       int64_t until_ns)
 {
   cpu_coll_state *leader = state_of(v, 0);
-  const int64_t left = (until_ns - cx_now_ns()) / 1000000 + 1;
+  const int64_t left = (until_ns - cx_now_ns()) / 1000000;
   const uint32_t read = atomic_load(&leader->bell);
   atomic_fetch_add(&leader->sleepers, 1);
-  if (left > 0 && !all_arrived(v, step, from)) {
-    cpu_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
+  if (left >= 0 && !all_arrived(v, step, from)) {
+    cpu_coll_sleep(&leader->bell, read, left < SLEEP_MS ? left + 1 : SLEEP_MS);
   }
   atomic_fetch_sub(&leader->sleepers, 1);
 }
@@ -287,6 +285,23 @@ static void sleep_for(const cpu_coll_visit *v, uint64_t step, uint32_t *from,
 static int64_t deadline(const cpu_coll_launch *l)
 {
   return cx_now_ns() + cpu_coll_limit_ms(l) * 1000000;
+}
+
+// Polls, then lets others run; true: all have arrived.
+static bool poll_arrivals(const cpu_coll_visit *v, uint64_t step,
+                          uint32_t *from)
+{
+  const bool far = v->phase == 1 && v->n_sides > 1;
+  const int spins = far ? 0 : v->window->spins;
+  for (int i = 0; i < spins && !all_arrived(v, step, from); i++) {
+    cx_pool_relax();
+  }
+  const int yields = far ? FAR_YIELDS : YIELDS;
+  for (int i = 0; i < yields && !all_arrived(v, step, from); i++) {
+    if (far) cpu_coll_mpi_link_poll(v->window->link);
+    cpu_coll_yield();
+  }
+  return *from == v->group->n;
 }
 
 calx_status *cpu_coll_visit_wait(cpu_coll_visit *v)
@@ -300,18 +315,10 @@ calx_status *cpu_coll_visit_wait(cpu_coll_visit *v)
   if (all_arrived(v, step, &from) && atomic_load(&state_of(v, 0)->sleepers)) {
     cpu_coll_ring(state_of(v, 0));
   }
-  const bool far = v->phase == 1 && v->n_sides > 1;
-  const int spins = far ? 0 : v->window->spins;
-  for (int i = 0; i < spins && !all_arrived(v, step, &from); i++) {
-    cx_pool_relax();
-  }
-  const int yields = far ? FAR_YIELDS : YIELDS;
-  for (int i = 0; i < yields && !all_arrived(v, step, &from); i++) {
-    if (far) cpu_coll_mpi_link_poll(v->window->link);
-    cpu_coll_yield();
-  }
-  if (from < v->group->n) {
-    const int64_t until = deadline(v->launch);
+  if (!poll_arrivals(v, step, &from)) {
+    // All have come to a direct collective's second phase or will say why not.
+    const int64_t until =
+        v->direct && v->phase > 1 ? INT64_MAX : deadline(v->launch);
     while (!all_arrived(v, step, &from)) {
       CALX_TRY(find_trouble(v, step, until));
       sleep_for(v, step, &from, until);
@@ -323,8 +330,7 @@ calx_status *cpu_coll_visit_wait(cpu_coll_visit *v)
 // ---- after a collective ----
 
 // Whether a member of the last collective may still read this one's memory.
-static bool is_inside(const cpu_coll_window *w, const cpu_coll_own *self,
-                      uint32_t i)
+static bool is_inside(const cpu_coll *w, const cpu_coll_own *self, uint32_t i)
 {
   const cpu_coll_state *s = &self->team[self->members[i]];
   if (self->members[i] == self->device || self->members[i] >= w->share.n) {
@@ -338,7 +344,7 @@ static bool is_inside(const cpu_coll_window *w, const cpu_coll_own *self,
          step < self->step + (UINT64_C(1) << PHASE_BITS);
 }
 
-static calx_status *wait_until_left(cpu_coll_window *w, cpu_coll_own *self,
+static calx_status *wait_until_left(cpu_coll *w, cpu_coll_own *self,
                                     const cpu_coll_launch *l)
 {
   if (self->n_members == 0) return NULL;
@@ -392,20 +398,36 @@ static calx_status *begin_sides(cpu_coll_visit *v)
   return NULL;
 }
 
-static void end_hurry(const cpu_coll_window *w, cpu_coll_own *self)
+static void end_hurry(const cpu_coll *w, cpu_coll_own *self)
 {
   if (self->hurries) cpu_coll_mpi_link_relax(w->link);
   self->hurries = false;
 }
 
+static bool is_direct(const cpu_coll_visit *v)
+{
+  const cpu_coll_share *s = &v->launch->coll->share;
+  for (uint32_t i = 0; i < v->group->n; i++) {
+    const uint32_t device = v->launch->devices[v->group->members[i]];
+    if (device - s->own >= s->n_own) return false;
+  }
+  return true;
+}
+
 calx_status *cpu_coll_visit_begin(cpu_coll_visit *v, const cpu_coll_reducer *r)
 {
   cpu_coll_launch *l = v->launch;
-  cpu_coll_window *w = cpu_coll_window_of(l->coll);
+  cpu_coll *w = l->coll;
   cpu_coll_own *self = own_of(w, l);
   v->window = w;
   v->self = self;
   v->phase = 0;
+  v->direct = is_direct(v);
+  if (self->born != cpu_threads_generation()) {
+    // The collective that the parent was in at the fork does not go on.
+    self->born = cpu_threads_generation();
+    self->n_members = 0;
+  }
   CALX_TRY(wait_until_left(w, self, l));
   if (self->room < v->group->n) {
     uint32_t *grown =
@@ -423,6 +445,7 @@ calx_status *cpu_coll_visit_begin(cpu_coll_visit *v, const cpu_coll_reducer *r)
   self->launch = l->number;
   self->step = step_of(l->n_done, 0);
   self->told = false;
+  self->part = v->part;
   cpu_coll_state *s = &self->team[self->device];
   // Its step means nothing until the launch is there.
   if (atomic_load(&s->launch) != l->number) {
@@ -431,14 +454,6 @@ calx_status *cpu_coll_visit_begin(cpu_coll_visit *v, const cpu_coll_reducer *r)
   }
   cpu_coll_header_write(v, r, s);
   return NULL;
-}
-
-void cpu_coll_visit_show(cpu_coll_visit *v)
-{
-  // Nobody reads this device's memory by way of the window.
-  v->self->n_members = 0;
-  atomic_store(&state_of(v, v->group->me)->step,
-               step_of(v->launch->n_done, ++v->phase));
 }
 
 void cpu_coll_visit_end(cpu_coll_visit *v)
@@ -452,40 +467,99 @@ void cpu_coll_visit_end(cpu_coll_visit *v)
 static void write_news(cpu_coll_state *s, const cpu_coll_own *self,
                        const cpu_coll_launch *l, const calx_status *how)
 {
-  (void)atomic_exchange(&s->failed, 0);
-  if (self->told) {
-    s->news = self->news;
-  } else {
+  cpu_coll_news news = self->news;
+  if (atomic_load(&s->failed) == l->number) return;
+  if (!self->told) {
     cx_text text = { 0 };
     cpu_coll_put_end(&text, l, cpu_coll_device(l), cx_status_sentence(how));
-    put_news(&s->news, CALX_ABORTED, false, cx_text_str(&text));
+    put_news(&news, CALX_ABORTED, false, cx_text_str(&text));
     cx_text_free(&text);
   }
+  (void)atomic_exchange(&s->failed, 0);
+  cpu_coll_news_write(s, &news);
   atomic_store(&s->failed, l->number);
 }
 
-void cpu_coll_visits_over(cpu_coll_launch *l, const calx_status *how)
+// In this order: who misses it from now on sees why.
+static void publish_failure(const cpu_coll_own *self, const cpu_coll_launch *l,
+                            const calx_status *how)
 {
-  if (l->devices == NULL) return;
-  cpu_coll_window *w = cpu_coll_window_of(l->coll);
-  cpu_coll_own *self = own_of(w, l);
-  cpu_coll_state *team = cpu_coll_states_of(w, l->team);
+  cpu_coll_state *team = cpu_coll_states_of(l->coll, l->team);
   cpu_coll_state *s = &team[self->device];
-  end_hurry(w, self);
-  if (how != NULL) {
-    // In this order: who misses it from now on sees why.
-    write_news(s, self, l, how);
-    if (atomic_load(&s->launch) == l->number) {
-      atomic_store(&s->step, step_of(l->n_done, 0));
-    }
+  write_news(s, self, l, how);
+  if (atomic_load(&s->launch) == l->number) {
+    atomic_store(&s->step, step_of(l->n_done, 0));
   }
-  atomic_store(&s->ended, l->number);
-  self->told = false;
-  cpu_coll_mpi_far_end(w, l, how != NULL);
-  for (uint32_t i = 0; how != NULL && i < w->share.all; i++) {
+}
+
+static void ring_all(const cpu_coll_launch *l)
+{
+  cpu_coll_state *team = cpu_coll_states_of(l->coll, l->team);
+  for (uint32_t i = 0; i < l->coll->share.all; i++) {
     if (atomic_load(&team[i].sleepers) != 0) cpu_coll_ring(&team[i]);
   }
+}
+
+void cpu_coll_end(cpu_coll_launch *l, const calx_status *how)
+{
+  if (l->devices == NULL) return;
+  cpu_coll *w = l->coll;
+  cpu_coll_own *self = own_of(w, l);
+  end_hurry(w, self);
+  if (how != NULL) publish_failure(self, l, how);
+  atomic_store(&cpu_coll_states_of(w, l->team)[self->device].ended, l->number);
+  self->told = false;
+  cpu_coll_mpi_far_end(w, l, how != NULL);
+  if (how != NULL) ring_all(l);
   if (how == NULL && cpu_coll_is_large(self->used)) {
     calx_status_free(wait_until_left(w, self, l));
   }
+}
+
+// ---- direct collectives ----
+//
+// The members' memory is used by others from when all have arrived in phase 1
+// until they have arrived in phase 2. Who gives up first withdraws its arrival,
+// with the reason, and then waits for the members that are in phase 1: such a
+// one has seen all arrive and works, or else sees the reason and gives up, too.
+
+const cpu_coll_part *cpu_coll_visit_part(const cpu_coll_visit *v, uint32_t i)
+{
+  const uint32_t device = v->launch->devices[v->group->members[i]];
+  return v->window->own[device - v->window->share.own].part;
+}
+
+// Whether member i may work on this device's memory.
+static bool may_work(const cpu_coll_visit *v, uint32_t i)
+{
+  const cpu_coll_state *s = state_of(v, i);
+  uint64_t x[CPU_COLL_WORDS], y[CPU_COLL_WORDS];
+  if (atomic_load(&s->launch) != v->launch->number ||
+      atomic_load(&s->step) != step_of(v->launch->n_done, 1)) {
+    return false;
+  }
+  cpu_coll_header_read(state_of(v, v->group->me), x);
+  cpu_coll_header_read(s, y);
+  return memcmp(x, y, sizeof x) == 0;
+}
+
+static calx_status *withdraw(cpu_coll_visit *v, calx_status *status)
+{
+  publish_failure(v->self, v->launch, status);
+  ring_all(v->launch);
+  for (uint32_t i = 0; i < v->group->n; i++) {
+    while (may_work(v, i)) cpu_coll_yield();
+  }
+  return status;
+}
+
+calx_status *cpu_coll_visit_leave(cpu_coll_visit *v, calx_status *status)
+{
+  if (status != NULL && !v->self->told) {
+    v->self->told = true;
+    put_news(&v->self->news, calx_status_code(status), true,
+             cx_status_sentence(status));
+  }
+  if (status == NULL) status = cpu_coll_visit_wait(v);
+  return status == NULL ? NULL : withdraw(v, status);
 }

@@ -51,8 +51,9 @@ static size_t round_up(size_t n, size_t to)
 
 static calx_status *map(int fd, size_t bytes, int64_t at, void **out)
 {
-  *out = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-              fd, (off_t)at);
+  const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  *out = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd,
+              fd < 0 ? 0 : (off_t)at);
   if (*out != MAP_FAILED) {
     (void)madvise(*out, bytes, MADV_DONTDUMP);
     return NULL;
@@ -64,14 +65,14 @@ static calx_status *map(int fd, size_t bytes, int64_t at, void **out)
                   bytes, strerror(errno));
 }
 
-static int64_t region_at(const cpu_coll_window *w, uint32_t place)
+static int64_t region_at(const cpu_coll *w, uint32_t place)
 {
   return w->regions_at +
          (int64_t)((2 * (size_t)place + w->odd) * w->region_bytes);
 }
 
-calx_status *cpu_coll_map_region(cpu_coll_window *w, uint32_t place,
-                                 size_t bytes, unsigned char **out)
+calx_status *cpu_coll_map_region(cpu_coll *w, uint32_t place, size_t bytes,
+                                 unsigned char **out)
 {
   calx_status *status = NULL;
   cx_lock(&w->lock);
@@ -109,7 +110,7 @@ bool cpu_coll_is_large(size_t bytes)
   return bytes > KEPT;
 }
 
-void cpu_coll_trim_region(cpu_coll_window *w, uint32_t place)
+void cpu_coll_trim_region(cpu_coll *w, uint32_t place)
 {
   cx_lock(&w->lock);
   const cpu_coll_map *m = &w->maps[place];
@@ -131,7 +132,7 @@ static void free_maps(const cpu_coll_map *first, bool keeps)
   }
 }
 
-void cpu_coll_window_free(cpu_coll_window *w)
+void cpu_coll_free(cpu_coll *w)
 {
   if (w == NULL) return;
   // What was posted and not waited for lies in pieces and regions: MPI may
@@ -173,12 +174,16 @@ static calx_status *check_file(const cpu_coll_share *share)
   return NULL;
 }
 
-static calx_status *map_all(cpu_coll_window *w)
+static calx_status *map_all(cpu_coll *w)
 {
   void *at = NULL;
   CALX_TRY(map(w->fd, CALX_WINDOW_BOARD, 0, &at));
   w->news = at;
   const uint32_t processes = w->share.n / w->share.n_own;
+  if (w->fd < 0) {
+    w->news->magic = CALX_WINDOW_MAGIC;
+    w->news->processes = processes;
+  }
   if (w->news->magic != CALX_WINDOW_MAGIC || w->news->processes != processes) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "descriptor %d is no window of %u processes: it begins "
@@ -190,7 +195,8 @@ static calx_status *map_all(cpu_coll_window *w)
   const size_t head = round_up(sizeof *w->head, ALIGN);
   const size_t states =
       round_up(CPU_COLL_TEAMS * all * sizeof(cpu_coll_state), ALIGN);
-  const size_t pieces = 2 * n * (2 + CPU_COLL_OUTS) * CPU_COLL_PIECE;
+  const size_t pieces =
+      w->fd < 0 ? 0 : 2 * n * (2 + CPU_COLL_OUTS) * CPU_COLL_PIECE;
   w->fixed_bytes = head + states + round_up(pieces, ALIGN);
   CALX_TRY(map(w->fd, w->fixed_bytes, CALX_WINDOW_ENGINE, &at));
   w->head = at;
@@ -203,7 +209,7 @@ static calx_status *map_all(cpu_coll_window *w)
 }
 
 // Of a host's only process, which nobody gave one.
-static calx_status *make_file(cpu_coll_window *w)
+static calx_status *make_file(cpu_coll *w)
 {
   const uint32_t magic = CALX_WINDOW_MAGIC, processes = 1;
   cx_file_keep_standard();
@@ -220,8 +226,10 @@ static calx_status *make_file(cpu_coll_window *w)
                   strerror(errno));
 }
 
-static calx_status *open_file(cpu_coll_window *w)
+static calx_status *open_file(cpu_coll *w)
 {
+  // All devices are this process's: nothing is shared, and a fork copies it.
+  if (w->share.all == w->share.n_own) return NULL;
   if (w->share.fd < 0) return make_file(w);
   CALX_TRY(check_file(&w->share));
   w->fd = fcntl(w->share.fd, F_DUPFD_CLOEXEC, 0);
@@ -231,14 +239,14 @@ static calx_status *open_file(cpu_coll_window *w)
 }
 
 // The number of this client among those that the process opened.
-static uint64_t count_client(cpu_coll_window *w)
+static uint64_t count_client(cpu_coll *w)
 {
   static _Atomic uint32_t clients;  // with windows of their own
-  if (w->share.fd < 0) return atomic_fetch_add(&clients, 1);
+  if (w->share.fd < 0 || w->fd < 0) return atomic_fetch_add(&clients, 1);
   return atomic_fetch_add(&w->head->clients[w->own[0].device], 1);
 }
 
-static calx_status *open_window(cpu_coll_window *w)
+static calx_status *open_window(cpu_coll *w)
 {
   CALX_TRY(open_file(w));
   CALX_TRY(map_all(w));
@@ -254,8 +262,7 @@ static calx_status *open_window(cpu_coll_window *w)
   return far ? cpu_coll_mpi_far_open(w) : NULL;
 }
 
-calx_status *cpu_coll_window_new(const cpu_coll_share *share,
-                                 cpu_coll_window **out)
+calx_status *cpu_coll_new(const cpu_coll_share *share, cpu_coll **out)
 {
   *out = NULL;
   if (share->n > CPU_COLL_HOST_DEVICES) {
@@ -263,7 +270,7 @@ calx_status *cpu_coll_window_new(const cpu_coll_share *share,
                     "%u devices on this host; at most %d can share a window",
                     (unsigned)share->n, CPU_COLL_HOST_DEVICES);
   }
-  cpu_coll_window *w = cx_calloc(1, sizeof *w);
+  cpu_coll *w = cx_calloc(1, sizeof *w);
   if (w == NULL) return cx_out_of_memory();
   w->fd = -1;
   w->share = *share;
@@ -271,7 +278,7 @@ calx_status *cpu_coll_window_new(const cpu_coll_share *share,
   cx_mutex_init(&w->lock);
   calx_status *status = open_window(w);
   if (status != NULL) {
-    cpu_coll_window_free(w);
+    cpu_coll_free(w);
     return status;
   }
   *out = w;
@@ -280,7 +287,7 @@ calx_status *cpu_coll_window_new(const cpu_coll_share *share,
 
 // ---- teams ----
 
-bool cpu_coll_slot_of(cpu_coll_window *w, uint64_t key, uint32_t *out)
+bool cpu_coll_slot_of(cpu_coll *w, uint64_t key, uint32_t *out)
 {
   for (uint32_t i = 0; i < CPU_COLL_TEAMS; i++) {
     uint64_t found = 0;
@@ -296,9 +303,8 @@ bool cpu_coll_slot_of(cpu_coll_window *w, uint64_t key, uint32_t *out)
 calx_status *cpu_coll_team(cpu_coll *coll, const uint32_t *devices, size_t n,
                            uint32_t *out)
 {
-  cpu_coll_window *w = cpu_coll_window_of(coll);
-  const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, w->seed);
-  if (cpu_coll_slot_of(w, hash.low | 1, out)) return NULL;
+  const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, coll->seed);
+  if (cpu_coll_slot_of(coll, hash.low | 1, out)) return NULL;
   return cx_error(CALX_RESOURCE_EXHAUSTED,
                   "all %d places for lists of devices that programs run on are "
                   "taken; those of clients that were closed are not given back",
@@ -307,15 +313,13 @@ calx_status *cpu_coll_team(cpu_coll *coll, const uint32_t *devices, size_t n,
 
 uint64_t cpu_coll_launches(cpu_coll *coll, uint32_t team, uint32_t device)
 {
-  const cpu_coll_window *w = cpu_coll_window_of(coll);
-  return atomic_load(&w->own[device - w->share.own].launches[team]);
+  return atomic_load(&coll->own[device - coll->share.own].launches[team]);
 }
 
 uint64_t cpu_coll_number(cpu_coll *coll, uint32_t team, uint32_t device,
                          uint64_t least)
 {
-  const cpu_coll_window *w = cpu_coll_window_of(coll);
-  _Atomic uint64_t *count = &w->own[device - w->share.own].launches[team];
+  _Atomic uint64_t *count = &coll->own[device - coll->share.own].launches[team];
   uint64_t n = atomic_load(count);
   if (n < least) n = least;
   atomic_store(count, n + 1);
@@ -323,22 +327,6 @@ uint64_t cpu_coll_number(cpu_coll *coll, uint32_t team, uint32_t device,
 }
 
 // ---- who and where ----
-
-static bool all_within(const cpu_coll_launch *l, const cpu_coll_group *g,
-                       uint32_t first, uint32_t n)
-{
-  for (uint32_t i = 0; i < g->n; i++) {
-    if (l->devices[g->members[i]] - first >= n) return false;
-  }
-  return true;
-}
-
-bool cpu_coll_all_here(const cpu_coll_launch *l, const cpu_coll_group *g)
-{
-  if (l->devices == NULL) return true;
-  const cpu_coll_share *s = &cpu_coll_window_of(l->coll)->share;
-  return all_within(l, g, s->own, s->n_own);
-}
 
 static unsigned char *pieces_of(const cpu_coll_visit *v, uint32_t i)
 {

@@ -17,7 +17,6 @@
 
 #include "coll/coll.h"
 #include "coll/groups.h"
-#include "coll/meet.h"
 #include "coll/reduce.h"
 
 // Bytes of a piece of an operand. A device has room for two of what it brings
@@ -26,22 +25,36 @@
 // … between hosts it has room for more of what it makes.
 #define CPU_COLL_OUTS 6
 
-calx_status *cpu_coll_window_new(const cpu_coll_share *share,
-                                 cpu_coll_window **out) CALX_MUST_USE;
-void cpu_coll_window_free(cpu_coll_window *window);  // NULL is accepted
+// What a member submits; members of the same process read its pointers.
+typedef struct cpu_coll_part {
+  const cx_hlo_module *module;
+  const cx_hlo_op *op;
+  const cpu_ref_tensor *operands, *results;
+} cpu_coll_part;
 
-// Whether all of the group are of this process.
-bool cpu_coll_all_here(const cpu_coll_launch *launch,
-                       const cpu_coll_group *group);
+// Which device of its program a launch is: replica * n_partitions + partition.
+static inline uint32_t cpu_coll_device(const cpu_coll_launch *l)
+{
+  return l->replica * l->n_partitions + l->partition;
+}
+static inline int64_t cpu_coll_limit_ms(const cpu_coll_launch *l)
+{
+  const int64_t most = 1000000000000;
+  if (l->timeout_ms <= 0) return 1800000;
+  return l->timeout_ms < most ? l->timeout_ms : most;
+}
 
 // One device's visit of one collective.
 typedef struct cpu_coll_visit {
   cpu_coll_launch *launch;
   const cpu_coll_group *group;
   const cpu_coll_part *part;
-  cpu_coll_window *window;
+  cpu_coll *window;
   struct cpu_coll_own *self;
   uint32_t phase;  // barriers so far
+  // All members are devices of this process: they use each other's operands
+  // and results where they are.
+  bool direct;
   // The members by hosts, and those of this one; near_me is this device's place
   // among them.
   const struct cpu_coll_side *sides;
@@ -62,9 +75,14 @@ calx_status *cpu_coll_visit_begin(
 // Waits for all members, the first time; also sees that all came with the same
 // operation. Later: for those of this host.
 calx_status *cpu_coll_visit_wait(cpu_coll_visit *visit) CALX_MUST_USE;
-// Shows without a wait what the device came with, so that one which waits for
-// it in another group sees that.
-void cpu_coll_visit_show(cpu_coll_visit *visit);
+// Of a direct collective, between cpu_coll_visit_wait() and the return: what
+// member i submitted; and the end of the member's work, which went as `status`
+// (taken) says. Waits until all members have finished. Also after an error of
+// the wait: then no member works on the device's memory any more.
+const cpu_coll_part *cpu_coll_visit_part(const cpu_coll_visit *visit,
+                                         uint32_t i);
+calx_status *cpu_coll_visit_leave(cpu_coll_visit *visit,
+                                  calx_status *status) CALX_MUST_USE;
 // The collective went well and is counted among those done: the device reads
 // nobody's memory any more.
 void cpu_coll_visit_end(cpu_coll_visit *visit);

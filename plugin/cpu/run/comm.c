@@ -32,20 +32,6 @@ struct cpu_run_comm {
   calx_status *failed;  // the item n_done - 1, and none is done after it
 };
 
-// 1, and one more in each forked child.
-static _Atomic uint32_t generation = 1;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void count_child(void)
-{
-  atomic_fetch_add(&generation, 1);
-}
-
-static void watch_forks(void)
-{
-  pthread_atfork(NULL, NULL, count_child);
-}
-
 // ---- the thread ----
 
 // Under the lock, which is given up meanwhile.
@@ -94,7 +80,7 @@ static void make(cpu_run_comm *c)
   cx_mutex_init(&c->lock);
   cx_cond_init(&c->begun);
   cx_cond_init(&c->done);
-  c->born = atomic_load(&generation);
+  c->born = cpu_threads_generation();
   c->thread = (cx_thread){ .running = false };
   c->busy = false;
 }
@@ -103,7 +89,6 @@ static void make(cpu_run_comm *c)
 
 calx_status *cpu_run_comm_new(cpu_run_comm **out)
 {
-  pthread_once(&once, watch_forks);
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
   make(*out);
@@ -112,7 +97,7 @@ calx_status *cpu_run_comm_new(cpu_run_comm **out)
 
 void cpu_run_comm_renew(cpu_run_comm *c)
 {
-  if (c->born == atomic_load(&generation)) return;
+  if (c->born == cpu_threads_generation()) return;
   make(c);
   c->failed = NULL;
   c->n_begun = c->known = 0;

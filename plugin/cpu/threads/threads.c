@@ -81,6 +81,12 @@ static void watch_forks(void)
   pthread_atfork(NULL, NULL, count_child);
 }
 
+uint32_t cpu_threads_generation(void)
+{
+  pthread_once(&once, watch_forks);
+  return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
 // ---- waiting ----------------------------------------------------------------
 
 // Returns once the word is no longer `old`.

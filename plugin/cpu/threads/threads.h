@@ -56,6 +56,11 @@ cpu_threads_place cpu_threads_here(void);
 bool cpu_threads_inside(void);   // of a team or a loop's piece, of any pool
 void cpu_threads_barrier(void);  // of the innermost team
 
+// The generation of this process among its forks: the first process's is 1, and
+// that of a child one more than its parent's. Threads and locks of an earlier
+// generation do not exist here.
+uint32_t cpu_threads_generation(void);
+
 // Between two looks at what another thread is to change.
 static inline void cx_pool_relax(void)
 {

@@ -274,11 +274,10 @@ static void check_stuck(const char *op, const char *attributes,
                 "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>",
                 BODY("stablehlo.add", "f32"), "4xf32", "4xf32");
   cpu_coll *coll = NULL;
-  CHECK_OK(cpu_coll_new(&coll));
   const cpu_coll_share share = {
     .fd = -1, .n = OWN, .n_own = OWN, .all = 2 * OWN, .timeout_ms = 100000
   };
-  CHECK_OK(cpu_coll_join(coll, &share));
+  CHECK_OK(cpu_coll_new(&share, &coll));
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, run_one(coll, 0, far),
               "all have come, but for 200 ms nothing has moved between the "
               "hosts");

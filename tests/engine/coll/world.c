@@ -80,8 +80,7 @@ static void set_apart(world *w)
     if (i != share.own) {
       w->apart[i] = w->apart[share.own];
     } else {
-      CHECK_OK(cpu_coll_new(&w->apart[i]));
-      CHECK_OK(cpu_coll_join(w->apart[i], &share));
+      CHECK_OK(cpu_coll_new(&share, &w->apart[i]));
     }
     CHECK_OK(cpu_coll_team(w->apart[i], numbers, n, &w->teams[i]));
   }
@@ -95,7 +94,13 @@ void world_start(world *w, uint32_t n_replicas, uint32_t n_partitions)
   if (world_together != 0) {
     set_apart(w);
   } else {
-    assert_null(cpu_coll_new(&w->coll));
+    const uint32_t n = n_replicas * n_partitions;
+    const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
+    CHECK_OK(cpu_coll_new(&share, &w->coll));
+    for (uint32_t i = 0; i < n; i++) {
+      w->apart[i] = w->coll;
+      CHECK_OK(cpu_coll_team(w->coll, numbers, n, &w->teams[i]));
+    }
   }
 }
 
@@ -205,20 +210,15 @@ void world_run(world *w)
   w->run++;
   assert_int_equal(pthread_barrier_init(&all_there, NULL, n), 0);
   for (uint32_t i = 0; i < n; i++) {
-    w->devices[i].launch = (cpu_coll_launch){ .coll = w->coll,
-                                              .executable = 7,
-                                              .run = w->run,
+    w->devices[i].launch = (cpu_coll_launch){ .coll = w->apart[i],
+                                              .devices = numbers,
+                                              .team = w->teams[i],
+                                              .number = w->run,
                                               .replica = i / w->n_partitions,
                                               .partition = i % w->n_partitions,
                                               .n_replicas = w->n_replicas,
                                               .n_partitions = w->n_partitions,
                                               .timeout_ms = w->timeout_ms };
-    if (world_together != 0) {
-      w->devices[i].launch.coll = w->apart[i];
-      w->devices[i].launch.devices = numbers;
-      w->devices[i].launch.team = w->teams[i];
-      w->devices[i].launch.number = w->run;
-    }
     w->devices[i].status = NULL;
     assert_null(cx_thread_start(&threads[i], device_run, &w->devices[i]));
   }

@@ -46,7 +46,7 @@ typedef struct world_device {
 
 typedef struct world {
   cpu_coll *coll;
-  // Of each device, where they meet as if they were of several processes.
+  // Of each device: `coll`, or as if they were of several processes.
   cpu_coll *apart[MOST_DEVICES];
   uint32_t teams[MOST_DEVICES];
   cx_world_segment window;

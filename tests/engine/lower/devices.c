@@ -4,6 +4,8 @@
 
 #include "base/metrics.h"
 
+const uint32_t devices_numbers[DEVICES_MOST] = { 0, 1, 2, 3 };
+
 #define ROWS 256
 
 int64_t devices_beside(void)
@@ -60,7 +62,9 @@ void devices_new(devices *w, uint32_t n, const char *text, bool blocking)
   w->info = cpu_run_program_info_of(w->program);
   assert_true(w->info->n_params <= DEVICES_VALUES);
   assert_true(w->info->n_results <= DEVICES_VALUES);
-  CHECK_STATUS_OK(cpu_coll_new(&w->coll));
+  const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
+  CHECK_STATUS_OK(cpu_coll_new(&share, &w->coll));
+  CHECK_STATUS_OK(cpu_coll_team(w->coll, devices_numbers, n, &w->team));
   for (uint32_t i = 0; i < n; i++) device_new(w, i);
   devices_fill(w);
 }
@@ -109,8 +113,9 @@ static calx_status *run_device(device *d)
     usleep(1000);
   }
   cpu_coll_launch launch = { .coll = w->coll,
-                             .executable = 1,
-                             .run = w->run,
+                             .devices = devices_numbers,
+                             .team = w->team,
+                             .number = w->run,
                              .replica = d->number,
                              .n_replicas = w->n,
                              .n_partitions = 1,

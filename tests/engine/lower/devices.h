@@ -10,6 +10,9 @@
 
 enum { DEVICES_MOST = 4, DEVICES_VALUES = 24 };
 
+// Of each replica its device's number: 0, 1, …
+extern const uint32_t devices_numbers[DEVICES_MOST];
+
 typedef struct device {
   struct devices *of;
   uint32_t number;
@@ -29,6 +32,7 @@ typedef struct devices {
   uint32_t n;
   int64_t timeout_ms;
   uint64_t run;
+  uint32_t team;
   device d[DEVICES_MOST];
 } devices;
 

@@ -93,8 +93,9 @@ static void member_is_late(void **unused)
   cx_text text = { 0 };
   start(&w, &text);
   cpu_coll_launch launch = { .coll = w.coll,
-                             .executable = 1,
-                             .run = 99,
+                             .devices = devices_numbers,
+                             .team = w.team,
+                             .number = ++w.run,
                              .n_replicas = 2,
                              .n_partitions = 1,
                              .timeout_ms = 100 };
