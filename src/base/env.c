@@ -1,6 +1,7 @@
 // base/env: see env.h.
 #include "base/env.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,10 @@ int64_t cx_env_ms(const char *name, bool zero_is_valid, int otherwise_s)
   char *end;
   double seconds = strtod(text, &end);
   bool valid = seconds > 0 || (zero_is_valid && seconds == 0);
-  if (*end == '\0' && valid && seconds < 1e9) return (int64_t)(seconds * 1000);
+  if (*end == '\0' && valid && seconds < 1e9) {
+    return (int64_t)ceil(seconds *
+                         1000);  // 0 is off or for ever: never by rounding
+  }
   cx_log_once_per_site(name,
                        "%s is '%s', a number of seconds is wanted: %d is used",
                        name, text, otherwise_s);

@@ -366,9 +366,8 @@ static void take_put(cx_store_core *d, const cx_store_reply_address *from,
 static void take_abort(cx_store_core *d, const cx_store_reply_address *from,
                        const cx_store_request *r)
 {
-  char news[CX_STORE_FAILURE_BYTES];
-  int n = r->size < sizeof news ? (int)r->size : (int)sizeof news - 1;
-  snprintf(news, sizeof news, "%.*s", n, n != 0 ? r->value : "");
+  char news[CX_STORE_FAILURE_BYTES];  // terminals show it
+  cx_text_plain(r->size != 0 ? r->value : "", r->size, news, sizeof news);
   bool known = r->a > CALX_OK && r->a <= CALX_UNAUTHENTICATED;
   cx_store_core_fail(d, known ? (calx_code)r->a : CALX_ABORTED, news);
   answer_news(d, from);

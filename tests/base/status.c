@@ -1,6 +1,7 @@
 // Statuses, texts, the library's lines, interned places.
 #include <pthread.h>
 
+#include "base/env.h"
 #include "base/text.h"
 #include "check.h"
 
@@ -306,6 +307,26 @@ static void test_intern_many(void **state)
                    first);
 }
 
+// ---- settings ---------------------------------------------------------------
+
+// 0 means off, or without an end: what is above 0 never becomes it.
+static void test_seconds(void **state)
+{
+  (void)state;
+  static const struct {
+    const char *text;
+    int64_t ms;
+  } good[] = { { "1e-9", 1 },  { "0.0015", 2 }, { "0", 0 },
+               { "2", 2000 },  { "0.25", 250 }, { "x", 5000 },
+               { "-1", 5000 }, { "nan", 5000 }, { "1e300", 5000 },
+               { "", 5000 } };
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    setenv("CX_TEST_SECONDS", good[i].text, 1);
+    assert_int_equal(cx_env_ms("CX_TEST_SECONDS", true, 5), good[i].ms);
+  }
+  unsetenv("CX_TEST_SECONDS");
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -316,6 +337,7 @@ int main(void)
     CHECK_TEST(test_print),          CHECK_TEST(test_site_is_the_threads),
     CHECK_TEST(test_intern),         CHECK_TEST(test_log),
     CHECK_TEST(test_hold),           CHECK_TEST(test_intern_many),
+    CHECK_TEST(test_seconds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,20 @@ static void note(void *user, const cx_store_reply_address *to,
            reply->size != 0 ? reply->value : "");
 }
 
+// A member's last words, as bytes.
+static void ask_abort(cx_store_core *desk, uint32_t pipe, const char *words,
+                      size_t n)
+{
+  unsigned char bytes[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY + 256];
+  cx_store_request r = { .op = CX_STORE_OP_ABORT,
+                         .a = CALX_INTERNAL,
+                         .size = (uint32_t)n };
+  size_t size = cx_store_wire_request(&r, bytes);
+  memcpy(bytes + size, words, n);
+  cx_store_core_receive(desk, &(cx_store_reply_address){ .pipe = pipe }, bytes,
+                        size + n, false, 0);
+}
+
 static void ask(cx_store_core *desk, uint32_t pipe, cx_store_op op, int32_t a,
                 int32_t b, int64_t now)
 {
@@ -145,6 +159,27 @@ static void test_grace(void **state)
   }
 }
 
+// What a member says of its failure is shown on the terminals of the others.
+static void test_words_are_plain(void **state)
+{
+  (void)state;
+  static const char words[] =
+      "rank 1: \033[2J\rno\xc2\x9b"
+      "thing\xff\n";
+  heard h;
+  cx_store_core *desk = open_desk(&h);
+  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  ask_abort(desk, 2, words, sizeof words - 1);
+  assert_int_equal(h.code, CALX_INTERNAL);
+  assert_string_equal(h.text, "rank 1:  [2J nothing? ");
+  cx_store_core_free(desk);
+  desk = open_desk(&h);
+  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  ask_abort(desk, 2, words, 0);
+  assert_string_equal(h.text, "");
+  cx_store_core_free(desk);
+}
+
 // A host's launcher that goes without a word is news, though its ranks have
 // left: host 0's waits for it.
 static void test_launchers(void **state)
@@ -248,6 +283,7 @@ int main(void)
     CHECK_TEST(test_silence),
     CHECK_TEST(test_no_silence),
     CHECK_TEST(test_grace),
+    CHECK_TEST(test_words_are_plain),
     CHECK_TEST(test_launchers),
     CHECK_TEST(test_missing),
 #if !defined(__SANITIZE_THREAD__)
