@@ -108,6 +108,8 @@ CALX_API calx_tensor *calx_exp(calx_tensor *x);
 CALX_API calx_tensor *calx_expm1(calx_tensor *x);
 /** natural logarithm */
 CALX_API calx_tensor *calx_log(calx_tensor *x);
+/** base-2 logarithm; rounded twice, so that of 8 it may be just below 3 */
+CALX_API calx_tensor *calx_log2(calx_tensor *x);
 /** log(1 + x) */
 CALX_API calx_tensor *calx_log1p(calx_tensor *x);
 /** square root */

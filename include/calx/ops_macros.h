@@ -13,8 +13,8 @@
 // tests. M is a macro of the op's name.
 // clang-format off
 #define CALX_EACH_UNARY_(M) \
-  M(neg) M(abs) M(sign) M(exp) M(expm1) M(log) M(log1p) M(sqrt) M(rsqrt) \
-  M(reciprocal) M(square) M(sin) M(cos) M(tanh) M(sigmoid) M(relu) \
+  M(neg) M(abs) M(sign) M(exp) M(expm1) M(log) M(log2) M(log1p) M(sqrt) \
+  M(rsqrt) M(reciprocal) M(square) M(sin) M(cos) M(tanh) M(sigmoid) M(relu) \
   M(floor) M(ceil) M(round) M(isnan) M(isfinite)
 #define CALX_EACH_BINARY_(M) \
   M(mul) M(pow) M(maximum) M(minimum) M(eq) M(ne) M(lt) M(le) M(gt) M(ge)
@@ -72,6 +72,7 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 #define calx_exp(x) (calx_at_(CALX_HERE), calx_exp(CALX_T_(x)))
 #define calx_expm1(x) (calx_at_(CALX_HERE), calx_expm1(CALX_T_(x)))
 #define calx_log(x) (calx_at_(CALX_HERE), calx_log(CALX_T_(x)))
+#define calx_log2(x) (calx_at_(CALX_HERE), calx_log2(CALX_T_(x)))
 #define calx_log1p(x) (calx_at_(CALX_HERE), calx_log1p(CALX_T_(x)))
 #define calx_sqrt(x) (calx_at_(CALX_HERE), calx_sqrt(CALX_T_(x)))
 #define calx_rsqrt(x) (calx_at_(CALX_HERE), calx_rsqrt(CALX_T_(x)))

@@ -35,6 +35,7 @@ typedef struct subject {
   ONE(exp, -1, 1, false) \
   ONE(expm1, -1, 1, false) \
   ONE(log, 0.5, 2, false) \
+  ONE(log2, 0.5, 2, false) \
   ONE(log1p, -0.5, 2, false) \
   ONE(sqrt, 0.5, 2, false) \
   ONE(rsqrt, 0.5, 2, false) \
