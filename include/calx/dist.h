@@ -93,12 +93,14 @@ CALX_API void calx_reduce_gradients_with(
  */
 CALX_API calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss);
 
-/** Which optimiser, by its options; exactly one is wanted. */
+/** Makes the optimiser that steps on a rank's shards, calx_adamw(shards) say.
+ */
+typedef calx_optimizer *calx_make_optimizer_fn(void *user, calx_module *shards);
+/** .make is wanted. */
 typedef struct CALX_OPTIONS calx_zero_redundancy_options {
   CALX_NAMED size_t size;
-  CALX_NAMED const calx_sgd_options *sgd; /* read by the call only */
-  CALX_NAMED const calx_adam_options *adam;
-  CALX_NAMED const calx_adam_options *adamw;
+  CALX_NAMED calx_make_optimizer_fn *make; /* called once, by the call itself */
+  CALX_NAMED void *user;                   /* for make */
 } calx_zero_redundancy_options;
 /**
  * ZeRO, stage 1: each rank keeps the optimiser's state of 1/world of the
@@ -106,12 +108,17 @@ typedef struct CALX_OPTIONS calx_zero_redundancy_options {
  * optimiser's. Its step reduces the gradients by itself: calx_dist_step() and
  * calx_optimizer_step() do the same, and calx_reduce_gradients() nothing.
  *
- *   calx_zero_redundancy_optimizer(
- *       model, .adamw = &(calx_adam_options){ .lr = 1e-3 });
+ *   static calx_optimizer *adamw(void *user, calx_module *shards)
+ *   {
+ *     return calx_adamw(shards, .lr = 1e-3);
+ *   }
+ *   …
+ *   calx_zero_redundancy_optimizer(model, .make = adamw);
  *
  * calx_optimizer_state() counts the shards, one for each dtype of parameters.
- * @errors INVALID_ARGUMENT options of none or several; those of the optimiser;
- *         a step: FAILED_PRECONDITION only some parameters have a gradient
+ * @errors INVALID_ARGUMENT no .make, or it gives an optimiser of something else
+ *         than the shards; those of the optimiser; a step: FAILED_PRECONDITION
+ * only some parameters have a gradient
  * @source torch_xla ZeroRedundancyOptimizer; S. Rajbhandari et al. (2019)
  */
 CALX_API calx_optimizer *calx_zero_redundancy_optimizer_with(

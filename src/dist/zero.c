@@ -6,9 +6,10 @@
 // shards as there are ranks. A step scatters the sum of the gradients, lets an
 // ordinary optimiser step on the rank's own shard, and gathers the shards:
 //
-//   g = reduce_scatter(cat(grads)) / ranks      shard = own part of cat(params)
-//   shard = inner step(shard, g)                params =
-//   split(all_gather(shard))
+//   g = reduce_scatter(cat(grads)) / ranks
+//   shard = own part of cat(params)
+//   shard = inner step(shard, g)
+//   params = split(all_gather(shard))
 //
 // The own part is chosen by a mask that every rank uploads, since a rank's
 // number in the graph would make the ranks' programs differ.
@@ -303,22 +304,25 @@ static void make_mask(zero *z)
   cx_free(mine);
 }
 
-static calx_optimizer *make_inner(calx_module *shards,
-                                  const calx_zero_redundancy_options *o)
+// The optimiser of the shards: its parameters are theirs, in their order.
+static calx_status *make_inner(zero *z, const calx_zero_redundancy_options *o)
 {
-  if (o->sgd != NULL) return calx_sgd_with(shards, o->sgd);
-  if (o->adam != NULL) return calx_adam_with(shards, o->adam);
-  return calx_adamw_with(shards, o->adamw);
-}
-
-static calx_status *check(const calx_zero_redundancy_options *o)
-{
-  int n = (o->sgd != NULL) + (o->adam != NULL) + (o->adamw != NULL);
-  if (n == 1) return NULL;
+  calx_optimizer *inner = o->make(o->user, z->shards);
+  z->base.inner = inner;
+  if (inner == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: .make gave no optimiser",
+                    rule.name);
+  }
+  CALX_TRY(calx_optimizer_error(inner));
+  bool fits = inner->rule->step == NULL && inner->n == (size_t)z->n;
+  for (size_t i = 0; fits && i < inner->n; i++) {
+    fits = inner->params[i].tensor == z->list[i].own;
+  }
+  if (fits) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: the options of %d optimisers are given, those of one "
-                  "are wanted: .sgd, .adam or .adamw",
-                  rule.name, n);
+                  "%s: the %s that .make gave is not one of the shards'; make "
+                  "it of the module that .make is given",
+                  rule.name, inner->rule->name);
 }
 
 calx_optimizer *calx_zero_redundancy_optimizer_with(
@@ -329,7 +333,13 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   zero *z = (zero *)opt;
   calx_zero_redundancy_options o;
   calx_status *status = cx_options_take(rule.name, options, &o, sizeof o);
-  cx_optim_fail(opt, status != NULL ? status : check(&o));
+  if (status == NULL && o.make == NULL) {
+    status = cx_error(CALX_INVALID_ARGUMENT,
+                      "%s: .make is missing: which optimiser steps on the "
+                      "shards",
+                      rule.name);
+  }
+  cx_optim_fail(opt, status);
   if (opt->status != NULL) return opt;
   z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
   z->places = cx_calloc(opt->n, sizeof *z->places);
@@ -340,8 +350,7 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   z->shards = calx_module_new("Shards", NULL, NULL);
   make_shards(z);
   make_mask(z);
-  opt->inner = make_inner(z->shards, &o);
-  cx_optim_fail(opt, calx_optimizer_error(opt->inner));
-  opt->keep_gradients = opt->inner->keep_gradients;
+  cx_optim_fail(opt, make_inner(z, &o));
+  if (opt->status == NULL) opt->keep_gradients = opt->inner->keep_gradients;
   return opt;
 }

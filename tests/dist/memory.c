@@ -13,10 +13,15 @@ static calx_optimizer *plain(calx_module *m)
   return calx_sgd(m, .lr = 0.1, .momentum = 0.5);
 }
 
+static calx_optimizer *of_shards(void *user, calx_module *shards)
+{
+  (void)user;
+  return plain(shards);
+}
+
 static calx_optimizer *sharded(calx_module *m)
 {
-  return calx_zero_redundancy_optimizer(
-      m, .sgd = &(calx_sgd_options){ .lr = 0.1, .momentum = 0.5 });
+  return calx_zero_redundancy_optimizer(m, .make = of_shards);
 }
 
 static calx_status *take_steps(calx_module *m, calx_optimizer *opt)

@@ -35,27 +35,35 @@ static calx_optimizer *adamw(calx_module *m)
   return calx_adamw(m, .lr = 1e-3);
 }
 
-static calx_optimizer *zero_sgd(calx_module *m)
-{
-  return calx_zero_redundancy_optimizer(
-      m, .sgd = &(calx_sgd_options){ .lr = 0.01, .momentum = 0.5 });
-}
-
-static calx_optimizer *zero_adam(calx_module *m)
-{
-  return calx_zero_redundancy_optimizer(
-      m, .adam = &(calx_adam_options){ .lr = 1e-3 });
-}
-
 static calx_optimizer *adam(calx_module *m)
 {
   return calx_adam(m, .lr = 1e-3);
 }
 
+// user: the plain one.
+static calx_optimizer *of_shards(void *user, calx_module *shards)
+{
+  return (*(make_optimizer **)user)(shards);
+}
+
+static calx_optimizer *zero(calx_module *m, make_optimizer *plain)
+{
+  return calx_zero_redundancy_optimizer(m, .make = of_shards, .user = &plain);
+}
+
+static calx_optimizer *zero_sgd(calx_module *m)
+{
+  return zero(m, momentum);
+}
+
+static calx_optimizer *zero_adam(calx_module *m)
+{
+  return zero(m, adam);
+}
+
 static calx_optimizer *zero_adamw(calx_module *m)
 {
-  return calx_zero_redundancy_optimizer(
-      m, .adamw = &(calx_adam_options){ .lr = 1e-3 });
+  return zero(m, adamw);
 }
 
 // One training, and what came of it on each rank; in memory that processes

@@ -13,6 +13,18 @@ typedef struct model {
   calx_optimizer *opt;
 } model;
 
+static calx_optimizer *sgd(void *user, calx_module *parameters)
+{
+  (void)user;
+  return calx_sgd(parameters, .lr = 0.25, .momentum = 0.5, .weight_decay = 0.1);
+}
+
+// The options are the user's pointer.
+static calx_optimizer *sgd_with(void *user, calx_module *parameters)
+{
+  return calx_sgd_with(parameters, user);
+}
+
 static calx_status *make(model *m, bool sharded)
 {
   m->root = calx_module_new("Net", NULL, NULL);
@@ -23,9 +35,8 @@ static calx_status *make(model *m, bool sharded)
   m->b = calx_module_param(m->root, "b", b);
   m->c = calx_module_param(m->root, "c", calx_ones(CALX_SHAPE(7)));
   CALX_TRY(calx_scope_end(scope));
-  calx_sgd_options o = { .lr = 0.25, .momentum = 0.5, .weight_decay = 0.1 };
-  m->opt = sharded ? calx_zero_redundancy_optimizer(m->root, .sgd = &o)
-                   : calx_sgd_with(m->root, &o);
+  m->opt = sharded ? calx_zero_redundancy_optimizer(m->root, .make = sgd)
+                   : sgd(NULL, m->root);
   return calx_optimizer_error(m->opt);
 }
 
@@ -148,7 +159,8 @@ static calx_status *train_many(int index, void *user)
     all[i] = calx_module_param(root, name, calx_full(CALX_SHAPE(1), i));
   }
   calx_sgd_options o = { .size = sizeof o, .lr = 0.5 };
-  calx_optimizer *opt = calx_zero_redundancy_optimizer(root, .sgd = &o);
+  calx_optimizer *opt =
+      calx_zero_redundancy_optimizer(root, .make = sgd_with, .user = &o);
   for (int i = 0; i < MANY; i += 3) sum = calx_add(sum, all[i]);
   for (int i = 0; i < MANY; i++) {
     if (i % 3 != 0) sum = calx_sub(sum, all[i]);
@@ -424,26 +436,48 @@ static void test_some_gradients(void **state)
   CHECK_STATUS_OK(calx_launch(some_gradients, NULL));
 }
 
+static calx_optimizer *no_optimizer(void *user, calx_module *parameters)
+{
+  (void)user, (void)parameters;
+  return NULL;
+}
+
+// An optimiser of the user's module instead of the shards.
+static calx_optimizer *of_user(void *user, calx_module *parameters)
+{
+  (void)parameters;
+  return calx_adam((calx_module *)user);
+}
+
+// One that shards once more.
+static calx_optimizer *twice(void *user, calx_module *parameters)
+{
+  (void)user;
+  return calx_zero_redundancy_optimizer(parameters, .make = sgd);
+}
+
+static void check_refused(calx_optimizer *opt, const char *why)
+{
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt), why);
+  calx_optimizer_free(opt);
+}
+
 static void test_refused(void **state)
 {
   (void)state;
   calx_module *m = calx_nn_linear(NULL, NULL, 2, 2);
-  calx_sgd_options sgd = { .lr = -1 };
-  calx_adam_options adam = { .lr = 1 };
-  calx_optimizer *opt = calx_zero_redundancy_optimizer(m);
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt),
-               "the options of 0 optimisers");
-  calx_optimizer_free(opt);
-  opt = calx_zero_redundancy_optimizer(m, .sgd = &sgd, .adam = &adam);
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt),
-               "the options of 2 optimisers");
-  calx_optimizer_free(opt);
-  opt = calx_zero_redundancy_optimizer(m, .sgd = &sgd);
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt), "lr -1");
-  calx_optimizer_free(opt);
-  opt = calx_zero_redundancy_optimizer(NULL, .adam = &adam);
-  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_optimizer_error(opt), "NULL");
-  calx_optimizer_free(opt);
+  calx_sgd_options bad = { .lr = -1 };
+  check_refused(calx_zero_redundancy_optimizer(m), ".make is missing");
+  check_refused(calx_zero_redundancy_optimizer(m, .make = no_optimizer),
+                "gave no optimiser");
+  check_refused(calx_zero_redundancy_optimizer(m, .make = of_user, .user = m),
+                "the adam that .make gave is not one of the shards");
+  check_refused(calx_zero_redundancy_optimizer(m, .make = twice),
+                "is not one of the shards");
+  check_refused(
+      calx_zero_redundancy_optimizer(m, .make = sgd_with, .user = &bad),
+      "lr -1");
+  check_refused(calx_zero_redundancy_optimizer(NULL, .make = sgd), "NULL");
   calx_module_free(m);
 }
 

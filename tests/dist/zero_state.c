@@ -17,14 +17,19 @@ typedef struct model {
   calx_optimizer *opt;
 } model;
 
+// user: the rule.
+static calx_optimizer *plain(void *user, calx_module *m)
+{
+  if (*(const rule *)user == ADAMW) {
+    return calx_adamw(m, .lr = 0.05, .amsgrad = true);
+  }
+  return calx_sgd(m, .lr = 0.05, .momentum = 0.5, .weight_decay = 0.1);
+}
+
 static calx_optimizer *make_optimizer(calx_module *root, rule r, bool spread)
 {
-  calx_sgd_options sgd = { .lr = 0.05, .momentum = 0.5, .weight_decay = 0.1 };
-  calx_adam_options adamw = { .lr = 0.05, .amsgrad = true };
-  if (!spread && r == SGD) return calx_sgd_with(root, &sgd);
-  if (!spread) return calx_adamw_with(root, &adamw);
-  return r == SGD ? calx_zero_redundancy_optimizer(root, .sgd = &sgd)
-                  : calx_zero_redundancy_optimizer(root, .adamw = &adamw);
+  if (!spread) return plain(&r, root);
+  return calx_zero_redundancy_optimizer(root, .make = plain, .user = &r);
 }
 
 static calx_status *make(model *m, rule r, bool spread)
