@@ -3,7 +3,8 @@
  *
  * Call sites, numbers as operands and options by name, as the macros give them
  * in C; operators; scopes, modules and optimisers that end by themselves. What
- * is not here is called as in C, with the calx_tensor * of tensor::get().
+ * is not here is called as in C, with the calx_tensor * of tensor::get(), and
+ * calx::here() before it, so that its errors name this line.
  *
  *   calx::scope step;
  *   calx::tensor y = 2 * x + 1;
@@ -48,6 +49,12 @@ class place {
  private:
   calx_site site_;
 };
+
+/** The C functions that come next are told with this line. */
+inline void here(const place &line = place())
+{
+  line.set();
+}
 
 // ---- failures ---------------------------------------------------------------
 
@@ -303,6 +310,61 @@ inline tensor softmax(const operand &x, int dim)
 {
   return calx_softmax(x.get(), dim);
 }
+/** @shape as x */
+inline tensor to_dtype(const operand &x, calx_dtype dtype)
+{
+  return calx_to_dtype(x.get(), dtype);
+}
+/** @shape x rank >= 2 */
+inline tensor transpose(const operand &x, int dim0, int dim1)
+{
+  return calx_transpose(x.get(), dim0, dim1);
+}
+/** @shape any */
+inline tensor permute(const operand &x, const calx_dims &dims)
+{
+  return calx_permute(x.get(), dims);
+}
+/** @shape as calx_expand */
+inline tensor expand(const operand &x, const calx_dims &shape)
+{
+  return calx_expand(x.get(), shape);
+}
+/** @shape any */
+inline tensor squeeze(const operand &x, int dim)
+{
+  return calx_squeeze(x.get(), dim);
+}
+/** @shape any */
+inline tensor unsqueeze(const operand &x, int dim)
+{
+  return calx_unsqueeze(x.get(), dim);
+}
+/** @shape x rank >= 1 */
+inline tensor slice(const operand &x, int dim, int64_t start, int64_t end,
+                    int64_t step = 1)
+{
+  return calx_slice(x.get(), dim, start, end, step);
+}
+/** @shape x rank >= 1 */
+inline tensor select(const operand &x, int dim, int64_t index)
+{
+  return calx_select(x.get(), dim, index);
+}
+
+#define CALX_HPP_LIST_(name)                                               \
+  inline tensor name(std::initializer_list<tensor> list, int dim,          \
+                     const place &line = place())                          \
+  {                                                                        \
+    std::vector<calx_tensor *> tensors;                                    \
+    for (const tensor &t : list) tensors.push_back(t.get());               \
+    line.set();                                                            \
+    return calx_##name(tensors.data(), tensors.size(), dim);               \
+  }
+CALX_HPP_LIST_(cat)
+CALX_HPP_LIST_(stack)
+#undef CALX_HPP_LIST_
+
 /** @shape as calx_where */
 inline tensor where(const operand &c, const operand &x, const operand &y)
 {
@@ -333,6 +395,43 @@ inline tensor operator/(const operand &x, const operand &y)
 inline tensor operator-(const operand &x)
 {
   return neg(x);
+}
+
+// ---- the host and the devices -----------------------------------------------
+
+/** @shape shape */
+inline tensor tensor_from(const void *data, calx_dtype dtype,
+                          const calx_dims &shape, const place &line = place())
+{
+  line.set();
+  return calx_tensor_from(data, dtype, shape);
+}
+/** @shape any */
+inline void print(const operand &x)
+{
+  calx_print(x.get());
+}
+inline calx_device *device_current(const place &line = place())
+{
+  line.set();
+  return calx_device_current();
+}
+inline status device_open(const char *name, calx_device **out_device,
+                          const place &line = place())
+{
+  line.set();
+  return calx_device_open(name, out_device);
+}
+inline status device_wait(calx_device *device, const place &line = place())
+{
+  line.set();
+  return calx_device_wait(device);
+}
+inline status device_memory(calx_device *device, calx_memory_info *out_info,
+                            const place &line = place())
+{
+  line.set();
+  return calx_device_memory(device, out_info);
 }
 
 // ---- steps ------------------------------------------------------------------
@@ -418,6 +517,19 @@ inline void zero_grad(const optimizer_ptr &opt, const place &here = place())
 {
   here.set();
   calx_optimizer_zero_grad(opt.get());
+}
+/** @shape one element */
+inline tensor clip_grad_norm(const optimizer_ptr &opt, double max_norm,
+                             const options<calx_clip_grad_norm_options> &o = {},
+                             const place &here = place())
+{
+  here.set();
+  return calx_clip_grad_norm_with(opt.get(), max_norm, &o);
+}
+/** @shape loss one element */
+inline tensor dist_step(const optimizer_ptr &opt, const operand &loss)
+{
+  return calx_dist_step(opt.get(), loss.get());
 }
 
 }  // namespace calx

@@ -56,6 +56,42 @@ void test_place()
   expect(thrown, "an error is thrown", 0);
 }
 
+// The place of what has no operand, and of the C functions after here().
+template <class Call>
+void expect_line(int line, const char *what, Call &&call)
+{
+  calx::tensor elsewhere = calx::ones(CALX_SHAPE(2));
+  (void)elsewhere;
+  calx::status s(call());
+  const std::string wanted = "hpp.cc:" + std::to_string(line) + ":";
+  expect(s && std::strstr(s.message(), wanted.c_str()) != nullptr,
+         s ? s.message() : what, line);
+}
+
+void test_places_without_operands()
+{
+  calx_device *device = nullptr;
+  expect_line(__LINE__ + 1, "device_open", [&] {
+    return calx::device_open("nowhere", &device).release(); });
+  expect_line(__LINE__ + 1, "sgd", [] {
+    return calx_optimizer_error(calx::sgd(nullptr).get()); });
+  expect_line(__LINE__ + 2, "cat", [] {
+    calx::scope s;
+    calx::cat({ calx::ones(CALX_SHAPE(2)), calx::ones(CALX_SHAPE(3, 3)) }, 0);
+    return s.end().release();
+  });
+  expect_line(__LINE__ + 2, "tensor_from", [] {
+    calx::scope s;
+    calx::tensor_from(nullptr, CALX_F32, CALX_SHAPE(3));
+    return s.end().release();
+  });
+  expect_line(__LINE__ + 2, "here", [] {
+    calx_value *value = nullptr;
+    calx::here();
+    return calx_load_with("/no/such/file.pt", nullptr, &value);
+  });
+}
+
 void f32(calx_create_options &o)
 {
   o.dtype = CALX_F32;
@@ -98,6 +134,7 @@ int main()
   try {
     test_operators();
     test_place();
+    test_places_without_operands();
     test_training();
   } catch (const calx::error &e) {
     std::printf("failed: %s\n", e.what());
