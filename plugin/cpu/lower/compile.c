@@ -62,7 +62,7 @@ static calx_status *check_collectives(cpu_lower_compilation *c)
   for (const cx_hlo_func *f = c->module->first; f != NULL; f = f->next) {
     for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
          op = cpu_opt_next(op)) {
-      if (!cpu_lower_is_collective(op)) continue;
+      if (!cpu_opt_is_collective(op)) continue;
       info->has_collectives = true;
       CALX_TRY(cpu_coll_check(op, info->n_replicas, info->n_partitions));
     }

@@ -198,7 +198,7 @@ static calx_status *fuse_op(cpu_lower_fusion *f, uint32_t i)
     default: break;
   }
   if (cpu_opt_is_control(op)) return make_control(f, i);
-  if (cpu_lower_is_collective(op)) {
+  if (cpu_opt_is_collective(op)) {
     return cpu_lower_fuse_new_group(f, CPU_LOWER_GROUP_COLLECTIVE, i, &g);
   }
   cpu_kernel_desc desc;

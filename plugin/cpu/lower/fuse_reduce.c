@@ -1,8 +1,6 @@
 // lower/fuse_reduce: reductions. Those over the same elements of something that
 // they share become one loop, and elementwise operations on the results follow
 // in the same loop.
-#include <string.h>
-
 #include "lower/fuse.h"
 #include "opt/edit.h"
 
@@ -10,13 +8,12 @@
 
 static bool has_same_domain(const cx_hlo_op *a, const cx_hlo_op *b)
 {
-  const cx_hlo_ints x = cx_hlo_op_ints(a, CX_HLO_A_DIMENSIONS);
-  const cx_hlo_ints y = cx_hlo_op_ints(b, CX_HLO_A_DIMENSIONS);
   return a->kind == CX_HLO_OP_REDUCE && b->kind == CX_HLO_OP_REDUCE &&
          a->n_results == 1 && b->n_results == 1 &&
          cpu_opt_same_dims(&a->operands[0]->type.tensor,
                            &b->operands[0]->type.tensor) &&
-         x.n == y.n && memcmp(x.v, y.v, x.n * sizeof *x.v) == 0;
+         cpu_opt_same_ints(cx_hlo_op_ints(a, CX_HLO_A_DIMENSIONS),
+                           cx_hlo_op_ints(b, CX_HLO_A_DIMENSIONS));
 }
 
 // Whether v is computed from `source`, in at most `depth` operations.

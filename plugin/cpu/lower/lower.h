@@ -132,7 +132,6 @@ static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_compilation *c,
   return v;
 }
 
-bool cpu_lower_is_collective(const cx_hlo_op *op);
 // Whether result i of a collective may be in the memory of its operand i.
 bool cpu_lower_is_in_place(const cx_hlo_op *collective);
 bool cpu_lower_is_constant(const cx_hlo_value *v);

@@ -36,7 +36,7 @@ static bool has_collective(const cpu_lower_group *g)
   const cx_hlo_op *op = g->ops[0];
   for (const cx_hlo_op *at = cpu_opt_inner(op); at != op;
        at = cpu_opt_next(at)) {
-    if (cpu_lower_is_collective(at)) return true;
+    if (cpu_opt_is_collective(at)) return true;
   }
   return false;
 }

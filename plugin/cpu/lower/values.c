@@ -26,21 +26,6 @@ bool cpu_lower_is_constant(const cx_hlo_value *v)
   return v->op != NULL && v->op->kind == CX_HLO_OP_CONSTANT;
 }
 
-bool cpu_lower_is_collective(const cx_hlo_op *op)
-{
-  switch (op->kind) {
-    case CX_HLO_OP_ALL_REDUCE:
-    case CX_HLO_OP_REDUCE_SCATTER:
-    case CX_HLO_OP_ALL_GATHER:
-    case CX_HLO_OP_ALL_TO_ALL:
-    case CX_HLO_OP_COLLECTIVE_PERMUTE:
-    case CX_HLO_OP_COLLECTIVE_BROADCAST:
-    case CX_HLO_OP_COLLECTIVE_REDUCE:
-    case CX_HLO_OP_CROSS_REPLICA_SUM: return true;
-    default: return false;
-  }
-}
-
 bool cpu_lower_is_in_place(const cx_hlo_op *op)
 {
   return op->kind == CX_HLO_OP_ALL_REDUCE ||
@@ -64,17 +49,6 @@ calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
   return NULL;
 }
 
-// Whether v is made in a region of op, however deeply nested.
-static bool is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
-{
-  const cx_hlo_block *block = v->op != NULL ? v->op->block : v->block;
-  while (block->region->op != NULL) {
-    if (block->region->op == op) return true;
-    block = block->region->op->block;
-  }
-  return false;
-}
-
 calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
                                  const cpu_lower_group *g,
                                  cpu_lower_read_fn *fn, void *user)
@@ -92,7 +66,7 @@ calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
   for (; at != op; at = cpu_opt_next(at)) {
     for (uint32_t i = 0; i < at->n_operands; i++) {
       cx_hlo_value *storage = cpu_lower_storage(c, at->operands[i]);
-      if (!is_inside(op, storage)) CALX_TRY(fn(c, user, storage));
+      if (!cpu_opt_is_inside(op, storage)) CALX_TRY(fn(c, user, storage));
     }
   }
   return NULL;

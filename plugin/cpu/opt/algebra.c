@@ -37,11 +37,6 @@ static bool is_all_ones(const cx_hlo_value *v)
   return ((uint64_t)cx_hlo_load_int(elem_of(v), p) & mask) == mask;
 }
 
-static cx_hlo_op *made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
-{
-  return v->op != NULL && v->op->kind == kind ? v->op : NULL;
-}
-
 // ---- arithmetic: what stands for the operation; NULL: itself ----
 
 static cx_hlo_value *sum(cx_hlo_value *x, cx_hlo_value *y)
@@ -129,18 +124,18 @@ static cx_hlo_value *bits(cpu_opt_walk *w, cx_hlo_op_kind kind, cx_hlo_value *x,
 // f(f(x)) is x.
 static cx_hlo_value *twice(cx_hlo_op_kind kind, cx_hlo_value *x)
 {
-  const cx_hlo_op *inner = made_by(x, kind);
+  const cx_hlo_op *inner = cpu_opt_made_by(x, kind);
   return inner == NULL ? NULL : inner->operands[0];
 }
 
 static cx_hlo_value *magnitude(cpu_opt_walk *w, cx_hlo_value *x)
 {
   if (cx_hlo_elem_is_complex(elem_of(x))) return NULL;
-  const cx_hlo_op *inner = made_by(x, CX_HLO_OP_NEGATE);
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_NEGATE);
   if (inner != NULL) {
     return cx_hlo_unary(&w->b, CX_HLO_OP_ABS, inner->operands[0]);
   }
-  inner = made_by(x, CX_HLO_OP_ABS);
+  inner = cpu_opt_made_by(x, CX_HLO_OP_ABS);
   return inner == NULL || cx_hlo_elem_is_complex(elem_of(inner->operands[0]))
              ? NULL
              : x;
@@ -177,7 +172,7 @@ static cx_hlo_value *selection(cpu_opt_walk *w, cx_hlo_op *op)
       cx_hlo_any_equal(&pred->type, &op->results[0].type)) {
     return pred;
   }
-  const cx_hlo_op *flipped = made_by(pred, CX_HLO_OP_NOT);
+  const cx_hlo_op *flipped = cpu_opt_made_by(pred, CX_HLO_OP_NOT);
   if (flipped == NULL) return NULL;
   return cx_hlo_select(&w->b, flipped->operands[0], y, x);
 }
@@ -220,7 +215,7 @@ static cx_hlo_value *conversion(cpu_opt_walk *w, cx_hlo_op *op)
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_elem to = elem_of(&op->results[0]);
   if (elem_of(x) == to) return x;
-  const cx_hlo_op *inner = made_by(x, CX_HLO_OP_CONVERT);
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_CONVERT);
   if (inner == NULL) return NULL;
   cx_hlo_value *source = inner->operands[0];
   if (!is_lossless(elem_of(source), elem_of(x))) return NULL;
@@ -233,7 +228,7 @@ static cx_hlo_value *bitcast(cpu_opt_walk *w, cx_hlo_op *op)
   cx_hlo_value *x = op->operands[0];
   const cx_hlo_type *to = &op->results[0].type.tensor;
   if (cx_hlo_type_equal(&x->type.tensor, to)) return x;
-  const cx_hlo_op *inner = made_by(x, CX_HLO_OP_BITCAST_CONVERT);
+  const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_BITCAST_CONVERT);
   if (inner == NULL || !cpu_opt_same_dims(&x->type.tensor, to)) return NULL;
   cx_hlo_value *source = inner->operands[0];
   if (!cpu_opt_same_dims(&source->type.tensor, to)) return NULL;
@@ -244,7 +239,7 @@ static cx_hlo_value *bitcast(cpu_opt_walk *w, cx_hlo_op *op)
 static cx_hlo_value *part(cx_hlo_op *op)
 {
   cx_hlo_value *x = op->operands[0];
-  const cx_hlo_op *whole = made_by(x, CX_HLO_OP_COMPLEX);
+  const cx_hlo_op *whole = cpu_opt_made_by(x, CX_HLO_OP_COMPLEX);
   if (whole != NULL) return whole->operands[op->kind == CX_HLO_OP_IMAG];
   const bool real = !cx_hlo_elem_is_complex(elem_of(x));
   return real && op->kind == CX_HLO_OP_REAL ? x : NULL;

@@ -10,15 +10,10 @@
 static void unpack(cpu_opt_walk *w, cx_hlo_op *start)
 {
   cx_hlo_block *block = start->regions[0].first;
-  const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; i < start->n_operands; i++) {
     w->map[block->args[i].number] = start->operands[i];
   }
-  while (block->first != end) {
-    cx_hlo_op *op = block->first;
-    cpu_opt_unlink(op);
-    cx_hlo_op_append(&w->made, op);
-  }
+  cpu_opt_take_block(w, block);
   // They were visited in the region, before it was known what its arguments
   // are.
   w->revisit = true;

@@ -37,23 +37,17 @@ static const function functions[] = {
   { "cosh", cpu_opt_cosh, cpu_opt_ccosh },
 };
 
-static cpu_opt_value widened(cx_hlo_builder *b, cpu_opt_value x, cx_hlo_elem to)
-{
-  if (x == NULL || x->type.tensor.elem == to) return x;
-  return cx_hlo_convert(b, x, to);
-}
-
 static cpu_opt_value apply_complex(cx_hlo_builder *b, const function *f,
                                    cpu_opt_value x)
 {
   const cx_hlo_elem part = cx_hlo_elem_part(x->type.tensor.elem);
   const cpu_opt_parts z = {
-    widened(b, unary(b, CX_HLO_OP_REAL, x), CX_HLO_F64),
-    widened(b, unary(b, CX_HLO_OP_IMAG, x), CX_HLO_F64),
+    converted(b, unary(b, CX_HLO_OP_REAL, x), CX_HLO_F64),
+    converted(b, unary(b, CX_HLO_OP_IMAG, x), CX_HLO_F64),
   };
   const cpu_opt_parts r = f->complex(b, z);
-  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, widened(b, r.re, part),
-                       widened(b, r.im, part));
+  return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, converted(b, r.re, part),
+                       converted(b, r.im, part));
 }
 
 static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
@@ -65,9 +59,9 @@ static cpu_opt_value apply(cx_hlo_builder *b, const function *f,
   }
   if (!cx_hlo_elem_is_float(e)) return NULL;
   if (f->real == cpu_opt_erf && e != CX_HLO_F64) {
-    return widened(b, cpu_opt_erf_f32(b, widened(b, x, CX_HLO_F32)), e);
+    return converted(b, cpu_opt_erf_f32(b, converted(b, x, CX_HLO_F32)), e);
   }
-  return widened(b, f->real(b, widened(b, x, CX_HLO_F64)), e);
+  return converted(b, f->real(b, converted(b, x, CX_HLO_F64)), e);
 }
 
 // zeta and polygamma
@@ -79,8 +73,8 @@ static cpu_opt_value apply_two(cx_hlo_builder *b,
 {
   const cx_hlo_elem e = x->type.tensor.elem;
   if (!cx_hlo_elem_is_float(e)) return NULL;
-  return widened(b, fn(b, widened(b, x, CX_HLO_F64), widened(b, y, CX_HLO_F64)),
-                 e);
+  return converted(
+      b, fn(b, converted(b, x, CX_HLO_F64), converted(b, y, CX_HLO_F64)), e);
 }
 
 // ---- small ones ----
@@ -150,8 +144,8 @@ static cpu_opt_value high_product_64(cx_hlo_builder *b, cpu_opt_value x,
 {
   cx_hlo_type word = x->type.tensor;
   word.elem = CX_HLO_UI64;
-  cpu_opt_value p = widened(b, x, CX_HLO_UI64);
-  cpu_opt_value q = widened(b, y, CX_HLO_UI64);
+  cpu_opt_value p = converted(b, x, CX_HLO_UI64);
+  cpu_opt_value q = converted(b, y, CX_HLO_UI64);
   cpu_opt_value half = cx_hlo_splat_int(b, word, 32);
   cpu_opt_value low = cx_hlo_splat_int(b, word, 0xffffffff);
   const cx_hlo_op_kind right = CX_HLO_OP_SHIFT_RIGHT_LOGICAL;
@@ -166,7 +160,7 @@ static cpu_opt_value high_product_64(cx_hlo_builder *b, cpu_opt_value x,
                          plus(b, cx_hlo_binary(b, right, middle, half),
                               cx_hlo_binary(b, right, other, half)));
   if (!is_signed) return r;
-  r = widened(b, r, CX_HLO_I64);
+  r = converted(b, r, CX_HLO_I64);
   cpu_opt_value zero = number(b, x, 0);
   r = minus(b, r, choose(b, is_under(b, x, 0), y, zero));
   return minus(b, r, choose(b, is_under(b, y, 0), x, zero));
@@ -181,12 +175,12 @@ static cpu_opt_value high_product(cx_hlo_builder *b, cpu_opt_value x,
   const unsigned width = cx_hlo_elem_bits(e);
   if (width == 64) return high_product_64(b, x, y, is_signed);
   const cx_hlo_elem wide = is_signed ? CX_HLO_I64 : CX_HLO_UI64;
-  cpu_opt_value r = times(b, widened(b, x, wide), widened(b, y, wide));
+  cpu_opt_value r = times(b, converted(b, x, wide), converted(b, y, wide));
   r = cx_hlo_binary(b,
                     is_signed ? CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC
                               : CX_HLO_OP_SHIFT_RIGHT_LOGICAL,
                     r, number(b, r, width));
-  return widened(b, r, e);
+  return converted(b, r, e);
 }
 
 static cpu_opt_value one_operand(cx_hlo_builder *b, cx_hlo_str name,

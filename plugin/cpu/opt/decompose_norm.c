@@ -40,14 +40,12 @@ static bool start(norm *n, cpu_opt_walk *w, const cx_hlo_op *op)
 
 static cpu_opt_value in(const norm *n, cpu_opt_value x)
 {
-  if (x == NULL || x->type.tensor.elem == n->type.elem) return x;
-  return cx_hlo_convert(n->b, x, n->type.elem);
+  return converted(n->b, x, n->type.elem);
 }
 
 static cpu_opt_value out(const norm *n, cpu_opt_value x)
 {
-  if (x == NULL || x->type.tensor.elem == n->elem) return x;
-  return cx_hlo_convert(n->b, x, n->elem);
+  return converted(n->b, x, n->elem);
 }
 
 // A value per feature, everywhere.

@@ -109,6 +109,16 @@ void cpu_opt_erase(cpu_opt_walk *w, cx_hlo_op *op)
   w->erase = true;
 }
 
+void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block)
+{
+  const cx_hlo_op *end = cx_hlo_terminator(block);
+  while (block->first != end) {
+    cx_hlo_op *op = block->first;
+    cpu_opt_unlink(op);
+    cx_hlo_op_append(&w->made, op);
+  }
+}
+
 // Puts what the visit made before its operation; returns where to go on.
 static cx_hlo_op *settle(cpu_opt_walk *w, cx_hlo_op *op)
 {
@@ -170,6 +180,17 @@ calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
 }
 
 // ---- copies ----
+
+cx_hlo_op *cpu_opt_begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
+                              cx_hlo_value *const *operands)
+{
+  cx_hlo_op *r =
+      cx_hlo_build_begin(b, op->kind, operands, op->n_operands, 1, 0);
+  if (r == NULL) return NULL;
+  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
+  for (size_t i = 0; i < n_attrs; i++) r->attrs[i] = op->attrs[i];
+  return r;
+}
 
 cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
                            cx_hlo_value **map)

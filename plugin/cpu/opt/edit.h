@@ -38,6 +38,8 @@ calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
 void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
                          cx_hlo_value *const *values);
 void cpu_opt_replace(cpu_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value);
+// Moves all operations of the block but its terminator before the visited one.
+void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block);
 // The operation goes; nothing uses its results.
 void cpu_opt_erase(cpu_opt_walk *w, cx_hlo_op *op);
 
@@ -64,6 +66,10 @@ void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before);
 
 // ---- copies ----
 
+// Begins an operation with the kind and attributes of `op` on other operands,
+// with one result and no regions; NULL: the builder has failed.
+cx_hlo_op *cpu_opt_begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
+                              cx_hlo_value *const *operands);
 // A copy of one operation without its regions, in no block, with the operands
 // that `map` (by number; NULL: the same) gives; its results are entered there.
 cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
@@ -107,6 +113,14 @@ bool cpu_opt_pure(const cx_hlo_op *op);
 bool cpu_opt_is_control(const cx_hlo_op *op);
 bool cpu_opt_is_elementwise(const cx_hlo_op *op);
 
+bool cpu_opt_is_collective(const cx_hlo_op *op);
+
 bool cpu_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b);
+bool cpu_opt_same_ints(cx_hlo_ints a, cx_hlo_ints b);
+
+// The block in which v is made, by an operation or as an argument.
+const cx_hlo_block *cpu_opt_block_of(const cx_hlo_value *v);
+// Whether v is made in a region of op, however deeply nested.
+bool cpu_opt_is_inside(const cx_hlo_op *op, const cx_hlo_value *v);
 
 #endif

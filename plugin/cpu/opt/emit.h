@@ -92,6 +92,13 @@ static inline cpu_opt_value choose(cx_hlo_builder *b, cpu_opt_value pred,
   return cx_hlo_select(b, pred, x, y);
 }
 
+static inline cpu_opt_value converted(cx_hlo_builder *b, cpu_opt_value x,
+                                      cx_hlo_elem to)
+{
+  if (x == NULL || x->type.tensor.elem == to) return x;
+  return cx_hlo_convert(b, x, to);
+}
+
 // c[0] x^(n-1) + … + c[n-1], by Horner's rule.
 cpu_opt_value cpu_opt_polynomial(cx_hlo_builder *b, cpu_opt_value x,
                                  const double *c, size_t n);

@@ -51,24 +51,13 @@ static bool is_candidate(const cx_hlo_op *op)
   return cpu_opt_pure(op);
 }
 
-static bool is_within(const cx_hlo_block *block, const cx_hlo_op *op)
-{
-  while (block->region->op != NULL) {
-    if (block->region->op == op) return true;
-    block = block->region->op->block;
-  }
-  return false;
-}
-
 // Whether the regions use nothing from outside.
 static bool is_closed(const cx_hlo_op *op)
 {
   const cx_hlo_op *inner = cpu_opt_inner(op);
   for (; inner != op; inner = cpu_opt_next(inner)) {
     for (uint32_t i = 0; i < inner->n_operands; i++) {
-      const cx_hlo_value *v = inner->operands[i];
-      const cx_hlo_block *from = v->op == NULL ? v->block : v->op->block;
-      if (!is_within(from, op)) return false;
+      if (!cpu_opt_is_inside(op, inner->operands[i])) return false;
     }
   }
   return true;
@@ -231,11 +220,8 @@ static calx_status *fold_splat(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
         cpu_opt_splat_like(b, &scalar, cpu_opt_splat(op->operands[i]));
   }
   const cx_hlo_type scalar = { op->results[0].type.tensor.elem, 0, NULL };
-  cx_hlo_op *one =
-      cx_hlo_build_begin(b, op->kind, operands, op->n_operands, 1, 0);
+  cx_hlo_op *one = cpu_opt_begin_like(b, op, operands);
   if (one == NULL) return NULL;
-  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
-  for (size_t i = 0; i < n_attrs; i++) one->attrs[i] = op->attrs[i];
   cx_hlo_build_declare(b, one, 0, &scalar);
   if (cx_hlo_build_end(b, one) == NULL) return NULL;
   calx_status *status = NULL;

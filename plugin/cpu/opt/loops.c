@@ -36,11 +36,6 @@ static void mark(const state *s, uint32_t *marks, const cx_hlo_value *v)
   if (v->number < s->n) marks[v->number] = s->generation;
 }
 
-static const cx_hlo_block *block_of(const cx_hlo_value *v)
-{
-  return v->op == NULL ? v->block : v->op->block;
-}
-
 // Everything that `op` and what it holds use.
 typedef void use_fn(void *user, cx_hlo_value **operand);
 
@@ -60,13 +55,8 @@ static void each_use(cx_hlo_op *op, use_fn *use, void *user)
 static void take_branch(cpu_opt_walk *w, cx_hlo_op *op, size_t region)
 {
   cx_hlo_block *block = op->regions[region].first;
-  cx_hlo_op *end = block->last;
-  while (block->first != end) {
-    cx_hlo_op *inner = block->first;
-    cpu_opt_unlink(inner);
-    cx_hlo_op_append(&w->made, inner);
-  }
-  cpu_opt_replace_all(w, op, end->operands);
+  cpu_opt_take_block(w, block);
+  cpu_opt_replace_all(w, op, block->last->operands);
 }
 
 static void visit_branches(cpu_opt_walk *w, cx_hlo_op *op)
@@ -260,7 +250,7 @@ static void depend(void *user, cx_hlo_value **operand)
 {
   dependence *d = user;
   const cx_hlo_value *v = *operand;
-  if (block_of(v) != d->block) return;
+  if (cpu_opt_block_of(v) != d->block) return;
   if (v->op == NULL || !is_marked(d->s, d->s->steady, v)) d->steady = false;
 }
 
@@ -281,7 +271,8 @@ static bool is_short(const cx_hlo_op *op)
 {
   const cx_hlo_block *block = op->block;
   for (int depth = 0; depth < 8; depth++) {
-    if (op->n_operands == 0 || block_of(op->operands[0]) != block) return true;
+    if (op->n_operands == 0 || cpu_opt_block_of(op->operands[0]) != block)
+      return true;
     op = op->operands[0]->op;
   }
   return false;
@@ -301,7 +292,7 @@ static void outside(void *user, cx_hlo_value **operand)
   cx_hlo_op *made[16];
   size_t n = 0;
   cx_hlo_value **at = operand;
-  while (block_of(*at) == h->block && n < 16) {
+  while (cpu_opt_block_of(*at) == h->block && n < 16) {
     cx_hlo_value *v = *at;
     if (s->copies[v->number] == NULL) {
       made[n] = cpu_opt_copy_op(h->w->b.module, v->op, s->copies);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "hlo/ops.h"
 #include "opt/passes.h"
 #include "opt/shapes.h"
 
@@ -23,16 +22,17 @@ static bool is_used_once(const mover *m, const cx_hlo_value *v)
   return v->number < m->n && m->uses[v->number] == 1;
 }
 
-// The same operation with other operands and one attribute changed.
-static cx_hlo_op *begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
-                             cx_hlo_value *const *operands)
+// Replaces the visited operation by one like `like` on other operands, with one
+// attribute changed.
+static void replace_by(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *like,
+                       cx_hlo_value *const *operands, cx_hlo_attr_id id,
+                       const cx_hlo_attr *attr)
 {
-  cx_hlo_op *r =
-      cx_hlo_build_begin(b, op->kind, operands, op->n_operands, 1, 0);
-  if (r == NULL) return NULL;
-  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
-  for (size_t i = 0; i < n_attrs; i++) r->attrs[i] = op->attrs[i];
-  return r;
+  cx_hlo_op *r = cpu_opt_begin_like(&w->b, like, operands);
+  if (r == NULL) return;
+  cx_hlo_build_attr(&w->b, r, id, attr);
+  cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
+  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
 // ---- dot_general ----
@@ -85,12 +85,8 @@ static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
     change = true;
   }
   if (!change) return;
-  cx_hlo_op *r = begin_like(&w->b, op, operands);
-  if (r == NULL) return;
-  cx_hlo_build_attr(&w->b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
-                    cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n));
-  cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  replace_by(w, op, op, operands, CX_HLO_A_DOT_DIMENSION_NUMBERS,
+             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n));
 }
 
 // A transpose that exchanges the free dimensions of the two operands exchanges
@@ -119,13 +115,8 @@ static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
   const cx_hlo_dot_numbers swapped = { n.rhs_batch, n.lhs_batch, n.rhs_contract,
                                        n.lhs_contract };
   cx_hlo_value *const operands[2] = { dot->operands[1], dot->operands[0] };
-  cx_hlo_op *r = begin_like(&w->b, dot, operands);
-  if (r == NULL) return;
-  cx_hlo_build_attr(
-      &w->b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
-      cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &swapped));
-  cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  replace_by(w, op, dot, operands, CX_HLO_A_DOT_DIMENSION_NUMBERS,
+             cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &swapped));
 }
 
 // ---- convolution ----
@@ -184,7 +175,7 @@ static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
     change = true;
   }
   if (!change) return;
-  cx_hlo_op *r = begin_like(&w->b, op, operands);
+  cx_hlo_op *r = cpu_opt_begin_like(&w->b, op, operands);
   if (r == NULL) return;
   cx_hlo_build_attr(&w->b, r, CX_HLO_A_CONV_DIMENSION_NUMBERS,
                     cx_hlo_attr_conv(w->b.module, &n));
@@ -208,20 +199,12 @@ static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
   n.output_batch = to[n.output_batch];
   n.output_feature = to[n.output_feature];
   n.output_spatial = through(w, inverse, n.output_spatial);
-  cx_hlo_op *r = begin_like(&w->b, convolution, convolution->operands);
-  if (r == NULL) return;
-  cx_hlo_build_attr(&w->b, r, CX_HLO_A_CONV_DIMENSION_NUMBERS,
-                    cx_hlo_attr_conv(w->b.module, &n));
-  cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
-  cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
+  replace_by(w, op, convolution, convolution->operands,
+             CX_HLO_A_CONV_DIMENSION_NUMBERS,
+             cx_hlo_attr_conv(w->b.module, &n));
 }
 
 // ---- behind elementwise operations ----
-
-static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
-{
-  return a.n == b.n && (a.n == 0 || memcmp(a.v, b.v, a.n * sizeof *a.v) == 0);
-}
 
 // Whether two operations do the same to elements that stand alike.
 static bool same_motion(const cx_hlo_op *a, const cx_hlo_op *b)
@@ -234,7 +217,7 @@ static bool same_motion(const cx_hlo_op *a, const cx_hlo_op *b)
   const cx_hlo_attr_id id = a->kind == CX_HLO_OP_TRANSPOSE
                                 ? CX_HLO_A_PERMUTATION
                                 : CX_HLO_A_BROADCAST_DIMENSIONS;
-  return same_ints(cx_hlo_op_ints(a, id), cx_hlo_op_ints(b, id));
+  return cpu_opt_same_ints(cx_hlo_op_ints(a, id), cx_hlo_op_ints(b, id));
 }
 
 // The motion that all operands have in common, but for those that are the same
@@ -295,7 +278,7 @@ static void move_behind(cpu_opt_walk *w, cx_hlo_op *op)
                                   : cpu_opt_splat_like(b, &from, element);
   }
   from.elem = to->elem;
-  cx_hlo_op *r = begin_like(b, op, operands);
+  cx_hlo_op *r = cpu_opt_begin_like(b, op, operands);
   if (r == NULL) return;
   cx_hlo_build_declare(b, r, 0, &from);
   cpu_opt_replace(w, op, moved(b, motion, cx_hlo_build_end(b, r), to));

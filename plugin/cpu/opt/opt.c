@@ -33,7 +33,7 @@ static const pass rounds[] = {
 };
 
 static const pass last[] = {
-  { "pieces", cpu_opt_pieces, false },
+  { "concatenate", cpu_opt_concatenate, false },
 };
 
 static calx_status *run_pass(cx_hlo_module *m, const pass *p,

@@ -28,7 +28,7 @@ cpu_opt_pass_fn cpu_opt_move;
 // Loops carry and do no more than they need; choices that are known are made.
 cpu_opt_pass_fn cpu_opt_loops;
 // Concatenations of many operands become ones of as few as kernels take.
-cpu_opt_pass_fn cpu_opt_pieces;
+cpu_opt_pass_fn cpu_opt_concatenate;
 // What nothing uses goes.
 cpu_opt_pass_fn cpu_opt_dce;
 // What was computed already is not computed again.

@@ -109,6 +109,23 @@ bool cpu_opt_same_dims(const cx_hlo_type *a, const cx_hlo_type *b)
           memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0);
 }
 
+bool cpu_opt_same_ints(cx_hlo_ints a, cx_hlo_ints b)
+{
+  return a.n == b.n && (a.n == 0 || memcmp(a.v, b.v, a.n * sizeof *a.v) == 0);
+}
+
+const cx_hlo_block *cpu_opt_block_of(const cx_hlo_value *v)
+{
+  return v->op == NULL ? v->block : v->op->block;
+}
+
+bool cpu_opt_is_inside(const cx_hlo_op *op, const cx_hlo_value *v)
+{
+  const cx_hlo_op *parent = cpu_opt_block_of(v)->region->op;
+  while (parent != NULL && parent != op) parent = parent->block->region->op;
+  return parent == op;
+}
+
 // ---- operations ----
 
 cx_hlo_str cpu_opt_name(const cx_hlo_op *op)
@@ -144,6 +161,21 @@ bool cpu_opt_is_elementwise(const cx_hlo_op *op)
          op->kind == CX_HLO_OP_CONVERT;
 }
 
+bool cpu_opt_is_collective(const cx_hlo_op *op)
+{
+  switch (op->kind) {
+    case CX_HLO_OP_ALL_REDUCE:
+    case CX_HLO_OP_REDUCE_SCATTER:
+    case CX_HLO_OP_ALL_GATHER:
+    case CX_HLO_OP_ALL_TO_ALL:
+    case CX_HLO_OP_COLLECTIVE_PERMUTE:
+    case CX_HLO_OP_COLLECTIVE_BROADCAST:
+    case CX_HLO_OP_COLLECTIVE_REDUCE:
+    case CX_HLO_OP_CROSS_REPLICA_SUM: return true;
+    default: return false;
+  }
+}
+
 static bool has_effect(const cx_hlo_op *op)
 {
   switch (op->kind) {
@@ -155,19 +187,11 @@ static bool has_effect(const cx_hlo_op *op)
     case CX_HLO_OP_SEND:
     case CX_HLO_OP_RECV:
     case CX_HLO_OP_RNG:
-    case CX_HLO_OP_ALL_REDUCE:
-    case CX_HLO_OP_REDUCE_SCATTER:
-    case CX_HLO_OP_ALL_GATHER:
-    case CX_HLO_OP_ALL_TO_ALL:
-    case CX_HLO_OP_COLLECTIVE_PERMUTE:
-    case CX_HLO_OP_COLLECTIVE_BROADCAST:
-    case CX_HLO_OP_COLLECTIVE_REDUCE:
-    case CX_HLO_OP_CROSS_REPLICA_SUM:
     case CX_HLO_OP_ASYNC_START:
     case CX_HLO_OP_ASYNC_DONE: return true;
     case CX_HLO_OP_CUSTOM_CALL:
       return cx_hlo_op_flag(op, CX_HLO_A_HAS_SIDE_EFFECT);
-    default: return false;
+    default: return cpu_opt_is_collective(op);
   }
 }
 

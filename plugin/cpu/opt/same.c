@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "hlo/ops.h"
+#include "opt/edit.h"
 
 // Larger regions are taken for different: they are compared pair by pair.
 #define MOST_IN_REGION 16
@@ -12,11 +13,6 @@
 static bool same_str(cx_hlo_str a, cx_hlo_str b)
 {
   return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
-}
-
-static bool same_ints(cx_hlo_ints a, cx_hlo_ints b)
-{
-  return a.n == b.n && (a.n == 0 || memcmp(a.v, b.v, a.n * sizeof *a.v) == 0);
 }
 
 // ---- attributes ----
@@ -40,7 +36,7 @@ static bool same_fields(cx_hlo_struct which, const void *a, const void *b)
       cx_hlo_ints q;
       memcpy(&p, x, sizeof p);
       memcpy(&q, y, sizeof q);
-      if (!same_ints(p, q)) return false;
+      if (!cpu_opt_same_ints(p, q)) return false;
     } else if (memcmp(x, y, sizeof(int64_t)) != 0) {
       return false;  // the others are 8 bytes each
     }
@@ -57,9 +53,9 @@ static bool same_conv(const cx_hlo_conv_numbers *a,
          a->kernel_output == b->kernel_output &&
          a->output_batch == b->output_batch &&
          a->output_feature == b->output_feature &&
-         same_ints(a->input_spatial, b->input_spatial) &&
-         same_ints(a->kernel_spatial, b->kernel_spatial) &&
-         same_ints(a->output_spatial, b->output_spatial);
+         cpu_opt_same_ints(a->input_spatial, b->input_spatial) &&
+         cpu_opt_same_ints(a->kernel_spatial, b->kernel_spatial) &&
+         cpu_opt_same_ints(a->output_spatial, b->output_spatial);
 }
 
 static bool same_list(const cx_hlo_attr *a, const cx_hlo_attr *b)
@@ -106,7 +102,7 @@ bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
     case CX_HLO_ATTR_TYPE: return cx_hlo_any_equal(&a->as.type, &b->as.type);
     case CX_HLO_ATTR_ELEMENTS:
       return same_elements(&a->as.elements, &b->as.elements);
-    case CX_HLO_ATTR_ARRAY: return same_ints(a->as.ints, b->as.ints);
+    case CX_HLO_ATTR_ARRAY: return cpu_opt_same_ints(a->as.ints, b->as.ints);
     case CX_HLO_ATTR_LIST: return same_list(a, b);
     case CX_HLO_ATTR_DICT: return same_dict(a, b);
     case CX_HLO_ATTR_STRUCT:

@@ -181,10 +181,9 @@ static cx_hlo_value *reverse(cpu_opt_walk *w, cx_hlo_op *op)
   if (nothing || cpu_opt_splat(x) != NULL) return x;
   const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_REVERSE);
   if (inner == NULL) return NULL;
-  const cx_hlo_ints other = cx_hlo_op_ints(inner, CX_HLO_A_DIMENSIONS);
-  const bool same = other.n == dims.n &&
-                    memcmp(other.v, dims.v, dims.n * sizeof *dims.v) == 0;
-  return same ? inner->operands[0] : NULL;
+  return cpu_opt_same_ints(cx_hlo_op_ints(inner, CX_HLO_A_DIMENSIONS), dims)
+             ? inner->operands[0]
+             : NULL;
 }
 
 static bool all_zero(cx_hlo_ints list)

@@ -47,7 +47,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   return NULL;
 }
 
-calx_status *cpu_opt_pieces(cx_hlo_module *m, bool *changed)
+calx_status *cpu_opt_concatenate(cx_hlo_module *m, bool *changed)
 {
   return cpu_opt_walk_func(m, cx_hlo_entry(m), visit, NULL, changed);
 }
