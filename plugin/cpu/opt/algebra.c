@@ -19,7 +19,7 @@ static bool is_integral(const cx_hlo_value *v)
   return cx_hlo_elem_is_int(e) || e == CX_HLO_I1;
 }
 
-// 0 with this sign, for floats; any 0 for integers.
+// Whether all elements are 0: of floats with this sign.
 static bool is_zero(const cx_hlo_value *v, bool negative)
 {
   if (!cpu_opt_is_number(v, 0)) return false;
@@ -37,7 +37,9 @@ static bool is_all_ones(const cx_hlo_value *v)
   return ((uint64_t)cx_hlo_load_int(elem_of(v), p) & mask) == mask;
 }
 
-// ---- arithmetic: what stands for the operation; NULL: itself ----
+// Each function returns the value that replaces the operation; NULL: none.
+
+// ---- arithmetic ----
 
 static cx_hlo_value *sum(cx_hlo_value *x, cx_hlo_value *y)
 {
@@ -64,8 +66,8 @@ static cx_hlo_value *product(cx_hlo_value *x, cx_hlo_value *y)
   return cpu_opt_is_number(x, 0) ? x : NULL;
 }
 
-// The reciprocal of a power of two, where it is a normal number: then a product
-// with it is the quotient to the last bit. 0: there is none.
+// The reciprocal of a power of two, if it is a normal number: multiplying by it
+// gives the same bits as dividing. 0: there is none.
 static double exact_reciprocal(const cx_hlo_value *v)
 {
   const cx_hlo_elem e = elem_of(v);
@@ -113,7 +115,8 @@ static cx_hlo_value *bits(cpu_opt_walk *w, cx_hlo_op_kind kind, cx_hlo_value *x,
   }
   const bool is_and = kind == CX_HLO_OP_AND;
   if (x == y) return x;
-  // The neutral one leaves the other, the absorbing one stays.
+  // With the neutral element the result is the other operand, with the
+  // absorbing element it is that element.
   if (is_and ? is_all_ones(y) : is_zero(y, false)) return x;
   if (is_and ? is_all_ones(x) : is_zero(x, false)) return y;
   if (is_and ? is_zero(y, false) : is_all_ones(y)) return y;
@@ -179,7 +182,7 @@ static cx_hlo_value *selection(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- conversions ----
 
-// Bits of a type's numbers, and how far they reach.
+// Bits of a float's significand; 0: not one of these floats.
 static int digits_of(cx_hlo_elem e)
 {
   switch (e) {
@@ -203,7 +206,7 @@ static bool is_lossless(cx_hlo_elem from, cx_hlo_elem to)
                 : cx_hlo_elem_is_unsigned(from) && bits_from < bits_to;
   }
   if (cx_hlo_elem_is_int(from)) {
-    // f16 reaches 2^16 only.
+    // The largest f16 is below 2^16.
     return to != CX_HLO_F16 && bits_from <= digits_of(to);
   }
   if (to == CX_HLO_F64) return digits_of(from) != 0;

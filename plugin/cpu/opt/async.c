@@ -1,8 +1,8 @@
-// opt/async: what is started and waited for, as what it computes.
+// opt/async: replaces async_start and async_done by the operations themselves.
 //
-// There is one stream of work, so nothing is gained by starting early: the
-// operations of an async_start move to where it stands, and an async_done gives
-// what they give. A future that goes elsewhere stays, for others to refuse.
+// A device runs one step at a time, so nothing is gained by starting early: the
+// operations in an async_start move before it, and an async_done is replaced by
+// their results. A future that is used otherwise stays; lowering refuses it.
 #include "base/alloc.h"
 #include "opt/edit.h"
 #include "opt/passes.h"
@@ -14,8 +14,7 @@ static void unpack(cpu_opt_walk *w, cx_hlo_op *start)
     w->map[block->args[i].number] = start->operands[i];
   }
   cpu_opt_take_block(w, block);
-  // They were visited in the region, before it was known what its arguments
-  // are.
+  // They were visited in the region, before its arguments were replaced.
   w->revisit = true;
 }
 

@@ -1,8 +1,8 @@
 // opt/chlo: CHLO's operations as StableHLO.
 //
-// Functions are computed in f64 and rounded once to the operand's type, but for
-// erf, which models use on large tensors: f32 for f32 and what is narrower.
-// What an operation means is in openxla/stablehlo, ChloOps.td.
+// Functions are computed in f64 and rounded once to the operand's type, except
+// for erf, which models use on large tensors: of f32 and narrower types it is
+// computed in f32. The operations are defined in openxla/stablehlo, ChloOps.td.
 #include <math.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ static cpu_opt_value apply_two(cx_hlo_builder *b,
       b, fn(b, converted(b, x, CX_HLO_F64), converted(b, y, CX_HLO_F64)), e);
 }
 
-// ---- small ones ----
+// ---- other functions ----
 
 static cpu_opt_value conjugate(cx_hlo_builder *b, cpu_opt_value x)
 {
@@ -87,8 +87,8 @@ static cpu_opt_value conjugate(cx_hlo_builder *b, cpu_opt_value x)
                        unary(b, CX_HLO_OP_NEGATE, im));
 }
 
-// (x - y) (x + y) and 2xy; where the parts are equally large the first is their
-// difference: 0, though the sum may be infinite, and NaN of infinities.
+// (x - y) (x + y) and 2xy. Where |x| = |y|, the real part is |x| - |y|: 0 even
+// if x + y overflows, and NaN of infinities.
 static cpu_opt_value square(cx_hlo_builder *b, cpu_opt_value z)
 {
   if (!cx_hlo_elem_is_complex(z->type.tensor.elem)) return times(b, z, z);
@@ -103,7 +103,7 @@ static cpu_opt_value square(cx_hlo_builder *b, cpu_opt_value z)
   return cx_hlo_binary(b, CX_HLO_OP_COMPLEX, re, plus(b, im, im));
 }
 
-// The next number from x toward y: the bits count up and down.
+// The next number from x toward y: as integers the bits are one more or less.
 static cpu_opt_value next_after(cx_hlo_builder *b, cpu_opt_value x,
                                 cpu_opt_value y)
 {
@@ -138,7 +138,8 @@ static cpu_opt_value next_after(cx_hlo_builder *b, cpu_opt_value x,
   return choose(b, ordered, next, plus(b, x, y));
 }
 
-// The upper 64 of 128 bits, by halves; factors below 0 are corrected for.
+// The upper 64 of 128 bits, from products of 32-bit halves. These are unsigned:
+// for signed operands the result is corrected.
 static cpu_opt_value high_product_64(cx_hlo_builder *b, cpu_opt_value x,
                                      cpu_opt_value y, bool is_signed)
 {

@@ -1,5 +1,5 @@
-// opt/chlo: what the files of this pass offer each other. `name` is without
-// "chlo.". NULL: no such operation, or not on these types.
+// opt/chlo: what the files of this pass share. `name` is without "chlo.". The
+// functions return NULL if there is no such operation for these types.
 #ifndef CPU_OPT_CHLO_H
 #define CPU_OPT_CHLO_H
 

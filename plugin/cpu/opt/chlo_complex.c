@@ -2,9 +2,9 @@
 //
 // T. E. Hull, T. F. Fairgrieve, P. T. P. Tang, "Implementing the complex
 // arcsine and arccosine functions using exception handling", 1997, without
-// branches: every case is computed, the right one chosen. Squares are written
-// as y (y / d), which neither overflow nor underflow before the result does.
-// Magnitudes beyond LARGE have formulas of their own.
+// branches: every case is computed, and a select takes the right one. Squares
+// are written as y (y / d), which overflows and underflows only where the
+// result does. Magnitudes above LARGE have formulas of their own.
 #include <math.h>
 
 #include "opt/emit.h"
@@ -36,7 +36,7 @@ static cpu_opt_value smaller(cx_hlo_builder *b, cpu_opt_value x,
   return cx_hlo_binary(b, CX_HLO_OP_MINIMUM, x, y);
 }
 
-// smaller / larger of two magnitudes, 1 where both are 0 or infinite.
+// The smaller of two magnitudes by the larger; 1 if both are 0 or infinite.
 static cpu_opt_value ratio_of(cx_hlo_builder *b, cpu_opt_value low,
                               cpu_opt_value high)
 {
@@ -52,9 +52,9 @@ static cpu_opt_value hypotenuse(cx_hlo_builder *b, cpu_opt_value x,
   return times(b, high, root(b, plus_number(b, times(b, r, r), 1)));
 }
 
-// What arcsine and arccosine of x + iy share, x and y not negative: the real
-// part's other leg (asin is atan2(x, leg), acos atan2(leg, x)) and the
-// imaginary part's magnitude.
+// What arcsine and arccosine of x + iy have in common, for x, y >= 0: `leg`,
+// with which the real parts are atan2(x, leg) and atan2(leg, x), and the
+// magnitude of the imaginary part.
 typedef struct kernel {
   cpu_opt_value leg, magnitude;
 } kernel;
@@ -77,7 +77,7 @@ static kernel arc_kernel(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value y)
   am1 = times_number(b, am1, 0.5);
   cpu_opt_value magnitude =
       log1p_of(b, plus(b, am1, root(b, times(b, am1, plus_number(b, a, 1)))));
-  // Here a - 1 would underflow, and its root be lost.
+  // Here a - 1 underflows, but its root is not 0.
   cpu_opt_value flat = both(b, is_under(b, x, 1), is_under(b, y, TINY));
   cpu_opt_value near =
       over(b, y, root(b, times(b, number_minus(b, 1, x), xp1)));
@@ -115,7 +115,7 @@ cpu_opt_parts cpu_opt_cacos(cx_hlo_builder *b, cpu_opt_parts z)
                           unary(b, CX_HLO_OP_NEGATE, im) };
 }
 
-// acosh z = +-i acos z, with a real part that is not negative.
+// acosh z is i acos z or -i acos z, whichever has a real part >= 0.
 cpu_opt_parts cpu_opt_cacosh(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const kernel k = arc_kernel(b, absolute(b, z.re), absolute(b, z.im));
@@ -123,7 +123,7 @@ cpu_opt_parts cpu_opt_cacosh(cx_hlo_builder *b, cpu_opt_parts z)
                           cpu_opt_copysign(b, atan2_of(b, k.leg, z.re), z.im) };
 }
 
-// asinh(x + iy) is asin(y + ix) with its parts exchanged; so is atan of atanh.
+// asinh(x + iy) is asin(y + ix) with exchanged parts; likewise atan and atanh.
 cpu_opt_parts cpu_opt_casinh(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const cpu_opt_parts r = cpu_opt_casin(b, (cpu_opt_parts){ z.im, z.re });
@@ -136,8 +136,8 @@ cpu_opt_parts cpu_opt_catan(cx_hlo_builder *b, cpu_opt_parts z)
   return (cpu_opt_parts){ r.im, r.re };
 }
 
-// log1p(4x / ((1-x)^2 + y^2)) / 4 and atan2(2y, (1-x)(1+x) - y^2) / 2, x not
-// negative.
+// log1p(4x / ((1-x)^2 + y^2)) / 4 and atan2(2y, (1-x)(1+x) - y^2) / 2, for
+// x >= 0.
 cpu_opt_parts cpu_opt_catanh(cx_hlo_builder *b, cpu_opt_parts z)
 {
   cpu_opt_value x = absolute(b, z.re);
@@ -148,13 +148,13 @@ cpu_opt_parts cpu_opt_catanh(cx_hlo_builder *b, cpu_opt_parts z)
   cpu_opt_value below = plus(b, times(b, m, m), yy);
   cpu_opt_value re =
       times_number(b, log1p_of(b, over(b, times_number(b, x, 4), below)), 0.25);
-  // Beside the pole y^2 is lost: log(2 / y) / 2.
+  // Near the pole y^2 underflows: log(2 / y) / 2.
   cpu_opt_value pole = both(b, is_at(b, x, 1), is_under(b, y, TINY));
   cpu_opt_value near = times_number(b, unary(b, CX_HLO_OP_LOG, y), -0.5);
   re = choose(b, pole, plus_number(b, near, LN2 / 2), re);
   cpu_opt_value im = times_number(
       b, atan2_of(b, plus(b, y, y), minus(b, times(b, m, p), yy)), 0.5);
-  // Far away: x / |z|^2, and a right angle.
+  // For large magnitudes: x / |z|^2 and pi / 2.
   cpu_opt_value high = larger(b, x, y);
   cpu_opt_value u = over(b, x, high);
   cpu_opt_value v = over(b, y, high);
@@ -168,7 +168,7 @@ cpu_opt_parts cpu_opt_catanh(cx_hlo_builder *b, cpu_opt_parts z)
                           cpu_opt_copysign(b, im, z.im) };
 }
 
-// Nothing turns into 0 times infinity on the real axis.
+// 0 on the real axis, where the product would be 0 times infinity.
 static cpu_opt_value unless_zero(cx_hlo_builder *b, cpu_opt_value y,
                                  cpu_opt_value r)
 {

@@ -1,7 +1,7 @@
-// opt/chlo: the error function, its kin, and a Bessel function.
+// opt/chlo: erf, erfc, erf_inv and bessel_i1e.
 //
 // erf on f32: x + x P(x^2) up to 1, else 1 - exp(-Q(x)), Q near -log(erfc(x));
-// least-maximum fits of our own, 1.3 ulp with the roundings of f32. The f64
+// minimax fits of our own, with an error of 1.3 ulp in f32. The f64
 // rationals of erf and erfc are those of Cephes (S. L. Moshier, ndtr.c; after
 // W. J. Cody, "Rational Chebyshev approximations for the error function",
 // 1969). erf_inv has the ranges of M. Giles, "Approximating the erfinv
@@ -32,7 +32,7 @@ cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x)
   cpu_opt_value s = times(b, x, x);
   cpu_opt_value p = cpu_opt_polynomial(b, s, erf32_low, COUNT(erf32_low));
   cpu_opt_value low = plus(b, x, times(b, x, p));
-  // From 4 on it is 1; the minimum takes NaN along.
+  // From 4 on erf is 1. The minimum keeps NaN.
   cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 4));
   cpu_opt_value q = cpu_opt_polynomial(b, t, erf32_high, COUNT(erf32_high));
   cpu_opt_value e =
@@ -81,7 +81,7 @@ static const double erfc_s[] = { 1.0,
                                  9.60896809063285878198E0,
                                  3.36907645100081516050E0 };
 
-// For magnitudes up to 1.
+// erf for magnitudes up to 1.
 static cpu_opt_value erf_near(cx_hlo_builder *b, cpu_opt_value x)
 {
   cpu_opt_value s = times(b, x, x);
@@ -90,8 +90,8 @@ static cpu_opt_value erf_near(cx_hlo_builder *b, cpu_opt_value x)
                over(b, top, cpu_opt_polynomial(b, s, erf_u, COUNT(erf_u))));
 }
 
-// exp(-a^2): the square's rounding would be magnified a^2 times, so its upper
-// part is exact: a = h + l, h of few bits.
+// exp(-a^2). The rounding error of a^2 would be magnified a^2 times, so a = h +
+// l with so few bits in h that h^2 is exact.
 static cpu_opt_value gauss(cx_hlo_builder *b, cpu_opt_value a)
 {
   cpu_opt_value h = times_number(
@@ -104,7 +104,7 @@ static cpu_opt_value gauss(cx_hlo_builder *b, cpu_opt_value a)
       b, e, unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, lower)));
 }
 
-// erfc for a from 1 on; beyond 28 it is 0.
+// erfc for a >= 1; above 28 it is 0.
 static cpu_opt_value erfc_far(cx_hlo_builder *b, cpu_opt_value a)
 {
   cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 28));
@@ -185,7 +185,8 @@ cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
 
 // ---- bessel_i1e ----
 
-// i1e(a) / a by a / 4 - 1 up to 8; sqrt(a) i1e(a) by 16 / a - 1 beyond.
+// Series of i1e(a) / a in a / 4 - 1 up to 8, of sqrt(a) i1e(a) in 16 / a - 1
+// above.
 static const double bessel_low[] = {
   0.12629359322181683,     -0.17641651835783406,    0.1026436586898471,
   -0.052945981208094991,   0.024726449030626517,    -0.010564084894626198,

@@ -2,8 +2,8 @@
 //
 // Lanczos' approximation with g = 7 and nine terms (C. Lanczos, "A precision
 // approximation of the gamma function", 1964; the coefficients are P.
-// Godfrey's), reflected below 1/2; digamma is its derivative. zeta is
-// Hurwitz's, by ten terms and Euler's and Maclaurin's formula.
+// Godfrey's), with the reflection formula below 1/2; digamma is its derivative.
+// zeta is Hurwitz's: ten terms and the Euler-Maclaurin formula.
 #include <math.h>
 
 #include "opt/emit.h"
@@ -20,14 +20,14 @@ static const double lanczos[TERMS] = {
 };
 static const double lanczos_first = 0.99999999999980993227684700473478;
 
-// z with which the formula works: x - 1, or -x below 1/2.
+// The formula's argument: x - 1, or -x below 1/2.
 static cpu_opt_value reflected(cx_hlo_builder *b, cpu_opt_value x,
                                cpu_opt_value below)
 {
   return choose(b, below, unary(b, CX_HLO_OP_NEGATE, x), plus_number(b, x, -1));
 }
 
-// A(z), and -A'(z) where it is asked for.
+// A(z), and -A'(z) if it is wanted.
 static cpu_opt_value series(cx_hlo_builder *b, cpu_opt_value z,
                             cpu_opt_value *out_slope)
 {
@@ -43,7 +43,7 @@ static cpu_opt_value series(cx_hlo_builder *b, cpu_opt_value z,
   return sum;
 }
 
-// log(z + g + 1/2), small z exactly.
+// log(z + g + 1/2), exact for small z.
 static cpu_opt_value log_shifted(cx_hlo_builder *b, cpu_opt_value z)
 {
   cpu_opt_value r =
@@ -51,7 +51,7 @@ static cpu_opt_value log_shifted(cx_hlo_builder *b, cpu_opt_value z)
   return plus_number(b, r, log(G + 0.5));
 }
 
-// (z + 1/2 - t / log t) log t, so that infinity is not taken from itself.
+// (z + 1/2 - t / log t) log t: a difference of infinities would be NaN.
 cpu_opt_value cpu_opt_lgamma(cx_hlo_builder *b, cpu_opt_value x)
 {
   cpu_opt_value below = is_under(b, x, 0.5);
@@ -94,7 +94,7 @@ cpu_opt_value cpu_opt_digamma(cx_hlo_builder *b, cpu_opt_value x)
                 choose(b, below, flipped, r));
 }
 
-// Bernoulli's numbers over factorials: B(2j) / (2j)!, j = 1 … 12.
+// Bernoulli numbers by factorials: B(2j) / (2j)!, j = 1 … 12.
 static const double bernoulli[] = {
   0.083333333333333333,    -0.0013888888888888889,  3.3068783068783069e-5,
   -8.2671957671957672e-7,  2.0876756987868099e-8,   -5.2841901386874932e-10,
@@ -132,7 +132,7 @@ cpu_opt_value cpu_opt_zeta(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value q)
   cpu_opt_value integral = over(b, times(b, last, a), plus_number(b, x, -1));
   cpu_opt_value rest =
       times(b, last, plus_number(b, corrections(b, x, a), 0.5));
-  // Where the terms have vanished, so has the rest, which is 0 times infinity.
+  // Where the terms are 0, the remainder is too, but computes 0 times infinity.
   rest = choose(b, is_at(b, last, 0), number(b, x, 0), plus(b, integral, rest));
   cpu_opt_value r = plus(b, sum, rest);
   cpu_opt_value odd =

@@ -1,7 +1,7 @@
 // opt/chlo: elementary functions of CHLO on f64.
 //
-// All by identities whose steps neither cancel nor overflow, so that the error
-// is that of a few roundings: atan2 for the inverse circular functions, log1p
+// All use identities whose steps neither cancel nor overflow, so the error is
+// that of a few roundings: atan2 for the inverse circular functions, log1p
 // and expm1 for the hyperbolic ones (W. Kahan, "Branch cuts for complex
 // elementary functions", 1987; FDLIBM's e_acosh.c, s_asinh.c, e_atanh.c).
 #include <math.h>
@@ -48,7 +48,7 @@ cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
       b, cx_hlo_binary(b, CX_HLO_OP_OR, magnitude, signs), x->type.tensor);
 }
 
-// sqrt((1 - x) (1 + x)): NaN beyond 1.
+// sqrt((1 - x) (1 + x)); NaN above 1.
 static cpu_opt_value other_leg(cx_hlo_builder *b, cpu_opt_value x)
 {
   return root(b, times(b, number_minus(b, 1, x), plus_number(b, x, 1)));
@@ -69,7 +69,7 @@ cpu_opt_value cpu_opt_atan(cx_hlo_builder *b, cpu_opt_value x)
   return cx_hlo_binary(b, CX_HLO_OP_ATAN2, x, number(b, x, 1));
 }
 
-// Squares of more would overflow.
+// Squares of larger numbers overflow.
 #define LARGE 1e150
 
 static cpu_opt_value log_twice(cx_hlo_builder *b, cpu_opt_value x)
@@ -108,7 +108,7 @@ cpu_opt_value cpu_opt_atanh(cx_hlo_builder *b, cpu_opt_value x)
   return cpu_opt_copysign(b, r, x);
 }
 
-// e^a / 2 as (e^(a/2) / 2) e^(a/2), which overflows where the result does.
+// e^a / 2 as (e^(a/2) / 2) e^(a/2), which overflows only where the result does.
 static cpu_opt_value half_exp(cx_hlo_builder *b, cpu_opt_value a)
 {
   cpu_opt_value e = unary(b, CX_HLO_OP_EXPONENTIAL, times_number(b, a, 0.5));

@@ -1,5 +1,5 @@
-// opt/chlo: CHLO's operations that are not plain functions: with broadcasting,
-// constants, top_k.
+// opt/chlo: the operations of CHLO that are not functions of elements: those
+// with broadcasting, constants, top_k.
 #include <string.h>
 
 #include "hlo/number.h"
@@ -8,7 +8,8 @@
 
 // ---- broadcasting ----
 
-// x as `to`: its dimensions are `at`, or the last ones.
+// Broadcasts x to the shape `to`: its dimensions become the dimensions `at`, or
+// the last ones.
 static cpu_opt_value broadcast_to(cx_hlo_builder *b, cpu_opt_value x,
                                   const cx_hlo_type *to, const cx_hlo_attr *at)
 {
@@ -25,31 +26,7 @@ static cpu_opt_value broadcast_to(cx_hlo_builder *b, cpu_opt_value x,
   return cx_hlo_broadcast_in_dim(b, x, to->dims, to->rank, dims);
 }
 
-typedef struct spelled {
-  const char *name;
-  cx_hlo_op_kind kind;
-} spelled;
-
-static const spelled binaries[] = {
-  { "add", CX_HLO_OP_ADD },
-  { "and", CX_HLO_OP_AND },
-  { "atan2", CX_HLO_OP_ATAN2 },
-  { "complex", CX_HLO_OP_COMPLEX },
-  { "divide", CX_HLO_OP_DIVIDE },
-  { "maximum", CX_HLO_OP_MAXIMUM },
-  { "minimum", CX_HLO_OP_MINIMUM },
-  { "multiply", CX_HLO_OP_MULTIPLY },
-  { "or", CX_HLO_OP_OR },
-  { "power", CX_HLO_OP_POWER },
-  { "remainder", CX_HLO_OP_REMAINDER },
-  { "shift_left", CX_HLO_OP_SHIFT_LEFT },
-  { "shift_right_arithmetic", CX_HLO_OP_SHIFT_RIGHT_ARITHMETIC },
-  { "shift_right_logical", CX_HLO_OP_SHIFT_RIGHT_LOGICAL },
-  { "subtract", CX_HLO_OP_SUBTRACT },
-  { "xor", CX_HLO_OP_XOR },
-};
-
-// The value of #chlo<comparison_direction LT>, however it was read; -1: none.
+// The value of #chlo<comparison_direction LT>, parsed or as text; -1: none.
 static int64_t choice_of(const cx_hlo_attr *attr, cx_hlo_choice family)
 {
   if (attr == NULL) return -1;
@@ -103,9 +80,11 @@ static cpu_opt_value broadcasting(cx_hlo_builder *b, cx_hlo_str name,
   }
   if (op->n_operands != 2) return NULL;
   if (cx_hlo_str_equal(name, "compare")) return compared(b, op, x[0], x[1]);
-  for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++) {
-    if (cx_hlo_str_equal(name, binaries[i].name)) {
-      return cx_hlo_binary(b, binaries[i].kind, x[0], x[1]);
+  for (int i = CX_HLO_OP_ADD; i < CX_HLO_OP_CLAMP; i++) {
+    const cx_hlo_op_kind kind = (cx_hlo_op_kind)i;
+    if (cx_hlo_op_info_of(kind)->operands == 2 &&
+        cx_hlo_str_equal(name, cx_hlo_op_short(kind))) {
+      return cx_hlo_binary(b, kind, x[0], x[1]);
     }
   }
   return cpu_opt_chlo_two(b, name, x[0], x[1]);
@@ -151,7 +130,7 @@ cpu_opt_value cpu_opt_chlo_shaped(cx_hlo_builder *b, cx_hlo_str name,
 
 // ---- top_k ----
 
-// The first values first; floats by their total order.
+// The comparator of a descending sort; floats are compared by total order.
 static void descending(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
                        cpu_opt_value *out)
 {
@@ -170,7 +149,7 @@ static void descending(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
   out[0] = cx_hlo_build_end(b, op);
 }
 
-// The first k along the last dimension.
+// A slice: the first k elements of the last dimension.
 static cpu_opt_value first_of(cx_hlo_builder *b, cpu_opt_value x, int64_t k)
 {
   if (x == NULL) return NULL;

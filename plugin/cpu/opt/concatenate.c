@@ -1,21 +1,24 @@
-// opt/pieces: concatenations of more operands than a loop takes become a tree.
+// opt/concatenate: a concatenation of more operands than a loop takes becomes a
+// tree.
 //
-// A group of neighbours is concatenated first, and stands for them. There are
-// only as many groups as it takes, since what is in one is copied twice. Runs
-// behind the rounds, which put the operands of such a tree into one list.
+// Neighbouring operands are concatenated in groups, and the groups' results are
+// its new operands. Only as many groups are made as necessary, since the
+// operands of a group are copied twice. It runs after the rounds, in which the
+// shapes pass makes one list of such a tree.
 #include "hlo/ops.h"
 #include "jit/jit.h"
 #include "opt/edit.h"
 #include "opt/passes.h"
 
-// Groups, from the first operand on, until no more than a loop takes are left,
-// or all operands are in groups. Returns how many are left.
+// Makes groups, from the first operand on, until a loop takes what is left or
+// all operands are in groups. Returns how many are left; 0: the builder has
+// failed.
 static size_t group(cpu_opt_walk *w, cx_hlo_value **list, size_t n, int64_t dim)
 {
   size_t left = n;
   size_t kept = 0;
   for (size_t i = 0; i < n;) {
-    // One more than what has to go: the group's own result stays.
+    // One more than the surplus, since the group's result is one operand.
     size_t size = left > CPU_JIT_PIECES ? left - CPU_JIT_PIECES + 1 : 1;
     if (size > CPU_JIT_PIECES) size = CPU_JIT_PIECES;
     if (size > n - i) size = n - i;
@@ -40,7 +43,6 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   if (list == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) list[i] = op->operands[i];
   while (n > CPU_JIT_PIECES) n = group(w, list, n, dim);
-  // Nothing: there was no memory, which the walk tells.
   if (n != 0) {
     cpu_opt_replace(w, op, cx_hlo_concatenate(&w->b, list, n, dim));
   }

@@ -1,10 +1,10 @@
-// opt/cse: what was computed already is not computed again.
+// opt/cse: replaces an operation by an equal one that was computed before.
 //
-// A table of the operations that dominate the visited one: those before it in
-// its block and in the blocks around it, as far as regions may use what stands
-// outside (the bodies of while, if and case; a reduction's body stays closed,
-// as kernels want it). Constants and iotas are shared within a block only: it
-// is cheaper to have them in a loop than to carry them into it.
+// A table has the operations that dominate the visited one: those before it in
+// its block and in the enclosing blocks, as far as regions may use values from
+// outside. Regions of while, if and case may; the body of a reduction may not,
+// because the jit compiles only closed ones. Constants and iotas are shared
+// within a block only: making them in a loop is cheaper than reading them.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -56,7 +56,7 @@ static void leave_scope(table *t)
   }
 }
 
-// Whether all regions from `block` out to `outer` may use what is outside.
+// Whether all regions between `block` and `outer` may use values from outside.
 static bool is_open(const cx_hlo_block *block, const cx_hlo_block *outer)
 {
   while (block != outer) {
@@ -109,7 +109,7 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   int32_t at = t->buckets[hash & t->mask];
   for (; at >= 0; at = t->entries[at].next) {
     const entry *e = &t->entries[at];
-    if ((size_t)at < from) break;  // those behind it are older
+    if ((size_t)at < from) break;  // the next ones are older
     if (e->hash == hash && cpu_opt_same(e->op, op)) break;
   }
   if (at >= 0 && (size_t)at >= from) {

@@ -1,9 +1,9 @@
-// opt/dce: operations that nothing uses.
+// opt/dce: removes operations that nothing uses.
 //
-// One walk backward: what an operation needs is marked before the operations
-// that could make it are met. An operation stays when a result of it is needed,
-// or when it does something else than compute; its regions with it. Results of
-// a loop that nobody reads are the loop pass's matter.
+// One walk backward: the operands of an operation are marked before the
+// operations that produce them are visited. An operation stays, with its
+// regions, if one of its results is needed or if it has a side effect. Unused
+// results of a while are removed by the loops pass.
 #include "base/alloc.h"
 #include "opt/edit.h"
 #include "opt/passes.h"
@@ -22,7 +22,8 @@ static bool is_needed(const cx_hlo_op *op, const unsigned char *needed)
   return !cpu_opt_pure(op);
 }
 
-// The last operation of the last filled region below `regions`; NULL: none.
+// The last operation of the last region that has one, among the first
+// `regions`; NULL: none.
 static cx_hlo_op *last_inside(const cx_hlo_op *op, size_t regions)
 {
   for (size_t r = regions; r-- > 0;) {
@@ -32,8 +33,8 @@ static cx_hlo_op *last_inside(const cx_hlo_op *op, size_t regions)
   return NULL;
 }
 
-// The operation before this one, when an operation comes before the regions
-// that it holds, and the walk is backward.
+// The next operation of the backward walk, which visits an operation before its
+// regions.
 static cx_hlo_op *step_out(cx_hlo_op *op)
 {
   while (op->previous == NULL) {

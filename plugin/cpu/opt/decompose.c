@@ -1,4 +1,5 @@
-// opt/decompose: operations that no kernel takes, by those that some do.
+// opt/decompose: replaces operations that neither the jit nor a kernel
+// implements by those that one of them does.
 #include "opt/decompose.h"
 
 #include <string.h>
@@ -48,7 +49,7 @@ static void visit_dimension_size(cpu_opt_walk *w, cx_hlo_op *op)
                                    op->operands[0]->type.tensor.dims[d]));
 }
 
-// Scalars among the operands of `select` and `clamp` become like the others.
+// Scalar operands of select and clamp are broadcast to the result's shape.
 static void visit_scalars(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_type *to = &op->results[0].type.tensor;
@@ -85,7 +86,7 @@ static void visit_cross_replica_sum(cpu_opt_walk *w, cx_hlo_op *op)
   cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }
 
-// What JAX writes for a partitioner; on one device nothing happens.
+// What JAX writes for a partitioner; on one device it is an identity.
 static void visit_custom_call(cpu_opt_walk *w, cx_hlo_op *op)
 {
   static const char *const identities[] = {

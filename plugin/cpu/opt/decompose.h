@@ -1,5 +1,5 @@
-// opt/decompose: what the files of this pass offer each other. Each replaces
-// the visited operation, or leaves it where it cannot.
+// opt/decompose: what the files of this pass share. Each function replaces the
+// visited operation, or leaves it if it cannot.
 #ifndef CPU_OPT_DECOMPOSE_H
 #define CPU_OPT_DECOMPOSE_H
 

@@ -1,5 +1,6 @@
-// opt/decompose: operations whose shape is an operand, with a constant there,
-// as their static siblings. Result types are static: the verifier saw to that.
+// opt/decompose: operations whose shape is an operand become static ones, if
+// that operand is a constant. The verifier has checked that result types are
+// static.
 #include "opt/decompose.h"
 #include "opt/emit.h"
 

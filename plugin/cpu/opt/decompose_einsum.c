@@ -1,10 +1,10 @@
 // opt/decompose: einsum by dot_general, unary_einsum by reduce and transpose,
 // torch_index_select by gather.
 //
-// "ab,bc->ac": a letter is a dimension. What both operands and the result have
-// is a batch; what both have and the result has not is contracted; what one
-// operand has alone is summed first. Configurations with other characters, or
-// with a letter twice in one operand, are left as they are.
+// "ab,bc->ac": a letter is a dimension. A letter of both operands and the
+// result is a batch dimension; one of both operands only is contracted; one of
+// a single operand only is summed first. Configurations with other characters,
+// or with a letter twice in one operand, are left as they are.
 #include <string.h>
 
 #include "opt/decompose.h"
@@ -27,7 +27,7 @@ static int64_t where(const labels *l, char c)
   return (const char *)memchr(l->s, c, l->n) - l->s;
 }
 
-// Letters up to the end or to a stop; *at is behind them.
+// The letters from *at to the end or to a stop; *at moves behind them.
 static bool read_labels(cx_hlo_str text, size_t *at, labels *out)
 {
   out->n = 0;
@@ -50,7 +50,7 @@ static bool read_stop(cx_hlo_str text, size_t *at, const char *stop)
   return true;
 }
 
-// x without the dimensions that are not in `keep`.
+// The sum of x over the dimensions that are not in `keep`.
 static cpu_opt_value sum_others(cx_hlo_builder *b, cpu_opt_value x, labels *l,
                                 const labels *keep)
 {
@@ -71,7 +71,7 @@ static cpu_opt_value sum_others(cx_hlo_builder *b, cpu_opt_value x, labels *l,
                             dims, n);
 }
 
-// x with its dimensions `from` in the order `to`.
+// x with the letters `from` transposed to the order `to`.
 static cpu_opt_value ordered(cx_hlo_builder *b, cpu_opt_value x,
                              const labels *from, const labels *to)
 {

@@ -1,5 +1,5 @@
-// opt/decompose: map, whose region works on scalars, as the same operations on
-// whole tensors, where all of them are elementwise.
+// opt/decompose: a map whose region has only elementwise operations becomes the
+// same operations on whole tensors.
 #include "hlo/ops.h"
 #include "opt/decompose.h"
 #include "opt/emit.h"
@@ -8,7 +8,7 @@ typedef struct lift {
   cx_hlo_builder *b;
   const cx_hlo_block *body;
   const cx_hlo_type *shape;
-  cpu_opt_value *made;  // by the place of the operation in the body
+  cpu_opt_value *made;  // by the operation's position in the body
 } lift;
 
 static bool liftable(const cx_hlo_block *body)
@@ -35,7 +35,7 @@ static size_t place_of(const cx_hlo_op *op)
   return n;
 }
 
-// What a scalar of the body is everywhere.
+// The tensor for a scalar of the body.
 static cpu_opt_value lifted(const lift *l, const cx_hlo_op *map,
                             cpu_opt_value x)
 {

@@ -1,6 +1,6 @@
-// opt/decompose: batch normalization, by its formulas (StableHLO's
-// specification). Per-feature factors are made first, so that what runs over
-// the whole tensor is one multiplication and one addition or two. Types
+// opt/decompose: batch normalization by the formulas of StableHLO's
+// specification. Factors per feature are computed first, so that only one
+// multiplication and one or two additions run over the whole tensor. Types
 // narrower than f32 are computed in f32.
 #include "hlo/number.h"
 #include "opt/decompose.h"
@@ -48,7 +48,7 @@ static cpu_opt_value out(const norm *n, cpu_opt_value x)
   return converted(n->b, x, n->elem);
 }
 
-// A value per feature, everywhere.
+// Broadcasts a value per feature to the tensor.
 static cpu_opt_value spread(const norm *n, cpu_opt_value x)
 {
   return cx_hlo_broadcast_in_dim(n->b, x, n->type.dims, n->type.rank,

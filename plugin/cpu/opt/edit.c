@@ -46,7 +46,7 @@ void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before)
 
 // ---- the walk ----
 
-// Room in the map for all values that there are by now.
+// Makes the map large enough for all present values.
 static bool grow_map(cpu_opt_walk *w)
 {
   const size_t need = (size_t)w->b.module->n_values + 1;
@@ -119,7 +119,8 @@ void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block)
   }
 }
 
-// Puts what the visit made before its operation; returns where to go on.
+// Inserts what the visit made before its operation; returns the operation to
+// visit next.
 static cx_hlo_op *settle(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_op *first = w->made.first;
@@ -215,7 +216,7 @@ cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
   return copy;
 }
 
-// Empty blocks for each that `op` holds, their arguments in the map.
+// Gives the copy empty blocks with the arguments of op's, which it maps.
 static bool copy_blocks(cx_hlo_module *m, const cx_hlo_op *op, cx_hlo_op *copy,
                         cx_hlo_value **map)
 {
@@ -252,7 +253,7 @@ bool cpu_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
     if (copy == NULL || !copy_blocks(m, op, copy, map)) return false;
     cx_hlo_op_append(to, copy);
     size_t r = filled_region(op, 0);
-    // Up, until there is a region to enter or a neighbour to go on with.
+    // Out, until there is a region to enter or a next operation.
     while (r == op->n_regions && op->next == NULL && op->block != block) {
       const cx_hlo_region *region = op->block->region;
       op = region->op;

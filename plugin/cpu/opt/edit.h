@@ -1,11 +1,12 @@
-// opt/edit: what passes change programs with.
+// opt/edit: how passes change programs.
 //
-// Most passes are one walk forward over a function: before an operation is
-// visited, its operands are put to what stands for them now, so one walk does
-// any number of replacements. A visit makes operations with the calls of
-// hlo/build.h (types come from the shape rules), says what its operation's
-// results are replaced by, and the walk puts in and takes out. Regions are
-// visited before the operation that holds them. Nothing here recurses.
+// Most passes are one walk forward over a function. A visit builds operations
+// with the calls of hlo/build.h (types come from the shape rules) and names the
+// values that replace the results of its operation; the walk inserts and erases
+// operations. Before an operation is visited, its replaced operands are
+// exchanged, so one walk does any number of replacements. Regions are visited
+// before the operation that has them. Nothing here recurses, because programs
+// may nest deeply.
 //
 // Value numbers stay unique and below the module's n_values.
 #ifndef CPU_OPT_EDIT_H
@@ -15,47 +16,48 @@
 #include "hlo/module.h"
 
 typedef struct cpu_opt_walk {
-  cx_hlo_builder b;    // its calls put operations before the visited one
-  cx_hlo_block made;   // those of this visit
-  cx_hlo_value **map;  // by number: what stands for the value; NULL: itself
+  cx_hlo_builder b;    // inserts operations before the visited one
+  cx_hlo_block made;   // the operations that this visit built
+  cx_hlo_value **map;  // by number: what replaces the value; NULL: nothing
   size_t map_size;
-  bool erase;    // the visited operation goes
-  bool revisit;  // what was made is visited, too
+  bool erase;    // the visited operation
+  bool revisit;  // visit the operations that were built
   bool changed;
   void *user;
 } cpu_opt_walk;
 
 typedef calx_status *cpu_opt_visit_fn(cpu_opt_walk *w, cx_hlo_op *op);
 
-// Visits every operation of the function. *changed is set where anything was
-// replaced or taken out, and else left alone.
+// Visits every operation of the function. *changed becomes true if anything was
+// replaced or erased, else it keeps its value.
 calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
                                cpu_opt_visit_fn *visit, void *user,
                                bool *changed) CALX_MUST_USE;
 
-// Within a visit: the operation goes, and these stand for its results. A NULL
-// value (after a failure of the builder) is accepted: the walk reports it.
+// Within a visit: erases the operation and replaces its results by these
+// values. They may be NULL after a failure of the builder, which the walk
+// reports.
 void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
                          cx_hlo_value *const *values);
 void cpu_opt_replace(cpu_opt_walk *w, cx_hlo_op *op, cx_hlo_value *value);
 // Moves all operations of the block but its terminator before the visited one.
 void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block);
-// The operation goes; nothing uses its results.
+// Erases the operation; nothing uses its results.
 void cpu_opt_erase(cpu_opt_walk *w, cx_hlo_op *op);
 
-// What stands for v at this point of the walk.
+// The value that replaces v at this point of the walk; v itself if none does.
 cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v);
-// Room for n numbers in the module; NULL: the builder has failed.
+// An array of n zeros in the module's arena; NULL: the builder has failed.
 int64_t *cpu_opt_list(cpu_opt_walk *w, size_t n);
 
 // ---- order ----
 
-// The next operation of the function when regions come before the operation
-// that holds them; NULL: it was the last. `cpu_opt_first` is the first so.
+// The first and the next operation of the function, in the order in which
+// regions come before the operation that has them; NULL: there is none.
 cx_hlo_op *cpu_opt_first(const cx_hlo_block *block);
 cx_hlo_op *cpu_opt_next(const cx_hlo_op *op);
-// The first of the operations that `op` holds, at any depth, from which the
-// order leads through the others to op; op itself where it holds none.
+// The first operation, in this order, of all inside op's regions at any depth;
+// op itself if they are empty. cpu_opt_next leads from it to op.
 cx_hlo_op *cpu_opt_inner(const cx_hlo_op *op);
 
 // ---- lists ----
@@ -70,46 +72,47 @@ void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before);
 // with one result and no regions; NULL: the builder has failed.
 cx_hlo_op *cpu_opt_begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
                               cx_hlo_value *const *operands);
-// A copy of one operation without its regions, in no block, with the operands
-// that `map` (by number; NULL: the same) gives; its results are entered there.
+// A copy of one operation without its regions, in no block. `map` (by number;
+// NULL: the same value) gives its operands, and gets its results.
 cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
                            cx_hlo_value **map);
-// Copies the operations of `block` but its terminator to the end of `to`, with
-// all that they hold. The block's arguments must be in the map. False: no
-// memory.
+// Copies the operations of `block` without its terminator, but with their
+// regions, to the end of `to`. The map must have the block's arguments. False:
+// out of memory.
 bool cpu_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
                         cx_hlo_block *to, cx_hlo_value **map);
 
 // ---- use counts ----
 
-// How often each value of the function is used, by its number; cx_free() it.
-// NULL: no memory.
+// How often each value of the function is used, by its number, to be freed with
+// cx_free(); NULL: out of memory.
 uint32_t *cpu_opt_uses(const cx_hlo_module *m, cx_hlo_func *f);
 
 // ---- reading ----
 
-// The operation of this kind that makes v; NULL: another does.
+// The operation that makes v, if it is of this kind; else NULL.
 cx_hlo_op *cpu_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind);
-// The literal that a value is; NULL: it is none.
+// The elements of a constant; NULL: v is none.
 const cx_hlo_elements *cpu_opt_literal(const cx_hlo_value *v);
-// One element (of the value's type) that all elements of the value are: of a
-// literal, or a broadcast of one. NULL: not known.
+// The element, in the value's type, that all elements of the value are equal
+// to; NULL: not known. The value may be a constant, or moved from one.
 const unsigned char *cpu_opt_splat(const cx_hlo_value *v);
-// Whether all elements are the number (a float compares by value, so -0 is 0).
+// Whether all elements are this number, by value: -0 is 0.
 bool cpu_opt_is_number(const cx_hlo_value *v, double number);
-// A literal like `type` of this one element.
+// A constant of this type, with all elements equal to this one.
 cx_hlo_value *cpu_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
                                  const unsigned char *element);
 
-// "chlo.erf", "stablehlo.add", also where the tables do not know it.
+// "chlo.erf", "stablehlo.add", also of operations that the tables do not have.
 cx_hlo_str cpu_opt_name(const cx_hlo_op *op);
-// An attribute by its spelling, known or not; NULL: absent.
+// An attribute by its name, also one that the tables do not have; NULL: absent.
 const cx_hlo_attr *cpu_opt_attr(const cx_hlo_op *op, const char *name);
 
-// Whether it does nothing but compute its results: nothing that others see,
-// no state, no other device; with all that it holds.
+// Whether the operation and its regions have no side effect: no input or
+// output, no state, no communication with other devices.
 bool cpu_opt_pure(const cx_hlo_op *op);
-// Whether its regions are run in place, and may use what stands outside.
+// Whether it is a while, if or case: their regions run in place and may use
+// values from outside.
 bool cpu_opt_is_control(const cx_hlo_op *op);
 bool cpu_opt_is_elementwise(const cx_hlo_op *op);
 

@@ -1,5 +1,6 @@
-// opt/emit: arithmetic in few words, for decompositions. All append to the
-// builder, take NULLs after its failure, and give values of x's shape.
+// opt/emit: short names for arithmetic in decompositions. All functions append
+// to the builder, accept NULL after its failure, and return values of x's
+// shape.
 #ifndef CPU_OPT_EMIT_H
 #define CPU_OPT_EMIT_H
 
@@ -40,7 +41,7 @@ static inline cpu_opt_value absolute(cx_hlo_builder *b, cpu_opt_value x)
 {
   return cx_hlo_unary(b, CX_HLO_OP_ABS, x);
 }
-// The number everywhere, like x.
+// A constant of x's type, all elements v.
 static inline cpu_opt_value number(cx_hlo_builder *b, cpu_opt_value x, double v)
 {
   return x == NULL ? NULL : cx_hlo_splat(b, x->type.tensor, v);
@@ -102,14 +103,14 @@ static inline cpu_opt_value converted(cx_hlo_builder *b, cpu_opt_value x,
 // c[0] x^(n-1) + … + c[n-1], by Horner's rule.
 cpu_opt_value cpu_opt_polynomial(cx_hlo_builder *b, cpu_opt_value x,
                                  const double *c, size_t n);
-// c[0] / 2 is not meant: sum of c[k] T_k(x), by Clenshaw's rule.
+// The sum of c[k] T_k(x), with the whole of c[0], by Clenshaw's rule.
 cpu_opt_value cpu_opt_chebyshev(cx_hlo_builder *b, cpu_opt_value x,
                                 const double *c, size_t n);
 // The magnitude of x with the sign of y, also of zeros; f32 or f64.
 cpu_opt_value cpu_opt_copysign(cx_hlo_builder *b, cpu_opt_value x,
                                cpu_opt_value y);
 
-// ---- functions on reals: f64, but where it is said ----
+// ---- functions on reals: f64, but for erf_f32 ----
 
 cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x);
 cpu_opt_value cpu_opt_erf(cx_hlo_builder *b, cpu_opt_value x);

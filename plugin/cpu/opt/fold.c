@@ -1,13 +1,13 @@
-// opt/fold: operations on literals are done while compiling, by the reference
-// interpreter, which is what the result must equal.
+// opt/fold: computes operations on constants while compiling, with the
+// reference interpreter, whose result is correct by definition.
 //
-// What has no elements needs no operation at all: it is an empty literal, and a
-// reduction over it then is a literal, too.
+// A result without elements becomes an empty constant, so that a reduction over
+// it can be folded too.
 //
-// Literals do not grow: a result has at most 64 kB or is no larger than its
-// operands; what is the same everywhere is computed once and stays a splat;
-// iota and broadcasts are never written out. Loops are left alone, and so is
-// what would take long.
+// Constants do not grow: a result has at most 64 KiB or is no larger than the
+// operands. If all elements of each operand are equal, one element is computed,
+// and the result stays a splat. Iota and broadcasts are never folded, nor are
+// loops and operations that would take long.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -51,7 +51,7 @@ static bool is_candidate(const cx_hlo_op *op)
   return cpu_opt_pure(op);
 }
 
-// Whether the regions use nothing from outside.
+// Whether the regions use no values from outside.
 static bool is_closed(const cx_hlo_op *op)
 {
   const cx_hlo_op *inner = cpu_opt_inner(op);
@@ -80,7 +80,7 @@ static double product_of(cx_hlo_ints list)
   return r;
 }
 
-// Steps of an inner loop, roughly.
+// Iterations of the innermost loop, roughly.
 static double work_of(const cx_hlo_op *op)
 {
   double work = (double)cx_hlo_type_elements(&op->results[0].type.tensor);
@@ -130,7 +130,7 @@ static bool is_worth_it(const cx_hlo_op *op)
 
 // ---- folding ----
 
-// The literal, every element written.
+// The constant as a tensor with all elements in memory.
 static bool dense(const cx_hlo_elements *e, cx_arena *arena,
                   cpu_ref_tensor *out)
 {
@@ -147,7 +147,7 @@ static bool dense(const cx_hlo_elements *e, cx_arena *arena,
   return true;
 }
 
-// Runs it. False, with *out_status NULL: it could not be.
+// Runs the operation. False with *out_status NULL: it cannot be run.
 static bool evaluate(cpu_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
                      cpu_ref_tensor *results, calx_status **out_status)
 {
@@ -169,7 +169,7 @@ static bool evaluate(cpu_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
   const cpu_ref_context context = { .memory_limit = 64 * MOST_BYTES };
   calx_status *failed =
       cpu_ref_op(w->b.module, op, operands, results, &context);
-  calx_status_free(failed);  // then it stays, and fails when it is run
+  calx_status_free(failed);  // it stays, and fails when the program runs
   return failed == NULL;
 }
 
@@ -209,7 +209,7 @@ static bool all_splats(const cx_hlo_op *op)
   return op->results[0].type.tensor.rank != 0;
 }
 
-// The same operation on scalars; what is made for it, nothing uses.
+// Runs the same operation on scalars. What is built for that stays unused.
 static calx_status *fold_splat(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
 {
   cx_hlo_builder *b = &w->b;
@@ -233,9 +233,9 @@ static calx_status *fold_splat(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
   return status;
 }
 
-// ---- nothing ----
+// ---- empty results ----
 
-static bool makes_nothing(const cx_hlo_op *op)
+static bool has_empty_results(const cx_hlo_op *op)
 {
   if (op->kind == CX_HLO_OP_CONSTANT || op->n_results == 0) return false;
   for (uint32_t i = 0; i < op->n_results; i++) {
@@ -267,7 +267,7 @@ static calx_status *empty(cpu_opt_walk *w, cx_hlo_op *op)
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  if (makes_nothing(op)) return empty(w, op);
+  if (has_empty_results(op)) return empty(w, op);
   if (!is_candidate(op) || !cpu_ref_can(op)) return NULL;
   const bool splat = cpu_opt_is_elementwise(op) && op->n_regions == 0 &&
                      op->n_operands <= 3 && all_splats(op);

@@ -1,10 +1,9 @@
-// opt/inline: the entry without calls.
+// opt/inline: replaces calls in the entry by the operations of the callees.
 //
-// A call is replaced by the called function's operations, which are then
-// visited in turn, so only the entry grows, and what is called stays as it was
-// written until all calls are gone. The verifier excluded recursion. How large
-// and how deep the entry becomes is counted before anything is copied: a text
-// of a few lines can ask for 2^60 operations.
+// The copied operations are visited in turn, so only the entry grows, and the
+// callees stay as they are until all calls are gone. The verifier has excluded
+// recursion. The size and depth of the result are computed before anything is
+// copied: a program of a few lines can ask for 2^60 operations.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,10 +21,10 @@ typedef struct size_of {
 
 typedef struct inliner {
   cx_hlo_module *module;
-  cx_hlo_value **copies;  // by a called function's value: its last copy
+  cx_hlo_value **copies;  // by the number of a callee's value: its last copy
 } inliner;
 
-// The function that an operation calls; NULL: it is no call.
+// The function that an operation calls; NULL: the operation is no call.
 static cx_hlo_func *callee_of(const cx_hlo_module *m, const cx_hlo_op *op)
 {
   cx_hlo_attr_id id = CX_HLO_A_CALLEE;
@@ -49,7 +48,7 @@ static uint32_t depth_of(const cx_hlo_op *op)
 
 // ---- sizes ----
 
-// A function that is being measured: up to `op`.
+// A function that has been measured up to `op`.
 typedef struct frame {
   cx_hlo_func *func;
   const cx_hlo_op *op;
@@ -61,7 +60,7 @@ static frame frame_of(cx_hlo_func *f)
   return (frame){ f, cpu_opt_first(f->body.first), { .known = true } };
 }
 
-// Goes on until a callee must be measured first, which it returns; NULL: done.
+// Continues until a callee must be measured first, and returns it; NULL: done.
 static cx_hlo_func *measure(const cx_hlo_module *m, frame *at, size_of *sizes)
 {
   size_of *total = &at->total;
@@ -82,7 +81,7 @@ static cx_hlo_func *measure(const cx_hlo_module *m, frame *at, size_of *sizes)
   return NULL;
 }
 
-// Measures what the entry calls, innermost first, with a stack of our own.
+// Measures callees before callers, with a stack in memory instead of recursion.
 static calx_status *measure_with(const cx_hlo_module *m, cx_hlo_func *entry,
                                  size_of *sizes, frame *stack)
 {
@@ -184,7 +183,7 @@ static void keep_only(cx_hlo_module *m, cx_hlo_func *f)
   f->next = NULL;
   f->index = 0;
   f->same_bucket = NULL;
-  // The bucket of a name stays the same: the others of it are cut off.
+  // f stays in its bucket, without the functions that it shares it with.
   for (size_t i = 0; i < m->n_buckets; i++) {
     bool its = false;
     for (cx_hlo_func *g = m->buckets[i]; g != NULL; g = g->same_bucket) {

@@ -1,12 +1,12 @@
-// opt/loops: loops carry and do no more than they need; choices that are known
-// are made.
+// opt/loops: removes variables of loops, moves invariant operations out of
+// them, and takes branches that are known.
 //
-// A while whose condition is false does nothing. What a loop carries and never
-// changes is used from outside; what it carries and nobody needs is dropped.
-// Pure operations of the bodies that depend on nothing inside move before the
-// loop (they cannot fail, so it does no harm when the loop never runs); what is
-// cheaper to make than to keep, like constants and broadcasts, stays inside. An
-// if or case with a constant selector becomes the branch.
+// A while whose condition is false is removed. A variable that the body never
+// changes becomes a value from outside; a variable that nothing needs is
+// removed. Pure operations that depend on no variable move before the loop;
+// they cannot fail, so this is safe if the loop never runs. Operations that are
+// cheaper to compute than to keep in memory, like constants and broadcasts,
+// stay inside. An if or case with a constant selector becomes the branch.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,12 +14,12 @@
 #include "opt/passes.h"
 #include "opt/shapes.h"
 
-// Marks by value number, of the values there were at first: set when equal to
-// the present generation, so that clearing costs nothing.
+// Marks by value number, for values that existed before the pass. A mark is set
+// if it equals the present generation, so all are cleared by the next one.
 typedef struct state {
   uint32_t *uses;
   uint32_t *needed;
-  uint32_t *steady;       // made inside of nothing that changes
+  uint32_t *steady;       // computed in the loop from invariant values only
   cx_hlo_value **copies;  // while one loop is visited; else NULL
   uint32_t n;
   uint32_t generation;
@@ -36,7 +36,7 @@ static void mark(const state *s, uint32_t *marks, const cx_hlo_value *v)
   if (v->number < s->n) marks[v->number] = s->generation;
 }
 
-// Everything that `op` and what it holds use.
+// Calls `use` for each operand of op and of the operations in its regions.
 typedef void use_fn(void *user, cx_hlo_value **operand);
 
 static void each_use(cx_hlo_op *op, use_fn *use, void *user)
@@ -72,7 +72,7 @@ static void visit_branches(cpu_opt_walk *w, cx_hlo_op *op)
   take_branch(w, op, known ? (size_t)v : op->n_regions - 1);
 }
 
-// ---- what a loop carries ----
+// ---- variables ----
 
 static void need(void *user, cx_hlo_value **operand)
 {
@@ -89,7 +89,7 @@ static bool is_result_needed(const state *s, const cx_hlo_op *op)
   return !cpu_opt_pure(op);
 }
 
-// Marks what the body needs to return the live values.
+// Marks what the body needs to compute the live variables.
 static void mark_body(state *s, const cx_hlo_op *loop, const bool *live)
 {
   const cx_hlo_block *body = loop->regions[1].first;
@@ -114,8 +114,8 @@ static void mark_condition(state *s, const cx_hlo_op *loop)
   }
 }
 
-// Which carried values matter. In the worst case each round finds one more; a
-// loop that takes long keeps all.
+// Which variables are needed, to a fixed point. In the worst case each round
+// finds one more, so after some rounds all are kept.
 static void find_live(state *s, const cx_hlo_op *loop, bool *live)
 {
   const cx_hlo_block *condition = loop->regions[0].first;
@@ -141,7 +141,7 @@ static void find_live(state *s, const cx_hlo_op *loop, bool *live)
   for (uint32_t i = 0; again && i < loop->n_operands; i++) live[i] = true;
 }
 
-// Those that the body returns as they came, or as they were at first.
+// Does not keep variables that the body returns unchanged or as they began.
 static void drop_unchanged(const cx_hlo_op *loop, bool *keep)
 {
   const cx_hlo_block *body = loop->regions[1].first;
@@ -163,7 +163,7 @@ static void exchange_use(void *user, cx_hlo_value **operand)
   if (v->op == NULL && v->block == x->from) *operand = x->to[v->index];
 }
 
-// Moves a block to another loop that carries fewer values.
+// Moves a block to another loop, which has fewer variables.
 static bool move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
                        size_t region, const bool *keep)
 {
@@ -197,8 +197,8 @@ static bool move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
   return true;
 }
 
-static calx_status *carry_less(cpu_opt_walk *w, cx_hlo_op *loop,
-                               const bool *keep, size_t n)
+static calx_status *remove_variables(cpu_opt_walk *w, cx_hlo_op *loop,
+                                     const bool *keep, size_t n)
 {
   cx_hlo_builder *b = &w->b;
   cx_hlo_module *m = b->module;
@@ -265,8 +265,8 @@ static bool is_invariant(const state *s, cx_hlo_op *op)
   return d.steady;
 }
 
-// Cheap operations have at most one operand: a chain, and only short ones are
-// followed.
+// Cheap operations have at most one operand, so they form chains. Only short
+// ones are followed.
 static bool is_short(const cx_hlo_op *op)
 {
   const cx_hlo_block *block = op->block;
@@ -284,7 +284,7 @@ typedef struct hoist {
   bool failed;
 } hoist;
 
-// What a cheap value of the block is before the loop: a copy of its chain.
+// Replaces a cheap value of the block by a copy of its chain before the loop.
 static void outside(void *user, cx_hlo_value **operand)
 {
   hoist *h = user;
@@ -366,7 +366,7 @@ static calx_status *visit_loop(cpu_opt_walk *w, cx_hlo_op *loop)
   drop_unchanged(loop, keep);
   size_t n = 0;
   for (uint32_t i = 0; i < loop->n_operands; i++) n += keep[i];
-  return n == loop->n_operands ? NULL : carry_less(w, loop, keep, n);
+  return n == loop->n_operands ? NULL : remove_variables(w, loop, keep, n);
 }
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)

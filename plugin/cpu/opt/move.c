@@ -1,10 +1,11 @@
-// opt/move: transposes go into contractions, whose dimension numbers can say
-// the same; broadcasts, reshapes and transposes of all operands go behind an
-// elementwise operation, which then works on less, or stands next to others
-// that it can be fused with.
+// opt/move: folds transposes into the dimension numbers of contractions, and
+// moves broadcasts, reshapes and transposes that all operands of an elementwise
+// operation have in common behind it. It then works on fewer elements, or is
+// next to others that it can be fused with.
 //
 // Everything moves toward the results, so no two rules undo each other. A
-// contraction is not done twice for it: its result must have no other use.
+// transpose of a contraction's result is folded only if the result has no other
+// use: else the contraction would be computed twice.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,11 +13,11 @@
 #include "opt/shapes.h"
 
 typedef struct mover {
-  uint32_t *uses;  // by number, of the values there were at first
+  uint32_t *uses;  // by number, of the values that existed before the pass
   uint32_t n;
 } mover;
 
-// Values that this pass made are not known, and count as used often.
+// Values that this pass made count as used more than once.
 static bool is_used_once(const mover *m, const cx_hlo_value *v)
 {
   return v->number < m->n && m->uses[v->number] == 1;
@@ -65,7 +66,7 @@ static cx_hlo_ints through(cpu_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list)
   return (cx_hlo_ints){ moved, list.n };
 }
 
-// Transposes of the operands.
+// Folds transposes of the operands.
 static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_dot_numbers n;
@@ -89,8 +90,8 @@ static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
              cx_hlo_attr_struct(w->b.module, CX_HLO_STRUCT_DOT, &n));
 }
 
-// A transpose that exchanges the free dimensions of the two operands exchanges
-// the operands.
+// Folds a transpose of the result that exchanges the free dimensions of the two
+// operands, by exchanging the operands.
 static void fold_dot_into(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *dot)
 {
   cx_hlo_dot_numbers n;
@@ -140,7 +141,7 @@ static bool flip_window(cpu_opt_walk *w, const cx_hlo_op *op,
   return found == dims.n;  // else a feature dimension is reversed
 }
 
-// Transposes of input and kernel, and a reversal of the kernel's window.
+// Folds transposes of input and kernel, and a reversal of the kernel's window.
 static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_conv_numbers n = *cx_hlo_op_conv(op);
@@ -186,7 +187,7 @@ static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
   cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
 }
 
-// A transpose of the result names its dimensions otherwise.
+// Folds a transpose of the result.
 static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
                                   const cx_hlo_op *convolution)
 {
@@ -206,7 +207,7 @@ static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
 
 // ---- behind elementwise operations ----
 
-// Whether two operations do the same to elements that stand alike.
+// Whether two operations move elements in the same way.
 static bool same_motion(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   if (a->kind != b->kind || !cpu_opt_same_dims(&a->operands[0]->type.tensor,
@@ -220,8 +221,7 @@ static bool same_motion(const cx_hlo_op *a, const cx_hlo_op *b)
   return cpu_opt_same_ints(cx_hlo_op_ints(a, id), cx_hlo_op_ints(b, id));
 }
 
-// The motion that all operands have in common, but for those that are the same
-// everywhere; NULL: none.
+// The motion that all operands have in common, except for splats; NULL: none.
 static const cx_hlo_op *common_motion(const mover *m, const cx_hlo_op *op)
 {
   const cx_hlo_op *motion = NULL;
@@ -235,7 +235,7 @@ static const cx_hlo_op *common_motion(const mover *m, const cx_hlo_op *op)
       return NULL;
     }
     if (motion != NULL && !same_motion(motion, by)) return NULL;
-    // A transpose that others need is done anyway; a second one would be more.
+    // A transpose that has other uses stays, so moving it would add one.
     if (by->kind == CX_HLO_OP_TRANSPOSE && !is_used_once(m, v)) return NULL;
     motion = by;
   }

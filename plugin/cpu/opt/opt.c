@@ -1,9 +1,9 @@
 // opt: the list of passes.
 //
-// First what makes a program of few kinds of operations, once; then what makes
-// it small, in rounds until nothing changes or the rounds are used up (each is
-// linear, and what a late round would still find is worth little); last, once,
-// what fits it to the kernels and would be undone by a round.
+// The first passes run once and reduce the kinds of operations. The next ones
+// simplify, in rounds, until nothing changes or the limit is reached: a round
+// takes linear time, and a late one gains little. The last ones run once and
+// fit the program to the jit's limits, which a round would undo.
 #include "opt/opt.h"
 
 #include "hlo/verify.h"
@@ -15,7 +15,7 @@
 typedef struct pass {
   const char *name;
   cpu_opt_pass_fn *run;
-  bool simple;  // for the interpreter, too
+  bool simple;  // also for the interpreter
 } pass;
 
 static const pass once[] = {
@@ -74,9 +74,9 @@ static uint32_t number_block(cx_hlo_block *block, uint32_t next)
   return next;
 }
 
-// Closes the gaps that the passes left, so that what is kept by number later
-// is no larger than the program. Operations beside the functions are of other
-// dialects; with regions of their own they keep all numbers as they are.
+// Numbers the values without gaps, so that tables by number are as small as the
+// program. Operations beside the functions are of other dialects; if they have
+// regions, all numbers stay.
 static void renumber(cx_hlo_module *m)
 {
   uint32_t next = 0;

@@ -1,17 +1,16 @@
-// opt/opt: passes over a verified module, each the module's meaning kept.
+// opt/opt: passes over a verified module, which keep its meaning.
 //
-// A pass is a function that changes the module and says whether it did; the
-// list and its order stand in opt.c. With checks on, the verifier runs after
-// each. Afterwards the entry calls no function (but what a region cannot
-// inline). An operation that no room runs stays; whoever places it refuses it.
+// A pass is a function that changes the module and reports whether it did;
+// opt.c lists the passes in order. Afterwards the entry calls no function.
+// Operations that the engine does not implement stay; lowering refuses them.
 #ifndef CPU_OPT_OPT_H
 #define CPU_OPT_OPT_H
 
 #include "hlo/module.h"
 
 typedef struct cpu_opt_options {
-  bool decompose_only;  // for the interpreter: calls and CHLO, no more
-  bool check;           // the verifier after each pass
+  bool decompose_only;  // for the interpreter: only calls and CHLO
+  bool check;           // run the verifier after each pass that changed
 } cpu_opt_options;
 
 calx_status *cpu_opt_run(cx_hlo_module *m,

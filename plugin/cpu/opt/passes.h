@@ -1,6 +1,6 @@
-// opt/passes: each pass of the list in opt.c. All keep the module's meaning,
-// set *changed where they did something, and leave the module valid (and so
-// does a failure but for no memory: then it is to be thrown away).
+// opt/passes: the passes that opt.c lists. All keep the module's meaning, set
+// *changed if they changed something, and leave the module valid, unless memory
+// runs out.
 #ifndef CPU_OPT_PASSES_H
 #define CPU_OPT_PASSES_H
 
@@ -8,30 +8,29 @@
 
 typedef calx_status *cpu_opt_pass_fn(cx_hlo_module *m, bool *changed);
 
-// What runs beside other things runs in its place.
+// Asynchronous operations become synchronous.
 cpu_opt_pass_fn cpu_opt_async;
-// Calls and composites become what they call; unused functions go.
+// Calls and composites are replaced by what they call.
 cpu_opt_pass_fn cpu_opt_inline;
-// CHLO to StableHLO.
+// CHLO becomes StableHLO.
 cpu_opt_pass_fn cpu_opt_chlo;
-// What no kernel takes to what kernels take.
+// Operations without an implementation become ones that have one.
 cpu_opt_pass_fn cpu_opt_decompose;
-// Identities of arithmetic.
+// Arithmetic identities.
 cpu_opt_pass_fn cpu_opt_algebra;
-// What moves elements: less of it.
+// Simplifies operations that move elements.
 cpu_opt_pass_fn cpu_opt_shapes;
-// Operations on literals are done now.
+// Computes operations on constants.
 cpu_opt_pass_fn cpu_opt_fold;
-// Transposes go into contractions; broadcasts, reshapes and transposes go
-// behind elementwise operations.
+// Moves broadcasts, reshapes and transposes toward the results.
 cpu_opt_pass_fn cpu_opt_move;
-// Loops carry and do no more than they need; choices that are known are made.
+// Loop invariants, unused variables of loops, known branches.
 cpu_opt_pass_fn cpu_opt_loops;
-// Concatenations of many operands become ones of as few as kernels take.
+// Concatenations of many operands become trees.
 cpu_opt_pass_fn cpu_opt_concatenate;
-// What nothing uses goes.
+// Removes unused operations.
 cpu_opt_pass_fn cpu_opt_dce;
-// What was computed already is not computed again.
+// Replaces operations by equal earlier ones.
 cpu_opt_pass_fn cpu_opt_cse;
 
 #endif

@@ -1,4 +1,4 @@
-// opt/read: what passes ask of values and operations, and their order.
+// opt/read: the order of operations, and questions about values and operations.
 #include <string.h>
 
 #include "hlo/number.h"
@@ -54,7 +54,7 @@ const cx_hlo_elements *cpu_opt_literal(const cx_hlo_value *v)
 
 const unsigned char *cpu_opt_splat(const cx_hlo_value *v)
 {
-  // Far more steps than any program needs, so that the time stays bounded.
+  // More steps than any program needs; they bound the time.
   for (int step = 0; step < 16 && v->op != NULL; step++) {
     const cx_hlo_op *op = v->op;
     switch (op->kind) {

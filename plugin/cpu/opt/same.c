@@ -7,7 +7,7 @@
 #include "hlo/ops.h"
 #include "opt/edit.h"
 
-// Larger regions are taken for different: they are compared pair by pair.
+// Operations of a region; larger ones count as different, to bound the time.
 #define MOST_IN_REGION 16
 
 static bool same_str(cx_hlo_str a, cx_hlo_str b)
@@ -38,7 +38,7 @@ static bool same_fields(cx_hlo_struct which, const void *a, const void *b)
       memcpy(&q, y, sizeof q);
       if (!cpu_opt_same_ints(p, q)) return false;
     } else if (memcmp(x, y, sizeof(int64_t)) != 0) {
-      return false;  // the others are 8 bytes each
+      return false;  // other fields are 8 bytes each
     }
   }
   return true;
@@ -82,7 +82,7 @@ static bool same_dict(const cx_hlo_attr *a, const cx_hlo_attr *b)
   return true;
 }
 
-// The parser bounds how deep attributes nest.
+// Recurses as deeply as attributes nest, which the parser bounds.
 bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
 {
   if (a == b) return true;
@@ -114,7 +114,7 @@ bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b)
 
 // ---- operations ----
 
-// All but operands and regions.
+// Compares everything but operands and regions.
 static bool same_kind(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   if (a->kind != b->kind || a->n_operands != b->n_operands ||
@@ -140,8 +140,9 @@ static bool same_kind(const cx_hlo_op *a, const cx_hlo_op *b)
   return true;
 }
 
-// Whether x in block a is what y is in block b: the same argument, the same
-// result of the operations of the same place, or the same from outside.
+// Whether x in block a corresponds to y in block b: both are the same argument,
+// the same result of operations at the same position, or one value from
+// outside.
 static bool same_in(const cx_hlo_value *x, const cx_hlo_block *a,
                     const cx_hlo_value *y, const cx_hlo_block *b)
 {
@@ -208,7 +209,7 @@ static uint64_t mix_ints(uint64_t h, cx_hlo_ints list)
   return mix(h, list.n);
 }
 
-// What tells the attributes of usual programs apart; the rest is compared.
+// Distinguishes the attributes of usual programs; others need the comparison.
 static uint64_t mix_attr(uint64_t h, const cx_hlo_attr *a)
 {
   if (a == NULL) return mix(h, 0);

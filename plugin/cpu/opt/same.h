@@ -5,11 +5,11 @@
 #include "hlo/module.h"
 
 bool cpu_opt_attr_same(const cx_hlo_attr *a, const cx_hlo_attr *b);
-// Kind, operands, attributes, result types, regions (small ones).
+// Compares kind, operands, attributes, result types and small regions.
 bool cpu_opt_same(const cx_hlo_op *a, const cx_hlo_op *b);
-// Equal for what is the same.
+// Equal for operations that are the same.
 uint64_t cpu_opt_hash(const cx_hlo_op *op);
-// Whether the regions' one blocks are the same but for the names of values.
+// Whether the regions, of one block each, differ only in the names of values.
 bool cpu_opt_region_same(const cx_hlo_region *a, const cx_hlo_region *b);
 
 #endif

@@ -1,5 +1,5 @@
-// opt/shapes: operations that move elements: those that move nothing go, chains
-// become one, and what is the same everywhere stays one number.
+// opt/shapes: simplifies operations that move elements. Those that move nothing
+// are removed, chains become one operation, and splats stay splats.
 #include "opt/shapes.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ bool cpu_opt_is_identity(const int64_t *list, size_t n)
   return true;
 }
 
-// The sizes that are not 1, in order, are the same.
+// Whether the dimensions that are not 1 are the same, in order.
 static bool same_but_ones(const cx_hlo_type *a, const cx_hlo_type *b)
 {
   size_t i = 0;
@@ -40,7 +40,7 @@ static bool ascending_but_ones(const cx_hlo_type *t, const int64_t *order)
 
 // ---- reshape ----
 
-// A literal with other sizes; its bytes are shared.
+// The constant with other dimensions; it shares the bytes.
 static cx_hlo_value *literal_as(cpu_opt_walk *w, const cx_hlo_elements *e,
                                 const cx_hlo_any *type)
 {
@@ -51,7 +51,7 @@ static cx_hlo_value *literal_as(cpu_opt_walk *w, const cx_hlo_elements *e,
     attr->kind = CX_HLO_ATTR_ELEMENTS;
     attr->as.elements = *e;
     attr->as.elements.type = *type;
-    // One element of a type of one element is no splat.
+    // A constant of one element is no splat.
     if (cx_hlo_type_elements(&type->tensor) == 1) attr->as.elements.splat = 0;
   }
   cx_hlo_build_attr(b, op, CX_HLO_A_VALUE, attr);
@@ -116,7 +116,7 @@ static cx_hlo_value *transpose(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- broadcast_in_dim ----
 
-// A reshape that adds dimensions of 1 is passed by: x has none.
+// Skips a reshape that only adds dimensions of 1 to an operand without them.
 static cx_hlo_value *broadcast_reshaped(cpu_opt_walk *w, cx_hlo_op *op,
                                         const cx_hlo_op *inner)
 {
@@ -212,8 +212,9 @@ static cx_hlo_value *pad(cpu_opt_walk *w, cx_hlo_op *op)
   return cpu_opt_splat_like(&w->b, &op->results[0].type.tensor, p);
 }
 
-// Whether y is the slice of a tensor that goes on where x, another of it, ends.
-static bool goes_on(const cx_hlo_value *x, const cx_hlo_value *y, int64_t dim)
+// Whether x and y are slices of one tensor, and y begins where x ends.
+static bool is_continued_by(const cx_hlo_value *x, const cx_hlo_value *y,
+                            int64_t dim)
 {
   const cx_hlo_op *p = cpu_opt_made_by(x, CX_HLO_OP_SLICE);
   const cx_hlo_op *q = cpu_opt_made_by(y, CX_HLO_OP_SLICE);
@@ -235,11 +236,13 @@ static bool goes_on(const cx_hlo_value *x, const cx_hlo_value *y, int64_t dim)
   return true;
 }
 
-// All operands are neighbouring slices: one slice from the first to the last.
+// If all operands are neighbouring slices: one slice from the first to the
+// last.
 static cx_hlo_value *joined(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
 {
   for (uint32_t i = 1; i < op->n_operands; i++) {
-    if (!goes_on(op->operands[i - 1], op->operands[i], dim)) return NULL;
+    if (!is_continued_by(op->operands[i - 1], op->operands[i], dim))
+      return NULL;
   }
   const cx_hlo_op *first = op->operands[0]->op;
   const cx_hlo_op *last = op->operands[op->n_operands - 1]->op;
@@ -253,7 +256,8 @@ static cx_hlo_value *joined(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
                       cx_hlo_op_ints(first, CX_HLO_A_STRIDES).v);
 }
 
-// Empty operands go, those that are concatenations are taken apart.
+// Without empty operands, and with the operands of concatenations in their
+// place.
 static cx_hlo_value *flattened(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
 {
   size_t n = 0;

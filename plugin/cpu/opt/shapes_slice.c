@@ -28,7 +28,7 @@ static cx_hlo_value *slice_of_slice(cpu_opt_walk *w, const cx_hlo_op *op,
   for (size_t i = 0; i < n; i++) {
     int64_t stride = 0;
     const int64_t size = to->dims[i];
-    // One element needs no stride, so none that overflows.
+    // One element needs no stride; this avoids an overflow.
     if (size <= 1) {
       stride = 1;
     } else if (__builtin_mul_overflow(a.stride.v[i], b.stride.v[i], &stride)) {
@@ -42,9 +42,9 @@ static cx_hlo_value *slice_of_slice(cpu_opt_walk *w, const cx_hlo_op *op,
   return cx_hlo_slice(&w->b, inner->operands[0], list, list + n, list + 2 * n);
 }
 
-// Where all lies within one of the pieces.
-static cx_hlo_value *slice_of_pieces(cpu_opt_walk *w, const cx_hlo_op *op,
-                                     const cx_hlo_op *inner)
+// A slice within one of the operands.
+static cx_hlo_value *slice_of_concatenate(cpu_opt_walk *w, const cx_hlo_op *op,
+                                          const cx_hlo_op *inner)
 {
   const range r = range_of(op);
   const int64_t dim = cx_hlo_op_int(inner, CX_HLO_A_DIMENSION);
@@ -68,7 +68,7 @@ static cx_hlo_value *slice_of_pieces(cpu_opt_walk *w, const cx_hlo_op *op,
   return NULL;
 }
 
-// A broadcast of less: of a slice, where its operand has the dimension.
+// A broadcast to fewer elements, of a slice in the operand's dimensions.
 static cx_hlo_value *slice_of_broadcast(cpu_opt_walk *w, const cx_hlo_op *op,
                                         const cx_hlo_op *inner)
 {
@@ -85,7 +85,7 @@ static cx_hlo_value *slice_of_broadcast(cpu_opt_walk *w, const cx_hlo_op *op,
     const int64_t d = at.v[i];
     const bool stretched =
         from->dims[i] != middle->dims[d] || from->dims[i] == 1;
-    // A stretched dimension of an empty result would be of size 1 to 0.
+    // A dimension of size 1 cannot be broadcast to size 0.
     if (stretched && to->dims[d] == 0) return NULL;
     list[i] = stretched ? 0 : r.start.v[d];
     list[at.n + i] = stretched ? 1 : r.limit.v[d];
@@ -107,7 +107,7 @@ cx_hlo_value *cpu_opt_slice(cpu_opt_walk *w, cx_hlo_op *op)
   if (inner == NULL) return NULL;
   switch (inner->kind) {
     case CX_HLO_OP_SLICE: return slice_of_slice(w, op, inner);
-    case CX_HLO_OP_CONCATENATE: return slice_of_pieces(w, op, inner);
+    case CX_HLO_OP_CONCATENATE: return slice_of_concatenate(w, op, inner);
     case CX_HLO_OP_BROADCAST_IN_DIM: return slice_of_broadcast(w, op, inner);
     default: return NULL;
   }
@@ -115,7 +115,7 @@ cx_hlo_value *cpu_opt_slice(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- dynamic slices with constant starts ----
 
-// The starts, clamped as they are; false: one is not known.
+// The constant starts, clamped as at run time; false: one is not constant.
 static bool known_starts(const cx_hlo_op *op, uint32_t first,
                          const cx_hlo_type *x, const int64_t *sizes,
                          int64_t *out)
@@ -152,7 +152,7 @@ cx_hlo_value *cpu_opt_dynamic_slice(cpu_opt_walk *w, cx_hlo_op *op)
                       list + 2 * x->rank);
 }
 
-// An update of everything.
+// An update of the whole tensor is the result.
 cx_hlo_value *cpu_opt_dynamic_update_slice(cpu_opt_walk *w, cx_hlo_op *op)
 {
   (void)w;
@@ -191,8 +191,8 @@ cx_hlo_op_kind cpu_opt_combiner(const cx_hlo_region *region)
   }
 }
 
-// Over the dimensions of the transposed tensor itself, when those that stay do
-// so in order.
+// Reduces the operand of the transpose, if the remaining dimensions keep their
+// order.
 static cx_hlo_value *reduce_of_transpose(cpu_opt_walk *w, cx_hlo_op *op,
                                          const cx_hlo_op *inner,
                                          cx_hlo_op_kind kind)
@@ -217,7 +217,7 @@ static cx_hlo_value *reduce_of_transpose(cpu_opt_walk *w, cx_hlo_op *op,
                             list, dims.n);
 }
 
-// Of nothing but dimensions of 1: the operation once, with the first value.
+// Of dimensions of 1 only: the operation once, with the initial value.
 static cx_hlo_value *reduce_of_ones(cpu_opt_walk *w, cx_hlo_op *op,
                                     cx_hlo_op_kind kind)
 {
