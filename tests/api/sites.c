@@ -77,7 +77,8 @@ static void check_tensor(calx_tensor *t, const char *what, int line,
   check_nodes(cx_lazy_tensor_value(t).node, what, line, func, 0);
 }
 
-#define CHECK(call) check_tensor((call), #call, __LINE__, __func__)
+// A call whose operands are a list in braces has commas of its own.
+#define CHECK(...) check_tensor((__VA_ARGS__), #__VA_ARGS__, __LINE__, __func__)
 
 // The error of a call that does not give a tensor.
 static void check_error(const char *what, int line, const char *func)
@@ -156,8 +157,9 @@ static void test_shapes(void **state)
   calx_tensor *parts[2] = { vector(), vector() };
   CHECK(calx_cat(parts, 2, 0));
   CHECK(calx_stack(parts, 2, 0));
-  CHECK(calx_cat(((calx_tensor *[]){ vector(), vector() }), 2, 0));
-  CHECK(calx_stack(((calx_tensor *[]){ vector(), vector() }), 2, 0));
+  CHECK(calx_cat((calx_tensor *[]){ vector(), vector() }, 2, 0));
+  CHECK(calx_stack((calx_tensor *[]){ vector(), vector() }, 2, 0));
+  CHECK(calx_neg(calx_cat((calx_tensor *[]){ vector(), vector() }, 2, 0)));
   CHECK(calx_to_dtype(vector(), CALX_F64));
 }
 
