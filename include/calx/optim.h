@@ -64,6 +64,22 @@ CALX_API calx_optimizer *calx_adam_with(calx_module *model,
 CALX_API calx_optimizer *calx_adamw_with(calx_module *model,
                                          const calx_adam_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_adagrad_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED double lr;           /* 0 = 1e-2, CALX_ZERO = 0 */
+  CALX_NAMED double lr_decay;     /* of step t: lr / (1 + (t - 1) lr_decay) */
+  CALX_NAMED double weight_decay; /* L2: added to the gradient */
+  CALX_NAMED double initial_accumulator_value;
+  CALX_NAMED double eps; /* 0 = 1e-10, CALX_ZERO = 0 */
+  CALX_NAMED bool maximize;
+  CALX_NAMED bool keep_gradients;
+} calx_adagrad_options;
+/** @errors as calx_sgd
+ *  @source torch.optim.Adagrad; J. Duchi, E. Hazan and Y. Singer (2011) */
+CALX_API calx_optimizer *calx_adagrad_with(calx_module *model,
+                                           const calx_adagrad_options *options);
+
 /** NULL is accepted. */
 CALX_API void calx_optimizer_free(calx_optimizer *opt);
 /** What is wrong with its options; NULL: nothing. The caller frees it. */
@@ -106,7 +122,7 @@ CALX_API double calx_optimizer_lr(const calx_optimizer *opt);
 CALX_API int64_t calx_optimizer_steps(const calx_optimizer *opt);
 /**
  * A parameter's state by PyTorch's name: "momentum_buffer", "exp_avg",
- * "exp_avg_sq", "max_exp_avg_sq"; NULL before the first step.
+ * "exp_avg_sq", "max_exp_avg_sq", "sum"; NULL before the first step.
  * @param parameter  its place among the parameters, from 0
  * @shape as the parameter  @errors none
  */
@@ -122,11 +138,16 @@ CALX_API calx_tensor *calx_optimizer_state(const calx_optimizer *opt,
   (CALX_OPTIM_SITE_ calx_adam_with(model, &(calx_adam_options){ __VA_ARGS__ }))
 #define CALX_ADAMW_(model, ...) \
   (CALX_OPTIM_SITE_ calx_adamw_with(model, &(calx_adam_options){ __VA_ARGS__ }))
+#define CALX_ADAGRAD_(model, ...)            \
+  (CALX_OPTIM_SITE_ calx_adagrad_with(model, \
+                                      &(calx_adagrad_options){ __VA_ARGS__ }))
 #define calx_sgd(...) CALX_SGD_(__VA_ARGS__, .size = sizeof(calx_sgd_options))
 #define calx_adam(...) \
   CALX_ADAM_(__VA_ARGS__, .size = sizeof(calx_adam_options))
 #define calx_adamw(...) \
   CALX_ADAMW_(__VA_ARGS__, .size = sizeof(calx_adam_options))
+#define calx_adagrad(...) \
+  CALX_ADAGRAD_(__VA_ARGS__, .size = sizeof(calx_adagrad_options))
 #define CALX_CLIP_GRAD_NORM_(opt, max_norm, ...) \
   calx_clip_grad_norm_with(opt, max_norm,        \
                            &(calx_clip_grad_norm_options){ __VA_ARGS__ })

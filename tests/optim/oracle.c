@@ -1,4 +1,4 @@
-// oracle: six steps of SGD, Adam and AdamW in every setting of the oracle
+// oracle: six steps of each optimiser in every setting of the oracle
 // (CALX_SHARED, oracle/train.*), in f64 and in f32, against PyTorch's f64.
 #include "calx/autograd.h"
 #include "calx/optim.h"
@@ -63,6 +63,11 @@ static calx_optimizer *optimizer(calx_module *model, const json_t *setting)
         .weight_decay = number(args, "weight_decay"),
         .nesterov = flag(args, "nesterov"), .maximize = flag(args, "maximize"));
   }
+  if (strcmp(name, "Adagrad") == 0) {
+    return calx_adagrad(
+        model, .lr = number(args, "lr"), .lr_decay = number(args, "lr_decay"),
+        .initial_accumulator_value = number(args, "initial_accumulator_value"));
+  }
   calx_adam_options o = { .size = sizeof o,
                           .lr = number(args, "lr"),
                           .eps = number(args, "eps"),
@@ -96,8 +101,8 @@ static void check_state(const calx_optimizer *opt, const json_t *setting)
   }
   size_t found = 0;
   static const char *const names[] = { "momentum_buffer", "exp_avg",
-                                       "exp_avg_sq", "max_exp_avg_sq" };
-  for (int i = 0; i < 4; i++) {
+                                       "exp_avg_sq", "max_exp_avg_sq", "sum" };
+  for (int i = 0; i < 5; i++) {
     found += calx_optimizer_state(opt, 0, names[i]) != NULL;
   }
   assert_int_equal(found, stateful);
@@ -172,7 +177,7 @@ static void run_all(calx_dtype d, double tolerance)
   }
   print_message("  %zu settings ran, %zu are of other optimisers\n", ran,
                 later);
-  assert_int_equal(ran, 10);
+  assert_int_equal(ran, 12);
 }
 
 static void test_f64(void **state)
