@@ -96,6 +96,18 @@ CALX_API calx_module *calx_nn_linear_with(calx_module *parent, const char *name,
                                           int64_t in, int64_t out,
                                           const calx_linear_options *options);
 
+/** Zero means default. */
+typedef struct CALX_OPTIONS calx_nn_flatten_options {
+  CALX_NAMED size_t size;
+  CALX_NAMED int64_t start_dim; /* 0 = 1, CALX_ZERO_INT = 0 */
+  CALX_NAMED int64_t end_dim;   /* 0 = the last */
+} calx_nn_flatten_options;
+/** calx_flatten, by default of all dimensions but the first, the batch's.
+ *  @shape x rank >= 2 by default  @source torch.nn.Flatten */
+CALX_API calx_module *calx_nn_flatten_with(
+    calx_module *parent, const char *name,
+    const calx_nn_flatten_options *options);
+
 /** Zero means default; pairs as in calx_conv2d_options. */
 typedef struct CALX_OPTIONS calx_nn_conv2d_options {
   CALX_NAMED size_t size;
@@ -155,6 +167,8 @@ CALX_API void calx_convert_sync_batchnorm(calx_module *model);
 #define CALX_NN_LINEAR_(parent, name, in, out, ...) \
   calx_nn_linear_with(parent, name, in, out,        \
                       &(calx_linear_options){ __VA_ARGS__ })
+#define CALX_NN_FLATTEN_(parent, name, ...) \
+  calx_nn_flatten_with(parent, name, &(calx_nn_flatten_options){ __VA_ARGS__ })
 #define CALX_NN_CONV2D_(parent, name, in, out, kernel, ...) \
   calx_nn_conv2d_with(parent, name, in, out, kernel,        \
                       &(calx_nn_conv2d_options){ __VA_ARGS__ })
@@ -178,6 +192,9 @@ CALX_API void calx_convert_sync_batchnorm(calx_module *model);
 #define calx_nn_linear(parent, name, in, ...)                \
   (CALX_SITE_ CALX_NN_LINEAR_(parent, name, in, __VA_ARGS__, \
                               .size = sizeof(calx_linear_options)))
+#define calx_nn_flatten(parent, ...)                \
+  (CALX_SITE_ CALX_NN_FLATTEN_(parent, __VA_ARGS__, \
+                               .size = sizeof(calx_nn_flatten_options)))
 #define calx_nn_conv2d(parent, name, in, out, ...)                \
   (CALX_SITE_ CALX_NN_CONV2D_(parent, name, in, out, __VA_ARGS__, \
                               .size = sizeof(calx_nn_conv2d_options)))

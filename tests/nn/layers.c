@@ -197,6 +197,32 @@ static void test_batch_norm_zero_momentum(void **state)
 }
 
 // A step that fails takes the statistics back with it.
+static void check_dims(calx_module *m, calx_dims x, size_t rank, int64_t last)
+{
+  calx_tensor *y = calx_forward(m, calx_ones(x));
+  assert_int_equal(calx_tensor_rank(y), rank);
+  assert_int_equal(calx_tensor_dim(y, -1), last);
+}
+
+static void test_flatten(void **state)
+{
+  (void)state;
+  calx_module *root = calx_module_new("Net", NULL, NULL);
+  calx_module *plain = calx_nn_flatten(root, "plain");
+  calx_module *all = calx_nn_flatten(root, "all", .start_dim = CALX_ZERO_INT);
+  calx_module *inner = calx_nn_flatten(root, "inner", .end_dim = -2);
+  check_dims(plain, CALX_SHAPE(2, 3, 4), 2, 12);
+  check_dims(all, CALX_SHAPE(2, 3, 4), 1, 24);
+  check_dims(inner, CALX_SHAPE(2, 3, 4, 5), 3, 5);
+  CHECK_STATUS_OK(calx_module_error(root));
+  calx_forward(plain, calx_ones(CALX_SHAPE(3)));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_scope_take_error(),
+               "start_dim 1 is out of range");
+  calx_nn_flatten(root, "far", .end_dim = (int64_t)1 << 40);
+  CHECK_STATUS(CALX_INVALID_ARGUMENT, calx_module_error(root), "no tensor has");
+  calx_module_free(root);
+}
+
 static void test_failed_step(void **state)
 {
   (void)state;
@@ -326,6 +352,7 @@ int main(void)
     SUPPORT_TEST(test_batch_norm),
     SUPPORT_TEST(test_batch_norm_without_statistics),
     SUPPORT_TEST(test_batch_norm_zero_momentum),
+    SUPPORT_TEST(test_flatten),
     SUPPORT_TEST(test_failed_step),
     SUPPORT_TEST(test_gradients_by_differences),
   };
