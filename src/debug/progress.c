@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "lazy/lazy.h"
+#include "profiler/profiler.h"
 
 enum { MOST_VALUES = 8, WIDTH = 80, LINES = 10, UNKNOWN_EVERY = 100 };
 #define REDRAW_NS INT64_C(100000000)
@@ -215,7 +216,10 @@ static void read_oldest(progress_value *v)
 
 static void read_ready(progress_value *v)
 {
-  while (v->waiting[0] != NULL && calx_is_ready(v->waiting[0])) read_oldest(v);
+  while (v->waiting[0] != NULL && calx_is_ready(v->waiting[0])) {
+    cx_profiler_own_read();
+    read_oldest(v);
+  }
 }
 
 static progress_value *value_of(calx_progress *p, const char *name)

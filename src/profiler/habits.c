@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "profiler/internal.h"
 #include "profiler/metric.h"
+#include "profiler/profiler.h"
 
 enum { WARM_UP = 10 };
 #define TOO_OFTEN 0.5  // a step
@@ -23,6 +24,7 @@ typedef struct habit {
   const char *metric, *advice;
   double slow;      // ns; 0: it is never too slow
   bool is_counted;  // whether it can be too frequent
+  bool is_read;     // the library's own reads are left out
   int64_t before;   // samples at the end of the warm-up
   int64_t steps;    // of all devices then
   bool told_frequent, told_slow;
@@ -36,15 +38,22 @@ static habit habits[] = {
   { .metric = "TransferFromDeviceTime",
     .advice = "read values every so many steps, or a step late when "
               "calx_is_ready",
-    .is_counted = true },
+    .is_counted = true,
+    .is_read = true },
   { .metric = "ExecuteTime",
     .advice = "CALX_PROFILE=FILE shows when",
     .slow = SLOW_EXECUTE },
 };
 
+static atomic_llong own_reads;  // among the transfers from the device
 static atomic_llong next_look = 1;
 static atomic_llong n_steps;    // of the first device
 static atomic_llong all_steps;  // of all
+
+void cx_profiler_own_read(void)
+{
+  atomic_fetch_add(&own_reads, 1);
+}
 
 void cx_profiler_habits_open(void)
 {
@@ -110,6 +119,7 @@ void cx_profiler_habits_step(int device)
     cx_lock(&m->lock);
     int64_t count = m->count;
     cx_unlock(&m->lock);
+    if (h->is_read) count -= atomic_load(&own_reads);
     look_at_time(h, m);
     look_at_count(h, count, n > WARM_UP, all);
   }

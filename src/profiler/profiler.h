@@ -11,6 +11,10 @@ void cx_profiler_open(const char *plugin, const char *platform);
 // The devices are to be closed, or the process ends: writes the files.
 void cx_profiler_close(void);
 
+// The library reads a number that was there already, as a progress line does:
+// that is no habit of the program's.
+void cx_profiler_own_read(void);
+
 // calx_profile_start() and calx_profile_stop().
 calx_status *cx_profiler_start(const char *path);
 calx_status *cx_profiler_stop(void);

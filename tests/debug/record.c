@@ -6,6 +6,7 @@
 
 #include "base/metrics.h"
 #include "base/trace.h"
+#include "calx/progress.h"
 #include "lazy/fixture.h"
 #include "profiler/internal.h"
 
@@ -278,6 +279,24 @@ static void test_good_habits(void **state)
   assert_int_equal(lines_with("too "), 0);
 }
 
+// A progress line reads each step's number when it is there.
+static void test_habits_of_progress(void **state)
+{
+  (void)state;
+  FILE *nowhere = fopen("/dev/null", "w");
+  assert_non_null(nowhere);
+  calx_progress *line = calx_progress_new("steps", 40, .file = nowhere);
+  for (int i = 0; i < 40; i++) {
+    calx_tensor *loss = calx_sum(lazy_vector(4, 1));
+    calx_progress_value(line, "loss", loss);
+    calx_sync(NULL);
+    calx_progress_step(line, 1);
+  }
+  calx_progress_end(line);
+  fclose(nowhere);
+  assert_int_equal(lines_with("too "), 0);
+}
+
 // Four ranks in a process, of which one reads: what all do is compared with the
 // steps of all.
 static void test_habits_of_ranks(void **state)
@@ -436,6 +455,7 @@ int main(void)
     RECORD_TEST(test_devices),
     RECORD_TEST(test_habits_of_ranks),
     RECORD_TEST(test_good_habits),
+    RECORD_TEST(test_habits_of_progress),
     RECORD_TEST(test_quiet),
     RECORD_TEST(test_slow),
     RECORD_TEST(test_no_memory),
