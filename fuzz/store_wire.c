@@ -2,7 +2,7 @@
 //
 // As a reply and as a list they must be read within their bounds or refused. As
 // a row of requests (each with a length of two bytes before it, from one of two
-// connections that said who they are and one that did not) they go to a desk,
+// connections that said who they are and one that did not) they go to a core,
 // which must answer each at most once and hold nothing when it is freed. Built
 // with -fsanitize=fuzzer this is libFuzzer's entry; fuzz/store_wire_main.c runs
 // it over a corpus without one.
@@ -34,15 +34,15 @@ static void answer(void *user, const cx_store_reply_address *to,
   check(t->answered <= t->asked);
 }
 
-static void ask(cx_store_core *desk, talk *t, uint32_t pipe, const void *bytes,
-                size_t size, int64_t now)
+static void ask(cx_store_core *core, talk *t, uint32_t connection,
+                const void *bytes, size_t size, int64_t now)
 {
-  cx_store_reply_address from = { .pipe = pipe, .number = 4 };
+  cx_store_reply_address from = { .connection = connection, .number = 4 };
   t->asked++;
-  cx_store_core_receive(desk, &from, bytes, size, false, now);
+  cx_store_core_receive(core, &from, bytes, size, false, now);
 }
 
-static void greet(cx_store_core *desk, talk *t, int process)
+static void greet(cx_store_core *core, talk *t, int process)
 {
   unsigned char head[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY];
   cx_store_request r = {
@@ -51,34 +51,34 @@ static void greet(cx_store_core *desk, talk *t, int process)
   size_t size = cx_store_wire_request(&r, head);
   cx_store_wire_origin(&(cx_store_origin){ .host = -1 }, head + size);
   size += r.size;
-  ask(desk, t, (uint32_t)process, head, size, 0);
+  ask(core, t, (uint32_t)process, head, size, 0);
   check(t->answered == t->asked);
 }
 
-static void talk_to_desk(const uint8_t *data, size_t size)
+static void send_to_core(const uint8_t *data, size_t size)
 {
   cx_store_server_options options = {
-    .who = "a test", .processes = 2, .hosts = 2, .heartbeat_ms = 5000
+    .name = "a test", .processes = 2, .hosts = 2, .heartbeat_ms = 5000
   };
   talk t = { 0 };
-  cx_store_core *desk = cx_store_core_new(&options, answer, &t);
-  check(desk != NULL);
-  for (int i = 0; i < 2; i++) greet(desk, &t, i);
+  cx_store_core *core = cx_store_core_new(&options, answer, &t);
+  check(core != NULL);
+  for (int i = 0; i < 2; i++) greet(core, &t, i);
   for (int64_t now = 0; size >= 3; now += 40) {
     size_t length = (size_t)data[0] | (size_t)(data[1] & 0x0f) << 8;
-    uint32_t pipe = data[1] >> 4;
+    uint32_t connection = data[1] >> 4;
     data += 2;
     size -= 2;
     if (length > size) length = size;
-    ask(desk, &t, pipe % 3, data, length, now);
-    if (pipe == 15) cx_store_core_closed(desk, 1, now);
-    check(cx_store_core_tick(desk, now) >= 0);
+    ask(core, &t, connection % 3, data, length, now);
+    if (connection == 15) cx_store_core_closed(core, 1, now);
+    check(cx_store_core_tick(core, now) >= 0);
     data += length;
     size -= length;
   }
-  cx_store_core_fail(desk, CALX_ABORTED, "the end");
+  cx_store_core_fail(core, CALX_ABORTED, "the end");
   check(t.answered <= t.asked);
-  cx_store_core_free(desk);
+  cx_store_core_free(core);
 }
 
 static void read_as_origin(const uint8_t *data, size_t size)
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (size == 0) return 0;
   read_as_reply(data, size);
   read_as_origin(data, size);
-  talk_to_desk(data, size);
+  send_to_core(data, size);
   check(cx_alloc_live() == blocks);
   return 0;
 }

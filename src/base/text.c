@@ -71,6 +71,26 @@ void cx_text_format(cx_text *text, const char *format, ...)
   va_end(args);
 }
 
+void cx_text_numbers_add(cx_text_numbers *numbers, int number)
+{
+  const int limit = (int)(sizeof numbers->shown / sizeof *numbers->shown);
+  if (numbers->count < limit) numbers->shown[numbers->count] = number;
+  numbers->count++;
+}
+
+void cx_text_append_numbers(cx_text *text, const char *one, const char *many,
+                            const cx_text_numbers *numbers)
+{
+  const int limit = (int)(sizeof numbers->shown / sizeof *numbers->shown);
+  cx_text_append(text, numbers->count == 1 ? one : many);
+  for (int i = 0; i < numbers->count && i < limit; i++) {
+    cx_text_format(text, i > 0 ? ", %d" : " %d", numbers->shown[i]);
+  }
+  if (numbers->count > limit) {
+    cx_text_format(text, " and %d more", numbers->count - limit);
+  }
+}
+
 void cx_text_clear(cx_text *text)
 {
   text->size = 0;

@@ -30,6 +30,17 @@ const char *cx_text_str(const cx_text *text);  // never NULL
 char *cx_text_take(cx_text *text);  // the caller cx_free()s it; NULL if it
                                     // failed; text is empty after
 
+// A list of numbers for a message, of which only the first few are shown.
+typedef struct cx_text_numbers {
+  int shown[8];
+  int count;        // also of those that are not shown
+} cx_text_numbers;  // the zero value is the empty list
+
+void cx_text_numbers_add(cx_text_numbers *numbers, int number);
+// "rank 2", "ranks 2, 3", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
+void cx_text_append_numbers(cx_text *text, const char *one, const char *many,
+                            const cx_text_numbers *numbers);
+
 // A number for people, with a decimal point whatever the process's locale is:
 // scripts read these texts.
 void cx_text_real(cx_text *text, const char *format, double value);

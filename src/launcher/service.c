@@ -67,7 +67,7 @@ static calx_status *serve(office *o)
   cx_store_server_options options = {
     .url = o->job->url,
     .token = o->job->token[0] != '\0' ? o->job->token : NULL,
-    .who = "the launcher",
+    .name = "the launcher",
     .job = cx_world_origin_job(CX_WORLD_LAUNCHER_CALX),
     .processes = o->job->hosts * o->job->processes,
     .hosts = o->job->hosts,
@@ -87,7 +87,7 @@ static calx_status *connect_to_store(office *o)
     .origin = { o->job->host, cx_world_origin_launch(o->job->launch),
                 cx_world_origin_job(CX_WORLD_LAUNCHER_CALX) },
     .heartbeat_ms = cx_store_heartbeat_ms(),
-    .on_news = pass_news,
+    .on_failure = pass_news,
     .on_event = pass_event,
     .user = o
   };

@@ -1,9 +1,9 @@
-// store/client: requests and their answers over one connection.
+// store/client: requests and their replies over one connection.
 //
-// The server keeps the time of what waits; the limit here is a little longer
-// and only ends a wait for a server that does not answer at all. A connection
-// that closes after the greeting is not made anew: the server has told
-// everybody that this process has gone.
+// The server keeps the time limits. The client's own limit is a little longer,
+// and only ends a call to a server that does not reply at all. A connection
+// that closes after the HELLO is not opened again: the server has already
+// reported this process as lost.
 #include "store/client.h"
 
 #include <errno.h>
@@ -18,9 +18,14 @@
 #include "store/client_internal.h"
 #include "store/socket.h"
 
-enum { BACKSTOP_MS = 10000, FAIL_MS = 2000, BYE_MS = 2000, NEWS_MS = 1000 };
+enum {
+  EXTRA_MS = 10000,  // beyond the server's limit
+  FAIL_MS = 2000,
+  BYE_MS = 2000,
+  FAILURE_MS = 1000  // for the watch thread to find out why a call was lost
+};
 
-// ---- news -------------------------------------------------------------------
+// ---- the job's failure ------------------------------------------------------
 
 void cx_store_client_end_calls(cx_store_client *c)
 {
@@ -29,13 +34,13 @@ void cx_store_client_end_calls(cx_store_client *c)
 }
 
 bool cx_store_client_note_failure(cx_store_client *c, calx_code code,
-                                  const char *news)
+                                  const char *message)
 {
   cx_lock(&c->lock);
   bool first = c->failed == CALX_OK;
   if (first) {
     c->failed = code;
-    snprintf(c->news, sizeof c->news, "%s", news);
+    snprintf(c->failure, sizeof c->failure, "%s", message);
     cx_cond_broadcast(&c->changed);
   }
   cx_unlock(&c->lock);
@@ -46,12 +51,12 @@ calx_status *cx_store_client_failure(cx_store_client *c)
 {
   cx_lock(&c->lock);
   calx_status *status =
-      c->failed != CALX_OK ? cx_error(c->failed, "%s", c->news) : NULL;
+      c->failed != CALX_OK ? cx_error(c->failed, "%s", c->failure) : NULL;
   cx_unlock(&c->lock);
   return status;
 }
 
-// ---- one exchange -----------------------------------------------------------
+// ---- one call ---------------------------------------------------------------
 
 void cx_store_client_send(cx_store_client *c, call *k,
                           const cx_store_request *r)
@@ -62,13 +67,14 @@ void cx_store_client_send(cx_store_client *c, call *k,
   *k = (call){ .next = c->calls, .at = &c->calls, .number = ++c->number };
   if (c->calls != NULL) c->calls->at = &k->next;
   c->calls = k;
-  cx_store_connection_send(&c->link, k->number, head, size, r->value, r->size);
-  if (c->link.lost || cx_store_connection_pending(&c->link) > 0) {
+  cx_store_connection_send(&c->connection, k->number, head, size, r->value,
+                           r->size);
+  if (c->connection.lost || cx_store_connection_pending(&c->connection) > 0) {
     (void)!write(c->wake, &one, sizeof one);
   }
 }
 
-void cx_store_client_drop(call *k)
+void cx_store_client_remove(call *k)
 {
   if (k->at == NULL) return;
   *k->at = k->next;
@@ -76,93 +82,84 @@ void cx_store_client_drop(call *k)
   k->at = NULL;
 }
 
-typedef enum outcome { ANSWERED, LATE, LOST, NO_MEMORY } outcome;
+typedef enum call_result { ANSWERED, LATE, LOST, NO_MEMORY } call_result;
 
-// `despite`: also where the job has failed. *out (cx_free() it) where it was
-// answered.
-static outcome run_call(cx_store_client *c, const cx_store_request *r,
-                        int64_t timeout_ms, bool despite, char **out,
-                        size_t *out_size)
+// even_if_failed: also where the job has failed. The bytes of `own` are the
+// caller's to free.
+static call_result run_call(cx_store_client *c, const cx_store_request *r,
+                            int64_t timeout_ms, bool even_if_failed, call *own)
 {
-  call own = { 0 };
   int64_t until = cx_now_ns() + timeout_ms * 1000000;
-  outcome result = LOST;
+  call_result result = LOST;
   cx_lock(&c->lock);
-  if (!c->link.lost && (c->failed == CALX_OK || despite)) {
-    cx_store_client_send(c, &own, r);
+  if (!c->connection.lost && (c->failed == CALX_OK || even_if_failed)) {
+    cx_store_client_send(c, own, r);
     result = LATE;
   }
-  // What was answered before the end counts.
-  while (result == LATE && !own.answered) {
+  // A reply that arrived before the connection was lost is valid.
+  while (result == LATE && !own->answered) {
     int64_t left = (until - cx_now_ns()) / 1000000;
-    if (own.ended || c->link.lost) result = LOST;
+    if (own->ended || c->connection.lost) result = LOST;
     if (result == LOST || left < 0) break;
     cx_cond_wait_ms(&c->changed, &c->lock, left + 1);
   }
-  if (own.answered) result = own.bytes != NULL ? ANSWERED : NO_MEMORY;
-  cx_store_client_drop(&own);
+  if (own->answered) result = own->bytes != NULL ? ANSWERED : NO_MEMORY;
+  cx_store_client_remove(own);
   cx_unlock(&c->lock);
-  *out = own.bytes;
-  *out_size = own.size;
   return result;
 }
 
-static calx_status *take_value(const cx_store_reply *reply, char **out,
+static calx_status *copy_value(const cx_store_reply *reply, char **out,
                                size_t *out_size)
 {
   if (out == NULL) return NULL;
-  *out = cx_alloc(reply->size + 1);
-  if (*out == NULL) return cx_out_of_memory();
-  if (reply->size != 0) memcpy(*out, reply->value, reply->size);
-  (*out)[reply->size] = '\0';
+  *out = cx_strndup(reply->size != 0 ? reply->value : "", reply->size);
   *out_size = reply->size;
-  return NULL;
+  return *out != NULL ? NULL : cx_out_of_memory();
 }
 
-// *out_news: these are the job's, whatever their code is.
-static calx_status *read_answer(const cx_store_client *c, const char *bytes,
-                                size_t size, char **out, size_t *out_size,
-                                bool *out_news)
+// *out_failure: whether the status is the job's failure.
+static calx_status *read_reply(const cx_store_client *c, const char *bytes,
+                               size_t size, char **out, size_t *out_size,
+                               bool *out_failure)
 {
   cx_store_reply reply;
-  *out_news = false;
-  if (!cx_store_wire_read_reply(bytes, size, &reply)) {
+  *out_failure = false;
+  if (!cx_store_wire_read_reply(bytes, size, &reply) ||
+      reply.kind == CX_STORE_REPLY_EVENT) {
     return cx_error(CALX_DATA_LOSS,
-                    "the store at %s answered %zu bytes that are no answer",
+                    "the store at %s sent %zu bytes that are no reply to this "
+                    "request",
                     c->url, size);
   }
   if (reply.kind == CX_STORE_REPLY_RESULT && reply.code == CALX_OK) {
-    return take_value(&reply, out, out_size);
+    return copy_value(&reply, out, out_size);
   }
-  if (reply.kind == CX_STORE_REPLY_EVENT) {
-    return cx_error(CALX_DATA_LOSS, "the store at %s answered with an event",
-                    c->url);
-  }
-  *out_news = reply.kind == CX_STORE_REPLY_FAILURE;
-  int n = reply.size < CX_STORE_FAILURE_BYTES ? (int)reply.size
-                                              : CX_STORE_FAILURE_BYTES;
-  return cx_error(reply.code, "%.*s", n, n != 0 ? reply.value : "");
+  char text[CX_STORE_FAILURE_BYTES + 1];
+  *out_failure = reply.kind == CX_STORE_REPLY_FAILURE;
+  cx_store_wire_copy_text(reply.value, reply.size, text, sizeof text);
+  return cx_error(reply.code, "%s", text);
 }
 
-// A call ended with its connection: the watch is about to say why.
-static void wait_for_news(cx_store_client *c)
+// The watch thread is about to find out why the connection was lost.
+static void wait_for_failure(cx_store_client *c)
 {
-  int64_t until = cx_now_ns() + (int64_t)NEWS_MS * 1000000;
+  int64_t until = cx_now_ns() + (int64_t)FAILURE_MS * 1000000;
   cx_lock(&c->lock);
   while (c->failed == CALX_OK && !c->bye && cx_now_ns() < until) {
-    cx_cond_wait_ms(&c->changed, &c->lock, NEWS_MS);
+    cx_cond_wait_ms(&c->changed, &c->lock, FAILURE_MS);
   }
   cx_unlock(&c->lock);
 }
 
-static calx_status *failed_exchange(cx_store_client *c, outcome how,
-                                    const cx_store_request *r)
+static calx_status *no_reply(cx_store_client *c, call_result why,
+                             const cx_store_request *r)
 {
-  if (how == NO_MEMORY) return cx_out_of_memory();
-  if (how == LOST) wait_for_news(c);
-  calx_status *news = cx_store_client_failure(c);
-  if (news != NULL) return news;
-  if (how == LATE) {
+  if (why == NO_MEMORY) return cx_out_of_memory();
+  if (why == LOST) wait_for_failure(c);
+  calx_status *failure = cx_store_client_failure(c);
+  if (failure != NULL) return failure;
+  if (why == LATE) {
     return cx_error(CALX_DEADLINE_EXCEEDED,
                     "the store at %s does not answer%s%s%s", c->url,
                     r->name[0] != '\0' ? " to '" : "", r->name,
@@ -173,28 +170,27 @@ static calx_status *failed_exchange(cx_store_client *c, outcome how,
 }
 
 static calx_status *call_for(cx_store_client *c, const cx_store_request *r,
-                             int64_t timeout_ms, bool despite, char **out,
-                             size_t *out_size, bool *out_news)
+                             int64_t timeout_ms, bool even_if_failed,
+                             char **out, size_t *out_size, bool *out_failure)
 {
-  char *answer = NULL;
-  size_t size = 0;
-  *out_news = false;
-  outcome how = run_call(c, r, timeout_ms, despite, &answer, &size);
-  if (how != ANSWERED) return failed_exchange(c, how, r);
-  calx_status *status = read_answer(c, answer, size, out, out_size, out_news);
-  cx_free(answer);
+  call own = { 0 };
+  *out_failure = false;
+  call_result result = run_call(c, r, timeout_ms, even_if_failed, &own);
+  if (result != ANSWERED) return no_reply(c, result, r);
+  calx_status *status =
+      read_reply(c, own.bytes, own.size, out, out_size, out_failure);
+  cx_free(own.bytes);
   return status;
 }
 
 calx_status *cx_store_client_call(cx_store_client *c, const cx_store_request *r,
                                   char **out, size_t *out_size)
 {
-  bool news;
+  bool is_failure;
   if (out != NULL) *out = NULL;
-  int64_t limit = r->wait_ms < INT32_MAX - BACKSTOP_MS
-                      ? r->wait_ms
-                      : INT32_MAX - BACKSTOP_MS;
-  return call_for(c, r, limit + BACKSTOP_MS, false, out, out_size, &news);
+  int64_t limit =
+      r->wait_ms < INT32_MAX - EXTRA_MS ? r->wait_ms : INT32_MAX - EXTRA_MS;
+  return call_for(c, r, limit + EXTRA_MS, false, out, out_size, &is_failure);
 }
 
 calx_status *cx_store_client_request(cx_store_op op, const char *name,
@@ -216,35 +212,33 @@ calx_status *cx_store_client_request(cx_store_op op, const char *name,
 }
 
 calx_status *cx_store_client_fail(cx_store_client *c, calx_code code,
-                                  const char *news)
+                                  const char *message)
 {
-  size_t size = strlen(news);
+  size_t size = strlen(message), limit = CX_STORE_FAILURE_BYTES - 1;
   cx_store_request r = { .op = CX_STORE_OP_ABORT,
                          .a = (int32_t)code,
-                         .value = news,
-                         .size = size < CX_STORE_FAILURE_BYTES
-                                     ? size
-                                     : CX_STORE_FAILURE_BYTES - 1 };
-  bool heard;
-  calx_status *first = call_for(c, &r, FAIL_MS, true, NULL, NULL, &heard);
-  if (heard) {
+                         .value = message,
+                         .size = size < limit ? size : limit };
+  bool is_failure;
+  calx_status *first = call_for(c, &r, FAIL_MS, true, NULL, NULL, &is_failure);
+  if (is_failure) {
     cx_store_client_note_failure(c, calx_status_code(first),
                                  cx_status_sentence(first));
     return first;
   }
-  // Nobody can be told; what this process knows is then its own news.
+  // The server cannot be reached, so this process uses its own failure.
   calx_status_free(first);
-  cx_store_client_note_failure(c, code, news);
+  cx_store_client_note_failure(c, code, message);
   return cx_store_client_failure(c);
 }
 
 // ---- the connection ---------------------------------------------------------
 
-// What the way to the store has been like; for the message at its end.
+// The attempts to connect, for the error message.
 typedef struct attempt {
-  int64_t until;  // of all attempts
-  bool stranger;
-  char why[200];  // of the last one
+  int64_t until;  // ns: the limit of all attempts
+  bool other_user;
+  char why[200];  // the last one failed
 } attempt;
 
 enum { ONE_CONNECT_MS = 3000, FIRST_PAUSE_MS = 10, LAST_PAUSE_MS = 200 };
@@ -259,49 +253,49 @@ static calx_status *no_store(const cx_store_client *c, int64_t timeout_ms,
                              const attempt *a)
 {
   int process = c->options.process;
-  char who[64];
+  char name[64];
   if (process < 0) {
-    snprintf(who, sizeof who, "the launcher of host %d", -1 - process);
+    snprintf(name, sizeof name, "the launcher of host %d", -1 - process);
   } else {
-    snprintf(who, sizeof who, "process %d of %d", process,
+    snprintf(name, sizeof name, "process %d of %d", process,
              c->options.processes);
   }
-  return cx_error(CALX_DEADLINE_EXCEEDED,
-                  "%s: nobody serves the store at %s within %.3g s%s%s", who,
-                  c->url, (double)timeout_ms / 1000,
-                  a->why[0] != '\0' ? "; " : "",
-                  a->stranger ? "what is there is another user's" : a->why);
+  return cx_error(
+      CALX_DEADLINE_EXCEEDED,
+      "%s: nobody serves the store at %s within %.3g s%s%s", name, c->url,
+      (double)timeout_ms / 1000, a->why[0] != '\0' ? "; " : "",
+      a->other_user ? "the process there belongs to another user" : a->why);
 }
 
-static bool dial(cx_store_client *c, attempt *a)
+static bool connect_once(cx_store_client *c, attempt *a)
 {
-  int64_t most = left_ms(a) < ONE_CONNECT_MS ? left_ms(a) : ONE_CONNECT_MS;
+  int64_t limit = left_ms(a) < ONE_CONNECT_MS ? left_ms(a) : ONE_CONNECT_MS;
   int fd = -1;
-  calx_status *status = cx_store_socket_connect(c->url, most, &fd);
+  calx_status *status = cx_store_socket_connect(c->url, limit, &fd);
   snprintf(a->why, sizeof a->why, "%s",
            status != NULL ? cx_status_sentence(status) : "it does not answer");
   calx_status_free(status);
   if (fd < 0) return false;
-  cx_store_connection_init(&c->link, fd, 2 * CX_STORE_MESSAGE_BYTES);
-  a->stranger = cx_store_socket_is_other_user(fd);
-  return !a->stranger;
+  cx_store_connection_init(&c->connection, fd, 2 * CX_STORE_MESSAGE_BYTES);
+  a->other_user = cx_store_socket_is_other_user(fd);
+  return !a->other_user;
 }
 
-// The answer to the first request, before there is a watch; its bytes are the
-// link's. False: the connection closed, or the time is over.
-static bool await_first(cx_store_client *c, const attempt *a, const void **out,
-                        size_t *out_size)
+// Reads the reply to the HELLO; its bytes belong to the connection. False: the
+// connection closed, or the time is over.
+static bool read_first(cx_store_client *c, const attempt *a, const void **out,
+                       size_t *out_size)
 {
-  cx_store_connection *l = &c->link;
+  cx_store_connection *l = &c->connection;
   uint32_t number;
   while (left_ms(a) > 0) {
     struct pollfd p = { .fd = l->fd, .events = POLLIN };
     poll(&p, 1, (int)left_ms(a));
     cx_store_connection_receive(l);
-    cx_store_connection_state word =
+    cx_store_connection_state state =
         cx_store_connection_next(l, &number, out, out_size);
-    if (word == CX_STORE_CONNECTION_MESSAGE) return true;
-    if (word == CX_STORE_CONNECTION_TOO_LONG || l->lost) return false;
+    if (state == CX_STORE_CONNECTION_MESSAGE) return true;
+    if (state == CX_STORE_CONNECTION_TOO_LONG || l->lost) return false;
   }
   return false;
 }
@@ -312,7 +306,7 @@ static calx_status *write_hello(const cx_store_client *c, cx_store_request *out,
   const char *token = c->options.token != NULL ? c->options.token : "";
   if (strlen(token) > CX_STORE_TOKEN_BYTES) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "the token is of %zu bytes, at most %d are taken",
+                    "the token has %zu bytes, at most %d are taken",
                     strlen(token), CX_STORE_TOKEN_BYTES);
   }
   cx_store_wire_origin(&c->options.origin, origin);
@@ -325,26 +319,26 @@ static calx_status *write_hello(const cx_store_client *c, cx_store_request *out,
   return NULL;
 }
 
-// One attempt; false: another one may find a store.
-static bool greet(cx_store_client *c, const cx_store_request *hello, attempt *a,
-                  calx_status **out)
+// One attempt. False: another attempt may succeed.
+static bool send_hello(cx_store_client *c, const cx_store_request *hello,
+                       attempt *a, calx_status **out)
 {
   unsigned char head[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY];
   const void *bytes;
   size_t size;
-  bool news;
+  bool is_failure;
   *out = NULL;
-  if (!dial(c, a)) return false;
-  cx_store_connection_send(&c->link, 0, head,
+  if (!connect_once(c, a)) return false;
+  cx_store_connection_send(&c->connection, 0, head,
                            cx_store_wire_request(hello, head), hello->value,
                            hello->size);
-  if (!await_first(c, a, &bytes, &size)) return false;
-  *out = read_answer(c, bytes, size, &c->served_by, &size, &news);
+  if (!read_first(c, a, &bytes, &size)) return false;
+  *out = read_reply(c, bytes, size, &c->server, &size, &is_failure);
   return true;
 }
 
-// Until the store is there: who comes first waits for who serves it. A store
-// that has no place for guests takes one who comes again.
+// Processes may start before the server does. A busy server may also close a
+// connection before it reads the HELLO.
 static calx_status *find_store(cx_store_client *c, int64_t timeout_ms)
 {
   attempt a = { .until = cx_now_ns() + timeout_ms * 1000000 };
@@ -354,8 +348,8 @@ static calx_status *find_store(cx_store_client *c, int64_t timeout_ms)
   CALX_TRY(cx_store_socket_check(c->url));
   CALX_TRY(write_hello(c, &hello, origin));
   for (int64_t pause = FIRST_PAUSE_MS;; pause *= 2) {
-    if (greet(c, &hello, &a, &status)) return status;
-    cx_store_connection_free(&c->link);
+    if (send_hello(c, &hello, &a, &status)) return status;
+    cx_store_connection_free(&c->connection);
     if (left_ms(&a) == 0) return no_store(c, timeout_ms, &a);
     if (pause > LAST_PAUSE_MS) pause = LAST_PAUSE_MS;
     int64_t now = pause < left_ms(&a) ? pause : left_ms(&a);
@@ -365,12 +359,12 @@ static calx_status *find_store(cx_store_client *c, int64_t timeout_ms)
 
 static void release(cx_store_client *c)
 {
-  cx_store_connection_free(&c->link);
+  cx_store_connection_free(&c->connection);
   if (c->wake >= 0) close(c->wake);
   cx_mutex_free(&c->lock);
   cx_cond_free(&c->changed);
   cx_free(c->url);
-  cx_free(c->served_by);
+  cx_free(c->server);
   cx_free(c);
 }
 
@@ -381,7 +375,7 @@ calx_status *cx_store_client_open(const cx_store_client_options *options,
   cx_store_client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   c->options = *options;
-  c->link.fd = -1;
+  c->connection.fd = -1;
   cx_mutex_init(&c->lock);
   cx_cond_init(&c->changed);
   c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -405,13 +399,13 @@ calx_status *cx_store_client_open(const cx_store_client_options *options,
 void cx_store_client_close(cx_store_client *c, bool bye)
 {
   if (bye) {
-    // The server may stop at once when the last has left, without an answer.
+    // The server may stop without a reply once the last process has left.
     cx_lock(&c->lock);
     c->bye = true;
     cx_unlock(&c->lock);
     cx_store_request r = { .op = CX_STORE_OP_BYE };
-    bool news;
-    calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL, &news));
+    bool is_failure;
+    calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL, &is_failure));
   }
   cx_store_watch_stop(c);
   release(c);

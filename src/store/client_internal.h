@@ -6,50 +6,50 @@
 #include "store/client.h"
 #include "store/connection.h"
 
-// A request that waits for its answer.
+// A request that waits for its reply, in a list.
 typedef struct call {
   struct call *next, **at;
   uint32_t number;
-  bool ended;     // nobody will answer it
-  bool answered;  // `bytes` are the answer, or NULL: no memory for it
+  bool ended;     // no reply will arrive
+  bool answered;  // `bytes` is the reply; NULL: there was no memory for it
   char *bytes;
   size_t size;
 } call;
 
 struct cx_store_client {
   cx_store_client_options options;
-  char *url, *served_by;
-  int wake;       // an eventfd: there is something to send, or to end
-  cx_mutex lock;  // for all below
+  char *url;
+  char *server;   // the server's name, from its reply to the HELLO
+  int wake;       // an eventfd that wakes the watch thread
+  cx_mutex lock;  // protects all fields below
   cx_cond changed;
-  cx_store_connection link;
+  cx_store_connection connection;
   uint32_t number;  // of the last request
   call *calls;
-  bool bye;          // said, or about to be: a loss is no news any more
-  bool leaving;      // the watch ends
-  calx_code failed;  // CALX_OK: no news
-  char news[CX_STORE_FAILURE_BYTES];
-  // the watch
+  bool bye;          // the BYE is sent or about to be: a loss is no failure
+  bool stopping;     // the watch thread is to end
+  calx_code failed;  // CALX_OK: the job has not failed
+  char failure[CX_STORE_FAILURE_BYTES];
+  // Used by the watch thread only.
   cx_thread thread;
-  call asked;  // its own request
-  bool told;
-  int32_t seen;
+  call watch;  // its own request
+  bool reported;
+  int32_t events_received;
 };
 
-// How long the server may keep a watch that has nothing to tell, and how long
-// its silence may be; 0: no limit.
-int64_t cx_store_watch_pause_ms(const cx_store_client *client);
+// The time after which the server replies to a watch in any case.
+int64_t cx_store_watch_interval_ms(const cx_store_client *client);
 
 calx_status *cx_store_watch_start(cx_store_client *client) CALX_MUST_USE;
 void cx_store_watch_stop(cx_store_client *client);
 
-// All of these under the lock.
+// The caller holds the lock for these three.
 void cx_store_client_send(cx_store_client *client, call *call,
                           const cx_store_request *request);
-void cx_store_client_drop(call *call);  // takes it out of the list
+void cx_store_client_remove(call *call);  // from the list
 void cx_store_client_end_calls(cx_store_client *client);
-// Writes the first news, without the lock; whether these were the first.
+// Records the job's failure; takes the lock. Returns whether it is the first.
 bool cx_store_client_note_failure(cx_store_client *client, calx_code code,
-                                  const char *news);
+                                  const char *message);
 
 #endif

@@ -11,9 +11,9 @@
 
 enum { HEAD = 8, SMALL = 4096, KEPT = 1 << 16 };
 
-void cx_store_connection_init(cx_store_connection *l, int fd, size_t most)
+void cx_store_connection_init(cx_store_connection *l, int fd, size_t limit)
 {
-  *l = (cx_store_connection){ .fd = fd, .most = most };
+  *l = (cx_store_connection){ .fd = fd, .limit = limit };
 }
 
 void cx_store_connection_free(cx_store_connection *l)
@@ -86,7 +86,7 @@ void cx_store_connection_send(cx_store_connection *l, uint32_t number,
 
 // ---- in ---------------------------------------------------------------------
 
-// Of the message that begins at in_taken; 0: not known yet.
+// The size of the message that begins at in_taken; 0: not known yet.
 static size_t whole_size(const cx_store_connection *l)
 {
   if (l->in_size - l->in_taken < HEAD) return 0;
@@ -104,13 +104,13 @@ static void drop_taken(cx_store_connection *l)
   l->in_capacity = 0;
 }
 
-// Twice as much at a time, at most what the message needs.
-static bool make_room(cx_store_connection *l)
+// Doubles the buffer, up to the size of the longest message.
+static bool make_space(cx_store_connection *l)
 {
-  const size_t most = HEAD + l->most;
+  const size_t limit = HEAD + l->limit;
   size_t capacity = l->in_capacity == 0 ? SMALL : 2 * l->in_capacity;
   if (l->in_size < l->in_capacity) return true;
-  if (capacity > most) capacity = most;
+  if (capacity > limit) capacity = limit;
   if (capacity <= l->in_capacity) return false;
   unsigned char *in = cx_realloc(l->in, capacity);
   if (in == NULL) return false;
@@ -123,7 +123,7 @@ size_t cx_store_connection_receive(cx_store_connection *l)
 {
   drop_taken(l);
   if (l->lost) return 0;
-  if (!make_room(l)) {
+  if (!make_space(l)) {
     l->lost = true;
     return 0;
   }
@@ -145,7 +145,7 @@ cx_store_connection_state cx_store_connection_next(cx_store_connection *l,
 {
   size_t size = whole_size(l);
   if (size == 0) return CX_STORE_CONNECTION_NOTHING;
-  if (size - HEAD > l->most) return CX_STORE_CONNECTION_TOO_LONG;
+  if (size - HEAD > l->limit) return CX_STORE_CONNECTION_TOO_LONG;
   if (l->in_size - l->in_taken < size) return CX_STORE_CONNECTION_NOTHING;
   *out_number = cx_store_wire_get32(l->in + l->in_taken + 4);
   *out = l->in + l->in_taken + HEAD;

@@ -1,9 +1,8 @@
-// store/connection: one connection of the store: messages in and out, without
-// waiting.
+// store/connection: sends and receives messages on one socket, without waiting.
 //
-// A message goes as its size and a number, 4 bytes each in little endian, and
-// then its bytes; an answer has the number of its request. Memory follows what
-// has arrived, never what a size announces.
+// A message is its size and a number, 4 bytes each in little endian, and then
+// its bytes. A reply has the number of its request. Memory grows with the bytes
+// that have arrived, never by the size that a message claims.
 #ifndef CX_STORE_CONNECTION_H
 #define CX_STORE_CONNECTION_H
 
@@ -13,8 +12,8 @@
 
 typedef struct cx_store_connection {
   int fd;
-  size_t most;  // bytes of a message that is taken
-  bool lost;    // closed by the other side, or broken
+  size_t limit;  // bytes of the longest message that is accepted
+  bool lost;     // the other side closed it, or it failed
   unsigned char *in;
   size_t in_size, in_taken, in_capacity;
   char *out;
@@ -27,21 +26,22 @@ typedef enum cx_store_connection_state {
   CX_STORE_CONNECTION_TOO_LONG
 } cx_store_connection_state;
 
-void cx_store_connection_init(cx_store_connection *link, int fd, size_t most);
+void cx_store_connection_init(cx_store_connection *link, int fd, size_t limit);
 void cx_store_connection_free(cx_store_connection *link);  // closes it
 
-// Sends what goes at once and keeps the rest for cx_store_connection_flush().
-// Without memory the connection is lost.
+// Sends what the socket takes at once, and keeps the rest for
+// cx_store_connection_flush(). Without memory for it the connection is lost.
 void cx_store_connection_send(cx_store_connection *link, uint32_t number,
                               const void *head, size_t head_size,
                               const void *value, size_t size);
 void cx_store_connection_flush(cx_store_connection *link);
-// Bytes that are still to be sent.
+// The number of bytes that are not sent yet.
 size_t cx_store_connection_pending(const cx_store_connection *link);
 
-// Reads once; how many bytes came. What came before a loss is still there.
+// Reads once, and returns the number of bytes. Messages that arrived before a
+// loss can still be read.
 size_t cx_store_connection_receive(cx_store_connection *link);
-// The next message; its bytes are valid until the next call.
+// Gets the next whole message. Its bytes are valid until the next receive.
 cx_store_connection_state cx_store_connection_next(cx_store_connection *link,
                                                    uint32_t *out_number,
                                                    const void **out,

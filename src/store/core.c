@@ -1,11 +1,11 @@
-// store/core: who is here, what they ask for, and the first news.
+// store/core: connected processes, their requests, and the job's failure.
 //
-// A connection is a process, or a host's launcher, once its HELLO brought the
-// token, the job's name, a number that nobody had before, and the same count of
-// processes. All of a host come from one start of its command: the first. A
-// process that closes without BYE, or is silent for longer than the heartbeat's
-// limit, has gone, and that is news; so it is with a host's launcher. The first
-// news answers every request that waits.
+// A connection belongs to a process, or to a host's launcher, once its HELLO
+// has brought the token, the job's name, an unused number, and the number of
+// processes. All processes of a host must come from the first start of its
+// command. A process or launcher is lost if it closes its connection without
+// BYE, or is silent for longer than the heartbeat limit. A loss fails the job.
+// The first failure ends every request that waits.
 #include "store/core.h"
 
 #include <stdio.h>
@@ -18,500 +18,462 @@
 
 enum {
   TICK_MS = 500,
-  MOST_WAITING = 1 << 16,
-  MOST_PEERS = 1 << 21,
-  MOST_EVENTS = 1 << 20,
-  LONGEST_MS = 1000000000
+  MAX_WAITING = 1 << 16,
+  MAX_PEERS = 1 << 21,
+  MAX_EVENTS = 1 << 20,
+  MAX_TIMEOUT_MS = 1000000000
 };
 
 static const char closed[] = "its connection closed";
 
-// ---- answers ----------------------------------------------------------------
+// ---- replies ----------------------------------------------------------------
 
-void cx_store_core_answer(cx_store_core *d, const cx_store_reply_address *to,
-                          calx_code code, const void *value, size_t size)
+void cx_store_core_reply(core *c, const cx_store_reply_address *to,
+                         calx_code code, const void *value, size_t size)
 {
   cx_store_reply reply = { CX_STORE_REPLY_RESULT, code, value, size };
-  d->send(d->user, to, &reply);
+  c->send(c->user, to, &reply);
 }
 
-void cx_store_core_answer_status(cx_store_core *d,
-                                 const cx_store_reply_address *to,
-                                 calx_status *status)
+static void reply_failure(core *c, const cx_store_reply_address *to)
 {
-  const char *text = status != NULL ? cx_status_sentence(status) : "";
-  cx_store_core_answer(d, to, calx_status_code(status), text, strlen(text));
-  calx_status_free(status);
+  cx_store_reply reply = { CX_STORE_REPLY_FAILURE, c->failed, c->failure,
+                           strlen(c->failure) };
+  c->send(c->user, to, &reply);
 }
 
-static void answer_news(cx_store_core *d, const cx_store_reply_address *to)
+static void reply_event(core *c, const cx_store_reply_address *to, size_t index)
 {
-  cx_store_reply reply = { CX_STORE_REPLY_FAILURE, d->failed, d->news,
-                           strlen(d->news) };
-  d->send(d->user, to, &reply);
+  const event *e = &c->events[index];
+  cx_store_reply reply = { CX_STORE_REPLY_EVENT, CALX_OK, e->bytes, e->size };
+  c->send(c->user, to, &reply);
 }
 
-void cx_store_core_unlink(cx_store_core *d, pending **at)
+void cx_store_core_unlink(core *c, pending **at)
 {
   pending *p = *at;
   *at = p->next;
-  d->waiting_count--;
+  c->waiting_count--;
   cx_free(p);
 }
 
-bool cx_store_core_wait(cx_store_core *d, const cx_store_reply_address *from,
-                        const cx_store_request *r, int64_t now_ms)
+calx_status *cx_store_core_wait(core *c, const incoming *in)
 {
-  size_t length = strlen(r->name);
+  size_t length = strlen(in->r.name);
   pending *p =
-      d->waiting_count < MOST_WAITING ? cx_alloc(sizeof *p + length + 1) : NULL;
+      c->waiting_count < MAX_WAITING ? cx_alloc(sizeof *p + length + 1) : NULL;
   if (p == NULL) {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_RESOURCE_EXHAUSTED, "store: %zu requests wait already",
-                 d->waiting_count));
-    return false;
+    return cx_error(CALX_RESOURCE_EXHAUSTED, "store: %zu requests wait already",
+                    c->waiting_count);
   }
-  int64_t wait = r->wait_ms < 0 ? 0 : r->wait_ms;
-  if (wait > LONGEST_MS) wait = LONGEST_MS;
-  *p = (pending){ .next = d->waiting,
-                  .from = *from,
-                  .op = r->op,
-                  .index = r->a,
-                  .due = now_ms + wait,
-                  .waited_ms = wait };
-  memcpy(p->name, r->name, length + 1);
-  d->waiting = p;
-  d->waiting_count++;
-  return true;
+  int64_t timeout_ms = in->r.wait_ms < 0 ? 0 : in->r.wait_ms;
+  if (timeout_ms > MAX_TIMEOUT_MS) timeout_ms = MAX_TIMEOUT_MS;
+  *p = (pending){ .next = c->waiting,
+                  .from = in->from,
+                  .op = in->r.op,
+                  .index = in->r.a,
+                  .due = in->now_ms + timeout_ms,
+                  .timeout_ms = timeout_ms };
+  memcpy(p->name, in->r.name, length + 1);
+  c->waiting = p;
+  c->waiting_count++;
+  return NULL;
 }
 
-// ---- news -------------------------------------------------------------------
+// ---- failures ---------------------------------------------------------------
 
-void cx_store_core_fail(cx_store_core *d, calx_code code, const char *news)
+void cx_store_core_fail(core *c, calx_code code, const char *message)
 {
-  if (d->failed != CALX_OK) return;
-  d->failed = code != CALX_OK ? code : CALX_ABORTED;
-  snprintf(d->news, sizeof d->news, "%s", news);
-  while (d->waiting != NULL) {
-    answer_news(d, &d->waiting->from);
-    cx_store_core_unlink(d, &d->waiting);
+  if (c->failed != CALX_OK) return;
+  c->failed = code != CALX_OK ? code : CALX_ABORTED;
+  snprintf(c->failure, sizeof c->failure, "%s", message);
+  while (c->waiting != NULL) {
+    reply_failure(c, &c->waiting->from);
+    cx_store_core_unlink(c, &c->waiting);
   }
-  cx_store_core_exchanges_free(d);
+  cx_store_core_exchanges_free(c);
 }
 
-// Processes of one rank are called by it; how many each has is told by a key.
-static void name_process(const cx_store_core *d, int process, cx_text *out)
+// A process of one rank is called by its rank. The number of ranks of each
+// process is the value of a key.
+static void append_process(const core *c, int process, cx_text *out)
 {
   const cx_store_entry *entry =
-      cx_store_table_find(&d->table, CX_STORE_DEVICES_KEY);
+      cx_store_table_find(&c->table, CX_STORE_DEVICES_KEY);
   long devices = entry != NULL ? strtol(entry->value, NULL, 10) : 0;
-  if (devices == 1) {
-    cx_text_format(out, "rank %d", process);
-  } else if (devices > 1) {
-    cx_text_format(out, "process %d (ranks %ld to %ld)", process,
-                   process * devices, (process + 1) * devices - 1);
-  } else {
-    cx_text_format(out, "process %d", process);
+  cx_text_format(out, devices == 1 ? "rank %d" : "process %d", process);
+  if (devices > 1) {
+    cx_text_format(out, " (ranks %ld to %ld)", process * devices,
+                   (process + 1) * devices - 1);
   }
 }
 
-static void fail_gone(cx_store_core *d, int process, const char *why)
+static void fail_lost(core *c, int process, const char *why)
 {
   cx_text text = { 0 };
   if (process < 0) {
     cx_text_format(&text, "the launcher of host %d", -1 - process);
   } else {
-    name_process(d, process, &text);
+    append_process(c, process, &text);
   }
-  cx_text_format(&text, " has gone (%s)", why);
-  cx_store_core_fail(d, CALX_ABORTED, cx_text_str(&text));
+  cx_text_format(&text, " was lost (%s)", why);
+  cx_store_core_fail(c, CALX_ABORTED, cx_text_str(&text));
   cx_text_free(&text);
 }
 
-static void check_gone(cx_store_core *d, int64_t now_ms)
+// Reports the processes whose grace period is over.
+static void check_lost(core *c, int64_t now_ms)
 {
-  for (int i = 0; d->failed == CALX_OK && i < d->options.processes; i++) {
-    if (d->gone_at[i] < 0 || d->gone_at[i] > now_ms) continue;
-    fail_gone(d, i, closed);
+  for (int i = 0; c->failed == CALX_OK && i < c->options.processes; i++) {
+    if (c->report_at[i] >= 0 && c->report_at[i] <= now_ms) {
+      fail_lost(c, i, closed);
+    }
   }
 }
 
-// ---- who is here ------------------------------------------------------------
+// ---- connections ------------------------------------------------------------
 
-static peer *find_peer(cx_store_core *d, uint32_t pipe)
+static peer *find_peer(const core *c, uint32_t connection)
 {
-  for (size_t i = 0; i < d->peer_count; i++) {
-    if (d->peers[i].pipe == pipe) return &d->peers[i];
+  for (size_t i = 0; i < c->peer_count; i++) {
+    if (c->peers[i].connection == connection) return &c->peers[i];
   }
   return NULL;
 }
 
-static void note_presence(cx_store_core *d, int32_t process, presence p)
+static calx_status *take_hello(core *c, const incoming *in)
 {
-  if (process < 0) {
-    d->hosts[-1 - process].launcher = p;
-  } else {
-    d->processes[process] = p;
-  }
-}
-
-static void take_hello(cx_store_core *d, const cx_store_reply_address *from,
-                       const cx_store_request *r, bool stranger, int64_t now_ms)
-{
-  peer *known = find_peer(d, from->pipe);
   cx_store_origin origin;
-  calx_status *status = cx_store_core_check_hello(d, r, stranger, &origin);
-  if (status == NULL && known != NULL) {
-    status = cx_error(CALX_ALREADY_EXISTS, "this connection said who it is");
+  CALX_TRY(cx_store_core_check_hello(c, in, &origin));
+  if (find_peer(c, in->from.connection) != NULL) {
+    return cx_error(CALX_ALREADY_EXISTS,
+                    "this connection has sent a HELLO already");
   }
-  if (status == NULL && (d->peer_count >= MOST_PEERS ||
-                         !cx_grow(&d->peers, &d->peer_capacity,
-                                  d->peer_count + 1, sizeof *d->peers))) {
-    status = cx_out_of_memory();
+  if (c->peer_count >= MAX_PEERS ||
+      !cx_grow(&c->peers, &c->peer_capacity, c->peer_count + 1,
+               sizeof *c->peers)) {
+    return cx_out_of_memory();
   }
-  if (status != NULL) {
-    cx_store_core_answer_status(d, from, status);
-    return;
-  }
-  d->peers[d->peer_count++] =
-      (peer){ .pipe = from->pipe, .process = r->a, .heard = now_ms };
-  note_presence(d, r->a, PRESENT);
-  host *h = cx_store_core_host(d, &origin);
+  c->peers[c->peer_count++] = (peer){ .connection = in->from.connection,
+                                      .process = in->r.a,
+                                      .alive_at = in->now_ms };
+  *cx_store_core_presence(c, in->r.a) = PRESENT;
+  host *h = cx_store_core_host(c, &origin);
   if (h != NULL) h->launch = origin.launch;
-  cx_store_core_answer(d, from, CALX_OK, d->options.who,
-                       strlen(d->options.who));
+  cx_store_core_reply(c, &in->from, CALX_OK, c->options.name,
+                      strlen(c->options.name));
+  return NULL;
 }
 
-static void drop_requests(cx_store_core *d, uint32_t pipe)
+bool cx_store_core_is_known(const core *c, uint32_t connection)
 {
-  for (pending **at = &d->waiting; *at != NULL;) {
-    if ((*at)->from.pipe != pipe) {
+  return find_peer(c, connection) != NULL;
+}
+
+void cx_store_core_note_alive(core *c, uint32_t connection, int64_t now_ms)
+{
+  peer *p = find_peer(c, connection);
+  if (p != NULL) p->alive_at = now_ms;
+}
+
+void cx_store_core_closed(core *c, uint32_t connection, int64_t now_ms)
+{
+  peer *p = find_peer(c, connection);
+  if (p == NULL) return;
+  int32_t process = p->process;
+  *p = c->peers[--c->peer_count];
+  for (pending **at = &c->waiting; *at != NULL;) {
+    if ((*at)->from.connection != connection) {
       at = &(*at)->next;
       continue;
     }
-    if (cx_store_core_is_exchange((*at)->op)) cx_store_core_withdraw(d, *at);
-    cx_store_core_unlink(d, at);
+    if (cx_store_core_is_exchange((*at)->op)) cx_store_core_withdraw(c, *at);
+    cx_store_core_unlink(c, at);
   }
-}
-
-bool cx_store_core_is_known(const cx_store_core *d, uint32_t pipe)
-{
-  for (size_t i = 0; i < d->peer_count; i++) {
-    if (d->peers[i].pipe == pipe) return true;
-  }
-  return false;
-}
-
-void cx_store_core_note_alive(cx_store_core *d, uint32_t pipe, int64_t now_ms)
-{
-  peer *p = find_peer(d, pipe);
-  if (p != NULL) p->heard = now_ms;
-}
-
-void cx_store_core_closed(cx_store_core *d, uint32_t pipe, int64_t now_ms)
-{
-  peer *p = find_peer(d, pipe);
-  if (p == NULL) return;
-  int32_t process = p->process;
-  *p = d->peers[--d->peer_count];
-  drop_requests(d, pipe);
-  if (cx_store_core_presence(d, process) != PRESENT) return;
-  note_presence(d, process, GONE);
+  presence *here = cx_store_core_presence(c, process);
+  if (*here != PRESENT) return;
+  *here = LOST;
   if (process < 0) {
-    fail_gone(d, process, closed);
+    fail_lost(c, process, closed);
     return;
   }
-  d->gone_at[process] = now_ms + d->options.grace_ms;
-  check_gone(d, now_ms);
+  c->report_at[process] = now_ms + c->options.grace_ms;
+  check_lost(c, now_ms);
 }
 
-int cx_store_core_count_open(const cx_store_core *d)
+int cx_store_core_count_open(const core *c)
 {
   int open = 0;
-  for (int i = 0; i < d->options.processes; i++) {
-    presence p = d->processes[i];
-    open += p == PRESENT || (p == AWAITED && d->failed == CALX_OK);
+  for (int i = 0; i < c->options.processes; i++) {
+    presence p = c->processes[i];
+    open += p == PRESENT || (p == AWAITED && c->failed == CALX_OK);
   }
   return open;
 }
 
-static void check_heartbeats(cx_store_core *d, int64_t now_ms)
+static void check_heartbeats(core *c, int64_t now_ms)
 {
-  int64_t limit = d->options.heartbeat_ms;
-  // Who was stopped itself has heard nobody.
-  bool slept = d->ticked != 0 && now_ms - d->ticked > limit / 2;
-  d->ticked = now_ms;
-  for (size_t i = 0; limit > 0 && i < d->peer_count; i++) {
-    peer *p = &d->peers[i];
-    if (slept) p->heard = now_ms;
-    bool here = cx_store_core_presence(d, p->process) == PRESENT;
-    if (!here || now_ms - p->heard <= limit) continue;
+  int64_t limit = c->options.heartbeat_ms;
+  // If this process itself was stopped, the others could not reach it.
+  bool stopped = c->ticked != 0 && now_ms - c->ticked > limit / 2;
+  c->ticked = now_ms;
+  for (size_t i = 0; limit > 0 && i < c->peer_count; i++) {
+    peer *p = &c->peers[i];
+    presence *here = cx_store_core_presence(c, p->process);
+    if (stopped) p->alive_at = now_ms;
+    if (*here != PRESENT || now_ms - p->alive_at <= limit) continue;
     char why[128];
     snprintf(why, sizeof why,
-             "no sign of it for %.3g s: stopped, or its host is unreachable",
+             "silent for %.3g s: stopped, or its host is unreachable",
              (double)limit / 1000);
-    note_presence(d, p->process, GONE);
-    fail_gone(d, p->process, why);
+    *here = LOST;
+    fail_lost(c, p->process, why);
   }
 }
 
 // ---- requests ---------------------------------------------------------------
 
-static void answer_gets(cx_store_core *d, const char *name)
+// Each function here returns NULL if it has replied or the request waits. Else
+// its status is the reply.
+
+static calx_status *take_put(core *c, const incoming *in)
 {
-  const cx_store_entry *entry = cx_store_table_find(&d->table, name);
-  for (pending **at = &d->waiting; *at != NULL && entry != NULL;) {
+  CALX_TRY(cx_store_table_put(&c->table, in->r.name, in->r.value, in->r.size));
+  cx_store_core_reply(c, &in->from, CALX_OK, NULL, 0);
+  const cx_store_entry *entry = cx_store_table_find(&c->table, in->r.name);
+  for (pending **at = &c->waiting; *at != NULL;) {
     pending *p = *at;
-    if (p->op == CX_STORE_OP_GET && strcmp(p->name, name) == 0) {
-      cx_store_core_answer(d, &p->from, CALX_OK, entry->value, entry->size);
-      cx_store_core_unlink(d, at);
+    if (p->op == CX_STORE_OP_GET && strcmp(p->name, in->r.name) == 0) {
+      cx_store_core_reply(c, &p->from, CALX_OK, entry->value, entry->size);
+      cx_store_core_unlink(c, at);
     } else {
       at = &p->next;
     }
   }
+  return NULL;
 }
 
-static void take_get(cx_store_core *d, const cx_store_reply_address *from,
-                     const cx_store_request *r, int64_t now_ms)
+static calx_status *take_get(core *c, const incoming *in)
 {
-  const cx_store_entry *entry = cx_store_table_find(&d->table, r->name);
+  const cx_store_entry *entry = cx_store_table_find(&c->table, in->r.name);
   if (entry != NULL) {
-    cx_store_core_answer(d, from, CALX_OK, entry->value, entry->size);
-  } else if (r->op == CX_STORE_OP_GET) {
-    cx_store_core_wait(d, from, r, now_ms);
-  } else {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_NOT_FOUND, "store: there is no key '%s'", r->name));
+    cx_store_core_reply(c, &in->from, CALX_OK, entry->value, entry->size);
+    return NULL;
   }
+  return in->r.op == CX_STORE_OP_GET ? cx_store_core_wait(c, in)
+                                     : cx_store_table_no_key(in->r.name);
 }
 
-static void answer_event(cx_store_core *d, const cx_store_reply_address *to,
-                         size_t seen)
+static calx_status *take_event(core *c, const incoming *in)
 {
-  const event *e = &d->events[seen];
-  cx_store_reply reply = { CX_STORE_REPLY_EVENT, CALX_OK, e->bytes, e->size };
-  d->send(d->user, to, &reply);
-}
-
-static void take_event(cx_store_core *d, const cx_store_reply_address *from,
-                       const cx_store_request *r)
-{
-  if (r->size > CX_STORE_EVENT_BYTES || d->event_count >= MOST_EVENTS ||
-      !cx_grow(&d->events, &d->event_capacity, d->event_count + 1,
-               sizeof *d->events)) {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_RESOURCE_EXHAUSTED,
-                 "store: an event of %zu bytes after %zu others", r->size,
-                 d->event_count));
-    return;
+  if (in->r.size > CX_STORE_EVENT_BYTES || c->event_count >= MAX_EVENTS ||
+      !cx_grow(&c->events, &c->event_capacity, c->event_count + 1,
+               sizeof *c->events)) {
+    return cx_error(CALX_RESOURCE_EXHAUSTED,
+                    "store: an event of %zu bytes after %zu others", in->r.size,
+                    c->event_count);
   }
-  event *e = &d->events[d->event_count++];
-  e->size = r->size;
-  if (r->size != 0) memcpy(e->bytes, r->value, r->size);
-  for (pending **at = &d->waiting; *at != NULL;) {
+  event *e = &c->events[c->event_count++];
+  e->size = in->r.size;
+  if (in->r.size != 0) memcpy(e->bytes, in->r.value, in->r.size);
+  for (pending **at = &c->waiting; *at != NULL;) {
     pending *p = *at;
-    if (p->op == CX_STORE_OP_WATCH && (size_t)p->index < d->event_count) {
-      answer_event(d, &p->from, (size_t)p->index);
-      cx_store_core_unlink(d, at);
+    if (p->op == CX_STORE_OP_WATCH && (size_t)p->index < c->event_count) {
+      reply_event(c, &p->from, (size_t)p->index);
+      cx_store_core_unlink(c, at);
     } else {
       at = &p->next;
     }
   }
-  cx_store_core_answer(d, from, CALX_OK, NULL, 0);
+  cx_store_core_reply(c, &in->from, CALX_OK, NULL, 0);
+  return NULL;
 }
 
-static void take_watch(cx_store_core *d, const cx_store_reply_address *from,
-                       const cx_store_request *r, int64_t now_ms)
+static calx_status *take_watch(core *c, const incoming *in)
 {
-  if (r->a < 0 || (size_t)r->a > d->event_count) {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_OUT_OF_RANGE, "store: %d events seen of %zu", (int)r->a,
-                 d->event_count));
-  } else if ((size_t)r->a < d->event_count) {
-    answer_event(d, from, (size_t)r->a);
-  } else {
-    cx_store_core_wait(d, from, r, now_ms);
+  if (in->r.a < 0 || (size_t)in->r.a > c->event_count) {
+    return cx_error(CALX_OUT_OF_RANGE, "store: %d events received of %zu",
+                    (int)in->r.a, c->event_count);
   }
+  if ((size_t)in->r.a == c->event_count) {
+    return cx_store_core_wait(c, in);
+  }
+  reply_event(c, &in->from, (size_t)in->r.a);
+  return NULL;
 }
 
-static void take_bye(cx_store_core *d, const cx_store_reply_address *from,
-                     const peer *p)
+static calx_status *take_bye(core *c, const incoming *in, int32_t process)
 {
-  if (cx_store_core_presence(d, p->process) == PRESENT) {
-    note_presence(d, p->process, LEFT);
-    if (p->process >= 0) cx_store_core_note_left(d, p->process);
+  presence *here = cx_store_core_presence(c, process);
+  if (*here == PRESENT) {
+    *here = LEFT;
+    if (process >= 0) cx_store_core_note_left(c, process);
   }
-  cx_store_core_answer(d, from, CALX_OK, NULL, 0);
+  cx_store_core_reply(c, &in->from, CALX_OK, NULL, 0);
+  return NULL;
 }
 
-// What waits, or tells what others would wait for, learns of the news instead.
-static bool is_ended_by_news(cx_store_op op)
+static calx_status *take_abort(core *c, const incoming *in)
+{
+  char message[CX_STORE_FAILURE_BYTES];  // terminals show it
+  cx_text_plain(in->r.size != 0 ? in->r.value : "", in->r.size, message,
+                sizeof message);
+  bool known = in->r.a > CALX_OK && in->r.a <= CALX_UNAUTHENTICATED;
+  cx_store_core_fail(c, known ? (calx_code)in->r.a : CALX_ABORTED, message);
+  reply_failure(c, &in->from);
+  return NULL;
+}
+
+// Requests that wait for another process, or whose reply another process waits
+// for, fail with the job.
+static bool fails_with_job(cx_store_op op)
 {
   return op == CX_STORE_OP_GET || op == CX_STORE_OP_TRY ||
          cx_store_core_is_exchange(op) || op == CX_STORE_OP_WATCH;
 }
 
-static void take_put(cx_store_core *d, const cx_store_reply_address *from,
-                     const cx_store_request *r)
+static calx_status *take_request(core *c, const incoming *in, int32_t process)
 {
-  cx_store_core_answer_status(
-      d, from, cx_store_table_put(&d->table, r->name, r->value, r->size));
-  answer_gets(d, r->name);
-}
-
-static void take_abort(cx_store_core *d, const cx_store_reply_address *from,
-                       const cx_store_request *r)
-{
-  char news[CX_STORE_FAILURE_BYTES];  // terminals show it
-  cx_text_plain(r->size != 0 ? r->value : "", r->size, news, sizeof news);
-  bool known = r->a > CALX_OK && r->a <= CALX_UNAUTHENTICATED;
-  cx_store_core_fail(d, known ? (calx_code)r->a : CALX_ABORTED, news);
-  answer_news(d, from);
-}
-
-static void take_known(cx_store_core *d, const cx_store_reply_address *from,
-                       const cx_store_request *r, const peer *p, int64_t now_ms)
-{
-  if (d->failed != CALX_OK && is_ended_by_news(r->op)) {
-    answer_news(d, from);
-    return;
+  if (c->failed != CALX_OK && fails_with_job(in->r.op)) {
+    reply_failure(c, &in->from);
+    return NULL;
   }
-  switch (r->op) {
-    case CX_STORE_OP_PUT: take_put(d, from, r); break;
+  switch (in->r.op) {
+    case CX_STORE_OP_PUT: return take_put(c, in);
     case CX_STORE_OP_GET:
-    case CX_STORE_OP_TRY: take_get(d, from, r, now_ms); break;
+    case CX_STORE_OP_TRY: return take_get(c, in);
     case CX_STORE_OP_DROP:
-      cx_store_table_drop(&d->table, r->name);
-      cx_store_core_answer(d, from, CALX_OK, NULL, 0);
+      cx_store_table_drop(&c->table, in->r.name);
+      cx_store_core_reply(c, &in->from, CALX_OK, NULL, 0);
       break;
     case CX_STORE_OP_EXCHANGE:
-    case CX_STORE_OP_EXCHANGE_ALL:
-      cx_store_core_exchange(d, from, r, now_ms);
-      break;
-    case CX_STORE_OP_ABORT: take_abort(d, from, r); break;
-    case CX_STORE_OP_EVENT: take_event(d, from, r); break;
-    case CX_STORE_OP_WATCH: take_watch(d, from, r, now_ms); break;
-    case CX_STORE_OP_BYE: take_bye(d, from, p); break;
+    case CX_STORE_OP_EXCHANGE_ALL: return cx_store_core_exchange(c, in);
+    case CX_STORE_OP_ABORT: return take_abort(c, in);
+    case CX_STORE_OP_EVENT: return take_event(c, in);
+    case CX_STORE_OP_WATCH: return take_watch(c, in);
+    case CX_STORE_OP_BYE: return take_bye(c, in, process);
     case CX_STORE_OP_HELLO: break;
   }
+  return NULL;
 }
 
-void cx_store_core_receive(cx_store_core *d, const cx_store_reply_address *from,
-                           const void *bytes, size_t size, bool stranger,
+static calx_status *take_message(core *c, const void *bytes, size_t size,
+                                 incoming *in)
+{
+  if (!cx_store_wire_read_request(bytes, size, &in->r)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "the store does not understand this request of %zu bytes: "
+                    "another version?",
+                    size);
+  }
+  peer *p = find_peer(c, in->from.connection);
+  if (p != NULL) p->alive_at = in->now_ms;
+  if (in->r.op == CX_STORE_OP_HELLO) return take_hello(c, in);
+  if (p != NULL) return take_request(c, in, p->process);
+  return cx_error(CALX_UNAUTHENTICATED,
+                  "the store wants a HELLO before other requests");
+}
+
+void cx_store_core_receive(core *c, const cx_store_reply_address *from,
+                           const void *bytes, size_t size, bool other_user,
                            int64_t now_ms)
 {
-  cx_store_request r;
-  if (!cx_store_wire_read_request(bytes, size, &r)) {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_INVALID_ARGUMENT,
-                 "the store does not understand this "
-                 "request of %zu bytes: another version?",
-                 size));
-    return;
-  }
-  peer *p = find_peer(d, from->pipe);
-  if (p != NULL) p->heard = now_ms;
-  if (r.op == CX_STORE_OP_HELLO) {
-    take_hello(d, from, &r, stranger, now_ms);
-  } else if (p == NULL) {
-    cx_store_core_answer_status(
-        d, from,
-        cx_error(CALX_UNAUTHENTICATED, "the store does not know who asks"));
-  } else {
-    take_known(d, from, &r, p, now_ms);
-  }
+  incoming in = { .from = *from, .other_user = other_user, .now_ms = now_ms };
+  calx_status *status = take_message(c, bytes, size, &in);
+  if (status == NULL) return;
+  const char *text = cx_status_sentence(status);
+  cx_store_core_reply(c, from, calx_status_code(status), text, strlen(text));
+  calx_status_free(status);
 }
 
 // ---- time -------------------------------------------------------------------
 
-static void answer_late(cx_store_core *d, const pending *p)
+static void reply_late(core *c, const pending *p)
 {
   cx_text text = { 0 };
-  long long waited = (long long)p->waited_ms;
-  if (p->op == CX_STORE_OP_GET) {
-    cx_text_format(&text, "store: nobody put key '%s' within %lld ms", p->name,
-                   waited);
-  } else {
-    cx_text_format(&text, "'%s': no word within %lld ms from ", p->name,
-                   waited);
-    cx_store_core_format_missing(d, p, &text);
+  if (p->op == CX_STORE_OP_WATCH) {
+    cx_store_core_reply(c, &p->from, CALX_OK, NULL, 0);
+    return;
   }
-  const char *said = cx_text_str(&text);
-  bool watch = p->op == CX_STORE_OP_WATCH;
-  cx_store_core_answer(d, &p->from, watch ? CALX_OK : CALX_DEADLINE_EXCEEDED,
-                       said, watch ? 0 : strlen(said));
+  if (p->op == CX_STORE_OP_GET) {
+    cx_store_table_format_late(p->name, p->timeout_ms, &text);
+  } else {
+    cx_text_format(&text, "'%s': ", p->name);
+    cx_store_core_format_missing(c, p, &text);
+    cx_text_format(&text, " did not arrive within %lld ms",
+                   (long long)p->timeout_ms);
+  }
+  const char *message = cx_text_str(&text);
+  cx_store_core_reply(c, &p->from, CALX_DEADLINE_EXCEEDED, message,
+                      strlen(message));
   cx_text_free(&text);
 }
 
-int64_t cx_store_core_tick(cx_store_core *d, int64_t now_ms)
+int64_t cx_store_core_tick(core *c, int64_t now_ms)
 {
-  check_heartbeats(d, now_ms);
-  check_gone(d, now_ms);
+  check_heartbeats(c, now_ms);
+  check_lost(c, now_ms);
   int64_t next = now_ms + TICK_MS;
-  // Named first, withdrawn then: those of one meeting whose time is over
-  // together all name the same.
-  for (pending *p = d->waiting; p != NULL; p = p->next) {
-    if (p->due <= now_ms)
-      answer_late(d, p);
-    else if (p->due < next)
+  // All replies come before the first withdrawal: members of an exchange whose
+  // limits pass together then all report the same missing members.
+  for (pending *p = c->waiting; p != NULL; p = p->next) {
+    if (p->due <= now_ms) {
+      reply_late(c, p);
+    } else if (p->due < next) {
       next = p->due;
+    }
   }
-  for (pending **at = &d->waiting; *at != NULL;) {
+  for (pending **at = &c->waiting; *at != NULL;) {
     if ((*at)->due > now_ms) {
       at = &(*at)->next;
       continue;
     }
-    if (cx_store_core_is_exchange((*at)->op)) cx_store_core_withdraw(d, *at);
-    cx_store_core_unlink(d, at);
+    if (cx_store_core_is_exchange((*at)->op)) cx_store_core_withdraw(c, *at);
+    cx_store_core_unlink(c, at);
   }
-  for (int i = 0; d->failed == CALX_OK && i < d->options.processes; i++) {
-    if (d->gone_at[i] >= 0 && d->gone_at[i] < next) next = d->gone_at[i];
+  for (int i = 0; c->failed == CALX_OK && i < c->options.processes; i++) {
+    if (c->report_at[i] >= 0 && c->report_at[i] < next) next = c->report_at[i];
   }
   return next - now_ms;
 }
 
-// ---- making -----------------------------------------------------------------
+// ---- creation ---------------------------------------------------------------
 
 cx_store_core *cx_store_core_new(const cx_store_server_options *options,
                                  cx_store_core_send *send, void *user)
 {
-  cx_store_core *d = cx_calloc(1, sizeof *d);
-  if (d == NULL) return NULL;
-  d->options = *options;
-  d->options.url = NULL;
-  d->options.token = cx_strdup(options->token != NULL ? options->token : "");
-  d->options.who = cx_strdup(options->who);
-  d->send = send;
-  d->user = user;
+  core *c = cx_calloc(1, sizeof *c);
+  if (c == NULL) return NULL;
+  c->options = *options;
+  c->options.url = NULL;
+  c->options.token = cx_strdup(options->token != NULL ? options->token : "");
+  c->options.name = cx_strdup(options->name);
+  c->send = send;
+  c->user = user;
   size_t n = (size_t)options->processes;
-  d->processes = cx_calloc(n, sizeof *d->processes);
-  d->gone_at = cx_calloc(n, sizeof *d->gone_at);
-  d->hosts = cx_calloc((size_t)options->hosts, sizeof *d->hosts);
-  if (d->options.token == NULL || d->options.who == NULL ||
-      d->processes == NULL || d->gone_at == NULL || d->hosts == NULL) {
-    cx_store_core_free(d);
+  c->processes = cx_calloc(n, sizeof *c->processes);
+  c->report_at = cx_calloc(n, sizeof *c->report_at);
+  c->hosts = cx_calloc((size_t)options->hosts, sizeof *c->hosts);
+  if (c->options.token == NULL || c->options.name == NULL ||
+      c->processes == NULL || c->report_at == NULL || c->hosts == NULL) {
+    cx_store_core_free(c);
     return NULL;
   }
-  for (size_t i = 0; i < n; i++) d->gone_at[i] = -1;
-  return d;
+  for (size_t i = 0; i < n; i++) c->report_at[i] = -1;
+  return c;
 }
 
-void cx_store_core_free(cx_store_core *d)
+void cx_store_core_free(core *c)
 {
-  while (d->waiting != NULL) cx_store_core_unlink(d, &d->waiting);
-  cx_store_core_exchanges_free(d);
-  cx_store_table_free(&d->table);
-  cx_free((char *)d->options.token);
-  cx_free((char *)d->options.who);
-  cx_free(d->processes);
-  cx_free(d->gone_at);
-  cx_free(d->hosts);
-  cx_free(d->peers);
-  cx_free(d->events);
-  cx_free(d);
+  while (c->waiting != NULL) cx_store_core_unlink(c, &c->waiting);
+  cx_store_core_exchanges_free(c);
+  cx_store_table_free(&c->table);
+  cx_free((char *)c->options.token);
+  cx_free((char *)c->options.name);
+  cx_free(c->processes);
+  cx_free(c->report_at);
+  cx_free(c->hosts);
+  cx_free(c->peers);
+  cx_free(c->events);
+  cx_free(c);
 }

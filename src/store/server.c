@@ -1,13 +1,12 @@
-// store/server: the desk behind plain sockets, on one thread.
+// store/server: connects the core to sockets, on one thread.
 //
-// Whoever can reach the port can connect, so little is held for one who has not
-// said a right HELLO yet (a guest): a message of at most CX_STORE_HELLO_BYTES,
-// some seconds, and one of few places, of which the longest held one goes to
-// the next who comes. One whose HELLO was refused hears why and has the rest of
-// these seconds to read it. Abstract sockets of other users are strangers; TCP
-// cannot tell, and relies on the token.
+// Anybody who can reach the port can connect. So a connection that has not sent
+// a valid HELLO (a guest) gets little: one message of at most
+// CX_STORE_HELLO_BYTES, GUEST_MS of time, and one of MAX_GUESTS slots, of which
+// a new connection takes the oldest. A guest whose HELLO is refused receives
+// the reason and keeps the rest of its time to read it. The owner of an
+// abstract socket's other end is known; TCP relies on the token.
 #include "store/server.h"
-#include "base/env.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,50 +17,52 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/thread.h"
 #include "store/connection.h"
 #include "store/core.h"
 #include "store/socket.h"
 
 enum {
-  MOST_GUESTS = 128,
+  MAX_GUESTS = 128,
   GUEST_MS = 5000,
-  ACCEPTED_AT_ONCE = 64,
-  PAUSE_MS = 100,  // where there is no descriptor for one who comes
-  LONGEST_WAIT_MS = 500,
-  READ_AT_ONCE = 64,  // pieces of one connection before the next one's turn
-  // No more is read from who does not read his answers; later he is dropped.
+  ACCEPTS = 64,    // connections accepted at once
+  PAUSE_MS = 100,  // without accepts, where there is no free descriptor
+  MAX_WAIT_MS = 500,
+  READS = 64,  // of one connection before the next one's turn
+  // While a connection has so many unsent bytes nothing is read from it; it is
+  // closed if they become too many.
   FULL = 1 << 20,
-  DROPPED = 256 << 20
+  MAX_UNSENT = 256 << 20
 };
 
-// What an event is of: a connection's place, or one of these.
+// The data of an epoll event: a client's id, or one of these.
 #define EVENT_LISTENER UINT64_MAX
 #define EVENT_WAKE (UINT64_MAX - 1)
 
-typedef struct visitor {
-  cx_store_connection link;
-  uint32_t pipe;  // its place + 1
-  bool strange;
-  bool guest;     // has not said who it is
-  bool refused;   // guest: has been answered, and nothing more is taken
+typedef struct client {
+  cx_store_connection connection;
+  uint32_t id;  // its index + 1
+  bool other_user;
+  bool guest;
+  bool refused;   // guest: it has its reply, and nothing more is read
   bool finished;  // guest: nothing more is sent either
   uint32_t interest;
   int64_t since;  // ms
-} visitor;
+} client;
 
 struct cx_store_server {
   int listener, wake, events;
-  cx_store_core *desk;  // under the lock, as all below
-  cx_mutex lock;
+  cx_mutex lock;  // protects all fields below
+  cx_store_core *core;
   cx_thread thread;
   bool stopping;
-  visitor **visitors;  // by place; NULL: free
-  size_t visitor_count, visitor_capacity;
-  visitor *guests[MOST_GUESTS];  // the longest here first
+  client **clients;  // by index; NULL: free
+  size_t client_count, client_capacity;
+  client *guests[MAX_GUESTS];  // the oldest first
   size_t guest_count;
-  bool lost_some;        // a link is to be swept
-  int64_t paused_until;  // ms; 0: not
+  bool some_lost;        // a client's connection is lost
+  int64_t paused_until;  // ms; 0: accepts are not paused
 };
 
 static int64_t now_ms(void)
@@ -76,114 +77,115 @@ int64_t cx_store_heartbeat_ms(void)
 
 // ---- events -----------------------------------------------------------------
 
-static bool await(const cx_store_server *s, int fd, uint64_t what,
-                  uint32_t interest)
+static bool poll_for(const cx_store_server *s, int fd, uint64_t data,
+                     uint32_t interest)
 {
-  struct epoll_event event = { .events = interest, .data.u64 = what };
+  struct epoll_event event = { .events = interest, .data.u64 = data };
   return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &event) == 0 ||
          (errno == EEXIST &&
           epoll_ctl(s->events, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
-static void await_visitor(cx_store_server *s, visitor *v)
+static void poll_client(cx_store_server *s, client *c)
 {
-  size_t waits = cx_store_connection_pending(&v->link);
+  cx_store_connection *l = &c->connection;
+  size_t unsent = cx_store_connection_pending(l);
   uint32_t interest =
-      (waits > 0 ? EPOLLOUT : 0u) | (waits < FULL ? (uint32_t)EPOLLIN : 0u);
-  if (waits > DROPPED) v->link.lost = true;
-  s->lost_some = s->lost_some || v->link.lost;
-  if (v->link.lost || interest == v->interest) return;
-  v->interest = interest;
-  if (!await(s, v->link.fd, v->pipe, interest)) v->link.lost = true;
+      (unsent > 0 ? EPOLLOUT : 0u) | (unsent < FULL ? (uint32_t)EPOLLIN : 0u);
+  if (unsent > MAX_UNSENT) l->lost = true;
+  s->some_lost = s->some_lost || l->lost;
+  if (l->lost || interest == c->interest) return;
+  c->interest = interest;
+  if (!poll_for(s, l->fd, c->id, interest)) l->lost = true;
 }
 
-// ---- coming and going -------------------------------------------------------
+// ---- clients ----------------------------------------------------------------
 
-static void forget_guest(cx_store_server *s, const visitor *v)
+static void remove_guest(cx_store_server *s, const client *c)
 {
   size_t i = 0;
-  while (i < s->guest_count && s->guests[i] != v) i++;
+  while (i < s->guest_count && s->guests[i] != c) i++;
   if (i == s->guest_count) return;
   s->guest_count--;
   memmove(&s->guests[i], &s->guests[i + 1],
-          (s->guest_count - i) * sizeof(visitor *));
+          (s->guest_count - i) * sizeof(client *));
 }
 
-// The desk hears of the end after all that came before it.
-static void end_visitor(cx_store_server *s, visitor *v)
+static void end_client(cx_store_server *s, client *c)
 {
-  s->visitors[v->pipe - 1] = NULL;
-  // Closing does not do it where a fork has a copy.
-  epoll_ctl(s->events, EPOLL_CTL_DEL, v->link.fd, NULL);
-  if (v->guest) forget_guest(s, v);
-  cx_store_connection_free(&v->link);
-  cx_store_core_closed(s->desk, v->pipe, now_ms());
-  cx_free(v);
+  s->clients[c->id - 1] = NULL;
+  // A forked copy of the descriptor would keep it in the set after a close.
+  epoll_ctl(s->events, EPOLL_CTL_DEL, c->connection.fd, NULL);
+  if (c->guest) remove_guest(s, c);
+  cx_store_connection_free(&c->connection);
+  cx_store_core_closed(s->core, c->id, now_ms());
+  cx_free(c);
 }
 
-static void sweep(cx_store_server *s)
+// The loss of one client sends messages to others, which may break their
+// connections; so this repeats until none is lost.
+static void end_lost_clients(cx_store_server *s)
 {
-  while (s->lost_some) {
-    s->lost_some = false;
-    for (size_t i = 0; i < s->visitor_count; i++) {
-      visitor *v = s->visitors[i];
-      // The end of one is news for others, whose links may break by it.
-      if (v != NULL && v->link.lost) end_visitor(s, v);
+  while (s->some_lost) {
+    s->some_lost = false;
+    for (size_t i = 0; i < s->client_count; i++) {
+      client *c = s->clients[i];
+      if (c != NULL && c->connection.lost) end_client(s, c);
     }
   }
 }
 
-static size_t free_place(cx_store_server *s)
+static size_t free_index(cx_store_server *s)
 {
-  for (size_t i = 0; i < s->visitor_count; i++) {
-    if (s->visitors[i] == NULL) return i;
+  for (size_t i = 0; i < s->client_count; i++) {
+    if (s->clients[i] == NULL) return i;
   }
-  if (!cx_grow(&s->visitors, &s->visitor_capacity, s->visitor_count + 1,
-               sizeof(visitor *))) {
+  if (!cx_grow(&s->clients, &s->client_capacity, s->client_count + 1,
+               sizeof(client *))) {
     return SIZE_MAX;
   }
-  s->visitors[s->visitor_count] = NULL;
-  return s->visitor_count++;
+  s->clients[s->client_count] = NULL;
+  return s->client_count++;
 }
 
-static void welcome(cx_store_server *s, int fd, bool strange)
+static void add_client(cx_store_server *s, int fd, bool other_user)
 {
-  if (s->guest_count == MOST_GUESTS) end_visitor(s, s->guests[0]);
-  size_t place = free_place(s);
-  visitor *v = place != SIZE_MAX ? cx_calloc(1, sizeof *v) : NULL;
-  if (v == NULL) {
+  if (s->guest_count == MAX_GUESTS) end_client(s, s->guests[0]);
+  size_t index = free_index(s);
+  client *c = index != SIZE_MAX ? cx_calloc(1, sizeof *c) : NULL;
+  if (c == NULL) {
     close(fd);
     return;
   }
-  v->pipe = (uint32_t)place + 1;
-  v->strange = strange;
-  v->guest = true;
-  v->since = now_ms();
-  cx_store_connection_init(&v->link, fd, CX_STORE_HELLO_BYTES);
-  s->visitors[place] = v;
-  s->guests[s->guest_count++] = v;
-  await_visitor(s, v);
+  c->id = (uint32_t)index + 1;
+  c->other_user = other_user;
+  c->guest = true;
+  c->since = now_ms();
+  cx_store_connection_init(&c->connection, fd, CX_STORE_HELLO_BYTES);
+  s->clients[index] = c;
+  s->guests[s->guest_count++] = c;
+  poll_client(s, c);
 }
 
-// Without a descriptor the longest guest's is taken; where there is none, those
-// who come wait a moment.
-static void accept_some(cx_store_server *s)
+// Where no descriptor is free the oldest guest gives its own; without guests
+// the accepts pause.
+static void accept_clients(cx_store_server *s)
 {
-  for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
-    bool strange;
-    int fd = cx_store_socket_accept(s->listener, &strange);
+  for (int i = 0; i < ACCEPTS; i++) {
+    bool other_user;
+    int fd = cx_store_socket_accept(s->listener, &other_user);
     if (fd >= 0) {
-      welcome(s, fd, strange);
+      add_client(s, fd, other_user);
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     if (s->guest_count > 0) {
-      end_visitor(s, s->guests[0]);
+      end_client(s, s->guests[0]);
       continue;
     }
     s->paused_until = now_ms() + PAUSE_MS;
-    await(s, s->listener, EVENT_LISTENER, 0);
+    poll_for(s, s->listener, EVENT_LISTENER, 0);
     return;
   }
 }
@@ -191,11 +193,11 @@ static void accept_some(cx_store_server *s)
 static void end_late_guests(cx_store_server *s, int64_t now)
 {
   while (s->guest_count > 0 && now - s->guests[0]->since >= GUEST_MS) {
-    end_visitor(s, s->guests[0]);
+    end_client(s, s->guests[0]);
   }
   if (s->paused_until == 0 || now < s->paused_until) return;
   s->paused_until = 0;
-  await(s, s->listener, EVENT_LISTENER, EPOLLIN);
+  poll_for(s, s->listener, EVENT_LISTENER, EPOLLIN);
 }
 
 // ---- messages ---------------------------------------------------------------
@@ -204,73 +206,73 @@ static void send_reply(void *user, const cx_store_reply_address *to,
                        const cx_store_reply *reply)
 {
   cx_store_server *s = user;
-  visitor *v = s->visitors[to->pipe - 1];
+  client *c = s->clients[to->connection - 1];
   unsigned char head[CX_STORE_REPLY_HEAD];
   cx_store_wire_reply(reply, head);
-  cx_store_connection_send(&v->link, to->number, head, sizeof head,
+  cx_store_connection_send(&c->connection, to->number, head, sizeof head,
                            reply->value, reply->size);
-  await_visitor(s, v);
+  poll_client(s, c);
 }
 
-// Whether it goes on: the first message of a guest decides.
-static bool take_message(cx_store_server *s, visitor *v, uint32_t number,
+// Returns whether more messages are taken: a guest's first one decides.
+static bool take_message(cx_store_server *s, client *c, uint32_t number,
                          const void *bytes, size_t size)
 {
-  cx_store_reply_address from = { .pipe = v->pipe, .number = number };
-  cx_store_core_receive(s->desk, &from, bytes, size, v->strange, now_ms());
-  if (!v->guest) return true;
-  if (cx_store_core_is_known(s->desk, v->pipe)) {
-    v->guest = false;
-    v->link.most = CX_STORE_MESSAGE_BYTES;
-    forget_guest(s, v);
-    return true;
+  cx_store_reply_address from = { .connection = c->id, .number = number };
+  cx_store_core_receive(s->core, &from, bytes, size, c->other_user, now_ms());
+  if (!c->guest) return true;
+  if (!cx_store_core_is_known(s->core, c->id)) {
+    c->refused = true;
+    return false;
   }
-  v->refused = true;
-  return false;
+  c->guest = false;
+  c->connection.limit = CX_STORE_MESSAGE_BYTES;
+  remove_guest(s, c);
+  return true;
 }
 
-// A refused guest's answer goes out; then it is told that no more comes, and
-// what it sends is dropped, since closing before it has read would take the
-// answer from it.
-static void finish_guest(visitor *v)
+// Sends a refused guest's reply and ends the sending side. What the guest sends
+// is read and dropped: closing the socket with unread bytes would discard the
+// reply.
+static void finish_guest(client *c)
 {
   unsigned char dropped[4096];
-  if (cx_store_connection_pending(&v->link) == 0 && !v->finished) {
-    v->finished = true;
-    shutdown(v->link.fd, SHUT_WR);
+  if (cx_store_connection_pending(&c->connection) == 0 && !c->finished) {
+    c->finished = true;
+    shutdown(c->connection.fd, SHUT_WR);
   }
-  for (int i = 0; i < READ_AT_ONCE; i++) {
-    ssize_t n = recv(v->link.fd, dropped, sizeof dropped, MSG_DONTWAIT);
+  for (int i = 0; i < READS; i++) {
+    ssize_t n = recv(c->connection.fd, dropped, sizeof dropped, MSG_DONTWAIT);
     if (n > 0) continue;
     bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
-    v->link.lost = v->link.lost || !later;
+    c->connection.lost = c->connection.lost || !later;
     return;
   }
 }
 
-static void take_messages(cx_store_server *s, visitor *v)
+static void take_messages(cx_store_server *s, client *c)
 {
+  cx_store_connection *l = &c->connection;
   const void *bytes;
   size_t size;
   uint32_t number;
-  for (int i = 0; i < READ_AT_ONCE; i++) {
-    size_t came = cx_store_connection_receive(&v->link);
-    bool some = false;
+  for (int i = 0; i < READS; i++) {
+    size_t received = cx_store_connection_receive(l);
+    bool any = false;
     for (;;) {
-      cx_store_connection_state word =
-          cx_store_connection_next(&v->link, &number, &bytes, &size);
-      if (word == CX_STORE_CONNECTION_TOO_LONG) v->link.lost = true;
-      if (word != CX_STORE_CONNECTION_MESSAGE) break;
-      some = true;
-      if (!take_message(s, v, number, bytes, size)) return;
+      cx_store_connection_state state =
+          cx_store_connection_next(l, &number, &bytes, &size);
+      if (state == CX_STORE_CONNECTION_TOO_LONG) l->lost = true;
+      if (state != CX_STORE_CONNECTION_MESSAGE) break;
+      any = true;
+      if (!take_message(s, c, number, bytes, size)) return;
     }
-    // The parts of a long message are signs of life too.
-    if (came > 0 && !some && !v->guest) {
-      cx_store_core_note_alive(s->desk, v->pipe, now_ms());
+    if (received > 0 && !any && !c->guest) {
+      cx_store_core_note_alive(s->core, c->id, now_ms());
     }
-    if (came == 0 || v->link.lost ||
-        cx_store_connection_pending(&v->link) >= FULL)
+    if (received == 0 || l->lost || cx_store_connection_pending(l) >= FULL) {
       return;
+    }
   }
 }
 
@@ -278,21 +280,23 @@ static void take_event(cx_store_server *s, const struct epoll_event *event)
 {
   uint64_t ignored;
   if (event->data.u64 == EVENT_LISTENER) {
-    accept_some(s);
+    accept_clients(s);
     return;
   }
   if (event->data.u64 == EVENT_WAKE) {
     (void)!read(s->wake, &ignored, sizeof ignored);
     return;
   }
-  visitor *v = s->visitors[event->data.u64 - 1];
-  if (v == NULL) return;  // ended by an event before this one
-  if ((event->events & EPOLLOUT) != 0) cx_store_connection_flush(&v->link);
-  if ((event->events & ~(uint32_t)EPOLLOUT) != 0 && !v->refused) {
-    take_messages(s, v);
+  client *c = s->clients[event->data.u64 - 1];
+  if (c == NULL) return;  // an earlier event of this round ended it
+  if ((event->events & EPOLLOUT) != 0) {
+    cx_store_connection_flush(&c->connection);
   }
-  if (v->refused) finish_guest(v);
-  await_visitor(s, v);
+  if ((event->events & ~(uint32_t)EPOLLOUT) != 0 && !c->refused) {
+    take_messages(s, c);
+  }
+  if (c->refused) finish_guest(c);
+  poll_client(s, c);
 }
 
 static void serve(void *user)
@@ -306,27 +310,27 @@ static void serve(void *user)
     cx_lock(&s->lock);
     for (int i = 0; i < n; i++) take_event(s, &list[i]);
     end_late_guests(s, now_ms());
-    sweep(s);
-    wait = cx_store_core_tick(s->desk, now_ms());
-    sweep(s);
+    end_lost_clients(s);
+    wait = cx_store_core_tick(s->core, now_ms());
+    end_lost_clients(s);
     if (s->guest_count > 0 || s->paused_until != 0) {
       wait = wait < PAUSE_MS ? wait : PAUSE_MS;
     }
-    wait = wait < 1 ? 1 : wait < LONGEST_WAIT_MS ? wait : LONGEST_WAIT_MS;
+    wait = wait < 1 ? 1 : wait < MAX_WAIT_MS ? wait : MAX_WAIT_MS;
     going = !s->stopping;
     cx_unlock(&s->lock);
   }
 }
 
-// ---- starting and stopping --------------------------------------------------
+// ---- start and stop ---------------------------------------------------------
 
 static calx_status *open_events(cx_store_server *s)
 {
   s->events = epoll_create1(EPOLL_CLOEXEC);
   s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (s->events >= 0 && s->wake >= 0 &&
-      await(s, s->wake, EVENT_WAKE, EPOLLIN) &&
-      await(s, s->listener, EVENT_LISTENER, EPOLLIN)) {
+      poll_for(s, s->wake, EVENT_WAKE, EPOLLIN) &&
+      poll_for(s, s->listener, EVENT_LISTENER, EPOLLIN)) {
     return NULL;
   }
   return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptors for the store: %s",
@@ -349,20 +353,20 @@ static calx_status *listen_at(cx_store_server *s, const char *url)
 
 static void release(cx_store_server *s)
 {
-  for (size_t i = 0; i < s->visitor_count; i++) {
-    visitor *v = s->visitors[i];
-    if (v == NULL) continue;
-    // What the last ones were told: they leave without waiting for it.
-    cx_store_connection_flush(&v->link);
-    cx_store_connection_free(&v->link);
-    cx_free(v);
+  for (size_t i = 0; i < s->client_count; i++) {
+    client *c = s->clients[i];
+    if (c == NULL) continue;
+    // The last processes leave without waiting for these replies.
+    cx_store_connection_flush(&c->connection);
+    cx_store_connection_free(&c->connection);
+    cx_free(c);
   }
   if (s->listener >= 0) close(s->listener);
   if (s->events >= 0) close(s->events);
   if (s->wake >= 0) close(s->wake);
-  if (s->desk != NULL) cx_store_core_free(s->desk);
+  if (s->core != NULL) cx_store_core_free(s->core);
   cx_mutex_free(&s->lock);
-  cx_free(s->visitors);
+  cx_free(s->clients);
   cx_free(s);
 }
 
@@ -374,8 +378,8 @@ calx_status *cx_store_server_start(const cx_store_server_options *options,
   if (s == NULL) return cx_out_of_memory();
   s->listener = s->events = s->wake = -1;
   cx_mutex_init(&s->lock);
-  s->desk = cx_store_core_new(options, send_reply, s);
-  calx_status *status = s->desk == NULL ? cx_out_of_memory() : NULL;
+  s->core = cx_store_core_new(options, send_reply, s);
+  calx_status *status = s->core == NULL ? cx_out_of_memory() : NULL;
   if (status == NULL) status = listen_at(s, options->url);
   if (status == NULL) status = open_events(s);
   if (status == NULL) status = cx_thread_start(&s->thread, serve, s);
@@ -392,7 +396,7 @@ bool cx_store_server_drain(cx_store_server *s, int64_t timeout_ms)
   int64_t until = now_ms() + timeout_ms;
   for (;;) {
     cx_lock(&s->lock);
-    int open = cx_store_core_count_open(s->desk);
+    int open = cx_store_core_count_open(s->core);
     cx_unlock(&s->lock);
     if (open == 0 || now_ms() >= until) return open == 0;
     nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);

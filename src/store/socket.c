@@ -44,7 +44,7 @@ static bool read_tcp(const char *at, endpoint *out)
   return true;
 }
 
-// The name begins behind a zero byte and has no file.
+// The name of an abstract socket follows a zero byte; there is no file.
 static bool read_abstract(const char *name, endpoint *out)
 {
   const size_t n = strlen(name);
@@ -92,7 +92,7 @@ bool cx_store_socket_is_other_user(int fd)
          other.uid != getuid();
 }
 
-// Of Unix sockets these fail, and are not needed.
+// Unix sockets reject these options, and do not need them.
 static void prepare(int fd)
 {
   const int on = 1;
@@ -128,7 +128,7 @@ static int listen_to(int fd, const struct sockaddr *address, socklen_t size)
 {
   const int on = 1;
   if (fd < 0) return errno;
-  // The port of a job that has just ended can be taken; one in use cannot.
+  // Allows the port of a job that has just ended, not one that is in use.
   if (address->sa_family != AF_UNIX) {
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
@@ -160,12 +160,12 @@ calx_status *cx_store_socket_listen(const char *url, int *out)
   return error == 0 ? NULL : failed(error);
 }
 
-int cx_store_socket_accept(int listener, bool *out_strange)
+int cx_store_socket_accept(int listener, bool *out_other_user)
 {
   int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return -1;
   prepare(fd);
-  *out_strange = cx_store_socket_is_other_user(fd);
+  *out_other_user = cx_store_socket_is_other_user(fd);
   return fd;
 }
 
@@ -187,8 +187,7 @@ static int wait_until_connected(int fd, int64_t until)
   }
 }
 
-// A Unix socket whose queue is full says EAGAIN, and is tried again by the
-// caller.
+// A Unix socket whose queue is full gives EAGAIN; the caller tries again.
 static int connect_to(int fd, const struct sockaddr *address, socklen_t size,
                       int64_t until)
 {

@@ -42,7 +42,7 @@ const cx_store_entry *cx_store_table_find(const cx_store_table *table,
   return e;
 }
 
-// Of an entry: its head, its key and its value, both with their zeros.
+// The size of an entry: head, key and value, with both zero bytes.
 static size_t bytes_of(const char *key, size_t size)
 {
   return sizeof(cx_store_entry) + strlen(key) + 1 + size + 1;
@@ -127,4 +127,16 @@ void cx_store_table_free(cx_store_table *table)
   }
   cx_free(table->chains);
   *table = (cx_store_table){ 0 };
+}
+
+calx_status *cx_store_table_no_key(const char *key)
+{
+  return cx_error(CALX_NOT_FOUND, "store: there is no key '%s'", key);
+}
+
+void cx_store_table_format_late(const char *key, int64_t timeout_ms,
+                                cx_text *out)
+{
+  cx_text_format(out, "store: nobody put key '%s' within %lld ms", key,
+                 (long long)timeout_ms);
 }

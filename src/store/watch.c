@@ -1,9 +1,10 @@
-// store/watch: one thread per process that reads what the server tells.
+// store/watch: the client's thread, which reads all that the server sends.
 //
-// It asks the server for the next event; the server answers when there is one,
-// when the job has failed, or when a heartbeat's pause is over. So one exchange
-// is the news, the sign of life of this process and that of the server. It also
-// takes the answers to all calls and sends what did not go at once.
+// It asks the server for the next event. The server replies when there is one,
+// when the job has failed, or after an interval. So one exchange brings events
+// and the failure, and proves to each side that the other one is alive. The
+// thread also delivers the replies to all calls, and sends what a call could
+// not send at once.
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,20 +13,20 @@
 #include "base/alloc.h"
 #include "store/client_internal.h"
 
-enum { PAUSE_MS = 1000, PAUSE_WITHOUT_LIMIT_MS = 60000, LAST_ANSWERS_MS = 300 };
+enum { INTERVAL_MS = 1000, INTERVAL_WITHOUT_LIMIT_MS = 60000, DRAIN_MS = 300 };
 
-int64_t cx_store_watch_pause_ms(const cx_store_client *c)
+int64_t cx_store_watch_interval_ms(const cx_store_client *c)
 {
   int64_t limit = c->options.heartbeat_ms;
-  if (limit <= 0) return PAUSE_WITHOUT_LIMIT_MS;
-  return limit / 5 < PAUSE_MS ? limit / 5 : PAUSE_MS;
+  if (limit <= 0) return INTERVAL_WITHOUT_LIMIT_MS;
+  return limit / 5 < INTERVAL_MS ? limit / 5 : INTERVAL_MS;
 }
 
-// ---- what comes and goes ----------------------------------------------------
+// ---- receiving and sending --------------------------------------------------
 
-// One that nobody waits for any more is dropped.
-static void hand_over(cx_store_client *c, uint32_t number, const void *bytes,
-                      size_t size)
+// A reply whose call has ended is dropped.
+static void deliver(cx_store_client *c, uint32_t number, const void *bytes,
+                    size_t size)
 {
   call *k = c->calls;
   while (k != NULL && k->number != number) k = k->next;
@@ -36,198 +37,192 @@ static void hand_over(cx_store_client *c, uint32_t number, const void *bytes,
   if (k->bytes != NULL && size != 0) memcpy(k->bytes, bytes, size);
 }
 
-// Under the lock; whether anything came.
-static bool pump(cx_store_client *c)
+// The caller holds the lock. Returns whether anything arrived.
+static bool transfer(cx_store_client *c)
 {
   const void *bytes;
-  size_t size, came = 1;
+  size_t size, received = 1;
   uint32_t number;
   bool any = false;
-  cx_store_connection_flush(&c->link);
-  while (came > 0) {
-    cx_store_connection_state word;
-    came = cx_store_connection_receive(&c->link);
-    any = any || came > 0;
-    while (
-        (word = cx_store_connection_next(&c->link, &number, &bytes, &size)) ==
-        CX_STORE_CONNECTION_MESSAGE) {
-      hand_over(c, number, bytes, size);
+  cx_store_connection_flush(&c->connection);
+  while (received > 0) {
+    cx_store_connection_state state;
+    received = cx_store_connection_receive(&c->connection);
+    any = any || received > 0;
+    while ((state = cx_store_connection_next(&c->connection, &number, &bytes,
+                                             &size)) ==
+           CX_STORE_CONNECTION_MESSAGE) {
+      deliver(c, number, bytes, size);
     }
-    if (word == CX_STORE_CONNECTION_TOO_LONG) c->link.lost = true;
+    if (state == CX_STORE_CONNECTION_TOO_LONG) c->connection.lost = true;
   }
-  if (any || c->link.lost) cx_cond_broadcast(&c->changed);
+  if (any || c->connection.lost) cx_cond_broadcast(&c->changed);
   return any;
 }
 
-// Until something comes or can go, somebody wakes this thread, or the time is
-// over. Whether anything came.
-static bool wait_and_pump(cx_store_client *c, int64_t wait_ms)
+// Waits until the connection is ready, the thread is woken, or the time is
+// over. Returns whether anything arrived.
+static bool wait_and_transfer(cx_store_client *c, int64_t wait_ms)
 {
   uint64_t ignored;
   struct pollfd list[2] = { { .fd = c->wake, .events = POLLIN },
-                            { .fd = c->link.fd, .events = POLLIN } };
+                            { .fd = c->connection.fd, .events = POLLIN } };
   cx_lock(&c->lock);
-  if (cx_store_connection_pending(&c->link) > 0) list[1].events |= POLLOUT;
+  if (cx_store_connection_pending(&c->connection) > 0) {
+    list[1].events |= POLLOUT;
+  }
   cx_unlock(&c->lock);
   poll(list, 2, wait_ms > 0 ? (int)wait_ms : 0);
   if (list[0].revents != 0) (void)!read(c->wake, &ignored, sizeof ignored);
   cx_lock(&c->lock);
-  bool any = pump(c);
+  bool any = transfer(c);
   cx_unlock(&c->lock);
   return any;
 }
 
-static void ask(cx_store_client *c)
+static void send_watch(cx_store_client *c)
 {
   cx_store_request r = { .op = CX_STORE_OP_WATCH,
-                         .a = c->seen,
-                         .wait_ms = cx_store_watch_pause_ms(c) };
+                         .a = c->events_received,
+                         .wait_ms = cx_store_watch_interval_ms(c) };
   cx_lock(&c->lock);
-  cx_store_client_send(c, &c->asked, &r);
+  cx_store_client_send(c, &c->watch, &r);
   cx_unlock(&c->lock);
 }
 
-typedef enum heard {
-  HEARD_NOTHING,
-  HEARD_ANSWER,
-  HEARD_LOSS,
-  HEARD_SILENCE,
-  HEARD_STOP
-} heard;
+typedef enum watch_state {
+  WATCH_WAITS,
+  WATCH_ANSWERED,
+  WATCH_LOST,
+  WATCH_SILENT,
+  WATCH_STOPPED
+} watch_state;
 
-static heard look(cx_store_client *c, bool late)
+static watch_state get_state(cx_store_client *c, bool late)
 {
-  heard what = HEARD_NOTHING;
+  watch_state state = WATCH_WAITS;
   cx_lock(&c->lock);
-  if (c->leaving) {
-    what = HEARD_STOP;
-  } else if (c->asked.answered) {
-    what = HEARD_ANSWER;
-  } else if (c->link.lost) {
-    what = HEARD_LOSS;
+  if (c->stopping) {
+    state = WATCH_STOPPED;
+  } else if (c->watch.answered) {
+    state = WATCH_ANSWERED;
+  } else if (c->connection.lost) {
+    state = WATCH_LOST;
   } else if (late) {
-    what = HEARD_SILENCE;
-    c->link.lost = true;
+    state = WATCH_SILENT;
+    c->connection.lost = true;
     cx_cond_broadcast(&c->changed);
   }
   cx_unlock(&c->lock);
-  return what;
+  return state;
 }
 
-// Waits in slices: who was stopped itself has heard nobody, and sees it by a
-// slice that took far longer.
-static heard listen_for(cx_store_client *c)
+// Waits in slices. A slice that took much longer shows that this process itself
+// was stopped; the limit then starts again.
+static watch_state wait_for_change(cx_store_client *c)
 {
   int64_t limit = c->options.heartbeat_ms;
-  int64_t slice = limit > 0 ? limit / 4 + 1 : PAUSE_WITHOUT_LIMIT_MS;
+  int64_t slice = limit > 0 ? limit / 4 + 1 : INTERVAL_WITHOUT_LIMIT_MS;
   int64_t begun = cx_now_ns(), until = begun + limit * 1000000;
   for (;;) {
     int64_t now = cx_now_ns();
     if (now - begun > limit * 500000) until = now + limit * 1000000;
     begun = now;
-    heard what = look(c, limit > 0 && now >= until);
-    if (what != HEARD_NOTHING) return what;
+    watch_state state = get_state(c, limit > 0 && now >= until);
+    if (state != WATCH_WAITS) return state;
     int64_t left = limit > 0 ? (until - now) / 1000000 + 1 : slice;
-    if (wait_and_pump(c, left < slice ? left : slice)) {
+    if (wait_and_transfer(c, left < slice ? left : slice)) {
       until = cx_now_ns() + limit * 1000000;
     }
   }
 }
 
-// ---- what it means ----------------------------------------------------------
+// ---- events and failures ----------------------------------------------------
 
-static void tell(cx_store_client *c, calx_code code, const char *news)
+static void report(cx_store_client *c, calx_code code, const char *message)
 {
   cx_lock(&c->lock);
   bool bye = c->bye;
   cx_unlock(&c->lock);
   if (bye) return;
-  if (cx_store_client_note_failure(c, code, news) || !c->told) {
-    c->told = true;
-    c->options.on_news(c->options.user, c->failed, c->news);
+  if (cx_store_client_note_failure(c, code, message) || !c->reported) {
+    c->reported = true;
+    c->options.on_failure(c->options.user, c->failed, c->failure);
   }
 }
 
-// Whether to go on.
-static bool take_answer(cx_store_client *c)
+static void report_loss(cx_store_client *c, bool silent)
+{
+  char text[256], why[128] = "its connection closed";
+  if (silent) {
+    snprintf(why, sizeof why,
+             "silent for %.3g s: stopped, or its host is unreachable",
+             (double)c->options.heartbeat_ms / 1000);
+  }
+  snprintf(text, sizeof text, "%s, which serves the store, was lost (%s)",
+           c->server, why);
+  report(c, CALX_ABORTED, text);
+}
+
+// Returns whether the watch goes on.
+static bool take_reply(cx_store_client *c)
 {
   cx_store_reply reply;
-  bool go_on = true;
+  bool goes_on = true;
   cx_lock(&c->lock);
-  call own = c->asked;
-  cx_store_client_drop(&c->asked);
-  c->asked = (call){ 0 };
+  call own = c->watch;
+  cx_store_client_remove(&c->watch);
+  c->watch = (call){ 0 };
   cx_unlock(&c->lock);
   if (own.bytes == NULL) {
-    tell(c, CALX_RESOURCE_EXHAUSTED, "no memory for what the store says");
+    report(c, CALX_RESOURCE_EXHAUSTED, "no memory for the store's message");
     return false;
   }
   if (!cx_store_wire_read_reply(own.bytes, own.size, &reply)) {
-    tell(c, CALX_ABORTED, "the store answers what is no answer");
-    go_on = false;
+    report(c, CALX_ABORTED, "the store sent a reply that is damaged");
+    goes_on = false;
   } else if (reply.kind == CX_STORE_REPLY_EVENT) {
-    c->seen++;
+    c->events_received++;
     c->options.on_event(c->options.user, reply.value, reply.size);
   } else if (reply.kind == CX_STORE_REPLY_FAILURE || reply.code != CALX_OK) {
     char text[CX_STORE_FAILURE_BYTES];
-    int n = reply.size < sizeof text ? (int)reply.size : (int)sizeof text - 1;
-    snprintf(text, sizeof text, "%.*s", n, n != 0 ? reply.value : "");
-    tell(c, reply.code, text);
-    go_on = false;
+    cx_store_wire_copy_text(reply.value, reply.size, text, sizeof text);
+    report(c, reply.code, text);
+    goes_on = false;
   }
   cx_free(own.bytes);
-  return go_on;
+  return goes_on;
 }
 
-// After the last news. The server answers what waits by itself, and what it
-// answered before the news still counts, so calls have a moment to hear it. One
-// that comes later, the farewell at least, must not wait for a server that has
-// gone.
-static void wait_for_loss(cx_store_client *c)
+// After a failure. The server ends the calls that wait by itself, and its
+// earlier replies are still valid; so calls get DRAIN_MS to receive them. Later
+// calls, at least the BYE, must not wait for a server that was lost.
+static void drain(cx_store_client *c)
 {
-  int64_t until = cx_now_ns() + (int64_t)LAST_ANSWERS_MS * 1000000;
+  int64_t until = cx_now_ns() + (int64_t)DRAIN_MS * 1000000;
   for (bool going = true; going;) {
     int64_t left = (until - cx_now_ns()) / 1000000;
     cx_lock(&c->lock);
-    going = !c->link.lost && !c->leaving;
+    going = !c->connection.lost && !c->stopping;
     if (left <= 0 || !going) cx_store_client_end_calls(c);
     cx_unlock(&c->lock);
-    // A call that comes now is ended after the next slice.
-    if (going) wait_and_pump(c, left > 0 ? left : LAST_ANSWERS_MS);
+    // A call that begins now is ended after the next slice.
+    if (going) wait_and_transfer(c, left > 0 ? left : DRAIN_MS);
   }
 }
 
 static void watch(void *user)
 {
   cx_store_client *c = user;
-  char text[256];
-  ask(c);
-  for (bool going = true; going;) {
-    switch (listen_for(c)) {
-      case HEARD_ANSWER:
-        going = take_answer(c);
-        if (going) ask(c);
-        break;
-      case HEARD_LOSS:
-        snprintf(text, sizeof text,
-                 "%s, which serves the store, has gone (its connection closed)",
-                 c->served_by);
-        tell(c, CALX_ABORTED, text);
-        going = false;
-        break;
-      case HEARD_SILENCE:
-        snprintf(text, sizeof text,
-                 "%s, which serves the store, has gone (no sign of it for %.3g "
-                 "s: stopped, or its host is unreachable)",
-                 c->served_by, (double)c->options.heartbeat_ms / 1000);
-        tell(c, CALX_ABORTED, text);
-        going = false;
-        break;
-      case HEARD_NOTHING:
-      case HEARD_STOP: going = false; break;
-    }
+  watch_state state;
+  do {
+    send_watch(c);
+    state = wait_for_change(c);
+  } while (state == WATCH_ANSWERED && take_reply(c));
+  if (state == WATCH_LOST || state == WATCH_SILENT) {
+    report_loss(c, state == WATCH_SILENT);
   }
-  wait_for_loss(c);
+  drain(c);
 }
 
 calx_status *cx_store_watch_start(cx_store_client *c)
@@ -239,10 +234,10 @@ void cx_store_watch_stop(cx_store_client *c)
 {
   const uint64_t one = 1;
   cx_lock(&c->lock);
-  c->leaving = true;
+  c->stopping = true;
   cx_unlock(&c->lock);
   (void)!write(c->wake, &one, sizeof one);
   cx_thread_join(&c->thread);
-  cx_store_client_drop(&c->asked);
-  cx_free(c->asked.bytes);
+  cx_store_client_remove(&c->watch);
+  cx_free(c->watch.bytes);
 }

@@ -1,4 +1,4 @@
-// store/wire: heads of requests and replies.
+// store/wire: the heads of requests and replies. Sizes are in bytes.
 //
 //   request  "CXQ1" op(1) 0(1) name size(2) a(4) b(4) wait ms(8) value size(4)
 //            name value
@@ -135,6 +135,14 @@ bool cx_store_wire_read_origin(const void *bytes, size_t size,
   *out = (cx_store_origin){ (int32_t)cx_store_wire_get32(in), get_hash(in + 4),
                             get_hash(in + 20) };
   return out->host >= -1;
+}
+
+void cx_store_wire_copy_text(const char *value, size_t size, char *out,
+                             size_t out_size)
+{
+  size_t n = size < out_size ? size : out_size - 1;
+  if (n != 0) memcpy(out, value, n);
+  out[n] = '\0';
 }
 
 void cx_store_wire_append(cx_text *list, const void *value, size_t size)

@@ -102,7 +102,7 @@ static calx_status *serve(const cx_world_endpoint *route)
   cx_store_server_options options = {
     .url = route->url,
     .token = cx_env_text("CALX_TOKEN"),
-    .who = "process 0",
+    .name = "process 0",
     .job = cx_world_origin_job(cx_world_global.place.launcher),
     .processes = cx_world_global.place.processes,
     .heartbeat_ms = cx_store_heartbeat_ms()
@@ -123,7 +123,7 @@ static calx_status *connect_store(const cx_world_endpoint *route,
     .processes = cx_world_global.place.processes,
     .origin = cx_world_origin_read(&cx_world_global.place),
     .heartbeat_ms = cx_store_heartbeat_ms(),
-    .on_news = show_news,
+    .on_failure = show_news,
     .on_event = take_event
   };
   return cx_store_client_open(&options, timeout_ms, &cx_world_global.client);

@@ -35,7 +35,7 @@ HARMS = [("kill", 137, "rank {} ended by signal 9 (Killed)"),
          ("segv", 139, "rank {} ended by signal 11 (Segmentation fault)"),
          ("exit", 7, "rank {} exited with 7"),
          ("raise", 1, "rank {}: batch 7 has no target")]
-STOPPED = "rank {} has gone (no sign of it for 2 s"
+STOPPED = "rank {} was lost (silent for 2 s"
 
 
 def free_port():
@@ -138,7 +138,7 @@ class Failures(Case):
         job = Job(self, 3, "100", "stop", "1")
         status, text = job.end(SILENT)
         self.say("stop", begin)
-        self.check_named(text, [0, 2], r"rank 1 has gone \(no sign")
+        self.check_named(text, [0, 2], r"rank 1 was lost \(silent")
         self.assertEqual(status, 137, text)
         self.assertIn(f"calx run: {STOPPED.format(1)}", text)
         job.check_nothing_left(text)
@@ -198,7 +198,7 @@ class Failures(Case):
         for rank in 0, 3:
             begin = time.monotonic()
             jobs = self.two_hosts("100", "stop", str(rank))
-            self.check_two(jobs, STOPPED.format(rank), f"rank {rank} has gone",
+            self.check_two(jobs, STOPPED.format(rank), f"rank {rank} was lost",
                            rank, limit=SILENT)
             self.say(f"stop of rank {rank}", begin)
 
@@ -213,9 +213,9 @@ class Failures(Case):
                 status, text = job.end(SOON)
                 if i != killed:
                     self.assertNotEqual(status, 0)
-                    self.assertRegex(text, "calx run: .* has gone")
+                    self.assertRegex(text, "calx run: .* was lost")
                     self.check_named(text, [2 * i, 2 * i + 1],
-                                     ".*launcher.* has gone")
+                                     ".*launcher.* was lost")
                 job.check_nothing_left(text, SOON)
             self.say(f"launcher of host {killed}", begin)
 
@@ -228,7 +228,7 @@ class Cable(Case):
             job.wait_until_met()
         begin = time.monotonic()
         HOSTS.pull_cable()
-        self.check_two(jobs, " has gone (", r"has gone \(", limit=SILENT)
+        self.check_two(jobs, " was lost (", r"was lost \(", limit=SILENT)
         self.say("cable", begin)
 
 

@@ -387,7 +387,7 @@ class Torchrun(Case):
     def test_failure(self):
         code, text = self.go(*self.torchrun(HELLO, "--fail", "kill"))
         self.assertEqual(code, 1, text)
-        self.assertRegex(text, "rank 1 has gone")
+        self.assertRegex(text, "rank 1 was lost")
         self.assertRegex(text.partition("Root Cause")[2],
                          r"rank +: 1 [^\0]*exitcode +: -9")
 
@@ -421,7 +421,7 @@ class TorchrunVariables(TwoHosts):
         self.check_weights(text, 2)
         codes, text = self.on_both([HELLO, "--fail", "exit"], **variables)
         self.assertEqual(codes, [1, 7], text)
-        self.assertIn("rank 1 has gone", text)
+        self.assertIn("rank 1 was lost", text)
 
 
 # ---- Slurm ------------------------------------------------------------------

@@ -83,7 +83,7 @@ static void test_news_end_the_wait_for_others(void **state)
   assert_int_not_equal(end_of(second), 0);
   assert_int_equal(end_of(first), 0);
   assert_int_equal(shared->seen[1], CALX_DEADLINE_EXCEEDED);
-  check_said("no word within");
+  check_said("did not arrive within");
 }
 
 static void test_host_that_never_comes(void **state)
@@ -111,7 +111,7 @@ static calx_status *end_with_the_launcher(void *user)
   cx_store_client_options options = { .url = getenv("CALX_STORE"),
                                       .process = 1,
                                       .processes = 2,
-                                      .on_news = ignore_news };
+                                      .on_failure = ignore_news };
   CALX_TRY(cx_store_client_open(&options, PATIENCE_MS, &client));
   CALX_TRY(cx_store_client_request(CX_STORE_OP_GET, "calx/came/1", &r));
   r.wait_ms = PATIENCE_MS;
@@ -129,7 +129,7 @@ static void test_launcher_that_dies(void **state)
   pid_t second = start_host(1, port, end_with_the_launcher);
   assert_int_equal(end_of(second), -SIGKILL);
   assert_int_equal(end_of(first), 0);
-  check_said("the launcher of host 1 has gone");
+  check_said("the launcher of host 1 was lost");
 }
 
 // ---- by their names ---------------------------------------------------------

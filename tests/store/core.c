@@ -1,4 +1,4 @@
-// The desk by itself, with a clock of the test's own.
+// The s by itself, with a clock of the test's own.
 #include "store/core.h"
 
 #include <signal.h>
@@ -12,41 +12,41 @@
 
 enum { LIMIT_MS = 5000, GRACE_MS = 500, LAUNCHER = 10 };
 
-typedef struct heard {
-  int answers, news;
+typedef struct received {
+  int replies, failures;
   calx_code code;
-  char text[CX_STORE_FAILURE_BYTES];  // of the news, else of the last answer
-} heard;
+  char text[CX_STORE_FAILURE_BYTES];  // the failure, else the last reply
+} received;
 
 static void note(void *user, const cx_store_reply_address *to,
                  const cx_store_reply *reply)
 {
-  heard *h = user;
+  received *h = user;
   (void)to;
-  h->answers++;
+  h->replies++;
   h->code = reply->code;
-  if (h->news > 0 && reply->kind != CX_STORE_REPLY_FAILURE) return;
-  if (reply->kind == CX_STORE_REPLY_FAILURE) h->news++;
+  if (h->failures > 0 && reply->kind != CX_STORE_REPLY_FAILURE) return;
+  if (reply->kind == CX_STORE_REPLY_FAILURE) h->failures++;
   snprintf(h->text, sizeof h->text, "%.*s", (int)reply->size,
            reply->size != 0 ? reply->value : "");
 }
 
-// A member's last words, as bytes.
-static void ask_abort(cx_store_core *desk, uint32_t pipe, const char *words,
-                      size_t n)
+// A process fails the job with a message of any bytes.
+static void send_abort(cx_store_core *s, uint32_t connection,
+                       const char *message, size_t n)
 {
   unsigned char bytes[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY + 256];
   cx_store_request r = { .op = CX_STORE_OP_ABORT,
                          .a = CALX_INTERNAL,
                          .size = (uint32_t)n };
   size_t size = cx_store_wire_request(&r, bytes);
-  memcpy(bytes + size, words, n);
-  cx_store_core_receive(desk, &(cx_store_reply_address){ .pipe = pipe }, bytes,
+  memcpy(bytes + size, message, n);
+  cx_store_core_receive(s, &(cx_store_reply_address){ connection, 0 }, bytes,
                         size + n, false, 0);
 }
 
-static void ask(cx_store_core *desk, uint32_t pipe, cx_store_op op, int32_t a,
-                int32_t b, int64_t now)
+static void ask(cx_store_core *s, uint32_t connection, cx_store_op op,
+                int32_t a, int32_t b, int64_t now)
 {
   unsigned char
       bytes[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY + CX_STORE_ORIGIN_BYTES];
@@ -61,173 +61,173 @@ static void ask(cx_store_core *desk, uint32_t pipe, cx_store_op op, int32_t a,
   size_t size = cx_store_wire_request(&r, bytes);
   cx_store_wire_origin(&origin, bytes + size);
   size += r.size;
-  cx_store_core_receive(desk, &(cx_store_reply_address){ .pipe = pipe }, bytes,
-                        size, false, now);
+  cx_store_core_receive(s,
+                        &(cx_store_reply_address){ .connection = connection },
+                        bytes, size, false, now);
 }
 
 // Processes 0 and 1 over connections 1 and 2, host 1's launcher over LAUNCHER.
-static cx_store_core *open_desk(heard *h)
+static cx_store_core *open_core(received *h)
 {
-  cx_store_server_options options = { .who = "process 0",
+  cx_store_server_options options = { .name = "process 0",
                                       .processes = 2,
                                       .hosts = 2,
                                       .heartbeat_ms = LIMIT_MS,
                                       .grace_ms = GRACE_MS };
-  *h = (heard){ 0 };
-  cx_store_core *desk = cx_store_core_new(&options, note, h);
-  assert_non_null(desk);
-  ask(desk, 1, CX_STORE_OP_HELLO, 0, 2, 0);
-  ask(desk, 2, CX_STORE_OP_HELLO, 1, 2, 0);
-  ask(desk, LAUNCHER, CX_STORE_OP_HELLO, -2, 2, 0);
-  assert_int_equal(h->answers, 3);
+  *h = (received){ 0 };
+  cx_store_core *s = cx_store_core_new(&options, note, h);
+  assert_non_null(s);
+  ask(s, 1, CX_STORE_OP_HELLO, 0, 2, 0);
+  ask(s, 2, CX_STORE_OP_HELLO, 1, 2, 0);
+  ask(s, LAUNCHER, CX_STORE_OP_HELLO, -2, 2, 0);
+  assert_int_equal(h->replies, 3);
   assert_int_equal(h->code, CALX_OK);
-  return desk;
+  return s;
 }
 
-// From `begin` to `end`, ticking; of the connections, `first` to `last` show
-// signs of life.
-static void pass(cx_store_core *desk, int64_t begin, int64_t end,
-                 uint32_t first, uint32_t last)
+// Ticks from `begin` to `end`. The connections `first` to `last` send requests.
+static void pass(cx_store_core *s, int64_t begin, int64_t end, uint32_t first,
+                 uint32_t last)
 {
   for (int64_t now = begin; now <= end; now += 100) {
     for (uint32_t i = first; i <= last && now % 1000 == 0; i++) {
-      ask(desk, i, CX_STORE_OP_DROP, 0, 0, now);
+      ask(s, i, CX_STORE_OP_DROP, 0, 0, now);
     }
-    cx_store_core_tick(desk, now);
+    cx_store_core_tick(s, now);
   }
 }
 
 static void test_silence(void **state)
 {
   (void)state;
-  heard h;
-  cx_store_core *desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  pass(desk, 0, LIMIT_MS, 1, 1);
-  assert_int_equal(h.news, 0);
-  cx_store_core_closed(desk, LAUNCHER, LIMIT_MS);
-  cx_store_core_free(desk);
+  received h;
+  cx_store_core *s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  pass(s, 0, LIMIT_MS, 1, 1);
+  assert_int_equal(h.failures, 0);
+  cx_store_core_closed(s, LAUNCHER, LIMIT_MS);
+  cx_store_core_free(s);
 
-  desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  ask(desk, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
-  pass(desk, 0, LIMIT_MS, 1, 1);
-  assert_int_equal(h.news, 0);
-  pass(desk, LIMIT_MS + 100, LIMIT_MS + 100, 1, 1);
-  assert_int_equal(h.news, 1);
+  s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  ask(s, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
+  pass(s, 0, LIMIT_MS, 1, 1);
+  assert_int_equal(h.failures, 0);
+  pass(s, LIMIT_MS + 100, LIMIT_MS + 100, 1, 1);
+  assert_int_equal(h.failures, 1);
   assert_string_equal(h.text,
-                      "process 1 has gone (no sign of it for 5 s: stopped, or "
+                      "process 1 was lost (silent for 5 s: stopped, or "
                       "its host is unreachable)");
-  cx_store_core_free(desk);
+  cx_store_core_free(s);
 }
 
 static void test_no_silence(void **state)
 {
   (void)state;
-  heard h;
-  cx_store_core *desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  ask(desk, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
-  pass(desk, 0, 10 * LIMIT_MS, 1, 2);
-  assert_int_equal(h.news, 0);
-  // Who was stopped itself has heard nobody, and listens anew.
-  pass(desk, 20 * LIMIT_MS, 21 * LIMIT_MS, 1, 0);
-  assert_int_equal(h.news, 0);
-  pass(desk, 21 * LIMIT_MS + 100, 21 * LIMIT_MS + 100, 1, 0);
-  assert_int_equal(h.news, 1);
-  cx_store_core_free(desk);
+  received h;
+  cx_store_core *s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  ask(s, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
+  pass(s, 0, 10 * LIMIT_MS, 1, 2);
+  assert_int_equal(h.failures, 0);
+  // The server itself was stopped, so the limit starts again.
+  pass(s, 20 * LIMIT_MS, 21 * LIMIT_MS, 1, 0);
+  assert_int_equal(h.failures, 0);
+  pass(s, 21 * LIMIT_MS + 100, 21 * LIMIT_MS + 100, 1, 0);
+  assert_int_equal(h.failures, 1);
+  cx_store_core_free(s);
 }
 
-// A launcher that saw how a process ended can say it within the time of grace.
+// A launcher can report how a process ended within the grace period.
 static void test_grace(void **state)
 {
   (void)state;
-  heard h;
+  received h;
   for (int late = 0; late < 2; late++) {
-    cx_store_core *desk = open_desk(&h);
-    ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-    cx_store_core_closed(desk, 2, 1000);
-    cx_store_core_tick(desk, 1000 + GRACE_MS - 1 + late);
-    assert_int_equal(h.news, late);
-    cx_store_core_fail(desk, CALX_ABORTED, "rank 1 ended by signal 9 (Killed)");
-    assert_int_equal(h.news, 1);
+    cx_store_core *s = open_core(&h);
+    ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+    cx_store_core_closed(s, 2, 1000);
+    cx_store_core_tick(s, 1000 + GRACE_MS - 1 + late);
+    assert_int_equal(h.failures, late);
+    cx_store_core_fail(s, CALX_ABORTED, "rank 1 ended by signal 9 (Killed)");
+    assert_int_equal(h.failures, 1);
     assert_string_equal(h.text, late != 0
-                                    ? "process 1 has gone (its connection "
+                                    ? "process 1 was lost (its connection "
                                       "closed)"
                                     : "rank 1 ended by signal 9 (Killed)");
-    cx_store_core_free(desk);
+    cx_store_core_free(s);
   }
 }
 
-// What a member says of its failure is shown on the terminals of the others.
-static void test_words_are_plain(void **state)
+// The message of one process's failure is shown on the terminals of others.
+static void test_plain_message(void **state)
 {
   (void)state;
-  static const char words[] =
+  static const char message[] =
       "rank 1: \033[2J\rno\xc2\x9b"
       "thing\xff\n";
-  heard h;
-  cx_store_core *desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  ask_abort(desk, 2, words, sizeof words - 1);
+  received h;
+  cx_store_core *s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  send_abort(s, 2, message, sizeof message - 1);
   assert_int_equal(h.code, CALX_INTERNAL);
   assert_string_equal(h.text, "rank 1:  [2J nothing? ");
-  cx_store_core_free(desk);
-  desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  ask_abort(desk, 2, words, 0);
+  cx_store_core_free(s);
+  s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  send_abort(s, 2, message, 0);
   assert_string_equal(h.text, "");
-  cx_store_core_free(desk);
+  cx_store_core_free(s);
 }
 
-// A host's launcher that goes without a word is news, though its ranks have
-// left: host 0's waits for it.
+// The loss of a host's launcher is a failure even after its ranks have left,
+// because host 0's launcher waits for it.
 static void test_launchers(void **state)
 {
   (void)state;
-  heard h;
+  received h;
   for (int silent = 0; silent < 2; silent++) {
-    cx_store_core *desk = open_desk(&h);
-    ask(desk, 2, CX_STORE_OP_BYE, 0, 0, 0);
-    ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-    if (silent == 0) cx_store_core_closed(desk, LAUNCHER, 0);
-    pass(desk, 0, LIMIT_MS + 100, 1, 1);
-    assert_int_equal(h.news, 1);
-    assert_string_equal(
-        h.text, silent == 0 ? "the launcher of host 1 has gone (its "
-                              "connection closed)"
-                            : "the launcher of host 1 has gone (no sign of "
-                              "it for 5 s: stopped, or its host is "
-                              "unreachable)");
-    cx_store_core_free(desk);
+    cx_store_core *s = open_core(&h);
+    ask(s, 2, CX_STORE_OP_BYE, 0, 0, 0);
+    ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+    if (silent == 0) cx_store_core_closed(s, LAUNCHER, 0);
+    pass(s, 0, LIMIT_MS + 100, 1, 1);
+    assert_int_equal(h.failures, 1);
+    assert_string_equal(h.text, silent == 0
+                                    ? "the launcher of host 1 was lost (its "
+                                      "connection closed)"
+                                    : "the launcher of host 1 was lost (silent "
+                                      "for 5 s: stopped, or its host is "
+                                      "unreachable)");
+    cx_store_core_free(s);
   }
-  cx_store_core *desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_WATCH, 0, 0, 0);
-  ask(desk, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
-  cx_store_core_closed(desk, LAUNCHER, 0);
-  assert_int_equal(h.news, 0);
-  cx_store_core_free(desk);
+  cx_store_core *s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_WATCH, 0, 0, 0);
+  ask(s, LAUNCHER, CX_STORE_OP_BYE, 0, 0, 0);
+  cx_store_core_closed(s, LAUNCHER, 0);
+  assert_int_equal(h.failures, 0);
+  cx_store_core_free(s);
 }
 
 static void test_missing(void **state)
 {
   (void)state;
-  heard h;
-  cx_store_core *desk = open_desk(&h);
-  ask(desk, 1, CX_STORE_OP_EXCHANGE_ALL, 0, 2, 0);
-  cx_store_core_tick(desk, 400);
+  received h;
+  cx_store_core *s = open_core(&h);
+  ask(s, 1, CX_STORE_OP_EXCHANGE_ALL, 0, 2, 0);
+  cx_store_core_tick(s, 400);
   assert_int_equal(h.code, CALX_DEADLINE_EXCEEDED);
-  assert_string_equal(h.text, "'key': no word within 400 ms from process 1");
-  ask(desk, 1, CX_STORE_OP_EXCHANGE, 1, 2, 400);
-  cx_store_core_tick(desk, 800);
-  assert_string_equal(h.text, "'key': no word within 400 ms from number 0");
-  cx_store_core_free(desk);
+  assert_string_equal(h.text, "'key': process 1 did not arrive within 400 ms");
+  ask(s, 1, CX_STORE_OP_EXCHANGE, 1, 2, 400);
+  cx_store_core_tick(s, 800);
+  assert_string_equal(h.text, "'key': member 0 did not arrive within 400 ms");
+  cx_store_core_free(s);
 }
 
-// The thread sanitizer's own code would be counted, too.
+// The thread sanitizer's instructions would be counted too.
 #if !defined(__SANITIZE_THREAD__)
-// The instructions of one comparison, by stepping a child through it; -1: this
-// machine does not let one do so.
+// Counts the instructions of one comparison in a child process, by single
+// steps. -1: this machine does not allow ptrace.
 static long count_steps(const char *ours, const char *theirs, bool *out_same)
 {
   pid_t child = fork();
@@ -283,12 +283,12 @@ int main(void)
     CHECK_TEST(test_silence),
     CHECK_TEST(test_no_silence),
     CHECK_TEST(test_grace),
-    CHECK_TEST(test_words_are_plain),
+    CHECK_TEST(test_plain_message),
     CHECK_TEST(test_launchers),
     CHECK_TEST(test_missing),
 #if !defined(__SANITIZE_THREAD__)
     CHECK_TEST(test_token_takes_constant_time),
 #endif
   };
-  return cmocka_run_group_tests_name("world: the desk", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("store: the core", tests, NULL, NULL);
 }

@@ -11,17 +11,17 @@
 enum { LONG_MS = 60000 };
 
 typedef struct watched {
-  atomic_int news, events;
+  atomic_int failures, events;
   calx_code code;
   char text[256];
 } watched;
 
-static void on_news(void *user, calx_code code, const char *news)
+static void on_failure(void *user, calx_code code, const char *message)
 {
   watched *w = user;
   w->code = code;
-  snprintf(w->text, sizeof w->text, "%s", news);
-  atomic_fetch_add(&w->news, 1);
+  snprintf(w->text, sizeof w->text, "%s", message);
+  atomic_fetch_add(&w->failures, 1);
 }
 
 static void on_event(void *user, const char *bytes, size_t size)
@@ -31,7 +31,7 @@ static void on_event(void *user, const char *bytes, size_t size)
   atomic_fetch_add(&w->events, 1);
 }
 
-// A number that rises within the time limit.
+// Waits until a counter reaches a value, within the time limit.
 static void wait_for(atomic_int *value, int wanted)
 {
   int64_t until = cx_now_ns() + (int64_t)LONG_MS * 1000000;
@@ -63,7 +63,7 @@ static void start_server(job *j, int processes, const char *token,
   j->processes = processes;
   cx_store_server_options options = { .url = j->url,
                                       .token = token,
-                                      .who = "process 0",
+                                      .name = "process 0",
                                       .processes = processes,
                                       .hosts = HOSTS,
                                       .heartbeat_ms = heartbeat_ms,
@@ -79,7 +79,7 @@ static calx_status *open_client(job *j, int process, const char *token,
                                       .process = process,
                                       .processes = j->processes,
                                       .heartbeat_ms = heartbeat_ms,
-                                      .on_news = on_news,
+                                      .on_failure = on_failure,
                                       .on_event = on_event,
                                       .user = process >= 0
                                                   ? &j->watched[process]
@@ -116,9 +116,9 @@ static calx_status *call(cx_store_client *c, cx_store_op op, const char *name,
   return cx_store_client_call(c, &r, out, &size);
 }
 
-static calx_status *meet(cx_store_client *c, const char *name, int index,
-                         int count, const char *value, int64_t wait_ms,
-                         char **out, size_t *size)
+static calx_status *exchange(cx_store_client *c, const char *name, int index,
+                             int count, const char *value, int64_t wait_ms,
+                             char **out, size_t *size)
 {
   cx_store_request r;
   CALX_TRY(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, name, &r));
@@ -193,8 +193,8 @@ typedef struct waiter {
 static void wait_long(void *user)
 {
   waiter *w = user;
-  w->status = w->meets ? meet(w->client, "all", w->index, w->count, "x",
-                              LONG_MS, &w->value, &w->size)
+  w->status = w->meets ? exchange(w->client, "all", w->index, w->count, "x",
+                                  LONG_MS, &w->value, &w->size)
                        : call(w->client, CX_STORE_OP_GET, "late", NULL, LONG_MS,
                               &w->value);
 }
@@ -235,7 +235,7 @@ static void test_meeting(void **state)
     for (int i = 0; i < 2; i++) start_waiter(&w[i], j.clients[i], i, 3);
     char *all;
     size_t size;
-    check_ok(meet(j.clients[2], "all", 2, 3, "yes", LONG_MS, &all, &size));
+    check_ok(exchange(j.clients[2], "all", 2, 3, "yes", LONG_MS, &all, &size));
     assert_int_equal(size, 3 * 4 + 1 + 1 + 3);
     const char *list = all, *value;
     size_t left = size, bytes;
@@ -264,43 +264,44 @@ static void test_missing(void **state)
   char *all;
   size_t size;
   start_job(&j, 4, 5000);
-  check_fails(meet(j.clients[1], "b", 1, 4, NULL, 20, &all, &size),
+  check_fails(exchange(j.clients[1], "b", 1, 4, NULL, 20, &all, &size),
               CALX_DEADLINE_EXCEEDED,
-              "'b': no word within 20 ms from processes 0, 2, 3");
-  // Who gave up is not there any more.
-  check_fails(meet(j.clients[2], "b", 2, 4, NULL, 20, &all, &size),
-              CALX_DEADLINE_EXCEEDED, "from processes 0, 1, 3");
-  check_fails(meet(j.clients[2], "b", 1, 3, NULL, 20, &all, &size),
-              CALX_INVALID_ARGUMENT, "number 1 of 3");
-  check_fails(meet(j.clients[2], "b", 4, 4, NULL, 20, &all, &size),
-              CALX_INVALID_ARGUMENT, "number 4 of 4");
-  check_fails(meet(j.clients[2], "b", 0, 5, NULL, 20, &all, &size),
-              CALX_INVALID_ARGUMENT, "number 0 of 5");
+              "'b': processes 0, 2, 3 did not arrive within 20 ms");
+  // A member whose limit has passed is no longer in the exchange.
+  check_fails(exchange(j.clients[2], "b", 2, 4, NULL, 20, &all, &size),
+              CALX_DEADLINE_EXCEEDED,
+              "processes 0, 1, 3 did not arrive within 20 ms");
+  check_fails(exchange(j.clients[2], "b", 1, 3, NULL, 20, &all, &size),
+              CALX_INVALID_ARGUMENT, "member 1 of 3");
+  check_fails(exchange(j.clients[2], "b", 4, 4, NULL, 20, &all, &size),
+              CALX_INVALID_ARGUMENT, "member 4 of 4");
+  check_fails(exchange(j.clients[2], "b", 0, 5, NULL, 20, &all, &size),
+              CALX_INVALID_ARGUMENT, "member 0 of 5");
   waiter w;
   start_waiter(&w, j.clients[0], 0, 4);
-  // Process 3 leaves: who waits for it is told at once, and who comes later.
+  // Process 3 leaves: members that wait for it fail at once, later ones too.
   cx_store_client_close(j.clients[3], true);
   j.clients[3] = NULL;
   cx_thread_join(&w.thread);
   check_fails(w.status, CALX_ABORTED, "'all': process 3 has ended");
-  check_fails(meet(j.clients[1], "c", 1, 4, NULL, LONG_MS, &all, &size),
+  check_fails(exchange(j.clients[1], "c", 1, 4, NULL, LONG_MS, &all, &size),
               CALX_ABORTED, "'c': process 3 has ended");
-  // Which is no news.
+  // That is no failure of the job.
   check_ok(cx_store_client_failure(j.clients[0]));
   end_job(&j);
 }
 
-static void check_all_told(job *j, int processes, const char *news)
+static void check_all_failed(job *j, int processes, const char *message)
 {
   for (int i = 0; i < processes; i++) {
     if (j->clients[i] == NULL) continue;
-    wait_for(&j->watched[i].news, 1);
-    assert_string_equal(j->watched[i].text, news);
-    check_fails(cx_store_client_failure(j->clients[i]), CALX_ABORTED, news);
+    wait_for(&j->watched[i].failures, 1);
+    assert_string_equal(j->watched[i].text, message);
+    check_fails(cx_store_client_failure(j->clients[i]), CALX_ABORTED, message);
   }
 }
 
-static void test_gone(void **state)
+static void test_lost(void **state)
 {
   (void)state;
   job j;
@@ -312,14 +313,14 @@ static void test_gone(void **state)
   check_ok(call(j.clients[0], CX_STORE_OP_PUT, "seen", "", 0, NULL));
   cx_store_client_close(j.clients[3], false);
   j.clients[3] = NULL;
-  const char *news = "process 3 has gone (its connection closed)";
+  const char *message = "process 3 was lost (its connection closed)";
   for (int i = 0; i < 2; i++) {
     cx_thread_join(&w[i].thread);
-    check_fails(w[i].status, CALX_ABORTED, news);
+    check_fails(w[i].status, CALX_ABORTED, message);
   }
-  check_all_told(&j, 3, news);
+  check_all_failed(&j, 3, message);
   check_fails(call(j.clients[2], CX_STORE_OP_TRY, "seen", NULL, 0, &value),
-              CALX_ABORTED, news);
+              CALX_ABORTED, message);
   end_job(&j);
 }
 
@@ -331,18 +332,18 @@ static void test_names_ranks(void **state)
   check_ok(call(j.clients[0], CX_STORE_OP_PUT, "world/devices", "1", 0, NULL));
   cx_store_client_close(j.clients[2], false);
   j.clients[2] = NULL;
-  check_all_told(&j, 2, "rank 2 has gone (its connection closed)");
+  check_all_failed(&j, 2, "rank 2 was lost (its connection closed)");
   end_job(&j);
   start_job(&j, 3, 5000);
   check_ok(call(j.clients[0], CX_STORE_OP_PUT, "world/devices", "4", 0, NULL));
   cx_store_client_close(j.clients[2], false);
   j.clients[2] = NULL;
-  check_all_told(&j, 2,
-                 "process 2 (ranks 8 to 11) has gone (its connection closed)");
+  check_all_failed(
+      &j, 2, "process 2 (ranks 8 to 11) was lost (its connection closed)");
   end_job(&j);
 }
 
-static void test_first_news(void **state)
+static void test_first_failure(void **state)
 {
   (void)state;
   job j;
@@ -352,17 +353,16 @@ static void test_first_news(void **state)
       CALX_ABORTED, "rank 0: no data");
   check_fails(cx_store_client_fail(j.clients[1], CALX_ABORTED, "and rank 1"),
               CALX_ABORTED, "rank 0: no data");
-  check_all_told(&j, 2, "rank 0: no data");
+  check_all_failed(&j, 2, "rank 0: no data");
   check_fails(cx_store_client_fail(j.clients[1], CALX_ABORTED, "too late"),
               CALX_ABORTED, "rank 0: no data");
-  check_all_told(&j, 2, "rank 0: no data");
+  check_all_failed(&j, 2, "rank 0: no data");
   end_job(&j);
 }
 
-// News are news whatever their code is, also where it is one of those that say
-// that the store does not answer. Many times, each with a client whose watch
-// has mostly not heard yet.
-static void test_news_by_any_code(void **state)
+// A failure may have any code, also one that is used where the store does not
+// answer. In most of the rounds the client's watch has not received it yet.
+static void test_failure_of_any_code(void **state)
 {
   (void)state;
   static const calx_code codes[] = { CALX_DEADLINE_EXCEEDED, CALX_UNAVAILABLE };
@@ -378,7 +378,7 @@ static void test_news_by_any_code(void **state)
                                           .process = -1 - round,
                                           .processes = 1,
                                           .heartbeat_ms = 5000,
-                                          .on_news = on_news,
+                                          .on_failure = on_failure,
                                           .on_event = on_event,
                                           .user = &j.watched[1] };
       check_ok(cx_store_client_open(&options, LONG_MS, &launcher));
@@ -415,16 +415,16 @@ static void test_lost_server(void **state)
   start_waiter(&w, j.clients[0], 0, 0);
   cx_store_server_stop(j.server);
   cx_thread_join(&w.thread);
-  const char *news =
-      "process 0, which serves the store, has gone (its connection closed)";
-  check_fails(w.status, CALX_ABORTED, news);
-  check_all_told(&j, 1, news);
+  const char *message =
+      "process 0, which serves the store, was lost (its connection closed)";
+  check_fails(w.status, CALX_ABORTED, message);
+  check_all_failed(&j, 1, message);
   check_fails(cx_store_client_fail(j.clients[0], CALX_ABORTED, "mine"),
-              CALX_ABORTED, news);
+              CALX_ABORTED, message);
   cx_store_client_close(j.clients[0], true);
 }
 
-static void test_strangers(void **state)
+static void test_refused(void **state)
 {
   (void)state;
   job j;
@@ -441,11 +441,12 @@ static void test_strangers(void **state)
   check_fails(open_client(&j, 0, "secret", 5000, &c), CALX_ALREADY_EXISTS,
               "two have the same number");
   j.processes = 3;
-  check_fails(open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
-              "process 1 says that they are 3, the store's are 2");
+  check_fails(
+      open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
+      "process 1 expects a job of 3 processes, the store serves one of 2");
   check_fails(open_client(&j, -1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
-              "a launcher says that the job has 3 processes, the store's has "
-              "2");
+              "launcher of host 0 expects a job of 3 processes, the store "
+              "serves one of 2");
   j.processes = 2;
   check_fails(open_client(&j, -1 - HOSTS, "secret", 5000, &c),
               CALX_INVALID_ARGUMENT, "no launcher of host 5");
@@ -454,11 +455,11 @@ static void test_strangers(void **state)
   cx_store_client_close(j.clients[1], true);
   j.clients[1] = NULL;
   check_fails(open_client(&j, 1, "secret", 5000, &c), CALX_FAILED_PRECONDITION,
-              "process 1 was here and has left");
+              "process 1 left this job before");
   end_job(&j);
 }
 
-// Nearly right is wrong, at every place and of every length.
+// A token that differs in one byte or in its length is refused.
 static void test_tokens(void **state)
 {
   (void)state;
@@ -479,7 +480,7 @@ static void test_tokens(void **state)
   }
   snprintf(other, sizeof other, "%sx", token);
   check_fails(open_client(&j, 0, other, 5000, &c), CALX_INVALID_ARGUMENT,
-              "the token is of 257 bytes, at most 256 are taken");
+              "the token has 257 bytes, at most 256 are taken");
   check_ok(open_client(&j, 0, token, 5000, &j.clients[0]));
   end_job(&j);
 }
@@ -501,7 +502,7 @@ static void test_nobody(void **state)
               "nonsense");
   cx_store_server *s;
   cx_store_server_options bad = { .url = "tcp://192.0.2.1:1",
-                                  .who = "x",
+                                  .name = "x",
                                   .processes = 1 };
   check_fails(cx_store_server_start(&bad, &s), CALX_UNAVAILABLE,
               "cannot be served at tcp://192.0.2.1:1");
@@ -510,13 +511,20 @@ static void test_nobody(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_put_get),          CHECK_TEST(test_large),
-    CHECK_TEST(test_waiting),          CHECK_TEST(test_meeting),
-    CHECK_TEST(test_missing),          CHECK_TEST(test_gone),
-    CHECK_TEST(test_names_ranks),      CHECK_TEST(test_first_news),
-    CHECK_TEST(test_news_by_any_code), CHECK_TEST(test_events),
-    CHECK_TEST(test_lost_server),      CHECK_TEST(test_strangers),
-    CHECK_TEST(test_tokens),           CHECK_TEST(test_nobody),
+    CHECK_TEST(test_put_get),
+    CHECK_TEST(test_large),
+    CHECK_TEST(test_waiting),
+    CHECK_TEST(test_meeting),
+    CHECK_TEST(test_missing),
+    CHECK_TEST(test_lost),
+    CHECK_TEST(test_names_ranks),
+    CHECK_TEST(test_first_failure),
+    CHECK_TEST(test_failure_of_any_code),
+    CHECK_TEST(test_events),
+    CHECK_TEST(test_lost_server),
+    CHECK_TEST(test_refused),
+    CHECK_TEST(test_tokens),
+    CHECK_TEST(test_nobody),
   };
   return cmocka_run_group_tests_name("world: the store's server", tests, NULL,
                                      NULL);

@@ -355,13 +355,13 @@ static void test_news(void **state)
   ranks[0] = (rank){ .rank = 0, .body = wait_for_all };
   check_ok(cx_thread_start(&ranks[0].thread, run_rank, &ranks[0]));
   check_ok(cx_world_failure());
-  calx_status *why = calx_status_new(CALX_UNAVAILABLE, "process 3 has gone");
+  calx_status *why = calx_status_new(CALX_UNAVAILABLE, "process 3 was lost");
   cx_world_fail(CALX_ABORTED, calx_status_message(why));
   calx_status_free(why);
   cx_world_fail(CALX_ABORTED, "and another");
   cx_thread_join(&ranks[0].thread);
-  check_fails(ranks[0].status, CALX_ABORTED, "process 3 has gone");
-  check_fails(cx_world_failure(), CALX_ABORTED, "process 3 has gone");
+  check_fails(ranks[0].status, CALX_ABORTED, "process 3 was lost");
+  check_fails(cx_world_failure(), CALX_ABORTED, "process 3 was lost");
   cx_world_leave(NULL);
   check_ok(cx_world_failure());
 }

@@ -110,7 +110,7 @@ static void one_does_not_come(void)
   if (me == 1) _exit(0);
   calx_status *status = cx_world_join();
   FAILS(status, CALX_DEADLINE_EXCEEDED,
-        "'joining': no word within 400 ms from process 1");
+        "'joining': process 1 did not arrive within 400 ms");
   WANT(!cx_world_joined());
 }
 
@@ -147,7 +147,7 @@ static void one_lies(void)
                                       .process = 1,
                                       .processes = 2,
                                       .heartbeat_ms = LONG_MS,
-                                      .on_news = ignore_news };
+                                      .on_failure = ignore_news };
   OK(cx_store_client_open(&options, LONG_MS, &client));
   unsigned char bytes[33] = { 0 };
   cx_store_wire_put32(bytes, (uint32_t)lie);

@@ -112,12 +112,12 @@ static void last_dies(void)
   OK(agree(me, 1, "x", LONG_MS, NULL));
   if (me == 3) raise(SIGKILL);
   FAILS(agree(me, 1, "all_reduce", LONG_MS, NULL), CALX_ABORTED,
-        "rank 3 has gone (its connection closed)");
+        "rank 3 was lost (its connection closed)");
   char *value;
   size_t size;
   FAILS(cx_world_store_get("never", LONG_MS, &value, &size), CALX_ABORTED,
-        "rank 3 has gone");
-  FAILS(cx_world_failure(), CALX_ABORTED, "rank 3 has gone");
+        "rank 3 was lost");
+  FAILS(cx_world_failure(), CALX_ABORTED, "rank 3 was lost");
   cx_world_leave(NULL);
 }
 
@@ -128,7 +128,7 @@ static void first_dies(void)
   OK(agree(me, 1, "x", LONG_MS, NULL));
   if (me == 0) raise(SIGKILL);
   FAILS(agree(me, 1, "all_reduce", LONG_MS, NULL), CALX_ABORTED,
-        "process 0, which serves the store, has gone");
+        "process 0, which serves the store, was lost");
   cx_world_leave(NULL);
 }
 
@@ -176,7 +176,7 @@ static void last_stops(void)
   OK(agree(me, 1, "x", LONG_MS, NULL));
   if (me == 2) raise(SIGSTOP);
   FAILS(agree(me, 1, "all_reduce", LONG_MS, NULL), CALX_ABORTED,
-        "rank 2 has gone (no sign of it for 0.6 s: stopped, or its host is "
+        "rank 2 was lost (silent for 0.6 s: stopped, or its host is "
         "unreachable)");
   cx_world_leave(NULL);
 }

@@ -142,7 +142,7 @@ static inline void serve(const job *j)
   cx_store_server *server;
   cx_store_server_options options = { .url = j->url,
                                       .token = "token",
-                                      .who = "the launcher",
+                                      .name = "the launcher",
                                       .processes = j->n,
                                       .heartbeat_ms = cx_store_heartbeat_ms() };
   OK(cx_store_server_start(&options, &server));

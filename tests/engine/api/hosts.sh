@@ -166,7 +166,7 @@ run_exits() {
 run_failures() {
   start 2 loop 3
   join 3 3 137
-  grep -q "process 3 has gone" "$work/out.0" || fail "nobody names process 3"
+  grep -q "process 3 was lost" "$work/out.0" || fail "nobody names process 3"
   echo "killed: $(tail -n 1 "$work/out.0")"
 }
 
