@@ -53,7 +53,7 @@ typedef struct rank {
   int me;
   cpu_coll *coll;
   uint64_t launches;
-  uint32_t team;
+  uint32_t device_group;
 } rank;
 
 static void meet(const cell *c)
@@ -152,7 +152,7 @@ static void ours(rank *r)
                         .n_replicas = (uint32_t)c->n,
                         .n_partitions = 1,
                         .devices = devices,
-                        .team = r->team,
+                        .device_group = r->device_group,
                         .number = r->launches };
   bench_need(cpu_coll_run(&l, c->module, op, &in, &out));
   cpu_coll_end(&l, NULL);
@@ -209,12 +209,14 @@ static void run_threads(cell *c)
   cx_thread threads[MOST_RANKS] = { { 0 } };
   rank ranks[MOST_RANKS];
   const uint32_t n = (uint32_t)c->n;
-  const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
-  uint32_t team = 0;
-  bench_need(cpu_coll_new(&share, &c->coll));
-  bench_need(cpu_coll_team(c->coll, devices, n, &team));
+  const cpu_coll_topology topology = { .fd = -1, .n_host = n, .n_own = n };
+  uint32_t device_group = 0;
+  bench_need(cpu_coll_new(&topology, &c->coll));
+  bench_need(cpu_coll_device_group(c->coll, devices, n, &device_group));
   for (int i = 0; i < c->n; i++) {
-    ranks[i] = (rank){ .cell = c, .me = i, .coll = c->coll, .team = team };
+    ranks[i] = (rank){
+      .cell = c, .me = i, .coll = c->coll, .device_group = device_group
+    };
     bench_need(cx_thread_start(&threads[i], run_rank, &ranks[i]));
   }
   for (int i = 0; i < c->n; i++) cx_thread_join(&threads[i]);
@@ -224,11 +226,13 @@ static void run_threads(cell *c)
 static void live(cell *c, int me)
 {
   rank r = { .cell = c, .me = me };
-  const cpu_coll_share share = {
-    .fd = c->window.fd, .n = (uint32_t)c->n, .own = (uint32_t)me, .n_own = 1
-  };
-  bench_need(cpu_coll_new(&share, &r.coll));
-  bench_need(cpu_coll_team(r.coll, devices, (size_t)c->n, &r.team));
+  const cpu_coll_topology topology = { .fd = c->window.fd,
+                                       .n_host = (uint32_t)c->n,
+                                       .own_first = (uint32_t)me,
+                                       .n_own = 1 };
+  bench_need(cpu_coll_new(&topology, &r.coll));
+  bench_need(
+      cpu_coll_device_group(r.coll, devices, (size_t)c->n, &r.device_group));
   run_rank(&r);
   cpu_coll_free(r.coll);
 }

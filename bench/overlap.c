@@ -172,7 +172,7 @@ typedef struct bench {
   cpu_run_program *programs[FORMS];
   cpu_coll *coll;
   uint64_t run;
-  uint32_t team;
+  uint32_t device_group;
   device d[DEVICES];
 } bench;
 
@@ -226,7 +226,7 @@ static void run_device(void *user)
   device *d = user;
   cpu_coll_launch launch = { .coll = d->bench->coll,
                              .devices = numbers,
-                             .team = d->bench->team,
+                             .device_group = d->bench->device_group,
                              .number = d->bench->run,
                              .replica = d->number,
                              .n_replicas = DEVICES,
@@ -289,9 +289,11 @@ int main(int argc, char **argv)
   cpu_threads *pool = NULL;
   bench_need(cpu_threads_new(1, &pool));
   for (int f = 0; f < FORMS; f++) b.programs[f] = compile(&c, (form)f, pool);
-  const cpu_coll_share share = { .fd = -1, .n = DEVICES, .n_own = DEVICES };
-  bench_need(cpu_coll_new(&share, &b.coll));
-  bench_need(cpu_coll_team(b.coll, numbers, DEVICES, &b.team));
+  const cpu_coll_topology topology = { .fd = -1,
+                                       .n_host = DEVICES,
+                                       .n_own = DEVICES };
+  bench_need(cpu_coll_new(&topology, &b.coll));
+  bench_need(cpu_coll_device_group(b.coll, numbers, DEVICES, &b.device_group));
   for (uint32_t i = 0; i < DEVICES; i++) device_new(&b, i);
   static bench_series series[FORMS];
   for (int f = 0; f < FORMS; f++) run(&b, (form)f);

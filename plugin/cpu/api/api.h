@@ -383,7 +383,7 @@ struct PJRT_LoadedExecutable {
   PJRT_LogicalDeviceIds *logical;  // of the same
   // Where it meets other processes: each device's number, and their team.
   uint32_t *numbers;  // NULL: it does not
-  uint32_t team;
+  uint32_t device_group;
 };
 
 // Takes the code, on failure too.

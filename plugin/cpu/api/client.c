@@ -141,14 +141,16 @@ static calx_status *join_world(PJRT_Client *c)
 {
   const cpu_api_world *w = &c->world;
   const bool alone = w->n_processes == 1;
-  const cpu_coll_share share = { .fd = alone ? -1 : w->window_fd,
-                                 .first = w->host_first * w->per_process,
-                                 .n = w->host_processes * w->per_process,
-                                 .own = (uint32_t)c->first,
-                                 .n_own = w->per_process,
-                                 .all = w->n_processes * w->per_process,
-                                 .timeout_ms = c->timeout_ms };
-  return cpu_coll_new(&share, &c->coll);
+  const cpu_coll_topology topology = {
+    .fd = alone ? -1 : w->window_fd,
+    .host_first = w->host_first * w->per_process,
+    .n_host = w->host_processes * w->per_process,
+    .own_first = (uint32_t)c->first,
+    .n_own = w->per_process,
+    .n_world = w->n_processes * w->per_process,
+    .timeout_ms = c->timeout_ms
+  };
+  return cpu_coll_new(&topology, &c->coll);
 }
 
 // Of each device. By default those of a host share its cores.

@@ -56,7 +56,7 @@ static calx_status *assign(PJRT_LoadedExecutable *e,
 }
 
 // A program with collectives has a number for its list of devices.
-static calx_status *find_team(PJRT_LoadedExecutable *e)
+static calx_status *find_device_group(PJRT_LoadedExecutable *e)
 {
   if (e->n_local == 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -73,9 +73,9 @@ static calx_status *find_team(PJRT_LoadedExecutable *e)
   for (size_t i = 0; i < e->n_devices; i++) {
     e->numbers[i] = (uint32_t)e->devices[i]->description.id;
   }
-  return cx_annotate(
-      cpu_coll_team(e->client->coll, e->numbers, e->n_devices, &e->team),
-      "'%s'", e->code->info->name);
+  return cx_annotate(cpu_coll_device_group(e->client->coll, e->numbers,
+                                           e->n_devices, &e->device_group),
+                     "'%s'", e->code->info->name);
 }
 
 static calx_status *assign_all(PJRT_LoadedExecutable *e,
@@ -113,7 +113,7 @@ static calx_status *assign_all(PJRT_LoadedExecutable *e,
     }
     CALX_TRY(assign(e, options, i, id));
   }
-  return find_team(e);
+  return find_device_group(e);
 }
 
 calx_status *cpu_api_load(PJRT_Client *client, cpu_api_code *code,

@@ -28,7 +28,7 @@ static cpu_coll_launch coll_of(const PJRT_LoadedExecutable *e,
                            .n_partitions = info->n_partitions,
                            .timeout_ms = e->client->timeout_ms,
                            .devices = e->numbers,
-                           .team = e->team,
+                           .device_group = e->device_group,
                            .program = info->fingerprint.low };
   if (!e->portable) {
     coll.replica = (uint32_t)e->logical[replica_slot].replica;

@@ -60,17 +60,18 @@ static void work(void *user)
 static void number(PJRT_Device *device, cpu_api_launch *launch)
 {
   if (launch->coll.devices == NULL) return;
-  launch->coll.number =
-      cpu_coll_number(launch->coll.coll, launch->coll.team,
-                      (uint32_t)device->description.id, launch->least_number);
+  launch->coll.number = cpu_coll_next_launch(
+      launch->coll.coll, launch->coll.device_group,
+      (uint32_t)device->description.id, launch->least_number);
 }
 
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch)
 {
   lock_device(device);
   if (launch->coll.devices != NULL) {
-    const uint64_t n = cpu_coll_launches(launch->coll.coll, launch->coll.team,
-                                         (uint32_t)device->description.id);
+    const uint64_t n =
+        cpu_coll_launch_count(launch->coll.coll, launch->coll.device_group,
+                              (uint32_t)device->description.id);
     if (launch->least_number < n) launch->least_number = n;
   }
   cx_unlock(&device->lock);

@@ -1,29 +1,10 @@
-// coll/header: what a device came to a collective with, in words that others
-// compare.
+// coll/header: a submission as a row of 64-bit fields, which members compare;
+// and a failure, which they read. Both are stored by atomic words.
 #include <string.h>
 
 #include "base/hash.h"
-#include "coll/say.h"
 #include "coll/state.h"
 #include "hlo/ops.h"
-
-static void put_header(cx_text *out, const uint64_t *w)
-{
-  const cx_hlo_op_kind kind = (cx_hlo_op_kind)(w[CPU_COLL_W_KIND] & 0xffff);
-  const uint64_t n = w[CPU_COLL_W_KIND] >> 32;
-  int64_t dims[CPU_COLL_DIMS];
-  for (int i = 0; i < CPU_COLL_DIMS; i++) {
-    dims[i] = (int64_t)w[CPU_COLL_W_DIMS + i];
-  }
-  const uint64_t rank = w[CPU_COLL_W_SHAPE];
-  const cx_hlo_type type = { (cx_hlo_elem)(w[CPU_COLL_W_KIND] >> 16 & 0xffff),
-                             rank < CPU_COLL_DIMS ? (size_t)rank
-                                                  : CPU_COLL_DIMS,
-                             dims };
-  cx_text_format(out, "%s of %s", cx_hlo_op_short(kind), cx_hlo_shape(&type).s);
-  if (rank > CPU_COLL_DIMS) cx_text_append(out, " and more dimensions");
-  if (n > 1) cx_text_format(out, " and %u more", (unsigned)(n - 1));
-}
 
 static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
 {
@@ -36,6 +17,7 @@ static uint64_t hash_attributes(const cx_hlo_op *op, const cpu_coll_reducer *r)
     CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
     CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
   };
+  // A region that only the interpreter runs is compared by its operations.
   uint64_t region = r->kind;
   if (op->n_regions > 0 && r->kind == CX_HLO_OP_OTHER) {
     const cx_hlo_op *i = r->region->first->first;
@@ -59,81 +41,62 @@ static uint64_t hash_attributes(const cx_hlo_op *op, const cpu_coll_reducer *r)
   return hash_of(pairs->as.elements.data, pairs->as.elements.size, hash);
 }
 
-void cpu_coll_header_write(const cpu_coll_visit *v, const cpu_coll_reducer *r,
-                           cpu_coll_state *s)
+void cpu_coll_header_write(const cpu_coll_participant *p,
+                           const cpu_coll_reducer *r, cpu_coll_state *s)
 {
-  const cx_hlo_op *op = v->part->op;
-  const cx_hlo_type *first = &v->part->operands[0].type;
-  uint64_t w[CPU_COLL_WORDS] = { 0 };
-  w[CPU_COLL_W_INDEX] = v->launch->n_done;
-  w[CPU_COLL_W_PROGRAM] = v->launch->program;
-  w[CPU_COLL_W_KIND] = (uint64_t)op->kind | (uint64_t)first->elem << 16 |
-                       (uint64_t)op->n_operands << 32;
-  w[CPU_COLL_W_SHAPE] = first->rank;
+  const cx_hlo_op *op = p->submission->op;
+  const cx_hlo_type *first = &p->submission->operands[0].type;
+  uint64_t header[CPU_COLL_FIELDS] = { 0 };
+  header[CPU_COLL_FIELD_INDEX] = p->launch->n_done;
+  header[CPU_COLL_FIELD_PROGRAM] = p->launch->program;
+  header[CPU_COLL_FIELD_KIND] = (uint64_t)op->kind |
+                                (uint64_t)first->elem << 16 |
+                                (uint64_t)op->n_operands << 32;
+  header[CPU_COLL_FIELD_SHAPE] = first->rank;
   for (size_t i = 0; i < first->rank && i < CPU_COLL_DIMS; i++) {
-    w[CPU_COLL_W_DIMS + i] = (uint64_t)first->dims[i];
+    header[CPU_COLL_FIELD_DIMS + i] = (uint64_t)first->dims[i];
   }
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    const cx_hlo_type *t = &v->part->operands[i].type;
-    const uint64_t seed = w[CPU_COLL_W_TYPES] * 64 + (uint64_t)t->elem;
-    w[CPU_COLL_W_TYPES] = hash_of(t->dims, t->rank * sizeof *t->dims, seed);
+    const cx_hlo_type *t = &p->submission->operands[i].type;
+    const uint64_t seed = header[CPU_COLL_FIELD_TYPES] * 64 + (uint64_t)t->elem;
+    header[CPU_COLL_FIELD_TYPES] =
+        hash_of(t->dims, t->rank * sizeof *t->dims, seed);
   }
-  w[CPU_COLL_W_GROUP] =
-      hash_of(v->group->members, v->group->n * sizeof *v->group->members, 0);
-  for (uint32_t i = 0; i < v->group->n && v->window->share.all <= 64; i++) {
-    const uint32_t device = v->launch->devices[v->group->members[i]];
-    w[CPU_COLL_W_MEMBERS] |= UINT64_C(1) << device;
+  header[CPU_COLL_FIELD_GROUP] =
+      hash_of(p->group->members, p->group->n * sizeof *p->group->members, 0);
+  for (uint32_t i = 0; i < p->group->n && p->coll->topology.n_world <= 64;
+       i++) {
+    const uint32_t device = p->launch->devices[p->group->members[i]];
+    header[CPU_COLL_FIELD_MEMBERS] |= UINT64_C(1) << device;
   }
-  w[CPU_COLL_W_REST] = hash_attributes(op, r);
-  for (int i = 0; i < CPU_COLL_WORDS; i++) {
-    atomic_store_explicit(&s->header[i], w[i], memory_order_relaxed);
+  header[CPU_COLL_FIELD_REST] = hash_attributes(op, r);
+  for (int i = 0; i < CPU_COLL_FIELDS; i++) {
+    atomic_store_explicit(&s->header[i], header[i], memory_order_relaxed);
   }
 }
 
 void cpu_coll_header_read(const cpu_coll_state *s, uint64_t *out)
 {
-  for (int k = 0; k < CPU_COLL_WORDS; k++) {
+  for (int k = 0; k < CPU_COLL_FIELDS; k++) {
     out[k] = atomic_load_explicit(&s->header[k], memory_order_acquire);
   }
 }
 
-void cpu_coll_news_write(cpu_coll_state *s, const cpu_coll_news *news)
+void cpu_coll_failure_write(cpu_coll_state *s, const cpu_coll_failure *failure)
 {
-  uint64_t words[sizeof *news / sizeof(uint64_t)];
-  memcpy(words, news, sizeof *news);
+  uint64_t words[sizeof *failure / sizeof(uint64_t)];
+  memcpy(words, failure, sizeof *failure);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    atomic_store_explicit(&s->news[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&s->failure[i], words[i], memory_order_relaxed);
   }
 }
 
-void cpu_coll_news_read(const cpu_coll_state *s, cpu_coll_news *out)
+void cpu_coll_failure_read(const cpu_coll_state *s, cpu_coll_failure *out)
 {
   uint64_t words[sizeof *out / sizeof(uint64_t)];
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    words[i] = atomic_load_explicit(&s->news[i], memory_order_relaxed);
+    words[i] = atomic_load_explicit(&s->failure[i], memory_order_relaxed);
   }
   memcpy(out, words, sizeof *out);
-  out->words[sizeof out->words - 1] = '\0';
-}
-
-void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *l, uint32_t a,
-                           const uint64_t *x, uint32_t b, const uint64_t *y)
-{
-  cx_text one = { 0 }, two = { 0 };
-  put_header(&one, x);
-  put_header(&two, y);
-  cpu_coll_put_difference(out, l, l->n_done, a, &one, b, &two);
-  if (x[CPU_COLL_W_INDEX] != y[CPU_COLL_W_INDEX]) {
-    cx_text_format(out, ", as its collective %u",
-                   (unsigned)y[CPU_COLL_W_INDEX]);
-  } else if (x[CPU_COLL_W_KIND] != y[CPU_COLL_W_KIND] ||
-             x[CPU_COLL_W_TYPES] != y[CPU_COLL_W_TYPES]) {
-    // The words say it.
-  } else if (x[CPU_COLL_W_GROUP] != y[CPU_COLL_W_GROUP]) {
-    cx_text_append(out, ", with another group");
-  } else if (x[CPU_COLL_W_REST] != y[CPU_COLL_W_REST]) {
-    cx_text_append(out, ", with other attributes or regions");
-  } else {
-    cx_text_append(out, ", of another program");
-  }
+  out->message[sizeof out->message - 1] = '\0';
 }

@@ -22,7 +22,7 @@ typedef struct cpu_coll_mpi_api {
   size_t struct_size;
   const char *flavour;
   // Initialises MPI. Waits for the other processes: nothing else does.
-  const char *(*open)(int *rank, int *size, int *most_tag);
+  const char *(*open)(int *rank, int *size, int *max_tag);
   const char *(*send)(const void *data, int bytes, int to, int tag,
                       cpu_coll_mpi_request *out);
   // From < 0: from anybody.

@@ -4,8 +4,8 @@
 // The end of the process: Open MPI's mpirun takes a process that did not call
 // MPI_Finalize for a failed one. MPICH's MPI_Finalize can hang for ever across
 // hosts (openucx/ucx issue 8738), so there it is not called; all have met
-// before, and a launcher of MPICH's is told the end in its own words. Where the
-// program initialised MPI itself, the end is the program's.
+// before, and a launcher of MPICH's is told the end in its own message. Where
+// the program initialised MPI itself, the end is the program's.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +17,19 @@ _Static_assert(sizeof(MPI_Request) <= sizeof(cpu_coll_mpi_request),
                "a request has room");
 
 static MPI_Comm world;
-static char words[MPI_MAX_ERROR_STRING];
+static char message[MPI_MAX_ERROR_STRING];
 
-static const char *said(int code)
+static const char *error_text(int code)
 {
   int length = 0;
   if (code == MPI_SUCCESS) return NULL;
-  if (MPI_Error_string(code, words, &length) != MPI_SUCCESS) {
-    return "an error without words";
+  if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) {
+    return "an error without message";
   }
-  for (char *c = words; *c != '\0'; c++) {
+  for (char *c = message; *c != '\0'; c++) {
     if (*c == '\n') *c = ' ';
   }
-  return words;
+  return message;
 }
 
 static void keep(cpu_coll_mpi_request *out, const MPI_Request *request)
@@ -77,7 +77,7 @@ static const char *init(void)
 {
   int level = 0;
   const char *wrong =
-      said(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
+      error_text(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level));
   if (wrong != NULL) return wrong;
   plan_end();
   world = MPI_COMM_WORLD;
@@ -91,25 +91,25 @@ static const char *join_in(void)
   int level = 0, over = 0;
   MPI_Finalized(&over);
   if (over) return "the program has ended it";
-  const char *wrong = said(MPI_Query_thread(&level));
+  const char *wrong = error_text(MPI_Query_thread(&level));
   if (wrong != NULL) return wrong;
   if (level < MPI_THREAD_MULTIPLE) {
     return "the program initialised it without MPI_THREAD_MULTIPLE";
   }
-  return said(MPI_Comm_dup(MPI_COMM_WORLD, &world));
+  return error_text(MPI_Comm_dup(MPI_COMM_WORLD, &world));
 }
 
-static const char *open_mpi(int *rank, int *size, int *most_tag)
+static const char *open_mpi(int *rank, int *size, int *max_tag)
 {
-  int found = 0, theirs = 0, *most = NULL;
-  MPI_Initialized(&theirs);
-  const char *wrong = theirs ? join_in() : init();
+  int found = 0, initialized = 0, *limit = NULL;
+  MPI_Initialized(&initialized);
+  const char *wrong = initialized ? join_in() : init();
   if (wrong != NULL) return wrong;
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   MPI_Comm_rank(world, rank);
   MPI_Comm_size(world, size);
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
-  *most_tag = found && most != NULL ? *most : 32767;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &limit, &found);
+  *max_tag = found && limit != NULL ? *limit : 32767;
   return NULL;
 }
 
@@ -118,7 +118,7 @@ static const char *send_bytes(const void *data, int bytes, int to, int tag,
 {
   MPI_Request request;
   const char *wrong =
-      said(MPI_Isend(data, bytes, MPI_BYTE, to, tag, world, &request));
+      error_text(MPI_Isend(data, bytes, MPI_BYTE, to, tag, world, &request));
   keep(out, &request);
   return wrong;
 }
@@ -127,9 +127,9 @@ static const char *receive_bytes(void *data, int bytes, int from, int tag,
                                  cpu_coll_mpi_request *out)
 {
   MPI_Request request;
-  const char *wrong =
-      said(MPI_Irecv(data, bytes, MPI_BYTE, from < 0 ? MPI_ANY_SOURCE : from,
-                     tag, world, &request));
+  const char *wrong = error_text(MPI_Irecv(data, bytes, MPI_BYTE,
+                                           from < 0 ? MPI_ANY_SOURCE : from,
+                                           tag, world, &request));
   keep(out, &request);
   return wrong;
 }
@@ -138,16 +138,16 @@ static const char *gather_bytes(const void *data, void *all, int bytes,
                                 cpu_coll_mpi_request *out)
 {
   MPI_Request request;
-  const char *wrong = said(MPI_Iallgather(data, bytes, MPI_BYTE, all, bytes,
-                                          MPI_BYTE, world, &request));
+  const char *wrong = error_text(MPI_Iallgather(
+      data, bytes, MPI_BYTE, all, bytes, MPI_BYTE, world, &request));
   keep(out, &request);
   return wrong;
 }
 
-static const char *meet(cpu_coll_mpi_request *out)
+static const char *barrier(cpu_coll_mpi_request *out)
 {
   MPI_Request request;
-  const char *wrong = said(MPI_Ibarrier(world, &request));
+  const char *wrong = error_text(MPI_Ibarrier(world, &request));
   keep(out, &request);
   return wrong;
 }
@@ -158,7 +158,7 @@ static const char *test(cpu_coll_mpi_request *in, bool *done, int *bytes)
   MPI_Status status;
   int flag = 0;
   memcpy(&request, in, sizeof request);
-  const char *wrong = said(MPI_Test(&request, &flag, &status));
+  const char *wrong = error_text(MPI_Test(&request, &flag, &status));
   keep(in, &request);
   *done = flag != 0;
   if (wrong == NULL && *done && bytes != NULL) {
@@ -180,7 +180,7 @@ cpu_coll_mpi_get_api(void)
                                         .send = send_bytes,
                                         .receive = receive_bytes,
                                         .gather = gather_bytes,
-                                        .barrier = meet,
+                                        .barrier = barrier,
                                         .test = test };
   return &api;
 }

@@ -1,13 +1,17 @@
-// coll/state: how the engine's part of the window is laid out. All zero is its
-// beginning, so nobody has to make it.
+// coll/state: the layout of the engine's part of the segment, and what a
+// process keeps about it. A segment of zeros is valid, so no process has to
+// initialise it.
 //
-//   head     how many clients each process opened; the teams' keys
-//   states   [team][place]
-//   pieces   [device of this host][client is odd]: 2 in, CPU_COLL_OUTS out
-//   regions  [place][client is odd], sparse
+//   head              clients that each process opened; keys of device groups
+//   states            [device group][slot]
+//   staging buffers   [device of this host][client % 2][2 + STAGING_OUTS]
+//   operand buffers   [slot][client % 2], sparse
 //
-// A place is a device of the world: first this host's, then the others, of
-// which there are copies.
+// [client % 2]: two clients alternate, so that the old one's data stays valid
+// while the new one starts.
+//
+// A slot is the place of a device of the world in these arrays: first the
+// devices of this host, then the others, whose states and operands are copies.
 #ifndef CPU_COLL_STATE_H
 #define CPU_COLL_STATE_H
 
@@ -16,157 +20,160 @@
 #include "abi/calx_window.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "coll/window.h"
+#include "coll/segment.h"
 
-enum { CPU_COLL_TEAMS = 1024, CPU_COLL_HOST_DEVICES = 4096, CPU_COLL_DIMS = 6 };
+enum {
+  CPU_COLL_DEVICE_GROUPS = 1024,
+  CPU_COLL_HOST_DEVICES = 4096,
+  CPU_COLL_DIMS = 6
+};
 
 typedef struct cpu_coll_host {
   uint32_t first, n;  // its devices
 } cpu_coll_host;
 
 typedef struct cpu_coll_head {
-  _Atomic uint32_t clients[CPU_COLL_HOST_DEVICES];  // by the first device
-  _Atomic uint64_t teams[CPU_COLL_TEAMS];           // 0: free
+  _Atomic uint32_t clients[CPU_COLL_HOST_DEVICES];  // of a process, by its
+                                                    // first device
+  _Atomic uint64_t device_groups[CPU_COLL_DEVICE_GROUPS];  // keys; 0: free
 } cpu_coll_head;
 
-// What a device came with; equal of all members of a group.
-typedef enum cpu_coll_word {
-  CPU_COLL_W_INDEX,
-  CPU_COLL_W_PROGRAM,
-  CPU_COLL_W_KIND,   // of the operation, element type << 16, operands << 32
-  CPU_COLL_W_SHAPE,  // rank of the first operand
-  CPU_COLL_W_DIMS,   // [CPU_COLL_DIMS], its first
-  CPU_COLL_W_TYPES = CPU_COLL_W_DIMS + CPU_COLL_DIMS,  // a hash of all
-  CPU_COLL_W_GROUP,                                    // a hash
-  CPU_COLL_W_MEMBERS,  // a bit of each device of the world, of up to 64
-  CPU_COLL_W_REST,     // a hash of attributes
-  CPU_COLL_WORDS
-} cpu_coll_word;
+// The header describes a submission. It is equal on all members of a group.
+typedef enum cpu_coll_field {
+  CPU_COLL_FIELD_INDEX,  // of the collective in the launch
+  CPU_COLL_FIELD_PROGRAM,
+  CPU_COLL_FIELD_KIND,   // of the operation, element type << 16, operands << 32
+  CPU_COLL_FIELD_SHAPE,  // rank of the first operand
+  CPU_COLL_FIELD_DIMS,   // [CPU_COLL_DIMS]: the first ones of that operand
+  CPU_COLL_FIELD_TYPES = CPU_COLL_FIELD_DIMS + CPU_COLL_DIMS,  // hash of all
+  CPU_COLL_FIELD_GROUP,                                        // hash
+  CPU_COLL_FIELD_MEMBERS,  // a bit for each device of a world of up to 64
+  CPU_COLL_FIELD_REST,     // hash of attributes and region
+  CPU_COLL_FIELDS
+} cpu_coll_field;
 
 // Why a launch failed.
-typedef struct cpu_coll_news {
+typedef struct cpu_coll_failure {
   uint32_t code;
-  // Whether it is true of all members as it stands: a mismatch, a wait in vain.
+  // Whether code and message hold for all members as they are; else the message
+  // only says how this device failed.
   uint32_t common;
-  // Devices of the world, counted from 1, that came with different operations:
-  // each may wait in a group that the other is not in.
+  // Two devices of the world that submitted different operations, counted from
+  // 1. Each may wait in a group that the other one is not in.
   uint32_t differ[2];
-  char words[752];
-} cpu_coll_news;
+  char message[752];
+} cpu_coll_failure;
 
-// Of one device in one team. The step is the collective's number in the launch
-// << 24, and the phase in it; it has a meaning only for the launch.
+// The state of one device in one device group.
 typedef struct cpu_coll_state {
+  // The collective's index in the launch << 24, plus the phase in it. Valid
+  // only together with `launch`.
   _Alignas(64) _Atomic uint64_t step;
   _Atomic uint64_t launch;
   _Atomic uint64_t ended;   // the last launch that ended
-  _Atomic uint64_t failed;  // the last that failed, of which `news` tells
+  _Atomic uint64_t failed;  // the last one that failed: `failure` describes it
   _Alignas(64) _Atomic uint64_t header[16];
-  // Those that wait for a group whose first member this device is.
-  _Alignas(64) _Atomic uint32_t bell;
+  // A futex of those that wait in a group whose first member this device is.
+  _Alignas(64) _Atomic uint32_t wake_word;
   _Atomic uint32_t sleepers;
-  // cpu_coll_news, in words: one that writes and some that read may meet.
-  _Alignas(64) _Atomic uint64_t news[sizeof(cpu_coll_news) / sizeof(uint64_t)];
+  // A cpu_coll_failure. It is stored by words, because others may read it at
+  // the same time; they check `failed` before and after.
+  _Alignas(
+      64) _Atomic uint64_t failure[sizeof(cpu_coll_failure) / sizeof(uint64_t)];
 } cpu_coll_state;
-_Static_assert(sizeof(cpu_coll_state) == 1024, "16 lines");
-_Static_assert((int)CPU_COLL_WORDS <= 16, "a header's words");
+_Static_assert(sizeof(cpu_coll_state) == 1024, "16 cache lines");
+_Static_assert((int)CPU_COLL_FIELDS <= 16, "a header has room for all fields");
 
-// Memory of a device as this process sees it.
-typedef struct cpu_coll_map {
+// An operand buffer as this process has mapped it.
+typedef struct cpu_coll_mapping {
   unsigned char *at;
   size_t bytes;
-  struct cpu_coll_map *older;  // smaller; somebody may still use it
-} cpu_coll_map;
+  struct cpu_coll_mapping *older;  // smaller; a device may still use it
+} cpu_coll_mapping;
 
-// One of this process's devices. Only its launches, one at a time, use it, but
-// for the counts.
-typedef struct cpu_coll_own {
-  uint32_t device;  // of this host
-  // The last collective, which other members may still be in.
-  cpu_coll_state *team;
-  uint32_t *members;  // places
+// A device of this process. Only its own launches use this, one at a time,
+// except for the counts.
+typedef struct cpu_coll_local_device {
+  uint32_t slot;
+  // The last collective. Other members may still be in it.
+  cpu_coll_state *states;  // of its device group
+  uint32_t *members;       // slots
   uint32_t n_members, room;
-  // Of a group with members of other hosts.
-  uint32_t *order;
-  struct cpu_coll_side *sides;
-  uint32_t side_room;
-  bool hurries;  // the link's thread does not sleep
   uint64_t launch, step;
-  const cpu_coll_part *part;  // of a direct collective
-  uint32_t born;              // the generation of processes that it ran in
-  size_t used;                // bytes of its region
-  bool told;                  // `news` says why the launch fails
-  cpu_coll_news news;
-  _Atomic uint64_t launches[CPU_COLL_TEAMS];
-} cpu_coll_own;
+  // A group with members of other hosts, sorted by hosts.
+  uint32_t *order;
+  struct cpu_coll_host_group *host_groups;
+  uint32_t host_group_room;
+  bool keeps_polling;  // between cpu_coll_link_keep_polling() and
+                       // _stop_polling()
+  const cpu_coll_submission *submission;  // of a direct collective
+  uint32_t generation;   // cpu_threads_generation() of the last collective
+  size_t operand_bytes;  // used of its operand buffer
+  bool reported;         // `failure` says why the launch fails
+  cpu_coll_failure failure;
+  _Atomic uint64_t launches[CPU_COLL_DEVICE_GROUPS];
+} cpu_coll_local_device;
 
 struct cpu_coll {
-  int fd;         // -1: memory of this process alone
-  unsigned odd;   // which half of the pieces and regions is this client's
-  uint64_t seed;  // of the teams' keys: the number of the client
-  cpu_coll_share share;
-  calx_window *news;
+  int fd;           // -1: private memory
+  unsigned parity;  // client % 2
+  uint64_t seed;    // of the device groups' keys: the number of the client
+  cpu_coll_topology topology;
+  calx_window *job;  // where the library reports that the job has failed
   cpu_coll_head *head;
   cpu_coll_state *states;
-  unsigned char *pieces;
-  size_t fixed_bytes;  // of what is mapped from the head on
-  int64_t regions_at;  // in the file
-  size_t region_bytes;
-  int spins;
-  cx_mutex lock;       // of the maps
-  cpu_coll_map *maps;  // [share.all]
-  cpu_coll_own *own;   // [share.n_own]
+  unsigned char *staging;
+  size_t fixed_bytes;            // mapped from `head` on
+  int64_t operands_at;           // offset of the operand buffers in the file
+  size_t operand_room;           // bytes of one
+  int spins;                     // of a wait, before it yields
+  cx_mutex lock;                 // of the mappings
+  cpu_coll_mapping *mappings;    // [topology.n_world]
+  cpu_coll_local_device *local;  // [topology.n_own]
   // Other hosts; NULL and 0: there are none.
-  struct cpu_coll_mpi_link *link;
+  struct cpu_coll_link *link;
   cpu_coll_host *hosts;
   uint32_t n_hosts;
 };
 
-static inline uint32_t cpu_coll_place(const cpu_coll *w, uint32_t device)
+static inline uint32_t cpu_coll_slot(const cpu_coll *coll, uint32_t device)
 {
-  const uint32_t near = device - w->share.first;
-  if (near < w->share.n) return near;
-  return device < w->share.first ? device + w->share.n : device;
+  const cpu_coll_topology *t = &coll->topology;
+  if (device - t->host_first < t->n_host) return device - t->host_first;
+  return device < t->host_first ? device + t->n_host : device;
 }
-static inline uint32_t cpu_coll_device_at(const cpu_coll *w, uint32_t place)
+static inline uint32_t cpu_coll_device_of_slot(const cpu_coll *coll,
+                                               uint32_t slot)
 {
-  if (place < w->share.n) return place + w->share.first;
-  return place - w->share.n < w->share.first ? place - w->share.n : place;
+  const cpu_coll_topology *t = &coll->topology;
+  if (slot < t->n_host) return slot + t->host_first;
+  return slot - t->n_host < t->host_first ? slot - t->n_host : slot;
 }
-// The team of a key, which is made where there is none; false: no room.
-bool cpu_coll_slot_of(cpu_coll *window, uint64_t key, uint32_t *out);
+// Finds the device group of a key, or makes it; false: the table is full.
+bool cpu_coll_find_device_group(cpu_coll *coll, uint64_t key, uint32_t *out);
 
-static inline cpu_coll_state *cpu_coll_states_of(const cpu_coll *w,
-                                                 uint32_t team)
+static inline cpu_coll_state *cpu_coll_states_of(const cpu_coll *coll,
+                                                 uint32_t device_group)
 {
-  return w->states + (size_t)team * w->share.all;
+  return coll->states + (size_t)device_group * coll->topology.n_world;
 }
-calx_status *cpu_coll_map_region(cpu_coll *window, uint32_t place, size_t bytes,
-                                 unsigned char **out) CALX_MUST_USE;
-// Whether a region of so many bytes has what is given back, and doing so. All
-// must have left.
+calx_status *cpu_coll_map_operands(cpu_coll *coll, uint32_t slot, size_t bytes,
+                                   unsigned char **out) CALX_MUST_USE;
+// Whether an operand buffer of this size is worth returning to the system; and
+// returning it, when all members have left.
 bool cpu_coll_is_large(size_t bytes);
-void cpu_coll_trim_region(cpu_coll *window, uint32_t place);
+void cpu_coll_trim_operands(cpu_coll *coll, uint32_t slot);
 
-// What the visitor came with; as words of a mismatch: devices a and b of the
-// program came with x and y.
-void cpu_coll_header_write(const cpu_coll_visit *visit,
+void cpu_coll_header_write(const cpu_coll_participant *participant,
                            const cpu_coll_reducer *reducer,
                            cpu_coll_state *state);
 void cpu_coll_header_read(const cpu_coll_state *state,
-                          uint64_t *out);  // CPU_COLL_WORDS
-void cpu_coll_news_write(cpu_coll_state *state, const cpu_coll_news *news);
-void cpu_coll_news_read(const cpu_coll_state *state, cpu_coll_news *out);
-void cpu_coll_put_mismatch(cx_text *out, const cpu_coll_launch *launch,
-                           uint32_t a, const uint64_t *x, uint32_t b,
-                           const uint64_t *y);
+                          uint64_t *out);  // [CPU_COLL_FIELDS]
+void cpu_coll_failure_write(cpu_coll_state *state,
+                            const cpu_coll_failure *failure);
+void cpu_coll_failure_read(const cpu_coll_state *state, cpu_coll_failure *out);
 
-// A sleep until the word is not `read` any more, or `most_ms` passed; a wake of
-// all that sleep so. Of any process.
-void cpu_coll_sleep(_Atomic uint32_t *word, uint32_t read, int64_t most_ms);
-void cpu_coll_wake(_Atomic uint32_t *word);
-void cpu_coll_yield(void);
-// Wakes those that sleep on a state.
-void cpu_coll_ring(cpu_coll_state *state);
+// Wakes those that sleep on the state's wake word, in all processes.
+void cpu_coll_wake_sleepers(cpu_coll_state *state);
 
 #endif

@@ -26,6 +26,6 @@ size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes)
 
 int cpu_kernel_rank(const cpu_threads *pool)
 {
-  const cpu_threads_place here = cpu_threads_here();
+  const cpu_threads_position here = cpu_threads_here();
   return here.pool == pool ? here.rank : 0;
 }

@@ -150,7 +150,7 @@ calx_status *cpu_run_comm_wait(cpu_run_comm *c, uint32_t number)
   if (number < c->known) return NULL;
   for (int i = 0; i < SPINS; i++) {
     if (atomic_load_explicit(&c->n_done, memory_order_acquire) > number) break;
-    cx_pool_relax();
+    cpu_threads_pause();
   }
   cx_lock(&c->lock);
   while (c->failed == NULL && atomic_load(&c->n_done) <= number) {

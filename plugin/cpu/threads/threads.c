@@ -19,6 +19,7 @@
 #include "threads/threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -67,7 +68,7 @@ struct cpu_threads {
 // 1, and one more in each forked child.
 static _Atomic uint32_t generation = 1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local cpu_threads_place here = { NULL, 0, 1 };
+static _Thread_local cpu_threads_position here = { NULL, 0, 1 };
 static _Thread_local bool inside;  // of a region of any pool
 static _Thread_local int entered;
 
@@ -87,6 +88,11 @@ uint32_t cpu_threads_generation(void)
   return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
+void cpu_threads_yield(void)
+{
+  sched_yield();
+}
+
 // ---- waiting ----------------------------------------------------------------
 
 // Returns once the word is no longer `old`.
@@ -96,7 +102,7 @@ static void await_change(word *w, uint32_t old, int64_t spin_ns)
   while (spin_ns != 0) {
     for (int i = 0; i < 64; i++) {
       if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return;
-      cx_pool_relax();
+      cpu_threads_pause();
     }
     int64_t now = cx_now_ns();
     if (until == 0) until = now + spin_ns;
@@ -137,9 +143,9 @@ static void work(void *user)
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
       continue;  // called off
     }
-    here = (cpu_threads_place){ pool, me->rank, pool->members };
+    here = (cpu_threads_position){ pool, me->rank, pool->members };
     pool->fn(pool->user, me->rank);
-    here = (cpu_threads_place){ NULL, 0, 1 };
+    here = (cpu_threads_position){ NULL, 0, 1 };
     if (atomic_fetch_sub(&pool->left.value, 1) == 1) wake(&pool->left);
   }
 }
@@ -224,7 +230,7 @@ static void call_off(cpu_threads *pool, int members)
 static void run_job(cpu_threads *pool, int members, cpu_threads_member *fn,
                     void *user, bool all)
 {
-  cpu_threads_place outside = here;
+  cpu_threads_position outside = here;
   pool->fn = fn;
   pool->user = user;
   pool->members = members;
@@ -234,7 +240,7 @@ static void run_job(cpu_threads *pool, int members, cpu_threads_member *fn,
     atomic_fetch_add(&pool->workers[i].ticket.value, 1);
     wake(&pool->workers[i].ticket);
   }
-  here = (cpu_threads_place){ pool, 0, members };
+  here = (cpu_threads_position){ pool, 0, members };
   inside = true;
   fn(user, 0);
   inside = false;
@@ -300,7 +306,7 @@ void cpu_threads_team(cpu_threads *pool, int n, cpu_threads_member *fn,
 {
   if (n > pool->threads) n = pool->threads;
   if (n <= 1 || inside) {
-    cpu_threads_place outside = here;
+    cpu_threads_position outside = here;
     here.rank = 0;
     here.size = 1;
     fn(user, 0);
@@ -380,7 +386,7 @@ void cpu_threads_for(cpu_threads *pool, int64_t n, int64_t grain,
   disown(pool);
 }
 
-cpu_threads_place cpu_threads_here(void)
+cpu_threads_position cpu_threads_here(void)
 {
   return here;
 }

@@ -48,11 +48,11 @@ void cpu_threads_team(cpu_threads *pool, int n, cpu_threads_member *fn,
 
 // What the calling thread is inside of. Outside of any region it is 0 of 1, and
 // the pool is the one that was entered, or NULL.
-typedef struct cpu_threads_place {
+typedef struct cpu_threads_position {
   cpu_threads *pool;
   int rank, size;
-} cpu_threads_place;
-cpu_threads_place cpu_threads_here(void);
+} cpu_threads_position;
+cpu_threads_position cpu_threads_here(void);
 bool cpu_threads_inside(void);   // of a team or a loop's piece, of any pool
 void cpu_threads_barrier(void);  // of the innermost team
 
@@ -61,8 +61,11 @@ void cpu_threads_barrier(void);  // of the innermost team
 // generation do not exist here.
 uint32_t cpu_threads_generation(void);
 
+// Lets other threads run on this core.
+void cpu_threads_yield(void);
+
 // Between two looks at what another thread is to change.
-static inline void cx_pool_relax(void)
+static inline void cpu_threads_pause(void)
 {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

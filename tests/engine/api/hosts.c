@@ -202,7 +202,7 @@ static void go_wrong(peer *self)
   if (last) {
     assert_int_equal(run_once(self, BRANCH, 4, false), 0);
   } else {
-    fails(self, BRANCH, 4, "replica 3 ended its run without coming to it");
+    fails(self, BRANCH, 4, "replica 3 ended its launch without arriving");
   }
   assert_int_equal(run_once(self, SUM("4", "0.0"), 4, true), 0);
 }
@@ -229,7 +229,7 @@ static void come_late(peer *self)
   assert_null(cx_world_barrier("ready", 60000));
   while (self->process == 3 && atomic_load(gave_up) < 3) usleep(1000);
   failed(self, run_program_once(self, e, 4, true),
-         "these have not come: replica 3");
+         "these have not arrived: replica 3");
   atomic_fetch_add(gave_up, 1);
   assert_null(cx_world_barrier("late", 60000));
   assert_int_equal(run_program_once(self, e, 4, true), 0);

@@ -326,9 +326,9 @@ static void test_options(void **state)
   HOST_FAILS(3, create(2, 2, w.window.fd, 0, 1), "node_id 2 of num_nodes 2");
   HOST_FAILS(3, create(0, 4, w.window.fd, 1, 2), "is not on host 1 of 2");
   HOST_FAILS(3, create(0, 3, w.window.fd, 0, 2), "as many on each of 2 hosts");
-  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 1), "window of 3 processes");
+  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 1), "segment of 3 processes");
   HOST_FAILS(3, create(0, 0, -1, 0, 1), "num_nodes wants 1 to 4096");
-  HOST_FAILS(3, create(0, 2, 0, 0, 1), "no window");
+  HOST_FAILS(3, create(0, 2, 0, 0, 1), "no shared segment");
   HOST_FAILS(3, create(0, 2, 900, 0, 1), "descriptor 900");
   world_free(&w);
 }
@@ -509,7 +509,7 @@ static void test_late(void **state)
   assert_null(strstr(said, "replica 2"));
   fails_with(&p, 2, "replica 1");
   HOST_OK(run_one(&p, 1));
-  fails_with(&p, 1, "after 4000 ms these have not come: replica 1");
+  fails_with(&p, 1, "after 4000 ms these have not arrived: replica 1");
   for (int i = 0; i < 3; i++) host_program_free(p.programs[i]);
   check_all(&p, text);
   peers_free(&p);
@@ -523,7 +523,7 @@ static void test_not_coming(void **state)
     compile(&p, i, BRANCH);
     HOST_OK(run_one(&p, i));
   }
-  fails_with(&p, 0, "replica 1 ended its run without coming to it");
+  fails_with(&p, 0, "replica 1 ended its launch without arriving");
   HOST_OK(host_ready(p.out[1]));
   host_free(p.out[1]);
   for (int i = 0; i < 2; i++) host_program_free(p.programs[i]);

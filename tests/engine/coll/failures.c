@@ -37,7 +37,7 @@ static void test_never_comes(void **state)
     check_failed(
         &w.devices[i], CALX_DEADLINE_EXCEEDED,
         "all_reduce of f32[3] (collective 0 of the program): after 2000 "
-        "ms these have not come: replica 1, replica 3");
+        "ms these have not arrived: replica 1, replica 3");
   }
   cx_hlo_module_free(m);
   world_end(&w);
@@ -118,7 +118,7 @@ static void test_ends_without_coming(void **state)
     world_run(&w);
     check_well(&w.devices[1], 0);
     check_failed(&w.devices[0], CALX_FAILED_PRECONDITION,
-                 "replica 1 ended its run without coming to it");
+                 "replica 1 ended its launch without arriving");
     cx_hlo_module_free(m);
     world_end(&w);
   }

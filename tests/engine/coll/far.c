@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/mpi_far.h"
 #include "coll/mpi_load.h"
+#include "coll/remote.h"
 #include "coll/state.h"
 #include "world.h"
 
@@ -17,7 +17,7 @@ enum { MESSAGES = 1, MOST_LETTERS = 16, MOST_RECEIVES = 64, OWN = 2 };
 typedef enum kind { DONE, NEVER, MESSAGE, GATHER } kind;
 
 typedef struct letter {
-  unsigned char text[CPU_COLL_MPI_MESSAGE];
+  unsigned char text[CPU_COLL_MESSAGE_BYTES];
   int bytes;
 } letter;
 
@@ -49,7 +49,7 @@ static void add_late(void *data, size_t bytes)
 
 static const char *begin(int *rank, int *size, int *most_tag)
 {
-  while (!atomic_load(&other.opens)) cpu_coll_yield();
+  while (!atomic_load(&other.opens)) sched_yield();
   *rank = 0;
   *size = 2;
   *most_tag = 32767;
@@ -154,30 +154,30 @@ static void hear(void *user, const void *message, size_t bytes)
 }
 
 static calx_status *open_link(const calx_window *news, int64_t timeout_ms,
-                              cpu_coll_mpi_link **out)
+                              cpu_coll_link **out)
 {
   const uint32_t told[] = { 0, OWN };
   uint32_t all[4];
-  const cpu_coll_mpi_options options = { .processes = 2,
-                                         .most_tag = 100,
-                                         .timeout_ms = timeout_ms,
-                                         .news = news,
-                                         .hear = hear,
-                                         .told = told,
-                                         .all = all,
-                                         .told_bytes = sizeof told };
-  return cpu_coll_mpi_link_open(&options, out);
+  const cpu_coll_link_options options = { .processes = 2,
+                                          .max_tag = 100,
+                                          .timeout_ms = timeout_ms,
+                                          .job = news,
+                                          .on_message = hear,
+                                          .own = told,
+                                          .all = all,
+                                          .own_bytes = sizeof told };
+  return cpu_coll_link_open(&options, out);
 }
 
 // Once the thread that was left has ended, another link may be opened.
-static cpu_coll_mpi_link *open_again(const calx_window *news)
+static cpu_coll_link *open_again(const calx_window *news)
 {
-  cpu_coll_mpi_link *l = NULL;
+  cpu_coll_link *l = NULL;
   calx_status *status = open_link(news, 100000, &l);
   while (status != NULL) {
     assert_non_null(strstr(calx_status_message(status), "another client"));
     calx_status_free(status);
-    cpu_coll_yield();
+    sched_yield();
     status = open_link(news, 100000, &l);
   }
   return l;
@@ -190,14 +190,14 @@ static void test_left(void **state)
   (void)state;
   calx_window news = { .failed = CALX_ABORTED };
   const calx_window well = { 0 };
-  cpu_coll_mpi_link *l = NULL;
+  cpu_coll_link *l = NULL;
   snprintf(news.news, sizeof news.news, "process 7 has gone");
   CHECK_FAILS(CALX_ABORTED, open_link(&news, 100000, &l), "process 7 has gone");
   assert_null(l);
   atomic_store(&other.opens, true);
   atomic_store(&other.gathers, true);
   l = open_again(&well);
-  assert_false(cpu_coll_mpi_link_close(l));
+  assert_false(cpu_coll_link_close(l));
   assert_int_equal(atomic_load(&other.barriers), 1);
 }
 
@@ -205,7 +205,7 @@ static void test_nobody_comes(void **state)
 {
   (void)state;
   const calx_window well = { 0 };
-  cpu_coll_mpi_link *l = NULL;
+  cpu_coll_link *l = NULL;
   atomic_store(&other.gathers, false);
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, open_link(&well, 1, &l),
               "the other processes have not come");
@@ -219,16 +219,16 @@ static void test_abandoned(void **state)
   (void)state;
   const calx_window well = { 0 };
   static unsigned char data[8];
-  static cpu_coll_mpi_transfer t = {
+  static cpu_coll_transfer t = {
     .data = data, .bytes = sizeof data, .process = 1, .tag = 2
   };
-  cpu_coll_mpi_link *l = open_again(&well);
+  cpu_coll_link *l = open_again(&well);
   const int barriers = atomic_load(&other.barriers);
-  cpu_coll_mpi_link_post(l, &t);
-  cpu_coll_mpi_link_abandon(l, "all_reduce", 3);
-  calx_status *status = cpu_coll_mpi_link_error(l);
+  cpu_coll_link_post(l, &t);
+  cpu_coll_link_abandon(l, "all_reduce", 3);
+  calx_status *status = cpu_coll_link_error(l);
   CHECK_FAILS(CALX_FAILED_PRECONDITION, status, "given up in the middle of");
-  assert_true(cpu_coll_mpi_link_close(l));
+  assert_true(cpu_coll_link_close(l));
   assert_int_equal(atomic_load(&other.barriers), barriers + 1);
   come_too_late();
 }
@@ -254,8 +254,8 @@ static calx_status *run_one(cpu_coll *coll, uint32_t device,
                         .n_partitions = 1,
                         .timeout_ms = 200,
                         .devices = devices };
-  CHECK_OK(cpu_coll_team(coll, devices, 4, &l.team));
-  l.number = cpu_coll_number(coll, l.team, device, 0);
+  CHECK_OK(cpu_coll_device_group(coll, devices, 4, &l.device_group));
+  l.number = cpu_coll_next_launch(coll, l.device_group, device, 0);
   calx_status *status = cpu_coll_run(&l, m, op, &operand, &result);
   cpu_coll_end(&l, status);
   free(operand.data);
@@ -274,12 +274,14 @@ static void check_stuck(const char *op, const char *attributes,
                 "replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>",
                 BODY("stablehlo.add", "f32"), "4xf32", "4xf32");
   cpu_coll *coll = NULL;
-  const cpu_coll_share share = {
-    .fd = -1, .n = OWN, .n_own = OWN, .all = 2 * OWN, .timeout_ms = 100000
-  };
-  CHECK_OK(cpu_coll_new(&share, &coll));
+  const cpu_coll_topology topology = { .fd = -1,
+                                       .n_host = OWN,
+                                       .n_own = OWN,
+                                       .n_world = 2 * OWN,
+                                       .timeout_ms = 100000 };
+  CHECK_OK(cpu_coll_new(&topology, &coll));
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, run_one(coll, 0, far),
-              "all have come, but for 200 ms nothing has moved between the "
+              "all have arrived, but for 200 ms no data has moved between the "
               "hosts");
   assert_true(other.n_late > other.n_come);
   for (uint32_t i = 0; i < OWN; i++) {

@@ -73,16 +73,18 @@ static void set_apart(world *w)
   const uint32_t processes = (n + world_together - 1) / world_together;
   CHECK_OK(cx_world_segment_create((int)processes, &w->window));
   for (uint32_t i = 0; i < n; i++) {
-    const cpu_coll_share share = { .fd = w->window.fd,
-                                   .n = processes * world_together,
-                                   .own = i / world_together * world_together,
-                                   .n_own = world_together };
-    if (i != share.own) {
-      w->apart[i] = w->apart[share.own];
+    const cpu_coll_topology topology = { .fd = w->window.fd,
+                                         .n_host = processes * world_together,
+                                         .own_first = i / world_together *
+                                                      world_together,
+                                         .n_own = world_together };
+    if (i != topology.own_first) {
+      w->apart[i] = w->apart[topology.own_first];
     } else {
-      CHECK_OK(cpu_coll_new(&share, &w->apart[i]));
+      CHECK_OK(cpu_coll_new(&topology, &w->apart[i]));
     }
-    CHECK_OK(cpu_coll_team(w->apart[i], numbers, n, &w->teams[i]));
+    CHECK_OK(
+        cpu_coll_device_group(w->apart[i], numbers, n, &w->device_groups[i]));
   }
 }
 
@@ -95,11 +97,12 @@ void world_start(world *w, uint32_t n_replicas, uint32_t n_partitions)
     set_apart(w);
   } else {
     const uint32_t n = n_replicas * n_partitions;
-    const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
-    CHECK_OK(cpu_coll_new(&share, &w->coll));
+    const cpu_coll_topology topology = { .fd = -1, .n_host = n, .n_own = n };
+    CHECK_OK(cpu_coll_new(&topology, &w->coll));
     for (uint32_t i = 0; i < n; i++) {
       w->apart[i] = w->coll;
-      CHECK_OK(cpu_coll_team(w->coll, numbers, n, &w->teams[i]));
+      CHECK_OK(
+          cpu_coll_device_group(w->coll, numbers, n, &w->device_groups[i]));
     }
   }
 }
@@ -210,15 +213,16 @@ void world_run(world *w)
   w->run++;
   assert_int_equal(pthread_barrier_init(&all_there, NULL, n), 0);
   for (uint32_t i = 0; i < n; i++) {
-    w->devices[i].launch = (cpu_coll_launch){ .coll = w->apart[i],
-                                              .devices = numbers,
-                                              .team = w->teams[i],
-                                              .number = w->run,
-                                              .replica = i / w->n_partitions,
-                                              .partition = i % w->n_partitions,
-                                              .n_replicas = w->n_replicas,
-                                              .n_partitions = w->n_partitions,
-                                              .timeout_ms = w->timeout_ms };
+    w->devices[i].launch =
+        (cpu_coll_launch){ .coll = w->apart[i],
+                           .devices = numbers,
+                           .device_group = w->device_groups[i],
+                           .number = w->run,
+                           .replica = i / w->n_partitions,
+                           .partition = i % w->n_partitions,
+                           .n_replicas = w->n_replicas,
+                           .n_partitions = w->n_partitions,
+                           .timeout_ms = w->timeout_ms };
     w->devices[i].status = NULL;
     assert_null(cx_thread_start(&threads[i], device_run, &w->devices[i]));
   }

@@ -62,9 +62,10 @@ void devices_new(devices *w, uint32_t n, const char *text, bool blocking)
   w->info = cpu_run_program_info_of(w->program);
   assert_true(w->info->n_params <= DEVICES_VALUES);
   assert_true(w->info->n_results <= DEVICES_VALUES);
-  const cpu_coll_share share = { .fd = -1, .n = n, .n_own = n };
-  CHECK_STATUS_OK(cpu_coll_new(&share, &w->coll));
-  CHECK_STATUS_OK(cpu_coll_team(w->coll, devices_numbers, n, &w->team));
+  const cpu_coll_topology topology = { .fd = -1, .n_host = n, .n_own = n };
+  CHECK_STATUS_OK(cpu_coll_new(&topology, &w->coll));
+  CHECK_STATUS_OK(
+      cpu_coll_device_group(w->coll, devices_numbers, n, &w->device_group));
   for (uint32_t i = 0; i < n; i++) device_new(w, i);
   devices_fill(w);
 }
@@ -114,7 +115,7 @@ static calx_status *run_device(device *d)
   }
   cpu_coll_launch launch = { .coll = w->coll,
                              .devices = devices_numbers,
-                             .team = w->team,
+                             .device_group = w->device_group,
                              .number = w->run,
                              .replica = d->number,
                              .n_replicas = w->n,

@@ -32,7 +32,7 @@ typedef struct devices {
   uint32_t n;
   int64_t timeout_ms;
   uint64_t run;
-  uint32_t team;
+  uint32_t device_group;
   device d[DEVICES_MOST];
 } devices;
 

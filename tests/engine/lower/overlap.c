@@ -94,7 +94,7 @@ static void member_is_late(void **unused)
   start(&w, &text);
   cpu_coll_launch launch = { .coll = w.coll,
                              .devices = devices_numbers,
-                             .team = w.team,
+                             .device_group = w.device_group,
                              .number = ++w.run,
                              .n_replicas = 2,
                              .n_partitions = 1,

@@ -111,7 +111,7 @@ typedef struct race {
 static void step(void *user, int rank)
 {
   race *r = user;
-  cpu_threads_place here = cpu_threads_here();
+  cpu_threads_position here = cpu_threads_here();
   if (here.rank != rank || here.size != r->members) r->bad++;
   atomic_fetch_add(&r->at_work, 1);
   for (int i = 0; i < ROUNDS; i++) {
@@ -160,7 +160,7 @@ typedef struct nest {
 static void inner_member(void *user, int rank)
 {
   nest *n = user;
-  cpu_threads_place here = cpu_threads_here();
+  cpu_threads_position here = cpu_threads_here();
   atomic_fetch_add(&n->teams, 1);
   atomic_fetch_add(&n->alone, rank == 0 && here.size == 1);
   cpu_threads_barrier();

@@ -1,0 +1,64 @@
+// coll/remote: devices of other hosts.
+//
+// The segment of each host has states of all devices of the world. The states
+// of devices of other hosts are copies. A device that arrives at a collective
+// with members on other hosts, or ends a launch, sends a message to one process
+// of each of those hosts, which writes the copy. So a member waits in the same
+// way for all devices.
+//
+// A copy must not change before all members that wait for it have seen it. So a
+// member never finishes a collective before it has received something from each
+// other host with members. A host sends only when all of its members have seen
+// all arrivals.
+#ifndef CPU_COLL_REMOTE_H
+#define CPU_COLL_REMOTE_H
+
+#include "coll/link.h"
+#include "coll/segment.h"
+
+// The members of a group that are of one host, as indices into the group.
+typedef struct cpu_coll_host_group {
+  uint32_t host, n;
+  const uint32_t *members;
+} cpu_coll_host_group;
+
+// Opens the link to the other processes and learns their hosts. Called last,
+// when `coll` is complete otherwise.
+calx_status *cpu_coll_remote_open(cpu_coll *coll) CALX_MUST_USE;
+
+// Sorts the participant's group by hosts.
+calx_status *cpu_coll_remote_host_groups(cpu_coll_participant *participant)
+    CALX_MUST_USE;
+// Sends the device's arrival to the other hosts of its group.
+void cpu_coll_remote_arrived(const cpu_coll_participant *participant);
+// Sends the end of the launch, as the device's state shows it, to the other
+// hosts of its device group.
+void cpu_coll_remote_ended(const cpu_coll_launch *launch, bool failed);
+
+// Transfers between two devices are matched within a channel.
+typedef enum cpu_coll_channel {
+  CPU_COLL_CHANNEL_FIRST,   // operands, or parts of them to combine
+  CPU_COLL_CHANNEL_SECOND,  // combined parts
+  CPU_COLL_CHANNEL_LEAVE,   // no data: the receiver may finish
+  CPU_COLL_CHANNELS
+} cpu_coll_channel;
+// A transfer between this device and member i of the group, not yet posted.
+cpu_coll_transfer cpu_coll_remote_transfer(
+    const cpu_coll_participant *participant, uint32_t i,
+    cpu_coll_channel channel, bool sends, void *data, size_t bytes);
+
+// A wait for transfers. It starts as zeros, and again whenever one is done.
+typedef struct cpu_coll_remote_wait {
+  uint32_t tries;
+  int64_t until_ns;
+} cpu_coll_remote_wait;
+// One pause of the wait, which checks for failures and for the time limit.
+// `wake_word`: cpu_coll_link_wake_word(), read before the transfers were
+// checked.
+calx_status *cpu_coll_remote_pause(const cpu_coll_participant *participant,
+                                   cpu_coll_remote_wait *wait,
+                                   uint32_t wake_word) CALX_MUST_USE;
+// The participant gives up transfers that it has posted.
+void cpu_coll_remote_abandon(const cpu_coll_participant *participant);
+
+#endif
