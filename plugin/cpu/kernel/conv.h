@@ -20,6 +20,13 @@ void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
                               int64_t rhs[CPU_KERNEL_CONV_DIMS + 2],
                               int64_t out[CPU_KERNEL_CONV_DIMS + 2]);
 
+// The positions of the dimensions in lhs (0), rhs (1) or result (2), in the
+// same order.
+void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
+                                  int64_t at[CPU_KERNEL_CONV_DIMS + 2]);
+// A spatial dimension of one element, which stands for one that is absent.
+extern const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim;
+
 // Writes the bytes of the three tensors; false: too many.
 bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
 

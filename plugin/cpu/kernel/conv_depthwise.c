@@ -89,39 +89,11 @@ static void plan_images(depthwise_plan *p, const cpu_kernel_conv_desc *d)
   const cpu_kernel_lanes *l = &p->l;
   cpu_kernel_conv_strides s;
   cpu_kernel_conv_strides_of(d, &s);
-  p->x = (cpu_kernel_lanes_images){ .count = d->batch_groups,
-                                    .channels = 1,
-                                    .rows = l->in[0],
-                                    .columns = l->in[1],
-                                    .lane = s.lhs[0],
-                                    .channel = s.lhs[1],
-                                    .row = cpu_kernel_lanes_stride(d, s.lhs, 0),
-                                    .column =
-                                        cpu_kernel_lanes_stride(d, s.lhs, 1) };
-  p->g = (cpu_kernel_lanes_images){ .count = d->batch_groups,
-                                    .channels = 1,
-                                    .rows = l->taps[0],
-                                    .columns = l->taps[1],
-                                    .lane = s.rhs[1],
-                                    .channel = s.rhs[0],
-                                    .row = cpu_kernel_lanes_stride(d, s.rhs, 0),
-                                    .column =
-                                        cpu_kernel_lanes_stride(d, s.rhs, 1) };
-  p->y = (cpu_kernel_lanes_images){ .count = d->batch_groups,
-                                    .channels = 1,
-                                    .rows = l->results[0],
-                                    .columns = l->results[1],
-                                    .lane = s.out[1],
-                                    .row = cpu_kernel_lanes_stride(d, s.out, 0),
-                                    .column =
-                                        cpu_kernel_lanes_stride(d, s.out, 1) };
-  for (int64_t i = 0; i < d->n_dims; i++) {
-    if (!d->dims[i].reversed) continue;
-    const bool row = i == 0 && d->n_dims == 2;
-    int64_t *stride = row ? &p->g.row : &p->g.column;
-    p->g.first += (l->taps[row ? 0 : 1] - 1) * *stride;
-    *stride = -*stride;
-  }
+  const int64_t n = d->batch_groups;
+  p->x = cpu_kernel_lanes_images_of(d, s.lhs, 0, n, 1, l->in);
+  p->g = cpu_kernel_lanes_images_of(d, s.rhs, 1, n, 1, l->taps);
+  p->y = cpu_kernel_lanes_images_of(d, s.out, 1, n, 1, l->results);
+  cpu_kernel_lanes_reverse(d, &p->g);
 }
 
 calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,

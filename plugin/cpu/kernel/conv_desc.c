@@ -20,8 +20,15 @@ void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
   }
 }
 
-static void positions_of(const cpu_kernel_conv_desc *d, int which,
-                         int64_t at[CPU_KERNEL_CONV_DIMS + 2])
+const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim = { .in = 1,
+                                                         .kernel = 1,
+                                                         .out = 1,
+                                                         .stride = 1,
+                                                         .in_dilation = 1,
+                                                         .kernel_dilation = 1 };
+
+void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
+                                  int64_t at[CPU_KERNEL_CONV_DIMS + 2])
 {
   const int64_t firsts[3] = { d->batch_at, d->kernel_in_at, d->out_batch_at };
   const int64_t seconds[3] = { d->features_at, d->kernel_out_at,
@@ -52,7 +59,7 @@ void cpu_kernel_conv_strides_of(const cpu_kernel_conv_desc *d,
   cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
   int64_t *strides[3] = { out->lhs, out->rhs, out->out };
   for (int t = 0; t < 3; t++) {
-    positions_of(d, t, at);
+    cpu_kernel_conv_positions_of(d, t, at);
     strides_of(d->n_dims + 2, sizes[t], at, strides[t]);
   }
 }
@@ -147,7 +154,7 @@ bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d)
   }
   for (int t = 0; t < 3; t++) {
     int64_t at[CPU_KERNEL_CONV_DIMS + 2];
-    positions_of(d, t, at);
+    cpu_kernel_conv_positions_of(d, t, at);
     if (!is_order(d->n_dims + 2, at)) return false;
   }
   return true;

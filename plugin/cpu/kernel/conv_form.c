@@ -182,19 +182,12 @@ bool cpu_kernel_conv_form_of(const cpu_kernel_conv_desc *d,
   cpu_kernel_conv_strides s;
   cpu_kernel_conv_strides_of(d, &s);
   const cpu_kernel_conv_dim *dims = d->dims;
-  // Of no spatial dimensions: one of a single element.
-  static const cpu_kernel_conv_dim single = { .in = 1,
-                                              .kernel = 1,
-                                              .out = 1,
-                                              .stride = 1,
-                                              .in_dilation = 1,
-                                              .kernel_dilation = 1 };
   memset(out, 0, sizeof *out);
   out->kind = kind;
   out->n = (int)d->n_dims;
   if (d->n_dims == 0) {
     out->n = 1;
-    dims = &single;
+    dims = &cpu_kernel_conv_absent_dim;
     s.lhs[2] = s.rhs[2] = s.out[2] = 1;
   }
   bool fits = kind == CPU_KERNEL_CONV_FORWARD ? form_forward(d, &s, dims, out)
@@ -247,14 +240,9 @@ void cpu_kernel_conv_view_in_order(const cpu_kernel_conv_desc *d, int which,
   const int64_t *stride = which == 0 ? s.lhs : s.rhs;
   const int64_t *size = sizes[which];
   const int64_t n = d->n_dims + 2;
-  int64_t order[CPU_KERNEL_CONV_DIMS + 2];
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t at = i == 0 ? (which == 0 ? d->batch_at : d->kernel_in_at)
-                       : i == 1
-                           ? (which == 0 ? d->features_at : d->kernel_out_at)
-                           : d->dims[i - 2].at[which];
-    order[at] = i;
-  }
+  int64_t at[CPU_KERNEL_CONV_DIMS + 2], order[CPU_KERNEL_CONV_DIMS + 2];
+  cpu_kernel_conv_positions_of(d, which, at);
+  for (int64_t i = 0; i < n; i++) order[at[i]] = i;
   for (int64_t position = 0; position < n; position++) {
     const int64_t i = order[position];
     const bool turned = form != NULL && i >= 2 && form->turned_dim[i - 2];

@@ -23,10 +23,8 @@ typedef struct lanes_plan {
   cpu_kernel_lanes l;
   bool gradient;
   int64_t count, blocks;  // images
-  cpu_kernel_lanes_images x, g,
-      y;  // g: the gradient's kernel; y: the forward's result
-  int64_t w_stride[4], w_first;  // in, out, rows, columns
-  int64_t out_stride[4];         // of the gradient: batch, features, spatial
+  // The input; the kernel; the result (of a gradient: features as channels).
+  cpu_kernel_lanes_images x, g, y;
   int64_t x_floats, y_floats, g_floats;  // of a block
   size_t w_at, x_at, y_at;               // in scratch; y_at: g's
 } lanes_plan;
@@ -35,15 +33,15 @@ typedef struct lanes_plan {
 static void pack_weights(const lanes_plan *p, const float *from, float *to)
 {
   const cpu_kernel_lanes *l = &p->l;
-  from += p->w_first;
+  const cpu_kernel_lanes_images *w = &p->g;
+  from += w->first;
   for (int64_t o = 0; o < l->outs; o += CPU_KERNEL_LANES_OUTS) {
     for (int64_t c = 0; c < l->channels; c++) {
       for (int64_t t = 0; t < l->taps[0] * l->taps[1]; t++) {
-        const float *at = from + c * p->w_stride[0] +
-                          t / l->taps[1] * p->w_stride[2] +
-                          t % l->taps[1] * p->w_stride[3];
+        const float *at = from + c * w->lane + t / l->taps[1] * w->row +
+                          t % l->taps[1] * w->column;
         for (int64_t i = 0; i < CPU_KERNEL_LANES_OUTS; i++) {
-          *to++ = o + i < l->outs ? at[(o + i) * p->w_stride[1]] : 0;
+          *to++ = o + i < l->outs ? at[(o + i) * w->channel] : 0;
         }
       }
     }
@@ -103,10 +101,10 @@ static void run_gradient(void *user, int64_t lo, int64_t hi)
     p->loops->gradient(l, p->blocks, j->x + c * plane, p->x_floats,
                        j->y + o * taps, p->g_floats, row, sums);
     for (int64_t k = 0; k < CPU_KERNEL_LANES_GRADS && o + k < l->outs; k++) {
-      float *to = j->out + c * p->out_stride[0] + (o + k) * p->out_stride[1] +
-                  row * p->out_stride[2];
+      float *to =
+          j->out + c * p->y.lane + (o + k) * p->y.channel + row * p->y.row;
       for (int64_t u = 0; u < l->results[1]; u++) {
-        to[u * p->out_stride[3]] = sums[k * l->results[1] + u];
+        to[u * p->y.column] = sums[k * l->results[1] + u];
       }
     }
   }
@@ -154,45 +152,13 @@ static void plan_images(lanes_plan *p)
   l->outs = d->kernel_out;
   p->count = p->gradient ? d->features : d->batch;
   p->blocks = (p->count + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
-  p->x = (cpu_kernel_lanes_images){ .count = p->count,
-                                    .channels = l->channels,
-                                    .rows = l->in[0],
-                                    .columns = l->in[1],
-                                    .lane = s.lhs[lane],
-                                    .channel = s.lhs[1 - lane],
-                                    .row = cpu_kernel_lanes_stride(d, s.lhs, 0),
-                                    .column =
-                                        cpu_kernel_lanes_stride(d, s.lhs, 1) };
-  p->y = (cpu_kernel_lanes_images){ .count = p->count,
-                                    .channels = l->outs,
-                                    .rows = l->results[0],
-                                    .columns = l->results[1],
-                                    .lane = s.out[0],
-                                    .channel = s.out[1],
-                                    .row = cpu_kernel_lanes_stride(d, s.out, 0),
-                                    .column =
-                                        cpu_kernel_lanes_stride(d, s.out, 1) };
-  p->w_stride[0] = s.rhs[0];
-  p->w_stride[1] = s.rhs[1];
-  p->out_stride[0] = s.out[0];
-  p->out_stride[1] = s.out[1];
-  for (int64_t i = 0; i < 2; i++) {
-    const int64_t at = i - 2 + d->n_dims;
-    const int64_t stride = cpu_kernel_lanes_stride(d, s.rhs, i);
-    const bool turned = at >= 0 && d->dims[at].reversed != 0;
-    if (turned) p->w_first += (l->taps[i] - 1) * stride;
-    p->w_stride[2 + i] = turned ? -stride : stride;
-    p->out_stride[2 + i] = cpu_kernel_lanes_stride(d, s.out, i);
-  }
-  p->g = (cpu_kernel_lanes_images){ .count = p->count,
-                                    .channels = l->outs,
-                                    .rows = l->taps[0],
-                                    .columns = l->taps[1],
-                                    .lane = s.rhs[0],
-                                    .channel = s.rhs[1],
-                                    .row = p->w_stride[2],
-                                    .column = p->w_stride[3],
-                                    .first = p->w_first };
+  p->x =
+      cpu_kernel_lanes_images_of(d, s.lhs, lane, p->count, l->channels, l->in);
+  p->y = cpu_kernel_lanes_images_of(d, s.out, 0, p->count, l->outs, l->results);
+  // The kernel: of a gradient its images, else the weights, (in, out) as lanes
+  // and channels.
+  p->g = cpu_kernel_lanes_images_of(d, s.rhs, 0, p->count, l->outs, l->taps);
+  cpu_kernel_lanes_reverse(d, &p->g);
 }
 
 // Checked before anything is multiplied: a description can say any size.

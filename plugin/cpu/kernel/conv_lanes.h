@@ -15,6 +15,14 @@ typedef struct cpu_kernel_lanes_images {
   int64_t first;  // the offset of the first element
 } cpu_kernel_lanes_images;
 
+// The tensor with these strides, as `count` images of `channels` channels; its
+// dimension `lane` (0 or 1) counts the images, the other one the channels.
+cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
+    const cpu_kernel_conv_desc *d, const int64_t *strides, int lane,
+    int64_t count, int64_t channels, const int64_t size[2]);
+// Reverses the spatial dimensions that the description says.
+void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,
+                              cpu_kernel_lanes_images *io);
 // A block into (channels, rows, width, 16): columns l->hole apart from l->low
 // on, zeros between and around them; l NULL: (channels, rows, columns, 16).
 // Lanes that do not exist are zero.
@@ -28,8 +36,5 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
 // Their numbers; not channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);
-// Of rows (0) or columns (1); of one dimension the rows have none.
-int64_t cpu_kernel_lanes_stride(const cpu_kernel_conv_desc *d,
-                                const int64_t *strides, int64_t i);
 
 #endif

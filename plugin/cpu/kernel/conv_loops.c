@@ -66,6 +66,7 @@ static void plan_result(loops_plan *p)
   const cpu_kernel_conv_desc *d = &p->d;
   int64_t sizes[CPU_KERNEL_CONV_DIMS + 2], lhs[CPU_KERNEL_CONV_DIMS + 2],
       rhs[CPU_KERNEL_CONV_DIMS + 2], from[CPU_KERNEL_CONV_DIMS + 2];
+  int64_t at[CPU_KERNEL_CONV_DIMS + 2], order[CPU_KERNEL_CONV_DIMS + 2];
   cpu_kernel_conv_sizes_of(d, lhs, rhs, sizes);
   int64_t stride = sizes[1];
   from[1] = 1;
@@ -75,16 +76,10 @@ static void plan_result(loops_plan *p)
   }
   from[0] = stride;
   p->out.type = as[p->math];
-  for (int64_t position = 0; position < d->n_dims + 2; position++) {
-    if (d->out_batch_at == position)
-      cpu_kernel_view_add(&p->out, sizes[0], from[0]);
-    if (d->out_features_at == position) {
-      cpu_kernel_view_add(&p->out, sizes[1], from[1]);
-    }
-    for (int64_t i = 0; i < d->n_dims; i++) {
-      if (d->dims[i].at[2] != position) continue;
-      cpu_kernel_view_add(&p->out, sizes[2 + i], from[2 + i]);
-    }
+  cpu_kernel_conv_positions_of(d, 2, at);
+  for (int64_t i = 0; i < d->n_dims + 2; i++) order[at[i]] = i;
+  for (int64_t i = 0; i < d->n_dims + 2; i++) {
+    cpu_kernel_view_add(&p->out, sizes[order[i]], from[order[i]]);
   }
   p->permuted = p->out.n > 1 || (p->out.n == 1 && p->out.stride[0] != 1);
 }
@@ -122,9 +117,8 @@ static void plan_scratch(cpu_kernel *kernel, loops_plan *p)
 typedef struct pass {
   const loops_plan *p;
   cpu_threads *pool;
-  const unsigned char *lhs, *rhs;
-  unsigned char *out, *blocks;
-  cpu_kernel_gemm_mode mode;
+  cpu_kernel_planes planes;
+  unsigned char *blocks;
 } pass;
 
 // Where in an image the tap meets the result, in elements; -1: in no element.
@@ -213,8 +207,8 @@ static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
       } else {
         feature = group * d->kernel_in;
       }
-      fill_row(p, q->lhs + (image * image_size + feature) * bytes, result, lo,
-               hi, patches + r * (hi - lo) * bytes);
+      fill_row(p, q->planes.lhs + (image * image_size + feature) * bytes,
+               result, lo, hi, patches + r * (hi - lo) * bytes);
     }
     const cpu_kernel_gemm g = {
       .m = rows,
@@ -223,13 +217,14 @@ static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
       .a = patches,
       .a_row = hi - lo,
       .a_column = 1,
-      .b = q->rhs + (lo * d->kernel_out + group * out_each) * bytes,
+      .b = q->planes.rhs + (lo * d->kernel_out + group * out_each) * bytes,
       .b_row = d->kernel_out,
       .b_column = 1,
-      .c = q->out + (row * d->kernel_out + group * out_each) * bytes,
+      .c = q->planes.out + (row * d->kernel_out + group * out_each) * bytes,
       .ldc = d->kernel_out,
-      .mode = lo != 0 && q->mode == CPU_KERNEL_GEMM_SET ? CPU_KERNEL_GEMM_ADD
-                                                        : q->mode,
+      .mode = lo != 0 && q->planes.mode == CPU_KERNEL_GEMM_SET
+                  ? CPU_KERNEL_GEMM_ADD
+                  : q->planes.mode,
     };
     cpu_kernel_gemm_run(p->math, &g, patches + p->patch_bytes);
   }
@@ -246,49 +241,13 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
   }
 }
 
-static void run_pass(pass *q)
+static void run_pass(void *user)
 {
+  pass *q = user;
   const loops_plan *p = q->p;
   const int64_t groups = p->d.feature_groups * p->d.batch_groups;
   const int64_t blocks = (p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   cpu_threads_for(q->pool, groups * blocks, 1, run_blocks, q);
-}
-
-static void run_complex(const loops_plan *p, pass *q)
-{
-  const unsigned char *lhs = q->lhs, *rhs = q->rhs;
-  unsigned char *out = q->out;
-  run_pass(q);
-  if (p->imaginary[0] && p->imaginary[1]) {
-    q->lhs = lhs + p->plane[0];
-    q->rhs = rhs + p->plane[1];
-    q->mode = CPU_KERNEL_GEMM_SUB;
-    run_pass(q);
-  }
-  q->out = out + p->plane[2];
-  memset(q->out, 0, p->plane[2]);
-  q->mode = CPU_KERNEL_GEMM_ADD;
-  if (p->imaginary[1]) {
-    q->lhs = lhs;
-    q->rhs = rhs + p->plane[1];
-    run_pass(q);
-  }
-  if (p->imaginary[0]) {
-    q->lhs = lhs + p->plane[0];
-    q->rhs = rhs;
-    run_pass(q);
-  }
-}
-
-static void gather_planes(const loops_plan *p, const cpu_kernel_view *view,
-                          bool imaginary, const void *from, unsigned char *to,
-                          size_t plane, cpu_threads *pool)
-{
-  cpu_kernel_view v = *view;
-  cpu_kernel_view_gather(&v, from, p->math, to, pool);
-  if (!imaginary) return;
-  v.imaginary = true;
-  cpu_kernel_view_gather(&v, from, p->math, to + plane, pool);
 }
 
 static calx_status *run_loops(const cpu_kernel *kernel, cpu_threads *pool,
@@ -296,19 +255,17 @@ static calx_status *run_loops(const cpu_kernel *kernel, cpu_threads *pool,
                               unsigned char *scratch)
 {
   const loops_plan *p = kernel->plan;
-  gather_planes(p, &p->lhs, p->imaginary[0], lhs, scratch + p->at[0],
-                p->plane[0], pool);
-  gather_planes(p, &p->rhs, p->imaginary[1], rhs, scratch + p->at[1],
-                p->plane[1], pool);
+  cpu_kernel_view_gather_planes(&p->lhs, p->imaginary[0], lhs, p->math,
+                                scratch + p->at[0], p->plane[0], pool);
+  cpu_kernel_view_gather_planes(&p->rhs, p->imaginary[1], rhs, p->math,
+                                scratch + p->at[1], p->plane[1], pool);
   pass q = { .p = p,
              .pool = pool,
-             .lhs = scratch + p->at[0],
-             .rhs = scratch + p->at[1],
-             .out = scratch + p->at[2],
-             .blocks = scratch + p->block_at,
-             .mode = CPU_KERNEL_GEMM_SET };
+             .planes = { scratch + p->at[0], scratch + p->at[1],
+                         scratch + p->at[2], CPU_KERNEL_GEMM_SET },
+             .blocks = scratch + p->block_at };
   if (p->complex) {
-    run_complex(p, &q);
+    cpu_kernel_gemm_complex(&q.planes, p->imaginary, p->plane, run_pass, &q);
   } else {
     run_pass(&q);
   }

@@ -213,6 +213,18 @@ void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
   cpu_threads_for(pool, n, GRAIN / g.row_size + 1, gather_rows, &g);
 }
 
+void cpu_kernel_view_gather_planes(const cpu_kernel_view *v, bool imaginary,
+                                   const void *from, cpu_kernel_math math,
+                                   unsigned char *to, size_t plane,
+                                   cpu_threads *pool)
+{
+  cpu_kernel_view_gather(v, from, math, to, pool);
+  if (!imaginary) return;
+  cpu_kernel_view part = *v;
+  part.imaginary = true;
+  cpu_kernel_view_gather(&part, from, math, to + plane, pool);
+}
+
 // ---- writing ----------------------------------------------------------------
 
 typedef struct store {

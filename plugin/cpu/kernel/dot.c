@@ -226,9 +226,8 @@ static void plan_scratch(cpu_kernel *kernel, dot_plan *p)
 typedef struct product {
   const dot_plan *p;
   cpu_threads *pool;
-  const unsigned char *lhs, *rhs;
-  unsigned char *out, *panels;
-  cpu_kernel_gemm_mode mode;
+  cpu_kernel_planes planes;
+  unsigned char *panels;
   int64_t batch;  // where rows or columns are spread
 } product;
 
@@ -246,18 +245,18 @@ static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
     at[0] += index * l->batch[i];
     at[1] += index * r->batch[i];
   }
-  const void *a = q->lhs + at[0] * bytes;
-  const void *b = q->rhs + at[1] * bytes;
-  void *c = q->out + ((batch * p->m + row) * p->n + column) * bytes;
+  const void *a = q->planes.lhs + at[0] * bytes;
+  const void *b = q->planes.rhs + at[1] * bytes;
+  void *c = q->planes.out + ((batch * p->m + row) * p->n + column) * bytes;
   if (p->onednn != NULL) {
     const bool a_plain = l->column == 1, b_plain = r->column == 1;
     const bool spread = rows * columns * p->k >= SPREAD_PRODUCT;
     cpu_kernel_onednn_enter(p->onednn, spread ? q->pool : NULL);
-    p->onednn->sgemm(a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', rows, columns,
-                     p->k, q->mode == CPU_KERNEL_GEMM_SUB ? -1.0F : 1.0F, a,
-                     a_plain ? l->row : l->column, b,
-                     b_plain ? r->row : r->column,
-                     q->mode == CPU_KERNEL_GEMM_SET ? 0.0F : 1.0F, c, p->n);
+    p->onednn->sgemm(
+        a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', rows, columns, p->k,
+        q->planes.mode == CPU_KERNEL_GEMM_SUB ? -1.0F : 1.0F, a,
+        a_plain ? l->row : l->column, b, b_plain ? r->row : r->column,
+        q->planes.mode == CPU_KERNEL_GEMM_SET ? 0.0F : 1.0F, c, p->n);
     cpu_kernel_onednn_leave(p->onednn);
     return;
   }
@@ -272,7 +271,7 @@ static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
                               .b_column = r->column,
                               .c = c,
                               .ldc = p->n,
-                              .mode = q->mode };
+                              .mode = q->planes.mode };
   const size_t rank = (size_t)cpu_kernel_rank(q->pool);
   cpu_kernel_gemm_run(p->math, &g, q->panels + rank * p->panels_each);
 }
@@ -301,8 +300,9 @@ static void run_columns(void *user, int64_t lo, int64_t hi)
   multiply(q, q->batch, 0, q->p->m, lo * TILE_COLUMNS, end - lo * TILE_COLUMNS);
 }
 
-static void run_product(product *q)
+static void run_product(void *user)
 {
+  product *q = user;
   const dot_plan *p = q->p;
   const int64_t work = p->m * p->n * p->k;
   if (p->batches >= cpu_threads_size(q->pool)) {
@@ -325,46 +325,13 @@ static void run_product(product *q)
   }
 }
 
-// re = re*re - im*im, im = re*im + im*re; absent planes are zero.
-static void run_complex(const dot_plan *p, product *q)
-{
-  const unsigned char *lhs = q->lhs, *rhs = q->rhs;
-  unsigned char *out = q->out;
-  run_product(q);
-  if (p->side[0].imaginary && p->side[1].imaginary) {
-    q->lhs = lhs + p->side[0].plane;
-    q->rhs = rhs + p->side[1].plane;
-    q->mode = CPU_KERNEL_GEMM_SUB;
-    run_product(q);
-  }
-  q->out = out + p->out_plane;
-  q->mode = CPU_KERNEL_GEMM_SET;
-  if (p->side[1].imaginary) {
-    q->lhs = lhs;
-    q->rhs = rhs + p->side[1].plane;
-    run_product(q);
-    q->mode = CPU_KERNEL_GEMM_ADD;
-  }
-  if (p->side[0].imaginary) {
-    q->lhs = lhs + p->side[0].plane;
-    q->rhs = rhs;
-    run_product(q);
-    q->mode = CPU_KERNEL_GEMM_ADD;
-  }
-  if (q->mode == CPU_KERNEL_GEMM_SET) memset(q->out, 0, p->out_plane);
-}
-
 static const void *gather_side(const dot_plan *p, int which, const void *from,
                                unsigned char *scratch, cpu_threads *pool)
 {
   const side *s = &p->side[which];
   if (!s->gathered) return from;
-  cpu_kernel_view_gather(&s->view, from, p->math, scratch + s->at, pool);
-  if (s->imaginary) {
-    cpu_kernel_view v = s->view;
-    v.imaginary = true;
-    cpu_kernel_view_gather(&v, from, p->math, scratch + s->at + s->plane, pool);
-  }
+  cpu_kernel_view_gather_planes(&s->view, s->imaginary, from, p->math,
+                                scratch + s->at, s->plane, pool);
   return scratch + s->at;
 }
 
@@ -374,13 +341,16 @@ static calx_status *run_dot(const cpu_kernel *kernel, cpu_threads *pool,
 {
   const dot_plan *p = kernel->plan;
   if (kernel->bytes[2] == 0) return NULL;
-  product q = { .p = p, .pool = pool, .mode = CPU_KERNEL_GEMM_SET };
-  q.lhs = gather_side(p, 0, lhs, scratch, pool);
-  q.rhs = gather_side(p, 1, rhs, scratch, pool);
-  q.out = p->stored ? scratch + p->out_at : out;
-  q.panels = scratch + p->panels_at;
+  product q = { .p = p, .pool = pool, .panels = scratch + p->panels_at };
+  q.planes = (cpu_kernel_planes){ gather_side(p, 0, lhs, scratch, pool),
+                                  gather_side(p, 1, rhs, scratch, pool),
+                                  p->stored ? scratch + p->out_at : out,
+                                  CPU_KERNEL_GEMM_SET };
   if (p->complex) {
-    run_complex(p, &q);
+    const bool imaginary[2] = { p->side[0].imaginary, p->side[1].imaginary };
+    const size_t plane[3] = { p->side[0].plane, p->side[1].plane,
+                              p->out_plane };
+    cpu_kernel_gemm_complex(&q.planes, imaginary, plane, run_product, &q);
   } else {
     run_product(&q);
   }

@@ -1,22 +1,7 @@
 // kernel/gemm: chooses the matrix product for this processor.
 #include "kernel/gemm.h"
 
-#include <stdatomic.h>
 #include <string.h>
-
-static cpu_kernel_gemm_fn *const *choose(void)
-{
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    return cpu_kernel_gemm_64;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return cpu_kernel_gemm_32;
-  }
-#endif
-  return cpu_kernel_gemm_16;
-}
 
 static void clear(cpu_kernel_math math, const cpu_kernel_gemm *g)
 {
@@ -35,15 +20,37 @@ void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
     if (g->mode == CPU_KERNEL_GEMM_SET) clear(math, g);
     return;
   }
-  // Whoever comes first: all choose the same.
-  static cpu_kernel_gemm_fn *const *_Atomic chosen;
-  cpu_kernel_gemm_fn *const *fns =
-      atomic_load_explicit(&chosen, memory_order_relaxed);
-  if (fns == NULL) {
-    fns = choose();
-    atomic_store_explicit(&chosen, fns, memory_order_relaxed);
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: cpu_kernel_gemm_64[math](g, panels); break;
+    case 32: cpu_kernel_gemm_32[math](g, panels); break;
+    default: cpu_kernel_gemm_16[math](g, panels); break;
   }
-  fns[math](g, panels);
+}
+
+// re = re*re - im*im, im = re*im + im*re; absent planes are zero.
+void cpu_kernel_gemm_complex(cpu_kernel_planes *planes, const bool imaginary[2],
+                             const size_t plane[3], void (*run)(void *user),
+                             void *user)
+{
+  const cpu_kernel_planes real = *planes;
+  planes->mode = CPU_KERNEL_GEMM_SET;
+  run(user);
+  if (imaginary[0] && imaginary[1]) {
+    planes->lhs = real.lhs + plane[0];
+    planes->rhs = real.rhs + plane[1];
+    planes->mode = CPU_KERNEL_GEMM_SUB;
+    run(user);
+  }
+  planes->out = real.out + plane[2];
+  planes->mode = CPU_KERNEL_GEMM_SET;
+  for (int i = 1; i >= 0; i--) {
+    if (!imaginary[i]) continue;
+    planes->lhs = real.lhs + (i == 0 ? plane[0] : 0);
+    planes->rhs = real.rhs + (i == 1 ? plane[1] : 0);
+    run(user);
+    planes->mode = CPU_KERNEL_GEMM_ADD;
+  }
+  if (planes->mode == CPU_KERNEL_GEMM_SET) memset(planes->out, 0, plane[2]);
 }
 
 size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,

@@ -22,6 +22,19 @@ typedef struct cpu_kernel_gemm {
   cpu_kernel_gemm_mode mode;
 } cpu_kernel_gemm;
 
+// A product of complex numbers, as products of real ones: each operand is a
+// real plane and, if `imaginary`, an imaginary one, the result is both.
+typedef struct cpu_kernel_planes {
+  const unsigned char *lhs, *rhs;  // the planes of the product that runs
+  unsigned char *out;
+  cpu_kernel_gemm_mode mode;
+} cpu_kernel_planes;
+// Calls run(user) for each product, after `planes`, which user has, is set. Its
+// present planes are the real ones; the others are plane[] bytes behind.
+void cpu_kernel_gemm_complex(cpu_kernel_planes *planes, const bool imaginary[2],
+                             const size_t plane[3], void (*run)(void *user),
+                             void *user);
+
 // On the calling thread. `panels` are cpu_kernel_gemm_panels() bytes, 64-byte
 // aligned.
 void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,

@@ -1,6 +1,8 @@
 // kernel/internal: see internal.h.
 #include "kernel/internal.h"
 
+#include <stdatomic.h>
+
 bool cpu_kernel_fits(const cx_hlo_type *t)
 {
   int64_t n = 1;
@@ -22,6 +24,25 @@ size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes)
   }
   kernel->scratch += (bytes + 63) / 64 * 64;
   return at;
+}
+
+int cpu_kernel_vector_bytes(void)
+{
+  // Threads that come at the same time find the same.
+  static _Atomic int bytes;
+  int found = atomic_load_explicit(&bytes, memory_order_relaxed);
+  if (found != 0) return found;
+  found = 16;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    found = 64;
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    found = 32;
+  }
+#endif
+  atomic_store_explicit(&bytes, found, memory_order_relaxed);
+  return found;
 }
 
 int cpu_kernel_rank(const cpu_threads *pool)

@@ -96,6 +96,10 @@ size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes);
 // Inside of another pool's it runs alone.
 int cpu_kernel_rank(const cpu_threads *pool);
 
+// Bytes of the vectors that this processor's loops use: 64 (AVX-512), 32 (AVX2
+// and FMA) or 16 (any other).
+int cpu_kernel_vector_bytes(void);
+
 // ---- arithmetic ----
 
 // What a kernel computes in. Integers of up to 32 bits wrap alike in 32; i1 is
@@ -128,6 +132,12 @@ void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride);
 // Converts into dense row-major memory, on the pool.
 void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
                             cpu_kernel_math math, void *to, cpu_threads *pool);
+// Gathers the real parts of complex numbers to `to`, and the imaginary parts,
+// if `imaginary`, to a second plane, `plane` bytes behind.
+void cpu_kernel_view_gather_planes(const cpu_kernel_view *v, bool imaginary,
+                                   const void *from, cpu_kernel_math math,
+                                   unsigned char *to, size_t plane,
+                                   cpu_threads *pool);
 // Rounds or narrows n results into memory of type `to`. `imaginary` is NULL but
 // for complex types.
 void cpu_kernel_math_store(cpu_kernel_math math, const void *real,

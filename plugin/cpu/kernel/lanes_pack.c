@@ -1,34 +1,15 @@
 // kernel/lanes_pack: tensors into lanes and back.
-#include <stdatomic.h>
 #include <string.h>
 
 #include "kernel/conv_lanes.h"
 
-static const cpu_kernel_lanes_loops *choose(void)
-{
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    return &cpu_kernel_lanes_64;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return &cpu_kernel_lanes_32;
-  }
-#endif
-  return &cpu_kernel_lanes_16;
-}
-
 const cpu_kernel_lanes_loops *cpu_kernel_lanes_get(void)
 {
-  // Whoever comes first: all choose the same.
-  static const cpu_kernel_lanes_loops *_Atomic chosen;
-  const cpu_kernel_lanes_loops *l =
-      atomic_load_explicit(&chosen, memory_order_relaxed);
-  if (l == NULL) {
-    l = choose();
-    atomic_store_explicit(&chosen, l, memory_order_relaxed);
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: return &cpu_kernel_lanes_64;
+    case 32: return &cpu_kernel_lanes_32;
+    default: return &cpu_kernel_lanes_16;
   }
-  return l;
 }
 
 // ---- into lanes and back ----------------------------------------------------
@@ -142,15 +123,10 @@ bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d)
 
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l)
 {
-  static const cpu_kernel_conv_dim none = { .in = 1,
-                                            .kernel = 1,
-                                            .out = 1,
-                                            .stride = 1,
-                                            .in_dilation = 1,
-                                            .kernel_dilation = 1 };
   for (int64_t i = 0; i < 2; i++) {
     const int64_t at = i - 2 + d->n_dims;
-    const cpu_kernel_conv_dim *m = at < 0 ? &none : &d->dims[at];
+    const cpu_kernel_conv_dim *m =
+        at < 0 ? &cpu_kernel_conv_absent_dim : &d->dims[at];
     l->in[i] = m->in;
     l->taps[i] = m->kernel;
     l->results[i] = m->out;
@@ -165,9 +141,31 @@ void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l)
   l->width = end > reach ? end : reach;
 }
 
-int64_t cpu_kernel_lanes_stride(const cpu_kernel_conv_desc *d,
-                                const int64_t *strides, int64_t i)
+cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
+    const cpu_kernel_conv_desc *d, const int64_t *strides, int lane,
+    int64_t count, int64_t channels, const int64_t size[2])
 {
-  const int64_t at = i - 2 + d->n_dims;
-  return at < 0 ? 0 : strides[2 + at];
+  const int64_t n = d->n_dims;  // one dimension is the columns
+  return (cpu_kernel_lanes_images){ .count = count,
+                                    .channels = channels,
+                                    .rows = size[0],
+                                    .columns = size[1],
+                                    .lane = strides[lane],
+                                    .channel = strides[1 - lane],
+                                    .row = n < 2 ? 0 : strides[n],
+                                    .column = n < 1 ? 0 : strides[n + 1] };
+}
+
+void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,
+                              cpu_kernel_lanes_images *io)
+{
+  const int64_t n = d->n_dims;
+  if (n > 1 && d->dims[n - 2].reversed != 0) {
+    io->first += (io->rows - 1) * io->row;
+    io->row = -io->row;
+  }
+  if (n > 0 && d->dims[n - 1].reversed != 0) {
+    io->first += (io->columns - 1) * io->column;
+    io->column = -io->column;
+  }
 }
