@@ -88,13 +88,13 @@ WIDE static void add_f32(float *restrict sum, const float *restrict x, size_t n)
 WIDE static void add_bf16(float *restrict sum, const uint16_t *restrict x,
                           size_t n)
 {
-  for (size_t i = 0; i < n; i++) sum[i] += cx_bf16_widen(x[i]);
+  for (size_t i = 0; i < n; i++) sum[i] += cpu_kernel_bf16_widen(x[i]);
 }
 
 WIDE static void round_bf16(const float *restrict sum, uint16_t *restrict y,
                             size_t n)
 {
-  for (size_t i = 0; i < n; i++) y[i] = cx_bf16_round(sum[i]);
+  for (size_t i = 0; i < n; i++) y[i] = cpu_kernel_bf16_round(sum[i]);
 }
 
 static void add_slice(const cell *c, int me, size_t lo, size_t hi)
@@ -278,7 +278,7 @@ static void fill(const cell *c, int i)
   for (size_t k = 0; k < c->bytes / (c->bf16 ? 2 : 4); k++) {
     const float x = (float)((k + (size_t)i) % 7);
     if (c->bf16) {
-      ((uint16_t *)(void *)c->in[i])[k] = cx_bf16_round(x);
+      ((uint16_t *)(void *)c->in[i])[k] = cpu_kernel_bf16_round(x);
     } else {
       ((float *)(void *)c->in[i])[k] = x;
     }
@@ -293,8 +293,9 @@ static void check(const cell *c)
     for (int i = 0; i < c->n; i++) wanted += (float)((k + (size_t)i) % 7);
     for (int i = 0; i < c->n; i++) {
       const void *y = c->out[i];
-      const float found = c->bf16 ? cx_bf16_widen(((const uint16_t *)y)[k])
-                                  : ((const float *)y)[k];
+      const float found = c->bf16
+                              ? cpu_kernel_bf16_widen(((const uint16_t *)y)[k])
+                              : ((const float *)y)[k];
       if (found == wanted) continue;
       fprintf(stderr, "rank %d, element %zu: %g, not %g\n", i, k, (double)found,
               (double)wanted);

@@ -238,7 +238,7 @@ static void widen_f16(const uint16_t *restrict x, int64_t n,
 #ifdef LOOPS_F16
   for (; n - i >= LOOPS_F16; i += LOOPS_F16) widen_some(x + i, out + i);
 #endif
-  for (; i < n; i++) out[i] = cx_f16_widen(x[i]);
+  for (; i < n; i++) out[i] = cpu_kernel_f16_widen(x[i]);
 }
 
 static void narrow_f16(const float *restrict x, int64_t n,
@@ -248,14 +248,14 @@ static void narrow_f16(const float *restrict x, int64_t n,
 #ifdef LOOPS_F16
   for (; n - i >= LOOPS_F16; i += LOOPS_F16) narrow_some(x + i, out + i);
 #endif
-  for (; i < n; i++) out[i] = cx_f16_round(x[i]);
+  for (; i < n; i++) out[i] = cpu_kernel_f16_round(x[i]);
 }
 
 static void widen(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                   float *restrict out)
 {
   if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_widen(x[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = cpu_kernel_bf16_widen(x[i]);
   } else {
     widen_f16(x, n, out);
   }
@@ -265,7 +265,7 @@ static void narrow(cx_hlo_elem e, const float *restrict x, int64_t n,
                    uint16_t *restrict out)
 {
   if (e == CX_HLO_BF16) {
-    for (int64_t i = 0; i < n; i++) out[i] = cx_bf16_round(x[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = cpu_kernel_bf16_round(x[i]);
   } else {
     narrow_f16(x, n, out);
   }

@@ -1,4 +1,4 @@
-// kernel/conv: a described convolution becomes a kernel.
+// kernel/conv: makes the kernel of a convolution from its description.
 #include "kernel/conv.h"
 
 #include <string.h>

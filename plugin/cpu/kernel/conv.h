@@ -1,4 +1,5 @@
-// kernel/conv: the ways of convolving, and what they ask of a description.
+// kernel/conv: the implementations of convolution, and what they ask about a
+// description.
 #ifndef CPU_KERNEL_CONV_H
 #define CPU_KERNEL_CONV_H
 
@@ -27,10 +28,10 @@ void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
 // A spatial dimension of one element, which stands for one that is absent.
 extern const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim;
 
-// Writes the bytes of the three tensors; false: too many.
+// Sets the sizes of the three tensors in bytes; false: one is too large.
 bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
 
-// Choices that measuring can make.
+// The choice in a description, which measuring sets.
 #define CPU_KERNEL_CONV_CHOICE_NONE 0
 #define CPU_KERNEL_CONV_CHOICE_LOOPS 1
 #define CPU_KERNEL_CONV_CHOICE_LANES 2
@@ -38,43 +39,43 @@ bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d);
 
 #define CPU_KERNEL_CONV_CHOICE_DOT 1000
 
-// The fastest choice, measured where no rule knows it.
+// The fastest choice, by a rule, or measured if no rule decides.
 calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
                                   int64_t *out) CALX_MUST_USE;
 
-// Each makes the kernel's plan and name, from a description that is sound;
-// *out_taken false: it cannot, or would do it badly.
+// Each function sets the kernel's plan and name. The description must be sound.
+// *out_taken is false if the implementation cannot run it, or only slowly.
 
-// What the choice says, or the rule; not taken: loops are left.
+// The implementation of the choice, or by rule; false: only loops are left.
 calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken) CALX_MUST_USE;
-// A plain product of matrices.
+// A matrix product.
 calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken) CALX_MUST_USE;
-// 16 images at once: f32, few channels.
+// 16 images at a time: f32, few channels.
 calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel,
                                        bool *out_taken) CALX_MUST_USE;
-// Whether oneDNN's vectors would be so empty that it cannot be faster.
+// Whether oneDNN's vectors would be so empty that this is certainly faster.
 bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d);
-// The gradient by the weights of many groups of one channel, 16 groups at once.
-// `always`: also where oneDNN is often as fast, for kernels of 3 x 3 taps.
+// The gradient by the weights of many groups of one channel, 16 groups at a
+// time. `always`: also for kernels of 3 x 3 taps, where oneDNN is often as
+// fast.
 calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
                                            bool *out_taken) CALX_MUST_USE;
-// The candidate of the choice; of no choice the first that works.
+// oneDNN's candidate of the choice; without a choice the first that works.
 calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken) CALX_MUST_USE;
-// Loops of our own: always possible.
+// Loops, which run any convolution.
 calx_status *cpu_kernel_conv_loops_new(cpu_kernel *kernel) CALX_MUST_USE;
 
-// oneDNN's candidates that are worth measuring, by choice; where there is a
-// sure one, it wins wherever it can be made.
+// oneDNN's candidates that are worth measuring.
 #define CPU_KERNEL_CONV_CANDIDATES 3
 typedef struct cpu_kernel_conv_candidates {
-  int64_t sure;  // or CPU_KERNEL_CONV_CHOICE_NONE
+  int64_t sure;  // the fastest one, if it works; or …_CHOICE_NONE
   int n;
   int64_t choices[CPU_KERNEL_CONV_CANDIDATES];
   bool by_weights;  // it is a gradient by the weights
-  bool enough;      // the first will do, unless it unrolls images for a product
+  bool enough;      // the first is enough, unless its implementation is a gemm
 } cpu_kernel_conv_candidates;
 void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
                                        cpu_kernel_conv_candidates *out);

@@ -1,12 +1,12 @@
 // kernel/conv_depthwise: the gradient by the weights of a convolution in many
-// groups of one channel, 16 groups at once.
+// groups of one channel, 16 groups at a time.
 //
-// In StableHLO it has as many batch groups as channels: of lhs the batch is the
-// channels and the features are the images, of the kernel the in features are
-// the images, and the taps are the pixels of the gradient. oneDNN's kernels for
-// it reach a fiftieth of the processor's speed. Here a vector holds the same
-// pixel of 16 channels, so that sums over pixels and images need no sums over
-// lanes. One image at a time is taken into the cache.
+// In StableHLO it has as many batch groups as channels: the batch of lhs is the
+// channels, its features are the images; the in features of the kernel are the
+// images, its taps are the pixels of the gradient. oneDNN's kernels for it
+// reach a fiftieth of the processor's speed. Here a vector holds the same pixel
+// of 16 channels, so that sums over pixels and images need no sums over lanes.
+// Images are loaded into the cache one by one.
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "kernel/onednn.h"
 
 #define MOST_IMAGE ((int64_t)1 << 20)  // floats
-// That are added up in f32; what they give is added up in f64.
+// Images that are added up in f32; their sums are added up in f64.
 #define SUMMED_IMAGES 4
 
 typedef struct depthwise_plan {

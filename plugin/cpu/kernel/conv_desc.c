@@ -1,5 +1,5 @@
-// kernel/conv_desc: what follows from a convolution's description, and whether
-// its numbers fit each other.
+// kernel/conv_desc: sizes and strides from a convolution's description, and the
+// check that its numbers are consistent.
 #include "kernel/conv.h"
 
 void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
@@ -38,7 +38,7 @@ void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
   for (int64_t i = 0; i < d->n_dims; i++) at[2 + i] = d->dims[i].at[which];
 }
 
-// Dense, by the positions.
+// The strides of a dense tensor whose dimensions are at these positions.
 static void strides_of(int64_t n, const int64_t *size, const int64_t *at,
                        int64_t *out)
 {
@@ -70,7 +70,7 @@ double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d)
   double flops = 2 * (double)(d->batch / d->batch_groups) *
                  (double)d->kernel_in * (double)d->kernel_out;
   for (int64_t i = 0; i < d->n_dims; i++) {
-    // Each position of the dilated input meets one of as many taps.
+    // Of in_dilation taps one meets an element, the others meet holes.
     flops *= (double)d->dims[i].out * (double)d->dims[i].kernel /
              (double)d->dims[i].in_dilation;
   }
@@ -86,7 +86,7 @@ static bool is_between(int64_t x, int64_t low, int64_t high)
   return x >= low && x <= high;
 }
 
-// What StableHLO says of the sizes along one spatial dimension.
+// Whether the sizes along one spatial dimension are as StableHLO requires.
 static bool is_sound_dim(const cpu_kernel_conv_dim *d)
 {
   if (!is_between(d->in, 0, MOST_DISTANCE) ||
@@ -109,7 +109,7 @@ static bool is_sound_dim(const cpu_kernel_conv_dim *d)
       d->kernel == 0 ? 0 : (d->kernel - 1) * d->kernel_dilation + 1;
   int64_t out =
       padded <= 0 || window > padded ? 0 : (padded - window) / d->stride + 1;
-  // A stride that was of no account is 1, and then there is one result.
+  // describe_conv.c sets the stride of a single result to 1.
   return d->out == out || (d->out == 1 && d->stride == 1 && out >= 1);
 }
 

@@ -1,14 +1,14 @@
-// kernel/conv_dot: convolutions that are a plain product of matrices.
+// kernel/conv_dot: convolutions that are matrix products.
 //
 // With one tap and no padding each result is a sum over the input's features;
-// in the gradient by the weights of such a one, a sum over the images and all
-// pixels. With channels last the rows of the three matrices lie one after the
-// other, and neither weights nor images need oneDNN's layouts.
+// in the gradient by the weights of such a convolution, over the images and all
+// pixels. With channels last the three matrices are dense in memory, so neither
+// weights nor images are copied to oneDNN's layouts.
 #include <string.h>
 
 #include "kernel/conv.h"
 
-// One of the sums or of the result's rows.
+// One of the dimensions that are summed over, or of the result's rows.
 typedef struct line {
   int64_t size, lhs, other;  // `other`: the stride in rhs, or in the result
 } line;
@@ -18,7 +18,7 @@ typedef struct lines {
   line of[CPU_KERNEL_CONV_DIMS + 1];
 } lines;
 
-// By falling strides of lhs; what has one element is left out.
+// Sorts by falling strides of lhs, and leaves out dimensions of one element.
 static void add_line(lines *l, int64_t size, int64_t lhs, int64_t other)
 {
   if (size == 1) return;
@@ -27,7 +27,7 @@ static void add_line(lines *l, int64_t size, int64_t lhs, int64_t other)
   l->of[at] = (line){ size, lhs, other };
 }
 
-// Neighbours that lie as one in both tensors become one.
+// Merges neighbours that are one dimension in the memory of both tensors.
 static void merge(lines *l)
 {
   int n = 0;
@@ -62,7 +62,7 @@ static bool split_dim(const cpu_kernel_conv_dim *m, int64_t lhs, int64_t rhs,
   return false;
 }
 
-// Whether rows and features of the result lie as a matrix.
+// Whether rows and features of the result are a dense matrix.
 static bool is_matrix(const lines *rows, int64_t columns, int64_t column)
 {
   return (columns == 1 || column == 1) &&

@@ -1,19 +1,19 @@
-// kernel/conv_form: which of oneDNN's convolutions a StableHLO one is.
+// kernel/conv_form: which of oneDNN's convolutions a StableHLO convolution is.
 //
 // Let a forward convolution of stride s, dilation d, low padding p and a kernel
-// of K taps make y from x. Then StableHLO says (ops/conv.c of the library and
-// JAX's rules alike)
-//   the gradient by x: y' dilated by s, convolved with the turned kernel at
+// of K taps compute y from x. ops/conv.c of the library and JAX write in
+// StableHLO
+//   the gradient by x: y' dilated by s, convolved with the reversed kernel at
 //     stride 1, dilation d, low padding d * (K - 1) - p;
 //   the gradient by w: batch and features of x exchanged, y' as the kernel,
 //     dilated by s, at stride d, low padding p; groups become batch groups.
-// Both are read backwards here. The high padding follows from the sizes; up to
-// s - 1 more of it changes nothing.
+// Here the forward convolution is found from such a gradient. The high padding
+// follows from the sizes; up to s - 1 more of it changes nothing.
 #include "kernel/conv_form.h"
 
 #include <string.h>
 
-// Larger ones are left to loops: oneDNN counts in 32 bits.
+// Larger ones are run by loops: oneDNN computes offsets in 32 bits.
 #define MOST_SIZE ((int64_t)1 << 24)
 #define MOST_ELEMENTS ((int64_t)1 << 31)
 #define MOST_DISTANCE 1024
@@ -30,8 +30,8 @@ static void set_tensor(cpu_kernel_conv_tensor *t, const cpu_kernel_conv_form *f,
   t->stride[1] = second_stride;
 }
 
-// Weights as [groups,] out, in: of a tensor whose out dimension holds the
-// groups' one after the other.
+// Weights as ([groups,] out, in), from a tensor without a dimension of groups:
+// its out or in dimension has those of all groups.
 static int set_weights(cpu_kernel_conv_form *f, int64_t groups, int64_t out,
                        int64_t out_stride, int64_t in, int64_t in_stride,
                        bool groups_in_out)
@@ -57,7 +57,7 @@ static int64_t most(int64_t a, int64_t b)
   return a > b ? a : b;
 }
 
-// The high padding that makes `dst` of `src`.
+// The high padding with which `src` elements give `dst`.
 static bool set_padding(cpu_kernel_conv_form *f, int i, int64_t src,
                         int64_t taps, int64_t dst)
 {
@@ -213,8 +213,8 @@ void cpu_kernel_conv_likely_forms(
     { CPU_KERNEL_CONV_INPUT, CPU_KERNEL_CONV_FORWARD, CPU_KERNEL_CONV_WEIGHTS },
     { CPU_KERNEL_CONV_WEIGHTS, CPU_KERNEL_CONV_FORWARD, CPU_KERNEL_CONV_INPUT },
   };
-  // Images are stored one after the other: what stands first is the batch of
-  // the forward convolution.
+  // Images are stored one after the other, so the first dimension is the batch
+  // of the forward convolution.
   bool exchanged = d->features_at == 0 && d->batch_at != 0;
   bool reversed = false;
   int64_t taps = 1, results = 1;

@@ -17,29 +17,29 @@ typedef struct cpu_kernel_conv_tensor {
   int64_t size[6], stride[6];
 } cpu_kernel_conv_tensor;
 
-// The forward convolution whose gradient it is, or that it is.
+// The forward convolution that it is, or whose gradient it is.
 typedef struct cpu_kernel_conv_form {
   cpu_kernel_conv_kind kind;
   int n;           // spatial dimensions: 1 to 3
   int64_t groups;  // weights have this dimension first where it is above 1
   cpu_kernel_conv_tensor src, weights, dst;
   int64_t stride[3], dilation[3], low[3], high[3];
-  bool turned;         // the kernel must be reversed first,
-  bool turned_dim[3];  // in these
+  bool turned;         // some dimension of the kernel must be reversed first
+  bool turned_dim[3];  // which
 } cpu_kernel_conv_form;
 
-// False: it is none of this kind, or of sizes that oneDNN is not trusted with.
+// False: it is not of this kind, or too large for oneDNN.
 bool cpu_kernel_conv_form_of(const cpu_kernel_conv_desc *d,
                              cpu_kernel_conv_kind kind,
                              cpu_kernel_conv_form *out);
 
-// The kinds, the likeliest first.
+// The three kinds, the likeliest first.
 void cpu_kernel_conv_likely_forms(
     const cpu_kernel_conv_desc *d,
     cpu_kernel_conv_kind out[CPU_KERNEL_CONV_FORMS]);
 
-// Adds all of lhs (which 0) or rhs (1) in its own order; `form` not NULL: with
-// the kernel turned as it says.
+// Adds the dimensions of lhs (which 0) or rhs (1) in their own order; with a
+// form, reverses those of the kernel that it says.
 void cpu_kernel_conv_view_in_order(const cpu_kernel_conv_desc *d, int which,
                                    const cpu_kernel_conv_form *form,
                                    cpu_kernel_view *io);

@@ -1,17 +1,17 @@
-// kernel/conv_lanes: convolutions with few channels, 16 images at once; see
+// kernel/conv_lanes: convolutions with few channels, 16 images at a time; see
 // lanes.h.
 //
 // Forward and input gradients take a block of 16 images at a time: its input is
 // transposed into lanes, convolved and transposed back, all in one thread's
-// cache. A gradient by the weights sums over the images, so there all blocks
-// are transposed first, and each row of the result then goes through them.
+// cache. A gradient by the weights sums over the images, so all blocks are
+// transposed first, and each row of the result is then computed from them all.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernel/conv_lanes.h"
 
-// Beyond these, vectors of channels are full, or the blocks leave the cache.
+// Limits above which vectors of channels are full, or blocks leave the cache.
 #define MOST_CHANNELS 12
 #define MOST_OUTS 64
 #define MOST_BLOCK ((int64_t)1 << 18)  // floats
@@ -29,7 +29,7 @@ typedef struct lanes_plan {
   size_t w_at, x_at, y_at;               // in scratch; y_at: g's
 } lanes_plan;
 
-// (outs / OUTS, channels, taps, OUTS), filled up with zeros.
+// To (outs / OUTS, channels, taps, OUTS), padded with zeros.
 static void pack_weights(const lanes_plan *p, const float *from, float *to)
 {
   const cpu_kernel_lanes *l = &p->l;
@@ -70,7 +70,7 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
   }
 }
 
-// Of each block first x, then g.
+// Items: each block's x, then its g.
 static void run_pack(void *user, int64_t lo, int64_t hi)
 {
   const job *j = user;
@@ -125,7 +125,7 @@ static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
     cpu_threads_for(pool, p->blocks, 1, run_forward, &j);
     return NULL;
   }
-  // The planes that fill the out features up stay zero.
+  // The planes that pad the out features stay zero.
   const int64_t full = l->outs * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
   for (int64_t b = 0; b < p->blocks; b++) {
     memset(j.y + b * p->g_floats + full, 0,
@@ -161,7 +161,7 @@ static void plan_images(lanes_plan *p)
   cpu_kernel_lanes_reverse(d, &p->g);
 }
 
-// Checked before anything is multiplied: a description can say any size.
+// A description can have any size, so this is checked before multiplying.
 static bool is_small(const cpu_kernel_conv_desc *d)
 {
   if (d->lhs_type != CX_HLO_F32 || d->rhs_type != CX_HLO_F32 ||
@@ -174,7 +174,7 @@ static bool is_small(const cpu_kernel_conv_desc *d)
   return cpu_kernel_lanes_are_near(d);
 }
 
-// Whether the weights' gradient it is: as in cpu_kernel_conv_likely_forms.
+// Whether it is a gradient by the weights, as in cpu_kernel_conv_likely_forms.
 static bool is_gradient(const cpu_kernel_conv_desc *d)
 {
   return d->features_at == 0 && d->batch_at != 0;

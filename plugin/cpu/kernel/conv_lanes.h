@@ -23,18 +23,18 @@ cpu_kernel_lanes_images cpu_kernel_lanes_images_of(
 // Reverses the spatial dimensions that the description says.
 void cpu_kernel_lanes_reverse(const cpu_kernel_conv_desc *d,
                               cpu_kernel_lanes_images *io);
-// A block into (channels, rows, width, 16): columns l->hole apart from l->low
-// on, zeros between and around them; l NULL: (channels, rows, columns, 16).
-// Lanes that do not exist are zero.
+// Copies a block of the tensor to (channels, rows, width, 16): columns begin at
+// l->low and are l->hole apart, with zeros between and around them. l NULL: to
+// (channels, rows, columns, 16). Lanes without an image are zero.
 void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
                            int64_t block, const cpu_kernel_lanes *l, float *to);
-// (channels, rows, columns, 16) into a block of the tensor.
+// Copies (channels, rows, columns, 16) to a block of the tensor.
 void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
                              const float *from, int64_t block, float *to);
 
 // Whether it has one or two spatial dimensions of moderate sizes.
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d);
-// Their numbers; not channels and outs.
+// Sets all of l but channels and outs.
 void cpu_kernel_lanes_of(const cpu_kernel_conv_desc *d, cpu_kernel_lanes *l);
 
 #endif

@@ -1,11 +1,10 @@
-// kernel/conv_loops: any convolution of any type as matrix products of our
-// own.
+// kernel/conv_loops: any convolution of any type as matrix products (gemm.h).
 //
-// The operands are first gathered into the type that is computed in: lhs as
-// (batch, spatial, features), the kernel as (spatial, in, out), its reversed
-// dimensions turned. Then each block of results is
+// The operands are first converted to the type that is computed in: lhs to
+// (batch, spatial, features), the kernel to (spatial, in, out) with its
+// reversed dimensions reversed. Then each block of results is
 //   (results, taps) * (taps, out features)
-// where a tap is a position of the kernel and an input feature; the left
+// where a tap is a position of the kernel and an input feature. The left
 // matrix, the patches, is made block by block, so that it stays in the cache.
 // Padding and the holes of a dilated input are zeros in it.
 #include <stdio.h>
@@ -25,7 +24,7 @@ typedef struct loops_plan {
   bool imaginary[2];
   cpu_kernel_view lhs, rhs,
       out;               // out: from (batch, spatial, features) to its order
-  bool permuted;         // the result's order is another
+  bool permuted;         // the result has another order
   int64_t points, taps;  // results of an image; taps of a group
   int64_t rows;          // results of a group
   size_t plane[3], at[3];
@@ -57,7 +56,7 @@ static void plan_views(loops_plan *p)
   cpu_kernel_view_add(&p->rhs, d->kernel_out, s.rhs[1]);
 }
 
-// The computed order's strides, listed in the result's own order.
+// The strides in the computed order, listed in the result's own order.
 static void plan_result(loops_plan *p)
 {
   static const cx_hlo_elem as[CPU_KERNEL_MATH_COUNT] = { CX_HLO_F32, CX_HLO_F64,
@@ -121,7 +120,8 @@ typedef struct pass {
   unsigned char *blocks;
 } pass;
 
-// Where in an image the tap meets the result, in elements; -1: in no element.
+// The element of an image that the tap of the result reads; -1: padding or a
+// hole.
 static int64_t find_element(const cpu_kernel_conv_desc *d,
                             const int64_t *result, const int64_t *tap)
 {

@@ -3,30 +3,22 @@
 // A StableHLO convolution may be any of oneDNN's three: forward; with a dilated
 // input, the gradient by the input of a convolution of that stride; with a
 // dilated kernel and batch and features exchanged, the gradient by the weights.
-// conv_form.c finds which ones it can be. Each may run in several layouts:
-// the operands where they are, channels last, or what oneDNN likes best, copied
-// in and out inside the kernel. What is fastest is not what oneDNN's `any`
-// says, so the candidates are timed where there is time for it; else a rule
-// chooses. oneDNN's reference implementations are never taken.
+// conv_form.c finds which ones it can be. Each may run in several layouts: the
+// operands as they are in memory, channels last, or what oneDNN prefers, with
+// copies inside the kernel. oneDNN's `any` is not always the fastest, so
+// candidates are timed when the program may take time for that; else
+// conv_onednn_rules.c decides. oneDNN's reference implementations are never
+// used.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernel/conv.h"
-#include "kernel/conv_form.h"
+#include "kernel/conv_onednn.h"
 #include "kernel/onednn.h"
 
 // The tensors by oneDNN's names.
 enum { SRC, WEIGHTS, DST, N_TENSORS };
-
-typedef enum layout {
-  AS_GIVEN,   // images where they are
-  LAST,       // images with channels last
-  ANY,        // as oneDNN chooses
-  WINOGRAD,   // the same for its Winograd algorithm
-  ALL_GIVEN,  // images and weights where they are
-  N_LAYOUTS
-} layout;
 
 typedef struct primitive {
   dnnl_primitive_t p;
@@ -40,14 +32,14 @@ typedef struct onednn_plan {
   primitive conv;
   dnnl_memory_desc_t given[N_TENSORS], used[N_TENSORS];
   primitive reorder[N_TENSORS];  // in or out; p NULL: none
-  // Operands that are widened or turned first, and a result that is rounded.
+  // Operands that are widened or reversed first, and a result that is rounded.
   bool gathered[2], stored;
   cpu_kernel_view view[2];
   size_t gathered_at[2], stored_at;
   size_t used_at[N_TENSORS], scratch_at;
 } onednn_plan;
 
-// Which of lhs, rhs, result is which of oneDNN's.
+// The tensors of oneDNN that lhs, rhs and result are.
 static const int role_of[3][3] = {
   [CPU_KERNEL_CONV_FORWARD] = { SRC, WEIGHTS, DST },
   [CPU_KERNEL_CONV_INPUT] = { DST, WEIGHTS, SRC },
@@ -87,7 +79,7 @@ static bool describe_given(onednn_plan *p)
   return true;
 }
 
-static bool describe_wanted(const onednn_plan *p, layout l,
+static bool describe_wanted(const onednn_plan *p, cpu_kernel_onednn_layout l,
                             dnnl_memory_desc_t wanted[N_TENSORS])
 {
   static const dnnl_format_tag_t last[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
@@ -96,12 +88,14 @@ static bool describe_wanted(const onednn_plan *p, layout l,
                                                  &f->dst };
   for (int i = 0; i < N_TENSORS; i++) {
     bool weights = i == WEIGHTS;
-    if (l == ALL_GIVEN || (l == AS_GIVEN && !weights)) {
+    if (l == CPU_KERNEL_ONEDNN_ALL_GIVEN ||
+        (l == CPU_KERNEL_ONEDNN_AS_GIVEN && !weights)) {
       wanted[i] = p->given[i];
       continue;
     }
-    dnnl_format_tag_t tag =
-        l == LAST && !weights ? last[t[i]->n - 3] : dnnl_format_tag_any;
+    dnnl_format_tag_t tag = l == CPU_KERNEL_ONEDNN_LAST && !weights
+                                ? last[t[i]->n - 3]
+                                : dnnl_format_tag_any;
     dnnl_dims_t dims;
     for (int k = 0; k < t[i]->n; k++) dims[k] = t[i]->size[k];
     if (p->dnnl->memory_desc_init_by_tag(&wanted[i], t[i]->n, dims, dnnl_f32,
@@ -158,9 +152,9 @@ static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
   return s == dnnl_success;
 }
 
-// The convolution's primitive, and the layouts that it settled on.
-static bool make_conv(onednn_plan *p, layout l, dnnl_primitive_attr_t attr,
-                      char *name, size_t name_bytes)
+// Makes the convolution's primitive, and sets the layouts that it uses.
+static bool make_conv(onednn_plan *p, cpu_kernel_onednn_layout l,
+                      dnnl_primitive_attr_t attr, char *name, size_t name_bytes)
 {
   static const dnnl_query_t queries[3][N_TENSORS] = {
     { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
@@ -169,8 +163,9 @@ static bool make_conv(onednn_plan *p, layout l, dnnl_primitive_attr_t attr,
   };
   const cpu_kernel_onednn *d = p->dnnl;
   const cpu_kernel_conv_kind kind = p->form.kind;
-  const dnnl_alg_kind_t algorithm =
-      l == WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+  const dnnl_alg_kind_t algorithm = l == CPU_KERNEL_ONEDNN_WINOGRAD
+                                        ? dnnl_convolution_winograd
+                                        : dnnl_convolution_direct;
   dnnl_memory_desc_t wanted[N_TENSORS];
   dnnl_convolution_desc_t forward, operation;
   dnnl_primitive_desc_t hint = NULL, pd = NULL;
@@ -222,8 +217,8 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
   return made;
 }
 
-// An operand in f32 in its own order, with the kernel's taps turned where the
-// form wants it.
+// An operand is converted to f32 in its own order, with the kernel's taps
+// reversed if the form says so.
 static void plan_gathers(onednn_plan *p)
 {
   const cpu_kernel_conv_desc *d = &p->d;
@@ -345,7 +340,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                     kernel->name, kernel->threads);
   }
   if (p->dnnl->pooled) CALX_TRY(cpu_threads_start(pool));
-  // oneDNN reads its operands through pointers to what could be written.
+  // oneDNN takes its operands by pointers without const.
   uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
   const int *role = role_of[p->form.kind];
   void *given[N_TENSORS];
@@ -373,10 +368,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
   return NULL;
 }
 
-// ---- choosing ---------------------------------------------------------------
-
-// A form and a layout.
-#define N_CANDIDATES (CPU_KERNEL_CONV_FORMS * N_LAYOUTS)
+// ---- candidates ------------------------------------------------------------
 
 static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
                            const cpu_kernel_conv_desc *d, int candidate,
@@ -385,13 +377,16 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
   memset(p, 0, sizeof *p);
   p->dnnl = cpu_kernel_onednn_get();
   p->d = *d;
-  const layout l = (layout)(candidate % N_LAYOUTS);
-  if (!cpu_kernel_conv_form_of(d, (cpu_kernel_conv_kind)(candidate / N_LAYOUTS),
-                               &p->form)) {
+  const cpu_kernel_onednn_layout l =
+      (cpu_kernel_onednn_layout)(candidate % CPU_KERNEL_ONEDNN_LAYOUTS);
+  if (!cpu_kernel_conv_form_of(
+          d, (cpu_kernel_conv_kind)(candidate / CPU_KERNEL_ONEDNN_LAYOUTS),
+          &p->form)) {
     return false;
   }
-  static const char *const layouts[N_LAYOUTS] = { "given", "last", "any",
-                                                  "winograd", "plain" };
+  static const char *const layouts[CPU_KERNEL_ONEDNN_LAYOUTS] = {
+    "given", "last", "any", "winograd", "plain"
+  };
   static const char *const forms[3] = { "convolution", "input gradient",
                                         "weight gradient" };
   char name[40];
@@ -415,142 +410,18 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
   return true;
 }
 
-// In the order in which they are tried where nothing is timed.
-static void order_candidates(const cpu_kernel_conv_desc *d,
-                             int order[N_CANDIDATES])
-{
-  static const layout wide[N_LAYOUTS] = { ANY, LAST, AS_GIVEN, ALL_GIVEN,
-                                          WINOGRAD };
-  static const layout narrow[N_LAYOUTS] = { LAST, ANY, AS_GIVEN, ALL_GIVEN,
-                                            WINOGRAD };
-  static const layout placed[N_LAYOUTS] = { AS_GIVEN, ANY, LAST, ALL_GIVEN,
-                                            WINOGRAD };
-  cpu_kernel_conv_kind kinds[CPU_KERNEL_CONV_FORMS];
-  cpu_kernel_conv_likely_forms(d, kinds);
-  int n = 0;
-  for (int k = 0; k < CPU_KERNEL_CONV_FORMS; k++) {
-    cpu_kernel_conv_form f;
-    const layout *by = wide;
-    if (cpu_kernel_conv_form_of(d, kinds[k], &f)) {
-      if (f.src.stride[1] == 1 && f.dst.stride[1] == 1) {
-        by = placed;
-      } else if (f.src.size[1] < 16 || f.dst.size[1] < 16) {
-        by = narrow;
-      }
-    }
-    for (int l = 0; l < N_LAYOUTS; l++) {
-      order[n++] = (int)kinds[k] * N_LAYOUTS + (int)by[l];
-    }
-  }
-}
-
-static bool has_types(const cpu_kernel_conv_desc *d)
-{
-  cpu_kernel_math math;
-  bool complex;
-  return cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
-                            (cx_hlo_elem)d->out_type, &math, &complex) &&
-         math == CPU_KERNEL_F32 && !complex;
-}
-
-// From this size on Winograd's algorithm takes half of the time of the others;
-// below, it gains little, and takes more memory than the images.
-#define WINOGRAD_SIZE 12
-#define WINOGRAD_CHANNELS 32
-// Below, oneDNN's own product has not earned the code that it generates first.
-#define GEMM_FLOPS 1e8
-
-static bool is_winograd(const cpu_kernel_conv_form *f)
-{
-  bool is = f->n == 2 && f->groups == 1;
-  for (int i = 0; i < f->n; i++) {
-    is = is && f->weights.size[2 + i] == 3 && f->stride[i] == 1 &&
-         f->dilation[i] == 1 && f->dst.size[2 + i] >= WINOGRAD_SIZE;
-  }
-  return is && f->src.size[1] >= WINOGRAD_CHANNELS &&
-         f->dst.size[1] >= WINOGRAD_CHANNELS;
-}
-
-// Whether it is a plain product of matrices.
-static bool is_product(const cpu_kernel_conv_form *f)
-{
-  bool is = f->groups == 1;
-  for (int i = 0; i < f->n; i++) {
-    is = is && f->weights.size[2 + i] == 1 && f->stride[i] == 1 &&
-         f->low[i] == 0 && f->high[i] == 0;
-  }
-  return is;
-}
-
-// Whether its kernel has several taps, which meet every other pixel.
-static bool is_spread(const cpu_kernel_conv_form *f)
-{
-  bool strided = false;
-  int64_t taps = 1;
-  for (int i = 0; i < f->n; i++) {
-    strided = strided || f->stride[i] > 1;
-    taps *= f->weights.size[f->weights.n - f->n + i];
-  }
-  return strided && taps > 1;
-}
-
-static int list_layouts(const cpu_kernel_conv_desc *d,
-                        const cpu_kernel_conv_form *f,
-                        layout out[CPU_KERNEL_CONV_CANDIDATES])
-{
-  const bool placed = f->src.stride[1] == 1 && f->dst.stride[1] == 1;
-  const bool narrow = f->src.size[1] < 16 || f->dst.size[1] < 16;
-  int n = 0;
-  out[n++] = placed ? AS_GIVEN : narrow ? LAST : ANY;
-  if (is_product(f)) {
-    const bool plain = !placed || f->kind == CPU_KERNEL_CONV_WEIGHTS;
-    if (plain && cpu_kernel_conv_flops(d) >= GEMM_FLOPS) out[n++] = ALL_GIVEN;
-    return n;
-  }
-  out[n++] = placed || narrow ? ANY : LAST;
-  if (!placed && f->groups > 1) out[n++] = AS_GIVEN;
-  return n;
-}
-
-// Only of the likeliest form: a gradient by the weights is never well done by
-// another one, nor another one by it, and the other two differ little. With
-// channels last oneDNN's kernels are within some percents of each other, but
-// for strided gradients by the weights.
-void cpu_kernel_conv_onednn_candidates(const cpu_kernel_conv_desc *d,
-                                       cpu_kernel_conv_candidates *out)
-{
-  *out = (cpu_kernel_conv_candidates){ .sure = CPU_KERNEL_CONV_CHOICE_NONE };
-  if (!has_types(d) || cpu_kernel_onednn_get() == NULL) return;
-  cpu_kernel_conv_kind kinds[CPU_KERNEL_CONV_FORMS];
-  cpu_kernel_conv_form f;
-  cpu_kernel_conv_likely_forms(d, kinds);
-  int k = 0;
-  while (k < CPU_KERNEL_CONV_FORMS && !cpu_kernel_conv_form_of(d, kinds[k], &f))
-    k++;
-  if (k == CPU_KERNEL_CONV_FORMS) return;
-  const int64_t first =
-      CPU_KERNEL_CONV_CHOICE_ONEDNN + (int64_t)kinds[k] * N_LAYOUTS;
-  layout layouts[CPU_KERNEL_CONV_CANDIDATES];
-  out->n = list_layouts(d, &f, layouts);
-  for (int i = 0; i < out->n; i++)
-    out->choices[i] = first + (int64_t)layouts[i];
-  if (is_winograd(&f)) out->sure = first + WINOGRAD;
-  out->by_weights = kinds[k] == CPU_KERNEL_CONV_WEIGHTS;
-  out->enough = f.src.stride[1] == 1 && f.dst.stride[1] == 1 &&
-                !(out->by_weights && is_spread(&f));
-}
-
 calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken)
 {
   *out_taken = false;
   cpu_kernel_conv_desc d;
   memcpy(&d, &kernel->desc, sizeof d);
-  if (!has_types(&d) || cpu_kernel_onednn_get() == NULL) return NULL;
-  int order[N_CANDIDATES], n = N_CANDIDATES;
-  order_candidates(&d, order);
+  if (!cpu_kernel_onednn_has_types(&d) || cpu_kernel_onednn_get() == NULL)
+    return NULL;
+  int order[CPU_KERNEL_ONEDNN_CANDIDATES], n = CPU_KERNEL_ONEDNN_CANDIDATES;
+  cpu_kernel_onednn_order(&d, order);
   if (d.choice >= CPU_KERNEL_CONV_CHOICE_ONEDNN &&
-      d.choice < CPU_KERNEL_CONV_CHOICE_ONEDNN + N_CANDIDATES) {
+      d.choice < CPU_KERNEL_CONV_CHOICE_ONEDNN + CPU_KERNEL_ONEDNN_CANDIDATES) {
     order[0] = (int)(d.choice - CPU_KERNEL_CONV_CHOICE_ONEDNN);
     n = 1;
   }

@@ -1,10 +1,10 @@
-// kernel/conv_tune: chooses what runs a convolution, by measuring where no
-// rule knows it.
+// kernel/conv_tune: chooses the implementation of a convolution, by measuring
+// if no rule decides.
 //
-// Compiling must not wait for it: only the candidates that can win are made,
-// large batches are measured on a part of them, and the runs are bounded. The
-// memory is of no meaning and shared by all candidates, so that its pages are
-// touched once.
+// Compiling must not take long: only candidates that can win are made, large
+// batches are measured on a part, and the number of runs is bounded. All
+// candidates share one block of memory with arbitrary values, so that its pages
+// are touched once.
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,12 +13,12 @@
 #include "base/thread.h"
 #include "kernel/conv.h"
 
-// In nanoseconds: after this candidates are not run again.
+// Nanoseconds: after so much candidates are not run again.
 #define TUNE_ENOUGH 8000000
 #define TUNE_SHORT 3000000
-// What a candidate may take of the program's memory.
+// The most scratch memory of a candidate.
 #define MOST_SCRATCH ((size_t)64 << 20)
-// Operations for each thread that a run should have at least.
+// The least operations per thread in a run.
 #define TUNE_FLOPS 1e8
 
 // ---- memory -----------------------------------------------------------------
@@ -32,8 +32,7 @@ typedef struct memory {
   size_t bytes;
 } memory;
 
-// One block is kept for the next convolution, while nobody uses it. Its size
-// stands in its first bytes.
+// One block is kept for the next convolution. Its first bytes have its size.
 static _Atomic(unsigned char *) kept;
 
 static void release(memory m)
@@ -56,7 +55,7 @@ static bool take_memory(size_t bytes, memory *out)
   if (p == MAP_FAILED) return false;
   (void)madvise(p, out->bytes, MADV_HUGEPAGE);
   out->at = p;
-  // Now, and not in the first candidate's time.
+  // Touched here, so that it does not count for the first candidate.
   for (size_t i = 0; i < out->bytes; i += SMALL_PAGE) out->at[i] = 1;
   return true;
 }
@@ -85,7 +84,7 @@ typedef struct trials {
   trial of[N_TRIALS];
 } trials;
 
-// The same kernel, of another choice.
+// Makes the same kernel with another choice.
 static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
                                int64_t choice, cpu_kernel *out, bool *out_taken)
 {
@@ -97,7 +96,7 @@ static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
   if (choice != CPU_KERNEL_CONV_CHOICE_LANES) {
     return cpu_kernel_conv_prepare(out, pool, out_taken);
   }
-  // No other way of doing it.
+  // No other implementation in its place.
   CALX_TRY(cpu_kernel_conv_lanes_new(out, out_taken));
   return *out_taken ? NULL
                     : cpu_kernel_conv_depthwise_new(out, true, out_taken);
@@ -125,7 +124,8 @@ static calx_status *add_trial(trials *t, const cpu_kernel *like,
   return NULL;
 }
 
-// Lhs, rhs and result, then scratch, each at a multiple of 64 bytes.
+// The offsets of lhs, rhs, result and scratch, each a multiple of 64 bytes;
+// returns their size.
 static size_t lay_out(const cpu_kernel *k, size_t at[4])
 {
   size_t bytes = 64;
@@ -138,7 +138,7 @@ static size_t lay_out(const cpu_kernel *k, size_t at[4])
   return bytes;
 }
 
-// The calling thread's share of the work: what else runs on the machine does
+// Processor time of the calling thread, so that other work of the machine does
 // not count. Threads that wait for others sleep.
 static int64_t own_ns(void)
 {
@@ -159,8 +159,8 @@ static void run_once(trial *t, cpu_threads *pool, const memory *m)
   calx_status_free(s);
 }
 
-// All once, short ones twice, since they were warming up; then those that are
-// near the best again, in turns.
+// Runs each candidate once, and short ones again, because the first run warms
+// up; then in turn those that are near the best.
 static void measure(trials *t, cpu_threads *pool, const memory *m)
 {
   const int64_t begin = cx_now_ns();
@@ -190,7 +190,7 @@ static int64_t choose(trials *t, cpu_threads *pool)
   give_memory(m);
   const trial *best = &t->of[0];
   for (int i = 1; i < t->n; i++) {
-    // Less is chance.
+    // A smaller difference is noise.
     if (t->of[i].least < best->least - best->least / 16) best = &t->of[i];
   }
   return best->choice;
@@ -198,8 +198,7 @@ static int64_t choose(trials *t, cpu_threads *pool)
 
 // ---- a part of the batch ----------------------------------------------------
 
-// The images of a convolution by whose number its time grows; false: they
-// cannot be fewer.
+// Halves the number of images, with which the time grows; false: it cannot.
 static bool halve_images(cpu_kernel_conv_desc *d, bool by_weights,
                          int64_t least)
 {
@@ -213,8 +212,8 @@ static bool halve_images(cpu_kernel_conv_desc *d, bool by_weights,
   return true;
 }
 
-// Fewer images as long as each thread has enough to do with them and the
-// weights, which are as many as before, are of little account.
+// Takes fewer images, as long as each thread has enough work and the weights,
+// whose number stays, take little of the time.
 static void shrink(cpu_kernel *kernel, bool by_weights)
 {
   cpu_kernel_conv_desc d;
@@ -234,9 +233,9 @@ static void shrink(cpu_kernel *kernel, bool by_weights)
 
 // ---- choosing ---------------------------------------------------------------
 
-// What is known without measuring: plain products, where vectors of channels
-// are mostly empty, and where oneDNN has an algorithm that needs fewer
-// operations.
+// The choices that need no measuring: matrix products, convolutions where
+// vectors of channels are mostly empty, and those for which oneDNN has an
+// algorithm with fewer operations.
 static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
                                    const cpu_kernel_conv_desc *d,
                                    bool *out_lanes, int64_t *out)
@@ -279,7 +278,7 @@ static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
   if (!lanes) shrink(&part, c.by_weights);
   CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
   for (int i = 0; i < c.n; i++) {
-    // Beside lanes one is enough.
+    // One candidate of oneDNN is enough beside lanes.
     if (lanes && t->n == 2) break;
     CALX_TRY(add_trial(t, &part, pool, c.choices[i]));
     if (c.enough && t->n == 1 && strstr(t->of[0].kernel.name, "gemm") == NULL) {
@@ -305,8 +304,8 @@ calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
   }
   for (int i = 0; i < t.n; i++) free_plan(&t.of[i].kernel);
   CALX_TRY(status);
-  // What was measured was a part: the whole must be possible too. Of no
-  // candidate the rule knows one, or there are loops.
+  // A part was measured, so check that the whole works too. Without a candidate
+  // the rule chooses one, or loops remain.
   cpu_kernel k;
   bool taken;
   status = try_choice(kernel, pool, *out, &k, &taken);

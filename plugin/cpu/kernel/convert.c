@@ -1,9 +1,9 @@
-// kernel/convert: between the element types of tensors and the few types that
-// kernels compute in.
+// kernel/convert: converts between the element types of tensors and the few
+// types that kernels compute in.
 //
 // Reading is a strided gather, one row at a time, so that a copy can also
 // transpose, reverse and take one part of complex numbers. Rounding to bf16 and
-// f16 is to the nearest, ties to even; a NaN stays one.
+// f16 is to nearest, ties to even; a NaN stays a NaN.
 #include <string.h>
 
 #include "kernel/half.h"
@@ -85,14 +85,14 @@ typedef struct pair64 {
   ROW(u16_##suffix, uint16_t, TO, v)    \
   ROW(u32_##suffix, uint32_t, TO, v)    \
   ROW(u64_##suffix, uint64_t, TO, v)
-#define REAL_ROWS(TO, suffix)                        \
-  ROW(bf16_##suffix, uint16_t, TO, cx_bf16_widen(v)) \
-  ROW(f16_##suffix, uint16_t, TO, cx_f16_widen(v))   \
-  ROW(f32_##suffix, float, TO, v)                    \
-  ROW(f64_##suffix, double, TO, v)                   \
-  ROW(c64_re_##suffix, pair32, TO, v.re)             \
-  ROW(c64_im_##suffix, pair32, TO, v.im)             \
-  ROW(c128_re_##suffix, pair64, TO, v.re)            \
+#define REAL_ROWS(TO, suffix)                                \
+  ROW(bf16_##suffix, uint16_t, TO, cpu_kernel_bf16_widen(v)) \
+  ROW(f16_##suffix, uint16_t, TO, cpu_kernel_f16_widen(v))   \
+  ROW(f32_##suffix, float, TO, v)                            \
+  ROW(f64_##suffix, double, TO, v)                           \
+  ROW(c64_re_##suffix, pair32, TO, v.re)                     \
+  ROW(c64_im_##suffix, pair32, TO, v.im)                     \
+  ROW(c128_re_##suffix, pair64, TO, v.re)                    \
   ROW(c128_im_##suffix, pair64, TO, v.im)
 
 INTEGER_ROWS(float, to_f32)
@@ -134,7 +134,8 @@ static row_fn *row_of(cx_hlo_elem type, bool imaginary, cpu_kernel_math math)
   return rows[type][math];
 }
 
-// Dimensions of size 1 do not count, and those that lie as one are one.
+// Leaves out dimensions of size 1, and merges neighbours that are one dimension
+// in memory.
 void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride)
 {
   if (size == 1) return;
@@ -183,7 +184,7 @@ static void gather_rows(void *user, int64_t lo, int64_t hi)
   }
 }
 
-// Elements that are worth another thread.
+// Elements that are worth a thread.
 #define GRAIN 8192
 
 void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
@@ -253,8 +254,8 @@ typedef struct store {
 static void store_f32(const store *s, int64_t lo, int64_t hi)
 {
   switch (s->to) {
-    case CX_HLO_BF16: EACH(float, uint16_t, cx_bf16_round(x[i])); break;
-    case CX_HLO_F16: EACH(float, uint16_t, cx_f16_round(x[i])); break;
+    case CX_HLO_BF16: EACH(float, uint16_t, cpu_kernel_bf16_round(x[i])); break;
+    case CX_HLO_F16: EACH(float, uint16_t, cpu_kernel_f16_round(x[i])); break;
     case CX_HLO_C64: EACH_PAIR(float, pair32, float); break;
     default: EACH(float, float, x[i]);
   }
@@ -263,8 +264,12 @@ static void store_f32(const store *s, int64_t lo, int64_t hi)
 static void store_f64(const store *s, int64_t lo, int64_t hi)
 {
   switch (s->to) {
-    case CX_HLO_BF16: EACH(double, uint16_t, cx_bf16_round((float)x[i])); break;
-    case CX_HLO_F16: EACH(double, uint16_t, cx_f16_round((float)x[i])); break;
+    case CX_HLO_BF16:
+      EACH(double, uint16_t, cpu_kernel_bf16_round((float)x[i]));
+      break;
+    case CX_HLO_F16:
+      EACH(double, uint16_t, cpu_kernel_f16_round((float)x[i]));
+      break;
     case CX_HLO_F32: EACH(double, float, x[i]); break;
     case CX_HLO_C64: EACH_PAIR(double, pair32, float); break;
     case CX_HLO_C128: EACH_PAIR(double, pair64, double); break;

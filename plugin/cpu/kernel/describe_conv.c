@@ -1,5 +1,5 @@
-// kernel/describe_conv: what a convolution is, with its dimensions in order:
-// batch, features, spatial; and where each stands in memory.
+// kernel/describe_conv: the description of a convolution: its dimensions in the
+// order batch, features, spatial, and the position of each in memory.
 #include <string.h>
 
 #include "kernel/internal.h"
@@ -38,8 +38,8 @@ static void read_dim(const cx_hlo_op *op, const cx_hlo_conv_numbers *c,
       at_or(cx_hlo_op_ints(op, CX_HLO_A_WINDOW_REVERSAL), i, 0) != 0;
 }
 
-// Distances that only scale what is a single element are set to 1, so that
-// equal convolutions have equal descriptions.
+// Strides and dilations of a single element have no effect. They are set to 1,
+// so that equal convolutions have equal descriptions.
 static void normalise(cpu_kernel_conv_dim *d)
 {
   if (d->in == 1) d->in_dilation = 1;

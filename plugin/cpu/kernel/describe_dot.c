@@ -1,11 +1,11 @@
-// kernel/describe_dot: what a dot_general is, apart from its dimension
+// kernel/describe_dot: the description of a dot_general, without its dimension
 // numbers.
 //
-// The batch and contracted dimensions are lists of pairs, the others belong to
-// one operand. Neighbours that lie as one dimension in every tensor that has
-// them become one, so that most dots are a plain matrix product. The order of
-// the contracted dimensions is free: of the left and the right operand's order
-// the one is taken that leaves fewer elements to be copied.
+// Batch and contracted dimensions are lists of pairs, the others belong to one
+// operand. Neighbours that are one dimension in the memory of every tensor that
+// has them are merged, so that most are one matrix product. The order of the
+// contracted dimensions is free: the left or the right operand's, whichever
+// leaves fewer elements to be copied.
 #include <string.h>
 
 #include "kernel/internal.h"
@@ -51,7 +51,7 @@ static bool has(cx_hlo_ints dims, size_t dim)
   return false;
 }
 
-// The contracted dimensions by falling strides of one side.
+// The contracted dimensions, sorted by falling strides of one operand.
 static bool list_inner(const cx_hlo_type *const t[2],
                        int64_t strides[2][CPU_KERNEL_VIEW_DIMS],
                        const cx_hlo_dot_numbers *d, int side, list *out)
@@ -76,7 +76,7 @@ static bool list_inner(const cx_hlo_type *const t[2],
   return true;
 }
 
-// Whether one side's dimensions of the list lie as one.
+// Whether the list is one dimension in the memory of one operand.
 static bool is_one(const list *l, const int64_t *strides)
 {
   for (int64_t i = 1; i < l->n; i++) {
@@ -127,7 +127,7 @@ static bool describe(const cx_hlo_type *const t[2], const cx_hlo_dot_numbers *d,
       !list_inner(t, strides, d, 1, &other)) {
     return false;
   }
-  // In its own order the left side has nothing to copy, as far as these go.
+  // In its own order the left operand needs no copy for these dimensions.
   if (!is_one(&inner, inner.rhs) &&
       (is_one(&other, other.lhs) ||
        cx_hlo_type_elements(t[0]) < cx_hlo_type_elements(t[1]))) {

@@ -1,10 +1,11 @@
 // kernel/dot: runs a described dot_general as matrix products.
 //
-// An operand whose rows and contracted dimensions each lie as one, one of them
-// densely, is used where it is; any other, and any of another type than the one
-// that is computed in, is first copied ("gathered") to scratch. Complex numbers
-// become two planes, and their product four. Batches go to different threads
-// where there are enough of them; else each product is spread.
+// An operand whose rows and contracted dimensions are one dimension each, one
+// of them dense, is used where it is. Any other operand, and one of another
+// type than is computed in, is first copied ("gathered") to scratch. Complex
+// numbers become two planes, and their product four products. If there are
+// enough batches, they run on different threads; else each product is divided
+// among the threads.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,15 +14,15 @@
 #include "kernel/internal.h"
 #include "kernel/onednn.h"
 
-// Multiplications up to which our own product is as fast as oneDNN's, and needs
-// no 30 ms for the code that the first of oneDNN's small products generates;
-// and the same for few rows, where packing the right side takes its time.
+// Multiplications up to which gemm.h is as fast as oneDNN, whose first small
+// product takes 30 ms to generate its code. With few rows the limit is lower,
+// because packing the right operand takes time.
 #define SMALL_PRODUCT ((double)(1 << 24))
 #define SMALL_OF_FEW_ROWS ((double)(1 << 22))
 #define FEW_ROWS 32
-// oneDNN spreads a product over threads from this one on.
+// Multiplications from which on oneDNN divides a product among threads.
 #define SPREAD_PRODUCT 1000000
-// Multiplications that are worth another thread.
+// Multiplications that are worth a thread.
 #define THREAD_WORTH 65536
 
 // lhs: rows are m and columns k. rhs: rows are k and columns n.
@@ -38,7 +39,7 @@ typedef struct dot_plan {
   cpu_kernel_math math;
   bool complex;
   bool stored;  // the result is computed in scratch and then converted
-  const cpu_kernel_onednn *onednn;  // NULL: our own product
+  const cpu_kernel_onednn *onednn;  // NULL: gemm.h
   int64_t batches, m, n, k;
   side side[2];
   size_t out_at, out_plane;
@@ -47,8 +48,8 @@ typedef struct dot_plan {
 
 // ---- checking ---------------------------------------------------------------
 
-// The product of sizes, as long as it stays in bounds; empty ones count as 1
-// for that, so that sums of strides fit too.
+// The product of the sizes; false: above the bound. For the bound a size of 0
+// counts as 1, so that sums of strides fit too.
 static bool count(int64_t n, const int64_t *size, int64_t *io_bound,
                   int64_t *out)
 {
@@ -65,7 +66,8 @@ static bool count(int64_t n, const int64_t *size, int64_t *io_bound,
   return true;
 }
 
-// Adds how far the list reaches; false: a negative or too large stride.
+// Adds the offset of the list's last element; false: a stride is negative or
+// too large.
 static bool reach(int64_t n, const int64_t *size, const int64_t *stride,
                   int64_t *io_last)
 {
@@ -133,8 +135,8 @@ typedef struct list {
   const int64_t *size, *stride;
 } list;
 
-// The list as one dimension; its stride, or -1. A list of nothing has 1
-// element, whose stride does not matter.
+// The stride of the list, if it is one dimension in memory; else -1. An empty
+// list has one element, so its stride does not matter.
 static int64_t as_one(const list *l)
 {
   for (int64_t i = 1; i < l->n; i++) {
@@ -149,7 +151,7 @@ static void view_list(cpu_kernel_view *v, const list *l)
     cpu_kernel_view_add(v, l->size[i], l->stride[i]);
 }
 
-// `fits`: the operand's type is the computed one.
+// `fits`: the operand has the type that is computed in.
 static void plan_side(side *s, cx_hlo_elem type, bool fits, const list *batch,
                       const list *rows, const list *columns, int64_t n_rows,
                       int64_t n_columns)
@@ -160,7 +162,7 @@ static void plan_side(side *s, cx_hlo_elem type, bool fits, const list *batch,
   for (int64_t i = 0; i < batch->n; i++) s->batch[i] = batch->stride[i];
   bool dense = s->column == 1 || s->row == 1 || columns->n == 0 || rows->n == 0;
   if (fits && s->row >= 0 && s->column >= 0 && dense) {
-    // A leading dimension must be at least what stands in it.
+    // A leading dimension must be at least as large as a row.
     if (columns->n == 0) s->column = s->row == 1 ? n_rows : 1;
     if (rows->n == 0) s->row = s->column == 1 ? n_columns : 1;
     return;
@@ -222,13 +224,13 @@ static void plan_scratch(cpu_kernel *kernel, dot_plan *p)
 
 // ---- running ----------------------------------------------------------------
 
-// One product of planes; the planes are of scratch or the tensors themselves.
+// One product of planes, which are in scratch or the tensors themselves.
 typedef struct product {
   const dot_plan *p;
   cpu_threads *pool;
   cpu_kernel_planes planes;
   unsigned char *panels;
-  int64_t batch;  // where rows or columns are spread
+  int64_t batch;  // whose rows or columns are divided among the threads
 } product;
 
 static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
@@ -282,7 +284,7 @@ static void run_batches(void *user, int64_t lo, int64_t hi)
   for (int64_t i = lo; i < hi; i++) multiply(q, i, 0, q->p->m, 0, q->p->n);
 }
 
-// Rows and columns are spread in tiles.
+// Rows and columns are divided in tiles.
 #define TILE_ROWS 8
 #define TILE_COLUMNS 48
 

@@ -1,4 +1,5 @@
-// kernel/gemm: chooses the matrix product for this processor.
+// kernel/gemm: runs the matrix product of this processor's vector width, and
+// complex products.
 #include "kernel/gemm.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// kernel/gemm: matrix products of our own, for the types that oneDNN does not
-// have, and for matrices so small that its preparations would take longer.
+// kernel/gemm: matrix products for types that oneDNN does not have, and for
+// matrices so small that its preparations would take longer.
 #ifndef CPU_KERNEL_GEMM_H
 #define CPU_KERNEL_GEMM_H
 
@@ -11,8 +11,8 @@ typedef enum cpu_kernel_gemm_mode {
   CPU_KERNEL_GEMM_SUB
 } cpu_kernel_gemm_mode;
 
-// c (m, n) with rows ldc apart = a (m, k) * b (k, n), with any strides, in
-// elements; or it is added to c, or taken from it.
+// c = a * b, c + a * b or c - a * b, with a (m, k), b (k, n) of any strides and
+// c (m, n) with rows ldc apart, in elements.
 typedef struct cpu_kernel_gemm {
   int64_t m, n, k;
   const void *a, *b;
@@ -35,8 +35,8 @@ void cpu_kernel_gemm_complex(cpu_kernel_planes *planes, const bool imaginary[2],
                              const size_t plane[3], void (*run)(void *user),
                              void *user);
 
-// On the calling thread. `panels` are cpu_kernel_gemm_panels() bytes, 64-byte
-// aligned.
+// Runs on the calling thread. `panels` has cpu_kernel_gemm_panels() bytes,
+// aligned to 64.
 void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
                          void *panels);
 size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,

@@ -47,7 +47,7 @@ TILE(tile_wide_in_place, GEMM_NV, a_step, a_row)
 TILE(tile_one_in_place, 1, a_step, a_row)
 #undef TILE
 
-// (rows, k) into panels [rows / MR][k][MR].
+// Packs (rows, k) to panels [rows / MR][k][MR].
 static void NAME(pack_a)(const T *a, int64_t row, int64_t column, int64_t rows,
                          int64_t k, T *to)
 {
@@ -62,7 +62,7 @@ static void NAME(pack_a)(const T *a, int64_t row, int64_t column, int64_t rows,
   }
 }
 
-// (k, n) into one panel [k][width], n <= width.
+// Packs (k, n) to one panel [k][width], n <= width.
 static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
                          int64_t n, int64_t width, T *to)
 {
@@ -73,7 +73,7 @@ static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
     }
     return;
   }
-  // Square parts go through registers: whole lines are read and written.
+  // Squares are transposed in registers, to read and write whole cache lines.
   const bool squares = sizeof(T) == sizeof(float) && row == 1;
   const int64_t full_n = squares ? n - n % CPU_KERNEL_LANES : 0;
   const int64_t full_k = squares ? k - k % CPU_KERNEL_LANES : 0;
@@ -91,13 +91,13 @@ static void NAME(pack_b)(const T *b, int64_t row, int64_t column, int64_t k,
   }
 }
 
-// The width of the panel that begins where n columns are left.
+// The width of the next panel, if n columns are left.
 static int64_t NAME(width)(int64_t n)
 {
   return n > LANES ? GEMM_NV * LANES : LANES;
 }
 
-// Rows of a that meet one panel: packed, or where they are.
+// Rows of a for one panel: packed, or as they are in memory.
 typedef struct NAME(rows) {
   const T *a;
   int64_t n, step, row;
@@ -117,7 +117,7 @@ static void NAME(tile)(int64_t k, const NAME(rows) * r, const T *b,
   }
 }
 
-// One tile of c, of which r->n rows and `columns` exist.
+// One tile of c, with r->n rows and `columns` columns.
 static void NAME(put_tile)(int64_t k, const NAME(rows) * r, const T *b,
                            int64_t width, T *c, int64_t ldc, int64_t columns,
                            cpu_kernel_gemm_mode mode)
@@ -139,7 +139,7 @@ static void NAME(put_tile)(int64_t k, const NAME(rows) * r, const T *b,
   }
 }
 
-// Columns of the result of a row of a at a time.
+// Columns of the result that one pass over a row of a computes.
 #define STRIP 4
 
 // The same for p in [lo, hi), STRIP vectors of columns.
@@ -207,7 +207,7 @@ static T NAME(row_by_column)(const cpu_kernel_gemm *g, int64_t column)
   return (T)total;
 }
 
-// A single row of results, `step` apart: nothing is worth packing.
+// A single row of results, `step` apart. Packing does not pay.
 static void NAME(multiply_row)(const cpu_kernel_gemm *g, int64_t step)
 {
   T part[STRIP * GEMM_BYTES / sizeof(T)];
@@ -228,8 +228,8 @@ static void NAME(multiply_row)(const cpu_kernel_gemm *g, int64_t step)
   }
 }
 
-// Rows of a by the packed block of b, nc columns, into c. For a few panels it
-// is not worth packing them.
+// Rows of a times the packed block of b, of nc columns, to c. For a few panels
+// packing the rows does not pay.
 static void NAME(multiply_rows)(const cpu_kernel_gemm *g, const T *a,
                                 int64_t rows, const T *pb, int64_t kc,
                                 int64_t nc, T *pa, T *c,
@@ -291,7 +291,7 @@ static void NAME(multiply_blocks)(const cpu_kernel_gemm *g, void *panels)
 }
 
 // A part of c of at most GEMM_LONG_ROWS x GEMM_LONG_COLUMNS: products of
-// GEMM_LONG inner elements, added up in TOTAL.
+// GEMM_LONG inner elements each, added up in type TOTAL.
 static void NAME(multiply_part)(const cpu_kernel_gemm *g, void *panels)
 {
   T part[GEMM_LONG_ROWS * GEMM_LONG_COLUMNS];

@@ -16,15 +16,15 @@
 
 #define ROUND_UP(x, to) (((x) + (to)-1) / (to) * (to))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-// Panels of b for which rows of a are not worth packing.
+// Panels of b up to which packing rows of a does not pay.
 #define GEMM_IN_PLACE 8
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-// Products that are added one to another; what they give is added up in TOTAL,
-// so that a long sum of f32 does not drift.
+// Products that are added up in T; their sums are added up in TOTAL, so that
+// the rounding error of a long sum stays small.
 #define GEMM_BLOCK 128
-// Inner elements whose blocks are added to the result one after the other.
+// Inner elements whose blocks are added to the result directly.
 #define GEMM_LONG ((int64_t)32 * CPU_KERNEL_GEMM_INNER)
 // Rows and columns of a result that is added up in TOTAL: 24 KiB of doubles.
 #define GEMM_LONG_ROWS 64

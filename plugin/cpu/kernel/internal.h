@@ -1,5 +1,5 @@
-// kernel/internal: what the room's files share: the layouts of descriptions,
-// the kernel object, and the copies between element types.
+// kernel/internal: what the files of this module share: the layouts of
+// descriptions, the kernel object, and copies between element types.
 #ifndef CPU_KERNEL_INTERNAL_H
 #define CPU_KERNEL_INTERNAL_H
 
@@ -15,8 +15,8 @@
 // ---- descriptions: all fields are int64_t, without gaps ----
 
 // out[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], where each of the
-// four letters is a list of dimensions: what could be merged is merged, sizes
-// of 1 are left out. Strides are in elements; the result is dense.
+// four letters is a list of dimensions larger than 1, merged where possible.
+// Strides are in elements; the result is dense.
 #define CPU_KERNEL_DOT_DIMS 8
 typedef struct cpu_kernel_dot_desc {
   int64_t kind, choice;
@@ -30,15 +30,15 @@ typedef struct cpu_kernel_dot_desc {
       rhs_inner[CPU_KERNEL_DOT_DIMS];
 } cpu_kernel_dot_desc;
 
-// One spatial dimension; `at` are its positions in lhs, rhs and result.
+// One spatial dimension; `at` is its position in lhs, rhs and result.
 typedef struct cpu_kernel_conv_dim {
   int64_t in, kernel, out;
   int64_t stride, low, high, in_dilation, kernel_dilation, reversed;
   int64_t at[3];
 } cpu_kernel_conv_dim;
 
-// A convolution as StableHLO has it. Each tensor is dense in an order of
-// dimensions of its own.
+// A convolution as in StableHLO. Each tensor is dense, in its own order of
+// dimensions.
 #define CPU_KERNEL_CONV_DIMS 6
 typedef struct cpu_kernel_conv_desc {
   int64_t kind, choice;
@@ -58,14 +58,14 @@ _Static_assert(sizeof(cpu_kernel_dot_desc) <= sizeof(cpu_kernel_desc),
 _Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
                "too long");
 
-// Whether the tensor is static and of a size that descriptions can hold. An
-// empty one must fit without its zeros, since strides are computed.
+// Whether the tensor is static and not too large for descriptions. An empty one
+// is tested with its sizes of 0 as 1, because its strides are computed.
 bool cpu_kernel_fits(const cx_hlo_type *t);
 bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
 bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
-// Whether the numbers fit each other: descriptions may come from a file.
+// Whether the numbers are consistent; descriptions may come from a file.
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d);
-// Of what is not sound: 0.
+// Floating-point operations; 0 if the description is not sound.
 double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d);
 double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
 
@@ -77,23 +77,25 @@ struct cpu_kernel {
   size_t scratch;
   size_t bytes[3];  // lhs, rhs, result
   char name[64];
-  void *plan;  // of the maker's own
+  void *plan;  // of the implementation
   calx_status *(*run)(const cpu_kernel *kernel, cpu_threads *pool,
                       const void *lhs, const void *rhs, void *out,
                       unsigned char *scratch);
   void (*free_plan)(void *plan);
 };
 
-// Fill in a zeroed kernel whose desc and threads are set; the caller frees it
-// on failure. They may write the choice.
+// Fill in a kernel that is zero but for desc and threads; the caller frees it
+// on failure. They may set the choice.
 calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
                                 bool tune) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
-// Takes `bytes` of scratch, 64-byte aligned; its offset. SIZE_MAX: too much.
+// Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too
+// much.
 size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes);
-// Which copy of scratch the calling thread has: its rank in the pool's region.
-// Inside of another pool's it runs alone.
+// The index of the calling thread's copy of scratch: its rank in the pool's
+// parallel region; 0 inside another pool's, where the kernel runs on one
+// thread.
 int cpu_kernel_rank(const cpu_threads *pool);
 
 // Bytes of the vectors that this processor's loops use: 64 (AVX-512), 32 (AVX2
@@ -102,9 +104,9 @@ int cpu_kernel_vector_bytes(void);
 
 // ---- arithmetic ----
 
-// What a kernel computes in. Integers of up to 32 bits wrap alike in 32; i1 is
-// computed as integers and stored as "not zero". Complex numbers are pairs of
-// planes of F32 or F64.
+// The type that a kernel computes in. Integers of up to 32 bits are computed in
+// 32, which wraps in the same way; i1 is computed as an integer and stored as
+// "not zero". Complex numbers are two planes of F32 or F64.
 typedef enum cpu_kernel_math {
   CPU_KERNEL_F32,
   CPU_KERNEL_F64,
@@ -113,10 +115,10 @@ typedef enum cpu_kernel_math {
   CPU_KERNEL_MATH_COUNT
 } cpu_kernel_math;
 size_t cpu_kernel_math_bytes(cpu_kernel_math m);
-// False: no kernel has these types.
+// False: no kernel computes these types.
 bool cpu_kernel_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
                         cpu_kernel_math *math, bool *complex);
-// Whether tensors of this type are read and written as they are.
+// Whether tensors of this type need no conversion.
 bool cpu_kernel_math_is(cpu_kernel_math m, cx_hlo_elem e);
 
 // A part of a tensor: sizes and strides (which may be negative) in elements.
@@ -129,7 +131,7 @@ typedef struct cpu_kernel_view {
   int64_t size[CPU_KERNEL_VIEW_DIMS], stride[CPU_KERNEL_VIEW_DIMS];
 } cpu_kernel_view;
 void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride);
-// Converts into dense row-major memory, on the pool.
+// Converts to dense row-major memory, on the pool.
 void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
                             cpu_kernel_math math, void *to, cpu_threads *pool);
 // Gathers the real parts of complex numbers to `to`, and the imaginary parts,
@@ -138,8 +140,8 @@ void cpu_kernel_view_gather_planes(const cpu_kernel_view *v, bool imaginary,
                                    const void *from, cpu_kernel_math math,
                                    unsigned char *to, size_t plane,
                                    cpu_threads *pool);
-// Rounds or narrows n results into memory of type `to`. `imaginary` is NULL but
-// for complex types.
+// Rounds or narrows n results to memory of type `to`. `imaginary` is NULL
+// unless the type is complex.
 void cpu_kernel_math_store(cpu_kernel_math math, const void *real,
                            const void *imaginary, cx_hlo_elem to, void *out,
                            int64_t n, cpu_threads *pool);

@@ -1,4 +1,4 @@
-// kernel/kernel: from an operation to its description, from that to a kernel.
+// kernel/kernel: describes operations, and makes and runs kernels.
 #include "kernel/kernel.h"
 
 #include <string.h>

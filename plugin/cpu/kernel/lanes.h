@@ -1,31 +1,32 @@
-// kernel/lanes: convolutions with few channels, 16 images at once.
+// kernel/lanes: convolutions with few channels, 16 images at a time.
 //
-// Where there are 1, 10 or 20 channels, vectors of channels are mostly empty.
-// Here a vector holds the same pixel of 16 images: images are (channels,
-// height, width, 16). The inner loops are made once for each vector width, as
-// those of gemm.h are.
+// With 1, 10 or 20 channels, vectors of channels are mostly empty. Here a
+// vector holds the same pixel of 16 images: images are (channels, height,
+// width, 16). The inner loops are compiled once for each vector width, as those
+// of gemm.h.
 #ifndef CPU_KERNEL_LANES_H
 #define CPU_KERNEL_LANES_H
 
 #include <stdint.h>
 
 #define CPU_KERNEL_LANES 16
-#define CPU_KERNEL_LANES_OUTS \
-  5  // out features that the forward loop does at once
-#define CPU_KERNEL_LANES_GRADS 4  // and the gradient's
+// Out features that the loops compute at a time: forward, gradient.
+#define CPU_KERNEL_LANES_OUTS 5
+#define CPU_KERNEL_LANES_GRADS 4
 
-// One convolution: result r and tap t meet at r * stride + t * dilation - low
-// of an input whose elements are `hole` apart. [0] is vertical.
+// One convolution: result r reads at tap t the position r * stride + t *
+// dilation - low of the input, whose elements are `hole` apart. [0] is
+// vertical.
 typedef struct cpu_kernel_lanes {
   int64_t channels, outs;
   int64_t in[2], taps[2], results[2];
   int64_t stride[2], dilation[2], low[2], hole[2];
-  int64_t width;  // of a row with its padding and holes written out
+  int64_t width;  // of a row with its padding and holes
 } cpu_kernel_lanes;
 
 typedef struct cpu_kernel_lanes_loops {
   // x (channels, in, width, 16) of 16 images; w (outs / OUTS, channels, taps,
-  // OUTS), filled up with zeros; y (outs, results, 16).
+  // OUTS), padded with zeros; y (outs, results, 16).
   void (*forward)(const cpu_kernel_lanes *l, const float *x, const float *w,
                   float *y);
   // One row of results of one channel and GRADS out features, summed over the
@@ -47,9 +48,9 @@ extern const cpu_kernel_lanes_loops cpu_kernel_lanes_16, cpu_kernel_lanes_32,
     cpu_kernel_lanes_64;
 const cpu_kernel_lanes_loops *cpu_kernel_lanes_get(void);  // for this processor
 
-// The input's row where result and tap meet; -1: in none.
-static inline int64_t cx_lanes_row(const cpu_kernel_lanes *l, int64_t result,
-                                   int64_t tap)
+// The row of the input that a result reads at a tap; -1: none.
+static inline int64_t cpu_kernel_lanes_row(const cpu_kernel_lanes *l,
+                                           int64_t result, int64_t tap)
 {
   const int64_t at = result * l->stride[0] + tap * l->dilation[0] - l->low[0];
   if (at < 0 || at % l->hole[0] != 0) return -1;

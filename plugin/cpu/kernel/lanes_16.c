@@ -1,4 +1,4 @@
-// kernel/lanes_16: the loops of 16 images in vectors of 16 bytes: any x86-64,
+// kernel/lanes_16: the loops over 16 images in vectors of 16 bytes: any x86-64,
 // and other processors.
 #define LANES_NAME cpu_kernel_lanes_16
 #define LANES_PIXELS 1

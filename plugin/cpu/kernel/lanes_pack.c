@@ -1,4 +1,4 @@
-// kernel/lanes_pack: tensors into lanes and back.
+// kernel/lanes_pack: copies tensors to lanes and back.
 #include <string.h>
 
 #include "kernel/conv_lanes.h"
@@ -20,7 +20,7 @@ static int64_t lanes_left(const cpu_kernel_lanes_images *m, int64_t block)
   return left < CPU_KERNEL_LANES ? left : CPU_KERNEL_LANES;
 }
 
-// A pixel of each lane; the lanes beyond `lanes` are zero.
+// A pixel of each lane; lanes from `lanes` on are zero.
 static void pack_pixel(const float *from, int64_t lane, int64_t lanes,
                        float *to)
 {
@@ -45,7 +45,8 @@ void cpu_kernel_lanes_pack(const cpu_kernel_lanes_images *m, const float *from,
   const int64_t pixels = m->rows * m->columns;
   from += m->first + block * CPU_KERNEL_LANES * m->lane;
   float tile[CPU_KERNEL_LANES * CPU_KERNEL_LANES];
-  const int64_t ahead = 8 * m->column;  // pixels lie in lines far apart
+  const int64_t ahead =
+      8 * m->column;  // to prefetch: cache lines are far apart
   for (int64_t c = 0; c < m->channels; c++) {
     float *plane = to + c * m->rows * width * CPU_KERNEL_LANES;
     const float *image = from + c * m->channel;

@@ -1,6 +1,6 @@
 // kernel/lanes_width: the loops of lanes.h for one vector width, with
 //   LANES_NAME     the table of functions
-//   LANES_PIXELS   results that the forward loop does at once
+//   LANES_PIXELS   results that the forward loop computes at a time
 #include <string.h>
 
 #include "kernel/lanes.h"
@@ -23,7 +23,7 @@ typedef float vec __attribute__((vector_size(64), aligned(4)));
     const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;               \
     for (int64_t c = 0; c < l->channels; c++) {                               \
       for (int64_t t = 0; t < l->taps[0]; t++) {                              \
-        const int64_t at = cx_lanes_row(l, row, t);                           \
+        const int64_t at = cpu_kernel_lanes_row(l, row, t);                   \
         if (at < 0) continue;                                                 \
         const float *from =                                                   \
             x + ((c * l->in[0] + at) * l->width) * CPU_KERNEL_LANES +         \
@@ -98,8 +98,8 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
 
 // ---- gradient ---------------------------------------------------------------
 
-// f32 that many products are added to drifts. So after BLOCK of them the sum
-// goes to that of the blocks, and after BLOCKS of these to one of doubles.
+// A sum of many products in f32 is inaccurate. So after BLOCK products it is
+// added to the sum of the blocks, and that after BLOCKS blocks to a sum in f64.
 #define BLOCK 96
 #define BLOCKS 64
 
@@ -112,7 +112,7 @@ static float sum_lanes(const wide_vec *v)
   return (float)sum;
 }
 
-// n sums; `io_added`: products since they were empty, `io_blocks` likewise.
+// n sums; `io_added`: products since they were 0; `io_blocks`: blocks likewise.
 static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
                              int64_t *io_added, int64_t *io_blocks)
 {
@@ -148,7 +148,7 @@ static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
     const int64_t plane = l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;         \
     for (int64_t b = 0; b < blocks; b++) {                                    \
       for (int64_t t = 0; t < l->taps[0]; t++) {                              \
-        const int64_t at = cx_lanes_row(l, row, t);                           \
+        const int64_t at = cpu_kernel_lanes_row(l, row, t);                   \
         if (at < 0) continue;                                                 \
         const float *from =                                                   \
             x + b * x_step + at * l->width * CPU_KERNEL_LANES + first * step; \
@@ -221,7 +221,7 @@ static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
       block[r] = *(const vec *)(to + r * CPU_KERNEL_LANES);                    \
     }                                                                          \
     for (int64_t t = 0; t < l->taps[0]; t++) {                                 \
-      const int64_t at = cx_lanes_row(l, row, t);                              \
+      const int64_t at = cpu_kernel_lanes_row(l, row, t);                      \
       if (at < 0) continue;                                                    \
       const float *from = x + at * l->width * CPU_KERNEL_LANES + first * step; \
       const float *by = g + t * l->taps[1] * CPU_KERNEL_LANES;                 \

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-// Lies in the file that the engine is in.
+// Its address is in the file that the engine is in.
 static const char here;
 
 typedef struct search {
@@ -27,8 +27,8 @@ static void offer(search *s, const char *folder)
   cx_text_append(s->out, s->file);
 }
 
-// The absolute path of the file that the engine is in; empty: not known. A
-// program is known to the loader by the name that it was started with only.
+// The absolute path of the file that the engine is in; empty: not known. Of a
+// program the loader only knows the name that it was started with.
 static void *find_self(char self[PATH_MAX])
 {
   Dl_info info;
@@ -48,8 +48,8 @@ static bool is_in_build(const char *self)
   return strncmp(self, CALX_BUILD_TREE, size) == 0 && self[size] == '/';
 }
 
-// The folders that the file `handle` has the linker look in, but for those that
-// the linker looks in for all files.
+// The search path of the file `handle`, without the folders that are searched
+// for all files.
 static void offer_search_path(search *s, void *handle)
 {
   Dl_serinfo size;

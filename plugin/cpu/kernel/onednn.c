@@ -1,7 +1,7 @@
-// kernel/onednn: loading the library and redirecting its threads.
+// kernel/onednn: loads the library and replaces its threads.
 //
-// The library is bound at once (RTLD_NOW), so that every address it calls
-// stands in its global offset table; the entries of the six functions are found
+// The library is bound at once (RTLD_NOW), so that its global offset table has
+// every address that it calls. The entries of the six functions are found
 // through its relocations, as the ELF x86-64 psABI (4.4) describes them.
 #include "kernel/onednn.h"
 
@@ -110,7 +110,7 @@ typedef void any_fn(void);
 static const struct {
   const char *name;
   any_fn *ours;
-  size_t original;  // where in `original`
+  size_t original;  // offset in `original`
 } replaced[N_REPLACED] = {
   { "GOMP_parallel", (any_fn *)parallel, offsetof(gomp, parallel) },
   { "GOMP_barrier", barrier, offsetof(gomp, barrier) },
@@ -186,7 +186,7 @@ static bool is_address_slot(const ElfW(Rela) * r)
 }
 #endif
 
-// All six or none.
+// Replaces all six or none.
 static bool redirect(ElfW(Addr) base)
 {
   image im = { .base = base };

@@ -1,11 +1,12 @@
-// kernel/onednn: Debian's oneDNN 2.6, loaded when it is first needed and put
-// onto our pools.
+// kernel/onednn: Debian's oneDNN 2.6, loaded when it is first needed, on the
+// engine's thread pools.
 //
-// It was built for OpenMP. The six functions of libgomp that it calls are
-// replaced by ours in its table of addresses, so that its regions run on the
-// pool that the calling thread has entered (cpu_threads_enter). Threads that
-// entered none, other users of the library in the process, keep libgomp.
-// Should there not be just these six, oneDNN runs on one thread.
+// It was built for OpenMP. In its global offset table the six functions of
+// libgomp that it calls are replaced by functions of onednn.c, so that its
+// parallel regions run on the pool that the calling thread has entered
+// (cpu_threads_enter). Threads that have entered none, which are other users of
+// the library in the process, get libgomp. If it does not call exactly these
+// six, oneDNN runs on one thread.
 #ifndef CPU_KERNEL_ONEDNN_H
 #define CPU_KERNEL_ONEDNN_H
 
@@ -46,15 +47,15 @@ typedef struct cpu_kernel_onednn {
 #undef X
   dnnl_engine_t engine;
   dnnl_stream_t stream;
-  bool pooled;                   // regions run on the entered pool
-  void (*omp_set_threads)(int);  // not pooled: of the calling thread
+  bool pooled;                   // parallel regions run on the entered pool
+  void (*omp_set_threads)(int);  // if not pooled: sets the caller's threads
 } cpu_kernel_onednn;
 
-// NULL: it is not there, or of another version. Thread-safe.
+// NULL: it is not installed, or of another version. Thread-safe.
 const cpu_kernel_onednn *cpu_kernel_onednn_get(void);
 
-// Around all calls that compute or create: regions run on `pool`; NULL: on the
-// calling thread alone.
+// Around all calls that compute or create primitives: parallel regions run on
+// `pool`; NULL: on the calling thread alone.
 void cpu_kernel_onednn_enter(const cpu_kernel_onednn *d, cpu_threads *pool);
 void cpu_kernel_onednn_leave(const cpu_kernel_onednn *d);
 

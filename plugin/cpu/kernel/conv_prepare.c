@@ -1,4 +1,5 @@
-// kernel/conv_ways: makes what runs a convolution, by its choice or by rule.
+// kernel/conv_prepare: makes the implementation of a convolution that its
+// choice or the rule says.
 #include "kernel/conv.h"
 
 #include <string.h>
