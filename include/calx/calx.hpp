@@ -192,6 +192,12 @@ class operand {
     here_.set();
     if constexpr (std::is_floating_point_v<N>) {
       t_ = calx_scalar(static_cast<double>(number));
+    } else if constexpr (std::is_unsigned_v<N>) {
+      // what int64_t does not hold is told as the float that it is
+      const uint64_t wide = number;
+      t_ = wide > static_cast<uint64_t>(INT64_MAX)
+               ? calx_scalar(static_cast<double>(number))
+               : calx_scalar_int(static_cast<int64_t>(number));
     } else {
       t_ = calx_scalar_int(static_cast<int64_t>(number));
     }

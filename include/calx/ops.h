@@ -65,7 +65,8 @@ CALX_API calx_tensor *calx_zeros_with(calx_dims shape,
 CALX_API calx_tensor *calx_ones_with(calx_dims shape,
                                      const calx_create_options *options);
 /** All `value`; the value is no part of a compiled program. @shape shape
- *  @source torch.full */
+ *  @errors also a value that an integer .dtype does not hold, as NaN, or 300
+ *          for u8; unsigned ones wrap negative values  @source torch.full */
 CALX_API calx_tensor *calx_full_with(calx_dims shape, double value,
                                      const calx_create_options *options);
 /**
@@ -210,7 +211,8 @@ CALX_API calx_tensor *calx_gt(calx_tensor *x, calx_tensor *y);
 /** x >= y. @shape x, y broadcast together  @dtype result bool  @grad none */
 CALX_API calx_tensor *calx_ge(calx_tensor *x, calx_tensor *y);
 /** condition ? x : y. @shape the three broadcast together
- *  @dtype condition bool  @source torch.where */
+ *  @dtype condition bool  @errors also a number that the other's integer type
+ *  does not hold  @source torch.where */
 CALX_API calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x,
                                  calx_tensor *y);
 
@@ -477,6 +479,7 @@ CALX_API calx_tensor *calx_cross_entropy_with(
  * The value's history comes along, unless the value is detached or the call is
  * in a no-grad region; the tensor's own ends.
  * @shape value broadcasts to tensor's; @dtype value converts to tensor's
+ * @errors also a number that the tensor's integer type does not hold
  * @grad value
  * @source torch.Tensor.copy_
  */

@@ -33,6 +33,17 @@ static inline calx_tensor *calx_operand_tensor_(calx_tensor *t)
 {
   return t;
 }
+// What int64_t does not hold is told as the float that it is.
+static inline calx_tensor *calx_operand_unsigned_(unsigned long long value)
+{
+  return value > (unsigned long long)INT64_MAX
+             ? calx_scalar((double)value)
+             : calx_scalar_int((int64_t)value);
+}
+static inline calx_tensor *calx_operand_wide_(long double value)
+{
+  return calx_scalar((double)value);
+}
 // A list in braces has commas, so its macros pass all arguments on as they are.
 static inline calx_tensor *calx_cat_here_(const calx_site *site,
                                           calx_tensor *const *tensors,
@@ -50,15 +61,23 @@ static inline calx_tensor *calx_stack_here_(const calx_site *site,
 }
 // clang-format off
 // The operand is expanded once, so that the text of nested calls does not double
-// with each level; each level's variable has a name of its own.
+// with each level; each level's variable has a name of its own. Any type that is
+// no integer must become a double: a pointer, NULL too, does not compile then.
 #define CALX_OPERAND_(v) CALX_OPERAND_AS_(v, __COUNTER__)
 #define CALX_OPERAND_AS_(v, n) CALX_OPERAND_IN_(v, n)
 #define CALX_OPERAND_IN_(v, n)                                             \
   __extension__({                                                          \
     __auto_type calx_operand_##n = (v);                                    \
     _Generic(calx_operand_##n, calx_tensor *: calx_operand_tensor_,        \
-        float: calx_scalar, double: calx_scalar,                           \
-        default: calx_scalar_int)(calx_operand_##n);                       \
+        _Bool: calx_scalar_int, char: calx_scalar_int,                     \
+        signed char: calx_scalar_int, unsigned char: calx_scalar_int,      \
+        short: calx_scalar_int, unsigned short: calx_scalar_int,           \
+        int: calx_scalar_int, unsigned: calx_scalar_int,                   \
+        long: calx_scalar_int, long long: calx_scalar_int,                 \
+        unsigned long: calx_operand_unsigned_,                             \
+        unsigned long long: calx_operand_unsigned_,                        \
+        long double: calx_operand_wide_,                                   \
+        default: calx_scalar)(calx_operand_##n);                           \
   })
 
 // ---- numbers ----

@@ -28,6 +28,11 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
     return;
   }
   const cx_graph_shape *s = cx_lazy_tensor_shape(tensor);
+  calx_status *status = cx_ops_check_weak("assign", value, s->dtype);
+  if (status != NULL) {
+    cx_lazy_scope_pin(status);
+    return;
+  }
   value = cx_lazy_tensor_is_weak(value)
               ? cx_ops_weak_as(value, s->dtype, calx_tensor_device(tensor))
               : calx_to_dtype(value, s->dtype);

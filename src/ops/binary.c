@@ -327,6 +327,9 @@ calx_tensor *calx_where(calx_tensor *condition, calx_tensor *x, calx_tensor *y)
                          "it with calx_to_dtype(condition, CALX_BOOL)",
                          cx_graph_shape_str(cx_lazy_tensor_shape(condition)));
   }
-  cx_ops_promote(in + 1, 2);
+  calx_dtype dtype = cx_ops_promote(in + 1, 2);
+  calx_status *status = cx_ops_check_weak("where", x, dtype);
+  if (status == NULL) status = cx_ops_check_weak("where", y, dtype);
+  if (status != NULL) return cx_lazy_tensor_poison(status);
   return cx_ops_record(&cx_ops_where, in, 3, NULL);
 }

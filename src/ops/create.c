@@ -79,6 +79,7 @@ static cx_graph_slot number_slot(calx_dtype dtype, double value)
   if (cx_dtype_is_float(dtype)) {
     return (cx_graph_slot){ .dtype = CALX_F32, .value.number = value };
   }
+  if (dtype == CALX_BOOL) value = value != 0;  // 0.5 and NaN are true
   int64_t integer;
   cx_store_double(CALX_I64, &integer, value);
   return (cx_graph_slot){ .dtype = CALX_I64, .value.integer = integer };
@@ -145,6 +146,37 @@ bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out)
   const cx_graph_slot *s = &node->slots[0];
   *out = s->dtype == CALX_I64 ? (double)s->value.integer : s->value.number;
   return true;
+}
+
+calx_status *cx_ops_check_number(const char *op, double number,
+                                 calx_dtype dtype)
+{
+  if (cx_dtype_is_float(dtype) || dtype == CALX_BOOL) return NULL;
+  int bits = 8 * (int)calx_dtype_size(dtype);
+  bool positive = cx_dtype_is_unsigned(dtype);
+  double end = ldexp(1, positive ? bits : bits - 1);
+  double whole = trunc(number);
+  if (whole < end && (positive ? whole > -end : whole >= -end)) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: %.17g has no value in %s, which holds %.17g to %.17g",
+                  op, number, calx_dtype_name(dtype), positive ? 0.0 : -end,
+                  end - 1);
+}
+
+calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
+                               calx_dtype dtype)
+{
+  const cx_graph_node *node =
+      cx_lazy_tensor_is_weak(t) ? cx_lazy_tensor_value(t).node : NULL;
+  // An integer of 64 bits is no double: it is compared as what it is.
+  if (node != NULL && node->op == &cx_ops_scalar &&
+      node->slots[0].dtype == CALX_I64 && calx_dtype_size(dtype) == 8) {
+    return NULL;
+  }
+  double number;
+  return node != NULL && cx_ops_weak_number(t, false, &number)
+             ? cx_ops_check_number(op, number, dtype)
+             : NULL;
 }
 
 calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
@@ -246,6 +278,8 @@ calx_tensor *calx_full_with(calx_dims dims, double value,
   calx_dtype dtype = dtype_or(o, CALX_F32);
   calx_tensor *bad;
   if (!cx_ops_good_shape("full", dims, dtype, o, &bad)) return bad;
+  calx_status *status = cx_ops_check_number("full", value, dtype);
+  if (status != NULL) return cx_lazy_tensor_poison(status);
   cx_graph_slot slot = number_slot(dtype, value);
   return finish(record_scalar(dtype, &dims, slot, device_of(o)), o);
 }

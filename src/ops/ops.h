@@ -49,6 +49,13 @@ calx_tensor *cx_ops_number(double value);
 // The number behind a weak operand. False: t is none, or its value is a slot
 // and `constant_only`.
 bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out);
+// Why an integer type does not hold a number, cut to an integer; NULL: it does.
+// As in PyTorch, unsigned types wrap negative numbers around once.
+calx_status *cx_ops_check_number(const char *op, double number,
+                                 calx_dtype dtype) CALX_MUST_USE;
+// The same of a weak operand; any other tensor fits.
+calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
+                               calx_dtype dtype) CALX_MUST_USE;
 // The weak operand as an element type, on a device (NULL: its own).
 calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
                             calx_device *device);

@@ -33,6 +33,11 @@ void test_operators()
   half.alpha = 0.5;
   expect(calx::item(calx::mean(calx::add(x, 4, half))) == 5, "alpha", 0);
   expect(calx::item(calx::mean(-x)) == -3, "minus", 0);
+  // what no int64_t holds, and types narrower than it
+  calx::tensor three = calx::full(CALX_SHAPE(1), 3);
+  expect(calx::item(three * UINT64_MAX) == 0x1.8p65, "beyond int64_t", 0);
+  expect(calx::item(three * static_cast<unsigned char>(7)) == 21, "a char", 0);
+  expect(calx::item(three * 0.5L) == 1.5, "long double", 0);
   calx::check(step.end());
 }
 

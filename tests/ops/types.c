@@ -111,6 +111,66 @@ static void test_far_place(void **state)
   }
 }
 
+// ---- numbers of C's types ---------------------------------------------------
+
+static void test_numbers(void **state)
+{
+  (void)state;
+  calx_tensor *x = calx_full(CALX_SHAPE(1), 3);
+  check(calx_mul(x, 0.5L), CALX_F32, (float[]){ 1.5f }, 1);
+  check(calx_mul(x, UINT64_MAX), CALX_F32, (float[]){ 0x1.8p65f }, 1);
+  check(calx_mul(x, (size_t)1 << 63), CALX_F32, (float[]){ 0x1.8p64f }, 1);
+  check(calx_mul(x, (size_t)7), CALX_F32, (float[]){ 21 }, 1);
+  calx_tensor *i = calx_full(CALX_SHAPE(1), 3, .dtype = CALX_I32);
+  check(calx_add(i, (size_t)7), CALX_I32, (float[]){ 10 }, 1);
+  check(calx_add(i, (unsigned char)7), CALX_I32, (float[]){ 10 }, 1);
+  check(calx_add(i, 'a'), CALX_I32, (float[]){ 100 }, 1);
+  check(calx_add(i, 1 == 1), CALX_I32, (float[]){ 4 }, 1);
+}
+
+#define NO_VALUE(...) check_no_value((__VA_ARGS__, calx_scope_take_error()))
+static void check_no_value(calx_status *status)
+{
+  assert_non_null(status);
+  assert_int_equal(calx_status_code(status), CALX_INVALID_ARGUMENT);
+  assert_non_null(strstr(calx_status_message(status), "has no value in"));
+  calx_status_free(status);
+}
+
+// A number that an integer type does not hold is neither cut nor wrapped around
+// in silence where it is the value itself; PyTorch refuses the same ones.
+static void test_numbers_out_of_range(void **state)
+{
+  (void)state;
+  calx_dims one = CALX_SHAPE(1);
+  NO_VALUE(calx_full(one, NAN, .dtype = CALX_I64));
+  NO_VALUE(calx_full(one, INFINITY, .dtype = CALX_I32));
+  NO_VALUE(calx_full(one, 300, .dtype = CALX_U8));
+  NO_VALUE(calx_full(one, -256, .dtype = CALX_U8));
+  NO_VALUE(calx_full(one, 128, .dtype = CALX_I8));
+  NO_VALUE(calx_full(one, 0x1p63, .dtype = CALX_I64));
+  check(calx_full(one, -128, .dtype = CALX_I8), CALX_I8, (float[]){ -128 }, 1);
+  check(calx_full(one, -1, .dtype = CALX_U8), CALX_U8, (float[]){ 255 }, 1);
+  check(calx_full(one, 255.9, .dtype = CALX_U8), CALX_U8, (float[]){ 255 }, 1);
+  check(calx_full(one, NAN, .dtype = CALX_BOOL), CALX_BOOL, (float[]){ 1 }, 1);
+  check(calx_full(one, 0.5, .dtype = CALX_BOOL), CALX_BOOL, (float[]){ 1 }, 1);
+  calx_tensor *no = calx_zeros(one, .dtype = CALX_BOOL);
+  calx_assign(no, 0.5);
+  check(no, CALX_BOOL, (float[]){ 1 }, 1);
+  calx_tensor *u8 = calx_full(one, 7, .dtype = CALX_U8);
+  calx_tensor *i64 = calx_full(one, 7, .dtype = CALX_I64);
+  NO_VALUE(calx_assign(u8, 300));
+  NO_VALUE(calx_assign(i64, NAN));
+  check(u8, CALX_U8, (float[]){ 7 }, 1);
+  calx_assign(i64, INT64_MIN);
+  assert_true(calx_item_int(i64) == INT64_MIN);
+  calx_tensor *yes = calx_gt(u8, 0);
+  NO_VALUE(calx_where(yes, 300, u8));
+  NO_VALUE(calx_where(yes, u8, 300));
+  check(calx_where(yes, 200, u8), CALX_U8, (float[]){ 200 }, 1);
+  check(calx_where(yes, 300.5, u8), CALX_F32, (float[]){ 300.5f }, 1);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -118,6 +178,8 @@ int main(void)
     cmocka_unit_test(test_large_alpha),
     cmocka_unit_test(test_sign_of_unsigned),
     cmocka_unit_test(test_places),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_numbers_out_of_range),
   };
   const struct CMUnitTest longest[] = { cmocka_unit_test(test_far_place) };
   const int failed = cmocka_run_group_tests(tests, engine_setup, NULL);
