@@ -177,10 +177,11 @@ static calx_tensor *usable_grad(calx_tensor *leaf)
   return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
-// An optimiser's step used it and a sync dropped its value. What is added to it
-// is unknown too, and whoever uses it is told. Another model's parameters,
-// whose gradients nobody asks for, often have such.
-static bool is_gone(const calx_tensor *grad)
+// Whether an optimiser's step used the gradient and a sync dropped its value. A
+// sum with it has no value either, which is an error where it is used.
+// Parameters of another model, whose gradients nobody uses, often have such
+// gradients.
+static bool was_dropped(const calx_tensor *grad)
 {
   return grad != NULL && cx_lazy_tensor_value(grad).node == NULL;
 }
@@ -206,7 +207,8 @@ static void collect(cx_autograd_pass *p)
   const cx_autograd_walk *w = &p->walk;
   for (size_t i = 0; i < w->n_leaves && !cx_autograd_failed(p); i++) {
     calx_tensor *old = usable_grad(w->leaves[i].tensor);
-    if (old != NULL && !is_gone(old) && p->grads[w->leaves[i].cell] != NULL) {
+    if (old != NULL && !was_dropped(old) &&
+        p->grads[w->leaves[i].cell] != NULL) {
       cx_autograd_put(p, w->leaves[i].cell, old);
     }
   }
@@ -214,7 +216,8 @@ static void collect(cx_autograd_pass *p)
   for (size_t i = 0; i < w->n_leaves; i++) {
     calx_tensor *grad = p->grads[w->leaves[i].cell];
     calx_tensor *leaf = w->leaves[i].tensor;
-    if (grad != NULL && !is_gone(usable_grad(leaf))) set_grad(p, leaf, grad);
+    if (grad != NULL && !was_dropped(usable_grad(leaf)))
+      set_grad(p, leaf, grad);
   }
 }
 

@@ -8,17 +8,17 @@
 enum { FIRST_CAPACITY = 256 };
 
 // Multiplicative hashing (D. Knuth, vol. 3, 6.4); blocks are 16-byte aligned.
-static size_t place(const void *key, size_t capacity)
+static size_t slot_of(const void *key, size_t capacity)
 {
   uint64_t h = (uint64_t)(uintptr_t)key >> 4;
   return (size_t)((h * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (capacity - 1);
 }
 
-// Where key is, or the free place where it belongs.
+// The slot of the key, or the free one for it.
 static cx_autograd_pair *probe(cx_autograd_pair *pairs, size_t capacity,
                                const void *key)
 {
-  size_t i = place(key, capacity);
+  size_t i = slot_of(key, capacity);
   while (pairs[i].key != NULL && pairs[i].key != key) {
     i = (i + 1) & (capacity - 1);
   }

@@ -61,9 +61,9 @@ calx_status *cx_data_batches_start(calx_loader *loader,
   CALX_TRY(open_prefetch(loader, devices, lanes));
   CALX_TRY(make_order(loader));
   cx_data_prefetch_start(loader->prefetch,
-                         &(cx_data_places){ .order = loader->order,
-                                            .first = loader->done,
-                                            .end = loader->samples },
+                         &(cx_data_range){ .order = loader->order,
+                                           .first = loader->done,
+                                           .end = loader->samples },
                          loader->left);
   return NULL;
 }

@@ -7,9 +7,8 @@
 // become short lines; each pixel keeps its smallest squared distance to a line,
 // and the ink falls off over one pixel around the stroke's edge.
 //
-// All of it is integer arithmetic (rotations come from the rational points of
-// the circle), so samples are the same on every machine and with every
-// compiler.
+// All of it is integer arithmetic (the sine and cosine of a rotation are
+// rational), so samples are the same on every machine and with every compiler.
 //
 // How far the ranges below go is chosen so that the task is worth a network.
 // Measured with 8,000 samples to train and 2,000 to test: a linear model ends

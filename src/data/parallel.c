@@ -19,7 +19,7 @@
 struct calx_parallel_loader {
   calx_status *error;
   calx_loader *reader;
-  calx_loader *stranger;  // of a device that has no lane: it tells why
+  calx_loader *no_lane;  // of a device without a lane: its error says so
   calx_loader **lanes;
   calx_device **devices;
   size_t n_lanes;
@@ -27,7 +27,7 @@ struct calx_parallel_loader {
   int64_t resumes;  // the epoch that does not begin at its first sample
 
   cx_mutex lock;
-  cx_cond news;  // an epoch ended, or all is closed
+  cx_cond changed;  // an epoch ended, or all is closed
   bool closed;
   bool started;         // the epoch
   calx_status *failed;  // why it could not be
@@ -70,7 +70,7 @@ static calx_status *begin_locked(calx_parallel_loader *p, calx_loader *lane)
   lane->left = 0;
   while (!p->closed && lane->rounds > p->round) {
     CALX_TRY(check_lanes(p));
-    cx_cond_wait_ms(&p->news, &p->lock, CX_DATA_LOOK_MS);
+    cx_cond_wait_ms(&p->changed, &p->lock, CX_DATA_LOOK_MS);
   }
   if (p->closed) return NULL;
   if (!p->started) start_epoch(p);
@@ -106,7 +106,7 @@ static void end_round(calx_parallel_loader *p)
   p->reader->done = 0;
   p->n_ended = 0;
   p->round++;
-  cx_cond_broadcast(&p->news);
+  cx_cond_broadcast(&p->changed);
 }
 
 static void end(calx_loader *lane)
@@ -214,7 +214,7 @@ calx_parallel_loader *calx_parallel_loader_new_with(
   calx_parallel_loader *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return &no_memory;
   cx_mutex_init(&p->lock);
-  cx_cond_init(&p->news);
+  cx_cond_init(&p->changed);
   p->error = set_up(p, loader, devices, n_devices, options);
   calx_status *why =
       p->error != NULL
@@ -222,7 +222,7 @@ calx_parallel_loader *calx_parallel_loader_new_with(
           : cx_error(CALX_INVALID_ARGUMENT,
                      "parallel loader: the device is none of its %zu",
                      n_devices);
-  p->stranger = cx_data_loader_fail(cx_data_loader_empty(), why);
+  p->no_lane = cx_data_loader_fail(cx_data_loader_empty(), why);
   return p;
 }
 
@@ -232,7 +232,7 @@ void calx_parallel_loader_close(calx_parallel_loader *p)
   cx_lock(&p->lock);
   p->closed = true;
   cx_data_prefetch *prefetch = p->reader != NULL ? p->reader->prefetch : NULL;
-  cx_cond_broadcast(&p->news);
+  cx_cond_broadcast(&p->changed);
   if (prefetch != NULL) cx_data_prefetch_cancel(prefetch);
   cx_unlock(&p->lock);
 }
@@ -242,11 +242,11 @@ void calx_parallel_loader_free(calx_parallel_loader *p)
   if (p == NULL || p == &no_memory) return;
   calx_parallel_loader_close(p);
   for (size_t i = 0; i < p->n_lanes; i++) calx_loader_free(p->lanes[i]);
-  calx_loader_free(p->stranger);
+  calx_loader_free(p->no_lane);
   calx_loader_free(p->reader);
   calx_status_free(p->failed);
   calx_status_free(p->error);
-  cx_cond_free(&p->news);
+  cx_cond_free(&p->changed);
   cx_mutex_free(&p->lock);
   cx_free(p->lanes);
   cx_free(p->devices);
@@ -271,10 +271,10 @@ calx_loader *calx_per_device_loader(calx_parallel_loader *p,
 {
   if (p == NULL) return NULL;
   if (p == &no_memory) return cx_data_loader_none();
-  if (p->error != NULL) return p->stranger;
+  if (p->error != NULL) return p->no_lane;
   if (device == NULL) device = calx_device_current();
   for (size_t i = 0; i < p->n_lanes; i++) {
     if (p->devices[i] == device) return p->lanes[i];
   }
-  return p->stranger;
+  return p->no_lane;
 }

@@ -21,9 +21,9 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "base/trace.h"
+#include "data/block_cache.h"
 #include "data/dataset.h"
 #include "data/loader.h"
-#include "data/pool.h"
 #include "data/sampler.h"
 #include "lazy/lazy.h"
 
@@ -49,20 +49,20 @@ typedef struct batch {
 
 struct cx_data_prefetch {
   cx_data_prefetch_options options;
-  cx_data_pool *pool;
+  cx_data_block_cache *blocks;
   cx_thread *workers;
   batch *ring;  // (lanes (ahead + filled)), batch k at k modulo that
   int64_t ring_size;
 
   cx_mutex lock;
   cx_cond work;     // workers wait for something to do
-  cx_cond news;     // consumers wait for their batch, or for idleness
+  cx_cond changed;  // consumers wait for their batch, or for idleness
   bool closing;     // workers leave
   int busy;         // workers that fill or upload
   bool cancelled;   // there are no more epochs
   atomic_bool cut;  // nothing of the epoch is wanted any more
 
-  cx_data_places places;
+  cx_data_range range;
   int64_t end;  // no batch from here on is begun
   int64_t n_begun, n_uploaded, n_taken;
   int64_t *groups;  // (lanes) groups that each took; LEFT: it takes no more
@@ -78,14 +78,14 @@ static batch *batch_at(cx_data_prefetch *p, int64_t k)
 
 // ---- filling ----------------------------------------------------------------
 
-static int64_t first_place(const cx_data_prefetch *p, int64_t k)
+static int64_t first_position(const cx_data_prefetch *p, int64_t k)
 {
-  return p->places.first + k * p->options.batch_size;
+  return p->range.first + k * p->options.batch_size;
 }
 
 static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
 {
-  int64_t left = p->places.end - first_place(p, k);
+  int64_t left = p->range.end - first_position(p, k);
   return left < p->options.batch_size ? left : p->options.batch_size;
 }
 
@@ -105,8 +105,9 @@ static calx_status *fill_samples(cx_data_prefetch *p, int64_t k, batch *b)
 {
   const calx_dataset *dataset = p->options.dataset;
   for (int64_t i = 0; i < b->made.size && !atomic_load(&p->cut); i++) {
-    int64_t place = first_place(p, k) + i;
-    int64_t index = p->places.order != NULL ? p->places.order[place] : place;
+    int64_t position = first_position(p, k) + i;
+    int64_t index =
+        p->range.order != NULL ? p->range.order[position] : position;
     void *fields[CALX_MAX_FIELDS];
     for (size_t f = 0; f < dataset->n_fields; f++) {
       fields[f] =
@@ -125,7 +126,7 @@ static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
 {
   b->made = (cx_data_made){ .size = samples_in(p, k) };
   b->bad_sample = -1;
-  b->block = cx_data_pool_take(p->pool);
+  b->block = cx_data_block_cache_take(p->blocks);
   if (b->block == NULL) return cx_out_of_memory();
   calx_status *status = fill_samples(p, k, b);
   if (status != NULL) {
@@ -183,7 +184,7 @@ static void finish(cx_data_prefetch *p, int64_t k, calx_status *error,
   b->state = error == NULL ? state : FAILED;
   if (error != NULL && k + 1 < p->end) p->end = k + 1;  // the epoch ends there
   p->busy--;
-  cx_cond_broadcast(&p->news);
+  cx_cond_broadcast(&p->changed);
   cx_cond_broadcast(&p->work);
 }
 
@@ -231,12 +232,12 @@ static void work(void *user)
 
 // ---- consumers --------------------------------------------------------------
 
-void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_places *places,
+void cx_data_prefetch_start(cx_data_prefetch *p, const cx_data_range *range,
                             int64_t batches)
 {
   cx_lock(&p->lock);
   CX_ASSERT(p->busy == 0 && batches % p->options.lanes == 0);
-  p->places = *places;
+  p->range = *range;
   p->end = p->cancelled ? 0 : batches;
   p->n_begun = p->n_uploaded = p->n_taken = 0;
   for (int i = 0; i < p->options.lanes; i++) p->groups[i] = 0;
@@ -342,7 +343,7 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *p, int lane,
   int64_t start = cx_now_ns(), taken = 0;
   while (!p->cancelled && (missing = first_missing(p, group)) != NULL &&
          missing->state != FAILED && (abandoned = abandoned_lane(p)) < 0) {
-    cx_cond_wait_ms(&p->news, &p->lock, CX_DATA_LOOK_MS);
+    cx_cond_wait_ms(&p->changed, &p->lock, CX_DATA_LOOK_MS);
   }
   if (abandoned >= 0) taken = p->groups[abandoned];
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
@@ -369,7 +370,7 @@ void cx_data_prefetch_stop(cx_data_prefetch *p)
   cx_lock(&p->lock);
   p->end = 0;
   atomic_store(&p->cut, true);
-  while (p->busy > 0) cx_cond_wait(&p->news, &p->lock);
+  while (p->busy > 0) cx_cond_wait(&p->changed, &p->lock);
   cx_unlock(&p->lock);
   for (int64_t i = 0; i < p->ring_size; i++) drop_batch(&p->ring[i]);
 }
@@ -380,7 +381,7 @@ void cx_data_prefetch_cancel(cx_data_prefetch *p)
   p->cancelled = true;
   p->end = 0;
   atomic_store(&p->cut, true);
-  cx_cond_broadcast(&p->news);
+  cx_cond_broadcast(&p->changed);
   cx_unlock(&p->lock);
 }
 
@@ -397,14 +398,15 @@ static calx_status *open_parts(cx_data_prefetch *p, calx_device *const *given)
   p->ring = cx_calloc((size_t)p->ring_size, sizeof *p->ring);
   p->workers = cx_calloc((size_t)o->workers, sizeof *p->workers);
   p->groups = cx_calloc((size_t)o->lanes, sizeof *p->groups);
-  p->pool = cx_data_pool_new(dataset->n_fields, bytes, (size_t)p->ring_size);
+  p->blocks =
+      cx_data_block_cache_new(dataset->n_fields, bytes, (size_t)p->ring_size);
   calx_device **devices = cx_calloc((size_t)o->lanes, sizeof *devices);
   for (int i = 0; devices != NULL && i < o->lanes; i++) {
     devices[i] = given[i];
   }
   p->options.devices = devices;
   if (p->ring == NULL || p->workers == NULL || p->groups == NULL ||
-      p->pool == NULL || devices == NULL) {
+      p->blocks == NULL || devices == NULL) {
     return cx_out_of_memory();
   }
   for (int w = 0; w < o->workers; w++) {
@@ -425,7 +427,7 @@ calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
       (int64_t)options->lanes * ((int64_t)options->ahead + options->filled);
   cx_mutex_init(&p->lock);
   cx_cond_init(&p->work);
-  cx_cond_init(&p->news);
+  cx_cond_init(&p->changed);
   calx_status *status = open_parts(p, options->devices);
   if (status != NULL) {
     cx_data_prefetch_close(p);
@@ -446,9 +448,9 @@ void cx_data_prefetch_close(cx_data_prefetch *p)
   for (int w = 0; p->workers != NULL && w < p->options.workers; w++) {
     cx_thread_join(&p->workers[w]);
   }
-  cx_data_pool_free(p->pool);
+  cx_data_block_cache_free(p->blocks);
   cx_cond_free(&p->work);
-  cx_cond_free(&p->news);
+  cx_cond_free(&p->changed);
   cx_mutex_free(&p->lock);
   cx_free((void *)p->options.devices);
   cx_free(p->groups);

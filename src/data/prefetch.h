@@ -39,16 +39,16 @@ calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
 // Joins the workers; nobody may be in a take. NULL is accepted.
 void cx_data_prefetch_close(cx_data_prefetch *prefetch);
 
-// The places of an epoch, from which batches are made in order.
-typedef struct cx_data_places {
-  const int64_t *order;  // the sample at each place, NULL: the place's number
+// The positions of an epoch from which batches are made in order.
+typedef struct cx_data_range {
+  const int64_t *order;  // the sample at each position; NULL: the position
   int64_t first, end;
-} cx_data_places;
+} cx_data_range;
 
 // Starts on batches 0 … batches-1, which are whole groups; none may be under
 // way. The order must stay until the stop.
 void cx_data_prefetch_start(cx_data_prefetch *prefetch,
-                            const cx_data_places *places, int64_t batches);
+                            const cx_data_range *range, int64_t batches);
 // Waits for the lane's next batch and those of its group, so that all lanes get
 // equally many whatever fails: the first failure of a group is everybody's.
 // ABORTED where the batch waits for a lane whose rank has ended. After a

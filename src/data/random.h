@@ -1,4 +1,4 @@
-// data/random: the room's counter-based generator.
+// data/random: the module's counter-based generator.
 //
 // SplitMix64 read as a function of a counter instead of a state: value k of key
 // s is out(s, k) = mix(s + (k + 1) G), so that any value can be had without

@@ -2,8 +2,8 @@
 //
 // A sampler is a function of its epoch's number and keeps no other state, so
 // that any epoch can be had again, on any rank. Two generators: the random
-// sampler uses the room's counter-based one (every order is equally likely); a
-// distributed one must give what PyTorch gives, and uses PyTorch's.
+// sampler uses this module's counter-based one (every order is equally likely);
+// a distributed one must give what PyTorch gives, and uses PyTorch's.
 //
 // Sources: D. Knuth, "The Art of Computer Programming" 2, 3.4.2, algorithm P;
 // torch.utils.data.distributed.DistributedSampler for which rank gets what.
@@ -41,8 +41,8 @@ int64_t cx_data_batch_count(int64_t n, int64_t batch_size, bool drop_last)
   return whole + (!drop_last && n % batch_size != 0 ? 1 : 0);
 }
 
-// Every replicas-th place from the rank's on. What is past the last sample, of
-// a size that does not divide, begins again from the first.
+// Every replicas-th position from the rank's on. What is past the last sample,
+// of a size that does not divide, begins again from the first.
 static calx_status *share(const calx_sampler *s, int64_t epoch,
                           int64_t *out_order)
 {
@@ -56,8 +56,8 @@ static calx_status *share(const calx_sampler *s, int64_t epoch,
     cx_data_randperm(s->seed + (uint64_t)epoch, s->size, all);
   }
   for (int64_t i = 0; i < s->count; i++) {
-    int64_t place = (s->rank + i * s->replicas) % s->size;
-    out_order[i] = all != NULL ? all[place] : place;
+    int64_t position = (s->rank + i * s->replicas) % s->size;
+    out_order[i] = all != NULL ? all[position] : position;
   }
   cx_free(all);
   return NULL;

@@ -1,6 +1,6 @@
-// dist/failure: how a child process tells the one that launched it why its rank
-// failed, with the code. A pipe: what is written first is read first, and one
-// write of at most PIPE_BUF bytes is whole.
+// dist/failure: a child process reports to its launcher why its rank failed. It
+// writes a record into a pipe: the first failure is read first, and a write of
+// at most PIPE_BUF bytes is never mixed with another.
 #include "dist/failure.h"
 
 #include <errno.h>

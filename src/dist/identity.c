@@ -1,5 +1,5 @@
-// dist/identity: who the calling rank is. The process's place is the world's,
-// the thread's is its device's.
+// dist/identity: which rank the calling thread is. The world knows the
+// process's number, the thread's device its number in the process.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdio_ext.h>

@@ -1,9 +1,9 @@
 // dist/launch: the processes, the ranks of each, a thread each, and what
 // becomes of them.
 //
-// A rank ends by returning. The first that fails, in time, is why the launch
-// failed: it is noted before the board hears of it, so what the others then
-// find out is never taken for the cause.
+// A rank ends by returning. The first failure, in time, is the cause of the
+// launch's: it is recorded before the other ranks can see it, so that a failure
+// that follows from it is never taken for the cause.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,8 +115,8 @@ static calx_status *run_threads(ranks *all, int devices)
   return all->failure;
 }
 
-// For what is traced: which ranks are here.
-static void tell_place(int devices)
+// Traces name the ranks of this process.
+static void set_traced_ranks(int devices)
 {
   const cx_world_info *here = cx_world_self();
   cx_trace_set_ranks(
@@ -128,7 +128,7 @@ static void tell_place(int devices)
 static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
 {
   CALX_TRY(cx_world_ranks(devices));
-  tell_place(devices);
+  set_traced_ranks(devices);
   ranks all = { .fn = fn,
                 .user = user,
                 .first_ordinal = cx_world_self()->process * devices,
@@ -160,9 +160,9 @@ static void leave_at_exit(void)
   cx_world_leave(NULL);
 }
 
-// Launchers of others take the first end that they see for the cause, and
-// torchrun looks every 100 ms. A process that was only told of a failure lets
-// the one that failed end first; most launchers then end this one.
+// Other launchers take the first process that they see ending for the cause,
+// and torchrun polls every 100 ms. A process that failed only because another
+// did ends later than that one; most launchers then end it themselves.
 static void linger_at_exit(void)
 {
   struct timespec pause = { .tv_sec = LINGER_MS / 1000,
@@ -171,22 +171,22 @@ static void linger_at_exit(void)
   nanosleep(&pause, NULL);
 }
 
-static void linger_if_told(const calx_status *status, cx_world_launcher by)
+static void linger_after_others(const calx_status *status, cx_world_launcher by)
 {
   static bool lingers;
   bool of_others = by != CX_WORLD_LAUNCHER_NONE && by != CX_WORLD_LAUNCHER_CALX;
-  bool told = calx_status_code(status) == CALX_ABORTED;
-  if (of_others && told && !lingers) lingers = atexit(linger_at_exit) == 0;
+  bool follows = calx_status_code(status) == CALX_ABORTED;
+  if (of_others && follows && !lingers) lingers = atexit(linger_at_exit) == 0;
 }
 
-// What failed has ended the job: the others left it, or wait for nobody.
+// A failed launch has ended the job: the other processes have left it.
 static calx_status *check_job(bool failed)
 {
   if (!failed) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
                   "calx_launch: an earlier launch of this job has failed, and "
-                  "its processes cannot meet again: end them, and start all "
-                  "anew");
+                  "its processes cannot launch again: end them, and start "
+                  "all anew");
 }
 
 static calx_status *join(void)
@@ -198,8 +198,8 @@ static calx_status *join(void)
   return NULL;
 }
 
-// A process that is one of several stays in their world until it ends, so that
-// it can launch again; alone, the world is one of one rank again.
+// One of several processes stays joined until it ends, so that it can launch
+// again. A single process leaves: its world has one rank again.
 static calx_status *run_in_world(calx_rank_fn *fn, void *user,
                                  const calx_launch_options *o)
 {
@@ -207,7 +207,7 @@ static calx_status *run_in_world(calx_rank_fn *fn, void *user,
   CALX_TRY(check_job(failed));
   CALX_TRY(join());
   calx_status *status = run_here(fn, user, o);
-  linger_if_told(status, cx_world_self()->launcher);
+  linger_after_others(status, cx_world_self()->launcher);
   if (status != NULL || cx_world_self()->processes == 1) {
     failed = cx_world_self()->processes > 1;
     cx_world_leave(status);
@@ -271,15 +271,16 @@ static calx_status *run_processes(child *c, int processes)
   cx_launcher_exit end;
   CALX_TRY(cx_dist_failure_open(&c->failure));
   calx_status *status = cx_launcher_spawn(&o, &end);
-  calx_status *told = status != NULL ? cx_dist_failure_read(&c->failure) : NULL;
+  calx_status *cause =
+      status != NULL ? cx_dist_failure_read(&c->failure) : NULL;
   cx_dist_failure_close(&c->failure);
-  // A rank that is told of another's end is no cause: what was seen of the
-  // processes is.
-  if (told != NULL && calx_status_code(told) != CALX_ABORTED) {
+  // ABORTED follows from the end of another rank, so the exits that the
+  // launcher saw say more.
+  if (cause != NULL && calx_status_code(cause) != CALX_ABORTED) {
     calx_status_free(status);
-    return told;
+    return cause;
   }
-  calx_status_free(told);
+  calx_status_free(cause);
   return status;
 }
 
@@ -287,14 +288,14 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
                            const calx_launch_options *o)
 {
   int processes;
-  cx_world_info place;
+  cx_world_info info;
   bool spawns = false;
   CALX_TRY(wanted_processes(o, &processes));
-  CALX_TRY(cx_world_find(&place));
-  if (place.launcher == CX_WORLD_LAUNCHER_NONE) {
+  CALX_TRY(cx_world_find(&info));
+  if (info.launcher == CX_WORLD_LAUNCHER_NONE) {
     CALX_TRY(cx_launcher_is_wanted(processes, &spawns));
   }
-  if (place.launcher != CX_WORLD_LAUNCHER_NONE || spawns) {
+  if (info.launcher != CX_WORLD_LAUNCHER_NONE || spawns) {
     cx_dist_show_lines();
   }
   child c = { .fn = fn, .user = user, .options = o };

@@ -1,9 +1,10 @@
-// dist/meet: what ranks tell each other outside of any device.
+// dist/meet: calx_rendezvous and calx_mesh_reduce: ranks exchange bytes through
+// the store, without a device.
 //
-// A rank puts its payload into the store under the meeting's number, its own
-// count, and the ranks agree on the board, which is the barrier and compares
-// the tags. So all payloads are there when a rank reads them, and when it comes
-// to the next meeting, everybody has read those of the one before.
+// Each rank counts its meetings. It puts its payload into the store under the
+// meeting's number and its ordinal. Then the ranks agree on the tag, which is a
+// barrier: all payloads are in the store when a rank reads them. When a rank
+// starts the next meeting, all ranks have read the payloads of the one before.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -32,10 +32,11 @@ typedef struct shard {
 typedef struct zero {
   calx_optimizer base;  // base.inner steps on the shards
   calx_module *shards;
-  calx_tensor *mask;       // bool (ranks, 1), true at this rank
-  calx_tensor **parts;     // scratch: one for each parameter, and the padding
-  calx_tensor **seen;      // the gradients that the shards have; NULL: none
-  cx_optim_place *places;  // of the parameters; shards are inner's by number
+  calx_tensor *mask;    // bool (ranks, 1), true at this rank
+  calx_tensor **parts;  // scratch: one for each parameter, and the padding
+  calx_tensor **seen;   // the gradients that the shards have; NULL: none
+  cx_optim_position
+      *positions;  // of the parameters; shards are inner's by number
   shard list[TYPES];
   int n;
 } zero;
@@ -106,7 +107,7 @@ static void split(const zero *z, const shard *s)
   for (size_t i = 0; i < z->base.n && calx_scope_error() == NULL; i++) {
     calx_tensor *t = z->base.params[i].tensor;
     if (calx_tensor_dtype(t) != s->dtype) continue;
-    int64_t at = z->places[i].first, n = calx_tensor_numel(t);
+    int64_t at = z->positions[i].first, n = calx_tensor_numel(t);
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
     value = calx_reshape(value, calx_tensor_shape(t));
     if (!cx_lazy_tensor_poisoned(value)) {
@@ -234,9 +235,9 @@ static calx_status *step(calx_optimizer *opt)
   return calx_scope_end(scope);
 }
 
-static cx_optim_place place(const calx_optimizer *opt, size_t i)
+static cx_optim_position position(const calx_optimizer *opt, size_t i)
 {
-  return ((const zero *)opt)->places[i];
+  return ((const zero *)opt)->positions[i];
 }
 
 static void zero_free(calx_optimizer *opt)
@@ -247,13 +248,13 @@ static void zero_free(calx_optimizer *opt)
   calx_module_free(z->shards);
   calx_release(z->mask);
   cx_free(z->parts);
-  cx_free(z->places);
+  cx_free(z->positions);
 }
 
 static const cx_optim_rule rule = { .name = "zero_redundancy_optimizer",
                                     .step = step,
                                     .reduce = reduce,
-                                    .place = place,
+                                    .position = position,
                                     .free = zero_free };
 
 // ---- making -----------------------------------------------------------------
@@ -272,8 +273,8 @@ static void make_shards(zero *z)
   for (size_t i = 0; i < z->base.n; i++) {
     const calx_tensor *t = z->base.params[i].tensor;
     shard *s = shard_of(z, calx_tensor_dtype(t));
-    z->places[i] =
-        (cx_optim_place){ .inner = (size_t)(s - z->list), .first = s->total };
+    z->positions[i] = (cx_optim_position){ .inner = (size_t)(s - z->list),
+                                           .first = s->total };
     s->total += calx_tensor_numel(t);
   }
   int64_t ranks = calx_world_size();
@@ -342,8 +343,8 @@ calx_optimizer *calx_zero_redundancy_optimizer_with(
   cx_optim_fail(opt, status);
   if (opt->status != NULL) return opt;
   z->parts = cx_calloc(opt->n + 1, sizeof *z->parts);
-  z->places = cx_calloc(opt->n, sizeof *z->places);
-  if (z->parts == NULL || z->places == NULL) {
+  z->positions = cx_calloc(opt->n, sizeof *z->positions);
+  if (z->parts == NULL || z->positions == NULL) {
     cx_optim_fail(opt, cx_out_of_memory());
     return opt;
   }

@@ -43,7 +43,7 @@ static calx_value *host_number(double x)
 static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
 {
   bool undone = calx_optimizer_steps(opt) != opt->steps;
-  return undone ? p->sure_steps : p->steps;
+  return undone ? p->confirmed_steps : p->steps;
 }
 
 calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
@@ -290,7 +290,7 @@ calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
   out->has[k] = true;
   calx_tensor *own = calx_optimizer_state(opt, i, opt->rule->states[k]);
   if (own != NULL) return cx_io_plan_add(plan, own, t);
-  return cx_io_bring(t, opt->params[i].tensor, &out->fresh[k]);
+  return cx_io_copy_to_device(t, opt->params[i].tensor, &out->fresh[k]);
 }
 
 static calx_status *plan_param(const calx_optimizer *opt, size_t i,
@@ -451,12 +451,13 @@ void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p)
 {
   calx_optimizer *opt = p->opt;
   give_fields(p);
-  opt->witness = NULL;
-  opt->steps = opt->sure_steps = p->steps;
+  opt->probe = NULL;
+  opt->steps = opt->confirmed_steps = p->steps;
   for (size_t i = 0; i < opt->n; i++) {
     cx_optim_param *to = &opt->params[i];
     cx_io_param_plan *from = &p->params[i];
-    to->steps = to->sure_steps = opt->rule->has_step ? from->steps : p->steps;
+    to->steps = to->confirmed_steps =
+        opt->rule->has_step ? from->steps : p->steps;
     for (int k = 0; opt->rule->states[k] != NULL; k++) {
       if (from->has[k] && from->fresh[k] == NULL) continue;
       calx_release(to->state[k]);

@@ -4,9 +4,9 @@
 // ZeroRedundancyOptimizer.consolidate_state_dict).
 //
 // Each of inner's parameters is a rank's part of several parameters, joined and
-// padded; the rule's place() says where each of them begins. One state of one
-// such parameter is gathered, or put together, at a time, so that no more than
-// that is in memory twice.
+// padded; the rule's position() says where each of them begins. One state of
+// one such parameter is gathered, or put together, at a time, so that no more
+// than that is in memory twice.
 //
 // All ranks must do the same: which states there are, and what is wrong, is
 // found in the whole, of which each rank then takes its part.
@@ -27,7 +27,7 @@ static calx_status *put_params(const calx_optimizer *opt, calx_value *state)
 {
   const calx_optimizer *inner = opt->inner;
   for (size_t i = 0; i < opt->n; i++) {
-    size_t j = opt->rule->place(opt, i).inner;
+    size_t j = opt->rule->position(opt, i).inner;
     bool any = false;
     for (int k = 0; inner->rule->states[k] != NULL; k++) {
       any |= calx_optimizer_state(inner, j, inner->rule->states[k]) != NULL;
@@ -77,7 +77,7 @@ static calx_status *split(const calx_optimizer *opt, size_t j, const char *name,
                           calx_value *state)
 {
   for (size_t i = 0; i < opt->n; i++) {
-    cx_optim_place at = opt->rule->place(opt, i);
+    cx_optim_position at = opt->rule->position(opt, i);
     if (at.inner != j) continue;
     cx_graph_shape shape = *cx_lazy_tensor_shape(opt->params[i].tensor);
     shape.dtype = dtype;
@@ -133,7 +133,7 @@ static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
     const cx_optim_param *p = &opt->params[i];
     const calx_value *own = own_of(l, i);
     int64_t steps;
-    if (opt->rule->place(opt, i).inner != j || own == NULL) continue;
+    if (opt->rule->position(opt, i).inner != j || own == NULL) continue;
     CALX_TRY(cx_io_optim_find_steps(inner, p, own, &steps));
     if (counted != NULL && steps != *out_steps) {
       return cx_error(CALX_INVALID_ARGUMENT,
@@ -156,7 +156,7 @@ static calx_status *find_states(const loading *l, size_t j,
 {
   const calx_optimizer *opt = l->opt;
   for (size_t i = 0; i < opt->n; i++) {
-    if (opt->rule->place(opt, i).inner != j) continue;
+    if (opt->rule->position(opt, i).inner != j) continue;
     for (int k = 0; opt->inner->rule->states[k] != NULL; k++) {
       calx_tensor *t;
       CALX_TRY(
@@ -202,7 +202,7 @@ static calx_status *join(const loading *l, size_t j, int k,
   const calx_optimizer *opt = l->opt;
   for (size_t i = 0; i < opt->n; i++) {
     const cx_optim_param *p = &opt->params[i];
-    cx_optim_place at = opt->rule->place(opt, i);
+    cx_optim_position at = opt->rule->position(opt, i);
     calx_tensor *t;
     if (at.inner != j) continue;
     CALX_TRY(cx_io_optim_find(opt->inner, p, k, own_of(l, i), &t));

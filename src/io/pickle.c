@@ -143,8 +143,8 @@ static const char *dtype_name(calx_dtype d)
                          : "torch\nuint64";
 }
 
-// The tensor's place among those that are written.
-static calx_status *place_of(cx_io_pickling *p, calx_tensor *t, int64_t *out)
+// The tensor's index among those that are written.
+static calx_status *index_of(cx_io_pickling *p, calx_tensor *t, int64_t *out)
 {
   int64_t key = (int64_t)(intptr_t)t;
   const calx_value *known = calx_value_get_at(p->seen, key);
@@ -173,10 +173,10 @@ static calx_status *put_storage(cx_io_pickling *p, calx_tensor *t)
 {
   calx_dtype d = calx_tensor_dtype(t);
   const char *name = storage_name(d);
-  int64_t place = 0;
+  int64_t index = 0;
   char key[24];
-  CALX_TRY(place_of(p, t, &place));
-  snprintf(key, sizeof key, "%" PRId64, place);
+  CALX_TRY(index_of(p, t, &index));
+  snprintf(key, sizeof key, "%" PRId64, index);
   cx_text_char(&p->out, '(');
   CALX_TRY(put_word(p, MEMO_STORAGE, "storage"));
   put_name(p, MEMO_TYPES + (name != NULL ? (int)d : 0),

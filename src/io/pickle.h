@@ -88,7 +88,7 @@ typedef struct cx_io_unpickling {
 } cx_io_unpickling;
 
 // The value that the pickle holds, as nodes of the arena. They refer to the
-// data and may share nodes, also in a circle.
+// data. Nodes may be shared, also in a cycle.
 calx_status *cx_io_unpickle(const char *name, const void *data, size_t size,
                             cx_arena *arena,
                             cx_io_node **out_root) CALX_MUST_USE;

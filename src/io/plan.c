@@ -18,8 +18,8 @@ bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b)
   return true;
 }
 
-static calx_status *bring_from_host(const calx_tensor *t,
-                                    const calx_tensor *like, calx_tensor **out)
+static calx_status *copy_from_host(const calx_tensor *t,
+                                   const calx_tensor *like, calx_tensor **out)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(like);
   calx_dtype from = calx_tensor_dtype(t);
@@ -39,8 +39,8 @@ static calx_status *bring_from_host(const calx_tensor *t,
   return status;
 }
 
-static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *like,
-                                      calx_tensor **out)
+static calx_status *copy_from_device(calx_tensor *t, const calx_tensor *like,
+                                     calx_tensor **out)
 {
   CALX_TRY(cx_lazy_tensor_usable(t, "load_state_dict", 0));
   calx_scope *scope = calx_scope_begin();
@@ -59,12 +59,12 @@ static calx_status *bring_from_device(calx_tensor *t, const calx_tensor *like,
   return calx_scope_end(scope);
 }
 
-calx_status *cx_io_bring(calx_tensor *t, const calx_tensor *like,
-                         calx_tensor **out_tensor)
+calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
+                                  calx_tensor **out_tensor)
 {
   *out_tensor = NULL;
-  return calx_tensor_is_host(t) ? bring_from_host(t, like, out_tensor)
-                                : bring_from_device(t, like, out_tensor);
+  return calx_tensor_is_host(t) ? copy_from_host(t, like, out_tensor)
+                                : copy_from_device(t, like, out_tensor);
 }
 
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
@@ -75,7 +75,7 @@ calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to, calx_tensor *t)
     return cx_out_of_memory();
   }
   calx_tensor *value;
-  CALX_TRY(cx_io_bring(t, to, &value));
+  CALX_TRY(cx_io_copy_to_device(t, to, &value));
   plan->changes[plan->n++] = (cx_io_change){ .to = to, .value = value };
   return NULL;
 }

@@ -1,5 +1,5 @@
-// io/plan: what a load will change, brought to the device before any of it
-// changes.
+// io/plan: the changes of a load. All new values are on the device before the
+// first of them is assigned.
 #ifndef CX_IO_PLAN_H
 #define CX_IO_PLAN_H
 
@@ -15,10 +15,10 @@ typedef struct cx_io_plan {
   size_t n, capacity;
 } cx_io_plan;  // the zero value changes nothing
 
-// A durable tensor with the elements of t, of any type and place, on the device
-// and of the type and shape of `like`; the sizes must be equal.
-calx_status *cx_io_bring(calx_tensor *t, const calx_tensor *like,
-                         calx_tensor **out_tensor) CALX_MUST_USE;
+// A durable tensor with t's elements and the type, shape and device of `like`.
+// t may have another type and be on the host; the sizes must be equal.
+calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
+                                  calx_tensor **out_tensor) CALX_MUST_USE;
 // `to` will have the elements of t.
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to,
                             calx_tensor *t) CALX_MUST_USE;

@@ -246,7 +246,7 @@ static calx_status *check_all(cx_io_pt_archive *a)
   CALX_TRY(check_byte_order(a));
   a->offsets = cx_calloc((size_t)a->n_entries, sizeof *a->offsets);
   if (a->offsets == NULL) return cx_out_of_memory();
-  cx_io_zip_places(a->map->data, a->map->size, a->n_entries, a->offsets);
+  cx_io_zip_offsets(a->map->data, a->map->size, a->n_entries, a->offsets);
   return NULL;
 }
 

@@ -115,7 +115,7 @@ static calx_status *make_container(reading *r, const cx_io_node *node,
   if (depth >= CX_IO_DEPTH) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "'%s': containers in containers, more than %d deep or in "
-                    "a circle",
+                    "a cycle",
                     r->name, CX_IO_DEPTH);
   }
   *out = calx_value_container(node->type);

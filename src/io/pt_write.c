@@ -24,10 +24,10 @@ static calx_status *add_text(cx_io_zip *zip, const char *name, const char *text)
   return cx_io_zip_add(zip, name, text, strlen(text));
 }
 
-static calx_status *add_tensor(cx_io_zip *zip, size_t place, calx_tensor *t)
+static calx_status *add_tensor(cx_io_zip *zip, size_t index, calx_tensor *t)
 {
   char name[32];
-  snprintf(name, sizeof name, "data/%zu", place);
+  snprintf(name, sizeof name, "data/%zu", index);
   cx_io_elements e;
   CALX_TRY(cx_io_fetch(t, &e));
   calx_status *status = cx_io_zip_add(zip, name, e.data, e.bytes);

@@ -18,7 +18,7 @@
 enum { MOST_RANKS = 65536, MOST_INDEX = 100000000 };
 
 typedef struct loading {
-  cx_io_seat seat;
+  cx_io_rank_info self;
   const char *folder;
   bool whole;
   json_t *index;
@@ -208,8 +208,8 @@ static calx_status *load_slice(loading *l, const char *name)
   CALX_TRY(measure(l, name, &shape));
   int64_t rows = shape.dims[0], begin = 0, end = rows, elements;
   if (!l->whole) {
-    int64_t each = rows / l->seat.ranks + (rows % l->seat.ranks != 0);
-    begin = each * l->seat.rank < rows ? each * l->seat.rank : rows;
+    int64_t each = rows / l->self.ranks + (rows % l->self.ranks != 0);
+    begin = each * l->self.rank < rows ? each * l->self.rank : rows;
     end = begin + each < rows ? begin + each : rows;
   }
   size_t bytes, row;
@@ -266,11 +266,11 @@ static calx_status *load_all(loading *l, const char *wanted_tag)
   return NULL;
 }
 
-calx_status *cx_io_shard_load(cx_io_seat seat, const char *folder,
+calx_status *cx_io_shard_load(cx_io_rank_info self, const char *folder,
                               const calx_load_sharded_options *options,
                               calx_value **out_dict)
 {
-  loading l = { .seat = seat, .folder = folder, .whole = options->whole };
+  loading l = { .self = self, .folder = folder, .whole = options->whole };
   calx_status *status = load_all(&l, options->tag);
   for (int r = 0; l.files != NULL && r < l.ranks; r++) {
     calx_value_free(l.files[r]);
@@ -297,6 +297,6 @@ calx_status *calx_load_sharded_with(const char *folder,
                     folder == NULL ? "the folder has no name"
                                    : "its options are of a newer version");
   }
-  return cx_io_shard_load((cx_io_seat){ cx_io_rank(), cx_io_ranks() }, folder,
-                          o, out_dict);
+  return cx_io_shard_load((cx_io_rank_info){ cx_io_rank(), cx_io_ranks() },
+                          folder, o, out_dict);
 }

@@ -16,7 +16,7 @@
 #include "io/shard.h"
 
 typedef struct saving {
-  cx_io_seat seat;
+  cx_io_rank_info self;
   const calx_value *dict;
   const char *folder, *tag;
   const calx_value *slices;
@@ -69,7 +69,7 @@ void cx_io_shard_name(char out[64], int rank, int ranks)
 static int emptiest(const saving *s)
 {
   int best = 0;
-  for (int r = 1; r < s->seat.ranks; r++) {
+  for (int r = 1; r < s->self.ranks; r++) {
     if (s->bytes[r] < s->bytes[best]) best = r;
   }
   return best;
@@ -85,8 +85,8 @@ static calx_status *divide(saving *s)
       char file[64];
       int rank = emptiest(s);
       s->bytes[rank] += cx_io_bytes(t);
-      own = rank == s->seat.rank;
-      cx_io_shard_name(file, rank, s->seat.ranks);
+      own = rank == s->self.rank;
+      cx_io_shard_name(file, rank, s->self.ranks);
       if (json_object_set_new(s->weight_map, key, json_string(file)) != 0) {
         return cx_error(CALX_INVALID_ARGUMENT,
                         "save_sharded: the name '%.100s' is no text in UTF-8",
@@ -115,11 +115,11 @@ static calx_status *save_share(const saving *s)
 {
   char name[64];
   cx_text path = { 0 };
-  cx_io_shard_name(name, s->seat.rank, s->seat.ranks);
+  cx_io_shard_name(name, s->self.rank, s->self.ranks);
   calx_value *facts = calx_value_container(CALX_KIND_DICT);
   calx_status *status = facts == NULL ? cx_out_of_memory() : NULL;
-  if (status == NULL) status = put_int(facts, "rank", s->seat.rank);
-  if (status == NULL) status = put_int(facts, "ranks", s->seat.ranks);
+  if (status == NULL) status = put_int(facts, "rank", s->self.rank);
+  if (status == NULL) status = put_int(facts, "ranks", s->self.ranks);
   if (status == NULL) {
     status = calx_value_set(facts, "tag", calx_value_string(s->tag));
   }
@@ -164,7 +164,7 @@ static calx_status *save_index(const saving *s)
     }
   }
   json_t *index =
-      json_pack("{s:{s:i,s:s},s:O,s:o}", "metadata", "ranks", s->seat.ranks,
+      json_pack("{s:{s:i,s:s},s:O,s:o}", "metadata", "ranks", s->self.ranks,
                 "tag", s->tag, "weight_map", s->weight_map, "slices", slices);
   calx_status *status = index == NULL ? cx_out_of_memory() : NULL;
   if (status == NULL) status = write_index(s, index);
@@ -172,11 +172,11 @@ static calx_status *save_index(const saving *s)
   return status;
 }
 
-calx_status *cx_io_shard_save(cx_io_seat seat, const calx_value *dict,
+calx_status *cx_io_shard_save(cx_io_rank_info self, const calx_value *dict,
                               const char *folder,
                               const calx_save_sharded_options *options)
 {
-  saving s = { .seat = seat,
+  saving s = { .self = self,
                .dict = dict,
                .folder = folder,
                .tag = options->tag != NULL ? options->tag : "",
@@ -184,12 +184,12 @@ calx_status *cx_io_shard_save(cx_io_seat seat, const calx_value *dict,
   CALX_TRY(check(&s));
   CALX_TRY(cx_folder_make(folder, 0777));
   s.share = calx_value_container(CALX_KIND_DICT);
-  s.bytes = cx_calloc((size_t)seat.ranks, sizeof *s.bytes);
+  s.bytes = cx_calloc((size_t)self.ranks, sizeof *s.bytes);
   s.weight_map = json_object();
   bool made = s.share != NULL && s.bytes != NULL && s.weight_map != NULL;
   calx_status *status = made ? divide(&s) : cx_out_of_memory();
   if (status == NULL) status = save_share(&s);
-  if (status == NULL && seat.rank == 0) status = save_index(&s);
+  if (status == NULL && self.rank == 0) status = save_index(&s);
   calx_value_free(s.share);
   cx_free(s.bytes);
   json_decref(s.weight_map);
@@ -206,8 +206,8 @@ calx_status *calx_save_sharded_with(const calx_value *dict, const char *folder,
                     folder == NULL ? "the folder has no name"
                                    : "its options are of a newer version");
   }
-  cx_io_seat seat = { cx_io_rank(), cx_io_ranks() };
-  return cx_annotate(cx_io_shard_save(seat, dict, folder, o),
-                     "so rank %d did not save its share to '%s'", seat.rank,
+  cx_io_rank_info self = { cx_io_rank(), cx_io_ranks() };
+  return cx_annotate(cx_io_shard_save(self, dict, folder, o),
+                     "so rank %d did not save its share to '%s'", self.rank,
                      folder);
 }

@@ -1,8 +1,8 @@
-// io/state: a model's tensors by name, out of it and into it.
+// io/state: state dicts of a model: saving and loading its tensors by name.
 //
-// Loading first finds everything that is wrong, in PyTorch's words; then brings
-// all values to the model's device; and only then gives them to the model. A
-// value counts as computed there: a failed step goes back to it.
+// Loading first finds everything that is wrong and reports it in PyTorch's
+// words, then copies all values to the model's device, and only then assigns
+// them. A loaded value counts as computed: a step that fails restores it.
 #include <inttypes.h>
 #include <string.h>
 
@@ -121,8 +121,8 @@ static void print_keys(cx_text *out, const char *what, const calx_value *keys)
   cx_text_append(out, ". ");
 }
 
-static calx_status *tell_wrong(const loading *l, const calx_module *model,
-                               bool strict)
+static calx_status *report_wrong(const loading *l, const calx_module *model,
+                                 bool strict)
 {
   cx_text text = { 0 };
   if (strict) {
@@ -144,7 +144,7 @@ static calx_status *tell_wrong(const loading *l, const calx_module *model,
 
 // ---- into a model -----------------------------------------------------------
 
-static calx_status *bring(const loading *l, cx_io_plan *plan)
+static calx_status *copy_all(const loading *l, cx_io_plan *plan)
 {
   for (size_t i = 0; i < calx_value_count(l->own); i++) {
     const char *key = calx_value_key(l->own, i);
@@ -165,11 +165,11 @@ static calx_status *make_plan(loading *l, calx_module *model, bool strict,
   if (l->missing == NULL || l->unexpected == NULL) return cx_out_of_memory();
   CALX_TRY(calx_module_state_dict(model, &l->own));
   CALX_TRY(find_wrong(l));
-  CALX_TRY(tell_wrong(l, model, strict));
-  return bring(l, plan);
+  CALX_TRY(report_wrong(l, model, strict));
+  return copy_all(l, plan);
 }
 
-static void hand_out(calx_value **out, calx_value *list, bool wanted)
+static void move_list(calx_value **out, calx_value *list, bool wanted)
 {
   if (wanted && out != NULL) {
     *out = list;
@@ -192,8 +192,8 @@ calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
   calx_status *status = make_plan(&l, model, !o->not_strict, plan);
   cx_text_free(&l.wrong);
   calx_value_free(l.own);
-  hand_out(o->out_missing, l.missing, status == NULL);
-  hand_out(o->out_unexpected, l.unexpected, status == NULL);
+  move_list(o->out_missing, l.missing, status == NULL);
+  move_list(o->out_unexpected, l.unexpected, status == NULL);
   return status;
 }
 

@@ -111,10 +111,10 @@ static calx_status *pop(cx_io_unpickling *u, cx_io_node **out)
   return NULL;
 }
 
-static calx_status *pop_mark(cx_io_unpickling *u, size_t *out_place)
+static calx_status *pop_mark(cx_io_unpickling *u, size_t *out_index)
 {
   if (u->n_marks == 0) return damaged(u, "there is no mark");
-  *out_place = u->marks[--u->n_marks];
+  *out_index = u->marks[--u->n_marks];
   return NULL;
 }
 
@@ -201,7 +201,7 @@ static calx_status *read_text(cx_io_unpickling *u, calx_kind type,
 
 // ---- containers -------------------------------------------------------------
 
-// Items from place `from` of the stack go into the container.
+// Items from index `from` of the stack go into the container.
 static calx_status *add_items(cx_io_unpickling *u, cx_io_node *container,
                               size_t from)
 {
@@ -269,34 +269,34 @@ static calx_status *extend_by(cx_io_unpickling *u, calx_kind type, size_t n)
 
 // ---- the memo ---------------------------------------------------------------
 
-static calx_status *memo_put(cx_io_unpickling *u, uint64_t place)
+static calx_status *memo_put(cx_io_unpickling *u, uint64_t index)
 {
   cx_io_node *node = NULL;
   CALX_TRY(top(u, &node));
-  if (place > u->n_memo) return damaged(u, "a memo's number is out of order");
-  if (place == u->n_memo) {
+  if (index > u->n_memo) return damaged(u, "a memo's number is out of order");
+  if (index == u->n_memo) {
     if (!cx_grow(&u->memo, &u->memo_capacity, u->n_memo + 1, sizeof *u->memo)) {
       return cx_out_of_memory();
     }
     u->n_memo++;
   }
-  u->memo[place] = node;
+  u->memo[index] = node;
   return NULL;
 }
 
 static calx_status *memo_get(cx_io_unpickling *u, int bytes)
 {
-  uint64_t place = 0;
-  CALX_TRY(take_number(u, bytes, &place));
-  if (place >= u->n_memo) return damaged(u, "the memo has no such number");
-  return push(u, u->memo[place]);
+  uint64_t index = 0;
+  CALX_TRY(take_number(u, bytes, &index));
+  if (index >= u->n_memo) return damaged(u, "the memo has no such number");
+  return push(u, u->memo[index]);
 }
 
 static calx_status *memo_put_number(cx_io_unpickling *u, int bytes)
 {
-  uint64_t place = 0;
-  CALX_TRY(take_number(u, bytes, &place));
-  return memo_put(u, place);
+  uint64_t index = 0;
+  CALX_TRY(take_number(u, bytes, &index));
+  return memo_put(u, index);
 }
 
 // ---- names and calls --------------------------------------------------------

@@ -26,7 +26,7 @@ static uint64_t at_most(uint64_t n)
 
 typedef struct entry {
   const char *name;  // whole
-  uint64_t place, size;
+  uint64_t offset, size;
   uint32_t crc;
 } entry;
 
@@ -48,7 +48,7 @@ static void put_local(cx_text *out, const entry *e)
 {
   bool large = e->size >= LIMIT;
   uint64_t name = strlen(e->name), extra = large ? 20 : 0;
-  uint64_t begin = e->place + 30 + name + extra + 4;
+  uint64_t begin = e->offset + 30 + name + extra + 4;
   uint64_t padding = (ALIGNED - begin % ALIGNED) % ALIGNED;
   put(out, 0x04034b50, 4);
   put_common(out, e, large);
@@ -67,22 +67,22 @@ static void put_local(cx_text *out, const entry *e)
 
 static void put_central(cx_text *out, const entry *e)
 {
-  bool size = e->size >= LIMIT, place = e->place >= LIMIT;
-  uint64_t extra = (size ? 16u : 0u) + (place ? 8u : 0u);
+  bool size = e->size >= LIMIT, offset = e->offset >= LIMIT;
+  uint64_t extra = (size ? 16u : 0u) + (offset ? 8u : 0u);
   put(out, 0x02014b50, 4);
-  put(out, size || place ? ZIP64 : 0, 2);  // made by
-  put_common(out, e, size || place);
+  put(out, size || offset ? ZIP64 : 0, 2);  // made by
+  put_common(out, e, size || offset);
   put(out, extra != 0 ? extra + 4 : 0, 2);
   put(out, 0, 2 + 2 + 2);  // comment, disk, internal attributes
   put(out, 0, 4);          // external attributes
-  put(out, at_most(e->place), 4);
+  put(out, at_most(e->offset), 4);
   cx_text_append(out, e->name);
   if (extra == 0) return;
   put(out, 1, 2);
   put(out, extra, 2);
   if (size) put(out, e->size, 8);
   if (size) put(out, e->size, 8);
-  if (place) put(out, e->place, 8);
+  if (offset) put(out, e->offset, 8);
 }
 
 calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
@@ -91,7 +91,7 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
   cx_text full = { 0 }, header = { 0 };
   cx_text_format(&full, "%s/%s", zip->prefix, name);
   entry e = { .name = cx_text_str(&full),
-              .place = cx_writer_size(zip->w),
+              .offset = cx_writer_size(zip->w),
               .size = size,
               .crc = cx_io_crc32(0, data, size) };
   put_local(&header, &e);
@@ -108,11 +108,11 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
   return status;
 }
 
-static void put_end(cx_text *out, uint64_t entries, uint64_t place,
+static void put_end(cx_text *out, uint64_t entries, uint64_t offset,
                     uint64_t size)
 {
-  if (entries >= 0xffff || place >= LIMIT || size >= LIMIT) {
-    uint64_t end = place + size;
+  if (entries >= 0xffff || offset >= LIMIT || size >= LIMIT) {
+    uint64_t end = offset + size;
     put(out, 0x06064b50, 4);
     put(out, 44, 8);
     put(out, ZIP64, 2);
@@ -121,7 +121,7 @@ static void put_end(cx_text *out, uint64_t entries, uint64_t place,
     put(out, entries, 8);
     put(out, entries, 8);
     put(out, size, 8);
-    put(out, place, 8);
+    put(out, offset, 8);
     put(out, 0x07064b50, 4);
     put(out, 0, 4);
     put(out, end, 8);
@@ -133,7 +133,7 @@ static void put_end(cx_text *out, uint64_t entries, uint64_t place,
   put(out, n, 2);
   put(out, n, 2);
   put(out, at_most(size), 4);
-  put(out, at_most(place), 4);
+  put(out, at_most(offset), 4);
   put(out, 0, 2);
 }
 

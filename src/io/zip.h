@@ -4,7 +4,7 @@
 // Every entry is stored, and its bytes begin at a multiple of 64 in the file:
 // the local header's extra field "FB" is as long as that needs. An entry is
 // whole in memory when it is written, so its checksum stands before it. Sizes
-// and places of 4 GB and more have zip64's fields.
+// and offsets of 4 GB and more have zip64's fields.
 //
 // Source: PKWARE's APPNOTE.TXT 6.3.10, 4.3 to 4.5; caffe2/serialize of PyTorch.
 #ifndef CX_IO_ZIP_H
@@ -30,8 +30,8 @@ calx_status *cx_io_zip_add(cx_io_zip *zip, const char *name, const void *data,
 calx_status *cx_io_zip_end(cx_io_zip *zip, calx_status *status) CALX_MUST_USE;
 
 // Where the content of each of the first n entries begins, in the directory's
-// order; 0: not found. Of a damaged archive a place may be anywhere.
-void cx_io_zip_places(const void *data, size_t size, uint64_t n,
-                      uint64_t *out_places);
+// order; 0: not found. In a damaged archive an offset may be anything.
+void cx_io_zip_offsets(const void *data, size_t size, uint64_t n,
+                       uint64_t *out_offsets);
 
 #endif

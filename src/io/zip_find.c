@@ -1,8 +1,8 @@
 // io/zip_find: where the entries of an archive lie.
 //
-// Nothing here is trusted later: who uses a place checks that the entry's bytes
-// lie in the file and have its checksum. So what is unusual, such as bytes
-// before the archive, is simply not found.
+// Nothing here is trusted later: who uses a offset checks that the entry's
+// bytes lie in the file and have its checksum. So what is unusual, such as
+// bytes before the archive, is simply not found.
 #include "io/zip.h"
 
 enum { END = 22, LOCATOR = 20, END_64 = 56, CENTRAL = 46, LOCAL = 30 };
@@ -26,7 +26,7 @@ static bool is_at(const archive *a, uint64_t at, uint64_t size,
   return at <= a->size && size <= a->size - at && get(a, at, 4) == signature;
 }
 
-// The directory's place: the record at the end, which a comment may follow,
+// The directory's offset: the record at the end, which a comment may follow,
 // tells, or zip64's before it.
 static bool find_directory(const archive *a, uint64_t *out)
 {
@@ -48,7 +48,7 @@ static bool find_directory(const archive *a, uint64_t *out)
 }
 
 // Zip64's field of an entry in the directory has what did not fit, in order.
-static uint64_t large_place(const archive *a, uint64_t at, uint64_t end)
+static uint64_t large_offset(const archive *a, uint64_t at, uint64_t end)
 {
   uint64_t before = (get(a, at + 24, 4) == LIMIT ? 8u : 0u) +
                     (get(a, at + 20, 4) == LIMIT ? 8u : 0u);
@@ -70,19 +70,19 @@ static uint64_t behind_header(const archive *a, uint64_t at)
   return at + LOCAL + get(a, at + 26, 2) + get(a, at + 28, 2);
 }
 
-void cx_io_zip_places(const void *data, size_t size, uint64_t n,
-                      uint64_t *out_places)
+void cx_io_zip_offsets(const void *data, size_t size, uint64_t n,
+                       uint64_t *out_offsets)
 {
   archive a = { data, size };
   uint64_t at;
-  for (uint64_t i = 0; i < n; i++) out_places[i] = 0;
+  for (uint64_t i = 0; i < n; i++) out_offsets[i] = 0;
   if (!find_directory(&a, &at)) return;
   for (uint64_t i = 0; i < n && is_at(&a, at, CENTRAL, 0x02014b50); i++) {
     uint64_t end = at + CENTRAL + get(&a, at + 28, 2) + get(&a, at + 30, 2);
     if (end > size) return;
     uint64_t local = get(&a, at + 42, 4);
-    if (local == LIMIT) local = large_place(&a, at, end);
-    out_places[i] = behind_header(&a, local);
+    if (local == LIMIT) local = large_offset(&a, at, end);
+    out_offsets[i] = behind_header(&a, local);
     at = end + get(&a, at + 32, 2);
   }
 }

@@ -42,14 +42,14 @@ static statistics gather(const cx_nn_batch_norm *b, calx_tensor *x)
   int64_t row[] = { 1, 1, b->features };
   calx_dims shape = calx_dims_of(row, 3);
   calx_tensor *mean = mean_channels(x);
-  calx_tensor *var = mean_channels(calx_square(cx_minus(x, mean)));
+  calx_tensor *var = mean_channels(calx_square(cx_ops_minus(x, mean)));
   calx_tensor *mine[] = { calx_reshape(mean, shape), calx_reshape(var, shape) };
   calx_tensor *all =
       calx_all_gather_with(calx_cat(mine, 2, 1), 0, NULL);  // (ranks, 2, C)
   calx_tensor *means = calx_select(all, 1, 0), *vars = calx_select(all, 1, 1);
   statistics s = { .mean = mean_ranks(means) };
-  calx_tensor *between = mean_ranks(calx_square(cx_minus(means, s.mean)));
-  s.var = cx_plus(mean_ranks(vars), between);
+  calx_tensor *between = mean_ranks(calx_square(cx_ops_minus(means, s.mean)));
+  s.var = cx_ops_plus(mean_ranks(vars), between);
   return s;
 }
 

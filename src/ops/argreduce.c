@@ -1,7 +1,7 @@
 // ops/argreduce: the extreme element along one dimension and where it is.
 //
-// One variadic reduction carries (value, place); its combiner is a total order
-// (NaN first, then the value, then the lower place), so any order of reducing
+// One variadic reduction carries (value, index); its combiner is a total order
+// (NaN first, then the value, then the lower index), so any order of reducing
 // gives the first of equals.
 #include <math.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static cx_hlo_value *either(cx_hlo_builder *b, cx_hlo_value *x, cx_hlo_value *y)
   return cx_hlo_binary(b, CX_HLO_OP_OR, x, y);
 }
 
-// args: value a, place a, value b, place b.
+// args: value a, index a, value b, index b.
 static void choose(cx_hlo_builder *b, void *user, cx_hlo_value *const *args,
                    cx_hlo_value **out)
 {
@@ -99,13 +99,13 @@ static void emit_arg(cx_graph_emit *e, cx_hlo_direction better)
     e->out[1] = cx_hlo_splat_int(b, (cx_hlo_type){ .elem = CX_HLO_I64 }, 0);
     return;
   }
-  const bool wide = cx_place_dtype(in->dims[a->dim]) == CALX_I64;
-  cx_hlo_type place = { .elem = wide ? CX_HLO_I64 : CX_HLO_I32 };
-  cx_hlo_type places = { place.elem, in->rank, in->dims };
-  cx_hlo_value *xs[2] = { e->in[0], cx_hlo_iota(b, places, a->dim) };
+  const bool wide = cx_ops_index_dtype(in->dims[a->dim]) == CALX_I64;
+  cx_hlo_type index = { .elem = wide ? CX_HLO_I64 : CX_HLO_I32 };
+  cx_hlo_type indices = { index.elem, in->rank, in->dims };
+  cx_hlo_value *xs[2] = { e->in[0], cx_hlo_iota(b, indices, a->dim) };
   cx_hlo_value *inits[2] = {
     better == CX_HLO_GT ? cx_hlo_lowest(b, elem) : cx_hlo_highest(b, elem),
-    cx_hlo_splat_int(b, place, wide ? INT64_MAX : INT32_MAX)
+    cx_hlo_splat_int(b, index, wide ? INT64_MAX : INT32_MAX)
   };
   chooser c = { better, cx_dtype_is_float(in->dtype) };
   int64_t dim = a->dim;

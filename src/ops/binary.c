@@ -40,7 +40,7 @@ static calx_tensor *pow_grad_base(cx_lazy_tape *t)
     return power != NULL ? calx_mul(g, power) : g;
   }
   y = cx_lazy_tape_in(t, 1);
-  calx_tensor *power = calx_pow(x, cx_minus(y, cx_ops_number(1)));
+  calx_tensor *power = calx_pow(x, cx_ops_minus(y, cx_ops_number(1)));
   return calx_where(calx_eq(y, cx_ops_number(0)), cx_ops_number(0),
                     calx_mul(g, calx_mul(y, power)));
 }

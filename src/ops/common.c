@@ -18,7 +18,7 @@ calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
 
 // ", operand 0 made by flatten at mnist.c:14": for errors that a shape caused
 // further up.
-static void say_makers(const cx_graph_node *node, cx_text *text)
+static void describe_operands(const cx_graph_node *node, cx_text *text)
 {
   for (uint32_t i = 0; i < node->n_in && i < 3; i++) {
     const cx_graph_node *in = node->in[i].node;
@@ -41,7 +41,7 @@ calx_status *cx_ops_error(const cx_graph_node *node, const char *format, ...)
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
   cx_text text = { 0 };
-  say_makers(node, &text);
+  describe_operands(node, &text);
   calx_status *status =
       cx_error(CALX_INVALID_ARGUMENT, "%s: %s%s%s%s", node->op->name,
                node->module != NULL ? node->module : "",

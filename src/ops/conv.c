@@ -303,9 +303,9 @@ static bool read_options(const calx_conv2d_options *o, const cx_graph_shape *w,
   }
   if (!in_range(why, "groups", a->groups, 1)) return false;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : cx_op_second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : cx_op_second(o->dilation);
-    int64_t p = i == 0 ? o->padding[0] : cx_op_second(o->padding);
+    int64_t s = i == 0 ? o->stride[0] : cx_ops_second(o->stride);
+    int64_t d = i == 0 ? o->dilation[0] : cx_ops_second(o->dilation);
+    int64_t p = i == 0 ? o->padding[0] : cx_ops_second(o->padding);
     a->stride[i] = s == 0 ? 1 : s;
     a->dilation[i] = d == 0 ? 1 : d;
     if (p == CALX_ZERO_INT) p = 0;

@@ -1,5 +1,6 @@
-// ops/index: parts of tensors. A start is a soft slot: a constant in the first
-// program, a number that travels with the step in the second and last one.
+// ops/index: parts of tensors. A start is a slot that is a constant of the
+// first program, so that a compiler can use it. The first other start compiles
+// a second program, in which it is a parameter; further ones compile nothing.
 #include <string.h>
 
 #include "base/dtype.h"
@@ -64,11 +65,11 @@ static void grad_slice_backward(cx_lazy_tape *t)
 static void starts(const cx_graph_emit *e, const slice_attrs *a,
                    const cx_graph_shape *s, cx_hlo_value **out)
 {
-  const cx_hlo_type place = { .elem = cx_hlo_elem_of(
-                                  cx_place_dtype(s->dims[a->dim])) };
+  const cx_hlo_type index = { .elem = cx_hlo_elem_of(
+                                  cx_ops_index_dtype(s->dims[a->dim])) };
   for (uint32_t i = 0; i < s->rank; i++) {
-    out[i] = i == a->dim ? cx_hlo_convert(e->b, e->slots[0], place.elem)
-                         : cx_hlo_splat_int(e->b, place, 0);
+    out[i] = i == a->dim ? cx_hlo_convert(e->b, e->slots[0], index.elem)
+                         : cx_hlo_splat_int(e->b, index, 0);
   }
 }
 

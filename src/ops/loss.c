@@ -209,12 +209,12 @@ calx_tensor *calx_nll_loss_with(calx_tensor *x, calx_tensor *target,
 // ---- cross_entropy ----------------------------------------------------------
 
 // A target of probabilities q: -sum_c w_c q_c log p_c, averaged over targets.
-static calx_tensor *soft_targets(const classes *c, calx_tensor *log_p)
+static calx_tensor *of_probabilities(const classes *c, calx_tensor *log_p)
 {
   calx_tensor *q = c->target;
   if (c->smoothing > 0) {
-    q = cx_plus(calx_mul(q, calx_scalar(1 - c->smoothing)),
-                calx_scalar(c->smoothing / (double)c->n));
+    q = cx_ops_plus(calx_mul(q, calx_scalar(1 - c->smoothing)),
+                    calx_scalar(c->smoothing / (double)c->n));
   }
   calx_tensor *terms = calx_mul(log_p, q);
   if (c->weight != NULL) terms = calx_mul(terms, per_class(c, c->weight));
@@ -236,8 +236,8 @@ static calx_tensor *smoothed(const classes *c, calx_tensor *log_p,
   calx_tensor *terms =
       c->weight != NULL ? calx_mul(log_p, per_class(c, c->weight)) : log_p;
   calx_tensor *even = reduce(c, sum_classes(c, terms), w, true);
-  return cx_plus(calx_mul(hard, calx_scalar(1 - c->smoothing)),
-                 calx_mul(even, calx_scalar(c->smoothing / (double)c->n)));
+  return cx_ops_plus(calx_mul(hard, calx_scalar(1 - c->smoothing)),
+                     calx_mul(even, calx_scalar(c->smoothing / (double)c->n)));
 }
 
 calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
@@ -248,10 +248,10 @@ calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
   if (!read_arguments(&c, o, &bad)) return bad;
   const cx_graph_shape *s = cx_lazy_tensor_shape(x),
                        *t = cx_lazy_tensor_shape(target);
-  bool soft = cx_dtype_is_float(t->dtype);
+  bool probabilities = cx_dtype_is_float(t->dtype);
   cx_graph_shape as_x = *t;
   as_x.dtype = s->dtype;
-  if (soft && !cx_graph_shape_equal(&as_x, s)) {
+  if (probabilities && !cx_graph_shape_equal(&as_x, s)) {
     return cx_ops_poison(CALX_INVALID_ARGUMENT,
                          "cross_entropy: a floating target holds probabilities "
                          "in the shape of %s, got %s; class numbers are i64 "
@@ -263,8 +263,8 @@ calx_tensor *calx_cross_entropy_with(calx_tensor *x, calx_tensor *target,
                          "cross_entropy: (N,C,…) or (C) is wanted, got %s",
                          cx_graph_shape_str(s));
   }
-  if (!soft && !locate(&c, &bad)) return bad;
+  if (!probabilities && !locate(&c, &bad)) return bad;
   calx_tensor *log_p = calx_log_softmax(x, (int)c.dim);
-  return soft ? soft_targets(&c, log_p)
-              : smoothed(&c, log_p, target_weights(&c));
+  return probabilities ? of_probabilities(&c, log_p)
+                       : smoothed(&c, log_p, target_weights(&c));
 }

@@ -63,28 +63,28 @@ static void grad_batch_norm(cx_lazy_tape *t)
       (double)(cx_graph_shape_numel(s) / (s->dims[1] != 0 ? s->dims[1] : 1));
   calx_tensor *x = cx_lazy_tape_in(t, 0);
   calx_tensor *mean = per_channel(cx_lazy_tape_out(t, 1), s->rank);
-  calx_tensor *centred = cx_minus(x, mean), *dx = NULL;
+  calx_tensor *centred = cx_ops_minus(x, mean), *dx = NULL;
   if (t->out_grads[0] != NULL) {
     calx_tensor *g = t->out_grads[0];
     calx_tensor *var = cx_lazy_tape_out(t, 2);
-    calx_tensor *rstd =
-        per_channel(calx_rsqrt(cx_plus(var, cx_ops_number(a->eps))), s->rank);
+    calx_tensor *rstd = per_channel(
+        calx_rsqrt(cx_ops_plus(var, cx_ops_number(a->eps))), s->rank);
     calx_tensor *h = calx_mul(centred, rstd);
     calx_tensor *sum_g = per_channel(sum_channels(g), s->rank);
     calx_tensor *sum_gh = per_channel(sum_channels(calx_mul(g, h)), s->rank);
     calx_tensor *rest =
-        calx_div(cx_plus(sum_g, calx_mul(h, sum_gh)), cx_ops_number(n));
-    dx = calx_mul(rstd, cx_minus(g, rest));
+        calx_div(cx_ops_plus(sum_g, calx_mul(h, sum_gh)), cx_ops_number(n));
+    dx = calx_mul(rstd, cx_ops_minus(g, rest));
   }
   if (t->out_grads[1] != NULL) {
     calx_tensor *g = per_channel(t->out_grads[1], s->rank);
     g = calx_expand(calx_div(g, cx_ops_number(n)), cx_ops_dims_of(s));
-    dx = dx == NULL ? g : cx_plus(dx, g);
+    dx = dx == NULL ? g : cx_ops_plus(dx, g);
   }
   if (t->out_grads[2] != NULL) {
     calx_tensor *g = per_channel(t->out_grads[2], s->rank);
     g = calx_mul(calx_mul(g, cx_ops_number(2 / n)), centred);
-    dx = dx == NULL ? g : cx_plus(dx, g);
+    dx = dx == NULL ? g : cx_ops_plus(dx, g);
   }
   t->in_grads[0] = dx;
 }
@@ -153,7 +153,7 @@ static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
 {
   uint32_t rank = cx_lazy_tensor_shape(y)->rank;
   if (o->weight != NULL) y = calx_mul(y, per_channel(o->weight, rank));
-  if (o->bias != NULL) y = cx_plus(y, per_channel(o->bias, rank));
+  if (o->bias != NULL) y = cx_ops_plus(y, per_channel(o->bias, rank));
   return y;
 }
 
@@ -165,7 +165,7 @@ void cx_ops_norm_update(calx_tensor *running, calx_tensor *seen,
   double momentum = cx_or_default(o->momentum, 0.1);
   calx_tensor *old = calx_mul(running, calx_scalar(1 - momentum));
   seen = calx_mul(seen, calx_scalar(momentum));
-  calx_assign(running, cx_plus(old, seen));
+  calx_assign(running, cx_ops_plus(old, seen));
 }
 
 static calx_tensor *train(calx_tensor *x, const calx_batch_norm_options *o)
@@ -204,11 +204,11 @@ calx_tensor *cx_ops_norm_apply(calx_tensor *x, calx_tensor *mean,
                                const calx_batch_norm_options *o)
 {
   uint32_t rank = cx_lazy_tensor_shape(x)->rank;
-  calx_tensor *scale = calx_rsqrt(cx_plus(var, cx_ops_number(eps_of(o))));
+  calx_tensor *scale = calx_rsqrt(cx_ops_plus(var, cx_ops_number(eps_of(o))));
   if (o->weight != NULL) scale = calx_mul(scale, o->weight);
-  calx_tensor *y =
-      calx_mul(cx_minus(x, per_channel(mean, rank)), per_channel(scale, rank));
-  return o->bias != NULL ? cx_plus(y, per_channel(o->bias, rank)) : y;
+  calx_tensor *y = calx_mul(cx_ops_minus(x, per_channel(mean, rank)),
+                            per_channel(scale, rank));
+  return o->bias != NULL ? cx_ops_plus(y, per_channel(o->bias, rank)) : y;
 }
 
 // False: *out is what to return.

@@ -76,7 +76,7 @@ calx_tensor *cx_ops_reshape_to(calx_tensor *x, const cx_graph_shape *shape);
 calx_dims cx_ops_dims_of(const cx_graph_shape *shape);
 // The type that counts the places of a dimension of size n in a program: i32
 // where it can, i64 where it would wrap around.
-static inline calx_dtype cx_place_dtype(int64_t n)
+static inline calx_dtype cx_ops_index_dtype(int64_t n)
 {
   return n <= INT32_MAX ? CALX_I32 : CALX_I64;
 }
@@ -85,19 +85,19 @@ static inline calx_dtype cx_place_dtype(int64_t n)
 calx_tensor *cx_ops_points_at(calx_tensor *index, uint32_t dim, int64_t n,
                               uint32_t rank);
 
-static inline calx_tensor *cx_plus(calx_tensor *a, calx_tensor *b)
+static inline calx_tensor *cx_ops_plus(calx_tensor *a, calx_tensor *b)
 {
   return calx_add_with(a, b, NULL);
 }
 
-static inline calx_tensor *cx_minus(calx_tensor *a, calx_tensor *b)
+static inline calx_tensor *cx_ops_minus(calx_tensor *a, calx_tensor *b)
 {
   return calx_sub_with(a, b, NULL);
 }
 
 // The second field of an option that is a pair: 0 repeats the first,
 // CALX_ZERO_INT is 0.
-static inline int64_t cx_op_second(const int64_t *pair)
+static inline int64_t cx_ops_second(const int64_t *pair)
 {
   if (pair[1] == 0) return pair[0];
   return pair[1] == CALX_ZERO_INT ? 0 : pair[1];

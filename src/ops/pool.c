@@ -1,11 +1,11 @@
-// ops/pool: max pooling, written as a fold over the window's places.
+// ops/pool: max pooling, written as a fold over the window's positions.
 //
-// For each place (u, v) of a window the padded image is sliced with the stride,
-// which lines the place's elements up with the results. The maximum is a fold
-// of these slices, and "the first that equals the maximum" a fold of
+// For each position (u, v) of a window the padded image is sliced with the
+// stride, which lines the position's elements up with the results. The maximum
+// is a fold of these slices, and "the first that equals the maximum" a fold of
 // comparisons in row-major order: it serves the indices, the gradient and the
 // gradient's gradient alike, knows dilation, and fuses into one loop. Windows
-// of many places take stablehlo.reduce_window for the maximum.
+// of many positions take stablehlo.reduce_window for the maximum.
 #include <string.h>
 
 #include "base/dtype.h"
@@ -16,7 +16,7 @@ typedef struct pool_attrs {
   int64_t low[2], high[2];  // padding; high with what ceil_mode adds
 } pool_attrs;
 
-enum { FOLD_PLACES = 16 };  // windows up to this many places are folded
+enum { FOLD_POSITIONS = 16 };  // windows up to this many positions are folded
 
 // ---- shape rules: x (N, C, H, W) --------------------------------------------
 
@@ -88,7 +88,7 @@ typedef struct fold {
   cx_graph_shape out;        // (N, C, OH, OW), of x's type
   cx_hlo_value *padded;
   cx_hlo_value *best;   // the maximum
-  cx_hlo_value *taken;  // i1: a place was found already
+  cx_hlo_value *taken;  // i1: a position was found already
 } fold;
 
 static cx_hlo_value *pad4(const cx_graph_emit *e, cx_hlo_value *x,
@@ -113,9 +113,9 @@ static cx_hlo_value *padded(const fold *f, cx_hlo_value *x,
   return pad4(f->e, x, filler, f->a->low, f->a->high, none);
 }
 
-// The elements at place (u, v) of every window: (N, C, OH, OW).
-static cx_hlo_value *at_place(const fold *f, cx_hlo_value *image, int64_t u,
-                              int64_t v)
+// The elements at position (u, v) of every window: (N, C, OH, OW).
+static cx_hlo_value *at_position(const fold *f, cx_hlo_value *image, int64_t u,
+                                 int64_t v)
 {
   const pool_attrs *a = f->a;
   int64_t at[2] = { u * a->dilation[0], v * a->dilation[1] };
@@ -137,7 +137,7 @@ static cx_hlo_value *window_maximum(const fold *f)
 {
   const pool_attrs *a = f->a;
   cx_hlo_elem elem = cx_hlo_elem_of(f->in->dtype);
-  if (a->kernel[0] * a->kernel[1] > FOLD_PLACES) {
+  if (a->kernel[0] * a->kernel[1] > FOLD_POSITIONS) {
     int64_t dims[4] = { 1, 1, a->kernel[0], a->kernel[1] };
     int64_t strides[4] = { 1, 1, a->stride[0], a->stride[1] };
     int64_t dilations[4] = { 1, 1, a->dilation[0], a->dilation[1] };
@@ -150,7 +150,7 @@ static cx_hlo_value *window_maximum(const fold *f)
   cx_hlo_value *best = NULL;
   for (int64_t u = 0; u < a->kernel[0]; u++) {
     for (int64_t v = 0; v < a->kernel[1]; v++) {
-      cx_hlo_value *x = at_place(f, f->padded, u, v);
+      cx_hlo_value *x = at_position(f, f->padded, u, v);
       best = best == NULL ? x : bigger(f, best, x);
     }
   }
@@ -170,23 +170,23 @@ static fold fold_begin(cx_graph_emit *e)
   return f;
 }
 
-// i1, true where place (u, v) of a window lies inside the image.
+// i1, true where position (u, v) of a window lies inside the image.
 static cx_hlo_value *inside(const fold *f, int64_t u, int64_t v)
 {
   const pool_attrs *a = f->a;
-  int64_t place[2] = { u, v };
+  int64_t position[2] = { u, v };
   cx_hlo_builder *b = f->e->b;
   cx_hlo_value *all = NULL;
   cx_graph_shape ints = f->out;
   // What a window reaches beyond the image is less than the image.
-  ints.dtype = cx_place_dtype(
+  ints.dtype = cx_ops_index_dtype(
       2 * (f->in->dims[2] > f->in->dims[3] ? f->in->dims[2] : f->in->dims[3]));
   const cx_hlo_elem elem = cx_hlo_elem_of(ints.dtype);
   for (int i = 0; i < 2; i++) {
     cx_hlo_value *k = cx_hlo_iota(b, cx_hlo_type_of(&ints), 2 + i);
     cx_hlo_value *step =
         cx_ops_emit_splat(f->e, elem, &ints, (double)a->stride[i]);
-    double first = (double)(place[i] * a->dilation[i] - a->low[i]);
+    double first = (double)(position[i] * a->dilation[i] - a->low[i]);
     k = cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, k, step);
     k = cx_hlo_binary(b, CX_HLO_OP_ADD, k,
                       cx_ops_emit_splat(f->e, elem, &ints, first));
@@ -201,11 +201,11 @@ static cx_hlo_value *inside(const fold *f, int64_t u, int64_t v)
   return all;
 }
 
-// i1, true for the windows whose first maximum is at place (u, v).
+// i1, true for the windows whose first maximum is at position (u, v).
 static cx_hlo_value *is_first(fold *f, int64_t u, int64_t v)
 {
   cx_hlo_builder *b = f->e->b;
-  cx_hlo_value *x = at_place(f, f->padded, u, v);
+  cx_hlo_value *x = at_position(f, f->padded, u, v);
   cx_hlo_value *hit = cx_hlo_compare(b, CX_HLO_EQ, x, f->best);
   if (cx_dtype_is_float(f->in->dtype)) {
     cx_hlo_value *nan = cx_hlo_compare(b, CX_HLO_NE, x, x);
@@ -231,7 +231,7 @@ static void emit_max_pool2d(cx_graph_emit *e)
 
 // ---- emission: indices, gradient, pick --------------------------------------
 
-// Row-major place in the H x W plane of (u, v) of every window.
+// Row-major position in the H x W plane of (u, v) of every window.
 static cx_hlo_value *plane_index(const fold *f, int64_t u, int64_t v)
 {
   const pool_attrs *a = f->a;
@@ -265,15 +265,15 @@ static void emit_max_pool2d_indices(cx_graph_emit *e)
   e->out[0] = r;
 }
 
-// Puts a place's share of the gradient back into the padded image: the inverse
-// of at_place.
-static cx_hlo_value *from_place(const fold *f, cx_hlo_value *share,
-                                cx_hlo_value *zero, int64_t u, int64_t v)
+// Puts a position's part of the gradient back into the padded image: the
+// inverse of at_position.
+static cx_hlo_value *from_position(const fold *f, cx_hlo_value *share,
+                                   cx_hlo_value *zero, int64_t u, int64_t v)
 {
   const pool_attrs *a = f->a;
-  int64_t place[2] = { u, v }, low[2], high[2], interior[2];
+  int64_t position[2] = { u, v }, low[2], high[2], interior[2];
   for (int i = 0; i < 2; i++) {
-    int64_t at = place[i] * a->dilation[i];
+    int64_t at = position[i] * a->dilation[i];
     int64_t span = (f->out.dims[2 + i] - 1) * a->stride[i] + 1;
     // Negative where it falls into the padding: cropped.
     low[i] = at - a->low[i];
@@ -294,7 +294,7 @@ static void emit_max_pool2d_backward(cx_graph_emit *e)
     for (int64_t v = 0; v < f.a->kernel[1]; v++) {
       cx_hlo_value *share =
           cx_hlo_select(e->b, is_first(&f, u, v), e->in[1], zeros);
-      share = from_place(&f, share, zero, u, v);
+      share = from_position(&f, share, zero, u, v);
       sum =
           sum == NULL ? share : cx_hlo_binary(e->b, CX_HLO_OP_ADD, sum, share);
     }
@@ -311,7 +311,8 @@ static void emit_max_pool2d_pick(cx_graph_emit *e)
   cx_hlo_value *r = cx_ops_emit_expand(e, zero, &f.out);
   for (int64_t u = 0; u < f.a->kernel[0]; u++) {
     for (int64_t v = 0; v < f.a->kernel[1]; v++) {
-      r = cx_hlo_select(e->b, is_first(&f, u, v), at_place(&f, image, u, v), r);
+      r = cx_hlo_select(e->b, is_first(&f, u, v), at_position(&f, image, u, v),
+                        r);
     }
   }
   e->out[0] = r;
@@ -381,11 +382,11 @@ static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
   a->kernel[0] = kernel;
   a->kernel[1] = o->kernel_width == 0 ? kernel : o->kernel_width;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : cx_op_second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : cx_op_second(o->dilation);
+    int64_t s = i == 0 ? o->stride[0] : cx_ops_second(o->stride);
+    int64_t d = i == 0 ? o->dilation[0] : cx_ops_second(o->dilation);
     a->stride[i] = s == 0 ? a->kernel[i] : s;
     a->dilation[i] = d == 0 ? 1 : d;
-    a->low[i] = i == 0 ? o->padding[0] : cx_op_second(o->padding);
+    a->low[i] = i == 0 ? o->padding[0] : cx_ops_second(o->padding);
     if (a->low[i] == CALX_ZERO_INT) a->low[i] = 0;
     a->high[i] = a->low[i];
     int64_t in = x->dims[x->rank - 2 + (uint32_t)i];

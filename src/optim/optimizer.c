@@ -137,9 +137,9 @@ static const cx_graph_node *node_of(const calx_tensor *t)
 // Whether a failed sync took back the steps since the one before.
 static bool was_undone(const calx_optimizer *opt)
 {
-  return opt->witness != NULL && opt->steps > opt->sure_steps &&
-         (cx_lazy_tensor_poisoned(opt->witness) ||
-          node_of(opt->witness) == opt->witness_before);
+  return opt->probe != NULL && opt->steps > opt->confirmed_steps &&
+         (cx_lazy_tensor_poisoned(opt->probe) ||
+          node_of(opt->probe) == opt->probe_before);
 }
 
 static void drop_dead_state(cx_optim_param *p)
@@ -153,21 +153,21 @@ static void drop_dead_state(cx_optim_param *p)
 
 static void settle(calx_optimizer *opt)
 {
-  if (opt->witness == NULL) return;
+  if (opt->probe == NULL) return;
   if (was_undone(opt)) {
-    opt->steps = opt->sure_steps;
+    opt->steps = opt->confirmed_steps;
     for (size_t i = 0; i < opt->n; i++) {
-      opt->params[i].steps = opt->params[i].sure_steps;
+      opt->params[i].steps = opt->params[i].confirmed_steps;
       drop_dead_state(&opt->params[i]);
     }
-  } else if (node_of(opt->witness) == opt->witness_after) {
+  } else if (node_of(opt->probe) == opt->probe_after) {
     return;  // no sync yet
   }
-  opt->sure_steps = opt->steps;
+  opt->confirmed_steps = opt->steps;
   for (size_t i = 0; i < opt->n; i++) {
-    opt->params[i].sure_steps = opt->params[i].steps;
+    opt->params[i].confirmed_steps = opt->params[i].steps;
   }
-  opt->witness = NULL;
+  opt->probe = NULL;
 }
 
 // ---- a step -----------------------------------------------------------------
@@ -243,16 +243,16 @@ static void compute(calx_optimizer *opt)
   }
 }
 
-static void set_witness(calx_optimizer *opt, const cx_optim_param *p,
-                        const cx_optim_update *u)
+static void set_probe(calx_optimizer *opt, const cx_optim_param *p,
+                      const cx_optim_update *u)
 {
   calx_tensor *t = p->state[0] != NULL ? p->state[0] : p->tensor;
   const calx_tensor *next = p->state[0] != NULL ? u->state[0] : u->value;
-  if (opt->witness == NULL) {
-    opt->witness = t;
-    opt->witness_before = u->is_new[0] ? NULL : node_of(t);
+  if (opt->probe == NULL) {
+    opt->probe = t;
+    opt->probe_before = u->is_new[0] ? NULL : node_of(t);
   }
-  if (opt->witness == t) opt->witness_after = node_of(next);
+  if (opt->probe == t) opt->probe_after = node_of(next);
 }
 
 static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
@@ -262,7 +262,7 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
     p->state[k] = calx_take(u->state[k]);
     cx_lazy_tensor_set_name(p->state[k], state_name(p, opt->rule->states[k]));
   }
-  set_witness(opt, p, u);
+  set_probe(opt, p, u);
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
     if (u->state[k] == NULL || u->is_new[k]) continue;
     cx_lazy_tensor_set_value(p->state[k], u->state[k]);
@@ -334,7 +334,7 @@ int64_t calx_optimizer_steps(const calx_optimizer *opt)
 {
   if (opt == NULL) return 0;
   if (opt->inner != NULL) return calx_optimizer_steps(opt->inner);
-  return was_undone(opt) ? opt->sure_steps : opt->steps;
+  return was_undone(opt) ? opt->confirmed_steps : opt->steps;
 }
 
 calx_tensor *calx_optimizer_state(const calx_optimizer *opt, size_t parameter,

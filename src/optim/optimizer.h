@@ -18,7 +18,7 @@ typedef struct cx_optim_param {
   const char *path;
   calx_tensor *state[CX_OPTIM_STATES];  // owned; NULL before the first step
   int64_t steps;                        // that updated it
-  int64_t sure_steps;                   // of them, those that a sync has run
+  int64_t confirmed_steps;              // of them, those that a sync has run
 } cx_optim_param;
 
 // What a rule makes of one parameter: temporaries of the current scope.
@@ -41,11 +41,11 @@ typedef struct cx_optim_field {
 } cx_optim_field;
 
 // Where a parameter's elements are among those that `inner` steps on.
-typedef struct cx_optim_place {
+typedef struct cx_optim_position {
   size_t inner;   // its parameter: one of the equal parts, a rank's, into which
                   // several of the outer ones', joined and padded, are cut
   int64_t first;  // element, of those that are joined
-} cx_optim_place;
+} cx_optim_position;
 
 typedef struct cx_optim_rule {
   const char *name;                         // "sgd"
@@ -64,7 +64,7 @@ typedef struct cx_optim_rule {
   // as they are then, if the outer ones' have not changed.
   calx_status *(*reduce)(calx_optimizer *opt);
   // Of parameter i; the same on all ranks.
-  cx_optim_place (*place)(const calx_optimizer *opt, size_t i);
+  cx_optim_position (*position)(const calx_optimizer *opt, size_t i);
   void (*free)(calx_optimizer *opt);
 } cx_optim_rule;
 
@@ -77,11 +77,11 @@ struct calx_optimizer {  // the first member of each optimiser's own struct
   calx_device *device;       // of all parameters
   double lr;
   bool keep_gradients;
-  int64_t steps, sure_steps;
-  // A tensor that the steps since the last sync assigned, and its value before
-  // them and after: it tells whether they came to be.
-  calx_tensor *witness;
-  const cx_graph_node *witness_before, *witness_after;
+  int64_t steps, confirmed_steps;
+  // A tensor that the steps since the last sync assigned, and its values before
+  // and after them: from these it follows whether the sync ran them.
+  calx_tensor *probe;
+  const cx_graph_node *probe_before, *probe_after;
   calx_status *status;
 };
 

@@ -329,7 +329,7 @@ static const struct {
   { { PICKLE("}NNs") }, CALX_UNIMPLEMENTED, "a dict with a None as key" },
   { { PICKLE("})Ns") }, CALX_UNIMPLEMENTED, "a dict with a tuple as key" },
   { { PICKLE("}X\2\0\0\0a\0Ns") }, CALX_UNIMPLEMENTED, "zero byte" },
-  { { PICKLE("]q\0h\0a") }, CALX_UNIMPLEMENTED, "in a circle" },
+  { { PICKLE("]q\0h\0a") }, CALX_UNIMPLEMENTED, "in a cycle" },
   { { PICKLE("Nq\0"
              "Q") },
     CALX_DATA_LOSS,

@@ -53,7 +53,8 @@ static void save(const char *folder, int ranks, const char *tag, int only)
     calx_save_sharded_options o = { .size = sizeof o,
                                     .tag = tag,
                                     .slices = slices };
-    CHECK_STATUS_OK(cx_io_shard_save((cx_io_seat){ r, ranks }, d, folder, &o));
+    CHECK_STATUS_OK(
+        cx_io_shard_save((cx_io_rank_info){ r, ranks }, d, folder, &o));
     calx_value_free(d);
   }
   calx_value_free(slices);
@@ -85,12 +86,12 @@ static void test_other_worlds(void **state)
         part(r, ranks, &begin, &end);
         calx_load_sharded_options o = { .size = sizeof o };
         CHECK_STATUS_OK(
-            cx_io_shard_load((cx_io_seat){ r, ranks }, folder, &o, &d));
+            cx_io_shard_load((cx_io_rank_info){ r, ranks }, folder, &o, &d));
         check_loaded(d, begin, end);
         calx_value_free(d);
         o.whole = true;
         CHECK_STATUS_OK(
-            cx_io_shard_load((cx_io_seat){ r, ranks }, folder, &o, &d));
+            cx_io_shard_load((cx_io_rank_info){ r, ranks }, folder, &o, &d));
         check_loaded(d, 0, ROWS);
         calx_value_free(d);
       }
@@ -124,23 +125,23 @@ static void test_two_saves(void **state)
   const char *folder = file_in_folder("sharded");
   calx_value *d;
   calx_load_sharded_options o = { .size = sizeof o };
-  cx_io_seat seat = { 0, 1 };
+  cx_io_rank_info self = { 0, 1 };
   save(folder, 2, "step 1", -1);
   save(folder, 2, "step 2", 0);
-  CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(seat, folder, &o, &d),
+  CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(self, folder, &o, &d),
                "shard-00001-of-00002.safetensors' is of the save 'step 1'",
                "the index of 'step 2'");
   assert_null(d);
   save(folder, 2, "step 2", 1);
-  CHECK_STATUS_OK(cx_io_shard_load(seat, folder, &o, &d));
+  CHECK_STATUS_OK(cx_io_shard_load(self, folder, &o, &d));
   calx_value_free(d);
   o.tag = "step 3";
-  CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(seat, folder, &o, &d),
+  CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(self, folder, &o, &d),
                "is the save 'step 2', 'step 3' is wanted");
   o.tag = NULL;
   assert_int_equal(
       remove(file_in_folder("sharded/shard-00001-of-00002.safetensors")), 0);
-  CHECK_STATUS(CALX_NOT_FOUND, cx_io_shard_load(seat, folder, &o, &d), "00001");
+  CHECK_STATUS(CALX_NOT_FOUND, cx_io_shard_load(self, folder, &o, &d), "00001");
 #define INDEX(rest) "{\"metadata\":{\"ranks\":2,\"tag\":\"step 2\"}" rest "}"
   static const struct {
     const char *text, *says;
@@ -171,7 +172,7 @@ static void test_two_saves(void **state)
     write_file(file_in_folder("sharded/model.safetensors.index.json"),
                wrong[i].text, strlen(wrong[i].text));
     folder = file_in_folder("sharded");
-    CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(seat, folder, &o, &d),
+    CHECK_STATUS(CALX_DATA_LOSS, cx_io_shard_load(self, folder, &o, &d),
                  wrong[i].says);
   }
 }

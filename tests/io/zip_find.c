@@ -116,13 +116,13 @@ static void test_places(void **state)
   for (int k = 0; k < 12; k++) {
     uint64_t wanted[ENTRIES], got[ENTRIES + 1];
     archive a = make(k & 1, k & 2, 9 * (k / 4), wanted);
-    cx_io_zip_places(a.data, a.size, ENTRIES, got);
+    cx_io_zip_offsets(a.data, a.size, ENTRIES, got);
     assert_memory_equal(got, wanted, sizeof wanted);
     // One more than there are, and one less.
-    cx_io_zip_places(a.data, a.size, ENTRIES + 1, got);
+    cx_io_zip_offsets(a.data, a.size, ENTRIES + 1, got);
     assert_memory_equal(got, wanted, sizeof wanted);
     assert_int_equal(got[ENTRIES], 0);
-    cx_io_zip_places(a.data, a.size, ENTRIES - 1, got);
+    cx_io_zip_offsets(a.data, a.size, ENTRIES - 1, got);
     assert_memory_equal(got, wanted, (ENTRIES - 1) * sizeof *wanted);
   }
 }
@@ -133,7 +133,7 @@ static void find(const archive *a, size_t size)
   uint64_t got[ENTRIES];
   unsigned char *data = test_malloc(size + 1);
   memcpy(data + 1, a->data, size);
-  cx_io_zip_places(data + 1, size, ENTRIES, got);
+  cx_io_zip_offsets(data + 1, size, ENTRIES, got);
   test_free(data);
 }
 
