@@ -63,9 +63,8 @@ static void post(cpu_coll_exchange *x, slice *s, uint32_t host,
   if (n == 0) return;
   cpu_coll_transfer *t = &s->transfers[s->n_transfers++];
   *t = cpu_coll_remote_transfer(
-      x->participant,
-      x->participant->host_groups[host].members[x->local_index], channel,
-      sends, data, (size_t)n * x->size);
+      x->participant, x->participant->host_groups[host].members[x->local_index],
+      channel, sends, data, (size_t)n * x->size);
   cpu_coll_link_post(x->participant->coll->link, t);
 }
 

@@ -1,9 +1,10 @@
 // coll/move: see move.h.
 //
-// A stream is what one member sends to another one, in several transfers of which
-// UNDER_WAY are posted at a time. All streams of a member advance together, so no
-// two can wait for each other. all_to_all and reduce_scatter send a host only the
-// ranges that its members read, unless these are too many or too short.
+// A stream is what one member sends to another one, in several transfers of
+// which UNDER_WAY are posted at a time. All streams of a member advance
+// together, so no two can wait for each other. all_to_all and reduce_scatter
+// send a host only the ranges that its members read, unless these are too many
+// or too short.
 #include "coll/move.h"
 
 #include <string.h>

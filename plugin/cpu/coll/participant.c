@@ -33,12 +33,6 @@ static bool all_arrived(const cpu_coll_participant *p, uint64_t step,
   return *from == p->group->n;
 }
 
-void cpu_coll_wake_sleepers(cpu_coll_state *s)
-{
-  atomic_fetch_add(&s->wake_word, 1);
-  cx_futex_wake(&s->wake_word, CX_FUTEX_SHARED);
-}
-
 static void sleep_for(const cpu_coll_participant *p, uint64_t step,
                       uint32_t *from, int64_t until_ns)
 {
@@ -93,12 +87,6 @@ calx_status *cpu_coll_participant_wait(cpu_coll_participant *p)
     }
   }
   return p->phase == 1 ? cpu_coll_check_headers(p) : NULL;
-}
-
-calx_status *cpu_coll_participant_check(const cpu_coll_participant *p)
-{
-  return cpu_coll_check_wait(p, cpu_coll_step(p->launch->n_done, p->phase + 1),
-                             INT64_MAX);
 }
 
 // ---- after a collective ----

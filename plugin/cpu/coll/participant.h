@@ -82,9 +82,4 @@ const cpu_coll_submission *cpu_coll_submission_of(
 calx_status *cpu_coll_participant_leave(cpu_coll_participant *participant,
                                         calx_status *status) CALX_MUST_USE;
 
-// Checks for failures that would make a wait of this participant endless; NULL:
-// none is known.
-calx_status *cpu_coll_participant_check(const cpu_coll_participant *participant)
-    CALX_MUST_USE;
-
 #endif

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "coll/failures.h"
 #include "coll/messages.h"
-#include "coll/state.h"
 #include "threads/threads.h"
 
 enum { FIRST_TAG = 2, YIELDS = 500 };
@@ -316,7 +316,8 @@ calx_status *cpu_coll_remote_pause(const cpu_coll_participant *p,
     wait->until_ns = now + cpu_coll_limit_ms(p->launch) * 1000000;
   }
   CALX_TRY(cpu_coll_link_error(p->coll->link));
-  CALX_TRY(cpu_coll_participant_check(p));
+  CALX_TRY(cpu_coll_check_wait(
+      p, cpu_coll_step(p->launch->n_done, p->phase + 1), INT64_MAX));
   if (now > wait->until_ns) return stuck_error(p);
   cpu_coll_link_sleep(p->coll->link, wake_word);
   return NULL;

@@ -14,16 +14,13 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/hash.h"
+#include "base/futex.h"
 #include "base/status.h"
-#include "coll/remote.h"
 #include "coll/state.h"
-#include "threads/threads.h"
 
 // An operand buffer keeps this much memory; a mapping has at least this size.
 static const size_t KEPT = (size_t)16 << 20, MIN_MAPPING = (size_t)1 << 20;
 static const size_t ALIGN = (size_t)2 << 20;
-static const int SPINS = 20000;
 
 // ---- mapping ----
 
@@ -113,31 +110,6 @@ static void free_mappings(const cpu_coll_mapping *newest, bool keep)
   }
 }
 
-void cpu_coll_free(cpu_coll *coll)
-{
-  if (coll == NULL) return;
-  // MPI may still write to buffers of transfers that were given up. Those stay
-  // mapped for as long as the process lives.
-  const bool keep = cpu_coll_link_close(coll->link);
-  for (uint32_t i = 0; coll->mappings != NULL && i < coll->topology.n_world;
-       i++) {
-    free_mappings(&coll->mappings[i], keep);
-  }
-  for (uint32_t i = 0; coll->local != NULL && i < coll->topology.n_own; i++) {
-    cx_free(coll->local[i].members);
-    cx_free(coll->local[i].order);
-    cx_free(coll->local[i].host_groups);
-  }
-  if (coll->head != NULL && !keep) munmap(coll->head, coll->fixed_bytes);
-  if (coll->job != NULL) munmap(coll->job, CALX_WINDOW_BOARD);
-  if (coll->fd >= 0) close(coll->fd);
-  cx_mutex_free(&coll->lock);
-  cx_free(coll->mappings);
-  cx_free(coll->local);
-  cx_free(coll->hosts);
-  cx_free(coll);
-}
-
 // The descriptor comes from the caller's options and may be anything.
 static calx_status *check_file(int fd)
 {
@@ -221,61 +193,28 @@ static calx_status *open_file(cpu_coll *coll)
                   "no descriptor for the shared segment: %s", strerror(errno));
 }
 
-// The number of this client among those that the process has opened.
-static uint64_t count_client(cpu_coll *coll)
+calx_status *cpu_coll_segment_open(cpu_coll *coll)
 {
-  static _Atomic uint32_t clients;  // without a segment from outside
-  if (coll->topology.fd < 0) return atomic_fetch_add(&clients, 1);
-  return atomic_fetch_add(&coll->head->clients[coll->local[0].slot], 1);
-}
-
-static calx_status *open_all(cpu_coll *coll)
-{
-  const cpu_coll_topology *t = &coll->topology;
   CALX_TRY(open_file(coll));
   CALX_TRY(map_job(coll));
   CALX_TRY(map_fixed(coll));
-  coll->mappings = cx_calloc(t->n_world, sizeof *coll->mappings);
-  coll->local = cx_calloc(t->n_own, sizeof *coll->local);
-  if (coll->mappings == NULL || coll->local == NULL) return cx_out_of_memory();
-  for (uint32_t i = 0; i < t->n_own; i++) {
-    coll->local[i].slot = t->own_first - t->host_first + i;
-  }
-  coll->seed = count_client(coll);
-  coll->parity = (unsigned)coll->seed & 1;
-  // Spinning only helps where every device has a core, and the link's thread.
-  const bool remote = t->n_world > t->n_host;
-  coll->spins = t->n_host + remote <= (uint32_t)cpu_threads_cores() ? SPINS : 0;
-  return remote ? cpu_coll_remote_open(coll) : NULL;
+  coll->mappings = cx_calloc(coll->topology.n_world, sizeof *coll->mappings);
+  return coll->mappings == NULL ? cx_out_of_memory() : NULL;
 }
 
-calx_status *cpu_coll_new(const cpu_coll_topology *topology, cpu_coll **out)
+void cpu_coll_segment_close(cpu_coll *coll, bool keep)
 {
-  *out = NULL;
-  if (topology->n_host > CPU_COLL_HOST_DEVICES) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%u devices on this host; at most %d are supported",
-                    (unsigned)topology->n_host, CPU_COLL_HOST_DEVICES);
+  for (uint32_t i = 0; coll->mappings != NULL && i < coll->topology.n_world;
+       i++) {
+    free_mappings(&coll->mappings[i], keep);
   }
-  cpu_coll *coll = cx_calloc(1, sizeof *coll);
-  if (coll == NULL) return cx_out_of_memory();
-  coll->fd = -1;
-  coll->topology = *topology;
-  if (coll->topology.n_world < topology->n_host) {
-    coll->topology.n_world = topology->n_host;
-  }
-  if (coll->topology.n_world == topology->n_own) coll->topology.fd = -1;
-  cx_mutex_init(&coll->lock);
-  calx_status *status = open_all(coll);
-  if (status != NULL) {
-    cpu_coll_free(coll);
-    return status;
-  }
-  *out = coll;
-  return NULL;
+  if (coll->head != NULL && !keep) munmap(coll->head, coll->fixed_bytes);
+  if (coll->job != NULL) munmap(coll->job, CALX_WINDOW_BOARD);
+  if (coll->fd >= 0) close(coll->fd);
+  cx_free(coll->mappings);
 }
 
-// ---- device groups and launches ----
+// ---- states ----
 
 bool cpu_coll_find_device_group(cpu_coll *coll, uint64_t key, uint32_t *out)
 {
@@ -291,38 +230,10 @@ bool cpu_coll_find_device_group(cpu_coll *coll, uint64_t key, uint32_t *out)
   return false;
 }
 
-calx_status *cpu_coll_device_group(cpu_coll *coll, const uint32_t *devices,
-                                   size_t n, uint32_t *out)
+void cpu_coll_wake_sleepers(cpu_coll_state *s)
 {
-  const cx_hash hash = cx_hash_bytes(devices, n * sizeof *devices, coll->seed);
-  // A key of 0 would mean a free entry.
-  if (cpu_coll_find_device_group(coll, hash.low | 1, out)) return NULL;
-  return cx_error(CALX_RESOURCE_EXHAUSTED,
-                  "programs with collectives run on at most %d different lists "
-                  "of devices; those of closed clients count too",
-                  CPU_COLL_DEVICE_GROUPS);
-}
-
-static _Atomic uint64_t *launches_of(cpu_coll *coll, uint32_t device_group,
-                                     uint32_t device)
-{
-  return &coll->local[device - coll->topology.own_first].launches[device_group];
-}
-
-uint64_t cpu_coll_launch_count(cpu_coll *coll, uint32_t device_group,
-                               uint32_t device)
-{
-  return atomic_load(launches_of(coll, device_group, device));
-}
-
-uint64_t cpu_coll_next_launch(cpu_coll *coll, uint32_t device_group,
-                              uint32_t device, uint64_t least)
-{
-  _Atomic uint64_t *count = launches_of(coll, device_group, device);
-  uint64_t n = atomic_load(count);
-  if (n < least) n = least;
-  atomic_store(count, n + 1);
-  return n + 1;
+  atomic_fetch_add(&s->wake_word, 1);
+  cx_futex_wake(&s->wake_word, CX_FUTEX_SHARED);
 }
 
 // ---- buffers ----

@@ -149,6 +149,11 @@ static inline uint32_t cpu_coll_device_of_slot(const cpu_coll *coll,
   if (slot < t->n_host) return slot + t->host_first;
   return slot - t->n_host < t->host_first ? slot - t->n_host : slot;
 }
+// Opens or makes the segment and maps it. `keep`: what MPI may write to stays
+// mapped.
+calx_status *cpu_coll_segment_open(cpu_coll *coll) CALX_MUST_USE;
+void cpu_coll_segment_close(cpu_coll *coll, bool keep);
+
 // Finds the device group of a key, or makes it; false: the table is full.
 bool cpu_coll_find_device_group(cpu_coll *coll, uint64_t key, uint32_t *out);
 
