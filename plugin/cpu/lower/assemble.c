@@ -172,9 +172,9 @@ static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
 {
   const cpu_run_program_info *info = &a->program->info;
   for (size_t i = 0; i < f->n_params; i++) {
-    const cx_hlo_attr *said = param_attr(f, i, "tf.aliasing_output");
-    if (said == NULL) continue;
-    int64_t r = said->kind == CX_HLO_ATTR_INT ? said->as.integer : -1;
+    const cx_hlo_attr *attr = param_attr(f, i, "tf.aliasing_output");
+    if (attr == NULL) continue;
+    int64_t r = attr->kind == CX_HLO_ATTR_INT ? attr->as.integer : -1;
     if (r < 0 || r >= (int64_t)f->n_results || alias[r] >= 0 ||
         !cx_hlo_type_equal(&info->params[i], &info->results[r])) {
       return cx_error(CALX_INVALID_ARGUMENT,

@@ -17,13 +17,13 @@ static bool has_same_domain(const cx_hlo_op *a, const cx_hlo_op *b)
 }
 
 // Whether v is computed from `source`, in at most `depth` operations.
-static bool comes_from(const cx_hlo_value *v, const cx_hlo_value *source,
-                       int depth)
+static bool derives_from(const cx_hlo_value *v, const cx_hlo_value *source,
+                         int depth)
 {
   if (v == source) return true;
   if (depth == 0 || v->op == NULL || cpu_lower_is_constant(v)) return false;
   for (uint32_t i = 0; i < v->op->n_operands && i < 4; i++) {
-    if (comes_from(v->op->operands[i], source, depth - 1)) return true;
+    if (derives_from(v->op->operands[i], source, depth - 1)) return true;
   }
   return false;
 }
@@ -32,10 +32,10 @@ static bool has_common_source(const cx_hlo_op *a, const cx_hlo_op *b)
 {
   const cx_hlo_value *x = a->operands[0];
   const cx_hlo_value *y = b->operands[0];
-  if (comes_from(y, x, 3) || comes_from(x, y, 3)) return true;
+  if (derives_from(y, x, 3) || derives_from(x, y, 3)) return true;
   for (uint32_t i = 0; x->op != NULL && i < x->op->n_operands && i < 4; i++) {
     const cx_hlo_value *operand = x->op->operands[i];
-    if (!cpu_lower_is_constant(operand) && comes_from(y, operand, 3)) {
+    if (!cpu_lower_is_constant(operand) && derives_from(y, operand, 3)) {
       return true;
     }
   }

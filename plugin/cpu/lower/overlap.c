@@ -28,7 +28,7 @@
 
 // ---- one order ----
 
-static void place(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
+static void append(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
 {
   x->placed = true;
   s->groups[s->n_groups++] = x->group;
@@ -74,7 +74,7 @@ static calx_status *start(cpu_lower_overlap_search *s,
   x->running = true;
   x->group->in_background = true;
   s->started[s->n_started++] = x;
-  place(s, x);
+  append(s, x);
   return NULL;
 }
 
@@ -132,7 +132,7 @@ static calx_status *start_next(cpu_lower_overlap_search *s, bool *out)
     return NULL;
   }
   qsort(s->loops, s->n_loops, sizeof *s->loops, by_address);
-  for (size_t k = 0; k < s->n_loops; k++) place(s, s->loops[k]);
+  for (size_t k = 0; k < s->n_loops; k++) append(s, s->loops[k]);
   *out = true;
   return start(s, x);
 }
@@ -192,7 +192,7 @@ static calx_status *make_order(cpu_lower_overlap_search *s)
     if (x != NULL && may_run_in_background(s, x)) {
       CALX_TRY(start(s, x));
     } else if (x != NULL) {
-      place(s, x);
+      append(s, x);
     } else if (is_any_running(s)) {
       CALX_TRY(wait_for_oldest(s));
     } else {

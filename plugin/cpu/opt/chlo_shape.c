@@ -180,8 +180,8 @@ calx_status *cpu_opt_top_k(cpu_opt_walk *w, cx_hlo_op *op)
                     (long long)k->as.integer, cx_hlo_shape(&t).s);
   }
   const int64_t last = (int64_t)t.rank - 1;
-  const cx_hlo_type places = { CX_HLO_I32, t.rank, t.dims };
-  cpu_opt_value const operands[] = { x, cx_hlo_iota(b, places, last) };
+  const cx_hlo_type indices = { CX_HLO_I32, t.rank, t.dims };
+  cpu_opt_value const operands[] = { x, cx_hlo_iota(b, indices, last) };
   const cx_hlo_elem elems[] = { t.elem, t.elem, CX_HLO_I32, CX_HLO_I32 };
   cx_hlo_op *sort = cx_hlo_build_begin(b, CX_HLO_OP_SORT, operands, 2, 2, 1);
   cx_hlo_build_body(b, sort, 0, elems, 4, 1, descending, NULL);

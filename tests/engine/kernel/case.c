@@ -1,4 +1,4 @@
-// Data, sums and comparison of the kernels' tests.
+// Data, expected sums and comparison for the kernels' tests.
 #include "case.h"
 
 #include <math.h>
@@ -158,7 +158,7 @@ bool sum_is(const sum *s, const array *got, size_t i)
     const size_t bits = 8 * cx_hlo_elem_bytes(got->elem);
     return ((g.bits ^ s->value.bits) << (64 - bits)) == 0;
   }
-  // Sums of f32 may be in any order; Winograd's are a little worse.
+  // f32 may be summed in any order; Winograd's algorithm is less accurate.
   double unit = 2e-6, last = 0;
   if (got->elem == CX_HLO_F64 || got->elem == CX_HLO_C128) unit = 1e-14;
   if (got->elem == CX_HLO_BF16) last = 1.0 / 256;
@@ -210,7 +210,7 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
   assert_int_equal(bytes[0], c->lhs.n * cx_hlo_elem_bytes(c->lhs.elem));
   assert_int_equal(bytes[1], c->rhs.n * cx_hlo_elem_bytes(c->rhs.elem));
   assert_int_equal(bytes[2], c->out.n * cx_hlo_elem_bytes(c->out.elem));
-  // Exactly as much as was asked for, so that a sanitizer sees any excess.
+  // Exactly the size that the kernel asks for, so that sanitizers see overruns.
   size_t scratch_bytes = cpu_kernel_scratch(kernel);
   void *scratch = NULL;
   assert_int_equal(posix_memalign(&scratch, 64, scratch_bytes + 1), 0);
@@ -247,7 +247,7 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune)
 
 typedef struct dot_dims {
   size_t n_batch, n_contract;
-  int64_t batch[2][2], contract[2][2];  // by side
+  int64_t batch[2][2], contract[2][2];  // by operand
 } dot_dims;
 
 static size_t offset(const array *a, const int64_t *index)
@@ -270,7 +270,7 @@ static bool step(int64_t *index, const int64_t *sizes, size_t n)
 
 static void dot_sums(kernel_case *c, const dot_dims *d)
 {
-  // The roles of the operands' dimensions in the result and the sum.
+  // Where the operands' dimensions are in the result and the sum.
   size_t free_of[2][8], n_free[2] = { 0, 0 };
   const array *x[2] = { &c->lhs, &c->rhs };
   for (size_t s = 0; s < 2; s++) {
@@ -311,7 +311,7 @@ static void dot_sums(kernel_case *c, const dot_dims *d)
   }
 }
 
-// n different numbers below `rank` that `used` does not have yet.
+// n different numbers below `rank` that are not yet in `used`.
 static void place(int64_t *out, size_t n, size_t rank, unsigned *used)
 {
   for (size_t i = 0; i < n; i++) {
@@ -329,8 +329,8 @@ static int64_t pick_size(unsigned of)
   return pick(12) == 0 ? 1 + (int64_t)pick(70) : 1 + (int64_t)pick(9);
 }
 
-// `large`: of one row, column and contracted dimension each. Now and then of
-// few rows, which is where oneDNN's product is taken first.
+// `large`: with one row, column and contracted dimension each; sometimes with
+// few rows, for which oneDNN's product is used from a smaller size on.
 static void make_dot(kernel_case *c, const cx_hlo_elem elems[3], bool large)
 {
   const bool few = large && pick(3) == 0;

@@ -1,4 +1,4 @@
-// One dot_general or convolution with its data, and what must come out.
+// One dot_general or convolution with its data and its expected result.
 #ifndef CX_TEST_KERNELS_CASE_H
 #define CX_TEST_KERNELS_CASE_H
 
@@ -29,14 +29,14 @@ void array_free(array *a);
 cx_hlo_type array_type(const array *a);
 number array_get(const array *a, size_t i);
 
-// Sums of products, with the sum of their sizes to judge errors by.
+// A sum of products, and the sum of their magnitudes, which bounds the error.
 typedef struct sum {
   number value;
   double size;
 } sum;
 void sum_add(sum *s, const array *x, size_t i, const array *y, size_t k,
              cx_hlo_elem out);
-// Whether `got` at i is that sum, as well as its type can hold it.
+// Whether `got` at i is that sum, within the accuracy of its type.
 bool sum_is(const sum *s, const array *got, size_t i);
 
 typedef struct kernel_case {
@@ -46,8 +46,8 @@ typedef struct kernel_case {
   sum *want;  // out.n
 } kernel_case;
 
-// Takes the builder; `value` is the result of the operation, `elem` the type
-// that it shall have.
+// Takes over the builder; `value` is the operation's result, `elem` its wanted
+// type.
 void case_finish(kernel_case *c, cx_hlo_builder *b, cx_hlo_value *value,
                  cx_hlo_elem elem);
 void case_free(kernel_case *c);
@@ -60,10 +60,10 @@ size_t case_run(kernel_case *c, cpu_threads *pool, bool tune);
 void dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void large_dot_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
-// Of few channels and many images; of many groups of one channel.
+// Few channels and many images; many groups of one channel.
 void narrow_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void depthwise_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
-// Plain products of matrices; those that Winograd's algorithm does.
+// Matrix products; convolutions that Winograd's algorithm computes.
 void product_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 void winograd_conv_case(kernel_case *c, const cx_hlo_elem elems[3]);
 

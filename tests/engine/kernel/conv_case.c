@@ -19,7 +19,7 @@ typedef struct conv {
   int64_t stride[MOST], low[MOST], high[MOST], in_dilation[MOST];
   int64_t kernel_dilation[MOST];
   bool reversed[MOST];
-  int64_t order[3][MOST + 2];  // where batch, features, spatial... stand
+  int64_t order[3][MOST + 2];  // positions of batch, features, spatial...
 } conv;
 
 // The offset of batch or in, feature or out, spatial.
@@ -46,7 +46,7 @@ static bool step(int64_t *index, const int64_t *sizes, size_t n)
   return false;
 }
 
-// Where the tap meets the image; false: nowhere.
+// The element that a tap reads; false: padding or a hole.
 static bool meet(const conv *v, const int64_t *result, const int64_t *tap,
                  int64_t *at)
 {
@@ -125,7 +125,7 @@ static void pick_dim(conv *v, size_t i, unsigned kind)
   }
 }
 
-// As gradients by the weights stand: features before batch.
+// The order of gradients by the weights: features before batch.
 static void exchange(conv *v)
 {
   for (size_t i = 0; i < v->n + 2; i++) v->order[0][i] = (int64_t)i;
@@ -185,7 +185,7 @@ static void pick_wide(conv *v)
   }
 }
 
-// Of any kind that groups have; the gradient by the weights in batch groups.
+// Any convolution with groups; the gradient by the weights has batch groups.
 static void pick_depthwise(conv *v)
 {
   memset(v, 0, sizeof *v);
@@ -205,8 +205,8 @@ static void pick_depthwise(conv *v)
   if (kind == 2 && pick(2) == 0) exchange(v);
 }
 
-// Channels last: images before pixels before features; `turned`: features
-// first, as gradients by the weights have them.
+// Channels last: images before pixels before features. `turned`: features
+// first, as in gradients by the weights.
 static void channels_last(conv *v, size_t tensor, bool turned)
 {
   v->order[tensor][turned ? 1 : 0] = 0;
@@ -234,11 +234,11 @@ static void pick_product(conv *v)
   channels_last(v, 1, false);
   channels_last(v, 2, false);
   if (!gradient) shuffle(v->order[1], v->n + 2);
-  // Now and then one that only looks like it.
+  // Sometimes one that is similar, but no matrix product.
   if (pick(8) == 0) shuffle(v->order[pick(3)], v->n + 2);
 }
 
-// What Winograd's algorithm does: 3 x 3 taps, or as many results.
+// Convolutions for Winograd's algorithm: 3 x 3 taps, or as many results.
 static void pick_winograd(conv *v)
 {
   memset(v, 0, sizeof *v);
@@ -265,7 +265,7 @@ static void pick_winograd(conv *v)
   if (gradient && v->order[0][0] == 0) exchange(v);
 }
 
-// The builder makes only those of equal types, so lhs's is rhs's here.
+// The builder only makes convolutions of operands of one type.
 static void make_conv(kernel_case *c, const conv *of,
                       const cx_hlo_elem elems[3])
 {

@@ -1,5 +1,5 @@
-// Kernels as a whole: hostile descriptions, forks, several threads, choices,
-// and which of oneDNN's convolutions is recognised.
+// Kernels: damaged descriptions, forks, several threads, choices, and which of
+// oneDNN's convolutions is recognised.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +26,9 @@ static cpu_threads *make_pool(int threads)
   return pool;
 }
 
-// ---- hostile descriptions ---------------------------------------------------
+// ---- damaged descriptions ---------------------------------------------------
 
-// Makes and, when it is small, runs what the description says.
+// Makes the kernel of a description and, if it is small, runs it.
 static bool try_kernel(cpu_kernel_desc *desc, cpu_threads *pool)
 {
   (void)cpu_kernel_flops(desc);
@@ -86,7 +86,7 @@ static void hostile_descriptions(void **state)
     for (int k = 0; k < 10; k++) {
       cpu_kernel_desc bad = desc;
       for (unsigned n = 1 + pick(3); n > 0; n--) {
-        // The words that a description of its kind uses.
+        // Of the words that this kind of description uses.
         unsigned at = 1 + pick(pick(2) ? 20 : CPU_KERNEL_WORDS - 1);
         bad.words[at] = pick_word(bad.words[at]);
       }
@@ -96,7 +96,7 @@ static void hostile_descriptions(void **state)
         refused++;
       }
     }
-    // Neighbours whose product does not fit.
+    // Neighbours whose product is too large.
     for (int at = 1; at + 1 < CPU_KERNEL_WORDS; at++) {
       cpu_kernel_desc bad = desc;
       bad.words[at] = bad.words[at + 1] = (int64_t)1 << 40;
@@ -152,7 +152,7 @@ typedef struct runner {
   unsigned char *out;
   size_t bytes;
   int times;
-  bool same;  // as at the first time
+  bool same;  // as the first time
 } runner;
 
 static void run_often(void *user)
@@ -243,7 +243,8 @@ static void threads_share_a_kernel(void **state)
   case_free(&c);
 }
 
-// The thread sanitizer starts no threads after a fork of several.
+// The thread sanitizer cannot start threads after a fork of a process that has
+// several.
 #if !defined(__SANITIZE_THREAD__)
 static void a_forked_child_runs_kernels(void **state)
 {
@@ -324,8 +325,8 @@ static void choices_are_kept(void **state)
   case_free(&c);
 }
 
-// The three convolutions that a layer of a network trains with, as the library
-// emits them: x (N, C, H, H), w (O, C / groups, K, K).
+// The three convolutions of a layer in training, as the library emits them:
+// x (N, C, H, H), w (O, C / groups, K, K).
 typedef struct layer {
   int64_t batch, channels, size, filters, taps, stride, padding, groups;
 } layer;
@@ -382,7 +383,7 @@ static void check_layer(const layer *l)
   input.strides = NULL;
   input.lhs_dilation = strides;
   input.padding = back;
-  // At stride 1 it is a convolution like any other.
+  // At stride 1 it is a forward convolution too.
   if (l->groups == 1) {
     check_form(y, w, &input, false, s > 1 ? "input gradient " : "convolution ");
   }
@@ -438,7 +439,7 @@ static void few_channels_use_lanes(void **state)
   }
 }
 
-// Of channels last, with one tap: large ones are oneDNN's product, others ours.
+// Channels last, with one tap: large ones use oneDNN's product, others gemm.h.
 static void products_are_dots(void **state)
 {
   (void)state;
@@ -466,7 +467,7 @@ static void products_are_dots(void **state)
   check_form(x, x, &d, true, "dnnl_sgemm");
 }
 
-// Where the processor has it: oneDNN's needs AVX-512.
+// Winograd's algorithm of oneDNN needs AVX-512.
 static void large_images_use_winograd(void **state)
 {
   (void)state;
@@ -493,7 +494,7 @@ static void large_images_use_winograd(void **state)
 
 // ---- long sums --------------------------------------------------------------
 
-// Sums of many equal products, by our own matrix product: of all its forms.
+// Sums of many equal products, in all forms of gemm.h.
 static void check_long(int64_t m, int64_t n, int64_t k, bool turned)
 {
   const double x = (double)0.7f, want = x * x * (double)k;

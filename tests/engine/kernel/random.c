@@ -34,7 +34,7 @@ static const cx_hlo_elem types[][3] = {
   { CX_HLO_I16, CX_HLO_I16, CX_HLO_I64 },
 };
 #define N_TYPES (sizeof types / sizeof *types)
-// What oneDNN computes takes every second case of the longer runs.
+// Every second case of the longer runs is one for oneDNN.
 #define ROUNDS 3
 
 typedef void make_fn(kernel_case *c, const cx_hlo_elem elems[3]);
@@ -77,7 +77,8 @@ static void convolutions(void **state)
   run_all(conv_case, false);
 }
 
-// What f32 alone has: oneDNN's product, 16 images at once, depthwise gradients.
+// Implementations of f32 only: oneDNN, 16 images at a time, depthwise
+// gradients.
 static void run_f32(make_fn *make, int n, bool tune)
 {
   size_t wrong = 0;

@@ -1,4 +1,4 @@
-// Kernels where oneDNN is not installed: all of them run on loops of our own.
+// Kernels without oneDNN: all of them run in the module's own loops.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "kernel/conv.h"
 #include "kernel/onednn.h"
 
-// In place of the C library's: no file is found.
+// Replaces the C library's function: no file is found.
 void *dlopen(const char *file, int mode);
 void *dlopen(const char *file, int mode)
 {
@@ -37,8 +37,8 @@ static void check(make_fn *make, int n, bool tune)
   cpu_threads_free(pool);
 }
 
-// Cases that oneDNN has where it is there: large products, any convolution, and
-// what Winograd's algorithm does; with measured choices too.
+// Cases for which oneDNN is used if installed: large products, any convolution,
+// and those for Winograd's algorithm; also with measured choices.
 static void kernels_run_on_loops(void **state)
 {
   (void)state;
@@ -51,7 +51,7 @@ static void kernels_run_on_loops(void **state)
   }
 }
 
-// One that was measured where oneDNN is.
+// A choice that was measured with oneDNN.
 static void choices_of_other_machines(void **state)
 {
   (void)state;

@@ -61,7 +61,7 @@ static void put_products(cx_text *out, int layers)
   }
 }
 
-// Two gradients as one bucket, whose halves change two matrices.
+// Two gradients in one bucket, whose halves update two matrices.
 static void put_updates(cx_text *out, int layers, uint32_t n_devices)
 {
   for (int i = layers - 2; i >= 0; i -= 2) {

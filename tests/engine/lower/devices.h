@@ -1,5 +1,5 @@
-// devices: one program on several devices, each a thread with its own pool and
-// context, as a client has them.
+// devices: runs one program on several devices. Each is a thread with its own
+// thread pool and context, as in a client.
 #ifndef TESTS_ENGINE_LOWER_DEVICES_H
 #define TESTS_ENGINE_LOWER_DEVICES_H
 
@@ -10,7 +10,7 @@
 
 enum { DEVICES_MOST = 4, DEVICES_VALUES = 24 };
 
-// Of each replica its device's number: 0, 1, …
+// The device of each replica: 0, 1, …
 extern const uint32_t devices_numbers[DEVICES_MOST];
 
 typedef struct device {
@@ -20,8 +20,8 @@ typedef struct device {
   cpu_run_context *context;
   void *args[DEVICES_VALUES], *results[DEVICES_VALUES];
   // For the next run:
-  int64_t after_beside;  // starts when so many steps ran beside collectives
-  const char *dies;      // fails so, without running
+  int64_t after_beside;  // start after so many steps ran beside collectives
+  const char *dies;      // fail with this message, without running
   calx_status *status;   // of the last run
 } device;
 
@@ -36,28 +36,28 @@ typedef struct devices {
   device d[DEVICES_MOST];
 } devices;
 
-// Compiles, writes and reads again. What nobody else chooses is equal in each
-// compilation of a text, so bits are comparable.
+// Compiles, saves and loads the program. Compiling is deterministic, so the
+// bits of two programs' results are comparable.
 void devices_new(devices *w, uint32_t n, const char *text, bool blocking);
 void devices_free(devices *w);
-// All run once, and how it went is in their `status`.
+// Runs all devices once, and sets their `status`.
 void devices_run(devices *w);
 void devices_run_well(devices *w);
-// Arguments of small numbers, other ones on each device.
+// Sets the arguments to small numbers, different ones on each device.
 void devices_fill(devices *w);
 // The bits of all results.
 bool devices_equal(const devices *a, const devices *b);
 
-// A program twice: as its order says, and with collectives beside others.
+// A program compiled twice: with and without collectives in background.
 typedef struct twins {
   devices plain, beside;
 } twins;
 void twins_new(twins *t, uint32_t n, const cx_text *text);
 void twins_free(twins *t);
-// Both run well once; whether the bits are the same.
+// Runs both once, without failures; whether the results have the same bits.
 bool twins_run(twins *t);
 
-// How many steps ran beside collectives so far.
+// The number of steps that ran beside collectives so far.
 int64_t devices_beside(void);
 
 #endif

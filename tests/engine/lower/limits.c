@@ -1,5 +1,5 @@
-// Programs that ask for what cannot be had are refused with the shape, and
-// large programs are planned as small ones are.
+// Programs that need more memory than possible are refused with the shape, and
+// large programs compile in time proportional to their size.
 #include "support/support.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static const refusal refusals[] = {
     "-> tensor<4xf32>\n"
     "return %r : tensor<4xf32> }",
     "takes tuples and futures apart" },
-  // What the interpreter runs in a region.
+  // In a region that the interpreter runs.
   { "module attributes {mhlo.num_replicas = 2 : i32} {\n"
     "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n"
     "%s = \"stablehlo.sort\"(%x) <{dimension = 0 : i64}> ({\n"
@@ -94,7 +94,7 @@ static void refused(void **unused)
   }
 }
 
-// Each could be had, both could not.
+// Each value is possible, both together are not.
 static void refused_in_sum(void **unused)
 {
   (void)unused;
@@ -130,7 +130,7 @@ static calx_status *run_one(const cpu_run_program *p, cpu_run_context *context,
   return cpu_run_program_run(p, context, NULL, args, results);
 }
 
-// What the system does not give is said, and the device goes on.
+// An allocation that the system refuses is an error, and the device continues.
 static void memory_not_given(void **unused)
 {
   (void)unused;
@@ -183,8 +183,8 @@ static cpu_run_program *large(cx_text *text)
   return p;
 }
 
-// Each value is used near by and further on, so there is a choice at each; and
-// before ways were searched only where they can be, this took minutes.
+// Each value has a near and a far use, so that fusion searches paths for each.
+// With an unbounded search this took minutes.
 static void long_chain(void **unused)
 {
   (void)unused;
@@ -243,8 +243,8 @@ static int64_t width(size_t i)
   return (int64_t)(i % 3 + 1);
 }
 
-// Of n operands, along the second of two dimensions. Operand i is 2 x (i % 3 +
-// 1), and the result is negated, so that something comes behind it.
+// A concatenation of n operands along the second of two dimensions. Operand i
+// is 2 x (i % 3 + 1), and the result is negated, so that it has a user.
 static int64_t pieces_text(size_t n, cx_text *text)
 {
   int64_t all = 0;
@@ -305,7 +305,7 @@ static void check_pieces(size_t n)
   test_free(args);
 }
 
-// Of any number of operands: compiled.
+// Any number of operands is compiled.
 static void many_pieces(void **unused)
 {
   (void)unused;
@@ -315,7 +315,7 @@ static void many_pieces(void **unused)
   }
 }
 
-// A loop whose only value another one came to write is no loop.
+// A loop whose only value another loop writes is removed.
 static void written_by_another(void **unused)
 {
   (void)unused;
@@ -336,7 +336,7 @@ static void written_by_another(void **unused)
   cpu_run_program_free(large(&text));
 }
 
-// What a loop updates a row of is there once: 64 KiB.
+// A tensor of which a loop updates a row is in memory once: 64 KiB.
 static void updated_in_place(void **unused)
 {
   (void)unused;

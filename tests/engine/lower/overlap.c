@@ -1,6 +1,7 @@
-// Collectives beside products: bits are those of the plain order, steps do run
-// beside, and failures end all that was begun. Of products and collectives
-// alone, so that no compiler is needed.
+// Collectives in background: the results have the bits of the plain order,
+// steps run beside collectives, and a failure ends all collectives that have
+// started. The programs have only products and collectives, so they need no
+// jit.
 #include "devices.h"
 
 #define T "tensor<1024x1024xf32>"
@@ -56,7 +57,7 @@ static void end(devices *w, cx_text *text)
   cx_text_free(text);
 }
 
-// Device 1 comes only after device 0 has gone on without it.
+// Device 1 starts after device 0 has continued beside the collective.
 static void goes_on(void **unused)
 {
   (void)unused;
@@ -107,7 +108,7 @@ static void member_is_late(void **unused)
   end(&w, &text);
 }
 
-// Every device fails at a step of its own while a sum is open.
+// Each device fails at a different step while a sum is running.
 static void step_fails(void **unused)
 {
   (void)unused;
@@ -164,8 +165,9 @@ static size_t arena_of(const cx_text *text, bool blocking, size_t *overlapped)
   return bytes;
 }
 
-// Sums whose users come at once in the program: these wait, so that products
-// run beside, but not for all of the sums, of 4 MB each.
+// Sums whose users follow at once in the program. The users are delayed, so
+// that products run beside the sums, but not until all sums, of 4 MB each, are
+// done.
 static void memory_has_a_limit(void **unused)
 {
   (void)unused;
@@ -217,7 +219,7 @@ static void small_ones_in_place(void **unused)
   end(&w, &text);
 }
 
-// The last has nothing beside it.
+// Nothing runs beside the last one.
 static void alone_in_place(void **unused)
 {
   (void)unused;

@@ -1,5 +1,5 @@
-// Programs whose way through fusing, views, order, memory and steps is not
-// straight: compiled, and interpreted as a whole; both must say the same.
+// Programs that are difficult cases of fusion, views, order, memory and steps.
+// The compiled and the interpreted program must give the same results.
 #include "lower/compile.h"
 #include "support/support.h"
 
@@ -270,7 +270,7 @@ static void free_values(values *v)
 
 static cpu_threads *pool;
 
-// Runs the program, given away arguments and all, and again from its bytes.
+// Runs the program, with donated arguments, and again after saving and loading.
 static void run_text(const char *text, bool interpret, values *out)
 {
   setenv("CALX_CPU_REF", interpret ? "1" : "0", 1);

@@ -1,6 +1,6 @@
-// Steps of training whose sums overlap, with loops that fill buckets and change
-// parameters where they are: bits and memory as without; and collectives in
-// regions, in their order among those that overlap.
+// Training steps whose sums run in background, with loops that fill buckets and
+// update parameters in place: bits and memory are those of the plain order.
+// Also collectives in regions, in order among those in background.
 #include "devices.h"
 #include "support/long.h"
 
@@ -15,7 +15,7 @@ static void updates(uint32_t n, int layers)
                 both.beside.info->arena_bytes);
   assert_true(both.beside.info->n_overlapped >= (size_t)layers / 2 - 1);
   assert_true(both.beside.info->arena_bytes <= both.plain.info->arena_bytes);
-  // Each step goes on from what the one before left in the same memory.
+  // Each step continues with the memory of the one before.
   for (int i = 0; i < 5; i++) {
     assert_true(twins_run(&both));
   }
@@ -30,7 +30,7 @@ static void same_updates(void **unused)
   updates(3, 6);
 }
 
-// What is summed is read again while its sum is made, and after it.
+// The operand of a sum is read while the sum is running, and after it.
 static void read_meanwhile(void **unused)
 {
   (void)unused;
@@ -60,7 +60,7 @@ static void read_meanwhile(void **unused)
   cx_text_free(&text);
 }
 
-// %b is summed three times in a loop, and once before and behind it.
+// %b is summed three times in a loop, and once before and after it.
 static void in_loops(void **unused)
 {
   (void)unused;
@@ -124,8 +124,8 @@ static int roll(dice *d, int sides)
   return (int)((d->state >> 33) % (uint64_t)sides);
 }
 
-// %v0 to %v3 are arguments; each value reads some of those before it, near ones
-// more often. Two of the results take arguments' memory.
+// %v0 to %v3 are arguments; each value reads some of those before it, more
+// often near ones. Two of the results share memory with arguments.
 static void random_text(cx_text *out, uint64_t seed)
 {
   enum { VALUES = 40, ARGS_N = 4, RESULTS = 5 };

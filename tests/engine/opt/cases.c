@@ -17,7 +17,7 @@ static size_t bytes_of(const cx_hlo_type *t)
   return (size_t)cx_hlo_type_elements(t) * cx_hlo_elem_bytes(t->elem);
 }
 
-// Small numbers of both signs, some equal, zeros among them.
+// Small numbers of both signs, with zeros and equal ones.
 static void fill(cpu_ref_tensor *t, unsigned *seed)
 {
   const cx_hlo_elem e = t->type.elem;
@@ -60,7 +60,7 @@ static double distance(cx_hlo_elem e, const char *p, const char *q)
   const double x = cx_hlo_load_real(e, p);
   const double y = cx_hlo_load_real(e, q);
   if (isnan(x) && isnan(y)) return 0;
-  // A zero's sign counts.
+  // Zeros of different sign differ.
   if (x == y) return HUGE_VAL;
   const double d = fabs(x - y) / (fabs(x) + fabs(y) + 1e-3);
   return isnan(d) ? HUGE_VAL : d;

@@ -5,8 +5,8 @@
 //   // ->
 //   func.func @main(…) …
 //
-// `// -> same` says that nothing changes. Dead code is taken out before the
-// comparison, and both programs give equal results on the interpreter.
+// `// -> same` says that nothing changes. Dead code is removed before the
+// comparison, and both programs must give equal results on the interpreter.
 #ifndef TESTS_ENGINE_OPT_CASES_H
 #define TESTS_ENGINE_OPT_CASES_H
 
@@ -16,8 +16,8 @@
 // Runs all cases of a file in this folder; returns how many.
 size_t run_cases(const char *file);
 
-// Both modules' entries on the same made-up arguments: results are equal but
-// for a relative 1e-5 in floats. False with a line that says where they differ.
+// Runs both modules' entries on the same arguments. The results must be equal,
+// floats within a relative 1e-5. False: they differ, and a line says where.
 bool run_equal(const cx_hlo_module *a, const cx_hlo_module *b);
 
 #endif

@@ -1,5 +1,5 @@
-// CHLO's decompositions against the C library's functions, in units of the last
-// place of the result, and where there are none by identities.
+// CHLO's decompositions compared with the C library's functions, in units of
+// the last place, or checked by identities if it has none.
 #include <math.h>
 
 #include "../../hlo/check.h"
@@ -12,7 +12,7 @@
 static double xs[N];
 static double ys[N];
 
-// `op` on xs as this type; the results into ys.
+// Computes `op` on xs in this type, to ys.
 static void apply(const char *op, const char *type, cx_hlo_elem e)
 {
   char text[512];
@@ -41,7 +41,7 @@ static void apply(const char *op, const char *type, cx_hlo_elem e)
   cx_hlo_module_free(m);
 }
 
-// Values from low to high, and what is special.
+// Values from low to high, and special values.
 static void choose_xs(double low, double high)
 {
   static const double special[] = { 0.0, -0.0, 1.0, -1.0, 0.5, (double)NAN };
@@ -114,7 +114,7 @@ static void test_functions(void **state)
   assert_int_equal(cx_alloc_live(), 0);
 }
 
-// erf(erf_inv(x)) is x, digamma is lgamma's slope, and the ends.
+// erf(erf_inv(x)) is x, digamma is the derivative of lgamma, and limits.
 static void test_identities(void **state)
 {
   (void)state;
@@ -140,7 +140,7 @@ static void test_identities(void **state)
   choose_xs(0, 60);
   apply("chlo.bessel_i1e", "f64", CX_HLO_F64);
   for (int i = 0; i < N; i++) {
-    // The integral of exp(x (cos t - 1)) cos t over half a turn.
+    // The integral of exp(x (cos t - 1)) cos t from 0 to pi.
     double sum = 0;
     for (int k = 0; k < 400; k++) {
       const double t = M_PI * (k + 0.5) / 400;

@@ -1,4 +1,4 @@
-// What the passes do with programs that ask for too much, and without memory.
+// Programs that would become too large, and passes that run out of memory.
 #include "../../hlo/check.h"
 #include "hlo/build.h"
 #include "opt/opt.h"
@@ -63,7 +63,7 @@ static void test_growth(void **state)
               "operations");
   cx_hlo_module_free(m);
   cx_text_free(&text);
-  // A long chain is no deep one.
+  // A long chain of calls does not nest.
   text = chain(5000, 2, 1);
   m = check_parse(cx_text_str(&text));
   CHECK_OK(optimize(m));
@@ -157,14 +157,14 @@ static void test_no_memory(void **state)
     cx_alloc_fail_at(-1);
     const bool done = status == NULL && cx_alloc_count() - before <= n;
     if (status != NULL) {
-      // Folding that has no memory leaves the operation as it is.
+      // Folding without memory leaves the operation as it is.
       assert_int_equal(calx_status_code(status), CALX_RESOURCE_EXHAUSTED);
       failures++;
     }
     calx_status_free(status);
     cx_hlo_module_free(m);
     if (done) break;
-    n += n / 50;  // there are thousands
+    n += n / 50;  // a sample of thousands
   }
   cx_alloc_set_exact(false);
   print_message("%ld allocations failed\n", failures);

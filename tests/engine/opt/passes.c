@@ -1,4 +1,4 @@
-// Each pass by programs before and after.
+// Each pass on programs before and after.
 #include "cases.h"
 
 #define FILE_TEST(name)                        \

@@ -118,7 +118,7 @@ func.func @main(%x: tensor<20xf32>) -> tensor<3xf32> {
   %1 = stablehlo.slice %x [5:18:6] : (tensor<20xf32>) -> tensor<3xf32>
   return %1 : tensor<3xf32>
 }
-// ==== shapes: a slice of one of several pieces
+// ==== shapes: a slice of one operand of a concatenation
 func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) -> tensor<2x2xf32> {
   %0 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
   %1 = stablehlo.slice %0 [0:2, 4:6] : (tensor<2x7xf32>) -> tensor<2x2xf32>
@@ -129,7 +129,7 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) -> tensor<2x2xf32> {
   %1 = stablehlo.slice %y [0:2, 1:3] : (tensor<2x4xf32>) -> tensor<2x2xf32>
   return %1 : tensor<2x2xf32>
 }
-// ==== shapes: a slice over two pieces stays
+// ==== shapes: a slice over two operands of a concatenation stays
 func.func @main(%x: tensor<3xf32>, %y: tensor<4xf32>) -> tensor<2xf32> {
   %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<3xf32>, tensor<4xf32>) -> tensor<7xf32>
   %1 = stablehlo.slice %0 [2:4] : (tensor<7xf32>) -> tensor<2xf32>
