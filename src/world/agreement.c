@@ -1,10 +1,10 @@
-// world/agreement: how ranks agree, and how they learn that they cannot.
+// world/agreement: how ranks agree, and why an agreement fails.
 //
-// An agreement costs each rank one write of its slot, one look at all slots
-// and, for whoever comes last, one compare-exchange and a ring of the bell. The
-// others spin for a moment where every rank has a core, then sleep on the bell,
-// for at most 100 ms at a time, since the job's news do not ring it. Whoever
-// finds a reason why it cannot succeed writes it as everybody's verdict.
+// An agreement costs each rank one write of its slot and one read of all slots;
+// the last rank to arrive adds one compare-exchange and one wake. The others
+// spin for a moment if every rank has a core, and then sleep for at most
+// SLEEP_MS at a time, because a failure of the job does not wake them. The
+// first rank that finds a reason to fail writes it as the outcome for all.
 #include "world/agreement.h"
 
 #include <stdio.h>
@@ -12,127 +12,133 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
+#include "store/wire.h"
 #include "world/agreement_hosts.h"
+#include "world/outcome.h"
 #include "world/state.h"
 
 enum {
-  SPINS = 600,     // some 20 us
-  SLEEP_MS = 100,  // at most, before the news are looked at again
-  GRACE_MS = 1000  // for another's verdict that is being written
+  SPINS = 600,     // about 20 us
+  SLEEP_MS = 100,  // between checks for a failure of the job
+  GRACE_MS = 1000  // for an outcome that another rank is writing
 };
 
-typedef struct visit {
-  cx_world_agreement *board;
+// A rank in an agreement.
+typedef struct participant {
+  cx_world_agreement *memory;
   const cx_world_proposal *a;
-  uint64_t target;  // what `at` of all ranks must reach
+  uint64_t target;  // the agreement: all ranks' `at` must reach it
   int64_t until;    // ns
   int spins;
-  bool speaks;         // with the other hosts
-  int64_t news_until;  // when the news are the last word; 0: none seen
-} visit;
+  bool is_speaker;        // it exchanges keys with the other host groups
+  int64_t failure_until;  // ns: an agreement found before still counts; 0: the
+                          // job has not failed
+} participant;
 
-// ---- verdicts ---------------------------------------------------------------
+// ---- the outcome ------------------------------------------------------------
 
-typedef enum outcome { UNSETTLED, AGREED, REFUSED } outcome;
+typedef enum decision { OPEN, AGREED, REFUSED } decision;
 
-static outcome outcome_of(cx_world_agreement *b, uint64_t target)
+static decision decision_of(cx_world_agreement *m, uint64_t target)
 {
-  uint64_t decided = atomic_load(&b->decided), at = decided >> 1;
+  uint64_t decided = atomic_load(&m->decided), at = decided >> 1;
   bool failed = (decided & 1) != 0;
-  if (cx_world_epoch(at) != cx_world_epoch(target)) return UNSETTLED;
+  if (cx_world_epoch(at) != cx_world_epoch(target)) return OPEN;
   if (at > target || (at == target && !failed)) return AGREED;
-  return failed ? REFUSED : UNSETTLED;
+  return failed ? REFUSED : OPEN;
 }
 
-static bool decide(cx_world_agreement *b, uint64_t target, bool failed)
+static void decide(cx_world_agreement *m, uint64_t target, bool failed)
 {
   uint64_t value = target << 1 | (failed ? 1 : 0);
-  uint64_t old = atomic_load(&b->decided);
+  uint64_t old = atomic_load(&m->decided);
   while (old < value) {
-    if (atomic_compare_exchange_weak(&b->decided, &old, value)) {
-      cx_world_wake_all(&b->bell);
-      return true;
+    if (atomic_compare_exchange_weak(&m->decided, &old, value)) {
+      cx_world_wake_all(&m->wake);
+      return;
     }
   }
-  return false;
 }
 
-// The verdict as this rank's status.
-static CX_COLD calx_status *status_of(const visit *v, int *out_differs)
+// The failed outcome as a status for this rank.
+static CX_COLD calx_status *status_of(const participant *p, int *out_differs)
 {
-  const cx_world_outcome *verdict = &v->board->verdict;
-  if (out_differs != NULL && verdict->differ[0] >= 0) {
-    bool first = cx_hash_equal(verdict->key, v->a->key);
-    *out_differs = verdict->differ[first ? 1 : 0];
+  const cx_world_outcome *outcome = &p->memory->outcome;
+  if (out_differs != NULL && outcome->differ[0] >= 0) {
+    bool first = cx_hash_equal(outcome->key, p->a->key);
+    *out_differs = outcome->differ[first ? 1 : 0];
   }
-  return cx_error((calx_code)verdict->code, "%s", verdict->text);
+  return cx_error((calx_code)outcome->code, "%s", outcome->text);
 }
 
-// Makes `found` everybody's verdict. NULL: look again, somebody settled it or
-// is about to.
-static CX_COLD calx_status *refuse(const visit *v, cx_world_outcome *found)
+// Fails the job, whose first failure may be another one.
+static CX_COLD void fail_job(cx_world_outcome *found)
 {
-  cx_world_agreement *b = v->board;
-  if (cx_world_global.groups > 1) {
-    cx_world_fail((calx_code)found->code, found->text);
-    const calx_window *head = cx_world_global.head;
-    calx_code told = cx_world_segment_failed(head);
-    if (told != CALX_OK) {
-      if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
-      found->code = (int32_t)told;
-      snprintf(found->text, sizeof found->text, "%s", head->news);
-    }
-  }
-  uint32_t free = 0;
-  if (cx_world_epoch(atomic_load(&b->decided) >> 1) >
-      cx_world_epoch(v->target)) {
+  cx_world_fail((calx_code)found->code, found->text);
+  const calx_window *head = cx_world_global.head;
+  calx_code first = cx_world_segment_failed(head);
+  if (first == CALX_OK) return;
+  if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
+  cx_world_outcome_set(found, first, head->news);
+}
+
+// Makes `found` the outcome for all ranks. NULL: the caller checks again, since
+// another rank has decided or is about to.
+static CX_COLD calx_status *refuse(const participant *p,
+                                   cx_world_outcome *found)
+{
+  cx_world_agreement *m = p->memory;
+  if (cx_world_global.groups > 1) fail_job(found);
+  uint32_t nobody = 0;
+  if (cx_world_epoch(atomic_load(&m->decided) >> 1) >
+      cx_world_epoch(p->target)) {
     return cx_error((calx_code)found->code, "%s", found->text);
   }
-  if (!atomic_compare_exchange_strong(&b->writing, &free, 1)) {
-    // Whoever writes may have died of it; then each rank says what it knows.
-    if (cx_now_ns() > v->until + (int64_t)GRACE_MS * 1000000 ||
+  if (!atomic_compare_exchange_strong(&m->writing, &nobody, 1)) {
+    // The rank that writes may have died; then each rank returns its own
+    // finding.
+    if (cx_now_ns() > p->until + (int64_t)GRACE_MS * 1000000 ||
         cx_world_segment_failed(cx_world_global.head) != CALX_OK) {
-      if (outcome_of(b, v->target) != UNSETTLED) return NULL;
+      if (decision_of(m, p->target) != OPEN) return NULL;
       return cx_error((calx_code)found->code, "%s", found->text);
     }
-    cx_world_wake_wait(&b->bell, cx_world_wake_read(&b->bell), 1);
+    cx_world_wake_wait(&m->wake, cx_world_wake_read(&m->wake), 1);
     return NULL;
   }
-  if (outcome_of(b, v->target) == UNSETTLED) {
-    b->verdict = *found;
-    decide(b, v->target, true);
+  if (decision_of(m, p->target) == OPEN) {
+    m->outcome = *found;
+    decide(m, p->target, true);
   }
-  atomic_store(&b->writing, 0);
+  atomic_store(&m->writing, 0);
   return NULL;
 }
 
-// ---- what the slots say -----------------------------------------------------
+// ---- the slots --------------------------------------------------------------
 
 typedef enum finding { WAITING, COMPLETE, DIFFERS, ENDED } finding;
 
-static finding look(const visit *v, int *out_rank)
+// DIFFERS and ENDED give the rank.
+static finding read_slots(const participant *p, int *out_rank)
 {
-  cx_world_agreement *b = v->board;
-  int ranks = (int)atomic_load(&b->ranks), ended = -1;
+  cx_world_agreement *m = p->memory;
+  int ranks = (int)atomic_load(&m->ranks), ended = -1;
   bool missing = false;
   for (int r = 0; r < ranks; r++) {
-    cx_world_rank_slot *s = &b->slots[r];
+    cx_world_rank_slot *s = &m->slots[r];
     uint64_t at = atomic_load(&s->at);
-    if (r == v->a->rank) continue;
-    if (cx_world_epoch(at) > cx_world_epoch(v->target)) {
+    if (r == p->a->rank) continue;
+    if (cx_world_epoch(at) > cx_world_epoch(p->target)) {
       ended = ended < 0 ? r : ended;
-    } else if (cx_world_epoch(at) < cx_world_epoch(v->target)) {
+    } else if (cx_world_epoch(at) < cx_world_epoch(p->target)) {
       missing = missing || cx_world_is_local(r);
-    } else if (at < v->target) {
+    } else if (at < p->target) {
       bool runs = atomic_load(&s->state) == CX_WORLD_RANK_RUNS;
       if (!runs) ended = ended < 0 ? r : ended;
       missing = missing || (runs && cx_world_is_local(r));
     } else if (cx_world_is_local(r)) {
-      cx_world_submission *brought = &s->brought[v->target & 1];
-      cx_hash key = { atomic_load_explicit(&brought->low, memory_order_relaxed),
-                      atomic_load_explicit(&brought->high,
-                                           memory_order_relaxed) };
-      if (!cx_hash_equal(key, v->a->key)) {
+      cx_hash key = cx_world_submission_key(&s->submissions[p->target & 1]);
+      if (!cx_hash_equal(key, p->a->key)) {
         *out_rank = r;
         return DIFFERS;
       }
@@ -143,213 +149,168 @@ static finding look(const visit *v, int *out_rank)
   return missing ? WAITING : COMPLETE;
 }
 
-void cx_world_format_differs(cx_world_outcome *out, uint64_t count,
-                             const int rank[2], const char *const what[2],
-                             const cx_hash key[2])
-{
-  int first = rank[0] < rank[1] ? 0 : 1, second = 1 - first;
-  char hex[2][33];
-  cx_hash_hex(key[first], hex[0]);
-  cx_hash_hex(key[second], hex[1]);
-  out->code = CALX_ABORTED;
-  out->differ[0] = rank[first];
-  out->differ[1] = rank[second];
-  out->key = key[first];
-  snprintf(out->text, sizeof out->text,
-           "the ranks do not do the same: rank %d came with %s (key %.16s), "
-           "rank %d with %s (key %.16s), in their agreement %llu",
-           rank[first], what[first], hex[0], rank[second], what[second], hex[1],
-           (unsigned long long)count);
-}
-
-static CX_COLD void say_differs(const visit *v, int other,
+static CX_COLD void set_differs(const participant *p, int rank,
                                 cx_world_outcome *out)
 {
-  const cx_world_submission *brought =
-      &v->board->slots[other].brought[v->target & 1];
+  const cx_world_submission *s =
+      &p->memory->slots[rank].submissions[p->target & 1];
   char what[CX_WORLD_OPERATION_BYTES];
-  memcpy(what, brought->what, sizeof what);
-  what[sizeof what - 1] = '\0';
-  cx_hash theirs = { atomic_load(&brought->low), atomic_load(&brought->high) };
-  cx_world_format_differs(
-      out, cx_world_agreement_count(v->target), (int[]){ v->a->rank, other },
-      (const char *[]){ v->a->what, what }, (cx_hash[]){ v->a->key, theirs });
+  cx_store_wire_copy_text(s->what, strnlen(s->what, sizeof s->what), what,
+                          sizeof what);
+  cx_world_outcome_differs(
+      out, p->target, &(cx_world_side){ p->a->rank, p->a->what, p->a->key },
+      &(cx_world_side){ rank, what, cx_world_submission_key(s) });
 }
 
-static CX_COLD void say_ended(const visit *v, int rank, cx_world_outcome *out)
+static CX_COLD void set_ended(const participant *p, int rank,
+                              cx_world_outcome *out)
 {
-  cx_world_rank_slot *s = &v->board->slots[rank];
+  cx_world_rank_slot *s = &p->memory->slots[rank];
   uint64_t at = atomic_load(&s->at);
-  out->code = CALX_ABORTED;
-  bool later = cx_world_epoch(at) > cx_world_epoch(v->target);
-  if (!later && atomic_load(&s->state) == CX_WORLD_RANK_FAILED) {
-    char message[CX_WORLD_MESSAGE_BYTES];
-    memcpy(message, s->message, sizeof message);
-    message[sizeof message - 1] = '\0';
-    snprintf(out->text, sizeof out->text, "rank %d failed: %s", rank, message);
+  if (cx_world_epoch(at) > cx_world_epoch(p->target) ||
+      atomic_load(&s->state) != CX_WORLD_RANK_FAILED) {
+    cx_world_outcome_ended(out, p->a, p->target, rank, at);
     return;
   }
-  char count[64] = "";
-  if (!later) {
-    unsigned long long n = (unsigned long long)cx_world_agreement_count(at);
-    snprintf(count, sizeof count, " after %llu agreement%s of the ranks", n,
-             n == 1 ? "" : "s");
-  }
-  snprintf(out->text, sizeof out->text,
-           "rank %d has ended its function without an error%s, but rank %d "
-           "waits for it at %s (agreement %llu): do the ranks have different "
-           "numbers of batches?",
-           rank, count, v->a->rank, v->a->what,
-           (unsigned long long)cx_world_agreement_count(v->target));
+  char message[CX_WORLD_MESSAGE_BYTES];
+  cx_store_wire_copy_text(s->message, strnlen(s->message, sizeof s->message),
+                          message, sizeof message);
+  cx_world_outcome_failed(out, rank, message);
 }
 
-// "rank 2", "ranks 2, 3, 5 and 4 more"; what has come to `target` is not
-// missing.
-static CX_COLD void say_missing(const visit *v, cx_world_outcome *out)
+static CX_COLD void set_late(const participant *p, cx_world_outcome *out)
 {
-  enum { NAMED = 8 };
-  cx_world_agreement *b = v->board;
-  int missing[NAMED], count = 0;
-  for (int r = 0; r < (int)atomic_load(&b->ranks); r++) {
-    if (!cx_world_is_local(r) || atomic_load(&b->slots[r].at) >= v->target) {
-      continue;
+  cx_world_agreement *m = p->memory;
+  cx_text_numbers missing = { 0 };
+  cx_text who = { 0 };
+  for (int r = 0; r < (int)atomic_load(&m->ranks); r++) {
+    if (cx_world_is_local(r) && atomic_load(&m->slots[r].at) < p->target) {
+      cx_text_numbers_add(&missing, r);
     }
-    if (count < NAMED) missing[count] = r;
-    count++;
   }
-  char *text = out->text;
-  size_t room = sizeof out->text, n;
-  n = (size_t)snprintf(text, room, "rank%s", count == 1 ? "" : "s");
-  for (int i = 0; i < count && i < NAMED; i++) {
-    n += (size_t)snprintf(text + n, room - n, "%s %d", i == 0 ? "" : ",",
-                          missing[i]);
+  if (missing.count > 0) {
+    cx_text_append_numbers(&who, "rank", "ranks", &missing);
+  } else {
+    cx_text_append(&who, "the ranks of other hosts");
   }
-  if (count > NAMED) {
-    n += (size_t)snprintf(text + n, room - n, " and %d more", count - NAMED);
-  }
-  if (count == 0) n = (size_t)snprintf(text, room, "other hosts' ranks");
-  snprintf(
-      text + n, room - n,
-      " did not come in time to %s, where rank %d waited (its launch %llu)",
-      v->a->what, v->a->rank,
-      (unsigned long long)cx_world_agreement_count(v->target));
-  out->code = CALX_DEADLINE_EXCEEDED;
+  cx_world_outcome_late(out, p->a, p->target, cx_text_str(&who));
+  cx_text_free(&who);
 }
 
 // ---- waiting ----------------------------------------------------------------
 
-// All ranks near this one have come, and it is this one that goes to meet the
-// others. NULL: look again.
-static calx_status *meet_hosts(const visit *v)
+// All ranks of this group have arrived, and this one asks the other groups.
+// NULL: the caller checks again.
+static calx_status *ask_hosts(const participant *p)
 {
   cx_world_outcome found = { .differ = { -1, -1 } };
-  bool last_time = cx_now_ns() >= v->until;
-  switch (cx_world_hosts_agree(v->a, v->target, last_time, &found)) {
-    case CX_WORLD_HOSTS_AGREE: decide(v->board, v->target, false); return NULL;
+  bool last_time = cx_now_ns() >= p->until;
+  switch (cx_world_hosts_agree(p->a, p->target, last_time, &found)) {
+    case CX_WORLD_HOSTS_AGREE: decide(p->memory, p->target, false); return NULL;
     case CX_WORLD_HOSTS_WAIT: return NULL;
     case CX_WORLD_HOSTS_FAIL: break;
   }
-  return refuse(v, &found);
+  return refuse(p, &found);
 }
 
-// Whether this rank speaks for all of its host: the first that asks.
-static bool is_speaker(visit *v)
+// The first rank that calls this becomes its group's speaker.
+static bool is_speaker(participant *p)
 {
-  uint64_t before = atomic_load(&v->board->meeting);
-  if (!v->speaks && before < v->target) {
-    v->speaks =
-        atomic_compare_exchange_strong(&v->board->meeting, &before, v->target);
+  uint64_t before = atomic_load(&p->memory->exchanged);
+  if (!p->is_speaker && before < p->target) {
+    p->is_speaker = atomic_compare_exchange_strong(&p->memory->exchanged,
+                                                   &before, p->target);
   }
-  return v->speaks;
+  return p->is_speaker;
 }
 
-// The other hosts may have agreed before what the news tell came to pass; then
-// who went to meet them is about to say so.
-static bool is_about_to_agree(visit *v)
+// The host groups may have agreed before the job failed; the speaker is then
+// about to write it.
+static bool may_still_agree(participant *p)
 {
-  bool away = cx_world_global.groups > 1 && !v->speaks &&
-              atomic_load(&v->board->meeting) >= v->target;
+  bool asked = cx_world_global.groups > 1 && !p->is_speaker &&
+               atomic_load(&p->memory->exchanged) >= p->target;
   int64_t now = cx_now_ns();
-  if (v->news_until == 0) v->news_until = now + (int64_t)GRACE_MS * 1000000;
-  return away && now < v->news_until;
+  if (p->failure_until == 0) {
+    p->failure_until = now + (int64_t)GRACE_MS * 1000000;
+  }
+  return asked && now < p->failure_until;
 }
 
-// One look at everything. NULL: nothing to say yet.
-static calx_status *examine(visit *v, bool *out_sleep)
+// Checks everything once. NULL: there is no failure for this rank to return.
+static calx_status *check_all(participant *p, bool *out_sleep)
 {
   *out_sleep = false;
   cx_world_outcome found = { .differ = { -1, -1 } };
   calx_code failed = cx_world_segment_failed(cx_world_global.head);
   if (failed != CALX_OK) {
-    *out_sleep = is_about_to_agree(v);
+    *out_sleep = may_still_agree(p);
     if (*out_sleep) return NULL;
-    found.code = (int32_t)failed;
-    snprintf(found.text, sizeof found.text, "%s", cx_world_global.head->news);
-    return refuse(v, &found);
+    cx_world_outcome_set(&found, failed, cx_world_global.head->news);
+    return refuse(p, &found);
   }
   int rank;
-  finding what = look(v, &rank);
+  finding what = read_slots(p, &rank);
   if (what == COMPLETE && cx_world_global.groups == 1) {
-    decide(v->board, v->target, false);
+    decide(p->memory, p->target, false);
     return NULL;
   }
-  if (what == COMPLETE && is_speaker(v)) return meet_hosts(v);
-  if (what == DIFFERS) say_differs(v, rank, &found);
-  if (what == ENDED) say_ended(v, rank, &found);
-  if (what == DIFFERS || what == ENDED) return refuse(v, &found);
-  // Who speaks with the other hosts keeps the time for all of this one.
+  if (what == COMPLETE && is_speaker(p)) return ask_hosts(p);
+  // The speaker keeps the time limit for its group.
   int64_t grace = what == COMPLETE ? (int64_t)2 * GRACE_MS * 1000000 : 0;
-  if (cx_now_ns() < v->until + grace) {
+  if (what == DIFFERS) {
+    set_differs(p, rank, &found);
+  } else if (what == ENDED) {
+    set_ended(p, rank, &found);
+  } else if (cx_now_ns() >= p->until + grace) {
+    set_late(p, &found);
+  } else {
     *out_sleep = true;
     return NULL;
   }
-  say_missing(v, &found);
-  return refuse(v, &found);
+  return refuse(p, &found);
 }
 
-static void wait_for_bell(visit *v, uint32_t read)
+static void wait_for_wake(participant *p, uint32_t read)
 {
-  for (; v->spins > 0; v->spins--) {
-    if (cx_world_wake_read(&v->board->bell) != read) return;
+  for (; p->spins > 0; p->spins--) {
+    if (cx_world_wake_read(&p->memory->wake) != read) return;
     __builtin_ia32_pause();
   }
-  int64_t left = (v->until - cx_now_ns()) / 1000000 + 1;
+  int64_t left = (p->until - cx_now_ns()) / 1000000 + 1;
   if (left < 1) left = 1;
-  cx_world_wake_wait(&v->board->bell, read, left < SLEEP_MS ? left : SLEEP_MS);
+  cx_world_wake_wait(&p->memory->wake, read, left < SLEEP_MS ? left : SLEEP_MS);
 }
 
-static calx_status *wait_until_settled(visit *v, int *out_differs)
+static calx_status *wait_until_decided(participant *p, int *out_differs)
 {
   for (;;) {
-    uint32_t read = cx_world_wake_read(&v->board->bell);
-    switch (outcome_of(v->board, v->target)) {
+    uint32_t read = cx_world_wake_read(&p->memory->wake);
+    switch (decision_of(p->memory, p->target)) {
       case AGREED: return NULL;
-      case REFUSED: return status_of(v, out_differs);
-      case UNSETTLED: break;
+      case REFUSED: return status_of(p, out_differs);
+      case OPEN: break;
     }
     bool sleep;
-    CALX_TRY(examine(v, &sleep));
-    if (sleep) wait_for_bell(v, read);
+    CALX_TRY(check_all(p, &sleep));
+    if (sleep) wait_for_wake(p, read);
   }
 }
 
-// ---- for everybody ----------------------------------------------------------
+// ---- the interface ----------------------------------------------------------
 
-static calx_status *check_rank(const char *call, const cx_world_agreement *b,
-                               int rank)
+static calx_status *check_rank(const cx_world_proposal *a, int ranks)
 {
-  const cx_world_info *here = &cx_world_global.place;
-  int first = here->process * here->devices;
-  if (rank >= first && rank < first + here->devices &&
-      rank < (int)atomic_load(&b->ranks)) {
-    return NULL;
-  }
+  const cx_world_info *self = &cx_world_global.info;
+  int first = self->process * self->devices, end = first + self->devices;
+  if (a->rank >= first && a->rank < end && a->rank < ranks) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s: rank %d is not of this process, which has %d to %d",
-                  call, rank, first, first + here->devices - 1);
+                  a->what, a->rank, first, end - 1);
 }
 
-static int spins_here(const cx_world_agreement *b)
+// Spinning helps only where each rank has a core.
+static int count_spins(int ranks)
 {
   static _Atomic int cores;
   int n = atomic_load_explicit(&cores, memory_order_relaxed);
@@ -357,7 +318,6 @@ static int spins_here(const cx_world_agreement *b)
     n = (int)sysconf(_SC_NPROCESSORS_ONLN);
     atomic_store_explicit(&cores, n > 0 ? n : 1, memory_order_relaxed);
   }
-  int ranks = (int)atomic_load_explicit(&b->ranks, memory_order_relaxed);
   return ranks <= n * cx_world_global.groups ? SPINS : 0;
 }
 
@@ -365,65 +325,42 @@ calx_status *cx_world_agree(const cx_world_proposal *a, int64_t timeout_ms,
                             int *out_differs)
 {
   if (out_differs != NULL) *out_differs = -1;
-  cx_world_agreement *b = cx_world_global.board;
-  if (b == NULL) return cx_world_failure();
-  CALX_TRY(check_rank(a->what, b, a->rank));
-  cx_world_rank_slot *own = &b->slots[a->rank];
+  cx_world_agreement *m = cx_world_global.agreement;
+  if (m == NULL) return cx_world_failure();
+  int ranks = (int)atomic_load_explicit(&m->ranks, memory_order_relaxed);
+  CALX_TRY(check_rank(a, ranks));
+  cx_world_rank_slot *own = &m->slots[a->rank];
   int64_t left = timeout_ms > 0 ? timeout_ms : 0;
   if (left > INT64_MAX / 4000000) left = INT64_MAX / 4000000;
-  visit v = { .board = b,
-              .a = a,
-              .target = atomic_load(&own->at) + 1,
-              .until = cx_now_ns() + left * 1000000,
-              .spins = spins_here(b) };
-  if (outcome_of(b, v.target) == REFUSED) return status_of(&v, out_differs);
+  participant p = { .memory = m,
+                    .a = a,
+                    .target = atomic_load(&own->at) + 1,
+                    .until = cx_now_ns() + left * 1000000,
+                    .spins = count_spins(ranks) };
+  if (decision_of(m, p.target) == REFUSED) return status_of(&p, out_differs);
   if (atomic_load(&own->state) != CX_WORLD_RANK_RUNS) {
     return cx_error(CALX_FAILED_PRECONDITION,
-                    "%s: rank %d has ended, it takes part in nothing more",
+                    "%s: rank %d has ended and can take part in no agreement",
                     a->what, a->rank);
   }
-  cx_world_submission *brought = &own->brought[v.target & 1];
-  atomic_store_explicit(&brought->low, a->key.low, memory_order_relaxed);
-  atomic_store_explicit(&brought->high, a->key.high, memory_order_relaxed);
-  snprintf(brought->what, sizeof brought->what, "%s", a->what);
-  atomic_store(&own->at, v.target);
-  return wait_until_settled(&v, out_differs);
-}
-
-void cx_world_agreement_note_end(cx_world_agreement *board, int rank,
-                                 uint64_t at, cx_world_rank_state state,
-                                 const char *message)
-{
-  cx_world_rank_slot *s = &board->slots[rank];
-  snprintf(s->message, sizeof s->message, "%s", message);
-  atomic_store(&s->at, at);
-  atomic_store(&s->state, (uint32_t)state);
-  cx_world_wake_all(&board->bell);
-}
-
-void cx_world_rank_end(int rank, const calx_status *how)
-{
-  cx_world_agreement *b = cx_world_global.board;
-  if (b == NULL || rank < 0 || rank >= (int)atomic_load(&b->ranks)) return;
-  cx_world_rank_state state =
-      how != NULL ? CX_WORLD_RANK_FAILED : CX_WORLD_RANK_ENDED;
-  const char *message = how != NULL ? calx_status_message(how) : "";
-  uint64_t at = atomic_load(&b->slots[rank].at);
-  cx_world_agreement_note_end(b, rank, at, state, message);
-  if (cx_world_global.groups > 1)
-    cx_world_hosts_report_end(rank, at, state, message);
+  cx_world_submission *s = &own->submissions[p.target & 1];
+  atomic_store_explicit(&s->low, a->key.low, memory_order_relaxed);
+  atomic_store_explicit(&s->high, a->key.high, memory_order_relaxed);
+  snprintf(s->what, sizeof s->what, "%s", a->what);
+  atomic_store(&own->at, p.target);
+  return wait_until_decided(&p, out_differs);
 }
 
 void cx_world_agreement_reset(void)
 {
-  cx_world_agreement *b = cx_world_global.board;
-  const cx_world_info *here = &cx_world_global.place;
+  cx_world_agreement *m = cx_world_global.agreement;
+  const cx_world_info *self = &cx_world_global.info;
   cx_world_global.launched = false;
-  for (int i = 0; b != NULL && i < here->devices; i++) {
-    cx_world_rank_slot *s = &b->slots[here->process * here->devices + i];
+  for (int i = 0; m != NULL && i < self->devices; i++) {
+    cx_world_rank_slot *s = &m->slots[self->process * self->devices + i];
     uint64_t epoch = cx_world_epoch(atomic_load(&s->at));
     atomic_store(&s->state, CX_WORLD_RANK_RUNS);
     atomic_store(&s->at, (epoch + 1) << CX_WORLD_EPOCH_SHIFT);
   }
-  if (b != NULL) cx_world_wake_all(&b->bell);
+  if (m != NULL) cx_world_wake_all(&m->wake);
 }

@@ -1,17 +1,17 @@
-// world/agreement: the memory that ranks agree in.
+// world/agreement: the memory in which ranks agree on a key.
 //
-// It lies in the window that the processes of a host share, or on the heap, and
-// all zeros is an empty board. It has a slot for every rank of the world; those
-// of ranks that share no memory with this process only ever tell that they
-// ended.
+// It lies in the segment that the processes of a host share, or on the heap.
+// All zeros is the empty state. It has a slot for every rank of the world; a
+// rank that shares no memory with this process uses its slot only to report its
+// end.
 //
-// `at` and `decided` are places in time: which launch (an epoch), then how many
-// agreements. A rank comes to an agreement by writing what it brings and then
-// its `at`; the agreement is settled by one compare-exchange of `decided`, so
-// that all ranks have one verdict. A failed verdict stays until the next
-// launch. What a rank brings has two places, used in turn: a rank is in its
-// next agreement only after all came to the one before, so nobody still reads
-// the place that it writes.
+// A point in time is a 64-bit number that only grows: the launch (epoch) in the
+// upper bits, the number of agreements below. A rank takes part in an agreement
+// by writing its submission and then its slot's `at`. One compare-exchange of
+// `decided` settles the agreement, so all ranks get one outcome. A failed
+// outcome stays until the next launch. A slot has two submissions, used in
+// turn: a rank starts its next agreement only after all have reached the last
+// one, so nobody still reads the submission that it overwrites.
 #ifndef CX_WORLD_AGREEMENT_H
 #define CX_WORLD_AGREEMENT_H
 
@@ -24,7 +24,6 @@ enum {
   CX_WORLD_OUTCOME_BYTES = 1024
 };
 
-// Launch and agreements in one number that only grows.
 #define CX_WORLD_EPOCH_SHIFT 40
 static inline uint64_t cx_world_epoch(uint64_t at)
 {
@@ -49,24 +48,26 @@ typedef struct cx_world_submission {
 typedef struct cx_world_rank_slot {
   _Alignas(64) _Atomic uint64_t at;
   _Atomic uint32_t state;
-  char message[CX_WORLD_MESSAGE_BYTES];  // of a failed rank; before `state`
-  cx_world_submission brought[2];
+  char message[CX_WORLD_MESSAGE_BYTES];  // of a failed rank; set before `state`
+  cx_world_submission submissions[2];
 } cx_world_rank_slot;
 
+// Why an agreement failed.
 typedef struct cx_world_outcome {
   int32_t code;
-  int32_t differ[2];  // two ranks whose keys differ; -1: it is not that
+  int32_t differ[2];  // two ranks with different keys; -1: another reason
   cx_hash key;        // of the first
   char text[CX_WORLD_OUTCOME_BYTES];
 } cx_world_outcome;
 
 typedef struct cx_world_agreement {
-  _Alignas(64) cx_world_wake_word bell;
-  _Alignas(64) _Atomic uint64_t decided;  // at << 1, and whether it failed
-  _Atomic uint64_t meeting;  // the last agreement taken to the other hosts
-  _Atomic uint32_t writing;  // a verdict is being written
+  _Alignas(64) cx_world_wake_word wake;
+  _Alignas(64) _Atomic uint64_t decided;  // at << 1, plus 1 if it failed
+  _Atomic uint64_t exchanged;  // the last agreement that a rank took to the
+                               // other host groups
+  _Atomic uint32_t writing;    // a rank writes the outcome
   _Atomic uint32_t ranks;
-  cx_world_outcome verdict;
+  cx_world_outcome outcome;
   cx_world_rank_slot slots[];
 } cx_world_agreement;
 
@@ -76,15 +77,16 @@ static inline size_t cx_world_agreement_bytes(int ranks)
          (size_t)ranks * sizeof(cx_world_rank_slot);
 }
 
-// The board of a window.
 static inline cx_world_agreement *cx_world_agreement_in(calx_window *head)
 {
   return (cx_world_agreement *)(void *)((char *)head + CALX_WINDOW_BOARD);
 }
 
-// A rank of another host has ended.
-void cx_world_agreement_note_end(cx_world_agreement *board, int rank,
-                                 uint64_t at, cx_world_rank_state state,
-                                 const char *message);
+// The key of the slot's submission for an agreement.
+static inline cx_hash cx_world_submission_key(const cx_world_submission *s)
+{
+  return (cx_hash){ atomic_load_explicit(&s->low, memory_order_relaxed),
+                    atomic_load_explicit(&s->high, memory_order_relaxed) };
+}
 
 #endif

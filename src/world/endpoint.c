@@ -1,9 +1,9 @@
-// world/endpoint: where the store is, by the launcher's variables.
+// world/endpoint: where the store listens, by the launcher's variables.
 //
-// Across hosts it is TCP at an address that somebody gave. On one host it is an
-// abstract Unix socket, which has no file to leave behind; its name comes from
-// the launcher's job, so that two jobs of a host do not meet, and both sides
-// check the other's user.
+// Across hosts it is TCP at an address that the user or the launcher has set.
+// On one host it is an abstract Unix socket, which leaves no file. Its name
+// depends on the launcher's job, so that two jobs of a host do not meet, and
+// each side checks the other's user.
 #include "world/endpoint.h"
 #include "base/env.h"
 
@@ -15,8 +15,8 @@
 #include "base/hash.h"
 
 enum {
-  // Where a port is computed from a job's number (as JAX does under Slurm and
-  // Open MPI), and where nothing is known (PyTorch/XLA's coordinator).
+  // The first two compute a port from a job's number, as JAX does under Slurm
+  // and Open MPI; the default is that of PyTorch/XLA's coordinator.
   PORT_BASE = 61440,
   PORT_COUNT = 4096,
   PORT_DEFAULT = 8547
@@ -38,14 +38,14 @@ static calx_status *job_port(const char *name, long divisor, int *out)
   return NULL;
 }
 
-// torchrun's agent listens on MASTER_PORT itself and says so.
-static bool agent_has_the_port(void)
+// torchrun's agent may listen on MASTER_PORT itself.
+static bool agent_uses_port(void)
 {
   const char *text = cx_env_text("TORCHELASTIC_USE_AGENT_STORE");
   return text != NULL && strcmp(text, "True") == 0;
 }
 
-static calx_status *find_port(const cx_world_info *place, int *out)
+static calx_status *find_port(const cx_world_info *info, int *out)
 {
   CALX_TRY(cx_env_int("CALX_PORT", 0, 65535, out));
   if (*out > 0) return NULL;
@@ -53,10 +53,10 @@ static calx_status *find_port(const cx_world_info *place, int *out)
   CALX_TRY(cx_env_int("MASTER_PORT", 0, 65534, &given));
   *out = PORT_DEFAULT;
   if (given > 0) {
-    *out = given + (agent_has_the_port() ? 1 : 0);
+    *out = given + (agent_uses_port() ? 1 : 0);
     return NULL;
   }
-  switch (place->launcher) {
+  switch (info->launcher) {
     case CX_WORLD_LAUNCHER_TORCHRUN:
       return cx_error(CALX_INVALID_ARGUMENT,
                       "MASTER_ADDR is '%s', but neither MASTER_PORT nor "
@@ -82,24 +82,24 @@ static calx_status *check_address(const char *name, const char *address)
                   address);
 }
 
-static calx_status *tcp_route(const cx_world_info *place, const char *name,
-                              const char *address, cx_world_endpoint *route)
+static calx_status *set_tcp(const cx_world_info *info, const char *name,
+                            const char *address, cx_world_endpoint *out)
 {
   int port;
   CALX_TRY(check_address(name, address));
-  CALX_TRY(find_port(place, &port));
+  CALX_TRY(find_port(info, &port));
   bool six = strchr(address, ':') != NULL;
-  snprintf(route->url, sizeof route->url, "tcp://%s%s%s:%d", six ? "[" : "",
+  snprintf(out->url, sizeof out->url, "tcp://%s%s%s:%d", six ? "[" : "",
            address, six ? "]" : "", port);
   return NULL;
 }
 
-bool cx_world_first_node(const char *list, char *out, size_t room)
+bool cx_world_first_node(const char *list, char *out, size_t size)
 {
   size_t prefix = strcspn(list, "[,");
   const char *number = list[prefix] == '[' ? list + prefix + 1 : "";
   size_t digits = strspn(number, "0123456789");
-  if (prefix + digits == 0 || prefix + digits >= room) return false;
+  if (prefix + digits == 0 || prefix + digits >= size) return false;
   if (list[prefix] == '[' && digits == 0) return false;
   memcpy(out, list, prefix);
   memcpy(out + prefix, number, digits);
@@ -107,8 +107,7 @@ bool cx_world_first_node(const char *list, char *out, size_t room)
   return true;
 }
 
-static calx_status *slurm_route(const cx_world_info *place,
-                                cx_world_endpoint *route)
+static calx_status *set_slurm(const cx_world_info *info, cx_world_endpoint *out)
 {
   char node[256];
   const char *list = cx_env_text("SLURM_STEP_NODELIST");
@@ -117,12 +116,12 @@ static calx_status *slurm_route(const cx_world_info *place,
                     "SLURM_STEP_NODELIST is '%s', a list of hosts is wanted",
                     list);
   }
-  return tcp_route(place, "SLURM_STEP_NODELIST", node, route);
+  return set_tcp(info, "SLURM_STEP_NODELIST", node, out);
 }
 
 // ---- one host ---------------------------------------------------------------
 
-// The parent's number and the command's name of a process.
+// Reads a process's parent and the name of its command.
 static bool read_stat(long pid, long *out_parent, char comm[32])
 {
   char path[64], line[512];
@@ -139,8 +138,8 @@ static bool read_stat(long pid, long *out_parent, char comm[32])
   return sscanf(close + 2, "%*c %ld", out_parent) == 1;
 }
 
-// MPICH's mpirun gives its processes nothing that names the job, but they have
-// its proxy on this host among their ancestors; without one, the same parent.
+// MPICH's mpirun sets no variable that names the job. Its processes of one host
+// have the same proxy as ancestor, or without a proxy the same parent.
 static long hydra_proxy(void)
 {
   long parent, pid = (long)getppid();
@@ -152,12 +151,12 @@ static long hydra_proxy(void)
   return (long)getppid();
 }
 
-static void local_route(const cx_world_info *place, cx_world_endpoint *route)
+static void set_local(const cx_world_info *info, cx_world_endpoint *out)
 {
   const char *const names[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID",
                                 "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid" };
   char job[600], hex[33];
-  size_t used = (size_t)snprintf(job, sizeof job, "%d", (int)place->launcher);
+  size_t used = (size_t)snprintf(job, sizeof job, "%d", (int)info->launcher);
   bool known = false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *text = cx_env_text(names[i]);
@@ -165,68 +164,69 @@ static void local_route(const cx_world_info *place, cx_world_endpoint *route)
     used += (size_t)snprintf(job + used, sizeof job - used, "/%.100s", text);
     known = true;
   }
-  bool hydra = place->launcher == CX_WORLD_LAUNCHER_MPICH &&
+  bool hydra = info->launcher == CX_WORLD_LAUNCHER_MPICH &&
                cx_env_text("MPI_LOCALRANKID") != NULL;
   if (!known || hydra) {
     used +=
         (size_t)snprintf(job + used, sizeof job - used, "/%ld", hydra_proxy());
   }
   cx_hash_hex(cx_hash_bytes(job, used, 0), hex);
-  snprintf(route->url, sizeof route->url, "abstract://calx-%u-%s",
+  snprintf(out->url, sizeof out->url, "abstract://calx-%u-%s",
            (unsigned)getuid(), hex);
 }
 
-// ---- together ---------------------------------------------------------------
+// ---- the endpoint
+// ---------------------------------------------------------------
 
-static calx_status *no_address(const cx_world_info *place)
+static calx_status *no_address(const cx_world_info *info)
 {
-  if (place->launcher == CX_WORLD_LAUNCHER_TORCHRUN) {
+  if (info->launcher == CX_WORLD_LAUNCHER_TORCHRUN) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "RANK is %d and WORLD_SIZE is %d, but MASTER_ADDR is not "
                     "set",
-                    place->process, place->processes);
+                    info->process, info->processes);
   }
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s runs %d processes on %d hosts, but MASTER_ADDR is not "
                   "set: set it to the host of process 0, on all of them",
-                  place->launcher == CX_WORLD_LAUNCHER_OPENMPI
+                  info->launcher == CX_WORLD_LAUNCHER_OPENMPI
                       ? "Open MPI's mpirun"
                       : "MPICH's mpirun",
-                  place->processes, place->hosts);
+                  info->processes, info->hosts);
 }
 
-calx_status *cx_world_endpoint_read(const cx_world_info *place,
-                                    cx_world_endpoint *route)
+calx_status *cx_world_endpoint_read(const cx_world_info *info,
+                                    cx_world_endpoint *out)
 {
-  if (place->processes == 1) return NULL;
+  if (info->processes == 1) return NULL;
   const char *store = cx_env_text("CALX_STORE");
   const char *master = cx_env_text("MASTER_ADDR");
-  route->by_process = place->launcher != CX_WORLD_LAUNCHER_CALX;
+  out->by_process = info->launcher != CX_WORLD_LAUNCHER_CALX;
   if (store != NULL) {
-    if (strlen(store) < sizeof route->url) {
-      snprintf(route->url, sizeof route->url, "%s", store);
+    if (strlen(store) < sizeof out->url) {
+      snprintf(out->url, sizeof out->url, "%s", store);
       return NULL;
     }
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_STORE is of %zu bytes, an address is wanted",
+                    "CALX_STORE has %zu bytes, an address is wanted",
                     strlen(store));
   }
-  if (place->launcher == CX_WORLD_LAUNCHER_CALX) {
+  if (info->launcher == CX_WORLD_LAUNCHER_CALX) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "CALX_RANK is %d and CALX_WORLD is %d, but CALX_STORE is "
                     "not set",
-                    place->process, place->processes);
+                    info->process, info->processes);
   }
-  if (master != NULL) return tcp_route(place, "MASTER_ADDR", master, route);
-  if (place->launcher == CX_WORLD_LAUNCHER_TORCHRUN) return no_address(place);
-  if (place->hosts == 1) {
-    local_route(place, route);
+  if (master != NULL) return set_tcp(info, "MASTER_ADDR", master, out);
+  if (info->launcher == CX_WORLD_LAUNCHER_TORCHRUN) return no_address(info);
+  if (info->hosts == 1) {
+    set_local(info, out);
     return NULL;
   }
   bool step = cx_env_text("SLURM_STEP_NODELIST") != NULL;
-  if (!step || place->launcher == CX_WORLD_LAUNCHER_OPENMPI)
-    return no_address(place);
-  return slurm_route(place, route);
+  if (!step || info->launcher == CX_WORLD_LAUNCHER_OPENMPI)
+    return no_address(info);
+  return set_slurm(info, out);
 }
 
 void cx_world_endpoint_warn(const char *url, int hosts, const char *token)

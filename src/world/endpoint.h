@@ -1,15 +1,15 @@
-// world/endpoint: where the store of a launcher's processes is.
+// world/endpoint: finds where the store listens, by the launcher's variables.
 #ifndef CX_WORLD_ENDPOINT_H
 #define CX_WORLD_ENDPOINT_H
 
 #include "world/rank_info.h"
 
-// Fills in all but hosts_told.
-calx_status *cx_world_endpoint_read(const cx_world_info *place,
-                                    cx_world_endpoint *route) CALX_MUST_USE;
+// Sets all fields but hosts_known.
+calx_status *cx_world_endpoint_read(const cx_world_info *info,
+                                    cx_world_endpoint *out) CALX_MUST_USE;
 
-// A line where a job on several hosts has a store that takes whoever can reach
-// it.
+// Logs a warning if anybody who can reach the store could join a job of several
+// hosts.
 void cx_world_endpoint_warn(const char *url, int hosts, const char *token);
 
 #endif

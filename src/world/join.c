@@ -1,15 +1,15 @@
-// world/join: hosts, and the memory that each host's processes share.
+// world/join: finds the hosts, and opens the memory that each host's processes
+// share.
 //
-// Not every launcher numbers the hosts (mpirun does not), so each process tells
-// what its launcher said and an identity of its host, and all work out the same
-// answer from the same list.
+// Not every launcher numbers the hosts (mpirun does not). So each process sends
+// what its launcher told it and an identity of its host, and all compute the
+// same result from the same list.
 //
-// The window comes from the launcher, or the host's first process makes it and
-// the others open it through /proc. Where that is not allowed, all processes of
-// that host learn it, and each goes on as a host of its own: slower, and a line
-// says so.
+// The segment comes from the launcher, or the host's first process creates it
+// and the others open it through /proc. Where that is not allowed all processes
+// of the host learn it, and each becomes a group of its own; that is slower,
+// and a log line says so.
 #include "world/join.h"
-#include "base/env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,36 +17,23 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "base/env.h"
 #include "store/client.h"
-#include "world/endpoint.h"
 
-calx_status *cx_world_exchange(const char *name, const void *value, size_t size,
-                               int64_t timeout_ms, char **out, size_t *out_size)
-{
-  cx_store_request r;
-  CALX_TRY(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, name, &r));
-  r.a = cx_world_global.place.process;
-  r.b = cx_world_global.place.processes;
-  r.value = value;
-  r.size = size;
-  r.wait_ms = timeout_ms;
-  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
-}
+// ---- hosts ------------------------------------------------------------------
 
-// ---- places -----------------------------------------------------------------
-
-typedef struct told {
+// What a process sends about itself.
+typedef struct report {
   int32_t host, hosts, local, locals;
-  bool sure;         // the launcher told the host
+  bool hosts_known;  // the launcher has named the host
   cx_hash identity;  // of the host
-} told;
+} report;
 
-enum { TOLD_BYTES = 33 };
+enum { REPORT_BYTES = 33 };
 
-// Processes that can share memory through /proc see the same processes, of the
-// same start of a kernel: the namespace that a kernel begins with has one
-// number everywhere.
+// Processes that can share memory through /proc have the same PID namespace and
+// the same boot of a kernel. The initial namespace has the same number on every
+// host, so the boot and the host's name are part of the identity.
 static cx_hash host_identity(void)
 {
   char text[512] = "", name[256] = "", boot[64] = "";
@@ -61,168 +48,174 @@ static cx_hash host_identity(void)
   return cx_hash_bytes(text, used, 0);
 }
 
-static void write_told(const told *t, unsigned char out[TOLD_BYTES])
+static void write_report(const report *r, unsigned char out[REPORT_BYTES])
 {
-  cx_store_wire_put32(out, (uint32_t)t->host);
-  cx_store_wire_put32(out + 4, (uint32_t)t->hosts);
-  cx_store_wire_put32(out + 8, (uint32_t)t->local);
-  cx_store_wire_put32(out + 12, (uint32_t)t->locals);
-  out[16] = t->sure;
-  cx_store_wire_put64(out + 17, t->identity.low);
-  cx_store_wire_put64(out + 25, t->identity.high);
+  cx_store_wire_put32(out, (uint32_t)r->host);
+  cx_store_wire_put32(out + 4, (uint32_t)r->hosts);
+  cx_store_wire_put32(out + 8, (uint32_t)r->local);
+  cx_store_wire_put32(out + 12, (uint32_t)r->locals);
+  out[16] = r->hosts_known;
+  cx_store_wire_put64(out + 17, r->identity.low);
+  cx_store_wire_put64(out + 25, r->identity.high);
 }
 
-static calx_status *read_told(const char *list, size_t left, told *out)
+static calx_status *read_reports(const char *list, size_t left, report *out)
 {
-  for (int i = 0; i < cx_world_global.place.processes; i++) {
+  for (int i = 0; i < cx_world_global.info.processes; i++) {
     const char *value;
     size_t size;
     if (!cx_store_wire_next(&list, &left, &value, &size) ||
-        size != TOLD_BYTES) {
-      return cx_error(CALX_DATA_LOSS,
-                      "what process %d tells of its place is damaged", i);
+        size != REPORT_BYTES) {
+      return cx_error(CALX_DATA_LOSS, "the rank info of process %d is damaged",
+                      i);
     }
     const unsigned char *in = (const unsigned char *)value;
-    out[i] = (told){ .host = (int32_t)cx_store_wire_get32(in),
-                     .hosts = (int32_t)cx_store_wire_get32(in + 4),
-                     .local = (int32_t)cx_store_wire_get32(in + 8),
-                     .locals = (int32_t)cx_store_wire_get32(in + 12),
-                     .sure = in[16] != 0,
-                     .identity = { cx_store_wire_get64(in + 17),
-                                   cx_store_wire_get64(in + 25) } };
+    out[i] = (report){ .host = (int32_t)cx_store_wire_get32(in),
+                       .hosts = (int32_t)cx_store_wire_get32(in + 4),
+                       .local = (int32_t)cx_store_wire_get32(in + 8),
+                       .locals = (int32_t)cx_store_wire_get32(in + 12),
+                       .hosts_known = in[16] != 0,
+                       .identity = { cx_store_wire_get64(in + 17),
+                                     cx_store_wire_get64(in + 25) } };
   }
   return NULL;
 }
 
-// Hosts by their identities, in the order of their first processes.
-static int number_hosts(told *t, int n)
+// Numbers the hosts by their identities, in the order of their first processes.
+static void number_hosts(report *r, int n)
 {
   int hosts = 0;
   for (int i = 0; i < n; i++) {
     int same = 0;
-    while (same < i && !cx_hash_equal(t[same].identity, t[i].identity)) same++;
-    t[i].host = same < i ? t[same].host : hosts++;
+    while (same < i && !cx_hash_equal(r[same].identity, r[i].identity)) same++;
+    r[i].host = same < i ? r[same].host : hosts++;
   }
   for (int i = 0; i < n; i++) {
-    t[i].hosts = hosts;
-    t[i].local = t[i].locals = 0;
+    r[i].hosts = hosts;
+    r[i].local = r[i].locals = 0;
     for (int k = 0; k < n; k++) {
-      if (t[k].host != t[i].host) continue;
-      t[i].locals++;
-      t[i].local += k < i;
+      if (r[k].host != r[i].host) continue;
+      r[i].locals++;
+      r[i].local += k < i;
     }
   }
-  return hosts;
 }
 
-static calx_status *check_told(const told *t, int n)
+// Checks that the launchers' numbers agree.
+static calx_status *check_reports(const report *r, int n)
 {
   for (int i = 0; i < n; i++) {
-    if (t[i].host < 0 || t[i].host >= t[i].hosts || t[i].hosts > n) {
+    if (r[i].host < 0 || r[i].host >= r[i].hosts || r[i].hosts > n) {
       return cx_error(CALX_INVALID_ARGUMENT,
-                      "process %d of %d says that it is on host %d of %d", i, n,
-                      (int)t[i].host, (int)t[i].hosts);
+                      "process %d of %d reports that it is on host %d of %d", i,
+                      n, (int)r[i].host, (int)r[i].hosts);
     }
-    if (t[i].hosts != t[0].hosts) {
+    if (r[i].hosts != r[0].hosts) {
       return cx_error(CALX_INVALID_ARGUMENT,
-                      "process 0 says that there are %d hosts, process %d says "
-                      "%d",
-                      (int)t[0].hosts, i, (int)t[i].hosts);
+                      "process 0 reports %d hosts, process %d reports %d",
+                      (int)r[0].hosts, i, (int)r[i].hosts);
     }
     int here = 0;
     for (int k = 0; k < n; k++) {
-      here += t[k].host == t[i].host;
-      if (k == i || t[k].host != t[i].host || t[k].local != t[i].local) {
+      here += r[k].host == r[i].host;
+      if (k == i || r[k].host != r[i].host || r[k].local != r[i].local) {
         continue;
       }
       return cx_error(CALX_INVALID_ARGUMENT,
-                      "processes %d and %d both say that they are number %d of "
-                      "host %d",
-                      i, k, (int)t[i].local, (int)t[i].host);
+                      "processes %d and %d both report that they are number %d "
+                      "of host %d",
+                      i, k, (int)r[i].local, (int)r[i].host);
     }
-    if (here == t[i].locals) continue;
+    if (here == r[i].locals) continue;
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "process %d says that host %d has %d processes, it has %d",
-                    i, (int)t[i].host, (int)t[i].locals, here);
+                    "process %d reports that host %d has %d processes, it has "
+                    "%d",
+                    i, (int)r[i].host, (int)r[i].locals, here);
   }
   return NULL;
 }
 
-static calx_status *place_all(told *t, int *hosts)
+static calx_status *use_reports(report *r, int *hosts)
 {
-  cx_world_info *place = &cx_world_global.place;
-  int n = place->processes;
-  bool sure = true;
-  for (int i = 0; i < n; i++) sure = sure && t[i].sure;
-  if (sure) {
-    CALX_TRY(check_told(t, n));
+  cx_world_info *self = &cx_world_global.info;
+  int n = self->processes;
+  bool known = true;
+  for (int i = 0; i < n; i++) known = known && r[i].hosts_known;
+  if (known) {
+    CALX_TRY(check_reports(r, n));
   } else {
-    place->hosts = number_hosts(t, n);
+    number_hosts(r, n);
   }
-  const told *own = &t[place->process];
-  place->host = own->host;
-  place->local_process = own->local;
-  place->local_processes = own->locals;
-  for (int i = 0; i < n; i++) hosts[i] = t[i].host;
+  const report *own = &r[self->process];
+  self->host = own->host;
+  self->hosts = own->hosts;
+  self->local_process = own->local;
+  self->local_processes = own->locals;
+  for (int i = 0; i < n; i++) hosts[i] = r[i].host;
   return NULL;
 }
 
-calx_status *cx_world_join_hosts(bool hosts_told, int64_t timeout_ms,
+calx_status *cx_world_join_hosts(bool hosts_known, int64_t timeout_ms,
                                  int **out_hosts)
 {
-  const cx_world_info *place = &cx_world_global.place;
-  size_t n = (size_t)place->processes;
-  told own = { place->host,          place->hosts,
-               place->local_process, place->local_processes,
-               hosts_told,           host_identity() };
-  unsigned char bytes[TOLD_BYTES];
-  write_told(&own, bytes);
+  const cx_world_info *self = &cx_world_global.info;
+  size_t n = (size_t)self->processes;
+  report own = { self->host,          self->hosts,
+                 self->local_process, self->local_processes,
+                 hosts_known,         host_identity() };
+  unsigned char bytes[REPORT_BYTES];
+  write_report(&own, bytes);
   char *list;
   size_t size;
   CALX_TRY(cx_world_exchange("joining", bytes, sizeof bytes, timeout_ms, &list,
                              &size));
-  told *all = cx_calloc(n, sizeof *all);
+  report *all = cx_calloc(n, sizeof *all);
   *out_hosts = cx_calloc(n, sizeof **out_hosts);
   calx_status *status =
       all == NULL || *out_hosts == NULL ? cx_out_of_memory() : NULL;
-  if (status == NULL) status = read_told(list, size, all);
-  if (status == NULL) status = place_all(all, *out_hosts);
+  if (status == NULL) status = read_reports(list, size, all);
+  if (status == NULL) status = use_reports(all, *out_hosts);
   cx_free(all);
   cx_free(list);
   return status;
 }
 
-// ---- the window -------------------------------------------------------------
+// ---- the segment ------------------------------------------------------------
 
-static calx_status *window_of_launcher(cx_world_segment *out)
+static calx_status *open_from_launcher(cx_world_segment *out)
 {
   int fd;
   CALX_TRY(cx_env_int("CALX_WINDOW_FD", 0, 1 << 20, &fd));
   return cx_annotate(
-      cx_world_segment_open(fd, cx_world_global.place.local_processes, out),
+      cx_world_segment_open(fd, cx_world_global.info.local_processes, out),
       "CALX_WINDOW_FD is %d", fd);
 }
 
-// The first process of a host tells the others where its window is.
-static calx_status *window_of_first(int64_t timeout_ms, cx_world_segment *out)
+// The host's first process creates the segment, and puts "PID FD" into the
+// store; without memory it puts an empty text.
+static calx_status *create_for_host(const char *key, cx_world_segment *out)
 {
-  const cx_world_info *place = &cx_world_global.place;
-  char key[64], text[64] = "";
-  snprintf(key, sizeof key, "world/window/%d", place->host);
-  if (place->local_process == 0) {
-    calx_status *status = cx_world_segment_create(place->local_processes, out);
-    if (status == NULL) {
-      snprintf(text, sizeof text, "%ld %d", (long)getpid(), out->fd);
-    }
-    calx_status *put = cx_world_store_put(key, text, strlen(text));
-    if (status == NULL) return put;
-    calx_status_free(put);
-    return status;
+  char text[64] = "";
+  calx_status *status =
+      cx_world_segment_create(cx_world_global.info.local_processes, out);
+  if (status == NULL) {
+    snprintf(text, sizeof text, "%ld %d", (long)getpid(), out->fd);
   }
-  char *value;
+  calx_status *put = cx_world_store_put(key, text, strlen(text));
+  if (status == NULL) return put;
+  calx_status_free(put);
+  return status;
+}
+
+static calx_status *open_of_host(int64_t timeout_ms, cx_world_segment *out)
+{
+  const cx_world_info *self = &cx_world_global.info;
+  char key[64], *value;
   size_t size;
   long long pid = 0;
   int fd = -1;
+  snprintf(key, sizeof key, "world/window/%d", self->host);
+  if (self->local_process == 0) return create_for_host(key, out);
   CALX_TRY(cx_world_store_get(key, timeout_ms, &value, &size));
   int found = sscanf(value, "%lld %d", &pid, &fd);
   cx_free(value);
@@ -230,66 +223,58 @@ static calx_status *window_of_first(int64_t timeout_ms, cx_world_segment *out)
     return cx_error(CALX_FAILED_PRECONDITION,
                     "this host's first process has no memory to share");
   }
-  return cx_world_segment_open_of(pid, fd, place->local_processes, out);
+  return cx_world_segment_open_of(pid, fd, self->local_processes, out);
 }
 
-// The processes that share memory are one group: all of a host, or, where one
-// of them could not, each by itself.
-static void make_groups(const char *list, size_t left, int *hosts)
+// Forms a group of each host, or of each process where one of the host's could
+// not open the segment (its value in the list is the reason). Returns whether
+// this host shares its segment.
+static calx_status *form_groups(const char *list, size_t left, int *hosts,
+                                bool *out_shares)
 {
-  int n = cx_world_global.place.processes, groups = 0;
-  bool *shared = cx_calloc((size_t)n, sizeof *shared);
-  int *group_of_host = cx_calloc((size_t)n, sizeof *group_of_host);
-  if (shared == NULL || group_of_host == NULL) n = 0;
-  for (int h = 0; h < n; h++) {
-    shared[h] = true;
-    group_of_host[h] = -1;
-  }
-  for (int i = 0; i < n; i++) {
+  cx_world_state *w = &cx_world_global;
+  int n = w->info.processes, groups = 0;
+  bool *failed = cx_calloc((size_t)n, sizeof *failed);     // [host]
+  int *group_of = cx_calloc((size_t)n, sizeof *group_of);  // [host], 0: none
+  calx_status *status =
+      failed == NULL || group_of == NULL ? cx_out_of_memory() : NULL;
+  for (int i = 0; i < n && status == NULL; i++) {
     const char *value;
     size_t size;
-    bool could = cx_store_wire_next(&list, &left, &value, &size) && size == 0;
-    if (!could) shared[hosts[i]] = false;
+    bool opened = cx_store_wire_next(&list, &left, &value, &size) && size == 0;
+    failed[hosts[i]] = failed[hosts[i]] || !opened;
   }
-  for (int i = 0; i < n; i++) {
+  *out_shares = status == NULL && !failed[w->info.host];
+  for (int i = 0; i < n && status == NULL; i++) {
     int h = hosts[i];
-    if (!shared[h] || group_of_host[h] < 0) {
-      group_of_host[h] = groups++;
-    }
-    hosts[i] = group_of_host[h];
+    if (failed[h] || group_of[h] == 0) group_of[h] = ++groups;
+    hosts[i] = group_of[h] - 1;
   }
-  cx_world_global.groups = groups;
-  cx_world_global.group = n > 0 ? hosts[cx_world_global.place.process] : 0;
-  cx_free(shared);
-  cx_free(group_of_host);
-}
-
-static bool host_shares(const char *list, size_t left, const int *hosts)
-{
-  bool shares = true;
-  for (int i = 0; i < cx_world_global.place.processes; i++) {
-    const char *value;
-    size_t size;
-    bool could = cx_store_wire_next(&list, &left, &value, &size) && size == 0;
-    if (hosts[i] == cx_world_global.place.host) shares = shares && could;
+  if (status == NULL) {
+    w->groups = groups;
+    w->group = hosts[w->info.process];
   }
-  return shares;
+  cx_free(failed);
+  cx_free(group_of);
+  return status;
 }
 
 calx_status *cx_world_join_segment(int *hosts, int64_t timeout_ms)
 {
-  const cx_world_info *place = &cx_world_global.place;
-  cx_world_segment window = { .fd = -1 };
+  const cx_world_info *self = &cx_world_global.info;
+  cx_world_segment segment = { .fd = -1 };
   calx_status *why = NULL;
-  // Also for one process: the engine looks there for the news.
-  if (place->local_processes > 1 || place->hosts > 1) {
+  // One process of several hosts needs it too: the engine reads the job's
+  // failure there.
+  if (self->local_processes > 1 || self->hosts > 1) {
     why = cx_env_text("CALX_WINDOW_FD") != NULL
-              ? window_of_launcher(&window)
-              : window_of_first(timeout_ms, &window);
+              ? open_from_launcher(&segment)
+              : open_of_host(timeout_ms, &segment);
   }
   const char *text = why != NULL ? cx_status_sentence(why) : "";
-  size_t length = strlen(text) < 1000 ? strlen(text) : 1000, size;
-  char *list;
+  size_t length = strnlen(text, 1000), size;
+  char *list = NULL;
+  bool shares = false;
   calx_status *status = cx_world_exchange("sharing memory", text, length,
                                           timeout_ms, &list, &size);
   if (status == NULL && why != NULL) {
@@ -299,11 +284,9 @@ calx_status *cx_world_join_segment(int *hosts, int64_t timeout_ms)
         text);
   }
   calx_status_free(why);
-  bool shares = status == NULL && host_shares(list, size, hosts);
-  if (status == NULL) make_groups(list, size, hosts);
-  if (status == NULL) cx_free(list);
-  if (!shares) cx_world_segment_close(&window);
-  cx_world_global.window = window;
-  if (status != NULL) return status;
-  return cx_world_global.groups > 0 ? NULL : cx_out_of_memory();
+  if (status == NULL) status = form_groups(list, size, hosts, &shares);
+  cx_free(list);
+  if (!shares) cx_world_segment_close(&segment);
+  cx_world_global.segment = segment;
+  return status;
 }

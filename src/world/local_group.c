@@ -1,35 +1,35 @@
-// world/local_group: see cx_world_local_group() in world.h. All processes work
-// it out from the same list, so they agree.
+// world/local_group: see cx_world_local_group() in world.h. All processes
+// compute it from the same list, so they agree.
 #include "world/state.h"
 
-// Groups as blocks of processes; false: some group is in pieces.
-static bool count_blocks(cx_world_group *out)
+// Finds this process's group. False: the processes of some group are not
+// consecutive.
+static bool find_group(cx_world_group *out)
 {
-  const cx_world_info *here = &cx_world_global.place;
-  *out = (cx_world_group){ .group = -1 };
-  for (int i = 0; i < here->processes; i++) {
-    if (i == 0 || cx_world_group_of(i) != cx_world_group_of(i - 1)) {
-      if (cx_world_group_of(i) != out->groups++) return false;
-      if (out->group < 0) out->first = i;
+  const cx_world_info *self = &cx_world_global.info;
+  *out = (cx_world_group){ .window_fd = cx_world_global.segment.fd };
+  for (int i = 0; i < self->processes; i++) {
+    int group = cx_world_group_of(i);
+    if (i == 0 || group != cx_world_group_of(i - 1)) {
+      if (group != out->groups++) return false;
+      if (group == cx_world_group_of(self->process)) {
+        out->group = group;
+        out->first = i;
+      }
     }
-    if (i == here->process) out->group = out->groups - 1;
-    out->count += out->group < 0 ? 0 : out->group == out->groups - 1;
+    out->count += group == cx_world_group_of(self->process);
   }
-  out->count += here->process - out->first;
   return true;
 }
 
 cx_world_group cx_world_local_group(void)
 {
-  const cx_world_info *here = &cx_world_global.place;
-  cx_world_group near;
-  if (count_blocks(&near)) {
-    near.window_fd = cx_world_global.window.fd;
-    return near;
-  }
-  return (cx_world_group){ .group = here->process,
-                           .groups = here->processes,
-                           .first = here->process,
+  const cx_world_info *self = &cx_world_global.info;
+  cx_world_group group;
+  if (find_group(&group)) return group;
+  return (cx_world_group){ .group = self->process,
+                           .groups = self->processes,
+                           .first = self->process,
                            .count = 1,
                            .window_fd = -1 };
 }

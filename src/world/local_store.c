@@ -1,12 +1,12 @@
-// world/local_store: one lock, one condition for all keys; a world of one
-// process has few threads that wait here.
+// world/local_store: one lock and one condition for all keys, since few threads
+// of one process wait for keys.
 #include "world/local_store.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "world/state.h"
+#include "store/table.h"
 
 static struct {
   cx_mutex lock;
@@ -36,41 +36,43 @@ calx_status *cx_world_local_store_put(const char *key, const void *value,
   return status;
 }
 
-static calx_status *copy(const cx_store_entry *entry, char **out,
-                         size_t *out_size)
+static calx_status *late(const char *key, int64_t timeout_ms)
 {
-  *out = cx_alloc(entry->size + 1);
-  if (*out == NULL) return cx_out_of_memory();
-  memcpy(*out, entry->value, entry->size + 1);
-  *out_size = entry->size;
+  cx_text text = { 0 };
+  cx_store_table_format_late(key, timeout_ms, &text);
+  calx_status *status =
+      cx_error(CALX_DEADLINE_EXCEEDED, "%s", cx_text_str(&text));
+  cx_text_free(&text);
+  return status;
+}
+
+// The caller holds the lock.
+static calx_status *wait_for(const char *key, int64_t timeout_ms,
+                             const cx_store_entry **out)
+{
+  int64_t limit =
+      timeout_ms < INT64_MAX / 4000000 ? timeout_ms : INT64_MAX / 4000000;
+  int64_t until = cx_now_ns() + limit * 1000000;
+  while ((*out = cx_store_table_find(&local.table, key)) == NULL) {
+    int64_t left = until - cx_now_ns();
+    if (timeout_ms < 0) return cx_store_table_no_key(key);
+    CALX_TRY(cx_world_failure());
+    if (left <= 0) return late(key, timeout_ms);
+    cx_cond_wait_ms(&local.changed, &local.lock, left / 1000000 + 1);
+  }
   return NULL;
 }
 
 calx_status *cx_world_local_store_get(const char *key, int64_t timeout_ms,
                                       char **out, size_t *out_size)
 {
-  int64_t limit =
-      timeout_ms < INT64_MAX / 4000000 ? timeout_ms : INT64_MAX / 4000000;
-  int64_t until = cx_now_ns() + limit * 1000000;
+  const cx_store_entry *entry;
   lock();
-  const cx_store_entry *entry = cx_store_table_find(&local.table, key);
-  calx_status *status = NULL;
-  while (entry == NULL && status == NULL && timeout_ms >= 0) {
-    int64_t left = until - cx_now_ns();
-    status = cx_world_failure();
-    if (status == NULL && left <= 0) {
-      status = cx_error(CALX_DEADLINE_EXCEEDED,
-                        "store: nobody put key '%s' within %lld ms", key,
-                        (long long)timeout_ms);
-    } else if (status == NULL) {
-      cx_cond_wait_ms(&local.changed, &local.lock, left / 1000000 + 1);
-      entry = cx_store_table_find(&local.table, key);
-    }
-  }
-  if (entry != NULL) {
-    status = copy(entry, out, out_size);
-  } else if (status == NULL) {
-    status = cx_error(CALX_NOT_FOUND, "store: there is no key '%s'", key);
+  calx_status *status = wait_for(key, timeout_ms, &entry);
+  if (status == NULL) {
+    *out = cx_strndup(entry->value, entry->size);
+    *out_size = entry->size;
+    if (*out == NULL) status = cx_out_of_memory();
   }
   cx_unlock(&local.lock);
   return status;

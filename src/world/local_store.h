@@ -1,9 +1,8 @@
-// world/local_store: the store of a world of one process: a table, and its
-// threads that wait for keys.
+// world/local_store: the store of a world of one process, whose threads wait
+// for keys.
 #ifndef CX_WORLD_LOCAL_STORE_H
 #define CX_WORLD_LOCAL_STORE_H
 
-#include "store/table.h"
 #include "world/world.h"
 
 calx_status *cx_world_local_store_put(const char *key, const void *value,
@@ -13,9 +12,9 @@ calx_status *cx_world_local_store_get(const char *key, int64_t timeout_ms,
                                       char **out,
                                       size_t *out_size) CALX_MUST_USE;
 void cx_world_local_store_drop(const char *key);
-// Wakes those that wait, to see the news.
+// Wakes the threads that wait, after a failure of the job.
 void cx_world_local_store_wake(void);
-// Forgets everything.
+// Removes all keys.
 void cx_world_local_store_clear(void);
 
 #endif

@@ -11,7 +11,7 @@ static cx_hash hash_of(const char *text)
   return text != NULL ? cx_hash_bytes(text, strlen(text), 0) : (cx_hash){ 0 };
 }
 
-// Where hosts are started one by one, nothing but CALX_JOB is the same on all.
+// Where hosts are started one by one, only CALX_JOB is the same on all.
 cx_hash cx_world_origin_job(cx_world_launcher launcher)
 {
   const char *given = cx_env_text("CALX_JOB");
@@ -31,12 +31,12 @@ cx_hash cx_world_origin_launch(const char *text)
   return hash_of(text);
 }
 
-cx_store_origin cx_world_origin_read(const cx_world_info *place)
+cx_store_origin cx_world_origin_read(const cx_world_info *info)
 {
-  const bool ours = place->launcher == CX_WORLD_LAUNCHER_CALX;
+  const bool ours = info->launcher == CX_WORLD_LAUNCHER_CALX;
   return (cx_store_origin){
-    .host = ours ? place->host : -1,
+    .host = ours ? info->host : -1,
     .launch = hash_of(ours ? cx_env_text("CALX_LAUNCH") : NULL),
-    .job = cx_world_origin_job(place->launcher),
+    .job = cx_world_origin_job(info->launcher),
   };
 }

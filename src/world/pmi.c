@@ -1,15 +1,14 @@
-// world/pmi: one line asked, one line answered, in the order they come.
+// world/pmi: one line is a request, one line its answer, in order.
 //
 //   init             response_to_init    get_my_kvsname      my_kvsname
 //   get_maxes        maxes               get_universe_size   universe_size
 //   get_appnum       appnum              put, get            the store
-//   barrier_in       barrier_out, once all processes came
-//   finalize         finalize_ack        abort               news of the job
+//   barrier_in       barrier_out, once all processes have arrived
+//   finalize         finalize_ack        abort               fails the job
 //
-// The lines are read by read(): a thread that sits in fgets() holds the
-// stream's lock, and exit() in another thread waits for it. A barrier that
-// fails is not answered: MPICH would end the process, and the job has failed
-// anyway.
+// Lines are read with read(): a thread that waits in fgets() holds the stream's
+// lock, for which exit() in another thread would wait. A barrier that fails
+// gets no answer: MPICH would end the process, and the job has failed anyway.
 #include "world/pmi.h"
 #include "base/env.h"
 
@@ -27,28 +26,29 @@
 #include "world/endpoint.h"
 #include "world/state.h"
 
-enum { MOST_LINE = 4096, MOST_VALUE = 1024, MOST_KEY = 64 };
+enum { MAX_LINE = 4096, MAX_VALUE = 1024, MAX_KEY = 64 };
 
 static struct {
   cx_thread thread;
-  int socket;  // the answers' end; stays open, as MPICH keeps the other
-  int wake;    // written to: no more is answered
+  int socket;  // stays open, because MPICH keeps the other end
+  int wake;    // an eventfd that ends the thread
   int barriers;
-  bool told;  // whether the variables are ours
+  bool started;  // the variables are ours
 } pmi = { .socket = -1, .wake = -1 };
 
 // ---- lines ------------------------------------------------------------------
 
-// The text of NAME=text in a line, up to a blank, or with `rest` to the end.
+// Copies the text of NAME=text in a line, up to a space, or with `rest` to the
+// end.
 static bool field(const char *line, const char *name, bool rest, char *out,
-                  size_t room)
+                  size_t size)
 {
   const size_t length = strlen(name);
   for (const char *at = line; (at = strstr(at, name)) != NULL; at += length) {
     if ((at != line && at[-1] != ' ') || at[length] != '=') continue;
     const char *value = at + length + 1;
     const size_t n = rest ? strlen(value) : strcspn(value, " ");
-    if (n >= room) return false;
+    if (n >= size) return false;
     memcpy(out, value, n);
     out[n] = '\0';
     return true;
@@ -56,7 +56,7 @@ static bool field(const char *line, const char *name, bool rest, char *out,
   return false;
 }
 
-static bool say(const char *text)
+static bool answer(const char *text)
 {
   size_t left = strlen(text);
   while (left > 0) {
@@ -71,26 +71,26 @@ static bool say(const char *text)
 
 // ---- which process is on which host -----------------------------------------
 
-// How many processes from this one on are of the same host.
+// The number of consecutive processes, from this one, on the same host.
 static int run_of(int process)
 {
   int n = 1;
-  while (process + n < cx_world_global.place.processes &&
+  while (process + n < cx_world_global.info.processes &&
          cx_world_group_of(process + n) == cx_world_group_of(process)) {
     n++;
   }
   return n;
 }
 
-// Blocks (first host, hosts, processes of each). Empty where it is too long for
-// a value: MPICH then finds out by itself.
-static void put_mapping(cx_text *out)
+// Blocks of (first host, hosts, processes of each). Empty if it is too long for
+// a value: MPICH then finds the hosts by itself.
+static void append_mapping(cx_text *out)
 {
   cx_text_append(out, "(vector");
-  for (int i = 0; i < cx_world_global.place.processes;) {
+  for (int i = 0; i < cx_world_global.info.processes;) {
     const int first = cx_world_group_of(i), each = run_of(i);
     int hosts = 1;
-    for (i += each; i < cx_world_global.place.processes &&
+    for (i += each; i < cx_world_global.info.processes &&
                     cx_world_group_of(i) == first + hosts && run_of(i) == each;
          i += each) {
       hosts++;
@@ -98,23 +98,23 @@ static void put_mapping(cx_text *out)
     cx_text_format(out, ",(%d,%d,%d)", first, hosts, each);
   }
   cx_text_char(out, ')');
-  if (out->size >= MOST_VALUE) cx_text_clear(out);
+  if (out->size >= MAX_VALUE) cx_text_clear(out);
 }
 
 // ---- requests ---------------------------------------------------------------
 
-// Keys of the store.
-static bool key_of(const char *line, char *out, size_t room)
+// The request's key, as a key of the store.
+static bool key_of(const char *line, char *out, size_t size)
 {
-  char name[MOST_KEY + 1];
+  char name[MAX_KEY + 1];
   if (!field(line, "key", false, name, sizeof name)) return false;
-  snprintf(out, room, "pmi/%s", name);
+  snprintf(out, size, "pmi/%s", name);
   return true;
 }
 
 static bool put(const char *line)
 {
-  char key[MOST_KEY + 8], value[MOST_VALUE + 1];
+  char key[MAX_KEY + 8], value[MAX_VALUE + 1];
   calx_status *status =
       key_of(line, key, sizeof key) &&
               field(line, "value", true, value, sizeof value)
@@ -122,47 +122,47 @@ static bool put(const char *line)
           : cx_error(CALX_INVALID_ARGUMENT, "no key or value: '%s'", line);
   const bool well = status == NULL;
   calx_status_free(status);
-  return say(well ? "cmd=put_result rc=0 msg=success\n"
-                  : "cmd=put_result rc=-1 msg=refused\n");
+  return answer(well ? "cmd=put_result rc=0 msg=success\n"
+                     : "cmd=put_result rc=-1 msg=refused\n");
 }
 
 static bool get(const char *line)
 {
-  char key[MOST_KEY + 8];
+  char key[MAX_KEY + 8];
   char *value = NULL;
   size_t size = 0;
-  cx_text answer = { 0 };
+  cx_text found = { 0 };
   if (!key_of(line, key, sizeof key)) {
-    // Nothing is found.
+    // There is no key to find.
   } else if (strcmp(key, "pmi/PMI_process_mapping") == 0) {
-    put_mapping(&answer);
+    append_mapping(&found);
   } else {
     calx_status_free(cx_world_store_try_get(key, &value, &size));
-    if (value != NULL) cx_text_append(&answer, value);
+    if (value != NULL) cx_text_append(&found, value);
     cx_free(value);
   }
   cx_text reply = { 0 };
-  if (answer.size > 0) {
+  if (found.size > 0) {
     cx_text_format(&reply, "cmd=get_result rc=0 msg=success value=%s\n",
-                   cx_text_str(&answer));
+                   cx_text_str(&found));
   } else {
     cx_text_append(&reply,
                    "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
   }
-  const bool well = !cx_text_failed(&reply) && say(cx_text_str(&reply));
-  cx_text_free(&answer);
+  const bool well = !cx_text_failed(&reply) && answer(cx_text_str(&reply));
+  cx_text_free(&found);
   cx_text_free(&reply);
   return well;
 }
 
-static bool meet(void)
+static bool barrier(void)
 {
   char name[32];
   snprintf(name, sizeof name, "pmi/%d", pmi.barriers++);
   calx_status *status = cx_world_barrier(name, cx_world_timeout_ms());
   const bool well = status == NULL;
   calx_status_free(status);
-  return well && say("cmd=barrier_out rc=0 msg=success\n");
+  return well && answer("cmd=barrier_out rc=0 msg=success\n");
 }
 
 static bool abort_job(const char *line)
@@ -170,46 +170,46 @@ static bool abort_job(const char *line)
   char code[16] = "?", text[96];
   (void)field(line, "exitcode", false, code, sizeof code);
   snprintf(text, sizeof text, "MPI of process %d ended the job (%s)",
-           cx_world_global.place.process, code);
+           cx_world_global.info.process, code);
   cx_world_fail(CALX_ABORTED, text);
   return true;
 }
 
-// False: no more is answered.
-static bool answer(const char *line)
+// Answers one request. False: the thread ends.
+static bool handle(const char *line)
 {
   char what[32], size[64];
   if (!field(line, "cmd", false, what, sizeof what)) return false;
   if (strcmp(what, "init") == 0) {
-    return say("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+    return answer("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
   }
   if (strcmp(what, "get_maxes") == 0) {
-    return say(
+    return answer(
         "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 "
         "vallen_max=1024\n");
   }
   if (strcmp(what, "get_appnum") == 0) {
-    return say("cmd=appnum rc=0 appnum=0\n");
+    return answer("cmd=appnum rc=0 appnum=0\n");
   }
   if (strcmp(what, "get_my_kvsname") == 0) {
-    return say("cmd=my_kvsname rc=0 kvsname=calx\n");
+    return answer("cmd=my_kvsname rc=0 kvsname=calx\n");
   }
   if (strcmp(what, "get_universe_size") == 0) {
     snprintf(size, sizeof size, "cmd=universe_size rc=0 size=%d\n",
-             cx_world_global.place.processes);
-    return say(size);
+             cx_world_global.info.processes);
+    return answer(size);
   }
   if (strcmp(what, "put") == 0) return put(line);
   if (strcmp(what, "get") == 0) return get(line);
-  if (strcmp(what, "barrier_in") == 0) return meet();
+  if (strcmp(what, "barrier_in") == 0) return barrier();
   if (strcmp(what, "finalize") == 0) {
-    return say("cmd=finalize_ack rc=0\n");
+    return answer("cmd=finalize_ack rc=0\n");
   }
   if (strcmp(what, "abort") == 0) return abort_job(line);
-  return say("cmd=unknown rc=-1\n");
+  return answer("cmd=unknown rc=-1\n");
 }
 
-// False: no more is to be answered.
+// False: the thread ends.
 static bool wait_for_line(void)
 {
   struct pollfd ends[] = { { .fd = pmi.socket, .events = POLLIN },
@@ -222,14 +222,14 @@ static bool wait_for_line(void)
 
 static void serve(void *user)
 {
-  char line[MOST_LINE];
+  char line[MAX_LINE];
   size_t used = 0;
   (void)user;
   for (;;) {
     char *end = memchr(line, '\n', used);
     if (end != NULL) {
       *end = '\0';
-      if (!answer(line)) return;
+      if (!handle(line)) return;
       used -= (size_t)(end + 1 - line);
       memmove(line, end + 1, used);
       continue;
@@ -244,19 +244,19 @@ static void serve(void *user)
 
 // ---- starting and ending ----------------------------------------------------
 
-// Those whose launcher is no MPI's.
-static bool is_needed(const cx_world_info *here)
+// Whether the launcher is not MPI's own.
+static bool is_needed(const cx_world_info *self)
 {
-  if (here->processes == 1 || cx_world_global.groups == 1) return false;
-  return here->launcher == CX_WORLD_LAUNCHER_CALX ||
-         here->launcher == CX_WORLD_LAUNCHER_TORCHRUN ||
-         here->launcher == CX_WORLD_LAUNCHER_SLURM;
+  if (self->processes == 1 || cx_world_global.groups == 1) return false;
+  return self->launcher == CX_WORLD_LAUNCHER_CALX ||
+         self->launcher == CX_WORLD_LAUNCHER_TORCHRUN ||
+         self->launcher == CX_WORLD_LAUNCHER_SLURM;
 }
 
 calx_status *cx_world_pmi_start(void)
 {
-  const cx_world_info *here = &cx_world_global.place;
-  if (!is_needed(here)) return NULL;
+  const cx_world_info *self = &cx_world_global.info;
+  if (!is_needed(self)) return NULL;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "no socket for MPI: %s",
@@ -276,20 +276,20 @@ calx_status *cx_world_pmi_start(void)
     return status;
   }
   cx_env_set_int("PMI_FD", ends[1]);
-  cx_env_set_int("PMI_RANK", here->process);
-  cx_env_set_int("PMI_SIZE", here->processes);
+  cx_env_set_int("PMI_RANK", self->process);
+  cx_env_set_int("PMI_SIZE", self->processes);
   cx_env_set_int("CALX_PMI_FD", ends[1]);  // ours, not an MPI launcher's
-  pmi.told = true;
+  pmi.started = true;
   return NULL;
 }
 
 void cx_world_pmi_stop(void)
 {
   const uint64_t one = 1;
-  if (!pmi.told) return;
-  // Whoever waits in MPI for an answer goes on waiting: the end of the line
-  // would make it end the process. So would SIGPIPE, of a question that comes
-  // later, if this end took no more.
+  if (!pmi.started) return;
+  // The socket stays open. A thread that waits in MPI for an answer continues
+  // to wait: the end of the stream would make MPI end the process, and so would
+  // SIGPIPE at a later request.
   (void)!write(pmi.wake, &one, sizeof one);
   cx_thread_join(&pmi.thread);
   close(pmi.wake);
@@ -298,5 +298,5 @@ void cx_world_pmi_stop(void)
   unsetenv("PMI_RANK");
   unsetenv("PMI_SIZE");
   unsetenv("CALX_PMI_FD");
-  pmi.told = false;
+  pmi.started = false;
 }

@@ -1,11 +1,11 @@
-// world/rank_info: who started this process, and as which one.
+// world/rank_info: which launcher has started this process, and as which one.
 //
-// Every launcher tells the same six numbers under names of its own, so a
-// launcher is a row of a table. The rows are tried in order, those of programs
-// that run inside others first: an mpirun inside a Slurm job leaves Slurm's
-// variables in place, and torchrun's workers see those of whatever started
-// their agent. Variables of one row that contradict each other are errors; a
-// process that believed one of them would wait for others that do not exist.
+// Every launcher sets the same six numbers under names of its own, so a
+// launcher is a row of a table. The rows are tried in order, launchers that run
+// inside others first: an mpirun inside a Slurm job keeps Slurm's variables,
+// and torchrun's workers see those of the launcher of their agent. Variables of
+// one row that contradict each other are an error, since a process that
+// believed one of them would wait for processes that do not exist.
 #include "world/rank_info.h"
 #include "base/env.h"
 
@@ -35,12 +35,12 @@ static const row rows[] = {
     "SLURM_LOCALID", NULL, "SLURM_NODEID", "SLURM_STEP_NUM_NODES" },
 };
 
-enum { MOST_PROCESSES = 1 << 20 };
+enum { MAX_PROCESSES = 1 << 20 };
 
 // ---- which launcher ---------------------------------------------------------
 
-// A batch script itself sees SLURM_PROCID=0 too; only what srun started is a
-// step, and has its list of nodes.
+// A batch script sees SLURM_PROCID=0 too; only a step, which srun started, has
+// a list of nodes.
 static bool is_slurm_step(void)
 {
   return cx_env_text("SLURM_STEP_NODELIST") != NULL;
@@ -57,7 +57,7 @@ static bool is_started_by(const row *r)
   return cx_env_text(r->rank) != NULL || cx_env_text(r->size) != NULL;
 }
 
-// srun --mpi=pmi2 tells rank and size as MPICH's mpirun does, and the rest
+// srun --mpi=pmi2 sets rank and size as MPICH's mpirun does, and the others
 // under Slurm's names.
 static row names_of(const row *r)
 {
@@ -75,10 +75,10 @@ static row names_of(const row *r)
 // ---- its numbers ------------------------------------------------------------
 
 typedef struct numbers {
-  int rank, size, local_rank, local_size, host, hosts;  // -1: not told
+  int rank, size, local_rank, local_size, host, hosts;  // -1: not set
 } numbers;
 
-// `part` of `whole`: one less, or with `may_equal` at most the same.
+// Checks that part < whole, or with `may_equal` part <= whole, if both are set.
 static calx_status *check_pair(const char *part_name, int part,
                                const char *whole_name, int whole,
                                bool may_equal)
@@ -94,8 +94,8 @@ static calx_status *check_not_zero(const char *name, int value)
   return cx_error(CALX_INVALID_ARGUMENT, "%s is 0, 1 or more is wanted", name);
 }
 
-static calx_status *check_told(const char *name, int value,
-                               const char *other_name, int other)
+static calx_status *check_set(const char *name, int value,
+                              const char *other_name, int other)
 {
   if (value >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is not set",
@@ -104,14 +104,14 @@ static calx_status *check_told(const char *name, int value,
 
 static calx_status *read_numbers(const row *r, numbers *out)
 {
-  CALX_TRY(cx_env_int(r->rank, 0, MOST_PROCESSES, &out->rank));
-  CALX_TRY(cx_env_int(r->size, 0, MOST_PROCESSES, &out->size));
-  CALX_TRY(cx_env_int(r->local_rank, 0, MOST_PROCESSES, &out->local_rank));
-  CALX_TRY(cx_env_int(r->local_size, 0, MOST_PROCESSES, &out->local_size));
-  CALX_TRY(cx_env_int(r->host, 0, MOST_PROCESSES, &out->host));
-  CALX_TRY(cx_env_int(r->hosts, 0, MOST_PROCESSES, &out->hosts));
-  CALX_TRY(check_told(r->rank, out->rank, r->size, out->size));
-  CALX_TRY(check_told(r->size, out->size, r->rank, out->rank));
+  CALX_TRY(cx_env_int(r->rank, 0, MAX_PROCESSES, &out->rank));
+  CALX_TRY(cx_env_int(r->size, 0, MAX_PROCESSES, &out->size));
+  CALX_TRY(cx_env_int(r->local_rank, 0, MAX_PROCESSES, &out->local_rank));
+  CALX_TRY(cx_env_int(r->local_size, 0, MAX_PROCESSES, &out->local_size));
+  CALX_TRY(cx_env_int(r->host, 0, MAX_PROCESSES, &out->host));
+  CALX_TRY(cx_env_int(r->hosts, 0, MAX_PROCESSES, &out->hosts));
+  CALX_TRY(check_set(r->rank, out->rank, r->size, out->size));
+  CALX_TRY(check_set(r->size, out->size, r->rank, out->rank));
   CALX_TRY(check_not_zero(r->size, out->size));
   CALX_TRY(check_not_zero(r->local_size, out->local_size));
   CALX_TRY(check_not_zero(r->hosts, out->hosts));
@@ -135,7 +135,7 @@ int cx_world_tasks_of_node(const char *list, int index)
       times = strtol(end + 2, &end, 10);
       if (*end == ')') end++;
     }
-    if (tasks < 0 || tasks > MOST_PROCESSES || times < 1) return 0;
+    if (tasks < 0 || tasks > MAX_PROCESSES || times < 1) return 0;
     if (index < times) return (int)tasks;
     index -= (int)times;
     list = *end == ',' ? end + 1 : end;
@@ -143,7 +143,7 @@ int cx_world_tasks_of_node(const char *list, int index)
   return 0;
 }
 
-// Slurm tells the processes of its nodes as one list.
+// Slurm sets the numbers of processes of all nodes as one list.
 static void read_slurm_local_size(const row *r, numbers *n)
 {
   const char *list = cx_env_text("SLURM_STEP_TASKS_PER_NODE");
@@ -155,7 +155,7 @@ static void read_slurm_local_size(const row *r, numbers *n)
   }
 }
 
-// What is not told follows from the rest, as blocks of equal size.
+// Computes what is not set from the rest, as blocks of equal size.
 static void complete(numbers *n)
 {
   if (n->local_size < 0 && n->hosts > 0) {
@@ -180,13 +180,11 @@ static calx_status *check_hosts(const row *r, const numbers *n)
                   r->hosts, n->hosts, r->size, n->size, n->local_size);
 }
 
-calx_status *cx_world_info_read(cx_world_info *out_place,
-                                cx_world_endpoint *out_route)
+calx_status *cx_world_info_read(cx_world_info *out_info,
+                                cx_world_endpoint *out_endpoint)
 {
-  *out_place = (cx_world_info){
-    .processes = 1, .local_processes = 1, .hosts = 1, .devices = 1
-  };
-  *out_route = (cx_world_endpoint){ .hosts_told = true };
+  *out_info = (cx_world_info)CX_WORLD_INFO_ALONE;
+  *out_endpoint = (cx_world_endpoint){ .hosts_known = true };
   const row *found = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows && found == NULL; i++) {
     if (is_started_by(&rows[i])) found = &rows[i];
@@ -197,23 +195,23 @@ calx_status *cx_world_info_read(cx_world_info *out_place,
   CALX_TRY(read_numbers(&names, &n));
   read_slurm_local_size(&names, &n);
   CALX_TRY(check_hosts(&names, &n));
-  out_route->hosts_told = n.hosts >= 0 && n.host >= 0;
-  if (out_route->hosts_told && n.hosts > 1 && n.local_rank < 0) {
-    out_route->hosts_told = false;
+  out_endpoint->hosts_known = n.hosts >= 0 && n.host >= 0;
+  if (out_endpoint->hosts_known && n.hosts > 1 && n.local_rank < 0) {
+    out_endpoint->hosts_known = false;
   }
   complete(&n);
-  out_place->launcher = found->launcher;
-  out_place->process = n.rank;
-  out_place->processes = n.size;
-  out_place->local_process = n.local_rank;
-  out_place->local_processes = n.local_size;
-  out_place->host = n.host;
-  out_place->hosts = n.hosts;
-  return cx_world_endpoint_read(out_place, out_route);
+  out_info->launcher = found->launcher;
+  out_info->process = n.rank;
+  out_info->processes = n.size;
+  out_info->local_process = n.local_rank;
+  out_info->local_processes = n.local_size;
+  out_info->host = n.host;
+  out_info->hosts = n.hosts;
+  return cx_world_endpoint_read(out_info, out_endpoint);
 }
 
 calx_status *cx_world_find(cx_world_info *out)
 {
-  cx_world_endpoint route;
-  return cx_world_info_read(out, &route);
+  cx_world_endpoint endpoint;
+  return cx_world_info_read(out, &endpoint);
 }

@@ -1,73 +1,59 @@
 // world/segment: an anonymous file, mapped by each process of a host.
 //
-// A memfd leaves nothing behind however its processes end. It is sparse: the
-// engine's part may use any offset, and pages exist once they are touched.
-// Whoever maps it checks size and magic first, since the descriptor's number
-// comes from the environment or from the store.
+// A memfd disappears with its processes, however they end. It is sparse: the
+// engine's part may use any offset, and pages exist once they are written. The
+// descriptor's number comes from the environment or the store, so size and
+// magic are checked first.
 #include "world/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MOMENTS = 200 };  // of 10 ms: for another's news to be whole
+#include "base/futex.h"
 
-// ---- bells ------------------------------------------------------------------
+enum { WAITS = 200, WAIT_MS = 10 };  // for a failure that another one writes
 
-// Not FUTEX_PRIVATE: the word may lie in memory that processes share.
-static void wake_all(_Atomic uint32_t *word)
+// ---- wake words -------------------------------------------------------------
+
+void cx_world_wake_all(cx_world_wake_word *word)
 {
-  syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void cx_world_wake_all(cx_world_wake_word *bell)
-{
-  atomic_fetch_add(&bell->rung, 1);
-  if (atomic_load(&bell->sleepers) != 0) wake_all(&bell->rung);
-}
-
-void cx_world_wake_wait(cx_world_wake_word *bell, uint32_t read,
-                        int64_t most_ms)
-{
-  struct timespec most = { .tv_sec = (time_t)(most_ms / 1000),
-                           .tv_nsec = (int32_t)(most_ms % 1000) * 1000000 };
-  atomic_fetch_add(&bell->sleepers, 1);
-  syscall(SYS_futex, (uint32_t *)&bell->rung, FUTEX_WAIT, read, &most, NULL, 0);
-  atomic_fetch_sub(&bell->sleepers, 1);
-}
-
-// ---- news -------------------------------------------------------------------
-
-// Somebody else writes them, unless it died of it.
-static void wait_for_news(calx_window *head)
-{
-  const struct timespec moment = { .tv_nsec = 10000000 };
-  for (int i = 0; i < MOMENTS && cx_world_segment_failed(head) == CALX_OK;
-       i++) {
-    syscall(SYS_futex, (uint32_t *)&head->failed, FUTEX_WAIT, 0, &moment, NULL,
-            0);
+  atomic_fetch_add(&word->count, 1);
+  if (atomic_load(&word->sleepers) != 0) {
+    cx_futex_wake(&word->count, CX_FUTEX_SHARED);
   }
 }
 
-void cx_world_segment_fail(calx_window *head, calx_code code, const char *news)
+void cx_world_wake_wait(cx_world_wake_word *word, uint32_t read,
+                        int64_t timeout_ms)
+{
+  atomic_fetch_add(&word->sleepers, 1);
+  cx_futex_wait(&word->count, read, timeout_ms, CX_FUTEX_SHARED);
+  atomic_fetch_sub(&word->sleepers, 1);
+}
+
+// ---- the job's failure ------------------------------------------------------
+
+void cx_world_segment_fail(calx_window *head, calx_code code,
+                           const char *message)
 {
   uint32_t nobody = 0;
   if (!atomic_compare_exchange_strong(&head->writing, &nobody, 1)) {
-    wait_for_news(head);
+    // Another process writes its failure, unless it has died.
+    for (int i = 0; i < WAITS && cx_world_segment_failed(head) == CALX_OK;
+         i++) {
+      cx_futex_wait(&head->failed, 0, WAIT_MS, CX_FUTEX_SHARED);
+    }
     return;
   }
-  snprintf(head->news, sizeof head->news, "%s", news);
+  snprintf(head->news, sizeof head->news, "%s", message);
   atomic_store(&head->failed,
                (uint32_t)(code != CALX_OK ? code : CALX_ABORTED));
-  wake_all(&head->failed);
+  cx_futex_wake(&head->failed, CX_FUTEX_SHARED);
 }
 
 // ---- memory -----------------------------------------------------------------
@@ -95,7 +81,7 @@ calx_status *cx_world_segment_create(int processes, cx_world_segment *out)
     if (fd >= 0) close(fd);
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "memory for the processes of this host to share cannot be "
-                    "made: %s",
+                    "created: %s",
                     strerror(error));
   }
   calx_status *status = map(fd, out);
@@ -113,12 +99,12 @@ static calx_status *check(int fd, int processes, cx_world_segment *out)
   struct stat file;
   if (fstat(fd, &file) != 0) {
     return cx_error(CALX_FAILED_PRECONDITION,
-                    "descriptor %d is no window that processes share: %s", fd,
+                    "descriptor %d is no segment that processes share: %s", fd,
                     strerror(errno));
   }
   if (!S_ISREG(file.st_mode) || file.st_size != (off_t)CALX_WINDOW_BYTES) {
     return cx_error(CALX_FAILED_PRECONDITION,
-                    "descriptor %d is no window that processes share: a file "
+                    "descriptor %d is no segment that processes share: a file "
                     "of %lld bytes",
                     fd, (long long)file.st_size);
   }
@@ -130,7 +116,7 @@ static calx_status *check(int fd, int processes, cx_world_segment *out)
   }
   calx_status *status = cx_error(
       CALX_FAILED_PRECONDITION,
-      "descriptor %d is no window of %d processes: it starts with %08x and "
+      "descriptor %d is no segment of %d processes: it starts with %08x and "
       "%u processes",
       fd, processes, (unsigned)head->magic, (unsigned)head->processes);
   cx_world_segment_close(&(cx_world_segment){ .head = out->head, .fd = -1 });
@@ -161,9 +147,9 @@ calx_status *cx_world_segment_open_of(int64_t pid, int fd, int processes,
   return status;
 }
 
-void cx_world_segment_close(cx_world_segment *window)
+void cx_world_segment_close(cx_world_segment *segment)
 {
-  if (window->head != NULL) munmap(window->head, CALX_WINDOW_ENGINE);
-  if (window->fd >= 0) close(window->fd);
-  *window = (cx_world_segment){ .fd = -1 };
+  if (segment->head != NULL) munmap(segment->head, CALX_WINDOW_ENGINE);
+  if (segment->fd >= 0) close(segment->fd);
+  *segment = (cx_world_segment){ .fd = -1 };
 }

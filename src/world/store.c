@@ -1,10 +1,9 @@
-// world/store: the store's calls, to this process's table or to the server.
+// world/store: calls to the store's server, or to this process's table.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "store/client.h"
-#include "world/join.h"
 #include "world/local_store.h"
 #include "world/state.h"
 
@@ -64,6 +63,19 @@ void cx_world_store_drop(const char *key)
     status = cx_store_client_call(cx_world_global.client, &r, NULL, NULL);
   }
   calx_status_free(status);
+}
+
+calx_status *cx_world_exchange(const char *name, const void *value, size_t size,
+                               int64_t timeout_ms, char **out, size_t *out_size)
+{
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, name, &r));
+  r.a = cx_world_global.info.process;
+  r.b = cx_world_global.info.processes;
+  r.value = value;
+  r.size = size;
+  r.wait_ms = timeout_ms;
+  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
 }
 
 calx_status *cx_world_barrier(const char *name, int64_t timeout_ms)

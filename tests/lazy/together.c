@@ -163,7 +163,7 @@ static calx_status *stays_away(ranks_one *r)
     return NULL;
   }
   RANK_STATUS(r, CALX_DEADLINE_EXCEEDED, sum_step(1, NULL),
-              "rank 1 did not come", "all_reduce at ");
+              "rank 1 did not arrive", "all_reduce at ");
   atomic_fetch_add(&gone, 1);
   return NULL;
 }

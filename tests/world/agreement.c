@@ -1,4 +1,5 @@
-// The board in one process: threads that agree, differ, end, fail and wait.
+// Agreements in one process: its ranks are threads that agree, differ, end,
+// fail and wait.
 #include <stdatomic.h>
 #include <time.h>
 
@@ -74,7 +75,7 @@ static void many_rounds(rank *r)
   for (int i = 0; i < ROUNDS; i++) {
     atomic_fetch_add(&in_round[i], 1);
     if (!agree(r, (uint64_t)i, "many", LONG_MS)) return;
-    // Nobody passes before all have come.
+    // No rank returns before all have arrived.
     if (atomic_load(&in_round[i]) != atomic_load(&ranks_now)) return;
   }
 }
@@ -117,7 +118,7 @@ static void test_second_launch(void **state)
   cx_world_leave(NULL);
 }
 
-// Who is second comes back once the first one's news are whole.
+// The second failure returns once the first one is recorded.
 typedef struct second {
   calx_window head;
   calx_code found;
@@ -130,14 +131,14 @@ static void fail_as_second(void *user)
   s->found = cx_world_segment_failed(&s->head);
 }
 
-static void test_second_news(void **state)
+static void test_second_failure(void **state)
 {
   (void)state;
   second s = { .head = { .magic = CALX_WINDOW_MAGIC } };
   cx_thread thread = { 0 };
   atomic_store(&s.head.writing, 1);
   check_ok(cx_thread_start(&thread, fail_as_second, &s));
-  // Time for it to come back too early, as it should not.
+  // Time in which it must not return.
   nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
   snprintf(s.head.news, sizeof s.head.news, "first");
   atomic_store(&s.head.failed, CALX_DATA_LOSS);
@@ -179,7 +180,7 @@ static void differ_at_third(rank *r)
   }
   if (!agree(r, odd ? 8 : 7,
              odd ? "all_gather at a.c:9" : "all_reduce at a.c:1", LONG_MS)) {
-    agree(r, 7, "again", LONG_MS);  // the verdict stays
+    agree(r, 7, "again", LONG_MS);  // the outcome stays
   }
 }
 
@@ -193,10 +194,7 @@ static void test_other_key(void **state)
   for (int i = 0; i < N; i++) {
     assert_int_equal(ranks[i].done, 2);
     assert_non_null(strstr(calx_status_message(ranks[i].status),
-                           "rank 1 with all_gather at a.c:9") != NULL
-                        ? ""
-                        : strstr(calx_status_message(ranks[i].status),
-                                 "rank 1 came with all_gather at a.c:9"));
+                           "rank 1 submits all_gather at a.c:9"));
   }
   check_all_fail(ranks, N, CALX_ABORTED, "all_reduce at a.c:1 (key 0");
   cx_world_leave(NULL);
@@ -215,7 +213,7 @@ static void test_who_differs(void **state)
   end_ranks(ranks, 2);
   assert_int_equal(ranks[0].differs, 1);
   assert_int_equal(ranks[1].differs, 0);
-  check_all_fail(ranks, 2, CALX_ABORTED, "in their agreement 1");
+  check_all_fail(ranks, 2, CALX_ABORTED, "in agreement 1");
   cx_world_leave(NULL);
 }
 
@@ -230,8 +228,8 @@ static void wait_for(const char *key, rank *r)
 static void differ_without_last(rank *r)
 {
   if (r->rank == 2) {
-    // Comes only after the others know.
-    wait_for("both know", r);
+    // Arrives only after the others have failed.
+    wait_for("both failed", r);
     agree(r, 0, "late", LONG_MS);
     return;
   }
@@ -244,14 +242,15 @@ static void test_differ_at_once(void **state)
   rank ranks[3];
   start_ranks(ranks, 3, differ_without_last);
   for (int i = 0; i < 2; i++) cx_thread_join(&ranks[i].thread);
-  check_ok(cx_world_store_put("both know", "", 0));
+  check_ok(cx_world_store_put("both failed", "", 0));
   cx_thread_join(&ranks[2].thread);
-  cx_world_store_drop("both know");
+  cx_world_store_drop("both failed");
   check_all_fail(ranks, 3, CALX_ABORTED, "the ranks do not do the same");
   cx_world_leave(NULL);
 }
 
-// ---- ending, failing, being late --------------------------------------------
+// ---- ranks that end, fail or are late
+// --------------------------------------------
 
 static void end_early(rank *r)
 {
@@ -274,7 +273,7 @@ static void test_ended(void **state)
     assert_non_null(
         strstr(calx_status_message(ranks[i].status),
                "rank 2 has ended its function without an error after 13 "
-               "agreements of the ranks, but rank "));
+               "agreements, but rank "));
     check_fails(ranks[i].status, CALX_ABORTED,
                 " waits for it at all_reduce at b.c:5 (agreement 14): do the "
                 "ranks have different numbers of batches?");
@@ -335,9 +334,10 @@ static void test_late(void **state)
   rank ranks[4];
   start_ranks(ranks, 4, be_late);
   end_ranks(ranks, 4);
-  check_all_fail(ranks, 4, CALX_DEADLINE_EXCEEDED,
-                 "ranks 1, 3 did not come in time to all_reduce, where rank 0 "
-                 "waited (its launch 1)");
+  check_all_fail(
+      ranks, 4, CALX_DEADLINE_EXCEEDED,
+      "ranks 1, 3 did not arrive in time at all_reduce, where rank 0 "
+      "waited (agreement 1)");
   cx_world_leave(NULL);
 }
 
@@ -346,7 +346,7 @@ static void wait_for_all(rank *r)
   if (r->rank == 0) agree(r, 3, "all_reduce", LONG_MS);
 }
 
-static void test_news(void **state)
+static void test_failure(void **state)
 {
   (void)state;
   rank ranks[2];
@@ -370,11 +370,11 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     CHECK_TEST(test_agree),          CHECK_TEST(test_second_launch),
-    CHECK_TEST(test_second_news),    CHECK_TEST(test_alone),
+    CHECK_TEST(test_second_failure), CHECK_TEST(test_alone),
     CHECK_TEST(test_other_key),      CHECK_TEST(test_who_differs),
     CHECK_TEST(test_differ_at_once), CHECK_TEST(test_ended),
     CHECK_TEST(test_failed),         CHECK_TEST(test_late),
-    CHECK_TEST(test_news),
+    CHECK_TEST(test_failure),
   };
-  return cmocka_run_group_tests_name("world: the board", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("world: agreements", tests, NULL, NULL);
 }

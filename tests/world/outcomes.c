@@ -135,7 +135,7 @@ static int32_t lie;
 
 static void one_lies(void)
 {
-  const char *words = "process 1 of 2 says that it is on host";
+  const char *words = "process 1 of 2 reports that it is on host";
   if (me == 0) FAILS(cx_world_join(), CALX_INVALID_ARGUMENT, words);
   if (me == 0) return;
   char url[64], *all;

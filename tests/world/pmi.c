@@ -160,12 +160,12 @@ static void test_asked_later(void **state)
 static void check_near(int *groups, int process, cx_world_group wanted)
 {
   cx_world_global.group_of = groups;
-  cx_world_global.place.processes = 5;
-  cx_world_global.place.process = process;
+  cx_world_global.info.processes = 5;
+  cx_world_global.info.process = process;
   const cx_world_group near = cx_world_local_group();
   cx_world_global.group_of = NULL;
-  cx_world_global.place.processes = 1;
-  cx_world_global.place.process = 0;
+  cx_world_global.info.processes = 1;
+  cx_world_global.info.process = 0;
   assert_int_equal(near.group, wanted.group);
   assert_int_equal(near.groups, wanted.groups);
   assert_int_equal(near.first, wanted.first);

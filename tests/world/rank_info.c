@@ -22,7 +22,7 @@ typedef struct place_case {
   const char *environment;
   cx_world_launcher launcher;
   int process, processes, local_process, local_processes, host, hosts;
-  bool hosts_told;
+  bool hosts_known;
   const char *url;  // how it starts
 } place_case;
 
@@ -90,14 +90,14 @@ static void test_places(void **state)
                  place.local_process == c->local_process &&
                  place.local_processes == c->local_processes &&
                  place.host == c->host && place.hosts == c->hosts &&
-                 place.devices == 1 && route.hosts_told == c->hosts_told &&
+                 place.devices == 1 && route.hosts_known == c->hosts_known &&
                  strncmp(route.url, c->url, strlen(c->url)) == 0 &&
                  (c->url[0] != '\0' || route.url[0] == '\0');
     if (right) continue;
     fail_msg("%s\n launcher %d, %d of %d, here %d of %d, host %d of %d, %s, %s",
              c->environment, (int)place.launcher, place.process,
              place.processes, place.local_process, place.local_processes,
-             place.host, place.hosts, route.hosts_told ? "told" : "guessed",
+             place.host, place.hosts, route.hosts_known ? "known" : "guessed",
              route.url);
   }
   check_no_launcher();
@@ -230,5 +230,5 @@ int main(void)
     CHECK_TEST(test_refused), CHECK_TEST(test_local_names),
     CHECK_TEST(test_lists),
   };
-  return cmocka_run_group_tests_name("world: places", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("world: rank infos", tests, NULL, NULL);
 }
