@@ -358,6 +358,7 @@ static void reply_late(core *c, const pending *p)
     cx_store_core_format_missing(c, p, &text);
     cx_text_format(&text, " did not arrive within %lld ms",
                    (long long)p->timeout_ms);
+    cx_store_core_format_refused(c, &text);
   }
   const char *message = cx_text_str(&text);
   cx_store_core_reply(c, &p->from, CALX_DEADLINE_EXCEEDED, message,

@@ -88,8 +88,8 @@ static calx_status *check_origin(core *c, const char *name,
                   (int)o->host, name);
 }
 
-calx_status *cx_store_core_check_hello(core *c, const incoming *in,
-                                       cx_store_origin *out)
+static calx_status *check_hello(core *c, const incoming *in,
+                                cx_store_origin *out)
 {
   const cx_store_request *r = &in->r;
   char name[64];
@@ -109,4 +109,28 @@ calx_status *cx_store_core_check_hello(core *c, const incoming *in,
   if (r->a < 0) out->host = -1 - r->a;
   CALX_TRY(check_origin(c, name, out));
   return check_presence(*cx_store_core_presence(c, r->a), name);
+}
+
+calx_status *cx_store_core_check_hello(core *c, const incoming *in,
+                                       cx_store_origin *out)
+{
+  calx_status *status = check_hello(c, in, out);
+  if (status == NULL) return NULL;
+  c->refused++;
+  snprintf(c->refusal, sizeof c->refusal, "%s", cx_status_sentence(status));
+  return status;
+}
+
+void cx_store_core_format_refused(const core *c, cx_text *out)
+{
+  bool complete = true;
+  for (int i = 0; i < c->options.processes; i++) {
+    complete = complete && c->processes[i] != AWAITED;
+  }
+  if (complete || c->refused == 0) return;
+  cx_text_format(
+      out, "; %ld %s refused", c->refused,
+      c->refused == 1 ? "attempt to join was" : "attempts to join were");
+  cx_text_format(out, "%s: %s", c->refused == 1 ? "" : ", the last one",
+                 c->refusal);
 }

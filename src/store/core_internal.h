@@ -81,7 +81,9 @@ struct cx_store_core {
   size_t event_count, event_capacity;
   calx_code failed;  // CALX_OK: the job has not failed
   char failure[CX_STORE_FAILURE_BYTES];
-  int64_t ticked;  // ms
+  long refused;                          // HELLOs
+  char refusal[CX_STORE_FAILURE_BYTES];  // of the last one: why
+  int64_t ticked;                        // ms
 };
 
 void cx_store_core_reply(core *c, const cx_store_reply_address *to,
@@ -95,6 +97,9 @@ bool cx_store_core_is_token(const char *ours, const char *theirs);
 // NULL if the HELLO is accepted, with *out set; else the reason.
 calx_status *cx_store_core_check_hello(core *c, const incoming *in,
                                        cx_store_origin *out) CALX_MUST_USE;
+// While some process has not joined: appends how many HELLOs were refused, and
+// why the last one was.
+void cx_store_core_format_refused(const core *c, cx_text *out);
 // The host of a launcher, or of a process that our launcher started; else NULL.
 host *cx_store_core_host(core *c, const cx_store_origin *o);
 static inline presence *cx_store_core_presence(const core *c, int32_t process)

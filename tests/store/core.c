@@ -224,6 +224,38 @@ static void test_missing(void **state)
   cx_store_core_free(s);
 }
 
+// Who waits for a process is told that one was refused, until all have joined.
+static void test_missing_and_refused(void **state)
+{
+  (void)state;
+  received h = { 0 };
+  cx_store_server_options options = { .name = "process 0", .processes = 2 };
+  cx_store_core *s = cx_store_core_new(&options, note, &h);
+  assert_non_null(s);
+  ask(s, 1, CX_STORE_OP_HELLO, 0, 2, 0);
+  ask(s, 2, CX_STORE_OP_HELLO, 1, 3, 0);
+  assert_int_equal(h.code, CALX_FAILED_PRECONDITION);
+  ask(s, 1, CX_STORE_OP_EXCHANGE_ALL, 0, 2, 0);
+  cx_store_core_tick(s, 400);
+  assert_string_equal(
+      h.text,
+      "'key': process 1 did not arrive within 400 ms; 1 attempt "
+      "to join was refused: process 1 expects a job of 3 "
+      "processes, the store serves one of 2");
+  ask(s, 3, CX_STORE_OP_HELLO, 7, 2, 400);
+  ask(s, 1, CX_STORE_OP_EXCHANGE_ALL, 0, 2, 400);
+  cx_store_core_tick(s, 800);
+  assert_string_equal(h.text,
+                      "'key': process 1 did not arrive within 400 ms; 2 "
+                      "attempts to join were refused, the last one: there is "
+                      "no process 7 of 2");
+  ask(s, 4, CX_STORE_OP_HELLO, 1, 2, 800);
+  ask(s, 1, CX_STORE_OP_EXCHANGE_ALL, 0, 2, 800);
+  cx_store_core_tick(s, 1200);
+  assert_string_equal(h.text, "'key': process 1 did not arrive within 400 ms");
+  cx_store_core_free(s);
+}
+
 // The thread sanitizer's instructions would be counted too.
 #if !defined(__SANITIZE_THREAD__)
 // Counts the instructions of one comparison in a child process, by single
@@ -286,6 +318,7 @@ int main(void)
     CHECK_TEST(test_plain_message),
     CHECK_TEST(test_launchers),
     CHECK_TEST(test_missing),
+    CHECK_TEST(test_missing_and_refused),
 #if !defined(__SANITIZE_THREAD__)
     CHECK_TEST(test_token_takes_constant_time),
 #endif
