@@ -1,4 +1,4 @@
-// base/metrics: counters and timers that every room may touch. What people read
+// base/metrics: counters and timers that every module may use. What people read
 // of them is made in src/debug.
 //
 // A counter or metric is declared once at its place of use; registration

@@ -1,4 +1,4 @@
-// lazy/internal: the structs behind the core's handles. Only this room.
+// lazy/internal: the structs behind the core's handles. Private to lazy.
 #ifndef CX_LAZY_INTERNAL_H
 #define CX_LAZY_INTERNAL_H
 

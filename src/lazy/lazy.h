@@ -1,6 +1,6 @@
 // lazy: the core. Tensors, scopes, devices, recording, running.
 //
-// This header is what the rooms above use. Locks: a calx_device's lock guards
+// This header is what the modules above use. Locks: a calx_device's lock guards
 // its list of changed durable tensors, the marks of its nodes and the buffers
 // in them; recording an op takes no lock. Log lines are written after
 // unlocking.

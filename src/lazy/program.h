@@ -1,4 +1,4 @@
-// lazy/program: what the parts of running share. Only this room.
+// lazy/program: what the parts of running share. Private to lazy.
 #ifndef CX_LAZY_PROGRAM_H
 #define CX_LAZY_PROGRAM_H
 

@@ -1,5 +1,5 @@
 // lazy/transfer: values between the host and the devices. A host tensor is a
-// handle for this room's calls only.
+// handle for this module's calls only.
 #include <string.h>
 
 #include "base/alloc.h"

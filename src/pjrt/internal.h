@@ -1,4 +1,4 @@
-// pjrt/internal: the room's own structs, and how a function of a plugin's table
+// pjrt/internal: the module's own structs, and how a function of a plugin's table
 // is called.
 //
 // Every call goes through CX_PJRT_CALL: the slot is there only when it ends

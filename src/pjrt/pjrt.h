@@ -1,4 +1,4 @@
-// pjrt: the client of the PJRT C API. The one room that loads plugins and that
+// pjrt: the client of the PJRT C API. The one module that loads plugins and that
 // sees the ABI's structs.
 //
 // Handles are opaque. Everything a plugin fails to check is checked here first:

@@ -1,4 +1,4 @@
-// check: what the tests of the data room share.
+// check: what the tests of the data module share.
 //
 // Each test runs in a scope of its own; when it ends, the scope must hold no
 // error, and no tensor, status or block of memory may be left over.

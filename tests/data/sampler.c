@@ -1,4 +1,4 @@
-// sampler: the room's generator, permutations and batch counts.
+// sampler: the module's generator, permutations and batch counts.
 #include "data/sampler.h"
 
 #include "check.h"

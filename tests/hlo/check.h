@@ -1,4 +1,4 @@
-// check: what the tests of the hlo room share. A test that leaves a block of
+// check: what the tests of the hlo module share. A test that leaves a block of
 // memory or a status behind fails.
 #ifndef TESTS_HLO_CHECK_H
 #define TESTS_HLO_CHECK_H

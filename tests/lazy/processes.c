@@ -13,7 +13,7 @@ static const char *const variables[] = { "RANK",        "WORLD_SIZE",
                                          "MASTER_ADDR", "MASTER_PORT",
                                          "CALX_RANK",   "CALX_WORLD" };
 
-// The library's own; only world's room may write it.
+// The library's own; only the module world may write it.
 static cx_world_info *place(void)
 {
   union {

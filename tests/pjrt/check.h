@@ -1,4 +1,4 @@
-// check: what the tests of the pjrt room share.
+// check: what the tests of the pjrt module share.
 #ifndef CX_TESTS_PJRT_CHECK_H
 #define CX_TESTS_PJRT_CHECK_H
 

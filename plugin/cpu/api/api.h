@@ -1,4 +1,4 @@
-// api: the engine as a PJRT plugin. The room's own structs.
+// api: the engine as a PJRT plugin. The module's own structs.
 //
 // A buffer is what the caller holds, a value is what programs read and write:
 // the memory of a tensor and the event that says when it is there. Deleting or

@@ -3,7 +3,7 @@
 // A kernel is a group of operations that becomes one loop nest: it reads its
 // inputs from memory once, keeps what lies between in registers and writes its
 // outputs. The emitter writes vectors itself and gives LLVM nothing to find;
-// the object code comes back as bytes, for run/object to load. The room is
+// the object code comes back as bytes, for run/object to load. The module is
 // linked with LLVM and loaded on its own (libcalx_jit.so), through the table
 // below, so a process whose programs come from a cache never loads LLVM.
 #ifndef CPU_JIT_JIT_H

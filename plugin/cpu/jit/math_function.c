@@ -1,4 +1,4 @@
-// jit/math_function: the internal functions that the rest of the room fills.
+// jit/math_function: the internal functions that the rest of the module fills.
 #include <string.h>
 
 #include "jit/math.h"

@@ -1,4 +1,4 @@
-// ref/ref: what other rooms call: whole functions, single operations, regions.
+// ref/ref: what other modules call: whole functions, single operations, regions.
 #include <string.h>
 
 #include "ref/inner.h"

@@ -1,4 +1,4 @@
-// Control flow, calls, limits, and what other rooms call.
+// Control flow, calls, limits, and what other modules call.
 #include "base/alloc.h"
 #include "base/status.h"
 #include "base/text.h"
