@@ -1,5 +1,5 @@
-// pjrt/internal: the module's own structs, and how a function of a plugin's table
-// is called.
+// pjrt/internal: the module's own structs, and how a function of a plugin's
+// table is called.
 //
 // Every call goes through CX_PJRT_CALL: the slot is there only when it ends
 // within the table's struct_size and is not NULL, otherwise the status says

@@ -1,5 +1,5 @@
-// pjrt: the client of the PJRT C API. The one module that loads plugins and that
-// sees the ABI's structs.
+// pjrt: the client of the PJRT C API. Only this module loads plugins and sees
+// the ABI's structs.
 //
 // Handles are opaque. Everything a plugin fails to check is checked here first:
 // element types and shapes of arguments, their number, their device. Every PJRT

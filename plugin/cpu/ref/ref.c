@@ -1,4 +1,5 @@
-// ref/ref: what other modules call: whole functions, single operations, regions.
+// ref/ref: the interface to other modules: whole functions, single operations,
+// regions.
 #include <string.h>
 
 #include "ref/inner.h"
