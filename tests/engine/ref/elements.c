@@ -170,7 +170,7 @@ static void test_small_floats(void **state)
   BINARY("add", "tensor<1xf8E5M2>", "[1.0]", "[0.125]", "[1.0]");
 }
 
-// All f16 and bf16 numbers, and what lies between them, against base/dtype.
+// All f16 and bf16 numbers, and what lies between them, against hlo/number.
 static void test_sixteen_bits(void **state)
 {
   (void)state;
