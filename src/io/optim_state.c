@@ -29,50 +29,6 @@ static calx_optimizer *that_keeps(calx_optimizer *opt)
 
 // ---- out of an optimiser ----------------------------------------------------
 
-static calx_value *host_number(double x)
-{
-  float value = (float)x;
-  calx_scope *scope = calx_scope_begin();
-  calx_tensor *t = calx_host_tensor(&value, CALX_F32, CALX_SCALAR);
-  calx_value *v = cx_lazy_tensor_poisoned(t) ? NULL : calx_value_tensor(t);
-  calx_status_free(calx_scope_end(scope));
-  return v;
-}
-
-// Steps that came to be: those of a failed sync did not.
-static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
-{
-  bool undone = calx_optimizer_steps(opt) != opt->steps;
-  return undone ? p->confirmed_steps : p->steps;
-}
-
-calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
-                                   int64_t key, calx_value *state,
-                                   calx_value **out_own)
-{
-  *out_own = calx_value_container(CALX_KIND_DICT);
-  CALX_TRY(calx_value_set_at(state, key, *out_own));
-  if (!opt->rule->has_step) return NULL;
-  int64_t steps = steps_of(opt, &opt->params[i]);
-  return calx_value_set(*out_own, "step", host_number((double)steps));
-}
-
-static calx_status *put_param(const calx_optimizer *opt, size_t i,
-                              calx_value *state)
-{
-  calx_value *own = NULL;
-  for (int k = 0; opt->rule->states[k] != NULL; k++) {
-    const char *name = opt->rule->states[k];
-    calx_tensor *t = calx_optimizer_state(opt, i, name);
-    if (t == NULL) continue;
-    if (own == NULL) {
-      CALX_TRY(cx_io_optim_put_param(opt, i, (int64_t)i, state, &own));
-    }
-    CALX_TRY(calx_value_set(own, name, calx_value_tensor(t)));
-  }
-  return NULL;
-}
-
 static calx_status *put_field(const calx_optimizer *opt,
                               const cx_optim_field *f, calx_value *group)
 {
@@ -128,7 +84,7 @@ static calx_status *put_all(calx_optimizer *opt, bool whole, calx_value *dict)
     CALX_TRY(cx_io_whole_put(opt, state));
   } else {
     for (size_t i = 0; i < keeper->n; i++) {
-      CALX_TRY(put_param(keeper, i, state));
+      CALX_TRY(cx_io_optim_put_states(keeper, i, state));
     }
   }
   calx_value *groups = calx_value_container(CALX_KIND_LIST);
@@ -190,34 +146,6 @@ struct cx_io_optimizer_plan {
   cx_io_param_plan params[];
 };
 
-// A number, also one that a tensor of one element holds: PyTorch keeps the
-// steps so, and with `capturable` the learning rate. NaN: it is none.
-static double number_in(const calx_value *v)
-{
-  calx_tensor *t = calx_value_as_tensor(v);
-  if (t == NULL) return calx_value_as_float(v);
-  if (calx_tensor_numel(t) != 1) return (double)NAN;
-  calx_scope *scope = calx_scope_begin();
-  double x = calx_item(t);
-  calx_status *status = calx_scope_end(scope);
-  if (status != NULL) x = (double)NAN;
-  calx_status_free(status);
-  return x;
-}
-
-static calx_status *wrong_field(const calx_optimizer *opt, const char *name,
-                                const calx_value *found, const char *wanted)
-{
-  double x = number_in(found);
-  char number[40] = "";
-  if (!isnan(x)) snprintf(number, sizeof number, " %.6g", x);
-  return cx_error(
-      CALX_INVALID_ARGUMENT, "%s: load_state_dict: '%s' is %s%s, wanted is %s",
-      opt->rule->name, name,
-      found != NULL ? calx_kind_name(calx_value_kind(found)) : "not there",
-      number, wanted);
-}
-
 static calx_status *plan_field(const calx_optimizer *opt,
                                const cx_optim_field *f, const calx_value *v,
                                field_plan *out)
@@ -231,82 +159,15 @@ static calx_status *plan_field(const calx_optimizer *opt,
   bool pair = f->kind == CX_OPTIM_PAIR;
   for (size_t i = 0; i < (pair ? 2u : 1u); i++) {
     const calx_value *one = pair ? calx_value_item(v, i) : v;
-    double x = number_in(one);
+    double x = cx_io_optim_number(one);
     if (!(x >= 0) || isinf(x) || (pair && x >= 1)) {
-      return wrong_field(
+      return cx_io_optim_wrong(
           opt, f->name, one != NULL ? one : v,
           pair ? "two numbers of [0, 1)" : "a finite number, 0 or more");
     }
     out->number[i] = x;
   }
   return NULL;
-}
-
-static calx_status *wrong_steps(const calx_optimizer *opt, const char *name,
-                                const calx_value *found)
-{
-  return wrong_field(opt, name, found, "a number of steps, 0 to 2^53");
-}
-
-// The number of steps in a tensor or a number; -1: it is none.
-static int64_t steps_in(const calx_value *v)
-{
-  double x = number_in(v);
-  return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
-}
-
-calx_status *cx_io_optim_find(const calx_optimizer *opt,
-                              const cx_optim_param *p, int k,
-                              const calx_value *own, calx_tensor **out_tensor)
-{
-  const char *name = opt->rule->states[k];
-  calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
-  *out_tensor = t;
-  if (t == NULL || cx_io_same_size(t, p->tensor)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
-                  opt->rule->name, name, p->path,
-                  cx_graph_shape_str(cx_lazy_tensor_shape(t)),
-                  cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
-}
-
-calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
-                                    const cx_optim_param *p,
-                                    const calx_value *own, int64_t *out_steps)
-{
-  *out_steps = 0;
-  if (!opt->rule->has_step || own == NULL) return NULL;
-  const calx_value *step = calx_value_get(own, "step");
-  *out_steps = steps_in(step);
-  return *out_steps >= 0 ? NULL
-                         : cx_annotate(wrong_steps(opt, "step", step),
-                                       "while loading '%s'", p->path);
-}
-
-calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
-                                    calx_tensor *t, cx_io_plan *plan,
-                                    cx_io_param_plan *out)
-{
-  out->has[k] = true;
-  calx_tensor *own = calx_optimizer_state(opt, i, opt->rule->states[k]);
-  if (own != NULL) return cx_io_plan_add(plan, own, t);
-  return cx_io_copy_to_device(t, opt->params[i].tensor, &out->fresh[k]);
-}
-
-static calx_status *plan_param(const calx_optimizer *opt, size_t i,
-                               const calx_value *own, cx_io_plan *plan,
-                               cx_io_param_plan *out)
-{
-  const cx_optim_param *p = &opt->params[i];
-  for (int k = 0; opt->rule->states[k] != NULL; k++) {
-    calx_tensor *t;
-    CALX_TRY(cx_io_optim_find(opt, p, k, own, &t));
-    if (t == NULL) continue;
-    CALX_TRY(cx_annotate(cx_io_optim_plan_state(opt, i, k, t, plan, out),
-                         "while loading '%s' of '%s'", opt->rule->states[k],
-                         p->path));
-  }
-  return cx_io_optim_find_steps(opt, p, own, &out->steps);
 }
 
 // A shard is put back where it was, and nowhere else.
@@ -367,7 +228,7 @@ static calx_status *plan_params(cx_io_optimizer_plan *p, const calx_value *ids,
   for (size_t i = 0; i < p->opt->n; i++) {
     int64_t id = calx_value_as_int(calx_value_item(ids, i));
     const calx_value *own = calx_value_get_at(state, id);
-    CALX_TRY(plan_param(p->opt, i, own, plan, &p->params[i]));
+    CALX_TRY(cx_io_optim_plan_param(p->opt, i, own, plan, &p->params[i]));
   }
   return NULL;
 }
@@ -393,8 +254,8 @@ static calx_status *plan_all(cx_io_optimizer_plan *p, const calx_value *dict,
     if (p->params[i].steps > p->steps) p->steps = p->params[i].steps;
   }
   const calx_value *counted = calx_value_get(group, "calx_steps");
-  int64_t steps = counted != NULL ? steps_in(counted) : 0;
-  if (steps < 0) return wrong_steps(opt, "calx_steps", counted);
+  int64_t steps = counted != NULL ? cx_io_optim_steps(counted) : 0;
+  if (steps < 0) return cx_io_optim_wrong_steps(opt, "calx_steps", counted);
   if (steps > p->steps) p->steps = steps;
   return NULL;
 }

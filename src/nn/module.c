@@ -25,6 +25,17 @@ bool cx_nn_module_is_nil(const calx_module *m)
 
 // ---- paths ------------------------------------------------------------------
 
+size_t cx_nn_module_prefix(const calx_module *m)
+{
+  size_t n = strlen(m->path);
+  return n != 0 ? n + 1 : 0;
+}
+
+const char *calx_module_kind(const calx_module *m)
+{
+  return m != NULL ? m->kind : "?";
+}
+
 const char *cx_nn_module_path(const calx_module *m)
 {
   return m->path[0] != '\0' ? m->path : m->kind;

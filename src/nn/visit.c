@@ -3,12 +3,6 @@
 
 #include "nn/module.h"
 
-size_t cx_nn_module_prefix(const calx_module *m)
-{
-  size_t n = strlen(m->path);
-  return n != 0 ? n + 1 : 0;
-}
-
 void calx_module_train(calx_module *m, bool training)
 {
   if (m == NULL || cx_nn_module_is_nil(m)) return;
@@ -21,11 +15,6 @@ void calx_module_train(calx_module *m, bool training)
 bool calx_module_is_training(const calx_module *m)
 {
   return m != NULL && m->training;
-}
-
-const char *calx_module_kind(const calx_module *m)
-{
-  return m != NULL ? m->kind : "?";
 }
 
 static void visit_own(const calx_module *m, size_t skip, calx_entry_kind kind,

@@ -1,0 +1,147 @@
+// io/optim_param: the state of one parameter in an optimiser's state dict.
+#include <math.h>
+
+#include "base/status.h"
+#include "io/optim_state.h"
+#include "lazy/lazy.h"
+
+// ---- saving -----------------------------------------------------------------
+
+static calx_value *host_number(double x)
+{
+  float value = (float)x;
+  calx_scope *scope = calx_scope_begin();
+  calx_tensor *t = calx_host_tensor(&value, CALX_F32, CALX_SCALAR);
+  calx_value *v = cx_lazy_tensor_poisoned(t) ? NULL : calx_value_tensor(t);
+  calx_status_free(calx_scope_end(scope));
+  return v;
+}
+
+// Steps that came to be: those of a failed sync did not.
+static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
+{
+  bool undone = calx_optimizer_steps(opt) != opt->steps;
+  return undone ? p->confirmed_steps : p->steps;
+}
+
+calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
+                                   int64_t key, calx_value *state,
+                                   calx_value **out_own)
+{
+  *out_own = calx_value_container(CALX_KIND_DICT);
+  CALX_TRY(calx_value_set_at(state, key, *out_own));
+  if (!opt->rule->has_step) return NULL;
+  int64_t steps = steps_of(opt, &opt->params[i]);
+  return calx_value_set(*out_own, "step", host_number((double)steps));
+}
+
+calx_status *cx_io_optim_put_states(const calx_optimizer *opt, size_t i,
+                                    calx_value *state)
+{
+  calx_value *own = NULL;
+  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    const char *name = opt->rule->states[k];
+    calx_tensor *t = calx_optimizer_state(opt, i, name);
+    if (t == NULL) continue;
+    if (own == NULL) {
+      CALX_TRY(cx_io_optim_put_param(opt, i, (int64_t)i, state, &own));
+    }
+    CALX_TRY(calx_value_set(own, name, calx_value_tensor(t)));
+  }
+  return NULL;
+}
+
+// ---- loading ----------------------------------------------------------------
+
+double cx_io_optim_number(const calx_value *v)
+{
+  calx_tensor *t = calx_value_as_tensor(v);
+  if (t == NULL) return calx_value_as_float(v);
+  if (calx_tensor_numel(t) != 1) return (double)NAN;
+  calx_scope *scope = calx_scope_begin();
+  double x = calx_item(t);
+  calx_status *status = calx_scope_end(scope);
+  if (status != NULL) x = (double)NAN;
+  calx_status_free(status);
+  return x;
+}
+
+calx_status *cx_io_optim_wrong(const calx_optimizer *opt, const char *name,
+                               const calx_value *found, const char *wanted)
+{
+  double x = cx_io_optim_number(found);
+  char number[40] = "";
+  if (!isnan(x)) snprintf(number, sizeof number, " %.6g", x);
+  return cx_error(
+      CALX_INVALID_ARGUMENT, "%s: load_state_dict: '%s' is %s%s, wanted is %s",
+      opt->rule->name, name,
+      found != NULL ? calx_kind_name(calx_value_kind(found)) : "not there",
+      number, wanted);
+}
+
+calx_status *cx_io_optim_wrong_steps(const calx_optimizer *opt,
+                                     const char *name, const calx_value *found)
+{
+  return cx_io_optim_wrong(opt, name, found, "a number of steps, 0 to 2^53");
+}
+
+int64_t cx_io_optim_steps(const calx_value *v)
+{
+  double x = cx_io_optim_number(v);
+  return x >= 0 && x < 0x1p53 ? (int64_t)x : -1;
+}
+
+calx_status *cx_io_optim_find(const calx_optimizer *opt,
+                              const cx_optim_param *p, int k,
+                              const calx_value *own, calx_tensor **out_tensor)
+{
+  const char *name = opt->rule->states[k];
+  calx_tensor *t = calx_value_as_tensor(calx_value_get(own, name));
+  *out_tensor = t;
+  if (t == NULL || cx_io_same_size(t, p->tensor)) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: load_state_dict: '%s' of '%s' is %s, the parameter %s",
+                  opt->rule->name, name, p->path,
+                  cx_graph_shape_str(cx_lazy_tensor_shape(t)),
+                  cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
+}
+
+calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
+                                    const cx_optim_param *p,
+                                    const calx_value *own, int64_t *out_steps)
+{
+  *out_steps = 0;
+  if (!opt->rule->has_step || own == NULL) return NULL;
+  const calx_value *step = calx_value_get(own, "step");
+  *out_steps = cx_io_optim_steps(step);
+  return *out_steps >= 0
+             ? NULL
+             : cx_annotate(cx_io_optim_wrong_steps(opt, "step", step),
+                           "while loading '%s'", p->path);
+}
+
+calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
+                                    calx_tensor *t, cx_io_plan *plan,
+                                    cx_io_param_plan *out)
+{
+  out->has[k] = true;
+  calx_tensor *own = calx_optimizer_state(opt, i, opt->rule->states[k]);
+  if (own != NULL) return cx_io_plan_add(plan, own, t);
+  return cx_io_copy_to_device(t, opt->params[i].tensor, &out->fresh[k]);
+}
+
+calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
+                                    const calx_value *own, cx_io_plan *plan,
+                                    cx_io_param_plan *out)
+{
+  const cx_optim_param *p = &opt->params[i];
+  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    calx_tensor *t;
+    CALX_TRY(cx_io_optim_find(opt, p, k, own, &t));
+    if (t == NULL) continue;
+    CALX_TRY(cx_annotate(cx_io_optim_plan_state(opt, i, k, t, plan, out),
+                         "while loading '%s' of '%s'", opt->rule->states[k],
+                         p->path));
+  }
+  return cx_io_optim_find_steps(opt, p, own, &out->steps);
+}
