@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "commands.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 #include "lines.h"
 
 #define SECOND INT64_C(1000000000)

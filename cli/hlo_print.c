@@ -36,7 +36,8 @@ static calx_status *check(const char *text, size_t size, const char *name,
 static calx_status *print(const cx_hlo_module *m, bool no_locations)
 {
   cx_text out = { 0 };
-  cx_hlo_print_with(m, &(cx_hlo_print_options){ no_locations }, &out);
+  cx_hlo_print_with(m, &(cx_hlo_print_options){ .no_locations = no_locations },
+                    &out);
   calx_status *status = NULL;
   if (cx_text_failed(&out)) {
     status = cx_out_of_memory();

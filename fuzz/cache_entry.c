@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

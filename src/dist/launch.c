@@ -17,7 +17,7 @@
 #include "dist/dist.h"
 #include "dist/failure.h"
 #include "launcher/spawn.h"
-#include "lazy/closure.h"
+#include "lazy/sync/closure.h"
 #include "profiler/profiler.h"
 
 // Deep models and their backward passes run on it.

@@ -6,7 +6,7 @@
 //   node   = op | n_slots << 16, n_in | n_out << 24, ref*, attribute*, slot*,
 //            and (type size(2)*) per output for a node without inputs
 //   ref    = 1 << 31 | parameter, or node << 3 | output
-//   slot   = dtype | soft << 8
+//   slot   = dtype | promotable << 8
 //   root   = ref
 //
 // Shapes of inner nodes follow from the leaves and the attributes, so they are
@@ -61,7 +61,7 @@ static void write_node(const cx_graph_order *o, cx_graph_key *key,
     key->count += attr;
   }
   for (uint32_t k = 0; k < node->n_slots; k++) {
-    word(key, (uint32_t)node->slots[k].dtype | node->slots[k].soft << 8);
+    word(key, (uint32_t)node->slots[k].dtype | node->slots[k].promotable << 8);
   }
   for (uint32_t k = 0; node->n_in == 0 && k < node->n_out; k++) {
     shape_words(key, &node->out[k].shape);

@@ -12,8 +12,9 @@ struct cx_graph_emit {
   const void *attrs;
   cx_hlo_value **in;   // n_in
   cx_hlo_value **out;  // n_out, to be filled
-  // The node's slots as rank-0 values of their dtype; NULL for a soft slot that
-  // is a constant in this program: then node->slots[k].value.integer holds.
+  // The node's slots as rank-0 values of their dtype; NULL for a promotable
+  // constant that is a constant in this program: then
+  // node->slots[k].value.integer holds.
   cx_hlo_value **slots;
 };
 
@@ -24,10 +25,10 @@ static inline cx_hlo_type cx_hlo_type_of(const cx_graph_shape *s)
 
 typedef struct cx_graph_lowering {
   const cx_graph_order *order;
-  const char *name;   // of the module
-  bool soft_dynamic;  // soft slots are slots in this program
-  bool donate;        // write the aliases
-  int replicas;       // of a program with collectives; 0: none
+  const char *name;  // of the module
+  bool promote;      // promotable constants are slots in this program
+  bool donate;       // write the aliases
+  int replicas;      // of a program with collectives; 0: none
 } cx_graph_lowering;
 
 calx_status *cx_graph_lower(const cx_graph_lowering *l,

@@ -7,9 +7,9 @@
 //
 // Attributes are part of the graph's key, byte for byte, so an attribute struct
 // is zeroed before it is filled and has no padding that holds rubbish. Slots
-// are the user's numbers: only their count and types are in the key. A soft
-// slot (a slice's start) is a constant at first and becomes a slot after the
-// first miss on it.
+// are the user's numbers: only their count and types are in the key. A
+// promotable slot (a slice's start) is a constant at first and becomes a slot
+// after the first miss on it.
 #ifndef CX_GRAPH_NODE_H
 #define CX_GRAPH_NODE_H
 
@@ -64,7 +64,7 @@ typedef struct cx_graph_output {
 
 typedef struct cx_graph_slot {
   calx_dtype dtype;  // F32 (also for bf16 and f16), F64, I64, U64
-  bool soft;
+  bool promotable;
   union {
     double number;
     int64_t integer;

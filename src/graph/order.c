@@ -62,7 +62,7 @@ static bool finish(cx_graph_order *o, cx_graph_node *node)
     bool wide = cx_slot_is_wide(&node->slots[k]);
     o->n_slots += wide ? 2 : 1;
     o->n_wide += wide;
-    o->n_soft += node->slots[k].soft;
+    o->n_promotable += node->slots[k].promotable;
   }
   return true;
 }
@@ -92,7 +92,7 @@ static bool visit(cx_graph_order *o, cx_graph_node *root, uint64_t walk)
 bool cx_graph_order_walk(cx_graph_order *o)
 {
   uint64_t walk = atomic_fetch_add(&walks, 1) + 1;
-  o->n_nodes = o->n_params = o->n_slots = o->n_soft = 0;
+  o->n_nodes = o->n_params = o->n_slots = o->n_promotable = 0;
   o->n_wide = 0;
   o->flags = 0;
   for (size_t i = 0; i < o->n_roots; i++) {
@@ -114,7 +114,7 @@ bool cx_graph_order_walk(cx_graph_order *o)
 }
 
 void cx_graph_order_slots(const cx_graph_order *o, uint32_t *words,
-                          int64_t *soft)
+                          int64_t *promotable)
 {
   uint32_t *low = words, *high = words + o->n_wide;
   uint32_t *narrow = high + o->n_wide;
@@ -131,7 +131,7 @@ void cx_graph_order_slots(const cx_graph_order *o, uint32_t *words,
       memcpy(&bits, &s->value, sizeof bits);
       *low++ = (uint32_t)(bits & UINT32_MAX);
       *high++ = (uint32_t)(bits >> 32);
-      if (s->soft) *soft++ = s->value.integer;
+      if (s->promotable) *promotable++ = s->value.integer;
     }
   }
 }

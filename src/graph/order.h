@@ -32,10 +32,10 @@ typedef struct cx_graph_order {
   size_t n_roots, roots_capacity;
   uint32_t *aliases;  // n_params: root that takes the parameter's buffer + 1
   size_t aliases_capacity;
-  size_t n_slots;  // 32-bit words of all slots, soft ones included
-  size_t n_wide;   // slots of 64 bits
-  size_t n_soft;   // soft slots
-  uint32_t flags;  // of all nodes
+  size_t n_slots;       // 32-bit words of all slots, promotable ones included
+  size_t n_wide;        // slots of 64 bits
+  size_t n_promotable;  // promotable constants
+  uint32_t flags;       // of all nodes
   cx_graph_key key;
   cx_hash hash;
   struct cx_graph_frame *stack;
@@ -49,10 +49,11 @@ bool cx_graph_order_key(cx_graph_order *order);
 void cx_graph_order_free(cx_graph_order *order);
 
 // The slots' values as the words of the packed upload: the low halves of the
-// 64-bit slots in order, their high halves, the 32-bit slots. soft: also the
-// soft slots' integers, n_soft of them, into out_soft.
+// 64-bit slots in order, their high halves, the 32-bit slots. promotable: also
+// the promotable constants' integers, n_promotable of them, into
+// out_promotable.
 void cx_graph_order_slots(const cx_graph_order *order, uint32_t *out_words,
-                          int64_t *out_soft);
+                          int64_t *out_promotable);
 
 static inline bool cx_slot_is_wide(const cx_graph_slot *s)
 {

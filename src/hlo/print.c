@@ -9,6 +9,8 @@
 typedef struct printer {
   cx_text *out;
   bool locations;
+  cx_text *bare;      // without locations; NULL: not wanted
+  size_t bare_until;  // what of `out` it has
   uint32_t *names;    // by a value's number: what it is called
   uint32_t next_arg;  // within the function
   uint32_t next_op;
@@ -27,9 +29,18 @@ static void newline(printer *p)
   }
 }
 
+// What was printed since the last location goes to the text without them.
+static void copy_bare(printer *p)
+{
+  if (p->bare == NULL || cx_text_failed(p->out)) return;
+  cx_text_append_n(p->bare, p->out->data + p->bare_until,
+                   p->out->size - p->bare_until);
+}
+
 static void print_loc(printer *p, const cx_hlo_loc *loc)
 {
   if (!p->locations || loc == NULL || loc->line == 0) return;
+  copy_bare(p);
   cx_text_append_n(p->out, " loc(", 5);
   cx_hlo_string_print(p->out, loc->file);
   cx_text_char(p->out, ':');
@@ -37,6 +48,7 @@ static void print_loc(printer *p, const cx_hlo_loc *loc)
   cx_text_char(p->out, ':');
   cx_text_int(p->out, loc->column);
   cx_text_char(p->out, ')');
+  p->bare_until = p->out->size;
 }
 
 // ---- values ----
@@ -277,13 +289,18 @@ static void print_module(printer *p, const cx_hlo_module *m)
 void cx_hlo_print_with(const cx_hlo_module *m,
                        const cx_hlo_print_options *options, cx_text *out)
 {
-  printer p = { .out = out, .locations = !options->no_locations };
+  printer p = { .out = out,
+                .locations = !options->no_locations,
+                .bare = options->without_locations,
+                .bare_until = out->size };
   p.names = cx_calloc((size_t)m->n_values + 1, sizeof *p.names);
   if (p.names == NULL) {
     out->failed = true;
     return;
   }
   print_module(&p, m);
+  copy_bare(&p);
+  out->failed |= p.bare != NULL && cx_text_failed(p.bare);
   cx_free(p.names);
 }
 

@@ -11,7 +11,10 @@
 #include "hlo/module.h"
 
 typedef struct cx_hlo_print_options {
-  bool no_locations;  // leaves out loc(…): for keys of caches
+  bool no_locations;  // leaves out loc(…)
+  // NULL, or gets the same text without loc(…) beside: for keys of caches.
+  // Where there is no memory for it, `out` has failed.
+  cx_text *without_locations;
 } cx_hlo_print_options;
 
 // No memory: cx_text_failed(out).

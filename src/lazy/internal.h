@@ -6,7 +6,6 @@
 
 #include "base/thread.h"
 #include "graph/order.h"
-#include "lazy/cache.h"
 #include "lazy/lazy.h"
 
 // ---- problems: why a tensor has no value; shared, refcounted ----------------
@@ -27,11 +26,11 @@ enum {
   CX_LAZY_T_REQUIRES_GRAD = 1,  // a leaf that collects a gradient
   CX_LAZY_T_DETACHED = 2,
   CX_LAZY_T_WEAK = 4,
-  CX_LAZY_T_EXPIRED = 8,  // problem tells at which sync
-  CX_LAZY_T_POISON = 16,  // problem tells why
+  CX_LAZY_T_EXPIRED = 8,  // problem: at which sync
+  CX_LAZY_T_POISON = 16,  // problem: why
   CX_LAZY_T_CONSUMED = 32,
   CX_LAZY_T_NAMED = 64,            // during one sync
-  CX_LAZY_T_GONE = 128,            // CALX_DEBUG=handles: used after its end
+  CX_LAZY_T_ENDED = 128,           // CALX_DEBUG=handles: its handle ended
   CX_LAZY_T_KEEP_INITIAL = 512,    // base may be a pending value
   CX_LAZY_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
   CX_LAZY_T_BASE_DETACHED = 1024,  // what CX_LAZY_T_DETACHED was with base
@@ -124,7 +123,7 @@ struct calx_scope {
   pid_t process;
   // Of a root, see untaken.c.
   calx_scope *next_root, **root_link;
-  calx_status *later;  // an error behind the first one, once that was told
+  calx_status *later;  // an error behind the first one, once that was reported
   bool reported;       // the latest of the two was
 };
 
@@ -142,6 +141,13 @@ typedef struct cx_lazy_thread_state {
 
 extern _Thread_local cx_lazy_thread_state cx_lazy_self;
 
+// What calx_scope_begin returns without memory for a scope. The scope around it
+// has the tensors then, and that error until this one ends.
+extern calx_scope cx_lazy_no_scope;
+
+// Ends the innermost scope, which there is; returns its error.
+calx_status *cx_lazy_scope_pop(void) CALX_MUST_USE;
+// Ends the calling thread's root scope, so that nothing of it is left.
 void cx_lazy_scope_end_root(void);
 calx_scope *cx_lazy_scope_current(void);  // NULL: no memory for a root scope
 bool cx_lazy_scope_add(calx_tensor *t);   // false: no memory
@@ -177,15 +183,20 @@ typedef struct cx_lazy_flight {  // one launched execution
 
 enum { CX_LAZY_MAX_FLIGHTS = 64 };
 
-// What a rank has brought to a launch of all ranks; muster.c's, under its lock.
-typedef struct cx_lazy_share {
-  enum { CX_LAZY_SHARE_NONE, CX_LAZY_SHARE_BROUGHT, CX_LAZY_SHARE_TAKEN } state;
+// What a rank has submitted to a launch of all ranks; under the lock of
+// collective_launch.c.
+typedef struct cx_lazy_pending_launch {
+  enum {
+    CX_LAZY_LAUNCH_NONE,
+    CX_LAZY_LAUNCH_SUBMITTED,
+    CX_LAZY_LAUNCH_TAKEN
+  } state;
   uint64_t number;  // of the rank's launches with others
-  const struct cx_lazy_passage *passage;
+  const struct cx_lazy_execution *execution;
   int choice;           // of the program's executables, when it is taken
   bool tried;           // to launch it
   calx_status *status;  // how that ended
-} cx_lazy_share;
+} cx_lazy_pending_launch;
 
 typedef struct cx_lazy_site_problem {  // kept for syncs at the same place
   cx_lazy_problem *problem;
@@ -200,7 +211,7 @@ struct calx_device {
   calx_tensor **changed;  // durable tensors with a value a sync must settle
   size_t n_changed, changed_capacity;
   cx_graph_order order;  // scratch
-  cx_lazy_share share;
+  cx_lazy_pending_launch pending;
   cx_lazy_flight flights[CX_LAZY_MAX_FLIGHTS];
   size_t first_flight, n_flights;
   cx_lazy_site_problem expired, consumed;  // of the last syncs
@@ -213,7 +224,12 @@ struct calx_device {
 // One transfer to a device, begun at `start`.
 void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes);
 calx_device *cx_lazy_devices_open(
-    calx_status **out_status);                      // the first device
+    calx_status **out_status);  // the first device
+// Opens the devices for ranks: an error where they are open for anything else.
+calx_status *cx_lazy_devices_claim(int *out_count) CALX_MUST_USE;
+// Waits for what runs and closes them; release_programs() is called between the
+// two. Nothing happens where they are not open.
+void cx_lazy_devices_close(void (*release_programs)(void));
 bool cx_lazy_device_is_open(const calx_device *d);  // false after calx_shutdown
 calx_device *cx_lazy_device_at(
     int index);  // NULL: none; after cx_lazy_devices_open
@@ -252,45 +268,4 @@ typedef struct cx_lazy_run {  // one execution, under the device's lock
 calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
                                cx_pjrt_event **out_done) CALX_MUST_USE;
 void cx_lazy_programs_free(void);
-
-// A compiled program in the disk cache; see disk.c.
-typedef struct cx_lazy_disk_key {
-  cx_hash hash;
-  const char *text;  // the program without locations
-  size_t size;
-  const char *options;
-  size_t options_size;
-  const calx_site *site;  // who compiles it: for people, no part of the key
-  bool in_step;           // all processes compile it: none waits for another
-} cx_lazy_disk_key;
-
-// One program's visit there.
-typedef struct cx_lazy_disk_visit {
-  cx_pjrt_client *client;
-  const cx_lazy_disk_key *key;
-  bool on;        // false: there is no cache, nothing is found or kept
-  bool readonly;  // waits for nobody either
-  bool damaged;   // a file was
-  cx_text full, folder, path;
-  char name[32 + sizeof CX_LAZY_CACHE_SUFFIX];
-  cx_lazy_cache_lock claim;
-} cx_lazy_disk_visit;
-// To be ended in any case; the key must stay until then.
-void cx_lazy_disk_begin(cx_pjrt_client *client, const cx_lazy_disk_key *key,
-                        cx_lazy_disk_visit *out);
-// NULL: it is to be compiled here; that it is, others may know by now, and wait
-// for the visit's end.
-cx_pjrt_executable *cx_lazy_disk_load(cx_lazy_disk_visit *v,
-                                      const cx_pjrt_compile_options *options,
-                                      const cx_pjrt_signature *signature);
-void cx_lazy_disk_store(cx_lazy_disk_visit *v, cx_pjrt_executable *executable);
-void cx_lazy_disk_end(cx_lazy_disk_visit *v);
-
-// ---- donation ---------------------------------------------------------------
-
-// Sets order->aliases for the durable tensors among `tensors` whose base nobody
-// else holds; roots[i] is the root of tensors[i]. Returns how many.
-size_t cx_lazy_donate(cx_graph_order *order, calx_tensor *const *tensors,
-                      const uint32_t *roots, size_t n);
-
 #endif

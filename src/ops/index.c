@@ -39,7 +39,7 @@ static calx_tensor *record(const cx_graph_op *op, calx_tensor *x,
                            const slice_attrs *a, int64_t start)
 {
   cx_graph_slot slot = { .dtype = CALX_I64,
-                         .soft = true,
+                         .promotable = true,
                          .value.integer = start };
   cx_lazy_call call = {
     .op = op, .in = &x, .n_in = 1, .attrs = a, .slots = &slot, .n_slots = 1

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 
 int main(int argc, char **argv)
 {

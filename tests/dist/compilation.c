@@ -2,16 +2,16 @@
 // the others are told as that.
 #include "calx/collective.h"
 #include "calx/ops.h"
-#include "lazy/program.h"
+#include "lazy/run/program.h"
 #include "ranks.h"
 
 static bool fails;  // in this process
 
-calx_status *__real_cx_lazy_program_get(cx_lazy_passage *p,
+calx_status *__real_cx_lazy_program_get(cx_lazy_execution *p,
                                         cx_lazy_choice choice);
-calx_status *__wrap_cx_lazy_program_get(cx_lazy_passage *p,
+calx_status *__wrap_cx_lazy_program_get(cx_lazy_execution *p,
                                         cx_lazy_choice choice);
-calx_status *__wrap_cx_lazy_program_get(cx_lazy_passage *p,
+calx_status *__wrap_cx_lazy_program_get(cx_lazy_execution *p,
                                         cx_lazy_choice choice)
 {
   if (!fails) return __real_cx_lazy_program_get(p, choice);

@@ -328,7 +328,7 @@ static void test_what_tells_graphs_apart(void **state)
   cx_graph_shape s4 = { CALX_F32, 1, { 4 } }, s5 = { CALX_F32, 1, { 5 } };
   cx_graph_slot f = { .dtype = CALX_F32 }, d = { .dtype = CALX_F64 };
   cx_graph_slot i = { .dtype = CALX_I64 },
-                soft = { .dtype = CALX_I64, .soft = true };
+                promotable = { .dtype = CALX_I64, .promotable = true };
   cx_graph_node *split = SPLIT(2, V(x));
   cx_graph_node *n = SUM(V(x));
   const cx_graph_value roots[] = {
@@ -350,7 +350,7 @@ static void test_what_tells_graphs_apart(void **state)
     V(make_node(&op_sum, NULL, 1, &f, 1, INPUTS(V(x)))),
     V(make_node(&op_sum, NULL, 1, &d, 1, INPUTS(V(x)))),
     V(make_node(&op_sum, NULL, 1, &i, 1, INPUTS(V(x)))),
-    V(make_node(&op_sum, NULL, 1, &soft, 1, INPUTS(V(x)))),
+    V(make_node(&op_sum, NULL, 1, &promotable, 1, INPUTS(V(x)))),
     OUT(split, 0),
     OUT(split, 1),
     V(SUM(OUT(split, 0))),
@@ -408,7 +408,7 @@ static void test_slot_words(void **state)
   (void)state;
   const cx_graph_slot slots[] = {
     { .dtype = CALX_F32, .value.number = 1.5 },
-    { .dtype = CALX_I64, .value.integer = 0x100000002, .soft = true },
+    { .dtype = CALX_I64, .value.integer = 0x100000002, .promotable = true },
     { .dtype = CALX_F64, .value.number = -2 },
     { .dtype = CALX_F32, .value.number = 0.1 },
     { .dtype = CALX_U64, .value.integer = -1 },
@@ -417,10 +417,10 @@ static void test_slot_words(void **state)
   WALK(V(n));
   assert_int_equal(order.n_slots, 8);
   assert_int_equal(order.n_wide, 3);
-  assert_int_equal(order.n_soft, 1);
+  assert_int_equal(order.n_promotable, 1);
   uint32_t words[8];
-  int64_t soft[1];
-  cx_graph_order_slots(&order, words, soft);
+  int64_t promotable[1];
+  cx_graph_order_slots(&order, words, promotable);
   float third = 0.1F, first = 1.5F;
   uint32_t a, b;
   memcpy(&a, &first, 4);
@@ -429,17 +429,16 @@ static void test_slot_words(void **state)
     2, 0, UINT32_MAX, 1, 0xc0000000, UINT32_MAX, a, b
   };
   assert_memory_equal(words, wanted, sizeof wanted);
-  assert_true(soft[0] == 0x100000002);
+  assert_true(promotable[0] == 0x100000002);
 }
 
 // ---- lowering ---------------------------------------------------------------
 
-static char *text_of(bool soft_dynamic, bool donate)
+static char *text_of(bool promote, bool donate)
 {
-  cx_graph_lowering l = { .order = &order,
-                          .name = "test",
-                          .soft_dynamic = soft_dynamic,
-                          .donate = donate };
+  cx_graph_lowering l = {
+    .order = &order, .name = "test", .promote = promote, .donate = donate
+  };
   cx_hlo_module *m;
   CHECK_STATUS_OK(cx_graph_lower(&l, &m));
   cx_text text = { 0 };
@@ -474,13 +473,15 @@ static void test_lower(void **state)
   cx_free(text);
 }
 
-// A soft slot is a constant first: the op sees no value for it. The packed
-// vector is the same for both programs.
+// A promotable constant is a constant first: the op sees no value for it. The
+// packed vector is the same for both programs.
 static void test_lower_soft(void **state)
 {
   (void)state;
-  cx_graph_slot soft = { .dtype = CALX_I64, .soft = true, .value.integer = 3 };
-  WALK(V(make_node(&op_sum, NULL, 1, &soft, 1, INPUTS(V(leaf(4))))));
+  cx_graph_slot promotable = { .dtype = CALX_I64,
+                               .promotable = true,
+                               .value.integer = 3 };
+  WALK(V(make_node(&op_sum, NULL, 1, &promotable, 1, INPUTS(V(leaf(4))))));
   char *text = text_of(false, true);
   check_piece(text, "tensor<2xui32>", true);
   check_piece(text, "stablehlo.add", false);

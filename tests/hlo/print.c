@@ -49,6 +49,13 @@ static void test_golden(void **state)
   cx_text_clear(&text);
   cx_hlo_print_with(m, &(cx_hlo_print_options){ .no_locations = true }, &text);
   assert_null(strstr(cx_text_str(&text), "loc("));
+  cx_text both = { 0 }, bare = { 0 };
+  cx_hlo_print_with(m, &(cx_hlo_print_options){ .without_locations = &bare },
+                    &both);
+  assert_string_equal(cx_text_str(&both), expected);
+  assert_string_equal(cx_text_str(&bare), cx_text_str(&text));
+  cx_text_free(&both);
+  cx_text_free(&bare);
   check_identity(m);
   cx_free(expected);
   cx_text_free(&text);

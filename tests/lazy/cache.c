@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "fixture.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 #include "support/skip.h"
 
 static char folder[256];

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 
 enum { MOST = 4 };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 #include "lines.h"
 #include "support/support.h"
 

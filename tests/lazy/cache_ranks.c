@@ -14,7 +14,7 @@
 #include "calx/debug.h"
 #include "calx/dist.h"
 #include "calx/ops.h"
-#include "lazy/cache.h"
+#include "lazy/cache/cache.h"
 #include "lines.h"
 #include "support/ranks.h"
 

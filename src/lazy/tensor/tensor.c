@@ -1,0 +1,550 @@
+// lazy/tensor/tensor: handles. A handle has a value (a node's output), or a
+// host copy, or a problem; never two of them.
+#include "lazy/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/metrics.h"
+
+CX_COUNTER(created, "CreateXlaTensor");
+CX_COUNTER(destroyed, "DestroyXlaTensor");
+
+long cx_lazy_tensor_live(void)
+{
+  return (long)(cx_counter_total(&created) - cx_counter_total(&destroyed));
+}
+
+// ---- problems ---------------------------------------------------------------
+
+cx_lazy_problem *cx_lazy_problem_new(calx_status *status)
+{
+  cx_lazy_problem *p = cx_alloc(sizeof *p);
+  if (p == NULL) {
+    calx_status_free(status);
+    return NULL;
+  }
+  atomic_init(&p->refs, 1);
+  p->status = status;
+  return p;
+}
+
+void cx_lazy_problem_retain(cx_lazy_problem *p)
+{
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
+
+void cx_lazy_problem_release(cx_lazy_problem *p)
+{
+  if (p == NULL) return;
+  if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1) {
+    calx_status_free(p->status);
+    cx_free(p);
+  }
+}
+
+// The poison that needs no memory: shared, never counted, never freed.
+static cx_lazy_problem nil_problem = { .refs = 1 };
+static calx_tensor nil = { .refs = 1,
+                           .flags = CX_LAZY_T_POISON,
+                           .problem = &nil_problem };
+
+static void nil_fill(void)
+{
+  nil_problem.status = cx_out_of_memory();
+}
+
+calx_tensor *cx_lazy_tensor_nil(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, nil_fill);
+  return &nil;
+}
+
+// ---- life -------------------------------------------------------------------
+
+calx_tensor *cx_lazy_tensor_alloc(calx_device *device)
+{
+  calx_tensor *t = cx_alloc(sizeof *t);
+  if (t == NULL) return NULL;
+  memset(t, 0, sizeof *t);
+  atomic_init(&t->refs, 1);
+  t->device = device;
+  if (device != NULL) {
+    t->serial =
+        atomic_fetch_add_explicit(&device->serial, 1, memory_order_relaxed);
+  }
+  cx_counter_add(&created, 1);
+  return t;
+}
+
+static void hold(cx_graph_node *node)
+{
+  atomic_fetch_add_explicit(&node->holders, 1, memory_order_relaxed);
+}
+
+static void unhold(cx_graph_node *node)
+{
+  if (node == NULL) return;
+  atomic_fetch_sub_explicit(&node->holders, 1, memory_order_relaxed);
+  cx_graph_node_release(node);
+}
+
+static void drop_contents(calx_tensor *t)
+{
+  unhold(t->node);
+  unhold(t->base);
+  cx_lazy_problem_release(t->problem);
+  if (t->leaf != NULL) {
+    if ((t->flags & CX_LAZY_T_BORROWED_LEAF) == 0) {
+      atomic_store(&t->leaf->tensor, NULL);
+    }
+    cx_graph_leaf_release(t->leaf);
+  }
+  calx_release(t->grad);
+  if (t->host != NULL && t->host->done != NULL) t->host->done(t->host->user);
+  cx_free(t->host);
+  t->node = t->base = NULL;
+  t->problem = NULL;
+  t->leaf = NULL;
+  t->grad = NULL;
+  t->host = NULL;
+}
+
+// CALX_DEBUG=handles: the handle stays, as a poisoned one that names its end.
+// All of them hang together, so that leak checkers find them.
+static _Atomic(calx_tensor *) ended;
+
+static bool quarantine(calx_tensor *t)
+{
+  if (!cx_lazy_debug_on(CX_LAZY_DEBUG_HANDLES)) return false;
+  const calx_site *at = cx_site();
+  calx_status *why = cx_error_at(
+      NULL, CALX_FAILED_PRECONDITION,
+      "this handle's tensor was released before, near %s:%d: retain it, or "
+      "use it inside its scope",
+      at->file != NULL ? at->file : "?", at->line);
+  t->problem = cx_lazy_problem_new(why);
+  t->flags = CX_LAZY_T_POISON | CX_LAZY_T_ENDED;
+  if (t->problem == NULL) return false;
+  t->serial = (uint64_t)(uintptr_t)atomic_exchange(&ended, t);
+  return true;
+}
+
+static void tensor_free(calx_tensor *t)
+{
+  drop_contents(t);
+  cx_counter_add(&destroyed, 1);
+  if (!quarantine(t)) cx_free(t);
+}
+
+void cx_lazy_tensor_unref(calx_tensor *t)
+{
+  if (t == &nil) return;
+  if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
+    tensor_free(t);
+  }
+}
+
+calx_tensor *calx_retain(calx_tensor *t)
+{
+  if (t == NULL || t == &nil) return cx_lazy_tensor_nil();
+  atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&t->owners, 1, memory_order_acq_rel) == 0 &&
+      t->device != NULL && cx_is_pending(t)) {
+    cx_lock(&t->device->lock);
+    bool added = cx_lazy_changed_add(t);
+    if (!added) cx_lazy_tensor_revert(t, NULL);
+    cx_unlock(&t->device->lock);
+    if (!added) cx_lazy_scope_pin(cx_out_of_memory());
+  }
+  return t;
+}
+
+// Without owners a pending value is a temporary again. A release by somebody
+// who is no owner is not counted, so that it cannot free the scope's tensor.
+void calx_release(calx_tensor *t)
+{
+  if (t == NULL || t == &nil || (t->flags & CX_LAZY_T_ENDED) != 0) return;
+  int owners = atomic_load_explicit(&t->owners, memory_order_acquire);
+  if (owners == 0) return;
+  if (atomic_fetch_sub_explicit(&t->owners, 1, memory_order_acq_rel) == 1 &&
+      t->device != NULL) {
+    cx_lock(&t->device->lock);
+    cx_lazy_changed_remove(t);
+    cx_unlock(&t->device->lock);
+    cx_lazy_scope_unsettle(t);
+  }
+  cx_lazy_tensor_unref(t);
+}
+
+calx_tensor *calx_take(calx_tensor *t)
+{
+  t = calx_retain(t);
+  if (t->scope != NULL) {
+    cx_lazy_scope_remove(t);
+    cx_lazy_tensor_unref(t);
+  }
+  return t;
+}
+
+// ---- making -----------------------------------------------------------------
+
+calx_tensor *cx_lazy_tensor_of(cx_graph_value value, calx_device *device)
+{
+  calx_tensor *t = cx_lazy_tensor_alloc(device);
+  if (t == NULL) {
+    cx_lazy_scope_pin(cx_out_of_memory());
+    return cx_lazy_tensor_nil();
+  }
+  cx_graph_node_retain(value.node);
+  hold(value.node);
+  t->node = value.node;
+  t->out = value.out;
+  return cx_lazy_scope_give(t);
+}
+
+calx_tensor *cx_lazy_tensor_detached(calx_tensor *t)
+{
+  calx_tensor *d = cx_lazy_tensor_of(cx_lazy_tensor_value(t), t->device);
+  if (d != &nil) d->flags |= CX_LAZY_T_DETACHED | (t->flags & CX_LAZY_T_WEAK);
+  return d;
+}
+
+static calx_tensor *poison_with(cx_lazy_problem *problem)
+{
+  calx_tensor *t = cx_lazy_tensor_alloc(NULL);
+  if (t == NULL) return cx_lazy_tensor_nil();
+  cx_lazy_problem_retain(problem);
+  t->problem = problem;
+  t->flags = CX_LAZY_T_POISON;
+  return cx_lazy_scope_give(t);
+}
+
+calx_tensor *cx_lazy_tensor_poison(calx_status *status)
+{
+  cx_lazy_scope_pin(cx_status_copy(status));
+  cx_lazy_problem *problem = cx_lazy_problem_new(status);
+  if (problem == NULL) return cx_lazy_tensor_nil();
+  calx_tensor *t = poison_with(problem);
+  cx_lazy_problem_release(problem);
+  return t;
+}
+
+// ---- state ------------------------------------------------------------------
+
+bool cx_lazy_tensor_poisoned(const calx_tensor *t)
+{
+  return (t->flags & CX_LAZY_T_POISON) != 0;
+}
+
+const cx_graph_shape *cx_lazy_tensor_shape(const calx_tensor *t)
+{
+  static const cx_graph_shape none = { .dtype = CALX_F32 };
+  if (t == NULL) return &none;
+  if (t->node != NULL) return &t->node->out[t->out].shape;
+  return t->host != NULL ? &t->host->shape : &none;
+}
+
+cx_graph_value cx_lazy_tensor_value(const calx_tensor *t)
+{
+  return (cx_graph_value){ t->node, t->out };
+}
+
+void cx_lazy_tensor_set_weak(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_LAZY_T_WEAK;
+}
+
+void cx_lazy_tensor_set_detached(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_LAZY_T_DETACHED;
+}
+
+void cx_lazy_tensor_keep_initial(calx_tensor *t)
+{
+  if (t != &nil) t->flags |= CX_LAZY_T_KEEP_INITIAL;
+}
+
+const char *cx_lazy_tensor_name(const calx_tensor *t)
+{
+  return t->name;
+}
+
+bool cx_lazy_tensor_is_weak(const calx_tensor *t)
+{
+  return (t->flags & CX_LAZY_T_WEAK) != 0;
+}
+
+void cx_lazy_tensor_set_model(calx_tensor *t, const char *model)
+{
+  if (t != &nil) t->model = model;
+}
+
+const char *cx_lazy_tensor_model(const calx_tensor *t)
+{
+  return t->model;
+}
+
+void cx_lazy_tensor_set_name(calx_tensor *t, const char *name)
+{
+  if (t != &nil) t->name = name;
+}
+
+void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short)
+{
+  if (t == NULL || t == &nil || t->node == NULL) return;
+  cx_graph_node *node = t->node;
+  if ((cx_node_flags(node) & CX_GRAPH_NODE_DATA) == 0) return;
+  node->site = *cx_site();
+  node->module = part;
+  if (is_short) cx_node_set_flags(node, CX_GRAPH_NODE_SHORT);
+}
+
+calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
+                                   uint32_t operand)
+{
+  if ((t->flags & CX_LAZY_T_POISON) != 0 && cx_lazy_scope_failed()) {
+    // Only the first to meet it says where: messages must not grow by each.
+    return cx_status_copy(t->problem->status);
+  }
+  if ((t->flags & (CX_LAZY_T_POISON | CX_LAZY_T_EXPIRED)) != 0) {
+    return cx_error(calx_status_code(t->problem->status), "%s: operand %u: %s",
+                    op, operand, calx_status_message(t->problem->status));
+  }
+  if (t->host != NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s: Input tensor is not an XLA tensor: operand %u is %s "
+                    "on the host; move it with calx_to(tensor, NULL)",
+                    op, operand, cx_graph_shape_str(&t->host->shape));
+  }
+  if (t->node != NULL && (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+    return cx_error(calx_status_code(t->node->error), "%s: operand %u: %s", op,
+                    operand, calx_status_message(t->node->error));
+  }
+  return NULL;
+}
+
+// ---- values -----------------------------------------------------------------
+
+bool cx_lazy_changed_add(calx_tensor *t)
+{
+  calx_device *d = t->device;
+  if (t->changed_at != 0) return true;
+  if (!cx_grow(&d->changed, &d->changed_capacity, d->n_changed + 1,
+               sizeof *d->changed)) {
+    return false;
+  }
+  d->changed[d->n_changed++] = t;
+  t->changed_at = (uint32_t)d->n_changed;
+  return true;
+}
+
+void cx_lazy_changed_remove(calx_tensor *t)
+{
+  calx_device *d = t->device;
+  if (t->changed_at == 0) return;
+  calx_tensor *last = d->changed[--d->n_changed];
+  d->changed[t->changed_at - 1] = last;
+  last->changed_at = t->changed_at;
+  t->changed_at = 0;
+}
+
+static void set_flag(calx_tensor *t, uint32_t flag, bool on)
+{
+  t->flags = on ? t->flags | flag : t->flags & ~flag;
+}
+
+void cx_lazy_tensor_set_value(calx_tensor *t, const calx_tensor *from)
+{
+  if (t == &nil) return;
+  cx_graph_value value = cx_lazy_tensor_value(from);
+  calx_device *d = t->device;
+  bool durable = cx_is_durable(t);
+  cx_lock(&d->lock);
+  // What a sync would not know of must not happen.
+  if (durable && !cx_lazy_changed_add(t)) {
+    cx_unlock(&d->lock);
+    cx_lazy_scope_pin(cx_out_of_memory());
+    return;
+  }
+  if (durable) cx_lazy_self.steps = d;
+  cx_graph_node_retain(value.node);
+  hold(value.node);
+  cx_graph_node *old = t->node;
+  if (t->base == NULL && old != NULL &&
+      ((cx_node_flags(old) & CX_GRAPH_NODE_DATA) != 0 ||
+       (t->flags & CX_LAZY_T_KEEP_INITIAL) != 0)) {
+    t->base = old;
+    t->base_out = t->out;
+    set_flag(t, CX_LAZY_T_BASE_DETACHED, (t->flags & CX_LAZY_T_DETACHED) != 0);
+    old = NULL;
+  }
+  t->node = value.node;
+  t->out = value.out;
+  bool cut = !cx_lazy_grad_mode() || (from->flags & CX_LAZY_T_DETACHED) != 0;
+  set_flag(t, CX_LAZY_T_DETACHED, cut);
+  set_flag(t, CX_LAZY_T_CONSUMED, false);
+  cx_unlock(&d->lock);
+  cx_lazy_scope_unsettle(t);
+  unhold(old);
+}
+
+void cx_lazy_tensor_settle(calx_tensor *t, cx_graph_node *node)
+{
+  hold(node);
+  unhold(t->node);
+  unhold(t->base);
+  t->base = NULL;
+  t->node = node;
+  t->out = 0;
+}
+
+static void set_problem(calx_tensor *t, uint32_t flag, cx_lazy_problem *why)
+{
+  unhold(t->node);
+  t->node = NULL;
+  if (why == NULL) why = cx_lazy_tensor_nil()->problem;
+  cx_lazy_problem_retain(why);
+  cx_lazy_problem_release(t->problem);
+  t->problem = why;
+  t->flags |= flag;
+}
+
+void cx_lazy_tensor_revert(calx_tensor *t, cx_lazy_problem *why)
+{
+  if (t->base == NULL) {
+    bool keeps = (t->flags & CX_LAZY_T_KEEP_INITIAL) != 0;
+    if (cx_is_of_this_step(t) && !keeps) set_problem(t, CX_LAZY_T_POISON, why);
+    return;
+  }
+  unhold(t->node);
+  t->node = t->base;
+  t->out = t->base_out;
+  t->base = NULL;
+  set_flag(t, CX_LAZY_T_DETACHED, (t->flags & CX_LAZY_T_BASE_DETACHED) != 0);
+}
+
+void cx_lazy_tensor_expire(calx_tensor *t, cx_lazy_problem *why)
+{
+  set_problem(t, CX_LAZY_T_EXPIRED, why);
+}
+
+// ---- gradients --------------------------------------------------------------
+
+bool cx_lazy_tensor_requires_grad(const calx_tensor *t)
+{
+  if ((t->flags & CX_LAZY_T_REQUIRES_GRAD) != 0) return true;
+  // What a sync cut off its history still counts: a backward that reaches it
+  // must say so.
+  uint32_t on_tape = CX_GRAPH_NODE_GRAD | CX_GRAPH_NODE_TAPE_ENDED;
+  return t->node != NULL && (t->flags & CX_LAZY_T_DETACHED) == 0 &&
+         (cx_node_flags(t->node) & on_tape) != 0 &&
+         cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
+}
+
+bool cx_lazy_tensor_is_leaf(const calx_tensor *t)
+{
+  return (t->flags & CX_LAZY_T_REQUIRES_GRAD) != 0 ||
+         !cx_lazy_tensor_requires_grad(t);
+}
+
+void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on)
+{
+  if (t == &nil) return;
+  if (!on) {
+    t->flags &= ~(uint32_t)CX_LAZY_T_REQUIRES_GRAD;
+    return;
+  }
+  if (t->leaf == NULL) {
+    t->leaf = cx_alloc(sizeof *t->leaf);
+    if (t->leaf == NULL) {
+      cx_lazy_scope_pin(cx_out_of_memory());
+      return;
+    }
+    atomic_init(&t->leaf->refs, 1);
+    atomic_init(&t->leaf->tensor, t);
+  }
+  t->flags |= CX_LAZY_T_REQUIRES_GRAD;
+}
+
+calx_tensor *cx_lazy_tensor_grad(calx_tensor *t)
+{
+  return t->grad;
+}
+
+void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad)
+{
+  calx_tensor *old = t->grad;
+  t->grad = grad;
+  calx_release(old);
+}
+
+void cx_lazy_tensor_consume(calx_tensor *grad)
+{
+  if (grad != &nil) grad->flags |= CX_LAZY_T_CONSUMED;
+}
+
+bool cx_lazy_tensor_consumed(const calx_tensor *grad)
+{
+  return (grad->flags & CX_LAZY_T_CONSUMED) != 0;
+}
+
+// ---- queries ----------------------------------------------------------------
+
+size_t calx_tensor_rank(const calx_tensor *t)
+{
+  return cx_lazy_tensor_shape(t)->rank;
+}
+
+int64_t calx_tensor_dim(const calx_tensor *t, int dim)
+{
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  int64_t at = dim < 0 ? dim + (int64_t)s->rank : dim;
+  if (at < 0 || at >= (int64_t)s->rank) return 0;
+  return s->dims[at];
+}
+
+calx_dims calx_tensor_shape(const calx_tensor *t)
+{
+  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
+  return calx_dims_of(s->dims, s->rank);
+}
+
+int64_t calx_tensor_numel(const calx_tensor *t)
+{
+  if (t == NULL || (t->node == NULL && t->host == NULL)) return 0;
+  return cx_graph_shape_numel(cx_lazy_tensor_shape(t));
+}
+
+calx_dtype calx_tensor_dtype(const calx_tensor *t)
+{
+  return cx_lazy_tensor_shape(t)->dtype;
+}
+
+calx_device *calx_tensor_device(const calx_tensor *t)
+{
+  return t != NULL && t->host == NULL ? t->device : NULL;
+}
+
+bool calx_tensor_is_host(const calx_tensor *t)
+{
+  return t != NULL && t->host != NULL;
+}
+
+const calx_status *calx_tensor_error(const calx_tensor *t)
+{
+  if (t == NULL) return NULL;
+  if (t->problem != NULL) return t->problem->status;
+  if (t->node != NULL && (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+    return t->node->error;
+  }
+  return NULL;
+}
+
+const void *calx_host_data(const calx_tensor *t)
+{
+  return t != NULL && t->host != NULL ? t->host->data : NULL;
+}
