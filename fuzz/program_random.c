@@ -12,11 +12,16 @@
 // XLA's, when it is installed). At the first difference it looks for the
 // shortest beginning of the program that differs and prints it with its
 // arguments.
+//
+// Programs run in a child process. Where the plugin ends it, as XLA's does by a
+// failed check of its own, another child goes on with the next program.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -30,7 +35,7 @@
 #include "program_gen.h"
 #include "ref/ref.h"
 
-enum { THREADS = 2, SHOWN = 5, MOST = 256 };
+enum { THREADS = 2, SHOWN = 5, MOST = 256, MOST_ENDED = 20 };
 
 typedef enum engine {
   COMPILED,
@@ -53,16 +58,21 @@ typedef struct driver {
   cpu_threads *pool;
   cpu_run_context *context;
   cx_pjrt_client *client;  // NULL: no plugin
-  long ran[N_ENGINES];
 } driver;
 
-static volatile sig_atomic_t running_seed;
+// Shared by the processes.
+static struct progress {
+  uint64_t seed;  // of the program that runs
+  bool in_plugin;
+  long ran[N_ENGINES];
+  long bad;
+} * progress;
 
 static void crashed(int number)
 {
   char line[80];
   const int n = snprintf(line, sizeof line, "crashed (signal %d) at seed %ld\n",
-                         number, (long)running_seed);
+                         number, (long)progress->seed);
   if (write(STDERR_FILENO, line, (size_t)n) < 0) _exit(2);
   signal(number, SIG_DFL);
   raise(number);
@@ -314,8 +324,10 @@ static bool try_engine(driver *d, engine e, const cx_gen_program *p, bool show,
   }
   calx_status *status = run_ref(p, &want);
   if (status == NULL) {
+    progress->in_plugin = e == PLUGIN;
     status = e == PLUGIN ? run_plugin(d, p, &text, &got)
                          : run_lowered(d, e, p, &text, &got);
+    progress->in_plugin = false;
   }
   bool right = status == NULL;
   if (right) {
@@ -402,7 +414,7 @@ static bool run_seed(driver *d, uint64_t seed)
                                    .only = -1,
                                    .portable = portable(seed) };
   cx_gen_program p;
-  running_seed = (sig_atomic_t)seed;
+  progress->seed = seed;
   need(cx_gen_program_new(&options, &p));
   if (d->print) print_program(&p);
   bool right = true;
@@ -410,7 +422,7 @@ static bool run_seed(driver *d, uint64_t seed)
     if (!wanted(d, e, seed)) continue;
     size_t value = 0;
     if (try_engine(d, e, &p, false, &value)) {
-      d->ran[e]++;
+      progress->ran[e]++;
       continue;
     }
     right = false;
@@ -435,45 +447,84 @@ static void open_plugin(driver *d, const char *path)
   need(cx_pjrt_client_open(plugin, NULL, &d->client));
 }
 
-int main(int argc, char **argv)
+typedef struct task {
+  uint64_t seed, end;  // the programs [seed, end)
+  const char *plugin;  // NULL: none
+  bool keep_going;
+} task;
+
+static task read_arguments(int argc, char **argv, driver *d)
 {
-  long count = fuzz_times(100000, 500), bad = 0;
-  uint64_t seed = 1;
-  const char *path = getenv("CALX_TEST_PLUGIN_CPU");
-  bool going = false;
-  driver d = { 0 };
+  long count = fuzz_times(100000, 500);
+  task t = { .seed = 1, .plugin = getenv("CALX_TEST_PLUGIN_CPU") };
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--keep-going") == 0) {
-      going = true;
+      t.keep_going = true;
       continue;
     }
     if (strcmp(argv[i], "--print") == 0) {
-      d.print = true;
+      d->print = true;
       continue;
     }
     if (strcmp(argv[i], "--count") == 0) count = strtol(value, NULL, 10);
-    if (strcmp(argv[i], "--seed") == 0) seed = strtoull(value, NULL, 10);
-    if (strcmp(argv[i], "--plugin") == 0) path = value;
-    if (strcmp(argv[i], "--only") == 0) d.only = value;
+    if (strcmp(argv[i], "--seed") == 0) t.seed = strtoull(value, NULL, 10);
+    if (strcmp(argv[i], "--plugin") == 0) t.plugin = value;
+    if (strcmp(argv[i], "--only") == 0) d->only = value;
     i++;
   }
+  t.end = t.seed + (uint64_t)count;
+  return t;
+}
+
+// In the child: the programs from the task's first one on.
+static void run_task(driver *d, const task *t)
+{
   signal(SIGSEGV, crashed);
   signal(SIGFPE, crashed);
   signal(SIGABRT, crashed);
-  need(cpu_threads_new(THREADS, &d.pool));
-  need(cpu_run_context_new(d.pool, &d.context));
-  open_plugin(&d, path);
-  for (long i = 0; i < count && (bad == 0 || going); i++) {
-    bad += !run_seed(&d, seed + (uint64_t)i);
+  need(cpu_threads_new(THREADS, &d->pool));
+  need(cpu_run_context_new(d->pool, &d->context));
+  open_plugin(d, t->plugin);
+  for (uint64_t s = t->seed; s < t->end; s++) {
+    if (progress->bad != 0 && !t->keep_going) break;
+    progress->bad += !run_seed(d, s);
+  }
+  cx_pjrt_client_close(d->client);
+  cpu_run_context_free(d->context);
+  cpu_threads_free(d->pool);
+}
+
+int main(int argc, char **argv)
+{
+  driver d = { 0 };
+  task t = read_arguments(argc, argv, &d);
+  const uint64_t first = t.seed;
+  progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (progress == MAP_FAILED) return 2;
+  int status = 0, ended = 0;
+  for (;;) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      run_task(&d, &t);
+      fflush(stdout);
+      _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return 2;
+    if (!WIFSIGNALED(status) || !progress->in_plugin) break;
+    printf("seed %llu: the plugin ends the process\n",
+           (unsigned long long)progress->seed);
+    if (++ended > MOST_ENDED) break;
+    progress->in_plugin = false;
+    t.seed = progress->seed + 1;
   }
   for (engine e = 0; e < N_ENGINES; e++) {
-    printf("%s: %ld programs agree\n", engine_names[e], d.ran[e]);
+    printf("%s: %ld programs agree\n", engine_names[e], progress->ran[e]);
   }
-  printf("%ld of %ld programs differ%s\n", bad, count,
-         d.client == NULL ? "; no plugin to compare with" : "");
-  cx_pjrt_client_close(d.client);
-  cpu_run_context_free(d.context);
-  cpu_threads_free(d.pool);
-  return bad == 0 ? 0 : 1;
+  printf("%ld of %llu programs differ%s; %d ended the plugin's process\n",
+         progress->bad, (unsigned long long)(t.end - first),
+         t.plugin == NULL ? "; no plugin to compare with" : "", ended);
+  return status == 0 && progress->bad == 0 ? 0 : 1;
 }
