@@ -38,6 +38,9 @@ static void describe_constant(const void *attrs, cx_text *out)
 {
   const create_attrs *a = attrs;
   cx_text_format(out, "%g", a->value);
+  if (a->shape.rank == 0) return;
+  cx_text_append(out, " in ");
+  cx_graph_shape_print(out, &a->shape);
 }
 
 // ---- scalar: a user's number; full is one with dimensions -------------------

@@ -167,6 +167,15 @@ static void test_attribute(void **state)
   CHECK_LINE("sum at tests/lazy/recompile.c:", ": was ", ", is ");
 }
 
+// Of two constants of one value the shapes are told.
+static void test_constant(void **state)
+{
+  (void)state;
+  for (int64_t n = 2; n <= 4; n++) STEP(calx_neg(calx_ones(CALX_SHAPE(n, 3))));
+  CHECK_LINE("constant at tests/lazy/recompile.c:", ": was 1 in f32[3,3]",
+             ", is 1 in f32[4,3]");
+}
+
 static void test_other_op(void **state)
 {
   (void)state;
@@ -329,6 +338,7 @@ int main(void)
     LAZY_TEST(test_counted),
     LAZY_TEST(test_type),
     LAZY_TEST(test_attribute),
+    LAZY_TEST(test_constant),
     LAZY_TEST(test_other_op),
     LAZY_TEST(test_one_more),
     LAZY_TEST(test_one_less),
