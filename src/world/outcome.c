@@ -2,6 +2,7 @@
 #include "world/outcome.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void cx_world_outcome_set(cx_world_outcome *out, calx_code code,
                           const char *text)
@@ -22,11 +23,16 @@ void cx_world_outcome_differs(cx_world_outcome *out, uint64_t target,
   out->differ[0] = first->rank;
   out->differ[1] = second->rank;
   out->key = first->key;
-  snprintf(out->text, sizeof out->text,
-           "the ranks do not do the same: rank %d submits %s (key %.16s), rank "
-           "%d submits %s (key %.16s), in agreement %llu",
-           first->rank, first->what, hex[0], second->rank, second->what, hex[1],
-           (unsigned long long)cx_world_agreement_count(target));
+  snprintf(
+      out->text, sizeof out->text,
+      "the ranks do not do the same: rank %d submits %s (key %.16s), rank "
+      "%d submits %s (key %.16s), in agreement %llu%s",
+      first->rank, first->what, hex[0], second->rank, second->what, hex[1],
+      (unsigned long long)cx_world_agreement_count(target),
+      strcmp(first->what, second->what) == 0
+          ? ": shapes or other ops before it differ; have the ranks batches "
+            "of one size?"
+          : "");
 }
 
 void cx_world_outcome_ended(cx_world_outcome *out, const cx_world_proposal *a,

@@ -213,7 +213,8 @@ static void test_who_differs(void **state)
   end_ranks(ranks, 2);
   assert_int_equal(ranks[0].differs, 1);
   assert_int_equal(ranks[1].differs, 0);
-  check_all_fail(ranks, 2, CALX_ABORTED, "in agreement 1");
+  check_all_fail(ranks, 2, CALX_ABORTED,
+                 "in agreement 1: shapes or other ops before it differ");
   cx_world_leave(NULL);
 }
 
