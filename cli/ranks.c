@@ -105,27 +105,6 @@ static int check(const asked *a)
 
 // ---- parts ------------------------------------------------------------------
 
-// -n, else CALX_PROCESSES, else 1.
-static calx_status *count_processes(const asked *a, int *out)
-{
-  *out = (int)a->processes;
-  const char *text = getenv("CALX_PROCESSES");
-  if (*out > 0 || text == NULL || text[0] == '\0') {
-    *out = *out > 0 ? *out : 1;
-    return NULL;
-  }
-  char *end;
-  long n = strtol(text, &end, 10);
-  if (*end != '\0' || n < 1 || n > 4096) {
-    return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
-                       "CALX_PROCESSES is '%s', a number from 1 to 4096 is "
-                       "wanted",
-                       text);
-  }
-  *out = (int)n;
-  return NULL;
-}
-
 // The words, with NULL at their end; freed with cx_free().
 static char **with_end(const cx_cli_list *list)
 {
@@ -182,7 +161,7 @@ static calx_status *run_here(const asked *a, char *const *argv,
                                   .attempt = a->attempt,
                                   .output = output,
                                   .lifeline = a->as_host != NULL };
-  CALX_TRY(count_processes(a, &options.processes));
+  CALX_TRY(cx_launcher_processes((int)a->processes, &options.processes));
   return cx_launcher_spawn(&options, end);
 }
 
@@ -200,7 +179,7 @@ static calx_status *run_on_hosts(const asked *a, char *const *argv,
   }
   self[n] = '\0';
   int processes;
-  CALX_TRY(count_processes(a, &processes));
+  CALX_TRY(cx_launcher_processes((int)a->processes, &processes));
   snprintf(number, sizeof number, "%d", processes);
   const char *flags[8] = { "-n", number };
   size_t used = 2;
@@ -261,15 +240,15 @@ static calx_status *run_with(const asked *a, struct cx_launcher_output *output,
 
 static calx_status *run(asked *a, cx_launcher_exit *end)
 {
-  char place[300] = "";
+  char host[300] = "";
   if (a->as_host != NULL) {
     const char *user = strrchr(a->as_host, '@');
-    snprintf(place, sizeof place, "%s:", user != NULL ? user + 1 : a->as_host);
+    snprintf(host, sizeof host, "%s:", user != NULL ? user + 1 : a->as_host);
     CALX_TRY(read_token(&a->attempt));
   }
   bool bare = a->hosts != NULL || a->tpu != NULL;
   cx_launcher_output_options options = { .log_dir = bare ? NULL : a->log_dir,
-                                         .place = place,
+                                         .host = host,
                                          .tag = a->tag,
                                          .bare = bare,
                                          .again = a->attempt > 0 };

@@ -23,7 +23,7 @@
 // Deep models and their backward passes run on it.
 #define RANK_STACK ((size_t)8 << 20)
 
-enum { LINGER_MS = 1500, MOST_PROCESSES = 4096 };
+enum { LINGER_MS = 1500 };
 
 typedef struct ranks {
   calx_rank_fn *fn;
@@ -220,25 +220,6 @@ static calx_status *run_in_world(calx_rank_fn *fn, void *user,
 
 // ---- processes --------------------------------------------------------------
 
-// CALX_PROCESSES; 1 where it is not set.
-static calx_status *wanted_processes(const calx_launch_options *o, int *out)
-{
-  *out = o->processes;
-  const char *text = getenv("CALX_PROCESSES");
-  if (*out != 0 || text == NULL || text[0] == '\0') {
-    *out = *out != 0 ? *out : 1;
-    return NULL;
-  }
-  int64_t n;
-  if (!cx_read_int(text, 1, MOST_PROCESSES, &n)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_PROCESSES: wants 1 to %d, found '%s'", MOST_PROCESSES,
-                    text);
-  }
-  *out = (int)n;
-  return NULL;
-}
-
 typedef struct child {
   calx_rank_fn *fn;
   void *user;
@@ -290,7 +271,7 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
   int processes;
   cx_world_info info;
   bool spawns = false;
-  CALX_TRY(wanted_processes(o, &processes));
+  CALX_TRY(cx_launcher_processes(o->processes, &processes));
   CALX_TRY(cx_world_find(&info));
   if (info.launcher == CX_WORLD_LAUNCHER_NONE) {
     CALX_TRY(cx_launcher_is_wanted(processes, &spawns));

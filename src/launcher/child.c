@@ -1,9 +1,8 @@
-// launcher/child: what a child does between its fork and its function or
+// launcher/child: what a child does between the fork and its function or
 // program.
 //
-// It has the thread that forked, so it may allocate and set its environment.
-// It leaves by _exit: what this process registered to run at exit is its
-// parent's.
+// The launcher had one thread when it forked, so the child may allocate and set
+// its environment. It ends by _exit: exit handlers belong to its parent.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,74 +14,74 @@
 #include "base/env.h"
 #include "launcher/output.h"
 #include "launcher/supervisor.h"
-#include "world/endpoint.h"
 
-enum { NOT_FOUND = 127, NOT_RUN = 126 };  // as a shell says it
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_RUN = 126 };  // those of a shell
 
-static void set_environment(const cx_launcher_supervisor *f, int index)
+static void set_environment(const cx_launcher_supervisor *s, int index)
 {
-  const cx_launcher_job *job = f->job;
+  const cx_launcher_job *job = s->job;
   cx_env_set_int("CALX_RANK", job->host * job->processes + index);
   cx_env_set_int("CALX_WORLD", job->hosts * job->processes);
   cx_env_set_int("CALX_LOCAL_RANK", index);
   cx_env_set_int("CALX_LOCAL_WORLD", job->processes);
   cx_env_set_int("CALX_NODE_RANK", job->host);
   cx_env_set_int("CALX_NNODES", job->hosts);
-  cx_env_set_int("CALX_WINDOW_FD", f->window.fd);
-  cx_env_set_int("CALX_RESTART", f->attempt);
+  cx_env_set_int("CALX_WINDOW_FD", s->segment.fd);
+  cx_env_set_int("CALX_RESTART", s->attempt);
   setenv("CALX_STORE", job->url, 1);
   setenv("CALX_LAUNCH", job->launch, 1);
   if (job->token[0] != '\0') setenv("CALX_TOKEN", job->token, 1);
 }
 
-// One process can read what the launcher is given; it is the first.
-static void set_input(const cx_launcher_supervisor *f, int index, int input)
+// Only the first rank reads the launcher's standard input.
+static void set_input(const cx_launcher_supervisor *s, int index, int input)
 {
-  bool reads = index == 0 && !f->options->lifeline;
+  bool reads = index == 0 && !s->options->lifeline;
   if (input < 0 && !reads) input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (input >= 0) dup2(input, STDIN_FILENO);
 }
 
-static _Noreturn void run_program(const cx_launcher_supervisor *f, int index)
+static _Noreturn void run_program(const cx_launcher_supervisor *s, int index)
 {
-  bool is_launcher = cx_launcher_is_of_hosts(f);
+  bool is_launcher = cx_launcher_is_of_hosts(s);
   char *const *argv =
-      is_launcher ? f->options->launchers[index] : f->options->argv;
-  if (!is_launcher) fcntl(f->window.fd, F_SETFD, 0);
+      is_launcher ? s->options->launchers[index] : s->options->argv;
+  if (!is_launcher) fcntl(s->segment.fd, F_SETFD, 0);
   execvp(argv[0], argv);
   char text[CALX_WINDOW_NEWS];
   int error = errno;
   snprintf(text, sizeof text, "cannot run '%s': %s", argv[0], strerror(error));
   cx_world_segment_fail(
-      f->window.head,
+      s->segment.head,
       error == ENOENT ? CALX_NOT_FOUND : CALX_FAILED_PRECONDITION, text);
-  _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
+  _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
 }
 
-static _Noreturn void run_function(const cx_launcher_supervisor *f)
+static _Noreturn void run_function(const cx_launcher_supervisor *s)
 {
-  calx_status *status = f->options->fn(f->options->user);
+  calx_status *status = s->options->fn(s->options->user);
   fflush(NULL);
   if (status == NULL) _exit(0);
-  cx_world_segment_fail(f->window.head, calx_status_code(status),
+  cx_world_segment_fail(s->segment.head, calx_status_code(status),
                         calx_status_message(status));
   _exit(1);
 }
 
-void cx_launcher_run_child(const cx_launcher_supervisor *f, int index,
+void cx_launcher_run_child(const cx_launcher_supervisor *s, int index,
                            int input, pid_t parent)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
-  if (f->post.fd >= 0) close(f->post.fd);
-  close(f->signals);
-  if (f->options->output != NULL)
-    cx_launcher_output_be_child(f->options->output, index);
-  sigaction(SIGCHLD, &f->on_child, NULL);
-  sigaction(SIGPIPE, &f->on_pipe, NULL);
-  sigprocmask(SIG_SETMASK, &f->mask, NULL);
-  if (!cx_launcher_is_of_hosts(f)) set_environment(f, index);
-  if (f->options->fn != NULL) run_function(f);
-  set_input(f, index, input);
-  run_program(f, index);
+  if (s->service.fd >= 0) close(s->service.fd);
+  close(s->signals);
+  if (s->options->output != NULL) {
+    cx_launcher_output_be_child(s->options->output, index);
+  }
+  sigaction(SIGCHLD, &s->on_child, NULL);
+  sigaction(SIGPIPE, &s->on_pipe, NULL);
+  sigprocmask(SIG_SETMASK, &s->mask, NULL);
+  if (!cx_launcher_is_of_hosts(s)) set_environment(s, index);
+  if (s->options->fn != NULL) run_function(s);
+  set_input(s, index, input);
+  run_program(s, index);
 }

@@ -1,10 +1,10 @@
-// launcher/failure: which child's end is the failure of the job, and in whose
-// words.
+// launcher/failure: which child caused the job's failure, and its message.
 //
-// Ranks that are told of a failure end too, often before the one that failed is
-// seen to have ended; so the order of ends is not the order of causes. What a
-// rank wrote into the window before it ended is a better reason than how it
-// ended, the first is everybody's, and it says which rank it is of.
+// Ranks that learn of a failure end too, often before the launcher sees that
+// the rank which failed has ended. So the first end is not always the cause. A
+// message that a rank has written to the segment before it ended is a better
+// reason than its exit status; the first such message is the job's failure, and
+// it names the rank.
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,62 +13,63 @@
 #include "launcher/supervisor.h"
 #include "world/agreement.h"
 
-const char *cx_launcher_supervisor_reason(const cx_launcher_supervisor *f)
+const char *cx_launcher_supervisor_reason(const cx_launcher_supervisor *s)
 {
-  const calx_window *head = f->window.head;
-  bool told =
-      cx_world_segment_failed(head) != CALX_OK && !cx_launcher_is_of_hosts(f);
-  return told ? head->news : f->text;
+  const calx_window *head = s->segment.head;
+  bool recorded =
+      cx_world_segment_failed(head) != CALX_OK && !cx_launcher_is_of_hosts(s);
+  return recorded ? head->news : s->text;
 }
 
-void cx_launcher_supervisor_fail(cx_launcher_supervisor *f, calx_code code,
+void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
                                  const char *text)
 {
-  if (f->failed_at != 0) return;
-  f->failed_at = cx_now_ns();
-  f->code = code;
-  snprintf(f->text, sizeof f->text, "%s", text);
-  cx_world_segment_fail(f->window.head, code, text);
-  cx_launcher_service_send(&f->post, code, cx_launcher_supervisor_reason(f));
+  if (s->failed_at != 0) return;
+  s->failed_at = cx_now_ns();
+  s->code = code;
+  snprintf(s->text, sizeof s->text, "%s", text);
+  cx_world_segment_fail(s->segment.head, code, text);
+  cx_launcher_service_send(&s->service, code, cx_launcher_supervisor_reason(s));
 }
 
-static void say_end(const cx_launcher_supervisor *f, int index, int how,
-                    char *text, size_t room)
+static void format_end(const cx_launcher_supervisor *s, int index, int status,
+                       char *text, size_t size)
 {
   char rank[32];
   snprintf(rank, sizeof rank, "rank %d",
-           f->job->host * f->job->processes + index);
-  const char *who =
-      cx_launcher_is_of_hosts(f) ? f->options->names[index] : rank;
-  if (WIFSIGNALED(how)) {
-    int number = WTERMSIG(how);
-    snprintf(text, room, "%s ended by signal %d (%s)", who, number,
+           s->job->host * s->job->processes + index);
+  const char *name =
+      cx_launcher_is_of_hosts(s) ? s->options->names[index] : rank;
+  if (WIFSIGNALED(status)) {
+    int number = WTERMSIG(status);
+    snprintf(text, size, "%s ended by signal %d (%s)", name, number,
              strsignal(number));
   } else {
-    snprintf(text, room, "%s exited with %d", who, WEXITSTATUS(how));
+    snprintf(text, size, "%s exited with %d", name, WEXITSTATUS(status));
   }
 }
 
-// Of several launchers that failed, the first whose own rank did.
-static bool knows_better(const cx_launcher_supervisor *f, int code)
+// Of several launchers that failed, the first whose own rank failed is the
+// cause.
+static bool is_better_cause(const cx_launcher_supervisor *s, int code)
 {
-  return cx_launcher_is_of_hosts(f) && f->end.code == CX_LAUNCHER_EXIT_FAILED &&
-         code != CX_LAUNCHER_EXIT_FAILED && f->terminated_at == 0;
+  return cx_launcher_is_of_hosts(s) &&
+         s->exit.code == CX_LAUNCHER_EXIT_FAILED &&
+         code != CX_LAUNCHER_EXIT_FAILED && s->terminated_at == 0;
 }
 
-// What a rank knew before it ended is in the window, also where the post's
-// letter is still on its way.
-static void read_window(cx_launcher_supervisor *f)
+// A rank's failure is in the segment before the service's message arrives.
+static void read_segment(cx_launcher_supervisor *s)
 {
-  const calx_window *head = f->window.head;
+  const calx_window *head = s->segment.head;
   calx_code code = cx_world_segment_failed(head);
-  if (f->failed_at != 0 || code == CALX_OK) return;
-  f->is_told = true;
-  cx_launcher_supervisor_fail(f, code, head->news);
+  if (s->failed_at != 0 || code == CALX_OK) return;
+  s->reported = true;
+  cx_launcher_supervisor_fail(s, code, head->news);
 }
 
-// The first rank that a message names, at its beginning or after the place in
-// the user's program: "train.c:20: in step: rank 3: …"; -1: none.
+// The first rank that a message names, at its beginning or after the position
+// in the user's program: "train.c:20: in step: rank 3: …"; -1: none.
 static int rank_of(const char *message)
 {
   int rank;
@@ -79,45 +80,44 @@ static int rank_of(const char *message)
   return -1;
 }
 
-// Whether the news name a rank, and the process that it lives in.
-static bool is_named(const cx_launcher_supervisor *f, int *out_process)
+// The process of the rank that the reported failure names; -1: none.
+static int named_process(const cx_launcher_supervisor *s)
 {
-  int rank = f->is_told ? rank_of(cx_launcher_supervisor_reason(f)) : -1;
-  if (rank < 0) return false;
-  const cx_world_agreement *board = cx_world_agreement_in(f->window.head);
-  int world = f->job->hosts * f->job->processes;
-  int devices = (int)atomic_load(&board->ranks) / world;
-  *out_process = rank / (devices > 0 ? devices : 1);
-  return true;
+  int rank = s->reported ? rank_of(cx_launcher_supervisor_reason(s)) : -1;
+  if (rank < 0) return -1;
+  const cx_world_agreement *agreement = cx_world_agreement_in(s->segment.head);
+  int world = s->job->hosts * s->job->processes;
+  int devices = (int)atomic_load(&agreement->ranks) / world;
+  return rank / (devices > 0 ? devices : 1);
 }
 
-// Whether the child's end is the failure, or a part of what follows from it.
-static bool is_the_failure(const cx_launcher_supervisor *f, int process)
+// Whether the child's end is the failure, and no consequence of it.
+static bool is_cause(const cx_launcher_supervisor *s, int process)
 {
-  int named;
-  if (is_named(f, &named)) return process == named;
-  return f->end.rank < 0 && f->terminated_at == 0;
+  int named = named_process(s);
+  if (named >= 0) return process == named;
+  return s->exit.rank < 0 && s->terminated_at == 0;
 }
 
-void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *f, int index,
-                                        int how)
+void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *s, int index,
+                                        int status)
 {
-  int process = f->job->host * f->job->processes + index;
-  f->children[index] = 0;
-  f->alive--;
-  if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return;
-  int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-  read_window(f);
-  if (knows_better(f, code)) {
-    f->end.code = code;
-    say_end(f, index, how, f->text, sizeof f->text);
+  int process = s->job->host * s->job->processes + index;
+  s->children[index] = 0;
+  s->alive--;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  read_segment(s);
+  if (is_better_cause(s, code)) {
+    s->exit.code = code;
+    format_end(s, index, status, s->text, sizeof s->text);
   }
-  if (f->first.rank < 0 && f->terminated_at == 0) {
-    f->first = (cx_launcher_exit){ .rank = process, .code = code };
+  if (s->first.rank < 0 && s->terminated_at == 0) {
+    s->first = (cx_launcher_exit){ .rank = process, .code = code };
   }
-  if (!is_the_failure(f, process)) return;
-  f->end = (cx_launcher_exit){ .rank = process, .code = code };
+  if (!is_cause(s, process)) return;
+  s->exit = (cx_launcher_exit){ .rank = process, .code = code };
   char text[CALX_WINDOW_NEWS];
-  say_end(f, index, how, text, sizeof text);
-  cx_launcher_supervisor_fail(f, CALX_ABORTED, text);
+  format_end(s, index, status, text, sizeof text);
+  cx_launcher_supervisor_fail(s, CALX_ABORTED, text);
 }

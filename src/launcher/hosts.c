@@ -1,5 +1,5 @@
-// launcher/hosts: see hosts.h. A remote shell reads one string: every word of
-// it is quoted, whatever its bytes are.
+// launcher/hosts: see hosts.h. A remote shell gets one string, in which every
+// word is quoted.
 #include "launcher/hosts.h"
 #include "base/env.h"
 
@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-enum { MOST_HOSTS = 4096, PORT_FIRST = 20000, PORTS = 12000 };
+enum { MAX_HOSTS = 4096, PORT_FIRST = 20000, PORTS = 12000 };
 
 // ---- words ------------------------------------------------------------------
 
@@ -48,8 +48,8 @@ static bool begins(const char *text, const char *with)
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-// Those that tell a place or a way in are this launch's own to say.
-static bool is_ours_to_forward(const char *variable)
+// Variables of the rank info and of the connection are set anew for each host.
+static bool is_forwarded(const char *variable)
 {
   static const char *const kept[] = {
     "CALX_RANK=",      "CALX_WORLD=",   "CALX_LOCAL_RANK=", "CALX_LOCAL_WORLD=",
@@ -64,10 +64,10 @@ static bool is_ours_to_forward(const char *variable)
          begins(variable, "CPU_NUM_DEVICES=");
 }
 
-static void add_ours(cx_text *text)
+static void add_forwarded(cx_text *text)
 {
   for (char **v = environ; v != NULL && *v != NULL; v++) {
-    if (is_ours_to_forward(*v)) add_word(text, *v);
+    if (is_forwarded(*v)) add_word(text, *v);
   }
 }
 
@@ -87,7 +87,7 @@ static calx_status *add_asked(cx_text *text, const char *const *forward)
     value = getenv(*forward);
     if (value == NULL) {
       return cx_error(CALX_INVALID_ARGUMENT,
-                      "the variable %s is to be passed on, but is not set",
+                      "the variable %s is to be forwarded, but is not set",
                       *forward);
     }
     add_variable(text, *forward, value);
@@ -95,7 +95,8 @@ static calx_status *add_asked(cx_text *text, const char *const *forward)
   return NULL;
 }
 
-// ---- where ------------------------------------------------------------------
+// ---- the hosts
+// ------------------------------------------------------------------
 
 typedef struct plan {
   const cx_launcher_hosts_options *options;
@@ -129,8 +130,8 @@ static calx_status *split_hosts(plan *p)
     if (host == NULL) return cx_out_of_memory();
     p->hosts[p->count++] = host;
     CALX_TRY(check_host(host));
-    if (p->count > MOST_HOSTS) {
-      return cx_error(CALX_INVALID_ARGUMENT, "more than %d hosts", MOST_HOSTS);
+    if (p->count > MAX_HOSTS) {
+      return cx_error(CALX_INVALID_ARGUMENT, "more than %d hosts", MAX_HOSTS);
     }
     if (list[n] == '\0') return NULL;
     list += n + 1;
@@ -140,7 +141,7 @@ static calx_status *split_hosts(plan *p)
 typedef struct address {
   struct sockaddr_storage bytes;
   socklen_t size;
-  char numbers[256];  // empty: this host knows none
+  char numbers[256];  // empty: the name was not resolved
   bool loopback;
 } address;
 
@@ -154,7 +155,7 @@ static void write_numbers(address *a)
   a->loopback = begins(a->numbers, "127.") || strcmp(a->numbers, "::1") == 0;
 }
 
-// A host's address in numbers, as this one sees it.
+// Resolves a host's name to a numeric address.
 static void look_up(const char *host, address *out)
 {
   struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *found = NULL;
@@ -171,7 +172,7 @@ static void look_up(const char *host, address *out)
   write_numbers(out);
 }
 
-// This host's own address towards another: nothing is sent for it.
+// Finds this host's own address on the route to another. Nothing is sent.
 static void find_own(const address *other, address *out)
 {
   *out = (address){ .size = sizeof out->bytes };
@@ -184,23 +185,24 @@ static void find_own(const address *other, address *out)
   if (fd >= 0) close(fd);
 }
 
-// The first host's address, as others can reach it; where this host knows none,
-// the name itself. A host's own name often means its loopback there; then this
-// is that host, and its address is the one that it has towards another.
+// Finds the first host's address, by which others can reach it; where it cannot
+// be resolved, the name itself. A host's own name often resolves to its
+// loopback address. So this is the first host then, and the address is the one
+// on the route to another host.
 static void find_address(const plan *p, const char *name, char *out,
-                         size_t room)
+                         size_t size)
 {
   address first, other, own;
   look_up(name, &first);
-  bool usable = first.numbers[0] != '\0' && strlen(first.numbers) < room;
-  snprintf(out, room, "%s", usable && !first.loopback ? first.numbers : name);
+  bool usable = first.numbers[0] != '\0' && strlen(first.numbers) < size;
+  snprintf(out, size, "%s", usable && !first.loopback ? first.numbers : name);
   for (int i = 1; first.loopback && i < p->count; i++) {
     look_up(p->hosts[i], &other);
     if (other.loopback) continue;  // a name of this host as well
     own = (address){ 0 };
     if (other.numbers[0] != '\0') find_own(&other, &own);
-    if (own.numbers[0] != '\0' && !own.loopback && strlen(own.numbers) < room) {
-      snprintf(out, room, "%s", own.numbers);
+    if (own.numbers[0] != '\0' && !own.loopback && strlen(own.numbers) < size) {
+      snprintf(out, size, "%s", own.numbers);
     } else {
       cx_log(
           "host %s is this one, where its name means %s, which host %s cannot "
@@ -240,7 +242,7 @@ static calx_status *find_master(plan *p)
     snprintf(p->port, sizeof p->port, "%d", port);
     return NULL;
   }
-  // Two launches with the same first host should not meet.
+  // Two launches with the same first host should use different ports.
   uint32_t random = (uint32_t)getpid();
   if (getrandom(&random, sizeof random, 0) < 0) random *= 2654435761u;
   snprintf(p->port, sizeof p->port, "%u",
@@ -258,7 +260,7 @@ static calx_status *write_command(const plan *p, int index, cx_text *out)
   cx_text_append(out, "cd");
   add_word(out, p->folder);
   cx_text_append(out, " && exec env");
-  add_ours(out);
+  add_forwarded(out);
   CALX_TRY(add_asked(out, o->forward));
   snprintf(number, sizeof number, "%d", p->count);
   add_variable(out, "CALX_NNODES", number);
@@ -278,7 +280,7 @@ static calx_status *write_command(const plan *p, int index, cx_text *out)
   return cx_text_failed(out) ? cx_out_of_memory() : NULL;
 }
 
-// What is to be freed of one launcher.
+// One launcher's command line, and the texts that it points to.
 typedef struct launcher {
   char *argv[7];
   cx_text connect, command, name;
@@ -318,7 +320,7 @@ static calx_status *run(const plan *p, launcher *list, char *const **argvs,
 
 static calx_status *make_plan(plan *p)
 {
-  // The shell would run the host's name instead.
+  // The shell would run the host's name as the command.
   if (p->options->connect[strspn(p->options->connect, " \t\r\n")] == '\0') {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "the command that connects to hosts is empty");
@@ -377,7 +379,7 @@ static calx_status *write_gcloud(const cx_launcher_tpu_options *o, gcloud *g)
     cx_text_append(&g->command, " && ");
   }
   cx_text_append(&g->command, "exec env");
-  add_ours(&g->command);
+  add_forwarded(&g->command);
   cx_text_append(&g->command, " PJRT_DEVICE=TPU");
   CALX_TRY(add_asked(&g->command, o->forward));
   for (char *const *a = o->argv; *a != NULL; a++) add_word(&g->command, *a);

@@ -1,10 +1,10 @@
-// launcher/hosts: a launch on several hosts: one connection to each, over which
-// a launcher of its own is started there.
+// launcher/hosts: a launch on several hosts. One connection to each host starts
+// a launcher there.
 //
-// What is remote is `calx run` itself, with the place of its host in the
-// environment, so that all of the starting, watching and ending is one host's,
-// and the hosts meet through the store. This side only holds the connections:
-// each one's standard input is that launcher's lifeline.
+// The remote launcher is `calx run` itself, with its host's number in the
+// environment. So each host starts, watches and ends its own ranks, and the
+// hosts meet in the store. This side only keeps the connections, whose standard
+// inputs are the remote launchers' lifelines.
 #ifndef CX_LAUNCHER_HOSTS_H
 #define CX_LAUNCHER_HOSTS_H
 
@@ -12,12 +12,12 @@
 #include "launcher/spawn.h"
 
 typedef struct cx_launcher_hosts_options {
-  const char *hosts;           // "a,b,c": as the connecting command takes them
-  const char *connect;         // the shell's words before HOST; NULL: "ssh"
-  const char *calx;            // the launcher, there as here
-  const char *const *flags;    // for that launcher, with NULL at the end
-  const char *const *forward;  // variables, NAME or NAME=VALUE, beside those
-                               // that are ours; NULL at the end
+  const char *hosts;    // "a,b,c": as the connecting command takes them
+  const char *connect;  // a shell command, to which HOST is added; NULL: "ssh"
+  const char *calx;     // the launcher's path, the same there
+  const char *const *flags;    // for that launcher; NULL at the end
+  const char *const *forward;  // variables to forward, NAME or NAME=VALUE,
+                               // besides our own; NULL at the end
   char *const *argv;           // the program
   int max_restarts;
   struct cx_launcher_output *output;
@@ -26,10 +26,10 @@ typedef struct cx_launcher_hosts_options {
 calx_status *cx_launcher_hosts_run(const cx_launcher_hosts_options *options,
                                    cx_launcher_exit *out) CALX_MUST_USE;
 
-// The workers of a TPU: gcloud knows them, and runs the program on all.
+// The workers of a TPU: gcloud runs the program on all of them.
 typedef struct cx_launcher_tpu_options {
   const char *name, *zone, *project;  // the last two may be NULL
-  const char *folder;                 // there; NULL: where one logs in
+  const char *folder;                 // there; NULL: the login folder
   const char *const *forward;
   char *const *argv;
   struct cx_launcher_output *output;

@@ -1,6 +1,6 @@
-// launcher/orphans: see orphans.h. What a child that the launcher had before
-// leaves behind cannot be told from what a rank does, so a launcher that has
-// such a child takes none.
+// launcher/orphans: see orphans.h. A launcher that had children before the
+// launch adopts none, because it could not distinguish their orphans from those
+// of the ranks.
 #include "launcher/orphans.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Of the next process in /proc whose parent this one is; 0: there is no more.
+// The next process in /proc that is a child of this one; 0: there are no more.
 static pid_t next_child(DIR *processes)
 {
   for (const struct dirent *e; (e = readdir(processes)) != NULL;) {
@@ -37,7 +37,7 @@ static bool is_own(const cx_launcher_own_children *own, pid_t pid)
   for (int i = 0; i < own->count; i++) {
     if (own->children[i] == pid) return true;
   }
-  return pid == own->post;
+  return pid == own->service;
 }
 
 void cx_launcher_orphans_begin(cx_launcher_orphans *o)
@@ -47,21 +47,22 @@ void cx_launcher_orphans_begin(cx_launcher_orphans *o)
   if (processes == NULL) return;
   bool alone = next_child(processes) == 0;
   closedir(processes);
-  o->takes = alone && prctl(PR_GET_CHILD_SUBREAPER, &o->was) == 0 &&
-             prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+  o->adopts = alone && prctl(PR_GET_CHILD_SUBREAPER, &o->was) == 0 &&
+              prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
 void cx_launcher_orphans_end(cx_launcher_orphans *o)
 {
-  if (o->takes) prctl(PR_SET_CHILD_SUBREAPER, o->was);
+  if (o->adopts) prctl(PR_SET_CHILD_SUBREAPER, o->was);
   *o = (cx_launcher_orphans){ 0 };
 }
 
 void cx_launcher_orphans_reap(const cx_launcher_orphans *o,
                               const cx_launcher_own_children *own)
 {
-  // One of the launcher's own is told again and again.
-  for (siginfo_t info; o->takes;) {
+  // WNOWAIT returns the same child again, so this stops at one of the
+  // launcher's own.
+  for (siginfo_t info; o->adopts;) {
     memset(&info, 0, sizeof info);
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid == 0 || is_own(own, info.si_pid)) {
@@ -75,7 +76,7 @@ int cx_launcher_orphans_signal(const cx_launcher_orphans *o,
                                const cx_launcher_own_children *own, int number)
 {
   int count = 0;
-  DIR *processes = o->takes ? opendir("/proc") : NULL;
+  DIR *processes = o->adopts ? opendir("/proc") : NULL;
   if (processes == NULL) return 0;
   for (pid_t pid; (pid = next_child(processes)) != 0;) {
     if (is_own(own, pid)) continue;

@@ -1,8 +1,8 @@
-// launcher/orphans: what ranks started and left behind.
+// launcher/orphans: processes that ranks started and left behind.
 //
-// While ranks run, this process is the parent of all whose own parent ended, in
-// whatever session or group they are. Where a job ended well they are let go;
-// else they end with it.
+// While ranks run, the launcher is the parent of every process whose own parent
+// has ended, in whatever session or group it is (a subreaper). After a job that
+// succeeds such processes are left alone; else they end with the job.
 #ifndef CX_LAUNCHER_ORPHANS_H
 #define CX_LAUNCHER_ORPHANS_H
 
@@ -10,24 +10,24 @@
 #include <sys/types.h>
 
 typedef struct cx_launcher_orphans {
-  bool takes;  // this launch takes them
-  int was;     // whether this process did before
+  bool adopts;  // this process is a subreaper for the launch
+  int was;      // whether it was one before
 } cx_launcher_orphans;
 
 void cx_launcher_orphans_begin(cx_launcher_orphans *orphans);
 void cx_launcher_orphans_end(cx_launcher_orphans *orphans);
 
-// The launcher's own children, which are none of these.
+// The launcher's own children, which are no orphans.
 typedef struct cx_launcher_own_children {
   const pid_t *children;
   int count;
-  pid_t post;
+  pid_t service;
 } cx_launcher_own_children;
 
-// Those that ended are reaped.
+// Reaps the orphans that have ended.
 void cx_launcher_orphans_reap(const cx_launcher_orphans *orphans,
                               const cx_launcher_own_children *own);
-// Sends all of them the signal (0: none); how many there are.
+// Sends all orphans the signal (0: none), and returns their number.
 int cx_launcher_orphans_signal(const cx_launcher_orphans *orphans,
                                const cx_launcher_own_children *own, int number);
 

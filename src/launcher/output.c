@@ -1,6 +1,5 @@
-// launcher/output: see output.h. Everything here happens on the launcher's one
-// thread; children that write faster than their lines are read wait on their
-// pipes.
+// launcher/output: see output.h. All of it runs on the launcher's one thread. A
+// child that writes faster than its lines are forwarded blocks on its pipe.
 #include "launcher/output.h"
 
 #include <errno.h>
@@ -16,21 +15,21 @@
 #include "base/text.h"
 
 enum {
-  PIECE = 64 << 10,    // bytes read at once
-  ROUNDS = 8,          // such pieces of one stream before the next one's turn
-  LONGEST = 16 << 20,  // a line is cut there
-  FULL = 1 << 20       // a queue takes no more lines
+  READ_BYTES = 64 << 10,  // at once
+  READS = 8,              // of one stream before the next one's turn
+  MAX_LINE = 16 << 20,    // bytes; a longer line is cut
+  FULL = 1 << 20          // bytes in a queue that takes no more lines
 };
 
 typedef struct stream {
   int from, to;  // the pipe's ends; -1: closed
   bool err;
   int log;       // -1: none
-  cx_text held;  // a line's beginning
+  cx_text held;  // the beginning of a line
   int rank;
 } stream;
 
-// Lines for this process's own stream.
+// Lines to be written to one of this process's own streams.
 typedef struct queue {
   cx_text lines;
   size_t written;
@@ -41,11 +40,11 @@ struct cx_launcher_output {
   int count;
   stream *streams;  // [2 * count]: out and err of each child
   bool begun;       // the log files have been emptied
-  bool ended;       // the children's streams have been closed
-  char *piece;      // [PIECE]
+  bool ended;       // the last lines are taken
+  char *buffer;     // [READ_BYTES]
   queue queues[2];  // of standard output and error
   size_t lost;      // bytes
-  char where[128];  // the first of them were to go, and why they did not
+  char where[128];  // which stream lost the first of them, and why
 };
 
 calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
@@ -56,15 +55,15 @@ calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
     CALX_TRY(cx_folder_make(options->log_dir, 0777));
   }
   cx_launcher_output *o = cx_calloc(1, sizeof *o);
-  char *piece = cx_alloc(PIECE);
-  if (o == NULL || piece == NULL) {
+  char *buffer = cx_alloc(READ_BYTES);
+  if (o == NULL || buffer == NULL) {
     cx_free(o);
-    cx_free(piece);
+    cx_free(buffer);
     return cx_out_of_memory();
   }
   o->options = *options;
   o->begun = options->again;
-  o->piece = piece;
+  o->buffer = buffer;
   *out = o;
   return NULL;
 }
@@ -98,7 +97,7 @@ void cx_launcher_output_free(cx_launcher_output *output)
 {
   if (output == NULL) return;
   close_streams(output);
-  cx_free(output->piece);
+  cx_free(output->buffer);
   cx_free(output);
 }
 
@@ -167,7 +166,7 @@ void cx_launcher_output_be_child(cx_launcher_output *output, int index)
 {
   dup2(output->streams[2 * index].to, STDOUT_FILENO);
   dup2(output->streams[2 * index + 1].to, STDERR_FILENO);
-  // Its brothers' pipes would keep their ends from being seen.
+  // An open copy of another child's pipe would hide the end of its stream.
   for (int i = 0; i < 2 * output->count; i++) {
     close_fd(&output->streams[i].from);
     close_fd(&output->streams[i].to);
@@ -182,14 +181,14 @@ void cx_launcher_output_be_parent(cx_launcher_output *output)
 
 // ---- lines ------------------------------------------------------------------
 
-static size_t waiting(const queue *q)
+static size_t queued(const queue *q)
 {
   return q->lines.size - q->written;
 }
 
 static bool is_full(const cx_launcher_output *o, const stream *s)
 {
-  return waiting(&o->queues[s->err]) >= FULL;
+  return queued(&o->queues[s->err]) >= FULL;
 }
 
 static int number_of(const cx_launcher_output *o, const queue *q)
@@ -197,14 +196,15 @@ static int number_of(const cx_launcher_output *o, const queue *q)
   return q == &o->queues[0] ? STDOUT_FILENO : STDERR_FILENO;
 }
 
-// The ranks go on, and the launcher's end tells it once more.
-static void lose(cx_launcher_output *o, const char *what, size_t size,
-                 int error)
+// Logs the first loss. The ranks continue, and the launcher reports the loss
+// again at its end.
+static void note_loss(cx_launcher_output *o, const char *what, size_t size,
+                      int error)
 {
   if (error == EPIPE) return;
   if (o->lost == 0) {
     snprintf(o->where, sizeof o->where, "%s: %s", what, strerror(error));
-    cx_log("what ranks write is lost: %s", o->where);
+    cx_log("the ranks' output is lost: %s", o->where);
   }
   o->lost += size;
 }
@@ -216,30 +216,30 @@ calx_status *cx_launcher_output_lost(const cx_launcher_output *o)
                   o->lost, o->where);
 }
 
-// As much as goes without waiting: what poll() finds ready takes PIPE_BUF
-// bytes. The descriptor is shared with other programs, whose writes should
-// wait, so its mode stays. Where nobody reads any more the lines are dropped.
+// Writes as much as it can without waiting: a pipe that poll() reports ready
+// takes PIPE_BUF bytes. The descriptor stays in blocking mode, because other
+// programs share it. Where no reader is left the lines are dropped.
 static void write_queue(cx_launcher_output *o, queue *q)
 {
   struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
-  while (waiting(q) > 0 && poll(&to, 1, 0) > 0) {
-    size_t size = waiting(q) < PIPE_BUF ? waiting(q) : PIPE_BUF;
+  while (queued(q) > 0 && poll(&to, 1, 0) > 0) {
+    size_t size = queued(q) < PIPE_BUF ? queued(q) : PIPE_BUF;
     ssize_t n = write(to.fd, q->lines.data + q->written, size);
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0 && errno != EINTR) {
-      lose(o, q == &o->queues[0] ? "standard output" : "standard error",
-           waiting(q), errno);
+      note_loss(o, q == &o->queues[0] ? "standard output" : "standard error",
+                queued(q), errno);
       q->written = q->lines.size;
     }
     if (n > 0) q->written += (size_t)n;
   }
-  if (waiting(q) > 0) return;
+  if (queued(q) > 0) return;
   cx_text_clear(&q->lines);
   q->written = 0;
 }
 
-// What was written goes before more is appended, so that the queue is no longer
-// than what waits.
+// Removes the written part first, so that the queue does not grow without
+// limit.
 static void enqueue(queue *q, const cx_text *line)
 {
   if (q->written >= FULL) {
@@ -248,10 +248,10 @@ static void enqueue(queue *q, const cx_text *line)
     q->written = 0;
   }
   cx_text_append_n(&q->lines, line->data, line->size);
-  q->lines.failed = false;  // without memory the line is lost
+  q->lines.failed = false;  // without memory the line is dropped
 }
 
-// A file takes it, or cannot.
+// Writes to a file do not wait.
 static void write_log(cx_launcher_output *o, const stream *s, const char *data,
                       size_t size)
 {
@@ -261,7 +261,7 @@ static void write_log(cx_launcher_output *o, const stream *s, const char *data,
     if (n < 0 && errno != EINTR) {
       snprintf(name, sizeof name, "the log folder's rank_%d.%s", s->rank,
                s->err ? "err" : "out");
-      lose(o, name, size, errno);
+      note_loss(o, name, size, errno);
       return;
     }
     if (n > 0) {
@@ -274,17 +274,17 @@ static void write_log(cx_launcher_output *o, const stream *s, const char *data,
 static void append_prefix(const cx_launcher_output *o, const stream *s,
                           cx_text *out)
 {
-  const char *place = o->options.place != NULL ? o->options.place : "";
+  const char *host = o->options.host != NULL ? o->options.host : "";
   if (o->options.bare) return;
   if (!o->options.tag) {
-    cx_text_format(out, "[%s%d] ", place, s->rank);
+    cx_text_format(out, "[%s%d] ", host, s->rank);
     return;
   }
   struct timespec now;
   struct tm parts;
   clock_gettime(CLOCK_REALTIME, &now);
   localtime_r(&now.tv_sec, &parts);
-  cx_text_format(out, "[%s%d %02d:%02d:%02d.%03d %s] ", place, s->rank,
+  cx_text_format(out, "[%s%d %02d:%02d:%02d.%03d %s] ", host, s->rank,
                  parts.tm_hour, parts.tm_min, parts.tm_sec,
                  (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
 }
@@ -313,7 +313,7 @@ static void take(cx_launcher_output *o, stream *s, const char *data,
       write_line(o, s, data, n);
     } else {
       cx_text_append_n(&s->held, data, n);
-      if (s->held.size >= LONGEST || cx_text_failed(&s->held)) {
+      if (s->held.size >= MAX_LINE || cx_text_failed(&s->held)) {
         write_line(o, s, "", 0);
         cx_text_free(&s->held);
       }
@@ -323,13 +323,13 @@ static void take(cx_launcher_output *o, stream *s, const char *data,
   }
 }
 
-// What is there now, or `rounds` pieces of it, as the queue has room.
-static void read_stream(cx_launcher_output *o, stream *s, int rounds)
+// Reads up to `reads` times, while there is data and the queue is not full.
+static void read_stream(cx_launcher_output *o, stream *s, int reads)
 {
-  while (s->from >= 0 && rounds-- > 0 && !is_full(o, s)) {
-    ssize_t n = read(s->from, o->piece, PIECE);
+  while (s->from >= 0 && reads-- > 0 && !is_full(o, s)) {
+    ssize_t n = read(s->from, o->buffer, READ_BYTES);
     if (n > 0) {
-      take(o, s, o->piece, (size_t)n);
+      take(o, s, o->buffer, (size_t)n);
     } else if (n == 0) {
       close_fd(&s->from);
     } else if (errno != EINTR) {
@@ -350,19 +350,19 @@ nfds_t cx_launcher_output_add_polled(const cx_launcher_output *output,
   }
   for (int i = 0; i < 2; i++) {
     const queue *q = &output->queues[i];
-    if (waiting(q) == 0) continue;
+    if (queued(q) == 0) continue;
     out[n++] = (struct pollfd){ .fd = number_of(output, q), .events = POLLOUT };
   }
   return n;
 }
 
-// The streams' last bytes, once both queues have room for them.
+// Takes the streams' last bytes, unless a queue is full.
 static void take_last(cx_launcher_output *o)
 {
-  enum { LAST_ROUNDS = 1024 };  // a pipe's worth, many times
+  enum { LAST_READS = 1024 };  // much more than a pipe holds
   for (int i = 0; i < 2 * o->count; i++) {
     stream *s = &o->streams[i];
-    read_stream(o, s, LAST_ROUNDS);
+    read_stream(o, s, LAST_READS);
     if (is_full(o, s)) return;
     close_fd(&s->from);
     if (s->held.size > 0) write_line(o, s, "", 0);
@@ -373,7 +373,7 @@ static void take_last(cx_launcher_output *o)
 void cx_launcher_output_forward(cx_launcher_output *output, bool last)
 {
   for (int i = 0; i < 2 * output->count && !last; i++) {
-    read_stream(output, &output->streams[i], ROUNDS);
+    read_stream(output, &output->streams[i], READS);
   }
   if (last && !output->ended) take_last(output);
   for (int i = 0; i < 2; i++) write_queue(output, &output->queues[i]);
@@ -381,8 +381,8 @@ void cx_launcher_output_forward(cx_launcher_output *output, bool last)
 
 bool cx_launcher_output_is_pending(const cx_launcher_output *output)
 {
-  return !output->ended || waiting(&output->queues[0]) > 0 ||
-         waiting(&output->queues[1]) > 0;
+  return !output->ended || queued(&output->queues[0]) > 0 ||
+         queued(&output->queues[1]) > 0;
 }
 
 void cx_launcher_output_end(cx_launcher_output *output)

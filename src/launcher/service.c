@@ -1,6 +1,5 @@
-// launcher/service: see post.h.
+// launcher/service: see service.h.
 #include "launcher/service.h"
-#include "base/env.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,106 +12,114 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/thread.h"
 #include "store/client.h"
 #include "store/server.h"
-#include "world/endpoint.h"
 #include "world/origin.h"
 
 enum {
-  READY_MS = 30000,     // for the address to be taken
-  CONNECT_MS = 300000,  // for host 0's launcher, typed by hand perhaps
-  GRACE_MS = 500,       // for the launcher to say how a process ended
+  READY_MS = 30000,     // for the server to get its address
+  CONNECT_MS = 300000,  // host 0's launcher may be started by hand
+  GRACE_MS = 500,       // for a launcher to report how a process ended
   SLICE_MS = 500,
-  LAST_NEWS_MS = 1000,  // for other hosts to hear why this job ends
-  OTHERS_S = 300        // for other hosts' launchers to come at all
+  DRAIN_MS = 1000,      // for other hosts to receive the job's failure
+  JOIN_TIMEOUT_S = 300  // for other hosts' launchers to join
 };
 
-// ---- the process ------------------------------------------------------------
+// ---- the service's process --------------------------------------------------
 
-typedef struct office {
+typedef struct service {
   const cx_launcher_job *job;
   calx_window *head;
   int fd;
   cx_store_server *server;
   cx_store_client *client;
   bool failed;
-} office;
+} service;
 
-static void send_letter(int fd, calx_code code, const char *news)
+static void send_message(int fd, calx_code code, const char *text)
 {
-  cx_launcher_message letter = { .code = (uint32_t)code };
-  snprintf(letter.news, sizeof letter.news, "%s", news);
-  while (send(fd, &letter, sizeof letter, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  cx_launcher_message message = { .code = (uint32_t)code };
+  snprintf(message.text, sizeof message.text, "%s", text);
+  while (send(fd, &message, sizeof message, MSG_NOSIGNAL) < 0 &&
+         errno == EINTR) {
   }
 }
 
-static void pass_news(void *user, calx_code code, const char *news)
+static void forward_failure(void *user, calx_code code, const char *message)
 {
-  office *o = user;
-  cx_world_segment_fail(o->head, code, news);
-  send_letter(o->fd, code, news);
+  service *s = user;
+  cx_world_segment_fail(s->head, code, message);
+  send_message(s->fd, code, message);
 }
 
-static void pass_event(void *user, const char *bytes, size_t size)
+static void ignore_event(void *user, const char *bytes, size_t size)
 {
   (void)user;
   (void)bytes;
   (void)size;
 }
 
-static calx_status *serve(office *o)
+static const char *token_of(const cx_launcher_job *job)
 {
-  if (o->job->host != 0) return NULL;
-  cx_store_server_options options = {
-    .url = o->job->url,
-    .token = o->job->token[0] != '\0' ? o->job->token : NULL,
-    .name = "the launcher",
-    .job = cx_world_origin_job(CX_WORLD_LAUNCHER_CALX),
-    .processes = o->job->hosts * o->job->processes,
-    .hosts = o->job->hosts,
-    .heartbeat_ms = cx_store_heartbeat_ms(),
-    .grace_ms = GRACE_MS
-  };
-  return cx_store_server_start(&options, &o->server);
+  return job->token[0] != '\0' ? job->token : NULL;
 }
 
-static calx_status *connect_to_store(office *o)
+static calx_status *serve(service *s)
 {
+  const cx_launcher_job *job = s->job;
+  if (job->host != 0) return NULL;
+  cx_store_server_options options = { .url = job->url,
+                                      .token = token_of(job),
+                                      .name = "the launcher",
+                                      .job = cx_world_origin_job(
+                                          CX_WORLD_LAUNCHER_CALX),
+                                      .processes = job->hosts * job->processes,
+                                      .hosts = job->hosts,
+                                      .heartbeat_ms = cx_store_heartbeat_ms(),
+                                      .grace_ms = GRACE_MS };
+  return cx_store_server_start(&options, &s->server);
+}
+
+static calx_status *connect_to_store(service *s)
+{
+  const cx_launcher_job *job = s->job;
   cx_store_client_options options = {
-    .url = o->job->url,
-    .token = o->job->token[0] != '\0' ? o->job->token : NULL,
-    .process = -1 - o->job->host,
-    .processes = o->job->hosts * o->job->processes,
-    .origin = { o->job->host, cx_world_origin_launch(o->job->launch),
+    .url = job->url,
+    .token = token_of(job),
+    .process = -1 - job->host,
+    .processes = job->hosts * job->processes,
+    .origin = { job->host, cx_world_origin_launch(job->launch),
                 cx_world_origin_job(CX_WORLD_LAUNCHER_CALX) },
     .heartbeat_ms = cx_store_heartbeat_ms(),
-    .on_failure = pass_news,
-    .on_event = pass_event,
-    .user = o
+    .on_failure = forward_failure,
+    .on_event = ignore_event,
+    .user = s
   };
-  return cx_store_client_open(&options, CONNECT_MS, &o->client);
+  return cx_store_client_open(&options, CONNECT_MS, &s->client);
 }
 
-// The launcher's letters, until it ends. One that died says nothing, and this
-// process goes as it did: that is news.
-static void take_letters(office *o)
+// Takes the launcher's messages until it ends the job. If the launcher died,
+// this process ends without a BYE, which the store reports.
+static void take_messages(service *s)
 {
   for (;;) {
-    cx_launcher_message letter;
-    ssize_t n = recv(o->fd, &letter, sizeof letter, 0);
+    cx_launcher_message message;
+    ssize_t n = recv(s->fd, &message, sizeof message, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n != (ssize_t)sizeof letter) _exit(1);
-    if (letter.code == CALX_OK) return;
-    letter.news[sizeof letter.news - 1] = '\0';
-    o->failed = true;
+    if (n != (ssize_t)sizeof message) _exit(1);
+    if (message.code == CALX_OK) return;
+    message.text[sizeof message.text - 1] = '\0';
+    s->failed = true;
     calx_status_free(
-        cx_store_client_fail(o->client, (calx_code)letter.code, letter.news));
+        cx_store_client_fail(s->client, (calx_code)message.code, message.text));
   }
 }
 
-// What a launcher tells host 0's: that it "came", that it "left".
-static calx_status *call(office *o, cx_store_op op, const char *what, int host,
+// Puts or gets the key by which a host's launcher reports that it has "joined"
+// or "left".
+static calx_status *call(service *s, cx_store_op op, const char *what, int host,
                          int64_t wait_ms)
 {
   char name[32];
@@ -120,67 +127,69 @@ static calx_status *call(office *o, cx_store_op op, const char *what, int host,
   snprintf(name, sizeof name, "calx/%s/%d", what, host);
   CALX_TRY(cx_store_client_request(op, name, &request));
   request.wait_ms = wait_ms;
-  return cx_store_client_call(o->client, &request, NULL, NULL);
+  return cx_store_client_call(s->client, &request, NULL, NULL);
 }
 
-// Until that host's launcher has told it, there are news, or `limit_ms` passed;
-// the launcher that waits here listens no more, so this says why it was in
-// vain.
-static bool wait_for_other(office *o, const char *what, int host,
-                           int64_t limit_ms)
+// Waits until the host's launcher has reported it, the job has failed, or
+// `limit_ms` have passed. The launcher no longer takes messages, so this logs
+// why the wait failed.
+static bool wait_for_host(service *s, const char *what, int host,
+                          int64_t limit_ms)
 {
   int64_t until = cx_now_ns() + limit_ms * 1000000;
   for (;;) {
-    calx_status *status = call(o, CX_STORE_OP_GET, what, host, SLICE_MS);
+    calx_status *status = call(s, CX_STORE_OP_GET, what, host, SLICE_MS);
     if (status == NULL) return true;
-    calx_status *news = cx_store_client_failure(o->client);
+    calx_status *failure = cx_store_client_failure(s->client);
     bool late = calx_status_code(status) == CALX_DEADLINE_EXCEEDED;
-    bool waits = news == NULL && late && cx_now_ns() < until;
-    if (!waits && news == NULL && late) {
-      cx_log("host %d of %d did not come within %.3g s", host, o->job->hosts,
+    bool waits = failure == NULL && late && cx_now_ns() < until;
+    if (!waits && failure == NULL && late) {
+      cx_log("host %d of %d did not join within %.3g s", host, s->job->hosts,
              (double)limit_ms / 1000);
     } else if (!waits) {
-      cx_log("%s", cx_status_sentence(news != NULL ? news : status));
+      cx_log("%s", cx_status_sentence(failure != NULL ? failure : status));
     }
     calx_status_free(status);
-    calx_status_free(news);
+    calx_status_free(failure);
     if (!waits) return false;
   }
 }
 
-// The other hosts' launchers need the store until they say that they end. One
-// that came has no limit, since its ranks may go on: it has gone when its
-// connection closes or it is silent, and that is news.
-static void wait_for_others(office *o)
+// The other hosts' launchers need the store until they leave. One that has
+// joined has no time limit, since its ranks may still run; if it is lost the
+// store reports that.
+static void wait_for_hosts(service *s)
 {
-  int64_t limit_ms = cx_env_ms("CALX_JOIN_TIMEOUT_S", false, OTHERS_S);
-  bool here = !o->failed;
-  for (int host = 1; here && host < o->job->hosts; host++) {
-    here = wait_for_other(o, "came", host, limit_ms) &&
-           wait_for_other(o, "left", host, INT64_MAX / 4000000);
+  int64_t limit_ms = cx_env_ms("CALX_JOIN_TIMEOUT_S", false, JOIN_TIMEOUT_S);
+  bool present = !s->failed;
+  for (int host = 1; present && host < s->job->hosts; host++) {
+    present = wait_for_host(s, "joined", host, limit_ms) &&
+              wait_for_host(s, "left", host, INT64_MAX / 4000000);
   }
 }
 
-static void leave(office *o)
+static void leave(service *s)
 {
-  calx_status *news = cx_store_client_failure(o->client);
-  // The launcher did not hear of it in time.
-  if (!o->failed && news != NULL) cx_log("%s", cx_status_sentence(news));
-  o->failed = o->failed || news != NULL;
-  calx_status_free(news);
-  if (o->job->host == 0) {
-    wait_for_others(o);
+  calx_status *failure = cx_store_client_failure(s->client);
+  // The launcher did not receive it in time.
+  if (!s->failed && failure != NULL) {
+    cx_log("%s", cx_status_sentence(failure));
+  }
+  s->failed = s->failed || failure != NULL;
+  calx_status_free(failure);
+  if (s->job->host == 0) {
+    wait_for_hosts(s);
   } else {
-    calx_status_free(call(o, CX_STORE_OP_PUT, "left", o->job->host, 0));
+    calx_status_free(call(s, CX_STORE_OP_PUT, "left", s->job->host, 0));
   }
-  cx_store_client_close(o->client, true);
-  if (o->server == NULL) return;
-  if (o->job->hosts > 1) cx_store_server_drain(o->server, LAST_NEWS_MS);
-  cx_store_server_stop(o->server);
+  cx_store_client_close(s->client, true);
+  if (s->server == NULL) return;
+  if (s->job->hosts > 1) cx_store_server_drain(s->server, DRAIN_MS);
+  cx_store_server_stop(s->server);
 }
 
-// A connection for each process, whatever the shell's limit was.
-static void allow_descriptors(void)
+// The server needs a descriptor for each process, whatever the shell's limit.
+static void raise_descriptor_limit(void)
 {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -188,30 +197,27 @@ static void allow_descriptors(void)
   (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Never returns.
-static void run(office *o)
+static _Noreturn void run(service *s)
 {
-  allow_descriptors();
-  calx_status *status = serve(o);
-  if (status == NULL) send_letter(o->fd, CALX_OK, "");
-  if (status == NULL) status = connect_to_store(o);
+  raise_descriptor_limit();
+  calx_status *status = serve(s);
+  if (status == NULL) send_message(s->fd, CALX_OK, "");
+  if (status == NULL) status = connect_to_store(s);
   if (status != NULL) {
-    pass_news(o, calx_status_code(status), cx_status_sentence(status));
+    forward_failure(s, calx_status_code(status), cx_status_sentence(status));
     _exit(1);
   }
-  if (o->job->host != 0) {
-    calx_status_free(call(o, CX_STORE_OP_PUT, "came", o->job->host, 0));
+  if (s->job->host != 0) {
+    calx_status_free(call(s, CX_STORE_OP_PUT, "joined", s->job->host, 0));
   }
-  take_letters(o);
-  leave(o);
+  take_messages(s);
+  leave(s);
   _exit(0);
 }
 
-// ---- the launcher's side ----------------------------------------------------
-
-// What the terminal sends reaches this process too; its end is the launcher's
-// to say.
-static void become_post(office *o, pid_t parent)
+// The terminal's signals reach this process too; the launcher decides when it
+// ends.
+static _Noreturn void become_service(service *s, pid_t parent)
 {
   const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -223,24 +229,26 @@ static void become_post(office *o, pid_t parent)
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  run(o);
+  run(s);
 }
 
-static calx_status *wait_until_ready(const cx_launcher_service *post)
+// ---- the launcher's process -------------------------------------------------
+
+static calx_status *wait_until_ready(const cx_launcher_service *s)
 {
-  struct pollfd from = { .fd = post->fd, .events = POLLIN };
+  struct pollfd from = { .fd = s->fd, .events = POLLIN };
   int ready;
   do {
     ready = poll(&from, 1, READY_MS);
   } while (ready < 0 && errno == EINTR);
-  cx_launcher_message letter;
-  bool gone;
-  if (ready <= 0 || !cx_launcher_service_receive(post, &letter, &gone)) {
+  cx_launcher_message message;
+  bool closed;
+  if (ready <= 0 || !cx_launcher_service_receive(s, &message, &closed)) {
     return cx_error(CALX_INTERNAL,
                     "the process that serves the store did not start");
   }
-  if (letter.code == CALX_OK) return NULL;
-  return cx_error((calx_code)letter.code, "%s", letter.news);
+  if (message.code == CALX_OK) return NULL;
+  return cx_error((calx_code)message.code, "%s", message.text);
 }
 
 calx_status *cx_launcher_service_start(const cx_launcher_job *job,
@@ -264,7 +272,8 @@ calx_status *cx_launcher_service_start(const cx_launcher_job *job,
   }
   if (pid == 0) {
     close(ends[0]);
-    become_post(&(office){ .job = job, .head = head, .fd = ends[1] }, parent);
+    become_service(&(service){ .job = job, .head = head, .fd = ends[1] },
+                   parent);
   }
   close(ends[1]);
   *out = (cx_launcher_service){ .pid = pid, .fd = ends[0] };
@@ -273,32 +282,31 @@ calx_status *cx_launcher_service_start(const cx_launcher_job *job,
   return status;
 }
 
-bool cx_launcher_service_receive(const cx_launcher_service *post,
-                                 cx_launcher_message *out, bool *out_gone)
+bool cx_launcher_service_receive(const cx_launcher_service *s,
+                                 cx_launcher_message *out, bool *out_closed)
 {
   ssize_t n;
-  *out_gone = false;
   do {
-    n = recv(post->fd, out, sizeof *out, MSG_DONTWAIT);
+    n = recv(s->fd, out, sizeof *out, MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
-  *out_gone = n == 0 || (n < 0 && errno != EAGAIN);
-  out->news[sizeof out->news - 1] = '\0';
+  *out_closed = n == 0 || (n < 0 && errno != EAGAIN);
+  out->text[sizeof out->text - 1] = '\0';
   return n == (ssize_t)sizeof *out;
 }
 
-void cx_launcher_service_send(const cx_launcher_service *post, calx_code code,
-                              const char *news)
+void cx_launcher_service_send(const cx_launcher_service *s, calx_code code,
+                              const char *text)
 {
-  if (post->fd >= 0) send_letter(post->fd, code, news);
+  if (s->fd >= 0) send_message(s->fd, code, text);
 }
 
-void cx_launcher_service_close(cx_launcher_service *post)
+void cx_launcher_service_close(cx_launcher_service *s)
 {
-  if (post->fd >= 0) close(post->fd);
-  if (post->pid > 0) {
-    kill(post->pid, SIGKILL);
-    while (waitpid(post->pid, NULL, 0) < 0 && errno == EINTR) {
+  if (s->fd >= 0) close(s->fd);
+  if (s->pid > 0) {
+    kill(s->pid, SIGKILL);
+    while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {
     }
   }
-  *post = (cx_launcher_service){ .fd = -1 };
+  *s = (cx_launcher_service){ .fd = -1 };
 }

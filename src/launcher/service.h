@@ -1,8 +1,10 @@
-// launcher/service: the launcher's part of the store, in a process of its own.
+// launcher/service: a helper process of the launcher that connects to the
+// store.
 //
-// The store needs threads, and what forks may have none: so the launcher forks
-// this first, and stays alone. On host 0 it serves the store; on all it is the
-// launcher's ear and voice there. It talks with the launcher in letters.
+// The store needs threads, but a process with threads must not fork. So the
+// launcher first forks this process, and itself stays without threads. On host
+// 0 the service serves the store. On every host it sends the launcher's
+// messages to the store and the store's messages to the launcher.
 #ifndef CX_LAUNCHER_SERVICE_H
 #define CX_LAUNCHER_SERVICE_H
 
@@ -14,34 +16,36 @@
 // A launch, as all its processes know it.
 typedef struct cx_launcher_job {
   int hosts, host;
-  int processes;    // of this host; the world has hosts times as many
+  int processes;    // of this host; every host has as many
   char url[320];    // of the store
   char token[128];  // empty: none
-  char launch[33];  // of this start: CALX_LAUNCH
+  char launch[33];  // CALX_LAUNCH: of this start of the command
 } cx_launcher_job;
 
 typedef struct cx_launcher_message {
-  uint32_t code;                // CALX_OK: ready; from the launcher: it ends
-  char news[CALX_WINDOW_NEWS];  // else
+  uint32_t code;  // CALX_OK: the service is ready, or the job has ended
+  char text[CALX_WINDOW_NEWS];  // of a failure
 } cx_launcher_message;
 
 typedef struct cx_launcher_service {
-  pid_t pid;  // 0: there is none
-  int fd;     // a packet is a letter
+  pid_t pid;  // 0: none
+  int fd;     // a socket; each packet is a message
 } cx_launcher_service;
 
-// Forks, and waits until the store is served. `head`: the news are written
-// there too.
+// Forks, and waits until the store is served. Failures are also written to
+// `head`.
 calx_status *cx_launcher_service_start(const cx_launcher_job *job,
                                        calx_window *head,
                                        cx_launcher_service *out) CALX_MUST_USE;
-// The next letter that is there; false: none, or *out_gone.
-bool cx_launcher_service_receive(const cx_launcher_service *post,
-                                 cx_launcher_message *out, bool *out_gone);
-// code OK: the job has ended; the process ends when nobody needs the store.
-void cx_launcher_service_send(const cx_launcher_service *post, calx_code code,
-                              const char *news);
-// Kills it if it is still there.
-void cx_launcher_service_close(cx_launcher_service *post);
+// Receives the next message without waiting. False: there is none, or
+// *out_closed.
+bool cx_launcher_service_receive(const cx_launcher_service *service,
+                                 cx_launcher_message *out, bool *out_closed);
+// code OK: the job has ended, and the service ends once no process needs the
+// store.
+void cx_launcher_service_send(const cx_launcher_service *service,
+                              calx_code code, const char *text);
+// Kills the process if it still runs.
+void cx_launcher_service_close(cx_launcher_service *service);
 
 #endif

@@ -1,5 +1,5 @@
-// launcher/spawn: what is to be launched, by the caller and the environment,
-// and how often.
+// launcher/spawn: what is to be launched, by the options and the environment,
+// and the restarts.
 #include "launcher/spawn.h"
 #include "base/env.h"
 
@@ -17,18 +17,15 @@
 #include "launcher/supervisor.h"
 #include "world/endpoint.h"
 
-enum { MOST_PROCESSES = 4096, MOST_HOSTS = 1 << 16 };
+enum { MAX_PROCESSES = 4096, MAX_HOSTS = 1 << 16 };
 
-// ---- where ------------------------------------------------------------------
+// ---- the job
+// ------------------------------------------------------------------
 
 static calx_status *read_hosts(cx_launcher_job *job)
 {
-  CALX_TRY(cx_env_int("CALX_NNODES", 0, MOST_HOSTS, &job->hosts));
-  CALX_TRY(cx_env_int("CALX_NODE_RANK", 0, MOST_HOSTS, &job->host));
-  if (job->hosts == 0) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_NNODES is 0, 1 or more is wanted");
-  }
+  CALX_TRY(cx_env_int("CALX_NNODES", 1, MAX_HOSTS, &job->hosts));
+  CALX_TRY(cx_env_int("CALX_NODE_RANK", 0, MAX_HOSTS, &job->host));
   if (job->hosts < 0) job->hosts = 1;
   if (job->hosts == 1) job->host = job->host < 0 ? 0 : job->host;
   if (job->host < 0) {
@@ -61,8 +58,8 @@ static calx_status *random_hex(char out[33])
   return NULL;
 }
 
-// One host: an address and a token that nobody else can know. Several: what all
-// of them were given.
+// On one host the address and the token are random. On several the environment
+// gives both.
 static calx_status *choose_store(cx_launcher_job *job)
 {
   if (job->hosts == 1) {
@@ -78,15 +75,15 @@ static calx_status *choose_store(cx_launcher_job *job)
                     "address of host 0, on all of them",
                     job->hosts);
   }
-  cx_world_info place = { .processes = job->hosts * job->processes,
-                          .hosts = job->hosts };
-  cx_world_endpoint route = { 0 };
-  CALX_TRY(cx_world_endpoint_read(&place, &route));
-  snprintf(job->url, sizeof job->url, "%s", route.url);
+  cx_world_info info = { .processes = job->hosts * job->processes,
+                         .hosts = job->hosts };
+  cx_world_endpoint endpoint = { 0 };
+  CALX_TRY(cx_world_endpoint_read(&info, &endpoint));
+  snprintf(job->url, sizeof job->url, "%s", endpoint.url);
   const char *token = cx_env_text("CALX_TOKEN");
   if (token != NULL && strlen(token) >= sizeof job->token) {
     return cx_error(CALX_INVALID_ARGUMENT,
-                    "CALX_TOKEN is of %zu bytes, at most %zu are wanted",
+                    "CALX_TOKEN has %zu bytes, at most %zu are wanted",
                     strlen(token), sizeof job->token - 1);
   }
   snprintf(job->token, sizeof job->token, "%s", token != NULL ? token : "");
@@ -109,6 +106,15 @@ static calx_status *plan(const cx_launcher_options *o, cx_launcher_job *job)
   return choose_store(job);
 }
 
+calx_status *cx_launcher_processes(int given, int *out)
+{
+  *out = given;
+  if (given > 0) return NULL;
+  CALX_TRY(cx_env_int("CALX_PROCESSES", 1, MAX_PROCESSES, out));
+  if (*out < 0) *out = 1;
+  return NULL;
+}
+
 calx_status *cx_launcher_is_wanted(int processes, bool *out)
 {
   cx_launcher_job job = { 0 };
@@ -118,7 +124,8 @@ calx_status *cx_launcher_is_wanted(int processes, bool *out)
   return NULL;
 }
 
-// ---- who --------------------------------------------------------------------
+// ---- the options
+// --------------------------------------------------------------------
 
 static int count_threads(void)
 {
@@ -134,12 +141,12 @@ static int count_threads(void)
 
 static calx_status *check(const cx_launcher_options *o)
 {
-  if (o->processes < 1 || o->processes > MOST_PROCESSES) {
+  if (o->processes < 1 || o->processes > MAX_PROCESSES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%d processes are asked for, 1 to %d are wanted",
-                    o->processes, MOST_PROCESSES);
+                    o->processes, MAX_PROCESSES);
   }
-  // A copy of this process would have locks that nobody gives back.
+  // A forked copy would have locks that another thread holds.
   int threads = count_threads();
   if (threads == 1) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
@@ -149,7 +156,7 @@ static calx_status *check(const cx_launcher_options *o)
                   threads);
 }
 
-// ---- how often --------------------------------------------------------------
+// ---- restarts --------------------------------------------------------------
 
 static calx_status *run(const cx_launcher_options *o, cx_launcher_exit *end,
                         int *out_signal)
@@ -180,7 +187,7 @@ calx_status *cx_launcher_spawn(const cx_launcher_options *options,
     status = cx_launcher_output_lost(options->output);
     if (status != NULL) out->code = CX_LAUNCHER_EXIT_FAILED;
   }
-  // What this process would have done without a launch.
+  // Without a launch the signal would have ended this process.
   if (number != 0 && options->fn != NULL) raise(number);
   return status;
 }

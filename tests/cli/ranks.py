@@ -101,7 +101,7 @@ class Ranks(program.Case):
                                    "echo x; exit 3"], stdout=full, timeout=60,
                                   stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 3)
-        self.assertIn(b"what ranks write is lost: standard output", done.stderr)
+        self.assertIn(b"the ranks' output is lost: standard output", done.stderr)
 
     def test_logs_on_a_full_disk_are_told(self):
         os.mkdir("logs")

@@ -65,16 +65,16 @@ static int end_of(pid_t pid)
   return WIFEXITED(how) ? WEXITSTATUS(how) : -WTERMSIG(how);
 }
 
-static void check_said(const char *words)
+static void check_logged(const char *words)
 {
   if (strstr(shared->store, words) == NULL) {
-    fail_msg("wanted '%s', said '%s'", words, shared->store);
+    fail_msg("wanted '%s', logged '%s'", words, shared->store);
   }
 }
 
-// Host 0's program does not train; host 1's waits for it in vain, and its news
-// have the code by which the store says that a key is not there yet.
-static void test_news_end_the_wait_for_others(void **state)
+// Host 0's program never joins, and host 1's fails because it waits for it. The
+// failure's code is the one that the store uses for a key that is not there.
+static void test_failure_ends_the_wait_for_others(void **state)
 {
   (void)state;
   int port = free_port();
@@ -83,26 +83,26 @@ static void test_news_end_the_wait_for_others(void **state)
   assert_int_not_equal(end_of(second), 0);
   assert_int_equal(end_of(first), 0);
   assert_int_equal(shared->seen[1], CALX_DEADLINE_EXCEEDED);
-  check_said("did not arrive within");
+  check_logged("did not arrive within");
 }
 
-static void test_host_that_never_comes(void **state)
+static void test_host_that_never_joins(void **state)
 {
   (void)state;
   setenv("CALX_JOIN_TIMEOUT_S", "0.2", 1);
   assert_int_equal(end_of(start_host(0, free_port(), nothing)), 0);
   unsetenv("CALX_JOIN_TIMEOUT_S");
-  check_said("host 1 of 2 did not come within 0.2");
+  check_logged("host 1 of 2 did not join within 0.2");
 }
 
-static void ignore_news(void *user, calx_code code, const char *news)
+static void ignore_failure(void *user, calx_code code, const char *message)
 {
   (void)user;
   (void)code;
-  (void)news;
+  (void)message;
 }
 
-// The rank leaves in good order; its launcher has come, and does not leave.
+// The rank leaves; its launcher has joined, and dies without leaving.
 static calx_status *end_with_the_launcher(void *user)
 {
   (void)user;
@@ -111,9 +111,9 @@ static calx_status *end_with_the_launcher(void *user)
   cx_store_client_options options = { .url = getenv("CALX_STORE"),
                                       .process = 1,
                                       .processes = 2,
-                                      .on_failure = ignore_news };
+                                      .on_failure = ignore_failure };
   CALX_TRY(cx_store_client_open(&options, PATIENCE_MS, &client));
-  CALX_TRY(cx_store_client_request(CX_STORE_OP_GET, "calx/came/1", &r));
+  CALX_TRY(cx_store_client_request(CX_STORE_OP_GET, "calx/joined/1", &r));
   r.wait_ms = PATIENCE_MS;
   CALX_TRY(cx_store_client_call(client, &r, NULL, NULL));
   cx_store_client_close(client, true);
@@ -129,15 +129,15 @@ static void test_launcher_that_dies(void **state)
   pid_t second = start_host(1, port, end_with_the_launcher);
   assert_int_equal(end_of(second), -SIGKILL);
   assert_int_equal(end_of(first), 0);
-  check_said("the launcher of host 1 was lost");
+  check_logged("the launcher of host 1 was lost");
 }
 
-// ---- by their names ---------------------------------------------------------
+// ---- hosts by name ---------------------------------------------------------
 
-// It runs here what it is given for a host.
+// Runs a host's command on this host.
 static const char here[] = "sh -c 'exec sh -c \"$1\"'";
 
-// What a launcher is told; the first time it fails.
+// A launcher that records its arguments, and fails the first time.
 static const char launcher[] =
     "#!/bin/sh\n"
     "read token attempt\n"
@@ -223,7 +223,7 @@ static void test_what_a_host_is_told(void **state)
   cx_free(told);
 }
 
-// The first host is this one, by a name that means its loopback.
+// The first host is this one, by a name of its loopback address.
 static void test_own_name_is_no_loopback(void **state)
 {
   (void)state;
@@ -237,7 +237,7 @@ static void test_own_name_is_no_loopback(void **state)
   assert_int_equal(lines_said, loopback ? 1 : 0);
   if (loopback) assert_non_null(strstr(said, "host localhost is this one"));
   assert_int_not_equal(strncmp(address, "127.", 4), 0);
-  // Where all of them are here, that is well.
+  // If all hosts are this one, the loopback address is right.
   unlink("told");
   check_ok(run_hosts("localhost,127.0.0.1", here));
   check_ok(cx_file_read("told", 0, &told, &size));
@@ -256,8 +256,8 @@ static void test_no_command_to_connect(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    SPAWN_TEST(test_news_end_the_wait_for_others),
-    SPAWN_TEST(test_host_that_never_comes),
+    SPAWN_TEST(test_failure_ends_the_wait_for_others),
+    SPAWN_TEST(test_host_that_never_joins),
     SPAWN_TEST(test_launcher_that_dies),
     FOLDER_TEST(test_what_a_host_is_told),
     FOLDER_TEST(test_own_name_is_no_loopback),

@@ -91,8 +91,8 @@ static void test_lines(void **state)
 {
   (void)state;
   char *text[2];
-  run_with(&(cx_launcher_output_options){ .place = LONG_HOST ":" },
-           write_pieces, 3, 0, CALX_OK, text);
+  run_with(&(cx_launcher_output_options){ .host = LONG_HOST ":" }, write_pieces,
+           3, 0, CALX_OK, text);
   int next[2][3] = { 0 }, ends = 0;
   for (int err = 0; err < 2; err++) {
     char *rest;

@@ -349,7 +349,7 @@ static void test_environment_is_checked(void **state)
   static const struct {
     const char *nodes, *node, *master, *words;
   } cases[] = {
-    { "0", NULL, NULL, "CALX_NNODES is 0" },
+    { "0", NULL, NULL, "CALX_NNODES is '0', a number from 1" },
     { "x", NULL, NULL, "CALX_NNODES is 'x'" },
     { "2", NULL, NULL, "CALX_NODE_RANK is not set" },
     { "2", "2", NULL, "CALX_NODE_RANK is 2, but CALX_NNODES is 2" },
