@@ -53,7 +53,6 @@ uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
     }
   }
   if (a->failed) return UINT32_MAX;
-  // A splat gives one element for all.
   for (size_t i = 0; size > 0 && i < (size_t)bytes; i += size) {
     memcpy(p->constants + at + i, data, size);
   }
@@ -165,8 +164,9 @@ static const cx_hlo_attr *param_attr(const cx_hlo_func *f, size_t param,
   return NULL;
 }
 
-// tf.aliasing_output names a result; jax.buffer_donor leaves the choice to us:
-// the first result of the same type that takes no other's memory.
+// Pairs parameters with the results that take their memory. tf.aliasing_output
+// names a result; jax.buffer_donor leaves the choice to the compiler: the first
+// result of the same type that is not paired.
 static calx_status *pair(cpu_lower_assembly *a, const cx_hlo_func *f,
                          int32_t *alias)
 {

@@ -4,14 +4,6 @@
 
 #include "lower/lower.h"
 
-static bool is_computed_in(const cpu_lower_group *g, const cx_hlo_value *v)
-{
-  for (size_t i = 0; i < g->n_ops && v->op != NULL; i++) {
-    if (g->ops[i] == v->op) return true;
-  }
-  return false;
-}
-
 static bool is_scalar(const cx_hlo_value *v)
 {
   return cx_hlo_type_elements(&v->type.tensor) == 1;
@@ -51,7 +43,9 @@ static calx_status *list_inputs(cpu_lower_compilation *c, cpu_lower_group *g)
     const cx_hlo_op *op = g->ops[i];
     for (uint32_t k = 0; k < op->n_operands; k++) {
       cx_hlo_value *v = op->operands[k];
-      if (is_computed_in(g, v)) continue;
+      if (v->op != NULL && cpu_lower_is_among(g->ops, g->n_ops, v->op)) {
+        continue;
+      }
       if (is_immediate(g, op, k)) {
         CALX_TRY(push_once(c, &ops, &n, &room, v->op));
       } else if (g->kind == CPU_LOWER_GROUP_COLLECTIVE) {

@@ -76,8 +76,10 @@ static calx_status *lower(cpu_lower_compilation *c,
   cpu_run_program *p = c->a.program;
   cx_hlo_func *entry = cx_hlo_entry(c->module);
   if (entry == NULL || entry->body.first == NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "the program has no function @main, nor only one");
+    return cx_error(
+        CALX_INVALID_ARGUMENT,
+        "the program has no function @main; only a single function may "
+        "have another name");
   }
   CALX_TRY(cpu_lower_check_signature(entry));
   CALX_TRY(cpu_lower_assemble_signature(&c->a, entry));

@@ -18,19 +18,10 @@ bool cpu_lower_is_expensive(const cx_hlo_op *op)
          cpu_jit_op_ns(op) > EXPENSIVE_NS;
 }
 
-static double bytes_of(cx_hlo_value *const *values, size_t n)
-{
-  double bytes = 0;
-  for (size_t i = 0; i < n; i++) {
-    bytes += (double)cx_hlo_type_bytes(&values[i]->type.tensor);
-  }
-  return bytes;
-}
-
 double cpu_lower_cost_ns(const cpu_lower_group *g)
 {
-  const double bytes =
-      bytes_of(g->inputs, g->n_inputs) + bytes_of(g->outputs, g->n_outputs);
+  const double bytes = (double)(cpu_lower_bytes(g->inputs, g->n_inputs) +
+                                cpu_lower_bytes(g->outputs, g->n_outputs));
   double element_ns = 0;
   switch (g->kind) {
     case CPU_LOWER_GROUP_LOOP:

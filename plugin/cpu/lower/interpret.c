@@ -2,6 +2,18 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 
+static size_t count_ops(const cx_hlo_module *m)
+{
+  size_t n = 0;
+  for (const cx_hlo_func *f = m->first; f != NULL; f = f->next) {
+    for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
+         op = cpu_opt_next(op)) {
+      n++;
+    }
+  }
+  return n;
+}
+
 // The interpreter may still read an argument when it writes a result, so a
 // result in an argument's memory is written to the arena first, and copied.
 calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
@@ -39,12 +51,7 @@ calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
   }
   if (c->a.failed) return cx_out_of_memory();
   p->blocks[0].n = (uint32_t)p->n_steps;
-  for (const cx_hlo_func *f = c->module->first; f != NULL; f = f->next) {
-    for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
-         op = cpu_opt_next(op)) {
-      p->info.n_interpreted++;
-    }
-  }
+  p->info.n_interpreted = count_ops(c->module);
   p->info.cost_ns = 1e9;
   return cpu_lower_assemble_side(&c->a, c->module);
 }

@@ -1,7 +1,8 @@
-// lower/sizes: what no machine can hold, before anything multiplies with it.
+// lower/limits: refuses sizes that no machine can hold, before anything
+// multiplies with them.
 //
-// Values that loops compute on the way never lie in memory, but nobody waits
-// for a loop over 2^60 elements either, so they are refused alike.
+// Values inside fused loops are never in memory, but a loop over 2^60 elements
+// does not end either, so they are refused too.
 #include <inttypes.h>
 
 #include "lower/lower.h"

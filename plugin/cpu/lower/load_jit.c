@@ -1,6 +1,5 @@
-// lower/load: the compiler, a shared object of its own, loaded when something
-// has to be compiled for the first time: libcalx_jit.so, where
-// kernels/library.h says.
+// lower/load_jit: loads the jit, libcalx_jit.so, when something is compiled for
+// the first time. kernel/library.h says where it is.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -135,6 +135,9 @@ static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_compilation *c,
 // Whether result i of a collective may be in the memory of its operand i.
 bool cpu_lower_is_in_place(const cx_hlo_op *collective);
 bool cpu_lower_is_constant(const cx_hlo_value *v);
+bool cpu_lower_is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op);
+// The bytes of all these values.
+int64_t cpu_lower_bytes(cx_hlo_value *const *values, size_t n);
 
 // Appends to an array in the compilation's arena.
 calx_status *cpu_lower_push(cpu_lower_compilation *c, void *items, size_t *n,
@@ -211,9 +214,11 @@ calx_status *cpu_lower_choose_kernels(
 // Compiles the LOOP groups; those that the jit refuses become INTERPRETED.
 calx_status *cpu_lower_compile_loops(
     cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
-// Gives each value its memory.
+// Gives each value an allocation.
 calx_status *cpu_lower_memory(cpu_lower_compilation *c,
                               const cpu_lower_schedule *schedule) CALX_MUST_USE;
+// Gives each allocation of the arena its offset.
+calx_status *cpu_lower_offsets(cpu_lower_compilation *c) CALX_MUST_USE;
 // Copies what is interpreted, and the collectives, to functions of a module of
 // their own.
 calx_status *cpu_lower_outline(

@@ -7,18 +7,9 @@
 
 // ---- sizes ----
 
-static int64_t bytes_of(cx_hlo_value *const *values, size_t n)
-{
-  int64_t bytes = 0;
-  for (size_t i = 0; i < n; i++) {
-    bytes += cx_hlo_type_bytes(&values[i]->type.tensor);
-  }
-  return bytes;
-}
-
 static int64_t operand_bytes(const cpu_lower_group *g)
 {
-  return bytes_of(g->inputs, g->n_inputs);
+  return cpu_lower_bytes(g->inputs, g->n_inputs);
 }
 
 bool cpu_lower_overlap_is_large(const cpu_lower_group *g)
@@ -89,7 +80,7 @@ static calx_status *make_node(cpu_lower_overlap_search *s,
                               cpu_lower_overlap_node *x)
 {
   reader r = { s, x };
-  x->bytes = bytes_of(x->group->outputs, x->group->n_outputs);
+  x->bytes = cpu_lower_bytes(x->group->outputs, x->group->n_outputs);
   x->has_collective = has_collective(x->group);
   if (x->has_collective) s->collectives[s->n_collectives++] = x;
   return cpu_lower_each_read(s->c, x->group, add_read, &r);

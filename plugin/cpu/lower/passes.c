@@ -18,6 +18,7 @@ calx_status *cpu_lower_run_passes(cpu_lower_compilation *c, cx_hlo_func *entry)
   CALX_TRY(cpu_lower_choose_kernels(c, &s));
   CALX_TRY(cpu_lower_compile_loops(c, &s));
   CALX_TRY(cpu_lower_memory(c, &s));
+  CALX_TRY(cpu_lower_offsets(c));
   CALX_TRY(cpu_lower_outline(c, &s));
   return cpu_lower_steps(c, &s);
 }

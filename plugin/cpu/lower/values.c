@@ -32,6 +32,23 @@ bool cpu_lower_is_in_place(const cx_hlo_op *op)
          op->kind == CX_HLO_OP_CROSS_REPLICA_SUM;
 }
 
+int64_t cpu_lower_bytes(cx_hlo_value *const *values, size_t n)
+{
+  int64_t bytes = 0;
+  for (size_t i = 0; i < n; i++) {
+    bytes += cx_hlo_type_bytes(&values[i]->type.tensor);
+  }
+  return bytes;
+}
+
+bool cpu_lower_is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op)
+{
+  for (size_t i = 0; i < n; i++) {
+    if (ops[i] == op) return true;
+  }
+  return false;
+}
+
 // ---- groups ----
 
 calx_status *cpu_lower_each_group(cpu_lower_compilation *c,

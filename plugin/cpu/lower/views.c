@@ -49,14 +49,6 @@ static bool is_view(const cx_hlo_op *op)
   }
 }
 
-static bool is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op)
-{
-  for (size_t i = 0; i < n; i++) {
-    if (ops[i] == op) return true;
-  }
-  return false;
-}
-
 static cpu_lower_value_info *result_info(const cpu_lower_compilation *c,
                                          const cx_hlo_op *op)
 {
@@ -70,7 +62,7 @@ static void drop_leading(cpu_lower_compilation *c, cpu_lower_group *g)
   for (size_t i = 0; i < g->n_ops; i++) {
     cx_hlo_op *op = g->ops[i];
     if (op != g->root && is_view(op) &&
-        !is_among(g->ops, n, op->operands[0]->op) &&
+        !cpu_lower_is_among(g->ops, n, op->operands[0]->op) &&
         !cpu_lower_is_constant(op->operands[0])) {
       cpu_lower_value_info *info = result_info(c, op);
       info->alias = op->operands[0];
@@ -93,7 +85,7 @@ static void drop_trailing(cpu_lower_compilation *c, cpu_lower_group *g)
     }
     cpu_lower_value_info *info = result_info(c, last);
     if (n_written != 1 || info->producer != g || !is_view(last) ||
-        !is_among(g->ops, g->n_ops, last->operands[0]->op) ||
+        !cpu_lower_is_among(g->ops, g->n_ops, last->operands[0]->op) ||
         last->operands[0]->op->n_results != 1) {
       return;
     }

@@ -25,7 +25,7 @@ static bool liftable(const cx_hlo_block *body)
   return true;
 }
 
-static size_t place_of(const cx_hlo_op *op)
+static size_t position_of(const cx_hlo_op *op)
 {
   size_t n = 0;
   while (op->previous != NULL) {
@@ -41,7 +41,7 @@ static cpu_opt_value lifted(const lift *l, const cx_hlo_op *map,
 {
   if (x->op == NULL && x->block == l->body) return map->operands[x->index];
   if (x->op != NULL && x->op->block == l->body) {
-    return l->made[place_of(x->op)];
+    return l->made[position_of(x->op)];
   }
   return cx_hlo_broadcast_in_dim(l->b, x, l->shape->dims, l->shape->rank, NULL);
 }
@@ -74,7 +74,7 @@ void cpu_opt_map(cpu_opt_walk *w, cx_hlo_op *op)
   lift l = { &w->b, body, &op->results[0].type.tensor, NULL };
   if (!liftable(body)) return;
   l.made =
-      CX_ARENA_ARRAY(&w->b.module->arena, cpu_opt_value, place_of(end) + 1);
+      CX_ARENA_ARRAY(&w->b.module->arena, cpu_opt_value, position_of(end) + 1);
   if (l.made == NULL) return;
   size_t n = 0;
   for (const cx_hlo_op *x = body->first; x != end; x = x->next) {
