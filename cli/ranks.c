@@ -1,7 +1,8 @@
 // cli/ranks: `calx run`: a program as several processes that train together.
 //
-// Three ways: here, on hosts that a command like ssh reaches, and on a TPU's
-// workers. On hosts, each one runs `calx run --as-host` itself.
+// There are three ways: on this host, on hosts that a command like ssh reaches,
+// and on a TPU's workers. In the second way each host runs
+// `calx run --as-host`.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "launcher/hosts.h"
 #include "launcher/output.h"
 
+// clang-format off: one line of source is one line of the text
 static const char help[] =
     "usage: calx run [OPTION...] PROGRAM [ARGUMENT...]\n"
     "\n"
@@ -62,6 +64,7 @@ static const char help[] =
     "Exit status: 0 when all ranks ended with 0; else that of the first that\n"
     "failed, 128 + N for signal N; 2 and 5 as of all commands, 5 also where\n"
     "what they wrote is lost.\n";
+// clang-format on
 
 typedef struct asked {
   int64_t processes, restarts;
@@ -105,7 +108,7 @@ static int check(const asked *a)
 
 // ---- parts ------------------------------------------------------------------
 
-// The words, with NULL at their end; freed with cx_free().
+// The arguments, with NULL at the end; freed with cx_free().
 static char **with_end(const cx_cli_list *list)
 {
   char **out = cx_calloc(list->n + 1, sizeof *out);
@@ -115,8 +118,8 @@ static char **with_end(const cx_cli_list *list)
   return out;
 }
 
-// A line: the token and the attempt, from 0. By bytes, so that nothing behind
-// it is taken.
+// Reads a line: the token and the attempt, from 0. It reads single bytes, so
+// that the bytes after the line stay unread.
 static calx_status *read_token(int *out_attempt)
 {
   *out_attempt = 0;
@@ -129,7 +132,7 @@ static calx_status *read_token(int *out_attempt)
     if (got == 1 && c == '\n') break;
     if (got != 1 || n + 1 == sizeof token) {
       return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
-                         "--as-host: standard input brings no token");
+                         "--as-host: standard input has no token");
     }
     token[n++] = c;
   }
@@ -140,7 +143,7 @@ static calx_status *read_token(int *out_attempt)
     size_t digits = strspn(attempt, "0123456789");
     if (digits == 0 || digits > 9 || attempt[digits] != '\0') {
       return cx_error_at(NULL, CALX_INVALID_ARGUMENT,
-                         "--as-host: standard input brings attempt '%s', a "
+                         "--as-host: standard input has attempt '%s', a "
                          "number is wanted",
                          attempt);
     }
@@ -259,7 +262,8 @@ static calx_status *run(asked *a, cx_launcher_exit *end)
   return status;
 }
 
-// By it a launcher of hosts tells that another host's rank failed.
+// By this exit status a launcher of several hosts knows that another host's
+// rank has failed.
 _Static_assert((int)CX_CLI_FAILED == (int)CX_LAUNCHER_EXIT_FAILED,
                "a launcher's own failure has one exit status");
 
@@ -270,7 +274,7 @@ static int run_asked(asked *a)
   if (status == NULL) return cx_cli_end(CX_CLI_OK);
   fprintf(stderr, "calx run: %s\n", calx_status_message(status));
   calx_status_free(status);
-  // What is no rank's own end is this command's failure.
+  // A failure without a rank's exit status is this command's own.
   return cx_cli_end(end.rank >= 0 || end.code > 128 ? end.code : CX_CLI_FAILED);
 }
 

@@ -2,10 +2,10 @@
 //
 // As a reply and as a list they must be read within their bounds or refused. As
 // a row of requests (each with a length of two bytes before it, from one of two
-// connections that said who they are and one that did not) they go to a core,
-// which must answer each at most once and hold nothing when it is freed. Built
-// with -fsanitize=fuzzer this is libFuzzer's entry; fuzz/store_wire_main.c runs
-// it over a corpus without one.
+// connections that have sent their HELLO and one that has not) they go to a
+// core, which must answer each at most once and hold nothing when it is freed.
+// Built with -fsanitize=fuzzer this is libFuzzer's entry;
+// fuzz/store_wire_main.c runs it over a corpus without one.
 #include <stdlib.h>
 #include <string.h>
 

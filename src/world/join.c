@@ -2,7 +2,7 @@
 // share.
 //
 // Not every launcher numbers the hosts (mpirun does not). So each process sends
-// what its launcher told it and an identity of its host, and all compute the
+// its launcher's numbers and an identity of its host, and all compute the
 // same result from the same list.
 //
 // The segment comes from the launcher, or the host's first process creates it

@@ -1,7 +1,7 @@
 """How a job ends when a rank, a host or a launcher comes to harm: it is named
 in time, and nothing is left behind.
 
-The ranks meet on the board again and again, so that the others wait there.
+The ranks agree again and again, so that the others wait in an agreement.
 Every rank that waited has to name the one that died. Times are printed, and at
 most five times what is promised where a core is free. Two hosts are two launchers with a store of their own; with the
 word `cable` behind the programs, two network namespaces with a cable between.

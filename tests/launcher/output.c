@@ -256,7 +256,7 @@ static void test_folder_that_cannot_be(void **state)
   calx_status_free(status);
 }
 
-// ---- who reads them ---------------------------------------------------------
+// ---- readers ---------------------------------------------------------
 
 static volatile sig_atomic_t heard;
 

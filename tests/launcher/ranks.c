@@ -1,6 +1,5 @@
 // One rank of a job, for the tests that start programs: joins the world, then
-// meets the others on the board again and again, and comes to harm as it is
-// told.
+// agrees with the others again and again, and fails as its arguments say.
 //
 //   world_ranks MEETINGS [HOW [RANK]]
 //

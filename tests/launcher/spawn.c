@@ -114,7 +114,7 @@ static void test_message(void **state)
   check_nothing_left(files);
 }
 
-// Rank 1 tells all of its failure, and others end of that before it does.
+// Rank 1 fails the job, and the others end because of that before it ends.
 static calx_status *tell_and_linger(void *user)
 {
   (void)user;
@@ -297,7 +297,7 @@ static void test_children_die_with_the_launcher(void **state)
   kill(launcher, SIGKILL);
   assert_int_equal(waitpid(launcher, NULL, 0), launcher);
   wait_until(all_ended, "their end");
-  // The post holds the store's socket, and dies with it too.
+  // The service holds the store's socket, and dies with the launcher too.
   for (int64_t until = cx_now_ns() + (int64_t)PATIENCE_MS * 1000000;;) {
     char line[512];
     bool found = false;
@@ -386,7 +386,7 @@ static void test_environment_is_checked(void **state)
   assert_true(wanted);
 }
 
-// Each of the launcher's allocations fails once: it says so, and leaves
+// Each of the launcher's allocations fails once: it reports that, and leaves
 // nothing.
 static void test_out_of_memory(void **state)
 {

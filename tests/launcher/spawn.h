@@ -125,7 +125,7 @@ static inline int end_notes(void **state)
 #define SPAWN_TEST(function) \
   cmocka_unit_test_setup_teardown(function, begin_notes, end_notes)
 
-// A child says that it is there.
+// A child reports that it has started.
 static inline void note_self(void)
 {
   int rank = own_rank();

@@ -224,7 +224,7 @@ static void test_missing(void **state)
   cx_store_core_free(s);
 }
 
-// Who waits for a process is told that one was refused, until all have joined.
+// A wait that fails also reports a refused process, until all have joined.
 static void test_missing_and_refused(void **state)
 {
   (void)state;

@@ -1,10 +1,10 @@
-// tests/world/check: base's, and no launcher in the environment.
+// tests/world/check: the checks of tests/base, without a launcher's variables.
 #ifndef CX_TESTS_WORLD_CHECK_H
 #define CX_TESTS_WORLD_CHECK_H
 
 #include "../base/check.h"
 
-// Every variable by which a launcher tells a process its place.
+// Removes the variables by which a launcher passes the rank info.
 static inline void check_no_launcher(void)
 {
   static const char *const prefixes[] = { "CALX_",       "PMI_",

@@ -128,7 +128,7 @@ static void test_waiting(void **state)
   cx_world_leave(NULL);
 }
 
-static void test_news(void **state)
+static void test_failure(void **state)
 {
   (void)state;
   check_ok(cx_world_join());
@@ -136,7 +136,8 @@ static void test_news(void **state)
   cx_thread thread;
   check_ok(cx_thread_start(&thread, get_late, &g));
   calx_status *why = calx_status_new(CALX_DATA_LOSS, "all is lost");
-  // Leaving with news wakes whoever waits; it may also come before the wait.
+  // Leaving with a failure wakes threads that wait; it may also precede the
+  // wait.
   cx_world_fail(CALX_ABORTED, calx_status_message(why));
   cx_thread_join(&thread);
   check_fails(g.status, CALX_ABORTED, "all is lost");
@@ -194,7 +195,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     CHECK_TEST(test_table),   CHECK_TEST(test_limits),
     CHECK_TEST(test_put_get), CHECK_TEST(test_waiting),
-    CHECK_TEST(test_news),    CHECK_TEST(test_joining),
+    CHECK_TEST(test_failure), CHECK_TEST(test_joining),
     CHECK_TEST(test_timeout), CHECK_TEST(test_no_memory),
   };
   return cmocka_run_group_tests_name("world: the store of one process", tests,

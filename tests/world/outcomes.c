@@ -2,7 +2,7 @@
 #include "processes.h"
 #include "store/client.h"
 
-// ---- what goes wrong --------------------------------------------------------
+// ---- failures --------------------------------------------------------
 
 static void one_differs(void)
 {
@@ -123,14 +123,14 @@ static void same_number(void)
   calx_status_free(status);
 }
 
-static void ignore_news(void *user, calx_code code, const char *news)
+static void ignore_failure(void *user, calx_code code, const char *message)
 {
   (void)user;
   (void)code;
-  (void)news;
+  (void)message;
 }
 
-// Process 1 is no calx of ours: it tells a host that cannot be.
+// Process 1 runs no calx: it reports a host that cannot exist.
 static int32_t lie;
 
 static void one_lies(void)
@@ -147,13 +147,13 @@ static void one_lies(void)
                                       .process = 1,
                                       .processes = 2,
                                       .heartbeat_ms = LONG_MS,
-                                      .on_failure = ignore_news };
+                                      .on_failure = ignore_failure };
   OK(cx_store_client_open(&options, LONG_MS, &client));
   unsigned char bytes[33] = { 0 };
   cx_store_wire_put32(bytes, (uint32_t)lie);
   cx_store_wire_put32(bytes + 4, 2);
   cx_store_wire_put32(bytes + 12, 1);
-  bytes[16] = 1;  // the launcher told it
+  bytes[16] = 1;  // hosts_known
   OK(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, "joining", &r));
   r.a = 1;
   r.b = 2;

@@ -1,4 +1,4 @@
-// tests/world/port: a port that nobody listens on.
+// tests/world/port: finds a free port.
 #ifndef CX_TESTS_WORLD_PORT_H
 #define CX_TESTS_WORLD_PORT_H
 

@@ -1,5 +1,5 @@
-// Worlds of several processes: what goes well under every launcher, and what
-// becomes of the others when one of them goes.
+// Worlds of several processes: success under every launcher, and what happens
+// to the others when one process ends.
 #include "processes.h"
 
 static int devices = 1;  // of each process

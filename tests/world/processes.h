@@ -3,7 +3,7 @@
 // memory.
 //
 // The processes are forked before any thread has started. A child checks
-// by itself and tells by its exit code; everything ends by the test's own
+// by itself and reports by its exit code; everything ends by the test's own
 // limit.
 #ifndef CX_TESTS_WORLD_PROCESSES_H
 #define CX_TESTS_WORLD_PROCESSES_H

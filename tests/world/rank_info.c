@@ -103,7 +103,7 @@ static void test_places(void **state)
   check_no_launcher();
 }
 
-// Slurm's list of processes says nothing: they are blocks of equal size.
+// Slurm's list of processes is not set: they are blocks of equal size.
 static void test_list_that_says_nothing(void **state)
 {
   (void)state;
