@@ -1,6 +1,6 @@
-// autograd/backward: the public calls. What can be known before anything is
-// recorded is checked first, and leaves get their gradients all at once at the
-// end: a call that fails has changed nothing.
+// autograd/backward: the public functions. All checks that need no recording
+// come first, and the leaves' gradients are set together at the end: a call
+// that fails changes nothing.
 #include "calx/autograd.h"
 
 #include "autograd/pass.h"
@@ -124,7 +124,8 @@ static calx_status *walk(cx_autograd_pass *p, calx_tensor *output)
   return ok ? NULL : cx_out_of_memory();
 }
 
-// The cell of a tensor that is a leaf or a result. False: not on the way.
+// The cell of a tensor that is a leaf or a result. False: no gradient flows
+// through it.
 static bool cell_of(const cx_autograd_pass *p, calx_tensor *t, size_t *out_cell)
 {
   cx_graph_value v = cx_lazy_tensor_value(t);
@@ -135,7 +136,7 @@ static bool cell_of(const cx_autograd_pass *p, calx_tensor *t, size_t *out_cell)
   return first != NULL;
 }
 
-// Puts d(output)/d(output) and lets it flow.
+// Sets d(output)/d(output) and runs the pass.
 static void run(cx_autograd_pass *p, calx_tensor *output, calx_tensor *gradient)
 {
   if (gradient == NULL) {

@@ -1,5 +1,4 @@
-// autograd/grad: the gradient that a leaf collected, and the regions without a
-// tape.
+// autograd/grad: a leaf's gradient, and regions in which no tape is recorded.
 #include "base/dtype.h"
 #include "calx/autograd.h"
 #include "lazy/lazy.h"
@@ -7,7 +6,7 @@
 calx_tensor *calx_grad(calx_tensor *tensor)
 {
   calx_tensor *grad = tensor != NULL ? cx_lazy_tensor_grad(tensor) : NULL;
-  // A failed step's gradient never was.
+  // A gradient that a failed step left without a value counts as none.
   return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 

@@ -19,7 +19,7 @@ typedef struct cx_autograd_map {
   size_t count, capacity;  // capacity: 0 or a power of two
 } cx_autograd_map;         // the zero value is the empty map
 
-// The value under key, made with `fresh` if there was none; *out_new tells.
+// The value of the key. If there was none, it is `fresh` and *out_new is true.
 // NULL: no memory. Valid until the next call.
 size_t *cx_autograd_map_add(cx_autograd_map *map, const void *key, size_t fresh,
                             bool *out_new);

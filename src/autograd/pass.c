@@ -21,7 +21,8 @@ static void open_batch(cx_autograd_pass *p)
 
 static void close_batch(cx_autograd_pass *p)
 {
-  // A handle may stand in several cells: it gains owners before it loses any.
+  // A handle may be in several cells, so owners are added before any is
+  // removed.
   for (size_t i = 0; i < p->n_fresh; i++) {
     size_t cell = p->fresh[i];
     if (p->grads[cell] == NULL || p->owned[cell]) continue;
@@ -38,7 +39,7 @@ static void close_batch(cx_autograd_pass *p)
     calx_status_free(status);
   }
   p->batch = NULL;
-  // Without memory there was no scope, whose end would have seen to this.
+  // Without memory there was no scope, whose end would have freed these.
   if (cx_lazy_grad_mode() != p->mode_before)
     cx_lazy_grad_mode_set(p->mode_before);
 }
@@ -50,7 +51,7 @@ bool cx_autograd_failed(const cx_autograd_pass *p)
 
 // ---- cells ------------------------------------------------------------------
 
-// Room for one more on both lists; false: the failure is told.
+// Makes space for one more on both lists; false: the failure is recorded.
 static bool make_room(cx_autograd_pass *p)
 {
   if (cx_grow(&p->fresh, &p->fresh_capacity, p->n_fresh + 1,
@@ -72,7 +73,7 @@ void cx_autograd_put(cx_autograd_pass *p, size_t cell, calx_tensor *grad)
   p->fresh[p->n_fresh++] = cell;
 }
 
-// A node's gradients have done their work, but for those asked for.
+// Releases the gradients of a node, but not those asked for.
 static void drop_cells(cx_autograd_pass *p, const cx_autograd_entry *e)
 {
   for (size_t c = e->first_cell; c < e->first_cell + e->node->n_out; c++) {

@@ -1,4 +1,4 @@
-// autograd/pass: one pass backwards through a walk.
+// autograd/pass: a backward pass over a walk.
 //
 // Gradient rules record ops, whose handles die in batches: every few hundred
 // rules the scope that holds them ends, and only gradients that are still
@@ -43,7 +43,7 @@ bool cx_autograd_mark(cx_autograd_pass *p, size_t cell);
 void cx_autograd_mark_ways(cx_autograd_pass *p);
 // Adds a gradient to a cell.
 void cx_autograd_put(cx_autograd_pass *p, size_t cell, calx_tensor *grad);
-// Goes from the cells that were put to all that they reach.
+// Runs the rules from the cells that have a gradient to all that they reach.
 void cx_autograd_run(cx_autograd_pass *p);
 // Whether it failed so far; ops after that would be lost.
 bool cx_autograd_failed(const cx_autograd_pass *p);

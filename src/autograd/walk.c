@@ -46,7 +46,7 @@ bool cx_autograd_walk_leaf(cx_autograd_walk *w, calx_tensor *leaf)
   return true;
 }
 
-// Puts a node that was not met before on the stack.
+// Pushes a node that was not visited before.
 static bool enter(cx_autograd_walk *w, size_t *depth, cx_graph_node *node)
 {
   bool is_new;

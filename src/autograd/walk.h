@@ -1,8 +1,8 @@
 // autograd/walk: the part of the graph that a gradient flows through.
 //
-// Nodes come in post-order: what a node was made of before the node, so that
-// going backwards through the list meets each node after all its users. Every
-// output and every leaf has a cell, a number under which its gradient is kept.
+// Nodes come in post-order: operands come before their users, so the reversed
+// list has each node after all its users. Every output and every leaf has a
+// cell, a number under which its gradient is kept.
 #ifndef CX_AUTOGRAD_WALK_H
 #define CX_AUTOGRAD_WALK_H
 
@@ -38,10 +38,10 @@ bool cx_autograd_walk_leaf(cx_autograd_walk *walk, calx_tensor *leaf);
 void cx_autograd_walk_free(cx_autograd_walk *walk);
 
 // Where the gradient of this input is kept. False: nowhere, for an edge without
-// a gradient and for a leaf whose tensor is gone.
+// a gradient and for a leaf whose tensor was freed.
 bool cx_autograd_cell(const cx_autograd_walk *walk, const cx_graph_input *in,
                       size_t *out_cell);
-// The tensor of a leaf edge; NULL: it is gone.
+// The tensor of a leaf edge; NULL: it was freed.
 calx_tensor *cx_autograd_leaf_tensor(const cx_graph_input *in);
 
 #endif

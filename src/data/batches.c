@@ -1,8 +1,8 @@
 // data/batches: loaders over a dataset.
 //
-// A loader is a description until its first batch is asked for: so a program
-// can make it before the ranks start, which must find no device opened, and
-// others can be made after it for other devices.
+// A loader opens nothing until its first batch is asked for. So a program can
+// make it before it launches ranks, when no device may be open yet, and can
+// make loaders for other devices from it.
 #include "base/alloc.h"
 #include "base/options.h"
 #include "data/dataset.h"
@@ -40,7 +40,8 @@ static calx_status *open_prefetch(calx_loader *loader,
       &loader->prefetch);
 }
 
-// The order of the epoch; none where the samples come as they are.
+// Makes the order of the epoch; there is none where the samples are taken in
+// sequence.
 static calx_status *make_order(calx_loader *loader)
 {
   if (loader->sampler->order == CX_DATA_SEQUENTIAL) return NULL;

@@ -14,7 +14,7 @@ struct cx_data_block_cache {
   size_t keep;
   cx_data_block *free;
   size_t n_free;
-  size_t n_out;  // blocks that somebody holds
+  size_t n_out;  // blocks that are held
   bool ended;
 };
 

@@ -2,8 +2,8 @@
 //
 // Every kind of dataset (tensors, IDX files, ranges, digits, the caller's own)
 // is this one struct with another callback, so the loader knows one kind. A
-// constructor never gives NULL: what went wrong is kept and told by
-// calx_dataset_error(); without memory it is one static object that tells so.
+// constructor never gives NULL: calx_dataset_error() reports what went wrong;
+// without memory the dataset is one static object with that error.
 //
 // The user pointer is owned from the call of calx_dataset_new() on: `free` is
 // called exactly once, also when the dataset failed.

@@ -1,6 +1,6 @@
 // data/device_loader: a loader's batches on another device, or for other
-// depths. What is given is only the description: the new loader has workers,
-// an order and, where the sampler is not the caller's, epochs of its own.
+// depths. The new loader copies the description only: it has its own workers
+// and order, and its own epochs unless the caller made the sampler.
 #include "base/options.h"
 #include "data/dataset.h"
 #include "data/loader.h"

@@ -1,4 +1,4 @@
-// data/generator: one batch, handed out again and again.
+// data/generator: a loader that returns the same batch again and again.
 //
 // It measures what a training loop costs without its data, and feeds examples
 // that need none. Host tensors go to the device once, when it is made.

@@ -1,4 +1,4 @@
-// data/images: pixel values through a table of 256, which costs one load each.
+// data/images: pixel values from a table of 256, which costs one load for each.
 #include "data/images.h"
 
 void cx_data_levels_init(cx_data_levels *levels, float mean, float std)

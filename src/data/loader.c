@@ -6,8 +6,8 @@
 // the epoch, so that a loop that retries makes progress and one that does not
 // ends.
 //
-// Where the batches come from is the loader's kind; its epochs and its place in
-// them are kept here, for all kinds alike.
+// The kind of loader makes the batches; the epoch and the position in it are
+// kept here, for all kinds.
 #include "data/loader.h"
 
 #include <string.h>
@@ -98,7 +98,7 @@ void calx_loader_end_epoch(calx_loader *loader)
   end_deferral(loader);
   loader->running = false;
   loader->done = 0;
-  // Who chose another epoch meanwhile gets that one.
+  // If the caller has set another epoch meanwhile, that one comes next.
   int64_t epoch = loader->epoch;
   atomic_compare_exchange_strong(&loader->sampler->epoch, &epoch, epoch + 1);
 }

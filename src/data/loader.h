@@ -64,9 +64,10 @@ struct calx_loader {
   calx_tensor *fixed[CALX_MAX_FIELDS];
 };
 
-// An empty loader, never NULL; cx_data_loader_fail() tells it what is wrong.
+// An empty loader, never NULL; cx_data_loader_fail() gives it an error.
 calx_loader *cx_data_loader_empty(void);
-calx_loader *cx_data_loader_none(void);  // the one for want of memory
+calx_loader *cx_data_loader_none(
+    void);  // the loader that is returned without memory
 // Takes the status; NULL is success.
 calx_loader *cx_data_loader_fail(calx_loader *loader, calx_status *error);
 void cx_data_loader_release(calx_tensor **tensors);  // a batch's, if any
@@ -74,8 +75,8 @@ void cx_data_loader_release(calx_tensor **tensors);  // a batch's, if any
 // The usual begin: at the sampler's epoch, with all batches from `done` on.
 void cx_data_loader_begin(calx_loader *loader);
 
-// A loader over what `from` reads, at the same place; `kind`, `depth` and
-// `options.device` are to be set.
+// A loader over the samples of `from`, at the same position; `kind`, `depth`
+// and `options.device` are to be set.
 calx_status *cx_data_loader_copy(const calx_loader *from,
                                  calx_loader *loader) CALX_MUST_USE;
 

@@ -1,6 +1,6 @@
 // data/mnist: the folder of four IDX files, or what stands in for it.
 //
-// Two parts of one dataset share it: it goes with the last of them.
+// The two parts of one dataset share it; it is freed with the last of them.
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -50,7 +50,7 @@ static calx_dataset *new_part(shared *s, int64_t begin, int64_t end)
                           get, p, free_part);
 }
 
-// Hands out both datasets, or frees them and tells what is wrong with one.
+// Returns both datasets, or frees them and returns the error of one.
 static calx_status *give(calx_dataset *train, calx_dataset *test,
                          calx_dataset **out_train, calx_dataset **out_test)
 {

@@ -1,13 +1,14 @@
 // data/parallel: one reader, several devices.
 //
 // The parallel loader owns one loader over the dataset, the reader, whose
-// prefetch has a lane for each device; and for each lane a loader that it hands
-// out. The lanes go through epochs in step: the reader's epoch starts when the
-// first lane begins it and ends when the last lane has ended it; a lane that is
-// ahead waits there. A lane of a generator needs no reader: it is a generator.
+// prefetch has a lane for each device; and for each lane a loader that it
+// returns. The lanes go through epochs in step: the reader's epoch starts when
+// the first lane begins it and ends when the last lane has ended it; a lane
+// that is ahead waits there. A lane of a generator needs no reader: it is a
+// generator.
 //
-// A rank that ends without ending its epoch holds the others up for ever, so
-// who waits looks whether it has.
+// A rank that ends without ending its epoch would block the others for ever, so
+// waiting lanes check for it.
 //
 // Locks: `lock` guards the epoch and is never held while a batch is awaited.
 #include "data/parallel.h"
@@ -49,7 +50,8 @@ static void start_epoch(calx_parallel_loader *p)
   p->started = true;
 }
 
-// Whose rank has ended can end no epoch: nobody waits for it.
+// A lane whose rank has ended cannot end its epoch: the others do not wait for
+// it.
 static calx_status *check_lanes(const calx_parallel_loader *p)
 {
   for (size_t i = 0; i < p->n_lanes; i++) {
@@ -113,7 +115,7 @@ static void end(calx_loader *lane)
 {
   calx_parallel_loader *p = lane->parallel;
   cx_lock(&p->lock);
-  // A lane that waited in vain for an epoch is in none.
+  // A lane that waited for an epoch that never began is in none.
   if (!p->closed && lane->rounds == p->round) {
     bool reads = p->failed == NULL && p->reader->left != 0;
     if (reads) cx_data_prefetch_leave(p->reader->prefetch, lane->lane);
@@ -125,7 +127,7 @@ static void end(calx_loader *lane)
 
 static void free_parts(calx_loader *lane)
 {
-  (void)lane;  // all is the parallel loader's
+  (void)lane;  // the parallel loader owns everything
 }
 
 static const cx_data_kind kind = { begin, take, end, free_parts };

@@ -9,8 +9,8 @@
 // fewer than `ahead` uploaded ones of a lane wait, or to fill the next one.
 // Uploads begin in order; batches are filled in any order, each by one worker,
 // and at most `ahead` + `filled` of a lane are under way. So memory is bounded,
-// and the order of batches does not depend on the threads. The slowest lane
-// holds the others up, as its rank will at the next collective.
+// and the order of batches does not depend on the threads. The others wait for
+// the slowest lane, as they would at the next collective.
 //
 // Locks: everything but the batch that a worker is busy with is guarded by
 // `lock`, which is never held while the dataset or the device is called. A
@@ -60,7 +60,7 @@ struct cx_data_prefetch {
   bool closing;     // workers leave
   int busy;         // workers that fill or upload
   bool cancelled;   // there are no more epochs
-  atomic_bool cut;  // nothing of the epoch is wanted any more
+  atomic_bool cut;  // the rest of the epoch is dropped
 
   cx_data_range range;
   int64_t end;  // no batch from here on is begun
@@ -89,8 +89,8 @@ static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
   return left < p->options.batch_size ? left : p->options.batch_size;
 }
 
-// A dataset may use the library without a scope of its own: what it left on the
-// worker's root scope is the sample's error.
+// A dataset may use the library without a scope of its own: an error in the
+// worker's root scope is the sample's.
 static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
                                void *const *fields)
 {
@@ -138,7 +138,7 @@ static calx_status *fill(cx_data_prefetch *p, int64_t k, batch *b)
 
 // ---- uploading --------------------------------------------------------------
 
-// Gives the batch's block away: each upload ends one hold on it.
+// Each upload holds the batch's block and releases it when it is done.
 static calx_status *upload(cx_data_prefetch *p, int64_t k, batch *b)
 {
   calx_device *device = p->options.devices[k % p->options.lanes];
@@ -254,8 +254,7 @@ static void drop_batch(batch *b)
   *b = (batch){ 0 };
 }
 
-// Under the lock: gives the slots back of the groups that all lanes have
-// passed.
+// Under the lock: frees the slots of the groups that all lanes have passed.
 static void advance(cx_data_prefetch *p)
 {
   int64_t lowest = LEFT;
@@ -281,7 +280,7 @@ static const batch *first_missing(cx_data_prefetch *p, int64_t group)
 }
 
 // Made on the consumer's thread, so that it has the consumer's call site. A
-// failed batch is nobody's until the stop.
+// failed batch stays in the ring until the stop.
 static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
                                 const batch *b)
 {

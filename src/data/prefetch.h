@@ -1,9 +1,9 @@
 // data/prefetch: worker threads that make an epoch's batches ahead of use.
 //
-// Batches come out in order whatever the number of workers. They go to lanes,
-// batch k to lane k modulo their number: one lane is a loader's, several are
-// those of ranks that read together, each with a device and a thread of its
-// own. A group is a batch for each lane.
+// Batches are taken in order whatever the number of workers. Batch k is for
+// lane k modulo the number of lanes. A loader has one lane; ranks that read
+// together have one each, with its own device and thread. A group is a batch
+// for each lane.
 #ifndef CX_DATA_PREFETCH_H
 #define CX_DATA_PREFETCH_H
 
@@ -12,7 +12,7 @@
 
 typedef struct cx_data_prefetch cx_data_prefetch;
 
-// So often who waits for other lanes looks whether their ranks still run.
+// A lane that waits for others checks so often whether their ranks still run.
 enum { CX_DATA_LOOK_MS = 100 };
 
 typedef struct cx_data_prefetch_options {
@@ -36,7 +36,7 @@ typedef struct cx_data_made {
 calx_status *cx_data_prefetch_open(const cx_data_prefetch_options *options,
                                    cx_data_prefetch **out_prefetch)
     CALX_MUST_USE;
-// Joins the workers; nobody may be in a take. NULL is accepted.
+// Joins the workers; no take may be under way. NULL is accepted.
 void cx_data_prefetch_close(cx_data_prefetch *prefetch);
 
 // The positions of an epoch from which batches are made in order.
@@ -50,8 +50,8 @@ typedef struct cx_data_range {
 void cx_data_prefetch_start(cx_data_prefetch *prefetch,
                             const cx_data_range *range, int64_t batches);
 // Waits for the lane's next batch and those of its group, so that all lanes get
-// equally many whatever fails: the first failure of a group is everybody's.
-// ABORTED where the batch waits for a lane whose rank has ended. After a
+// equally many whatever fails: the first failure of a group is returned to all
+// lanes. ABORTED where the batch waits for a lane whose rank has ended. After a
 // failure only a leave or a stop may follow.
 calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch, int lane,
                                    cx_data_made *out_made) CALX_MUST_USE;
@@ -59,7 +59,7 @@ calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch, int lane,
 void cx_data_prefetch_leave(cx_data_prefetch *prefetch, int lane);
 // Drops what was not taken; no worker is in the dataset when it returns.
 void cx_data_prefetch_stop(cx_data_prefetch *prefetch);
-// For good: whoever takes, or waits in a take, gets that it is over.
+// Ends the prefetch: this and every later take returns `over`.
 void cx_data_prefetch_cancel(cx_data_prefetch *prefetch);
 
 #endif

@@ -1,7 +1,7 @@
 // data/sampler: the samples of each epoch, in order.
 //
 // A sampler is a function of its epoch's number and keeps no other state, so
-// that any epoch can be had again, on any rank. Two generators: the random
+// any rank can compute the order of any epoch. Two generators: the random
 // sampler uses this module's counter-based one (every order is equally likely);
 // a distributed one must give what PyTorch gives, and uses PyTorch's.
 //

@@ -1,10 +1,9 @@
 // data/stream: bytes from memory, inflated on the way where they are gzip.
 //
-// Nothing is unpacked before it is asked for, so a small file that unpacks into
-// a huge one costs what its reader accepts and no more. A gzip file may have
-// several members, one after another, as RFC 1952 allows and parallel
-// compressors write; the last one's check sum is verified before the end is
-// told.
+// Bytes are unpacked when they are read, so a small file that unpacks into a
+// huge one costs no more than its reader accepts. A gzip file may have several
+// members, one after another, as RFC 1952 allows and parallel compressors
+// write; the last one's checksum is verified before the end is reported.
 #include "data/stream.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // data/tensors: a dataset whose samples are the rows of host tensors.
 //
-// The elements are copied into one block, so the tensors may go at once and
-// worker threads touch no tensor.
+// The elements are copied into one block, so the tensors may be freed at once
+// and worker threads use no tensor.
 #include <string.h>
 
 #include "base/alloc.h"

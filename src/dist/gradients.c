@@ -1,6 +1,6 @@
-// dist/gradients: training in step. Gradients become their means over the
-// ranks, inside the step's program, in buckets: the last layers' gradients are
-// made first, so they can travel while the others are computed.
+// dist/gradients: gradients are replaced by their means over the ranks, in the
+// step's program and in buckets. The gradients of the last layers are computed
+// first, so their bucket is reduced while the others are computed.
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/options.h"
@@ -36,7 +36,7 @@ static void add(bucket *b, calx_tensor *grad)
   b->bytes += bytes;
 }
 
-// How many ranks a mean is of.
+// How many ranks a mean is taken over.
 static double members(const calx_groups *g)
 {
   if (g->count == 0) return calx_world_size();
@@ -54,7 +54,7 @@ static calx_status *reduce(calx_optimizer *opt,
                     "wanted",
                     o->bucket_mb);
   }
-  // One that steps on shards reduces by itself.
+  // An optimiser on shards reduces the gradients itself.
   if (cx_lazy_scope_failed() || calx_world_size() == 1 || opt->inner != NULL) {
     return NULL;
   }

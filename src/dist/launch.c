@@ -1,5 +1,5 @@
-// dist/launch: the processes, the ranks of each, a thread each, and what
-// becomes of them.
+// dist/launch: calx_launch: starts the processes, a thread for each rank of a
+// process, and collects their results.
 //
 // A rank ends by returning. The first failure, in time, is the cause of the
 // launch's: it is recorded before the other ranks can see it, so that a failure
@@ -67,11 +67,12 @@ static void end_rank(ranks *all, int ordinal, calx_status *status)
   calx_status_free(status);
 }
 
-// What a rank's function returned, or else what it left unread.
+// The error that a rank's function returned, or else the one that is in its
+// scope.
 static calx_status *outcome(calx_status *status)
 {
   if (status != NULL) {
-    // In its scope too, so that the step that it left is dropped.
+    // In the scope too, so that a step that was not run is dropped.
     cx_lazy_scope_pin(cx_status_copy(status));
     calx_status_free(cx_lazy_scope_end_thread());
     return status;

@@ -31,7 +31,7 @@ static void name_key(char key[KEY_SIZE], uint64_t meeting, int ordinal)
            (unsigned long long)meeting, ordinal);
 }
 
-// This process's own payloads of a meeting that all have left.
+// Removes this rank's payload of a meeting that all ranks have left.
 static void drop(uint64_t meeting, int ordinal)
 {
   char key[KEY_SIZE];
@@ -45,7 +45,7 @@ void cx_dist_meet_end(void)
 {
   const cx_world_info *here = cx_world_self();
   for (int i = 0; i < here->devices && here->processes == 1; i++) {
-    // Two, where the last one failed.
+    // Where the last meeting failed, the one before may be there too.
     if (meetings.held[i] > 0) drop(meetings.held[i] - 1, i);
     if (meetings.held[i] > 1) drop(meetings.held[i] - 2, i);
   }

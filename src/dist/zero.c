@@ -11,8 +11,8 @@
 //   shard = inner step(shard, g)
 //   params = split(all_gather(shard))
 //
-// The own part is chosen by a mask that every rank uploads, since a rank's
-// number in the graph would make the ranks' programs differ.
+// Each rank selects its own part by a mask that it uploads: a rank's number in
+// the graph would make the programs of the ranks differ.
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/options.h"
@@ -55,8 +55,8 @@ static calx_tensor *gradient_of(const cx_optim_param *p)
   return grad != NULL && !cx_lazy_tensor_poisoned(grad) ? grad : NULL;
 }
 
-// One cat takes so many at most; where there are more, those of pieces of the
-// list are joined. The list is scratch.
+// calx_cat takes CX_OPS_CAT_MOST operands; a longer list is joined in several
+// calls, whose results are joined in turn. Overwrites the list.
 static calx_tensor *cat(calx_tensor **parts, size_t n)
 {
   while (n > CX_OPS_CAT_MOST) {
@@ -100,7 +100,7 @@ static calx_tensor *own_part(const zero *z, const shard *s)
   return calx_sum_with(calx_where(z->mask, all, cx_ops_zeros_like(all)), &o);
 }
 
-// (size) of every rank back into the parameters.
+// Gathers the shards, (size) of each rank, and assigns the parameters.
 static void split(const zero *z, const shard *s)
 {
   calx_tensor *all = calx_all_gather_with(s->own, 0, NULL);
@@ -173,7 +173,7 @@ static void forget(zero *z)
   z->seen = NULL;
 }
 
-// Whether the shards have what the parameters' gradients are now.
+// Whether the shards' gradients were reduced from the parameters' present ones.
 static bool has_them(const zero *z)
 {
   bool same = z->seen != NULL;

@@ -1,5 +1,5 @@
-// io/checkpoint: all that a training run needs to go on as if it had not been
-// interrupted, in one .pt file.
+// io/checkpoint: all that an interrupted training run needs to continue with
+// the same results, in one .pt file.
 //
 //   {'model': state dict, 'optimizer': state dict, 'loader': {'epoch',
 //    'samples'}, 'random': {'seed', 'draws'}, 'user': …}
@@ -51,7 +51,8 @@ static calx_status *put_all(const calx_checkpoint *c, calx_device *device,
   return c->user != NULL ? cx_io_lend(root, "user", c->user) : NULL;
 }
 
-// It takes all ranks to put it together, and no save waits for another rank.
+// Joining the shards takes all ranks, and a save must not wait for another
+// rank.
 static calx_status *check_whole(const calx_optimizer *opt)
 {
   if (opt == NULL || opt->inner == NULL || cx_io_ranks() == 1) return NULL;

@@ -1,7 +1,7 @@
 // io/map: a file's content in memory, shared by the tensors that lie in it.
 //
-// Nothing is copied where the type's alignment allows: a page is read when
-// somebody looks at it, and the map ends with the last tensor.
+// Nothing is copied where the type's alignment allows: the system reads a page
+// at the first access, and the map is freed with its last tensor.
 #include "io/map.h"
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ void cx_io_map_release(cx_io_map *map)
     return;
   }
   if (map->mapped != NULL) munmap(map->mapped, map->size);
-  cx_io_map_release(map->whole);  // which is no part itself
+  cx_io_map_release(map->whole);  // a whole is never a part itself
   cx_free(map->owned);
   cx_free(map);
 }

@@ -19,8 +19,8 @@ typedef struct cx_io_map {
   struct cx_io_map *whole;  // that it is a part of; held
 } cx_io_map;
 
-// A regular file, mapped. Who else changes it in place, instead of replacing
-// it, changes what is read.
+// A regular file, mapped. A program that changes the file in place, instead of
+// replacing it, changes what is read.
 calx_status *cx_io_map_open(const char *path,
                             cx_io_map **out_map) CALX_MUST_USE;
 // Memory that outlives the map.

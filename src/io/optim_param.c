@@ -17,7 +17,7 @@ static calx_value *host_number(double x)
   return v;
 }
 
-// Steps that came to be: those of a failed sync did not.
+// The steps that were run: those of a failed sync do not count.
 static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
 {
   bool undone = calx_optimizer_steps(opt) != opt->steps;

@@ -4,11 +4,11 @@
 //    'param_groups': [{'lr': …, 'betas': …, …, 'params': [0, 1, …]}]}
 //
 // PyTorch's load_state_dict() takes it, and what PyTorch wrote is taken here.
-// "calx_steps" is ours: SGD in PyTorch does not count its steps. PyTorch hands
-// it on as it is, so a greater count of a parameter's is the right one. So is
-// "calx_shard", the rank and how many there are, where the state is spread over
-// ranks: it goes back to the same rank of as many. Without it the state is
-// whole, and goes into any optimiser.
+// "calx_steps" is ours: SGD in PyTorch does not count its steps. PyTorch keeps
+// the entry but does not count on, so the greatest count of a parameter is used
+// where it is larger. "calx_shard" is ours too, the rank and how many there
+// are, where the state is spread over ranks: it is loaded by the same rank of
+// as many. A state without it is whole and can be loaded by any optimiser.
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "io/rank.h"
 #include "lazy/lazy.h"
 
-// The one that keeps the state, where an optimiser lets another one step.
+// The optimiser that has the state: the innermost one.
 static calx_optimizer *that_keeps(calx_optimizer *opt)
 {
   while (opt != NULL && opt->inner != NULL) opt = opt->inner;
@@ -170,7 +170,7 @@ static calx_status *plan_field(const calx_optimizer *opt,
   return NULL;
 }
 
-// A shard is put back where it was, and nowhere else.
+// A shard is loaded by the rank that saved it, of as many ranks.
 static calx_status *check_shard(bool sharded, const calx_value *pair)
 {
   if (pair == NULL) return NULL;
@@ -297,7 +297,7 @@ static void give_fields(const cx_io_optimizer_plan *p)
   }
 }
 
-// "conv1.weight.exp_avg", for ever.
+// "conv1.weight.exp_avg". Interned: it is never freed.
 static const char *state_name(const char *path, const char *name)
 {
   cx_text text = { 0 };

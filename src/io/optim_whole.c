@@ -1,15 +1,15 @@
-// io/optim_whole: the state of an optimiser whose state is spread over the
-// ranks, as one that is not has it (the layout is io/optim_state's), out of any
-// number of ranks and into any other (torch.distributed.optim
+// io/optim_whole: the state dict of an optimiser whose state is spread over the
+// ranks, in the layout of one that is not (io/optim_state). It is gathered from
+// any number of ranks and loaded by any other number (torch.distributed.optim
 // ZeroRedundancyOptimizer.consolidate_state_dict).
 //
 // Each of inner's parameters is a rank's part of several parameters, joined and
 // padded; the rule's position() says where each of them begins. One state of
-// one such parameter is gathered, or put together, at a time, so that no more
-// than that is in memory twice.
+// one such parameter at a time is gathered or joined, so that only this one is
+// in memory twice.
 //
-// All ranks must do the same: which states there are, and what is wrong, is
-// found in the whole, of which each rank then takes its part.
+// All ranks must act alike: they decide from the whole dict which states there
+// are and what is wrong with it, and then each takes its part.
 #include <inttypes.h>
 #include <string.h>
 

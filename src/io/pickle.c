@@ -1,8 +1,8 @@
 // io/pickle: a value as the pickle that torch.save would write for it.
 //
 // Protocol 2. Names that recur are in the memo, as Python's pickler puts them
-// there; everything else is written out. A tensor that occurs twice is in one
-// storage, so that PyTorch's tensors share their memory too.
+// there; nothing else is. A tensor that occurs twice has one storage, so that
+// PyTorch's tensors share memory too.
 #include "io/pickle.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "io/fetch.h"
 #include "io/value.h"
 
-// Places in `memo`: texts and names that are written once.
+// Indices into `memo`: texts and names that are written once.
 enum { MEMO_STORAGE, MEMO_CPU, MEMO_DICT, MEMO_TENSOR, MEMO_TYPES };
 
 static void put_bytes(cx_io_pickling *p, const void *data, size_t size)

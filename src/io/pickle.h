@@ -1,8 +1,7 @@
 // io/pickle: the part of Python's pickle format that torch.save writes.
 //
-// Reading builds plain nodes in an arena and runs nothing: a name of Python's
-// is looked up in a table of a few, and anything else is refused by its name.
-// Protocols 2 to 5.
+// Reading builds plain nodes in an arena and runs nothing: a table has the few
+// Python names that are known, and any other name is refused. Protocols 2 to 5.
 //
 // Source: Python's pickletools.py; torch/serialization.py, torch/_utils.py.
 #ifndef CX_IO_PICKLE_H
@@ -81,7 +80,7 @@ typedef struct cx_io_unpickling {
   cx_arena *arena;  // of the nodes
   cx_io_node **stack;
   size_t depth, capacity;
-  size_t *marks;  // places in the stack
+  size_t *marks;  // indices into the stack
   size_t n_marks, marks_capacity;
   cx_io_node **memo;
   size_t n_memo, memo_capacity;
@@ -126,10 +125,10 @@ calx_status *cx_io_unpickle_storage(cx_io_unpickling *u, const cx_io_node *id,
 
 typedef struct cx_io_pickling {
   cx_text out;
-  calx_value *seen;       // places of tensors by their address
+  calx_value *seen;       // indices of tensors by their address
   calx_tensor **tensors;  // borrowed; tensor i is in the storage "i"
   size_t n, capacity;
-  int memo[32];  // places of names that were written; 0: not yet
+  int memo[32];  // numbers of names that were written; 0: not yet
   int n_memo;
 } cx_io_pickling;
 

@@ -1,6 +1,5 @@
-// io/plan: what a load will change, brought to the device before any of it
-// changes. A value that was given counts as computed: a failed step goes back
-// to it.
+// io/plan: see plan.h. A loaded value counts as computed: a step that fails
+// restores it.
 #include "io/plan.h"
 
 #include "base/alloc.h"
@@ -49,7 +48,7 @@ static calx_status *copy_from_device(calx_tensor *t, const calx_tensor *like,
   if (calx_tensor_dtype(x) != calx_tensor_dtype(like)) {
     x = calx_to_dtype(x, calx_tensor_dtype(like));
   }
-  // A handle of its own: what its owner assigns later is not seen here.
+  // A new handle: a later assignment to t does not change it.
   if (x == t) x = cx_lazy_tensor_detached(t);
   if (calx_scope_error() == NULL) {
     *out = calx_retain(x);

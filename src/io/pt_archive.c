@@ -13,7 +13,7 @@
 
 // Deflate packs no better (zlib's technical notes).
 #define MOST_PACKED 1032
-// Bytes: as memory that was allocated is.
+// In bytes, as malloc aligns.
 #define ALIGNED _Alignof(max_align_t)
 
 static calx_status *zip_failed(const cx_io_pt_archive *a, const char *what,
@@ -57,7 +57,8 @@ calx_status *cx_io_pt_archive_stat(const cx_io_pt_archive *a, uint64_t at,
   return NULL;
 }
 
-// No more than the file has, and packed as torch.save and zip programs do.
+// Checks that no entry claims more bytes than the file has, and how each is
+// packed.
 static calx_status *check_entries(cx_io_pt_archive *a)
 {
   uint64_t packed = 0;

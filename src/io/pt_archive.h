@@ -1,6 +1,6 @@
 // io/pt_archive: the zip archive that torch.save writes, read entry by entry.
 //
-// Opening it compares all that the directory says of sizes with the file's own,
+// Opening it compares all sizes in the directory with the file's own size,
 // before anything is unpacked. Two entries of one name are refused: which one
 // is meant differs between readers. Entries are numbered in the directory's
 // order.

@@ -1,9 +1,9 @@
 // io/pt_read: a .pt file as a value: the pickle that its archive holds says
 // what the value is made of, and which storages its tensors lie in.
 //
-// From the file's own size are bounded: what entries have together when packed,
-// how much each may unpack to, the nodes of the pickle, and what texts that are
-// used again may come to. The bounds of tensors are pt_tensors.h's.
+// The file's own size bounds the memory: the packed and unpacked sizes of the
+// entries, the nodes of the pickle, and the copies of texts that are used
+// several times. pt_tensors.h has the bounds of tensors.
 #include <inttypes.h>
 #include <string.h>
 

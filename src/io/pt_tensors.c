@@ -32,7 +32,7 @@ static bool storage_bytes(const cx_io_node *storage, size_t *out)
   return cx_mul_size((size_t)storage->as.storage.elements, each, out);
 }
 
-// A packed storage costs no more than its tensors give reason for.
+// A packed storage may not unpack to far more than its tensors need.
 static calx_status *check_packed(const cx_io_pt_tensors *r, const zip_stat_t *s,
                                  uint64_t need)
 {

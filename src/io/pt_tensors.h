@@ -2,8 +2,8 @@
 //
 // A storage is read when the first tensor that is kept needs it; tensors that
 // lie in it in order share its memory, which is the file's map where it is not
-// packed. Bounded are what tensors with overlapping elements may come to, and
-// what a packed storage may unpack to: what its tensors need.
+// packed. The memory of tensors with overlapping elements is bounded, and a
+// packed storage may not unpack to far more than its tensors need.
 #ifndef CX_IO_PT_TENSORS_H
 #define CX_IO_PT_TENSORS_H
 

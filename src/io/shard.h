@@ -4,7 +4,8 @@
 
 #include "calx/io.h"
 
-// A rank among how many. The public calls' are the calling thread's.
+// A rank and the number of ranks; the public functions use the calling
+// thread's.
 typedef struct cx_io_rank_info {
   int rank, ranks;
 } cx_io_rank_info;

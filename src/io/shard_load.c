@@ -1,7 +1,8 @@
-// io/shard_load: what any number of ranks saved, for any number of ranks.
+// io/shard_load: loads what any number of ranks saved, into any number of
+// ranks.
 //
-// The index names no files that are opened: their names follow from the number
-// of ranks, and every file must say that it is that rank's, of that save.
+// File names follow from the number of ranks, not from the index. Every file
+// must name its rank and the same save.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

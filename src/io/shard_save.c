@@ -1,8 +1,8 @@
 // io/shard_save: a rank's share of a dict, and the index of all shares.
 //
-// Who writes what follows from the dict alone: each tensor that all ranks hold
-// goes to the rank with the fewest bytes so far. So no rank asks another. The
-// index is Hugging Face's (weight_map), with the slices beside it.
+// The dict alone decides which rank writes a tensor: one that all ranks hold is
+// written by the rank with the fewest bytes so far. So no rank has to ask
+// another. The index is Hugging Face's (weight_map), with the slices beside it.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -300,8 +300,8 @@ static calx_status *reduce(cx_io_unpickling *u)
   return push(u, node);
 }
 
-// BUILD: state_dict() hangs its versions on its OrderedDict, which have no
-// meaning here. Nothing else has a state.
+// BUILD: state_dict() attaches version numbers to its OrderedDict, which are
+// ignored here. Nothing else may have a state.
 static calx_status *build(cx_io_unpickling *u)
 {
   cx_io_node *state = NULL, *object = NULL;

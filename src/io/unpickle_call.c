@@ -171,8 +171,8 @@ static calx_status *first_tensor(cx_io_unpickling *u, const char *call,
   return NULL;
 }
 
-// (function, class, its arguments, state): the function's tensor. What a user
-// hung on it, the state, has no meaning here.
+// (function, class, its arguments, state): the function's tensor. The state,
+// attributes that a user has set, is ignored.
 static calx_status *from_type(cx_io_unpickling *u, const cx_io_node *args,
                               cx_io_node **out)
 {

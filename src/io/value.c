@@ -105,7 +105,7 @@ calx_value *calx_value_container(calx_kind kind)
   return cx_io_is_container(kind) ? value_new(kind) : NULL;
 }
 
-// Frees what v itself has; its items are gone.
+// Frees what v itself owns; its items were freed before.
 static void free_one(calx_value *v)
 {
   if (v->kind == CALX_KIND_TENSOR) {
@@ -189,7 +189,8 @@ static cx_io_entry *find(const calx_value *dict, const char *key,
   return NULL;
 }
 
-// Room in the table for one item more. False: no memory, nothing changed.
+// Makes space in the table for one more item. False: no memory, nothing
+// changed.
 static bool grow_slots(calx_value *dict)
 {
   size_t need = dict->as.items.count + 1;

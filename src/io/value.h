@@ -28,8 +28,9 @@ struct calx_value {
     struct {
       cx_io_entry *entries;
       size_t count, capacity;
-      uint32_t *slots;  // of a dict: places + 1 by hash; NULL while it is small
-      size_t n_slots;   // a power of two
+      uint32_t
+          *slots;      // of a dict: indices + 1 by hash; NULL while it is small
+      size_t n_slots;  // a power of two
     } items;
   } as;
 };

@@ -1,5 +1,5 @@
-// io/zip: zip archives, written entry by entry as torch.save lays them out, and
-// where the entries of others' lie.
+// io/zip: zip archives: written entry by entry as torch.save does, and the
+// offsets of the entries in an archive that is read.
 //
 // Every entry is stored, and its bytes begin at a multiple of 64 in the file:
 // the local header's extra field "FB" is as long as that needs. An entry is

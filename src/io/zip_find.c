@@ -1,8 +1,8 @@
 // io/zip_find: where the entries of an archive lie.
 //
-// Nothing here is trusted later: who uses a offset checks that the entry's
-// bytes lie in the file and have its checksum. So what is unusual, such as
-// bytes before the archive, is simply not found.
+// The callers do not trust the offsets: they check that the entry's bytes lie
+// in the file and have its checksum. So unusual archives, such as one with
+// bytes before it, need no support here: their entries are not found.
 #include "io/zip.h"
 
 enum { END = 22, LOCATOR = 20, END_64 = 56, CENTRAL = 46, LOCAL = 30 };
@@ -26,8 +26,8 @@ static bool is_at(const archive *a, uint64_t at, uint64_t size,
   return at <= a->size && size <= a->size - at && get(a, at, 4) == signature;
 }
 
-// The directory's offset: the record at the end, which a comment may follow,
-// tells, or zip64's before it.
+// The directory's offset, from the record at the file's end, which a comment
+// may follow, or from zip64's record before it.
 static bool find_directory(const archive *a, uint64_t *out)
 {
   for (uint64_t tail = END; tail <= END + 65535 && tail <= a->size; tail++) {

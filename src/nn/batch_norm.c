@@ -1,5 +1,5 @@
-// nn/batch_norm: torch.nn.BatchNorm2d. The op updates the running statistics;
-// the count of batches is the layer's.
+// nn/batch_norm: torch.nn.BatchNorm2d. The op updates the running statistics,
+// the layer counts the batches.
 #include "nn/batch_norm.h"
 
 #include "base/dtype.h"

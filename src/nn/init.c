@@ -1,5 +1,5 @@
-// nn/init: initial values are recorded like anything else and computed by the
-// first sync, so a model is made without running anything.
+// nn/init: initial values are recorded as ops and computed by the first sync,
+// so making a model runs nothing.
 #include "nn/init.h"
 
 #include "ops/ops.h"

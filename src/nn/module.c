@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "lazy/lazy.h"
 
-// Makes the recursion over a model bounded.
+// Bounds the recursion over a model.
 enum { MAX_DEPTH = 64 };
 
-// What making a module gives without memory: it holds that failure.
+// The module that constructors return without memory; its error says so.
 static calx_module nil = { .root = &nil, .path = "", .kind = (char[]){ "?" } };
 
 bool cx_nn_module_is_nil(const calx_module *m)
@@ -41,7 +41,8 @@ const char *cx_nn_module_path(const calx_module *m)
   return m->path[0] != '\0' ? m->path : m->kind;
 }
 
-// "conv1" and "weight": "conv1.weight", for ever. NULL: no memory.
+// "conv1.weight" of "conv1" and "weight". Interned: it is never freed. NULL: no
+// memory.
 static const char *join(const calx_module *m, const char *name)
 {
   cx_text text = { 0 };
@@ -167,7 +168,8 @@ static calx_module *module_new(const char *kind)
   return m;
 }
 
-// Puts a new module under its parent. A refused one is a child without a path.
+// Adds a new module to its parent. One that is refused becomes a child without
+// a path.
 static bool adopt(calx_module *parent, calx_module *m, const char *name)
 {
   calx_status *status = check_name(parent, name);
@@ -256,7 +258,7 @@ static calx_status *check_init(calx_tensor *init, bool parameter)
                   call, cx_graph_shape_str(s));
 }
 
-// A handle of its own with init's value. Poison: no memory.
+// A new handle with init's value; poisoned where there is no memory.
 static calx_tensor *own_tensor(const calx_module *m, calx_tensor *init,
                                const char *path, bool parameter)
 {

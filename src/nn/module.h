@@ -30,11 +30,12 @@ struct calx_module {
 calx_module *cx_nn_module_layer(calx_module *parent, const char *name,
                                 const char *kind, calx_forward_fn *forward,
                                 size_t bytes, void **out_state);
-// Takes a failure of making it, or NULL. The root keeps its first.
+// Records a failure to make the module, or NULL. The root keeps its first and
+// owns it.
 void cx_nn_module_fail(calx_module *m, calx_status *status);
-// Whether it is what was given where there was no memory for a module.
+// Whether it is the module that constructors return without memory.
 bool cx_nn_module_is_nil(const calx_module *m);
-// How many characters of a path below m are m's own path and its dot.
+// The length of m's own path and its dot, with which the paths below m begin.
 size_t cx_nn_module_prefix(const calx_module *m);
 // "features.conv1" from the root, for messages; a root's kind.
 const char *cx_nn_module_path(const calx_module *m);

@@ -1,7 +1,7 @@
-// nn/sync_batch_norm: torch.nn.SyncBatchNorm. Each rank's mean and variance
-// travel to all in one all_gather, and are joined as T. Chan, G. Golub and
-// R. LeVeque do (Updating formulae and a pairwise algorithm for computing
-// sample variances, 1979): a difference of large sums would lose digits.
+// nn/sync_batch_norm: torch.nn.SyncBatchNorm. One all_gather collects the mean
+// and variance of each rank, which are combined as T. Chan, G. Golub and R.
+// LeVeque do (Updating formulae and a pairwise algorithm for computing sample
+// variances, 1979): a difference of large sums would lose precision.
 //
 // It is a composition, so its gradient is autograd's: the ranks' gradients of
 // the statistics come back in one reduce_scatter.
@@ -128,7 +128,8 @@ calx_module *calx_nn_sync_batch_norm_with(
 
 // ---- converting -------------------------------------------------------------
 
-// The layers' state is the same: only what they do and are called changes.
+// Both kinds of layer have the same state; only the forward function and the
+// kind's name change.
 void calx_convert_sync_batchnorm(calx_module *model)
 {
   if (model == NULL || cx_nn_module_is_nil(model)) return;

@@ -1,4 +1,4 @@
-// nn/visit: going through a model: its modes, its tensors.
+// nn/visit: the functions that visit all modules or tensors of a model.
 #include <string.h>
 
 #include "nn/module.h"

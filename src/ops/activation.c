@@ -1,5 +1,5 @@
-// ops/activation: softmax and its logarithm, without overflow: the greatest
-// element is taken off first.
+// ops/activation: softmax and its logarithm. The greatest element is subtracted
+// first, so that the exponentials do not overflow.
 #include "base/dtype.h"
 #include "ops/ops.h"
 
@@ -50,7 +50,8 @@ static cx_hlo_value *along(const cx_graph_emit *e, cx_hlo_op_kind kind,
   return cx_hlo_broadcast_in_dim(e->b, r, s->dims, s->rank, at);
 }
 
-// x less its greatest element, and the sum of the exponentials of that.
+// x minus its greatest element, the exponentials of these differences, and
+// their sum.
 static cx_hlo_value *shifted(const cx_graph_emit *e, cx_hlo_elem wide,
                              cx_hlo_value **out_exp, cx_hlo_value **out_sum)
 {

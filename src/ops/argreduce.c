@@ -149,7 +149,7 @@ const cx_graph_op cx_ops_min_dim = { .name = "min_dim",
 
 // ---- entries ----------------------------------------------------------------
 
-// `name` is the entry's, for messages.
+// `name` is the public function's, for messages.
 static calx_tensor *along(const cx_graph_op *op, const char *name,
                           calx_tensor *x, int64_t dim, bool keepdim,
                           calx_tensor **out_index)

@@ -1,5 +1,5 @@
-// ops/assign: a handle takes another value. There are no views, so nothing else
-// has to be written to.
+// ops/assign: calx_assign: a handle takes another value. No tensor is a view of
+// another, so no other handle changes.
 #include "ops/ops.h"
 
 static bool is_trained_leaf(const calx_tensor *t)
@@ -54,7 +54,7 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
                                calx_device_name(calx_tensor_device(tensor))));
     return;
   }
-  // A leaf's gradient comes through an op that has it as its operand.
+  // A gradient reaches a leaf only through an op that has the leaf as operand.
   if (cx_lazy_grad_mode() && is_trained_leaf(value)) {
     value = cx_ops_record(&cx_ops_reshape, &value, 1, s);
     if (cx_lazy_tensor_poisoned(value)) return;

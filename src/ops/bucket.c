@@ -1,6 +1,6 @@
-// ops/bucket: many tensors travel as one. Those of a dtype are flattened and
-// joined, go through one collective, and are cut out again. The cuts are
-// constants of the program: they never change.
+// ops/bucket: one collective for many tensors. Those of one dtype are flattened
+// and concatenated, and the result is sliced into the tensors again. The bounds
+// of the slices are constants of the program.
 #include "ops/bucket.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 // ops/collective: the nodes in which all ranks take part: shape rules,
 // gradients, emission. The entries are in collective_call.c.
 //
-// Emission keeps to what every compiler does: XLA's CPU and GPU combine
-// integers by and, or only where they are bool, and have no broadcast. So those
-// are written with other collectives; a broadcast adds up integers of which all
-// but the root's are zero, so that what the others hold, NaN included, does not
-// matter and every bit of the root's arrives.
+// Only operations that every compiler has are emitted. XLA for CPU and GPU has
+// bitwise "and" and "or" of bool only, and no broadcast. These are emitted as
+// other collectives. A broadcast is a sum of the elements' bits as integers,
+// which are zero on all ranks but the root: the result is exact, also where
+// other ranks hold NaN.
 #include "ops/collective.h"
 
 #include <string.h>
@@ -63,7 +63,8 @@ static calx_status *infer_all_to_all(cx_graph_node *node)
 
 // ---- gradients --------------------------------------------------------------
 
-// A collective on the gradient with this one's attributes, but the dimensions.
+// A collective of the gradient, with this node's attributes but other
+// dimensions.
 static void give(cx_lazy_tape *t, const cx_graph_op *op, uint32_t dim,
                  uint32_t to_dim, bool reversed)
 {
@@ -179,7 +180,7 @@ static cx_hlo_value *combine(const cx_graph_emit *e, cx_hlo_value *x,
   return cx_hlo_reduce_with(e->b, kind_of(a), x, init, &dim, 1);
 }
 
-// Everybody's bits, then combined.
+// Gathers the integers of all ranks, then combines them.
 static cx_hlo_value *gather_and_combine(const cx_graph_emit *e,
                                         const cx_hlo_groups *g)
 {
@@ -190,7 +191,8 @@ static cx_hlo_value *gather_and_combine(const cx_graph_emit *e,
   return cx_hlo_reshape(e->b, v, s->dims, s->rank);
 }
 
-// Everybody's part for this rank, side by side along `dim`, then combined.
+// Gathers the parts that are for this rank, joined along `dim`, then combines
+// them.
 static cx_hlo_value *exchange_and_combine(const cx_graph_emit *e,
                                           const cx_hlo_groups *g)
 {
@@ -209,7 +211,7 @@ static cx_hlo_value *exchange_and_combine(const cx_graph_emit *e,
   return cx_hlo_reshape(e->b, v, out->dims, out->rank);
 }
 
-// No elements, nothing to do: not every compiler takes empty collectives.
+// Not every compiler takes a collective of no elements.
 static bool emit_empty(cx_graph_emit *e)
 {
   const cx_graph_shape *s = &e->node->out[0].shape;

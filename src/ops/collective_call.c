@@ -1,5 +1,5 @@
-// ops/collective: the entries. Groups are checked here, where the caller is;
-// among one member nothing is sent, and no collective is recorded for it.
+// ops/collective: the public functions. Groups are checked here, so that errors
+// have the caller's line. A group of one member records no collective.
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static calx_status *check_groups(const char *op, const calx_groups *g,
   return g->count == 0 ? NULL : check_ids(op, g->ids, g->count, world);
 }
 
-// Room for so many ids; freed with cx_free().
+// Attributes for n_ids ranks; freed with cx_free().
 static cx_ops_coll_attrs *attrs_new(size_t n_ids, uint32_t world)
 {
   size_t bytes = sizeof(cx_ops_coll_attrs) + n_ids * sizeof(int64_t);
@@ -79,7 +79,7 @@ static cx_ops_coll_attrs *attrs_new(size_t n_ids, uint32_t world)
   return a;
 }
 
-// One group of all ranks in their order is how no groups are meant.
+// No groups means one group of all ranks in their order.
 static bool is_default(const calx_groups *g)
 {
   if (g->count == 0) return true;
@@ -90,8 +90,8 @@ static bool is_default(const calx_groups *g)
   return true;
 }
 
-// The world that the operand's device belongs to. A process may have more
-// devices than ranks: those behind are no rank, and no other process's either.
+// The world of the operand's device. A process may have more devices than
+// ranks; the devices past its ranks belong to no rank.
 static calx_status *find_world(const char *op, calx_device *device,
                                uint32_t *out)
 {
@@ -125,8 +125,8 @@ static calx_status *check_scale(const char *op, double scale, calx_dtype dtype)
                   calx_dtype_name(dtype), scale);
 }
 
-// What a call shares with the others. *out_bad: the entry's result, when it
-// fails; then NULL comes back.
+// Checks what all collectives share and makes their attributes. NULL: it
+// failed, and the call returns *out_bad.
 static cx_ops_coll_attrs *begin(const char *op, calx_tensor *x,
                                 const calx_collective_options *o,
                                 calx_tensor **out_bad)
@@ -156,8 +156,8 @@ static cx_ops_coll_attrs *begin(const char *op, calx_tensor *x,
   return a;
 }
 
-// What a collective of one member gives: a handle of its own, as of several,
-// so that a later change of the operand in place does not show in it.
+// The result of a collective of one member. It is a handle of its own, as with
+// several members: a later in-place change of the operand does not change it.
 static calx_tensor *same_value(calx_tensor *x)
 {
   if (!cx_lazy_grad_mode() || !cx_lazy_tensor_requires_grad(x)) {
@@ -166,7 +166,7 @@ static calx_tensor *same_value(calx_tensor *x)
   if (!cx_lazy_tensor_is_leaf(x)) {
     return cx_lazy_tensor_of(cx_lazy_tensor_value(x), calx_tensor_device(x));
   }
-  // A leaf's gradient comes through an op that has it as its operand.
+  // A gradient reaches a leaf only through an op that has the leaf as operand.
   return cx_ops_record(&cx_ops_reshape, &x, 1, cx_lazy_tensor_shape(x));
 }
 
@@ -214,7 +214,7 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
                   logical ? "bool and integers" : "numbers");
 }
 
-// The user's number: not in the key, whatever it is.
+// A number of the user's is a slot: it is not in the key.
 static calx_tensor *scaled(calx_tensor *x, double scale)
 {
   if (cx_is_default(scale) || cx_lazy_tensor_poisoned(x)) return x;
@@ -287,7 +287,7 @@ void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
 
 // ---- in place ---------------------------------------------------------------
 
-// Each handle gets what fn makes of its value, or none does.
+// Each handle takes what fn makes of its value; where fn fails, none does.
 static void replace(const char *op, calx_tensor *const *tensors, size_t n,
                     cx_ops_bucket_fn *fn, void *user)
 {

@@ -1,4 +1,4 @@
-// ops/common: helpers of the entries, shape rules and emissions.
+// ops/common: what public functions, shape rules and emissions share.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@ calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
       NULL);
 }
 
-// ", operand 0 made by flatten at mnist.c:14": for errors that a shape caused
-// further up.
+// ", operand 0 made by flatten at mnist.c:14": an error may have its cause
+// where an operand was made.
 static void describe_operands(const cx_graph_node *node, cx_text *text)
 {
   for (uint32_t i = 0; i < node->n_in && i < 3; i++) {

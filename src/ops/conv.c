@@ -1,12 +1,12 @@
-// ops/conv: two-dimensional convolution and its two gradients, each an op: they
-// are each other's derivatives, so any order of differentiation closes.
+// ops/conv: two-dimensional convolution and its two gradients, each an op.
+// Their gradients are these three ops again, so derivatives of any order exist.
 //
 // All three are one stablehlo.convolution. With s the stride, d the dilation,
 // p the padding, K the kernel's and H the image's size, O the result's:
 //   conv2d         out = x * w
 //   conv2d_input   dx: the gradient, dilated by s, with the flipped kernel;
 //                  padded to give H again
-//   conv2d_weight  dw: batch and features of x and the gradient change places;
+//   conv2d_weight  dw: batch and features of x and the gradient are exchanged;
 //                  stride d, the gradient dilated by s
 #include <string.h>
 

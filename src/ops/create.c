@@ -5,7 +5,7 @@
 #include "base/dtype.h"
 #include "ops/ops.h"
 
-// The result's shape is the attribute: nothing else could tell it.
+// There is no operand, so the result's shape is an attribute.
 typedef struct create_attrs {
   cx_graph_shape shape;
   double value;  // constant
@@ -171,7 +171,8 @@ calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
 {
   const cx_graph_node *node =
       cx_lazy_tensor_is_weak(t) ? cx_lazy_tensor_value(t).node : NULL;
-  // An integer of 64 bits is no double: it is compared as what it is.
+  // A double cannot hold every 64-bit integer, so these are compared as
+  // integers.
   if (node != NULL && node->op == &cx_ops_scalar &&
       node->slots[0].dtype == CALX_I64 && calx_dtype_size(dtype) == 8) {
     return NULL;

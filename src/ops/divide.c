@@ -6,7 +6,7 @@ typedef struct divide_attrs {
   uint32_t rounding;  // calx_rounding
 } divide_attrs;
 
-// A step function: flat wherever it has a derivative.
+// The derivative of a step function is 0 where there is one.
 static void grad_div_rounded(cx_lazy_tape *t)
 {
   for (uint32_t i = 0; i < 2; i++) {

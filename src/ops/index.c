@@ -61,7 +61,7 @@ static void grad_slice_backward(cx_lazy_tape *t)
 
 // ---- emission ---------------------------------------------------------------
 
-// The start as a value per dimension of what is cut from, 0 but for ours.
+// The start index of each dimension: 0 in all but the sliced one.
 static void starts(const cx_graph_emit *e, const slice_attrs *a,
                    const cx_graph_shape *s, cx_hlo_value **out)
 {

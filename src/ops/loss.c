@@ -1,6 +1,6 @@
-// ops/loss: losses over classes, composed of public ops. A class is picked by
-// comparing with all class numbers, which fuses, differentiates and never reads
-// out of bounds; one outside the range makes the loss NaN.
+// ops/loss: losses over classes, composed of public ops. The target class is
+// selected by a comparison with all class numbers: this fuses, has a gradient
+// and never reads out of bounds. A class out of range makes the loss NaN.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,7 +170,8 @@ static bool locate(classes *c, calx_tensor **out)
 
 // ---- reducing ---------------------------------------------------------------
 
-// One weight per target; 0 where ignored, NaN where the class is none.
+// One weight for each target: 0 where it is ignored, NaN where the class is out
+// of range.
 static calx_tensor *target_weights(const classes *c)
 {
   calx_tensor *low = calx_ge(c->target, cx_ops_number(0));

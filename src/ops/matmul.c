@@ -1,5 +1,5 @@
-// ops/matmul: matrix products. The one op multiplies two stacks of matrices,
-// each read as it is or transposed, so that gradients need no transposes.
+// ops/matmul: matrix products. One op multiplies two batches of matrices, each
+// as it is or transposed, so that gradients need no transpose ops.
 #include <string.h>
 
 #include "base/dtype.h"

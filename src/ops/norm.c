@@ -157,7 +157,7 @@ static calx_tensor *affine(calx_tensor *y, const calx_batch_norm_options *o)
   return y;
 }
 
-// As PyTorch rounds it, which is not old + momentum (seen - old).
+// In this order it rounds as PyTorch; old + momentum (seen - old) would not.
 void cx_ops_norm_update(calx_tensor *running, calx_tensor *seen,
                         const calx_batch_norm_options *o)
 {

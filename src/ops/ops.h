@@ -24,14 +24,14 @@ enum cx_ops_id {
 // Records an op of the given operands and attribute struct (NULL: none).
 calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
                            uint32_t n_in, const void *attrs);
-// "op: message" with what the operands are and what made them.
+// "op: message", with the shapes of the operands and the ops that made them.
 CX_COLD calx_status *cx_ops_error(const cx_graph_node *node, const char *format,
                                   ...) CALX_PRINTF(2, 3) CALX_MUST_USE;
-// The same before there is a node, as a poison.
+// A poisoned tensor with such an error, before there is a node.
 CX_COLD calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3);
-// Whether an operand is unfit to be looked at (NULL, host, poison, expired):
-// then *out is what the entry is to return.
+// Whether an operand cannot be used (NULL, on the host, poisoned, expired).
+// Then the public function returns *out.
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                   calx_tensor **out);
 // A dimension number in [0, rank); rank 0 takes 0 and -1. False: none.
@@ -59,11 +59,11 @@ calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
 // The weak operand as an element type, on a device (NULL: its own).
 calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
                             calx_device *device);
-// Brings operands to PyTorch's common type: in place. False: unfit.
+// Converts the operands to PyTorch's common type, which it returns.
 calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
-// Whether there can be a tensor of that shape and these options. False: *out is
-// what the entry is to return.
+// Whether there can be a tensor of that shape and these options. False: the
+// public function returns *out.
 bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
                        const calx_create_options *o, calx_tensor **out);
 calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
@@ -74,8 +74,8 @@ calx_tensor *cx_ops_sum_to(calx_tensor *g, const cx_graph_shape *shape);
 // x reshaped to the sizes of a shape.
 calx_tensor *cx_ops_reshape_to(calx_tensor *x, const cx_graph_shape *shape);
 calx_dims cx_ops_dims_of(const cx_graph_shape *shape);
-// The type that counts the places of a dimension of size n in a program: i32
-// where it can, i64 where it would wrap around.
+// The type of indices into a dimension of size n in a program: i32 if it can
+// hold them, else i64.
 static inline calx_dtype cx_ops_index_dtype(int64_t n)
 {
   return n <= INT32_MAX ? CALX_I32 : CALX_I64;

@@ -3,9 +3,9 @@
 // For each position (u, v) of a window the padded image is sliced with the
 // stride, which lines the position's elements up with the results. The maximum
 // is a fold of these slices, and "the first that equals the maximum" a fold of
-// comparisons in row-major order: it serves the indices, the gradient and the
-// gradient's gradient alike, knows dilation, and fuses into one loop. Windows
-// of many positions take stablehlo.reduce_window for the maximum.
+// comparisons in row-major order: it gives the indices, the gradient and the
+// gradient's gradient, supports dilation, and fuses into one loop. The maximum
+// of windows of many positions is a stablehlo.reduce_window.
 #include <string.h>
 
 #include "base/dtype.h"

@@ -1,5 +1,6 @@
-// ops/random: counter-based numbers. A draw is a key and a counter, both slots,
-// so another draw compiles nothing, and any node can be run again.
+// ops/random: counter-based numbers. A draw has a key and a counter. Both are
+// slots: another draw compiles nothing, and a node that is run again gives the
+// same numbers.
 //
 // Bits come from THREE_FRY (J. Salmon et al., Parallel random numbers: as easy
 // as 1, 2, 3, SC 2011) as rank-1 ui32, in row-major order of the result; so the

@@ -30,7 +30,7 @@ static calx_status *infer_reduce(cx_graph_node *node)
   return NULL;
 }
 
-// Elements that one result stands for.
+// How many elements are reduced to one.
 static int64_t reduced_count(const reduce_attrs *a, const cx_graph_shape *in)
 {
   int64_t n = 1;
@@ -52,7 +52,8 @@ static calx_status *infer_extreme(cx_graph_node *node)
 
 // ---- gradients --------------------------------------------------------------
 
-// A result-shaped tensor with its reduced dimensions back, of size 1.
+// A tensor of the result's shape, reshaped to keep the reduced dimensions with
+// size 1.
 static calx_tensor *with_dims(const cx_lazy_tape *t, calx_tensor *r)
 {
   const reduce_attrs *a = t->attrs;

@@ -1,4 +1,4 @@
-// ops/shape: the same elements in another arrangement.
+// ops/shape: the same elements in another shape or order.
 #include <string.h>
 
 #include "base/dtype.h"

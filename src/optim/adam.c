@@ -53,7 +53,8 @@ static calx_tensor *difference(calx_tensor *a, calx_tensor *b)
   return calx_sub_with(a, b, NULL);
 }
 
-// torch.lerp(m, g, 1 - beta1): from the end that the weight is nearer to.
+// torch.lerp(m, g, 1 - beta1): computed from the operand that the weight is
+// nearer to, as PyTorch does.
 static calx_tensor *first_moment(const adam *a, calx_tensor *m, calx_tensor *g)
 {
   calx_tensor *way = m != NULL ? difference(g, m) : g;
@@ -87,8 +88,9 @@ static void update(calx_optimizer *opt, const cx_optim_param *p, calx_tensor *g,
   out->state[EXP_AVG] = m;
   out->state[EXP_AVG_SQ] = v;
   if (a->amsgrad) {
-    // At first v itself, but as a value of its own: equal values share a buffer
-    // and would be one parameter of the second program, two of the third.
+    // At the first step it equals v, but must be another value: equal values
+    // share a buffer, which would be one parameter of the second program and
+    // two of the third.
     calx_tensor *most = p->state[MAX_EXP_AVG_SQ];
     v = calx_maximum(most != NULL ? most : v, v);
     out->state[MAX_EXP_AVG_SQ] = v;

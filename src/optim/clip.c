@@ -94,7 +94,7 @@ static calx_tensor *total(const clipping *c)
   return c->greatest ? all : calx_sqrt(all);
 }
 
-// In PyTorch's words.
+// The message is PyTorch's.
 static calx_status *check_finite(calx_tensor *norm, bool greatest)
 {
   double value = calx_item(norm);

@@ -1,7 +1,7 @@
 // optim/optimizer: parameters, state and steps of every optimiser.
 //
-// Counting steps is the host's, the values are the device's. A sync that fails
-// puts the values back, so the count is put back too: see settle().
+// The host counts the steps, the device has the values. A sync that fails
+// restores the values, so the count is restored too: see settle().
 #include "optim/optimizer.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/trace.h"
 #include "lazy/lazy.h"
 
-// What making an optimiser gives without memory.
+// The optimiser that constructors return without memory.
 static const cx_optim_rule nil_rule = { .name = "optimizer" };
 static calx_optimizer nil = { .rule = &nil_rule };
 
@@ -172,7 +172,8 @@ static void settle(calx_optimizer *opt)
 
 // ---- a step -----------------------------------------------------------------
 
-// NULL: none; what a failed step left without a value is none.
+// NULL: there is none. A gradient that a failed step left without a value
+// counts as none.
 static calx_tensor *gradient_of(const cx_optim_param *p)
 {
   calx_tensor *grad = cx_lazy_tensor_grad(p->tensor);
@@ -201,7 +202,7 @@ static calx_status *check_gradients(const calx_optimizer *opt)
   return NULL;
 }
 
-// "conv1.weight.exp_avg", for ever.
+// "conv1.weight.exp_avg". Interned: it is never freed.
 static const char *state_name(const cx_optim_param *p, const char *name)
 {
   cx_text text = { 0 };
@@ -221,7 +222,7 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
   }
 }
 
-// The new values, as temporaries; the scope tells a failure.
+// Records the new values as temporaries. A failure is in the scope.
 static void compute(calx_optimizer *opt)
 {
   int64_t prepared = 0;

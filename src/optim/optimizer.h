@@ -1,8 +1,8 @@
 // optim/optimizer: what the optimisers share.
 //
-// A rule says how one parameter's new value and new state follow from its
-// gradient. The shared part calls it for each parameter, and only when all
-// succeeded assigns anything: a step happens whole or not at all.
+// A rule computes one parameter's new value and state from its gradient. The
+// shared part calls it for each parameter and assigns the results when all have
+// succeeded: a step changes all parameters or none.
 #ifndef CX_OPTIM_OPTIMIZER_H
 #define CX_OPTIM_OPTIMIZER_H
 
@@ -21,7 +21,7 @@ typedef struct cx_optim_param {
   int64_t confirmed_steps;              // of them, those that a sync has run
 } cx_optim_param;
 
-// What a rule makes of one parameter: temporaries of the current scope.
+// The results of a rule for one parameter: temporaries of the current scope.
 typedef struct cx_optim_update {
   calx_tensor *value;  // NULL: not updated
   calx_tensor *state[CX_OPTIM_STATES];
@@ -42,9 +42,9 @@ typedef struct cx_optim_field {
 
 // Where a parameter's elements are among those that `inner` steps on.
 typedef struct cx_optim_position {
-  size_t inner;   // its parameter: one of the equal parts, a rank's, into which
-                  // several of the outer ones', joined and padded, are cut
-  int64_t first;  // element, of those that are joined
+  size_t inner;   // index of inner's parameter: a rank's equal part of several
+                  // of the outer parameters, joined and padded
+  int64_t first;  // index of its first element among the joined ones
 } cx_optim_position;
 
 typedef struct cx_optim_rule {
@@ -57,11 +57,11 @@ typedef struct cx_optim_rule {
   void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);
   void (*update)(calx_optimizer *opt, const cx_optim_param *p,
                  calx_tensor *grad, cx_optim_update *out);
-  // Of an optimiser that lets another one step, `inner`; NULL: none. The whole
-  // step instead of the above, and what to free of its own.
+  // The next four are of an optimiser whose `inner` steps, else NULL. The whole
+  // step, instead of the two above.
   calx_status *(*step)(calx_optimizer *opt);
-  // Gives inner's parameters their reduced gradients, which the next step takes
-  // as they are then, if the outer ones' have not changed.
+  // Sets the gradients of inner's parameters to the reduced ones. The next step
+  // uses them, unless the outer gradients have changed since.
   calx_status *(*reduce)(calx_optimizer *opt);
   // Of parameter i; the same on all ranks.
   cx_optim_position (*position)(const calx_optimizer *opt, size_t i);
@@ -89,18 +89,18 @@ struct calx_optimizer {  // the first member of each optimiser's own struct
 // parameters. Never NULL; the one without memory has no parameters.
 calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
                              calx_module *model);
-// Takes a failure, or NULL; the first stays.
+// Records a failure, or NULL, and owns it. The first one is kept.
 void cx_optim_fail(calx_optimizer *opt, calx_status *status);
-// Whether there is an optimiser at all, to be filled in.
+// False: there was no memory for the optimiser, and it must not be changed.
 bool cx_optim_is_real(const calx_optimizer *opt);
 
 // A number of the user's as an operand of parameters of this type.
 calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                              double value);
-// "sgd: lr -1, a number of 0 or more is wanted"; NULL when it is.
-// The same status, with whose gradient it is about.
+// The status, annotated with the parameter whose gradient it is about.
 calx_status *cx_optim_name_gradient(calx_status *status,
                                     const cx_optim_param *p);
+// "sgd: lr -1, a number of 0 or more is wanted"; NULL: value is 0 or more.
 calx_status *cx_optim_check_positive(const calx_optimizer *opt,
                                      const char *name,
                                      double value) CALX_MUST_USE;
