@@ -1,6 +1,6 @@
-// coll/copy: see copy.h. Stores past the caches save reading what is
-// overwritten; those of 16 bytes are as fast as wider ones, since lines are
-// collected.
+// coll/copy: see copy.h. Non-temporal stores save the read of the lines that
+// are overwritten. Stores of 16 bytes are as fast as wider ones, because the
+// processor combines them to lines.
 #include "coll/copy.h"
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-// Smaller results are soon read again.
+// Smaller results are likely read from the cache soon.
 static const size_t STREAMED = (size_t)2 << 20;
 
 static void plain(void *to, const void *from, size_t bytes)
@@ -38,7 +38,7 @@ static void stream(void *to, const void *from, size_t bytes)
         _mm_stream_si128(w, _mm_loadu_si128(v));
       }
     }
-    // Before others are told.
+    // The stores must be visible before the member arrives at a barrier.
     _mm_sfence();
   }
   memcpy(y, x, bytes);

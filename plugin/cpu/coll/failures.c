@@ -82,7 +82,7 @@ void cpu_coll_publish_failure(const cpu_coll_launch *l, const calx_status *how)
   const cpu_coll_local_device *self = cpu_coll_self(l);
   cpu_coll_state *states = cpu_coll_states_of(l->coll, l->device_group);
   cpu_coll_state *s = &states[self->slot];
-  // The reason first: a member that finds this device gone must find it.
+  // The reason first: a member that finds this device absent reads it.
   if (atomic_load(&s->failed) != l->number) write_failure(s, self, l, how);
   if (atomic_load(&s->launch) == l->number) {
     atomic_store(&s->step, cpu_coll_step(l->n_done, 0));

@@ -1,8 +1,8 @@
 // coll/groups: the process groups of the StableHLO specification.
 //
-// What the ids of an operation count depends on the operation and on two of
-// its attributes, by the specification's sections "Parallel execution" and
-// those of the operations:
+// An operation's groups are lists of ids. What an id is depends on the
+// operation and on two of its attributes (the specification, "Parallel
+// execution" and the sections of the operations):
 //
 //                            channel_id 0   channel_id > 0   and global ids
 //   all_reduce, all_gather,
@@ -10,8 +10,8 @@
 //   all_to_all, permute,
 //   collective_broadcast     replicas       partitions       -
 //
-// Of a verified operation the attribute is a matrix of ids of at least -1,
-// which is padding, and none twice. No groups at all mean one of all ids.
+// In a verified operation the attribute is a matrix of ids. None occurs twice,
+// except -1, which is padding. An empty matrix means one group of all ids.
 #include "coll/groups.h"
 
 #include "base/alloc.h"
@@ -105,8 +105,7 @@ static void group_add(cpu_coll_group *g, uint32_t member, uint32_t device)
   g->members[g->n++] = member;
 }
 
-// The devices that one list of ids (NULL: of all) stands for, seen from
-// `device`.
+// What is needed to turn ids into devices, for the group of `device`.
 typedef struct world {
   mode mode;
   uint32_t n_replicas, n_partitions, device;
@@ -125,7 +124,7 @@ static uint32_t own_id(const world *w)
                                : w->device / w->n_partitions;
 }
 
-// Row SIZE_MAX: all ids.
+// Adds the devices of a row of the matrix; row SIZE_MAX: of all ids.
 static void fill(const world *w, const matrix *x, size_t row,
                  cpu_coll_group *out)
 {
@@ -197,8 +196,8 @@ static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
                   cpu_coll_name(op), what, (long long)a, (long long)b, of);
 }
 
-// Ids within the world, *out_count of them; the verifier saw that none is there
-// twice.
+// Checks the range of all ids and counts them. The verifier has checked that
+// none occurs twice.
 static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t n,
                               size_t *out_count)
 {
@@ -231,7 +230,7 @@ static calx_status *check_matrix(const cx_hlo_op *op, size_t n)
              mode_ids(mode_of(op)));
 }
 
-// The results' sizes, where the group decides them.
+// Checks result sizes that depend on the size of the group.
 static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
 {
   for (size_t i = 0; i < op->n_results; i++) {

@@ -1,10 +1,10 @@
-// coll/groups: who takes part in a collective with whom.
+// coll/groups: which devices take part in a collective together.
 #ifndef CPU_COLL_GROUPS_H
 #define CPU_COLL_GROUPS_H
 
 #include "hlo/module.h"
 
-// The most devices that a program may be for.
+// A program is for at most this many devices.
 #define CPU_COLL_DEVICES 65536
 
 // The members of the group that a device is in, by number (replica *
@@ -12,7 +12,7 @@
 typedef struct cpu_coll_group {
   uint32_t *members;  // cx_free() it
   uint32_t n;         // 0: the device is in no group
-  uint32_t me;        // the device's place among them
+  uint32_t me;        // the device's index among them
 } cpu_coll_group;
 
 calx_status *cpu_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,

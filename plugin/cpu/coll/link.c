@@ -1,5 +1,5 @@
-// coll/link: turns at MPI, and the thread that takes those that nobody else
-// does.
+// coll/link: see link.h. One thread at a time makes progress: it starts what
+// was posted, tests what is under way, and passes received messages on.
 #include "coll/link.h"
 
 #include <stdio.h>
@@ -13,21 +13,21 @@
 #include "threads/threads.h"
 
 enum {
-  MESSAGES = 1,
-  CHECK_TURNS = 64,
+  MESSAGE_TAG = 1,
+  CHECK_TURNS = 64,  // turns without progress between two checks to sleep
   IDLE_MS = 1,
   CHECK_MS = 20,
   SLEEP_MS = 20,
-  END_MS = 10000  // what is to be sent is on its way after that
+  END_MS = 10000  // for the last messages to be sent
 };
 
-// MPI of this process.
+// The MPI of this process.
 static struct {
-  bool busy;  // a link uses it, or waits in vain for it
+  bool busy;  // a link uses it, or its initialisation does not return
   const cpu_coll_mpi_api *api;
   int rank, size, max_tag;
-  cpu_coll_transfer
-      *abandoned;  // of links that are closed: as they are, for ever
+  // Transfers of closed links that MPI is not done with. They are never freed.
+  cpu_coll_transfer *abandoned;
   bool receiving;  // a receive of a message is pending
   cpu_coll_mpi_request request;
   unsigned char message[CPU_COLL_MESSAGE_BYTES];
@@ -52,9 +52,9 @@ struct cpu_coll_link {
   cx_cond changed;
   stage stage;
   bool stops;
-  // In MPI's initialisation, which cannot be ended; and whether whoever waited
-  // for it has orphaned: then nothing of the options may be used any more, and
-  // the link is the thread's.
+  // opening: the thread is in MPI's initialisation, which cannot be
+  // interrupted. orphaned: the caller has stopped waiting for it. Then the
+  // options are invalid and the thread owns the link.
   bool opening, orphaned;
   calx_status *failed;
   cpu_coll_transfer *posted, **last_posted;
@@ -62,17 +62,17 @@ struct cpu_coll_link {
   atomic_uint pollers;
   atomic_bool broken, has_posts;
   _Atomic uint32_t wake_word, sleepers;
-  atomic_flag inside;  // a thread has its turn
-  atomic_uint polls;   // turns of others than the link's thread
-  // Whose turn it is uses these.
+  atomic_flag inside;  // a thread makes progress
+  atomic_uint polls;   // by other threads than the link's
+  // For the thread that makes progress:
   cpu_coll_transfer *active;
   message_node *sending;
-  unsigned seen;  // the link's thread: polls as it saw them last
+  unsigned seen;  // for the link's thread: the last value of `polls`
 };
 
 // ---- failures ---------------------------------------------------------------
 
-// The first one stays; taken.
+// Takes the status; the first one stays.
 static void set_failed(cpu_coll_link *l, calx_status *why)
 {
   cx_lock(&l->lock);
@@ -87,8 +87,9 @@ static void set_failed(cpu_coll_link *l, calx_status *why)
 static void wake_sleepers(cpu_coll_link *l)
 {
   atomic_fetch_add(&l->wake_word, 1);
-  if (atomic_load(&l->sleepers) != 0)
+  if (atomic_load(&l->sleepers) != 0) {
     cx_futex_wake(&l->wake_word, CX_FUTEX_PRIVATE);
+  }
 }
 
 static bool check(cpu_coll_link *l, const char *wrong)
@@ -134,7 +135,7 @@ void cpu_coll_link_sleep(cpu_coll_link *l, uint32_t wake_word)
   atomic_fetch_sub(&l->sleepers, 1);
 }
 
-// ---- what devices give ------------------------------------------------------
+// ---- posting ------------------------------------------------------
 
 void cpu_coll_link_post(cpu_coll_link *l, cpu_coll_transfer *t)
 {
@@ -178,9 +179,10 @@ void cpu_coll_link_stop_polling(cpu_coll_link *l)
   atomic_fetch_sub(&l->pollers, 1);
 }
 
-// ---- turns ------------------------------------------------------------------
+// ---- progress
+// ------------------------------------------------------------------
 
-// What was posted is started, in its order.
+// Starts what was posted, in its order.
 static void start_posted(cpu_coll_link *l)
 {
   if (!atomic_load(&l->has_posts)) return;
@@ -199,7 +201,7 @@ static void start_posted(cpu_coll_link *l)
   for (message_node *i = messages; i != NULL && !atomic_load(&l->broken);
        i = i->next) {
     i->sent = check(l, mpi.api->send(i->text, (int)i->bytes, (int)i->process,
-                                     MESSAGES, &i->request));
+                                     MESSAGE_TAG, &i->request));
   }
   cpu_coll_transfer **last = &l->active;
   while (*last != NULL) last = &(*last)->next;
@@ -228,7 +230,7 @@ static bool test_transfers(cpu_coll_link *l)
     }
     *at = t->next;
     any = true;
-    atomic_store(&t->done, true);  // from here on it is its owner's
+    atomic_store(&t->done, true);  // from here on its owner may free it
   }
   if (any) wake_sleepers(l);
   return any;
@@ -258,7 +260,7 @@ static bool receive_messages(cpu_coll_link *l)
   int bytes = 0;
   if (!mpi.receiving) {
     mpi.receiving = check(l, mpi.api->receive(mpi.message, sizeof mpi.message,
-                                              -1, MESSAGES, &mpi.request));
+                                              -1, MESSAGE_TAG, &mpi.request));
     if (!mpi.receiving) return false;
   }
   if (!check(l, mpi.api->test(&mpi.request, &done, &bytes)) || !done) {
@@ -296,7 +298,7 @@ void cpu_coll_link_poll(cpu_coll_link *l)
 
 // ---- the thread -------------------------------------------------------------
 
-// Whether nothing is to be done, or others do it.
+// Whether there is nothing to do or other threads do it.
 static bool is_idle(cpu_coll_link *l)
 {
   if (atomic_load(&l->broken)) return true;
@@ -307,7 +309,7 @@ static bool is_idle(cpu_coll_link *l)
          (atomic_load(&l->pollers) == 0 && !atomic_load(&l->has_posts));
 }
 
-// Lets others run; false: it shall stop.
+// Yields, or sleeps for a moment; false: the thread must stop.
 static bool pause_for(cpu_coll_link *l, int *idle_turns)
 {
   if (++*idle_turns % CHECK_TURNS != 0) {
@@ -321,7 +323,7 @@ static bool pause_for(cpu_coll_link *l, int *idle_turns)
   }
   const bool goes_on = !l->stops;
   cx_unlock(&l->lock);
-  if (idle) *idle_turns = CHECK_TURNS - 2;  // one turn, and a look again
+  if (idle) *idle_turns = CHECK_TURNS - 2;  // one turn, then check again
   return goes_on;
 }
 
@@ -330,7 +332,7 @@ static bool is_healthy(const cpu_coll_link *l)
   return !atomic_load(&l->broken) && atomic_load(&l->options.job->failed) == 0;
 }
 
-// Turns until the request is done; false: it will not be.
+// Makes progress until the request is done; false: it will not be done.
 static bool finish(cpu_coll_link *l, cpu_coll_mpi_request *request,
                    int64_t max_ms)
 {
@@ -351,7 +353,7 @@ static calx_status *check_rank(const cpu_coll_link_options *o)
 {
   if (mpi.rank != (int)o->process || mpi.size != (int)o->processes) {
     return cx_error(CALX_FAILED_PRECONDITION,
-                    "%s says that this is process %d of %d, but it is process "
+                    "%s counts this process as %d of %d, but calx as "
                     "%u of %u",
                     mpi.api->flavour, mpi.rank, mpi.size, (unsigned)o->process,
                     (unsigned)o->processes);
@@ -377,7 +379,7 @@ static calx_status *gather(cpu_coll_link *l)
   const cpu_coll_link_options *o = &l->options;
   const size_t bytes = o->own_bytes * o->processes;
   cpu_coll_mpi_request request;
-  // MPI's, if it does not come to an end: then it is not freed.
+  // Not freed on failure: MPI may still write to it.
   unsigned char *all = cx_alloc(bytes + o->own_bytes);
   if (all == NULL) return cx_out_of_memory();
   memcpy(all + bytes, o->own, o->own_bytes);
@@ -391,7 +393,7 @@ static calx_status *gather(cpu_coll_link *l)
   calx_status *status = cpu_coll_link_error(l);
   if (status != NULL) return status;
   return cx_error(CALX_DEADLINE_EXCEEDED,
-                  "%s: the other processes have not come", mpi.api->flavour);
+                  "%s: the other processes have not arrived", mpi.api->flavour);
 }
 
 static calx_status *begin(cpu_coll_link *l)
@@ -435,7 +437,7 @@ static void messages_free(message_node *first)
 {
   for (message_node *i = first, *next; i != NULL; i = next) {
     next = i->next;
-    if (!i->sent) cx_free(i);  // one that MPI has is orphaned to it
+    if (!i->sent) cx_free(i);  // MPI may still read one that was sent
   }
 }
 
@@ -468,7 +470,7 @@ static void work(void *user)
   for (int idle = 0; runs && pause_for(l, &idle);) {
     if (try_progress(l)) idle = 0;
   }
-  // Who gave up a transfer comes too: others would wait for it.
+  // Also after an abandoned transfer: the other processes wait here.
   if (runs && is_healthy(l)) {
     cpu_coll_mpi_request request;
     if (check(l, mpi.api->barrier(&request))) {
@@ -478,7 +480,7 @@ static void work(void *user)
   if (orphaned) drop(l);
 }
 
-// *orphaned: the thread is orphaned to itself, and the link to the thread.
+// *orphaned: the thread goes on alone and owns the link.
 static calx_status *wait_to_run(cpu_coll_link *l, bool *orphaned)
 {
   const int64_t until = cx_now_ns() + l->options.timeout_ms * 1000000;
@@ -494,7 +496,7 @@ static calx_status *wait_to_run(cpu_coll_link *l, bool *orphaned)
     } else if (cx_now_ns() > until) {
       status = cx_error(CALX_DEADLINE_EXCEEDED,
                         "MPI between hosts: after %lld ms not all processes "
-                        "have come",
+                        "have arrived",
                         (long long)l->options.timeout_ms);
     }
     if (status != NULL) break;

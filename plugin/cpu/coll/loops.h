@@ -1,5 +1,5 @@
-// coll/loops: what a reduction does to rows of elements, made once for each
-// width of vectors, as kernels/gemm.h's are.
+// coll/loops: the loops of reductions, compiled once for each vector width, as
+// those of kernel/gemm.h are.
 #ifndef CPU_COLL_LOOPS_H
 #define CPU_COLL_LOOPS_H
 
@@ -8,13 +8,13 @@
 // NULL: there is no such loop.
 typedef struct cpu_coll_loop {
   void (*next)(void *sum, const void *x, int64_t n);
-  // Of the first two; overlaps nothing.
+  // sum = a combined with x; the three do not overlap.
   void (*first)(void *sum, const void *a, const void *x, int64_t n);
 } cpu_coll_loop;
 
 typedef struct cpu_coll_loops {
-  // Combines elements of `e`, but bf16 and f16 as the f32 that they were
-  // widened to.
+  // The loop for elements of type `e`; for bf16 and f16: the loop for f32, to
+  // which they are widened.
   cpu_coll_loop (*of)(cx_hlo_op_kind kind, cx_hlo_elem e);
   void (*widen)(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                 float *restrict out);

@@ -1,11 +1,12 @@
-// coll/loops_width: the loops of loops.h for one width of vectors, which is the
-// compiler's to use; LOOPS_NAME is the table of functions,
-// LOOPS_PAIRS that complex numbers are among its own: gcc 12 contracts their
-// products for AVX-512 whatever it is told, so all widths share one loop.
+// coll/loops_width: the loops of loops.h for one vector width, which compiler
+// options set. LOOPS_NAME: the table of functions. LOOPS_PAIRS: whether this
+// file has the loops of complex numbers. Only one width has them, for all to
+// share, because gcc 12 contracts complex products for AVX-512 in spite of its
+// options.
 //
-// bf16 and f16 are widened before, and rounded once. NaN wins in maximum and
-// minimum; integers wrap. Products and sums are not contracted, so that all
-// widths give the same bits.
+// bf16 and f16 are widened before and rounded once. A NaN is the result of
+// maximum and minimum; integers wrap. Products and sums are not contracted, so
+// that all widths give the same bits.
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,7 +17,8 @@
 
 // ---- elements ----
 
-// sum[i] = sum[i] op x[i], and y[i] = a[i] op x[i] that overlap nothing.
+// sum[i] = sum[i] op x[i]; and y[i] = a[i] op x[i] where the three do not
+// overlap.
 #define LOOP(name, type, value)                                          \
   static void name(void *sum, const void *in, int64_t n)                 \
   {                                                                      \
@@ -64,13 +66,14 @@ INTEGER_LOOPS(16)
 INTEGER_LOOPS(32)
 INTEGER_LOOPS(64)
 
-// i1 as bytes of 0 and 1: sums are "or", products "and".
+// i1 is stored as bytes of 0 and 1: a sum is "or", a product is "and".
 static const cpu_coll_loop loops_bool[] = { BOTH(or_8),  BOTH(and_8),
                                             BOTH(or_8),  BOTH(and_8),
                                             BOTH(and_8), BOTH(or_8),
                                             BOTH(xor_8) };
 
-// A NaN on the left stays; on the right, the comparison fails and it is taken.
+// A NaN on the left stays. For one on the right the comparison fails, so that
+// it becomes the result.
 #define FLOAT_LOOPS(type)                                                    \
   LOOP(add_##type, type, a[i] + x[i])                                        \
   LOOP(multiply_##type, type, a[i] * x[i])                                   \
@@ -86,7 +89,7 @@ FLOAT_LOOPS(float)
 FLOAT_LOOPS(double)
 
 #ifdef LOOPS_PAIRS
-// Pairs: real, imaginary.
+// Complex numbers: pairs of real and imaginary part.
 #define COMPLEX_LOOPS(type)                                                   \
   static void add_pairs_##type(void *a, const void *x, int64_t n)             \
   {                                                                           \
@@ -124,7 +127,7 @@ COMPLEX_LOOPS(float)
 COMPLEX_LOOPS(double)
 #endif
 
-static int place(cx_hlo_op_kind kind)
+static int index_of(cx_hlo_op_kind kind)
 {
   switch (kind) {
     case CX_HLO_OP_ADD: return 0;
@@ -164,14 +167,15 @@ static cpu_coll_loop loop_of(cx_hlo_op_kind kind, cx_hlo_elem e)
     default: return (cpu_coll_loop){ NULL, NULL };
   }
   if (kind == CX_HLO_OP_OTHER) return (cpu_coll_loop){ NULL, NULL };
-  return loops[place(kind)];
+  return loops[index_of(kind)];
 }
 
 // ---- 16-bit floats ----
 
-// f16 by the processor's own conversions, where the width has them, and the
-// rest by the plain ones. Both give the same bits: a NaN that the processor
-// makes a quiet one is put back, and on the way back all are the one NaN.
+// f16 is converted by the processor's instructions if the width has them, and
+// the remaining elements by plain functions. Both give the same bits. The
+// instructions make a signalling NaN quiet, which is undone; narrowing gives
+// one NaN for all.
 #if defined(__AVX512F__)
 #define LOOPS_F16 16
 

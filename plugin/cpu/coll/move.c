@@ -290,10 +290,10 @@ void cpu_coll_move_trim(const cpu_coll_participant *p)
 {
   const cpu_coll_host_group *own = &p->host_groups[p->own_host_group];
   for (uint32_t i = 0; i < p->group->n; i++) {
-    const uint32_t place = p->self->members[i];
-    if (place < p->coll->topology.n_host || receiver(own, i) != p->group->me) {
+    const uint32_t slot = p->self->members[i];
+    if (slot < p->coll->topology.n_host || receiver(own, i) != p->group->me) {
       continue;
     }
-    cpu_coll_trim_operands(p->coll, place);
+    cpu_coll_trim_operands(p->coll, slot);
   }
 }

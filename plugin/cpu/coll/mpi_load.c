@@ -1,5 +1,5 @@
-// coll/mpi_load: the shim lies where kernels/library.h says, as the compiler
-// does.
+// coll/mpi_load: see mpi_load.h. The shim is searched for as the compiler is,
+// by kernel/library.h.
 #include "coll/mpi_load.h"
 
 #include <dlfcn.h>
@@ -26,14 +26,14 @@ static calx_status *choose(const char **out)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "CALX_MPI is '%s', mpich or openmpi is wanted", asked);
   }
-  // Open MPI's processes are told nothing in MPICH's words.
+  // Processes of Open MPI's launchers have none of MPICH's variables.
   const bool theirs = is_set("OMPI_COMM_WORLD_RANK") ||
                       is_set("PMIX_NAMESPACE") || is_set("PMIX_RANK");
   const bool pmi = is_set("PMI_FD") || is_set("PMI_PORT");
   *out = theirs && !pmi ? "openmpi" : "mpich";
   if (theirs || pmi) return NULL;
   return cx_error(CALX_FAILED_PRECONDITION,
-                  "between hosts the CPU engine needs MPI, and nobody told it "
+                  "between hosts the CPU engine needs MPI, and does not know "
                   "MPI's ranks: none of PMI_FD, PMI_PORT, "
                   "OMPI_COMM_WORLD_RANK, PMIX_NAMESPACE and PMIX_RANK is set, "
                   "nor CALX_MPI, which names the implementation");
@@ -47,7 +47,7 @@ static void *open_shim(const char *flavour, cx_text *looked)
   for (size_t i = 0;
        handle == NULL && cpu_kernel_library_path(i, cx_text_str(&file), &path);
        i++) {
-    // MPI loads parts of its own that want its names.
+    // MPI loads plugins that use its symbols.
     handle = cpu_kernel_library_open(&path, RTLD_GLOBAL, looked);
   }
   cx_text_free(&file);
@@ -59,8 +59,8 @@ calx_status *cpu_coll_mpi_load(const cpu_coll_mpi_api **out)
 {
   const char *flavour = NULL;
   CALX_TRY(choose(&flavour));
-  // UCX reads its settings when it is loaded. It would take over SIGSEGV, and
-  // SIGHUP for its own diagnostics: no rank would end with its terminal.
+  // UCX reads its settings when it is loaded. By default it handles SIGSEGV,
+  // and SIGHUP for diagnostics, so that no rank would end with its terminal.
   setenv("UCX_HANDLE_ERRORS", "none", 0);
   setenv("UCX_DEBUG_SIGNO", "0", 0);
   setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);

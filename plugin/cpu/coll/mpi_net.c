@@ -1,4 +1,4 @@
-// coll/mpi_net: the network interface between the hosts.
+// coll/mpi_net: which network interface connects the hosts.
 #include <dirent.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -44,8 +44,8 @@ static bool name_of(const struct sockaddr *address, bool loopback, char *out,
   return found;
 }
 
-// Connecting a socket of datagrams sends nothing: it only finds the way, and
-// with it the own address.
+// To connect a datagram socket sends nothing. It finds the route, and so the
+// own address on it.
 static bool name_to(const struct addrinfo *to, bool loopback, char *out,
                     size_t room)
 {
@@ -61,9 +61,9 @@ static bool name_to(const struct addrinfo *to, bool loopback, char *out,
          name_of(found, loopback, out, room);
 }
 
-// The own host's name is often 127.0.1.1, which no interface has: the others
-// are not reached so. A job at 127.0.0.1 is this host's alone, and nobody else
-// needs to see that it listens.
+// The own host's name often resolves to 127.0.1.1, which belongs to no
+// interface. A job at 127.0.0.1 has one host only, so the loopback interface
+// serves it.
 bool cpu_coll_mpi_net_to(const char *host, char *out, size_t room,
                          bool *out_loopback)
 {
@@ -96,7 +96,7 @@ static bool host_of_store(const char *url, char *out, size_t room)
   return true;
 }
 
-// UCX would leave out InfiniBand if only the interface were named.
+// UCX would not use InfiniBand if only the interface were named.
 static void add_infiniband(cx_text *out)
 {
   DIR *all = opendir("/sys/class/infiniband");

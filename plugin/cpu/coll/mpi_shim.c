@@ -1,11 +1,11 @@
 // coll/mpi_shim: the table of mpi_api.h in terms of MPI; compiled once for each
 // implementation.
 //
-// The end of the process: Open MPI's mpirun takes a process that did not call
-// MPI_Finalize for a failed one. MPICH's MPI_Finalize can hang for ever across
-// hosts (openucx/ucx issue 8738), so there it is not called; all have met
-// before, and a launcher of MPICH's is told the end in its own message. Where
-// the program initialised MPI itself, the end is the program's.
+// At the end of the process, Open MPI's mpirun treats a process that did not
+// call MPI_Finalize as failed. MPICH's MPI_Finalize can hang for ever between
+// hosts (openucx/ucx issue 8738), so it is not called. All processes have
+// passed a barrier before, and MPICH's own launcher receives "finalize" by its
+// protocol. A program that initialised MPI itself also finalises it.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const char *error_text(int code)
   int length = 0;
   if (code == MPI_SUCCESS) return NULL;
   if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) {
-    return "an error without message";
+    return "an error without a message";
   }
   for (char *c = message; *c != '\0'; c++) {
     if (*c == '\n') *c = ' ';
@@ -57,8 +57,8 @@ static void leave(void)
 }
 #endif
 
-// PMI_FD is of a launcher's own where the process that reads it is another one;
-// calx answers its own processes' by itself and says so.
+// PMI_FD belongs to MPICH's own launcher unless CALX_PMI_FD has the same value:
+// calx then answers PMI itself.
 static void plan_end(void)
 {
 #ifdef OMPI_MAJOR_VERSION
@@ -84,8 +84,8 @@ static const char *init(void)
   return level < MPI_THREAD_SERIALIZED ? "it was built without threads" : NULL;
 }
 
-// The program initialised MPI itself, ends it itself, and may use it beside
-// this: messages must not get mixed up.
+// The program initialised MPI itself and may use it at the same time. A
+// communicator of our own keeps messages apart.
 static const char *join_in(void)
 {
   int level = 0, over = 0;

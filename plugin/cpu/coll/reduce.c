@@ -1,6 +1,5 @@
-// coll/reduce: a loop where the region is one operation, over blocks that stay
-// in the first cache; else the interpreter. bf16 and f16 are added up in f32
-// and rounded once.
+// coll/reduce: see reduce.h. Loops run over blocks that stay in the L1 cache.
+// bf16 and f16 are combined in f32 and rounded once.
 #include "coll/reduce.h"
 
 #include <stdatomic.h>
@@ -15,7 +14,7 @@
 
 enum { BLOCK = 1024, MOST_BYTES = 16 };  // elements; bytes of the widest
 
-// ---- what the region does ----
+// ---- the region ----
 
 static bool known(cx_hlo_op_kind kind)
 {
@@ -31,7 +30,8 @@ static bool known(cx_hlo_op_kind kind)
   }
 }
 
-// The one operation on both arguments that the block returns; OTHER: none.
+// The kind of the operation if the block returns one known operation on its two
+// arguments; else OTHER.
 static cx_hlo_op_kind kind_of(const cx_hlo_block *b)
 {
   const cx_hlo_op *op = b->first;
@@ -85,7 +85,7 @@ static const cpu_coll_loops *choose(void)
 
 static const cpu_coll_loops *loops_get(void)
 {
-  // Whoever comes first: all choose the same.
+  // Several threads may choose at the same time; all choose the same.
   static const cpu_coll_loops *_Atomic chosen;
   const cpu_coll_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
   if (l == NULL) {
@@ -95,7 +95,7 @@ static const cpu_coll_loops *loops_get(void)
   return l;
 }
 
-// The sum of a block stays in the first cache.
+// The sum of a block stays in the L1 cache.
 static void reduce_half(const cpu_coll_reducer *r, cpu_coll_loop f,
                         const void *const *x, uint32_t n_members, int64_t at,
                         int64_t n, void *out)
@@ -137,7 +137,7 @@ static void reduce_plain(const cpu_coll_reducer *r, cpu_coll_loop f,
 
 // ---- any region ----
 
-// One element in the type of the computation, which may be wider.
+// Converts one element to the type of the computation, which may be wider.
 static void promote(const cpu_coll_reducer *r, const void *x, void *out)
 {
   if (r->from == r->elem) {

@@ -1,4 +1,4 @@
-// coll/reduce: one range of elements from the same range of all members.
+// coll/reduce: reduces one range of elements of all members.
 #ifndef CPU_COLL_REDUCE_H
 #define CPU_COLL_REDUCE_H
 
@@ -6,8 +6,8 @@
 
 typedef struct cpu_coll_reducer cpu_coll_reducer;
 
-// What a region of two scalars does to elements: a loop of its own where the
-// region is one operation, else the interpreter element by element.
+// How a region of two scalars is applied to elements: by a vector loop if the
+// region is one known operation, else by the interpreter, element by element.
 struct cpu_coll_reducer {
   const cx_hlo_module *module;
   const cx_hlo_region *region;  // NULL: addition

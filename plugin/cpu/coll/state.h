@@ -10,7 +10,7 @@
 // [client % 2]: two clients alternate, so that the old one's data stays valid
 // while the new one starts.
 //
-// A slot is the place of a device of the world in these arrays: first the
+// A slot is the index of a device of the world in these arrays: first the
 // devices of this host, then the others, whose states and operands are copies.
 #ifndef CPU_COLL_STATE_H
 #define CPU_COLL_STATE_H

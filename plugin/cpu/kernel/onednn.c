@@ -65,7 +65,7 @@ static void parallel(region_fn *fn, void *data, unsigned threads,
   int size = cpu_threads_size(pool);
   int n = threads == 0 || threads > (unsigned)size ? size : (int)threads;
   region r = { fn, data };
-  cpu_threads_team(pool, n, run_member, &r);
+  cpu_threads_parallel(pool, n, run_member, &r);
 }
 
 static void barrier(void)

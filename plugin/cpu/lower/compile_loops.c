@@ -175,7 +175,7 @@ static calx_status *take_failure(const job *j, part *p)
 static calx_status *compile(job *j)
 {
   CALX_TRY(divide(j));
-  cpu_threads_team(j->c->pool, (int)j->n_parts, compile_part, j);
+  cpu_threads_parallel(j->c->pool, (int)j->n_parts, compile_part, j);
   calx_status *status = NULL;
   for (size_t i = 0; i < j->n_parts; i++) {
     calx_status *failed = take_failure(j, &j->parts[i]);

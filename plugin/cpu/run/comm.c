@@ -1,10 +1,11 @@
-// run/comm: see comm.h. One lock for the list of items; what is done is counted
-// in an atomic word too, which the device's thread looks at for some
+// run/comm: see comm.h. One lock protects the list of items. The number of
+// items done is an atomic word too, which the device's thread polls for some
 // microseconds before it sleeps.
 //
-// What must stay true: `fn`, `user` and the items behind `n_done` change only
-// under the lock; a thread belongs to one process (`born`), and what a fork
-// found half changed is made anew in the child.
+// Invariants: `fn`, `user` and the items from `n_done` on change only under the
+// lock. A thread belongs to one process (`generation`); a forked child makes
+// lock and conditions anew, because the fork may have happened while they were
+// in use.
 #include "run/comm.h"
 
 #include <signal.h>
@@ -20,7 +21,7 @@ struct cpu_run_comm {
   cx_mutex lock;
   cx_cond begun, done;
   cx_thread thread;
-  uint32_t born;  // the generation of processes that started the thread
+  uint32_t generation;  // in which the thread was started
   bool stop, busy;
   cpu_run_comm_fn *fn;
   void *user;
@@ -28,13 +29,13 @@ struct cpu_run_comm {
   size_t room;
   uint32_t n_begun;
   _Atomic uint32_t n_done;
-  uint32_t known;       // of the device's thread: done as far as it has seen
-  calx_status *failed;  // the item n_done - 1, and none is done after it
+  uint32_t known;       // items that the device's thread knows to be done
+  calx_status *failed;  // error of item n_done - 1, the last one that is run
 };
 
 // ---- the thread ----
 
-// Under the lock, which is given up meanwhile.
+// Runs the next item. The caller holds the lock, which is released meanwhile.
 static void do_next(cpu_run_comm *c)
 {
   const void *item = c->items[atomic_load(&c->n_done)];
@@ -64,7 +65,7 @@ static void serve(void *user)
   cx_unlock(&c->lock);
 }
 
-// The program's signals are for its own threads.
+// Signals are delivered to the program's own threads.
 static calx_status *start(cpu_run_comm *c)
 {
   sigset_t all, old;
@@ -80,7 +81,7 @@ static void make(cpu_run_comm *c)
   cx_mutex_init(&c->lock);
   cx_cond_init(&c->begun);
   cx_cond_init(&c->done);
-  c->born = cpu_threads_generation();
+  c->generation = cpu_threads_generation();
   c->thread = (cx_thread){ .running = false };
   c->busy = false;
 }
@@ -97,7 +98,7 @@ calx_status *cpu_run_comm_new(cpu_run_comm **out)
 
 void cpu_run_comm_renew(cpu_run_comm *c)
 {
-  if (c->born == cpu_threads_generation()) return;
+  if (c->generation == cpu_threads_generation()) return;
   make(c);
   c->failed = NULL;
   c->n_begun = c->known = 0;

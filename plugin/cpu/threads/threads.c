@@ -1,21 +1,22 @@
-// threads/threads: loops and teams over threads that spin, then sleep.
+// threads/threads: see threads.h.
 //
-// A loop is cut into more pieces than there are threads. Each thread has a lot
-// of them, the same for the same n, and helps with the others' when it is done:
-// a thread that another program keeps from its core holds up one piece at most,
-// and one that has not begun when nothing is left, is not waited for.
+// A loop is cut into more chunks than there are threads. Each thread has a
+// range of them, the same for the same n, and then takes chunks of the other
+// ranges. So a thread that loses its core delays one chunk at most. A thread
+// that has not begun when no chunk is left is not waited for.
 //
-// Each worker has a mailbox of its own: its ticket counts the jobs posted to
-// it. So a region wakes, and waits for, only the workers that take part, and
-// no worker reads a job that is not its own. Who waits (a worker for a job, the
-// caller for the workers, a member at a barrier) spins for some microseconds
-// and then sleeps on a futex; who changes the word wakes the sleepers that have
-// said so. Both sides write first and look then, sequentially consistent, so
-// none is missed.
+// Each worker has a counter of the jobs posted to it, `posted`. So a job wakes,
+// and waits for, only the workers that take part, and no worker reads a job
+// that is not its own. A thread that waits (a worker for a job, the caller for
+// the workers, a member at a barrier) spins for some microseconds and then
+// sleeps on a futex. The thread that changes the word wakes it. The waiter
+// counts itself as a sleeper and then reads the word, the other thread changes
+// the word and then reads the count, both sequentially consistent, so no
+// wake-up is lost.
 //
-// What must stay true: `fn`, `user` and `members` change only while the pool is
-// owned and no worker has an unfinished job; a pool's workers belong to one
-// process (`born`): in a forked child there are none until they are started.
+// Invariants: `fn`, `user` and `members` change only while the pool is owned
+// and no worker has an unfinished job. A pool's workers belong to one process
+// (`generation`); a forked child has none until it starts them.
 #include "threads/threads.h"
 
 #include <pthread.h>
@@ -29,9 +30,9 @@
 #include "base/thread.h"
 
 #define SPIN_NS 20000
-#define CACHE_LINES 128  // bytes that two words must be apart, with prefetching
+#define CACHE_LINES 128  // between words of different threads, with prefetching
 
-// A futex word and how many sleep on it.
+// A futex and the number of threads that sleep on it.
 typedef struct word {
   _Atomic uint32_t value;
   _Atomic uint32_t sleepers;
@@ -39,8 +40,8 @@ typedef struct word {
 } word;
 
 typedef struct worker {
-  word ticket;
-  // The last job that was begun or called off: by this worker, or its owner.
+  word posted;
+  // The last job that was begun by the worker or cancelled by the owner.
   _Atomic uint32_t claimed;
   cpu_threads *pool;
   int rank;
@@ -50,13 +51,13 @@ typedef struct worker {
 
 struct cpu_threads {
   int threads;
-  int started;    // workers that run
-  uint32_t born;  // the generation of processes that started them
+  int started;          // workers
+  uint32_t generation;  // in which they were started
   int64_t spin_ns;
   _Atomic bool stop;
-  cpu_threads_member *fn;  // the job
+  cpu_threads_parallel_fn *fn;  // the job
   void *user;
-  int members;
+  int members;  // threads that take part, with the caller
   char apart[CACHE_LINES];
   word owner;    // 0: free; else the owner's generation of processes
   word left;     // workers that have not finished the job
@@ -66,7 +67,7 @@ struct cpu_threads {
 };
 
 // 1, and one more in each forked child.
-static _Atomic uint32_t generation = 1;
+static _Atomic uint32_t process_generation = 1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local cpu_threads_position here = { NULL, 0, 1 };
 static _Thread_local bool inside;  // of a region of any pool
@@ -74,7 +75,7 @@ static _Thread_local int entered;
 
 static void count_child(void)
 {
-  atomic_fetch_add(&generation, 1);
+  atomic_fetch_add(&process_generation, 1);
 }
 
 static void watch_forks(void)
@@ -85,7 +86,7 @@ static void watch_forks(void)
 uint32_t cpu_threads_generation(void)
 {
   pthread_once(&once, watch_forks);
-  return atomic_load_explicit(&generation, memory_order_relaxed);
+  return atomic_load_explicit(&process_generation, memory_order_relaxed);
 }
 
 void cpu_threads_yield(void)
@@ -96,7 +97,7 @@ void cpu_threads_yield(void)
 // ---- waiting ----------------------------------------------------------------
 
 // Returns once the word is no longer `old`.
-static void await_change(word *w, uint32_t old, int64_t spin_ns)
+static void wait_for_change(word *w, uint32_t old, int64_t spin_ns)
 {
   int64_t until = 0;
   while (spin_ns != 0) {
@@ -137,11 +138,11 @@ static void work(void *user)
   cpu_threads *pool = me->pool;
   inside = true;
   for (uint32_t seen = 0;; seen++) {
-    await_change(&me->ticket, seen, pool->spin_ns);
+    wait_for_change(&me->posted, seen, pool->spin_ns);
     if (pool->stop) return;
     uint32_t before = seen;
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
-      continue;  // called off
+      continue;  // cancelled
     }
     here = (cpu_threads_position){ pool, me->rank, pool->members };
     pool->fn(pool->user, me->rank);
@@ -151,33 +152,35 @@ static void work(void *user)
 }
 
 // Spinning only helps where every thread has a core.
-static int64_t spin_of(int threads)
+static int64_t spin_time(int threads)
 {
   return threads > cpu_threads_cores() ? 0 : SPIN_NS;
 }
 
-// The owner starts the workers that are missing; how many run after that.
+// Starts the workers that are missing. The caller owns the pool.
 static calx_status *start_workers(cpu_threads *pool)
 {
-  uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-  if (pool->started == pool->threads - 1 && pool->born == now) return NULL;
-  if (pool->born != now) {
-    // A fork may have come at any point of a region.
+  uint32_t now =
+      atomic_load_explicit(&process_generation, memory_order_relaxed);
+  if (pool->started == pool->threads - 1 && pool->generation == now)
+    return NULL;
+  if (pool->generation != now) {
+    // The fork may have happened at any point of a job.
     pool->started = 0;
-    pool->born = now;
-    pool->spin_ns = spin_of(pool->threads);
+    pool->generation = now;
+    pool->spin_ns = spin_time(pool->threads);
     reset(&pool->left);
     reset(&pool->arrived);
     reset(&pool->round);
   }
-  // The program's signals are for its own threads.
+  // Signals are delivered to the program's own threads.
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   calx_status *status = NULL;
   while (status == NULL && pool->started < pool->threads - 1) {
     worker *w = &pool->workers[pool->started];
-    reset(&w->ticket);
+    reset(&w->posted);
     atomic_store(&w->claimed, 0);
     w->pool = pool;
     w->rank = pool->started + 1;
@@ -190,10 +193,11 @@ static calx_status *start_workers(cpu_threads *pool)
 
 static bool try_own(cpu_threads *pool)
 {
-  uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+  uint32_t now =
+      atomic_load_explicit(&process_generation, memory_order_relaxed);
   uint32_t owner =
       atomic_load_explicit(&pool->owner.value, memory_order_relaxed);
-  // One of another generation is the parent's, and not in this process.
+  // An owner of another generation is a thread of the parent process.
   return owner != now &&
          atomic_compare_exchange_strong(&pool->owner.value, &owner, now);
 }
@@ -202,7 +206,7 @@ static void own(cpu_threads *pool)
 {
   while (!try_own(pool)) {
     uint32_t owner = atomic_load(&pool->owner.value);
-    if (owner != 0) await_change(&pool->owner, owner, pool->spin_ns);
+    if (owner != 0) wait_for_change(&pool->owner, owner, pool->spin_ns);
   }
 }
 
@@ -212,12 +216,12 @@ static void disown(cpu_threads *pool)
   wake(&pool->owner);
 }
 
-// Calls the job off for workers that have not begun.
-static void call_off(cpu_threads *pool, int members)
+// Cancels the job for workers that have not begun.
+static void cancel(cpu_threads *pool, int members)
 {
   for (int i = 0; i < members - 1; i++) {
     worker *w = &pool->workers[i];
-    uint32_t job = atomic_load_explicit(&w->ticket.value, memory_order_relaxed);
+    uint32_t job = atomic_load_explicit(&w->posted.value, memory_order_relaxed);
     uint32_t before = job - 1;
     if (atomic_compare_exchange_strong(&w->claimed, &before, job)) {
       atomic_fetch_sub(&pool->left.value, 1);
@@ -225,9 +229,10 @@ static void call_off(cpu_threads *pool, int members)
   }
 }
 
-// The owner runs fn on itself and `members` - 1 workers: all of them, or, where
-// the first to end leaves nothing to do, those that come in time.
-static void run_job(cpu_threads *pool, int members, cpu_threads_member *fn,
+// Runs fn on the caller, which owns the pool, and on `members` - 1 workers.
+// `all`: each of them must run it; else those that begin before the caller is
+// done.
+static void run_job(cpu_threads *pool, int members, cpu_threads_parallel_fn *fn,
                     void *user, bool all)
 {
   cpu_threads_position outside = here;
@@ -237,17 +242,17 @@ static void run_job(cpu_threads *pool, int members, cpu_threads_member *fn,
   atomic_store_explicit(&pool->left.value, (uint32_t)members - 1,
                         memory_order_relaxed);
   for (int i = 0; i < members - 1; i++) {
-    atomic_fetch_add(&pool->workers[i].ticket.value, 1);
-    wake(&pool->workers[i].ticket);
+    atomic_fetch_add(&pool->workers[i].posted.value, 1);
+    wake(&pool->workers[i].posted);
   }
   here = (cpu_threads_position){ pool, 0, members };
   inside = true;
   fn(user, 0);
   inside = false;
   here = outside;
-  if (!all) call_off(pool, members);
+  if (!all) cancel(pool, members);
   for (uint32_t left; (left = atomic_load(&pool->left.value)) != 0;) {
-    await_change(&pool->left, left, pool->spin_ns);
+    wait_for_change(&pool->left, left, pool->spin_ns);
   }
 }
 
@@ -265,8 +270,8 @@ calx_status *cpu_threads_new(int threads, cpu_threads **out)
   cpu_threads *pool = cx_calloc(1, sizeof *pool + n * sizeof(worker));
   if (pool == NULL) return cx_out_of_memory();
   pool->threads = threads;
-  pool->born = atomic_load(&generation);
-  pool->spin_ns = spin_of(threads);
+  pool->generation = atomic_load(&process_generation);
+  pool->spin_ns = spin_time(threads);
   *out = pool;
   return NULL;
 }
@@ -274,11 +279,11 @@ calx_status *cpu_threads_new(int threads, cpu_threads **out)
 void cpu_threads_free(cpu_threads *pool)
 {
   if (pool == NULL) return;
-  if (pool->born == atomic_load(&generation)) {
+  if (pool->generation == atomic_load(&process_generation)) {
     pool->stop = true;
     for (int i = 0; i < pool->started; i++) {
-      atomic_fetch_add(&pool->workers[i].ticket.value, 1);
-      wake(&pool->workers[i].ticket);
+      atomic_fetch_add(&pool->workers[i].posted.value, 1);
+      wake(&pool->workers[i].posted);
     }
     for (int i = 0; i < pool->started; i++) {
       cx_thread_join(&pool->workers[i].thread);
@@ -301,8 +306,8 @@ calx_status *cpu_threads_start(cpu_threads *pool)
   return status;
 }
 
-void cpu_threads_team(cpu_threads *pool, int n, cpu_threads_member *fn,
-                      void *user)
+void cpu_threads_parallel(cpu_threads *pool, int n, cpu_threads_parallel_fn *fn,
+                          void *user)
 {
   if (n > pool->threads) n = pool->threads;
   if (n <= 1 || inside) {
@@ -322,36 +327,36 @@ void cpu_threads_team(cpu_threads *pool, int n, cpu_threads_member *fn,
 
 // ---- loops ------------------------------------------------------------------
 
-#define PIECES_PER_THREAD 4
-#define LOTS 64
+#define CHUNKS_PER_THREAD 4
+#define MAX_RANGES 64
 
-// Pieces [next, end) are still to be done.
-typedef struct lot {
+// The chunks [next, end) are still to be done.
+typedef struct chunk_range {
   _Atomic int64_t next;
   int64_t end;
   char apart[CACHE_LINES - 16];
-} lot;
+} chunk_range;
 
 typedef struct loop {
   cpu_threads_body *body;
   void *user;
-  int64_t n, pieces;
-  int n_lots;
-  lot *lots;
+  int64_t n, chunks;
+  int n_ranges;
+  chunk_range *ranges;
 } loop;
 
-// The start of piece p: their sizes differ by one at most.
+// The start of chunk p. The sizes of chunks differ by one at most.
 static int64_t start_of(const loop *l, int64_t p)
 {
-  int64_t each = l->n / l->pieces, rest = l->n % l->pieces;
+  int64_t each = l->n / l->chunks, rest = l->n % l->chunks;
   return p * each + (p < rest ? p : rest);
 }
 
-static void run_pieces(void *user, int rank)
+static void run_chunks(void *user, int rank)
 {
   loop *l = user;
-  for (int k = 0; k < l->n_lots; k++) {
-    lot *at = &l->lots[(rank + k) % l->n_lots];
+  for (int k = 0; k < l->n_ranges; k++) {
+    chunk_range *at = &l->ranges[(rank + k) % l->n_ranges];
     int64_t p;
     while ((p = atomic_fetch_add_explicit(&at->next, 1, memory_order_relaxed)) <
            at->end) {
@@ -364,25 +369,25 @@ void cpu_threads_for(cpu_threads *pool, int64_t n, int64_t grain,
                      cpu_threads_body *body, void *user)
 {
   if (n <= 0) return;
-  int64_t pieces = grain > 1 ? n / grain : n;
-  int members = pieces < pool->threads ? (int)pieces : pool->threads;
+  int64_t chunks = grain > 1 ? n / grain : n;
+  int members = chunks < pool->threads ? (int)chunks : pool->threads;
   if (members <= 1 || inside || !try_own(pool)) {
     body(user, 0, n);
     return;
   }
   calx_status_free(start_workers(pool));
   if (members > pool->started + 1) members = pool->started + 1;
-  if (pieces > (int64_t)members * PIECES_PER_THREAD) {
-    pieces = (int64_t)members * PIECES_PER_THREAD;
+  if (chunks > (int64_t)members * CHUNKS_PER_THREAD) {
+    chunks = (int64_t)members * CHUNKS_PER_THREAD;
   }
-  const int n_lots = members < LOTS ? members : LOTS;
-  lot lots[LOTS];
-  for (int i = 0; i < n_lots; i++) {
-    atomic_init(&lots[i].next, pieces * i / n_lots);
-    lots[i].end = pieces * (i + 1) / n_lots;
+  const int n_ranges = members < MAX_RANGES ? members : MAX_RANGES;
+  chunk_range ranges[MAX_RANGES];
+  for (int i = 0; i < n_ranges; i++) {
+    atomic_init(&ranges[i].next, chunks * i / n_ranges);
+    ranges[i].end = chunks * (i + 1) / n_ranges;
   }
-  loop l = { body, user, n, pieces, n_lots, lots };
-  run_job(pool, members, run_pieces, &l, false);
+  loop l = { body, user, n, chunks, n_ranges, ranges };
+  run_job(pool, members, run_chunks, &l, false);
   disown(pool);
 }
 
@@ -406,7 +411,7 @@ void cpu_threads_barrier(void)
     atomic_fetch_add(&pool->round.value, 1);
     wake(&pool->round);
   } else {
-    await_change(&pool->round, round, pool->spin_ns);
+    wait_for_change(&pool->round, round, pool->spin_ns);
   }
 }
 

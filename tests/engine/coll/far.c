@@ -208,7 +208,7 @@ static void test_nobody_comes(void **state)
   cpu_coll_link *l = NULL;
   atomic_store(&other.gathers, false);
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, open_link(&well, 1, &l),
-              "the other processes have not come");
+              "the other processes have not arrived");
   atomic_store(&other.gathers, true);
   come_too_late();
 }

@@ -130,7 +130,7 @@ static void teams_run_at_once(void **state)
     assert_null(cpu_threads_start(pool));
     for (int members = 1; members <= threads; members++) {
       race r = { .members = members };
-      cpu_threads_team(pool, members, step, &r);
+      cpu_threads_parallel(pool, members, step, &r);
       assert_int_equal(r.at_work, members);
       assert_int_equal(r.bad, 0);
     }
@@ -145,7 +145,7 @@ static void sleepers_wake(void **state)
   for (int i = 0; i < 20; i++) {
     usleep(2000);  // longer than a worker spins
     race r = { .members = 3 };
-    cpu_threads_team(pool, 3, step, &r);
+    cpu_threads_parallel(pool, 3, step, &r);
     assert_int_equal(r.at_work, 3);
   }
   cpu_threads_free(pool);
@@ -177,7 +177,7 @@ static void outer(void *user, int rank)
   nest *n = user;
   (void)rank;
   cpu_threads_for(n->pool, 10, 1, inner_loop, n);
-  cpu_threads_team(n->pool, 2, inner_member, n);
+  cpu_threads_parallel(n->pool, 2, inner_member, n);
   cpu_threads_barrier();
 }
 
@@ -185,7 +185,7 @@ static void nested_regions_are_of_one(void **state)
 {
   (void)state;
   nest n = { .pool = make(2) };
-  cpu_threads_team(n.pool, 2, outer, &n);
+  cpu_threads_parallel(n.pool, 2, outer, &n);
   assert_int_equal(n.loops, 20);
   assert_int_equal(n.teams, 2);
   assert_int_equal(n.alone, 2);
@@ -234,7 +234,7 @@ static void use_pool(void *user)
     for (int k = 0; k < 1000; k++) assert_int_equal(c->times[k], 1);
     free(c);
     race r = { .members = 2 };
-    cpu_threads_team(pool, 2, step, &r);
+    cpu_threads_parallel(pool, 2, step, &r);
     assert_int_equal(r.at_work, 2);
   }
 }
@@ -257,12 +257,12 @@ static void a_forked_child_has_its_own_workers(void **state)
   (void)state;
   cpu_threads *pool = make(3);
   race before = { .members = 3 };
-  cpu_threads_team(pool, 3, step, &before);
+  cpu_threads_parallel(pool, 3, step, &before);
   pid_t child = fork();
   if (child == 0) {
     alarm(20);
     race r = { .members = 3 };
-    cpu_threads_team(pool, 3, step, &r);
+    cpu_threads_parallel(pool, 3, step, &r);
     cpu_threads_free(pool);
     _exit(r.at_work == 3 && r.bad == 0 ? 0 : 1);
   }
@@ -271,7 +271,7 @@ static void a_forked_child_has_its_own_workers(void **state)
   assert_true(WIFEXITED(result));
   assert_int_equal(WEXITSTATUS(result), 0);
   race after = { .members = 3 };
-  cpu_threads_team(pool, 3, step, &after);
+  cpu_threads_parallel(pool, 3, step, &after);
   assert_int_equal(after.at_work, 3);
   // A child that frees a pool whose workers are the parent's.
   child = fork();
