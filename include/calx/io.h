@@ -174,8 +174,9 @@ CALX_API calx_status *calx_optimizer_consolidate_state_dict(
  * a dtype alike: one without state, which was never stepped, begins with zeros
  * and the others' count of steps.
  * @errors  INVALID_ARGUMENT other groups of parameters, sizes that differ,
- *          hyperparameters that can't be, another rank's shard, counts of steps
- *          that differ between parameters of a spread state; those of uploads
+ *          a state of another rule, hyperparameters that can't be, another
+ * rank's shard, counts of steps that differ between parameters of a spread
+ * state; those of uploads
  * @source  torch.optim.Optimizer.load_state_dict
  */
 CALX_API calx_status *calx_optimizer_load_state_dict(

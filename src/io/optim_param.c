@@ -1,5 +1,6 @@
 // io/optim_param: the state of one parameter in an optimiser's state dict.
 #include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "io/optim_state.h"
@@ -106,11 +107,33 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
                   cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
 }
 
+// A parameter's state in which nothing is this rule's and something another's
+// would be dropped, and the training go on from zeros.
+static calx_status *check_rule(const calx_optimizer *opt,
+                               const cx_optim_param *p, const calx_value *own)
+{
+  const char *other = NULL;
+  for (int k = 0; opt->rule->states[k] != NULL; k++) {
+    if (calx_value_get(own, opt->rule->states[k]) != NULL) return NULL;
+  }
+  for (size_t i = 0; other == NULL && i < calx_value_count(own); i++) {
+    const char *key = calx_value_key(own, i);
+    bool is_tensor = calx_value_as_tensor(calx_value_item(own, i)) != NULL;
+    if (key != NULL && is_tensor && strcmp(key, "step") != 0) other = key;
+  }
+  if (other == NULL) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: load_state_dict: the state of '%s' is another "
+                  "optimiser's: it has '%s' and no '%s'",
+                  opt->rule->name, p->path, other, opt->rule->states[0]);
+}
+
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
                                     const cx_optim_param *p,
                                     const calx_value *own, int64_t *out_steps)
 {
   *out_steps = 0;
+  CALX_TRY(check_rule(opt, p, own));
   if (!opt->rule->has_step || own == NULL) return NULL;
   const calx_value *step = calx_value_get(own, "step");
   *out_steps = cx_io_optim_steps(step);

@@ -264,6 +264,40 @@ static void test_wrong_state(void **state)
   end(&a);
 }
 
+// The state of another rule is refused, not dropped; Adam's is AdamW's too, and
+// an optimiser that was never stepped has none.
+static void test_another_rule(void **state)
+{
+  (void)state;
+  training adam = begin(make_adamw, 1), sgd = begin(make_sgd, 2);
+  calx_value *empty, *d;
+  CHECK_STATUS_OK(calx_optimizer_state_dict(adam.opt, &empty));
+  CHECK_STATUS_OK(calx_optimizer_load_state_dict(sgd.opt, empty));
+  calx_value_free(empty);
+  train(&adam, 2);
+  train(&sgd, 2);
+  double lr = calx_optimizer_lr(sgd.opt);
+  calx_optimizer_set_lr(adam.opt, 2 * lr);
+  CHECK_STATUS_OK(calx_optimizer_state_dict(adam.opt, &d));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_optimizer_load_state_dict(sgd.opt, d),
+               "sgd: load_state_dict: the state of 'hidden.weight' is another "
+               "optimiser's: it has 'exp_avg' and no 'momentum_buffer'");
+  CHECK_CLOSE(calx_optimizer_lr(sgd.opt), lr, 0);
+  calx_optimizer *plain = calx_adam(adam.model);
+  CHECK_STATUS_OK(calx_optimizer_load_state_dict(plain, d));
+  calx_optimizer_free(plain);
+  calx_value_free(d);
+  CHECK_STATUS_OK(calx_optimizer_state_dict(sgd.opt, &d));
+  CHECK_STATUS(CALX_INVALID_ARGUMENT,
+               calx_optimizer_load_state_dict(adam.opt, d),
+               "another "
+               "optimiser's: it has 'momentum_buffer' and no 'exp_avg'");
+  calx_value_free(d);
+  end(&adam);
+  end(&sgd);
+}
+
 static void read_state(const training *t, float out[8 * FEATURES])
 {
   calx_tensor *m = calx_optimizer_state(t->opt, 0, "exp_avg");
@@ -333,6 +367,7 @@ int main(void)
     SUPPORT_TEST(test_before_the_first_step),
     SUPPORT_TEST(test_other_run),
     SUPPORT_TEST(test_wrong_state),
+    SUPPORT_TEST(test_another_rule),
     SUPPORT_TEST(test_from_an_optimiser),
     SUPPORT_TEST(test_pytorchs_state),
   };
