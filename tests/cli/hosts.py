@@ -114,7 +114,7 @@ class Hosts(program.Case):
                        env=self.env)
         self.complains(5, "names no variable", "run", "--hosts", "a", "--env",
                        "=x", "true")
-        self.complains(5, "NOT_SET is to be passed on", "run", "--hosts", "a",
+        self.complains(5, "NOT_SET is to be forwarded", "run", "--hosts", "a",
                        "--env", "NOT_SET", "true")
 
     def test_a_host_that_cannot_be_reached(self):
