@@ -6,6 +6,7 @@
 #include "autograd/pass.h"
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/options.h"
 #include "base/trace.h"
 #include "calx/ops.h"
 
@@ -57,10 +58,7 @@ static calx_status *check_output(const char *call, calx_tensor *output,
   if (output == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: the output is NULL", call);
   }
-  if (options->size > sizeof *options) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: its options are of a newer version", call);
-  }
+  CALX_TRY(cx_options_check(call, options->size, sizeof *options));
   CALX_TRY(cx_lazy_tensor_usable(output, call, 0));
   const cx_graph_shape *s = cx_lazy_tensor_shape(output);
   if (!cx_dtype_is_float(s->dtype)) {

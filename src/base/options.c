@@ -22,6 +22,13 @@ calx_status *cx_options_take(const char *what, const void *given, void *out,
   return NULL;
 }
 
+calx_status *cx_options_check(const char *what, size_t size, size_t known)
+{
+  if (size <= known) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "%s: its options are of a newer version", what);
+}
+
 bool cx_read_int(const char *text, int64_t low, int64_t high, int64_t *out)
 {
   char *end;

@@ -16,6 +16,11 @@
 calx_status *cx_options_take(const char *what, const void *given, void *out,
                              size_t bytes) CALX_MUST_USE;
 
+// "linear: its options are of a newer version", where the struct that the
+// caller was compiled with is larger than the one that is known; else NULL.
+calx_status *cx_options_check(const char *what, size_t size,
+                              size_t known) CALX_MUST_USE;
+
 // A plain 0 stands for the default; CALX_ZERO, the negative one, for 0.
 static inline bool cx_is_default(double option)
 {

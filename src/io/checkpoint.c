@@ -3,6 +3,7 @@
 //
 //   {'model': state dict, 'optimizer': state dict, 'loader': {'epoch',
 //    'samples'}, 'random': {'seed', 'draws'}, 'user': …}
+#include "base/options.h"
 #include "base/status.h"
 #include "io/plan.h"
 #include "io/rank.h"
@@ -15,9 +16,7 @@ static calx_status *check(const char *call, const calx_checkpoint *c)
   if (c == NULL || c->model == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: there is no model", call);
   }
-  if (c->size <= sizeof *c) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "%s: its options are of a newer version", call);
+  return cx_options_check(call, c->size, sizeof *c);
 }
 
 // ---- saving -----------------------------------------------------------------

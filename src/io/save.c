@@ -1,6 +1,7 @@
 // io/save: a value to a file and back, in the format that the file has.
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "io/pt.h"
 #include "io/rank.h"
@@ -43,10 +44,7 @@ calx_status *calx_save_with(const calx_value *value, const char *path,
   static const calx_save_options none = { .size = sizeof none };
   const calx_save_options *o = options != NULL ? options : &none;
   CALX_TRY(check_path("save", path));
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "save: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("save", o->size, sizeof *o));
   if (!o->every_rank && cx_io_rank() != 0) return NULL;
   return cx_annotate(save(value, path, o), "so '%s' was not saved", path);
 }
@@ -128,10 +126,7 @@ calx_status *calx_load_with(const char *path, const calx_load_options *options,
   const calx_load_options *o = options != NULL ? options : &none;
   *out_value = NULL;
   CALX_TRY(check_path("load", path));
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("load", o->size, sizeof *o));
   if (o->out_metadata != NULL) *o->out_metadata = NULL;
   return load(path, o, out_value);
 }

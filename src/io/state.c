@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/plan.h"
@@ -203,10 +204,7 @@ calx_status *calx_module_load_state_dict_with(
 {
   static const calx_load_state_dict_options none = { .size = sizeof none };
   const calx_load_state_dict_options *o = options != NULL ? options : &none;
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "load_state_dict: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("load_state_dict", o->size, sizeof *o));
   if (o->out_missing != NULL) *o->out_missing = NULL;
   if (o->out_unexpected != NULL) *o->out_unexpected = NULL;
   cx_io_plan plan = { 0 };

@@ -3,6 +3,7 @@
 #include "nn/batch_norm.h"
 
 #include "base/dtype.h"
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "nn/init.h"
 
@@ -39,10 +40,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 static calx_status *check(const char *call, int64_t features,
                           const calx_nn_batch_norm_options *o)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: its options are of a newer version", call);
-  }
+  CALX_TRY(cx_options_check(call, o->size, sizeof *o));
   if (features <= 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: %lld features, a positive number is wanted", call,

@@ -1,5 +1,6 @@
 // nn/conv2d: torch.nn.Conv2d.
 #include "base/dtype.h"
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "nn/init.h"
 #include "nn/module.h"
@@ -28,10 +29,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 static calx_status *check(int64_t in, int64_t out, int64_t kernel,
                           const calx_nn_conv2d_options *o)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "conv2d: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("conv2d", o->size, sizeof *o));
   if (in <= 0 || out <= 0 || kernel <= 0 || o->kernel_width < 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "conv2d: %lld channels to %lld with a kernel of %lld and "

@@ -1,4 +1,5 @@
 // nn/flatten: torch.nn.Flatten.
+#include "base/options.h"
 #include "base/status.h"
 #include "calx/ops.h"
 #include "nn/module.h"
@@ -14,10 +15,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 
 static calx_status *check(const calx_nn_flatten_options *o, int64_t start)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "flatten: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("flatten", o->size, sizeof *o));
   if (start >= -CALX_MAX_RANK && start < CALX_MAX_RANK &&
       o->end_dim >= -CALX_MAX_RANK && o->end_dim < CALX_MAX_RANK) {
     return NULL;

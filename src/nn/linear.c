@@ -1,5 +1,6 @@
 // nn/linear: torch.nn.Linear.
 #include "base/dtype.h"
+#include "base/options.h"
 #include "lazy/lazy.h"
 #include "nn/init.h"
 #include "nn/module.h"
@@ -25,10 +26,7 @@ static calx_tensor *forward(void *self, calx_tensor *x)
 
 static calx_status *check(int64_t in, int64_t out, const calx_linear_options *o)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "linear: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("linear", o->size, sizeof *o));
   if (in < 0 || out < 0) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "linear: %lld inputs and %lld outputs are wanted, sizes "

@@ -248,11 +248,7 @@ static bool with_alpha(const char *op, calx_tensor **y,
                        const calx_add_options *o, calx_tensor **out)
 {
   if (o == NULL) return true;
-  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: its options are of a newer version", op);
-    return false;
-  }
+  if (!cx_ops_options_fit(op, o->size, sizeof *o, out)) return false;
   if (cx_is_default(o->alpha)) return true;
   if (cx_ops_unfit(op, y, 1, out)) return false;
   bool whole = o->alpha == floor(o->alpha) && fabs(o->alpha) < 0x1p63;

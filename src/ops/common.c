@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/options.h"
 #include "ops/ops.h"
 
 // ---- entries ----------------------------------------------------------------
@@ -93,9 +94,12 @@ calx_tensor *cx_ops_no_dim(const char *op, const char *which, int64_t dim,
       rank == x->rank ? "has" : "with one more has", -n, n - 1);
 }
 
-bool cx_ops_options_fit(const void *options, size_t size, size_t known)
+bool cx_ops_options_fit(const char *op, size_t size, size_t known,
+                        calx_tensor **out)
 {
-  return options == NULL || size <= known;
+  calx_status *status = cx_options_check(op, size, known);
+  if (status != NULL) *out = cx_lazy_tensor_poison(status);
+  return status == NULL;
 }
 
 calx_dims cx_ops_dims_of(const cx_graph_shape *s)

@@ -211,10 +211,10 @@ bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
 {
   int64_t elements;
   size_t bytes;
-  if (o != NULL && !cx_ops_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: its options are of a newer version", op);
-  } else if (!cx_dtype_valid(dtype)) {
+  if (o != NULL && !cx_ops_options_fit(op, o->size, sizeof *o, out)) {
+    return false;
+  }
+  if (!cx_dtype_valid(dtype)) {
     *out = cx_ops_poison(CALX_INVALID_ARGUMENT, "%s: %d is no element type", op,
                          (int)dtype);
   } else if (dims.count > CALX_MAX_RANK) {

@@ -121,8 +121,8 @@ calx_tensor *calx_div_with(calx_tensor *x, calx_tensor *y,
   if (o == NULL || o->rounding == CALX_ROUND_NONE) return calx_div(x, y);
   calx_tensor *in[2] = { x, y }, *bad;
   if (cx_ops_unfit("div", in, 2, &bad)) return bad;
-  if (!cx_ops_options_fit(o, o->size, sizeof *o) ||
-      (o->rounding != CALX_ROUND_TRUNC && o->rounding != CALX_ROUND_FLOOR)) {
+  if (!cx_ops_options_fit("div", o->size, sizeof *o, &bad)) return bad;
+  if (o->rounding != CALX_ROUND_TRUNC && o->rounding != CALX_ROUND_FLOOR) {
     return cx_ops_poison(CALX_INVALID_ARGUMENT,
                          "div: rounding %d is none of CALX_ROUND_NONE, "
                          "CALX_ROUND_TRUNC, CALX_ROUND_FLOOR",

@@ -262,10 +262,7 @@ calx_tensor *calx_batch_norm_with(calx_tensor *x,
   static const calx_batch_norm_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   calx_tensor *bad;
-  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "batch_norm: its options are of a newer version");
-  }
+  if (!cx_ops_options_fit("batch_norm", o->size, sizeof *o, &bad)) return bad;
   if (!check(x, o, &bad)) return bad;
   return o->training ? train(x, o)
                      : cx_ops_norm_apply(x, o->running_mean, o->running_var, o);

@@ -41,8 +41,10 @@ bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out);
 CX_COLD calx_tensor *cx_ops_no_dim(const char *op, const char *which,
                                    int64_t dim, uint32_t rank,
                                    const cx_graph_shape *x);
-// An option struct's size is larger than this library knows: NULL is fine.
-bool cx_ops_options_fit(const void *options, size_t size, size_t known);
+// Whether an option struct is of this version or an older one. False: the
+// public function returns *out.
+bool cx_ops_options_fit(const char *op, size_t size, size_t known,
+                        calx_tensor **out);
 
 // An op's own literal, as an operand: part of the program, weak like a number.
 calx_tensor *cx_ops_number(double value);

@@ -375,7 +375,7 @@ static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
   static const calx_max_pool2d_options none = { .size = sizeof none };
   if (o == NULL) o = &none;
   memset(a, 0, sizeof *a);
-  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
+  if (o->size > sizeof *o) {
     cx_text_append(why, "its options are of a newer version");
     return false;
   }

@@ -194,11 +194,7 @@ static bool read_options(const cx_graph_op *op, const calx_tensor *x,
   if (o == NULL) o = &none;
   uint32_t rank = cx_lazy_tensor_shape(x)->rank;
   *a = (reduce_attrs){ .keepdim = o->keepdim };
-  if (!cx_ops_options_fit(o, o->size, sizeof *o)) {
-    *out = cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "%s: its options are of a newer version", op->name);
-    return false;
-  }
+  if (!cx_ops_options_fit(op->name, o->size, sizeof *o, out)) return false;
   if (o->dims.count == 0) a->dims = (UINT32_C(1) << rank) - 1;
   // PyTorch takes a dimension of a scalar, too.
   if (o->dims.count > (rank == 0 ? 1 : rank)) {

@@ -67,10 +67,7 @@ static calx_status *check(const calx_optimizer *opt,
                           const calx_adagrad_options *o)
 {
   const adagrad *a = (const adagrad *)opt;
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "adagrad: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("adagrad", o->size, sizeof *o));
   CALX_TRY(cx_optim_check_positive(opt, "lr", opt->lr));
   CALX_TRY(cx_optim_check_positive(opt, "lr_decay", a->lr_decay));
   CALX_TRY(cx_optim_check_positive(opt, "weight_decay", a->weight_decay));

@@ -131,10 +131,7 @@ static calx_status *check(const calx_optimizer *opt, const calx_adam_options *o)
 {
   const adam *a = (const adam *)opt;
   const char *name = opt->rule->name;
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: its options are of a newer version", name);
-  }
+  CALX_TRY(cx_options_check(name, o->size, sizeof *o));
   CALX_TRY(cx_optim_check_positive(opt, "lr", opt->lr));
   CALX_TRY(cx_optim_check_positive(opt, "eps", a->eps));
   CALX_TRY(cx_optim_check_positive(opt, "weight_decay", a->weight_decay));

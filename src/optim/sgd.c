@@ -71,10 +71,7 @@ static const cx_optim_rule sgd_rule = { .name = "sgd",
 
 static calx_status *check(const calx_optimizer *opt, const calx_sgd_options *o)
 {
-  if (o->size > sizeof *o) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "sgd: its options are of a newer version");
-  }
+  CALX_TRY(cx_options_check("sgd", o->size, sizeof *o));
   CALX_TRY(cx_optim_check_positive(opt, "lr", opt->lr));
   CALX_TRY(cx_optim_check_positive(opt, "momentum", o->momentum));
   CALX_TRY(cx_optim_check_positive(opt, "weight_decay", o->weight_decay));
