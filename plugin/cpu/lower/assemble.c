@@ -35,12 +35,12 @@ uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
                                      size_t size, int64_t bytes)
 {
   cpu_run_program *p = a->program;
-  size_t at = (size_t)cx_place_align_up((int64_t)p->constant_bytes);
-  size_t need = (size_t)cx_place_align_up((int64_t)at + bytes);
+  size_t at = (size_t)cpu_run_align_up((int64_t)p->constant_bytes);
+  size_t need = (size_t)cpu_run_align_up((int64_t)at + bytes);
   if (need == 0) need = CPU_RUN_PLACE_ALIGN;
   if (need > a->constants_room && !a->failed) {
     size_t more = need + a->constants_room / 2;
-    size_t grown = (size_t)cx_place_align_up((int64_t)more);
+    size_t grown = (size_t)cpu_run_align_up((int64_t)more);
     unsigned char *moved = aligned_alloc(CPU_RUN_PLACE_ALIGN, grown);
     if (moved == NULL) {
       a->failed = true;

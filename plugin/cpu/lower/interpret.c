@@ -34,7 +34,7 @@ calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
     places[info->n_params + i] = cpu_lower_assemble_place(
         &c->a, own ? CPU_RUN_PLACE_RESULT : CPU_RUN_PLACE_ARENA,
         own ? (int64_t)i : at, bytes);
-    if (!own) at = cx_place_align_up(at + bytes);
+    if (!own) at = cpu_run_align_up(at + bytes);
     CALX_TRY(cpu_lower_check_total(p, at));
   }
   p->arena_bytes = (size_t)at;

@@ -29,7 +29,7 @@ static void insert(cpu_lower_allocation **live, size_t *n,
       best_size = end - at;
       best_index = i;
     }
-    if (i < *n) at = cx_place_align_up(live[i]->at + live[i]->bytes);
+    if (i < *n) at = cpu_run_align_up(live[i]->at + live[i]->bytes);
   }
   m->at = best;
   memmove(live + best_index + 1, live + best_index,
@@ -63,6 +63,6 @@ calx_status *cpu_lower_offsets(cpu_lower_compilation *c)
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
     CALX_TRY(cpu_lower_check_total(c->a.program, top));
   }
-  c->a.program->arena_bytes = (size_t)cx_place_align_up(top);
+  c->a.program->arena_bytes = (size_t)cpu_run_align_up(top);
   return NULL;
 }

@@ -197,7 +197,7 @@ static calx_status *save_overwritten(emitter *e, move *moves, size_t n)
     const int64_t bytes = from->bytes;
     const uint32_t saved =
         cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, end, bytes);
-    end += cx_place_align_up(bytes);
+    end += cpu_run_align_up(bytes);
     CALX_TRY(cpu_lower_check_total(p, end));
     emit_copy(e, moves[i].from, saved);
     moves[i].from = saved;

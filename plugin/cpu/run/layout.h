@@ -32,7 +32,7 @@ typedef struct cpu_run_place {
 } cpu_run_place;
 
 // An offset or a size, up to where the next place may begin.
-static inline int64_t cx_place_align_up(int64_t n)
+static inline int64_t cpu_run_align_up(int64_t n)
 {
   return (n + CPU_RUN_PLACE_ALIGN - 1) / CPU_RUN_PLACE_ALIGN *
          CPU_RUN_PLACE_ALIGN;
