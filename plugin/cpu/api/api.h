@@ -381,8 +381,9 @@ struct PJRT_LoadedExecutable {
   size_t n_local;
   PJRT_Device **local;             // those of this process, in that order
   PJRT_LogicalDeviceIds *logical;  // of the same
-  // Where it meets other processes: each device's number, and their team.
-  uint32_t *numbers;  // NULL: it does not
+  // Of a program with collectives on several devices: each device's number in
+  // the world, and the device group. NULL: it is another program.
+  uint32_t *numbers;
   uint32_t device_group;
 };
 
@@ -409,7 +410,7 @@ struct cpu_api_launch {
                          // only fails
   calx_status *failure;  // it ends so instead of running; NULL: it runs
   cpu_coll_launch coll;
-  uint64_t least_number;  // the first of the team's launches that it may be
+  uint64_t least_number;  // its number in the device group is higher than this
   size_t n_args, n_results;
   cpu_api_value **args;     // held; NULL: none yet
   PJRT_Buffer **givers;     // of arguments that are given away; else NULL

@@ -108,8 +108,8 @@ static calx_status *open_device(PJRT_Client *c, int id, int threads)
   return cpu_run_context_new(d->pool, &d->context);
 }
 
-// What the processor can do, as CPUID tells it: kernels are compiled for that.
-// Under valgrind, or in another virtual machine, it is less than before.
+// The processor's features by CPUID, for which kernels are compiled. They
+// differ under valgrind or in another virtual machine.
 static unsigned processor(void)
 {
   unsigned hash = 2166136261U;
@@ -123,8 +123,8 @@ static unsigned processor(void)
   return hash;
 }
 
-// Callers keep executables by this: what the environment changes about them is
-// part of it.
+// Callers cache executables under this version, so it names all environment
+// variables that change executables.
 static void write_version(PJRT_Client *c)
 {
   const char *lanes = getenv("CALX_CPU_LANES");
@@ -153,13 +153,13 @@ static calx_status *join_world(PJRT_Client *c)
   return cpu_coll_new(&topology, &c->coll);
 }
 
-// Of each device. By default those of a host share its cores.
+// The threads of each device. By default the devices of a host share its cores.
 static calx_status *count_threads(const cpu_api_world *w, int *out)
 {
   int64_t total = 0;
-  const int64_t near = w->host_processes;
+  const int64_t on_host = w->host_processes;
   CALX_TRY(cpu_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
-                               cpu_threads_cores() / near, &total));
+                               cpu_threads_cores() / on_host, &total));
   *out = total > w->per_process ? (int)(total / w->per_process) : 1;
   return NULL;
 }
@@ -336,7 +336,7 @@ PJRT_Error *cpu_api_PJRT_Client_AddressableMemories(
   return NULL;
 }
 
-// What a process must know of the others it knows from its options.
+// A process knows the others from its options.
 PJRT_Error *cpu_api_PJRT_Client_UpdateGlobalProcessInfo(
     PJRT_Client_UpdateGlobalProcessInfo_Args *args)
 {

@@ -118,7 +118,7 @@ static calx_status *take_arg(cpu_api_launch *l, size_t i, PJRT_Buffer *b,
   return v != NULL ? NULL : missing(l, i, b);
 }
 
-// What was taken is the caller's again.
+// Returns donated buffers to the caller.
 static void put_back(cpu_api_launch *l)
 {
   for (size_t i = 0; i < l->n_args; i++) {
@@ -169,8 +169,8 @@ static void drop_results(cpu_api_launch *l, PJRT_Buffer **out)
   }
 }
 
-// Values without memory yet, held by the launch, and buffers of them. Without
-// an event they are ready for now; nobody sees them before they are.
+// Makes values without memory, which the launch holds, and buffers of them.
+// Without an event they count as ready; the caller gets them when they are.
 static calx_status *promise_results(cpu_api_launch *l, PJRT_Buffer **out)
 {
   const cpu_api_code *code = l->executable->code;
@@ -256,8 +256,8 @@ static void give_up(const request *r, size_t i, cpu_api_launch *l)
   cpu_api_launch_free(l);
 }
 
-// A share that could not be launched, in its place among the device's launches:
-// it fails, and the other processes hear of it.
+// Queues a launch that only fails, in place of one that could not be prepared.
+// So the other processes learn that this device does not take part.
 static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
                            const calx_status *why)
 {
@@ -276,7 +276,7 @@ static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
   cpu_api_queue_push(device, l);
 }
 
-// The event that the launch will set, for its results and for the caller.
+// Makes the event that the launch will set, for its results and the caller.
 static calx_status *promise_end(const request *r, size_t i, cpu_api_launch *l)
 {
   l->done = cpu_api_event_new();
@@ -329,7 +329,7 @@ static calx_status *execute_all(const request *r)
   if (status == NULL) {
     PJRT_Client *client = r->executable->client;
     cx_lock(&client->launch_lock);
-    // They meet each other, also after a run for which one did not come.
+    // All devices get the same number, also if one has missed a launch before.
     for (size_t i = 0; i < n; i++) {
       cpu_api_queue_follow(all[i]->device, all[0]);
     }
@@ -425,7 +425,8 @@ static calx_status *find_slot(const PJRT_LoadedExecutable *e,
                   e->code->info->name, device->description.id);
 }
 
-// Where a portable executable runs: as told, else where its first argument is.
+// The device for a portable executable: the caller's choice, else the device of
+// its first argument.
 static PJRT_Device *choose(const PJRT_LoadedExecutable_Execute_Args *args)
 {
   const PJRT_LoadedExecutable *e = args->executable;

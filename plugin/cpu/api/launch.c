@@ -1,9 +1,9 @@
 // api/launch: what a device does for one launch.
 //
-// Arguments of other devices are waited for here. Memory for results is made
-// here too: as late as possible, and where a result takes an argument's memory
-// only now it is known whether somebody else still holds that. A launch that
-// fails, or whose argument failed, hands the error to all its results.
+// It waits for arguments and allocates the results. It does this as late as
+// possible, because only now is it known whether a donated argument has another
+// holder, or whether a result can take its memory. If the launch or one of its
+// arguments failed, all results carry the error.
 #include "api/api.h"
 #include "base/alloc.h"
 
@@ -30,7 +30,7 @@ void cpu_api_launch_end(cpu_api_launch *launch, calx_status *status)
       cpu_api_block_release(&launch->device->cache, &launch->results[i]->block);
     }
   }
-  // First the memory is back, then the event says so.
+  // Memory is released before the event is signalled.
   cpu_api_launch_free(launch);
   if (done == NULL) {
     calx_status_free(status);
@@ -53,7 +53,7 @@ static calx_status *wait_for_args(const cpu_api_launch *launch)
   return NULL;
 }
 
-// Whether nobody but this launch can see the argument's memory any more.
+// Whether this launch is the only holder of the argument's memory.
 static bool is_ours(const cpu_api_launch *launch, int32_t i, size_t bytes)
 {
   if (i < 0 || launch->givers[i] == NULL) return false;

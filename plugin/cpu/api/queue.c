@@ -1,11 +1,11 @@
-// api/queue: a device runs its launches one after the other, in the order they
-// came.
+// api/queue: the launches of a device. They run one after the other, in the
+// order in which they were queued.
 //
-// Whoever has set `busy` owns the device's context: the device's thread, or a
-// caller who found it idle and whose work is not worth waking a thread. The
-// thread starts at the first launch that needs it. A forked child has no such
-// thread: the first launch after the fork starts one, with locks made anew,
-// since the fork may have come while they were held.
+// The thread that has set `busy` owns the device's context: the device's
+// thread, or a caller that found the device idle and whose launch takes less
+// time than waking a thread. The device's thread starts at the first launch
+// that needs it. In a forked child the first launch starts a new one and makes
+// the locks anew, because the fork may have happened while they were held.
 #include "api/api.h"
 #include "base/alloc.h"
 
@@ -45,7 +45,8 @@ static void work(void *user)
     d->busy = true;
     cx_unlock(&d->lock);
     calx_status *status = cpu_api_launch_run(launch);
-    // Who waits for the results may run the next launch itself.
+    // Not busy before the end is signalled: a caller that waits for it may run
+    // the next launch itself.
     cx_lock(&d->lock);
     d->busy = false;
     cx_unlock(&d->lock);
@@ -56,7 +57,8 @@ static void work(void *user)
   cpu_api_client_release(d->client);
 }
 
-// With the lock held: the device's order is the order of these numbers.
+// Gives the launch its number in its device group. The lock is held, so
+// launches are queued in the order of their numbers.
 static void number(PJRT_Device *device, cpu_api_launch *launch)
 {
   if (launch->coll.devices == NULL) return;
@@ -141,7 +143,7 @@ void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
   }
   cx_unlock(&device->lock);
   if (status == NULL) return;
-  // The launch's other devices must not wait for this one.
+  // The other devices of the launch must not wait for this one.
   cpu_coll_end(&launch->coll, status);
   cpu_api_launch_end(launch, status);
 }
@@ -154,7 +156,7 @@ void cpu_api_queue_stop(PJRT_Device *device)
   cx_unlock(&device->lock);
   if (!device->thread.running) return;
   if (pthread_equal(device->thread.handle, pthread_self())) {
-    // Destroyed in a callback: the thread ends by itself.
+    // The client was destroyed in a callback: the thread cannot join itself.
     (void)pthread_detach(device->thread.handle);
     device->thread.running = false;
   } else {

@@ -41,7 +41,8 @@ static calx_status *read_option(const PJRT_NamedValue *o, option *out)
   return NULL;
 }
 
-// Others than these are for other platforms: preallocate, process_id …
+// Unknown options are for other platforms (preallocate, process_id) and
+// ignored.
 static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
                                  option *known, size_t n_known)
 {
@@ -66,8 +67,8 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
   return NULL;
 }
 
-// As many processes on each host.
-static calx_status *share_out(cpu_api_world *w)
+// Without options that say otherwise, all hosts have equally many processes.
+static calx_status *split_evenly(cpu_api_world *w)
 {
   w->host_processes = w->n_processes / w->n_hosts;
   w->host_first = w->host * w->host_processes;
@@ -106,18 +107,28 @@ static calx_status *check_world(const cpu_api_world *w)
 calx_status *cpu_api_world_check_window(const cpu_api_world *w)
 {
   if (w->host_processes <= 1 || w->window_fd >= 0) return NULL;
-  return cx_error(
-      CALX_INVALID_ARGUMENT,
-      "num_nodes is %u: processes of one host meet in a file "
-      "that they share, and there is no option " CALX_OPTION_WINDOW_FD
-      "; were they of several hosts, " CALX_OPTION_HOSTS " would say so",
-      w->n_processes);
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "num_nodes is %u: processes of one host need a shared "
+                  "segment, and there is no option " CALX_OPTION_WINDOW_FD
+                  "; were they of several hosts, " CALX_OPTION_HOSTS
+                  " would say so",
+                  w->n_processes);
 }
 
 calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                                 cpu_api_world *out)
 {
-  enum { COUNT, PROCESS, PROCESSES, WINDOW, HOST, HOSTS, FIRST, NEAR, KNOWN };
+  enum {
+    COUNT,
+    PROCESS,
+    PROCESSES,
+    WINDOW,
+    HOST,
+    HOSTS,
+    FIRST,
+    ON_HOST,
+    KNOWN
+  };
   option known[KNOWN] = {
     [COUNT] = { "cpu_device_count", 1, CPU_API_MAX_DEVICES, 1, false },
     [PROCESS] = { "node_id", 0, CPU_API_MAX_DEVICES, 0, false },
@@ -126,7 +137,8 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
     [HOST] = { CALX_OPTION_HOST, 0, CPU_API_MAX_DEVICES, 0, false },
     [HOSTS] = { CALX_OPTION_HOSTS, 1, CPU_API_MAX_DEVICES, 1, false },
     [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CPU_API_MAX_DEVICES, 0, false },
-    [NEAR] = { CALX_OPTION_HOST_PROCESSES, 1, CPU_API_MAX_DEVICES, 1, false },
+    [ON_HOST] = { CALX_OPTION_HOST_PROCESSES, 1, CPU_API_MAX_DEVICES, 1,
+                  false },
   };
   CALX_TRY(read_options(options, n, known, KNOWN));
   if (!known[COUNT].told) {
@@ -139,12 +151,12 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                           .host = (uint32_t)known[HOST].value,
                           .n_hosts = (uint32_t)known[HOSTS].value,
                           .host_first = (uint32_t)known[FIRST].value,
-                          .host_processes = (uint32_t)known[NEAR].value,
+                          .host_processes = (uint32_t)known[ON_HOST].value,
                           .window_fd = (int)known[WINDOW].value };
-  if (known[FIRST].told != known[NEAR].told) {
+  if (known[FIRST].told != known[ON_HOST].told) {
     return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
                     " and " CALX_OPTION_HOST_PROCESSES " go together");
   }
-  if (!known[NEAR].told) CALX_TRY(share_out(out));
+  if (!known[ON_HOST].told) CALX_TRY(split_evenly(out));
   return check_world(out);
 }

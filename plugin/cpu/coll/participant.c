@@ -13,7 +13,7 @@
 #include "coll/remote.h"
 #include "threads/threads.h"
 
-enum { YIELDS = 20, REMOTE_YIELDS = 500, SLEEP_MS = 100 };
+enum { DIRECT_SPINS = 1000, YIELDS = 20, REMOTE_YIELDS = 500, SLEEP_MS = 100 };
 
 static int64_t deadline(const cpu_coll_launch *l)
 {
@@ -51,7 +51,10 @@ static bool poll_arrivals(const cpu_coll_participant *p, uint64_t step,
                           uint32_t *from)
 {
   const bool remote = p->phase == 1 && p->n_host_groups > 1;
-  const int spins = remote ? 0 : p->coll->spins;
+  int spins = remote ? 0 : p->coll->spins;
+  // A direct collective has two barriers only, so a sleep costs little, and a
+  // long spin would take time from other programs on a loaded machine.
+  if (p->direct && spins > DIRECT_SPINS) spins = DIRECT_SPINS;
   for (int i = 0; i < spins && !all_arrived(p, step, from); i++) {
     cpu_threads_pause();
   }

@@ -1,8 +1,8 @@
 // run/execute: runs a program's steps, one after the other, each on all threads
-// of the device. Collectives that are begun go on beside the steps behind them,
-// on the device's communication thread, up to the step that ends them; one that
-// is done by the device itself first waits for those, so that a device's
-// collectives keep their order.
+// of the device. An overlapped collective runs on the device's communication
+// thread from its BEGIN step to its END step, beside the steps between them. A
+// collective that the device runs itself first waits for the overlapped ones,
+// so that all collectives of a device keep their order.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,8 +60,8 @@ void cpu_run_context_free(cpu_run_context *context)
   cx_free(context);
 }
 
-// What an earlier program left in the arena is of no use to the next. There is
-// always some, since values without elements have places too.
+// Makes the arena large enough. Its old content is not kept. It is never empty,
+// because values without elements need an address too.
 static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
 {
   if (c->arena != NULL && c->arena_bytes >= p->arena_bytes) return NULL;
@@ -133,9 +133,9 @@ static void run_code(const run *r, const cpu_run_step *s, void **pointers)
   }
 }
 
-static calx_status *meet(const run *r, const cx_hlo_op *op,
-                         const cpu_ref_tensor *operands,
-                         const cpu_ref_tensor *results)
+static calx_status *run_on_caller(const run *r, const cx_hlo_op *op,
+                                  const cpu_ref_tensor *operands,
+                                  const cpu_ref_tensor *results)
 {
   if (r->launch == NULL) {
     return cx_error(CALX_FAILED_PRECONDITION,
@@ -152,13 +152,13 @@ static calx_status *run_collective(void *user, const cx_hlo_op *op,
 {
   const run *r = user;
   CALX_TRY(cpu_run_comm_drain(r->context->comm));
-  return meet(r, op, operands, results);
+  return run_on_caller(r, op, operands, results);
 }
 
 #define FEW_TENSORS 32
 
-// Of a step that was begun nothing but the program and the pointers is used
-// here, which stay as they are while the program runs.
+// May run on the communication thread: it only uses the program and the
+// pointers, which do not change during a run.
 static calx_status *run_function(run *r, const cpu_run_step *s)
 {
   const cpu_run_program *p = r->program;
@@ -182,7 +182,7 @@ static calx_status *run_function(run *r, const cpu_run_step *s)
   } else {
     const cx_hlo_op *op = f->body.first->first;
     status = s->kind == CPU_RUN_STEP_BEGIN
-                 ? meet(r, op, tensors, results)
+                 ? run_on_caller(r, op, tensors, results)
                  : run_collective(r, op, tensors, results);
   }
   if (tensors != few) cx_free(tensors);
