@@ -27,8 +27,7 @@ static const char help[] =
 static const char list_help[] =
     "usage: calx cache list [--dir DIR]\n"
     "\n"
-    "One line for each compiled program, the last used first: the start of "
-    "its\n"
+    "One line for each compiled program, the last used first: the start of its\n"
     "key, its file's bytes, how long ago it was used, the plugin and platform\n"
     "that it is for, and the place in the program that first had it compiled.\n"
     "A file that is damaged, of another release's format or not finished says\n"
@@ -40,12 +39,10 @@ static const char clear_help[] =
     "usage: calx cache clear [--dir DIR] [--older-than DAYS]\n"
     "\n"
     "Removes the compiled programs, damaged ones too, and what processes that\n"
-    "died have left. Other files stay. A program that is running needs none "
-    "of\n"
+    "died have left. Other files stay. A program that is running needs none of\n"
     "them; the next one compiles again.\n"
     "\n"
-    "  --dir DIR          instead of CALX_CACHE_DIR or the user's cache "
-    "folder\n"
+    "  --dir DIR          instead of CALX_CACHE_DIR or the user's cache folder\n"
     "  --older-than DAYS  only those that were not used for so many days\n";
 
 // The folder that is meant, and what is in it; both are freed in any case.

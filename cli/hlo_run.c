@@ -13,11 +13,9 @@ static const char help[] =
     "Compiles a StableHLO program (text; FILE, or - for standard input) on a\n"
     "PJRT plugin and runs its entry: main, or the only function.\n"
     "\n"
-    "  --input FILE        one for each argument, in order; {r} in the name "
-    "is\n"
+    "  --input FILE        one for each argument, in order; {r} in the name is\n"
     "                      the replica's number\n"
-    "  --output DIR        write the results as DIR/0.bin, DIR/1.bin, ... "
-    "(with\n"
+    "  --output DIR        write the results as DIR/0.bin, DIR/1.bin, ... (with\n"
     "                      replicas DIR/r0/0.bin, ...); else print them\n"
     "  --plugin NAME|PATH  calx or cpu (the library's own engine), xla-cpu,\n"
     "                      tpu, cuda, a name that is given by\n"
@@ -26,8 +24,7 @@ static const char help[] =
     "  --replicas N        run it on N devices together; default: 1\n"
     "\n"
     "Files hold row-major, little-endian elements: i1, i2 and i4 a byte each\n"
-    "(sign-extended), ui2 and ui4 too (zero-extended), types of 6 and 4 bits "
-    "in\n"
+    "(sign-extended), ui2 and ui4 too (zero-extended), types of 6 and 4 bits in\n"
     "the low bits of a byte, complex numbers as real and imaginary part.\n"
     "\n"
     "  --batch             read lines PROGRAM OUTDIR [INPUT...] from standard\n"
@@ -37,8 +34,7 @@ static const char help[] =
     "                      more: crashed PROGRAM: signal N, timeout PROGRAM\n"
     "  --timeout SECONDS   for one program, with --isolate; default: none\n"
     "\n"
-    "Exit status: 0 done (--batch: all lines were answered), 3 the program "
-    "does\n"
+    "Exit status: 0 done (--batch: all lines were answered), 3 the program does\n"
     "not parse or verify, 4 the plugin refuses it, 5 the run fails.\n";
 
 typedef struct request {

@@ -26,8 +26,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 2 a command or option that there is not, 3 the\n"
     "program does not parse or verify, 4 the plugin refuses it, 5 the run\n"
-    "fails, or a file, plugin or device that it needs; run ends as its "
-    "program.\n";
+    "fails, or a file, plugin or device that it needs; run ends as its program.\n";
 
 static int version(int argc, char **argv)
 {

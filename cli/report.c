@@ -13,20 +13,16 @@
 static const char help[] =
     "usage: calx report FILE [--html OUT]\n"
     "\n"
-    "What a run's numbers say about the usual reasons for slow training: "
-    "small\n"
-    "batches, values read in the loop, changing shapes, transfers, "
-    "compilation,\n"
-    "ops that run elsewhere, waiting for input. Each line ends in a verdict "
-    "of\n"
+    "What a run's numbers say about the usual reasons for slow training: small\n"
+    "batches, values read in the loop, changing shapes, transfers, compilation,\n"
+    "ops that run elsewhere, waiting for input. Each line ends in a rating of\n"
     "the numbers in it: ok, look, slow, or ? where the file does not tell.\n"
     "\n"
     "FILE is what a program wrote that ran with CALX_REPORT=FILE. The text of\n"
     "a metrics report (calx_metrics_report, CALX_METRICS_FILE, PyTorch/XLA's)\n"
     "is taken too; it has fewer numbers.\n"
     "\n"
-    "  --html OUT  writes it to OUT as well, one page with plots of the "
-    "steps,\n"
+    "  --html OUT  writes it to OUT as well, one page with plots of the steps,\n"
     "              of their parts and of the compilations\n";
 
 // ---- on the terminal --------------------------------------------------------
@@ -65,7 +61,7 @@ static void print_times(const cx_debug_run_data *r)
   if (t.steps == 0) return;
   printf("\na step, on average of %" PRId64 ":\n", t.steps);
   print_part("in all", t.step, &t);
-  if (r->tells_own) {
+  if (r->has_own) {
     print_part("calx: recording, launching", t.own, &t);
     print_part("the program itself", t.user, &t);
   } else {
@@ -93,7 +89,7 @@ static void print_lines(const char *text)
 
 static void print_facts(const cx_debug_advice *a)
 {
-  printf("%-5s %s: %s\n", cx_debug_verdict_name(a->verdict), a->item,
+  printf("%-5s %s: %s\n", cx_debug_rating_name(a->rating), a->item,
          cx_text_str(&a->numbers));
   print_lines(cx_text_str(&a->details));
 }

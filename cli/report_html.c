@@ -174,8 +174,8 @@ static void plot_parts(cx_text *out, const cx_debug_run_data *r)
   cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0 || !(t.step > 0)) return;
   const part parts[] = {
-    { r->tells_own ? "calx itself" : "recording, other", "#1f5fa8",
-      r->tells_own ? t.own : t.host },
+    { r->has_own ? "calx itself" : "recording, other", "#1f5fa8",
+      r->has_own ? t.own : t.host },
     { "the program itself", "#5b9bd5", t.user },
     { "compiling", "#c62828", t.compile },
     { "reading values", "#b8860b", t.download },
@@ -235,8 +235,8 @@ static void table_of_advice(cx_text *out, const cx_debug_advice *advice)
   cx_text_append(out, "<table>\n");
   for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     const cx_debug_advice *a = &advice[i];
-    cx_text_format(out, "<tr><td class=\"v v%d\">%s</td><td><b>", a->verdict,
-                   cx_debug_verdict_name(a->verdict));
+    cx_text_format(out, "<tr><td class=\"v v%d\">%s</td><td><b>", a->rating,
+                   cx_debug_rating_name(a->rating));
     escape(out, a->item);
     cx_text_append(out, "</b><br>");
     escape(out, cx_text_str(&a->numbers));

@@ -124,8 +124,8 @@ static calx_status *load_steps(const object *root, cx_debug_run_data *run)
     CALX_TRY(get_number(&o, "download", &s->download));
     CALX_TRY(get_number(&o, "wait", &s->wait));
     CALX_TRY(get_number(&o, "loader", &s->loader));
-    run->tells_own = json_object_get(o.json, "record") != NULL;
-    if (run->tells_own) {  // since a version that tells them
+    run->has_own = json_object_get(o.json, "record") != NULL;
+    if (run->has_own) {  // since a version that tells them
       CALX_TRY(get_number(&o, "sync", &s->sync));
       CALX_TRY(get_number(&o, "record", &s->record));
     }
@@ -161,11 +161,11 @@ static calx_status *load_compiles(const object *root, cx_debug_run_data *run)
 static calx_status *load_places(const object *root, cx_debug_run_data *run)
 {
   const json_t *array;
-  CALX_TRY(get_rows(root, "reads", sizeof *run->places, &array, &run->places,
-                    &run->n_places));
-  for (size_t i = 0; i < run->n_places; i++) {
+  CALX_TRY(get_rows(root, "reads", sizeof *run->sites, &array, &run->sites,
+                    &run->n_sites));
+  for (size_t i = 0; i < run->n_sites; i++) {
     object o = row_of(array, "reads", i);
-    cx_debug_run_place *p = &run->places[i];
+    cx_debug_run_site *p = &run->sites[i];
     CALX_TRY(get_text(&o, "site", p->site, sizeof p->site));
     CALX_TRY(get_int(&o, "count", &p->count));
     CALX_TRY(get_int(&o, "early", &p->early));

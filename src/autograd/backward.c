@@ -16,7 +16,8 @@ static const calx_backward_options no_options = { .size = sizeof no_options };
 
 static bool is_ended(const cx_graph_node *node)
 {
-  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_TAPE_ENDED) != 0;
+  return node != NULL &&
+         (cx_graph_node_flags(node) & CX_GRAPH_NODE_TAPE_ENDED) != 0;
 }
 
 static calx_status *ended_output(const char *call, const cx_graph_node *node)
@@ -166,7 +167,7 @@ static calx_tensor *result(const cx_autograd_pass *p, calx_tensor *grad)
 static bool is_materialised(const calx_tensor *t)
 {
   const cx_graph_node *node = cx_lazy_tensor_value(t).node;
-  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
+  return node != NULL && (cx_graph_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // A gradient that a failed step left without a value counts as none.

@@ -15,12 +15,12 @@ void cx_debug_run_free(cx_debug_run_data *run)
 {
   cx_free(run->steps);
   cx_free(run->compiles);
-  cx_free(run->places);
+  cx_free(run->sites);
   cx_debug_report_free(&run->report);
   *run = (cx_debug_run_data){ 0 };
 }
 
-const char *cx_debug_verdict_name(cx_debug_verdict v)
+const char *cx_debug_rating_name(cx_debug_rating v)
 {
   static const char *const names[] = { "?", "ok", "look", "slow" };
   return names[v];
@@ -74,7 +74,7 @@ cx_debug_times cx_debug_run_times(const cx_debug_run_data *run)
   if (t.execute > t.step) t.execute = t.step;  // the last ends in a later one
   t.host = t.step - t.compile - t.download - t.wait - t.loader;
   t.host = not_negative(t.host);
-  if (run->tells_own) split_host(&t);
+  if (run->has_own) split_host(&t);
   return t;
 }
 
@@ -119,16 +119,16 @@ static int64_t step_count(const cx_debug_run_data *r)
   return r->detailed ? r->syncs : counter(r, "MarkStep");
 }
 
-static cx_debug_verdict unknown(cx_debug_advice *a, const char *why)
+static cx_debug_rating unknown(cx_debug_advice *a, const char *why)
 {
   cx_text_append(&a->numbers, why);
-  return CX_DEBUG_VERDICT_UNKNOWN;
+  return CX_DEBUG_RATING_UNKNOWN;
 }
 
 // ---- the items --------------------------------------------------------------
 
 // The device waits for what the program does beside calx: no batch helps.
-static cx_debug_verdict own_time(const cx_debug_times *t, cx_debug_advice *a)
+static cx_debug_rating own_time(const cx_debug_times *t, cx_debug_advice *a)
 {
   cx_text_append(&a->numbers, ", ");
   cx_profiler_seconds(&a->numbers, t->user);
@@ -137,14 +137,14 @@ static cx_debug_verdict own_time(const cx_debug_times *t, cx_debug_advice *a)
                  "the program spends most of this outside of calx (sleeping, "
                  "computing, printing, files): do it less often or on another "
                  "thread; CALX_PROFILE=FILE shows where");
-  return t->user > 0.5 * t->step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
+  return t->user > 0.5 * t->step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
 // The device's part of a step grows with the batch, the program's own does not:
 // where the device idles for more than a quarter of a step, and neither input
 // nor compilation is to blame, the batch is small.
-static cx_debug_verdict batch_size(const cx_debug_run_data *r,
-                                   cx_debug_advice *a)
+static cx_debug_rating batch_size(const cx_debug_run_data *r,
+                                  cx_debug_advice *a)
 {
   cx_debug_times t = cx_debug_run_times(r);
   const cx_debug_read_metric *m =
@@ -155,7 +155,7 @@ static cx_debug_verdict batch_size(const cx_debug_run_data *r,
     cx_text_append(&a->numbers, "an execution takes ");
     cx_profiler_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
     cx_text_append(&a->numbers, "; how long a step takes is not in the file");
-    return CX_DEBUG_VERDICT_UNKNOWN;
+    return CX_DEBUG_RATING_UNKNOWN;
   }
   cx_text_append(&a->numbers, "the device works ");
   cx_profiler_seconds(&a->numbers, t.execute);
@@ -166,7 +166,7 @@ static cx_debug_verdict batch_size(const cx_debug_run_data *r,
   cx_text_append(&a->numbers, ")");
   double idle = t.step - t.execute - t.compile - t.loader;
   if (!(idle > 0.25 * t.step) || t.execute >= 0.6 * t.step) {
-    return CX_DEBUG_VERDICT_GOOD;
+    return CX_DEBUG_RATING_GOOD;
   }
   cx_text_append(&a->numbers, " and idles ");
   cx_profiler_seconds(&a->numbers, idle);
@@ -176,13 +176,13 @@ static cx_debug_verdict batch_size(const cx_debug_run_data *r,
                  "the program's own part does not grow with the batch: a "
                  "larger one keeps the device busy; CALX_PROFILE=FILE shows "
                  "what the program does meanwhile");
-  return idle > 0.5 * t.step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
+  return idle > 0.5 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
-static void list_places(const cx_debug_run_data *r, cx_text *out)
+static void list_sites(const cx_debug_run_data *r, cx_text *out)
 {
-  for (size_t i = 0; i < r->n_places && i < MOST_LINES; i++) {
-    const cx_debug_run_place *p = &r->places[i];
+  for (size_t i = 0; i < r->n_sites && i < MOST_LINES; i++) {
+    const cx_debug_run_site *p = &r->sites[i];
     cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
     cx_profiler_seconds(out, p->seconds);
     if (p->early > 0) {
@@ -190,24 +190,25 @@ static void list_places(const cx_debug_run_data *r, cx_text *out)
     }
     cx_text_char(out, '\n');
   }
-  if (r->n_places > MOST_LINES) {
-    cx_text_format(out, "and %zu places more\n", r->n_places - MOST_LINES);
+  if (r->n_sites > MOST_LINES) {
+    cx_text_format(out, "and %zu call sites more\n", r->n_sites - MOST_LINES);
   }
   if (r->other_reads > 0) {
-    cx_text_format(out, "and %" PRId64 " times at places that are not listed\n",
+    cx_text_format(out,
+                   "and %" PRId64 " times at call sites that are not listed\n",
                    r->other_reads);
   }
 }
 
 // More than one value in two steps, and more than 5 % of the time: slow. So is
 // what is read before the sync, but for an evaluation now and then.
-static cx_debug_verdict reading(const cx_debug_run_data *r, cx_debug_advice *a)
+static cx_debug_rating reading(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r), early = 0;
   double seconds = total(r, "TransferFromDeviceTime", &n);
   int64_t items = share_of(r, counter(r, "aten::_local_scalar_dense"));
   cx_debug_times t = cx_debug_run_times(r);
-  for (size_t i = 0; i < r->n_places; i++) early += r->places[i].early;
+  for (size_t i = 0; i < r->n_sites; i++) early += r->sites[i].early;
   if (steps == 0) return unknown(a, "no step is in the file");
   cx_text_format(&a->numbers,
                  "%" PRId64 " values read in %" PRId64 " steps (%" PRId64
@@ -223,8 +224,8 @@ static cx_debug_verdict reading(const cx_debug_run_data *r, cx_debug_advice *a)
   bool often = (double)n > 0.5 * (double)steps;
   bool costly = t.steps > 0 && t.download > 0.05 * t.step;
   bool twice = (double)early > 0.1 * (double)steps;
-  if (!often && !twice) return CX_DEBUG_VERDICT_GOOD;
-  list_places(r, &a->details);
+  if (!often && !twice) return CX_DEBUG_RATING_GOOD;
+  list_sites(r, &a->details);
   if (twice) {
     cx_text_append(&a->advice,
                    "what is read before the sync runs twice: read it after the "
@@ -234,7 +235,7 @@ static cx_debug_verdict reading(const cx_debug_run_data *r, cx_debug_advice *a)
                  "read values every so many steps, or a step late when "
                  "calx_is_ready: until a value is read, the program runs ahead "
                  "of the device");
-  return costly || twice ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
+  return costly || twice ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
 static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
@@ -242,11 +243,11 @@ static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
   size_t shown = 0;
   for (size_t i = 0; i < r->n_compiles; i++) {
     const cx_debug_run_compile *c = &r->compiles[i];
-    bool told = c->why[0] != '\0';
-    if ((!told && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
+    bool known = c->why[0] != '\0';
+    if ((!known && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
     cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
     cx_profiler_seconds(out, c->seconds);
-    cx_text_format(out, ": %s\n", told ? c->why : "one of the first there");
+    cx_text_format(out, ": %s\n", known ? c->why : "one of the first there");
   }
   if (shown > MOST_LINES) {
     cx_text_format(out, "and %zu more\n", shown - MOST_LINES);
@@ -254,7 +255,7 @@ static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
 }
 
 // A program a step after the warm-up, in more than 5 % of them: slow.
-static cx_debug_verdict shapes(const cx_debug_run_data *r, cx_debug_advice *a)
+static cx_debug_rating shapes(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t steps = step_count(r), late = 0;
   int64_t n = share_of(r, counter(r, "UncachedCompile"));
@@ -273,19 +274,18 @@ static cx_debug_verdict shapes(const cx_debug_run_data *r, cx_debug_advice *a)
     late = n > WARM_UP ? n - WARM_UP : 0;
   }
   list_recompiles(r, &a->details);
-  if (late == 0) return CX_DEBUG_VERDICT_GOOD;
+  if (late == 0) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  "each other shape is another program: pad batches to one "
                  "size or a few, drop the last short one (.drop_last); "
                  "CALX_RECOMPILE=error names the first");
   return steps == 0 || (double)late > 0.05 * (double)steps
-             ? CX_DEBUG_VERDICT_BAD
-             : CX_DEBUG_VERDICT_LOOK;
+             ? CX_DEBUG_RATING_BAD
+             : CX_DEBUG_RATING_LOOK;
 }
 
 // Uploads that take more than a fifth of a step, although they may overlap it.
-static cx_debug_verdict transfers(const cx_debug_run_data *r,
-                                  cx_debug_advice *a)
+static cx_debug_rating transfers(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r);
   double seconds = total(r, "TransferToDeviceTime", &n);
@@ -306,17 +306,17 @@ static cx_debug_verdict transfers(const cx_debug_run_data *r,
     cx_text_append(&a->numbers, " a step");
   }
   cx_debug_times t = cx_debug_run_times(r);
-  if (t.steps == 0) return CX_DEBUG_VERDICT_UNKNOWN;
-  if (t.upload <= 0.2 * t.step) return CX_DEBUG_VERDICT_GOOD;
+  if (t.steps == 0) return CX_DEBUG_RATING_UNKNOWN;
+  if (t.upload <= 0.2 * t.step) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  "upload less (small types, converted on the device), and "
                  "through a loader, whose threads do it ahead of use");
-  return t.upload > 0.5 * t.step ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
+  return t.upload > 0.5 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
 // More than a fifth of the run, or of one program more than five minutes.
-static cx_debug_verdict compilation(const cx_debug_run_data *r,
-                                    cx_debug_advice *a)
+static cx_debug_rating compilation(const cx_debug_run_data *r,
+                                   cx_debug_advice *a)
 {
   int64_t n, hits = share_of(r, counter(r, "PersistentCacheHit"));
   double seconds = total(r, "CompileTime", &n), longest = 0;
@@ -337,20 +337,19 @@ static cx_debug_verdict compilation(const cx_debug_run_data *r,
   cx_profiler_seconds(&a->numbers, longest);
   cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
   bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
-  if (!much && longest <= 60) return CX_DEBUG_VERDICT_GOOD;
+  if (!much && longest <= 60) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  hits < n ? "the disk cache keeps programs for the next run "
                             "(CALX_CACHE_DIR); "
                           : "");
   cx_text_append(&a->advice,
                  "sync inside of long loops, so that a program is one step");
-  return longest > 300 || (much && hits < n) ? CX_DEBUG_VERDICT_BAD
-                                             : CX_DEBUG_VERDICT_LOOK;
+  return longest > 300 || (much && hits < n) ? CX_DEBUG_RATING_BAD
+                                             : CX_DEBUG_RATING_LOOK;
 }
 
 // Counters of ops that ran elsewhere than they should.
-static cx_debug_verdict fallbacks(const cx_debug_run_data *r,
-                                  cx_debug_advice *a)
+static cx_debug_rating fallbacks(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t host = 0, slow = counter(r, "CpuInterpretedOps");
   for (size_t i = 0; i < r->report.n_counters; i++) {
@@ -369,17 +368,17 @@ static cx_debug_verdict fallbacks(const cx_debug_run_data *r,
                  "%" PRId64 " ops ran on the host, %" PRId64
                  " of the compiled ones are interpreted",
                  host, slow);
-  if (host == 0 && slow == 0) return CX_DEBUG_VERDICT_GOOD;
+  if (host == 0 && slow == 0) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  host > 0 ? "each moves its operands to the host and back: "
                             "write it with other ops"
                           : "the CPU engine names them when it compiles: write "
                             "them with other ops where they are large");
-  return host > 0 ? CX_DEBUG_VERDICT_BAD : CX_DEBUG_VERDICT_LOOK;
+  return host > 0 ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
 // More than a tenth of a step, or a quarter.
-static cx_debug_verdict input(const cx_debug_run_data *r, cx_debug_advice *a)
+static cx_debug_rating input(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n;
   double seconds = total(r, "LoaderWait", &n);
@@ -388,16 +387,15 @@ static cx_debug_verdict input(const cx_debug_run_data *r, cx_debug_advice *a)
   cx_profiler_seconds(&a->numbers, seconds);
   cx_text_append(&a->numbers, " in all");
   cx_debug_times t = cx_debug_run_times(r);
-  if (t.steps == 0) return CX_DEBUG_VERDICT_UNKNOWN;
+  if (t.steps == 0) return CX_DEBUG_RATING_UNKNOWN;
   cx_text_append(&a->numbers, ", ");
   put_share(&a->numbers, t.loader, t.step);
   cx_text_append(&a->numbers, " of a step");
-  if (t.loader <= 0.1 * t.step) return CX_DEBUG_VERDICT_GOOD;
+  if (t.loader <= 0.1 * t.step) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  "more threads fill batches (.num_workers), more batches wait "
                  "(.prefetch), or samples are prepared once and kept");
-  return t.loader > 0.25 * t.step ? CX_DEBUG_VERDICT_BAD
-                                  : CX_DEBUG_VERDICT_LOOK;
+  return t.loader > 0.25 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
 }
 
 // ---- public -----------------------------------------------------------------
@@ -406,7 +404,7 @@ void cx_debug_advise(const cx_debug_run_data *run, cx_debug_advice *out)
 {
   static const struct {
     const char *item;
-    cx_debug_verdict (*judge)(const cx_debug_run_data *run, cx_debug_advice *a);
+    cx_debug_rating (*judge)(const cx_debug_run_data *run, cx_debug_advice *a);
   } items[CX_DEBUG_ADVICE_ITEMS] = {
     { "batch size", batch_size },   { "reading values", reading },
     { "changing shapes", shapes },  { "link to the device", transfers },
@@ -415,7 +413,7 @@ void cx_debug_advise(const cx_debug_run_data *run, cx_debug_advice *out)
   };
   for (int i = 0; i < CX_DEBUG_ADVICE_ITEMS; i++) {
     out[i] = (cx_debug_advice){ .item = items[i].item };
-    out[i].verdict = items[i].judge(run, &out[i]);
+    out[i].rating = items[i].judge(run, &out[i]);
   }
 }
 

@@ -24,15 +24,15 @@ typedef struct cx_debug_run_compile {
   char site[160], why[400];
 } cx_debug_run_compile;
 
-typedef struct cx_debug_run_place {  // where values are read
+typedef struct cx_debug_run_site {  // where values are read
   char site[160];
   int64_t count, early;  // early: before a sync
   double seconds;
-} cx_debug_run_place;
+} cx_debug_run_site;
 
 typedef struct cx_debug_run_data {
-  bool tells_own;  // `record` is in the file
-  bool detailed;   // steps and the rest are known; else only the report
+  bool has_own;   // `record` is in the file
+  bool detailed;  // steps and the rest are known; else only the report
   char plugin[64], platform[64];
   int64_t rank, world, syncs, compilations;
   int64_t other_reads;  // at places that are not listed
@@ -40,28 +40,28 @@ typedef struct cx_debug_run_data {
   double seconds, setup;  // setup: until the first sync's end
   cx_debug_run_step *steps;
   cx_debug_run_compile *compiles;
-  cx_debug_run_place *places;
-  size_t n_steps, n_compiles, n_places;
+  cx_debug_run_site *sites;
+  size_t n_steps, n_compiles, n_sites;
   cx_debug_read_report report;
 } cx_debug_run_data;
 
 void cx_debug_run_free(cx_debug_run_data *run);
 
-typedef enum cx_debug_verdict {
-  CX_DEBUG_VERDICT_UNKNOWN,  // nothing in the file tells
-  CX_DEBUG_VERDICT_GOOD,
-  CX_DEBUG_VERDICT_LOOK,
-  CX_DEBUG_VERDICT_BAD
-} cx_debug_verdict;
+typedef enum cx_debug_rating {
+  CX_DEBUG_RATING_UNKNOWN,  // nothing in the file tells
+  CX_DEBUG_RATING_GOOD,
+  CX_DEBUG_RATING_LOOK,
+  CX_DEBUG_RATING_BAD
+} cx_debug_rating;
 
-const char *cx_debug_verdict_name(
-    cx_debug_verdict v);  // "?", "ok", "look", "slow"
+const char *cx_debug_rating_name(
+    cx_debug_rating v);  // "?", "ok", "look", "slow"
 
 enum { CX_DEBUG_ADVICE_ITEMS = 7 };
 
 typedef struct cx_debug_advice {
   const char *item;  // "batch size"
-  cx_debug_verdict verdict;
+  cx_debug_rating rating;
   cx_text numbers;  // one line: what was measured
   cx_text advice;   // what to do; empty where all is well
   cx_text details;  // lines, each with its newline: the places, the causes

@@ -20,7 +20,7 @@ static void print_site(cx_text *out, const cx_graph_node *node)
     cx_text_format(out, ", at %s:%d", node->site.file, node->site.line);
   }
   if (node->module != NULL && node->module[0] != '\0') {
-    bool data = (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
+    bool data = (cx_graph_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
     cx_text_format(out, data ? ", %s" : " in %s", node->module);
   }
   cx_text_char(out, '\n');

@@ -247,9 +247,9 @@ double calx_progress_value(calx_progress *p, const char *name,
     return v->known;
   }
   read_ready(v);
-  calx_tensor **free_place = &v->waiting[v->waiting[0] != NULL ? 1 : 0];
-  calx_release(*free_place);
-  *free_place = calx_retain(tensor);
+  calx_tensor **free_slot = &v->waiting[v->waiting[0] != NULL ? 1 : 0];
+  calx_release(*free_slot);
+  *free_slot = calx_retain(tensor);
   read_ready(v);
   return v->known;
 }

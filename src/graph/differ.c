@@ -47,7 +47,7 @@ static uint32_t ref_of(const cx_graph_order *o, const cx_graph_input *in)
 
 static leaf leaf_of(const cx_graph_param *p)
 {
-  bool data = (cx_node_flags(p->node) & CX_GRAPH_NODE_DATA) != 0;
+  bool data = (cx_graph_node_flags(p->node) & CX_GRAPH_NODE_DATA) != 0;
   return (leaf){ .shape = p->node->out[p->out].shape,
                  .site = p->node->site,
                  .part = data ? p->node->module : NULL };
@@ -175,12 +175,12 @@ typedef struct pair {
 } pair;
 
 // "was A, is B", or "is A on rank 0, B on rank 1", in three parts.
-static void say_before(const pair *p, cx_text *out)
+static void print_before(const pair *p, cx_text *out)
 {
   cx_text_append(out, p->theirs == NULL ? "was " : "is ");
 }
 
-static void say_between(const pair *p, cx_text *out)
+static void print_between(const pair *p, cx_text *out)
 {
   if (p->theirs == NULL)
     cx_text_append(out, ", is ");
@@ -188,12 +188,12 @@ static void say_between(const pair *p, cx_text *out)
     cx_text_format(out, " on %s, ", p->theirs);
 }
 
-static void say_after(const pair *p, cx_text *out)
+static void print_after(const pair *p, cx_text *out)
 {
   if (p->ours != NULL) cx_text_format(out, " on %s", p->ours);
 }
 
-static void say_site(cx_text *out, const char *name, const calx_site *site)
+static void print_site(cx_text *out, const char *name, const calx_site *site)
 {
   cx_text_append(out, name);
   if (site->file != NULL) {
@@ -201,7 +201,7 @@ static void say_site(cx_text *out, const char *name, const calx_site *site)
   }
 }
 
-static void say_attrs(cx_text *out, const cx_graph_op *op, const void *attrs)
+static void print_attrs(cx_text *out, const cx_graph_op *op, const void *attrs)
 {
   if (op->describe != NULL)
     op->describe(attrs, out);
@@ -209,19 +209,19 @@ static void say_attrs(cx_text *out, const cx_graph_op *op, const void *attrs)
     cx_text_append(out, "other attributes");
 }
 
-static void say_other_op(const pair *p, const line *l, cx_text *out)
+static void print_other_op(const pair *p, const line *l, cx_text *out)
 {
-  say_after(p, out);
+  print_after(p, out);
   if (p->theirs == NULL)
     cx_text_append(out, " stands where was ");
   else
     cx_text_format(out, " stands where %s has ", p->theirs);
-  say_site(out, l->op->name, &l->site);
+  print_site(out, l->op->name, &l->site);
 }
 
 // Operands of one shape come from elsewhere. False: they are all the same.
-static bool say_origin(const pair *p, const line *l, const cx_graph_order *o,
-                       const cx_graph_node *node, cx_text *out)
+static bool print_origin(const pair *p, const line *l, const cx_graph_order *o,
+                         const cx_graph_node *node, cx_text *out)
 {
   static const char *const kind[] = { "a result of this graph",
                                       "a tensor from before" };
@@ -231,11 +231,11 @@ static bool say_origin(const pair *p, const line *l, const cx_graph_order *o,
     bool was = (l->refs[i] & CX_GRAPH_KEY_PARAM) != 0;
     bool is = (ref & CX_GRAPH_KEY_PARAM) != 0;
     cx_text_format(out, ": operand %u ", i);
-    say_before(p, out);
+    print_before(p, out);
     cx_text_append(out, kind[was]);
-    say_between(p, out);
+    print_between(p, out);
     cx_text_append(out, was == is ? "another one" : kind[is]);
-    say_after(p, out);
+    print_after(p, out);
     return true;
   }
   return false;
@@ -281,7 +281,7 @@ static const cx_graph_node *user_of(const cx_graph_order *o, size_t param)
   return NULL;
 }
 
-static void say_leaf(const leaf *l, cx_text *out)
+static void print_leaf(const leaf *l, cx_text *out)
 {
   cx_text_append(out, l->part != NULL ? l->part : "a tensor");
   if (l->site.file != NULL) {
@@ -291,26 +291,26 @@ static void say_leaf(const leaf *l, cx_text *out)
 
 // A change that began with what the user gave the program: that is told, and
 // not the op inside of a model that met it first. False: it did not.
-static bool say_input(const pair *p, const cx_graph_outline *known,
-                      const cx_graph_order *o, cx_text *out)
+static bool print_input(const pair *p, const cx_graph_outline *known,
+                        const cx_graph_order *o, cx_text *out)
 {
   if (!same_ops(known, o)) return false;
   size_t i = changed_leaf(known, o);
   if (i == o->n_params) return false;
   leaf now = leaf_of(&o->params[i]);
-  say_leaf(&now, out);
+  print_leaf(&now, out);
   cx_text_char(out, ' ');
-  say_before(p, out);
+  print_before(p, out);
   cx_graph_shape_print(out, &known->leaves[i].shape);
-  say_between(p, out);
+  print_between(p, out);
   cx_graph_shape_print(out, &now.shape);
-  say_after(p, out);
+  print_after(p, out);
   const cx_graph_node *user = user_of(o, i);
   if (user != NULL) {
     cx_text_append(out, ", first used by ");
-    say_site(out, user->op->name, &user->site);
+    print_site(out, user->op->name, &user->site);
   }
-  if ((cx_node_flags(o->params[i].node) & CX_GRAPH_NODE_SHORT) != 0) {
+  if ((cx_graph_node_flags(o->params[i].node) & CX_GRAPH_NODE_SHORT) != 0) {
     cx_text_append(out,
                    "; this is the short last batch of an epoch: the loader "
                    "leaves it out with .drop_last = true");
@@ -320,34 +320,34 @@ static bool say_input(const pair *p, const cx_graph_outline *known,
 
 // ---- the first op -----------------------------------------------------------
 
-static void say_line(const pair *p, const line *l, const cx_graph_order *o,
-                     const cx_graph_node *node, cx_text *out)
+static void print_line(const pair *p, const line *l, const cx_graph_order *o,
+                       const cx_graph_node *node, cx_text *out)
 {
-  say_site(out, node->op->name, &node->site);
+  print_site(out, node->op->name, &node->site);
   if (l->op != node->op) {
-    say_other_op(p, l, out);
+    print_other_op(p, l, out);
     return;
   }
   for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
     if (cx_graph_shape_equal(&l->shapes[i], cx_in(node, i))) continue;
     cx_text_format(out, ": operand %u ", i);
-    say_before(p, out);
+    print_before(p, out);
     cx_graph_shape_print(out, &l->shapes[i]);
-    say_between(p, out);
+    print_between(p, out);
     cx_graph_shape_print(out, cx_in(node, i));
-    say_after(p, out);
+    print_after(p, out);
     return;
   }
   if (!same_attrs(l, node)) {
     cx_text_append(out, ": ");
-    say_before(p, out);
-    say_attrs(out, l->op, l->attrs);
-    say_between(p, out);
-    say_attrs(out, node->op, node->attrs);
-    say_after(p, out);
+    print_before(p, out);
+    print_attrs(out, l->op, l->attrs);
+    print_between(p, out);
+    print_attrs(out, node->op, node->attrs);
+    print_after(p, out);
     return;
   }
-  if (say_origin(p, l, o, node, out)) return;
+  if (print_origin(p, l, o, node, out)) return;
   if (p->theirs == NULL)
     cx_text_format(out, ": had %u operands, has %u", l->n_in, node->n_in);
   else
@@ -355,18 +355,18 @@ static void say_line(const pair *p, const line *l, const cx_graph_order *o,
                    node->n_in, p->ours);
 }
 
-static void say_missing(const pair *p, const char *who, const char *suffix,
-                        const cx_graph_op *op, const calx_site *site,
-                        cx_text *out)
+static void print_missing(const pair *p, const char *who, const char *suffix,
+                          const cx_graph_op *op, const calx_site *site,
+                          cx_text *out)
 {
   if (p->theirs != NULL) cx_text_format(out, "only %s has ", who);
-  say_site(out, op->name, site);
+  print_site(out, op->name, site);
   if (p->theirs == NULL) cx_text_append(out, suffix);
 }
 
 // All nodes that both have are the same, and neither has more.
-static void say_rest(const pair *p, const cx_graph_outline *known,
-                     const cx_graph_order *order, cx_text *out)
+static void print_rest(const pair *p, const cx_graph_outline *known,
+                       const cx_graph_order *order, cx_text *out)
 {
   if (known->n_roots != order->n_roots) {
     if (p->theirs == NULL)
@@ -390,18 +390,18 @@ static void say_rest(const pair *p, const cx_graph_outline *known,
 static void differ(const pair *p, const cx_graph_outline *known,
                    const cx_graph_order *order, cx_text *out)
 {
-  if (say_input(p, known, order, out)) return;
+  if (print_input(p, known, order, out)) return;
   size_t i = cx_graph_outline_common(known, order);
   if (i < known->n_lines && i < order->n_nodes) {
-    say_line(p, &known->lines[i], order, order->nodes[i], out);
+    print_line(p, &known->lines[i], order, order->nodes[i], out);
   } else if (i < order->n_nodes) {
-    say_missing(p, p->ours, " is new", order->nodes[i]->op,
-                &order->nodes[i]->site, out);
+    print_missing(p, p->ours, " is new", order->nodes[i]->op,
+                  &order->nodes[i]->site, out);
   } else if (i < known->n_lines) {
-    say_missing(p, p->theirs, " is missing", known->lines[i].op,
-                &known->lines[i].site, out);
+    print_missing(p, p->theirs, " is missing", known->lines[i].op,
+                  &known->lines[i].site, out);
   } else {
-    say_rest(p, known, order, out);
+    print_rest(p, known, order, out);
   }
 }
 

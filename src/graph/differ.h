@@ -7,8 +7,8 @@
 // What is kept of a compiled graph for later comparison: its key, and per node
 // the op and call site. Owned by the caller.
 typedef struct cx_graph_outline cx_graph_outline;
-cx_graph_outline *cx_graph_outline_new(
-    const cx_graph_order *order);  // NULL: no memory
+// NULL without memory.
+cx_graph_outline *cx_graph_outline_new(const cx_graph_order *order);
 void cx_graph_outline_free(cx_graph_outline *outline);
 const cx_graph_key *cx_graph_outline_key(const cx_graph_outline *outline);
 

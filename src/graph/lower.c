@@ -48,7 +48,7 @@ static void join_halves(lowering *l)
 static cx_hlo_value *slot_value(lowering *l, const cx_graph_slot *s)
 {
   cx_hlo_type rank0 = { .elem = cx_hlo_elem_of(s->dtype) };
-  bool wide = cx_slot_is_wide(s);
+  bool wide = cx_graph_slot_is_wide(s);
   size_t at = wide ? l->next_wide++ : 2 * l->order->n_wide + l->next_narrow++;
   if (s->promotable && !l->request->promote) return NULL;
   cx_hlo_value *v = part(l, wide ? l->wide : l->packed, at, 1);

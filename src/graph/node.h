@@ -140,13 +140,13 @@ static inline const cx_graph_shape *cx_in(const cx_graph_node *node, uint32_t i)
   return &node->in[i].node->out[node->in[i].out].shape;
 }
 
-static inline uint32_t cx_node_flags(const cx_graph_node *node)
+static inline uint32_t cx_graph_node_flags(const cx_graph_node *node)
 {
   return atomic_load_explicit(&((cx_graph_node *)node)->flags,
                               memory_order_acquire);
 }
 
-static inline void cx_node_set_flags(cx_graph_node *node, uint32_t flags)
+static inline void cx_graph_node_set_flags(cx_graph_node *node, uint32_t flags)
 {
   atomic_fetch_or_explicit(&node->flags, flags, memory_order_release);
 }

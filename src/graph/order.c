@@ -57,9 +57,9 @@ static bool finish(cx_graph_order *o, cx_graph_node *node)
   }
   node->index = (uint32_t)o->n_nodes;
   o->nodes[o->n_nodes++] = node;
-  o->flags |= cx_node_flags(node);
+  o->flags |= cx_graph_node_flags(node);
   for (uint32_t k = 0; k < node->n_slots; k++) {
-    bool wide = cx_slot_is_wide(&node->slots[k]);
+    bool wide = cx_graph_slot_is_wide(&node->slots[k]);
     o->n_slots += wide ? 2 : 1;
     o->n_wide += wide;
     o->n_promotable += node->slots[k].promotable;
@@ -122,7 +122,7 @@ void cx_graph_order_slots(const cx_graph_order *o, uint32_t *words,
     const cx_graph_node *node = o->nodes[i];
     for (uint32_t k = 0; k < node->n_slots; k++) {
       const cx_graph_slot *s = &node->slots[k];
-      if (!cx_slot_is_wide(s)) {
+      if (!cx_graph_slot_is_wide(s)) {
         float f = (float)s->value.number;
         memcpy(narrow++, &f, sizeof f);
         continue;

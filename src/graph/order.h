@@ -1,8 +1,9 @@
-// graph/order: from roots to a canonical order, and the key that is the graph.
+// graph/order: the nodes that the roots need in a canonical order, and the key.
 //
-// The order is post-order from the roots, inputs from first to last; parameters
-// are numbered as they are met. So the key never depends on creation order (C
-// leaves the order of arguments open) nor on any address.
+// The order is post-order from the roots, inputs from first to last. Parameters
+// are numbered in the order of their first use. So the key depends neither on
+// the order in which nodes were made (C leaves that of arguments open) nor on
+// any address.
 #ifndef CX_GRAPH_ORDER_H
 #define CX_GRAPH_ORDER_H
 
@@ -23,19 +24,20 @@ typedef struct cx_graph_key {
 // Scratch of one traversal, kept by a device between syncs so that a cached
 // step allocates nothing. Node pointers are borrowed.
 typedef struct cx_graph_order {
-  cx_graph_node *
-      *nodes;  // post-order; parameters and computed nodes are not in it
+  // Post-order, without parameters and nodes that are computed already.
+  cx_graph_node **nodes;
   size_t n_nodes, nodes_capacity;
   cx_graph_param *params;
   size_t n_params, params_capacity;
   cx_graph_value *roots;  // distinct, in order
   size_t n_roots, roots_capacity;
-  uint32_t *aliases;  // n_params: root that takes the parameter's buffer + 1
+  // For each parameter: 1 + the root that takes over its buffer; 0: none.
+  uint32_t *aliases;
   size_t aliases_capacity;
-  size_t n_slots;       // 32-bit words of all slots, promotable ones included
-  size_t n_wide;        // slots of 64 bits
-  size_t n_promotable;  // promotable constants
-  uint32_t flags;       // of all nodes
+  size_t n_slots;  // 32-bit words of all slots, promotable ones included
+  size_t n_wide;   // slots of 64 bits
+  size_t n_promotable;
+  uint32_t flags;  // of all nodes
   cx_graph_key key;
   cx_hash hash;
   struct cx_graph_frame *stack;
@@ -48,14 +50,13 @@ bool cx_graph_order_walk(cx_graph_order *order);
 bool cx_graph_order_key(cx_graph_order *order);
 void cx_graph_order_free(cx_graph_order *order);
 
-// The slots' values as the words of the packed upload: the low halves of the
-// 64-bit slots in order, their high halves, the 32-bit slots. promotable: also
-// the promotable constants' integers, n_promotable of them, into
-// out_promotable.
+// Packs the slots' values into the words of one upload: the low halves of the
+// 64-bit slots in order, their high halves, the 32-bit slots. The integers of
+// the promotable constants, n_promotable of them, go to out_promotable too.
 void cx_graph_order_slots(const cx_graph_order *order, uint32_t *out_words,
                           int64_t *out_promotable);
 
-static inline bool cx_slot_is_wide(const cx_graph_slot *s)
+static inline bool cx_graph_slot_is_wide(const cx_graph_slot *s)
 {
   return s->dtype != CALX_F32;
 }

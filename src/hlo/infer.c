@@ -21,7 +21,7 @@ calx_status *cx_hlo_bad(const cx_hlo_infer *in, const char *format, ...)
 
 cx_hlo_shape_text cx_hlo_any_text(const cx_hlo_any *type)
 {
-  if (type->odd == NULL) return cx_hlo_shape(&type->tensor);
+  if (type->non_tensor == NULL) return cx_hlo_shape(&type->tensor);
   cx_hlo_shape_text out;
   cx_text text = { 0 };
   cx_hlo_any_print(&text, type);
@@ -40,7 +40,7 @@ static bool is_choice(const cx_hlo_attr *attr, int family)
 static bool is_matrix(const cx_hlo_attr *attr)
 {
   const cx_hlo_any *type = &attr->as.elements.type;
-  return attr->kind == CX_HLO_ATTR_ELEMENTS && type->odd == NULL &&
+  return attr->kind == CX_HLO_ATTR_ELEMENTS && type->non_tensor == NULL &&
          type->tensor.elem == CX_HLO_I64 && type->tensor.rank == 2;
 }
 
@@ -186,8 +186,8 @@ static calx_status *check_operand(const cx_hlo_infer *in, size_t i,
 {
   const cx_hlo_any *type = &in->op->operands[i]->type;
   const bool all = takes_all_types(in->op->kind);
-  if (type->odd != NULL) {
-    if (type->odd->kind != CX_HLO_ODD_TEXT && all) return NULL;
+  if (type->non_tensor != NULL) {
+    if (type->non_tensor->kind != CX_HLO_NON_TENSOR_TEXT && all) return NULL;
     return cx_error(CALX_UNIMPLEMENTED,
                     "%s: operand %zu has the type %s, which is not supported "
                     "here",

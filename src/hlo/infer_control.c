@@ -86,7 +86,7 @@ calx_status *cx_hlo_infer_declared(cx_hlo_infer *in)
 {
   for (size_t i = 0; i < in->op->n_results; i++) {
     const cx_hlo_any *type = &in->results[i];
-    if (type->odd == NULL && type->tensor.elem == CX_HLO_INVALID) {
+    if (type->non_tensor == NULL && type->tensor.elem == CX_HLO_INVALID) {
       return cx_hlo_bad(in, "result %zu has no type", i);
     }
   }
@@ -145,33 +145,35 @@ calx_status *cx_hlo_infer_optimization_barrier(cx_hlo_infer *in)
 calx_status *cx_hlo_infer_tuple(cx_hlo_infer *in)
 {
   const size_t n = in->op->n_operands;
-  cx_hlo_odd *odd = CX_ARENA_NEW(in->arena, cx_hlo_odd);
+  cx_hlo_non_tensor *non_tensor = CX_ARENA_NEW(in->arena, cx_hlo_non_tensor);
   cx_hlo_any *parts = CX_ARENA_ARRAY(in->arena, cx_hlo_any, n);
-  if (odd == NULL || parts == NULL) return cx_out_of_memory();
+  if (non_tensor == NULL || parts == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) parts[i] = in->op->operands[i]->type;
-  *odd = (cx_hlo_odd){ .kind = CX_HLO_ODD_TUPLE, .parts = parts, .n_parts = n };
-  in->results[0] = (cx_hlo_any){ .odd = odd };
+  *non_tensor = (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_TUPLE,
+                                     .parts = parts,
+                                     .n_parts = n };
+  in->results[0] = (cx_hlo_any){ .non_tensor = non_tensor };
   return NULL;
 }
 
 calx_status *cx_hlo_infer_get_tuple_element(cx_hlo_infer *in)
 {
-  const cx_hlo_odd *odd = in->op->operands[0]->type.odd;
+  const cx_hlo_non_tensor *non_tensor = in->op->operands[0]->type.non_tensor;
   const int64_t i = cx_hlo_op_int(in->op, CX_HLO_A_INDEX);
-  if (odd == NULL || odd->kind != CX_HLO_ODD_TUPLE) {
+  if (non_tensor == NULL || non_tensor->kind != CX_HLO_NON_TENSOR_TUPLE) {
     return cx_hlo_bad(in, "the operand is no tuple");
   }
-  if (i < 0 || i >= (int64_t)odd->n_parts) {
+  if (i < 0 || i >= (int64_t)non_tensor->n_parts) {
     return cx_hlo_bad(in, "index %lld of a tuple of %zu", (long long)i,
-                      odd->n_parts);
+                      non_tensor->n_parts);
   }
-  in->results[0] = odd->parts[i];
+  in->results[0] = non_tensor->parts[i];
   return NULL;
 }
 
 static bool is_token(const cx_hlo_any *type)
 {
-  return type->odd == NULL && type->tensor.elem == CX_HLO_TOKEN &&
+  return type->non_tensor == NULL && type->tensor.elem == CX_HLO_TOKEN &&
          type->tensor.rank == 0;
 }
 
@@ -205,16 +207,17 @@ calx_status *cx_hlo_infer_received(cx_hlo_infer *in)
 
 // ---- what runs beside ----
 
-static cx_hlo_odd *new_future(const cx_hlo_infer *in, size_t n,
-                              cx_hlo_any **out_parts)
+static cx_hlo_non_tensor *new_future(const cx_hlo_infer *in, size_t n,
+                                     cx_hlo_any **out_parts)
 {
-  cx_hlo_odd *odd = CX_ARENA_NEW(in->arena, cx_hlo_odd);
+  cx_hlo_non_tensor *non_tensor = CX_ARENA_NEW(in->arena, cx_hlo_non_tensor);
   cx_hlo_any *parts = CX_ARENA_ARRAY(in->arena, cx_hlo_any, n);
-  if (odd == NULL || parts == NULL) return NULL;
-  *odd =
-      (cx_hlo_odd){ .kind = CX_HLO_ODD_FUTURE, .parts = parts, .n_parts = n };
+  if (non_tensor == NULL || parts == NULL) return NULL;
+  *non_tensor = (cx_hlo_non_tensor){ .kind = CX_HLO_NON_TENSOR_FUTURE,
+                                     .parts = parts,
+                                     .n_parts = n };
   *out_parts = parts;
-  return odd;
+  return non_tensor;
 }
 
 // The region takes the operands; the future has what it returns.
@@ -230,21 +233,22 @@ calx_status *cx_hlo_infer_async_start(cx_hlo_infer *in)
   cx_hlo_value *const *returned = NULL;
   CALX_TRY(cx_hlo_need_body(in, 0, args, n, n_out, &returned));
   cx_hlo_any *parts = NULL;
-  const cx_hlo_odd *future = new_future(in, n_out, &parts);
+  const cx_hlo_non_tensor *future = new_future(in, n_out, &parts);
   if (future == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n_out; i++) parts[i] = returned[i]->type;
-  in->results[0] = (cx_hlo_any){ .odd = future };
+  in->results[0] = (cx_hlo_any){ .non_tensor = future };
   return NULL;
 }
 
 calx_status *cx_hlo_infer_async_done(cx_hlo_infer *in)
 {
-  const cx_hlo_odd *odd = in->op->operands[0]->type.odd;
-  if (odd == NULL || odd->kind != CX_HLO_ODD_FUTURE ||
-      odd->n_parts != in->op->n_results) {
+  const cx_hlo_non_tensor *non_tensor = in->op->operands[0]->type.non_tensor;
+  if (non_tensor == NULL || non_tensor->kind != CX_HLO_NON_TENSOR_FUTURE ||
+      non_tensor->n_parts != in->op->n_results) {
     return cx_hlo_bad(in, "the operand is no future of %u values",
                       in->op->n_results);
   }
-  for (size_t i = 0; i < odd->n_parts; i++) in->results[i] = odd->parts[i];
+  for (size_t i = 0; i < non_tensor->n_parts; i++)
+    in->results[i] = non_tensor->parts[i];
   return NULL;
 }

@@ -175,10 +175,10 @@ cx_hlo_func *cx_hlo_entry(const cx_hlo_module *m)
 bool cx_hlo_any_equal(const cx_hlo_any *a, const cx_hlo_any *b)
 {
   if (!cx_hlo_type_equal(&a->tensor, &b->tensor)) return false;
-  if (a->odd == b->odd) return true;
-  if (a->odd == NULL || b->odd == NULL) return false;
-  const cx_hlo_odd *x = a->odd;
-  const cx_hlo_odd *y = b->odd;
+  if (a->non_tensor == b->non_tensor) return true;
+  if (a->non_tensor == NULL || b->non_tensor == NULL) return false;
+  const cx_hlo_non_tensor *x = a->non_tensor;
+  const cx_hlo_non_tensor *y = b->non_tensor;
   if (x->kind != y->kind || x->elem != y->elem || x->n_parts != y->n_parts ||
       x->n_inputs != y->n_inputs || !same_text(x->text, y->text)) {
     return false;

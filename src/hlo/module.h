@@ -51,7 +51,7 @@ typedef struct cx_hlo_block cx_hlo_block;
 typedef struct cx_hlo_op cx_hlo_op;
 typedef struct cx_hlo_value cx_hlo_value;
 typedef struct cx_hlo_attr cx_hlo_attr;
-typedef struct cx_hlo_odd cx_hlo_odd;
+typedef struct cx_hlo_non_tensor cx_hlo_non_tensor;
 
 // Bytes of the arena, not zero-terminated by promise. The zero value is "".
 typedef struct cx_hlo_str {
@@ -73,24 +73,25 @@ typedef struct cx_hlo_loc {
 
 // ---- types ----
 
-// Any type. Nearly all are plain tensors or tokens, with `odd` NULL; for the
-// others `odd` says what it is, and `tensor` is INVALID (but see ENCODED).
+// Any type. Nearly all are plain tensors or tokens, with `non_tensor` NULL; for
+// the others `non_tensor` says what it is, and `tensor` is INVALID (but see
+// ENCODED).
 typedef struct cx_hlo_any {
   cx_hlo_type tensor;
-  const cx_hlo_odd *odd;
+  const cx_hlo_non_tensor *non_tensor;
 } cx_hlo_any;
 
-typedef enum cx_hlo_odd_kind {
-  CX_HLO_ODD_TUPLE,     // tuple<parts>
-  CX_HLO_ODD_FUTURE,    // !stablehlo.future<parts>
-  CX_HLO_ODD_FUNCTION,  // (first n_inputs parts) -> (the others)
-  CX_HLO_ODD_ELEMENT,   // a bare element type: i32
-  CX_HLO_ODD_ENCODED,   // the tensor type, with `text` as its encoding
-  CX_HLO_ODD_TEXT       // any other, as it was written
-} cx_hlo_odd_kind;
+typedef enum cx_hlo_non_tensor_kind {
+  CX_HLO_NON_TENSOR_TUPLE,     // tuple<parts>
+  CX_HLO_NON_TENSOR_FUTURE,    // !stablehlo.future<parts>
+  CX_HLO_NON_TENSOR_FUNCTION,  // (first n_inputs parts) -> (the others)
+  CX_HLO_NON_TENSOR_ELEMENT,   // a bare element type: i32
+  CX_HLO_NON_TENSOR_ENCODED,   // the tensor type, with `text` as its encoding
+  CX_HLO_NON_TENSOR_TEXT       // any other, as it was written
+} cx_hlo_non_tensor_kind;
 
-struct cx_hlo_odd {
-  cx_hlo_odd_kind kind;
+struct cx_hlo_non_tensor {
+  cx_hlo_non_tensor_kind kind;
   cx_hlo_elem elem;  // ELEMENT
   const cx_hlo_any *parts;
   size_t n_parts;

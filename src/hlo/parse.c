@@ -162,8 +162,8 @@ static calx_status *copy_types(cx_hlo_signature *out, const cx_hlo_func *f,
   if (types == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
     const cx_hlo_type *t = &from[i].tensor;
-    const bool plain =
-        from[i].odd == NULL || from[i].odd->kind == CX_HLO_ODD_ENCODED;
+    const bool plain = from[i].non_tensor == NULL ||
+                       from[i].non_tensor->kind == CX_HLO_NON_TENSOR_ENCODED;
     if (!plain || cx_hlo_elem_class(t->elem) == 0) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "%s %zu of '%.*s' is %s, which is no plain tensor", what,

@@ -69,7 +69,7 @@ static calx_status *read_attr_lists(cx_hlo_reader *r, const cx_hlo_parts *p,
 }
 
 static calx_status *fill_generic(cx_hlo_reader *r, const cx_hlo_parts *p,
-                                 const cx_hlo_odd *type, cx_hlo_func *f)
+                                 const cx_hlo_non_tensor *type, cx_hlo_func *f)
 {
   static const char *const known[] = { "sym_name",      "sym_visibility",
                                        "arg_attrs",     "res_attrs",
@@ -96,14 +96,15 @@ calx_status *cx_hlo_make_func(cx_hlo_reader *r, const cx_hlo_parts *p)
   const cx_hlo_attr *type =
       cx_hlo_find_named(r, p->named, "function_type", CX_HLO_ATTR_TYPE);
   cx_hlo_func *f = NULL;
-  if (name == NULL || type == NULL || type->as.type.odd == NULL ||
-      type->as.type.odd->kind != CX_HLO_ODD_FUNCTION || p->n_regions != 1) {
+  if (name == NULL || type == NULL || type->as.type.non_tensor == NULL ||
+      type->as.type.non_tensor->kind != CX_HLO_NON_TENSOR_FUNCTION ||
+      p->n_regions != 1) {
     return CX_HLO_FAIL(r, p->at,
                        "a function needs sym_name, function_type and "
                        "one region");
   }
   CALX_TRY(new_func(r, p->at, name->as.text, &f));
-  CALX_TRY(fill_generic(r, p, type->as.type.odd, f));
+  CALX_TRY(fill_generic(r, p, type->as.type.non_tensor, f));
   r->any_stack.n = p->types;
   return NULL;
 }

@@ -124,9 +124,11 @@ static void print_signature(printer *p, const cx_hlo_op *op)
     if (i != 0) cx_text_append_n(out, ", ", 2);
     cx_hlo_any_print(out, &op->operands[i]->type);
   }
-  const cx_hlo_odd *odd = op->n_results == 1 ? op->results[0].type.odd : NULL;
+  const cx_hlo_non_tensor *non_tensor =
+      op->n_results == 1 ? op->results[0].type.non_tensor : NULL;
   const bool bare =
-      op->n_results == 1 && (odd == NULL || odd->kind != CX_HLO_ODD_FUNCTION);
+      op->n_results == 1 &&
+      (non_tensor == NULL || non_tensor->kind != CX_HLO_NON_TENSOR_FUNCTION);
   cx_text_append(out, bare ? ") -> " : ") -> (");
   for (uint32_t i = 0; i < op->n_results; i++) {
     if (i != 0) cx_text_append_n(out, ", ", 2);

@@ -63,12 +63,13 @@ static void print_parts(cx_text *out, const cx_hlo_any *parts, size_t n)
 }
 
 // (inputs) -> result, or (inputs) -> (results)
-static void print_function(cx_text *out, const cx_hlo_odd *f)
+static void print_function(cx_text *out, const cx_hlo_non_tensor *f)
 {
   const cx_hlo_any *results = f->parts + f->n_inputs;
   const size_t n = f->n_parts - f->n_inputs;
-  const bool bare = n == 1 && (results->odd == NULL ||
-                               results->odd->kind != CX_HLO_ODD_FUNCTION);
+  const bool bare =
+      n == 1 && (results->non_tensor == NULL ||
+                 results->non_tensor->kind != CX_HLO_NON_TENSOR_FUNCTION);
   cx_text_char(out, '(');
   print_parts(out, f->parts, f->n_inputs);
   cx_text_append(out, bare ? ") -> " : ") -> (");
@@ -79,32 +80,33 @@ static void print_function(cx_text *out, const cx_hlo_odd *f)
 // The parser bounds how deep types and attributes nest.
 void cx_hlo_any_print(cx_text *out, const cx_hlo_any *type)
 {
-  const cx_hlo_odd *odd = type->odd;
-  if (odd == NULL) {
+  const cx_hlo_non_tensor *non_tensor = type->non_tensor;
+  if (non_tensor == NULL) {
     cx_hlo_type_print(out, &type->tensor);
     return;
   }
-  switch (odd->kind) {
-    case CX_HLO_ODD_TUPLE:
-    case CX_HLO_ODD_FUTURE:
-      cx_text_append(
-          out, odd->kind == CX_HLO_ODD_TUPLE ? "tuple<" : "!stablehlo.future<");
-      print_parts(out, odd->parts, odd->n_parts);
+  switch (non_tensor->kind) {
+    case CX_HLO_NON_TENSOR_TUPLE:
+    case CX_HLO_NON_TENSOR_FUTURE:
+      cx_text_append(out, non_tensor->kind == CX_HLO_NON_TENSOR_TUPLE
+                              ? "tuple<"
+                              : "!stablehlo.future<");
+      print_parts(out, non_tensor->parts, non_tensor->n_parts);
       cx_text_char(out, '>');
       break;
-    case CX_HLO_ODD_FUNCTION: print_function(out, odd); break;
-    case CX_HLO_ODD_ELEMENT:
-      cx_text_append(out, cx_hlo_elem_name(odd->elem));
+    case CX_HLO_NON_TENSOR_FUNCTION: print_function(out, non_tensor); break;
+    case CX_HLO_NON_TENSOR_ELEMENT:
+      cx_text_append(out, cx_hlo_elem_name(non_tensor->elem));
       break;
-    case CX_HLO_ODD_ENCODED:
+    case CX_HLO_NON_TENSOR_ENCODED:
       cx_hlo_type_print(out, &type->tensor);
       if (!cx_text_failed(out)) out->size--;  // its last '>'
       cx_text_append(out, ", ");
-      cx_text_append_n(out, odd->text.s, odd->text.n);
+      cx_text_append_n(out, non_tensor->text.s, non_tensor->text.n);
       cx_text_char(out, '>');
       break;
-    case CX_HLO_ODD_TEXT:
-      cx_text_append_n(out, odd->text.s, odd->text.n);
+    case CX_HLO_NON_TENSOR_TEXT:
+      cx_text_append_n(out, non_tensor->text.s, non_tensor->text.n);
       break;
   }
 }

@@ -29,10 +29,11 @@ static calx_status *read_number_type(cx_hlo_reader *r, cx_hlo_elem otherwise,
   cx_hlo_scan_space(&r->scan);
   const char *from = r->scan.at;
   CALX_TRY(cx_hlo_read_type(r, &type));
-  if (type.odd == NULL || type.odd->kind != CX_HLO_ODD_ELEMENT) {
+  if (type.non_tensor == NULL ||
+      type.non_tensor->kind != CX_HLO_NON_TENSOR_ELEMENT) {
     return CX_HLO_FAIL(r, from, "a number's type must be an element type");
   }
-  *out = type.odd->elem;
+  *out = type.non_tensor->elem;
   return NULL;
 }
 

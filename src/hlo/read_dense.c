@@ -280,12 +280,14 @@ static calx_status *read_literal_type(cx_hlo_reader *r, cx_hlo_any *type,
   CALX_TRY(cx_hlo_read_type(r, type));
   const cx_hlo_type *t = &type->tensor;
   const int64_t n = cx_hlo_type_elements(t);
-  if (type->odd != NULL && type->odd->kind == CX_HLO_ODD_TEXT) {
+  if (type->non_tensor != NULL &&
+      type->non_tensor->kind == CX_HLO_NON_TENSOR_TEXT) {
     return cx_hlo_scan_fail(&r->scan, at, CALX_UNIMPLEMENTED,
                             "literals of the type %.*s are not supported",
-                            (int)type->odd->text.n, type->odd->text.s);
+                            (int)type->non_tensor->text.n,
+                            type->non_tensor->text.s);
   }
-  if (type->odd != NULL || cx_hlo_elem_class(t->elem) == 0 || n < 0) {
+  if (type->non_tensor != NULL || cx_hlo_elem_class(t->elem) == 0 || n < 0) {
     return CX_HLO_FAIL(r, at, "a literal must be a tensor of known size");
   }
   *out = (literal){ t, n, cx_hlo_elem_bytes(t->elem) };

@@ -8,22 +8,25 @@ static bool is_digit(char c)
   return c >= '0' && c <= '9';
 }
 
-static cx_hlo_odd *new_odd(cx_hlo_reader *r, cx_hlo_odd_kind kind)
+static cx_hlo_non_tensor *new_non_tensor(cx_hlo_reader *r,
+                                         cx_hlo_non_tensor_kind kind)
 {
-  cx_hlo_odd *odd = CX_ARENA_NEW(&r->module->arena, cx_hlo_odd);
-  if (odd != NULL) odd->kind = kind;
-  return odd;
+  cx_hlo_non_tensor *non_tensor =
+      CX_ARENA_NEW(&r->module->arena, cx_hlo_non_tensor);
+  if (non_tensor != NULL) non_tensor->kind = kind;
+  return non_tensor;
 }
 
 // The type from `from` to the cursor, as it was written.
 static calx_status *text_type(cx_hlo_reader *r, const char *from,
                               cx_hlo_any *out)
 {
-  cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_TEXT);
-  if (odd == NULL) return cx_out_of_memory();
-  odd->text = cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
-  *out = (cx_hlo_any){ .odd = odd };
-  return odd->text.s == NULL ? cx_out_of_memory() : NULL;
+  cx_hlo_non_tensor *non_tensor = new_non_tensor(r, CX_HLO_NON_TENSOR_TEXT);
+  if (non_tensor == NULL) return cx_out_of_memory();
+  non_tensor->text =
+      cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
+  *out = (cx_hlo_any){ .non_tensor = non_tensor };
+  return non_tensor->text.s == NULL ? cx_out_of_memory() : NULL;
 }
 
 // ---- tensors ----
@@ -79,15 +82,16 @@ static cx_hlo_elem read_elem(cx_hlo_scan *s)
 // encoding ::= attribute, kept as it was written
 static calx_status *read_encoding(cx_hlo_reader *r, cx_hlo_any *out)
 {
-  cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_ENCODED);
+  cx_hlo_non_tensor *non_tensor = new_non_tensor(r, CX_HLO_NON_TENSOR_ENCODED);
   const cx_hlo_attr *attr = NULL;
-  if (odd == NULL) return cx_out_of_memory();
+  if (non_tensor == NULL) return cx_out_of_memory();
   cx_hlo_scan_space(&r->scan);
   const char *from = r->scan.at;
   CALX_TRY(cx_hlo_read_attr(r, &attr));
-  odd->text = cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
-  out->odd = odd;
-  return odd->text.s == NULL ? cx_out_of_memory() : NULL;
+  non_tensor->text =
+      cx_hlo_str_copy(r->module, from, (size_t)(r->scan.at - from));
+  out->non_tensor = non_tensor;
+  return non_tensor->text.s == NULL ? cx_out_of_memory() : NULL;
 }
 
 // tensor ::= 'tensor' '<' (dim 'x')* elem (',' encoding)? '>', dim = digits | ?
@@ -119,7 +123,7 @@ static calx_status *read_tensor(cx_hlo_reader *r, const char *from,
   if (rank > CX_HLO_MOST_DIMS) {
     return CX_HLO_FAIL(r, from, "more than %d dimensions", CX_HLO_MOST_DIMS);
   }
-  out->odd = NULL;
+  out->non_tensor = NULL;
   out->tensor = (cx_hlo_type){ elem, rank, NULL };
   if (!CX_HLO_COPY(r, r->int_stack, mark, &out->tensor.dims)) {
     return cx_out_of_memory();
@@ -163,20 +167,21 @@ calx_status *cx_hlo_read_function_types(cx_hlo_reader *r, size_t *out_inputs)
   return cx_hlo_read_result_types(r);
 }
 
-static calx_status *with_parts(cx_hlo_reader *r, cx_hlo_odd_kind kind,
+static calx_status *with_parts(cx_hlo_reader *r, cx_hlo_non_tensor_kind kind,
                                size_t mark, size_t n_inputs, cx_hlo_any *out)
 {
-  cx_hlo_odd *odd = new_odd(r, kind);
-  if (odd == NULL) return cx_out_of_memory();
-  odd->n_parts = r->any_stack.n - mark;
-  odd->n_inputs = n_inputs;
-  *out = (cx_hlo_any){ .odd = odd };
-  return CX_HLO_COPY(r, r->any_stack, mark, &odd->parts) ? NULL
-                                                         : cx_out_of_memory();
+  cx_hlo_non_tensor *non_tensor = new_non_tensor(r, kind);
+  if (non_tensor == NULL) return cx_out_of_memory();
+  non_tensor->n_parts = r->any_stack.n - mark;
+  non_tensor->n_inputs = n_inputs;
+  *out = (cx_hlo_any){ .non_tensor = non_tensor };
+  return CX_HLO_COPY(r, r->any_stack, mark, &non_tensor->parts)
+             ? NULL
+             : cx_out_of_memory();
 }
 
 // '<' types '>'
-static calx_status *read_parts(cx_hlo_reader *r, cx_hlo_odd_kind kind,
+static calx_status *read_parts(cx_hlo_reader *r, cx_hlo_non_tensor_kind kind,
                                cx_hlo_any *out)
 {
   const size_t mark = r->any_stack.n;
@@ -198,7 +203,7 @@ static calx_status *read_dialect_type(cx_hlo_reader *r, const char *from,
     return NULL;
   }
   if (cx_hlo_str_equal(name, "stablehlo.future")) {
-    return read_parts(r, CX_HLO_ODD_FUTURE, out);
+    return read_parts(r, CX_HLO_NON_TENSOR_FUTURE, out);
   }
   const cx_hlo_alias *alias = NULL;
   CALX_TRY(cx_hlo_use_alias(r, &r->types, name, from, &alias));
@@ -222,16 +227,17 @@ static calx_status *read_word_type(cx_hlo_reader *r, const char *from,
   const cx_hlo_elem elem = read_elem(s);
   cx_hlo_str word;
   if (elem != CX_HLO_INVALID) {
-    cx_hlo_odd *odd = new_odd(r, CX_HLO_ODD_ELEMENT);
-    if (odd == NULL) return cx_out_of_memory();
-    odd->elem = elem;
-    *out = (cx_hlo_any){ .odd = odd };
+    cx_hlo_non_tensor *non_tensor =
+        new_non_tensor(r, CX_HLO_NON_TENSOR_ELEMENT);
+    if (non_tensor == NULL) return cx_out_of_memory();
+    non_tensor->elem = elem;
+    *out = (cx_hlo_any){ .non_tensor = non_tensor };
     return NULL;
   }
   if (!cx_hlo_scan_word(s, &word)) return cx_hlo_scan_expected(s, "a type");
   if (cx_hlo_str_equal(word, "tensor")) return read_tensor(r, from, out);
   if (cx_hlo_str_equal(word, "tuple")) {
-    return read_parts(r, CX_HLO_ODD_TUPLE, out);
+    return read_parts(r, CX_HLO_NON_TENSOR_TUPLE, out);
   }
   const bool bare = cx_hlo_str_equal(word, "none");
   if (!bare && !cx_hlo_str_equal(word, "memref") &&
@@ -253,7 +259,7 @@ static calx_status *read_type(cx_hlo_reader *r, cx_hlo_any *out)
     const size_t mark = r->any_stack.n;
     size_t n_inputs = 0;
     CALX_TRY(cx_hlo_read_function_types(r, &n_inputs));
-    return with_parts(r, CX_HLO_ODD_FUNCTION, mark, n_inputs, out);
+    return with_parts(r, CX_HLO_NON_TENSOR_FUNCTION, mark, n_inputs, out);
   }
   if (c != '!') return read_word_type(r, from, out);
   r->scan.at++;

@@ -39,10 +39,12 @@ static calx_status *where(const walk *w, const cx_hlo_op *op,
 static calx_status *check_type(const cx_hlo_op *op, const cx_hlo_any *type)
 {
   const char *name = cx_hlo_op_short(op->kind);
-  if (type->odd != NULL && type->odd->kind != CX_HLO_ODD_ENCODED) {
-    if (type->odd->kind != CX_HLO_ODD_TEXT) return NULL;
+  if (type->non_tensor != NULL &&
+      type->non_tensor->kind != CX_HLO_NON_TENSOR_ENCODED) {
+    if (type->non_tensor->kind != CX_HLO_NON_TENSOR_TEXT) return NULL;
     return cx_error(CALX_UNIMPLEMENTED, "%s: the type %.*s is not supported",
-                    name, (int)type->odd->text.n, type->odd->text.s);
+                    name, (int)type->non_tensor->text.n,
+                    type->non_tensor->text.s);
   }
   for (size_t i = 0; i < type->tensor.rank; i++) {
     if (type->tensor.dims[i] >= 0) continue;

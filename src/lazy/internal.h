@@ -78,8 +78,9 @@ static inline bool cx_is_pending(const calx_tensor *t)
 static inline bool cx_is_of_this_step(const calx_tensor *t)
 {
   return t->node != NULL &&
-         (cx_is_pending(t) || (!cx_lazy_eager() && (cx_node_flags(t->node) &
-                                                    CX_GRAPH_NODE_DATA) == 0));
+         (cx_is_pending(t) ||
+          (!cx_lazy_eager() &&
+           (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_DATA) == 0));
 }
 
 static inline bool cx_is_durable(const calx_tensor *t)

@@ -152,9 +152,9 @@ static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
   };
   calx_status *status =
       CX_PJRT_CALL(c->plugin, PJRT_Device_AddressableMemories, &args);
-  bool told = status == NULL && args.memories != NULL;
+  bool reported = status == NULL && args.memories != NULL;
   cx_pjrt_ignore(status);
-  if (!told) return NULL;
+  if (!reported) return NULL;
   size_t n =
       args.num_memories < MEMORY_LIMIT ? args.num_memories : MEMORY_LIMIT;
   d->memories = cx_calloc(n, sizeof *d->memories);
@@ -186,7 +186,7 @@ static calx_status *ask_devices(cx_pjrt_client *c)
   size_t n = args.num_addressable_devices;
   if (n == 0 || n > DEVICE_LIMIT || args.addressable_devices == NULL) {
     return cx_error(CALX_FAILED_PRECONDITION,
-                    "plugin '%s' has no usable device, it tells %zu",
+                    "plugin '%s' has no usable device, it reports %zu",
                     c->plugin->name, n);
   }
   c->devices = cx_calloc(n, sizeof *c->devices);

@@ -126,9 +126,9 @@ static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
 }
 
 // A plugin that cannot tell is believed: UNIMPLEMENTED becomes success.
-static calx_status *tolerate(calx_status *status, bool *out_told)
+static calx_status *tolerate(calx_status *status, bool *out_reported)
 {
-  *out_told = status == NULL;
+  *out_reported = status == NULL;
   if (calx_status_code(status) != CALX_UNIMPLEMENTED) return status;
   calx_status_free(status);
   return NULL;
@@ -139,11 +139,11 @@ static calx_status *check_types(cx_pjrt_executable *e, PJRT_Executable *raw)
   PJRT_Executable_OutputElementTypes_Args args = {
     CX_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args), .executable = raw
   };
-  bool told = false;
+  bool reported = false;
   CALX_TRY(tolerate(CX_PJRT_CALL(e->client->plugin,
                                  PJRT_Executable_OutputElementTypes, &args),
-                    &told));
-  if (!told) return NULL;
+                    &reported));
+  if (!reported) return NULL;
   size_t n = args.num_output_types;
   if (n != e->n_results || (n > 0 && args.output_types == NULL)) {
     return wrong_count(e, n);
@@ -164,11 +164,11 @@ static calx_status *check_dims(cx_pjrt_executable *e, PJRT_Executable *raw)
   PJRT_Executable_OutputDimensions_Args args = {
     CX_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args), .executable = raw
   };
-  bool told = false;
+  bool reported = false;
   CALX_TRY(tolerate(
       CX_PJRT_CALL(e->client->plugin, PJRT_Executable_OutputDimensions, &args),
-      &told));
-  if (!told) return NULL;
+      &reported));
+  if (!reported) return NULL;
   size_t n = args.num_outputs;
   if (n != e->n_results || (n > 0 && args.dim_sizes == NULL)) {
     return wrong_count(e, n);

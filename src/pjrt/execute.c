@@ -27,12 +27,12 @@ typedef struct launch {
 
 // ---- checks ----
 
-typedef struct place {
+typedef struct position {
   char s[64];
-} place;
+} position;
 
-static const char *name_place(const launch *l, size_t list, size_t i,
-                              place *out)
+static const char *describe_position(const launch *l, size_t list, size_t i,
+                                     position *out)
 {
   if (l->n_lists > 1) {
     snprintf(out->s, sizeof out->s, "replica %zu, argument %zu", list, i);
@@ -47,28 +47,29 @@ static calx_status *check_argument(const launch *l, size_t list, size_t i,
 {
   const cx_pjrt_executable *e = l->e;
   const cx_pjrt_shape *wanted = &e->params[i];
-  place where;
+  position where;
   if (b == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given",
-                    name_place(l, list, i, &where));
+                    describe_position(l, list, i, &where));
   }
   cx_pjrt_shape_text wanted_text;
   cx_pjrt_shape_text found_text;
   if (!cx_pjrt_shape_equal(&b->shape, wanted)) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: wants %s, got %s",
-                    name_place(l, list, i, &where),
+                    describe_position(l, list, i, &where),
                     cx_pjrt_shape_str(wanted, &wanted_text),
                     cx_pjrt_shape_str(&b->shape, &found_text));
   }
   if (b->client != e->client) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: its buffer belongs to another client, of plugin '%s'",
-                    name_place(l, list, i, &where), b->client->plugin->name);
+                    describe_position(l, list, i, &where),
+                    b->client->plugin->name);
   }
   if (b->device != l->devices[list]) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: wants a buffer on device %zu, got one on device %zu",
-                    name_place(l, list, i, &where), l->devices[list],
+                    describe_position(l, list, i, &where), l->devices[list],
                     b->device);
   }
   return NULL;
@@ -94,19 +95,20 @@ static calx_status *check_arguments(const launch *l, size_t n_args)
 // ---- donation ----
 
 // Argument k is gone: given away twice in this call, or before it.
-static calx_status *explain_gone(const launch *l, size_t k)
+static calx_status *explain_missing(const launch *l, size_t k)
 {
   size_t n_params = l->e->n_params;
   size_t list = k / n_params;
-  place where;
-  place other;
-  name_place(l, list, k % n_params, &where);
+  position where;
+  position other;
+  describe_position(l, list, k % n_params, &where);
   for (size_t i = 0; i < l->n_lists * n_params; i++) {
     if (i == k || l->args[i] != l->args[k]) continue;
     if (!l->e->donated[i % n_params] && !l->e->donated[k % n_params]) continue;
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%s: the same buffer is also %s, and it is donated",
-                    where.s, name_place(l, i / n_params, i % n_params, &other));
+                    where.s,
+                    describe_position(l, i / n_params, i % n_params, &other));
   }
   cx_pjrt_shape_text text;
   return cx_error(CALX_FAILED_PRECONDITION,
@@ -138,14 +140,14 @@ static calx_status *claim(const launch *l)
                                        CX_PJRT_GONE)) {
       continue;
     }
-    calx_status *status = explain_gone(l, k);
+    calx_status *status = explain_missing(l, k);
     unclaim(l, k, false);
     return status;
   }
   for (size_t k = 0; k < n; k++) {
     if (l->e->donated[k % l->e->n_params]) continue;
     if (atomic_load(&l->args[k]->state) == CX_PJRT_LIVE) continue;
-    calx_status *status = explain_gone(l, k);
+    calx_status *status = explain_missing(l, k);
     unclaim(l, n, false);
     return status;
   }

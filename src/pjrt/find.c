@@ -360,11 +360,11 @@ calx_status *cx_pjrt_annotate_automatic(const char *name, calx_status *why)
                      name);
 }
 
-void cx_pjrt_tell_unused(const cx_pjrt_choice *choice)
+void cx_pjrt_report_unused(const cx_pjrt_choice *choice)
 {
-  static atomic_flag told = ATOMIC_FLAG_INIT;
+  static atomic_flag reported = ATOMIC_FLAG_INIT;
   if (choice->unused == NULL || cx_world_self()->local_process != 0 ||
-      atomic_flag_test_and_set(&told)) {
+      atomic_flag_test_and_set(&reported)) {
     return;
   }
   cx_log("device: %s", choice->unused);

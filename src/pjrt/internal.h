@@ -68,7 +68,7 @@ void cx_pjrt_choice_free(cx_pjrt_choice *choice);
 calx_status *cx_pjrt_annotate_automatic(const char *name,
                                         calx_status *why) CALX_MUST_USE;
 // Says `unused`, once for the process; CALX_QUIET does not silence it.
-void cx_pjrt_tell_unused(const cx_pjrt_choice *choice);
+void cx_pjrt_report_unused(const cx_pjrt_choice *choice);
 bool cx_pjrt_has_tpu(const char *dev);
 // Where cx_pjrt_plugin_open() looks for chips and cards; NULL: "/dev".
 void cx_pjrt_set_dev(const char *dev);
@@ -98,7 +98,7 @@ static inline calx_status *cx_pjrt_take(const cx_pjrt_plugin *p,
   return error == NULL ? NULL : cx_pjrt_take_error(p, function, error);
 }
 
-// For what cannot be told to anyone: a failed destroy.
+// For what cannot be reported to anyone: a failed destroy.
 static inline void cx_pjrt_ignore(calx_status *status)
 {
   calx_status_free(status);

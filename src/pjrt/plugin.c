@@ -25,7 +25,7 @@
 
 static cx_mutex plugins_lock = CX_MUTEX_INIT;
 static cx_pjrt_plugin *plugins;
-static atomic_flag choice_was_told = ATOMIC_FLAG_INIT;
+static atomic_flag choice_was_reported = ATOMIC_FLAG_INIT;
 
 // ---- the file ----
 
@@ -239,7 +239,7 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   cx_lock(&plugins_lock);
   calx_status *status = open_file(&choice, out_plugin);
   cx_unlock(&plugins_lock);
-  cx_pjrt_tell_unused(&choice);
+  cx_pjrt_report_unused(&choice);
   const bool accelerator = choice.automatic && !choice.embedded;
   if (status == NULL) {
     atomic_store(&(*out_plugin)->automatic, accelerator);
@@ -249,9 +249,10 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   // Of a host's processes the first says it for all.
   const char *quiet = getenv("CALX_QUIET");
   bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
-  bool says =
+  bool is_reported =
       choice.automatic && !is_quiet && cx_world_self()->local_process == 0;
-  if (status == NULL && says && !atomic_flag_test_and_set(&choice_was_told)) {
+  if (status == NULL && is_reported &&
+      !atomic_flag_test_and_set(&choice_was_reported)) {
     const cx_pjrt_plugin *p = *out_plugin;
     cx_log(
         "device: plugin '%s' (%s, PJRT %d.%d); PJRT_DEVICE or CALX_PLUGIN "

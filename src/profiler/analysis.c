@@ -141,7 +141,7 @@ static void size_line(cx_text *out, const char *prefix, const char *name,
 {
   cx_text_format(out, "%s%s: ", prefix, name);
   if (bytes < 0) {
-    cx_text_append(out, "not told by the plugin\n");
+    cx_text_append(out, "not reported by the plugin\n");
     return;
   }
   cx_text_real(out, "%.6f", (double)bytes / 1073741824.0);

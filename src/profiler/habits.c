@@ -27,7 +27,7 @@ typedef struct habit {
   bool is_read;     // the library's own reads are left out
   int64_t before;   // samples at the end of the warm-up
   int64_t steps;    // of all devices then
-  bool told_frequent, told_slow;
+  bool reported_frequent, reported_slow;
 } habit;
 
 static habit habits[] = {
@@ -79,10 +79,10 @@ static double longest(cx_metric *m)
 
 static void look_at_time(habit *h, cx_metric *m)
 {
-  if (h->slow == 0 || h->told_slow) return;
+  if (h->slow == 0 || h->reported_slow) return;
   double ns = longest(m);
   if (ns <= h->slow) return;
-  h->told_slow = true;
+  h->reported_slow = true;
   cx_text time = { 0 };
   cx_profiler_time(&time, ns);
   cx_log("%s too slow: longest instance took %s; %s", h->metric,
@@ -92,13 +92,13 @@ static void look_at_time(habit *h, cx_metric *m)
 
 static void look_at_count(habit *h, int64_t count, bool warm, int64_t all)
 {
-  if (!h->is_counted || h->told_frequent) return;
+  if (!h->is_counted || h->reported_frequent) return;
   if (!warm || count < h->before) h->before = count;  // or cleared
   if (!warm) h->steps = all;
   if (!warm) return;
   int64_t counts = count - h->before, steps = all - h->steps;
   if ((double)counts <= TOO_OFTEN * (double)steps) return;
-  h->told_frequent = true;
+  h->reported_frequent = true;
   cx_log("%s too frequent: %" PRId64 " counts during %" PRId64 " steps; %s",
          h->metric, counts, steps, h->advice);
 }
@@ -128,7 +128,7 @@ void cx_profiler_habits_step(int device)
 void cx_profiler_habits_forget(void)
 {
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
-    habits[i].told_frequent = habits[i].told_slow = false;
+    habits[i].reported_frequent = habits[i].reported_slow = false;
     habits[i].before = 0;
   }
 }

@@ -29,7 +29,7 @@ static bool write_section(FILE *file, int64_t step, const char *report)
          fflush(file) == 0;
 }
 
-static void tell_failure(const char *path)
+static void report_failure(const char *path)
 {
   cx_log_once_per_site("metrics file",
                        "CALX_METRICS_FILE: cannot write '%s': %s", path,
@@ -42,8 +42,8 @@ static void append_to_file(const char *name, int64_t step, const char *report)
   if (path == NULL) return;
   FILE *file = fopen(path, "a");
   bool ok = file != NULL && write_section(file, step, report);
-  if (!ok) tell_failure(path);
-  if (file != NULL && fclose(file) != 0 && ok) tell_failure(path);
+  if (!ok) report_failure(path);
+  if (file != NULL && fclose(file) != 0 && ok) report_failure(path);
   cx_free(path);
 }
 

@@ -18,7 +18,7 @@
 #include "profiler/internal.h"
 #include "profiler/metric.h"
 
-enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_PLACES = 64, WHY = 400 };
+enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_SITES = 64, WHY = 400 };
 
 // The parts of a step's time that are told apart, in the file's order.
 static const cx_trace_kind parts[] = { CX_SPAN_COMPILE, CX_SPAN_EXECUTE,
@@ -44,11 +44,11 @@ typedef struct compile {
   char why[WHY];
 } compile;
 
-typedef struct place {
+typedef struct read_site {
   const char *file;  // interned
   int line;
   int64_t reads, ns, early;
-} place;
+} read_site;
 
 typedef struct record {
   int64_t opened;
@@ -66,8 +66,8 @@ typedef struct record {
   int64_t n_compiles;  // ever
   bool load_seen;      // inside of the compilation that goes on
   char why[WHY];       // of the next one
-  place places[MOST_PLACES];
-  size_t n_places;
+  read_site sites[MOST_SITES];
+  size_t n_sites;
   int64_t other_reads;
 } record;
 
@@ -93,16 +93,16 @@ bool cx_profiler_record_open(const char *plugin, const char *platform)
   return on;
 }
 
-static place *find_place(record *r, const calx_site *site)
+static read_site *find_site(record *r, const calx_site *site)
 {
   if (site == NULL || site->file == NULL) return NULL;
-  for (size_t i = 0; i < r->n_places; i++) {
-    place *p = &r->places[i];
+  for (size_t i = 0; i < r->n_sites; i++) {
+    read_site *p = &r->sites[i];
     if (p->line == site->line && strcmp(p->file, site->file) == 0) return p;
   }
-  if (r->n_places == MOST_PLACES) return NULL;
-  place *p = &r->places[r->n_places++];
-  *p = (place){ .file = cx_site_intern(site).file, .line = site->line };
+  if (r->n_sites == MOST_SITES) return NULL;
+  read_site *p = &r->sites[r->n_sites++];
+  *p = (read_site){ .file = cx_site_intern(site).file, .line = site->line };
   return p;
 }
 
@@ -159,7 +159,7 @@ static void add_compile(record *r, const cx_trace_span *span)
 
 static void add_read(record *r, const cx_trace_span *span)
 {
-  place *p = find_place(r, span->site);
+  read_site *p = find_site(r, span->site);
   if (p == NULL) {
     r->other_reads++;
     return;
@@ -221,7 +221,7 @@ void cx_profiler_record_execute(const cx_trace_program *p)
 {
   if (p->device != 0 || p->cause != CX_CAUSE_READ) return;
   cx_lock(&lock);
-  place *at = now != NULL ? find_place(now, p->site) : NULL;
+  read_site *at = now != NULL ? find_site(now, p->site) : NULL;
   if (at != NULL) at->early++;
   cx_unlock(&lock);
 }
@@ -253,11 +253,11 @@ static void named(cx_text *out, const char *name)
 
 static void print_site(cx_text *out, const char *file, int line)
 {
-  cx_text place_text = { 0 };
-  if (file != NULL) cx_text_format(&place_text, "%s:%d", file, line);
-  cx_json_string(out, cx_text_str(&place_text));
-  out->failed |= place_text.failed;
-  cx_text_free(&place_text);
+  cx_text text = { 0 };
+  if (file != NULL) cx_text_format(&text, "%s:%d", file, line);
+  cx_json_string(out, cx_text_str(&text));
+  out->failed |= text.failed;
+  cx_text_free(&text);
 }
 
 static void print_head(cx_text *out, const record *r)
@@ -319,12 +319,12 @@ static void print_compiles(cx_text *out, const record *r)
   cx_text_append(out, "]");
 }
 
-static void print_places(cx_text *out, const record *r)
+static void print_reads(cx_text *out, const record *r)
 {
   cx_text_format(out, ",\n\"other_reads\":%" PRId64 ",\"reads\":[",
                  r->other_reads);
-  for (size_t i = 0; i < r->n_places; i++) {
-    const place *p = &r->places[i];
+  for (size_t i = 0; i < r->n_sites; i++) {
+    const read_site *p = &r->sites[i];
     cx_text_append(out, i > 0 ? ",\n{\"site\":" : "\n{\"site\":");
     print_site(out, p->file, p->line);
     cx_text_format(out,
@@ -388,7 +388,7 @@ static calx_status *write_record(const record *r, const char *name)
   print_head(&out, r);
   print_steps(&out, r);
   print_compiles(&out, r);
-  print_places(&out, r);
+  print_reads(&out, r);
   print_metrics(&out);
   char *path = cx_profiler_path_of_rank(name);
   calx_status *status = cx_text_failed(&out) || path == NULL

@@ -64,7 +64,7 @@ static void check_nodes(const cx_graph_node *node, const char *what, int line,
   for (uint32_t i = 0; i < node->n_in && depth < 8; i++) {
     const cx_graph_node *in = node->in[i].node;
     bool helper = in->site.func == NULL || strcmp(in->site.func, func) != 0;
-    if (helper || (cx_node_flags(in) & CX_GRAPH_NODE_DATA) != 0) continue;
+    if (helper || (cx_graph_node_flags(in) & CX_GRAPH_NODE_DATA) != 0) continue;
     check_nodes(in, what, line, func, depth + 1);
   }
 }

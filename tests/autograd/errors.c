@@ -189,7 +189,7 @@ static void test_failed_step_leaves_no_gradient(void **state)
   calx_sync(NULL);
   CHECK_STATUS_OK(calx_scope_end(s));
   const cx_graph_node *node = cx_lazy_tensor_value(calx_grad(x)).node;
-  assert_true((cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0);
+  assert_true((cx_graph_node_flags(node) & CX_GRAPH_NODE_DATA) != 0);
   s = calx_scope_begin();  // an accumulated one goes back to what it was
   calx_backward(calx_sum(calx_neg(x)));
   assert_ptr_not_equal(cx_lazy_tensor_value(calx_grad(x)).node, node);

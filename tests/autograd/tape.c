@@ -207,7 +207,7 @@ static void test_gradients_are_not_on_the_tape(void **state)
   for (int i = 0; i < 2; i++) {  // new, then accumulated
     calx_backward(calx_sum(calx_mul(x, x)));
     const cx_graph_node *node = cx_lazy_tensor_value(calx_grad(x)).node;
-    assert_true((cx_node_flags(node) & CX_GRAPH_NODE_GRAD) == 0);
+    assert_true((cx_graph_node_flags(node) & CX_GRAPH_NODE_GRAD) == 0);
     assert_false(calx_tensor_requires_grad(calx_grad(x)));
     assert_true(records());
   }

@@ -64,7 +64,7 @@ static void check(const cx_debug_advice *all, const char *name,
                   const char *says)
 {
   const cx_debug_advice *a = item(all, name);
-  assert_int_equal(a->verdict, CX_DEBUG_VERDICT_GOOD);
+  assert_int_equal(a->rating, CX_DEBUG_RATING_GOOD);
   if (strstr(a->numbers.data, says) == NULL) {
     fail_msg("'%s' has no '%s'", a->numbers.data, says);
   }
@@ -97,9 +97,9 @@ static void test_other_reads(void **state)
   r.other_reads = 30;
   cx_debug_advise(&r, all);
   const cx_debug_advice *a = item(all, "reading values");
-  assert_int_equal(a->verdict, CX_DEBUG_VERDICT_LOOK);
+  assert_int_equal(a->rating, CX_DEBUG_RATING_LOOK);
   assert_non_null(
-      strstr(a->details.data, "and 30 times at places that are not listed"));
+      strstr(a->details.data, "and 30 times at call sites that are not listed"));
   cx_debug_advice_free(all);
   cx_debug_run_free(&r);
 }

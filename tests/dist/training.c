@@ -180,7 +180,7 @@ static void test_buckets(void **state)
 static bool is_launched(const calx_tensor *t)
 {
   const cx_graph_node *node = cx_lazy_tensor_value(t).node;
-  return node != NULL && (cx_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
+  return node != NULL && (cx_graph_node_flags(node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // ---- steps ------------------------------------------------------------------

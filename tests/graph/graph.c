@@ -653,7 +653,7 @@ static void test_flags(void **state)
   cx_graph_node *x = leaf(4), *sum = SUM(V(x));
   WALK(V(sum));
   assert_int_equal(order.flags, 0);
-  cx_node_set_flags(sum, CX_GRAPH_NODE_COLLECTIVE);
+  cx_graph_node_set_flags(sum, CX_GRAPH_NODE_COLLECTIVE);
   WALK(V(SUM(V(sum))));
   assert_int_equal(order.flags, CX_GRAPH_NODE_COLLECTIVE);
   cx_hlo_module *m;

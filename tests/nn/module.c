@@ -360,8 +360,8 @@ static void test_failed_first_step(void **state)
   s = calx_scope_begin();
   calx_sync(calx_forward(fc, calx_ones(CALX_SHAPE(1, 3))));
   CHECK_STATUS_OK(calx_scope_end(s));
-  assert_true(
-      (cx_node_flags(cx_lazy_tensor_value(w).node) & CX_GRAPH_NODE_DATA) != 0);
+  assert_true((cx_graph_node_flags(cx_lazy_tensor_value(w).node) &
+               CX_GRAPH_NODE_DATA) != 0);
   calx_module_free(fc);
 }
 

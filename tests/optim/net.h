@@ -38,7 +38,7 @@ static inline const cx_graph_node *node_of(const calx_tensor *t)
 static inline bool is_data(const calx_tensor *t)
 {
   return node_of(t) != NULL &&
-         (cx_node_flags(node_of(t)) & CX_GRAPH_NODE_DATA) != 0;
+         (cx_graph_node_flags(node_of(t)) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 static inline void train_step(const net *m, calx_optimizer *opt)

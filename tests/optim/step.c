@@ -201,7 +201,7 @@ static void test_steps_are_not_on_the_tape(void **state)
   calx_scope *s = calx_scope_begin();
   calx_backward(loss_of(&m));
   calx_optimizer_step(opt);
-  assert_true((cx_node_flags(node_of(m.w)) & CX_GRAPH_NODE_GRAD) == 0);
+  assert_true((cx_graph_node_flags(node_of(m.w)) & CX_GRAPH_NODE_GRAD) == 0);
   assert_true(calx_tensor_requires_grad(m.w));
   assert_true(calx_tensor_requires_grad(calx_neg(m.w)));
   CHECK_STATUS_OK(calx_scope_end(s));

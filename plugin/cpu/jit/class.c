@@ -14,7 +14,7 @@
 static bool plain_type(const cx_hlo_value *v)
 {
   const cx_hlo_type *t = &v->type.tensor;
-  return v->type.odd == NULL && t->rank <= MAX_RANK &&
+  return v->type.non_tensor == NULL && t->rank <= MAX_RANK &&
          cx_hlo_elem_is_plain(t->elem) && cx_hlo_type_elements(t) >= 0;
 }
 

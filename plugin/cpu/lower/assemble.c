@@ -136,7 +136,8 @@ static calx_status *copy_types(cx_arena *arena, const cx_hlo_any *from,
   cx_hlo_type *types = CX_ARENA_ARRAY(arena, cx_hlo_type, n + 1);
   if (types == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < n; i++) {
-    if (from[i].odd != NULL || cx_hlo_type_elements(&from[i].tensor) < 0) {
+    if (from[i].non_tensor != NULL ||
+        cx_hlo_type_elements(&from[i].tensor) < 0) {
       return cx_error(CALX_UNIMPLEMENTED,
                       "the program's %s %zu is no tensor of a fixed shape",
                       what, i);

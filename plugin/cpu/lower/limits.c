@@ -17,7 +17,7 @@ static calx_status *refuse(cx_hlo_str who, const cx_hlo_any *type,
 
 static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
 {
-  if (type->odd != NULL) {
+  if (type->non_tensor != NULL) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "%.*s: the CPU engine takes tuples and futures apart, and "
                     "here one is left whole",

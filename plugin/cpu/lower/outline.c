@@ -145,7 +145,8 @@ static calx_status *make_function(const outlining *o, cpu_lower_group *g)
 
 static bool is_small(const cx_hlo_value *v)
 {
-  return v->type.odd == NULL && cx_hlo_type_elements(&v->type.tensor) <= SMALL;
+  return v->type.non_tensor == NULL &&
+         cx_hlo_type_elements(&v->type.tensor) <= SMALL;
 }
 
 static bool is_slow(const cx_hlo_op *op)

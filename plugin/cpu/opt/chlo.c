@@ -226,10 +226,10 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   name.n -= 5;
   cx_hlo_builder *b = &w->b;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (op->operands[i]->type.odd != NULL) return NULL;
+    if (op->operands[i]->type.non_tensor != NULL) return NULL;
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    if (op->results[i].type.odd != NULL) return NULL;
+    if (op->results[i].type.non_tensor != NULL) return NULL;
   }
   if (cx_hlo_str_equal(name, "top_k")) return cpu_opt_top_k(w, op);
   if (op->n_results != 1) return NULL;

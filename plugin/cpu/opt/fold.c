@@ -116,7 +116,7 @@ static bool is_worth_it(const cx_hlo_op *op)
   }
   size_t to = 0;
   for (uint32_t i = 0; i < op->n_results; i++) {
-    if (op->results[i].type.odd != NULL ||
+    if (op->results[i].type.non_tensor != NULL ||
         cx_hlo_elem_class(op->results[i].type.tensor.elem) == 0) {
       return false;
     }
@@ -240,7 +240,7 @@ static bool has_empty_results(const cx_hlo_op *op)
   if (op->kind == CX_HLO_OP_CONSTANT || op->n_results == 0) return false;
   for (uint32_t i = 0; i < op->n_results; i++) {
     const cx_hlo_any *t = &op->results[i].type;
-    if (t->odd != NULL || cx_hlo_type_elements(&t->tensor) != 0) {
+    if (t->non_tensor != NULL || cx_hlo_type_elements(&t->tensor) != 0) {
       return false;
     }
     for (size_t d = 0; d < t->tensor.rank; d++) {

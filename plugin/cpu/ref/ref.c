@@ -8,7 +8,8 @@ static calx_status *check_tensors(const char *what, const cpu_ref_tensor *given,
                                   const cx_hlo_any *types, size_t n)
 {
   for (size_t i = 0; i < n; i++) {
-    if (types[i].odd != NULL && types[i].odd->kind != CX_HLO_ODD_ENCODED) {
+    if (types[i].non_tensor != NULL &&
+        types[i].non_tensor->kind != CX_HLO_NON_TENSOR_ENCODED) {
       return cx_error(CALX_UNIMPLEMENTED, "%s %zu is no plain tensor", what, i);
     }
     if (cx_hlo_type_equal(&given[i].type, &types[i].tensor)) continue;
@@ -201,7 +202,8 @@ calx_status *cpu_ref_region(const cx_hlo_module *module,
 
 static bool can_type(const cx_hlo_any *type)
 {
-  if (type->odd != NULL) return type->odd->kind != CX_HLO_ODD_TEXT;
+  if (type->non_tensor != NULL)
+    return type->non_tensor->kind != CX_HLO_NON_TENSOR_TEXT;
   for (size_t i = 0; i < type->tensor.rank; i++) {
     if (type->tensor.dims[i] < 0) return false;
   }

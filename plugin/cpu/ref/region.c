@@ -56,7 +56,7 @@ bool cpu_ref_all_single(const cx_hlo_op *op)
 
 static bool is_scalar(const cx_hlo_value *v)
 {
-  return v->type.odd == NULL && v->type.tensor.rank == 0 &&
+  return v->type.non_tensor == NULL && v->type.tensor.rank == 0 &&
          cx_hlo_elem_class(v->type.tensor.elem) != 0;
 }
 

@@ -37,7 +37,8 @@ calx_status *cpu_ref_interrupted(const cpu_ref_machine *m)
 calx_status *cpu_ref_check_type(const cx_hlo_op *op, const cx_hlo_any *type)
 {
   const cx_hlo_type *t = &type->tensor;
-  const bool plain = type->odd == NULL || type->odd->kind == CX_HLO_ODD_ENCODED;
+  const bool plain = type->non_tensor == NULL ||
+                     type->non_tensor->kind == CX_HLO_NON_TENSOR_ENCODED;
   if (plain && t->elem != CX_HLO_INVALID && t->rank <= CPU_REF_RANK) {
     bool fixed = true;
     for (size_t i = 0; i < t->rank; i++) fixed = fixed && t->dims[i] >= 0;

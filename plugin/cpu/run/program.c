@@ -151,7 +151,7 @@ static bool interpreted_ok(const cpu_run_program *p, const cpu_run_step *s)
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
     int64_t bytes = cx_hlo_type_bytes(&type->tensor);
-    if (type->odd != NULL || bytes < 0 || use_bytes(p, s, i) < bytes) {
+    if (type->non_tensor != NULL || bytes < 0 || use_bytes(p, s, i) < bytes) {
       return false;
     }
   }

@@ -126,7 +126,8 @@ static void withdraw(calx_device *d)
 static void name_collective(const cx_graph_order *o, char *out, size_t size)
 {
   size_t i = 0;
-  while ((cx_node_flags(o->nodes[i]) & CX_GRAPH_NODE_COLLECTIVE) == 0) i++;
+  while ((cx_graph_node_flags(o->nodes[i]) & CX_GRAPH_NODE_COLLECTIVE) == 0)
+    i++;
   const cx_graph_node *node = o->nodes[i];
   snprintf(out, size, "%s at %s:%d", node->op->name,
            node->site.file != NULL ? node->site.file : "?", node->site.line);

@@ -409,7 +409,7 @@ calx_status *cx_lazy_program_args(cx_lazy_execution *p)
   for (size_t i = 0; i < o->n_params; i++) {
     const cx_graph_node *node = o->params[i].node;
     p->args[i] = node->out[o->params[i].out].buffer;
-    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
+    if ((cx_graph_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
       return cx_status_copy(node->error);
     }
   }

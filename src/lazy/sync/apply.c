@@ -48,7 +48,7 @@ static calx_status *check_operands(const cx_lazy_call *call,
                       call->op->name, i);
     }
     if (t->node == NULL ||
-        (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+        (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
       CALX_TRY(cx_lazy_tensor_usable(t, call->op->name, i));
     }
     if (*device != NULL && *device != t->device) {

@@ -17,7 +17,7 @@ static bool may_donate(const cx_graph_order *o, const calx_tensor *t,
                        uint32_t root)
 {
   const cx_graph_node *base = t->base;
-  if (base == NULL || (cx_node_flags(base) & CX_GRAPH_NODE_DATA) == 0)
+  if (base == NULL || (cx_graph_node_flags(base) & CX_GRAPH_NODE_DATA) == 0)
     return false;
   if (atomic_load_explicit(&((cx_graph_node *)base)->holders,
                            memory_order_acquire) != 1) {

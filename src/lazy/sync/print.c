@@ -250,7 +250,7 @@ static void grad_suffix(cx_text *out, const calx_tensor *t)
     return;
   }
   if (!cx_lazy_tensor_requires_grad(t) ||
-      (cx_node_flags(t->node) & CX_GRAPH_NODE_GRAD) == 0) {
+      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_GRAD) == 0) {
     return;
   }
   cx_text text = { 0 };

@@ -41,7 +41,7 @@ static calx_status *compute(calx_device *d, cx_graph_node *node)
   if (status == NULL) {
     bool eager = cx_lazy_eager();
     for (size_t i = 0; i < o->n_nodes && !eager; i++) {
-      cx_node_set_flags(o->nodes[i], CX_GRAPH_NODE_READ);
+      cx_graph_node_set_flags(o->nodes[i], CX_GRAPH_NODE_READ);
     }
     for (uint32_t k = 0; k < node->n_out; k++) node->out[k].buffer = out[k];
     d->read_site = *cx_site();
@@ -53,7 +53,8 @@ static calx_status *compute(calx_device *d, cx_graph_node *node)
 
 calx_status *cx_lazy_tensor_compute(calx_tensor *t)
 {
-  if (t->node == NULL || (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+  if (t->node == NULL ||
+      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
     return cx_lazy_tensor_usable(t, "read", 0);
   }
   calx_device *d = t->device;

@@ -49,7 +49,7 @@ static bool wants_value(const calx_tensor *t, const calx_device *d)
 {
   return t->device == d && t->node != NULL &&
          (t->flags & CX_LAZY_T_NAMED) == 0 &&
-         (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) == 0;
+         (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_DATA) == 0;
 }
 
 static int oldest_first(const void *a, const void *b)

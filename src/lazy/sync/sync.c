@@ -17,7 +17,7 @@ CX_METRIC(alias_count, "InputOutputAliasCount", CX_UNIT_NONE);
 
 static uint32_t ended(const cx_graph_node *old)
 {
-  return (cx_node_flags(old) & CX_GRAPH_NODE_GRAD) != 0
+  return (cx_graph_node_flags(old) & CX_GRAPH_NODE_GRAD) != 0
              ? CX_GRAPH_NODE_TAPE_ENDED
              : 0;
 }
@@ -29,7 +29,7 @@ static cx_graph_node *result_node(const cx_graph_order *o, size_t r,
   const cx_graph_value *v = &o->roots[r];
   cx_graph_node *node = cx_graph_node_data(&v->node->out[v->out].shape, buffer);
   if (node == NULL) return NULL;
-  cx_node_set_flags(node, ended(v->node));
+  cx_graph_node_set_flags(node, ended(v->node));
   node->site = *site;
   return node;
 }
@@ -44,7 +44,7 @@ static bool make_cut(const calx_tensor *t, const calx_site *site)
   cx_pjrt_buffer_retain(out->buffer);
   out->data = cx_graph_node_data(&out->shape, out->buffer);
   if (out->data == NULL) return false;
-  cx_node_set_flags(out->data, ended(t->node));
+  cx_graph_node_set_flags(out->data, ended(t->node));
   out->data->site = *site;
   return true;
 }
@@ -72,7 +72,7 @@ static calx_status *check_read(const cx_lazy_targets *all)
 {
   for (size_t i = 0; i < all->n; i++) {
     const cx_graph_node *node = all->tensors[i]->node;
-    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
+    if ((cx_graph_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) {
       return cx_status_copy(node->error);
     }
   }
@@ -117,7 +117,7 @@ static void expire_rest(calx_device *d, const calx_site *site)
   for (size_t i = s != NULL ? s->settled : 0; s != NULL && i < s->count; i++) {
     calx_tensor *t = s->tensors[i];
     if (t->device != d || t->node == NULL ||
-        (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
+        (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
       continue;
     }
     if (cx_is_computed(t->node))
@@ -128,7 +128,7 @@ static void expire_rest(calx_device *d, const calx_site *site)
   for (size_t i = 0; i < d->n_changed; i++) {
     calx_tensor *t = d->changed[i];
     if (t->node == NULL || (t->flags & CX_LAZY_T_CONSUMED) == 0 ||
-        (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
+        (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0) {
       continue;
     }
     cx_lazy_tensor_expire(t, consumed_problem(d, site));
@@ -148,7 +148,7 @@ static void report_read_twice(const calx_device *d, const cx_graph_order *o)
 {
   size_t again = 0;
   for (size_t i = 0; i < o->n_nodes; i++) {
-    again += (cx_node_flags(o->nodes[i]) & CX_GRAPH_NODE_READ) != 0;
+    again += (cx_graph_node_flags(o->nodes[i]) & CX_GRAPH_NODE_READ) != 0;
   }
   if (again == 0) return;
   const calx_site *at = &d->read_site;

@@ -34,9 +34,9 @@ static calx_status *fail_results(cx_lazy_flight *f, calx_status *why)
                  : "");
   for (size_t i = 0; i < f->n_results; i++) {
     cx_graph_node *node = f->results[i];
-    if ((cx_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) continue;
+    if ((cx_graph_node_flags(node) & CX_GRAPH_NODE_FAILED) != 0) continue;
     node->error = cx_status_copy(reported);
-    cx_node_set_flags(node, CX_GRAPH_NODE_FAILED);
+    cx_graph_node_set_flags(node, CX_GRAPH_NODE_FAILED);
   }
   calx_status_free(why);
   return reported;

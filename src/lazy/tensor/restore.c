@@ -36,7 +36,7 @@ void cx_lazy_tensor_restore(calx_tensor *t, const calx_tensor *from)
 {
   if (t == cx_lazy_tensor_nil()) return;
   CX_ASSERT(from->node != NULL && t->device == from->device);
-  if ((cx_node_flags(from->node) & CX_GRAPH_NODE_DATA) == 0) {
+  if ((cx_graph_node_flags(from->node) & CX_GRAPH_NODE_DATA) == 0) {
     cx_lazy_tensor_set_value(t, from);
     return;
   }

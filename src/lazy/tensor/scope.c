@@ -80,7 +80,8 @@ void cx_lazy_scopes_rescan(void)
 
 static bool is_settled(const calx_tensor *t)
 {
-  return t->node == NULL || (cx_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0;
+  return t->node == NULL ||
+         (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_DATA) != 0;
 }
 
 // Tensors of another device stay.

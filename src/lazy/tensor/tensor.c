@@ -297,10 +297,10 @@ void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short)
 {
   if (t == NULL || t == &nil || t->node == NULL) return;
   cx_graph_node *node = t->node;
-  if ((cx_node_flags(node) & CX_GRAPH_NODE_DATA) == 0) return;
+  if ((cx_graph_node_flags(node) & CX_GRAPH_NODE_DATA) == 0) return;
   node->site = *cx_site();
   node->module = part;
-  if (is_short) cx_node_set_flags(node, CX_GRAPH_NODE_SHORT);
+  if (is_short) cx_graph_node_set_flags(node, CX_GRAPH_NODE_SHORT);
 }
 
 calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
@@ -320,7 +320,8 @@ calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
                     "on the host; move it with calx_to(tensor, NULL)",
                     op, operand, cx_graph_shape_str(&t->host->shape));
   }
-  if (t->node != NULL && (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+  if (t->node != NULL &&
+      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
     return cx_error(calx_status_code(t->node->error), "%s: operand %u: %s", op,
                     operand, calx_status_message(t->node->error));
   }
@@ -375,7 +376,7 @@ void cx_lazy_tensor_set_value(calx_tensor *t, const calx_tensor *from)
   hold(value.node);
   cx_graph_node *old = t->node;
   if (t->base == NULL && old != NULL &&
-      ((cx_node_flags(old) & CX_GRAPH_NODE_DATA) != 0 ||
+      ((cx_graph_node_flags(old) & CX_GRAPH_NODE_DATA) != 0 ||
        (t->flags & CX_LAZY_T_KEEP_INITIAL) != 0)) {
     t->base = old;
     t->base_out = t->out;
@@ -441,7 +442,7 @@ bool cx_lazy_tensor_requires_grad(const calx_tensor *t)
   // must say so.
   uint32_t on_tape = CX_GRAPH_NODE_GRAD | CX_GRAPH_NODE_TAPE_ENDED;
   return t->node != NULL && (t->flags & CX_LAZY_T_DETACHED) == 0 &&
-         (cx_node_flags(t->node) & on_tape) != 0 &&
+         (cx_graph_node_flags(t->node) & on_tape) != 0 &&
          cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
 }
 
@@ -538,7 +539,8 @@ const calx_status *calx_tensor_error(const calx_tensor *t)
 {
   if (t == NULL) return NULL;
   if (t->problem != NULL) return t->problem->status;
-  if (t->node != NULL && (cx_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
+  if (t->node != NULL &&
+      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
     return t->node->error;
   }
   return NULL;
