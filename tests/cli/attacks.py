@@ -223,7 +223,7 @@ class Attacks(program.Case):
         job.wait_for_ranks()
         more = {"CALX_SEED": seed} if seed else {}
         self.refused(job.start(1, **more),
-                     "host 1 is there already: its command was started twice")
+                     "host 1 has joined already: its command was started twice")
         self.refused(job.start(0, **more), "the store cannot be served at",
                      "Address already in use")
         job.goes_on()
@@ -245,7 +245,7 @@ class Attacks(program.Case):
                 ended = {s for s in starts if s.poll() is not None}
                 time.sleep(0.02)
             for s in ended:
-                self.refused(s, "host 1 is there already")
+                self.refused(s, "host 1 has joined already")
             self.assertEqual(len(ended), 2)
             job.runs[1], = set(starts) - ended
             job.goes_on()
@@ -265,7 +265,7 @@ class Attacks(program.Case):
                      "CALX_STORE": f"tcp://127.0.0.1:{job.port}"})
             self.assertNotEqual(run.returncode, 0)
             self.assertRegex(run.stderr, "there is a process 1 already|"
-                             "host 1 is there already")
+                             "host 1 has joined already")
         job.end_well()
 
     def test_a_job_without_a_token_is_told(self):
