@@ -98,8 +98,8 @@ static void test_other_reads(void **state)
   cx_debug_advise(&r, all);
   const cx_debug_advice *a = item(all, "reading values");
   assert_int_equal(a->rating, CX_DEBUG_RATING_LOOK);
-  assert_non_null(
-      strstr(a->details.data, "and 30 times at call sites that are not listed"));
+  assert_non_null(strstr(a->details.data,
+                         "and 30 times at call sites that are not listed"));
   cx_debug_advice_free(all);
   cx_debug_run_free(&r);
 }
