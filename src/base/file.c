@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "base/writer.h"
 
 void cx_file_keep_standard(void)
 {
@@ -186,55 +185,6 @@ calx_status *cx_file_put(int fd, const char *path, const void *data,
     size -= (size_t)n;
   }
   return NULL;
-}
-
-// What can't be replaced, or must not be: a log that standard output goes to
-// has others' lines.
-bool cx_file_is_stream(const char *path)
-{
-  static const char *const names[] = { "/dev/stdout", "/dev/stderr", "/dev/fd/",
-                                       "/proc/self/fd/" };
-  struct stat info;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (strncmp(path, names[i], strlen(names[i])) == 0) return true;
-  }
-  return stat(path, &info) == 0 &&
-         (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode));
-}
-
-static calx_status *write_stream(const char *path, const void *data,
-                                 size_t size)
-{
-  int fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0) return cx_file_failed("open", path);
-  calx_status *status = cx_file_put(fd, path, data, size);
-  if (close(fd) != 0 && status == NULL) status = cx_file_failed("close", path);
-  return status;
-}
-
-// Ends the writer.
-static calx_status *write_all(cx_writer *w, const void *data, size_t size)
-{
-  calx_status *status = cx_writer_put(w, data, size);
-  if (status == NULL) return cx_writer_commit(w);
-  cx_writer_abandon(w);
-  return status;
-}
-
-calx_status *cx_file_write(const char *path, const void *data, size_t size)
-{
-  cx_writer *w;
-  if (cx_file_is_stream(path)) return write_stream(path, data, size);
-  CALX_TRY(cx_writer_open(path, &w));
-  return write_all(w, data, size);
-}
-
-calx_status *cx_file_write_private(const char *path, const void *data,
-                                   size_t size)
-{
-  cx_writer *w;
-  CALX_TRY(cx_writer_open_private(path, &w));
-  return write_all(w, data, size);
 }
 
 bool cx_file_exists(const char *path)
