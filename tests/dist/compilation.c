@@ -29,7 +29,7 @@ static calx_status *sum_ranks(int index, void *user)
                       "no room for the program");
   }
   char piece[64];
-  snprintf(piece, sizeof piece, "rank %d with a failed compilation: no room",
+  snprintf(piece, sizeof piece, "rank %d submits a failed compilation: no room",
            *(const int *)user);
   return rank_wants(status, CALX_ABORTED, piece);
 }
