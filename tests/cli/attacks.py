@@ -294,7 +294,7 @@ class Attacks(program.Case):
         job.runs[0] = job.start(0)
         job.wait_until_served()
         for name in "two", "":
-            self.refused(job.start(1, CALX_JOB=name), "is of another job")
+            self.refused(job.start(1, CALX_JOB=name), "belongs to another job")
         job.runs[1] = job.start(1)
         job.wait_for_ranks()
         job.end_well()
