@@ -42,8 +42,8 @@ void cx_lazy_recompile_report_rest(void);
 // The same, and the counts start anew.
 void cx_lazy_recompile_forget(void);
 
-// Which of a program's executables: as its promotable constants' values want
-// it, or one of the two.
+// Which of a program's two executables: one of them, or (FREE) the one that
+// serves the values of the promotable constants.
 typedef enum cx_lazy_choice {
   CX_LAZY_CHOICE_FREE = -1,
   CX_LAZY_CHOICE_CONSTANT,
@@ -53,7 +53,8 @@ typedef enum cx_lazy_choice {
 // Finds or compiles; fills in program and executable.
 calx_status *cx_lazy_program_get(cx_lazy_execution *p,
                                  cx_lazy_choice choice) CALX_MUST_USE;
-// What the promotable constants' values want of what is compiled so far.
+// Which of the executables compiled so far serves the values of the promotable
+// constants.
 cx_lazy_choice cx_lazy_program_wants(const cx_lazy_execution *p);
 // Whether the run's device has run it with the others: then program and
 // executable are filled in.

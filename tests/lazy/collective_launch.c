@@ -236,19 +236,19 @@ static int setup(void **state)
   return lazy_setup(state);
 }
 
-#define MUSTER_TEST(function) \
+#define LAUNCH_TEST(function) \
   cmocka_unit_test_setup_teardown(function, begin, lazy_end)
 
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    MUSTER_TEST(test_one_launch_for_all),
-    MUSTER_TEST(test_apart),
-    MUSTER_TEST(test_launch_fails),
-    MUSTER_TEST(test_compile_fails),
-    MUSTER_TEST(test_upload_fails),
-    MUSTER_TEST(test_late_failure),
-    MUSTER_TEST(test_no_rank),
+    LAUNCH_TEST(test_one_launch_for_all),
+    LAUNCH_TEST(test_apart),
+    LAUNCH_TEST(test_launch_fails),
+    LAUNCH_TEST(test_compile_fails),
+    LAUNCH_TEST(test_upload_fails),
+    LAUNCH_TEST(test_late_failure),
+    LAUNCH_TEST(test_no_rank),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
