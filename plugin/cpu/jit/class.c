@@ -1,5 +1,6 @@
-// jit/class: which operations kernels may hold. In the engine itself too, so
-// that grouping needs no LLVM; what stands here is what the emitter does.
+// jit/class: which operations kernels may hold, and what they cost. In the
+// engine itself too, so that grouping needs no LLVM; what stands here is what
+// the emitter does.
 #include "hlo/ops.h"
 #include "jit/jit.h"
 
@@ -41,13 +42,27 @@ static cx_hlo_elem elem_of(const cx_hlo_op *op, size_t i)
 #define BOOL(value, code) CX_HLO_CLASS_BOOL
 #define COMPLEX(value, code) CX_HLO_CLASS_COMPLEX
 #define COMPLEX_VALUE(value) 0
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
-  [CX_HLO_OP_##id] = (real) | (integer) | (truth) | (complexes),
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
+  [CX_HLO_OP_##id] = { (real) | (integer) | (truth) | (complexes), ns },
 
-// The classes of types for which the jit has an elementwise operation.
-static const unsigned char compiled[CX_HLO_OP_COUNT] = {
+// The elementwise operations: the classes of types for which the jit has them,
+// and the time per element.
+static const struct {
+  unsigned char compiled;
+  double ns;
+} elementwise[CX_HLO_OP_COUNT] = {
 #include "ref/element.def"
 };
+
+double cpu_jit_op_ns(const cx_hlo_op *op)
+{
+  // These read neighbours from far apart.
+  if (op->kind == CX_HLO_OP_GATHER || op->kind == CX_HLO_OP_TRANSPOSE) {
+    return 0.8;
+  }
+  const double ns = elementwise[op->kind].ns;
+  return ns > 0 ? ns : 0.04;
+}
 
 static bool plain_compare(const cx_hlo_op *op)
 {
@@ -91,8 +106,8 @@ static bool is_element(const cx_hlo_op *op)
       break;
     default: break;
   }
-  return op->n_operands > 0 &&
-         (compiled[op->kind] & cx_hlo_elem_class(elem_of(op, 0))) != 0;
+  return op->n_operands > 0 && (elementwise[op->kind].compiled &
+                                cx_hlo_elem_class(elem_of(op, 0))) != 0;
 }
 
 static bool is_constant(const cx_hlo_op *op)

@@ -122,7 +122,7 @@ cpu_jit_math_env cpu_jit_math_env_of(const cpu_jit_ctx *c)
 #define PARTS                                \
   r[0] = cpu_jit_real_op(c, op, p[0], q[0]); \
   r[1] = cpu_jit_real_op(c, op, p[1], q[1])
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: complexes;
 
 static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,

@@ -94,7 +94,7 @@ static LLVMValueRef bool_flag(const cpu_jit_ctx *c)
 
 #define NONE break
 #define BOOL(value, code) return code
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: truth;
 
 static LLVMValueRef bool_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
@@ -111,7 +111,7 @@ static LLVMValueRef bool_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
 
 #undef CPU_ELEMENT
 #define INT(value, code) return code
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: integer;
 
 LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,

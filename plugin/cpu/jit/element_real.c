@@ -127,7 +127,7 @@ static LLVMValueRef remainder_of(const cpu_jit_ctx *c, LLVMValueRef x,
 #define REAL(value, code) return code
 #define FUNCTION(name) \
   cpu_jit_math(&m, CPU_JIT_##name, x, op->n_operands > 1 ? y : NULL)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: real;
 
 LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,

@@ -23,7 +23,7 @@ typedef enum cpu_jit_class {
                     // fused as said by cpu_jit_fuses()
 } cpu_jit_class;
 
-// These need no LLVM: they are also in the engine itself (class.c, cost.c).
+// These need no LLVM: they are also in the engine itself (class.c).
 cpu_jit_class cpu_jit_class_of(const cx_hlo_op *op);
 // Whether the producer of operand `i` may be in the same kernel as `op`.
 bool cpu_jit_fuses(const cx_hlo_op *op, size_t i);

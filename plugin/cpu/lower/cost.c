@@ -1,5 +1,5 @@
 // lower/cost: estimates of time. What one operation costs per element is in
-// jit/cost.c; here is what follows for operations that are to be fused and for
+// jit/class.c; here is what follows for operations that are to be fused and for
 // whole groups.
 #include "lower/lower.h"
 

@@ -104,7 +104,7 @@ static double complex extreme(double complex a, double complex b, bool max)
 #define NONE break
 #define COMPLEX_VALUE(value) EACH(value)
 #define COMPLEX(value, code) EACH(value)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: complexes;
 
 void cpu_ref_complexes(cx_hlo_op_kind kind, const double complex *a,

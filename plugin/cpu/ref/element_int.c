@@ -91,7 +91,7 @@ static int64_t extreme(int64_t x, int64_t y, bool is_unsigned, bool max)
   return
 #define NONE break
 #define BOOL(value, code) EACH(value)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: truth;
 
 static void bools(cx_hlo_op_kind kind, const int64_t *a, const int64_t *b,
@@ -106,7 +106,7 @@ static void bools(cx_hlo_op_kind kind, const int64_t *a, const int64_t *b,
 
 #undef CPU_ELEMENT
 #define INT(value, code) EACH(value)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: integer;
 
 void cpu_ref_ints(cx_hlo_op_kind kind, cx_hlo_elem e, const int64_t *a,

@@ -42,7 +42,7 @@ static double logistic(double x)
 
 #define NONE break
 #define REAL(value, code) EACH(value)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) \
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) \
   case CX_HLO_OP_##id: real;
 
 void cpu_ref_reals(cx_hlo_op_kind kind, const double *a, const double *b,

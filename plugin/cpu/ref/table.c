@@ -4,7 +4,7 @@
 
 #define ROW(id, fn) [CX_HLO_OP_##id] = fn
 #define E(id) ROW(id, cpu_ref_elementwise)
-#define CPU_ELEMENT(id, real, integer, truth, complexes) E(id),
+#define CPU_ELEMENT(id, ns, real, integer, truth, complexes) E(id),
 
 static cpu_ref_fn *const table[CX_HLO_OP_COUNT] = {
 #include "ref/element.def"
