@@ -90,14 +90,10 @@ static void describe_softmax(const void *attrs, cx_text *out)
                  (long long)((const softmax_attrs *)attrs)->dim);
 }
 
-#define OP(op)                                                          \
-  const cx_graph_op cx_ops_##op = { .name = #op,                        \
-                                    .id = CX_OPS_ID_##op,               \
-                                    .attr_size = sizeof(softmax_attrs), \
-                                    .infer = cx_ops_infer_same,         \
-                                    .grad = grad_##op,                  \
-                                    .emit = emit_##op,                  \
-                                    .describe = describe_softmax };
+#define OP(op)                                                 \
+  CX_OPS_DEFINE(op, .attr_size = sizeof(softmax_attrs),        \
+                .infer = cx_ops_infer_same, .grad = grad_##op, \
+                .emit = emit_##op, .describe = describe_softmax)
 
 OP(log_softmax)
 OP(softmax)

@@ -131,21 +131,11 @@ static void describe_arg(const void *attrs, cx_text *out)
   cx_text_format(out, "dim %u%s", a->dim, a->keepdim ? ", keepdim" : "");
 }
 
-const cx_graph_op cx_ops_max_dim = { .name = "max_dim",
-                                     .id = CX_OPS_ID_max_dim,
-                                     .attr_size = sizeof(arg_attrs),
-                                     .infer = infer_arg,
-                                     .grad = grad_arg,
-                                     .emit = emit_max_dim,
-                                     .describe = describe_arg };
+CX_OPS_DEFINE(max_dim, .attr_size = sizeof(arg_attrs), .infer = infer_arg,
+              .grad = grad_arg, .emit = emit_max_dim, .describe = describe_arg)
 
-const cx_graph_op cx_ops_min_dim = { .name = "min_dim",
-                                     .id = CX_OPS_ID_min_dim,
-                                     .attr_size = sizeof(arg_attrs),
-                                     .infer = infer_arg,
-                                     .grad = grad_arg,
-                                     .emit = emit_min_dim,
-                                     .describe = describe_arg };
+CX_OPS_DEFINE(min_dim, .attr_size = sizeof(arg_attrs), .infer = infer_arg,
+              .grad = grad_arg, .emit = emit_min_dim, .describe = describe_arg)
 
 // ---- entries ----------------------------------------------------------------
 

@@ -136,22 +136,19 @@ static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
   emit(e, e->node->out[0].shape.dtype == CALX_BOOL ? CX_HLO_OP_##logic \
                                                    : CX_HLO_OP_##kind)
 
-#define CX_OPS_BINARY_WITH(op, emission, gradient)                   \
-  static void grad_##op(cx_lazy_tape *t)                             \
-  {                                                                  \
-    calx_tensor *g = t->out_grads[0];                                \
-    (void)g;                                                         \
-    gradient;                                                        \
-  }                                                                  \
-  static void emit_##op(cx_graph_emit *e)                            \
-  {                                                                  \
-    emission;                                                        \
-  }                                                                  \
-  const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##op,            \
-                                    .infer = cx_ops_infer_broadcast, \
-                                    .grad = grad_##op,               \
-                                    .emit = emit_##op };
+#define CX_OPS_BINARY_WITH(op, emission, gradient)                      \
+  static void grad_##op(cx_lazy_tape *t)                                \
+  {                                                                     \
+    calx_tensor *g = t->out_grads[0];                                   \
+    (void)g;                                                            \
+    gradient;                                                           \
+  }                                                                     \
+  static void emit_##op(cx_graph_emit *e)                               \
+  {                                                                     \
+    emission;                                                           \
+  }                                                                     \
+  CX_OPS_DEFINE(op, .infer = cx_ops_infer_broadcast, .grad = grad_##op, \
+                .emit = emit_##op)
 
 #define ENTRY(op)                                        \
   calx_tensor *calx_##op(calx_tensor *x, calx_tensor *y) \
@@ -169,10 +166,7 @@ static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
     e->out[0] = cx_hlo_compare(e->b, CX_HLO_##direction, operand(e, 0), \
                                operand(e, 1));                          \
   }                                                                     \
-  const cx_graph_op cx_ops_##op = { .name = #op,                        \
-                                    .id = CX_OPS_ID_##op,               \
-                                    .infer = infer_compare,             \
-                                    .emit = emit_##op };                \
+  CX_OPS_DEFINE(op, .infer = infer_compare, .emit = emit_##op)          \
   ENTRY(op)
 #include "ops/binary.def"
 
@@ -227,19 +221,12 @@ static void describe_pow(const void *attrs, cx_text *out)
     cx_text_append(out, "an exponent that is no constant");
 }
 
-const cx_graph_op cx_ops_pow = { .name = "pow",
-                                 .id = CX_OPS_ID_pow,
-                                 .attr_size = sizeof(pow_attrs),
-                                 .infer = cx_ops_infer_broadcast,
-                                 .grad = grad_pow,
-                                 .emit = emit_pow,
-                                 .describe = describe_pow };
+CX_OPS_DEFINE(pow, .attr_size = sizeof(pow_attrs),
+              .infer = cx_ops_infer_broadcast, .grad = grad_pow,
+              .emit = emit_pow, .describe = describe_pow)
 
-const cx_graph_op cx_ops_where = { .name = "where",
-                                   .id = CX_OPS_ID_where,
-                                   .infer = infer_where,
-                                   .grad = grad_where,
-                                   .emit = emit_where };
+CX_OPS_DEFINE(where, .infer = infer_where, .grad = grad_where,
+              .emit = emit_where)
 
 // ---- entries ----------------------------------------------------------------
 

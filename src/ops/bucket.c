@@ -33,12 +33,8 @@ static void describe_part(const void *attrs, cx_text *out)
   cx_graph_shape_print(out, &a->shape);
 }
 
-const cx_graph_op cx_ops_bucket_part = { .name = "bucket_part",
-                                         .id = CX_OPS_ID_bucket_part,
-                                         .attr_size = sizeof(part_attrs),
-                                         .infer = infer_part,
-                                         .emit = emit_part,
-                                         .describe = describe_part };
+CX_OPS_DEFINE(bucket_part, .attr_size = sizeof(part_attrs), .infer = infer_part,
+              .emit = emit_part, .describe = describe_part)
 
 // The tensors in[which[0]], in[which[1]], …, all of one dtype.
 static void one_bucket(calx_tensor *const *in, const size_t *which, size_t n,

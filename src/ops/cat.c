@@ -73,13 +73,8 @@ static void describe_cat(const void *attrs, cx_text *out)
   cx_text_format(out, "dim %lld", (long long)((const cat_attrs *)attrs)->dim);
 }
 
-const cx_graph_op cx_ops_cat = { .name = "cat",
-                                 .id = CX_OPS_ID_cat,
-                                 .attr_size = sizeof(cat_attrs),
-                                 .infer = infer_cat,
-                                 .grad = grad_cat,
-                                 .emit = emit_cat,
-                                 .describe = describe_cat };
+CX_OPS_DEFINE(cat, .attr_size = sizeof(cat_attrs), .infer = infer_cat,
+              .grad = grad_cat, .emit = emit_cat, .describe = describe_cat)
 
 // False: *out is what to return.
 static bool good_list(const char *op, calx_tensor *const *tensors, size_t count,

@@ -395,15 +395,10 @@ static uint32_t attr_bytes(const void *attrs)
   return ((const cx_ops_coll_attrs *)attrs)->bytes;
 }
 
-#define COLLECTIVE(op, rule, gradient, emission, words)                     \
-  const cx_graph_op cx_ops_##op = { .name = #op,                            \
-                                    .id = CX_OPS_ID_##op,                   \
-                                    .attr_size = sizeof(cx_ops_coll_attrs), \
-                                    .attr_bytes = attr_bytes,               \
-                                    .infer = rule,                          \
-                                    .grad = gradient,                       \
-                                    .emit = emission,                       \
-                                    .describe = words };
+#define COLLECTIVE(op, rule, gradient, emission, words)                    \
+  CX_OPS_DEFINE(op, .attr_size = sizeof(cx_ops_coll_attrs),                \
+                .attr_bytes = attr_bytes, .infer = rule, .grad = gradient, \
+                .emit = emission, .describe = words)
 COLLECTIVE(all_reduce, cx_ops_infer_same, grad_reduce, emit_reduce,
            describe_reduce)
 COLLECTIVE(all_gather, infer_gather, grad_gather, emit_gather, describe_gather)

@@ -190,6 +190,12 @@ static calx_tensor *end(const cx_graph_op *op, calx_tensor *x,
   return y;
 }
 
+static calx_tensor *refuse(cx_ops_coll_attrs *a, calx_tensor *error)
+{
+  cx_free(a);
+  return error;
+}
+
 // ---- what fits --------------------------------------------------------------
 
 static const char *type_name(calx_reduce_type type)
@@ -256,10 +262,7 @@ static calx_tensor *reduce(const reduction *r, calx_tensor *x)
   if (a == NULL) return bad;
   calx_dtype dtype = cx_lazy_tensor_shape(x)->dtype;
   calx_status *status = check_type(r->op, r->type, dtype);
-  if (status != NULL) {
-    cx_free(a);
-    return cx_lazy_tensor_poison(status);
-  }
+  if (status != NULL) return refuse(a, cx_lazy_tensor_poison(status));
   a->type = (uint32_t)r->type;
   return scaled(end(&cx_ops_all_reduce, x, a), scale_of(r->options));
 }
@@ -335,18 +338,16 @@ static calx_tensor *broadcast_bucket(void *user, calx_tensor *x)
   cx_ops_coll_attrs *a = begin("collective_broadcast", x, c->options, &bad);
   if (a == NULL) return bad;
   if (c->root < 0 || c->root >= (int64_t)a->members) {
-    bad =
-        cx_ops_poison(CALX_INVALID_ARGUMENT,
-                      "collective_broadcast: root %lld is no place in a group "
-                      "of %u",
-                      (long long)c->root, a->members);
-    cx_free(a);
-    return bad;
+    bad = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                        "collective_broadcast: root %lld is no index in a "
+                        "group of %u",
+                        (long long)c->root, a->members);
+    return refuse(a, bad);
   }
   if (scale_of(c->options) != 0) {
-    cx_free(a);
-    return cx_ops_poison(CALX_INVALID_ARGUMENT,
-                         "collective_broadcast: nothing is scaled");
+    bad = cx_ops_poison(CALX_INVALID_ARGUMENT,
+                        "collective_broadcast: nothing is scaled");
+    return refuse(a, bad);
   }
   a->root = (uint32_t)c->root;
   return end(&cx_ops_collective_broadcast, x, a);
@@ -373,8 +374,7 @@ calx_tensor *calx_all_gather_with(calx_tensor *x, int64_t dim,
     x = calx_reshape(x, calx_dims_of(&one, 1));
   }
   if (!find_dim("all_gather", "dim", x, dim, &a->dim, &bad)) {
-    cx_free(a);
-    return bad;
+    return refuse(a, bad);
   }
   return scaled(end(&cx_ops_all_gather, x, a), scale_of(o));
 }
@@ -391,8 +391,7 @@ calx_tensor *calx_reduce_scatter_with(calx_tensor *x, calx_reduce_type type,
   if (status != NULL) bad = cx_lazy_tensor_poison(status);
   if (status != NULL ||
       !find_dim("reduce_scatter", "dim", x, dim, &a->dim, &bad)) {
-    cx_free(a);
-    return bad;
+    return refuse(a, bad);
   }
   a->type = (uint32_t)type;
   return scaled(end(&cx_ops_reduce_scatter, x, a), scale_of(o));
@@ -407,8 +406,7 @@ calx_tensor *calx_all_to_all_with(calx_tensor *x, int64_t split_dim,
   if (a == NULL) return bad;
   if (!find_dim("all_to_all", "split_dim", x, split_dim, &a->dim, &bad) ||
       !find_dim("all_to_all", "concat_dim", x, concat_dim, &a->to_dim, &bad)) {
-    cx_free(a);
-    return bad;
+    return refuse(a, bad);
   }
   return scaled(end(&cx_ops_all_to_all, x, a), scale_of(o));
 }

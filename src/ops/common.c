@@ -102,6 +102,15 @@ bool cx_ops_options_fit(const char *op, size_t size, size_t known,
   return status == NULL;
 }
 
+bool cx_ops_in_range(cx_text *why, const char *name, int64_t n, int64_t least,
+                     int64_t most)
+{
+  if (n >= least && n <= most) return true;
+  cx_text_format(why, "%s is %lld, %lld to %lld is possible", name,
+                 (long long)n, (long long)least, (long long)most);
+  return false;
+}
+
 calx_dims cx_ops_dims_of(const cx_graph_shape *s)
 {
   return calx_dims_of(s->dims, s->rank);

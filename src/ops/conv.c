@@ -157,24 +157,27 @@ static void grad_conv2d_weight(cx_lazy_tape *t)
 
 static const int64_t spatial[2] = { 2, 3 };
 
+// (N, C, H, W) and (O, C, KH, KW) to (N, O, OH, OW).
+static cx_hlo_conv_dims layout(const conv_attrs *a, const int64_t *padding)
+{
+  return (cx_hlo_conv_dims){ .n_spatial = 2,
+                             .input_feature = 1,
+                             .input_spatial = spatial,
+                             .kernel_input = 1,
+                             .kernel_spatial = spatial,
+                             .output_feature = 1,
+                             .output_spatial = spatial,
+                             .strides = a->stride,
+                             .padding = padding,
+                             .rhs_dilation = a->dilation,
+                             .feature_groups = a->groups };
+}
+
 static void emit_conv2d(cx_graph_emit *e)
 {
   const conv_attrs *a = e->attrs;
   int64_t padding[4] = { a->low[0], a->high[0], a->low[1], a->high[1] };
-  cx_hlo_conv_dims dims = { .n_spatial = 2,
-                            .input_batch = 0,
-                            .input_feature = 1,
-                            .input_spatial = spatial,
-                            .kernel_output = 0,
-                            .kernel_input = 1,
-                            .kernel_spatial = spatial,
-                            .output_batch = 0,
-                            .output_feature = 1,
-                            .output_spatial = spatial,
-                            .strides = a->stride,
-                            .padding = padding,
-                            .rhs_dilation = a->dilation,
-                            .feature_groups = a->groups };
+  cx_hlo_conv_dims dims = layout(a, padding);
   e->out[0] = cx_hlo_convolution(e->b, e->in[0], e->in[1], &dims);
 }
 
@@ -207,21 +210,11 @@ static void emit_conv2d_input(cx_graph_emit *e)
   cx_hlo_value *kernel = cx_hlo_reverse(e->b, e->in[1], spatial, 2);
   if (a->groups > 1) kernel = swap_groups(e, kernel, a->groups);
   // Ungrouped, (O, C, …) is read with its roles exchanged.
-  cx_hlo_conv_dims dims = { .n_spatial = 2,
-                            .input_batch = 0,
-                            .input_feature = 1,
-                            .input_spatial = spatial,
-                            .kernel_output = 1,
-                            .kernel_input = 0,
-                            .kernel_spatial = spatial,
-                            .output_batch = 0,
-                            .output_feature = 1,
-                            .output_spatial = spatial,
-                            .strides = ones,
-                            .padding = padding,
-                            .lhs_dilation = a->stride,
-                            .rhs_dilation = a->dilation,
-                            .feature_groups = a->groups };
+  cx_hlo_conv_dims dims = layout(a, padding);
+  dims.kernel_output = 1;
+  dims.kernel_input = 0;
+  dims.strides = ones;
+  dims.lhs_dilation = a->stride;
   e->out[0] = cx_hlo_convolution(e->b, e->in[0], kernel, &dims);
 }
 
@@ -236,20 +229,13 @@ static void emit_conv2d_weight(cx_graph_emit *e)
     padding[2 * i] = a->low[i];
     padding[2 * i + 1] = reach + dilated - x->dims[2 + i] - a->low[i];
   }
-  cx_hlo_conv_dims dims = { .n_spatial = 2,
-                            .input_batch = 1,
-                            .input_feature = 0,
-                            .input_spatial = spatial,
-                            .kernel_output = 1,
-                            .kernel_input = 0,
-                            .kernel_spatial = spatial,
-                            .output_batch = 1,
-                            .output_feature = 0,
-                            .output_spatial = spatial,
-                            .strides = a->dilation,
-                            .padding = padding,
-                            .rhs_dilation = a->stride,
-                            .batch_groups = a->groups };
+  cx_hlo_conv_dims dims = layout(a, padding);
+  dims.input_batch = dims.kernel_output = dims.output_batch = 1;
+  dims.input_feature = dims.kernel_input = dims.output_feature = 0;
+  dims.strides = a->dilation;
+  dims.rhs_dilation = a->stride;
+  dims.feature_groups = 0;
+  dims.batch_groups = a->groups;
   e->out[0] = cx_hlo_convolution(e->b, e->in[0], e->in[1], &dims);
 }
 
@@ -265,29 +251,16 @@ static void describe_conv(const void *attrs, cx_text *out)
                  (long long)a->groups);
 }
 
-#define OP(op)                                                       \
-  const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##op,            \
-                                    .attr_size = sizeof(conv_attrs), \
-                                    .infer = infer_##op,             \
-                                    .grad = grad_##op,               \
-                                    .emit = emit_##op,               \
-                                    .describe = describe_conv };
+#define OP(op)                                                            \
+  CX_OPS_DEFINE(op, .attr_size = sizeof(conv_attrs), .infer = infer_##op, \
+                .grad = grad_##op, .emit = emit_##op,                     \
+                .describe = describe_conv)
 
 OP(conv2d)
 OP(conv2d_input)
 OP(conv2d_weight)
 
 // ---- entry ------------------------------------------------------------------
-
-// Numbers up to 2^31 - 1, so that no sum of them wraps around.
-static bool in_range(cx_text *why, const char *name, int64_t n, int64_t least)
-{
-  if (n >= least && n <= INT32_MAX) return true;
-  cx_text_format(why, "%s is %lld, %lld to %lld is possible", name,
-                 (long long)n, (long long)least, (long long)INT32_MAX);
-  return false;
-}
 
 // False: `why` says what is wrong.
 static bool read_options(const calx_conv2d_options *o, const cx_graph_shape *w,
@@ -301,21 +274,18 @@ static bool read_options(const calx_conv2d_options *o, const cx_graph_shape *w,
     cx_text_append(why, "its options are of a newer version");
     return false;
   }
-  if (!in_range(why, "groups", a->groups, 1)) return false;
+  if (!cx_ops_in_range(why, "groups", a->groups, 1, INT32_MAX)) return false;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : cx_ops_second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : cx_ops_second(o->dilation);
-    int64_t p = i == 0 ? o->padding[0] : cx_ops_second(o->padding);
-    a->stride[i] = s == 0 ? 1 : s;
-    a->dilation[i] = d == 0 ? 1 : d;
-    if (p == CALX_ZERO_INT) p = 0;
-    if (!in_range(why, "stride", a->stride[i], 1) ||
-        !in_range(why, "dilation", a->dilation[i], 1) ||
-        (p != CALX_PADDING_SAME && !in_range(why, "padding", p, 0))) {
+    int64_t p = cx_ops_pair(o->padding, i, 0);
+    bool same = p == CALX_PADDING_SAME;
+    a->stride[i] = cx_ops_pair(o->stride, i, 1);
+    a->dilation[i] = cx_ops_pair(o->dilation, i, 1);
+    if (!cx_ops_in_range(why, "stride", a->stride[i], 1, INT32_MAX) ||
+        !cx_ops_in_range(why, "dilation", a->dilation[i], 1, INT32_MAX) ||
+        (!same && !cx_ops_in_range(why, "padding", p, 0, INT32_MAX))) {
       return false;
     }
     int64_t total = a->dilation[i] * (w->dims[2 + i] - 1);
-    bool same = p == CALX_PADDING_SAME;
     a->low[i] = same ? total / 2 : p;
     a->high[i] = same ? total - total / 2 : p;
     if (same && a->stride[i] != 1) {

@@ -52,12 +52,8 @@ static void emit_scalar(cx_graph_emit *e)
   e->out[0] = cx_ops_emit_expand(e, v, &e->node->out[0].shape);
 }
 
-const cx_graph_op cx_ops_scalar = { .name = "scalar",
-                                    .id = CX_OPS_ID_scalar,
-                                    .attr_size = sizeof(create_attrs),
-                                    .infer = infer_create,
-                                    .emit = emit_scalar,
-                                    .describe = describe_create };
+CX_OPS_DEFINE(scalar, .attr_size = sizeof(create_attrs), .infer = infer_create,
+              .emit = emit_scalar, .describe = describe_create)
 
 static calx_tensor *record_scalar(calx_dtype dtype, const calx_dims *dims,
                                   cx_graph_slot slot, calx_device *device)
@@ -113,12 +109,9 @@ static void emit_constant(cx_graph_emit *e)
       cx_ops_emit_splat(e, cx_ops_out_type(e, 0).elem, &a->shape, a->value);
 }
 
-const cx_graph_op cx_ops_constant = { .name = "constant",
-                                      .id = CX_OPS_ID_constant,
-                                      .attr_size = sizeof(create_attrs),
-                                      .infer = infer_create,
-                                      .emit = emit_constant,
-                                      .describe = describe_constant };
+CX_OPS_DEFINE(constant, .attr_size = sizeof(create_attrs),
+              .infer = infer_create, .emit = emit_constant,
+              .describe = describe_constant)
 
 static calx_tensor *record_constant(calx_dtype dtype, const calx_dims *dims,
                                     double value, calx_device *device)
@@ -303,12 +296,8 @@ static void emit_arange(cx_graph_emit *e)
   e->out[0] = cx_ops_emit_cast(e, v, cx_ops_out_type(e, 0).elem);
 }
 
-const cx_graph_op cx_ops_arange = { .name = "arange",
-                                    .id = CX_OPS_ID_arange,
-                                    .attr_size = sizeof(create_attrs),
-                                    .infer = infer_create,
-                                    .emit = emit_arange,
-                                    .describe = describe_create };
+CX_OPS_DEFINE(arange, .attr_size = sizeof(create_attrs), .infer = infer_create,
+              .emit = emit_arange, .describe = describe_create)
 
 calx_tensor *calx_arange_with(double start, double end, double step,
                               const calx_create_options *o)

@@ -94,13 +94,9 @@ static void describe_div_rounded(const void *attrs, cx_text *out)
   cx_text_append(out, a->rounding == CALX_ROUND_FLOOR ? "floor" : "trunc");
 }
 
-const cx_graph_op cx_ops_div_rounded = { .name = "div_rounded",
-                                         .id = CX_OPS_ID_div_rounded,
-                                         .attr_size = sizeof(divide_attrs),
-                                         .infer = cx_ops_infer_broadcast,
-                                         .grad = grad_div_rounded,
-                                         .emit = emit_div_rounded,
-                                         .describe = describe_div_rounded };
+CX_OPS_DEFINE(div_rounded, .attr_size = sizeof(divide_attrs),
+              .infer = cx_ops_infer_broadcast, .grad = grad_div_rounded,
+              .emit = emit_div_rounded, .describe = describe_div_rounded)
 
 // ---- entries ----------------------------------------------------------------
 

@@ -126,21 +126,13 @@ static void describe_slice(const void *attrs, cx_text *out)
                  (long long)a->count, (long long)a->dim, (long long)a->step);
 }
 
-const cx_graph_op cx_ops_slice = { .name = "slice",
-                                   .id = CX_OPS_ID_slice,
-                                   .attr_size = sizeof(slice_attrs),
-                                   .infer = infer_slice,
-                                   .grad = grad_slice,
-                                   .emit = emit_slice,
-                                   .describe = describe_slice };
+CX_OPS_DEFINE(slice, .attr_size = sizeof(slice_attrs), .infer = infer_slice,
+              .grad = grad_slice, .emit = emit_slice,
+              .describe = describe_slice)
 
-const cx_graph_op cx_ops_slice_backward = { .name = "slice_backward",
-                                            .id = CX_OPS_ID_slice_backward,
-                                            .attr_size = sizeof(slice_attrs),
-                                            .infer = infer_slice_backward,
-                                            .grad = grad_slice_backward,
-                                            .emit = emit_slice_backward,
-                                            .describe = describe_slice };
+CX_OPS_DEFINE(slice_backward, .attr_size = sizeof(slice_attrs),
+              .infer = infer_slice_backward, .grad = grad_slice_backward,
+              .emit = emit_slice_backward, .describe = describe_slice)
 
 // ---- entries ----------------------------------------------------------------
 

@@ -81,13 +81,9 @@ static void describe_matmul(const void *attrs, cx_text *out)
                  a->y_transposed ? "^T" : "");
 }
 
-const cx_graph_op cx_ops_matmul = { .name = "matmul",
-                                    .id = CX_OPS_ID_matmul,
-                                    .attr_size = sizeof(matmul_attrs),
-                                    .infer = infer_matmul,
-                                    .grad = grad_matmul,
-                                    .emit = emit_matmul,
-                                    .describe = describe_matmul };
+CX_OPS_DEFINE(matmul, .attr_size = sizeof(matmul_attrs), .infer = infer_matmul,
+              .grad = grad_matmul, .emit = emit_matmul,
+              .describe = describe_matmul)
 
 // ---- entries ----------------------------------------------------------------
 

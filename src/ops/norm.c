@@ -134,13 +134,9 @@ static void describe_norm(const void *attrs, cx_text *out)
   cx_text_format(out, "eps %g", ((const norm_attrs *)attrs)->eps);
 }
 
-const cx_graph_op cx_ops_batch_norm = { .name = "batch_norm",
-                                        .id = CX_OPS_ID_batch_norm,
-                                        .attr_size = sizeof(norm_attrs),
-                                        .infer = infer_batch_norm,
-                                        .grad = grad_batch_norm,
-                                        .emit = emit_batch_norm,
-                                        .describe = describe_norm };
+CX_OPS_DEFINE(batch_norm, .attr_size = sizeof(norm_attrs),
+              .infer = infer_batch_norm, .grad = grad_batch_norm,
+              .emit = emit_batch_norm, .describe = describe_norm)
 
 // ---- entry ------------------------------------------------------------------
 

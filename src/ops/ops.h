@@ -19,6 +19,13 @@ enum cx_ops_id {
 #define CX_OPS_ROW(name) extern const cx_graph_op cx_ops_##name;
 #include "ops/table.def"
 
+// Defines the descriptor of an op of table.def; the arguments initialise its
+// fields.
+#define CX_OPS_DEFINE(op, ...)                            \
+  const cx_graph_op cx_ops_##op = { .name = #op,          \
+                                    .id = CX_OPS_ID_##op, \
+                                    __VA_ARGS__ };
+
 // ---- entries ----------------------------------------------------------------
 
 // Records an op of the given operands and attribute struct (NULL: none).
@@ -97,13 +104,18 @@ static inline calx_tensor *cx_ops_minus(calx_tensor *a, calx_tensor *b)
   return calx_sub_with(a, b, NULL);
 }
 
-// The second field of an option that is a pair: 0 repeats the first,
-// CALX_ZERO_INT is 0.
-static inline int64_t cx_ops_second(const int64_t *pair)
+// Field i of an option that is a pair. 0 is the default; as the second field it
+// repeats the first. CALX_ZERO_INT is 0.
+static inline int64_t cx_ops_pair(const int64_t *pair, int i, int64_t or_else)
 {
-  if (pair[1] == 0) return pair[0];
-  return pair[1] == CALX_ZERO_INT ? 0 : pair[1];
+  int64_t value = pair[i] == 0 ? pair[0] : pair[i];
+  if (value == CALX_ZERO_INT) return 0;
+  return value == 0 ? or_else : value;
 }
+// Whether a number of a window is from `least` to `most`, which is at most
+// 2^31 - 1, so that no sum of them wraps around. False: `why` says it.
+bool cx_ops_in_range(cx_text *why, const char *name, int64_t n, int64_t least,
+                     int64_t most);
 
 // Operands of one calx_cat, at most.
 enum { CX_OPS_CAT_MOST = 4096 };

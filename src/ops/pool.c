@@ -330,14 +330,10 @@ static void describe_pool(const void *attrs, cx_text *out)
                  (long long)a->dilation[0], (long long)a->dilation[1]);
 }
 
-#define OP(op, rule, gradient)                                       \
-  const cx_graph_op cx_ops_##op = { .name = #op,                     \
-                                    .id = CX_OPS_ID_##op,            \
-                                    .attr_size = sizeof(pool_attrs), \
-                                    .infer = rule,                   \
-                                    .grad = gradient,                \
-                                    .emit = emit_##op,               \
-                                    .describe = describe_pool };
+#define OP(op, rule, gradient)                                      \
+  CX_OPS_DEFINE(op, .attr_size = sizeof(pool_attrs), .infer = rule, \
+                .grad = gradient, .emit = emit_##op,                \
+                .describe = describe_pool)
 
 OP(max_pool2d, infer_pool, grad_max_pool2d)
 OP(max_pool2d_indices, infer_indices, NULL)
@@ -358,16 +354,6 @@ static void add_ceil(pool_attrs *a, int i, int64_t in)
   if (high > a->high[i]) a->high[i] = high;
 }
 
-// Numbers up to 2^31 - 1, so that no sum of them wraps around.
-static bool in_range(const char *name, int64_t n, int64_t least, int64_t most,
-                     cx_text *why)
-{
-  if (n >= least && n <= most) return true;
-  cx_text_format(why, "%s is %lld, %lld to %lld is possible", name,
-                 (long long)n, (long long)least, (long long)most);
-  return false;
-}
-
 // False: `why` says what is wrong.
 static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
                          const cx_graph_shape *x, pool_attrs *a, cx_text *why)
@@ -382,19 +368,15 @@ static bool read_options(const calx_max_pool2d_options *o, int64_t kernel,
   a->kernel[0] = kernel;
   a->kernel[1] = o->kernel_width == 0 ? kernel : o->kernel_width;
   for (int i = 0; i < 2; i++) {
-    int64_t s = i == 0 ? o->stride[0] : cx_ops_second(o->stride);
-    int64_t d = i == 0 ? o->dilation[0] : cx_ops_second(o->dilation);
-    a->stride[i] = s == 0 ? a->kernel[i] : s;
-    a->dilation[i] = d == 0 ? 1 : d;
-    a->low[i] = i == 0 ? o->padding[0] : cx_ops_second(o->padding);
-    if (a->low[i] == CALX_ZERO_INT) a->low[i] = 0;
-    a->high[i] = a->low[i];
+    a->stride[i] = cx_ops_pair(o->stride, i, a->kernel[i]);
+    a->dilation[i] = cx_ops_pair(o->dilation, i, 1);
+    a->low[i] = a->high[i] = cx_ops_pair(o->padding, i, 0);
     int64_t in = x->dims[x->rank - 2 + (uint32_t)i];
-    if (!in_range("kernel_size", a->kernel[i], 1, INT32_MAX, why) ||
-        !in_range("stride", a->stride[i], 1, INT32_MAX, why) ||
-        !in_range("dilation", a->dilation[i], 1, INT32_MAX, why) ||
-        !in_range("padding, at most half the kernel,", a->low[i], 0,
-                  a->kernel[i] / 2, why)) {
+    if (!cx_ops_in_range(why, "kernel_size", a->kernel[i], 1, INT32_MAX) ||
+        !cx_ops_in_range(why, "stride", a->stride[i], 1, INT32_MAX) ||
+        !cx_ops_in_range(why, "dilation", a->dilation[i], 1, INT32_MAX) ||
+        !cx_ops_in_range(why, "padding, at most half the kernel,", a->low[i], 0,
+                         a->kernel[i] / 2)) {
       return false;
     }
     if (o->ceil_mode) add_ceil(a, i, in);

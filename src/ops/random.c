@@ -102,12 +102,8 @@ static void emit_rand(cx_graph_emit *e)
   e->out[0] = cx_hlo_reshape(e->b, u, s->dims, s->rank);
 }
 
-const cx_graph_op cx_ops_rand = { .name = "rand",
-                                  .id = CX_OPS_ID_rand,
-                                  .attr_size = sizeof(random_attrs),
-                                  .infer = infer_random,
-                                  .emit = emit_rand,
-                                  .describe = describe_random };
+CX_OPS_DEFINE(rand, .attr_size = sizeof(random_attrs), .infer = infer_random,
+              .emit = emit_rand, .describe = describe_random)
 
 // ---- randn ------------------------------------------------------------------
 
@@ -144,12 +140,8 @@ static void emit_randn(cx_graph_emit *e)
   e->out[0] = cx_hlo_reshape(b, v, s->dims, s->rank);
 }
 
-const cx_graph_op cx_ops_randn = { .name = "randn",
-                                   .id = CX_OPS_ID_randn,
-                                   .attr_size = sizeof(random_attrs),
-                                   .infer = infer_random,
-                                   .emit = emit_randn,
-                                   .describe = describe_random };
+CX_OPS_DEFINE(randn, .attr_size = sizeof(random_attrs), .infer = infer_random,
+              .emit = emit_randn, .describe = describe_random)
 
 // ---- entries ----------------------------------------------------------------
 

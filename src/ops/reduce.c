@@ -170,14 +170,10 @@ static void describe_reduce(const void *attrs, cx_text *out)
   cx_text_append(out, a->keepdim ? "), keepdim" : ")");
 }
 
-#define OP(op, rule, gradient)                                         \
-  const cx_graph_op cx_ops_##op = { .name = #op,                       \
-                                    .id = CX_OPS_ID_##op,              \
-                                    .attr_size = sizeof(reduce_attrs), \
-                                    .infer = rule,                     \
-                                    .grad = gradient,                  \
-                                    .emit = emit_##op,                 \
-                                    .describe = describe_reduce };
+#define OP(op, rule, gradient)                                        \
+  CX_OPS_DEFINE(op, .attr_size = sizeof(reduce_attrs), .infer = rule, \
+                .grad = gradient, .emit = emit_##op,                  \
+                .describe = describe_reduce)
 
 OP(sum, infer_reduce, grad_sum)
 OP(mean, infer_reduce, grad_mean)

@@ -73,13 +73,9 @@ static void emit_reshape(cx_graph_emit *e)
   e->out[0] = cx_hlo_reshape(e->b, e->in[0], s->dims, s->rank);
 }
 
-const cx_graph_op cx_ops_reshape = { .name = "reshape",
-                                     .id = CX_OPS_ID_reshape,
-                                     .attr_size = sizeof(cx_graph_shape),
-                                     .infer = infer_reshape,
-                                     .grad = grad_reshape,
-                                     .emit = emit_reshape,
-                                     .describe = describe_shape };
+CX_OPS_DEFINE(reshape, .attr_size = sizeof(cx_graph_shape),
+              .infer = infer_reshape, .grad = grad_reshape,
+              .emit = emit_reshape, .describe = describe_shape)
 
 calx_tensor *calx_reshape(calx_tensor *x, calx_dims dims)
 {
@@ -200,13 +196,9 @@ static void describe_permute(const void *attrs, cx_text *out)
   cx_text_char(out, ')');
 }
 
-const cx_graph_op cx_ops_permute = { .name = "permute",
-                                     .id = CX_OPS_ID_permute,
-                                     .attr_size = sizeof(permute_attrs),
-                                     .infer = infer_permute,
-                                     .grad = grad_permute,
-                                     .emit = emit_permute,
-                                     .describe = describe_permute };
+CX_OPS_DEFINE(permute, .attr_size = sizeof(permute_attrs),
+              .infer = infer_permute, .grad = grad_permute,
+              .emit = emit_permute, .describe = describe_permute)
 
 calx_tensor *calx_permute(calx_tensor *x, calx_dims dims)
 {
@@ -304,13 +296,9 @@ static void emit_expand(cx_graph_emit *e)
   e->out[0] = cx_ops_emit_expand(e, e->in[0], &e->node->out[0].shape);
 }
 
-const cx_graph_op cx_ops_expand = { .name = "expand",
-                                    .id = CX_OPS_ID_expand,
-                                    .attr_size = sizeof(cx_graph_shape),
-                                    .infer = infer_expand,
-                                    .grad = grad_expand,
-                                    .emit = emit_expand,
-                                    .describe = describe_shape };
+CX_OPS_DEFINE(expand, .attr_size = sizeof(cx_graph_shape),
+              .infer = infer_expand, .grad = grad_expand, .emit = emit_expand,
+              .describe = describe_shape)
 
 calx_tensor *calx_expand(calx_tensor *x, calx_dims dims)
 {

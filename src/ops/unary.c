@@ -102,25 +102,20 @@ static calx_status *infer_bool(cx_graph_node *node)
     return rule(&cx_ops_##op, x);          \
   }
 
-#define CX_OPS_UNARY(op, rule, emission, gradient)              \
-  static void grad_##op(cx_lazy_tape *t)                        \
-  {                                                             \
-    calx_tensor *g = t->out_grads[0];                           \
-    (void)g;                                                    \
-    t->in_grads[0] = (gradient);                                \
-  }                                                             \
-  EMIT_AND_ENTRY(op, rule, emission)                            \
-  const cx_graph_op cx_ops_##op = { .name = #op,                \
-                                    .id = CX_OPS_ID_##op,       \
-                                    .infer = cx_ops_infer_same, \
-                                    .grad = grad_##op,          \
-                                    .emit = emit_##op };
+#define CX_OPS_UNARY(op, rule, emission, gradient)                 \
+  static void grad_##op(cx_lazy_tape *t)                           \
+  {                                                                \
+    calx_tensor *g = t->out_grads[0];                              \
+    (void)g;                                                       \
+    t->in_grads[0] = (gradient);                                   \
+  }                                                                \
+  EMIT_AND_ENTRY(op, rule, emission)                               \
+  CX_OPS_DEFINE(op, .infer = cx_ops_infer_same, .grad = grad_##op, \
+                .emit = emit_##op)
 
-#define CX_OPS_PREDICATE(op, rule, emission)                                  \
-  EMIT_AND_ENTRY(op, rule, emission)                                          \
-  const cx_graph_op cx_ops_##op = {                                           \
-    .name = #op, .id = CX_OPS_ID_##op, .infer = infer_bool, .emit = emit_##op \
-  };
+#define CX_OPS_PREDICATE(op, rule, emission) \
+  EMIT_AND_ENTRY(op, rule, emission)         \
+  CX_OPS_DEFINE(op, .infer = infer_bool, .emit = emit_##op)
 #include "ops/unary.def"
 
 // ---- detach and to_dtype ----------------------------------------------------
@@ -173,13 +168,9 @@ static void describe_to_dtype(const void *attrs, cx_text *out)
   cx_text_append(out, calx_dtype_name((calx_dtype)a->dtype));
 }
 
-const cx_graph_op cx_ops_to_dtype = { .name = "to_dtype",
-                                      .id = CX_OPS_ID_to_dtype,
-                                      .attr_size = sizeof(to_dtype_attrs),
-                                      .infer = infer_to_dtype,
-                                      .grad = grad_to_dtype,
-                                      .emit = emit_to_dtype,
-                                      .describe = describe_to_dtype };
+CX_OPS_DEFINE(to_dtype, .attr_size = sizeof(to_dtype_attrs),
+              .infer = infer_to_dtype, .grad = grad_to_dtype,
+              .emit = emit_to_dtype, .describe = describe_to_dtype)
 
 calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
 {

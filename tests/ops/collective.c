@@ -568,7 +568,7 @@ static calx_status *refused(ranks_one *r)
   REFUSED(r, calx_collective_permute(x, (int64_t[]){ 0, 1, 1, 1 }, 2),
           "pair 1: rank 1 is target twice");
   REFUSED(r, calx_collective_broadcast((&x), 1, 2),
-          "collective_broadcast: root 2 is no place in a group of 2");
+          "collective_broadcast: root 2 is no index in a group of 2");
   calx_tensor *host = calx_host_tensor(&(float){ 1 }, CALX_F32, CALX_SHAPE(1));
   REFUSED(r, calx_all_reduce(host, CALX_REDUCE_SUM), "all_reduce");
   // None of the list is replaced when one does not fit.
