@@ -1,4 +1,4 @@
-// jit/element: operations from elements at the same place.
+// jit/element: operations from elements at the same index.
 //
 // An operation on values that are the same in all lanes stays a scalar one.
 #include "jit/emit.h"

@@ -6,9 +6,9 @@
 // no pass has to move it. A level's builder stands where its next instruction
 // goes; after a loop has ended it stands behind it.
 //
-// A value is emitted at a place: where its element is (one index for each run
-// of merged dimensions) and which lanes count. Equal places are one object, and
-// a value is emitted once for each place.
+// A value is emitted at a location: where its element is (one index for each
+// run of merged dimensions) and which lanes are active. Equal locations are one
+// object, and a value is emitted once for each location.
 #ifndef CPU_JIT_EMIT_H
 #define CPU_JIT_EMIT_H
 
@@ -53,13 +53,13 @@ typedef struct cpu_jit_part {
   int dims;
 } cpu_jit_part;
 
-typedef struct cpu_jit_place {
-  struct cpu_jit_place *next;  // in its bucket
-  LLVMValueRef mask;           // <lanes x i1>: those that count; NULL: all
+typedef struct cpu_jit_loc {
+  struct cpu_jit_loc *next;  // in its bucket
+  LLVMValueRef mask;         // <lanes x i1>: those that count; NULL: all
   int mask_level;
   int n;
   cpu_jit_part part[CPU_JIT_RANK];
-} cpu_jit_place;
+} cpu_jit_loc;
 
 // ---- the kernel in progress ----
 
@@ -108,9 +108,9 @@ typedef struct cpu_jit_env {
   size_t budget;  // instructions left
   cpu_jit_memo **memo;
   cpu_jit_cse **cse;
-  cpu_jit_place **places;
-  cpu_jit_place scalar;  // the place of rank 0
-  calx_status *status;   // the first failure
+  cpu_jit_loc **locs;
+  cpu_jit_loc scalar;   // the location of rank 0
+  calx_status *status;  // the first failure
 } cpu_jit_env;
 
 // ---- env.c ----
@@ -184,7 +184,7 @@ cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
 void cpu_jit_iterations_end(cpu_jit_env *env, cpu_jit_loop *loop,
                             int64_t extent);
 
-// ---- place.c ----
+// ---- location.c ----
 
 cpu_jit_ix cpu_jit_ix_const(cpu_jit_env *env, int64_t v);
 cpu_jit_ix cpu_jit_ix_scalar(LLVMValueRef base, int level, int64_t multiple);
@@ -199,29 +199,27 @@ bool cpu_jit_ix_same(const cpu_jit_ix *ix);  // the same in all lanes
 LLVMValueRef cpu_jit_ix_widen(cpu_jit_env *env, cpu_jit_ix a);
 LLVMTypeRef cpu_jit_lane_type(cpu_jit_env *env);  // of wide indices' elements
 
-const cpu_jit_place *cpu_jit_place_of(cpu_jit_env *env, const cpu_jit_place *p);
-void cpu_jit_place_push(cpu_jit_place *p, int dims, int64_t size,
-                        cpu_jit_ix ix);
-const cpu_jit_place *cpu_jit_place_masked(cpu_jit_env *env,
-                                          const cpu_jit_place *p,
-                                          LLVMValueRef mask, int level);
-// The place with parts cut at least before the dimensions whose bits are set.
-void cpu_jit_place_cut(cpu_jit_env *env, const cx_hlo_type *t,
-                       const cpu_jit_place *p, uint32_t cuts,
-                       cpu_jit_place *out);
-cpu_jit_ix cpu_jit_place_linear(cpu_jit_env *env, const cpu_jit_place *p);
+const cpu_jit_loc *cpu_jit_loc_of(cpu_jit_env *env, const cpu_jit_loc *p);
+void cpu_jit_loc_push(cpu_jit_loc *p, int dims, int64_t size, cpu_jit_ix ix);
+const cpu_jit_loc *cpu_jit_loc_masked(cpu_jit_env *env, const cpu_jit_loc *p,
+                                      LLVMValueRef mask, int level);
+// The location with parts cut at least before the dimensions whose bits are
+// set.
+void cpu_jit_loc_cut(cpu_jit_env *env, const cx_hlo_type *t,
+                     const cpu_jit_loc *p, uint32_t cuts, cpu_jit_loc *out);
+cpu_jit_ix cpu_jit_loc_linear(cpu_jit_env *env, const cpu_jit_loc *p);
 
 // ---- memory.c ----
 
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
-                         const cpu_jit_place *p);
+                         const cpu_jit_loc *p);
 // The same at this level at least: what is read may be written in its loop.
 cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
-                            cx_hlo_elem e, const cpu_jit_place *p, int level);
+                            cx_hlo_elem e, const cpu_jit_loc *p, int level);
 // At level `level`. A value that is the same in all lanes is stored once where
-// the place has no lanes.
+// the location has no lanes.
 void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
-                   const cpu_jit_place *p, int level);
+                   const cpu_jit_loc *p, int level);
 LLVMValueRef cpu_jit_literal(cpu_jit_env *env, const cx_hlo_elements *e);
 cpu_jit_val cpu_jit_splat_of(cpu_jit_env *env, const cx_hlo_elements *e);
 
@@ -231,15 +229,15 @@ cpu_jit_val cpu_jit_splat_of(cpu_jit_env *env, const cx_hlo_elements *e);
 // operands are cut as their slots say.
 uint32_t cpu_jit_index_cuts(cpu_jit_env *env, const cx_hlo_op *op);
 cpu_jit_val cpu_jit_index_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                               const cpu_jit_place *p);
+                               const cpu_jit_loc *p);
 // gather.c
 uint32_t cpu_jit_gather_cuts(const cx_hlo_op *op);
 cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p);
+                                const cpu_jit_loc *p);
 // window.c
 uint32_t cpu_jit_window_cuts(cpu_jit_env *env, const cx_hlo_op *op);
 cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p);
+                                const cpu_jit_loc *p);
 // An integer of rank 0 as an index within [0, limit].
 cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
                                int64_t limit);
@@ -247,10 +245,10 @@ cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
 // ---- value.c ----
 
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
-                         const cpu_jit_place *p);
-// From now on this value at this place is `val`.
+                         const cpu_jit_loc *p);
+// From now on this value at this location is `val`.
 void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,
-                   const cpu_jit_place *p, cpu_jit_val val);
+                   const cpu_jit_loc *p, cpu_jit_val val);
 // The results of a region of ELEMENT operations on these arguments.
 void cpu_jit_region(cpu_jit_env *env, const cx_hlo_region *region,
                     const cpu_jit_val *args, size_t n_args,
@@ -260,7 +258,7 @@ void cpu_jit_region(cpu_jit_env *env, const cx_hlo_region *region,
 
 cpu_jit_val cpu_jit_element(cpu_jit_env *env, const cx_hlo_op *op,
                             const cpu_jit_val *args);
-// The pieces, all on operands of one shape at the builder's place.
+// The pieces, all on operands of one shape where the builder stands.
 typedef struct cpu_jit_ctx {
   cpu_jit_env *env;
   LLVMBuilderRef b;

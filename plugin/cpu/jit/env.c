@@ -310,7 +310,7 @@ void cpu_jit_function_begin(cpu_jit_env *env, int phase, int lanes)
   cx_arena_reset(&env->fn_arena);
   env->cse = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_cse *, BUCKETS);
   env->memo = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_memo *, BUCKETS);
-  env->places = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_place *, BUCKETS);
+  env->locs = CX_ARENA_ARRAY(&env->fn_arena, cpu_jit_loc *, BUCKETS);
   for (size_t i = 0; i < env->n_slots; i++) env->slots[i].pointer = NULL;
   LLVMBasicBlockRef entry =
       LLVMAppendBasicBlockInContext(env->context, env->function, "");

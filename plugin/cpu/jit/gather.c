@@ -19,7 +19,7 @@ uint32_t cpu_jit_gather_cuts(const cx_hlo_op *op)
 
 // An element of the indices as an index within [0, limit].
 static cpu_jit_ix start_at(cpu_jit_env *env, const cx_hlo_value *indices,
-                           const cpu_jit_place *p, int64_t limit)
+                           const cpu_jit_loc *p, int64_t limit)
 {
   const cpu_jit_val s = cpu_jit_emit(env, indices, p);
   const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
@@ -41,24 +41,24 @@ static cpu_jit_ix start_at(cpu_jit_env *env, const cx_hlo_value *indices,
                        .wide = true };
 }
 
-// The indices' place for component k of the index vector.
-static const cpu_jit_place *indices_place(cpu_jit_env *env, const cx_hlo_op *op,
-                                          const cpu_jit_place *at, int64_t k)
+// The location in the indices of component k of the index vector.
+static const cpu_jit_loc *indices_loc(cpu_jit_env *env, const cx_hlo_op *op,
+                                      const cpu_jit_loc *at, int64_t k)
 {
   const cx_hlo_gather_numbers *g =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   const cx_hlo_type *t = cpu_jit_type(op->operands[1]);
-  cpu_jit_place out = { .mask = at->mask, .mask_level = at->mask_level };
+  cpu_jit_loc out = { .mask = at->mask, .mask_level = at->mask_level };
   int batch = 0;
   for (size_t d = 0; d < t->rank; d++) {
     if ((int64_t)d == g->index_vector_dim) {
-      cpu_jit_place_push(&out, 1, t->dims[d], cpu_jit_ix_const(env, k));
+      cpu_jit_loc_push(&out, 1, t->dims[d], cpu_jit_ix_const(env, k));
       continue;
     }
     while (batch < at->n && position(g->offset, batch) >= 0) batch++;
-    cpu_jit_place_push(&out, 1, t->dims[d], at->part[batch++].ix);
+    cpu_jit_loc_push(&out, 1, t->dims[d], at->part[batch++].ix);
   }
-  return cpu_jit_place_of(env, &out);
+  return cpu_jit_loc_of(env, &out);
 }
 
 // The result's dimension that runs along dimension d of the indices.
@@ -73,16 +73,16 @@ static int batch_dim(const cx_hlo_gather_numbers *g, int64_t d, int rank)
 }
 
 cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   const cx_hlo_gather_numbers *g =
       cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const cx_hlo_ints sizes = cx_hlo_op_ints(op, CX_HLO_A_SLICE_SIZES);
-  cpu_jit_place at;
-  cpu_jit_place_cut(env, to, p, cpu_jit_gather_cuts(op), &at);
-  cpu_jit_place out = { .mask = p->mask, .mask_level = p->mask_level };
+  cpu_jit_loc at;
+  cpu_jit_loc_cut(env, to, p, cpu_jit_gather_cuts(op), &at);
+  cpu_jit_loc out = { .mask = p->mask, .mask_level = p->mask_level };
   size_t next = 0;  // of the offset dimensions
   for (size_t d = 0; d < from->rank; d++) {
     cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
@@ -96,10 +96,10 @@ cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
     if (k >= 0 && from->dims[d] > sizes.v[d]) {
       ix = cpu_jit_ix_add(
           env, ix,
-          start_at(env, op->operands[1], indices_place(env, op, &at, k),
+          start_at(env, op->operands[1], indices_loc(env, op, &at, k),
                    from->dims[d] - sizes.v[d]));
     }
-    cpu_jit_place_push(&out, 1, from->dims[d], ix);
+    cpu_jit_loc_push(&out, 1, from->dims[d], ix);
   }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
 }

@@ -1,8 +1,8 @@
-// jit/index: operations whose elements come from other places.
+// jit/index: operations whose elements come from other indices of the operand.
 //
 // Each says before which dimensions of its result an index must be cut so that
 // every part belongs to one run of an operand's dimensions (cuts), and makes
-// the operand's place of the result's (emit). Reads outside of an operand do
+// the operand's location of the result's (emit). Reads outside of an operand do
 // not happen: indices that are the same in all lanes are held within it, lanes
 // that are outside are masked.
 #include "jit/index.h"
@@ -17,9 +17,9 @@ static uint32_t need_of(cpu_jit_env *env, const cx_hlo_value *v)
   return cpu_jit_slot_of(env, v)->need;
 }
 
-static void begin(cpu_jit_place *out, const cpu_jit_place *p)
+static void begin(cpu_jit_loc *out, const cpu_jit_loc *p)
 {
-  *out = (cpu_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
+  *out = (cpu_jit_loc){ .mask = p->mask, .mask_level = p->mask_level };
 }
 
 // ---- broadcast_in_dim and transpose ----
@@ -94,7 +94,7 @@ static uint32_t mapping_cuts(cpu_jit_env *env, const cx_hlo_op *op)
   return cuts;
 }
 
-static int part_of(const cpu_jit_place *p, int d)
+static int part_of(const cpu_jit_loc *p, int d)
 {
   int first = 0;
   for (int i = 0; i < p->n; i++) {
@@ -105,12 +105,12 @@ static int part_of(const cpu_jit_place *p, int d)
 }
 
 static cpu_jit_val emit_mapping(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   const mapping m = mapping_of(op);
-  cpu_jit_place at;
-  cpu_jit_place_cut(env, m.result, p, mapping_cuts(env, op), &at);
-  cpu_jit_place from;
+  cpu_jit_loc at;
+  cpu_jit_loc_cut(env, m.result, p, mapping_cuts(env, op), &at);
+  cpu_jit_loc from;
   begin(&from, p);
   int current = -1;
   for (size_t k = 0; k < m.from->rank; k++) {
@@ -123,12 +123,12 @@ static cpu_jit_val emit_mapping(cpu_jit_env *env, const cx_hlo_op *op,
     }
     current = part;
     if (real) {
-      cpu_jit_place_push(&from, 1, at.part[part].size, at.part[part].ix);
+      cpu_jit_loc_push(&from, 1, at.part[part].size, at.part[part].ix);
     } else {
-      cpu_jit_place_push(&from, 1, 1, cpu_jit_ix_const(env, 0));
+      cpu_jit_loc_push(&from, 1, 1, cpu_jit_ix_const(env, 0));
     }
   }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &from));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &from));
 }
 
 // ---- reshape ----
@@ -161,10 +161,10 @@ static uint32_t reshape_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 }
 
 static cpu_jit_val emit_reshape(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
-  cpu_jit_place out;
+  cpu_jit_loc out;
   begin(&out, p);
   cpu_jit_ix sum = cpu_jit_ix_const(env, 0);
   int64_t size = 1;
@@ -182,16 +182,16 @@ static cpu_jit_val emit_reshape(cpu_jit_env *env, const cx_hlo_op *op,
     size_t end = k;
     while (end < from->rank && product < size) product *= from->dims[end++];
     if (product != size || end == k) continue;
-    cpu_jit_place_push(&out, (int)(end - k), size, sum);
+    cpu_jit_loc_push(&out, (int)(end - k), size, sum);
     k = end;
     size = 1;
   }
   if (out.n > 0) {
     out.part[out.n - 1].dims += (int)(from->rank - k);
   } else if (from->rank > 0) {
-    cpu_jit_place_push(&out, (int)from->rank, 1, cpu_jit_ix_const(env, 0));
+    cpu_jit_loc_push(&out, (int)from->rank, 1, cpu_jit_ix_const(env, 0));
   }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
 }
 
 // ---- slices ----
@@ -238,12 +238,12 @@ static uint32_t slice_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 }
 
 static cpu_jit_val emit_slice(cpu_jit_env *env, const cx_hlo_op *op,
-                              const cpu_jit_place *p)
+                              const cpu_jit_loc *p)
 {
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
-  cpu_jit_place out;
-  cpu_jit_place_cut(env, to, p, slice_cuts(env, op), &out);
+  cpu_jit_loc out;
+  cpu_jit_loc_cut(env, to, p, slice_cuts(env, op), &out);
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cpu_jit_part *part = &out.part[i];
@@ -264,7 +264,7 @@ static cpu_jit_val emit_slice(cpu_jit_env *env, const cx_hlo_op *op,
     }
     d += (size_t)part->dims;
   }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
 }
 
 // ---- reverse ----
@@ -289,11 +289,11 @@ static uint32_t reverse_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 }
 
 static cpu_jit_val emit_reverse(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
-  cpu_jit_place out;
-  cpu_jit_place_cut(env, t, p, reverse_cuts(env, op), &out);
+  cpu_jit_loc out;
+  cpu_jit_loc_cut(env, t, p, reverse_cuts(env, op), &out);
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cpu_jit_part *part = &out.part[i];
@@ -303,7 +303,7 @@ static cpu_jit_val emit_reverse(cpu_jit_env *env, const cx_hlo_op *op,
     }
     d += (size_t)part->dims;
   }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_place_of(env, &out));
+  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
 }
 
 // ---- what lies within a part of a dimension ----
@@ -383,12 +383,12 @@ static cpu_jit_val pick(cpu_jit_env *env, LLVMValueRef c, int level,
 }
 
 cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
-                              cpu_jit_place *at, const cpu_jit_inside *in,
+                              cpu_jit_loc *at, const cpu_jit_inside *in,
                               cpu_jit_val other)
 {
-  const cpu_jit_place *p = cpu_jit_place_of(env, at);
+  const cpu_jit_loc *p = cpu_jit_loc_of(env, at);
   if (in->lanes != NULL) {
-    p = cpu_jit_place_masked(env, p, in->lanes, in->lanes_level);
+    p = cpu_jit_loc_masked(env, p, in->lanes, in->lanes_level);
   }
   cpu_jit_val x = cpu_jit_emit(env, v, p);
   if (in->lanes != NULL) x = pick(env, in->lanes, in->lanes_level, x, other);
@@ -413,7 +413,7 @@ static uint32_t pad_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 }
 
 static cpu_jit_val emit_pad(cpu_jit_env *env, const cx_hlo_op *op,
-                            const cpu_jit_place *p)
+                            const cpu_jit_loc *p)
 {
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
@@ -421,8 +421,8 @@ static cpu_jit_val emit_pad(cpu_jit_env *env, const cx_hlo_op *op,
   const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
   const cpu_jit_val padding = cpu_jit_emit(env, op->operands[1], &env->scalar);
   if (cx_hlo_type_elements(from) == 0) return padding;
-  cpu_jit_place out;
-  cpu_jit_place_cut(env, to, p, pad_cuts(env, op), &out);
+  cpu_jit_loc out;
+  cpu_jit_loc_cut(env, to, p, pad_cuts(env, op), &out);
   cpu_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
@@ -462,13 +462,13 @@ static cpu_jit_val no_element(cpu_jit_env *env, cx_hlo_elem e)
 }
 
 static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
-                                    const cpu_jit_place *p)
+                                    const cpu_jit_loc *p)
 {
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   if (cx_hlo_type_elements(to) == 0) return no_element(env, to->elem);
-  cpu_jit_place cut;
-  cpu_jit_place_cut(env, to, p, concatenate_cuts(env, op), &cut);
+  cpu_jit_loc cut;
+  cpu_jit_loc_cut(env, to, p, concatenate_cuts(env, op), &cut);
   const int at = part_of(&cut, (int)d);
   const cpu_jit_part whole = cut.part[at];
   const int64_t inner = whole.size / to->dims[d];
@@ -477,16 +477,16 @@ static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
   for (size_t i = 0; i < op->n_operands; i++) {
     const int64_t n = cpu_jit_type(op->operands[i])->dims[d] * inner;
     if (n == 0) continue;
-    cpu_jit_place from = cut;
+    cpu_jit_loc from = cut;
     cpu_jit_inside in = { 0 };
     cpu_jit_ix ix = cpu_jit_ix_offset(env, whole.ix, -first);
     cpu_jit_within(env, &ix, n, &in);
     from.part[at] = (cpu_jit_part){ ix, n, whole.dims };
     // The first has no other to give way to.
     if (out.re == NULL) {
-      const cpu_jit_place *q = cpu_jit_place_of(env, &from);
+      const cpu_jit_loc *q = cpu_jit_loc_of(env, &from);
       if (in.lanes != NULL) {
-        q = cpu_jit_place_masked(env, q, in.lanes, in.lanes_level);
+        q = cpu_jit_loc_masked(env, q, in.lanes, in.lanes_level);
       }
       out = cpu_jit_emit(env, op->operands[i], q);
     } else {
@@ -507,12 +507,12 @@ static uint32_t iota_cuts(const cx_hlo_op *op)
 }
 
 static cpu_jit_val emit_iota(cpu_jit_env *env, const cx_hlo_op *op,
-                             const cpu_jit_place *p)
+                             const cpu_jit_loc *p)
 {
   const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
-  cpu_jit_place at;
-  cpu_jit_place_cut(env, t, p, iota_cuts(op), &at);
+  cpu_jit_loc at;
+  cpu_jit_loc_cut(env, t, p, iota_cuts(op), &at);
   cpu_jit_ix ix = at.part[part_of(&at, (int)d)].ix;
   cpu_jit_val v = { .elem = CX_HLO_I64,
                     .level = ix.level,
@@ -544,7 +544,7 @@ uint32_t cpu_jit_index_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 }
 
 cpu_jit_val cpu_jit_index_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                               const cpu_jit_place *p)
+                               const cpu_jit_loc *p)
 {
   switch (op->kind) {
     case CX_HLO_OP_BROADCAST:

@@ -22,7 +22,7 @@ void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
                     cpu_jit_inside *in);
 // The operand's element where `in` holds, else `other`.
 cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
-                              cpu_jit_place *at, const cpu_jit_inside *in,
+                              cpu_jit_loc *at, const cpu_jit_inside *in,
                               cpu_jit_val other);
 
 #endif

@@ -15,8 +15,8 @@
 // What a kernel may hold.
 typedef enum cpu_jit_class {
   CPU_JIT_NONE,     // not compiled
-  CPU_JIT_ELEMENT,  // one element from elements at the same place
-  CPU_JIT_INDEX,    // one element from elements at other places (broadcast,
+  CPU_JIT_ELEMENT,  // one element from elements at the same index
+  CPU_JIT_INDEX,    // one element from elements at other indices (broadcast,
                     // transpose, slice, pad, concatenate, gather, iota …)
   CPU_JIT_REDUCE,   // reduce: ends a loop over its operands' elements
   CPU_JIT_ROOT      // only as the one root of a kernel, whose operands may be

@@ -10,7 +10,7 @@
 
 #define BLOCK 4096     // elements of the inner loop in one iteration
 #define FEW_VECTORS 8  // of which a loop may have masks throughout
-#define DEAR_NS 0.4    // of an element
+#define EXPENSIVE_NS 0.4  // per element
 
 typedef struct nest {
   int n;
@@ -38,7 +38,7 @@ static nest nest_of(cpu_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
 // The indices of the outer runs, and where the block starts, from the number of
 // the iteration.
 static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
-                            int64_t extent, cpu_jit_place *out)
+                            int64_t extent, cpu_jit_loc *out)
 {
   cpu_jit_ix rest = t;
   cpu_jit_ix block = cpu_jit_ix_const(env, 0);
@@ -51,9 +51,9 @@ static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
     cpu_jit_ix_split(env, rest, s->sizes[i], size, false, &rest, &index[i]);
     size /= s->sizes[i];
   }
-  *out = (cpu_jit_place){ .n = 0 };
+  *out = (cpu_jit_loc){ .n = 0 };
   for (int i = 0; i + 1 < s->n; i++) {
-    cpu_jit_place_push(out, s->dims[i], s->sizes[i], index[i]);
+    cpu_jit_loc_push(out, s->dims[i], s->sizes[i], index[i]);
   }
   return cpu_jit_ix_scale(env, block, s->block);
 }
@@ -62,7 +62,7 @@ static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
 typedef struct work {
   const cx_hlo_value *const *values;
   size_t n, buffer;
-  bool in_place;  // nothing, where the buffer is that of the (input) value
+  bool in_loc;  // nothing, where the buffer is that of the (input) value
   const cx_hlo_op *update;  // dynamic_update_slice: where in the buffer
 } work;
 
@@ -77,13 +77,13 @@ static uint32_t update_cuts(const cx_hlo_op *op)
   return cuts;
 }
 
-// A place of the update in what is updated.
-static void updated_place(cpu_jit_env *env, const cx_hlo_op *op,
-                          const cpu_jit_place *at, cpu_jit_place *out)
+// The location in the updated tensor of a location in the update.
+static void updated_loc(cpu_jit_env *env, const cx_hlo_op *op,
+                        const cpu_jit_loc *at, cpu_jit_loc *out)
 {
   const cx_hlo_type *t = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *u = cpu_jit_type(op->operands[1]);
-  cpu_jit_place_cut(env, u, at, update_cuts(op), out);
+  cpu_jit_loc_cut(env, u, at, update_cuts(op), out);
   size_t d = 0;
   for (int i = 0; i < out->n; i++) {
     cpu_jit_part *part = &out->part[i];
@@ -100,21 +100,20 @@ static void updated_place(cpu_jit_env *env, const cx_hlo_op *op,
 }
 
 static void body(cpu_jit_env *env, const work *k, const nest *s,
-                 const cpu_jit_place *outer, cpu_jit_ix inner,
-                 LLVMValueRef mask)
+                 const cpu_jit_loc *outer, cpu_jit_ix inner, LLVMValueRef mask)
 {
   const int level = env->n_levels - 1;
-  cpu_jit_place p = *outer;
-  if (s->n > 0) cpu_jit_place_push(&p, s->dims[s->n - 1], s->inner, inner);
+  cpu_jit_loc p = *outer;
+  if (s->n > 0) cpu_jit_loc_push(&p, s->dims[s->n - 1], s->inner, inner);
   p.mask = mask;
-  const cpu_jit_place *at = cpu_jit_place_of(env, &p);
+  const cpu_jit_loc *at = cpu_jit_loc_of(env, &p);
   cpu_jit_val out[CPU_JIT_MAX_OUTPUTS];
   for (size_t i = 0; i < k->n; i++) {
     out[i] = cpu_jit_emit(env, k->values[i], at);
   }
   if (cpu_jit_failed(env)) return;
   if (k->update != NULL) {
-    updated_place(env, k->update, at, &p);
+    updated_loc(env, k->update, at, &p);
     at = &p;
   }
   for (size_t i = 0; i < k->n; i++) {
@@ -124,7 +123,7 @@ static void body(cpu_jit_env *env, const work *k, const nest *s,
 
 // The vectors of [lo, hi), each with the mask of what is below hi.
 static void masked_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                           const cpu_jit_place *outer, LLVMValueRef lo,
+                           const cpu_jit_loc *outer, LLVMValueRef lo,
                            LLVMValueRef hi, int64_t multiple)
 {
   cpu_jit_loop loop;
@@ -137,7 +136,7 @@ static void masked_vectors(cpu_jit_env *env, const work *k, const nest *s,
 }
 
 static void whole_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                          const cpu_jit_place *outer, LLVMValueRef lo,
+                          const cpu_jit_loc *outer, LLVMValueRef lo,
                           LLVMValueRef hi, int64_t multiple)
 {
   cpu_jit_loop loop;
@@ -167,7 +166,7 @@ static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 {
   return env->target->has_masks && env->small &&
          (inner < FEW_VECTORS * env->lanes ||
-          cpu_jit_element_ns(env) > DEAR_NS ||
+          cpu_jit_element_ns(env) > EXPENSIVE_NS ||
           !has_small_elements(env->kernel));
 }
 
@@ -175,7 +174,7 @@ static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 static void open_vectors(cpu_jit_env *env, const work *k, const nest *s,
                          LLVMValueRef lo, LLVMValueRef hi)
 {
-  const cpu_jit_place outer = { .n = 0 };
+  const cpu_jit_loc outer = { .n = 0 };
   if (prefers_masks(env, INT64_MAX)) {
     masked_vectors(env, k, s, &outer, lo, hi, 1);
     return;
@@ -189,7 +188,7 @@ static void open_vectors(cpu_jit_env *env, const work *k, const nest *s,
 }
 
 static void vectors(cpu_jit_env *env, const work *k, const nest *s,
-                    const cpu_jit_place *outer, cpu_jit_ix start)
+                    const cpu_jit_loc *outer, cpu_jit_ix start)
 {
   const int64_t lanes = env->lanes;
   LLVMValueRef hi = cpu_jit_i64(env, s->inner);
@@ -217,7 +216,7 @@ static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
                            LLVMValueRef lo, LLVMValueRef hi, int64_t extent)
 {
   cpu_jit_loop loop;
-  cpu_jit_place p;
+  cpu_jit_loc p;
   cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, lo, hi, extent);
   cpu_jit_ix start = iteration(env, s, iv, extent, &p);
   vectors(env, k, s, &p, start);
@@ -242,7 +241,7 @@ static cpu_jit_phase emit_phase(cpu_jit_env *env, const work *w, int phase)
         cpu_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
     LLVMValueRef lo = LLVMGetParam(env->function, 1);
     LLVMValueRef hi = LLVMGetParam(env->function, 2);
-    if (w->in_place) {
+    if (w->in_loc) {
       const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
       LLVMValueRef same =
           cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
@@ -269,11 +268,11 @@ calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
 }
 
 void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
-                        const cx_hlo_value *value, size_t output, bool in_place)
+                        const cx_hlo_value *value, size_t output, bool in_loc)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
   const work w = { &value, 1, k->n_inputs + output,
-                   in_place && slot->input != SIZE_MAX, NULL };
+                   in_loc && slot->input != SIZE_MAX, NULL };
   k->phases[phase] = emit_phase(env, &w, phase);
 }
 

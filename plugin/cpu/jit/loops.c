@@ -116,7 +116,7 @@ void cpu_jit_loop_end(cpu_jit_env *env, cpu_jit_loop *loop,
 static void when_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
                        LLVMValueRef hi)
 {
-  // The places are those of a loop; what it goes around with is not needed.
+  // The blocks are those of a loop; its induction variable is not needed.
   cpu_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
   CX_ASSERT(!loop->once);
   LLVMInstructionEraseFromParent(loop->iv);

@@ -16,7 +16,8 @@ static const char *const names[CPU_JIT_FUNCTIONS] = {
   [CPU_JIT_ERF] = "erf",
 };
 
-static value build(const maths *m, cpu_jit_function fn, value x, value y)
+static LLVMValueRef build(const cpu_jit_ir *m, cpu_jit_function fn,
+                          LLVMValueRef x, LLVMValueRef y)
 {
   switch (fn) {
     case CPU_JIT_EXP: return cpu_jit_exp(m, x);
@@ -40,7 +41,7 @@ static value build(const maths *m, cpu_jit_function fn, value x, value y)
 }
 
 // Those of which every copy would cost more to compile than a call does to run.
-static bool is_long(const maths *m, cpu_jit_function fn)
+static bool is_long(const cpu_jit_ir *m, cpu_jit_function fn)
 {
   switch (fn) {
     case CPU_JIT_SIN:
@@ -54,9 +55,10 @@ static bool is_long(const maths *m, cpu_jit_function fn)
   }
 }
 
-value cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn, value x, value y)
+LLVMValueRef cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn,
+                          LLVMValueRef x, LLVMValueRef y)
 {
-  maths m = maths_for(env, x);
+  cpu_jit_ir m = maths_for(env, x);
   if (!is_long(&m, fn)) return build(&m, fn, x, y);
 
   LLVMTypeRef parameters[] = { m.real, m.real };
@@ -65,10 +67,10 @@ value cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn, value x, value y)
   char name[48];
   snprintf(name, sizeof name, "calx.%s.%ux%s", names[fn], m.lanes,
            m.wide ? "f64" : "f32");
-  value function, arguments[] = { x, y };
+  LLVMValueRef function, arguments[] = { x, y };
   cpu_jit_math_env inner;
   if (cpu_jit_begin(env, name, type, &function, &inner)) {
-    maths within = maths_of(&inner, m.wide, m.lanes);
+    cpu_jit_ir within = maths_of(&inner, m.wide, m.lanes);
     cpu_jit_end(&inner, build(&within, fn, LLVMGetParam(function, 0),
                               y ? LLVMGetParam(function, 1) : NULL));
   }

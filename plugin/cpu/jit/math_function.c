@@ -5,7 +5,7 @@
 #include "jit/math_parts.h"
 
 // Of the string attributes, those of the target among them.
-static void copy_attributes(value from, value to)
+static void copy_attributes(LLVMValueRef from, LLVMValueRef to)
 {
   enum { MOST = 32 };
   LLVMAttributeRef all[MOST];
@@ -18,7 +18,7 @@ static void copy_attributes(value from, value to)
       LLVMAddAttributeAtIndex(to, LLVMAttributeFunctionIndex, all[i]);
 }
 
-static void add_attribute(LLVMContextRef context, value function,
+static void add_attribute(LLVMContextRef context, LLVMValueRef function,
                           const char *name)
 {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
@@ -27,9 +27,9 @@ static void add_attribute(LLVMContextRef context, value function,
 }
 
 bool cpu_jit_begin(cpu_jit_math_env *env, const char *name, LLVMTypeRef type,
-                   value *out_function, cpu_jit_math_env *out_env)
+                   LLVMValueRef *out_function, cpu_jit_math_env *out_env)
 {
-  value function = LLVMGetNamedFunction(env->module, name);
+  LLVMValueRef function = LLVMGetNamedFunction(env->module, name);
   *out_function = function;
   if (function) return false;
   function = LLVMAddFunction(env->module, name, type);
@@ -47,7 +47,7 @@ bool cpu_jit_begin(cpu_jit_math_env *env, const char *name, LLVMTypeRef type,
   return true;
 }
 
-void cpu_jit_end(cpu_jit_math_env *inner, value result)
+void cpu_jit_end(cpu_jit_math_env *inner, LLVMValueRef result)
 {
   LLVMBuildRet(inner->builder, result);
   LLVMDisposeBuilder(inner->builder);

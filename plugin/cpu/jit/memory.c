@@ -172,15 +172,15 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 }
 
 cpu_jit_val cpu_jit_load(cpu_jit_env *env, LLVMValueRef pointer, cx_hlo_elem e,
-                         const cpu_jit_place *p)
+                         const cpu_jit_loc *p)
 {
   return cpu_jit_load_at(env, pointer, e, p, 0);
 }
 
 cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
-                            cx_hlo_elem e, const cpu_jit_place *p, int level)
+                            cx_hlo_elem e, const cpu_jit_loc *p, int level)
 {
-  cpu_jit_ix ix = cpu_jit_place_linear(env, p);
+  cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
   cpu_jit_val v = { .elem = e, .level = deeper(level, ix.level) };
   v.wide = !cpu_jit_ix_same(&ix);
   if (v.wide && p->mask != NULL) v.level = deeper(v.level, p->mask_level);
@@ -223,9 +223,9 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
 }
 
 void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
-                   const cpu_jit_place *p, int level)
+                   const cpu_jit_loc *p, int level)
 {
-  cpu_jit_ix ix = cpu_jit_place_linear(env, p);
+  cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
   if (!cpu_jit_ix_same(&ix)) v = cpu_jit_widen(env, v);
   if (v.im != NULL) {
     ix = cpu_jit_ix_scale(env, ix, 2);

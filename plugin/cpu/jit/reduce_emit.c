@@ -273,7 +273,7 @@ static void block(cpu_jit_reduce_phase *f, cpu_jit_ix start, int unroll,
         p->vector < 0 || p->rows
             ? start
             : cpu_jit_ix_offset(env, start, u * (int64_t)p->lanes);
-    const cpu_jit_place *out = cpu_jit_reduce_out_place(f, ix, mask);
+    const cpu_jit_loc *out = cpu_jit_reduce_out_loc(f, ix, mask);
     if (p->split >= 0) {
       cpu_jit_reduce_store_partial(f, sums, out);
     } else {

@@ -39,23 +39,22 @@ LLVMValueRef cpu_jit_reduce_scratch_at(cpu_jit_reduce_phase *f, size_t offset);
 LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,
                                         const cpu_jit_loop *loop, int64_t block,
                                         LLVMValueRef hi);
-// The place of a result; `start`: the index of the run that lanes run along.
-const cpu_jit_place *cpu_jit_reduce_out_place(cpu_jit_reduce_phase *f,
-                                              cpu_jit_ix start,
-                                              LLVMValueRef mask);
-// Of a result's place in what the piece has in the scratch.
-cpu_jit_place cpu_jit_reduce_partial_place(const cpu_jit_reduce_phase *f,
-                                           const cpu_jit_place *out);
+// The location of a result; `start`: the index of the run that lanes run along.
+const cpu_jit_loc *cpu_jit_reduce_out_loc(cpu_jit_reduce_phase *f,
+                                          cpu_jit_ix start, LLVMValueRef mask);
+// The location of a result in the piece's part of the scratch.
+cpu_jit_loc cpu_jit_reduce_partial_loc(const cpu_jit_reduce_phase *f,
+                                       const cpu_jit_loc *out);
 void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
-                             cpu_jit_val v, const cpu_jit_place *at);
+                             cpu_jit_val v, const cpu_jit_loc *at);
 // The sums of a piece go to the scratch.
 void cpu_jit_reduce_store_partial(cpu_jit_reduce_phase *f,
                                   const cpu_jit_val *sums,
-                                  const cpu_jit_place *out);
+                                  const cpu_jit_loc *out);
 // The sums, with the program's initial values and without the identities that
 // they began with, become results, and so does what is computed from them.
 void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
-                                  const cpu_jit_place *out);
+                                  const cpu_jit_loc *out);
 
 // ---- reduce_sweep.c ----
 

@@ -98,11 +98,11 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
 {
   const cpu_jit_plan *p = f->p;
   cpu_jit_env *env = f->env;
-  cpu_jit_place place = { .mask = mask, .mask_level = f->mask_level };
+  cpu_jit_loc loc = { .mask = mask, .mask_level = f->mask_level };
   for (int i = 0; i < p->n; i++) {
-    cpu_jit_place_push(&place, p->dims[i], p->sizes[i], f->index[i]);
+    cpu_jit_loc_push(&loc, p->dims[i], p->sizes[i], f->index[i]);
   }
-  const cpu_jit_place *at = cpu_jit_place_of(env, &place);
+  const cpu_jit_loc *at = cpu_jit_loc_of(env, &loc);
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     x[i] = p->second
@@ -124,39 +124,38 @@ LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,
   return cpu_jit_least(env, next, hi, loop->level);
 }
 
-// ---- places ----
+// ---- locations ----
 
-const cpu_jit_place *cpu_jit_reduce_out_place(cpu_jit_reduce_phase *f,
-                                              cpu_jit_ix start,
-                                              LLVMValueRef mask)
+const cpu_jit_loc *cpu_jit_reduce_out_loc(cpu_jit_reduce_phase *f,
+                                          cpu_jit_ix start, LLVMValueRef mask)
 {
   const cpu_jit_plan *p = f->p;
-  cpu_jit_place out = { .mask = mask, .mask_level = f->mask_level };
+  cpu_jit_loc out = { .mask = mask, .mask_level = f->mask_level };
   const cx_hlo_op *op = p->sums[0].op;
   const int rank = (int)cpu_jit_type(&op->results[0])->rank;
   if (rank == 0) return &f->env->scalar;
   for (int i = 0; i < p->n; i++) {
     if (p->reduced[i]) continue;
-    cpu_jit_place_push(&out, p->out_dims[i], p->sizes[i],
-                       i == p->vector ? start : f->index[i]);
+    cpu_jit_loc_push(&out, p->out_dims[i], p->sizes[i],
+                     i == p->vector ? start : f->index[i]);
   }
   if (out.n == 0) {
-    cpu_jit_place_push(&out, rank, 1, cpu_jit_ix_const(f->env, 0));
+    cpu_jit_loc_push(&out, rank, 1, cpu_jit_ix_const(f->env, 0));
   }
-  return cpu_jit_place_of(f->env, &out);
+  return cpu_jit_loc_of(f->env, &out);
 }
 
-cpu_jit_place cpu_jit_reduce_partial_place(const cpu_jit_reduce_phase *f,
-                                           const cpu_jit_place *out)
+cpu_jit_loc cpu_jit_reduce_partial_loc(const cpu_jit_reduce_phase *f,
+                                       const cpu_jit_loc *out)
 {
-  cpu_jit_place at = { .mask = out->mask, .mask_level = out->mask_level };
-  cpu_jit_place_push(&at, 1, f->p->pieces, f->piece);
+  cpu_jit_loc at = { .mask = out->mask, .mask_level = out->mask_level };
+  cpu_jit_loc_push(&at, 1, f->p->pieces, f->piece);
   for (int i = 0; i < out->n; i++) at.part[at.n++] = out->part[i];
   return at;
 }
 
 void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
-                             cpu_jit_val v, const cpu_jit_place *at)
+                             cpu_jit_val v, const cpu_jit_loc *at)
 {
   cpu_jit_store(f->env, cpu_jit_reduce_scratch_at(f, offset), v, at,
                 f->env->n_levels - 1);
@@ -166,17 +165,17 @@ void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
 
 void cpu_jit_reduce_store_partial(cpu_jit_reduce_phase *f,
                                   const cpu_jit_val *sums,
-                                  const cpu_jit_place *out)
+                                  const cpu_jit_loc *out)
 {
   const cpu_jit_plan *p = f->p;
-  const cpu_jit_place at = cpu_jit_reduce_partial_place(f, out);
+  const cpu_jit_loc at = cpu_jit_reduce_partial_loc(f, out);
   for (size_t i = 0; i < p->n_sums; i++) {
     cpu_jit_reduce_store_at(f, p->sums[i].offset, sums[i], &at);
   }
 }
 
 void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
-                                  const cpu_jit_place *out)
+                                  const cpu_jit_loc *out)
 {
   const cpu_jit_plan *p = f->p;
   cpu_jit_env *env = f->env;

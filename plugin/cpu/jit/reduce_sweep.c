@@ -6,7 +6,7 @@ typedef enum sweep_step { SWEEP_BEGIN, SWEEP_ROW, SWEEP_BLOCK } sweep_step;
 
 // The sums in the scratch, at `at`: those of a block, or the totals.
 static cpu_jit_val swept(cpu_jit_reduce_phase *f, const cpu_jit_sum *s,
-                         bool totals, const cpu_jit_place *at)
+                         bool totals, const cpu_jit_loc *at)
 {
   return cpu_jit_load_at(
       f->env, cpu_jit_reduce_scratch_at(f, totals ? s->offset : s->narrow),
@@ -15,7 +15,7 @@ static cpu_jit_val swept(cpu_jit_reduce_phase *f, const cpu_jit_sum *s,
 
 // A vector of sums begins, or what a block has given goes to the totals.
 static void sweep_sums(cpu_jit_reduce_phase *f, sweep_step step,
-                       const cpu_jit_place *at)
+                       const cpu_jit_loc *at)
 {
   cpu_jit_env *env = f->env;
   for (size_t i = 0; i < f->p->n_sums; i++) {
@@ -45,8 +45,8 @@ static void sweep_vector(cpu_jit_reduce_phase *f, sweep_step step,
                          cpu_jit_ix row, cpu_jit_ix column, LLVMValueRef mask)
 {
   const cpu_jit_plan *p = f->p;
-  const cpu_jit_place at = cpu_jit_reduce_partial_place(
-      f, cpu_jit_reduce_out_place(f, column, mask));
+  const cpu_jit_loc at =
+      cpu_jit_reduce_partial_loc(f, cpu_jit_reduce_out_loc(f, column, mask));
   if (step != SWEEP_ROW) {
     sweep_sums(f, step, &at);
     return;

@@ -78,8 +78,8 @@ static cpu_jit_val elements_at(rng *r, cpu_jit_ix which, cpu_jit_val *second)
 static void store_at(rng *r, cpu_jit_val v, cpu_jit_ix ix, LLVMValueRef mask)
 {
   cpu_jit_env *env = r->env;
-  cpu_jit_place p = { .mask = mask, .mask_level = env->n_levels - 1 };
-  cpu_jit_place_push(&p, 1, INT64_MAX, ix);
+  cpu_jit_loc p = { .mask = mask, .mask_level = env->n_levels - 1 };
+  cpu_jit_loc_push(&p, 1, INT64_MAX, ix);
   cpu_jit_store(env, r->memory, v, &p, env->n_levels - 1);
 }
 
@@ -244,17 +244,17 @@ static int64_t state_words(const rng *r)
   return cpu_jit_type(r->k->outputs[0]->op->operands[0])->dims[0];
 }
 
-static const cpu_jit_place *state_place(rng *r, int64_t i)
+static const cpu_jit_loc *state_loc(rng *r, int64_t i)
 {
-  cpu_jit_place p = { 0 };
-  cpu_jit_place_push(&p, 1, state_words(r), cpu_jit_ix_const(r->env, i));
-  return cpu_jit_place_of(r->env, &p);
+  cpu_jit_loc p = { 0 };
+  cpu_jit_loc_push(&p, 1, state_words(r), cpu_jit_ix_const(r->env, i));
+  return cpu_jit_loc_of(r->env, &p);
 }
 
 static LLVMValueRef state_word(rng *r, int64_t i)
 {
   const cx_hlo_value *state = r->k->outputs[0]->op->operands[0];
-  return cpu_jit_emit(r->env, state, state_place(r, i)).re;
+  return cpu_jit_emit(r->env, state, state_loc(r, i)).re;
 }
 
 static void read_state(rng *r)
@@ -287,7 +287,7 @@ static void put_state(rng *r, LLVMValueRef memory)
     const cpu_jit_val v = { .re = words[i],
                             .elem = CX_HLO_UI64,
                             .level = loop.level };
-    cpu_jit_store(env, memory, v, state_place(r, i), loop.level);
+    cpu_jit_store(env, memory, v, state_loc(r, i), loop.level);
   }
   cpu_jit_loop_end(env, &loop, NULL);
 }

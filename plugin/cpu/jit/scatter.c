@@ -60,19 +60,18 @@ static int window_dim(const scatter *s, int64_t d)
 static cpu_jit_ix start_of(scatter *s, int component)
 {
   cpu_jit_env *env = s->env;
-  cpu_jit_place p = { 0 };
+  cpu_jit_loc p = { 0 };
   int nth = 0;
   for (size_t d = 0; d < s->indices->rank; d++) {
     if ((int64_t)d == s->g->index_vector_dim) {
-      cpu_jit_place_push(&p, 1, s->indices->dims[d],
-                         cpu_jit_ix_const(env, component));
+      cpu_jit_loc_push(&p, 1, s->indices->dims[d],
+                       cpu_jit_ix_const(env, component));
     } else {
-      cpu_jit_place_push(&p, 1, s->indices->dims[d],
-                         s->at[outer_dim(s, nth++)]);
+      cpu_jit_loc_push(&p, 1, s->indices->dims[d], s->at[outer_dim(s, nth++)]);
     }
   }
   const cpu_jit_val v =
-      cpu_jit_emit(env, s->op->operands[1], cpu_jit_place_of(env, &p));
+      cpu_jit_emit(env, s->op->operands[1], cpu_jit_loc_of(env, &p));
   const bool u = cx_hlo_elem_is_unsigned(v.elem) || v.elem == CX_HLO_I1;
   return cpu_jit_ix_scalar(cpu_jit_resize(env, v.re, env->i64, !u, v.level),
                            v.level, 1);
@@ -83,9 +82,9 @@ static void also(cpu_jit_env *env, LLVMValueRef *sum, LLVMValueRef c, int level)
   *sum = *sum == NULL ? c : cpu_jit_op2(env, LLVMAnd, *sum, c, level);
 }
 
-// The element's place in the result; *ok: of all lanes, *lanes: of each.
-static void target_place(scatter *s, cpu_jit_place *out, LLVMValueRef *ok,
-                         LLVMValueRef *lanes, int level)
+// The element's location in the result; *ok: of all lanes, *lanes: of each.
+static void target_loc(scatter *s, cpu_jit_loc *out, LLVMValueRef *ok,
+                       LLVMValueRef *lanes, int level)
 {
   cpu_jit_env *env = s->env;
   for (size_t d = 0; d < s->to->rank; d++) {
@@ -118,7 +117,7 @@ static void target_place(scatter *s, cpu_jit_place *out, LLVMValueRef *ok,
              level);
       }
     }
-    cpu_jit_place_push(out, 1, s->to->dims[d], ix);
+    cpu_jit_loc_push(out, 1, s->to->dims[d], ix);
   }
 }
 
@@ -126,20 +125,20 @@ static void update(scatter *s)
 {
   cpu_jit_env *env = s->env;
   const int level = env->n_levels - 1;
-  cpu_jit_place from = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_loc from = { .mask = s->mask, .mask_level = s->mask_level };
   for (size_t d = 0; d < s->updates->rank; d++) {
-    cpu_jit_place_push(&from, 1, s->updates->dims[d], s->at[d]);
+    cpu_jit_loc_push(&from, 1, s->updates->dims[d], s->at[d]);
   }
-  cpu_jit_place to = { .mask_level = level };
+  cpu_jit_loc to = { .mask_level = level };
   LLVMValueRef ok = NULL;
   LLVMValueRef lanes = s->mask;
-  target_place(s, &to, &ok, &lanes, level);
+  target_loc(s, &to, &ok, &lanes, level);
   if (ok != NULL && s->lane >= 0) {
     also(env, &lanes, cpu_jit_splat(env, ok, level), level);
   }
   to.mask = lanes;
   const cpu_jit_val x =
-      cpu_jit_emit(env, s->op->operands[2], cpu_jit_place_of(env, &from));
+      cpu_jit_emit(env, s->op->operands[2], cpu_jit_loc_of(env, &from));
   LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
   // Not hoisted: it reads what an earlier update wrote.
   cpu_jit_val old = cpu_jit_load_at(env, memory, s->to->elem, &to, level);

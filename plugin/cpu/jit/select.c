@@ -69,33 +69,33 @@ static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static const cpu_jit_place *place_at(selecting *s, const cx_hlo_type *t)
+static const cpu_jit_loc *loc_at(selecting *s, const cx_hlo_type *t)
 {
-  cpu_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_loc p = { .mask = s->mask, .mask_level = s->mask_level };
   for (size_t d = 0; d < t->rank; d++) {
-    cpu_jit_place_push(&p, 1, t->dims[d], s->at[d]);
+    cpu_jit_loc_push(&p, 1, t->dims[d], s->at[d]);
   }
-  return cpu_jit_place_of(s->env, &p);
+  return cpu_jit_loc_of(s->env, &p);
 }
 
 static void fill(selecting *s)
 {
   cpu_jit_env *env = s->env;
   cpu_jit_store(env, cpu_jit_buffer(env, s->k->n_inputs), s->init,
-                place_at(s, s->t), env->n_levels - 1);
+                loc_at(s, s->t), env->n_levels - 1);
 }
 
 // ---- one vector of windows ----
 
-// The place of position q of the window, and the lanes for which it is in the
-// operand.
-static LLVMValueRef position_place(selecting *s, int64_t q, cpu_jit_place *out)
+// The location of position q of the window, and the lanes for which it is in
+// the operand.
+static LLVMValueRef position_loc(selecting *s, int64_t q, cpu_jit_loc *out)
 {
   cpu_jit_env *env = s->env;
   const cx_hlo_op *op = s->op;
   const int level = env->n_levels - 1;
   cpu_jit_inside in = { 0 };
-  *out = (cpu_jit_place){ .mask_level = level };
+  *out = (cpu_jit_loc){ .mask_level = level };
   int64_t offset[CPU_JIT_RANK];
   for (size_t d = s->t->rank; d-- > 0;) {
     const int64_t n = listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
@@ -111,7 +111,7 @@ static LLVMValueRef position_place(selecting *s, int64_t q, cpu_jit_place *out)
     if (offset[d] < low || last >= s->t->dims[d]) {
       cpu_jit_within(env, &ix, s->t->dims[d], &in);
     }
-    cpu_jit_place_push(out, 1, s->t->dims[d], ix);
+    cpu_jit_loc_push(out, 1, s->t->dims[d], ix);
   }
   LLVMValueRef mask = s->mask;
   if (in.lanes != NULL) mask = cpu_jit_op2(env, LLVMAnd, mask, in.lanes, level);
@@ -139,10 +139,10 @@ static LLVMValueRef chosen(selecting *s, int64_t total)
   LLVMValueRef where = none;
   cpu_jit_val best = { 0 };
   for (int64_t q = 0; q < total; q++) {
-    cpu_jit_place p;
-    LLVMValueRef in = position_place(s, q, &p);
+    cpu_jit_loc p;
+    LLVMValueRef in = position_loc(s, q, &p);
     cpu_jit_val x =
-        cpu_jit_emit(env, s->op->operands[0], cpu_jit_place_of(env, &p));
+        cpu_jit_emit(env, s->op->operands[0], cpu_jit_loc_of(env, &p));
     x = cpu_jit_widen(env, x);
     LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef take = in;
@@ -182,10 +182,10 @@ static void window(selecting *s)
   LLVMTypeRef t = cpu_jit_wide_type(env, env->i32);
   LLVMValueRef where = chosen(s, total);
   const cpu_jit_val source = cpu_jit_widen(
-      env, cpu_jit_emit(env, s->op->operands[1], place_at(s, s->source)));
+      env, cpu_jit_emit(env, s->op->operands[1], loc_at(s, s->source)));
   for (int64_t q = 0; q < total && !cpu_jit_failed(env); q++) {
-    cpu_jit_place p;
-    position_place(s, q, &p);
+    cpu_jit_loc p;
+    position_loc(s, q, &p);
     LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, where,
                                     cpu_jit_const_int(t, (uint64_t)q), "");

@@ -81,29 +81,29 @@ static void set_memory(sorting *s)
   }
 }
 
-// ---- places ----
+// ---- locations ----
 
 // Of element i of the line in the operands and results.
-static const cpu_jit_place *tensor_place(sorting *s, cpu_jit_ix i)
+static const cpu_jit_loc *tensor_loc(sorting *s, cpu_jit_ix i)
 {
   const int behind = (int)cpu_jit_type(s->op->operands[0])->rank - s->dim - 1;
-  cpu_jit_place p = { 0 };
+  cpu_jit_loc p = { 0 };
   cpu_jit_ix outer;
   cpu_jit_ix inner;
   cpu_jit_ix_split(s->env, s->line, s->step, s->lines, false, &outer, &inner);
   if (s->dim > 0) {
-    cpu_jit_place_push(&p, s->dim, s->lines / s->step, outer);
+    cpu_jit_loc_push(&p, s->dim, s->lines / s->step, outer);
   }
-  cpu_jit_place_push(&p, 1, s->size, i);
-  if (behind > 0) cpu_jit_place_push(&p, behind, s->step, inner);
-  return cpu_jit_place_of(s->env, &p);
+  cpu_jit_loc_push(&p, 1, s->size, i);
+  if (behind > 0) cpu_jit_loc_push(&p, behind, s->step, inner);
+  return cpu_jit_loc_of(s->env, &p);
 }
 
-static cpu_jit_place memory_place(sorting *s, cpu_jit_ix i)
+static cpu_jit_loc memory_loc(sorting *s, cpu_jit_ix i)
 {
-  cpu_jit_place p = { 0 };
+  cpu_jit_loc p = { 0 };
   cpu_jit_ix start = cpu_jit_ix_scale(s->env, s->line, s->size);
-  cpu_jit_place_push(&p, 1, INT64_MAX, cpu_jit_ix_add(s->env, start, i));
+  cpu_jit_loc_push(&p, 1, INT64_MAX, cpu_jit_ix_add(s->env, start, i));
   return p;
 }
 
@@ -111,7 +111,7 @@ static cpu_jit_val load(sorting *s, LLVMValueRef memory, size_t operand,
                         LLVMValueRef i)
 {
   const int level = s->env->n_levels - 1;
-  const cpu_jit_place p = memory_place(s, cpu_jit_ix_scalar(i, level, 1));
+  const cpu_jit_loc p = memory_loc(s, cpu_jit_ix_scalar(i, level, 1));
   return cpu_jit_load_at(
       s->env, memory, cpu_jit_type(s->op->operands[operand])->elem, &p, level);
 }
@@ -120,7 +120,7 @@ static void store(sorting *s, LLVMValueRef memory, cpu_jit_val v,
                   LLVMValueRef i)
 {
   const int level = s->env->n_levels - 1;
-  const cpu_jit_place p = memory_place(s, cpu_jit_ix_scalar(i, level, 1));
+  const cpu_jit_loc p = memory_loc(s, cpu_jit_ix_scalar(i, level, 1));
   cpu_jit_store(s->env, memory, v, &p, level);
 }
 
@@ -132,7 +132,7 @@ static void fill(sorting *s, int side, LLVMValueRef begin, LLVMValueRef end)
   cpu_jit_loop loop;
   cpu_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
   const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
-  const cpu_jit_place *from = tensor_place(s, i);
+  const cpu_jit_loc *from = tensor_loc(s, i);
   for (size_t k = 0; k < s->n; k++) {
     store(s, s->memory[side][k], cpu_jit_emit(env, s->op->operands[k], from),
           loop.iv);
@@ -150,7 +150,7 @@ static void put_results(sorting *s)
                        cpu_jit_i64(env, s->size), 1, NULL, 0);
     const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
     cpu_jit_store(env, s->result[k], load(s, s->memory[0][k], k, loop.iv),
-                  tensor_place(s, i), loop.level);
+                  tensor_loc(s, i), loop.level);
     cpu_jit_loop_end(env, &loop, NULL);
   }
 }

@@ -26,7 +26,7 @@ typedef struct tiling {
   int64_t positions, segments, each;  // vectors of a segment
   LLVMValueRef mask;                  // of windows; NULL: all
   int mask_level;
-  const cpu_jit_place *place[MOST_POSITIONS];  // of the vectors of memory
+  const cpu_jit_loc *loc[MOST_POSITIONS];  // of the vectors of memory
 } tiling;
 
 static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
@@ -147,7 +147,7 @@ static void regroup(tiling *s, const cpu_jit_val *from, bool back,
   }
 }
 
-// ---- places ----
+// ---- locations ----
 
 static LLVMValueRef memory_mask(tiling *s, int64_t vector)
 {
@@ -166,7 +166,7 @@ static LLVMValueRef memory_mask(tiling *s, int64_t vector)
                                 "");
 }
 
-static void set_places(tiling *s)
+static void set_locs(tiling *s)
 {
   cpu_jit_env *env = s->env;
   const int64_t row = s->columns * s->wide;
@@ -176,30 +176,29 @@ static void set_places(tiling *s)
     at = cpu_jit_ix_offset(env, at,
                            i / s->each * row + i % s->each * env->lanes);
     at.lane = 1;
-    cpu_jit_place p = { .mask = memory_mask(s, i),
-                        .mask_level = s->mask_level };
-    cpu_jit_place_push(&p, (int)s->t->rank, cx_hlo_type_elements(s->t), at);
-    s->place[i] = cpu_jit_place_of(env, &p);
+    cpu_jit_loc p = { .mask = memory_mask(s, i), .mask_level = s->mask_level };
+    cpu_jit_loc_push(&p, (int)s->t->rank, cx_hlo_type_elements(s->t), at);
+    s->loc[i] = cpu_jit_loc_of(env, &p);
   }
 }
 
-static const cpu_jit_place *source_place(tiling *s)
+static const cpu_jit_loc *source_loc(tiling *s)
 {
   cpu_jit_env *env = s->env;
-  cpu_jit_place p = { .mask = s->mask, .mask_level = s->mask_level };
+  cpu_jit_loc p = { .mask = s->mask, .mask_level = s->mask_level };
   const int rank = (int)s->t->rank;
   if (s->whole || rank == 1) {
     cpu_jit_ix at =
         s->whole ? cpu_jit_ix_scale(env, s->row, s->columns) : s->column;
     at.lane = 1;
-    cpu_jit_place_push(&p, rank, s->rows * s->columns, at);
-    return cpu_jit_place_of(env, &p);
+    cpu_jit_loc_push(&p, rank, s->rows * s->columns, at);
+    return cpu_jit_loc_of(env, &p);
   }
   cpu_jit_ix column = s->column;
   column.lane = 1;
-  cpu_jit_place_push(&p, rank - 1, s->rows, s->row);
-  cpu_jit_place_push(&p, 1, s->columns, column);
-  return cpu_jit_place_of(env, &p);
+  cpu_jit_loc_push(&p, rank - 1, s->rows, s->row);
+  cpu_jit_loc_push(&p, 1, s->columns, column);
+  return cpu_jit_loc_of(env, &p);
 }
 
 // ---- one vector of windows ----
@@ -236,17 +235,17 @@ static void windows(tiling *s)
   cpu_jit_val memory[MOST_POSITIONS];
   cpu_jit_val x[MOST_POSITIONS];
   LLVMValueRef chosen[MOST_POSITIONS];
-  set_places(s);
+  set_locs(s);
   for (int64_t i = 0; i < s->positions; i++) {
     memory[i] =
-        cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[0], s->place[i]));
+        cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[0], s->loc[i]));
   }
   regroup(s, memory, false, x);
   choose(s, x, chosen);
   const cpu_jit_val init =
       cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[2], &env->scalar));
-  const cpu_jit_val source = cpu_jit_widen(
-      env, cpu_jit_emit(env, s->op->operands[1], source_place(s)));
+  const cpu_jit_val source =
+      cpu_jit_widen(env, cpu_jit_emit(env, s->op->operands[1], source_loc(s)));
   const cpu_jit_val args[2] = { init, source };
   cpu_jit_val sum;
   cpu_jit_region(env, &s->op->regions[1], args, 2, &sum, 1);
@@ -262,7 +261,7 @@ static void windows(tiling *s)
   regroup(s, x, true, memory);
   for (int64_t i = 0; i < s->positions; i++) {
     cpu_jit_store(env, cpu_jit_buffer(env, s->k->n_inputs), memory[i],
-                  s->place[i], level);
+                  s->loc[i], level);
   }
 }
 

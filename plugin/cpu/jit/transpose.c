@@ -27,7 +27,7 @@ typedef struct turning {
 // ---- what is turned ----
 
 // Whether an output is made of the value by operations on elements alone.
-static bool is_in_place(const cpu_jit_kernel *k, const cx_hlo_value *v)
+static bool is_in_loc(const cpu_jit_kernel *k, const cx_hlo_value *v)
 {
   const cx_hlo_value *todo[MOST_OPS + 1] = { v };
   size_t n = 1;
@@ -78,7 +78,7 @@ static bool find(turning *s)
     const cx_hlo_op *op = k->ops[i];
     if (op->kind != CX_HLO_OP_TRANSPOSE ||
         cpu_jit_type(&op->results[0])->elem == CX_HLO_I1 ||
-        !is_in_place(k, &op->results[0])) {
+        !is_in_loc(k, &op->results[0])) {
       continue;
     }
     const int run = run_of(s, op);
@@ -96,7 +96,7 @@ static bool find(turning *s)
 // ---- a square ----
 
 // From lane j of v[i] to lane i of v[j]: at each distance, blocks of that size
-// change places.
+// are exchanged.
 static void turn(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
 {
   const int lanes = env->lanes;
@@ -122,17 +122,17 @@ static void turn(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
   }
 }
 
-static const cpu_jit_place *place_at(turning *s, cpu_jit_ix across,
-                                     cpu_jit_ix in, LLVMValueRef mask)
+static const cpu_jit_loc *loc_at(turning *s, cpu_jit_ix across, cpu_jit_ix in,
+                                 LLVMValueRef mask)
 {
-  cpu_jit_place p = { .mask = mask, .mask_level = s->mask_level };
+  cpu_jit_loc p = { .mask = mask, .mask_level = s->mask_level };
   for (int i = 0; i < s->n; i++) {
     cpu_jit_ix ix = s->index[i];
     if (i == s->across) ix = across;
     if (i == s->n - 1) ix = in;
-    cpu_jit_place_push(&p, s->dims[i], s->sizes[i], ix);
+    cpu_jit_loc_push(&p, s->dims[i], s->sizes[i], ix);
   }
-  return cpu_jit_place_of(s->env, &p);
+  return cpu_jit_loc_of(s->env, &p);
 }
 
 // The index `at` of a run, held within it where it can be past its end.
@@ -161,7 +161,7 @@ static void read_square(turning *s, const cx_hlo_value *v, cpu_jit_ix across,
     LLVMValueRef unused;
     const cpu_jit_ix at = within(s, in, j, s->n - 1, &unused);
     out[j] = cpu_jit_widen(
-        env, cpu_jit_emit(env, v, place_at(s, across, at, s->mask_across)));
+        env, cpu_jit_emit(env, v, loc_at(s, across, at, s->mask_across)));
     re[j] = out[j].re;
     im[j] = out[j].im;
   }
@@ -194,7 +194,7 @@ static void square(turning *s, cpu_jit_ix across, cpu_jit_ix in)
       LLVMValueRef all = cpu_jit_splat(env, is, at.level);
       mask = mask == NULL ? all : cpu_jit_op2(env, LLVMAnd, mask, all, level);
     }
-    const cpu_jit_place *p = place_at(s, at, lanes, mask);
+    const cpu_jit_loc *p = loc_at(s, at, lanes, mask);
     for (size_t i = 0; i < s->n_turned; i++) {
       cpu_jit_known(env, s->turned[i], p, v[i][u]);
     }

@@ -1,4 +1,4 @@
-// jit/value: a value at a place, from the values that it is made of.
+// jit/value: a value at a location, from the values that it is computed from.
 #include <stdlib.h>
 
 #include "jit/emit.h"
@@ -8,19 +8,19 @@
 struct cpu_jit_memo {
   cpu_jit_memo *next;
   const cx_hlo_value *value;
-  const cpu_jit_place *place;
+  const cpu_jit_loc *loc;
   cpu_jit_val val;
 };
 
 static cpu_jit_memo **memo_bucket(cpu_jit_env *env, const cx_hlo_value *v,
-                                  const cpu_jit_place *p)
+                                  const cpu_jit_loc *p)
 {
   const uintptr_t h = ((uintptr_t)v >> 4) * 31 + ((uintptr_t)p >> 4);
   return &env->memo[(h ^ (h >> 10)) % BUCKETS];
 }
 
 void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,
-                   const cpu_jit_place *p, cpu_jit_val val)
+                   const cpu_jit_loc *p, cpu_jit_val val)
 {
   cpu_jit_memo **bucket = memo_bucket(env, v, p);
   cpu_jit_memo *memo = CX_ARENA_NEW(&env->fn_arena, cpu_jit_memo);
@@ -41,7 +41,7 @@ static cpu_jit_val nothing(cpu_jit_env *env, cx_hlo_elem e)
 }
 
 static cpu_jit_val emit_element(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   cpu_jit_val args[8];
   const size_t n = op->n_operands;
@@ -58,7 +58,7 @@ static cpu_jit_val emit_element(cpu_jit_env *env, const cx_hlo_op *op,
 }
 
 static cpu_jit_val emit_op(cpu_jit_env *env, const cx_hlo_value *v,
-                           const cpu_jit_place *p)
+                           const cpu_jit_loc *p)
 {
   const cx_hlo_op *op = v->op;
   if (op->kind == CX_HLO_OP_CONSTANT) {
@@ -69,7 +69,7 @@ static cpu_jit_val emit_op(cpu_jit_env *env, const cx_hlo_value *v,
     case CPU_JIT_ELEMENT: return emit_element(env, op, p);
     case CPU_JIT_INDEX: return cpu_jit_index_emit(env, op, p);
     default:
-      cpu_jit_fail(env, "an operation in a place where it cannot be");
+      cpu_jit_fail(env, "an operation of this class inside a loop");
       return nothing(env, cpu_jit_type(v)->elem);
   }
 }
@@ -88,12 +88,12 @@ static LLVMValueRef buffer_of(cpu_jit_env *env, cpu_jit_slot *slot)
 }
 
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
-                         const cpu_jit_place *p)
+                         const cpu_jit_loc *p)
 {
   const cx_hlo_elem e = cpu_jit_type(v)->elem;
   if (cpu_jit_failed(env)) return nothing(env, e);
   for (cpu_jit_memo *m = *memo_bucket(env, v, p); m != NULL; m = m->next) {
-    if (m->value == v && m->place == p) return m->val;
+    if (m->value == v && m->loc == p) return m->val;
   }
   cpu_jit_slot *slot = cpu_jit_slot_of(env, v);
   cpu_jit_val val;

@@ -14,7 +14,7 @@ typedef struct windows {
   cx_hlo_elem total;  // that the sums of blocks are added up in
   cpu_jit_val init;
   bool wide;
-  cpu_jit_place at;                 // of the result
+  cpu_jit_loc at;                   // of the result
   cpu_jit_ix offset[CPU_JIT_RANK];  // in the window, of each dimension
 } windows;
 
@@ -58,7 +58,7 @@ uint32_t cpu_jit_window_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 static cpu_jit_val element(cpu_jit_env *env, const windows *w)
 {
   const cx_hlo_op *op = w->op;
-  cpu_jit_place from = w->at;
+  cpu_jit_loc from = w->at;
   cpu_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < from.n; i++) {
@@ -171,7 +171,7 @@ static cpu_jit_val unrolled(cpu_jit_env *env, windows *w, int64_t total,
 }
 
 cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_place *p)
+                                const cpu_jit_loc *p)
 {
   windows w = { .op = op,
                 .from = cpu_jit_type(op->operands[0]),
@@ -184,7 +184,7 @@ cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
     cpu_jit_fail(env, "windows over nothing");
     return w.init;
   }
-  cpu_jit_place_cut(env, w.to, p, cpu_jit_window_cuts(env, op), &w.at);
+  cpu_jit_loc_cut(env, w.to, p, cpu_jit_window_cuts(env, op), &w.at);
   int64_t total = 1;
   for (size_t d = 0; d < w.to->rank; d++) {
     total *= size_of(op, d);

@@ -2,7 +2,7 @@
 //
 // The input is laid out as numbers [batch][spatial…][feature], the kernel
 // [output feature][spatial…][input feature]; every element of the result is a
-// sum over the kernel's places that meet an element of the input, of one dot
+// sum over the kernel's positions that meet an element of the input, of one dot
 // product along the features of its group.
 #include <string.h>
 
@@ -62,8 +62,8 @@ static calx_status *prepare(convolution *c)
   return NULL;
 }
 
-// The input's element, and the kernel's, that meet at place `w` of the window
-// at `o`; false: padding, or a hole of a dilation.
+// The input's element, and the kernel's, that meet at position `w` of the
+// window at `o`; false: padding, or a hole of a dilation.
 static bool meets(const convolution *c, const int64_t *o, const int64_t *w,
                   int64_t *x, int64_t *kernel)
 {
@@ -89,13 +89,13 @@ static int64_t product(const int64_t *sizes, size_t n)
 }
 
 // All output features of batch n at o, into sums[O].
-static void add_place(const convolution *c, int64_t n, const int64_t *o,
-                      cpu_ref_number *sums)
+static void add_position(const convolution *c, int64_t n, const int64_t *o,
+                         cpu_ref_number *sums)
 {
   const cx_hlo_elem e = c->out->elem;
   const int64_t bytes = (int64_t)cpu_ref_number_bytes(cpu_ref_class_of(e));
   const int64_t in_places = product(c->in_size, c->n);
-  const int64_t places = product(c->window, c->n);
+  const int64_t positions = product(c->window, c->n);
   const int64_t batches = c->N / c->batch_groups;
   int64_t w[CPU_REF_RANK];
   for (size_t i = 0; i < c->n; i++) w[i] = 0;
@@ -108,7 +108,7 @@ static void add_place(const convolution *c, int64_t n, const int64_t *o,
       const int64_t batch = c->batch_groups > 1 ? group * batches + n : n;
       const int64_t feature = c->groups > 1 ? group * c->group_in : 0;
       const char *a = c->a + ((batch * in_places + x) * c->C + feature) * bytes;
-      const char *b = c->b + (f * places + k) * c->group_in * bytes;
+      const char *b = c->b + (f * positions + k) * c->group_in * bytes;
       cpu_ref_add_dot(e, a, b, (size_t)c->group_in, &sums[f]);
     }
   } while (cpu_ref_next(c->n, c->window, w));
@@ -124,7 +124,7 @@ static calx_status *slide(const convolution *c, const cpu_ref_tensor *out,
     do {
       CALX_TRY(cpu_ref_interrupted(c->machine));
       memset(sums, 0, (size_t)c->O * sizeof *sums);
-      add_place(c, n, o, sums);
+      add_position(c, n, o, sums);
       int64_t at = n * step[c->d->output_batch];
       for (size_t i = 0; i < c->n; i++) {
         at += o[i] * step[c->d->output_spatial.v[i]];

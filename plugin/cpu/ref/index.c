@@ -1,4 +1,4 @@
-// ref/index: reading and writing at places that are computed.
+// ref/index: reading and writing at computed indices.
 //
 // Names are the specification's. Gather and scatter share how an index vector
 // addresses the operand: operand dimension index_map[k] starts at its k-th
@@ -120,15 +120,15 @@ static void start_of(const addressing *a, const int64_t *batch, size_t rank,
 }
 
 // Splits a position in the result (or update) into its batch part and its
-// place in the window.
+// index in the window.
 static void split(const int64_t *at, size_t rank, cx_hlo_ints window,
-                  int64_t *batch, int64_t *place)
+                  int64_t *batch, int64_t *in_window)
 {
   size_t b = 0;
   size_t w = 0;
   for (size_t i = 0; i < rank; i++) {
     if (cpu_ref_has(window, (int64_t)i)) {
-      place[w++] = at[i];
+      in_window[w++] = at[i];
     } else {
       batch[b++] = at[i];
     }
@@ -164,7 +164,7 @@ calx_status *cpu_ref_do_gather(const cx_hlo_op *op, const cpu_ref_tensor *in,
   int64_t step[CPU_REF_RANK];
   int64_t at[CPU_REF_RANK] = { 0 };
   int64_t batch[CPU_REF_RANK] = { 0 };
-  int64_t place[CPU_REF_RANK];
+  int64_t in_window[CPU_REF_RANK];
   int64_t start[CPU_REF_RANK];
   int64_t along[CPU_REF_RANK];
   const size_t n_along =
@@ -179,13 +179,13 @@ calx_status *cpu_ref_do_gather(const cx_hlo_op *op, const cpu_ref_tensor *in,
   const int64_t run_step = rows ? step[along[n_along - 1]] : 1;
   const size_t n = cpu_ref_count(out);
   for (size_t o = 0; o < n; o += (size_t)run) {
-    split(at, out_rank, g->offset, batch, place);
+    split(at, out_rank, g->offset, batch, in_window);
     start_of(&a, batch, rank, start);
     int64_t from = 0;
     for (size_t i = 0; i < rank; i++) {
       from += clamped(start[i], x->type.dims[i] - sizes[i]) * step[i];
     }
-    for (size_t i = 0; i < n_along; i++) from += place[i] * step[along[i]];
+    for (size_t i = 0; i < n_along; i++) from += in_window[i] * step[along[i]];
     cpu_ref_copy(bytes, 1, &run, (char *)out->data + o * bytes, &one,
                  at_of(x, from), &run_step);
     cpu_ref_next(rows ? out_rank - 1 : out_rank, out->type.dims, at);
@@ -255,7 +255,7 @@ calx_status *cpu_ref_index_select(cpu_ref_machine *m, const cx_hlo_op *op,
 
 // ---- scatter ----
 
-// One place of the results and one of the updates meet.
+// One element of the results is combined with one of the updates.
 typedef struct meeting {
   cpu_ref_body body;
   const cx_hlo_op *op;
@@ -300,7 +300,7 @@ static calx_status *scatter_all(meeting *w, const addressing *a,
   int64_t step[CPU_REF_RANK];
   int64_t at[CPU_REF_RANK] = { 0 };
   int64_t batch[CPU_REF_RANK] = { 0 };
-  int64_t place[CPU_REF_RANK];
+  int64_t in_window[CPU_REF_RANK];
   int64_t start[CPU_REF_RANK];
   int64_t along[CPU_REF_RANK];
   const size_t n_along =
@@ -309,13 +309,13 @@ static calx_status *scatter_all(meeting *w, const addressing *a,
   const size_t n = cpu_ref_count(&w->updates[0]);
   for (size_t u = 0; u < n; u++) {
     if (u % 4096 == 4095) CALX_TRY(cpu_ref_interrupted(w->body.machine));
-    split(at, update->rank, s->window, batch, place);
+    split(at, update->rank, s->window, batch, in_window);
     start_of(a, batch, x->rank, start);
     int64_t to = 0;
     bool inside = true;
     for (size_t i = 0; i < n_along; i++) {
       int64_t *v = &start[along[i]];
-      inside = inside && !__builtin_add_overflow(*v, place[i], v);
+      inside = inside && !__builtin_add_overflow(*v, in_window[i], v);
     }
     for (size_t i = 0; i < x->rank && inside; i++) {
       inside = start[i] >= 0 && start[i] < x->dims[i];

@@ -78,7 +78,7 @@ static size_t lane_bytes(const cpu_ref_body *b, const cx_hlo_value *v)
   return (b->width * cx_hlo_elem_bytes(v->type.tensor.elem) + 15) / 16 * 16;
 }
 
-static calx_status *place_results(cpu_ref_body *b)
+static calx_status *allocate_results(cpu_ref_body *b)
 {
   size_t all = 16;
   for (const cx_hlo_op *op = b->block->first; op->next != NULL; op = op->next) {
@@ -122,7 +122,7 @@ calx_status *cpu_ref_body_open(cpu_ref_machine *m, const cx_hlo_op *op,
     out->lanes = out->lanes && works_on_lanes(o);
   }
   out->single = cpu_ref_single(block, 0);
-  return out->lanes ? place_results(out) : NULL;
+  return out->lanes ? allocate_results(out) : NULL;
 }
 
 void cpu_ref_body_close(cpu_ref_body *b)

@@ -28,7 +28,7 @@ static void windows_of(const cx_hlo_op *op, const cx_hlo_type *x, windows *out)
   }
 }
 
-// The operand's element at place w of window o; -1: padding or a hole.
+// The operand's element at position w of window o; -1: padding or a hole.
 static int64_t element_of(const windows *g, const int64_t *o, const int64_t *w)
 {
   int64_t x = 0;
@@ -42,10 +42,10 @@ static int64_t element_of(const windows *g, const int64_t *o, const int64_t *w)
   return x;
 }
 
-// Goes to the next place of a window. A window may be larger than any memory,
-// where all but its middle is padding, so the walk can be interrupted.
-static calx_status *next_place(const cpu_ref_machine *m, const windows *g,
-                               int64_t *w, size_t *walked, bool *more)
+// Goes to the next position of a window. A window may be larger than any
+// memory, where all but its middle is padding, so the walk can be interrupted.
+static calx_status *next_position(const cpu_ref_machine *m, const windows *g,
+                                  int64_t *w, size_t *walked, bool *more)
 {
   *more = cpu_ref_next(g->rank, g->size, w);
   return ++*walked % 65536 == 0 ? cpu_ref_interrupted(m) : NULL;
@@ -90,7 +90,7 @@ static calx_status *reduce_single(cpu_ref_machine *m, cx_hlo_op_kind kind,
         cpu_ref_load_numbers(class, from, (char *)in->data + x * bytes, 1, &v);
       }
       combine_one(kind, e, &acc, &v);
-      CALX_TRY(next_place(m, g, w, &walked, &more));
+      CALX_TRY(next_position(m, g, w, &walked, &more));
     }
     cpu_ref_store_number_at(e, out->data, at, &acc);
     cpu_ref_next(g->rank, out->type.dims, o);
@@ -112,8 +112,9 @@ typedef struct general {
   void **results;                            // n
 } general;
 
-// The elements at place w of k windows from `at` on.
-static void load_place(const general *r, size_t at, size_t k, const int64_t *w)
+// The elements at position w of k windows from `at` on.
+static void load_position(const general *r, size_t at, size_t k,
+                          const int64_t *w)
 {
   int64_t o[CPU_REF_RANK];
   size_t rest = at;
@@ -150,7 +151,7 @@ static calx_status *reduce_chunk(general *r, size_t at, size_t k)
   }
   do {
     CALX_TRY(cpu_ref_interrupted(r->body.machine));
-    load_place(r, at, k, w);
+    load_position(r, at, k, w);
     for (size_t i = 0; i < r->n; i++) {
       r->args[i] = r->acc[now] + i * SLOT;
       r->args[r->n + i] = r->elements + i * SLOT;
@@ -244,7 +245,7 @@ static calx_status *select_one(cpu_ref_body *select, const windows *g,
       CALX_TRY(cpu_ref_body_run(select, args, &to, 1));
     }
     if (!stays) *out = next;
-    CALX_TRY(next_place(select->machine, g, w, &walked, &more));
+    CALX_TRY(next_position(select->machine, g, w, &walked, &more));
   }
   return NULL;
 }

@@ -1,4 +1,4 @@
-// jit/place: where an element is.
+// jit/location: where an element is.
 //
 // An index is kept as a scalar and a stride between lanes as long as that says
 // it exactly: then neighbours are read as one vector. What no stride can say
@@ -144,9 +144,9 @@ void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
   *rest = divided(env, LLVMURem, a, d);
 }
 
-// ---- places ----
+// ---- locations ----
 
-static uintptr_t hash_place(const cpu_jit_place *p)
+static uintptr_t hash_loc(const cpu_jit_loc *p)
 {
   uintptr_t h = (uintptr_t)p->mask >> 4;
   for (int i = 0; i < p->n; i++) {
@@ -157,7 +157,7 @@ static uintptr_t hash_place(const cpu_jit_place *p)
   return h ^ (h >> 10);
 }
 
-static bool same_place(const cpu_jit_place *a, const cpu_jit_place *b)
+static bool same_loc(const cpu_jit_loc *a, const cpu_jit_loc *b)
 {
   if (a->mask != b->mask || a->n != b->n) return false;
   for (int i = 0; i < a->n; i++) {
@@ -171,14 +171,14 @@ static bool same_place(const cpu_jit_place *a, const cpu_jit_place *b)
   return true;
 }
 
-const cpu_jit_place *cpu_jit_place_of(cpu_jit_env *env, const cpu_jit_place *p)
+const cpu_jit_loc *cpu_jit_loc_of(cpu_jit_env *env, const cpu_jit_loc *p)
 {
   if (p->n == 0) return &env->scalar;
-  cpu_jit_place **bucket = &env->places[hash_place(p) % BUCKETS];
-  for (cpu_jit_place *q = *bucket; q != NULL; q = q->next) {
-    if (same_place(p, q)) return q;
+  cpu_jit_loc **bucket = &env->locs[hash_loc(p) % BUCKETS];
+  for (cpu_jit_loc *q = *bucket; q != NULL; q = q->next) {
+    if (same_loc(p, q)) return q;
   }
-  cpu_jit_place *q = CX_ARENA_NEW(&env->fn_arena, cpu_jit_place);
+  cpu_jit_loc *q = CX_ARENA_NEW(&env->fn_arena, cpu_jit_loc);
   if (q == NULL) {
     if (env->status == NULL) env->status = cx_out_of_memory();
     return &env->scalar;
@@ -189,17 +189,16 @@ const cpu_jit_place *cpu_jit_place_of(cpu_jit_env *env, const cpu_jit_place *p)
   return q;
 }
 
-void cpu_jit_place_push(cpu_jit_place *p, int dims, int64_t size, cpu_jit_ix ix)
+void cpu_jit_loc_push(cpu_jit_loc *p, int dims, int64_t size, cpu_jit_ix ix)
 {
   CX_ASSERT(p->n < CPU_JIT_RANK);
   p->part[p->n++] = (cpu_jit_part){ ix, size, dims };
 }
 
-const cpu_jit_place *cpu_jit_place_masked(cpu_jit_env *env,
-                                          const cpu_jit_place *p,
-                                          LLVMValueRef mask, int level)
+const cpu_jit_loc *cpu_jit_loc_masked(cpu_jit_env *env, const cpu_jit_loc *p,
+                                      LLVMValueRef mask, int level)
 {
-  cpu_jit_place q = *p;
+  cpu_jit_loc q = *p;
   if (p->mask == NULL) {
     q.mask = mask;
     q.mask_level = level;
@@ -207,14 +206,13 @@ const cpu_jit_place *cpu_jit_place_masked(cpu_jit_env *env,
     q.mask_level = deeper(p->mask_level, level);
     q.mask = cpu_jit_op2(env, LLVMAnd, p->mask, mask, q.mask_level);
   }
-  return cpu_jit_place_of(env, &q);
+  return cpu_jit_loc_of(env, &q);
 }
 
-void cpu_jit_place_cut(cpu_jit_env *env, const cx_hlo_type *t,
-                       const cpu_jit_place *p, uint32_t cuts,
-                       cpu_jit_place *out)
+void cpu_jit_loc_cut(cpu_jit_env *env, const cx_hlo_type *t,
+                     const cpu_jit_loc *p, uint32_t cuts, cpu_jit_loc *out)
 {
-  *out = (cpu_jit_place){ .mask = p->mask, .mask_level = p->mask_level };
+  *out = (cpu_jit_loc){ .mask = p->mask, .mask_level = p->mask_level };
   int d = 0;
   for (int i = 0; i < p->n; i++) {
     cpu_jit_part rest = p->part[i];
@@ -230,13 +228,13 @@ void cpu_jit_place_cut(cpu_jit_env *env, const cx_hlo_type *t,
                          &rest.ix);
         rest.size = inner;
       }
-      cpu_jit_place_push(out, next - d, size, ix);
+      cpu_jit_loc_push(out, next - d, size, ix);
       d = next;
     }
   }
 }
 
-cpu_jit_ix cpu_jit_place_linear(cpu_jit_env *env, const cpu_jit_place *p)
+cpu_jit_ix cpu_jit_loc_linear(cpu_jit_env *env, const cpu_jit_loc *p)
 {
   cpu_jit_ix sum = cpu_jit_ix_const(env, 0);
   for (int i = 0; i < p->n; i++) {
