@@ -123,8 +123,8 @@ static calx_status *walk(cx_autograd_pass *p, calx_tensor *output)
   return ok ? NULL : cx_out_of_memory();
 }
 
-// The cell of a tensor that is a leaf or a result. False: no gradient flows
-// through it.
+// Finds the cell of a tensor that is a leaf or a result. False: no gradient
+// flows through the tensor.
 static bool cell_of(const cx_autograd_pass *p, calx_tensor *t, size_t *out_cell)
 {
   cx_graph_value v = cx_lazy_tensor_value(t);
@@ -189,7 +189,7 @@ static bool was_dropped(const calx_tensor *grad)
 static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
 {
   calx_tensor *old = usable_grad(leaf);
-  // A sum with a part that the next sync drops is dropped there too.
+  // If the next sync drops one part, it drops the sum too.
   bool consumed =
       old != NULL && cx_lazy_tensor_consumed(old) && !is_materialised(old);
   if (old != NULL && !p->create_graph) {
@@ -268,7 +268,7 @@ static calx_status *mark_inputs(cx_autograd_pass *p, calx_tensor *const *inputs,
   return NULL;
 }
 
-// Gradients as handles that outlive the pass, each taken.
+// Retains the gradients so that they outlive the pass.
 static void keep_results(cx_autograd_pass *p, calx_tensor *const *inputs,
                          size_t count, calx_tensor *gradient,
                          calx_tensor **out_grads)
@@ -277,13 +277,14 @@ static void keep_results(cx_autograd_pass *p, calx_tensor *const *inputs,
     size_t cell;
     if (!cell_of(p, inputs[i], &cell) || p->grads[cell] == NULL) continue;
     calx_tensor *grad = p->grads[cell];
-    // The caller's own tensor keeps the way to what it was made of.
+    // Where the gradient is the tensor that the caller gave, it keeps its
+    // history.
     bool own = p->create_graph && grad == gradient;
     out_grads[i] = own ? calx_retain(grad) : calx_take(result(p, grad));
   }
 }
 
-// From owned handles to handles of the current scope; all or none.
+// Moves owned handles into the current scope, all of them or none.
 static void give_results(calx_tensor **grads, size_t count,
                          calx_tensor *gradient, calx_device *device, bool ok)
 {

@@ -51,7 +51,7 @@ bool cx_autograd_failed(const cx_autograd_pass *p)
 
 // ---- cells ------------------------------------------------------------------
 
-// Makes space for one more on both lists; false: the failure is recorded.
+// Makes space for one more cell on both lists. False: the pass has failed.
 static bool make_room(cx_autograd_pass *p)
 {
   if (cx_grow(&p->fresh, &p->fresh_capacity, p->n_fresh + 1,

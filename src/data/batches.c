@@ -40,8 +40,7 @@ static calx_status *open_prefetch(calx_loader *loader,
       &loader->prefetch);
 }
 
-// Makes the order of the epoch; there is none where the samples are taken in
-// sequence.
+// Makes the order of the epoch. Samples taken in sequence need none.
 static calx_status *make_order(calx_loader *loader)
 {
   if (loader->sampler->order == CX_DATA_SEQUENTIAL) return NULL;

@@ -20,8 +20,8 @@ typedef struct cx_data_block {
   void *fields[CALX_MAX_FIELDS];  // 64-byte aligned
 } cx_data_block;
 
-// keep: so many free blocks are kept for reuse. NULL when there is no memory,
-// or the bytes do not fit.
+// Up to `keep` free blocks are kept for reuse. NULL: there is no memory, or the
+// bytes overflow.
 cx_data_block_cache *cx_data_block_cache_new(size_t n_fields,
                                              const size_t *field_bytes,
                                              size_t keep);

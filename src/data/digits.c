@@ -50,14 +50,15 @@ typedef struct canvas {
 
 // ---- chance -----------------------------------------------------------------
 
-// Uniform in [low, high]; the bias of 2^-32 is none that shows.
+// Uniform in [low, high]. The bias, of 2^-32, is too small to matter.
 static int32_t between(cx_data_random *r, int32_t low, int32_t high)
 {
   uint64_t count = (uint64_t)(high - low) + 1;
   return low + (int32_t)((cx_data_random_next(r) >> 32) * count >> 32);
 }
 
-// In [middle - spread, middle + spread], the middle likelier: a mean of two.
+// In [middle - spread, middle + spread]: the mean of two uniform numbers, so
+// the middle is likelier.
 static int32_t around(cx_data_random *r, int32_t middle, int32_t spread)
 {
   int32_t first = between(r, -spread, spread);
@@ -65,8 +66,8 @@ static int32_t around(cx_data_random *r, int32_t middle, int32_t spread)
   return middle + (first + second) / 2;
 }
 
-// Each draw is a statement of its own: C leaves the order within one open, and
-// compilers differ.
+// Each draw is a statement of its own, since C does not fix the order of
+// evaluation within one.
 static affine draw_map(cx_data_random *r)
 {
   // t = tan(angle/2); (1-t²)/(1+t²) and 2t/(1+t²) are its cosine and sine.

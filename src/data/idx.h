@@ -26,9 +26,9 @@ calx_status *cx_data_idx_decode(const char *name, const void *content,
 calx_status *cx_data_idx_read(const char *path, size_t rank,
                               cx_data_idx *out_idx) CALX_MUST_USE;
 
-// The first size in the file's header, of which only the beginning is read; -1:
-// it cannot be told so, and reading the file says why. Fails without memory
-// only.
+// The first size in the file's header, of which only the beginning is read. -1:
+// the header does not tell it, and reading the file will say why. The only
+// error is a lack of memory.
 calx_status *cx_data_idx_peek(const char *path, size_t rank,
                               int64_t *out_size) CALX_MUST_USE;
 

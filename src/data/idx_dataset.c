@@ -64,13 +64,13 @@ static calx_status *other_count(const char *images, const char *labels,
                   labels, (long long)n_labels, (long long)n_images, images);
 }
 
-// What the headers say, before either file is unpacked.
+// Compares the counts in both headers before either file is unpacked.
 static calx_status *check_counts(const char *images, const char *labels)
 {
   int64_t n, m;
   CALX_TRY(cx_data_idx_peek(images, 3, &n));
   CALX_TRY(cx_data_idx_peek(labels, 1, &m));
-  if (n < 0 || m < 0 || n == m) return NULL;  // if wrong, told when it is read
+  if (n < 0 || m < 0 || n == m) return NULL;  // reading reports the rest
   return other_count(images, labels, n, m);
 }
 

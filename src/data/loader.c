@@ -50,7 +50,7 @@ void cx_data_loader_release(calx_tensor **tensors)
   }
 }
 
-// Of a loop of this loader's, the calling thread's.
+// Ends the calling thread's deferral of syncs, if this loader began it.
 static void end_deferral(const calx_loader *loader)
 {
   if (loader->running && loader->per_execution > 1) cx_lazy_sync_defer(false);
@@ -146,7 +146,7 @@ void cx_data_loader_begin(calx_loader *loader)
 
 // ---- batches ----------------------------------------------------------------
 
-// What an explanation of a recompile calls them.
+// Names the fields, for the explanation of a recompilation.
 static void name_fields(const calx_loader *loader, const cx_data_made *made)
 {
   static const char *const parts[] = { "the batch's data", "the batch's target",
@@ -175,8 +175,8 @@ static void hand_out(calx_loader *loader, const cx_data_made *made,
   if (loader->per_execution > 1) cx_lazy_sync_defer(true);
 }
 
-// What is pending runs each `per_execution` batches, and where an epoch begins
-// and ends.
+// Runs what is pending after each `per_execution` batches, and where an epoch
+// begins and ends.
 static void sync_when_due(calx_loader *loader)
 {
   if (loader->running && loader->left != 0 &&

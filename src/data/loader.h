@@ -24,7 +24,7 @@ typedef struct cx_data_depth {
 } cx_data_depth;
 
 #define CX_DATA_MOST_AHEAD 65536
-// *out is a number of the options; 0 stands for `otherwise`.
+// Checks a number of the options, of which 0 stands for `otherwise`.
 calx_status *cx_data_number(const char *whose, const char *what, int64_t given,
                             int64_t otherwise, int64_t most,
                             int64_t *out) CALX_MUST_USE;
@@ -75,16 +75,16 @@ void cx_data_loader_release(calx_tensor **tensors);  // a batch's, if any
 // The usual begin: at the sampler's epoch, with all batches from `done` on.
 void cx_data_loader_begin(calx_loader *loader);
 
-// A loader over the samples of `from`, at the same position; `kind`, `depth`
-// and `options.device` are to be set.
+// A loader over the samples of `from`, at the same position. The caller sets
+// `kind`, `depth` and `options.device`.
 calx_status *cx_data_loader_copy(const calx_loader *from,
                                  calx_loader *loader) CALX_MUST_USE;
 
 // ---- over a dataset ---------------------------------------------------------
 
 extern const cx_data_kind cx_data_batches;
-// Begins an epoch of `left` batches for so many lanes; NULL: the loader's own
-// device.
+// Begins an epoch of `left` batches with one lane for each device. NULL: the
+// only lane is on the loader's own device.
 calx_status *cx_data_batches_start(calx_loader *loader,
                                    calx_device *const *devices,
                                    int lanes) CALX_MUST_USE;
@@ -92,7 +92,7 @@ calx_status *cx_data_batches_start(calx_loader *loader,
 // ---- a generator ------------------------------------------------------------
 
 extern const cx_data_kind cx_data_generator;
-// Gives `loader` the batch of `from`, on the device.
+// Makes `loader` return the batch of `from` on the device.
 calx_status *cx_data_generator_copy(const calx_loader *from,
                                     calx_device *device,
                                     calx_loader *loader) CALX_MUST_USE;

@@ -67,7 +67,7 @@ static calx_status *give(calx_dataset *train, calx_dataset *test,
   return status;
 }
 
-// Takes the dataset.
+// Splits the dataset, which it owns from here on.
 static calx_status *split(calx_dataset *whole, calx_dataset **out_train,
                           calx_dataset **out_test)
 {

@@ -50,8 +50,8 @@ static void start_epoch(calx_parallel_loader *p)
   p->started = true;
 }
 
-// A lane whose rank has ended cannot end its epoch: the others do not wait for
-// it.
+// Fails where a rank has ended and left its lane: the epoch could never end, so
+// the others do not wait for it.
 static calx_status *check_lanes(const calx_parallel_loader *p)
 {
   for (size_t i = 0; i < p->n_lanes; i++) {
@@ -115,7 +115,7 @@ static void end(calx_loader *lane)
 {
   calx_parallel_loader *p = lane->parallel;
   cx_lock(&p->lock);
-  // A lane that waited for an epoch that never began is in none.
+  // A lane that waited for an epoch which never began has no epoch to end.
   if (!p->closed && lane->rounds == p->round) {
     bool reads = p->failed == NULL && p->reader->left != 0;
     if (reads) cx_data_prefetch_leave(p->reader->prefetch, lane->lane);

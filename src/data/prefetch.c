@@ -89,8 +89,8 @@ static int64_t samples_in(const cx_data_prefetch *p, int64_t k)
   return left < p->options.batch_size ? left : p->options.batch_size;
 }
 
-// A dataset may use the library without a scope of its own: an error in the
-// worker's root scope is the sample's.
+// Gets one sample. A dataset may use the library without a scope of its own, so
+// an error in the worker's root scope is the sample's error.
 static calx_status *get_sample(const calx_dataset *dataset, int64_t index,
                                void *const *fields)
 {
@@ -175,7 +175,8 @@ static bool may_fill(const cx_data_prefetch *p)
   return p->n_begun < p->end && p->n_begun < p->n_taken + p->ring_size;
 }
 
-// Under the lock, as are the next two but for the work itself.
+// The caller holds the lock. upload_next() and fill_next() release it while
+// they work.
 static void finish(cx_data_prefetch *p, int64_t k, calx_status *error,
                    batch_state state)
 {
@@ -254,22 +255,23 @@ static void drop_batch(batch *b)
   *b = (batch){ 0 };
 }
 
-// Under the lock: frees the slots of the groups that all lanes have passed.
+// Frees the slots of the groups that all lanes have taken. The caller holds the
+// lock.
 static void advance(cx_data_prefetch *p)
 {
   int64_t lowest = LEFT;
   for (int i = 0; i < p->options.lanes; i++) {
     if (p->groups[i] < lowest) lowest = p->groups[i];
   }
-  if (lowest == LEFT) return;  // the stop is near
+  if (lowest == LEFT) return;  // all lanes have left
   while (p->n_taken < lowest * p->options.lanes) {
     drop_batch(batch_at(p, p->n_taken++));
   }
   cx_cond_broadcast(&p->work);
 }
 
-// Under the lock. The first batch of the group that is not ready; NULL: all
-// are.
+// The first batch of the group that is not ready; NULL: all are ready. The
+// caller holds the lock.
 static const batch *first_missing(cx_data_prefetch *p, int64_t group)
 {
   for (int i = 0; i < p->options.lanes; i++) {
@@ -279,8 +281,8 @@ static const batch *first_missing(cx_data_prefetch *p, int64_t group)
   return NULL;
 }
 
-// Made on the consumer's thread, so that it has the consumer's call site. A
-// failed batch stays in the ring until the stop.
+// The error of a failed batch. It is made on the consumer's thread, so that it
+// has the consumer's call site. The batch stays in the ring until the stop.
 static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
                                 const batch *b)
 {
@@ -294,8 +296,8 @@ static calx_status *batch_error(const cx_data_prefetch *p, int64_t group,
                      (long long)group);
 }
 
-// Under the lock. The lane for which all others wait, since its rank ended and
-// left it; -1: there is none.
+// The lane that all others wait for although its rank has ended; -1: there is
+// none. The caller holds the lock.
 static int abandoned_lane(cx_data_prefetch *p)
 {
   if (p->busy > 0 || may_upload(p) || may_fill(p)) return -1;

@@ -12,7 +12,7 @@
 
 typedef struct cx_data_prefetch cx_data_prefetch;
 
-// A lane that waits for others checks so often whether their ranks still run.
+// How often a lane that waits for others checks whether their ranks still run.
 enum { CX_DATA_LOOK_MS = 100 };
 
 typedef struct cx_data_prefetch_options {
@@ -45,19 +45,21 @@ typedef struct cx_data_range {
   int64_t first, end;
 } cx_data_range;
 
-// Starts on batches 0 … batches-1, which are whole groups; none may be under
-// way. The order must stay until the stop.
+// Starts to make batches 0 … batches-1, a multiple of the number of lanes. No
+// epoch may be under way, and the order must stay until the stop.
 void cx_data_prefetch_start(cx_data_prefetch *prefetch,
                             const cx_data_range *range, int64_t batches);
-// Waits for the lane's next batch and those of its group, so that all lanes get
-// equally many whatever fails: the first failure of a group is returned to all
-// lanes. ABORTED where the batch waits for a lane whose rank has ended. After a
-// failure only a leave or a stop may follow.
+// Waits until the whole group of the lane's next batch is ready. So all lanes
+// take equally many batches whatever fails: the first failure of a group is
+// returned to all of them. ABORTED: the group waits for a lane whose rank has
+// ended. After a failure only cx_data_prefetch_leave() or
+// cx_data_prefetch_stop() may follow.
 calx_status *cx_data_prefetch_take(cx_data_prefetch *prefetch, int lane,
                                    cx_data_made *out_made) CALX_MUST_USE;
-// The lane takes no more; what is made for it is dropped.
+// The lane takes no more batches. Those made for it are dropped.
 void cx_data_prefetch_leave(cx_data_prefetch *prefetch, int lane);
-// Drops what was not taken; no worker is in the dataset when it returns.
+// Drops the batches that were not taken. When it returns no worker uses the
+// dataset.
 void cx_data_prefetch_stop(cx_data_prefetch *prefetch);
 // Ends the prefetch: this and every later take returns `over`.
 void cx_data_prefetch_cancel(cx_data_prefetch *prefetch);

@@ -41,8 +41,8 @@ int64_t cx_data_batch_count(int64_t n, int64_t batch_size, bool drop_last)
   return whole + (!drop_last && n % batch_size != 0 ? 1 : 0);
 }
 
-// Every replicas-th position from the rank's on. What is past the last sample,
-// of a size that does not divide, begins again from the first.
+// Takes every replicas-th position, beginning with the rank's. Positions past
+// the last sample continue from the first.
 static calx_status *share(const calx_sampler *s, int64_t epoch,
                           int64_t *out_order)
 {

@@ -21,7 +21,8 @@ struct calx_sampler {
   int64_t size;   // samples of the dataset
   int64_t count;  // samples of an epoch
   uint64_t seed;
-  // Of the next order. Ranks that share a parallel loader each set it.
+  // The epoch of the next order. Ranks that share a parallel loader each set
+  // it.
   _Atomic int64_t epoch;
 
   // Of CX_DATA_DISTRIBUTED.
@@ -29,7 +30,8 @@ struct calx_sampler {
   bool shuffle;
 };
 
-// A sampler in memory of the caller's: sequential, or random with the seed.
+// Initialises a sampler in the caller's memory: sequential, or random with the
+// seed.
 void cx_data_sampler_init(calx_sampler *sampler, int64_t size, bool random,
                           uint64_t seed);
 // Writes the epoch's `count` samples. Fails only without memory.

@@ -42,7 +42,7 @@ static size_t smaller(size_t a, size_t b)
   return a < b ? a : b;
 }
 
-// What zlib's answer means for the stream.
+// Sets the stream's state from what zlib returned.
 static calx_status *judge(cx_data_stream *stream, int code)
 {
   if (code == Z_MEM_ERROR) return cx_out_of_memory();
@@ -97,8 +97,9 @@ uint64_t cx_data_stream_most(const cx_data_stream *stream)
 {
   uint64_t left = stream->size - stream->at;
   if (!stream->gzip) return left;
-  // Deflate's best is 258 bytes for two bits (zlib's technical notes: 1032:1);
-  // what was taken already may still be in its window or its bit buffer.
+  // Deflate packs 258 bytes into two bits at best (zlib's technical notes:
+  // 1032:1). Input that was already taken may still be in zlib's window or bit
+  // buffer.
   uint64_t most;
   if (__builtin_mul_overflow(left + 64, UINT64_C(1032), &most)) {
     return UINT64_MAX;

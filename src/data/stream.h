@@ -27,7 +27,7 @@ calx_status *cx_data_stream_open(cx_data_stream *stream, const char *name,
 calx_status *cx_data_stream_read(cx_data_stream *stream, void *out,
                                  size_t bytes, size_t *out_read) CALX_MUST_USE;
 
-// No more bytes than this can still come, whatever the content claims.
+// An upper bound of the bytes that can still come, whatever the content claims.
 uint64_t cx_data_stream_most(const cx_data_stream *stream);
 
 void cx_data_stream_close(cx_data_stream *stream);

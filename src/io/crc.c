@@ -37,7 +37,8 @@ FOLDS static __m128i load(const unsigned char *p)
   return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-// x, moved on by the distance that k is of, and the bytes that are there.
+// Multiplies the remainder x by x^n mod P, which k holds for both halves, and
+// adds the next 16 bytes.
 FOLDS static __m128i fold(__m128i x, __m128i k, __m128i next)
 {
   __m128i low = _mm_clmulepi64_si128(x, k, 0x00);
@@ -45,7 +46,7 @@ FOLDS static __m128i fold(__m128i x, __m128i k, __m128i next)
   return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-// Of a size that BLOCK divides.
+// `size` is a multiple of BLOCK.
 FOLDS static uint32_t by_folds(uint32_t crc, const unsigned char *p,
                                size_t size)
 {
@@ -54,7 +55,7 @@ FOLDS static uint32_t by_folds(uint32_t crc, const unsigned char *p,
   const __m128i by_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
   __m128i x[4];
   for (int i = 0; i < 4; i++) x[i] = load(p + i * LANE);
-  // The bytes before count as the first 32 bits of these.
+  // The remainder of the bytes before is added to the first 32 bits.
   x[0] = _mm_xor_si128(x[0], _mm_cvtsi32_si128((int)~crc));
   for (size_t at = BLOCK; at < size; at += BLOCK) {
     for (int i = 0; i < 4; i++) {

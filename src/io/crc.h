@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// CRC-32 (ISO 3309) of bytes that follow those of which `crc` is the checksum;
-// 0: of none.
+// Continues a CRC-32 (ISO 3309) with more bytes. `crc` is the checksum of the
+// bytes before, and 0 where there are none.
 uint32_t cx_io_crc32(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -10,16 +10,17 @@ typedef struct cx_io_elements {
   void *owned;
 } cx_io_elements;
 
-// What can't be fetched is refused before anything is written.
+// Whether the elements can be fetched. A save asks this for every tensor before
+// it writes anything.
 calx_status *cx_io_fetchable(const calx_tensor *t) CALX_MUST_USE;
-// Bytes of the elements.
+// How many bytes the elements have.
 size_t cx_io_bytes(const calx_tensor *t);
-// Of a host tensor its own memory; of another a copy, computed first if it is
-// pending.
+// Gives the memory of a host tensor itself. The elements of a device tensor are
+// copied to the host; a pending tensor is computed first.
 calx_status *cx_io_fetch(calx_tensor *t, cx_io_elements *out) CALX_MUST_USE;
 void cx_io_fetched(cx_io_elements *elements);  // frees the copy
 
-// n elements of another type, as torch.Tensor.copy_ converts them.
+// Converts n elements as torch.Tensor.copy_ does.
 void cx_io_convert(calx_dtype from, const void *in, calx_dtype to, void *out,
                    size_t n);
 

@@ -23,17 +23,18 @@ typedef struct cx_io_map {
 // replacing it, changes what is read.
 calx_status *cx_io_map_open(const char *path,
                             cx_io_map **out_map) CALX_MUST_USE;
-// Memory that outlives the map.
+// A map of memory that the caller keeps valid for longer than the map.
 calx_status *cx_io_map_memory(const char *name, const void *data, size_t size,
                               cx_io_map **out_map) CALX_MUST_USE;
-// The bytes at `offset`, which must lie in the map: they outlive the whole's
-// release.
+// A map of `size` bytes at `offset`, which must lie in `whole`. The bytes stay
+// valid when `whole` is released.
 calx_status *cx_io_map_part(cx_io_map *whole, size_t offset, size_t size,
                             cx_io_map **out_map) CALX_MUST_USE;
 void cx_io_map_release(cx_io_map *map);  // NULL is accepted
 
-// A host tensor with one owner over the bytes at `offset`; a copy of them where
-// they are not aligned for the type. They must lie in the map.
+// A host tensor over the bytes at `offset`, which must lie in the map. Where
+// the bytes are not aligned for the element type, the tensor has a copy of
+// them.
 calx_status *cx_io_map_tensor(cx_io_map *map, size_t offset,
                               const cx_graph_shape *shape,
                               calx_tensor **out_tensor) CALX_MUST_USE;

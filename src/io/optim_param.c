@@ -18,7 +18,8 @@ static calx_value *host_number(double x)
   return v;
 }
 
-// The steps that were run: those of a failed sync do not count.
+// How many steps updated the parameter. Steps of a sync that failed do not
+// count.
 static int64_t steps_of(const calx_optimizer *opt, const cx_optim_param *p)
 {
   bool undone = calx_optimizer_steps(opt) != opt->steps;
@@ -107,8 +108,8 @@ calx_status *cx_io_optim_find(const calx_optimizer *opt,
                   cx_graph_shape_str(cx_lazy_tensor_shape(p->tensor)));
 }
 
-// A parameter's state in which nothing is this rule's and something another's
-// would be dropped, and the training go on from zeros.
+// Refuses the state of another kind of optimiser. Without this check its
+// tensors would be ignored, and training would continue from zeros.
 static calx_status *check_rule(const calx_optimizer *opt,
                                const cx_optim_param *p, const calx_value *own)
 {

@@ -20,7 +20,7 @@
 #include "io/rank.h"
 #include "lazy/lazy.h"
 
-// The optimiser that has the state: the innermost one.
+// The innermost optimiser, which has the state.
 static calx_optimizer *that_keeps(calx_optimizer *opt)
 {
   while (opt != NULL && opt->inner != NULL) opt = opt->inner;
@@ -54,7 +54,7 @@ static calx_status *put_shard(calx_value *group)
   return calx_value_append(pair, calx_value_int(cx_io_ranks()));
 }
 
-// Of n parameters, which are opt's, or of one that lets it step.
+// Appends the only parameter group, of n parameters.
 static calx_status *put_group(const calx_optimizer *opt, size_t n, bool sharded,
                               calx_value *groups)
 {
@@ -170,7 +170,7 @@ static calx_status *plan_field(const calx_optimizer *opt,
   return NULL;
 }
 
-// A shard is loaded by the rank that saved it, of as many ranks.
+// A shard can be loaded only by the same rank of the same number of ranks.
 static calx_status *check_shard(bool sharded, const calx_value *pair)
 {
   if (pair == NULL) return NULL;
@@ -194,7 +194,7 @@ static calx_status *check_shard(bool sharded, const calx_value *pair)
                   rank, ranks);
 }
 
-// *out_whole: it is to be spread over the ranks.
+// *out_whole: the state is whole and is to be spread over the ranks.
 static calx_status *find_group(const cx_io_optimizer_plan *p,
                                const calx_value *dict, const calx_value **out,
                                bool *out_whole)

@@ -17,54 +17,58 @@ typedef struct cx_io_param_plan {
 
 // ---- out of an optimiser ----------------------------------------------------
 
-// A dict at `key` of `state`, with the steps of parameter i where the rule has
-// them.
+// Puts a dict at `key` of `state`. Where the rule counts steps, the dict has
+// the steps of parameter i.
 calx_status *cx_io_optim_put_param(const calx_optimizer *opt, size_t i,
                                    int64_t key, calx_value *state,
                                    calx_value **out_own) CALX_MUST_USE;
-// The same with the state tensors that the parameter has.
+// Puts such a dict, with the parameter's state tensors, where it has any.
 calx_status *cx_io_optim_put_states(const calx_optimizer *opt, size_t i,
                                     calx_value *state) CALX_MUST_USE;
-// The state of all of opt's parameters into the empty dict `state`. Every rank
-// calls it.
+// Puts the state of all parameters of `opt` into the empty dict `state`. Every
+// rank must call it.
 calx_status *cx_io_whole_put(const calx_optimizer *opt,
                              calx_value *state) CALX_MUST_USE;
 
 // ---- into an optimiser ------------------------------------------------------
 
-// A number, also as a tensor of one element: PyTorch keeps the steps so, and
-// with `capturable` the learning rate. NaN: it is none.
+// The number that v holds, also where v is a tensor of one element: PyTorch
+// keeps step counts so, and with `capturable` the learning rate. NaN: v is no
+// number.
 double cx_io_optim_number(const calx_value *v);
-// A number of steps; -1: it is none.
+// The number of steps that v holds; -1: v is no number of steps.
 int64_t cx_io_optim_steps(const calx_value *v);
-// Why an entry of the dict is refused.
+// The error for an entry of the dict that is refused.
 calx_status *cx_io_optim_wrong(const calx_optimizer *opt, const char *name,
                                const calx_value *found,
                                const char *wanted) CALX_MUST_USE;
 calx_status *cx_io_optim_wrong_steps(const calx_optimizer *opt,
                                      const char *name,
                                      const calx_value *found) CALX_MUST_USE;
-// The tensor of the rule's state k in a parameter's dict (NULL: none), of the
-// parameter's sizes; NULL where there is none.
+// The tensor of the rule's state k in the parameter's dict `own` (NULL: none).
+// Its sizes are checked. *out_tensor is NULL where the dict has none.
 calx_status *cx_io_optim_find(const calx_optimizer *opt,
                               const cx_optim_param *p, int k,
                               const calx_value *own,
                               calx_tensor **out_tensor) CALX_MUST_USE;
-// How many steps the dict says; 0 where there is none, or the rule has none.
+// The parameter's count of steps in its dict; 0 where the dict has no count, or
+// the rule needs none.
 calx_status *cx_io_optim_find_steps(const calx_optimizer *opt,
                                     const cx_optim_param *p,
                                     const calx_value *own,
                                     int64_t *out_steps) CALX_MUST_USE;
-// Parameter i will have the elements of t as its state k.
+// Plans that parameter i takes the elements of t as its state k.
 calx_status *cx_io_optim_plan_state(const calx_optimizer *opt, size_t i, int k,
                                     calx_tensor *t, cx_io_plan *plan,
                                     cx_io_param_plan *out) CALX_MUST_USE;
-// Parameter i will have the states and steps of its dict `own` (NULL: none).
+// Plans that parameter i takes the states and steps of its dict `own` (NULL:
+// none).
 calx_status *cx_io_optim_plan_param(const calx_optimizer *opt, size_t i,
                                     const calx_value *own, cx_io_plan *plan,
                                     cx_io_param_plan *out) CALX_MUST_USE;
-// Of a whole state, whose dicts' keys are `ids`, this rank's part: what the
-// parameters of opt->inner will have, `out`.
+// Plans this rank's part of a whole state. `ids` are the keys of the
+// parameters' dicts in `state`; `out` is the plan of each parameter of
+// opt->inner.
 calx_status *cx_io_whole_plan(const calx_optimizer *opt, const calx_value *ids,
                               const calx_value *state, cx_io_plan *plan,
                               cx_io_param_plan *out) CALX_MUST_USE;

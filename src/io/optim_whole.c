@@ -1,15 +1,15 @@
 // io/optim_whole: the state dict of an optimiser whose state is spread over the
-// ranks, in the layout of one that is not (io/optim_state). It is gathered from
-// any number of ranks and loaded by any other number (torch.distributed.optim
-// ZeroRedundancyOptimizer.consolidate_state_dict).
+// ranks, in the layout of one whose state is not (io/optim_state). It is
+// gathered from any number of ranks, and any other number can load it
+// (torch.distributed.optim ZeroRedundancyOptimizer.consolidate_state_dict).
 //
-// Each of inner's parameters is a rank's part of several parameters, joined and
-// padded; the rule's position() says where each of them begins. One state of
-// one such parameter at a time is gathered or joined, so that only this one is
-// in memory twice.
+// Each parameter of the inner optimiser is a rank's part of several parameters,
+// which are joined and padded; the rule's position() says where each of them
+// begins. One state of one such parameter is gathered or joined at a time, so
+// only this one is in memory twice.
 //
-// All ranks must act alike: they decide from the whole dict which states there
-// are and what is wrong with it, and then each takes its part.
+// All ranks must act alike. Each decides from the whole dict which states there
+// are and what is wrong with it, and only then takes its part.
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static calx_status *put_params(const calx_optimizer *opt, calx_value *state)
   return NULL;
 }
 
-// (size) of every rank -> (ranks size), on the host.
+// Gathers a tensor (size) of every rank into (ranks size) on the host.
 static calx_status *gather(calx_tensor *t, cx_io_elements *out)
 {
   calx_scope *scope = calx_scope_begin();
@@ -54,7 +54,7 @@ static calx_status *gather(calx_tensor *t, cx_io_elements *out)
   return recorded;
 }
 
-// A copy of elements, as a value.
+// A host tensor with a copy of the elements, as a value.
 static calx_status *host_copy(const cx_graph_shape *shape, const void *data,
                               calx_value **out)
 {
@@ -71,7 +71,8 @@ static calx_status *host_copy(const cx_graph_shape *shape, const void *data,
   return NULL;
 }
 
-// Each parameter's part of what inner's parameter j has.
+// Splits a gathered state of inner's parameter j into the parameters that it is
+// made of.
 static calx_status *split(const calx_optimizer *opt, size_t j, const char *name,
                           calx_dtype dtype, const unsigned char *all,
                           calx_value *state)
@@ -123,8 +124,8 @@ static const calx_value *own_of(const loading *l, size_t i)
   return calx_value_get_at(l->state, id);
 }
 
-// The one count of steps that inner's parameter j has. A parameter that was
-// never stepped has no state, and takes the others' count.
+// The step count of inner's parameter j, on which all its parts must agree. A
+// part that was never stepped has no state and does not take part.
 static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
 {
   const calx_optimizer *opt = l->opt, *inner = opt->inner;
@@ -150,7 +151,7 @@ static calx_status *find_steps(const loading *l, size_t j, int64_t *out_steps)
   return NULL;
 }
 
-// Which states inner's parameter j will have: those that any of its parts has.
+// Notes which states any part of inner's parameter j has.
 static calx_status *find_states(const loading *l, size_t j,
                                 cx_io_param_plan *out)
 {
@@ -167,16 +168,17 @@ static calx_status *find_states(const loading *l, size_t j,
   return NULL;
 }
 
-// Those of t's elements that the rank has, into its part: t begins at element
-// `first` of all, the part at rank size.
+// Copies the elements of t that belong to this rank. In the joined parameter t
+// begins at element `first`, and rank r's part, of `size` elements, at r *
+// size.
 static calx_status *take_part(calx_tensor *t, int64_t first,
                               const cx_graph_shape *part, unsigned char *out)
 {
   int64_t size = part->dims[0], begin = cx_io_rank() * size;
   int64_t from = first > begin ? first : begin, to = begin + size;
   if (to > first + calx_tensor_numel(t)) to = first + calx_tensor_numel(t);
-  // Fetched where none of them is here too: one that is pending may need the
-  // other ranks.
+  // The tensor is fetched even where this rank needs none of its elements: if
+  // it is pending, computing it may need all ranks.
   cx_io_elements e;
   CALX_TRY(cx_io_fetch(t, &e));
   if (from < to) {
@@ -195,7 +197,8 @@ static calx_status *take_part(calx_tensor *t, int64_t first,
   return NULL;
 }
 
-// This rank's part of state k; what no parameter has is zero.
+// Fills this rank's part of state k. Elements of parameters without the state
+// stay zero.
 static calx_status *join(const loading *l, size_t j, int k,
                          const cx_graph_shape *part, unsigned char *out)
 {

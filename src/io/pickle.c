@@ -118,7 +118,7 @@ static calx_status *put_raw(cx_io_pickling *p, const char *s, size_t size)
 
 // ---- tensors ----------------------------------------------------------------
 
-// NULL: a type that has no storage of its own; then an untyped one.
+// NULL: PyTorch has no storage class of this type and uses an untyped storage.
 static const char *storage_name(calx_dtype d)
 {
   switch ((int)d) {
@@ -143,7 +143,7 @@ static const char *dtype_name(calx_dtype d)
                          : "torch\nuint64";
 }
 
-// The tensor's index among those that are written.
+// The number of the tensor's storage.
 static calx_status *index_of(cx_io_pickling *p, calx_tensor *t, int64_t *out)
 {
   int64_t key = (int64_t)(intptr_t)t;

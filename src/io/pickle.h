@@ -86,14 +86,14 @@ typedef struct cx_io_unpickling {
   size_t n_memo, memo_capacity;
 } cx_io_unpickling;
 
-// The value that the pickle holds, as nodes of the arena. They refer to the
-// data. Nodes may be shared, also in a cycle.
+// Reads the pickle's value as nodes of the arena, which point into the data. A
+// node may occur several times, also inside itself.
 calx_status *cx_io_unpickle(const char *name, const void *data, size_t size,
                             cx_arena *arena,
                             cx_io_node **out_root) CALX_MUST_USE;
 
-// Calls `see` once for each tensor of the value, 64 containers deep at most, as
-// values are.
+// Calls `see` once for each tensor of the value. Containers nested more than 64
+// deep are not entered, as values are never deeper.
 void cx_io_each_tensor(cx_io_node *root,
                        void (*see)(void *user, const cx_io_node *tensor),
                        void *user);
@@ -108,7 +108,7 @@ cx_io_node *cx_io_node_new(const cx_io_unpickling *u, calx_kind type);
 // memory.
 bool cx_io_node_add(const cx_io_unpickling *u, cx_io_node *list,
                     cx_io_node *item);
-// The name as a node, or why it is refused.
+// The node of a known Python name, or the error for an unknown one.
 calx_status *cx_io_unpickle_name(cx_io_unpickling *u, const char *module,
                                  size_t module_size, const char *name,
                                  size_t name_size,

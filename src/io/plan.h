@@ -19,7 +19,7 @@ typedef struct cx_io_plan {
 // t may have another type and be on the host; the sizes must be equal.
 calx_status *cx_io_copy_to_device(calx_tensor *t, const calx_tensor *like,
                                   calx_tensor **out_tensor) CALX_MUST_USE;
-// `to` will have the elements of t.
+// Plans that `to` takes the elements of t.
 calx_status *cx_io_plan_add(cx_io_plan *plan, calx_tensor *to,
                             calx_tensor *t) CALX_MUST_USE;
 void cx_io_plan_give(const cx_io_plan *plan);
@@ -27,7 +27,7 @@ void cx_io_plan_free(cx_io_plan *plan);
 
 bool cx_io_same_size(const calx_tensor *a, const calx_tensor *b);
 
-// The plan of calx_module_load_state_dict_with() and of
+// The plans behind calx_module_load_state_dict_with() and
 // calx_optimizer_load_state_dict().
 calx_status *cx_io_module_plan(calx_module *model, const calx_value *dict,
                                const calx_load_state_dict_options *options,
@@ -37,7 +37,7 @@ typedef struct cx_io_optimizer_plan cx_io_optimizer_plan;
 calx_status *cx_io_optimizer_plan_new(
     calx_optimizer *opt, const calx_value *dict, cx_io_plan *plan,
     cx_io_optimizer_plan **out_plan) CALX_MUST_USE;
-// After the plan's own tensors were given.
+// Call it after cx_io_plan_give().
 void cx_io_optimizer_plan_give(cx_io_optimizer_plan *p);
 void cx_io_optimizer_plan_free(cx_io_optimizer_plan *p);  // NULL is accepted
 

@@ -11,9 +11,10 @@
 #include "io/crc.h"
 #include "io/zip.h"
 
-// Deflate packs no better (zlib's technical notes).
+// No deflate stream unpacks to more than this many times its size (zlib's
+// technical notes).
 #define MOST_PACKED 1032
-// In bytes, as malloc aligns.
+// Alignment of tensors' memory, in bytes, as malloc aligns.
 #define ALIGNED _Alignof(max_align_t)
 
 static calx_status *zip_failed(const cx_io_pt_archive *a, const char *what,
@@ -96,7 +97,7 @@ static int fold(char c)
   return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
 }
 
-// PyTorch's reader takes upper and lower case for the same.
+// PyTorch's reader compares names without regard to case.
 static int by_name(const void *left, const void *right)
 {
   const char *x = *(const char *const *)left;
@@ -105,7 +106,8 @@ static int by_name(const void *left, const void *right)
   return fold(*x) - fold(*y);
 }
 
-// Of two entries of one name PyTorch reads the last, others the first.
+// Refuses two entries of one name: PyTorch reads the last of them, other
+// readers the first.
 static calx_status *check_names(const cx_io_pt_archive *a)
 {
   size_t n = (size_t)a->n_entries;

@@ -22,14 +22,14 @@ typedef struct cx_io_pt_archive {
   uint64_t n_entries;
 } cx_io_pt_archive;
 
-// To be closed on failure too.
+// The caller closes the archive on failure too.
 calx_status *cx_io_pt_archive_open(cx_io_map *map,
                                    cx_io_pt_archive *out) CALX_MUST_USE;
 void cx_io_pt_archive_close(cx_io_pt_archive *a);
 // The number of the entry PREFIX/name; -1: there is none.
 int64_t cx_io_pt_archive_find(const cx_io_pt_archive *a, const char *name,
                               size_t size);
-// Its name, method and both sizes are valid.
+// The name, method and both sizes of *out are valid.
 calx_status *cx_io_pt_archive_stat(const cx_io_pt_archive *a, uint64_t at,
                                    zip_stat_t *out) CALX_MUST_USE;
 // All bytes of an entry, with its checksum checked; the caller frees them.
@@ -40,7 +40,7 @@ calx_status *cx_io_pt_archive_read(const cx_io_pt_archive *a, uint64_t at,
 // checksum is wrong, or its bytes are not aligned for all types.
 calx_status *cx_io_pt_archive_map(const cx_io_pt_archive *a, uint64_t at,
                                   cx_io_map **out) CALX_MUST_USE;
-// The same bytes in memory of their own.
+// Unpacks an entry into memory of its own.
 calx_status *cx_io_pt_archive_unpack(const cx_io_pt_archive *a, uint64_t at,
                                      cx_io_map **out) CALX_MUST_USE;
 

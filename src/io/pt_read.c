@@ -59,7 +59,8 @@ static calx_status *too_much(const reading *r)
                   r->name);
 }
 
-// Every use of a text is a copy of it, however often the pickle names the one.
+// A text is copied each time the pickle uses it, so each use counts against the
+// limit.
 static calx_status *charge_text(reading *r, const cx_io_node *node)
 {
   if (node->as.text.size > r->texts) return too_much(r);

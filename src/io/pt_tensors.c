@@ -10,11 +10,11 @@
 #include "lazy/lazy.h"
 
 #define MB ((uint64_t)1 << 20)
-// Bytes that tensors may have beyond their storages': a number that was
-// expanded to a large tensor lies in a small file.
+// How many bytes all tensors together may have beyond their storages. A small
+// file can hold one number that is expanded to a huge tensor.
 #define EXPANDED (1024 * MB)
 
-// The entry of a storage, "data/KEY"; -1: there is none.
+// The number of a storage's entry, "data/KEY"; -1: there is none.
 static int64_t find_storage(const cx_io_pt_tensors *r,
                             const cx_io_node *storage, char name[200])
 {
@@ -25,7 +25,7 @@ static int64_t find_storage(const cx_io_pt_tensors *r,
   return cx_io_pt_archive_find(r->archive, name, (size_t)n);
 }
 
-// False: more than there are numbers for.
+// False: the size overflows.
 static bool storage_bytes(const cx_io_node *storage, size_t *out)
 {
   size_t each = storage->dtype != 0 ? calx_dtype_size(storage->dtype) : 1;
@@ -85,7 +85,8 @@ static calx_status *load_storage(cx_io_pt_tensors *r, const cx_io_node *storage,
   return NULL;
 }
 
-// The elements that the tensor reaches: [offset, end). False: past all bounds.
+// The end of the elements that the tensor uses, from t->offset. False: it
+// overflows.
 static bool reach(const cx_io_strided *t, int64_t *out_end)
 {
   int64_t last = t->offset;
@@ -110,7 +111,7 @@ void cx_io_pt_note_need(void *user, const cx_io_node *tensor)
   if (at < 0 || !reach(tensor->as.tensor, &end) ||
       __builtin_mul_overflow((uint64_t)end,
                              (uint64_t)calx_dtype_size(tensor->dtype), &need)) {
-    return;  // it will be refused
+    return;  // cx_io_pt_tensor() refuses it
   }
   if (need > r->needs[at]) r->needs[at] = need;
 }
@@ -122,7 +123,8 @@ static calx_status *check_reach(const cx_io_pt_tensors *r,
   const cx_io_strided *t = node->as.tensor;
   size_t bytes;
   if (!storage_bytes(t->storage, &bytes)) bytes = 0;
-  // An untyped storage's tensor counts its offset in its own elements.
+  // The offset of a tensor in an untyped storage counts the tensor's own
+  // elements.
   int64_t end, have = (int64_t)(bytes / calx_dtype_size(node->dtype));
   if (reach(t, &end) && t->offset <= have && end <= have) return NULL;
   return cx_error(CALX_DATA_LOSS,
@@ -198,7 +200,7 @@ static calx_status *make_tensor(cx_io_pt_tensors *r, const cx_io_node *node,
   return gather_tensor(r, t, &shape, map, out);
 }
 
-// The same node is the same tensor.
+// A node gives the same tensor each time.
 calx_status *cx_io_pt_tensor(cx_io_pt_tensors *r, const cx_io_node *node,
                              calx_tensor **out)
 {

@@ -18,12 +18,12 @@ typedef struct cx_io_pt_tensors {
   cx_io_strided *made;  // tensors that are held until the end
 } cx_io_pt_tensors;
 
-// To be ended on failure too. The archive must stay open until then.
+// The caller ends it on failure too. The archive must stay open until then.
 calx_status *cx_io_pt_tensors_begin(const cx_io_pt_archive *archive,
                                     cx_io_pt_tensors *out) CALX_MUST_USE;
 void cx_io_pt_tensors_end(cx_io_pt_tensors *r);
-// For cx_io_each_tensor, before the first tensor is made: notes what a tensor
-// needs of its storage. user: a cx_io_pt_tensors.
+// Notes what a tensor needs of its storage; `user` is a cx_io_pt_tensors.
+// cx_io_each_tensor() calls it before the first tensor is made.
 void cx_io_pt_note_need(void *user, const cx_io_node *tensor);
 // The tensor of a node, borrowed until the end.
 calx_status *cx_io_pt_tensor(cx_io_pt_tensors *r, const cx_io_node *node,

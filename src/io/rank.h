@@ -5,8 +5,8 @@
 #include "lazy/lazy.h"
 #include "world/world.h"
 
-// The global ordinal. With one rank a process it is the process's, so that no
-// device is opened for it.
+// The calling thread's global ordinal. Where a process has one rank it is the
+// process's, so that no device is opened to ask for it.
 static inline int cx_io_rank(void)
 {
   const cx_world_info *here = cx_world_self();

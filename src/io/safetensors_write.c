@@ -19,7 +19,7 @@
 
 enum { ALIGNED = 64 };
 
-// As JSON. False: no text in UTF-8.
+// Prints s as a JSON string. False: s is not UTF-8.
 static bool print_string(cx_text *out, const char *s)
 {
   json_t *text = json_string(s);
@@ -59,7 +59,7 @@ static calx_status *check(const calx_value *dict)
   return NULL;
 }
 
-// Places of the tensors in the data, as offsets, and the order of writing.
+// Sets each tensor's offset in the data and the order of writing.
 static void arrange(const calx_value *dict, size_t *order, uint64_t *begins)
 {
   static const size_t sizes[] = { 8, 4, 2, 1 };

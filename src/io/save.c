@@ -51,8 +51,9 @@ calx_status *calx_save_with(const calx_value *value, const char *path,
 
 // ---- loading ----------------------------------------------------------------
 
-// A safetensors file begins with its header's size and '{'. One of the two is
-// enough here: its reader says what is wrong with a damaged file.
+// Whether the file is in neither format. A safetensors file begins with its
+// header's size and then '{'; one of the two is enough here, since the reader
+// says what is wrong with a damaged file.
 static bool is_foreign(const cx_io_map *map)
 {
   if (map->size < 8) return true;

@@ -156,7 +156,8 @@ static calx_status *load_shared(loading *l)
 
 // ---- slices -----------------------------------------------------------------
 
-// Rows of the whole, which all ranks' parts make up; what fits in one another.
+// Sets *out to the shape of the whole tensor: the ranks' slices are joined
+// along dimension 0 and agree in all others.
 static calx_status *measure(loading *l, const char *name, cx_graph_shape *out)
 {
   calx_tensor *t;

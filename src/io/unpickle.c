@@ -63,7 +63,7 @@ static calx_status *push(cx_io_unpickling *u, cx_io_node *node)
   return NULL;
 }
 
-// Not below the last mark.
+// Pops a node that lies above the last mark.
 static calx_status *pop(cx_io_unpickling *u, cx_io_node **out)
 {
   size_t floor = u->n_marks > 0 ? u->marks[u->n_marks - 1] : 0;
@@ -173,7 +173,7 @@ static calx_status *add_items(cx_io_unpickling *u, cx_io_node *container,
   return NULL;
 }
 
-// LIST, TUPLE, DICT, FROZENSET: of all above the mark.
+// LIST, TUPLE, DICT, FROZENSET: a container of all nodes above the mark.
 static calx_status *make_marked(cx_io_unpickling *u, calx_kind type)
 {
   size_t from = 0;
@@ -198,7 +198,8 @@ static calx_status *make_tuple(cx_io_unpickling *u, size_t n)
   return push(u, node);
 }
 
-// APPEND(S), SETITEM(S), ADDITEMS: items above `from` into what lies below.
+// APPEND(S), SETITEM(S), ADDITEMS: puts the nodes above `from` into the
+// container below them.
 static calx_status *extend(cx_io_unpickling *u, calx_kind type, size_t from)
 {
   size_t floor = u->n_marks > 0 ? u->marks[u->n_marks - 1] : 0;

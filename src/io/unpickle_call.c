@@ -190,7 +190,7 @@ static calx_status *from_type(cx_io_unpickling *u, const cx_io_node *args,
   return wrong_arguments(u, "_rebuild_from_type_v2");
 }
 
-// A container of what is in the only argument, or an empty one.
+// A container with the items of the only argument, or an empty container.
 static calx_status *copy_items(cx_io_unpickling *u, const cx_io_node *args,
                                calx_kind type, cx_io_node **out)
 {

@@ -4,7 +4,8 @@
 
 #include "calx/io.h"
 
-// No tree that is written or read is deeper: walks may recurse.
+// No tree that is read or written is nested deeper, so functions that walk one
+// may recurse.
 enum { CX_IO_DEPTH = 64 };
 
 typedef struct cx_io_entry {
@@ -42,8 +43,9 @@ calx_value *cx_io_text(calx_kind kind, const char *data, size_t size);
 calx_status *cx_io_put(calx_value *container, const cx_io_entry *like,
                        calx_value *item) CALX_MUST_USE;
 
-// Puts an item into a dict for a while: it stays the caller's, on failure too.
-// cx_io_take_back() before either is freed; nothing where it was not lent.
+// Puts an item into a dict for some time. The caller keeps owning the item, on
+// failure too, and calls cx_io_take_back() before either is freed. Taking back
+// an item that was not put does nothing.
 calx_status *cx_io_lend(calx_value *dict, const char *key,
                         calx_value *item) CALX_MUST_USE;
 void cx_io_take_back(calx_value *dict, calx_value *item);

@@ -26,8 +26,8 @@ static bool is_at(const archive *a, uint64_t at, uint64_t size,
   return at <= a->size && size <= a->size - at && get(a, at, 4) == signature;
 }
 
-// The directory's offset, from the record at the file's end, which a comment
-// may follow, or from zip64's record before it.
+// The directory's offset. The record at the file's end has it, which a comment
+// may follow; in a large archive zip64's record has it.
 static bool find_directory(const archive *a, uint64_t *out)
 {
   for (uint64_t tail = END; tail <= END + 65535 && tail <= a->size; tail++) {
@@ -47,7 +47,8 @@ static bool find_directory(const archive *a, uint64_t *out)
   return false;
 }
 
-// Zip64's field of an entry in the directory has what did not fit, in order.
+// The offset of an entry of a large archive. Zip64's field holds, in order,
+// those numbers that do not fit their own fields.
 static uint64_t large_offset(const archive *a, uint64_t at, uint64_t end)
 {
   uint64_t before = (get(a, at + 24, 4) == LIMIT ? 8u : 0u) +
@@ -63,7 +64,7 @@ static uint64_t large_offset(const archive *a, uint64_t at, uint64_t end)
   return LIMIT;
 }
 
-// Behind the entry's own header; 0: it has none.
+// Where the entry's bytes begin, after its own header; 0: it has no header.
 static uint64_t behind_header(const archive *a, uint64_t at)
 {
   if (!is_at(a, at, LOCAL, 0x04034b50)) return 0;

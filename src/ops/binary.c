@@ -62,8 +62,9 @@ static void grad_pow(cx_lazy_tape *t)
   if (cx_tape_needs(t, 1)) give(t, 1, pow_grad_exponent(t));
 }
 
-// The chosen operand takes the gradient, ties share it; where a NaN decides,
-// nothing is less than anything and both take it.
+// The gradient goes to the chosen operand, and half of it to each where both
+// are equal. Where one is NaN neither is less, and both take the whole
+// gradient.
 static void extreme_gradients(cx_lazy_tape *t,
                               calx_tensor *(*loses)(calx_tensor *,
                                                     calx_tensor *))
@@ -172,7 +173,8 @@ static calx_tensor *pair(const cx_graph_op *op, calx_tensor *x, calx_tensor *y)
 
 // ---- pow and where ---------------------------------------------------------
 
-// x^2 and x^3 as products, half powers as roots: exact where that can be had.
+// Squares and cubes are products and half powers are roots, which are exact
+// where the result can be.
 static cx_hlo_value *known_power(const cx_graph_emit *e, double c)
 {
   cx_hlo_builder *b = e->b;
@@ -230,7 +232,7 @@ CX_OPS_DEFINE(where, .infer = infer_where, .grad = grad_where,
 
 // ---- entries ----------------------------------------------------------------
 
-// y times the option's factor. False: *out is what to return.
+// Multiplies y by the option's factor. False: the public function returns *out.
 static bool with_alpha(const char *op, calx_tensor **y,
                        const calx_add_options *o, calx_tensor **out)
 {

@@ -1,5 +1,5 @@
-// ops/collective: the public functions. Groups are checked here, so that errors
-// have the caller's line. A group of one member records no collective.
+// ops/collective_call: the public functions. Groups are checked here, so that
+// errors have the caller's line. A group of one member records no collective.
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@
 
 // ---- who takes part ---------------------------------------------------------
 
-// Marks a rank as seen; `what` it is twice, where it was before.
+// Marks a rank as seen. A rank that was seen before is `what`, such as
+// "source", twice.
 static calx_status *mark(const char *where, const char *what, int64_t rank,
                          bool *seen, uint32_t world)
 {
@@ -29,7 +30,7 @@ static calx_status *mark(const char *where, const char *what, int64_t rank,
   return NULL;
 }
 
-// Every rank exactly once.
+// Checks that every rank occurs exactly once.
 static calx_status *check_ids(const char *op, const int64_t *ids, size_t n,
                               uint32_t world)
 {
@@ -220,7 +221,8 @@ static calx_status *check_type(const char *op, calx_reduce_type type,
                   logical ? "bool and integers" : "numbers");
 }
 
-// A number of the user's is a slot: it is not in the key.
+// Multiplies by a number of the user's. It is a slot, so it is not part of the
+// key.
 static calx_tensor *scaled(calx_tensor *x, double scale)
 {
   if (cx_is_default(scale) || cx_lazy_tensor_poisoned(x)) return x;
@@ -290,7 +292,8 @@ void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
 
 // ---- in place ---------------------------------------------------------------
 
-// Each handle takes what fn makes of its value; where fn fails, none does.
+// Replaces each tensor's value by what fn makes of it. If fn fails for one,
+// none is replaced.
 static void replace(const char *op, calx_tensor *const *tensors, size_t n,
                     cx_ops_bucket_fn *fn, void *user)
 {

@@ -35,8 +35,9 @@ static cx_hlo_value *is_negative(const cx_graph_emit *e, cx_hlo_value *x)
   return cx_hlo_compare(e->b, CX_HLO_LT, x, like(e, 0));
 }
 
-// The remainder has the dividend's sign; where it is not 0 and the divisor's
-// sign is the other one, the quotient towards zero lies one above the floor.
+// True where the floor is one less than the quotient rounded towards zero: the
+// remainder is not 0, and its sign, which is the dividend's, is not the
+// divisor's.
 static cx_hlo_value *above_floor(const cx_graph_emit *e, cx_hlo_value *rest,
                                  cx_hlo_value *y)
 {

@@ -136,7 +136,8 @@ CX_OPS_DEFINE(slice_backward, .attr_size = sizeof(slice_attrs),
 
 // ---- entries ----------------------------------------------------------------
 
-// A Python index into n elements: negative from the end, then clamped.
+// A Python index into n elements: a negative one counts from the end, and the
+// result is clamped to [0, n].
 static int64_t clamp_index(int64_t i, int64_t n)
 {
   if (i < 0) i += n;

@@ -136,7 +136,7 @@ static bool check_indices(const classes *c)
   return good;
 }
 
-// Fills here, keep and target_in. False: *out is what to return.
+// Sets `here`, `keep` and `target_in`. False: the public function returns *out.
 static bool locate(classes *c, calx_tensor **out)
 {
   const cx_graph_shape *t = cx_lazy_tensor_shape(c->target);
@@ -186,7 +186,8 @@ static calx_tensor *target_weights(const classes *c)
   return calx_where(c->keep, w, cx_ops_number(0));
 }
 
-// -w * value where kept, reduced; the mean is over the weights.
+// Reduces -w * value over the targets that are not ignored. The mean divides by
+// the sum of the weights.
 static calx_tensor *reduce(const classes *c, calx_tensor *value, calx_tensor *w,
                            bool weighted)
 {

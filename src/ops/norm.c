@@ -207,7 +207,7 @@ calx_tensor *cx_ops_norm_apply(calx_tensor *x, calx_tensor *mean,
   return o->bias != NULL ? cx_ops_plus(y, per_channel(o->bias, rank)) : y;
 }
 
-// False: *out is what to return.
+// False: the public function returns *out.
 static bool check(calx_tensor *x, const calx_batch_norm_options *o,
                   calx_tensor **out)
 {

@@ -34,14 +34,15 @@ calx_tensor *cx_ops_record(const cx_graph_op *op, calx_tensor *const *in,
 // "op: message", with the shapes of the operands and the ops that made them.
 CX_COLD calx_status *cx_ops_error(const cx_graph_node *node, const char *format,
                                   ...) CALX_PRINTF(2, 3) CALX_MUST_USE;
-// A poisoned tensor with such an error, before there is a node.
+// A tensor with such an error, for a check that comes before the node.
 CX_COLD calx_tensor *cx_ops_poison(calx_code code, const char *format, ...)
     CALX_PRINTF(2, 3);
-// Whether an operand cannot be used (NULL, on the host, poisoned, expired).
-// Then the public function returns *out.
+// Whether an operand cannot be used: it is NULL, on the host, failed or
+// expired. Then the public function returns *out.
 bool cx_ops_unfit(const char *op, calx_tensor *const *in, uint32_t n,
                   calx_tensor **out);
-// A dimension number in [0, rank); rank 0 takes 0 and -1. False: none.
+// Makes a dimension number, which may be negative, one of [0, rank). A scalar
+// accepts 0 and -1. False: there is no such dimension.
 bool cx_ops_dim(int64_t dim, uint32_t rank, uint32_t *out);
 // The error for a number that cx_ops_dim refused; `which` is its name. `rank`
 // is the rank asked about, which is x's own or, for a new dimension, one more.
@@ -53,26 +54,29 @@ CX_COLD calx_tensor *cx_ops_no_dim(const char *op, const char *which,
 bool cx_ops_options_fit(const char *op, size_t size, size_t known,
                         calx_tensor **out);
 
-// An op's own literal, as an operand: part of the program, weak like a number.
+// A literal of an op's own as an operand. It is part of the program and, like a
+// user's number, does not decide the result's type.
 calx_tensor *cx_ops_number(double value);
-// The number behind a weak operand. False: t is none, or its value is a slot
-// and `constant_only`.
+// The number of a weak operand. False: t is no number, or with `constant_only`
+// not a literal.
 bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out);
-// Why an integer type does not hold a number, cut to an integer; NULL: it does.
-// As in PyTorch, unsigned types wrap negative numbers around once.
+// The error for a number that an integer type cannot hold, after it is cut to
+// an integer. As in PyTorch, unsigned types accept negative numbers and wrap
+// them around once.
 calx_status *cx_ops_check_number(const char *op, double number,
                                  calx_dtype dtype) CALX_MUST_USE;
-// The same of a weak operand; any other tensor fits.
+// The same check of a weak operand. Any other tensor passes.
 calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
                                calx_dtype dtype) CALX_MUST_USE;
-// The weak operand as an element type, on a device (NULL: its own).
+// Converts a weak operand to an element type, on a device (NULL: the operand's
+// own).
 calx_tensor *cx_ops_weak_as(const calx_tensor *t, calx_dtype dtype,
                             calx_device *device);
 // Converts the operands to PyTorch's common type, which it returns.
 calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n);
 
-// Whether there can be a tensor of that shape and these options. False: the
-// public function returns *out.
+// Whether a tensor can have this shape and these options. False: the public
+// function returns *out.
 bool cx_ops_good_shape(const char *op, calx_dims dims, calx_dtype dtype,
                        const calx_create_options *o, calx_tensor **out);
 calx_tensor *cx_ops_zeros_like(const calx_tensor *t);
@@ -89,8 +93,8 @@ static inline calx_dtype cx_ops_index_dtype(int64_t n)
 {
   return n <= INT32_MAX ? CALX_I32 : CALX_I64;
 }
-// bool, true where `index` (without dim) points along dimension dim of size n;
-// shape with `dim` put back in.
+// A bool tensor that is true where `index` points along dimension `dim`, of
+// size n. `index` lacks that dimension, the result has it.
 calx_tensor *cx_ops_points_at(calx_tensor *index, uint32_t dim, int64_t n,
                               uint32_t rank);
 
@@ -112,8 +116,9 @@ static inline int64_t cx_ops_pair(const int64_t *pair, int i, int64_t or_else)
   if (value == CALX_ZERO_INT) return 0;
   return value == 0 ? or_else : value;
 }
-// Whether a number of a window is from `least` to `most`, which is at most
-// 2^31 - 1, so that no sum of them wraps around. False: `why` says it.
+// Whether a number of a window lies in [least, most]; no `most` exceeds 2^31 -
+// 1, so that sums of these numbers do not overflow. False: `why` says what is
+// wrong.
 bool cx_ops_in_range(cx_text *why, const char *name, int64_t n, int64_t least,
                      int64_t most);
 
@@ -124,20 +129,22 @@ enum { CX_OPS_CAT_MOST = 4096 };
 
 // All dimensions but 1, the channels. Returns how many.
 size_t cx_ops_norm_dims(uint32_t rank, int64_t *out);
-// (x - mean) / sqrt(var + eps), scaled and moved by the options' weight and
-// bias; all of these are (C).
+// (x - mean) / sqrt(var + eps), times the options' weight, plus their bias;
+// mean, var, weight and bias have shape (C).
 calx_tensor *cx_ops_norm_apply(calx_tensor *x, calx_tensor *mean,
                                calx_tensor *var,
                                const calx_batch_norm_options *o);
-// running = (1 - momentum) running + momentum seen. A NULL one has none.
+// running = (1 - momentum) running + momentum seen. Does nothing where
+// `running` is NULL.
 void cx_ops_norm_update(calx_tensor *running, calx_tensor *seen,
                         const calx_batch_norm_options *o);
 
 // ---- collectives ------------------------------------------------------------
 
-// out[i] is the sum over the ranks of tensors[i], times `scale` (0: 1), in one
+// Sums each tensor over the ranks and multiplies it by `scale` (0: 1), with one
 // collective for all tensors of a dtype. `groups` NULL: all ranks. The operands
-// are fit; the results have no gradient where the caller's region has none.
+// must be usable. The results have a gradient unless the caller's region has
+// none.
 void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
                               double scale, const calx_groups *groups,
                               calx_tensor **out);
@@ -145,21 +152,22 @@ void cx_ops_all_reduce_bucket(calx_tensor *const *tensors, size_t n,
 // ---- shape rules ------------------------------------------------------------
 
 calx_status *cx_ops_infer_same(cx_graph_node *node);  // out 0 as in 0
-// The broadcast of all operands' sizes, with in 0's dtype.
+// The shape to which all operands broadcast, with the dtype of operand 0.
 calx_status *cx_ops_infer_broadcast(cx_graph_node *node);
 
 // ---- emission ---------------------------------------------------------------
 
 cx_hlo_type cx_ops_out_type(const cx_graph_emit *e, uint32_t k);
-// v with numpy broadcasting to the shape.
+// Broadcasts v to the shape, as numpy does.
 cx_hlo_value *cx_ops_emit_expand(const cx_graph_emit *e, cx_hlo_value *v,
                                  const cx_graph_shape *to);
-// v along one dimension of the shape, repeated along the others.
+// Repeats v, which lies along dimension dim, along all other dimensions.
 cx_hlo_value *cx_ops_emit_along(const cx_graph_emit *e, cx_hlo_value *v,
                                 const cx_graph_shape *to, int64_t dim);
 cx_hlo_value *cx_ops_emit_splat(const cx_graph_emit *e, cx_hlo_elem elem,
                                 const cx_graph_shape *like, double value);
-// f32 for bf16 and f16: what sums and transcendental functions are done in.
+// The type in which sums and transcendental functions are computed: f32 for
+// bf16 and f16.
 cx_hlo_elem cx_ops_emit_wide(calx_dtype d);
 cx_hlo_value *cx_ops_emit_cast(const cx_graph_emit *e, cx_hlo_value *v,
                                cx_hlo_elem to);

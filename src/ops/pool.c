@@ -60,7 +60,8 @@ static void grad_max_pool2d(cx_lazy_tape *t)
   t->in_grads[0] = with(&cx_ops_max_pool2d_backward, t, t->out_grads[0]);
 }
 
-// Linear in g; where the maximum is does not change with x.
+// The result is linear in g. It does not depend on x but for the positions of
+// the maxima, whose derivative is 0.
 static void grad_backward(cx_lazy_tape *t)
 {
   if (cx_tape_needs(t, 0))
@@ -265,7 +266,7 @@ static void emit_max_pool2d_indices(cx_graph_emit *e)
   e->out[0] = r;
 }
 
-// Puts a position's part of the gradient back into the padded image: the
+// Puts the gradient's share of one position back into the padded image: the
 // inverse of at_position.
 static cx_hlo_value *from_position(const fold *f, cx_hlo_value *share,
                                    cx_hlo_value *zero, int64_t u, int64_t v)

@@ -49,8 +49,8 @@ static cx_hlo_value *bits(const cx_graph_emit *e, cx_hlo_elem word, int64_t n)
   return even == n ? words : cx_hlo_slice(e->b, words, &start, &n, &stride);
 }
 
-// Words as numbers of [0, 1), or of (0, 1] with `open_low`: the top `keep` bits
-// times 2^-keep.
+// Makes numbers of [0, 1), or of (0, 1] with `open_low`, from words: the top
+// `keep` bits times 2^-keep.
 static cx_hlo_value *uniform(const cx_graph_emit *e, cx_hlo_value *words,
                              cx_hlo_elem to, int keep, bool open_low)
 {
@@ -107,8 +107,9 @@ CX_OPS_DEFINE(rand, .attr_size = sizeof(random_attrs), .infer = infer_random,
 
 // ---- randn ------------------------------------------------------------------
 
-// Of a pair of uniforms: r cos t and r sin t, with r = sqrt(-2 ln u) and
-// t = 2 pi v (G. Box and M. Muller, 1958). All cosines come before all sines.
+// A pair of uniforms (u, v) gives r cos t and r sin t, with r = sqrt(-2 ln u)
+// and t = 2 pi v (G. Box and M. Muller, 1958). All cosines come before all
+// sines.
 static void emit_randn(cx_graph_emit *e)
 {
   const cx_graph_shape *s = &e->node->out[0].shape;

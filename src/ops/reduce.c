@@ -78,8 +78,8 @@ static void grad_mean(cx_lazy_tape *t)
       calx_expand(with_dims(t, g), cx_ops_dims_of(cx_in(t->node, 0)));
 }
 
-// All that equal the result share the gradient; none does where it is NaN, and
-// 0/0 makes the gradient NaN there, as PyTorch's.
+// All elements that equal the result share the gradient. A NaN equals nothing,
+// so 0/0 makes the gradient NaN there, as in PyTorch.
 static void grad_extreme(cx_lazy_tape *t)
 {
   const reduce_attrs *a = t->attrs;

@@ -9,7 +9,8 @@ static void describe_shape(const void *attrs, cx_text *out)
   cx_graph_shape_print(out, attrs);
 }
 
-// The wanted sizes with the operand's element type, which attributes carry.
+// The requested sizes with the operand's element type; the node's attributes
+// hold both.
 static cx_graph_shape wanted(const calx_tensor *x, calx_dims dims)
 {
   cx_graph_shape s;

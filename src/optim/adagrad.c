@@ -12,7 +12,8 @@ typedef struct adagrad {
   calx_optimizer base;
   double lr_decay, weight_decay, initial, eps;
   bool maximize;
-  // Of the step that is being recorded; NULL where the rule has no use for it.
+  // The numbers of the step that is being recorded; NULL where the rule does
+  // not use one.
   calx_tensor *by_lr, *by_decay, *first_sum, *plus_eps;
 } adagrad;
 

@@ -20,7 +20,7 @@ typedef struct adam {
   calx_optimizer base;
   double beta1, beta2, eps, weight_decay;
   bool amsgrad, maximize, decoupled;
-  // Of the step that is being recorded.
+  // The numbers of the step that is being recorded.
   calx_tensor *by_beta1, *by_rest1;  // one of them, see first_moment()
   calx_tensor *by_beta2, *by_rest2, *root_correction, *plus_eps, *step_size;
   calx_tensor *by_decay;  // NULL: no weight decay
@@ -88,9 +88,9 @@ static void update(calx_optimizer *opt, const cx_optim_param *p, calx_tensor *g,
   out->state[EXP_AVG] = m;
   out->state[EXP_AVG_SQ] = v;
   if (a->amsgrad) {
-    // At the first step it equals v, but must be another value: equal values
-    // share a buffer, which would be one parameter of the second program and
-    // two of the third.
+    // At the first step the greatest value equals v but must have a buffer of
+    // its own. With one buffer for both, the second program would have one
+    // parameter and the third two.
     calx_tensor *most = p->state[MAX_EXP_AVG_SQ];
     v = calx_maximum(most != NULL ? most : v, v);
     out->state[MAX_EXP_AVG_SQ] = v;

@@ -30,8 +30,8 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status)
   }
 }
 
-// Not calx_scalar(): a weak number is recorded anew for each operand of another
-// type than f32.
+// calx_scalar() would not do: a weak number is recorded again for each operand
+// whose type is not f32.
 calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                              double value)
 {
@@ -134,7 +134,7 @@ static const cx_graph_node *node_of(const calx_tensor *t)
   return cx_lazy_tensor_value(t).node;
 }
 
-// Whether a failed sync took back the steps since the one before.
+// Whether a failed sync undid the steps since the sync before it.
 static bool was_undone(const calx_optimizer *opt)
 {
   return opt->probe != NULL && opt->steps > opt->confirmed_steps &&
@@ -213,7 +213,7 @@ static const char *state_name(const cx_optim_param *p, const char *name)
   return kept;
 }
 
-// State that a parameter did not have becomes a handle of its own.
+// A tensor that becomes a parameter's state gets a handle of its own.
 static void make_state(const cx_optim_param *p, cx_optim_update *u)
 {
   for (int k = 0; k < CX_OPTIM_STATES; k++) {
@@ -222,7 +222,8 @@ static void make_state(const cx_optim_param *p, cx_optim_update *u)
   }
 }
 
-// Records the new values as temporaries. A failure is in the scope.
+// Records the new values as temporaries of the scope, which also has the first
+// error.
 static void compute(calx_optimizer *opt)
 {
   int64_t prepared = 0;

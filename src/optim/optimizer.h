@@ -52,18 +52,19 @@ typedef struct cx_optim_rule {
   const char *states[CX_OPTIM_STATES + 1];  // PyTorch's names
   const cx_optim_field *fields;  // in PyTorch's order, ended by a NULL name
   bool has_step;                 // PyTorch keeps each parameter's steps
-  // The numbers of step number `step`, from 1, of parameters of this type: made
-  // once for all of them, so that they are uploaded once.
+  // Makes the numbers that step `step`, counted from 1, needs for parameters of
+  // this type. They are made once for all parameters, so that they are uploaded
+  // once.
   void (*prepare)(calx_optimizer *opt, int64_t step, calx_dtype dtype);
   void (*update)(calx_optimizer *opt, const cx_optim_param *p,
                  calx_tensor *grad, cx_optim_update *out);
-  // The next four are of an optimiser whose `inner` steps, else NULL. The whole
-  // step, instead of the two above.
+  // The next four are NULL unless an inner optimiser does the steps. `step`
+  // does the whole step instead of the two above.
   calx_status *(*step)(calx_optimizer *opt);
   // Sets the gradients of inner's parameters to the reduced ones. The next step
   // uses them, unless the outer gradients have changed since.
   calx_status *(*reduce)(calx_optimizer *opt);
-  // Of parameter i; the same on all ranks.
+  // The position of parameter i, equal on all ranks.
   cx_optim_position (*position)(const calx_optimizer *opt, size_t i);
   void (*free)(calx_optimizer *opt);
 } cx_optim_rule;
@@ -79,14 +80,15 @@ struct calx_optimizer {  // the first member of each optimiser's own struct
   bool keep_gradients;
   int64_t steps, confirmed_steps;
   // A tensor that the steps since the last sync assigned, and its values before
-  // and after them: from these it follows whether the sync ran them.
+  // and after them. They show whether the sync ran these steps.
   calx_tensor *probe;
   const cx_graph_node *probe_before, *probe_after;
   calx_status *status;
 };
 
-// An optimiser of `bytes` (with the shared part first) for a model's
-// parameters. Never NULL; the one without memory has no parameters.
+// Makes an optimiser of `bytes`, whose first member is the shared part, for a
+// model's parameters. Never NULL: without memory it is one that has no
+// parameters.
 calx_optimizer *cx_optim_new(size_t bytes, const cx_optim_rule *rule,
                              calx_module *model);
 // Records a failure, or NULL, and owns it. The first one is kept.
@@ -94,7 +96,7 @@ void cx_optim_fail(calx_optimizer *opt, calx_status *status);
 // False: there was no memory for the optimiser, and it must not be changed.
 bool cx_optim_is_real(const calx_optimizer *opt);
 
-// A number of the user's as an operand of parameters of this type.
+// A number of the user's, as an operand for parameters of this type.
 calx_tensor *cx_optim_number(const calx_optimizer *opt, calx_dtype dtype,
                              double value);
 // The status, annotated with the parameter whose gradient it is about.

@@ -13,7 +13,8 @@ typedef struct sgd {
   calx_optimizer base;
   double momentum, dampening, weight_decay;
   bool nesterov, maximize;
-  // Of the step that is being recorded; NULL where the rule has no use for it.
+  // The numbers of the step that is being recorded; NULL where the rule does
+  // not use one.
   calx_tensor *by_lr, *by_momentum, *by_rest, *by_decay;
 } sgd;
 
