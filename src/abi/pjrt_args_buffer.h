@@ -131,49 +131,17 @@ CX_PJRT_SIZE(PJRT_Client_DmaUnmap_Args, data, 32);
 
 // ---- buffers ----
 
-typedef struct PJRT_Buffer_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-} PJRT_Buffer_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Buffer_Destroy_Args, buffer, 24);
-
-typedef struct PJRT_Buffer_ElementType_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Buffer_Type type;  // out
-} PJRT_Buffer_ElementType_Args;
-CX_PJRT_SIZE(PJRT_Buffer_ElementType_Args, type, 28);
-
-typedef struct PJRT_Buffer_Dimensions_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  const int64_t *dims;  // out
-  size_t num_dims;      // out
-} PJRT_Buffer_Dimensions_Args;
-CX_PJRT_SIZE(PJRT_Buffer_Dimensions_Args, num_dims, 40);
-
-typedef struct PJRT_Buffer_UnpaddedDimensions_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  const int64_t *unpadded_dims;  // out
-  size_t num_dims;               // out
-} PJRT_Buffer_UnpaddedDimensions_Args;
-CX_PJRT_SIZE(PJRT_Buffer_UnpaddedDimensions_Args, num_dims, 40);
-
-typedef struct PJRT_Buffer_DynamicDimensionIndices_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  const size_t *dynamic_dim_indices;  // out
-  size_t num_dynamic_dims;            // out
-} PJRT_Buffer_DynamicDimensionIndices_Args;
-CX_PJRT_SIZE(PJRT_Buffer_DynamicDimensionIndices_Args, num_dynamic_dims, 40);
-
-typedef struct PJRT_Buffer_GetMemoryLayout_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Buffer_MemoryLayout layout;  // out
-} PJRT_Buffer_GetMemoryLayout_Args;
-CX_PJRT_SIZE(PJRT_Buffer_GetMemoryLayout_Args, layout, 104);
+CX_PJRT_OBJECT_ARGS(PJRT_Buffer_Destroy, PJRT_Buffer, buffer);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_ElementType, PJRT_Buffer, buffer,
+                   PJRT_Buffer_Type, type);
+CX_PJRT_LIST_ARGS(PJRT_Buffer_Dimensions, PJRT_Buffer, buffer, const int64_t,
+                  dims, num_dims);
+CX_PJRT_LIST_ARGS(PJRT_Buffer_UnpaddedDimensions, PJRT_Buffer, buffer,
+                  const int64_t, unpadded_dims, num_dims);
+CX_PJRT_LIST_ARGS(PJRT_Buffer_DynamicDimensionIndices, PJRT_Buffer, buffer,
+                  const size_t, dynamic_dim_indices, num_dynamic_dims);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_GetMemoryLayout, PJRT_Buffer, buffer,
+                   PJRT_Buffer_MemoryLayout, layout);
 
 typedef struct PJRT_Buffer_ToHostBuffer_Args {
   CX_PJRT_HEAD;
@@ -185,25 +153,11 @@ typedef struct PJRT_Buffer_ToHostBuffer_Args {
 } PJRT_Buffer_ToHostBuffer_Args;
 CX_PJRT_SIZE(PJRT_Buffer_ToHostBuffer_Args, event, 56);
 
-typedef struct PJRT_Buffer_OnDeviceSizeInBytes_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  size_t on_device_size_in_bytes;  // out
-} PJRT_Buffer_OnDeviceSizeInBytes_Args;
-CX_PJRT_SIZE(PJRT_Buffer_OnDeviceSizeInBytes_Args, on_device_size_in_bytes, 32);
-
-typedef struct PJRT_Buffer_Delete_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-} PJRT_Buffer_Delete_Args;
-CX_PJRT_SIZE(PJRT_Buffer_Delete_Args, buffer, 24);
-
-typedef struct PJRT_Buffer_IsDeleted_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  bool is_deleted;  // out
-} PJRT_Buffer_IsDeleted_Args;
-CX_PJRT_SIZE(PJRT_Buffer_IsDeleted_Args, is_deleted, 25);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_OnDeviceSizeInBytes, PJRT_Buffer, buffer, size_t,
+                   on_device_size_in_bytes);
+CX_PJRT_OBJECT_ARGS(PJRT_Buffer_Delete, PJRT_Buffer, buffer);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_IsDeleted, PJRT_Buffer, buffer, bool,
+                   is_deleted);
 
 typedef struct PJRT_Buffer_CopyRawToHost_Args {
   CX_PJRT_HEAD;
@@ -264,60 +218,21 @@ typedef struct PJRT_Buffer_Bitcast_Args {
 } PJRT_Buffer_Bitcast_Args;
 CX_PJRT_SIZE(PJRT_Buffer_Bitcast_Args, out_buffer, 64);
 
-typedef struct PJRT_Buffer_IsOnCpu_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  bool is_on_cpu;  // out
-} PJRT_Buffer_IsOnCpu_Args;
-CX_PJRT_SIZE(PJRT_Buffer_IsOnCpu_Args, is_on_cpu, 25);
-
-typedef struct PJRT_Buffer_Device_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Device *device;  // out
-} PJRT_Buffer_Device_Args;
-CX_PJRT_SIZE(PJRT_Buffer_Device_Args, device, 32);
-
-typedef struct PJRT_Buffer_Memory_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Memory *memory;  // out
-} PJRT_Buffer_Memory_Args;
-CX_PJRT_SIZE(PJRT_Buffer_Memory_Args, memory, 32);
-
-typedef struct PJRT_Buffer_ReadyEvent_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Event *event;  // out
-} PJRT_Buffer_ReadyEvent_Args;
-CX_PJRT_SIZE(PJRT_Buffer_ReadyEvent_Args, event, 32);
-
-typedef struct PJRT_Buffer_UnsafePointer_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  uintptr_t buffer_pointer;  // out
-} PJRT_Buffer_UnsafePointer_Args;
-CX_PJRT_SIZE(PJRT_Buffer_UnsafePointer_Args, buffer_pointer, 32);
-
-typedef struct PJRT_Buffer_IncreaseExternalReferenceCount_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-} PJRT_Buffer_IncreaseExternalReferenceCount_Args;
-CX_PJRT_SIZE(PJRT_Buffer_IncreaseExternalReferenceCount_Args, buffer, 24);
-
-typedef struct PJRT_Buffer_DecreaseExternalReferenceCount_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-} PJRT_Buffer_DecreaseExternalReferenceCount_Args;
-CX_PJRT_SIZE(PJRT_Buffer_DecreaseExternalReferenceCount_Args, buffer, 24);
-
-typedef struct PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  void *device_memory_ptr;  // out
-} PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args;
-CX_PJRT_SIZE(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args, device_memory_ptr,
-             32);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_IsOnCpu, PJRT_Buffer, buffer, bool, is_on_cpu);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_Device, PJRT_Buffer, buffer, PJRT_Device *,
+                   device);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_Memory, PJRT_Buffer, buffer, PJRT_Memory *,
+                   memory);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_ReadyEvent, PJRT_Buffer, buffer, PJRT_Event *,
+                   event);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_UnsafePointer, PJRT_Buffer, buffer, uintptr_t,
+                   buffer_pointer);
+CX_PJRT_OBJECT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount, PJRT_Buffer,
+                    buffer);
+CX_PJRT_OBJECT_ARGS(PJRT_Buffer_DecreaseExternalReferenceCount, PJRT_Buffer,
+                    buffer);
+CX_PJRT_VALUE_ARGS(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, PJRT_Buffer,
+                   buffer, void *, device_memory_ptr);
 
 typedef struct PJRT_Buffer_DonateWithControlDependency_Callback_Args {
   size_t struct_size;
@@ -341,12 +256,8 @@ CX_PJRT_SIZE(PJRT_Buffer_DonateWithControlDependency_Args, out_buffer, 48);
 
 // ---- uploads in pieces ----
 
-typedef struct PJRT_AsyncHostToDeviceTransferManager_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_AsyncHostToDeviceTransferManager *transfer_manager;
-} PJRT_AsyncHostToDeviceTransferManager_Destroy_Args;
-CX_PJRT_SIZE(PJRT_AsyncHostToDeviceTransferManager_Destroy_Args,
-             transfer_manager, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_AsyncHostToDeviceTransferManager_Destroy,
+                    PJRT_AsyncHostToDeviceTransferManager, transfer_manager);
 
 typedef struct PJRT_AsyncHostToDeviceTransferManager_TransferData_Args {
   CX_PJRT_HEAD;
@@ -370,20 +281,12 @@ typedef struct PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args {
 CX_PJRT_SIZE(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args,
              buffer_out, 40);
 
-typedef struct PJRT_AsyncHostToDeviceTransferManager_Device_Args {
-  CX_PJRT_HEAD;
-  PJRT_AsyncHostToDeviceTransferManager *transfer_manager;
-  PJRT_Device *device_out;  // out
-} PJRT_AsyncHostToDeviceTransferManager_Device_Args;
-CX_PJRT_SIZE(PJRT_AsyncHostToDeviceTransferManager_Device_Args, device_out, 32);
-
-typedef struct PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args {
-  CX_PJRT_HEAD;
-  PJRT_AsyncHostToDeviceTransferManager *transfer_manager;
-  size_t buffer_count;  // out
-} PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args;
-CX_PJRT_SIZE(PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args,
-             buffer_count, 32);
+CX_PJRT_VALUE_ARGS(PJRT_AsyncHostToDeviceTransferManager_Device,
+                   PJRT_AsyncHostToDeviceTransferManager, transfer_manager,
+                   PJRT_Device *, device_out);
+CX_PJRT_VALUE_ARGS(PJRT_AsyncHostToDeviceTransferManager_BufferCount,
+                   PJRT_AsyncHostToDeviceTransferManager, transfer_manager,
+                   size_t, buffer_count);
 
 typedef struct PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args {
   CX_PJRT_HEAD;
@@ -438,11 +341,8 @@ typedef struct PJRT_Chunk {
 } PJRT_Chunk;
 _Static_assert(sizeof(PJRT_Chunk) == 32, "PJRT_Chunk");
 
-typedef struct PJRT_CopyToDeviceStream_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_CopyToDeviceStream *stream;
-} PJRT_CopyToDeviceStream_Destroy_Args;
-CX_PJRT_SIZE(PJRT_CopyToDeviceStream_Destroy_Args, stream, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_CopyToDeviceStream_Destroy, PJRT_CopyToDeviceStream,
+                    stream);
 
 typedef struct PJRT_CopyToDeviceStream_AddChunk_Args {
   CX_PJRT_HEAD;
@@ -452,26 +352,11 @@ typedef struct PJRT_CopyToDeviceStream_AddChunk_Args {
 } PJRT_CopyToDeviceStream_AddChunk_Args;
 CX_PJRT_SIZE(PJRT_CopyToDeviceStream_AddChunk_Args, transfer_complete, 40);
 
-typedef struct PJRT_CopyToDeviceStream_TotalBytes_Args {
-  CX_PJRT_HEAD;
-  PJRT_CopyToDeviceStream *stream;
-  int64_t total_bytes;  // out
-} PJRT_CopyToDeviceStream_TotalBytes_Args;
-CX_PJRT_SIZE(PJRT_CopyToDeviceStream_TotalBytes_Args, total_bytes, 32);
-
-typedef struct PJRT_CopyToDeviceStream_GranuleSize_Args {
-  CX_PJRT_HEAD;
-  PJRT_CopyToDeviceStream *stream;
-  int64_t granule_size_in_bytes;  // out
-} PJRT_CopyToDeviceStream_GranuleSize_Args;
-CX_PJRT_SIZE(PJRT_CopyToDeviceStream_GranuleSize_Args, granule_size_in_bytes,
-             32);
-
-typedef struct PJRT_CopyToDeviceStream_CurrentBytes_Args {
-  CX_PJRT_HEAD;
-  PJRT_CopyToDeviceStream *stream;
-  int64_t current_bytes;  // out
-} PJRT_CopyToDeviceStream_CurrentBytes_Args;
-CX_PJRT_SIZE(PJRT_CopyToDeviceStream_CurrentBytes_Args, current_bytes, 32);
+CX_PJRT_VALUE_ARGS(PJRT_CopyToDeviceStream_TotalBytes, PJRT_CopyToDeviceStream,
+                   stream, int64_t, total_bytes);
+CX_PJRT_VALUE_ARGS(PJRT_CopyToDeviceStream_GranuleSize, PJRT_CopyToDeviceStream,
+                   stream, int64_t, granule_size_in_bytes);
+CX_PJRT_VALUE_ARGS(PJRT_CopyToDeviceStream_CurrentBytes,
+                   PJRT_CopyToDeviceStream, stream, int64_t, current_bytes);
 
 #endif

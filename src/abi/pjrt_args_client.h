@@ -11,26 +11,10 @@
 
 // ---- errors ----
 
-typedef struct PJRT_Error_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Error *error;
-} PJRT_Error_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Error_Destroy_Args, error, 24);
-
-typedef struct PJRT_Error_Message_Args {
-  CX_PJRT_HEAD;
-  const PJRT_Error *error;
-  const char *message;  // out
-  size_t message_size;  // out
-} PJRT_Error_Message_Args;
-CX_PJRT_SIZE(PJRT_Error_Message_Args, message_size, 40);
-
-typedef struct PJRT_Error_GetCode_Args {
-  CX_PJRT_HEAD;
-  const PJRT_Error *error;
-  PJRT_Error_Code code;  // out
-} PJRT_Error_GetCode_Args;
-CX_PJRT_SIZE(PJRT_Error_GetCode_Args, code, 28);
+CX_PJRT_OBJECT_ARGS(PJRT_Error_Destroy, PJRT_Error, error);
+CX_PJRT_TEXT_ARGS(PJRT_Error_Message, const PJRT_Error, error, message);
+CX_PJRT_VALUE_ARGS(PJRT_Error_GetCode, const PJRT_Error, error, PJRT_Error_Code,
+                   code);
 
 typedef struct PJRT_Error_ForEachPayload_Args {
   CX_PJRT_HEAD;
@@ -60,30 +44,10 @@ CX_PJRT_SIZE(PJRT_Plugin_Attributes_Args, num_attributes, 32);
 // else in one of the plugin.
 typedef void (*PJRT_Event_OnReadyCallback)(PJRT_Error *error, void *user_arg);
 
-typedef struct PJRT_Event_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Event *event;
-} PJRT_Event_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Event_Destroy_Args, event, 24);
-
-typedef struct PJRT_Event_IsReady_Args {
-  CX_PJRT_HEAD;
-  PJRT_Event *event;
-  bool is_ready;  // out
-} PJRT_Event_IsReady_Args;
-CX_PJRT_SIZE(PJRT_Event_IsReady_Args, is_ready, 25);
-
-typedef struct PJRT_Event_Error_Args {
-  CX_PJRT_HEAD;
-  PJRT_Event *event;
-} PJRT_Event_Error_Args;
-CX_PJRT_SIZE(PJRT_Event_Error_Args, event, 24);
-
-typedef struct PJRT_Event_Await_Args {
-  CX_PJRT_HEAD;
-  PJRT_Event *event;
-} PJRT_Event_Await_Args;
-CX_PJRT_SIZE(PJRT_Event_Await_Args, event, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_Event_Destroy, PJRT_Event, event);
+CX_PJRT_VALUE_ARGS(PJRT_Event_IsReady, PJRT_Event, event, bool, is_ready);
+CX_PJRT_OBJECT_ARGS(PJRT_Event_Error, PJRT_Event, event);
+CX_PJRT_OBJECT_ARGS(PJRT_Event_Await, PJRT_Event, event);
 
 typedef struct PJRT_Event_OnReady_Args {
   CX_PJRT_HEAD;
@@ -200,57 +164,19 @@ typedef struct PJRT_Client_Create_Args {
 } PJRT_Client_Create_Args;
 CX_PJRT_SIZE(PJRT_Client_Create_Args, kv_try_get_user_arg, 88);
 
-typedef struct PJRT_Client_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-} PJRT_Client_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Client_Destroy_Args, client, 24);
-
-typedef struct PJRT_Client_PlatformName_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  const char *platform_name;  // out
-  size_t platform_name_size;  // out
-} PJRT_Client_PlatformName_Args;
-CX_PJRT_SIZE(PJRT_Client_PlatformName_Args, platform_name_size, 40);
-
-typedef struct PJRT_Client_ProcessIndex_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  int process_index;  // out
-} PJRT_Client_ProcessIndex_Args;
-CX_PJRT_SIZE(PJRT_Client_ProcessIndex_Args, process_index, 28);
-
-typedef struct PJRT_Client_PlatformVersion_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  const char *platform_version;  // out
-  size_t platform_version_size;  // out
-} PJRT_Client_PlatformVersion_Args;
-CX_PJRT_SIZE(PJRT_Client_PlatformVersion_Args, platform_version_size, 40);
-
-typedef struct PJRT_Client_TopologyDescription_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  PJRT_TopologyDescription *topology;  // out
-} PJRT_Client_TopologyDescription_Args;
-CX_PJRT_SIZE(PJRT_Client_TopologyDescription_Args, topology, 32);
-
-typedef struct PJRT_Client_Devices_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  PJRT_Device *const *devices;  // out
-  size_t num_devices;           // out
-} PJRT_Client_Devices_Args;
-CX_PJRT_SIZE(PJRT_Client_Devices_Args, num_devices, 40);
-
-typedef struct PJRT_Client_AddressableDevices_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  PJRT_Device *const *addressable_devices;  // out
-  size_t num_addressable_devices;           // out
-} PJRT_Client_AddressableDevices_Args;
-CX_PJRT_SIZE(PJRT_Client_AddressableDevices_Args, num_addressable_devices, 40);
+CX_PJRT_OBJECT_ARGS(PJRT_Client_Destroy, PJRT_Client, client);
+CX_PJRT_TEXT_ARGS(PJRT_Client_PlatformName, PJRT_Client, client, platform_name);
+CX_PJRT_VALUE_ARGS(PJRT_Client_ProcessIndex, PJRT_Client, client, int,
+                   process_index);
+CX_PJRT_TEXT_ARGS(PJRT_Client_PlatformVersion, PJRT_Client, client,
+                  platform_version);
+CX_PJRT_VALUE_ARGS(PJRT_Client_TopologyDescription, PJRT_Client, client,
+                   PJRT_TopologyDescription *, topology);
+CX_PJRT_LIST_ARGS(PJRT_Client_Devices, PJRT_Client, client, PJRT_Device *const,
+                  devices, num_devices);
+CX_PJRT_LIST_ARGS(PJRT_Client_AddressableDevices, PJRT_Client, client,
+                  PJRT_Device *const, addressable_devices,
+                  num_addressable_devices);
 
 typedef struct PJRT_Client_LookupDevice_Args {
   CX_PJRT_HEAD;
@@ -276,14 +202,9 @@ typedef struct PJRT_Client_UpdateGlobalProcessInfo_Args {
 } PJRT_Client_UpdateGlobalProcessInfo_Args;
 CX_PJRT_SIZE(PJRT_Client_UpdateGlobalProcessInfo_Args, num_process_infos, 40);
 
-typedef struct PJRT_Client_AddressableMemories_Args {
-  CX_PJRT_HEAD;
-  PJRT_Client *client;
-  PJRT_Memory *const *addressable_memories;  // out
-  size_t num_addressable_memories;           // out
-} PJRT_Client_AddressableMemories_Args;
-CX_PJRT_SIZE(PJRT_Client_AddressableMemories_Args, num_addressable_memories,
-             40);
+CX_PJRT_LIST_ARGS(PJRT_Client_AddressableMemories, PJRT_Client, client,
+                  PJRT_Memory *const, addressable_memories,
+                  num_addressable_memories);
 
 typedef struct PJRT_Client_DefaultDeviceAssignment_Args {
   CX_PJRT_HEAD;

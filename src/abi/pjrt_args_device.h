@@ -9,19 +9,10 @@
 
 // ---- device descriptions: what a device is ----
 
-typedef struct PJRT_DeviceDescription_Id_Args {
-  CX_PJRT_HEAD;
-  PJRT_DeviceDescription *device_description;
-  int id;  // out
-} PJRT_DeviceDescription_Id_Args;
-CX_PJRT_SIZE(PJRT_DeviceDescription_Id_Args, id, 28);
-
-typedef struct PJRT_DeviceDescription_ProcessIndex_Args {
-  CX_PJRT_HEAD;
-  PJRT_DeviceDescription *device_description;
-  int process_index;  // out
-} PJRT_DeviceDescription_ProcessIndex_Args;
-CX_PJRT_SIZE(PJRT_DeviceDescription_ProcessIndex_Args, process_index, 28);
+CX_PJRT_VALUE_ARGS(PJRT_DeviceDescription_Id, PJRT_DeviceDescription,
+                   device_description, int, id);
+CX_PJRT_VALUE_ARGS(PJRT_DeviceDescription_ProcessIndex, PJRT_DeviceDescription,
+                   device_description, int, process_index);
 
 typedef struct PJRT_DeviceDescription_Attributes_Args {
   CX_PJRT_HEAD;
@@ -31,67 +22,25 @@ typedef struct PJRT_DeviceDescription_Attributes_Args {
 } PJRT_DeviceDescription_Attributes_Args;
 CX_PJRT_SIZE(PJRT_DeviceDescription_Attributes_Args, attributes, 40);
 
-typedef struct PJRT_DeviceDescription_Kind_Args {
-  CX_PJRT_HEAD;
-  PJRT_DeviceDescription *device_description;
-  const char *device_kind;  // out
-  size_t device_kind_size;  // out
-} PJRT_DeviceDescription_Kind_Args;
-CX_PJRT_SIZE(PJRT_DeviceDescription_Kind_Args, device_kind_size, 40);
-
-typedef struct PJRT_DeviceDescription_DebugString_Args {
-  CX_PJRT_HEAD;
-  PJRT_DeviceDescription *device_description;
-  const char *debug_string;  // out
-  size_t debug_string_size;  // out
-} PJRT_DeviceDescription_DebugString_Args;
-CX_PJRT_SIZE(PJRT_DeviceDescription_DebugString_Args, debug_string_size, 40);
-
-typedef struct PJRT_DeviceDescription_ToString_Args {
-  CX_PJRT_HEAD;
-  PJRT_DeviceDescription *device_description;
-  const char *to_string;  // out
-  size_t to_string_size;  // out
-} PJRT_DeviceDescription_ToString_Args;
-CX_PJRT_SIZE(PJRT_DeviceDescription_ToString_Args, to_string_size, 40);
+CX_PJRT_TEXT_ARGS(PJRT_DeviceDescription_Kind, PJRT_DeviceDescription,
+                  device_description, device_kind);
+CX_PJRT_TEXT_ARGS(PJRT_DeviceDescription_DebugString, PJRT_DeviceDescription,
+                  device_description, debug_string);
+CX_PJRT_TEXT_ARGS(PJRT_DeviceDescription_ToString, PJRT_DeviceDescription,
+                  device_description, to_string);
 
 // ---- devices of a client ----
 
-typedef struct PJRT_Device_GetDescription_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-  PJRT_DeviceDescription *device_description;  // out
-} PJRT_Device_GetDescription_Args;
-CX_PJRT_SIZE(PJRT_Device_GetDescription_Args, device_description, 32);
-
-typedef struct PJRT_Device_IsAddressable_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-  bool is_addressable;  // out
-} PJRT_Device_IsAddressable_Args;
-CX_PJRT_SIZE(PJRT_Device_IsAddressable_Args, is_addressable, 25);
-
-typedef struct PJRT_Device_LocalHardwareId_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-  int local_hardware_id;  // out
-} PJRT_Device_LocalHardwareId_Args;
-CX_PJRT_SIZE(PJRT_Device_LocalHardwareId_Args, local_hardware_id, 28);
-
-typedef struct PJRT_Device_AddressableMemories_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-  PJRT_Memory *const *memories;  // out
-  size_t num_memories;           // out
-} PJRT_Device_AddressableMemories_Args;
-CX_PJRT_SIZE(PJRT_Device_AddressableMemories_Args, num_memories, 40);
-
-typedef struct PJRT_Device_DefaultMemory_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-  PJRT_Memory *memory;  // out
-} PJRT_Device_DefaultMemory_Args;
-CX_PJRT_SIZE(PJRT_Device_DefaultMemory_Args, memory, 32);
+CX_PJRT_VALUE_ARGS(PJRT_Device_GetDescription, PJRT_Device, device,
+                   PJRT_DeviceDescription *, device_description);
+CX_PJRT_VALUE_ARGS(PJRT_Device_IsAddressable, PJRT_Device, device, bool,
+                   is_addressable);
+CX_PJRT_VALUE_ARGS(PJRT_Device_LocalHardwareId, PJRT_Device, device, int,
+                   local_hardware_id);
+CX_PJRT_LIST_ARGS(PJRT_Device_AddressableMemories, PJRT_Device, device,
+                  PJRT_Memory *const, memories, num_memories);
+CX_PJRT_VALUE_ARGS(PJRT_Device_DefaultMemory, PJRT_Device, device,
+                   PJRT_Memory *, memory);
 
 typedef struct PJRT_Device_MemoryStats_Args {
   CX_PJRT_HEAD;
@@ -122,11 +71,7 @@ typedef struct PJRT_Device_MemoryStats_Args {
 } PJRT_Device_MemoryStats_Args;
 CX_PJRT_SIZE(PJRT_Device_MemoryStats_Args, peak_allocated_bytes_is_set, 201);
 
-typedef struct PJRT_Device_ClearMemoryStats_Args {
-  CX_PJRT_HEAD;
-  PJRT_Device *device;
-} PJRT_Device_ClearMemoryStats_Args;
-CX_PJRT_SIZE(PJRT_Device_ClearMemoryStats_Args, device, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_Device_ClearMemoryStats, PJRT_Device, device);
 
 typedef struct PJRT_Device_PoisonExecution_Args {
   CX_PJRT_HEAD;
@@ -160,59 +105,18 @@ typedef struct PJRT_Device_CreateAsyncTrackingEvent_Args {
 } PJRT_Device_CreateAsyncTrackingEvent_Args;
 CX_PJRT_SIZE(PJRT_Device_CreateAsyncTrackingEvent_Args, event, 48);
 
-typedef struct PJRT_AsyncTrackingEvent_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_AsyncTrackingEvent *event;
-} PJRT_AsyncTrackingEvent_Destroy_Args;
-CX_PJRT_SIZE(PJRT_AsyncTrackingEvent_Destroy_Args, event, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_AsyncTrackingEvent_Destroy, PJRT_AsyncTrackingEvent,
+                    event);
 
 // ---- memories ----
 
-typedef struct PJRT_Memory_Id_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  int id;  // out
-} PJRT_Memory_Id_Args;
-CX_PJRT_SIZE(PJRT_Memory_Id_Args, id, 28);
-
-typedef struct PJRT_Memory_Kind_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  const char *kind;  // out
-  size_t kind_size;  // out
-} PJRT_Memory_Kind_Args;
-CX_PJRT_SIZE(PJRT_Memory_Kind_Args, kind_size, 40);
-
-typedef struct PJRT_Memory_Kind_Id_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  int kind_id;  // out
-} PJRT_Memory_Kind_Id_Args;
-CX_PJRT_SIZE(PJRT_Memory_Kind_Id_Args, kind_id, 28);
-
-typedef struct PJRT_Memory_DebugString_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  const char *debug_string;  // out
-  size_t debug_string_size;  // out
-} PJRT_Memory_DebugString_Args;
-CX_PJRT_SIZE(PJRT_Memory_DebugString_Args, debug_string_size, 40);
-
-typedef struct PJRT_Memory_ToString_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  const char *to_string;  // out
-  size_t to_string_size;  // out
-} PJRT_Memory_ToString_Args;
-CX_PJRT_SIZE(PJRT_Memory_ToString_Args, to_string_size, 40);
-
-typedef struct PJRT_Memory_AddressableByDevices_Args {
-  CX_PJRT_HEAD;
-  PJRT_Memory *memory;
-  PJRT_Device *const *devices;  // out
-  size_t num_devices;           // out
-} PJRT_Memory_AddressableByDevices_Args;
-CX_PJRT_SIZE(PJRT_Memory_AddressableByDevices_Args, num_devices, 40);
+CX_PJRT_VALUE_ARGS(PJRT_Memory_Id, PJRT_Memory, memory, int, id);
+CX_PJRT_TEXT_ARGS(PJRT_Memory_Kind, PJRT_Memory, memory, kind);
+CX_PJRT_VALUE_ARGS(PJRT_Memory_Kind_Id, PJRT_Memory, memory, int, kind_id);
+CX_PJRT_TEXT_ARGS(PJRT_Memory_DebugString, PJRT_Memory, memory, debug_string);
+CX_PJRT_TEXT_ARGS(PJRT_Memory_ToString, PJRT_Memory, memory, to_string);
+CX_PJRT_LIST_ARGS(PJRT_Memory_AddressableByDevices, PJRT_Memory, memory,
+                  PJRT_Device *const, devices, num_devices);
 
 // ---- topologies: devices that need not be there ----
 
@@ -226,38 +130,16 @@ typedef struct PJRT_TopologyDescription_Create_Args {
 } PJRT_TopologyDescription_Create_Args;
 CX_PJRT_SIZE(PJRT_TopologyDescription_Create_Args, topology, 56);
 
-typedef struct PJRT_TopologyDescription_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_TopologyDescription *topology;
-} PJRT_TopologyDescription_Destroy_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_Destroy_Args, topology, 24);
-
-typedef struct PJRT_TopologyDescription_PlatformVersion_Args {
-  CX_PJRT_HEAD;
-  PJRT_TopologyDescription *topology;
-  const char *platform_version;  // out
-  size_t platform_version_size;  // out
-} PJRT_TopologyDescription_PlatformVersion_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_PlatformVersion_Args,
-             platform_version_size, 40);
-
-typedef struct PJRT_TopologyDescription_PlatformName_Args {
-  CX_PJRT_HEAD;
-  const PJRT_TopologyDescription *topology;
-  const char *platform_name;  // out
-  size_t platform_name_size;  // out
-} PJRT_TopologyDescription_PlatformName_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_PlatformName_Args, platform_name_size,
-             40);
-
-typedef struct PJRT_TopologyDescription_GetDeviceDescriptions_Args {
-  CX_PJRT_HEAD;
-  const PJRT_TopologyDescription *topology;
-  PJRT_DeviceDescription *const *descriptions;  // out
-  size_t num_descriptions;                      // out
-} PJRT_TopologyDescription_GetDeviceDescriptions_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_GetDeviceDescriptions_Args,
-             num_descriptions, 40);
+CX_PJRT_OBJECT_ARGS(PJRT_TopologyDescription_Destroy, PJRT_TopologyDescription,
+                    topology);
+CX_PJRT_TEXT_ARGS(PJRT_TopologyDescription_PlatformVersion,
+                  PJRT_TopologyDescription, topology, platform_version);
+CX_PJRT_TEXT_ARGS(PJRT_TopologyDescription_PlatformName,
+                  const PJRT_TopologyDescription, topology, platform_name);
+CX_PJRT_LIST_ARGS(PJRT_TopologyDescription_GetDeviceDescriptions,
+                  const PJRT_TopologyDescription, topology,
+                  PJRT_DeviceDescription *const, descriptions,
+                  num_descriptions);
 
 typedef struct PJRT_TopologyDescription_Serialize_Args {
   CX_PJRT_HEAD;
@@ -279,20 +161,11 @@ typedef struct PJRT_TopologyDescription_Deserialize_Args {
 } PJRT_TopologyDescription_Deserialize_Args;
 CX_PJRT_SIZE(PJRT_TopologyDescription_Deserialize_Args, topology, 40);
 
-typedef struct PJRT_TopologyDescription_Attributes_Args {
-  CX_PJRT_HEAD;
-  PJRT_TopologyDescription *topology;
-  const PJRT_NamedValue *attributes;  // out
-  size_t num_attributes;              // out
-} PJRT_TopologyDescription_Attributes_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_Attributes_Args, num_attributes, 40);
-
-typedef struct PJRT_TopologyDescription_Fingerprint_Args {
-  CX_PJRT_HEAD;
-  const PJRT_TopologyDescription *topology;
-  uint64_t fingerprint;  // out
-} PJRT_TopologyDescription_Fingerprint_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_Fingerprint_Args, fingerprint, 32);
+CX_PJRT_LIST_ARGS(PJRT_TopologyDescription_Attributes, PJRT_TopologyDescription,
+                  topology, const PJRT_NamedValue, attributes, num_attributes);
+CX_PJRT_VALUE_ARGS(PJRT_TopologyDescription_Fingerprint,
+                   const PJRT_TopologyDescription, topology, uint64_t,
+                   fingerprint);
 
 typedef struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args {
   CX_PJRT_HEAD;
@@ -309,13 +182,8 @@ typedef struct PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args {
 CX_PJRT_SIZE(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args,
              serialized_shape_deleter, 88);
 
-typedef struct PJRT_TopologyDescription_GetMemorySpaceKindIds_Args {
-  CX_PJRT_HEAD;
-  const PJRT_TopologyDescription *topology;
-  const int *memory_space_kind_ids;  // out
-  size_t num_memory_space_kind_ids;  // out
-} PJRT_TopologyDescription_GetMemorySpaceKindIds_Args;
-CX_PJRT_SIZE(PJRT_TopologyDescription_GetMemorySpaceKindIds_Args,
-             num_memory_space_kind_ids, 40);
+CX_PJRT_LIST_ARGS(PJRT_TopologyDescription_GetMemorySpaceKindIds,
+                  const PJRT_TopologyDescription, topology, const int,
+                  memory_space_kind_ids, num_memory_space_kind_ids);
 
 #endif

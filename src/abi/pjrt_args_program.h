@@ -61,33 +61,13 @@ CX_PJRT_SIZE(PJRT_Client_Load_Args, loaded_executable, 56);
 
 // ---- executables ----
 
-typedef struct PJRT_Executable_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-} PJRT_Executable_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Executable_Destroy_Args, executable, 24);
-
-typedef struct PJRT_Executable_Name_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  const char *executable_name;  // out
-  size_t executable_name_size;  // out
-} PJRT_Executable_Name_Args;
-CX_PJRT_SIZE(PJRT_Executable_Name_Args, executable_name_size, 40);
-
-typedef struct PJRT_Executable_NumReplicas_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  size_t num_replicas;  // out
-} PJRT_Executable_NumReplicas_Args;
-CX_PJRT_SIZE(PJRT_Executable_NumReplicas_Args, num_replicas, 32);
-
-typedef struct PJRT_Executable_NumPartitions_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  size_t num_partitions;  // out
-} PJRT_Executable_NumPartitions_Args;
-CX_PJRT_SIZE(PJRT_Executable_NumPartitions_Args, num_partitions, 32);
+CX_PJRT_OBJECT_ARGS(PJRT_Executable_Destroy, PJRT_Executable, executable);
+CX_PJRT_TEXT_ARGS(PJRT_Executable_Name, PJRT_Executable, executable,
+                  executable_name);
+CX_PJRT_VALUE_ARGS(PJRT_Executable_NumReplicas, PJRT_Executable, executable,
+                   size_t, num_replicas);
+CX_PJRT_VALUE_ARGS(PJRT_Executable_NumPartitions, PJRT_Executable, executable,
+                   size_t, num_partitions);
 
 typedef struct PJRT_Executable_OptimizedProgram_Args {
   CX_PJRT_HEAD;
@@ -96,28 +76,12 @@ typedef struct PJRT_Executable_OptimizedProgram_Args {
 } PJRT_Executable_OptimizedProgram_Args;
 CX_PJRT_SIZE(PJRT_Executable_OptimizedProgram_Args, program, 32);
 
-typedef struct PJRT_Executable_NumOutputs_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  size_t num_outputs;  // out
-} PJRT_Executable_NumOutputs_Args;
-CX_PJRT_SIZE(PJRT_Executable_NumOutputs_Args, num_outputs, 32);
-
-typedef struct PJRT_Executable_SizeOfGeneratedCodeInBytes_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  int64_t size_in_bytes;  // out
-} PJRT_Executable_SizeOfGeneratedCodeInBytes_Args;
-CX_PJRT_SIZE(PJRT_Executable_SizeOfGeneratedCodeInBytes_Args, size_in_bytes,
-             32);
-
-typedef struct PJRT_Executable_Fingerprint_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  const char *executable_fingerprint;  // out
-  size_t executable_fingerprint_size;  // out
-} PJRT_Executable_Fingerprint_Args;
-CX_PJRT_SIZE(PJRT_Executable_Fingerprint_Args, executable_fingerprint_size, 40);
+CX_PJRT_VALUE_ARGS(PJRT_Executable_NumOutputs, PJRT_Executable, executable,
+                   size_t, num_outputs);
+CX_PJRT_VALUE_ARGS(PJRT_Executable_SizeOfGeneratedCodeInBytes, PJRT_Executable,
+                   executable, int64_t, size_in_bytes);
+CX_PJRT_TEXT_ARGS(PJRT_Executable_Fingerprint, PJRT_Executable, executable,
+                  executable_fingerprint);
 
 typedef struct PJRT_Executable_GetCostAnalysis_Args {
   CX_PJRT_HEAD;
@@ -149,13 +113,8 @@ typedef struct PJRT_Executable_GetCompiledMemoryStats_Args {
 CX_PJRT_SIZE(PJRT_Executable_GetCompiledMemoryStats_Args,
              peak_unpadded_heap_bytes, 144);
 
-typedef struct PJRT_Executable_OutputElementTypes_Args {
-  CX_PJRT_HEAD;
-  PJRT_Executable *executable;
-  PJRT_Buffer_Type *output_types;  // out
-  size_t num_output_types;         // out
-} PJRT_Executable_OutputElementTypes_Args;
-CX_PJRT_SIZE(PJRT_Executable_OutputElementTypes_Args, num_output_types, 40);
+CX_PJRT_LIST_ARGS(PJRT_Executable_OutputElementTypes, PJRT_Executable,
+                  executable, PJRT_Buffer_Type, output_types, num_output_types);
 
 typedef struct PJRT_Executable_OutputDimensions_Args {
   CX_PJRT_HEAD;
@@ -227,18 +186,10 @@ typedef struct PJRT_LogicalDeviceIds {
 } PJRT_LogicalDeviceIds;
 _Static_assert(sizeof(PJRT_LogicalDeviceIds) == 8, "PJRT_LogicalDeviceIds");
 
-typedef struct PJRT_LoadedExecutable_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-} PJRT_LoadedExecutable_Destroy_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_Destroy_Args, executable, 24);
-
-typedef struct PJRT_LoadedExecutable_GetExecutable_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *loaded_executable;
-  PJRT_Executable *executable;  // out
-} PJRT_LoadedExecutable_GetExecutable_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_GetExecutable_Args, executable, 32);
+CX_PJRT_OBJECT_ARGS(PJRT_LoadedExecutable_Destroy, PJRT_LoadedExecutable,
+                    executable);
+CX_PJRT_VALUE_ARGS(PJRT_LoadedExecutable_GetExecutable, PJRT_LoadedExecutable,
+                   loaded_executable, PJRT_Executable *, executable);
 
 typedef struct PJRT_LoadedExecutable_GetDeviceAssignment_Args {
   CX_PJRT_HEAD;
@@ -252,45 +203,19 @@ typedef struct PJRT_LoadedExecutable_GetDeviceAssignment_Args {
 CX_PJRT_SIZE(PJRT_LoadedExecutable_GetDeviceAssignment_Args,
              serialized_device_assignment_deleter, 56);
 
-typedef struct PJRT_LoadedExecutable_AddressableDevices_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-  PJRT_Device *const *addressable_devices;  // out
-  size_t num_addressable_devices;           // out
-} PJRT_LoadedExecutable_AddressableDevices_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_AddressableDevices_Args,
-             num_addressable_devices, 40);
-
-typedef struct PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-  PJRT_LogicalDeviceIds *addressable_device_logical_ids;  // out
-  size_t num_addressable_device_logical_ids;              // out
-} PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args,
-             num_addressable_device_logical_ids, 40);
-
-typedef struct PJRT_LoadedExecutable_Delete_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-} PJRT_LoadedExecutable_Delete_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_Delete_Args, executable, 24);
-
-typedef struct PJRT_LoadedExecutable_IsDeleted_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-  bool is_deleted;  // out
-} PJRT_LoadedExecutable_IsDeleted_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_IsDeleted_Args, is_deleted, 25);
-
-typedef struct PJRT_LoadedExecutable_Fingerprint_Args {
-  CX_PJRT_HEAD;
-  PJRT_LoadedExecutable *executable;
-  const char *executable_fingerprint;  // out
-  size_t executable_fingerprint_size;  // out
-} PJRT_LoadedExecutable_Fingerprint_Args;
-CX_PJRT_SIZE(PJRT_LoadedExecutable_Fingerprint_Args,
-             executable_fingerprint_size, 40);
+CX_PJRT_LIST_ARGS(PJRT_LoadedExecutable_AddressableDevices,
+                  PJRT_LoadedExecutable, executable, PJRT_Device *const,
+                  addressable_devices, num_addressable_devices);
+CX_PJRT_LIST_ARGS(PJRT_LoadedExecutable_AddressableDeviceLogicalIds,
+                  PJRT_LoadedExecutable, executable, PJRT_LogicalDeviceIds,
+                  addressable_device_logical_ids,
+                  num_addressable_device_logical_ids);
+CX_PJRT_OBJECT_ARGS(PJRT_LoadedExecutable_Delete, PJRT_LoadedExecutable,
+                    executable);
+CX_PJRT_VALUE_ARGS(PJRT_LoadedExecutable_IsDeleted, PJRT_LoadedExecutable,
+                   executable, bool, is_deleted);
+CX_PJRT_TEXT_ARGS(PJRT_LoadedExecutable_Fingerprint, PJRT_LoadedExecutable,
+                  executable, executable_fingerprint);
 
 // ---- executing ----
 
@@ -300,11 +225,7 @@ typedef struct PJRT_ExecuteContext_Create_Args {
 } PJRT_ExecuteContext_Create_Args;
 CX_PJRT_SIZE(PJRT_ExecuteContext_Create_Args, context, 24);
 
-typedef struct PJRT_ExecuteContext_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_ExecuteContext *context;
-} PJRT_ExecuteContext_Destroy_Args;
-CX_PJRT_SIZE(PJRT_ExecuteContext_Destroy_Args, context, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_ExecuteContext_Destroy, PJRT_ExecuteContext, context);
 
 typedef PJRT_Error *(*PJRT_SendCallback)(PJRT_Chunk *chunk,
                                          PJRT_CallbackError *callback_error,

@@ -11,11 +11,8 @@
 typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;
 typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
 
-typedef struct PJRT_Layouts_MemoryLayout_Destroy_Args {
-  CX_PJRT_HEAD;
-  PJRT_Layouts_MemoryLayout *layout;
-} PJRT_Layouts_MemoryLayout_Destroy_Args;
-CX_PJRT_SIZE(PJRT_Layouts_MemoryLayout_Destroy_Args, layout, 24);
+CX_PJRT_OBJECT_ARGS(PJRT_Layouts_MemoryLayout_Destroy,
+                    PJRT_Layouts_MemoryLayout, layout);
 
 typedef struct PJRT_Layouts_MemoryLayout_Serialize_Args {
   CX_PJRT_HEAD;
@@ -39,12 +36,8 @@ typedef struct PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args {
 } PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args;
 CX_PJRT_SIZE(PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args, layout, 56);
 
-typedef struct PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args {
-  CX_PJRT_HEAD;
-  PJRT_Buffer *buffer;
-  PJRT_Layouts_MemoryLayout *layout;  // out
-} PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args;
-CX_PJRT_SIZE(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args, layout, 32);
+CX_PJRT_VALUE_ARGS(PJRT_Layouts_PJRT_Buffer_MemoryLayout, PJRT_Buffer, buffer,
+                   PJRT_Layouts_MemoryLayout *, layout);
 
 typedef struct PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args {
   CX_PJRT_HEAD;

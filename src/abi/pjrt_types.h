@@ -33,6 +33,42 @@
 // The start of an initialiser: the size set, the rest zero.
 #define CX_PJRT_ARGS(type) .struct_size = (size_t)type##_STRUCT_SIZE
 
+// Most functions take an object and nothing else. Their arguments have one of
+// four shapes, by what the plugin returns: nothing, a value, a text that is not
+// terminated, or a list.
+#define CX_PJRT_OBJECT_ARGS(function, type, object) \
+  typedef struct function##_Args {                  \
+    CX_PJRT_HEAD;                                   \
+    type *object;                                   \
+  } function##_Args;                                \
+  CX_PJRT_SIZE(function##_Args, object, 24)
+
+#define CX_PJRT_VALUE_ARGS(function, type, object, value_type, value) \
+  typedef struct function##_Args {                                    \
+    CX_PJRT_HEAD;                                                     \
+    type *object;                                                     \
+    value_type value; /* out */                                       \
+  } function##_Args;                                                  \
+  CX_PJRT_SIZE(function##_Args, value, 24 + sizeof(value_type))
+
+#define CX_PJRT_TEXT_ARGS(function, type, object, text) \
+  typedef struct function##_Args {                      \
+    CX_PJRT_HEAD;                                       \
+    type *object;                                       \
+    const char *text;   /* out */                       \
+    size_t text##_size; /* out: bytes */                \
+  } function##_Args;                                    \
+  CX_PJRT_SIZE(function##_Args, text##_size, 40)
+
+#define CX_PJRT_LIST_ARGS(function, type, object, element, list, n) \
+  typedef struct function##_Args {                                  \
+    CX_PJRT_HEAD;                                                   \
+    type *object;                                                   \
+    element *list; /* out */                                        \
+    size_t n;      /* out: elements */                              \
+  } function##_Args;                                                \
+  CX_PJRT_SIZE(function##_Args, n, 40)
+
 // ---- objects of the plugin, seen through pointers only ----
 
 typedef struct PJRT_Event PJRT_Event;
