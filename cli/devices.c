@@ -27,9 +27,9 @@ static void print_bytes(const char *name, int64_t bytes, bool *any)
 static void print_memory(cx_pjrt_client *c, size_t device)
 {
   printf("  memories:    ");
-  size_t n = cx_pjrt_device_memory_count(c, device);
+  size_t n = cx_pjrt_client_device(c, device)->n_memories;
   for (size_t i = 0; i < n; i++) {
-    printf(" %s%s", cx_pjrt_device_memory_kind(c, device, i),
+    printf(" %s%s", cx_pjrt_client_device(c, device)->memories[i],
            i + 1 < n ? "," : "");
   }
   printf("%s\n  memory:       ", n == 0 ? " not told" : "");
@@ -61,9 +61,9 @@ static void print_client(cx_pjrt_client *c)
   printf("devices:          %zu\n", n);
   for (size_t i = 0; i < n; i++) {
     printf("xla:%zu\n", i);
-    printf("  kind:         %s\n", cx_pjrt_device_kind(c, i));
-    printf("  id:           %d\n", cx_pjrt_device_id(c, i));
-    printf("  name:         %s\n", cx_pjrt_device_text(c, i));
+    printf("  kind:         %s\n", cx_pjrt_client_device(c, i)->kind);
+    printf("  id:           %d\n", cx_pjrt_client_device(c, i)->id);
+    printf("  name:         %s\n", cx_pjrt_client_device(c, i)->text);
     print_memory(c, i);
   }
 }

@@ -13,26 +13,14 @@ static calx_status *topology_create(cx_pjrt_plugin *p, const char *name,
 {
   PJRT_NamedValue *values = NULL;
   CALX_TRY(cx_pjrt_values_make(options, n, &values));
-  PJRT_TopologyDescription_Create_Args args = {
-    CX_PJRT_ARGS(PJRT_TopologyDescription_Create_Args), .topology_name = name,
-    .topology_name_size = strlen(name), .create_options = values,
-    .num_options = n
-  };
+  CX_PJRT_DECLARE(args, PJRT_TopologyDescription_Create, .topology_name = name,
+                  .topology_name_size = strlen(name), .create_options = values,
+                  .num_options = n);
   calx_status *status = CX_PJRT_CALL(p, PJRT_TopologyDescription_Create, &args);
   cx_free(values);
   if (status != NULL) return cx_annotate(status, "topology '%s'", name);
   *out = args.topology;
-  if (*out != NULL) return NULL;
-  return cx_error(CALX_INTERNAL, "plugin '%s' returned no topology", p->name);
-}
-
-static void topology_destroy(cx_pjrt_plugin *p, PJRT_TopologyDescription *t)
-{
-  if (t == NULL) return;
-  PJRT_TopologyDescription_Destroy_Args args = {
-    CX_PJRT_ARGS(PJRT_TopologyDescription_Destroy_Args), .topology = t
-  };
-  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_TopologyDescription_Destroy, &args));
+  return cx_pjrt_check_object(p, *out, "topology");
 }
 
 static calx_status *compile(cx_pjrt_plugin *p, PJRT_TopologyDescription *t,
@@ -43,15 +31,13 @@ static calx_status *compile(cx_pjrt_plugin *p, PJRT_TopologyDescription *t,
   char *bytes = NULL;
   size_t size = 0;
   CALX_TRY(cx_pjrt_options_encode(options, NULL, &bytes, &size));
-  PJRT_Compile_Args args = { CX_PJRT_ARGS(PJRT_Compile_Args), .topology = t,
-                             .program = program, .compile_options = bytes,
-                             .compile_options_size = size };
+  CX_PJRT_DECLARE(args, PJRT_Compile, .topology = t, .program = program,
+                  .compile_options = bytes, .compile_options_size = size);
   calx_status *status = CX_PJRT_CALL(p, PJRT_Compile, &args);
   cx_free(bytes);
   CALX_TRY(status);
   *out = args.executable;
-  if (*out != NULL) return NULL;
-  return cx_error(CALX_INTERNAL, "plugin '%s' returned no executable", p->name);
+  return cx_pjrt_check_object(p, *out, "executable");
 }
 
 calx_status *cx_pjrt_compile_for(cx_pjrt_plugin *p, const char *topology,
@@ -84,6 +70,6 @@ calx_status *cx_pjrt_compile_for(cx_pjrt_plugin *p, const char *topology,
     status = cx_pjrt_program_serialize(p, raw, out_serialized, out_size);
   }
   cx_pjrt_program_destroy(p, raw);
-  topology_destroy(p, t);
+  if (t != NULL) CX_PJRT_DESTROY(p, PJRT_TopologyDescription, .topology = t);
   return status;
 }

@@ -44,9 +44,7 @@ void cx_pjrt_buffer_release(cx_pjrt_buffer *b)
     return;
   }
   if (b->raw != NULL) {
-    PJRT_Buffer_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Buffer_Destroy_Args),
-                                      .buffer = b->raw };
-    cx_pjrt_ignore(CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_Destroy, &args));
+    CX_PJRT_DESTROY(b->client->plugin, PJRT_Buffer, .buffer = b->raw);
   }
   cx_pjrt_client_release(b->client);
   cx_pjrt_count(-1);
@@ -69,8 +67,7 @@ size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b)
 bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b)
 {
   if (atomic_load(&b->state) == CX_PJRT_GONE) return true;
-  PJRT_Buffer_IsDeleted_Args args = { CX_PJRT_ARGS(PJRT_Buffer_IsDeleted_Args),
-                                      .buffer = b->raw };
+  CX_PJRT_DECLARE(args, PJRT_Buffer_IsDeleted, .buffer = b->raw);
   calx_status *status =
       CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_IsDeleted, &args);
   bool deleted = status == NULL && args.is_deleted;
@@ -91,9 +88,7 @@ static calx_status *ready_event(cx_pjrt_buffer *b, PJRT_Event **out)
 {
   *out = NULL;
   CALX_TRY(check_live(b));
-  PJRT_Buffer_ReadyEvent_Args args = {
-    CX_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args), .buffer = b->raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Buffer_ReadyEvent, .buffer = b->raw);
   CALX_TRY(CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_ReadyEvent, &args));
   *out = args.event;
   return NULL;
@@ -177,8 +172,7 @@ static calx_status *send(cx_pjrt_buffer *b, const upload *u,
     cx_pjrt_ignore(cx_pjrt_event_finish(c->plugin, *out_event));
   }
   *out_event = NULL;
-  return cx_error(CALX_INTERNAL, "plugin '%s' returned no buffer",
-                  c->plugin->name);
+  return cx_pjrt_check_object(c->plugin, b->raw, "buffer");
 }
 
 // Has u.done called when the event fires. Where that cannot be arranged the
@@ -194,9 +188,7 @@ static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
     cx_pjrt_event_destroy(p, raw);
     return NULL;
   }
-  PJRT_Buffer_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Buffer_Destroy_Args),
-                                    .buffer = b->raw };
-  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_Buffer_Destroy, &args));
+  CX_PJRT_DESTROY(p, PJRT_Buffer, .buffer = b->raw);
   b->raw = NULL;
   cx_pjrt_ignore(cx_pjrt_event_finish(p, raw));
   upload_done(u, NULL);
@@ -354,10 +346,7 @@ calx_status *cx_pjrt_buffer_to_host_async(cx_pjrt_buffer *b, void *dst,
   cx_pjrt_event *e = cx_pjrt_event_new(b->client->plugin);
   if (e == NULL) return cx_out_of_memory();
   calx_status *status = receive(b, dst, size, &e->raw);
-  if (status == NULL && e->raw == NULL) {
-    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no event",
-                      e->plugin->name);
-  }
+  if (status == NULL) status = cx_pjrt_check_object(e->plugin, e->raw, "event");
   if (status != NULL) {
     cx_pjrt_event_free(e);
     return status;
@@ -377,16 +366,13 @@ calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
   CALX_TRY(check_live(b));
   cx_pjrt_buffer *copy = cx_pjrt_buffer_new(c, device, &b->shape);
   if (copy == NULL) return cx_out_of_memory();
-  PJRT_Buffer_CopyToDevice_Args args = {
-    CX_PJRT_ARGS(PJRT_Buffer_CopyToDevice_Args), .buffer = b->raw,
-    .dst_device = c->devices[device].raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Buffer_CopyToDevice, .buffer = b->raw,
+                  .dst_device = c->devices[device].raw);
   calx_status *status =
       CX_PJRT_CALL(c->plugin, PJRT_Buffer_CopyToDevice, &args);
-  if (status == NULL) copy->raw = args.dst_buffer;
-  if (status == NULL && copy->raw == NULL) {
-    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no buffer",
-                      c->plugin->name);
+  if (status == NULL) {
+    copy->raw = args.dst_buffer;
+    status = cx_pjrt_check_object(c->plugin, copy->raw, "buffer");
   }
   if (status != NULL) {
     cx_pjrt_buffer_release(copy);

@@ -32,15 +32,25 @@ calx_status *cx_pjrt_missing(const cx_pjrt_plugin *p, const char *function)
                   p->api->pjrt_api_version.minor_version, function);
 }
 
+calx_status *cx_pjrt_check_object(const cx_pjrt_plugin *p, const void *object,
+                                  const char *what)
+{
+  if (object != NULL) return NULL;
+  return cx_error(CALX_INTERNAL, "plugin '%s' returned no %s", p->name, what);
+}
+
+static void destroy_error(const PJRT_Api *api, PJRT_Error *error)
+{
+  CX_PJRT_DECLARE(args, PJRT_Error_Destroy, .error = error);
+  api->PJRT_Error_Destroy(&args);
+}
+
 static calx_code error_code(const PJRT_Api *api, PJRT_Error *error)
 {
-  PJRT_Error_GetCode_Args args = { CX_PJRT_ARGS(PJRT_Error_GetCode_Args),
-                                   .error = error };
+  CX_PJRT_DECLARE(args, PJRT_Error_GetCode, .error = error);
   PJRT_Error *second = api->PJRT_Error_GetCode(&args);
   if (second != NULL) {
-    PJRT_Error_Destroy_Args destroy = { CX_PJRT_ARGS(PJRT_Error_Destroy_Args),
-                                        .error = second };
-    api->PJRT_Error_Destroy(&destroy);
+    destroy_error(api, second);
     return CALX_UNKNOWN;
   }
   int code = (int)args.code;
@@ -55,8 +65,7 @@ calx_status *cx_pjrt_take_error(const cx_pjrt_plugin *p, const char *function,
                                 PJRT_Error *error)
 {
   const PJRT_Api *api = p->api;
-  PJRT_Error_Message_Args args = { CX_PJRT_ARGS(PJRT_Error_Message_Args),
-                                   .error = error };
+  CX_PJRT_DECLARE(args, PJRT_Error_Message, .error = error);
   api->PJRT_Error_Message(&args);
   const char *message = args.message;
   size_t size = args.message_size;
@@ -68,9 +77,7 @@ calx_status *cx_pjrt_take_error(const cx_pjrt_plugin *p, const char *function,
   calx_status *status =
       cx_error(error_code(api, error), "%s on plugin '%s': %.*s", function,
                p->name, (int)size, size > 0 ? message : "");
-  PJRT_Error_Destroy_Args destroy = { CX_PJRT_ARGS(PJRT_Error_Destroy_Args),
-                                      .error = error };
-  api->PJRT_Error_Destroy(&destroy);
+  destroy_error(api, error);
   return status;
 }
 

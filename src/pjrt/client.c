@@ -25,9 +25,7 @@ static void device_clear(cx_pjrt_device *d)
 static void client_free(cx_pjrt_client *c)
 {
   if (c->raw != NULL) {
-    PJRT_Client_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Client_Destroy_Args),
-                                      .client = c->raw };
-    cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Client_Destroy, &args));
+    CX_PJRT_DESTROY(c->plugin, PJRT_Client, .client = c->raw);
   }
   for (size_t i = 0; i < c->n_devices; i++) device_clear(&c->devices[i]);
   cx_free(c->devices);
@@ -66,18 +64,16 @@ static calx_status *create(cx_pjrt_client *c,
   CALX_TRY(cx_pjrt_client_defaults(c->plugin, asked, &options, &n));
   calx_status *status = cx_pjrt_values_make(options, n, &values);
   if (status == NULL) {
-    PJRT_Client_Create_Args args = { CX_PJRT_ARGS(PJRT_Client_Create_Args),
-                                     .create_options = values,
-                                     .num_options = n };
+    CX_PJRT_DECLARE(args, PJRT_Client_Create, .create_options = values,
+                    .num_options = n);
     cx_pjrt_world_callbacks(c, &args);
     status = CX_PJRT_CALL(c->plugin, PJRT_Client_Create, &args);
     if (status != NULL && atomic_load(&c->plugin->automatic)) {
       status = cx_pjrt_annotate_automatic(c->plugin->name, status);
     }
-    if (status == NULL) c->raw = args.client;
-    if (status == NULL && c->raw == NULL) {
-      status = cx_error(CALX_INTERNAL, "plugin '%s' returned no client",
-                        c->plugin->name);
+    if (status == NULL) {
+      c->raw = args.client;
+      status = cx_pjrt_check_object(c->plugin, c->raw, "client");
     }
   }
   cx_free(values);
@@ -87,14 +83,10 @@ static calx_status *create(cx_pjrt_client *c,
 
 static calx_status *ask_platform(cx_pjrt_client *c)
 {
-  PJRT_Client_PlatformName_Args name = {
-    CX_PJRT_ARGS(PJRT_Client_PlatformName_Args), .client = c->raw
-  };
+  CX_PJRT_DECLARE(name, PJRT_Client_PlatformName, .client = c->raw);
   CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_PlatformName, &name));
   c->platform = cx_pjrt_string(name.platform_name, name.platform_name_size);
-  PJRT_Client_PlatformVersion_Args version = {
-    CX_PJRT_ARGS(PJRT_Client_PlatformVersion_Args), .client = c->raw
-  };
+  CX_PJRT_DECLARE(version, PJRT_Client_PlatformVersion, .client = c->raw);
   cx_pjrt_ignore(
       CX_PJRT_CALL(c->plugin, PJRT_Client_PlatformVersion, &version));
   c->platform_version =
@@ -103,30 +95,29 @@ static calx_status *ask_platform(cx_pjrt_client *c)
   return ok ? NULL : cx_out_of_memory();
 }
 
-// The id must be told: programs are assigned to devices by it. Kind and text
-// are for people.
+calx_status *cx_pjrt_device_describe(const cx_pjrt_client *c, PJRT_Device *raw,
+                                     PJRT_DeviceDescription **out, int *out_id)
+{
+  CX_PJRT_DECLARE(get, PJRT_Device_GetDescription, .device = raw);
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
+  *out = get.device_description;
+  CX_PJRT_DECLARE(id, PJRT_DeviceDescription_Id, .device_description = *out);
+  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
+  *out_id = id.id;
+  return NULL;
+}
+
+// Kind and text are for people: a plugin may lack them.
 static calx_status *ask_description(cx_pjrt_client *c, cx_pjrt_device *d)
 {
-  PJRT_Device_GetDescription_Args get = {
-    CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = d->raw
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
-  PJRT_DeviceDescription_Id_Args id = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
-    .device_description = get.device_description
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
-  d->id = id.id;
-  PJRT_DeviceDescription_Kind_Args kind = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_Kind_Args),
-    .device_description = get.device_description
-  };
+  PJRT_DeviceDescription *about = NULL;
+  CALX_TRY(cx_pjrt_device_describe(c, d->raw, &about, &d->id));
+  CX_PJRT_DECLARE(kind, PJRT_DeviceDescription_Kind,
+                  .device_description = about);
   cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Kind, &kind));
   d->kind = cx_pjrt_string(kind.device_kind, kind.device_kind_size);
-  PJRT_DeviceDescription_ToString_Args text = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_ToString_Args),
-    .device_description = get.device_description
-  };
+  CX_PJRT_DECLARE(text, PJRT_DeviceDescription_ToString,
+                  .device_description = about);
   cx_pjrt_ignore(
       CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ToString, &text));
   d->text = cx_pjrt_string(text.to_string, text.to_string_size);
@@ -136,8 +127,7 @@ static calx_status *ask_description(cx_pjrt_client *c, cx_pjrt_device *d)
 
 static char *ask_memory_kind(cx_pjrt_client *c, PJRT_Memory *memory)
 {
-  PJRT_Memory_Kind_Args args = { CX_PJRT_ARGS(PJRT_Memory_Kind_Args),
-                                 .memory = memory };
+  CX_PJRT_DECLARE(args, PJRT_Memory_Kind, .memory = memory);
   if (memory != NULL) {
     cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Memory_Kind, &args));
   }
@@ -147,9 +137,7 @@ static char *ask_memory_kind(cx_pjrt_client *c, PJRT_Memory *memory)
 // A plugin without memories is taken as it is.
 static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
 {
-  PJRT_Device_AddressableMemories_Args args = {
-    CX_PJRT_ARGS(PJRT_Device_AddressableMemories_Args), .device = d->raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Device_AddressableMemories, .device = d->raw);
   calx_status *status =
       CX_PJRT_CALL(c->plugin, PJRT_Device_AddressableMemories, &args);
   bool reported = status == NULL && args.memories != NULL;
@@ -167,11 +155,10 @@ static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
   return NULL;
 }
 
-// A plugin that tells of no others has none.
+// A plugin that reports no devices of other processes has none.
 static void count_everywhere(cx_pjrt_client *c)
 {
-  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
-                                    .client = c->raw };
+  CX_PJRT_DECLARE(args, PJRT_Client_Devices, .client = c->raw);
   cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
   c->n_everywhere =
       args.num_devices > c->n_devices ? args.num_devices : c->n_devices;
@@ -179,9 +166,7 @@ static void count_everywhere(cx_pjrt_client *c)
 
 static calx_status *ask_devices(cx_pjrt_client *c)
 {
-  PJRT_Client_AddressableDevices_Args args = {
-    CX_PJRT_ARGS(PJRT_Client_AddressableDevices_Args), .client = c->raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Client_AddressableDevices, .client = c->raw);
   CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_AddressableDevices, &args));
   size_t n = args.num_addressable_devices;
   if (n == 0 || n > DEVICE_LIMIT || args.addressable_devices == NULL) {
@@ -260,30 +245,10 @@ size_t cx_pjrt_client_device_count(const cx_pjrt_client *c)
   return c->n_devices;
 }
 
-const char *cx_pjrt_device_kind(const cx_pjrt_client *c, size_t device)
+const cx_pjrt_device *cx_pjrt_client_device(const cx_pjrt_client *c,
+                                            size_t device)
 {
-  return c->devices[device].kind;
-}
-
-const char *cx_pjrt_device_text(const cx_pjrt_client *c, size_t device)
-{
-  return c->devices[device].text;
-}
-
-int cx_pjrt_device_id(const cx_pjrt_client *c, size_t device)
-{
-  return c->devices[device].id;
-}
-
-size_t cx_pjrt_device_memory_count(const cx_pjrt_client *c, size_t device)
-{
-  return c->devices[device].n_memories;
-}
-
-const char *cx_pjrt_device_memory_kind(const cx_pjrt_client *c, size_t device,
-                                       size_t memory)
-{
-  return c->devices[device].memories[memory];
+  return &c->devices[device];
 }
 
 size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw)
@@ -306,10 +271,8 @@ calx_status *cx_pjrt_device_memory_stats(cx_pjrt_client *c, size_t device,
 {
   *out = (cx_pjrt_memory_stats){ -1, -1, -1 };
   CALX_TRY(cx_pjrt_check_device(c, device));
-  PJRT_Device_MemoryStats_Args args = {
-    CX_PJRT_ARGS(PJRT_Device_MemoryStats_Args),
-    .device = c->devices[device].raw, .bytes_in_use = -1
-  };
+  CX_PJRT_DECLARE(args, PJRT_Device_MemoryStats,
+                  .device = c->devices[device].raw, .bytes_in_use = -1);
   CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_MemoryStats, &args));
   out->bytes_in_use = args.bytes_in_use;
   if (args.peak_bytes_in_use_is_set) {

@@ -14,9 +14,7 @@ typedef struct waiter {
 void cx_pjrt_event_destroy(cx_pjrt_plugin *p, PJRT_Event *raw)
 {
   if (raw == NULL) return;
-  PJRT_Event_Destroy_Args args = { CX_PJRT_ARGS(PJRT_Event_Destroy_Args),
-                                   .event = raw };
-  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_Event_Destroy, &args));
+  CX_PJRT_DESTROY(p, PJRT_Event, .event = raw);
 }
 
 cx_pjrt_event *cx_pjrt_event_new(cx_pjrt_plugin *p)
@@ -30,8 +28,7 @@ cx_pjrt_event *cx_pjrt_event_new(cx_pjrt_plugin *p)
 
 static calx_status *await_raw(cx_pjrt_plugin *p, PJRT_Event *raw)
 {
-  PJRT_Event_Await_Args args = { CX_PJRT_ARGS(PJRT_Event_Await_Args),
-                                 .event = raw };
+  CX_PJRT_DECLARE(args, PJRT_Event_Await, .event = raw);
   return CX_PJRT_CALL(p, PJRT_Event_Await, &args);
 }
 
@@ -51,8 +48,7 @@ calx_status *cx_pjrt_event_await(cx_pjrt_event *e)
 // An event that cannot be asked counts as ready: waiting for it tells why.
 bool cx_pjrt_event_is_ready(cx_pjrt_event *e)
 {
-  PJRT_Event_IsReady_Args args = { CX_PJRT_ARGS(PJRT_Event_IsReady_Args),
-                                   .event = e->raw };
+  CX_PJRT_DECLARE(args, PJRT_Event_IsReady, .event = e->raw);
   calx_status *status = CX_PJRT_CALL(e->plugin, PJRT_Event_IsReady, &args);
   bool ready = status != NULL || args.is_ready;
   cx_pjrt_ignore(status);
@@ -73,9 +69,8 @@ calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
   waiter *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
   *w = (waiter){ .plugin = e->plugin, .fn = fn, .user = user };
-  PJRT_Event_OnReady_Args args = { CX_PJRT_ARGS(PJRT_Event_OnReady_Args),
-                                   .event = e->raw, .callback = run_waiter,
-                                   .user_arg = w };
+  CX_PJRT_DECLARE(args, PJRT_Event_OnReady, .event = e->raw,
+                  .callback = run_waiter, .user_arg = w);
   calx_status *status = CX_PJRT_CALL(e->plugin, PJRT_Event_OnReady, &args);
   if (status != NULL) cx_free(w);
   return status;

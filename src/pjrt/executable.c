@@ -16,11 +16,8 @@
 static void executable_free(cx_pjrt_executable *e)
 {
   if (e->raw != NULL) {
-    PJRT_LoadedExecutable_Destroy_Args args = {
-      CX_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args), .executable = e->raw
-    };
-    cx_pjrt_ignore(
-        CX_PJRT_CALL(e->client->plugin, PJRT_LoadedExecutable_Destroy, &args));
+    CX_PJRT_DESTROY(e->client->plugin, PJRT_LoadedExecutable,
+                    .executable = e->raw);
   }
   cx_free(e->devices);
   cx_free(e->launches);
@@ -96,25 +93,18 @@ static calx_status *executable_new(cx_pjrt_client *c,
 
 static calx_status *get_executable(cx_pjrt_executable *e, PJRT_Executable **out)
 {
-  PJRT_LoadedExecutable_GetExecutable_Args args = {
-    CX_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args),
-    .loaded_executable = e->raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_LoadedExecutable_GetExecutable,
+                  .loaded_executable = e->raw);
   CALX_TRY(CX_PJRT_CALL(e->client->plugin, PJRT_LoadedExecutable_GetExecutable,
                         &args));
   *out = args.executable;
-  if (args.executable != NULL) return NULL;
-  return cx_error(CALX_INTERNAL, "plugin '%s' returned no executable",
-                  e->client->plugin->name);
+  return cx_pjrt_check_object(e->client->plugin, *out, "executable");
 }
 
 void cx_pjrt_program_destroy(cx_pjrt_plugin *p, PJRT_Executable *raw)
 {
   if (raw == NULL) return;
-  PJRT_Executable_Destroy_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_Destroy_Args), .executable = raw
-  };
-  cx_pjrt_ignore(CX_PJRT_CALL(p, PJRT_Executable_Destroy, &args));
+  CX_PJRT_DESTROY(p, PJRT_Executable, .executable = raw);
 }
 
 static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
@@ -136,9 +126,7 @@ static calx_status *tolerate(calx_status *status, bool *out_reported)
 
 static calx_status *check_types(cx_pjrt_executable *e, PJRT_Executable *raw)
 {
-  PJRT_Executable_OutputElementTypes_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args), .executable = raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Executable_OutputElementTypes, .executable = raw);
   bool reported = false;
   CALX_TRY(tolerate(CX_PJRT_CALL(e->client->plugin,
                                  PJRT_Executable_OutputElementTypes, &args),
@@ -161,9 +149,7 @@ static calx_status *check_types(cx_pjrt_executable *e, PJRT_Executable *raw)
 
 static calx_status *check_dims(cx_pjrt_executable *e, PJRT_Executable *raw)
 {
-  PJRT_Executable_OutputDimensions_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args), .executable = raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Executable_OutputDimensions, .executable = raw);
   bool reported = false;
   CALX_TRY(tolerate(
       CX_PJRT_CALL(e->client->plugin, PJRT_Executable_OutputDimensions, &args),
@@ -199,9 +185,7 @@ static calx_status *check_results(cx_pjrt_executable *e)
 {
   PJRT_Executable *raw = NULL;
   CALX_TRY(get_executable(e, &raw));
-  PJRT_Executable_NumOutputs_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_NumOutputs_Args), .executable = raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Executable_NumOutputs, .executable = raw);
   calx_status *status =
       CX_PJRT_CALL(e->client->plugin, PJRT_Executable_NumOutputs, &args);
   // The plugin writes as many results as it says: this count must be right.
@@ -218,10 +202,8 @@ static calx_status *check_results(cx_pjrt_executable *e)
 static calx_status *find_devices(cx_pjrt_executable *e)
 {
   const cx_pjrt_client *c = e->client;
-  PJRT_LoadedExecutable_AddressableDevices_Args args = {
-    CX_PJRT_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args),
-    .executable = e->raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_LoadedExecutable_AddressableDevices,
+                  .executable = e->raw);
   if (!e->any_device) {
     CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_LoadedExecutable_AddressableDevices,
                           &args));
@@ -249,21 +231,15 @@ static calx_status *find_devices(cx_pjrt_executable *e)
   return NULL;
 }
 
-static calx_status *examine(cx_pjrt_executable *e)
-{
-  CALX_TRY(check_results(e));
-  return find_devices(e);
-}
-
 // Takes e.
 static calx_status *finish(cx_pjrt_executable *e, calx_status *status,
                            cx_pjrt_executable **out)
 {
-  if (status == NULL && e->raw == NULL) {
-    status = cx_error(CALX_INTERNAL, "plugin '%s' returned no executable",
-                      e->client->plugin->name);
+  if (status == NULL) {
+    status = cx_pjrt_check_object(e->client->plugin, e->raw, "executable");
   }
-  if (status == NULL) status = examine(e);
+  if (status == NULL) status = check_results(e);
+  if (status == NULL) status = find_devices(e);
   if (status != NULL) {
     cx_pjrt_executable_release(e);
     return status;
@@ -281,10 +257,9 @@ static calx_status *compile_once(cx_pjrt_executable *e,
   char *bytes = NULL;
   size_t size = 0;
   CALX_TRY(cx_pjrt_options_encode(options, e->client, &bytes, &size));
-  PJRT_Client_Compile_Args args = {
-    CX_PJRT_ARGS(PJRT_Client_Compile_Args), .client = e->client->raw,
-    .program = program, .compile_options = bytes, .compile_options_size = size
-  };
+  CX_PJRT_DECLARE(args, PJRT_Client_Compile, .client = e->client->raw,
+                  .program = program, .compile_options = bytes,
+                  .compile_options_size = size);
   calx_status *status =
       CX_PJRT_CALL(e->client->plugin, PJRT_Client_Compile, &args);
   if (status == NULL) e->raw = args.executable;
@@ -329,9 +304,7 @@ calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
 calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
                                        char **out_bytes, size_t *out_size)
 {
-  PJRT_Executable_Serialize_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_Serialize_Args), .executable = raw
-  };
+  CX_PJRT_DECLARE(args, PJRT_Executable_Serialize, .executable = raw);
   CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_Serialize, &args));
   size_t size = args.serialized_bytes == NULL ? 0 : args.serialized_bytes_size;
   char *bytes = cx_alloc(size);
@@ -374,14 +347,11 @@ calx_status *cx_pjrt_executable_deserialize(
   calx_status *status =
       cx_pjrt_options_encode(options, c, &encoded, &encoded_size);
   if (status == NULL) {
-    PJRT_Executable_DeserializeAndLoad_Args args = {
-      CX_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad_Args),
-      .client = c->raw,
-      .serialized_executable = bytes,
-      .serialized_executable_size = size,
-      .overridden_serialized_compile_options = encoded,
-      .overridden_serialized_compile_options_size = encoded_size
-    };
+    CX_PJRT_DECLARE(args, PJRT_Executable_DeserializeAndLoad, .client = c->raw,
+                    .serialized_executable = bytes,
+                    .serialized_executable_size = size,
+                    .overridden_serialized_compile_options = encoded,
+                    .overridden_serialized_compile_options_size = encoded_size);
     status = CX_PJRT_CALL(c->plugin, PJRT_Executable_DeserializeAndLoad, &args);
     if (status == NULL) e->raw = args.loaded_executable;
   }
@@ -395,16 +365,11 @@ calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
                                     cx_pjrt_executable_stats *out)
 {
   // What the plugin does not write stays -1: not told.
-  PJRT_Executable_GetCompiledMemoryStats_Args args = {
-    CX_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args),
-    .executable = raw,
-    .generated_code_size_in_bytes = -1,
-    .argument_size_in_bytes = -1,
-    .output_size_in_bytes = -1,
-    .alias_size_in_bytes = -1,
-    .temp_size_in_bytes = -1,
-    .peak_memory_in_bytes = -1,
-  };
+  CX_PJRT_DECLARE(args, PJRT_Executable_GetCompiledMemoryStats,
+                  .executable = raw, .generated_code_size_in_bytes = -1,
+                  .argument_size_in_bytes = -1, .output_size_in_bytes = -1,
+                  .alias_size_in_bytes = -1, .temp_size_in_bytes = -1,
+                  .peak_memory_in_bytes = -1);
   CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_GetCompiledMemoryStats, &args));
   *out = (cx_pjrt_executable_stats){
     .code = args.generated_code_size_in_bytes,

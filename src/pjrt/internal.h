@@ -81,6 +81,11 @@ cx_pjrt_kind cx_pjrt_kind_of(const char *name, const char *path);
        (plugin)->api->struct_size &&                \
    (plugin)->api->function != NULL)
 
+// Declares the arguments of a function: their size and the fields given are
+// set, the rest is zero.
+#define CX_PJRT_DECLARE(args, function, ...) \
+  function##_Args args = { CX_PJRT_ARGS(function##_Args), __VA_ARGS__ }
+
 #define CX_PJRT_CALL(plugin, function, args)                            \
   (CX_PJRT_HAS(plugin, function)                                        \
        ? cx_pjrt_take(plugin, #function, (plugin)->api->function(args)) \
@@ -104,6 +109,18 @@ static inline void cx_pjrt_ignore(calx_status *status)
   calx_status_free(status);
 }
 
+// Destroys an object of a plugin: `type` is its type, the last argument sets
+// the field of the arguments that names the object.
+#define CX_PJRT_DESTROY(plugin, type, ...)                           \
+  do {                                                               \
+    CX_PJRT_DECLARE(destroy_, type##_Destroy, __VA_ARGS__);          \
+    cx_pjrt_ignore(CX_PJRT_CALL(plugin, type##_Destroy, &destroy_)); \
+  } while (0)
+
+// An error where a call that succeeded returned no object.
+calx_status *cx_pjrt_check_object(const cx_pjrt_plugin *p, const void *object,
+                                  const char *what) CALX_MUST_USE;
+
 // A copy of a plugin's string, terminated, at most 4 KiB of it.
 char *cx_pjrt_string(const char *s, size_t size);
 
@@ -114,15 +131,6 @@ void cx_pjrt_value_print(cx_text *out, const PJRT_NamedValue *value);
 void cx_pjrt_count(long change);
 
 // ---- clients ----
-
-typedef struct cx_pjrt_device {
-  PJRT_Device *raw;
-  int id;
-  char *kind;
-  char *text;
-  char **memories;  // kinds
-  size_t n_memories;
-} cx_pjrt_device;
 
 struct cx_pjrt_client {
   atomic_long refs;  // the user's, one for each buffer and executable
@@ -138,6 +146,10 @@ struct cx_pjrt_client {
 
 void cx_pjrt_client_retain(cx_pjrt_client *c);
 void cx_pjrt_client_release(cx_pjrt_client *c);
+// The id must be known: programs are assigned to devices by it.
+calx_status *cx_pjrt_device_describe(const cx_pjrt_client *c, PJRT_Device *raw,
+                                     PJRT_DeviceDescription **out,
+                                     int *out_id) CALX_MUST_USE;
 // The index of an addressable device; n_devices: none of them.
 size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw);
 calx_status *cx_pjrt_check_device(const cx_pjrt_client *c,

@@ -99,13 +99,16 @@ size_t cx_pjrt_client_world_count(
 typedef struct cx_pjrt_memory_stats {
   int64_t bytes_in_use, peak_bytes_in_use, bytes_limit;  // -1: not told
 } cx_pjrt_memory_stats;
-const char *cx_pjrt_device_kind(const cx_pjrt_client *c, size_t device);
-const char *cx_pjrt_device_text(const cx_pjrt_client *c,
-                                size_t device);  // the plugin's own words
-int cx_pjrt_device_id(const cx_pjrt_client *c, size_t device);
-size_t cx_pjrt_device_memory_count(const cx_pjrt_client *c, size_t device);
-const char *cx_pjrt_device_memory_kind(const cx_pjrt_client *c, size_t device,
-                                       size_t memory);
+typedef struct cx_pjrt_device {
+  struct PJRT_Device *raw;
+  int id;
+  char *kind;
+  char *text;       // the plugin's own words
+  char **memories;  // [n_memories] kinds
+  size_t n_memories;
+} cx_pjrt_device;
+const cx_pjrt_device *cx_pjrt_client_device(const cx_pjrt_client *c,
+                                            size_t device);
 calx_status *cx_pjrt_device_memory_stats(
     cx_pjrt_client *c, size_t device, cx_pjrt_memory_stats *out) CALX_MUST_USE;
 

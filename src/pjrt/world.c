@@ -186,22 +186,14 @@ static int by_process(const void *a, const void *b)
 static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
                              spot *out)
 {
-  PJRT_Device_GetDescription_Args get = {
-    CX_PJRT_ARGS(PJRT_Device_GetDescription_Args), .device = device
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
-  PJRT_DeviceDescription_Id_Args id = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_Id_Args),
-    .device_description = get.device_description
-  };
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
-  PJRT_DeviceDescription_ProcessIndex_Args process = {
-    CX_PJRT_ARGS(PJRT_DeviceDescription_ProcessIndex_Args),
-    .device_description = get.device_description
-  };
+  PJRT_DeviceDescription *about = NULL;
+  int id = 0;
+  CALX_TRY(cx_pjrt_device_describe(c, device, &about, &id));
+  CX_PJRT_DECLARE(process, PJRT_DeviceDescription_ProcessIndex,
+                  .device_description = about);
   cx_pjrt_ignore(
       CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ProcessIndex, &process));
-  *out = (spot){ process.process_index, id.id };
+  *out = (spot){ process.process_index, id };
   return NULL;
 }
 
@@ -246,8 +238,7 @@ static calx_status *find_devices(const cx_pjrt_client *c, size_t n_replicas,
 calx_status *cx_pjrt_world_devices(const cx_pjrt_client *c, size_t n_replicas,
                                    int64_t *ids)
 {
-  PJRT_Client_Devices_Args args = { CX_PJRT_ARGS(PJRT_Client_Devices_Args),
-                                    .client = c->raw };
+  CX_PJRT_DECLARE(args, PJRT_Client_Devices, .client = c->raw);
   CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
   spot *all = cx_calloc(args.num_devices + 1, sizeof *all);
   if (all == NULL) return cx_out_of_memory();

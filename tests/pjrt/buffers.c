@@ -11,12 +11,13 @@ static void test_client(void **state)
   assert_string_equal(cx_pjrt_client_platform_version(client), "one");
   assert_int_equal(cx_pjrt_client_device_count(client), FIXTURE_DEVICES);
   for (size_t i = 0; i < FIXTURE_DEVICES; i++) {
-    assert_int_equal(cx_pjrt_device_id(client, i), 10 + i);
-    assert_string_equal(cx_pjrt_device_kind(client, i), "pebble");
-    assert_int_equal(cx_pjrt_device_memory_count(client, i), 1);
-    assert_string_equal(cx_pjrt_device_memory_kind(client, i, 0), "device");
+    assert_int_equal(cx_pjrt_client_device(client, i)->id, 10 + i);
+    assert_string_equal(cx_pjrt_client_device(client, i)->kind, "pebble");
+    assert_int_equal(cx_pjrt_client_device(client, i)->n_memories, 1);
+    assert_string_equal(cx_pjrt_client_device(client, i)->memories[0],
+                        "device");
   }
-  assert_string_equal(cx_pjrt_device_text(client, 3), "Fake(id=13)");
+  assert_string_equal(cx_pjrt_client_device(client, 3)->text, "Fake(id=13)");
   cx_pjrt_memory_stats stats;
   CHECK_OK(cx_pjrt_device_memory_stats(client, 1, &stats));
   assert_int_equal(stats.bytes_in_use, 1000);

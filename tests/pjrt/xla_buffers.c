@@ -13,14 +13,14 @@ void test_devices(void **state)
   assert_ptr_equal(cx_pjrt_client_plugin(xla_client), xla_plugin);
   assert_int_equal(cx_pjrt_client_device_count(xla_client), XLA_DEVICES);
   for (size_t i = 0; i < XLA_DEVICES; i++) {
-    assert_int_equal(cx_pjrt_device_id(xla_client, i), i);
-    assert_string_equal(cx_pjrt_device_kind(xla_client, i), "cpu");
-    assert_true(strlen(cx_pjrt_device_text(xla_client, i)) > 0);
-    size_t n = cx_pjrt_device_memory_count(xla_client, i);
+    assert_int_equal(cx_pjrt_client_device(xla_client, i)->id, i);
+    assert_string_equal(cx_pjrt_client_device(xla_client, i)->kind, "cpu");
+    assert_true(strlen(cx_pjrt_client_device(xla_client, i)->text) > 0);
+    size_t n = cx_pjrt_client_device(xla_client, i)->n_memories;
     assert_true(n >= 1);
     bool found = false;
     for (size_t m = 0; m < n; m++) {
-      const char *kind = cx_pjrt_device_memory_kind(xla_client, i, m);
+      const char *kind = cx_pjrt_client_device(xla_client, i)->memories[m];
       if (strcmp(kind, "device") == 0) found = true;
     }
     assert_true(found);

@@ -88,7 +88,7 @@ static bool full_key(cx_pjrt_client *client, const cx_lazy_disk_key *key,
                  "%s\n",
                  a, b, cx_pjrt_client_platform(client),
                  cx_pjrt_client_platform_version(client),
-                 cx_pjrt_device_kind(client, 0), xla != NULL ? xla : "",
+                 cx_pjrt_client_device(client, 0)->kind, xla != NULL ? xla : "",
                  tpu != NULL ? tpu : "");
   cx_text_append_n(out, key->text, key->size);
   return !cx_text_failed(out);
