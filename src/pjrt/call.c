@@ -88,6 +88,18 @@ char *cx_pjrt_string(const char *s, size_t size)
                     size < STRING_LIMIT ? size : STRING_LIMIT);
 }
 
+calx_status *cx_pjrt_device_describe(const cx_pjrt_plugin *p, PJRT_Device *raw,
+                                     PJRT_DeviceDescription **out, int *out_id)
+{
+  CX_PJRT_DECLARE(get, PJRT_Device_GetDescription, .device = raw);
+  CALX_TRY(CX_PJRT_CALL(p, PJRT_Device_GetDescription, &get));
+  *out = get.device_description;
+  CX_PJRT_DECLARE(id, PJRT_DeviceDescription_Id, .device_description = *out);
+  CALX_TRY(CX_PJRT_CALL(p, PJRT_DeviceDescription_Id, &id));
+  *out_id = id.id;
+  return NULL;
+}
+
 static void print_list(cx_text *out, const PJRT_NamedValue *value)
 {
   size_t n = value->int64_array_value == NULL ? 0 : value->value_size;

@@ -95,23 +95,11 @@ static calx_status *ask_platform(cx_pjrt_client *c)
   return ok ? NULL : cx_out_of_memory();
 }
 
-calx_status *cx_pjrt_device_describe(const cx_pjrt_client *c, PJRT_Device *raw,
-                                     PJRT_DeviceDescription **out, int *out_id)
-{
-  CX_PJRT_DECLARE(get, PJRT_Device_GetDescription, .device = raw);
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Device_GetDescription, &get));
-  *out = get.device_description;
-  CX_PJRT_DECLARE(id, PJRT_DeviceDescription_Id, .device_description = *out);
-  CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Id, &id));
-  *out_id = id.id;
-  return NULL;
-}
-
 // Kind and text are for people: a plugin may lack them.
 static calx_status *ask_description(cx_pjrt_client *c, cx_pjrt_device *d)
 {
   PJRT_DeviceDescription *about = NULL;
-  CALX_TRY(cx_pjrt_device_describe(c, d->raw, &about, &d->id));
+  CALX_TRY(cx_pjrt_device_describe(c->plugin, d->raw, &about, &d->id));
   CX_PJRT_DECLARE(kind, PJRT_DeviceDescription_Kind,
                   .device_description = about);
   cx_pjrt_ignore(CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_Kind, &kind));

@@ -124,6 +124,11 @@ calx_status *cx_pjrt_check_object(const cx_pjrt_plugin *p, const void *object,
 // A copy of a plugin's string, terminated, at most 4 KiB of it.
 char *cx_pjrt_string(const char *s, size_t size);
 
+// A device's description, and its id, by which programs are assigned to it.
+calx_status *cx_pjrt_device_describe(const cx_pjrt_plugin *p, PJRT_Device *raw,
+                                     PJRT_DeviceDescription **out,
+                                     int *out_id) CALX_MUST_USE;
+
 // Appends "name = value" for a named value of a plugin.
 void cx_pjrt_value_print(cx_text *out, const PJRT_NamedValue *value);
 
@@ -146,10 +151,6 @@ struct cx_pjrt_client {
 
 void cx_pjrt_client_retain(cx_pjrt_client *c);
 void cx_pjrt_client_release(cx_pjrt_client *c);
-// The id must be known: programs are assigned to devices by it.
-calx_status *cx_pjrt_device_describe(const cx_pjrt_client *c, PJRT_Device *raw,
-                                     PJRT_DeviceDescription **out,
-                                     int *out_id) CALX_MUST_USE;
 // The index of an addressable device; n_devices: none of them.
 size_t cx_pjrt_device_index(const cx_pjrt_client *c, const PJRT_Device *raw);
 calx_status *cx_pjrt_check_device(const cx_pjrt_client *c,

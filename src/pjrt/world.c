@@ -188,7 +188,7 @@ static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
 {
   PJRT_DeviceDescription *about = NULL;
   int id = 0;
-  CALX_TRY(cx_pjrt_device_describe(c, device, &about, &id));
+  CALX_TRY(cx_pjrt_device_describe(c->plugin, device, &about, &id));
   CX_PJRT_DECLARE(process, PJRT_DeviceDescription_ProcessIndex,
                   .device_description = about);
   cx_pjrt_ignore(
