@@ -1,6 +1,7 @@
 // jit/class: which operations kernels may hold, and what they cost. In the
 // engine itself too, so that grouping needs no LLVM; what stands here is what
 // the emitter does.
+#include "hlo/infer.h"
 #include "hlo/ops.h"
 #include "jit/jit.h"
 
@@ -144,36 +145,34 @@ static bool is_body(const cx_hlo_region *r, size_t n_args, size_t n_results)
   return true;
 }
 
-static int64_t window_value(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
+// The elements of a window, or INT64_MAX: more than `most`.
+static int64_t window_size(const cx_hlo_op *op, int64_t most)
 {
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
-  return a == NULL ? 1 : a->as.ints.v[d];
+  int64_t n = 1;
+  for (size_t d = 0; d < op->operands[0]->type.tensor.rank; d++) {
+    const int64_t size = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    if (size > most / n) return INT64_MAX;
+    n *= size;
+  }
+  return n;
 }
 
 // One operand, and windows short enough to go through for each element.
 static bool is_window(const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
-  int64_t n = 1;
-  if (op->n_results != 1 || !is_body(&op->regions[0], 2, 1) ||
-      cx_hlo_type_elements(t) == 0 ||
-      op->results[0].type.tensor.elem != t->elem) {
-    return false;
-  }
-  for (size_t d = 0; d < t->rank; d++) {
-    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
-    if (size > MAX_WINDOW / n) return false;
-    n *= size;
-  }
-  return true;
+  return op->n_results == 1 && is_body(&op->regions[0], 2, 1) &&
+         cx_hlo_type_elements(t) != 0 &&
+         op->results[0].type.tensor.elem == t->elem &&
+         window_size(op, MAX_WINDOW) <= MAX_WINDOW;
 }
 
 // Whether an element may be in several windows.
 static bool overlaps(const cx_hlo_op *op)
 {
   for (size_t d = 0; d < op->results[0].type.tensor.rank; d++) {
-    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
-    const int64_t stride = window_value(op, CX_HLO_A_WINDOW_STRIDES, d);
+    const int64_t size = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    const int64_t stride = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d);
     if (size > 1 && size > stride) return true;
   }
   return false;
@@ -182,18 +181,9 @@ static bool overlaps(const cx_hlo_op *op)
 // Of tensors, with windows short enough to be unrolled.
 static bool is_select(const cx_hlo_op *op)
 {
-  const cx_hlo_type *t = &op->operands[0]->type.tensor;
-  int64_t n = 1;
-  if (t->rank == 0 || !is_body(&op->regions[0], 2, 1) ||
-      !is_body(&op->regions[1], 2, 1)) {
-    return false;
-  }
-  for (size_t d = 0; d < t->rank; d++) {
-    const int64_t size = window_value(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
-    if (size > MAX_SELECT / n) return false;
-    n *= size;
-  }
-  return true;
+  return op->operands[0]->type.tensor.rank != 0 &&
+         is_body(&op->regions[0], 2, 1) && is_body(&op->regions[1], 2, 1) &&
+         window_size(op, MAX_SELECT) <= MAX_SELECT;
 }
 
 static bool is_sort(const cx_hlo_op *op)

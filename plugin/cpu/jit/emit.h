@@ -103,9 +103,10 @@ typedef struct cpu_jit_env {
   LLVMValueRef function;
   LLVMBuilderRef level[CPU_JIT_LEVELS];
   int n_levels;
-  int lanes;      // 1: scalars only
-  bool small;     // lane indices fit in 32 bits
-  size_t budget;  // instructions left
+  LLVMValueRef lo, hi;  // its iterations
+  int lanes;            // 1: scalars only
+  bool small;           // lane indices fit in 32 bits
+  size_t budget;        // instructions left
   cpu_jit_memo **memo;
   cpu_jit_cse **cse;
   cpu_jit_loc **locs;
@@ -117,7 +118,10 @@ typedef struct cpu_jit_env {
 
 void cpu_jit_fail(cpu_jit_env *env, const char *why);  // UNIMPLEMENTED
 bool cpu_jit_failed(const cpu_jit_env *env);
-void cpu_jit_function_begin(cpu_jit_env *env, int phase, int lanes);
+void cpu_jit_out_of_memory(cpu_jit_env *env);
+// The function of the kernel's phase, of `extent` iterations.
+void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
+                            int64_t extent, int64_t grain, int lanes);
 void cpu_jit_function_end(cpu_jit_env *env);  // with its return
 LLVMTypeRef cpu_jit_register_type(cpu_jit_env *env, cx_hlo_elem e, bool wide);
 LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e);
@@ -129,6 +133,13 @@ LLVMValueRef cpu_jit_const_real(LLVMTypeRef type, double v);
 LLVMBuilderRef cpu_jit_at(cpu_jit_env *env, int level);  // counts the budget
 LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level);
 cpu_jit_val cpu_jit_widen(cpu_jit_env *env, cpu_jit_val v);
+// `yes` where the condition holds, else `no`; at this level at least.
+cpu_jit_val cpu_jit_pick(cpu_jit_env *env, LLVMValueRef condition, int level,
+                         cpu_jit_val yes, cpu_jit_val no);
+// The elements order[0 .. n) of x and, behind them, y (NULL: of x alone); -1:
+// any element.
+LLVMValueRef cpu_jit_shuffle(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                             LLVMValueRef y, const int *order, int n);
 LLVMValueRef cpu_jit_intrinsic(cpu_jit_env *env, LLVMBuilderRef b,
                                const char *name, LLVMTypeRef *types,
                                size_t n_types, LLVMValueRef *args,
@@ -148,9 +159,14 @@ LLVMValueRef cpu_jit_iota(cpu_jit_env *env, LLVMTypeRef vector, int64_t step);
 LLVMValueRef cpu_jit_resize(cpu_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
                             bool is_signed, int level);
 LLVMValueRef cpu_jit_buffer(cpu_jit_env *env, size_t i);  // its pointer
+LLVMValueRef cpu_jit_scratch(cpu_jit_env *env, size_t offset);
 // <lanes x i1>: the number of the lane is below hi - lo.
 LLVMValueRef cpu_jit_lanes_below(cpu_jit_env *env, LLVMValueRef hi,
                                  LLVMValueRef lo, int level);
+static inline int cpu_jit_deeper(int a, int b)
+{
+  return a > b ? a : b;
+}
 int64_t cpu_jit_elements(const cx_hlo_value *v);
 const cx_hlo_type *cpu_jit_type(const cx_hlo_value *v);
 
@@ -164,25 +180,31 @@ typedef struct cpu_jit_loop {
   int64_t step;
   int level;
   bool once;  // no loop: its body stands where it is
+  bool when;  // no loop: its body is wanted or not
   size_t n;   // values carried around
   LLVMValueRef *phis, *first, *next;
 } cpu_jit_loop;
 
 // for (iv = lo; iv < hi; iv += step), with n values carried around, whose
 // registers at the start of an iteration come back in `carried`; end takes what
-// they are at its end, and gives what they are after the loop.
-void cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
-                        LLVMValueRef hi, int64_t step, cpu_jit_val *carried,
-                        size_t n);
+// they are at its end, and gives what they are after the loop. Returns iv, for
+// an lo that is a multiple of the step.
+cpu_jit_ix cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                              LLVMValueRef lo, LLVMValueRef hi, int64_t step,
+                              cpu_jit_val *carried, size_t n);
 void cpu_jit_loop_end(cpu_jit_env *env, cpu_jit_loop *loop,
                       cpu_jit_val *carried);
-// The loop over the iterations [lo, hi) of a phase of `extent`; of a single one
-// only whether it is wanted.
+// for (iv = 0; iv < n; iv++)
+cpu_jit_ix cpu_jit_count_begin(cpu_jit_env *env, cpu_jit_loop *loop, int64_t n);
+// The elements [lo, hi) vector by vector: the indices of the lanes. *mask:
+// which of them are below hi; a NULL `mask`: all.
+cpu_jit_ix cpu_jit_vectors_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                                 LLVMValueRef lo, LLVMValueRef hi,
+                                 LLVMValueRef *mask);
+// The loop over the iterations of a phase of `extent`; of a single one only
+// whether it is wanted.
 cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
-                                    LLVMValueRef lo, LLVMValueRef hi,
                                     int64_t extent);
-void cpu_jit_iterations_end(cpu_jit_env *env, cpu_jit_loop *loop,
-                            int64_t extent);
 
 // ---- location.c ----
 
@@ -195,6 +217,14 @@ cpu_jit_ix cpu_jit_ix_offset(cpu_jit_env *env, cpu_jit_ix a, int64_t k);
 // not count may be out of range.
 void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
                       bool masked, cpu_jit_ix *quotient, cpu_jit_ix *rest);
+// *rest counts through *size of which the last dimension has n: takes the index
+// of that dimension off.
+cpu_jit_ix cpu_jit_ix_take(cpu_jit_env *env, cpu_jit_ix *rest, int64_t *size,
+                           int64_t n);
+// Row-major: *lo is the first of block `ix` of `n`, *hi its end, at most
+// `most`.
+cpu_jit_ix cpu_jit_ix_block(cpu_jit_env *env, cpu_jit_ix ix, int64_t n,
+                            int64_t most, LLVMValueRef *hi);
 bool cpu_jit_ix_same(const cpu_jit_ix *ix);  // the same in all lanes
 LLVMValueRef cpu_jit_ix_widen(cpu_jit_env *env, cpu_jit_ix a);
 LLVMTypeRef cpu_jit_lane_type(cpu_jit_env *env);  // of wide indices' elements
@@ -246,6 +276,14 @@ cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
 
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
                          const cpu_jit_loc *p);
+// The same in every lane.
+cpu_jit_val cpu_jit_emit_wide(cpu_jit_env *env, const cx_hlo_value *v,
+                              const cpu_jit_loc *p);
+// Emits the values and then stores them, the first to buffer `buffer`.
+void cpu_jit_store_values(cpu_jit_env *env, const cx_hlo_value *const *values,
+                          size_t n, size_t buffer, const cpu_jit_loc *at);
+// What stands where no element is ever read.
+cpu_jit_val cpu_jit_no_value(cpu_jit_env *env, cx_hlo_elem e);
 // From now on this value at this location is `val`.
 void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,
                    const cpu_jit_loc *p, cpu_jit_val val);
@@ -253,6 +291,9 @@ void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,
 void cpu_jit_region(cpu_jit_env *env, const cx_hlo_region *region,
                     const cpu_jit_val *args, size_t n_args,
                     cpu_jit_val *results, size_t n_results);
+// The result of a region of two arguments and one result.
+cpu_jit_val cpu_jit_region_of_two(cpu_jit_env *env, const cx_hlo_region *region,
+                                  cpu_jit_val x, cpu_jit_val y);
 
 // ---- element*.c ----
 
@@ -314,8 +355,9 @@ cx_hlo_elem cpu_jit_sum_elem(const cx_hlo_op *simple, cx_hlo_elem e);
 int64_t cpu_jit_block(int64_t chain);
 // What more than CPU_JIT_BLOCK of them are added up in: f64 for f32.
 cx_hlo_elem cpu_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e);
+// In the element type of a.
 cpu_jit_val cpu_jit_combine(cpu_jit_env *env, const cx_hlo_op *simple,
-                            cx_hlo_elem e, cpu_jit_val a, cpu_jit_val b);
+                            cpu_jit_val a, cpu_jit_val b);
 // A sum in its result's type.
 cpu_jit_val cpu_jit_summed(cpu_jit_env *env, cpu_jit_val sum, cx_hlo_elem e);
 

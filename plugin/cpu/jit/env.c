@@ -27,6 +27,11 @@ bool cpu_jit_failed(const cpu_jit_env *env)
   return env->status != NULL;
 }
 
+void cpu_jit_out_of_memory(cpu_jit_env *env)
+{
+  if (env->status == NULL) env->status = cx_out_of_memory();
+}
+
 // ---- types ----
 
 LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e)
@@ -147,7 +152,7 @@ static LLVMValueRef *cse_find(cpu_jit_env *env, int op, LLVMValueRef a,
   cpu_jit_cse *e = CX_ARENA_NEW(&env->fn_arena, cpu_jit_cse);
   static _Thread_local LLVMValueRef lost;
   if (e == NULL) {
-    if (env->status == NULL) env->status = cx_out_of_memory();
+    cpu_jit_out_of_memory(env);
     lost = NULL;
     return &lost;
   }
@@ -226,6 +231,35 @@ cpu_jit_val cpu_jit_widen(cpu_jit_env *env, cpu_jit_val v)
   return v;
 }
 
+cpu_jit_val cpu_jit_pick(cpu_jit_env *env, LLVMValueRef condition, int level,
+                         cpu_jit_val yes, cpu_jit_val no)
+{
+  LLVMTypeRef t = LLVMTypeOf(condition);
+  if (LLVMGetTypeKind(t) == LLVMVectorTypeKind || yes.wide || no.wide) {
+    yes = cpu_jit_widen(env, yes);
+    no = cpu_jit_widen(env, no);
+  }
+  yes.level = cpu_jit_deeper(level, cpu_jit_deeper(yes.level, no.level));
+  LLVMBuilderRef b = cpu_jit_at(env, yes.level);
+  yes.re = LLVMBuildSelect(b, condition, yes.re, no.re, "");
+  if (yes.im != NULL) yes.im = LLVMBuildSelect(b, condition, yes.im, no.im, "");
+  return yes;
+}
+
+LLVMValueRef cpu_jit_shuffle(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
+                             LLVMValueRef y, const int *order, int n)
+{
+  LLVMValueRef mask[128];
+  CX_ASSERT(n <= (int)(sizeof mask / sizeof mask[0]));
+  for (int i = 0; i < n; i++) {
+    mask[i] = order[i] < 0 ? LLVMGetPoison(env->i32)
+                           : LLVMConstInt(env->i32, (unsigned)order[i], 0);
+  }
+  if (y == NULL) y = LLVMGetPoison(LLVMTypeOf(x));
+  return LLVMBuildShuffleVector(b, x, y, LLVMConstVector(mask, (unsigned)n),
+                                "");
+}
+
 LLVMValueRef cpu_jit_resize(cpu_jit_env *env, LLVMValueRef v, LLVMTypeRef to,
                             bool is_signed, int level)
 {
@@ -297,14 +331,19 @@ static void set_attributes(cpu_jit_env *env)
   }
 }
 
-void cpu_jit_function_begin(cpu_jit_env *env, int phase, int lanes)
+void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
+                            int64_t extent, int64_t grain, int lanes)
 {
+  k->n_phases = (size_t)phase + 1;
+  k->phases[phase] = (cpu_jit_phase){ extent, grain };
   char name[64];
   snprintf(name, sizeof name, "k%zu_%d", env->number, phase);
   LLVMTypeRef params[] = { env->ptr, env->i64, env->i64 };
   LLVMTypeRef type = LLVMFunctionType(env->void_type, params, 3, 0);
   env->function = LLVMAddFunction(env->module, name, type);
   set_attributes(env);
+  env->lo = LLVMGetParam(env->function, 1);
+  env->hi = LLVMGetParam(env->function, 2);
   env->lanes = lanes;
   env->budget = CPU_JIT_SIZE;
   cx_arena_reset(&env->fn_arena);
@@ -340,6 +379,14 @@ LLVMValueRef cpu_jit_buffer(cpu_jit_env *env, size_t i)
     *out = LLVMBuildLoad2(b, env->ptr, p, "");
   }
   return *out;
+}
+
+LLVMValueRef cpu_jit_scratch(cpu_jit_env *env, size_t offset)
+{
+  const cpu_jit_kernel *k = env->kernel;
+  LLVMValueRef base = cpu_jit_buffer(env, k->n_inputs + k->n_outputs);
+  LLVMValueRef at = cpu_jit_i64(env, (int64_t)offset);
+  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8, base, &at, 1, "");
 }
 
 cpu_jit_slot *cpu_jit_slot_of(cpu_jit_env *env, const cx_hlo_value *v)

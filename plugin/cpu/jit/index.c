@@ -308,11 +308,6 @@ static cpu_jit_val emit_reverse(cpu_jit_env *env, const cx_hlo_op *op,
 
 // ---- what lies within a part of a dimension ----
 
-static int deeper(int a, int b)
-{
-  return a > b ? a : b;
-}
-
 static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
                  LLVMValueRef c, int level)
 {
@@ -321,7 +316,7 @@ static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
     *sum_level = level;
     return;
   }
-  *sum_level = deeper(*sum_level, level);
+  *sum_level = cpu_jit_deeper(*sum_level, level);
   *sum = cpu_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
 }
 
@@ -366,22 +361,6 @@ void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
   ix->multiple = 1;
 }
 
-static cpu_jit_val pick(cpu_jit_env *env, LLVMValueRef c, int level,
-                        cpu_jit_val yes, cpu_jit_val no)
-{
-  const bool wide = LLVMGetTypeKind(LLVMTypeOf(c)) == LLVMVectorTypeKind;
-  if (wide || yes.wide || no.wide) {
-    yes = cpu_jit_widen(env, yes);
-    no = cpu_jit_widen(env, no);
-  }
-  cpu_jit_val out = yes;
-  out.level = deeper(level, deeper(yes.level, no.level));
-  LLVMBuilderRef b = cpu_jit_at(env, out.level);
-  out.re = LLVMBuildSelect(b, c, yes.re, no.re, "");
-  if (yes.im != NULL) out.im = LLVMBuildSelect(b, c, yes.im, no.im, "");
-  return out;
-}
-
 cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
                               cpu_jit_loc *at, const cpu_jit_inside *in,
                               cpu_jit_val other)
@@ -391,8 +370,9 @@ cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
     p = cpu_jit_loc_masked(env, p, in->lanes, in->lanes_level);
   }
   cpu_jit_val x = cpu_jit_emit(env, v, p);
-  if (in->lanes != NULL) x = pick(env, in->lanes, in->lanes_level, x, other);
-  if (in->all != NULL) x = pick(env, in->all, in->all_level, x, other);
+  if (in->lanes != NULL)
+    x = cpu_jit_pick(env, in->lanes, in->lanes_level, x, other);
+  if (in->all != NULL) x = cpu_jit_pick(env, in->all, in->all_level, x, other);
   return x;
 }
 
@@ -452,21 +432,12 @@ static uint32_t concatenate_cuts(cpu_jit_env *env, const cx_hlo_op *op)
   return cuts;
 }
 
-// What stands in loops that never run.
-static cpu_jit_val no_element(cpu_jit_env *env, cx_hlo_elem e)
-{
-  LLVMValueRef none = LLVMGetPoison(cpu_jit_register_type(env, e, false));
-  return (cpu_jit_val){ .re = none,
-                        .im = cx_hlo_elem_is_complex(e) ? none : NULL,
-                        .elem = e };
-}
-
 static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
                                     const cpu_jit_loc *p)
 {
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
-  if (cx_hlo_type_elements(to) == 0) return no_element(env, to->elem);
+  if (cx_hlo_type_elements(to) == 0) return cpu_jit_no_value(env, to->elem);
   cpu_jit_loc cut;
   cpu_jit_loc_cut(env, to, p, concatenate_cuts(env, op), &cut);
   const int at = part_of(&cut, (int)d);

@@ -20,11 +20,6 @@ static int64_t gcd(int64_t a, int64_t b)
   return a < 0 ? -a : a;
 }
 
-static int deeper(int a, int b)
-{
-  return a > b ? a : b;
-}
-
 // ---- one index ----
 
 cpu_jit_ix cpu_jit_ix_const(cpu_jit_env *env, int64_t v)
@@ -63,7 +58,7 @@ cpu_jit_ix cpu_jit_ix_add(cpu_jit_env *env, cpu_jit_ix a, cpu_jit_ix b)
 {
   if (!a.wide && a.lane == 0 && a.multiple == 0) return b;
   if (!b.wide && b.lane == 0 && b.multiple == 0) return a;
-  const int level = deeper(a.level, b.level);
+  const int level = cpu_jit_deeper(a.level, b.level);
   if (!a.wide && !b.wide) {
     return (cpu_jit_ix){ .base =
                              cpu_jit_op2(env, LLVMAdd, a.base, b.base, level),
@@ -144,6 +139,24 @@ void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
   *rest = divided(env, LLVMURem, a, d);
 }
 
+cpu_jit_ix cpu_jit_ix_take(cpu_jit_env *env, cpu_jit_ix *rest, int64_t *size,
+                           int64_t n)
+{
+  cpu_jit_ix at;
+  cpu_jit_ix_split(env, *rest, n, *size, false, rest, &at);
+  *size /= n;
+  return at;
+}
+
+cpu_jit_ix cpu_jit_ix_block(cpu_jit_env *env, cpu_jit_ix ix, int64_t n,
+                            int64_t most, LLVMValueRef *hi)
+{
+  const cpu_jit_ix lo = cpu_jit_ix_scale(env, ix, n);
+  const cpu_jit_ix end = cpu_jit_ix_offset(env, lo, n);
+  *hi = cpu_jit_least(env, end.base, cpu_jit_i64(env, most), end.level);
+  return lo;
+}
+
 // ---- locations ----
 
 static uintptr_t hash_loc(const cpu_jit_loc *p)
@@ -180,7 +193,7 @@ const cpu_jit_loc *cpu_jit_loc_of(cpu_jit_env *env, const cpu_jit_loc *p)
   }
   cpu_jit_loc *q = CX_ARENA_NEW(&env->fn_arena, cpu_jit_loc);
   if (q == NULL) {
-    if (env->status == NULL) env->status = cx_out_of_memory();
+    cpu_jit_out_of_memory(env);
     return &env->scalar;
   }
   *q = *p;
@@ -203,7 +216,7 @@ const cpu_jit_loc *cpu_jit_loc_masked(cpu_jit_env *env, const cpu_jit_loc *p,
     q.mask = mask;
     q.mask_level = level;
   } else {
-    q.mask_level = deeper(p->mask_level, level);
+    q.mask_level = cpu_jit_deeper(p->mask_level, level);
     q.mask = cpu_jit_op2(env, LLVMAnd, p->mask, mask, q.mask_level);
   }
   return cpu_jit_loc_of(env, &q);

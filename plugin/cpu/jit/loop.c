@@ -8,8 +8,8 @@
 // knows no sizes, so that loops that differ in them alone are one function.
 #include "jit/root.h"
 
-#define BLOCK 4096     // elements of the inner loop in one iteration
-#define FEW_VECTORS 8  // of which a loop may have masks throughout
+#define BLOCK 4096        // elements of the inner loop in one iteration
+#define FEW_VECTORS 8     // of which a loop may have masks throughout
 #define EXPENSIVE_NS 0.4  // per element
 
 typedef struct nest {
@@ -40,16 +40,11 @@ static nest nest_of(cpu_jit_env *env, const cx_hlo_type *t, uint32_t cuts)
 static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
                             int64_t extent, cpu_jit_loc *out)
 {
-  cpu_jit_ix rest = t;
-  cpu_jit_ix block = cpu_jit_ix_const(env, 0);
   int64_t size = extent;
-  cpu_jit_ix_split(env, t, s->blocks, size, false, &rest, &block);
-  if (s->blocks == 1) block = cpu_jit_ix_const(env, 0);
-  size /= s->blocks;
+  const cpu_jit_ix block = cpu_jit_ix_take(env, &t, &size, s->blocks);
   cpu_jit_ix index[CPU_JIT_RANK];
   for (int i = s->n - 2; i >= 0; i--) {
-    cpu_jit_ix_split(env, rest, s->sizes[i], size, false, &rest, &index[i]);
-    size /= s->sizes[i];
+    index[i] = cpu_jit_ix_take(env, &t, &size, s->sizes[i]);
   }
   *out = (cpu_jit_loc){ .n = 0 };
   for (int i = 0; i + 1 < s->n; i++) {
@@ -62,7 +57,7 @@ static cpu_jit_ix iteration(cpu_jit_env *env, const nest *s, cpu_jit_ix t,
 typedef struct work {
   const cx_hlo_value *const *values;
   size_t n, buffer;
-  bool in_loc;  // nothing, where the buffer is that of the (input) value
+  bool in_place;  // nothing, where the buffer is that of the (input) value
   const cx_hlo_op *update;  // dynamic_update_slice: where in the buffer
 } work;
 
@@ -102,48 +97,32 @@ static void updated_loc(cpu_jit_env *env, const cx_hlo_op *op,
 static void body(cpu_jit_env *env, const work *k, const nest *s,
                  const cpu_jit_loc *outer, cpu_jit_ix inner, LLVMValueRef mask)
 {
-  const int level = env->n_levels - 1;
   cpu_jit_loc p = *outer;
   if (s->n > 0) cpu_jit_loc_push(&p, s->dims[s->n - 1], s->inner, inner);
   p.mask = mask;
   const cpu_jit_loc *at = cpu_jit_loc_of(env, &p);
-  cpu_jit_val out[CPU_JIT_MAX_OUTPUTS];
-  for (size_t i = 0; i < k->n; i++) {
-    out[i] = cpu_jit_emit(env, k->values[i], at);
+  if (k->update == NULL) {
+    cpu_jit_store_values(env, k->values, k->n, k->buffer, at);
+    return;
   }
+  const cpu_jit_val v = cpu_jit_emit(env, k->values[0], at);
   if (cpu_jit_failed(env)) return;
-  if (k->update != NULL) {
-    updated_loc(env, k->update, at, &p);
-    at = &p;
-  }
-  for (size_t i = 0; i < k->n; i++) {
-    cpu_jit_store(env, cpu_jit_buffer(env, k->buffer + i), out[i], at, level);
-  }
+  updated_loc(env, k->update, at, &p);
+  cpu_jit_store(env, cpu_jit_buffer(env, k->buffer), v, &p, env->n_levels - 1);
 }
 
-// The vectors of [lo, hi), each with the mask of what is below hi.
-static void masked_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                           const cpu_jit_loc *outer, LLVMValueRef lo,
-                           LLVMValueRef hi, int64_t multiple)
+// The vectors of [lo, hi), whole ones, or (masked) each with the mask of what
+// is below hi. lo is a multiple of `multiple`.
+static void vectors_of(cpu_jit_env *env, const work *k, const nest *s,
+                       const cpu_jit_loc *outer, LLVMValueRef lo,
+                       LLVMValueRef hi, int64_t multiple, bool masked)
 {
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, multiple);
-  iv.lane = 1;
-  LLVMValueRef mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
+  LLVMValueRef mask = NULL;
+  cpu_jit_ix iv =
+      cpu_jit_vectors_begin(env, &loop, lo, hi, masked ? &mask : NULL);
+  iv.multiple = multiple;
   body(env, k, s, outer, iv, mask);
-  cpu_jit_loop_end(env, &loop, NULL);
-}
-
-static void whole_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                          const cpu_jit_loc *outer, LLVMValueRef lo,
-                          LLVMValueRef hi, int64_t multiple)
-{
-  cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, multiple);
-  iv.lane = env->lanes == 1 ? 0 : 1;
-  body(env, k, s, outer, iv, NULL);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -171,20 +150,20 @@ static bool prefers_masks(const cpu_jit_env *env, int64_t inner)
 }
 
 // The elements [lo, hi) of the only run.
-static void open_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                         LLVMValueRef lo, LLVMValueRef hi)
+static void open_vectors(cpu_jit_env *env, const work *k, const nest *s)
 {
+  LLVMValueRef lo = env->lo, hi = env->hi;
   const cpu_jit_loc outer = { .n = 0 };
   if (prefers_masks(env, INT64_MAX)) {
-    masked_vectors(env, k, s, &outer, lo, hi, 1);
+    vectors_of(env, k, s, &outer, lo, hi, 1, true);
     return;
   }
   LLVMValueRef n = cpu_jit_op2(env, LLVMSub, hi, lo, 0);
   LLVMValueRef many =
       cpu_jit_op2(env, LLVMAnd, n, cpu_jit_i64(env, -env->lanes), 0);
   LLVMValueRef full = cpu_jit_op2(env, LLVMAdd, lo, many, 0);
-  whole_vectors(env, k, s, &outer, lo, full, 1);
-  masked_vectors(env, k, s, &outer, full, hi, 1);
+  vectors_of(env, k, s, &outer, lo, full, 1, false);
+  vectors_of(env, k, s, &outer, full, hi, 1, true);
 }
 
 static void vectors(cpu_jit_env *env, const work *k, const nest *s,
@@ -199,31 +178,32 @@ static void vectors(cpu_jit_env *env, const work *k, const nest *s,
   // Blocks are whole vectors, so only the last of the run has a tail.
   const int64_t tail = s->inner % lanes;
   if (tail == 0) {
-    whole_vectors(env, k, s, outer, start.base, hi, lanes);
+    vectors_of(env, k, s, outer, start.base, hi, lanes, false);
     return;
   }
   if (s->inner < lanes || prefers_masks(env, s->inner)) {
-    masked_vectors(env, k, s, outer, start.base, hi, lanes);
+    vectors_of(env, k, s, outer, start.base, hi, lanes, true);
     return;
   }
   LLVMValueRef full =
       cpu_jit_op2(env, LLVMAnd, hi, cpu_jit_i64(env, -lanes), start.level);
-  whole_vectors(env, k, s, outer, start.base, full, lanes);
-  masked_vectors(env, k, s, outer, full, hi, lanes);
+  vectors_of(env, k, s, outer, start.base, full, lanes, false);
+  vectors_of(env, k, s, outer, full, hi, lanes, true);
 }
 
 static void nested_vectors(cpu_jit_env *env, const work *k, const nest *s,
-                           LLVMValueRef lo, LLVMValueRef hi, int64_t extent)
+                           int64_t extent)
 {
   cpu_jit_loop loop;
   cpu_jit_loc p;
-  cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, lo, hi, extent);
-  cpu_jit_ix start = iteration(env, s, iv, extent, &p);
+  const cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, extent);
+  const cpu_jit_ix start = iteration(env, s, iv, extent, &p);
   vectors(env, k, s, &p, start);
-  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_loop_end(env, &loop, NULL);
 }
 
-static cpu_jit_phase emit_phase(cpu_jit_env *env, const work *w, int phase)
+static calx_status *emit_phase(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
+                               const work *w)
 {
   const cx_hlo_type *t = cpu_jit_type(w->values[0]);
   uint32_t cuts = 0;
@@ -234,46 +214,37 @@ static cpu_jit_phase emit_phase(cpu_jit_env *env, const work *w, int phase)
   const nest s = nest_of(env, t, cuts);
   int64_t extent = s.open ? s.inner : s.blocks;
   for (int i = 0; i + 1 < s.n; i++) extent *= s.sizes[i];
-  cpu_jit_phase out = { extent, 1 };
-  cpu_jit_function_begin(env, phase, s.inner == 1 ? 1 : env->target->lanes);
-  if (extent > 0) {
-    out.grain =
-        cpu_jit_grain(env, (double)cx_hlo_type_elements(t) / (double)extent);
-    LLVMValueRef lo = LLVMGetParam(env->function, 1);
-    LLVMValueRef hi = LLVMGetParam(env->function, 2);
-    if (w->in_loc) {
-      const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
-      LLVMValueRef same =
-          cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
-                          cpu_jit_buffer(env, w->buffer), 0);
-      hi = cpu_jit_choose(env, same, lo, hi, 0);
-    }
-    if (s.open) {
-      open_vectors(env, w, &s, lo, hi);
-    } else {
-      nested_vectors(env, w, &s, lo, hi, extent);
-    }
+  const double each = (double)cx_hlo_type_elements(t) / (double)extent;
+  cpu_jit_function_begin(env, k, phase, extent,
+                         extent > 0 ? cpu_jit_grain(env, each) : 1,
+                         s.inner == 1 ? 1 : env->target->lanes);
+  if (w->in_place) {
+    const size_t input = cpu_jit_slot_of(env, w->values[0])->input;
+    LLVMValueRef same =
+        cpu_jit_compare(env, LLVMIntEQ, cpu_jit_buffer(env, input),
+                        cpu_jit_buffer(env, w->buffer), 0);
+    env->hi = cpu_jit_choose(env, same, env->lo, env->hi, 0);
   }
+  if (extent > 0 && s.open) open_vectors(env, w, &s);
+  if (extent > 0 && !s.open) nested_vectors(env, w, &s, extent);
   cpu_jit_function_end(env);
-  return out;
+  return env->status;
 }
 
 calx_status *cpu_jit_kernel_loop(cpu_jit_env *env, cpu_jit_kernel *k)
 {
   if (cpu_jit_kernel_turned(env, k)) return env->status;
   const work w = { k->outputs, k->n_outputs, k->n_inputs, false, NULL };
-  k->n_phases = 1;
-  k->phases[0] = emit_phase(env, &w, 0);
-  return env->status;
+  return emit_phase(env, k, 0, &w);
 }
 
 void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
-                        const cx_hlo_value *value, size_t output, bool in_loc)
+                        const cx_hlo_value *value, size_t output, bool in_place)
 {
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, value);
   const work w = { &value, 1, k->n_inputs + output,
-                   in_loc && slot->input != SIZE_MAX, NULL };
-  k->phases[phase] = emit_phase(env, &w, phase);
+                   in_place && slot->input != SIZE_MAX, NULL };
+  emit_phase(env, k, phase, &w);
 }
 
 calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
@@ -284,8 +255,6 @@ calx_status *cpu_jit_kernel_update(cpu_jit_env *env, cpu_jit_kernel *k)
   const work w = { update, 1, k->n_inputs, false, op };
   const bool input =
       cpu_jit_slot_of(env, op->operands[0])->kind == CPU_JIT_SLOT_BUFFER;
-  k->n_phases = 2;
   cpu_jit_phase_copy(env, k, 0, op->operands[0], 0, input);
-  k->phases[1] = emit_phase(env, &w, 1);
-  return env->status;
+  return emit_phase(env, k, 1, &w);
 }

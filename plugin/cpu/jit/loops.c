@@ -7,7 +7,7 @@ static void carry_begin(cpu_jit_env *env, cpu_jit_loop *loop,
   loop->n = 0;
   loop->phis = CX_ARENA_ARRAY(&env->fn_arena, LLVMValueRef, 6 * n + 1);
   if (loop->phis == NULL) {
-    if (env->status == NULL) env->status = cx_out_of_memory();
+    cpu_jit_out_of_memory(env);
     return;
   }
   loop->first = loop->phis + 2 * n;
@@ -35,17 +35,17 @@ static bool runs_once(LLVMValueRef lo, LLVMValueRef hi, int64_t step)
   return n > 0 && n <= step;
 }
 
-void cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
-                        LLVMValueRef hi, int64_t step, cpu_jit_val *carried,
-                        size_t n)
+cpu_jit_ix cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                              LLVMValueRef lo, LLVMValueRef hi, int64_t step,
+                              cpu_jit_val *carried, size_t n)
 {
   const int outer = env->n_levels - 1;
   CX_ASSERT(env->n_levels < CPU_JIT_LEVELS);
-  loop->once = runs_once(lo, hi, step);
+  *loop = (cpu_jit_loop){ .once = runs_once(lo, hi, step) };
   if (loop->once) {
     loop->iv = lo;
     loop->level = outer;
-    return;
+    return cpu_jit_ix_scalar(lo, outer, step);
   }
   loop->before = LLVMGetInsertBlock(env->level[outer]);
   loop->body = LLVMAppendBasicBlockInContext(env->context, env->function, "");
@@ -61,6 +61,39 @@ void cpu_jit_loop_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
   LLVMPositionBuilderAtEnd(b, loop->body);
   loop->iv = LLVMBuildPhi(b, env->i64, "");
   carry_begin(env, loop, carried, n);
+  return cpu_jit_ix_scalar(loop->iv, loop->level, step);
+}
+
+cpu_jit_ix cpu_jit_count_begin(cpu_jit_env *env, cpu_jit_loop *loop, int64_t n)
+{
+  return cpu_jit_loop_begin(env, loop, cpu_jit_i64(env, 0), cpu_jit_i64(env, n),
+                            1, NULL, 0);
+}
+
+cpu_jit_ix cpu_jit_vectors_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                                 LLVMValueRef lo, LLVMValueRef hi,
+                                 LLVMValueRef *mask)
+{
+  cpu_jit_ix ix = cpu_jit_loop_begin(env, loop, lo, hi, env->lanes, NULL, 0);
+  ix.lane = env->lanes == 1 ? 0 : 1;
+  if (mask != NULL) {
+    *mask = cpu_jit_lanes_below(env, hi, loop->iv, loop->level);
+  }
+  return ix;
+}
+
+cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
+                                    int64_t extent)
+{
+  const cpu_jit_ix ix =
+      cpu_jit_loop_begin(env, loop, env->lo, env->hi, 1, NULL, 0);
+  CX_ASSERT(!loop->once);
+  if (extent > 1) return ix;
+  // The blocks are those of a loop; its induction variable is not needed.
+  loop->when = true;
+  LLVMInstructionEraseFromParent(loop->iv);
+  loop->iv = loop->lo;
+  return cpu_jit_ix_const(env, 0);
 }
 
 static void carry_end(cpu_jit_env *env, cpu_jit_loop *loop,
@@ -93,13 +126,17 @@ void cpu_jit_loop_end(cpu_jit_env *env, cpu_jit_loop *loop,
   if (loop->once) return;
   LLVMBuilderRef inner = env->level[loop->level];
   LLVMBuilderRef outer = env->level[loop->level - 1];
-  LLVMValueRef next =
-      LLVMBuildNSWAdd(inner, loop->iv, cpu_jit_i64(env, loop->step), "");
-  LLVMValueRef more = LLVMBuildICmp(inner, LLVMIntSLT, next, loop->hi, "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(inner);
-  LLVMBuildCondBr(inner, more, loop->body, loop->after);
-  LLVMAddIncoming(loop->iv, (LLVMValueRef[]){ loop->lo, next },
-                  (LLVMBasicBlockRef[]){ loop->before, last }, 2);
+  if (loop->when) {
+    LLVMBuildBr(inner, loop->after);
+  } else {
+    LLVMValueRef next =
+        LLVMBuildNSWAdd(inner, loop->iv, cpu_jit_i64(env, loop->step), "");
+    LLVMValueRef more = LLVMBuildICmp(inner, LLVMIntSLT, next, loop->hi, "");
+    LLVMBuildCondBr(inner, more, loop->body, loop->after);
+    LLVMAddIncoming(loop->iv, (LLVMValueRef[]){ loop->lo, next },
+                    (LLVMBasicBlockRef[]){ loop->before, last }, 2);
+  }
   LLVMValueRef any = LLVMBuildICmp(outer, LLVMIntSLT, loop->lo, loop->hi, "");
   bool may_skip = true;
   if (LLVMIsAConstantInt(any) != NULL && LLVMConstIntGetZExtValue(any) != 0) {
@@ -111,47 +148,4 @@ void cpu_jit_loop_end(cpu_jit_env *env, cpu_jit_loop *loop,
   LLVMPositionBuilderAtEnd(outer, loop->after);
   env->n_levels--;
   carry_end(env, loop, carried, last, may_skip);
-}
-
-static void when_begin(cpu_jit_env *env, cpu_jit_loop *loop, LLVMValueRef lo,
-                       LLVMValueRef hi)
-{
-  // The blocks are those of a loop; its induction variable is not needed.
-  cpu_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
-  CX_ASSERT(!loop->once);
-  LLVMInstructionEraseFromParent(loop->iv);
-  loop->iv = lo;
-}
-
-static void when_end(cpu_jit_env *env, cpu_jit_loop *loop)
-{
-  CX_ASSERT(loop->level == env->n_levels - 1);
-  LLVMBuilderRef outer = env->level[loop->level - 1];
-  LLVMBuildBr(env->level[loop->level], loop->after);
-  LLVMValueRef any = LLVMBuildICmp(outer, LLVMIntSLT, loop->lo, loop->hi, "");
-  LLVMBuildCondBr(outer, any, loop->body, loop->after);
-  LLVMPositionBuilderAtEnd(outer, loop->after);
-  env->n_levels--;
-}
-
-cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
-                                    LLVMValueRef lo, LLVMValueRef hi,
-                                    int64_t extent)
-{
-  if (extent == 1) {
-    when_begin(env, loop, lo, hi);
-    return cpu_jit_ix_const(env, 0);
-  }
-  cpu_jit_loop_begin(env, loop, lo, hi, 1, NULL, 0);
-  return cpu_jit_ix_scalar(loop->iv, loop->level, 1);
-}
-
-void cpu_jit_iterations_end(cpu_jit_env *env, cpu_jit_loop *loop,
-                            int64_t extent)
-{
-  if (extent == 1) {
-    when_end(env, loop);
-  } else {
-    cpu_jit_loop_end(env, loop, NULL);
-  }
 }

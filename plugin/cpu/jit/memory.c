@@ -5,11 +5,6 @@
 #include "base/hash.h"
 #include "jit/emit.h"
 
-static int deeper(int a, int b)
-{
-  return a > b ? a : b;
-}
-
 // ---- between memory and registers ----
 
 static LLVMValueRef to_register(cpu_jit_env *env, LLVMBuilderRef b,
@@ -38,10 +33,9 @@ static LLVMValueRef to_memory(cpu_jit_env *env, LLVMBuilderRef b,
   return x;
 }
 
-static LLVMValueRef address(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
+static LLVMValueRef address(LLVMBuilderRef b, LLVMTypeRef t,
                             LLVMValueRef pointer, LLVMValueRef index)
 {
-  (void)env;
   return LLVMBuildGEP2(b, t, pointer, &index, 1, "");
 }
 
@@ -58,10 +52,10 @@ static unsigned bytes_of(LLVMTypeRef t)
 static LLVMValueRef addresses(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef pointer, cpu_jit_ix ix)
 {
-  if (ix.wide) return address(env, b, t, pointer, ix.base);
-  LLVMValueRef base = address(env, b, t, pointer, ix.base);
+  if (ix.wide) return address(b, t, pointer, ix.base);
+  LLVMValueRef base = address(b, t, pointer, ix.base);
   LLVMTypeRef lanes = cpu_jit_wide_type(env, env->i64);
-  return address(env, b, t, base, cpu_jit_iota(env, lanes, ix.lane));
+  return address(b, t, base, cpu_jit_iota(env, lanes, ix.lane));
 }
 
 static LLVMValueRef all_lanes(cpu_jit_env *env)
@@ -88,20 +82,16 @@ static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                              LLVMValueRef pointer, cpu_jit_ix ix)
 {
   LLVMTypeRef wide = cpu_jit_wide_type(env, t);
-  LLVMValueRef at = address(env, b, t, pointer, ix.base);
+  LLVMValueRef at = address(b, t, pointer, ix.base);
   if (ix.lane < 0) {
-    at = address(env, b, t, at, cpu_jit_i64(env, 1 - env->lanes));
+    at = address(b, t, at, cpu_jit_i64(env, 1 - env->lanes));
   }
   LLVMValueRef v = LLVMBuildLoad2(b, wide, at, "");
   LLVMSetAlignment(v, bytes_of(t));
   if (ix.lane > 0) return v;
-  LLVMValueRef order[64];
-  for (int i = 0; i < env->lanes; i++) {
-    order[i] = LLVMConstInt(env->i32, (unsigned)(env->lanes - 1 - i), 0);
-  }
-  return LLVMBuildShuffleVector(b, v, LLVMGetPoison(wide),
-                                LLVMConstVector(order, (unsigned)env->lanes),
-                                "");
+  int order[64];
+  for (int i = 0; i < env->lanes; i++) order[i] = env->lanes - 1 - i;
+  return cpu_jit_shuffle(env, b, v, NULL, order, env->lanes);
 }
 
 // The lanes of `mask` at the elements, `first` and on, that a stride of 2
@@ -109,14 +99,13 @@ static LLVMValueRef load_run(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
 static LLVMValueRef spread_mask(cpu_jit_env *env, LLVMBuilderRef b,
                                 LLVMValueRef mask, int first)
 {
-  LLVMValueRef order[64];
-  const unsigned n = (unsigned)env->lanes;
-  for (unsigned i = 0; i < n; i++) {
-    const unsigned at = i + (unsigned)first;
-    order[i] = LLVMConstInt(env->i32, at % 2 == 0 ? at / 2 : n, 0);
+  int order[64];
+  for (int i = 0; i < env->lanes; i++) {
+    const int at = i + first;
+    order[i] = at % 2 == 0 ? at / 2 : env->lanes;
   }
-  return LLVMBuildShuffleVector(b, mask, LLVMConstNull(LLVMTypeOf(mask)),
-                                LLVMConstVector(order, n), "");
+  return cpu_jit_shuffle(env, b, mask, LLVMConstNull(LLVMTypeOf(mask)), order,
+                         env->lanes);
 }
 
 // Every second element from `ix` on: two vectors, of which the second ends with
@@ -129,8 +118,8 @@ static LLVMValueRef load_second(cpu_jit_env *env, LLVMBuilderRef b,
   LLVMValueRef half[2];
   for (int i = 0; i < 2; i++) {
     const int first = i == 0 ? 0 : n - 1;
-    LLVMValueRef at = address(env, b, t, pointer, ix.base);
-    at = address(env, b, t, at, cpu_jit_i64(env, first));
+    LLVMValueRef at = address(b, t, pointer, ix.base);
+    at = address(b, t, at, cpu_jit_i64(env, first));
     if (mask != NULL) {
       half[i] =
           load_masked(env, b, t, at, spread_mask(env, b, mask, first), false);
@@ -139,13 +128,9 @@ static LLVMValueRef load_second(cpu_jit_env *env, LLVMBuilderRef b,
     half[i] = LLVMBuildLoad2(b, cpu_jit_wide_type(env, t), at, "");
     LLVMSetAlignment(half[i], bytes_of(t));
   }
-  LLVMValueRef order[64];
-  for (int i = 0; i < n; i++) {
-    const int from = 2 * i < n ? 2 * i : n + 2 * i - (n - 1);
-    order[i] = LLVMConstInt(env->i32, (unsigned)from, 0);
-  }
-  return LLVMBuildShuffleVector(b, half[0], half[1],
-                                LLVMConstVector(order, (unsigned)n), "");
+  int order[64];
+  for (int i = 0; i < n; i++) order[i] = 2 * i < n ? 2 * i : 2 * i + 1;
+  return cpu_jit_shuffle(env, b, half[0], half[1], order, n);
 }
 
 static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
@@ -153,14 +138,12 @@ static LLVMValueRef load_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMTypeRef t,
                               LLVMValueRef mask)
 {
   if (cpu_jit_ix_same(&ix)) {
-    LLVMValueRef v =
-        LLVMBuildLoad2(b, t, address(env, b, t, pointer, ix.base), "");
+    LLVMValueRef v = LLVMBuildLoad2(b, t, address(b, t, pointer, ix.base), "");
     LLVMSetAlignment(v, bytes_of(t));
     return v;
   }
   if (!ix.wide && ix.lane == 1 && mask != NULL) {
-    return load_masked(env, b, t, address(env, b, t, pointer, ix.base), mask,
-                       false);
+    return load_masked(env, b, t, address(b, t, pointer, ix.base), mask, false);
   }
   if (!ix.wide && (ix.lane == 1 || ix.lane == -1) && mask == NULL) {
     return load_run(env, b, t, pointer, ix);
@@ -181,9 +164,10 @@ cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
                             cx_hlo_elem e, const cpu_jit_loc *p, int level)
 {
   cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
-  cpu_jit_val v = { .elem = e, .level = deeper(level, ix.level) };
+  cpu_jit_val v = { .elem = e, .level = cpu_jit_deeper(level, ix.level) };
   v.wide = !cpu_jit_ix_same(&ix);
-  if (v.wide && p->mask != NULL) v.level = deeper(v.level, p->mask_level);
+  if (v.wide && p->mask != NULL)
+    v.level = cpu_jit_deeper(v.level, p->mask_level);
   LLVMTypeRef t = cpu_jit_memory_type(env, e);
   if (cx_hlo_elem_is_complex(e)) {
     ix = cpu_jit_ix_scale(env, ix, 2);
@@ -203,13 +187,13 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
 {
   LLVMTypeRef t = LLVMTypeOf(v);
   if (LLVMGetTypeKind(t) != LLVMVectorTypeKind) {
-    LLVMValueRef s = LLVMBuildStore(b, v, address(env, b, t, pointer, ix.base));
+    LLVMValueRef s = LLVMBuildStore(b, v, address(b, t, pointer, ix.base));
     LLVMSetAlignment(s, bytes_of(t));
     return;
   }
   LLVMTypeRef scalar = LLVMGetElementType(t);
   const bool run = !ix.wide && ix.lane == 1;
-  LLVMValueRef at = run ? address(env, b, scalar, pointer, ix.base)
+  LLVMValueRef at = run ? address(b, scalar, pointer, ix.base)
                         : addresses(env, b, scalar, pointer, ix);
   if (run && mask == NULL) {
     LLVMSetAlignment(LLVMBuildStore(b, v, at), bytes_of(scalar));

@@ -2,6 +2,8 @@
 // how it is cut into iterations.
 #include "jit/reduce.h"
 
+#include "hlo/infer.h"
+
 #define SPLIT_ITERATIONS 32   // fewer than these are cut into pieces …
 #define SPLIT_ELEMENTS 65536  // … where there are as many elements
 #define PIECE_ELEMENTS 16384  // that a piece has at least
@@ -15,11 +17,7 @@
 
 static bool is_reduced(const cx_hlo_op *op, size_t d)
 {
-  const cx_hlo_ints dims = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
-  for (size_t i = 0; i < dims.n; i++) {
-    if (dims.v[i] == (int64_t)d) return true;
-  }
-  return false;
+  return cx_hlo_ints_have(cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS), (int64_t)d);
 }
 
 static const cx_hlo_op *simple_result(const cx_hlo_op *op, size_t i)
@@ -69,12 +67,12 @@ cx_hlo_elem cpu_jit_total_elem(const cx_hlo_op *simple, cx_hlo_elem e)
 }
 
 cpu_jit_val cpu_jit_combine(cpu_jit_env *env, const cx_hlo_op *simple,
-                            cx_hlo_elem e, cpu_jit_val a, cpu_jit_val b)
+                            cpu_jit_val a, cpu_jit_val b)
 {
-  a.elem = b.elem = e;
+  b.elem = a.elem;
   const cpu_jit_val args[2] = { a, b };
   cpu_jit_val out = cpu_jit_element(env, simple, args);
-  out.elem = e;
+  out.elem = a.elem;
   return out;
 }
 
@@ -384,21 +382,11 @@ calx_status *cpu_jit_kernel_reduce(cpu_jit_env *env, cpu_jit_kernel *k)
   set_blocks(&plan);
   const double elements = (double)cx_hlo_type_elements(plan.from) /
                           (double)(plan.extent > 0 ? plan.extent : 1);
-  k->n_phases = 1;
-  k->phases[0] = (cpu_jit_phase){ plan.extent, cpu_jit_grain(env, elements) };
-  if (plan.split < 0) {
-    cpu_jit_reduce_emit(env, k, &plan, 0);
-    return env->status;
-  }
-  set_scratch(&plan, k);
-  cpu_jit_reduce_emit(env, k, &plan, 0);
-  if (cpu_jit_failed(env)) return env->status;
+  if (plan.split >= 0) set_scratch(&plan, k);
+  cpu_jit_reduce_emit(env, k, &plan, 0, elements);
+  if (plan.split < 0 || cpu_jit_failed(env)) return env->status;
   cpu_jit_plan second;
   second_plan(env, &plan, &second);
-  k->n_phases = 2;
-  k->phases[1] = (cpu_jit_phase){
-    second.extent, cpu_jit_grain(env, (double)(plan.pieces * second.lanes))
-  };
-  cpu_jit_reduce_emit(env, k, &second, 1);
+  cpu_jit_reduce_emit(env, k, &second, 1, (double)(plan.pieces * second.lanes));
   return env->status;
 }

@@ -58,7 +58,8 @@ typedef struct cpu_jit_plan {
   bool second;  // the phase that puts pieces together
 } cpu_jit_plan;
 
-void cpu_jit_reduce_emit(cpu_jit_env *env, const cpu_jit_kernel *k,
-                         const cpu_jit_plan *plan, int phase);
+// A phase, an iteration of which reads this many elements.
+void cpu_jit_reduce_emit(cpu_jit_env *env, cpu_jit_kernel *k,
+                         const cpu_jit_plan *plan, int phase, double elements);
 
 #endif

@@ -1,17 +1,6 @@
 // jit/reduce_emit: a phase of a reduction.
 #include "jit/reduce_phase.h"
 
-static cpu_jit_val pick(cpu_jit_env *env, LLVMValueRef mask, cpu_jit_val x,
-                        cpu_jit_val other)
-{
-  x = cpu_jit_widen(env, x);
-  other = cpu_jit_widen(env, other);
-  x.level = env->n_levels - 1;
-  LLVMBuilderRef b = cpu_jit_at(env, x.level);
-  x.re = LLVMBuildSelect(b, mask, x.re, other.re, "");
-  if (x.im != NULL) x.im = LLVMBuildSelect(b, mask, x.im, other.im, "");
-  return x;
-}
 // ---- blocks ----
 
 // A block begins: its sums are narrow ones; `totals` keeps what there is.
@@ -39,8 +28,8 @@ static void block_end(cpu_jit_reduce_phase *f, int unroll,
     for (size_t i = 0; i < half / 2; i++) {
       const cpu_jit_sum *s = &p->sums[i % p->n_sums];
       if (s->total == s->elem) continue;
-      f->accs[i] = cpu_jit_reduce_combine_simple(f->env, s, f->accs[i],
-                                                 f->accs[half / 2 + i]);
+      f->accs[i] =
+          cpu_jit_combine(f->env, s->simple, f->accs[i], f->accs[half / 2 + i]);
     }
   }
   for (size_t i = 0; i < n; i++) {
@@ -49,8 +38,8 @@ static void block_end(cpu_jit_reduce_phase *f, int unroll,
     const cpu_jit_val block = f->accs[i];
     f->accs[i] = totals[i];
     if (p->rows && i >= p->n_sums) continue;
-    f->accs[i] = cpu_jit_reduce_combine_simple(
-        f->env, s, totals[i], cpu_jit_convert(f->env, block, s->total));
+    f->accs[i] = cpu_jit_combine(f->env, s->simple, totals[i],
+                                 cpu_jit_convert(f->env, block, s->total));
   }
 }
 // ---- by rows ----
@@ -64,21 +53,19 @@ static void row_vectors(cpu_jit_reduce_phase *f, LLVMValueRef lo,
   cpu_jit_loop loop;
   const int64_t step = (int64_t)p->lanes * unroll;
   const size_t n = p->n_sums * (size_t)unroll;
-  cpu_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
+  cpu_jit_ix ix = cpu_jit_loop_begin(env, &loop, lo, hi, step, f->accs, n);
+  ix.lane = 1;
   LLVMValueRef mask =
       masked ? cpu_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
   f->mask_level = loop.level;
   for (int u = 0; u < unroll; u++) {
     cpu_jit_val x[CPU_JIT_SUMS];
-    cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, step);
-    ix.lane = 1;
     f->index[p->vector] = cpu_jit_ix_offset(env, ix, u * (int64_t)p->lanes);
     cpu_jit_reduce_elements(f, mask, x);
     for (size_t i = 0; masked && i < p->n_sums; i++) {
-      cpu_jit_val none =
+      const cpu_jit_val none =
           cpu_jit_reduce_identity(env, &p->sums[i], p->sums[i].elem);
-      none.elem = x[i].elem;
-      x[i] = pick(env, mask, x[i], none);
+      x[i] = cpu_jit_pick(env, mask, loop.level, x[i], none);
     }
     cpu_jit_reduce_combine(f, f->accs + (size_t)u * p->n_sums, x);
   }
@@ -135,16 +122,13 @@ static void row(cpu_jit_reduce_phase *f)
 
 static cpu_jit_val shuffled(cpu_jit_env *env, cpu_jit_val v, int distance)
 {
-  LLVMValueRef order[64];
-  for (int i = 0; i < env->lanes; i++) {
-    order[i] =
-        LLVMConstInt(env->i32, (unsigned)((i + distance) % env->lanes), 0);
-  }
-  LLVMValueRef mask = LLVMConstVector(order, (unsigned)env->lanes);
+  int order[64];
+  for (int i = 0; i < env->lanes; i++) order[i] = (i + distance) % env->lanes;
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
-  LLVMValueRef none = LLVMGetPoison(LLVMTypeOf(v.re));
-  v.re = LLVMBuildShuffleVector(b, v.re, none, mask, "");
-  if (v.im != NULL) v.im = LLVMBuildShuffleVector(b, v.im, none, mask, "");
+  v.re = cpu_jit_shuffle(env, b, v.re, NULL, order, env->lanes);
+  if (v.im != NULL) {
+    v.im = cpu_jit_shuffle(env, b, v.im, NULL, order, env->lanes);
+  }
   return v;
 }
 
@@ -156,11 +140,11 @@ static cpu_jit_val across(cpu_jit_reduce_phase *f, size_t i)
   const cpu_jit_sum *s = &p->sums[i];
   cpu_jit_val v = f->accs[i];
   for (int u = 1; u < p->unroll; u++) {
-    v = cpu_jit_reduce_combine_simple(env, s, v,
-                                      f->accs[(size_t)u * p->n_sums + i]);
+    v = cpu_jit_combine(f->env, s->simple, v,
+                        f->accs[(size_t)u * p->n_sums + i]);
   }
   for (int d = p->lanes / 2; d > 0; d /= 2) {
-    v = cpu_jit_reduce_combine_simple(env, s, v, shuffled(env, v, d));
+    v = cpu_jit_combine(f->env, s->simple, v, shuffled(env, v, d));
   }
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
   LLVMValueRef zero = LLVMConstInt(env->i32, 0, 0);
@@ -199,8 +183,7 @@ static void reduce_run(cpu_jit_reduce_phase *f, int i, cpu_jit_ix start,
   cpu_jit_env *env = f->env;
   cpu_jit_loop loop;
   const size_t n = (size_t)unroll * f->p->n_sums;
-  cpu_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
-  f->index[i] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+  f->index[i] = cpu_jit_loop_begin(env, &loop, lo, hi, 1, f->accs, n);
   reduce_from(f, i + 1, start, unroll, mask);
   cpu_jit_loop_end(env, &loop, f->accs);
 }
@@ -307,8 +290,8 @@ static void columns(cpu_jit_reduce_phase *f, cpu_jit_ix start)
                                     cpu_jit_i64(env, step), start.level);
     LLVMValueRef hi = cpu_jit_choose(env, is, next, start.base, start.level);
     if (whole == p->columns) hi = next;
-    cpu_jit_loop_begin(env, &loop, start.base, hi, step, NULL, 0);
-    cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, step);
+    cpu_jit_ix ix =
+        cpu_jit_loop_begin(env, &loop, start.base, hi, step, NULL, 0);
     ix.lane = p->lanes == 1 ? 0 : 1;
     block(f, ix, p->unroll, NULL);
     cpu_jit_loop_end(env, &loop, NULL);
@@ -317,11 +300,10 @@ static void columns(cpu_jit_reduce_phase *f, cpu_jit_ix start)
   LLVMValueRef is =
       cpu_jit_compare(env, LLVMIntSLT, start.base, past, start.level);
   LLVMValueRef from = cpu_jit_choose(env, is, end, start.base, start.level);
-  cpu_jit_loop_begin(env, &loop, from, end, p->lanes, NULL, 0);
-  cpu_jit_ix ix = cpu_jit_ix_scalar(loop.iv, loop.level, p->lanes);
-  ix.lane = 1;
+  LLVMValueRef mask;
+  const cpu_jit_ix ix = cpu_jit_vectors_begin(env, &loop, from, end, &mask);
   f->mask_level = loop.level;
-  block(f, ix, 1, cpu_jit_lanes_below(env, end, loop.iv, loop.level));
+  block(f, ix, 1, mask);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -329,30 +311,20 @@ static void iteration(cpu_jit_reduce_phase *f, cpu_jit_ix t)
 {
   const cpu_jit_plan *p = f->p;
   cpu_jit_env *env = f->env;
-  cpu_jit_ix rest = t;
-  cpu_jit_ix at;
   int64_t size = p->extent;
   if (p->split >= 0) {
     size /= p->pieces;
-    cpu_jit_ix_split(env, t, size, p->extent, false, &f->piece, &rest);
-    cpu_jit_ix lo = cpu_jit_ix_scale(env, f->piece, p->piece);
-    cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, p->piece);
-    LLVMValueRef most = cpu_jit_i64(env, p->sizes[p->split]);
-    f->lo = lo.base;
-    f->hi = cpu_jit_least(env, hi.base, most, hi.level);
+    cpu_jit_ix_split(env, t, size, p->extent, false, &f->piece, &t);
+    f->lo =
+        cpu_jit_ix_block(env, f->piece, p->piece, p->sizes[p->split], &f->hi)
+            .base;
   }
   cpu_jit_ix block_index = cpu_jit_ix_const(env, 0);
   for (int i = p->n - 1; i >= 0; i--) {
     if (p->reduced[i]) continue;
-    const int64_t n = i == p->vector ? p->blocks : p->sizes[i];
-    cpu_jit_ix_split(env, rest, n, size, false, &rest, &at);
-    if (n == 1) at = cpu_jit_ix_const(env, 0);
-    size /= n;
-    if (i == p->vector) {
-      block_index = at;
-    } else {
-      f->index[i] = at;
-    }
+    const bool vector = i == p->vector;
+    cpu_jit_ix *at = vector ? &block_index : &f->index[i];
+    *at = cpu_jit_ix_take(env, &t, &size, vector ? p->blocks : p->sizes[i]);
   }
   if (p->sweep) {
     cpu_jit_reduce_sweep(f, cpu_jit_ix_scale(env, block_index, p->chunk));
@@ -365,24 +337,22 @@ static void iteration(cpu_jit_reduce_phase *f, cpu_jit_ix t)
   columns(f, cpu_jit_ix_scale(env, block_index, (int64_t)p->lanes * p->unroll));
 }
 
-void cpu_jit_reduce_emit(cpu_jit_env *env, const cpu_jit_kernel *k,
-                         const cpu_jit_plan *plan, int number)
+void cpu_jit_reduce_emit(cpu_jit_env *env, cpu_jit_kernel *k,
+                         const cpu_jit_plan *plan, int phase, double elements)
 {
   cpu_jit_reduce_phase *f = CX_ARENA_NEW(&env->arena, cpu_jit_reduce_phase);
   if (f == NULL) {
-    if (env->status == NULL) env->status = cx_out_of_memory();
+    cpu_jit_out_of_memory(env);
     return;
   }
   f->env = env;
-  f->k = k;
   f->p = plan;
-  cpu_jit_function_begin(env, number, plan->lanes);
+  cpu_jit_function_begin(env, k, phase, plan->extent,
+                         cpu_jit_grain(env, elements), plan->lanes);
   if (plan->extent > 0) {
     cpu_jit_loop loop;
-    iteration(f, cpu_jit_iterations_begin(
-                     env, &loop, LLVMGetParam(env->function, 1),
-                     LLVMGetParam(env->function, 2), plan->extent));
-    cpu_jit_iterations_end(env, &loop, plan->extent);
+    iteration(f, cpu_jit_iterations_begin(env, &loop, plan->extent));
+    cpu_jit_loop_end(env, &loop, NULL);
   }
   cpu_jit_function_end(env);
 }

@@ -8,7 +8,6 @@
 // A phase in progress. Sum i of vector u is accs[u * n_sums + i].
 typedef struct cpu_jit_reduce_phase {
   cpu_jit_env *env;
-  const cpu_jit_kernel *k;
   const cpu_jit_plan *p;
   cpu_jit_ix index[CPU_JIT_RANK];  // of each run
   cpu_jit_ix piece;                // which piece
@@ -25,17 +24,12 @@ cpu_jit_val cpu_jit_reduce_identity(cpu_jit_env *env, const cpu_jit_sum *s,
                                     cx_hlo_elem e);
 // The program's initial value, in the type that is summed in.
 cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s);
-// a and b in the element type of a; of a sum whose operation is simple.
-cpu_jit_val cpu_jit_reduce_combine_simple(cpu_jit_env *env,
-                                          const cpu_jit_sum *s, cpu_jit_val a,
-                                          cpu_jit_val b);
 // What one vector's sums become with the elements x.
 void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
                             const cpu_jit_val *x);
 // The elements of all sums at the phase's indices.
 void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
                              cpu_jit_val *x);
-LLVMValueRef cpu_jit_reduce_scratch_at(cpu_jit_reduce_phase *f, size_t offset);
 LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,
                                         const cpu_jit_loop *loop, int64_t block,
                                         LLVMValueRef hi);

@@ -42,13 +42,6 @@ cpu_jit_val cpu_jit_reduce_identity(cpu_jit_env *env, const cpu_jit_sum *s,
   return v;
 }
 
-cpu_jit_val cpu_jit_reduce_combine_simple(cpu_jit_env *env,
-                                          const cpu_jit_sum *s, cpu_jit_val a,
-                                          cpu_jit_val b)
-{
-  return cpu_jit_combine(env, s->simple, a.elem, a, b);
-}
-
 void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
                             const cpu_jit_val *x)
 {
@@ -56,7 +49,7 @@ void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     if (s->simple != NULL) {
-      accs[i] = cpu_jit_reduce_combine_simple(f->env, s, accs[i], x[i]);
+      accs[i] = cpu_jit_combine(f->env, s->simple, accs[i], x[i]);
       continue;
     }
     if (s->index != 0) continue;
@@ -85,14 +78,6 @@ cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s)
 
 // ---- elements ----
 
-LLVMValueRef cpu_jit_reduce_scratch_at(cpu_jit_reduce_phase *f, size_t offset)
-{
-  cpu_jit_env *env = f->env;
-  LLVMValueRef base = cpu_jit_buffer(env, f->k->n_inputs + f->k->n_outputs);
-  LLVMValueRef at = cpu_jit_i64(env, (int64_t)offset);
-  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8, base, &at, 1, "");
-}
-
 void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
                              cpu_jit_val *x)
 {
@@ -105,10 +90,9 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
   const cpu_jit_loc *at = cpu_jit_loc_of(env, &loc);
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
-    x[i] = p->second
-               ? cpu_jit_load(env, cpu_jit_reduce_scratch_at(f, s->offset),
-                              s->elem, at)
-               : cpu_jit_emit(env, s->op->operands[s->index], at);
+    x[i] = p->second ? cpu_jit_load(env, cpu_jit_scratch(f->env, s->offset),
+                                    s->elem, at)
+                     : cpu_jit_emit(env, s->op->operands[s->index], at);
     if (p->second && s->total != s->elem) {
       x[i] = cpu_jit_convert(env, x[i], s->total);
     }
@@ -157,7 +141,7 @@ cpu_jit_loc cpu_jit_reduce_partial_loc(const cpu_jit_reduce_phase *f,
 void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
                              cpu_jit_val v, const cpu_jit_loc *at)
 {
-  cpu_jit_store(f->env, cpu_jit_reduce_scratch_at(f, offset), v, at,
+  cpu_jit_store(f->env, cpu_jit_scratch(f->env, offset), v, at,
                 f->env->n_levels - 1);
 }
 
@@ -179,7 +163,6 @@ void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
 {
   const cpu_jit_plan *p = f->p;
   cpu_jit_env *env = f->env;
-  const int level = env->n_levels - 1;
   for (size_t i = 0; i < p->n_sums; i++) {
     const cpu_jit_sum *s = &p->sums[i];
     if (s->simple != NULL) {
@@ -187,19 +170,12 @@ void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
       if (first.elem != sums[i].elem) {
         first = cpu_jit_convert(env, first, sums[i].elem);
       }
-      sums[i] = cpu_jit_reduce_combine_simple(env, s, first, sums[i]);
+      sums[i] = cpu_jit_combine(env, s->simple, first, sums[i]);
     }
     const cx_hlo_elem e = cpu_jit_type(&s->op->results[s->index])->elem;
     sums[i] = cpu_jit_summed(env, sums[i], e);
     cpu_jit_known(env, &s->op->results[s->index], out, sums[i]);
   }
-  cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
-  for (size_t i = 0; i < f->k->n_outputs; i++) {
-    v[i] = cpu_jit_emit(env, f->k->outputs[i], out);
-  }
-  if (cpu_jit_failed(env)) return;
-  for (size_t i = 0; i < f->k->n_outputs; i++) {
-    cpu_jit_store(env, cpu_jit_buffer(env, f->k->n_inputs + i), v[i], out,
-                  level);
-  }
+  const cpu_jit_kernel *k = env->kernel;
+  cpu_jit_store_values(env, k->outputs, k->n_outputs, k->n_inputs, out);
 }

@@ -9,7 +9,7 @@ static cpu_jit_val swept(cpu_jit_reduce_phase *f, const cpu_jit_sum *s,
                          bool totals, const cpu_jit_loc *at)
 {
   return cpu_jit_load_at(
-      f->env, cpu_jit_reduce_scratch_at(f, totals ? s->offset : s->narrow),
+      f->env, cpu_jit_scratch(f->env, totals ? s->offset : s->narrow),
       totals ? s->total : s->elem, at, f->env->n_levels - 1);
 }
 
@@ -29,8 +29,8 @@ static void sweep_sums(cpu_jit_reduce_phase *f, sweep_step step,
     cpu_jit_val total =
         cpu_jit_widen(env, cpu_jit_reduce_identity(env, s, s->total));
     if (step == SWEEP_BLOCK) {
-      total = cpu_jit_reduce_combine_simple(
-          env, s, swept(f, s, true, at),
+      total = cpu_jit_combine(
+          env, s->simple, swept(f, s, true, at),
           cpu_jit_convert(env, swept(f, s, false, at), s->total));
     }
     cpu_jit_reduce_store_at(f, s->offset, total, at);
@@ -69,16 +69,13 @@ static void sweep_columns(cpu_jit_reduce_phase *f, sweep_step step,
                           cpu_jit_ix row, LLVMValueRef lo, LLVMValueRef hi,
                           bool masked)
 {
-  cpu_jit_env *env = f->env;
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo, hi, f->p->lanes, NULL, 0);
-  cpu_jit_ix column = cpu_jit_ix_scalar(loop.iv, loop.level, f->p->lanes);
-  column.lane = 1;
+  LLVMValueRef mask = NULL;
+  const cpu_jit_ix column =
+      cpu_jit_vectors_begin(f->env, &loop, lo, hi, masked ? &mask : NULL);
   f->mask_level = loop.level;
-  LLVMValueRef mask =
-      masked ? cpu_jit_lanes_below(env, hi, loop.iv, loop.level) : NULL;
   sweep_vector(f, step, row, column, mask);
-  cpu_jit_loop_end(env, &loop, NULL);
+  cpu_jit_loop_end(f->env, &loop, NULL);
 }
 
 static void sweep_row(cpu_jit_reduce_phase *f, sweep_step step, cpu_jit_ix row,
@@ -106,8 +103,8 @@ static void sweep_rows(cpu_jit_reduce_phase *f, LLVMValueRef lo,
                        LLVMValueRef hi, cpu_jit_ix start)
 {
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(f->env, &loop, lo, hi, 1, NULL, 0);
-  sweep_row(f, SWEEP_ROW, cpu_jit_ix_scalar(loop.iv, loop.level, 1), start);
+  sweep_row(f, SWEEP_ROW, cpu_jit_loop_begin(f->env, &loop, lo, hi, 1, NULL, 0),
+            start);
   cpu_jit_loop_end(f->env, &loop, NULL);
 }
 

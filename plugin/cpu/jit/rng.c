@@ -87,13 +87,11 @@ static void store_at(rng *r, cpu_jit_val v, cpu_jit_ix ix, LLVMValueRef mask)
 static LLVMValueRef paired(rng *r, LLVMBuilderRef at, LLVMValueRef a,
                            LLVMValueRef b)
 {
-  LLVMValueRef order[128];
-  const unsigned n = LLVMGetVectorSize(LLVMTypeOf(a));
-  CX_ASSERT(2 * n <= sizeof order / sizeof order[0]);
-  for (unsigned i = 0; i < 2 * n; i++) {
-    order[i] = LLVMConstInt(r->env->i32, i / 2 + (i % 2 != 0 ? n : 0), 0);
-  }
-  return LLVMBuildShuffleVector(at, a, b, LLVMConstVector(order, 2 * n), "");
+  int order[128];
+  const int n = (int)LLVMGetVectorSize(LLVMTypeOf(a));
+  CX_ASSERT(2 * n <= (int)(sizeof order / sizeof order[0]));
+  for (int i = 0; i < 2 * n; i++) order[i] = i / 2 + (i % 2 != 0 ? n : 0);
+  return cpu_jit_shuffle(r->env, at, a, b, order, 2 * n);
 }
 
 // All of a vector, of any length.
@@ -109,17 +107,14 @@ static void store_run(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
 static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
 {
   cpu_jit_env *env = r->env;
-  const unsigned lanes = (unsigned)env->lanes;
+  const int lanes = env->lanes;
   const int level = env->n_levels - 1;
   LLVMValueRef n = cpu_jit_i64(env, r->n);
-  LLVMValueRef order[64];
-  for (unsigned part = 0; part < (unsigned)r->each; part++) {
-    for (unsigned i = 0; i < lanes; i++) {
-      order[i] = LLVMConstInt(env->i32, part * lanes + i, 0);
-    }
+  int order[64];
+  for (int part = 0; part < (int)r->each; part++) {
+    for (int i = 0; i < lanes; i++) order[i] = part * lanes + i;
     cpu_jit_val x = { .elem = r->elem, .level = level, .wide = true };
-    x.re = LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                  LLVMConstVector(order, lanes), "");
+    x.re = cpu_jit_shuffle(env, b, v, NULL, order, lanes);
     cpu_jit_ix at = cpu_jit_ix_offset(env, ix, (int64_t)part * lanes);
     LLVMValueRef mask = cpu_jit_lanes_below(env, n, at.base, level);
     at.lane = 1;
@@ -184,9 +179,8 @@ static void put_rows(rng *r, cpu_jit_ix t, int64_t extent)
   cpu_jit_env *env = r->env;
   const int64_t half = (r->size + 1) / 2;
   const int level = env->n_levels - 1;
-  cpu_jit_ix outer;
-  cpu_jit_ix j;
-  cpu_jit_ix_split(env, t, half, extent, false, &outer, &j);
+  cpu_jit_ix outer = t;
+  const cpu_jit_ix j = cpu_jit_ix_take(env, &outer, &extent, half);
   cpu_jit_ix row = cpu_jit_ix_add(env, cpu_jit_ix_scale(env, outer, r->size),
                                   cpu_jit_ix_scale(env, j, 2));
   cpu_jit_ix start = cpu_jit_ix_scale(env, t, r->inner);
@@ -198,12 +192,11 @@ static void put_rows(rng *r, cpu_jit_ix t, int64_t extent)
   }
   cpu_jit_loop loop;
   LLVMValueRef hi = cpu_jit_i64(env, r->inner);
-  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi, env->lanes, NULL, 0);
-  cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes);
-  LLVMValueRef mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
+  LLVMValueRef mask;
+  const cpu_jit_ix iv =
+      cpu_jit_vectors_begin(env, &loop, cpu_jit_i64(env, 0), hi, &mask);
   cpu_jit_val second;
   cpu_jit_val first = elements_at(r, cpu_jit_ix_add(env, start, iv), &second);
-  iv.lane = 1;
   cpu_jit_ix at = cpu_jit_ix_add(env, to, iv);
   store_at(r, first, at, mask);
   if (both != NULL) {
@@ -217,23 +210,19 @@ static void put_rows(rng *r, cpu_jit_ix t, int64_t extent)
 static void put_block(rng *r, cpu_jit_ix t)
 {
   cpu_jit_env *env = r->env;
-  cpu_jit_ix lo = cpu_jit_ix_scale(env, t, BLOCK);
-  cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, BLOCK);
-  LLVMValueRef end =
-      cpu_jit_least(env, hi.base, cpu_jit_i64(env, r->counters), hi.level);
+  LLVMValueRef end, full;
+  const cpu_jit_ix lo = cpu_jit_ix_block(env, t, BLOCK, r->counters, &end);
   // Vectors of counters all of whose elements there are.
-  LLVMValueRef full =
-      cpu_jit_least(env, hi.base, cpu_jit_i64(env, r->n / r->each), hi.level);
+  cpu_jit_ix_block(env, t, BLOCK, r->n / r->each, &full);
   full =
-      cpu_jit_op2(env, LLVMAnd, full, cpu_jit_i64(env, -env->lanes), hi.level);
+      cpu_jit_op2(env, LLVMAnd, full, cpu_jit_i64(env, -env->lanes), lo.level);
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo.base, full, env->lanes, NULL, 0);
-  put_linear(r, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes), NULL);
+  LLVMValueRef mask;
+  put_linear(r, cpu_jit_vectors_begin(env, &loop, lo.base, full, NULL), NULL);
   cpu_jit_loop_end(env, &loop, NULL);
   if (r->n % (r->each * env->lanes) == 0) return;
-  cpu_jit_loop_begin(env, &loop, full, end, env->lanes, NULL, 0);
-  put_linear(r, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes),
-             cpu_jit_lanes_below(env, end, loop.iv, loop.level));
+  const cpu_jit_ix rest = cpu_jit_vectors_begin(env, &loop, full, end, &mask);
+  put_linear(r, rest, mask);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -274,8 +263,7 @@ static void put_state(rng *r, LLVMValueRef memory)
 {
   cpu_jit_env *env = r->env;
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                     cpu_jit_i64(env, 1), 1, NULL, 0);
+  cpu_jit_loop_begin(env, &loop, env->lo, cpu_jit_i64(env, 1), 1, NULL, 0);
   LLVMBuilderRef b = cpu_jit_at(env, loop.level);
   LLVMValueRef used = cpu_jit_i64(env, r->counters);
   LLVMValueRef low = LLVMBuildAdd(b, r->counter[0], used, "");
@@ -333,9 +321,8 @@ calx_status *cpu_jit_kernel_rng(cpu_jit_env *env, cpu_jit_kernel *k)
       !r.philox && !r.wide_elem && (r.inner > 1 || r.size % 2 != 0);
   const int64_t each = rows ? r.inner : BLOCK;
   const int64_t extent = (r.counters + each - 1) / each;
-  k->n_phases = 1;
-  k->phases[0] = (cpu_jit_phase){ extent > 0 ? extent : 1, 16384 / each + 1 };
-  cpu_jit_function_begin(env, 0, env->target->lanes);
+  cpu_jit_function_begin(env, k, 0, extent > 0 ? extent : 1, 16384 / each + 1,
+                         env->target->lanes);
   read_state(&r);
   for (size_t i = 0; i < k->n_outputs; i++) {
     LLVMValueRef memory = cpu_jit_buffer(env, k->n_inputs + i);
@@ -346,9 +333,8 @@ calx_status *cpu_jit_kernel_rng(cpu_jit_env *env, cpu_jit_kernel *k)
     r.memory = memory;
     if (r.counters == 0) continue;
     cpu_jit_loop loop;
-    cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                       LLVMGetParam(env->function, 2), 1, NULL, 0);
-    cpu_jit_ix t = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+    const cpu_jit_ix t =
+        cpu_jit_loop_begin(env, &loop, env->lo, env->hi, 1, NULL, 0);
     if (rows) {
       put_rows(&r, t, extent);
     } else {

@@ -137,23 +137,17 @@ static void update(scatter *s)
     also(env, &lanes, cpu_jit_splat(env, ok, level), level);
   }
   to.mask = lanes;
-  const cpu_jit_val x =
+  cpu_jit_val x =
       cpu_jit_emit(env, s->op->operands[2], cpu_jit_loc_of(env, &from));
   LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
   // Not hoisted: it reads what an earlier update wrote.
   cpu_jit_val old = cpu_jit_load_at(env, memory, s->to->elem, &to, level);
-  cpu_jit_val args[2] = { old, x };
-  cpu_jit_val out;
   if (s->lane >= 0) {
-    args[0] = cpu_jit_widen(env, args[0]);
-    args[1] = cpu_jit_widen(env, args[1]);
+    old = cpu_jit_widen(env, old);
+    x = cpu_jit_widen(env, x);
   }
-  cpu_jit_region(env, &s->op->regions[0], args, 2, &out, 1);
-  if (s->lane < 0 && ok != NULL) {
-    LLVMBuilderRef b = cpu_jit_at(env, level);
-    out.re = LLVMBuildSelect(b, ok, out.re, old.re, "");
-    if (out.im != NULL) out.im = LLVMBuildSelect(b, ok, out.im, old.im, "");
-  }
+  cpu_jit_val out = cpu_jit_region_of_two(env, &s->op->regions[0], old, x);
+  if (s->lane < 0 && ok != NULL) out = cpu_jit_pick(env, ok, level, out, old);
   cpu_jit_store(env, memory, out, &to, level);
 }
 
@@ -176,9 +170,7 @@ static void loops(scatter *s, int pass, size_t d)
     return;
   }
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0),
-                     cpu_jit_i64(env, s->updates->dims[d]), 1, NULL, 0);
-  s->at[d] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+  s->at[d] = cpu_jit_count_begin(env, &loop, s->updates->dims[d]);
   loops(s, pass, d + 1);
   cpu_jit_loop_end(env, &loop, NULL);
 }
@@ -188,10 +180,7 @@ static void vectors(scatter *s, LLVMValueRef lo, LLVMValueRef hi)
 {
   cpu_jit_env *env = s->env;
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo, hi, env->lanes, NULL, 0);
-  s->at[s->lane] = cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes);
-  s->at[s->lane].lane = 1;
-  s->mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
+  s->at[s->lane] = cpu_jit_vectors_begin(env, &loop, lo, hi, &s->mask);
   s->mask_level = loop.level;
   loops(s, 0, 0);
   cpu_jit_loop_end(env, &loop, NULL);
@@ -212,21 +201,18 @@ static void second_phase(scatter *s, cpu_jit_kernel *k)
   }
   const int64_t size = s->lane >= 0 ? s->updates->dims[s->lane] : 1;
   const int64_t extent = moved ? 1 : (size + BLOCK - 1) / BLOCK;
-  k->phases[1] = (cpu_jit_phase){ extent, 1 };
-  cpu_jit_function_begin(env, 1, s->lane >= 0 ? lanes : 1);
+  cpu_jit_function_begin(env, k, 1, extent, 1, s->lane >= 0 ? lanes : 1);
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, LLVMGetParam(env->function, 1),
-                     LLVMGetParam(env->function, 2), 1, NULL, 0);
+  const cpu_jit_ix iv =
+      cpu_jit_loop_begin(env, &loop, env->lo, env->hi, 1, NULL, 0);
   if (s->lane < 0) {
     loops(s, 0, 0);
   } else if (moved) {
     vectors(s, cpu_jit_i64(env, 0), cpu_jit_i64(env, size));
   } else {
-    cpu_jit_ix iv = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
-    cpu_jit_ix lo = cpu_jit_ix_scale(env, iv, BLOCK);
-    cpu_jit_ix hi = cpu_jit_ix_offset(env, lo, BLOCK);
-    LLVMValueRef most = cpu_jit_i64(env, size);
-    vectors(s, lo.base, cpu_jit_least(env, hi.base, most, hi.level));
+    LLVMValueRef hi;
+    const cpu_jit_ix lo = cpu_jit_ix_block(env, iv, BLOCK, size, &hi);
+    vectors(s, lo.base, hi);
   }
   cpu_jit_loop_end(env, &loop, NULL);
   cpu_jit_function_end(env);
@@ -243,14 +229,12 @@ calx_status *cpu_jit_kernel_scatter(cpu_jit_env *env, cpu_jit_kernel *k)
                 .indices = cpu_jit_type(op->operands[1]),
                 .updates = cpu_jit_type(op->operands[2]) };
   const cpu_jit_slot *slot = cpu_jit_slot_of(env, op->operands[0]);
-  k->n_phases = 1;
   cpu_jit_phase_copy(env, k, 0, op->operands[0], 0,
                      slot->kind == CPU_JIT_SLOT_BUFFER);
   if (cx_hlo_type_elements(s.to) == 0 || cx_hlo_type_elements(s.updates) == 0 ||
       cpu_jit_failed(env)) {
     return env->status;
   }
-  k->n_phases = 2;
   second_phase(&s, k);
   return env->status;
 }

@@ -5,9 +5,9 @@
 // the initial value; then each window chooses its element, and for each
 // position in the window the lanes that chose it add their source to it. Lanes
 // never meet: at one position they are a stride apart.
-#include "jit/root.h"
-
+#include "hlo/infer.h"
 #include "jit/index.h"
+#include "jit/root.h"
 
 typedef struct selecting {
   cpu_jit_env *env;
@@ -21,23 +21,11 @@ typedef struct selecting {
   cpu_jit_val init;
 } selecting;
 
-static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
-{
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
-  return a == NULL ? 1 : a->as.ints.v[d];
-}
-
-static int64_t padding(const cx_hlo_op *op, size_t d, size_t side)
-{
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
-  return a == NULL ? 0 : cx_hlo_elements_int(&a->as.elements, 2 * d + side);
-}
-
 static bool is_plain(const cx_hlo_op *op, size_t d)
 {
-  return listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d) == 1 &&
-         listed(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
-         padding(op, d, 0) == 0 && padding(op, d, 1) == 0;
+  return cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d) == 1 &&
+         cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
+         cx_hlo_padding_at(op, d, 0) == 0 && cx_hlo_padding_at(op, d, 1) == 0;
 }
 
 // ---- loops over a plane ----
@@ -54,16 +42,13 @@ static void visit(selecting *s, const cx_hlo_type *t, size_t d, visit_fn *fn)
     fn(s);
     return;
   }
-  const bool lanes = (int)d == s->lane;
   cpu_jit_loop loop;
-  LLVMValueRef hi = cpu_jit_i64(env, t->dims[d]);
-  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi,
-                     lanes ? env->lanes : 1, NULL, 0);
-  s->at[d] = cpu_jit_ix_scalar(loop.iv, loop.level, lanes ? env->lanes : 1);
-  if (lanes) {
-    s->at[d].lane = 1;
-    s->mask = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
+  if ((int)d == s->lane) {
+    s->at[d] = cpu_jit_vectors_begin(env, &loop, cpu_jit_i64(env, 0),
+                                     cpu_jit_i64(env, t->dims[d]), &s->mask);
     s->mask_level = loop.level;
+  } else {
+    s->at[d] = cpu_jit_count_begin(env, &loop, t->dims[d]);
   }
   visit(s, t, d + 1, fn);
   cpu_jit_loop_end(env, &loop, NULL);
@@ -98,13 +83,13 @@ static LLVMValueRef position_loc(selecting *s, int64_t q, cpu_jit_loc *out)
   *out = (cpu_jit_loc){ .mask_level = level };
   int64_t offset[CPU_JIT_RANK];
   for (size_t d = s->t->rank; d-- > 0;) {
-    const int64_t n = listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    const int64_t n = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
     offset[d] = q % n;
     q /= n;
   }
   for (size_t d = 0; d < s->t->rank; d++) {
-    const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
-    const int64_t low = padding(op, d, 0);
+    const int64_t stride = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d);
+    const int64_t low = cx_hlo_padding_at(op, d, 0);
     cpu_jit_ix ix = cpu_jit_ix_scale(env, s->at[d], stride);
     ix = cpu_jit_ix_offset(env, ix, offset[d] - low);
     const int64_t last = (s->source->dims[d] - 1) * stride + offset[d] - low;
@@ -123,12 +108,6 @@ static LLVMValueRef position_loc(selecting *s, int64_t q, cpu_jit_loc *out)
   return mask;
 }
 
-static LLVMValueRef pick(LLVMBuilderRef b, LLVMValueRef c, LLVMValueRef x,
-                         LLVMValueRef y)
-{
-  return LLVMBuildSelect(b, c, x, y, "");
-}
-
 // The position that each lane chooses; -1: none.
 static LLVMValueRef chosen(selecting *s, int64_t total)
 {
@@ -142,24 +121,21 @@ static LLVMValueRef chosen(selecting *s, int64_t total)
     cpu_jit_loc p;
     LLVMValueRef in = position_loc(s, q, &p);
     cpu_jit_val x =
-        cpu_jit_emit(env, s->op->operands[0], cpu_jit_loc_of(env, &p));
-    x = cpu_jit_widen(env, x);
+        cpu_jit_emit_wide(env, s->op->operands[0], cpu_jit_loc_of(env, &p));
     LLVMBuilderRef b = cpu_jit_at(env, level);
     LLVMValueRef take = in;
     if (q > 0) {
-      const cpu_jit_val args[2] = { best, x };
-      cpu_jit_val keep;
-      cpu_jit_region(env, &s->op->regions[0], args, 2, &keep, 1);
-      keep = cpu_jit_widen(env, keep);
+      const cpu_jit_val keep = cpu_jit_widen(
+          env, cpu_jit_region_of_two(env, &s->op->regions[0], best, x));
       LLVMValueRef empty = LLVMBuildICmp(b, LLVMIntEQ, where, none, "");
       LLVMValueRef loses = LLVMBuildNot(b, keep.re, "");
       take = LLVMBuildAnd(b, in, LLVMBuildOr(b, empty, loses, ""), "");
-      x.re = pick(b, take, x.re, best.re);
-      if (x.im != NULL) x.im = pick(b, take, x.im, best.im);
+      x = cpu_jit_pick(env, take, level, x, best);
     }
     best = x;
     best.level = level;
-    where = pick(b, take, cpu_jit_const_int(t, (uint64_t)q), where);
+    where =
+        LLVMBuildSelect(b, take, cpu_jit_const_int(t, (uint64_t)q), where, "");
   }
   return where;
 }
@@ -168,7 +144,7 @@ static int64_t window_size(const selecting *s)
 {
   int64_t total = 1;
   for (size_t d = 0; d < s->t->rank; d++) {
-    total *= listed(s->op, CX_HLO_A_WINDOW_DIMENSIONS, d);
+    total *= cx_hlo_op_int_at(s->op, CX_HLO_A_WINDOW_DIMENSIONS, d);
   }
   return total;
 }
@@ -181,8 +157,8 @@ static void window(selecting *s)
   LLVMValueRef memory = cpu_jit_buffer(env, s->k->n_inputs);
   LLVMTypeRef t = cpu_jit_wide_type(env, env->i32);
   LLVMValueRef where = chosen(s, total);
-  const cpu_jit_val source = cpu_jit_widen(
-      env, cpu_jit_emit(env, s->op->operands[1], loc_at(s, s->source)));
+  const cpu_jit_val source =
+      cpu_jit_emit_wide(env, s->op->operands[1], loc_at(s, s->source));
   for (int64_t q = 0; q < total && !cpu_jit_failed(env); q++) {
     cpu_jit_loc p;
     position_loc(s, q, &p);
@@ -192,9 +168,8 @@ static void window(selecting *s)
     p.mask = LLVMBuildAnd(b, is, s->mask, "");
     p.mask_level = level;
     cpu_jit_val old = cpu_jit_load_at(env, memory, s->t->elem, &p, level);
-    const cpu_jit_val args[2] = { cpu_jit_widen(env, old), source };
-    cpu_jit_val out;
-    cpu_jit_region(env, &s->op->regions[1], args, 2, &out, 1);
+    const cpu_jit_val out = cpu_jit_region_of_two(
+        env, &s->op->regions[1], cpu_jit_widen(env, old), source);
     cpu_jit_store(env, memory, cpu_jit_widen(env, out), &p, level);
   }
 }
@@ -212,28 +187,24 @@ calx_status *cpu_jit_kernel_select(cpu_jit_env *env, cpu_jit_kernel *k)
   for (size_t d = 0; d < s.t->rank; d++) {
     if (is_plain(op, d) && (int)d != s.lane) extent *= s.t->dims[d];
   }
-  if (cx_hlo_type_elements(s.t) == 0) extent = 0;
-  k->n_phases = 1;
-  k->phases[0] = (cpu_jit_phase){ extent, 1 };
-  cpu_jit_function_begin(env, 0, env->target->lanes);
+  const double elements = (double)cx_hlo_type_elements(s.t);
+  if (elements == 0) extent = 0;
+  cpu_jit_function_begin(
+      env, k, 0, extent,
+      extent > 0 ? cpu_jit_grain(env, 4 * elements / (double)extent) : 1,
+      env->target->lanes);
   if (extent > 0) {
-    k->phases[0].grain = cpu_jit_grain(
-        env, 4 * (double)cx_hlo_type_elements(s.t) / (double)extent);
     cpu_jit_loop loop;
-    cpu_jit_ix rest =
-        cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                                 LLVMGetParam(env->function, 2), extent);
+    cpu_jit_ix rest = cpu_jit_iterations_begin(env, &loop, extent);
     int64_t size = extent;
     for (int d = s.lane - 1; d >= 0; d--) {
       if (!is_plain(op, (size_t)d)) continue;
-      cpu_jit_ix_split(env, rest, s.t->dims[d], size, false, &rest, &s.at[d]);
-      size /= s.t->dims[d];
+      s.at[d] = cpu_jit_ix_take(env, &rest, &size, s.t->dims[d]);
     }
-    s.init =
-        cpu_jit_widen(env, cpu_jit_emit(env, op->operands[2], &env->scalar));
+    s.init = cpu_jit_emit_wide(env, op->operands[2], &env->scalar);
     visit(&s, s.t, 0, fill);
     visit(&s, s.source, 0, window);
-    cpu_jit_iterations_end(env, &loop, extent);
+    cpu_jit_loop_end(env, &loop, NULL);
   }
   cpu_jit_function_end(env);
   return env->status;

@@ -55,14 +55,10 @@ static LLVMValueRef result_of(const sorting *s, size_t operand)
 
 static LLVMValueRef take_scratch(sorting *s, size_t operand)
 {
-  cpu_jit_env *env = s->env;
-  cpu_jit_kernel *k = s->k;
+  const size_t at = s->k->scratch;
   const cx_hlo_type *t = cpu_jit_type(s->op->operands[operand]);
-  LLVMValueRef at = cpu_jit_i64(env, (int64_t)k->scratch);
-  k->scratch += ((size_t)cx_hlo_type_bytes(t) + 63) / 64 * 64;
-  return LLVMBuildGEP2(cpu_jit_at(env, 0), env->i8,
-                       cpu_jit_buffer(env, k->n_inputs + k->n_outputs), &at, 1,
-                       "");
+  s->k->scratch += ((size_t)cx_hlo_type_bytes(t) + 63) / 64 * 64;
+  return cpu_jit_scratch(s->env, at);
 }
 
 // Where everything lies, in the function that has begun.
@@ -130,8 +126,7 @@ static void fill(sorting *s, int side, LLVMValueRef begin, LLVMValueRef end)
 {
   cpu_jit_env *env = s->env;
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
-  const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+  const cpu_jit_ix i = cpu_jit_loop_begin(env, &loop, begin, end, 1, NULL, 0);
   const cpu_jit_loc *from = tensor_loc(s, i);
   for (size_t k = 0; k < s->n; k++) {
     store(s, s->memory[side][k], cpu_jit_emit(env, s->op->operands[k], from),
@@ -146,9 +141,7 @@ static void put_results(sorting *s)
   for (size_t k = 0; k < s->n; k++) {
     if (s->result[k] == NULL) continue;
     cpu_jit_loop loop;
-    cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0),
-                       cpu_jit_i64(env, s->size), 1, NULL, 0);
-    const cpu_jit_ix i = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+    const cpu_jit_ix i = cpu_jit_count_begin(env, &loop, s->size);
     cpu_jit_store(env, s->result[k], load(s, s->memory[0][k], k, loop.iv),
                   tensor_loc(s, i), loop.level);
     cpu_jit_loop_end(env, &loop, NULL);
@@ -202,11 +195,7 @@ static void merge_one(sorting *s, const pass *p, const pair *r, cpu_jit_val *at,
   LLVMValueRef second = LLVMBuildAnd(b, more_y, is_before(s, x, y), "");
   second = LLVMBuildOr(b, LLVMBuildNot(b, more_x, ""), second, "");
   for (size_t k = 0; k < s->n; k++) {
-    y[k].re = LLVMBuildSelect(b, second, y[k].re, x[k].re, "");
-    if (y[k].im != NULL) {
-      y[k].im = LLVMBuildSelect(b, second, y[k].im, x[k].im, "");
-    }
-    store(s, p->to[k], y[k], to);
+    store(s, p->to[k], cpu_jit_pick(env, second, 0, y[k], x[k]), to);
   }
   LLVMValueRef first = LLVMBuildNot(b, second, "");
   first = LLVMBuildZExt(b, first, env->i64, "");
@@ -284,14 +273,14 @@ static void run_passes(sorting *s, int first, int last, LLVMValueRef begin,
 
 // ---- phases ----
 
-static void set_phase(const sorting *s, int phase, int64_t iterations,
-                      int64_t elements, int passes)
+static void begin_phase(sorting *s, int phase, int64_t iterations,
+                        int64_t elements, int passes)
 {
   const double ns =
       (double)elements * (double)(s->n * (size_t)(passes + 1)) * STEP_NS;
-  s->k->phases[phase] =
-      (cpu_jit_phase){ iterations, ns > 20000 ? 1 : (int64_t)(20000 / ns) };
-  s->k->n_phases = (size_t)phase + 1;
+  cpu_jit_function_begin(s->env, s->k, phase, iterations,
+                         ns > 20000 ? 1 : (int64_t)(20000 / ns), 1);
+  set_memory(s);
 }
 
 static void sort_blocks(sorting *s)
@@ -299,40 +288,31 @@ static void sort_blocks(sorting *s)
   cpu_jit_env *env = s->env;
   const int64_t blocks = (s->size + s->block - 1) / s->block;
   const int64_t extent = s->lines * blocks;
-  set_phase(s, 0, extent, s->block, s->block_passes);
-  cpu_jit_function_begin(env, 0, 1);
-  set_memory(s);
+  begin_phase(s, 0, extent, s->block, s->block_passes);
   cpu_jit_loop loop;
-  cpu_jit_ix which =
-      cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                               LLVMGetParam(env->function, 2), extent);
+  cpu_jit_ix which = cpu_jit_iterations_begin(env, &loop, extent);
   cpu_jit_ix part;
   cpu_jit_ix_split(env, which, blocks, extent, false, &s->line, &part);
-  LLVMValueRef begin = cpu_jit_ix_scale(env, part, s->block).base;
-  const int level = env->n_levels - 1;
-  LLVMValueRef end = LLVMBuildAdd(cpu_jit_at(env, level), begin,
-                                  cpu_jit_i64(env, s->block), "");
-  end = cpu_jit_least(env, end, cpu_jit_i64(env, s->size), level);
+  LLVMValueRef end;
+  LLVMValueRef begin =
+      cpu_jit_ix_block(env, part, s->block, s->size, &end).base;
   fill(s, s->passes % 2, begin, end);
   run_passes(s, 0, s->block_passes, begin, end);
   if (s->block_passes == s->passes) put_results(s);
-  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_loop_end(env, &loop, NULL);
   cpu_jit_function_end(env);
 }
 
 static void merge_blocks(sorting *s)
 {
   cpu_jit_env *env = s->env;
-  set_phase(s, 1, s->lines, s->size, s->passes - s->block_passes);
-  cpu_jit_function_begin(env, 1, 1);
-  set_memory(s);
+  begin_phase(s, 1, s->lines, s->size, s->passes - s->block_passes);
   cpu_jit_loop loop;
-  s->line = cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                                     LLVMGetParam(env->function, 2), s->lines);
+  s->line = cpu_jit_iterations_begin(env, &loop, s->lines);
   run_passes(s, s->block_passes, s->passes, cpu_jit_i64(env, 0),
              cpu_jit_i64(env, s->size));
   put_results(s);
-  cpu_jit_iterations_end(env, &loop, s->lines);
+  cpu_jit_loop_end(env, &loop, NULL);
   cpu_jit_function_end(env);
 }
 

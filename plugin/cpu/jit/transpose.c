@@ -27,7 +27,7 @@ typedef struct turning {
 // ---- what is turned ----
 
 // Whether an output is made of the value by operations on elements alone.
-static bool is_in_loc(const cpu_jit_kernel *k, const cx_hlo_value *v)
+static bool is_in_place(const cpu_jit_kernel *k, const cx_hlo_value *v)
 {
   const cx_hlo_value *todo[MOST_OPS + 1] = { v };
   size_t n = 1;
@@ -78,7 +78,7 @@ static bool find(turning *s)
     const cx_hlo_op *op = k->ops[i];
     if (op->kind != CX_HLO_OP_TRANSPOSE ||
         cpu_jit_type(&op->results[0])->elem == CX_HLO_I1 ||
-        !is_in_loc(k, &op->results[0])) {
+        !is_in_place(k, &op->results[0])) {
       continue;
     }
     const int run = run_of(s, op);
@@ -101,23 +101,19 @@ static void turn(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef *v)
 {
   const int lanes = env->lanes;
   for (int d = 1; d < lanes; d *= 2) {
-    LLVMValueRef low[64];
-    LLVMValueRef high[64];
+    int low[64];
+    int high[64];
     for (int k = 0; k < lanes; k++) {
       const bool set = (k & d) != 0;
-      const int x = set ? lanes + k - d : k;
-      const int y = set ? lanes + k : k + d;
-      low[k] = LLVMConstInt(env->i32, (uint64_t)x, 0);
-      high[k] = LLVMConstInt(env->i32, (uint64_t)y, 0);
+      low[k] = set ? lanes + k - d : k;
+      high[k] = set ? lanes + k : k + d;
     }
-    LLVMValueRef first = LLVMConstVector(low, (unsigned)lanes);
-    LLVMValueRef second = LLVMConstVector(high, (unsigned)lanes);
     for (int i = 0; i < lanes; i++) {
       if ((i & d) != 0) continue;
       LLVMValueRef x = v[i];
       LLVMValueRef y = v[i + d];
-      v[i] = LLVMBuildShuffleVector(b, x, y, first, "");
-      v[i + d] = LLVMBuildShuffleVector(b, x, y, second, "");
+      v[i] = cpu_jit_shuffle(env, b, x, y, low, lanes);
+      v[i + d] = cpu_jit_shuffle(env, b, x, y, high, lanes);
     }
   }
 }
@@ -160,8 +156,7 @@ static void read_square(turning *s, const cx_hlo_value *v, cpu_jit_ix across,
   for (int j = 0; j < env->lanes; j++) {
     LLVMValueRef unused;
     const cpu_jit_ix at = within(s, in, j, s->n - 1, &unused);
-    out[j] = cpu_jit_widen(
-        env, cpu_jit_emit(env, v, loc_at(s, across, at, s->mask_across)));
+    out[j] = cpu_jit_emit_wide(env, v, loc_at(s, across, at, s->mask_across));
     re[j] = out[j].re;
     im[j] = out[j].im;
   }
@@ -198,14 +193,7 @@ static void square(turning *s, cpu_jit_ix across, cpu_jit_ix in)
     for (size_t i = 0; i < s->n_turned; i++) {
       cpu_jit_known(env, s->turned[i], p, v[i][u]);
     }
-    cpu_jit_val out[CPU_JIT_MAX_OUTPUTS];
-    for (size_t i = 0; i < k->n_outputs; i++) {
-      out[i] = cpu_jit_emit(env, k->outputs[i], p);
-    }
-    for (size_t i = 0; i < k->n_outputs && !cpu_jit_failed(env); i++) {
-      cpu_jit_store(env, cpu_jit_buffer(env, k->n_inputs + i), out[i], p,
-                    level);
-    }
+    cpu_jit_store_values(env, k->outputs, k->n_outputs, k->n_inputs, p);
   }
 }
 
@@ -215,25 +203,18 @@ static void square(turning *s, cpu_jit_ix across, cpu_jit_ix in)
 static void stripe(turning *s, cpu_jit_ix t, int64_t blocks, int64_t extent)
 {
   cpu_jit_env *env = s->env;
-  cpu_jit_ix rest = t;
   cpu_jit_ix block = cpu_jit_ix_const(env, 0);
   int64_t size = extent;
   for (int i = s->n - 2; i >= 0; i--) {
-    const int64_t n = i == s->across ? blocks : s->sizes[i];
-    cpu_jit_ix at;
-    cpu_jit_ix_split(env, rest, n, size, false, &rest, &at);
-    if (n == 1) at = cpu_jit_ix_const(env, 0);
-    size /= n;
-    if (i == s->across) {
-      block = at;
-    } else {
-      s->index[i] = at;
-    }
+    const bool turned = i == s->across;
+    cpu_jit_ix *at = turned ? &block : &s->index[i];
+    *at = cpu_jit_ix_take(env, &t, &size, turned ? blocks : s->sizes[i]);
   }
   const cpu_jit_ix across = cpu_jit_ix_scale(env, block, env->lanes);
   LLVMValueRef hi = cpu_jit_i64(env, s->sizes[s->n - 1]);
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi, env->lanes, NULL, 0);
+  const cpu_jit_ix in = cpu_jit_loop_begin(env, &loop, cpu_jit_i64(env, 0), hi,
+                                           env->lanes, NULL, 0);
   s->mask_level = loop.level;
   if (s->sizes[s->across] % env->lanes != 0) {
     LLVMValueRef end = cpu_jit_i64(env, s->sizes[s->across]);
@@ -242,7 +223,7 @@ static void stripe(turning *s, cpu_jit_ix t, int64_t blocks, int64_t extent)
   if (s->sizes[s->n - 1] % env->lanes != 0) {
     s->mask_in = cpu_jit_lanes_below(env, hi, loop.iv, loop.level);
   }
-  square(s, across, cpu_jit_ix_scalar(loop.iv, loop.level, env->lanes));
+  square(s, across, in);
   cpu_jit_loop_end(env, &loop, NULL);
 }
 
@@ -260,17 +241,13 @@ bool cpu_jit_kernel_turned(cpu_jit_env *env, cpu_jit_kernel *k)
   const int64_t total = cx_hlo_type_elements(t);
   const int64_t blocks = (s.sizes[s.across] + lanes - 1) / lanes;
   const int64_t extent = total / s.sizes[s.n - 1] / s.sizes[s.across] * blocks;
-  k->n_phases = 1;
-  k->phases[0] =
-      (cpu_jit_phase){ extent,
-                       cpu_jit_grain(env, (double)total / (double)extent) };
-  cpu_jit_function_begin(env, 0, lanes);
+  cpu_jit_function_begin(env, k, 0, extent,
+                         cpu_jit_grain(env, (double)total / (double)extent),
+                         lanes);
   cpu_jit_loop loop;
-  const cpu_jit_ix iv =
-      cpu_jit_iterations_begin(env, &loop, LLVMGetParam(env->function, 1),
-                               LLVMGetParam(env->function, 2), extent);
+  const cpu_jit_ix iv = cpu_jit_iterations_begin(env, &loop, extent);
   stripe(&s, iv, blocks, extent);
-  cpu_jit_iterations_end(env, &loop, extent);
+  cpu_jit_loop_end(env, &loop, NULL);
   cpu_jit_function_end(env);
   return true;
 }

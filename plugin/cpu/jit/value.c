@@ -25,14 +25,14 @@ void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,
   cpu_jit_memo **bucket = memo_bucket(env, v, p);
   cpu_jit_memo *memo = CX_ARENA_NEW(&env->fn_arena, cpu_jit_memo);
   if (memo == NULL) {
-    if (env->status == NULL) env->status = cx_out_of_memory();
+    cpu_jit_out_of_memory(env);
     return;
   }
   *memo = (cpu_jit_memo){ *bucket, v, p, val };
   *bucket = memo;
 }
 
-static cpu_jit_val nothing(cpu_jit_env *env, cx_hlo_elem e)
+cpu_jit_val cpu_jit_no_value(cpu_jit_env *env, cx_hlo_elem e)
 {
   LLVMValueRef none = LLVMGetPoison(cpu_jit_register_type(env, e, false));
   return (cpu_jit_val){ .re = none,
@@ -47,7 +47,7 @@ static cpu_jit_val emit_element(cpu_jit_env *env, const cx_hlo_op *op,
   const size_t n = op->n_operands;
   if (n > sizeof args / sizeof args[0]) {
     cpu_jit_fail(env, "an operation of too many operands");
-    return nothing(env, cpu_jit_type(&op->results[0])->elem);
+    return cpu_jit_no_value(env, cpu_jit_type(&op->results[0])->elem);
   }
   for (size_t i = 0; i < n; i++) {
     const cx_hlo_value *x = op->operands[i];
@@ -70,7 +70,7 @@ static cpu_jit_val emit_op(cpu_jit_env *env, const cx_hlo_value *v,
     case CPU_JIT_INDEX: return cpu_jit_index_emit(env, op, p);
     default:
       cpu_jit_fail(env, "an operation of this class inside a loop");
-      return nothing(env, cpu_jit_type(v)->elem);
+      return cpu_jit_no_value(env, cpu_jit_type(v)->elem);
   }
 }
 
@@ -91,7 +91,7 @@ cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
                          const cpu_jit_loc *p)
 {
   const cx_hlo_elem e = cpu_jit_type(v)->elem;
-  if (cpu_jit_failed(env)) return nothing(env, e);
+  if (cpu_jit_failed(env)) return cpu_jit_no_value(env, e);
   for (cpu_jit_memo *m = *memo_bucket(env, v, p); m != NULL; m = m->next) {
     if (m->value == v && m->loc == p) return m->val;
   }
@@ -103,10 +103,28 @@ cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
     val = emit_op(env, v, p);
   } else {
     cpu_jit_fail(env, "a value from outside that is no input");
-    val = nothing(env, e);
+    val = cpu_jit_no_value(env, e);
   }
   cpu_jit_known(env, v, p, val);
   return val;
+}
+
+cpu_jit_val cpu_jit_emit_wide(cpu_jit_env *env, const cx_hlo_value *v,
+                              const cpu_jit_loc *p)
+{
+  return cpu_jit_widen(env, cpu_jit_emit(env, v, p));
+}
+
+void cpu_jit_store_values(cpu_jit_env *env, const cx_hlo_value *const *values,
+                          size_t n, size_t buffer, const cpu_jit_loc *at)
+{
+  cpu_jit_val v[CPU_JIT_MAX_OUTPUTS];
+  for (size_t i = 0; i < n; i++) v[i] = cpu_jit_emit(env, values[i], at);
+  if (cpu_jit_failed(env)) return;
+  for (size_t i = 0; i < n; i++) {
+    cpu_jit_store(env, cpu_jit_buffer(env, buffer + i), v[i], at,
+                  env->n_levels - 1);
+  }
 }
 
 // ---- regions ----
@@ -123,7 +141,7 @@ static cpu_jit_val bound(cpu_jit_env *env, const binding *b, size_t n,
     if (b[i].value == v) return b[i].val;
   }
   cpu_jit_fail(env, "a region that uses a value from outside");
-  return nothing(env, cpu_jit_type(v)->elem);
+  return cpu_jit_no_value(env, cpu_jit_type(v)->elem);
 }
 
 #define MOST 128
@@ -153,4 +171,13 @@ void cpu_jit_region(cpu_jit_env *env, const cx_hlo_region *region,
   for (size_t i = 0; i < n_results; i++) {
     results[i] = bound(env, known, n, op->operands[i]);
   }
+}
+
+cpu_jit_val cpu_jit_region_of_two(cpu_jit_env *env, const cx_hlo_region *region,
+                                  cpu_jit_val x, cpu_jit_val y)
+{
+  const cpu_jit_val args[2] = { x, y };
+  cpu_jit_val out;
+  cpu_jit_region(env, region, args, 2, &out, 1);
+  return out;
 }

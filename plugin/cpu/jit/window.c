@@ -2,6 +2,7 @@
 // through its window, which is unrolled where it is small. What lies in the
 // padding is the initial value. The sums of blocks of a large window are added
 // up as those of a reduction are: see jit/reduce.h.
+#include "hlo/infer.h"
 #include "jit/index.h"
 
 #define UNROLLED 32  // elements of a window that is unrolled
@@ -18,30 +19,18 @@ typedef struct windows {
   cpu_jit_ix offset[CPU_JIT_RANK];  // in the window, of each dimension
 } windows;
 
-static int64_t listed(const cx_hlo_op *op, cx_hlo_attr_id id, size_t d)
-{
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, id);
-  return a == NULL ? 1 : a->as.ints.v[d];
-}
-
 static int64_t size_of(const cx_hlo_op *op, size_t d)
 {
-  return listed(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
-}
-
-static int64_t low_of(const cx_hlo_op *op, size_t d, int side)
-{
-  const cx_hlo_attr *a = cx_hlo_op_attr(op, CX_HLO_A_PADDING);
-  return a == NULL ? 0
-                   : cx_hlo_elements_int(&a->as.elements, 2 * d + (size_t)side);
+  return cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DIMENSIONS, d);
 }
 
 // Whether the result's index is the operand's in this dimension.
 static bool is_plain(const cx_hlo_op *op, size_t d)
 {
-  return size_of(op, d) == 1 && listed(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
-         listed(op, CX_HLO_A_BASE_DILATIONS, d) == 1 && low_of(op, d, 0) == 0 &&
-         low_of(op, d, 1) == 0;
+  return size_of(op, d) == 1 &&
+         cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d) == 1 &&
+         cx_hlo_op_int_at(op, CX_HLO_A_BASE_DILATIONS, d) == 1 &&
+         cx_hlo_padding_at(op, d, 0) == 0 && cx_hlo_padding_at(op, d, 1) == 0;
 }
 
 uint32_t cpu_jit_window_cuts(cpu_jit_env *env, const cx_hlo_op *op)
@@ -64,10 +53,10 @@ static cpu_jit_val element(cpu_jit_env *env, const windows *w)
   for (int i = 0; i < from.n; i++) {
     cpu_jit_part *part = &from.part[i];
     if (!is_plain(op, d)) {
-      const int64_t stride = listed(op, CX_HLO_A_WINDOW_STRIDES, d);
-      const int64_t spread = listed(op, CX_HLO_A_WINDOW_DILATIONS, d);
-      const int64_t base = listed(op, CX_HLO_A_BASE_DILATIONS, d);
-      const int64_t low = low_of(op, d, 0);
+      const int64_t stride = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_STRIDES, d);
+      const int64_t spread = cx_hlo_op_int_at(op, CX_HLO_A_WINDOW_DILATIONS, d);
+      const int64_t base = cx_hlo_op_int_at(op, CX_HLO_A_BASE_DILATIONS, d);
+      const int64_t low = cx_hlo_padding_at(op, d, 0);
       const int64_t n = w->from->dims[d];
       const int64_t reach = n == 0 ? 0 : (n - 1) * base + 1;
       const int64_t last =
@@ -92,10 +81,9 @@ static cpu_jit_val step(cpu_jit_env *env, const windows *w, cpu_jit_val sum)
   const cpu_jit_val x = element(env, w);
   cpu_jit_val out;
   if (w->simple != NULL) {
-    out = cpu_jit_combine(env, w->simple, w->sum, sum, x);
+    out = cpu_jit_combine(env, w->simple, sum, x);
   } else {
-    const cpu_jit_val args[2] = { sum, x };
-    cpu_jit_region(env, &w->op->regions[0], args, 2, &out, 1);
+    out = cpu_jit_region_of_two(env, &w->op->regions[0], sum, x);
   }
   return w->wide ? cpu_jit_widen(env, out) : out;
 }
@@ -108,8 +96,7 @@ static cpu_jit_val loop_over(cpu_jit_env *env, windows *w, size_t d,
                              LLVMValueRef lo, LLVMValueRef hi, cpu_jit_val sum)
 {
   cpu_jit_loop loop;
-  cpu_jit_loop_begin(env, &loop, lo, hi, 1, &sum, 1);
-  w->offset[d] = cpu_jit_ix_scalar(loop.iv, loop.level, 1);
+  w->offset[d] = cpu_jit_loop_begin(env, &loop, lo, hi, 1, &sum, 1);
   sum = loops(env, w, d + 1, sum);
   cpu_jit_loop_end(env, &loop, &sum);
   return sum;
@@ -148,7 +135,7 @@ static cpu_jit_val loops(cpu_jit_env *env, windows *w, size_t d,
   if (w->wide) part = cpu_jit_widen(env, part);
   part = loop_over(env, w, d, loop.iv,
                    cpu_jit_least(env, next, end, loop.level), part);
-  sum = cpu_jit_combine(env, w->simple, w->total, sum,
+  sum = cpu_jit_combine(env, w->simple, sum,
                         cpu_jit_convert(env, part, w->total));
   if (w->wide) sum = cpu_jit_widen(env, sum);
   cpu_jit_loop_end(env, &loop, &sum);
