@@ -26,7 +26,7 @@ static void set_environment(const cx_launcher_supervisor *s, int index)
   cx_env_set_int("CALX_LOCAL_WORLD", job->processes);
   cx_env_set_int("CALX_NODE_RANK", job->host);
   cx_env_set_int("CALX_NNODES", job->hosts);
-  cx_env_set_int("CALX_WINDOW_FD", s->segment.fd);
+  cx_env_set_int("CALX_SEGMENT_FD", s->segment.fd);
   cx_env_set_int("CALX_RESTART", s->attempt);
   setenv("CALX_STORE", job->url, 1);
   setenv("CALX_LAUNCH", job->launch, 1);
@@ -48,7 +48,7 @@ static _Noreturn void run_program(const cx_launcher_supervisor *s, int index)
       is_launcher ? s->options->launchers[index] : s->options->argv;
   if (!is_launcher) fcntl(s->segment.fd, F_SETFD, 0);
   execvp(argv[0], argv);
-  char text[CALX_WINDOW_NEWS];
+  char text[CALX_SEGMENT_MESSAGE];
   int error = errno;
   snprintf(text, sizeof text, "cannot run '%s': %s", argv[0], strerror(error));
   cx_world_segment_fail(

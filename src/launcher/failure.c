@@ -15,10 +15,10 @@
 
 const char *cx_launcher_supervisor_reason(const cx_launcher_supervisor *s)
 {
-  const calx_window *head = s->segment.head;
+  const calx_segment_head *head = s->segment.head;
   bool recorded =
       cx_world_segment_failed(head) != CALX_OK && !cx_launcher_is_of_hosts(s);
-  return recorded ? head->news : s->text;
+  return recorded ? head->message : s->text;
 }
 
 void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
@@ -61,11 +61,11 @@ static bool is_better_cause(const cx_launcher_supervisor *s, int code)
 // A rank's failure is in the segment before the service's message arrives.
 static void read_segment(cx_launcher_supervisor *s)
 {
-  const calx_window *head = s->segment.head;
+  const calx_segment_head *head = s->segment.head;
   calx_code code = cx_world_segment_failed(head);
   if (s->failed_at != 0 || code == CALX_OK) return;
   s->reported = true;
-  cx_launcher_supervisor_fail(s, code, head->news);
+  cx_launcher_supervisor_fail(s, code, head->message);
 }
 
 // The first rank that a message names, at its beginning or after the position
@@ -117,7 +117,7 @@ void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *s, int index,
   }
   if (!is_cause(s, process)) return;
   s->exit = (cx_launcher_exit){ .rank = process, .code = code };
-  char text[CALX_WINDOW_NEWS];
+  char text[CALX_SEGMENT_MESSAGE];
   format_end(s, index, status, text, sizeof text);
   cx_launcher_supervisor_fail(s, CALX_ABORTED, text);
 }

@@ -52,9 +52,10 @@ static bool begins(const char *text, const char *with)
 static bool is_forwarded(const char *variable)
 {
   static const char *const kept[] = {
-    "CALX_RANK=",      "CALX_WORLD=",   "CALX_LOCAL_RANK=", "CALX_LOCAL_WORLD=",
-    "CALX_NODE_RANK=", "CALX_NNODES=",  "CALX_STORE=",      "CALX_TOKEN=",
-    "CALX_WINDOW_FD=", "CALX_RESTART=", "CALX_SSH=",        "CALX_PORT=",
+    "CALX_RANK=",        "CALX_WORLD=",     "CALX_LOCAL_RANK=",
+    "CALX_LOCAL_WORLD=", "CALX_NODE_RANK=", "CALX_NNODES=",
+    "CALX_STORE=",       "CALX_TOKEN=",     "CALX_SEGMENT_FD=",
+    "CALX_RESTART=",     "CALX_SSH=",       "CALX_PORT=",
     "CALX_LAUNCH=",
   };
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {

@@ -31,7 +31,7 @@ enum {
 
 typedef struct service {
   const cx_launcher_job *job;
-  calx_window *head;
+  calx_segment_head *head;
   int fd;
   cx_store_server *server;
   cx_store_client *client;
@@ -252,7 +252,7 @@ static calx_status *wait_until_ready(const cx_launcher_service *s)
 }
 
 calx_status *cx_launcher_service_start(const cx_launcher_job *job,
-                                       calx_window *head,
+                                       calx_segment_head *head,
                                        cx_launcher_service *out)
 {
   *out = (cx_launcher_service){ .fd = -1 };

@@ -24,7 +24,7 @@ typedef struct cx_launcher_job {
 
 typedef struct cx_launcher_message {
   uint32_t code;  // CALX_OK: the service is ready, or the job has ended
-  char text[CALX_WINDOW_NEWS];  // of a failure
+  char text[CALX_SEGMENT_MESSAGE];  // of a failure
 } cx_launcher_message;
 
 typedef struct cx_launcher_service {
@@ -35,7 +35,7 @@ typedef struct cx_launcher_service {
 // Forks, and waits until the store is served. Failures are also written to
 // `head`.
 calx_status *cx_launcher_service_start(const cx_launcher_job *job,
-                                       calx_window *head,
+                                       calx_segment_head *head,
                                        cx_launcher_service *out) CALX_MUST_USE;
 // Receives the next message without waiting. False: there is none, or
 // *out_closed.

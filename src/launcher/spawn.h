@@ -10,7 +10,7 @@
 //                   of host 0, serves it
 //   CALX_TOKEN      the secret for the store
 //   CALX_LAUNCH     which start of this host's command it belongs to
-//   CALX_WINDOW_FD  the segment that the processes of this host share
+//   CALX_SEGMENT_FD  the segment that the processes of this host share
 //   CALX_RESTART    how often the job was restarted
 //
 // The first child that fails ends them all. The failure goes to the segment and

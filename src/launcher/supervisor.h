@@ -28,8 +28,8 @@ typedef struct cx_launcher_supervisor {
   int signal;                          // that was forwarded; 0: none
   bool job_ended;                      // the service knows
   int64_t failed_at, terminated_at, killed_at;
-  calx_code code;               // of the failure that the launcher found
-  char text[CALX_WINDOW_NEWS];  // its message
+  calx_code code;                   // of the failure that the launcher found
+  char text[CALX_SEGMENT_MESSAGE];  // its message
   bool reported;  // a rank or the store reported the failure; the launcher did
                   // not find it by a child's end
   cx_launcher_exit exit;

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "abi/calx_window.h"
+#include "abi/calx_segment.h"
 #include "abi/pjrt.h"
 #include "base/status.h"
 #include "base/text.h"

@@ -65,7 +65,7 @@ typedef struct cx_pjrt_world {
   int64_t process, processes, local_process, local_processes, host, hosts;
   // This host's processes; 0: as many on each host.
   int64_t host_first, host_processes;
-  int window_fd;  // that they share; -1: none
+  int segment_fd;  // that they share; -1: none
   calx_status *(*get)(const char *key, int64_t timeout_ms, char **out,
                       size_t *out_size);
   calx_status *(*try_get)(const char *key, char **out, size_t *out_size);

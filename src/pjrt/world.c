@@ -1,7 +1,7 @@
 // pjrt/world: what a plugin is told of the processes that train together.
 //
 // - The library's own engine presents all of their devices: it gets this
-//   process's place, and the window that the processes of its host share.
+//   process's place, and the segment that the processes of its host share.
 // - CUDA, and what is not known, get the place and the store, through which
 //   they find each other. CUDA's process takes the card of its number.
 // - XLA's CPU works in one process only. libtpu reads its environment.
@@ -48,8 +48,8 @@ size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
   n = add(list, n, "node_id", w->process);
   n = add(list, n, "num_nodes", w->processes);
   if (plugin->is_own) {
-    if (w->window_fd >= 0) {
-      n = add(list, n, CALX_OPTION_WINDOW_FD, w->window_fd);
+    if (w->segment_fd >= 0) {
+      n = add(list, n, CALX_OPTION_SEGMENT_FD, w->segment_fd);
     }
     n = add(list, n, CALX_OPTION_HOST, w->host);
     n = add(list, n, CALX_OPTION_HOSTS, w->hosts);
@@ -70,7 +70,7 @@ size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
 
 // ---- the store --------------------------------------------------------------
 
-// Takes the status. What is not the question's own answer is the job's news.
+// Takes the status. What is not the question's own answer is the job's failure.
 static PJRT_Error *answer(calx_status *status, PJRT_CallbackError *make)
 {
   if (status == NULL) return NULL;

@@ -76,11 +76,11 @@ static CX_COLD calx_status *status_of(const participant *p, int *out_differs)
 static CX_COLD void fail_job(cx_world_outcome *found)
 {
   cx_world_fail((calx_code)found->code, found->text);
-  const calx_window *head = cx_world_global.head;
+  const calx_segment_head *head = cx_world_global.head;
   calx_code first = cx_world_segment_failed(head);
   if (first == CALX_OK) return;
-  if (strcmp(head->news, found->text) != 0) found->differ[0] = -1;
-  cx_world_outcome_set(found, first, head->news);
+  if (strcmp(head->message, found->text) != 0) found->differ[0] = -1;
+  cx_world_outcome_set(found, first, head->message);
 }
 
 // Makes `found` the outcome for all ranks. NULL: the caller checks again, since
@@ -246,7 +246,7 @@ static calx_status *check_all(participant *p, bool *out_sleep)
   if (failed != CALX_OK) {
     *out_sleep = may_still_agree(p);
     if (*out_sleep) return NULL;
-    cx_world_outcome_set(&found, failed, cx_world_global.head->news);
+    cx_world_outcome_set(&found, failed, cx_world_global.head->message);
     return refuse(p, &found);
   }
   int rank;

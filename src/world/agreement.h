@@ -77,9 +77,9 @@ static inline size_t cx_world_agreement_bytes(int ranks)
          (size_t)ranks * sizeof(cx_world_rank_slot);
 }
 
-static inline cx_world_agreement *cx_world_agreement_in(calx_window *head)
+static inline cx_world_agreement *cx_world_agreement_in(calx_segment_head *head)
 {
-  return (cx_world_agreement *)(void *)((char *)head + CALX_WINDOW_BOARD);
+  return (cx_world_agreement *)(void *)((char *)head + CALX_SEGMENT_AGREEMENT);
 }
 
 // The key of the slot's submission for an agreement.

@@ -185,10 +185,10 @@ calx_status *cx_world_join_hosts(bool hosts_known, int64_t timeout_ms,
 static calx_status *open_from_launcher(cx_world_segment *out)
 {
   int fd;
-  CALX_TRY(cx_env_int("CALX_WINDOW_FD", 0, 1 << 20, &fd));
+  CALX_TRY(cx_env_int("CALX_SEGMENT_FD", 0, 1 << 20, &fd));
   return cx_annotate(
       cx_world_segment_open(fd, cx_world_global.info.local_processes, out),
-      "CALX_WINDOW_FD is %d", fd);
+      "CALX_SEGMENT_FD is %d", fd);
 }
 
 // The host's first process creates the segment, and puts "PID FD" into the
@@ -214,7 +214,7 @@ static calx_status *open_of_host(int64_t timeout_ms, cx_world_segment *out)
   size_t size;
   long long pid = 0;
   int fd = -1;
-  snprintf(key, sizeof key, "world/window/%d", self->host);
+  snprintf(key, sizeof key, "world/segment/%d", self->host);
   if (self->local_process == 0) return create_for_host(key, out);
   CALX_TRY(cx_world_store_get(key, timeout_ms, &value, &size));
   int found = sscanf(value, "%lld %d", &pid, &fd);
@@ -267,7 +267,7 @@ calx_status *cx_world_join_segment(int *hosts, int64_t timeout_ms)
   // One process of several hosts needs it too: the engine reads the job's
   // failure there.
   if (self->local_processes > 1 || self->hosts > 1) {
-    why = cx_env_text("CALX_WINDOW_FD") != NULL
+    why = cx_env_text("CALX_SEGMENT_FD") != NULL
               ? open_from_launcher(&segment)
               : open_of_host(timeout_ms, &segment);
   }

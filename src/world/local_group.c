@@ -7,7 +7,7 @@
 static bool find_group(cx_world_group *out)
 {
   const cx_world_info *self = &cx_world_global.info;
-  *out = (cx_world_group){ .window_fd = cx_world_global.segment.fd };
+  *out = (cx_world_group){ .segment_fd = cx_world_global.segment.fd };
   for (int i = 0; i < self->processes; i++) {
     int group = cx_world_group_of(i);
     if (i == 0 || group != cx_world_group_of(i - 1)) {
@@ -31,5 +31,5 @@ cx_world_group cx_world_local_group(void)
                            .groups = self->processes,
                            .first = self->process,
                            .count = 1,
-                           .window_fd = -1 };
+                           .segment_fd = -1 };
 }

@@ -23,7 +23,7 @@ static calx_status *create_on_heap(int devices)
 static calx_status *create_in_segment(int devices)
 {
   int ranks = cx_world_global.info.processes * devices;
-  size_t room = CALX_WINDOW_ENGINE - CALX_WINDOW_BOARD;
+  size_t room = CALX_SEGMENT_ENGINE - CALX_SEGMENT_AGREEMENT;
   if (cx_world_agreement_bytes(ranks) > room) {
     return cx_error(
         CALX_RESOURCE_EXHAUSTED,

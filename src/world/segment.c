@@ -38,7 +38,7 @@ void cx_world_wake_wait(cx_world_wake_word *word, uint32_t read,
 
 // ---- the job's failure ------------------------------------------------------
 
-void cx_world_segment_fail(calx_window *head, calx_code code,
+void cx_world_segment_fail(calx_segment_head *head, calx_code code,
                            const char *message)
 {
   uint32_t nobody = 0;
@@ -50,7 +50,7 @@ void cx_world_segment_fail(calx_window *head, calx_code code,
     }
     return;
   }
-  snprintf(head->news, sizeof head->news, "%s", message);
+  snprintf(head->message, sizeof head->message, "%s", message);
   atomic_store(&head->failed,
                (uint32_t)(code != CALX_OK ? code : CALX_ABORTED));
   cx_futex_wake(&head->failed, CX_FUTEX_SHARED);
@@ -60,8 +60,8 @@ void cx_world_segment_fail(calx_window *head, calx_code code,
 
 static calx_status *map(int fd, cx_world_segment *out)
 {
-  void *at =
-      mmap(NULL, CALX_WINDOW_ENGINE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *at = mmap(NULL, CALX_SEGMENT_ENGINE, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  fd, 0);
   if (at == MAP_FAILED) {
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "the memory that the processes of this host share cannot "
@@ -76,7 +76,7 @@ calx_status *cx_world_segment_create(int processes, cx_world_segment *out)
 {
   *out = (cx_world_segment){ .fd = -1 };
   int fd = memfd_create("calx", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, (off_t)CALX_WINDOW_BYTES) != 0) {
+  if (fd < 0 || ftruncate(fd, (off_t)CALX_SEGMENT_BYTES) != 0) {
     int error = errno;
     if (fd >= 0) close(fd);
     return cx_error(CALX_RESOURCE_EXHAUSTED,
@@ -89,7 +89,7 @@ calx_status *cx_world_segment_create(int processes, cx_world_segment *out)
     close(fd);
     return status;
   }
-  out->head->magic = CALX_WINDOW_MAGIC;
+  out->head->magic = CALX_SEGMENT_MAGIC;
   out->head->processes = (uint32_t)processes;
   return NULL;
 }
@@ -102,15 +102,15 @@ static calx_status *check(int fd, int processes, cx_world_segment *out)
                     "descriptor %d is no segment that processes share: %s", fd,
                     strerror(errno));
   }
-  if (!S_ISREG(file.st_mode) || file.st_size != (off_t)CALX_WINDOW_BYTES) {
+  if (!S_ISREG(file.st_mode) || file.st_size != (off_t)CALX_SEGMENT_BYTES) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "descriptor %d is no segment that processes share: a file "
                     "of %lld bytes",
                     fd, (long long)file.st_size);
   }
   CALX_TRY(map(fd, out));
-  const calx_window *head = out->head;
-  if (head->magic == CALX_WINDOW_MAGIC &&
+  const calx_segment_head *head = out->head;
+  if (head->magic == CALX_SEGMENT_MAGIC &&
       head->processes == (uint32_t)processes) {
     return NULL;
   }
@@ -149,7 +149,7 @@ calx_status *cx_world_segment_open_of(int64_t pid, int fd, int processes,
 
 void cx_world_segment_close(cx_world_segment *segment)
 {
-  if (segment->head != NULL) munmap(segment->head, CALX_WINDOW_ENGINE);
+  if (segment->head != NULL) munmap(segment->head, CALX_SEGMENT_ENGINE);
   if (segment->fd >= 0) close(segment->fd);
   *segment = (cx_world_segment){ .fd = -1 };
 }

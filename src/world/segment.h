@@ -1,8 +1,9 @@
 // world/segment: the memory that the processes of a host share, and its wake
 // words.
 //
-// It begins with a calx_window (abi/calx_window.h): the job's failure, which
-// the engine watches too. The agreement's memory follows at CALX_WINDOW_BOARD.
+// It begins with a calx_segment_head (abi/calx_segment.h): the job's failure,
+// which the engine watches too. The agreement's memory follows at
+// CALX_SEGMENT_AGREEMENT.
 //
 // A wake word is a counter that threads and processes sleep on. A thread that
 // changes what others wait for wakes it. A thread that waits reads the word,
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/calx_window.h"
+#include "abi/calx_segment.h"
 #include "base/status.h"
 
 typedef struct cx_world_wake_word {
@@ -34,7 +35,7 @@ void cx_world_wake_wait(cx_world_wake_word *word, uint32_t read,
                         int64_t timeout_ms);
 
 typedef struct cx_world_segment {
-  calx_window *head;  // CALX_WINDOW_ENGINE bytes; NULL: no segment
+  calx_segment_head *head;  // CALX_SEGMENT_ENGINE bytes; NULL: no segment
   int fd;
 } cx_world_segment;
 
@@ -52,10 +53,10 @@ void cx_world_segment_close(cx_world_segment *segment);
 // Records the job's failure and wakes all that wait for it. The first failure
 // stays. On return one is recorded, unless the process that was writing it
 // died.
-void cx_world_segment_fail(calx_window *head, calx_code code,
+void cx_world_segment_fail(calx_segment_head *head, calx_code code,
                            const char *message);
-// CALX_OK while the job has not failed; else head->news may be read.
-static inline calx_code cx_world_segment_failed(const calx_window *head)
+// CALX_OK while the job has not failed; else head->message may be read.
+static inline calx_code cx_world_segment_failed(const calx_segment_head *head)
 {
   return (calx_code)atomic_load(&head->failed);
 }

@@ -6,7 +6,8 @@
 #include "base/alloc.h"
 #include "base/env.h"
 
-static calx_window own_head = { .magic = CALX_WINDOW_MAGIC, .processes = 1 };
+static calx_segment_head own_head = { .magic = CALX_SEGMENT_MAGIC,
+                                      .processes = 1 };
 
 cx_world_state cx_world_global = { .info = CX_WORLD_INFO_ALONE,
                                    .head = &own_head,
@@ -35,9 +36,9 @@ int cx_world_segment_fd(void)
 
 calx_status *cx_world_failure(void)
 {
-  const calx_window *head = cx_world_global.head;
+  const calx_segment_head *head = cx_world_global.head;
   calx_code failed = cx_world_segment_failed(head);
-  return failed == CALX_OK ? NULL : cx_error(failed, "%s", head->news);
+  return failed == CALX_OK ? NULL : cx_error(failed, "%s", head->message);
 }
 
 // The number of ranks changes under the same lock: the watch thread needs both.
@@ -65,7 +66,7 @@ void cx_world_state_reset(void)
   w->group = w->ranks_calls = 0;
   w->launched = false;
   w->groups = 1;
-  memset(&own_head.news, 0, sizeof own_head.news);
+  memset(&own_head.message, 0, sizeof own_head.message);
   atomic_store(&own_head.failed, 0);
   atomic_store(&own_head.writing, 0);
   w->info = (cx_world_info)CX_WORLD_INFO_ALONE;

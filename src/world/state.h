@@ -16,7 +16,7 @@ typedef struct cx_world_state {
   cx_mutex lock;  // for head and agreement, which the watch thread uses too
   struct cx_store_client *client;  // NULL: the world is this process alone
   struct cx_store_server *server;  // if this process serves the store
-  calx_window *head;               // holds the job's failure; never NULL
+  calx_segment_head *head;         // holds the job's failure; never NULL
   cx_world_segment segment;        // shared with this host's other processes
   cx_world_agreement *agreement;   // NULL until the number of ranks is known
   void *agreement_memory;          // its block, if it is on the heap

@@ -66,10 +66,11 @@ static void use_segment(void)
   cx_world_state *w = &cx_world_global;
   if (w->segment.head == NULL) return;
   cx_lock(&w->lock);
-  const calx_window *before = w->head;
+  const calx_segment_head *before = w->head;
   w->head = w->segment.head;
   calx_code failed = cx_world_segment_failed(before);
-  if (failed != CALX_OK) cx_world_segment_fail(w->head, failed, before->news);
+  if (failed != CALX_OK)
+    cx_world_segment_fail(w->head, failed, before->message);
   cx_unlock(&w->lock);
 }
 

@@ -16,7 +16,7 @@
 //                   one, TCP accepts anybody who knows the port
 //   CALX_LAUNCH     which start of this host's command it is: the store refuses
 //                   a second one
-//   CALX_WINDOW_FD  the descriptor of the host's shared segment (segment.h)
+//   CALX_SEGMENT_FD  the descriptor of the host's shared segment (segment.h)
 //   CALX_RESTART    for the program: how often the job was restarted
 //
 // and the user's:
@@ -94,12 +94,12 @@ const cx_world_info *cx_world_self(void);  // never NULL
 typedef struct cx_world_group {
   int group, groups;  // this process's, and their number
   int first, count;   // its processes
-  int window_fd;      // its segment; -1: none
+  int segment_fd;     // its segment; -1: none
 } cx_world_group;
 cx_world_group cx_world_local_group(void);
 
 // The descriptor of the segment that this host's processes share (for
-// CALX_OPTION_WINDOW_FD); -1: none.
+// CALX_OPTION_SEGMENT_FD); -1: none.
 int cx_world_segment_fd(void);
 
 static inline int cx_world_size(const cx_world_info *info)

@@ -84,7 +84,7 @@ void test_failed_step(void **state)
 }
 
 // A step that fails on the device after its launch: the loader's workers do not
-// take the news, the rank's own next step does.
+// take the failure, the rank's own next step does.
 void test_late_failure(void **state)
 {
   (void)state;

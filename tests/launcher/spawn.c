@@ -21,7 +21,7 @@ static calx_status *tell_place(void *user)
       own_number("CALX_LOCAL_RANK") == rank &&
       own_number("CALX_LOCAL_WORLD") == 3 && own_number("CALX_NNODES") == 1 &&
       own_number("CALX_NODE_RANK") == 0 && own_number("CALX_RESTART") == 0 &&
-      getenv("CALX_TOKEN") != NULL && own_number("CALX_WINDOW_FD") > 2;
+      getenv("CALX_TOKEN") != NULL && own_number("CALX_SEGMENT_FD") > 2;
   shared->seen[rank] = right ? 1 : 2;
   return NULL;
 }
@@ -123,10 +123,10 @@ static calx_status *tell_and_linger(void *user)
     WAIT_WHILE(shared->count < 4);
     _exit(9);
   }
-  cx_world_segment window;
+  cx_world_segment segment;
   signal(SIGTERM, SIG_IGN);
-  CALX_TRY(cx_world_segment_open(own_number("CALX_WINDOW_FD"), 3, &window));
-  cx_world_segment_fail(window.head, CALX_DATA_LOSS,
+  CALX_TRY(cx_world_segment_open(own_number("CALX_SEGMENT_FD"), 3, &segment));
+  cx_world_segment_fail(segment.head, CALX_DATA_LOSS,
                         "a.c:1: in f: rank 1: no data");
   shared->count++;
   WAIT_WHILE(is_alive(shared->pids[0]) || is_alive(shared->pids[2]));

@@ -8,7 +8,7 @@
 #include "calx/optim.h"
 #include "engine.h"
 
-// Waits for the plugin's news of what it has done.
+// Waits until the plugin has reported what it has done.
 static inline long executions(void)
 {
   CHECK_STATUS_OK(calx_device_wait(NULL));

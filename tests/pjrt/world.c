@@ -14,7 +14,7 @@ static cx_pjrt_world world_of(int64_t process, int64_t processes)
                           .local_process = process,
                           .local_processes = processes,
                           .hosts = 1,
-                          .window_fd = 7,
+                          .segment_fd = 7,
                           .get = cx_world_store_get,
                           .try_get = cx_world_store_try_get,
                           .put = cx_world_store_put };
@@ -54,9 +54,9 @@ static void test_options(void **state)
   (void)state;
   cx_pjrt_world w = world_of(1, 3);
   assert_string_equal(options_for(CX_PJRT_KIND_CPU, true, &w),
-                      "node_id=1;num_nodes=3;calx_window_fd=7;calx_host=0;"
+                      "node_id=1;num_nodes=3;calx_segment_fd=7;calx_host=0;"
                       "calx_hosts=1;");
-  w.window_fd = -1;
+  w.segment_fd = -1;
   w.host = 1;
   w.hosts = 3;
   assert_string_equal(options_for(CX_PJRT_KIND_CPU, true, &w),
@@ -224,7 +224,7 @@ static calx_status *fail_try(const char *key, char **out, size_t *out_size)
   return fail_get(key, 0, out, out_size);
 }
 
-// The job's news have any code; to a plugin they are one.
+// The job's failure has any code; to a plugin it is one.
 static void test_news(void **state)
 {
   (void)state;

@@ -193,7 +193,7 @@ static inline int ranks_setup(void **state)
   setenv("CPU_NUM_DEVICES", "8", 1);
   setenv("CALX_COLLECTIVE_TIMEOUT_S", "60", 1);
   if (getenv("CALX_PLUGIN") == NULL) setenv("CALX_PLUGIN", "calx", 1);
-  // The board of the world stays.
+  // The world's agreement stays.
   support_ok(cx_world_ranks(RANKS_MOST), __FILE__, __LINE__);
   support_ok(cx_world_ranks(1), __FILE__, __LINE__);
   return support_setup(state);

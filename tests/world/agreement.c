@@ -120,7 +120,7 @@ static void test_second_launch(void **state)
 
 // The second failure returns once the first one is recorded.
 typedef struct second {
-  calx_window head;
+  calx_segment_head head;
   calx_code found;
 } second;
 
@@ -134,17 +134,17 @@ static void fail_as_second(void *user)
 static void test_second_failure(void **state)
 {
   (void)state;
-  second s = { .head = { .magic = CALX_WINDOW_MAGIC } };
+  second s = { .head = { .magic = CALX_SEGMENT_MAGIC } };
   cx_thread thread = { 0 };
   atomic_store(&s.head.writing, 1);
   check_ok(cx_thread_start(&thread, fail_as_second, &s));
   // Time in which it must not return.
   nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-  snprintf(s.head.news, sizeof s.head.news, "first");
+  snprintf(s.head.message, sizeof s.head.message, "first");
   atomic_store(&s.head.failed, CALX_DATA_LOSS);
   cx_thread_join(&thread);
   assert_int_equal(s.found, CALX_DATA_LOSS);
-  assert_string_equal(s.head.news, "first");
+  assert_string_equal(s.head.message, "first");
 }
 
 static void test_alone(void **state)

@@ -84,10 +84,10 @@ static void look_around(void)
   WANT(near.group == here->host && near.groups == here->hosts);
   WANT(near.first == (two ? me / 2 * 2 : 0));
   WANT(near.count == here->local_processes);
-  WANT(near.window_fd == cx_world_segment_fd());
-  // What one writes into the window, the others of its host see.
+  WANT(near.segment_fd == cx_world_segment_fd());
+  // What one writes into the segment, the others of its host see.
   atomic_uint *word = (atomic_uint *)(void *)((char *)cx_world_global.head +
-                                              CALX_WINDOW_ENGINE - 64);
+                                              CALX_SEGMENT_ENGINE - 64);
   atomic_fetch_add(word, 1u);
   OK(cx_world_barrier("written", LONG_MS));
   WANT(atomic_load(word) == (unsigned)here->local_processes);

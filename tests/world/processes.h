@@ -74,7 +74,7 @@ typedef enum kind {
   NO_MEMORY,  // the processes of a host that share none
   MPIRUN,
   SRUN,
-  CALX_RUN,  // with a server and a window of the launcher's
+  CALX_RUN,  // with a server and a segment of the launcher's
   KINDS
 } kind;
 static const char *const kind_names[] = { "torchrun", "two hosts", "no memory",
@@ -83,7 +83,7 @@ static const char *const kind_names[] = { "torchrun", "two hosts", "no memory",
 typedef struct job {
   kind kind;
   int n, port;
-  cx_world_segment window;
+  cx_world_segment segment;
   char url[64];
   pid_t server;
 } job;
@@ -107,7 +107,7 @@ static inline void set_environment(const job *j, int i)
     case TWO_HOSTS: set_torchrun(j, i, j->n / 2); break;
     case NO_MEMORY:
       set_torchrun(j, i, j->n);
-      if (i == 1) set_number("CALX_WINDOW_FD", 999);
+      if (i == 1) set_number("CALX_SEGMENT_FD", 999);
       break;
     case MPIRUN:
       set_number("OMPI_COMM_WORLD_RANK", i);
@@ -132,7 +132,7 @@ static inline void set_environment(const job *j, int i)
       set_number("CALX_LOCAL_WORLD", j->n);
       setenv("CALX_STORE", j->url, 1);
       setenv("CALX_TOKEN", "token", 1);
-      set_number("CALX_WINDOW_FD", j->window.fd);
+      set_number("CALX_SEGMENT_FD", j->segment.fd);
       break;
   }
 }
@@ -184,12 +184,12 @@ static inline int wait_for(pid_t pid)
 
 static inline void start_job(job *j, kind k, int n, void (*what)(void))
 {
-  *j = (job){ .kind = k, .n = n, .port = free_port(), .window = { .fd = -1 } };
+  *j = (job){ .kind = k, .n = n, .port = free_port(), .segment = { .fd = -1 } };
   body = what;
   if (k == CALX_RUN) {
     snprintf(j->url, sizeof j->url, "abstract://calx-test-%ld-%d",
              (long)getpid(), j->port);
-    check_ok(cx_world_segment_create(n, &j->window));
+    check_ok(cx_world_segment_create(n, &j->segment));
     j->server = start(serve, j);
   }
   for (starting = 0; starting < n; starting++) {
@@ -209,7 +209,7 @@ static inline void end_job(job *j, const int *wanted)
     bad++;
   }
   if (j->server != 0) bad += wait_for(j->server) != 0;
-  cx_world_segment_close(&j->window);
+  cx_world_segment_close(&j->segment);
   assert_int_equal(bad, 0);
 }
 

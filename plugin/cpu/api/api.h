@@ -197,7 +197,7 @@ typedef struct cpu_api_world {
   uint32_t per_process;  // devices
   uint32_t host, n_hosts;
   uint32_t host_first, host_processes;  // of this host
-  int window_fd;                        // -1: none
+  int segment_fd;                       // -1: none
 } cpu_api_world;
 
 struct PJRT_TopologyDescription {
@@ -243,7 +243,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                                 cpu_api_world *out) CALX_MUST_USE;
 // That processes of one host have where to meet: of a client, not of a world
 // that is only described.
-calx_status *cpu_api_world_check_window(const cpu_api_world *w) CALX_MUST_USE;
+calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
                                   PJRT_TopologyDescription **out) CALX_MUST_USE;
 void cpu_api_topology_free(PJRT_TopologyDescription *topology);

@@ -142,7 +142,7 @@ static calx_status *join_world(PJRT_Client *c)
   const cpu_api_world *w = &c->world;
   const bool alone = w->n_processes == 1;
   const cpu_coll_topology topology = {
-    .fd = alone ? -1 : w->window_fd,
+    .fd = alone ? -1 : w->segment_fd,
     .host_first = w->host_first * w->per_process,
     .n_host = w->host_processes * w->per_process,
     .own_first = (uint32_t)c->first,
@@ -195,7 +195,7 @@ static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
 {
   cpu_api_world world;
   CALX_TRY(cpu_api_world_read(options, n_options, &world));
-  CALX_TRY(cpu_api_world_check_window(&world));
+  CALX_TRY(cpu_api_world_check_segment(&world));
   PJRT_Client *c = cx_calloc(1, sizeof *c);
   if (c == NULL) return cx_out_of_memory();
   c->world = world;

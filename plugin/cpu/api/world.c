@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "abi/calx_window.h"
+#include "abi/calx_segment.h"
 #include "api/api.h"
 
 static const char *type_name(PJRT_NamedValue_Type type)
@@ -104,12 +104,12 @@ static calx_status *check_world(const cpu_api_world *w)
   return NULL;
 }
 
-calx_status *cpu_api_world_check_window(const cpu_api_world *w)
+calx_status *cpu_api_world_check_segment(const cpu_api_world *w)
 {
-  if (w->host_processes <= 1 || w->window_fd >= 0) return NULL;
+  if (w->host_processes <= 1 || w->segment_fd >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "num_nodes is %u: processes of one host need a shared "
-                  "segment, and there is no option " CALX_OPTION_WINDOW_FD
+                  "segment, and there is no option " CALX_OPTION_SEGMENT_FD
                   "; were they of several hosts, " CALX_OPTION_HOSTS
                   " would say so",
                   w->n_processes);
@@ -122,7 +122,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
     COUNT,
     PROCESS,
     PROCESSES,
-    WINDOW,
+    SEGMENT,
     HOST,
     HOSTS,
     FIRST,
@@ -133,7 +133,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
     [COUNT] = { "cpu_device_count", 1, CPU_API_MAX_DEVICES, 1, false },
     [PROCESS] = { "node_id", 0, CPU_API_MAX_DEVICES, 0, false },
     [PROCESSES] = { "num_nodes", 1, CPU_API_MAX_DEVICES, 1, false },
-    [WINDOW] = { CALX_OPTION_WINDOW_FD, 0, INT32_MAX, -1, false },
+    [SEGMENT] = { CALX_OPTION_SEGMENT_FD, 0, INT32_MAX, -1, false },
     [HOST] = { CALX_OPTION_HOST, 0, CPU_API_MAX_DEVICES, 0, false },
     [HOSTS] = { CALX_OPTION_HOSTS, 1, CPU_API_MAX_DEVICES, 1, false },
     [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CPU_API_MAX_DEVICES, 0, false },
@@ -152,7 +152,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                           .n_hosts = (uint32_t)known[HOSTS].value,
                           .host_first = (uint32_t)known[FIRST].value,
                           .host_processes = (uint32_t)known[ON_HOST].value,
-                          .window_fd = (int)known[WINDOW].value };
+                          .segment_fd = (int)known[SEGMENT].value };
   if (known[FIRST].told != known[ON_HOST].told) {
     return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
                     " and " CALX_OPTION_HOST_PROCESSES " go together");

@@ -18,7 +18,7 @@ typedef struct cpu_coll cpu_coll;  // of a client
 // are numbered through the world; those of a process, and of a host, follow
 // each other.
 typedef struct cpu_coll_topology {
-  // Descriptor of the shared segment (abi/calx_window.h), which stays the
+  // Descriptor of the shared segment (abi/calx_segment.h), which stays the
   // caller's; -1: this process is alone on its host and needs none.
   int fd;
   uint32_t host_first, n_host;  // the devices of this host

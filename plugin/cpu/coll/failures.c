@@ -25,11 +25,11 @@ static calx_status *error_of(calx_code code, const cpu_coll_report *r)
 calx_status *cpu_coll_check_job(const cpu_coll_launch *l,
                                 const cpu_coll_submission *submission)
 {
-  const calx_window *job = l->coll->job;
+  const calx_segment_head *job = l->coll->job;
   const uint32_t code = atomic_load(&job->failed);
   if (code == 0) return NULL;
-  char reason[CALX_WINDOW_NEWS + 1] = { 0 };
-  memcpy(reason, job->news, CALX_WINDOW_NEWS);
+  char reason[CALX_SEGMENT_MESSAGE + 1] = { 0 };
+  memcpy(reason, job->message, CALX_SEGMENT_MESSAGE);
   const cpu_coll_report r = { .cause = CPU_COLL_REPORTED,
                               .launch = l,
                               .submission = submission,

@@ -491,8 +491,8 @@ static calx_status *wait_to_run(cpu_coll_link *l, bool *orphaned)
     const uint32_t failed = atomic_load(&l->options.job->failed);
     if (l->stage != STARTING || !l->opening) continue;
     if (failed != 0) {
-      status = cx_error((calx_code)failed, "%.*s", CALX_WINDOW_NEWS,
-                        l->options.job->news);
+      status = cx_error((calx_code)failed, "%.*s", CALX_SEGMENT_MESSAGE,
+                        l->options.job->message);
     } else if (cx_now_ns() > until) {
       status = cx_error(CALX_DEADLINE_EXCEEDED,
                         "MPI between hosts: after %lld ms not all processes "

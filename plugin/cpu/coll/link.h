@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "abi/calx_window.h"
+#include "abi/calx_segment.h"
 #include "base/status.h"
 #include "coll/mpi_api.h"
 
@@ -40,7 +40,7 @@ typedef struct cpu_coll_link_options {
   uint32_t process, processes;
   int max_tag;  // of transfers
   int64_t timeout_ms;
-  const calx_window *job;
+  const calx_segment_head *job;
   cpu_coll_message_fn *on_message;
   void *user;
   // Each process sends `own` to all others at the start; `all` receives them in

@@ -119,7 +119,7 @@ static calx_status *check_file(int fd)
                     "descriptor %d is no shared segment: %s", fd,
                     strerror(errno));
   }
-  if (!S_ISREG(file.st_mode) || file.st_size < (off_t)CALX_WINDOW_BYTES) {
+  if (!S_ISREG(file.st_mode) || file.st_size < (off_t)CALX_SEGMENT_BYTES) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "descriptor %d is no shared segment: it has %lld bytes", fd,
                     (long long)file.st_size);
@@ -130,14 +130,14 @@ static calx_status *check_file(int fd)
 static calx_status *map_job(cpu_coll *coll)
 {
   void *at = NULL;
-  CALX_TRY(map(coll->fd, CALX_WINDOW_BOARD, 0, &at));
+  CALX_TRY(map(coll->fd, CALX_SEGMENT_AGREEMENT, 0, &at));
   coll->job = at;
   const uint32_t processes = coll->topology.n_host / coll->topology.n_own;
   if (coll->topology.fd < 0) {
-    coll->job->magic = CALX_WINDOW_MAGIC;
+    coll->job->magic = CALX_SEGMENT_MAGIC;
     coll->job->processes = processes;
   }
-  if (coll->job->magic == CALX_WINDOW_MAGIC &&
+  if (coll->job->magic == CALX_SEGMENT_MAGIC &&
       coll->job->processes == processes) {
     return NULL;
   }
@@ -160,13 +160,13 @@ static calx_status *map_fixed(cpu_coll *coll)
                                             (2 + CPU_COLL_STAGING_OUTS) *
                                             CPU_COLL_STAGING_BYTES;
   coll->fixed_bytes = head + states + round_up(buffers, ALIGN);
-  CALX_TRY(map(coll->fd, coll->fixed_bytes, CALX_WINDOW_ENGINE, &at));
+  CALX_TRY(map(coll->fd, coll->fixed_bytes, CALX_SEGMENT_ENGINE, &at));
   coll->head = at;
   coll->states = (cpu_coll_state *)((unsigned char *)at + head);
   coll->staging = (unsigned char *)at + head + states;
-  coll->operands_at = CALX_WINDOW_ENGINE + (int64_t)coll->fixed_bytes;
+  coll->operands_at = CALX_SEGMENT_ENGINE + (int64_t)coll->fixed_bytes;
   coll->operand_room =
-      (size_t)((int64_t)CALX_WINDOW_BYTES - coll->operands_at) / (2 * n) /
+      (size_t)((int64_t)CALX_SEGMENT_BYTES - coll->operands_at) / (2 * n) /
       ALIGN * ALIGN;
   return NULL;
 }
@@ -180,7 +180,7 @@ static calx_status *open_file(cpu_coll *coll)
     // The only process of its host needs a file to map operand buffers anew.
     cx_file_keep_standard();
     coll->fd = memfd_create("calx", MFD_CLOEXEC);
-    if (coll->fd >= 0 && ftruncate(coll->fd, (off_t)CALX_WINDOW_BYTES) == 0) {
+    if (coll->fd >= 0 && ftruncate(coll->fd, (off_t)CALX_SEGMENT_BYTES) == 0) {
       return NULL;
     }
     return cx_error(CALX_RESOURCE_EXHAUSTED, "no memory for collectives: %s",
@@ -209,7 +209,7 @@ void cpu_coll_segment_close(cpu_coll *coll, bool keep)
     free_mappings(&coll->mappings[i], keep);
   }
   if (coll->head != NULL && !keep) munmap(coll->head, coll->fixed_bytes);
-  if (coll->job != NULL) munmap(coll->job, CALX_WINDOW_BOARD);
+  if (coll->job != NULL) munmap(coll->job, CALX_SEGMENT_AGREEMENT);
   if (coll->fd >= 0) close(coll->fd);
   cx_free(coll->mappings);
 }

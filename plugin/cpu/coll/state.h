@@ -17,7 +17,7 @@
 
 #include <stdatomic.h>
 
-#include "abi/calx_window.h"
+#include "abi/calx_segment.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "coll/segment.h"
@@ -119,7 +119,7 @@ struct cpu_coll {
   unsigned parity;  // client % 2
   uint64_t seed;    // of the device groups' keys: the number of the client
   cpu_coll_topology topology;
-  calx_window *job;  // where the library reports that the job has failed
+  calx_segment_head *job;  // where the library reports that the job has failed
   cpu_coll_head *head;
   cpu_coll_state *states;
   unsigned char *staging;

@@ -77,7 +77,7 @@ static calx_status *open_client(cx_pjrt_plugin *plugin, cx_pjrt_client **out)
                       .hosts = near.groups,
                       .host_first = near.first,
                       .host_processes = near.count,
-                      .window_fd = near.window_fd,
+                      .segment_fd = near.segment_fd,
                       .get = cx_world_store_get,
                       .try_get = cx_world_store_try_get,
                       .put = cx_world_store_put };

@@ -1,4 +1,4 @@
-// peers: clients that share a window tell the whole world's devices, and what
+// peers: clients that share a segment tell the whole world's devices, and what
 // goes wrong with one of them ends the others' waits by name. They are of one
 // process here, which for them is no different.
 #include <unistd.h>
@@ -299,7 +299,7 @@ static PJRT_Error *create(int64_t process, int64_t processes, int64_t fd,
   const int64_t values[] = { process, processes, host, hosts, fd };
   static const char *const names[] = { "node_id", "num_nodes", CALX_OPTION_HOST,
                                        CALX_OPTION_HOSTS,
-                                       CALX_OPTION_WINDOW_FD };
+                                       CALX_OPTION_SEGMENT_FD };
   PJRT_NamedValue options[5];
   for (int i = 0; i < 5; i++) {
     options[i] = (PJRT_NamedValue){
@@ -319,14 +319,14 @@ static void test_options(void **state)
 {
   (void)state;
   world w = world_new(2, 1, 0);
-  HOST_OK(create(1, 2, w.window.fd, 0, 1));
+  HOST_OK(create(1, 2, w.segment.fd, 0, 1));
   HOST_OK(create(0, 1, -1, 0, 1));
   HOST_FAILS(9, create(1, 2, -1, 1, 2), "none of PMI_FD, PMI_PORT");
-  HOST_FAILS(3, create(0, 2, -1, 0, 1), "no option calx_window_fd");
-  HOST_FAILS(3, create(2, 2, w.window.fd, 0, 1), "node_id 2 of num_nodes 2");
-  HOST_FAILS(3, create(0, 4, w.window.fd, 1, 2), "is not on host 1 of 2");
-  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 2), "as many on each of 2 hosts");
-  HOST_FAILS(3, create(0, 3, w.window.fd, 0, 1), "segment of 3 processes");
+  HOST_FAILS(3, create(0, 2, -1, 0, 1), "no option calx_segment_fd");
+  HOST_FAILS(3, create(2, 2, w.segment.fd, 0, 1), "node_id 2 of num_nodes 2");
+  HOST_FAILS(3, create(0, 4, w.segment.fd, 1, 2), "is not on host 1 of 2");
+  HOST_FAILS(3, create(0, 3, w.segment.fd, 0, 2), "as many on each of 2 hosts");
+  HOST_FAILS(3, create(0, 3, w.segment.fd, 0, 1), "segment of 3 processes");
   HOST_FAILS(3, create(0, 0, -1, 0, 1), "num_nodes wants 1 to 4096");
   HOST_FAILS(3, create(0, 2, 0, 0, 1), "no shared segment");
   HOST_FAILS(3, create(0, 2, 900, 0, 1), "descriptor 900");
@@ -340,7 +340,7 @@ static void test_no_memory(void **state)
   long n = 0;
   for (PJRT_Error *error = (PJRT_Error *)&n; error != NULL; n++) {
     cx_alloc_fail_at(n);
-    error = create(1, 2, w.window.fd, 0, 1);
+    error = create(1, 2, w.segment.fd, 0, 1);
     cx_alloc_fail_at(-1);
     if (error != NULL) assert_int_equal(host_take(error), 8);
   }
@@ -538,7 +538,7 @@ static void test_news(void **state)
   compile(&p, 0, SUM("4xf32", TWO, "0.0"));
   HOST_OK(run_one(&p, 0));
   usleep(10000);
-  cx_world_segment_fail(p.world.window.head, CALX_ABORTED,
+  cx_world_segment_fail(p.world.segment.head, CALX_ABORTED,
                         "rank 1 ended by signal 9");
   fails_with(&p, 0, "all_reduce of f32[4]: rank 1 ended by signal 9");
   HOST_OK(run_one(&p, 0));

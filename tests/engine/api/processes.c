@@ -122,7 +122,7 @@ static void test_memory(void **state)
   world_start(&w, gather_much, NULL);
   world_join(&w);
   struct stat file;
-  assert_int_equal(fstat(w.window.fd, &file), 0);
+  assert_int_equal(fstat(w.segment.fd, &file), 0);
   print_message("%ld KB stay\n", (long)file.st_blocks / 2);
   assert_true(file.st_blocks * 512 < 36 << 20);
   world_free(&w);
@@ -157,7 +157,7 @@ static void run_until_lost(peer *self)
   host_program_free(e);
 }
 
-// The others wait for it until the news come; nothing is left of it.
+// The others wait for it until its failure is reported; nothing is left of it.
 static void test_killed(void **state)
 {
   (void)state;
@@ -165,7 +165,7 @@ static void test_killed(void **state)
   world w = world_new(3, 1, 0);
   world_start(&w, run_until_lost, NULL);
   world_lost(&w, 1, SIGKILL);
-  cx_world_segment_fail(w.window.head, CALX_ABORTED, "process 1: Killed");
+  cx_world_segment_fail(w.segment.head, CALX_ABORTED, "process 1: Killed");
   world_join(&w);
   world_free(&w);
   assert_int_equal(files_in_shm(), files);

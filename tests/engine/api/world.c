@@ -14,7 +14,7 @@ enum { LIMIT_S = 100 };
 world world_new(int processes, int devices, size_t shared_bytes)
 {
   world w = { .processes = processes, .devices = devices };
-  assert_null(cx_world_segment_create(processes, &w.window));
+  assert_null(cx_world_segment_create(processes, &w.segment));
   w.shared = mmap(NULL, shared_bytes + 1, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(w.shared != MAP_FAILED);
@@ -72,8 +72,8 @@ PJRT_Client *world_client(const world *w, int process)
                { CALX_OPTION_HOSTS, w->hosts == 0 ? 1 : w->hosts },
                { CALX_OPTION_HOST_FIRST, p.first },
                { CALX_OPTION_HOST_PROCESSES, p.n },
-               { CALX_OPTION_WINDOW_FD,
-                 w->hosts == 0 ? w->window.fd : cx_world_segment_fd() } };
+               { CALX_OPTION_SEGMENT_FD,
+                 w->hosts == 0 ? w->segment.fd : cx_world_segment_fd() } };
   enum { TOLD = sizeof told / sizeof *told };
   PJRT_NamedValue options[TOLD];
   for (int i = 0; i < TOLD; i++) {
@@ -159,7 +159,7 @@ void world_join(world *w)
 
 void world_free(world *w)
 {
-  cx_world_segment_close(&w->window);
+  cx_world_segment_close(&w->segment);
 }
 
 PJRT_LoadedExecutable *world_program(PJRT_Client *client, const char *text,

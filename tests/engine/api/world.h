@@ -9,12 +9,12 @@ enum { WORLD_MOST = 8 };
 
 typedef struct world {
   int processes, devices;  // of each process
-  cx_world_segment window;
+  cx_world_segment segment;
   unsigned char *shared;  // for the tests' own words
   int pids[WORLD_MOST];
   int hosts, per_host[WORLD_MOST];  // processes; 0: one host
   int port;                         // of the store that joins the hosts
-  bool apart;                       // the processes of a host have no window
+  bool apart;                       // the processes of a host have no segment
 } world;
 
 // What a process does. It is a child of the test, and ends with its return.

@@ -71,9 +71,9 @@ static void set_apart(world *w)
 {
   const uint32_t n = w->n_replicas * w->n_partitions;
   const uint32_t processes = (n + world_together - 1) / world_together;
-  CHECK_OK(cx_world_segment_create((int)processes, &w->window));
+  CHECK_OK(cx_world_segment_create((int)processes, &w->segment));
   for (uint32_t i = 0; i < n; i++) {
-    const cpu_coll_topology topology = { .fd = w->window.fd,
+    const cpu_coll_topology topology = { .fd = w->segment.fd,
                                          .n_host = processes * world_together,
                                          .own_first = i / world_together *
                                                       world_together,
@@ -114,7 +114,7 @@ void world_end(world *w)
   for (uint32_t i = 0; i < MOST_DEVICES; i += world_together) {
     cpu_coll_free(w->apart[i]);
   }
-  cx_world_segment_close(&w->window);
+  cx_world_segment_close(&w->segment);
 }
 
 // ---- one device ----

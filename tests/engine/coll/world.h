@@ -49,7 +49,7 @@ typedef struct world {
   // Of each device: `coll`, or as if they were of several processes.
   cpu_coll *apart[MOST_DEVICES];
   uint32_t device_groups[MOST_DEVICES];
-  cx_world_segment window;
+  cx_world_segment segment;
   uint32_t n_replicas, n_partitions;
   int64_t timeout_ms;
   uint64_t run;

@@ -153,15 +153,15 @@ static void hear(void *user, const void *message, size_t bytes)
   (void)bytes;
 }
 
-static calx_status *open_link(const calx_window *news, int64_t timeout_ms,
-                              cpu_coll_link **out)
+static calx_status *open_link(const calx_segment_head *failed,
+                              int64_t timeout_ms, cpu_coll_link **out)
 {
   const uint32_t told[] = { 0, OWN };
   uint32_t all[4];
   const cpu_coll_link_options options = { .processes = 2,
                                           .max_tag = 100,
                                           .timeout_ms = timeout_ms,
-                                          .job = news,
+                                          .job = failed,
                                           .on_message = hear,
                                           .own = told,
                                           .all = all,
@@ -170,15 +170,15 @@ static calx_status *open_link(const calx_window *news, int64_t timeout_ms,
 }
 
 // Once the thread that was left has ended, another link may be opened.
-static cpu_coll_link *open_again(const calx_window *news)
+static cpu_coll_link *open_again(const calx_segment_head *failed)
 {
   cpu_coll_link *l = NULL;
-  calx_status *status = open_link(news, 100000, &l);
+  calx_status *status = open_link(failed, 100000, &l);
   while (status != NULL) {
     assert_non_null(strstr(calx_status_message(status), "another client"));
     calx_status_free(status);
     sched_yield();
-    status = open_link(news, 100000, &l);
+    status = open_link(failed, 100000, &l);
   }
   return l;
 }
@@ -188,11 +188,12 @@ static cpu_coll_link *open_again(const calx_window *news)
 static void test_left(void **state)
 {
   (void)state;
-  calx_window news = { .failed = CALX_ABORTED };
-  const calx_window well = { 0 };
+  calx_segment_head failed = { .failed = CALX_ABORTED };
+  const calx_segment_head well = { 0 };
   cpu_coll_link *l = NULL;
-  snprintf(news.news, sizeof news.news, "process 7 has gone");
-  CHECK_FAILS(CALX_ABORTED, open_link(&news, 100000, &l), "process 7 has gone");
+  snprintf(failed.message, sizeof failed.message, "process 7 has gone");
+  CHECK_FAILS(CALX_ABORTED, open_link(&failed, 100000, &l),
+              "process 7 has gone");
   assert_null(l);
   atomic_store(&other.opens, true);
   atomic_store(&other.gathers, true);
@@ -204,7 +205,7 @@ static void test_left(void **state)
 static void test_nobody_comes(void **state)
 {
   (void)state;
-  const calx_window well = { 0 };
+  const calx_segment_head well = { 0 };
   cpu_coll_link *l = NULL;
   atomic_store(&other.gathers, false);
   CHECK_FAILS(CALX_DEADLINE_EXCEEDED, open_link(&well, 1, &l),
@@ -217,7 +218,7 @@ static void test_nobody_comes(void **state)
 static void test_abandoned(void **state)
 {
   (void)state;
-  const calx_window well = { 0 };
+  const calx_segment_head well = { 0 };
   static unsigned char data[8];
   static cpu_coll_transfer t = {
     .data = data, .bytes = sizeof data, .process = 1, .tag = 2
