@@ -60,8 +60,10 @@ static bool copy_signature(cx_pjrt_executable *e, const cx_pjrt_signature *s)
   return true;
 }
 
-// Without its plugin's object yet.
-static calx_status *executable_new(cx_pjrt_client *c,
+// Without its plugin's object yet. `program` is its text, or what was saved:
+// every process has the same bytes, so the launches have the same numbers.
+static calx_status *executable_new(cx_pjrt_client *c, const char *program,
+                                   size_t size,
                                    const cx_pjrt_compile_options *options,
                                    const cx_pjrt_signature *signature,
                                    cx_pjrt_executable **out)
@@ -81,6 +83,9 @@ static calx_status *executable_new(cx_pjrt_client *c,
   e->client = c;
   e->any_device = options != NULL && options->any_device;
   e->launch_base = options != NULL ? options->launches : 0;
+  if (e->launch_base == 0) {
+    e->launch_base = (uint32_t)cx_hash_bytes(program, size, 0).low;
+  }
   if (!copy_signature(e, signature)) {
     executable_free(e);
     return cx_out_of_memory();
@@ -124,50 +129,51 @@ static calx_status *tolerate(calx_status *status, bool *out_reported)
   return NULL;
 }
 
-static calx_status *check_types(cx_pjrt_executable *e, PJRT_Executable *raw)
+typedef struct reported {
+  PJRT_Executable_OutputElementTypes_Args types;
+  PJRT_Executable_OutputDimensions_Args shapes;
+  bool has_types, has_shapes;
+  const int64_t *dims;  // of the next result
+} reported;
+
+// The shape of result i, which is called in their order. What the plugin does
+// not report is taken from the signature. False: no shape of ours holds it.
+static bool next_shape(reported *r, size_t i, cx_pjrt_shape *shape)
 {
-  CX_PJRT_DECLARE(args, PJRT_Executable_OutputElementTypes, .executable = raw);
-  bool reported = false;
-  CALX_TRY(tolerate(CX_PJRT_CALL(e->client->plugin,
-                                 PJRT_Executable_OutputElementTypes, &args),
-                    &reported));
-  if (!reported) return NULL;
-  size_t n = args.num_output_types;
-  if (n != e->n_results || (n > 0 && args.output_types == NULL)) {
-    return wrong_count(e, n);
-  }
-  for (size_t i = 0; i < n; i++) {
-    int type = (int)args.output_types[i];
-    if (type == e->results[i].type) continue;
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "result %zu is %s in the signature and %s on plugin '%s'",
-                    i, cx_pjrt_type_name(e->results[i].type),
-                    cx_pjrt_type_name(type), e->client->plugin->name);
-  }
-  return NULL;
+  if (r->has_types) shape->type = (int)r->types.output_types[i];
+  if (!r->has_shapes) return true;
+  shape->rank = r->shapes.dim_sizes[i];
+  if (shape->rank == 0) return true;
+  if (shape->rank > CALX_MAX_RANK || r->dims == NULL) return false;
+  memcpy(shape->dims, r->dims, shape->rank * sizeof *r->dims);
+  r->dims += shape->rank;
+  return true;
 }
 
-static calx_status *check_dims(cx_pjrt_executable *e, PJRT_Executable *raw)
+static calx_status *check_shapes(cx_pjrt_executable *e, PJRT_Executable *raw)
 {
-  CX_PJRT_DECLARE(args, PJRT_Executable_OutputDimensions, .executable = raw);
-  bool reported = false;
-  CALX_TRY(tolerate(
-      CX_PJRT_CALL(e->client->plugin, PJRT_Executable_OutputDimensions, &args),
-      &reported));
-  if (!reported) return NULL;
-  size_t n = args.num_outputs;
-  if (n != e->n_results || (n > 0 && args.dim_sizes == NULL)) {
-    return wrong_count(e, n);
-  }
-  const int64_t *dims = args.dims;
+  const cx_pjrt_plugin *p = e->client->plugin;
+  reported r = {
+    .types = { CX_PJRT_ARGS(PJRT_Executable_OutputElementTypes_Args),
+               .executable = raw },
+    .shapes = { CX_PJRT_ARGS(PJRT_Executable_OutputDimensions_Args),
+                .executable = raw },
+  };
+  CALX_TRY(
+      tolerate(CX_PJRT_CALL(p, PJRT_Executable_OutputElementTypes, &r.types),
+               &r.has_types));
+  CALX_TRY(
+      tolerate(CX_PJRT_CALL(p, PJRT_Executable_OutputDimensions, &r.shapes),
+               &r.has_shapes));
+  size_t n = e->n_results;
+  size_t n_types = r.types.output_types != NULL ? r.types.num_output_types : 0;
+  size_t n_shapes = r.shapes.dim_sizes != NULL ? r.shapes.num_outputs : 0;
+  if (r.has_types && n_types != n) return wrong_count(e, n_types);
+  if (r.has_shapes && n_shapes != n) return wrong_count(e, n_shapes);
+  r.dims = r.shapes.dims;
   for (size_t i = 0; i < n; i++) {
-    cx_pjrt_shape found = { .type = e->results[i].type,
-                            .rank = args.dim_sizes[i] };
-    bool fits = found.rank <= CALX_MAX_RANK && (found.rank == 0 || dims);
-    if (fits && found.rank > 0) {
-      memcpy(found.dims, dims, found.rank * sizeof *dims);
-      dims += found.rank;
-    }
+    cx_pjrt_shape found = e->results[i];
+    bool fits = next_shape(&r, i, &found);
     if (fits && cx_pjrt_shape_equal(&found, &e->results[i])) continue;
     cx_pjrt_shape_text wanted_text;
     cx_pjrt_shape_text found_text;
@@ -176,7 +182,7 @@ static calx_status *check_dims(cx_pjrt_executable *e, PJRT_Executable *raw)
                     i, cx_pjrt_shape_str(&e->results[i], &wanted_text),
                     fits ? cx_pjrt_shape_str(&found, &found_text)
                          : "of too many dimensions",
-                    e->client->plugin->name);
+                    p->name);
   }
   return NULL;
 }
@@ -192,8 +198,7 @@ static calx_status *check_results(cx_pjrt_executable *e)
   if (status == NULL && args.num_outputs != e->n_results) {
     status = wrong_count(e, args.num_outputs);
   }
-  if (status == NULL) status = check_types(e, raw);
-  if (status == NULL) status = check_dims(e, raw);
+  if (status == NULL) status = check_shapes(e, raw);
   cx_pjrt_program_destroy(e->client->plugin, raw);
   return status;
 }
@@ -286,10 +291,7 @@ calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
 {
   *out = NULL;
   cx_pjrt_executable *e = NULL;
-  CALX_TRY(executable_new(c, options, signature, &e));
-  if (e->launch_base == 0) {
-    e->launch_base = (uint32_t)cx_hash_bytes(text, size, 0).low;
-  }
+  CALX_TRY(executable_new(c, text, size, options, signature, &e));
   PJRT_Program program = cx_pjrt_program(text, size);
   calx_status *status = compile_once(e, &program, options);
   if (cx_pjrt_defaults_refused(c, status)) {
@@ -340,10 +342,7 @@ calx_status *cx_pjrt_executable_deserialize(
   cx_pjrt_executable *e = NULL;
   char *encoded = NULL;
   size_t encoded_size = 0;
-  CALX_TRY(executable_new(c, options, signature, &e));
-  if (e->launch_base == 0) {
-    e->launch_base = (uint32_t)cx_hash_bytes(bytes, size, 0).low;
-  }
+  CALX_TRY(executable_new(c, bytes, size, options, signature, &e));
   calx_status *status =
       cx_pjrt_options_encode(options, c, &encoded, &encoded_size);
   if (status == NULL) {

@@ -16,6 +16,7 @@
 
 #include "abi/calx_cpu.h"
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "pjrt/internal.h"
@@ -28,12 +29,6 @@ typedef struct search {
   cx_text looked;  // all that were looked for
   bool failed;     // out of memory
 } search;
-
-static const char *environment(const char *name)
-{
-  const char *value = getenv(name);
-  return value != NULL && value[0] != '\0' ? value : NULL;
-}
 
 // Its code will run: nobody but this user and root may have written it.
 static bool is_believed(search *s, const char *path)
@@ -72,17 +67,17 @@ static void look(search *s, const char *folder, const char *file)
 // in the user's cache.
 static void look_in_folders(search *s, const char *file)
 {
-  const char *folder = environment("CALX_PLUGIN_DIR");
+  const char *folder = cx_env_text("CALX_PLUGIN_DIR");
   if (folder != NULL) {
     look(s, folder, file);
     return;
   }
   look(s, CALX_PLUGIN_DIR_DEFAULT, file);
   cx_text cache = { 0 };
-  if (environment("XDG_CACHE_HOME") != NULL) {
-    cx_text_append(&cache, environment("XDG_CACHE_HOME"));
-  } else if (environment("HOME") != NULL) {
-    cx_text_append(&cache, environment("HOME"));
+  if (cx_env_text("XDG_CACHE_HOME") != NULL) {
+    cx_text_append(&cache, cx_env_text("XDG_CACHE_HOME"));
+  } else if (cx_env_text("HOME") != NULL) {
+    cx_text_append(&cache, cx_env_text("HOME"));
     cx_text_append(&cache, "/.cache");
   }
   if (cx_text_failed(&cache)) s->failed = true;
@@ -95,7 +90,7 @@ static void look_in_folders(search *s, const char *file)
 
 static void look_for_tpu(search *s)
 {
-  const char *path = environment("TPU_LIBRARY_PATH");
+  const char *path = cx_env_text("TPU_LIBRARY_PATH");
   if (path != NULL) look(s, path, "");
   look_in_folders(s, "libtpu/libtpu.so");
   look(s, "/usr/lib/libtpu.so", "");
@@ -112,115 +107,7 @@ static void look_for_cpu(search *s)
   look_in_folders(s, "xla-cpu-0.81/xla_cpu_pjrt.so");
 }
 
-static const struct known {
-  const char *name;
-  void (*look)(search *s);
-} known[] = {
-  { "xla-cpu", look_for_cpu },
-  { "tpu", look_for_tpu },
-  { "cuda", look_for_cuda },
-};
-
-static void search_free(search *s)
-{
-  cx_free(s->found);
-  cx_text_free(&s->looked);
-}
-
-// *out_path stays NULL where the variable does not name it.
-static calx_status *find_registered(const char *name, char **out_path)
-{
-  const char *list = environment(REGISTERED);
-  while (list != NULL && *list != '\0') {
-    size_t size = strcspn(list, ",");
-    const char *colon = memchr(list, ':', size);
-    if (colon == NULL || colon == list || colon + 1 == list + size) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      REGISTERED ": wants name:/path/lib.so, found '%.*s'",
-                      (int)size, list);
-    }
-    size_t name_size = (size_t)(colon - list);
-    size_t path_size = size - name_size - 1;
-    if (name_size == strlen(name) && strncasecmp(name, list, name_size) == 0) {
-      if (path_size > 5 && memcmp(list + size - 5, ".json", 5) == 0) {
-        return cx_error(CALX_UNIMPLEMENTED,
-                        REGISTERED
-                        ": name the library of '%s' itself; files "
-                        "of options are not read, found '%.*s'",
-                        name, (int)path_size, colon + 1);
-      }
-      *out_path = cx_strndup(colon + 1, path_size);
-      return *out_path == NULL ? cx_out_of_memory() : NULL;
-    }
-    list += size;
-    if (*list == ',') list++;
-  }
-  return NULL;
-}
-
-static bool is_own(const char *name)
-{
-  return strcasecmp(name, "calx") == 0 || strcasecmp(name, "calx_cpu") == 0 ||
-         strcasecmp(name, "cpu") == 0;
-}
-
-static calx_status *choose_own(cx_pjrt_choice *out)
-{
-  char file[PATH_MAX];  // a program's own name is a link
-  const char *path = calx_cpu_path();
-  out->embedded = true;
-  out->name = cx_strdup("calx");
-  out->path = cx_strdup(realpath(path, file) != NULL ? file : path);
-  bool ok = out->name != NULL && out->path != NULL;
-  return ok ? NULL : cx_out_of_memory();
-}
-
-static calx_status *not_found(const char *name, const search *s)
-{
-  if (s->failed) return cx_out_of_memory();
-  return cx_error(CALX_NOT_FOUND,
-                  "plugin '%s' was not found; looked for %s; `./dev setup "
-                  "--engines` fetches it, or set CALX_PLUGIN to its path",
-                  name, cx_text_str(&s->looked));
-}
-
-static calx_status *find_named(const char *name, cx_pjrt_choice *out)
-{
-  CALX_TRY(find_registered(name, &out->path));
-  if (out->path != NULL) {
-    out->name = cx_strdup(name);
-    return out->name == NULL ? cx_out_of_memory() : NULL;
-  }
-  if (is_own(name)) return choose_own(out);
-  if (strcasecmp(name, "gpu") == 0) name = "cuda";
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (strcasecmp(name, known[i].name) != 0) continue;
-    search s = { 0 };
-    known[i].look(&s);
-    calx_status *status = NULL;
-    if (s.found == NULL) {
-      status = not_found(known[i].name, &s);
-    } else {
-      out->path = s.found;
-      s.found = NULL;
-      out->name = cx_strdup(known[i].name);
-      if (out->name == NULL) status = cx_out_of_memory();
-    }
-    search_free(&s);
-    return status;
-  }
-  return cx_error(CALX_NOT_FOUND,
-                  "no plugin is called '%s'; there are calx, cpu, tpu, cuda, "
-                  "xla-cpu and those that " REGISTERED
-                  " names; a path has a '/' or ends in .so",
-                  name);
-}
-
-static bool is_path(const char *s)
-{
-  size_t n = strlen(s);
-  return strchr(s, '/') != NULL || (n > 3 && strcmp(s + n - 3, ".so") == 0);
-}
+// ---- what the machine has ----
 
 bool cx_pjrt_has_tpu(const char *dev)
 {
@@ -270,55 +157,165 @@ static bool is_surely_tpu(const char *dev)
   return found;
 }
 
-// What was looked for in vain, as a sentence for people.
-static void note_unused(const char *found, const char *dev, const search *s,
-                        const char *name, cx_text *out)
+static bool has_card(const char *dev)
 {
-  if (out->size > 0) cx_text_append(out, "; ");
-  cx_text_format(out,
-                 "%s (under %s) is not used: its plugin '%s' was not found; "
-                 "looked for %s; `./dev setup --engines` fetches it, or set "
-                 "CALX_PLUGIN to its path (CALX_PLUGIN=calx: without it)",
-                 found, dev, name, cx_text_str(&s->looked));
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/nvidia0", dev);
+  return cx_file_exists(path);
+}
+
+static const struct known {
+  const char *name;
+  void (*look)(search *s);
+  // Of an accelerator, in the order of preference: whether `dev` shows one, and
+  // shows it beyond doubt.
+  bool (*is_there)(const char *dev);
+  bool (*is_surely_there)(const char *dev);
+  const char *device;
+} known[] = {
+  { "tpu", look_for_tpu, cx_pjrt_has_tpu, is_surely_tpu, "a TPU" },
+  { "cuda", look_for_cuda, has_card, has_card, "an NVIDIA card" },
+  { .name = "xla-cpu", .look = look_for_cpu },
+};
+
+// ---- by name ----
+
+static void search_free(search *s)
+{
+  cx_free(s->found);
+  cx_text_free(&s->looked);
+}
+
+// *out_path stays NULL where the variable does not name it.
+static calx_status *find_registered(const char *name, char **out_path)
+{
+  const char *list = cx_env_text(REGISTERED);
+  while (list != NULL && *list != '\0') {
+    size_t size = strcspn(list, ",");
+    const char *colon = memchr(list, ':', size);
+    if (colon == NULL || colon == list || colon + 1 == list + size) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      REGISTERED ": wants name:/path/lib.so, found '%.*s'",
+                      (int)size, list);
+    }
+    size_t name_size = (size_t)(colon - list);
+    size_t path_size = size - name_size - 1;
+    if (name_size == strlen(name) && strncasecmp(name, list, name_size) == 0) {
+      if (path_size > 5 && memcmp(list + size - 5, ".json", 5) == 0) {
+        return cx_error(CALX_UNIMPLEMENTED,
+                        REGISTERED
+                        ": name the library of '%s' itself; files "
+                        "of options are not read, found '%.*s'",
+                        name, (int)path_size, colon + 1);
+      }
+      *out_path = cx_strndup(colon + 1, path_size);
+      return *out_path == NULL ? cx_out_of_memory() : NULL;
+    }
+    list += size;
+    if (*list == ',') list++;
+  }
+  return NULL;
+}
+
+static bool is_own(const char *name)
+{
+  return strcasecmp(name, "calx") == 0 || strcasecmp(name, "calx_cpu") == 0 ||
+         strcasecmp(name, "cpu") == 0;
+}
+
+// Takes `path`. NULL: there was no memory for it.
+static calx_status *choose(cx_pjrt_choice *out, const char *name, char *path)
+{
+  out->name = cx_strdup(name);
+  out->path = path;
+  return out->name != NULL && path != NULL ? NULL : cx_out_of_memory();
+}
+
+static calx_status *choose_own(cx_pjrt_choice *out)
+{
+  char file[PATH_MAX];  // a program's own name is a link
+  const char *path = calx_cpu_path();
+  out->embedded = true;
+  return choose(out, "calx",
+                cx_strdup(realpath(path, file) != NULL ? file : path));
+}
+
+static calx_status *choose_known(const struct known *k, cx_pjrt_choice *out)
+{
+  search s = { 0 };
+  k->look(&s);
+  calx_status *status = NULL;
+  if (s.found != NULL) {
+    status = choose(out, k->name, s.found);
+    s.found = NULL;
+  } else if (s.failed) {
+    status = cx_out_of_memory();
+  } else {
+    status = cx_error(CALX_NOT_FOUND,
+                      "plugin '%s' was not found; looked for %s; `./dev setup "
+                      "--engines` fetches it, or set CALX_PLUGIN to its path",
+                      k->name, cx_text_str(&s.looked));
+  }
+  search_free(&s);
+  return status;
+}
+
+static calx_status *find_named(const char *name, cx_pjrt_choice *out)
+{
+  char *registered = NULL;
+  CALX_TRY(find_registered(name, &registered));
+  if (registered != NULL) return choose(out, name, registered);
+  if (is_own(name)) return choose_own(out);
+  if (strcasecmp(name, "gpu") == 0) name = "cuda";
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcasecmp(name, known[i].name) == 0) {
+      return choose_known(&known[i], out);
+    }
+  }
+  return cx_error(CALX_NOT_FOUND,
+                  "no plugin is called '%s'; there are calx, cpu, tpu, cuda, "
+                  "xla-cpu and those that " REGISTERED
+                  " names; a path has a '/' or ends in .so",
+                  name);
+}
+
+static bool is_path(const char *s)
+{
+  size_t n = strlen(s);
+  return strchr(s, '/') != NULL || (n > 3 && strcmp(s + n - 3, ".so") == 0);
 }
 
 // What the machine has; where a plugin or its device is missing, the next.
 static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
 {
   out->automatic = true;
-  search tpu = { 0 };
-  search cuda = { 0 };
-  search card = { 0 };
-  const char *name = "calx";
+  const char *name = NULL;
+  bool failed = false;
   cx_text unused = { 0 };
-  if (cx_pjrt_has_tpu(dev)) {
-    look_for_tpu(&tpu);
-    if (tpu.found == NULL && is_surely_tpu(dev)) {
-      note_unused("a TPU", dev, &tpu, "tpu", &unused);
+  for (size_t i = 0; i < sizeof known / sizeof *known && name == NULL; i++) {
+    const struct known *k = &known[i];
+    if (k->is_there == NULL || !k->is_there(dev)) continue;
+    search s = { 0 };
+    k->look(&s);
+    if (s.found != NULL) {
+      name = k->name;
+    } else if (k->is_surely_there(dev)) {
+      cx_text_format(&unused,
+                     "%s%s (under %s) is not used: its plugin '%s' was not "
+                     "found; looked for %s; `./dev setup --engines` fetches "
+                     "it, or set CALX_PLUGIN to its path (CALX_PLUGIN=calx: "
+                     "without it)",
+                     unused.size > 0 ? "; " : "", k->device, dev, k->name,
+                     cx_text_str(&s.looked));
     }
+    failed = failed || s.failed;
+    search_free(&s);
   }
-  if (tpu.found == NULL) {
-    look(&card, dev, "nvidia0");
-    if (card.found != NULL) {
-      look_for_cuda(&cuda);
-      if (cuda.found == NULL) {
-        note_unused("an NVIDIA card", dev, &cuda, "cuda", &unused);
-      }
-    }
-  }
-  if (tpu.found != NULL) {
-    name = "tpu";
-  } else if (cuda.found != NULL) {
-    name = "cuda";
-  }
-  bool failed =
-      tpu.failed || cuda.failed || card.failed || cx_text_failed(&unused);
+  failed = failed || cx_text_failed(&unused);
   if (unused.size > 0) out->unused = cx_text_take(&unused);
   cx_text_free(&unused);
-  search_free(&tpu);
-  search_free(&cuda);
-  search_free(&card);
-  return failed ? cx_out_of_memory() : find_named(name, out);
+  return failed ? cx_out_of_memory()
+                : find_named(name != NULL ? name : "calx", out);
 }
 
 calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
@@ -327,8 +324,8 @@ calx_status *cx_pjrt_find(const char *name_or_path, const char *dev,
   *out_choice = (cx_pjrt_choice){ 0 };
   const char *wanted = name_or_path;
   const char *source = NULL;
-  if (wanted == NULL) wanted = environment(source = "CALX_PLUGIN");
-  if (wanted == NULL) wanted = environment(source = "PJRT_DEVICE");
+  if (wanted == NULL) wanted = cx_env_text(source = "CALX_PLUGIN");
+  if (wanted == NULL) wanted = cx_env_text(source = "PJRT_DEVICE");
   calx_status *status = NULL;
   if (wanted == NULL) {
     status = find_automatic(dev, out_choice);

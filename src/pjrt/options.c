@@ -8,14 +8,12 @@
 // - programs for XLA's CPU: maximum and minimum hand on a NaN, as StableHLO
 //   says. XLA 0.81 and 0.106 know the key; a build that refuses it is compiled
 //   without it from then on.
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/env.h"
 #include "options.pb-c.h"
 #include "pjrt/internal.h"
 
@@ -55,7 +53,7 @@ calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
         break;
       case CX_PJRT_FLOAT:
         v->type = PJRT_NamedValue_kFloat;
-        v->float_value = o->float_value;
+        v->float_value = (float)o->float_value;
         break;
       case CX_PJRT_BOOL:
         v->type = PJRT_NamedValue_kBool;
@@ -69,35 +67,24 @@ calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
 
 // ---- clients ----
 
-static calx_status *device_count(const cx_pjrt_client_options *asked,
-                                 int64_t *out)
+static calx_status *device_count(int64_t asked, int64_t *out)
 {
-  *out = asked == NULL ? 0 : asked->device_count;
-  if (*out == 0) {
-    *out = 1;
-    const char *text = getenv("CPU_NUM_DEVICES");
-    if (text == NULL || text[0] == '\0') return NULL;
-    char *end = NULL;
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *out < 1 || *out > DEVICE_LIMIT) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "CPU_NUM_DEVICES: wants 1 to %d, found '%s'",
-                      DEVICE_LIMIT, text);
-    }
+  *out = asked;
+  if (asked == 0) {
+    int count;
+    CALX_TRY(cx_env_int("CPU_NUM_DEVICES", 1, DEVICE_LIMIT, &count));
+    *out = count > 0 ? count : 1;
   }
-  if (*out < 1 || *out > DEVICE_LIMIT) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "device_count: wants 1 to %d, found %" PRId64, DEVICE_LIMIT,
-                    *out);
-  }
-  return NULL;
+  if (*out >= 1 && *out <= DEVICE_LIMIT) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "device_count: wants 1 to %d, found %" PRId64, DEVICE_LIMIT,
+                  *out);
 }
 
-static bool is_asked(const cx_pjrt_client_options *asked, const char *name)
+static bool is_asked(const cx_pjrt_option *list, size_t n, const char *name)
 {
-  for (size_t i = 0; asked != NULL && i < asked->n_extra; i++) {
-    if (strcmp(asked->extra[i].name, name) == 0) return true;
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(list[i].name, name) == 0) return true;
   }
   return false;
 }
@@ -109,16 +96,18 @@ calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,
 {
   *out_options = NULL;
   *out_n = 0;
-  size_t n_extra = asked == NULL ? 0 : asked->n_extra;
+  static const cx_pjrt_client_options none = { 0 };
+  if (asked == NULL) asked = &none;
+  size_t n_extra = asked->n_extra;
   cx_pjrt_option *list = cx_calloc(n_extra + 1 + CX_PJRT_WORLD, sizeof *list);
   if (list == NULL) return cx_out_of_memory();
   size_t n = 0;
-  bool counted = asked != NULL && asked->device_count != 0;
+  bool counted = asked->device_count != 0;
   if ((plugin->kind == CX_PJRT_KIND_CPU ||
        (plugin->kind == CX_PJRT_KIND_OTHER && counted)) &&
-      !is_asked(asked, "cpu_device_count")) {
+      !is_asked(asked->extra, n_extra, "cpu_device_count")) {
     int64_t count = 0;
-    calx_status *status = device_count(asked, &count);
+    calx_status *status = device_count(asked->device_count, &count);
     if (status != NULL) {
       cx_free(list);
       return status;
@@ -127,12 +116,13 @@ calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,
                                   .type = CX_PJRT_INT,
                                   .int_value = count };
   }
-  if (plugin->kind == CX_PJRT_KIND_CUDA && !is_asked(asked, "preallocate")) {
+  if (plugin->kind == CX_PJRT_KIND_CUDA &&
+      !is_asked(asked->extra, n_extra, "preallocate")) {
     list[n++] = (cx_pjrt_option){ .name = "preallocate",
                                   .type = CX_PJRT_BOOL,
                                   .int_value = 0 };
   }
-  if (asked != NULL) n += cx_pjrt_world_options(plugin, asked->world, list + n);
+  n += cx_pjrt_world_options(plugin, asked->world, list + n);
   for (size_t i = 0; i < n_extra; i++) list[n++] = asked->extra[i];
   *out_options = list;
   *out_n = n;
@@ -141,14 +131,14 @@ calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,
 
 // ---- compile options ----
 
-static const cx_pjrt_override cpu_defaults[] = {
+static const cx_pjrt_option cpu_defaults[] = {
   { .name = "xla_cpu_enable_fast_min_max",
-    .type = CX_PJRT_OVERRIDE_BOOL,
+    .type = CX_PJRT_BOOL,
     .int_value = 0 },
 };
 
 static size_t default_overrides(const cx_pjrt_client *c,
-                                const cx_pjrt_override **out)
+                                const cx_pjrt_option **out)
 {
   *out = cpu_defaults;
   bool wanted = c != NULL && c->plugin->is_xla &&
@@ -159,7 +149,7 @@ static size_t default_overrides(const cx_pjrt_client *c,
 
 bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status)
 {
-  const cx_pjrt_override *list = NULL;
+  const cx_pjrt_option *list = NULL;
   size_t n = default_overrides(c, &list);
   for (size_t i = 0; i < n && status != NULL; i++) {
     if (calx_status_code(status) == CALX_INVALID_ARGUMENT &&
@@ -179,52 +169,49 @@ typedef struct encoder {
   size_t n_replicas;
 } encoder;
 
-static bool encode_override(encoder *e, const cx_pjrt_override *from,
-                            CxPjrt__Entry **out)
+// protobuf-c takes strings that it only reads as char *.
+static char *copy(encoder *e, const char *s)
 {
+  return cx_arena_strndup(&e->arena, s, strlen(s));
+}
+
+static CxPjrt__Entry *encode_override(encoder *e, const cx_pjrt_option *from)
+{
+  CX_ASSERT(from->type != CX_PJRT_INTS);
   CxPjrt__Entry *entry = CX_ARENA_NEW(&e->arena, CxPjrt__Entry);
   CxPjrt__Override *value = CX_ARENA_NEW(&e->arena, CxPjrt__Override);
-  if (entry == NULL || value == NULL) return false;
+  if (entry == NULL || value == NULL) return NULL;
   cx_pjrt__entry__init(entry);
   cx_pjrt__override__init(value);
-  // protobuf-c takes strings that it only reads as char *.
-  entry->key = cx_arena_strndup(&e->arena, from->name, strlen(from->name));
+  entry->key = copy(e, from->name);
   entry->value = value;
+  bool failed = entry->key == NULL;
   switch (from->type) {
-    case CX_PJRT_OVERRIDE_STRING:
+    case CX_PJRT_STRING:
       value->value_case = CX_PJRT__OVERRIDE__VALUE_STRING_FIELD;
-      value->string_field = cx_arena_strndup(&e->arena, from->string_value,
-                                             strlen(from->string_value));
-      if (value->string_field == NULL) return false;
+      value->string_field = copy(e, from->string_value);
+      failed = failed || value->string_field == NULL;
       break;
-    case CX_PJRT_OVERRIDE_BOOL:
+    case CX_PJRT_BOOL:
       value->value_case = CX_PJRT__OVERRIDE__VALUE_BOOL_FIELD;
       value->bool_field = from->int_value != 0;
       break;
-    case CX_PJRT_OVERRIDE_INT:
+    case CX_PJRT_INT:
       value->value_case = CX_PJRT__OVERRIDE__VALUE_INT_FIELD;
       value->int_field = from->int_value;
       break;
-    case CX_PJRT_OVERRIDE_DOUBLE:
+    case CX_PJRT_FLOAT:
       value->value_case = CX_PJRT__OVERRIDE__VALUE_DOUBLE_FIELD;
-      value->double_field = from->double_value;
+      value->double_field = from->float_value;
       break;
+    case CX_PJRT_INTS: break;
   }
-  *out = entry;
-  return entry->key != NULL;
-}
-
-static bool has_override(const cx_pjrt_compile_options *o, const char *name)
-{
-  for (size_t i = 0; i < o->n_overrides; i++) {
-    if (strcmp(o->overrides[i].name, name) == 0) return true;
-  }
-  return false;
+  return failed ? NULL : entry;
 }
 
 static bool encode_overrides(encoder *e, CxPjrt__CompileOptions *message)
 {
-  const cx_pjrt_override *defaults = NULL;
+  const cx_pjrt_option *defaults = NULL;
   size_t n_defaults = default_overrides(e->client, &defaults);
   size_t most = e->options->n_overrides + n_defaults;
   if (most == 0) return true;
@@ -232,41 +219,18 @@ static bool encode_overrides(encoder *e, CxPjrt__CompileOptions *message)
   if (list == NULL) return false;
   message->env_option_overrides = list;
   size_t n = 0;
-  for (size_t i = 0; i < n_defaults; i++) {
-    if (has_override(e->options, defaults[i].name)) continue;
-    if (!encode_override(e, &defaults[i], &list[n])) return false;
-    n++;
-  }
-  for (size_t i = 0; i < e->options->n_overrides; i++) {
-    if (!encode_override(e, &e->options->overrides[i], &list[n])) return false;
-    n++;
+  const cx_pjrt_option *asked = e->options->overrides;
+  for (size_t i = 0; i < most; i++) {
+    bool is_default = i < n_defaults;
+    const cx_pjrt_option *from =
+        is_default ? &defaults[i] : &asked[i - n_defaults];
+    if (is_default && is_asked(asked, e->options->n_overrides, from->name)) {
+      continue;
+    }
+    list[n] = encode_override(e, from);
+    if (list[n++] == NULL) return false;
   }
   message->n_env_option_overrides = n;
-  return true;
-}
-
-// Replica r runs on ids[r]; one partition.
-static bool encode_assignment(encoder *e, const int64_t *ids,
-                              CxPjrt__Build *build)
-{
-  CxPjrt__DeviceAssignment *a =
-      CX_ARENA_NEW(&e->arena, CxPjrt__DeviceAssignment);
-  CxPjrt__Computation *row = CX_ARENA_NEW(&e->arena, CxPjrt__Computation);
-  CxPjrt__Computation **rows =
-      CX_ARENA_ARRAY(&e->arena, CxPjrt__Computation *, 1);
-  int64_t *copy = CX_ARENA_ARRAY(&e->arena, int64_t, e->n_replicas);
-  if (a == NULL || row == NULL || rows == NULL || copy == NULL) return false;
-  memcpy(copy, ids, e->n_replicas * sizeof *ids);
-  cx_pjrt__device_assignment__init(a);
-  cx_pjrt__computation__init(row);
-  row->replica_device_ids = copy;
-  row->n_replica_device_ids = e->n_replicas;
-  rows[0] = row;
-  a->replica_count = (int32_t)e->n_replicas;
-  a->computation_count = 1;
-  a->computation_devices = rows;
-  a->n_computation_devices = 1;
-  build->device_assignment = a;
   return true;
 }
 
@@ -310,20 +274,26 @@ static calx_status *pack(const CxPjrt__CompileOptions *message, char **out,
 static calx_status *encode(encoder *e, char **out, size_t *out_size)
 {
   const cx_pjrt_compile_options *o = e->options;
-  CxPjrt__Build build;
-  CxPjrt__CompileOptions message;
-  cx_pjrt__build__init(&build);
-  cx_pjrt__compile_options__init(&message);
+  // Replica r runs on the device row.replica_device_ids[r]; one partition.
+  CxPjrt__Computation row = CX_PJRT__COMPUTATION__INIT;
+  CxPjrt__Computation *rows[] = { &row };
+  CxPjrt__DeviceAssignment assignment = CX_PJRT__DEVICE_ASSIGNMENT__INIT;
+  CxPjrt__Build build = CX_PJRT__BUILD__INIT;
+  CxPjrt__CompileOptions message = CX_PJRT__COMPILE_OPTIONS__INIT;
   build.num_replicas = (int32_t)e->n_replicas;
   build.num_partitions = 1;
   message.executable_build_options = &build;
   message.compile_portable_executable = o->any_device;
-  bool assign = !o->any_device && (e->client != NULL || o->devices != NULL);
-  if (assign) {
-    int64_t *ids = CX_ARENA_ARRAY(&e->arena, int64_t, e->n_replicas);
-    if (ids == NULL) return cx_out_of_memory();
-    CALX_TRY(device_ids(e, ids));
-    if (!encode_assignment(e, ids, &build)) return cx_out_of_memory();
+  if (!o->any_device && (e->client != NULL || o->devices != NULL)) {
+    row.replica_device_ids = CX_ARENA_ARRAY(&e->arena, int64_t, e->n_replicas);
+    if (row.replica_device_ids == NULL) return cx_out_of_memory();
+    CALX_TRY(device_ids(e, row.replica_device_ids));
+    row.n_replica_device_ids = e->n_replicas;
+    assignment.replica_count = (int32_t)e->n_replicas;
+    assignment.computation_count = 1;
+    assignment.computation_devices = rows;
+    assignment.n_computation_devices = 1;
+    build.device_assignment = &assignment;
   }
   if (!encode_overrides(e, &message)) return cx_out_of_memory();
   return pack(&message, out, out_size);

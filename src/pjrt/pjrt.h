@@ -42,7 +42,7 @@ void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out);
 // ---- clients: one per plugin and set of options ----
 typedef struct cx_pjrt_client cx_pjrt_client;
 
-typedef struct cx_pjrt_option {  // of client or topology creation
+typedef struct cx_pjrt_option {  // of a client, a topology or a compilation
   const char *name;
   enum {
     CX_PJRT_STRING,
@@ -55,7 +55,7 @@ typedef struct cx_pjrt_option {  // of client or topology creation
   int64_t int_value;  // BOOL: 0 or 1
   const int64_t *ints_value;
   size_t n_ints;
-  float float_value;
+  double float_value;
 } cx_pjrt_option;
 
 // This process among those that train together, and the store that they share:
@@ -174,19 +174,6 @@ calx_status *cx_pjrt_buffer_copy_to_device(cx_pjrt_buffer *b, size_t device,
 // ---- executables ----
 typedef struct cx_pjrt_executable cx_pjrt_executable;  // refcounted
 
-typedef struct cx_pjrt_override {  // env_option_overrides: one of the values
-  const char *name;
-  enum {
-    CX_PJRT_OVERRIDE_STRING,
-    CX_PJRT_OVERRIDE_BOOL,
-    CX_PJRT_OVERRIDE_INT,
-    CX_PJRT_OVERRIDE_DOUBLE
-  } type;
-  const char *string_value;
-  int64_t int_value;  // BOOL: 0 or 1
-  double double_value;
-} cx_pjrt_override;
-
 typedef struct cx_pjrt_compile_options {
   int64_t num_replicas;    // 0 = 1
   const int64_t *devices;  // num_replicas device indices (addressable); NULL:
@@ -197,7 +184,7 @@ typedef struct cx_pjrt_compile_options {
                       // of the program's own bytes
   bool any_device;    // one replica that runs on the device of its arguments
                       // (compile_portable_executable)
-  const cx_pjrt_override *overrides;
+  const cx_pjrt_option *overrides;  // env_option_overrides: one value each
   size_t n_overrides;
 } cx_pjrt_compile_options;
 

@@ -109,36 +109,38 @@ static void free_value(char *value)
   cx_free(value);
 }
 
-static PJRT_Error *get(PJRT_KeyValueGetCallback_Args *args)
+// timeout_ms < 0: NOT_FOUND at once.
+static calx_status *read_value(const cx_pjrt_world *w, const char *key,
+                               size_t key_size, int64_t timeout_ms,
+                               char **value, size_t *size)
 {
-  const cx_pjrt_world *w = args->user_arg;
   cx_text name = { 0 };
-  char *value = NULL;
-  size_t size = 0;
-  calx_status *status = name_of(args->key, args->key_size, &name);
+  *value = NULL;
+  *size = 0;
+  calx_status *status = name_of(key, key_size, &name);
   if (status == NULL) {
-    status = w->get(name.data, args->timeout_in_ms, &value, &size);
+    status = timeout_ms < 0 ? w->try_get(name.data, value, size)
+                            : w->get(name.data, timeout_ms, value, size);
   }
   cx_text_free(&name);
-  args->value = value;
-  args->value_size = size;
+  return status;
+}
+
+static PJRT_Error *get(PJRT_KeyValueGetCallback_Args *args)
+{
+  int64_t timeout_ms = args->timeout_in_ms > 0 ? args->timeout_in_ms : 0;
   args->value_deleter_callback = free_value;
-  return answer(status, args->callback_error);
+  return answer(read_value(args->user_arg, args->key, args->key_size,
+                           timeout_ms, &args->value, &args->value_size),
+                args->callback_error);
 }
 
 static PJRT_Error *try_get(PJRT_KeyValueTryGetCallback_Args *args)
 {
-  const cx_pjrt_world *w = args->user_arg;
-  cx_text name = { 0 };
-  char *value = NULL;
-  size_t size = 0;
-  calx_status *status = name_of(args->key, args->key_size, &name);
-  if (status == NULL) status = w->try_get(name.data, &value, &size);
-  cx_text_free(&name);
-  args->value = value;
-  args->value_size = size;
   args->value_deleter_callback = free_value;
-  return answer(status, args->callback_error);
+  return answer(read_value(args->user_arg, args->key, args->key_size, -1,
+                           &args->value, &args->value_size),
+                args->callback_error);
 }
 
 static PJRT_Error *put(PJRT_KeyValuePutCallback_Args *args)

@@ -233,7 +233,7 @@ static void test_client_options(void **state)
   cx_pjrt_option extra[] = {
     { .name = "preallocate", .type = CX_PJRT_BOOL, .int_value = 1 },
     { .name = "allocator", .type = CX_PJRT_STRING, .string_value = "bfc" },
-    { .name = "memory_fraction", .type = CX_PJRT_FLOAT, .float_value = 0.5F },
+    { .name = "memory_fraction", .type = CX_PJRT_FLOAT, .float_value = 0.5 },
     { .name = "visible_devices",
       .type = CX_PJRT_INTS,
       .ints_value = pair,

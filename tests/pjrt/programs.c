@@ -58,7 +58,7 @@ static void test_compile_fails(void **state)
   };
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_pjrt_compile(client, text, strlen(text), NULL, &wrong, &e),
-              "result 0 is i32 in the signature and f32");
+              "result 0 is i32[4] in the signature and f32[4]");
   cx_pjrt_signature many = { .n_params = (size_t)1 << 40 };
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_pjrt_compile(client, "", 0, NULL, &many, &e), "at most");
@@ -119,11 +119,11 @@ static void test_option_bytes(void **state)
               "\x08\x02\x10\x01\x1a\x04\x0a\x02\x0a\x0b");
   cx_pjrt_compile_options any = { .any_device = true };
   CHECK_BYTES(&any, client, "\x1a\x04\x20\x01\x28\x01\x20\x01");
-  cx_pjrt_override overrides[] = {
-    { .name = "a", .type = CX_PJRT_OVERRIDE_STRING, .string_value = "xy" },
-    { .name = "b", .type = CX_PJRT_OVERRIDE_BOOL, .int_value = 0 },
-    { .name = "c", .type = CX_PJRT_OVERRIDE_INT, .int_value = 0 },
-    { .name = "d", .type = CX_PJRT_OVERRIDE_DOUBLE, .double_value = 1.0 },
+  cx_pjrt_option overrides[] = {
+    { .name = "a", .type = CX_PJRT_STRING, .string_value = "xy" },
+    { .name = "b", .type = CX_PJRT_BOOL, .int_value = 0 },
+    { .name = "c", .type = CX_PJRT_INT, .int_value = 0 },
+    { .name = "d", .type = CX_PJRT_FLOAT, .float_value = 1.0 },
   };
   cx_pjrt_compile_options all = { .overrides = overrides, .n_overrides = 4 };
   CHECK_BYTES(&all, NULL,
@@ -191,9 +191,9 @@ static void test_default_overrides(void **state)
   fixture_set("platform=cpu");
   CHECK_OK(cx_pjrt_client_open(plugin, NULL, &client));
   assert_true(has_default(client));
-  cx_pjrt_override fast = { .name = "xla_cpu_enable_fast_min_max",
-                            .type = CX_PJRT_OVERRIDE_BOOL,
-                            .int_value = 1 };
+  cx_pjrt_option fast = { .name = "xla_cpu_enable_fast_min_max",
+                          .type = CX_PJRT_BOOL,
+                          .int_value = 1 };
   cx_pjrt_compile_options o = { .overrides = &fast, .n_overrides = 1 };
   char *bytes = NULL;
   size_t size = 0;

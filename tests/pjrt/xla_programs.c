@@ -34,7 +34,7 @@ void test_signature_is_compared(void **state)
   u.shapes[0] = xla_shape(CALX_I32, 1, 4, 0);
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_pjrt_compile(xla_client, text, strlen(text), NULL, &s, &e),
-              "result 0 is i32 in the signature and f32");
+              "result 0 is i32[4] in the signature and f32[4]");
   u.shapes[0] = xla_shape(CALX_F32, 2, 2, 2);
   CHECK_FAILS(CALX_INVALID_ARGUMENT,
               cx_pjrt_compile(xla_client, text, strlen(text), NULL, &s, &e),
@@ -84,9 +84,9 @@ void test_overrides(void **state)
 {
   (void)state;
   assert_true(isnan(max_with_nan(NULL)));
-  cx_pjrt_override fast = { .name = "xla_cpu_enable_fast_min_max",
-                            .type = CX_PJRT_OVERRIDE_BOOL,
-                            .int_value = 1 };
+  cx_pjrt_option fast = { .name = "xla_cpu_enable_fast_min_max",
+                          .type = CX_PJRT_BOOL,
+                          .int_value = 1 };
   cx_pjrt_compile_options options = { .overrides = &fast, .n_overrides = 1 };
   assert_true(max_with_nan(&options) == 1.0F);  // the user's word wins
   fast.name = "no_such_key";
