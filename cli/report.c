@@ -67,13 +67,13 @@ static void print_times(const cx_debug_run_data *r)
   } else {
     print_part("recording, launching, other", t.host, &t);
   }
-  print_part("compiling", t.compile, &t);
-  print_part("reading values", t.download, &t);
-  print_part("waiting for steps under way", t.wait, &t);
-  print_part("waiting for input", t.loader, &t);
+  print_part("compiling", t.part[CX_PROFILER_COMPILE], &t);
+  print_part("reading values", t.part[CX_PROFILER_DOWNLOAD], &t);
+  print_part("waiting for steps under way", t.part[CX_PROFILER_WAIT], &t);
+  print_part("waiting for input", t.part[CX_PROFILER_LOADER], &t);
   puts("meanwhile:");
-  print_part("the device works", t.execute, &t);
-  print_part("transfers to the device", t.upload, &t);
+  print_part("the device works", t.part[CX_PROFILER_EXECUTE], &t);
+  print_part("transfers to the device", t.part[CX_PROFILER_UPLOAD], &t);
 }
 
 // Each line of a text, indented.
@@ -115,9 +115,7 @@ static calx_status *write_html(const cx_debug_run_data *run,
 {
   cx_text page = { 0 };
   cx_cli_report_html(run, advice, name, &page);
-  calx_status *status = cx_text_failed(&page)
-                            ? cx_out_of_memory()
-                            : cx_file_write(path, page.data, page.size);
+  calx_status *status = cx_file_write_text(path, &page);
   cx_text_free(&page);
   return cx_annotate(status, "while writing '%s'", path);
 }

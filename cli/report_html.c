@@ -177,12 +177,12 @@ static void plot_parts(cx_text *out, const cx_debug_run_data *r)
     { r->has_own ? "calx itself" : "recording, other", "#1f5fa8",
       r->has_own ? t.own : t.host },
     { "the program itself", "#5b9bd5", t.user },
-    { "compiling", "#c62828", t.compile },
-    { "reading values", "#b8860b", t.download },
-    { "waiting for steps", "#7b8794", t.wait },
-    { "waiting for input", "#8e44ad", t.loader },
-    { "device works", "#1a7f37", t.execute },
-    { "transfers", "#7fb38a", t.upload },
+    { "compiling", "#c62828", t.part[CX_PROFILER_COMPILE] },
+    { "reading values", "#b8860b", t.part[CX_PROFILER_DOWNLOAD] },
+    { "waiting for steps", "#7b8794", t.part[CX_PROFILER_WAIT] },
+    { "waiting for input", "#8e44ad", t.part[CX_PROFILER_LOADER] },
+    { "device works", "#1a7f37", t.part[CX_PROFILER_EXECUTE] },
+    { "transfers", "#7fb38a", t.part[CX_PROFILER_UPLOAD] },
   };
   begin_plot(out, "Where a step's time goes", 160);
   plot_bar(out, "program", 10, parts, 6, t.step);

@@ -118,16 +118,11 @@ static calx_status *load_steps(const object *root, cx_debug_run_data *run)
     CALX_TRY(get_int(&o, "first", &s->first));
     CALX_TRY(get_int(&o, "n", &s->n));
     CALX_TRY(get_number(&o, "seconds", &s->seconds));
-    CALX_TRY(get_number(&o, "compile", &s->compile));
-    CALX_TRY(get_number(&o, "execute", &s->execute));
-    CALX_TRY(get_number(&o, "upload", &s->upload));
-    CALX_TRY(get_number(&o, "download", &s->download));
-    CALX_TRY(get_number(&o, "wait", &s->wait));
-    CALX_TRY(get_number(&o, "loader", &s->loader));
     run->has_own = json_object_get(o.json, "record") != NULL;
-    if (run->has_own) {  // since a version that tells them
-      CALX_TRY(get_number(&o, "sync", &s->sync));
-      CALX_TRY(get_number(&o, "record", &s->record));
+    // The last two are in the file since a version that has both.
+    int parts = run->has_own ? CX_PROFILER_PARTS : CX_PROFILER_SYNC;
+    for (int k = 0; k < parts; k++) {
+      CALX_TRY(get_number(&o, cx_profiler_part_names[k], &s->part[k]));
     }
     if (s->n == 0) return wrong(&o, "n", "a count");
   }

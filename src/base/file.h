@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "calx/status.h"
 
 // Reads all of a file; refuses more than `limit` bytes (0 = no limit).
@@ -34,6 +35,10 @@ bool cx_file_is_stream(const char *path);
 // or not at all. A stream is written to as it is, behind what it has.
 calx_status *cx_file_write(const char *path, const void *data,
                            size_t size) CALX_MUST_USE;
+// The same of a text; out of memory where making it, or the path (NULL),
+// failed.
+calx_status *cx_file_write_text(const char *path,
+                                const cx_text *text) CALX_MUST_USE;
 // For this user alone (0600). What has the name is replaced, be it a link, a
 // pipe or somebody else's; a link is not followed.
 calx_status *cx_file_write_private(const char *path, const void *data,

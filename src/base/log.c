@@ -165,16 +165,27 @@ static void put_who(cx_text *text)
   }
 }
 
-void cx_log(const char *format, ...)
+static void log_v(const char *format, va_list args)
 {
   cx_text text = { 0 };
   put_who(&text);
-  va_list args;
-  va_start(args, format);
   cx_text_format_v(&text, format, args);
-  va_end(args);
   if (!cx_text_failed(&text)) log_line(cx_text_str(&text));
   cx_text_free(&text);
+}
+
+void cx_log(const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  log_v(format, args);
+  va_end(args);
+}
+
+void cx_log_failure(const char *what, calx_status *status)
+{
+  if (status != NULL) cx_log("%s: %s", what, cx_status_sentence(status));
+  calx_status_free(status);
 }
 
 typedef struct seen {
@@ -206,13 +217,9 @@ static bool first_time(const char *key, const calx_site *site)
 int cx_log_once_per_site(const char *key, const char *format, ...)
 {
   if (!first_time(key, cx_site())) return 0;
-  cx_text text = { 0 };
-  put_who(&text);
   va_list args;
   va_start(args, format);
-  cx_text_format_v(&text, format, args);
+  log_v(format, args);
   va_end(args);
-  if (!cx_text_failed(&text)) log_line(cx_text_str(&text));
-  cx_text_free(&text);
   return 1;
 }

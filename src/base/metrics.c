@@ -7,29 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cx_mutex lists = CX_MUTEX_INIT;
-static cx_counter *counters;
-static cx_metric *metrics;
+#include "base/env.h"
+#include "base/options.h"
+
+static cx_mutex lock = CX_MUTEX_INIT;
+static cx_metric_entry *lists[2];  // by cx_metric_kind
 
 enum { ABSENT = 0, COUNTED = 1, CLEARED = 2 };
 
-static void register_counter(cx_counter *c)
+static inline bool is_counted(cx_metric_entry *e)
 {
-  cx_lock(&lists);
-  int was = atomic_load(&c->registered);
-  if (was == ABSENT) {
-    c->next = counters;
-    counters = c;
+  return atomic_load_explicit(&e->registered, memory_order_acquire) == COUNTED;
+}
+
+static void enlist(cx_metric_kind kind, cx_metric_entry *e)
+{
+  cx_lock(&lock);
+  if (atomic_load(&e->registered) == ABSENT) {
+    e->next = lists[kind];
+    lists[kind] = e;
   }
-  atomic_store_explicit(&c->registered, COUNTED, memory_order_release);
-  cx_unlock(&lists);
+  atomic_store_explicit(&e->registered, COUNTED, memory_order_release);
+  cx_unlock(&lock);
 }
 
 void cx_counter_add(cx_counter *c, int64_t n)
 {
-  if (atomic_load_explicit(&c->registered, memory_order_acquire) != COUNTED) {
-    register_counter(c);
-  }
+  if (!is_counted(&c->entry)) enlist(CX_COUNTERS, &c->entry);
   atomic_fetch_add_explicit(&c->value, n, memory_order_relaxed);
 }
 
@@ -39,29 +43,15 @@ int64_t cx_counter_total(const cx_counter *c)
                    atomic_load(&((cx_counter *)c)->cleared));
 }
 
-static void register_metric(cx_metric *m)
-{
-  cx_lock(&lists);
-  int was = atomic_load(&m->registered);
-  if (was == ABSENT) {
-    m->next = metrics;
-    metrics = m;
-  }
-  atomic_store_explicit(&m->registered, COUNTED, memory_order_release);
-  cx_unlock(&lists);
-}
-
 // How many samples are kept; what is no number from 1 on is passed over.
 static int64_t window(void)
 {
   static const char *const names[] = { "CALX_METRICS_SAMPLES",
                                        "XLA_METRICS_SAMPLES" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *text = getenv(names[i]);
-    if (text == NULL || *text == '\0') continue;
-    char *end;
-    long long n = strtoll(text, &end, 10);
-    if (*end != '\0' || n < 1) continue;
+    const char *text = cx_env_text(names[i]);
+    int64_t n;
+    if (text == NULL || !cx_read_int(text, 1, INT64_MAX, &n)) continue;
     return n < CX_METRIC_MOST_SAMPLES ? n : CX_METRIC_MOST_SAMPLES;
   }
   return CX_METRIC_SAMPLES;
@@ -86,9 +76,7 @@ static void make_ring(cx_metric *m)
 
 void cx_metric_add(cx_metric *m, double value)
 {
-  if (atomic_load_explicit(&m->registered, memory_order_acquire) != COUNTED) {
-    register_metric(m);
-  }
+  if (!is_counted(&m->entry)) enlist(CX_METRICS, &m->entry);
   int64_t now = cx_now_ns();
   cx_lock(&m->lock);
   if (m->samples == NULL) make_ring(m);
@@ -101,68 +89,57 @@ void cx_metric_add(cx_metric *m, double value)
   cx_unlock(&m->lock);
 }
 
-void cx_metrics_visit(void (*counter)(void *user, const cx_counter *c),
-                      void (*metric)(void *user, cx_metric *m), void *user)
+// Entries are never taken off a list, so the head is all that needs the lock.
+cx_metric_entry *cx_metrics_next(cx_metric_kind kind,
+                                 const cx_metric_entry *entry)
 {
-  // Entries are never taken off a list, so the heads are all that needs the
-  // lock; the callbacks run without it.
-  cx_lock(&lists);
-  cx_counter *first_counter = counters;
-  cx_metric *first_metric = metrics;
-  cx_unlock(&lists);
-  for (cx_counter *c = first_counter; c != NULL && counter; c = c->next) {
-    if (atomic_load(&c->registered) == COUNTED) counter(user, c);
-  }
-  for (cx_metric *m = first_metric; m != NULL && metric; m = m->next) {
-    if (atomic_load(&m->registered) == COUNTED) metric(user, m);
-  }
+  cx_lock(&lock);
+  cx_metric_entry *e = entry != NULL ? entry->next : lists[kind];
+  cx_unlock(&lock);
+  while (e != NULL && !is_counted(e)) e = e->next;
+  return e;
+}
+
+static void *find(cx_metric_kind kind, const char *name)
+{
+  cx_metric_entry *e = cx_metrics_next(kind, NULL);
+  while (e != NULL && strcmp(e->name, name) != 0) e = cx_metrics_next(kind, e);
+  return e;
 }
 
 cx_counter *cx_counter_find(const char *name)
 {
-  cx_lock(&lists);
-  cx_counter *c = counters;
-  while (c != NULL && (strcmp(c->name, name) != 0 ||
-                       atomic_load(&c->registered) != COUNTED)) {
-    c = c->next;
-  }
-  cx_unlock(&lists);
-  return c;
+  return find(CX_COUNTERS, name);
 }
 
 cx_metric *cx_metric_find(const char *name)
 {
-  cx_lock(&lists);
-  cx_metric *m = metrics;
-  while (m != NULL && (strcmp(m->name, name) != 0 ||
-                       atomic_load(&m->registered) != COUNTED)) {
-    m = m->next;
-  }
-  cx_unlock(&lists);
-  return m;
+  return find(CX_METRICS, name);
 }
 
 void cx_counters_clear(void)
 {
-  cx_lock(&lists);
-  for (cx_counter *c = counters; c != NULL; c = c->next) {
-    atomic_store(&c->registered, CLEARED);
+  cx_lock(&lock);
+  for (cx_metric_entry *e = lists[CX_COUNTERS]; e != NULL; e = e->next) {
+    cx_counter *c = (cx_counter *)e;
+    atomic_store(&e->registered, CLEARED);
     atomic_fetch_add(&c->cleared, atomic_exchange(&c->value, 0));
   }
-  cx_unlock(&lists);
+  cx_unlock(&lock);
 }
 
 void cx_samples_clear(void)
 {
-  cx_lock(&lists);
-  for (cx_metric *m = metrics; m != NULL; m = m->next) {
-    atomic_store(&m->registered, CLEARED);
+  cx_lock(&lock);
+  for (cx_metric_entry *e = lists[CX_METRICS]; e != NULL; e = e->next) {
+    cx_metric *m = (cx_metric *)e;
+    atomic_store(&e->registered, CLEARED);
     cx_lock(&m->lock);
     m->count = 0;
     m->accumulator = 0;
     cx_unlock(&m->lock);
   }
-  cx_unlock(&lists);
+  cx_unlock(&lock);
 }
 
 void cx_metrics_clear(void)

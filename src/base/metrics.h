@@ -15,12 +15,17 @@
 
 #include "base/thread.h"
 
-typedef struct cx_counter {
+// What counters and metrics have in common; their first member.
+typedef struct cx_metric_entry {
   const char *name;
+  atomic_int registered;
+  struct cx_metric_entry *next;
+} cx_metric_entry;
+
+typedef struct cx_counter {
+  cx_metric_entry entry;
   atomic_llong value;    // since the last clear
   atomic_llong cleared;  // what clears took off it
-  atomic_int registered;
-  struct cx_counter *next;
 } cx_counter;
 
 typedef enum cx_metric_unit {
@@ -32,32 +37,32 @@ typedef enum cx_metric_unit {
 #define CX_METRIC_MOST_SAMPLES 65536
 
 typedef struct cx_metric {
-  const char *name;
+  cx_metric_entry entry;
   cx_metric_unit unit;
-  atomic_int registered;
   cx_mutex lock;
   int64_t count;       // samples ever
   double accumulator;  // their sum
   double *samples;     // ring of the newest `window`
   int64_t *times;      // when, cx_now_ns()
   int64_t window;
-  struct cx_metric *next;
 } cx_metric;
 
-#define CX_COUNTER(variable, text) static cx_counter variable = { .name = text }
-#define CX_METRIC(variable, text, unit_)       \
-  static cx_metric variable = { .name = text,  \
-                                .unit = unit_, \
+#define CX_COUNTER(variable, text) \
+  static cx_counter variable = { .entry = { .name = text } }
+#define CX_METRIC(variable, text, unit_)                   \
+  static cx_metric variable = { .entry = { .name = text }, \
+                                .unit = unit_,             \
                                 .lock = CX_MUTEX_INIT }
 
 void cx_counter_add(cx_counter *counter, int64_t n);
 int64_t cx_counter_total(const cx_counter *counter);  // clears do not end it
 void cx_metric_add(cx_metric *metric, double value);
 
-// All that counted at least once since the start or the last clear, in no
-// order.
-void cx_metrics_visit(void (*counter)(void *user, const cx_counter *c),
-                      void (*metric)(void *user, cx_metric *m), void *user);
+// Those of a kind that counted at least once since the start or the last clear,
+// in no order: the one after `entry`, or the first one (NULL). NULL: no more.
+typedef enum cx_metric_kind { CX_COUNTERS, CX_METRICS } cx_metric_kind;
+cx_metric_entry *cx_metrics_next(cx_metric_kind kind,
+                                 const cx_metric_entry *entry);
 cx_counter *cx_counter_find(const char *name);  // NULL: never counted
 cx_metric *cx_metric_find(const char *name);
 void cx_counters_clear(void);

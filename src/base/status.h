@@ -59,8 +59,12 @@ calx_site cx_site_intern(const calx_site *site);
 // One line through the callback of calx_log_set.
 void cx_log(const char *format, ...) CALX_PRINTF(1, 2);
 
-// The same, at most once for each (key, user call site). Returns whether it was
-// written.
+// "WHAT: SENTENCE" of a failure that nobody else reports. Takes the status;
+// NULL: nothing is logged.
+void cx_log_failure(const char *what, calx_status *status);
+
+// As cx_log(), at most once for each (key, user call site). Returns whether it
+// was written.
 CX_COLD int cx_log_once_per_site(const char *key, const char *format, ...)
     CALX_PRINTF(2, 3);
 

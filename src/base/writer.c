@@ -181,11 +181,6 @@ calx_status *cx_writer_open(const char *path, cx_writer **out_writer)
   return open_writer(path, false, out_writer);
 }
 
-calx_status *cx_writer_open_private(const char *path, cx_writer **out_writer)
-{
-  return open_writer(path, true, out_writer);
-}
-
 // ---- writing ----------------------------------------------------------------
 
 static calx_status *flush(cx_writer *w)
@@ -289,9 +284,11 @@ static calx_status *write_stream(const char *path, const void *data,
   return status;
 }
 
-// Ends the writer.
-static calx_status *write_all(cx_writer *w, const void *data, size_t size)
+static calx_status *write_all(const char *path, bool private, const void *data,
+                              size_t size)
 {
+  cx_writer *w;
+  CALX_TRY(open_writer(path, private, &w));
   calx_status *status = cx_writer_put(w, data, size);
   if (status == NULL) return cx_writer_commit(w);
   cx_writer_abandon(w);
@@ -300,16 +297,18 @@ static calx_status *write_all(cx_writer *w, const void *data, size_t size)
 
 calx_status *cx_file_write(const char *path, const void *data, size_t size)
 {
-  cx_writer *w;
   if (cx_file_is_stream(path)) return write_stream(path, data, size);
-  CALX_TRY(cx_writer_open(path, &w));
-  return write_all(w, data, size);
+  return write_all(path, false, data, size);
+}
+
+calx_status *cx_file_write_text(const char *path, const cx_text *text)
+{
+  if (path == NULL || cx_text_failed(text)) return cx_out_of_memory();
+  return cx_file_write(path, cx_text_str(text), text->size);
 }
 
 calx_status *cx_file_write_private(const char *path, const void *data,
                                    size_t size)
 {
-  cx_writer *w;
-  CALX_TRY(cx_writer_open_private(path, &w));
-  return write_all(w, data, size);
+  return write_all(path, true, data, size);
 }

@@ -15,10 +15,6 @@ typedef struct cx_writer cx_writer;
 // one that is read-only, for root too, is refused. A new one follows the umask.
 calx_status *cx_writer_open(const char *path,
                             cx_writer **out_writer) CALX_MUST_USE;
-// The same for this user alone, mode 0600: what has the name goes, whatever it
-// is but a folder, and a link is not followed.
-calx_status *cx_writer_open_private(const char *path,
-                                    cx_writer **out_writer) CALX_MUST_USE;
 calx_status *cx_writer_put(cx_writer *w, const void *data,
                            size_t size) CALX_MUST_USE;
 uint64_t cx_writer_size(const cx_writer *w);  // bytes put so far

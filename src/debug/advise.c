@@ -3,6 +3,8 @@
 #include "debug/advise.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -28,63 +30,85 @@ const char *cx_debug_rating_name(cx_debug_rating v)
 
 // ---- what items share -------------------------------------------------------
 
-static void add_step(cx_debug_times *t, const cx_debug_run_step *s)
+// Sums of the steps after the first `skipped` ones.
+static cx_debug_times sum_steps(const cx_debug_run_data *run, int skipped)
 {
-  t->steps += s->n;
-  t->step += s->seconds;
-  t->compile += s->compile;
-  t->execute += s->execute;
-  t->upload += s->upload;
-  t->download += s->download;
-  t->wait += s->wait;
-  t->loader += s->loader;
-  t->sync += s->sync;
-  t->record += s->record;
-}
-
-static double not_negative(double v)
-{
-  return v > 0 ? v : 0;
+  cx_debug_times t = { 0 };
+  for (size_t i = 0; i < run->n_steps; i++) {
+    const cx_debug_run_step *s = &run->steps[i];
+    if (s->first <= skipped) continue;
+    t.steps += s->n;
+    t.step += s->seconds;
+    for (int k = 0; k < CX_PROFILER_PARTS; k++) t.part[k] += s->part[k];
+  }
+  return t;
 }
 
 // What the library needs: recording, and in a sync all but what it waits for.
 static void split_host(cx_debug_times *t)
 {
-  t->own = t->record + not_negative(t->sync - t->compile - t->wait);
-  if (t->own > t->host) t->own = t->host;
+  double syncing = t->part[CX_PROFILER_SYNC] - t->part[CX_PROFILER_COMPILE] -
+                   t->part[CX_PROFILER_WAIT];
+  t->own = fmin(t->part[CX_PROFILER_RECORD] + fmax(syncing, 0), t->host);
   t->user = t->host - t->own;
 }
 
 // The first ten are left out where enough others are there.
 cx_debug_times cx_debug_run_times(const cx_debug_run_data *run)
 {
-  cx_debug_times t = { 0 };
-  for (size_t i = 0; i < run->n_steps; i++) {
-    if (run->steps[i].first > WARM_UP) add_step(&t, &run->steps[i]);
-  }
-  if (t.steps < WARM_UP) {
-    t = (cx_debug_times){ 0 };
-    for (size_t i = 0; i < run->n_steps; i++) add_step(&t, &run->steps[i]);
-  }
+  cx_debug_times t = sum_steps(run, WARM_UP);
+  if (t.steps < WARM_UP) t = sum_steps(run, 0);
   if (t.steps == 0) return t;
-  double n = (double)t.steps;
-  double *sums[] = { &t.step, &t.compile, &t.execute, &t.upload, &t.download,
-                     &t.wait, &t.loader,  &t.sync,    &t.record };
-  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] /= n;
-  if (t.execute > t.step) t.execute = t.step;  // the last ends in a later one
-  t.host = t.step - t.compile - t.download - t.wait - t.loader;
-  t.host = not_negative(t.host);
+  t.step /= (double)t.steps;
+  for (int k = 0; k < CX_PROFILER_PARTS; k++) t.part[k] /= (double)t.steps;
+  // The last execution ends in a later step.
+  double *execute = &t.part[CX_PROFILER_EXECUTE];
+  *execute = fmin(*execute, t.step);
+  t.host = fmax(0, t.step - t.part[CX_PROFILER_COMPILE] -
+                       t.part[CX_PROFILER_DOWNLOAD] - t.part[CX_PROFILER_WAIT] -
+                       t.part[CX_PROFILER_LOADER]);
   if (run->has_own) split_host(&t);
   return t;
 }
 
-static void put_share(cx_text *out, double part, double whole)
+// A value as people read it, for one message.
+typedef struct quantity {
+  char text[32];
+} quantity;
+
+static quantity shown_as(void (*print)(cx_text *out, double value),
+                         double value)
 {
-  cx_text_real(out, "%.0f", whole > 0 ? 100 * part / whole : 0);
+  quantity s;
+  cx_text text = { 0 };
+  print(&text, value);
+  snprintf(s.text, sizeof s.text, "%s", cx_text_str(&text));
+  cx_text_free(&text);
+  return s;
+}
+
+static quantity seconds(double value)
+{
+  return shown_as(cx_profiler_seconds, value);
+}
+
+static quantity bytes(double value)
+{
+  return shown_as(cx_profiler_bytes, value);
+}
+
+static void print_share(cx_text *out, double share)
+{
+  cx_text_real(out, "%.0f", 100 * share);
   cx_text_append(out, " %");
 }
 
-static void put_number(cx_text *out, double value)
+static quantity share(double part, double whole)
+{
+  return shown_as(print_share, whole > 0 ? part / whole : 0);
+}
+
+static void print_number(cx_text *out, double value)
 {
   cx_text_real(out, "%.3g", value);
 }
@@ -119,6 +143,12 @@ static int64_t step_count(const cx_debug_run_data *r)
   return r->detailed ? r->syncs : counter(r, "MarkStep");
 }
 
+// Bad where the part is more than `limit` of the whole, else to be looked at.
+static cx_debug_rating worse_above(double limit, double part, double whole)
+{
+  return part > limit * whole ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
+}
+
 static cx_debug_rating unknown(cx_debug_advice *a, const char *why)
 {
   cx_text_append(&a->numbers, why);
@@ -130,61 +160,62 @@ static cx_debug_rating unknown(cx_debug_advice *a, const char *why)
 // The device waits for what the program does beside calx: no batch helps.
 static cx_debug_rating own_time(const cx_debug_times *t, cx_debug_advice *a)
 {
-  cx_text_append(&a->numbers, ", ");
-  cx_profiler_seconds(&a->numbers, t->user);
-  cx_text_append(&a->numbers, " of it outside of calx's calls");
+  cx_text_format(&a->numbers, ", %s of it outside of calx's calls",
+                 seconds(t->user).text);
   cx_text_append(&a->advice,
                  "the program spends most of this outside of calx (sleeping, "
                  "computing, printing, files): do it less often or on another "
                  "thread; CALX_PROFILE=FILE shows where");
-  return t->user > 0.5 * t->step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
+  return worse_above(0.5, t->user, t->step);
 }
 
-// The device's part of a step grows with the batch, the program's own does not:
-// where the device idles for more than a quarter of a step, and neither input
-// nor compilation is to blame, the batch is small.
+static cx_debug_rating execution_alone(const cx_debug_run_data *r,
+                                       cx_debug_advice *a)
+{
+  int64_t n;
+  double sum = total(r, "ExecuteTime", &n);
+  if (n == 0) return unknown(a, "nothing was executed");
+  cx_text_format(&a->numbers,
+                 "an execution takes %s; how long a step takes is not in the "
+                 "file",
+                 seconds(sum / (double)n).text);
+  return CX_DEBUG_RATING_UNKNOWN;
+}
+
+// The device's part of a step grows with the batch, the program's own does not.
+// So the batch is small where the device idles for more than a quarter of a
+// step, and neither input nor compilation is the reason.
 static cx_debug_rating batch_size(const cx_debug_run_data *r,
                                   cx_debug_advice *a)
 {
   cx_debug_times t = cx_debug_run_times(r);
-  const cx_debug_read_metric *m =
-      cx_debug_report_metric(&r->report, "ExecuteTime");
-  bool executed = m != NULL && m->samples > 0;
-  if (t.steps == 0 && !executed) return unknown(a, "nothing was executed");
-  if (t.steps == 0) {
-    cx_text_append(&a->numbers, "an execution takes ");
-    cx_profiler_seconds(&a->numbers, m->accumulator / 1e9 / (double)m->samples);
-    cx_text_append(&a->numbers, "; how long a step takes is not in the file");
-    return CX_DEBUG_RATING_UNKNOWN;
-  }
-  cx_text_append(&a->numbers, "the device works ");
-  cx_profiler_seconds(&a->numbers, t.execute);
-  cx_text_append(&a->numbers, " of a step's ");
-  cx_profiler_seconds(&a->numbers, t.step);
-  cx_text_append(&a->numbers, " (");
-  put_share(&a->numbers, t.execute, t.step);
-  cx_text_append(&a->numbers, ")");
-  double idle = t.step - t.execute - t.compile - t.loader;
-  if (!(idle > 0.25 * t.step) || t.execute >= 0.6 * t.step) {
+  if (t.steps == 0) return execution_alone(r, a);
+  double works = t.part[CX_PROFILER_EXECUTE];
+  cx_text_format(&a->numbers, "the device works %s of a step's %s (%s)",
+                 seconds(works).text, seconds(t.step).text,
+                 share(works, t.step).text);
+  double idle =
+      t.step - works - t.part[CX_PROFILER_COMPILE] - t.part[CX_PROFILER_LOADER];
+  if (!(idle > 0.25 * t.step) || works >= 0.6 * t.step) {
     return CX_DEBUG_RATING_GOOD;
   }
-  cx_text_append(&a->numbers, " and idles ");
-  cx_profiler_seconds(&a->numbers, idle);
-  cx_text_append(&a->numbers, " while the program does its own part");
+  cx_text_format(&a->numbers,
+                 " and idles %s while the program does its own part",
+                 seconds(idle).text);
   if (t.user > 0.5 * idle) return own_time(&t, a);
   cx_text_append(&a->advice,
                  "the program's own part does not grow with the batch: a "
                  "larger one keeps the device busy; CALX_PROFILE=FILE shows "
                  "what the program does meanwhile");
-  return idle > 0.5 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
+  return worse_above(0.5, idle, t.step);
 }
 
 static void list_sites(const cx_debug_run_data *r, cx_text *out)
 {
   for (size_t i = 0; i < r->n_sites && i < MOST_LINES; i++) {
     const cx_debug_run_site *p = &r->sites[i];
-    cx_text_format(out, "%s  %" PRId64 " times, ", p->site, p->count);
-    cx_profiler_seconds(out, p->seconds);
+    cx_text_format(out, "%s  %" PRId64 " times, %s", p->site, p->count,
+                   seconds(p->seconds).text);
     if (p->early > 0) {
       cx_text_format(out, ", %" PRId64 " of them before the sync", p->early);
     }
@@ -205,24 +236,21 @@ static void list_sites(const cx_debug_run_data *r, cx_text *out)
 static cx_debug_rating reading(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r), early = 0;
-  double seconds = total(r, "TransferFromDeviceTime", &n);
+  double sum = total(r, "TransferFromDeviceTime", &n);
   int64_t items = share_of(r, counter(r, "aten::_local_scalar_dense"));
   cx_debug_times t = cx_debug_run_times(r);
   for (size_t i = 0; i < r->n_sites; i++) early += r->sites[i].early;
   if (steps == 0) return unknown(a, "no step is in the file");
   cx_text_format(&a->numbers,
                  "%" PRId64 " values read in %" PRId64 " steps (%" PRId64
-                 " by calx_item), ",
-                 n, steps, items);
-  cx_profiler_seconds(&a->numbers, seconds);
-  cx_text_append(&a->numbers, " in all");
+                 " by calx_item), %s in all",
+                 n, steps, items, seconds(sum).text);
+  double download = t.part[CX_PROFILER_DOWNLOAD];
   if (t.steps > 0) {
-    cx_text_append(&a->numbers, ", ");
-    put_share(&a->numbers, t.download, t.step);
-    cx_text_append(&a->numbers, " of a step");
+    cx_text_format(&a->numbers, ", %s of a step", share(download, t.step).text);
   }
   bool often = (double)n > 0.5 * (double)steps;
-  bool costly = t.steps > 0 && t.download > 0.05 * t.step;
+  bool costly = t.steps > 0 && download > 0.05 * t.step;
   bool twice = (double)early > 0.1 * (double)steps;
   if (!often && !twice) return CX_DEBUG_RATING_GOOD;
   list_sites(r, &a->details);
@@ -245,9 +273,9 @@ static void list_recompiles(const cx_debug_run_data *r, cx_text *out)
     const cx_debug_run_compile *c = &r->compiles[i];
     bool known = c->why[0] != '\0';
     if ((!known && c->step <= WARM_UP) || shown++ >= MOST_LINES) continue;
-    cx_text_format(out, "step %" PRId64 ", %s, ", c->step, c->site);
-    cx_profiler_seconds(out, c->seconds);
-    cx_text_format(out, ": %s\n", known ? c->why : "one of the first there");
+    cx_text_format(out, "step %" PRId64 ", %s, %s: %s\n", c->step, c->site,
+                   seconds(c->seconds).text,
+                   known ? c->why : "one of the first there");
   }
   if (shown > MOST_LINES) {
     cx_text_format(out, "and %zu more\n", shown - MOST_LINES);
@@ -279,39 +307,33 @@ static cx_debug_rating shapes(const cx_debug_run_data *r, cx_debug_advice *a)
                  "each other shape is another program: pad batches to one "
                  "size or a few, drop the last short one (.drop_last); "
                  "CALX_RECOMPILE=error names the first");
-  return steps == 0 || (double)late > 0.05 * (double)steps
-             ? CX_DEBUG_RATING_BAD
-             : CX_DEBUG_RATING_LOOK;
+  return worse_above(0.05, (double)late, (double)steps);
 }
 
 // Uploads that take more than a fifth of a step, although they may overlap it.
 static cx_debug_rating transfers(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n, steps = step_count(r);
-  double seconds = total(r, "TransferToDeviceTime", &n);
-  double bytes = total(r, "OutboundData", NULL);
+  double sum = total(r, "TransferToDeviceTime", &n);
+  double sent = total(r, "OutboundData", NULL);
   if (n == 0) return unknown(a, "nothing was transferred");
-  cx_text_format(&a->numbers, "%" PRId64 " transfers to the device, ", n);
-  cx_profiler_bytes(&a->numbers, bytes);
-  cx_text_append(&a->numbers, " in ");
-  cx_profiler_seconds(&a->numbers, seconds);
-  if (seconds > 0) {
-    cx_text_append(&a->numbers, ", ");
-    cx_profiler_bytes(&a->numbers, bytes / seconds);
-    cx_text_append(&a->numbers, " a second");
+  cx_text_format(&a->numbers, "%" PRId64 " transfers to the device, %s in %s",
+                 n, bytes(sent).text, seconds(sum).text);
+  if (sum > 0) {
+    cx_text_format(&a->numbers, ", %s a second", bytes(sent / sum).text);
   }
   if (steps > 0) {
-    cx_text_append(&a->numbers, ", ");
-    put_number(&a->numbers, (double)n / (double)steps);
-    cx_text_append(&a->numbers, " a step");
+    cx_text_format(&a->numbers, ", %s a step",
+                   shown_as(print_number, (double)n / (double)steps).text);
   }
   cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0) return CX_DEBUG_RATING_UNKNOWN;
-  if (t.upload <= 0.2 * t.step) return CX_DEBUG_RATING_GOOD;
+  double upload = t.part[CX_PROFILER_UPLOAD];
+  if (upload <= 0.2 * t.step) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  "upload less (small types, converted on the device), and "
                  "through a loader, whose threads do it ahead of use");
-  return t.upload > 0.5 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
+  return worse_above(0.5, upload, t.step);
 }
 
 // More than a fifth of the run, or of one program more than five minutes.
@@ -319,24 +341,23 @@ static cx_debug_rating compilation(const cx_debug_run_data *r,
                                    cx_debug_advice *a)
 {
   int64_t n, hits = share_of(r, counter(r, "PersistentCacheHit"));
-  double seconds = total(r, "CompileTime", &n), longest = 0;
+  double sum = total(r, "CompileTime", &n), longest = 0;
   const cx_debug_read_metric *m =
       cx_debug_report_metric(&r->report, "CompileTime");
   if (n == 0) return unknown(a, "nothing was compiled");
   for (size_t i = 0; i < m->n_percentiles; i++) {
-    if (m->values[i] / 1e9 > longest) longest = m->values[i] / 1e9;
+    longest = fmax(longest, m->values[i] / 1e9);
   }
-  cx_text_format(&a->numbers, "%" PRId64 " compilations, ", n);
-  cx_profiler_seconds(&a->numbers, seconds);
+  cx_text_format(&a->numbers, "%" PRId64 " compilations, %s", n,
+                 seconds(sum).text);
   if (r->seconds > 0) {
-    cx_text_append(&a->numbers, " (");
-    put_share(&a->numbers, seconds, r->seconds);
-    cx_text_append(&a->numbers, " of the run)");
+    cx_text_format(&a->numbers, " (%s of the run)",
+                   share(sum, r->seconds).text);
   }
-  cx_text_append(&a->numbers, ", the longest ");
-  cx_profiler_seconds(&a->numbers, longest);
-  cx_text_format(&a->numbers, "; %" PRId64 " came from the disk cache", hits);
-  bool much = r->seconds > 0 && seconds > 0.2 * r->seconds && seconds > 1;
+  cx_text_format(&a->numbers,
+                 ", the longest %s; %" PRId64 " came from the disk cache",
+                 seconds(longest).text, hits);
+  bool much = r->seconds > 0 && sum > 0.2 * r->seconds && sum > 1;
   if (!much && longest <= 60) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  hits < n ? "the disk cache keeps programs for the next run "
@@ -381,21 +402,19 @@ static cx_debug_rating fallbacks(const cx_debug_run_data *r, cx_debug_advice *a)
 static cx_debug_rating input(const cx_debug_run_data *r, cx_debug_advice *a)
 {
   int64_t n;
-  double seconds = total(r, "LoaderWait", &n);
+  double sum = total(r, "LoaderWait", &n);
   if (n == 0) return unknown(a, "no loader's batch was waited for");
-  cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, ", n);
-  cx_profiler_seconds(&a->numbers, seconds);
-  cx_text_append(&a->numbers, " in all");
+  cx_text_format(&a->numbers, "%" PRId64 " batches were waited for, %s in all",
+                 n, seconds(sum).text);
   cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0) return CX_DEBUG_RATING_UNKNOWN;
-  cx_text_append(&a->numbers, ", ");
-  put_share(&a->numbers, t.loader, t.step);
-  cx_text_append(&a->numbers, " of a step");
-  if (t.loader <= 0.1 * t.step) return CX_DEBUG_RATING_GOOD;
+  double loader = t.part[CX_PROFILER_LOADER];
+  cx_text_format(&a->numbers, ", %s of a step", share(loader, t.step).text);
+  if (loader <= 0.1 * t.step) return CX_DEBUG_RATING_GOOD;
   cx_text_append(&a->advice,
                  "more threads fill batches (.num_workers), more batches wait "
                  "(.prefetch), or samples are prepared once and kept");
-  return t.loader > 0.25 * t.step ? CX_DEBUG_RATING_BAD : CX_DEBUG_RATING_LOOK;
+  return worse_above(0.25, loader, t.step);
 }
 
 // ---- public -----------------------------------------------------------------

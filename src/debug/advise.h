@@ -8,13 +8,12 @@
 
 #include "base/text.h"
 #include "debug/read_report.h"
+#include "profiler/profiler.h"
 
 // All times in seconds.
 typedef struct cx_debug_run_step {  // or several in a row: sums
   int64_t first, n;
-  double seconds;
-  double compile, execute, upload, download, wait, loader;
-  double sync, record;  // inside of syncs; of the library's calls outside
+  double seconds, part[CX_PROFILER_PARTS];
 } cx_debug_run_step;
 
 typedef struct cx_debug_run_compile {
@@ -31,7 +30,7 @@ typedef struct cx_debug_run_site {  // where values are read
 } cx_debug_run_site;
 
 typedef struct cx_debug_run_data {
-  bool has_own;   // `record` is in the file
+  bool has_own;   // CX_PROFILER_RECORD is in the file
   bool detailed;  // steps and the rest are known; else only the report
   char plugin[64], platform[64];
   int64_t rank, world, syncs, compilations;
@@ -54,8 +53,7 @@ typedef enum cx_debug_rating {
   CX_DEBUG_RATING_BAD
 } cx_debug_rating;
 
-const char *cx_debug_rating_name(
-    cx_debug_rating v);  // "?", "ok", "look", "slow"
+const char *cx_debug_rating_name(cx_debug_rating v);  // "?", "ok", "look", …
 
 enum { CX_DEBUG_ADVICE_ITEMS = 7 };
 
@@ -71,8 +69,7 @@ typedef struct cx_debug_advice {
 typedef struct cx_debug_times {
   int64_t steps;  // that the numbers are of; 0: none are known
   double step;    // seconds of one: the mean
-  double compile, execute, upload, download, wait, loader;
-  double sync, record;
+  double part[CX_PROFILER_PARTS];
   double host;  // all else: recording, launching, the program itself
   double own;   // of it, the library's; `user`: the program's. Both 0 where the
   double user;  // file does not tell them apart

@@ -194,38 +194,29 @@ static calx_status *read_count(reader *r, span s, int64_t *out)
   return NULL;
 }
 
+// Whether the text begins so; it is then what follows, without blanks.
+static bool skip(span *s, const char *with)
+{
+  if (!starts(*s, with)) return false;
+  *s = trim(after(*s, strlen(with)));
+  return true;
+}
+
 // A line of the metric or counter that the lines before began.
 static calx_status *read_field(reader *r, span s)
 {
   cx_debug_read_metric *m = r->metric;
-  if (r->counter != NULL && starts(s, "Value:")) {
-    return read_count(r, trim(after(s, 6)), &r->counter->value);
+  if (r->counter != NULL && skip(&s, "Value:")) {
+    return read_count(r, s, &r->counter->value);
   }
   if (m == NULL) return NULL;
-  if (starts(s, "TotalSamples:")) {
-    return read_count(r, trim(after(s, 13)), &m->samples);
+  if (skip(&s, "TotalSamples:")) return read_count(r, s, &m->samples);
+  if (skip(&s, "Accumulator:") || skip(&s, "Counter:")) {
+    return read_value(s, &m->accumulator, &m->unit) ? NULL : bad(r, "value", s);
   }
-  if (starts(s, "Accumulator:") || starts(s, "Counter:")) {
-    span value = trim(after(s, *s.at == 'A' ? 12 : 8));
-    return read_value(value, &m->accumulator, &m->unit)
-               ? NULL
-               : bad(r, "value", value);
-  }
-  if (starts(s, "ValueRate:")) {
-    return read_rate(r, trim(after(s, 10)), &m->value_rate);
-  }
-  if (starts(s, "Rate:")) return read_rate(r, trim(after(s, 5)), &m->rate);
-  if (starts(s, "Percentiles:")) {
-    return read_percentiles(r, trim(after(s, 12)));
-  }
-  return NULL;
-}
-
-static calx_status *too_many(const reader *r)
-{
-  return cx_error(CALX_INVALID_ARGUMENT,
-                  "line %zu: more than %d names of one kind", r->line,
-                  CX_DEBUG_READ_MOST_NAMES);
+  if (skip(&s, "ValueRate:")) return read_rate(r, s, &m->value_rate);
+  if (skip(&s, "Rate:")) return read_rate(r, s, &m->rate);
+  return skip(&s, "Percentiles:") ? read_percentiles(r, s) : NULL;
 }
 
 // The slot of a name among rows of `bytes`, which begin with their names.
@@ -241,50 +232,51 @@ static uint16_t *slot_of(names *all, const void *rows, size_t bytes,
   }
 }
 
-// The row of a name, its old one where it was met before: a later report's
-// numbers take the place of an earlier one's.
-static calx_status *find_row(const reader *r, names *all, span s, void *rows,
-                             size_t *n, size_t *capacity, size_t bytes,
-                             char name[128], size_t *out)
+// Begins a row for a name, or begins its old one anew: a later report's numbers
+// take the place of an earlier one's. `rows` is the address of the rows, each
+// of `bytes`, which begin with their names.
+static calx_status *begin_row(const reader *r, names *all, span s, void *rows,
+                              size_t *n, size_t *capacity, size_t bytes,
+                              void *out_row)
 {
-  void *held;
+  enum { NAME = sizeof r->metric->name };
+  _Static_assert(sizeof r->counter->name == NAME,
+                 "rows begin with their names");
+  char name[NAME], *held;
+  cx_text_plain(s.at, s.n, name, sizeof name);
   memcpy(&held, rows, sizeof held);
-  cx_text_plain(s.at, s.n, name, 128);
   uint16_t *slot = slot_of(all, held, bytes, name);
   if (*slot == 0) {
-    if (*n == CX_DEBUG_READ_MOST_NAMES) return too_many(r);
+    if (*n == CX_DEBUG_READ_MOST_NAMES) {
+      return cx_error(CALX_INVALID_ARGUMENT,
+                      "line %zu: more than %d names of one kind", r->line,
+                      CX_DEBUG_READ_MOST_NAMES);
+    }
     if (!cx_grow(rows, capacity, *n + 1, bytes)) return cx_out_of_memory();
-    *n += 1;
-    *slot = (uint16_t)*n;
+    *slot = (uint16_t)++ * n;
+    memcpy(&held, rows, sizeof held);
   }
-  *out = *slot - 1u;
+  char *row = held + (*slot - 1u) * bytes;
+  memset(row, 0, bytes);
+  memcpy(row, name, sizeof name);
+  memcpy(out_row, &row, sizeof row);
   return NULL;
 }
 
 static calx_status *begin_metric(reader *r, span s)
 {
   cx_debug_read_report *o = r->out;
-  cx_debug_read_metric fresh = { 0 };
-  size_t row = 0;
-  CALX_TRY(find_row(r, &r->metrics, s, &o->metrics, &o->n_metrics,
-                    &o->metrics_capacity, sizeof fresh, fresh.name, &row));
   r->counter = NULL;
-  r->metric = &o->metrics[row];
-  *r->metric = fresh;
-  return NULL;
+  return begin_row(r, &r->metrics, s, &o->metrics, &o->n_metrics,
+                   &o->metrics_capacity, sizeof *o->metrics, &r->metric);
 }
 
 static calx_status *begin_counter(reader *r, span s)
 {
   cx_debug_read_report *o = r->out;
-  cx_debug_read_counter fresh = { 0 };
-  size_t row = 0;
-  CALX_TRY(find_row(r, &r->counters, s, &o->counters, &o->n_counters,
-                    &o->counters_capacity, sizeof fresh, fresh.name, &row));
   r->metric = NULL;
-  r->counter = &o->counters[row];
-  *r->counter = fresh;
-  return NULL;
+  return begin_row(r, &r->counters, s, &o->counters, &o->n_counters,
+                   &o->counters_capacity, sizeof *o->counters, &r->counter);
 }
 
 // The newest first, so that none is behind a hole.
@@ -304,7 +296,6 @@ static void begin_section(reader *r, span s)
   r->metric = NULL;
   r->counter = NULL;
   double step;
-  s = after(s, strlen("[MetricsData; step="));
   o->step = read_number(&s, &step) && fabs(step) < 9e18 ? (int64_t)step : -1;
 }
 
@@ -312,13 +303,13 @@ static calx_status *read_line(reader *r, span s)
 {
   bool indented = s.n > 0 && (*s.at == ' ' || *s.at == '\t');
   s = trim(s);
-  if (starts(s, "[MetricsData; step=")) {
+  if (skip(&s, "[MetricsData; step=")) {
     begin_section(r, s);
     return NULL;
   }
-  if (starts(s, "Metric: ")) return begin_metric(r, trim(after(s, 8)));
-  if (starts(s, "Counter: ") && !(indented && r->metric != NULL)) {
-    return begin_counter(r, trim(after(s, 9)));
+  if (skip(&s, "Metric: ")) return begin_metric(r, s);
+  if (!(indented && r->metric != NULL) && skip(&s, "Counter: ")) {
+    return begin_counter(r, s);
   }
   return read_field(r, s);
 }

@@ -1,69 +1,41 @@
 // debug/report: the counters and timers of calx/debug.h.
 #include "calx/debug.h"
 
+#include "base/alloc.h"
 #include "profiler/metric.h"
 #include "profiler/profiler.h"
 
-// ---- texts ------------------------------------------------------------------
-
-char *calx_metrics_report(void)
-{
-  return cx_profiler_metrics_text();
-}
-
-char *calx_metrics_short_report(const char *const *counters,
-                                const char *const *metrics)
-{
-  return cx_profiler_metrics_short_text(counters, metrics);
-}
-
 // ---- names ------------------------------------------------------------------
 
-static size_t give_names(const cx_profiler_collection *c, bool only_fallback,
-                         const char **out, size_t capacity)
+static size_t names(cx_metric_kind kind, bool only_fallback, const char **out,
+                    size_t capacity)
 {
+  cx_profiler_entries e;
   size_t n = 0;
-  for (size_t i = 0; i < c->n_counters; i++) {
-    const char *name = c->counters[i]->name;
+  (void)cx_profiler_collect(kind, &e);
+  for (size_t i = 0; i < e.n; i++) {
+    const char *name = e.all[i]->name;
     if (only_fallback && !cx_profiler_is_fallback(name)) continue;
     if (n < capacity) out[n] = name;
     n++;
   }
-  return n;
-}
-
-static size_t counter_names(bool only_fallback, const char **out,
-                            size_t capacity)
-{
-  cx_profiler_collection c;
-  size_t n = 0;
-  if (cx_profiler_collect(&c)) n = give_names(&c, only_fallback, out, capacity);
-  cx_profiler_collection_free(&c);
+  cx_free(e.all);
   return n;
 }
 
 size_t calx_counter_names(const char **out_names, size_t capacity)
 {
-  return counter_names(false, out_names, capacity);
+  return names(CX_COUNTERS, false, out_names, capacity);
 }
 
 size_t calx_fallback_ops(const char **out_names, size_t capacity)
 {
-  return counter_names(true, out_names, capacity);
+  return names(CX_COUNTERS, true, out_names, capacity);
 }
 
 size_t calx_metric_names(const char **out_names, size_t capacity)
 {
-  cx_profiler_collection c;
-  size_t n = 0;
-  if (cx_profiler_collect(&c)) {
-    n = c.n_metrics;
-    for (size_t i = 0; i < n && i < capacity; i++) {
-      out_names[i] = c.metrics[i]->name;
-    }
-  }
-  cx_profiler_collection_free(&c);
-  return n;
+  return names(CX_METRICS, false, out_names, capacity);
 }
 
 // ---- single values ----------------------------------------------------------
@@ -106,6 +78,19 @@ size_t calx_metric_samples(const char *name, double *out_times,
   }
   cx_unlock(&m->lock);
   return (size_t)n;
+}
+
+// ---- texts and clears -------------------------------------------------------
+
+char *calx_metrics_report(void)
+{
+  return cx_profiler_metrics_text();
+}
+
+char *calx_metrics_short_report(const char *const *counters,
+                                const char *const *metrics)
+{
+  return cx_profiler_metrics_short_text(counters, metrics);
 }
 
 void calx_counters_clear(void)

@@ -5,11 +5,12 @@
 // CALX_DEBUG_LEVEL=1 leaves out the executions. The blocks go to standard
 // error, or are appended to CALX_DEBUG_FILE. Only the first rank of a host
 // writes any.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "profiler/internal.h"
 
@@ -32,42 +33,18 @@ static int level_of_list(const char *list)
 
 bool cx_profiler_analysis_open(void)
 {
-  const char *text = cx_profiler_env("CALX_DEBUG_LEVEL", NULL);
-  long n = 0;
-  if (text != NULL) {
-    char *end;
-    n = strtol(text, &end, 10);
-    if (*end != '\0' || n < 0) {
-      cx_log(
-          "CALX_DEBUG_LEVEL: '%s' is no level: 1 is compilations, 2 is "
-          "executions too",
-          text);
-      n = 0;
-    }
-  } else {
+  const char *text = cx_env_text("CALX_DEBUG_LEVEL");
+  int64_t n = 0;
+  if (text == NULL) {
     n = level_of_list(getenv("CALX_DEBUG"));
+  } else if (!cx_read_int(text, 0, INT64_MAX, &n)) {
+    cx_log(
+        "CALX_DEBUG_LEVEL: '%s' is no level: 1 is compilations, 2 is "
+        "executions too",
+        text);
   }
   atomic_store(&level, n > ALL_LEVELS ? ALL_LEVELS : (int)n);
   return n > 0;
-}
-
-// ---- where the lines go -----------------------------------------------------
-
-static void write_block(const cx_text *text)
-{
-  if (cx_text_failed(text)) return;
-  const char *path = cx_profiler_env("CALX_DEBUG_FILE", NULL);
-  if (path == NULL) {
-    fputs(cx_text_str(text), stderr);
-    return;
-  }
-  FILE *file = fopen(path, "a");
-  bool ok = file != NULL && fputs(cx_text_str(text), file) >= 0;
-  if (file != NULL && fclose(file) != 0) ok = false;
-  if (!ok) {
-    cx_log_once_per_site("debug file", "CALX_DEBUG_FILE: cannot write '%s': %s",
-                         path, strerror(errno));
-  }
 }
 
 static bool is_here(const cx_trace_program *p, int least)
@@ -78,68 +55,78 @@ static bool is_here(const cx_trace_program *p, int least)
 
 // ---- blocks -----------------------------------------------------------------
 
-static void rule(cx_text *out, const char *prefix, char c)
+static void rule(cx_text *out, char c)
 {
-  char line[81];
-  memset(line, c, sizeof line - 1);
-  line[sizeof line - 1] = '\0';
-  cx_text_format(out, "%s%s\n", prefix, line);
+  char line[82];
+  memset(line, c, 80);
+  memcpy(line + 80, "\n", 2);
+  cx_text_append(out, line);
 }
 
-static const char *cause_text(cx_trace_cause cause)
+// Ends the block, and writes it with the prefix before each line.
+static void write_block(const char *prefix, cx_text *block)
 {
-  switch (cause) {
-    case CX_CAUSE_SYNC: return "user calx_sync";
-    case CX_CAUSE_LOADER: return "calx_sync in the loader at step end";
-    case CX_CAUSE_STEP: return "calx_sync in calx_dist_step";
-    case CX_CAUSE_READ: break;
+  cx_text out = { .failed = block->failed };
+  rule(block, '-');
+  rule(block, '=');
+  for (const char *line = cx_text_str(block); *line != '\0';) {
+    size_t n = strcspn(line, "\n") + 1;
+    cx_text_append(&out, prefix);
+    cx_text_append_n(&out, line, n);
+    line += n;
   }
-  return "most likely user code trying to access tensor value before calx_sync";
-}
-
-static const char *call_text(cx_trace_cause cause)
-{
-  switch (cause) {
-    case CX_CAUSE_SYNC: return "calx_sync";
-    case CX_CAUSE_LOADER: return "calx_sync, of calx_loader_next";
-    case CX_CAUSE_STEP: return "calx_sync, of calx_dist_step";
-    case CX_CAUSE_READ: break;
+  cx_text_char(&out, '\n');
+  const char *path = cx_env_text("CALX_DEBUG_FILE");
+  if (!cx_text_failed(&out) && path != NULL) {
+    cx_profiler_append("CALX_DEBUG_FILE", path, out.data);
+  } else if (!cx_text_failed(&out)) {
+    fputs(out.data, stderr);
   }
-  return "read";
+  cx_text_free(&out);
+  cx_text_free(block);
 }
 
-static void block(const cx_trace_program *p, const char *prefix,
-                  const char *what)
+static void write_program(const cx_trace_program *p, const char *prefix,
+                          const char *what)
 {
+  static const struct {
+    const char *cause, *call;
+  } texts[] = {
+    [CX_CAUSE_SYNC] = { "user calx_sync", "calx_sync" },
+    [CX_CAUSE_LOADER] = { "calx_sync in the loader at step end",
+                          "calx_sync, of calx_loader_next" },
+    [CX_CAUSE_STEP] = { "calx_sync in calx_dist_step",
+                        "calx_sync, of calx_dist_step" },
+    [CX_CAUSE_READ] = { "most likely user code trying to access tensor value "
+                        "before calx_sync",
+                        "read" },
+  };
   char hash[33];
   cx_hash_hex(p->hash, hash);
   cx_text out = { 0 };
-  rule(&out, prefix, '=');
-  cx_text_format(&out, "%s%s Cause\n", prefix, what);
-  cx_text_format(&out, "%s  %s\n", prefix, cause_text(p->cause));
-  cx_text_format(&out, "%sGraph Info: \n", prefix);
-  cx_text_format(&out, "%s  Graph Hash: %s\n", prefix, hash);
-  cx_text_format(&out, "%s  Number of Graph Inputs: %zu\n", prefix, p->inputs);
-  cx_text_format(&out, "%s  Number of Graph Outputs: %zu\n", prefix,
-                 p->outputs);
-  cx_text_format(&out, "%sFrame Triggered Execution: \n", prefix);
-  cx_text_format(&out, "%s  %s\n", prefix, call_text(p->cause));
+  rule(&out, '=');
+  cx_text_format(&out,
+                 "%s Cause\n"
+                 "  %s\n"
+                 "Graph Info: \n"
+                 "  Graph Hash: %s\n"
+                 "  Number of Graph Inputs: %zu\n"
+                 "  Number of Graph Outputs: %zu\n"
+                 "Frame Triggered Execution: \n"
+                 "  %s\n",
+                 what, texts[p->cause].cause, hash, p->inputs, p->outputs,
+                 texts[p->cause].call);
   const calx_site *at = p->site;
   if (at != NULL && at->file != NULL) {
-    cx_text_format(&out, "%s  %s (%s:%d)\n", prefix,
-                   at->func != NULL ? at->func : "?", at->file, at->line);
+    cx_text_format(&out, "  %s (%s:%d)\n", at->func != NULL ? at->func : "?",
+                   at->file, at->line);
   }
-  rule(&out, prefix, '-');
-  rule(&out, prefix, '=');
-  cx_text_char(&out, '\n');
-  write_block(&out);
-  cx_text_free(&out);
+  write_block(prefix, &out);
 }
 
-static void size_line(cx_text *out, const char *prefix, const char *name,
-                      int64_t bytes)
+static void size_line(cx_text *out, const char *name, int64_t bytes)
 {
-  cx_text_format(out, "%s%s: ", prefix, name);
+  cx_text_format(out, "%s: ", name);
   if (bytes < 0) {
     cx_text_append(out, "not reported by the plugin\n");
     return;
@@ -151,30 +138,25 @@ static void size_line(cx_text *out, const char *prefix, const char *name,
 void cx_profiler_analysis_compile(const cx_trace_program *p)
 {
   if (!is_here(p, 1)) return;
-  block(p, "Compilation Analysis: ", "Compilation");
+  write_program(p, "Compilation Analysis: ", "Compilation");
 }
 
 void cx_profiler_analysis_execute(const cx_trace_program *p)
 {
   if (!is_here(p, 2)) return;
-  block(p, "Execution Analysis: ", "Execution");
+  write_program(p, "Execution Analysis: ", "Execution");
 }
 
 void cx_profiler_analysis_compiled(const cx_trace_program *p,
                                    const cx_trace_sizes *sizes)
 {
-  static const char prefix[] = "Post Compilation Analysis: ";
   if (!is_here(p, 1)) return;
   cx_text out = { 0 };
-  rule(&out, prefix, '=');
-  size_line(&out, prefix, "Graph input size", sizes->input);
-  size_line(&out, prefix, "Graph output size", sizes->output);
-  size_line(&out, prefix, "Aliased Input size", sizes->aliased);
-  size_line(&out, prefix, "Intermediate tensor size", sizes->temporary);
-  size_line(&out, prefix, "Compiled program size", sizes->code);
-  rule(&out, prefix, '-');
-  rule(&out, prefix, '=');
-  cx_text_char(&out, '\n');
-  write_block(&out);
-  cx_text_free(&out);
+  rule(&out, '=');
+  size_line(&out, "Graph input size", sizes->input);
+  size_line(&out, "Graph output size", sizes->output);
+  size_line(&out, "Aliased Input size", sizes->aliased);
+  size_line(&out, "Intermediate tensor size", sizes->temporary);
+  size_line(&out, "Compiled program size", sizes->code);
+  write_block("Post Compilation Analysis: ", &out);
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "base/metrics.h"
 #include "base/text.h"
 #include "profiler/internal.h"
@@ -110,7 +111,7 @@ void cx_profiler_habits_step(int device)
   int64_t n = atomic_fetch_add(&n_steps, 1) + 1;
   if (n < atomic_load(&next_look)) return;
   atomic_store(&next_look, after(n));
-  const char *quiet = cx_profiler_env("CALX_QUIET", NULL);
+  const char *quiet = cx_env_text("CALX_QUIET");
   if (quiet != NULL && *quiet != '0') return;
   for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
     habit *h = &habits[i];

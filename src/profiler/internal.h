@@ -10,10 +10,12 @@
 // Devices with a larger index are not reported on.
 enum { CX_PROFILER_MOST_DEVICES = 256 };
 
-// ---- environment.c ----------------------------------------------------------
+// ---- files.c ----------------------------------------------------------------
 
-// The first of the variables that is set and not empty; NULL: none.
-const char *cx_profiler_env(const char *name, const char *other_name);
+// Appends a text to a file of the program's choice, which `variable` names.
+// What cannot be written is logged once and does not stop the program.
+void cx_profiler_append(const char *variable, const char *path,
+                        const char *text);
 // `path`, with .ORDINAL where the world has more than one rank; a stream's name
 // stays as it is. Freed with cx_free(); NULL without memory.
 char *cx_profiler_path_of_rank(const char *path);
@@ -33,8 +35,10 @@ void cx_profiler_analysis_execute(const cx_trace_program *p);
 
 // ---- profile.c: CALX_PROFILE, calx_profile_start() --------------------------
 
-calx_status *cx_profiler_profile_start(const char *path);
-calx_status *cx_profiler_profile_stop(void);
+// by_environment: by CALX_PROFILE, and not by a call of the program.
+calx_status *cx_profiler_profile_start(const char *path, bool by_environment);
+// only_environment: a profile that a call began goes on.
+calx_status *cx_profiler_profile_stop(bool only_environment);
 void cx_profiler_profile_open(void);   // starts one if CALX_PROFILE is set
 void cx_profiler_profile_close(void);  // stops it
 void cx_profiler_profile_span(const cx_trace_span *span);

@@ -140,8 +140,7 @@ void cx_profiler_interrupt_open(void)
   calx_status *status = start_thread();
   for (int i = 0; i < SIGNALS && status == NULL; i++) install(i);
   cx_unlock(&lock);
-  if (status != NULL) cx_log("CALX_REPORT: %s", cx_status_sentence(status));
-  calx_status_free(status);
+  cx_log_failure("CALX_REPORT", status);
 }
 
 void cx_profiler_interrupt_close(void)

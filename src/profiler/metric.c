@@ -131,62 +131,26 @@ void cx_profiler_value(cx_text *out, cx_metric_unit unit, double value)
 
 // ---- collections ------------------------------------------------------------
 
-typedef struct collecting {
-  cx_profiler_collection *c;
-  bool failed;
-} collecting;
-
-static void add_counter(void *user, const cx_counter *counter)
+static int by_name(const void *a, const void *b)
 {
-  collecting *w = user;
-  cx_profiler_collection *c = w->c;
-  w->failed |= !cx_grow(&c->counters, &c->counters_capacity, c->n_counters + 1,
-                        sizeof *c->counters);
-  if (!w->failed) c->counters[c->n_counters++] = counter;
+  return strcmp((*(cx_metric_entry *const *)a)->name,
+                (*(cx_metric_entry *const *)b)->name);
 }
 
-static void add_metric(void *user, cx_metric *metric)
+bool cx_profiler_collect(cx_metric_kind kind, cx_profiler_entries *out)
 {
-  collecting *w = user;
-  cx_profiler_collection *c = w->c;
-  w->failed |= !cx_grow(&c->metrics, &c->metrics_capacity, c->n_metrics + 1,
-                        sizeof *c->metrics);
-  if (!w->failed) c->metrics[c->n_metrics++] = metric;
-}
-
-// qsort may not be given NULL, not even for no elements.
-static void sort(void *items, size_t n, size_t bytes,
-                 int (*compare)(const void *a, const void *b))
-{
-  if (n > 0) qsort(items, n, bytes, compare);
-}
-
-static int by_counter_name(const void *a, const void *b)
-{
-  return strcmp((*(const cx_counter *const *)a)->name,
-                (*(const cx_counter *const *)b)->name);
-}
-
-static int by_metric_name(const void *a, const void *b)
-{
-  return strcmp((*(cx_metric *const *)a)->name, (*(cx_metric *const *)b)->name);
-}
-
-bool cx_profiler_collect(cx_profiler_collection *out)
-{
-  *out = (cx_profiler_collection){ 0 };
-  collecting w = { out, false };
-  cx_metrics_visit(add_counter, add_metric, &w);
-  sort(out->counters, out->n_counters, sizeof *out->counters, by_counter_name);
-  sort(out->metrics, out->n_metrics, sizeof *out->metrics, by_metric_name);
-  return !w.failed;
-}
-
-void cx_profiler_collection_free(cx_profiler_collection *c)
-{
-  cx_free(c->counters);
-  cx_free(c->metrics);
-  *c = (cx_profiler_collection){ 0 };
+  *out = (cx_profiler_entries){ 0 };
+  for (cx_metric_entry *e = cx_metrics_next(kind, NULL); e != NULL;
+       e = cx_metrics_next(kind, e)) {
+    if (!cx_grow(&out->all, &out->capacity, out->n + 1, sizeof *out->all)) {
+      out->n = 0;
+      return false;
+    }
+    out->all[out->n++] = e;
+  }
+  // qsort may not be given NULL, not even for no elements.
+  if (out->n > 0) qsort(out->all, out->n, sizeof *out->all, by_name);
+  return true;
 }
 
 bool cx_profiler_is_fallback(const char *name)

@@ -28,15 +28,13 @@ void cx_profiler_bytes(cx_text *out, double bytes);
 void cx_profiler_seconds(cx_text *out, double seconds);  // 8.13 ms
 void cx_profiler_value(cx_text *out, cx_metric_unit unit, double value);
 
-// All that counted, by name; freed with cx_profiler_collection_free().
-typedef struct cx_profiler_collection {
-  const cx_counter **counters;
-  cx_metric **metrics;
-  size_t n_counters, counters_capacity;
-  size_t n_metrics, metrics_capacity;
-} cx_profiler_collection;
-bool cx_profiler_collect(cx_profiler_collection *out);  // false: no memory
-void cx_profiler_collection_free(cx_profiler_collection *c);
+// All of a kind that counted, by name; freed with cx_free().
+typedef struct cx_profiler_entries {
+  cx_metric_entry **all;
+  size_t n, capacity;
+} cx_profiler_entries;
+// False without memory: then there are none.
+bool cx_profiler_collect(cx_metric_kind kind, cx_profiler_entries *out);
 
 // Whether a counter is of an op that ran on the host: as in PyTorch/XLA, its
 // name begins with aten::.

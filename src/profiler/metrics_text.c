@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/env.h"
 #include "base/status.h"
 #include "profiler/metric.h"
 #include "profiler/profiler.h"
@@ -42,8 +44,8 @@ static void find_fractions(fractions *out)
                                        "XLA_METRICS_PERCENTILES" };
   static const char standard[] = "0.01:0.05:0.1:0.2:0.5:0.8:0.9:0.95:0.99";
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *text = getenv(names[i]);
-    if (text == NULL || *text == '\0') continue;
+    const char *text = cx_env_text(names[i]);
+    if (text == NULL) continue;
     if (read_fractions(text, out)) return;
     cx_log_once_per_site(names[i],
                          "%s: '%s' is not a list of numbers between 0 and 1 "
@@ -85,8 +87,8 @@ static void print_metric(cx_text *out, cx_metric *m, const fractions *f)
 {
   cx_profiler_snapshot s;
   out->failed |= !cx_profiler_snapshot_take(m, &s);
-  cx_text_format(out, "Metric: %s\n  TotalSamples: %" PRId64 "\n", m->name,
-                 s.total);
+  cx_text_format(out, "Metric: %s\n  TotalSamples: %" PRId64 "\n",
+                 m->entry.name, s.total);
   cx_text_append(out, "  Accumulator: ");
   cx_profiler_value(out, s.unit, s.accumulator);
   cx_text_char(out, '\n');
@@ -97,27 +99,33 @@ static void print_metric(cx_text *out, cx_metric *m, const fractions *f)
 
 static void print_counter(cx_text *out, const cx_counter *c)
 {
-  cx_text_format(out, "Counter: %s\n  Value: %lld\n", c->name,
+  cx_text_format(out, "Counter: %s\n  Value: %lld\n", c->entry.name,
                  (long long)atomic_load(&((cx_counter *)c)->value));
+}
+
+static void print_counters(cx_text *out, bool only_fallback)
+{
+  cx_profiler_entries e;
+  out->failed |= !cx_profiler_collect(CX_COUNTERS, &e);
+  for (size_t i = 0; i < e.n; i++) {
+    if (only_fallback && !cx_profiler_is_fallback(e.all[i]->name)) continue;
+    print_counter(out, (cx_counter *)e.all[i]);
+  }
+  cx_free(e.all);
 }
 
 char *cx_profiler_metrics_text(void)
 {
-  cx_profiler_collection c;
+  cx_profiler_entries e;
   cx_text out = { 0 };
   fractions f;
   find_fractions(&f);
-  if (cx_profiler_collect(&c)) {
-    for (size_t i = 0; i < c.n_metrics; i++) {
-      print_metric(&out, c.metrics[i], &f);
-    }
-    for (size_t i = 0; i < c.n_counters; i++) {
-      print_counter(&out, c.counters[i]);
-    }
-  } else {
-    out.failed = true;
+  out.failed |= !cx_profiler_collect(CX_METRICS, &e);
+  for (size_t i = 0; i < e.n; i++) {
+    print_metric(&out, (cx_metric *)e.all[i], &f);
   }
-  cx_profiler_collection_free(&c);
+  cx_free(e.all);
+  print_counters(&out, false);
   return cx_text_take(&out);
 }
 
@@ -144,14 +152,10 @@ char *cx_profiler_metrics_short_text(const char *const *counters,
   }
   for (size_t i = 0; counters[i] != NULL; i++) {
     const cx_counter *c = cx_counter_find(counters[i]);
-    if (c != NULL && !cx_profiler_is_fallback(c->name)) print_counter(&out, c);
+    if (c != NULL && !cx_profiler_is_fallback(c->entry.name)) {
+      print_counter(&out, c);
+    }
   }
-  cx_profiler_collection all;
-  out.failed |= !cx_profiler_collect(&all);
-  for (size_t i = 0; i < all.n_counters; i++) {
-    if (cx_profiler_is_fallback(all.counters[i]->name))
-      print_counter(&out, all.counters[i]);
-  }
-  cx_profiler_collection_free(&all);
+  print_counters(&out, true);
   return cx_text_take(&out);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -150,39 +151,33 @@ static void print_us(cx_text *out, int64_t ns)
 
 static void print_args(cx_text *out, const event *e)
 {
-  const char *before = "";
-  cx_text_append(out, ",\"args\":{");
-  if (e->file != NULL) {
-    cx_text site = { 0 };
-    cx_text_format(&site, "%s:%d", e->file, e->line);
-    cx_text_append(out, "\"site\":");
-    cx_json_string(out, cx_text_str(&site));
-    cx_text_free(&site);
-    before = ",";
-  }
   const char *what = e->kind == CX_SPAN_COMPILE ? "nodes"
                      : e->kind == CX_SPAN_STEP  ? "step"
                                                 : "bytes";
-  if (e->value != 0) {
-    cx_text_format(out, "%s\"%s\":%" PRId64, before, what, e->value);
-  }
+  cx_json_key(out, "args");
+  cx_text_char(out, '{');
+  if (e->file != NULL) cx_json_key_site(out, "site", e->file, e->line);
+  if (e->value != 0) cx_json_key_int(out, what, e->value);
   cx_text_append(out, "}}");
 }
 
 static void print_event(cx_text *out, const event *e, int64_t zero, int pid)
 {
-  cx_text_append(out, ",\n{\"name\":");
-  if (e->kind == CX_SPAN_STEP) {
-    cx_text_format(out, "\"step %" PRId64 "\"", e->value);
-  } else {
-    cx_json_string(out, e->name[0] != '\0' ? e->name : kind_names[e->kind]);
-  }
-  cx_text_format(out,
-                 ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":", kind_names[e->kind]);
+  char step[32];
+  snprintf(step, sizeof step, "step %" PRId64, e->value);
+  cx_text_append(out, ",\n{");
+  cx_json_key_string(out, "name",
+                     e->kind == CX_SPAN_STEP ? step
+                     : e->name[0] != '\0'    ? e->name
+                                             : kind_names[e->kind]);
+  cx_json_key_string(out, "cat", kind_names[e->kind]);
+  cx_json_key_string(out, "ph", "X");
+  cx_json_key(out, "ts");
   print_us(out, e->start - zero);
-  cx_text_append(out, ",\"dur\":");
+  cx_json_key(out, "dur");
   print_us(out, e->end - e->start);
-  cx_text_format(out, ",\"pid\":%d,\"tid\":%d", pid, track_of(e));
+  cx_json_key_int(out, "pid", pid);
+  cx_json_key_int(out, "tid", track_of(e));
   print_args(out, e);
 }
 
@@ -240,15 +235,12 @@ static calx_status *write_profile(const char *name, int64_t zero)
   all a = { 0 };
   cx_text out = { 0 };
   char *path = cx_profiler_path_of_rank(name);
-  calx_status *status = NULL;
-  if (gather(&a) && path != NULL) {
+  out.failed = !gather(&a);
+  if (!out.failed) {
     qsort(a.events, a.n, sizeof *a.events, by_start);
     print_all(&out, &a, zero);
-  } else {
-    out.failed = true;
   }
-  status = cx_text_failed(&out) ? cx_out_of_memory()
-                                : cx_file_write(path, out.data, out.size);
+  calx_status *status = cx_file_write_text(path, &out);
   cx_free(path);
   cx_free(a.events);
   cx_text_free(&out);
@@ -257,7 +249,7 @@ static calx_status *write_profile(const char *name, int64_t zero)
 
 // ---- beginning and end ------------------------------------------------------
 
-static calx_status *start(const char *path, bool by_environment)
+calx_status *cx_profiler_profile_start(const char *path, bool by_environment)
 {
   if (path == NULL || *path == '\0') {
     return cx_error(CALX_INVALID_ARGUMENT, "profile_start: there is no path");
@@ -283,7 +275,7 @@ static calx_status *start(const char *path, bool by_environment)
   return status;
 }
 
-static calx_status *stop(bool only_environment)
+calx_status *cx_profiler_profile_stop(bool only_environment)
 {
   cx_lock(&profile.lock);
   if (!profile.running || (only_environment && !profile.by_environment)) {
@@ -305,26 +297,12 @@ static calx_status *stop(bool only_environment)
 
 void cx_profiler_profile_open(void)
 {
-  const char *path = cx_profiler_env("CALX_PROFILE", NULL);
+  const char *path = cx_env_text("CALX_PROFILE");
   if (path == NULL) return;
-  calx_status *status = start(path, true);
-  if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
-  calx_status_free(status);
+  cx_log_failure("CALX_PROFILE", cx_profiler_profile_start(path, true));
 }
 
 void cx_profiler_profile_close(void)
 {
-  calx_status *status = stop(true);
-  if (status != NULL) cx_log("CALX_PROFILE: %s", cx_status_sentence(status));
-  calx_status_free(status);
-}
-
-calx_status *cx_profiler_profile_start(const char *path)
-{
-  return start(path, false);
-}
-
-calx_status *cx_profiler_profile_stop(void)
-{
-  return stop(false);
+  cx_log_failure("CALX_PROFILE", cx_profiler_profile_stop(true));
 }

@@ -136,10 +136,10 @@ calx_status *cx_profiler_start(const char *path)
   // not the device's last any more.
   if (!cx_trace_wanted(CX_TRACE_SPANS)) forget_last_syncs();
   cx_trace_listen(&listener);
-  return cx_profiler_profile_start(path);
+  return cx_profiler_profile_start(path, false);
 }
 
 calx_status *cx_profiler_stop(void)
 {
-  return cx_profiler_profile_stop();
+  return cx_profiler_profile_stop(false);
 }

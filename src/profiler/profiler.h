@@ -25,4 +25,18 @@ char *cx_profiler_metrics_text(void);
 char *cx_profiler_metrics_short_text(const char *const *counters,
                                      const char *const *metrics);
 
+// The parts of a step's time that the report of a run has, in its order.
+typedef enum cx_profiler_part {
+  CX_PROFILER_COMPILE,
+  CX_PROFILER_EXECUTE,
+  CX_PROFILER_UPLOAD,
+  CX_PROFILER_DOWNLOAD,
+  CX_PROFILER_WAIT,
+  CX_PROFILER_LOADER,
+  CX_PROFILER_SYNC,    // inside of syncs
+  CX_PROFILER_RECORD,  // in the library's own calls between the syncs
+  CX_PROFILER_PARTS
+} cx_profiler_part;
+extern const char *const cx_profiler_part_names[CX_PROFILER_PARTS];
+
 #endif

@@ -1,39 +1,44 @@
 // profiler/record: CALX_REPORT=FILE: what a run did, for `calx report FILE`.
 //
-// One JSON object, written when the devices are closed, the process ends or
-// SIGINT or SIGTERM comes: the
-// time of each step and its parts, each compilation with its cause, where
-// values were read, all counters and timers. It is the first rank's of this
-// process, but for the counters and timers, which all its devices share: how
-// many synced is in the file. All is bounded: steps are put together in pairs
-// when there are too many, further compilations and places are only counted.
-#include <inttypes.h>
+// One JSON object, written when the devices are closed, the process ends, or
+// SIGINT or SIGTERM comes: the time of each step and its parts, each
+// compilation with its cause, where values were read, all counters and timers.
+// It is of the process's first rank, except for the counters and timers, which
+// all devices of the process share; the file says how many of them synced. The
+// sizes are bounded: steps are put together in pairs when there are too many,
+// and further compilations and call sites are only counted.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "profiler/internal.h"
 #include "profiler/metric.h"
+#include "profiler/profiler.h"
 
 enum { MOST_STEPS = 2048, MOST_COMPILES = 256, MOST_SITES = 64, WHY = 400 };
 
-// The parts of a step's time that are told apart, in the file's order.
-static const cx_trace_kind parts[] = { CX_SPAN_COMPILE, CX_SPAN_EXECUTE,
-                                       CX_SPAN_UPLOAD,  CX_SPAN_DOWNLOAD,
-                                       CX_SPAN_WAIT,    CX_SPAN_LOADER,
-                                       CX_SPAN_SYNC,    CX_SPAN_RECORD };
-static const char *const part_names[] = { "compile",  "execute", "upload",
-                                          "download", "wait",    "loader",
-                                          "sync",     "record" };
-enum { PARTS = sizeof parts / sizeof *parts };
+const char *const cx_profiler_part_names[] = { "compile",  "execute", "upload",
+                                               "download", "wait",    "loader",
+                                               "sync",     "record" };
+static const cx_trace_kind part_kinds[CX_PROFILER_PARTS] = {
+  [CX_PROFILER_COMPILE] = CX_SPAN_COMPILE,
+  [CX_PROFILER_EXECUTE] = CX_SPAN_EXECUTE,
+  [CX_PROFILER_UPLOAD] = CX_SPAN_UPLOAD,
+  [CX_PROFILER_DOWNLOAD] = CX_SPAN_DOWNLOAD,
+  [CX_PROFILER_WAIT] = CX_SPAN_WAIT,
+  [CX_PROFILER_LOADER] = CX_SPAN_LOADER,
+  [CX_PROFILER_SYNC] = CX_SPAN_SYNC,
+  [CX_PROFILER_RECORD] = CX_SPAN_RECORD,
+};
 
 typedef struct step {  // or several in a row
   int64_t first, n;
   int64_t start, ns;  // start: since the opening
-  int64_t part[PARTS];
+  int64_t part[CX_PROFILER_PARTS];
 } step;
 
 typedef struct compile {
@@ -58,10 +63,10 @@ typedef struct record {
   int64_t per_step;  // that one entry holds
   int64_t syncs;
   bool synced[CX_PROFILER_MOST_DEVICES];
-  int devices;          // of them
-  int64_t part[PARTS];  // since the last step ended
-  int64_t setup;        // until the first sync's end
-  int64_t busy_until;   // of the device
+  int devices;                      // of them
+  int64_t part[CX_PROFILER_PARTS];  // since the last step ended
+  int64_t setup;                    // until the first sync's end
+  int64_t busy_until;               // of the device
   compile compiles[MOST_COMPILES];
   int64_t n_compiles;  // ever
   bool load_seen;      // inside of the compilation that goes on
@@ -78,7 +83,7 @@ static record *now;  // NULL: nobody wants it
 
 bool cx_profiler_record_open(const char *plugin, const char *platform)
 {
-  if (cx_profiler_env("CALX_REPORT", NULL) == NULL) return false;
+  if (cx_env_text("CALX_REPORT") == NULL) return false;
   cx_lock(&lock);
   if (now == NULL) now = calloc(1, sizeof *now);  // outside the counted heap
   if (now != NULL) {
@@ -114,7 +119,7 @@ static void halve(record *r)
     const step *b = &r->steps[2 * i + 1];
     a.n += b->n;
     a.ns += b->ns;
-    for (int k = 0; k < PARTS; k++) a.part[k] += b->part[k];
+    for (int k = 0; k < CX_PROFILER_PARTS; k++) a.part[k] += b->part[k];
     r->steps[i] = a;
   }
   r->n_steps = MOST_STEPS / 2;
@@ -131,7 +136,7 @@ static void end_step(record *r, const cx_trace_span *span)
   }
   last->n++;
   last->ns += span->end - span->start;
-  for (int k = 0; k < PARTS; k++) {
+  for (int k = 0; k < CX_PROFILER_PARTS; k++) {
     last->part[k] += r->part[k];
     r->part[k] = 0;
   }
@@ -176,8 +181,8 @@ static void add_part(record *r, const cx_trace_span *span)
     if (span->end <= start) return;
     r->busy_until = span->end;
   }
-  for (int k = 0; k < PARTS; k++) {
-    if (parts[k] == span->kind) r->part[k] += span->end - start;
+  for (int k = 0; k < CX_PROFILER_PARTS; k++) {
+    if (part_kinds[k] == span->kind) r->part[k] += span->end - start;
   }
 }
 
@@ -239,42 +244,33 @@ void cx_profiler_record_recompile(int device, const char *why)
 
 // ---- the file ---------------------------------------------------------------
 
-static void seconds(cx_text *out, int64_t ns)
+static void seconds(cx_text *out, const char *name, int64_t ns)
 {
-  cx_json_number(out, (double)ns / 1e9);
+  cx_json_key_number(out, name, (double)ns / 1e9);
 }
 
-static void named(cx_text *out, const char *name)
+// An object in an array, on a line of its own.
+static void begin_row(cx_text *out, bool first)
 {
-  cx_text_char(out, '"');
-  cx_text_append(out, name);
-  cx_text_append(out, "\":");
-}
-
-static void print_site(cx_text *out, const char *file, int line)
-{
-  cx_text text = { 0 };
-  if (file != NULL) cx_text_format(&text, "%s:%d", file, line);
-  cx_json_string(out, cx_text_str(&text));
-  out->failed |= text.failed;
-  cx_text_free(&text);
+  cx_text_append(out, first ? "\n{" : ",\n{");
 }
 
 static void print_head(cx_text *out, const record *r)
 {
   cx_trace_ranks here = cx_trace_ranks_here();
-  cx_text_append(out, "{\"calx_report\":1,\"version\":");
-  cx_json_string(out, CALX_VERSION);
-  cx_text_append(out, ",\"plugin\":");
-  cx_json_string(out, r->plugin);
-  cx_text_append(out, ",\"platform\":");
-  cx_json_string(out, r->platform);
-  cx_text_format(out, ",\"rank\":%d,\"world\":%d,\"devices\":%d,\"seconds\":",
-                 here.first, here.size, r->devices);
-  seconds(out, cx_now_ns() - r->opened);
-  cx_text_append(out, ",\"setup\":");
-  seconds(out, r->setup);
-  cx_text_format(out, ",\"syncs\":%" PRId64, r->syncs);
+  cx_text_char(out, '{');
+  cx_json_key_int(out, "calx_report", 1);
+  cx_json_key_string(out, "version", CALX_VERSION);
+  cx_json_key_string(out, "plugin", r->plugin);
+  cx_json_key_string(out, "platform", r->platform);
+  cx_json_key_int(out, "rank", here.first);
+  cx_json_key_int(out, "world", here.size);
+  cx_json_key_int(out, "devices", r->devices);
+  seconds(out, "seconds", cx_now_ns() - r->opened);
+  seconds(out, "setup", r->setup);
+  cx_json_key_int(out, "syncs", r->syncs);
+  cx_json_key_int(out, "compilations", r->n_compiles);
+  cx_json_key_int(out, "other_reads", r->other_reads);
 }
 
 static void print_steps(cx_text *out, const record *r)
@@ -282,58 +278,51 @@ static void print_steps(cx_text *out, const record *r)
   cx_text_append(out, ",\n\"steps\":[");
   for (size_t i = 0; i < r->n_steps; i++) {
     const step *s = &r->steps[i];
-    cx_text_format(out, "%s{\"first\":%" PRId64 ",\"n\":%" PRId64 ",\"start\":",
-                   i > 0 ? ",\n" : "\n", s->first, s->n);
-    seconds(out, s->start);
-    cx_text_append(out, ",\"seconds\":");
-    seconds(out, s->ns);
-    for (int k = 0; k < PARTS; k++) {
-      cx_text_char(out, ',');
-      named(out, part_names[k]);
-      seconds(out, s->part[k]);
+    begin_row(out, i == 0);
+    cx_json_key_int(out, "first", s->first);
+    cx_json_key_int(out, "n", s->n);
+    seconds(out, "start", s->start);
+    seconds(out, "seconds", s->ns);
+    for (int k = 0; k < CX_PROFILER_PARTS; k++) {
+      seconds(out, cx_profiler_part_names[k], s->part[k]);
     }
     cx_text_char(out, '}');
   }
-  cx_text_append(out, "]");
+  cx_text_char(out, ']');
 }
 
 static void print_compiles(cx_text *out, const record *r)
 {
-  cx_text_format(out, ",\n\"compilations\":%" PRId64 ",\"compiles\":[",
-                 r->n_compiles);
+  cx_text_append(out, ",\n\"compiles\":[");
   for (int64_t i = 0; i < r->n_compiles && i < MOST_COMPILES; i++) {
     const compile *c = &r->compiles[i];
-    cx_text_append(out, i > 0 ? ",\n{\"at\":" : "\n{\"at\":");
-    seconds(out, c->at);
-    cx_text_append(out, ",\"seconds\":");
-    seconds(out, c->ns);
-    cx_text_format(out,
-                   ",\"step\":%" PRId64 ",\"nodes\":%" PRId64
-                   ",\"loaded\":%s,\"site\":",
-                   c->step, c->nodes, c->loaded ? "true" : "false");
-    print_site(out, c->file, c->line);
-    cx_text_append(out, ",\"why\":");
-    cx_json_string(out, c->why);
+    begin_row(out, i == 0);
+    seconds(out, "at", c->at);
+    seconds(out, "seconds", c->ns);
+    cx_json_key_int(out, "step", c->step);
+    cx_json_key_int(out, "nodes", c->nodes);
+    cx_json_key(out, "loaded");
+    cx_text_append(out, c->loaded ? "true" : "false");
+    cx_json_key_site(out, "site", c->file, c->line);
+    cx_json_key_string(out, "why", c->why);
     cx_text_char(out, '}');
   }
-  cx_text_append(out, "]");
+  cx_text_char(out, ']');
 }
 
 static void print_reads(cx_text *out, const record *r)
 {
-  cx_text_format(out, ",\n\"other_reads\":%" PRId64 ",\"reads\":[",
-                 r->other_reads);
+  cx_text_append(out, ",\n\"reads\":[");
   for (size_t i = 0; i < r->n_sites; i++) {
     const read_site *p = &r->sites[i];
-    cx_text_append(out, i > 0 ? ",\n{\"site\":" : "\n{\"site\":");
-    print_site(out, p->file, p->line);
-    cx_text_format(out,
-                   ",\"count\":%" PRId64 ",\"early\":%" PRId64 ",\"seconds\":",
-                   p->reads, p->early);
-    seconds(out, p->ns);
+    begin_row(out, i == 0);
+    cx_json_key_site(out, "site", p->file, p->line);
+    cx_json_key_int(out, "count", p->reads);
+    cx_json_key_int(out, "early", p->early);
+    seconds(out, "seconds", p->ns);
     cx_text_char(out, '}');
   }
-  cx_text_append(out, "]");
+  cx_text_char(out, ']');
 }
 
 static void print_metric(cx_text *out, cx_metric *m)
@@ -348,38 +337,34 @@ static void print_metric(cx_text *out, cx_metric *m)
   cx_profiler_snapshot s;
   out->failed |= !cx_profiler_snapshot_take(m, &s);
   double unit = s.unit == CX_UNIT_NS ? 1e9 : 1;
-  cx_json_string(out, m->name);
-  cx_text_format(out, ":{\"unit\":\"%s\",\"samples\":%" PRId64 ",\"sum\":",
-                 units[s.unit], s.total);
-  cx_json_number(out, s.accumulator / unit);
+  cx_text_char(out, '{');
+  cx_json_key_string(out, "unit", units[s.unit]);
+  cx_json_key_int(out, "samples", s.total);
+  cx_json_key_number(out, "sum", s.accumulator / unit);
   for (size_t i = 0; i < sizeof points / sizeof *points && s.n > 0; i++) {
-    cx_text_char(out, ',');
-    named(out, points[i].name);
-    cx_json_number(out, cx_profiler_snapshot_at(&s, points[i].fraction) / unit);
+    double value = cx_profiler_snapshot_at(&s, points[i].fraction);
+    cx_json_key_number(out, points[i].name, value / unit);
   }
   cx_text_char(out, '}');
   cx_profiler_snapshot_free(&s);
 }
 
-static void print_metrics(cx_text *out)
+// All of a kind, each by its name.
+static void print_entries(cx_text *out, cx_metric_kind kind)
 {
-  cx_profiler_collection c;
-  out->failed |= !cx_profiler_collect(&c);
-  cx_text_append(out, ",\n\"metrics\":{");
-  for (size_t i = 0; i < c.n_metrics; i++) {
-    cx_text_append(out, i > 0 ? ",\n" : "\n");
-    print_metric(out, c.metrics[i]);
+  cx_profiler_entries e;
+  out->failed |= !cx_profiler_collect(kind, &e);
+  cx_text_char(out, '{');
+  for (size_t i = 0; i < e.n; i++) {
+    cx_json_key(out, e.all[i]->name);
+    if (kind == CX_METRICS) {
+      print_metric(out, (cx_metric *)e.all[i]);
+    } else {
+      cx_text_int(out, atomic_load(&((cx_counter *)e.all[i])->value));
+    }
   }
-  cx_text_append(out, "},\n\"counters\":{");
-  for (size_t i = 0; i < c.n_counters; i++) {
-    cx_text_append(out, i > 0 ? ",\n" : "\n");
-    cx_json_string(out, c.counters[i]->name);
-    cx_text_format(
-        out, ":%lld",
-        (long long)atomic_load(&((cx_counter *)c.counters[i])->value));
-  }
-  cx_text_append(out, "}}\n");
-  cx_profiler_collection_free(&c);
+  cx_text_char(out, '}');
+  cx_free(e.all);
 }
 
 static calx_status *write_record(const record *r, const char *name)
@@ -389,11 +374,13 @@ static calx_status *write_record(const record *r, const char *name)
   print_steps(&out, r);
   print_compiles(&out, r);
   print_reads(&out, r);
-  print_metrics(&out);
+  cx_text_append(&out, ",\n\"metrics\":");
+  print_entries(&out, CX_METRICS);
+  cx_text_append(&out, ",\n\"counters\":");
+  print_entries(&out, CX_COUNTERS);
+  cx_text_append(&out, "}\n");
   char *path = cx_profiler_path_of_rank(name);
-  calx_status *status = cx_text_failed(&out) || path == NULL
-                            ? cx_out_of_memory()
-                            : cx_file_write(path, out.data, out.size);
+  calx_status *status = cx_file_write_text(path, &out);
   cx_free(path);
   cx_text_free(&out);
   return status;
@@ -402,25 +389,23 @@ static calx_status *write_record(const record *r, const char *name)
 // With the lock held, since the run goes on meanwhile.
 void cx_profiler_record_write(void)
 {
-  const char *name = cx_profiler_env("CALX_REPORT", NULL);
+  const char *name = cx_env_text("CALX_REPORT");
   calx_status *status = NULL;
   cx_lock(&lock);
   if (now != NULL && name != NULL) status = write_record(now, name);
   cx_unlock(&lock);
-  if (status != NULL) cx_log("CALX_REPORT: %s", cx_status_sentence(status));
-  calx_status_free(status);
+  cx_log_failure("CALX_REPORT", status);
 }
 
 void cx_profiler_record_close(void)
 {
-  const char *name = cx_profiler_env("CALX_REPORT", NULL);
+  const char *name = cx_env_text("CALX_REPORT");
   cx_lock(&lock);
   record *r = now;
   now = NULL;
   cx_unlock(&lock);
-  if (r == NULL) return;
-  calx_status *status = name != NULL ? write_record(r, name) : NULL;
-  if (status != NULL) cx_log("CALX_REPORT: %s", cx_status_sentence(status));
-  calx_status_free(status);
+  if (r != NULL && name != NULL) {
+    cx_log_failure("CALX_REPORT", write_record(r, name));
+  }
   free(r);
 }

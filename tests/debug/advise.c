@@ -37,9 +37,10 @@ static cx_debug_run_data run_of(int64_t devices)
   r.steps = cx_calloc(STEPS, sizeof *r.steps);
   assert_non_null(r.steps);
   for (int i = 0; i < STEPS; i++) {
-    r.steps[i] = (cx_debug_run_step){
-      .first = i + 1, .n = 1, .seconds = 0.01, .execute = 0.009
-    };
+    r.steps[i] = (cx_debug_run_step){ .first = i + 1,
+                                      .n = 1,
+                                      .seconds = 0.01,
+                                      .part[CX_PROFILER_EXECUTE] = 0.009 };
   }
   add_metric(&r, "TransferFromDeviceTime", CX_UNIT_NS, 40 * devices,
              4e6 * (double)devices);

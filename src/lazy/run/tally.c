@@ -32,7 +32,7 @@ static tally *tally_of(const cx_graph_op *op)
     if (t->op == NULL) {
       t->op = op;
       snprintf(t->name, sizeof t->name, "xla::%s", op->name);
-      t->counter.name = t->name;
+      t->counter.entry.name = t->name;
       atomic_store_explicit(&known[op->id], t, memory_order_release);
     }
     cx_unlock(&lock);
