@@ -1,17 +1,17 @@
-// api: the engine as a PJRT plugin. The module's own structs.
+// api: the engine as a PJRT plugin. The structs of the module.
 //
-// A buffer is what the caller holds, a value is what programs read and write:
-// the memory of a tensor and the event that says when it is there. Deleting or
-// giving away a buffer takes the value from it; a launch, a copy or a view
-// keeps the value as long as it needs it. So nothing here waits for anyone when
-// an object is destroyed while it is in use.
+// A caller holds buffers; programs read and write values. A value is the memory
+// of a tensor and the event that is set when the memory has its content.
+// Deleting or donating a buffer takes the value from it. A launch, a copy or a
+// view holds the value as long as it needs it. So destroying an object that is
+// in use never waits.
 //
-// A value's memory is made when the launch that writes it runs, and may be
-// taken over from an argument that was given away, if nobody else holds it by
-// then. Therefore whoever wants its address waits for its event first.
+// The memory of a launch's result is allocated when the launch runs. It may be
+// the memory of a donated argument, if nothing else holds that by then.
+// Therefore code that needs the address of a value waits for its event first.
 //
-// A client lives until its handle is destroyed and the last buffer, value and
-// executable is gone. Its threads end with the handle.
+// A client lives until its handle is destroyed and its last buffer, value and
+// executable is freed. Its threads end with the handle.
 #ifndef CPU_API_API_H
 #define CPU_API_API_H
 
@@ -19,6 +19,7 @@
 
 #include "abi/pjrt.h"
 #include "abi/pjrt_layouts.h"
+#include "base/arena.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "coll/coll.h"
@@ -26,10 +27,11 @@
 #include "run/program.h"
 #include "threads/threads.h"
 
-// What the table tells: the version, and the platform's name. A later minor
+// The version and the platform's name that the table reports. A later minor
 // version would promise functions and objects that clients then use.
 #define CPU_API_MINOR 104
 #define CPU_API_PLATFORM "calx_cpu"
+#define CPU_API_MEMORY_KIND "device"
 #define CPU_API_MAX_RANK 64
 #define CPU_API_MAX_DEVICES 4096
 
@@ -44,69 +46,126 @@ CX_PJRT_FUNCTIONS(CPU_API_DECLARE, CPU_API_DECLARE_VOID)
 // Takes the status; NULL is success.
 PJRT_Error *cpu_api_error(calx_status *status) CALX_MUST_USE;
 calx_status *cpu_api_no_memory(size_t bytes) CALX_MUST_USE;
-// A status of a caller's code and words; NULL for OK.
+// A status with the caller's code and message; NULL for OK.
 calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
                                    size_t size) CALX_MUST_USE;
-// What was wrong with `struct_size` (NULL: no struct at all) or `object`.
+// Refuses a caller's struct that has fewer bytes than this version needs.
+calx_status *cpu_api_check_size(const char *type, size_t wanted,
+                                size_t found) CALX_MUST_USE;
+// Says what is wrong with the arguments: there are none (struct_size is NULL),
+// they are too small, or `object` is NULL.
 PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,
                            const size_t *struct_size, const char *object);
 
-// The start of a function: its arguments reach to their field `last` at least,
-// and the object that it is about is there.
-#define CPU_API_ENTER_FROM(name, last, object)                            \
+// Begins a function: its arguments have at least `wanted` bytes, and `object`
+// is not NULL. A function without an object names struct_size.
+#define CPU_API_CHECK(name, wanted, object)                               \
   do {                                                                    \
-    size_t wanted_ =                                                      \
-        offsetof(name##_Args, last) + sizeof(((name##_Args *)0)->last);   \
+    const size_t wanted_ = (wanted);                                      \
     if (args == NULL || args->struct_size < wanted_ || !(args->object)) { \
       return cpu_api_refuse(#name "_Args", wanted_,                       \
                             args == NULL ? NULL : &args->struct_size,     \
                             #object);                                     \
     }                                                                     \
   } while (0)
-// For structs that are as they were in the oldest version that is spoken to.
-#define CPU_API_ENTER(name, object)                                            \
-  do {                                                                         \
-    if (args == NULL || args->struct_size < (size_t)name##_Args_STRUCT_SIZE || \
-        !(args->object)) {                                                     \
-      return cpu_api_refuse(#name "_Args", (size_t)name##_Args_STRUCT_SIZE,    \
-                            args == NULL ? NULL : &args->struct_size,          \
-                            #object);                                          \
-    }                                                                          \
-  } while (0)
-// Whether the caller's struct has this field, which a later version brought.
+// For arguments that have not changed since the oldest supported version.
+#define CPU_API_ENTER(name, object) \
+  CPU_API_CHECK(name, (size_t)name##_Args_STRUCT_SIZE, object)
+// For arguments that old callers have only up to the field `last`.
+#define CPU_API_ENTER_FROM(name, last, object)                              \
+  CPU_API_CHECK(                                                            \
+      name, offsetof(name##_Args, last) + sizeof(((name##_Args *)0)->last), \
+      object)
+// Whether the caller's struct has this field, which a later version added.
 #define CPU_API_HAS(pointer, field)                                      \
   ((pointer)->struct_size >=                                             \
    (size_t)((const char *)&(pointer)->field - (const char *)(pointer)) + \
        sizeof((pointer)->field))
 
+// Most functions of the table only report a property of their object. Each is
+// one row: the function, its object, the fields of the answer and their values.
+#define CPU_API_GET(name, object, field, value) \
+  PJRT_Error *cpu_api_##name(name##_Args *args) \
+  {                                             \
+    CPU_API_ENTER(name, object);                \
+    args->field = (value);                      \
+    return NULL;                                \
+  }
+// A text and its length, which is the field FIELD_size.
+#define CPU_API_GET_TEXT(name, object, field, value) \
+  PJRT_Error *cpu_api_##name(name##_Args *args)      \
+  {                                                  \
+    CPU_API_ENTER(name, object);                     \
+    args->field = (value);                           \
+    args->field##_size = strlen(args->field);        \
+    return NULL;                                     \
+  }
+// A list and the number of its elements.
+#define CPU_API_GET_LIST(name, object, field, list, count, n) \
+  PJRT_Error *cpu_api_##name(name##_Args *args)               \
+  {                                                           \
+    CPU_API_ENTER(name, object);                              \
+    args->field = (list);                                     \
+    args->count = (n);                                        \
+    return NULL;                                              \
+  }
+// A function that has nothing to do.
+#define CPU_API_ACCEPT(name, object)            \
+  PJRT_Error *cpu_api_##name(name##_Args *args) \
+  {                                             \
+    CPU_API_ENTER(name, object);                \
+    return NULL;                                \
+  }
+// A function that another one of the module does: `call` returns its status.
+#define CPU_API_CALL(name, object, call)        \
+  PJRT_Error *cpu_api_##name(name##_Args *args) \
+  {                                             \
+    CPU_API_ENTER(name, object);                \
+    return cpu_api_error(call);                 \
+  }
+
+// ---- reference counts ----
+
+static inline void cpu_api_ref(atomic_long *refs)
+{
+  atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+}
+// Whether that was the last reference.
+static inline bool cpu_api_unref(atomic_long *refs)
+{
+  return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
 // ---- events ----
 
 typedef void cpu_api_callback(void *user, const calx_status *error);
 
-// Counted. A promise that something will be done, or why it was not.
+// An event is counted. It is pending until it is set, with an error or without.
 PJRT_Event *cpu_api_event_new(void);    // pending; NULL: no memory
-PJRT_Event *cpu_api_event_ready(void);  // the one that always was; not counted
-// One that is set with this error, which is taken; NULL: the one above.
+PJRT_Event *cpu_api_event_ready(void);  // a static one, set without an error
+// An event that is set with this error, which is taken. NULL: the static one.
 PJRT_Event *cpu_api_event_done(calx_status *error);
 PJRT_Event *cpu_api_event_retain(PJRT_Event *event);
 void cpu_api_event_release(PJRT_Event *event);  // NULL is accepted
 bool cpu_api_event_is_ready(const PJRT_Event *event);
-// Takes the error (NULL: well) and runs the callbacks. False: it was set
-// before.
+// Takes the error (NULL: success) and runs the callbacks. False: the event was
+// set before.
 bool cpu_api_event_set(PJRT_Event *event, calx_status *error);
 void cpu_api_event_wait(PJRT_Event *event);
-// Of a ready event; NULL: well. Lives as long as the event.
+// The error of a ready event, which lives as long as the event; NULL: none.
 const calx_status *cpu_api_event_error(const PJRT_Event *event);
-// Calls fn once: at once when the event is ready, else where it is set.
+// Calls fn once: now if the event is ready, else when it is set, by the thread
+// that sets it.
 calx_status *cpu_api_event_then(PJRT_Event *event, cpu_api_callback *fn,
                                 void *user) CALX_MUST_USE;
 
 // ---- types and layouts ----
 
 const char *cpu_api_type_name(int type);  // "f32"; "?" for none
-cx_hlo_elem cpu_api_type_elem(int type);  // INVALID: programs do not have it
+// The element type of programs; INVALID: programs cannot have it.
+cx_hlo_elem cpu_api_type_elem(int type);
 int cpu_api_type_of(cx_hlo_elem elem);
-size_t cpu_api_type_bytes(int type);    // on the host and here; 0: none
+size_t cpu_api_type_bytes(int type);    // on host and device; 0: none
 bool cpu_api_type_is_narrow(int type);  // less than eight bits, or a boolean
 
 typedef struct cpu_api_shape {
@@ -115,8 +174,14 @@ typedef struct cpu_api_shape {
   const int64_t *dims;
 } cpu_api_shape;
 
-calx_status *cpu_api_shape_check(const cpu_api_shape *shape, int64_t *elements,
-                                 size_t *bytes) CALX_MUST_USE;
+calx_status *cpu_api_shape_check(const cpu_api_shape *shape,
+                                 size_t *out_bytes) CALX_MUST_USE;
+// Checks a caller's shape, and that the layout of a value would be row-major
+// (NULL: it is).
+calx_status *cpu_api_shape_read(int type, const int64_t *dims, size_t rank,
+                                const PJRT_Buffer_MemoryLayout *layout,
+                                cpu_api_shape *out,
+                                size_t *out_bytes) CALX_MUST_USE;
 typedef struct cpu_api_shape_text {
   char s[160];
 } cpu_api_shape_text;
@@ -124,8 +189,7 @@ cpu_api_shape_text cpu_api_shape_str(const cpu_api_shape *shape);
 bool cpu_api_shape_equal(const cpu_api_shape *a, const cpu_api_shape *b);
 // minor_to_major of row-major order: rank-1 … 0.
 const int64_t *cpu_api_row_major(size_t rank);
-void cpu_api_dense_strides(const cpu_api_shape *shape, int64_t *strides);
-// The byte strides that a caller's layout means; NULL: row-major.
+// The byte strides of a caller's layout; NULL: row-major.
 calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
                                     const cpu_api_shape *shape,
                                     int64_t *strides) CALX_MUST_USE;
@@ -136,22 +200,25 @@ typedef struct cpu_api_move {
   cpu_api_shape shape;
   int64_t dims[CPU_API_MAX_RANK];
   int64_t dst_strides[CPU_API_MAX_RANK], src_strides[CPU_API_MAX_RANK];
-  // What becomes of elements of less than 8 bits: a caller's are cut to their
-  // bits and extended, a value's are cut.
+  // The treatment of elements of less than 8 bits. IN: the caller's are cut to
+  // their bits and extended. OUT: the value's are cut to their bits.
   enum { CPU_API_MOVE_AS_IS, CPU_API_MOVE_IN, CPU_API_MOVE_OUT } narrow;
 } cpu_api_move;
+// A copy of this shape, row-major on both sides.
+void cpu_api_move_init(cpu_api_move *move, const cpu_api_shape *shape,
+                       int narrow);
 void cpu_api_move_run(const cpu_api_move *move, void *dst, const void *src);
 
 // ---- devices ----
 
 struct PJRT_DeviceDescription {
   int id;         // in the world
-  int process;    // that it is of
+  int process;    // that has the device
   char text[32];  // "CALX_CPU_0"
   char debug_text[64];
 };
 
-// A device's one memory. Its kind is "device".
+// The only memory of a device. Its kind is "device".
 typedef struct cpu_api_space {
   PJRT_Memory base;
   PJRT_Device *device;
@@ -164,7 +231,7 @@ typedef struct cpu_api_launch cpu_api_launch;
 #define CPU_API_CLASSES 240  // of block sizes
 typedef struct cpu_api_free cpu_api_free;
 
-// Blocks that are not in use, and what is.
+// The free blocks of a device, and statistics of those in use.
 typedef struct cpu_api_cache {
   cx_mutex lock;
   cpu_api_free *free[CPU_API_CLASSES];
@@ -173,25 +240,25 @@ typedef struct cpu_api_cache {
   int64_t n_allocs;
 } cpu_api_cache;
 
-// One of another process has no more than a description.
+// A device of another process has only the fields up to `memory`.
 struct PJRT_Device {
   PJRT_Client *client;
   PJRT_DeviceDescription description;
   bool local;
   cpu_api_space space;
-  PJRT_Memory *memory;  // the space, as a list of one
-  cpu_threads *pool;
-  cpu_run_context *context;  // of who is busy
+  PJRT_Memory *memory;  // &space.base, as a list of one
+  cpu_threads *threads;
+  cpu_run_context *context;  // of the thread that has set `busy`
   cpu_api_cache cache;
-  cx_mutex lock;  // of what follows
+  cx_mutex lock;  // guards the fields below
   cx_cond changed;
   cpu_api_launch *first, **last;
   bool busy, stopping;
   cx_thread thread;
-  uint32_t generation;  // that the thread is of
+  uint32_t generation;  // cpu_threads_generation() of the thread's process
 };
 
-// A client's place among the processes.
+// Which process of the world a client is.
 typedef struct cpu_api_world {
   uint32_t process, n_processes;
   uint32_t per_process;  // devices
@@ -210,16 +277,16 @@ struct PJRT_Client {
   atomic_long refs;
   cpu_api_world world;
   size_t n_devices;       // of the world
-  size_t first, n_local;  // those of this process
+  size_t first, n_local;  // the devices of this process
   PJRT_Device *devices;
   PJRT_Device **device_list;
   PJRT_Memory **memory_list;
   PJRT_TopologyDescription *topology;
   cpu_coll *coll;
-  cpu_threads *compile_pool;
-  cx_mutex compile_lock;  // one compilation at a time on that pool
-  // Launches on several devices are queued on all of them before the next: two
-  // threads' collectives would wait for each other in different orders.
+  cpu_threads *compile_threads;
+  cx_mutex compile_lock;  // one compilation at a time uses these threads
+  // A launch on several devices is queued on all of them before the next one.
+  // Otherwise the collectives of two callers could wait for each other.
   cx_mutex launch_lock;
   int64_t timeout_ms;  // of collectives
   char version[96];
@@ -229,20 +296,24 @@ struct PJRT_Client {
 void cpu_api_client_retain(PJRT_Client *client);
 void cpu_api_client_release(PJRT_Client *client);
 PJRT_Device *cpu_api_memory_device(PJRT_Memory *memory);
-// The device that a caller named by itself or by its memory, which wins.
+// The device that the caller named, by itself or by its memory. If the caller
+// named both, the memory decides.
 calx_status *cpu_api_choose(PJRT_Client *client, PJRT_Device *device,
                             PJRT_Memory *memory,
                             PJRT_Device **out) CALX_MUST_USE;
-// Refuses devices of other processes by name.
+// Refuses devices of other processes.
 calx_status *cpu_api_check_local(const PJRT_Device *device) CALX_MUST_USE;
+// The device of this id in the client's world.
+calx_status *cpu_api_device_find(const PJRT_Client *client, int id,
+                                 PJRT_Device **out) CALX_MUST_USE;
 void cpu_api_describe(PJRT_DeviceDescription *description, int id, int process);
 // An integer of the environment within bounds; `otherwise` when it is not set.
 calx_status *cpu_api_environment(const char *name, int64_t low, int64_t high,
                                  int64_t otherwise, int64_t *out) CALX_MUST_USE;
 calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                                 cpu_api_world *out) CALX_MUST_USE;
-// That processes of one host have where to meet: of a client, not of a world
-// that is only described.
+// Checks that the processes of a host have a shared segment. A topology does
+// not need one.
 calx_status *cpu_api_world_check_segment(const cpu_api_world *w) CALX_MUST_USE;
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
                                   PJRT_TopologyDescription **out) CALX_MUST_USE;
@@ -262,7 +333,7 @@ typedef struct cpu_api_block {
   size_t capacity;
   cpu_api_block_kind kind;
   bool writable;
-  void *raw;                                  // OWN: what was allocated
+  void *raw;                                  // OWN: the allocation
   PJRT_Event *done;                           // BORROWED
   void (*on_delete)(void *data, void *user);  // VIEW; may be NULL
   void *on_delete_user;
@@ -272,24 +343,25 @@ void cpu_api_cache_init(cpu_api_cache *cache);
 void cpu_api_cache_free(cpu_api_cache *cache);
 calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
                                cpu_api_block *out) CALX_MUST_USE;
-// Gives the memory back; the block is none afterwards.
+// Returns the memory to its owner. The block's kind becomes NONE.
 void cpu_api_block_release(cpu_api_cache *cache, cpu_api_block *block);
 size_t cpu_api_total_memory(void);  // of the machine, bytes
 
 // Counted.
 typedef struct cpu_api_value {
   atomic_long refs;
-  atomic_ullong given;  // the number of the launch it was given to
+  atomic_ullong donated;  // the number of the launch that took it
   PJRT_Device *device;
   PJRT_Event *ready;    // held
-  cpu_api_block block;  // written before `ready` is
+  cpu_api_block block;  // written before `ready` is set
 } cpu_api_value;
 
-// Pending; takes the event. NULL: no memory (the event is released).
+// A value without memory; takes the event. NULL: no memory, and the event is
+// released.
 cpu_api_value *cpu_api_value_new(PJRT_Device *device, PJRT_Event *ready);
 void cpu_api_value_retain(cpu_api_value *value);
 void cpu_api_value_release(cpu_api_value *value);  // NULL is accepted
-// Waits; an error when it did not come to be.
+// Waits for the value and returns its error.
 calx_status *cpu_api_value_wait(cpu_api_value *value) CALX_MUST_USE;
 
 // ---- buffers ----
@@ -298,16 +370,16 @@ calx_status *cpu_api_value_wait(cpu_api_value *value) CALX_MUST_USE;
 struct PJRT_Buffer {
   PJRT_Device *device;
   cx_mutex lock;
-  cpu_api_value *value;  // NULL: deleted or given away
-  // Held while the caller uses the address, after deletion too.
+  cpu_api_value *value;  // NULL: deleted or donated
+  // Held while the caller has external references, also after deletion.
   cpu_api_value *pinned;
-  size_t external;      // how often it said so
+  size_t external;      // external references
   cpu_api_shape shape;  // dims: `few`, or allocated
   int64_t few[CPU_API_FEW_DIMS];
   size_t bytes;
 };
 
-// Takes the value, on failure too.
+// Takes the value, also on failure.
 calx_status *cpu_api_buffer_new(cpu_api_value *value,
                                 const cpu_api_shape *shape, size_t bytes,
                                 PJRT_Buffer **out) CALX_MUST_USE;
@@ -315,15 +387,19 @@ void cpu_api_buffer_free(PJRT_Buffer *buffer);  // NULL is accepted
 // The value, held; an error for a deleted buffer.
 calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer,
                                   cpu_api_value **out) CALX_MUST_USE;
-calx_status *cpu_api_buffer_gone(const PJRT_Buffer *buffer) CALX_MUST_USE;
-// A new tensor of the device with memory, whose value takes `ready`.
+// The error of using a deleted buffer.
+calx_status *cpu_api_buffer_deleted(const PJRT_Buffer *buffer) CALX_MUST_USE;
+// A new buffer with memory of the device. Its value takes `ready`.
 calx_status *cpu_api_buffer_make(PJRT_Device *device,
-                                 const cpu_api_shape *shape, PJRT_Event *ready,
+                                 const cpu_api_shape *shape, size_t bytes,
+                                 PJRT_Event *ready,
                                  PJRT_Buffer **out) CALX_MUST_USE;
 
 // ---- executables ----
 
 typedef struct cpu_api_options {
+  const char *bytes;  // the serialised options, which are the caller's
+  size_t size;
   uint32_t n_replicas, n_partitions;  // 0: as the program says
   int device;  // device_ordinal, of the process's devices; -1: not set
   bool portable;
@@ -339,27 +415,29 @@ calx_status *cpu_api_assignment_write(const int *ids, size_t n_replicas,
                                       size_t n_partitions, char **out,
                                       size_t *out_size) CALX_MUST_USE;
 
-// A compiled program and all that is told about it. Counted.
+// A compiled program and its properties. Counted.
 typedef struct cpu_api_code {
   atomic_long refs;
   cpu_run_program *program;
   const cpu_run_program_info *info;
-  cpu_threads *pool;  // what it was compiled for, where no client has it
-  char *options;      // the bytes it was compiled with
+  cpu_threads *threads;  // it was compiled for these; NULL: the client's
+  cx_arena arena;        // of the lists
+  const char *options;   // the serialised compile options
   size_t options_size;
   char fingerprint[33];  // hexadecimal
   cpu_api_shape *params, *results;
   size_t *param_bytes, *result_bytes;
-  bool *may_give;  // [params]: a result takes its memory
+  bool *may_donate;  // [params]: a result can take its memory
   PJRT_Buffer_Type *result_types;
   int64_t *result_dims;  // of all results, one after the other
   size_t *result_ranks;
-  const char **kinds;  // of memory, for params or results, the longer
+  const char **kinds;  // of memory, for parameters and for results
   size_t *kind_sizes;
   PJRT_Layouts_MemoryLayout **param_layouts, **result_layouts;
   PJRT_NamedValue costs[1];
 } cpu_api_code;
 
+// Takes the program, also on failure.
 calx_status *cpu_api_code_new(cpu_run_program *program, const char *options,
                               size_t options_size,
                               cpu_api_code **out) CALX_MUST_USE;
@@ -371,7 +449,7 @@ struct PJRT_Executable {
 };
 
 struct PJRT_LoadedExecutable {
-  atomic_long refs;  // the handle, and one for each launch under way
+  atomic_long refs;  // of the handle and of each unfinished launch
   PJRT_Client *client;
   cpu_api_code *code;
   bool portable;
@@ -380,14 +458,14 @@ struct PJRT_LoadedExecutable {
   PJRT_Device **devices;  // [replica * n_partitions + partition]
   size_t n_local;
   PJRT_Device **local;             // those of this process, in that order
-  PJRT_LogicalDeviceIds *logical;  // of the same
-  // Of a program with collectives on several devices: each device's number in
-  // the world, and the device group. NULL: it is another program.
+  PJRT_LogicalDeviceIds *logical;  // [n_local]
+  // For a program with collectives on several devices: the ids of its devices,
+  // and their device group. NULL: it is another program.
   uint32_t *numbers;
   uint32_t device_group;
 };
 
-// Takes the code, on failure too.
+// Takes the code, also on failure.
 calx_status *cpu_api_load(PJRT_Client *client, cpu_api_code *code,
                           const cpu_api_options *options,
                           PJRT_LoadedExecutable **out) CALX_MUST_USE;
@@ -396,58 +474,59 @@ void cpu_api_loaded_release(PJRT_LoadedExecutable *executable);
 calx_status *cpu_api_executable_save(const cpu_api_code *code,
                                      cx_text *out) CALX_MUST_USE;
 calx_status *cpu_api_executable_read(const char *bytes, size_t size,
-                                     cpu_threads *pool,
+                                     cpu_threads *threads,
                                      cpu_api_code **out) CALX_MUST_USE;
 
 // ---- launches ----
 
-// One device's part in one execution, with all that it needs, in one block.
+// One device's part in an execution. It is one allocation with its lists.
 struct cpu_api_launch {
   cpu_api_launch *next;
   PJRT_LoadedExecutable *executable;  // held
   PJRT_Device *device;
-  PJRT_Event *done;      // of all results; NULL: the caller runs it, or it
-                         // only fails
-  calx_status *failure;  // it ends so instead of running; NULL: it runs
+  // Set when all results are complete. NULL: the caller runs the launch, or it
+  // only reports `failure`.
+  PJRT_Event *done;
+  calx_status *failure;  // NULL: it runs; else it fails with this error
   cpu_coll_launch coll;
   uint64_t least_number;  // its number in the device group is higher than this
   size_t n_args, n_results;
   cpu_api_value **args;     // held; NULL: none yet
-  PJRT_Buffer **givers;     // of arguments that are given away; else NULL
+  PJRT_Buffer **donors;     // of donated arguments; else NULL
   cpu_api_value **results;  // held; NULL: none yet
   void **pointers;          // of arguments, then results
-  bool *keeps;              // arguments that must not be given away
+  bool *keeps;              // arguments that must not be donated
 };
 
-// Whether the device is idle: then it is the caller's, to run this launch,
-// until cpu_api_queue_leave().
+// If the device is idle, makes the caller its owner until
+// cpu_api_queue_leave(), to run this launch. False: it is not idle.
 bool cpu_api_queue_enter(PJRT_Device *device, cpu_api_launch *launch);
 void cpu_api_queue_leave(PJRT_Device *device);
-// A launch for which there is no memory: it takes its run and number. Others
-// hear how it ended, at once where the device is idle, else when they see the
-// device's next launch.
+// For a launch that could not be allocated: the device counts it and gives it a
+// number. Other devices learn the failure now if the device is idle, else with
+// the device's next launch.
 void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
                         const calx_status *why);
-// Appends; the device's thread runs it and ends it. When it cannot, the launch
-// ends with the error, which its results tell.
+// Appends the launch; the device's thread runs and ends it. If the device
+// cannot, the launch ends with the error, which its results report.
 void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch);
-// Makes a launch no earlier run or number than the device has begun.
+// Raises the launch's least number to that of the device's latest launch.
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch);
-// Runs what is queued, then ends the thread.
+// Runs the queued launches, then ends the thread.
 void cpu_api_queue_stop(PJRT_Device *device);
 void cpu_api_queue_init(PJRT_Device *device);
 
 // Runs on the calling thread, which owns the device.
 calx_status *cpu_api_launch_run(cpu_api_launch *launch) CALX_MUST_USE;
-// Lets go of all that it held, sets its event, frees it. Takes the status.
+// Releases everything, sets the event and frees the launch. Takes the status.
 void cpu_api_launch_end(cpu_api_launch *launch, calx_status *status);
-// Lets go of all that it held and frees it. The results' values are the
-// buffers' then.
+// Releases everything and frees the launch. Only the buffers hold the results'
+// values then.
 void cpu_api_launch_free(cpu_api_launch *launch);
 
 // ---- layouts ----
 
 extern PJRT_Layouts_Extension cpu_api_layouts;
-PJRT_Layouts_MemoryLayout *cpu_api_layout_of(size_t rank);  // immortal
+PJRT_Layouts_MemoryLayout *cpu_api_layout_of(size_t rank);  // static
 
 #endif

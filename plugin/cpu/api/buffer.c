@@ -1,4 +1,4 @@
-// api/buffer: buffers, and how they are made.
+// api/buffer: buffers, and the functions that make them.
 #include <string.h>
 
 #include "api/api.h"
@@ -58,7 +58,7 @@ void cpu_api_buffer_free(PJRT_Buffer *buffer)
   cpu_api_client_release(client);
 }
 
-calx_status *cpu_api_buffer_gone(const PJRT_Buffer *buffer)
+calx_status *cpu_api_buffer_deleted(const PJRT_Buffer *buffer)
 {
   return cx_error(CALX_INVALID_ARGUMENT,
                   "Buffer has been deleted or donated: %s on device %d",
@@ -72,73 +72,60 @@ calx_status *cpu_api_buffer_value(PJRT_Buffer *buffer, cpu_api_value **out)
   *out = buffer->value;
   if (*out != NULL) cpu_api_value_retain(*out);
   cx_unlock(&buffer->lock);
-  return *out != NULL ? NULL : cpu_api_buffer_gone(buffer);
+  return *out != NULL ? NULL : cpu_api_buffer_deleted(buffer);
 }
 
 calx_status *cpu_api_buffer_make(PJRT_Device *device,
-                                 const cpu_api_shape *shape, PJRT_Event *ready,
-                                 PJRT_Buffer **out)
+                                 const cpu_api_shape *shape, size_t bytes,
+                                 PJRT_Event *ready, PJRT_Buffer **out)
 {
-  int64_t elements = 0;
-  size_t bytes = 0;
   *out = NULL;
-  calx_status *status = cpu_api_shape_check(shape, &elements, &bytes);
-  if (status != NULL) {
-    cpu_api_event_release(ready);
-    return status;
-  }
   cpu_api_value *value = cpu_api_value_new(device, ready);
   if (value == NULL) return cx_out_of_memory();
-  status = cpu_api_block_new(&device->cache, bytes, &value->block);
-  if (status != NULL) {
-    cpu_api_value_release(value);
-    return status;
+  calx_status *status = cpu_api_block_new(&device->cache, bytes, &value->block);
+  if (status == NULL) return cpu_api_buffer_new(value, shape, bytes, out);
+  cpu_api_value_release(value);
+  return status;
+}
+
+// A buffer of a new value with this memory. Takes the event and the memory,
+// also on failure.
+static calx_status *wrap(PJRT_Device *device, PJRT_Event *ready,
+                         cpu_api_block block, const cpu_api_shape *shape,
+                         size_t bytes, PJRT_Buffer **out)
+{
+  cpu_api_value *value = cpu_api_value_new(device, ready);
+  if (value == NULL) {
+    cpu_api_block_release(&device->cache, &block);
+    return cx_out_of_memory();
   }
+  value->block = block;
   return cpu_api_buffer_new(value, shape, bytes, out);
 }
 
 // ---- from the host ----
 
-// What the caller's bytes are, checked.
+// A checked upload.
 typedef struct upload {
   PJRT_Device *device;
   cpu_api_move move;
-  int64_t elements;
   size_t bytes;
   bool dense;
 } upload;
 
-// The value's memory is always row-major; a layout asked for must be that.
-static calx_status *check_layout(const PJRT_Buffer_MemoryLayout *layout,
-                                 const cpu_api_shape *shape)
-{
-  int64_t strides[CPU_API_MAX_RANK];
-  CALX_TRY(cpu_api_layout_strides(layout, shape, strides));
-  if (cpu_api_is_dense(shape, strides)) return NULL;
-  return cx_error(CALX_UNIMPLEMENTED,
-                  "%s with another layout than row-major on the device",
-                  cpu_api_shape_str(shape).s);
-}
-
 static calx_status *read_upload(
     const PJRT_Client_BufferFromHostBuffer_Args *args, upload *u)
 {
-  cpu_api_shape shape = { .type = (int)args->type,
-                          .rank = args->num_dims,
-                          .dims = args->dims };
+  cpu_api_shape shape;
   CALX_TRY(
       cpu_api_choose(args->client, args->device, args->memory, &u->device));
-  CALX_TRY(cpu_api_shape_check(&shape, &u->elements, &u->bytes));
-  CALX_TRY(check_layout(args->device_layout, &shape));
+  CALX_TRY(cpu_api_shape_read((int)args->type, args->dims, args->num_dims,
+                              args->device_layout, &shape, &u->bytes));
   if (args->data == NULL && u->bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
                     cpu_api_shape_str(&shape).s);
   }
-  u->move.shape = shape;
-  u->move.narrow = CPU_API_MOVE_IN;
-  for (size_t i = 0; i < shape.rank; i++) u->move.dims[i] = shape.dims[i];
-  cpu_api_dense_strides(&shape, u->move.dst_strides);
-  cpu_api_dense_strides(&shape, u->move.src_strides);
+  cpu_api_move_init(&u->move, &shape, CPU_API_MOVE_IN);
   if (args->byte_strides != NULL) {
     if (args->num_byte_strides != shape.rank) {
       return cx_error(CALX_INVALID_ARGUMENT, "%zu byte strides for %s",
@@ -169,122 +156,97 @@ static calx_status *alias(PJRT_Client_BufferFromHostBuffer_Args *args,
 {
   PJRT_Event *done = cpu_api_event_new();
   if (done == NULL) return cx_out_of_memory();
-  cpu_api_value *value = cpu_api_value_new(u->device, cpu_api_event_ready());
-  if (value == NULL) {
+  const cpu_api_block block = { .data = (void *)(uintptr_t)args->data,
+                                .capacity = u->bytes,
+                                .kind = CPU_API_BLOCK_BORROWED,
+                                .writable =
+                                    args->host_buffer_semantics ==
+                                    PJRT_HostBufferSemantics_kMutableZeroCopy,
+                                .done = cpu_api_event_retain(done) };
+  calx_status *status = wrap(u->device, cpu_api_event_ready(), block,
+                             &u->move.shape, u->bytes, &args->buffer);
+  if (status == NULL) {
+    args->done_with_host_buffer = done;
+  } else {
     cpu_api_event_release(done);
-    return cx_out_of_memory();
   }
-  value->block =
-      (cpu_api_block){ .data = (void *)(uintptr_t)args->data,
-                       .capacity = u->bytes,
-                       .kind = CPU_API_BLOCK_BORROWED,
-                       .writable = args->host_buffer_semantics ==
-                                   PJRT_HostBufferSemantics_kMutableZeroCopy,
-                       .done = cpu_api_event_retain(done) };
-  calx_status *status =
-      cpu_api_buffer_new(value, &u->move.shape, u->bytes, &args->buffer);
-  if (status != NULL) {
-    cpu_api_event_release(done);
-    return status;
-  }
-  args->done_with_host_buffer = done;
-  return NULL;
+  return status;
 }
 
 static calx_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args)
 {
   upload u = { 0 };
+  args->buffer = NULL;
+  args->done_with_host_buffer = NULL;
   CALX_TRY(read_upload(args, &u));
   if (may_alias(args, &u)) return alias(args, &u);
-  CALX_TRY(cpu_api_buffer_make(u.device, &u.move.shape, cpu_api_event_ready(),
-                               &args->buffer));
+  CALX_TRY(cpu_api_buffer_make(u.device, &u.move.shape, u.bytes,
+                               cpu_api_event_ready(), &args->buffer));
   cpu_api_move_run(&u.move, args->buffer->value->block.data, args->data);
   args->done_with_host_buffer = cpu_api_event_ready();
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Client_BufferFromHostBuffer(
-    PJRT_Client_BufferFromHostBuffer_Args *args)
-{
-  CPU_API_ENTER(PJRT_Client_BufferFromHostBuffer, client);
-  args->buffer = NULL;
-  args->done_with_host_buffer = NULL;
-  return cpu_api_error(from_host(args));
-}
+CPU_API_CALL(PJRT_Client_BufferFromHostBuffer, client, from_host(args))
 
-// ---- without data, or with somebody else's ----
+// ---- without data, or with the caller's memory ----
 
-PJRT_Error *cpu_api_PJRT_Client_CreateUninitializedBuffer(
+static calx_status *uninitialized(
     PJRT_Client_CreateUninitializedBuffer_Args *args)
 {
-  CPU_API_ENTER(PJRT_Client_CreateUninitializedBuffer, client);
-  cpu_api_shape shape = { .type = (int)args->shape_element_type,
-                          .rank = args->shape_num_dims,
-                          .dims = args->shape_dims };
+  cpu_api_shape shape;
   PJRT_Device *device = NULL;
-  int64_t elements = 0;
   size_t bytes = 0;
   args->buffer = NULL;
-  calx_status *status =
-      cpu_api_choose(args->client, args->device, args->memory, &device);
-  if (status == NULL) status = cpu_api_shape_check(&shape, &elements, &bytes);
-  if (status == NULL) status = check_layout(args->shape_layout, &shape);
-  if (status == NULL) {
-    status = cpu_api_buffer_make(device, &shape, cpu_api_event_ready(),
-                                 &args->buffer);
-  }
-  // Booleans must be 0 or 1, and nobody must see what others left.
-  if (status == NULL) memset(args->buffer->value->block.data, 0, bytes);
-  return cpu_api_error(status);
+  CALX_TRY(cpu_api_choose(args->client, args->device, args->memory, &device));
+  CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
+                              args->shape_num_dims, args->shape_layout, &shape,
+                              &bytes));
+  CALX_TRY(cpu_api_buffer_make(device, &shape, bytes, cpu_api_event_ready(),
+                               &args->buffer));
+  // Booleans must be 0 or 1, and the data of earlier buffers must not be seen.
+  memset(args->buffer->value->block.data, 0, bytes);
+  return NULL;
 }
+
+CPU_API_CALL(PJRT_Client_CreateUninitializedBuffer, client, uninitialized(args))
 
 static calx_status *error_buffer(PJRT_Client_CreateErrorBuffer_Args *args)
 {
-  cpu_api_shape shape = { .type = (int)args->shape_element_type,
-                          .rank = args->shape_num_dims,
-                          .dims = args->shape_dims };
+  cpu_api_shape shape;
   PJRT_Device *device = NULL;
-  int64_t elements = 0;
   size_t bytes = 0;
+  args->buffer = NULL;
   CALX_TRY(cpu_api_choose(args->client, NULL, args->memory, &device));
-  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
+  CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
+                              args->shape_num_dims, NULL, &shape, &bytes));
   calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (error == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a buffer of an error needs an error, found code 0");
   }
-  PJRT_Event *ready = cpu_api_event_new();
-  if (ready == NULL) {
-    calx_status_free(error);
-    return cx_out_of_memory();
-  }
-  cpu_api_event_set(ready, error);
-  cpu_api_value *value = cpu_api_value_new(device, ready);
-  if (value == NULL) return cx_out_of_memory();
-  return cpu_api_buffer_new(value, &shape, bytes, &args->buffer);
+  return wrap(device, cpu_api_event_done(error), (cpu_api_block){ 0 }, &shape,
+              bytes, &args->buffer);
 }
 
 PJRT_Error *cpu_api_PJRT_Client_CreateErrorBuffer(
     PJRT_Client_CreateErrorBuffer_Args *args)
 {
   CPU_API_ENTER_FROM(PJRT_Client_CreateErrorBuffer, buffer, client);
-  args->buffer = NULL;
   return cpu_api_error(error_buffer(args));
 }
 
 static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
-  cpu_api_shape shape = { .type = (int)args->element_type,
-                          .rank = args->num_dims,
-                          .dims = args->dims };
+  cpu_api_shape shape;
   PJRT_Memory *memory = CPU_API_HAS(args, memory) ? args->memory : NULL;
   PJRT_Device *device = NULL;
-  int64_t elements = 0;
   size_t bytes = 0;
+  args->buffer = NULL;
   CALX_TRY(cpu_api_choose(args->client, args->device, memory, &device));
-  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
-  CALX_TRY(check_layout(args->layout, &shape));
+  CALX_TRY(cpu_api_shape_read((int)args->element_type, args->dims,
+                              args->num_dims, args->layout, &shape, &bytes));
   if (args->device_buffer_ptr == NULL && bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "a view of %s without memory",
                     cpu_api_shape_str(&shape).s);
@@ -295,16 +257,15 @@ static calx_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
                     args->device_buffer_ptr, cpu_api_shape_str(&shape).s,
                     ALIGN);
   }
-  cpu_api_value *value = cpu_api_value_new(device, cpu_api_event_ready());
-  if (value == NULL) return cx_out_of_memory();
-  value->block =
-      (cpu_api_block){ .data = args->device_buffer_ptr,
-                       .capacity = bytes,
-                       .kind = CPU_API_BLOCK_VIEW,
-                       .on_delete_user = args->on_delete_callback_arg };
-  CALX_TRY(cpu_api_buffer_new(value, &shape, bytes, &args->buffer));
-  // From here on the callback is owed.
-  value->block.on_delete = args->on_delete_callback;
+  const cpu_api_block block = { .data = args->device_buffer_ptr,
+                                .capacity = bytes,
+                                .kind = CPU_API_BLOCK_VIEW,
+                                .on_delete_user =
+                                    args->on_delete_callback_arg };
+  CALX_TRY(
+      wrap(device, cpu_api_event_ready(), block, &shape, bytes, &args->buffer));
+  // Set last, because the callback must not be called after a failure.
+  args->buffer->value->block.on_delete = args->on_delete_callback;
   return NULL;
 }
 
@@ -312,39 +273,31 @@ PJRT_Error *cpu_api_PJRT_Client_CreateViewOfDeviceBuffer(
     PJRT_Client_CreateViewOfDeviceBuffer_Args *args)
 {
   CPU_API_ENTER_FROM(PJRT_Client_CreateViewOfDeviceBuffer, buffer, client);
-  args->buffer = NULL;
   return cpu_api_error(view(args));
 }
 
-// The same memory as another shape of as many bytes.
+// The same memory, with another shape of the same size.
 static calx_status *bitcast(PJRT_Buffer_Bitcast_Args *args)
 {
-  cpu_api_shape shape = { .type = (int)args->element_type,
-                          .rank = args->num_dims,
-                          .dims = args->dims };
-  int64_t elements = 0;
+  cpu_api_shape shape;
   size_t bytes = 0;
   cpu_api_value *value = NULL;
-  CALX_TRY(cpu_api_shape_check(&shape, &elements, &bytes));
-  CALX_TRY(check_layout(args->device_layout, &shape));
-  bool narrow = cpu_api_type_is_narrow(shape.type) ||
-                cpu_api_type_is_narrow(args->buffer->shape.type);
-  if (bytes != args->buffer->bytes ||
-      (narrow && shape.type != args->buffer->shape.type)) {
+  const cpu_api_shape *from = &args->buffer->shape;
+  args->out_buffer = NULL;
+  CALX_TRY(cpu_api_shape_read((int)args->element_type, args->dims,
+                              args->num_dims, args->device_layout, &shape,
+                              &bytes));
+  bool narrow =
+      cpu_api_type_is_narrow(shape.type) || cpu_api_type_is_narrow(from->type);
+  if (bytes != args->buffer->bytes || (narrow && shape.type != from->type)) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s is no bitcast of %s",
-                    cpu_api_shape_str(&shape).s,
-                    cpu_api_shape_str(&args->buffer->shape).s);
+                    cpu_api_shape_str(&shape).s, cpu_api_shape_str(from).s);
   }
   CALX_TRY(cpu_api_buffer_value(args->buffer, &value));
   return cpu_api_buffer_new(value, &shape, bytes, &args->out_buffer);
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_Bitcast, buffer);
-  args->out_buffer = NULL;
-  return cpu_api_error(bitcast(args));
-}
+CPU_API_CALL(PJRT_Buffer_Bitcast, buffer, bitcast(args))
 
 // ---- destroying ----
 

@@ -1,104 +1,64 @@
-// api/buffer_facts: what is told about buffers, and their addresses.
+// api/buffer_facts: the properties of buffers, and their addresses.
 #include "api/api.h"
 
-PJRT_Error *cpu_api_PJRT_Buffer_ElementType(PJRT_Buffer_ElementType_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_ElementType, buffer);
-  args->type = (PJRT_Buffer_Type)args->buffer->shape.type;
-  return NULL;
-}
+// ---- properties ----
 
-PJRT_Error *cpu_api_PJRT_Buffer_Dimensions(PJRT_Buffer_Dimensions_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_Dimensions, buffer);
-  args->dims = args->buffer->shape.dims;
-  args->num_dims = args->buffer->shape.rank;
-  return NULL;
-}
+CPU_API_GET(PJRT_Buffer_ElementType, buffer, type,
+            (PJRT_Buffer_Type)args->buffer->shape.type)
+CPU_API_GET_LIST(PJRT_Buffer_Dimensions, buffer, dims, args->buffer->shape.dims,
+                 num_dims, args->buffer->shape.rank)
+CPU_API_GET_LIST(PJRT_Buffer_UnpaddedDimensions, buffer, unpadded_dims,
+                 args->buffer->shape.dims, num_dims, args->buffer->shape.rank)
+CPU_API_GET_LIST(PJRT_Buffer_DynamicDimensionIndices, buffer,
+                 dynamic_dim_indices, NULL, num_dynamic_dims, 0)
+CPU_API_GET(PJRT_Buffer_OnDeviceSizeInBytes, buffer, on_device_size_in_bytes,
+            args->buffer->bytes)
+CPU_API_GET(PJRT_Buffer_Device, buffer, device, args->buffer->device)
+CPU_API_GET(PJRT_Buffer_Memory, buffer, memory, args->buffer->device->memory)
 
-PJRT_Error *cpu_api_PJRT_Buffer_UnpaddedDimensions(
-    PJRT_Buffer_UnpaddedDimensions_Args *args)
+static PJRT_Buffer_MemoryLayout row_major(size_t rank)
 {
-  CPU_API_ENTER(PJRT_Buffer_UnpaddedDimensions, buffer);
-  args->unpadded_dims = args->buffer->shape.dims;
-  args->num_dims = args->buffer->shape.rank;
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_Buffer_DynamicDimensionIndices(
-    PJRT_Buffer_DynamicDimensionIndices_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_DynamicDimensionIndices, buffer);
-  args->dynamic_dim_indices = NULL;
-  args->num_dynamic_dims = 0;
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_Buffer_GetMemoryLayout(
-    PJRT_Buffer_GetMemoryLayout_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_GetMemoryLayout, buffer);
-  size_t rank = args->buffer->shape.rank;
-  args->layout = (PJRT_Buffer_MemoryLayout){
+  return (PJRT_Buffer_MemoryLayout){
     CX_PJRT_ARGS(PJRT_Buffer_MemoryLayout),
     .tiled = { CX_PJRT_ARGS(PJRT_Buffer_MemoryLayout_Tiled),
                .minor_to_major = cpu_api_row_major(rank),
                .minor_to_major_size = rank },
     .type = PJRT_Buffer_MemoryLayout_Type_Tiled
   };
-  return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_OnDeviceSizeInBytes(
-    PJRT_Buffer_OnDeviceSizeInBytes_Args *args)
+CPU_API_GET(PJRT_Buffer_GetMemoryLayout, buffer, layout,
+            row_major(args->buffer->shape.rank))
+
+// Clients read the memory of a buffer on the CPU directly. Elements of less
+// than 8 bits are extended there, which is not their form on the host.
+static bool is_as_on_host(int type)
 {
-  CPU_API_ENTER(PJRT_Buffer_OnDeviceSizeInBytes, buffer);
-  args->on_device_size_in_bytes = args->buffer->bytes;
-  return NULL;
+  return type == PJRT_Buffer_Type_PRED || !cpu_api_type_is_narrow(type);
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_Device(PJRT_Buffer_Device_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_Device, buffer);
-  args->device = args->buffer->device;
-  return NULL;
-}
+CPU_API_GET(PJRT_Buffer_IsOnCpu, buffer, is_on_cpu,
+            is_as_on_host(args->buffer->shape.type))
 
-PJRT_Error *cpu_api_PJRT_Buffer_Memory(PJRT_Buffer_Memory_Args *args)
+static calx_status *ready_event(PJRT_Buffer *buffer, PJRT_Event **out)
 {
-  CPU_API_ENTER(PJRT_Buffer_Memory, buffer);
-  args->memory = args->buffer->device->memory;
-  return NULL;
-}
-
-// Who hears "yes" reads the memory itself. Elements of less than 8 bits lie
-// there extended, which is not their form on the host.
-PJRT_Error *cpu_api_PJRT_Buffer_IsOnCpu(PJRT_Buffer_IsOnCpu_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_IsOnCpu, buffer);
-  int type = args->buffer->shape.type;
-  args->is_on_cpu =
-      type == PJRT_Buffer_Type_PRED || !cpu_api_type_is_narrow(type);
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_ReadyEvent, buffer);
   cpu_api_value *value = NULL;
-  calx_status *status = cpu_api_buffer_value(args->buffer, &value);
-  if (status != NULL) return cpu_api_error(status);
-  args->event = cpu_api_event_retain(value->ready);
+  CALX_TRY(cpu_api_buffer_value(buffer, &value));
+  *out = cpu_api_event_retain(value->ready);
   cpu_api_value_release(value);
   return NULL;
 }
 
+CPU_API_CALL(PJRT_Buffer_ReadyEvent, buffer,
+             ready_event(args->buffer, &args->event))
+
 // ---- addresses ----
 
-// Waits: before, a value has no memory.
+// Waits, because a pending value has no memory.
 static calx_status *address(PJRT_Buffer *buffer, void **out)
 {
   cpu_api_value *value = NULL;
+  *out = NULL;
   CALX_TRY(cpu_api_buffer_value(buffer, &value));
   calx_status *status = cpu_api_value_wait(value);
   if (status == NULL) *out = value->block.data;
@@ -116,16 +76,11 @@ PJRT_Error *cpu_api_PJRT_Buffer_UnsafePointer(
   return cpu_api_error(status);
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_OpaqueDeviceMemoryDataPointer(
-    PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, buffer);
-  args->device_memory_ptr = NULL;
-  return cpu_api_error(address(args->buffer, &args->device_memory_ptr));
-}
+CPU_API_CALL(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, buffer,
+             address(args->buffer, &args->device_memory_ptr))
 
-// While there is a reference the buffer is not given away, and its memory stays
-// even when it is deleted.
+// A buffer with an external reference is not donated, and its memory is kept
+// also after the buffer is deleted.
 PJRT_Error *cpu_api_PJRT_Buffer_IncreaseExternalReferenceCount(
     PJRT_Buffer_IncreaseExternalReferenceCount_Args *args)
 {
@@ -138,7 +93,7 @@ PJRT_Error *cpu_api_PJRT_Buffer_IncreaseExternalReferenceCount(
     cpu_api_value_retain(b->pinned);
   }
   cx_unlock(&b->lock);
-  return cpu_api_error(alive ? NULL : cpu_api_buffer_gone(b));
+  return cpu_api_error(alive ? NULL : cpu_api_buffer_deleted(b));
 }
 
 PJRT_Error *cpu_api_PJRT_Buffer_DecreaseExternalReferenceCount(

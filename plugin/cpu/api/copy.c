@@ -1,9 +1,8 @@
-// api/copy: tensors to the host and to other devices.
+// api/copy: copies tensors to the host and to other devices.
 //
-// A copy whose source is there is done at once, by the caller. Else it is done
-// by whoever completes the source, before the next launch of that device; until
-// then it holds the value, so deleting or giving away the buffer does not
-// matter.
+// If the source is ready, the caller copies at once. Otherwise the thread that
+// completes the source copies, before the next launch of that device. Until
+// then the copy holds the value, so the buffer may be deleted or donated.
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ typedef struct copy {
   cpu_api_value *source;  // held
   cpu_api_value *target;  // held; NULL: to the host
   void *dst;
-  bool raw;  // so many bytes at that offset; else `move`
+  bool raw;  // copies `bytes` at `offset`; else `move`
   size_t offset, bytes;
   cpu_api_move move;
   PJRT_Event *done;  // held, of a copy that waits
@@ -30,7 +29,7 @@ static void move(const copy *c)
   }
 }
 
-static void let_go(const copy *c)
+static void release(const copy *c)
 {
   cpu_api_value_release(c->source);
   cpu_api_value_release(c->target);
@@ -43,12 +42,12 @@ static void finish(void *user, const calx_status *error)
   if (status == NULL) move(c);
   cpu_api_event_set(c->done, status);
   cpu_api_event_release(c->done);
-  let_go(c);
+  release(c);
   cx_free(c);
 }
 
-// The event of a copy of this value: the one that is always ready when the copy
-// can be done now.
+// The event of a copy of this value: the static one if the copy can be made
+// now.
 static calx_status *promise(const cpu_api_value *source, PJRT_Event **out)
 {
   bool there = cpu_api_event_is_ready(source->ready) &&
@@ -57,12 +56,12 @@ static calx_status *promise(const cpu_api_value *source, PJRT_Event **out)
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
-// Does the copy, or sees to it. Lets go of what *c holds, but not of `done`.
+// Copies now, or when the source is ready. Takes what *c holds, but not `done`.
 static calx_status *start(const copy *c, PJRT_Event *done)
 {
   if (done == cpu_api_event_ready()) {
     move(c);
-    let_go(c);
+    release(c);
     return NULL;
   }
   copy *kept = cx_alloc(sizeof *kept);
@@ -76,14 +75,33 @@ static calx_status *start(const copy *c, PJRT_Event *done)
     cpu_api_event_release(done);
   }
   cx_free(kept);
-  let_go(c);
+  release(c);
   return status;
 }
 
 // ---- to the host ----
 
-// Strides of the caller's must stay within his memory.
-static calx_status *check_room(const cpu_api_move *m, size_t size)
+// Copies the buffer's value; the source of *c is not set yet.
+static calx_status *start_to_host(PJRT_Buffer *b, copy *c, PJRT_Event **out)
+{
+  CALX_TRY(cpu_api_buffer_value(b, &c->source));
+  PJRT_Event *done = NULL;
+  calx_status *status = promise(c->source, &done);
+  if (status != NULL) {
+    release(c);
+    return status;
+  }
+  status = start(c, done);
+  if (status == NULL) {
+    *out = done;
+  } else {
+    cpu_api_event_release(done);
+  }
+  return status;
+}
+
+// Checks that the caller's strides stay within the caller's memory.
+static calx_status *check_strides(const cpu_api_move *m, size_t size)
 {
   int64_t low = 0;
   int64_t high = (int64_t)cpu_api_type_bytes(m->shape.type);
@@ -106,47 +124,25 @@ static calx_status *to_host(PJRT_Buffer_ToHostBuffer_Args *args)
 {
   PJRT_Buffer *b = args->src;
   copy c = { .dst = args->dst };
-  c.move.shape = b->shape;
-  c.move.narrow = CPU_API_MOVE_OUT;
-  for (size_t i = 0; i < b->shape.rank; i++) {
-    c.move.dims[i] = b->shape.dims[i];
-  }
-  cpu_api_dense_strides(&b->shape, c.move.src_strides);
+  args->event = NULL;
+  cpu_api_move_init(&c.move, &b->shape, CPU_API_MOVE_OUT);
   CALX_TRY(
       cpu_api_layout_strides(args->host_layout, &b->shape, c.move.dst_strides));
   if (args->dst == NULL) {
     args->dst_size = b->bytes;
     return NULL;
   }
-  CALX_TRY(check_room(&c.move, args->dst_size));
-  CALX_TRY(cpu_api_buffer_value(b, &c.source));
-  PJRT_Event *done = NULL;
-  calx_status *status = promise(c.source, &done);
-  if (status != NULL) {
-    cpu_api_value_release(c.source);
-    return status;
-  }
-  status = start(&c, done);
-  if (status == NULL) {
-    args->event = done;
-  } else {
-    cpu_api_event_release(done);
-  }
-  return status;
+  CALX_TRY(check_strides(&c.move, args->dst_size));
+  return start_to_host(b, &c, &args->event);
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_ToHostBuffer(
-    PJRT_Buffer_ToHostBuffer_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_ToHostBuffer, src);
-  args->event = NULL;
-  return cpu_api_error(to_host(args));
-}
+CPU_API_CALL(PJRT_Buffer_ToHostBuffer, src, to_host(args))
 
 static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
 {
   PJRT_Buffer *b = args->buffer;
   int64_t end = 0;
+  args->event = NULL;
   if (args->offset < 0 || args->transfer_size < 0 ||
       __builtin_add_overflow(args->offset, args->transfer_size, &end) ||
       (uint64_t)end > b->bytes ||
@@ -159,47 +155,29 @@ static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
              .raw = true,
              .offset = (size_t)args->offset,
              .bytes = (size_t)args->transfer_size };
-  CALX_TRY(cpu_api_buffer_value(b, &c.source));
-  PJRT_Event *done = NULL;
-  calx_status *status = promise(c.source, &done);
-  if (status != NULL) {
-    cpu_api_value_release(c.source);
-    return status;
-  }
-  status = start(&c, done);
-  if (status == NULL) {
-    args->event = done;
-  } else {
-    cpu_api_event_release(done);
-  }
-  return status;
+  return start_to_host(b, &c, &args->event);
 }
 
-PJRT_Error *cpu_api_PJRT_Buffer_CopyRawToHost(
-    PJRT_Buffer_CopyRawToHost_Args *args)
-{
-  CPU_API_ENTER(PJRT_Buffer_CopyRawToHost, buffer);
-  args->event = NULL;
-  return cpu_api_error(raw_to_host(args));
-}
+CPU_API_CALL(PJRT_Buffer_CopyRawToHost, buffer, raw_to_host(args))
 
 // ---- to a device ----
 
 static calx_status *to_device(PJRT_Buffer *b, PJRT_Device *device,
                               PJRT_Buffer **out)
 {
-  CALX_TRY(cpu_api_choose(b->device->client, device, NULL, &device));
   copy c = { .raw = true, .bytes = b->bytes };
   PJRT_Event *done = NULL;
+  *out = NULL;
+  CALX_TRY(cpu_api_choose(b->device->client, device, NULL, &device));
   CALX_TRY(cpu_api_buffer_value(b, &c.source));
   calx_status *status = promise(c.source, &done);
   if (status == NULL) {
-    status =
-        cpu_api_buffer_make(device, &b->shape, cpu_api_event_retain(done), out);
+    status = cpu_api_buffer_make(device, &b->shape, b->bytes,
+                                 cpu_api_event_retain(done), out);
   }
   if (status != NULL) {
     cpu_api_event_release(done);
-    cpu_api_value_release(c.source);
+    release(&c);
     return status;
   }
   c.target = (*out)->value;
@@ -219,7 +197,6 @@ PJRT_Error *cpu_api_PJRT_Buffer_CopyToDevice(
 {
   CPU_API_ENTER(PJRT_Buffer_CopyToDevice, buffer);
   CPU_API_ENTER(PJRT_Buffer_CopyToDevice, dst_device);
-  args->dst_buffer = NULL;
   return cpu_api_error(
       to_device(args->buffer, args->dst_device, &args->dst_buffer));
 }
@@ -229,7 +206,6 @@ PJRT_Error *cpu_api_PJRT_Buffer_CopyToMemory(
 {
   CPU_API_ENTER(PJRT_Buffer_CopyToMemory, buffer);
   CPU_API_ENTER(PJRT_Buffer_CopyToMemory, dst_memory);
-  args->dst_buffer = NULL;
   return cpu_api_error(to_device(args->buffer,
                                  cpu_api_memory_device(args->dst_memory),
                                  &args->dst_buffer));

@@ -1,7 +1,7 @@
-// api/error: errors as the interface has them, and arguments that do not fit.
+// api/error: errors as PJRT has them, and the errors of unfit arguments.
 //
-// An error is a status. That there is no memory is told by a static object, so
-// that telling it needs none.
+// An error is a status. A static object stands for "out of memory", so that
+// this error needs no memory itself.
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define MESSAGE_LIMIT 65536
 
 typedef struct error {
-  PJRT_Error base;  // its word stays NULL: errors are opaque before 0.107
+  PJRT_Error base;  // its field stays NULL: errors are opaque before 0.107
   calx_status *status;
 } error;
 
@@ -47,20 +47,28 @@ calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
                   message == NULL ? "" : message);
 }
 
+calx_status *cpu_api_check_size(const char *type, size_t wanted, size_t found)
+{
+  if (found >= wanted) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT,
+                  "Unexpected %s size: expected %zu, got %zu", type, wanted,
+                  found);
+}
+
+static calx_status *refusal(const char *type, size_t wanted,
+                            const size_t *struct_size, const char *object)
+{
+  if (struct_size == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT, "%s: there is no struct", type);
+  }
+  CALX_TRY(cpu_api_check_size(type, wanted, *struct_size));
+  return cx_error(CALX_INVALID_ARGUMENT, "%s: %s is NULL", type, object);
+}
+
 PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,
                            const size_t *struct_size, const char *object)
 {
-  if (struct_size == NULL) {
-    return cpu_api_error(
-        cx_error(CALX_INVALID_ARGUMENT, "%s: there is no struct", type));
-  }
-  if (*struct_size < wanted) {
-    return cpu_api_error(cx_error(CALX_INVALID_ARGUMENT,
-                                  "Unexpected %s size: expected %zu, got %zu",
-                                  type, wanted, *struct_size));
-  }
-  return cpu_api_error(
-      cx_error(CALX_INVALID_ARGUMENT, "%s: %s is NULL", type, object));
+  return cpu_api_error(refusal(type, wanted, struct_size, object));
 }
 
 void cpu_api_PJRT_Error_Destroy(PJRT_Error_Destroy_Args *args)
@@ -84,7 +92,7 @@ void cpu_api_PJRT_Error_Message(PJRT_Error_Message_Args *args)
   if (e == &no_memory) {
     args->message = "out of memory";
   } else if (e != NULL) {
-    // Without the call site: who hears of it adds one of its own.
+    // Without the call site: the client adds its own.
     args->message = cx_status_sentence(e->status);
   }
   args->message_size = strlen(args->message);
@@ -99,7 +107,8 @@ PJRT_Error *cpu_api_PJRT_Error_GetCode(PJRT_Error_GetCode_Args *args)
   return NULL;
 }
 
-// There never is a payload. An error here would be asked for its payloads.
+// Errors have no payloads. This never fails, because the client would ask that
+// error for its payloads too.
 PJRT_Error *cpu_api_PJRT_Error_ForEachPayload(
     PJRT_Error_ForEachPayload_Args *args)
 {

@@ -1,10 +1,10 @@
-// api/event: events, and who waits for them.
+// api/event: events, waiting for them, and their callbacks.
 //
-// An event is counted: what will set it holds it, each handle of the caller's
-// too, so destroying a handle cancels nothing. Its lock covers the step from
-// pending to ready and the list of callbacks; afterwards it does not change.
-// Callbacks run in the order of their registration, in the thread that sets the
-// event, with no lock held, and may destroy the event.
+// An event is counted: the code that will set it and each handle of the caller
+// hold it, so destroying a handle cancels nothing. The lock guards the change
+// from pending to ready and the list of callbacks. A ready event no longer
+// changes. Callbacks run in the order of their registration, in the thread that
+// sets the event. No lock is held then, and a callback may destroy the event.
 #include <string.h>
 
 #include "api/api.h"
@@ -12,7 +12,7 @@
 
 typedef struct waiter {
   struct waiter *next;
-  cpu_api_callback *fn;  // NULL: the caller's
+  cpu_api_callback *fn;  // NULL: `callers` is called
   PJRT_Event_OnReadyCallback callers;
   void *user;
 } waiter;
@@ -26,8 +26,8 @@ struct PJRT_Event {
   waiter *first, **last;
 };
 
-// Not counted, and never pending: one that always was ready, and what stands
-// for an error that there was no memory to tell.
+// Static events are not counted and always ready: one is set without an error,
+// the other stands for an error for which there was no memory.
 static PJRT_Event always = { .ready = true };
 static PJRT_Event no_memory = { .ready = true };
 
@@ -67,19 +67,14 @@ PJRT_Event *cpu_api_event_done(calx_status *error)
 
 PJRT_Event *cpu_api_event_retain(PJRT_Event *event)
 {
-  if (!is_static(event)) {
-    atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
-  }
+  if (!is_static(event)) cpu_api_ref(&event->refs);
   return event;
 }
 
 void cpu_api_event_release(PJRT_Event *event)
 {
-  if (event == NULL || is_static(event) ||
-      atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1) {
-    return;
-  }
-  while (event->first != NULL) {  // never set: nobody is left who could
+  if (event == NULL || is_static(event) || !cpu_api_unref(&event->refs)) return;
+  while (event->first != NULL) {  // it was never set, and no longer can be
     waiter *w = event->first;
     event->first = w->next;
     cx_free(w);
@@ -112,7 +107,7 @@ static void call(const waiter *w, const calx_status *error)
 
 bool cpu_api_event_set(PJRT_Event *event, calx_status *error)
 {
-  // A callback may let go of the last other holder.
+  // A callback may release the last other reference.
   cpu_api_event_retain(event);
   cx_lock(&event->lock);
   bool first = !cpu_api_event_is_ready(event);
@@ -174,7 +169,7 @@ calx_status *cpu_api_event_then(PJRT_Event *event, cpu_api_callback *fn,
   return add(event, &(waiter){ .fn = fn, .user = user });
 }
 
-// ---- the table's ----
+// ---- PJRT's functions ----
 
 PJRT_Error *cpu_api_PJRT_Event_Destroy(PJRT_Event_Destroy_Args *args)
 {
@@ -183,29 +178,27 @@ PJRT_Error *cpu_api_PJRT_Event_Destroy(PJRT_Event_Destroy_Args *args)
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Event_IsReady(PJRT_Event_IsReady_Args *args)
-{
-  CPU_API_ENTER(PJRT_Event_IsReady, event);
-  args->is_ready = cpu_api_event_is_ready(args->event);
-  return NULL;
-}
+CPU_API_GET(PJRT_Event_IsReady, event, is_ready,
+            cpu_api_event_is_ready(args->event))
 
-PJRT_Error *cpu_api_PJRT_Event_Error(PJRT_Event_Error_Args *args)
+static calx_status *error_of(const PJRT_Event *event)
 {
-  CPU_API_ENTER(PJRT_Event_Error, event);
-  if (!cpu_api_event_is_ready(args->event)) {
-    return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                                  "PJRT_Event_Error: the event is not ready"));
+  if (cpu_api_event_is_ready(event)) {
+    return cx_status_copy(cpu_api_event_error(event));
   }
-  return cpu_api_error(cx_status_copy(cpu_api_event_error(args->event)));
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "PJRT_Event_Error: the event is not ready");
 }
 
-PJRT_Error *cpu_api_PJRT_Event_Await(PJRT_Event_Await_Args *args)
+CPU_API_CALL(PJRT_Event_Error, event, error_of(args->event))
+
+static calx_status *await(PJRT_Event *event)
 {
-  CPU_API_ENTER(PJRT_Event_Await, event);
-  cpu_api_event_wait(args->event);
-  return cpu_api_error(cx_status_copy(cpu_api_event_error(args->event)));
+  cpu_api_event_wait(event);
+  return error_of(event);
 }
+
+CPU_API_CALL(PJRT_Event_Await, event, await(args->event))
 
 PJRT_Error *cpu_api_PJRT_Event_OnReady(PJRT_Event_OnReady_Args *args)
 {
@@ -215,16 +208,16 @@ PJRT_Error *cpu_api_PJRT_Event_OnReady(PJRT_Event_OnReady_Args *args)
                                                    .user = args->user_arg }));
 }
 
-PJRT_Error *cpu_api_PJRT_Event_Create(PJRT_Event_Create_Args *args)
+static calx_status *create(PJRT_Event **out)
 {
-  CPU_API_ENTER(PJRT_Event_Create, struct_size);
-  args->event = cpu_api_event_new();
-  return cpu_api_error(args->event == NULL ? cx_out_of_memory() : NULL);
+  *out = cpu_api_event_new();
+  return *out == NULL ? cx_out_of_memory() : NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_Event_Set(PJRT_Event_Set_Args *args)
+CPU_API_CALL(PJRT_Event_Create, struct_size, create(&args->event))
+
+static calx_status *set(const PJRT_Event_Set_Args *args)
 {
-  CPU_API_ENTER(PJRT_Event_Set, event);
   calx_status *error = cpu_api_callers_error(
       args->error_code, args->error_message, args->error_message_size);
   if (is_static(args->event)) {
@@ -232,6 +225,8 @@ PJRT_Error *cpu_api_PJRT_Event_Set(PJRT_Event_Set_Args *args)
   } else if (cpu_api_event_set(args->event, error)) {
     return NULL;
   }
-  return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                                "PJRT_Event_Set: the event is set already"));
+  return cx_error(CALX_FAILED_PRECONDITION,
+                  "PJRT_Event_Set: the event is set already");
 }
+
+CPU_API_CALL(PJRT_Event_Set, event, set(args))

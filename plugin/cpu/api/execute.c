@@ -1,18 +1,17 @@
-// api/execute: from the caller's lists to launches on devices.
+// api/execute: makes launches on devices from the caller's lists.
 //
-// Everything is checked before anything is started: the number, shape, element
-// type and device of each argument, and that none was deleted or is given away
-// twice. Then a small program on an idle device is run by the caller, which is
-// faster than handing it to a thread, and everything else is queued. From there
-// on nothing can fail but the launch itself, whose results then carry the
-// error.
+// Everything is checked before a launch starts: the number, shape, element type
+// and device of the arguments, and that none was deleted or is donated twice.
+// Then the caller itself runs a small program on an idle device, which is
+// faster than waking a thread. All other launches are queued. From then on only
+// the launch itself can fail, and its results have its error.
 #include <inttypes.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "base/alloc.h"
 
-// Less than it takes to wake a thread and to be woken by it.
+// Waking a thread and being woken by it takes longer.
 #define INLINE_NS 20e3
 
 static atomic_ullong launches;
@@ -48,7 +47,7 @@ static cpu_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
   if (l == NULL) return NULL;
   void **at = (void **)(l + 1);
   l->args = (cpu_api_value **)at;
-  l->givers = (PJRT_Buffer **)(at + n);
+  l->donors = (PJRT_Buffer **)(at + n);
   l->pointers = at + 2 * n;
   l->results = (cpu_api_value **)(at + 3 * n + m);
   l->keeps = (bool *)(at + 3 * n + 2 * m);
@@ -56,7 +55,7 @@ static cpu_api_launch *launch_new(PJRT_LoadedExecutable *e, size_t replica_slot,
   l->n_results = m;
   l->device = device;
   l->executable = e;
-  atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+  cpu_api_ref(&e->refs);
   l->coll = coll_of(e, replica_slot);
   return l;
 }
@@ -88,14 +87,14 @@ static calx_status *missing(const cpu_api_launch *l, size_t i,
                             const PJRT_Buffer *b)
 {
   for (size_t k = 0; k < i; k++) {
-    if (l->givers[k] == b) {
+    if (l->donors[k] == b) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "argument %zu of '%s' is the buffer that argument %zu "
                       "donates: f(donate(a), a)",
                       i, l->executable->code->info->name, k);
     }
   }
-  return cx_annotate(cpu_api_buffer_gone(b), "argument %zu of '%s'", i,
+  return cx_annotate(cpu_api_buffer_deleted(b), "argument %zu of '%s'", i,
                      l->executable->code->info->name);
 }
 
@@ -105,10 +104,10 @@ static calx_status *take_arg(cpu_api_launch *l, size_t i, PJRT_Buffer *b,
   CALX_TRY(check_arg(l, i, b));
   cx_lock(&b->lock);
   cpu_api_value *v = b->value;
-  if (v != NULL && l->executable->code->may_give[i] && !l->keeps[i] &&
+  if (v != NULL && l->executable->code->may_donate[i] && !l->keeps[i] &&
       b->external == 0) {
-    atomic_store_explicit(&v->given, number, memory_order_relaxed);
-    l->givers[i] = b;
+    atomic_store_explicit(&v->donated, number, memory_order_relaxed);
+    l->donors[i] = b;
     b->value = NULL;
   } else if (v != NULL) {
     cpu_api_value_retain(v);
@@ -122,13 +121,13 @@ static calx_status *take_arg(cpu_api_launch *l, size_t i, PJRT_Buffer *b,
 static void put_back(cpu_api_launch *l)
 {
   for (size_t i = 0; i < l->n_args; i++) {
-    PJRT_Buffer *b = l->givers[i];
+    PJRT_Buffer *b = l->donors[i];
     if (b == NULL) continue;
     cx_lock(&b->lock);
     b->value = l->args[i];
     cx_unlock(&b->lock);
     l->args[i] = NULL;
-    l->givers[i] = NULL;
+    l->donors[i] = NULL;
   }
 }
 
@@ -147,8 +146,8 @@ static calx_status *take_args(cpu_api_launch *l, PJRT_Buffer *const *args,
     CALX_TRY(take_arg(l, i, args[i], number));
   }
   for (size_t i = 0; i < l->n_args; i++) {
-    if (l->givers[i] == NULL &&
-        atomic_load_explicit(&l->args[i]->given, memory_order_relaxed) ==
+    if (l->donors[i] == NULL &&
+        atomic_load_explicit(&l->args[i]->donated, memory_order_relaxed) ==
             number) {
       return cx_error(CALX_INVALID_ARGUMENT,
                       "argument %zu of '%s' is a buffer that a later argument "
@@ -169,8 +168,8 @@ static void drop_results(cpu_api_launch *l, PJRT_Buffer **out)
   }
 }
 
-// Makes values without memory, which the launch holds, and buffers of them.
-// Without an event they count as ready; the caller gets them when they are.
+// Makes the results' values, still without memory, and their buffers. A launch
+// without an event is run before the caller sees them, so they count as ready.
 static calx_status *promise_results(cpu_api_launch *l, PJRT_Buffer **out)
 {
   const cpu_api_code *code = l->executable->code;
@@ -217,7 +216,7 @@ static PJRT_Event *run_here(cpu_api_launch *l)
   return done;
 }
 
-// The caller's lists, one for each device.
+// The caller's lists: one for each device.
 typedef struct request {
   PJRT_LoadedExecutable *executable;
   const PJRT_ExecuteOptions *options;
@@ -245,7 +244,7 @@ static calx_status *prepare(const request *r, size_t i, size_t slot,
   return NULL;
 }
 
-static void give_up(const request *r, size_t i, cpu_api_launch *l)
+static void cancel(const request *r, size_t i, cpu_api_launch *l)
 {
   put_back(l);
   if (l->n_results > 0) drop_results(l, r->outs[i]);
@@ -257,7 +256,7 @@ static void give_up(const request *r, size_t i, cpu_api_launch *l)
 }
 
 // Queues a launch that only fails, in place of one that could not be prepared.
-// So the other processes learn that this device does not take part.
+// From it the other processes learn that this device does not take part.
 static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
                            const calx_status *why)
 {
@@ -276,7 +275,8 @@ static void launch_failure(const request *r, size_t slot, PJRT_Device *device,
   cpu_api_queue_push(device, l);
 }
 
-// Makes the event that the launch will set, for its results and the caller.
+// Makes the event that the launch will set, which its results and the caller
+// hold.
 static calx_status *promise_end(const request *r, size_t i, cpu_api_launch *l)
 {
   l->done = cpu_api_event_new();
@@ -299,7 +299,7 @@ static calx_status *execute_one(const request *r, size_t slot,
         l->n_results == 0 ? NULL : promise_results(l, r->outs[0]);
     if (status != NULL) {
       cpu_api_queue_leave(device);
-      give_up(r, 0, l);
+      cancel(r, 0, l);
       return status;
     }
     PJRT_Event *done = run_here(l);
@@ -309,7 +309,7 @@ static calx_status *execute_one(const request *r, size_t slot,
   }
   calx_status *status = promise_end(r, 0, l);
   if (status != NULL) {
-    give_up(r, 0, l);
+    cancel(r, 0, l);
     launch_failure(r, slot, device, status);
     return status;
   }
@@ -329,7 +329,7 @@ static calx_status *execute_all(const request *r)
   if (status == NULL) {
     PJRT_Client *client = r->executable->client;
     cx_lock(&client->launch_lock);
-    // All devices get the same number, also if one has missed a launch before.
+    // All devices get the same number, also if one of them missed a launch.
     for (size_t i = 0; i < n; i++) {
       cpu_api_queue_follow(all[i]->device, all[0]);
     }
@@ -340,7 +340,7 @@ static calx_status *execute_all(const request *r)
     cx_unlock(&client->launch_lock);
   } else {
     for (size_t i = 0; i < n; i++) {
-      if (all[i] != NULL) give_up(r, i, all[i]);
+      if (all[i] != NULL) cancel(r, i, all[i]);
     }
     for (size_t i = 0; i < r->n; i++) {
       launch_failure(r, i, r->executable->local[i], status);
@@ -357,12 +357,7 @@ static calx_status *check_options(const PJRT_ExecuteOptions *o)
   const size_t wanted =
       offsetof(PJRT_ExecuteOptions, num_non_donatable_input_indices) +
       sizeof(size_t);
-  if (o->struct_size < wanted) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "Unexpected PJRT_ExecuteOptions size: expected %zu, got "
-                    "%zu",
-                    wanted, o->struct_size);
-  }
+  CALX_TRY(cpu_api_check_size("PJRT_ExecuteOptions", wanted, o->struct_size));
   if (o->num_send_ops > 0 || o->num_recv_ops > 0) {
     return cx_error(CALX_UNIMPLEMENTED,
                     "callbacks of send and recv are not supported");
@@ -411,7 +406,7 @@ static calx_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args)
   return NULL;
 }
 
-// Which of the executable's devices is meant.
+// The index of the device among the executable's local devices.
 static calx_status *find_slot(const PJRT_LoadedExecutable *e,
                               const PJRT_Device *device, size_t *out)
 {
@@ -473,20 +468,10 @@ PJRT_Error *cpu_api_PJRT_LoadedExecutable_Execute(
   return cpu_api_error(execute(args));
 }
 
-// ---- contexts: data for custom calls, of which there are none ----
+// ---- contexts: data for custom calls, which this engine does not have ----
 
-PJRT_Error *cpu_api_PJRT_ExecuteContext_Create(
-    PJRT_ExecuteContext_Create_Args *args)
-{
-  static char nothing;
-  CPU_API_ENTER(PJRT_ExecuteContext_Create, struct_size);
-  args->context = (PJRT_ExecuteContext *)&nothing;
-  return NULL;
-}
+static char context;
 
-PJRT_Error *cpu_api_PJRT_ExecuteContext_Destroy(
-    PJRT_ExecuteContext_Destroy_Args *args)
-{
-  CPU_API_ENTER(PJRT_ExecuteContext_Destroy, struct_size);
-  return NULL;
-}
+CPU_API_GET(PJRT_ExecuteContext_Create, struct_size, context,
+            (PJRT_ExecuteContext *)&context)
+CPU_API_ACCEPT(PJRT_ExecuteContext_Destroy, struct_size)

@@ -1,10 +1,10 @@
 // api/identity: which build of the engine this is.
 //
-// Executables that are kept on disk are good for the engine that made them, and
-// nobody raises a version for each change. The linker's note of what it linked
-// (the build id) is the engine's file in twenty bytes, already in memory; where
-// there is none the file itself is read. The compiler of loops is a file of its
-// own and counts too.
+// An executable on disk is valid only for the build of the engine that made it.
+// A version number would have to be raised with each change, so the identity is
+// the linker's build id, a hash of the engine's file which is in memory.
+// Without a build id, the file itself is hashed. The compiler of loops (the
+// jit) is a separate file, whose hash is added.
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 #include "lower/compile.h"
 
 typedef struct search {
-  uintptr_t address;  // in the file that is meant
-  const char *path;   // as it was loaded; lives as long as the file is
-  bool found;         // a build id
+  uintptr_t address;  // in the file that is searched for
+  const char *path;   // of the loaded file; valid while it is loaded
+  bool found;         // whether it has a build id
   cx_hash hash;
 } search;
 
@@ -44,7 +44,7 @@ static void read_notes(const char *note, size_t size, search *s)
   }
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *user)
+static int visit_file(struct dl_phdr_info *info, size_t size, void *user)
 {
   (void)size;
   search *s = user;
@@ -68,18 +68,18 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
 static search find_self(void)
 {
   search s = { .address = (uintptr_t)calx_cpu_api(), .path = "" };
-  (void)dl_iterate_phdr(look, &s);
+  (void)dl_iterate_phdr(visit_file, &s);
   return s;
 }
 
-// A program itself has no name there.
+// The path is empty if the engine is linked into the program itself.
 const char *calx_cpu_path(void)
 {
   search s = find_self();
   return strchr(s.path, '/') != NULL ? s.path : "/proc/self/exe";
 }
 
-// The file that would be loaded.
+// Adds the hash of the jit's file that would be loaded.
 static calx_status *add_jit(cx_hash *hash)
 {
   cx_text path = { 0 };

@@ -1,9 +1,9 @@
 // api/launch: what a device does for one launch.
 //
-// It waits for arguments and allocates the results. It does this as late as
-// possible, because only now is it known whether a donated argument has another
-// holder, or whether a result can take its memory. If the launch or one of its
-// arguments failed, all results carry the error.
+// It waits for the arguments and allocates the results. Only then is it known
+// whether a donated argument has another holder, or whether a result can take
+// its memory. If the launch or one of its arguments fails, all results have the
+// error.
 #include "api/api.h"
 #include "base/alloc.h"
 
@@ -53,10 +53,10 @@ static calx_status *wait_for_args(const cpu_api_launch *launch)
   return NULL;
 }
 
-// Whether this launch is the only holder of the argument's memory.
+// Whether only this launch holds the argument's memory, and may write to it.
 static bool is_ours(const cpu_api_launch *launch, int32_t i, size_t bytes)
 {
-  if (i < 0 || launch->givers[i] == NULL) return false;
+  if (i < 0 || launch->donors[i] == NULL) return false;
   const cpu_api_value *v = launch->args[i];
   return atomic_load_explicit(&v->refs, memory_order_acquire) == 1 &&
          v->block.writable && v->block.capacity >= bytes;

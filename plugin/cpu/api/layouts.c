@@ -1,5 +1,6 @@
-// api/layouts: the extension that tells how tensors lie in memory. They all lie
-// row-major, so a layout is a rank, and there is one object for each.
+// api/layouts: the extension for the layouts of tensors in memory. All tensors
+// are row-major, so a layout is given by its rank, and there is one static
+// object for each rank.
 #include <stdio.h>
 #include <string.h>
 

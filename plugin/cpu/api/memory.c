@@ -1,9 +1,10 @@
-// api/memory: where tensors lie.
+// api/memory: the memory of tensors.
 //
-// Fresh memory costs a page fault for each 4 KiB, which for large tensors is
-// more than the work on them, so a device keeps what was given back, by size
-// classes of four to a power of two, as long as it holds no more than it once
-// needed at the same time (or a little). Blocks are aligned to 64 bytes.
+// New memory costs a page fault for each 4 KiB, which for large tensors takes
+// longer than the computation. So a device caches freed blocks, in size classes
+// of four to a power of two. It caches a block as long as its total is not
+// above the peak of the memory in use, or the cache is small. Blocks are
+// aligned to 64 bytes.
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define KEPT_AT_LEAST ((size_t)64 << 20)
 
-// Lies in the block itself while it is free.
+// Stored in the block itself while that is free.
 struct cpu_api_free {
   cpu_api_free *next;
   void *raw;
@@ -24,7 +25,7 @@ struct cpu_api_free {
 
 // ---- sizes ----
 
-// Asking takes the system a microsecond, so it is asked once.
+// The call takes a microsecond, so it is made once.
 size_t cpu_api_total_memory(void)
 {
   static atomic_size_t total;
@@ -32,8 +33,7 @@ size_t cpu_api_total_memory(void)
   if (known != 0) return known;
   long pages = sysconf(_SC_PHYS_PAGES);
   long size = sysconf(_SC_PAGESIZE);
-  bool told = pages > 0 && size > 0;
-  known = told ? (size_t)pages * (size_t)size : SIZE_MAX / 4;
+  known = pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX / 4;
   atomic_store_explicit(&total, known, memory_order_relaxed);
   return known;
 }
@@ -46,7 +46,7 @@ static size_t class_of(size_t bytes, size_t *out_size)
     *out_size = SMALLEST;
     return 0;
   }
-  unsigned top = 63 - (unsigned)__builtin_clzll((bytes - 1) / 16);
+  const unsigned top = 63 - (unsigned)__builtin_clzll((bytes - 1) / 16);
   unsigned shift = top - 2;
   size_t quarters = ((bytes - 1) / 16 >> shift) + 1;  // 5 … 8
   *out_size = quarters * 16 << shift;
@@ -89,7 +89,7 @@ static void *take_free(cpu_api_cache *cache, size_t class, size_t size,
   return f;
 }
 
-static void *take_fresh(size_t size, void **out_raw)
+static void *take_new(size_t size, void **out_raw)
 {
   size_t align = size >= HUGE_PAGE ? HUGE_PAGE : ALIGN;
   unsigned char *raw = cx_alloc(size + align);
@@ -123,11 +123,11 @@ calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
   if (data != NULL) count(cache, size);
   cx_unlock(&cache->lock);
   if (data == NULL) {
-    data = take_fresh(size, &raw);
+    data = take_new(size, &raw);
     cx_lock(&cache->lock);
     if (data == NULL) {
       drop_free(cache);
-      data = take_fresh(size, &raw);
+      data = take_new(size, &raw);
     }
     if (data != NULL) count(cache, size);
     cx_unlock(&cache->lock);
@@ -177,45 +177,4 @@ void cpu_api_block_release(cpu_api_cache *cache, cpu_api_block *block)
       if (old.on_delete != NULL) old.on_delete(old.data, old.on_delete_user);
       break;
   }
-}
-
-// ---- values ----
-
-cpu_api_value *cpu_api_value_new(PJRT_Device *device, PJRT_Event *ready)
-{
-  cpu_api_value *v = cx_calloc(1, sizeof *v);
-  if (v == NULL) {
-    cpu_api_event_release(ready);
-    return NULL;
-  }
-  atomic_init(&v->refs, 1);
-  atomic_init(&v->given, 0);
-  v->device = device;
-  v->ready = ready;
-  cpu_api_client_retain(device->client);
-  return v;
-}
-
-void cpu_api_value_retain(cpu_api_value *value)
-{
-  atomic_fetch_add_explicit(&value->refs, 1, memory_order_relaxed);
-}
-
-void cpu_api_value_release(cpu_api_value *value)
-{
-  if (value == NULL ||
-      atomic_fetch_sub_explicit(&value->refs, 1, memory_order_acq_rel) != 1) {
-    return;
-  }
-  PJRT_Client *client = value->device->client;
-  cpu_api_block_release(&value->device->cache, &value->block);
-  cpu_api_event_release(value->ready);
-  cx_free(value);
-  cpu_api_client_release(client);
-}
-
-calx_status *cpu_api_value_wait(cpu_api_value *value)
-{
-  cpu_api_event_wait(value->ready);
-  return cx_status_copy(cpu_api_event_error(value->ready));
 }

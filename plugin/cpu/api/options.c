@@ -1,8 +1,9 @@
-// api/options: the bytes that come with a program: how many replicas and
-// partitions it is for, and on which devices they run.
+// api/options: reads a program's compile options: its number of replicas and
+// partitions, and the devices that they run on.
 //
-// The bytes are a serialised xla.CompileOptionsProto. They are bounded, every
-// number is checked, and what this engine has no use for is skipped.
+// The options are a serialised xla.CompileOptionsProto. Their size is limited,
+// every number is checked, and fields that this engine does not use are
+// skipped.
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 #define SIZE_LIMIT ((size_t)16 << 20)
 
-// `user`: where it is noted that there was no memory, as far as somebody wants
-// to know. protobuf-c's own answer is the same as to damage.
+// `user` may be a bool, which becomes true if there is no memory. protobuf-c
+// itself reports the same failure for damaged bytes.
 static void *allocate(void *user, size_t size)
 {
   void *p = cx_alloc(size);
@@ -104,7 +105,7 @@ static calx_status *read_options(const CpuApi__CompileOptions *o,
 calx_status *cpu_api_options_parse(const char *bytes, size_t size,
                                    cpu_api_options *out)
 {
-  *out = (cpu_api_options){ .device = -1 };
+  *out = (cpu_api_options){ .bytes = bytes, .size = size, .device = -1 };
   if (size == 0) return NULL;
   CpuApi__CompileOptions *message = NULL;
   bool failed = false;

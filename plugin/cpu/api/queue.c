@@ -1,11 +1,12 @@
 // api/queue: the launches of a device. They run one after the other, in the
 // order in which they were queued.
 //
-// The thread that has set `busy` owns the device's context: the device's
-// thread, or a caller that found the device idle and whose launch takes less
-// time than waking a thread. The device's thread starts at the first launch
-// that needs it. In a forked child the first launch starts a new one and makes
-// the locks anew, because the fork may have happened while they were held.
+// The thread that has set `busy` owns the device's context. This is the
+// device's thread, or a caller that found the device idle and whose launch
+// takes less time than waking a thread. The device's thread starts at the first
+// launch that needs it. In a forked child, the first launch starts a new thread
+// and initializes the locks again, because they may have been held during the
+// fork.
 #include "api/api.h"
 #include "base/alloc.h"
 
@@ -39,14 +40,14 @@ static void work(void *user)
       cx_cond_wait(&d->changed, &d->lock);
     }
     cpu_api_launch *launch = d->first;
-    if (launch == NULL) break;  // and stopping
+    if (launch == NULL) break;  // it is stopping
     d->first = launch->next;
     if (d->first == NULL) d->last = &d->first;
     d->busy = true;
     cx_unlock(&d->lock);
     calx_status *status = cpu_api_launch_run(launch);
-    // Not busy before the end is signalled: a caller that waits for it may run
-    // the next launch itself.
+    // The end is signalled when the device is no longer busy, so that the
+    // caller that waits for it can run the next launch itself.
     cx_lock(&d->lock);
     d->busy = false;
     cx_unlock(&d->lock);
@@ -57,8 +58,8 @@ static void work(void *user)
   cpu_api_client_release(d->client);
 }
 
-// Gives the launch its number in its device group. The lock is held, so
-// launches are queued in the order of their numbers.
+// Gives the launch its number in its device group. The caller holds the lock,
+// so launches are queued in the order of their numbers.
 static void number(PJRT_Device *device, cpu_api_launch *launch)
 {
   if (launch->coll.devices == NULL) return;
@@ -117,7 +118,7 @@ void cpu_api_queue_leave(PJRT_Device *device)
 static calx_status *start_thread(PJRT_Device *device)
 {
   if (device->thread.running) return NULL;
-  cpu_api_client_retain(device->client);  // the thread's
+  cpu_api_client_retain(device->client);  // for the thread
   calx_status *status = cx_thread_start(&device->thread, work, device);
   if (status != NULL) cpu_api_client_release(device->client);
   return status;

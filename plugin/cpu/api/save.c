@@ -5,8 +5,8 @@
 //   16       hash of the engine's version and of all that follows
 //   then the compile options and the program's own bytes.
 //
-// The hash keeps torn and flipped files and other builds out; against malice
-// the owner of the file must guard.
+// The hash detects truncated and damaged files, and those of other builds. It
+// is no protection against files that somebody made to do harm.
 #include <string.h>
 
 #include "api/api.h"
@@ -56,7 +56,7 @@ calx_status *cpu_api_executable_save(const cpu_api_code *code, cx_text *out)
 }
 
 calx_status *cpu_api_executable_read(const char *bytes, size_t size,
-                                     cpu_threads *pool, cpu_api_code **out)
+                                     cpu_threads *threads, cpu_api_code **out)
 {
   header h = { .version = 0 };
   *out = NULL;
@@ -84,6 +84,6 @@ calx_status *cpu_api_executable_read(const char *bytes, size_t size,
   }
   cpu_run_program *program = NULL;
   CALX_TRY(cpu_run_program_load(body + h.options_size, (size_t)h.program_size,
-                                pool, &program));
+                                threads, &program));
   return cpu_api_code_new(program, body, h.options_size, out);
 }

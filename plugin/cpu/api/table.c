@@ -1,19 +1,16 @@
-// api/table: the functions, in the interface's order, and the plugin itself.
+// api/table: the functions in PJRT's order, and the plugin itself.
 //
-// The table is as long as that of version 0.104; the slots behind it are filled
-// too, for who reads on. The version of StableHLO is fixed: frameworks send the
-// smaller of theirs and this, so it is what the reader of programs must know.
+// The table has the length of version 0.104. The slots behind its end are
+// filled as well, for clients that read beyond it. Frameworks send StableHLO of
+// the smaller of their own version and the current version here, so the reader
+// of programs must know this version.
 #include "abi/calx_cpu.h"
 
 #include <string.h>
 
 #include "api/api.h"
 
-PJRT_Error *cpu_api_PJRT_Plugin_Initialize(PJRT_Plugin_Initialize_Args *args)
-{
-  CPU_API_ENTER(PJRT_Plugin_Initialize, struct_size);
-  return NULL;
-}
+CPU_API_ACCEPT(PJRT_Plugin_Initialize, struct_size)
 
 static const int64_t stablehlo_current[] = { 1, 13, 0 };
 static const int64_t stablehlo_minimum[] = { 0, 9, 0 };
@@ -32,13 +29,8 @@ static const PJRT_NamedValue attributes[] = {
     .value_size = sizeof(CALX_VERSION) - 1 },
 };
 
-PJRT_Error *cpu_api_PJRT_Plugin_Attributes(PJRT_Plugin_Attributes_Args *args)
-{
-  CPU_API_ENTER(PJRT_Plugin_Attributes, struct_size);
-  args->attributes = attributes;
-  args->num_attributes = sizeof attributes / sizeof *attributes;
-  return NULL;
-}
+CPU_API_GET_LIST(PJRT_Plugin_Attributes, struct_size, attributes, attributes,
+                 num_attributes, sizeof attributes / sizeof *attributes)
 
 #define SLOT(slot) .slot = cpu_api_##slot,
 static const PJRT_Api table = {

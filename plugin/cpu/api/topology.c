@@ -1,8 +1,8 @@
-// api/topology: descriptions of devices that need not be there.
+// api/topology: descriptions of devices that need not exist.
 //
-// A topology is a number of devices, and of how many each process has its own.
-// Serialised it is a line of text that says so ("4", or "4 by 2"), which is
-// also what its fingerprint is of.
+// A topology is a number of devices in all, and per process. Its serialised
+// form is a line of text with these numbers ("4", or "4 by 2"), and its
+// fingerprint is the hash of that line.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,15 @@
 typedef struct line {
   char s[64];
 } line;
+
+void cpu_api_describe(PJRT_DeviceDescription *description, int id, int process)
+{
+  description->id = id;
+  description->process = process;
+  snprintf(description->text, sizeof description->text, "CALX_CPU_%d", id);
+  snprintf(description->debug_text, sizeof description->debug_text,
+           "calx_cpu device %d of process %d", id, process);
+}
 
 calx_status *cpu_api_topology_new(size_t n, size_t per_process,
                                   PJRT_TopologyDescription **out)
@@ -61,6 +70,7 @@ static line line_of(const PJRT_TopologyDescription *t)
 static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
                            PJRT_TopologyDescription **out)
 {
+  *out = NULL;
   size_t size = args->topology_name == NULL ? 0 : args->topology_name_size;
   if (size > 0 && (size != strlen(CPU_API_PLATFORM) ||
                    memcmp(args->topology_name, CPU_API_PLATFORM, size) != 0)) {
@@ -75,13 +85,8 @@ static calx_status *create(const PJRT_TopologyDescription_Create_Args *args,
                               w.per_process, out);
 }
 
-PJRT_Error *cpu_api_PJRT_TopologyDescription_Create(
-    PJRT_TopologyDescription_Create_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_Create, struct_size);
-  args->topology = NULL;
-  return cpu_api_error(create(args, &args->topology));
-}
+CPU_API_CALL(PJRT_TopologyDescription_Create, struct_size,
+             create(args, &args->topology))
 
 PJRT_Error *cpu_api_PJRT_TopologyDescription_Destroy(
     PJRT_TopologyDescription_Destroy_Args *args)
@@ -91,32 +96,31 @@ PJRT_Error *cpu_api_PJRT_TopologyDescription_Destroy(
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_TopologyDescription_PlatformVersion(
-    PJRT_TopologyDescription_PlatformVersion_Args *args)
+CPU_API_GET_TEXT(PJRT_TopologyDescription_PlatformVersion, topology,
+                 platform_version, "calx " CALX_VERSION)
+CPU_API_GET_TEXT(PJRT_TopologyDescription_PlatformName, topology, platform_name,
+                 CPU_API_PLATFORM)
+CPU_API_GET_LIST(PJRT_TopologyDescription_GetDeviceDescriptions, topology,
+                 descriptions, args->topology->list, num_descriptions,
+                 args->topology->n)
+CPU_API_GET_LIST(PJRT_TopologyDescription_Attributes, topology, attributes,
+                 NULL, num_attributes, 0)
+
+static const int memory_kinds[] = { 0 };
+CPU_API_GET_LIST(PJRT_TopologyDescription_GetMemorySpaceKindIds, topology,
+                 memory_space_kind_ids, memory_kinds, num_memory_space_kind_ids,
+                 1)
+
+PJRT_Error *cpu_api_PJRT_TopologyDescription_Fingerprint(
+    PJRT_TopologyDescription_Fingerprint_Args *args)
 {
-  CPU_API_ENTER(PJRT_TopologyDescription_PlatformVersion, topology);
-  args->platform_version = "calx " CALX_VERSION;
-  args->platform_version_size = strlen(args->platform_version);
+  CPU_API_ENTER(PJRT_TopologyDescription_Fingerprint, topology);
+  line text = line_of(args->topology);
+  args->fingerprint = cx_hash_bytes(text.s, strlen(text.s), 0).low;
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_TopologyDescription_PlatformName(
-    PJRT_TopologyDescription_PlatformName_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_PlatformName, topology);
-  args->platform_name = CPU_API_PLATFORM;
-  args->platform_name_size = strlen(CPU_API_PLATFORM);
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_TopologyDescription_GetDeviceDescriptions(
-    PJRT_TopologyDescription_GetDeviceDescriptions_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_GetDeviceDescriptions, topology);
-  args->descriptions = args->topology->list;
-  args->num_descriptions = args->topology->n;
-  return NULL;
-}
+// ---- as text ----
 
 static void free_line(PJRT_SerializedTopology *serialized)
 {
@@ -137,7 +141,7 @@ PJRT_Error *cpu_api_PJRT_TopologyDescription_Serialize(
   return NULL;
 }
 
-// A number of devices at *at, which moves behind it; 0: there is none.
+// Reads a number of devices at *at and moves *at behind it. 0: there is none.
 static size_t read_number(const char **at)
 {
   if (**at < '1' || **at > '9') return 0;
@@ -151,6 +155,7 @@ static calx_status *deserialize(const char *bytes, size_t size,
                                 PJRT_TopologyDescription **out)
 {
   char text[64];
+  *out = NULL;
   const size_t head = strlen(LINE);
   if (bytes != NULL && size > head && size < sizeof text &&
       memcmp(bytes, LINE, head) == 0) {
@@ -172,40 +177,6 @@ static calx_status *deserialize(const char *bytes, size_t size,
                   size);
 }
 
-PJRT_Error *cpu_api_PJRT_TopologyDescription_Deserialize(
-    PJRT_TopologyDescription_Deserialize_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_Deserialize, struct_size);
-  args->topology = NULL;
-  return cpu_api_error(deserialize(args->serialized_topology,
-                                   args->serialized_topology_size,
-                                   &args->topology));
-}
-
-PJRT_Error *cpu_api_PJRT_TopologyDescription_Attributes(
-    PJRT_TopologyDescription_Attributes_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_Attributes, topology);
-  args->attributes = NULL;
-  args->num_attributes = 0;
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_TopologyDescription_Fingerprint(
-    PJRT_TopologyDescription_Fingerprint_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_Fingerprint, topology);
-  line text = line_of(args->topology);
-  args->fingerprint = cx_hash_bytes(text.s, strlen(text.s), 0).low;
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_TopologyDescription_GetMemorySpaceKindIds(
-    PJRT_TopologyDescription_GetMemorySpaceKindIds_Args *args)
-{
-  CPU_API_ENTER(PJRT_TopologyDescription_GetMemorySpaceKindIds, topology);
-  static const int kinds[] = { 0 };
-  args->memory_space_kind_ids = kinds;
-  args->num_memory_space_kind_ids = 1;
-  return NULL;
-}
+CPU_API_CALL(PJRT_TopologyDescription_Deserialize, struct_size,
+             deserialize(args->serialized_topology,
+                         args->serialized_topology_size, &args->topology))

@@ -1,8 +1,8 @@
-// api/transfer: buffers whose data comes in pieces.
+// api/transfer: buffers whose data arrives in pieces.
 //
-// A manager makes the buffers at once, pending; each becomes ready with its
-// last piece. Pieces are copied in the call. What was not completed when the
-// manager is destroyed ends in an error, so nobody waits for ever.
+// A manager makes all buffers when it is created, pending. Each buffer is ready
+// after its last piece, and each call copies its piece. When the manager is
+// destroyed, its incomplete buffers get an error, so no thread waits forever.
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct PJRT_AsyncHostToDeviceTransferManager {
   cx_mutex lock;
   size_t n;
   struct part {
-    PJRT_Buffer *buffer;   // NULL: the caller has it
+    PJRT_Buffer *buffer;   // NULL: the caller has retrieved it
     cpu_api_value *value;  // held
     cpu_api_shape shape;   // dims: `dims`
     int64_t *dims;
@@ -35,7 +35,7 @@ static void manager_free(manager *m)
     if (p->value != NULL && !cpu_api_event_is_ready(p->value->ready)) {
       cpu_api_event_set(p->value->ready,
                         cx_error(CALX_CANCELLED,
-                                 "%s: its transfer was given up before the "
+                                 "%s: its transfer was abandoned before the "
                                  "last piece",
                                  cpu_api_shape_str(&p->shape).s));
     }
@@ -49,18 +49,13 @@ static void manager_free(manager *m)
   cx_free(m);
 }
 
-static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec)
+static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec,
+                              const PJRT_Buffer_MemoryLayout *layout)
 {
-  if (spec->struct_size < PJRT_ShapeSpec_STRUCT_SIZE) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "Unexpected PJRT_ShapeSpec size: expected %d, got %zu",
-                    PJRT_ShapeSpec_STRUCT_SIZE, spec->struct_size);
-  }
-  int64_t elements = 0;
-  p->shape = (cpu_api_shape){ .type = (int)spec->element_type,
-                              .rank = spec->num_dims,
-                              .dims = spec->dims };
-  CALX_TRY(cpu_api_shape_check(&p->shape, &elements, &p->bytes));
+  CALX_TRY(cpu_api_check_size("PJRT_ShapeSpec", PJRT_ShapeSpec_STRUCT_SIZE,
+                              spec->struct_size));
+  CALX_TRY(cpu_api_shape_read((int)spec->element_type, spec->dims,
+                              spec->num_dims, layout, &p->shape, &p->bytes));
   p->dims = cx_alloc(p->shape.rank * sizeof *p->dims);
   PJRT_Event *ready = cpu_api_event_new();
   if (p->dims == NULL || ready == NULL) {
@@ -70,7 +65,8 @@ static calx_status *open_part(manager *m, part *p, const PJRT_ShapeSpec *spec)
   }
   for (size_t i = 0; i < p->shape.rank; i++) p->dims[i] = spec->dims[i];
   p->shape.dims = p->dims;
-  CALX_TRY(cpu_api_buffer_make(m->device, &p->shape, ready, &p->buffer));
+  CALX_TRY(
+      cpu_api_buffer_make(m->device, &p->shape, p->bytes, ready, &p->buffer));
   p->value = p->buffer->value;
   cpu_api_value_retain(p->value);
   return NULL;
@@ -89,19 +85,12 @@ static calx_status *create(
   m->parts = cx_calloc(args->num_shape_specs, sizeof *m->parts);
   if (m->parts == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < args->num_shape_specs; i++) {
-    m->n = i + 1;
-    CALX_TRY(open_part(m, &m->parts[i], &args->shape_specs[i]));
     const PJRT_Buffer_MemoryLayout *layout =
         args->device_layouts != NULL && i < args->num_device_layouts
             ? args->device_layouts[i]
             : NULL;
-    int64_t strides[CPU_API_MAX_RANK];
-    CALX_TRY(cpu_api_layout_strides(layout, &m->parts[i].shape, strides));
-    if (!cpu_api_is_dense(&m->parts[i].shape, strides)) {
-      return cx_error(CALX_UNIMPLEMENTED,
-                      "%s with another layout than row-major on the device",
-                      cpu_api_shape_str(&m->parts[i].shape).s);
-    }
+    m->n = i + 1;
+    CALX_TRY(open_part(m, &m->parts[i], &args->shape_specs[i], layout));
   }
   return NULL;
 }
@@ -156,6 +145,7 @@ static calx_status *transfer(
 {
   part *p = NULL;
   int64_t end = 0;
+  args->done_with_h2d_transfer = NULL;
   CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
   if (args->offset < 0 || args->transfer_size < 0 ||
       __builtin_add_overflow(args->offset, args->transfer_size, &end) ||
@@ -166,13 +156,14 @@ static calx_status *transfer(
                     args->transfer_size, args->offset, p->bytes);
   }
   CALX_TRY(check_pending(p));
-  cpu_api_move move = { .shape = { .type = p->shape.type, .rank = 0 },
-                        .narrow = CPU_API_MOVE_IN };
   unsigned char *to = (unsigned char *)p->value->block.data + args->offset;
   if (cpu_api_type_is_narrow(p->shape.type)) {
-    move.shape.rank = 1;
-    move.dims[0] = args->transfer_size;
-    move.dst_strides[0] = move.src_strides[0] = 1;
+    cpu_api_move move;
+    cpu_api_move_init(&move,
+                      &(cpu_api_shape){ .type = p->shape.type,
+                                        .rank = 1,
+                                        .dims = &args->transfer_size },
+                      CPU_API_MOVE_IN);
     cpu_api_move_run(&move, to, args->data);
   } else if (args->transfer_size > 0) {
     memcpy(to, args->data, (size_t)args->transfer_size);
@@ -182,126 +173,94 @@ static calx_status *transfer(
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_TransferData(
-    PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferData,
-                transfer_manager);
-  args->done_with_h2d_transfer = NULL;
-  return cpu_api_error(transfer(args));
-}
+CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_TransferData,
+             transfer_manager, transfer(args))
 
 static calx_status *transfer_literal(
     PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args *args)
 {
   part *p = NULL;
-  CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
-  cpu_api_move move = { .narrow = CPU_API_MOVE_IN };
-  move.shape = (cpu_api_shape){ .type = (int)args->shape_element_type,
-                                .rank = args->shape_num_dims,
-                                .dims = args->shape_dims };
-  int64_t elements = 0;
+  cpu_api_move move;
+  cpu_api_shape shape;
   size_t bytes = 0;
-  CALX_TRY(cpu_api_shape_check(&move.shape, &elements, &bytes));
-  if (!cpu_api_shape_equal(&move.shape, &p->shape)) {
+  args->done_with_h2d_transfer = NULL;
+  CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
+  CALX_TRY(cpu_api_shape_read((int)args->shape_element_type, args->shape_dims,
+                              args->shape_num_dims, NULL, &shape, &bytes));
+  if (!cpu_api_shape_equal(&shape, &p->shape)) {
     return cx_error(CALX_INVALID_ARGUMENT, "wanted %s, found %s",
                     cpu_api_shape_str(&p->shape).s,
-                    cpu_api_shape_str(&move.shape).s);
+                    cpu_api_shape_str(&shape).s);
   }
   if (args->data == NULL && bytes > 0) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s without data",
                     cpu_api_shape_str(&p->shape).s);
   }
   CALX_TRY(check_pending(p));
-  for (size_t i = 0; i < p->shape.rank; i++) move.dims[i] = p->dims[i];
-  cpu_api_dense_strides(&p->shape, move.dst_strides);
+  cpu_api_move_init(&move, &shape, CPU_API_MOVE_IN);
   CALX_TRY(
-      cpu_api_layout_strides(args->shape_layout, &p->shape, move.src_strides));
+      cpu_api_layout_strides(args->shape_layout, &shape, move.src_strides));
   cpu_api_move_run(&move, p->value->block.data, args->data);
   cpu_api_event_set(p->value->ready, NULL);
   args->done_with_h2d_transfer = cpu_api_event_ready();
   return NULL;
 }
 
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_TransferLiteral(
-    PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral,
-                transfer_manager);
-  args->done_with_h2d_transfer = NULL;
-  return cpu_api_error(transfer_literal(args));
-}
+CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral,
+             transfer_manager, transfer_literal(args))
 
-// Each buffer once: then it is the caller's.
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(
+// The caller can retrieve a buffer once, and then owns it.
+static calx_status *retrieve(
     PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args)
 {
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer,
-                transfer_manager);
   manager *m = args->transfer_manager;
   part *p = NULL;
   args->buffer_out = NULL;
-  calx_status *status = part_of(m, args->buffer_index, &p);
-  if (status != NULL) return cpu_api_error(status);
+  CALX_TRY(part_of(m, args->buffer_index, &p));
   cx_lock(&m->lock);
   args->buffer_out = p->buffer;
   p->buffer = NULL;
   cx_unlock(&m->lock);
   if (args->buffer_out != NULL) return NULL;
-  return cpu_api_error(cx_error(CALX_FAILED_PRECONDITION,
-                                "buffer %d was retrieved already",
-                                args->buffer_index));
+  return cx_error(CALX_FAILED_PRECONDITION, "buffer %d was retrieved already",
+                  args->buffer_index);
 }
 
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_Device(
-    PJRT_AsyncHostToDeviceTransferManager_Device_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_Device, transfer_manager);
-  args->device_out = args->transfer_manager->device;
-  return NULL;
-}
+CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer,
+             transfer_manager, retrieve(args))
 
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_BufferCount(
-    PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferCount,
-                transfer_manager);
-  args->buffer_count = args->transfer_manager->n;
-  return NULL;
-}
-
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_BufferSize(
-    PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_BufferSize,
-                transfer_manager);
-  part *p = NULL;
-  calx_status *status = part_of(args->transfer_manager, args->buffer_index, &p);
-  args->buffer_size = p == NULL ? 0 : p->bytes;
-  return cpu_api_error(status);
-}
-
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_SetBufferError(
+static calx_status *set_error(
     PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args *args)
 {
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_SetBufferError,
-                transfer_manager);
   part *p = NULL;
-  calx_status *status = part_of(args->transfer_manager, args->buffer_index, &p);
-  if (status == NULL) status = check_pending(p);
-  if (status == NULL) {
-    cpu_api_event_set(
-        p->value->ready,
-        cpu_api_callers_error(args->error_code, args->error_message,
-                              args->error_message_size));
-  }
-  return cpu_api_error(status);
-}
-
-PJRT_Error *cpu_api_PJRT_AsyncHostToDeviceTransferManager_AddMetadata(
-    PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args *args)
-{
-  CPU_API_ENTER(PJRT_AsyncHostToDeviceTransferManager_AddMetadata,
-                transfer_manager);
+  CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
+  CALX_TRY(check_pending(p));
+  cpu_api_event_set(p->value->ready,
+                    cpu_api_callers_error(args->error_code, args->error_message,
+                                          args->error_message_size));
   return NULL;
 }
+
+CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_SetBufferError,
+             transfer_manager, set_error(args))
+
+// ---- properties ----
+
+static calx_status *size_of(manager *m, int index, size_t *out)
+{
+  part *p = NULL;
+  *out = 0;
+  CALX_TRY(part_of(m, index, &p));
+  *out = p->bytes;
+  return NULL;
+}
+
+CPU_API_CALL(PJRT_AsyncHostToDeviceTransferManager_BufferSize, transfer_manager,
+             size_of(args->transfer_manager, args->buffer_index,
+                     &args->buffer_size))
+CPU_API_GET(PJRT_AsyncHostToDeviceTransferManager_BufferCount, transfer_manager,
+            buffer_count, args->transfer_manager->n)
+CPU_API_GET(PJRT_AsyncHostToDeviceTransferManager_Device, transfer_manager,
+            device_out, args->transfer_manager->device)
+CPU_API_ACCEPT(PJRT_AsyncHostToDeviceTransferManager_AddMetadata,
+               transfer_manager)

@@ -1,9 +1,9 @@
 // api/types: element types, shapes, and copies between layouts.
 //
-// Here and on the host an element of less than 8 bits takes a byte. What comes
-// in is cut to its bits and, for integers, extended, since programs rely on
-// that; what goes out has only its bits, as XLA's plugins give it. A boolean
-// that comes in becomes 0 or 1.
+// On host and device an element of less than 8 bits takes a byte. On the way in
+// an element is cut to its bits, and an integer is then extended, since
+// programs rely on that. On the way out only its bits remain, as in XLA's
+// plugins. A boolean becomes 0 or 1 on the way in.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,10 +99,10 @@ bool cpu_api_type_is_narrow(int type)
 
 // ---- shapes ----
 
-calx_status *cpu_api_shape_check(const cpu_api_shape *shape, int64_t *elements,
-                                 size_t *bytes)
+calx_status *cpu_api_shape_check(const cpu_api_shape *shape, size_t *out_bytes)
 {
-  if (row_of(shape->type) == NULL) {
+  const row *r = row_of(shape->type);
+  if (r == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "there is no element type %d",
                     shape->type);
   }
@@ -115,43 +115,36 @@ calx_status *cpu_api_shape_check(const cpu_api_shape *shape, int64_t *elements,
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%zu dimensions, but no list of them", shape->rank);
   }
-  int64_t n = 1;
+  int64_t total = r->bytes;
   bool fits = true;
+  bool empty = false;
   for (size_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] < 0) {
       return cx_error(CALX_INVALID_ARGUMENT, "dimension %zu of %s is negative",
                       i, cpu_api_shape_str(shape).s);
     }
+    empty = empty || shape->dims[i] == 0;
+    fits = fits && !__builtin_mul_overflow(total, shape->dims[i], &total);
   }
-  for (size_t i = 0; i < shape->rank; i++) {
-    if (shape->dims[i] == 0) n = 0;
-  }
-  for (size_t i = 0; n != 0 && i < shape->rank; i++) {
-    fits = fits && !__builtin_mul_overflow(n, shape->dims[i], &n);
-  }
-  int64_t total = 0;
-  fits = fits && !__builtin_mul_overflow(n, (int64_t)row_of(shape->type)->bytes,
-                                         &total);
-  if (!fits || total > INT64_MAX / 2) {
+  if (!empty && (!fits || total > INT64_MAX / 2)) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "%s is larger than any memory",
                     cpu_api_shape_str(shape).s);
   }
-  *elements = n;
-  *bytes = (size_t)total;
+  *out_bytes = empty ? 0 : (size_t)total;
   return NULL;
 }
 
 cpu_api_shape_text cpu_api_shape_str(const cpu_api_shape *shape)
 {
   cpu_api_shape_text text;
-  const size_t room = sizeof text.s - 8;  // for "…]"
+  const size_t most = sizeof text.s - 8;  // leaves space for "…]"
   size_t n = (size_t)snprintf(text.s, sizeof text.s, "%s[",
                               cpu_api_type_name(shape->type));
   for (size_t i = 0; i < shape->rank; i++) {
     char dim[24];
     size_t size = (size_t)snprintf(dim, sizeof dim, "%s%" PRId64,
                                    i == 0 ? "" : ",", shape->dims[i]);
-    if (n + size > room) {
+    if (n + size > most) {
       n += (size_t)snprintf(text.s + n, sizeof text.s - n, "…");
       break;
     }
@@ -184,8 +177,8 @@ const int64_t *cpu_api_row_major(size_t rank)
   return falling + (CPU_API_MAX_RANK - rank);
 }
 
-// The next stride. Sizes too large to multiply stand beside a zero only: then
-// no stride is used.
+// The stride of the next dimension. A product overflows only if another
+// dimension is 0, and then no stride is used.
 static int64_t grow(int64_t step, int64_t dim)
 {
   int64_t next = 0;
@@ -193,7 +186,7 @@ static int64_t grow(int64_t step, int64_t dim)
   return fits ? next : step;
 }
 
-void cpu_api_dense_strides(const cpu_api_shape *shape, int64_t *strides)
+static void dense_strides(const cpu_api_shape *shape, int64_t *strides)
 {
   int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
   for (size_t i = shape->rank; i-- > 0;) {
@@ -238,15 +231,12 @@ calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
                                     int64_t *strides)
 {
   if (layout == NULL) {
-    cpu_api_dense_strides(shape, strides);
+    dense_strides(shape, strides);
     return NULL;
   }
-  if (layout->struct_size < PJRT_Buffer_MemoryLayout_STRUCT_SIZE) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "Unexpected PJRT_Buffer_MemoryLayout size: expected %d, "
-                    "got %zu",
-                    PJRT_Buffer_MemoryLayout_STRUCT_SIZE, layout->struct_size);
-  }
+  CALX_TRY(cpu_api_check_size("PJRT_Buffer_MemoryLayout",
+                              PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+                              layout->struct_size));
   if (layout->type == PJRT_Buffer_MemoryLayout_Type_Tiled) {
     return permuted_strides(&layout->tiled, shape, strides);
   }
@@ -262,7 +252,8 @@ calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
   return NULL;
 }
 
-// Strides of dimensions of one element, and of tensors of none, do not matter.
+// The strides of dimensions of size 1, and of tensors without elements, are not
+// compared.
 bool cpu_api_is_dense(const cpu_api_shape *shape, const int64_t *strides)
 {
   int64_t step = (int64_t)cpu_api_type_bytes(shape->type);
@@ -276,7 +267,31 @@ bool cpu_api_is_dense(const cpu_api_shape *shape, const int64_t *strides)
   return true;
 }
 
+calx_status *cpu_api_shape_read(int type, const int64_t *dims, size_t rank,
+                                const PJRT_Buffer_MemoryLayout *layout,
+                                cpu_api_shape *out, size_t *out_bytes)
+{
+  int64_t strides[CPU_API_MAX_RANK];
+  *out = (cpu_api_shape){ .type = type, .rank = rank, .dims = dims };
+  CALX_TRY(cpu_api_shape_check(out, out_bytes));
+  CALX_TRY(cpu_api_layout_strides(layout, out, strides));
+  if (cpu_api_is_dense(out, strides)) return NULL;
+  return cx_error(CALX_UNIMPLEMENTED,
+                  "%s with another layout than row-major on the device",
+                  cpu_api_shape_str(out).s);
+}
+
 // ---- moving ----
+
+void cpu_api_move_init(cpu_api_move *move, const cpu_api_shape *shape,
+                       int narrow)
+{
+  move->shape = *shape;
+  move->narrow = narrow;
+  for (size_t i = 0; i < shape->rank; i++) move->dims[i] = shape->dims[i];
+  dense_strides(shape, move->dst_strides);
+  dense_strides(shape, move->src_strides);
+}
 
 // n elements, `bytes` each, at steps of ds and ss.
 static void move_row(unsigned char *d, const unsigned char *s, int64_t n,
@@ -312,8 +327,8 @@ static void move_narrow_row(const cpu_api_move *m, unsigned char *d,
   }
 }
 
-// An outer loop that counts over all but the dimensions at the end that are
-// dense on both sides and so make one row.
+// The last dimensions that are dense on both sides make one row. An outer loop
+// counts over the other dimensions.
 void cpu_api_move_run(const cpu_api_move *m, void *dst, const void *src)
 {
   size_t bytes = cpu_api_type_bytes(m->shape.type);

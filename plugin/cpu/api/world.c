@@ -1,13 +1,36 @@
-// api/world: which process of how many a client is, by its creation options.
+// api/world: reads from a client's options which process of the world it is.
 //
-// Each process has the same number of devices; the world's devices are numbered
-// through, process by process, and the processes of a host follow each other.
-// Every client presents all of them and runs programs on its own.
+// All processes have the same number of devices. The ids of the devices are
+// consecutive, process by process, and the processes of a host follow each
+// other. Every client lists all devices of the world, and runs programs on
+// those of its own process.
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/calx_segment.h"
 #include "api/api.h"
+#include "base/env.h"
+
+calx_status *cpu_api_environment(const char *name, int64_t low, int64_t high,
+                                 int64_t otherwise, int64_t *out)
+{
+  const char *text = cx_env_text(name);
+  *out = otherwise;
+  if (text == NULL) return NULL;
+  char *end = NULL;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (errno != 0 || *end != '\0' || value < low || value > high) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%s wants a number from %" PRId64 " to %" PRId64
+                    ", found '%.40s'",
+                    name, low, high, text);
+  }
+  *out = value;
+  return NULL;
+}
 
 static const char *type_name(PJRT_NamedValue_Type type)
 {
@@ -20,7 +43,7 @@ static const char *type_name(PJRT_NamedValue_Type type)
 typedef struct option {
   const char *name;
   int64_t low, high, value;
-  bool told;
+  bool given;
 } option;
 
 static calx_status *read_option(const PJRT_NamedValue *o, option *out)
@@ -37,12 +60,12 @@ static calx_status *read_option(const PJRT_NamedValue *o, option *out)
                     out->name, out->low, out->high, o->int64_value);
   }
   out->value = o->int64_value;
-  out->told = true;
+  out->given = true;
   return NULL;
 }
 
-// Unknown options are for other platforms (preallocate, process_id) and
-// ignored.
+// Ignores unknown options, which are for other platforms (preallocate,
+// process_id).
 static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
                                  option *known, size_t n_known)
 {
@@ -52,11 +75,8 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
   }
   for (size_t i = 0; i < n; i++) {
     const PJRT_NamedValue *o = &options[i];
-    if (o->struct_size < PJRT_NamedValue_STRUCT_SIZE) {
-      return cx_error(CALX_INVALID_ARGUMENT,
-                      "Unexpected PJRT_NamedValue size: expected %d, got %zu",
-                      PJRT_NamedValue_STRUCT_SIZE, o->struct_size);
-    }
+    CALX_TRY(cpu_api_check_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE,
+                                o->struct_size));
     for (size_t k = 0; k < n_known && o->name != NULL; k++) {
       if (o->name_size == strlen(known[k].name) &&
           memcmp(o->name, known[k].name, o->name_size) == 0) {
@@ -67,7 +87,7 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
   return NULL;
 }
 
-// Without options that say otherwise, all hosts have equally many processes.
+// Without the options for it, all hosts have the same number of processes.
 static calx_status *split_evenly(cpu_api_world *w)
 {
   w->host_processes = w->n_processes / w->n_hosts;
@@ -141,7 +161,7 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                   false },
   };
   CALX_TRY(read_options(options, n, known, KNOWN));
-  if (!known[COUNT].told) {
+  if (!known[COUNT].given) {
     CALX_TRY(cpu_api_environment("CPU_NUM_DEVICES", 1, CPU_API_MAX_DEVICES, 1,
                                  &known[COUNT].value));
   }
@@ -153,10 +173,10 @@ calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                           .host_first = (uint32_t)known[FIRST].value,
                           .host_processes = (uint32_t)known[ON_HOST].value,
                           .segment_fd = (int)known[SEGMENT].value };
-  if (known[FIRST].told != known[ON_HOST].told) {
+  if (known[FIRST].given != known[ON_HOST].given) {
     return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
                     " and " CALX_OPTION_HOST_PROCESSES " go together");
   }
-  if (!known[ON_HOST].told) CALX_TRY(split_evenly(out));
+  if (!known[ON_HOST].given) CALX_TRY(split_evenly(out));
   return check_world(out);
 }

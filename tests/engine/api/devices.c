@@ -94,7 +94,7 @@ static void test_facts(void **state)
   HOST_OK(api->PJRT_Client_DefaultDeviceAssignment(&assign));
   assert_true(ids[0] == 0 && ids[2] == 2 && ids[3] == -1);
   assign.default_assignment_size = 2;
-  HOST_FAILS(3, api->PJRT_Client_DefaultDeviceAssignment(&assign), "room");
+  HOST_FAILS(3, api->PJRT_Client_DefaultDeviceAssignment(&assign), "space");
   assign.num_partitions = INT32_MAX;
   HOST_FAILS(3, api->PJRT_Client_DefaultDeviceAssignment(&assign), "3 devices");
   host_client_free(client);

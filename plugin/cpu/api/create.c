@@ -1,0 +1,164 @@
+// api/create: creates clients, and closes them.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+#include "base/env.h"
+#include "lower/compile.h"
+
+#define DEFAULT_TIMEOUT_S 1800
+#define MAX_TIMEOUT_S (INT64_C(10) * 365 * 24 * 3600)
+#define MAX_THREADS 4096
+
+static calx_status *open_device(PJRT_Client *c, int id, int threads)
+{
+  PJRT_Device *d = &c->devices[id];
+  d->client = c;
+  cpu_api_describe(&d->description, id, id / (int)c->world.per_process);
+  d->local = d->description.process == (int)c->world.process;
+  d->space.device = d;
+  snprintf(d->space.text, sizeof d->space.text, "MEMORY_SPACE_%d", id);
+  snprintf(d->space.debug_text, sizeof d->space.debug_text,
+           "memory of calx_cpu device %d", id);
+  d->memory = &d->space.base;
+  c->device_list[id] = d;
+  c->memory_list[id] = d->memory;
+  c->n_devices = (size_t)id + 1;
+  if (!d->local) return NULL;
+  cpu_api_cache_init(&d->cache);
+  cpu_api_queue_init(d);
+  c->n_local++;
+  CALX_TRY(cpu_threads_new(threads, &d->threads));
+  return cpu_run_context_new(d->threads, &d->context);
+}
+
+// A hash of the processor's features (CPUID), for which kernels are compiled.
+// They differ under valgrind and in other virtual machines.
+static unsigned processor(void)
+{
+  unsigned hash = 2166136261U;
+#if defined(__x86_64__)
+  unsigned r[2][4] = { { 0 } };
+  __get_cpuid(1, &r[0][0], &r[0][1], &r[0][2], &r[0][3]);
+  __get_cpuid_count(7, 0, &r[1][0], &r[1][1], &r[1][2], &r[1][3]);
+  r[0][1] = 0;  // this has the number of the core
+  for (int i = 0; i < 8; i++) hash = (hash ^ r[i / 4][i % 4]) * 16777619U;
+#endif
+  return hash;
+}
+
+// Callers use the version as a key of cached executables. So it names all
+// environment variables that change executables.
+static void write_version(PJRT_Client *c)
+{
+  const char *lanes = cx_env_text("CALX_CPU_LANES");
+  snprintf(c->version, sizeof c->version,
+           "calx " CALX_VERSION ", x86 %08x%s%s%s%s%.8s", processor(),
+           cpu_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
+           cpu_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
+           cpu_lower_is_blocking() ? ", blocking" : "",
+           lanes != NULL ? ", lanes " : "", lanes != NULL ? lanes : "");
+}
+
+static calx_status *join_world(PJRT_Client *c)
+{
+  const cpu_api_world *w = &c->world;
+  const bool alone = w->n_processes == 1;
+  const cpu_coll_topology topology = {
+    .fd = alone ? -1 : w->segment_fd,
+    .host_first = w->host_first * w->per_process,
+    .n_host = w->host_processes * w->per_process,
+    .own_first = (uint32_t)c->first,
+    .n_own = w->per_process,
+    .n_world = w->n_processes * w->per_process,
+    .timeout_ms = c->timeout_ms
+  };
+  return cpu_coll_new(&topology, &c->coll);
+}
+
+// The number of threads of a device. By default the devices of a host share its
+// cores.
+static calx_status *count_threads(const cpu_api_world *w, int *out)
+{
+  int64_t total = 0;
+  const int64_t on_host = w->host_processes;
+  CALX_TRY(cpu_api_environment("CALX_CPU_THREADS", 1, MAX_THREADS,
+                               cpu_threads_cores() / on_host, &total));
+  *out = total > w->per_process ? (int)(total / w->per_process) : 1;
+  return NULL;
+}
+
+static calx_status *open_client(PJRT_Client *c)
+{
+  const cpu_api_world *w = &c->world;
+  const size_t n = (size_t)w->n_processes * w->per_process;
+  int threads = 0;
+  int64_t timeout_s = 0;
+  c->first = (size_t)w->process * w->per_process;
+  CALX_TRY(count_threads(w, &threads));
+  CALX_TRY(cpu_api_environment("CALX_COLLECTIVE_TIMEOUT_S", 1, MAX_TIMEOUT_S,
+                               DEFAULT_TIMEOUT_S, &timeout_s));
+  c->timeout_ms = timeout_s * 1000;
+  write_version(c);
+  c->devices = cx_calloc(n, sizeof *c->devices);
+  c->device_list = cx_calloc(n, sizeof(PJRT_Device *));
+  c->memory_list = cx_calloc(n, sizeof(PJRT_Memory *));
+  if (c->devices == NULL || c->device_list == NULL || c->memory_list == NULL) {
+    return cx_out_of_memory();
+  }
+  for (size_t i = 0; i < n; i++) {
+    CALX_TRY(open_device(c, (int)i, threads));
+  }
+  CALX_TRY(cpu_threads_new(threads, &c->compile_threads));
+  CALX_TRY(join_world(c));
+  return cpu_api_topology_new(n, w->per_process, &c->topology);
+}
+
+static calx_status *create(const PJRT_NamedValue *options, size_t n_options,
+                           PJRT_Client **out)
+{
+  cpu_api_world world;
+  CALX_TRY(cpu_api_world_read(options, n_options, &world));
+  CALX_TRY(cpu_api_world_check_segment(&world));
+  PJRT_Client *c = cx_calloc(1, sizeof *c);
+  if (c == NULL) return cx_out_of_memory();
+  c->world = world;
+  atomic_init(&c->refs, 1);
+  atomic_init(&c->closed, false);
+  cx_mutex_init(&c->compile_lock);
+  cx_mutex_init(&c->launch_lock);
+  calx_status *status = open_client(c);
+  if (status != NULL) {
+    cpu_api_client_release(c);
+    return status;
+  }
+  *out = c;
+  return NULL;
+}
+
+PJRT_Error *cpu_api_PJRT_Client_Create(PJRT_Client_Create_Args *args)
+{
+  CPU_API_ENTER_FROM(PJRT_Client_Create, client, struct_size);
+  args->client = NULL;
+  return cpu_api_error(
+      create(args->create_options, args->num_options, &args->client));
+}
+
+// Destroying the handle ends the devices' threads after their queued launches.
+PJRT_Error *cpu_api_PJRT_Client_Destroy(PJRT_Client_Destroy_Args *args)
+{
+  CPU_API_ENTER(PJRT_Client_Destroy, struct_size);
+  PJRT_Client *c = args->client;
+  if (c == NULL) return NULL;
+  atomic_store(&c->closed, true);
+  for (size_t i = 0; i < c->n_local; i++) {
+    cpu_api_queue_stop(&c->devices[c->first + i]);
+  }
+  cpu_api_client_release(c);
+  return NULL;
+}
