@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "store/wire.h"
 #include "world/agreement_hosts.h"
 #include "world/outcome.h"
 #include "world/state.h"
@@ -154,12 +153,10 @@ static CX_COLD void set_differs(const participant *p, int rank,
 {
   const cx_world_submission *s =
       &p->memory->slots[rank].submissions[p->target & 1];
-  char what[CX_WORLD_OPERATION_BYTES];
-  cx_store_wire_copy_text(s->what, strnlen(s->what, sizeof s->what), what,
-                          sizeof what);
-  cx_world_outcome_differs(
-      out, p->target, &(cx_world_side){ p->a->rank, p->a->what, p->a->key },
-      &(cx_world_side){ rank, what, cx_world_submission_key(s) });
+  cx_world_rank_key own = cx_world_rank_key_of(p->a);
+  cx_world_rank_key other = { .key = cx_world_submission_key(s), .rank = rank };
+  memcpy(other.what, s->what, sizeof other.what - 1);
+  cx_world_outcome_differs(out, p->target, &own, &other);
 }
 
 static CX_COLD void set_ended(const participant *p, int rank,
@@ -172,9 +169,8 @@ static CX_COLD void set_ended(const participant *p, int rank,
     cx_world_outcome_ended(out, p->a, p->target, rank, at);
     return;
   }
-  char message[CX_WORLD_MESSAGE_BYTES];
-  cx_store_wire_copy_text(s->message, strnlen(s->message, sizeof s->message),
-                          message, sizeof message);
+  char message[CX_WORLD_MESSAGE_BYTES] = "";
+  memcpy(message, s->message, sizeof message - 1);
   cx_world_outcome_failed(out, rank, message);
 }
 

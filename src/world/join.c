@@ -22,14 +22,15 @@
 
 // ---- hosts ------------------------------------------------------------------
 
-// What a process sends about itself.
+// What a process sends about itself, as it lies in memory: hosts of one job
+// have one byte order.
 typedef struct report {
-  int32_t host, hosts, local, locals;
-  bool hosts_known;  // the launcher has named the host
   cx_hash identity;  // of the host
+  int32_t host, hosts, local, locals;
+  int64_t hosts_known;  // not 0: the launcher has named the host
 } report;
 
-enum { REPORT_BYTES = 33 };
+_Static_assert(sizeof(report) == 40, "report: it has no padding");
 
 // Processes that can share memory through /proc have the same PID namespace and
 // the same boot of a kernel. The initial namespace has the same number on every
@@ -48,35 +49,17 @@ static cx_hash host_identity(void)
   return cx_hash_bytes(text, used, 0);
 }
 
-static void write_report(const report *r, unsigned char out[REPORT_BYTES])
-{
-  cx_store_wire_put32(out, (uint32_t)r->host);
-  cx_store_wire_put32(out + 4, (uint32_t)r->hosts);
-  cx_store_wire_put32(out + 8, (uint32_t)r->local);
-  cx_store_wire_put32(out + 12, (uint32_t)r->locals);
-  out[16] = r->hosts_known;
-  cx_store_wire_put64(out + 17, r->identity.low);
-  cx_store_wire_put64(out + 25, r->identity.high);
-}
-
 static calx_status *read_reports(const char *list, size_t left, report *out)
 {
   for (int i = 0; i < cx_world_global.info.processes; i++) {
     const char *value;
     size_t size;
     if (!cx_store_wire_next(&list, &left, &value, &size) ||
-        size != REPORT_BYTES) {
+        size != sizeof *out) {
       return cx_error(CALX_DATA_LOSS, "the rank info of process %d is damaged",
                       i);
     }
-    const unsigned char *in = (const unsigned char *)value;
-    out[i] = (report){ .host = (int32_t)cx_store_wire_get32(in),
-                       .hosts = (int32_t)cx_store_wire_get32(in + 4),
-                       .local = (int32_t)cx_store_wire_get32(in + 8),
-                       .locals = (int32_t)cx_store_wire_get32(in + 12),
-                       .hosts_known = in[16] != 0,
-                       .identity = { cx_store_wire_get64(in + 17),
-                                     cx_store_wire_get64(in + 25) } };
+    memcpy(&out[i], value, size);
   }
   return NULL;
 }
@@ -140,7 +123,7 @@ static calx_status *use_reports(report *r, int *hosts)
   cx_world_info *self = &cx_world_global.info;
   int n = self->processes;
   bool known = true;
-  for (int i = 0; i < n; i++) known = known && r[i].hosts_known;
+  for (int i = 0; i < n; i++) known = known && r[i].hosts_known != 0;
   if (known) {
     CALX_TRY(check_reports(r, n));
   } else {
@@ -160,15 +143,16 @@ calx_status *cx_world_join_hosts(bool hosts_known, int64_t timeout_ms,
 {
   const cx_world_info *self = &cx_world_global.info;
   size_t n = (size_t)self->processes;
-  report own = { self->host,          self->hosts,
-                 self->local_process, self->local_processes,
-                 hosts_known,         host_identity() };
-  unsigned char bytes[REPORT_BYTES];
-  write_report(&own, bytes);
+  report own = { .identity = host_identity(),
+                 .host = self->host,
+                 .hosts = self->hosts,
+                 .local = self->local_process,
+                 .locals = self->local_processes,
+                 .hosts_known = hosts_known };
   char *list;
   size_t size;
-  CALX_TRY(cx_world_exchange("joining", bytes, sizeof bytes, timeout_ms, &list,
-                             &size));
+  CALX_TRY(
+      cx_world_exchange("joining", &own, sizeof own, timeout_ms, &list, &size));
   report *all = cx_calloc(n, sizeof *all);
   *out_hosts = cx_calloc(n, sizeof **out_hosts);
   calx_status *status =

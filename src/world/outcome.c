@@ -11,23 +11,31 @@ void cx_world_outcome_set(cx_world_outcome *out, calx_code code,
   snprintf(out->text, sizeof out->text, "%s", text);
 }
 
-void cx_world_outcome_differs(cx_world_outcome *out, uint64_t target,
-                              const cx_world_side *a, const cx_world_side *b)
+cx_world_rank_key cx_world_rank_key_of(const cx_world_proposal *a)
 {
-  const cx_world_side *first = a->rank < b->rank ? a : b;
-  const cx_world_side *second = first == a ? b : a;
+  cx_world_rank_key own = { .key = a->key, .rank = a->rank };
+  snprintf(own.what, sizeof own.what, "%s", a->what);
+  return own;
+}
+
+void cx_world_outcome_differs(cx_world_outcome *out, uint64_t target,
+                              const cx_world_rank_key *a,
+                              const cx_world_rank_key *b)
+{
+  const cx_world_rank_key *first = a->rank < b->rank ? a : b;
+  const cx_world_rank_key *second = first == a ? b : a;
+  int ranks[] = { (int)first->rank, (int)second->rank };
   char hex[2][33];
   cx_hash_hex(first->key, hex[0]);
   cx_hash_hex(second->key, hex[1]);
   out->code = CALX_ABORTED;
-  out->differ[0] = first->rank;
-  out->differ[1] = second->rank;
+  memcpy(out->differ, ranks, sizeof ranks);
   out->key = first->key;
   snprintf(
       out->text, sizeof out->text,
       "the ranks do not do the same: rank %d submits %s (key %.16s), rank "
       "%d submits %s (key %.16s), in agreement %llu%s",
-      first->rank, first->what, hex[0], second->rank, second->what, hex[1],
+      ranks[0], first->what, hex[0], ranks[1], second->what, hex[1],
       (unsigned long long)cx_world_agreement_count(target),
       strcmp(first->what, second->what) == 0
           ? ": shapes or other ops before it differ; have the ranks batches "

@@ -178,21 +178,20 @@ static bool abort_job(const char *line)
 // Answers one request. False: the thread ends.
 static bool handle(const char *line)
 {
+  static const struct {
+    const char *request, *reply;
+  } fixed[] = {
+    { "init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n" },
+    { "get_maxes",
+      "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n" },
+    { "get_appnum", "cmd=appnum rc=0 appnum=0\n" },
+    { "get_my_kvsname", "cmd=my_kvsname rc=0 kvsname=calx\n" },
+    { "finalize", "cmd=finalize_ack rc=0\n" },
+  };
   char what[32], size[64];
   if (!field(line, "cmd", false, what, sizeof what)) return false;
-  if (strcmp(what, "init") == 0) {
-    return answer("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
-  }
-  if (strcmp(what, "get_maxes") == 0) {
-    return answer(
-        "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 "
-        "vallen_max=1024\n");
-  }
-  if (strcmp(what, "get_appnum") == 0) {
-    return answer("cmd=appnum rc=0 appnum=0\n");
-  }
-  if (strcmp(what, "get_my_kvsname") == 0) {
-    return answer("cmd=my_kvsname rc=0 kvsname=calx\n");
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+    if (strcmp(what, fixed[i].request) == 0) return answer(fixed[i].reply);
   }
   if (strcmp(what, "get_universe_size") == 0) {
     snprintf(size, sizeof size, "cmd=universe_size rc=0 size=%d\n",
@@ -202,9 +201,6 @@ static bool handle(const char *line)
   if (strcmp(what, "put") == 0) return put(line);
   if (strcmp(what, "get") == 0) return get(line);
   if (strcmp(what, "barrier_in") == 0) return barrier();
-  if (strcmp(what, "finalize") == 0) {
-    return answer("cmd=finalize_ack rc=0\n");
-  }
   if (strcmp(what, "abort") == 0) return abort_job(line);
   return answer("cmd=unknown rc=-1\n");
 }

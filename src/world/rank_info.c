@@ -15,24 +15,34 @@
 
 #include "world/endpoint.h"
 
+// The numbers that every launcher sets; -1: not set.
+enum { RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, HOST, HOSTS, NUMBERS };
+
 typedef struct row {
   cx_world_launcher launcher;
-  const char *rank, *size, *local_rank, *local_size, *host, *hosts;
+  const char *names[NUMBERS];
 } row;
 
 static const row rows[] = {
-  { CX_WORLD_LAUNCHER_CALX, "CALX_RANK", "CALX_WORLD", "CALX_LOCAL_RANK",
-    "CALX_LOCAL_WORLD", "CALX_NODE_RANK", "CALX_NNODES" },
-  { CX_WORLD_LAUNCHER_TORCHRUN, "RANK", "WORLD_SIZE", "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE" },
-  { CX_WORLD_LAUNCHER_OPENMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL, NULL },
-  { CX_WORLD_LAUNCHER_MPICH, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
-    "MPI_LOCALNRANKS", NULL, NULL },
-  { CX_WORLD_LAUNCHER_PMIX, "PMIX_RANK", "SLURM_STEP_NUM_TASKS",
-    "SLURM_LOCALID", NULL, "SLURM_NODEID", "SLURM_STEP_NUM_NODES" },
-  { CX_WORLD_LAUNCHER_SLURM, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-    "SLURM_LOCALID", NULL, "SLURM_NODEID", "SLURM_STEP_NUM_NODES" },
+  { CX_WORLD_LAUNCHER_CALX,
+    { "CALX_RANK", "CALX_WORLD", "CALX_LOCAL_RANK", "CALX_LOCAL_WORLD",
+      "CALX_NODE_RANK", "CALX_NNODES" } },
+  { CX_WORLD_LAUNCHER_TORCHRUN,
+    { "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+      "GROUP_WORLD_SIZE" } },
+  { CX_WORLD_LAUNCHER_OPENMPI,
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
+      NULL } },
+  { CX_WORLD_LAUNCHER_MPICH,
+    { "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL,
+      NULL } },
+  { CX_WORLD_LAUNCHER_PMIX,
+    { "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
+      "SLURM_NODEID", "SLURM_STEP_NUM_NODES" } },
+  { CX_WORLD_LAUNCHER_SLURM,
+    { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
+      "SLURM_NODEID", "SLURM_STEP_NUM_NODES" } },
 };
 
 enum { MAX_PROCESSES = 1 << 20 };
@@ -48,82 +58,65 @@ static bool is_slurm_step(void)
 
 static bool is_started_by(const row *r)
 {
-  if (r->launcher == CX_WORLD_LAUNCHER_SLURM) {
-    return is_slurm_step() && cx_env_text(r->rank) != NULL;
+  bool has_rank = cx_env_text(r->names[RANK]) != NULL;
+  switch (r->launcher) {
+    case CX_WORLD_LAUNCHER_SLURM: return is_slurm_step() && has_rank;
+    case CX_WORLD_LAUNCHER_PMIX: return has_rank;
+    default: return has_rank || cx_env_text(r->names[SIZE]) != NULL;
   }
-  if (r->launcher == CX_WORLD_LAUNCHER_PMIX) {
-    return cx_env_text(r->rank) != NULL;
-  }
-  return cx_env_text(r->rank) != NULL || cx_env_text(r->size) != NULL;
 }
 
 // srun --mpi=pmi2 sets rank and size as MPICH's mpirun does, and the others
 // under Slurm's names.
 static row names_of(const row *r)
 {
-  row names = *r;
+  row changed = *r;
   if (r->launcher == CX_WORLD_LAUNCHER_MPICH && is_slurm_step() &&
-      cx_env_text(r->local_rank) == NULL) {
-    names.local_rank = "SLURM_LOCALID";
-    names.local_size = NULL;
-    names.host = "SLURM_NODEID";
-    names.hosts = "SLURM_STEP_NUM_NODES";
+      cx_env_text(r->names[LOCAL_RANK]) == NULL) {
+    changed.names[LOCAL_RANK] = "SLURM_LOCALID";
+    changed.names[LOCAL_SIZE] = NULL;
+    changed.names[HOST] = "SLURM_NODEID";
+    changed.names[HOSTS] = "SLURM_STEP_NUM_NODES";
   }
-  return names;
+  return changed;
 }
 
 // ---- its numbers ------------------------------------------------------------
 
-typedef struct numbers {
-  int rank, size, local_rank, local_size, host, hosts;  // -1: not set
-} numbers;
-
-// Checks that part < whole, or with `may_equal` part <= whole, if both are set.
-static calx_status *check_pair(const char *part_name, int part,
-                               const char *whole_name, int whole,
-                               bool may_equal)
+static calx_status *check_set(const row *r, const int *n, int number, int other)
 {
-  if (part < 0 || whole < 0 || part < whole + (may_equal ? 1 : 0)) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is %d", part_name,
-                  part, whole_name, whole);
-}
-
-static calx_status *check_not_zero(const char *name, int value)
-{
-  if (value != 0) return NULL;
-  return cx_error(CALX_INVALID_ARGUMENT, "%s is 0, 1 or more is wanted", name);
-}
-
-static calx_status *check_set(const char *name, int value,
-                              const char *other_name, int other)
-{
-  if (value >= 0) return NULL;
+  if (n[number] >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is not set",
-                  other_name, other, name);
+                  r->names[other], n[other], r->names[number]);
 }
 
-static calx_status *read_numbers(const row *r, numbers *out)
+static calx_status *read_numbers(const row *r, int n[NUMBERS])
 {
-  CALX_TRY(cx_env_int(r->rank, 0, MAX_PROCESSES, &out->rank));
-  CALX_TRY(cx_env_int(r->size, 0, MAX_PROCESSES, &out->size));
-  CALX_TRY(cx_env_int(r->local_rank, 0, MAX_PROCESSES, &out->local_rank));
-  CALX_TRY(cx_env_int(r->local_size, 0, MAX_PROCESSES, &out->local_size));
-  CALX_TRY(cx_env_int(r->host, 0, MAX_PROCESSES, &out->host));
-  CALX_TRY(cx_env_int(r->hosts, 0, MAX_PROCESSES, &out->hosts));
-  CALX_TRY(check_set(r->rank, out->rank, r->size, out->size));
-  CALX_TRY(check_set(r->size, out->size, r->rank, out->rank));
-  CALX_TRY(check_not_zero(r->size, out->size));
-  CALX_TRY(check_not_zero(r->local_size, out->local_size));
-  CALX_TRY(check_not_zero(r->hosts, out->hosts));
-  CALX_TRY(check_pair(r->rank, out->rank, r->size, out->size, false));
-  CALX_TRY(check_pair(r->local_rank, out->local_rank, r->local_size,
-                      out->local_size, false));
-  CALX_TRY(
-      check_pair(r->local_rank, out->local_rank, r->size, out->size, false));
-  CALX_TRY(
-      check_pair(r->local_size, out->local_size, r->size, out->size, true));
-  CALX_TRY(check_pair(r->host, out->host, r->hosts, out->hosts, false));
-  return check_pair(r->hosts, out->hosts, r->size, out->size, true);
+  static const int counts[] = { SIZE, LOCAL_SIZE, HOSTS };
+  // Where both are set: part < whole + more.
+  static const struct {
+    int part, whole, more;
+  } pairs[] = { { RANK, SIZE, 0 },       { LOCAL_RANK, LOCAL_SIZE, 0 },
+                { LOCAL_RANK, SIZE, 0 }, { LOCAL_SIZE, SIZE, 1 },
+                { HOST, HOSTS, 0 },      { HOSTS, SIZE, 1 } };
+  for (int i = 0; i < NUMBERS; i++) {
+    CALX_TRY(cx_env_int(r->names[i], 0, MAX_PROCESSES, &n[i]));
+  }
+  CALX_TRY(check_set(r, n, RANK, SIZE));
+  CALX_TRY(check_set(r, n, SIZE, RANK));
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    if (n[counts[i]] != 0) continue;
+    return cx_error(CALX_INVALID_ARGUMENT, "%s is 0, 1 or more is wanted",
+                    r->names[counts[i]]);
+  }
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    int part = n[pairs[i].part], whole = n[pairs[i].whole];
+    if (part < 0 || whole < 0 || part < whole + pairs[i].more) continue;
+    return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is %d",
+                    r->names[pairs[i].part], part, r->names[pairs[i].whole],
+                    whole);
+  }
+  return NULL;
 }
 
 int cx_world_tasks_of_node(const char *list, int index)
@@ -144,40 +137,41 @@ int cx_world_tasks_of_node(const char *list, int index)
 }
 
 // Slurm sets the numbers of processes of all nodes as one list.
-static void read_slurm_local_size(const row *r, numbers *n)
+static void read_slurm_local_size(const row *r, int n[NUMBERS])
 {
   const char *list = cx_env_text("SLURM_STEP_TASKS_PER_NODE");
-  bool slurm = r->host != NULL && strcmp(r->host, "SLURM_NODEID") == 0;
-  if (!slurm || list == NULL || n->host < 0) return;
-  int tasks = cx_world_tasks_of_node(list, n->host);
-  if (tasks > 0 && tasks > n->local_rank && tasks <= n->size) {
-    n->local_size = tasks;
+  const char *host = r->names[HOST];
+  bool slurm = host != NULL && strcmp(host, "SLURM_NODEID") == 0;
+  if (!slurm || list == NULL || n[HOST] < 0) return;
+  int tasks = cx_world_tasks_of_node(list, n[HOST]);
+  if (tasks > 0 && tasks > n[LOCAL_RANK] && tasks <= n[SIZE]) {
+    n[LOCAL_SIZE] = tasks;
   }
 }
 
 // Computes what is not set from the rest, as blocks of equal size.
-static void complete(numbers *n)
+static void complete(int n[NUMBERS])
 {
-  if (n->local_size < 0 && n->hosts > 0) {
-    n->local_size = (n->size + n->hosts - 1) / n->hosts;
+  if (n[LOCAL_SIZE] < 0 && n[HOSTS] > 0) {
+    n[LOCAL_SIZE] = (n[SIZE] + n[HOSTS] - 1) / n[HOSTS];
   }
-  if (n->local_size < 0) n->local_size = n->size;
-  if (n->hosts < 0) n->hosts = (n->size + n->local_size - 1) / n->local_size;
-  if (n->host < 0) n->host = n->rank / n->local_size;
-  if (n->host >= n->hosts) n->host = n->hosts - 1;
-  if (n->local_rank < 0) n->local_rank = n->rank % n->local_size;
+  if (n[LOCAL_SIZE] < 0) n[LOCAL_SIZE] = n[SIZE];
+  int size = n[LOCAL_SIZE];
+  if (n[HOSTS] < 0) n[HOSTS] = (n[SIZE] + size - 1) / size;
+  if (n[HOST] < 0) n[HOST] = n[RANK] / size;
+  if (n[HOST] >= n[HOSTS]) n[HOST] = n[HOSTS] - 1;
+  if (n[LOCAL_RANK] < 0) n[LOCAL_RANK] = n[RANK] % size;
 }
 
-static calx_status *check_hosts(const row *r, const numbers *n)
+static calx_status *check_hosts(const row *r, const int n[NUMBERS])
 {
-  bool one = n->hosts == 1, all = n->local_size == n->size;
-  if (r->hosts == NULL || n->hosts < 0 || n->local_size < 0 || one == all) {
-    return NULL;
-  }
+  bool one = n[HOSTS] == 1, all = n[LOCAL_SIZE] == n[SIZE];
+  if (n[HOSTS] < 0 || n[LOCAL_SIZE] < 0 || one == all) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "%s is %d, but %s is %d and the processes of this host are "
                   "%d",
-                  r->hosts, n->hosts, r->size, n->size, n->local_size);
+                  r->names[HOSTS], n[HOSTS], r->names[SIZE], n[SIZE],
+                  n[LOCAL_SIZE]);
 }
 
 calx_status *cx_world_info_read(cx_world_info *out_info,
@@ -191,22 +185,21 @@ calx_status *cx_world_info_read(cx_world_info *out_info,
   }
   if (found == NULL) return NULL;
   row names = names_of(found);
-  numbers n;
-  CALX_TRY(read_numbers(&names, &n));
-  read_slurm_local_size(&names, &n);
-  CALX_TRY(check_hosts(&names, &n));
-  out_endpoint->hosts_known = n.hosts >= 0 && n.host >= 0;
-  if (out_endpoint->hosts_known && n.hosts > 1 && n.local_rank < 0) {
-    out_endpoint->hosts_known = false;
-  }
-  complete(&n);
-  out_info->launcher = found->launcher;
-  out_info->process = n.rank;
-  out_info->processes = n.size;
-  out_info->local_process = n.local_rank;
-  out_info->local_processes = n.local_size;
-  out_info->host = n.host;
-  out_info->hosts = n.hosts;
+  int n[NUMBERS];
+  CALX_TRY(read_numbers(&names, n));
+  read_slurm_local_size(&names, n);
+  CALX_TRY(check_hosts(&names, n));
+  out_endpoint->hosts_known =
+      n[HOSTS] >= 0 && n[HOST] >= 0 && (n[HOSTS] == 1 || n[LOCAL_RANK] >= 0);
+  complete(n);
+  *out_info = (cx_world_info){ .launcher = found->launcher,
+                               .process = n[RANK],
+                               .processes = n[SIZE],
+                               .local_process = n[LOCAL_RANK],
+                               .local_processes = n[LOCAL_SIZE],
+                               .host = n[HOST],
+                               .hosts = n[HOSTS],
+                               .devices = 1 };
   return cx_world_endpoint_read(out_info, out_endpoint);
 }
 

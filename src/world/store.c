@@ -7,21 +7,30 @@
 #include "world/local_store.h"
 #include "world/state.h"
 
+static calx_status *call(cx_store_op op, const char *key, const void *value,
+                         size_t size, int64_t wait_ms, char **out,
+                         size_t *out_size)
+{
+  cx_store_request r;
+  CALX_TRY(cx_store_client_request(op, key, &r));
+  r.value = value;
+  r.size = size;
+  r.wait_ms = wait_ms;
+  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
+}
+
 calx_status *cx_world_store_put(const char *key, const void *value, size_t size)
 {
-  if (cx_world_global.client == NULL)
+  if (cx_world_global.client == NULL) {
     return cx_world_local_store_put(key, value, size);
-  cx_store_request r;
-  CALX_TRY(cx_store_client_request(CX_STORE_OP_PUT, key, &r));
+  }
   if (size > CX_STORE_TABLE_VALUE) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "store: values of at most %zu bytes are taken, '%s' has "
                     "%zu",
                     CX_STORE_TABLE_VALUE, key, size);
   }
-  r.value = value;
-  r.size = size;
-  return cx_store_client_call(cx_world_global.client, &r, NULL, NULL);
+  return call(CX_STORE_OP_PUT, key, value, size, 0, NULL, NULL);
 }
 
 calx_status *cx_world_store_get(const char *key, int64_t timeout_ms, char **out,
@@ -33,10 +42,7 @@ calx_status *cx_world_store_get(const char *key, int64_t timeout_ms, char **out,
   if (cx_world_global.client == NULL) {
     return cx_world_local_store_get(key, timeout_ms, out, out_size);
   }
-  cx_store_request r;
-  CALX_TRY(cx_store_client_request(CX_STORE_OP_GET, key, &r));
-  r.wait_ms = timeout_ms;
-  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
+  return call(CX_STORE_OP_GET, key, NULL, 0, timeout_ms, out, out_size);
 }
 
 calx_status *cx_world_store_try_get(const char *key, char **out,
@@ -44,25 +50,19 @@ calx_status *cx_world_store_try_get(const char *key, char **out,
 {
   *out = NULL;
   *out_size = 0;
-  if (cx_world_global.client == NULL)
+  if (cx_world_global.client == NULL) {
     return cx_world_local_store_get(key, -1, out, out_size);
-  cx_store_request r;
-  CALX_TRY(cx_store_client_request(CX_STORE_OP_TRY, key, &r));
-  return cx_store_client_call(cx_world_global.client, &r, out, out_size);
+  }
+  return call(CX_STORE_OP_TRY, key, NULL, 0, 0, out, out_size);
 }
 
 void cx_world_store_drop(const char *key)
 {
-  cx_store_request r;
   if (cx_world_global.client == NULL) {
     cx_world_local_store_drop(key);
-    return;
+  } else {
+    calx_status_free(call(CX_STORE_OP_DROP, key, NULL, 0, 0, NULL, NULL));
   }
-  calx_status *status = cx_store_client_request(CX_STORE_OP_DROP, key, &r);
-  if (status == NULL) {
-    status = cx_store_client_call(cx_world_global.client, &r, NULL, NULL);
-  }
-  calx_status_free(status);
 }
 
 calx_status *cx_world_exchange(const char *name, const void *value, size_t size,

@@ -149,11 +149,12 @@ static void one_lies(void)
                                       .heartbeat_ms = LONG_MS,
                                       .on_failure = ignore_failure };
   OK(cx_store_client_open(&options, LONG_MS, &client));
-  unsigned char bytes[33] = { 0 };
-  cx_store_wire_put32(bytes, (uint32_t)lie);
-  cx_store_wire_put32(bytes + 4, 2);
-  cx_store_wire_put32(bytes + 12, 1);
-  bytes[16] = 1;  // hosts_known
+  // The host's identity, host, hosts, local, locals, hosts_known.
+  unsigned char bytes[40] = { 0 };
+  cx_store_wire_put32(bytes + 16, (uint32_t)lie);
+  cx_store_wire_put32(bytes + 20, 2);
+  cx_store_wire_put32(bytes + 28, 1);
+  bytes[32] = 1;
   OK(cx_store_client_request(CX_STORE_OP_EXCHANGE_ALL, "joining", &r));
   r.a = 1;
   r.b = 2;
