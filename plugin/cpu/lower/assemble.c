@@ -18,35 +18,34 @@ static bool room(cpu_lower_assembly *a, void *items, size_t *capacity,
   return false;
 }
 
-uint32_t cpu_lower_assemble_place(cpu_lower_assembly *a,
-                                  cpu_run_place_kind kind, int64_t at,
-                                  int64_t bytes)
+uint32_t cpu_lower_assemble_slot(cpu_lower_assembly *a, cpu_run_slot_kind kind,
+                                 int64_t at, int64_t bytes)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->places, &a->places_room, p->n_places + 1,
-            sizeof *p->places)) {
+  if (!room(a, &p->slots, &a->slots_room, p->n_slots + 1, sizeof *p->slots)) {
     return UINT32_MAX;
   }
-  p->places[p->n_places] = (cpu_run_place){ (int64_t)kind, at, bytes };
-  return (uint32_t)p->n_places++;
+  p->slots[p->n_slots] = (cpu_run_slot){ (int64_t)kind, at, bytes };
+  return (uint32_t)p->n_slots++;
 }
 
 uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
                                      size_t size, int64_t bytes)
 {
   cpu_run_program *p = a->program;
-  size_t at = (size_t)cpu_run_align_up((int64_t)p->constant_bytes);
+  size_t at = (size_t)cpu_run_align_up((int64_t)p->info.constant_bytes);
   size_t need = (size_t)cpu_run_align_up((int64_t)at + bytes);
-  if (need == 0) need = CPU_RUN_PLACE_ALIGN;
+  if (need == 0) need = CPU_RUN_SLOT_ALIGN;
   if (need > a->constants_room && !a->failed) {
     size_t more = need + a->constants_room / 2;
     size_t grown = (size_t)cpu_run_align_up((int64_t)more);
-    unsigned char *moved = aligned_alloc(CPU_RUN_PLACE_ALIGN, grown);
+    unsigned char *moved = aligned_alloc(CPU_RUN_SLOT_ALIGN, grown);
     if (moved == NULL) {
       a->failed = true;
     } else {
-      if (p->constant_bytes > 0) memcpy(moved, p->constants, p->constant_bytes);
-      memset(moved + p->constant_bytes, 0, grown - p->constant_bytes);
+      if (p->info.constant_bytes > 0)
+        memcpy(moved, p->constants, p->info.constant_bytes);
+      memset(moved + p->info.constant_bytes, 0, grown - p->info.constant_bytes);
       free(p->constants);
       p->constants = moved;
       a->constants_room = grown;
@@ -56,9 +55,8 @@ uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
   for (size_t i = 0; size > 0 && i < (size_t)bytes; i += size) {
     memcpy(p->constants + at + i, data, size);
   }
-  p->constant_bytes = at + (size_t)bytes;
-  return cpu_lower_assemble_place(a, CPU_RUN_PLACE_CONSTANT, (int64_t)at,
-                                  bytes);
+  p->info.constant_bytes = at + (size_t)bytes;
+  return cpu_lower_assemble_slot(a, CPU_RUN_SLOT_CONSTANT, (int64_t)at, bytes);
 }
 
 uint32_t cpu_lower_assemble_blocks(cpu_lower_assembly *a, size_t n)
@@ -74,30 +72,29 @@ uint32_t cpu_lower_assemble_blocks(cpu_lower_assembly *a, size_t n)
 }
 
 void cpu_lower_assemble_step(cpu_lower_assembly *a, cpu_run_step_kind kind,
-                             uint32_t index, uint32_t n, const uint32_t *places,
-                             size_t n_places)
+                             uint32_t index, uint32_t n, const uint32_t *slots,
+                             size_t n_slots)
 {
   cpu_run_program *p = a->program;
   if (!room(a, &p->steps, &a->steps_room, p->n_steps + 1, sizeof *p->steps) ||
-      !room(a, &p->uses, &a->uses_room, p->n_uses + n_places,
-            sizeof *p->uses)) {
+      !room(a, &p->uses, &a->uses_room, p->n_uses + n_slots, sizeof *p->uses)) {
     return;
   }
   p->steps[p->n_steps++] =
       (cpu_run_step){ (uint32_t)kind, index, n, (uint32_t)p->n_uses,
-                      (uint32_t)n_places };
-  for (size_t i = 0; i < n_places; i++) p->uses[p->n_uses++] = places[i];
+                      (uint32_t)n_slots };
+  for (size_t i = 0; i < n_slots; i++) p->uses[p->n_uses++] = slots[i];
 }
 
-uint32_t cpu_lower_assemble_code(cpu_lower_assembly *a,
-                                 const cpu_run_code *code)
+uint32_t cpu_lower_assemble_loop(cpu_lower_assembly *a,
+                                 const cpu_run_loop *loop)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->codes, &a->codes_room, p->n_codes + 1, sizeof *p->codes)) {
+  if (!room(a, &p->loops, &a->loops_room, p->n_loops + 1, sizeof *p->loops)) {
     return UINT32_MAX;
   }
-  p->codes[p->n_codes] = *code;
-  return (uint32_t)p->n_codes++;
+  p->loops[p->n_loops] = *loop;
+  return (uint32_t)p->n_loops++;
 }
 
 uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
@@ -116,15 +113,15 @@ uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
   return (uint32_t)p->n_kernels++;
 }
 
-calx_status *cpu_lower_assemble_side(cpu_lower_assembly *a,
-                                     const cx_hlo_module *module)
+calx_status *cpu_lower_assemble_outlined(cpu_lower_assembly *a,
+                                         const cx_hlo_module *module)
 {
   cx_text text = { 0 };
   cx_hlo_print_with(module, &(cx_hlo_print_options){ .no_locations = true },
                     &text);
-  a->program->side_size = text.size;
-  a->program->side_text = cx_text_take(&text);
-  return a->program->side_text == NULL ? cx_out_of_memory() : NULL;
+  a->program->outlined_size = text.size;
+  a->program->outlined_text = cx_text_take(&text);
+  return a->program->outlined_text == NULL ? cx_out_of_memory() : NULL;
 }
 
 // ---- the signature ----

@@ -151,11 +151,11 @@ static calx_status *take_part(const job *j, const part *p)
   for (size_t i = 0; i < p->n; i++) {
     const cpu_jit_kernel *k = &p->kernels[i];
     p->groups[i]->scratch = (int64_t)k->scratch;
-    cpu_run_code code = { .n_phases = (int64_t)k->n_phases,
+    cpu_run_loop loop = { .n_phases = (int64_t)k->n_phases,
                           .object = (int64_t)program->n_objects,
                           .symbol = (int64_t)i };
-    memcpy(code.phases, k->phases, sizeof code.phases);
-    p->groups[i]->index = cpu_lower_assemble_code(&j->c->a, &code);
+    memcpy(loop.phases, k->phases, sizeof loop.phases);
+    p->groups[i]->index = cpu_lower_assemble_loop(&j->c->a, &loop);
   }
   program->n_objects++;
   return NULL;

@@ -21,31 +21,31 @@ calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
   cpu_run_program *p = c->a.program;
   const cpu_run_program_info *info = &p->info;
   size_t n = info->n_params + info->n_results;
-  uint32_t *places = CX_ARENA_ARRAY(&c->arena, uint32_t, n + 1);
-  if (places == NULL) return cx_out_of_memory();
+  uint32_t *slots = CX_ARENA_ARRAY(&c->arena, uint32_t, n + 1);
+  if (slots == NULL) return cx_out_of_memory();
   int64_t at = 0;
   for (size_t i = 0; i < info->n_params; i++) {
-    places[i] = cpu_lower_assemble_place(&c->a, CPU_RUN_PLACE_PARAM, (int64_t)i,
-                                         cx_hlo_type_bytes(&info->params[i]));
+    slots[i] = cpu_lower_assemble_slot(&c->a, CPU_RUN_SLOT_PARAM, (int64_t)i,
+                                       cx_hlo_type_bytes(&info->params[i]));
   }
   for (size_t i = 0; i < info->n_results; i++) {
     int64_t bytes = cx_hlo_type_bytes(&info->results[i]);
     bool own = info->alias[i] < 0;
-    places[info->n_params + i] = cpu_lower_assemble_place(
-        &c->a, own ? CPU_RUN_PLACE_RESULT : CPU_RUN_PLACE_ARENA,
+    slots[info->n_params + i] = cpu_lower_assemble_slot(
+        &c->a, own ? CPU_RUN_SLOT_RESULT : CPU_RUN_SLOT_ARENA,
         own ? (int64_t)i : at, bytes);
     if (!own) at = cpu_run_align_up(at + bytes);
     CALX_TRY(cpu_lower_check_total(p, at));
   }
-  p->arena_bytes = (size_t)at;
+  p->info.arena_bytes = (size_t)at;
   cpu_lower_assemble_blocks(&c->a, 1);
-  cpu_lower_assemble_step(&c->a, CPU_RUN_STEP_INTERPRET, entry->index, 0,
-                          places, n);
+  cpu_lower_assemble_step(&c->a, CPU_RUN_STEP_INTERPRET, entry->index, 0, slots,
+                          n);
   for (size_t i = 0; i < info->n_results; i++) {
     if (info->alias[i] < 0) continue;
-    uint32_t copy[2] = { places[info->n_params + i],
-                         cpu_lower_assemble_place(
-                             &c->a, CPU_RUN_PLACE_RESULT, (int64_t)i,
+    uint32_t copy[2] = { slots[info->n_params + i],
+                         cpu_lower_assemble_slot(
+                             &c->a, CPU_RUN_SLOT_RESULT, (int64_t)i,
                              cx_hlo_type_bytes(&info->results[i])) };
     cpu_lower_assemble_step(&c->a, CPU_RUN_STEP_COPY, 0, 0, copy, 2);
   }
@@ -53,5 +53,5 @@ calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
   p->blocks[0].n = (uint32_t)p->n_steps;
   p->info.n_interpreted = count_ops(c->module);
   p->info.cost_ns = 1e9;
-  return cpu_lower_assemble_side(&c->a, c->module);
+  return cpu_lower_assemble_outlined(&c->a, c->module);
 }

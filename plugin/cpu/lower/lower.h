@@ -83,10 +83,10 @@ struct cpu_lower_schedule {
 
 // A range of memory that holds one value, or several one after the other.
 typedef struct cpu_lower_allocation {
-  cpu_run_place_kind kind;
+  cpu_run_slot_kind kind;
   int64_t at, bytes;
   int64_t start, end;  // ARENA: times
-  uint32_t place;      // in the program's table; UINT32_MAX: not there yet
+  uint32_t slot;      // in the program's table; UINT32_MAX: not there yet
   struct cpu_lower_allocation *next;
 } cpu_lower_allocation;
 

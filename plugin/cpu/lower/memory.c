@@ -9,15 +9,15 @@
 #include "opt/edit.h"
 
 static cpu_lower_allocation *new_allocation(cpu_lower_compilation *c,
-                                            cpu_run_place_kind kind, int64_t at,
+                                            cpu_run_slot_kind kind, int64_t at,
                                             int64_t bytes)
 {
   cpu_lower_allocation *m = CX_ARENA_NEW(&c->arena, cpu_lower_allocation);
   if (m == NULL) return NULL;
   *m = (cpu_lower_allocation){
-    .kind = kind, .at = at, .bytes = bytes, .place = UINT32_MAX
+    .kind = kind, .at = at, .bytes = bytes, .slot = UINT32_MAX
   };
-  if (kind == CPU_RUN_PLACE_ARENA) {
+  if (kind == CPU_RUN_SLOT_ARENA) {
     m->next = c->in_arena;
     c->in_arena = m;
   }
@@ -28,7 +28,7 @@ static cpu_lower_allocation *new_in_arena(cpu_lower_compilation *c,
                                           int64_t bytes, int64_t start,
                                           int64_t end)
 {
-  cpu_lower_allocation *m = new_allocation(c, CPU_RUN_PLACE_ARENA, 0, bytes);
+  cpu_lower_allocation *m = new_allocation(c, CPU_RUN_SLOT_ARENA, 0, bytes);
   if (m == NULL) return NULL;
   m->start = start;
   m->end = end;
@@ -144,7 +144,7 @@ static cpu_lower_allocation *reuse(const cpu_lower_compilation *c,
     cx_hlo_value *storage = cpu_lower_storage(c, g->inputs[i]);
     const cpu_lower_value_info *info = cpu_lower_info(c, storage);
     if (info->allocation == NULL ||
-        info->allocation->kind != CPU_RUN_PLACE_ARENA ||
+        info->allocation->kind != CPU_RUN_SLOT_ARENA ||
         info->allocation->end != g->end || info->last_use != g->end ||
         input_of(c, g, storage) == NULL || is_taken(c, g, info->allocation)) {
       continue;
@@ -224,7 +224,7 @@ static cpu_lower_allocation *allocation_of_variable(cpu_lower_compilation *c,
     return result->preferred;
   }
   if (start->allocation != NULL && start->last_use <= g->end && !twice &&
-      start->allocation->kind == CPU_RUN_PLACE_ARENA &&
+      start->allocation->kind == CPU_RUN_SLOT_ARENA &&
       start->allocation->end <= g->end && start->producer != NULL &&
       start->producer->begin < g->begin && !is_used_inside(c, op, init)) {
     return start->allocation;
@@ -312,14 +312,14 @@ static calx_status *allocate_entry(cpu_lower_compilation *c,
   for (size_t i = 0; i < block->n_args; i++) {
     cpu_lower_value_info *v = cpu_lower_info(c, &block->args[i]);
     v->allocation =
-        new_allocation(c, CPU_RUN_PLACE_PARAM, (int64_t)i,
+        new_allocation(c, CPU_RUN_SLOT_PARAM, (int64_t)i,
                        cx_hlo_type_bytes(&block->args[i].type.tensor));
     if (v->allocation == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
     cpu_lower_allocation *m =
-        new_allocation(c, CPU_RUN_PLACE_RESULT, (int64_t)i,
+        new_allocation(c, CPU_RUN_SLOT_RESULT, (int64_t)i,
                        cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];

@@ -63,6 +63,6 @@ calx_status *cpu_lower_offsets(cpu_lower_compilation *c)
     if (all[i]->at + all[i]->bytes > top) top = all[i]->at + all[i]->bytes;
     CALX_TRY(cpu_lower_check_total(c->a.program, top));
   }
-  c->a.program->arena_bytes = (size_t)cpu_run_align_up(top);
+  c->a.program->info.arena_bytes = (size_t)cpu_run_align_up(top);
   return NULL;
 }

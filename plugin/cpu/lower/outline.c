@@ -207,7 +207,7 @@ calx_status *cpu_lower_outline(cpu_lower_compilation *c,
           ? cx_out_of_memory()
           : cpu_lower_each_group(c, schedule, outline_group, &o);
   if (status == NULL && o.n_functions > 0) {
-    status = cpu_lower_assemble_side(&c->a, o.module);
+    status = cpu_lower_assemble_outlined(&c->a, o.module);
   }
   cx_hlo_module_free(o.module);
   return status;

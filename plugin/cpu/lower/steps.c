@@ -26,17 +26,17 @@ typedef struct emitter {
   double rounds;  // how often the block is expected to run
 } emitter;
 
-// ---- places ----
+// ---- slots ----
 
-static uint32_t place_of_memory(emitter *e, cpu_lower_allocation *m)
+static uint32_t slot_of_memory(emitter *e, cpu_lower_allocation *m)
 {
-  if (m->place == UINT32_MAX) {
-    m->place = cpu_lower_assemble_place(e->a, m->kind, m->at, m->bytes);
+  if (m->slot == UINT32_MAX) {
+    m->slot = cpu_lower_assemble_slot(e->a, m->kind, m->at, m->bytes);
   }
-  return m->place;
+  return m->slot;
 }
 
-static uint32_t constant_place(emitter *e, const cx_hlo_value *v)
+static uint32_t slot_of_constant(emitter *e, const cx_hlo_value *v)
 {
   const cx_hlo_attr *attr = cx_hlo_op_attr(v->op, CX_HLO_A_VALUE);
   const cx_hlo_elements *x = &attr->as.elements;
@@ -44,8 +44,8 @@ static uint32_t constant_place(emitter *e, const cx_hlo_value *v)
                                      cx_hlo_type_bytes(&v->type.tensor));
 }
 
-// A constant gets its place here, and so does a token, which has no bytes.
-static uint32_t place_of(emitter *e, cx_hlo_value *v)
+// A constant gets its slot here, and so does a token, which has no bytes.
+static uint32_t slot_of(emitter *e, cx_hlo_value *v)
 {
   cx_hlo_value *storage = cpu_lower_storage(e->c, v);
   cpu_lower_value_info *info = cpu_lower_info(e->c, storage);
@@ -56,12 +56,12 @@ static uint32_t place_of(emitter *e, cx_hlo_value *v)
       return 0;
     }
     info->allocation->bytes = cx_hlo_type_bytes(&storage->type.tensor);
-    info->allocation->place =
+    info->allocation->slot =
         cpu_lower_is_constant(storage)
-            ? constant_place(e, storage)
-            : cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, 0, 0);
+            ? slot_of_constant(e, storage)
+            : cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0);
   }
-  return place_of_memory(e, info->allocation);
+  return slot_of_memory(e, info->allocation);
 }
 
 // ---- counts ----
@@ -86,43 +86,43 @@ static void count(emitter *e, const cpu_lower_group *g)
 
 // ---- steps ----
 
-static calx_status *emit_places(emitter *e, const cpu_lower_group *g,
-                                cpu_run_step_kind kind)
+static calx_status *emit_slots(emitter *e, const cpu_lower_group *g,
+                               cpu_run_step_kind kind)
 {
   size_t n = 0;
-  uint32_t *places =
+  uint32_t *slots =
       CX_ARENA_ARRAY(&e->c->arena, uint32_t, g->n_inputs + g->n_outputs + 1);
-  if (places == NULL) return cx_out_of_memory();
+  if (slots == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < g->n_inputs; i++) {
-    places[n++] = place_of(e, g->inputs[i]);
+    slots[n++] = slot_of(e, g->inputs[i]);
   }
   for (size_t i = 0; i < g->n_outputs; i++) {
-    places[n++] = place_of(e, g->outputs[i]);
+    slots[n++] = slot_of(e, g->outputs[i]);
   }
   if (g->scratch_allocation != NULL) {
-    places[n++] = place_of_memory(e, g->scratch_allocation);
+    slots[n++] = slot_of_memory(e, g->scratch_allocation);
   }
-  cpu_lower_assemble_step(e->a, kind, g->index, g->background_index, places, n);
+  cpu_lower_assemble_step(e->a, kind, g->index, g->background_index, slots, n);
   return NULL;
 }
 
 static void emit_kernel(emitter *e, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
-  uint32_t places[4] = { place_of(e, op->operands[0]),
-                         place_of(e, op->operands[1]),
-                         place_of(e, &op->results[0]), 0 };
-  places[3] = g->scratch_allocation == NULL
-                  ? cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, 0, 0)
-                  : place_of_memory(e, g->scratch_allocation);
-  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, places, 4);
+  uint32_t slots[4] = { slot_of(e, op->operands[0]),
+                        slot_of(e, op->operands[1]),
+                        slot_of(e, &op->results[0]), 0 };
+  slots[3] = g->scratch_allocation == NULL
+                 ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)
+                 : slot_of_memory(e, g->scratch_allocation);
+  cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots, 4);
 }
 
 static void emit_copy(emitter *e, uint32_t from, uint32_t to)
 {
-  uint32_t places[2] = { from, to };
+  uint32_t slots[2] = { from, to };
   if (from != to)
-    cpu_lower_assemble_step(e->a, CPU_RUN_STEP_COPY, 0, 0, places, 2);
+    cpu_lower_assemble_step(e->a, CPU_RUN_STEP_COPY, 0, 0, slots, 2);
 }
 
 static calx_status *add_pending(emitter *e, const cpu_lower_schedule *schedule,
@@ -142,21 +142,21 @@ static calx_status *emit_control(emitter *e, const cpu_lower_group *g)
   bool loop = op->kind == CX_HLO_OP_WHILE;
   uint32_t first = cpu_lower_assemble_blocks(e->a, op->n_regions);
   if (first == UINT32_MAX) return cx_out_of_memory();
-  uint32_t place = 0;
+  uint32_t slot = 0;
   if (loop) {
     for (uint32_t i = 0; i < op->n_results; i++) {
-      emit_copy(e, place_of(e, op->operands[i]), place_of(e, &op->results[i]));
+      emit_copy(e, slot_of(e, op->operands[i]), slot_of(e, &op->results[i]));
     }
     const cx_hlo_op *end = cx_hlo_terminator(op->regions[0].first);
-    place = place_of(e, end->operands[0]);
+    slot = slot_of(e, end->operands[0]);
   } else {
-    place = place_of(e, op->operands[0]);
+    slot = slot_of(e, op->operands[0]);
   }
   cpu_lower_assemble_step(e->a,
                           loop                       ? CPU_RUN_STEP_WHILE
                           : op->kind == CX_HLO_OP_IF ? CPU_RUN_STEP_IF
                                                      : CPU_RUN_STEP_CASE,
-                          first, op->n_regions, &place, 1);
+                          first, op->n_regions, &slot, 1);
   for (uint32_t r = 0; r < op->n_regions; r++) {
     CALX_TRY(add_pending(e, &g->regions[r], first + r,
                          e->rounds * (loop ? LOOP_ROUNDS : 1)));
@@ -166,14 +166,14 @@ static calx_status *emit_control(emitter *e, const cpu_lower_group *g)
 
 // ---- the results of a block ----
 
-static bool overlaps(const cpu_run_program *p, const cpu_run_place *a,
-                     const cpu_run_place *b)
+static bool overlaps(const cpu_run_program *p, const cpu_run_slot *a,
+                     const cpu_run_slot *b)
 {
-  if (a->kind == CPU_RUN_PLACE_PARAM && b->kind == CPU_RUN_PLACE_RESULT) {
+  if (a->kind == CPU_RUN_SLOT_PARAM && b->kind == CPU_RUN_SLOT_RESULT) {
     return p->info.alias[b->at] == a->at;
   }
   if (a->kind != b->kind) return false;
-  if (a->kind != CPU_RUN_PLACE_ARENA) return a->at == b->at;
+  if (a->kind != CPU_RUN_SLOT_ARENA) return a->at == b->at;
   return a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
@@ -185,36 +185,36 @@ typedef struct move {
 static calx_status *save_overwritten(emitter *e, move *moves, size_t n)
 {
   cpu_run_program *p = e->a->program;
-  int64_t end = (int64_t)p->arena_bytes;
+  int64_t end = (int64_t)p->info.arena_bytes;
   for (size_t i = 0; i < n && !e->a->failed; i++) {
-    const cpu_run_place *from = &p->places[moves[i].from];
+    const cpu_run_slot *from = &p->slots[moves[i].from];
     bool overwritten = false;
     for (size_t k = 0; k < n && !overwritten; k++) {
       overwritten = k != i && (moves[k].to == moves[i].from ||
-                               overlaps(p, from, &p->places[moves[k].to]));
+                               overlaps(p, from, &p->slots[moves[k].to]));
     }
     if (!overwritten) continue;
     const int64_t bytes = from->bytes;
     const uint32_t saved =
-        cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_ARENA, end, bytes);
+        cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, end, bytes);
     end += cpu_run_align_up(bytes);
     CALX_TRY(cpu_lower_check_total(p, end));
     emit_copy(e, moves[i].from, saved);
     moves[i].from = saved;
   }
-  p->arena_bytes = (size_t)end;
+  p->info.arena_bytes = (size_t)end;
   return NULL;
 }
 
-// Copies each value to its place, as if all were copied at the same time.
+// Copies each value to its slot, as if all were copied at the same time.
 static calx_status *emit_moves(emitter *e, cx_hlo_value *const *from,
                                const uint32_t *to, size_t n)
 {
   move *moves = CX_ARENA_ARRAY(&e->c->arena, move, n + 1);
   if (moves == NULL) return cx_out_of_memory();
-  size_t n_moves = 0;  // most values are in place already
+  size_t n_moves = 0;  // most values are in their slot already
   for (size_t i = 0; i < n; i++) {
-    const move m = { place_of(e, from[i]), to[i] };
+    const move m = { slot_of(e, from[i]), to[i] };
     if (m.from != m.to) moves[n_moves++] = m;
   }
   CALX_TRY(save_overwritten(e, moves, n_moves));
@@ -225,15 +225,15 @@ static calx_status *emit_moves(emitter *e, cx_hlo_value *const *from,
 }
 
 // Where result i of the program is to be.
-static uint32_t place_of_result(emitter *e, cx_hlo_value *v, uint32_t i)
+static uint32_t slot_of_result(emitter *e, cx_hlo_value *v, uint32_t i)
 {
-  const uint32_t place = place_of(e, v);
+  const uint32_t slot = slot_of(e, v);
   if (e->a->failed) return UINT32_MAX;
-  const cpu_run_place *has = &e->a->program->places[place];
-  return has->kind == CPU_RUN_PLACE_RESULT && has->at == (int64_t)i
-             ? place
-             : cpu_lower_assemble_place(e->a, CPU_RUN_PLACE_RESULT, (int64_t)i,
-                                        cx_hlo_type_bytes(&v->type.tensor));
+  const cpu_run_slot *has = &e->a->program->slots[slot];
+  return has->kind == CPU_RUN_SLOT_RESULT && has->at == (int64_t)i
+             ? slot
+             : cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_RESULT, (int64_t)i,
+                                       cx_hlo_type_bytes(&v->type.tensor));
 }
 
 static calx_status *emit_end(emitter *e, const cpu_lower_schedule *schedule)
@@ -249,8 +249,8 @@ static calx_status *emit_end(emitter *e, const cpu_lower_schedule *schedule)
   uint32_t *to = CX_ARENA_ARRAY(&e->c->arena, uint32_t, end->n_operands);
   if (to == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < end->n_operands; i++) {
-    to[i] = parent != NULL ? place_of(e, &parent->results[i])
-                           : place_of_result(e, end->operands[i], i);
+    to[i] = parent != NULL ? slot_of(e, &parent->results[i])
+                           : slot_of_result(e, end->operands[i], i);
   }
   return emit_moves(e, end->operands, to, end->n_operands);
 }
@@ -259,12 +259,12 @@ static calx_status *emit_group(emitter *e, cpu_lower_group *g)
 {
   count(e, g);
   switch (g->kind) {
-    case CPU_LOWER_GROUP_LOOP: return emit_places(e, g, CPU_RUN_STEP_CODE);
+    case CPU_LOWER_GROUP_LOOP: return emit_slots(e, g, CPU_RUN_STEP_LOOP);
     case CPU_LOWER_GROUP_KERNEL: emit_kernel(e, g); return NULL;
     case CPU_LOWER_GROUP_INTERPRETED:
-      return emit_places(e, g, CPU_RUN_STEP_INTERPRET);
+      return emit_slots(e, g, CPU_RUN_STEP_INTERPRET);
     case CPU_LOWER_GROUP_COLLECTIVE:
-      return emit_places(
+      return emit_slots(
           e, g,
           g->in_background ? CPU_RUN_STEP_BEGIN : CPU_RUN_STEP_COLLECTIVE);
     case CPU_LOWER_GROUP_DONE:

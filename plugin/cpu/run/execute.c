@@ -1,8 +1,8 @@
 // run/execute: runs a program's steps, one after the other, each on all threads
-// of the device. An overlapped collective runs on the device's communication
-// thread from its BEGIN step to its END step, beside the steps between them. A
-// collective that the device runs itself first waits for the overlapped ones,
-// so that all collectives of a device keep their order.
+// of the device. A collective in background runs on the device's communication
+// thread from its BEGIN step to its END step, while the device runs the steps
+// between them. A COLLECTIVE step first waits for those in background, so that
+// all collectives of a device keep their order.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,14 +13,15 @@
 #include "run/comm.h"
 #include "run/layout.h"
 
-// From here on memory comes in huge pages: first touch costs a third.
+// The size of a huge page. An arena of at least this size is made of huge
+// pages, which take a third of the time to touch first.
 #define HUGE_PAGE ((size_t)2 << 20)
 
 CX_COUNTER(overlapped_counter, "CpuOverlappedCollectives");
 CX_COUNTER(beside_counter, "CpuStepsBesideCollectives");
 
 struct cpu_run_context {
-  cpu_threads *pool;
+  cpu_threads *threads;
   cpu_run_comm *comm;
   unsigned char *arena;
   size_t arena_bytes;
@@ -29,20 +30,20 @@ struct cpu_run_context {
   uint64_t rng_state[2];
 };
 
-typedef struct run {
+typedef struct execution {
   const cpu_run_program *program;
   cpu_run_context *context;
   cpu_coll_launch *launch;
   cpu_ref_context ref;
-} run;
+} execution;
 
 // ---- the context ----
 
-calx_status *cpu_run_context_new(cpu_threads *pool, cpu_run_context **out)
+calx_status *cpu_run_context_new(cpu_threads *threads, cpu_run_context **out)
 {
   *out = cx_calloc(1, sizeof **out);
   if (*out == NULL) return cx_out_of_memory();
-  (*out)->pool = pool;
+  (*out)->threads = threads;
   calx_status *status = cpu_run_comm_new(&(*out)->comm);
   if (status != NULL) {
     cx_free(*out);
@@ -64,9 +65,10 @@ void cpu_run_context_free(cpu_run_context *context)
 // because values without elements need an address too.
 static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
 {
-  if (c->arena != NULL && c->arena_bytes >= p->arena_bytes) return NULL;
-  size_t align = p->arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CPU_RUN_PLACE_ALIGN;
-  size_t bytes = p->arena_bytes == 0 ? 1 : p->arena_bytes;
+  if (c->arena != NULL && c->arena_bytes >= p->info.arena_bytes) return NULL;
+  size_t align =
+      p->info.arena_bytes >= HUGE_PAGE ? HUGE_PAGE : CPU_RUN_SLOT_ALIGN;
+  size_t bytes = p->info.arena_bytes == 0 ? 1 : p->info.arena_bytes;
   bytes = (bytes + align - 1) / align * align;
   free(c->arena);
   c->arena_bytes = 0;
@@ -75,7 +77,7 @@ static calx_status *fit_arena(cpu_run_context *c, const cpu_run_program *p)
     return cx_error(CALX_RESOURCE_EXHAUSTED,
                     "program '%s' needs %zu bytes of temporary memory, which "
                     "the system does not give",
-                    p->info.name, p->arena_bytes);
+                    p->info.name, p->info.arena_bytes);
   }
   c->arena_bytes = bytes;
   if (align == HUGE_PAGE) (void)madvise(c->arena, bytes, MADV_HUGEPAGE);
@@ -93,47 +95,47 @@ static void resolve(const cpu_run_program *p, cpu_run_context *c,
                     void *const *args, void *const *results)
 {
   for (size_t i = 0; i < p->n_uses; i++) {
-    const cpu_run_place *place = &p->places[p->uses[i]];
-    switch (place->kind) {
-      case CPU_RUN_PLACE_ARENA: c->pointers[i] = c->arena + place->at; break;
-      case CPU_RUN_PLACE_CONSTANT:
-        c->pointers[i] = p->constants + place->at;
+    const cpu_run_slot *slot = &p->slots[p->uses[i]];
+    switch (slot->kind) {
+      case CPU_RUN_SLOT_ARENA: c->pointers[i] = c->arena + slot->at; break;
+      case CPU_RUN_SLOT_CONSTANT:
+        c->pointers[i] = p->constants + slot->at;
         break;
-      case CPU_RUN_PLACE_PARAM: c->pointers[i] = args[place->at]; break;
-      default: c->pointers[i] = results[place->at]; break;
+      case CPU_RUN_SLOT_PARAM: c->pointers[i] = args[slot->at]; break;
+      default: c->pointers[i] = results[slot->at]; break;
     }
   }
 }
 
 // ---- steps ----
 
-typedef struct code_call {
-  cpu_run_code_fn *function;
+typedef struct loop_call {
+  cpu_run_loop_fn *function;
   void *const *buffers;
-} code_call;
+} loop_call;
 
 static void run_piece(void *user, int64_t lo, int64_t hi)
 {
-  const code_call *call = user;
+  const loop_call *call = user;
   call->function(call->buffers, lo, hi);
 }
 
-static void run_code(const run *r, const cpu_run_step *s, void **pointers)
+static void run_loop(const execution *r, const cpu_run_step *s, void **pointers)
 {
-  const cpu_run_code *code = &r->program->codes[s->index];
-  for (int64_t k = 0; k < code->n_phases; k++) {
-    const cpu_jit_phase *phase = &code->phases[k];
-    code_call call = { r->program->functions[s->index][k], pointers };
+  const cpu_run_loop *loop = &r->program->loops[s->index];
+  for (int64_t k = 0; k < loop->n_phases; k++) {
+    const cpu_jit_phase *phase = &loop->phases[k];
+    loop_call call = { r->program->functions[s->index][k], pointers };
     if (phase->extent <= phase->grain) {
       if (phase->extent > 0) call.function(pointers, 0, phase->extent);
     } else {
-      cpu_threads_for(r->context->pool, phase->extent, phase->grain, run_piece,
-                      &call);
+      cpu_threads_for(r->context->threads, phase->extent, phase->grain,
+                      run_piece, &call);
     }
   }
 }
 
-static calx_status *run_on_caller(const run *r, const cx_hlo_op *op,
+static calx_status *run_on_caller(const execution *r, const cx_hlo_op *op,
                                   const cpu_ref_tensor *operands,
                                   const cpu_ref_tensor *results)
 {
@@ -142,7 +144,7 @@ static calx_status *run_on_caller(const run *r, const cx_hlo_op *op,
                     "program '%s' has collectives, and was launched alone",
                     r->program->info.name);
   }
-  return cpu_coll_run(r->launch, r->program->side, op, operands, results);
+  return cpu_coll_run(r->launch, r->program->outlined, op, operands, results);
 }
 
 // On the device's thread.
@@ -150,27 +152,27 @@ static calx_status *run_collective(void *user, const cx_hlo_op *op,
                                    const cpu_ref_tensor *operands,
                                    const cpu_ref_tensor *results)
 {
-  const run *r = user;
+  const execution *r = user;
   CALX_TRY(cpu_run_comm_drain(r->context->comm));
   return run_on_caller(r, op, operands, results);
 }
 
 #define FEW_TENSORS 32
 
-// May run on the communication thread: it only uses the program and the
-// pointers, which do not change during a run.
-static calx_status *run_function(run *r, const cpu_run_step *s)
+// The communication thread may run this too: the program and the pointers do
+// not change during a run.
+static calx_status *run_function(execution *r, const cpu_run_step *s)
 {
   const cpu_run_program *p = r->program;
   void **pointers = r->context->pointers + s->first;
-  const cx_hlo_func *f = p->side_funcs[s->index];
+  const cx_hlo_func *f = p->outlined_funcs[s->index];
   cpu_ref_tensor few[FEW_TENSORS];
   cpu_ref_tensor *tensors = few;
-  if (s->n_places > FEW_TENSORS) {
-    tensors = cx_calloc(s->n_places, sizeof *tensors);
+  if (s->n_slots > FEW_TENSORS) {
+    tensors = cx_calloc(s->n_slots, sizeof *tensors);
     if (tensors == NULL) return cx_out_of_memory();
   }
-  for (size_t i = 0; i < s->n_places; i++) {
+  for (size_t i = 0; i < s->n_slots; i++) {
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
     tensors[i] = (cpu_ref_tensor){ type->tensor, pointers[i] };
@@ -178,7 +180,7 @@ static calx_status *run_function(run *r, const cpu_run_step *s)
   const cpu_ref_tensor *results = tensors + f->n_params;
   calx_status *status = NULL;
   if (s->kind == CPU_RUN_STEP_INTERPRET) {
-    status = cpu_ref_run(p->side, f, tensors, results, &r->ref);
+    status = cpu_ref_run(p->outlined, f, tensors, results, &r->ref);
   } else {
     const cx_hlo_op *op = f->body.first->first;
     status = s->kind == CPU_RUN_STEP_BEGIN
@@ -194,10 +196,10 @@ static calx_status *run_begun(void *user, const void *item)
   return run_function(user, item);
 }
 
-// StableHLO regions nest as deeply as the parser allows, which bounds this.
-static calx_status *run_block(run *r, size_t block);
+// The recursion is as deep as regions nest, which the parser bounds.
+static calx_status *run_block(execution *r, size_t block);
 
-static calx_status *run_branch(run *r, const cpu_run_step *s,
+static calx_status *run_branch(execution *r, const cpu_run_step *s,
                                const void *selector)
 {
   uint32_t branch = 0;
@@ -211,14 +213,14 @@ static calx_status *run_branch(run *r, const cpu_run_step *s,
   return run_block(r, s->index + branch);
 }
 
-static calx_status *run_step(run *r, const cpu_run_step *s)
+static calx_status *run_step(execution *r, const cpu_run_step *s)
 {
   const cpu_run_program *p = r->program;
   void **at = r->context->pointers + s->first;
   switch (s->kind) {
-    case CPU_RUN_STEP_CODE: run_code(r, s, at); return NULL;
+    case CPU_RUN_STEP_LOOP: run_loop(r, s, at); return NULL;
     case CPU_RUN_STEP_KERNEL:
-      return cpu_kernel_run(p->kernels[s->index], r->context->pool, at[0],
+      return cpu_kernel_run(p->kernels[s->index], r->context->threads, at[0],
                             at[1], at[2], at[3]);
     case CPU_RUN_STEP_INTERPRET:
     case CPU_RUN_STEP_COLLECTIVE: return run_function(r, s);
@@ -227,7 +229,7 @@ static calx_status *run_step(run *r, const cpu_run_step *s)
       return cpu_run_comm_begin(r->context->comm, run_begun, r, s);
     case CPU_RUN_STEP_END: return cpu_run_comm_wait(r->context->comm, s->n);
     case CPU_RUN_STEP_COPY: {
-      size_t bytes = (size_t)p->places[p->uses[s->first]].bytes;
+      size_t bytes = (size_t)p->slots[p->uses[s->first]].bytes;
       if (bytes > 0) memmove(at[1], at[0], bytes);
       return NULL;
     }
@@ -246,7 +248,7 @@ static bool works(const cpu_run_step *s)
   return s->kind != CPU_RUN_STEP_BEGIN && s->kind != CPU_RUN_STEP_END;
 }
 
-static calx_status *run_block(run *r, size_t block)
+static calx_status *run_block(execution *r, size_t block)
 {
   const cpu_run_step_block *b = &r->program->blocks[block];
   if (b->n == 0) return NULL;  // there may be no steps at all
@@ -269,7 +271,7 @@ calx_status *cpu_run_program_run(const cpu_run_program *p,
   CALX_TRY(fit_pointers(context, p));
   resolve(p, context, args, results);
   cpu_run_comm_renew(context->comm);
-  run r = { .program = p, .context = context, .launch = launch };
+  execution r = { .program = p, .context = context, .launch = launch };
   r.ref =
       (cpu_ref_context){ .replica = launch == NULL ? 0 : launch->replica,
                          .partition = launch == NULL ? 0 : launch->partition,

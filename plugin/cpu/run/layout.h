@@ -1,10 +1,10 @@
-// run/layout: what a program consists of. lower fills it, execute.c runs it,
-// save.c writes it.
+// run/layout: what a program consists of. lower fills it in, execute.c runs it
+// and save.c writes it to a file.
 //
 // A program is a flat list of steps in blocks; block 0 is the entry's. A step
-// works on places: pieces of the arena, of the constants, or whole arguments
-// and results. Which place each value has was decided when it was compiled, so
-// a run only turns places into pointers, once, and then calls functions.
+// works on slots. A slot is a range of the arena or of the constants, or a
+// whole argument or result. The compiler has decided which slot each value has.
+// A run turns the slots into pointers once, and then calls functions.
 #ifndef CPU_RUN_LAYOUT_H
 #define CPU_RUN_LAYOUT_H
 
@@ -14,71 +14,80 @@
 #include "run/object.h"
 #include "run/program.h"
 
-#define CPU_RUN_PLACE_ALIGN 64
-// Of one value, and of all temporary memory, in bytes: more than a process can
-// address, and small enough that offsets and their sums do not overflow.
+#define CPU_RUN_SLOT_ALIGN 64
+// The most bytes of one value, and of all temporary memory. A process cannot
+// address so much, and offsets and their sums do not overflow.
 #define CPU_RUN_MEMORY_LIMIT ((int64_t)1 << 47)
 
-typedef enum cpu_run_place_kind {
-  CPU_RUN_PLACE_ARENA,     // `at` is the offset
-  CPU_RUN_PLACE_CONSTANT,  // `at` is the offset
-  CPU_RUN_PLACE_PARAM,     // `at` is its number
-  CPU_RUN_PLACE_RESULT,    // `at` is its number
-  CPU_RUN_PLACE_KINDS
-} cpu_run_place_kind;
+typedef enum cpu_run_slot_kind {
+  CPU_RUN_SLOT_ARENA,     // `at` is the offset
+  CPU_RUN_SLOT_CONSTANT,  // `at` is the offset
+  CPU_RUN_SLOT_PARAM,     // `at` is its number
+  CPU_RUN_SLOT_RESULT,    // `at` is its number
+  CPU_RUN_SLOT_KINDS
+} cpu_run_slot_kind;
 
-typedef struct cpu_run_place {
+typedef struct cpu_run_slot {
   int64_t kind, at, bytes;
-} cpu_run_place;
+} cpu_run_slot;
 
-// An offset or a size, up to where the next place may begin.
+// Rounds an offset or a size up to where the next slot may begin.
 static inline int64_t cpu_run_align_up(int64_t n)
 {
-  return (n + CPU_RUN_PLACE_ALIGN - 1) / CPU_RUN_PLACE_ALIGN *
-         CPU_RUN_PLACE_ALIGN;
+  return (n + CPU_RUN_SLOT_ALIGN - 1) / CPU_RUN_SLOT_ALIGN * CPU_RUN_SLOT_ALIGN;
 }
 
+// What `index`, `n` and the slots of each kind of step are.
 typedef enum cpu_run_step_kind {
-  CPU_RUN_STEP_CODE,        // index: of codes; places: as the kernel's buffers
-  CPU_RUN_STEP_KERNEL,      // index: of kernels; places: lhs, rhs, out, scratch
-  CPU_RUN_STEP_INTERPRET,   // index: function of the side module; places: its
-                            // parameters, its results
-  CPU_RUN_STEP_COLLECTIVE,  // the same; the function holds the one operation
-  CPU_RUN_STEP_BEGIN,       // a collective that goes on beside the steps that
-                       // follow, up to its END; n: its number among such ones
-  CPU_RUN_STEP_END,    // n: the number of what is waited for
-  CPU_RUN_STEP_COPY,   // places: from, to; of equal size
-  CPU_RUN_STEP_WHILE,  // index: block of the condition, the body's follows;
-                       // places: the condition's result
-  CPU_RUN_STEP_IF,     // index: block when true, when false follows; places:
-                       // the predicate
-  CPU_RUN_STEP_CASE,   // index: first of n blocks; places: the i32 selector
+  // index: of the loop. Slots: the loop's buffers.
+  CPU_RUN_STEP_LOOP,
+  // index: of the kernel. Slots: lhs, rhs, result, scratch.
+  CPU_RUN_STEP_KERNEL,
+  // index: of the outlined function. Slots: its parameters, then its results.
+  CPU_RUN_STEP_INTERPRET,
+  // Like INTERPRET. The function has the one operation.
+  CPU_RUN_STEP_COLLECTIVE,
+  // Like COLLECTIVE. It runs in background until its END step. n: its number
+  // among the collectives in background.
+  CPU_RUN_STEP_BEGIN,
+  // n: the number of the collective that is waited for. No slots.
+  CPU_RUN_STEP_END,
+  // Slots: source, destination, of the same size.
+  CPU_RUN_STEP_COPY,
+  // index: the condition's block; the body's follows. Slot: the condition's
+  // result.
+  CPU_RUN_STEP_WHILE,
+  // index: the block when true; the block when false follows. Slot: the
+  // predicate.
+  CPU_RUN_STEP_IF,
+  // index: the first of n blocks. Slot: the selector, an i32.
+  CPU_RUN_STEP_CASE,
   CPU_RUN_STEP_KINDS
 } cpu_run_step_kind;
 
 typedef struct cpu_run_step {
   uint32_t kind;
   uint32_t index, n;
-  uint32_t first, n_places;  // in the program's list of uses
+  uint32_t first, n_slots;  // a range of the program's uses
 } cpu_run_step;
 
 typedef struct cpu_run_step_block {
-  uint32_t first, n;  // steps
+  uint32_t first, n;  // a range of the program's steps
 } cpu_run_step_block;
 
-typedef void cpu_run_code_fn(void *const *buffers, int64_t lo, int64_t hi);
+typedef void cpu_run_loop_fn(void *const *buffers, int64_t lo, int64_t hi);
 
-// The function k<symbol>_<phase> of an object.
-typedef struct cpu_run_code {
+// A compiled loop. Its phases are the functions k<symbol>_<phase> of an object.
+typedef struct cpu_run_loop {
   int64_t object, symbol;
   int64_t n_phases;
   cpu_jit_phase phases[CPU_JIT_PHASES];
-} cpu_run_code;
+} cpu_run_loop;
 
-// What one thread compiled.
+// The code that one thread of the compiler has made.
 #define CPU_RUN_OBJECTS 8
 typedef struct cpu_run_object_part {
-  char *bytes;  // as the compiler gave them
+  char *bytes;  // an ELF object
   size_t size;
   cpu_run_object *loaded;
 } cpu_run_object_part;
@@ -87,18 +96,18 @@ struct cpu_run_program {
   cpu_run_program_info info;
   cx_arena arena;  // of the types and names in info
 
-  cpu_run_place *places;
-  size_t n_places;
-  uint32_t *uses;  // indices of places
+  cpu_run_slot *slots;
+  size_t n_slots;
+  uint32_t *uses;  // indices of slots
   size_t n_uses;
   cpu_run_step *steps;
   size_t n_steps;
   cpu_run_step_block *blocks;
   size_t n_blocks;
 
-  cpu_run_code *codes;
-  cpu_run_code_fn *(*functions)[CPU_JIT_PHASES];  // of each code
-  size_t n_codes;
+  cpu_run_loop *loops;
+  cpu_run_loop_fn *(*functions)[CPU_JIT_PHASES];  // of each loop
+  size_t n_loops;
   cpu_run_object_part objects[CPU_RUN_OBJECTS];
   size_t n_objects;
 
@@ -106,28 +115,28 @@ struct cpu_run_program {
   cpu_kernel **kernels;  // of the descriptions; NULL: not made yet
   size_t n_kernels;
 
-  unsigned char *constants;  // aligned to CPU_RUN_PLACE_ALIGN
-  size_t constant_bytes;
-  size_t arena_bytes;
+  unsigned char *constants;  // aligned to CPU_RUN_SLOT_ALIGN
 
-  char *side_text;  // generic text of `side`; NULL: nothing is interpreted
-  size_t side_size;
-  cx_hlo_module *side;
-  cx_hlo_func **side_funcs;
+  // The module of the functions that are interpreted, and its text. NULL: there
+  // are none.
+  char *outlined_text;
+  size_t outlined_size;
+  cx_hlo_module *outlined;
+  cx_hlo_func **outlined_funcs;
 };
 
-// A program without anything; the name is copied.
+// Makes a program without steps; copies the name.
 calx_status *cpu_run_program_new(cx_hlo_str name,
                                  cpu_run_program **out) CALX_MUST_USE;
 
-// Makes the hash of a saved program's bytes right; also, in tests, of damaged
-// ones, so that what lies behind it is read.
+// Computes the hash of a saved program anew. Tests damage such a program and
+// call this, so that the checks behind the hash are tested too.
 void cpu_run_program_seal(void *data, size_t size);
 
-// Loads the objects, makes the kernels that only are described, reads the side
-// module from its bytes, and checks that every index is inside: the last thing
-// before a program can be run, whether it was compiled or read.
+// Makes a program runnable, whether it was compiled or read from a file: loads
+// the objects, makes the kernels that are described, parses the outlined module
+// and checks every index and size.
 calx_status *cpu_run_program_finish(cpu_run_program *p,
-                                    cpu_threads *pool) CALX_MUST_USE;
+                                    cpu_threads *threads) CALX_MUST_USE;
 
 #endif

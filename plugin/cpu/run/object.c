@@ -20,15 +20,15 @@
 #define SYMBOL_LIMIT (1u << 20)
 #define IMAGE_LIMIT ((size_t)1 << 30)
 
-typedef struct function {
+typedef struct elf_function {
   char *name;
   void *address;
-} function;
+} elf_function;
 
 struct cpu_run_object {
   unsigned char *image;
   size_t image_size;
-  function *functions;  // the global ones
+  elf_function *functions;  // the global ones
   size_t n_functions;
 };
 
@@ -45,7 +45,7 @@ static const struct outside {
 #define N_OUTSIDE (sizeof outside / sizeof outside[0])
 #define JUMP_SIZE 16
 
-typedef struct reader {
+typedef struct elf_reader {
   const unsigned char *data;
   size_t size;
   const Elf64_Ehdr *header;
@@ -57,19 +57,19 @@ typedef struct reader {
   const char *names;
   size_t names_size;
   cpu_run_object *object;
-} reader;
+} elf_reader;
 
 static calx_status *damaged(const char *what)
 {
   return cx_error(CALX_DATA_LOSS, "object code: %s", what);
 }
 
-static bool inside(const reader *r, uint64_t offset, uint64_t size)
+static bool inside(const elf_reader *r, uint64_t offset, uint64_t size)
 {
   return offset <= r->size && size <= r->size - offset;
 }
 
-static calx_status *read_header(reader *r)
+static calx_status *read_header(elf_reader *r)
 {
   if (r->size < sizeof(Elf64_Ehdr) || (uintptr_t)r->data % 8 != 0) {
     return damaged("too short, or not aligned");
@@ -92,7 +92,7 @@ static calx_status *read_header(reader *r)
 }
 
 // Where each section goes, and how large the image is.
-static calx_status *lay_out(reader *r, size_t *out_size)
+static calx_status *lay_out(elf_reader *r, size_t *out_size)
 {
   size_t at = 0;
   for (size_t i = 0; i < r->header->e_shnum; i++) {
@@ -125,7 +125,7 @@ static calx_status *lay_out(reader *r, size_t *out_size)
 }
 
 // jmp *0(%rip), with the address behind it.
-static void write_jumps(const reader *r)
+static void write_jumps(const elf_reader *r)
 {
   for (size_t i = 0; i < N_OUTSIDE; i++) {
     unsigned char *jump = r->object->image + r->jumps + i * JUMP_SIZE;
@@ -139,7 +139,7 @@ static void write_jumps(const reader *r)
   }
 }
 
-static calx_status *read_symbols(reader *r)
+static calx_status *read_symbols(elf_reader *r)
 {
   for (size_t i = 0; i < r->header->e_shnum; i++) {
     const Elf64_Shdr *s = &r->sections[i];
@@ -163,7 +163,7 @@ static calx_status *read_symbols(reader *r)
   return damaged("it has no symbols");
 }
 
-static calx_status *symbol_offset(const reader *r, uint64_t index,
+static calx_status *symbol_offset(const elf_reader *r, uint64_t index,
                                   uint64_t *out)
 {
   if (index >= r->n_symbols) return damaged("a symbol that it does not have");
@@ -188,7 +188,7 @@ static calx_status *symbol_offset(const reader *r, uint64_t index,
   return NULL;
 }
 
-static calx_status *relocate_one(const reader *r, size_t section,
+static calx_status *relocate_one(const elf_reader *r, size_t section,
                                  const Elf64_Rela *rela)
 {
   size_t size = r->sections[section].sh_size;
@@ -200,13 +200,13 @@ static calx_status *relocate_one(const reader *r, size_t section,
   uint64_t target = 0;
   CALX_TRY(symbol_offset(r, ELF64_R_SYM(rela->r_info), &target));
   unsigned char *image = r->object->image;
-  size_t place = r->offsets[section] + rela->r_offset;
+  size_t at = r->offsets[section] + rela->r_offset;
   uint64_t value = target + (uint64_t)rela->r_addend;
   if (type == R_X86_64_64) {
     value += (uint64_t)(uintptr_t)image;
   } else if (type == R_X86_64_PC32 || type == R_X86_64_PLT32 ||
              type == R_X86_64_PC64) {
-    value -= place;
+    value -= at;
   } else {
     return cx_error(CALX_DATA_LOSS, "object code: relocation of kind %d",
                     (int)type);
@@ -215,11 +215,11 @@ static calx_status *relocate_one(const reader *r, size_t section,
     int64_t wide = (int64_t)value;
     if (wide != (int32_t)wide) return damaged("a relocation that is too far");
   }
-  memcpy(image + place, &value, width);
+  memcpy(image + at, &value, width);
   return NULL;
 }
 
-static calx_status *relocate(const reader *r)
+static calx_status *relocate(const elf_reader *r)
 {
   for (size_t i = 0; i < r->header->e_shnum; i++) {
     const Elf64_Shdr *s = &r->sections[i];
@@ -240,10 +240,11 @@ static calx_status *relocate(const reader *r)
 
 static int by_name(const void *a, const void *b)
 {
-  return strcmp(((const function *)a)->name, ((const function *)b)->name);
+  return strcmp(((const elf_function *)a)->name,
+                ((const elf_function *)b)->name);
 }
 
-static calx_status *keep_functions(const reader *r)
+static calx_status *keep_functions(const elf_reader *r)
 {
   cpu_run_object *o = r->object;
   o->functions = cx_calloc(r->n_symbols + 1, sizeof *o->functions);
@@ -255,7 +256,7 @@ static calx_status *keep_functions(const reader *r)
     }
     uint64_t offset = 0;
     CALX_TRY(symbol_offset(r, i, &offset));
-    function *kept = &o->functions[o->n_functions];
+    elf_function *kept = &o->functions[o->n_functions];
     kept->name = cx_strdup(r->names + s->st_name);
     if (kept->name == NULL) return cx_out_of_memory();
     kept->address = o->image + offset;
@@ -265,7 +266,7 @@ static calx_status *keep_functions(const reader *r)
   return NULL;
 }
 
-static calx_status *load(reader *r)
+static calx_status *load(elf_reader *r)
 {
   CALX_TRY(read_header(r));
   r->offsets = cx_calloc(r->header->e_shnum + 1u, sizeof *r->offsets);
@@ -298,7 +299,7 @@ calx_status *cpu_run_object_load(const void *data, size_t size,
                                  cpu_run_object **out)
 {
   *out = NULL;
-  reader r = { .data = data, .size = size };
+  elf_reader r = { .data = data, .size = size };
   r.object = cx_calloc(1, sizeof *r.object);
   if (r.object == NULL) return cx_out_of_memory();
   calx_status *status = load(&r);
@@ -324,8 +325,8 @@ void cpu_run_object_free(cpu_run_object *object)
 
 void *cpu_run_object_find(const cpu_run_object *object, const char *symbol)
 {
-  const function key = { .name = (char *)(uintptr_t)symbol };
-  const function *found =
+  const elf_function key = { .name = (char *)(uintptr_t)symbol };
+  const elf_function *found =
       object->n_functions == 0
           ? NULL
           : bsearch(&key, object->functions, object->n_functions, sizeof key,

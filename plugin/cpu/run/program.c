@@ -32,18 +32,18 @@ void cpu_run_program_free(cpu_run_program *p)
     cpu_run_object_free(p->objects[i].loaded);
     cx_free(p->objects[i].bytes);
   }
-  cx_hlo_module_free(p->side);
-  cx_free(p->places);
+  cx_hlo_module_free(p->outlined);
+  cx_free(p->slots);
   cx_free(p->uses);
   cx_free(p->steps);
   cx_free(p->blocks);
-  cx_free(p->codes);
+  cx_free(p->loops);
   cx_free(p->functions);
   cx_free(p->descs);
   cx_free(p->kernels);
   free(p->constants);  // of aligned_alloc
-  cx_free(p->side_text);
-  cx_free(p->side_funcs);
+  cx_free(p->outlined_text);
+  cx_free(p->outlined_funcs);
   cx_arena_free(&p->arena);
   cx_free(p);
 }
@@ -60,94 +60,97 @@ static calx_status *broken(const cpu_run_program *p, const char *what)
   return cx_error(CALX_DATA_LOSS, "program '%s': %s", p->info.name, what);
 }
 
-static calx_status *load_code(cpu_run_program *p)
+static calx_status *load_loops(cpu_run_program *p)
 {
   for (size_t i = 0; i < p->n_objects; i++) {
     cpu_run_object_part *o = &p->objects[i];
     CALX_TRY(cpu_run_object_load(o->bytes, o->size, &o->loaded));
     p->info.code_bytes += cpu_run_object_bytes(o->loaded);
   }
-  p->functions = cx_calloc(p->n_codes + 1, sizeof *p->functions);
+  p->functions = cx_calloc(p->n_loops + 1, sizeof *p->functions);
   if (p->functions == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < p->n_codes; i++) {
-    const cpu_run_code *code = &p->codes[i];
-    if (code->n_phases < 1 || code->n_phases > CPU_JIT_PHASES ||
-        code->object < 0 || (uint64_t)code->object >= p->n_objects) {
-      return broken(p, "a kernel that cannot be");
+  for (size_t i = 0; i < p->n_loops; i++) {
+    const cpu_run_loop *loop = &p->loops[i];
+    if (loop->n_phases < 1 || loop->n_phases > CPU_JIT_PHASES ||
+        loop->object < 0 || (uint64_t)loop->object >= p->n_objects) {
+      return broken(p, "a compiled loop contradicts itself");
     }
-    for (int64_t k = 0; k < code->n_phases; k++) {
+    for (int64_t k = 0; k < loop->n_phases; k++) {
       char symbol[64];
-      snprintf(symbol, sizeof symbol, "k%" PRId64 "_%" PRId64, code->symbol, k);
+      snprintf(symbol, sizeof symbol, "k%" PRId64 "_%" PRId64, loop->symbol, k);
       void *address =
-          cpu_run_object_find(p->objects[code->object].loaded, symbol);
-      if (address == NULL) return broken(p, "a kernel's code is missing");
+          cpu_run_object_find(p->objects[loop->object].loaded, symbol);
+      if (address == NULL) return broken(p, "the code of a loop is missing");
       memcpy(&p->functions[i][k], &address, sizeof address);
     }
   }
   return NULL;
 }
 
-static calx_status *make_kernels(cpu_run_program *p, cpu_threads *pool)
+static calx_status *make_kernels(cpu_run_program *p, cpu_threads *threads)
 {
   if (p->n_kernels == 0 || p->kernels != NULL) return NULL;
   p->kernels = cx_calloc(p->n_kernels, sizeof(cpu_kernel *));
   if (p->kernels == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < p->n_kernels; i++) {
-    CALX_TRY(cpu_kernel_new(&p->descs[i], pool, false, &p->kernels[i]));
+    CALX_TRY(cpu_kernel_new(&p->descs[i], threads, false, &p->kernels[i]));
   }
   return NULL;
 }
 
-static calx_status *read_side(cpu_run_program *p)
+static calx_status *read_outlined(cpu_run_program *p)
 {
-  if (p->side_text == NULL) return NULL;
-  CALX_TRY(cx_hlo_parse(p->side_text, p->side_size, "what is interpreted",
-                        &p->side));
-  CALX_TRY(cx_hlo_verify(p->side));
-  p->side_funcs = cx_calloc(p->side->n_funcs + 1, sizeof(cx_hlo_func *));
-  if (p->side_funcs == NULL) return cx_out_of_memory();
+  if (p->outlined_text == NULL) return NULL;
+  CALX_TRY(cx_hlo_parse(p->outlined_text, p->outlined_size,
+                        "the outlined functions", &p->outlined));
+  CALX_TRY(cx_hlo_verify(p->outlined));
+  p->outlined_funcs =
+      cx_calloc(p->outlined->n_funcs + 1, sizeof(cx_hlo_func *));
+  if (p->outlined_funcs == NULL) return cx_out_of_memory();
   size_t n = 0;
-  for (cx_hlo_func *f = p->side->first; f != NULL; f = f->next) {
-    p->side_funcs[n++] = f;
+  for (cx_hlo_func *f = p->outlined->first; f != NULL; f = f->next) {
+    p->outlined_funcs[n++] = f;
   }
   return NULL;
 }
 
-// ---- checking: the bytes may come from a file ----
+// ---- checking ----
+//
+// The program may come from a file, so nothing in it is trusted.
 
-static bool place_ok(const cpu_run_program *p, const cpu_run_place *place)
+static bool slot_ok(const cpu_run_program *p, const cpu_run_slot *slot)
 {
   size_t limit = 0;
-  if (place->at < 0 || place->bytes < 0) return false;
-  switch (place->kind) {
-    case CPU_RUN_PLACE_ARENA: limit = p->arena_bytes; break;
-    case CPU_RUN_PLACE_CONSTANT: limit = p->constant_bytes; break;
-    case CPU_RUN_PLACE_PARAM:
-    case CPU_RUN_PLACE_RESULT: {
-      bool param = place->kind == CPU_RUN_PLACE_PARAM;
+  if (slot->at < 0 || slot->bytes < 0) return false;
+  switch (slot->kind) {
+    case CPU_RUN_SLOT_ARENA: limit = p->info.arena_bytes; break;
+    case CPU_RUN_SLOT_CONSTANT: limit = p->info.constant_bytes; break;
+    case CPU_RUN_SLOT_PARAM:
+    case CPU_RUN_SLOT_RESULT: {
+      bool param = slot->kind == CPU_RUN_SLOT_PARAM;
       size_t n = param ? p->info.n_params : p->info.n_results;
-      if ((uint64_t)place->at >= n) return false;
+      if ((uint64_t)slot->at >= n) return false;
       const cx_hlo_type *types = param ? p->info.params : p->info.results;
-      return place->bytes <= cx_hlo_type_bytes(&types[place->at]);
+      return slot->bytes <= cx_hlo_type_bytes(&types[slot->at]);
     }
     default: return false;
   }
-  return (uint64_t)place->at <= limit &&
-         (uint64_t)place->bytes <= limit - (uint64_t)place->at;
+  return (uint64_t)slot->at <= limit &&
+         (uint64_t)slot->bytes <= limit - (uint64_t)slot->at;
 }
 
 static int64_t use_bytes(const cpu_run_program *p, const cpu_run_step *s,
                          size_t i)
 {
-  return p->places[p->uses[s->first + i]].bytes;
+  return p->slots[p->uses[s->first + i]].bytes;
 }
 
 static bool interpreted_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
-  if (p->side == NULL || s->index >= p->side->n_funcs) return false;
-  const cx_hlo_func *f = p->side_funcs[s->index];
-  if (s->n_places != f->n_params + f->n_results) return false;
-  for (size_t i = 0; i < s->n_places; i++) {
+  if (p->outlined == NULL || s->index >= p->outlined->n_funcs) return false;
+  const cx_hlo_func *f = p->outlined_funcs[s->index];
+  if (s->n_slots != f->n_params + f->n_results) return false;
+  for (size_t i = 0; i < s->n_slots; i++) {
     const cx_hlo_any *type =
         i < f->n_params ? &f->params[i] : &f->results[i - f->n_params];
     int64_t bytes = cx_hlo_type_bytes(&type->tensor);
@@ -161,7 +164,7 @@ static bool interpreted_ok(const cpu_run_program *p, const cpu_run_step *s)
 static bool collective_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
   if (!interpreted_ok(p, s)) return false;
-  const cx_hlo_func *f = p->side_funcs[s->index];
+  const cx_hlo_func *f = p->outlined_funcs[s->index];
   const cx_hlo_op *op = f->body.first == NULL ? NULL : f->body.first->first;
   return op != NULL && op->n_operands <= f->n_params &&
          op->n_results == f->n_results;
@@ -169,7 +172,7 @@ static bool collective_ok(const cpu_run_program *p, const cpu_run_step *s)
 
 static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
 {
-  if (s->index >= p->n_kernels || s->n_places != 4) return false;
+  if (s->index >= p->n_kernels || s->n_slots != 4) return false;
   const cpu_kernel *k = p->kernels[s->index];
   size_t lhs = 0, rhs = 0, out = 0;
   cpu_kernel_sizes(k, &lhs, &rhs, &out);
@@ -179,8 +182,8 @@ static bool kernel_ok(const cpu_run_program *p, const cpu_run_step *s)
          (uint64_t)use_bytes(p, s, 3) >= cpu_kernel_scratch(k);
 }
 
-// Blocks of a step come after the block that holds it, so that nothing runs
-// itself.
+// The blocks that a step runs come after the step's own block, so that no block
+// runs itself.
 static bool blocks_ok(const cpu_run_program *p, size_t block, uint32_t index,
                       uint32_t n)
 {
@@ -191,30 +194,29 @@ static bool blocks_ok(const cpu_run_program *p, size_t block, uint32_t index,
 static bool step_ok(const cpu_run_program *p, size_t block,
                     const cpu_run_step *s)
 {
-  if (s->first > p->n_uses || s->n_places > p->n_uses - s->first) return false;
+  if (s->first > p->n_uses || s->n_slots > p->n_uses - s->first) return false;
   switch (s->kind) {
-    case CPU_RUN_STEP_CODE: return s->index < p->n_codes;
+    case CPU_RUN_STEP_LOOP: return s->index < p->n_loops;
     case CPU_RUN_STEP_KERNEL: return kernel_ok(p, s);
     case CPU_RUN_STEP_INTERPRET: return interpreted_ok(p, s);
     case CPU_RUN_STEP_COLLECTIVE: return collective_ok(p, s);
     case CPU_RUN_STEP_BEGIN: return block == 0 && collective_ok(p, s);
-    case CPU_RUN_STEP_END: return block == 0 && s->n_places == 0;
+    case CPU_RUN_STEP_END: return block == 0 && s->n_slots == 0;
     case CPU_RUN_STEP_COPY:
-      return s->n_places == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
+      return s->n_slots == 2 && use_bytes(p, s, 0) == use_bytes(p, s, 1);
     case CPU_RUN_STEP_WHILE:
-      return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
-             blocks_ok(p, block, s->index, 2);
     case CPU_RUN_STEP_IF:
-      return s->n_places == 1 && use_bytes(p, s, 0) == 1 &&
+      return s->n_slots == 1 && use_bytes(p, s, 0) == 1 &&
              blocks_ok(p, block, s->index, 2);
     case CPU_RUN_STEP_CASE:
-      return s->n_places == 1 && use_bytes(p, s, 0) == 4 &&
+      return s->n_slots == 1 && use_bytes(p, s, 0) == 4 &&
              blocks_ok(p, block, s->index, s->n);
     default: return false;
   }
 }
 
-// Numbers rise as collectives are begun; each is ended once, and none is left.
+// Collectives in background are numbered in the order of their BEGIN steps.
+// Each has one END step behind its BEGIN step.
 static calx_status *check_pairs(cpu_run_program *p)
 {
   if (p->n_blocks == 0) return NULL;
@@ -238,41 +240,41 @@ static calx_status *check_pairs(cpu_run_program *p)
   p->info.n_overlapped = n_begun;
   return ok && n_begun == n_ended
              ? NULL
-             : broken(p, "a collective that is begun and ended otherwise");
+             : broken(p, "a collective is begun and not ended, or ended twice");
 }
 
 static calx_status *check(const cpu_run_program *p)
 {
-  if (p->arena_bytes > (size_t)CPU_RUN_MEMORY_LIMIT) {
-    return broken(p, "it wants more memory than there can be");
+  if (p->info.arena_bytes > (size_t)CPU_RUN_MEMORY_LIMIT) {
+    return broken(p, "it needs more memory than the limit");
   }
-  for (size_t i = 0; i < p->n_places; i++) {
-    if (!place_ok(p, &p->places[i])) return broken(p, "a place lies outside");
+  for (size_t i = 0; i < p->n_slots; i++) {
+    if (!slot_ok(p, &p->slots[i]))
+      return broken(p, "a slot lies outside of its memory");
   }
   for (size_t i = 0; i < p->n_uses; i++) {
-    if (p->uses[i] >= p->n_places) return broken(p, "a place is missing");
+    if (p->uses[i] >= p->n_slots)
+      return broken(p, "a step uses a slot that does not exist");
   }
   for (size_t b = 0; b < p->n_blocks; b++) {
     const cpu_run_step_block *block = &p->blocks[b];
     if (block->first > p->n_steps || block->n > p->n_steps - block->first) {
-      return broken(p, "a block lies outside");
+      return broken(p, "a block has steps that do not exist");
     }
     for (size_t i = 0; i < block->n; i++) {
       if (!step_ok(p, b, &p->steps[block->first + i])) {
-        return broken(p, "a step that cannot be");
+        return broken(p, "a step contradicts itself");
       }
     }
   }
   return p->n_blocks == 0 ? broken(p, "it has no steps") : NULL;
 }
 
-calx_status *cpu_run_program_finish(cpu_run_program *p, cpu_threads *pool)
+calx_status *cpu_run_program_finish(cpu_run_program *p, cpu_threads *threads)
 {
-  CALX_TRY(load_code(p));
-  CALX_TRY(make_kernels(p, pool));
-  CALX_TRY(read_side(p));
-  p->info.arena_bytes = p->arena_bytes;
-  p->info.constant_bytes = p->constant_bytes;
+  CALX_TRY(load_loops(p));
+  CALX_TRY(make_kernels(p, threads));
+  CALX_TRY(read_outlined(p));
   CALX_TRY(check(p));
   return check_pairs(p);
 }

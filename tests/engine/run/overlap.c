@@ -35,9 +35,9 @@ typedef enum damage {
   END_FAR,       // a number that nobody has
   BEGIN_NUMBER,  // not the next one
   NEVER_ENDED,
-  END_PLACES,
+  END_SLOTS,
   BEGIN_INDEX,
-  BEGIN_PLACES,
+  BEGIN_SLOTS,
   INSIDE,  // of another block than the entry's
   DAMAGES
 } damage;
@@ -68,9 +68,9 @@ static void hurt(cpu_run_program *p, damage how)
     case END_FAR: find(p, CPU_RUN_STEP_END, 1)->n = UINT32_MAX; break;
     case BEGIN_NUMBER: first->n = 1; break;
     case NEVER_ENDED: p->blocks[0].n -= 2; break;
-    case END_PLACES: find(p, CPU_RUN_STEP_END, 0)->n_places = 1; break;
+    case END_SLOTS: find(p, CPU_RUN_STEP_END, 0)->n_slots = 1; break;
     case BEGIN_INDEX: first->index = 77; break;
-    case BEGIN_PLACES: first->n_places--; break;
+    case BEGIN_SLOTS: first->n_slots--; break;
     case INSIDE:
       p->blocks[1] = p->blocks[0];
       p->blocks[0].n = 0;
