@@ -7,31 +7,6 @@
 
 #include "ref/contract.h"
 
-size_t cpu_ref_number_bytes(cpu_ref_class class)
-{
-  return class == CPU_REF_COMPLEX ? sizeof(double complex) : sizeof(double);
-}
-
-void cpu_ref_load_numbers(cpu_ref_class class, cx_hlo_elem e, const void *p,
-                          size_t n, void *out)
-{
-  switch (class) {
-    case CPU_REF_INT: cpu_ref_load_ints(e, p, n, out); break;
-    case CPU_REF_REAL: cpu_ref_load_reals(e, p, n, out); break;
-    case CPU_REF_COMPLEX: cpu_ref_load_complex(e, p, n, out); break;
-  }
-}
-
-void cpu_ref_store_numbers(cpu_ref_class class, cx_hlo_elem e, void *p,
-                           size_t n, const void *v)
-{
-  switch (class) {
-    case CPU_REF_INT: cpu_ref_store_ints(e, p, n, v); break;
-    case CPU_REF_REAL: cpu_ref_store_reals(e, p, n, v); break;
-    case CPU_REF_COMPLEX: cpu_ref_store_complex(e, p, n, v); break;
-  }
-}
-
 // ---- sums of products ----
 
 // Four sums side by side do not wait for one another.
@@ -98,9 +73,17 @@ void cpu_ref_store_number_at(cx_hlo_elem e, void *data, size_t i,
 
 // ---- layout ----
 
-calx_status *cpu_ref_pack(cpu_ref_machine *m, const cx_hlo_op *op,
-                          const cpu_ref_tensor *x, const int64_t *order,
-                          cpu_ref_class class, cpu_ref_buffer **out)
+cx_hlo_elem cpu_ref_number_elem(cx_hlo_elem e)
+{
+  static const cx_hlo_elem elems[] = { [CPU_REF_INT] = CX_HLO_I64,
+                                       [CPU_REF_REAL] = CX_HLO_F64,
+                                       [CPU_REF_COMPLEX] = CX_HLO_C128 };
+  return elems[cpu_ref_class_of(e)];
+}
+
+calx_status *cpu_ref_pack(const cpu_ref_call *c, const cpu_ref_tensor *x,
+                          const int64_t *order, cx_hlo_elem to,
+                          cpu_ref_buffer **out)
 {
   const size_t rank = x->type.rank;
   const size_t n = cpu_ref_count(x);
@@ -108,37 +91,39 @@ calx_status *cpu_ref_pack(cpu_ref_machine *m, const cx_hlo_op *op,
   int64_t own[CPU_REF_RANK];
   int64_t dims[CPU_REF_RANK];
   int64_t from[CPU_REF_RANK];
-  int64_t to[CPU_REF_RANK];
+  int64_t step[CPU_REF_RANK];
   cpu_ref_strides(&x->type, own);
   for (size_t i = 0; i < rank; i++) {
     dims[i] = x->type.dims[order[i]];
     from[i] = own[order[i]];
   }
   const cx_hlo_type ordered = { x->type.elem, rank, dims };
-  cpu_ref_strides(&ordered, to);
+  cpu_ref_strides(&ordered, step);
   cpu_ref_buffer *raw = NULL;
-  CALX_TRY(cpu_ref_scratch(m, op, n, bytes, &raw));
-  cpu_ref_copy(bytes, rank, dims, raw->data, to, x->data, from);
-  calx_status *status =
-      cpu_ref_scratch(m, op, n, cpu_ref_number_bytes(class), out);
+  CALX_TRY(cpu_ref_scratch(c, n, bytes, &raw));
+  cpu_ref_copy(bytes, rank, dims, raw->data, step, x->data, from);
+  *out = raw;
+  if (to == x->type.elem) return NULL;
+  calx_status *status = cpu_ref_scratch(c, n, cx_hlo_elem_bytes(to), out);
   if (status == NULL) {
-    cpu_ref_load_numbers(class, x->type.elem, raw->data, n, (*out)->data);
+    cpu_ref_convert(x->type.elem, raw->data, to, (*out)->data, n);
   }
-  cpu_ref_buffer_release(m, raw);
+  cpu_ref_buffer_release(c->machine, raw);
   return status;
 }
 
-// Batch dimensions, free ones, contracted ones; *sizes are their products.
-typedef struct side {
+// The order of an operand's dimensions: batch dimensions, free ones, contracted
+// ones; and the products of the sizes of each.
+typedef struct arrangement {
   int64_t order[CPU_REF_RANK];
   size_t batch, free, contract;
-} side;
+} arrangement;
 
 static void arrange(const cx_hlo_type *t, cx_hlo_ints batch,
-                    cx_hlo_ints contract, side *out)
+                    cx_hlo_ints contract, arrangement *out)
 {
   size_t k = 0;
-  *out = (side){ .batch = 1, .free = 1, .contract = 1 };
+  *out = (arrangement){ .batch = 1, .free = 1, .contract = 1 };
   for (size_t i = 0; i < batch.n; i++) {
     out->order[k++] = batch.v[i];
     out->batch *= (size_t)t->dims[batch.v[i]];
@@ -156,8 +141,8 @@ static void arrange(const cx_hlo_type *t, cx_hlo_ints batch,
   }
 }
 
-static calx_status *multiply(cpu_ref_machine *m, const side *l, const side *r,
-                             const char *a, const char *b,
+static calx_status *multiply(cpu_ref_machine *m, const arrangement *l,
+                             const arrangement *r, const char *a, const char *b,
                              const cpu_ref_tensor *out)
 {
   const cx_hlo_elem e = out->type.elem;
@@ -176,51 +161,45 @@ static calx_status *multiply(cpu_ref_machine *m, const side *l, const side *r,
   return NULL;
 }
 
-calx_status *cpu_ref_do_dot(cpu_ref_machine *m, const cx_hlo_op *op,
-                            const cpu_ref_tensor *in, const cpu_ref_tensor *out,
-                            const cx_hlo_dot_numbers *d)
+calx_status *cpu_ref_do_dot(const cpu_ref_call *c, const cx_hlo_dot_numbers *d)
 {
-  const cpu_ref_class class = cpu_ref_class_of(out->type.elem);
-  side l;
-  side r;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const cx_hlo_elem number = cpu_ref_number_elem(out->type.elem);
+  arrangement l, r;
   cpu_ref_buffer *a = NULL;
   cpu_ref_buffer *b = NULL;
   // Without a result, sizes beside an empty dimension mean nothing.
   if (cpu_ref_count(out) == 0) return NULL;
   if (cpu_ref_count(&in[0]) == 0 || cpu_ref_count(&in[1]) == 0) {
-    memset(out->data, 0,
-           cpu_ref_count(out) * cx_hlo_elem_bytes(out->type.elem));
-    return NULL;
+    return cpu_ref_zero(out);
   }
   arrange(&in[0].type, d->lhs_batch, d->lhs_contract, &l);
   arrange(&in[1].type, d->rhs_batch, d->rhs_contract, &r);
-  calx_status *status = cpu_ref_pack(m, op, &in[0], l.order, class, &a);
+  calx_status *status = cpu_ref_pack(c, &in[0], l.order, number, &a);
   if (status == NULL) {
-    status = cpu_ref_pack(m, op, &in[1], r.order, class, &b);
+    status = cpu_ref_pack(c, &in[1], r.order, number, &b);
   }
   if (status == NULL) {
-    status = multiply(m, &l, &r, (char *)a->data, (char *)b->data, out);
+    status =
+        multiply(c->machine, &l, &r, (char *)a->data, (char *)b->data, out);
   }
-  cpu_ref_buffer_release(m, a);
-  cpu_ref_buffer_release(m, b);
+  cpu_ref_buffer_release(c->machine, a);
+  cpu_ref_buffer_release(c->machine, b);
   return status;
 }
 
-calx_status *cpu_ref_dot_general(cpu_ref_machine *m, const cx_hlo_op *op,
-                                 const cpu_ref_tensor *in,
-                                 const cpu_ref_tensor *out)
+calx_status *cpu_ref_dot_general(const cpu_ref_call *c)
 {
-  return cpu_ref_do_dot(m, op, in, out,
-                        cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS));
+  return cpu_ref_do_dot(
+      c, cx_hlo_op_struct(c->op, CX_HLO_A_DOT_DIMENSION_NUMBERS));
 }
 
 // The last dimension of lhs with the first of rhs.
-calx_status *cpu_ref_dot(cpu_ref_machine *m, const cx_hlo_op *op,
-                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_dot(const cpu_ref_call *c)
 {
-  const int64_t last = (int64_t)in[0].type.rank - 1;
+  const int64_t last = (int64_t)c->in[0].type.rank - 1;
   const int64_t first = 0;
   const cx_hlo_dot_numbers d = { .lhs_contract = { &last, 1 },
                                  .rhs_contract = { &first, 1 } };
-  return cpu_ref_do_dot(m, op, in, out, &d);
+  return cpu_ref_do_dot(c, &d);
 }

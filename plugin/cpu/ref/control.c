@@ -264,7 +264,8 @@ static calx_status *run_transfer(cpu_ref_machine *m, const cx_hlo_op *op)
 static calx_status *pack(cpu_ref_machine *m, const cx_hlo_op *op, size_t n,
                          cpu_ref_buffer **out)
 {
-  CALX_TRY(cpu_ref_scratch(m, op, n, sizeof(cpu_ref_slot), out));
+  CALX_TRY(cpu_ref_scratch(&(cpu_ref_call){ .machine = m, .op = op }, n,
+                           sizeof(cpu_ref_slot), out));
   memset((*out)->data, 0, n * sizeof(cpu_ref_slot));
   (*out)->n_parts = n;
   return NULL;
@@ -330,25 +331,21 @@ static calx_status *run_async_done(cpu_ref_machine *m, const cx_hlo_op *op)
 
 // ---- other devices ----
 
-calx_status *cpu_ref_collective(cpu_ref_machine *m, const cx_hlo_op *op,
-                                const cpu_ref_tensor *in,
-                                const cpu_ref_tensor *out)
+calx_status *cpu_ref_collective(const cpu_ref_call *call)
 {
-  const cpu_ref_context *c = m->context;
-  if (c->collective != NULL) return c->collective(c->user, op, in, out);
-  return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+  const cpu_ref_context *c = call->machine->context;
+  if (c->collective != NULL)
+    return c->collective(c->user, call->op, call->in, call->out);
+  return cpu_ref_bad(call->op, CALX_UNIMPLEMENTED,
                      "there are no other devices to speak with");
 }
 
-calx_status *cpu_ref_device_id(cpu_ref_machine *m, const cx_hlo_op *op,
-                               const cpu_ref_tensor *in,
-                               const cpu_ref_tensor *out)
+calx_status *cpu_ref_device_id(const cpu_ref_call *call)
 {
-  (void)in;
-  const cpu_ref_context *c = m->context;
+  const cpu_ref_context *c = call->machine->context;
   const uint32_t id =
-      op->kind == CX_HLO_OP_REPLICA_ID ? c->replica : c->partition;
-  memcpy(out->data, &id, sizeof id);
+      call->op->kind == CX_HLO_OP_REPLICA_ID ? c->replica : c->partition;
+  memcpy(call->out->data, &id, sizeof id);
   return NULL;
 }
 

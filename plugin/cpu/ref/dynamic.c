@@ -4,11 +4,10 @@
 // No shape rule has seen these operations, so everything is checked here.
 #include "ref/inner.h"
 
-static calx_status *bad(const cx_hlo_op *op, const char *what,
-                        const cpu_ref_tensor *x, const cpu_ref_tensor *out)
+static calx_status *bad(const cpu_ref_call *c, const char *what)
 {
-  return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s do not make %s of %s", what,
-                     CPU_REF_SHAPE(out), CPU_REF_SHAPE(x));
+  return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "%s do not make %s of %s",
+                     what, CPU_REF_SHAPE(c->out), CPU_REF_SHAPE(c->in));
 }
 
 // A vector of n integers.
@@ -32,42 +31,35 @@ static bool sizes_fit(const cpu_ref_tensor *sizes, const cpu_ref_tensor *out)
   return true;
 }
 
-calx_status *cpu_ref_dynamic_reshape(cpu_ref_machine *m, const cx_hlo_op *op,
-                                     const cpu_ref_tensor *in,
-                                     const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_reshape(const cpu_ref_call *c)
 {
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem ||
       cpu_ref_count(in) != cpu_ref_count(out)) {
-    return bad(op, "the sizes", in, out);
+    return bad(c, "the sizes");
   }
-  return cpu_ref_reshape(m, op, in, out);
+  return cpu_ref_reshape(c);
 }
 
-calx_status *cpu_ref_dynamic_broadcast(cpu_ref_machine *m, const cx_hlo_op *op,
-                                       const cpu_ref_tensor *in,
-                                       const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_broadcast(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   if (!sizes_fit(&in[1], out) || in->type.elem != out->type.elem) {
-    return bad(op, "the sizes", in, out);
+    return bad(c, "the sizes");
   }
   return cpu_ref_do_broadcast(
-      op, in, out, cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS));
+      c, cx_hlo_op_ints(c->op, CX_HLO_A_BROADCAST_DIMENSIONS));
 }
 
-calx_status *cpu_ref_dynamic_iota(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_iota(const cpu_ref_call *c)
 {
-  if (!sizes_fit(in, out)) return bad(op, "the sizes", in, out);
-  return cpu_ref_iota(m, op, in, out);
+  if (!sizes_fit(c->in, c->out)) return bad(c, "the sizes");
+  return cpu_ref_iota(c);
 }
 
-calx_status *cpu_ref_dynamic_pad(cpu_ref_machine *m, const cx_hlo_op *op,
-                                 const cpu_ref_tensor *in,
-                                 const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_pad(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const size_t rank = in->type.rank;
   int64_t low[CPU_REF_RANK];
   int64_t high[CPU_REF_RANK];
@@ -85,15 +77,13 @@ calx_status *cpu_ref_dynamic_pad(cpu_ref_machine *m, const cx_hlo_op *op,
          !__builtin_add_overflow(n, low[i], &n) &&
          !__builtin_add_overflow(n, high[i], &n) && n == out->type.dims[i];
   }
-  if (!ok) return bad(op, "the paddings", in, out);
-  return cpu_ref_do_pad(op, in, &in[1], out, low, interior);
+  if (!ok) return bad(c, "the paddings");
+  return cpu_ref_do_pad(c, low, interior);
 }
 
-calx_status *cpu_ref_real_dynamic_slice(cpu_ref_machine *m, const cx_hlo_op *op,
-                                        const cpu_ref_tensor *in,
-                                        const cpu_ref_tensor *out)
+calx_status *cpu_ref_real_dynamic_slice(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const size_t rank = in->type.rank;
   int64_t start[CPU_REF_RANK];
   int64_t limit[CPU_REF_RANK];
@@ -108,8 +98,8 @@ calx_status *cpu_ref_real_dynamic_slice(cpu_ref_machine *m, const cx_hlo_op *op,
     const int64_t n = limit[i] - start[i];
     ok = n / stride[i] + (n % stride[i] != 0) == out->type.dims[i];
   }
-  if (!ok) return bad(op, "start, limit and strides", in, out);
-  return cpu_ref_do_slice(op, in, out, start, stride);
+  if (!ok) return bad(c, "start, limit and strides");
+  return cpu_ref_do_slice(c, start, stride);
 }
 
 // ---- convolution ----
@@ -176,34 +166,33 @@ static bool conv_dim_fits(const cx_hlo_op *op, size_t i, int64_t size,
   return out == (n < w || n <= 0 ? 0 : (n - w) / stride + 1);
 }
 
-calx_status *cpu_ref_dynamic_conv(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_conv(const cpu_ref_call *c)
 {
-  const cx_hlo_conv_numbers *d = cx_hlo_op_conv(op);
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const cx_hlo_conv_numbers *d = cx_hlo_op_conv(c->op);
   const cpu_ref_tensor *padding = &in[2];
   if (!conv_numbers_fit(d, in, out) || padding->type.rank != 2 ||
       padding->type.dims[0] != (int64_t)d->input_spatial.n ||
       padding->type.dims[1] != 2 ||
       cpu_ref_class_of(padding->type.elem) != CPU_REF_INT) {
-    return bad(op, "dimension numbers and padding", in, out);
+    return bad(c, "dimension numbers and padding");
   }
   int64_t low[CPU_REF_RANK] = { 0 };
   const cx_hlo_type *t = &out->type;
-  const int64_t groups = cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT);
+  const int64_t groups = cx_hlo_op_int(c->op, CX_HLO_A_BATCH_GROUP_COUNT);
   bool ok =
       groups >= 1 &&
       t->dims[d->output_batch] == in[0].type.dims[d->input_batch] / groups &&
       t->dims[d->output_feature] == in[1].type.dims[d->kernel_output];
   for (size_t i = 0; i < d->input_spatial.n && ok; i++) {
     low[i] = cpu_ref_int_at(padding, 2 * i);
-    ok = conv_dim_fits(op, i, in[0].type.dims[d->input_spatial.v[i]],
+    ok = conv_dim_fits(c->op, i, in[0].type.dims[d->input_spatial.v[i]],
                        in[1].type.dims[d->kernel_spatial.v[i]], low[i],
                        cpu_ref_int_at(padding, 2 * i + 1),
                        t->dims[d->output_spatial.v[i]]);
   }
-  if (!ok) return bad(op, "padding and window", in, out);
-  return cpu_ref_do_convolution(m, op, in, out, low);
+  if (!ok) return bad(c, "padding and window");
+  return cpu_ref_do_convolution(c, low);
 }
 
 // ---- gather ----
@@ -256,35 +245,32 @@ static bool gather_fits(const cx_hlo_gather_numbers *g,
   return true;
 }
 
-calx_status *cpu_ref_dynamic_gather(cpu_ref_machine *m, const cx_hlo_op *op,
-                                    const cpu_ref_tensor *in,
-                                    const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_gather(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const cx_hlo_gather_numbers *g =
-      cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
+      cx_hlo_op_struct(c->op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
   int64_t sizes[CPU_REF_RANK];
   if (!read_list(&in[2], in->type.rank, sizes) ||
       in->type.elem != out->type.elem || g == NULL ||
       !gather_fits(g, in, out, sizes)) {
-    return bad(op, "indices and slice sizes", in, out);
+    return bad(c, "indices and slice sizes");
   }
-  return cpu_ref_do_gather(op, in, out, sizes);
+  return cpu_ref_do_gather(c, sizes);
 }
 
 // The size along the dimension must be what it is: results have static sizes.
-calx_status *cpu_ref_set_dimension_size(cpu_ref_machine *m, const cx_hlo_op *op,
-                                        const cpu_ref_tensor *in,
-                                        const cpu_ref_tensor *out)
+calx_status *cpu_ref_set_dimension_size(const cpu_ref_call *c)
 {
-  const int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const int64_t d = cx_hlo_op_int(c->op, CX_HLO_A_DIMENSION);
   if (!cx_hlo_type_equal(&in->type, &out->type) || d < 0 ||
       d >= (int64_t)in->type.rank || in[1].type.rank != 0 ||
       cpu_ref_index_at(&in[1], 0) != in->type.dims[d]) {
-    return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
+    return cpu_ref_bad(c->op, CALX_UNIMPLEMENTED,
                        "sizes that change as the program runs are not "
                        "supported: %s along dimension %lld",
                        CPU_REF_SHAPE(in), (long long)d);
   }
-  return cpu_ref_reshape(m, op, in, out);
+  return cpu_ref_reshape(c);
 }

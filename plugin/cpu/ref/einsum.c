@@ -51,13 +51,13 @@ static bool take_sizes(notation *e, size_t part, const cx_hlo_type *t,
 }
 
 // Letters in the order of the walk: the result's, then those summed over.
-typedef struct walk {
+typedef struct letter_walk {
   size_t n, n_kept;
   int64_t dims[CPU_REF_RANK];
   int64_t step[3][CPU_REF_RANK];  // of the operands and the result
-} walk;
+} letter_walk;
 
-static void add_letter(walk *w, const notation *e, unsigned char c,
+static void add_letter(letter_walk *w, const notation *e, unsigned char c,
                        const cx_hlo_type *const *types)
 {
   const size_t at = w->n++;
@@ -74,20 +74,16 @@ static void add_letter(walk *w, const notation *e, unsigned char c,
   }
 }
 
-static calx_status *sum_up(const cpu_ref_machine *m, const walk *w,
+static calx_status *sum_up(const cpu_ref_machine *m, const letter_walk *w,
                            cx_hlo_elem e, const char *a, const char *b,
                            const cpu_ref_tensor *out)
 {
   const int64_t bytes = (int64_t)cpu_ref_number_bytes(cpu_ref_class_of(e));
   int64_t at[CPU_REF_RANK] = { 0 };
   cpu_ref_number sum = { 0 };
-  const cpu_ref_number one_int = { .i = 1 };
-  const cpu_ref_number one_real = { .r = 1 };
-  const cpu_ref_number one_complex = { .c = 1 };
-  const cpu_ref_class class = cpu_ref_class_of(e);
-  const cpu_ref_number *one = class == CPU_REF_INT    ? &one_int
-                              : class == CPU_REF_REAL ? &one_real
-                                                      : &one_complex;
+  const int64_t i_one = 1;
+  cpu_ref_number one;
+  cpu_ref_load_numbers(cpu_ref_class_of(e), CX_HLO_I64, &i_one, 1, &one);
   const size_t n_sum = w->n - w->n_kept;
   size_t walked = 0;
   do {
@@ -95,7 +91,7 @@ static calx_status *sum_up(const cpu_ref_machine *m, const walk *w,
     for (size_t p = 0; p < 3; p++) {
       for (size_t k = 0; k < w->n; k++) i[p] += at[k] * w->step[p][k];
     }
-    const void *y = b == NULL ? (const void *)one : b + i[1] * bytes;
+    const void *y = b == NULL ? (const void *)&one : b + i[1] * bytes;
     cpu_ref_add_dot(e, a + i[0] * bytes, y, 1, &sum);
     bool last = true;
     for (size_t k = w->n_kept; k < w->n; k++) {
@@ -110,20 +106,12 @@ static calx_status *sum_up(const cpu_ref_machine *m, const walk *w,
   return NULL;
 }
 
-static calx_status *pack_plain(cpu_ref_machine *m, const cx_hlo_op *op,
-                               const cpu_ref_tensor *x, cpu_ref_class class,
-                               cpu_ref_buffer **out)
+static calx_status *run(const cpu_ref_call *c, const notation *e,
+                        size_t operands)
 {
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const cx_hlo_elem number = cpu_ref_number_elem(out->type.elem);
   int64_t order[CPU_REF_RANK];
-  for (size_t i = 0; i < x->type.rank; i++) order[i] = (int64_t)i;
-  return cpu_ref_pack(m, op, x, order, class, out);
-}
-
-static calx_status *run(cpu_ref_machine *m, const cx_hlo_op *op,
-                        const notation *e, const cpu_ref_tensor *in,
-                        const cpu_ref_tensor *out, size_t operands)
-{
-  const cpu_ref_class class = cpu_ref_class_of(out->type.elem);
   const cx_hlo_type *types[3] = { &in[0].type, NULL, &out->type };
   notation shifted = *e;
   if (operands == 2) {
@@ -133,35 +121,33 @@ static calx_status *run(cpu_ref_machine *m, const cx_hlo_op *op,
     shifted.n[2] = e->n[1];
     shifted.n[1] = 0;
   }
-  walk w = { 0 };
-  for (int c = 0; c < LETTERS; c++) {
-    if (e->kept[c]) add_letter(&w, &shifted, (unsigned char)c, types);
+  letter_walk w = { 0 };
+  for (unsigned char l = 0; l < LETTERS; l++) {
+    if (e->kept[l]) add_letter(&w, &shifted, l, types);
   }
   w.n_kept = w.n;
-  for (int c = 0; c < LETTERS; c++) {
-    if (!e->kept[c] && e->size[c] >= 0) {
-      add_letter(&w, &shifted, (unsigned char)c, types);
-    }
+  for (unsigned char l = 0; l < LETTERS; l++) {
+    if (!e->kept[l] && e->size[l] >= 0) add_letter(&w, &shifted, l, types);
   }
   cpu_ref_buffer *packed[2] = { 0 };
-  calx_status *status = pack_plain(m, op, &in[0], class, &packed[0]);
-  if (status == NULL && operands == 2) {
-    status = pack_plain(m, op, &in[1], class, &packed[1]);
+  calx_status *status = NULL;
+  for (size_t i = 0; i < CPU_REF_RANK; i++) order[i] = (int64_t)i;
+  for (size_t i = 0; i < operands && status == NULL; i++) {
+    status = cpu_ref_pack(c, &in[i], order, number, &packed[i]);
   }
   if (status == NULL) {
-    status = sum_up(m, &w, out->type.elem, (char *)packed[0]->data,
+    status = sum_up(c->machine, &w, out->type.elem, (char *)packed[0]->data,
                     packed[1] == NULL ? NULL : (char *)packed[1]->data, out);
   }
-  cpu_ref_buffer_release(m, packed[0]);
-  cpu_ref_buffer_release(m, packed[1]);
+  cpu_ref_buffer_release(c->machine, packed[0]);
+  cpu_ref_buffer_release(c->machine, packed[1]);
   return status;
 }
 
-static calx_status *einsum(cpu_ref_machine *m, const cx_hlo_op *op,
-                           const cpu_ref_tensor *in, const cpu_ref_tensor *out,
-                           size_t operands)
+static calx_status *einsum(const cpu_ref_call *call, size_t operands)
 {
-  const cx_hlo_attr *attr = cx_hlo_op_attr(op, CX_HLO_A_EINSUM_CONFIG);
+  const cpu_ref_tensor *in = call->in, *out = call->out;
+  const cx_hlo_attr *attr = cx_hlo_op_attr(call->op, CX_HLO_A_EINSUM_CONFIG);
   notation e;
   bool known[LETTERS] = { false };
   bool ok = attr != NULL && read_notation(attr->as.text, operands, &e);
@@ -175,7 +161,7 @@ static calx_status *einsum(cpu_ref_machine *m, const cx_hlo_op *op,
   }
   ok = ok && take_sizes(&e, operands, &out->type, known);
   if (!ok) {
-    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT,
+    return cpu_ref_bad(call->op, CALX_INVALID_ARGUMENT,
                        "'%.*s' does not make %s of %s",
                        attr == NULL ? 0 : (int)attr->as.text.n,
                        attr == NULL ? "" : attr->as.text.s, CPU_REF_SHAPE(out),
@@ -186,23 +172,15 @@ static calx_status *einsum(cpu_ref_machine *m, const cx_hlo_op *op,
     if (!known[c]) e.size[c] = -1;
     if (known[c]) n *= (size_t)(e.size[c] != 0);
   }
-  if (n == 0) {
-    const size_t bytes = cx_hlo_elem_bytes(out->type.elem);
-    memset(out->data, 0, cpu_ref_count(out) * bytes);
-    return NULL;
-  }
-  return run(m, op, &e, in, out, operands);
+  return n == 0 ? cpu_ref_zero(out) : run(call, &e, operands);
 }
 
-calx_status *cpu_ref_einsum(cpu_ref_machine *m, const cx_hlo_op *op,
-                            const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_einsum(const cpu_ref_call *c)
 {
-  return einsum(m, op, in, out, 2);
+  return einsum(c, 2);
 }
 
-calx_status *cpu_ref_unary_einsum(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *out)
+calx_status *cpu_ref_unary_einsum(const cpu_ref_call *c)
 {
-  return einsum(m, op, in, out, 1);
+  return einsum(c, 1);
 }

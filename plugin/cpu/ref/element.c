@@ -5,55 +5,32 @@
 
 #include "ref/inner.h"
 
-// One chunk of one operand, as numbers of its class.
-typedef union chunk {
-  int64_t i[CPU_REF_CHUNK];
-  double r[CPU_REF_CHUNK];
-  double complex c[CPU_REF_CHUNK];
-} chunk;
-
 static const void *lane_at(const cpu_ref_lane *x, size_t at)
 {
   return (const char *)x->data + at * x->step * cx_hlo_elem_bytes(x->elem);
 }
 
-static void load(const cpu_ref_lane *x, size_t at, size_t n, chunk *out)
+static void load(const cpu_ref_lane *x, size_t at, size_t n, cpu_ref_chunk *out)
 {
-  const void *p = lane_at(x, at);
+  const cpu_ref_class class = cpu_ref_class_of(x->elem);
+  const size_t bytes = cpu_ref_number_bytes(class);
   const size_t k = x->step == 0 ? 1 : n;
-  switch (cpu_ref_class_of(x->elem)) {
-    case CPU_REF_INT:
-      cpu_ref_load_ints(x->elem, p, k, out->i);
-      for (size_t i = k; i < n; i++) out->i[i] = out->i[0];
-      break;
-    case CPU_REF_REAL:
-      cpu_ref_load_reals(x->elem, p, k, out->r);
-      for (size_t i = k; i < n; i++) out->r[i] = out->r[0];
-      break;
-    case CPU_REF_COMPLEX:
-      cpu_ref_load_complex(x->elem, p, k, out->c);
-      for (size_t i = k; i < n; i++) out->c[i] = out->c[0];
-      break;
-  }
+  cpu_ref_load_numbers(class, x->elem, lane_at(x, at), k, out);
+  cpu_ref_fill(bytes, (char *)out + bytes, n - k, out);
 }
 
-static void store(cx_hlo_elem e, void *p, size_t n, const chunk *v)
+static void store(cx_hlo_elem e, void *p, size_t n, const cpu_ref_chunk *v)
 {
-  switch (cpu_ref_class_of(e)) {
-    case CPU_REF_INT: cpu_ref_store_ints(e, p, n, v->i); break;
-    case CPU_REF_REAL: cpu_ref_store_reals(e, p, n, v->r); break;
-    case CPU_REF_COMPLEX: cpu_ref_store_complex(e, p, n, v->c); break;
-  }
+  cpu_ref_store_numbers(cpu_ref_class_of(e), e, p, n, v);
 }
 
-// a op b for numbers of type e.
-static void compute(cx_hlo_op_kind kind, cx_hlo_elem e, const chunk *a,
-                    const chunk *b, chunk *out, size_t n)
+void cpu_ref_compute(cx_hlo_op_kind kind, cx_hlo_elem e, const void *a,
+                     const void *b, void *out, size_t n)
 {
   switch (cpu_ref_class_of(e)) {
-    case CPU_REF_INT: cpu_ref_ints(kind, e, a->i, b->i, out->i, n); break;
-    case CPU_REF_REAL: cpu_ref_reals(kind, a->r, b->r, out->r, n); break;
-    case CPU_REF_COMPLEX: cpu_ref_complexes(kind, a->c, b->c, out->c, n); break;
+    case CPU_REF_INT: cpu_ref_ints(kind, e, a, b, out, n); break;
+    case CPU_REF_REAL: cpu_ref_reals(kind, a, b, out, n); break;
+    case CPU_REF_COMPLEX: cpu_ref_complexes(kind, a, b, out, n); break;
   }
 }
 
@@ -68,7 +45,8 @@ static int64_t total_key(cx_hlo_elem e, const void *p)
   return (bits & sign) != 0 ? (int64_t)~rest : (int64_t)rest;
 }
 
-static void load_keys(const cpu_ref_lane *x, size_t at, size_t n, chunk *out)
+static void load_keys(const cpu_ref_lane *x, size_t at, size_t n,
+                      cpu_ref_chunk *out)
 {
   const char *p = lane_at(x, at);
   const size_t step = x->step * cx_hlo_elem_bytes(x->elem);
@@ -78,26 +56,16 @@ static void load_keys(const cpu_ref_lane *x, size_t at, size_t n, chunk *out)
 // Of the values of CX_HLO_COMPARISON_DIRECTION.
 enum { EQ, NE, GE, GT, LE, LT };
 
-#define COMPARE(type, a, b)                                            \
-  switch (how) {                                                       \
-    case EQ:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] == (type)b[i]; \
-      break;                                                           \
-    case NE:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] != (type)b[i]; \
-      break;                                                           \
-    case GE:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] >= (type)b[i]; \
-      break;                                                           \
-    case GT:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] > (type)b[i];  \
-      break;                                                           \
-    case LE:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] <= (type)b[i]; \
-      break;                                                           \
-    default:                                                           \
-      for (size_t i = 0; i < n; i++) to[i] = (type)a[i] < (type)b[i];  \
-      break;                                                           \
+#define EACH(type, a, b, relation) \
+  for (size_t i = 0; i < n; i++) to[i] = (type)a[i] relation(type) b[i]
+#define COMPARE(type, a, b)               \
+  switch (how) {                          \
+    case EQ: EACH(type, a, b, ==); break; \
+    case NE: EACH(type, a, b, !=); break; \
+    case GE: EACH(type, a, b, >=); break; \
+    case GT: EACH(type, a, b, >); break;  \
+    case LE: EACH(type, a, b, <=); break; \
+    default: EACH(type, a, b, <); break;  \
   }
 
 static bool complex_holds(int64_t how, double complex a, double complex b)
@@ -118,8 +86,7 @@ static void compare(const cx_hlo_op *op, const cpu_ref_lane *in, size_t at,
 {
   const int64_t how = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_elem e = in[0].elem;
-  chunk a;
-  chunk b;
+  cpu_ref_chunk a, b;
   const cpu_ref_class class = cpu_ref_class_of(e);
   if (class == CPU_REF_REAL && cx_hlo_op_int(op, CX_HLO_A_COMPARE_TYPE) == 2) {
     load_keys(&in[0], at, n, &a);
@@ -158,9 +125,7 @@ static void choose(const cpu_ref_lane *in, size_t at, char *to, size_t n)
 static void make_complex(const cpu_ref_lane *in, size_t at, cx_hlo_elem to,
                          void *out, size_t n)
 {
-  chunk re;
-  chunk im;
-  chunk z;
+  cpu_ref_chunk re, im, z;
   load(&in[0], at, n, &re);
   load(&in[1], at, n, &im);
   for (size_t i = 0; i < n; i++) z.c[i] = cpu_ref_pair(re.r[i], im.r[i]);
@@ -171,8 +136,7 @@ static void make_complex(const cpu_ref_lane *in, size_t at, cx_hlo_elem to,
 static void part_of(cx_hlo_op_kind kind, const cpu_ref_lane *x, size_t at,
                     cx_hlo_elem to, void *out, size_t n)
 {
-  chunk z;
-  chunk r;
+  cpu_ref_chunk z, r;
   load(x, at, n, &z);
   for (size_t i = 0; i < n; i++) {
     r.r[i] = kind == CX_HLO_OP_ABS    ? cabs(z.c[i])
@@ -215,7 +179,7 @@ static void reduce_precision(const cx_hlo_op *op, const cpu_ref_lane *x,
   const int64_t e = cx_hlo_op_int(op, CX_HLO_A_EXPONENT_BITS);
   const int64_t m = cx_hlo_op_int(op, CX_HLO_A_MANTISSA_BITS);
   const bool fewer = e < own_exponent_bits(x->elem);
-  chunk v;
+  cpu_ref_chunk v;
   load(x, at, n, &v);
   for (size_t i = 0; i < n; i++) v.r[i] = reduced(v.r[i], e, m, fewer);
   store(x->elem, out, n, &v);
@@ -224,21 +188,19 @@ static void reduce_precision(const cx_hlo_op *op, const cpu_ref_lane *x,
 static void clamp(const cpu_ref_lane *in, size_t at, void *out, size_t n)
 {
   const cx_hlo_elem e = in[1].elem;
-  chunk low;
-  chunk x;
-  chunk high;
+  cpu_ref_chunk low, x, high;
   load(&in[0], at, n, &low);
   load(&in[1], at, n, &x);
   load(&in[2], at, n, &high);
-  compute(CX_HLO_OP_MAXIMUM, e, &x, &low, &x, n);
-  compute(CX_HLO_OP_MINIMUM, e, &x, &high, &x, n);
+  cpu_ref_compute(CX_HLO_OP_MAXIMUM, e, &x, &low, &x, n);
+  cpu_ref_compute(CX_HLO_OP_MINIMUM, e, &x, &high, &x, n);
   store(e, out, n, &x);
 }
 
 static void is_finite(const cpu_ref_lane *x, size_t at, unsigned char *out,
                       size_t n)
 {
-  chunk v;
+  cpu_ref_chunk v;
   load(x, at, n, &v);
   for (size_t i = 0; i < n; i++) out[i] = isfinite(v.r[i]) != 0;
 }
@@ -246,11 +208,11 @@ static void is_finite(const cpu_ref_lane *x, size_t at, unsigned char *out,
 static void arithmetic(const cx_hlo_op *op, const cpu_ref_lane *in, size_t at,
                        cx_hlo_elem to, void *out, size_t n)
 {
-  chunk a;
-  chunk b;
+  cpu_ref_chunk a, b;
   load(&in[0], at, n, &a);
   if (op->n_operands > 1) load(&in[1], at, n, &b);
-  compute(op->kind, in[0].elem, &a, op->n_operands > 1 ? &b : &a, &a, n);
+  cpu_ref_compute(op->kind, in[0].elem, &a, op->n_operands > 1 ? &b : &a, &a,
+                  n);
   store(to, out, n, &a);
 }
 
@@ -305,16 +267,14 @@ bool cpu_ref_is_elementwise(cx_hlo_op_kind kind)
   return cpu_ref_fn_of(kind) == cpu_ref_elementwise;
 }
 
-calx_status *cpu_ref_elementwise(cpu_ref_machine *m, const cx_hlo_op *op,
-                                 const cpu_ref_tensor *in,
-                                 const cpu_ref_tensor *out)
+calx_status *cpu_ref_elementwise(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   cpu_ref_lane lanes[3] = { 0 };
-  for (size_t i = 0; i < op->n_operands && i < 3; i++) {
+  for (size_t i = 0; i < c->op->n_operands && i < 3; i++) {
     const bool scalar = in[i].type.rank == 0 && out->type.rank != 0;
     lanes[i] = (cpu_ref_lane){ in[i].type.elem, in[i].data, scalar ? 0 : 1 };
   }
-  cpu_ref_element(op, lanes, out->type.elem, out->data, cpu_ref_count(out));
+  cpu_ref_element(c->op, lanes, out->type.elem, out->data, cpu_ref_count(out));
   return NULL;
 }

@@ -7,14 +7,14 @@
 
 #include "ref/inner.h"
 
-typedef struct plan {
+typedef struct fft_plan {
   size_t n;     // length
   size_t wide;  // n, or the power of two of the convolution
   bool inverse;
   double complex *line;   // n
   double complex *chirp;  // n: e^(-+ i pi k^2 / n)
   double complex *a, *b;  // wide
-} plan;
+} fft_plan;
 
 static double complex turn(double part)  // e^(2 pi i part)
 {
@@ -54,7 +54,7 @@ static void radix2(double complex *x, size_t n, bool inverse)
 }
 
 // 2 j k = j^2 + k^2 - (j - k)^2 makes the sum a convolution with a chirp.
-static void bluestein(const plan *p)
+static void bluestein(const fft_plan *p)
 {
   const size_t n = p->n;
   memset(p->a, 0, p->wide * sizeof *p->a);
@@ -75,7 +75,7 @@ static void bluestein(const plan *p)
   }
 }
 
-static void transform(const plan *p)
+static void transform(const fft_plan *p)
 {
   if (p->wide == p->n) {
     radix2(p->line, p->n, p->inverse);
@@ -88,13 +88,13 @@ static void transform(const plan *p)
   }
 }
 
-static calx_status *plan_open(cpu_ref_machine *m, const cx_hlo_op *op, size_t n,
-                              bool inverse, plan *out, cpu_ref_buffer **memory)
+static calx_status *plan_open(const cpu_ref_call *c, size_t n, bool inverse,
+                              fft_plan *out, cpu_ref_buffer **memory)
 {
-  *out = (plan){ .n = n, .wide = 1, .inverse = inverse };
+  *out = (fft_plan){ .n = n, .wide = 1, .inverse = inverse };
   while (out->wide < n) out->wide *= 2;
   if (out->wide != n) out->wide *= 2;
-  CALX_TRY(cpu_ref_scratch(m, op, 2 * n + 2 * out->wide, sizeof(double complex),
+  CALX_TRY(cpu_ref_scratch(c, 2 * n + 2 * out->wide, sizeof(double complex),
                            memory));
   out->line = (double complex *)(void *)(*memory)->data;
   out->chirp = out->line + n;
@@ -110,18 +110,17 @@ static calx_status *plan_open(cpu_ref_machine *m, const cx_hlo_op *op, size_t n,
 }
 
 // All lines along one dimension of z.
-static calx_status *transform_dim(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  double complex *z, const cx_hlo_type *t,
-                                  size_t d, bool inverse)
+static calx_status *transform_dim(const cpu_ref_call *c, double complex *z,
+                                  const cx_hlo_type *t, size_t d, bool inverse)
 {
-  plan p;
+  fft_plan p;
   cpu_ref_buffer *memory = NULL;
   int64_t step[CPU_REF_RANK];
   int64_t dims[CPU_REF_RANK];
   int64_t at[CPU_REF_RANK] = { 0 };
   cpu_ref_strides(t, step);
   for (size_t i = 0; i < t->rank; i++) dims[i] = i == d ? 1 : t->dims[i];
-  CALX_TRY(plan_open(m, op, (size_t)t->dims[d], inverse, &p, &memory));
+  CALX_TRY(plan_open(c, (size_t)t->dims[d], inverse, &p, &memory));
   calx_status *status = NULL;
   do {
     int64_t first = 0;
@@ -133,9 +132,9 @@ static calx_status *transform_dim(cpu_ref_machine *m, const cx_hlo_op *op,
     for (size_t k = 0; k < p.n; k++) {
       z[first + (int64_t)k * step[d]] = p.line[k];
     }
-    status = cpu_ref_interrupted(m);
+    status = cpu_ref_interrupted(c->machine);
   } while (status == NULL && cpu_ref_next(t->rank, dims, at));
-  cpu_ref_buffer_release(m, memory);
+  cpu_ref_buffer_release(c->machine, memory);
   return status;
 }
 
@@ -181,53 +180,51 @@ static void store_result(const cpu_ref_tensor *out, const double complex *z,
 typedef enum direction { FFT, IFFT, RFFT, IRFFT } direction;
 
 // All dimensions but the last, then that; IRFFT completes its lines between.
-static calx_status *run(cpu_ref_machine *m, const cx_hlo_op *op,
-                        const cpu_ref_tensor *in, const cpu_ref_tensor *out,
-                        direction how, double complex *z, double complex *w)
+static calx_status *run(const cpu_ref_call *c, direction how, double complex *z,
+                        double complex *w)
 {
-  const cx_hlo_ints length = cx_hlo_op_ints(op, CX_HLO_A_FFT_LENGTH);
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const cx_hlo_ints length = cx_hlo_op_ints(c->op, CX_HLO_A_FFT_LENGTH);
   const size_t rank = in->type.rank;
   const size_t last = rank - 1;
   const bool inverse = how == IFFT || how == IRFFT;
   cpu_ref_load_complex(in->type.elem, in->data, cpu_ref_count(in), z);
   // A real line is transformed before the others see it, to half of it.
   if (how != IRFFT) {
-    CALX_TRY(transform_dim(m, op, z, &in->type, last, inverse));
+    CALX_TRY(transform_dim(c, z, &in->type, last, inverse));
   }
   for (size_t d = rank - length.n; d < last; d++) {
-    CALX_TRY(transform_dim(m, op, z, &in->type, d, inverse));
+    CALX_TRY(transform_dim(c, z, &in->type, d, inverse));
   }
   if (how != IRFFT) {
     store_result(out, z, (size_t)in->type.dims[last]);
     return NULL;
   }
   complete(in, (size_t)out->type.dims[last], z, w);
-  CALX_TRY(transform_dim(m, op, w, &out->type, last, true));
+  CALX_TRY(transform_dim(c, w, &out->type, last, true));
   store_result(out, w, (size_t)out->type.dims[last]);
   return NULL;
 }
 
-calx_status *cpu_ref_fft(cpu_ref_machine *m, const cx_hlo_op *op,
-                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_fft(const cpu_ref_call *c)
 {
-  const direction how = (direction)cx_hlo_op_int(op, CX_HLO_A_FFT_TYPE);
-  const size_t n = cpu_ref_count(in);
-  const size_t n_out = cpu_ref_count(out);
+  const direction how = (direction)cx_hlo_op_int(c->op, CX_HLO_A_FFT_TYPE);
+  const size_t n = cpu_ref_count(c->in);
+  const size_t n_out = cpu_ref_count(c->out);
   cpu_ref_buffer *z = NULL;
   cpu_ref_buffer *w = NULL;
   if (n_out == 0) return NULL;
   if (n == 0) {
-    memset(out->data, 0, n_out * cx_hlo_elem_bytes(out->type.elem));
-    return NULL;
+    return cpu_ref_zero(c->out);
   }
-  CALX_TRY(cpu_ref_scratch(m, op, n, sizeof(double complex), &z));
-  calx_status *status = cpu_ref_scratch(m, op, how == IRFFT ? n_out : 0,
-                                        sizeof(double complex), &w);
+  CALX_TRY(cpu_ref_scratch(c, n, sizeof(double complex), &z));
+  calx_status *status =
+      cpu_ref_scratch(c, how == IRFFT ? n_out : 0, sizeof(double complex), &w);
   if (status == NULL) {
-    status = run(m, op, in, out, how, (double complex *)(void *)z->data,
+    status = run(c, how, (double complex *)(void *)z->data,
                  (double complex *)(void *)w->data);
   }
-  cpu_ref_buffer_release(m, w);
-  cpu_ref_buffer_release(m, z);
+  cpu_ref_buffer_release(c->machine, w);
+  cpu_ref_buffer_release(c->machine, z);
   return status;
 }

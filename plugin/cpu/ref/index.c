@@ -8,11 +8,6 @@
 
 #include "ref/inner.h"
 
-static char *at_of(const cpu_ref_tensor *t, int64_t i)
-{
-  return (char *)t->data + i * (int64_t)cx_hlo_elem_bytes(t->type.elem);
-}
-
 static int64_t clamped(int64_t v, int64_t most)
 {
   return v < 0 ? 0 : v > most ? most : v;
@@ -30,19 +25,12 @@ static int64_t first_of(const cpu_ref_tensor *x, const cpu_ref_tensor *starts,
   return first;
 }
 
-calx_status *cpu_ref_dynamic_slice(cpu_ref_machine *m, const cx_hlo_op *op,
-                                   const cpu_ref_tensor *in,
-                                   const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_slice(const cpu_ref_call *c)
 {
-  (void)m;
-  (void)op;
   int64_t from[CPU_REF_RANK];
-  int64_t to[CPU_REF_RANK];
-  cpu_ref_strides(&in->type, from);
-  cpu_ref_strides(&out->type, to);
-  const int64_t first = first_of(in, in + 1, out->type.dims, from);
-  cpu_ref_copy(cx_hlo_elem_bytes(in->type.elem), out->type.rank, out->type.dims,
-               out->data, to, at_of(in, first), from);
+  cpu_ref_strides(&c->in->type, from);
+  cpu_ref_copy_strided(c, first_of(c->in, c->in + 1, c->out->type.dims, from),
+                       from);
   return NULL;
 }
 
@@ -53,13 +41,9 @@ static void copy_whole(const cpu_ref_tensor *from, const cpu_ref_tensor *to)
   if (bytes != 0) memcpy(to->data, from->data, bytes);
 }
 
-calx_status *cpu_ref_dynamic_update_slice(cpu_ref_machine *m,
-                                          const cx_hlo_op *op,
-                                          const cpu_ref_tensor *in,
-                                          const cpu_ref_tensor *out)
+calx_status *cpu_ref_dynamic_update_slice(const cpu_ref_call *c)
 {
-  (void)m;
-  (void)op;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const cx_hlo_type *update = &in[1].type;
   int64_t from[CPU_REF_RANK];
   int64_t to[CPU_REF_RANK];
@@ -68,157 +52,135 @@ calx_status *cpu_ref_dynamic_update_slice(cpu_ref_machine *m,
   cpu_ref_strides(&out->type, to);
   const int64_t first = first_of(out, in + 2, update->dims, to);
   cpu_ref_copy(cx_hlo_elem_bytes(update->elem), update->rank, update->dims,
-               at_of(out, first), to, in[1].data, from);
+               cpu_ref_at(out, (size_t)first), to, in[1].data, from);
   return NULL;
 }
 
 // ---- index vectors ----
 
-typedef struct addressing {
+// How an index in the result of a gather, or in the updates of a scatter, leads
+// to the operand.
+typedef struct indexing {
+  const cx_hlo_type *operand;
   const cpu_ref_tensor *indices;
+  cx_hlo_ints window;  // the dimensions of the result that are the window's
   cx_hlo_ints operand_batch, indices_batch, index_map;
   int64_t index_vector_dim;
-  int64_t step[CPU_REF_RANK];  // of the indices
-} addressing;
+  size_t n_along;  // the dimensions of the operand that are the window's
+  int64_t along[CPU_REF_RANK];
+  int64_t step[CPU_REF_RANK], indices_step[CPU_REF_RANK];
+  // Of one index: its numbers outside of the window and in it, and where the
+  // window begins in the operand.
+  int64_t batch[CPU_REF_RANK], in_window[CPU_REF_RANK], start[CPU_REF_RANK];
+} indexing;
 
-static void addressing_open(addressing *a, const cpu_ref_tensor *indices,
-                            cx_hlo_ints operand_batch,
-                            cx_hlo_ints indices_batch, cx_hlo_ints index_map,
-                            int64_t index_vector_dim)
+// `removed`: dimensions of the operand that the window does not have.
+static void indexing_open(indexing *x, cx_hlo_ints removed)
 {
-  a->indices = indices;
-  a->operand_batch = operand_batch;
-  a->indices_batch = indices_batch;
-  a->index_map = index_map;
-  a->index_vector_dim = index_vector_dim;
-  cpu_ref_strides(&indices->type, a->step);
+  for (size_t i = 0; i < x->operand->rank; i++) {
+    if (!cpu_ref_has(removed, (int64_t)i) &&
+        !cpu_ref_has(x->operand_batch, (int64_t)i)) {
+      x->along[x->n_along++] = (int64_t)i;
+    }
+  }
+  cpu_ref_strides(x->operand, x->step);
+  cpu_ref_strides(&x->indices->type, x->indices_step);
 }
 
-// The start in the operand (of `rank` dimensions) that belongs to the batch
-// position `batch`, one number per dimension of the indices but the index
-// vectors'.
-static void start_of(const addressing *a, const int64_t *batch, size_t rank,
-                     int64_t *start)
+// Sets what belongs to the index `at`, of `rank` numbers.
+static void indexing_find(indexing *x, const int64_t *at, size_t rank)
 {
-  const int64_t v = a->index_vector_dim;
-  const bool vectors = v < (int64_t)a->indices->type.rank;
-  int64_t at = 0;
-  size_t k = 0;
-  for (size_t i = 0; i < a->indices->type.rank; i++) {
-    if ((int64_t)i != v) at += batch[k++] * a->step[i];
-  }
-  for (size_t i = 0; i < rank; i++) start[i] = 0;
-  for (size_t i = 0; i < a->index_map.n; i++) {
-    const int64_t offset = vectors ? (int64_t)i * a->step[v] : 0;
-    start[a->index_map.v[i]] =
-        cpu_ref_index_at(a->indices, (size_t)(at + offset));
-  }
-  for (size_t i = 0; i < a->operand_batch.n; i++) {
-    const int64_t d = a->indices_batch.v[i];
-    start[a->operand_batch.v[i]] = batch[d > v ? d - 1 : d];
-  }
-}
-
-// Splits a position in the result (or update) into its batch part and its
-// index in the window.
-static void split(const int64_t *at, size_t rank, cx_hlo_ints window,
-                  int64_t *batch, int64_t *in_window)
-{
-  size_t b = 0;
-  size_t w = 0;
+  const cx_hlo_type *indices = &x->indices->type;
+  const int64_t v = x->index_vector_dim;
+  size_t n_batch = 0, n_window = 0, k = 0;
+  int64_t first = 0;
   for (size_t i = 0; i < rank; i++) {
-    if (cpu_ref_has(window, (int64_t)i)) {
-      in_window[w++] = at[i];
+    if (cpu_ref_has(x->window, (int64_t)i)) {
+      x->in_window[n_window++] = at[i];
     } else {
-      batch[b++] = at[i];
+      x->batch[n_batch++] = at[i];
     }
   }
-}
-
-// The operand's dimensions that the window runs along.
-static size_t window_dims(size_t rank, cx_hlo_ints gone, cx_hlo_ints batch,
-                          int64_t *out)
-{
-  size_t n = 0;
-  for (size_t i = 0; i < rank; i++) {
-    if (!cpu_ref_has(gone, (int64_t)i) && !cpu_ref_has(batch, (int64_t)i)) {
-      out[n++] = (int64_t)i;
-    }
+  for (size_t i = 0; i < indices->rank; i++) {
+    if ((int64_t)i != v) first += x->batch[k++] * x->indices_step[i];
   }
-  return n;
+  for (size_t i = 0; i < x->operand->rank; i++) x->start[i] = 0;
+  for (size_t i = 0; i < x->index_map.n; i++) {
+    const bool vectors = v < (int64_t)indices->rank;
+    const int64_t offset = vectors ? (int64_t)i * x->indices_step[v] : 0;
+    x->start[x->index_map.v[i]] =
+        cpu_ref_index_at(x->indices, (size_t)(first + offset));
+  }
+  for (size_t i = 0; i < x->operand_batch.n; i++) {
+    const int64_t d = x->indices_batch.v[i];
+    x->start[x->operand_batch.v[i]] = x->batch[d > v ? d - 1 : d];
+  }
 }
 
 // ---- gather ----
 
-calx_status *cpu_ref_do_gather(const cx_hlo_op *op, const cpu_ref_tensor *in,
-                               const cpu_ref_tensor *out, const int64_t *sizes)
+calx_status *cpu_ref_do_gather(const cpu_ref_call *c, const int64_t *sizes)
 {
   const cx_hlo_gather_numbers *g =
-      cx_hlo_op_struct(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
-  const cpu_ref_tensor *x = &in[0];
-  const size_t rank = x->type.rank;
+      cx_hlo_op_struct(c->op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
+  const cpu_ref_tensor *x = c->in, *out = c->out;
+  indexing index = { .operand = &x->type,
+                     .indices = &c->in[1],
+                     .window = g->offset,
+                     .operand_batch = g->operand_batch,
+                     .indices_batch = g->indices_batch,
+                     .index_map = g->index_map,
+                     .index_vector_dim = g->index_vector_dim };
+  indexing_open(&index, g->collapsed);
   const size_t bytes = cx_hlo_elem_bytes(x->type.elem);
-  addressing a;
-  addressing_open(&a, &in[1], g->operand_batch, g->indices_batch, g->index_map,
-                  g->index_vector_dim);
-  int64_t step[CPU_REF_RANK];
-  int64_t at[CPU_REF_RANK] = { 0 };
-  int64_t batch[CPU_REF_RANK] = { 0 };
-  int64_t in_window[CPU_REF_RANK];
-  int64_t start[CPU_REF_RANK];
-  int64_t along[CPU_REF_RANK];
-  const size_t n_along =
-      window_dims(rank, g->collapsed, g->operand_batch, along);
-  cpu_ref_strides(&x->type, step);
   // Along a last dimension of the window the start is the same: one row.
-  const size_t out_rank = out->type.rank;
-  const bool rows = out_rank != 0 && n_along != 0 &&
-                    cpu_ref_has(g->offset, (int64_t)out_rank - 1);
-  const int64_t run = rows ? out->type.dims[out_rank - 1] : 1;
+  const size_t rank = out->type.rank;
+  const bool rows = rank != 0 && index.n_along != 0 &&
+                    cpu_ref_has(g->offset, (int64_t)rank - 1);
+  const int64_t row = rows ? out->type.dims[rank - 1] : 1;
+  const int64_t row_step =
+      rows ? index.step[index.along[index.n_along - 1]] : 1;
   const int64_t one = 1;
-  const int64_t run_step = rows ? step[along[n_along - 1]] : 1;
+  int64_t at[CPU_REF_RANK] = { 0 };
   const size_t n = cpu_ref_count(out);
-  for (size_t o = 0; o < n; o += (size_t)run) {
-    split(at, out_rank, g->offset, batch, in_window);
-    start_of(&a, batch, rank, start);
+  for (size_t o = 0; o < n; o += (size_t)row) {
+    indexing_find(&index, at, rank);
     int64_t from = 0;
-    for (size_t i = 0; i < rank; i++) {
-      from += clamped(start[i], x->type.dims[i] - sizes[i]) * step[i];
+    for (size_t i = 0; i < x->type.rank; i++) {
+      from +=
+          clamped(index.start[i], x->type.dims[i] - sizes[i]) * index.step[i];
     }
-    for (size_t i = 0; i < n_along; i++) from += in_window[i] * step[along[i]];
-    cpu_ref_copy(bytes, 1, &run, (char *)out->data + o * bytes, &one,
-                 at_of(x, from), &run_step);
-    cpu_ref_next(rows ? out_rank - 1 : out_rank, out->type.dims, at);
+    for (size_t i = 0; i < index.n_along; i++) {
+      from += index.in_window[i] * index.step[index.along[i]];
+    }
+    cpu_ref_copy(bytes, 1, &row, cpu_ref_at(out, o), &one,
+                 cpu_ref_at(x, (size_t)from), &row_step);
+    cpu_ref_next(rows ? rank - 1 : rank, out->type.dims, at);
   }
   return NULL;
 }
 
-calx_status *cpu_ref_gather(cpu_ref_machine *m, const cx_hlo_op *op,
-                            const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_gather(const cpu_ref_call *c)
 {
-  (void)m;
-  return cpu_ref_do_gather(op, in, out,
-                           cx_hlo_op_ints(op, CX_HLO_A_SLICE_SIZES).v);
+  return cpu_ref_do_gather(c, cx_hlo_op_ints(c->op, CX_HLO_A_SLICE_SIZES).v);
 }
 
 // torch_index_select: result[b.., o.., i.., rest] = x[b.., o.., index[b..,
 // i..], rest], where b are batch_dims dimensions and dim is replaced by the
 // index's.
-calx_status *cpu_ref_index_select(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *out)
+calx_status *cpu_ref_index_select(const cpu_ref_call *c)
 {
-  (void)m;
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const cpu_ref_tensor *x = &in[0];
   const cpu_ref_tensor *index = &in[1];
   const int64_t rank = (int64_t)x->type.rank;
-  int64_t dim = cx_hlo_op_int(op, CX_HLO_A_DIM);
-  int64_t b = cx_hlo_op_int(op, CX_HLO_A_BATCH_DIMS);
+  int64_t dim = cx_hlo_op_int(c->op, CX_HLO_A_DIM);
+  int64_t b = cx_hlo_op_int(c->op, CX_HLO_A_BATCH_DIMS);
   if (dim < 0) dim += rank;
   if (b < 0) b += (int64_t)index->type.rank;
   if (b < 0 || b > (int64_t)index->type.rank || dim < b || dim >= rank ||
       out->type.rank + 1 + (size_t)b != x->type.rank + index->type.rank) {
-    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "%s at %s is not %s",
+    return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "%s at %s is not %s",
                        CPU_REF_SHAPE(x), CPU_REF_SHAPE(index),
                        CPU_REF_SHAPE(out));
   }
@@ -247,7 +209,7 @@ calx_status *cpu_ref_index_select(cpu_ref_machine *m, const cx_hlo_op *op,
     from +=
         clamped(cpu_ref_index_at(index, (size_t)which), x->type.dims[dim] - 1) *
         x_step[dim];
-    memcpy((char *)out->data + o * bytes, at_of(x, from), bytes);
+    memcpy(cpu_ref_at(out, o), cpu_ref_at(x, (size_t)from), bytes);
     cpu_ref_next(out->type.rank, out->type.dims, at);
   }
   return NULL;
@@ -255,110 +217,99 @@ calx_status *cpu_ref_index_select(cpu_ref_machine *m, const cx_hlo_op *op,
 
 // ---- scatter ----
 
-// One element of the results is combined with one of the updates.
-typedef struct meeting {
+typedef struct scatter {
   cpu_ref_body body;
-  const cx_hlo_op *op;
+  indexing index;
   size_t n;  // inputs
   const cpu_ref_tensor *updates, *out;
   const void **args;      // 2n: results' elements, updates'
   void **results;         // n
   unsigned char *memory;  // of them, 16 bytes an element
-} meeting;
+} scatter;
 
-static calx_status *meet(meeting *w, int64_t to, size_t from)
+// Combines element `to` of the results with element `from` of the updates.
+static calx_status *combine(scatter *s, size_t to, size_t from)
 {
-  const size_t bytes = cx_hlo_elem_bytes(w->out[0].type.elem);
-  const size_t update_bytes = cx_hlo_elem_bytes(w->updates[0].type.elem);
-  if (w->body.single == CX_HLO_OP_RETURN && bytes == update_bytes) {
-    memcpy(at_of(&w->out[0], to), (char *)w->updates[0].data + from * bytes,
-           bytes);
+  const size_t bytes = cx_hlo_elem_bytes(s->out[0].type.elem);
+  const size_t update_bytes = cx_hlo_elem_bytes(s->updates[0].type.elem);
+  if (s->body.single == CX_HLO_OP_RETURN && bytes == update_bytes) {
+    memcpy(cpu_ref_at(&s->out[0], to), cpu_ref_at(&s->updates[0], from), bytes);
     return NULL;
   }
-  for (size_t i = 0; i < w->n; i++) {
-    const cx_hlo_elem e = w->updates[i].type.elem;
-    w->args[i] = at_of(&w->out[i], to);
-    w->args[w->n + i] = w->memory + 16 * (w->n + i);
-    w->results[i] = w->memory + 16 * i;
-    cpu_ref_convert(e, at_of(&w->updates[i], (int64_t)from),
-                    cpu_ref_body_elem(&w->body, w->n + i),
-                    w->memory + 16 * (w->n + i), 1);
+  for (size_t i = 0; i < s->n; i++) {
+    unsigned char *update = s->memory + 16 * (s->n + i);
+    s->args[i] = cpu_ref_at(&s->out[i], to);
+    s->args[s->n + i] = update;
+    s->results[i] = s->memory + 16 * i;
+    cpu_ref_convert(s->updates[i].type.elem, cpu_ref_at(&s->updates[i], from),
+                    cpu_ref_body_elem(&s->body, s->n + i), update, 1);
   }
-  CALX_TRY(cpu_ref_body_run(&w->body, w->args, w->results, 1));
-  for (size_t i = 0; i < w->n; i++) {
-    memcpy(at_of(&w->out[i], to), w->results[i],
-           cx_hlo_elem_bytes(w->out[i].type.elem));
+  CALX_TRY(cpu_ref_body_run(&s->body, s->args, s->results, 1));
+  for (size_t i = 0; i < s->n; i++) {
+    memcpy(cpu_ref_at(&s->out[i], to), s->results[i],
+           cx_hlo_elem_bytes(s->out[i].type.elem));
   }
   return NULL;
 }
 
-static calx_status *scatter_all(meeting *w, const addressing *a,
-                                const cx_hlo_scatter_numbers *s)
+static calx_status *scatter_all(scatter *s)
 {
-  const cx_hlo_type *x = &w->out[0].type;
-  const cx_hlo_type *update = &w->updates[0].type;
-  int64_t step[CPU_REF_RANK];
+  indexing *x = &s->index;
+  const cx_hlo_type *update = &s->updates[0].type;
   int64_t at[CPU_REF_RANK] = { 0 };
-  int64_t batch[CPU_REF_RANK] = { 0 };
-  int64_t in_window[CPU_REF_RANK];
-  int64_t start[CPU_REF_RANK];
-  int64_t along[CPU_REF_RANK];
-  const size_t n_along =
-      window_dims(x->rank, s->inserted, s->operand_batch, along);
-  cpu_ref_strides(x, step);
-  const size_t n = cpu_ref_count(&w->updates[0]);
+  const size_t n = cpu_ref_count(&s->updates[0]);
   for (size_t u = 0; u < n; u++) {
-    if (u % 4096 == 4095) CALX_TRY(cpu_ref_interrupted(w->body.machine));
-    split(at, update->rank, s->window, batch, in_window);
-    start_of(a, batch, x->rank, start);
+    if (u % 4096 == 4095) CALX_TRY(cpu_ref_interrupted(s->body.machine));
+    indexing_find(x, at, update->rank);
     int64_t to = 0;
     bool inside = true;
-    for (size_t i = 0; i < n_along; i++) {
-      int64_t *v = &start[along[i]];
-      inside = inside && !__builtin_add_overflow(*v, in_window[i], v);
+    for (size_t i = 0; i < x->n_along; i++) {
+      int64_t *v = &x->start[x->along[i]];
+      inside = inside && !__builtin_add_overflow(*v, x->in_window[i], v);
     }
-    for (size_t i = 0; i < x->rank && inside; i++) {
-      inside = start[i] >= 0 && start[i] < x->dims[i];
-      if (inside) to += start[i] * step[i];
+    for (size_t i = 0; i < x->operand->rank && inside; i++) {
+      inside = x->start[i] >= 0 && x->start[i] < x->operand->dims[i];
+      if (inside) to += x->start[i] * x->step[i];
     }
-    if (inside) CALX_TRY(meet(w, to, u));
+    if (inside) CALX_TRY(combine(s, (size_t)to, u));
     cpu_ref_next(update->rank, update->dims, at);
   }
   return NULL;
 }
 
-static calx_status *scatter_with(meeting *w, const cpu_ref_tensor *in)
+static calx_status *scatter_into(scatter *s, const cpu_ref_call *c)
 {
-  const cx_hlo_op *op = w->op;
-  const size_t n = w->n;
-  const cx_hlo_scatter_numbers *s =
-      cx_hlo_op_struct(op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS);
-  for (size_t i = 0; i < n; i++) {
-    if (in[i].data == w->out[i].data) continue;
-    cpu_ref_convert(in[i].type.elem, in[i].data, w->out[i].type.elem,
-                    w->out[i].data, cpu_ref_count(&in[i]));
+  const cx_hlo_scatter_numbers *d =
+      cx_hlo_op_struct(c->op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS);
+  for (size_t i = 0; i < s->n; i++) {
+    const cpu_ref_tensor *from = &c->in[i], *to = &c->out[i];
+    if (from->data == to->data) continue;
+    cpu_ref_convert(from->type.elem, from->data, to->type.elem, to->data,
+                    cpu_ref_count(from));
   }
-  addressing a;
-  addressing_open(&a, &in[n], s->operand_batch, s->indices_batch, s->index_map,
-                  s->index_vector_dim);
-  return scatter_all(w, &a, s);
+  s->index = (indexing){ .operand = &c->out[0].type,
+                         .indices = &c->in[s->n],
+                         .window = d->window,
+                         .operand_batch = d->operand_batch,
+                         .indices_batch = d->indices_batch,
+                         .index_map = d->index_map,
+                         .index_vector_dim = d->index_vector_dim };
+  indexing_open(&s->index, d->inserted);
+  return scatter_all(s);
 }
 
-calx_status *cpu_ref_scatter(cpu_ref_machine *m, const cx_hlo_op *op,
-                             const cpu_ref_tensor *in,
-                             const cpu_ref_tensor *out)
+calx_status *cpu_ref_scatter(const cpu_ref_call *c)
 {
-  const size_t n = op->n_results;
-  meeting w = { .op = op, .n = n, .updates = in + n + 1, .out = out };
+  const size_t n = c->op->n_results;
+  scatter s = { .n = n, .updates = c->in + n + 1, .out = c->out };
   cpu_ref_buffer *memory = NULL;
-  const size_t pointers = 3 * n * sizeof(void *);
-  CALX_TRY(cpu_ref_scratch(m, op, 32 * n + pointers, 1, &memory));
-  w.memory = memory->data;
-  w.args = (const void **)(void *)(memory->data + 32 * n);
-  w.results = (void **)(void *)(memory->data + 32 * n) + 2 * n;
-  calx_status *status = cpu_ref_body_open(m, op, &op->regions[0], 1, &w.body);
-  if (status == NULL) status = scatter_with(&w, in);
-  cpu_ref_body_close(&w.body);
-  cpu_ref_buffer_release(m, memory);
+  CALX_TRY(cpu_ref_scratch(c, n, 32 + 3 * sizeof(void *), &memory));
+  s.memory = memory->data;
+  s.args = (const void **)(void *)(memory->data + 32 * n);
+  s.results = (void **)(void *)(memory->data + 32 * n) + 2 * n;
+  calx_status *status = cpu_ref_body_open(c, &c->op->regions[0], 1, &s.body);
+  if (status == NULL) status = scatter_into(&s, c);
+  cpu_ref_body_close(&s.body);
+  cpu_ref_buffer_release(c->machine, memory);
   return status;
 }

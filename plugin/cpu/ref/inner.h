@@ -82,14 +82,17 @@ static inline size_t cpu_ref_count(const cpu_ref_tensor *t)
   const int64_t n = cx_hlo_type_elements(&t->type);
   return n < 0 ? 0 : (size_t)n;
 }
+// Element i.
+static inline void *cpu_ref_at(const cpu_ref_tensor *t, size_t i)
+{
+  return (char *)t->data + i * cx_hlo_elem_bytes(t->type.elem);
+}
+// Sets all elements to zero; never fails.
+calx_status *cpu_ref_zero(const cpu_ref_tensor *t) CALX_MUST_USE;
 // Memory for a value of `op`, within the limit.
 calx_status *cpu_ref_buffer_new(cpu_ref_machine *m, const cx_hlo_op *op,
                                 const cx_hlo_type *type,
                                 cpu_ref_buffer **out) CALX_MUST_USE;
-// Scratch memory of count elements, to be released as a buffer.
-calx_status *cpu_ref_scratch(cpu_ref_machine *m, const cx_hlo_op *op,
-                             size_t count, size_t bytes,
-                             cpu_ref_buffer **out) CALX_MUST_USE;
 void cpu_ref_buffer_release(cpu_ref_machine *m, cpu_ref_buffer *b);
 void cpu_ref_slot_clear(cpu_ref_machine *m, cpu_ref_slot *s);
 // Another reference to the same memory.
@@ -114,6 +117,19 @@ typedef enum cpu_ref_class {
 } cpu_ref_class;
 cpu_ref_class cpu_ref_class_of(cx_hlo_elem e);
 
+// One number of a class, and a chunk of them.
+typedef union cpu_ref_number {
+  double complex c;
+  double r;
+  int64_t i;
+} cpu_ref_number;
+typedef union cpu_ref_chunk {
+  int64_t i[CPU_REF_CHUNK];
+  double r[CPU_REF_CHUNK];
+  double complex c[CPU_REF_CHUNK];
+} cpu_ref_chunk;
+size_t cpu_ref_number_bytes(cpu_ref_class class);
+
 // re + i im, exactly: arithmetic with I would spoil infinities and -0.
 static inline double complex cpu_ref_pair(double re, double im)
 {
@@ -133,6 +149,11 @@ void cpu_ref_load_complex(cx_hlo_elem e, const void *p, size_t n,
                           double complex *out);
 void cpu_ref_store_complex(cx_hlo_elem e, void *p, size_t n,
                            const double complex *v);
+// The same by class.
+void cpu_ref_load_numbers(cpu_ref_class class, cx_hlo_elem e, const void *p,
+                          size_t n, void *out);
+void cpu_ref_store_numbers(cpu_ref_class class, cx_hlo_elem e, void *p,
+                           size_t n, const void *v);
 // The operation `convert`, on n elements.
 void cpu_ref_convert(cx_hlo_elem from, const void *p, cx_hlo_elem to, void *out,
                      size_t n);
@@ -158,6 +179,9 @@ void cpu_ref_reals(cx_hlo_op_kind kind, const double *a, const double *b,
                    double *out, size_t n);
 void cpu_ref_complexes(cx_hlo_op_kind kind, const double complex *a,
                        const double complex *b, double complex *out, size_t n);
+// a op b for n numbers of type e; `out` may be a or b.
+void cpu_ref_compute(cx_hlo_op_kind kind, cx_hlo_elem e, const void *a,
+                     const void *b, void *out, size_t n);
 // a before b as complex numbers are ordered: by real, then imaginary parts.
 bool cpu_ref_complex_less(double complex a, double complex b);
 
@@ -171,14 +195,30 @@ void cpu_ref_copy(size_t bytes, size_t rank, const int64_t *dims, void *dst,
                   const int64_t *dst_step, const void *src,
                   const int64_t *src_step);
 void cpu_ref_fill(size_t bytes, void *dst, size_t n, const void *element);
-// Goes to the next index, the last dimension first; false: it was the last.
+// Goes to the next index, the last dimension first; false: it was the last, and
+// the index is the first again.
 bool cpu_ref_next(size_t rank, const int64_t *dims, int64_t *at);
+
+// ---- a running operation ----
+
+typedef struct cpu_ref_call {
+  cpu_ref_machine *machine;
+  const cx_hlo_op *op;
+  const cpu_ref_tensor *in, *out;  // operands; results, whose memory is there
+} cpu_ref_call;
+
+// Scratch memory of count elements, to be released as a buffer.
+calx_status *cpu_ref_scratch(const cpu_ref_call *c, size_t count, size_t bytes,
+                             cpu_ref_buffer **out) CALX_MUST_USE;
+// Fills the result with elements of the first operand: from element `first` on,
+// `step` elements apart along each dimension of the result.
+void cpu_ref_copy_strided(const cpu_ref_call *c, int64_t first,
+                          const int64_t *step);
 
 // ---- regions on scalars ----
 
 typedef struct cpu_ref_body {
   cpu_ref_machine *machine;
-  const cx_hlo_op *op;
   const cx_hlo_block *block;
   bool lanes;    // all its operations are elementwise
   size_t width;  // lanes that fit
@@ -188,7 +228,7 @@ typedef struct cpu_ref_body {
   cx_hlo_op_kind single;
 } cpu_ref_body;
 
-calx_status *cpu_ref_body_open(cpu_ref_machine *m, const cx_hlo_op *op,
+calx_status *cpu_ref_body_open(const cpu_ref_call *c,
                                const cx_hlo_region *region, size_t width,
                                cpu_ref_body *out) CALX_MUST_USE;
 // n <= width elements of each argument and result.
@@ -205,6 +245,36 @@ static inline cx_hlo_elem cpu_ref_body_elem(const cpu_ref_body *b, size_t i)
   return b->block->args[i].type.tensor.elem;
 }
 
+// ---- folds: reduce and reduce_window ----
+
+// Combines the elements of each result with a body, in their order, for many
+// results at once.
+typedef struct cpu_ref_fold {
+  cpu_ref_body body;
+  size_t n;  // inputs
+  const cpu_ref_tensor *out;
+  cpu_ref_buffer *memory;
+  unsigned char *acc[2];    // two of each, since a body may exchange arguments
+  unsigned char *elements;  // for cpu_ref_fold_load, as large as acc[0]
+  unsigned char *inits;     // n x 16
+  const void **args;        // 2n: accumulators, elements
+  void **results;           // n
+} cpu_ref_fold;
+
+enum { CPU_REF_LANES_BYTES = 16 * CPU_REF_CHUNK };  // of one input in acc[0]
+
+// Sets args[n + i] to the j-th elements of input i for the results [at, at +
+// k); false: there are j of them.
+typedef bool cpu_ref_fold_load(const cpu_ref_fold *f, void *user, size_t at,
+                               size_t k, size_t j);
+
+// To be closed on failure too.
+calx_status *cpu_ref_fold_open(const cpu_ref_call *c,
+                               cpu_ref_fold *out) CALX_MUST_USE;
+calx_status *cpu_ref_fold_run(cpu_ref_fold *f, cpu_ref_fold_load *load,
+                              void *user) CALX_MUST_USE;
+void cpu_ref_fold_close(cpu_ref_fold *f);
+
 // ---- running ----
 
 // Runs the block, whose arguments' slots are set, and empties the slots of its
@@ -212,10 +282,8 @@ static inline cx_hlo_elem cpu_ref_body_elem(const cpu_ref_body *b, size_t i)
 calx_status *cpu_ref_block(cpu_ref_machine *m, const cx_hlo_block *block,
                            cpu_ref_slot *out) CALX_MUST_USE;
 
-// An operation on tensors: results' memory is there.
-typedef calx_status *cpu_ref_fn(cpu_ref_machine *m, const cx_hlo_op *op,
-                                const cpu_ref_tensor *in,
-                                const cpu_ref_tensor *out);
+// An operation on tensors.
+typedef calx_status *cpu_ref_fn(const cpu_ref_call *c);
 // An operation on slots: fills its results' own.
 typedef calx_status *cpu_ref_control_fn(cpu_ref_machine *m,
                                         const cx_hlo_op *op);
@@ -245,26 +313,18 @@ cpu_ref_fn cpu_ref_elementwise, cpu_ref_constant, cpu_ref_iota, cpu_ref_reshape,
 
 // ---- operations given as numbers, for the dynamic forms too ----
 
-calx_status *cpu_ref_do_broadcast(const cx_hlo_op *op, const cpu_ref_tensor *x,
-                                  const cpu_ref_tensor *out,
-                                  cx_hlo_ints at) CALX_MUST_USE;
+calx_status *cpu_ref_do_broadcast(const cpu_ref_call *c,
+                                  cx_hlo_ints dimensions) CALX_MUST_USE;
 // Arrays of the rank.
-calx_status *cpu_ref_do_slice(const cx_hlo_op *op, const cpu_ref_tensor *x,
-                              const cpu_ref_tensor *out, const int64_t *start,
+calx_status *cpu_ref_do_slice(const cpu_ref_call *c, const int64_t *start,
                               const int64_t *stride) CALX_MUST_USE;
-calx_status *cpu_ref_do_pad(const cx_hlo_op *op, const cpu_ref_tensor *x,
-                            const cpu_ref_tensor *value,
-                            const cpu_ref_tensor *out, const int64_t *low,
+calx_status *cpu_ref_do_pad(const cpu_ref_call *c, const int64_t *low,
                             const int64_t *interior) CALX_MUST_USE;
-calx_status *cpu_ref_do_convolution(cpu_ref_machine *m, const cx_hlo_op *op,
-                                    const cpu_ref_tensor *in,
-                                    const cpu_ref_tensor *out,
+calx_status *cpu_ref_do_convolution(const cpu_ref_call *c,
                                     const int64_t *low) CALX_MUST_USE;
-calx_status *cpu_ref_do_gather(const cx_hlo_op *op, const cpu_ref_tensor *in,
-                               const cpu_ref_tensor *out,
+calx_status *cpu_ref_do_gather(const cpu_ref_call *c,
                                const int64_t *sizes) CALX_MUST_USE;
-calx_status *cpu_ref_do_dot(cpu_ref_machine *m, const cx_hlo_op *op,
-                            const cpu_ref_tensor *in, const cpu_ref_tensor *out,
+calx_status *cpu_ref_do_dot(const cpu_ref_call *c,
                             const cx_hlo_dot_numbers *d) CALX_MUST_USE;
 
 // Element i of a list, or its default; side 0 of `padding` is low.

@@ -63,22 +63,21 @@ static void transpose_conjugate(double complex *a, size_t n)
   }
 }
 
-calx_status *cpu_ref_cholesky(cpu_ref_machine *m, const cx_hlo_op *op,
-                              const cpu_ref_tensor *in,
-                              const cpu_ref_tensor *out)
+calx_status *cpu_ref_cholesky(const cpu_ref_call *c)
 {
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   const cx_hlo_elem e = in->type.elem;
-  const bool lower = cx_hlo_op_flag(op, CX_HLO_A_LOWER);
+  const bool lower = cx_hlo_op_flag(c->op, CX_HLO_A_LOWER);
   const size_t n = (size_t)in->type.dims[in->type.rank - 1];
   const size_t bytes = n * n * cx_hlo_elem_bytes(e);
   cpu_ref_buffer *work = NULL;
   if (cpu_ref_count(in) == 0) return NULL;
-  CALX_TRY(cpu_ref_scratch(m, op, n * n, sizeof(double complex), &work));
+  CALX_TRY(cpu_ref_scratch(c, n * n, sizeof(double complex), &work));
   double complex *a = (double complex *)(void *)work->data;
   calx_status *status = NULL;
   const size_t count = matrices(&in->type);
   for (size_t i = 0; i < count && status == NULL; i++) {
-    status = cpu_ref_interrupted(m);
+    status = cpu_ref_interrupted(c->machine);
     cpu_ref_load_complex(e, (char *)in->data + i * bytes, n * n, a);
     // U^H U = A: U is L^H of the lower triangle that mirrors the upper one.
     if (!lower) transpose_conjugate(a, n);
@@ -86,7 +85,7 @@ calx_status *cpu_ref_cholesky(cpu_ref_machine *m, const cx_hlo_op *op,
     if (!lower) transpose_conjugate(a, n);
     store_matrix(e, (char *)out->data + i * bytes, n * n, a);
   }
-  cpu_ref_buffer_release(m, work);
+  cpu_ref_buffer_release(c->machine, work);
   return status;
 }
 
@@ -124,20 +123,19 @@ static void solve(const triangle *t, double complex *b, size_t step, bool right)
   }
 }
 
-static calx_status *solve_all(cpu_ref_machine *m, const cx_hlo_op *op,
-                              triangle *t, const cpu_ref_tensor *in,
-                              const cpu_ref_tensor *out)
+static calx_status *solve_all(const cpu_ref_call *c, triangle *t)
 {
+  const cpu_ref_tensor *in = c->in;
   const cx_hlo_elem e = in[0].type.elem;
-  const bool left = cx_hlo_op_flag(op, CX_HLO_A_LEFT_SIDE);
+  const bool left = cx_hlo_op_flag(c->op, CX_HLO_A_LEFT_SIDE);
   const size_t rank = in[1].type.rank;
   const size_t rows = (size_t)in[1].type.dims[rank - 2];
   const size_t columns = (size_t)in[1].type.dims[rank - 1];
   const size_t size = cx_hlo_elem_bytes(e);
   cpu_ref_buffer *work = NULL;
   const size_t n = t->n * t->n;
-  CALX_TRY(cpu_ref_scratch(m, op, n + rows * columns, sizeof(double complex),
-                           &work));
+  CALX_TRY(
+      cpu_ref_scratch(c, n + rows * columns, sizeof(double complex), &work));
   double complex *a = (double complex *)(void *)work->data;
   double complex *b = a + n;
   t->a = a;
@@ -145,7 +143,7 @@ static calx_status *solve_all(cpu_ref_machine *m, const cx_hlo_op *op,
   const size_t count = matrices(&in[1].type);
   for (size_t i = 0; i < count && status == NULL; i++) {
     const size_t at = i * rows * columns * size;
-    status = cpu_ref_interrupted(m);
+    status = cpu_ref_interrupted(c->machine);
     cpu_ref_load_complex(e, (char *)in[0].data + i * n * size, n, a);
     cpu_ref_load_complex(e, (char *)in[1].data + at, rows * columns, b);
     for (size_t k = 0; left && k < columns; k++)
@@ -153,23 +151,21 @@ static calx_status *solve_all(cpu_ref_machine *m, const cx_hlo_op *op,
     for (size_t k = 0; !left && k < rows; k++) {
       solve(t, b + k * columns, 1, true);
     }
-    store_matrix(e, (char *)out->data + at, rows * columns, b);
+    store_matrix(e, (char *)c->out->data + at, rows * columns, b);
   }
-  cpu_ref_buffer_release(m, work);
+  cpu_ref_buffer_release(c->machine, work);
   return status;
 }
 
-calx_status *cpu_ref_triangular_solve(cpu_ref_machine *m, const cx_hlo_op *op,
-                                      const cpu_ref_tensor *in,
-                                      const cpu_ref_tensor *out)
+calx_status *cpu_ref_triangular_solve(const cpu_ref_call *c)
 {
   enum { TRANSPOSE = 2, ADJOINT = 3 };
-  const int64_t how = cx_hlo_op_int(op, CX_HLO_A_TRANSPOSE_A);
-  triangle t = { .n = (size_t)in[0].type.dims[in[0].type.rank - 1],
-                 .lower = cx_hlo_op_flag(op, CX_HLO_A_LOWER),
-                 .unit = cx_hlo_op_flag(op, CX_HLO_A_UNIT_DIAGONAL),
+  const int64_t how = cx_hlo_op_int(c->op, CX_HLO_A_TRANSPOSE_A);
+  triangle t = { .n = (size_t)c->in[0].type.dims[c->in[0].type.rank - 1],
+                 .lower = cx_hlo_op_flag(c->op, CX_HLO_A_LOWER),
+                 .unit = cx_hlo_op_flag(c->op, CX_HLO_A_UNIT_DIAGONAL),
                  .transpose = how == TRANSPOSE || how == ADJOINT,
                  .conjugate = how == ADJOINT };
-  if (cpu_ref_count(out) == 0) return NULL;
-  return solve_all(m, op, &t, in, out);
+  if (cpu_ref_count(c->out) == 0) return NULL;
+  return solve_all(c, &t);
 }

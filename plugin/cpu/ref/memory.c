@@ -76,15 +76,16 @@ calx_status *cpu_ref_buffer_new(cpu_ref_machine *m, const cx_hlo_op *op,
   return *out != NULL ? NULL : refused(m, op, cx_hlo_shape(type).s, bytes);
 }
 
-calx_status *cpu_ref_scratch(cpu_ref_machine *m, const cx_hlo_op *op,
-                             size_t count, size_t bytes, cpu_ref_buffer **out)
+calx_status *cpu_ref_scratch(const cpu_ref_call *c, size_t count, size_t bytes,
+                             cpu_ref_buffer **out)
 {
   size_t all = SIZE_MAX;
   *out = NULL;
   if (cx_mul_size(count, bytes, &all) && all < PTRDIFF_MAX / 2) {
-    *out = take(m, all);
+    *out = take(c->machine, all);
   }
-  return *out != NULL ? NULL : refused(m, op, "an intermediate", all);
+  return *out != NULL ? NULL
+                      : refused(c->machine, c->op, "an intermediate", all);
 }
 
 static void release_parts(cpu_ref_machine *m, cpu_ref_buffer *b)
@@ -150,11 +151,11 @@ calx_status *cpu_ref_machine_env(cpu_ref_machine *m)
   return make_env(m, 0, m->module->n_values);
 }
 
-typedef struct span {
+typedef struct value_span {
   size_t first, end;
-} span;
+} value_span;
 
-static void widen(span *s, const cx_hlo_value *v)
+static void widen(value_span *s, const cx_hlo_value *v)
 {
   if (v->number < s->first) s->first = v->number;
   if (v->number >= s->end) s->end = (size_t)v->number + 1;
@@ -162,7 +163,7 @@ static void widen(span *s, const cx_hlo_value *v)
 
 // What a block and the regions below it make and use; a call uses any
 // function's.
-static void widen_by_block(span *s, const cx_hlo_module *module,
+static void widen_by_block(value_span *s, const cx_hlo_module *module,
                            const cx_hlo_block *block)
 {
   for (size_t i = 0; i < block->n_args; i++) widen(s, &block->args[i]);
@@ -174,7 +175,7 @@ static void widen_by_block(span *s, const cx_hlo_module *module,
       if (inner != NULL) widen_by_block(s, module, inner);
     }
     if (op->kind == CX_HLO_OP_CALL || op->kind == CX_HLO_OP_COMPOSITE) {
-      *s = (span){ 0, module->n_values };
+      *s = (value_span){ 0, module->n_values };
     }
   }
 }
@@ -183,7 +184,7 @@ calx_status *cpu_ref_machine_env_of(cpu_ref_machine *m,
                                     const cx_hlo_region *regions,
                                     size_t n_regions)
 {
-  span s = { SIZE_MAX, 0 };
+  value_span s = { SIZE_MAX, 0 };
   for (size_t i = 0; i < n_regions; i++) {
     const cx_hlo_block *block = regions[i].first;
     if (block != NULL) widen_by_block(&s, m->module, block);
@@ -204,8 +205,8 @@ void cpu_ref_machine_close(cpu_ref_machine *m)
 // The operation of v's own block that holds, or is, `op`.
 static const cx_hlo_op *ancestor(const cx_hlo_op *op, const cx_hlo_value *v)
 {
-  const cx_hlo_block *home = v->block != NULL ? v->block : v->op->block;
-  while (op != NULL && op->block != home) {
+  const cx_hlo_block *own = v->block != NULL ? v->block : v->op->block;
+  while (op != NULL && op->block != own) {
     op = op->block == NULL ? NULL : op->block->region->op;
   }
   return op;

@@ -27,15 +27,13 @@ static double epsilon_of(const cx_hlo_op *op)
 static double get(const cpu_ref_tensor *t, size_t i)
 {
   double v;
-  const size_t bytes = cx_hlo_elem_bytes(t->type.elem);
-  cpu_ref_load_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
+  cpu_ref_load_reals(t->type.elem, cpu_ref_at(t, i), 1, &v);
   return v;
 }
 
 static void put(const cpu_ref_tensor *t, size_t i, double v)
 {
-  const size_t bytes = cx_hlo_elem_bytes(t->type.elem);
-  cpu_ref_store_reals(t->type.elem, (char *)t->data + i * bytes, 1, &v);
+  cpu_ref_store_reals(t->type.elem, cpu_ref_at(t, i), 1, &v);
 }
 
 #define EACH(f, c, at)                                                      \
@@ -54,25 +52,21 @@ static void normalize(const cx_hlo_op *op, features f, size_t c,
   EACH(f, c, i) put(out, i, (get(x, i) - mean) * a + b);
 }
 
-calx_status *cpu_ref_norm_inference(cpu_ref_machine *m, const cx_hlo_op *op,
-                                    const cpu_ref_tensor *in,
-                                    const cpu_ref_tensor *out)
+calx_status *cpu_ref_norm_inference(const cpu_ref_call *call)
 {
-  (void)m;
-  const features f = features_of(op, &in->type);
+  const cpu_ref_tensor *in = call->in, *out = call->out;
+  const features f = features_of(call->op, &in->type);
   for (size_t c = 0; c < f.n; c++) {
-    normalize(op, f, c, in, &in[1], &in[2], get(&in[3], c), get(&in[4], c),
-              out);
+    normalize(call->op, f, c, in, &in[1], &in[2], get(&in[3], c),
+              get(&in[4], c), out);
   }
   return NULL;
 }
 
-calx_status *cpu_ref_norm_training(cpu_ref_machine *m, const cx_hlo_op *op,
-                                   const cpu_ref_tensor *in,
-                                   const cpu_ref_tensor *out)
+calx_status *cpu_ref_norm_training(const cpu_ref_call *call)
 {
-  (void)m;
-  const features f = features_of(op, &in->type);
+  const cpu_ref_tensor *in = call->in, *out = call->out;
+  const features f = features_of(call->op, &in->type);
   const double n = (double)(f.outer * f.inner);
   for (size_t c = 0; c < f.n; c++) {
     double mean = 0;
@@ -83,7 +77,7 @@ calx_status *cpu_ref_norm_training(cpu_ref_machine *m, const cx_hlo_op *op,
     variance /= n;
     put(&out[1], c, mean);
     put(&out[2], c, variance);
-    normalize(op, f, c, in, &in[1], &in[2], mean, variance, &out[0]);
+    normalize(call->op, f, c, in, &in[1], &in[2], mean, variance, &out[0]);
   }
   return NULL;
 }
@@ -91,17 +85,15 @@ calx_status *cpu_ref_norm_training(cpu_ref_machine *m, const cx_hlo_op *op,
 // With y = (x - mean) / s and s = sqrt(variance + epsilon):
 // grad_scale = sum g y, grad_offset = sum g, and
 // grad_operand = scale / s (g - mean of g - y mean of (g y)).
-calx_status *cpu_ref_norm_grad(cpu_ref_machine *m, const cx_hlo_op *op,
-                               const cpu_ref_tensor *in,
-                               const cpu_ref_tensor *out)
+calx_status *cpu_ref_norm_grad(const cpu_ref_call *call)
 {
-  (void)m;
-  const features f = features_of(op, &in->type);
+  const cpu_ref_tensor *in = call->in, *out = call->out;
+  const features f = features_of(call->op, &in->type);
   const double n = (double)(f.outer * f.inner);
   const cpu_ref_tensor *grad = &in[4];
   for (size_t c = 0; c < f.n; c++) {
     const double mean = get(&in[2], c);
-    const double s = sqrt(get(&in[3], c) + epsilon_of(op));
+    const double s = sqrt(get(&in[3], c) + epsilon_of(call->op));
     double sum = 0;
     double sum_y = 0;
     EACH(f, c, i)

@@ -205,6 +205,33 @@ void cpu_ref_store_complex(cx_hlo_elem e, void *p, size_t n,
   }
 }
 
+// ---- by class ----
+
+size_t cpu_ref_number_bytes(cpu_ref_class class)
+{
+  return class == CPU_REF_COMPLEX ? sizeof(double complex) : sizeof(double);
+}
+
+void cpu_ref_load_numbers(cpu_ref_class class, cx_hlo_elem e, const void *p,
+                          size_t n, void *out)
+{
+  switch (class) {
+    case CPU_REF_INT: cpu_ref_load_ints(e, p, n, out); break;
+    case CPU_REF_REAL: cpu_ref_load_reals(e, p, n, out); break;
+    case CPU_REF_COMPLEX: cpu_ref_load_complex(e, p, n, out); break;
+  }
+}
+
+void cpu_ref_store_numbers(cpu_ref_class class, cx_hlo_elem e, void *p,
+                           size_t n, const void *v)
+{
+  switch (class) {
+    case CPU_REF_INT: cpu_ref_store_ints(e, p, n, v); break;
+    case CPU_REF_REAL: cpu_ref_store_reals(e, p, n, v); break;
+    case CPU_REF_COMPLEX: cpu_ref_store_complex(e, p, n, v); break;
+  }
+}
+
 // ---- conversion ----
 
 // v as a double that rounds to any narrower float as v itself would: where
@@ -303,8 +330,7 @@ void cpu_ref_convert(cx_hlo_elem from, const void *p, cx_hlo_elem to, void *out,
 
 int64_t cpu_ref_int_at(const cpu_ref_tensor *t, size_t i)
 {
-  const cx_hlo_elem e = t->type.elem;
-  return cx_hlo_load_int(e, (const char *)t->data + i * cx_hlo_elem_bytes(e));
+  return cx_hlo_load_int(t->type.elem, cpu_ref_at(t, i));
 }
 
 int64_t cpu_ref_index_at(const cpu_ref_tensor *t, size_t i)

@@ -56,7 +56,7 @@ static void philox(uint64_t key, const uint64_t counter[2], uint32_t out[4])
 static void put(const cpu_ref_tensor *t, size_t i, uint64_t bits)
 {
   const cx_hlo_elem e = t->type.elem;
-  char *p = (char *)t->data + i * cx_hlo_elem_bytes(e);
+  void *p = cpu_ref_at(t, i);
   if (cpu_ref_class_of(e) == CPU_REF_INT) {
     cx_hlo_store_int(e, p, (int64_t)bits);
   } else {
@@ -133,17 +133,15 @@ static void philox_all(uint64_t key, uint64_t counter[2],
   }
 }
 
-calx_status *cpu_ref_bit_generator(cpu_ref_machine *m, const cx_hlo_op *op,
-                                   const cpu_ref_tensor *in,
-                                   const cpu_ref_tensor *out)
+calx_status *cpu_ref_bit_generator(const cpu_ref_call *c)
 {
-  (void)m;
-  const int64_t how = cx_hlo_op_int(op, CX_HLO_A_RNG_ALGORITHM);
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  const int64_t how = cx_hlo_op_int(c->op, CX_HLO_A_RNG_ALGORITHM);
   const size_t n = cpu_ref_count(in);
   uint64_t state[3] = { 0 };
   if (n < 1 || in->type.elem != CX_HLO_UI64 ||
       !cx_hlo_type_equal(&in->type, &out->type)) {
-    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "no state of type %s",
+    return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "no state of type %s",
                        CPU_REF_SHAPE(in));
   }
   const size_t used = n < 3 ? n : 3;
@@ -207,22 +205,22 @@ static void draw_real(uint64_t *state, bool gauss, double a, double b,
   cpu_ref_store_reals(e, p, 1, &a);
 }
 
-calx_status *cpu_ref_rng(cpu_ref_machine *m, const cx_hlo_op *op,
-                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_rng(const cpu_ref_call *c)
 {
+  const cpu_ref_tensor *in = c->in, *out = c->out;
   enum { NORMAL = 2 };
-  uint64_t *state = m->context->rng_state;
-  if (state == NULL) state = m->rng;
-  const bool gauss = cx_hlo_op_int(op, CX_HLO_A_RNG_DISTRIBUTION) == NORMAL;
+  uint64_t *state = c->machine->context->rng_state;
+  if (state == NULL) state = c->machine->rng;
+  const bool gauss = cx_hlo_op_int(c->op, CX_HLO_A_RNG_DISTRIBUTION) == NORMAL;
   const cx_hlo_elem e = out->type.elem;
   const size_t n = cpu_ref_count(out);
   const bool real = cpu_ref_class_of(e) == CPU_REF_REAL;
   if (gauss && !real) {
-    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "no normal numbers in %s",
+    return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "no normal numbers in %s",
                        CPU_REF_SHAPE(out));
   }
   for (size_t i = 0; i < n; i++) {
-    char *p = (char *)out->data + i * cx_hlo_elem_bytes(e);
+    void *p = cpu_ref_at(out, i);
     if (real) {
       double a;
       double b;

@@ -10,17 +10,6 @@
 
 // ---- one operation ----
 
-// acc[i] = acc[i] op v[i]
-static void combine(cx_hlo_op_kind kind, cx_hlo_elem e, void *acc,
-                    const void *v, size_t n)
-{
-  switch (cpu_ref_class_of(e)) {
-    case CPU_REF_INT: cpu_ref_ints(kind, e, acc, v, acc, n); break;
-    case CPU_REF_REAL: cpu_ref_reals(kind, acc, v, acc, n); break;
-    case CPU_REF_COMPLEX: cpu_ref_complexes(kind, acc, v, acc, n); break;
-  }
-}
-
 // All of v into one number: halves are laid on one another. The order is the
 // implementation's choice, and pairs round less than a row.
 static void collapse(cx_hlo_op_kind kind, cx_hlo_elem e, void *acc, void *v,
@@ -29,28 +18,25 @@ static void collapse(cx_hlo_op_kind kind, cx_hlo_elem e, void *acc, void *v,
   const size_t bytes = cpu_ref_number_bytes(cpu_ref_class_of(e));
   while (n > 1) {
     const size_t half = n / 2;
-    combine(kind, e, v, (char *)v + (n - half) * bytes, half);
+    void *upper = (char *)v + (n - half) * bytes;
+    cpu_ref_compute(kind, e, v, upper, v, half);
     n -= half;
   }
-  combine(kind, e, acc, v, 1);
+  cpu_ref_compute(kind, e, acc, v, acc, 1);
 }
 
-typedef struct reduction {
+typedef struct fold_rows {
   cx_hlo_op_kind kind;
   cx_hlo_elem from, to;
   const char *data;
   char *acc;
-} reduction;
+} fold_rows;
 
 // n elements at `at`, all into acc[to] or each into its own.
-static void add_row(const reduction *r, int64_t at, int64_t n, int64_t to,
+static void add_row(const fold_rows *r, int64_t at, int64_t n, int64_t to,
                     bool all)
 {
-  union {
-    int64_t i[CPU_REF_CHUNK];
-    double r[CPU_REF_CHUNK];
-    double complex c[CPU_REF_CHUNK];
-  } v;
+  cpu_ref_chunk v;
   const cpu_ref_class class = cpu_ref_class_of(r->to);
   const int64_t bytes = (int64_t)cpu_ref_number_bytes(class);
   const int64_t size = (int64_t)cx_hlo_elem_bytes(r->from);
@@ -60,14 +46,15 @@ static void add_row(const reduction *r, int64_t at, int64_t n, int64_t to,
     if (all) {
       collapse(r->kind, r->to, r->acc + to * bytes, &v, k);
     } else {
-      combine(r->kind, r->to, r->acc + (to + i) * bytes, &v, k);
+      char *acc = r->acc + (to + i) * bytes;
+      cpu_ref_compute(r->kind, r->to, acc, &v, acc, k);
     }
   }
 }
 
 // Walks the operand row by row; `step` is how the result's index moves, 0
 // along reduced dimensions.
-static void reduce_rows(const reduction *r, const cx_hlo_type *x,
+static void reduce_rows(const fold_rows *r, const cx_hlo_type *x,
                         const int64_t *step)
 {
   int64_t at[CPU_REF_RANK] = { 0 };
@@ -96,11 +83,10 @@ static void result_steps(const cx_hlo_op *op, const cx_hlo_type *x,
   }
 }
 
-static calx_status *reduce_single(cpu_ref_machine *m, const cx_hlo_op *op,
-                                  cx_hlo_op_kind kind, const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *init,
-                                  const cpu_ref_tensor *out)
+static calx_status *reduce_single(const cpu_ref_call *c, uint32_t result)
 {
+  const cpu_ref_tensor *in = &c->in[result], *out = &c->out[result];
+  const cpu_ref_tensor *init = &c->in[c->op->n_results + result];
   const cx_hlo_elem e = out->type.elem;
   const cpu_ref_class class = cpu_ref_class_of(e);
   const size_t n = cpu_ref_count(out);
@@ -108,198 +94,169 @@ static calx_status *reduce_single(cpu_ref_machine *m, const cx_hlo_op *op,
   int64_t step[CPU_REF_RANK];
   cpu_ref_buffer *acc = NULL;
   if (n == 0) return NULL;
-  CALX_TRY(cpu_ref_scratch(m, op, n, bytes, &acc));
+  CALX_TRY(cpu_ref_scratch(c, n, bytes, &acc));
   cpu_ref_load_numbers(class, init->type.elem, init->data, 1, acc->data);
   cpu_ref_fill(bytes, acc->data + bytes, n - 1, acc->data);
-  if (cpu_ref_count(&in[0]) != 0) {
-    const reduction r = { kind, in[0].type.elem, e, in[0].data,
-                          (char *)acc->data };
-    result_steps(op, &in[0].type, &out->type, step);
-    reduce_rows(&r, &in[0].type, step);
+  if (cpu_ref_count(in) != 0) {
+    const fold_rows r = { cpu_ref_single(c->op->regions[0].first, result),
+                          in->type.elem, e, in->data, (char *)acc->data };
+    result_steps(c->op, &in->type, &out->type, step);
+    reduce_rows(&r, &in->type, step);
   }
   cpu_ref_store_numbers(class, e, out->data, n, acc->data);
-  cpu_ref_buffer_release(m, acc);
+  cpu_ref_buffer_release(c->machine, acc);
   return NULL;
 }
 
 // ---- any body ----
 
-// The inputs in the order [reduced][kept], in the body's types, and pairs of
-// accumulators: a body may return its arguments crosswise.
-typedef struct general {
-  cpu_ref_body body;
-  size_t n;                 // inputs
-  size_t kept, over;        // results, and elements that go into each
-  cpu_ref_buffer **sorted;  // n
-  unsigned char *acc[2];    // n x CPU_REF_CHUNK x 16 bytes
-  const void **args;        // 2n
-  void **results;           // n
-} general;
-
-static calx_status *sort_input(cpu_ref_machine *m, const cx_hlo_op *op,
-                               const cpu_ref_tensor *x, cx_hlo_elem to,
-                               cpu_ref_buffer **out)
+calx_status *cpu_ref_fold_open(const cpu_ref_call *c, cpu_ref_fold *out)
 {
-  const cx_hlo_ints over = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
-  const size_t rank = x->type.rank;
-  const size_t n = cpu_ref_count(x);
-  int64_t own[CPU_REF_RANK];
-  int64_t dims[CPU_REF_RANK];
-  int64_t from[CPU_REF_RANK];
-  int64_t step[CPU_REF_RANK];
-  size_t k = 0;
-  cpu_ref_strides(&x->type, own);
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t i = 0; i < rank; i++) {
-      if (cpu_ref_has(over, (int64_t)i) != (pass == 0)) continue;
-      dims[k] = x->type.dims[i];
-      from[k++] = own[i];
-    }
+  const size_t n = c->op->n_results;
+  *out = (cpu_ref_fold){ .n = n, .out = c->out };
+  CALX_TRY(cpu_ref_body_open(c, &c->op->regions[0], CPU_REF_CHUNK, &out->body));
+  CALX_TRY(cpu_ref_scratch(
+      c, n, 3 * CPU_REF_LANES_BYTES + 16 + 3 * sizeof(void *), &out->memory));
+  out->acc[0] = out->memory->data;
+  out->acc[1] = out->acc[0] + n * CPU_REF_LANES_BYTES;
+  out->elements = out->acc[1] + n * CPU_REF_LANES_BYTES;
+  out->inits = out->elements + n * CPU_REF_LANES_BYTES;
+  out->args = (const void **)(void *)(out->inits + 16 * n);
+  out->results = (void **)(void *)(out->inits + 16 * n) + 2 * n;
+  for (size_t i = 0; i < n; i++) {
+    const cpu_ref_tensor *init = &c->in[n + i];
+    cpu_ref_convert(init->type.elem, init->data,
+                    cpu_ref_body_elem(&out->body, i), out->inits + 16 * i, 1);
   }
-  const cx_hlo_type ordered = { x->type.elem, rank, dims };
-  cpu_ref_strides(&ordered, step);
-  cpu_ref_buffer *raw = NULL;
-  CALX_TRY(cpu_ref_scratch(m, op, n, cx_hlo_elem_bytes(x->type.elem), &raw));
-  cpu_ref_copy(cx_hlo_elem_bytes(x->type.elem), rank, dims, raw->data, step,
-               x->data, from);
-  *out = raw;
-  if (to == x->type.elem) return NULL;
-  calx_status *status = cpu_ref_scratch(m, op, n, cx_hlo_elem_bytes(to), out);
-  if (status == NULL) {
-    cpu_ref_convert(x->type.elem, raw->data, to, (*out)->data, n);
-  }
-  cpu_ref_buffer_release(m, raw);
-  return status;
+  return NULL;
 }
 
-static void start_chunk(general *g, const cpu_ref_tensor *inits, size_t k)
+void cpu_ref_fold_close(cpu_ref_fold *f)
 {
-  for (size_t i = 0; i < g->n; i++) {
-    const cx_hlo_elem e = cpu_ref_body_elem(&g->body, i);
-    unsigned char *acc = g->acc[0] + i * 16 * CPU_REF_CHUNK;
-    cpu_ref_convert(inits[i].type.elem, inits[i].data, e, acc, 1);
-    const size_t bytes = cx_hlo_elem_bytes(e);
-    cpu_ref_fill(bytes, acc + bytes, k - 1, acc);
-  }
+  cpu_ref_buffer_release(f->body.machine, f->memory);
+  cpu_ref_body_close(&f->body);
 }
 
 // Results [at, at + k).
-static calx_status *reduce_chunk(general *g, const cpu_ref_tensor *inits,
-                                 const cpu_ref_tensor *out, size_t at, size_t k)
+static calx_status *fold_chunk(cpu_ref_fold *f, cpu_ref_fold_load *load,
+                               void *user, size_t at, size_t k)
 {
-  start_chunk(g, inits, k);
   size_t now = 0;
-  for (size_t j = 0; j < g->over; j++) {
-    if (j % 4096 == 4095) CALX_TRY(cpu_ref_interrupted(g->body.machine));
-    for (size_t i = 0; i < g->n; i++) {
-      const size_t bytes = cx_hlo_elem_bytes(cpu_ref_body_elem(&g->body, i));
-      g->args[i] = g->acc[now] + i * 16 * CPU_REF_CHUNK;
-      g->args[g->n + i] = g->sorted[i]->data + (j * g->kept + at) * bytes;
-      g->results[i] = g->acc[1 - now] + i * 16 * CPU_REF_CHUNK;
+  for (size_t i = 0; i < f->n; i++) {
+    const size_t bytes = cx_hlo_elem_bytes(cpu_ref_body_elem(&f->body, i));
+    cpu_ref_fill(bytes, f->acc[0] + i * CPU_REF_LANES_BYTES, k,
+                 f->inits + 16 * i);
+  }
+  for (size_t j = 0; load(f, user, at, k, j); j++) {
+    if (j % 64 == 63) CALX_TRY(cpu_ref_interrupted(f->body.machine));
+    for (size_t i = 0; i < f->n; i++) {
+      f->args[i] = f->acc[now] + i * CPU_REF_LANES_BYTES;
+      f->results[i] = f->acc[1 - now] + i * CPU_REF_LANES_BYTES;
     }
-    CALX_TRY(cpu_ref_body_run(&g->body, g->args, g->results, k));
+    CALX_TRY(cpu_ref_body_run(&f->body, f->args, f->results, k));
     now = 1 - now;
   }
-  for (size_t i = 0; i < g->n; i++) {
-    const size_t bytes = cx_hlo_elem_bytes(out[i].type.elem);
-    memcpy((char *)out[i].data + at * bytes,
-           g->acc[now] + i * 16 * CPU_REF_CHUNK, k * bytes);
+  for (size_t i = 0; i < f->n; i++) {
+    memcpy(cpu_ref_at(&f->out[i], at), f->acc[now] + i * CPU_REF_LANES_BYTES,
+           k * cx_hlo_elem_bytes(f->out[i].type.elem));
   }
   return NULL;
 }
 
-static calx_status *reduce_general(cpu_ref_machine *m, const cx_hlo_op *op,
-                                   general *g, const cpu_ref_tensor *in,
-                                   const cpu_ref_tensor *out)
+calx_status *cpu_ref_fold_run(cpu_ref_fold *f, cpu_ref_fold_load *load,
+                              void *user)
 {
-  for (size_t i = 0; i < g->n; i++) {
-    CALX_TRY(sort_input(m, op, &in[i], cpu_ref_body_elem(&g->body, i),
-                        &g->sorted[i]));
-  }
-  g->kept = cpu_ref_count(out);
-  g->over = g->kept == 0 ? 0 : cpu_ref_count(in) / g->kept;
-  for (size_t at = 0; at < g->kept; at += CPU_REF_CHUNK) {
-    const size_t k =
-        g->kept - at < CPU_REF_CHUNK ? g->kept - at : CPU_REF_CHUNK;
-    CALX_TRY(reduce_chunk(g, in + g->n, out, at, k));
+  const size_t n = cpu_ref_count(f->out);
+  for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
+    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
+    CALX_TRY(fold_chunk(f, load, user, at, k));
   }
   return NULL;
 }
 
-static calx_status *with_memory(cpu_ref_machine *m, const cx_hlo_op *op,
-                                general *g, const cpu_ref_tensor *in,
-                                const cpu_ref_tensor *out)
-{
-  cpu_ref_buffer *memory = NULL;
-  cpu_ref_buffer *lists = NULL;
-  const size_t acc = g->n * 16 * CPU_REF_CHUNK;
-  CALX_TRY(cpu_ref_scratch(m, op, 2, acc, &memory));
-  calx_status *status =
-      cpu_ref_scratch(m, op, 4 * g->n, sizeof(void *), &lists);
-  if (status == NULL) {
-    memset(lists->data, 0, 4 * g->n * sizeof(void *));
-    void **at = (void **)(void *)lists->data;
-    g->sorted = (cpu_ref_buffer **)at;
-    g->args = (const void **)(at + g->n);
-    g->results = at + 3 * g->n;
-    g->acc[0] = memory->data;
-    g->acc[1] = memory->data + acc;
-    status = reduce_general(m, op, g, in, out);
-    for (size_t i = 0; i < g->n; i++) cpu_ref_buffer_release(m, g->sorted[i]);
-  }
-  cpu_ref_buffer_release(m, lists);
-  cpu_ref_buffer_release(m, memory);
-  return status;
-}
+// The inputs in the order [reduced][kept], in the body's types.
+typedef struct sorted_inputs {
+  size_t reduced, kept;  // elements
+  cpu_ref_buffer **of;
+} sorted_inputs;
 
-calx_status *cpu_ref_reduce(cpu_ref_machine *m, const cx_hlo_op *op,
-                            const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+static calx_status *sort_inputs(const cpu_ref_call *c, const cpu_ref_fold *f,
+                                sorted_inputs *out)
 {
-  if (cpu_ref_all_single(op)) {
-    const cx_hlo_block *block = op->regions[0].first;
-    for (uint32_t i = 0; i < op->n_results; i++) {
-      CALX_TRY(reduce_single(m, op, cpu_ref_single(block, i), &in[i],
-                             &in[op->n_results + i], &out[i]));
+  const cx_hlo_ints over = cx_hlo_op_ints(c->op, CX_HLO_A_DIMENSIONS);
+  int64_t order[CPU_REF_RANK];
+  size_t k = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < c->in->type.rank; i++) {
+      if (cpu_ref_has(over, (int64_t)i) == (pass == 0)) order[k++] = (int64_t)i;
     }
+  }
+  for (size_t i = 0; i < f->n; i++) {
+    CALX_TRY(cpu_ref_pack(c, &c->in[i], order, cpu_ref_body_elem(&f->body, i),
+                          &out->of[i]));
+  }
+  out->kept = cpu_ref_count(c->out);
+  out->reduced = out->kept == 0 ? 0 : cpu_ref_count(c->in) / out->kept;
+  return NULL;
+}
+
+static bool load_sorted(const cpu_ref_fold *f, void *user, size_t at, size_t k,
+                        size_t j)
+{
+  const sorted_inputs *s = user;
+  (void)k;
+  for (size_t i = 0; i < f->n && j < s->reduced; i++) {
+    const size_t bytes = cx_hlo_elem_bytes(cpu_ref_body_elem(&f->body, i));
+    f->args[f->n + i] = s->of[i]->data + (j * s->kept + at) * bytes;
+  }
+  return j < s->reduced;
+}
+
+calx_status *cpu_ref_reduce(const cpu_ref_call *c)
+{
+  const uint32_t n = c->op->n_results;
+  if (cpu_ref_all_single(c->op)) {
+    for (uint32_t i = 0; i < n; i++) CALX_TRY(reduce_single(c, i));
     return NULL;
   }
-  general g = { .n = op->n_results };
-  calx_status *status =
-      cpu_ref_body_open(m, op, &op->regions[0], CPU_REF_CHUNK, &g.body);
-  if (status == NULL) status = with_memory(m, op, &g, in, out);
-  cpu_ref_body_close(&g.body);
+  sorted_inputs s = { .of = cx_calloc((size_t)n + 1, sizeof *s.of) };
+  if (s.of == NULL) return cx_out_of_memory();
+  cpu_ref_fold f;
+  calx_status *status = cpu_ref_fold_open(c, &f);
+  if (status == NULL) status = sort_inputs(c, &f, &s);
+  if (status == NULL) status = cpu_ref_fold_run(&f, load_sorted, &s);
+  for (uint32_t i = 0; i < n; i++) cpu_ref_buffer_release(c->machine, s.of[i]);
+  cpu_ref_fold_close(&f);
+  cx_free(s.of);
   return status;
 }
 
 // ---- map ----
 
-static calx_status *map_all(cpu_ref_body *body, const cpu_ref_tensor *in,
-                            const cpu_ref_tensor *out, const void **args)
+static calx_status *map_all(const cpu_ref_call *c, cpu_ref_body *body,
+                            const void **args)
 {
-  const size_t n = cpu_ref_count(out);
-  const size_t bytes = cx_hlo_elem_bytes(out->type.elem);
+  const size_t n = cpu_ref_count(c->out);
   for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
     const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
-    CALX_TRY(cpu_ref_interrupted(body->machine));
+    CALX_TRY(cpu_ref_interrupted(c->machine));
     for (size_t i = 0; i < body->block->n_args; i++) {
-      args[i] =
-          (const char *)in[i].data + at * cx_hlo_elem_bytes(in[i].type.elem);
+      args[i] = cpu_ref_at(&c->in[i], at);
     }
-    void *to = (char *)out->data + at * bytes;
+    void *to = cpu_ref_at(c->out, at);
     CALX_TRY(cpu_ref_body_run(body, args, &to, k));
   }
   return NULL;
 }
 
-calx_status *cpu_ref_map(cpu_ref_machine *m, const cx_hlo_op *op,
-                         const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_map(const cpu_ref_call *c)
 {
   cpu_ref_body body;
-  const void **args = cx_calloc((size_t)op->n_operands + 1, sizeof *args);
+  const void **args = cx_calloc((size_t)c->op->n_operands + 1, sizeof *args);
   if (args == NULL) return cx_out_of_memory();
   calx_status *status =
-      cpu_ref_body_open(m, op, &op->regions[0], CPU_REF_CHUNK, &body);
-  if (status == NULL) status = map_all(&body, in, out, args);
+      cpu_ref_body_open(c, &c->op->regions[0], CPU_REF_CHUNK, &body);
+  if (status == NULL) status = map_all(c, &body, args);
   cpu_ref_body_close(&body);
   cx_free(args);
   return status;

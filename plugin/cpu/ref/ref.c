@@ -123,7 +123,7 @@ static calx_status *run_single(cpu_ref_machine *m, const cx_hlo_op *op,
     note_functions(m);
   }
   if (control) return run_control(m, op, operands, results);
-  return fn(m, op, operands, results);
+  return fn(&(cpu_ref_call){ m, op, operands, results });
 }
 
 calx_status *cpu_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
@@ -147,21 +147,16 @@ static calx_status *run_lanes(cpu_ref_machine *m, const cx_hlo_region *region,
   const size_t n_args = block->n_args;
   const size_t n_results = cx_hlo_terminator(block)->n_operands;
   const size_t n = cpu_ref_count(&args[0]);
+  const cpu_ref_call call = { m, region->op, args, results };
   cpu_ref_body body;
-  CALX_TRY(cpu_ref_body_open(m, region->op, region, CPU_REF_CHUNK, &body));
+  CALX_TRY(cpu_ref_body_open(&call, region, CPU_REF_CHUNK, &body));
   const void **from = cx_calloc(n_args + 1, sizeof *from);
   void **to = cx_calloc(n_results + 1, sizeof *to);
   calx_status *status = from == NULL || to == NULL ? cx_out_of_memory() : NULL;
   for (size_t at = 0; at < n && status == NULL; at += CPU_REF_CHUNK) {
     const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
-    for (size_t i = 0; i < n_args; i++) {
-      from[i] = (const char *)args[i].data +
-                at * cx_hlo_elem_bytes(args[i].type.elem);
-    }
-    for (size_t i = 0; i < n_results; i++) {
-      to[i] = (char *)results[i].data +
-              at * cx_hlo_elem_bytes(results[i].type.elem);
-    }
+    for (size_t i = 0; i < n_args; i++) from[i] = cpu_ref_at(&args[i], at);
+    for (size_t i = 0; i < n_results; i++) to[i] = cpu_ref_at(&results[i], at);
     status = cpu_ref_body_run(&body, from, to, k);
   }
   cx_free(from);

@@ -78,13 +78,13 @@ static size_t lane_bytes(const cpu_ref_body *b, const cx_hlo_value *v)
   return (b->width * cx_hlo_elem_bytes(v->type.tensor.elem) + 15) / 16 * 16;
 }
 
-static calx_status *allocate_results(cpu_ref_body *b)
+static calx_status *allocate_results(const cpu_ref_call *c, cpu_ref_body *b)
 {
   size_t all = 16;
   for (const cx_hlo_op *op = b->block->first; op->next != NULL; op = op->next) {
     all += lane_bytes(b, &op->results[0]);
   }
-  CALX_TRY(cpu_ref_scratch(b->machine, b->op, all, 1, &b->memory));
+  CALX_TRY(cpu_ref_scratch(c, all, 1, &b->memory));
   unsigned char *at = b->memory->data;
   for (const cx_hlo_op *op = b->block->first; op->next != NULL; op = op->next) {
     const cx_hlo_value *v = &op->results[0];
@@ -103,16 +103,16 @@ static calx_status *allocate_results(cpu_ref_body *b)
   return NULL;
 }
 
-calx_status *cpu_ref_body_open(cpu_ref_machine *m, const cx_hlo_op *op,
+calx_status *cpu_ref_body_open(const cpu_ref_call *c,
                                const cx_hlo_region *region, size_t width,
                                cpu_ref_body *out)
 {
-  *out = (cpu_ref_body){
-    .machine = m, .op = op, .block = region->first, .width = width
-  };
+  *out = (cpu_ref_body){ .machine = c->machine,
+                         .block = region->first,
+                         .width = width };
   const cx_hlo_block *block = region->first;
   if (block == NULL || cx_hlo_terminator(block) == NULL) {
-    return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "a region is empty");
+    return cpu_ref_bad(c->op, CALX_INVALID_ARGUMENT, "a region is empty");
   }
   out->lanes = true;
   for (size_t i = 0; i < block->n_args; i++) {
@@ -122,7 +122,7 @@ calx_status *cpu_ref_body_open(cpu_ref_machine *m, const cx_hlo_op *op,
     out->lanes = out->lanes && works_on_lanes(o);
   }
   out->single = cpu_ref_single(block, 0);
-  return out->lanes ? allocate_results(out) : NULL;
+  return out->lanes ? allocate_results(c, out) : NULL;
 }
 
 void cpu_ref_body_close(cpu_ref_body *b)

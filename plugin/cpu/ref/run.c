@@ -114,7 +114,7 @@ static calx_status *run_fn(cpu_ref_machine *m, const cx_hlo_op *op,
   }
   cpu_ref_tensor *out = tensors + op->n_operands;
   CALX_TRY(make_results(m, op, out));
-  return fn(m, op, tensors, out);
+  return fn(&(cpu_ref_call){ m, op, tensors, out });
 }
 
 static calx_status *run_op(cpu_ref_machine *m, const cx_hlo_op *op)

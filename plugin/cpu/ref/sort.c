@@ -6,26 +6,24 @@
 
 #include "ref/inner.h"
 
-typedef struct sorting {
+typedef struct sort_state {
   cpu_ref_body body;
   const cpu_ref_tensor *in;
   size_t n;           // inputs
   const void **args;  // 2n
   int64_t base;       // the line's first element
   int64_t step;       // between its elements
-} sorting;
+} sort_state;
 
 // Whether element b goes before element a of the line.
-static calx_status *before(sorting *s, int64_t b, int64_t a, bool *out)
+static calx_status *before(sort_state *s, int64_t b, int64_t a, bool *out)
 {
   unsigned char answer = 0;
   void *to = &answer;
   for (size_t i = 0; i < s->n; i++) {
     const cpu_ref_tensor *t = &s->in[i];
-    const int64_t bytes = (int64_t)cx_hlo_elem_bytes(t->type.elem);
-    const char *p = t->data;
-    s->args[2 * i] = p + (s->base + b * s->step) * bytes;
-    s->args[2 * i + 1] = p + (s->base + a * s->step) * bytes;
+    s->args[2 * i] = cpu_ref_at(t, (size_t)(s->base + b * s->step));
+    s->args[2 * i + 1] = cpu_ref_at(t, (size_t)(s->base + a * s->step));
   }
   CALX_TRY(cpu_ref_body_run(&s->body, s->args, &to, 1));
   *out = answer != 0;
@@ -33,7 +31,7 @@ static calx_status *before(sorting *s, int64_t b, int64_t a, bool *out)
 }
 
 // from[low, middle) and from[middle, high), both sorted, into `to`.
-static calx_status *merge(sorting *s, const int64_t *from, int64_t *to,
+static calx_status *merge(sort_state *s, const int64_t *from, int64_t *to,
                           size_t low, size_t middle, size_t high)
 {
   size_t a = low;
@@ -47,7 +45,7 @@ static calx_status *merge(sorting *s, const int64_t *from, int64_t *to,
 }
 
 // The order of one line of n elements, in order[0..n).
-static calx_status *sort_line(sorting *s, int64_t *order, int64_t *other,
+static calx_status *sort_line(sort_state *s, int64_t *order, int64_t *other,
                               size_t n)
 {
   int64_t *from = order;
@@ -68,8 +66,8 @@ static calx_status *sort_line(sorting *s, int64_t *order, int64_t *other,
   return NULL;
 }
 
-static calx_status *sort_lines(sorting *s, const cpu_ref_tensor *out, size_t d,
-                               int64_t *order, int64_t *other)
+static calx_status *sort_lines(sort_state *s, const cpu_ref_tensor *out,
+                               size_t d, int64_t *order, int64_t *other)
 {
   const cx_hlo_type *x = &s->in[0].type;
   int64_t step[CPU_REF_RANK];
@@ -85,23 +83,23 @@ static calx_status *sort_lines(sorting *s, const cpu_ref_tensor *out, size_t d,
     CALX_TRY(sort_line(s, order, other, n));
     for (size_t k = 0; k < s->n; k++) {
       const size_t bytes = cx_hlo_elem_bytes(out[k].type.elem);
-      const char *from = s->in[k].data;
-      char *to = out[k].data;
       for (size_t i = 0; i < n; i++) {
-        memcpy(to + (size_t)(s->base + (int64_t)i * s->step) * bytes,
-               from + (size_t)(s->base + order[i] * s->step) * bytes, bytes);
+        const int64_t to = s->base + (int64_t)i * s->step;
+        const int64_t from = s->base + order[i] * s->step;
+        memcpy(cpu_ref_at(&out[k], (size_t)to),
+               cpu_ref_at(&s->in[k], (size_t)from), bytes);
       }
     }
   } while (cpu_ref_next(x->rank, dims, at));
   return NULL;
 }
 
-calx_status *cpu_ref_sort(cpu_ref_machine *m, const cx_hlo_op *op,
-                          const cpu_ref_tensor *in, const cpu_ref_tensor *out)
+calx_status *cpu_ref_sort(const cpu_ref_call *c)
 {
-  sorting s = { .in = in, .n = op->n_operands };
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  sort_state s = { .in = in, .n = c->op->n_operands };
   const int64_t rank = (int64_t)in->type.rank;
-  int64_t d = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
+  int64_t d = cx_hlo_op_int(c->op, CX_HLO_A_DIMENSION);
   if (d < 0) d += rank;
   if (cpu_ref_count(in) == 0) return NULL;
   if (rank == 0) {
@@ -112,12 +110,12 @@ calx_status *cpu_ref_sort(cpu_ref_machine *m, const cx_hlo_op *op,
   }
   const size_t n = (size_t)in->type.dims[d];
   cpu_ref_buffer *memory = NULL;
-  CALX_TRY(cpu_ref_scratch(m, op, 2 * n + 2 * s.n, sizeof(int64_t), &memory));
+  CALX_TRY(cpu_ref_scratch(c, 2 * n + 2 * s.n, sizeof(int64_t), &memory));
   int64_t *order = (int64_t *)(void *)memory->data;
   s.args = (const void **)(void *)(order + 2 * n);
-  calx_status *status = cpu_ref_body_open(m, op, &op->regions[0], 1, &s.body);
+  calx_status *status = cpu_ref_body_open(c, &c->op->regions[0], 1, &s.body);
   if (status == NULL) status = sort_lines(&s, out, (size_t)d, order, order + n);
   cpu_ref_body_close(&s.body);
-  cpu_ref_buffer_release(m, memory);
+  cpu_ref_buffer_release(c->machine, memory);
   return status;
 }

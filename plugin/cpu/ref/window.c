@@ -3,15 +3,16 @@
 
 #include "ref/contract.h"
 
-typedef struct windows {
+typedef struct window_grid {
   size_t rank;
   int64_t size[CPU_REF_RANK], stride[CPU_REF_RANK], base[CPU_REF_RANK],
       dilation[CPU_REF_RANK], low[CPU_REF_RANK];
   int64_t step[CPU_REF_RANK];  // of the operand
   const int64_t *dims;         // its sizes
-} windows;
+} window_grid;
 
-static void windows_of(const cx_hlo_op *op, const cx_hlo_type *x, windows *out)
+static void window_grid_of(const cx_hlo_op *op, const cx_hlo_type *x,
+                           window_grid *out)
 {
   const bool dilated = op->kind == CX_HLO_OP_REDUCE_WINDOW;
   out->rank = x->rank;
@@ -29,7 +30,8 @@ static void windows_of(const cx_hlo_op *op, const cx_hlo_type *x, windows *out)
 }
 
 // The operand's element at position w of window o; -1: padding or a hole.
-static int64_t element_of(const windows *g, const int64_t *o, const int64_t *w)
+static int64_t element_of(const window_grid *g, const int64_t *o,
+                          const int64_t *w)
 {
   int64_t x = 0;
   for (size_t i = 0; i < g->rank; i++) {
@@ -44,8 +46,9 @@ static int64_t element_of(const windows *g, const int64_t *o, const int64_t *w)
 
 // Goes to the next position of a window. A window may be larger than any
 // memory, where all but its middle is padding, so the walk can be interrupted.
-static calx_status *next_position(const cpu_ref_machine *m, const windows *g,
-                                  int64_t *w, size_t *walked, bool *more)
+static calx_status *next_position(const cpu_ref_machine *m,
+                                  const window_grid *g, int64_t *w,
+                                  size_t *walked, bool *more)
 {
   *more = cpu_ref_next(g->rank, g->size, w);
   return ++*walked % 65536 == 0 ? cpu_ref_interrupted(m) : NULL;
@@ -53,27 +56,14 @@ static calx_status *next_position(const cpu_ref_machine *m, const windows *g,
 
 // ---- reduce_window with a body of one operation ----
 
-static void combine_one(cx_hlo_op_kind kind, cx_hlo_elem e, cpu_ref_number *acc,
-                        const cpu_ref_number *v)
+static calx_status *reduce_single(const cpu_ref_call *c, const window_grid *g,
+                                  uint32_t result)
 {
-  switch (cpu_ref_class_of(e)) {
-    case CPU_REF_INT: cpu_ref_ints(kind, e, &acc->i, &v->i, &acc->i, 1); break;
-    case CPU_REF_REAL: cpu_ref_reals(kind, &acc->r, &v->r, &acc->r, 1); break;
-    case CPU_REF_COMPLEX:
-      cpu_ref_complexes(kind, &acc->c, &v->c, &acc->c, 1);
-      break;
-  }
-}
-
-static calx_status *reduce_single(cpu_ref_machine *m, cx_hlo_op_kind kind,
-                                  const windows *g, const cpu_ref_tensor *in,
-                                  const cpu_ref_tensor *first,
-                                  const cpu_ref_tensor *out)
-{
-  const cx_hlo_elem e = out->type.elem;
+  const cpu_ref_tensor *in = &c->in[result], *out = &c->out[result];
+  const cpu_ref_tensor *first = &c->in[c->op->n_results + result];
+  const cx_hlo_op_kind kind = cpu_ref_single(c->op->regions[0].first, result);
+  const cx_hlo_elem e = out->type.elem, from = in->type.elem;
   const cpu_ref_class class = cpu_ref_class_of(e);
-  const cx_hlo_elem from = in->type.elem;
-  const int64_t bytes = (int64_t)cx_hlo_elem_bytes(from);
   int64_t o[CPU_REF_RANK] = { 0 };
   int64_t w[CPU_REF_RANK] = { 0 };
   cpu_ref_number init = { 0 };
@@ -87,10 +77,10 @@ static calx_status *reduce_single(cpu_ref_machine *m, cx_hlo_op_kind kind,
       const int64_t x = element_of(g, o, w);
       cpu_ref_number v = init;
       if (x >= 0) {
-        cpu_ref_load_numbers(class, from, (char *)in->data + x * bytes, 1, &v);
+        cpu_ref_load_numbers(class, from, cpu_ref_at(in, (size_t)x), 1, &v);
       }
-      combine_one(kind, e, &acc, &v);
-      CALX_TRY(next_position(m, g, w, &walked, &more));
+      cpu_ref_compute(kind, e, &acc, &v, &acc, 1);
+      CALX_TRY(next_position(c->machine, g, w, &walked, &more));
     }
     cpu_ref_store_number_at(e, out->data, at, &acc);
     cpu_ref_next(g->rank, out->type.dims, o);
@@ -100,137 +90,72 @@ static calx_status *reduce_single(cpu_ref_machine *m, cx_hlo_op_kind kind,
 
 // ---- with any body, on many windows at once ----
 
-enum { SLOT = 16 * CPU_REF_CHUNK };  // bytes of one value in all lanes
+typedef struct window_walk {
+  const window_grid *g;
+  const cpu_ref_tensor *in;
+  int64_t at[CPU_REF_RANK];  // the position in each window
+} window_walk;
 
-typedef struct general {
-  cpu_ref_body body;
-  const windows *g;
-  size_t n;  // inputs
-  const cpu_ref_tensor *in, *out;
-  unsigned char *acc[2], *elements, *inits;  // n x SLOT; inits: n x 16
-  const void **args;                         // 2n
-  void **results;                            // n
-} general;
-
-// The elements at position w of k windows from `at` on.
-static void load_position(const general *r, size_t at, size_t k,
-                          const int64_t *w)
+static bool load_position(const cpu_ref_fold *f, void *user, size_t at,
+                          size_t k, size_t j)
 {
+  window_walk *walk = user;
+  const window_grid *g = walk->g;
   int64_t o[CPU_REF_RANK];
+  if (j == 0) memset(walk->at, 0, sizeof walk->at);
+  if (j != 0 && !cpu_ref_next(g->rank, g->size, walk->at)) return false;
   size_t rest = at;
-  for (size_t i = r->g->rank; i-- > 0;) {
-    const size_t size = (size_t)r->out->type.dims[i];
+  for (size_t i = g->rank; i-- > 0;) {
+    const size_t size = (size_t)f->out->type.dims[i];
     o[i] = (int64_t)(rest % size);
     rest /= size;
   }
   for (size_t lane = 0; lane < k; lane++) {
-    const int64_t x = element_of(r->g, o, w);
-    for (size_t i = 0; i < r->n; i++) {
-      const cx_hlo_elem from = r->in[i].type.elem;
-      const cx_hlo_elem to = cpu_ref_body_elem(&r->body, i);
+    const int64_t x = element_of(g, o, walk->at);
+    for (size_t i = 0; i < f->n; i++) {
+      const cx_hlo_elem to = cpu_ref_body_elem(&f->body, i);
       const size_t bytes = cx_hlo_elem_bytes(to);
-      unsigned char *p = r->elements + i * SLOT + lane * bytes;
+      unsigned char *p = f->elements + i * CPU_REF_LANES_BYTES;
+      f->args[f->n + i] = p;
+      p += lane * bytes;
       if (x < 0) {
-        memcpy(p, r->inits + 16 * i, bytes);
+        memcpy(p, f->inits + 16 * i, bytes);
       } else {
-        const int64_t size = (int64_t)cx_hlo_elem_bytes(from);
-        cpu_ref_convert(from, (char *)r->in[i].data + x * size, to, p, 1);
+        cpu_ref_convert(walk->in[i].type.elem,
+                        cpu_ref_at(&walk->in[i], (size_t)x), to, p, 1);
       }
     }
-    cpu_ref_next(r->g->rank, r->out->type.dims, o);
+    cpu_ref_next(g->rank, f->out->type.dims, o);
   }
+  return true;
 }
 
-static calx_status *reduce_chunk(general *r, size_t at, size_t k)
+calx_status *cpu_ref_reduce_window(const cpu_ref_call *c)
 {
-  int64_t w[CPU_REF_RANK] = { 0 };
-  size_t now = 0;
-  for (size_t i = 0; i < r->n; i++) {
-    const size_t bytes = cx_hlo_elem_bytes(cpu_ref_body_elem(&r->body, i));
-    cpu_ref_fill(bytes, r->acc[0] + i * SLOT, k, r->inits + 16 * i);
-  }
-  do {
-    CALX_TRY(cpu_ref_interrupted(r->body.machine));
-    load_position(r, at, k, w);
-    for (size_t i = 0; i < r->n; i++) {
-      r->args[i] = r->acc[now] + i * SLOT;
-      r->args[r->n + i] = r->elements + i * SLOT;
-      r->results[i] = r->acc[1 - now] + i * SLOT;
-    }
-    CALX_TRY(cpu_ref_body_run(&r->body, r->args, r->results, k));
-    now = 1 - now;
-  } while (cpu_ref_next(r->g->rank, r->g->size, w));
-  for (size_t i = 0; i < r->n; i++) {
-    const size_t bytes = cx_hlo_elem_bytes(r->out[i].type.elem);
-    memcpy((char *)r->out[i].data + at * bytes, r->acc[now] + i * SLOT,
-           k * bytes);
-  }
-  return NULL;
-}
-
-static calx_status *reduce_general(general *r)
-{
-  const size_t n = cpu_ref_count(r->out);
-  for (size_t i = 0; i < r->n; i++) {
-    cpu_ref_convert(r->in[r->n + i].type.elem, r->in[r->n + i].data,
-                    cpu_ref_body_elem(&r->body, i), r->inits + 16 * i, 1);
-  }
-  for (size_t at = 0; at < n; at += CPU_REF_CHUNK) {
-    const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
-    CALX_TRY(reduce_chunk(r, at, k));
-  }
-  return NULL;
-}
-
-static calx_status *with_memory(cpu_ref_machine *m, const cx_hlo_op *op,
-                                general *r)
-{
-  cpu_ref_buffer *memory = NULL;
-  const size_t n = r->n;
-  CALX_TRY(
-      cpu_ref_scratch(m, op, n, 3 * SLOT + 16 + 3 * sizeof(void *), &memory));
-  unsigned char *p = memory->data;
-  r->acc[0] = p;
-  r->acc[1] = p + n * SLOT;
-  r->elements = p + 2 * n * SLOT;
-  r->inits = p + 3 * n * SLOT;
-  r->args = (const void **)(void *)(r->inits + 16 * n);
-  r->results = (void **)(void *)(r->inits + 16 * n) + 2 * n;
-  calx_status *status =
-      cpu_ref_body_open(m, op, &op->regions[0], CPU_REF_CHUNK, &r->body);
-  if (status == NULL) status = reduce_general(r);
-  cpu_ref_body_close(&r->body);
-  cpu_ref_buffer_release(m, memory);
-  return status;
-}
-
-calx_status *cpu_ref_reduce_window(cpu_ref_machine *m, const cx_hlo_op *op,
-                                   const cpu_ref_tensor *in,
-                                   const cpu_ref_tensor *out)
-{
-  windows g;
-  windows_of(op, &in[0].type, &g);
-  if (cpu_ref_all_single(op)) {
-    const cx_hlo_block *block = op->regions[0].first;
-    for (uint32_t i = 0; i < op->n_results; i++) {
-      CALX_TRY(reduce_single(m, cpu_ref_single(block, i), &g, &in[i],
-                             &in[op->n_results + i], &out[i]));
+  window_grid g;
+  window_grid_of(c->op, &c->in->type, &g);
+  if (cpu_ref_all_single(c->op)) {
+    for (uint32_t i = 0; i < c->op->n_results; i++) {
+      CALX_TRY(reduce_single(c, &g, i));
     }
     return NULL;
   }
-  general r = { .g = &g, .n = op->n_results, .in = in, .out = out };
-  return with_memory(m, op, &r);
+  cpu_ref_fold f;
+  window_walk walk = { .g = &g, .in = c->in };
+  calx_status *status = cpu_ref_fold_open(c, &f);
+  if (status == NULL) status = cpu_ref_fold_run(&f, load_position, &walk);
+  cpu_ref_fold_close(&f);
+  return status;
 }
 
 // ---- select_and_scatter ----
 
 // The element of window o that `select` chooses: the current one stays while
 // select(current, next) holds. -1: the window is all padding.
-static calx_status *select_one(cpu_ref_body *select, const windows *g,
+static calx_status *select_one(cpu_ref_body *select, const window_grid *g,
                                const cpu_ref_tensor *x, const int64_t *o,
                                int64_t *out)
 {
-  const int64_t bytes = (int64_t)cx_hlo_elem_bytes(x->type.elem);
   int64_t w[CPU_REF_RANK] = { 0 };
   size_t walked = 0;
   bool more = true;
@@ -239,8 +164,8 @@ static calx_status *select_one(cpu_ref_body *select, const windows *g,
     const int64_t next = element_of(g, o, w);
     unsigned char stays = next < 0;
     if (next >= 0 && *out >= 0) {
-      const void *args[2] = { (char *)x->data + *out * bytes,
-                              (char *)x->data + next * bytes };
+      const void *args[2] = { cpu_ref_at(x, (size_t)*out),
+                              cpu_ref_at(x, (size_t)next) };
       void *to = &stays;
       CALX_TRY(cpu_ref_body_run(select, args, &to, 1));
     }
@@ -257,20 +182,18 @@ static calx_status *scatter_one(cpu_ref_body *scatter,
   unsigned char value[16];
   unsigned char sum[16];
   const cx_hlo_elem e = out->type.elem;
-  const size_t bytes = cx_hlo_elem_bytes(e);
-  char *p = (char *)out->data + (size_t)to * bytes;
-  const size_t size = cx_hlo_elem_bytes(source->type.elem);
-  cpu_ref_convert(source->type.elem, (char *)source->data + from * size, e,
-                  value, 1);
+  void *p = cpu_ref_at(out, (size_t)to);
+  cpu_ref_convert(source->type.elem, cpu_ref_at(source, from), e, value, 1);
   const void *args[2] = { p, value };
   void *result = sum;
   CALX_TRY(cpu_ref_body_run(scatter, args, &result, 1));
-  memcpy(p, sum, bytes);
+  memcpy(p, sum, cx_hlo_elem_bytes(e));
   return NULL;
 }
 
 static calx_status *scatter_windows(cpu_ref_body *select, cpu_ref_body *scatter,
-                                    const windows *g, const cpu_ref_tensor *in,
+                                    const window_grid *g,
+                                    const cpu_ref_tensor *in,
                                     const cpu_ref_tensor *out)
 {
   int64_t o[CPU_REF_RANK] = { 0 };
@@ -285,22 +208,20 @@ static calx_status *scatter_windows(cpu_ref_body *select, cpu_ref_body *scatter,
   return NULL;
 }
 
-calx_status *cpu_ref_select_and_scatter(cpu_ref_machine *m, const cx_hlo_op *op,
-                                        const cpu_ref_tensor *in,
-                                        const cpu_ref_tensor *out)
+calx_status *cpu_ref_select_and_scatter(const cpu_ref_call *c)
 {
-  windows g;
-  windows_of(op, &in[0].type, &g);
+  const cpu_ref_tensor *in = c->in, *out = c->out;
+  window_grid g;
+  window_grid_of(c->op, &in[0].type, &g);
   const size_t n = cpu_ref_count(out);
   const size_t bytes = cx_hlo_elem_bytes(out->type.elem);
   if (n == 0) return NULL;
   cpu_ref_convert(in[2].type.elem, in[2].data, out->type.elem, out->data, 1);
   cpu_ref_fill(bytes, (char *)out->data + bytes, n - 1, out->data);
-  cpu_ref_body select = { .machine = m };
-  cpu_ref_body scatter = { .machine = m };
-  calx_status *status = cpu_ref_body_open(m, op, &op->regions[0], 1, &select);
+  cpu_ref_body select = { 0 }, scatter = { 0 };
+  calx_status *status = cpu_ref_body_open(c, &c->op->regions[0], 1, &select);
   if (status == NULL) {
-    status = cpu_ref_body_open(m, op, &op->regions[1], 1, &scatter);
+    status = cpu_ref_body_open(c, &c->op->regions[1], 1, &scatter);
   }
   if (status == NULL) {
     status = scatter_windows(&select, &scatter, &g, in, out);
