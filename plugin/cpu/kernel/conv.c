@@ -18,9 +18,8 @@ static calx_status *run_empty(const cpu_kernel *kernel, cpu_threads *pool,
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune)
 {
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  if (!cpu_kernel_conv_is_sound(&d) || !cpu_kernel_conv_size(kernel, &d)) {
+  cpu_kernel_conv_desc *d = &kernel->conv;
+  if (!cpu_kernel_conv_is_sound(d) || !cpu_kernel_conv_size(kernel, d)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a description of a convolution contradicts itself");
   }
@@ -29,9 +28,8 @@ calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
     memcpy(kernel->name, "zeros", 6);
     return NULL;
   }
-  if (tune && d.choice == CPU_KERNEL_CONV_CHOICE_NONE) {
-    CALX_TRY(cpu_kernel_conv_tune(kernel, pool, &d.choice));
-    memcpy(&kernel->desc, &d, sizeof d);
+  if (tune && d->choice == CPU_KERNEL_CONV_CHOICE_NONE) {
+    CALX_TRY(cpu_kernel_conv_tune(kernel, pool, &d->choice));
   }
   bool taken;
   CALX_TRY(cpu_kernel_conv_prepare(kernel, pool, &taken));

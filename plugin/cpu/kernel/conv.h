@@ -5,26 +5,17 @@
 
 #include "kernel/internal.h"
 
-// The strides of the three tensors, in the description's order of dimensions:
-// lhs batch, features, spatial; rhs in, out, spatial; result likewise as lhs.
-typedef struct cpu_kernel_conv_strides {
-  int64_t lhs[CPU_KERNEL_CONV_DIMS + 2];
-  int64_t rhs[CPU_KERNEL_CONV_DIMS + 2];
-  int64_t out[CPU_KERNEL_CONV_DIMS + 2];
-} cpu_kernel_conv_strides;
-void cpu_kernel_conv_strides_of(const cpu_kernel_conv_desc *d,
-                                cpu_kernel_conv_strides *out);
+// The sizes, strides and positions of the dimensions of lhs (0), rhs (1) and
+// result (2), in the description's order: lhs batch, features, spatial; rhs in,
+// out, spatial; result likewise as lhs.
+typedef struct cpu_kernel_conv_tensors {
+  int64_t size[3][CPU_KERNEL_CONV_DIMS + 2];
+  int64_t stride[3][CPU_KERNEL_CONV_DIMS + 2];
+  int64_t at[3][CPU_KERNEL_CONV_DIMS + 2];
+} cpu_kernel_conv_tensors;
+void cpu_kernel_conv_tensors_of(const cpu_kernel_conv_desc *d,
+                                cpu_kernel_conv_tensors *out);
 
-// The sizes in the same order.
-void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
-                              int64_t lhs[CPU_KERNEL_CONV_DIMS + 2],
-                              int64_t rhs[CPU_KERNEL_CONV_DIMS + 2],
-                              int64_t out[CPU_KERNEL_CONV_DIMS + 2]);
-
-// The positions of the dimensions in lhs (0), rhs (1) or result (2), in the
-// same order.
-void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
-                                  int64_t at[CPU_KERNEL_CONV_DIMS + 2]);
 // A spatial dimension of one element, which stands for one that is absent.
 extern const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim;
 

@@ -7,7 +7,6 @@
 // reach a fiftieth of the processor's speed. Here a vector holds the same pixel
 // of 16 channels, so that sums over pixels and images need no sums over lanes.
 // Images are loaded into the cache one by one.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -26,17 +25,17 @@ typedef struct depthwise_plan {
   size_t x_at, g_at, y_at, total_at;  // in scratch
 } depthwise_plan;
 
-typedef struct job {
+typedef struct depthwise_job {
   const depthwise_plan *p;
   cpu_threads *pool;
   const float *lhs, *rhs;
   float *out, *x, *g, *y;
   double *total;
-} job;
+} depthwise_job;
 
 static void run_blocks(void *user, int64_t lo, int64_t hi)
 {
-  const job *j = user;
+  const depthwise_job *j = user;
   const depthwise_plan *p = j->p;
   const int64_t rank = cpu_kernel_rank(j->pool);
   float *x = j->x + rank * p->x_floats, *g = j->g + rank * p->g_floats;
@@ -63,36 +62,35 @@ static calx_status *run_depthwise(const cpu_kernel *kernel, cpu_threads *pool,
                                   unsigned char *scratch)
 {
   const depthwise_plan *p = kernel->plan;
-  job j = { .p = p,
-            .pool = pool,
-            .lhs = lhs,
-            .rhs = rhs,
-            .out = out,
-            .x = (float *)(scratch + p->x_at),
-            .g = (float *)(scratch + p->g_at),
-            .y = (float *)(scratch + p->y_at),
-            .total = (double *)(void *)(scratch + p->total_at) };
+  depthwise_job j = { .p = p,
+                      .pool = pool,
+                      .lhs = lhs,
+                      .rhs = rhs,
+                      .out = out,
+                      .x = (float *)(scratch + p->x_at),
+                      .g = (float *)(scratch + p->g_at),
+                      .y = (float *)(scratch + p->y_at),
+                      .total = (double *)(void *)(scratch + p->total_at) };
   cpu_threads_for(pool, p->blocks, 1, run_blocks, &j);
   return NULL;
 }
 
 static bool is_depthwise(const cpu_kernel_conv_desc *d)
 {
-  return d->lhs_type == CX_HLO_F32 && d->rhs_type == CX_HLO_F32 &&
-         d->out_type == CX_HLO_F32 && d->batch_groups >= 8 &&
-         d->batch_groups <= 1 << 20 && d->batch == d->batch_groups &&
-         d->kernel_out == d->batch_groups && cpu_kernel_lanes_are_near(d);
+  return d->batch_groups >= 8 && d->batch_groups <= 1 << 20 &&
+         d->batch == d->batch_groups && d->kernel_out == d->batch_groups &&
+         cpu_kernel_lanes_are_near(d);
 }
 
 static void plan_images(depthwise_plan *p, const cpu_kernel_conv_desc *d)
 {
   const cpu_kernel_lanes *l = &p->l;
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
   const int64_t n = d->batch_groups;
-  p->x = cpu_kernel_lanes_images_of(d, s.lhs, 0, n, 1, l->in);
-  p->g = cpu_kernel_lanes_images_of(d, s.rhs, 1, n, 1, l->taps);
-  p->y = cpu_kernel_lanes_images_of(d, s.out, 1, n, 1, l->results);
+  p->x = cpu_kernel_lanes_images_of(d, s.stride[0], 0, n, 1, l->in);
+  p->g = cpu_kernel_lanes_images_of(d, s.stride[1], 1, n, 1, l->taps);
+  p->y = cpu_kernel_lanes_images_of(d, s.stride[2], 1, n, 1, l->results);
   cpu_kernel_lanes_reverse(d, &p->g);
 }
 
@@ -100,16 +98,15 @@ calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
                                            bool *out_taken)
 {
   *out_taken = false;
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  if (!is_depthwise(&d)) return NULL;
+  const cpu_kernel_conv_desc *d = &kernel->conv;
+  if (!is_depthwise(d)) return NULL;
   depthwise_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   cpu_kernel_lanes *l = &p->l;
-  cpu_kernel_lanes_of(&d, l);
+  cpu_kernel_lanes_of(d, l);
   l->channels = l->outs = 1;
-  p->images = d.features;
-  p->blocks = (d.batch_groups + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
+  p->images = d->features;
+  p->blocks = (d->batch_groups + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
   p->x_floats = l->in[0] * l->width * CPU_KERNEL_LANES;
   p->g_floats = l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
   p->y_floats = l->results[0] * l->results[1] * CPU_KERNEL_LANES;
@@ -120,18 +117,15 @@ calx_status *cpu_kernel_conv_depthwise_new(cpu_kernel *kernel, bool always,
     cx_free(p);
     return NULL;
   }
-  plan_images(p, &d);
+  plan_images(p, d);
   const size_t bytes = sizeof(float) * (size_t)kernel->threads;
   kernel->scratch = 0;
   p->x_at = cpu_kernel_reserve(kernel, bytes * (size_t)p->x_floats);
   p->g_at = cpu_kernel_reserve(kernel, bytes * (size_t)p->g_floats);
   p->y_at = cpu_kernel_reserve(kernel, bytes * (size_t)p->y_floats);
   p->total_at = cpu_kernel_reserve(kernel, 2 * bytes * (size_t)p->y_floats);
-  kernel->plan = p;
-  kernel->free_plan = cx_free;
-  kernel->run = run_depthwise;
-  snprintf(kernel->name, sizeof kernel->name,
-           "weight gradient of 16 groups at once");
+  cpu_kernel_set(kernel, run_depthwise, p,
+                 "weight gradient of 16 groups at once");
   *out_taken = true;
   return NULL;
 }

@@ -2,24 +2,6 @@
 // check that its numbers are consistent.
 #include "kernel/conv.h"
 
-void cpu_kernel_conv_sizes_of(const cpu_kernel_conv_desc *d,
-                              int64_t lhs[CPU_KERNEL_CONV_DIMS + 2],
-                              int64_t rhs[CPU_KERNEL_CONV_DIMS + 2],
-                              int64_t out[CPU_KERNEL_CONV_DIMS + 2])
-{
-  lhs[0] = d->batch;
-  lhs[1] = d->features;
-  rhs[0] = d->kernel_in;
-  rhs[1] = d->kernel_out;
-  out[0] = d->batch / d->batch_groups;
-  out[1] = d->kernel_out;
-  for (int64_t i = 0; i < d->n_dims; i++) {
-    lhs[2 + i] = d->dims[i].in;
-    rhs[2 + i] = d->dims[i].kernel;
-    out[2 + i] = d->dims[i].out;
-  }
-}
-
 const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim = { .in = 1,
                                                          .kernel = 1,
                                                          .out = 1,
@@ -27,15 +9,27 @@ const cpu_kernel_conv_dim cpu_kernel_conv_absent_dim = { .in = 1,
                                                          .in_dilation = 1,
                                                          .kernel_dilation = 1 };
 
-void cpu_kernel_conv_positions_of(const cpu_kernel_conv_desc *d, int which,
-                                  int64_t at[CPU_KERNEL_CONV_DIMS + 2])
+static void sizes_of(const cpu_kernel_conv_desc *d,
+                     int64_t size[3][CPU_KERNEL_CONV_DIMS + 2])
 {
-  const int64_t firsts[3] = { d->batch_at, d->kernel_in_at, d->out_batch_at };
-  const int64_t seconds[3] = { d->features_at, d->kernel_out_at,
-                               d->out_features_at };
-  at[0] = firsts[which];
-  at[1] = seconds[which];
-  for (int64_t i = 0; i < d->n_dims; i++) at[2 + i] = d->dims[i].at[which];
+  size[0][0] = d->batch;
+  size[0][1] = d->features;
+  size[1][0] = d->kernel_in;
+  size[1][1] = d->kernel_out;
+  size[2][0] = d->batch / d->batch_groups;
+  size[2][1] = d->kernel_out;
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    size[0][2 + i] = d->dims[i].in;
+    size[1][2 + i] = d->dims[i].kernel;
+    size[2][2 + i] = d->dims[i].out;
+  }
+}
+
+static void positions_of(const cpu_kernel_conv_desc *d, int tensor, int64_t *at)
+{
+  at[0] = d->at[tensor][0];
+  at[1] = d->at[tensor][1];
+  for (int64_t i = 0; i < d->n_dims; i++) at[2 + i] = d->dims[i].at[tensor];
 }
 
 // The strides of a dense tensor whose dimensions are at these positions.
@@ -52,15 +46,13 @@ static void strides_of(int64_t n, const int64_t *size, const int64_t *at,
   }
 }
 
-void cpu_kernel_conv_strides_of(const cpu_kernel_conv_desc *d,
-                                cpu_kernel_conv_strides *out)
+void cpu_kernel_conv_tensors_of(const cpu_kernel_conv_desc *d,
+                                cpu_kernel_conv_tensors *out)
 {
-  int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2], at[CPU_KERNEL_CONV_DIMS + 2];
-  cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
-  int64_t *strides[3] = { out->lhs, out->rhs, out->out };
+  sizes_of(d, out->size);
   for (int t = 0; t < 3; t++) {
-    cpu_kernel_conv_positions_of(d, t, at);
-    strides_of(d->n_dims + 2, sizes[t], at, strides[t]);
+    positions_of(d, t, out->at[t]);
+    strides_of(d->n_dims + 2, out->size[t], out->at[t], out->stride[t]);
   }
 }
 
@@ -74,7 +66,7 @@ double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d)
     flops *= (double)d->dims[i].out * (double)d->dims[i].kernel /
              (double)d->dims[i].in_dilation;
   }
-  return cx_hlo_elem_is_complex((cx_hlo_elem)d->out_type) ? 4 * flops : flops;
+  return cx_hlo_elem_is_complex((cx_hlo_elem)d->types[2]) ? 4 * flops : flops;
 }
 
 // ---- checking ---------------------------------------------------------------
@@ -125,16 +117,9 @@ static bool is_order(int64_t n, const int64_t *at)
 
 bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d)
 {
-  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
-  for (int i = 0; i < 3; i++) {
-    if (!is_between(types[i], CX_HLO_INVALID + 1, CX_HLO_ELEM_COUNT - 1)) {
-      return false;
-    }
-  }
   cpu_kernel_math math;
   bool complex;
-  if (!cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
-                          (cx_hlo_elem)d->out_type, &math, &complex) ||
+  if (!cpu_kernel_math_of(d->types, &math, &complex) ||
       !is_between(d->n_dims, 0, CPU_KERNEL_CONV_DIMS) ||
       !is_between(d->feature_groups, 1, MOST_DISTANCE) ||
       !is_between(d->batch_groups, 1, MOST_DISTANCE) ||
@@ -154,7 +139,7 @@ bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d)
   }
   for (int t = 0; t < 3; t++) {
     int64_t at[CPU_KERNEL_CONV_DIMS + 2];
-    cpu_kernel_conv_positions_of(d, t, at);
+    positions_of(d, t, at);
     if (!is_order(d->n_dims + 2, at)) return false;
   }
   return true;
@@ -162,9 +147,8 @@ bool cpu_kernel_conv_is_sound(const cpu_kernel_conv_desc *d)
 
 bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d)
 {
-  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
   int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2];
-  cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
+  sizes_of(d, sizes);
   for (int t = 0; t < 3; t++) {
     int64_t n = 1, real = 1;
     for (int64_t i = 0; i < d->n_dims + 2; i++) {
@@ -175,7 +159,7 @@ bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d)
       n *= size;
     }
     kernel->bytes[t] =
-        (size_t)(n * real) * cx_hlo_elem_bytes((cx_hlo_elem)types[t]);
+        (size_t)(n * real) * cx_hlo_elem_bytes((cx_hlo_elem)d->types[t]);
   }
   return true;
 }

@@ -4,18 +4,16 @@
 // in the gradient by the weights of such a convolution, over the images and all
 // pixels. With channels last the three matrices are dense in memory, so neither
 // weights nor images are copied to oneDNN's layouts.
-#include <string.h>
-
 #include "kernel/conv.h"
 
 // One of the dimensions that are summed over, or of the result's rows.
-typedef struct line {
+typedef struct dim_line {
   int64_t size, lhs, other;  // `other`: the stride in rhs, or in the result
-} line;
+} dim_line;
 
 typedef struct lines {
   int n;
-  line of[CPU_KERNEL_CONV_DIMS + 1];
+  dim_line of[CPU_KERNEL_CONV_DIMS + 1];
 } lines;
 
 // Sorts by falling strides of lhs, and leaves out dimensions of one element.
@@ -24,7 +22,7 @@ static void add_line(lines *l, int64_t size, int64_t lhs, int64_t other)
   if (size == 1) return;
   int at = l->n++;
   for (; at > 0 && l->of[at - 1].lhs < lhs; at--) l->of[at] = l->of[at - 1];
-  l->of[at] = (line){ size, lhs, other };
+  l->of[at] = (dim_line){ size, lhs, other };
 }
 
 // Merges neighbours that are one dimension in the memory of both tensors.
@@ -32,8 +30,8 @@ static void merge(lines *l)
 {
   int n = 0;
   for (int i = 0; i < l->n; i++) {
-    const line *next = &l->of[i];
-    line *last = n > 0 ? &l->of[n - 1] : NULL;
+    const dim_line *next = &l->of[i];
+    dim_line *last = n > 0 ? &l->of[n - 1] : NULL;
     if (last != NULL && last->lhs == next->lhs * next->size &&
         last->other == next->other * next->size) {
       last->size *= next->size;
@@ -71,28 +69,28 @@ static bool is_matrix(const lines *rows, int64_t columns, int64_t column)
 
 static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
 {
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const int64_t *lhs = s.stride[0], *rhs = s.stride[1], *result = s.stride[2];
   lines rows = { 0 }, inner = { 0 };
   if (d->feature_groups != 1 || d->batch_groups != 1) return false;
-  add_line(&rows, d->batch, s.lhs[0], s.out[0]);
-  add_line(&inner, d->features, s.lhs[1], s.rhs[0]);
+  add_line(&rows, d->batch, lhs[0], result[0]);
+  add_line(&inner, d->features, lhs[1], rhs[0]);
   for (int64_t i = 0; i < d->n_dims; i++) {
-    if (!split_dim(&d->dims[i], s.lhs[2 + i], s.rhs[2 + i], s.out[2 + i], &rows,
+    if (!split_dim(&d->dims[i], lhs[2 + i], rhs[2 + i], result[2 + i], &rows,
                    &inner)) {
       return false;
     }
   }
   merge(&rows);
   merge(&inner);
-  if (!is_matrix(&rows, d->kernel_out, s.out[1])) return false;
-  *out = (cpu_kernel_dot_desc){ .kind = CPU_KERNEL_DOT,
-                                .lhs_type = d->lhs_type,
-                                .rhs_type = d->rhs_type,
-                                .out_type = d->out_type,
-                                .n_rows = rows.n,
-                                .n_columns = 1,
-                                .n_inner = inner.n };
+  if (!is_matrix(&rows, d->kernel_out, result[1])) return false;
+  *out =
+      (cpu_kernel_dot_desc){ .kind = CPU_KERNEL_DOT,
+                             .types = { d->types[0], d->types[1], d->types[2] },
+                             .n_rows = rows.n,
+                             .n_columns = 1,
+                             .n_inner = inner.n };
   for (int i = 0; i < rows.n; i++) {
     out->rows[i] = rows.of[i].size;
     out->lhs_rows[i] = rows.of[i].lhs;
@@ -103,21 +101,18 @@ static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
     out->rhs_inner[i] = inner.of[i].other;
   }
   out->columns[0] = d->kernel_out;
-  out->rhs_columns[0] = s.rhs[1];
+  out->rhs_columns[0] = rhs[1];
   return true;
 }
 
 calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken)
 {
-  cpu_kernel_conv_desc d;
-  cpu_kernel_dot_desc dot;
-  memcpy(&d, &kernel->desc, sizeof d);
-  *out_taken = describe(&d, &dot);
-  if (!*out_taken) return NULL;
   const cpu_kernel_desc described = kernel->desc;
-  memset(&kernel->desc, 0, sizeof kernel->desc);
-  memcpy(&kernel->desc, &dot, sizeof dot);
+  cpu_kernel_dot_desc dot;
+  *out_taken = describe(&kernel->conv, &dot);
+  if (!*out_taken) return NULL;
+  kernel->dot = dot;
   calx_status *status = cpu_kernel_dot_new(kernel, pool, false);
   kernel->desc = described;
   return status;

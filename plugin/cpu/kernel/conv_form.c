@@ -19,37 +19,46 @@
 #define MOST_DISTANCE 1024
 #define MOST_TAPS 1024
 
-static void set_tensor(cpu_kernel_conv_tensor *t, const cpu_kernel_conv_form *f,
-                       int64_t first, int64_t first_stride, int64_t second,
-                       int64_t second_stride)
+const int cpu_kernel_conv_roles[CPU_KERNEL_CONV_FORMS][3] = {
+  [CPU_KERNEL_CONV_FORWARD] = { 0, 1, 2 },
+  [CPU_KERNEL_CONV_INPUT] = { 2, 1, 0 },
+  [CPU_KERNEL_CONV_WEIGHTS] = { 0, 2, 1 },
+};
+
+static void add_dim(cpu_kernel_conv_tensor *t, int64_t size, int64_t stride)
 {
-  t->n = 2 + f->n;
-  t->size[0] = first;
-  t->stride[0] = first_stride;
-  t->size[1] = second;
-  t->stride[1] = second_stride;
+  t->size[t->n] = size;
+  t->stride[t->n++] = stride;
 }
 
-// Weights as ([groups,] out, in), from a tensor without a dimension of groups:
-// its out or in dimension has those of all groups.
-static int set_weights(cpu_kernel_conv_form *f, int64_t groups, int64_t out,
-                       int64_t out_stride, int64_t in, int64_t in_stride,
-                       bool groups_in_out)
+// Weights are ([groups,] out, in). In StableHLO the dimension of the features,
+// one of the two, has those of all groups.
+static void set_tensors(const cpu_kernel_conv_desc *d,
+                        const cpu_kernel_conv_tensors *s,
+                        cpu_kernel_conv_form *f)
 {
-  cpu_kernel_conv_tensor *w = &f->weights;
-  int at = 0;
-  f->groups = groups;
-  if (groups > 1) {
-    w->size[0] = groups;
-    w->stride[0] = groups_in_out ? out * out_stride : in * in_stride;
-    at = 1;
+  const int *role = cpu_kernel_conv_roles[f->kind];
+  // The gradient by the weights has the images as features of lhs.
+  const int batch = f->kind == CPU_KERNEL_CONV_WEIGHTS;
+  const int out = f->kind != CPU_KERNEL_CONV_INPUT;  // of the weights
+  const int64_t *weights = s->stride[role[1]];
+  int64_t size[2] = { s->size[role[1]][0], s->size[role[1]][1] };
+  f->groups =
+      f->kind == CPU_KERNEL_CONV_WEIGHTS ? d->batch_groups : d->feature_groups;
+  size[1] /= f->groups;
+  add_dim(&f->src, s->size[role[0]][batch], s->stride[role[0]][batch]);
+  add_dim(&f->src, s->size[role[0]][1 - batch], s->stride[role[0]][1 - batch]);
+  add_dim(&f->dst, s->size[role[2]][0], s->stride[role[2]][0]);
+  add_dim(&f->dst, s->size[role[2]][1], s->stride[role[2]][1]);
+  if (f->groups > 1) add_dim(&f->weights, f->groups, size[1] * weights[1]);
+  add_dim(&f->weights, size[out], weights[out]);
+  add_dim(&f->weights, size[1 - out], weights[1 - out]);
+  for (int i = 0; i < f->n; i++) {
+    for (int t = 0; t < 3; t++) {
+      add_dim(&f->tensors[t], s->size[role[t]][2 + i],
+              s->stride[role[t]][2 + i]);
+    }
   }
-  w->size[at] = out;
-  w->stride[at] = out_stride;
-  w->size[at + 1] = in;
-  w->stride[at + 1] = in_stride;
-  w->n = at + 2 + f->n;
-  return at + 2;
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -72,95 +81,27 @@ static bool set_padding(cpu_kernel_conv_form *f, int i, int64_t src,
          f->stride[i] <= MOST_DISTANCE && f->dilation[i] <= MOST_DISTANCE;
 }
 
-static void turn(cpu_kernel_conv_form *f, int i, bool turned)
+// The forward convolution along spatial dimension i; false: there is none.
+static bool set_dim(const cpu_kernel_conv_dim *m, cpu_kernel_conv_form *f,
+                    int i)
 {
-  f->turned_dim[i] = turned;
-  f->turned = f->turned || turned;
-}
-
-static bool form_forward(const cpu_kernel_conv_desc *d,
-                         const cpu_kernel_conv_strides *s,
-                         const cpu_kernel_conv_dim *dims,
-                         cpu_kernel_conv_form *f)
-{
-  if (d->batch_groups != 1) return false;
-  set_tensor(&f->src, f, d->batch, s->lhs[0], d->features, s->lhs[1]);
-  set_tensor(&f->dst, f, d->batch, s->out[0], d->kernel_out, s->out[1]);
-  const int at =
-      set_weights(f, d->feature_groups, d->kernel_out / d->feature_groups,
-                  s->rhs[1], d->kernel_in, s->rhs[0], true);
-  for (int i = 0; i < f->n; i++) {
-    const cpu_kernel_conv_dim *m = &dims[i];
-    if (m->in_dilation != 1) return false;
-    f->src.size[2 + i] = m->in;
-    f->weights.size[at + i] = m->kernel;
-    f->dst.size[2 + i] = m->out;
-    f->src.stride[2 + i] = s->lhs[2 + i];
-    f->weights.stride[at + i] = s->rhs[2 + i];
-    f->dst.stride[2 + i] = s->out[2 + i];
-    f->stride[i] = m->stride;
-    f->dilation[i] = m->kernel_dilation;
-    f->low[i] = m->low;
-    turn(f, i, m->reversed && m->kernel > 1);
-    if (!set_padding(f, i, m->in, m->kernel, m->out)) return false;
+  const bool by_weights = f->kind == CPU_KERNEL_CONV_WEIGHTS;
+  const bool by_input = f->kind == CPU_KERNEL_CONV_INPUT;
+  const bool reversed = m->kernel > 1 && m->reversed != by_input;
+  if ((by_input ? m->stride : m->in_dilation) != 1 ||
+      (by_weights && reversed)) {
+    return false;
   }
-  return true;
-}
-
-static bool form_input(const cpu_kernel_conv_desc *d,
-                       const cpu_kernel_conv_strides *s,
-                       const cpu_kernel_conv_dim *dims, cpu_kernel_conv_form *f)
-{
-  if (d->batch_groups != 1) return false;
-  set_tensor(&f->dst, f, d->batch, s->lhs[0], d->features, s->lhs[1]);
-  set_tensor(&f->src, f, d->batch, s->out[0], d->kernel_out, s->out[1]);
-  const int at =
-      set_weights(f, d->feature_groups, d->kernel_in, s->rhs[0],
-                  d->kernel_out / d->feature_groups, s->rhs[1], false);
-  for (int i = 0; i < f->n; i++) {
-    const cpu_kernel_conv_dim *m = &dims[i];
-    if (m->stride != 1) return false;
-    f->dst.size[2 + i] = m->in;
-    f->weights.size[at + i] = m->kernel;
-    f->src.size[2 + i] = m->out;
-    f->dst.stride[2 + i] = s->lhs[2 + i];
-    f->weights.stride[at + i] = s->rhs[2 + i];
-    f->src.stride[2 + i] = s->out[2 + i];
-    f->stride[i] = m->in_dilation;
-    f->dilation[i] = m->kernel_dilation;
-    f->low[i] = (m->kernel - 1) * m->kernel_dilation - m->low;
-    turn(f, i, !m->reversed && m->kernel > 1);
-    if (!set_padding(f, i, m->out, m->kernel, m->in)) return false;
-  }
-  return true;
-}
-
-static bool form_weights(const cpu_kernel_conv_desc *d,
-                         const cpu_kernel_conv_strides *s,
-                         const cpu_kernel_conv_dim *dims,
-                         cpu_kernel_conv_form *f)
-{
-  if (d->feature_groups != 1) return false;
-  const int64_t groups = d->batch_groups;
-  set_tensor(&f->src, f, d->features, s->lhs[1], d->batch, s->lhs[0]);
-  set_tensor(&f->dst, f, d->kernel_in, s->rhs[0], d->kernel_out, s->rhs[1]);
-  const int at = set_weights(f, groups, d->kernel_out / groups, s->out[1],
-                             d->batch / groups, s->out[0], true);
-  for (int i = 0; i < f->n; i++) {
-    const cpu_kernel_conv_dim *m = &dims[i];
-    if (m->in_dilation != 1 || (m->reversed && m->kernel > 1)) return false;
-    f->src.size[2 + i] = m->in;
-    f->dst.size[2 + i] = m->kernel;
-    f->weights.size[at + i] = m->out;
-    f->src.stride[2 + i] = s->lhs[2 + i];
-    f->dst.stride[2 + i] = s->rhs[2 + i];
-    f->weights.stride[at + i] = s->out[2 + i];
-    f->stride[i] = m->kernel_dilation;
-    f->dilation[i] = m->stride;
-    f->low[i] = m->low;
-    if (!set_padding(f, i, m->in, m->out, m->kernel)) return false;
-  }
-  return true;
+  f->stride[i] = by_weights ? m->kernel_dilation
+                 : by_input ? m->in_dilation
+                            : m->stride;
+  f->dilation[i] = by_weights ? m->stride : m->kernel_dilation;
+  f->low[i] = by_input ? (m->kernel - 1) * m->kernel_dilation - m->low : m->low;
+  f->turned_dim[i] = reversed;
+  f->turned = f->turned || reversed;
+  const int at = f->weights.n - f->n + i;
+  return set_padding(f, i, f->src.size[2 + i], f->weights.size[at],
+                     f->dst.size[2 + i]);
 }
 
 static bool is_moderate(const cpu_kernel_conv_tensor *t)
@@ -179,23 +120,24 @@ bool cpu_kernel_conv_form_of(const cpu_kernel_conv_desc *d,
                              cpu_kernel_conv_form *out)
 {
   if (d->n_dims > 3) return false;
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
-  const cpu_kernel_conv_dim *dims = d->dims;
-  memset(out, 0, sizeof *out);
-  out->kind = kind;
-  out->n = (int)d->n_dims;
-  if (d->n_dims == 0) {
-    out->n = 1;
-    dims = &cpu_kernel_conv_absent_dim;
-    s.lhs[2] = s.rhs[2] = s.out[2] = 1;
-  }
-  bool fits = kind == CPU_KERNEL_CONV_FORWARD ? form_forward(d, &s, dims, out)
-              : kind == CPU_KERNEL_CONV_INPUT ? form_input(d, &s, dims, out)
-                                              : form_weights(d, &s, dims, out);
-  if (!fits || !is_moderate(&out->src) || !is_moderate(&out->weights) ||
-      !is_moderate(&out->dst)) {
+  if ((kind == CPU_KERNEL_CONV_WEIGHTS ? d->feature_groups : d->batch_groups) !=
+      1) {
     return false;
+  }
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const bool absent = d->n_dims == 0;
+  *out =
+      (cpu_kernel_conv_form){ .kind = kind, .n = absent ? 1 : (int)d->n_dims };
+  for (int t = 0; t < 3 && absent; t++) s.size[t][2] = s.stride[t][2] = 1;
+  set_tensors(d, &s, out);
+  for (int i = 0; i < out->n; i++) {
+    if (!set_dim(absent ? &cpu_kernel_conv_absent_dim : &d->dims[i], out, i)) {
+      return false;
+    }
+  }
+  for (int t = 0; t < 3; t++) {
+    if (!is_moderate(&out->tensors[t])) return false;
   }
   int64_t taps = 1;
   for (int i = 0; i < out->n; i++) {
@@ -215,7 +157,7 @@ void cpu_kernel_conv_likely_forms(
   };
   // Images are stored one after the other, so the first dimension is the batch
   // of the forward convolution.
-  bool exchanged = d->features_at == 0 && d->batch_at != 0;
+  bool exchanged = d->at[0][1] == 0 && d->at[0][0] != 0;
   bool reversed = false;
   int64_t taps = 1, results = 1;
   for (int64_t i = 0; i < d->n_dims; i++) {
@@ -233,16 +175,12 @@ void cpu_kernel_conv_view_in_order(const cpu_kernel_conv_desc *d, int which,
                                    const cpu_kernel_conv_form *form,
                                    cpu_kernel_view *io)
 {
-  int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2];
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
-  cpu_kernel_conv_sizes_of(d, sizes[0], sizes[1], sizes[2]);
-  const int64_t *stride = which == 0 ? s.lhs : s.rhs;
-  const int64_t *size = sizes[which];
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const int64_t *stride = s.stride[which], *size = s.size[which];
   const int64_t n = d->n_dims + 2;
-  int64_t at[CPU_KERNEL_CONV_DIMS + 2], order[CPU_KERNEL_CONV_DIMS + 2];
-  cpu_kernel_conv_positions_of(d, which, at);
-  for (int64_t i = 0; i < n; i++) order[at[i]] = i;
+  int64_t order[CPU_KERNEL_CONV_DIMS + 2];
+  for (int64_t i = 0; i < n; i++) order[s.at[which][i]] = i;
   for (int64_t position = 0; position < n; position++) {
     const int64_t i = order[position];
     const bool turned = form != NULL && i >= 2 && form->turned_dim[i - 2];

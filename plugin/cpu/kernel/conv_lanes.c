@@ -5,7 +5,6 @@
 // transposed into lanes, convolved and transposed back, all in one thread's
 // cache. A gradient by the weights sums over the images, so all blocks are
 // transposed first, and each row of the result is then computed from them all.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -50,16 +49,16 @@ static void pack_weights(const lanes_plan *p, const float *from, float *to)
 
 // ---- running ----------------------------------------------------------------
 
-typedef struct job {
+typedef struct lanes_job {
   const lanes_plan *p;
   cpu_threads *pool;
   const float *lhs, *rhs;
   float *out, *w, *x, *y;
-} job;
+} lanes_job;
 
 static void run_forward(void *user, int64_t lo, int64_t hi)
 {
-  const job *j = user;
+  const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const int64_t rank = cpu_kernel_rank(j->pool);
   float *x = j->x + rank * p->x_floats, *y = j->y + rank * p->y_floats;
@@ -73,7 +72,7 @@ static void run_forward(void *user, int64_t lo, int64_t hi)
 // Items: each block's x, then its g.
 static void run_pack(void *user, int64_t lo, int64_t hi)
 {
-  const job *j = user;
+  const lanes_job *j = user;
   const lanes_plan *p = j->p;
   for (int64_t i = lo; i < hi; i++) {
     const int64_t b = i / 2;
@@ -88,7 +87,7 @@ static void run_pack(void *user, int64_t lo, int64_t hi)
 // Items: out features by GRADS, channels, rows of the result.
 static void run_gradient(void *user, int64_t lo, int64_t hi)
 {
-  const job *j = user;
+  const lanes_job *j = user;
   const lanes_plan *p = j->p;
   const cpu_kernel_lanes *l = &p->l;
   const int64_t plane = l->in[0] * l->width * CPU_KERNEL_LANES;
@@ -116,7 +115,7 @@ static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
 {
   const lanes_plan *p = kernel->plan;
   const cpu_kernel_lanes *l = &p->l;
-  job j = { p, pool, lhs, rhs, out, NULL, NULL, NULL };
+  lanes_job j = { p, pool, lhs, rhs, out, NULL, NULL, NULL };
   j.w = (float *)(scratch + p->w_at);
   j.x = (float *)(scratch + p->x_at);
   j.y = (float *)(scratch + p->y_at);
@@ -144,30 +143,30 @@ static calx_status *run_lanes(const cpu_kernel *kernel, cpu_threads *pool,
 static void plan_images(lanes_plan *p)
 {
   const cpu_kernel_conv_desc *d = &p->d;
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
   const int lane = p->gradient ? 1 : 0;
   cpu_kernel_lanes *l = &p->l;
   l->channels = p->gradient ? d->batch : d->features;
   l->outs = d->kernel_out;
   p->count = p->gradient ? d->features : d->batch;
   p->blocks = (p->count + CPU_KERNEL_LANES - 1) / CPU_KERNEL_LANES;
-  p->x =
-      cpu_kernel_lanes_images_of(d, s.lhs, lane, p->count, l->channels, l->in);
-  p->y = cpu_kernel_lanes_images_of(d, s.out, 0, p->count, l->outs, l->results);
+  p->x = cpu_kernel_lanes_images_of(d, s.stride[0], lane, p->count, l->channels,
+                                    l->in);
+  p->y = cpu_kernel_lanes_images_of(d, s.stride[2], 0, p->count, l->outs,
+                                    l->results);
   // The kernel: of a gradient its images, else the weights, (in, out) as lanes
   // and channels.
-  p->g = cpu_kernel_lanes_images_of(d, s.rhs, 0, p->count, l->outs, l->taps);
+  p->g =
+      cpu_kernel_lanes_images_of(d, s.stride[1], 0, p->count, l->outs, l->taps);
   cpu_kernel_lanes_reverse(d, &p->g);
 }
 
 // A description can have any size, so this is checked before multiplying.
 static bool is_small(const cpu_kernel_conv_desc *d)
 {
-  if (d->lhs_type != CX_HLO_F32 || d->rhs_type != CX_HLO_F32 ||
-      d->out_type != CX_HLO_F32 || d->feature_groups != 1 ||
-      d->batch_groups != 1 || d->n_dims < 1 || d->n_dims > 2 ||
-      d->batch > 1 << 20 || d->features > 1 << 20 ||
+  if (d->feature_groups != 1 || d->batch_groups != 1 || d->n_dims < 1 ||
+      d->n_dims > 2 || d->batch > 1 << 20 || d->features > 1 << 20 ||
       d->kernel_out > MOST_OUTS) {
     return false;
   }
@@ -177,7 +176,7 @@ static bool is_small(const cpu_kernel_conv_desc *d)
 // Whether it is a gradient by the weights, as in cpu_kernel_conv_likely_forms.
 static bool is_gradient(const cpu_kernel_conv_desc *d)
 {
-  return d->features_at == 0 && d->batch_at != 0;
+  return d->at[0][1] == 0 && d->at[0][0] != 0;
 }
 
 static bool is_suited(const lanes_plan *p, int threads)
@@ -216,15 +215,14 @@ bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
 calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
 {
   *out_taken = false;
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  if (!is_small(&d)) return NULL;
+  const cpu_kernel_conv_desc *d = &kernel->conv;
+  if (!is_small(d)) return NULL;
   lanes_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
-  p->d = d;
+  p->d = *d;
   p->loops = cpu_kernel_lanes_get();
-  p->gradient = is_gradient(&d);
-  cpu_kernel_lanes_of(&d, &p->l);
+  p->gradient = is_gradient(d);
+  cpu_kernel_lanes_of(d, &p->l);
   plan_images(p);
   const cpu_kernel_lanes *l = &p->l;
   const int64_t taps = l->taps[0] * l->taps[1];
@@ -253,11 +251,9 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   p->y_at = cpu_kernel_reserve(
       kernel, sizeof(float) *
                   (size_t)((p->gradient ? p->g_floats : p->y_floats) * copies));
-  kernel->plan = p;
-  kernel->free_plan = cx_free;
-  kernel->run = run_lanes;
-  snprintf(kernel->name, sizeof kernel->name, "%s of 16 images at once",
-           p->gradient ? "weight gradient" : "convolution");
+  cpu_kernel_set(kernel, run_lanes, p,
+                 p->gradient ? "weight gradient of 16 images at once"
+                             : "convolution of 16 images at once");
   *out_taken = true;
   return NULL;
 }

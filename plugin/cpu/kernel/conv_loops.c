@@ -7,7 +7,6 @@
 // where a tap is a position of the kernel and an input feature. The left
 // matrix, the patches, is made block by block, so that it stays in the cache.
 // Padding and the holes of a dilated input are zeros in it.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,14 +20,12 @@ typedef struct loops_plan {
   cpu_kernel_conv_desc d;
   cpu_kernel_math math;
   bool complex;
-  bool imaginary[2];
-  cpu_kernel_view lhs, rhs,
-      out;               // out: from (batch, spatial, features) to its order
-  bool permuted;         // the result has another order
-  int64_t points, taps;  // results of an image; taps of a group
-  int64_t rows;          // results of a group
-  size_t plane[3], at[3];
-  size_t turned_at, turned_plane;  // the result in its own order
+  cpu_kernel_operand operands[3];  // lhs, rhs, result
+  cpu_kernel_view out;  // from (batch, spatial, features) to the result's order
+  bool permuted;        // which is another one
+  int64_t points, taps;       // results of an image; taps of a group
+  int64_t rows;               // results of a group
+  cpu_kernel_operand turned;  // the result in its own order
   size_t block_at, block_bytes, patch_bytes;
 } loops_plan;
 
@@ -37,23 +34,23 @@ typedef struct loops_plan {
 static void plan_views(loops_plan *p)
 {
   const cpu_kernel_conv_desc *d = &p->d;
-  const int n = (int)d->n_dims;
-  cpu_kernel_conv_strides s;
-  cpu_kernel_conv_strides_of(d, &s);
-  p->lhs.type = (cx_hlo_elem)d->lhs_type;
-  cpu_kernel_view_add(&p->lhs, d->batch, s.lhs[0]);
-  for (int i = 0; i < n; i++)
-    cpu_kernel_view_add(&p->lhs, d->dims[i].in, s.lhs[2 + i]);
-  cpu_kernel_view_add(&p->lhs, d->features, s.lhs[1]);
-
-  p->rhs.type = (cx_hlo_elem)d->rhs_type;
-  for (int i = 0; i < n; i++) {
-    const int64_t size = d->dims[i].kernel, stride = s.rhs[2 + i];
-    if (d->dims[i].reversed) p->rhs.first += (size - 1) * stride;
-    cpu_kernel_view_add(&p->rhs, size, d->dims[i].reversed ? -stride : stride);
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  cpu_kernel_view *lhs = &p->operands[0].view, *rhs = &p->operands[1].view;
+  for (int t = 0; t < 3; t++) {
+    p->operands[t].view.type = (cx_hlo_elem)d->types[t];
+    p->operands[t].imaginary = cx_hlo_elem_is_complex((cx_hlo_elem)d->types[t]);
   }
-  cpu_kernel_view_add(&p->rhs, d->kernel_in, s.rhs[0]);
-  cpu_kernel_view_add(&p->rhs, d->kernel_out, s.rhs[1]);
+  cpu_kernel_view_add(lhs, d->batch, s.stride[0][0]);
+  for (int64_t i = 0; i < d->n_dims; i++) {
+    const int64_t size = d->dims[i].kernel, stride = s.stride[1][2 + i];
+    cpu_kernel_view_add(lhs, d->dims[i].in, s.stride[0][2 + i]);
+    if (d->dims[i].reversed) rhs->first += (size - 1) * stride;
+    cpu_kernel_view_add(rhs, size, d->dims[i].reversed ? -stride : stride);
+  }
+  cpu_kernel_view_add(lhs, d->features, s.stride[0][1]);
+  cpu_kernel_view_add(rhs, d->kernel_in, s.stride[1][0]);
+  cpu_kernel_view_add(rhs, d->kernel_out, s.stride[1][1]);
 }
 
 // The strides in the computed order, listed in the result's own order.
@@ -63,10 +60,10 @@ static void plan_result(loops_plan *p)
                                                          CX_HLO_UI32,
                                                          CX_HLO_UI64 };
   const cpu_kernel_conv_desc *d = &p->d;
-  int64_t sizes[CPU_KERNEL_CONV_DIMS + 2], lhs[CPU_KERNEL_CONV_DIMS + 2],
-      rhs[CPU_KERNEL_CONV_DIMS + 2], from[CPU_KERNEL_CONV_DIMS + 2];
-  int64_t at[CPU_KERNEL_CONV_DIMS + 2], order[CPU_KERNEL_CONV_DIMS + 2];
-  cpu_kernel_conv_sizes_of(d, lhs, rhs, sizes);
+  int64_t from[CPU_KERNEL_CONV_DIMS + 2], order[CPU_KERNEL_CONV_DIMS + 2];
+  cpu_kernel_conv_tensors s;
+  cpu_kernel_conv_tensors_of(d, &s);
+  const int64_t *sizes = s.size[2];
   int64_t stride = sizes[1];
   from[1] = 1;
   for (int64_t i = d->n_dims; i-- > 0;) {
@@ -75,35 +72,28 @@ static void plan_result(loops_plan *p)
   }
   from[0] = stride;
   p->out.type = as[p->math];
-  cpu_kernel_conv_positions_of(d, 2, at);
-  for (int64_t i = 0; i < d->n_dims + 2; i++) order[at[i]] = i;
+  for (int64_t i = 0; i < d->n_dims + 2; i++) order[s.at[2][i]] = i;
   for (int64_t i = 0; i < d->n_dims + 2; i++) {
     cpu_kernel_view_add(&p->out, sizes[order[i]], from[order[i]]);
   }
   p->permuted = p->out.n > 1 || (p->out.n == 1 && p->out.stride[0] != 1);
 }
 
-static size_t plane_bytes(const loops_plan *p, size_t elements)
-{
-  return (elements * cpu_kernel_math_bytes(p->math) + 63) / 64 * 64;
-}
-
 static void plan_scratch(cpu_kernel *kernel, loops_plan *p)
 {
-  const int64_t types[3] = { p->d.lhs_type, p->d.rhs_type, p->d.out_type };
+  const size_t math_bytes = cpu_kernel_math_bytes(p->math);
+  int64_t elements = 0;
   for (int t = 0; t < 3; t++) {
-    const size_t bytes = cx_hlo_elem_bytes((cx_hlo_elem)types[t]);
-    p->plane[t] = plane_bytes(p, kernel->bytes[t] / bytes);
-    const bool two = t == 2 ? p->complex : p->imaginary[t];
-    p->at[t] = cpu_kernel_reserve(kernel, two ? 2 * p->plane[t] : p->plane[t]);
+    cpu_kernel_operand *o = &p->operands[t];
+    elements = (int64_t)(kernel->bytes[t] / cx_hlo_elem_bytes(o->view.type));
+    cpu_kernel_operand_reserve(kernel, p->math, elements, o);
   }
+  p->turned.imaginary = p->complex;
   if (p->permuted) {
-    p->turned_plane = p->plane[2];
-    p->turned_at = cpu_kernel_reserve(
-        kernel, p->complex ? 2 * p->turned_plane : p->turned_plane);
+    cpu_kernel_operand_reserve(kernel, p->math, elements, &p->turned);
   }
   const int64_t taps = p->taps < BLOCK_TAPS ? p->taps : BLOCK_TAPS;
-  p->patch_bytes = plane_bytes(p, (size_t)(BLOCK_ROWS * taps));
+  p->patch_bytes = ((size_t)(BLOCK_ROWS * taps) * math_bytes + 63) / 64 * 64;
   p->block_bytes =
       p->patch_bytes +
       cpu_kernel_gemm_panels(p->math, BLOCK_ROWS, p->d.kernel_out, taps);
@@ -113,12 +103,12 @@ static void plan_scratch(cpu_kernel *kernel, loops_plan *p)
 
 // ---- running ----------------------------------------------------------------
 
-typedef struct pass {
+typedef struct loops_pass {
   const loops_plan *p;
   cpu_threads *pool;
   cpu_kernel_planes planes;
   unsigned char *blocks;
-} pass;
+} loops_pass;
 
 // The element of an image that the tap of the result reads; -1: padding or a
 // hole.
@@ -184,7 +174,8 @@ static void fill_row(const loops_plan *p, const unsigned char *image,
 }
 
 // Results [row, row + rows) of a group, over all of its taps.
-static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
+static void run_block(const loops_pass *q, int64_t group, int64_t row,
+                      int64_t rows)
 {
   const loops_plan *p = q->p;
   const cpu_kernel_conv_desc *d = &p->d;
@@ -232,7 +223,7 @@ static void run_block(const pass *q, int64_t group, int64_t row, int64_t rows)
 
 static void run_blocks(void *user, int64_t lo, int64_t hi)
 {
-  const pass *q = user;
+  const loops_pass *q = user;
   const int64_t each = (q->p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   for (int64_t i = lo; i < hi; i++) {
     const int64_t row = i % each * BLOCK_ROWS;
@@ -243,7 +234,7 @@ static void run_blocks(void *user, int64_t lo, int64_t hi)
 
 static void run_pass(void *user)
 {
-  pass *q = user;
+  loops_pass *q = user;
   const loops_plan *p = q->p;
   const int64_t groups = p->d.feature_groups * p->d.batch_groups;
   const int64_t blocks = (p->rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
@@ -255,32 +246,25 @@ static calx_status *run_loops(const cpu_kernel *kernel, cpu_threads *pool,
                               unsigned char *scratch)
 {
   const loops_plan *p = kernel->plan;
-  cpu_kernel_view_gather_planes(&p->lhs, p->imaginary[0], lhs, p->math,
-                                scratch + p->at[0], p->plane[0], pool);
-  cpu_kernel_view_gather_planes(&p->rhs, p->imaginary[1], rhs, p->math,
-                                scratch + p->at[1], p->plane[1], pool);
-  pass q = { .p = p,
-             .pool = pool,
-             .planes = { scratch + p->at[0], scratch + p->at[1],
-                         scratch + p->at[2], CPU_KERNEL_GEMM_SET },
-             .blocks = scratch + p->block_at };
-  if (p->complex) {
-    cpu_kernel_gemm_complex(&q.planes, p->imaginary, p->plane, run_pass, &q);
-  } else {
-    run_pass(&q);
-  }
-  const unsigned char *re = scratch + p->at[2];
-  const unsigned char *im = re + p->plane[2];
-  const cx_hlo_elem type = (cx_hlo_elem)p->d.out_type;
+  const cpu_kernel_operand *o = p->operands;
+  cpu_kernel_operand_gather(&o[0], lhs, p->math, scratch, pool);
+  cpu_kernel_operand_gather(&o[1], rhs, p->math, scratch, pool);
+  loops_pass q = { .p = p,
+                   .pool = pool,
+                   .planes = { scratch + o[0].at, scratch + o[1].at,
+                               scratch + o[2].at, CPU_KERNEL_GEMM_SET },
+                   .blocks = scratch + p->block_at };
+  cpu_kernel_gemm_planes(&q.planes, o, run_pass, &q);
+  const unsigned char *re = scratch + o[2].at;
+  const unsigned char *im = re + o[2].plane;
+  const cx_hlo_elem type = o[2].view.type;
   if (p->permuted) {
-    unsigned char *turned = scratch + p->turned_at;
+    unsigned char *turned = scratch + p->turned.at;
     cpu_kernel_view_gather(&p->out, re, p->math, turned, pool);
-    if (p->complex) {
-      cpu_kernel_view_gather(&p->out, im, p->math, turned + p->turned_plane,
-                             pool);
-    }
     re = turned;
-    im = turned + p->turned_plane;
+    turned += p->turned.plane;
+    if (p->complex) cpu_kernel_view_gather(&p->out, im, p->math, turned, pool);
+    im = turned;
   }
   const size_t n = kernel->bytes[2] / cx_hlo_elem_bytes(type);
   cpu_kernel_math_store(p->math, re, im, type, out, (int64_t)n, pool);
@@ -291,15 +275,10 @@ calx_status *cpu_kernel_conv_loops_new(cpu_kernel *kernel)
 {
   loops_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
-  kernel->plan = p;
-  kernel->free_plan = cx_free;
-  kernel->run = run_loops;
-  memcpy(&p->d, &kernel->desc, sizeof p->d);
+  cpu_kernel_set(kernel, run_loops, p, "convolution loops");
+  p->d = kernel->conv;
   const cpu_kernel_conv_desc *d = &p->d;
-  (void)cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
-                           (cx_hlo_elem)d->out_type, &p->math, &p->complex);
-  p->imaginary[0] = cx_hlo_elem_is_complex((cx_hlo_elem)d->lhs_type);
-  p->imaginary[1] = cx_hlo_elem_is_complex((cx_hlo_elem)d->rhs_type);
+  (void)cpu_kernel_math_of(d->types, &p->math, &p->complex);
   p->points = 1;
   p->taps = d->kernel_in;
   for (int64_t i = 0; i < d->n_dims; i++) {
@@ -310,6 +289,5 @@ calx_status *cpu_kernel_conv_loops_new(cpu_kernel *kernel)
   plan_views(p);
   plan_result(p);
   plan_scratch(kernel, p);
-  snprintf(kernel->name, sizeof kernel->name, "convolution loops");
   return NULL;
 }

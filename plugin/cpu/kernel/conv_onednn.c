@@ -39,13 +39,6 @@ typedef struct onednn_plan {
   size_t used_at[N_TENSORS], scratch_at;
 } onednn_plan;
 
-// The tensors of oneDNN that lhs, rhs and result are.
-static const int role_of[3][3] = {
-  [CPU_KERNEL_CONV_FORWARD] = { SRC, WEIGHTS, DST },
-  [CPU_KERNEL_CONV_INPUT] = { DST, WEIGHTS, SRC },
-  [CPU_KERNEL_CONV_WEIGHTS] = { SRC, DST, WEIGHTS },
-};
-
 static void free_plan(void *user)
 {
   onednn_plan *p = user;
@@ -62,17 +55,10 @@ static void free_plan(void *user)
 
 static bool describe_given(onednn_plan *p)
 {
-  const cpu_kernel_conv_form *f = &p->form;
-  const cpu_kernel_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights,
-                                                 &f->dst };
   for (int i = 0; i < N_TENSORS; i++) {
-    dnnl_dims_t dims, strides;
-    for (int k = 0; k < t[i]->n; k++) {
-      dims[k] = t[i]->size[k];
-      strides[k] = t[i]->stride[k];
-    }
+    const cpu_kernel_conv_tensor *t = &p->form.tensors[i];
     if (p->dnnl->memory_desc_init_by_strides(
-            &p->given[i], t[i]->n, dims, dnnl_f32, strides) != dnnl_success) {
+            &p->given[i], t->n, t->size, dnnl_f32, t->stride) != dnnl_success) {
       return false;
     }
   }
@@ -83,10 +69,8 @@ static bool describe_wanted(const onednn_plan *p, cpu_kernel_onednn_layout l,
                             dnnl_memory_desc_t wanted[N_TENSORS])
 {
   static const dnnl_format_tag_t last[] = { dnnl_nwc, dnnl_nhwc, dnnl_ndhwc };
-  const cpu_kernel_conv_form *f = &p->form;
-  const cpu_kernel_conv_tensor *t[N_TENSORS] = { &f->src, &f->weights,
-                                                 &f->dst };
   for (int i = 0; i < N_TENSORS; i++) {
+    const cpu_kernel_conv_tensor *t = &p->form.tensors[i];
     bool weights = i == WEIGHTS;
     if (l == CPU_KERNEL_ONEDNN_ALL_GIVEN ||
         (l == CPU_KERNEL_ONEDNN_AS_GIVEN && !weights)) {
@@ -94,11 +78,9 @@ static bool describe_wanted(const onednn_plan *p, cpu_kernel_onednn_layout l,
       continue;
     }
     dnnl_format_tag_t tag = l == CPU_KERNEL_ONEDNN_LAST && !weights
-                                ? last[t[i]->n - 3]
+                                ? last[t->n - 3]
                                 : dnnl_format_tag_any;
-    dnnl_dims_t dims;
-    for (int k = 0; k < t[i]->n; k++) dims[k] = t[i]->size[k];
-    if (p->dnnl->memory_desc_init_by_tag(&wanted[i], t[i]->n, dims, dnnl_f32,
+    if (p->dnnl->memory_desc_init_by_tag(&wanted[i], t->n, t->size, dnnl_f32,
                                          tag) != dnnl_success) {
       return false;
     }
@@ -128,26 +110,21 @@ static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
 {
   const cpu_kernel_conv_form *f = &p->form;
   const cpu_kernel_onednn *d = p->dnnl;
-  dnnl_dims_t stride, dilation, low, high;
-  for (int i = 0; i < f->n; i++) {
-    stride[i] = f->stride[i];
-    dilation[i] = f->dilation[i] - 1;
-    low[i] = f->low[i];
-    high[i] = f->high[i];
-  }
+  dnnl_dims_t dilation;
+  for (int i = 0; i < f->n; i++) dilation[i] = f->dilation[i] - 1;
   dnnl_status_t s;
   if (kind == CPU_KERNEL_CONV_FORWARD) {
     s = d->dilated_convolution_forward_desc_init(
         out, dnnl_forward_training, algorithm, &w[SRC], &w[WEIGHTS], NULL,
-        &w[DST], stride, dilation, low, high);
+        &w[DST], f->stride, dilation, f->low, f->high);
   } else if (kind == CPU_KERNEL_CONV_INPUT) {
     s = d->dilated_convolution_backward_data_desc_init(
-        out, algorithm, &w[SRC], &w[WEIGHTS], &w[DST], stride, dilation, low,
-        high);
+        out, algorithm, &w[SRC], &w[WEIGHTS], &w[DST], f->stride, dilation,
+        f->low, f->high);
   } else {
     s = d->dilated_convolution_backward_weights_desc_init(
-        out, algorithm, &w[SRC], &w[WEIGHTS], NULL, &w[DST], stride, dilation,
-        low, high);
+        out, algorithm, &w[SRC], &w[WEIGHTS], NULL, &w[DST], f->stride,
+        dilation, f->low, f->high);
   }
   return s == dnnl_success;
 }
@@ -222,21 +199,20 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
 static void plan_gathers(onednn_plan *p)
 {
   const cpu_kernel_conv_desc *d = &p->d;
-  const int64_t types[2] = { d->lhs_type, d->rhs_type };
   for (int i = 0; i < 2; i++) {
     const bool turned = i == 1 && p->form.turned;
-    p->gathered[i] = types[i] != CX_HLO_F32 || turned;
+    p->gathered[i] = d->types[i] != CX_HLO_F32 || turned;
     if (!p->gathered[i]) continue;
-    p->view[i].type = (cx_hlo_elem)types[i];
+    p->view[i].type = (cx_hlo_elem)d->types[i];
     cpu_kernel_conv_view_in_order(d, i, turned ? &p->form : NULL, &p->view[i]);
   }
-  p->stored = d->out_type != CX_HLO_F32;
+  p->stored = d->types[2] != CX_HLO_F32;
 }
 
 static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
 {
   const cpu_kernel_onednn *d = p->dnnl;
-  const int *role = role_of[p->form.kind];
+  const int *role = cpu_kernel_conv_roles[p->form.kind];
   kernel->scratch = 0;
   for (int i = 0; i < 2; i++) {
     if (!p->gathered[i]) continue;
@@ -307,7 +283,7 @@ static dnnl_status_t run_conv(const onednn_plan *p,
     { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST,
       DNNL_ARG_SCRATCHPAD },
   };
-  const int result = role_of[p->form.kind][2];
+  const int result = cpu_kernel_conv_roles[p->form.kind][2];
   void *at[4], *pad_at = scratch + p->scratch_at;
   const dnnl_memory_desc_t *md[4];
   for (int t = 0; t < N_TENSORS; t++) {
@@ -342,7 +318,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
   if (p->dnnl->pooled) CALX_TRY(cpu_threads_start(pool));
   // oneDNN takes its operands by pointers without const.
   uintptr_t operands[2] = { (uintptr_t)lhs, (uintptr_t)rhs };
-  const int *role = role_of[p->form.kind];
+  const int *role = cpu_kernel_conv_roles[p->form.kind];
   void *given[N_TENSORS];
   for (int i = 0; i < 2; i++) {
     given[role[i]] = (void *)operands[i];
@@ -360,7 +336,7 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
                     kernel->name);
   }
   if (p->stored) {
-    const cx_hlo_elem type = (cx_hlo_elem)p->d.out_type;
+    const cx_hlo_elem type = (cx_hlo_elem)p->d.types[2];
     cpu_kernel_math_store(CPU_KERNEL_F32, given[role[2]], NULL, type, out,
                           (int64_t)(kernel->bytes[2] / cx_hlo_elem_bytes(type)),
                           pool);
@@ -370,17 +346,16 @@ static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,
 
 // ---- candidates ------------------------------------------------------------
 
-static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
-                           const cpu_kernel_conv_desc *d, int candidate,
+static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool, int candidate,
                            onednn_plan *p)
 {
   memset(p, 0, sizeof *p);
   p->dnnl = cpu_kernel_onednn_get();
-  p->d = *d;
+  p->d = kernel->conv;
   const cpu_kernel_onednn_layout l =
       (cpu_kernel_onednn_layout)(candidate % CPU_KERNEL_ONEDNN_LAYOUTS);
   if (!cpu_kernel_conv_form_of(
-          d, (cpu_kernel_conv_kind)(candidate / CPU_KERNEL_ONEDNN_LAYOUTS),
+          &p->d, (cpu_kernel_conv_kind)(candidate / CPU_KERNEL_ONEDNN_LAYOUTS),
           &p->form)) {
     return false;
   }
@@ -392,7 +367,7 @@ static bool make_candidate(cpu_kernel *kernel, cpu_threads *pool,
   char name[40];
   dnnl_primitive_attr_t attr = NULL;
   cpu_kernel_onednn_enter(p->dnnl, pool);
-  const int result = role_of[p->form.kind][2];
+  const int result = cpu_kernel_conv_roles[p->form.kind][2];
   bool made = p->dnnl->primitive_attr_create(&attr) == dnnl_success &&
               p->dnnl->primitive_attr_set_scratchpad_mode(
                   attr, dnnl_scratchpad_mode_user) == dnnl_success &&
@@ -414,21 +389,21 @@ calx_status *cpu_kernel_conv_onednn_new(cpu_kernel *kernel, cpu_threads *pool,
                                         bool *out_taken)
 {
   *out_taken = false;
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  if (!cpu_kernel_onednn_has_types(&d) || cpu_kernel_onednn_get() == NULL)
+  const cpu_kernel_conv_desc *d = &kernel->conv;
+  if (!cpu_kernel_onednn_has_types(d) || cpu_kernel_onednn_get() == NULL)
     return NULL;
   int order[CPU_KERNEL_ONEDNN_CANDIDATES], n = CPU_KERNEL_ONEDNN_CANDIDATES;
-  cpu_kernel_onednn_order(&d, order);
-  if (d.choice >= CPU_KERNEL_CONV_CHOICE_ONEDNN &&
-      d.choice < CPU_KERNEL_CONV_CHOICE_ONEDNN + CPU_KERNEL_ONEDNN_CANDIDATES) {
-    order[0] = (int)(d.choice - CPU_KERNEL_CONV_CHOICE_ONEDNN);
+  cpu_kernel_onednn_order(d, order);
+  if (d->choice >= CPU_KERNEL_CONV_CHOICE_ONEDNN &&
+      d->choice <
+          CPU_KERNEL_CONV_CHOICE_ONEDNN + CPU_KERNEL_ONEDNN_CANDIDATES) {
+    order[0] = (int)(d->choice - CPU_KERNEL_CONV_CHOICE_ONEDNN);
     n = 1;
   }
   for (int i = 0; i < n && !*out_taken; i++) {
     onednn_plan *p = cx_alloc(sizeof *p);
     if (p == NULL) return cx_out_of_memory();
-    if (!make_candidate(kernel, pool, &d, order[i], p)) {
+    if (!make_candidate(kernel, pool, order[i], p)) {
       free_plan(p);
       continue;
     }

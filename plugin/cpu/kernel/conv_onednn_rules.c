@@ -8,8 +8,7 @@ bool cpu_kernel_onednn_has_types(const cpu_kernel_conv_desc *d)
 {
   cpu_kernel_math math;
   bool complex;
-  return cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
-                            (cx_hlo_elem)d->out_type, &math, &complex) &&
+  return cpu_kernel_math_of(d->types, &math, &complex) &&
          math == CPU_KERNEL_F32 && !complex;
 }
 

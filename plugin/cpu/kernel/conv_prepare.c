@@ -2,24 +2,21 @@
 // choice or the rule says.
 #include "kernel/conv.h"
 
-#include <string.h>
-
 calx_status *cpu_kernel_conv_prepare(cpu_kernel *kernel, cpu_threads *pool,
                                      bool *out_taken)
 {
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
-  const bool none = d.choice == CPU_KERNEL_CONV_CHOICE_NONE;
+  const int64_t choice = kernel->conv.choice;
+  const bool none = choice == CPU_KERNEL_CONV_CHOICE_NONE;
   *out_taken = false;
-  if (none || d.choice == CPU_KERNEL_CONV_CHOICE_DOT) {
+  if (none || choice == CPU_KERNEL_CONV_CHOICE_DOT) {
     CALX_TRY(cpu_kernel_conv_dot_new(kernel, pool, out_taken));
     if (*out_taken) return NULL;
   }
-  if (none || d.choice == CPU_KERNEL_CONV_CHOICE_LANES) {
+  if (none || choice == CPU_KERNEL_CONV_CHOICE_LANES) {
     CALX_TRY(cpu_kernel_conv_lanes_new(kernel, out_taken));
     if (!*out_taken)
       CALX_TRY(cpu_kernel_conv_depthwise_new(kernel, !none, out_taken));
   }
-  if (*out_taken || d.choice == CPU_KERNEL_CONV_CHOICE_LOOPS) return NULL;
+  if (*out_taken || choice == CPU_KERNEL_CONV_CHOICE_LOOPS) return NULL;
   return cpu_kernel_conv_onednn_new(kernel, pool, out_taken);
 }

@@ -89,10 +89,7 @@ static calx_status *try_choice(const cpu_kernel *like, cpu_threads *pool,
                                int64_t choice, cpu_kernel *out, bool *out_taken)
 {
   *out = *like;
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &like->desc, sizeof d);
-  d.choice = choice;
-  memcpy(&out->desc, &d, sizeof d);
+  out->conv.choice = choice;
   if (choice != CPU_KERNEL_CONV_CHOICE_LANES) {
     return cpu_kernel_conv_prepare(out, pool, out_taken);
   }
@@ -216,17 +213,14 @@ static bool halve_images(cpu_kernel_conv_desc *d, bool by_weights,
 // whose number stays, take little of the time.
 static void shrink(cpu_kernel *kernel, bool by_weights)
 {
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
+  cpu_kernel part = *kernel;
   const double flops = TUNE_FLOPS * kernel->threads;
-  while (cpu_kernel_conv_flops(&d) / 2 >= flops &&
-         halve_images(&d, by_weights, kernel->threads)) {
-    cpu_kernel part = *kernel;
-    if (!cpu_kernel_conv_size(&part, &d)) return;
+  while (cpu_kernel_conv_flops(&part.conv) / 2 >= flops &&
+         halve_images(&part.conv, by_weights, kernel->threads)) {
+    if (!cpu_kernel_conv_size(&part, &part.conv)) return;
     const size_t *b = part.bytes;
     const size_t images = b[0] + (by_weights ? b[1] : b[2]);
     if (images / 4 < (by_weights ? b[2] : b[1])) return;
-    memcpy(&part.desc, &d, sizeof d);
     *kernel = part;
   }
 }
@@ -237,7 +231,6 @@ static void shrink(cpu_kernel *kernel, bool by_weights)
 // vectors of channels are mostly empty, and those for which oneDNN has an
 // algorithm with fewer operations.
 static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
-                                   const cpu_kernel_conv_desc *d,
                                    bool *out_lanes, int64_t *out)
 {
   cpu_kernel k = *kernel;
@@ -249,7 +242,7 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
     return status;
   }
   status = cpu_kernel_conv_lanes_new(&k, out_lanes);
-  bool sure = *out_lanes && cpu_kernel_conv_lanes_are_sure(d);
+  bool sure = *out_lanes && cpu_kernel_conv_lanes_are_sure(&kernel->conv);
   if (status == NULL && !*out_lanes) {
     status = cpu_kernel_conv_depthwise_new(&k, false, &sure);
   }
@@ -260,7 +253,7 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
     return NULL;
   }
   cpu_kernel_conv_candidates c;
-  cpu_kernel_conv_onednn_candidates(d, &c);
+  cpu_kernel_conv_onednn_candidates(&kernel->conv, &c);
   if (c.sure == CPU_KERNEL_CONV_CHOICE_NONE) return NULL;
   status = try_choice(kernel, pool, c.sure, &k, &taken);
   free_plan(&k);
@@ -269,11 +262,10 @@ static calx_status *choose_by_rule(const cpu_kernel *kernel, cpu_threads *pool,
 }
 
 static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
-                                const cpu_kernel_conv_desc *d, bool lanes,
-                                trials *t)
+                                bool lanes, trials *t)
 {
   cpu_kernel_conv_candidates c;
-  cpu_kernel_conv_onednn_candidates(d, &c);
+  cpu_kernel_conv_onednn_candidates(&kernel->conv, &c);
   cpu_kernel part = *kernel;
   if (!lanes) shrink(&part, c.by_weights);
   CALX_TRY(add_trial(t, &part, pool, CPU_KERNEL_CONV_CHOICE_LANES));
@@ -291,14 +283,12 @@ static calx_status *list_trials(const cpu_kernel *kernel, cpu_threads *pool,
 calx_status *cpu_kernel_conv_tune(const cpu_kernel *kernel, cpu_threads *pool,
                                   int64_t *out)
 {
-  cpu_kernel_conv_desc d;
-  memcpy(&d, &kernel->desc, sizeof d);
   bool lanes = false;
   *out = CPU_KERNEL_CONV_CHOICE_NONE;
-  CALX_TRY(choose_by_rule(kernel, pool, &d, &lanes, out));
+  CALX_TRY(choose_by_rule(kernel, pool, &lanes, out));
   if (*out != CPU_KERNEL_CONV_CHOICE_NONE) return NULL;
   trials t = { .n = 0 };
-  calx_status *status = list_trials(kernel, pool, &d, lanes, &t);
+  calx_status *status = list_trials(kernel, pool, lanes, &t);
   if (status == NULL && t.n > 0) {
     *out = t.n == 1 ? t.of[0].choice : choose(&t, pool);
   }

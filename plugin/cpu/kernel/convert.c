@@ -24,25 +24,29 @@ bool cpu_kernel_math_is(cpu_kernel_math m, cx_hlo_elem e)
   }
 }
 
-bool cpu_kernel_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
-                        cpu_kernel_math *math, bool *complex)
+bool cpu_kernel_math_of(const int64_t types[3], cpu_kernel_math *math,
+                        bool *complex)
 {
-  const cx_hlo_elem all[3] = { lhs, rhs, out };
   bool any_float = false, wide = false;
-  *complex = cx_hlo_elem_is_complex(out);
-  for (int i = 0; i < 3; i++) {
-    if (!cx_hlo_elem_is_plain(all[i])) return false;
-    if (cx_hlo_elem_is_complex(all[i]) && !*complex) return false;
-    any_float = any_float || cx_hlo_elem_is_float(all[i]) || *complex;
-    wide = wide || all[i] == CX_HLO_F64 || all[i] == CX_HLO_C128;
+  for (int i = 2; i >= 0; i--) {
+    const cx_hlo_elem e = (cx_hlo_elem)types[i];
+    if (types[i] <= CX_HLO_INVALID || types[i] >= CX_HLO_ELEM_COUNT ||
+        !cx_hlo_elem_is_plain(e)) {
+      return false;
+    }
+    if (i == 2) *complex = cx_hlo_elem_is_complex(e);
+    if (cx_hlo_elem_is_complex(e) && !*complex) return false;
+    any_float = any_float || cx_hlo_elem_is_float(e) || *complex;
+    wide = wide || e == CX_HLO_F64 || e == CX_HLO_C128;
   }
+  const cx_hlo_elem out = (cx_hlo_elem)types[2];
   if (any_float) {
     *math = wide ? CPU_KERNEL_F64 : CPU_KERNEL_F32;
     return cx_hlo_elem_is_float(out) || *complex;
   }
   *math =
       out == CX_HLO_I64 || out == CX_HLO_UI64 ? CPU_KERNEL_U64 : CPU_KERNEL_U32;
-  return out != CX_HLO_I1 || (lhs == CX_HLO_I1 && rhs == CX_HLO_I1);
+  return out != CX_HLO_I1 || (types[0] == CX_HLO_I1 && types[1] == CX_HLO_I1);
 }
 
 // ---- reading ----------------------------------------------------------------
@@ -214,16 +218,24 @@ void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
   cpu_threads_for(pool, n, GRAIN / g.row_size + 1, gather_rows, &g);
 }
 
-void cpu_kernel_view_gather_planes(const cpu_kernel_view *v, bool imaginary,
-                                   const void *from, cpu_kernel_math math,
-                                   unsigned char *to, size_t plane,
-                                   cpu_threads *pool)
+void cpu_kernel_operand_reserve(cpu_kernel *kernel, cpu_kernel_math math,
+                                int64_t elements, cpu_kernel_operand *io)
 {
-  cpu_kernel_view_gather(v, from, math, to, pool);
-  if (!imaginary) return;
-  cpu_kernel_view part = *v;
+  const size_t bytes = (size_t)elements * cpu_kernel_math_bytes(math);
+  io->plane = (bytes + 63) / 64 * 64;
+  io->at =
+      cpu_kernel_reserve(kernel, io->imaginary ? 2 * io->plane : io->plane);
+}
+
+void cpu_kernel_operand_gather(const cpu_kernel_operand *o, const void *from,
+                               cpu_kernel_math math, unsigned char *scratch,
+                               cpu_threads *pool)
+{
+  cpu_kernel_view_gather(&o->view, from, math, scratch + o->at, pool);
+  if (!o->imaginary) return;
+  cpu_kernel_view part = o->view;
   part.imaginary = true;
-  cpu_kernel_view_gather(&part, from, math, to + plane, pool);
+  cpu_kernel_view_gather(&part, from, math, scratch + o->at + o->plane, pool);
 }
 
 // ---- writing ----------------------------------------------------------------

@@ -1,7 +1,5 @@
 // kernel/describe_conv: the description of a convolution: its dimensions in the
 // order batch, features, spatial, and the position of each in memory.
-#include <string.h>
-
 #include "kernel/internal.h"
 
 static int64_t at_or(cx_hlo_ints list, size_t i, int64_t otherwise)
@@ -73,12 +71,9 @@ static void renumber(int64_t *const *positions, size_t n)
 
 static void renumber_all(cpu_kernel_conv_desc *out)
 {
-  int64_t *firsts[3] = { &out->batch_at, &out->kernel_in_at,
-                         &out->out_batch_at };
-  int64_t *seconds[3] = { &out->features_at, &out->kernel_out_at,
-                          &out->out_features_at };
   for (size_t t = 0; t < 3; t++) {
-    int64_t *positions[CPU_KERNEL_CONV_DIMS + 2] = { firsts[t], seconds[t] };
+    int64_t *positions[CPU_KERNEL_CONV_DIMS + 2] = { &out->at[t][0],
+                                                     &out->at[t][1] };
     size_t n = 2;
     for (int64_t i = 0; i < out->n_dims; i++) {
       positions[n++] = &out->dims[i].at[t];
@@ -95,27 +90,23 @@ bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out)
   const cx_hlo_conv_numbers *c = cx_hlo_op_conv(op);
   cpu_kernel_math math;
   bool complex;
-  memset(out, 0, sizeof *out);
-  if (!cpu_kernel_math_of(x->elem, w->elem, y->elem, &math, &complex) ||
-      !cpu_kernel_fits(x) || !cpu_kernel_fits(w) || !cpu_kernel_fits(y)) {
+  *out = (cpu_kernel_conv_desc){
+    .kind = CPU_KERNEL_CONV,
+    .types = { x->elem, w->elem, y->elem },
+    .batch = x->dims[c->input_batch],
+    .features = x->dims[c->input_feature],
+    .kernel_in = w->dims[c->kernel_input],
+    .kernel_out = w->dims[c->kernel_output],
+    .feature_groups = cx_hlo_op_int(op, CX_HLO_A_FEATURE_GROUP_COUNT),
+    .batch_groups = cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT),
+    .at = { { c->input_batch, c->input_feature },
+            { c->kernel_input, c->kernel_output },
+            { c->output_batch, c->output_feature } },
+  };
+  if (!cpu_kernel_math_of(out->types, &math, &complex) || !cpu_kernel_fits(x) ||
+      !cpu_kernel_fits(w) || !cpu_kernel_fits(y)) {
     return false;
   }
-  out->kind = CPU_KERNEL_CONV;
-  out->lhs_type = x->elem;
-  out->rhs_type = w->elem;
-  out->out_type = y->elem;
-  out->batch = x->dims[c->input_batch];
-  out->features = x->dims[c->input_feature];
-  out->kernel_in = w->dims[c->kernel_input];
-  out->kernel_out = w->dims[c->kernel_output];
-  out->feature_groups = cx_hlo_op_int(op, CX_HLO_A_FEATURE_GROUP_COUNT);
-  out->batch_groups = cx_hlo_op_int(op, CX_HLO_A_BATCH_GROUP_COUNT);
-  out->batch_at = c->input_batch;
-  out->features_at = c->input_feature;
-  out->kernel_in_at = c->kernel_input;
-  out->kernel_out_at = c->kernel_output;
-  out->out_batch_at = c->output_batch;
-  out->out_features_at = c->output_feature;
   for (size_t i = 0; i < c->input_spatial.n; i++) {
     cpu_kernel_conv_dim d;
     read_dim(op, c, i, &d);

@@ -6,17 +6,15 @@
 // has them are merged, so that most are one matrix product. The order of the
 // contracted dimensions is free: the left or the right operand's, whichever
 // leaves fewer elements to be copied.
-#include <string.h>
-
 #include "kernel/internal.h"
 
-typedef struct list {
+typedef struct dim_list {
   int64_t n;
   int64_t size[CPU_KERNEL_VIEW_DIMS], lhs[CPU_KERNEL_VIEW_DIMS],
       rhs[CPU_KERNEL_VIEW_DIMS];
-} list;
+} dim_list;
 
-static bool list_add(list *l, int64_t size, int64_t lhs, int64_t rhs)
+static bool list_add(dim_list *l, int64_t size, int64_t lhs, int64_t rhs)
 {
   if (size == 1) return true;
   if (l->n > 0 && l->lhs[l->n - 1] == lhs * size &&
@@ -54,7 +52,7 @@ static bool has(cx_hlo_ints dims, size_t dim)
 // The contracted dimensions, sorted by falling strides of one operand.
 static bool list_inner(const cx_hlo_type *const t[2],
                        int64_t strides[2][CPU_KERNEL_VIEW_DIMS],
-                       const cx_hlo_dot_numbers *d, int side, list *out)
+                       const cx_hlo_dot_numbers *d, int side, dim_list *out)
 {
   size_t order[CPU_KERNEL_VIEW_DIMS];
   const int64_t *of = side == 0 ? d->lhs_contract.v : d->rhs_contract.v;
@@ -77,7 +75,7 @@ static bool list_inner(const cx_hlo_type *const t[2],
 }
 
 // Whether the list is one dimension in the memory of one operand.
-static bool is_one(const list *l, const int64_t *strides)
+static bool is_one(const dim_list *l, const int64_t *strides)
 {
   for (int64_t i = 1; i < l->n; i++) {
     if (strides[i - 1] != strides[i] * l->size[i]) return false;
@@ -85,7 +83,7 @@ static bool is_one(const list *l, const int64_t *strides)
   return true;
 }
 
-static bool put(const list *l, int64_t *n, int64_t *size, int64_t *lhs,
+static bool put(const dim_list *l, int64_t *n, int64_t *size, int64_t *lhs,
                 int64_t *rhs)
 {
   if (l->n > CPU_KERNEL_DOT_DIMS) return false;
@@ -99,7 +97,7 @@ static bool put(const list *l, int64_t *n, int64_t *size, int64_t *lhs,
 }
 
 static bool list_free(const cx_hlo_type *t, const int64_t *strides,
-                      cx_hlo_ints batch, cx_hlo_ints contract, list *out)
+                      cx_hlo_ints batch, cx_hlo_ints contract, dim_list *out)
 {
   for (size_t i = 0; i < t->rank; i++) {
     if (has(batch, i) || has(contract, i)) continue;
@@ -116,7 +114,7 @@ static bool describe(const cx_hlo_type *const t[2], const cx_hlo_dot_numbers *d,
     return false;
   dense_strides(t[0], strides[0]);
   dense_strides(t[1], strides[1]);
-  list batch = { 0 }, rows = { 0 }, columns = { 0 }, inner, other;
+  dim_list batch = { 0 }, rows = { 0 }, columns = { 0 }, inner, other;
   for (size_t i = 0; i < d->lhs_batch.n; i++) {
     int64_t l = d->lhs_batch.v[i], r = d->rhs_batch.v[i];
     if (!list_add(&batch, t[0]->dims[l], strides[0][l], strides[1][r])) {
@@ -149,15 +147,12 @@ bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out)
   const cx_hlo_type *r = &op->results[0].type.tensor;
   cpu_kernel_math math;
   bool complex;
-  memset(out, 0, sizeof *out);
-  if (!cpu_kernel_math_of(t[0]->elem, t[1]->elem, r->elem, &math, &complex) ||
+  *out = (cpu_kernel_dot_desc){ .kind = CPU_KERNEL_DOT,
+                                .types = { t[0]->elem, t[1]->elem, r->elem } };
+  if (!cpu_kernel_math_of(out->types, &math, &complex) ||
       !cpu_kernel_fits(t[0]) || !cpu_kernel_fits(t[1]) || !cpu_kernel_fits(r)) {
     return false;
   }
-  out->kind = CPU_KERNEL_DOT;
-  out->lhs_type = t[0]->elem;
-  out->rhs_type = t[1]->elem;
-  out->out_type = r->elem;
   if (op->kind == CX_HLO_OP_DOT_GENERAL) {
     return describe(t, cx_hlo_op_struct(op, CX_HLO_A_DOT_DIMENSION_NUMBERS),
                     out);

@@ -6,7 +6,6 @@
 // numbers become two planes, and their product four products. If there are
 // enough batches, they run on different threads; else each product is divided
 // among the threads.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -26,13 +25,11 @@
 #define THREAD_WORTH 65536
 
 // lhs: rows are m and columns k. rhs: rows are k and columns n.
-typedef struct side {
-  bool gathered, imaginary;  // copied; has an imaginary plane
-  cpu_kernel_view view;
+typedef struct factor {
+  bool gathered;                       // copied
   int64_t row, column;                 // strides in elements
   int64_t batch[CPU_KERNEL_DOT_DIMS];  // likewise
-  size_t at, plane;                    // in scratch: offset, bytes of a plane
-} side;
+} factor;
 
 typedef struct dot_plan {
   cpu_kernel_dot_desc d;
@@ -41,8 +38,8 @@ typedef struct dot_plan {
   bool stored;  // the result is computed in scratch and then converted
   const cpu_kernel_onednn *onednn;  // NULL: gemm.h
   int64_t batches, m, n, k;
-  side side[2];
-  size_t out_at, out_plane;
+  factor factors[2];
+  cpu_kernel_operand operands[3];  // lhs, rhs, result
   size_t panels_at, panels_each;
 } dot_plan;
 
@@ -85,15 +82,8 @@ static bool reach(int64_t n, const int64_t *size, const int64_t *stride,
 
 static bool is_sound(const cpu_kernel_dot_desc *d, dot_plan *p)
 {
-  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
-  for (int i = 0; i < 3; i++) {
-    if (types[i] <= CX_HLO_INVALID || types[i] >= CX_HLO_ELEM_COUNT) {
-      return false;
-    }
-  }
   int64_t bound[3] = { 1, 1, 1 }, same;
-  if (!cpu_kernel_math_of((cx_hlo_elem)d->lhs_type, (cx_hlo_elem)d->rhs_type,
-                          (cx_hlo_elem)d->out_type, &p->math, &p->complex) ||
+  if (!cpu_kernel_math_of(d->types, &p->math, &p->complex) ||
       !count(d->n_batch, d->batch, &bound[0], &p->batches) ||
       !count(d->n_rows, d->rows, &bound[0], &p->m) ||
       !count(d->n_inner, d->inner, &bound[0], &p->k) ||
@@ -130,14 +120,14 @@ double cpu_kernel_dot_flops(const cpu_kernel_dot_desc *d)
 
 // ---- planning ---------------------------------------------------------------
 
-typedef struct list {
+typedef struct dims {
   int64_t n;
   const int64_t *size, *stride;
-} list;
+} dims;
 
 // The stride of the list, if it is one dimension in memory; else -1. An empty
 // list has one element, so its stride does not matter.
-static int64_t as_one(const list *l)
+static int64_t as_one(const dims *l)
 {
   for (int64_t i = 1; i < l->n; i++) {
     if (l->stride[i - 1] != l->stride[i] * l->size[i]) return -1;
@@ -145,18 +135,19 @@ static int64_t as_one(const list *l)
   return l->n == 0 ? 0 : l->stride[l->n - 1];
 }
 
-static void view_list(cpu_kernel_view *v, const list *l)
+static void view_list(cpu_kernel_view *v, const dims *l)
 {
   for (int64_t i = 0; i < l->n; i++)
     cpu_kernel_view_add(v, l->size[i], l->stride[i]);
 }
 
-// `fits`: the operand has the type that is computed in.
-static void plan_side(side *s, cx_hlo_elem type, bool fits, const list *batch,
-                      const list *rows, const list *columns, int64_t n_rows,
-                      int64_t n_columns)
+static void plan_factor(dot_plan *p, int which, const dims *batch,
+                        const dims *rows, const dims *columns, int64_t n_rows,
+                        int64_t n_columns)
 {
-  s->imaginary = cx_hlo_elem_is_complex(type);
+  factor *s = &p->factors[which];
+  cpu_kernel_view *view = &p->operands[which].view;
+  const bool fits = !p->complex && cpu_kernel_math_is(p->math, view->type);
   s->row = as_one(rows);
   s->column = as_one(columns);
   for (int64_t i = 0; i < batch->n; i++) s->batch[i] = batch->stride[i];
@@ -168,13 +159,12 @@ static void plan_side(side *s, cx_hlo_elem type, bool fits, const list *batch,
     return;
   }
   s->gathered = true;
-  s->view.type = type;
   bool columns_last =
       columns->n != 0 && (rows->n == 0 || columns->stride[columns->n - 1] <=
                                               rows->stride[rows->n - 1]);
-  view_list(&s->view, batch);
-  view_list(&s->view, columns_last ? rows : columns);
-  view_list(&s->view, columns_last ? columns : rows);
+  view_list(view, batch);
+  view_list(view, columns_last ? rows : columns);
+  view_list(view, columns_last ? columns : rows);
   s->row = columns_last ? n_columns : 1;
   s->column = columns_last ? 1 : n_rows;
   int64_t each = n_rows * n_columns;
@@ -184,36 +174,27 @@ static void plan_side(side *s, cx_hlo_elem type, bool fits, const list *batch,
   }
 }
 
-static void plan_sides(dot_plan *p)
+static void plan_factors(dot_plan *p)
 {
   const cpu_kernel_dot_desc *d = &p->d;
-  cx_hlo_elem lhs = (cx_hlo_elem)d->lhs_type, rhs = (cx_hlo_elem)d->rhs_type;
-  list batch = { d->n_batch, d->batch, d->lhs_batch };
-  list rows = { d->n_rows, d->rows, d->lhs_rows };
-  list inner = { d->n_inner, d->inner, d->lhs_inner };
-  plan_side(&p->side[0], lhs, !p->complex && cpu_kernel_math_is(p->math, lhs),
-            &batch, &rows, &inner, p->m, p->k);
+  dims batch = { d->n_batch, d->batch, d->lhs_batch };
+  dims rows = { d->n_rows, d->rows, d->lhs_rows };
+  dims inner = { d->n_inner, d->inner, d->lhs_inner };
+  plan_factor(p, 0, &batch, &rows, &inner, p->m, p->k);
   batch.stride = d->rhs_batch;
   inner.stride = d->rhs_inner;
-  list columns = { d->n_columns, d->columns, d->rhs_columns };
-  plan_side(&p->side[1], rhs, !p->complex && cpu_kernel_math_is(p->math, rhs),
-            &batch, &inner, &columns, p->k, p->n);
+  dims columns = { d->n_columns, d->columns, d->rhs_columns };
+  plan_factor(p, 1, &batch, &inner, &columns, p->k, p->n);
 }
 
 static void plan_scratch(cpu_kernel *kernel, dot_plan *p)
 {
-  const size_t bytes = cpu_kernel_math_bytes(p->math);
-  const int64_t sizes[2] = { p->m * p->k, p->k * p->n };
-  for (int i = 0; i < 2; i++) {
-    side *s = &p->side[i];
-    if (!s->gathered) continue;
-    s->plane = ((size_t)(p->batches * sizes[i]) * bytes + 63) / 64 * 64;
-    s->at = cpu_kernel_reserve(kernel, s->imaginary ? 2 * s->plane : s->plane);
-  }
-  if (p->stored) {
-    p->out_plane = ((size_t)(p->batches * p->m * p->n) * bytes + 63) / 64 * 64;
-    p->out_at = cpu_kernel_reserve(
-        kernel, p->complex ? 2 * p->out_plane : p->out_plane);
+  for (int i = 0; i < 3; i++) {
+    cpu_kernel_operand *o = &p->operands[i];
+    const size_t bytes = cx_hlo_elem_bytes(o->view.type);
+    if (i < 2 ? !p->factors[i].gathered : !p->stored) continue;
+    cpu_kernel_operand_reserve(kernel, p->math,
+                               (int64_t)(kernel->bytes[i] / bytes), o);
   }
   if (p->onednn == NULL) {
     p->panels_each = cpu_kernel_gemm_panels(p->math, p->m, p->n, p->k);
@@ -238,7 +219,7 @@ static void multiply(const product *q, int64_t batch, int64_t row, int64_t rows,
 {
   const dot_plan *p = q->p;
   const int64_t bytes = (int64_t)cpu_kernel_math_bytes(p->math);
-  const side *l = &p->side[0], *r = &p->side[1];
+  const factor *l = &p->factors[0], *r = &p->factors[1];
   int64_t at[2] = { row * l->row, column * r->column };
   int64_t rest = batch;
   for (int64_t i = p->d.n_batch - 1; i >= 0; i--) {
@@ -327,14 +308,13 @@ static void run_product(void *user)
   }
 }
 
-static const void *gather_side(const dot_plan *p, int which, const void *from,
-                               unsigned char *scratch, cpu_threads *pool)
+static const void *gather_factor(const dot_plan *p, int which, const void *from,
+                                 unsigned char *scratch, cpu_threads *pool)
 {
-  const side *s = &p->side[which];
-  if (!s->gathered) return from;
-  cpu_kernel_view_gather_planes(&s->view, s->imaginary, from, p->math,
-                                scratch + s->at, s->plane, pool);
-  return scratch + s->at;
+  const cpu_kernel_operand *o = &p->operands[which];
+  if (!p->factors[which].gathered) return from;
+  cpu_kernel_operand_gather(o, from, p->math, scratch, pool);
+  return scratch + o->at;
 }
 
 static calx_status *run_dot(const cpu_kernel *kernel, cpu_threads *pool,
@@ -344,22 +324,16 @@ static calx_status *run_dot(const cpu_kernel *kernel, cpu_threads *pool,
   const dot_plan *p = kernel->plan;
   if (kernel->bytes[2] == 0) return NULL;
   product q = { .p = p, .pool = pool, .panels = scratch + p->panels_at };
-  q.planes = (cpu_kernel_planes){ gather_side(p, 0, lhs, scratch, pool),
-                                  gather_side(p, 1, rhs, scratch, pool),
-                                  p->stored ? scratch + p->out_at : out,
-                                  CPU_KERNEL_GEMM_SET };
-  if (p->complex) {
-    const bool imaginary[2] = { p->side[0].imaginary, p->side[1].imaginary };
-    const size_t plane[3] = { p->side[0].plane, p->side[1].plane,
-                              p->out_plane };
-    cpu_kernel_gemm_complex(&q.planes, imaginary, plane, run_product, &q);
-  } else {
-    run_product(&q);
-  }
+  unsigned char *stored = scratch + p->operands[2].at;
+  q.planes =
+      (cpu_kernel_planes){ gather_factor(p, 0, lhs, scratch, pool),
+                           gather_factor(p, 1, rhs, scratch, pool),
+                           p->stored ? stored : out, CPU_KERNEL_GEMM_SET };
+  cpu_kernel_gemm_planes(&q.planes, p->operands, run_product, &q);
   if (p->stored) {
-    cpu_kernel_math_store(
-        p->math, scratch + p->out_at, scratch + p->out_at + p->out_plane,
-        (cx_hlo_elem)p->d.out_type, out, p->batches * p->m * p->n, pool);
+    cpu_kernel_math_store(p->math, stored, stored + p->operands[2].plane,
+                          p->operands[2].view.type, out,
+                          p->batches * p->m * p->n, pool);
   }
   return NULL;
 }
@@ -379,30 +353,28 @@ calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
   (void)tune;
   dot_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
-  kernel->plan = p;
-  kernel->free_plan = cx_free;
-  kernel->run = run_dot;
-  memcpy(&p->d, &kernel->desc, sizeof p->d);
+  cpu_kernel_set(kernel, run_dot, p, "loops");
+  p->d = kernel->dot;
   if (!is_sound(&p->d, p)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a description of a matrix product contradicts itself");
   }
-  const cpu_kernel_dot_desc *d = &p->d;
   const int64_t n[3] = { p->batches * p->m * p->k, p->batches * p->k * p->n,
                          p->batches * p->m * p->n };
-  const int64_t types[3] = { d->lhs_type, d->rhs_type, d->out_type };
   for (int i = 0; i < 3; i++) {
-    kernel->bytes[i] = (size_t)n[i] * cx_hlo_elem_bytes((cx_hlo_elem)types[i]);
+    cpu_kernel_operand *o = &p->operands[i];
+    o->view.type = (cx_hlo_elem)p->d.types[i];
+    o->imaginary = cx_hlo_elem_is_complex(o->view.type);
+    kernel->bytes[i] = (size_t)n[i] * cx_hlo_elem_bytes(o->view.type);
   }
   p->stored =
-      p->complex || !cpu_kernel_math_is(p->math, (cx_hlo_elem)d->out_type);
-  plan_sides(p);
+      p->complex || !cpu_kernel_math_is(p->math, p->operands[2].view.type);
+  plan_factors(p);
   if (p->math == CPU_KERNEL_F32 && kernel->bytes[2] != 0 && p->k != 0 &&
       !is_small(p)) {
     p->onednn = cpu_kernel_onednn_get();
   }
   plan_scratch(kernel, p);
-  snprintf(kernel->name, sizeof kernel->name, "%s",
-           p->onednn != NULL ? "dnnl_sgemm" : "loops");
+  if (p->onednn != NULL) memcpy(kernel->name, "dnnl_sgemm", 11);
   return NULL;
 }

@@ -29,29 +29,33 @@ void cpu_kernel_gemm_run(cpu_kernel_math math, const cpu_kernel_gemm *g,
 }
 
 // re = re*re - im*im, im = re*im + im*re; absent planes are zero.
-void cpu_kernel_gemm_complex(cpu_kernel_planes *planes, const bool imaginary[2],
-                             const size_t plane[3], void (*run)(void *user),
-                             void *user)
+void cpu_kernel_gemm_planes(cpu_kernel_planes *planes,
+                            const cpu_kernel_operand operands[3],
+                            void (*run)(void *user), void *user)
 {
   const cpu_kernel_planes real = *planes;
+  const cpu_kernel_operand *l = &operands[0], *r = &operands[1];
   planes->mode = CPU_KERNEL_GEMM_SET;
   run(user);
-  if (imaginary[0] && imaginary[1]) {
-    planes->lhs = real.lhs + plane[0];
-    planes->rhs = real.rhs + plane[1];
+  if (!operands[2].imaginary) return;
+  if (l->imaginary && r->imaginary) {
+    planes->lhs = real.lhs + l->plane;
+    planes->rhs = real.rhs + r->plane;
     planes->mode = CPU_KERNEL_GEMM_SUB;
     run(user);
   }
-  planes->out = real.out + plane[2];
+  planes->out = real.out + operands[2].plane;
   planes->mode = CPU_KERNEL_GEMM_SET;
   for (int i = 1; i >= 0; i--) {
-    if (!imaginary[i]) continue;
-    planes->lhs = real.lhs + (i == 0 ? plane[0] : 0);
-    planes->rhs = real.rhs + (i == 1 ? plane[1] : 0);
+    if (!operands[i].imaginary) continue;
+    planes->lhs = real.lhs + (i == 0 ? l->plane : 0);
+    planes->rhs = real.rhs + (i == 1 ? r->plane : 0);
     run(user);
     planes->mode = CPU_KERNEL_GEMM_ADD;
   }
-  if (planes->mode == CPU_KERNEL_GEMM_SET) memset(planes->out, 0, plane[2]);
+  if (planes->mode == CPU_KERNEL_GEMM_SET) {
+    memset(planes->out, 0, operands[2].plane);
+  }
 }
 
 size_t cpu_kernel_gemm_panels(cpu_kernel_math math, int64_t m, int64_t n,

@@ -22,18 +22,19 @@ typedef struct cpu_kernel_gemm {
   cpu_kernel_gemm_mode mode;
 } cpu_kernel_gemm;
 
-// A product of complex numbers, as products of real ones: each operand is a
-// real plane and, if `imaginary`, an imaginary one, the result is both.
+// The planes of a product that runs. A product of complex numbers is several
+// products of real ones.
 typedef struct cpu_kernel_planes {
-  const unsigned char *lhs, *rhs;  // the planes of the product that runs
+  const unsigned char *lhs, *rhs;
   unsigned char *out;
   cpu_kernel_gemm_mode mode;
 } cpu_kernel_planes;
-// Calls run(user) for each product, after `planes`, which user has, is set. Its
-// present planes are the real ones; the others are plane[] bytes behind.
-void cpu_kernel_gemm_complex(cpu_kernel_planes *planes, const bool imaginary[2],
-                             const size_t plane[3], void (*run)(void *user),
-                             void *user);
+// Calls run(user) for each product of real numbers, after it has set `planes`,
+// which `user` holds. When called, these are the first planes of lhs, rhs and
+// result, the operands.
+void cpu_kernel_gemm_planes(cpu_kernel_planes *planes,
+                            const cpu_kernel_operand operands[3],
+                            void (*run)(void *user), void *user);
 
 // Runs on the calling thread. `panels` has cpu_kernel_gemm_panels() bytes,
 // aligned to 64.

@@ -2,6 +2,9 @@
 #include "kernel/internal.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
 
 bool cpu_kernel_fits(const cx_hlo_type *t)
 {
@@ -24,6 +27,15 @@ size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes)
   }
   kernel->scratch += (bytes + 63) / 64 * 64;
   return at;
+}
+
+void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
+                    const char *name)
+{
+  kernel->run = run;
+  kernel->plan = plan;
+  kernel->free_plan = cx_free;
+  snprintf(kernel->name, sizeof kernel->name, "%s", name);
 }
 
 int cpu_kernel_vector_bytes(void)

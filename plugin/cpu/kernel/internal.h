@@ -20,7 +20,7 @@
 #define CPU_KERNEL_DOT_DIMS 8
 typedef struct cpu_kernel_dot_desc {
   int64_t kind, choice;
-  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
+  int64_t types[3];  // cx_hlo_elem: of lhs, rhs, result
   int64_t n_batch, n_rows, n_columns, n_inner;
   int64_t batch[CPU_KERNEL_DOT_DIMS], lhs_batch[CPU_KERNEL_DOT_DIMS],
       rhs_batch[CPU_KERNEL_DOT_DIMS];
@@ -42,13 +42,13 @@ typedef struct cpu_kernel_conv_dim {
 #define CPU_KERNEL_CONV_DIMS 6
 typedef struct cpu_kernel_conv_desc {
   int64_t kind, choice;
-  int64_t lhs_type, rhs_type, out_type;  // cx_hlo_elem
-  int64_t batch, features;               // of lhs
+  int64_t types[3];         // cx_hlo_elem: of lhs, rhs, result
+  int64_t batch, features;  // of lhs
   int64_t kernel_in, kernel_out;
   int64_t feature_groups, batch_groups;
-  int64_t batch_at, features_at;  // positions in lhs
-  int64_t kernel_in_at, kernel_out_at;
-  int64_t out_batch_at, out_features_at;
+  // Positions: of batch and features in lhs, of in and out in rhs, of batch and
+  // features in the result.
+  int64_t at[3][2];
   int64_t n_dims;
   cpu_kernel_conv_dim dims[CPU_KERNEL_CONV_DIMS];
 } cpu_kernel_conv_desc;
@@ -72,7 +72,11 @@ double cpu_kernel_conv_flops(const cpu_kernel_conv_desc *d);
 // ---- kernels ----
 
 struct cpu_kernel {
-  cpu_kernel_desc desc;
+  union {
+    cpu_kernel_desc desc;
+    cpu_kernel_dot_desc dot;
+    cpu_kernel_conv_desc conv;
+  };
   int threads;
   size_t scratch;
   size_t bytes[3];  // lhs, rhs, result
@@ -83,6 +87,13 @@ struct cpu_kernel {
                       unsigned char *scratch);
   void (*free_plan)(void *plan);
 };
+typedef calx_status *cpu_kernel_run_fn(const cpu_kernel *kernel,
+                                       cpu_threads *pool, const void *lhs,
+                                       const void *rhs, void *out,
+                                       unsigned char *scratch);
+// Sets the implementation. cx_free() frees its plan.
+void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
+                    const char *name);
 
 // Fill in a kernel that is zero but for desc and threads; the caller frees it
 // on failure. They may set the choice.
@@ -115,9 +126,10 @@ typedef enum cpu_kernel_math {
   CPU_KERNEL_MATH_COUNT
 } cpu_kernel_math;
 size_t cpu_kernel_math_bytes(cpu_kernel_math m);
-// False: no kernel computes these types.
-bool cpu_kernel_math_of(cx_hlo_elem lhs, cx_hlo_elem rhs, cx_hlo_elem out,
-                        cpu_kernel_math *math, bool *complex);
+// Of lhs, rhs and result, each a cx_hlo_elem if it is any; false: no kernel
+// computes these types.
+bool cpu_kernel_math_of(const int64_t types[3], cpu_kernel_math *math,
+                        bool *complex);
 // Whether tensors of this type need no conversion.
 bool cpu_kernel_math_is(cpu_kernel_math m, cx_hlo_elem e);
 
@@ -134,12 +146,18 @@ void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride);
 // Converts to dense row-major memory, on the pool.
 void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
                             cpu_kernel_math math, void *to, cpu_threads *pool);
-// Gathers the real parts of complex numbers to `to`, and the imaginary parts,
-// if `imaginary`, to a second plane, `plane` bytes behind.
-void cpu_kernel_view_gather_planes(const cpu_kernel_view *v, bool imaginary,
-                                   const void *from, cpu_kernel_math math,
-                                   unsigned char *to, size_t plane,
-                                   cpu_threads *pool);
+// A tensor in scratch memory: one plane or, if `imaginary`, the plane of the
+// real parts and behind it that of the imaginary parts.
+typedef struct cpu_kernel_operand {
+  cpu_kernel_view view;  // what is gathered
+  bool imaginary;
+  size_t at, plane;  // bytes: its offset, and the size of a plane
+} cpu_kernel_operand;
+void cpu_kernel_operand_reserve(cpu_kernel *kernel, cpu_kernel_math math,
+                                int64_t elements, cpu_kernel_operand *io);
+void cpu_kernel_operand_gather(const cpu_kernel_operand *o, const void *from,
+                               cpu_kernel_math math, unsigned char *scratch,
+                               cpu_threads *pool);
 // Rounds or narrows n results to memory of type `to`. `imaginary` is NULL
 // unless the type is complex.
 void cpu_kernel_math_store(cpu_kernel_math math, const void *real,

@@ -1,42 +1,28 @@
 // kernel/kernel: describes operations, and makes and runs kernels.
 #include "kernel/kernel.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "kernel/internal.h"
 
 bool cpu_kernel_describe(const cx_hlo_op *op, cpu_kernel_desc *out)
 {
-  memset(out, 0, sizeof *out);
+  cpu_kernel k = { .desc = { { 0 } } };
+  bool described = false;
   if (op->kind == CX_HLO_OP_DOT_GENERAL || op->kind == CX_HLO_OP_DOT) {
-    cpu_kernel_dot_desc d;
-    if (!cpu_kernel_dot_describe(op, &d)) return false;
-    memcpy(out, &d, sizeof d);
-    return true;
+    described = cpu_kernel_dot_describe(op, &k.dot);
+  } else if (op->kind == CX_HLO_OP_CONVOLUTION) {
+    described = cpu_kernel_conv_describe(op, &k.conv);
   }
-  if (op->kind == CX_HLO_OP_CONVOLUTION) {
-    cpu_kernel_conv_desc d;
-    if (!cpu_kernel_conv_describe(op, &d)) return false;
-    memcpy(out, &d, sizeof d);
-    return true;
-  }
-  return false;
+  *out = k.desc;
+  return described;
 }
 
 double cpu_kernel_flops(const cpu_kernel_desc *desc)
 {
-  if (desc->words[0] == CPU_KERNEL_DOT) {
-    cpu_kernel_dot_desc d;
-    memcpy(&d, desc, sizeof d);
-    return cpu_kernel_dot_flops(&d);
-  }
-  if (desc->words[0] == CPU_KERNEL_CONV) {
-    cpu_kernel_conv_desc d;
-    memcpy(&d, desc, sizeof d);
-    return cpu_kernel_conv_flops(&d);
-  }
-  return 0;
+  const cpu_kernel k = { .desc = *desc };
+  return desc->words[0] == CPU_KERNEL_DOT    ? cpu_kernel_dot_flops(&k.dot)
+         : desc->words[0] == CPU_KERNEL_CONV ? cpu_kernel_conv_flops(&k.conv)
+                                             : 0;
 }
 
 calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,

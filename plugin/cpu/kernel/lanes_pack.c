@@ -111,6 +111,9 @@ void cpu_kernel_lanes_unpack(const cpu_kernel_lanes_images *m,
 
 bool cpu_kernel_lanes_are_near(const cpu_kernel_conv_desc *d)
 {
+  for (int t = 0; t < 3; t++) {
+    if (d->types[t] != CX_HLO_F32) return false;
+  }
   for (int64_t i = 0; i < d->n_dims; i++) {
     const cpu_kernel_conv_dim *m = &d->dims[i];
     if (m->in > 1024 || m->kernel > 1024 || m->out > 1024 || m->low < 0 ||
