@@ -60,5 +60,5 @@ int cpu_kernel_vector_bytes(void)
 int cpu_kernel_rank(const cpu_threads *pool)
 {
   const cpu_threads_position here = cpu_threads_here();
-  return here.pool == pool ? here.rank : 0;
+  return here.threads == pool ? here.rank : 0;
 }

@@ -5,7 +5,8 @@
 
 #include "kernel/lanes.h"
 
-typedef float vec __attribute__((vector_size(64), aligned(4)));
+typedef float cpu_kernel_lane_vec __attribute__((vector_size(64), aligned(4)));
+#define VEC cpu_kernel_lane_vec
 
 // ---- forward ----------------------------------------------------------------
 
@@ -15,9 +16,9 @@ typedef float vec __attribute__((vector_size(64), aligned(4)));
                           const float *w, int64_t row, int64_t first,         \
                           int64_t lo, int64_t hi, float *y, int64_t outs)     \
   {                                                                           \
-    vec acc[PIXELS][CPU_KERNEL_LANES_OUTS];                                   \
+    VEC acc[PIXELS][CPU_KERNEL_LANES_OUTS];                                   \
     for (int p = 0; p < PIXELS; p++) {                                        \
-      for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) acc[p][o] = (vec){ 0 }; \
+      for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) acc[p][o] = (VEC){ 0 }; \
     }                                                                         \
     const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                     \
     const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;               \
@@ -31,9 +32,9 @@ typedef float vec __attribute__((vector_size(64), aligned(4)));
         const float *by =                                                     \
             w + ((c * l->taps[0] + t) * l->taps[1]) * CPU_KERNEL_LANES_OUTS;  \
         for (int64_t u = lo; u < hi; u++) {                                   \
-          vec v[PIXELS];                                                      \
+          VEC v[PIXELS];                                                      \
           for (int p = 0; p < PIXELS; p++) {                                  \
-            v[p] = *(const vec *)(from + u * tap_step + p * step);            \
+            v[p] = *(const VEC *)(from + u * tap_step + p * step);            \
           }                                                                   \
           for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) {                   \
             const float f = by[u * CPU_KERNEL_LANES_OUTS + o];                \
@@ -47,7 +48,7 @@ typedef float vec __attribute__((vector_size(64), aligned(4)));
     for (int o = 0; o < CPU_KERNEL_LANES_OUTS; o++) {                         \
       if (o >= outs) break;                                                   \
       for (int p = 0; p < PIXELS; p++) {                                      \
-        *(vec *)(y + o * plane + p * CPU_KERNEL_LANES) = acc[p][o];           \
+        *(VEC *)(y + o * plane + p * CPU_KERNEL_LANES) = acc[p][o];           \
       }                                                                       \
     }                                                                         \
   }
@@ -103,9 +104,11 @@ static void forward(const cpu_kernel_lanes *l, const float *x, const float *w,
 #define BLOCK 96
 #define BLOCKS 64
 
-typedef double wide_vec __attribute__((vector_size(128), aligned(8)));
+typedef double cpu_kernel_lane_wide_vec
+    __attribute__((vector_size(128), aligned(8)));
+#define WIDE_VEC cpu_kernel_lane_wide_vec
 
-static float sum_lanes(const wide_vec *v)
+static float sum_lanes(const WIDE_VEC *v)
 {
   double sum = 0;
   for (int i = 0; i < CPU_KERNEL_LANES; i++) sum += (*v)[i];
@@ -113,16 +116,16 @@ static float sum_lanes(const wide_vec *v)
 }
 
 // n sums; `io_added`: products since they were 0; `io_blocks`: blocks likewise.
-static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
+static inline void end_block(VEC *acc, VEC *block, WIDE_VEC *total, int n,
                              int64_t *io_added, int64_t *io_blocks)
 {
   for (int i = 0; i < n; i++) block[i] += acc[i];
-  for (int i = 0; i < n; i++) acc[i] = (vec){ 0 };
+  for (int i = 0; i < n; i++) acc[i] = (VEC){ 0 };
   *io_added = 0;
   if (++*io_blocks < BLOCKS) return;
   for (int i = 0; i < n; i++) {
-    total[i] += __builtin_convertvector(block[i], wide_vec);
-    block[i] = (vec){ 0 };
+    total[i] += __builtin_convertvector(block[i], WIDE_VEC);
+    block[i] = (VEC){ 0 };
   }
   *io_blocks = 0;
 }
@@ -133,14 +136,14 @@ static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
                           int64_t g_step, int64_t row, int64_t first,         \
                           float *to)                                          \
   {                                                                           \
-    vec acc[RESULTS][CPU_KERNEL_LANES_GRADS],                                 \
+    VEC acc[RESULTS][CPU_KERNEL_LANES_GRADS],                                 \
         block[RESULTS][CPU_KERNEL_LANES_GRADS];                               \
-    wide_vec total[RESULTS][CPU_KERNEL_LANES_GRADS];                          \
+    WIDE_VEC total[RESULTS][CPU_KERNEL_LANES_GRADS];                          \
     int64_t added = 0, blocked = 0;                                           \
     for (int r = 0; r < RESULTS; r++) {                                       \
       for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++) {                      \
-        acc[r][o] = block[r][o] = (vec){ 0 };                                 \
-        total[r][o] = (wide_vec){ 0 };                                        \
+        acc[r][o] = block[r][o] = (VEC){ 0 };                                 \
+        total[r][o] = (WIDE_VEC){ 0 };                                        \
       }                                                                       \
     }                                                                         \
     const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                     \
@@ -154,12 +157,12 @@ static inline void end_block(vec *acc, vec *block, wide_vec *total, int n,
             x + b * x_step + at * l->width * CPU_KERNEL_LANES + first * step; \
         const float *by = g + b * g_step + t * l->taps[1] * CPU_KERNEL_LANES; \
         for (int64_t u = 0; u < l->taps[1]; u++) {                            \
-          vec v[CPU_KERNEL_LANES_GRADS];                                      \
+          VEC v[CPU_KERNEL_LANES_GRADS];                                      \
           for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++) {                  \
-            v[o] = *(const vec *)(by + o * plane + u * CPU_KERNEL_LANES);     \
+            v[o] = *(const VEC *)(by + o * plane + u * CPU_KERNEL_LANES);     \
           }                                                                   \
           for (int r = 0; r < RESULTS; r++) {                                 \
-            const vec f = *(const vec *)(from + u * tap_step + r * step);     \
+            const VEC f = *(const VEC *)(from + u * tap_step + r * step);     \
             for (int o = 0; o < CPU_KERNEL_LANES_GRADS; o++)                  \
               acc[r][o] += v[o] * f;                                          \
           }                                                                   \
@@ -214,11 +217,11 @@ static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
     const int64_t step = l->stride[1] * CPU_KERNEL_LANES;                      \
     const int64_t tap_step = l->dilation[1] * CPU_KERNEL_LANES;                \
     to += (row * l->results[1] + first) * CPU_KERNEL_LANES;                    \
-    vec acc[RESULTS], block[RESULTS];                                          \
+    VEC acc[RESULTS], block[RESULTS];                                          \
     int64_t added = 0;                                                         \
     for (int r = 0; r < RESULTS; r++) {                                        \
-      acc[r] = (vec){ 0 };                                                     \
-      block[r] = *(const vec *)(to + r * CPU_KERNEL_LANES);                    \
+      acc[r] = (VEC){ 0 };                                                     \
+      block[r] = *(const VEC *)(to + r * CPU_KERNEL_LANES);                    \
     }                                                                          \
     for (int64_t t = 0; t < l->taps[0]; t++) {                                 \
       const int64_t at = cpu_kernel_lanes_row(l, row, t);                      \
@@ -226,9 +229,9 @@ static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
       const float *from = x + at * l->width * CPU_KERNEL_LANES + first * step; \
       const float *by = g + t * l->taps[1] * CPU_KERNEL_LANES;                 \
       for (int64_t u = 0; u < l->taps[1]; u++) {                               \
-        const vec v = *(const vec *)(by + u * CPU_KERNEL_LANES);               \
+        const VEC v = *(const VEC *)(by + u * CPU_KERNEL_LANES);               \
         for (int r = 0; r < RESULTS; r++) {                                    \
-          acc[r] += *(const vec *)(from + u * tap_step + r * step) * v;        \
+          acc[r] += *(const VEC *)(from + u * tap_step + r * step) * v;        \
         }                                                                      \
       }                                                                        \
       added += l->taps[1];                                                     \
@@ -236,11 +239,11 @@ static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
       added = 0;                                                               \
       for (int r = 0; r < RESULTS; r++) {                                      \
         block[r] += acc[r];                                                    \
-        acc[r] = (vec){ 0 };                                                   \
+        acc[r] = (VEC){ 0 };                                                   \
       }                                                                        \
     }                                                                          \
     for (int r = 0; r < RESULTS; r++) {                                        \
-      *(vec *)(to + r * CPU_KERNEL_LANES) = block[r] + acc[r];                 \
+      *(VEC *)(to + r * CPU_KERNEL_LANES) = block[r] + acc[r];                 \
     }                                                                          \
   }
 
@@ -281,7 +284,7 @@ static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
 #define STAGE(S)                                              \
   for (int i = 0; i < 16; i++) {                              \
     if ((i & (S)) != 0) continue;                             \
-    const vec a = r[i], b = r[i + (S)];                       \
+    const VEC a = r[i], b = r[i + (S)];                       \
     r[i] = __builtin_shufflevector(a, b, ALL(LOW, S));        \
     r[i + (S)] = __builtin_shufflevector(a, b, ALL(HIGH, S)); \
   }
@@ -289,13 +292,13 @@ static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
 static void transpose(const float *from, int64_t from_step, float *to,
                       int64_t to_step)
 {
-  vec r[16];
-  for (int i = 0; i < 16; i++) r[i] = *(const vec *)(from + i * from_step);
+  VEC r[16];
+  for (int i = 0; i < 16; i++) r[i] = *(const VEC *)(from + i * from_step);
   STAGE(1)
   STAGE(2)
   STAGE(4)
   STAGE(8)
-  for (int i = 0; i < 16; i++) *(vec *)(to + i * to_step) = r[i];
+  for (int i = 0; i < 16; i++) *(VEC *)(to + i * to_step) = r[i];
 }
 
 const cpu_kernel_lanes_loops LANES_NAME = { forward, gradient, depthwise,

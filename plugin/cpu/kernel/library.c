@@ -12,14 +12,14 @@
 // Its address is in the file that the engine is in.
 static const char here;
 
-typedef struct search {
+typedef struct path_search {
   size_t skip;  // paths before the one that is asked for
   const char *file;
   cx_text *out;
   bool found;
-} search;
+} path_search;
 
-static void offer(search *s, const char *folder)
+static void offer(path_search *s, const char *folder)
 {
   if (s->found || s->skip-- > 0) return;
   s->found = true;
@@ -50,7 +50,7 @@ static bool is_in_build(const char *self)
 
 // The search path of the file `handle`, without the folders that are searched
 // for all files.
-static void offer_search_path(search *s, void *handle)
+static void offer_search_path(path_search *s, void *handle)
 {
   Dl_serinfo size;
   if (dlinfo(handle, RTLD_DI_SERINFOSIZE, &size) != 0) return;
@@ -68,7 +68,7 @@ static void offer_search_path(search *s, void *handle)
 
 bool cpu_kernel_library_path(size_t i, const char *file, cx_text *out)
 {
-  search s = { .skip = i, .file = file, .out = out };
+  path_search s = { .skip = i, .file = file, .out = out };
   char self[PATH_MAX];
   void *handle = find_self(self);
   cx_text_clear(out);

@@ -35,7 +35,8 @@ static _Thread_local int alone;  // entered without a pool
 
 static bool ours(void)
 {
-  return alone != 0 || cpu_threads_inside() || cpu_threads_here().pool != NULL;
+  return alone != 0 || cpu_threads_inside() ||
+         cpu_threads_here().threads != NULL;
 }
 
 typedef struct region {
@@ -61,7 +62,7 @@ static void parallel(region_fn *fn, void *data, unsigned threads,
     fn(data);
     return;
   }
-  cpu_threads *pool = cpu_threads_here().pool;
+  cpu_threads *pool = cpu_threads_here().threads;
   int size = cpu_threads_size(pool);
   int n = threads == 0 || threads > (unsigned)size ? size : (int)threads;
   region r = { fn, data };
@@ -82,7 +83,7 @@ static int max_threads(void)
   if (!ours()) return original.max_threads();
   return alone != 0 || cpu_threads_inside()
              ? 1
-             : cpu_threads_size(cpu_threads_here().pool);
+             : cpu_threads_size(cpu_threads_here().threads);
 }
 
 static int num_threads(void)

@@ -12,24 +12,24 @@
 
 #define LOOPS_PER_PART 6  // fewer are not worth another thread
 
-typedef struct part {
+typedef struct loops_part {
   cpu_lower_group **groups;
   cpu_jit_kernel *kernels;
   size_t n;
   size_t weight;  // an estimate of the work: operations
   cx_text object;
   calx_status *failed;  // in the jit's memory
-} part;
+} loops_part;
 
-typedef struct job {
+typedef struct loops_job {
   cpu_lower_compilation *c;
   const cpu_jit_api *jit;
   cpu_jit_options options;
   cpu_lower_group **loops;
   size_t n_loops, loops_room;
-  part parts[CPU_RUN_OBJECTS];
+  loops_part parts[CPU_RUN_OBJECTS];
   size_t n_parts;
-} job;
+} loops_job;
 
 static calx_status *read_lanes(int *out)
 {
@@ -54,7 +54,7 @@ static calx_status *read_lanes(int *out)
 static calx_status *add_loop(cpu_lower_compilation *c, void *user,
                              cpu_lower_group *g)
 {
-  job *j = user;
+  loops_job *j = user;
   if (g->kind != CPU_LOWER_GROUP_LOOP) return NULL;
   return cpu_lower_push(c, &j->loops, &j->n_loops, &j->loops_room, g);
 }
@@ -76,20 +76,20 @@ static uint64_t hash_of(const cpu_lower_group *g)
 }
 
 // The part of an earlier loop with the same hash, or the lightest one.
-static part *part_of(job *j, const uint64_t *hashes, part *const *parts,
-                     size_t i)
+static loops_part *part_of(loops_job *j, const uint64_t *hashes,
+                           loops_part *const *parts, size_t i)
 {
   for (size_t k = 0; k < i; k++) {
     if (hashes[k] == hashes[i]) return parts[k];
   }
-  part *least = &j->parts[0];
+  loops_part *least = &j->parts[0];
   for (size_t k = 1; k < j->n_parts; k++) {
     if (j->parts[k].weight < least->weight) least = &j->parts[k];
   }
   return least;
 }
 
-static void add_to_part(part *p, cpu_lower_group *g)
+static void add_to_part(loops_part *p, cpu_lower_group *g)
 {
   p->kernels[p->n] = (cpu_jit_kernel){
     .ops = (const cx_hlo_op *const *)(void *)g->ops,
@@ -103,7 +103,7 @@ static void add_to_part(part *p, cpu_lower_group *g)
   p->weight += g->n_ops + 2;
 }
 
-static calx_status *divide(job *j)
+static calx_status *divide(loops_job *j)
 {
   cx_arena *arena = &j->c->arena;
   const size_t threads = (size_t)cpu_threads_size(j->c->pool);
@@ -112,14 +112,14 @@ static calx_status *divide(job *j)
   if (n > CPU_RUN_OBJECTS) n = CPU_RUN_OBJECTS;
   j->n_parts = n == 0 ? 1 : n;
   for (size_t i = 0; i < j->n_parts; i++) {
-    part *p = &j->parts[i];
-    *p = (part){ 0 };
+    loops_part *p = &j->parts[i];
+    *p = (loops_part){ 0 };
     p->groups = CX_ARENA_ARRAY(arena, cpu_lower_group *, j->n_loops + 1);
     p->kernels = CX_ARENA_ARRAY(arena, cpu_jit_kernel, j->n_loops + 1);
     if (p->groups == NULL || p->kernels == NULL) return cx_out_of_memory();
   }
   uint64_t *hashes = CX_ARENA_ARRAY(arena, uint64_t, j->n_loops + 1);
-  part **parts = CX_ARENA_ARRAY(arena, part *, j->n_loops + 1);
+  loops_part **parts = CX_ARENA_ARRAY(arena, loops_part *, j->n_loops + 1);
   if (hashes == NULL || parts == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < j->n_loops; i++) {
     hashes[i] = hash_of(j->loops[i]);
@@ -131,15 +131,15 @@ static calx_status *divide(job *j)
 
 static void compile_part(void *user, int rank)
 {
-  job *j = user;
-  part *p = &j->parts[rank];
+  loops_job *j = user;
+  loops_part *p = &j->parts[rank];
   if (p->n == 0) return;
   p->failed = j->jit->compile(&j->options, p->kernels, p->n, &p->object);
 }
 
 // ---- results ----
 
-static calx_status *take_part(const job *j, const part *p)
+static calx_status *take_part(const loops_job *j, const loops_part *p)
 {
   cpu_run_program *program = j->c->a.program;
   if (p->n == 0) return NULL;
@@ -162,7 +162,7 @@ static calx_status *take_part(const job *j, const part *p)
 }
 
 // The status is in the jit's memory: copied, and given back.
-static calx_status *take_failure(const job *j, part *p)
+static calx_status *take_failure(const loops_job *j, loops_part *p)
 {
   if (p->failed == NULL) return NULL;
   calx_status *copy = cx_error(calx_status_code(p->failed), "%s",
@@ -172,7 +172,7 @@ static calx_status *take_failure(const job *j, part *p)
   return copy;
 }
 
-static calx_status *compile(job *j)
+static calx_status *compile(loops_job *j)
 {
   CALX_TRY(divide(j));
   cpu_threads_parallel(j->c->pool, (int)j->n_parts, compile_part, j);
@@ -192,11 +192,11 @@ static calx_status *compile(job *j)
   return status;
 }
 
-static void drop_refused(job *j)
+static void drop_refused(loops_job *j)
 {
   j->n_loops = 0;
   for (size_t i = 0; i < j->n_parts; i++) {
-    const part *p = &j->parts[i];
+    const loops_part *p = &j->parts[i];
     for (size_t k = 0; k < p->n; k++) {
       if (p->kernels[k].refused) {
         p->groups[k]->kind = CPU_LOWER_GROUP_INTERPRETED;
@@ -210,7 +210,7 @@ static void drop_refused(job *j)
 calx_status *cpu_lower_compile_loops(cpu_lower_compilation *c,
                                      const cpu_lower_schedule *schedule)
 {
-  job j = { .c = c };
+  loops_job j = { .c = c };
   CALX_TRY(cpu_lower_each_group(c, schedule, add_loop, &j));
   if (j.n_loops == 0) return NULL;
   CALX_TRY(read_lanes(&j.options.lanes));

@@ -14,16 +14,16 @@ static int by_position(const void *a, const void *b)
 
 // ---- one block ----
 
-typedef struct sorting {
+typedef struct group_sort {
   const cpu_lower_schedule *schedule;
   cpu_lower_group **stack;  // of the depth-first search
   size_t n, room;
-} sorting;
+} group_sort;
 
 static calx_status *push_producer(cpu_lower_compilation *c, void *user,
                                   cx_hlo_value *v)
 {
-  sorting *s = user;
+  group_sort *s = user;
   cpu_lower_group *producer = cpu_lower_info(c, v)->producer;
   if (producer == NULL || producer->schedule != s->schedule ||
       producer->is_open || producer->is_sorted) {
@@ -42,7 +42,7 @@ static calx_status *sort(cpu_lower_compilation *c, cpu_lower_schedule *schedule)
       CX_ARENA_ARRAY(&c->arena, cpu_lower_group *, n_groups + 1);
   if (sorted == NULL) return cx_out_of_memory();
   size_t n = 0;
-  sorting s = { .schedule = schedule };
+  group_sort s = { .schedule = schedule };
   for (size_t i = 0; i < n_groups; i++) {
     CALX_TRY(cpu_lower_push(c, &s.stack, &s.n, &s.room, groups[i]));
     while (s.n > 0) {

@@ -42,15 +42,15 @@ static cpu_lower_overlap_node *producer_of(const cpu_lower_overlap_search *s,
              : NULL;
 }
 
-typedef struct reader {
+typedef struct node_reader {
   cpu_lower_overlap_search *s;
   cpu_lower_overlap_node *node;
-} reader;
+} node_reader;
 
 static calx_status *add_read(cpu_lower_compilation *c, void *user,
                              cx_hlo_value *v)
 {
-  const reader *r = user;
+  const node_reader *r = user;
   cpu_lower_overlap_node *x = r->node;
   cpu_lower_overlap_node *producer = producer_of(r->s, v);
   if (producer == NULL || producer >= x) return NULL;
@@ -79,7 +79,7 @@ static void mark_feeding(cpu_lower_overlap_search *s)
 static calx_status *make_node(cpu_lower_overlap_search *s,
                               cpu_lower_overlap_node *x)
 {
-  reader r = { s, x };
+  node_reader r = { s, x };
   x->bytes = cpu_lower_bytes(x->group->outputs, x->group->n_outputs);
   x->has_collective = has_collective(x->group);
   if (x->has_collective) s->collectives[s->n_collectives++] = x;

@@ -177,12 +177,12 @@ static bool overlaps(const cpu_run_program *p, const cpu_run_slot *a,
   return a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
-typedef struct move {
+typedef struct slot_move {
   uint32_t from, to;
-} move;
+} slot_move;
 
 // Copies at the end of the arena what another move would overwrite first.
-static calx_status *save_overwritten(emitter *e, move *moves, size_t n)
+static calx_status *save_overwritten(emitter *e, slot_move *moves, size_t n)
 {
   cpu_run_program *p = e->a->program;
   int64_t end = (int64_t)p->info.arena_bytes;
@@ -210,11 +210,11 @@ static calx_status *save_overwritten(emitter *e, move *moves, size_t n)
 static calx_status *emit_moves(emitter *e, cx_hlo_value *const *from,
                                const uint32_t *to, size_t n)
 {
-  move *moves = CX_ARENA_ARRAY(&e->c->arena, move, n + 1);
+  slot_move *moves = CX_ARENA_ARRAY(&e->c->arena, slot_move, n + 1);
   if (moves == NULL) return cx_out_of_memory();
   size_t n_moves = 0;  // most values are in their slot already
   for (size_t i = 0; i < n; i++) {
-    const move m = { slot_of(e, from[i]), to[i] };
+    const slot_move m = { slot_of(e, from[i]), to[i] };
     if (m.from != m.to) moves[n_moves++] = m;
   }
   CALX_TRY(save_overwritten(e, moves, n_moves));

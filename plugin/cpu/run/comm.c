@@ -8,7 +8,6 @@
 // in use.
 #include "run/comm.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -65,17 +64,6 @@ static void serve(void *user)
   cx_unlock(&c->lock);
 }
 
-// Signals are delivered to the program's own threads.
-static calx_status *start(cpu_run_comm *c)
-{
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  calx_status *status = cx_thread_start(&c->thread, serve, c);
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
-  return status;
-}
-
 static void make(cpu_run_comm *c)
 {
   cx_mutex_init(&c->lock);
@@ -126,7 +114,7 @@ calx_status *cpu_run_comm_begin(cpu_run_comm *c, cpu_run_comm_fn *fn,
                                 void *user, const void *item)
 {
   const bool alone = !c->thread.running;
-  calx_status *none = alone ? start(c) : NULL;
+  calx_status *none = alone ? cpu_threads_spawn(&c->thread, serve, c) : NULL;
   cx_lock(&c->lock);
   if (!cx_grow(&c->items, &c->room, (size_t)c->n_begun + 1, sizeof *c->items)) {
     cx_unlock(&c->lock);

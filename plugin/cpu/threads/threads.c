@@ -33,24 +33,24 @@
 #define CACHE_LINES 128  // between words of different threads, with prefetching
 
 // A futex and the number of threads that sleep on it.
-typedef struct word {
+typedef struct wake_word {
   _Atomic uint32_t value;
   _Atomic uint32_t sleepers;
   char apart[CACHE_LINES - 8];
-} word;
+} wake_word;
 
 typedef struct worker {
-  word posted;
+  wake_word posted;
   // The last job that was begun by the worker or cancelled by the owner.
   _Atomic uint32_t claimed;
-  cpu_threads *pool;
+  cpu_threads *threads;
   int rank;
   cx_thread thread;
   char apart[CACHE_LINES];
 } worker;
 
 struct cpu_threads {
-  int threads;
+  int size;
   int started;          // workers
   uint32_t generation;  // in which they were started
   int64_t spin_ns;
@@ -59,10 +59,10 @@ struct cpu_threads {
   void *user;
   int members;  // threads that take part, with the caller
   char apart[CACHE_LINES];
-  word owner;    // 0: free; else the owner's generation of processes
-  word left;     // workers that have not finished the job
-  word arrived;  // at the barrier
-  word round;    // barriers so far
+  wake_word owner;    // 0: free; else the owner's generation of processes
+  wake_word left;     // workers that have not finished the job
+  wake_word arrived;  // at the barrier
+  wake_word round;    // barriers so far
   worker workers[];
 };
 
@@ -83,10 +83,15 @@ static void watch_forks(void)
   pthread_atfork(NULL, NULL, count_child);
 }
 
+static uint32_t generation(void)
+{
+  return atomic_load_explicit(&process_generation, memory_order_relaxed);
+}
+
 uint32_t cpu_threads_generation(void)
 {
   pthread_once(&once, watch_forks);
-  return atomic_load_explicit(&process_generation, memory_order_relaxed);
+  return generation();
 }
 
 void cpu_threads_yield(void)
@@ -97,7 +102,7 @@ void cpu_threads_yield(void)
 // ---- waiting ----------------------------------------------------------------
 
 // Returns once the word is no longer `old`.
-static void wait_for_change(word *w, uint32_t old, int64_t spin_ns)
+static void wait_for_change(wake_word *w, uint32_t old, int64_t spin_ns)
 {
   int64_t until = 0;
   while (spin_ns != 0) {
@@ -117,14 +122,14 @@ static void wait_for_change(word *w, uint32_t old, int64_t spin_ns)
 }
 
 // After a change of the word.
-static void wake(word *w)
+static void wake(wake_word *w)
 {
   if (atomic_load(&w->sleepers) != 0) {
     cx_futex_wake(&w->value, CX_FUTEX_PRIVATE);
   }
 }
 
-static void reset(word *w)
+static void reset(wake_word *w)
 {
   atomic_store(&w->value, 0);
   atomic_store(&w->sleepers, 0);
@@ -135,19 +140,19 @@ static void reset(word *w)
 static void work(void *user)
 {
   worker *me = user;
-  cpu_threads *pool = me->pool;
+  cpu_threads *t = me->threads;
   inside = true;
   for (uint32_t seen = 0;; seen++) {
-    wait_for_change(&me->posted, seen, pool->spin_ns);
-    if (pool->stop) return;
+    wait_for_change(&me->posted, seen, t->spin_ns);
+    if (t->stop) return;
     uint32_t before = seen;
     if (!atomic_compare_exchange_strong(&me->claimed, &before, seen + 1)) {
       continue;  // cancelled
     }
-    here = (cpu_threads_position){ pool, me->rank, pool->members };
-    pool->fn(pool->user, me->rank);
+    here = (cpu_threads_position){ t, me->rank, t->members };
+    t->fn(t->user, me->rank);
     here = (cpu_threads_position){ NULL, 0, 1 };
-    if (atomic_fetch_sub(&pool->left.value, 1) == 1) wake(&pool->left);
+    if (atomic_fetch_sub(&t->left.value, 1) == 1) wake(&t->left);
   }
 }
 
@@ -157,74 +162,83 @@ static int64_t spin_time(int threads)
   return threads > cpu_threads_cores() ? 0 : SPIN_NS;
 }
 
-// Starts the workers that are missing. The caller owns the pool.
-static calx_status *start_workers(cpu_threads *pool)
+calx_status *cpu_threads_spawn(cx_thread *thread, void (*fn)(void *user),
+                               void *user)
 {
-  uint32_t now =
-      atomic_load_explicit(&process_generation, memory_order_relaxed);
-  if (pool->started == pool->threads - 1 && pool->generation == now)
-    return NULL;
-  if (pool->generation != now) {
-    // The fork may have happened at any point of a job.
-    pool->started = 0;
-    pool->generation = now;
-    pool->spin_ns = spin_time(pool->threads);
-    reset(&pool->left);
-    reset(&pool->arrived);
-    reset(&pool->round);
-  }
-  // Signals are delivered to the program's own threads.
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  calx_status *status = NULL;
-  while (status == NULL && pool->started < pool->threads - 1) {
-    worker *w = &pool->workers[pool->started];
-    reset(&w->posted);
-    atomic_store(&w->claimed, 0);
-    w->pool = pool;
-    w->rank = pool->started + 1;
-    status = cx_thread_start(&w->thread, work, w);
-    if (status == NULL) pool->started++;
-  }
+  calx_status *status = cx_thread_start(thread, fn, user);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return status;
 }
 
-static bool try_own(cpu_threads *pool)
+// Starts the workers that are missing. The caller owns the pool.
+static calx_status *start_workers(cpu_threads *t)
 {
-  uint32_t now =
-      atomic_load_explicit(&process_generation, memory_order_relaxed);
-  uint32_t owner =
-      atomic_load_explicit(&pool->owner.value, memory_order_relaxed);
-  // An owner of another generation is a thread of the parent process.
-  return owner != now &&
-         atomic_compare_exchange_strong(&pool->owner.value, &owner, now);
+  const uint32_t now = generation();
+  if (t->started == t->size - 1 && t->generation == now) return NULL;
+  if (t->generation != now) {
+    // The fork may have happened at any point of a job.
+    t->started = 0;
+    t->generation = now;
+    t->spin_ns = spin_time(t->size);
+    reset(&t->left);
+    reset(&t->arrived);
+    reset(&t->round);
+  }
+  calx_status *status = NULL;
+  while (status == NULL && t->started < t->size - 1) {
+    worker *w = &t->workers[t->started];
+    reset(&w->posted);
+    atomic_store(&w->claimed, 0);
+    w->threads = t;
+    w->rank = t->started + 1;
+    status = cpu_threads_spawn(&w->thread, work, w);
+    if (status == NULL) t->started++;
+  }
+  return status;
 }
 
-static void own(cpu_threads *pool)
+static bool try_own(cpu_threads *t)
 {
-  while (!try_own(pool)) {
-    uint32_t owner = atomic_load(&pool->owner.value);
-    if (owner != 0) wait_for_change(&pool->owner, owner, pool->spin_ns);
+  const uint32_t now = generation();
+  uint32_t owner = atomic_load_explicit(&t->owner.value, memory_order_relaxed);
+  // An owner of another generation is a thread of the parent process.
+  return owner != now &&
+         atomic_compare_exchange_strong(&t->owner.value, &owner, now);
+}
+
+static void own(cpu_threads *t)
+{
+  while (!try_own(t)) {
+    uint32_t owner = atomic_load(&t->owner.value);
+    if (owner != 0) wait_for_change(&t->owner, owner, t->spin_ns);
   }
 }
 
-static void disown(cpu_threads *pool)
+static void disown(cpu_threads *t)
 {
-  atomic_store(&pool->owner.value, 0);
-  wake(&pool->owner);
+  atomic_store(&t->owner.value, 0);
+  wake(&t->owner);
+}
+
+// Posts a job to worker i, or the end.
+static void post(cpu_threads *t, int i)
+{
+  atomic_fetch_add(&t->workers[i].posted.value, 1);
+  wake(&t->workers[i].posted);
 }
 
 // Cancels the job for workers that have not begun.
-static void cancel(cpu_threads *pool, int members)
+static void cancel(cpu_threads *t, int members)
 {
   for (int i = 0; i < members - 1; i++) {
-    worker *w = &pool->workers[i];
+    worker *w = &t->workers[i];
     uint32_t job = atomic_load_explicit(&w->posted.value, memory_order_relaxed);
     uint32_t before = job - 1;
     if (atomic_compare_exchange_strong(&w->claimed, &before, job)) {
-      atomic_fetch_sub(&pool->left.value, 1);
+      atomic_fetch_sub(&t->left.value, 1);
     }
   }
 }
@@ -232,27 +246,24 @@ static void cancel(cpu_threads *pool, int members)
 // Runs fn on the caller, which owns the pool, and on `members` - 1 workers.
 // `all`: each of them must run it; else those that begin before the caller is
 // done.
-static void run_job(cpu_threads *pool, int members, cpu_threads_parallel_fn *fn,
+static void run_job(cpu_threads *t, int members, cpu_threads_parallel_fn *fn,
                     void *user, bool all)
 {
   cpu_threads_position outside = here;
-  pool->fn = fn;
-  pool->user = user;
-  pool->members = members;
-  atomic_store_explicit(&pool->left.value, (uint32_t)members - 1,
+  t->fn = fn;
+  t->user = user;
+  t->members = members;
+  atomic_store_explicit(&t->left.value, (uint32_t)members - 1,
                         memory_order_relaxed);
-  for (int i = 0; i < members - 1; i++) {
-    atomic_fetch_add(&pool->workers[i].posted.value, 1);
-    wake(&pool->workers[i].posted);
-  }
-  here = (cpu_threads_position){ pool, 0, members };
+  for (int i = 0; i < members - 1; i++) post(t, i);
+  here = (cpu_threads_position){ t, 0, members };
   inside = true;
   fn(user, 0);
   inside = false;
   here = outside;
-  if (!all) cancel(pool, members);
-  for (uint32_t left; (left = atomic_load(&pool->left.value)) != 0;) {
-    wait_for_change(&pool->left, left, pool->spin_ns);
+  if (!all) cancel(t, members);
+  for (uint32_t left; (left = atomic_load(&t->left.value)) != 0;) {
+    wait_for_change(&t->left, left, t->spin_ns);
   }
 }
 
@@ -267,49 +278,46 @@ calx_status *cpu_threads_new(int threads, cpu_threads **out)
   }
   pthread_once(&once, watch_forks);
   size_t n = (size_t)threads - 1;
-  cpu_threads *pool = cx_calloc(1, sizeof *pool + n * sizeof(worker));
-  if (pool == NULL) return cx_out_of_memory();
-  pool->threads = threads;
-  pool->generation = atomic_load(&process_generation);
-  pool->spin_ns = spin_time(threads);
-  *out = pool;
+  cpu_threads *t = cx_calloc(1, sizeof *t + n * sizeof(worker));
+  if (t == NULL) return cx_out_of_memory();
+  t->size = threads;
+  t->generation = atomic_load(&process_generation);
+  t->spin_ns = spin_time(threads);
+  *out = t;
   return NULL;
 }
 
-void cpu_threads_free(cpu_threads *pool)
+void cpu_threads_free(cpu_threads *t)
 {
-  if (pool == NULL) return;
-  if (pool->generation == atomic_load(&process_generation)) {
-    pool->stop = true;
-    for (int i = 0; i < pool->started; i++) {
-      atomic_fetch_add(&pool->workers[i].posted.value, 1);
-      wake(&pool->workers[i].posted);
-    }
-    for (int i = 0; i < pool->started; i++) {
-      cx_thread_join(&pool->workers[i].thread);
+  if (t == NULL) return;
+  if (t->generation == atomic_load(&process_generation)) {
+    t->stop = true;
+    for (int i = 0; i < t->started; i++) post(t, i);
+    for (int i = 0; i < t->started; i++) {
+      cx_thread_join(&t->workers[i].thread);
     }
   }
-  cx_free(pool);
+  cx_free(t);
 }
 
-int cpu_threads_size(const cpu_threads *pool)
+int cpu_threads_size(const cpu_threads *t)
 {
-  return pool->threads;
+  return t->size;
 }
 
-calx_status *cpu_threads_start(cpu_threads *pool)
+calx_status *cpu_threads_start(cpu_threads *t)
 {
-  if (pool->threads == 1 || inside) return NULL;
-  own(pool);
-  calx_status *status = start_workers(pool);
-  disown(pool);
+  if (t->size == 1 || inside) return NULL;
+  own(t);
+  calx_status *status = start_workers(t);
+  disown(t);
   return status;
 }
 
-void cpu_threads_parallel(cpu_threads *pool, int n, cpu_threads_parallel_fn *fn,
+void cpu_threads_parallel(cpu_threads *t, int n, cpu_threads_parallel_fn *fn,
                           void *user)
 {
-  if (n > pool->threads) n = pool->threads;
+  if (n > t->size) n = t->size;
   if (n <= 1 || inside) {
     cpu_threads_position outside = here;
     here.rank = 0;
@@ -318,11 +326,11 @@ void cpu_threads_parallel(cpu_threads *pool, int n, cpu_threads_parallel_fn *fn,
     here = outside;
     return;
   }
-  own(pool);
-  calx_status_free(start_workers(pool));
-  if (n > pool->started + 1) n = pool->started + 1;
-  run_job(pool, n, fn, user, true);
-  disown(pool);
+  own(t);
+  calx_status_free(start_workers(t));
+  if (n > t->started + 1) n = t->started + 1;
+  run_job(t, n, fn, user, true);
+  disown(t);
 }
 
 // ---- loops ------------------------------------------------------------------
@@ -365,18 +373,18 @@ static void run_chunks(void *user, int rank)
   }
 }
 
-void cpu_threads_for(cpu_threads *pool, int64_t n, int64_t grain,
+void cpu_threads_for(cpu_threads *t, int64_t n, int64_t grain,
                      cpu_threads_body *body, void *user)
 {
   if (n <= 0) return;
   int64_t chunks = grain > 1 ? n / grain : n;
-  int members = chunks < pool->threads ? (int)chunks : pool->threads;
-  if (members <= 1 || inside || !try_own(pool)) {
+  int members = chunks < t->size ? (int)chunks : t->size;
+  if (members <= 1 || inside || !try_own(t)) {
     body(user, 0, n);
     return;
   }
-  calx_status_free(start_workers(pool));
-  if (members > pool->started + 1) members = pool->started + 1;
+  calx_status_free(start_workers(t));
+  if (members > t->started + 1) members = t->started + 1;
   if (chunks > (int64_t)members * CHUNKS_PER_THREAD) {
     chunks = (int64_t)members * CHUNKS_PER_THREAD;
   }
@@ -387,8 +395,8 @@ void cpu_threads_for(cpu_threads *pool, int64_t n, int64_t grain,
     ranges[i].end = chunks * (i + 1) / n_ranges;
   }
   loop l = { body, user, n, chunks, n_ranges, ranges };
-  run_job(pool, members, run_chunks, &l, false);
-  disown(pool);
+  run_job(t, members, run_chunks, &l, false);
+  disown(t);
 }
 
 cpu_threads_position cpu_threads_here(void)
@@ -404,23 +412,23 @@ bool cpu_threads_inside(void)
 void cpu_threads_barrier(void)
 {
   if (here.size <= 1) return;
-  cpu_threads *pool = here.pool;
-  uint32_t round = atomic_load(&pool->round.value);
-  if (atomic_fetch_add(&pool->arrived.value, 1) + 1 == (uint32_t)here.size) {
-    atomic_store(&pool->arrived.value, 0);
-    atomic_fetch_add(&pool->round.value, 1);
-    wake(&pool->round);
+  cpu_threads *t = here.threads;
+  uint32_t round = atomic_load(&t->round.value);
+  if (atomic_fetch_add(&t->arrived.value, 1) + 1 == (uint32_t)here.size) {
+    atomic_store(&t->arrived.value, 0);
+    atomic_fetch_add(&t->round.value, 1);
+    wake(&t->round);
   } else {
-    wait_for_change(&pool->round, round, pool->spin_ns);
+    wait_for_change(&t->round, round, t->spin_ns);
   }
 }
 
-void cpu_threads_enter(cpu_threads *pool)
+void cpu_threads_enter(cpu_threads *t)
 {
-  if (entered++ == 0 && !inside) here.pool = pool;
+  if (entered++ == 0 && !inside) here.threads = t;
 }
 
 void cpu_threads_leave(void)
 {
-  if (--entered == 0 && !inside) here.pool = NULL;
+  if (--entered == 0 && !inside) here.threads = NULL;
 }

@@ -196,14 +196,14 @@ static void entered_pool_is_told(void **state)
 {
   (void)state;
   cpu_threads *a = make(2), *b = make(2);
-  assert_null(cpu_threads_here().pool);
+  assert_null(cpu_threads_here().threads);
   cpu_threads_enter(a);
   cpu_threads_enter(b);
-  assert_ptr_equal(cpu_threads_here().pool, a);
+  assert_ptr_equal(cpu_threads_here().threads, a);
   cpu_threads_leave();
-  assert_ptr_equal(cpu_threads_here().pool, a);
+  assert_ptr_equal(cpu_threads_here().threads, a);
   cpu_threads_leave();
-  assert_null(cpu_threads_here().pool);
+  assert_null(cpu_threads_here().threads);
   assert_int_equal(cpu_threads_here().size, 1);
   cpu_threads_free(a);
   cpu_threads_free(b);
