@@ -6,8 +6,8 @@
 
 // Two walks call this for each use of an operation's results by another of the
 // block: the first one counts, the second one writes.
-typedef void use_fn(cpu_lower_block_uses *b, uint32_t producer,
-                    cpu_lower_use use);
+typedef void add_use_fn(cpu_lower_block_uses *b, uint32_t producer,
+                        cpu_lower_use use);
 
 static void count_use(cpu_lower_block_uses *b, uint32_t producer,
                       cpu_lower_use use)
@@ -23,7 +23,8 @@ static void write_use(cpu_lower_block_uses *b, uint32_t producer,
 }
 
 static void visit_value(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
-                        const cx_hlo_value *v, cpu_lower_use use, use_fn *visit)
+                        const cx_hlo_value *v, cpu_lower_use use,
+                        add_use_fn *visit)
 {
   if (v->op != NULL && v->op->block == b->ops[use.user]->block) {
     visit(b, cpu_lower_info(c, v)->position, use);
@@ -31,7 +32,7 @@ static void visit_value(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
 }
 
 static void visit_uses(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
-                       use_fn *visit)
+                       add_use_fn *visit)
 {
   for (uint32_t i = 0; i < b->n_ops; i++) {
     const cx_hlo_op *op = b->ops[i];

@@ -204,9 +204,9 @@ static bool gather_fits(const cx_hlo_gather_numbers *g,
   const cx_hlo_type *x = &in[0].type;
   const cx_hlo_type *index = &in[1].type;
   const int64_t v = g->index_vector_dim;
-  const size_t gone = g->collapsed.n + g->operand_batch.n;
-  if (v < 0 || v > (int64_t)index->rank || gone > x->rank ||
-      g->offset.n != x->rank - gone ||
+  const size_t removed = g->collapsed.n + g->operand_batch.n;
+  if (v < 0 || v > (int64_t)index->rank || removed > x->rank ||
+      g->offset.n != x->rank - removed ||
       g->operand_batch.n != g->indices_batch.n ||
       (int64_t)g->index_map.n !=
           (v < (int64_t)index->rank ? index->dims[v] : 1) ||
@@ -222,9 +222,9 @@ static bool gather_fits(const cx_hlo_gather_numbers *g,
   size_t w = 0;  // window dimension of the operand
   size_t b = 0;  // dimension of the indices
   for (size_t i = 0; i < x->rank; i++) {
-    const bool removed = cpu_ref_has(g->collapsed, (int64_t)i) ||
+    const bool dropped = cpu_ref_has(g->collapsed, (int64_t)i) ||
                          cpu_ref_has(g->operand_batch, (int64_t)i);
-    if (sizes[i] < 0 || sizes[i] > x->dims[i] || (removed && sizes[i] > 1)) {
+    if (sizes[i] < 0 || sizes[i] > x->dims[i] || (dropped && sizes[i] > 1)) {
       return false;
     }
   }

@@ -217,7 +217,7 @@ calx_status *cpu_ref_index_select(const cpu_ref_call *c)
 
 // ---- scatter ----
 
-typedef struct scatter {
+typedef struct scatter_state {
   cpu_ref_body body;
   indexing index;
   size_t n;  // inputs
@@ -225,10 +225,10 @@ typedef struct scatter {
   const void **args;      // 2n: results' elements, updates'
   void **results;         // n
   unsigned char *memory;  // of them, 16 bytes an element
-} scatter;
+} scatter_state;
 
 // Combines element `to` of the results with element `from` of the updates.
-static calx_status *combine(scatter *s, size_t to, size_t from)
+static calx_status *combine(scatter_state *s, size_t to, size_t from)
 {
   const size_t bytes = cx_hlo_elem_bytes(s->out[0].type.elem);
   const size_t update_bytes = cx_hlo_elem_bytes(s->updates[0].type.elem);
@@ -252,7 +252,7 @@ static calx_status *combine(scatter *s, size_t to, size_t from)
   return NULL;
 }
 
-static calx_status *scatter_all(scatter *s)
+static calx_status *scatter_all(scatter_state *s)
 {
   indexing *x = &s->index;
   const cx_hlo_type *update = &s->updates[0].type;
@@ -277,7 +277,7 @@ static calx_status *scatter_all(scatter *s)
   return NULL;
 }
 
-static calx_status *scatter_into(scatter *s, const cpu_ref_call *c)
+static calx_status *scatter_into(scatter_state *s, const cpu_ref_call *c)
 {
   const cx_hlo_scatter_numbers *d =
       cx_hlo_op_struct(c->op, CX_HLO_A_SCATTER_DIMENSION_NUMBERS);
@@ -301,7 +301,7 @@ static calx_status *scatter_into(scatter *s, const cpu_ref_call *c)
 calx_status *cpu_ref_scatter(const cpu_ref_call *c)
 {
   const size_t n = c->op->n_results;
-  scatter s = { .n = n, .updates = c->in + n + 1, .out = c->out };
+  scatter_state s = { .n = n, .updates = c->in + n + 1, .out = c->out };
   cpu_ref_buffer *memory = NULL;
   CALX_TRY(cpu_ref_scratch(c, n, 32 + 3 * sizeof(void *), &memory));
   s.memory = memory->data;
