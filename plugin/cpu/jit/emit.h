@@ -261,17 +261,13 @@ uint32_t cpu_jit_index_cuts(cpu_jit_env *env, const cx_hlo_op *op);
 cpu_jit_val cpu_jit_index_emit(cpu_jit_env *env, const cx_hlo_op *op,
                                const cpu_jit_loc *p);
 // gather.c
-uint32_t cpu_jit_gather_cuts(const cx_hlo_op *op);
+uint32_t cpu_jit_gather_cuts(cpu_jit_env *env, const cx_hlo_op *op);
 cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
                                 const cpu_jit_loc *p);
 // window.c
 uint32_t cpu_jit_window_cuts(cpu_jit_env *env, const cx_hlo_op *op);
 cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
                                 const cpu_jit_loc *p);
-// An integer of rank 0 as an index within [0, limit].
-cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
-                               int64_t limit);
-
 // ---- value.c ----
 
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,

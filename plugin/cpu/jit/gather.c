@@ -1,7 +1,8 @@
 // jit/gather: the operation gather, by element: the start index of each
 // dimension is read from the indices, held within the operand, and the offset
 // in the slice is added.
-#include "jit/emit.h"
+#include "hlo/infer.h"
+#include "jit/inside.h"
 
 static int position(cx_hlo_ints list, int64_t d)
 {
@@ -11,34 +12,11 @@ static int position(cx_hlo_ints list, int64_t d)
   return -1;
 }
 
-uint32_t cpu_jit_gather_cuts(const cx_hlo_op *op)
+uint32_t cpu_jit_gather_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
+  (void)env;
   const size_t rank = cpu_jit_type(&op->results[0])->rank;
   return ((uint32_t)1 << rank) - 1;
-}
-
-// An element of the indices as an index within [0, limit].
-static cpu_jit_ix start_at(cpu_jit_env *env, const cx_hlo_value *indices,
-                           const cpu_jit_loc *p, int64_t limit)
-{
-  const cpu_jit_val s = cpu_jit_emit(env, indices, p);
-  const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
-  LLVMTypeRef scalar = env->i64;
-  LLVMTypeRef t = s.wide ? cpu_jit_wide_type(env, scalar) : scalar;
-  LLVMValueRef x = cpu_jit_resize(env, s.re, t, !u, s.level);
-  LLVMValueRef zero = cpu_jit_const_int(t, 0);
-  LLVMValueRef most = cpu_jit_const_int(t, (uint64_t)limit);
-  if (!u) {
-    LLVMValueRef under = cpu_jit_compare(env, LLVMIntSLT, x, zero, s.level);
-    x = cpu_jit_choose(env, under, zero, x, s.level);
-  }
-  LLVMValueRef over = cpu_jit_compare(env, LLVMIntUGT, x, most, s.level);
-  x = cpu_jit_choose(env, over, most, x, s.level);
-  if (!s.wide) return cpu_jit_ix_scalar(x, s.level, 1);
-  LLVMTypeRef lanes = cpu_jit_wide_type(env, cpu_jit_lane_type(env));
-  return (cpu_jit_ix){ .base = cpu_jit_resize(env, x, lanes, true, s.level),
-                       .level = s.level,
-                       .wide = true };
 }
 
 // The location in the indices of component k of the index vector.
@@ -81,7 +59,7 @@ cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
   const cx_hlo_ints sizes = cx_hlo_op_ints(op, CX_HLO_A_SLICE_SIZES);
   cpu_jit_loc at;
-  cpu_jit_loc_cut(env, to, p, cpu_jit_gather_cuts(op), &at);
+  cpu_jit_loc_cut(env, to, p, cpu_jit_gather_cuts(env, op), &at);
   cpu_jit_loc out = { .mask = p->mask, .mask_level = p->mask_level };
   size_t next = 0;  // of the offset dimensions
   for (size_t d = 0; d < from->rank; d++) {
@@ -94,10 +72,10 @@ cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
       ix = at.part[g->offset.v[next++]].ix;
     }
     if (k >= 0 && from->dims[d] > sizes.v[d]) {
-      ix = cpu_jit_ix_add(
-          env, ix,
-          start_at(env, op->operands[1], indices_loc(env, op, &at, k),
-                   from->dims[d] - sizes.v[d]));
+      ix = cpu_jit_ix_add(env, ix,
+                          cpu_jit_start_index(env, op->operands[1],
+                                              indices_loc(env, op, &at, k),
+                                              from->dims[d] - sizes.v[d]));
     }
     cpu_jit_loc_push(&out, 1, from->dims[d], ix);
   }

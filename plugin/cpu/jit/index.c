@@ -5,7 +5,8 @@
 // the operand's location of the result's (emit). Reads outside of an operand do
 // not happen: indices that are the same in all lanes are held within it, lanes
 // that are outside are masked.
-#include "jit/index.h"
+#include "hlo/infer.h"
+#include "jit/inside.h"
 
 static uint32_t bit(size_t d)
 {
@@ -194,226 +195,87 @@ static cpu_jit_val emit_reshape(cpu_jit_env *env, const cx_hlo_op *op,
   return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
 }
 
-// ---- slices ----
+// ---- slice, reverse and pad ----
 
-cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
-                               int64_t limit)
+// One dimension: element i of the result is element (i * scale + offset) / gap
+// of the operand.
+typedef struct affine {
+  bool plain;  // element i
+  int64_t scale, offset, gap;
+  const cx_hlo_value *start;  // added to the offset; NULL: none
+} affine;
+
+static affine affine_of(const cx_hlo_op *op, size_t d)
 {
-  const cpu_jit_val s = cpu_jit_emit(env, v, &env->scalar);
-  const bool u = cx_hlo_elem_is_unsigned(s.elem) || s.elem == CX_HLO_I1;
-  LLVMValueRef x = cpu_jit_resize(env, s.re, env->i64, !u, s.level);
-  LLVMValueRef zero = cpu_jit_i64(env, 0);
-  LLVMValueRef most = cpu_jit_i64(env, limit);
-  if (!u) {
-    LLVMValueRef under = cpu_jit_compare(env, LLVMIntSLT, x, zero, s.level);
-    x = cpu_jit_choose(env, under, zero, x, s.level);
+  const int64_t n = cpu_jit_type(op->operands[0])->dims[d];
+  affine a = { .plain = n == cpu_jit_type(&op->results[0])->dims[d],
+               .scale = 1,
+               .gap = 1 };
+  switch (op->kind) {
+    case CX_HLO_OP_SLICE:
+      a.scale = cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v[d];
+      a.offset = cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v[d];
+      break;
+    case CX_HLO_OP_DYNAMIC_SLICE: a.start = op->operands[1 + d]; break;
+    case CX_HLO_OP_REVERSE:
+      a.plain = !cx_hlo_ints_have(cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS),
+                                  (int64_t)d);
+      a.scale = -1;
+      a.offset = n - 1;
+      break;
+    default:
+      a.offset = -cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW).v[d];
+      a.gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING).v[d] + 1;
+      a.plain &= a.offset == 0 && a.gap == 1;
+      break;
   }
-  LLVMValueRef over = cpu_jit_compare(env, LLVMIntUGT, x, most, s.level);
-  x = cpu_jit_choose(env, over, most, x, s.level);
-  return cpu_jit_ix_scalar(x, s.level, 1);
+  return a;
 }
 
-static int64_t stride_of(const cx_hlo_op *op, size_t d)
-{
-  if (op->kind != CX_HLO_OP_SLICE) return 1;
-  return cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v[d];
-}
-
-static bool is_whole(const cx_hlo_op *op, size_t d)
-{
-  return cpu_jit_type(op->operands[0])->dims[d] ==
-         cpu_jit_type(&op->results[0])->dims[d];
-}
-
-static uint32_t slice_cuts(cpu_jit_env *env, const cx_hlo_op *op)
+static uint32_t affine_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   const size_t rank = cpu_jit_type(&op->results[0])->rank;
   uint32_t cuts = need_of(env, op->operands[0]);
   for (size_t d = 0; d < rank; d++) {
-    if (is_whole(op, d)) continue;
+    const affine a = affine_of(op, d);
+    if (a.plain) continue;
     cuts |= bit(d);
-    if (stride_of(op, d) != 1) cuts |= bit(d + 1);
+    if (a.scale != 1 || a.gap != 1) cuts |= bit(d + 1);
   }
   return cuts & (bit(rank) - 1);
 }
 
-static cpu_jit_val emit_slice(cpu_jit_env *env, const cx_hlo_op *op,
-                              const cpu_jit_loc *p)
+static cpu_jit_val emit_affine(cpu_jit_env *env, const cx_hlo_op *op,
+                               const cpu_jit_loc *p)
 {
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
+  const bool pads = op->kind == CX_HLO_OP_PAD;
+  cpu_jit_val padding = { 0 };
+  if (pads) padding = cpu_jit_emit(env, op->operands[1], &env->scalar);
+  if (pads && cx_hlo_type_elements(from) == 0) return padding;
   cpu_jit_loc out;
-  cpu_jit_loc_cut(env, to, p, slice_cuts(env, op), &out);
-  size_t d = 0;
-  for (int i = 0; i < out.n; i++) {
-    cpu_jit_part *part = &out.part[i];
-    if (!is_whole(op, d)) {
-      const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
-      cpu_jit_ix start;
-      if (op->kind == CX_HLO_OP_SLICE) {
-        start = cpu_jit_ix_const(
-            env, cx_hlo_op_ints(op, CX_HLO_A_START_INDICES).v[d]);
-      } else {
-        start = cpu_jit_start_index(env, op->operands[1 + d],
-                                    from->dims[d] - to->dims[d]);
-      }
-      part->ix = cpu_jit_ix_scale(env, part->ix, stride_of(op, d));
-      part->ix =
-          cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
-      part->size = from->dims[d] * inner;
-    }
-    d += (size_t)part->dims;
-  }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
-}
-
-// ---- reverse ----
-
-static bool is_reversed(const cx_hlo_op *op, size_t d)
-{
-  const cx_hlo_ints r = cx_hlo_op_ints(op, CX_HLO_A_DIMENSIONS);
-  for (size_t i = 0; i < r.n; i++) {
-    if (r.v[i] == (int64_t)d) return true;
-  }
-  return false;
-}
-
-static uint32_t reverse_cuts(cpu_jit_env *env, const cx_hlo_op *op)
-{
-  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
-  uint32_t cuts = need_of(env, op->operands[0]);
-  for (size_t d = 0; d < t->rank; d++) {
-    if (is_reversed(op, d)) cuts |= bit(d) | bit(d + 1);
-  }
-  return cuts & (bit(t->rank) - 1);
-}
-
-static cpu_jit_val emit_reverse(cpu_jit_env *env, const cx_hlo_op *op,
-                                const cpu_jit_loc *p)
-{
-  const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
-  cpu_jit_loc out;
-  cpu_jit_loc_cut(env, t, p, reverse_cuts(env, op), &out);
-  size_t d = 0;
-  for (int i = 0; i < out.n; i++) {
-    cpu_jit_part *part = &out.part[i];
-    if (is_reversed(op, d)) {
-      cpu_jit_ix back = cpu_jit_ix_scale(env, part->ix, -1);
-      part->ix = cpu_jit_ix_offset(env, back, t->dims[d] - 1);
-    }
-    d += (size_t)part->dims;
-  }
-  return cpu_jit_emit(env, op->operands[0], cpu_jit_loc_of(env, &out));
-}
-
-// ---- what lies within a part of a dimension ----
-
-static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
-                 LLVMValueRef c, int level)
-{
-  if (*sum == NULL) {
-    *sum = c;
-    *sum_level = level;
-    return;
-  }
-  *sum_level = cpu_jit_deeper(*sum_level, level);
-  *sum = cpu_jit_op2(env, LLVMAnd, *sum, c, *sum_level);
-}
-
-void cpu_jit_within(cpu_jit_env *env, cpu_jit_ix *ix, int64_t n,
-                    cpu_jit_inside *in)
-{
-  if (cpu_jit_ix_same(ix)) {
-    LLVMValueRef most = cpu_jit_i64(env, n);
-    LLVMValueRef c =
-        cpu_jit_compare(env, LLVMIntULT, ix->base, most, ix->level);
-    ix->base = cpu_jit_choose(env, c, ix->base, cpu_jit_i64(env, 0), ix->level);
-    ix->multiple = 1;
-    also(env, &in->all, &in->all_level, c, ix->level);
-    return;
-  }
-  LLVMValueRef v = cpu_jit_ix_widen(env, *ix);
-  LLVMValueRef most = cpu_jit_const_int(LLVMTypeOf(v), (uint64_t)n);
-  LLVMValueRef c = cpu_jit_compare(env, LLVMIntULT, v, most, ix->level);
-  also(env, &in->lanes, &in->lanes_level, c, ix->level);
-}
-
-void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
-                    cpu_jit_inside *in)
-{
-  if (d == 1) return;
-  const bool same = cpu_jit_ix_same(ix);
-  if (!same) {
-    *ix = (cpu_jit_ix){ .base = cpu_jit_ix_widen(env, *ix),
-                        .level = ix->level,
-                        .wide = true };
-  }
-  LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(ix->base), (uint64_t)d);
-  LLVMValueRef rest = cpu_jit_op2(env, LLVMURem, ix->base, by, ix->level);
-  LLVMValueRef c = cpu_jit_compare(env, LLVMIntEQ, rest,
-                                   LLVMConstNull(LLVMTypeOf(rest)), ix->level);
-  if (same) {
-    also(env, &in->all, &in->all_level, c, ix->level);
-  } else {
-    also(env, &in->lanes, &in->lanes_level, c, ix->level);
-  }
-  ix->base = cpu_jit_op2(env, LLVMUDiv, ix->base, by, ix->level);
-  ix->multiple = 1;
-}
-
-cpu_jit_val cpu_jit_inside_or(cpu_jit_env *env, const cx_hlo_value *v,
-                              cpu_jit_loc *at, const cpu_jit_inside *in,
-                              cpu_jit_val other)
-{
-  const cpu_jit_loc *p = cpu_jit_loc_of(env, at);
-  if (in->lanes != NULL) {
-    p = cpu_jit_loc_masked(env, p, in->lanes, in->lanes_level);
-  }
-  cpu_jit_val x = cpu_jit_emit(env, v, p);
-  if (in->lanes != NULL)
-    x = cpu_jit_pick(env, in->lanes, in->lanes_level, x, other);
-  if (in->all != NULL) x = cpu_jit_pick(env, in->all, in->all_level, x, other);
-  return x;
-}
-
-// ---- pad ----
-
-static uint32_t pad_cuts(cpu_jit_env *env, const cx_hlo_op *op)
-{
-  const size_t rank = cpu_jit_type(&op->results[0])->rank;
-  const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
-  const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
-  uint32_t cuts = need_of(env, op->operands[0]);
-  for (size_t d = 0; d < rank; d++) {
-    if (is_whole(op, d) && low.v[d] == 0 && gap.v[d] == 0) continue;
-    cuts |= bit(d);
-    if (gap.v[d] != 0) cuts |= bit(d + 1);
-  }
-  return cuts & (bit(rank) - 1);
-}
-
-static cpu_jit_val emit_pad(cpu_jit_env *env, const cx_hlo_op *op,
-                            const cpu_jit_loc *p)
-{
-  const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
-  const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
-  const cx_hlo_ints low = cx_hlo_op_ints(op, CX_HLO_A_EDGE_PADDING_LOW);
-  const cx_hlo_ints gap = cx_hlo_op_ints(op, CX_HLO_A_INTERIOR_PADDING);
-  const cpu_jit_val padding = cpu_jit_emit(env, op->operands[1], &env->scalar);
-  if (cx_hlo_type_elements(from) == 0) return padding;
-  cpu_jit_loc out;
-  cpu_jit_loc_cut(env, to, p, pad_cuts(env, op), &out);
+  cpu_jit_loc_cut(env, to, p, affine_cuts(env, op), &out);
   cpu_jit_inside in = { 0 };
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cpu_jit_part *part = &out.part[i];
-    if (!is_whole(op, d) || low.v[d] != 0 || gap.v[d] != 0) {
+    const affine a = affine_of(op, d);
+    if (!a.plain) {
       const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
-      const int64_t step = gap.v[d] + 1;
-      const int64_t reach = (from->dims[d] - 1) * step + 1;
-      part->ix = cpu_jit_ix_offset(env, part->ix, -low.v[d] * inner);
-      cpu_jit_within(env, &part->ix, reach * inner, &in);
-      cpu_jit_spaced(env, &part->ix, step, &in);
+      part->ix = cpu_jit_ix_scale(env, part->ix, a.scale);
+      part->ix = cpu_jit_ix_offset(env, part->ix, a.offset * inner);
+      if (a.start != NULL) {
+        const cpu_jit_ix start = cpu_jit_start_index(
+            env, a.start, &env->scalar, from->dims[d] - to->dims[d]);
+        part->ix =
+            cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
+      }
+      if (pads) {
+        const int64_t reach = (from->dims[d] - 1) * a.gap + 1;
+        cpu_jit_within(env, &part->ix, reach * inner, &in);
+        cpu_jit_spaced(env, &part->ix, a.gap, &in);
+      }
       part->size = from->dims[d] * inner;
     }
     d += (size_t)part->dims;
@@ -470,8 +332,9 @@ static cpu_jit_val emit_concatenate(cpu_jit_env *env, const cx_hlo_op *op,
 
 // ---- iota ----
 
-static uint32_t iota_cuts(const cx_hlo_op *op)
+static uint32_t iota_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
+  (void)env;
   const size_t d = (size_t)cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
   const size_t rank = cpu_jit_type(&op->results[0])->rank;
   return (bit(d) | bit(d + 1)) & (bit(rank) - 1);
@@ -483,7 +346,7 @@ static cpu_jit_val emit_iota(cpu_jit_env *env, const cx_hlo_op *op,
   const cx_hlo_type *t = cpu_jit_type(&op->results[0]);
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION);
   cpu_jit_loc at;
-  cpu_jit_loc_cut(env, t, p, iota_cuts(op), &at);
+  cpu_jit_loc_cut(env, t, p, iota_cuts(env, op), &at);
   cpu_jit_ix ix = at.part[part_of(&at, (int)d)].ix;
   cpu_jit_val v = { .elem = CX_HLO_I64,
                     .level = ix.level,
@@ -495,40 +358,33 @@ static cpu_jit_val emit_iota(cpu_jit_env *env, const cx_hlo_op *op,
 
 // ---- all ----
 
+static const struct {
+  uint32_t (*cuts)(cpu_jit_env *env, const cx_hlo_op *op);
+  cpu_jit_val (*emit)(cpu_jit_env *env, const cx_hlo_op *op,
+                      const cpu_jit_loc *p);
+} rules[CX_HLO_OP_COUNT] = {
+  [CX_HLO_OP_BROADCAST] = { mapping_cuts, emit_mapping },
+  [CX_HLO_OP_BROADCAST_IN_DIM] = { mapping_cuts, emit_mapping },
+  [CX_HLO_OP_TRANSPOSE] = { mapping_cuts, emit_mapping },
+  [CX_HLO_OP_RESHAPE] = { reshape_cuts, emit_reshape },
+  [CX_HLO_OP_SLICE] = { affine_cuts, emit_affine },
+  [CX_HLO_OP_DYNAMIC_SLICE] = { affine_cuts, emit_affine },
+  [CX_HLO_OP_REVERSE] = { affine_cuts, emit_affine },
+  [CX_HLO_OP_PAD] = { affine_cuts, emit_affine },
+  [CX_HLO_OP_CONCATENATE] = { concatenate_cuts, emit_concatenate },
+  [CX_HLO_OP_IOTA] = { iota_cuts, emit_iota },
+  [CX_HLO_OP_GATHER] = { cpu_jit_gather_cuts, cpu_jit_gather_emit },
+  [CX_HLO_OP_REDUCE_WINDOW] = { cpu_jit_window_cuts, cpu_jit_window_emit },
+};
+
 uint32_t cpu_jit_index_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
-  switch (op->kind) {
-    case CX_HLO_OP_BROADCAST:
-    case CX_HLO_OP_BROADCAST_IN_DIM:
-    case CX_HLO_OP_TRANSPOSE: return mapping_cuts(env, op);
-    case CX_HLO_OP_RESHAPE: return reshape_cuts(env, op);
-    case CX_HLO_OP_SLICE:
-    case CX_HLO_OP_DYNAMIC_SLICE: return slice_cuts(env, op);
-    case CX_HLO_OP_REVERSE: return reverse_cuts(env, op);
-    case CX_HLO_OP_PAD: return pad_cuts(env, op);
-    case CX_HLO_OP_CONCATENATE: return concatenate_cuts(env, op);
-    case CX_HLO_OP_IOTA: return iota_cuts(op);
-    case CX_HLO_OP_GATHER: return cpu_jit_gather_cuts(op);
-    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_window_cuts(env, op);
-    default: return 0;
-  }
+  // A constant has none.
+  return rules[op->kind].cuts == NULL ? 0 : rules[op->kind].cuts(env, op);
 }
 
 cpu_jit_val cpu_jit_index_emit(cpu_jit_env *env, const cx_hlo_op *op,
                                const cpu_jit_loc *p)
 {
-  switch (op->kind) {
-    case CX_HLO_OP_BROADCAST:
-    case CX_HLO_OP_BROADCAST_IN_DIM:
-    case CX_HLO_OP_TRANSPOSE: return emit_mapping(env, op, p);
-    case CX_HLO_OP_SLICE:
-    case CX_HLO_OP_DYNAMIC_SLICE: return emit_slice(env, op, p);
-    case CX_HLO_OP_REVERSE: return emit_reverse(env, op, p);
-    case CX_HLO_OP_PAD: return emit_pad(env, op, p);
-    case CX_HLO_OP_CONCATENATE: return emit_concatenate(env, op, p);
-    case CX_HLO_OP_IOTA: return emit_iota(env, op, p);
-    case CX_HLO_OP_GATHER: return cpu_jit_gather_emit(env, op, p);
-    case CX_HLO_OP_REDUCE_WINDOW: return cpu_jit_window_emit(env, op, p);
-    default: return emit_reshape(env, op, p);
-  }
+  return rules[op->kind].emit(env, op, p);
 }

@@ -6,6 +6,7 @@
 // dimensions are one run and indices are divided lane by lane. Where all
 // dimensions are one run by themselves, an iteration is an element: such code
 // knows no sizes, so that loops that differ in them alone are one function.
+#include "jit/inside.h"
 #include "jit/root.h"
 
 #define BLOCK 4096        // elements of the inner loop in one iteration
@@ -84,8 +85,8 @@ static void updated_loc(cpu_jit_env *env, const cx_hlo_op *op,
     cpu_jit_part *part = &out->part[i];
     if (t->dims[d] != u->dims[d]) {
       const int64_t inner = part->size / u->dims[d];
-      cpu_jit_ix start = cpu_jit_start_index(env, op->operands[2 + d],
-                                             t->dims[d] - u->dims[d]);
+      cpu_jit_ix start = cpu_jit_start_index(
+          env, op->operands[2 + d], &env->scalar, t->dims[d] - u->dims[d]);
       part->ix =
           cpu_jit_ix_add(env, part->ix, cpu_jit_ix_scale(env, start, inner));
       part->size = t->dims[d] * inner;

@@ -6,7 +6,7 @@
 // position in the window the lanes that chose it add their source to it. Lanes
 // never meet: at one position they are a stride apart.
 #include "hlo/infer.h"
-#include "jit/index.h"
+#include "jit/inside.h"
 #include "jit/root.h"
 
 typedef struct selecting {

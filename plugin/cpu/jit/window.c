@@ -3,7 +3,7 @@
 // padding is the initial value. The sums of blocks of a large window are added
 // up as those of a reduction are: see jit/reduce.h.
 #include "hlo/infer.h"
-#include "jit/index.h"
+#include "jit/inside.h"
 
 #define UNROLLED 32  // elements of a window that is unrolled
 

@@ -1,7 +1,7 @@
-// jit/index: what lies within an operand, for operations that may look outside
+// jit/inside: what lies within an operand, for operations that may look outside
 // of it.
-#ifndef CPU_JIT_INDEX_H
-#define CPU_JIT_INDEX_H
+#ifndef CPU_JIT_INSIDE_H
+#define CPU_JIT_INSIDE_H
 
 #include "jit/emit.h"
 
@@ -12,6 +12,9 @@ typedef struct cpu_jit_inside {
   int all_level, lanes_level;
 } cpu_jit_inside;
 
+// An integer, or one in each lane, as an index held within [0, limit].
+cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
+                               const cpu_jit_loc *p, int64_t limit);
 // 0 <= ix < n, added to the conditions; where it fails for all lanes the index
 // becomes 0, so that it can be read.
 void cpu_jit_within(cpu_jit_env *env, cpu_jit_ix *ix, int64_t n,
