@@ -4,165 +4,141 @@
 // their type holds. That is exact for + - * / and sqrt, since a float has more
 // than twice their bits; numbers that are wider than a float are first rounded
 // to odd, so that the second rounding is the only one that counts.
-#include <math.h>
+#include "jit/element.h"
 
-#include "jit/emit.h"
-
-static LLVMTypeRef like(cpu_jit_env *env, LLVMValueRef x, LLVMTypeRef scalar)
+// Where code on floats of the shape of x goes.
+static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
+                              LLVMValueRef x)
 {
-  return LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind
-             ? cpu_jit_wide_type(env, scalar)
-             : scalar;
+  const cpu_jit_math_env math = { env->context, env->module, b,
+                                  env->target->has_fma };
+  LLVMTypeRef t = LLVMTypeOf(x);
+  const bool vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+  return maths_of(&math, false, vector ? LLVMGetVectorSize(t) : 0);
 }
 
-static LLVMValueRef ints(LLVMTypeRef t, uint64_t v)
+LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
+                                unsigned cut)
 {
-  return cpu_jit_const_int(t, v);
+  LLVMValueRef last = mask(m, right(m, bits, cut), 1);
+  LLVMValueRef half = whole(m, ((uint64_t)1 << (cut - 1)) - 1);
+  return plus(m, bits, plus(m, last, half));
 }
 
 // ---- bf16 ----
 
-static LLVMValueRef round_bf16(cpu_jit_env *env, LLVMBuilderRef b,
-                               LLVMValueRef x)
+static LLVMValueRef round_bf16(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMValueRef bits = LLVMBuildBitCast(b, x, i, "");
-  LLVMValueRef last =
-      LLVMBuildAnd(b, LLVMBuildLShr(b, bits, ints(i, 16), ""), ints(i, 1), "");
-  LLVMValueRef up =
-      LLVMBuildAdd(b, bits, LLVMBuildAdd(b, last, ints(i, 0x7FFF), ""), "");
+  LLVMValueRef bits = as_bits(m, x);
+  LLVMValueRef up = cpu_jit_round_bits(m, bits, 16);
   // NaN keeps its top bits and is made quiet.
-  LLVMValueRef nan = LLVMBuildOr(b, bits, ints(i, 0x400000), "");
-  LLVMValueRef is = LLVMBuildFCmp(b, LLVMRealUNO, x, x, "");
-  LLVMValueRef out = LLVMBuildSelect(b, is, nan, up, "");
-  out = LLVMBuildAnd(b, out, ints(i, 0xFFFF0000U), "");
-  return LLVMBuildBitCast(b, out, LLVMTypeOf(x), "");
+  LLVMValueRef nan = with_bits(m, bits, 0x400000);
+  LLVMValueRef out = choose(m, unordered(m, x, x), nan, up);
+  return as_real(m, mask(m, out, 0xFFFF0000U));
 }
 
 // ---- f16 ----
 
-// Without instructions for it: rounded on the float's bits. What is below f16's
-// normal numbers is rounded by an addition that aligns it with their last bit.
-static LLVMValueRef round_f16_slow(cpu_jit_env *env, LLVMBuilderRef b,
-                                   LLVMValueRef x)
+// A float without its sign, and what of it f16 does not have as normal numbers.
+typedef struct split {
+  LLVMValueRef sign, size, tiny;
+} split;
+
+static split split_of(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMTypeRef f = LLVMTypeOf(x);
-  LLVMValueRef bits = LLVMBuildBitCast(b, x, i, "");
-  LLVMValueRef sign = LLVMBuildAnd(b, bits, ints(i, 0x80000000U), "");
-  LLVMValueRef size = LLVMBuildXor(b, bits, sign, "");
-  LLVMValueRef last =
-      LLVMBuildAnd(b, LLVMBuildLShr(b, size, ints(i, 13), ""), ints(i, 1), "");
-  LLVMValueRef up =
-      LLVMBuildAdd(b, size, LLVMBuildAdd(b, last, ints(i, 0xFFF), ""), "");
-  up = LLVMBuildAnd(b, up, ints(i, 0xFFFFE000U), "");
-  LLVMValueRef over =
-      LLVMBuildICmp(b, LLVMIntUGE, up, ints(i, 0x47800000U), "");
-  up = LLVMBuildSelect(b, over, ints(i, 0x7F800000U), up, "");
-  // 0.5's last bit is 2^-24, f16's least number.
-  LLVMValueRef half = cpu_jit_const_real(f, 0.5);
-  LLVMValueRef small = LLVMBuildFSub(
-      b, LLVMBuildFAdd(b, LLVMBuildBitCast(b, size, f, ""), half, ""), half,
-      "");
-  LLVMValueRef tiny =
-      LLVMBuildICmp(b, LLVMIntULT, size, ints(i, 0x38800000U), "");
-  LLVMValueRef out =
-      LLVMBuildSelect(b, tiny, LLVMBuildBitCast(b, small, i, ""), up, "");
-  LLVMValueRef nan = LLVMBuildAnd(
-      b, LLVMBuildOr(b, size, ints(i, 0x400000), ""), ints(i, 0xFFFFE000U), "");
-  LLVMValueRef is =
-      LLVMBuildICmp(b, LLVMIntUGT, size, ints(i, 0x7F800000U), "");
-  out = LLVMBuildSelect(b, is, nan, out, "");
-  return LLVMBuildBitCast(b, LLVMBuildOr(b, out, sign, ""), f, "");
+  LLVMValueRef bits = as_bits(m, x);
+  LLVMValueRef sign = mask(m, bits, 0x80000000U);
+  LLVMValueRef size = LLVMBuildXor(m->b, bits, sign, "");
+  return (split){ sign, size, compare_bits(m, LLVMIntULT, size, 0x38800000U) };
+}
+
+// 0.5's last bit is 2^-24, f16's least number, so this sum rounds a number
+// below f16's normal ones as f16 has it.
+static LLVMValueRef plus_half(const cpu_jit_ir *m, LLVMValueRef size)
+{
+  return add(m, as_real(m, size), num(m, 0.5));
+}
+
+// Without instructions for it: rounded on the float's bits.
+static LLVMValueRef round_f16_slow(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  const split s = split_of(m, x);
+  LLVMValueRef up = mask(m, cpu_jit_round_bits(m, s.size, 13), 0xFFFFE000U);
+  LLVMValueRef over = compare_bits(m, LLVMIntUGE, up, 0x47800000U);
+  up = choose(m, over, whole(m, 0x7F800000U), up);
+  LLVMValueRef small = sub(m, plus_half(m, s.size), num(m, 0.5));
+  LLVMValueRef out = choose(m, s.tiny, as_bits(m, small), up);
+  LLVMValueRef nan = mask(m, with_bits(m, s.size, 0x400000), 0xFFFFE000U);
+  LLVMValueRef is_nan = compare_bits(m, LLVMIntUGT, s.size, 0x7F800000U);
+  return as_real(m, any_of(m, choose(m, is_nan, nan, out), s.sign));
 }
 
 LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
                            cx_hlo_elem e)
 {
-  if (LLVMTypeOf(x) != like(env, x, env->f32)) return x;
-  if (e == CX_HLO_BF16) return round_bf16(env, b, x);
+  const cpu_jit_ir m = floats_like(env, b, x);
+  if (LLVMTypeOf(x) != m.real) return x;
+  if (e == CX_HLO_BF16) return round_bf16(&m, x);
   if (e != CX_HLO_F16) return x;
-  if (!env->target->has_f16c) return round_f16_slow(env, b, x);
-  LLVMValueRef half = LLVMBuildFPTrunc(b, x, like(env, x, env->f16), "");
-  return LLVMBuildFPExt(b, half, LLVMTypeOf(x), "");
+  if (!env->target->has_f16c) return round_f16_slow(&m, x);
+  LLVMTypeRef half = lanes_of(env->f16, m.lanes);
+  return LLVMBuildFPExt(b, LLVMBuildFPTrunc(b, x, half, ""), m.real, "");
 }
 
-static LLVMValueRef f16_bits_slow(cpu_jit_env *env, LLVMBuilderRef b,
-                                  LLVMValueRef x)
+static LLVMValueRef f16_bits_slow(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMTypeRef f = LLVMTypeOf(x);
-  LLVMValueRef bits = LLVMBuildBitCast(b, x, i, "");
-  LLVMValueRef sign = LLVMBuildAnd(b, bits, ints(i, 0x80000000U), "");
-  LLVMValueRef size = LLVMBuildXor(b, bits, sign, "");
-  LLVMValueRef normal = LLVMBuildLShr(
-      b, LLVMBuildSub(b, size, ints(i, 112U << 23), ""), ints(i, 13), "");
-  // The sum with 0.5 has the small number in its last bits.
-  LLVMValueRef sum = LLVMBuildFAdd(b, LLVMBuildBitCast(b, size, f, ""),
-                                   cpu_jit_const_real(f, 0.5), "");
-  LLVMValueRef small =
-      LLVMBuildAnd(b, LLVMBuildBitCast(b, sum, i, ""), ints(i, 0x3FFFFF), "");
-  LLVMValueRef tiny =
-      LLVMBuildICmp(b, LLVMIntULT, size, ints(i, 0x38800000U), "");
-  LLVMValueRef out = LLVMBuildSelect(b, tiny, small, normal, "");
-  LLVMValueRef fraction = LLVMBuildAnd(
-      b, LLVMBuildLShr(b, size, ints(i, 13), ""), ints(i, 0x3FF), "");
-  LLVMValueRef big = LLVMBuildOr(b, fraction, ints(i, 0x7C00), "");
-  LLVMValueRef is =
-      LLVMBuildICmp(b, LLVMIntUGE, size, ints(i, 0x7F800000U), "");
-  out = LLVMBuildSelect(b, is, big, out, "");
-  out = LLVMBuildOr(b, out, LLVMBuildLShr(b, sign, ints(i, 16), ""), "");
-  return LLVMBuildTrunc(b, out, like(env, x, env->i16), "");
+  const split s = split_of(m, x);
+  LLVMValueRef normal = right(m, minus(m, s.size, whole(m, 112U << 23)), 13);
+  // The sum has the small number in its last bits.
+  LLVMValueRef small = mask(m, as_bits(m, plus_half(m, s.size)), 0x3FFFFF);
+  LLVMValueRef out = choose(m, s.tiny, small, normal);
+  LLVMValueRef fraction_bits = mask(m, right(m, s.size, 13), 0x3FF);
+  LLVMValueRef is_big = compare_bits(m, LLVMIntUGE, s.size, 0x7F800000U);
+  out = choose(m, is_big, with_bits(m, fraction_bits, 0x7C00), out);
+  return any_of(m, out, right(m, s.sign, 16));
 }
 
 LLVMValueRef cpu_jit_to_bits16(cpu_jit_env *env, LLVMBuilderRef b,
                                LLVMValueRef x, cx_hlo_elem e)
 {
-  if (e == CX_HLO_F16) {
-    if (!env->target->has_f16c) return f16_bits_slow(env, b, x);
-    LLVMValueRef half = LLVMBuildFPTrunc(b, x, like(env, x, env->f16), "");
-    return LLVMBuildBitCast(b, half, like(env, x, env->i16), "");
+  const cpu_jit_ir m = floats_like(env, b, x);
+  LLVMTypeRef bits16 = lanes_of(env->i16, m.lanes);
+  if (e == CX_HLO_F16 && env->target->has_f16c) {
+    LLVMTypeRef half = lanes_of(env->f16, m.lanes);
+    return LLVMBuildBitCast(b, LLVMBuildFPTrunc(b, x, half, ""), bits16, "");
   }
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMValueRef bits = LLVMBuildBitCast(b, x, i, "");
-  bits = LLVMBuildLShr(b, bits, ints(i, 16), "");
-  return LLVMBuildTrunc(b, bits, like(env, x, env->i16), "");
+  LLVMValueRef bits =
+      e == CX_HLO_F16 ? f16_bits_slow(&m, x) : right(&m, as_bits(&m, x), 16);
+  return LLVMBuildTrunc(b, bits, bits16, "");
 }
 
-static LLVMValueRef f16_value_slow(cpu_jit_env *env, LLVMBuilderRef b,
-                                   LLVMValueRef x)
+static LLVMValueRef f16_value_slow(const cpu_jit_ir *m, LLVMValueRef bits)
 {
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMTypeRef f = like(env, x, env->f32);
-  LLVMValueRef bits = LLVMBuildZExt(b, x, i, "");
-  LLVMValueRef sign = LLVMBuildAnd(b, bits, ints(i, 0x8000), "");
-  LLVMValueRef size = LLVMBuildXor(b, bits, sign, "");
-  LLVMValueRef shifted = LLVMBuildShl(b, size, ints(i, 13), "");
-  LLVMValueRef normal = LLVMBuildAdd(b, shifted, ints(i, 112U << 23), "");
-  LLVMValueRef small = LLVMBuildFMul(b, LLVMBuildUIToFP(b, size, f, ""),
-                                     cpu_jit_const_real(f, 0x1p-24), "");
-  LLVMValueRef big = LLVMBuildOr(b, shifted, ints(i, 0x7F800000U), "");
-  LLVMValueRef tiny = LLVMBuildICmp(b, LLVMIntULT, size, ints(i, 0x400), "");
-  LLVMValueRef huge = LLVMBuildICmp(b, LLVMIntUGE, size, ints(i, 0x7C00), "");
-  LLVMValueRef out =
-      LLVMBuildSelect(b, tiny, LLVMBuildBitCast(b, small, i, ""), normal, "");
-  out = LLVMBuildSelect(b, huge, big, out, "");
-  out = LLVMBuildOr(b, out, LLVMBuildShl(b, sign, ints(i, 16), ""), "");
-  return LLVMBuildBitCast(b, out, f, "");
+  LLVMValueRef sign = mask(m, bits, 0x8000);
+  LLVMValueRef size = LLVMBuildXor(m->b, bits, sign, "");
+  LLVMValueRef shifted = left(m, size, 13);
+  LLVMValueRef normal = plus(m, shifted, whole(m, 112U << 23));
+  LLVMValueRef small = LLVMBuildUIToFP(m->b, size, m->real, "");
+  small = mul(m, small, num(m, 0x1p-24));
+  LLVMValueRef big = with_bits(m, shifted, 0x7F800000U);
+  LLVMValueRef is_tiny = compare_bits(m, LLVMIntULT, size, 0x400);
+  LLVMValueRef is_big = compare_bits(m, LLVMIntUGE, size, 0x7C00);
+  LLVMValueRef out = choose(m, is_tiny, as_bits(m, small), normal);
+  out = choose(m, is_big, big, out);
+  return as_real(m, any_of(m, out, left(m, sign, 16)));
 }
 
 LLVMValueRef cpu_jit_from_bits16(cpu_jit_env *env, LLVMBuilderRef b,
                                  LLVMValueRef x, cx_hlo_elem e)
 {
-  LLVMTypeRef f = like(env, x, env->f32);
-  if (e == CX_HLO_F16) {
-    if (!env->target->has_f16c) return f16_value_slow(env, b, x);
-    LLVMValueRef half = LLVMBuildBitCast(b, x, like(env, x, env->f16), "");
-    return LLVMBuildFPExt(b, half, f, "");
+  const cpu_jit_ir m = floats_like(env, b, x);
+  if (e == CX_HLO_F16 && env->target->has_f16c) {
+    LLVMTypeRef half = lanes_of(env->f16, m.lanes);
+    return LLVMBuildFPExt(b, LLVMBuildBitCast(b, x, half, ""), m.real, "");
   }
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMValueRef bits = LLVMBuildZExt(b, x, i, "");
-  return LLVMBuildBitCast(b, LLVMBuildShl(b, bits, ints(i, 16), ""), f, "");
+  LLVMValueRef bits = LLVMBuildZExt(b, x, m.whole, "");
+  return e == CX_HLO_F16 ? f16_value_slow(&m, bits)
+                         : as_real(&m, left(&m, bits, 16));
 }
 
 // ---- numbers ----
@@ -170,20 +146,19 @@ LLVMValueRef cpu_jit_from_bits16(cpu_jit_env *env, LLVMBuilderRef b,
 // A double as a float, toward zero, with the last bit set where it is inexact.
 static LLVMValueRef to_odd(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x)
 {
-  LLVMTypeRef f = like(env, x, env->f32);
-  LLVMTypeRef i = like(env, x, env->i32);
-  LLVMValueRef near = LLVMBuildFPTrunc(b, x, f, "");
-  LLVMValueRef back = LLVMBuildFPExt(b, near, LLVMTypeOf(x), "");
-  LLVMTypeRef d = LLVMTypeOf(x);
-  LLVMValueRef a = cpu_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &x, 1);
-  LLVMValueRef z = cpu_jit_intrinsic(env, b, "llvm.fabs", &d, 1, &back, 1);
-  LLVMValueRef bits = LLVMBuildBitCast(b, near, i, "");
-  LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, z, a, "");
-  LLVMValueRef down = LLVMBuildSub(b, bits, ints(i, 1), "");
-  LLVMValueRef cut = LLVMBuildSelect(b, above, down, bits, "");
+  const cpu_jit_ir floats = floats_like(env, b, x), *m = &floats;
+  const cpu_jit_ir wide = maths_of(&m->env, true, m->lanes);
+  LLVMValueRef near = narrowed(m, x);
+  LLVMValueRef back = widened(m, &wide, near);
+  LLVMValueRef a = absolute(&wide, x);
+  LLVMValueRef z = absolute(&wide, back);
+  LLVMValueRef bits = as_bits(m, near);
+  LLVMValueRef above = less(m, a, z);
+  LLVMValueRef down = minus(m, bits, whole(m, 1));
+  LLVMValueRef cut = choose(m, above, down, bits);
   LLVMValueRef inexact = LLVMBuildFCmp(b, LLVMRealONE, z, a, "");
-  LLVMValueRef odd = LLVMBuildOr(b, cut, ints(i, 1), "");
-  return LLVMBuildBitCast(b, LLVMBuildSelect(b, inexact, odd, cut, ""), f, "");
+  LLVMValueRef odd = with_bits(m, cut, 1);
+  return as_real(m, choose(m, inexact, odd, cut));
 }
 
 static bool is_small_float(cx_hlo_elem e)
@@ -217,7 +192,7 @@ static LLVMValueRef to_int(cpu_jit_env *env, LLVMBuilderRef b, cpu_jit_val v,
   if (cx_hlo_elem_is_float(v.elem)) {
     LLVMTypeRef types[] = { t, LLVMTypeOf(v.re) };
     return cpu_jit_intrinsic(
-        env, b,
+        env->module, b,
         cx_hlo_elem_is_unsigned(to) ? "llvm.fptoui.sat" : "llvm.fptosi.sat",
         types, 2, &v.re, 1);
   }
@@ -275,7 +250,8 @@ cpu_jit_val cpu_jit_bitcast(cpu_jit_env *env, cpu_jit_val v, cx_hlo_elem to)
   LLVMValueRef x = v.re;
   if (is_small_float(v.elem)) x = cpu_jit_to_bits16(env, b, x, v.elem);
   if (is_small_float(to)) {
-    x = LLVMBuildBitCast(b, x, like(env, x, env->i16), "");
+    LLVMTypeRef bits16 = v.wide ? cpu_jit_wide_type(env, env->i16) : env->i16;
+    x = LLVMBuildBitCast(b, x, bits16, "");
     v.re = cpu_jit_from_bits16(env, b, x, to);
   } else {
     v.re = LLVMBuildBitCast(b, x, cpu_jit_register_type(env, to, v.wide), "");

@@ -1,31 +1,23 @@
 // jit/element: operations from elements at the same index.
 //
 // An operation on values that are the same in all lanes stays a scalar one.
-#include "jit/emit.h"
+#include <stdio.h>
 
-#include <math.h>
+#include "jit/element.h"
 
-cpu_jit_ctx cpu_jit_ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
-                           bool wide)
+static cpu_jit_ctx ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
+                          bool wide)
 {
-  cpu_jit_ctx c = { .env = env, .b = b, .elem = e, .wide = wide };
   const cx_hlo_elem part = cx_hlo_elem_part(e);
-  c.type = cpu_jit_register_type(env, part, wide);
-  unsigned bits = cx_hlo_elem_bits(part);
-  if (cx_hlo_elem_is_float(part) && bits < 32) bits = 32;
-  LLVMTypeRef i = LLVMIntTypeInContext(env->context, bits);
-  c.ints = wide ? cpu_jit_wide_type(env, i) : i;
+  const cpu_jit_math_env math = { env->context, env->module, b,
+                                  env->target->has_fma };
+  const unsigned lanes = wide ? (unsigned)env->lanes : 0;
+  cpu_jit_ctx c = { .env = env,
+                    .elem = e,
+                    .type = cpu_jit_register_type(env, part, wide),
+                    .ir = maths_of(&math, part == CX_HLO_F64, lanes) };
+  if (!cx_hlo_elem_is_float(part)) c.ir.whole = c.type;
   return c;
-}
-
-LLVMValueRef cpu_jit_int_const(const cpu_jit_ctx *c, uint64_t v)
-{
-  return cpu_jit_const_int(c->ints, v);
-}
-
-LLVMValueRef cpu_jit_real_const(const cpu_jit_ctx *c, double v)
-{
-  return cpu_jit_const_real(c->type, v);
 }
 
 LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
@@ -33,27 +25,29 @@ LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
 {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef args[] = { x, y };
-  return cpu_jit_intrinsic(c->env, c->b, name, &t, 1, args, y == NULL ? 1 : 2);
+  return intrinsic(&c->ir, name, t, args, y == NULL ? 1 : 2);
+}
+
+// The operation of that name on numbers, such as "max" and "maximum".
+static LLVMValueRef extreme(const cpu_jit_ctx *c, const char *name,
+                            LLVMValueRef x, LLVMValueRef y)
+{
+  char full[24];
+  const char *kind = cx_hlo_elem_is_unsigned(c->elem) ? "u" : "s";
+  const bool real = cx_hlo_elem_is_float(c->elem);
+  snprintf(full, sizeof full, "llvm.%s%s%s", real ? "" : kind, name,
+           real ? "imum" : "");
+  return cpu_jit_call(c, full, x, y);
 }
 
 LLVMValueRef cpu_jit_max(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
 {
-  if (c->elem == CX_HLO_I1) return LLVMBuildOr(c->b, x, y, "");
-  if (cx_hlo_elem_is_float(c->elem)) {
-    return cpu_jit_call(c, "llvm.maximum", x, y);
-  }
-  const bool u = cx_hlo_elem_is_unsigned(c->elem);
-  return cpu_jit_call(c, u ? "llvm.umax" : "llvm.smax", x, y);
+  return c->elem == CX_HLO_I1 ? any_of(&c->ir, x, y) : extreme(c, "max", x, y);
 }
 
 LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
 {
-  if (c->elem == CX_HLO_I1) return LLVMBuildAnd(c->b, x, y, "");
-  if (cx_hlo_elem_is_float(c->elem)) {
-    return cpu_jit_call(c, "llvm.minimum", x, y);
-  }
-  const bool u = cx_hlo_elem_is_unsigned(c->elem);
-  return cpu_jit_call(c, u ? "llvm.umin" : "llvm.smin", x, y);
+  return c->elem == CX_HLO_I1 ? both(&c->ir, x, y) : extreme(c, "min", x, y);
 }
 
 // ---- compare ----
@@ -61,12 +55,10 @@ LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y)
 // Numbers whose signed order is the total order of the floats.
 static LLVMValueRef order_key(const cpu_jit_ctx *c, LLVMValueRef x)
 {
-  const unsigned bits = c->elem == CX_HLO_F64 ? 64 : 32;
-  LLVMValueRef i = LLVMBuildBitCast(c->b, x, c->ints, "");
-  LLVMValueRef sign =
-      LLVMBuildAShr(c->b, i, cpu_jit_int_const(c, bits - 1), "");
-  LLVMValueRef flip = LLVMBuildLShr(c->b, sign, cpu_jit_int_const(c, 1), "");
-  return LLVMBuildXor(c->b, i, flip, "");
+  const cpu_jit_ir *m = &c->ir;
+  LLVMValueRef i = as_bits(m, x);
+  LLVMValueRef sign = LLVMBuildAShr(m->b, i, whole(m, m->wide ? 63 : 31), "");
+  return LLVMBuildXor(m->b, i, right(m, sign, 1), "");
 }
 
 static const LLVMIntPredicate signed_predicate[] = { LLVMIntEQ,  LLVMIntNE,
@@ -87,31 +79,26 @@ static LLVMValueRef compare(const cpu_jit_ctx *c, const cx_hlo_op *op,
   const int64_t d = cx_hlo_op_int(op, CX_HLO_A_COMPARISON_DIRECTION);
   const cx_hlo_attr *type = cx_hlo_op_attr(op, CX_HLO_A_COMPARE_TYPE);
   if (x->im != NULL) {
-    LLVMValueRef re = LLVMBuildFCmp(c->b, real_predicate[d], x->re, y->re, "");
-    LLVMValueRef im = LLVMBuildFCmp(c->b, real_predicate[d], x->im, y->im, "");
-    return d == 0 ? LLVMBuildAnd(c->b, re, im, "")
-                  : LLVMBuildOr(c->b, re, im, "");
+    LLVMValueRef re =
+        LLVMBuildFCmp(c->ir.b, real_predicate[d], x->re, y->re, "");
+    LLVMValueRef im =
+        LLVMBuildFCmp(c->ir.b, real_predicate[d], x->im, y->im, "");
+    return d == 0 ? both(&c->ir, re, im) : any_of(&c->ir, re, im);
   }
   if (cx_hlo_elem_is_float(c->elem)) {
     if (type == NULL || type->as.integer != TOTALORDER) {
-      return LLVMBuildFCmp(c->b, real_predicate[d], x->re, y->re, "");
+      return LLVMBuildFCmp(c->ir.b, real_predicate[d], x->re, y->re, "");
     }
-    return LLVMBuildICmp(c->b, signed_predicate[d], order_key(c, x->re),
+    return LLVMBuildICmp(c->ir.b, signed_predicate[d], order_key(c, x->re),
                          order_key(c, y->re), "");
   }
   const bool s =
       cx_hlo_elem_is_int(c->elem) && !cx_hlo_elem_is_unsigned(c->elem);
-  return LLVMBuildICmp(c->b, s ? signed_predicate[d] : unsigned_predicate[d],
+  return LLVMBuildICmp(c->ir.b, s ? signed_predicate[d] : unsigned_predicate[d],
                        x->re, y->re, "");
 }
 
 // ---- complex ----
-
-cpu_jit_math_env cpu_jit_math_env_of(const cpu_jit_ctx *c)
-{
-  return (cpu_jit_math_env){ c->env->context, c->env->module, c->b,
-                             c->env->target->has_fma };
-}
 
 #define NONE break
 #define COMPLEX_VALUE(value) break
@@ -129,7 +116,7 @@ static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
                        const cpu_jit_val *x, const cpu_jit_val *y,
                        cpu_jit_val *out)
 {
-  cpu_jit_math_env m = cpu_jit_math_env_of(c);
+  const cpu_jit_math_env m = c->ir.env;
   const LLVMValueRef p[2] = { x->re, x->im };
   const LLVMValueRef q[2] = { y->re, y->im };
   LLVMValueRef r[2] = { NULL, NULL };
@@ -151,7 +138,7 @@ static void complex_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
 static LLVMValueRef select_part(const cpu_jit_ctx *c, LLVMValueRef p,
                                 LLVMValueRef x, LLVMValueRef y)
 {
-  return x == y ? x : LLVMBuildSelect(c->b, p, x, y, "");
+  return x == y ? x : choose(&c->ir, p, x, y);
 }
 
 static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
@@ -168,7 +155,7 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
     case CX_HLO_OP_COMPARE: out->re = compare(c, op, &a[0], &a[1]); return;
     case CX_HLO_OP_REAL: out->re = a[0].re; return;
     case CX_HLO_OP_IMAG:
-      out->re = a[0].im != NULL ? a[0].im : cpu_jit_real_const(c, 0);
+      out->re = a[0].im != NULL ? a[0].im : num(&c->ir, 0);
       return;
     case CX_HLO_OP_COMPLEX:
       out->re = a[0].re;
@@ -176,7 +163,7 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
       return;
     case CX_HLO_OP_ABS:
       if (a[0].im != NULL) {
-        cpu_jit_math_env m = cpu_jit_math_env_of(c);
+        const cpu_jit_math_env m = c->ir.env;
         out->re =
             cpu_jit_complex_abs(&m, (LLVMValueRef[2]){ a[0].re, a[0].im });
         return;
@@ -188,7 +175,7 @@ static void emit(const cpu_jit_ctx *c, const cx_hlo_op *op,
   if (a[0].im != NULL) {
     complex_op(c, op, &a[0], y, out);
   } else if (cx_hlo_elem_is_float(c->elem)) {
-    out->re = cpu_jit_round(c->env, c->b,
+    out->re = cpu_jit_round(c->env, c->ir.b,
                             cpu_jit_real_op(c, op, a[0].re, y->re), c->elem);
   } else {
     out->re = cpu_jit_int_op(c, op, a[0].re, y->re);
@@ -218,8 +205,8 @@ cpu_jit_val cpu_jit_element(cpu_jit_env *env, const cx_hlo_op *op,
     return cpu_jit_bitcast(env, in[0], to);
   }
   const size_t main = op->kind == CX_HLO_OP_SELECT ? 1 : 0;
-  cpu_jit_ctx c =
-      cpu_jit_ctx_of(env, cpu_jit_at(env, out.level), in[main].elem, out.wide);
+  const cpu_jit_ctx c =
+      ctx_of(env, cpu_jit_at(env, out.level), in[main].elem, out.wide);
   emit(&c, op, in, &out);
   return out;
 }

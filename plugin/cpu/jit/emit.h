@@ -127,9 +127,6 @@ LLVMTypeRef cpu_jit_register_type(cpu_jit_env *env, cx_hlo_elem e, bool wide);
 LLVMTypeRef cpu_jit_memory_type(cpu_jit_env *env, cx_hlo_elem e);
 LLVMTypeRef cpu_jit_wide_type(cpu_jit_env *env, LLVMTypeRef scalar);
 LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v);
-// The constant in every lane where `type` is a vector.
-LLVMValueRef cpu_jit_const_int(LLVMTypeRef type, uint64_t v);
-LLVMValueRef cpu_jit_const_real(LLVMTypeRef type, double v);
 LLVMBuilderRef cpu_jit_at(cpu_jit_env *env, int level);  // counts the budget
 LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level);
 cpu_jit_val cpu_jit_widen(cpu_jit_env *env, cpu_jit_val v);
@@ -140,10 +137,6 @@ cpu_jit_val cpu_jit_pick(cpu_jit_env *env, LLVMValueRef condition, int level,
 // any element.
 LLVMValueRef cpu_jit_shuffle(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
                              LLVMValueRef y, const int *order, int n);
-LLVMValueRef cpu_jit_intrinsic(cpu_jit_env *env, LLVMBuilderRef b,
-                               const char *name, LLVMTypeRef *types,
-                               size_t n_types, LLVMValueRef *args,
-                               size_t n_args);
 // The same pure instruction on the same operands is emitted once.
 LLVMValueRef cpu_jit_op2(cpu_jit_env *env, LLVMOpcode op, LLVMValueRef a,
                          LLVMValueRef b, int level);
@@ -295,32 +288,6 @@ cpu_jit_val cpu_jit_region_of_two(cpu_jit_env *env, const cx_hlo_region *region,
 
 cpu_jit_val cpu_jit_element(cpu_jit_env *env, const cx_hlo_op *op,
                             const cpu_jit_val *args);
-// The pieces, all on operands of one shape where the builder stands.
-typedef struct cpu_jit_ctx {
-  cpu_jit_env *env;
-  LLVMBuilderRef b;
-  cx_hlo_elem elem;  // of the operands (or their parts)
-  LLVMTypeRef type;  // of the operands in registers
-  LLVMTypeRef ints;  // integers as wide as that
-  bool wide;
-} cpu_jit_ctx;
-cpu_jit_ctx cpu_jit_ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
-                           bool wide);
-LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
-                            LLVMValueRef x, LLVMValueRef y);
-// Where the functions of jit/math.h put their code.
-cpu_jit_math_env cpu_jit_math_env_of(const cpu_jit_ctx *c);
-LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
-                             LLVMValueRef x, LLVMValueRef y);
-LLVMValueRef cpu_jit_reduce_precision(const cpu_jit_ctx *c, LLVMValueRef x,
-                                      int64_t exponent, int64_t mantissa);
-LLVMValueRef cpu_jit_max(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y);
-LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y);
-LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
-                          LLVMValueRef x,
-                          LLVMValueRef y);  // an intrinsic on c->type
-LLVMValueRef cpu_jit_int_const(const cpu_jit_ctx *c, uint64_t v);  // of c->ints
-LLVMValueRef cpu_jit_real_const(const cpu_jit_ctx *c, double v);
 // ---- convert.c ----
 // A float of register type to what `e` can hold (bf16 and f16 only).
 LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,

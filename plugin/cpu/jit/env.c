@@ -93,30 +93,6 @@ LLVMValueRef cpu_jit_i64(cpu_jit_env *env, int64_t v)
   return LLVMConstInt(env->i64, (uint64_t)v, 1);
 }
 
-static LLVMValueRef in_all_lanes(LLVMTypeRef vector, LLVMValueRef scalar)
-{
-  LLVMValueRef lanes[64];
-  const unsigned n = LLVMGetVectorSize(vector);
-  for (unsigned i = 0; i < n; i++) lanes[i] = scalar;
-  return LLVMConstVector(lanes, n);
-}
-
-LLVMValueRef cpu_jit_const_int(LLVMTypeRef type, uint64_t v)
-{
-  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
-    return LLVMConstInt(type, v, 0);
-  }
-  return in_all_lanes(type, LLVMConstInt(LLVMGetElementType(type), v, 0));
-}
-
-LLVMValueRef cpu_jit_const_real(LLVMTypeRef type, double v)
-{
-  if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) {
-    return LLVMConstReal(type, v);
-  }
-  return in_all_lanes(type, LLVMConstReal(LLVMGetElementType(type), v));
-}
-
 LLVMValueRef cpu_jit_iota(cpu_jit_env *env, LLVMTypeRef vector, int64_t step)
 {
   LLVMValueRef lanes[64];
@@ -209,7 +185,7 @@ LLVMValueRef cpu_jit_least(cpu_jit_env *env, LLVMValueRef a, LLVMValueRef b,
 LLVMValueRef cpu_jit_splat(cpu_jit_env *env, LLVMValueRef scalar, int level)
 {
   LLVMTypeRef vector = cpu_jit_wide_type(env, LLVMTypeOf(scalar));
-  if (LLVMIsConstant(scalar)) return in_all_lanes(vector, scalar);
+  if (LLVMIsConstant(scalar)) return cpu_jit_in_all_lanes(vector, scalar);
   LLVMValueRef *out = cse_find(env, 2001, scalar, NULL, NULL);
   if (*out == NULL) {
     LLVMBuilderRef b = cpu_jit_at(env, level);
@@ -292,18 +268,6 @@ LLVMValueRef cpu_jit_lanes_below(cpu_jit_env *env, LLVMValueRef hi,
   return cpu_jit_compare(env, LLVMIntSLT, cpu_jit_iota(env, t, 1), n, level);
 }
 
-LLVMValueRef cpu_jit_intrinsic(cpu_jit_env *env, LLVMBuilderRef b,
-                               const char *name, LLVMTypeRef *types,
-                               size_t n_types, LLVMValueRef *args,
-                               size_t n_args)
-{
-  const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  CX_ASSERT(id != 0);
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(env->module, id, types, n_types);
-  LLVMTypeRef t = LLVMIntrinsicGetType(env->context, id, types, n_types);
-  return LLVMBuildCall2(b, t, f, args, (unsigned)n_args, "");
-}
-
 // ---- functions ----
 
 static void attribute(cpu_jit_env *env, const char *name, const char *value)
@@ -321,14 +285,7 @@ static void set_attributes(cpu_jit_env *env)
   const int bits = env->target->lanes * 32;
   attribute(env, "prefer-vector-width",
             bits == 512 ? "512" : (bits == 256 ? "256" : "128"));
-  const char *none[] = { "nounwind" };
-  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-    const unsigned kind =
-        LLVMGetEnumAttributeKindForName(none[i], strlen(none[i]));
-    LLVMAddAttributeAtIndex(env->function,
-                            (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(env->context, kind, 0));
-  }
+  cpu_jit_add_attribute(env->function, "nounwind");
 }
 
 void cpu_jit_function_begin(cpu_jit_env *env, cpu_jit_kernel *k, int phase,

@@ -55,7 +55,7 @@ static bool is_long(const cpu_jit_ir *m, cpu_jit_function fn)
   }
 }
 
-LLVMValueRef cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn,
+LLVMValueRef cpu_jit_math(const cpu_jit_math_env *env, cpu_jit_function fn,
                           LLVMValueRef x, LLVMValueRef y)
 {
   cpu_jit_ir m = maths_for(env, x);

@@ -12,6 +12,7 @@
 
 #include <llvm-c/Core.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef enum cpu_jit_function {
   CPU_JIT_EXP,
@@ -45,21 +46,35 @@ typedef struct cpu_jit_math_env {
 // fn(x), or fn(x, y) for POW and ATAN2 (else y is NULL). x is a float, a
 // double or a vector of them; y has x's type, and so has the result. No basic
 // block is begun: code goes on where the builder stood.
-LLVMValueRef cpu_jit_math(cpu_jit_math_env *env, cpu_jit_function fn,
+LLVMValueRef cpu_jit_math(const cpu_jit_math_env *env, cpu_jit_function fn,
                           LLVMValueRef x, LLVMValueRef y);
 
 // The same on complex numbers, each as its real and imaginary part. Branch
 // cuts are as in C's Annex G. Not defined for ATAN2 and ERF.
-void cpu_jit_math_complex(cpu_jit_math_env *env, cpu_jit_function fn,
+void cpu_jit_math_complex(const cpu_jit_math_env *env, cpu_jit_function fn,
                           const LLVMValueRef x[2], const LLVMValueRef y[2],
                           LLVMValueRef out[2]);
-void cpu_jit_complex_multiply(cpu_jit_math_env *env, const LLVMValueRef x[2],
-                              const LLVMValueRef y[2], LLVMValueRef out[2]);
+void cpu_jit_complex_multiply(const cpu_jit_math_env *env,
+                              const LLVMValueRef x[2], const LLVMValueRef y[2],
+                              LLVMValueRef out[2]);
 // Neither overflows nor underflows where the quotient does not.
-void cpu_jit_complex_divide(cpu_jit_math_env *env, const LLVMValueRef x[2],
-                            const LLVMValueRef y[2], LLVMValueRef out[2]);
+void cpu_jit_complex_divide(const cpu_jit_math_env *env,
+                            const LLVMValueRef x[2], const LLVMValueRef y[2],
+                            LLVMValueRef out[2]);
 // |x|, as hypot.
-LLVMValueRef cpu_jit_complex_abs(cpu_jit_math_env *env,
+LLVMValueRef cpu_jit_complex_abs(const cpu_jit_math_env *env,
                                  const LLVMValueRef x[2]);
+
+// ---- math_function.c: what the rest of the emitter uses too ----
+
+// The constant in every lane where `type` is a vector.
+LLVMValueRef cpu_jit_const_int(LLVMTypeRef type, uint64_t v);
+LLVMValueRef cpu_jit_const_real(LLVMTypeRef type, double v);
+LLVMValueRef cpu_jit_in_all_lanes(LLVMTypeRef vector, LLVMValueRef scalar);
+LLVMValueRef cpu_jit_intrinsic(LLVMModuleRef module, LLVMBuilderRef b,
+                               const char *name, LLVMTypeRef *types,
+                               size_t n_types, LLVMValueRef *args,
+                               unsigned n_args);
+void cpu_jit_add_attribute(LLVMValueRef function, const char *name);
 
 #endif

@@ -17,22 +17,17 @@ typedef struct point {
 static LLVMValueRef call(const cpu_jit_ir *m, cpu_jit_function fn,
                          LLVMValueRef x)
 {
-  return cpu_jit_math(m->env, fn, x, NULL);
+  return cpu_jit_math(&m->env, fn, x, NULL);
 }
 
 static LLVMValueRef angle_of(const cpu_jit_ir *m, point z)
 {
-  return cpu_jit_math(m->env, CPU_JIT_ATAN2, z.im, z.re);
+  return cpu_jit_math(&m->env, CPU_JIT_ATAN2, z.im, z.re);
 }
 
 static LLVMValueRef is_infinite(const cpu_jit_ir *m, LLVMValueRef x)
 {
   return same(m, absolute(m, x), infinity(m));
-}
-
-static LLVMValueRef any_of(const cpu_jit_ir *m, LLVMValueRef a, LLVMValueRef b)
-{
-  return LLVMBuildOr(m->b, a, b, "");
 }
 
 static LLVMValueRef largest_of(const cpu_jit_ir *m, point z)
@@ -360,24 +355,13 @@ static point build(const cpu_jit_ir *m, cpu_jit_function fn, point x, point y)
   }
 }
 
-static LLVMValueRef widened(const cpu_jit_ir *m, const cpu_jit_ir *wide,
-                            LLVMValueRef x)
-{
-  return m->wide ? x : LLVMBuildFPExt(m->b, x, wide->real, "");
-}
-
-static LLVMValueRef narrowed(const cpu_jit_ir *m, LLVMValueRef x)
-{
-  return m->wide ? x : LLVMBuildFPTrunc(m->b, x, m->real, "");
-}
-
 static point widened_point(const cpu_jit_ir *m, const cpu_jit_ir *wide,
                            const LLVMValueRef x[2])
 {
   return (point){ widened(m, wide, x[0]), widened(m, wide, x[1]) };
 }
 
-void cpu_jit_math_complex(cpu_jit_math_env *env, cpu_jit_function fn,
+void cpu_jit_math_complex(const cpu_jit_math_env *env, cpu_jit_function fn,
                           const LLVMValueRef x[2], const LLVMValueRef y[2],
                           LLVMValueRef out[2])
 {
@@ -408,8 +392,9 @@ void cpu_jit_math_complex(cpu_jit_math_env *env, cpu_jit_function fn,
     out[i] = narrowed(&m, LLVMBuildExtractValue(env->builder, r, i, ""));
 }
 
-void cpu_jit_complex_multiply(cpu_jit_math_env *env, const LLVMValueRef x[2],
-                              const LLVMValueRef y[2], LLVMValueRef out[2])
+void cpu_jit_complex_multiply(const cpu_jit_math_env *env,
+                              const LLVMValueRef x[2], const LLVMValueRef y[2],
+                              LLVMValueRef out[2])
 {
   cpu_jit_ir m = maths_for(env, x[0]);
   LLVMValueRef re = sub(&m, mul(&m, x[0], y[0]), mul(&m, x[1], y[1]));
@@ -418,8 +403,9 @@ void cpu_jit_complex_multiply(cpu_jit_math_env *env, const LLVMValueRef x[2],
   out[1] = im;
 }
 
-void cpu_jit_complex_divide(cpu_jit_math_env *env, const LLVMValueRef x[2],
-                            const LLVMValueRef y[2], LLVMValueRef out[2])
+void cpu_jit_complex_divide(const cpu_jit_math_env *env,
+                            const LLVMValueRef x[2], const LLVMValueRef y[2],
+                            LLVMValueRef out[2])
 {
   cpu_jit_ir m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
   point q =
@@ -428,7 +414,8 @@ void cpu_jit_complex_divide(cpu_jit_math_env *env, const LLVMValueRef x[2],
   out[1] = narrowed(&m, q.im);
 }
 
-LLVMValueRef cpu_jit_complex_abs(cpu_jit_math_env *env, const LLVMValueRef x[2])
+LLVMValueRef cpu_jit_complex_abs(const cpu_jit_math_env *env,
+                                 const LLVMValueRef x[2])
 {
   cpu_jit_ir m = maths_for(env, x[0]), wide = maths_of(env, true, m.lanes);
   return narrowed(&m, hypot_of(&wide, widened_point(&m, &wide, x)));

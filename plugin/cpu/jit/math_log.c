@@ -23,8 +23,7 @@ LLVMValueRef cpu_jit_split(const cpu_jit_ir *m, LLVMValueRef x,
   LLVMValueRef i = plus(m, as_bits(m, normal), whole(m, offset(m)));
   // The exponent as the low bits of a number whose unit is in its last place.
   LLVMValueRef exponent =
-      LLVMBuildOr(m->b, right(m, i, bits),
-                  whole(m, (uint64_t)(bias(m) + bits) << bits), "");
+      with_bits(m, right(m, i, bits), (uint64_t)(bias(m) + bits) << bits);
   double unit = m->wide ? 0x1p52 : 0x1p23;
   LLVMValueRef normal_bias = num(m, unit + bias(m));
   LLVMValueRef more_bias = num(m, unit + bias(m) + (m->wide ? 54 : 25));

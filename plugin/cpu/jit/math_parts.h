@@ -2,13 +2,14 @@
 #ifndef CPU_JIT_MATH_PARTS_H
 #define CPU_JIT_MATH_PARTS_H
 
-#include "jit/math_build.h"
+#include "jit/build.h"
 
 // math.c. Begins the internal function `name` of the module, or finds it there
 // and returns false. It has the string attributes of the function in which
 // `env` builds, and *out_env builds in its first block.
-bool cpu_jit_begin(cpu_jit_math_env *env, const char *name, LLVMTypeRef type,
-                   LLVMValueRef *out_function, cpu_jit_math_env *out_env);
+bool cpu_jit_begin(const cpu_jit_math_env *env, const char *name,
+                   LLVMTypeRef type, LLVMValueRef *out_function,
+                   cpu_jit_math_env *out_env);
 // Returns `result` from it.
 void cpu_jit_end(cpu_jit_math_env *inner, LLVMValueRef result);
 

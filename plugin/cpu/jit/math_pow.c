@@ -75,8 +75,7 @@ static LLVMValueRef is_whole(const cpu_jit_ir *m, LLVMValueRef size)
 {
   LLVMValueRef unit = either(m, 0x1p23, 0x1p52);
   LLVMValueRef rounded = sub(m, add(m, size, unit), unit);
-  return LLVMBuildOr(m->b, same(m, rounded, size),
-                     LLVMBuildNot(m->b, less(m, size, unit), ""), "");
+  return any_of(m, same(m, rounded, size), not_of(m, less(m, size, unit)));
 }
 
 // |x|^y from a finite or infinite logarithm `l` of |x|; y * 0 is 0 even where
@@ -84,15 +83,15 @@ static LLVMValueRef is_whole(const cpu_jit_ir *m, LLVMValueRef size)
 static LLVMValueRef power_narrow(const cpu_jit_ir *m, LLVMValueRef size,
                                  LLVMValueRef y)
 {
-  cpu_jit_ir wide = maths_of(m->env, true, m->lanes), *w = &wide;
-  LLVMValueRef x = LLVMBuildFPExt(m->b, size, w->real, "");
+  cpu_jit_ir wide = maths_of(&m->env, true, m->lanes), *w = &wide;
+  LLVMValueRef x = widened(m, w, size);
   LLVMValueRef l = log_short(w, x);
   l = choose(w, less(w, x, infinity(w)), l, infinity(w));
   l = choose(w, same(w, x, num(w, 0)), negative(w, infinity(w)), l);
-  LLVMValueRef product = mul(w, l, LLVMBuildFPExt(m->b, y, w->real, ""));
+  LLVMValueRef product = mul(w, l, widened(m, w, y));
   product = choose(w, same(w, l, num(w, 0)), num(w, 0), product);
   product = at_least(w, at_most(w, product, num(w, 95)), num(w, -110));
-  return LLVMBuildFPTrunc(m->b, exp_short(w, product), m->real, "");
+  return narrowed(m, exp_short(w, product));
 }
 
 static LLVMValueRef power_wide(const cpu_jit_ir *m, LLVMValueRef size,
@@ -121,15 +120,13 @@ LLVMValueRef cpu_jit_pow(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef y)
 
   LLVMValueRef whole_y = is_whole(m, y_size);
   LLVMValueRef even = is_whole(m, mul(m, y_size, num(m, 0.5)));
-  LLVMValueRef odd = both(m, whole_y, LLVMBuildNot(m->b, even, ""));
+  LLVMValueRef odd = both(m, whole_y, not_of(m, even));
   result = choose(m, odd, with_sign(m, result, x), result);
-  LLVMValueRef no_root =
-      both(m, less(m, x, zero), LLVMBuildNot(m->b, whole_y, ""));
+  LLVMValueRef no_root = both(m, less(m, x, zero), not_of(m, whole_y));
   no_root = both(m, no_root, less(m, size, endless));
   result = choose(m, no_root, not_a_number(m), result);
   result = choose(m, unordered(m, x, y), add(m, x, y), result);
-  LLVMValueRef trivial =
-      LLVMBuildOr(m->b, same(m, x, one), same(m, y, zero), "");
+  LLVMValueRef trivial = any_of(m, same(m, x, one), same(m, y, zero));
   return choose(m, trivial, one, result);
 }
 
@@ -146,8 +143,7 @@ LLVMValueRef cpu_jit_cbrt(const cpu_jit_ir *m, LLVMValueRef x)
   unsigned low = m->wide ? 32 : 8;
   uint64_t unit_bits = (uint64_t)(bias(m) + fraction(m)) << fraction(m);
   LLVMValueRef unit = either(m, 0x1p23, 0x1p52);
-  LLVMValueRef high =
-      LLVMBuildOr(m->b, right(m, as_bits(m, a), low), whole(m, unit_bits), "");
+  LLVMValueRef high = with_bits(m, right(m, as_bits(m, a), low), unit_bits);
   high = sub(m, as_real(m, high), unit);
   LLVMValueRef guess =
       mad(m, high, num(m, 1.0 / 3), either(m, 2773273, 715094163));

@@ -14,12 +14,12 @@ static void load_window(const cpu_jit_ir *m, LLVMValueRef from,
 {
   LLVMTypeRef i64 = m->whole;
   LLVMTypeRef array = LLVMArrayType2(i64, CPU_JIT_TWO_OVER_PI_WORDS);
-  LLVMValueRef table = LLVMGetNamedGlobal(m->env->module, "calx.two_over_pi");
+  LLVMValueRef table = LLVMGetNamedGlobal(m->env.module, "calx.two_over_pi");
   if (!table) {
     LLVMValueRef words[CPU_JIT_TWO_OVER_PI_WORDS];
     for (int i = 0; i < CPU_JIT_TWO_OVER_PI_WORDS; i++)
       words[i] = LLVMConstInt(i64, cpu_jit_two_over_pi[i], false);
-    table = LLVMAddGlobal(m->env->module, array, "calx.two_over_pi");
+    table = LLVMAddGlobal(m->env.module, array, "calx.two_over_pi");
     LLVMSetInitializer(table,
                        LLVMConstArray2(i64, words, CPU_JIT_TWO_OVER_PI_WORDS));
     LLVMSetLinkage(table, LLVMInternalLinkage);
@@ -42,7 +42,7 @@ static void load_window(const cpu_jit_ir *m, LLVMValueRef from,
 static void multiply(const cpu_jit_ir *m, LLVMValueRef a, LLVMValueRef b,
                      LLVMValueRef c, LLVMValueRef *low, LLVMValueRef *high)
 {
-  LLVMTypeRef i128 = LLVMIntTypeInContext(m->env->context, 128);
+  LLVMTypeRef i128 = LLVMIntTypeInContext(m->env.context, 128);
   LLVMValueRef wide[] = { LLVMBuildZExt(m->b, a, i128, ""),
                           LLVMBuildZExt(m->b, b, i128, "") };
   LLVMValueRef p = LLVMBuildMul(m->b, wide[0], wide[1], "");
@@ -67,7 +67,7 @@ static void quarter_turns(const cpu_jit_ir *m, LLVMValueRef x,
   LLVMValueRef bits = as_bits(m, x), window[3], carry;
   LLVMValueRef exponent = mask(m, right(m, bits, 52), 0x7ff);
   LLVMValueRef mantissa = mask(m, bits, ((uint64_t)1 << 52) - 1);
-  mantissa = LLVMBuildOr(m->b, mantissa, whole(m, (uint64_t)1 << 52), "");
+  mantissa = with_bits(m, mantissa, (uint64_t)1 << 52);
   // x = mantissa * 2^e with e = exponent - 1075. The bits of 2/pi of weights
   // from 2^(1-e) down count; the table begins with 64 zeros at weight 2^63.
   load_window(m, minus(m, exponent, whole(m, 1075 + 2 - 64)), window);
@@ -82,23 +82,23 @@ static cpu_jit_pair fraction_of(const cpu_jit_ir *m, LLVMValueRef high,
                                 LLVMValueRef low)
 {
   LLVMValueRef zero = whole(m, 0);
-  LLVMValueRef below = LLVMBuildICmp(m->b, LLVMIntSLT, high, zero, "");
-  LLVMValueRef none = LLVMBuildICmp(m->b, LLVMIntEQ, low, zero, "");
+  LLVMValueRef below = compare_bits(m, LLVMIntSLT, high, 0);
+  LLVMValueRef none = compare_bits(m, LLVMIntEQ, low, 0);
   LLVMValueRef borrow = LLVMBuildZExt(m->b, none, m->whole, "");
-  LLVMValueRef turned = plus(m, LLVMBuildNot(m->b, high, ""), borrow);
+  LLVMValueRef turned = plus(m, not_of(m, high), borrow);
   high = choose(m, below, turned, high);
   low = choose(m, below, minus(m, zero, low), low);
 
   LLVMValueRef zeros[] = {
-    high, LLVMConstInt(LLVMInt1TypeInContext(m->env->context), 0, false)
+    high, LLVMConstInt(LLVMInt1TypeInContext(m->env.context), 0, false)
   };
   LLVMValueRef shift =
       mask(m, intrinsic(m, "llvm.ctlz", m->whole, zeros, 2), 63);
   high = join(m, high, low, shift);
   low = LLVMBuildShl(m->b, low, shift, "");
   LLVMValueRef top = LLVMBuildSIToFP(m->b, right(m, high, 11), m->real, "");
-  LLVMValueRef rest = LLVMBuildOr(m->b, left(m, mask(m, high, 0x7ff), 42),
-                                  right(m, low, 22), "");
+  LLVMValueRef rest =
+      any_of(m, left(m, mask(m, high, 0x7ff), 42), right(m, low, 22));
   rest = LLVMBuildSIToFP(m->b, rest, m->real, "");
 
   LLVMValueRef scale = power_of_two(m, minus(m, zero, shift));
@@ -108,7 +108,7 @@ static cpu_jit_pair fraction_of(const cpu_jit_ir *m, LLVMValueRef high,
 }
 
 // { double, double, i64 } calx.reduce(double x) for 1/2 <= |x| < infinity.
-static LLVMValueRef exact_reduction(cpu_jit_math_env *env,
+static LLVMValueRef exact_reduction(const cpu_jit_math_env *env,
                                     LLVMTypeRef *out_type)
 {
   cpu_jit_ir outer = maths_of(env, true, 0);
@@ -158,9 +158,9 @@ static LLVMValueRef element_at(const cpu_jit_ir *m, LLVMTypeRef type,
 static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
                               LLVMValueRef wanted, const reduction *fast)
 {
-  cpu_jit_ir one = maths_of(m->env, true, 0);
+  cpu_jit_ir one = maths_of(&m->env, true, 0);
   LLVMTypeRef elements[] = { one.real, one.real, one.whole }, function_type;
-  LLVMValueRef function = exact_reduction(m->env, &function_type);
+  LLVMValueRef function = exact_reduction(&m->env, &function_type);
   LLVMValueRef marks = LLVMBuildZExt(m->b, wanted, m->whole, "");
   LLVMValueRef memory[3], x_memory = LLVMBuildAlloca(m->b, m->real, "");
   LLVMValueRef marks_memory = LLVMBuildAlloca(m->b, m->whole, "");
@@ -174,7 +174,7 @@ static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), blocks[4];
   for (int i = 0; i < 4; i++)
     blocks[i] = LLVMAppendBasicBlockInContext(
-        m->env->context, LLVMGetBasicBlockParent(before), "");
+        m->env.context, LLVMGetBasicBlockParent(before), "");
   LLVMBasicBlockRef head = blocks[0], work = blocks[1], next = blocks[2];
   LLVMBuildBr(m->b, head);
   LLVMPositionBuilderAtEnd(m->b, head);
@@ -239,19 +239,19 @@ cpu_jit_pair cpu_jit_reduce(const cpu_jit_ir *m, LLVMValueRef x, bool was_float,
   if (!was_float) {
     LLVMValueRef near = less(m, absolute(m, fast.part[0]), num(m, 0x1p-40));
     near = both(m, near, less(m, num(m, 0.5), size));
-    many = LLVMBuildOr(m->b, many, near, "");
+    many = any_of(m, many, near);
   }
   many = both(m, many, less(m, size, infinity(m)));
   LLVMValueRef any = many;
   if (m->lanes) {
-    LLVMTypeRef bits = LLVMIntTypeInContext(m->env->context, m->lanes);
+    LLVMTypeRef bits = LLVMIntTypeInContext(m->env.context, m->lanes);
     any = LLVMBuildBitCast(m->b, many, bits, "");
     any = LLVMBuildICmp(m->b, LLVMIntNE, any, LLVMConstInt(bits, 0, false), "");
   }
 
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b);
   LLVMValueRef function = LLVMGetBasicBlockParent(before);
-  LLVMContextRef c = m->env->context;
+  LLVMContextRef c = m->env.context;
   LLVMBasicBlockRef slow = LLVMAppendBasicBlockInContext(c, function, "");
   LLVMBasicBlockRef join_block = LLVMAppendBasicBlockInContext(c, function, "");
   LLVMBuildCondBr(m->b, any, slow, join_block);

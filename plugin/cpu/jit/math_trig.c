@@ -37,7 +37,7 @@ static LLVMValueRef turned(const cpu_jit_ir *m, LLVMValueRef x, LLVMValueRef n)
 
 static LLVMValueRef is_odd(const cpu_jit_ir *m, LLVMValueRef n)
 {
-  return LLVMBuildICmp(m->b, LLVMIntNE, mask(m, n, 1), whole(m, 0), "");
+  return compare_bits(m, LLVMIntNE, mask(m, n, 1), 0);
 }
 
 static LLVMValueRef choose_tan(const cpu_jit_ir *m, cpu_jit_pair sine,
@@ -55,21 +55,21 @@ static LLVMValueRef choose_tan(const cpu_jit_ir *m, cpu_jit_pair sine,
 static cpu_jit_pair as_floats(const cpu_jit_ir *m, const cpu_jit_ir *wide,
                               LLVMValueRef x)
 {
-  LLVMValueRef hi = LLVMBuildFPTrunc(m->b, x, m->real, "");
-  LLVMValueRef rest = sub(wide, x, LLVMBuildFPExt(m->b, hi, wide->real, ""));
-  return (cpu_jit_pair){ hi, LLVMBuildFPTrunc(m->b, rest, m->real, "") };
+  LLVMValueRef hi = narrowed(m, x);
+  LLVMValueRef rest = sub(wide, x, widened(m, wide, hi));
+  return (cpu_jit_pair){ hi, narrowed(m, rest) };
 }
 
 LLVMValueRef cpu_jit_trigonometric(const cpu_jit_ir *m, cpu_jit_function fn,
                                    LLVMValueRef x)
 {
-  cpu_jit_ir wide = maths_of(m->env, true, m->lanes);
-  LLVMValueRef doubles = m->wide ? x : LLVMBuildFPExt(m->b, x, wide.real, "");
+  cpu_jit_ir wide = maths_of(&m->env, true, m->lanes);
+  LLVMValueRef doubles = widened(m, &wide, x);
   LLVMValueRef n, result;
   cpu_jit_pair r = cpu_jit_reduce(&wide, doubles, !m->wide, &n);
   if (fn == CPU_JIT_TAN) {
     result = choose_tan(&wide, sin_near(&wide, r), cos_near(&wide, r), n);
-    if (!m->wide) result = LLVMBuildFPTrunc(m->b, result, m->real, "");
+    result = narrowed(m, result);
   } else {
     if (!m->wide) {
       r = as_floats(m, &wide, r.hi);
@@ -128,7 +128,7 @@ LLVMValueRef cpu_jit_atan2(const cpu_jit_ir *m, LLVMValueRef y, LLVMValueRef x)
   LLVMValueRef other = choose(m, same(m, small, infinity(m)), one, zero);
   small = choose(m, endless, other, small);
   LLVMValueRef nothing = same(m, large, zero);
-  large = choose(m, LLVMBuildOr(m->b, endless, nothing, ""), one, large);
+  large = choose(m, any_of(m, endless, nothing), one, large);
 
   LLVMValueRef far, base = zero, base_lo = zero;
   cpu_jit_pair q = slope_of(m, small, large, &far);
@@ -145,8 +145,7 @@ LLVMValueRef cpu_jit_atan2(const cpu_jit_ir *m, LLVMValueRef y, LLVMValueRef x)
   }
 
   // The angle is from 0, pi/2 or pi, there or back.
-  LLVMValueRef back =
-      LLVMBuildICmp(m->b, LLVMIntSLT, as_bits(m, x), whole(m, 0), "");
+  LLVMValueRef back = compare_bits(m, LLVMIntSLT, as_bits(m, x), 0);
   LLVMValueRef half = either(m, 1.57079637050628662, 1.5707963267948966);
   LLVMValueRef half_lo = either(m, -4.37113883e-8, 6.123233995736766e-17);
   base = choose(m, steep, half, choose(m, back, add(m, half, half), zero));

@@ -72,7 +72,7 @@ static LLVMValueRef load_masked(cpu_jit_env *env, LLVMBuilderRef b,
                           mask == NULL ? all_lanes(env) : mask,
                           LLVMConstNull(wide) };
   LLVMTypeRef types[] = { wide, LLVMTypeOf(at) };
-  return cpu_jit_intrinsic(env, b,
+  return cpu_jit_intrinsic(env->module, b,
                            gather ? "llvm.masked.gather" : "llvm.masked.load",
                            types, 2, args, 4);
 }
@@ -202,8 +202,9 @@ static void store_part(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef pointer,
   LLVMValueRef args[] = { v, at, LLVMConstInt(env->i32, bytes_of(scalar), 0),
                           mask == NULL ? all_lanes(env) : mask };
   LLVMTypeRef types[] = { t, LLVMTypeOf(at) };
-  cpu_jit_intrinsic(env, b, run ? "llvm.masked.store" : "llvm.masked.scatter",
-                    types, 2, args, 4);
+  cpu_jit_intrinsic(env->module, b,
+                    run ? "llvm.masked.store" : "llvm.masked.scatter", types, 2,
+                    args, 4);
 }
 
 void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,

@@ -21,7 +21,7 @@ static LLVMValueRef rotated(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
 {
   LLVMTypeRef t = LLVMTypeOf(x);
   LLVMValueRef args[] = { x, x, cpu_jit_const_int(t, (unsigned)by) };
-  return cpu_jit_intrinsic(env, b, "llvm.fshl", &t, 1, args, 3);
+  return cpu_jit_intrinsic(env->module, b, "llvm.fshl", &t, 1, args, 3);
 }
 
 void cpu_jit_threefry(cpu_jit_env *env, const LLVMValueRef key[2],

@@ -22,6 +22,7 @@ void cpu_jit_philox(cpu_jit_env *env, const LLVMValueRef key[2],
 // The phase that makes output `i` equal to a value, in loop.c. With `in_place`
 // it does nothing where the output is the value's own memory.
 void cpu_jit_phase_copy(cpu_jit_env *env, cpu_jit_kernel *k, int phase,
-                        const cx_hlo_value *value, size_t output, bool in_place);
+                        const cx_hlo_value *value, size_t output,
+                        bool in_place);
 
 #endif

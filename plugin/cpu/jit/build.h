@@ -1,12 +1,12 @@
-// jit/math_build: how the mathematical functions write their instructions.
+// jit/build: short names for LLVM's instructions on numbers of one type.
 //
 // A `cpu_jit_ir` is the type of numbers at hand and where code goes; each
 // helper leaves one instruction or two. Only what every x86-64 has in hardware
 // is used: no instruction here ends in a call. So integers are rounded to by
 // adding 1.5 * 2^(precision-1) and not by llvm.rint, and converted by the bits
 // of such sums.
-#ifndef CPU_JIT_MATH_BUILD_H
-#define CPU_JIT_MATH_BUILD_H
+#ifndef CPU_JIT_BUILD_H
+#define CPU_JIT_BUILD_H
 
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "jit/math_series.h"
 
 typedef struct cpu_jit_ir {
-  cpu_jit_math_env *env;
+  cpu_jit_math_env env;
   LLVMBuilderRef b;
   LLVMTypeRef real;   // float or double, scalar or vector
   LLVMTypeRef whole;  // the integers of the same size and number
@@ -33,7 +33,7 @@ static inline LLVMTypeRef lanes_of(LLVMTypeRef element, unsigned lanes)
   return lanes ? LLVMVectorType(element, lanes) : element;
 }
 
-static inline cpu_jit_ir maths_of(cpu_jit_math_env *env, bool wide,
+static inline cpu_jit_ir maths_of(const cpu_jit_math_env *env, bool wide,
                                   unsigned lanes)
 {
   LLVMContextRef c = env->context;
@@ -41,12 +41,12 @@ static inline cpu_jit_ir maths_of(cpu_jit_math_env *env, bool wide,
       wide ? LLVMDoubleTypeInContext(c) : LLVMFloatTypeInContext(c);
   LLVMTypeRef whole = LLVMIntTypeInContext(c, wide ? 64 : 32);
   return (cpu_jit_ir){
-    env,   env->builder, lanes_of(real, lanes), lanes_of(whole, lanes),
+    *env,  env->builder, lanes_of(real, lanes), lanes_of(whole, lanes),
     lanes, wide
   };
 }
 
-static inline cpu_jit_ir maths_for(cpu_jit_math_env *env, LLVMValueRef x)
+static inline cpu_jit_ir maths_for(const cpu_jit_math_env *env, LLVMValueRef x)
 {
   LLVMTypeRef type = LLVMTypeOf(x);
   bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
@@ -55,29 +55,15 @@ static inline cpu_jit_ir maths_for(cpu_jit_math_env *env, LLVMValueRef x)
                   vector ? LLVMGetVectorSize(type) : 0);
 }
 
-// A constant in every lane.
-static inline LLVMValueRef splat(const cpu_jit_ir *m, LLVMValueRef element)
-{
-  enum { MOST = 64 };
-  LLVMValueRef all[MOST];
-  if (!m->lanes) return element;
-  for (unsigned i = 0; i < m->lanes && i < MOST; i++) all[i] = element;
-  return LLVMConstVector(all, m->lanes);
-}
-
-static inline LLVMTypeRef element_of(const cpu_jit_ir *m, LLVMTypeRef type)
-{
-  return m->lanes ? LLVMGetElementType(type) : type;
-}
-
+// Constants, in every lane.
 static inline LLVMValueRef num(const cpu_jit_ir *m, double x)
 {
-  return splat(m, LLVMConstReal(element_of(m, m->real), x));
+  return cpu_jit_const_real(m->real, x);
 }
 
 static inline LLVMValueRef whole(const cpu_jit_ir *m, uint64_t x)
 {
-  return splat(m, LLVMConstInt(element_of(m, m->whole), x, false));
+  return cpu_jit_const_int(m->whole, x);
 }
 
 // The constant that suits the type.
@@ -120,11 +106,8 @@ static inline LLVMValueRef intrinsic(const cpu_jit_ir *m, const char *name,
                                      LLVMTypeRef type, LLVMValueRef *arguments,
                                      unsigned count)
 {
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  LLVMValueRef function =
-      LLVMGetIntrinsicDeclaration(m->env->module, id, &type, 1);
-  LLVMTypeRef signature = LLVMIntrinsicGetType(m->env->context, id, &type, 1);
-  return LLVMBuildCall2(m->b, signature, function, arguments, count, "");
+  return cpu_jit_intrinsic(m->env.module, m->b, name, &type, 1, arguments,
+                           count);
 }
 
 // a*b + c, rounded once where the target can and twice where it cannot.
@@ -132,7 +115,7 @@ static inline LLVMValueRef mad(const cpu_jit_ir *m, LLVMValueRef a,
                                LLVMValueRef b, LLVMValueRef c)
 {
   LLVMValueRef all[] = { a, b, c };
-  if (m->env->has_fma) return intrinsic(m, "llvm.fma", m->real, all, 3);
+  if (m->env.has_fma) return intrinsic(m, "llvm.fma", m->real, all, 3);
   return add(m, mul(m, a, b), c);
 }
 
@@ -170,6 +153,25 @@ static inline LLVMValueRef unordered(const cpu_jit_ir *m, LLVMValueRef a,
                                      LLVMValueRef b)
 {
   return LLVMBuildFCmp(m->b, LLVMRealUNO, a, b, "");
+}
+
+static inline LLVMValueRef compare_bits(const cpu_jit_ir *m,
+                                        LLVMIntPredicate is, LLVMValueRef a,
+                                        uint64_t bits)
+{
+  return LLVMBuildICmp(m->b, is, a, whole(m, bits), "");
+}
+
+// And, or and not, of conditions and of bits.
+static inline LLVMValueRef any_of(const cpu_jit_ir *m, LLVMValueRef a,
+                                  LLVMValueRef b)
+{
+  return LLVMBuildOr(m->b, a, b, "");
+}
+
+static inline LLVMValueRef not_of(const cpu_jit_ir *m, LLVMValueRef a)
+{
+  return LLVMBuildNot(m->b, a, "");
 }
 
 static inline LLVMValueRef both(const cpu_jit_ir *m, LLVMValueRef a,
@@ -225,6 +227,12 @@ static inline LLVMValueRef mask(const cpu_jit_ir *m, LLVMValueRef a,
   return LLVMBuildAnd(m->b, a, whole(m, bits), "");
 }
 
+static inline LLVMValueRef with_bits(const cpu_jit_ir *m, LLVMValueRef a,
+                                     uint64_t bits)
+{
+  return any_of(m, a, whole(m, bits));
+}
+
 static inline LLVMValueRef left(const cpu_jit_ir *m, LLVMValueRef a,
                                 unsigned by)
 {
@@ -267,6 +275,18 @@ static inline LLVMValueRef not_a_number(const cpu_jit_ir *m)
 static inline LLVMValueRef rounder(const cpu_jit_ir *m)
 {
   return either(m, 0x1.8p23, 0x1.8p52);
+}
+
+// x as a double where `m` is of floats, and back.
+static inline LLVMValueRef widened(const cpu_jit_ir *m, const cpu_jit_ir *wide,
+                                   LLVMValueRef x)
+{
+  return m->wide ? x : LLVMBuildFPExt(m->b, x, wide->real, "");
+}
+
+static inline LLVMValueRef narrowed(const cpu_jit_ir *m, LLVMValueRef x)
+{
+  return m->wide ? x : LLVMBuildFPTrunc(m->b, x, m->real, "");
 }
 
 // 2^i of the integer in the low bits of `i`, which may be a rounder's sum.
@@ -323,7 +343,7 @@ static inline cpu_jit_pair product_of(const cpu_jit_ir *m, LLVMValueRef a,
                                       LLVMValueRef b)
 {
   LLVMValueRef p = mul(m, a, b);
-  if (m->env->has_fma) return (cpu_jit_pair){ p, mad(m, a, b, negative(m, p)) };
+  if (m->env.has_fma) return (cpu_jit_pair){ p, mad(m, a, b, negative(m, p)) };
   cpu_jit_pair x = halves_of(m, a), y = halves_of(m, b);
   LLVMValueRef e = sub(m, mul(m, x.hi, y.hi), p);
   e = add(m, e, mul(m, x.hi, y.lo));
@@ -335,7 +355,7 @@ static inline cpu_jit_pair product_of(const cpu_jit_ir *m, LLVMValueRef a,
 static inline LLVMValueRef residue(const cpu_jit_ir *m, LLVMValueRef c,
                                    LLVMValueRef a, LLVMValueRef b)
 {
-  if (m->env->has_fma) return mad(m, negative(m, a), b, c);
+  if (m->env.has_fma) return mad(m, negative(m, a), b, c);
   cpu_jit_pair p = product_of(m, a, b);
   return sub(m, sub(m, c, p.hi), p.lo);
 }

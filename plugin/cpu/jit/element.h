@@ -1,0 +1,38 @@
+// jit/element: what the files on elementwise operations share.
+#ifndef CPU_JIT_ELEMENT_H
+#define CPU_JIT_ELEMENT_H
+
+#include "jit/build.h"
+#include "jit/emit.h"
+
+// Where an operation on operands of one shape puts its code.
+typedef struct cpu_jit_ctx {
+  cpu_jit_env *env;
+  cx_hlo_elem elem;  // of the operands, or of their parts
+  LLVMTypeRef type;  // of the operands in registers
+  cpu_jit_ir ir;     // real: that type, of floats; whole: integers as wide
+} cpu_jit_ctx;
+
+// ---- element_int.c, element_real.c ----
+
+LLVMValueRef cpu_jit_int_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                            LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef cpu_jit_real_op(const cpu_jit_ctx *c, const cx_hlo_op *op,
+                             LLVMValueRef x, LLVMValueRef y);
+
+// ---- element.c ----
+
+LLVMValueRef cpu_jit_max(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef cpu_jit_min(const cpu_jit_ctx *c, LLVMValueRef x, LLVMValueRef y);
+// An intrinsic on the type of x; y is its second operand, or NULL.
+LLVMValueRef cpu_jit_call(const cpu_jit_ctx *c, const char *name,
+                          LLVMValueRef x, LLVMValueRef y);
+
+// ---- convert.c ----
+
+// The bits of floats rounded to nearest even at bit `cut`, those below not
+// cleared.
+LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,
+                                unsigned cut);
+
+#endif
