@@ -40,16 +40,17 @@ static LLVMValueRef round_bf16(const cpu_jit_ir *m, LLVMValueRef x)
 // ---- f16 ----
 
 // A float without its sign, and what of it f16 does not have as normal numbers.
-typedef struct split {
+typedef struct float_parts {
   LLVMValueRef sign, size, tiny;
-} split;
+} float_parts;
 
-static split split_of(const cpu_jit_ir *m, LLVMValueRef x)
+static float_parts parts_of(const cpu_jit_ir *m, LLVMValueRef x)
 {
   LLVMValueRef bits = as_bits(m, x);
   LLVMValueRef sign = mask(m, bits, 0x80000000U);
   LLVMValueRef size = LLVMBuildXor(m->b, bits, sign, "");
-  return (split){ sign, size, compare_bits(m, LLVMIntULT, size, 0x38800000U) };
+  return (float_parts){ sign, size,
+                        compare_bits(m, LLVMIntULT, size, 0x38800000U) };
 }
 
 // 0.5's last bit is 2^-24, f16's least number, so this sum rounds a number
@@ -62,7 +63,7 @@ static LLVMValueRef plus_half(const cpu_jit_ir *m, LLVMValueRef size)
 // Without instructions for it: rounded on the float's bits.
 static LLVMValueRef round_f16_slow(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  const split s = split_of(m, x);
+  const float_parts s = parts_of(m, x);
   LLVMValueRef up = mask(m, cpu_jit_round_bits(m, s.size, 13), 0xFFFFE000U);
   LLVMValueRef over = compare_bits(m, LLVMIntUGE, up, 0x47800000U);
   up = choose(m, over, whole(m, 0x7F800000U), up);
@@ -87,7 +88,7 @@ LLVMValueRef cpu_jit_round(cpu_jit_env *env, LLVMBuilderRef b, LLVMValueRef x,
 
 static LLVMValueRef f16_bits_slow(const cpu_jit_ir *m, LLVMValueRef x)
 {
-  const split s = split_of(m, x);
+  const float_parts s = parts_of(m, x);
   LLVMValueRef normal = right(m, minus(m, s.size, whole(m, 112U << 23)), 13);
   // The sum has the small number in its last bits.
   LLVMValueRef small = mask(m, as_bits(m, plus_half(m, s.size)), 0x3FFFFF);

@@ -199,18 +199,18 @@ static cpu_jit_val emit_reshape(cpu_jit_env *env, const cx_hlo_op *op,
 
 // One dimension: element i of the result is element (i * scale + offset) / gap
 // of the operand.
-typedef struct affine {
+typedef struct affine_index {
   bool plain;  // element i
   int64_t scale, offset, gap;
   const cx_hlo_value *start;  // added to the offset; NULL: none
-} affine;
+} affine_index;
 
-static affine affine_of(const cx_hlo_op *op, size_t d)
+static affine_index affine_of(const cx_hlo_op *op, size_t d)
 {
   const int64_t n = cpu_jit_type(op->operands[0])->dims[d];
-  affine a = { .plain = n == cpu_jit_type(&op->results[0])->dims[d],
-               .scale = 1,
-               .gap = 1 };
+  affine_index a = { .plain = n == cpu_jit_type(&op->results[0])->dims[d],
+                     .scale = 1,
+                     .gap = 1 };
   switch (op->kind) {
     case CX_HLO_OP_SLICE:
       a.scale = cx_hlo_op_ints(op, CX_HLO_A_STRIDES).v[d];
@@ -237,7 +237,7 @@ static uint32_t affine_cuts(cpu_jit_env *env, const cx_hlo_op *op)
   const size_t rank = cpu_jit_type(&op->results[0])->rank;
   uint32_t cuts = need_of(env, op->operands[0]);
   for (size_t d = 0; d < rank; d++) {
-    const affine a = affine_of(op, d);
+    const affine_index a = affine_of(op, d);
     if (a.plain) continue;
     cuts |= bit(d);
     if (a.scale != 1 || a.gap != 1) cuts |= bit(d + 1);
@@ -260,7 +260,7 @@ static cpu_jit_val emit_affine(cpu_jit_env *env, const cx_hlo_op *op,
   size_t d = 0;
   for (int i = 0; i < out.n; i++) {
     cpu_jit_part *part = &out.part[i];
-    const affine a = affine_of(op, d);
+    const affine_index a = affine_of(op, d);
     if (!a.plain) {
       const int64_t inner = to->dims[d] == 0 ? 0 : part->size / to->dims[d];
       part->ix = cpu_jit_ix_scale(env, part->ix, a.scale);
