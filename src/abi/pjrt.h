@@ -163,6 +163,6 @@ typedef struct PJRT_Api {
 CX_PJRT_SIZE(PJRT_Api, PJRT_TopologyDescription_GetMemorySpaceKindIds, 1144);
 
 // What a plugin exports under the name "GetPjrtApi": its static table.
-typedef const PJRT_Api *(*cx_pjrt_get_api_fn)(void);
+typedef const PJRT_Api *(*cx_abi_get_api_fn)(void);
 
 #endif

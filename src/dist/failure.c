@@ -11,12 +11,12 @@
 
 #include "base/status.h"
 
-typedef struct record {
+typedef struct failure_record {
   calx_code code;
   char text[2048];  // zero-terminated
-} record;
+} failure_record;
 
-_Static_assert(sizeof(record) <= PIPE_BUF, "written as a whole");
+_Static_assert(sizeof(failure_record) <= PIPE_BUF, "written as a whole");
 
 calx_status *cx_dist_failure_open(cx_dist_failure *failure)
 {
@@ -38,7 +38,7 @@ void cx_dist_failure_close(cx_dist_failure *failure)
 void cx_dist_failure_write(const cx_dist_failure *failure,
                            const calx_status *status)
 {
-  record r;
+  failure_record r;
   memset(&r, 0, sizeof r);
   r.code = calx_status_code(status);
   snprintf(r.text, sizeof r.text, "%s", calx_status_message(status));
@@ -48,7 +48,7 @@ void cx_dist_failure_write(const cx_dist_failure *failure,
 
 calx_status *cx_dist_failure_read(const cx_dist_failure *failure)
 {
-  record r;
+  failure_record r;
   ssize_t n = read(failure->in, &r, sizeof r);
   if (n != (ssize_t)sizeof r || r.code == CALX_OK) return NULL;
   r.text[sizeof r.text - 1] = '\0';

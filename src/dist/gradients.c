@@ -114,18 +114,18 @@ calx_tensor *calx_dist_step(calx_optimizer *opt, calx_tensor *loss)
 
 // ---- the master's model -----------------------------------------------------
 
-typedef struct list {
+typedef struct tensor_list {
   calx_tensor **tensors;
   size_t n, capacity;
   bool failed;
-} list;
+} tensor_list;
 
 static void add_entry(void *user, const char *path, calx_entry_kind kind,
                       calx_tensor *tensor)
 {
   (void)path;
   (void)kind;
-  list *l = user;
+  tensor_list *l = user;
   if (!cx_grow(&l->tensors, &l->capacity, l->n + 1, sizeof *l->tensors)) {
     l->failed = true;
   } else {
@@ -138,7 +138,7 @@ static calx_status *broadcast(calx_module *model)
   CALX_TRY(cx_annotate(calx_module_error(model),
                        "so there is no model to broadcast"));
   if (calx_world_size() == 1) return NULL;
-  list l = { .n = 0 };
+  tensor_list l = { .n = 0 };
   calx_module_visit(model, add_entry, &l);
   if (!l.failed && l.n != 0) {
     cx_lazy_no_grad_begin();

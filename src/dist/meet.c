@@ -55,20 +55,20 @@ void cx_dist_meet_end(void)
 
 // ---- one meeting ------------------------------------------------------------
 
-typedef struct meeting {
+typedef struct rank_meeting {
   const char *call, *tag;
   const void *payload;
   size_t bytes;
   char **out_payloads;  // NULL: a barrier
   size_t *out_sizes;    // may be NULL
-} meeting;
+} rank_meeting;
 
-static cx_hash hash_of(const meeting *m)
+static cx_hash hash_of(const rank_meeting *m)
 {
   return cx_hash_bytes(m->tag, strlen(m->tag), (unsigned char)m->call[0]);
 }
 
-static calx_status *agree(const meeting *m, int ordinal)
+static calx_status *agree(const rank_meeting *m, int ordinal)
 {
   cx_text what = { 0 };
   const calx_site *site = cx_site();
@@ -86,7 +86,7 @@ static calx_status *agree(const meeting *m, int ordinal)
   return status;
 }
 
-static calx_status *read_payload(const meeting *m, uint64_t number, int i)
+static calx_status *read_payload(const rank_meeting *m, uint64_t number, int i)
 {
   char key[KEY_SIZE];
   size_t size;
@@ -97,7 +97,7 @@ static calx_status *read_payload(const meeting *m, uint64_t number, int i)
   return NULL;
 }
 
-static calx_status *read_all(const meeting *m, uint64_t number, int n)
+static calx_status *read_all(const rank_meeting *m, uint64_t number, int n)
 {
   calx_status *status = NULL;
   for (int i = 0; i < n && status == NULL; i++) {
@@ -112,7 +112,7 @@ static calx_status *read_all(const meeting *m, uint64_t number, int n)
 }
 
 // In a world of one rank.
-static calx_status *meet_alone(const meeting *m)
+static calx_status *meet_alone(const rank_meeting *m)
 {
   if (m->out_payloads == NULL) return NULL;
   char *copy = cx_calloc(1, m->bytes + 1);
@@ -123,7 +123,7 @@ static calx_status *meet_alone(const meeting *m)
   return NULL;
 }
 
-static calx_status *check(const meeting *m)
+static calx_status *check(const rank_meeting *m)
 {
   if (m->tag == NULL || (m->payload == NULL && m->bytes != 0)) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: the %s is NULL", m->call,
@@ -137,7 +137,7 @@ static calx_status *check(const meeting *m)
   return NULL;
 }
 
-static calx_status *meet(const meeting *m)
+static calx_status *meet(const rank_meeting *m)
 {
   int n = calx_world_size(), ordinal = calx_global_ordinal();
   for (int i = 0; m->out_payloads != NULL && i < n; i++) {
@@ -160,7 +160,9 @@ static calx_status *meet(const meeting *m)
 calx_status *calx_rendezvous(const char *tag, const void *payload, size_t bytes,
                              char **out_payloads, size_t *out_sizes)
 {
-  meeting m = { "rendezvous", tag, payload, bytes, out_payloads, out_sizes };
+  rank_meeting m = {
+    "rendezvous", tag, payload, bytes, out_payloads, out_sizes
+  };
   return meet(&m);
 }
 
@@ -188,7 +190,7 @@ calx_status *calx_mesh_reduce(const char *tag, const double *values,
   }
   char **payloads = cx_calloc(n, sizeof *payloads);
   size_t *sizes = cx_calloc(n, sizeof *sizes);
-  meeting m = { "mesh_reduce", tag, values, bytes, payloads, sizes };
+  rank_meeting m = { "mesh_reduce", tag, values, bytes, payloads, sizes };
   calx_status *status =
       payloads == NULL || sizes == NULL ? cx_out_of_memory() : meet(&m);
   if (status == NULL) status = check_counts(tag, sizes, (int)n);

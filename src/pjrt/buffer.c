@@ -66,7 +66,7 @@ size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b)
 
 bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b)
 {
-  if (atomic_load(&b->state) == CX_PJRT_GONE) return true;
+  if (atomic_load(&b->state) == CX_PJRT_DELETED) return true;
   CX_PJRT_DECLARE(args, PJRT_Buffer_IsDeleted, .buffer = b->raw);
   calx_status *status =
       CX_PJRT_CALL(b->client->plugin, PJRT_Buffer_IsDeleted, &args);
@@ -77,10 +77,10 @@ bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b)
 
 static calx_status *check_live(const cx_pjrt_buffer *b)
 {
-  if (atomic_load(&b->state) != CX_PJRT_GONE) return NULL;
+  if (atomic_load(&b->state) != CX_PJRT_DELETED) return NULL;
   cx_pjrt_shape_text text;
   return cx_error(CALX_FAILED_PRECONDITION,
-                  "the buffer %s was donated to an execution and is gone",
+                  "the buffer %s was donated to an execution and is deleted",
                   cx_pjrt_shape_str(&b->shape, &text));
 }
 
@@ -118,17 +118,17 @@ calx_status *cx_pjrt_buffer_await(cx_pjrt_buffer *b)
 
 // ---- from the host ----
 
-typedef struct upload {
+typedef struct host_upload {
   const void *data;
   cx_pjrt_upload mode;
   void (*done)(void *user);
   void *user;
-} upload;
+} host_upload;
 
 // Whatever becomes of the transfer, the data is the user's again.
 static void upload_done(void *user, calx_status *status)
 {
-  upload u = *(upload *)user;
+  host_upload u = *(host_upload *)user;
   cx_free(user);
   calx_status_free(status);
   u.done(u.user);
@@ -146,7 +146,7 @@ static PJRT_HostBufferSemantics semantics_of(cx_pjrt_upload mode)
 }
 
 // *out_event is the plugin's, to be destroyed.
-static calx_status *send(cx_pjrt_buffer *b, const upload *u,
+static calx_status *send(cx_pjrt_buffer *b, const host_upload *u,
                          PJRT_Event **out_event)
 {
   cx_pjrt_client *c = b->client;
@@ -179,7 +179,7 @@ static calx_status *send(cx_pjrt_buffer *b, const upload *u,
 // buffer is given up first (an event of zero copy fires only then) and the
 // event awaited: the data must be free when this returns an error.
 static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
-                                   upload *u)
+                                   host_upload *u)
 {
   cx_pjrt_plugin *p = b->client->plugin;
   cx_pjrt_event e = { .plugin = p, .raw = raw };
@@ -197,12 +197,12 @@ static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
 
 // Calls done, or has taken care that it will be called. A failure to keep the
 // data falls back to a copy.
-static calx_status *transfer(cx_pjrt_buffer *b, const upload *asked)
+static calx_status *transfer(cx_pjrt_buffer *b, const host_upload *asked)
 {
   cx_pjrt_plugin *p = b->client->plugin;
-  upload now = *asked;
+  host_upload now = *asked;
   if (!CX_PJRT_HAS(p, PJRT_Event_OnReady)) now.mode = CX_PJRT_COPY;
-  upload *later = NULL;
+  host_upload *later = NULL;
   PJRT_Event *raw = NULL;
   if (now.mode != CX_PJRT_COPY) {
     later = cx_alloc(sizeof *later);
@@ -229,7 +229,7 @@ static calx_status *transfer(cx_pjrt_buffer *b, const upload *asked)
 
 static calx_status *check_upload(cx_pjrt_client *c, size_t device,
                                  const cx_pjrt_shape *shape,
-                                 const upload *asked)
+                                 const host_upload *asked)
 {
   size_t bytes = 0;
   CALX_TRY(cx_pjrt_check_device(c, device));
@@ -256,7 +256,9 @@ calx_status *cx_pjrt_buffer_from_host(cx_pjrt_client *c, size_t device,
                                       cx_pjrt_buffer **out_buffer)
 {
   *out_buffer = NULL;
-  upload asked = { .data = data, .mode = mode, .done = done, .user = user };
+  host_upload asked = {
+    .data = data, .mode = mode, .done = done, .user = user
+  };
   calx_status *status = check_upload(c, device, shape, &asked);
   cx_pjrt_buffer *b = NULL;
   if (status == NULL) {

@@ -5,11 +5,11 @@
 #include "base/alloc.h"
 #include "pjrt/internal.h"
 
-typedef struct waiter {
+typedef struct event_waiter {
   cx_pjrt_plugin *plugin;
   void (*fn)(void *user, calx_status *status);
   void *user;
-} waiter;
+} event_waiter;
 
 void cx_pjrt_event_destroy(cx_pjrt_plugin *p, PJRT_Event *raw)
 {
@@ -57,7 +57,7 @@ bool cx_pjrt_event_is_ready(cx_pjrt_event *e)
 
 static void run_waiter(PJRT_Error *error, void *user_arg)
 {
-  waiter w = *(waiter *)user_arg;
+  event_waiter w = *(event_waiter *)user_arg;
   cx_free(user_arg);
   w.fn(w.user, cx_pjrt_take(w.plugin, "an event", error));
 }
@@ -66,9 +66,9 @@ calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
                                     void (*fn)(void *user, calx_status *status),
                                     void *user)
 {
-  waiter *w = cx_alloc(sizeof *w);
+  event_waiter *w = cx_alloc(sizeof *w);
   if (w == NULL) return cx_out_of_memory();
-  *w = (waiter){ .plugin = e->plugin, .fn = fn, .user = user };
+  *w = (event_waiter){ .plugin = e->plugin, .fn = fn, .user = user };
   CX_PJRT_DECLARE(args, PJRT_Event_OnReady, .event = e->raw,
                   .callback = run_waiter, .user_arg = w);
   calx_status *status = CX_PJRT_CALL(e->plugin, PJRT_Event_OnReady, &args);

@@ -106,12 +106,6 @@ static calx_status *get_executable(cx_pjrt_executable *e, PJRT_Executable **out)
   return cx_pjrt_check_object(e->client->plugin, *out, "executable");
 }
 
-void cx_pjrt_program_destroy(cx_pjrt_plugin *p, PJRT_Executable *raw)
-{
-  if (raw == NULL) return;
-  CX_PJRT_DESTROY(p, PJRT_Executable, .executable = raw);
-}
-
 static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
 {
   return cx_error(CALX_INVALID_ARGUMENT,
@@ -272,18 +266,6 @@ static calx_status *compile_once(cx_pjrt_executable *e,
   return status;
 }
 
-PJRT_Program cx_pjrt_program(const char *text, size_t size)
-{
-  // Compiling only reads the code; the same struct is written elsewhere.
-  union {
-    const char *in;
-    char *out;
-  } code = { .in = text };
-  return (PJRT_Program){ CX_PJRT_ARGS(PJRT_Program), .code = code.out,
-                         .code_size = size, .format = "mlir",
-                         .format_size = 4 };
-}
-
 calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
                              const cx_pjrt_compile_options *options,
                              const cx_pjrt_signature *signature,
@@ -302,23 +284,6 @@ calx_status *cx_pjrt_compile(cx_pjrt_client *c, const char *text, size_t size,
 }
 
 // ---- saving ----
-
-calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,
-                                       char **out_bytes, size_t *out_size)
-{
-  CX_PJRT_DECLARE(args, PJRT_Executable_Serialize, .executable = raw);
-  CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_Serialize, &args));
-  size_t size = args.serialized_bytes == NULL ? 0 : args.serialized_bytes_size;
-  char *bytes = cx_alloc(size);
-  if (bytes != NULL && size > 0) memcpy(bytes, args.serialized_bytes, size);
-  if (args.serialized_executable_deleter != NULL) {
-    args.serialized_executable_deleter(args.serialized_executable);
-  }
-  if (bytes == NULL) return cx_out_of_memory();
-  *out_bytes = bytes;
-  *out_size = size;
-  return NULL;
-}
 
 calx_status *cx_pjrt_executable_serialize(cx_pjrt_executable *e,
                                           char **out_bytes, size_t *out_size)
@@ -359,27 +324,6 @@ calx_status *cx_pjrt_executable_deserialize(
 }
 
 // ---- questions ----
-
-calx_status *cx_pjrt_program_memory(cx_pjrt_plugin *p, PJRT_Executable *raw,
-                                    cx_pjrt_executable_stats *out)
-{
-  // What the plugin does not write stays -1: not told.
-  CX_PJRT_DECLARE(args, PJRT_Executable_GetCompiledMemoryStats,
-                  .executable = raw, .generated_code_size_in_bytes = -1,
-                  .argument_size_in_bytes = -1, .output_size_in_bytes = -1,
-                  .alias_size_in_bytes = -1, .temp_size_in_bytes = -1,
-                  .peak_memory_in_bytes = -1);
-  CALX_TRY(CX_PJRT_CALL(p, PJRT_Executable_GetCompiledMemoryStats, &args));
-  *out = (cx_pjrt_executable_stats){
-    .code = args.generated_code_size_in_bytes,
-    .arguments = args.argument_size_in_bytes,
-    .outputs = args.output_size_in_bytes,
-    .aliased = args.alias_size_in_bytes,
-    .temporaries = args.temp_size_in_bytes,
-    .peak = args.peak_memory_in_bytes,
-  };
-  return NULL;
-}
 
 calx_status *cx_pjrt_executable_memory(cx_pjrt_executable *e,
                                        cx_pjrt_executable_stats *out)

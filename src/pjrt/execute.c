@@ -15,7 +15,7 @@
 
 #define ON_STACK 128
 
-typedef struct launch {
+typedef struct execution {
   cx_pjrt_executable *e;
   size_t n_lists;               // devices launched by this call
   const size_t *devices;        // [n_lists] indices
@@ -23,16 +23,16 @@ typedef struct launch {
   cx_pjrt_buffer *const *args;  // [n_lists][n_params]
   cx_pjrt_buffer **results;     // [n_lists][n_results]
   cx_pjrt_event **done;         // [n_lists], or NULL
-} launch;
+} execution;
 
 // ---- checks ----
 
-typedef struct position {
+typedef struct argument_name {
   char s[64];
-} position;
+} argument_name;
 
-static const char *describe_position(const launch *l, size_t list, size_t i,
-                                     position *out)
+static const char *describe_position(const execution *l, size_t list, size_t i,
+                                     argument_name *out)
 {
   if (l->n_lists > 1) {
     snprintf(out->s, sizeof out->s, "replica %zu, argument %zu", list, i);
@@ -42,12 +42,12 @@ static const char *describe_position(const launch *l, size_t list, size_t i,
   return out->s;
 }
 
-static calx_status *check_argument(const launch *l, size_t list, size_t i,
+static calx_status *check_argument(const execution *l, size_t list, size_t i,
                                    const cx_pjrt_buffer *b)
 {
   const cx_pjrt_executable *e = l->e;
   const cx_pjrt_shape *wanted = &e->params[i];
-  position where;
+  argument_name where;
   if (b == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%s: no buffer was given",
                     describe_position(l, list, i, &where));
@@ -75,7 +75,7 @@ static calx_status *check_argument(const launch *l, size_t list, size_t i,
   return NULL;
 }
 
-static calx_status *check_arguments(const launch *l, size_t n_args)
+static calx_status *check_arguments(const execution *l, size_t n_args)
 {
   const cx_pjrt_executable *e = l->e;
   size_t wanted = l->n_lists * e->n_params;
@@ -95,12 +95,12 @@ static calx_status *check_arguments(const launch *l, size_t n_args)
 // ---- donation ----
 
 // Argument k is gone: given away twice in this call, or before it.
-static calx_status *explain_missing(const launch *l, size_t k)
+static calx_status *explain_missing(const execution *l, size_t k)
 {
   size_t n_params = l->e->n_params;
   size_t list = k / n_params;
-  position where;
-  position other;
+  argument_name where;
+  argument_name other;
   describe_position(l, list, k % n_params, &where);
   for (size_t i = 0; i < l->n_lists * n_params; i++) {
     if (i == k || l->args[i] != l->args[k]) continue;
@@ -111,33 +111,34 @@ static calx_status *explain_missing(const launch *l, size_t k)
                     describe_position(l, i / n_params, i % n_params, &other));
   }
   cx_pjrt_shape_text text;
-  return cx_error(CALX_FAILED_PRECONDITION,
-                  "%s: the buffer %s was donated to an execution and is gone",
-                  where.s, cx_pjrt_shape_str(&l->args[k]->shape, &text));
+  return cx_error(
+      CALX_FAILED_PRECONDITION,
+      "%s: the buffer %s was donated to an execution and is deleted", where.s,
+      cx_pjrt_shape_str(&l->args[k]->shape, &text));
 }
 
 // Gives back the claims on the first n arguments. After a failed launch a
 // buffer may be gone all the same.
-static void unclaim(const launch *l, size_t n, bool launched)
+static void unclaim(const execution *l, size_t n, bool launched)
 {
   for (size_t k = 0; k < n; k++) {
     if (!l->e->donated[k % l->e->n_params]) continue;
     cx_pjrt_buffer *b = l->args[k];
     atomic_store(&b->state, CX_PJRT_LIVE);
     if (launched && cx_pjrt_buffer_is_deleted(b)) {
-      atomic_store(&b->state, CX_PJRT_GONE);
+      atomic_store(&b->state, CX_PJRT_DELETED);
     }
   }
 }
 
-static calx_status *claim(const launch *l)
+static calx_status *claim(const execution *l)
 {
   size_t n = l->n_lists * l->e->n_params;
   for (size_t k = 0; k < n; k++) {
     if (!l->e->donated[k % l->e->n_params]) continue;
     int live = CX_PJRT_LIVE;
     if (atomic_compare_exchange_strong(&l->args[k]->state, &live,
-                                       CX_PJRT_GONE)) {
+                                       CX_PJRT_DELETED)) {
       continue;
     }
     calx_status *status = explain_missing(l, k);
@@ -156,7 +157,7 @@ static calx_status *claim(const launch *l)
 
 // ---- results ----
 
-static void drop_results(const launch *l)
+static void drop_results(const execution *l)
 {
   for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
     cx_pjrt_buffer_release(l->results[k]);
@@ -168,7 +169,7 @@ static void drop_results(const launch *l)
   }
 }
 
-static bool make_results(const launch *l)
+static bool make_results(const execution *l)
 {
   const cx_pjrt_executable *e = l->e;
   for (size_t k = 0; k < l->n_lists * e->n_results; k++) {
@@ -185,7 +186,7 @@ static bool make_results(const launch *l)
 
 // Hands the plugin's objects to their handles, also when one is missing: then
 // all are released with them.
-static calx_status *take_results(const launch *l, PJRT_Buffer **raw_results,
+static calx_status *take_results(const execution *l, PJRT_Buffer **raw_results,
                                  PJRT_Event **raw_done)
 {
   calx_status *status = NULL;
@@ -213,7 +214,7 @@ static calx_status *take_results(const launch *l, PJRT_Buffer **raw_results,
 
 // Launches of one program are numbered per device, so that the threads or
 // processes that launch its shares give one number without speaking.
-static int launch_number(const launch *l)
+static int launch_number(const execution *l)
 {
   unsigned n = 0;
   for (size_t list = 0; list < l->n_lists; list++) {
@@ -225,7 +226,7 @@ static int launch_number(const launch *l)
 }
 
 // `words` has room for all pointers of the call, zeroed.
-static calx_status *call(const launch *l, void **words)
+static calx_status *call(const execution *l, void **words)
 {
   const cx_pjrt_executable *e = l->e;
   size_t n_args = l->n_lists * e->n_params;
@@ -258,7 +259,7 @@ static calx_status *call(const launch *l, void **words)
   return take_results(l, results, done);
 }
 
-static calx_status *run(const launch *l)
+static calx_status *run(const execution *l)
 {
   const cx_pjrt_executable *e = l->e;
   size_t n = l->n_lists * (e->n_params + e->n_results + 3);
@@ -282,7 +283,7 @@ static calx_status *run(const launch *l)
   return status;
 }
 
-static void clear_results(const launch *l)
+static void clear_results(const execution *l)
 {
   for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
     l->results[k] = NULL;
@@ -297,12 +298,12 @@ calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
                              cx_pjrt_buffer **out_results,
                              cx_pjrt_event **out_done)
 {
-  launch l = { .e = e,
-               .n_lists = 1,
-               .devices = &device,
-               .args = args,
-               .results = out_results,
-               .done = out_done };
+  execution l = { .e = e,
+                  .n_lists = 1,
+                  .devices = &device,
+                  .args = args,
+                  .results = out_results,
+                  .done = out_done };
   clear_results(&l);
   CALX_TRY(cx_pjrt_check_device(e->client, device));
   size_t replica = 0;
@@ -329,12 +330,12 @@ calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
                                  cx_pjrt_buffer **out_results,
                                  cx_pjrt_event **out_done)
 {
-  launch l = { .e = e,
-               .n_lists = e->n_replicas,
-               .devices = e->devices,
-               .args = args,
-               .results = out_results,
-               .done = out_done };
+  execution l = { .e = e,
+                  .n_lists = e->n_replicas,
+                  .devices = e->devices,
+                  .args = args,
+                  .results = out_results,
+                  .done = out_done };
   if (e->any_device) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a program for any device is launched on one, not on all");

@@ -24,14 +24,14 @@
 
 #define REGISTERED "PJRT_NAMES_AND_LIBRARY_PATHS"
 
-typedef struct search {
+typedef struct plugin_search {
   char *found;     // the first file that exists
   cx_text looked;  // all that were looked for
   bool failed;     // out of memory
-} search;
+} plugin_search;
 
 // Its code will run: nobody but this user and root may have written it.
-static bool is_believed(search *s, const char *path)
+static bool is_believed(plugin_search *s, const char *path)
 {
   struct stat info;
   if (stat(path, &info) != 0) return false;
@@ -44,7 +44,7 @@ static bool is_believed(search *s, const char *path)
   return believed;
 }
 
-static void look(search *s, const char *folder, const char *file)
+static void look(plugin_search *s, const char *folder, const char *file)
 {
   if (s->found != NULL || s->failed) return;
   cx_text path = { 0 };
@@ -65,7 +65,7 @@ static void look(search *s, const char *folder, const char *file)
 
 // In CALX_PLUGIN_DIR alone when it is set, else in the build's own folder, else
 // in the user's cache.
-static void look_in_folders(search *s, const char *file)
+static void look_in_folders(plugin_search *s, const char *file)
 {
   const char *folder = cx_env_text("CALX_PLUGIN_DIR");
   if (folder != NULL) {
@@ -88,7 +88,7 @@ static void look_in_folders(search *s, const char *file)
   cx_text_free(&cache);
 }
 
-static void look_for_tpu(search *s)
+static void look_for_tpu(plugin_search *s)
 {
   const char *path = cx_env_text("TPU_LIBRARY_PATH");
   if (path != NULL) look(s, path, "");
@@ -96,12 +96,12 @@ static void look_for_tpu(search *s)
   look(s, "/usr/lib/libtpu.so", "");
 }
 
-static void look_for_cuda(search *s)
+static void look_for_cuda(plugin_search *s)
 {
   look_in_folders(s, "cuda/xla_cuda_plugin.so");
 }
 
-static void look_for_cpu(search *s)
+static void look_for_cpu(plugin_search *s)
 {
   look_in_folders(s, "xla-cpu-0.106/libpjrt_cpu.so");
   look_in_folders(s, "xla-cpu-0.81/xla_cpu_pjrt.so");
@@ -166,7 +166,7 @@ static bool has_card(const char *dev)
 
 static const struct known {
   const char *name;
-  void (*look)(search *s);
+  void (*look)(plugin_search *s);
   // Of an accelerator, in the order of preference: whether `dev` shows one, and
   // shows it beyond doubt.
   bool (*is_there)(const char *dev);
@@ -180,7 +180,7 @@ static const struct known {
 
 // ---- by name ----
 
-static void search_free(search *s)
+static void search_free(plugin_search *s)
 {
   cx_free(s->found);
   cx_text_free(&s->looked);
@@ -242,7 +242,7 @@ static calx_status *choose_own(cx_pjrt_choice *out)
 
 static calx_status *choose_known(const struct known *k, cx_pjrt_choice *out)
 {
-  search s = { 0 };
+  plugin_search s = { 0 };
   k->look(&s);
   calx_status *status = NULL;
   if (s.found != NULL) {
@@ -295,7 +295,7 @@ static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
   for (size_t i = 0; i < sizeof known / sizeof *known && name == NULL; i++) {
     const struct known *k = &known[i];
     if (k->is_there == NULL || !k->is_there(dev)) continue;
-    search s = { 0 };
+    plugin_search s = { 0 };
     k->look(&s);
     if (s.found != NULL) {
       name = k->name;

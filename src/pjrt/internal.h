@@ -223,7 +223,7 @@ calx_status *cx_pjrt_event_finish(cx_pjrt_plugin *p,
 
 // A buffer that an execution takes as donated is claimed first, so that no
 // second execution gets it; a failed execution gives it back.
-enum { CX_PJRT_LIVE, CX_PJRT_GONE };
+enum { CX_PJRT_LIVE, CX_PJRT_DELETED };
 
 struct cx_pjrt_buffer {
   atomic_long refs;

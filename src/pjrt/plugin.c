@@ -74,7 +74,7 @@ static calx_status *load_table(const char *path, const PJRT_Api **out_api)
   }
   // POSIX makes dlsym's result callable; C says so only by way of a copy.
   void *symbol = dlsym(handle, "GetPjrtApi");
-  cx_pjrt_get_api_fn get_api = NULL;
+  cx_abi_get_api_fn get_api = NULL;
   memcpy(&get_api, &symbol, sizeof get_api);
   if (get_api == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,

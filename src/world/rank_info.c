@@ -18,12 +18,12 @@
 // The numbers that every launcher sets; -1: not set.
 enum { RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, HOST, HOSTS, NUMBERS };
 
-typedef struct row {
+typedef struct launcher_names {
   cx_world_launcher launcher;
   const char *names[NUMBERS];
-} row;
+} launcher_names;
 
-static const row rows[] = {
+static const launcher_names rows[] = {
   { CX_WORLD_LAUNCHER_CALX,
     { "CALX_RANK", "CALX_WORLD", "CALX_LOCAL_RANK", "CALX_LOCAL_WORLD",
       "CALX_NODE_RANK", "CALX_NNODES" } },
@@ -56,7 +56,7 @@ static bool is_slurm_step(void)
   return cx_env_text("SLURM_STEP_NODELIST") != NULL;
 }
 
-static bool is_started_by(const row *r)
+static bool is_started_by(const launcher_names *r)
 {
   bool has_rank = cx_env_text(r->names[RANK]) != NULL;
   switch (r->launcher) {
@@ -68,9 +68,9 @@ static bool is_started_by(const row *r)
 
 // srun --mpi=pmi2 sets rank and size as MPICH's mpirun does, and the others
 // under Slurm's names.
-static row names_of(const row *r)
+static launcher_names names_of(const launcher_names *r)
 {
-  row changed = *r;
+  launcher_names changed = *r;
   if (r->launcher == CX_WORLD_LAUNCHER_MPICH && is_slurm_step() &&
       cx_env_text(r->names[LOCAL_RANK]) == NULL) {
     changed.names[LOCAL_RANK] = "SLURM_LOCALID";
@@ -83,19 +83,20 @@ static row names_of(const row *r)
 
 // ---- its numbers ------------------------------------------------------------
 
-static calx_status *check_set(const row *r, const int *n, int number, int other)
+static calx_status *check_set(const launcher_names *r, const int *n, int number,
+                              int other)
 {
   if (n[number] >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is not set",
                   r->names[other], n[other], r->names[number]);
 }
 
-static calx_status *read_numbers(const row *r, int n[NUMBERS])
+static calx_status *read_numbers(const launcher_names *r, int n[NUMBERS])
 {
   static const int counts[] = { SIZE, LOCAL_SIZE, HOSTS };
-  // Where both are set: part < whole + more.
+  // Where both are set: number < limit + more.
   static const struct {
-    int part, whole, more;
+    int number, limit, more;
   } pairs[] = { { RANK, SIZE, 0 },       { LOCAL_RANK, LOCAL_SIZE, 0 },
                 { LOCAL_RANK, SIZE, 0 }, { LOCAL_SIZE, SIZE, 1 },
                 { HOST, HOSTS, 0 },      { HOSTS, SIZE, 1 } };
@@ -110,11 +111,11 @@ static calx_status *read_numbers(const row *r, int n[NUMBERS])
                     r->names[counts[i]]);
   }
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-    int part = n[pairs[i].part], whole = n[pairs[i].whole];
-    if (part < 0 || whole < 0 || part < whole + pairs[i].more) continue;
+    int number = n[pairs[i].number], limit = n[pairs[i].limit];
+    if (number < 0 || limit < 0 || number < limit + pairs[i].more) continue;
     return cx_error(CALX_INVALID_ARGUMENT, "%s is %d, but %s is %d",
-                    r->names[pairs[i].part], part, r->names[pairs[i].whole],
-                    whole);
+                    r->names[pairs[i].number], number, r->names[pairs[i].limit],
+                    limit);
   }
   return NULL;
 }
@@ -137,7 +138,7 @@ int cx_world_tasks_of_node(const char *list, int index)
 }
 
 // Slurm sets the numbers of processes of all nodes as one list.
-static void read_slurm_local_size(const row *r, int n[NUMBERS])
+static void read_slurm_local_size(const launcher_names *r, int n[NUMBERS])
 {
   const char *list = cx_env_text("SLURM_STEP_TASKS_PER_NODE");
   const char *host = r->names[HOST];
@@ -163,7 +164,7 @@ static void complete(int n[NUMBERS])
   if (n[LOCAL_RANK] < 0) n[LOCAL_RANK] = n[RANK] % size;
 }
 
-static calx_status *check_hosts(const row *r, const int n[NUMBERS])
+static calx_status *check_hosts(const launcher_names *r, const int n[NUMBERS])
 {
   bool one = n[HOSTS] == 1, all = n[LOCAL_SIZE] == n[SIZE];
   if (n[HOSTS] < 0 || n[LOCAL_SIZE] < 0 || one == all) return NULL;
@@ -179,12 +180,12 @@ calx_status *cx_world_info_read(cx_world_info *out_info,
 {
   *out_info = (cx_world_info)CX_WORLD_INFO_ALONE;
   *out_endpoint = (cx_world_endpoint){ .hosts_known = true };
-  const row *found = NULL;
+  const launcher_names *found = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows && found == NULL; i++) {
     if (is_started_by(&rows[i])) found = &rows[i];
   }
   if (found == NULL) return NULL;
-  row names = names_of(found);
+  launcher_names names = names_of(found);
   int n[NUMBERS];
   CALX_TRY(read_numbers(&names, n));
   read_slurm_local_size(&names, n);

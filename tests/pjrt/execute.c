@@ -87,13 +87,13 @@ static void test_donation(void **state)
   float back[4];
   cx_pjrt_event *event = NULL;
   CHECK_FAILS(CALX_FAILED_PRECONDITION,
-              cx_pjrt_buffer_to_host(a, back, sizeof back), "gone");
+              cx_pjrt_buffer_to_host(a, back, sizeof back), "deleted");
   CHECK_FAILS(CALX_FAILED_PRECONDITION,
               cx_pjrt_buffer_to_host_async(a, back, sizeof back, &event),
-              "gone");
+              "deleted");
   CHECK_FAILS(CALX_FAILED_PRECONDITION,
-              cx_pjrt_buffer_copy_to_device(a, 1, &none), "gone");
-  CHECK_FAILS(CALX_FAILED_PRECONDITION, cx_pjrt_buffer_await(a), "gone");
+              cx_pjrt_buffer_copy_to_device(a, 1, &none), "deleted");
+  CHECK_FAILS(CALX_FAILED_PRECONDITION, cx_pjrt_buffer_await(a), "deleted");
   assert_true(cx_pjrt_buffer_is_ready(a));
   cx_pjrt_buffer_release(a);
   cx_pjrt_buffer_release(b);
@@ -127,7 +127,7 @@ static void test_failed_launch_keeps_the_arguments(void **state)
   assert_null(out);
   fixture_set("reset");
   assert_true(cx_pjrt_buffer_is_deleted(c));
-  CHECK_FAILS(CALX_FAILED_PRECONDITION, run(e, c, b, &out, NULL), "gone");
+  CHECK_FAILS(CALX_FAILED_PRECONDITION, run(e, c, b, &out, NULL), "deleted");
   cx_pjrt_buffer_release(a);
   cx_pjrt_buffer_release(b);
   cx_pjrt_buffer_release(c);

@@ -47,16 +47,16 @@ void test_donation(void **state)
   xla_check_floats(result, 4, 11, 2);
   cx_pjrt_buffer *second = NULL;
   CHECK_FAILS(CALX_FAILED_PRECONDITION, xla_run2(e, a, b, &second),
-              "argument 0", "f32[4]", "gone");
+              "argument 0", "f32[4]", "deleted");
   CHECK_FAILS(CALX_FAILED_PRECONDITION, xla_run2(e, result, a, &second),
-              "argument 1", "f32[4]", "gone");
+              "argument 1", "f32[4]", "deleted");
   assert_false(cx_pjrt_buffer_is_deleted(result));  // its claim was given back
   CHECK_FAILS(CALX_INVALID_ARGUMENT, xla_run2(e, result, result, &second),
               "argument 1: the same buffer is also argument 0");
   float out[4];
   CHECK_FAILS(CALX_FAILED_PRECONDITION,
-              cx_pjrt_buffer_to_host(a, out, sizeof out), "gone");
-  CHECK_FAILS(CALX_FAILED_PRECONDITION, cx_pjrt_buffer_await(a), "gone");
+              cx_pjrt_buffer_to_host(a, out, sizeof out), "deleted");
+  CHECK_FAILS(CALX_FAILED_PRECONDITION, cx_pjrt_buffer_await(a), "deleted");
   CHECK_OK(xla_run2(e, result, b, &second));
   xla_check_floats(second, 4, 21, 3);
   cx_pjrt_buffer_release(a);
