@@ -15,7 +15,7 @@
 
 #define ON_STACK 128
 
-typedef struct execution {
+typedef struct execute_call {
   cx_pjrt_executable *e;
   size_t n_lists;               // devices launched by this call
   const size_t *devices;        // [n_lists] indices
@@ -23,7 +23,7 @@ typedef struct execution {
   cx_pjrt_buffer *const *args;  // [n_lists][n_params]
   cx_pjrt_buffer **results;     // [n_lists][n_results]
   cx_pjrt_event **done;         // [n_lists], or NULL
-} execution;
+} execute_call;
 
 // ---- checks ----
 
@@ -31,8 +31,8 @@ typedef struct argument_name {
   char s[64];
 } argument_name;
 
-static const char *describe_position(const execution *l, size_t list, size_t i,
-                                     argument_name *out)
+static const char *describe_position(const execute_call *l, size_t list,
+                                     size_t i, argument_name *out)
 {
   if (l->n_lists > 1) {
     snprintf(out->s, sizeof out->s, "replica %zu, argument %zu", list, i);
@@ -42,7 +42,7 @@ static const char *describe_position(const execution *l, size_t list, size_t i,
   return out->s;
 }
 
-static calx_status *check_argument(const execution *l, size_t list, size_t i,
+static calx_status *check_argument(const execute_call *l, size_t list, size_t i,
                                    const cx_pjrt_buffer *b)
 {
   const cx_pjrt_executable *e = l->e;
@@ -75,7 +75,7 @@ static calx_status *check_argument(const execution *l, size_t list, size_t i,
   return NULL;
 }
 
-static calx_status *check_arguments(const execution *l, size_t n_args)
+static calx_status *check_arguments(const execute_call *l, size_t n_args)
 {
   const cx_pjrt_executable *e = l->e;
   size_t wanted = l->n_lists * e->n_params;
@@ -95,7 +95,7 @@ static calx_status *check_arguments(const execution *l, size_t n_args)
 // ---- donation ----
 
 // Argument k is gone: given away twice in this call, or before it.
-static calx_status *explain_missing(const execution *l, size_t k)
+static calx_status *explain_missing(const execute_call *l, size_t k)
 {
   size_t n_params = l->e->n_params;
   size_t list = k / n_params;
@@ -119,7 +119,7 @@ static calx_status *explain_missing(const execution *l, size_t k)
 
 // Gives back the claims on the first n arguments. After a failed launch a
 // buffer may be gone all the same.
-static void unclaim(const execution *l, size_t n, bool launched)
+static void unclaim(const execute_call *l, size_t n, bool launched)
 {
   for (size_t k = 0; k < n; k++) {
     if (!l->e->donated[k % l->e->n_params]) continue;
@@ -131,7 +131,7 @@ static void unclaim(const execution *l, size_t n, bool launched)
   }
 }
 
-static calx_status *claim(const execution *l)
+static calx_status *claim(const execute_call *l)
 {
   size_t n = l->n_lists * l->e->n_params;
   for (size_t k = 0; k < n; k++) {
@@ -157,7 +157,7 @@ static calx_status *claim(const execution *l)
 
 // ---- results ----
 
-static void drop_results(const execution *l)
+static void drop_results(const execute_call *l)
 {
   for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
     cx_pjrt_buffer_release(l->results[k]);
@@ -169,7 +169,7 @@ static void drop_results(const execution *l)
   }
 }
 
-static bool make_results(const execution *l)
+static bool make_results(const execute_call *l)
 {
   const cx_pjrt_executable *e = l->e;
   for (size_t k = 0; k < l->n_lists * e->n_results; k++) {
@@ -186,7 +186,8 @@ static bool make_results(const execution *l)
 
 // Hands the plugin's objects to their handles, also when one is missing: then
 // all are released with them.
-static calx_status *take_results(const execution *l, PJRT_Buffer **raw_results,
+static calx_status *take_results(const execute_call *l,
+                                 PJRT_Buffer **raw_results,
                                  PJRT_Event **raw_done)
 {
   calx_status *status = NULL;
@@ -214,7 +215,7 @@ static calx_status *take_results(const execution *l, PJRT_Buffer **raw_results,
 
 // Launches of one program are numbered per device, so that the threads or
 // processes that launch its shares give one number without speaking.
-static int launch_number(const execution *l)
+static int launch_number(const execute_call *l)
 {
   unsigned n = 0;
   for (size_t list = 0; list < l->n_lists; list++) {
@@ -226,7 +227,7 @@ static int launch_number(const execution *l)
 }
 
 // `words` has room for all pointers of the call, zeroed.
-static calx_status *call(const execution *l, void **words)
+static calx_status *call(const execute_call *l, void **words)
 {
   const cx_pjrt_executable *e = l->e;
   size_t n_args = l->n_lists * e->n_params;
@@ -259,7 +260,7 @@ static calx_status *call(const execution *l, void **words)
   return take_results(l, results, done);
 }
 
-static calx_status *run(const execution *l)
+static calx_status *run(const execute_call *l)
 {
   const cx_pjrt_executable *e = l->e;
   size_t n = l->n_lists * (e->n_params + e->n_results + 3);
@@ -283,7 +284,7 @@ static calx_status *run(const execution *l)
   return status;
 }
 
-static void clear_results(const execution *l)
+static void clear_results(const execute_call *l)
 {
   for (size_t k = 0; k < l->n_lists * l->e->n_results; k++) {
     l->results[k] = NULL;
@@ -298,12 +299,12 @@ calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
                              cx_pjrt_buffer **out_results,
                              cx_pjrt_event **out_done)
 {
-  execution l = { .e = e,
-                  .n_lists = 1,
-                  .devices = &device,
-                  .args = args,
-                  .results = out_results,
-                  .done = out_done };
+  execute_call l = { .e = e,
+                     .n_lists = 1,
+                     .devices = &device,
+                     .args = args,
+                     .results = out_results,
+                     .done = out_done };
   clear_results(&l);
   CALX_TRY(cx_pjrt_check_device(e->client, device));
   size_t replica = 0;
@@ -330,12 +331,12 @@ calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
                                  cx_pjrt_buffer **out_results,
                                  cx_pjrt_event **out_done)
 {
-  execution l = { .e = e,
-                  .n_lists = e->n_replicas,
-                  .devices = e->devices,
-                  .args = args,
-                  .results = out_results,
-                  .done = out_done };
+  execute_call l = { .e = e,
+                     .n_lists = e->n_replicas,
+                     .devices = e->devices,
+                     .args = args,
+                     .results = out_results,
+                     .done = out_done };
   if (e->any_device) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a program for any device is launched on one, not on all");
