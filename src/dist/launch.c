@@ -25,9 +25,16 @@
 
 enum { LINGER_MS = 1500 };
 
-typedef struct ranks {
+// What calx_launch was called with, and where a child process reports.
+typedef struct launch_job {
   calx_rank_fn *fn;
   void *user;
+  calx_launch_options options;
+  cx_dist_failure failure;
+} launch_job;
+
+typedef struct ranks {
+  const launch_job *job;
   int first_ordinal;  // of this process's ranks
   cx_mutex lock;
   calx_status *failure;  // the first one, with its rank
@@ -41,8 +48,8 @@ typedef struct rank {
 } rank;
 
 static atomic_bool running;
-static const cx_dist_failure
-    *to_launcher;  // of a process that calx_launch started
+// Of a process that calx_launch has started.
+static const cx_dist_failure *to_launcher;
 
 // ---- how ranks end ----------------------------------------------------------
 
@@ -87,7 +94,8 @@ static void run_rank(void *user)
   rank *r = user;
   if (calx_world_size() > 1) cx_log_set_rank(r->ordinal);
   calx_device_set_current(r->device);
-  calx_status *status = outcome(r->all->fn(r->ordinal, r->all->user));
+  const launch_job *j = r->all->job;
+  calx_status *status = outcome(j->fn(r->ordinal, j->user));
   end_rank(r->all, r->ordinal, status);
   cx_lazy_rank_end(r->device);
 }
@@ -126,12 +134,11 @@ static void set_traced_ranks(int devices)
                          .has_local_master = here->local_process == 0 });
 }
 
-static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
+static calx_status *run_ranks(const launch_job *j, int devices)
 {
   CALX_TRY(cx_world_ranks(devices));
   set_traced_ranks(devices);
-  ranks all = { .fn = fn,
-                .user = user,
+  ranks all = { .job = j,
                 .first_ordinal = cx_world_self()->process * devices,
                 .lock = CX_MUTEX_INIT };
   CALX_TRY(cx_dist_meet_begin(devices));
@@ -143,17 +150,16 @@ static calx_status *run_ranks(calx_rank_fn *fn, void *user, int devices)
 }
 
 // All local devices, or as many as are asked for.
-static calx_status *run_here(calx_rank_fn *fn, void *user,
-                             const calx_launch_options *o)
+static calx_status *run_here(const launch_job *j)
 {
-  int devices;
+  int devices, asked = j->options.devices;
   CALX_TRY(cx_lazy_devices_open_for_ranks(&devices));
-  if (o->devices > devices) {
+  if (asked > devices) {
     return cx_error(CALX_OUT_OF_RANGE,
-                    "calx_launch: %d devices are asked for, there %s %d",
-                    o->devices, devices == 1 ? "is" : "are", devices);
+                    "calx_launch: %d devices are asked for, there %s %d", asked,
+                    devices == 1 ? "is" : "are", devices);
   }
-  return run_ranks(fn, user, o->devices != 0 ? o->devices : devices);
+  return run_ranks(j, asked != 0 ? asked : devices);
 }
 
 static void leave_at_exit(void)
@@ -180,16 +186,6 @@ static void linger_after_others(const calx_status *status, cx_world_launcher by)
   if (of_others && follows && !lingers) lingers = atexit(linger_at_exit) == 0;
 }
 
-// A failed launch has ended the job: the other processes have left it.
-static calx_status *check_job(bool failed)
-{
-  if (!failed) return NULL;
-  return cx_error(CALX_FAILED_PRECONDITION,
-                  "calx_launch: an earlier launch of this job has failed, and "
-                  "its processes cannot launch again: end them, and start "
-                  "all anew");
-}
-
 static calx_status *join(void)
 {
   if (cx_world_joined()) return NULL;
@@ -201,13 +197,18 @@ static calx_status *join(void)
 
 // One of several processes stays joined until it ends, so that it can launch
 // again. A single process leaves: its world has one rank again.
-static calx_status *run_in_world(calx_rank_fn *fn, void *user,
-                                 const calx_launch_options *o)
+static calx_status *run_in_world(const launch_job *j)
 {
   static bool stays, failed;
-  CALX_TRY(check_job(failed));
+  // A failed launch has ended the job: the other processes have left it.
+  if (failed) {
+    return cx_error(CALX_FAILED_PRECONDITION,
+                    "calx_launch: an earlier launch of this job has failed, "
+                    "and its processes cannot launch again: end them, and "
+                    "start all anew");
+  }
   CALX_TRY(join());
-  calx_status *status = run_here(fn, user, o);
+  calx_status *status = run_here(j);
   linger_after_others(status, cx_world_self()->launcher);
   if (status != NULL || cx_world_self()->processes == 1) {
     failed = cx_world_self()->processes > 1;
@@ -221,26 +222,19 @@ static calx_status *run_in_world(calx_rank_fn *fn, void *user,
 
 // ---- processes --------------------------------------------------------------
 
-typedef struct child {
-  calx_rank_fn *fn;
-  void *user;
-  const calx_launch_options *options;
-  cx_dist_failure failure;
-} child;
-
-// It leaves the process by _exit after this.
+// The child process ends by _exit() after this.
 static calx_status *run_child(void *user)
 {
-  const child *c = user;
-  to_launcher = &c->failure;
-  calx_status *status = run_in_world(c->fn, c->user, c->options);
+  const launch_job *j = user;
+  to_launcher = &j->failure;
+  calx_status *status = run_in_world(j);
   cx_world_leave(status);
   cx_lazy_closures_end();
   cx_profiler_close();
   return status;
 }
 
-static calx_status *run_processes(child *c, int processes)
+static calx_status *run_processes(launch_job *j, int processes)
 {
   if (cx_lazy_devices_are_open()) {
     return cx_error(CALX_FAILED_PRECONDITION,
@@ -249,13 +243,13 @@ static calx_status *run_processes(child *c, int processes)
   }
   cx_launcher_options o = { .processes = processes,
                             .fn = run_child,
-                            .user = c };
+                            .user = j };
   cx_launcher_exit end;
-  CALX_TRY(cx_dist_failure_open(&c->failure));
+  CALX_TRY(cx_dist_failure_open(&j->failure));
   calx_status *status = cx_launcher_spawn(&o, &end);
   calx_status *cause =
-      status != NULL ? cx_dist_failure_read(&c->failure) : NULL;
-  cx_dist_failure_close(&c->failure);
+      status != NULL ? cx_dist_failure_read(&j->failure) : NULL;
+  cx_dist_failure_close(&j->failure);
   // ABORTED follows from the end of another rank, so the exits that the
   // launcher saw say more.
   if (cause != NULL && calx_status_code(cause) != CALX_ABORTED) {
@@ -266,13 +260,12 @@ static calx_status *run_processes(child *c, int processes)
   return status;
 }
 
-static calx_status *launch(calx_rank_fn *fn, void *user,
-                           const calx_launch_options *o)
+static calx_status *launch(launch_job *j)
 {
   int processes;
   cx_world_info info;
   bool spawns = false;
-  CALX_TRY(cx_launcher_processes(o->processes, &processes));
+  CALX_TRY(cx_launcher_processes(j->options.processes, &processes));
   CALX_TRY(cx_world_find(&info));
   if (info.launcher == CX_WORLD_LAUNCHER_NONE) {
     CALX_TRY(cx_launcher_is_wanted(processes, &spawns));
@@ -280,15 +273,15 @@ static calx_status *launch(calx_rank_fn *fn, void *user,
   if (info.launcher != CX_WORLD_LAUNCHER_NONE || spawns) {
     cx_dist_show_lines();
   }
-  child c = { .fn = fn, .user = user, .options = o };
-  return spawns ? run_processes(&c, processes) : run_in_world(fn, user, o);
+  return spawns ? run_processes(j, processes) : run_in_world(j);
 }
 
-static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
+static calx_status *check(const launch_job *j)
 {
-  if (fn == NULL) {
+  if (j->fn == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "calx_launch: the function is NULL");
   }
+  const calx_launch_options *o = &j->options;
   if (o->processes >= 0 && o->devices >= 0) return NULL;
   return cx_error(CALX_INVALID_ARGUMENT,
                   "calx_launch: %d processes of %d devices, numbers of 0 or "
@@ -299,17 +292,18 @@ static calx_status *check(calx_rank_fn *fn, const calx_launch_options *o)
 calx_status *calx_launch_with(calx_rank_fn *fn, void *user,
                               const calx_launch_options *options)
 {
-  calx_launch_options o;
+  launch_job j = { .fn = fn, .user = user };
   cx_file_keep_standard();
-  CALX_TRY(cx_options_take("calx_launch", options, &o, sizeof o));
-  CALX_TRY(check(fn, &o));
+  CALX_TRY(
+      cx_options_take("calx_launch", options, &j.options, sizeof j.options));
+  CALX_TRY(check(&j));
   if (atomic_exchange(&running, true)) {
     return cx_error(CALX_FAILED_PRECONDITION,
                     "Runtime is already initialized. Ranks are running: "
                     "calx_launch cannot be called by one of them (rank %d)",
                     calx_global_ordinal());
   }
-  calx_status *status = launch(fn, user, &o);
+  calx_status *status = launch(&j);
   atomic_store(&running, false);
   return status;
 }

@@ -35,13 +35,27 @@ typedef struct zero {
   calx_tensor *mask;    // bool (ranks, 1), true at this rank
   calx_tensor **parts;  // scratch: one for each parameter, and the padding
   calx_tensor **seen;   // the gradients that the shards have; NULL: none
-  cx_optim_position
-      *positions;  // of the parameters; shards are inner's by number
+  // Of the parameters. Shard i is the inner optimiser's parameter i.
+  cx_optim_position *positions;
   shard list[TYPES];
   int n;
 } zero;
 
 // ---- joining and splitting --------------------------------------------------
+
+static calx_tensor *zeros(const zero *z, calx_dtype dtype, int64_t n)
+{
+  calx_create_options o = { .size = sizeof o,
+                            .dtype = dtype,
+                            .device = z->base.device };
+  return calx_zeros_with(calx_dims_of(&n, 1), &o);
+}
+
+// A value that failed leaves the tensor as it is.
+static void assign(calx_tensor *t, calx_tensor *value)
+{
+  if (!cx_lazy_tensor_poisoned(value)) cx_lazy_tensor_set_value(t, value);
+}
 
 static calx_tensor *flat(calx_tensor *t)
 {
@@ -81,12 +95,7 @@ static calx_tensor *join(const zero *z, const shard *s, bool gradients)
     z->parts[n++] = flat(gradients ? gradient_of(p) : p->tensor);
   }
   int64_t rest = s->size * calx_world_size() - s->total;
-  if (rest != 0) {
-    calx_create_options o = { .size = sizeof o,
-                              .dtype = s->dtype,
-                              .device = z->base.device };
-    z->parts[n++] = calx_zeros_with(calx_dims_of(&rest, 1), &o);
-  }
+  if (rest != 0) z->parts[n++] = zeros(z, s->dtype, rest);
   return cat(z->parts, n);
 }
 
@@ -109,10 +118,7 @@ static void split(const zero *z, const shard *s)
     if (calx_tensor_dtype(t) != s->dtype) continue;
     int64_t at = z->positions[i].first, n = calx_tensor_numel(t);
     calx_tensor *value = calx_slice(all, 0, at, at + n, 1);
-    value = calx_reshape(value, calx_tensor_shape(t));
-    if (!cx_lazy_tensor_poisoned(value)) {
-      cx_lazy_tensor_set_value(t, value);
-    }
+    assign(t, calx_reshape(value, calx_tensor_shape(t)));
   }
 }
 
@@ -132,9 +138,7 @@ static calx_status *check_gradients(const zero *z, bool *out_any)
     }
     n++;
     calx_status *status = cx_lazy_tensor_usable(grad, "optimizer_step", 0);
-    if (status != NULL) {
-      return cx_optim_name_gradient(status, p);
-    }
+    if (status != NULL) return cx_optim_name_gradient(status, p);
   }
   *out_any = n != 0;
   if (n == 0 || without == NULL) return NULL;
@@ -152,14 +156,6 @@ static void scatter(const zero *z, const shard *s)
       calx_reduce_scatter_with(join(z, s, true), CALX_REDUCE_SUM, 0, &o);
   if (cx_lazy_tensor_poisoned(grad)) return;
   cx_lazy_tensor_set_grad(s->own, calx_retain(cx_lazy_tensor_detached(grad)));
-}
-
-static void take_own_part(const zero *z, const shard *s)
-{
-  calx_tensor *value = own_part(z, s);
-  if (!cx_lazy_tensor_poisoned(value)) {
-    cx_lazy_tensor_set_value(s->own, value);
-  }
 }
 
 // ---- gradients that are reduced before the step -----------------------------
@@ -221,7 +217,7 @@ static calx_status *step(calx_optimizer *opt)
   cx_lazy_no_grad_begin();
   for (int i = 0; i < z->n; i++) {
     if (!reduced) scatter(z, &z->list[i]);
-    take_own_part(z, &z->list[i]);
+    assign(z->list[i].own, own_part(z, &z->list[i]));
   }
   calx_optimizer_step(opt->inner);
   for (int i = 0; i < z->n && calx_scope_error() == NULL; i++) {
@@ -282,11 +278,8 @@ static void make_shards(zero *z)
   for (int i = 0; i < z->n; i++) {
     shard *s = &z->list[i];
     s->size = (s->total + ranks - 1) / ranks;
-    calx_create_options o = { .size = sizeof o,
-                              .dtype = s->dtype,
-                              .device = z->base.device };
     s->own = calx_module_param(z->shards, calx_dtype_name(s->dtype),
-                               calx_zeros_with(calx_dims_of(&s->size, 1), &o));
+                               zeros(z, s->dtype, s->size));
   }
   cx_optim_fail(&z->base, calx_scope_end(scope));
 }

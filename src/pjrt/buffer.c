@@ -1,9 +1,9 @@
-// pjrt/buffer: tensors on a device, and their way from and to the host.
+// pjrt/buffer: tensors on a device, and their transfers from and to the host.
 //
-// A buffer is shared: refcounted atomically, and the last release destroys the
-// plugin's object, which the plugin itself keeps while an execution reads it.
-// Host data is dense and row-major both ways; a device may lay it out
-// otherwise, so the layout is always named when reading.
+// A buffer has an atomic reference count. The last release destroys the
+// plugin's object; the plugin keeps the memory while an execution reads it.
+// Host data is dense and row-major. A device may use another layout, so each
+// download names the layout that it wants.
 #include <inttypes.h>
 #include <string.h>
 
@@ -94,7 +94,8 @@ static calx_status *ready_event(cx_pjrt_buffer *b, PJRT_Event **out)
   return NULL;
 }
 
-// A buffer that cannot be asked counts as ready: waiting for it tells why.
+// A buffer whose event cannot be read counts as ready: a wait for it returns
+// the error.
 bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b)
 {
   PJRT_Event *raw = NULL;
@@ -125,7 +126,8 @@ typedef struct host_upload {
   void *user;
 } host_upload;
 
-// Whatever becomes of the transfer, the data is the user's again.
+// The transfer has ended, with or without an error, and no longer reads the
+// data.
 static void upload_done(void *user, calx_status *status)
 {
   host_upload u = *(host_upload *)user;
@@ -145,7 +147,7 @@ static PJRT_HostBufferSemantics semantics_of(cx_pjrt_upload mode)
   return PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
 }
 
-// *out_event is the plugin's, to be destroyed.
+// The caller destroys *out_event.
 static calx_status *send(cx_pjrt_buffer *b, const host_upload *u,
                          PJRT_Event **out_event)
 {
@@ -164,8 +166,8 @@ static calx_status *send(cx_pjrt_buffer *b, const host_upload *u,
   b->raw = args.buffer;
   *out_event = args.done_with_host_buffer;
   if (b->raw != NULL) return NULL;
-  // It may read the data yet; but the event of a buffer that keeps the data
-  // would fire when that buffer is gone, which nobody can see to.
+  // The plugin may still read the data, so the event is awaited; not that of
+  // zero copy, which fires when the missing buffer is destroyed.
   if (u->mode == CX_PJRT_ZERO_COPY) {
     cx_pjrt_event_destroy(c->plugin, *out_event);
   } else {
@@ -175,9 +177,9 @@ static calx_status *send(cx_pjrt_buffer *b, const host_upload *u,
   return cx_pjrt_check_object(c->plugin, b->raw, "buffer");
 }
 
-// Has u.done called when the event fires. Where that cannot be arranged the
-// buffer is given up first (an event of zero copy fires only then) and the
-// event awaited: the data must be free when this returns an error.
+// Registers u.done with the event. If that fails, the buffer is destroyed (an
+// event of zero copy fires only then) and the event awaited, since nothing may
+// read the data once this returns an error.
 static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
                                    host_upload *u)
 {
@@ -195,8 +197,8 @@ static calx_status *call_when_done(cx_pjrt_buffer *b, PJRT_Event *raw,
   return status;
 }
 
-// Calls done, or has taken care that it will be called. A failure to keep the
-// data falls back to a copy.
+// `done` has been called on return, or will be. A plugin that cannot keep the
+// data copies it.
 static calx_status *transfer(cx_pjrt_buffer *b, const host_upload *asked)
 {
   cx_pjrt_plugin *p = b->client->plugin;
@@ -269,7 +271,7 @@ calx_status *cx_pjrt_buffer_from_host(cx_pjrt_client *c, size_t device,
     if (done != NULL) done(user);
     return status;
   }
-  // An empty tensor has no data, but plugins want an address.
+  // An empty tensor has no data, but plugins refuse a NULL address.
   static const char nothing[1];
   if (data == NULL) asked.data = nothing;
   status = transfer(b, &asked);
@@ -302,13 +304,13 @@ static calx_status *check_download(cx_pjrt_buffer *b, const void *dst,
   return check_live(b);
 }
 
-// *out_event is the plugin's, to be destroyed.
+// The caller destroys *out_event.
 static calx_status *receive(cx_pjrt_buffer *b, void *dst, size_t size,
                             PJRT_Event **out_event)
 {
   *out_event = NULL;
   CALX_TRY(check_download(b, dst, size));
-  // Without data there is nothing to copy, and no address would be a question.
+  // A NULL address would ask for the size.
   if (size == 0) return ready_event(b, out_event);
   int64_t minor_to_major[CALX_MAX_RANK] = { 0 };
   for (size_t i = 0; i < b->shape.rank; i++) {

@@ -1,6 +1,6 @@
-// pjrt/call: what comes back from a plugin, made into our own values. All of it
-// is input from outside: sizes are bounded, numbers checked, nothing is assumed
-// to be terminated.
+// pjrt/call: converts what a plugin returns: errors, texts, named values,
+// descriptions of devices. A plugin is foreign code: sizes are bounded, numbers
+// are checked, and no text is assumed to end with a zero byte.
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static calx_code error_code(const PJRT_Api *api, PJRT_Error *error)
   return (calx_code)code;
 }
 
-// The three functions on errors are checked when the plugin is loaded.
+// check_table() (plugin.c) has found the three functions on errors.
 calx_status *cx_pjrt_take_error(const cx_pjrt_plugin *p, const char *function,
                                 PJRT_Error *error)
 {

@@ -1,7 +1,8 @@
 // pjrt/client: a plugin's client and its addressable devices.
 //
-// All that is asked of devices is asked once, at opening. The client's object
-// lives until the user closed it and the last buffer and executable is gone.
+// The devices are described once, when the client is opened. The client lives
+// until the user has closed it and the last of its buffers and executables is
+// released.
 #include <inttypes.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ static calx_status *ask_platform(cx_pjrt_client *c)
   return ok ? NULL : cx_out_of_memory();
 }
 
-// Kind and text are for people: a plugin may lack them.
+// Kind and text only appear in messages: a plugin may lack them.
 static calx_status *ask_description(cx_pjrt_client *c, cx_pjrt_device *d)
 {
   PJRT_DeviceDescription *about = NULL;
@@ -122,7 +123,7 @@ static char *ask_memory_kind(cx_pjrt_client *c, PJRT_Memory *memory)
   return cx_pjrt_string(args.kind, args.kind_size);
 }
 
-// A plugin without memories is taken as it is.
+// A plugin need not describe its memories.
 static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
 {
   CX_PJRT_DECLARE(args, PJRT_Device_AddressableMemories, .device = d->raw);
@@ -143,7 +144,8 @@ static calx_status *ask_memories(cx_pjrt_client *c, cx_pjrt_device *d)
   return NULL;
 }
 
-// A plugin that reports no devices of other processes has none.
+// A plugin that does not report the devices of other processes has none of
+// them.
 static void count_everywhere(cx_pjrt_client *c)
 {
   CX_PJRT_DECLARE(args, PJRT_Client_Devices, .client = c->raw);

@@ -1,8 +1,9 @@
-// pjrt/executable: compiled programs: making, keeping, saving and asking them.
+// pjrt/executable: compiles programs, saves and loads them, and keeps what
+// their launches need.
 //
-// Plugins do not check what they are given at execution, so the caller tells
-// the program's signature; what the plugin says of the results is compared with
-// it once, here, and what it says of the devices is kept for the launches.
+// Plugins do not check the arguments of an execution, so the caller passes the
+// program's signature. The results that the plugin reports are compared with it
+// once, here. The devices that it reports are kept for the launches.
 #include <inttypes.h>
 #include <string.h>
 
@@ -60,8 +61,9 @@ static bool copy_signature(cx_pjrt_executable *e, const cx_pjrt_signature *s)
   return true;
 }
 
-// Without its plugin's object yet. `program` is its text, or what was saved:
-// every process has the same bytes, so the launches have the same numbers.
+// Makes an executable that has no plugin's object yet. `program` is its text or
+// its saved bytes. They are the same in every process, so a hash of them is a
+// number of the first launch on which all processes agree.
 static calx_status *executable_new(cx_pjrt_client *c, const char *program,
                                    size_t size,
                                    const cx_pjrt_compile_options *options,
@@ -94,7 +96,7 @@ static calx_status *executable_new(cx_pjrt_client *c, const char *program,
   return NULL;
 }
 
-// ---- what the plugin says of it ----
+// ---- what the plugin reports of it ----
 
 static calx_status *get_executable(cx_pjrt_executable *e, PJRT_Executable **out)
 {
@@ -114,7 +116,8 @@ static calx_status *wrong_count(const cx_pjrt_executable *e, size_t found)
                   found, e->client->plugin->name, e->n_results);
 }
 
-// A plugin that cannot tell is believed: UNIMPLEMENTED becomes success.
+// Where the plugin lacks the function there is nothing to compare:
+// UNIMPLEMENTED becomes success.
 static calx_status *tolerate(calx_status *status, bool *out_reported)
 {
   *out_reported = status == NULL;
@@ -130,8 +133,9 @@ typedef struct reported {
   const int64_t *dims;  // of the next result
 } reported;
 
-// The shape of result i, which is called in their order. What the plugin does
-// not report is taken from the signature. False: no shape of ours holds it.
+// Reads the shape of result i into *shape, which holds the signature's: what
+// the plugin does not report stays. Results are read in their order. False: the
+// shape has too many dimensions.
 static bool next_shape(reported *r, size_t i, cx_pjrt_shape *shape)
 {
   if (r->has_types) shape->type = (int)r->types.output_types[i];
@@ -188,7 +192,7 @@ static calx_status *check_results(cx_pjrt_executable *e)
   CX_PJRT_DECLARE(args, PJRT_Executable_NumOutputs, .executable = raw);
   calx_status *status =
       CX_PJRT_CALL(e->client->plugin, PJRT_Executable_NumOutputs, &args);
-  // The plugin writes as many results as it says: this count must be right.
+  // An execution writes as many results as the plugin reports here.
   if (status == NULL && args.num_outputs != e->n_results) {
     status = wrong_count(e, args.num_outputs);
   }
@@ -197,7 +201,7 @@ static calx_status *check_results(cx_pjrt_executable *e)
   return status;
 }
 
-// The order of the devices is that of the replicas' arguments.
+// Device r of the list runs replica r.
 static calx_status *find_devices(cx_pjrt_executable *e)
 {
   const cx_pjrt_client *c = e->client;
@@ -230,7 +234,7 @@ static calx_status *find_devices(cx_pjrt_executable *e)
   return NULL;
 }
 
-// Takes e.
+// Checks a compiled executable and returns it. Releases e on failure.
 static calx_status *finish(cx_pjrt_executable *e, calx_status *status,
                            cx_pjrt_executable **out)
 {

@@ -1,11 +1,11 @@
 // pjrt/execute: launches a program on one device or on all of its devices.
 //
-// XLA's plugins compare only the bytes of arguments, and end the process over a
-// buffer of another device, so everything is checked here before the call:
-// number, owner, device, shape, and that nothing is used after its donation.
-// Donated buffers are claimed first (an atomic exchange), so of two launches
-// that want the same one, one fails. Handles for what comes out are made before
-// the launch: once it has started nothing can fail on our side.
+// XLA's plugins compare only the sizes of arguments, and a buffer of another
+// device makes them end the process. So the arguments are checked before the
+// call: number, client, device, shape, and that none was donated before. A
+// launch first claims the buffers that it donates, by an atomic exchange, so
+// only one of two launches gets a buffer. The handles of the results are made
+// before the launch, because nothing may fail after it.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static calx_status *check_arguments(const execute_call *l, size_t n_args)
 
 // ---- donation ----
 
-// Argument k is gone: given away twice in this call, or before it.
+// Argument k is donated twice in this call, or was donated before it.
 static calx_status *explain_missing(const execute_call *l, size_t k)
 {
   size_t n_params = l->e->n_params;
@@ -117,8 +117,8 @@ static calx_status *explain_missing(const execute_call *l, size_t k)
       cx_pjrt_shape_str(&l->args[k]->shape, &text));
 }
 
-// Gives back the claims on the first n arguments. After a failed launch a
-// buffer may be gone all the same.
+// Drops the claims on the first n arguments. A launch that failed may have
+// deleted a buffer nevertheless.
 static void unclaim(const execute_call *l, size_t n, bool launched)
 {
   for (size_t k = 0; k < n; k++) {
@@ -184,8 +184,8 @@ static bool make_results(const execute_call *l)
   return true;
 }
 
-// Hands the plugin's objects to their handles, also when one is missing: then
-// all are released with them.
+// Puts the plugin's objects into their handles, even if one is missing: the
+// caller then releases all of them.
 static calx_status *take_results(const execute_call *l,
                                  PJRT_Buffer **raw_results,
                                  PJRT_Event **raw_done)
@@ -213,8 +213,8 @@ static calx_status *take_results(const execute_call *l,
 
 // ---- the call ----
 
-// Launches of one program are numbered per device, so that the threads or
-// processes that launch its shares give one number without speaking.
+// Each device counts the launches of a program, so the threads or processes
+// that launch it together use the same number without communication.
 static int launch_number(const execute_call *l)
 {
   unsigned n = 0;
@@ -226,7 +226,7 @@ static int launch_number(const execute_call *l)
   return (int)((l->e->launch_base + n) & 0x7fffffff);
 }
 
-// `words` has room for all pointers of the call, zeroed.
+// `words` is zeroed memory for all pointers of the call.
 static calx_status *call(const execute_call *l, void **words)
 {
   const cx_pjrt_executable *e = l->e;

@@ -1,11 +1,12 @@
-// pjrt/find: which plugin is meant, and which file that is.
+// pjrt/find: finds the plugin that is wanted, and its file.
 //
-// A path is taken as it is. A name is looked up in PJRT_NAMES_AND_LIBRARY_PATHS
-// ("name:/path,name2:/path2", as JAX reads it), then it is the library's own
-// engine ("calx", "cpu") or one of those that calx knows, in the folders that
-// `./dev setup --engines` and the systems fill; "xla-cpu" is XLA's for the CPU.
-// Nothing given: CALX_PLUGIN, then PJRT_DEVICE (PyTorch/XLA's), then what the
-// machine has: a TPU, else a CUDA card, else the CPU with the own engine.
+// A path names the file itself. A name is looked up in
+// PJRT_NAMES_AND_LIBRARY_PATHS ("name:/path,name2:/path2", as in JAX). Then it
+// is the library's own engine ("calx", "cpu") or a plugin that calx knows, in
+// the folders that `./dev setup --engines` and the system fill; "xla-cpu" is
+// XLA's CPU plugin. Where the caller names nothing, CALX_PLUGIN does, then
+// PJRT_DEVICE (of PyTorch/XLA), then the machine: a TPU, else a CUDA card, else
+// the CPU with the library's engine.
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,7 +31,8 @@ typedef struct plugin_search {
   bool failed;     // out of memory
 } plugin_search;
 
-// Its code will run: nobody but this user and root may have written it.
+// The process will run the file's code, so only this user and root may be able
+// to write it.
 static bool is_believed(plugin_search *s, const char *path)
 {
   struct stat info;
@@ -63,8 +65,8 @@ static void look(plugin_search *s, const char *folder, const char *file)
   cx_text_free(&path);
 }
 
-// In CALX_PLUGIN_DIR alone when it is set, else in the build's own folder, else
-// in the user's cache.
+// Looks in CALX_PLUGIN_DIR alone if it is set, else in the build's own folder,
+// then in the user's cache.
 static void look_in_folders(plugin_search *s, const char *file)
 {
   const char *folder = cx_env_text("CALX_PLUGIN_DIR");
@@ -134,8 +136,9 @@ static long pci_number(const char *folder, const char *device, const char *name)
   return line == NULL ? 0 : strtol(text, NULL, 16);
 }
 
-// Whether it is surely a TPU: /dev/vfio also is where other devices are handed
-// to virtual machines. v2 and v3, v4, v5p, v5e, v6e, v7x, as JAX knows them.
+// Whether the machine has a TPU beyond doubt: /dev/vfio may also belong to
+// other devices, which are passed to virtual machines. The ids are JAX's for v2
+// and v3, v4, v5p, v5e, v6e and v7x.
 static bool is_surely_tpu(const char *dev)
 {
   static const long ids[] = { 0x27, 0x5e, 0x62, 0x63, 0x6f, 0x76 };
@@ -167,8 +170,8 @@ static bool has_card(const char *dev)
 static const struct known {
   const char *name;
   void (*look)(plugin_search *s);
-  // Of an accelerator, in the order of preference: whether `dev` shows one, and
-  // shows it beyond doubt.
+  // Of an accelerator: whether `dev` shows one, and whether beyond doubt. The
+  // accelerators are in the order of preference.
   bool (*is_there)(const char *dev);
   bool (*is_surely_there)(const char *dev);
   const char *device;
@@ -186,7 +189,7 @@ static void search_free(plugin_search *s)
   cx_text_free(&s->looked);
 }
 
-// *out_path stays NULL where the variable does not name it.
+// *out_path stays NULL if the variable does not contain the name.
 static calx_status *find_registered(const char *name, char **out_path)
 {
   const char *list = cx_env_text(REGISTERED);
@@ -223,7 +226,7 @@ static bool is_own(const char *name)
          strcasecmp(name, "cpu") == 0;
 }
 
-// Takes `path`. NULL: there was no memory for it.
+// Takes `path`, which is NULL where there was no memory for it.
 static calx_status *choose(cx_pjrt_choice *out, const char *name, char *path)
 {
   out->name = cx_strdup(name);
@@ -233,7 +236,7 @@ static calx_status *choose(cx_pjrt_choice *out, const char *name, char *path)
 
 static calx_status *choose_own(cx_pjrt_choice *out)
 {
-  char file[PATH_MAX];  // a program's own name is a link
+  char file[PATH_MAX];  // the path of a program may be a link
   const char *path = calx_cpu_path();
   out->embedded = true;
   return choose(out, "calx",
@@ -285,7 +288,8 @@ static bool is_path(const char *s)
   return strchr(s, '/') != NULL || (n > 3 && strcmp(s + n - 3, ".so") == 0);
 }
 
-// What the machine has; where a plugin or its device is missing, the next.
+// Chooses the first accelerator that the machine has and whose plugin exists,
+// else the CPU.
 static calx_status *find_automatic(const char *dev, cx_pjrt_choice *out)
 {
   out->automatic = true;

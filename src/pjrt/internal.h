@@ -103,7 +103,7 @@ static inline calx_status *cx_pjrt_take(const cx_pjrt_plugin *p,
   return error == NULL ? NULL : cx_pjrt_take_error(p, function, error);
 }
 
-// For what cannot be reported to anyone: a failed destroy.
+// Frees an error that nobody can be told of, such as that of a destroy.
 static inline void cx_pjrt_ignore(calx_status *status)
 {
   calx_status_free(status);
@@ -132,7 +132,7 @@ calx_status *cx_pjrt_device_describe(const cx_pjrt_plugin *p, PJRT_Device *raw,
 // Appends "name = value" for a named value of a plugin.
 void cx_pjrt_value_print(cx_text *out, const PJRT_NamedValue *value);
 
-// How many handles are alive.
+// Changes the number of live handles.
 void cx_pjrt_count(long change);
 
 // ---- clients ----
@@ -163,11 +163,12 @@ calx_status *cx_pjrt_check_device(const cx_pjrt_client *c,
 calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
                                  PJRT_NamedValue **out) CALX_MUST_USE;
 
-// Adds what the plugin wants to know of the world; at most CX_PJRT_WORLD.
+// Adds the plugin's options about the world, at most CX_PJRT_WORLD.
 #define CX_PJRT_WORLD 8
 size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
                              const cx_pjrt_world *w, cx_pjrt_option *list);
-// The store, where the plugin wants one; c->world is used as long as c lives.
+// Sets the callbacks to the store, if the plugin uses one. They use c->world as
+// long as c lives.
 void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args);
 
 // The ids of a program's replicas on the devices of all processes, as many on
@@ -175,14 +176,15 @@ void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args);
 calx_status *cx_pjrt_world_devices(const cx_pjrt_client *c, size_t n_replicas,
                                    int64_t *ids) CALX_MUST_USE;
 
-// What a client of this plugin is created with. *out_options is freed with
-// cx_free().
+// The options with which a client of this plugin is created. *out_options is
+// freed with cx_free().
 calx_status *cx_pjrt_client_defaults(const cx_pjrt_plugin *plugin,
                                      const cx_pjrt_client_options *asked,
                                      cx_pjrt_option **out_options,
                                      size_t *out_n) CALX_MUST_USE;
 
-// Whether compile errors for calx's own overrides; then it is remembered.
+// Whether the compilation failed for an override that calx has added. Later
+// programs then go without.
 bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status);
 
 // ---- shapes ----
@@ -190,7 +192,7 @@ bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status);
 #define CX_PJRT_TYPES (PJRT_Buffer_Type_F6E3M2FN + 1)
 const char *cx_pjrt_type_name(int type);  // "f32"; "?" for none
 size_t cx_pjrt_type_bytes(int type);      // on the host; 0: none
-// Plugins end the process over a type that is newer than they are.
+// A plugin may end the process if it gets a type that is newer than itself.
 calx_status *cx_pjrt_check_type(const cx_pjrt_plugin *p,
                                 int type) CALX_MUST_USE;
 bool cx_pjrt_shape_equal(const cx_pjrt_shape *a, const cx_pjrt_shape *b);
@@ -211,8 +213,8 @@ struct cx_pjrt_event {
   PJRT_Event *raw;
 };
 
-// An empty handle, made before the call whose event it gets, because then
-// nothing can fail any more.
+// An empty handle. It is made before the call whose event it gets, because
+// nothing may fail after that.
 cx_pjrt_event *cx_pjrt_event_new(cx_pjrt_plugin *p);
 void cx_pjrt_event_destroy(cx_pjrt_plugin *p, PJRT_Event *raw);
 // Waits, destroys, returns the event's error. NULL raw: success.
@@ -221,8 +223,8 @@ calx_status *cx_pjrt_event_finish(cx_pjrt_plugin *p,
 
 // ---- buffers ----
 
-// A buffer that an execution takes as donated is claimed first, so that no
-// second execution gets it; a failed execution gives it back.
+// An execution claims a buffer that it donates, so that no second execution
+// gets it. A failed execution drops the claim.
 enum { CX_PJRT_LIVE, CX_PJRT_DELETED };
 
 struct cx_pjrt_buffer {
@@ -256,7 +258,7 @@ struct cx_pjrt_executable {
   cx_pjrt_shape *results;
 };
 
-// What a compiled program that is bound to no device is asked too.
+// Functions of compiled programs, bound to devices or not.
 PJRT_Program cx_pjrt_program(const char *text, size_t size);
 void cx_pjrt_program_destroy(cx_pjrt_plugin *p, PJRT_Executable *raw);
 calx_status *cx_pjrt_program_serialize(cx_pjrt_plugin *p, PJRT_Executable *raw,

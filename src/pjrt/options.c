@@ -1,13 +1,13 @@
-// pjrt/options: what is told to a plugin beside the program: creation options
-// of clients and topologies, and the compile options' bytes.
+// pjrt/options: the options of clients and topologies, and the encoded options
+// of a compilation.
 //
-// What calx adds by itself is all here:
-// - clients: a CPU plugin gets cpu_device_count (XLA's default would be 4),
-//   CUDA does not take the card's memory beforehand, libtpu gets nothing
-//   (wrong names were seen to end the process);
-// - programs for XLA's CPU: maximum and minimum hand on a NaN, as StableHLO
-//   says. XLA 0.81 and 0.106 know the key; a build that refuses it is compiled
-//   without it from then on.
+// calx adds these options by itself:
+// - A client of a CPU plugin gets cpu_device_count (XLA's default is 4). A
+//   client of CUDA does not allocate the card's memory beforehand. libtpu gets
+//   nothing, because an unknown name has ended the process.
+// - In programs for XLA's CPU, maximum and minimum return a NaN if an operand
+//   is one, as StableHLO requires. XLA 0.81 and 0.106 know the option. A plugin
+//   that refuses it gets later programs without it.
 #include <inttypes.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ bool cx_pjrt_defaults_refused(cx_pjrt_client *c, const calx_status *status)
   return false;
 }
 
-// Builds the message in an arena that lives until it is packed.
+// The arena holds parts of the message until it is packed.
 typedef struct encoder {
   cx_arena arena;
   const cx_pjrt_compile_options *options;
@@ -234,7 +234,8 @@ static bool encode_overrides(encoder *e, CxPjrt__CompileOptions *message)
   return true;
 }
 
-// Looks the ids up where a client is given; without one the numbers are ids.
+// The ids of the replicas' devices. Without a client the caller's numbers are
+// ids.
 static calx_status *device_ids(encoder *e, int64_t *ids)
 {
   const int64_t *devices = e->options->devices;

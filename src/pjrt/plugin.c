@@ -1,11 +1,11 @@
-// pjrt/plugin: loads a plugin's file, checks that it can be spoken to, and
-// keeps it.
+// pjrt/plugin: loads a plugin's file, checks its table of functions, and keeps
+// it.
 //
-// One file is loaded and initialised once for the process (libtpu takes a lock
-// file then) and never unloaded, because plugins leave threads behind. The list
-// and the loading have one lock. What a table must have: major version 0, minor
-// at least 29 (jaxlib's rule) and not 56, whose slots are in another order, and
-// the three functions on errors.
+// A file is loaded and initialised once in a process (libtpu takes a lock file
+// then). It is never unloaded, because plugins leave threads behind. One lock
+// guards the list of plugins and the loading. A table must have the major
+// version 0, a minor version of at least 29 (jaxlib's rule) but not 56, whose
+// slots are in another order, and the three functions on errors.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -46,9 +46,10 @@ static calx_status *check_file(const char *path, struct stat *out_stat)
   return NULL;
 }
 
-// Plugins read these at their first call. A log level that the user set stays.
-// Without a chip libtpu would ask Google's metadata server, for minutes, and
-// keep other processes out, though there is nothing to share.
+// Sets the variables that plugins read at their first call. A log level that
+// the user has set stays. Without a chip libtpu would ask Google's metadata
+// server for minutes, and would exclude other processes, although there is
+// nothing to share.
 static void prepare_environment(cx_pjrt_kind kind)
 {
   setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
@@ -61,7 +62,7 @@ static void prepare_environment(cx_pjrt_kind kind)
 
 static calx_status *load_table(const char *path, const PJRT_Api **out_api)
 {
-  // A path without '/' would be searched for in the system's folders.
+  // dlopen() searches the system's folders for a path without '/'.
   cx_text file = { 0 };
   if (strchr(path, '/') == NULL) cx_text_append(&file, "./");
   cx_text_append(&file, path);
@@ -72,7 +73,8 @@ static calx_status *load_table(const char *path, const PJRT_Api **out_api)
     return cx_error(CALX_FAILED_PRECONDITION, "plugin '%s' does not load: %s",
                     path, dlerror());
   }
-  // POSIX makes dlsym's result callable; C says so only by way of a copy.
+  // POSIX makes dlsym()'s result callable, but C does not convert it: a copy
+  // does.
   void *symbol = dlsym(handle, "GetPjrtApi");
   cx_abi_get_api_fn get_api = NULL;
   memcpy(&get_api, &symbol, sizeof get_api);
@@ -123,7 +125,7 @@ static calx_status *check_table(const cx_pjrt_plugin *p)
 
 // ---- attributes ----
 
-// A plugin that has none, or fails to tell them, has an empty list.
+// The list is empty where the plugin has none or fails to report them.
 static size_t attributes(const cx_pjrt_plugin *p, const PJRT_NamedValue **out)
 {
   PJRT_Plugin_Attributes_Args args = { CX_PJRT_ARGS(
@@ -182,7 +184,7 @@ static cx_pjrt_plugin *plugin_new(const cx_pjrt_choice *choice,
   return p;
 }
 
-// With the lock held.
+// The caller holds plugins_lock.
 static calx_status *open_file(const cx_pjrt_choice *choice,
                               cx_pjrt_plugin **out_plugin)
 {
@@ -222,7 +224,7 @@ static calx_status *open_file(const cx_pjrt_choice *choice,
   return NULL;
 }
 
-// Tests have another folder than the machine's.
+// Tests set another folder.
 static const char *dev_folder = "/dev";
 
 void cx_pjrt_set_dev(const char *dev)
@@ -246,7 +248,7 @@ calx_status *cx_pjrt_plugin_open(const char *name_or_path,
   } else if (accelerator) {
     status = cx_pjrt_annotate_automatic(choice.name, status);
   }
-  // Of a host's processes the first says it for all.
+  // The first process of a host logs it for all.
   const char *quiet = getenv("CALX_QUIET");
   bool is_quiet = quiet != NULL && *quiet != '\0' && *quiet != '0';
   bool is_reported =

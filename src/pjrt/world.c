@@ -1,13 +1,15 @@
-// pjrt/world: what a plugin is told of the processes that train together.
+// pjrt/world: what a plugin learns about the processes that train together.
 //
-// - The library's own engine presents all of their devices: it gets this
-//   process's place, and the segment that the processes of its host share.
-// - CUDA, and what is not known, get the place and the store, through which
-//   they find each other. CUDA's process takes the card of its number.
-// - XLA's CPU works in one process only. libtpu reads its environment.
+// - The library's own engine presents the devices of all processes: it gets
+//   this process's rank and host, and the segment that the processes of the
+//   host share.
+// - CUDA and unknown plugins get the rank, and callbacks to the store, through
+//   which their processes find each other. A CUDA process uses the card whose
+//   number is its local rank.
+// - XLA's CPU plugin works in one process only. libtpu reads the environment.
 //
-// XLA writes only some fields of the callbacks' arguments, and calls them from
-// many threads at once.
+// XLA sets only some fields of the callbacks' arguments, and calls them from
+// several threads at once.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static size_t add(cx_pjrt_option *list, size_t n, const char *name,
   return n + 1;
 }
 
-// Whether the cards that CUDA shows this process are those of its whole host.
+// Whether CUDA shows this process a card for each process of the host.
 static bool sees_all_cards(const cx_pjrt_world *w)
 {
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -70,7 +72,8 @@ size_t cx_pjrt_world_options(const cx_pjrt_plugin *plugin,
 
 // ---- the store --------------------------------------------------------------
 
-// Takes the status. What is not the question's own answer is the job's failure.
+// Frees the status. A code that no store's operation has is a failure of the
+// job.
 static PJRT_Error *answer(calx_status *status, PJRT_CallbackError *make)
 {
   if (status == NULL) return NULL;
@@ -89,8 +92,8 @@ static PJRT_Error *answer(calx_status *status, PJRT_CallbackError *make)
   return error;
 }
 
-// The store's names are text: what would end one, and the sign itself, are
-// written as %00 and %25.
+// XLA's keys are bytes, the store's are texts: a zero byte becomes %00, and a
+// percent sign %25.
 static calx_status *name_of(const char *key, size_t size, cx_text *out)
 {
   cx_text_append(out, KEY_PREFIX);
@@ -172,21 +175,22 @@ void cx_pjrt_world_callbacks(cx_pjrt_client *c, PJRT_Client_Create_Args *args)
 
 // ---- programs of all ranks --------------------------------------------------
 
-typedef struct spot {
+typedef struct global_device {
   int process;
   int64_t id;
-} spot;
+} global_device;
 
 static int by_process(const void *a, const void *b)
 {
-  const spot *x = a, *y = b;
+  const global_device *x = a, *y = b;
   if (x->process != y->process) return x->process < y->process ? -1 : 1;
   return (x->id > y->id) - (x->id < y->id);
 }
 
-// A device of any process. A plugin that knows no processes has one.
-static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
-                             spot *out)
+// Describes a device of any process. A plugin that reports no process has one
+// process.
+static calx_status *describe(const cx_pjrt_client *c, PJRT_Device *device,
+                             global_device *out)
 {
   PJRT_DeviceDescription *about = NULL;
   int id = 0;
@@ -195,13 +199,13 @@ static calx_status *ask_spot(const cx_pjrt_client *c, PJRT_Device *device,
                   .device_description = about);
   cx_pjrt_ignore(
       CX_PJRT_CALL(c->plugin, PJRT_DeviceDescription_ProcessIndex, &process));
-  *out = (spot){ process.process_index, id };
+  *out = (global_device){ process.process_index, id };
   return NULL;
 }
 
-// Of each process's spots, which are sorted, the first `each` become replicas.
-static bool choose_spots(const spot *all, size_t n, size_t each,
-                         size_t n_replicas, int64_t *ids)
+// The first `each` devices of each process become replicas. `all` is sorted.
+static bool choose_devices(const global_device *all, size_t n, size_t each,
+                           size_t n_replicas, int64_t *ids)
 {
   size_t chosen = 0;
   for (size_t i = 0, of_process = 0; i < n; i++, of_process++) {
@@ -218,17 +222,17 @@ static bool choose_spots(const spot *all, size_t n, size_t each,
 
 static calx_status *find_devices(const cx_pjrt_client *c, size_t n_replicas,
                                  const PJRT_Client_Devices_Args *args,
-                                 spot *all, int64_t *ids)
+                                 global_device *all, int64_t *ids)
 {
   size_t n = args->devices != NULL ? args->num_devices : 0;
   size_t processes =
       c->world.processes > 1 ? (size_t)c->world.processes : (size_t)1;
   for (size_t i = 0; i < n; i++) {
-    CALX_TRY(ask_spot(c, args->devices[i], &all[i]));
+    CALX_TRY(describe(c, args->devices[i], &all[i]));
   }
   qsort(all, n, sizeof *all, by_process);
   if (n_replicas % processes == 0 &&
-      choose_spots(all, n, n_replicas / processes, n_replicas, ids)) {
+      choose_devices(all, n, n_replicas / processes, n_replicas, ids)) {
     return NULL;
   }
   return cx_error(CALX_FAILED_PRECONDITION,
@@ -242,7 +246,7 @@ calx_status *cx_pjrt_world_devices(const cx_pjrt_client *c, size_t n_replicas,
 {
   CX_PJRT_DECLARE(args, PJRT_Client_Devices, .client = c->raw);
   CALX_TRY(CX_PJRT_CALL(c->plugin, PJRT_Client_Devices, &args));
-  spot *all = cx_calloc(args.num_devices + 1, sizeof *all);
+  global_device *all = cx_calloc(args.num_devices + 1, sizeof *all);
   if (all == NULL) return cx_out_of_memory();
   calx_status *status = find_devices(c, n_replicas, &args, all, ids);
   cx_free(all);
