@@ -16,12 +16,7 @@ enum { SLICE_MS = 200 };
 
 static bool read_key(const char **list, size_t *left, cx_world_rank_key *out)
 {
-  const char *value;
-  size_t size;
-  if (!cx_store_wire_next(list, left, &value, &size) || size != sizeof *out) {
-    return false;
-  }
-  memcpy(out, value, size);
+  if (!cx_world_exchange_next(list, left, out, sizeof *out)) return false;
   out->what[sizeof out->what - 1] = '\0';
   return true;
 }

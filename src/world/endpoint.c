@@ -1,9 +1,9 @@
-// world/endpoint: where the store listens, by the launcher's variables.
+// world/endpoint: finds where the store listens, by the launcher's variables.
 //
-// Across hosts it is TCP at an address that the user or the launcher has set.
-// On one host it is an abstract Unix socket, which leaves no file. Its name
-// depends on the launcher's job, so that two jobs of a host do not meet, and
-// each side checks the other's user.
+// Across hosts the store listens on TCP, at an address that the user or the
+// launcher has set. On one host it listens on an abstract Unix socket, which
+// leaves no file. The socket's name depends on the launcher's job, so that two
+// jobs of a host use two stores. Client and server check each other's user.
 #include "world/endpoint.h"
 #include "base/env.h"
 
@@ -15,8 +15,8 @@
 #include "base/hash.h"
 
 enum {
-  // The first two compute a port from a job's number, as JAX does under Slurm
-  // and Open MPI; the default is that of PyTorch/XLA's coordinator.
+  // A job's number, modulo PORT_COUNT, is added to PORT_BASE, as in JAX under
+  // Slurm and Open MPI. The default is the port of PyTorch/XLA's coordinator.
   PORT_BASE = 61440,
   PORT_COUNT = 4096,
   PORT_DEFAULT = 8547
@@ -175,8 +175,7 @@ static void set_local(const cx_world_info *info, cx_world_endpoint *out)
            (unsigned)getuid(), hex);
 }
 
-// ---- the endpoint
-// ---------------------------------------------------------------
+// ---- the endpoint -----------------------------------------------------------
 
 static calx_status *no_address(const cx_world_info *info)
 {

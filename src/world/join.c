@@ -5,10 +5,10 @@
 // its launcher's numbers and an identity of its host, and all compute the
 // same result from the same list.
 //
-// The segment comes from the launcher, or the host's first process creates it
-// and the others open it through /proc. Where that is not allowed all processes
-// of the host learn it, and each becomes a group of its own; that is slower,
-// and a log line says so.
+// The launcher passes the segment, or the host's first process creates it and
+// the others open it through /proc. If one of them cannot open it, all
+// processes of the host learn so, and each becomes a group of its own. That is
+// slower, and is logged.
 #include "world/join.h"
 
 #include <stdio.h>
@@ -52,14 +52,9 @@ static cx_hash host_identity(void)
 static calx_status *read_reports(const char *list, size_t left, report *out)
 {
   for (int i = 0; i < cx_world_global.info.processes; i++) {
-    const char *value;
-    size_t size;
-    if (!cx_store_wire_next(&list, &left, &value, &size) ||
-        size != sizeof *out) {
-      return cx_error(CALX_DATA_LOSS, "the rank info of process %d is damaged",
-                      i);
-    }
-    memcpy(&out[i], value, size);
+    if (cx_world_exchange_next(&list, &left, &out[i], sizeof *out)) continue;
+    return cx_error(CALX_DATA_LOSS, "the rank info of process %d is damaged",
+                    i);
   }
   return NULL;
 }

@@ -1,10 +1,11 @@
-// world/pmi: one line is a request, one line its answer, in order.
+// world/pmi: a request is a line, and so is its reply. Replies have the order
+// of the requests.
 //
-//   init             response_to_init    get_my_kvsname      my_kvsname
-//   get_maxes        maxes               get_universe_size   universe_size
-//   get_appnum       appnum              put, get            the store
-//   barrier_in       barrier_out, once all processes have arrived
-//   finalize         finalize_ack        abort               fails the job
+//   init, get_maxes, get_appnum, get_my_kvsname, get_universe_size: constants
+//   put, get      of the store
+//   barrier_in    replied once all processes have arrived
+//   finalize      replied at once
+//   abort         fails the job
 //
 // Lines are read with read(): a thread that waits in fgets() holds the stream's
 // lock, for which exit() in another thread would wait. A barrier that fails

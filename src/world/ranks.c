@@ -7,32 +7,31 @@
 #include "store/core.h"
 #include "world/state.h"
 
-// Slots need cache lines of their own, and cx_alloc does not align to them.
-static calx_status *create_on_heap(int devices)
+// In the segment that this host's processes share, else on the heap.
+static calx_status *create_agreement(int devices)
 {
   int ranks = cx_world_global.info.processes * devices;
-  void *memory = cx_calloc(1, cx_world_agreement_bytes(ranks) + 63);
-  if (memory == NULL) return cx_out_of_memory();
-  cx_world_agreement *agreement =
-      (cx_world_agreement *)(((uintptr_t)memory + 63) / 64 * 64);
+  size_t bytes = cx_world_agreement_bytes(ranks);
+  size_t room = CALX_SEGMENT_ENGINE - CALX_SEGMENT_AGREEMENT;
+  cx_world_agreement *agreement;
+  void *memory = NULL;
+  if (cx_world_global.segment.head == NULL) {
+    // Slots need cache lines of their own, and cx_calloc does not align to
+    // them.
+    memory = cx_calloc(1, bytes + 63);
+    if (memory == NULL) return cx_out_of_memory();
+    agreement = (cx_world_agreement *)(((uintptr_t)memory + 63) / 64 * 64);
+  } else {
+    if (bytes > room) {
+      return cx_error(
+          CALX_RESOURCE_EXHAUSTED,
+          "%d ranks: the memory in which they agree has space for %zu", ranks,
+          (room - sizeof(cx_world_agreement)) / sizeof(cx_world_rank_slot));
+    }
+    agreement = cx_world_agreement_in(cx_world_global.segment.head);
+  }
   atomic_store(&agreement->ranks, (uint32_t)ranks);
   cx_world_state_set_agreement(agreement, memory, devices);
-  return NULL;
-}
-
-static calx_status *create_in_segment(int devices)
-{
-  int ranks = cx_world_global.info.processes * devices;
-  size_t room = CALX_SEGMENT_ENGINE - CALX_SEGMENT_AGREEMENT;
-  if (cx_world_agreement_bytes(ranks) > room) {
-    return cx_error(
-        CALX_RESOURCE_EXHAUSTED,
-        "%d ranks: the memory in which they agree has space for %zu", ranks,
-        (room - sizeof(cx_world_agreement)) / sizeof(cx_world_rank_slot));
-  }
-  cx_world_agreement *agreement = cx_world_agreement_in(cx_world_global.head);
-  atomic_store(&agreement->ranks, (uint32_t)ranks);
-  cx_world_state_set_agreement(agreement, NULL, devices);
   return NULL;
 }
 
@@ -40,21 +39,17 @@ static calx_status *create_in_segment(int devices)
 static calx_status *compare_devices(int devices)
 {
   char name[64], *list;
-  unsigned char own[4];
-  size_t size;
+  size_t left;
   snprintf(name, sizeof name, "ranks of each process, launch %d",
            ++cx_world_global.ranks_calls);
-  cx_store_wire_put32(own, (uint32_t)devices);
-  CALX_TRY(cx_world_exchange(name, own, sizeof own, cx_world_timeout_ms(),
-                             &list, &size));
-  const char *at = list, *value;
-  size_t left = size, bytes;
+  CALX_TRY(cx_world_exchange(name, &devices, sizeof devices,
+                             cx_world_timeout_ms(), &list, &left));
+  const char *at = list;
   calx_status *status = NULL;
   int first = devices;
   for (int i = 0; i < cx_world_global.info.processes && status == NULL; i++) {
-    bool valid = cx_store_wire_next(&at, &left, &value, &bytes) && bytes == 4;
-    int other =
-        valid ? (int)cx_store_wire_get32((const unsigned char *)value) : 0;
+    int other;
+    if (!cx_world_exchange_next(&at, &left, &other, sizeof other)) other = 0;
     if (i == 0) first = other;
     if (other != first) {
       status = cx_error(CALX_INVALID_ARGUMENT,
@@ -83,11 +78,7 @@ static calx_status *put_devices(int devices)
 static calx_status *set_ranks(int devices)
 {
   bool first = cx_world_global.agreement == NULL;
-  calx_status *full = NULL;
-  if (first) {
-    full = cx_world_global.segment.head != NULL ? create_in_segment(devices)
-                                                : create_on_heap(devices);
-  }
+  calx_status *full = first ? create_agreement(devices) : NULL;
   calx_status *status = put_devices(devices);
   if (status == NULL) status = compare_devices(devices);
   if (first && status != NULL) cx_world_state_set_agreement(NULL, NULL, 1);
@@ -111,7 +102,7 @@ calx_status *cx_world_ranks(int devices)
                     "%d ranks in each process, 1 to 4096 are wanted", devices);
   }
   CALX_TRY(cx_world_global.client != NULL ? set_ranks(devices)
-                                          : create_on_heap(devices));
+                                          : create_agreement(devices));
   cx_world_global.launched = true;
   return NULL;
 }

@@ -60,5 +60,9 @@ void cx_world_fail(calx_code code, const char *message);
 calx_status *cx_world_exchange(const char *name, const void *value, size_t size,
                                int64_t timeout_ms, char **out,
                                size_t *out_size) CALX_MUST_USE;
+// Copies the next value of the list, of `size` bytes. False: there is none, or
+// it has another size.
+bool cx_world_exchange_next(const char **list, size_t *left, void *out,
+                            size_t size);
 
 #endif

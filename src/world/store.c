@@ -78,6 +78,16 @@ calx_status *cx_world_exchange(const char *name, const void *value, size_t size,
   return cx_store_client_call(cx_world_global.client, &r, out, out_size);
 }
 
+bool cx_world_exchange_next(const char **list, size_t *left, void *out,
+                            size_t size)
+{
+  const char *value;
+  size_t found;
+  bool valid = cx_store_wire_next(list, left, &value, &found) && found == size;
+  if (valid) memcpy(out, value, size);
+  return valid;
+}
+
 calx_status *cx_world_barrier(const char *name, int64_t timeout_ms)
 {
   if (cx_world_global.client == NULL) return cx_world_failure();

@@ -1,15 +1,18 @@
-// world: which process this is of those that train together, and how they
-// communicate outside of any device: a key-value store, the job's failure, and
+// world: which of the processes that train together this one is, and how they
+// communicate without a device: a key-value store, the job's failure, and
 // a shared memory in which ranks agree before they launch a program with
 // collectives.
 //
-// The environment tells it: the launcher's own variables (rank_info.c has the
-// table of torchrun's, mpirun's and srun's), or those that calx's launcher
+// Both come from the environment: from the variables of torchrun, mpirun or
+// srun (rank_info.c has a table of them), or from those that calx's launcher
 // sets:
 //
-//   CALX_RANK, CALX_WORLD              this process, and the number of
-//   processes CALX_LOCAL_RANK, CALX_LOCAL_WORLD  the same on this host
-//   CALX_NODE_RANK, CALX_NNODES        this host, and the number of hosts
+//   CALX_RANK       this process
+//   CALX_WORLD      the number of processes
+//   CALX_LOCAL_RANK, CALX_LOCAL_WORLD
+//                   the same on this host
+//   CALX_NODE_RANK  this host
+//   CALX_NNODES     the number of hosts
 //   CALX_STORE      where the store is: tcp://host:port, abstract://name. Under
 //                   another launcher process 0 serves it there
 //   CALX_TOKEN      the secret that every process sends to the store. Without
