@@ -73,34 +73,37 @@ static inline LLVMValueRef either(const cpu_jit_ir *m, double narrow,
   return num(m, m->wide ? wide : narrow);
 }
 
-static inline LLVMValueRef add(const cpu_jit_ir *m, LLVMValueRef a,
-                               LLVMValueRef b)
-{
-  return LLVMBuildFAdd(m->b, a, b, "");
-}
-
-static inline LLVMValueRef sub(const cpu_jit_ir *m, LLVMValueRef a,
-                               LLVMValueRef b)
-{
-  return LLVMBuildFSub(m->b, a, b, "");
-}
-
-static inline LLVMValueRef mul(const cpu_jit_ir *m, LLVMValueRef a,
-                               LLVMValueRef b)
-{
-  return LLVMBuildFMul(m->b, a, b, "");
-}
-
-static inline LLVMValueRef quotient(const cpu_jit_ir *m, LLVMValueRef a,
-                                    LLVMValueRef b)
-{
-  return LLVMBuildFDiv(m->b, a, b, "");
-}
-
-static inline LLVMValueRef negative(const cpu_jit_ir *m, LLVMValueRef a)
-{
-  return LLVMBuildFNeg(m->b, a, "");
-}
+#define UNARY(name, build)                                             \
+  static inline LLVMValueRef name(const cpu_jit_ir *m, LLVMValueRef a) \
+  {                                                                    \
+    return build;                                                      \
+  }
+#define BINARY(name, build)                                            \
+  static inline LLVMValueRef name(const cpu_jit_ir *m, LLVMValueRef a, \
+                                  LLVMValueRef b)                      \
+  {                                                                    \
+    return build;                                                      \
+  }
+// Of real numbers. Comparisons are false where an operand is NaN.
+BINARY(add, LLVMBuildFAdd(m->b, a, b, ""))
+BINARY(sub, LLVMBuildFSub(m->b, a, b, ""))
+BINARY(mul, LLVMBuildFMul(m->b, a, b, ""))
+BINARY(quotient, LLVMBuildFDiv(m->b, a, b, ""))
+UNARY(negative, LLVMBuildFNeg(m->b, a, ""))
+BINARY(less, LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, ""))
+BINARY(same, LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, ""))
+BINARY(unordered, LLVMBuildFCmp(m->b, LLVMRealUNO, a, b, ""))
+// Of integers and bits.
+UNARY(as_bits, LLVMBuildBitCast(m->b, a, m->whole, ""))
+UNARY(as_real, LLVMBuildBitCast(m->b, a, m->real, ""))
+BINARY(plus, LLVMBuildAdd(m->b, a, b, ""))
+BINARY(minus, LLVMBuildSub(m->b, a, b, ""))
+// Of conditions and bits.
+BINARY(both, LLVMBuildAnd(m->b, a, b, ""))
+BINARY(any_of, LLVMBuildOr(m->b, a, b, ""))
+UNARY(not_of, LLVMBuildNot(m->b, a, ""))
+#undef UNARY
+#undef BINARY
 
 static inline LLVMValueRef intrinsic(const cpu_jit_ir *m, const char *name,
                                      LLVMTypeRef type, LLVMValueRef *arguments,
@@ -136,48 +139,11 @@ static inline LLVMValueRef with_sign(const cpu_jit_ir *m,
   return intrinsic(m, "llvm.copysign", m->real, all, 2);
 }
 
-// Comparisons are false where an operand is NaN.
-static inline LLVMValueRef less(const cpu_jit_ir *m, LLVMValueRef a,
-                                LLVMValueRef b)
-{
-  return LLVMBuildFCmp(m->b, LLVMRealOLT, a, b, "");
-}
-
-static inline LLVMValueRef same(const cpu_jit_ir *m, LLVMValueRef a,
-                                LLVMValueRef b)
-{
-  return LLVMBuildFCmp(m->b, LLVMRealOEQ, a, b, "");
-}
-
-static inline LLVMValueRef unordered(const cpu_jit_ir *m, LLVMValueRef a,
-                                     LLVMValueRef b)
-{
-  return LLVMBuildFCmp(m->b, LLVMRealUNO, a, b, "");
-}
-
 static inline LLVMValueRef compare_bits(const cpu_jit_ir *m,
                                         LLVMIntPredicate is, LLVMValueRef a,
                                         uint64_t bits)
 {
   return LLVMBuildICmp(m->b, is, a, whole(m, bits), "");
-}
-
-// And, or and not, of conditions and of bits.
-static inline LLVMValueRef any_of(const cpu_jit_ir *m, LLVMValueRef a,
-                                  LLVMValueRef b)
-{
-  return LLVMBuildOr(m->b, a, b, "");
-}
-
-static inline LLVMValueRef not_of(const cpu_jit_ir *m, LLVMValueRef a)
-{
-  return LLVMBuildNot(m->b, a, "");
-}
-
-static inline LLVMValueRef both(const cpu_jit_ir *m, LLVMValueRef a,
-                                LLVMValueRef b)
-{
-  return LLVMBuildAnd(m->b, a, b, "");
 }
 
 static inline LLVMValueRef choose(const cpu_jit_ir *m, LLVMValueRef condition,
@@ -197,28 +163,6 @@ static inline LLVMValueRef at_least(const cpu_jit_ir *m, LLVMValueRef x,
                                     LLVMValueRef least)
 {
   return choose(m, less(m, x, least), least, x);
-}
-
-static inline LLVMValueRef as_bits(const cpu_jit_ir *m, LLVMValueRef x)
-{
-  return LLVMBuildBitCast(m->b, x, m->whole, "");
-}
-
-static inline LLVMValueRef as_real(const cpu_jit_ir *m, LLVMValueRef x)
-{
-  return LLVMBuildBitCast(m->b, x, m->real, "");
-}
-
-static inline LLVMValueRef plus(const cpu_jit_ir *m, LLVMValueRef a,
-                                LLVMValueRef b)
-{
-  return LLVMBuildAdd(m->b, a, b, "");
-}
-
-static inline LLVMValueRef minus(const cpu_jit_ir *m, LLVMValueRef a,
-                                 LLVMValueRef b)
-{
-  return LLVMBuildSub(m->b, a, b, "");
 }
 
 static inline LLVMValueRef mask(const cpu_jit_ir *m, LLVMValueRef a,

@@ -6,15 +6,21 @@
 // to odd, so that the second rounding is the only one that counts.
 #include "jit/element.h"
 
+cpu_jit_ir cpu_jit_ir_of(const cpu_jit_env *env, LLVMBuilderRef b, bool wide,
+                         unsigned lanes)
+{
+  const cpu_jit_math_env math = { env->context, env->module, b,
+                                  env->target->has_fma };
+  return maths_of(&math, wide, lanes);
+}
+
 // Where code on floats of the shape of x goes.
 static cpu_jit_ir floats_like(cpu_jit_env *env, LLVMBuilderRef b,
                               LLVMValueRef x)
 {
-  const cpu_jit_math_env math = { env->context, env->module, b,
-                                  env->target->has_fma };
   LLVMTypeRef t = LLVMTypeOf(x);
   const bool vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-  return maths_of(&math, false, vector ? LLVMGetVectorSize(t) : 0);
+  return cpu_jit_ir_of(env, b, false, vector ? LLVMGetVectorSize(t) : 0);
 }
 
 LLVMValueRef cpu_jit_round_bits(const cpu_jit_ir *m, LLVMValueRef bits,

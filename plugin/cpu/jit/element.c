@@ -9,13 +9,11 @@ static cpu_jit_ctx ctx_of(cpu_jit_env *env, LLVMBuilderRef b, cx_hlo_elem e,
                           bool wide)
 {
   const cx_hlo_elem part = cx_hlo_elem_part(e);
-  const cpu_jit_math_env math = { env->context, env->module, b,
-                                  env->target->has_fma };
   const unsigned lanes = wide ? (unsigned)env->lanes : 0;
   cpu_jit_ctx c = { .env = env,
                     .elem = e,
                     .type = cpu_jit_register_type(env, part, wide),
-                    .ir = maths_of(&math, part == CX_HLO_F64, lanes) };
+                    .ir = cpu_jit_ir_of(env, b, part == CX_HLO_F64, lanes) };
   if (!cx_hlo_elem_is_float(part)) c.ir.whole = c.type;
   return c;
 }

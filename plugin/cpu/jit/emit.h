@@ -203,6 +203,7 @@ cpu_jit_ix cpu_jit_iterations_begin(cpu_jit_env *env, cpu_jit_loop *loop,
 
 cpu_jit_ix cpu_jit_ix_const(cpu_jit_env *env, int64_t v);
 cpu_jit_ix cpu_jit_ix_scalar(LLVMValueRef base, int level, int64_t multiple);
+cpu_jit_ix cpu_jit_ix_wide(LLVMValueRef base, int level);
 cpu_jit_ix cpu_jit_ix_add(cpu_jit_env *env, cpu_jit_ix a, cpu_jit_ix b);
 cpu_jit_ix cpu_jit_ix_scale(cpu_jit_env *env, cpu_jit_ix a, int64_t k);
 cpu_jit_ix cpu_jit_ix_offset(cpu_jit_env *env, cpu_jit_ix a, int64_t k);

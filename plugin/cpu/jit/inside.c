@@ -19,9 +19,7 @@ cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
   x = cpu_jit_choose(env, over, most, x, s.level);
   if (!s.wide) return cpu_jit_ix_scalar(x, s.level, 1);
   LLVMTypeRef lanes = cpu_jit_wide_type(env, cpu_jit_lane_type(env));
-  return (cpu_jit_ix){ .base = cpu_jit_resize(env, x, lanes, true, s.level),
-                       .level = s.level,
-                       .wide = true };
+  return cpu_jit_ix_wide(cpu_jit_resize(env, x, lanes, true, s.level), s.level);
 }
 
 static void also(cpu_jit_env *env, LLVMValueRef *sum, int *sum_level,
@@ -59,11 +57,7 @@ void cpu_jit_spaced(cpu_jit_env *env, cpu_jit_ix *ix, int64_t d,
 {
   if (d == 1) return;
   const bool same = cpu_jit_ix_same(ix);
-  if (!same) {
-    *ix = (cpu_jit_ix){ .base = cpu_jit_ix_widen(env, *ix),
-                        .level = ix->level,
-                        .wide = true };
-  }
+  if (!same) *ix = cpu_jit_ix_wide(cpu_jit_ix_widen(env, *ix), ix->level);
   LLVMValueRef by = cpu_jit_const_int(LLVMTypeOf(ix->base), (uint64_t)d);
   LLVMValueRef rest = cpu_jit_op2(env, LLVMURem, ix->base, by, ix->level);
   LLVMValueRef c = cpu_jit_compare(env, LLVMIntEQ, rest,

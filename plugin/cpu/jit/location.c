@@ -54,6 +54,11 @@ LLVMValueRef cpu_jit_ix_widen(cpu_jit_env *env, cpu_jit_ix a)
   return cpu_jit_op2(env, LLVMAdd, base, step, a.level);
 }
 
+cpu_jit_ix cpu_jit_ix_wide(LLVMValueRef base, int level)
+{
+  return (cpu_jit_ix){ .base = base, .level = level, .wide = true };
+}
+
 cpu_jit_ix cpu_jit_ix_add(cpu_jit_env *env, cpu_jit_ix a, cpu_jit_ix b)
 {
   if (!a.wide && a.lane == 0 && a.multiple == 0) return b;
@@ -68,9 +73,7 @@ cpu_jit_ix cpu_jit_ix_add(cpu_jit_env *env, cpu_jit_ix a, cpu_jit_ix b)
   }
   LLVMValueRef x = cpu_jit_ix_widen(env, a);
   LLVMValueRef y = cpu_jit_ix_widen(env, b);
-  return (cpu_jit_ix){ .base = cpu_jit_op2(env, LLVMAdd, x, y, level),
-                       .level = level,
-                       .wide = true };
+  return cpu_jit_ix_wide(cpu_jit_op2(env, LLVMAdd, x, y, level), level);
 }
 
 cpu_jit_ix cpu_jit_ix_scale(cpu_jit_env *env, cpu_jit_ix a, int64_t k)
@@ -132,9 +135,7 @@ void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
         cpu_jit_choose(env, in, quotient->base, most, quotient->level);
     return;
   }
-  a = (cpu_jit_ix){ .base = cpu_jit_ix_widen(env, a),
-                    .level = a.level,
-                    .wide = true };
+  a = cpu_jit_ix_wide(cpu_jit_ix_widen(env, a), a.level);
   *quotient = divided(env, LLVMUDiv, a, d);
   *rest = divided(env, LLVMURem, a, d);
 }

@@ -14,22 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// A row of math.def each.
 typedef enum cpu_jit_function {
-  CPU_JIT_EXP,
-  CPU_JIT_EXPM1,
-  CPU_JIT_LOG,
-  CPU_JIT_LOG1P,
-  CPU_JIT_LOGISTIC,  // 1 / (1 + exp(-x))
-  CPU_JIT_TANH,
-  CPU_JIT_SIN,
-  CPU_JIT_COS,
-  CPU_JIT_TAN,
-  CPU_JIT_SQRT,
-  CPU_JIT_RSQRT,  // -0 gives -inf
-  CPU_JIT_CBRT,
-  CPU_JIT_POW,    // x to the power y
-  CPU_JIT_ATAN2,  // x is the ordinate: atan2(x, y)
-  CPU_JIT_ERF,
+#define CPU_JIT_MATH(id, name, is_long, real, complex) CPU_JIT_##id,
+#include "jit/math.def"
+#undef CPU_JIT_MATH
   CPU_JIT_FUNCTIONS  // how many there are
 } cpu_jit_function;
 

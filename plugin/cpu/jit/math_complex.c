@@ -338,21 +338,14 @@ static point pow_of(const cpu_jit_ir *m, point x, point y)
 static point build(const cpu_jit_ir *m, cpu_jit_function fn, point x, point y)
 {
   switch (fn) {
-    case CPU_JIT_EXP: return exp_of(m, x);
-    case CPU_JIT_EXPM1: return expm1_of(m, x);
-    case CPU_JIT_LOG: return log_of(m, x);
-    case CPU_JIT_LOG1P: return log1p_of(m, x);
-    case CPU_JIT_LOGISTIC: return logistic_of(m, x);
-    case CPU_JIT_TANH: return tanh_of(m, x);
-    case CPU_JIT_SIN: return sin_of(m, x);
-    case CPU_JIT_COS: return cos_of(m, x);
-    case CPU_JIT_TAN: return tan_of(m, x);
-    case CPU_JIT_SQRT: return sqrt_of(m, x);
-    case CPU_JIT_RSQRT: return rsqrt_of(m, x);
-    case CPU_JIT_CBRT: return cbrt_of(m, x);
-    case CPU_JIT_POW: return pow_of(m, x, y);
-    default: return x;
+#define CPU_JIT_MATH(id, name, is_long, real, complex) \
+  case CPU_JIT_##id:                                   \
+    return complex;
+#include "jit/math.def"
+#undef CPU_JIT_MATH
+    case CPU_JIT_FUNCTIONS: break;
   }
+  return x;
 }
 
 static point widened_point(const cpu_jit_ir *m, const cpu_jit_ir *wide,

@@ -169,16 +169,14 @@ cpu_jit_val cpu_jit_load_at(cpu_jit_env *env, LLVMValueRef pointer,
   if (v.wide && p->mask != NULL)
     v.level = cpu_jit_deeper(v.level, p->mask_level);
   LLVMTypeRef t = cpu_jit_memory_type(env, e);
-  if (cx_hlo_elem_is_complex(e)) {
-    ix = cpu_jit_ix_scale(env, ix, 2);
-    cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);
-    LLVMBuilderRef b = cpu_jit_at(env, v.level);
-    v.re = load_part(env, b, t, pointer, ix, p->mask);
-    v.im = load_part(env, b, t, pointer, second, p->mask);
-    return v;
-  }
+  const bool complex = cx_hlo_elem_is_complex(e);
+  if (complex) ix = cpu_jit_ix_scale(env, ix, 2);
   LLVMBuilderRef b = cpu_jit_at(env, v.level);
   v.re = to_register(env, b, load_part(env, b, t, pointer, ix, p->mask), e);
+  if (complex) {
+    const cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);
+    v.im = load_part(env, b, t, pointer, second, p->mask);
+  }
   return v;
 }
 
@@ -212,16 +210,12 @@ void cpu_jit_store(cpu_jit_env *env, LLVMValueRef pointer, cpu_jit_val v,
 {
   cpu_jit_ix ix = cpu_jit_loc_linear(env, p);
   if (!cpu_jit_ix_same(&ix)) v = cpu_jit_widen(env, v);
-  if (v.im != NULL) {
-    ix = cpu_jit_ix_scale(env, ix, 2);
-    cpu_jit_ix second = cpu_jit_ix_offset(env, ix, 1);
-    LLVMBuilderRef b = cpu_jit_at(env, level);
-    store_part(env, b, pointer, v.re, ix, p->mask);
-    store_part(env, b, pointer, v.im, second, p->mask);
-    return;
-  }
+  if (v.im != NULL) ix = cpu_jit_ix_scale(env, ix, 2);
   LLVMBuilderRef b = cpu_jit_at(env, level);
   store_part(env, b, pointer, to_memory(env, b, v.re, v.elem), ix, p->mask);
+  if (v.im != NULL) {
+    store_part(env, b, pointer, v.im, cpu_jit_ix_offset(env, ix, 1), p->mask);
+  }
 }
 
 // ---- literals ----

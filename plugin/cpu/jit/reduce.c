@@ -162,6 +162,15 @@ static void set_runs(cpu_jit_env *env, cpu_jit_plan *p)
 
 // ---- how it is run ----
 
+// Whether each result is made by one operation whose identity is known.
+static bool is_simple(const cpu_jit_plan *p)
+{
+  for (size_t i = 0; i < p->n_sums; i++) {
+    if (p->sums[i].simple == NULL) return false;
+  }
+  return true;
+}
+
 static int best_column(const cpu_jit_plan *p, int lanes)
 {
   int best = -1;
@@ -177,10 +186,6 @@ static int best_column(const cpu_jit_plan *p, int lanes)
 static void set_lanes(cpu_jit_env *env, cpu_jit_plan *p)
 {
   const int lanes = env->target->lanes;
-  bool simple = true;
-  for (size_t i = 0; i < p->n_sums; i++) {
-    simple &= p->sums[i].simple != NULL;
-  }
   const int column = best_column(p, lanes);
   const bool last = p->n > 0 && p->reduced[p->n - 1];
   const int64_t row = last ? p->sizes[p->n - 1] : 0;
@@ -188,7 +193,8 @@ static void set_lanes(cpu_jit_env *env, cpu_jit_plan *p)
   const int registers = lanes == 16 ? 16 : 8;
   const int sums = (int)p->n_sums;
   p->lanes = lanes;
-  if (simple && last && row >= lanes / 2 && (row >= lanes || width < lanes)) {
+  if (is_simple(p) && last && row >= lanes / 2 &&
+      (row >= lanes || width < lanes)) {
     p->rows = true;
     p->vector = p->n - 1;
     p->unroll = row >= FEW_VECTORS * lanes && sums <= 4 ? 4 : 1;
@@ -213,13 +219,9 @@ static void set_lanes(cpu_jit_env *env, cpu_jit_plan *p)
 static bool set_sweep(cpu_jit_plan *p)
 {
   const int64_t total = cx_hlo_type_elements(p->from);
-  bool simple = p->n_sums <= SWEEP_SUMS;
-  for (size_t i = 0; i < p->n_sums; i++) {
-    simple &= p->sums[i].simple != NULL;
-  }
-  if (!simple || p->n != 2 || !p->reduced[0] || p->vector != 1 ||
-      p->columns <= (int64_t)p->lanes * p->unroll || total < SPLIT_ELEMENTS ||
-      p->sizes[0] < SWEEP_ROWS) {
+  if (p->n_sums > SWEEP_SUMS || !is_simple(p) || p->n != 2 || !p->reduced[0] ||
+      p->vector != 1 || p->columns <= (int64_t)p->lanes * p->unroll ||
+      total < SPLIT_ELEMENTS || p->sizes[0] < SWEEP_ROWS) {
     return false;
   }
   const int64_t size = p->sizes[0];
@@ -252,9 +254,7 @@ static void set_pieces(cpu_jit_plan *p)
   p->pieces = 1;
   if (set_sweep(p)) return;
   if (p->extent >= SPLIT_ITERATIONS || total < SPLIT_ELEMENTS) return;
-  for (size_t i = 0; i < p->n_sums; i++) {
-    if (p->sums[i].simple == NULL) return;
-  }
+  if (!is_simple(p)) return;
   int widest = -1;
   for (int i = 0; i < p->n; i++) {
     if (p->reduced[i] && (widest < 0 || p->sizes[i] > p->sizes[widest])) {
