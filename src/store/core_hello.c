@@ -23,7 +23,7 @@ bool cx_store_core_is_token(const char *ours, const char *theirs)
 }
 
 // Whether the sender's number and its number of processes fit the job.
-static calx_status *check_numbers(const core *c, const char *name,
+static calx_status *check_numbers(const cx_store_core *c, const char *name,
                                   const cx_store_request *r)
 {
   int processes = c->options.processes;
@@ -44,16 +44,16 @@ static calx_status *check_numbers(const core *c, const char *name,
 }
 
 // A number is used once: nothing connects twice, or again after it has left.
-static calx_status *check_presence(presence p, const char *name)
+static calx_status *check_presence(cx_store_presence p, const char *name)
 {
-  if (p == AWAITED) return NULL;
-  if (p == PRESENT) {
+  if (p == CX_STORE_AWAITED) return NULL;
+  if (p == CX_STORE_PRESENT) {
     return cx_error(CALX_ALREADY_EXISTS,
                     "there is a %s already: two have the same number", name);
   }
   return cx_error(CALX_FAILED_PRECONDITION,
                   "%s %s this job before, and cannot join it again", name,
-                  p == LEFT ? "left" : "was lost to");
+                  p == CX_STORE_LEFT ? "left" : "was lost to");
 }
 
 static bool is_zero(cx_hash hash)
@@ -61,14 +61,16 @@ static bool is_zero(cx_hash hash)
   return cx_hash_equal(hash, (cx_hash){ 0 });
 }
 
-host *cx_store_core_host(core *c, const cx_store_origin *o)
+cx_store_peer *cx_store_core_launcher(const cx_store_core *c,
+                                      const cx_store_origin *o)
 {
   bool ours = o->host >= 0 && o->host < c->options.hosts;
-  return ours && !is_zero(o->launch) ? &c->hosts[o->host] : NULL;
+  return ours && !is_zero(o->launch) ? cx_store_core_peer(c, -1 - o->host)
+                                     : NULL;
 }
 
 // Whether the sender belongs to this job, and to the host's first start.
-static calx_status *check_origin(core *c, const char *name,
+static calx_status *check_origin(cx_store_core *c, const char *name,
                                  const cx_store_origin *o)
 {
   if (!cx_hash_equal(o->job, c->options.job)) {
@@ -78,8 +80,9 @@ static calx_status *check_origin(core *c, const char *name,
                     "their launcher's)",
                     name);
   }
-  const host *h = cx_store_core_host(c, o);
-  if (h == NULL || is_zero(h->launch) || cx_hash_equal(h->launch, o->launch)) {
+  const cx_store_peer *launcher = cx_store_core_launcher(c, o);
+  if (launcher == NULL || is_zero(launcher->launch) ||
+      cx_hash_equal(launcher->launch, o->launch)) {
     return NULL;
   }
   return cx_error(CALX_ALREADY_EXISTS,
@@ -88,7 +91,7 @@ static calx_status *check_origin(core *c, const char *name,
                   (int)o->host, name);
 }
 
-static calx_status *check_hello(core *c, const incoming *in,
+static calx_status *check_hello(cx_store_core *c, const cx_store_incoming *in,
                                 cx_store_origin *out)
 {
   const cx_store_request *r = &in->r;
@@ -108,10 +111,11 @@ static calx_status *check_hello(core *c, const incoming *in,
   }
   if (r->a < 0) out->host = -1 - r->a;
   CALX_TRY(check_origin(c, name, out));
-  return check_presence(*cx_store_core_presence(c, r->a), name);
+  return check_presence(cx_store_core_peer(c, r->a)->presence, name);
 }
 
-calx_status *cx_store_core_check_hello(core *c, const incoming *in,
+calx_status *cx_store_core_check_hello(cx_store_core *c,
+                                       const cx_store_incoming *in,
                                        cx_store_origin *out)
 {
   calx_status *status = check_hello(c, in, out);
@@ -121,11 +125,12 @@ calx_status *cx_store_core_check_hello(core *c, const incoming *in,
   return status;
 }
 
-void cx_store_core_format_refused(const core *c, cx_text *out)
+void cx_store_core_format_refused(const cx_store_core *c, cx_text *out)
 {
   bool complete = true;
   for (int i = 0; i < c->options.processes; i++) {
-    complete = complete && c->processes[i] != AWAITED;
+    complete =
+        complete && cx_store_core_peer(c, i)->presence != CX_STORE_AWAITED;
   }
   if (complete || c->refused == 0) return;
   cx_text_format(

@@ -4,80 +4,59 @@
 
 #include "store/core.h"
 
-typedef struct cx_store_core core;
-
 // A request that has just arrived.
-typedef struct incoming {
+typedef struct cx_store_incoming {
   cx_store_reply_address from;
   cx_store_request r;
   bool other_user;
   int64_t now_ms;
-} incoming;
+} cx_store_incoming;
 
-// A request that waits for its reply.
-typedef struct pending {
-  struct pending *next;
+// A request that waits for its reply. An exchange is the list of those that
+// wait with its name: each one is a member that has arrived, with its value.
+typedef struct cx_store_pending {
+  struct cx_store_pending *next;
   cx_store_reply_address from;
   cx_store_op op;
-  int32_t index;       // EXCHANGE: the member; WATCH: events received so far
+  int32_t a, b;        // of the request
   int64_t due;         // ms: the time limit
   int64_t timeout_ms;  // the same limit as the client gave it
-  char name[];
-} pending;
-
-typedef struct member {
-  bool arrived;
   size_t size;
-  char *value;
-} member;
-
-// A barrier or an all-gather that is not complete.
-typedef struct exchange {
-  struct exchange *next;
-  int32_t count, arrived;
-  bool all;  // the members are the job's processes
-  member *members;
+  const char *value;
   char name[];
-} exchange;
+} cx_store_pending;
 
-typedef enum presence {
-  AWAITED,
-  PRESENT,
-  LEFT,  // with a BYE
-  LOST   // without one
-} presence;
+typedef enum cx_store_presence {
+  CX_STORE_AWAITED,
+  CX_STORE_PRESENT,
+  CX_STORE_LEFT,  // with a BYE
+  CX_STORE_LOST   // without one
+} cx_store_presence;
 
-// A connection that has sent its HELLO.
-typedef struct peer {
+// A process of the job, or the launcher of a host.
+typedef struct cx_store_peer {
+  cx_store_presence presence;
+  bool connected;
   uint32_t connection;
-  int32_t process;   // -1 - H: the launcher of host H
-  int64_t alive_at;  // ms: the last sign of life
-} peer;
+  int64_t alive_at;   // ms: the last sign of life
+  int64_t report_at;  // ms: a loss is reported then
+  cx_hash launch;     // of its host's first launcher or process; 0: none so far
+} cx_store_peer;
 
-typedef struct host {
-  cx_hash launch;     // of the first launcher or process; 0: none so far
-  presence launcher;  // never AWAITED again
-} host;
-
-typedef struct event {
+typedef struct cx_store_event {
   size_t size;
   char bytes[CX_STORE_EVENT_BYTES];
-} event;
+} cx_store_event;
 
 struct cx_store_core {
   cx_store_server_options options;  // the core owns its strings
   cx_store_core_send *send;
   void *user;
   cx_store_table table;
-  pending *waiting;
+  cx_store_pending *waiting;
   size_t waiting_count;
-  exchange *exchanges;
-  presence *processes;
-  int64_t *report_at;  // [processes] ms: its loss is reported then; -1: never
-  host *hosts;         // [options.hosts]
-  peer *peers;
-  size_t peer_count, peer_capacity;
-  event *events;
+  cx_store_peer *peers;  // [options.hosts + options.processes]
+  cx_store_event *events;
   size_t event_count, event_capacity;
   calx_code failed;  // CALX_OK: the job has not failed
   char failure[CX_STORE_FAILURE_BYTES];
@@ -86,40 +65,69 @@ struct cx_store_core {
   int64_t ticked;                        // ms
 };
 
-void cx_store_core_reply(core *c, const cx_store_reply_address *to,
+// number: of a process; -1 - H: the launcher of host H.
+static inline cx_store_peer *cx_store_core_peer(const cx_store_core *c,
+                                                int32_t number)
+{
+  return &c->peers[c->options.hosts + number];
+}
+static inline int32_t cx_store_core_number(const cx_store_core *c,
+                                           const cx_store_peer *peer)
+{
+  return (int32_t)(peer - c->peers) - c->options.hosts;
+}
+
+// ---- core_requests: the requests of peers, and those that wait --------------
+
+void cx_store_core_reply(cx_store_core *c, const cx_store_reply_address *to,
                          calx_code code, const void *value, size_t size);
-// Adds the request to the list of those that wait.
-calx_status *cx_store_core_wait(core *c, const incoming *in) CALX_MUST_USE;
-void cx_store_core_unlink(core *c, pending **at);
+void cx_store_core_reply_text(cx_store_core *c,
+                              const cx_store_reply_address *to, calx_code code,
+                              const char *text);
+// These return NULL if the request has its reply or waits for it. Else the
+// status is the reply.
+calx_status *cx_store_core_request(cx_store_core *c,
+                                   const cx_store_incoming *in,
+                                   cx_store_peer *from) CALX_MUST_USE;
+// Adds the request to the front of the list of those that wait.
+calx_status *cx_store_core_wait(cx_store_core *c,
+                                const cx_store_incoming *in) CALX_MUST_USE;
+// Removes a request from the list.
+void cx_store_core_unlink(cx_store_core *c, cx_store_pending **at);
+// Sends one reply to all requests that wait with this name, or with any if it
+// is NULL, and whose operation is in the set `ops` of bits 1 << op.
+void cx_store_core_answer(cx_store_core *c, unsigned ops, const char *name,
+                          const cx_store_reply *reply);
+
+// ---- core_hello -------------------------------------------------------------
 
 // Compares tokens in a time that depends on neither token's text.
 bool cx_store_core_is_token(const char *ours, const char *theirs);
 // NULL if the HELLO is accepted, with *out set; else the reason.
-calx_status *cx_store_core_check_hello(core *c, const incoming *in,
+calx_status *cx_store_core_check_hello(cx_store_core *c,
+                                       const cx_store_incoming *in,
                                        cx_store_origin *out) CALX_MUST_USE;
 // While some process has not joined: appends how many HELLOs were refused, and
 // why the last one was.
-void cx_store_core_format_refused(const core *c, cx_text *out);
-// The host of a launcher, or of a process that our launcher started; else NULL.
-host *cx_store_core_host(core *c, const cx_store_origin *o);
-static inline presence *cx_store_core_presence(const core *c, int32_t process)
-{
-  return process < 0 ? &c->hosts[-1 - process].launcher
-                     : &c->processes[process];
-}
+void cx_store_core_format_refused(const cx_store_core *c, cx_text *out);
+// The launcher of a process that our launcher started, or the launcher itself;
+// else NULL.
+cx_store_peer *cx_store_core_launcher(const cx_store_core *c,
+                                      const cx_store_origin *o);
 
-static inline bool cx_store_core_is_exchange(cx_store_op op)
-{
-  return op == CX_STORE_OP_EXCHANGE || op == CX_STORE_OP_EXCHANGE_ALL;
-}
+// ---- core_exchange ----------------------------------------------------------
+
+enum {
+  CX_STORE_EXCHANGES = 1 << CX_STORE_OP_EXCHANGE | 1 << CX_STORE_OP_EXCHANGE_ALL
+};
+
 // Adds a member; the last one to arrive completes the exchange.
-calx_status *cx_store_core_exchange(core *c, const incoming *in) CALX_MUST_USE;
-// The member's time limit has passed, or its connection has closed.
-void cx_store_core_withdraw(core *c, const pending *p);
+calx_status *cx_store_core_exchange(cx_store_core *c,
+                                    const cx_store_incoming *in) CALX_MUST_USE;
 // Appends the members that the exchange of `p` lacks: "processes 2, 5".
-void cx_store_core_format_missing(core *c, const pending *p, cx_text *out);
+void cx_store_core_format_missing(const cx_store_core *c,
+                                  const cx_store_pending *p, cx_text *out);
 // A process has left: exchanges that need it cannot complete.
-void cx_store_core_note_left(core *c, int32_t process);
-void cx_store_core_exchanges_free(core *c);
+void cx_store_core_note_left(cx_store_core *c, int32_t process);
 
 #endif

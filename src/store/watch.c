@@ -153,12 +153,8 @@ static void report(cx_store_client *c, calx_code code, const char *message)
 
 static void report_loss(cx_store_client *c, bool silent)
 {
-  char text[256], why[128] = "its connection closed";
-  if (silent) {
-    snprintf(why, sizeof why,
-             "silent for %.3g s: stopped, or its host is unreachable",
-             (double)c->options.heartbeat_ms / 1000);
-  }
+  char text[256], why[CX_STORE_LOSS_BYTES];
+  cx_store_wire_format_loss(silent ? c->options.heartbeat_ms : 0, why);
   snprintf(text, sizeof text, "%s, which serves the store, was lost (%s)",
            c->server, why);
   report(c, CALX_ABORTED, text);

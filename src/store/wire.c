@@ -5,6 +5,7 @@
 //   reply    "CXR1" kind(1) code(1) 0(2) value size(4) value
 #include "store/wire.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char request_magic[4] = { 'C', 'X', 'Q', '1' };
@@ -143,6 +144,15 @@ void cx_store_wire_copy_text(const char *value, size_t size, char *out,
   size_t n = size < out_size ? size : out_size - 1;
   if (n != 0) memcpy(out, value, n);
   out[n] = '\0';
+}
+
+void cx_store_wire_format_loss(int64_t silent_ms, char out[CX_STORE_LOSS_BYTES])
+{
+  snprintf(out, CX_STORE_LOSS_BYTES,
+           silent_ms > 0
+               ? "silent for %.3g s: stopped, or its host is unreachable"
+               : "its connection closed",
+           (double)silent_ms / 1000);
 }
 
 void cx_store_wire_append(cx_text *list, const void *value, size_t size)

@@ -36,7 +36,8 @@ enum {
   CX_STORE_REPLY_HEAD = 12,
   CX_STORE_EXCHANGE_BYTES = 4096,  // of one member's value
   CX_STORE_EVENT_BYTES = 512,
-  CX_STORE_FAILURE_BYTES = 1000
+  CX_STORE_FAILURE_BYTES = 1000,
+  CX_STORE_LOSS_BYTES = 80
 };
 // The limit of a HELLO, which anybody may send.
 #define CX_STORE_HELLO_BYTES ((size_t)1024)
@@ -105,6 +106,11 @@ bool cx_store_wire_next(const char **list, size_t *left, const char **out_value,
 // Copies a message's text, cut to the buffer, with a zero byte.
 void cx_store_wire_copy_text(const char *value, size_t size, char *out,
                              size_t out_size);
+
+// Why the other side was lost. silent_ms: the limit that it exceeded; 0: its
+// connection closed.
+void cx_store_wire_format_loss(int64_t silent_ms,
+                               char out[CX_STORE_LOSS_BYTES]);
 
 void cx_store_wire_put32(unsigned char *out, uint32_t value);
 void cx_store_wire_put64(unsigned char *out, uint64_t value);
