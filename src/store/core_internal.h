@@ -77,18 +77,13 @@ static inline int32_t cx_store_core_number(const cx_store_core *c,
   return (int32_t)(peer - c->peers) - c->options.hosts;
 }
 
-// ---- core_requests: the requests of peers, and those that wait --------------
+// ---- core_waiting: replies, and the requests that wait for one --------------
 
 void cx_store_core_reply(cx_store_core *c, const cx_store_reply_address *to,
                          calx_code code, const void *value, size_t size);
 void cx_store_core_reply_text(cx_store_core *c,
                               const cx_store_reply_address *to, calx_code code,
                               const char *text);
-// These return NULL if the request has its reply or waits for it. Else the
-// status is the reply.
-calx_status *cx_store_core_request(cx_store_core *c,
-                                   const cx_store_incoming *in,
-                                   cx_store_peer *from) CALX_MUST_USE;
 // Adds the request to the front of the list of those that wait.
 calx_status *cx_store_core_wait(cx_store_core *c,
                                 const cx_store_incoming *in) CALX_MUST_USE;
@@ -129,5 +124,13 @@ void cx_store_core_format_missing(const cx_store_core *c,
                                   const cx_store_pending *p, cx_text *out);
 // A process has left: exchanges that need it cannot complete.
 void cx_store_core_note_left(cx_store_core *c, int32_t process);
+
+// ---- core_requests: the requests of peers -----------------------------------
+
+// NULL if the request has its reply or waits for it. Else the status is the
+// reply.
+calx_status *cx_store_core_request(cx_store_core *c,
+                                   const cx_store_incoming *in,
+                                   cx_store_peer *from) CALX_MUST_USE;
 
 #endif

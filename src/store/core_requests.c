@@ -1,31 +1,13 @@
-// store/core_requests: the requests of peers, and the list of those that wait.
+// store/core_requests: the requests of peers, and the job's failure.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "store/core_internal.h"
 
-enum {
-  MAX_WAITING = 1 << 16,
-  MAX_TIMEOUT_MS = 1000000000,
-  MAX_EVENTS = 1 << 20
-};
+enum { MAX_EVENTS = 1 << 20 };
 
 // ---- replies ----------------------------------------------------------------
-
-void cx_store_core_reply(cx_store_core *c, const cx_store_reply_address *to,
-                         calx_code code, const void *value, size_t size)
-{
-  cx_store_reply reply = { CX_STORE_REPLY_RESULT, code, value, size };
-  c->send(c->user, to, &reply);
-}
-
-void cx_store_core_reply_text(cx_store_core *c,
-                              const cx_store_reply_address *to, calx_code code,
-                              const char *text)
-{
-  cx_store_core_reply(c, to, code, text, strlen(text));
-}
 
 // NULL, as the status of a request that has its reply.
 static calx_status *accept(cx_store_core *c, const cx_store_incoming *in)
@@ -40,6 +22,13 @@ static cx_store_reply failure(const cx_store_core *c)
                            strlen(c->failure) };
 }
 
+static calx_status *reply_failure(cx_store_core *c, const cx_store_incoming *in)
+{
+  cx_store_reply reply = failure(c);
+  c->send(c->user, &in->from, &reply);
+  return NULL;
+}
+
 static cx_store_reply value_of(const cx_store_entry *entry)
 {
   return (cx_store_reply){ CX_STORE_REPLY_RESULT, CALX_OK, entry->value,
@@ -52,60 +41,7 @@ static cx_store_reply event_at(const cx_store_core *c, size_t index)
   return (cx_store_reply){ CX_STORE_REPLY_EVENT, CALX_OK, e->bytes, e->size };
 }
 
-// ---- requests that wait -----------------------------------------------------
-
-void cx_store_core_unlink(cx_store_core *c, cx_store_pending **at)
-{
-  cx_store_pending *p = *at;
-  *at = p->next;
-  c->waiting_count--;
-  cx_free(p);
-}
-
-calx_status *cx_store_core_wait(cx_store_core *c, const cx_store_incoming *in)
-{
-  const cx_store_request *r = &in->r;
-  size_t name = strlen(r->name) + 1;
-  size_t value = (CX_STORE_EXCHANGES >> r->op & 1) != 0 ? r->size : 0;
-  cx_store_pending *p = c->waiting_count < MAX_WAITING
-                            ? cx_alloc(sizeof *p + name + value)
-                            : NULL;
-  if (p == NULL) {
-    return cx_error(CALX_RESOURCE_EXHAUSTED, "store: %zu requests wait already",
-                    c->waiting_count);
-  }
-  int64_t timeout_ms = r->wait_ms < 0 ? 0 : r->wait_ms;
-  if (timeout_ms > MAX_TIMEOUT_MS) timeout_ms = MAX_TIMEOUT_MS;
-  *p = (cx_store_pending){ .next = c->waiting,
-                           .from = in->from,
-                           .op = r->op,
-                           .a = r->a,
-                           .b = r->b,
-                           .due = in->now_ms + timeout_ms,
-                           .timeout_ms = timeout_ms,
-                           .size = value,
-                           .value = p->name + name };
-  memcpy(p->name, r->name, name);
-  if (value != 0) memcpy(p->name + name, r->value, value);
-  c->waiting = p;
-  c->waiting_count++;
-  return NULL;
-}
-
-void cx_store_core_answer(cx_store_core *c, unsigned ops, const char *name,
-                          const cx_store_reply *reply)
-{
-  for (cx_store_pending **at = &c->waiting; *at != NULL;) {
-    const cx_store_pending *p = *at;
-    if ((ops >> p->op & 1) == 0 ||
-        (name != NULL && strcmp(p->name, name) != 0)) {
-      at = &(*at)->next;
-      continue;
-    }
-    c->send(c->user, &p->from, reply);
-    cx_store_core_unlink(c, at);
-  }
-}
+// ---- failures ---------------------------------------------------------------
 
 void cx_store_core_fail(cx_store_core *c, calx_code code, const char *message)
 {
@@ -178,13 +114,6 @@ static calx_status *take_bye(cx_store_core *c, const cx_store_incoming *in,
     if (process >= 0) cx_store_core_note_left(c, process);
   }
   return accept(c, in);
-}
-
-static calx_status *reply_failure(cx_store_core *c, const cx_store_incoming *in)
-{
-  cx_store_reply reply = failure(c);
-  c->send(c->user, &in->from, &reply);
-  return NULL;
 }
 
 static calx_status *take_abort(cx_store_core *c, const cx_store_incoming *in)
