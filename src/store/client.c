@@ -29,15 +29,16 @@ enum {
 
 typedef enum call_result { ANSWERED, LATE, LOST, NO_MEMORY } call_result;
 
-// even_if_failed: also where the job has failed. The bytes of `own` are the
+// Where the job has failed only its end is sent. The bytes of `own` are the
 // caller's to free.
 static call_result run_call(cx_store_client *c, const cx_store_request *r,
-                            int64_t timeout_ms, bool even_if_failed, call *own)
+                            int64_t timeout_ms, cx_store_call *own)
 {
+  bool is_end = r->op == CX_STORE_OP_ABORT || r->op == CX_STORE_OP_BYE;
   int64_t until = cx_now_ns() + timeout_ms * 1000000;
   call_result result = LOST;
   cx_lock(&c->lock);
-  if (!c->connection.lost && (c->failed == CALX_OK || even_if_failed)) {
+  if (!c->connection.lost && (c->failed == CALX_OK || is_end)) {
     cx_store_client_send(c, own, r);
     result = LATE;
   }
@@ -63,13 +64,10 @@ static calx_status *copy_value(const cx_store_reply *reply, char **out,
   return *out != NULL ? NULL : cx_out_of_memory();
 }
 
-// *out_failure: whether the status is the job's failure.
-static calx_status *read_reply(const cx_store_client *c, const char *bytes,
-                               size_t size, char **out, size_t *out_size,
-                               bool *out_failure)
+static calx_status *read_reply(cx_store_client *c, const char *bytes,
+                               size_t size, char **out, size_t *out_size)
 {
   cx_store_reply reply;
-  *out_failure = false;
   if (!cx_store_wire_read_reply(bytes, size, &reply) ||
       reply.kind == CX_STORE_REPLY_EVENT) {
     return cx_error(CALX_DATA_LOSS,
@@ -81,8 +79,10 @@ static calx_status *read_reply(const cx_store_client *c, const char *bytes,
     return copy_value(&reply, out, out_size);
   }
   char text[CX_STORE_FAILURE_BYTES + 1];
-  *out_failure = reply.kind == CX_STORE_REPLY_FAILURE;
   cx_store_wire_copy_text(reply.value, reply.size, text, sizeof text);
+  if (reply.kind == CX_STORE_REPLY_FAILURE) {
+    cx_store_client_note_failure(c, reply.code, text);
+  }
   return cx_error(reply.code, "%s", text);
 }
 
@@ -115,15 +115,12 @@ static calx_status *no_reply(cx_store_client *c, call_result why,
 }
 
 static calx_status *call_for(cx_store_client *c, const cx_store_request *r,
-                             int64_t timeout_ms, bool even_if_failed,
-                             char **out, size_t *out_size, bool *out_failure)
+                             int64_t timeout_ms, char **out, size_t *out_size)
 {
-  call own = { 0 };
-  *out_failure = false;
-  call_result result = run_call(c, r, timeout_ms, even_if_failed, &own);
+  cx_store_call own = { 0 };
+  call_result result = run_call(c, r, timeout_ms, &own);
   if (result != ANSWERED) return no_reply(c, result, r);
-  calx_status *status =
-      read_reply(c, own.bytes, own.size, out, out_size, out_failure);
+  calx_status *status = read_reply(c, own.bytes, own.size, out, out_size);
   cx_free(own.bytes);
   return status;
 }
@@ -131,11 +128,10 @@ static calx_status *call_for(cx_store_client *c, const cx_store_request *r,
 calx_status *cx_store_client_call(cx_store_client *c, const cx_store_request *r,
                                   char **out, size_t *out_size)
 {
-  bool is_failure;
+  int64_t most = INT32_MAX - EXTRA_MS;
   if (out != NULL) *out = NULL;
-  int64_t limit =
-      r->wait_ms < INT32_MAX - EXTRA_MS ? r->wait_ms : INT32_MAX - EXTRA_MS;
-  return call_for(c, r, limit + EXTRA_MS, false, out, out_size, &is_failure);
+  return call_for(c, r, (r->wait_ms < most ? r->wait_ms : most) + EXTRA_MS, out,
+                  out_size);
 }
 
 calx_status *cx_store_client_request(cx_store_op op, const char *name,
@@ -164,15 +160,8 @@ calx_status *cx_store_client_fail(cx_store_client *c, calx_code code,
                          .a = (int32_t)code,
                          .value = message,
                          .size = size < limit ? size : limit };
-  bool is_failure;
-  calx_status *first = call_for(c, &r, FAIL_MS, true, NULL, NULL, &is_failure);
-  if (is_failure) {
-    cx_store_client_note_failure(c, calx_status_code(first),
-                                 cx_status_sentence(first));
-    return first;
-  }
-  // The server cannot be reached, so this process uses its own failure.
-  calx_status_free(first);
+  calx_status_free(call_for(c, &r, FAIL_MS, NULL, NULL));
+  // Where the server cannot be reached, this process uses its own failure.
   cx_store_client_note_failure(c, code, message);
   return cx_store_client_failure(c);
 }
@@ -180,22 +169,22 @@ calx_status *cx_store_client_fail(cx_store_client *c, calx_code code,
 // ---- the connection ---------------------------------------------------------
 
 // The attempts to connect, for the error message.
-typedef struct attempt {
+typedef struct attempts {
   int64_t until;  // ns: the limit of all attempts
   bool other_user;
   char why[200];  // the last one failed
-} attempt;
+} attempts;
 
 enum { ONE_CONNECT_MS = 3000, FIRST_PAUSE_MS = 10, LAST_PAUSE_MS = 200 };
 
-static int64_t left_ms(const attempt *a)
+static int64_t left_ms(const attempts *a)
 {
   int64_t left = (a->until - cx_now_ns()) / 1000000;
   return left > 0 ? left : 0;
 }
 
 static calx_status *no_store(const cx_store_client *c, int64_t timeout_ms,
-                             const attempt *a)
+                             const attempts *a)
 {
   int process = c->options.process;
   char name[64];
@@ -212,7 +201,7 @@ static calx_status *no_store(const cx_store_client *c, int64_t timeout_ms,
       a->other_user ? "the process there belongs to another user" : a->why);
 }
 
-static bool connect_once(cx_store_client *c, attempt *a)
+static bool connect_once(cx_store_client *c, attempts *a)
 {
   int64_t limit = left_ms(a) < ONE_CONNECT_MS ? left_ms(a) : ONE_CONNECT_MS;
   int fd = -1;
@@ -228,19 +217,14 @@ static bool connect_once(cx_store_client *c, attempt *a)
 
 // Reads the reply to the HELLO; its bytes belong to the connection. False: the
 // connection closed, or the time is over.
-static bool read_first(cx_store_client *c, const attempt *a, const void **out,
-                       size_t *out_size)
+static bool read_first(cx_store_connection *l, const attempts *a,
+                       cx_store_message *out)
 {
-  cx_store_connection *l = &c->connection;
-  uint32_t number;
-  while (left_ms(a) > 0) {
+  while (left_ms(a) > 0 && !l->lost) {
     struct pollfd p = { .fd = l->fd, .events = POLLIN };
     poll(&p, 1, (int)left_ms(a));
     cx_store_connection_receive(l);
-    cx_store_connection_state state =
-        cx_store_connection_next(l, &number, out, out_size);
-    if (state == CX_STORE_CONNECTION_MESSAGE) return true;
-    if (state == CX_STORE_CONNECTION_TOO_LONG || l->lost) return false;
+    if (cx_store_connection_next(l, out)) return true;
   }
   return false;
 }
@@ -266,19 +250,18 @@ static calx_status *write_hello(const cx_store_client *c, cx_store_request *out,
 
 // One attempt. False: another attempt may succeed.
 static bool send_hello(cx_store_client *c, const cx_store_request *hello,
-                       attempt *a, calx_status **out)
+                       attempts *a, calx_status **out)
 {
   unsigned char head[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY];
-  const void *bytes;
+  cx_store_message reply;
   size_t size;
-  bool is_failure;
   *out = NULL;
   if (!connect_once(c, a)) return false;
   cx_store_connection_send(&c->connection, 0, head,
                            cx_store_wire_request(hello, head), hello->value,
                            hello->size);
-  if (!read_first(c, a, &bytes, &size)) return false;
-  *out = read_reply(c, bytes, size, &c->server, &size, &is_failure);
+  if (!read_first(&c->connection, a, &reply)) return false;
+  *out = read_reply(c, reply.bytes, reply.size, &c->server, &size);
   return true;
 }
 
@@ -286,7 +269,7 @@ static bool send_hello(cx_store_client *c, const cx_store_request *hello,
 // connection before it reads the HELLO.
 static calx_status *find_store(cx_store_client *c, int64_t timeout_ms)
 {
-  attempt a = { .until = cx_now_ns() + timeout_ms * 1000000 };
+  attempts a = { .until = cx_now_ns() + timeout_ms * 1000000 };
   unsigned char origin[CX_STORE_ORIGIN_BYTES];
   cx_store_request hello;
   calx_status *status;
@@ -349,8 +332,7 @@ void cx_store_client_close(cx_store_client *c, bool bye)
     c->bye = true;
     cx_unlock(&c->lock);
     cx_store_request r = { .op = CX_STORE_OP_BYE };
-    bool is_failure;
-    calx_status_free(call_for(c, &r, BYE_MS, true, NULL, NULL, &is_failure));
+    calx_status_free(call_for(c, &r, BYE_MS, NULL, NULL));
   }
   cx_store_watch_stop(c);
   release(c);

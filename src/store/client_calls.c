@@ -1,7 +1,7 @@
 // store/client_calls: the list of calls that wait for a reply, and the job's
 // failure, which the client and its watch thread share.
 #include <stdio.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include "store/client_internal.h"
 
@@ -9,7 +9,7 @@
 
 void cx_store_client_end_calls(cx_store_client *c)
 {
-  for (call *k = c->calls; k != NULL; k = k->next) k->ended = true;
+  for (cx_store_call *k = c->calls; k != NULL; k = k->next) k->ended = true;
   cx_cond_broadcast(&c->changed);
 }
 
@@ -38,23 +38,24 @@ calx_status *cx_store_client_failure(cx_store_client *c)
 
 // ---- calls ------------------------------------------------------------------
 
-void cx_store_client_send(cx_store_client *c, call *k,
+void cx_store_client_send(cx_store_client *c, cx_store_call *k,
                           const cx_store_request *r)
 {
   unsigned char head[CX_STORE_REQUEST_HEAD + CX_STORE_TABLE_KEY];
   size_t size = cx_store_wire_request(r, head);
-  const uint64_t one = 1;
-  *k = (call){ .next = c->calls, .at = &c->calls, .number = ++c->number };
+  *k = (cx_store_call){ .next = c->calls,
+                        .at = &c->calls,
+                        .number = ++c->number };
   if (c->calls != NULL) c->calls->at = &k->next;
   c->calls = k;
   cx_store_connection_send(&c->connection, k->number, head, size, r->value,
                            r->size);
   if (c->connection.lost || cx_store_connection_pending(&c->connection) > 0) {
-    (void)!write(c->wake, &one, sizeof one);
+    (void)eventfd_write(c->wake, 1);
   }
 }
 
-void cx_store_client_remove(call *k)
+void cx_store_client_remove(cx_store_call *k)
 {
   if (k->at == NULL) return;
   *k->at = k->next;

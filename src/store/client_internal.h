@@ -1,4 +1,4 @@
-// store/client_internal: what the client's two files share.
+// store/client_internal: what the client's files share.
 #ifndef CX_STORE_CLIENT_INTERNAL_H
 #define CX_STORE_CLIENT_INTERNAL_H
 
@@ -7,14 +7,14 @@
 #include "store/connection.h"
 
 // A request that waits for its reply, in a list.
-typedef struct call {
-  struct call *next, **at;
+typedef struct cx_store_call {
+  struct cx_store_call *next, **at;
   uint32_t number;
   bool ended;     // no reply will arrive
   bool answered;  // `bytes` is the reply; NULL: there was no memory for it
   char *bytes;
   size_t size;
-} call;
+} cx_store_call;
 
 struct cx_store_client {
   cx_store_client_options options;
@@ -25,15 +25,16 @@ struct cx_store_client {
   cx_cond changed;
   cx_store_connection connection;
   uint32_t number;  // of the last request
-  call *calls;
+  cx_store_call *calls;
   bool bye;          // the BYE is sent or about to be: a loss is no failure
   bool stopping;     // the watch thread is to end
   calx_code failed;  // CALX_OK: the job has not failed
   char failure[CX_STORE_FAILURE_BYTES];
   // Used by the watch thread only.
   cx_thread thread;
-  call watch;  // its own request
+  cx_store_call watch;  // its own request
   bool reported;
+  bool silent;  // the server was, for longer than the limit
   int32_t events_received;
 };
 
@@ -44,9 +45,9 @@ calx_status *cx_store_watch_start(cx_store_client *client) CALX_MUST_USE;
 void cx_store_watch_stop(cx_store_client *client);
 
 // The caller holds the lock for these three.
-void cx_store_client_send(cx_store_client *client, call *call,
+void cx_store_client_send(cx_store_client *client, cx_store_call *call,
                           const cx_store_request *request);
-void cx_store_client_remove(call *call);  // from the list
+void cx_store_client_remove(cx_store_call *call);  // from the list
 void cx_store_client_end_calls(cx_store_client *client);
 // Records the job's failure; takes the lock. Returns whether it is the first.
 bool cx_store_client_note_failure(cx_store_client *client, calx_code code,

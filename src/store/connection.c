@@ -1,4 +1,4 @@
-// store/connection: see link.h.
+// store/connection: see connection.h.
 #include "store/connection.h"
 
 #include <errno.h>
@@ -19,44 +19,53 @@ void cx_store_connection_init(cx_store_connection *l, int fd, size_t limit)
 void cx_store_connection_free(cx_store_connection *l)
 {
   if (l->fd >= 0) close(l->fd);
-  cx_free(l->in);
-  cx_free(l->out);
+  cx_free(l->in.bytes);
+  cx_free(l->out.bytes);
   *l = (cx_store_connection){ .fd = -1, .lost = true };
+}
+
+// Moves what is left to the front. An empty queue keeps little memory.
+static void drop_done(cx_store_queue *q)
+{
+  q->size -= q->done;
+  if (q->size != 0) memmove(q->bytes, q->bytes + q->done, q->size);
+  q->done = 0;
+  if (q->size != 0 || q->capacity <= KEPT) return;
+  cx_free(q->bytes);
+  *q = (cx_store_queue){ 0 };
+}
+
+// Whether a failed transfer may be tried again later.
+static bool is_later(void)
+{
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 // ---- out --------------------------------------------------------------------
 
 size_t cx_store_connection_pending(const cx_store_connection *l)
 {
-  return l->out_size - l->out_written;
+  return l->out.size - l->out.done;
 }
 
 void cx_store_connection_flush(cx_store_connection *l)
 {
-  while (!l->lost && cx_store_connection_pending(l) > 0) {
-    ssize_t n =
-        send(l->fd, l->out + l->out_written, cx_store_connection_pending(l),
-             MSG_NOSIGNAL | MSG_DONTWAIT);
+  cx_store_queue *q = &l->out;
+  while (!l->lost && q->done < q->size) {
+    ssize_t n = send(l->fd, q->bytes + q->done, q->size - q->done,
+                     MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (n < 0) {
-      l->lost = true;
-      return;
-    }
-    l->out_written += (size_t)n;
+    l->lost = n < 0 && !is_later();
+    if (n < 0) return;
+    q->done += (size_t)n;
   }
-  if (cx_store_connection_pending(l) > 0) return;
-  l->out_size = l->out_written = 0;
-  if (l->out_capacity <= KEPT) return;
-  cx_free(l->out);
-  l->out = NULL;
-  l->out_capacity = 0;
+  if (q->done == q->size) drop_done(q);
 }
 
-static void append(cx_store_connection *l, const void *bytes, size_t size)
+static void append(cx_store_queue *q, const void *bytes, size_t size)
 {
-  if (size != 0) memcpy(l->out + l->out_size, bytes, size);
-  l->out_size += size;
+  if (size != 0) memcpy(q->bytes + q->size, bytes, size);
+  q->size += size;
 }
 
 void cx_store_connection_send(cx_store_connection *l, uint32_t number,
@@ -64,92 +73,62 @@ void cx_store_connection_send(cx_store_connection *l, uint32_t number,
                               const void *value, size_t size)
 {
   unsigned char frame[HEAD];
+  cx_store_queue *q = &l->out;
   const bool idle = cx_store_connection_pending(l) == 0;
   if (l->lost) return;
-  if (l->out_written > l->out_size / 2) {
-    memmove(l->out, l->out + l->out_written, cx_store_connection_pending(l));
-    l->out_size -= l->out_written;
-    l->out_written = 0;
-  }
-  if (!cx_grow(&l->out, &l->out_capacity, l->out_size + HEAD + head_size + size,
-               1)) {
+  if (q->done > q->size / 2) drop_done(q);
+  if (!cx_grow(&q->bytes, &q->capacity, q->size + HEAD + head_size + size, 1)) {
     l->lost = true;
     return;
   }
   cx_store_wire_put32(frame, (uint32_t)(head_size + size));
   cx_store_wire_put32(frame + 4, number);
-  append(l, frame, HEAD);
-  append(l, head, head_size);
-  append(l, value, size);
+  append(q, frame, HEAD);
+  append(q, head, head_size);
+  append(q, value, size);
   if (idle) cx_store_connection_flush(l);
 }
 
 // ---- in ---------------------------------------------------------------------
 
-// The size of the message that begins at in_taken; 0: not known yet.
-static size_t whole_size(const cx_store_connection *l)
-{
-  if (l->in_size - l->in_taken < HEAD) return 0;
-  return HEAD + (size_t)cx_store_wire_get32(l->in + l->in_taken);
-}
-
-static void drop_taken(cx_store_connection *l)
-{
-  l->in_size -= l->in_taken;
-  if (l->in_size != 0) memmove(l->in, l->in + l->in_taken, l->in_size);
-  l->in_taken = 0;
-  if (l->in_size != 0 || l->in_capacity <= KEPT) return;
-  cx_free(l->in);
-  l->in = NULL;
-  l->in_capacity = 0;
-}
-
 // Doubles the buffer, up to the size of the longest message.
-static bool make_space(cx_store_connection *l)
+static bool make_space(cx_store_queue *q, size_t limit)
 {
-  const size_t limit = HEAD + l->limit;
-  size_t capacity = l->in_capacity == 0 ? SMALL : 2 * l->in_capacity;
-  if (l->in_size < l->in_capacity) return true;
+  size_t capacity = q->capacity == 0 ? SMALL : 2 * q->capacity;
+  if (q->size < q->capacity) return true;
   if (capacity > limit) capacity = limit;
-  if (capacity <= l->in_capacity) return false;
-  unsigned char *in = cx_realloc(l->in, capacity);
-  if (in == NULL) return false;
-  l->in = in;
-  l->in_capacity = capacity;
+  if (capacity <= q->capacity) return false;
+  unsigned char *bytes = cx_realloc(q->bytes, capacity);
+  if (bytes == NULL) return false;
+  q->bytes = bytes;
+  q->capacity = capacity;
   return true;
 }
 
 size_t cx_store_connection_receive(cx_store_connection *l)
 {
-  drop_taken(l);
+  cx_store_queue *q = &l->in;
+  drop_done(q);
+  l->lost = l->lost || !make_space(q, HEAD + l->limit);
   if (l->lost) return 0;
-  if (!make_space(l)) {
-    l->lost = true;
-    return 0;
-  }
-  ssize_t n = recv(l->fd, l->in + l->in_size, l->in_capacity - l->in_size,
-                   MSG_DONTWAIT);
-  if (n > 0) {
-    l->in_size += (size_t)n;
-    return (size_t)n;
-  }
-  l->lost =
-      n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-  return 0;
+  ssize_t n =
+      recv(l->fd, q->bytes + q->size, q->capacity - q->size, MSG_DONTWAIT);
+  l->lost = n == 0 || (n < 0 && !is_later());
+  if (n <= 0) return 0;
+  q->size += (size_t)n;
+  return (size_t)n;
 }
 
-cx_store_connection_state cx_store_connection_next(cx_store_connection *l,
-                                                   uint32_t *out_number,
-                                                   const void **out,
-                                                   size_t *out_size)
+bool cx_store_connection_next(cx_store_connection *l, cx_store_message *out)
 {
-  size_t size = whole_size(l);
-  if (size == 0) return CX_STORE_CONNECTION_NOTHING;
-  if (size - HEAD > l->limit) return CX_STORE_CONNECTION_TOO_LONG;
-  if (l->in_size - l->in_taken < size) return CX_STORE_CONNECTION_NOTHING;
-  *out_number = cx_store_wire_get32(l->in + l->in_taken + 4);
-  *out = l->in + l->in_taken + HEAD;
-  *out_size = size - HEAD;
-  l->in_taken += size;
-  return CX_STORE_CONNECTION_MESSAGE;
+  size_t left = l->in.size - l->in.done;
+  if (left < HEAD) return false;
+  const unsigned char *at = l->in.bytes + l->in.done;
+  size_t size = cx_store_wire_get32(at);
+  l->lost = l->lost || size > l->limit;
+  if (size > l->limit || left - HEAD < size) return false;
+  *out = (cx_store_message){ cx_store_wire_get32(at + 4),
+                             (const char *)at + HEAD, size };
+  l->in.done += HEAD + size;
+  return true;
 }

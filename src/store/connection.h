@@ -10,21 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Bytes that pass through; those before `done` have left.
+typedef struct cx_store_queue {
+  unsigned char *bytes;
+  size_t size, done, capacity;
+} cx_store_queue;
+
 typedef struct cx_store_connection {
   int fd;
   size_t limit;  // bytes of the longest message that is accepted
-  bool lost;     // the other side closed it, or it failed
-  unsigned char *in;
-  size_t in_size, in_taken, in_capacity;
-  char *out;
-  size_t out_size, out_written, out_capacity;
+  bool lost;     // the other side closed it or sent too much, or it failed
+  cx_store_queue in, out;
 } cx_store_connection;
 
-typedef enum cx_store_connection_state {
-  CX_STORE_CONNECTION_NOTHING,  // no whole message yet
-  CX_STORE_CONNECTION_MESSAGE,
-  CX_STORE_CONNECTION_TOO_LONG
-} cx_store_connection_state;
+typedef struct cx_store_message {
+  uint32_t number;
+  const char *bytes;  // borrowed
+  size_t size;
+} cx_store_message;
 
 void cx_store_connection_init(cx_store_connection *link, int fd, size_t limit);
 void cx_store_connection_free(cx_store_connection *link);  // closes it
@@ -41,10 +44,8 @@ size_t cx_store_connection_pending(const cx_store_connection *link);
 // Reads once, and returns the number of bytes. Messages that arrived before a
 // loss can still be read.
 size_t cx_store_connection_receive(cx_store_connection *link);
-// Gets the next whole message. Its bytes are valid until the next receive.
-cx_store_connection_state cx_store_connection_next(cx_store_connection *link,
-                                                   uint32_t *out_number,
-                                                   const void **out,
-                                                   size_t *out_size);
+// Gets the next whole message, whose bytes are valid until the next receive.
+// False: there is none. A message that is too long loses the connection.
+bool cx_store_connection_next(cx_store_connection *link, cx_store_message *out);
 
 #endif

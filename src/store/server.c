@@ -215,11 +215,12 @@ static void send_reply(void *user, const cx_store_reply_address *to,
 }
 
 // Returns whether more messages are taken: a guest's first one decides.
-static bool take_message(cx_store_server *s, client *c, uint32_t number,
-                         const void *bytes, size_t size)
+static bool take_message(cx_store_server *s, client *c,
+                         const cx_store_message *m)
 {
-  cx_store_reply_address from = { .connection = c->id, .number = number };
-  cx_store_core_receive(s->core, &from, bytes, size, c->other_user, now_ms());
+  cx_store_reply_address from = { .connection = c->id, .number = m->number };
+  cx_store_core_receive(s->core, &from, m->bytes, m->size, c->other_user,
+                        now_ms());
   if (!c->guest) return true;
   if (!cx_store_core_is_known(s->core, c->id)) {
     c->refused = true;
@@ -253,22 +254,12 @@ static void finish_guest(client *c)
 static void take_messages(cx_store_server *s, client *c)
 {
   cx_store_connection *l = &c->connection;
-  const void *bytes;
-  size_t size;
-  uint32_t number;
+  cx_store_message message;
   for (int i = 0; i < READS; i++) {
     size_t received = cx_store_connection_receive(l);
-    bool any = false;
-    for (;;) {
-      cx_store_connection_state state =
-          cx_store_connection_next(l, &number, &bytes, &size);
-      if (state == CX_STORE_CONNECTION_TOO_LONG) l->lost = true;
-      if (state != CX_STORE_CONNECTION_MESSAGE) break;
-      any = true;
-      if (!take_message(s, c, number, bytes, size)) return;
-    }
-    if (received > 0 && !any && !c->guest) {
-      cx_store_core_note_alive(s->core, c->id, now_ms());
+    if (received > 0) cx_store_core_note_alive(s->core, c->id, now_ms());
+    while (cx_store_connection_next(l, &message)) {
+      if (!take_message(s, c, &message)) return;
     }
     if (received == 0 || l->lost || cx_store_connection_pending(l) >= FULL) {
       return;
@@ -278,13 +269,13 @@ static void take_messages(cx_store_server *s, client *c)
 
 static void take_event(cx_store_server *s, const struct epoll_event *event)
 {
-  uint64_t ignored;
+  eventfd_t ignored;
   if (event->data.u64 == EVENT_LISTENER) {
     accept_clients(s);
     return;
   }
   if (event->data.u64 == EVENT_WAKE) {
-    (void)!read(s->wake, &ignored, sizeof ignored);
+    (void)eventfd_read(s->wake, &ignored);
     return;
   }
   client *c = s->clients[event->data.u64 - 1];
@@ -405,11 +396,10 @@ bool cx_store_server_drain(cx_store_server *s, int64_t timeout_ms)
 
 void cx_store_server_stop(cx_store_server *s)
 {
-  const uint64_t one = 1;
   cx_lock(&s->lock);
   s->stopping = true;
   cx_unlock(&s->lock);
-  (void)!write(s->wake, &one, sizeof one);
+  (void)eventfd_write(s->wake, 1);
   cx_thread_join(&s->thread);
   release(s);
 }

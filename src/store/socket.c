@@ -18,9 +18,10 @@
 
 enum { BACKLOG = 1024 };
 
+// The address of an abstract socket, or the name of a TCP host.
 typedef struct endpoint {
   bool local;
-  char host[256], port[16];  // of TCP
+  char host[256], port[16];
   struct sockaddr_un path;
   socklen_t path_size;
 } endpoint;
@@ -100,64 +101,73 @@ static void prepare(int fd)
   (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-static calx_status *failed(int error)
+// ---- opening ----------------------------------------------------------------
+
+// Uses a socket for an address: 0, or errno.
+typedef int use_fn(int fd, const struct sockaddr *address, socklen_t size,
+                   int64_t until);
+
+// Returns 0 with *out set, or errno.
+static int open_socket(const struct sockaddr *address, socklen_t size,
+                       use_fn *use, int64_t until, int *out)
 {
-  return cx_error(CALX_UNAVAILABLE, "%s", strerror(error));
+  *out =
+      socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (*out < 0) return errno;
+  int error = use(*out, address, size, until);
+  if (error != 0) close(*out);
+  return error;
 }
 
-static calx_status *find(const endpoint *e, bool to_listen,
-                         struct addrinfo **out)
+// Tries each address of the endpoint until one can be used.
+static calx_status *open_url(const char *url, use_fn *use, int flags,
+                             int64_t until, int *out)
 {
-  const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
-                                   .ai_flags = AI_NUMERICSERV |
-                                               (to_listen ? AI_PASSIVE : 0) };
-  int error = getaddrinfo(e->host, e->port, &wanted, out);
+  endpoint e;
+  int error = EADDRNOTAVAIL;
+  CALX_TRY(read_url(url, &e));
+  if (e.local) {
+    error = open_socket((const struct sockaddr *)&e.path, e.path_size, use,
+                        until, out);
+  } else {
+    const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM,
+                                     .ai_flags = AI_NUMERICSERV | flags };
+    struct addrinfo *all = NULL;
+    int unknown = getaddrinfo(e.host, e.port, &wanted, &all);
+    if (unknown != 0) {
+      return cx_error(CALX_UNAVAILABLE, "%s: %s", e.host,
+                      gai_strerror(unknown));
+    }
+    for (const struct addrinfo *a = all; a != NULL && error != 0;
+         a = a->ai_next) {
+      error = open_socket(a->ai_addr, a->ai_addrlen, use, until, out);
+    }
+    freeaddrinfo(all);
+  }
   if (error == 0) return NULL;
-  return cx_error(CALX_UNAVAILABLE, "%s: %s", e->host, gai_strerror(error));
+  *out = -1;
+  return cx_error(CALX_UNAVAILABLE, "%s", strerror(error));
 }
 
 // ---- listening --------------------------------------------------------------
 
-static int open_socket(int family)
-{
-  return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
-// 0, or errno.
-static int listen_to(int fd, const struct sockaddr *address, socklen_t size)
+static int listen_to(int fd, const struct sockaddr *address, socklen_t size,
+                     int64_t until)
 {
   const int on = 1;
-  if (fd < 0) return errno;
+  (void)until;
   // Allows the port of a job that has just ended, not one that is in use.
   if (address->sa_family != AF_UNIX) {
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
-  if (bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0) return 0;
-  int error = errno;
-  close(fd);
-  return error;
+  bool listens = bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0;
+  return listens ? 0 : errno;
 }
 
 calx_status *cx_store_socket_listen(const char *url, int *out)
 {
-  endpoint e;
   *out = -1;
-  CALX_TRY(read_url(url, &e));
-  if (e.local) {
-    *out = open_socket(AF_UNIX);
-    int error = listen_to(*out, (const struct sockaddr *)&e.path, e.path_size);
-    return error == 0 ? NULL : failed(error);
-  }
-  struct addrinfo *all = NULL;
-  CALX_TRY(find(&e, true, &all));
-  int error = EADDRNOTAVAIL;
-  for (const struct addrinfo *a = all; a != NULL && error != 0;
-       a = a->ai_next) {
-    *out = open_socket(a->ai_family);
-    error = listen_to(*out, a->ai_addr, a->ai_addrlen);
-  }
-  freeaddrinfo(all);
-  return error == 0 ? NULL : failed(error);
+  return open_url(url, listen_to, AI_PASSIVE, 0, out);
 }
 
 int cx_store_socket_accept(int listener, bool *out_other_user)
@@ -191,40 +201,17 @@ static int wait_until_connected(int fd, int64_t until)
 static int connect_to(int fd, const struct sockaddr *address, socklen_t size,
                       int64_t until)
 {
-  if (fd < 0) return errno;
   int error = connect(fd, address, size) == 0 ? 0 : errno;
   if (error == EINPROGRESS || error == EINTR) {
     error = wait_until_connected(fd, until);
   }
-  if (error == 0) {
-    prepare(fd);
-  } else {
-    close(fd);
-  }
+  if (error == 0) prepare(fd);
   return error;
 }
 
 calx_status *cx_store_socket_connect(const char *url, int64_t timeout_ms,
                                      int *out)
 {
-  endpoint e;
-  int64_t until = cx_now_ns() + timeout_ms * 1000000;
   *out = -1;
-  CALX_TRY(read_url(url, &e));
-  if (e.local) {
-    *out = open_socket(AF_UNIX);
-    int error =
-        connect_to(*out, (const struct sockaddr *)&e.path, e.path_size, until);
-    return error == 0 ? NULL : failed(error);
-  }
-  struct addrinfo *all = NULL;
-  CALX_TRY(find(&e, false, &all));
-  int error = EADDRNOTAVAIL;
-  for (const struct addrinfo *a = all; a != NULL && error != 0;
-       a = a->ai_next) {
-    *out = open_socket(a->ai_family);
-    error = connect_to(*out, a->ai_addr, a->ai_addrlen, until);
-  }
-  freeaddrinfo(all);
-  return error == 0 ? NULL : failed(error);
+  return open_url(url, connect_to, 0, cx_now_ns() + timeout_ms * 1000000, out);
 }

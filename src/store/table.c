@@ -6,38 +6,15 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-static cx_store_entry **chain_of(const cx_store_table *table, const char *key)
+static size_t chain_of(const char *key)
 {
-  uint64_t hash = cx_hash_bytes(key, strlen(key), 0).low;
-  return &table->chains[hash & (table->chain_count - 1)];
-}
-
-static bool grow(cx_store_table *table)
-{
-  size_t wanted = table->chain_count != 0 ? 2 * table->chain_count : 64;
-  cx_store_entry **chains = cx_calloc(wanted, sizeof *chains);
-  if (chains == NULL) return false;
-  cx_store_table bigger = *table;
-  bigger.chains = chains;
-  bigger.chain_count = wanted;
-  for (size_t i = 0; i < table->chain_count; i++) {
-    for (cx_store_entry *e = table->chains[i], *next; e != NULL; e = next) {
-      cx_store_entry **chain = chain_of(&bigger, e->key);
-      next = e->next;
-      e->next = *chain;
-      *chain = e;
-    }
-  }
-  cx_free(table->chains);
-  *table = bigger;
-  return true;
+  return cx_hash_bytes(key, strlen(key), 0).low % CX_STORE_TABLE_CHAINS;
 }
 
 const cx_store_entry *cx_store_table_find(const cx_store_table *table,
                                           const char *key)
 {
-  if (table->chain_count == 0) return NULL;
-  const cx_store_entry *e = *chain_of(table, key);
+  const cx_store_entry *e = table->chains[chain_of(key)];
   while (e != NULL && strcmp(e->key, key) != 0) e = e->next;
   return e;
 }
@@ -80,22 +57,16 @@ calx_status *cx_store_table_put(cx_store_table *table, const char *key,
     return NULL;
   }
   CALX_TRY(check(table, key, size));
-  if (table->count >= table->chain_count && !grow(table)) {
-    return cx_out_of_memory();
-  }
-  size_t length = strlen(key);
-  cx_store_entry *e = cx_alloc(sizeof *e + length + 1);
-  char *copy = cx_alloc(size + 1);
-  if (e == NULL || copy == NULL) {
-    cx_free(e);
-    cx_free(copy);
-    return cx_out_of_memory();
-  }
-  if (size != 0) memcpy(copy, value, size);
-  copy[size] = '\0';
-  cx_store_entry **chain = chain_of(table, key);
-  *e = (cx_store_entry){ .next = *chain, .size = size, .value = copy };
-  memcpy(e->key, key, length + 1);
+  size_t length = strlen(key) + 1;
+  cx_store_entry *e = cx_alloc(sizeof *e + length + size + 1);
+  if (e == NULL) return cx_out_of_memory();
+  cx_store_entry **chain = &table->chains[chain_of(key)];
+  *e = (cx_store_entry){ .next = *chain,
+                         .size = size,
+                         .value = e->key + length };
+  memcpy(e->key, key, length);
+  if (size != 0) memcpy(e->value, value, size);
+  e->value[size] = '\0';
   *chain = e;
   table->count++;
   table->bytes += bytes_of(key, size);
@@ -104,29 +75,25 @@ calx_status *cx_store_table_put(cx_store_table *table, const char *key,
 
 void cx_store_table_drop(cx_store_table *table, const char *key)
 {
-  if (table->chain_count == 0) return;
-  cx_store_entry **at = chain_of(table, key);
+  cx_store_entry **at = &table->chains[chain_of(key)];
   while (*at != NULL && strcmp((*at)->key, key) != 0) at = &(*at)->next;
   cx_store_entry *e = *at;
   if (e == NULL) return;
   *at = e->next;
   table->count--;
   table->bytes -= bytes_of(key, e->size);
-  cx_free(e->value);
   cx_free(e);
 }
 
 void cx_store_table_free(cx_store_table *table)
 {
-  for (size_t i = 0; i < table->chain_count; i++) {
+  for (size_t i = 0; i < CX_STORE_TABLE_CHAINS; i++) {
     for (cx_store_entry *e = table->chains[i], *next; e != NULL; e = next) {
       next = e->next;
-      cx_free(e->value);
       cx_free(e);
     }
   }
-  cx_free(table->chains);
-  *table = (cx_store_table){ 0 };
+  memset(table, 0, sizeof *table);
 }
 
 calx_status *cx_store_table_no_key(const char *key)

@@ -14,16 +14,17 @@
 #define CX_STORE_TABLE_VALUE ((size_t)64 << 20)
 #define CX_STORE_TABLE_BYTES ((size_t)4 << 30)
 
+enum { CX_STORE_TABLE_CHAINS = 1 << 14 };
+
 typedef struct cx_store_entry {
   struct cx_store_entry *next;
   size_t size;
-  char *value;  // zero-terminated past its size
+  char *value;  // behind the key; zero-terminated past its size
   char key[];
 } cx_store_entry;
 
 typedef struct cx_store_table {
-  cx_store_entry **chains;
-  size_t chain_count;   // a power of two
+  cx_store_entry *chains[CX_STORE_TABLE_CHAINS];
   size_t count, bytes;  // of the entries, heads and keys included
 } cx_store_table;       // the zero value is the empty table
 

@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 #include "base/alloc.h"
 #include "store/client_internal.h"
@@ -25,36 +25,27 @@ int64_t cx_store_watch_interval_ms(const cx_store_client *c)
 // ---- receiving and sending --------------------------------------------------
 
 // A reply whose call has ended is dropped.
-static void deliver(cx_store_client *c, uint32_t number, const void *bytes,
-                    size_t size)
+static void deliver(cx_store_client *c, const cx_store_message *m)
 {
-  call *k = c->calls;
-  while (k != NULL && k->number != number) k = k->next;
+  cx_store_call *k = c->calls;
+  while (k != NULL && k->number != m->number) k = k->next;
   if (k == NULL || k->answered) return;
   k->answered = true;
-  k->bytes = cx_alloc(size + 1);
-  k->size = size;
-  if (k->bytes != NULL && size != 0) memcpy(k->bytes, bytes, size);
+  k->bytes = cx_strndup(m->bytes, m->size);
+  k->size = m->size;
 }
 
 // The caller holds the lock. Returns whether anything arrived.
 static bool transfer(cx_store_client *c)
 {
-  const void *bytes;
-  size_t size, received = 1;
-  uint32_t number;
+  cx_store_message message;
   bool any = false;
   cx_store_connection_flush(&c->connection);
-  while (received > 0) {
-    cx_store_connection_state state;
-    received = cx_store_connection_receive(&c->connection);
-    any = any || received > 0;
-    while ((state = cx_store_connection_next(&c->connection, &number, &bytes,
-                                             &size)) ==
-           CX_STORE_CONNECTION_MESSAGE) {
-      deliver(c, number, bytes, size);
+  while (cx_store_connection_receive(&c->connection) > 0) {
+    any = true;
+    while (cx_store_connection_next(&c->connection, &message)) {
+      deliver(c, &message);
     }
-    if (state == CX_STORE_CONNECTION_TOO_LONG) c->connection.lost = true;
   }
   if (any || c->connection.lost) cx_cond_broadcast(&c->changed);
   return any;
@@ -64,7 +55,7 @@ static bool transfer(cx_store_client *c)
 // over. Returns whether anything arrived.
 static bool wait_and_transfer(cx_store_client *c, int64_t wait_ms)
 {
-  uint64_t ignored;
+  eventfd_t ignored;
   struct pollfd list[2] = { { .fd = c->wake, .events = POLLIN },
                             { .fd = c->connection.fd, .events = POLLIN } };
   cx_lock(&c->lock);
@@ -73,7 +64,7 @@ static bool wait_and_transfer(cx_store_client *c, int64_t wait_ms)
   }
   cx_unlock(&c->lock);
   poll(list, 2, wait_ms > 0 ? (int)wait_ms : 0);
-  if (list[0].revents != 0) (void)!read(c->wake, &ignored, sizeof ignored);
+  if (list[0].revents != 0) (void)eventfd_read(c->wake, &ignored);
   cx_lock(&c->lock);
   bool any = transfer(c);
   cx_unlock(&c->lock);
@@ -90,36 +81,23 @@ static void send_watch(cx_store_client *c)
   cx_unlock(&c->lock);
 }
 
-typedef enum watch_state {
-  WATCH_WAITS,
-  WATCH_ANSWERED,
-  WATCH_LOST,
-  WATCH_SILENT,
-  WATCH_STOPPED
-} watch_state;
-
-static watch_state get_state(cx_store_client *c, bool late)
+// Whether the wait for the reply to the WATCH has ended. late: the server is
+// silent, so the connection is given up.
+static bool has_ended(cx_store_client *c, bool late)
 {
-  watch_state state = WATCH_WAITS;
   cx_lock(&c->lock);
-  if (c->stopping) {
-    state = WATCH_STOPPED;
-  } else if (c->watch.answered) {
-    state = WATCH_ANSWERED;
-  } else if (c->connection.lost) {
-    state = WATCH_LOST;
-  } else if (late) {
-    state = WATCH_SILENT;
-    c->connection.lost = true;
+  bool ended = c->watch.answered || c->stopping || c->connection.lost;
+  if (late && !ended) {
+    ended = c->silent = c->connection.lost = true;
     cx_cond_broadcast(&c->changed);
   }
   cx_unlock(&c->lock);
-  return state;
+  return ended;
 }
 
 // Waits in slices. A slice that took much longer shows that this process itself
 // was stopped; the limit then starts again.
-static watch_state wait_for_change(cx_store_client *c)
+static void wait_for_reply(cx_store_client *c)
 {
   int64_t limit = c->options.heartbeat_ms;
   int64_t slice = limit > 0 ? limit / 4 + 1 : INTERVAL_WITHOUT_LIMIT_MS;
@@ -128,8 +106,7 @@ static watch_state wait_for_change(cx_store_client *c)
     int64_t now = cx_now_ns();
     if (now - begun > limit * 500000) until = now + limit * 1000000;
     begun = now;
-    watch_state state = get_state(c, limit > 0 && now >= until);
-    if (state != WATCH_WAITS) return state;
+    if (has_ended(c, limit > 0 && now >= until)) return;
     int64_t left = limit > 0 ? (until - now) / 1000000 + 1 : slice;
     if (wait_and_transfer(c, left < slice ? left : slice)) {
       until = cx_now_ns() + limit * 1000000;
@@ -142,19 +119,20 @@ static watch_state wait_for_change(cx_store_client *c)
 static void report(cx_store_client *c, calx_code code, const char *message)
 {
   cx_lock(&c->lock);
-  bool bye = c->bye;
+  bool ends = c->bye || c->stopping;
   cx_unlock(&c->lock);
-  if (bye) return;
+  if (ends) return;
   if (cx_store_client_note_failure(c, code, message) || !c->reported) {
     c->reported = true;
     c->options.on_failure(c->options.user, c->failed, c->failure);
   }
 }
 
-static void report_loss(cx_store_client *c, bool silent)
+// After an earlier report this does nothing.
+static void report_loss(cx_store_client *c)
 {
   char text[256], why[CX_STORE_LOSS_BYTES];
-  cx_store_wire_format_loss(silent ? c->options.heartbeat_ms : 0, why);
+  cx_store_wire_format_loss(c->silent ? c->options.heartbeat_ms : 0, why);
   snprintf(text, sizeof text, "%s, which serves the store, was lost (%s)",
            c->server, why);
   report(c, CALX_ABORTED, text);
@@ -164,27 +142,31 @@ static void report_loss(cx_store_client *c, bool silent)
 static bool take_reply(cx_store_client *c)
 {
   cx_store_reply reply;
-  bool goes_on = true;
+  bool goes_on = false;
   cx_lock(&c->lock);
-  call own = c->watch;
+  cx_store_call own = c->watch;
   cx_store_client_remove(&c->watch);
-  c->watch = (call){ 0 };
+  c->watch = (cx_store_call){ 0 };
+  bool ends = c->stopping || !own.answered;
   cx_unlock(&c->lock);
-  if (own.bytes == NULL) {
-    report(c, CALX_RESOURCE_EXHAUSTED, "no memory for the store's message");
+  if (ends) {
+    cx_free(own.bytes);
     return false;
   }
-  if (!cx_store_wire_read_reply(own.bytes, own.size, &reply)) {
+  if (own.bytes == NULL) {
+    report(c, CALX_RESOURCE_EXHAUSTED, "no memory for the store's message");
+  } else if (!cx_store_wire_read_reply(own.bytes, own.size, &reply)) {
     report(c, CALX_ABORTED, "the store sent a reply that is damaged");
-    goes_on = false;
   } else if (reply.kind == CX_STORE_REPLY_EVENT) {
     c->events_received++;
     c->options.on_event(c->options.user, reply.value, reply.size);
+    goes_on = true;
   } else if (reply.kind == CX_STORE_REPLY_FAILURE || reply.code != CALX_OK) {
     char text[CX_STORE_FAILURE_BYTES];
     cx_store_wire_copy_text(reply.value, reply.size, text, sizeof text);
     report(c, reply.code, text);
-    goes_on = false;
+  } else {
+    goes_on = true;
   }
   cx_free(own.bytes);
   return goes_on;
@@ -210,14 +192,11 @@ static void drain(cx_store_client *c)
 static void watch(void *user)
 {
   cx_store_client *c = user;
-  watch_state state;
   do {
     send_watch(c);
-    state = wait_for_change(c);
-  } while (state == WATCH_ANSWERED && take_reply(c));
-  if (state == WATCH_LOST || state == WATCH_SILENT) {
-    report_loss(c, state == WATCH_SILENT);
-  }
+    wait_for_reply(c);
+  } while (take_reply(c));
+  report_loss(c);
   drain(c);
 }
 
@@ -228,12 +207,9 @@ calx_status *cx_store_watch_start(cx_store_client *c)
 
 void cx_store_watch_stop(cx_store_client *c)
 {
-  const uint64_t one = 1;
   cx_lock(&c->lock);
   c->stopping = true;
   cx_unlock(&c->lock);
-  (void)!write(c->wake, &one, sizeof one);
+  (void)eventfd_write(c->wake, 1);
   cx_thread_join(&c->thread);
-  cx_store_client_remove(&c->watch);
-  cx_free(c->watch.bytes);
 }
