@@ -43,14 +43,17 @@ static void set_input(const cx_launcher_supervisor *s, int index, int input)
 
 static _Noreturn void run_program(const cx_launcher_supervisor *s, int index)
 {
-  bool is_launcher = cx_launcher_is_of_hosts(s);
-  char *const *argv =
-      is_launcher ? s->options->launchers[index] : s->options->argv;
-  if (!is_launcher) fcntl(s->segment.fd, F_SETFD, 0);
-  execvp(argv[0], argv);
-  char text[CALX_SEGMENT_MESSAGE];
+  const char *name = "/bin/sh";
+  if (cx_launcher_is_of_hosts(s)) {
+    execl(name, "sh", "-c", s->options->commands[index], (char *)NULL);
+  } else {
+    name = s->options->argv[0];
+    fcntl(s->segment.fd, F_SETFD, 0);
+    execvp(name, s->options->argv);
+  }
   int error = errno;
-  snprintf(text, sizeof text, "cannot run '%s': %s", argv[0], strerror(error));
+  char text[CALX_SEGMENT_MESSAGE];
+  snprintf(text, sizeof text, "cannot run '%s': %s", name, strerror(error));
   cx_world_segment_fail(
       s->segment.head,
       error == ENOENT ? CALX_NOT_FOUND : CALX_FAILED_PRECONDITION, text);

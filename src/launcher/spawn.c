@@ -94,7 +94,7 @@ static calx_status *choose_store(cx_launcher_job *job)
 static calx_status *plan(const cx_launcher_options *o, cx_launcher_job *job)
 {
   *job = (cx_launcher_job){ .hosts = 1, .processes = o->processes };
-  if (o->launchers != NULL) return random_hex(job->token);
+  if (o->commands != NULL) return random_hex(job->token);
   CALX_TRY(read_hosts(job));
   if (o->max_restarts > 0 && job->hosts > 1) {
     return cx_error(CALX_INVALID_ARGUMENT,

@@ -44,11 +44,12 @@ typedef struct cx_launcher_options {
   // Another host's launcher started this one: the end of standard input ends
   // the job, and the ranks read nothing.
   bool lifeline;
-  // Instead of fn and argv: launchers of other hosts (launcher/hosts), a
-  // program and a name each. They get no rank info and no store, but a
-  // lifeline, whose first line is the launch's token and its attempt, from 0.
-  char *const *const *launchers;  // [processes]
-  const char *const *names;       // [processes]
+  // Instead of fn and argv: commands for /bin/sh that connect to launchers of
+  // other hosts (launcher/hosts), and a name each. They get no rank info and no
+  // store, but a lifeline, whose first line is the launch's token and its
+  // attempt, from 0.
+  const char *const *commands;  // [processes]
+  const char *const *names;     // [processes]
 } cx_launcher_options;
 
 // The exit status of a launcher's program of which no rank failed.

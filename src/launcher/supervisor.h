@@ -39,7 +39,7 @@ typedef struct cx_launcher_supervisor {
 // Whether the children are launchers of other hosts, not ranks.
 static inline bool cx_launcher_is_of_hosts(const cx_launcher_supervisor *s)
 {
-  return s->options->launchers != NULL;
+  return s->options->commands != NULL;
 }
 
 // The message of the job's first failure.
