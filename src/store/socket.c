@@ -104,12 +104,12 @@ static void prepare(int fd)
 // ---- opening ----------------------------------------------------------------
 
 // Uses a socket for an address: 0, or errno.
-typedef int use_fn(int fd, const struct sockaddr *address, socklen_t size,
-                   int64_t until);
+typedef int socket_fn(int fd, const struct sockaddr *address, socklen_t size,
+                      int64_t until);
 
 // Returns 0 with *out set, or errno.
 static int open_socket(const struct sockaddr *address, socklen_t size,
-                       use_fn *use, int64_t until, int *out)
+                       socket_fn *use, int64_t until, int *out)
 {
   *out =
       socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -120,7 +120,7 @@ static int open_socket(const struct sockaddr *address, socklen_t size,
 }
 
 // Tries each address of the endpoint until one can be used.
-static calx_status *open_url(const char *url, use_fn *use, int flags,
+static calx_status *open_url(const char *url, socket_fn *use, int flags,
                              int64_t until, int *out)
 {
   endpoint e;
