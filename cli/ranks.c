@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "commands.h"
+#include "launcher/address.h"
 #include "launcher/hosts.h"
 #include "launcher/output.h"
 
@@ -68,33 +69,34 @@ typedef struct asked {
   cx_cli_list words;
 } asked;
 
+// What each of the three ways gets.
+typedef struct rank_run {
+  const asked *asked;
+  char **argv, **env;  // NULL at the end
+  struct cx_launcher_output *output;
+} rank_run;
+
 // ---- options that do not go together ----------------------------------------
 
 static int check(const asked *a)
 {
-  static const char name[] = "calx run";
-  bool remote = a->hosts != NULL || a->tpu != NULL;
-  if (a->hosts != NULL && a->tpu != NULL) {
-    return cx_cli_usage(name, "--hosts and --tpu are two ways to say where");
-  }
-  if (a->as_host != NULL && remote) {
-    return cx_cli_usage(name, "--as-host is for one of the hosts itself");
-  }
-  if (a->tpu == NULL &&
-      (a->zone != NULL || a->project != NULL || a->dir != NULL)) {
-    return cx_cli_usage(name, "--zone, --project and --dir need --tpu");
-  }
-  if (a->hosts == NULL && a->ssh != NULL) {
-    return cx_cli_usage(name, "--ssh needs --hosts");
-  }
-  if (!remote && a->env.n > 0) {
-    return cx_cli_usage(name, "--env needs --hosts or --tpu");
-  }
-  bool here_only = a->log_dir != NULL || a->tag || a->restarts > 0;
-  if (a->tpu != NULL && here_only) {
-    return cx_cli_usage(name,
-                        "--log-dir, --tag and --max-restarts do not go with "
-                        "--tpu");
+  const bool on_hosts = a->hosts != NULL, on_tpu = a->tpu != NULL;
+  const struct {
+    bool wrong;
+    const char *why;
+  } rules[] = {
+    { on_hosts && on_tpu, "--hosts and --tpu are two ways to say where" },
+    { a->as_host != NULL && (on_hosts || on_tpu),
+      "--as-host is for one of the hosts itself" },
+    { !on_tpu && (a->zone != NULL || a->project != NULL || a->dir != NULL),
+      "--zone, --project and --dir need --tpu" },
+    { !on_hosts && a->ssh != NULL, "--ssh needs --hosts" },
+    { !on_hosts && !on_tpu && a->env.n > 0, "--env needs --hosts or --tpu" },
+    { on_tpu && (a->log_dir != NULL || a->tag || a->restarts > 0),
+      "--log-dir, --tag and --max-restarts do not go with --tpu" },
+  };
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    if (rules[i].wrong) return cx_cli_usage("calx run", rules[i].why);
   }
   return CX_CLI_GO_ON;
 }
@@ -148,24 +150,21 @@ static calx_status *read_token(int *out_attempt)
 
 // ---- three ways -------------------------------------------------------------
 
-static calx_status *run_here(const asked *a, char *const *argv,
-                             struct cx_launcher_output *output,
-                             cx_launcher_exit *end)
+static calx_status *run_here(const rank_run *l, cx_launcher_exit *end)
 {
-  cx_launcher_options options = { .argv = argv,
+  const asked *a = l->asked;
+  cx_launcher_options options = { .argv = l->argv,
                                   .max_restarts = (int)a->restarts,
                                   .attempt = a->attempt,
-                                  .output = output,
+                                  .output = l->output,
                                   .lifeline = a->as_host != NULL };
   CALX_TRY(cx_launcher_processes((int)a->processes, &options.processes));
   return cx_launcher_spawn(&options, end);
 }
 
-static calx_status *run_on_hosts(const asked *a, char *const *argv,
-                                 const char *const *env,
-                                 struct cx_launcher_output *output,
-                                 cx_launcher_exit *end)
+static calx_status *run_on_hosts(const rank_run *l, cx_launcher_exit *end)
 {
+  const asked *a = l->asked;
   char self[4096], number[24];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n < 0) {
@@ -189,18 +188,16 @@ static calx_status *run_on_hosts(const asked *a, char *const *argv,
                                         .connect = connect,
                                         .calx = self,
                                         .flags = flags,
-                                        .forward = env,
-                                        .argv = argv,
+                                        .forward = (const char *const *)l->env,
+                                        .argv = l->argv,
                                         .max_restarts = (int)a->restarts,
-                                        .output = output };
+                                        .output = l->output };
   return cx_launcher_hosts_run(&options, end);
 }
 
-static calx_status *run_on_tpu(const asked *a, char *const *argv,
-                               const char *const *env,
-                               struct cx_launcher_output *output,
-                               cx_launcher_exit *end)
+static calx_status *run_on_tpu(const rank_run *l, cx_launcher_exit *end)
 {
+  const asked *a = l->asked;
   char number[24];
   snprintf(number, sizeof number, "%lld", (long long)a->processes);
   if (a->processes > 0) setenv("CALX_PROCESSES", number, 1);
@@ -208,29 +205,28 @@ static calx_status *run_on_tpu(const asked *a, char *const *argv,
                                       .zone = a->zone,
                                       .project = a->project,
                                       .folder = a->dir,
-                                      .forward = env,
-                                      .argv = argv,
-                                      .output = output };
+                                      .forward = (const char *const *)l->env,
+                                      .argv = l->argv,
+                                      .output = l->output };
   return cx_launcher_tpu_run(&options, end);
 }
 
 static calx_status *run_with(const asked *a, struct cx_launcher_output *output,
                              cx_launcher_exit *end)
 {
-  char **argv = with_end(&a->words), **env = with_end(&a->env);
-  const char *const *forward = (const char *const *)env;
+  rank_run l = { a, with_end(&a->words), with_end(&a->env), output };
   calx_status *status = NULL;
-  if (argv == NULL || env == NULL) {
+  if (l.argv == NULL || l.env == NULL) {
     status = cx_out_of_memory();
   } else if (a->hosts != NULL) {
-    status = run_on_hosts(a, argv, forward, output, end);
+    status = run_on_hosts(&l, end);
   } else if (a->tpu != NULL) {
-    status = run_on_tpu(a, argv, forward, output, end);
+    status = run_on_tpu(&l, end);
   } else {
-    status = run_here(a, argv, output, end);
+    status = run_here(&l, end);
   }
-  cx_free(argv);
-  cx_free(env);
+  cx_free(l.argv);
+  cx_free(l.env);
   return status;
 }
 
@@ -238,8 +234,7 @@ static calx_status *run(asked *a, cx_launcher_exit *end)
 {
   char host[300] = "";
   if (a->as_host != NULL) {
-    const char *user = strrchr(a->as_host, '@');
-    snprintf(host, sizeof host, "%s:", user != NULL ? user + 1 : a->as_host);
+    snprintf(host, sizeof host, "%s:", cx_launcher_host_name(a->as_host));
     CALX_TRY(read_token(&a->attempt));
   }
   bool bare = a->hosts != NULL || a->tpu != NULL;

@@ -76,13 +76,10 @@ void cx_launcher_run_child(const cx_launcher_supervisor *s, int index,
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   if (s->service.fd >= 0) close(s->service.fd);
-  close(s->signals);
   if (s->options->output != NULL) {
     cx_launcher_output_be_child(s->options->output, index);
   }
-  sigaction(SIGCHLD, &s->on_child, NULL);
-  sigaction(SIGPIPE, &s->on_pipe, NULL);
-  sigprocmask(SIG_SETMASK, &s->mask, NULL);
+  cx_launcher_signals_end(&s->signals);
   if (!cx_launcher_is_of_hosts(s)) set_environment(s, index);
   if (s->options->fn != NULL) run_function(s);
   set_input(s, index, input);

@@ -1,4 +1,5 @@
-// launcher/failure: which child caused the job's failure, and its message.
+// launcher/failure: which child caused the job's failure, and its message; the
+// outcome of a launch.
 //
 // Ranks that learn of a failure end too, often before the launcher sees that
 // the rank which failed has ended. So the first end is not always the cause. A
@@ -32,14 +33,14 @@ void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
   cx_launcher_service_send(&s->service, code, cx_launcher_supervisor_reason(s));
 }
 
-static void format_end(const cx_launcher_supervisor *s, int index, int status,
-                       char *text, size_t size)
+static void format_end(const cx_launcher_supervisor *s, int process, int status,
+                       char text[CALX_SEGMENT_MESSAGE])
 {
+  const size_t size = CALX_SEGMENT_MESSAGE;
   char rank[32];
-  snprintf(rank, sizeof rank, "rank %d",
-           s->job->host * s->job->processes + index);
+  snprintf(rank, sizeof rank, "rank %d", process);
   const char *name =
-      cx_launcher_is_of_hosts(s) ? s->options->names[index] : rank;
+      cx_launcher_is_of_hosts(s) ? s->options->names[process] : rank;
   if (WIFSIGNALED(status)) {
     int number = WTERMSIG(status);
     snprintf(text, size, "%s ended by signal %d (%s)", name, number,
@@ -110,7 +111,7 @@ void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *s, int index,
   read_segment(s);
   if (is_better_cause(s, code)) {
     s->exit.code = code;
-    format_end(s, index, status, s->text, sizeof s->text);
+    format_end(s, process, status, s->text);
   }
   if (s->first.rank < 0 && s->terminated_at == 0) {
     s->first = (cx_launcher_exit){ .rank = process, .code = code };
@@ -118,6 +119,42 @@ void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *s, int index,
   if (!is_cause(s, process)) return;
   s->exit = (cx_launcher_exit){ .rank = process, .code = code };
   char text[CALX_SEGMENT_MESSAGE];
-  format_end(s, index, status, text, sizeof text);
+  format_end(s, process, status, text);
   cx_launcher_supervisor_fail(s, CALX_ABORTED, text);
+}
+
+// ---- the outcome ------------------------------------------------------------
+
+// Most likely the ranks of the program were meant to train together.
+static void warn_if_never_joined(const cx_launcher_supervisor *s)
+{
+  const cx_world_agreement *agreement = cx_world_agreement_in(s->segment.head);
+  if (s->options->argv == NULL || s->job->hosts * s->job->processes == 1 ||
+      atomic_load(&agreement->ranks) != 0) {
+    return;
+  }
+  cx_log(
+      "'%s' ran %d times, each by itself: no process of it called "
+      "calx_launch",
+      s->options->argv[0], s->job->processes);
+}
+
+calx_status *cx_launcher_supervisor_outcome(cx_launcher_supervisor *s)
+{
+  if (s->failed_at == 0) {
+    if (s->signal == 0) warn_if_never_joined(s);
+    return NULL;
+  }
+  // The rank that the failure names may have ended normally, but too early.
+  if (s->exit.rank < 0 && s->job->hosts == 1) s->exit = s->first;
+  if (s->exit.code == 0 || (cx_launcher_is_of_hosts(s) && s->signal != 0)) {
+    s->exit.code = s->signal != 0 ? 128 + s->signal : 1;
+  }
+  calx_code code = cx_world_segment_failed(s->segment.head);
+  const char *reason = cx_launcher_supervisor_reason(s);
+  // A rank's message has its own call site; this launcher's gets the caller's.
+  if (strcmp(reason, s->text) != 0) {
+    return cx_error_at(NULL, code != CALX_OK ? code : s->code, "%s", reason);
+  }
+  return cx_error(s->code, "%s", s->text);
 }

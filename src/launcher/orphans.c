@@ -32,17 +32,16 @@ static pid_t next_child(DIR *processes)
   return 0;
 }
 
-static bool is_own(const cx_launcher_own_children *own, pid_t pid)
+static bool is_own(const cx_launcher_orphans *o, pid_t pid)
 {
-  for (int i = 0; i < own->count; i++) {
-    if (own->children[i] == pid) return true;
+  for (int i = 0; i < o->count; i++) {
+    if (o->children[i] == pid) return true;
   }
-  return pid == own->service;
+  return pid == *o->service;
 }
 
 void cx_launcher_orphans_begin(cx_launcher_orphans *o)
 {
-  *o = (cx_launcher_orphans){ 0 };
   DIR *processes = opendir("/proc");
   if (processes == NULL) return;
   bool alone = next_child(processes) == 0;
@@ -57,30 +56,27 @@ void cx_launcher_orphans_end(cx_launcher_orphans *o)
   *o = (cx_launcher_orphans){ 0 };
 }
 
-void cx_launcher_orphans_reap(const cx_launcher_orphans *o,
-                              const cx_launcher_own_children *own)
+void cx_launcher_orphans_reap(const cx_launcher_orphans *o)
 {
   // WNOWAIT returns the same child again, so this stops at one of the
   // launcher's own.
   for (siginfo_t info; o->adopts;) {
     memset(&info, 0, sizeof info);
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid == 0 || is_own(own, info.si_pid)) {
+        info.si_pid == 0 || is_own(o, info.si_pid)) {
       return;
     }
     waitpid(info.si_pid, NULL, WNOHANG);
   }
 }
 
-int cx_launcher_orphans_signal(const cx_launcher_orphans *o,
-                               const cx_launcher_own_children *own, int number)
+int cx_launcher_orphans_signal(const cx_launcher_orphans *o, int number)
 {
   int count = 0;
   DIR *processes = o->adopts ? opendir("/proc") : NULL;
   if (processes == NULL) return 0;
   for (pid_t pid; (pid = next_child(processes)) != 0;) {
-    if (is_own(own, pid)) continue;
-    if (waitpid(pid, NULL, WNOHANG) == pid) continue;
+    if (is_own(o, pid) || waitpid(pid, NULL, WNOHANG) == pid) continue;
     count++;
     if (number != 0) kill(pid, number);
   }

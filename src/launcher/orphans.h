@@ -9,26 +9,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+// The launcher's own children are no orphans.
 typedef struct cx_launcher_orphans {
+  const pid_t *children;  // [count]
+  int count;
+  const pid_t *service;
   bool adopts;  // this process is a subreaper for the launch
   int was;      // whether it was one before
 } cx_launcher_orphans;
 
+// The caller has set the first three fields, whose targets may change.
 void cx_launcher_orphans_begin(cx_launcher_orphans *orphans);
 void cx_launcher_orphans_end(cx_launcher_orphans *orphans);
-
-// The launcher's own children, which are no orphans.
-typedef struct cx_launcher_own_children {
-  const pid_t *children;
-  int count;
-  pid_t service;
-} cx_launcher_own_children;
-
 // Reaps the orphans that have ended.
-void cx_launcher_orphans_reap(const cx_launcher_orphans *orphans,
-                              const cx_launcher_own_children *own);
+void cx_launcher_orphans_reap(const cx_launcher_orphans *orphans);
 // Sends all orphans the signal (0: none), and returns their number.
-int cx_launcher_orphans_signal(const cx_launcher_orphans *orphans,
-                               const cx_launcher_own_children *own, int number);
+int cx_launcher_orphans_signal(const cx_launcher_orphans *orphans, int number);
 
 #endif

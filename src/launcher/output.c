@@ -21,30 +21,32 @@ enum {
   FULL = 1 << 20          // bytes in a queue that takes no more lines
 };
 
-typedef struct stream {
-  int from, to;  // the pipe's ends; -1: closed
+// The standard output or error of a rank.
+typedef struct rank_stream {
+  int rank;
   bool err;
+  int from, to;  // the pipe's ends; -1: closed
   int log;       // -1: none
   cx_text held;  // the beginning of a line
-  int rank;
-} stream;
+} rank_stream;
 
 // Lines to be written to one of this process's own streams.
-typedef struct queue {
+typedef struct line_queue {
+  int fd;
   cx_text lines;
   size_t written;
-} queue;
+} line_queue;
 
 struct cx_launcher_output {
   cx_launcher_output_options options;
   int count;
-  stream *streams;  // [2 * count]: out and err of each child
-  bool begun;       // the log files have been emptied
-  bool ended;       // the last lines are taken
-  char *buffer;     // [READ_BYTES]
-  queue queues[2];  // of standard output and error
-  size_t lost;      // bytes
-  char where[128];  // which stream lost the first of them, and why
+  rank_stream *streams;  // [count]: out and err of each child
+  bool begun;            // the log files have been emptied
+  bool ended;            // the last lines are taken
+  line_queue queues[2];  // of standard output and error
+  size_t lost;           // bytes
+  char where[128];       // which stream lost the first of them, and why
+  char buffer[READ_BYTES];
 };
 
 calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
@@ -55,15 +57,11 @@ calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
     CALX_TRY(cx_folder_make(options->log_dir, 0777));
   }
   cx_launcher_output *o = cx_calloc(1, sizeof *o);
-  char *buffer = cx_alloc(READ_BYTES);
-  if (o == NULL || buffer == NULL) {
-    cx_free(o);
-    cx_free(buffer);
-    return cx_out_of_memory();
-  }
+  if (o == NULL) return cx_out_of_memory();
   o->options = *options;
   o->begun = options->again;
-  o->buffer = buffer;
+  o->queues[0].fd = STDOUT_FILENO;
+  o->queues[1].fd = STDERR_FILENO;
   *out = o;
   return NULL;
 }
@@ -76,86 +74,84 @@ static void close_fd(int *fd)
   *fd = -1;
 }
 
-static void close_streams(cx_launcher_output *o)
+static void close_all(const cx_launcher_output *o)
 {
-  for (int i = 0; i < 2 * o->count; i++) {
+  for (int i = 0; i < o->count; i++) {
     close_fd(&o->streams[i].from);
     close_fd(&o->streams[i].to);
     close_fd(&o->streams[i].log);
-    cx_text_free(&o->streams[i].held);
   }
+}
+
+void cx_launcher_output_end(cx_launcher_output *o)
+{
+  close_all(o);
+  for (int i = 0; i < o->count; i++) cx_text_free(&o->streams[i].held);
   cx_free(o->streams);
   o->streams = NULL;
   o->count = 0;
   for (int i = 0; i < 2; i++) {
     cx_text_free(&o->queues[i].lines);
-    o->queues[i] = (queue){ 0 };
+    o->queues[i].written = 0;
   }
 }
 
 void cx_launcher_output_free(cx_launcher_output *output)
 {
   if (output == NULL) return;
-  close_streams(output);
-  cx_free(output->buffer);
+  cx_launcher_output_end(output);
   cx_free(output);
 }
 
-static calx_status *open_log(const cx_launcher_output *o, int rank, bool err,
-                             int *out)
+static calx_status *open_log(const cx_launcher_output *o, rank_stream *s)
 {
   cx_text path = { 0 };
-  cx_text_format(&path, "%s/rank_%d.%s", o->options.log_dir, rank,
-                 err ? "err" : "out");
-  if (cx_text_failed(&path)) {
-    cx_text_free(&path);
-    return cx_out_of_memory();
-  }
-  *out = open(cx_text_str(&path),
-              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
-                  O_NONBLOCK | O_NOCTTY | (o->begun ? 0 : O_TRUNC),
-              0666);
+  cx_text_format(&path, "%s/rank_%d.%s", o->options.log_dir, s->rank,
+                 s->err ? "err" : "out");
   calx_status *status = NULL;
-  if (*out < 0) {
+  if (cx_text_failed(&path)) {
+    status = cx_out_of_memory();
+  } else {
+    s->log = open(path.data,
+                  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+                      O_NONBLOCK | O_NOCTTY | (o->begun ? 0 : O_TRUNC),
+                  0666);
+  }
+  if (status == NULL && s->log < 0) {
     status = cx_error(CALX_FAILED_PRECONDITION, "cannot write '%s': %s",
-                      cx_text_str(&path), strerror(errno));
+                      path.data, strerror(errno));
   }
   cx_text_free(&path);
   return status;
 }
 
-static calx_status *open_stream(const cx_launcher_output *o, int rank, bool err,
-                                stream *s)
+static calx_status *open_stream(const cx_launcher_output *o, rank_stream *s)
 {
-  *s = (stream){ .from = -1, .to = -1, .err = err, .log = -1, .rank = rank };
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return cx_error(CALX_RESOURCE_EXHAUSTED, "rank %d: no pipe for it: %s",
-                    rank, strerror(errno));
+                    s->rank, strerror(errno));
   }
   s->from = ends[0];
   s->to = ends[1];
   fcntl(s->from, F_SETFL, O_NONBLOCK);
-  return o->options.log_dir != NULL ? open_log(o, rank, err, &s->log) : NULL;
+  return o->options.log_dir != NULL ? open_log(o, s) : NULL;
 }
 
 calx_status *cx_launcher_output_begin(cx_launcher_output *output, int first,
                                       int count)
 {
-  stream *streams = cx_calloc(2 * (size_t)count, sizeof *streams);
-  if (streams == NULL) return cx_out_of_memory();
-  output->streams = streams;
-  for (int i = 0; i < count; i++) {
-    for (int err = 0; err < 2; err++) {
-      output->count = i + 1;
-      if (err == 0)
-        streams[2 * i + 1] = (stream){ .from = -1, .to = -1, .log = -1 };
-      calx_status *status =
-          open_stream(output, first + i, err != 0, &streams[2 * i + err]);
-      if (status == NULL) continue;
-      close_streams(output);
-      return status;
-    }
+  calx_status *status = NULL;
+  output->streams = cx_calloc(2 * (size_t)count, sizeof *output->streams);
+  if (output->streams == NULL) return cx_out_of_memory();
+  for (int i = 0; status == NULL && i < 2 * count; i++) {
+    rank_stream *s = &output->streams[output->count++];
+    *s = (rank_stream){ first + i / 2, i % 2 != 0, -1, -1, -1, { 0 } };
+    status = open_stream(output, s);
+  }
+  if (status != NULL) {
+    cx_launcher_output_end(output);
+    return status;
   }
   output->begun = true;
   output->ended = false;
@@ -167,33 +163,24 @@ void cx_launcher_output_be_child(cx_launcher_output *output, int index)
   dup2(output->streams[2 * index].to, STDOUT_FILENO);
   dup2(output->streams[2 * index + 1].to, STDERR_FILENO);
   // An open copy of another child's pipe would hide the end of its stream.
-  for (int i = 0; i < 2 * output->count; i++) {
-    close_fd(&output->streams[i].from);
-    close_fd(&output->streams[i].to);
-    close_fd(&output->streams[i].log);
-  }
+  close_all(output);
 }
 
 void cx_launcher_output_be_parent(cx_launcher_output *output)
 {
-  for (int i = 0; i < 2 * output->count; i++) close_fd(&output->streams[i].to);
+  for (int i = 0; i < output->count; i++) close_fd(&output->streams[i].to);
 }
 
 // ---- lines ------------------------------------------------------------------
 
-static size_t queued(const queue *q)
+static size_t queued(const line_queue *q)
 {
   return q->lines.size - q->written;
 }
 
-static bool is_full(const cx_launcher_output *o, const stream *s)
+static bool is_full(const cx_launcher_output *o, const rank_stream *s)
 {
   return queued(&o->queues[s->err]) >= FULL;
-}
-
-static int number_of(const cx_launcher_output *o, const queue *q)
-{
-  return q == &o->queues[0] ? STDOUT_FILENO : STDERR_FILENO;
 }
 
 // Logs the first loss. The ranks continue, and the launcher reports the loss
@@ -219,16 +206,17 @@ calx_status *cx_launcher_output_lost(const cx_launcher_output *o)
 // Writes as much as it can without waiting: a pipe that poll() reports ready
 // takes PIPE_BUF bytes. The descriptor stays in blocking mode, because other
 // programs share it. Where no reader is left the lines are dropped.
-static void write_queue(cx_launcher_output *o, queue *q)
+static void write_queue(cx_launcher_output *o, line_queue *q)
 {
-  struct pollfd to = { .fd = number_of(o, q), .events = POLLOUT };
+  struct pollfd to = { .fd = q->fd, .events = POLLOUT };
   while (queued(q) > 0 && poll(&to, 1, 0) > 0) {
     size_t size = queued(q) < PIPE_BUF ? queued(q) : PIPE_BUF;
     ssize_t n = write(to.fd, q->lines.data + q->written, size);
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0 && errno != EINTR) {
-      note_loss(o, q == &o->queues[0] ? "standard output" : "standard error",
-                queued(q), errno);
+      bool err = q->fd == STDERR_FILENO;
+      note_loss(o, err ? "standard error" : "standard output", queued(q),
+                errno);
       q->written = q->lines.size;
     }
     if (n > 0) q->written += (size_t)n;
@@ -240,7 +228,7 @@ static void write_queue(cx_launcher_output *o, queue *q)
 
 // Removes the written part first, so that the queue does not grow without
 // limit.
-static void enqueue(queue *q, const cx_text *line)
+static void enqueue(line_queue *q, const cx_text *line)
 {
   if (q->written >= FULL) {
     q->lines.size -= q->written;
@@ -252,8 +240,8 @@ static void enqueue(queue *q, const cx_text *line)
 }
 
 // Writes to a file do not wait.
-static void write_log(cx_launcher_output *o, const stream *s, const char *data,
-                      size_t size)
+static void write_log(cx_launcher_output *o, const rank_stream *s,
+                      const char *data, size_t size)
 {
   char name[64];
   while (size > 0) {
@@ -271,7 +259,7 @@ static void write_log(cx_launcher_output *o, const stream *s, const char *data,
   }
 }
 
-static void append_prefix(const cx_launcher_output *o, const stream *s,
+static void append_prefix(const cx_launcher_output *o, const rank_stream *s,
                           cx_text *out)
 {
   const char *host = o->options.host != NULL ? o->options.host : "";
@@ -289,7 +277,7 @@ static void append_prefix(const cx_launcher_output *o, const stream *s,
                  (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
 }
 
-static void write_line(cx_launcher_output *o, stream *s, const char *line,
+static void write_line(cx_launcher_output *o, rank_stream *s, const char *line,
                        size_t size)
 {
   cx_text out = { 0 };
@@ -302,7 +290,7 @@ static void write_line(cx_launcher_output *o, stream *s, const char *line,
   cx_text_clear(&s->held);
 }
 
-static void take(cx_launcher_output *o, stream *s, const char *data,
+static void take(cx_launcher_output *o, rank_stream *s, const char *data,
                  size_t size)
 {
   if (s->log >= 0) write_log(o, s, data, size);
@@ -310,7 +298,7 @@ static void take(cx_launcher_output *o, stream *s, const char *data,
     const char *end = memchr(data, '\n', size);
     size_t n = end != NULL ? (size_t)(end - data) : size;
     if (end != NULL) {
-      write_line(o, s, data, n);
+      write_line(o, s, data, n++);
     } else {
       cx_text_append_n(&s->held, data, n);
       if (s->held.size >= MAX_LINE || cx_text_failed(&s->held)) {
@@ -318,13 +306,13 @@ static void take(cx_launcher_output *o, stream *s, const char *data,
         cx_text_free(&s->held);
       }
     }
-    data += n + (end != NULL ? 1 : 0);
-    size -= n + (end != NULL ? 1 : 0);
+    data += n;
+    size -= n;
   }
 }
 
 // Reads up to `reads` times, while there is data and the queue is not full.
-static void read_stream(cx_launcher_output *o, stream *s, int reads)
+static void read_stream(cx_launcher_output *o, rank_stream *s, int reads)
 {
   while (s->from >= 0 && reads-- > 0 && !is_full(o, s)) {
     ssize_t n = read(s->from, o->buffer, READ_BYTES);
@@ -343,15 +331,15 @@ nfds_t cx_launcher_output_add_polled(const cx_launcher_output *output,
                                      struct pollfd *out)
 {
   nfds_t n = 0;
-  for (int i = 0; i < 2 * output->count; i++) {
-    const stream *s = &output->streams[i];
+  for (int i = 0; i < output->count; i++) {
+    const rank_stream *s = &output->streams[i];
     if (s->from < 0 || is_full(output, s)) continue;
     out[n++] = (struct pollfd){ .fd = s->from, .events = POLLIN };
   }
   for (int i = 0; i < 2; i++) {
-    const queue *q = &output->queues[i];
+    const line_queue *q = &output->queues[i];
     if (queued(q) == 0) continue;
-    out[n++] = (struct pollfd){ .fd = number_of(output, q), .events = POLLOUT };
+    out[n++] = (struct pollfd){ .fd = q->fd, .events = POLLOUT };
   }
   return n;
 }
@@ -360,8 +348,8 @@ nfds_t cx_launcher_output_add_polled(const cx_launcher_output *output,
 static void take_last(cx_launcher_output *o)
 {
   enum { LAST_READS = 1024 };  // much more than a pipe holds
-  for (int i = 0; i < 2 * o->count; i++) {
-    stream *s = &o->streams[i];
+  for (int i = 0; i < o->count; i++) {
+    rank_stream *s = &o->streams[i];
     read_stream(o, s, LAST_READS);
     if (is_full(o, s)) return;
     close_fd(&s->from);
@@ -372,7 +360,7 @@ static void take_last(cx_launcher_output *o)
 
 void cx_launcher_output_forward(cx_launcher_output *output, bool last)
 {
-  for (int i = 0; i < 2 * output->count && !last; i++) {
+  for (int i = 0; i < output->count && !last; i++) {
     read_stream(output, &output->streams[i], READS);
   }
   if (last && !output->ended) take_last(output);
@@ -383,9 +371,4 @@ bool cx_launcher_output_is_pending(const cx_launcher_output *output)
 {
   return !output->ended || queued(&output->queues[0]) > 0 ||
          queued(&output->queues[1]) > 0;
-}
-
-void cx_launcher_output_end(cx_launcher_output *output)
-{
-  close_streams(output);
 }

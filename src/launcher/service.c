@@ -234,7 +234,7 @@ static _Noreturn void become_service(service *s, pid_t parent)
 
 // ---- the launcher's process -------------------------------------------------
 
-static calx_status *wait_until_ready(const cx_launcher_service *s)
+static calx_status *wait_until_ready(cx_launcher_service *s)
 {
   struct pollfd from = { .fd = s->fd, .events = POLLIN };
   int ready;
@@ -242,8 +242,7 @@ static calx_status *wait_until_ready(const cx_launcher_service *s)
     ready = poll(&from, 1, READY_MS);
   } while (ready < 0 && errno == EINTR);
   cx_launcher_message message;
-  bool closed;
-  if (ready <= 0 || !cx_launcher_service_receive(s, &message, &closed)) {
+  if (ready <= 0 || !cx_launcher_service_receive(s, &message)) {
     return cx_error(CALX_INTERNAL,
                     "the process that serves the store did not start");
   }
@@ -282,14 +281,18 @@ calx_status *cx_launcher_service_start(const cx_launcher_job *job,
   return status;
 }
 
-bool cx_launcher_service_receive(const cx_launcher_service *s,
-                                 cx_launcher_message *out, bool *out_closed)
+bool cx_launcher_service_receive(cx_launcher_service *s,
+                                 cx_launcher_message *out)
 {
   ssize_t n;
+  if (s->fd < 0) return false;
   do {
     n = recv(s->fd, out, sizeof *out, MSG_DONTWAIT);
   } while (n < 0 && errno == EINTR);
-  *out_closed = n == 0 || (n < 0 && errno != EAGAIN);
+  if (n == 0 || (n < 0 && errno != EAGAIN)) {
+    close(s->fd);
+    s->fd = -1;
+  }
   out->text[sizeof out->text - 1] = '\0';
   return n == (ssize_t)sizeof *out;
 }

@@ -29,7 +29,7 @@ typedef struct cx_launcher_message {
 
 typedef struct cx_launcher_service {
   pid_t pid;  // 0: none
-  int fd;     // a socket; each packet is a message
+  int fd;     // a socket; each packet is a message; -1: closed
 } cx_launcher_service;
 
 // Forks, and waits until the store is served. Failures are also written to
@@ -37,10 +37,10 @@ typedef struct cx_launcher_service {
 calx_status *cx_launcher_service_start(const cx_launcher_job *job,
                                        calx_segment_head *head,
                                        cx_launcher_service *out) CALX_MUST_USE;
-// Receives the next message without waiting. False: there is none, or
-// *out_closed.
-bool cx_launcher_service_receive(const cx_launcher_service *service,
-                                 cx_launcher_message *out, bool *out_closed);
+// Receives the next message without waiting. False: there is none. The end of
+// the service's messages closes the socket.
+bool cx_launcher_service_receive(cx_launcher_service *service,
+                                 cx_launcher_message *out);
 // code OK: the job has ended, and the service ends once no process needs the
 // store.
 void cx_launcher_service_send(const cx_launcher_service *service,

@@ -11,14 +11,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "launcher/output.h"
-#include "world/agreement.h"
 
 typedef cx_launcher_supervisor supervisor;
 
@@ -66,12 +64,6 @@ static void service_ended(supervisor *s, int status)
   cx_launcher_supervisor_fail(s, CALX_ABORTED, text);
 }
 
-static cx_launcher_own_children own_children(const supervisor *s)
-{
-  return (cx_launcher_own_children){ s->children, s->job->processes,
-                                     s->service.pid };
-}
-
 static void reap(supervisor *s)
 {
   int status;
@@ -85,8 +77,7 @@ static void reap(supervisor *s)
   if (service > 0 && waitpid(service, &status, WNOHANG) == service) {
     service_ended(s, status);
   }
-  cx_launcher_own_children own = own_children(s);
-  cx_launcher_orphans_reap(&s->orphans, &own);
+  cx_launcher_orphans_reap(&s->orphans);
 }
 
 static calx_status *start_child(supervisor *s, int index, int input)
@@ -156,7 +147,7 @@ static void forward_signal(supervisor *s, const struct signalfd_siginfo *info)
 static void take_signals(supervisor *s)
 {
   struct signalfd_siginfo info;
-  while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+  while (cx_launcher_signals_next(&s->signals, &info)) {
     if (info.ssi_signo != SIGCHLD) forward_signal(s, &info);
   }
   reap(s);
@@ -165,17 +156,11 @@ static void take_signals(supervisor *s)
 static void take_messages(supervisor *s)
 {
   cx_launcher_message message;
-  bool closed = false;
-  while (s->service.fd >= 0 &&
-         cx_launcher_service_receive(&s->service, &message, &closed)) {
+  while (cx_launcher_service_receive(&s->service, &message)) {
     if (message.code == CALX_OK || s->failed_at != 0 || s->job_ended) continue;
     reap(s);  // the end of a child is a better reason
     s->reported = s->failed_at == 0;
     cx_launcher_supervisor_fail(s, (calx_code)message.code, message.text);
-  }
-  if (closed) {
-    close(s->service.fd);
-    s->service.fd = -1;
   }
 }
 
@@ -244,8 +229,7 @@ static void end_orphans(supervisor *s)
   } else if (s->killed_at != 0 || has_passed(s->orphans_time, limit_ms)) {
     number = SIGKILL;
   }
-  cx_launcher_own_children own = own_children(s);
-  s->orphan_count = cx_launcher_orphans_signal(&s->orphans, &own, number);
+  s->orphan_count = cx_launcher_orphans_signal(&s->orphans, number);
 }
 
 // Once no child is left the service may end. On host 0 of several it first
@@ -265,7 +249,7 @@ static void end_service(supervisor *s, int64_t *since)
 
 static void wait_for_event(const supervisor *s, struct pollfd *polled)
 {
-  polled[0] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
+  polled[0] = (struct pollfd){ .fd = s->signals.fd, .events = POLLIN };
   polled[1] = (struct pollfd){ .fd = s->service.fd, .events = POLLIN };
   nfds_t n = 2;
   if (s->options->lifeline && s->signal == 0) {
@@ -311,75 +295,6 @@ static void watch(supervisor *s, struct pollfd *polled)
 
 // ---- one launch -------------------------------------------------------------
 
-static calx_status *take_over_signals(supervisor *s)
-{
-  sigset_t ours;
-  sigemptyset(&ours);
-  sigaddset(&ours, SIGCHLD);
-  sigaddset(&ours, SIGINT);
-  sigaddset(&ours, SIGTERM);
-  sigaddset(&ours, SIGHUP);
-  s->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (s->signals < 0) {
-    return cx_error(CALX_RESOURCE_EXHAUSTED, "no descriptor for signals: %s",
-                    strerror(errno));
-  }
-  // Where SIGCHLD is ignored a child's exit status is lost.
-  struct sigaction plain = { .sa_handler = SIG_DFL };
-  sigaction(SIGCHLD, &plain, &s->on_child);
-  // A reader of the output that ends must not end the launcher.
-  struct sigaction ignore = { .sa_handler = SIG_IGN };
-  sigaction(SIGPIPE, &ignore, &s->on_pipe);
-  sigprocmask(SIG_BLOCK, &ours, &s->mask);
-  return NULL;
-}
-
-static void restore_signals(supervisor *s)
-{
-  struct signalfd_siginfo info;
-  // Signals that are still pending were meant for this launch.
-  while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-  }
-  close(s->signals);
-  sigaction(SIGCHLD, &s->on_child, NULL);
-  sigaction(SIGPIPE, &s->on_pipe, NULL);
-  sigprocmask(SIG_SETMASK, &s->mask, NULL);
-}
-
-// Most likely the ranks of the program were meant to train together.
-static void warn_if_never_joined(const supervisor *s)
-{
-  const cx_world_agreement *agreement = cx_world_agreement_in(s->segment.head);
-  if (s->options->argv == NULL || s->job->hosts * s->job->processes == 1 ||
-      atomic_load(&agreement->ranks) != 0) {
-    return;
-  }
-  cx_log(
-      "'%s' ran %d times, each by itself: no process of it called "
-      "calx_launch",
-      s->options->argv[0], s->job->processes);
-}
-
-static calx_status *outcome(supervisor *s)
-{
-  if (s->failed_at == 0) {
-    if (s->signal == 0) warn_if_never_joined(s);
-    return NULL;
-  }
-  // The rank that the failure names may have ended normally, but too early.
-  if (s->exit.rank < 0 && s->job->hosts == 1) s->exit = s->first;
-  if (s->exit.code == 0 || (cx_launcher_is_of_hosts(s) && s->signal != 0)) {
-    s->exit.code = s->signal != 0 ? 128 + s->signal : 1;
-  }
-  calx_code code = cx_world_segment_failed(s->segment.head);
-  const char *reason = cx_launcher_supervisor_reason(s);
-  // A rank's message has its own call site; this launcher's gets the caller's.
-  if (strcmp(reason, s->text) != 0) {
-    return cx_error_at(NULL, code != CALX_OK ? code : s->code, "%s", reason);
-  }
-  return cx_error(s->code, "%s", s->text);
-}
-
 static calx_status *start_and_watch(supervisor *s, struct pollfd *polled)
 {
   struct cx_launcher_output *output = s->options->output;
@@ -416,7 +331,13 @@ static calx_status *run(supervisor *s)
     status = cx_out_of_memory();
   } else {
     for (size_t i = 0; i < n; i++) s->lifelines[i] = -1;
+    s->orphans = (cx_launcher_orphans){ .children = s->children,
+                                        .count = s->job->processes,
+                                        .service = &s->service.pid };
+    // A connection to a host may leave a process behind that serves others too.
+    if (!cx_launcher_is_of_hosts(s)) cx_launcher_orphans_begin(&s->orphans);
     status = start_and_watch(s, polled);
+    cx_launcher_orphans_end(&s->orphans);
     close_lifelines(s);
   }
   cx_free(s->lifelines);
@@ -437,16 +358,17 @@ calx_status *cx_launcher_supervisor_run(const cx_launcher_options *options,
                    .first = { .rank = -1 } };
   *out_signal = 0;
   CALX_TRY(cx_world_segment_create(job->processes, &s.segment));
-  calx_status *status = take_over_signals(&s);
+  calx_status *status = cx_launcher_signals_begin(&s.signals);
   if (status == NULL) {
     fflush(NULL);  // else each child would write the buffered text again
-    // A connection to a host may leave a process behind that serves others too.
-    if (!cx_launcher_is_of_hosts(&s)) cx_launcher_orphans_begin(&s.orphans);
     status = run(&s);
-    cx_launcher_orphans_end(&s.orphans);
-    restore_signals(&s);
+    // Signals that are still pending were meant for this launch.
+    for (struct signalfd_siginfo info;
+         cx_launcher_signals_next(&s.signals, &info);) {
+    }
+    cx_launcher_signals_end(&s.signals);
   }
-  if (status == NULL) status = outcome(&s);
+  if (status == NULL) status = cx_launcher_supervisor_outcome(&s);
   if (status != NULL && s.exit.code == 0) s.exit.code = 1;
   *out = s.exit;
   *out_signal = s.signal;

@@ -3,10 +3,9 @@
 #ifndef CX_LAUNCHER_SUPERVISOR_H
 #define CX_LAUNCHER_SUPERVISOR_H
 
-#include <signal.h>
-
 #include "launcher/orphans.h"
 #include "launcher/service.h"
+#include "launcher/signals.h"
 #include "launcher/spawn.h"
 
 // Times are cx_now_ns(); 0: not yet.
@@ -22,11 +21,9 @@ typedef struct cx_launcher_supervisor {
   cx_launcher_orphans orphans;
   int orphan_count;      // those that are to end once no child is left
   int64_t orphans_time;  // when they got the first signal
-  int signals;           // a signalfd
-  sigset_t mask;
-  struct sigaction on_child, on_pipe;  // the caller's, to be restored
-  int signal;                          // that was forwarded; 0: none
-  bool job_ended;                      // the service knows
+  cx_launcher_signals signals;
+  int signal;      // that was forwarded; 0: none
+  bool job_ended;  // the service knows
   int64_t failed_at, terminated_at, killed_at;
   calx_code code;                   // of the failure that the launcher found
   char text[CALX_SEGMENT_MESSAGE];  // its message
@@ -50,6 +47,9 @@ void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
 // A child has been reaped; `status` is waitpid's.
 void cx_launcher_supervisor_child_ended(cx_launcher_supervisor *s, int index,
                                         int status);
+// The launch's status; completes `exit`.
+calx_status *cx_launcher_supervisor_outcome(cx_launcher_supervisor *s)
+    CALX_MUST_USE;
 
 // One launch, from start to end. *out_signal: a signal that this process got;
 // 0: none.
