@@ -119,3 +119,8 @@ int64_t cx_now_ns(void)
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+int64_t cx_now_ms(void)
+{
+  return cx_now_ns() / 1000000;
+}

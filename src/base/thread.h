@@ -40,5 +40,6 @@ calx_status *cx_thread_start_stack(cx_thread *t, size_t stack_bytes,
 void cx_thread_join(cx_thread *t);  // nothing for one that was never started
 
 int64_t cx_now_ns(void);  // monotonic
+int64_t cx_now_ms(void);  // the same clock, rounded down
 
 #endif

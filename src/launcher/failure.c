@@ -26,7 +26,7 @@ void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
                                  const char *text)
 {
   if (s->failed_at != 0) return;
-  s->failed_at = cx_now_ns();
+  s->failed_at = cx_now_ms();
   s->code = code;
   snprintf(s->text, sizeof s->text, "%s", text);
   cx_world_segment_fail(s->segment.head, code, text);

@@ -19,12 +19,12 @@
 #include "world/origin.h"
 
 enum {
-  READY_MS = 30000,     // for the server to get its address
-  CONNECT_MS = 300000,  // host 0's launcher may be started by hand
-  GRACE_MS = 500,       // for a launcher to report how a process ended
-  SLICE_MS = 500,
-  DRAIN_MS = 1000,      // for other hosts to receive the job's failure
-  JOIN_TIMEOUT_S = 300  // for other hosts' launchers to join
+  READY_MS = 30000,         // for the server to get its address
+  CONNECT_MS = 300000,      // host 0's launcher may be started by hand
+  GRACE_MS = 500,           // for a launcher to report how a process ended
+  LONGEST_MS = 1000000000,  // the longest that the store waits: 11 days
+  DRAIN_MS = 1000,          // for other hosts to receive the job's failure
+  JOIN_TIMEOUT_S = 300      // for other hosts' launchers to join
 };
 
 // ---- the service's process --------------------------------------------------
@@ -136,23 +136,18 @@ static calx_status *call(service *s, cx_store_op op, const char *what, int host,
 static bool wait_for_host(service *s, const char *what, int host,
                           int64_t limit_ms)
 {
-  int64_t until = cx_now_ns() + limit_ms * 1000000;
-  for (;;) {
-    calx_status *status = call(s, CX_STORE_OP_GET, what, host, SLICE_MS);
-    if (status == NULL) return true;
-    calx_status *failure = cx_store_client_failure(s->client);
-    bool late = calx_status_code(status) == CALX_DEADLINE_EXCEEDED;
-    bool waits = failure == NULL && late && cx_now_ns() < until;
-    if (!waits && failure == NULL && late) {
-      cx_log("host %d of %d did not join within %.3g s", host, s->job->hosts,
-             (double)limit_ms / 1000);
-    } else if (!waits) {
-      cx_log("%s", cx_status_sentence(failure != NULL ? failure : status));
-    }
-    calx_status_free(status);
-    calx_status_free(failure);
-    if (!waits) return false;
+  calx_status *status = call(s, CX_STORE_OP_GET, what, host, limit_ms);
+  if (status == NULL) return true;
+  calx_status *failure = cx_store_client_failure(s->client);
+  if (failure != NULL || calx_status_code(status) != CALX_DEADLINE_EXCEEDED) {
+    cx_log("%s", cx_status_sentence(failure != NULL ? failure : status));
+  } else {
+    cx_log("host %d of %d did not join within %.3g s", host, s->job->hosts,
+           (double)limit_ms / 1000);
   }
+  calx_status_free(status);
+  calx_status_free(failure);
+  return false;
 }
 
 // The other hosts' launchers need the store until they leave. One that has
@@ -164,7 +159,7 @@ static void wait_for_hosts(service *s)
   bool present = !s->failed;
   for (int host = 1; present && host < s->job->hosts; host++) {
     present = wait_for_host(s, "joined", host, limit_ms) &&
-              wait_for_host(s, "left", host, INT64_MAX / 4000000);
+              wait_for_host(s, "left", host, LONGEST_MS);
   }
 }
 

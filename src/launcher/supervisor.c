@@ -32,7 +32,7 @@ enum {
 
 static bool has_passed(int64_t since, int64_t ms)
 {
-  return cx_now_ns() > since + ms * 1000000;
+  return cx_now_ms() > since + ms;
 }
 
 // ---- children ---------------------------------------------------------------
@@ -132,7 +132,7 @@ static void forward_signal(supervisor *s, const struct signalfd_siginfo *info)
   if (s->signal != 0) {
     cx_launcher_supervisor_fail(s, CALX_CANCELLED,
                                 "the launcher was sent a second signal");
-    s->terminated_at = s->killed_at = cx_now_ns();
+    s->terminated_at = s->killed_at = cx_now_ms();
     signal_children(s, SIGKILL);
     return;
   }
@@ -177,7 +177,7 @@ static void take_lifeline(supervisor *s)
   signal_children(s, SIGTERM);
   cx_launcher_supervisor_fail(s, CALX_CANCELLED,
                               "the launcher that started this host's was lost");
-  s->terminated_at = cx_now_ns();
+  s->terminated_at = cx_now_ms();
 }
 
 // When the children get their next signal.
@@ -194,18 +194,18 @@ static int64_t next_signal_time(const supervisor *s)
   } else if (s->signal != 0) {
     wait = SAVE_MS;
   }
-  return since + wait * 1000000;
+  return since + wait;
 }
 
 static void end_children(supervisor *s)
 {
-  if (s->alive == 0 || cx_now_ns() < next_signal_time(s)) return;
+  if (s->alive == 0 || cx_now_ms() < next_signal_time(s)) return;
   if (s->terminated_at == 0) {
-    s->terminated_at = cx_now_ns();
+    s->terminated_at = cx_now_ms();
     close_lifelines(s);
     if (!cx_launcher_is_of_hosts(s)) signal_children(s, SIGTERM);
   } else {
-    s->killed_at = cx_now_ns();
+    s->killed_at = cx_now_ms();
     signal_children(s, SIGKILL);
   }
 }
@@ -224,7 +224,7 @@ static void end_orphans(supervisor *s)
     return;
   }
   if (s->orphans_time == 0) {
-    s->orphans_time = cx_now_ns();
+    s->orphans_time = cx_now_ms();
     number = s->killed_at != 0 ? SIGKILL : SIGTERM;
   } else if (s->killed_at != 0 || has_passed(s->orphans_time, limit_ms)) {
     number = SIGKILL;
@@ -239,11 +239,11 @@ static void end_service(supervisor *s, int64_t *since)
   if (s->alive > 0) return;
   if (!s->job_ended) {
     s->job_ended = true;
-    *since = cx_now_ns();
+    *since = cx_now_ms();
     cx_launcher_service_send(&s->service, CALX_OK, "");
   }
   bool waits = s->job->hosts > 1 && s->failed_at == 0 && s->signal == 0;
-  if (waits) *since = cx_now_ns();
+  if (waits) *since = cx_now_ms();
   if (has_passed(*since, SERVICE_MS)) cx_launcher_service_close(&s->service);
 }
 
@@ -260,7 +260,7 @@ static void wait_for_event(const supervisor *s, struct pollfd *polled)
   }
   int64_t left = s->alive == 0 ? 50 : 1000, next = next_signal_time(s);
   if (next != INT64_MAX && s->alive > 0) {
-    left = (next - cx_now_ns()) / 1000000 + 1;
+    left = next - cx_now_ms();
   }
   poll(polled, n, left < 0 ? 0 : (int)left);
 }

@@ -8,7 +8,7 @@
 #include "launcher/signals.h"
 #include "launcher/spawn.h"
 
-// Times are cx_now_ns(); 0: not yet.
+// Times are cx_now_ms(); 0: not yet.
 typedef struct cx_launcher_supervisor {
   const cx_launcher_options *options;
   const cx_launcher_job *job;

@@ -35,7 +35,7 @@ static call_result run_call(cx_store_client *c, const cx_store_request *r,
                             int64_t timeout_ms, cx_store_call *own)
 {
   bool is_end = r->op == CX_STORE_OP_ABORT || r->op == CX_STORE_OP_BYE;
-  int64_t until = cx_now_ns() + timeout_ms * 1000000;
+  int64_t until = cx_now_ms() + timeout_ms;
   call_result result = LOST;
   cx_lock(&c->lock);
   if (!c->connection.lost && (c->failed == CALX_OK || is_end)) {
@@ -44,7 +44,7 @@ static call_result run_call(cx_store_client *c, const cx_store_request *r,
   }
   // A reply that arrived before the connection was lost is valid.
   while (result == LATE && !own->answered) {
-    int64_t left = (until - cx_now_ns()) / 1000000;
+    int64_t left = until - cx_now_ms();
     if (own->ended || c->connection.lost) result = LOST;
     if (result == LOST || left < 0) break;
     cx_cond_wait_ms(&c->changed, &c->lock, left + 1);
@@ -89,9 +89,9 @@ static calx_status *read_reply(cx_store_client *c, const char *bytes,
 // The watch thread is about to find out why the connection was lost.
 static void wait_for_failure(cx_store_client *c)
 {
-  int64_t until = cx_now_ns() + (int64_t)FAILURE_MS * 1000000;
+  int64_t until = cx_now_ms() + FAILURE_MS;
   cx_lock(&c->lock);
-  while (c->failed == CALX_OK && !c->bye && cx_now_ns() < until) {
+  while (c->failed == CALX_OK && !c->bye && cx_now_ms() < until) {
     cx_cond_wait_ms(&c->changed, &c->lock, FAILURE_MS);
   }
   cx_unlock(&c->lock);
@@ -170,7 +170,7 @@ calx_status *cx_store_client_fail(cx_store_client *c, calx_code code,
 
 // The attempts to connect, for the error message.
 typedef struct attempts {
-  int64_t until;  // ns: the limit of all attempts
+  int64_t until;  // ms: the limit of all attempts
   bool other_user;
   char why[200];  // the last one failed
 } attempts;
@@ -179,7 +179,7 @@ enum { ONE_CONNECT_MS = 3000, FIRST_PAUSE_MS = 10, LAST_PAUSE_MS = 200 };
 
 static int64_t left_ms(const attempts *a)
 {
-  int64_t left = (a->until - cx_now_ns()) / 1000000;
+  int64_t left = a->until - cx_now_ms();
   return left > 0 ? left : 0;
 }
 
@@ -269,7 +269,7 @@ static bool send_hello(cx_store_client *c, const cx_store_request *hello,
 // connection before it reads the HELLO.
 static calx_status *find_store(cx_store_client *c, int64_t timeout_ms)
 {
-  attempts a = { .until = cx_now_ns() + timeout_ms * 1000000 };
+  attempts a = { .until = cx_now_ms() + timeout_ms };
   unsigned char origin[CX_STORE_ORIGIN_BYTES];
   cx_store_request hello;
   calx_status *status;
@@ -315,7 +315,9 @@ calx_status *cx_store_client_open(const cx_store_client_options *options,
   }
   if (status == NULL) status = find_store(c, timeout_ms);
   c->options.url = c->options.token = NULL;
-  if (status == NULL) status = cx_store_watch_start(c);
+  if (status == NULL) {
+    status = cx_thread_start(&c->thread, cx_store_watch, c);
+  }
   if (status != NULL) {
     release(c);
     return status;
@@ -334,6 +336,10 @@ void cx_store_client_close(cx_store_client *c, bool bye)
     cx_store_request r = { .op = CX_STORE_OP_BYE };
     calx_status_free(call_for(c, &r, BYE_MS, NULL, NULL));
   }
-  cx_store_watch_stop(c);
+  cx_lock(&c->lock);
+  c->stopping = true;
+  cx_unlock(&c->lock);
+  (void)eventfd_write(c->wake, 1);
+  cx_thread_join(&c->thread);
   release(c);
 }

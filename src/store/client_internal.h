@@ -38,11 +38,8 @@ struct cx_store_client {
   int32_t events_received;
 };
 
-// The time after which the server replies to a watch in any case.
-int64_t cx_store_watch_interval_ms(const cx_store_client *client);
-
-calx_status *cx_store_watch_start(cx_store_client *client) CALX_MUST_USE;
-void cx_store_watch_stop(cx_store_client *client);
+// The watch thread, which ends once `stopping` is set and `wake` is written.
+void cx_store_watch(void *client);
 
 // The caller holds the lock for these three.
 void cx_store_client_send(cx_store_client *client, cx_store_call *call,

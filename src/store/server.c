@@ -65,11 +65,6 @@ struct cx_store_server {
   int64_t paused_until;  // ms; 0: accepts are not paused
 };
 
-static int64_t now_ms(void)
-{
-  return cx_now_ns() / 1000000;
-}
-
 int64_t cx_store_heartbeat_ms(void)
 {
   return cx_env_ms("CALX_HEARTBEAT_S", true, 5);
@@ -118,7 +113,7 @@ static void end_client(cx_store_server *s, client *c)
   epoll_ctl(s->events, EPOLL_CTL_DEL, c->connection.fd, NULL);
   if (c->guest) remove_guest(s, c);
   cx_store_connection_free(&c->connection);
-  cx_store_core_closed(s->core, c->id, now_ms());
+  cx_store_core_closed(s->core, c->id, cx_now_ms());
   cx_free(c);
 }
 
@@ -160,7 +155,7 @@ static void add_client(cx_store_server *s, int fd, bool other_user)
   c->id = (uint32_t)index + 1;
   c->other_user = other_user;
   c->guest = true;
-  c->since = now_ms();
+  c->since = cx_now_ms();
   cx_store_connection_init(&c->connection, fd, CX_STORE_HELLO_BYTES);
   s->clients[index] = c;
   s->guests[s->guest_count++] = c;
@@ -184,7 +179,7 @@ static void accept_clients(cx_store_server *s)
       end_client(s, s->guests[0]);
       continue;
     }
-    s->paused_until = now_ms() + PAUSE_MS;
+    s->paused_until = cx_now_ms() + PAUSE_MS;
     poll_for(s, s->listener, EVENT_LISTENER, 0);
     return;
   }
@@ -220,7 +215,7 @@ static bool take_message(cx_store_server *s, client *c,
 {
   cx_store_reply_address from = { .connection = c->id, .number = m->number };
   cx_store_core_receive(s->core, &from, m->bytes, m->size, c->other_user,
-                        now_ms());
+                        cx_now_ms());
   if (!c->guest) return true;
   if (!cx_store_core_is_known(s->core, c->id)) {
     c->refused = true;
@@ -257,7 +252,7 @@ static void take_messages(cx_store_server *s, client *c)
   cx_store_message message;
   for (int i = 0; i < READS; i++) {
     size_t received = cx_store_connection_receive(l);
-    if (received > 0) cx_store_core_note_alive(s->core, c->id, now_ms());
+    if (received > 0) cx_store_core_note_alive(s->core, c->id, cx_now_ms());
     while (cx_store_connection_next(l, &message)) {
       if (!take_message(s, c, &message)) return;
     }
@@ -300,9 +295,9 @@ static void serve(void *user)
     int n = epoll_wait(s->events, list, EVENTS, (int)wait);
     cx_lock(&s->lock);
     for (int i = 0; i < n; i++) take_event(s, &list[i]);
-    end_late_guests(s, now_ms());
+    end_late_guests(s, cx_now_ms());
     end_lost_clients(s);
-    wait = cx_store_core_tick(s->core, now_ms());
+    wait = cx_store_core_tick(s->core, cx_now_ms());
     end_lost_clients(s);
     if (s->guest_count > 0 || s->paused_until != 0) {
       wait = wait < PAUSE_MS ? wait : PAUSE_MS;
@@ -384,12 +379,12 @@ calx_status *cx_store_server_start(const cx_store_server_options *options,
 
 bool cx_store_server_drain(cx_store_server *s, int64_t timeout_ms)
 {
-  int64_t until = now_ms() + timeout_ms;
+  int64_t until = cx_now_ms() + timeout_ms;
   for (;;) {
     cx_lock(&s->lock);
     int open = cx_store_core_count_open(s->core);
     cx_unlock(&s->lock);
-    if (open == 0 || now_ms() >= until) return open == 0;
+    if (open == 0 || cx_now_ms() >= until) return open == 0;
     nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
   }
 }

@@ -185,7 +185,7 @@ int cx_store_socket_accept(int listener, bool *out_other_user)
 static int wait_until_connected(int fd, int64_t until)
 {
   for (;;) {
-    int64_t left = (until - cx_now_ns()) / 1000000;
+    int64_t left = until - cx_now_ms();
     struct pollfd p = { .fd = fd, .events = POLLOUT };
     int n = poll(&p, 1, left > 0 ? (int)left : 0);
     if (n < 0 && errno == EINTR) continue;
@@ -213,5 +213,5 @@ calx_status *cx_store_socket_connect(const char *url, int64_t timeout_ms,
                                      int *out)
 {
   *out = -1;
-  return open_url(url, connect_to, 0, cx_now_ns() + timeout_ms * 1000000, out);
+  return open_url(url, connect_to, 0, cx_now_ms() + timeout_ms, out);
 }

@@ -15,13 +15,6 @@
 
 enum { INTERVAL_MS = 1000, INTERVAL_WITHOUT_LIMIT_MS = 60000, DRAIN_MS = 300 };
 
-int64_t cx_store_watch_interval_ms(const cx_store_client *c)
-{
-  int64_t limit = c->options.heartbeat_ms;
-  if (limit <= 0) return INTERVAL_WITHOUT_LIMIT_MS;
-  return limit / 5 < INTERVAL_MS ? limit / 5 : INTERVAL_MS;
-}
-
 // ---- receiving and sending --------------------------------------------------
 
 // A reply whose call has ended is dropped.
@@ -71,11 +64,14 @@ static bool wait_and_transfer(cx_store_client *c, int64_t wait_ms)
   return any;
 }
 
+// The server replies after an interval in any case.
 static void send_watch(cx_store_client *c)
 {
+  int64_t limit = c->options.heartbeat_ms, interval = INTERVAL_WITHOUT_LIMIT_MS;
+  if (limit > 0) interval = limit / 5 < INTERVAL_MS ? limit / 5 : INTERVAL_MS;
   cx_store_request r = { .op = CX_STORE_OP_WATCH,
                          .a = c->events_received,
-                         .wait_ms = cx_store_watch_interval_ms(c) };
+                         .wait_ms = interval };
   cx_lock(&c->lock);
   cx_store_client_send(c, &c->watch, &r);
   cx_unlock(&c->lock);
@@ -101,15 +97,15 @@ static void wait_for_reply(cx_store_client *c)
 {
   int64_t limit = c->options.heartbeat_ms;
   int64_t slice = limit > 0 ? limit / 4 + 1 : INTERVAL_WITHOUT_LIMIT_MS;
-  int64_t begun = cx_now_ns(), until = begun + limit * 1000000;
+  int64_t begun = cx_now_ms(), until = begun + limit;
   for (;;) {
-    int64_t now = cx_now_ns();
-    if (now - begun > limit * 500000) until = now + limit * 1000000;
+    int64_t now = cx_now_ms();
+    if (now - begun > limit / 2) until = now + limit;
     begun = now;
     if (has_ended(c, limit > 0 && now >= until)) return;
-    int64_t left = limit > 0 ? (until - now) / 1000000 + 1 : slice;
+    int64_t left = limit > 0 ? until - now : slice;
     if (wait_and_transfer(c, left < slice ? left : slice)) {
-      until = cx_now_ns() + limit * 1000000;
+      until = cx_now_ms() + limit;
     }
   }
 }
@@ -177,9 +173,9 @@ static bool take_reply(cx_store_client *c)
 // calls, at least the BYE, must not wait for a server that was lost.
 static void drain(cx_store_client *c)
 {
-  int64_t until = cx_now_ns() + (int64_t)DRAIN_MS * 1000000;
+  int64_t until = cx_now_ms() + DRAIN_MS;
   for (bool going = true; going;) {
-    int64_t left = (until - cx_now_ns()) / 1000000;
+    int64_t left = until - cx_now_ms();
     cx_lock(&c->lock);
     going = !c->connection.lost && !c->stopping;
     if (left <= 0 || !going) cx_store_client_end_calls(c);
@@ -189,27 +185,13 @@ static void drain(cx_store_client *c)
   }
 }
 
-static void watch(void *user)
+void cx_store_watch(void *client)
 {
-  cx_store_client *c = user;
+  cx_store_client *c = client;
   do {
     send_watch(c);
     wait_for_reply(c);
   } while (take_reply(c));
   report_loss(c);
   drain(c);
-}
-
-calx_status *cx_store_watch_start(cx_store_client *c)
-{
-  return cx_thread_start(&c->thread, watch, c);
-}
-
-void cx_store_watch_stop(cx_store_client *c)
-{
-  cx_lock(&c->lock);
-  c->stopping = true;
-  cx_unlock(&c->lock);
-  (void)eventfd_write(c->wake, 1);
-  cx_thread_join(&c->thread);
 }
