@@ -96,7 +96,7 @@ static int check(const asked *a)
       "--log-dir, --tag and --max-restarts do not go with --tpu" },
   };
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-    if (rules[i].wrong) return cx_cli_usage("calx run", rules[i].why);
+    if (rules[i].wrong) return cx_cli_usage("calx run", "%s", rules[i].why);
   }
   return CX_CLI_GO_ON;
 }

@@ -2,9 +2,9 @@
 // a launcher there.
 //
 // The remote launcher is `calx run` itself, with its host's number in the
-// environment. So each host starts, watches and ends its own ranks, and the
-// hosts meet in the store. This side only keeps the connections, whose standard
-// inputs are the remote launchers' lifelines.
+// environment. So each host starts, watches and ends its own ranks, and all
+// connect to the store of host 0. This side only keeps the connections, whose
+// standard inputs are the remote launchers' lifelines.
 #ifndef CX_LAUNCHER_HOSTS_H
 #define CX_LAUNCHER_HOSTS_H
 

@@ -1,7 +1,6 @@
 // launcher/spawn: what is to be launched, by the options and the environment,
 // and the restarts.
 #include "launcher/spawn.h"
-#include "base/env.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "launcher/output.h"
@@ -19,8 +19,7 @@
 
 enum { MAX_PROCESSES = 4096, MAX_HOSTS = 1 << 16 };
 
-// ---- the job
-// ------------------------------------------------------------------
+// ---- the job ----------------------------------------------------------------
 
 static calx_status *read_hosts(cx_launcher_job *job)
 {
@@ -124,8 +123,7 @@ calx_status *cx_launcher_is_wanted(int processes, bool *out)
   return NULL;
 }
 
-// ---- the options
-// --------------------------------------------------------------------
+// ---- the options ------------------------------------------------------------
 
 static int count_threads(void)
 {
@@ -156,7 +154,7 @@ static calx_status *check(const cx_launcher_options *o)
                   threads);
 }
 
-// ---- restarts --------------------------------------------------------------
+// ---- restarts ---------------------------------------------------------------
 
 static calx_status *run(const cx_launcher_options *o, cx_launcher_exit *end,
                         int *out_signal)

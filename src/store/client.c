@@ -29,8 +29,8 @@ enum {
 
 typedef enum call_result { ANSWERED, LATE, LOST, NO_MEMORY } call_result;
 
-// Where the job has failed only its end is sent. The bytes of `own` are the
-// caller's to free.
+// After the job's failure only ABORT and BYE are sent. The caller frees the
+// bytes of `own`.
 static call_result run_call(cx_store_client *c, const cx_store_request *r,
                             int64_t timeout_ms, cx_store_call *own)
 {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes that pass through; those before `done` have left.
+// Bytes to be sent, or received ones. Those before `done` are dealt with.
 typedef struct cx_store_queue {
   unsigned char *bytes;
   size_t size, done, capacity;

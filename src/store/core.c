@@ -49,8 +49,8 @@ static void fail_lost(cx_store_core *c, int number, int64_t silent_ms)
   cx_text_free(&text);
 }
 
-// Fails the job if a peer is silent, or if the grace period of a lost one is
-// over. Returns when the next such period is over, at the latest `next`.
+// Fails the job if a peer is silent, or was lost and its grace period is over.
+// Returns the end of the next grace period, or `next` if that is earlier.
 static int64_t check_peers(cx_store_core *c, int64_t now_ms, int64_t next)
 {
   int64_t limit = c->options.heartbeat_ms;

@@ -20,7 +20,9 @@ static const cx_store_pending **find_members(const cx_store_core *c,
       cx_calloc((size_t)count, sizeof(cx_store_pending *));
   if (members == NULL) return NULL;
   for (const cx_store_pending *p = c->waiting; p != NULL; p = p->next) {
-    if (is_member(p, name)) members[p->a] = p;
+    if (!is_member(p, name)) continue;
+    CX_ASSERT(p->b == count && p->a < count);  // check() has compared them
+    members[p->a] = p;
   }
   return members;
 }

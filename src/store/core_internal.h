@@ -69,6 +69,7 @@ struct cx_store_core {
 static inline cx_store_peer *cx_store_core_peer(const cx_store_core *c,
                                                 int32_t number)
 {
+  CX_ASSERT(number >= -c->options.hosts && number < c->options.processes);
   return &c->peers[c->options.hosts + number];
 }
 static inline int32_t cx_store_core_number(const cx_store_core *c,

@@ -2,10 +2,10 @@
 //
 // Anybody who can reach the port can connect. So a connection that has not sent
 // a valid HELLO (a guest) gets little: one message of at most
-// CX_STORE_HELLO_BYTES, GUEST_MS of time, and one of MAX_GUESTS slots, of which
-// a new connection takes the oldest. A guest whose HELLO is refused receives
-// the reason and keeps the rest of its time to read it. The owner of an
-// abstract socket's other end is known; TCP relies on the token.
+// CX_STORE_HELLO_BYTES, and GUEST_MS of time. There are at most MAX_GUESTS
+// guests; a new one replaces the oldest. A guest whose HELLO is refused
+// receives the reason and keeps the rest of its time to read it. The owner of
+// an abstract socket's other end is known; TCP relies on the token.
 #include "store/server.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// store/table: a hash table with chains.
+// store/table: a hash table with a fixed number of chains.
 #include "store/table.h"
 
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "store/table.h"
 
 typedef enum cx_store_op {
-  // The request's fields after each operation.
+  // Behind each operation: the fields of its request.
   CX_STORE_OP_HELLO = 1,     // name: token; a: process, or -1 - a launcher's
                              // host; b: processes; value: the origin
   CX_STORE_OP_PUT,           // name, value
