@@ -30,7 +30,8 @@ void cx_launcher_supervisor_fail(cx_launcher_supervisor *s, calx_code code,
   s->code = code;
   snprintf(s->text, sizeof s->text, "%s", text);
   cx_world_segment_fail(s->segment.head, code, text);
-  cx_launcher_service_send(&s->service, code, cx_launcher_supervisor_reason(s));
+  cx_launcher_service_send(s->service.fd, code,
+                           cx_launcher_supervisor_reason(s));
 }
 
 static void format_end(const cx_launcher_supervisor *s, int process, int status,

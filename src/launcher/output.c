@@ -226,17 +226,13 @@ static void write_queue(cx_launcher_output *o, line_queue *q)
   q->written = 0;
 }
 
-// Removes the written part first, so that the queue does not grow without
-// limit.
-static void enqueue(line_queue *q, const cx_text *line)
+// Removes the written part, so that the queue does not grow without limit.
+static void drop_written(line_queue *q)
 {
-  if (q->written >= FULL) {
-    q->lines.size -= q->written;
-    memmove(q->lines.data, q->lines.data + q->written, q->lines.size + 1);
-    q->written = 0;
-  }
-  cx_text_append_n(&q->lines, line->data, line->size);
-  q->lines.failed = false;  // without memory the line is dropped
+  if (q->written < FULL) return;
+  q->lines.size -= q->written;
+  memmove(q->lines.data, q->lines.data + q->written, q->lines.size + 1);
+  q->written = 0;
 }
 
 // Writes to a file do not wait.
@@ -277,16 +273,21 @@ static void append_prefix(const cx_launcher_output *o, const rank_stream *s,
                  (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
 }
 
+// Without memory the line is dropped.
 static void write_line(cx_launcher_output *o, rank_stream *s, const char *line,
                        size_t size)
 {
-  cx_text out = { 0 };
-  append_prefix(o, s, &out);
-  cx_text_append_n(&out, cx_text_str(&s->held), s->held.size);
-  cx_text_append_n(&out, line, size);
-  cx_text_char(&out, '\n');
-  if (!cx_text_failed(&out)) enqueue(&o->queues[s->err], &out);
-  cx_text_free(&out);
+  line_queue *q = &o->queues[s->err];
+  drop_written(q);
+  const size_t before = q->lines.size;
+  append_prefix(o, s, &q->lines);
+  cx_text_append_n(&q->lines, cx_text_str(&s->held), s->held.size);
+  cx_text_append_n(&q->lines, line, size);
+  cx_text_char(&q->lines, '\n');
+  if (cx_text_failed(&q->lines)) {
+    q->lines.size = before;
+    q->lines.failed = false;
+  }
   cx_text_clear(&s->held);
 }
 

@@ -27,6 +27,17 @@ enum {
   JOIN_TIMEOUT_S = 300      // for other hosts' launchers to join
 };
 
+// ---- messages ---------------------------------------------------------------
+
+void cx_launcher_service_send(int fd, calx_code code, const char *text)
+{
+  cx_launcher_message message = { .code = (uint32_t)code };
+  snprintf(message.text, sizeof message.text, "%s", text);
+  while (send(fd, &message, sizeof message, MSG_NOSIGNAL) < 0 &&
+         errno == EINTR) {
+  }
+}
+
 // ---- the service's process --------------------------------------------------
 
 typedef struct service {
@@ -38,20 +49,11 @@ typedef struct service {
   bool failed;
 } service;
 
-static void send_message(int fd, calx_code code, const char *text)
-{
-  cx_launcher_message message = { .code = (uint32_t)code };
-  snprintf(message.text, sizeof message.text, "%s", text);
-  while (send(fd, &message, sizeof message, MSG_NOSIGNAL) < 0 &&
-         errno == EINTR) {
-  }
-}
-
 static void forward_failure(void *user, calx_code code, const char *message)
 {
   service *s = user;
   cx_world_segment_fail(s->head, code, message);
-  send_message(s->fd, code, message);
+  cx_launcher_service_send(s->fd, code, message);
 }
 
 static void ignore_event(void *user, const char *bytes, size_t size)
@@ -196,7 +198,7 @@ static _Noreturn void run(service *s)
 {
   raise_descriptor_limit();
   calx_status *status = serve(s);
-  if (status == NULL) send_message(s->fd, CALX_OK, "");
+  if (status == NULL) cx_launcher_service_send(s->fd, CALX_OK, "");
   if (status == NULL) status = connect_to_store(s);
   if (status != NULL) {
     forward_failure(s, calx_status_code(status), cx_status_sentence(status));
@@ -290,12 +292,6 @@ bool cx_launcher_service_receive(cx_launcher_service *s,
   }
   out->text[sizeof out->text - 1] = '\0';
   return n == (ssize_t)sizeof *out;
-}
-
-void cx_launcher_service_send(const cx_launcher_service *s, calx_code code,
-                              const char *text)
-{
-  if (s->fd >= 0) send_message(s->fd, code, text);
 }
 
 void cx_launcher_service_close(cx_launcher_service *s)

@@ -41,10 +41,10 @@ calx_status *cx_launcher_service_start(const cx_launcher_job *job,
 // the service's messages closes the socket.
 bool cx_launcher_service_receive(cx_launcher_service *service,
                                  cx_launcher_message *out);
-// code OK: the job has ended, and the service ends once no process needs the
-// store.
-void cx_launcher_service_send(const cx_launcher_service *service,
-                              calx_code code, const char *text);
+// Sends a message through either end of the socket; -1: it is dropped. code OK,
+// to the service: the job has ended, and the service ends once no process needs
+// the store.
+void cx_launcher_service_send(int fd, calx_code code, const char *text);
 // Kills the process if it still runs.
 void cx_launcher_service_close(cx_launcher_service *service);
 

@@ -240,7 +240,7 @@ static void end_service(supervisor *s, int64_t *since)
   if (!s->job_ended) {
     s->job_ended = true;
     *since = cx_now_ms();
-    cx_launcher_service_send(&s->service, CALX_OK, "");
+    cx_launcher_service_send(s->service.fd, CALX_OK, "");
   }
   bool waits = s->job->hosts > 1 && s->failed_at == 0 && s->signal == 0;
   if (waits) *since = cx_now_ms();
