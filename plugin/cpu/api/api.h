@@ -17,8 +17,8 @@
 
 #include <stdatomic.h>
 
-#include "abi/pjrt.h"
 #include "abi/pjrt_layouts.h"
+#include "api/args.h"
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -34,95 +34,6 @@
 #define CPU_API_MEMORY_KIND "device"
 #define CPU_API_MAX_RANK 64
 #define CPU_API_MAX_DEVICES 4096
-
-// ---- every slot of the table ----
-
-#define CPU_API_DECLARE(name) PJRT_Error *cpu_api_##name(name##_Args *args);
-#define CPU_API_DECLARE_VOID(name) void cpu_api_##name(name##_Args *args);
-CX_PJRT_FUNCTIONS(CPU_API_DECLARE, CPU_API_DECLARE_VOID)
-
-// ---- errors and arguments ----
-
-// Takes the status; NULL is success.
-PJRT_Error *cpu_api_error(calx_status *status) CALX_MUST_USE;
-calx_status *cpu_api_no_memory(size_t bytes) CALX_MUST_USE;
-// A status with the caller's code and message; NULL for OK.
-calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
-                                   size_t size) CALX_MUST_USE;
-// Refuses a caller's struct that has fewer bytes than this version needs.
-calx_status *cpu_api_check_size(const char *type, size_t wanted,
-                                size_t found) CALX_MUST_USE;
-// Says what is wrong with the arguments: there are none (struct_size is NULL),
-// they are too small, or `object` is NULL.
-PJRT_Error *cpu_api_refuse(const char *type, size_t wanted,
-                           const size_t *struct_size, const char *object);
-
-// Begins a function: its arguments have at least `wanted` bytes, and `object`
-// is not NULL. A function without an object names struct_size.
-#define CPU_API_CHECK(name, wanted, object)                               \
-  do {                                                                    \
-    const size_t wanted_ = (wanted);                                      \
-    if (args == NULL || args->struct_size < wanted_ || !(args->object)) { \
-      return cpu_api_refuse(#name "_Args", wanted_,                       \
-                            args == NULL ? NULL : &args->struct_size,     \
-                            #object);                                     \
-    }                                                                     \
-  } while (0)
-// For arguments that have not changed since the oldest supported version.
-#define CPU_API_ENTER(name, object) \
-  CPU_API_CHECK(name, (size_t)name##_Args_STRUCT_SIZE, object)
-// For arguments that old callers have only up to the field `last`.
-#define CPU_API_ENTER_FROM(name, last, object)                              \
-  CPU_API_CHECK(                                                            \
-      name, offsetof(name##_Args, last) + sizeof(((name##_Args *)0)->last), \
-      object)
-// Whether the caller's struct has this field, which a later version added.
-#define CPU_API_HAS(pointer, field)                                      \
-  ((pointer)->struct_size >=                                             \
-   (size_t)((const char *)&(pointer)->field - (const char *)(pointer)) + \
-       sizeof((pointer)->field))
-
-// Most functions of the table only report a property of their object. Each is
-// one row: the function, its object, the fields of the answer and their values.
-#define CPU_API_GET(name, object, field, value) \
-  PJRT_Error *cpu_api_##name(name##_Args *args) \
-  {                                             \
-    CPU_API_ENTER(name, object);                \
-    args->field = (value);                      \
-    return NULL;                                \
-  }
-// A text and its length, which is the field FIELD_size.
-#define CPU_API_GET_TEXT(name, object, field, value) \
-  PJRT_Error *cpu_api_##name(name##_Args *args)      \
-  {                                                  \
-    CPU_API_ENTER(name, object);                     \
-    args->field = (value);                           \
-    args->field##_size = strlen(args->field);        \
-    return NULL;                                     \
-  }
-// A list and the number of its elements.
-#define CPU_API_GET_LIST(name, object, field, list, count, n) \
-  PJRT_Error *cpu_api_##name(name##_Args *args)               \
-  {                                                           \
-    CPU_API_ENTER(name, object);                              \
-    args->field = (list);                                     \
-    args->count = (n);                                        \
-    return NULL;                                              \
-  }
-// A function that has nothing to do.
-#define CPU_API_ACCEPT(name, object)            \
-  PJRT_Error *cpu_api_##name(name##_Args *args) \
-  {                                             \
-    CPU_API_ENTER(name, object);                \
-    return NULL;                                \
-  }
-// A function that another one of the module does: `call` returns its status.
-#define CPU_API_CALL(name, object, call)        \
-  PJRT_Error *cpu_api_##name(name##_Args *args) \
-  {                                             \
-    CPU_API_ENTER(name, object);                \
-    return cpu_api_error(call);                 \
-  }
 
 // ---- reference counts ----
 
@@ -161,10 +72,7 @@ calx_status *cpu_api_event_then(PJRT_Event *event, cpu_api_callback *fn,
 
 // ---- types and layouts ----
 
-const char *cpu_api_type_name(int type);  // "f32"; "?" for none
-// The element type of programs; INVALID: programs cannot have it.
-cx_hlo_elem cpu_api_type_elem(int type);
-int cpu_api_type_of(cx_hlo_elem elem);
+int cpu_api_type_of(cx_hlo_elem elem);  // PJRT_Buffer_Type
 size_t cpu_api_type_bytes(int type);    // on host and device; 0: none
 bool cpu_api_type_is_narrow(int type);  // less than eight bits, or a boolean
 
@@ -194,6 +102,9 @@ calx_status *cpu_api_layout_strides(const PJRT_Buffer_MemoryLayout *layout,
                                     const cpu_api_shape *shape,
                                     int64_t *strides) CALX_MUST_USE;
 bool cpu_api_is_dense(const cpu_api_shape *shape, const int64_t *strides);
+
+// Whether `size` bytes at `offset` are within a tensor of so many bytes.
+bool cpu_api_is_range(int64_t offset, int64_t size, size_t bytes);
 
 // One copy of a tensor between a caller's memory and a value's.
 typedef struct cpu_api_move {
@@ -476,53 +387,6 @@ calx_status *cpu_api_executable_save(const cpu_api_code *code,
 calx_status *cpu_api_executable_read(const char *bytes, size_t size,
                                      cpu_threads *threads,
                                      cpu_api_code **out) CALX_MUST_USE;
-
-// ---- launches ----
-
-// One device's part in an execution. It is one allocation with its lists.
-struct cpu_api_launch {
-  cpu_api_launch *next;
-  PJRT_LoadedExecutable *executable;  // held
-  PJRT_Device *device;
-  // Set when all results are complete. NULL: the caller runs the launch, or it
-  // only reports `failure`.
-  PJRT_Event *done;
-  calx_status *failure;  // NULL: it runs; else it fails with this error
-  cpu_coll_launch coll;
-  uint64_t least_number;  // its number in the device group is higher than this
-  size_t n_args, n_results;
-  cpu_api_value **args;     // held; NULL: none yet
-  PJRT_Buffer **donors;     // of donated arguments; else NULL
-  cpu_api_value **results;  // held; NULL: none yet
-  void **pointers;          // of arguments, then results
-  bool *keeps;              // arguments that must not be donated
-};
-
-// If the device is idle, makes the caller its owner until
-// cpu_api_queue_leave(), to run this launch. False: it is not idle.
-bool cpu_api_queue_enter(PJRT_Device *device, cpu_api_launch *launch);
-void cpu_api_queue_leave(PJRT_Device *device);
-// For a launch that could not be allocated: the device counts it and gives it a
-// number. Other devices learn the failure now if the device is idle, else with
-// the device's next launch.
-void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
-                        const calx_status *why);
-// Appends the launch; the device's thread runs and ends it. If the device
-// cannot, the launch ends with the error, which its results report.
-void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch);
-// Raises the launch's least number to that of the device's latest launch.
-void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch);
-// Runs the queued launches, then ends the thread.
-void cpu_api_queue_stop(PJRT_Device *device);
-void cpu_api_queue_init(PJRT_Device *device);
-
-// Runs on the calling thread, which owns the device.
-calx_status *cpu_api_launch_run(cpu_api_launch *launch) CALX_MUST_USE;
-// Releases everything, sets the event and frees the launch. Takes the status.
-void cpu_api_launch_end(cpu_api_launch *launch, calx_status *status);
-// Releases everything and frees the launch. Only the buffers hold the results'
-// values then.
-void cpu_api_launch_free(cpu_api_launch *launch);
 
 // ---- layouts ----
 

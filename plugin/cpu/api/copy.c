@@ -141,11 +141,8 @@ CPU_API_CALL(PJRT_Buffer_ToHostBuffer, src, to_host(args))
 static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
 {
   PJRT_Buffer *b = args->buffer;
-  int64_t end = 0;
   args->event = NULL;
-  if (args->offset < 0 || args->transfer_size < 0 ||
-      __builtin_add_overflow(args->offset, args->transfer_size, &end) ||
-      (uint64_t)end > b->bytes ||
+  if (!cpu_api_is_range(args->offset, args->transfer_size, b->bytes) ||
       (args->dst == NULL && args->transfer_size > 0)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "%" PRId64 " bytes at %" PRId64 " of a buffer of %zu",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/launch.h"
 #include "base/alloc.h"
 #include "base/env.h"
 #include "lower/compile.h"

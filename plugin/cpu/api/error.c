@@ -29,12 +29,6 @@ PJRT_Error *cpu_api_error(calx_status *status)
   return &e->base;
 }
 
-calx_status *cpu_api_no_memory(size_t bytes)
-{
-  return cx_error(CALX_RESOURCE_EXHAUSTED,
-                  "no memory for a tensor of %zu bytes", bytes);
-}
-
 calx_status *cpu_api_callers_error(PJRT_Error_Code code, const char *message,
                                    size_t size)
 {

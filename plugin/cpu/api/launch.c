@@ -4,7 +4,7 @@
 // whether a donated argument has another holder, or whether a result can take
 // its memory. If the launch or one of its arguments fails, all results have the
 // error.
-#include "api/api.h"
+#include "api/launch.h"
 #include "base/alloc.h"
 
 void cpu_api_launch_free(cpu_api_launch *launch)

@@ -110,12 +110,18 @@ static void count(cpu_api_cache *cache, size_t size)
   if (size > cache->largest) cache->largest = size;
 }
 
+static calx_status *no_memory(size_t bytes)
+{
+  return cx_error(CALX_RESOURCE_EXHAUSTED,
+                  "no memory for a tensor of %zu bytes", bytes);
+}
+
 calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
                                cpu_api_block *out)
 {
   *out = (cpu_api_block){ .kind = CPU_API_BLOCK_NONE };
   size_t size = 0;
-  if (bytes > cpu_api_total_memory()) return cpu_api_no_memory(bytes);
+  if (bytes > cpu_api_total_memory()) return no_memory(bytes);
   size_t class = class_of(bytes, &size);
   void *raw = NULL;
   cx_lock(&cache->lock);
@@ -132,7 +138,7 @@ calx_status *cpu_api_block_new(cpu_api_cache *cache, size_t bytes,
     if (data != NULL) count(cache, size);
     cx_unlock(&cache->lock);
   }
-  if (data == NULL) return cpu_api_no_memory(bytes);
+  if (data == NULL) return no_memory(bytes);
   *out = (cpu_api_block){ .data = data,
                           .capacity = size,
                           .kind = CPU_API_BLOCK_OWN,

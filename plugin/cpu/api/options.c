@@ -139,14 +139,14 @@ calx_status *cpu_api_assignment_write(const int *ids, size_t n_replicas,
                                       size_t *out_size)
 {
   CpuApi__DeviceAssignment message = CPU_API__DEVICE_ASSIGNMENT__INIT;
-  CpuApi__Computation *parts = cx_calloc(n_partitions, sizeof *parts);
-  CpuApi__Computation **list = cx_calloc(n_partitions, sizeof(void *));
-  int64_t *numbers = cx_calloc(n_partitions, n_replicas * sizeof *numbers);
-  calx_status *status = NULL;
+  cx_arena arena = { 0 };
+  CpuApi__Computation *parts =
+      CX_ARENA_ARRAY(&arena, CpuApi__Computation, n_partitions);
+  CpuApi__Computation **list =
+      CX_ARENA_ARRAY(&arena, CpuApi__Computation *, n_partitions);
+  int64_t *numbers = CX_ARENA_ARRAY(&arena, int64_t, n_partitions * n_replicas);
   *out = NULL;
-  if (parts == NULL || list == NULL || numbers == NULL) {
-    status = cx_out_of_memory();
-  } else {
+  if (parts != NULL && list != NULL && numbers != NULL) {
     for (size_t p = 0; p < n_partitions; p++) {
       cpu_api__computation__init(&parts[p]);
       list[p] = &parts[p];
@@ -162,13 +162,10 @@ calx_status *cpu_api_assignment_write(const int *ids, size_t n_replicas,
     message.computation_devices = list;
     *out_size = cpu_api__device_assignment__get_packed_size(&message);
     *out = cx_alloc(*out_size);
-    if (*out == NULL) status = cx_out_of_memory();
   }
-  if (status == NULL) {
+  if (*out != NULL) {
     (void)cpu_api__device_assignment__pack(&message, (uint8_t *)*out);
   }
-  cx_free(parts);
-  cx_free(list);
-  cx_free(numbers);
-  return status;
+  cx_arena_free(&arena);
+  return *out == NULL ? cx_out_of_memory() : NULL;
 }

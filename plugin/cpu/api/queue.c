@@ -7,7 +7,7 @@
 // launch that needs it. In a forked child, the first launch starts a new thread
 // and initializes the locks again, because they may have been held during the
 // fork.
-#include "api/api.h"
+#include "api/launch.h"
 #include "base/alloc.h"
 
 void cpu_api_queue_init(PJRT_Device *device)

@@ -144,12 +144,9 @@ static calx_status *transfer(
     PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args)
 {
   part *p = NULL;
-  int64_t end = 0;
   args->done_with_h2d_transfer = NULL;
   CALX_TRY(part_of(args->transfer_manager, args->buffer_index, &p));
-  if (args->offset < 0 || args->transfer_size < 0 ||
-      __builtin_add_overflow(args->offset, args->transfer_size, &end) ||
-      (uint64_t)end > p->bytes ||
+  if (!cpu_api_is_range(args->offset, args->transfer_size, p->bytes) ||
       (args->data == NULL && args->transfer_size > 0)) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "a piece of %" PRId64 " bytes at %" PRId64 " of %zu",

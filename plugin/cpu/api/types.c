@@ -65,18 +65,6 @@ static const row *row_of(int type)
   return known ? &rows[type] : NULL;
 }
 
-const char *cpu_api_type_name(int type)
-{
-  const row *r = row_of(type);
-  return r == NULL ? "?" : r->name;
-}
-
-cx_hlo_elem cpu_api_type_elem(int type)
-{
-  const row *r = row_of(type);
-  return r == NULL ? CX_HLO_INVALID : r->elem;
-}
-
 int cpu_api_type_of(cx_hlo_elem elem)
 {
   for (int i = 1; i < TYPES; i++) {
@@ -138,8 +126,9 @@ cpu_api_shape_text cpu_api_shape_str(const cpu_api_shape *shape)
 {
   cpu_api_shape_text text;
   const size_t most = sizeof text.s - 8;  // leaves space for "…]"
-  size_t n = (size_t)snprintf(text.s, sizeof text.s, "%s[",
-                              cpu_api_type_name(shape->type));
+  const row *r = row_of(shape->type);
+  size_t n =
+      (size_t)snprintf(text.s, sizeof text.s, "%s[", r == NULL ? "?" : r->name);
   for (size_t i = 0; i < shape->rank; i++) {
     char dim[24];
     size_t size = (size_t)snprintf(dim, sizeof dim, "%s%" PRId64,
@@ -162,6 +151,12 @@ bool cpu_api_shape_equal(const cpu_api_shape *a, const cpu_api_shape *b)
     if (a->dims[i] != b->dims[i]) return false;
   }
   return true;
+}
+
+bool cpu_api_is_range(int64_t offset, int64_t size, size_t bytes)
+{
+  return offset >= 0 && size >= 0 && (uint64_t)offset <= bytes &&
+         (uint64_t)size <= bytes - (uint64_t)offset;
 }
 
 // ---- layouts ----

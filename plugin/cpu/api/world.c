@@ -40,34 +40,51 @@ static const char *type_name(PJRT_NamedValue_Type type)
                                                        : "unknown type";
 }
 
+// An option of 32 bits, and its bounds.
 typedef struct option {
   const char *name;
-  int64_t low, high, value;
-  bool given;
+  size_t field;  // offset in cpu_api_world
+  int64_t low, high;
 } option;
 
-static calx_status *read_option(const PJRT_NamedValue *o, option *out)
+static const option known[] = {
+  { "cpu_device_count", offsetof(cpu_api_world, per_process), 1,
+    CPU_API_MAX_DEVICES },
+  { "node_id", offsetof(cpu_api_world, process), 0, CPU_API_MAX_DEVICES },
+  { "num_nodes", offsetof(cpu_api_world, n_processes), 1, CPU_API_MAX_DEVICES },
+  { CALX_OPTION_SEGMENT_FD, offsetof(cpu_api_world, segment_fd), 0, INT32_MAX },
+  { CALX_OPTION_HOST, offsetof(cpu_api_world, host), 0, CPU_API_MAX_DEVICES },
+  { CALX_OPTION_HOSTS, offsetof(cpu_api_world, n_hosts), 1,
+    CPU_API_MAX_DEVICES },
+  { CALX_OPTION_HOST_FIRST, offsetof(cpu_api_world, host_first), 0,
+    CPU_API_MAX_DEVICES },
+  { CALX_OPTION_HOST_PROCESSES, offsetof(cpu_api_world, host_processes), 1,
+    CPU_API_MAX_DEVICES },
+};
+
+static calx_status *read_option(const PJRT_NamedValue *o, const option *which,
+                                cpu_api_world *out)
 {
   if (o->type != PJRT_NamedValue_kInt64) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "option %s wants an int64, found a value of type %s",
-                    out->name, type_name(o->type));
+                    which->name, type_name(o->type));
   }
-  if (o->int64_value < out->low || o->int64_value > out->high) {
+  if (o->int64_value < which->low || o->int64_value > which->high) {
     return cx_error(CALX_INVALID_ARGUMENT,
                     "option %s wants %" PRId64 " to %" PRId64
                     ", found %" PRId64,
-                    out->name, out->low, out->high, o->int64_value);
+                    which->name, which->low, which->high, o->int64_value);
   }
-  out->value = o->int64_value;
-  out->given = true;
+  const int32_t value = (int32_t)o->int64_value;
+  memcpy((char *)out + which->field, &value, sizeof value);
   return NULL;
 }
 
 // Ignores unknown options, which are for other platforms (preallocate,
 // process_id).
 static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
-                                 option *known, size_t n_known)
+                                 cpu_api_world *out)
 {
   if (n > 0 && options == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "%zu options, but no list of them",
@@ -77,10 +94,10 @@ static calx_status *read_options(const PJRT_NamedValue *options, size_t n,
     const PJRT_NamedValue *o = &options[i];
     CALX_TRY(cpu_api_check_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE,
                                 o->struct_size));
-    for (size_t k = 0; k < n_known && o->name != NULL; k++) {
-      if (o->name_size == strlen(known[k].name) &&
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+      if (o->name != NULL && o->name_size == strlen(known[k].name) &&
           memcmp(o->name, known[k].name, o->name_size) == 0) {
-        CALX_TRY(read_option(o, &known[k]));
+        CALX_TRY(read_option(o, &known[k], out));
       }
     }
   }
@@ -138,45 +155,22 @@ calx_status *cpu_api_world_check_segment(const cpu_api_world *w)
 calx_status *cpu_api_world_read(const PJRT_NamedValue *options, size_t n,
                                 cpu_api_world *out)
 {
-  enum {
-    COUNT,
-    PROCESS,
-    PROCESSES,
-    SEGMENT,
-    HOST,
-    HOSTS,
-    FIRST,
-    ON_HOST,
-    KNOWN
+  // Without an option, these are no valid values: per_process and
+  // host_processes 0, host_first UINT32_MAX.
+  *out = (cpu_api_world){
+    .n_processes = 1, .n_hosts = 1, .host_first = UINT32_MAX, .segment_fd = -1
   };
-  option known[KNOWN] = {
-    [COUNT] = { "cpu_device_count", 1, CPU_API_MAX_DEVICES, 1, false },
-    [PROCESS] = { "node_id", 0, CPU_API_MAX_DEVICES, 0, false },
-    [PROCESSES] = { "num_nodes", 1, CPU_API_MAX_DEVICES, 1, false },
-    [SEGMENT] = { CALX_OPTION_SEGMENT_FD, 0, INT32_MAX, -1, false },
-    [HOST] = { CALX_OPTION_HOST, 0, CPU_API_MAX_DEVICES, 0, false },
-    [HOSTS] = { CALX_OPTION_HOSTS, 1, CPU_API_MAX_DEVICES, 1, false },
-    [FIRST] = { CALX_OPTION_HOST_FIRST, 0, CPU_API_MAX_DEVICES, 0, false },
-    [ON_HOST] = { CALX_OPTION_HOST_PROCESSES, 1, CPU_API_MAX_DEVICES, 1,
-                  false },
-  };
-  CALX_TRY(read_options(options, n, known, KNOWN));
-  if (!known[COUNT].given) {
+  CALX_TRY(read_options(options, n, out));
+  if (out->per_process == 0) {
+    int64_t count = 0;
     CALX_TRY(cpu_api_environment("CPU_NUM_DEVICES", 1, CPU_API_MAX_DEVICES, 1,
-                                 &known[COUNT].value));
+                                 &count));
+    out->per_process = (uint32_t)count;
   }
-  *out = (cpu_api_world){ .process = (uint32_t)known[PROCESS].value,
-                          .n_processes = (uint32_t)known[PROCESSES].value,
-                          .per_process = (uint32_t)known[COUNT].value,
-                          .host = (uint32_t)known[HOST].value,
-                          .n_hosts = (uint32_t)known[HOSTS].value,
-                          .host_first = (uint32_t)known[FIRST].value,
-                          .host_processes = (uint32_t)known[ON_HOST].value,
-                          .segment_fd = (int)known[SEGMENT].value };
-  if (known[FIRST].given != known[ON_HOST].given) {
+  if ((out->host_first == UINT32_MAX) != (out->host_processes == 0)) {
     return cx_error(CALX_INVALID_ARGUMENT, CALX_OPTION_HOST_FIRST
                     " and " CALX_OPTION_HOST_PROCESSES " go together");
   }
-  if (!known[ON_HOST].given) CALX_TRY(split_evenly(out));
+  if (out->host_processes == 0) CALX_TRY(split_evenly(out));
   return check_world(out);
 }
