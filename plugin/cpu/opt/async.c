@@ -29,8 +29,9 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
     return NULL;
   }
   if (op->kind != CX_HLO_OP_ASYNC_DONE) return NULL;
-  const cx_hlo_op *start = op->operands[0]->op;
-  if (start == NULL || start->kind != CX_HLO_OP_ASYNC_START) return NULL;
+  const cx_hlo_op *start =
+      cpu_opt_made_by(op->operands[0], CX_HLO_OP_ASYNC_START);
+  if (start == NULL) return NULL;
   const cx_hlo_op *end = start->regions[0].first == NULL
                              ? NULL
                              : cx_hlo_terminator(start->regions[0].first);
@@ -49,19 +50,15 @@ static calx_status *erase_unused(cpu_opt_walk *w, cx_hlo_op *op)
   return NULL;
 }
 
-static bool has_async(const cx_hlo_func *f)
+static bool is_start(const cx_hlo_op *op)
 {
-  for (const cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
-       op = cpu_opt_next(op)) {
-    if (op->kind == CX_HLO_OP_ASYNC_START) return true;
-  }
-  return false;
+  return op->kind == CX_HLO_OP_ASYNC_START;
 }
 
 calx_status *cpu_opt_async(cx_hlo_module *m, bool *changed)
 {
   for (cx_hlo_func *f = m->first; f != NULL; f = f->next) {
-    if (!has_async(f)) continue;
+    if (!cpu_opt_any(f, is_start)) continue;
     CALX_TRY(cpu_opt_walk_func(m, f, visit, NULL, changed));
     uint32_t *uses = cpu_opt_uses(m, f);
     if (uses == NULL) return cx_out_of_memory();

@@ -1,10 +1,12 @@
 // opt/chlo: what the files of this pass share. `name` is without "chlo.". The
-// functions return NULL if there is no such operation for these types.
+// functions return NULL if these types have no such operation.
 #ifndef CPU_OPT_CHLO_H
 #define CPU_OPT_CHLO_H
 
 #include "opt/emit.h"
 
+cpu_opt_value cpu_opt_chlo_one(cx_hlo_builder *b, cx_hlo_str name,
+                               cpu_opt_value x);
 cpu_opt_value cpu_opt_chlo_two(cx_hlo_builder *b, cx_hlo_str name,
                                cpu_opt_value x, cpu_opt_value y);
 // Broadcasting operations and constants.

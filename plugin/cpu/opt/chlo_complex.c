@@ -14,34 +14,11 @@
 #define HALF_PI 1.57079632679489661923
 #define LN2 0.693147180559945309417
 
-static cpu_opt_value atan2_of(cx_hlo_builder *b, cpu_opt_value y,
-                              cpu_opt_value x)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_ATAN2, y, x);
-}
-
-static cpu_opt_value log1p_of(cx_hlo_builder *b, cpu_opt_value x)
-{
-  return unary(b, CX_HLO_OP_LOG_PLUS_ONE, x);
-}
-
-static cpu_opt_value larger(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_MAXIMUM, x, y);
-}
-
-static cpu_opt_value smaller(cx_hlo_builder *b, cpu_opt_value x,
-                             cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_MINIMUM, x, y);
-}
-
 // The smaller of two magnitudes by the larger; 1 if both are 0 or infinite.
 static cpu_opt_value ratio_of(cx_hlo_builder *b, cpu_opt_value low,
                               cpu_opt_value high)
 {
-  return choose(b, cx_hlo_compare(b, CX_HLO_EQ, low, high), number(b, low, 1),
-                over(b, low, high));
+  return choose(b, equal(b, low, high), number(b, low, 1), over(b, low, high));
 }
 
 static cpu_opt_value hypotenuse(cx_hlo_builder *b, cpu_opt_value x,
@@ -94,8 +71,7 @@ static kernel arc_kernel(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value y)
   cpu_opt_value ratio = ratio_of(b, smaller(b, x, y), high);
   cpu_opt_value rest =
       times_number(b, log1p_of(b, times(b, ratio, ratio)), 0.5);
-  cpu_opt_value far =
-      plus(b, plus_number(b, unary(b, CX_HLO_OP_LOG, high), LN2), rest);
+  cpu_opt_value far = plus(b, plus_number(b, log_of(b, high), LN2), rest);
   cpu_opt_value large = is_over(b, high, LARGE);
   return (kernel){ choose(b, large, y, leg), choose(b, large, far, magnitude) };
 }
@@ -111,8 +87,7 @@ cpu_opt_parts cpu_opt_cacos(cx_hlo_builder *b, cpu_opt_parts z)
 {
   const kernel k = arc_kernel(b, absolute(b, z.re), absolute(b, z.im));
   cpu_opt_value im = cpu_opt_copysign(b, k.magnitude, z.im);
-  return (cpu_opt_parts){ atan2_of(b, k.leg, z.re),
-                          unary(b, CX_HLO_OP_NEGATE, im) };
+  return (cpu_opt_parts){ atan2_of(b, k.leg, z.re), negated(b, im) };
 }
 
 // acosh z is i acos z or -i acos z, whichever has a real part >= 0.
@@ -150,7 +125,7 @@ cpu_opt_parts cpu_opt_catanh(cx_hlo_builder *b, cpu_opt_parts z)
       times_number(b, log1p_of(b, over(b, times_number(b, x, 4), below)), 0.25);
   // Near the pole y^2 underflows: log(2 / y) / 2.
   cpu_opt_value pole = both(b, is_at(b, x, 1), is_under(b, y, TINY));
-  cpu_opt_value near = times_number(b, unary(b, CX_HLO_OP_LOG, y), -0.5);
+  cpu_opt_value near = times_number(b, log_of(b, y), -0.5);
   re = choose(b, pole, plus_number(b, near, LN2 / 2), re);
   cpu_opt_value im = times_number(
       b, atan2_of(b, plus(b, y, y), minus(b, times(b, m, p), yy)), 0.5);
@@ -177,19 +152,15 @@ static cpu_opt_value unless_zero(cx_hlo_builder *b, cpu_opt_value y,
 
 cpu_opt_parts cpu_opt_csinh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cpu_opt_value re =
-      times(b, cpu_opt_sinh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
-  cpu_opt_value im =
-      times(b, cpu_opt_cosh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
+  cpu_opt_value re = times(b, cpu_opt_sinh(b, z.re), cos_of(b, z.im));
+  cpu_opt_value im = times(b, cpu_opt_cosh(b, z.re), sin_of(b, z.im));
   return (cpu_opt_parts){ re, unless_zero(b, z.im, im) };
 }
 
 cpu_opt_parts cpu_opt_ccosh(cx_hlo_builder *b, cpu_opt_parts z)
 {
-  cpu_opt_value re =
-      times(b, cpu_opt_cosh(b, z.re), unary(b, CX_HLO_OP_COSINE, z.im));
-  cpu_opt_value im =
-      times(b, cpu_opt_sinh(b, z.re), unary(b, CX_HLO_OP_SINE, z.im));
-  cpu_opt_value axis = times(b, z.im, unary(b, CX_HLO_OP_SIGN, z.re));
+  cpu_opt_value re = times(b, cpu_opt_cosh(b, z.re), cos_of(b, z.im));
+  cpu_opt_value im = times(b, cpu_opt_sinh(b, z.re), sin_of(b, z.im));
+  cpu_opt_value axis = times(b, z.im, cx_hlo_unary(b, CX_HLO_OP_SIGN, z.re));
   return (cpu_opt_parts){ re, choose(b, is_at(b, z.im, 0), axis, im) };
 }

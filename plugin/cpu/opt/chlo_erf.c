@@ -33,10 +33,9 @@ cpu_opt_value cpu_opt_erf_f32(cx_hlo_builder *b, cpu_opt_value x)
   cpu_opt_value p = cpu_opt_polynomial(b, s, erf32_low, COUNT(erf32_low));
   cpu_opt_value low = plus(b, x, times(b, x, p));
   // From 4 on erf is 1. The minimum keeps NaN.
-  cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 4));
+  cpu_opt_value t = smaller(b, a, number(b, a, 4));
   cpu_opt_value q = cpu_opt_polynomial(b, t, erf32_high, COUNT(erf32_high));
-  cpu_opt_value e =
-      unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, q));
+  cpu_opt_value e = exp_of(b, negated(b, q));
   cpu_opt_value high = cpu_opt_copysign(b, number_minus(b, 1, e), x);
   return choose(b, is_under(b, a, 1), low, high);
 }
@@ -47,12 +46,10 @@ static const double erf_t[] = {
   9.60497373987051638749E0, 9.00260197203842689217E1, 2.23200534594684319226E3,
   7.00332514112805075473E3, 5.55923013010394962768E4
 };
-static const double erf_u[] = { 1.0,
-                                3.35617141647503099647E1,
-                                5.21357949780152679795E2,
-                                4.59432382970980127987E3,
-                                2.26290000613890934246E4,
-                                4.92673942608635921086E4 };
+static const double erf_u[] = {
+  1.00000000000000000000E0, 3.35617141647503099647E1, 5.21357949780152679795E2,
+  4.59432382970980127987E3, 2.26290000613890934246E4, 4.92673942608635921086E4
+};
 static const double erfc_p[] = {
   2.46196981473530512524E-10, 5.64189564831068821977E-1,
   7.46321056442269912687E0,   4.86371970985681366614E1,
@@ -60,26 +57,20 @@ static const double erfc_p[] = {
   9.34528527171957607540E2,   1.02755188689515710272E3,
   5.57535335369399327526E2
 };
-static const double erfc_q[] = { 1.0,
-                                 1.32281951154744992508E1,
-                                 8.67072140885989742329E1,
-                                 3.54937778887819891062E2,
-                                 9.75708501743205489753E2,
-                                 1.82390916687909736289E3,
-                                 2.24633760818710981792E3,
-                                 1.65666309194161350182E3,
-                                 5.57535340817727675546E2 };
+static const double erfc_q[] = {
+  1.00000000000000000000E0, 1.32281951154744992508E1, 8.67072140885989742329E1,
+  3.54937778887819891062E2, 9.75708501743205489753E2, 1.82390916687909736289E3,
+  2.24633760818710981792E3, 1.65666309194161350182E3, 5.57535340817727675546E2
+};
 static const double erfc_r[] = {
   5.64189583547755073984E-1, 1.27536670759978104416E0, 5.01905042251180477414E0,
   6.16021097993053585195E0,  7.40974269950448939160E0, 2.97886665372100240670E0
 };
-static const double erfc_s[] = { 1.0,
-                                 2.26052863220117276590E0,
-                                 9.39603524938001434673E0,
-                                 1.20489539808096656605E1,
-                                 1.70814450747565897222E1,
-                                 9.60896809063285878198E0,
-                                 3.36907645100081516050E0 };
+static const double erfc_s[] = {
+  1.00000000000000000000E0, 2.26052863220117276590E0, 9.39603524938001434673E0,
+  1.20489539808096656605E1, 1.70814450747565897222E1, 9.60896809063285878198E0,
+  3.36907645100081516050E0
+};
 
 // erf for magnitudes up to 1.
 static cpu_opt_value erf_near(cx_hlo_builder *b, cpu_opt_value x)
@@ -94,20 +85,18 @@ static cpu_opt_value erf_near(cx_hlo_builder *b, cpu_opt_value x)
 // l with so few bits in h that h^2 is exact.
 static cpu_opt_value gauss(cx_hlo_builder *b, cpu_opt_value a)
 {
-  cpu_opt_value h = times_number(
-      b, unary(b, CX_HLO_OP_FLOOR, times_number(b, a, 128)), 0.0078125);
+  cpu_opt_value h =
+      times_number(b, floor_of(b, times_number(b, a, 128)), 0.0078125);
   cpu_opt_value l = minus(b, a, h);
   cpu_opt_value lower = times(b, l, plus(b, a, h));
-  cpu_opt_value e = unary(b, CX_HLO_OP_EXPONENTIAL,
-                          unary(b, CX_HLO_OP_NEGATE, times(b, h, h)));
-  return times(
-      b, e, unary(b, CX_HLO_OP_EXPONENTIAL, unary(b, CX_HLO_OP_NEGATE, lower)));
+  cpu_opt_value e = exp_of(b, negated(b, times(b, h, h)));
+  return times(b, e, exp_of(b, negated(b, lower)));
 }
 
 // erfc for a >= 1; above 28 it is 0.
 static cpu_opt_value erfc_far(cx_hlo_builder *b, cpu_opt_value a)
 {
-  cpu_opt_value t = cx_hlo_binary(b, CX_HLO_OP_MINIMUM, a, number(b, a, 28));
+  cpu_opt_value t = smaller(b, a, number(b, a, 28));
   cpu_opt_value near = over(b, cpu_opt_polynomial(b, t, erfc_p, COUNT(erfc_p)),
                             cpu_opt_polynomial(b, t, erfc_q, COUNT(erfc_q)));
   cpu_opt_value far = over(b, cpu_opt_polynomial(b, t, erfc_r, COUNT(erfc_r)),
@@ -168,8 +157,7 @@ static const double inverse_high[] = {
 cpu_opt_value cpu_opt_erf_inv(cx_hlo_builder *b, cpu_opt_value x)
 {
   cpu_opt_value product = times(b, number_minus(b, 1, x), plus_number(b, x, 1));
-  cpu_opt_value w =
-      unary(b, CX_HLO_OP_NEGATE, unary(b, CX_HLO_OP_LOG, product));
+  cpu_opt_value w = negated(b, log_of(b, product));
   cpu_opt_value s = root(b, w);
   cpu_opt_value low = cpu_opt_polynomial(b, plus_number(b, w, -3.125),
                                          inverse_low, COUNT(inverse_low));

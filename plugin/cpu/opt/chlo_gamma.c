@@ -24,7 +24,7 @@ static const double lanczos_first = 0.99999999999980993227684700473478;
 static cpu_opt_value reflected(cx_hlo_builder *b, cpu_opt_value x,
                                cpu_opt_value below)
 {
-  return choose(b, below, unary(b, CX_HLO_OP_NEGATE, x), plus_number(b, x, -1));
+  return choose(b, below, negated(b, x), plus_number(b, x, -1));
 }
 
 // A(z), and -A'(z) if it is wanted.
@@ -46,8 +46,7 @@ static cpu_opt_value series(cx_hlo_builder *b, cpu_opt_value z,
 // log(z + g + 1/2), exact for small z.
 static cpu_opt_value log_shifted(cx_hlo_builder *b, cpu_opt_value z)
 {
-  cpu_opt_value r =
-      unary(b, CX_HLO_OP_LOG_PLUS_ONE, times_number(b, z, 1 / (G + 0.5)));
+  cpu_opt_value r = log1p_of(b, times_number(b, z, 1 / (G + 0.5)));
   return plus_number(b, r, log(G + 0.5));
 }
 
@@ -61,14 +60,13 @@ cpu_opt_value cpu_opt_lgamma(cx_hlo_builder *b, cpu_opt_value x)
   cpu_opt_value factor = minus(b, plus_number(b, z, 0.5), over(b, t, log_t));
   cpu_opt_value sum =
       plus_number(b, times(b, factor, log_t), 0.91893853320467274178);
-  cpu_opt_value gamma =
-      plus(b, sum, unary(b, CX_HLO_OP_LOG, series(b, z, NULL)));
+  cpu_opt_value gamma = plus(b, sum, log_of(b, series(b, z, NULL)));
   // log(pi / |sin(pi x)|): the sine of x's distance to the next integer.
   cpu_opt_value a = absolute(b, x);
-  cpu_opt_value part = minus(b, a, unary(b, CX_HLO_OP_FLOOR, a));
+  cpu_opt_value part = minus(b, a, floor_of(b, a));
   part = choose(b, is_over(b, part, 0.5), number_minus(b, 1, part), part);
-  cpu_opt_value sine = unary(b, CX_HLO_OP_SINE, times_number(b, part, PI));
-  cpu_opt_value flip = number_minus(b, log(PI), unary(b, CX_HLO_OP_LOG, sine));
+  cpu_opt_value sine = sin_of(b, times_number(b, part, PI));
+  cpu_opt_value flip = number_minus(b, log(PI), log_of(b, sine));
   cpu_opt_value r = choose(b, below, minus(b, flip, gamma), gamma);
   return choose(b, is_at(b, a, HUGE_VAL), number(b, x, HUGE_VAL), r);
 }
@@ -83,13 +81,11 @@ cpu_opt_value cpu_opt_digamma(cx_hlo_builder *b, cpu_opt_value x)
   cpu_opt_value t = plus_number(b, z, G + 0.5);
   cpu_opt_value r = minus(b, log_shifted(b, z), over(b, slope, sum));
   r = minus(b, r, number_over(b, G, t));
-  cpu_opt_value whole = unary(b, CX_HLO_OP_ROUND_NEAREST_EVEN, x);
+  cpu_opt_value whole = cx_hlo_unary(b, CX_HLO_OP_ROUND_NEAREST_EVEN, x);
   cpu_opt_value angle = times_number(b, minus(b, x, whole), PI);
-  cpu_opt_value cotangent = over(b, unary(b, CX_HLO_OP_COSINE, angle),
-                                 unary(b, CX_HLO_OP_SINE, angle));
+  cpu_opt_value cotangent = over(b, cos_of(b, angle), sin_of(b, angle));
   cpu_opt_value flipped = minus(b, r, times_number(b, cotangent, PI));
-  cpu_opt_value pole =
-      both(b, is_under(b, x, 0.5), cx_hlo_compare(b, CX_HLO_EQ, x, whole));
+  cpu_opt_value pole = both(b, is_under(b, x, 0.5), equal(b, x, whole));
   return choose(b, pole, number(b, x, (double)NAN),
                 choose(b, below, flipped, r));
 }
@@ -120,28 +116,27 @@ static cpu_opt_value corrections(cx_hlo_builder *b, cpu_opt_value x,
 
 cpu_opt_value cpu_opt_zeta(cx_hlo_builder *b, cpu_opt_value x, cpu_opt_value q)
 {
-  cpu_opt_value power = unary(b, CX_HLO_OP_NEGATE, x);
+  cpu_opt_value power = negated(b, x);
   cpu_opt_value a = q;
-  cpu_opt_value sum = cx_hlo_binary(b, CX_HLO_OP_POWER, q, power);
+  cpu_opt_value sum = power_of(b, q, power);
   for (int k = 0; k < 9; k++) {
     a = plus_number(b, a, 1);
-    sum = plus(b, sum, cx_hlo_binary(b, CX_HLO_OP_POWER, a, power));
+    sum = plus(b, sum, power_of(b, a, power));
   }
   a = plus_number(b, a, 1);
-  cpu_opt_value last = cx_hlo_binary(b, CX_HLO_OP_POWER, a, power);
+  cpu_opt_value last = power_of(b, a, power);
   cpu_opt_value integral = over(b, times(b, last, a), plus_number(b, x, -1));
   cpu_opt_value rest =
       times(b, last, plus_number(b, corrections(b, x, a), 0.5));
   // Where the terms are 0, the remainder is too, but computes 0 times infinity.
   rest = choose(b, is_at(b, last, 0), number(b, x, 0), plus(b, integral, rest));
   cpu_opt_value r = plus(b, sum, rest);
-  cpu_opt_value odd =
-      both(b, is_under(b, q, 0),
-           cx_hlo_compare(b, CX_HLO_NE, x, unary(b, CX_HLO_OP_FLOOR, x)));
+  cpu_opt_value odd = both(b, is_under(b, q, 0),
+                           cx_hlo_compare(b, CX_HLO_NE, x, floor_of(b, x)));
   r = choose(b, odd, number(b, x, (double)NAN), r);
   cpu_opt_value at_pole =
       both(b, cx_hlo_compare(b, CX_HLO_LE, q, number(b, q, 0)),
-           cx_hlo_compare(b, CX_HLO_EQ, q, unary(b, CX_HLO_OP_FLOOR, q)));
+           equal(b, q, floor_of(b, q)));
   r = choose(b, at_pole, number(b, x, HUGE_VAL), r);
   r = choose(b, is_at(b, x, 1), number(b, x, HUGE_VAL), r);
   return choose(b, is_under(b, x, 1), number(b, x, (double)NAN), r);
@@ -152,16 +147,13 @@ cpu_opt_value cpu_opt_polygamma(cx_hlo_builder *b, cpu_opt_value n,
                                 cpu_opt_value x)
 {
   cpu_opt_value next = plus_number(b, n, 1);
-  cpu_opt_value factorial =
-      unary(b, CX_HLO_OP_EXPONENTIAL, cpu_opt_lgamma(b, next));
+  cpu_opt_value factorial = exp_of(b, cpu_opt_lgamma(b, next));
   cpu_opt_value r = times(b, factorial, cpu_opt_zeta(b, next, x));
   cpu_opt_value half = times_number(b, n, 0.5);
-  cpu_opt_value even =
-      cx_hlo_compare(b, CX_HLO_EQ, half, unary(b, CX_HLO_OP_FLOOR, half));
-  r = choose(b, even, unary(b, CX_HLO_OP_NEGATE, r), r);
+  cpu_opt_value even = equal(b, half, floor_of(b, half));
+  r = choose(b, even, negated(b, r), r);
   r = choose(b, is_at(b, n, 0), cpu_opt_digamma(b, x), r);
-  cpu_opt_value whole =
-      cx_hlo_compare(b, CX_HLO_EQ, n, unary(b, CX_HLO_OP_FLOOR, n));
+  cpu_opt_value whole = equal(b, n, floor_of(b, n));
   cpu_opt_value fine =
       both(b, whole, cx_hlo_compare(b, CX_HLO_GE, n, number(b, n, 0)));
   return choose(b, fine, r, number(b, x, (double)NAN));

@@ -23,7 +23,7 @@ static cpu_opt_value broadcast_to(cx_hlo_builder *b, cpu_opt_value x,
   for (size_t i = 0; i < rank; i++) {
     dims[i] = given ? at->as.ints.v[i] : (int64_t)(to->rank - rank + i);
   }
-  return cx_hlo_broadcast_in_dim(b, x, to->dims, to->rank, dims);
+  return cpu_opt_broadcast(b, x, to, dims);
 }
 
 // The value of #chlo<comparison_direction LT>, parsed or as text; -1: none.
@@ -43,17 +43,12 @@ static int64_t choice_of(const cx_hlo_attr *attr, cx_hlo_choice family)
   return cx_hlo_choice_find(family, s + start, end - start);
 }
 
-static cpu_opt_value compared(cx_hlo_builder *b, const cx_hlo_op *op,
-                              cpu_opt_value x, cpu_opt_value y)
+// A comparison with a type; -1: the default type.
+static cpu_opt_value compare_as(cx_hlo_builder *b, int64_t direction,
+                                int64_t type, cpu_opt_value x, cpu_opt_value y)
 {
-  const int64_t direction = choice_of(cpu_opt_attr(op, "comparison_direction"),
-                                      CX_HLO_COMPARISON_DIRECTION);
-  const int64_t type =
-      choice_of(cpu_opt_attr(op, "compare_type"), CX_HLO_COMPARISON_TYPE);
-  if (direction < 0 || x == NULL || y == NULL) return NULL;
   cpu_opt_value const operands[] = { x, y };
   cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, operands, 2, 1, 0);
-  if (r == NULL) return NULL;
   cx_hlo_build_attr(
       b, r, CX_HLO_A_COMPARISON_DIRECTION,
       cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_DIRECTION, direction));
@@ -63,6 +58,17 @@ static cpu_opt_value compared(cx_hlo_builder *b, const cx_hlo_op *op,
         cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_TYPE, type));
   }
   return cx_hlo_build_end(b, r);
+}
+
+static cpu_opt_value compared(cx_hlo_builder *b, const cx_hlo_op *op,
+                              cpu_opt_value x, cpu_opt_value y)
+{
+  const int64_t direction = choice_of(cpu_opt_attr(op, "comparison_direction"),
+                                      CX_HLO_COMPARISON_DIRECTION);
+  const int64_t type =
+      choice_of(cpu_opt_attr(op, "compare_type"), CX_HLO_COMPARISON_TYPE);
+  if (direction < 0 || x == NULL || y == NULL) return NULL;
+  return compare_as(b, direction, type, x, y);
 }
 
 static cpu_opt_value broadcasting(cx_hlo_builder *b, cx_hlo_str name,
@@ -135,18 +141,10 @@ static void descending(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
                        cpu_opt_value *out)
 {
   (void)user;
-  cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_COMPARE, args, 2, 1, 0);
-  if (op == NULL) return;
-  cx_hlo_build_attr(
-      b, op, CX_HLO_A_COMPARISON_DIRECTION,
-      cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_DIRECTION, CX_HLO_GT));
-  if (cx_hlo_elem_is_float(args[0]->type.tensor.elem)) {
-    const int64_t total = 2;
-    cx_hlo_build_attr(
-        b, op, CX_HLO_A_COMPARE_TYPE,
-        cx_hlo_attr_choice(b->module, CX_HLO_COMPARISON_TYPE, total));
-  }
-  out[0] = cx_hlo_build_end(b, op);
+  const int64_t total_order = 2;
+  const bool is_float = cx_hlo_elem_is_float(args[0]->type.tensor.elem);
+  out[0] =
+      compare_as(b, CX_HLO_GT, is_float ? total_order : -1, args[0], args[1]);
 }
 
 // A slice: the first k elements of the last dimension.

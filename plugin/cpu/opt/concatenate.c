@@ -39,8 +39,8 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   }
   const int64_t dim = cx_hlo_op_int(op, CX_HLO_A_DIMENSION);
   size_t n = op->n_operands;
-  cx_hlo_value **list = CX_ARENA_ARRAY(&w->b.module->arena, cx_hlo_value *, n);
-  if (list == NULL) return cx_out_of_memory();
+  cx_hlo_value **list = cpu_opt_values(w, n);
+  if (list == NULL) return NULL;
   for (size_t i = 0; i < n; i++) list[i] = op->operands[i];
   while (n > CPU_JIT_PIECES) n = group(w, list, n, dim);
   if (n != 0) {

@@ -113,9 +113,8 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
     if (e->hash == hash && cpu_opt_same(e->op, op)) break;
   }
   if (at >= 0 && (size_t)at >= from) {
-    cx_hlo_value **out =
-        CX_ARENA_ARRAY(&w->b.module->arena, cx_hlo_value *, op->n_results);
-    if (out == NULL) return cx_out_of_memory();
+    cx_hlo_value **out = cpu_opt_values(w, op->n_results);
+    if (out == NULL) return NULL;
     for (uint32_t i = 0; i < op->n_results; i++) {
       out[i] = &t->entries[at].op->results[i];
     }

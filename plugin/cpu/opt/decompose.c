@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "opt/emit.h"
 #include "opt/passes.h"
 
 // ---- contractions and shapes ----
@@ -18,13 +17,9 @@ static void visit_dot(cpu_opt_walk *w, cx_hlo_op *op)
                                        .rhs_contract = { &first, 1 } };
   cx_hlo_op *r =
       cx_hlo_build_begin(b, CX_HLO_OP_DOT_GENERAL, op->operands, 2, 1, 0);
-  if (r == NULL) return;
   cx_hlo_build_attr(b, r, CX_HLO_A_DOT_DIMENSION_NUMBERS,
                     cx_hlo_attr_struct(b->module, CX_HLO_STRUCT_DOT, &numbers));
-  const cx_hlo_attr *precision = cx_hlo_op_attr(op, CX_HLO_A_PRECISION_CONFIG);
-  if (precision != NULL) {
-    cx_hlo_build_attr(b, r, CX_HLO_A_PRECISION_CONFIG, precision);
-  }
+  cpu_opt_keep_attr(b, r, op, CX_HLO_A_PRECISION_CONFIG);
   cx_hlo_build_declare(b, r, 0, &op->results[0].type.tensor);
   cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }
@@ -33,12 +28,10 @@ static void visit_broadcast(cpu_opt_walk *w, cx_hlo_op *op)
 {
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const size_t rank = op->operands[0]->type.tensor.rank;
-  int64_t *at = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, rank + 1);
+  int64_t *at = cpu_opt_list(w, rank);
   if (at == NULL) return;
   for (size_t i = 0; i < rank; i++) at[i] = (int64_t)(to->rank - rank + i);
-  cpu_opt_replace(
-      w, op,
-      cx_hlo_broadcast_in_dim(&w->b, op->operands[0], to->dims, to->rank, at));
+  cpu_opt_replace(w, op, cpu_opt_broadcast(&w->b, op->operands[0], to, at));
 }
 
 static void visit_dimension_size(cpu_opt_walk *w, cx_hlo_op *op)
@@ -56,8 +49,7 @@ static void visit_scalars(cpu_opt_walk *w, cx_hlo_op *op)
   if (to->rank == 0) return;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (op->operands[i]->type.tensor.rank != 0) continue;
-    cx_hlo_value *wide = cx_hlo_broadcast_in_dim(&w->b, op->operands[i],
-                                                 to->dims, to->rank, NULL);
+    cx_hlo_value *wide = cpu_opt_broadcast(&w->b, op->operands[i], to, NULL);
     if (wide == NULL) return;
     op->operands[i] = wide;
     w->changed = true;
@@ -66,23 +58,16 @@ static void visit_scalars(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- devices ----
 
-static void sum_of_two(cx_hlo_builder *b, void *user, cpu_opt_value const *args,
-                       cpu_opt_value *out)
-{
-  (void)user;
-  out[0] = plus(b, args[0], args[1]);
-}
-
 static void visit_cross_replica_sum(cpu_opt_walk *w, cx_hlo_op *op)
 {
   cx_hlo_builder *b = &w->b;
   const cx_hlo_elem e = op->operands[0]->type.tensor.elem;
   const cx_hlo_elem elems[] = { e, e };
+  cx_hlo_op_kind sum = CX_HLO_OP_ADD;
   cx_hlo_op *r =
       cx_hlo_build_begin(b, CX_HLO_OP_ALL_REDUCE, op->operands, 1, 1, 1);
-  cx_hlo_build_body(b, r, 0, elems, 2, 1, sum_of_two, NULL);
-  cx_hlo_build_attr(b, r, CX_HLO_A_REPLICA_GROUPS,
-                    cx_hlo_op_attr(op, CX_HLO_A_REPLICA_GROUPS));
+  cx_hlo_build_body(b, r, 0, elems, 2, 1, cx_hlo_build_one, &sum);
+  cpu_opt_keep_attr(b, r, op, CX_HLO_A_REPLICA_GROUPS);
   cpu_opt_replace(w, op, cx_hlo_build_end(b, r));
 }
 
@@ -111,8 +96,8 @@ static void visit_custom_call(cpu_opt_walk *w, cx_hlo_op *op)
 
 static void visit_tuple_element(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  const cx_hlo_op *tuple = op->operands[0]->op;
-  if (tuple == NULL || tuple->kind != CX_HLO_OP_TUPLE) return;
+  const cx_hlo_op *tuple = cpu_opt_made_by(op->operands[0], CX_HLO_OP_TUPLE);
+  if (tuple == NULL) return;
   cpu_opt_replace(w, op, tuple->operands[cx_hlo_op_int(op, CX_HLO_A_INDEX)]);
 }
 

@@ -11,32 +11,39 @@ static int64_t *integers(cpu_opt_walk *w, const cx_hlo_value *v, size_t n)
   if (e == NULL || cx_hlo_type_elements(&e->type.tensor) != (int64_t)n) {
     return NULL;
   }
-  int64_t *list = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, n + 1);
+  int64_t *list = cpu_opt_list(w, n);
   for (size_t i = 0; list != NULL && i < n; i++) {
     list[i] = cx_hlo_elements_int(e, i);
   }
   return list;
 }
 
-static cpu_opt_value slice(cpu_opt_walk *w, const cx_hlo_op *op)
+// The literals of three operands, each with an integer per dimension; false:
+// one is no such literal.
+static bool three_lists(cpu_opt_walk *w, const cx_hlo_op *op, uint32_t first,
+                        int64_t *out[3])
 {
   const size_t rank = op->operands[0]->type.tensor.rank;
-  const int64_t *start = integers(w, op->operands[1], rank);
-  const int64_t *limit = integers(w, op->operands[2], rank);
-  const int64_t *stride = integers(w, op->operands[3], rank);
-  if (start == NULL || limit == NULL || stride == NULL) return NULL;
-  return cx_hlo_slice(&w->b, op->operands[0], start, limit, stride);
+  for (uint32_t i = 0; i < 3; i++) {
+    out[i] = integers(w, op->operands[first + i], rank);
+    if (out[i] == NULL) return false;
+  }
+  return true;
+}
+
+static cpu_opt_value slice(cpu_opt_walk *w, const cx_hlo_op *op)
+{
+  int64_t *at[3];  // starts, limits, strides
+  if (!three_lists(w, op, 1, at)) return NULL;
+  return cx_hlo_slice(&w->b, op->operands[0], at[0], at[1], at[2]);
 }
 
 static cpu_opt_value pad(cpu_opt_walk *w, const cx_hlo_op *op)
 {
-  const size_t rank = op->operands[0]->type.tensor.rank;
-  const int64_t *low = integers(w, op->operands[2], rank);
-  const int64_t *high = integers(w, op->operands[3], rank);
-  const int64_t *interior = integers(w, op->operands[4], rank);
-  if (low == NULL || high == NULL || interior == NULL) return NULL;
-  return cx_hlo_pad(&w->b, op->operands[0], op->operands[1], low, high,
-                    interior);
+  int64_t *sizes[3];  // low, high, interior
+  if (!three_lists(w, op, 2, sizes)) return NULL;
+  return cx_hlo_pad(&w->b, op->operands[0], op->operands[1], sizes[0], sizes[1],
+                    sizes[2]);
 }
 
 static cpu_opt_value gather(cpu_opt_walk *w, const cx_hlo_op *op)
@@ -46,13 +53,9 @@ static cpu_opt_value gather(cpu_opt_walk *w, const cx_hlo_op *op)
   const int64_t *sizes = integers(w, op->operands[2], rank);
   if (sizes == NULL) return NULL;
   cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_GATHER, op->operands, 2, 1, 0);
-  cx_hlo_build_attr(b, r, CX_HLO_A_GATHER_DIMENSION_NUMBERS,
-                    cx_hlo_op_attr(op, CX_HLO_A_GATHER_DIMENSION_NUMBERS));
+  cpu_opt_keep_attr(b, r, op, CX_HLO_A_GATHER_DIMENSION_NUMBERS);
+  cpu_opt_keep_attr(b, r, op, CX_HLO_A_INDICES_ARE_SORTED);
   cx_hlo_build_ints(b, r, CX_HLO_A_SLICE_SIZES, sizes, rank);
-  const cx_hlo_attr *sorted = cx_hlo_op_attr(op, CX_HLO_A_INDICES_ARE_SORTED);
-  if (sorted != NULL) {
-    cx_hlo_build_attr(b, r, CX_HLO_A_INDICES_ARE_SORTED, sorted);
-  }
   return cx_hlo_build_end(b, r);
 }
 
@@ -71,8 +74,7 @@ static cpu_opt_value convolution(cpu_opt_walk *w, const cx_hlo_op *op)
   cx_hlo_op *r =
       cx_hlo_build_begin(b, CX_HLO_OP_CONVOLUTION, op->operands, 2, 1, 0);
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-    const cx_hlo_attr *attr = cx_hlo_op_attr(op, taken[i]);
-    if (attr != NULL) cx_hlo_build_attr(b, r, taken[i], attr);
+    cpu_opt_keep_attr(b, r, op, taken[i]);
   }
   cx_hlo_build_attr(b, r, CX_HLO_A_PADDING,
                     cx_hlo_attr_matrix(b->module, padding, spatial, 2));
@@ -91,9 +93,8 @@ void cpu_opt_static_form(cpu_opt_walk *w, cx_hlo_op *op)
       r = cx_hlo_reshape(b, x, to->dims, to->rank);
       break;
     case CX_HLO_OP_DYNAMIC_BROADCAST_IN_DIM:
-      r = cx_hlo_broadcast_in_dim(
-          b, x, to->dims, to->rank,
-          cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS).v);
+      r = cpu_opt_broadcast(
+          b, x, to, cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS).v);
       break;
     case CX_HLO_OP_DYNAMIC_IOTA:
       r = cx_hlo_iota(b, *to, cx_hlo_op_int(op, CX_HLO_A_IOTA_DIMENSION));

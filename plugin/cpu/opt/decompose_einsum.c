@@ -196,7 +196,6 @@ void cpu_opt_torch_index_select(cpu_opt_walk *w, cx_hlo_op *op)
     .index_vector_dim = (int64_t)index->rank,
   };
   cx_hlo_op *r = cx_hlo_build_begin(b, CX_HLO_OP_GATHER, op->operands, 2, 1, 0);
-  if (r == NULL) return;
   cx_hlo_build_attr(
       b, r, CX_HLO_A_GATHER_DIMENSION_NUMBERS,
       cx_hlo_attr_struct(b->module, CX_HLO_STRUCT_GATHER, &numbers));

@@ -43,7 +43,7 @@ static cpu_opt_value lifted(const lift *l, const cx_hlo_op *map,
   if (x->op != NULL && x->op->block == l->body) {
     return l->made[position_of(x->op)];
   }
-  return cx_hlo_broadcast_in_dim(l->b, x, l->shape->dims, l->shape->rank, NULL);
+  return cpu_opt_broadcast(l->b, x, l->shape, NULL);
 }
 
 static cpu_opt_value lift_op(const lift *l, const cx_hlo_op *map,
@@ -58,11 +58,7 @@ static cpu_opt_value lift_op(const lift *l, const cx_hlo_op *map,
   for (uint32_t i = 0; i < op->n_operands && i < 3; i++) {
     operands[i] = lifted(l, map, op->operands[i]);
   }
-  cx_hlo_op *r =
-      cx_hlo_build_begin(l->b, op->kind, operands, op->n_operands, 1, 0);
-  if (r == NULL) return NULL;
-  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
-  for (size_t i = 0; i < n_attrs; i++) r->attrs[i] = op->attrs[i];
+  cx_hlo_op *r = cpu_opt_begin_like(l->b, op, operands);
   cx_hlo_build_declare(l->b, r, 0, &type);
   return cx_hlo_build_end(l->b, r);
 }
@@ -73,8 +69,7 @@ void cpu_opt_map(cpu_opt_walk *w, cx_hlo_op *op)
   const cx_hlo_op *end = body->last;
   lift l = { &w->b, body, &op->results[0].type.tensor, NULL };
   if (!liftable(body)) return;
-  l.made =
-      CX_ARENA_ARRAY(&w->b.module->arena, cpu_opt_value, position_of(end) + 1);
+  l.made = cpu_opt_values(w, position_of(end));
   if (l.made == NULL) return;
   size_t n = 0;
   for (const cx_hlo_op *x = body->first; x != end; x = x->next) {

@@ -26,7 +26,7 @@ static bool start(norm *n, cpu_opt_walk *w, const cx_hlo_op *op)
   if (t->elem != CX_HLO_F64) n->type.elem = CX_HLO_F32;
   n->feature = cx_hlo_op_int(op, CX_HLO_A_FEATURE_INDEX);
   n->epsilon = cx_hlo_bits_to_real(CX_HLO_F32, epsilon->as.bits);
-  n->others = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, t->rank + 1);
+  n->others = cpu_opt_list(w, t->rank);
   if (n->others == NULL) return false;
   n->count = 1;
   size_t k = 0;
@@ -51,8 +51,7 @@ static cpu_opt_value out(const norm *n, cpu_opt_value x)
 // Broadcasts a value per feature to the tensor.
 static cpu_opt_value spread(const norm *n, cpu_opt_value x)
 {
-  return cx_hlo_broadcast_in_dim(n->b, x, n->type.dims, n->type.rank,
-                                 &n->feature);
+  return cpu_opt_broadcast(n->b, x, &n->type, &n->feature);
 }
 
 static cpu_opt_value sum(const norm *n, cpu_opt_value x)
@@ -72,7 +71,8 @@ static cpu_opt_value mean(const norm *n, cpu_opt_value x)
 // 1 / sqrt(variance + epsilon)
 static cpu_opt_value inverse_deviation(const norm *n, cpu_opt_value variance)
 {
-  return unary(n->b, CX_HLO_OP_RSQRT, plus_number(n->b, variance, n->epsilon));
+  return cx_hlo_unary(n->b, CX_HLO_OP_RSQRT,
+                      plus_number(n->b, variance, n->epsilon));
 }
 
 // (x - mean) (scale / deviation) + offset

@@ -38,12 +38,6 @@ static void link_before(cx_hlo_op *op, cx_hlo_op *before)
   before->previous = op;
 }
 
-void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before)
-{
-  cpu_opt_unlink(op);
-  link_before(op, before);
-}
-
 // ---- the walk ----
 
 // Makes the map large enough for all present values.
@@ -59,7 +53,8 @@ static bool grow_map(cpu_opt_walk *w)
   return true;
 }
 
-cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v)
+// The value that replaces v at this point of the walk; v itself if none does.
+static cx_hlo_value *resolve(const cpu_opt_walk *w, cx_hlo_value *v)
 {
   while (v->number < w->map_size && w->map[v->number] != NULL) {
     v = w->map[v->number];
@@ -70,7 +65,7 @@ cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v)
 static void resolve_operands(cpu_opt_walk *w, cx_hlo_op *op)
 {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    op->operands[i] = cpu_opt_resolve(w, op->operands[i]);
+    op->operands[i] = resolve(w, op->operands[i]);
   }
 }
 
@@ -84,7 +79,7 @@ void cpu_opt_replace_all(cpu_opt_walk *w, cx_hlo_op *op,
     return;
   }
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cx_hlo_value *v = cpu_opt_resolve(w, values[i]);
+    cx_hlo_value *v = resolve(w, values[i]);
     if (!cx_hlo_any_equal(&v->type, &op->results[i].type)) {
       const cx_hlo_str name = cpu_opt_name(op);
       cx_hlo_builder_fail(
@@ -144,11 +139,37 @@ static cx_hlo_op *settle(cpu_opt_walk *w, cx_hlo_op *op)
   return next;
 }
 
+static void *array(cpu_opt_walk *w, size_t n, size_t bytes)
+{
+  void *p = cx_arena_alloc_array(&w->b.module->arena, bytes, n + 1);
+  if (p == NULL) cx_hlo_builder_fail(&w->b, cx_out_of_memory());
+  return p;
+}
+
 int64_t *cpu_opt_list(cpu_opt_walk *w, size_t n)
 {
-  int64_t *list = CX_ARENA_ARRAY(&w->b.module->arena, int64_t, n + 1);
-  if (list == NULL) cx_hlo_builder_fail(&w->b, cx_out_of_memory());
-  return list;
+  return array(w, n, sizeof(int64_t));
+}
+
+cx_hlo_value **cpu_opt_values(cpu_opt_walk *w, size_t n)
+{
+  return array(w, n, sizeof(cx_hlo_value *));
+}
+
+cx_hlo_ints cpu_opt_through(cpu_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list)
+{
+  int64_t *moved = cpu_opt_list(w, list.n);
+  if (moved == NULL) return list;
+  for (size_t i = 0; i < list.n; i++) moved[i] = p.v[list.v[i]];
+  return (cx_hlo_ints){ moved, list.n };
+}
+
+cx_hlo_ints cpu_opt_inverse(cpu_opt_walk *w, cx_hlo_ints p)
+{
+  int64_t *inverse = cpu_opt_list(w, p.n);
+  if (inverse == NULL) return p;
+  for (size_t i = 0; i < p.n; i++) inverse[p.v[i]] = (int64_t)i;
+  return (cx_hlo_ints){ inverse, p.n };
 }
 
 calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
@@ -182,14 +203,31 @@ calx_status *cpu_opt_walk_func(cx_hlo_module *m, cx_hlo_func *f,
 
 // ---- copies ----
 
+static void copy_attrs(cx_hlo_op *to, const cx_hlo_op *op)
+{
+  const size_t n = cx_hlo_op_info_of(op->kind)->n_attrs;
+  for (size_t i = 0; i < n; i++) to->attrs[i] = op->attrs[i];
+}
+
+void cpu_opt_keep_attr(cx_hlo_builder *b, cx_hlo_op *to, const cx_hlo_op *op,
+                       cx_hlo_attr_id id)
+{
+  const cx_hlo_attr *attr = cx_hlo_op_attr(op, id);
+  if (attr != NULL) cx_hlo_build_attr(b, to, id, attr);
+}
+
+cx_hlo_value *cpu_opt_broadcast(cx_hlo_builder *b, cx_hlo_value *x,
+                                const cx_hlo_type *to, const int64_t *dims)
+{
+  return cx_hlo_broadcast_in_dim(b, x, to->dims, to->rank, dims);
+}
+
 cx_hlo_op *cpu_opt_begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
                               cx_hlo_value *const *operands)
 {
   cx_hlo_op *r =
       cx_hlo_build_begin(b, op->kind, operands, op->n_operands, 1, 0);
-  if (r == NULL) return NULL;
-  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
-  for (size_t i = 0; i < n_attrs; i++) r->attrs[i] = op->attrs[i];
+  if (r != NULL) copy_attrs(r, op);
   return r;
 }
 
@@ -203,8 +241,7 @@ cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
   copy->extra = op->extra;
   copy->n_extra = op->n_extra;
   copy->loc = op->loc;
-  const size_t n_attrs = cx_hlo_op_info_of(op->kind)->n_attrs;
-  for (size_t i = 0; i < n_attrs; i++) copy->attrs[i] = op->attrs[i];
+  copy_attrs(copy, op);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     cx_hlo_value *to = map[op->operands[i]->number];
     copy->operands[i] = to == NULL ? op->operands[i] : to;
@@ -271,7 +308,14 @@ bool cpu_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
   return true;
 }
 
-// ---- use counts ----
+// ---- all operations ----
+
+bool cpu_opt_any(const cx_hlo_func *f, cpu_opt_question *is_so)
+{
+  const cx_hlo_op *op = cpu_opt_first(f->body.first);
+  while (op != NULL && !is_so(op)) op = cpu_opt_next(op);
+  return op != NULL;
+}
 
 uint32_t *cpu_opt_uses(const cx_hlo_module *m, cx_hlo_func *f)
 {

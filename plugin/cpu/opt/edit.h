@@ -45,10 +45,13 @@ void cpu_opt_take_block(cpu_opt_walk *w, cx_hlo_block *block);
 // Erases the operation; nothing uses its results.
 void cpu_opt_erase(cpu_opt_walk *w, cx_hlo_op *op);
 
-// The value that replaces v at this point of the walk; v itself if none does.
-cx_hlo_value *cpu_opt_resolve(const cpu_opt_walk *w, cx_hlo_value *v);
-// An array of n zeros in the module's arena; NULL: the builder has failed.
+// Arrays of n zeros in the module's arena; NULL: the builder has failed.
 int64_t *cpu_opt_list(cpu_opt_walk *w, size_t n);
+cx_hlo_value **cpu_opt_values(cpu_opt_walk *w, size_t n);
+// The list p[list[0]], p[list[1]] …; `list` itself if the builder has failed.
+cx_hlo_ints cpu_opt_through(cpu_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list);
+// The permutation that undoes p; p itself if the builder has failed.
+cx_hlo_ints cpu_opt_inverse(cpu_opt_walk *w, cx_hlo_ints p);
 
 // ---- order ----
 
@@ -63,8 +66,6 @@ cx_hlo_op *cpu_opt_inner(const cx_hlo_op *op);
 // ---- lists ----
 
 void cpu_opt_unlink(cx_hlo_op *op);
-// Moves an operation from where it stands to before another.
-void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before);
 
 // ---- copies ----
 
@@ -72,6 +73,12 @@ void cpu_opt_move_before(cx_hlo_op *op, cx_hlo_op *before);
 // with one result and no regions; NULL: the builder has failed.
 cx_hlo_op *cpu_opt_begin_like(cx_hlo_builder *b, const cx_hlo_op *op,
                               cx_hlo_value *const *operands);
+// Gives `to` the attribute of `op`, if `op` has it.
+void cpu_opt_keep_attr(cx_hlo_builder *b, cx_hlo_op *to, const cx_hlo_op *op,
+                       cx_hlo_attr_id id);
+// Broadcasts x to the dimensions of `to`; x's dimension i becomes dims[i].
+cx_hlo_value *cpu_opt_broadcast(cx_hlo_builder *b, cx_hlo_value *x,
+                                const cx_hlo_type *to, const int64_t *dims);
 // A copy of one operation without its regions, in no block. `map` (by number;
 // NULL: the same value) gives its operands, and gets its results.
 cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
@@ -82,7 +89,11 @@ cx_hlo_op *cpu_opt_copy_op(cx_hlo_module *m, const cx_hlo_op *op,
 bool cpu_opt_copy_block(cx_hlo_module *m, const cx_hlo_block *block,
                         cx_hlo_block *to, cx_hlo_value **map);
 
-// ---- use counts ----
+// ---- all operations ----
+
+// Whether an operation of the function, or of its regions, is like that.
+typedef bool cpu_opt_question(const cx_hlo_op *op);
+bool cpu_opt_any(const cx_hlo_func *f, cpu_opt_question *is_so);
 
 // How often each value of the function is used, by its number, to be freed with
 // cx_free(); NULL: out of memory.

@@ -1,6 +1,6 @@
-// opt/emit: short names for arithmetic in decompositions. All functions append
-// to the builder, accept NULL after its failure, and return values of x's
-// shape.
+// opt/emit: short names for the arithmetic of decompositions. All functions
+// append to the builder, accept NULL after its failure, and return values of
+// x's shape.
 #ifndef CPU_OPT_EMIT_H
 #define CPU_OPT_EMIT_H
 
@@ -8,39 +8,42 @@
 
 typedef cx_hlo_value *cpu_opt_value;
 
-static inline cpu_opt_value plus(cx_hlo_builder *b, cpu_opt_value x,
-                                 cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_ADD, x, y);
-}
-static inline cpu_opt_value minus(cx_hlo_builder *b, cpu_opt_value x,
-                                  cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_SUBTRACT, x, y);
-}
-static inline cpu_opt_value times(cx_hlo_builder *b, cpu_opt_value x,
-                                  cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_MULTIPLY, x, y);
-}
-static inline cpu_opt_value over(cx_hlo_builder *b, cpu_opt_value x,
-                                 cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_DIVIDE, x, y);
-}
-static inline cpu_opt_value unary(cx_hlo_builder *b, cx_hlo_op_kind kind,
-                                  cpu_opt_value x)
-{
-  return cx_hlo_unary(b, kind, x);
-}
-static inline cpu_opt_value root(cx_hlo_builder *b, cpu_opt_value x)
-{
-  return cx_hlo_unary(b, CX_HLO_OP_SQRT, x);
-}
-static inline cpu_opt_value absolute(cx_hlo_builder *b, cpu_opt_value x)
-{
-  return cx_hlo_unary(b, CX_HLO_OP_ABS, x);
-}
+#define CPU_OPT_UNARY(name, kind)                                      \
+  static inline cpu_opt_value name(cx_hlo_builder *b, cpu_opt_value x) \
+  {                                                                    \
+    return cx_hlo_unary(b, CX_HLO_OP_##kind, x);                       \
+  }
+CPU_OPT_UNARY(absolute, ABS)
+CPU_OPT_UNARY(complement, NOT)
+CPU_OPT_UNARY(cos_of, COSINE)
+CPU_OPT_UNARY(exp_of, EXPONENTIAL)
+CPU_OPT_UNARY(floor_of, FLOOR)
+CPU_OPT_UNARY(imaginary, IMAG)
+CPU_OPT_UNARY(log1p_of, LOG_PLUS_ONE)
+CPU_OPT_UNARY(log_of, LOG)
+CPU_OPT_UNARY(negated, NEGATE)
+CPU_OPT_UNARY(real, REAL)
+CPU_OPT_UNARY(root, SQRT)
+CPU_OPT_UNARY(sin_of, SINE)
+
+#define CPU_OPT_BINARY(name, kind)                                     \
+  static inline cpu_opt_value name(cx_hlo_builder *b, cpu_opt_value x, \
+                                   cpu_opt_value y)                    \
+  {                                                                    \
+    return cx_hlo_binary(b, CX_HLO_OP_##kind, x, y);                   \
+  }
+CPU_OPT_BINARY(atan2_of, ATAN2)
+CPU_OPT_BINARY(both, AND)
+CPU_OPT_BINARY(complex_of, COMPLEX)
+CPU_OPT_BINARY(either, OR)
+CPU_OPT_BINARY(larger, MAXIMUM)
+CPU_OPT_BINARY(minus, SUBTRACT)
+CPU_OPT_BINARY(over, DIVIDE)
+CPU_OPT_BINARY(plus, ADD)
+CPU_OPT_BINARY(power_of, POWER)
+CPU_OPT_BINARY(smaller, MINIMUM)
+CPU_OPT_BINARY(times, MULTIPLY)
+
 // A constant of x's type, all elements v.
 static inline cpu_opt_value number(cx_hlo_builder *b, cpu_opt_value x, double v)
 {
@@ -78,14 +81,14 @@ static inline cpu_opt_value is_under(cx_hlo_builder *b, cpu_opt_value x,
 {
   return cx_hlo_compare(b, CX_HLO_LT, x, number(b, x, v));
 }
+static inline cpu_opt_value equal(cx_hlo_builder *b, cpu_opt_value x,
+                                  cpu_opt_value y)
+{
+  return cx_hlo_compare(b, CX_HLO_EQ, x, y);
+}
 static inline cpu_opt_value is_at(cx_hlo_builder *b, cpu_opt_value x, double v)
 {
-  return cx_hlo_compare(b, CX_HLO_EQ, x, number(b, x, v));
-}
-static inline cpu_opt_value both(cx_hlo_builder *b, cpu_opt_value x,
-                                 cpu_opt_value y)
-{
-  return cx_hlo_binary(b, CX_HLO_OP_AND, x, y);
+  return equal(b, x, number(b, x, v));
 }
 static inline cpu_opt_value choose(cx_hlo_builder *b, cpu_opt_value pred,
                                    cpu_opt_value x, cpu_opt_value y)

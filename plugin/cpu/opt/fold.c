@@ -173,27 +173,17 @@ static bool evaluate(cpu_opt_walk *w, const cx_hlo_op *op, cx_arena *arena,
   return failed == NULL;
 }
 
-static cx_hlo_value *literal(cpu_opt_walk *w, const cpu_ref_tensor *t)
-{
-  cx_hlo_builder *b = &w->b;
-  cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
-  if (op == NULL) return NULL;
-  cx_hlo_build_attr(
-      b, op, CX_HLO_A_VALUE,
-      cx_hlo_attr_elements(b->module, &t->type, t->data, bytes_of(&t->type)));
-  return cx_hlo_build_end(b, op);
-}
-
 static calx_status *fold(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
 {
   cpu_ref_tensor *results =
       CX_ARENA_ARRAY(arena, cpu_ref_tensor, op->n_results);
-  cx_hlo_value **out = CX_ARENA_ARRAY(arena, cx_hlo_value *, op->n_results);
+  cx_hlo_value **out = cpu_opt_values(w, op->n_results);
   if (results == NULL || out == NULL) return cx_out_of_memory();
   calx_status *status = NULL;
   if (!evaluate(w, op, arena, results, &status)) return status;
   for (uint32_t i = 0; i < op->n_results; i++) {
-    out[i] = literal(w, &results[i]);
+    const cx_hlo_type *t = &results[i].type;
+    out[i] = cx_hlo_constant(&w->b, *t, results[i].data, bytes_of(t));
   }
   cpu_opt_replace_all(w, op, out);
   return NULL;
@@ -221,7 +211,6 @@ static calx_status *fold_splat(cpu_opt_walk *w, cx_hlo_op *op, cx_arena *arena)
   }
   const cx_hlo_type scalar = { op->results[0].type.tensor.elem, 0, NULL };
   cx_hlo_op *one = cpu_opt_begin_like(b, op, operands);
-  if (one == NULL) return NULL;
   cx_hlo_build_declare(b, one, 0, &scalar);
   if (cx_hlo_build_end(b, one) == NULL) return NULL;
   calx_status *status = NULL;
@@ -252,17 +241,13 @@ static bool has_empty_results(const cx_hlo_op *op)
 
 static calx_status *empty(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  cx_arena arena = { 0 };
-  cx_hlo_value **out = CX_ARENA_ARRAY(&arena, cx_hlo_value *, op->n_results);
-  calx_status *status = out == NULL ? cx_out_of_memory() : NULL;
-  for (uint32_t i = 0; status == NULL && i < op->n_results; i++) {
-    static char nothing;
-    const cpu_ref_tensor none = { op->results[i].type.tensor, &nothing };
-    out[i] = literal(w, &none);
+  cx_hlo_value **out = cpu_opt_values(w, op->n_results);
+  if (out == NULL) return NULL;
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    out[i] = cx_hlo_constant(&w->b, op->results[i].type.tensor, "", 0);
   }
-  if (status == NULL) cpu_opt_replace_all(w, op, out);
-  cx_arena_free(&arena);
-  return status;
+  cpu_opt_replace_all(w, op, out);
+  return NULL;
 }
 
 static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)

@@ -151,9 +151,8 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   if (!cpu_opt_copy_block(in->module, body, &w->made, in->copies)) {
     return cx_out_of_memory();
   }
-  cx_hlo_value **out =
-      CX_ARENA_ARRAY(&in->module->arena, cx_hlo_value *, end->n_operands + 1);
-  if (out == NULL) return cx_out_of_memory();
+  cx_hlo_value **out = cpu_opt_values(w, end->n_operands);
+  if (out == NULL) return NULL;
   for (uint32_t i = 0; i < end->n_operands; i++) {
     out[i] = in->copies[end->operands[i]->number];
   }
@@ -164,15 +163,11 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- functions that nothing calls ----
 
-static bool names_functions(cx_hlo_func *f)
+static bool names_functions(const cx_hlo_op *op)
 {
-  for (cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
-       op = cpu_opt_next(op)) {
-    const bool calls = op->kind == CX_HLO_OP_CUSTOM_CALL &&
-                       cx_hlo_op_attr(op, CX_HLO_A_CALLED_COMPUTATIONS) != NULL;
-    if (calls || op->kind == CX_HLO_OP_OTHER) return true;
-  }
-  return false;
+  return op->kind == CX_HLO_OP_OTHER ||
+         (op->kind == CX_HLO_OP_CUSTOM_CALL &&
+          cx_hlo_op_attr(op, CX_HLO_A_CALLED_COMPUTATIONS) != NULL);
 }
 
 static void keep_only(cx_hlo_module *m, cx_hlo_func *f)
@@ -203,7 +198,7 @@ calx_status *cpu_opt_inline(cx_hlo_module *m, bool *changed)
   calx_status *status = cpu_opt_walk_func(m, entry, visit, &in, changed);
   cx_free(in.copies);
   CALX_TRY(status);
-  if (m->first != m->last && !names_functions(entry)) {
+  if (m->first != m->last && !cpu_opt_any(entry, names_functions)) {
     keep_only(m, entry);
     *changed = true;
   }

@@ -167,12 +167,10 @@ static void exchange_use(void *user, cx_hlo_value **operand)
 static bool move_block(cpu_opt_walk *w, const cx_hlo_op *loop, cx_hlo_op *to,
                        size_t region, const bool *keep)
 {
-  cx_hlo_module *m = w->b.module;
   cx_hlo_block *from = loop->regions[region].first;
   cx_hlo_block *block =
-      cx_hlo_block_new(m, &to->regions[region], to->n_operands);
-  exchange x = { from, CX_ARENA_ARRAY(&m->arena, cx_hlo_value *,
-                                      loop->n_operands + 1) };
+      cx_hlo_block_new(w->b.module, &to->regions[region], to->n_operands);
+  exchange x = { from, cpu_opt_values(w, loop->n_operands) };
   if (block == NULL || x.to == NULL) return false;
   size_t k = 0;
   for (uint32_t i = 0; i < loop->n_operands; i++) {
@@ -201,11 +199,9 @@ static calx_status *remove_variables(cpu_opt_walk *w, cx_hlo_op *loop,
                                      const bool *keep, size_t n)
 {
   cx_hlo_builder *b = &w->b;
-  cx_hlo_module *m = b->module;
-  cx_hlo_value **operands = CX_ARENA_ARRAY(&m->arena, cx_hlo_value *, n + 1);
-  cx_hlo_value **out =
-      CX_ARENA_ARRAY(&m->arena, cx_hlo_value *, loop->n_operands + 1);
-  if (operands == NULL || out == NULL) return cx_out_of_memory();
+  cx_hlo_value **operands = cpu_opt_values(w, n);
+  cx_hlo_value **out = cpu_opt_values(w, loop->n_operands);
+  if (operands == NULL || out == NULL) return NULL;
   size_t k = 0;
   for (uint32_t i = 0; i < loop->n_operands; i++) {
     if (keep[i]) operands[k++] = loop->operands[i];
@@ -379,19 +375,10 @@ static calx_status *visit(cpu_opt_walk *w, cx_hlo_op *op)
   }
 }
 
-static bool has_control(cx_hlo_func *f)
-{
-  for (cx_hlo_op *op = cpu_opt_first(f->body.first); op != NULL;
-       op = cpu_opt_next(op)) {
-    if (cpu_opt_is_control(op)) return true;
-  }
-  return false;
-}
-
 calx_status *cpu_opt_loops(cx_hlo_module *m, bool *changed)
 {
   cx_hlo_func *f = cx_hlo_entry(m);
-  if (!has_control(f)) return NULL;
+  if (!cpu_opt_any(f, cpu_opt_is_control)) return NULL;
   state s = { .n = m->n_values };
   s.uses = cpu_opt_uses(m, f);
   s.needed = cx_calloc((size_t)s.n + 1, sizeof *s.needed);

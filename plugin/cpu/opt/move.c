@@ -30,7 +30,6 @@ static void replace_by(cpu_opt_walk *w, cx_hlo_op *op, const cx_hlo_op *like,
                        const cx_hlo_attr *attr)
 {
   cx_hlo_op *r = cpu_opt_begin_like(&w->b, like, operands);
-  if (r == NULL) return;
   cx_hlo_build_attr(&w->b, r, id, attr);
   cx_hlo_build_declare(&w->b, r, 0, &op->results[0].type.tensor);
   cpu_opt_replace(w, op, cx_hlo_build_end(&w->b, r));
@@ -58,14 +57,6 @@ static bool keeps_order(cx_hlo_ints p, cx_hlo_ints batch, cx_hlo_ints contract)
   return true;
 }
 
-static cx_hlo_ints through(cpu_opt_walk *w, cx_hlo_ints p, cx_hlo_ints list)
-{
-  int64_t *moved = cpu_opt_list(w, list.n);
-  if (moved == NULL) return list;
-  for (size_t i = 0; i < list.n; i++) moved[i] = p.v[list.v[i]];
-  return (cx_hlo_ints){ moved, list.n };
-}
-
 // Folds transposes of the operands.
 static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
 {
@@ -80,8 +71,8 @@ static void fold_into_dot(cpu_opt_walk *w, cx_hlo_op *op)
     cx_hlo_ints *batch = i == 0 ? &n.lhs_batch : &n.rhs_batch;
     cx_hlo_ints *contract = i == 0 ? &n.lhs_contract : &n.rhs_contract;
     if (!keeps_order(p, *batch, *contract)) continue;
-    *batch = through(w, p, *batch);
-    *contract = through(w, p, *contract);
+    *batch = cpu_opt_through(w, p, *batch);
+    *contract = cpu_opt_through(w, p, *contract);
     operands[i] = t->operands[0];
     change = true;
   }
@@ -162,7 +153,7 @@ static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
     const cx_hlo_ints p = cx_hlo_op_ints(t, CX_HLO_A_PERMUTATION);
     n.input_batch = p.v[n.input_batch];
     n.input_feature = p.v[n.input_feature];
-    n.input_spatial = through(w, p, n.input_spatial);
+    n.input_spatial = cpu_opt_through(w, p, n.input_spatial);
     operands[0] = t->operands[0];
     change = true;
   }
@@ -171,13 +162,12 @@ static void fold_into_convolution(cpu_opt_walk *w, cx_hlo_op *op)
     const cx_hlo_ints p = cx_hlo_op_ints(t, CX_HLO_A_PERMUTATION);
     n.kernel_input = p.v[n.kernel_input];
     n.kernel_output = p.v[n.kernel_output];
-    n.kernel_spatial = through(w, p, n.kernel_spatial);
+    n.kernel_spatial = cpu_opt_through(w, p, n.kernel_spatial);
     operands[1] = t->operands[0];
     change = true;
   }
   if (!change) return;
   cx_hlo_op *r = cpu_opt_begin_like(&w->b, op, operands);
-  if (r == NULL) return;
   cx_hlo_build_attr(&w->b, r, CX_HLO_A_CONV_DIMENSION_NUMBERS,
                     cx_hlo_attr_conv(w->b.module, &n));
   if (reversal != NULL) {
@@ -193,13 +183,10 @@ static void fold_convolution_into(cpu_opt_walk *w, cx_hlo_op *op,
 {
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
   cx_hlo_conv_numbers n = *cx_hlo_op_conv(convolution);
-  int64_t *to = cpu_opt_list(w, p.n);
-  if (to == NULL) return;
-  for (size_t i = 0; i < p.n; i++) to[p.v[i]] = (int64_t)i;
-  const cx_hlo_ints inverse = { to, p.n };
-  n.output_batch = to[n.output_batch];
-  n.output_feature = to[n.output_feature];
-  n.output_spatial = through(w, inverse, n.output_spatial);
+  const cx_hlo_ints inverse = cpu_opt_inverse(w, p);
+  n.output_batch = inverse.v[n.output_batch];
+  n.output_feature = inverse.v[n.output_feature];
+  n.output_spatial = cpu_opt_through(w, inverse, n.output_spatial);
   replace_by(w, op, convolution, convolution->operands,
              CX_HLO_A_CONV_DIMENSION_NUMBERS,
              cx_hlo_attr_conv(w->b.module, &n));
@@ -256,9 +243,8 @@ static cx_hlo_value *moved(cx_hlo_builder *b, const cx_hlo_op *motion,
       return cx_hlo_transpose(b, x,
                               cx_hlo_op_ints(motion, CX_HLO_A_PERMUTATION).v);
     default:
-      return cx_hlo_broadcast_in_dim(
-          b, x, to->dims, to->rank,
-          cx_hlo_op_ints(motion, CX_HLO_A_BROADCAST_DIMENSIONS).v);
+      return cpu_opt_broadcast(
+          b, x, to, cx_hlo_op_ints(motion, CX_HLO_A_BROADCAST_DIMENSIONS).v);
   }
 }
 
@@ -279,7 +265,6 @@ static void move_behind(cpu_opt_walk *w, cx_hlo_op *op)
   }
   from.elem = to->elem;
   cx_hlo_op *r = cpu_opt_begin_like(b, op, operands);
-  if (r == NULL) return;
   cx_hlo_build_declare(b, r, 0, &from);
   cpu_opt_replace(w, op, moved(b, motion, cx_hlo_build_end(b, r), to));
 }

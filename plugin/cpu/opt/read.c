@@ -48,8 +48,8 @@ cx_hlo_op *cpu_opt_made_by(const cx_hlo_value *v, cx_hlo_op_kind kind)
 
 const cx_hlo_elements *cpu_opt_literal(const cx_hlo_value *v)
 {
-  if (v->op == NULL || v->op->kind != CX_HLO_OP_CONSTANT) return NULL;
-  return &cx_hlo_op_attr(v->op, CX_HLO_A_VALUE)->as.elements;
+  const cx_hlo_op *op = cpu_opt_made_by(v, CX_HLO_OP_CONSTANT);
+  return op == NULL ? NULL : &cx_hlo_op_attr(op, CX_HLO_A_VALUE)->as.elements;
 }
 
 const unsigned char *cpu_opt_splat(const cx_hlo_value *v)
@@ -95,7 +95,6 @@ cx_hlo_value *cpu_opt_splat_like(cx_hlo_builder *b, const cx_hlo_type *type,
                                  const unsigned char *element)
 {
   cx_hlo_op *op = cx_hlo_build_begin(b, CX_HLO_OP_CONSTANT, NULL, 0, 1, 0);
-  if (op == NULL) return NULL;
   cx_hlo_build_attr(b, op, CX_HLO_A_VALUE,
                     cx_hlo_attr_elements(b->module, type, element,
                                          cx_hlo_elem_bytes(type->elem)));

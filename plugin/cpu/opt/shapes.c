@@ -6,10 +6,10 @@
 
 #include "opt/passes.h"
 
-bool cpu_opt_is_identity(const int64_t *list, size_t n)
+static bool is_identity(cx_hlo_ints list)
 {
-  for (size_t i = 0; i < n; i++) {
-    if (list[i] != (int64_t)i) return false;
+  for (size_t i = 0; i < list.n; i++) {
+    if (list.v[i] != (int64_t)i) return false;
   }
   return true;
 }
@@ -71,8 +71,7 @@ static cx_hlo_value *reshape(cpu_opt_walk *w, cx_hlo_op *op)
   }
   inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL && inner->operands[0]->type.tensor.rank == 0) {
-    return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
-                                   to->rank, NULL);
+    return cpu_opt_broadcast(&w->b, inner->operands[0], to, NULL);
   }
   return NULL;
 }
@@ -85,30 +84,23 @@ static cx_hlo_value *transpose(cpu_opt_walk *w, cx_hlo_op *op)
   const cx_hlo_type *from = &x->type.tensor;
   const cx_hlo_type *to = &op->results[0].type.tensor;
   const cx_hlo_ints p = cx_hlo_op_ints(op, CX_HLO_A_PERMUTATION);
-  if (cpu_opt_is_identity(p.v, p.n)) return x;
+  if (is_identity(p)) return x;
   const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_TRANSPOSE);
-  int64_t *list = cpu_opt_list(w, p.n);
-  if (list == NULL) return NULL;
   if (inner != NULL) {
     const cx_hlo_ints q = cx_hlo_op_ints(inner, CX_HLO_A_PERMUTATION);
-    for (size_t i = 0; i < p.n; i++) list[i] = q.v[p.v[i]];
-    return cx_hlo_transpose(&w->b, inner->operands[0], list);
+    return cx_hlo_transpose(&w->b, inner->operands[0],
+                            cpu_opt_through(w, q, p).v);
   }
-  // Where each of x's dimensions goes.
-  for (size_t i = 0; i < p.n; i++) list[p.v[i]] = (int64_t)i;
   inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL) {
     const cx_hlo_ints at = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
-    int64_t *moved = cpu_opt_list(w, at.n);
-    if (moved == NULL) return NULL;
-    for (size_t i = 0; i < at.n; i++) moved[i] = list[at.v[i]];
-    return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
-                                   to->rank, moved);
+    return cpu_opt_broadcast(&w->b, inner->operands[0], to,
+                             cpu_opt_through(w, cpu_opt_inverse(w, p), at).v);
   }
   inner = cpu_opt_made_by(x, CX_HLO_OP_IOTA);
   if (inner != NULL) {
     const int64_t d = cx_hlo_op_int(inner, CX_HLO_A_IOTA_DIMENSION);
-    return cx_hlo_iota(&w->b, *to, list[d]);
+    return cx_hlo_iota(&w->b, *to, cpu_opt_inverse(w, p).v[d]);
   }
   if (!ascending_but_ones(from, p.v)) return NULL;
   return cx_hlo_reshape(&w->b, x, to->dims, to->rank);
@@ -135,7 +127,7 @@ static cx_hlo_value *broadcast_reshaped(cpu_opt_walk *w, cx_hlo_op *op,
   for (size_t i = 0; i < middle->rank; i++) {
     if (middle->dims[i] != 1) moved[k++] = at.v[i];
   }
-  return cx_hlo_broadcast_in_dim(&w->b, x, to->dims, to->rank, moved);
+  return cpu_opt_broadcast(&w->b, x, to, moved);
 }
 
 static cx_hlo_value *broadcast(cpu_opt_walk *w, cx_hlo_op *op)
@@ -146,15 +138,12 @@ static cx_hlo_value *broadcast(cpu_opt_walk *w, cx_hlo_op *op)
   const cx_hlo_ints at = cx_hlo_op_ints(op, CX_HLO_A_BROADCAST_DIMENSIONS);
   const unsigned char *element = cpu_opt_splat(x);
   if (element != NULL) return cpu_opt_splat_like(&w->b, to, element);
-  if (cpu_opt_same_dims(from, to) && cpu_opt_is_identity(at.v, at.n)) return x;
+  if (cpu_opt_same_dims(from, to) && is_identity(at)) return x;
   const cx_hlo_op *inner = cpu_opt_made_by(x, CX_HLO_OP_BROADCAST_IN_DIM);
   if (inner != NULL) {
     const cx_hlo_ints b = cx_hlo_op_ints(inner, CX_HLO_A_BROADCAST_DIMENSIONS);
-    int64_t *list = cpu_opt_list(w, b.n);
-    if (list == NULL) return NULL;
-    for (size_t i = 0; i < b.n; i++) list[i] = at.v[b.v[i]];
-    return cx_hlo_broadcast_in_dim(&w->b, inner->operands[0], to->dims,
-                                   to->rank, list);
+    return cpu_opt_broadcast(&w->b, inner->operands[0], to,
+                             cpu_opt_through(w, at, b).v);
   }
   inner = cpu_opt_made_by(x, CX_HLO_OP_RESHAPE);
   if (inner != NULL) {
@@ -272,7 +261,7 @@ static cx_hlo_value *flattened(cpu_opt_walk *w, cx_hlo_op *op, int64_t dim)
     n += same ? inner->n_operands : 1;
   }
   if (!change) return NULL;
-  cx_hlo_value **list = CX_ARENA_ARRAY(&w->b.module->arena, cx_hlo_value *, n);
+  cx_hlo_value **list = cpu_opt_values(w, n);
   if (list == NULL) return NULL;
   n = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {

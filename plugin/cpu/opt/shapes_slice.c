@@ -93,7 +93,7 @@ static cx_hlo_value *slice_of_broadcast(cpu_opt_walk *w, const cx_hlo_op *op,
     whole = whole && (stretched || to->dims[d] == from->dims[i]);
   }
   if (!whole) x = cx_hlo_slice(&w->b, x, list, list + at.n, list + 2 * at.n);
-  return cx_hlo_broadcast_in_dim(&w->b, x, to->dims, to->rank, at.v);
+  return cpu_opt_broadcast(&w->b, x, to, at.v);
 }
 
 cx_hlo_value *cpu_opt_slice(cpu_opt_walk *w, cx_hlo_op *op)
@@ -164,7 +164,9 @@ cx_hlo_value *cpu_opt_dynamic_update_slice(cpu_opt_walk *w, cx_hlo_op *op)
 
 // ---- reduce ----
 
-cx_hlo_op_kind cpu_opt_combiner(const cx_hlo_region *region)
+// The commutative and associative binary operation that is all of the region;
+// OTHER: the region is something else.
+static cx_hlo_op_kind combiner(const cx_hlo_region *region)
 {
   const cx_hlo_block *body = region->first;
   const cx_hlo_op *op = body == NULL ? NULL : body->first;
@@ -228,15 +230,14 @@ static cx_hlo_value *reduce_of_ones(cpu_opt_walk *w, cx_hlo_op *op,
   for (size_t i = 0; i < dims.n; i++) {
     if (x->type.tensor.dims[dims.v[i]] != 1) return NULL;
   }
-  cx_hlo_value *first =
-      cx_hlo_broadcast_in_dim(b, op->operands[1], to->dims, to->rank, NULL);
+  cx_hlo_value *first = cpu_opt_broadcast(b, op->operands[1], to, NULL);
   return cx_hlo_binary(b, kind, first,
                        cx_hlo_reshape(b, x, to->dims, to->rank));
 }
 
 cx_hlo_value *cpu_opt_reduce(cpu_opt_walk *w, cx_hlo_op *op)
 {
-  const cx_hlo_op_kind kind = cpu_opt_combiner(&op->regions[0]);
+  const cx_hlo_op_kind kind = combiner(&op->regions[0]);
   if (kind == CX_HLO_OP_OTHER || op->n_operands != 2 ||
       op->results[0].type.tensor.elem != op->operands[0]->type.tensor.elem) {
     return NULL;
