@@ -11,12 +11,12 @@
 // Waking a thread and being woken by it takes longer.
 #define INLINE_NS 20e3
 
-typedef PJRT_LoadedExecutable_Execute_Args execution;
+typedef PJRT_LoadedExecutable_Execute_Args execute_args;
 
 // ---- results ----
 
 // Gives the caller the event of list `i`, if it wants events.
-static void set_event(const execution *c, size_t i, PJRT_Event *done)
+static void set_event(const execute_args *c, size_t i, PJRT_Event *done)
 {
   if (c->device_complete_events == NULL) return;
   c->device_complete_events[i] =
@@ -25,7 +25,7 @@ static void set_event(const execution *c, size_t i, PJRT_Event *done)
 
 // Makes the results' values, still without memory, and their buffers. A launch
 // without an event is run before the caller sees them, so they count as ready.
-static calx_status *promise_results(const execution *c, size_t i,
+static calx_status *promise_results(const execute_args *c, size_t i,
                                     cpu_api_launch *l)
 {
   const cpu_api_code *code = l->executable->code;
@@ -44,7 +44,8 @@ static calx_status *promise_results(const execution *c, size_t i,
 
 // Makes the event that the launch will set, which its results and the caller
 // hold.
-static calx_status *promise_end(const execution *c, size_t i, cpu_api_launch *l)
+static calx_status *promise_end(const execute_args *c, size_t i,
+                                cpu_api_launch *l)
 {
   l->done = cpu_api_event_new();
   if (l->done == NULL) return cx_out_of_memory();
@@ -52,7 +53,7 @@ static calx_status *promise_end(const execution *c, size_t i, cpu_api_launch *l)
   return promise_results(c, i, l);
 }
 
-static void cancel(const execution *c, size_t i, cpu_api_launch *l)
+static void cancel(const execute_args *c, size_t i, cpu_api_launch *l)
 {
   cpu_api_launch_return_args(l);
   for (size_t k = 0; k < l->n_results; k++) {
@@ -98,8 +99,8 @@ static PJRT_Event *run_here(cpu_api_launch *l)
 
 // Queues a launch that only fails, in place of one that could not be prepared.
 // From it the other processes learn that this device does not take part.
-static void launch_failure(const execution *c, size_t slot, PJRT_Device *device,
-                           const calx_status *why)
+static void launch_failure(const execute_args *c, size_t slot,
+                           PJRT_Device *device, const calx_status *why)
 {
   const PJRT_LoadedExecutable *e = c->executable;
   if (e->numbers == NULL || e->n_local == e->n_devices) return;
@@ -117,7 +118,7 @@ static void launch_failure(const execution *c, size_t slot, PJRT_Device *device,
 }
 
 // Makes the launch of list `i`. *out is NULL when it fails.
-static calx_status *prepare(const execution *c, size_t i, size_t slot,
+static calx_status *prepare(const execute_args *c, size_t i, size_t slot,
                             PJRT_Device *device, cpu_api_launch **out)
 {
   return cpu_api_launch_prepare(
@@ -125,7 +126,7 @@ static calx_status *prepare(const execution *c, size_t i, size_t slot,
       c->argument_lists == NULL ? NULL : c->argument_lists[i], c->options, out);
 }
 
-static calx_status *execute_one(const execution *c, size_t slot,
+static calx_status *execute_one(const execute_args *c, size_t slot,
                                 PJRT_Device *device)
 {
   cpu_api_launch *l = NULL;
@@ -156,7 +157,7 @@ static calx_status *execute_one(const execution *c, size_t slot,
   return NULL;
 }
 
-static calx_status *execute_all(const execution *c)
+static calx_status *execute_all(const execute_args *c)
 {
   cpu_api_launch **all = cx_calloc(c->num_devices, sizeof(cpu_api_launch *));
   calx_status *status = all == NULL ? cx_out_of_memory() : NULL;
@@ -204,7 +205,7 @@ static calx_status *check_options(const PJRT_ExecuteOptions *o)
   return NULL;
 }
 
-static calx_status *check_call(const execution *c)
+static calx_status *check_call(const execute_args *c)
 {
   const PJRT_LoadedExecutable *e = c->executable;
   const cpu_run_program_info *info = e->code->info;
@@ -261,7 +262,7 @@ static calx_status *find_slot(const PJRT_LoadedExecutable *e,
 
 // The device for a portable executable: the caller's choice, else the device of
 // its first argument.
-static PJRT_Device *choose(const execution *c)
+static PJRT_Device *choose(const execute_args *c)
 {
   const PJRT_LoadedExecutable *e = c->executable;
   if (c->execute_device != NULL) return c->execute_device;
@@ -272,7 +273,7 @@ static PJRT_Device *choose(const execution *c)
   return e->client->device_list[e->client->first];
 }
 
-static calx_status *execute(const execution *c)
+static calx_status *execute(const execute_args *c)
 {
   CALX_TRY(check_call(c));
   PJRT_LoadedExecutable *e = c->executable;
