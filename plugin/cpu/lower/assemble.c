@@ -7,26 +7,35 @@
 #include "base/alloc.h"
 #include "hlo/print.h"
 
-static bool room(cpu_lower_assembly *a, void *items, size_t *capacity,
-                 size_t need, size_t each)
+// Appends n items, zeros if `from` is NULL; returns the index of the first.
+static uint32_t append(cpu_lower_assembly *a, void *items, size_t *count,
+                       size_t *capacity, size_t each, const void *from,
+                       size_t n)
 {
-  if (!a->failed && need <= UINT32_MAX &&
-      cx_grow(items, capacity, need, each)) {
-    return true;
+  if (a->failed || *count + n > UINT32_MAX ||
+      !cx_grow(items, capacity, *count + n, each)) {
+    a->failed = true;
+    return UINT32_MAX;
   }
-  a->failed = true;
-  return false;
+  char *to;
+  memcpy(&to, items, sizeof to);
+  to += *count * each;
+  if (from == NULL) {
+    memset(to, 0, n * each);
+  } else if (n > 0) {
+    memcpy(to, from, n * each);
+  }
+  *count += n;
+  return (uint32_t)(*count - n);
 }
 
 uint32_t cpu_lower_assemble_slot(cpu_lower_assembly *a, cpu_run_slot_kind kind,
                                  int64_t at, int64_t bytes)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->slots, &a->slots_room, p->n_slots + 1, sizeof *p->slots)) {
-    return UINT32_MAX;
-  }
-  p->slots[p->n_slots] = (cpu_run_slot){ (int64_t)kind, at, bytes };
-  return (uint32_t)p->n_slots++;
+  const cpu_run_slot slot = { (int64_t)kind, at, bytes };
+  return append(a, &p->slots, &p->n_slots, &a->slots_room, sizeof slot, &slot,
+                1);
 }
 
 uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
@@ -62,13 +71,8 @@ uint32_t cpu_lower_assemble_constant(cpu_lower_assembly *a, const void *data,
 uint32_t cpu_lower_assemble_blocks(cpu_lower_assembly *a, size_t n)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->blocks, &a->blocks_room, p->n_blocks + n,
-            sizeof *p->blocks)) {
-    return UINT32_MAX;
-  }
-  memset(p->blocks + p->n_blocks, 0, n * sizeof *p->blocks);
-  p->n_blocks += n;
-  return (uint32_t)(p->n_blocks - n);
+  return append(a, &p->blocks, &p->n_blocks, &a->blocks_room, sizeof *p->blocks,
+                NULL, n);
 }
 
 void cpu_lower_assemble_step(cpu_lower_assembly *a, cpu_run_step_kind kind,
@@ -76,25 +80,19 @@ void cpu_lower_assemble_step(cpu_lower_assembly *a, cpu_run_step_kind kind,
                              size_t n_slots)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->steps, &a->steps_room, p->n_steps + 1, sizeof *p->steps) ||
-      !room(a, &p->uses, &a->uses_room, p->n_uses + n_slots, sizeof *p->uses)) {
-    return;
-  }
-  p->steps[p->n_steps++] =
-      (cpu_run_step){ (uint32_t)kind, index, n, (uint32_t)p->n_uses,
-                      (uint32_t)n_slots };
-  for (size_t i = 0; i < n_slots; i++) p->uses[p->n_uses++] = slots[i];
+  const uint32_t first = append(a, &p->uses, &p->n_uses, &a->uses_room,
+                                sizeof *slots, slots, n_slots);
+  const cpu_run_step step = { (uint32_t)kind, index, n, first,
+                              (uint32_t)n_slots };
+  append(a, &p->steps, &p->n_steps, &a->steps_room, sizeof step, &step, 1);
 }
 
 uint32_t cpu_lower_assemble_loop(cpu_lower_assembly *a,
                                  const cpu_run_loop *loop)
 {
   cpu_run_program *p = a->program;
-  if (!room(a, &p->loops, &a->loops_room, p->n_loops + 1, sizeof *p->loops)) {
-    return UINT32_MAX;
-  }
-  p->loops[p->n_loops] = *loop;
-  return (uint32_t)p->n_loops++;
+  return append(a, &p->loops, &p->n_loops, &a->loops_room, sizeof *loop, loop,
+                1);
 }
 
 uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
@@ -102,15 +100,12 @@ uint32_t cpu_lower_assemble_kernel(cpu_lower_assembly *a,
                                    cpu_kernel *kernel)
 {
   cpu_run_program *p = a->program;
-  size_t n = p->n_kernels + 1;
-  if (!room(a, &p->descs, &a->descs_room, n, sizeof *p->descs) ||
-      !room(a, &p->kernels, &a->kernels_room, n, sizeof(cpu_kernel *))) {
-    cpu_kernel_free(kernel);
-    return UINT32_MAX;
-  }
-  p->descs[p->n_kernels] = *desc;
-  p->kernels[p->n_kernels] = kernel;
-  return (uint32_t)p->n_kernels++;
+  size_t n = p->n_kernels;
+  append(a, &p->descs, &n, &a->descs_room, sizeof *desc, desc, 1);
+  const uint32_t index = append(a, &p->kernels, &p->n_kernels, &a->kernels_room,
+                                sizeof kernel, &kernel, 1);
+  if (index == UINT32_MAX) cpu_kernel_free(kernel);
+  return index;
 }
 
 calx_status *cpu_lower_assemble_outlined(cpu_lower_assembly *a,

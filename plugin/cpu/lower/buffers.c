@@ -24,7 +24,7 @@ static bool is_immediate(const cpu_lower_group *g, const cx_hlo_op *user,
           (attr->as.elements.splat && cpu_jit_fuses(user, operand)));
 }
 
-static calx_status *push_once(cpu_lower_compilation *c, void *list, size_t *n,
+static calx_status *push_once(cpu_lower_state *c, void *list, size_t *n,
                               size_t *room, void *item)
 {
   void **items = *(void ***)list;
@@ -35,7 +35,7 @@ static calx_status *push_once(cpu_lower_compilation *c, void *list, size_t *n,
 }
 
 // Lists the inputs, and adds the immediate constants to the group.
-static calx_status *list_inputs(cpu_lower_compilation *c, cpu_lower_group *g)
+static calx_status *list_inputs(cpu_lower_state *c, cpu_lower_group *g)
 {
   cx_hlo_op **ops = NULL;  // the constants, then the group's
   size_t n = 0, room = 0;
@@ -66,7 +66,7 @@ static calx_status *list_inputs(cpu_lower_compilation *c, cpu_lower_group *g)
   return NULL;
 }
 
-static calx_status *list_buffers(cpu_lower_compilation *c, void *user,
+static calx_status *list_buffers(cpu_lower_state *c, void *user,
                                  cpu_lower_group *g)
 {
   (void)user;
@@ -82,8 +82,7 @@ static calx_status *list_buffers(cpu_lower_compilation *c, void *user,
   return g->kind == CPU_LOWER_GROUP_CONTROL ? NULL : list_inputs(c, g);
 }
 
-calx_status *cpu_lower_buffers(cpu_lower_compilation *c,
-                               const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_buffers(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   return cpu_lower_each_group(c, schedule, list_buffers, NULL);
 }

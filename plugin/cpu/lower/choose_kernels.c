@@ -42,7 +42,7 @@ static void remember(int threads, const cpu_kernel_desc *asked,
   cx_unlock(&choices_lock);
 }
 
-static calx_status *choose(cpu_lower_compilation *c, cpu_lower_group *g)
+static calx_status *choose(cpu_lower_state *c, cpu_lower_group *g)
 {
   const int threads = cpu_threads_size(c->pool);
   cpu_kernel_desc chosen = *g->desc;
@@ -60,7 +60,7 @@ typedef struct kernels {
   size_t n, room;
 } kernels;
 
-static calx_status *choose_once(cpu_lower_compilation *c, void *user,
+static calx_status *choose_once(cpu_lower_state *c, void *user,
                                 cpu_lower_group *g)
 {
   kernels *k = user;
@@ -77,8 +77,8 @@ static calx_status *choose_once(cpu_lower_compilation *c, void *user,
   return cpu_lower_push(c, &k->groups, &k->n, &k->room, g);
 }
 
-calx_status *cpu_lower_choose_kernels(cpu_lower_compilation *c,
-                                      const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_choose_kernels(cpu_lower_state *c,
+                                      cpu_lower_schedule *schedule)
 {
   kernels k = { 0 };
   return cpu_lower_each_group(c, schedule, choose_once, &k);

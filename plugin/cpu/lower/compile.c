@@ -56,7 +56,7 @@ static calx_status *count_devices(const cx_hlo_module *m, uint32_t asked,
 
 // Checks those of all regions: the interpreter runs them also in a comparator
 // of a sort or a body of a reduction.
-static calx_status *check_collectives(cpu_lower_compilation *c)
+static calx_status *check_collectives(cpu_lower_state *c)
 {
   cpu_run_program_info *info = &c->a.program->info;
   for (const cx_hlo_func *f = c->module->first; f != NULL; f = f->next) {
@@ -70,7 +70,7 @@ static calx_status *check_collectives(cpu_lower_compilation *c)
   return NULL;
 }
 
-static calx_status *lower(cpu_lower_compilation *c,
+static calx_status *lower(cpu_lower_state *c,
                           const cpu_lower_compile_options *options)
 {
   cpu_run_program *p = c->a.program;
@@ -92,7 +92,7 @@ static calx_status *lower(cpu_lower_compilation *c,
                       : cpu_lower_run_passes(c, entry);
 }
 
-static calx_status *optimize(cpu_lower_compilation *c)
+static calx_status *optimize(cpu_lower_state *c)
 {
   cpu_opt_options opt = { .decompose_only = c->interpret,
                           .check = getenv("CALX_CPU_CHECK") != NULL };
@@ -101,7 +101,7 @@ static calx_status *optimize(cpu_lower_compilation *c)
 
 static calx_status *make(const char *text, size_t size,
                          const cpu_lower_compile_options *options,
-                         cpu_lower_compilation *c)
+                         cpu_lower_state *c)
 {
   CALX_TRY(cx_hlo_parse(text, size, "-", &c->module));
   CALX_TRY(cx_hlo_verify(c->module));
@@ -134,11 +134,10 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
                                cpu_run_program **out)
 {
   *out = NULL;
-  cpu_lower_compilation c = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
-                              .pool = options->pool,
-                              .deterministic =
-                                  cpu_lower_is_set("CALX_DETERMINISTIC"),
-                              .blocking = cpu_lower_is_blocking() };
+  cpu_lower_state c = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
+                        .pool = options->pool,
+                        .deterministic = cpu_lower_is_set("CALX_DETERMINISTIC"),
+                        .blocking = cpu_lower_is_blocking() };
   calx_status *status = make(text, size, options, &c);
   cx_hlo_module_free(c.module);
   cx_arena_free(&c.arena);

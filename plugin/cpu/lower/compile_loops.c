@@ -22,7 +22,7 @@ typedef struct loops_part {
 } loops_part;
 
 typedef struct loops_job {
-  cpu_lower_compilation *c;
+  cpu_lower_state *c;
   const cpu_jit_api *jit;
   cpu_jit_options options;
   cpu_lower_group **loops;
@@ -51,8 +51,7 @@ static calx_status *read_lanes(int *out)
   return NULL;
 }
 
-static calx_status *add_loop(cpu_lower_compilation *c, void *user,
-                             cpu_lower_group *g)
+static calx_status *add_loop(cpu_lower_state *c, void *user, cpu_lower_group *g)
 {
   loops_job *j = user;
   if (g->kind != CPU_LOWER_GROUP_LOOP) return NULL;
@@ -207,8 +206,8 @@ static void drop_refused(loops_job *j)
   }
 }
 
-calx_status *cpu_lower_compile_loops(cpu_lower_compilation *c,
-                                     const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_compile_loops(cpu_lower_state *c,
+                                     cpu_lower_schedule *schedule)
 {
   loops_job j = { .c = c };
   CALX_TRY(cpu_lower_each_group(c, schedule, add_loop, &j));

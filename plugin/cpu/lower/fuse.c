@@ -234,8 +234,7 @@ static bool prepare(cpu_lower_fusion *f)
          f->spans != NULL;
 }
 
-calx_status *cpu_lower_fuse(cpu_lower_compilation *c,
-                            cpu_lower_schedule *schedule)
+calx_status *cpu_lower_fuse(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   cpu_lower_fusion f = { .c = c,
                          .schedule = schedule,

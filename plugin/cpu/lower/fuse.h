@@ -26,9 +26,9 @@ typedef struct cpu_lower_span {
 } cpu_lower_span;
 
 typedef struct cpu_lower_fusion {
-  cpu_lower_compilation *c;
+  cpu_lower_state *c;
   cpu_lower_schedule *schedule;
-  const cpu_lower_block_uses *uses;
+  const cpu_lower_use_list *uses;
   // By the operation's position in the block:
   cpu_lower_member **members;  // the groups that compute it
   bool *in_memory;             // some group writes its results

@@ -16,7 +16,7 @@ static size_t count_ops(const cx_hlo_module *m)
 
 // The interpreter may still read an argument when it writes a result, so a
 // result in an argument's memory is written to the arena first, and copied.
-calx_status *cpu_lower_interpret(cpu_lower_compilation *c, cx_hlo_func *entry)
+calx_status *cpu_lower_interpret(cpu_lower_state *c, cx_hlo_func *entry)
 {
   cpu_run_program *p = c->a.program;
   const cpu_run_program_info *info = &p->info;

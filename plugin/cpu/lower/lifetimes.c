@@ -2,11 +2,10 @@
 // value is used for the last time.
 #include "lower/lower.h"
 
-static calx_status *extend_read(cpu_lower_compilation *c, void *user,
-                                cx_hlo_value *v)
+static calx_status *extend_read(cpu_lower_state *c, void *user, cx_hlo_value *v)
 {
   const int64_t *time = user;
-  cpu_lower_value_info *info = cpu_lower_info(c, v);
+  cpu_lower_value *info = cpu_lower_info(c, v);
   if (info->producer != NULL && info->producer->begin == 0) {
     return cx_error(CALX_INTERNAL, "lower: groups that wait for each other");
   }
@@ -16,28 +15,28 @@ static calx_status *extend_read(cpu_lower_compilation *c, void *user,
 
 // What the group reads is needed until g->end, and what it writes is there
 // until then at least.
-static calx_status *extend_group(cpu_lower_compilation *c, cpu_lower_group *g)
+static calx_status *extend_group(cpu_lower_state *c, cpu_lower_group *g)
 {
   for (size_t i = 0; i < g->n_outputs; i++) {
-    cpu_lower_value_info *info = cpu_lower_info(c, g->outputs[i]);
+    cpu_lower_value *info = cpu_lower_info(c, g->outputs[i]);
     if (info->last_use < g->end) info->last_use = g->end;
   }
   return cpu_lower_each_read(c, g, extend_read, &g->end);
 }
 
-static calx_status *note_read_in_background(cpu_lower_compilation *c,
-                                            void *user, cx_hlo_value *v)
+static calx_status *note_read_in_background(cpu_lower_state *c, void *user,
+                                            cx_hlo_value *v)
 {
   const int64_t *begin = user;
-  cpu_lower_value_info *info = cpu_lower_info(c, v);
+  cpu_lower_value *info = cpu_lower_info(c, v);
   if (info->last_use > *begin) info->read_in_background = true;
   return NULL;
 }
 
 // An operand that a region uses is needed until the region has run for the last
 // time; that of a collective in background, until the collective is done.
-calx_status *cpu_lower_lifetimes(cpu_lower_compilation *c,
-                                 const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_lifetimes(cpu_lower_state *c,
+                                 cpu_lower_schedule *schedule)
 {
   for (size_t i = 0; i < schedule->n_groups; i++) {
     cpu_lower_group *g = schedule->groups[i];

@@ -34,18 +34,6 @@ static calx_status *check(cx_hlo_str who, const cx_hlo_any *type)
       (int)who.n, who.s, cx_hlo_shape(&type->tensor).s, CPU_RUN_MEMORY_LIMIT);
 }
 
-static calx_status *check_op(const cx_hlo_op *op)
-{
-  cx_hlo_str who = cpu_opt_name(op);
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    CALX_TRY(check(who, &op->operands[i]->type));
-  }
-  for (uint32_t i = 0; i < op->n_results; i++) {
-    CALX_TRY(check(who, &op->results[i].type));
-  }
-  return NULL;
-}
-
 calx_status *cpu_lower_check_signature(const cx_hlo_func *entry)
 {
   for (size_t i = 0; i < entry->n_params; i++) {
@@ -61,7 +49,13 @@ calx_status *cpu_lower_check_values(const cx_hlo_func *entry)
 {
   for (const cx_hlo_op *op = cpu_opt_first(entry->body.first); op != NULL;
        op = cpu_opt_next(op)) {
-    CALX_TRY(check_op(op));
+    const cx_hlo_str who = cpu_opt_name(op);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+      CALX_TRY(check(who, &op->operands[i]->type));
+    }
+    for (uint32_t i = 0; i < op->n_results; i++) {
+      CALX_TRY(check(who, &op->results[i].type));
+    }
   }
   return NULL;
 }

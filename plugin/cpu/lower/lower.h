@@ -45,7 +45,7 @@ typedef struct cpu_lower_group {
   cpu_kernel_desc *desc;      // KERNEL
   uint32_t index;             // of the compiled loop, kernel or function
   int64_t scratch;            // bytes
-  struct cpu_lower_allocation *scratch_allocation;
+  struct cpu_lower_range *scratch_range;
   cpu_lower_schedule *regions;  // CONTROL: op->n_regions
   // COLLECTIVE: whether it runs in background, and its number among those that
   // do. DONE: the collective that it waits for.
@@ -64,17 +64,17 @@ typedef struct cpu_lower_use {
   int32_t operand;  // -1: inside the user's regions, or by the terminator
 } cpu_lower_use;
 
-typedef struct cpu_lower_block_uses {
+typedef struct cpu_lower_use_list {
   cx_hlo_op **ops;
   size_t n_ops;
   cpu_lower_use *uses;
   uint32_t *first;               // n_ops + 1: the uses of op i's results begin
   cpu_lower_schedule **regions;  // of op i; NULL: no control flow
-} cpu_lower_block_uses;
+} cpu_lower_use_list;
 
 struct cpu_lower_schedule {
   cx_hlo_block *block;
-  cpu_lower_block_uses uses;
+  cpu_lower_use_list uses;
   cpu_lower_group **groups;  // from `order` on in the order in which they run
   size_t n_groups, groups_room;
 };
@@ -82,30 +82,30 @@ struct cpu_lower_schedule {
 // ---- memory ----
 
 // A range of memory that holds one value, or several one after the other.
-typedef struct cpu_lower_allocation {
+typedef struct cpu_lower_range {
   cpu_run_slot_kind kind;
   int64_t at, bytes;
   int64_t start, end;  // ARENA: times
-  uint32_t slot;      // in the program's table; UINT32_MAX: not there yet
-  struct cpu_lower_allocation *next;
-} cpu_lower_allocation;
+  uint32_t slot;       // in the program's table; UINT32_MAX: not there yet
+  struct cpu_lower_range *next;
+} cpu_lower_range;
 
 // What is known of a value, by its number.
-typedef struct cpu_lower_value_info {
+typedef struct cpu_lower_value {
   cx_hlo_value *alias;        // of which this is a view; NULL: of none
   cpu_lower_group *producer;  // the group that writes it; NULL: none does
   uint32_t position;          // in its block, of the operation that computes it
   int64_t last_use;           // time
   // Other groups read it while a collective on it runs in background.
   bool read_in_background;
-  cpu_lower_allocation *allocation;
-  cpu_lower_allocation *preferred;  // where its user would like to find it
+  cpu_lower_range *range;
+  cpu_lower_range *preferred;  // where its user would like to find it
   cx_hlo_value
       *occupant;  // the value in `preferred` whose last use comes first
-} cpu_lower_value_info;
+} cpu_lower_value;
 
 // One compilation.
-typedef struct cpu_lower_compilation {
+typedef struct cpu_lower_state {
   cx_hlo_module *module;
   cx_arena arena;  // of all that is needed only while compiling
   cpu_lower_assembly a;
@@ -114,18 +114,18 @@ typedef struct cpu_lower_compilation {
   bool deterministic;  // choose kernels without measuring
   bool blocking;       // no collective runs in background
   // Of the passes:
-  cpu_lower_value_info *values;    // by the value's number
-  cpu_lower_allocation *in_arena;  // all allocations of the arena
+  cpu_lower_value *values;    // by the value's number
+  cpu_lower_range *in_arena;  // all ranges of the arena
   int64_t clock;
-} cpu_lower_compilation;
+} cpu_lower_state;
 
-static inline cpu_lower_value_info *cpu_lower_info(
-    const cpu_lower_compilation *c, const cx_hlo_value *v)
+static inline cpu_lower_value *cpu_lower_info(const cpu_lower_state *c,
+                                              const cx_hlo_value *v)
 {
   return &c->values[v->number];
 }
 // The value whose memory v has.
-static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_compilation *c,
+static inline cx_hlo_value *cpu_lower_storage(const cpu_lower_state *c,
                                               cx_hlo_value *v)
 {
   while (c->values[v->number].alias != NULL) v = c->values[v->number].alias;
@@ -140,22 +140,21 @@ bool cpu_lower_is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op);
 int64_t cpu_lower_bytes(cx_hlo_value *const *values, size_t n);
 
 // Appends to an array in the compilation's arena.
-calx_status *cpu_lower_push(cpu_lower_compilation *c, void *items, size_t *n,
+calx_status *cpu_lower_push(cpu_lower_state *c, void *items, size_t *n,
                             size_t *room, void *item) CALX_MUST_USE;
 
 // Calls fn for each group, and after one of CONTROL for those of its regions.
-typedef calx_status *cpu_lower_group_fn(cpu_lower_compilation *c, void *user,
+typedef calx_status *cpu_lower_group_fn(cpu_lower_state *c, void *user,
                                         cpu_lower_group *g);
-calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
+calx_status *cpu_lower_each_group(cpu_lower_state *c,
                                   const cpu_lower_schedule *schedule,
                                   cpu_lower_group_fn *fn,
                                   void *user) CALX_MUST_USE;
 // Calls fn for every value that the group reads and does not compute, also
 // inside regions, as the value whose memory it is.
-typedef calx_status *cpu_lower_read_fn(cpu_lower_compilation *c, void *user,
+typedef calx_status *cpu_lower_read_fn(cpu_lower_state *c, void *user,
                                        cx_hlo_value *v);
-calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
-                                 const cpu_lower_group *g,
+calx_status *cpu_lower_each_read(cpu_lower_state *c, const cpu_lower_group *g,
                                  cpu_lower_read_fn *fn,
                                  void *user) CALX_MUST_USE;
 
@@ -180,52 +179,42 @@ calx_status *cpu_lower_check_total(const cpu_run_program *p,
 // ---- stages ----
 
 // The entry as one step of the interpreter.
-calx_status *cpu_lower_interpret(cpu_lower_compilation *c,
+calx_status *cpu_lower_interpret(cpu_lower_state *c,
                                  cx_hlo_func *entry) CALX_MUST_USE;
 // The entry as steps, through all the stages below.
-calx_status *cpu_lower_run_passes(cpu_lower_compilation *c,
+calx_status *cpu_lower_run_passes(cpu_lower_state *c,
                                   cx_hlo_func *entry) CALX_MUST_USE;
 
+typedef calx_status *cpu_lower_stage(cpu_lower_state *c,
+                                     cpu_lower_schedule *schedule);
 // Finds the uses in schedule->block, and makes the schedules of its regions.
-calx_status *cpu_lower_uses(cpu_lower_compilation *c,
-                            cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_uses;
 // Puts the block's operations into groups.
-calx_status *cpu_lower_fuse(cpu_lower_compilation *c,
-                            cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_fuse;
 // Takes views of memory out of LOOP groups.
-calx_status *cpu_lower_views(cpu_lower_compilation *c,
-                             cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_views;
 // Lists what each group reads from memory and writes to it.
-calx_status *cpu_lower_buffers(
-    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_buffers;
 // Sorts the groups of each block, producers first.
-calx_status *cpu_lower_order(cpu_lower_compilation *c,
-                             cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_order;
 // Reorders the entry's groups so that collectives run in background, where that
 // is worth it.
-calx_status *cpu_lower_overlap(cpu_lower_compilation *c,
-                               cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_overlap;
 // Gives each group its times and each value its last use.
-calx_status *cpu_lower_lifetimes(
-    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_lifetimes;
 // Chooses how each KERNEL group is run, by measuring.
-calx_status *cpu_lower_choose_kernels(
-    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_choose_kernels;
 // Compiles the LOOP groups; those that the jit refuses become INTERPRETED.
-calx_status *cpu_lower_compile_loops(
-    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
-// Gives each value an allocation.
-calx_status *cpu_lower_memory(cpu_lower_compilation *c,
-                              const cpu_lower_schedule *schedule) CALX_MUST_USE;
-// Gives each allocation of the arena its offset.
-calx_status *cpu_lower_offsets(cpu_lower_compilation *c) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_compile_loops;
+// Gives each value a range of memory.
+cpu_lower_stage cpu_lower_memory;
+// Gives each range in the arena its offset.
+cpu_lower_stage cpu_lower_offsets;
 // Copies what is interpreted, and the collectives, to functions of a module of
 // their own.
-calx_status *cpu_lower_outline(
-    cpu_lower_compilation *c, const cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_outline;
 // Appends the program's steps.
-calx_status *cpu_lower_steps(cpu_lower_compilation *c,
-                             const cpu_lower_schedule *schedule) CALX_MUST_USE;
+cpu_lower_stage cpu_lower_steps;
 
 // The jit's functions; loads libcalx_jit.so when first called.
 calx_status *cpu_lower_load_jit(const cpu_jit_api **out) CALX_MUST_USE;

@@ -8,13 +8,12 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 
-static cpu_lower_allocation *new_allocation(cpu_lower_compilation *c,
-                                            cpu_run_slot_kind kind, int64_t at,
-                                            int64_t bytes)
+static cpu_lower_range *new_range(cpu_lower_state *c, cpu_run_slot_kind kind,
+                                  int64_t at, int64_t bytes)
 {
-  cpu_lower_allocation *m = CX_ARENA_NEW(&c->arena, cpu_lower_allocation);
+  cpu_lower_range *m = CX_ARENA_NEW(&c->arena, cpu_lower_range);
   if (m == NULL) return NULL;
-  *m = (cpu_lower_allocation){
+  *m = (cpu_lower_range){
     .kind = kind, .at = at, .bytes = bytes, .slot = UINT32_MAX
   };
   if (kind == CPU_RUN_SLOT_ARENA) {
@@ -24,18 +23,17 @@ static cpu_lower_allocation *new_allocation(cpu_lower_compilation *c,
   return m;
 }
 
-static cpu_lower_allocation *new_in_arena(cpu_lower_compilation *c,
-                                          int64_t bytes, int64_t start,
-                                          int64_t end)
+static cpu_lower_range *new_in_arena(cpu_lower_state *c, int64_t bytes,
+                                     int64_t start, int64_t end)
 {
-  cpu_lower_allocation *m = new_allocation(c, CPU_RUN_SLOT_ARENA, 0, bytes);
+  cpu_lower_range *m = new_range(c, CPU_RUN_SLOT_ARENA, 0, bytes);
   if (m == NULL) return NULL;
   m->start = start;
   m->end = end;
   return m;
 }
 
-static void extend(cpu_lower_allocation *m, int64_t start, int64_t end)
+static void extend(cpu_lower_range *m, int64_t start, int64_t end)
 {
   if (start < m->start) m->start = start;
   if (end > m->end) m->end = end;
@@ -92,7 +90,7 @@ static bool may_write_over(const cpu_lower_group *g, const cx_hlo_value *input,
 }
 
 // The input through which the group reads `storage`; NULL: several do.
-static cx_hlo_value *input_of(const cpu_lower_compilation *c,
+static cx_hlo_value *input_of(const cpu_lower_state *c,
                               const cpu_lower_group *g,
                               const cx_hlo_value *storage)
 {
@@ -107,11 +105,11 @@ static cx_hlo_value *input_of(const cpu_lower_compilation *c,
 
 // Whether g may write v over `over`: nothing reads `over` any more, or only g
 // does, and in place.
-static bool is_vacant(const cpu_lower_compilation *c, const cpu_lower_group *g,
+static bool is_vacant(const cpu_lower_state *c, const cpu_lower_group *g,
                       cx_hlo_value *over, cx_hlo_value *v)
 {
   if (over == NULL) return true;
-  const cpu_lower_value_info *info = cpu_lower_info(c, over);
+  const cpu_lower_value *info = cpu_lower_info(c, over);
   if (info->last_use < g->begin) return true;
   if (info->last_use > g->begin || g->kind != CPU_LOWER_GROUP_LOOP)
     return false;
@@ -119,11 +117,11 @@ static bool is_vacant(const cpu_lower_compilation *c, const cpu_lower_group *g,
   return input != NULL && may_write_over(g, input, v);
 }
 
-static bool is_taken(const cpu_lower_compilation *c, const cpu_lower_group *g,
-                     const cpu_lower_allocation *m)
+static bool is_taken(const cpu_lower_state *c, const cpu_lower_group *g,
+                     const cpu_lower_range *m)
 {
   for (size_t i = 0; i < g->n_outputs; i++) {
-    if (cpu_lower_info(c, g->outputs[i])->allocation == m) return true;
+    if (cpu_lower_info(c, g->outputs[i])->range == m) return true;
   }
   return false;
 }
@@ -137,38 +135,37 @@ static bool is_reduced(const cpu_lower_group *g, size_t input,
          output == &op->results[input];
 }
 
-static cpu_lower_allocation *reuse(const cpu_lower_compilation *c,
-                                   const cpu_lower_group *g, cx_hlo_value *v)
+static cpu_lower_range *reuse(const cpu_lower_state *c,
+                              const cpu_lower_group *g, cx_hlo_value *v)
 {
   for (size_t i = 0; i < g->n_inputs; i++) {
     cx_hlo_value *storage = cpu_lower_storage(c, g->inputs[i]);
-    const cpu_lower_value_info *info = cpu_lower_info(c, storage);
-    if (info->allocation == NULL ||
-        info->allocation->kind != CPU_RUN_SLOT_ARENA ||
-        info->allocation->end != g->end || info->last_use != g->end ||
-        input_of(c, g, storage) == NULL || is_taken(c, g, info->allocation)) {
+    const cpu_lower_value *info = cpu_lower_info(c, storage);
+    if (info->range == NULL || info->range->kind != CPU_RUN_SLOT_ARENA ||
+        info->range->end != g->end || info->last_use != g->end ||
+        input_of(c, g, storage) == NULL || is_taken(c, g, info->range)) {
       continue;
     }
     const bool sums = is_reduced(g, i, v) && !info->read_in_background;
-    if (sums || may_write_over(g, g->inputs[i], v)) return info->allocation;
+    if (sums || may_write_over(g, g->inputs[i], v)) return info->range;
   }
   return NULL;
 }
 
-static calx_status *allocate_output(cpu_lower_compilation *c,
+static calx_status *allocate_output(cpu_lower_state *c,
                                     const cpu_lower_group *g, cx_hlo_value *v)
 {
-  cpu_lower_value_info *info = cpu_lower_info(c, v);
+  cpu_lower_value *info = cpu_lower_info(c, v);
   const bool preferred = info->preferred != NULL &&
                          is_vacant(c, g, info->occupant, v) &&
                          !is_taken(c, g, info->preferred);
-  info->allocation = preferred ? info->preferred : reuse(c, g, v);
-  if (info->allocation == NULL) {
-    info->allocation = new_in_arena(c, cx_hlo_type_bytes(&v->type.tensor),
-                                    g->begin, info->last_use);
+  info->range = preferred ? info->preferred : reuse(c, g, v);
+  if (info->range == NULL) {
+    info->range = new_in_arena(c, cx_hlo_type_bytes(&v->type.tensor), g->begin,
+                               info->last_use);
   }
-  if (info->allocation == NULL) return cx_out_of_memory();
-  extend(info->allocation, g->begin, info->last_use);
+  if (info->range == NULL) return cx_out_of_memory();
+  extend(info->range, g->begin, info->last_use);
   return NULL;
 }
 
@@ -176,13 +173,13 @@ static calx_status *allocate_output(cpu_lower_compilation *c,
 
 // The user of v would like to find it in m, from the last use of `occupant` on;
 // NULL: from now on.
-static void prefer(cpu_lower_compilation *c, cx_hlo_value *v,
-                   cpu_lower_allocation *m, cx_hlo_value *occupant)
+static void prefer(cpu_lower_state *c, cx_hlo_value *v, cpu_lower_range *m,
+                   cx_hlo_value *occupant)
 {
   cx_hlo_value *storage = cpu_lower_storage(c, v);
-  cpu_lower_value_info *info = cpu_lower_info(c, storage);
+  cpu_lower_value *info = cpu_lower_info(c, storage);
   if (info->preferred != NULL || info->producer == NULL ||
-      info->allocation != NULL ||
+      info->range != NULL ||
       cx_hlo_type_bytes(&storage->type.tensor) != m->bytes) {
     return;
   }
@@ -190,10 +187,10 @@ static void prefer(cpu_lower_compilation *c, cx_hlo_value *v,
   info->occupant = occupant;
 }
 
-static calx_status *allocate_groups(cpu_lower_compilation *c,
+static calx_status *allocate_groups(cpu_lower_state *c,
                                     const cpu_lower_schedule *schedule);
 
-static bool is_used_inside(const cpu_lower_compilation *c, const cx_hlo_op *op,
+static bool is_used_inside(const cpu_lower_state *c, const cx_hlo_op *op,
                            const cx_hlo_value *storage)
 {
   const cx_hlo_op *at = cpu_opt_inner(op);
@@ -205,84 +202,88 @@ static bool is_used_inside(const cpu_lower_compilation *c, const cx_hlo_op *op,
   return false;
 }
 
-// A variable of a while has one allocation from the loop's start to the last
-// use of its result: for the initial value, where that is possible, for the
-// regions' arguments and for the result. NULL: no memory.
-static cpu_lower_allocation *allocation_of_variable(cpu_lower_compilation *c,
-                                                    const cpu_lower_group *g,
-                                                    uint32_t i)
+// The range of the initial value of variable i of a while, if the variable can
+// have it; else NULL.
+static cpu_lower_range *initial_range(const cpu_lower_state *c,
+                                      const cpu_lower_group *g, uint32_t i)
 {
   const cx_hlo_op *op = g->ops[0];
-  const cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
   const cx_hlo_value *init = cpu_lower_storage(c, op->operands[i]);
-  const cpu_lower_value_info *start = cpu_lower_info(c, init);
-  bool twice = false;
+  const cpu_lower_value *start = cpu_lower_info(c, init);
   for (uint32_t k = 0; k < i; k++) {
-    twice |= cpu_lower_storage(c, op->operands[k]) == init;
+    if (cpu_lower_storage(c, op->operands[k]) == init) return NULL;
   }
-  if (result->preferred != NULL && result->occupant == NULL) {
-    return result->preferred;
-  }
-  if (start->allocation != NULL && start->last_use <= g->end && !twice &&
-      start->allocation->kind == CPU_RUN_SLOT_ARENA &&
-      start->allocation->end <= g->end && start->producer != NULL &&
-      start->producer->begin < g->begin && !is_used_inside(c, op, init)) {
-    return start->allocation;
-  }
-  return new_in_arena(c, cx_hlo_type_bytes(&op->results[i].type.tensor),
-                      g->begin, g->end);
+  return start->range != NULL && start->last_use <= g->end &&
+                 start->range->kind == CPU_RUN_SLOT_ARENA &&
+                 start->range->end <= g->end && start->producer != NULL &&
+                 start->producer->begin < g->begin &&
+                 !is_used_inside(c, op, init)
+             ? start->range
+             : NULL;
 }
 
-static calx_status *allocate_while(cpu_lower_compilation *c, cpu_lower_group *g)
+// Result i of control flow has its range from the group's begin on: the one
+// that its user prefers, else `reused`, else a new one.
+static calx_status *allocate_result(cpu_lower_state *c,
+                                    const cpu_lower_group *g, uint32_t i,
+                                    cpu_lower_range *reused)
+{
+  const cx_hlo_value *v = &g->ops[0]->results[i];
+  cpu_lower_value *result = cpu_lower_info(c, v);
+  result->range = result->preferred != NULL && result->occupant == NULL
+                      ? result->preferred
+                      : reused;
+  if (result->range == NULL) {
+    result->range =
+        new_in_arena(c, cx_hlo_type_bytes(&v->type.tensor), g->begin, g->end);
+  }
+  if (result->range == NULL) return cx_out_of_memory();
+  extend(result->range, g->begin, g->end);
+  extend(result->range, g->begin, result->last_use);
+  return NULL;
+}
+
+// A variable of a while has one range from the loop's start to the last use of
+// its result: for the initial value, where that is possible, for the regions'
+// arguments and for the result.
+static calx_status *allocate_while(cpu_lower_state *c, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
   const cx_hlo_block *condition = op->regions[0].first;
   const cx_hlo_block *body = op->regions[1].first;
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
-    cpu_lower_allocation *m = allocation_of_variable(c, g, i);
-    if (m == NULL) return cx_out_of_memory();
-    extend(m, g->begin, result->last_use > g->end ? result->last_use : g->end);
-    result->allocation = m;
-    cpu_lower_info(c, &condition->args[i])->allocation = m;
-    cpu_lower_info(c, &body->args[i])->allocation = m;
+    CALX_TRY(allocate_result(c, g, i, initial_range(c, g, i)));
+    cpu_lower_range *m = cpu_lower_info(c, &op->results[i])->range;
+    cpu_lower_info(c, &condition->args[i])->range = m;
+    cpu_lower_info(c, &body->args[i])->range = m;
   }
   const cx_hlo_op *end = cx_hlo_terminator(body);
   for (uint32_t i = 0; i < end->n_operands && i < op->n_results; i++) {
-    prefer(c, end->operands[i], cpu_lower_info(c, &op->results[i])->allocation,
+    prefer(c, end->operands[i], cpu_lower_info(c, &op->results[i])->range,
            &body->args[i]);
   }
   for (size_t r = 0; r < 2; r++) CALX_TRY(allocate_groups(c, &g->regions[r]));
   return NULL;
 }
 
-static calx_status *allocate_branches(cpu_lower_compilation *c,
-                                      cpu_lower_group *g)
+static calx_status *allocate_branches(cpu_lower_state *c, cpu_lower_group *g)
 {
   cx_hlo_op *op = g->ops[0];
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_lower_value_info *result = cpu_lower_info(c, &op->results[i]);
-    if (result->preferred != NULL && result->occupant == NULL) {
-      result->allocation = result->preferred;
-    } else {
-      result->allocation = new_in_arena(
-          c, cx_hlo_type_bytes(&op->results[i].type.tensor), g->begin, g->end);
-    }
-    if (result->allocation == NULL) return cx_out_of_memory();
-    extend(result->allocation, g->begin, result->last_use);
+    CALX_TRY(allocate_result(c, g, i, NULL));
   }
   for (uint32_t r = 0; r < op->n_regions; r++) {
     const cx_hlo_op *end = cx_hlo_terminator(op->regions[r].first);
     for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-      prefer(c, end->operands[i],
-             cpu_lower_info(c, &op->results[i])->allocation, NULL);
+      prefer(c, end->operands[i], cpu_lower_info(c, &op->results[i])->range,
+             NULL);
     }
     CALX_TRY(allocate_groups(c, &g->regions[r]));
   }
   return NULL;
 }
 
-static calx_status *allocate_groups(cpu_lower_compilation *c,
+static calx_status *allocate_groups(cpu_lower_state *c,
                                     const cpu_lower_schedule *schedule)
 {
   for (size_t i = 0; i < schedule->n_groups; i++) {
@@ -293,8 +294,8 @@ static calx_status *allocate_groups(cpu_lower_compilation *c,
       continue;
     }
     if (g->scratch > 0) {
-      g->scratch_allocation = new_in_arena(c, g->scratch, g->begin, g->begin);
-      if (g->scratch_allocation == NULL) return cx_out_of_memory();
+      g->scratch_range = new_in_arena(c, g->scratch, g->begin, g->begin);
+      if (g->scratch_range == NULL) return cx_out_of_memory();
     }
     for (size_t o = 0; o < g->n_outputs; o++) {
       CALX_TRY(allocate_output(c, g, g->outputs[o]));
@@ -305,22 +306,20 @@ static calx_status *allocate_groups(cpu_lower_compilation *c,
 
 // ---- the entry ----
 
-static calx_status *allocate_entry(cpu_lower_compilation *c,
-                                   cx_hlo_block *block)
+static calx_status *allocate_entry(cpu_lower_state *c, cx_hlo_block *block)
 {
   const cpu_run_program_info *info = &c->a.program->info;
   for (size_t i = 0; i < block->n_args; i++) {
-    cpu_lower_value_info *v = cpu_lower_info(c, &block->args[i]);
-    v->allocation =
-        new_allocation(c, CPU_RUN_SLOT_PARAM, (int64_t)i,
-                       cx_hlo_type_bytes(&block->args[i].type.tensor));
-    if (v->allocation == NULL) return cx_out_of_memory();
+    cpu_lower_value *v = cpu_lower_info(c, &block->args[i]);
+    v->range = new_range(c, CPU_RUN_SLOT_PARAM, (int64_t)i,
+                         cx_hlo_type_bytes(&block->args[i].type.tensor));
+    if (v->range == NULL) return cx_out_of_memory();
   }
   const cx_hlo_op *end = cx_hlo_terminator(block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
-    cpu_lower_allocation *m =
-        new_allocation(c, CPU_RUN_SLOT_RESULT, (int64_t)i,
-                       cx_hlo_type_bytes(&end->operands[i]->type.tensor));
+    cpu_lower_range *m =
+        new_range(c, CPU_RUN_SLOT_RESULT, (int64_t)i,
+                  cx_hlo_type_bytes(&end->operands[i]->type.tensor));
     if (m == NULL) return cx_out_of_memory();
     int32_t param = info->alias[i];
     prefer(c, end->operands[i], m, param < 0 ? NULL : &block->args[param]);
@@ -328,8 +327,7 @@ static calx_status *allocate_entry(cpu_lower_compilation *c,
   return NULL;
 }
 
-calx_status *cpu_lower_memory(cpu_lower_compilation *c,
-                              const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_memory(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   CALX_TRY(allocate_entry(c, schedule->block));
   return allocate_groups(c, schedule);

@@ -1,4 +1,4 @@
-// lower/offsets: the offset of each allocation in the arena. Allocations that
+// lower/offsets: the offset of each range in the arena. Ranges that
 // live at the same time do not overlap.
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,15 @@
 
 static int by_start(const void *a, const void *b)
 {
-  const cpu_lower_allocation *const *x = a;
-  const cpu_lower_allocation *const *y = b;
+  const cpu_lower_range *const *x = a;
+  const cpu_lower_range *const *y = b;
   if ((*x)->start != (*y)->start) return (*x)->start < (*y)->start ? -1 : 1;
   return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
 }
 
 // Best fit: the smallest gap between those that live at the same time that is
 // large enough. `live` is sorted by offset.
-static void insert(cpu_lower_allocation **live, size_t *n,
-                   cpu_lower_allocation *m)
+static void insert(cpu_lower_range **live, size_t *n, cpu_lower_range *m)
 {
   int64_t at = 0;
   size_t i = 0;
@@ -38,20 +37,19 @@ static void insert(cpu_lower_allocation **live, size_t *n,
   (*n)++;
 }
 
-calx_status *cpu_lower_offsets(cpu_lower_compilation *c)
+calx_status *cpu_lower_offsets(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
+  (void)schedule;
   size_t n = 0, n_live = 0;
-  for (const cpu_lower_allocation *m = c->in_arena; m != NULL; m = m->next) n++;
-  cpu_lower_allocation **all =
-      CX_ARENA_ARRAY(&c->arena, cpu_lower_allocation *, n + 1);
-  cpu_lower_allocation **live =
-      CX_ARENA_ARRAY(&c->arena, cpu_lower_allocation *, n + 1);
+  for (const cpu_lower_range *m = c->in_arena; m != NULL; m = m->next) n++;
+  cpu_lower_range **all = CX_ARENA_ARRAY(&c->arena, cpu_lower_range *, n + 1);
+  cpu_lower_range **live = CX_ARENA_ARRAY(&c->arena, cpu_lower_range *, n + 1);
   if (all == NULL || live == NULL) return cx_out_of_memory();
   size_t i = 0;
-  for (cpu_lower_allocation *m = c->in_arena; m != NULL; m = m->next) {
+  for (cpu_lower_range *m = c->in_arena; m != NULL; m = m->next) {
     all[i++] = m;
   }
-  qsort(all, n, sizeof(cpu_lower_allocation *), by_start);
+  qsort(all, n, sizeof(cpu_lower_range *), by_start);
   int64_t top = 0;
   for (i = 0; i < n; i++) {
     size_t kept = 0;

@@ -20,7 +20,7 @@ typedef struct group_sort {
   size_t n, room;
 } group_sort;
 
-static calx_status *push_producer(cpu_lower_compilation *c, void *user,
+static calx_status *push_producer(cpu_lower_state *c, void *user,
                                   cx_hlo_value *v)
 {
   group_sort *s = user;
@@ -33,7 +33,7 @@ static calx_status *push_producer(cpu_lower_compilation *c, void *user,
 }
 
 // Depth first: a group is open while its producers are on the stack above it.
-static calx_status *sort(cpu_lower_compilation *c, cpu_lower_schedule *schedule)
+static calx_status *sort(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   cpu_lower_group **groups = schedule->groups;
   const size_t n_groups = schedule->n_groups;
@@ -62,7 +62,7 @@ static calx_status *sort(cpu_lower_compilation *c, cpu_lower_schedule *schedule)
   return NULL;
 }
 
-static calx_status *sort_regions(cpu_lower_compilation *c, void *user,
+static calx_status *sort_regions(cpu_lower_state *c, void *user,
                                  cpu_lower_group *g)
 {
   (void)user;
@@ -73,8 +73,7 @@ static calx_status *sort_regions(cpu_lower_compilation *c, void *user,
   return NULL;
 }
 
-calx_status *cpu_lower_order(cpu_lower_compilation *c,
-                             cpu_lower_schedule *schedule)
+calx_status *cpu_lower_order(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   CALX_TRY(sort(c, schedule));
   return cpu_lower_each_group(c, schedule, sort_regions, NULL);

@@ -45,7 +45,7 @@ static void mark_made(outlining *o, const cpu_lower_group *g)
   }
 }
 
-static calx_status *add_input(cpu_lower_compilation *c, const outlining *o,
+static calx_status *add_input(cpu_lower_state *c, const outlining *o,
                               cpu_lower_group *g, cx_hlo_value *v)
 {
   if (o->made_in[v->number] == o->n_functions) return NULL;
@@ -55,7 +55,7 @@ static calx_status *add_input(cpu_lower_compilation *c, const outlining *o,
   return cpu_lower_push(c, &g->inputs, &g->n_inputs, &g->inputs_room, v);
 }
 
-static calx_status *add_captured(cpu_lower_compilation *c, const outlining *o,
+static calx_status *add_captured(cpu_lower_state *c, const outlining *o,
                                  cpu_lower_group *g)
 {
   for (size_t i = 0; i < g->n_ops; i++) {
@@ -179,7 +179,7 @@ static void report_interpreted(const cpu_lower_group *g)
 
 // ---- the module ----
 
-static calx_status *outline_group(cpu_lower_compilation *c, void *user,
+static calx_status *outline_group(cpu_lower_state *c, void *user,
                                   cpu_lower_group *g)
 {
   outlining *o = user;
@@ -195,8 +195,7 @@ static calx_status *outline_group(cpu_lower_compilation *c, void *user,
   return NULL;
 }
 
-calx_status *cpu_lower_outline(cpu_lower_compilation *c,
-                               const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_outline(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   const size_t n = c->module->n_values + 1;
   outlining o = { .module = cx_hlo_module_new(),

@@ -28,7 +28,7 @@
 
 // ---- one order ----
 
-static void append(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
+static void append(cpu_lower_search *s, cpu_lower_node *x)
 {
   x->placed = true;
   s->groups[s->n_groups++] = x->group;
@@ -38,19 +38,19 @@ static void append(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
   }
 }
 
-static bool is_any_running(const cpu_lower_overlap_search *s)
+static bool is_any_running(const cpu_lower_search *s)
 {
   return s->n_done < s->n_started;
 }
 
-static bool is_available(const cpu_lower_overlap_node *x)
+static bool is_available(const cpu_lower_node *x)
 {
   return x->placed && !x->running;
 }
 
-static calx_status *wait_for_oldest(cpu_lower_overlap_search *s)
+static calx_status *wait_for_oldest(cpu_lower_search *s)
 {
-  cpu_lower_overlap_node *x = s->started[s->n_done++];
+  cpu_lower_node *x = s->started[s->n_done++];
   cpu_lower_group *done = CX_ARENA_NEW(&s->c->arena, cpu_lower_group);
   if (done == NULL) return cx_out_of_memory();
   done->kind = CPU_LOWER_GROUP_DONE;
@@ -62,8 +62,7 @@ static calx_status *wait_for_oldest(cpu_lower_overlap_search *s)
   return NULL;
 }
 
-static calx_status *start(cpu_lower_overlap_search *s,
-                          cpu_lower_overlap_node *x)
+static calx_status *start(cpu_lower_search *s, cpu_lower_node *x)
 {
   const int64_t bytes = cpu_lower_overlap_held_bytes(x);
   while (is_any_running(s) && s->held_bytes + bytes > s->limit) {
@@ -80,7 +79,7 @@ static calx_status *start(cpu_lower_overlap_search *s,
 
 // Whether a collective waits only for loops that feed collectives; these are
 // then in s->loops.
-static bool is_ready(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
+static bool is_ready(cpu_lower_search *s, cpu_lower_node *x)
 {
   if (s->blocker != NULL && !is_available(s->blocker)) return false;
   size_t depth = 0;
@@ -88,9 +87,9 @@ static bool is_ready(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
   s->n_loops = 0;
   s->stack[depth++] = x;
   while (depth > 0) {
-    const cpu_lower_overlap_node *at = s->stack[--depth];
+    const cpu_lower_node *at = s->stack[--depth];
     for (size_t k = 0; k < at->n_reads; k++) {
-      cpu_lower_overlap_node *from = at->reads[k];
+      cpu_lower_node *from = at->reads[k];
       if (from->seen == s->search) continue;
       from->seen = s->search;
       if (is_available(from)) continue;
@@ -108,13 +107,13 @@ static bool is_ready(cpu_lower_overlap_search *s, cpu_lower_overlap_node *x)
 // Nodes are in one array, in the schedule's order.
 static int by_address(const void *a, const void *b)
 {
-  const cpu_lower_overlap_node *const *x = a;
-  const cpu_lower_overlap_node *const *y = b;
+  const cpu_lower_node *const *x = a;
+  const cpu_lower_node *const *y = b;
   return (*x > *y) - (*x < *y);
 }
 
-static bool may_run_in_background(const cpu_lower_overlap_search *s,
-                                  const cpu_lower_overlap_node *x)
+static bool may_run_in_background(const cpu_lower_search *s,
+                                  const cpu_lower_node *x)
 {
   return x->group->kind == CPU_LOWER_GROUP_COLLECTIVE &&
          s->n_started < MOST_IN_BACKGROUND &&
@@ -122,11 +121,11 @@ static bool may_run_in_background(const cpu_lower_overlap_search *s,
 }
 
 // Starts the next collective, if that is possible now.
-static calx_status *start_next(cpu_lower_overlap_search *s, bool *out)
+static calx_status *start_next(cpu_lower_search *s, bool *out)
 {
   *out = false;
   if (s->next == s->n_collectives) return NULL;
-  cpu_lower_overlap_node *x = s->collectives[s->next];
+  cpu_lower_node *x = s->collectives[s->next];
   if (!may_run_in_background(s, x) || !is_ready(s, x) ||
       s->early_bytes + cpu_lower_overlap_early_bytes(x) > s->limit) {
     return NULL;
@@ -137,8 +136,7 @@ static calx_status *start_next(cpu_lower_overlap_search *s, bool *out)
   return start(s, x);
 }
 
-static bool must_wait(const cpu_lower_overlap_search *s,
-                      const cpu_lower_overlap_node *x)
+static bool must_wait(const cpu_lower_search *s, const cpu_lower_node *x)
 {
   for (size_t k = 0; k < x->n_reads; k++) {
     if (!is_available(x->reads[k])) return true;
@@ -150,10 +148,10 @@ static bool must_wait(const cpu_lower_overlap_search *s,
 }
 
 // The first node from *at on that has to wait for nothing; NULL: there is none.
-static cpu_lower_overlap_node *find(cpu_lower_overlap_search *s, size_t *at)
+static cpu_lower_node *find(cpu_lower_search *s, size_t *at)
 {
   for (; *at < s->n_nodes; ++*at) {
-    cpu_lower_overlap_node *x = &s->nodes[*at];
+    cpu_lower_node *x = &s->nodes[*at];
     if (x->placed) continue;
     if (!must_wait(s, x)) {
       ++*at;
@@ -164,10 +162,10 @@ static cpu_lower_overlap_node *find(cpu_lower_overlap_search *s, size_t *at)
   return NULL;
 }
 
-static calx_status *begin_order(cpu_lower_overlap_search *s)
+static calx_status *begin_order(cpu_lower_search *s)
 {
   for (size_t i = 0; i < s->n_nodes; i++) {
-    cpu_lower_overlap_node *x = &s->nodes[i];
+    cpu_lower_node *x = &s->nodes[i];
     x->placed = x->running = x->group->in_background = false;
   }
   s->next = s->n_started = s->n_done = s->n_groups = 0;
@@ -178,7 +176,7 @@ static calx_status *begin_order(cpu_lower_overlap_search *s)
   return s->groups == NULL ? cx_out_of_memory() : NULL;
 }
 
-static calx_status *make_order(cpu_lower_overlap_search *s)
+static calx_status *make_order(cpu_lower_search *s)
 {
   CALX_TRY(begin_order(s));
   size_t at = 0;
@@ -188,7 +186,7 @@ static calx_status *make_order(cpu_lower_overlap_search *s)
     if (started) continue;
     if (n_done != s->n_done) at = 0;  // earlier nodes may wait no more
     n_done = s->n_done;
-    cpu_lower_overlap_node *x = find(s, &at);
+    cpu_lower_node *x = find(s, &at);
     if (x != NULL && may_run_in_background(s, x)) {
       CALX_TRY(start(s, x));
     } else if (x != NULL) {
@@ -207,7 +205,7 @@ static calx_status *make_order(cpu_lower_overlap_search *s)
 // ---- what is worth it ----
 
 // Whether little runs between groups[i], a collective, and its DONE group.
-static bool is_idle(const cpu_lower_overlap_search *s, size_t i)
+static bool is_idle(const cpu_lower_search *s, size_t i)
 {
   double ns = 0;
   for (size_t k = i + 1; ns < LEAST_NS; k++) {
@@ -225,7 +223,7 @@ static bool is_idle(const cpu_lower_overlap_search *s, size_t i)
 
 // Takes collectives that little runs beside out of the background, unless they
 // would then wait for another one that is running.
-static void drop_idle(cpu_lower_overlap_search *s)
+static void drop_idle(cpu_lower_search *s)
 {
   size_t n_running = 0, n = 0;
   uint32_t n_background = 0;
@@ -257,13 +255,12 @@ static bool has_large(const cpu_lower_schedule *schedule)
   return false;
 }
 
-calx_status *cpu_lower_overlap(cpu_lower_compilation *c,
-                               cpu_lower_schedule *schedule)
+calx_status *cpu_lower_overlap(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   const cpu_run_program_info *info = &c->a.program->info;
   const bool alone = info->n_replicas <= 1 && info->n_partitions <= 1;
   if (alone || c->blocking || !has_large(schedule)) return NULL;
-  cpu_lower_overlap_search s = { .c = c };
+  cpu_lower_search s = { .c = c };
   int64_t own = 0, peak = 0;  // bytes: of the schedule, of the new order
   CALX_TRY(cpu_lower_overlap_graph(&s, schedule));
   CALX_TRY(

@@ -33,8 +33,8 @@ static bool has_collective(const cpu_lower_group *g)
 }
 
 // The node that produces a value; NULL: a region's group does, or none.
-static cpu_lower_overlap_node *producer_of(const cpu_lower_overlap_search *s,
-                                           const cx_hlo_value *storage)
+static cpu_lower_node *producer_of(const cpu_lower_search *s,
+                                   const cx_hlo_value *storage)
 {
   const cpu_lower_group *g = cpu_lower_info(s->c, storage)->producer;
   return g != NULL && g->node < s->n_nodes && s->nodes[g->node].group == g
@@ -43,30 +43,29 @@ static cpu_lower_overlap_node *producer_of(const cpu_lower_overlap_search *s,
 }
 
 typedef struct node_reader {
-  cpu_lower_overlap_search *s;
-  cpu_lower_overlap_node *node;
+  cpu_lower_search *s;
+  cpu_lower_node *node;
 } node_reader;
 
-static calx_status *add_read(cpu_lower_compilation *c, void *user,
-                             cx_hlo_value *v)
+static calx_status *add_read(cpu_lower_state *c, void *user, cx_hlo_value *v)
 {
   const node_reader *r = user;
-  cpu_lower_overlap_node *x = r->node;
-  cpu_lower_overlap_node *producer = producer_of(r->s, v);
+  cpu_lower_node *x = r->node;
+  cpu_lower_node *producer = producer_of(r->s, v);
   if (producer == NULL || producer >= x) return NULL;
   producer->n_users++;
   return cpu_lower_push(c, &x->reads, &x->n_reads, &x->reads_room, producer);
 }
 
-static void mark_feeding(cpu_lower_overlap_search *s)
+static void mark_feeding(cpu_lower_search *s)
 {
   for (size_t i = 0; i < s->n_nodes; i++) {
-    cpu_lower_overlap_node *x = &s->nodes[i];
+    cpu_lower_node *x = &s->nodes[i];
     x->feeds_collective = x->group->kind == CPU_LOWER_GROUP_LOOP &&
                           x->n_users > 0 && !x->is_result;
   }
   for (size_t i = s->n_nodes; i > 0; i--) {
-    const cpu_lower_overlap_node *x = &s->nodes[i - 1];
+    const cpu_lower_node *x = &s->nodes[i - 1];
     if (x->feeds_collective || x->group->kind == CPU_LOWER_GROUP_COLLECTIVE) {
       continue;
     }
@@ -76,8 +75,7 @@ static void mark_feeding(cpu_lower_overlap_search *s)
   }
 }
 
-static calx_status *make_node(cpu_lower_overlap_search *s,
-                              cpu_lower_overlap_node *x)
+static calx_status *make_node(cpu_lower_search *s, cpu_lower_node *x)
 {
   node_reader r = { s, x };
   x->bytes = cpu_lower_bytes(x->group->outputs, x->group->n_outputs);
@@ -86,17 +84,17 @@ static calx_status *make_node(cpu_lower_overlap_search *s,
   return cpu_lower_each_read(s->c, x->group, add_read, &r);
 }
 
-calx_status *cpu_lower_overlap_graph(cpu_lower_overlap_search *s,
+calx_status *cpu_lower_overlap_graph(cpu_lower_search *s,
                                      const cpu_lower_schedule *schedule)
 {
   cx_arena *arena = &s->c->arena;
   const size_t n = schedule->n_groups;
   s->n_nodes = n;
-  s->nodes = CX_ARENA_ARRAY(arena, cpu_lower_overlap_node, n + 1);
-  s->collectives = CX_ARENA_ARRAY(arena, cpu_lower_overlap_node *, n + 1);
-  s->started = CX_ARENA_ARRAY(arena, cpu_lower_overlap_node *, n + 1);
-  s->stack = CX_ARENA_ARRAY(arena, cpu_lower_overlap_node *, n + 1);
-  s->loops = CX_ARENA_ARRAY(arena, cpu_lower_overlap_node *, n + 1);
+  s->nodes = CX_ARENA_ARRAY(arena, cpu_lower_node, n + 1);
+  s->collectives = CX_ARENA_ARRAY(arena, cpu_lower_node *, n + 1);
+  s->started = CX_ARENA_ARRAY(arena, cpu_lower_node *, n + 1);
+  s->stack = CX_ARENA_ARRAY(arena, cpu_lower_node *, n + 1);
+  s->loops = CX_ARENA_ARRAY(arena, cpu_lower_node *, n + 1);
   if (s->nodes == NULL || s->collectives == NULL || s->started == NULL ||
       s->stack == NULL || s->loops == NULL) {
     return cx_out_of_memory();
@@ -109,7 +107,7 @@ calx_status *cpu_lower_overlap_graph(cpu_lower_overlap_search *s,
   const cx_hlo_op *end = cx_hlo_terminator(schedule->block);
   for (uint32_t i = 0; end != NULL && i < end->n_operands; i++) {
     const cx_hlo_value *v = cpu_lower_storage(s->c, end->operands[i]);
-    cpu_lower_overlap_node *producer = producer_of(s, v);
+    cpu_lower_node *producer = producer_of(s, v);
     if (producer != NULL) producer->is_result = true;
   }
   mark_feeding(s);
@@ -119,7 +117,7 @@ calx_status *cpu_lower_overlap_graph(cpu_lower_overlap_search *s,
 // ---- memory ----
 
 // Whether the results are written over the operands.
-static bool is_in_place(const cpu_lower_overlap_node *x)
+static bool is_in_place(const cpu_lower_node *x)
 {
   const cpu_lower_group *g = x->group;
   if (g->kind != CPU_LOWER_GROUP_COLLECTIVE ||
@@ -132,7 +130,7 @@ static bool is_in_place(const cpu_lower_overlap_node *x)
   return x->n_reads == g->n_inputs;
 }
 
-calx_status *cpu_lower_overlap_peak(const cpu_lower_overlap_search *s,
+calx_status *cpu_lower_overlap_peak(const cpu_lower_search *s,
                                     cpu_lower_group *const *groups,
                                     size_t n_groups, int64_t *out)
 {
@@ -143,7 +141,7 @@ calx_status *cpu_lower_overlap_peak(const cpu_lower_overlap_search *s,
   for (size_t at = 0; at < n_groups; at++) {
     const bool done = groups[at]->kind == CPU_LOWER_GROUP_DONE;
     const cpu_lower_group *g = done ? groups[at]->collective : groups[at];
-    const cpu_lower_overlap_node *x = &s->nodes[g->node];
+    const cpu_lower_node *x = &s->nodes[g->node];
     if (done && is_in_place(x)) continue;
     last_use[g->node] = at;
     for (size_t k = 0; k < x->n_reads; k++) {
@@ -157,7 +155,7 @@ calx_status *cpu_lower_overlap_peak(const cpu_lower_overlap_search *s,
   int64_t live = 0, most = 0;
   for (size_t at = 0; at < n_groups; at++) {
     if (groups[at]->kind != CPU_LOWER_GROUP_DONE) {
-      const cpu_lower_overlap_node *x = &s->nodes[groups[at]->node];
+      const cpu_lower_node *x = &s->nodes[groups[at]->node];
       live += x->bytes;
       const int64_t shared = is_in_place(x) ? x->bytes : 0;
       if (live - shared > most) most = live - shared;
@@ -168,13 +166,13 @@ calx_status *cpu_lower_overlap_peak(const cpu_lower_overlap_search *s,
   return NULL;
 }
 
-int64_t cpu_lower_overlap_early_bytes(const cpu_lower_overlap_node *x)
+int64_t cpu_lower_overlap_early_bytes(const cpu_lower_node *x)
 {
   const int64_t more = x->bytes - operand_bytes(x->group);
   return is_in_place(x) || more < 0 ? 0 : more;
 }
 
-int64_t cpu_lower_overlap_held_bytes(const cpu_lower_overlap_node *x)
+int64_t cpu_lower_overlap_held_bytes(const cpu_lower_node *x)
 {
   return x->bytes + (is_in_place(x) ? 0 : operand_bytes(x->group));
 }

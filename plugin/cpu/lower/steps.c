@@ -19,7 +19,7 @@ typedef struct pending_block {
 } pending_block;
 
 typedef struct emitter {
-  cpu_lower_compilation *c;
+  cpu_lower_state *c;
   cpu_lower_assembly *a;
   pending_block *pending;
   size_t n_pending, pending_room;
@@ -28,7 +28,7 @@ typedef struct emitter {
 
 // ---- slots ----
 
-static uint32_t slot_of_memory(emitter *e, cpu_lower_allocation *m)
+static uint32_t slot_of_memory(emitter *e, cpu_lower_range *m)
 {
   if (m->slot == UINT32_MAX) {
     m->slot = cpu_lower_assemble_slot(e->a, m->kind, m->at, m->bytes);
@@ -48,20 +48,20 @@ static uint32_t slot_of_constant(emitter *e, const cx_hlo_value *v)
 static uint32_t slot_of(emitter *e, cx_hlo_value *v)
 {
   cx_hlo_value *storage = cpu_lower_storage(e->c, v);
-  cpu_lower_value_info *info = cpu_lower_info(e->c, storage);
-  if (info->allocation == NULL) {
-    info->allocation = CX_ARENA_NEW(&e->c->arena, cpu_lower_allocation);
-    if (info->allocation == NULL) {
+  cpu_lower_value *info = cpu_lower_info(e->c, storage);
+  if (info->range == NULL) {
+    info->range = CX_ARENA_NEW(&e->c->arena, cpu_lower_range);
+    if (info->range == NULL) {
       e->a->failed = true;
       return 0;
     }
-    info->allocation->bytes = cx_hlo_type_bytes(&storage->type.tensor);
-    info->allocation->slot =
+    info->range->bytes = cx_hlo_type_bytes(&storage->type.tensor);
+    info->range->slot =
         cpu_lower_is_constant(storage)
             ? slot_of_constant(e, storage)
             : cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0);
   }
-  return slot_of_memory(e, info->allocation);
+  return slot_of_memory(e, info->range);
 }
 
 // ---- counts ----
@@ -99,8 +99,8 @@ static calx_status *emit_slots(emitter *e, const cpu_lower_group *g,
   for (size_t i = 0; i < g->n_outputs; i++) {
     slots[n++] = slot_of(e, g->outputs[i]);
   }
-  if (g->scratch_allocation != NULL) {
-    slots[n++] = slot_of_memory(e, g->scratch_allocation);
+  if (g->scratch_range != NULL) {
+    slots[n++] = slot_of_memory(e, g->scratch_range);
   }
   cpu_lower_assemble_step(e->a, kind, g->index, g->background_index, slots, n);
   return NULL;
@@ -112,9 +112,9 @@ static void emit_kernel(emitter *e, cpu_lower_group *g)
   uint32_t slots[4] = { slot_of(e, op->operands[0]),
                         slot_of(e, op->operands[1]),
                         slot_of(e, &op->results[0]), 0 };
-  slots[3] = g->scratch_allocation == NULL
+  slots[3] = g->scratch_range == NULL
                  ? cpu_lower_assemble_slot(e->a, CPU_RUN_SLOT_ARENA, 0, 0)
-                 : slot_of_memory(e, g->scratch_allocation);
+                 : slot_of_memory(e, g->scratch_range);
   cpu_lower_assemble_step(e->a, CPU_RUN_STEP_KERNEL, g->index, 0, slots, 4);
 }
 
@@ -301,8 +301,7 @@ static calx_status *emit_blocks(emitter *e, const cpu_lower_schedule *schedule)
   return NULL;
 }
 
-calx_status *cpu_lower_steps(cpu_lower_compilation *c,
-                             const cpu_lower_schedule *schedule)
+calx_status *cpu_lower_steps(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   emitter e = { .c = c, .a = &c->a };
   calx_status *status = emit_blocks(&e, schedule);

@@ -6,23 +6,23 @@
 
 // Two walks call this for each use of an operation's results by another of the
 // block: the first one counts, the second one writes.
-typedef void add_use_fn(cpu_lower_block_uses *b, uint32_t producer,
+typedef void add_use_fn(cpu_lower_use_list *b, uint32_t producer,
                         cpu_lower_use use);
 
-static void count_use(cpu_lower_block_uses *b, uint32_t producer,
+static void count_use(cpu_lower_use_list *b, uint32_t producer,
                       cpu_lower_use use)
 {
   (void)use;
   b->first[producer + 1]++;
 }
 
-static void write_use(cpu_lower_block_uses *b, uint32_t producer,
+static void write_use(cpu_lower_use_list *b, uint32_t producer,
                       cpu_lower_use use)
 {
   b->uses[b->first[producer]++] = use;
 }
 
-static void visit_value(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
+static void visit_value(const cpu_lower_state *c, cpu_lower_use_list *b,
                         const cx_hlo_value *v, cpu_lower_use use,
                         add_use_fn *visit)
 {
@@ -31,7 +31,7 @@ static void visit_value(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
   }
 }
 
-static void visit_uses(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
+static void visit_uses(const cpu_lower_state *c, cpu_lower_use_list *b,
                        add_use_fn *visit)
 {
   for (uint32_t i = 0; i < b->n_ops; i++) {
@@ -50,8 +50,8 @@ static void visit_uses(const cpu_lower_compilation *c, cpu_lower_block_uses *b,
   }
 }
 
-static calx_status *list_ops(cpu_lower_compilation *c,
-                             const cx_hlo_block *block, cpu_lower_block_uses *b)
+static calx_status *list_ops(cpu_lower_state *c, const cx_hlo_block *block,
+                             cpu_lower_use_list *b)
 {
   for (cx_hlo_op *op = block->first; op != NULL; op = op->next) b->n_ops++;
   b->ops = CX_ARENA_ARRAY(&c->arena, cx_hlo_op *, b->n_ops + 1);
@@ -70,8 +70,7 @@ static calx_status *list_ops(cpu_lower_compilation *c,
   return NULL;
 }
 
-static calx_status *enter_regions(cpu_lower_compilation *c,
-                                  cpu_lower_block_uses *b)
+static calx_status *enter_regions(cpu_lower_state *c, cpu_lower_use_list *b)
 {
   for (size_t i = 0; i < b->n_ops; i++) {
     const cx_hlo_op *op = b->ops[i];
@@ -87,10 +86,9 @@ static calx_status *enter_regions(cpu_lower_compilation *c,
   return NULL;
 }
 
-calx_status *cpu_lower_uses(cpu_lower_compilation *c,
-                            cpu_lower_schedule *schedule)
+calx_status *cpu_lower_uses(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
-  cpu_lower_block_uses *b = &schedule->uses;
+  cpu_lower_use_list *b = &schedule->uses;
   CALX_TRY(list_ops(c, schedule->block, b));
   visit_uses(c, b, count_use);
   for (size_t i = 0; i < b->n_ops; i++) b->first[i + 1] += b->first[i];

@@ -5,7 +5,7 @@
 #include "lower/lower.h"
 #include "opt/edit.h"
 
-calx_status *cpu_lower_push(cpu_lower_compilation *c, void *items, size_t *n,
+calx_status *cpu_lower_push(cpu_lower_state *c, void *items, size_t *n,
                             size_t *room, void *item)
 {
   void ***list = items;
@@ -51,7 +51,7 @@ bool cpu_lower_is_among(cx_hlo_op *const *ops, size_t n, const cx_hlo_op *op)
 
 // ---- groups ----
 
-calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
+calx_status *cpu_lower_each_group(cpu_lower_state *c,
                                   const cpu_lower_schedule *schedule,
                                   cpu_lower_group_fn *fn, void *user)
 {
@@ -66,8 +66,7 @@ calx_status *cpu_lower_each_group(cpu_lower_compilation *c,
   return NULL;
 }
 
-calx_status *cpu_lower_each_read(cpu_lower_compilation *c,
-                                 const cpu_lower_group *g,
+calx_status *cpu_lower_each_read(cpu_lower_state *c, const cpu_lower_group *g,
                                  cpu_lower_read_fn *fn, void *user)
 {
   if (g->kind == CPU_LOWER_GROUP_DONE) return NULL;

@@ -49,14 +49,14 @@ static bool is_view(const cx_hlo_op *op)
   }
 }
 
-static cpu_lower_value_info *result_info(const cpu_lower_compilation *c,
-                                         const cx_hlo_op *op)
+static cpu_lower_value *result_info(const cpu_lower_state *c,
+                                    const cx_hlo_op *op)
 {
   return cpu_lower_info(c, &op->results[0]);
 }
 
 // Views of what the loop reads from memory.
-static void drop_leading(cpu_lower_compilation *c, cpu_lower_group *g)
+static void drop_leading(cpu_lower_state *c, cpu_lower_group *g)
 {
   size_t n = 0;
   for (size_t i = 0; i < g->n_ops; i++) {
@@ -64,7 +64,7 @@ static void drop_leading(cpu_lower_compilation *c, cpu_lower_group *g)
     if (op != g->root && is_view(op) &&
         !cpu_lower_is_among(g->ops, n, op->operands[0]->op) &&
         !cpu_lower_is_constant(op->operands[0])) {
-      cpu_lower_value_info *info = result_info(c, op);
+      cpu_lower_value *info = result_info(c, op);
       info->alias = op->operands[0];
       if (info->producer == g) info->producer = NULL;
     } else {
@@ -75,7 +75,7 @@ static void drop_leading(cpu_lower_compilation *c, cpu_lower_group *g)
 }
 
 // Views of what the loop writes, where it writes one value.
-static void drop_trailing(cpu_lower_compilation *c, cpu_lower_group *g)
+static void drop_trailing(cpu_lower_state *c, cpu_lower_group *g)
 {
   while (g->root == NULL && g->n_ops > 0) {
     const cx_hlo_op *last = g->ops[g->n_ops - 1];
@@ -83,7 +83,7 @@ static void drop_trailing(cpu_lower_compilation *c, cpu_lower_group *g)
     for (size_t i = 0; i < g->n_ops; i++) {
       if (result_info(c, g->ops[i])->producer == g) n_written++;
     }
-    cpu_lower_value_info *info = result_info(c, last);
+    cpu_lower_value *info = result_info(c, last);
     if (n_written != 1 || info->producer != g || !is_view(last) ||
         !cpu_lower_is_among(g->ops, g->n_ops, last->operands[0]->op) ||
         last->operands[0]->op->n_results != 1) {
@@ -97,7 +97,7 @@ static void drop_trailing(cpu_lower_compilation *c, cpu_lower_group *g)
 }
 
 // Nothing of it is left, or another group writes its only value.
-static bool is_idle(const cpu_lower_compilation *c, const cpu_lower_group *g)
+static bool is_idle(const cpu_lower_state *c, const cpu_lower_group *g)
 {
   for (size_t i = 0; i < g->n_ops; i++) {
     const cx_hlo_op *op = g->ops[i];
@@ -109,7 +109,7 @@ static bool is_idle(const cpu_lower_compilation *c, const cpu_lower_group *g)
 }
 
 // By position in the block.
-static void sort_ops(const cpu_lower_compilation *c, cpu_lower_group *g)
+static void sort_ops(const cpu_lower_state *c, cpu_lower_group *g)
 {
   for (size_t i = 1; i < g->n_ops; i++) {
     cx_hlo_op *op = g->ops[i];
@@ -122,8 +122,7 @@ static void sort_ops(const cpu_lower_compilation *c, cpu_lower_group *g)
   }
 }
 
-calx_status *cpu_lower_views(cpu_lower_compilation *c,
-                             cpu_lower_schedule *schedule)
+calx_status *cpu_lower_views(cpu_lower_state *c, cpu_lower_schedule *schedule)
 {
   // The last group comes first in the block; a view of a view is memory only
   // once the first one is.
