@@ -298,6 +298,17 @@ void cx_hlo_op_append(cx_hlo_block *block, cx_hlo_op *op);
 
 // ---- reading ----
 
+// The types of the operands, then those of the results.
+static inline size_t cx_hlo_op_n_types(const cx_hlo_op *op)
+{
+  return (size_t)op->n_operands + op->n_results;
+}
+static inline const cx_hlo_any *cx_hlo_op_type(const cx_hlo_op *op, size_t i)
+{
+  return i < op->n_operands ? &op->operands[i]->type
+                            : &op->results[i - op->n_operands].type;
+}
+
 // The first of this name.
 cx_hlo_func *cx_hlo_func_find(const cx_hlo_module *m, cx_hlo_str name);
 // `main`, or the only function; NULL: neither.

@@ -59,9 +59,9 @@ static void write_version(PJRT_Client *c)
   const char *lanes = cx_env_text("CALX_CPU_LANES");
   snprintf(c->version, sizeof c->version,
            "calx " CALX_VERSION ", x86 %08x%s%s%s%s%.8s", processor(),
-           cpu_lower_is_set("CALX_CPU_REF") ? ", interpreted" : "",
-           cpu_lower_is_set("CALX_DETERMINISTIC") ? ", deterministic" : "",
-           cpu_lower_is_blocking() ? ", blocking" : "",
+           cpu_lower_env_is("CALX_CPU_REF", "1") ? ", interpreted" : "",
+           cpu_lower_env_is("CALX_DETERMINISTIC", "1") ? ", deterministic" : "",
+           cpu_lower_env_is("CALX_COLLECTIVES", "blocking") ? ", blocking" : "",
            lanes != NULL ? ", lanes " : "", lanes != NULL ? lanes : "");
 }
 

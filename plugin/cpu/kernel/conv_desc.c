@@ -150,16 +150,9 @@ bool cpu_kernel_conv_size(cpu_kernel *kernel, const cpu_kernel_conv_desc *d)
   int64_t sizes[3][CPU_KERNEL_CONV_DIMS + 2];
   sizes_of(d, sizes);
   for (int t = 0; t < 3; t++) {
-    int64_t n = 1, real = 1;
-    for (int64_t i = 0; i < d->n_dims + 2; i++) {
-      int64_t size = sizes[t][i];
-      real *= size != 0;
-      if (size == 0) continue;
-      if (n >= CPU_KERNEL_MOST / size) return false;
-      n *= size;
-    }
-    kernel->bytes[t] =
-        (size_t)(n * real) * cx_hlo_elem_bytes((cx_hlo_elem)d->types[t]);
+    int64_t bound = 1, n;
+    if (!cpu_kernel_count(d->n_dims + 2, sizes[t], &bound, &n)) return false;
+    kernel->bytes[t] = (size_t)n * cx_hlo_elem_bytes((cx_hlo_elem)d->types[t]);
   }
   return true;
 }

@@ -22,6 +22,9 @@ enum { SRC, WEIGHTS, DST, N_TENSORS };
 
 typedef struct primitive {
   dnnl_primitive_t p;
+  int n;  // arguments
+  int names[N_TENSORS];
+  const dnnl_memory_desc_t *md[N_TENSORS];
   size_t scratch;  // bytes
 } primitive;
 
@@ -129,15 +132,34 @@ static bool init_operation(const onednn_plan *p, dnnl_alg_kind_t algorithm,
   return s == dnnl_success;
 }
 
-// Makes the convolution's primitive, and sets the layouts that it uses.
+// The arguments of the convolution, in the layouts that it uses.
+static void set_arguments(onednn_plan *p, dnnl_primitive_desc_t made)
+{
+  static const struct {
+    dnnl_query_t query[N_TENSORS];
+    int name[N_TENSORS];
+  } arguments[CPU_KERNEL_CONV_FORMS] = {
+    { { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
+      { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST } },
+    { { dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md },
+      { DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST } },
+    { { dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md },
+      { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST } },
+  };
+  p->conv.scratch = scratch_of(p->dnnl, made);
+  p->conv.n = N_TENSORS;
+  for (int t = 0; t < N_TENSORS; t++) {
+    p->used[t] = *p->dnnl->primitive_desc_query_md(
+        made, arguments[p->form.kind].query[t], 0);
+    p->conv.md[t] = &p->used[t];
+    p->conv.names[t] = arguments[p->form.kind].name[t];
+  }
+}
+
+// Makes the convolution's primitive.
 static bool make_conv(onednn_plan *p, cpu_kernel_onednn_layout l,
                       dnnl_primitive_attr_t attr, char *name, size_t name_bytes)
 {
-  static const dnnl_query_t queries[3][N_TENSORS] = {
-    { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
-    { dnnl_query_diff_src_md, dnnl_query_weights_md, dnnl_query_diff_dst_md },
-    { dnnl_query_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md },
-  };
   const cpu_kernel_onednn *d = p->dnnl;
   const cpu_kernel_conv_kind kind = p->form.kind;
   const dnnl_alg_kind_t algorithm = l == CPU_KERNEL_ONEDNN_WINOGRAD
@@ -166,10 +188,7 @@ static bool make_conv(onednn_plan *p, cpu_kernel_onednn_layout l,
   }
   if (made) {
     snprintf(name, name_bytes, "%s", implementation);
-    p->conv.scratch = scratch_of(d, it);
-    for (int t = 0; t < N_TENSORS; t++) {
-      p->used[t] = *d->primitive_desc_query_md(it, queries[kind][t], 0);
-    }
+    set_arguments(p, it);
   }
   if (pd != NULL) (void)d->primitive_desc_destroy(pd);
   if (hint != NULL) (void)d->primitive_desc_destroy(hint);
@@ -181,6 +200,7 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
 {
   const cpu_kernel_onednn *d = p->dnnl;
   if (d->memory_desc_equal(&p->given[t], &p->used[t])) return true;
+  primitive *x = &p->reorder[t];
   const dnnl_memory_desc_t *from = is_result ? &p->used[t] : &p->given[t];
   const dnnl_memory_desc_t *to = is_result ? &p->given[t] : &p->used[t];
   dnnl_primitive_desc_t pd = NULL;
@@ -188,8 +208,11 @@ static bool make_reorder(onednn_plan *p, int t, bool is_result,
                                        attr) != dnnl_success) {
     return false;
   }
-  bool made = d->primitive_create(&p->reorder[t].p, pd) == dnnl_success;
-  p->reorder[t].scratch = scratch_of(d, pd);
+  *x = (primitive){ .n = 2,
+                    .names = { DNNL_ARG_FROM, DNNL_ARG_TO },
+                    .md = { from, to },
+                    .scratch = scratch_of(d, pd) };
+  bool made = d->primitive_create(&x->p, pd) == dnnl_success;
   (void)d->primitive_desc_destroy(pd);
   return made;
 }
@@ -235,73 +258,50 @@ static void plan_scratch(cpu_kernel *kernel, onednn_plan *p)
 
 // ---- running ----------------------------------------------------------------
 
-static dnnl_status_t execute(const onednn_plan *p, dnnl_primitive_t what, int n,
-                             const dnnl_memory_desc_t *const md[],
-                             void *const at[], const int names[])
+// `at`: the arguments' memory.
+static dnnl_status_t execute(const onednn_plan *p, const primitive *x,
+                             void *const at[], void *scratch)
 {
   const cpu_kernel_onednn *d = p->dnnl;
-  dnnl_exec_arg_t args[4] = { { 0, NULL } };
+  dnnl_exec_arg_t args[N_TENSORS + 1] = { { 0, NULL } };
+  const dnnl_dims_t size = { (dnnl_dim_t)x->scratch };
+  const int n = x->scratch == 0 ? x->n : x->n + 1;
+  dnnl_memory_desc_t pad;
+  (void)d->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
   dnnl_status_t status = dnnl_success;
   int made = 0;
-  for (; made < n && status == dnnl_success; made++) {
-    args[made].arg = names[made];
-    status =
-        d->memory_create(&args[made].memory, md[made], d->engine, at[made]);
-    if (status != dnnl_success) break;
+  while (made < n && status == dnnl_success) {
+    const bool own = made < x->n;
+    args[made].arg = own ? x->names[made] : DNNL_ARG_SCRATCHPAD;
+    status = d->memory_create(&args[made].memory, own ? x->md[made] : &pad,
+                              d->engine, own ? at[made] : scratch);
+    if (status == dnnl_success) made++;
   }
   if (status == dnnl_success) {
-    status = d->primitive_execute(what, d->stream, n, args);
+    status = d->primitive_execute(x->p, d->stream, n, args);
   }
   if (status == dnnl_success) status = d->stream_wait(d->stream);
   while (made > 0) (void)d->memory_destroy(args[--made].memory);
   return status;
 }
 
-static dnnl_status_t run_reorder(const onednn_plan *p, int t, bool is_result,
-                                 void *given, void *used, void *scratch)
-{
-  dnnl_memory_desc_t pad;
-  const dnnl_dims_t size = { (dnnl_dim_t)p->reorder[t].scratch };
-  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
-  const dnnl_memory_desc_t *md[3] = { is_result ? &p->used[t] : &p->given[t],
-                                      is_result ? &p->given[t] : &p->used[t],
-                                      &pad };
-  void *at[3] = { is_result ? used : given, is_result ? given : used, scratch };
-  static const int names[3] = { DNNL_ARG_FROM, DNNL_ARG_TO,
-                                DNNL_ARG_SCRATCHPAD };
-  return execute(p, p->reorder[t].p, size[0] == 0 ? 2 : 3, md, at, names);
-}
-
 static dnnl_status_t run_conv(const onednn_plan *p,
                               void *const given[N_TENSORS],
                               unsigned char *scratch)
 {
-  static const int names[3][4] = {
-    { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD },
-    { DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST,
-      DNNL_ARG_SCRATCHPAD },
-    { DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST,
-      DNNL_ARG_SCRATCHPAD },
-  };
   const int result = cpu_kernel_conv_roles[p->form.kind][2];
-  void *at[4], *pad_at = scratch + p->scratch_at;
-  const dnnl_memory_desc_t *md[4];
-  for (int t = 0; t < N_TENSORS; t++) {
-    md[t] = &p->used[t];
-    at[t] = p->reorder[t].p == NULL ? given[t] : scratch + p->used_at[t];
-    if (t == result || p->reorder[t].p == NULL) continue;
-    dnnl_status_t s = run_reorder(p, t, false, given[t], at[t], pad_at);
-    if (s != dnnl_success) return s;
+  void *used[N_TENSORS], *pad = scratch + p->scratch_at;
+  dnnl_status_t s = dnnl_success;
+  for (int t = 0; t < N_TENSORS && s == dnnl_success; t++) {
+    const bool same = p->reorder[t].p == NULL;
+    used[t] = same ? given[t] : scratch + p->used_at[t];
+    void *const at[2] = { given[t], used[t] };
+    if (!same && t != result) s = execute(p, &p->reorder[t], at, pad);
   }
-  dnnl_memory_desc_t pad;
-  const dnnl_dims_t size = { (dnnl_dim_t)p->conv.scratch };
-  (void)p->dnnl->memory_desc_init_by_tag(&pad, 1, size, dnnl_u8, dnnl_a);
-  md[3] = &pad;
-  at[3] = pad_at;
-  dnnl_status_t s =
-      execute(p, p->conv.p, size[0] == 0 ? 3 : 4, md, at, names[p->form.kind]);
+  if (s == dnnl_success) s = execute(p, &p->conv, used, pad);
   if (s != dnnl_success || p->reorder[result].p == NULL) return s;
-  return run_reorder(p, result, true, given[result], at[result], pad_at);
+  void *const at[2] = { used[result], given[result] };
+  return execute(p, &p->reorder[result], at, pad);
 }
 
 static calx_status *run_onednn(const cpu_kernel *kernel, cpu_threads *pool,

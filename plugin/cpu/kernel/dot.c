@@ -45,22 +45,13 @@ typedef struct dot_plan {
 
 // ---- checking ---------------------------------------------------------------
 
-// The product of the sizes; false: above the bound. For the bound a size of 0
-// counts as 1, so that sums of strides fit too.
+// The product of the sizes; false: above the bound, in which a size of 0 counts
+// as 1, so that sums of strides fit too.
 static bool count(int64_t n, const int64_t *size, int64_t *io_bound,
                   int64_t *out)
 {
-  *out = 1;
-  if (n < 0 || n > CPU_KERNEL_DOT_DIMS) return false;
-  for (int64_t i = 0; i < n; i++) {
-    if (size[i] < 0 || size[i] >= CPU_KERNEL_MOST) return false;
-    if (size[i] != 0) {
-      if (*io_bound >= CPU_KERNEL_MOST / size[i]) return false;
-      *io_bound *= size[i];
-    }
-    *out *= size[i];  // at most the bound
-  }
-  return true;
+  return n >= 0 && n <= CPU_KERNEL_DOT_DIMS &&
+         cpu_kernel_count(n, size, io_bound, out);
 }
 
 // Adds the offset of the list's last element; false: a stride is negative or

@@ -6,16 +6,25 @@
 
 #include "base/alloc.h"
 
-bool cpu_kernel_fits(const cx_hlo_type *t)
+bool cpu_kernel_count(int64_t n, const int64_t *size, int64_t *io_bound,
+                      int64_t *out)
 {
-  int64_t n = 1;
-  for (size_t i = 0; i < t->rank; i++) {
-    if (t->dims[i] < 0 || t->dims[i] >= CPU_KERNEL_MOST) return false;
-    if (t->dims[i] == 0) continue;
-    if (n >= CPU_KERNEL_MOST / t->dims[i]) return false;
-    n *= t->dims[i];
+  *out = 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (size[i] < 0 || size[i] >= CPU_KERNEL_MOST) return false;
+    if (size[i] != 0) {
+      if (*io_bound >= CPU_KERNEL_MOST / size[i]) return false;
+      *io_bound *= size[i];
+    }
+    *out *= size[i];  // at most the bound
   }
   return true;
+}
+
+bool cpu_kernel_fits(const cx_hlo_type *t)
+{
+  int64_t bound = 1, n;
+  return cpu_kernel_count((int64_t)t->rank, t->dims, &bound, &n);
 }
 
 size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes)

@@ -61,6 +61,10 @@ _Static_assert(sizeof(cpu_kernel_conv_desc) <= sizeof(cpu_kernel_desc),
 // Whether the tensor is static and not too large for descriptions. An empty one
 // is tested with its sizes of 0 as 1, because its strides are computed.
 bool cpu_kernel_fits(const cx_hlo_type *t);
+// *out is the product of the sizes, and *io_bound is multiplied by those above
+// 0. False: a size is negative, or the bound becomes too large.
+bool cpu_kernel_count(int64_t n, const int64_t *size, int64_t *io_bound,
+                      int64_t *out);
 bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out);
 bool cpu_kernel_conv_describe(const cx_hlo_op *op, cpu_kernel_conv_desc *out);
 // Whether the numbers are consistent; descriptions may come from a file.

@@ -130,6 +130,21 @@ static inline void end_block(VEC *acc, VEC *block, WIDE_VEC *total, int n,
   *io_blocks = 0;
 }
 
+// Calls name_5, name_3 and name_1 for that many results of a row, from `first`
+// on.
+#define IN_RUNS(name, ...)                          \
+  for (int64_t first = 0; first < l->results[1];) { \
+    const int64_t left = l->results[1] - first;     \
+    if (left >= 5) {                                \
+      name##_5(__VA_ARGS__);                        \
+    } else if (left >= 3) {                         \
+      name##_3(__VA_ARGS__);                        \
+    } else {                                        \
+      name##_1(__VA_ARGS__);                        \
+    }                                               \
+    first += left >= 5 ? 5 : left >= 3 ? 3 : 1;     \
+  }
+
 #define GRADIENT(name, RESULTS)                                               \
   static inline void name(const cpu_kernel_lanes *l, int64_t blocks,          \
                           const float *x, int64_t x_step, const float *g,     \
@@ -189,22 +204,8 @@ GRADIENT(gradient_1, 1)
 
 static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
                      int64_t x_step, const float *g, int64_t g_step,
-                     int64_t row, float *to)
-{
-  int64_t first = 0;
-  while (first < l->results[1]) {
-    const int64_t left = l->results[1] - first;
-    if (left >= 5) {
-      gradient_5(l, blocks, x, x_step, g, g_step, row, first, to);
-      first += 5;
-    } else if (left >= 3) {
-      gradient_3(l, blocks, x, x_step, g, g_step, row, first, to);
-      first += 3;
-    } else {
-      gradient_1(l, blocks, x, x_step, g, g_step, row, first, to);
-      first++;
-    }
-  }
+                     int64_t row, float *to){
+  IN_RUNS(gradient, l, blocks, x, x_step, g, g_step, row, first, to)
 }
 
 // ---- groups of one channel --------------------------------------------------
@@ -247,28 +248,13 @@ static void gradient(const cpu_kernel_lanes *l, int64_t blocks, const float *x,
     }                                                                          \
   }
 
-DEPTHWISE(depthwise_5, 5)
-DEPTHWISE(depthwise_3, 3)
-DEPTHWISE(depthwise_1, 1)
+DEPTHWISE(depthwise_5, 5) DEPTHWISE(depthwise_3, 3) DEPTHWISE(depthwise_1, 1)
 
-static void depthwise(const cpu_kernel_lanes *l, const float *x, const float *g,
-                      float *to)
+    static void depthwise(const cpu_kernel_lanes *l, const float *x,
+                          const float *g, float *to)
 {
   for (int64_t row = 0; row < l->results[0]; row++) {
-    int64_t first = 0;
-    while (first < l->results[1]) {
-      const int64_t left = l->results[1] - first;
-      if (left >= 5) {
-        depthwise_5(l, x, g, row, first, to);
-        first += 5;
-      } else if (left >= 3) {
-        depthwise_3(l, x, g, row, first, to);
-        first += 3;
-      } else {
-        depthwise_1(l, x, g, row, first, to);
-        first++;
-      }
-    }
+    IN_RUNS(depthwise, l, x, g, row, first, to)
   }
 }
 

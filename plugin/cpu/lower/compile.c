@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "hlo/parse.h"
 #include "hlo/print.h"
 #include "hlo/verify.h"
@@ -18,16 +19,10 @@
 
 #define DEVICE_LIMIT (1 << 20)
 
-bool cpu_lower_is_set(const char *name)
+bool cpu_lower_env_is(const char *name, const char *value)
 {
-  const char *value = getenv(name);
-  return value != NULL && strcmp(value, "1") == 0;
-}
-
-bool cpu_lower_is_blocking(void)
-{
-  const char *value = getenv("CALX_COLLECTIVES");
-  return value != NULL && strcmp(value, "blocking") == 0;
+  const char *text = cx_env_text(name);
+  return text != NULL && strcmp(text, value) == 0;
 }
 
 static int64_t module_int(const cx_hlo_module *m, const char *name)
@@ -116,8 +111,8 @@ static calx_status *make(const char *text, size_t size,
 // Appends "name compiled library interpreted" to the file CALX_CPU_STATS.
 static calx_status *write_stats(const cpu_run_program_info *info)
 {
-  const char *path = getenv("CALX_CPU_STATS");
-  if (path == NULL || path[0] == '\0') return NULL;
+  const char *path = cx_env_text("CALX_CPU_STATS");
+  if (path == NULL) return NULL;
   FILE *file = fopen(path, "a");
   if (file == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT,
@@ -134,10 +129,12 @@ calx_status *cpu_lower_compile(const char *text, size_t size,
                                cpu_run_program **out)
 {
   *out = NULL;
-  cpu_lower_state c = { .interpret = cpu_lower_is_set("CALX_CPU_REF"),
+  cpu_lower_state c = { .interpret = cpu_lower_env_is("CALX_CPU_REF", "1"),
                         .pool = options->pool,
-                        .deterministic = cpu_lower_is_set("CALX_DETERMINISTIC"),
-                        .blocking = cpu_lower_is_blocking() };
+                        .deterministic =
+                            cpu_lower_env_is("CALX_DETERMINISTIC", "1"),
+                        .blocking =
+                            cpu_lower_env_is("CALX_COLLECTIVES", "blocking") };
   calx_status *status = make(text, size, options, &c);
   cx_hlo_module_free(c.module);
   cx_arena_free(&c.arena);

@@ -9,10 +9,8 @@ typedef struct cpu_lower_compile_options {
   cpu_threads *pool;  // with as many threads as the program will run on
 } cpu_lower_compile_options;
 
-// Whether the environment variable is "1".
-bool cpu_lower_is_set(const char *name);
-// Whether CALX_COLLECTIVES is "blocking": no collective runs in background.
-bool cpu_lower_is_blocking(void);
+// Whether the environment variable has this value.
+bool cpu_lower_env_is(const char *name, const char *value);
 // The i-th path to try for the jit; without a '/', the system searches for it.
 // False: no more.
 bool cpu_lower_jit_path(size_t i, cx_text *out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "lower/lower.h"
 
 #define LOOPS_PER_PART 6  // fewer are not worth another thread
@@ -33,9 +34,9 @@ typedef struct loops_job {
 
 static calx_status *read_lanes(int *out)
 {
-  const char *text = getenv("CALX_CPU_LANES");
+  const char *text = cx_env_text("CALX_CPU_LANES");
   *out = 0;
-  if (text == NULL || text[0] == '\0') return NULL;
+  if (text == NULL) return NULL;
   *out = strcmp(text, "16") == 0  ? 16
          : strcmp(text, "8") == 0 ? 8
          : strcmp(text, "4") == 0 ? 4

@@ -50,11 +50,8 @@ calx_status *cpu_lower_check_values(const cx_hlo_func *entry)
   for (const cx_hlo_op *op = cpu_opt_first(entry->body.first); op != NULL;
        op = cpu_opt_next(op)) {
     const cx_hlo_str who = cpu_opt_name(op);
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-      CALX_TRY(check(who, &op->operands[i]->type));
-    }
-    for (uint32_t i = 0; i < op->n_results; i++) {
-      CALX_TRY(check(who, &op->results[i].type));
+    for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {
+      CALX_TRY(check(who, cx_hlo_op_type(op, i)));
     }
   }
   return NULL;

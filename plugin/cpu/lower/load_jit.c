@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/thread.h"
 #include "kernel/library.h"
 #include "lower/compile.h"
@@ -16,8 +17,8 @@ static const cpu_jit_api *jit_api;
 
 bool cpu_lower_jit_path(size_t i, cx_text *out)
 {
-  const char *asked = getenv("CALX_JIT");
-  if (asked != NULL && asked[0] != '\0') {
+  const char *asked = cx_env_text("CALX_JIT");
+  if (asked != NULL) {
     cx_text_clear(out);
     cx_text_append(out, asked);
     return i == 0;

@@ -99,9 +99,9 @@ typedef struct cpu_lower_value {
   // Other groups read it while a collective on it runs in background.
   bool read_in_background;
   cpu_lower_range *range;
-  cpu_lower_range *preferred;  // where its user would like to find it
-  cx_hlo_value
-      *occupant;  // the value in `preferred` whose last use comes first
+  cpu_lower_range *preferred;  // that its user prefers; NULL: none
+  // The value in `preferred` whose last use must come first; NULL: none.
+  cx_hlo_value *occupant;
 } cpu_lower_value;
 
 // One compilation.

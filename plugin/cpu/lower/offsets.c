@@ -1,5 +1,5 @@
-// lower/offsets: the offset of each range in the arena. Ranges that
-// live at the same time do not overlap.
+// lower/offsets: the offset of each range in the arena. Ranges that live at the
+// same time do not overlap.
 #include <stdlib.h>
 #include <string.h>
 

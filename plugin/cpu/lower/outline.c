@@ -143,10 +143,10 @@ static calx_status *make_function(const outlining *o, cpu_lower_group *g)
 
 // ---- messages ----
 
-static bool is_small(const cx_hlo_value *v)
+static bool is_small(const cx_hlo_any *type)
 {
-  return v->type.non_tensor == NULL &&
-         cx_hlo_type_elements(&v->type.tensor) <= SMALL;
+  return type->non_tensor == NULL &&
+         cx_hlo_type_elements(&type->tensor) <= SMALL;
 }
 
 static bool is_slow(const cx_hlo_op *op)
@@ -154,11 +154,8 @@ static bool is_slow(const cx_hlo_op *op)
   if (op->kind == CX_HLO_OP_REPLICA_ID || op->kind == CX_HLO_OP_PARTITION_ID) {
     return false;
   }
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (!is_small(op->operands[i])) return true;
-  }
-  for (uint32_t i = 0; i < op->n_results; i++) {
-    if (!is_small(&op->results[i])) return true;
+  for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {
+    if (!is_small(cx_hlo_op_type(op, i))) return true;
   }
   return false;
 }

@@ -5,19 +5,26 @@
 
 // ---- slots of a whole list ----
 
-static void clear_all(cpu_ref_machine *m, cpu_ref_slot *slots, size_t n)
+static void set_value(cpu_ref_machine *m, const cx_hlo_value *v,
+                      cpu_ref_slot value)
 {
-  for (size_t i = 0; i < n; i++) cpu_ref_slot_clear(m, &slots[i]);
+  cpu_ref_slot *s = cpu_ref_slot_of(m, v);
+  cpu_ref_slot_clear(m, s);
+  *s = value;
 }
 
-static void put_results(cpu_ref_machine *m, const cx_hlo_op *op,
-                        const cpu_ref_slot *from)
+// The slots become the operation's results; after a failure they are cleared.
+static calx_status *put_results(cpu_ref_machine *m, const cx_hlo_op *op,
+                                cpu_ref_slot *from, calx_status *status)
 {
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
-    cpu_ref_slot_clear(m, s);
-    *s = from[i];
+    if (status == NULL) {
+      set_value(m, &op->results[i], from[i]);
+    } else {
+      cpu_ref_slot_clear(m, &from[i]);
+    }
   }
+  return status;
 }
 
 static bool captures(const cx_hlo_op *op, const cx_hlo_value *v)
@@ -121,12 +128,7 @@ static calx_status *run_while(cpu_ref_machine *m, const cx_hlo_op *op)
   cpu_ref_slot *carried = cx_calloc(n + 1, sizeof *carried);
   if (carried == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < n; i++) carried[i] = take(m, op, i);
-  calx_status *status = loop(m, op, carried);
-  if (status == NULL) {
-    put_results(m, op, carried);
-  } else {
-    clear_all(m, carried, n);
-  }
+  calx_status *status = put_results(m, op, carried, loop(m, op, carried));
   cx_free(carried);
   return status;
 }
@@ -138,12 +140,7 @@ static calx_status *run_block(cpu_ref_machine *m, const cx_hlo_op *op,
 {
   cpu_ref_slot *out = cx_calloc((size_t)op->n_results + 1, sizeof *out);
   if (out == NULL) return cx_out_of_memory();
-  calx_status *status = cpu_ref_block(m, block, out);
-  if (status == NULL) {
-    put_results(m, op, out);
-  } else {
-    clear_all(m, out, op->n_results);
-  }
+  calx_status *status = put_results(m, op, out, cpu_ref_block(m, block, out));
   cx_free(out);
   return status;
 }
@@ -175,9 +172,7 @@ static calx_status *enter(cpu_ref_machine *m, const cx_hlo_op *op,
   CALX_TRY(need_count(op, block->n_args, op->n_operands));
   CALX_TRY(need_count(op, end == NULL ? 0 : end->n_operands, op->n_results));
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    cpu_ref_slot *s = cpu_ref_slot_of(m, &block->args[i]);
-    cpu_ref_slot_clear(m, s);
-    *s = take(m, op, i);
+    set_value(m, &block->args[i], take(m, op, i));
   }
   return run_block(m, op, block);
 }
@@ -210,9 +205,7 @@ static calx_status *run_barrier(cpu_ref_machine *m, const cx_hlo_op *op)
 {
   CALX_TRY(need_count(op, op->n_results, op->n_operands));
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
-    cpu_ref_slot_clear(m, s);
-    *s = take(m, op, i);
+    set_value(m, &op->results[i], take(m, op, i));
   }
   return NULL;
 }
@@ -245,9 +238,8 @@ static calx_status *run_custom_call(cpu_ref_machine *m, const cx_hlo_op *op)
 
 static calx_status *run_token(cpu_ref_machine *m, const cx_hlo_op *op)
 {
-  cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[0]);
-  cpu_ref_slot_clear(m, s);
-  s->tensor.type = op->results[0].type.tensor;
+  const cx_hlo_value *v = &op->results[0];
+  set_value(m, v, (cpu_ref_slot){ .tensor.type = v->type.tensor });
   return NULL;
 }
 
@@ -283,7 +275,7 @@ static calx_status *run_tuple(cpu_ref_machine *m, const cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_operands; i++) {
     parts_of(b)[i] = take(m, op, i);
   }
-  put_results(m, op, &(cpu_ref_slot){ .buffer = b });
+  set_value(m, &op->results[0], (cpu_ref_slot){ .buffer = b });
   return NULL;
 }
 
@@ -296,8 +288,7 @@ static calx_status *run_get_tuple_element(cpu_ref_machine *m,
     return cpu_ref_bad(op, CALX_INVALID_ARGUMENT, "there is no element %lld",
                        (long long)i);
   }
-  const cpu_ref_slot part = cpu_ref_slot_share(&parts_of(b)[i]);
-  put_results(m, op, &part);
+  set_value(m, &op->results[0], cpu_ref_slot_share(&parts_of(b)[i]));
   return NULL;
 }
 
@@ -313,7 +304,7 @@ static calx_status *run_async_start(cpu_ref_machine *m, const cx_hlo_op *op)
   for (uint32_t i = 0; i < op->n_operands; i++) {
     *cpu_ref_slot_of(m, &block->args[i]) = take(m, op, i);
   }
-  put_results(m, op, &(cpu_ref_slot){ .buffer = b });
+  set_value(m, &op->results[0], (cpu_ref_slot){ .buffer = b });
   return cpu_ref_block(m, block, parts_of(b));
 }
 
@@ -322,9 +313,7 @@ static calx_status *run_async_done(cpu_ref_machine *m, const cx_hlo_op *op)
   const cpu_ref_buffer *b = cpu_ref_slot_of(m, op->operands[0])->buffer;
   CALX_TRY(need_count(op, b == NULL ? 0 : b->n_parts, op->n_results));
   for (uint32_t i = 0; i < op->n_results; i++) {
-    cpu_ref_slot *s = cpu_ref_slot_of(m, &op->results[i]);
-    cpu_ref_slot_clear(m, s);
-    *s = cpu_ref_slot_share(&parts_of(b)[i]);
+    set_value(m, &op->results[i], cpu_ref_slot_share(&parts_of(b)[i]));
   }
   return NULL;
 }

@@ -53,9 +53,8 @@ typedef struct cpu_ref_machine {
   size_t n_kept;
 } cpu_ref_machine;
 
-calx_status *cpu_ref_machine_open(cpu_ref_machine *m,
-                                  const cx_hlo_module *module,
-                                  const cpu_ref_context *context) CALX_MUST_USE;
+cpu_ref_machine cpu_ref_machine_of(const cx_hlo_module *module,
+                                   const cpu_ref_context *context);
 // The environment, before anything that has regions or calls is run.
 calx_status *cpu_ref_machine_env(cpu_ref_machine *m) CALX_MUST_USE;
 // The same with the values that some regions need alone: a compiler that folds
@@ -65,7 +64,9 @@ calx_status *cpu_ref_machine_env_of(cpu_ref_machine *m,
                                     size_t n_regions) CALX_MUST_USE;
 // Notes the last uses in a block and the regions below.
 void cpu_ref_note_uses(cpu_ref_machine *m, const cx_hlo_block *block);
-void cpu_ref_machine_close(cpu_ref_machine *m);
+// Frees what the machine has; returns the status.
+calx_status *cpu_ref_machine_close(cpu_ref_machine *m,
+                                   calx_status *status) CALX_MUST_USE;
 calx_status *cpu_ref_interrupted(const cpu_ref_machine *m) CALX_MUST_USE;
 
 // "gather: …"

@@ -125,16 +125,15 @@ cpu_ref_slot cpu_ref_slot_share(const cpu_ref_slot *s)
 
 // ---- the machine ----
 
-calx_status *cpu_ref_machine_open(cpu_ref_machine *m,
-                                  const cx_hlo_module *module,
-                                  const cpu_ref_context *context)
+cpu_ref_machine cpu_ref_machine_of(const cx_hlo_module *module,
+                                   const cpu_ref_context *context)
 {
   static const cpu_ref_context alone = { 0 };
-  *m = (cpu_ref_machine){ .module = module };
-  m->context = context != NULL ? context : &alone;
-  m->limit = m->context->memory_limit;
-  if (m->limit == 0) m->limit = (size_t)16 << 30;
-  return NULL;
+  cpu_ref_machine m = { .module = module };
+  m.context = context != NULL ? context : &alone;
+  m.limit = m.context->memory_limit;
+  if (m.limit == 0) m.limit = (size_t)16 << 30;
+  return m;
 }
 
 static calx_status *make_env(cpu_ref_machine *m, size_t first, size_t n)
@@ -192,7 +191,7 @@ calx_status *cpu_ref_machine_env_of(cpu_ref_machine *m,
   return s.end == 0 ? make_env(m, 0, 0) : make_env(m, s.first, s.end - s.first);
 }
 
-void cpu_ref_machine_close(cpu_ref_machine *m)
+calx_status *cpu_ref_machine_close(cpu_ref_machine *m, calx_status *status)
 {
   for (size_t i = 0; m->env != NULL && i < m->n_env; i++) {
     cpu_ref_buffer_release(m, m->env[i].buffer);
@@ -200,6 +199,7 @@ void cpu_ref_machine_close(cpu_ref_machine *m)
   drop_kept(m);
   cx_free(m->env);
   cx_free(m->last);
+  return status;
 }
 
 // The operation of v's own block that holds, or is, `op`.

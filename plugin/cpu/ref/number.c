@@ -258,58 +258,35 @@ static int64_t saturated(double v, cx_hlo_elem to)
   return v <= -top ? (int64_t)(~UINT64_C(0) << (bits - 1)) : (int64_t)v;
 }
 
-static void ints_to(cx_hlo_elem from, const int64_t *v, cx_hlo_elem to,
-                    void *out, size_t n)
-{
-  if (cpu_ref_class_of(to) == CPU_REF_INT) {
-    cpu_ref_store_ints(to, out, n, v);
-    return;
-  }
-  const cx_hlo_elem part = cx_hlo_elem_part(to);
-  const bool is_unsigned = from == CX_HLO_UI64;
-  double x[CPU_REF_CHUNK];
-  for (size_t i = 0; i < n; i++) {
-    x[i] = part != CX_HLO_F64 ? sticky(v[i], is_unsigned)
-           : is_unsigned      ? (double)(uint64_t)v[i]
-                              : (double)v[i];
-  }
-  if (part == to) {
-    cpu_ref_store_reals(to, out, n, x);
-    return;
-  }
-  double complex z[CPU_REF_CHUNK];
-  for (size_t i = 0; i < n; i++) z[i] = cpu_ref_pair(x[i], 0);
-  cpu_ref_store_complex(to, out, n, z);
-}
-
-static void reals_to(const double *x, cx_hlo_elem to, void *out, size_t n)
-{
-  if (cpu_ref_class_of(to) == CPU_REF_REAL) {
-    cpu_ref_store_reals(to, out, n, x);
-    return;
-  }
-  int64_t v[CPU_REF_CHUNK];
-  for (size_t i = 0; i < n; i++) {
-    v[i] = to == CX_HLO_I1 ? x[i] != 0 : saturated(x[i], to);
-  }
-  cpu_ref_store_ints(to, out, n, v);
-}
-
+// Numbers of a class become those of the other one; storing rounds them.
 static void convert_chunk(cx_hlo_elem from, const void *p, cx_hlo_elem to,
                           void *out, size_t n)
 {
-  if (cpu_ref_class_of(from) == CPU_REF_INT) {
-    int64_t v[CPU_REF_CHUNK];
-    cpu_ref_load_ints(from, p, n, v);
-    ints_to(from, v, to, out, n);
-  } else if (cpu_ref_class_of(to) == CPU_REF_COMPLEX) {
-    double complex z[CPU_REF_CHUNK];
-    cpu_ref_load_complex(from, p, n, z);
-    cpu_ref_store_complex(to, out, n, z);
+  const cpu_ref_class class = cpu_ref_class_of(to);
+  const bool from_int = cpu_ref_class_of(from) == CPU_REF_INT;
+  cpu_ref_chunk v, w;
+  if (from_int && class != CPU_REF_INT) {
+    const bool exact = cx_hlo_elem_part(to) == CX_HLO_F64;
+    const bool is_unsigned = from == CX_HLO_UI64;
+    cpu_ref_load_ints(from, p, n, w.i);
+    for (size_t i = 0; i < n; i++) {
+      v.r[i] = !exact        ? sticky(w.i[i], is_unsigned)
+               : is_unsigned ? (double)(uint64_t)w.i[i]
+                             : (double)w.i[i];
+    }
+    if (class == CPU_REF_COMPLEX) {
+      for (size_t i = 0; i < n; i++) w.c[i] = cpu_ref_pair(v.r[i], 0);
+    }
+    cpu_ref_store_numbers(class, to, out, n, class == CPU_REF_REAL ? &v : &w);
+  } else if (class == CPU_REF_INT && !from_int) {
+    cpu_ref_load_reals(from, p, n, v.r);
+    for (size_t i = 0; i < n; i++) {
+      w.i[i] = to == CX_HLO_I1 ? v.r[i] != 0 : saturated(v.r[i], to);
+    }
+    cpu_ref_store_ints(to, out, n, w.i);
   } else {
-    double x[CPU_REF_CHUNK];
-    cpu_ref_load_reals(from, p, n, x);
-    reals_to(x, to, out, n);
+    cpu_ref_load_numbers(class, from, p, n, &v);
+    cpu_ref_store_numbers(class, to, out, n, &v);
   }
 }
 

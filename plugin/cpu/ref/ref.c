@@ -80,11 +80,8 @@ calx_status *cpu_ref_run(const cx_hlo_module *module, const cx_hlo_func *f,
                          const cpu_ref_tensor *results,
                          const cpu_ref_context *context)
 {
-  cpu_ref_machine m;
-  CALX_TRY(cpu_ref_machine_open(&m, module, context));
-  calx_status *status = run_func(&m, f, args, results);
-  cpu_ref_machine_close(&m);
-  return status;
+  cpu_ref_machine m = cpu_ref_machine_of(module, context);
+  return cpu_ref_machine_close(&m, run_func(&m, f, args, results));
 }
 
 // An operation of control flow between slots that hold the caller's tensors.
@@ -131,11 +128,8 @@ calx_status *cpu_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
                         const cpu_ref_tensor *results,
                         const cpu_ref_context *context)
 {
-  cpu_ref_machine m;
-  CALX_TRY(cpu_ref_machine_open(&m, module, context));
-  calx_status *status = run_single(&m, op, operands, results);
-  cpu_ref_machine_close(&m);
-  return status;
+  cpu_ref_machine m = cpu_ref_machine_of(module, context);
+  return cpu_ref_machine_close(&m, run_single(&m, op, operands, results));
 }
 
 // Scalars' region on tensors: as many runs as these have elements.
@@ -188,11 +182,8 @@ calx_status *cpu_ref_region(const cx_hlo_module *module,
                             const cpu_ref_tensor *results,
                             const cpu_ref_context *context)
 {
-  cpu_ref_machine m;
-  CALX_TRY(cpu_ref_machine_open(&m, module, context));
-  calx_status *status = run_region(&m, region, args, results);
-  cpu_ref_machine_close(&m);
-  return status;
+  cpu_ref_machine m = cpu_ref_machine_of(module, context);
+  return cpu_ref_machine_close(&m, run_region(&m, region, args, results));
 }
 
 static bool can_type(const cx_hlo_any *type)
@@ -225,11 +216,8 @@ bool cpu_ref_can(const cx_hlo_op *op)
       }
       break;
   }
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (!can_type(&op->operands[i]->type)) return false;
-  }
-  for (uint32_t i = 0; i < op->n_results; i++) {
-    if (!can_type(&op->results[i].type)) return false;
+  for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {
+    if (!can_type(cx_hlo_op_type(op, i))) return false;
   }
   return true;
 }

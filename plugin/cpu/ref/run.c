@@ -57,11 +57,8 @@ calx_status *cpu_ref_check(const cx_hlo_op *op)
     return cpu_ref_bad(op, CALX_UNIMPLEMENTED,
                        "the reference interpreter does not have it");
   }
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    CALX_TRY(cpu_ref_check_type(op, &op->operands[i]->type));
-  }
-  for (uint32_t i = 0; i < op->n_results; i++) {
-    CALX_TRY(cpu_ref_check_type(op, &op->results[i].type));
+  for (size_t i = 0; i < cx_hlo_op_n_types(op); i++) {
+    CALX_TRY(cpu_ref_check_type(op, cx_hlo_op_type(op, i)));
   }
   return NULL;
 }
