@@ -25,23 +25,15 @@ static void add_line(lines *l, int64_t size, int64_t lhs, int64_t other)
   l->of[at] = (dim_line){ size, lhs, other };
 }
 
-// Merges neighbours that are one dimension in the memory of both tensors.
-static void merge(lines *l)
+static bool merge(const lines *l, cpu_kernel_pairs *out)
 {
-  int n = 0;
   for (int i = 0; i < l->n; i++) {
     const dim_line *next = &l->of[i];
-    dim_line *last = n > 0 ? &l->of[n - 1] : NULL;
-    if (last != NULL && last->lhs == next->lhs * next->size &&
-        last->other == next->other * next->size) {
-      last->size *= next->size;
-      last->lhs = next->lhs;
-      last->other = next->other;
-    } else {
-      l->of[n++] = *next;
+    if (!cpu_kernel_pairs_add(out, next->size, next->lhs, next->other)) {
+      return false;
     }
   }
-  l->n = n;
+  return true;
 }
 
 static bool split_dim(const cpu_kernel_conv_dim *m, int64_t lhs, int64_t rhs,
@@ -61,10 +53,11 @@ static bool split_dim(const cpu_kernel_conv_dim *m, int64_t lhs, int64_t rhs,
 }
 
 // Whether rows and features of the result are a dense matrix.
-static bool is_matrix(const lines *rows, int64_t columns, int64_t column)
+static bool is_matrix(const cpu_kernel_pairs *rows, int64_t columns,
+                      int64_t column)
 {
   return (columns == 1 || column == 1) &&
-         (rows->n == 0 || (rows->n == 1 && rows->of[0].other == columns));
+         (rows->n == 0 || (rows->n == 1 && rows->rhs[0] == columns));
 }
 
 static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
@@ -73,6 +66,7 @@ static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
   cpu_kernel_conv_tensors_of(d, &s);
   const int64_t *lhs = s.stride[0], *rhs = s.stride[1], *result = s.stride[2];
   lines rows = { 0 }, inner = { 0 };
+  cpu_kernel_pairs r = { 0 }, k = { 0 };
   if (d->feature_groups != 1 || d->batch_groups != 1) return false;
   add_line(&rows, d->batch, lhs[0], result[0]);
   add_line(&inner, d->features, lhs[1], rhs[0]);
@@ -82,38 +76,30 @@ static bool describe(const cpu_kernel_conv_desc *d, cpu_kernel_dot_desc *out)
       return false;
     }
   }
-  merge(&rows);
-  merge(&inner);
-  if (!is_matrix(&rows, d->kernel_out, result[1])) return false;
+  if (!merge(&rows, &r) || !merge(&inner, &k) ||
+      !is_matrix(&r, d->kernel_out, result[1])) {
+    return false;
+  }
   *out =
       (cpu_kernel_dot_desc){ .kind = CPU_KERNEL_DOT,
                              .types = { d->types[0], d->types[1], d->types[2] },
-                             .n_rows = rows.n,
                              .n_columns = 1,
-                             .n_inner = inner.n };
-  for (int i = 0; i < rows.n; i++) {
-    out->rows[i] = rows.of[i].size;
-    out->lhs_rows[i] = rows.of[i].lhs;
-  }
-  for (int i = 0; i < inner.n; i++) {
-    out->inner[i] = inner.of[i].size;
-    out->lhs_inner[i] = inner.of[i].lhs;
-    out->rhs_inner[i] = inner.of[i].other;
-  }
-  out->columns[0] = d->kernel_out;
-  out->rhs_columns[0] = rhs[1];
-  return true;
+                             .columns = { d->kernel_out },
+                             .rhs_columns = { rhs[1] } };
+  return cpu_kernel_pairs_put(&r, &out->n_rows, out->rows, out->lhs_rows,
+                              NULL) &&
+         cpu_kernel_pairs_put(&k, &out->n_inner, out->inner, out->lhs_inner,
+                              out->rhs_inner);
 }
 
-calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, cpu_threads *pool,
-                                     bool *out_taken)
+calx_status *cpu_kernel_conv_dot_new(cpu_kernel *kernel, bool *out_taken)
 {
   const cpu_kernel_desc described = kernel->desc;
   cpu_kernel_dot_desc dot;
   *out_taken = describe(&kernel->conv, &dot);
   if (!*out_taken) return NULL;
   kernel->dot = dot;
-  calx_status *status = cpu_kernel_dot_new(kernel, pool, false);
+  calx_status *status = cpu_kernel_dot_new(kernel);
   kernel->desc = described;
   return status;
 }

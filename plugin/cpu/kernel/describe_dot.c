@@ -8,13 +8,8 @@
 // leaves fewer elements to be copied.
 #include "kernel/internal.h"
 
-typedef struct dim_list {
-  int64_t n;
-  int64_t size[CPU_KERNEL_VIEW_DIMS], lhs[CPU_KERNEL_VIEW_DIMS],
-      rhs[CPU_KERNEL_VIEW_DIMS];
-} dim_list;
-
-static bool list_add(dim_list *l, int64_t size, int64_t lhs, int64_t rhs)
+bool cpu_kernel_pairs_add(cpu_kernel_pairs *l, int64_t size, int64_t lhs,
+                          int64_t rhs)
 {
   if (size == 1) return true;
   if (l->n > 0 && l->lhs[l->n - 1] == lhs * size &&
@@ -52,7 +47,8 @@ static bool has(cx_hlo_ints dims, size_t dim)
 // The contracted dimensions, sorted by falling strides of one operand.
 static bool list_inner(const cx_hlo_type *const t[2],
                        int64_t strides[2][CPU_KERNEL_VIEW_DIMS],
-                       const cx_hlo_dot_numbers *d, int side, dim_list *out)
+                       const cx_hlo_dot_numbers *d, int side,
+                       cpu_kernel_pairs *out)
 {
   size_t order[CPU_KERNEL_VIEW_DIMS];
   const int64_t *of = side == 0 ? d->lhs_contract.v : d->rhs_contract.v;
@@ -67,7 +63,8 @@ static bool list_inner(const cx_hlo_type *const t[2],
   out->n = 0;
   for (size_t i = 0; i < d->lhs_contract.n; i++) {
     int64_t l = d->lhs_contract.v[order[i]], r = d->rhs_contract.v[order[i]];
-    if (!list_add(out, t[0]->dims[l], strides[0][l], strides[1][r])) {
+    if (!cpu_kernel_pairs_add(out, t[0]->dims[l], strides[0][l],
+                              strides[1][r])) {
       return false;
     }
   }
@@ -75,7 +72,7 @@ static bool list_inner(const cx_hlo_type *const t[2],
 }
 
 // Whether the list is one dimension in the memory of one operand.
-static bool is_one(const dim_list *l, const int64_t *strides)
+static bool is_one(const cpu_kernel_pairs *l, const int64_t *strides)
 {
   for (int64_t i = 1; i < l->n; i++) {
     if (strides[i - 1] != strides[i] * l->size[i]) return false;
@@ -83,8 +80,8 @@ static bool is_one(const dim_list *l, const int64_t *strides)
   return true;
 }
 
-static bool put(const dim_list *l, int64_t *n, int64_t *size, int64_t *lhs,
-                int64_t *rhs)
+bool cpu_kernel_pairs_put(const cpu_kernel_pairs *l, int64_t *n, int64_t *size,
+                          int64_t *lhs, int64_t *rhs)
 {
   if (l->n > CPU_KERNEL_DOT_DIMS) return false;
   *n = l->n;
@@ -97,11 +94,13 @@ static bool put(const dim_list *l, int64_t *n, int64_t *size, int64_t *lhs,
 }
 
 static bool list_free(const cx_hlo_type *t, const int64_t *strides,
-                      cx_hlo_ints batch, cx_hlo_ints contract, dim_list *out)
+                      cx_hlo_ints batch, cx_hlo_ints contract,
+                      cpu_kernel_pairs *out)
 {
   for (size_t i = 0; i < t->rank; i++) {
     if (has(batch, i) || has(contract, i)) continue;
-    if (!list_add(out, t->dims[i], strides[i], strides[i])) return false;
+    if (!cpu_kernel_pairs_add(out, t->dims[i], strides[i], strides[i]))
+      return false;
   }
   return true;
 }
@@ -114,10 +113,11 @@ static bool describe(const cx_hlo_type *const t[2], const cx_hlo_dot_numbers *d,
     return false;
   dense_strides(t[0], strides[0]);
   dense_strides(t[1], strides[1]);
-  dim_list batch = { 0 }, rows = { 0 }, columns = { 0 }, inner, other;
+  cpu_kernel_pairs batch = { 0 }, rows = { 0 }, columns = { 0 }, inner, other;
   for (size_t i = 0; i < d->lhs_batch.n; i++) {
     int64_t l = d->lhs_batch.v[i], r = d->rhs_batch.v[i];
-    if (!list_add(&batch, t[0]->dims[l], strides[0][l], strides[1][r])) {
+    if (!cpu_kernel_pairs_add(&batch, t[0]->dims[l], strides[0][l],
+                              strides[1][r])) {
       return false;
     }
   }
@@ -133,11 +133,14 @@ static bool describe(const cx_hlo_type *const t[2], const cx_hlo_dot_numbers *d,
   }
   return list_free(t[0], strides[0], d->lhs_batch, d->lhs_contract, &rows) &&
          list_free(t[1], strides[1], d->rhs_batch, d->rhs_contract, &columns) &&
-         put(&batch, &out->n_batch, out->batch, out->lhs_batch,
-             out->rhs_batch) &&
-         put(&rows, &out->n_rows, out->rows, out->lhs_rows, NULL) &&
-         put(&columns, &out->n_columns, out->columns, NULL, out->rhs_columns) &&
-         put(&inner, &out->n_inner, out->inner, out->lhs_inner, out->rhs_inner);
+         cpu_kernel_pairs_put(&batch, &out->n_batch, out->batch, out->lhs_batch,
+                              out->rhs_batch) &&
+         cpu_kernel_pairs_put(&rows, &out->n_rows, out->rows, out->lhs_rows,
+                              NULL) &&
+         cpu_kernel_pairs_put(&columns, &out->n_columns, out->columns, NULL,
+                              out->rhs_columns) &&
+         cpu_kernel_pairs_put(&inner, &out->n_inner, out->inner, out->lhs_inner,
+                              out->rhs_inner);
 }
 
 bool cpu_kernel_dot_describe(const cx_hlo_op *op, cpu_kernel_dot_desc *out)

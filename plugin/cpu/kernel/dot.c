@@ -337,11 +337,8 @@ static bool is_small(const dot_plan *p)
   return work <= (p->m < FEW_ROWS ? SMALL_OF_FEW_ROWS : SMALL_PRODUCT);
 }
 
-calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
-                                bool tune)
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel)
 {
-  (void)pool;
-  (void)tune;
   dot_plan *p = cx_calloc(1, sizeof *p);
   if (p == NULL) return cx_out_of_memory();
   cpu_kernel_set(kernel, run_dot, p, "loops");

@@ -101,8 +101,7 @@ void cpu_kernel_set(cpu_kernel *kernel, cpu_kernel_run_fn *run, void *plan,
 
 // Fill in a kernel that is zero but for desc and threads; the caller frees it
 // on failure. They may set the choice.
-calx_status *cpu_kernel_dot_new(cpu_kernel *kernel, cpu_threads *pool,
-                                bool tune) CALX_MUST_USE;
+calx_status *cpu_kernel_dot_new(cpu_kernel *kernel) CALX_MUST_USE;
 calx_status *cpu_kernel_conv_new(cpu_kernel *kernel, cpu_threads *pool,
                                  bool tune) CALX_MUST_USE;
 // Reserves `bytes` of scratch, aligned to 64; returns the offset. SIZE_MAX: too
@@ -147,6 +146,20 @@ typedef struct cpu_kernel_view {
   int64_t size[CPU_KERNEL_VIEW_DIMS], stride[CPU_KERNEL_VIEW_DIMS];
 } cpu_kernel_view;
 void cpu_kernel_view_add(cpu_kernel_view *v, int64_t size, int64_t stride);
+
+// Dimensions that two tensors have in common.
+typedef struct cpu_kernel_pairs {
+  int64_t n;
+  int64_t size[CPU_KERNEL_VIEW_DIMS];
+  int64_t lhs[CPU_KERNEL_VIEW_DIMS], rhs[CPU_KERNEL_VIEW_DIMS];  // strides
+} cpu_kernel_pairs;
+// Leaves out a dimension of size 1, and merges neighbours that are one
+// dimension in the memory of both tensors; false: too many.
+bool cpu_kernel_pairs_add(cpu_kernel_pairs *l, int64_t size, int64_t lhs,
+                          int64_t rhs);
+// Copies the list to a description; lhs and rhs may be NULL. False: too many.
+bool cpu_kernel_pairs_put(const cpu_kernel_pairs *l, int64_t *n, int64_t *size,
+                          int64_t *lhs, int64_t *rhs);
 // Converts to dense row-major memory, on the pool.
 void cpu_kernel_view_gather(const cpu_kernel_view *v, const void *from,
                             cpu_kernel_math math, void *to, cpu_threads *pool);

@@ -35,7 +35,7 @@ calx_status *cpu_kernel_new(cpu_kernel_desc *desc, cpu_threads *pool, bool tune,
   k->threads = cpu_threads_size(pool);
   calx_status *status;
   if (desc->words[0] == CPU_KERNEL_DOT) {
-    status = cpu_kernel_dot_new(k, pool, tune);
+    status = cpu_kernel_dot_new(k);
   } else if (desc->words[0] == CPU_KERNEL_CONV) {
     status = cpu_kernel_conv_new(k, pool, tune);
   } else {

@@ -132,19 +132,7 @@ static calx_status *fuse_loop_op(cpu_lower_fusion *f, uint32_t i)
       return NULL;
     }
   }
-  cpu_lower_group *g = NULL;
-  CALX_TRY(cpu_lower_fuse_new_group(f, CPU_LOWER_GROUP_LOOP, i, &g));
-  g->elements = elements_of(op);
-  return NULL;
-}
-
-static calx_status *fuse_root(cpu_lower_fusion *f, uint32_t i)
-{
-  cpu_lower_group *g = NULL;
-  CALX_TRY(cpu_lower_fuse_new_group(f, CPU_LOWER_GROUP_LOOP, i, &g));
-  g->root = f->uses->ops[i];
-  g->elements = elements_of(g->root);
-  return NULL;
+  return cpu_lower_fuse_new_loop(f, i, NULL, cpu_lower_result_type(op));
 }
 
 // ---- groups of one operation ----
@@ -212,7 +200,8 @@ static calx_status *fuse_op(cpu_lower_fusion *f, uint32_t i)
     case CPU_JIT_ELEMENT:
     case CPU_JIT_INDEX: return fuse_loop_op(f, i);
     case CPU_JIT_REDUCE: return cpu_lower_fuse_reduction(f, i);
-    case CPU_JIT_ROOT: return fuse_root(f, i);
+    case CPU_JIT_ROOT:
+      return cpu_lower_fuse_new_loop(f, i, op, cpu_lower_result_type(op));
     case CPU_JIT_NONE: break;
   }
   if (!cpu_ref_can(op)) return refuse(op);

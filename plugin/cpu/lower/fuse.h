@@ -70,6 +70,10 @@ cpu_lower_users cpu_lower_fuse_users(const cpu_lower_fusion *f, uint32_t i);
 calx_status *cpu_lower_fuse_new_group(cpu_lower_fusion *f,
                                       cpu_lower_group_kind kind, uint32_t i,
                                       cpu_lower_group **out) CALX_MUST_USE;
+// A new LOOP; `root` may be NULL. It iterates over the elements of `type`.
+calx_status *cpu_lower_fuse_new_loop(cpu_lower_fusion *f, uint32_t i,
+                                     cx_hlo_op *root,
+                                     const cx_hlo_type *type) CALX_MUST_USE;
 // Adds operation i to a loop.
 calx_status *cpu_lower_fuse_join(cpu_lower_fusion *f, uint32_t i,
                                  cpu_lower_group *g) CALX_MUST_USE;

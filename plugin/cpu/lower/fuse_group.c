@@ -84,6 +84,16 @@ calx_status *cpu_lower_fuse_new_group(cpu_lower_fusion *f,
   return add_member(f, i, g);
 }
 
+calx_status *cpu_lower_fuse_new_loop(cpu_lower_fusion *f, uint32_t i,
+                                     cx_hlo_op *root, const cx_hlo_type *type)
+{
+  cpu_lower_group *g = NULL;
+  CALX_TRY(cpu_lower_fuse_new_group(f, CPU_LOWER_GROUP_LOOP, i, &g));
+  g->root = root;
+  g->elements = cx_hlo_type_elements(type);
+  return NULL;
+}
+
 calx_status *cpu_lower_fuse_join(cpu_lower_fusion *f, uint32_t i,
                                  cpu_lower_group *g)
 {

@@ -76,15 +76,10 @@ static bool may_follow(const cx_hlo_op *op, const cpu_lower_group *g)
   return true;
 }
 
-static void set_root(cpu_lower_group *g, cx_hlo_op *op)
-{
-  g->root = op;
-  g->elements = cx_hlo_type_elements(&op->operands[0]->type.tensor);
-}
-
 calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f, uint32_t i)
 {
   cx_hlo_op *op = f->uses->ops[i];
+  const cx_hlo_type *reduced = &op->operands[0]->type.tensor;
   const cpu_lower_users users = cpu_lower_fuse_users(f, i);
   const bool once = users.n == 1 && !users.elsewhere && !users.too_many;
   if (once && may_follow(op, users.groups[0])) {
@@ -93,7 +88,8 @@ calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f, uint32_t i)
       const cx_hlo_value *result = &g->ops[k]->results[0];
       f->after_reduction[cpu_lower_info(f->c, result)->position] = true;
     }
-    set_root(g, op);
+    g->root = op;
+    g->elements = cx_hlo_type_elements(reduced);
     return cpu_lower_fuse_join(f, i, g);
   }
   // Reductions that share something stand near each other.
@@ -106,8 +102,5 @@ calx_status *cpu_lower_fuse_reduction(cpu_lower_fusion *f, uint32_t i)
     if (!once || users.groups[0] != g) cpu_lower_fuse_write(f, i, g);
     return NULL;
   }
-  cpu_lower_group *g = NULL;
-  CALX_TRY(cpu_lower_fuse_new_group(f, CPU_LOWER_GROUP_LOOP, i, &g));
-  set_root(g, op);
-  return NULL;
+  return cpu_lower_fuse_new_loop(f, i, op, reduced);
 }

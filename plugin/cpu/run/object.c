@@ -1,9 +1,10 @@
 // run/object: see object.h.
 //
-// All sections that take memory are laid out behind each other in one mapping,
-// with a jump to each function from outside (code is within 2 GiB of itself,
-// the C library need not be); the relocations are applied, and then the mapping
-// becomes readable and executable, never both writable and executable.
+// The sections that take memory are laid out one after the other in one
+// mapping. Behind them is a jump to each function of the C library that the
+// code may call, because that may be farther away than the 2 GiB that a call
+// reaches. The relocations are applied. Then the mapping becomes readable and
+// executable; it is never writable and executable at the same time.
 #include "run/object.h"
 
 #include <elf.h>
@@ -32,7 +33,7 @@ struct cpu_run_object {
   size_t n_functions;
 };
 
-// What an object may call.
+// The functions that an object may call.
 static const struct outside {
   const char *name;
   void *(*set)(void *, int, size_t);
@@ -72,7 +73,7 @@ static bool inside(const elf_reader *r, uint64_t offset, uint64_t size)
 static calx_status *read_header(elf_reader *r)
 {
   if (r->size < sizeof(Elf64_Ehdr) || (uintptr_t)r->data % 8 != 0) {
-    return damaged("too short, or not aligned");
+    return damaged("it is too short, or not aligned");
   }
   r->header = (const Elf64_Ehdr *)(const void *)r->data;
   const Elf64_Ehdr *h = r->header;
@@ -80,12 +81,12 @@ static calx_status *read_header(elf_reader *r)
       h->e_ident[EI_CLASS] != ELFCLASS64 ||
       h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL ||
       h->e_machine != EM_X86_64) {
-    return damaged("no relocatable x86-64 ELF object");
+    return damaged("it is no relocatable x86-64 ELF object");
   }
   if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > SECTION_LIMIT ||
       h->e_shoff % 8 != 0 ||
       !inside(r, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))) {
-    return damaged("its table of sections lies outside");
+    return damaged("its section table lies outside of the file");
   }
   r->sections = (const Elf64_Shdr *)(const void *)(r->data + h->e_shoff);
   return NULL;
@@ -99,21 +100,21 @@ static calx_status *lay_out(elf_reader *r, size_t *out_size)
     const Elf64_Shdr *s = &r->sections[i];
     r->offsets[i] = SIZE_MAX;
     if (s->sh_type != SHT_NOBITS && !inside(r, s->sh_offset, s->sh_size)) {
-      return damaged("a section lies outside");
+      return damaged("a section lies outside of the file");
     }
     if ((s->sh_flags & SHF_ALLOC) == 0) continue;
-    // Tables for debuggers and unwinders: nothing unwinds through kernels.
+    // The rest is for debuggers and unwinders. Nothing unwinds through loops.
     if (s->sh_type != SHT_PROGBITS && s->sh_type != SHT_NOBITS) continue;
     if ((s->sh_flags & SHF_WRITE) != 0 && s->sh_size > 0) {
-      return damaged("it wants memory of its own to write to");
+      return damaged("it has a writable section");
     }
     size_t align = s->sh_addralign == 0 ? 1 : s->sh_addralign;
     if ((align & (align - 1)) != 0 || align > 4096) {
-      return damaged("an alignment that is none");
+      return damaged("a section's alignment is not valid");
     }
     at = (at + align - 1) & ~(align - 1);
     r->offsets[i] = at;
-    if (s->sh_size > IMAGE_LIMIT - at) return damaged("too large");
+    if (s->sh_size > IMAGE_LIMIT - at) return damaged("it is too large");
     at += s->sh_size;
   }
   at = (at + JUMP_SIZE - 1) & ~(size_t)(JUMP_SIZE - 1);
@@ -147,12 +148,12 @@ static calx_status *read_symbols(elf_reader *r)
     if (s->sh_entsize != sizeof(Elf64_Sym) || s->sh_offset % 8 != 0 ||
         s->sh_size / sizeof(Elf64_Sym) > SYMBOL_LIMIT ||
         s->sh_link >= r->header->e_shnum) {
-      return damaged("its table of symbols is none");
+      return damaged("its symbol table is not valid");
     }
     const Elf64_Shdr *names = &r->sections[s->sh_link];
     if (names->sh_type != SHT_STRTAB || names->sh_size == 0 ||
         r->data[names->sh_offset + names->sh_size - 1] != 0) {
-      return damaged("its table of names is none");
+      return damaged("its string table is not valid");
     }
     r->symbols = (const Elf64_Sym *)(const void *)(r->data + s->sh_offset);
     r->n_symbols = s->sh_size / sizeof(Elf64_Sym);
@@ -160,15 +161,16 @@ static calx_status *read_symbols(elf_reader *r)
     r->names_size = names->sh_size;
     return NULL;
   }
-  return damaged("it has no symbols");
+  return damaged("it has no symbol table");
 }
 
 static calx_status *symbol_offset(const elf_reader *r, uint64_t index,
                                   uint64_t *out)
 {
-  if (index >= r->n_symbols) return damaged("a symbol that it does not have");
+  if (index >= r->n_symbols) return damaged("a symbol's index is out of range");
   const Elf64_Sym *s = &r->symbols[index];
-  if (s->st_name >= r->names_size) return damaged("a name that lies outside");
+  if (s->st_name >= r->names_size)
+    return damaged("a symbol's name lies outside of the string table");
   if (s->st_shndx == SHN_UNDEF) {
     const char *name = r->names + s->st_name;
     for (size_t i = 0; i < N_OUTSIDE; i++) {
@@ -177,12 +179,14 @@ static calx_status *symbol_offset(const elf_reader *r, uint64_t index,
         return NULL;
       }
     }
-    return cx_error(CALX_DATA_LOSS, "object code: it wants '%.60s'", name);
+    return cx_error(CALX_DATA_LOSS,
+                    "object code: it calls '%.60s', which is not allowed",
+                    name);
   }
   if (s->st_shndx >= r->header->e_shnum ||
       r->offsets[s->st_shndx] == SIZE_MAX ||
       s->st_value > r->sections[s->st_shndx].sh_size) {
-    return damaged("a symbol that lies outside");
+    return damaged("a symbol lies outside of its section");
   }
   *out = r->offsets[s->st_shndx] + s->st_value;
   return NULL;
@@ -195,7 +199,7 @@ static calx_status *relocate_one(const elf_reader *r, size_t section,
   uint64_t type = ELF64_R_TYPE(rela->r_info);
   size_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
   if (rela->r_offset > size || size - rela->r_offset < width) {
-    return damaged("a relocation outside of its section");
+    return damaged("a relocation lies outside of its section");
   }
   uint64_t target = 0;
   CALX_TRY(symbol_offset(r, ELF64_R_SYM(rela->r_info), &target));
@@ -213,7 +217,8 @@ static calx_status *relocate_one(const elf_reader *r, size_t section,
   }
   if (width == 4) {
     int64_t wide = (int64_t)value;
-    if (wide != (int32_t)wide) return damaged("a relocation that is too far");
+    if (wide != (int32_t)wide)
+      return damaged("a relocation's target is out of reach");
   }
   memcpy(image + at, &value, width);
   return NULL;
@@ -226,7 +231,7 @@ static calx_status *relocate(const elf_reader *r)
     if (s->sh_type != SHT_RELA) continue;
     if (s->sh_info >= r->header->e_shnum || s->sh_offset % 8 != 0 ||
         s->sh_entsize != sizeof(Elf64_Rela)) {
-      return damaged("its relocations are none");
+      return damaged("its relocation table is not valid");
     }
     if (r->offsets[s->sh_info] == SIZE_MAX) continue;  // of debug sections
     const Elf64_Rela *relas =

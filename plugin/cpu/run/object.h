@@ -1,10 +1,10 @@
 // run/object: loads compiled code: a relocatable ELF object for x86-64 becomes
 // callable memory.
 //
-// Takes what plugin/cpu/jit makes: position-independent code with read-only
-// data that calls nothing but memset, memcpy and memmove. The bytes may come
-// from a file: sizes, offsets and relocations are checked. What the code does
-// is trusted, as that of any program that its owner can write.
+// It takes what plugin/cpu/jit makes: position-independent code with read-only
+// data, which calls only memset, memcpy and memmove. The bytes may come from a
+// file, so sizes, offsets and relocations are checked. The code itself is
+// trusted, like any program that the owner of the file can write.
 #ifndef CPU_RUN_OBJECT_H
 #define CPU_RUN_OBJECT_H
 
