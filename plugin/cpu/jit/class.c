@@ -157,7 +157,8 @@ static int64_t window_size(const cx_hlo_op *op, int64_t most)
   return n;
 }
 
-// One operand, and windows short enough to go through for each element.
+// reduce_window of one operand, with windows short enough to be computed for
+// each element.
 static bool is_window(const cx_hlo_op *op)
 {
   const cx_hlo_type *t = &op->operands[0]->type.tensor;
@@ -178,7 +179,7 @@ static bool overlaps(const cx_hlo_op *op)
   return false;
 }
 
-// Of tensors, with windows short enough to be unrolled.
+// select_and_scatter of a tensor, with windows short enough to be unrolled.
 static bool is_select(const cx_hlo_op *op)
 {
   return op->operands[0]->type.tensor.rank != 0 &&

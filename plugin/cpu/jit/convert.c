@@ -45,7 +45,7 @@ static LLVMValueRef round_bf16(const cpu_jit_ir *m, LLVMValueRef x)
 
 // ---- f16 ----
 
-// A float without its sign, and what of it f16 does not have as normal numbers.
+// A float's sign and magnitude; tiny: f16 has it as a subnormal number or zero.
 typedef struct float_parts {
   LLVMValueRef sign, size, tiny;
 } float_parts;
@@ -59,14 +59,14 @@ static float_parts parts_of(const cpu_jit_ir *m, LLVMValueRef x)
                         compare_bits(m, LLVMIntULT, size, 0x38800000U) };
 }
 
-// 0.5's last bit is 2^-24, f16's least number, so this sum rounds a number
-// below f16's normal ones as f16 has it.
+// 0.5's last bit is 2^-24, f16's least number, so this sum rounds a tiny number
+// to a multiple of it.
 static LLVMValueRef plus_half(const cpu_jit_ir *m, LLVMValueRef size)
 {
   return add(m, as_real(m, size), num(m, 0.5));
 }
 
-// Without instructions for it: rounded on the float's bits.
+// On processors without instructions for f16: rounds the float's bits.
 static LLVMValueRef round_f16_slow(const cpu_jit_ir *m, LLVMValueRef x)
 {
   const float_parts s = parts_of(m, x);

@@ -1,10 +1,10 @@
 // jit/emit: what the files of the emitter share.
 //
-// A function is emitted into a stack of levels: level 0 is its entry, each loop
-// that is open is one more. An instruction goes to the innermost level that its
-// operands come from, so what does not change in a loop stands before it, and
-// no pass has to move it. A level's builder stands where its next instruction
-// goes; after a loop has ended it stands behind it.
+// A function is emitted into a stack of levels: level 0 is its entry, and each
+// open loop is one more. An instruction goes to the innermost level of its
+// operands. So loop-invariant code stands before the loop, and no pass has to
+// move it. A level's builder points to where its next instruction goes; when a
+// loop ends, the builder of the level around it points behind the loop.
 //
 // A value is emitted at a location: where its element is (one index for each
 // run of merged dimensions) and which lanes are active. Equal locations are one
@@ -211,11 +211,12 @@ cpu_jit_ix cpu_jit_ix_offset(cpu_jit_env *env, cpu_jit_ix a, int64_t k);
 // not count may be out of range.
 void cpu_jit_ix_split(cpu_jit_env *env, cpu_jit_ix a, int64_t d, int64_t size,
                       bool masked, cpu_jit_ix *quotient, cpu_jit_ix *rest);
-// *rest counts through *size of which the last dimension has n: takes the index
-// of that dimension off.
+// *rest is an index into *size elements whose innermost dimension has n.
+// Returns the index in that dimension; *rest and *size become those of the
+// outer ones.
 cpu_jit_ix cpu_jit_ix_take(cpu_jit_env *env, cpu_jit_ix *rest, int64_t *size,
                            int64_t n);
-// Row-major: *lo is the first of block `ix` of `n`, *hi its end, at most
+// The first element of block `ix`, of n elements each; *hi: its end, at most
 // `most`.
 cpu_jit_ix cpu_jit_ix_block(cpu_jit_env *env, cpu_jit_ix ix, int64_t n,
                             int64_t most, LLVMValueRef *hi);
@@ -266,13 +267,13 @@ cpu_jit_val cpu_jit_window_emit(cpu_jit_env *env, const cx_hlo_op *op,
 
 cpu_jit_val cpu_jit_emit(cpu_jit_env *env, const cx_hlo_value *v,
                          const cpu_jit_loc *p);
-// The same in every lane.
+// The same as a vector.
 cpu_jit_val cpu_jit_emit_wide(cpu_jit_env *env, const cx_hlo_value *v,
                               const cpu_jit_loc *p);
 // Emits the values and then stores them, the first to buffer `buffer`.
 void cpu_jit_store_values(cpu_jit_env *env, const cx_hlo_value *const *values,
                           size_t n, size_t buffer, const cpu_jit_loc *at);
-// What stands where no element is ever read.
+// A poison value, for loops that never run and for code after a failure.
 cpu_jit_val cpu_jit_no_value(cpu_jit_env *env, cx_hlo_elem e);
 // From now on this value at this location is `val`.
 void cpu_jit_known(cpu_jit_env *env, const cx_hlo_value *v,

@@ -1,8 +1,8 @@
 // jit/location: where an element is.
 //
-// An index is kept as a scalar and a stride between lanes as long as that says
-// it exactly: then neighbours are read as one vector. What no stride can say
-// (the quotient of a lane's index) becomes a vector of indices, and its reads
+// An index is a scalar and a stride between lanes as long as these give it
+// exactly: then neighbours are read as one vector. An index that no stride
+// gives (the quotient of a lane's index) is a vector of indices, and its reads
 // are gathers.
 #include <string.h>
 

@@ -154,6 +154,20 @@ static LLVMValueRef element_at(const cpu_jit_ir *m, LLVMTypeRef type,
   return LLVMBuildInBoundsGEP2(m->b, type, base, &i, 1, "");
 }
 
+static LLVMValueRef load_element(const cpu_jit_ir *m, LLVMTypeRef type,
+                                 LLVMValueRef base, LLVMValueRef i)
+{
+  return LLVMBuildLoad2(m->b, type, element_at(m, type, base, i), "");
+}
+
+// Memory on the stack that holds v.
+static LLVMValueRef spilled(const cpu_jit_ir *m, LLVMValueRef v)
+{
+  LLVMValueRef memory = LLVMBuildAlloca(m->b, LLVMTypeOf(v), "");
+  LLVMBuildStore(m->b, v, memory);
+  return memory;
+}
+
 // Does the lanes that `wanted` names again, one by one.
 static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
                               LLVMValueRef wanted, const reduction *fast)
@@ -162,14 +176,9 @@ static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
   LLVMTypeRef elements[] = { one.real, one.real, one.whole }, function_type;
   LLVMValueRef function = exact_reduction(&m->env, &function_type);
   LLVMValueRef marks = LLVMBuildZExt(m->b, wanted, m->whole, "");
-  LLVMValueRef memory[3], x_memory = LLVMBuildAlloca(m->b, m->real, "");
-  LLVMValueRef marks_memory = LLVMBuildAlloca(m->b, m->whole, "");
-  LLVMBuildStore(m->b, x, x_memory);
-  LLVMBuildStore(m->b, marks, marks_memory);
-  for (int i = 0; i < 3; i++) {
-    memory[i] = LLVMBuildAlloca(m->b, LLVMTypeOf(fast->part[i]), "");
-    LLVMBuildStore(m->b, fast->part[i], memory[i]);
-  }
+  LLVMValueRef memory[3], x_memory = spilled(m, x);
+  LLVMValueRef marks_memory = spilled(m, marks);
+  for (int i = 0; i < 3; i++) memory[i] = spilled(m, fast->part[i]);
 
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->b), blocks[4];
   for (int i = 0; i < 4; i++)
@@ -179,15 +188,12 @@ static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
   LLVMBuildBr(m->b, head);
   LLVMPositionBuilderAtEnd(m->b, head);
   LLVMValueRef lane = LLVMBuildPhi(m->b, one.whole, "");
-  LLVMValueRef mark = LLVMBuildLoad2(
-      m->b, one.whole, element_at(m, one.whole, marks_memory, lane), "");
-  LLVMValueRef marked =
-      LLVMBuildICmp(m->b, LLVMIntNE, mark, whole(&one, 0), "");
+  LLVMValueRef mark = load_element(m, one.whole, marks_memory, lane);
+  LLVMValueRef marked = compare_bits(&one, LLVMIntNE, mark, 0);
   LLVMBuildCondBr(m->b, marked, work, next);
 
   LLVMPositionBuilderAtEnd(m->b, work);
-  LLVMValueRef argument = LLVMBuildLoad2(
-      m->b, one.real, element_at(m, one.real, x_memory, lane), "");
+  LLVMValueRef argument = load_element(m, one.real, x_memory, lane);
   LLVMValueRef r =
       LLVMBuildCall2(m->b, function_type, function, &argument, 1, "");
   for (unsigned i = 0; i < 3; i++)
@@ -197,8 +203,8 @@ static reduction reduce_lanes(const cpu_jit_ir *m, LLVMValueRef x,
 
   LLVMPositionBuilderAtEnd(m->b, next);
   LLVMValueRef following = plus(&one, lane, whole(&one, 1));
-  LLVMValueRef more = LLVMBuildICmp(m->b, LLVMIntULT, following,
-                                    whole(&one, m->lanes ? m->lanes : 1), "");
+  LLVMValueRef more =
+      compare_bits(&one, LLVMIntULT, following, m->lanes ? m->lanes : 1);
   LLVMBuildCondBr(m->b, more, head, blocks[3]);
   LLVMValueRef from[] = { whole(&one, 0), following };
   LLVMBasicBlockRef from_blocks[] = { before, next };

@@ -3,7 +3,8 @@
 
 // ---- blocks ----
 
-// A block begins: its sums are narrow ones; `totals` keeps what there is.
+// Begins a block: its sums are in the narrow type, and `totals` keeps the sums
+// so far.
 static void block_begin(cpu_jit_reduce_phase *f, int unroll,
                         cpu_jit_val *totals)
 {
@@ -17,8 +18,8 @@ static void block_begin(cpu_jit_reduce_phase *f, int unroll,
   }
 }
 
-// It ends: what it has given is added to the totals; of a row's vectors, which
-// are one sum in the end, as one.
+// Ends a block: adds its sums to the totals. The vectors of a row are one sum
+// in the end, so they are added up first.
 static void block_end(cpu_jit_reduce_phase *f, int unroll,
                       const cpu_jit_val *totals)
 {
@@ -42,6 +43,7 @@ static void block_end(cpu_jit_reduce_phase *f, int unroll,
                                  cpu_jit_convert(f->env, block, s->total));
   }
 }
+
 // ---- by rows ----
 
 // The row's vectors in [lo, hi), `unroll` at a time, each into its own sums.
@@ -221,6 +223,7 @@ static void reduce_from(cpu_jit_reduce_phase *f, int i, cpu_jit_ix start,
   block_end(f, unroll, totals);
   cpu_jit_loop_end(env, &loop, f->accs);
 }
+
 // ---- an iteration ----
 
 static void begin_sums(cpu_jit_reduce_phase *f, int unroll)

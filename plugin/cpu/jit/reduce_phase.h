@@ -18,13 +18,13 @@ typedef struct cpu_jit_reduce_phase {
 
 // ---- reduce_sum.c ----
 
-// What adding to anything changes nothing; of a sum whose operation is simple.
-// `e`: the type that it is summed in here, or added up in.
+// The identity of a sum whose operation is simple, in the type `e` of its
+// blocks or totals.
 cpu_jit_val cpu_jit_reduce_identity(cpu_jit_env *env, const cpu_jit_sum *s,
                                     cx_hlo_elem e);
 // The program's initial value, in the type that is summed in.
 cpu_jit_val cpu_jit_reduce_initial(cpu_jit_env *env, const cpu_jit_sum *s);
-// What one vector's sums become with the elements x.
+// Adds the elements x to one vector's sums.
 void cpu_jit_reduce_combine(cpu_jit_reduce_phase *f, cpu_jit_val *accs,
                             const cpu_jit_val *x);
 // The elements of all sums at the phase's indices.
@@ -45,8 +45,8 @@ void cpu_jit_reduce_store_at(cpu_jit_reduce_phase *f, size_t offset,
 void cpu_jit_reduce_store_partial(cpu_jit_reduce_phase *f,
                                   const cpu_jit_val *sums,
                                   const cpu_jit_loc *out);
-// The sums, with the program's initial values and without the identities that
-// they began with, become results, and so does what is computed from them.
+// Adds the program's initial values to the sums, and stores the results and
+// what is computed from them.
 void cpu_jit_reduce_store_results(cpu_jit_reduce_phase *f, cpu_jit_val *sums,
                                   const cpu_jit_loc *out);
 

@@ -98,6 +98,7 @@ void cpu_jit_reduce_elements(cpu_jit_reduce_phase *f, LLVMValueRef mask,
     }
   }
 }
+
 // Where the loop over the blocks of a run at `iv` ends its block.
 LLVMValueRef cpu_jit_reduce_block_limit(cpu_jit_env *env,
                                         const cpu_jit_loop *loop, int64_t step,

@@ -103,7 +103,8 @@ static void store_run(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
                    (unsigned)cx_hlo_elem_bytes(r->elem));
 }
 
-// Of a vector of `each` times the lanes what is in the tensor.
+// Stores those elements of a vector of `each` times the lanes that are within
+// the tensor.
 static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
 {
   cpu_jit_env *env = r->env;
@@ -122,8 +123,8 @@ static void store_end(rng *r, LLVMBuilderRef b, LLVMValueRef v, cpu_jit_ix ix)
   }
 }
 
-// The elements of counter `which` and of the lanes after it; `masked`: those
-// that there are.
+// The elements of counter `which` and of the lanes after it; `masked`: only
+// those within the tensor.
 static void put_philox(rng *r, cpu_jit_ix which, bool masked)
 {
   cpu_jit_env *env = r->env;

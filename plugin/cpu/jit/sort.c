@@ -30,7 +30,8 @@ typedef struct sorting {
   int block_passes, passes;
   // In the function in progress:
   LLVMValueRef memory[2][MOST];
-  // To be filled from memory 0; NULL: it is that, or nobody wants it.
+  // To be filled from memory 0; NULL: memory 0 is the result, or no output of
+  // the kernel is.
   LLVMValueRef result[MOST];
   cpu_jit_ix line;
 } sorting;
@@ -42,7 +43,7 @@ static int passes_of(int64_t size)
   return passes;
 }
 
-// Where the result of this operand goes, or NULL: nobody wants it.
+// Where the result of this operand goes, or NULL: it is no output.
 static LLVMValueRef result_of(const sorting *s, size_t operand)
 {
   for (size_t i = 0; i < s->k->n_outputs; i++) {
