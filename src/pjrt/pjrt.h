@@ -1,10 +1,10 @@
 // pjrt: the client of the PJRT C API. Only this module loads plugins and sees
 // the ABI's structs.
 //
-// Handles are opaque. Everything a plugin fails to check is checked here first:
-// element types and shapes of arguments, their number, their device. Every PJRT
-// error becomes a status that says which call failed on which plugin. All
-// functions are thread-safe; a buffer may be released while an execution still
+// Handles are opaque. Plugins do not check everything, so this module does it
+// first: the number of arguments, their element types, shapes and devices.
+// Every PJRT error becomes a status that names the function and the plugin. All
+// functions are thread-safe. A buffer may be released while an execution still
 // reads it.
 #ifndef CX_PJRT_PJRT_H
 #define CX_PJRT_PJRT_H
@@ -21,22 +21,23 @@
 // ---- plugins: loaded once per file and process, never unloaded ----
 typedef struct cx_pjrt_plugin cx_pjrt_plugin;
 
-// By name ("calx" or "cpu": the library's own engine; "tpu", "cuda", "xla-cpu",
-// or one that PJRT_NAMES_AND_LIBRARY_PATHS names) or by path (anything with a
-// '/' or ".so"). NULL: what the environment says (CALX_PLUGIN, then
-// PJRT_DEVICE, then the choice of the design), which is logged once when
-// nothing was set. Errors say where was looked.
+// Opens a plugin by name ("calx" or "cpu": the library's own engine; "tpu",
+// "cuda", "xla-cpu", or a name in PJRT_NAMES_AND_LIBRARY_PATHS) or by path
+// (anything with a '/' or ".so"). NULL: CALX_PLUGIN decides, then PJRT_DEVICE,
+// then the machine's devices; the last choice is logged once. An error lists
+// the files that were looked for.
 calx_status *cx_pjrt_plugin_open(const char *name_or_path,
                                  cx_pjrt_plugin **out_plugin) CALX_MUST_USE;
-const char *cx_pjrt_plugin_name(
-    const cx_pjrt_plugin *p);  // "calx", or the file's name
+// "calx", or the file's name.
+const char *cx_pjrt_plugin_name(const cx_pjrt_plugin *p);
 const char *cx_pjrt_plugin_path(const cx_pjrt_plugin *p);
 void cx_pjrt_plugin_version(const cx_pjrt_plugin *p, int *out_major,
                             int *out_minor);
-// Of the file's content: versions lie. Computed at the first call, kept.
+// A hash of the file's content, since different builds may report one version.
+// Computed at the first call and kept.
 calx_status *cx_pjrt_plugin_hash(cx_pjrt_plugin *p,
                                  cx_hash *out_hash) CALX_MUST_USE;
-// One line per attribute, "stablehlo_current_version = 1.16.1".
+// Appends a line for each attribute: "stablehlo_current_version = 1.16.1".
 void cx_pjrt_plugin_describe(cx_pjrt_plugin *p, cx_text *out);
 
 // ---- clients: one per plugin and set of options ----
@@ -58,9 +59,10 @@ typedef struct cx_pjrt_option {  // of a client, a topology or a compilation
   double float_value;
 } cx_pjrt_option;
 
-// This process among those that train together, and the store that they share:
-// binary values, thread-safe functions that block. get: DEADLINE_EXCEEDED,
-// try_get: NOT_FOUND, put: ALREADY_EXISTS; values are freed with cx_free().
+// This process among those that train together, and their store of binary
+// values. Its functions are thread-safe and may block. Where there is no value,
+// get returns DEADLINE_EXCEEDED and try_get NOT_FOUND; put returns
+// ALREADY_EXISTS. Values are freed with cx_free().
 typedef struct cx_pjrt_world {
   int64_t process, processes, local_process, local_processes, host, hosts;
   // This host's processes; 0: as many on each host.
@@ -79,25 +81,23 @@ typedef struct cx_pjrt_client_options {
   size_t n_extra;
 } cx_pjrt_client_options;
 
-// NULL options: defaults, and the platform's polite ones (CUDA: preallocate
-// false).
+// NULL options: the defaults. A client of CUDA does not preallocate memory.
 calx_status *cx_pjrt_client_open(cx_pjrt_plugin *plugin,
                                  const cx_pjrt_client_options *options,
                                  cx_pjrt_client **out_client) CALX_MUST_USE;
-// NULL is accepted. After all its buffers and executables: before, the plugin's
-// client stays until the last one is gone.
+// Accepts NULL. The plugin's client stays until the last of its buffers and
+// executables is released.
 void cx_pjrt_client_close(cx_pjrt_client *c);
 cx_pjrt_plugin *cx_pjrt_client_plugin(const cx_pjrt_client *c);
-const char *cx_pjrt_client_platform(
-    const cx_pjrt_client *c);  // "cpu", "cuda", "tpu"
+// "cpu", "cuda", "tpu".
+const char *cx_pjrt_client_platform(const cx_pjrt_client *c);
 const char *cx_pjrt_client_platform_version(const cx_pjrt_client *c);
 bool cx_pjrt_client_is_own(const cx_pjrt_client *c);  // the library's engine
-size_t cx_pjrt_client_device_count(
-    const cx_pjrt_client *c);  // addressable devices
-size_t cx_pjrt_client_world_count(
-    const cx_pjrt_client *c);  // those of other processes too
+// The addressable devices, and with those of other processes.
+size_t cx_pjrt_client_device_count(const cx_pjrt_client *c);
+size_t cx_pjrt_client_world_count(const cx_pjrt_client *c);
 typedef struct cx_pjrt_memory_stats {
-  int64_t bytes_in_use, peak_bytes_in_use, bytes_limit;  // -1: not told
+  int64_t bytes_in_use, peak_bytes_in_use, bytes_limit;  // -1: not reported
 } cx_pjrt_memory_stats;
 typedef struct cx_pjrt_device {
   struct PJRT_Device *raw;
@@ -125,11 +125,11 @@ bool cx_pjrt_shape_make(calx_dtype d, const int64_t *dims, size_t rank,
 
 // ---- events ----
 typedef struct cx_pjrt_event cx_pjrt_event;
-calx_status *cx_pjrt_event_await(cx_pjrt_event *e)
-    CALX_MUST_USE;  // its error; may be called again
+// Returns the event's error. May be called again.
+calx_status *cx_pjrt_event_await(cx_pjrt_event *e) CALX_MUST_USE;
 bool cx_pjrt_event_is_ready(cx_pjrt_event *e);
-// Runs fn once, in any thread (at once when ready); fn owns the status (NULL:
-// success). When this returns an error fn is not run.
+// Runs fn once, in any thread; at once if the event is ready. fn owns the
+// status (NULL: success). If this returns an error fn is not run.
 calx_status *cx_pjrt_event_on_ready(cx_pjrt_event *e,
                                     void (*fn)(void *user, calx_status *status),
                                     void *user) CALX_MUST_USE;
@@ -144,9 +144,9 @@ typedef enum cx_pjrt_upload {
   CX_PJRT_ZERO_COPY,  // data must stay until the buffer is gone (`done` is
                       // called then); falls back to a copy
 } cx_pjrt_upload;
-// Dense row-major host data. done may be NULL for COPY; otherwise it is called
-// exactly once, on failure too, in any thread. A type that is newer than the
-// plugin is refused: plugins end the process over it.
+// Uploads dense row-major data. done may be NULL for COPY; otherwise it is
+// called exactly once, on failure too, in any thread. A type that is newer than
+// the plugin is an error, because it could make the plugin end the process.
 calx_status *cx_pjrt_buffer_from_host(
     cx_pjrt_client *c, size_t device, const cx_pjrt_shape *shape,
     const void *data, cx_pjrt_upload mode, void (*done)(void *user), void *user,
@@ -158,8 +158,8 @@ size_t cx_pjrt_buffer_device(const cx_pjrt_buffer *b);
 bool cx_pjrt_buffer_is_ready(cx_pjrt_buffer *b);
 bool cx_pjrt_buffer_is_deleted(cx_pjrt_buffer *b);  // donated or deleted
 calx_status *cx_pjrt_buffer_await(cx_pjrt_buffer *b) CALX_MUST_USE;
-// Host bytes needed, and the copy itself: row-major, blocking. size must be
-// exactly the bytes needed.
+// The size on the host, and a blocking copy to it in row-major order. `size`
+// must be that size.
 calx_status *cx_pjrt_buffer_host_size(cx_pjrt_buffer *b,
                                       size_t *out_size) CALX_MUST_USE;
 calx_status *cx_pjrt_buffer_to_host(cx_pjrt_buffer *b, void *dst,
@@ -188,9 +188,9 @@ typedef struct cx_pjrt_compile_options {
   size_t n_overrides;
 } cx_pjrt_compile_options;
 
-// The program's signature as we know it: what execute checks arguments against
-// and what outputs are made as. donated[i]: parameter i aliases a result and is
-// gone after the execution.
+// The program's signature: arguments are checked against it, and results get
+// its shapes. donated[i]: parameter i aliases a result, and the execution
+// deletes its buffer.
 typedef struct cx_pjrt_signature {
   const cx_pjrt_shape *params;
   const bool *donated;  // NULL: none
@@ -199,11 +199,10 @@ typedef struct cx_pjrt_signature {
   size_t n_results;
 } cx_pjrt_signature;
 
-// The compile options' bytes (protobuf): also part of cache keys. *out is freed
-// with cx_free(). NULL options: all zero. With a client, what calx adds for its
-// platform is in them (XLA's CPU: maximum and minimum hand on a NaN; an
-// override of the same name wins), and `devices` are indices; without one they
-// are ids.
+// Encodes compile options (protobuf); the bytes are also part of cache keys.
+// *out is freed with cx_free(). NULL options: all zero. With a client,
+// `devices` are indices, and calx adds what the platform needs (options.c)
+// unless an override has the same name. Without a client `devices` are ids.
 calx_status *cx_pjrt_options_encode(const cx_pjrt_compile_options *o,
                                     cx_pjrt_client *client_or_null, char **out,
                                     size_t *out_size) CALX_MUST_USE;
@@ -218,7 +217,7 @@ calx_status *cx_pjrt_executable_deserialize(
     cx_pjrt_client *c, const char *bytes, size_t size,
     const cx_pjrt_compile_options *options, const cx_pjrt_signature *signature,
     cx_pjrt_executable **out) CALX_MUST_USE;
-typedef struct cx_pjrt_executable_stats {  // bytes; -1: not told
+typedef struct cx_pjrt_executable_stats {  // bytes; -1: not reported
   int64_t code, arguments, outputs, aliased, temporaries, peak;
 } cx_pjrt_executable_stats;
 calx_status *cx_pjrt_executable_memory(
@@ -231,9 +230,10 @@ size_t cx_pjrt_executable_result_count(const cx_pjrt_executable *e);
 size_t cx_pjrt_executable_device_count(const cx_pjrt_executable *e);
 size_t cx_pjrt_executable_device(const cx_pjrt_executable *e, size_t replica);
 
-// Launches one device's share. args: n_params buffers on `device` (kept alive
-// by the call); out_results: n_results new buffers. *out_done may be NULL; else
-// an event that fires when the device is done, with a late error.
+// Launches the program on one device. args: n_params buffers on `device`, which
+// the call keeps. out_results: n_results new buffers. out_done may be NULL;
+// else *out_done is an event that fires when the device is done, with a late
+// error.
 calx_status *cx_pjrt_execute(cx_pjrt_executable *e, size_t device,
                              cx_pjrt_buffer *const *args, size_t n_args,
                              cx_pjrt_buffer **out_results,
@@ -246,9 +246,9 @@ calx_status *cx_pjrt_execute_all(cx_pjrt_executable *e,
                                  cx_pjrt_event **out_done) CALX_MUST_USE;
 
 // ---- ahead of time: no device needed ----
-// topology: "v5e:2x2"; options as the plugin wants them (CUDA: target_config,
-// topology). The out pointers may be NULL; statistics that the plugin does not
-// tell are -1.
+// topology: "v5e:2x2". The options are the plugin's (CUDA: target_config,
+// topology). The out pointers may be NULL. Statistics that the plugin does not
+// report are -1.
 calx_status *cx_pjrt_compile_for(
     cx_pjrt_plugin *p, const char *topology, const cx_pjrt_option *options,
     size_t n_options, const char *text, size_t size,
