@@ -32,15 +32,15 @@ static const char help[] =
     "  --replicas N           how many devices run it together; default: 1\n"
     "  --output FILE          write the serialized executable\n";
 
-typedef struct request {
+typedef struct compile_request {
   const char *topology, *plugin, *output;
   int64_t replicas;
   cx_cli_list option_words;
   cx_pjrt_option *options;
   char **texts;  // [n options] what the options' strings lie in
-} request;
+} compile_request;
 
-static void request_free(request *r)
+static void request_free(compile_request *r)
 {
   for (size_t i = 0; r->texts != NULL && i < 2 * r->option_words.n; i++) {
     cx_free(r->texts[i]);
@@ -76,7 +76,7 @@ static calx_status *read_option(const char *word, cx_pjrt_option *out,
   return NULL;
 }
 
-static calx_status *read_options(request *r)
+static calx_status *read_options(compile_request *r)
 {
   size_t n = r->option_words.n;
   r->options = cx_calloc(n, sizeof *r->options);
@@ -113,7 +113,7 @@ static void print_stats(const cx_pjrt_executable_stats *s, size_t serialized)
 
 // ---- the command ----
 
-static int compile(const request *r, const cx_cli_program *p,
+static int compile(const compile_request *r, const cx_cli_program *p,
                    calx_status **out_status)
 {
   cx_pjrt_plugin *plugin = NULL;
@@ -133,7 +133,7 @@ static int compile(const request *r, const cx_cli_program *p,
   return *out_status == NULL ? CX_CLI_OK : CX_CLI_FAILED;
 }
 
-static int run(request *r, const char *path)
+static int run(compile_request *r, const char *path)
 {
   cx_cli_program program = { 0 };
   calx_status *status = read_options(r);
@@ -145,7 +145,7 @@ static int run(request *r, const char *path)
   return cx_cli_end(code);
 }
 
-static int check(const request *r, const char *name)
+static int check(const compile_request *r, const char *name)
 {
   if (r->topology == NULL) {
     return cx_cli_usage(name, "--topology is missing");
@@ -162,7 +162,7 @@ static int check(const request *r, const char *name)
 
 int cx_cli_hlo_compile(int argc, char **argv)
 {
-  request r = { .plugin = "tpu", .replicas = 1 };
+  compile_request r = { .plugin = "tpu", .replicas = 1 };
   const cx_cli_option options[] = {
     { "--topology", CX_CLI_TEXT, &r.topology },
     { "--plugin", CX_CLI_TEXT, &r.plugin },

@@ -37,14 +37,14 @@ static const char help[] =
     "Exit status: 0 done (--batch: all lines were answered), 3 the program does\n"
     "not parse or verify, 4 the plugin refuses it, 5 the run fails.\n";
 
-typedef struct request {
+typedef struct batch_request {
   cx_cli_batch batch;
   bool is_batch;
   cx_cli_list inputs, words;
   const char *output;
-} request;
+} batch_request;
 
-static int check(const request *r, const char *name)
+static int check(const batch_request *r, const char *name)
 {
   if (r->is_batch) {
     if (r->words.n > 0 || r->inputs.n > 0 || r->output != NULL) {
@@ -64,7 +64,7 @@ static int check(const request *r, const char *name)
   return CX_CLI_GO_ON;
 }
 
-static int run_one(request *r)
+static int run_one(batch_request *r)
 {
   cx_cli_job job = { .program = r->words.items[0],
                      .inputs = r->inputs.items,
@@ -81,7 +81,7 @@ static int run_one(request *r)
 
 int cx_cli_hlo_run(int argc, char **argv)
 {
-  request r = { .batch.runner.replicas = 1 };
+  batch_request r = { .batch.runner.replicas = 1 };
   const cx_cli_option options[] = {
     { "--input", CX_CLI_LIST, &r.inputs },
     { "--output", CX_CLI_TEXT, &r.output },

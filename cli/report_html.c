@@ -129,13 +129,13 @@ static void plot_steps(cx_text *out, const cx_debug_run_data *r)
 
 // ---- the parts of a step ----------------------------------------------------
 
-typedef struct part {
+typedef struct bar_part {
   const char *name, *colour;
   double seconds;
-} part;
+} bar_part;
 
 static void plot_bar(cx_text *out, const char *name, double y,
-                     const part *parts, size_t n, double whole)
+                     const bar_part *parts, size_t n, double whole)
 {
   double x = LEFT;
   label(out, LEFT - 6, y + 20, "end", name);
@@ -153,7 +153,7 @@ static void plot_bar(cx_text *out, const char *name, double y,
   }
 }
 
-static void plot_legend(cx_text *out, double y, const part *parts, size_t n)
+static void plot_legend(cx_text *out, double y, const bar_part *parts, size_t n)
 {
   for (size_t i = 0; i < n; i++) {
     double x = LEFT + (double)(i % 4) * 205, at = y + (double)(i / 4) * 20;
@@ -173,7 +173,7 @@ static void plot_parts(cx_text *out, const cx_debug_run_data *r)
 {
   cx_debug_times t = cx_debug_run_times(r);
   if (t.steps == 0 || !(t.step > 0)) return;
-  const part parts[] = {
+  const bar_part parts[] = {
     { r->has_own ? "calx itself" : "recording, other", "#1f5fa8",
       r->has_own ? t.own : t.host },
     { "the program itself", "#5b9bd5", t.user },

@@ -38,7 +38,7 @@ void cx_cli_runner_close(cx_cli_runner *r)
 }
 
 // What one run holds.
-typedef struct run {
+typedef struct program_run {
   cx_pjrt_client *client;
   const cx_cli_job *job;
   size_t n_replicas;
@@ -47,9 +47,9 @@ typedef struct run {
   cx_pjrt_buffer **args;     // [n_replicas][n_params]
   cx_pjrt_buffer **results;  // [n_replicas][n_results]
   cx_pjrt_event **done;      // [n_replicas]
-} run;
+} program_run;
 
-static void run_free(run *r)
+static void run_free(program_run *r)
 {
   size_t n_args = r->args != NULL ? r->n_replicas * r->program.n_params : 0;
   size_t n_results =
@@ -102,7 +102,7 @@ static calx_status *check_input(size_t i, const cx_cli_value *value,
   return wrong_size(i, value, path, info.st_size);
 }
 
-static calx_status *upload_input(const run *r, size_t replica, size_t i,
+static calx_status *upload_input(const program_run *r, size_t replica, size_t i,
                                  const char *path)
 {
   const cx_cli_value *value = &r->program.params[i];
@@ -123,7 +123,7 @@ static calx_status *upload_input(const run *r, size_t replica, size_t i,
 }
 
 // Each argument of each replica: checked first, later uploaded.
-static calx_status *each_input(const run *r, bool upload)
+static calx_status *each_input(const program_run *r, bool upload)
 {
   size_t n = r->program.n_params;
   if (r->job->n_inputs != n) {
@@ -145,7 +145,7 @@ static calx_status *each_input(const run *r, bool upload)
 
 // ---- the run ----
 
-static calx_status *compile(run *r)
+static calx_status *compile(program_run *r)
 {
   const cx_cli_program *p = &r->program;
   size_t n = p->n_params + p->n_results;
@@ -166,7 +166,7 @@ static calx_status *compile(run *r)
   return status;
 }
 
-static calx_status *execute(run *r)
+static calx_status *execute(program_run *r)
 {
   CALX_TRY(each_input(r, true));
   CALX_TRY(cx_pjrt_execute_all(r->executable, r->args,
@@ -180,7 +180,7 @@ static calx_status *execute(run *r)
 
 // ---- results ----
 
-static void print_result(const run *r, size_t replica, size_t i,
+static void print_result(const program_run *r, size_t replica, size_t i,
                          const char *data)
 {
   const cx_cli_value *value = &r->program.results[i];
@@ -199,7 +199,7 @@ static void print_result(const run *r, size_t replica, size_t i,
   cx_text_free(&line);
 }
 
-static calx_status *write_result(const run *r, size_t replica, size_t i,
+static calx_status *write_result(const program_run *r, size_t replica, size_t i,
                                  const char *data)
 {
   const char *folder = r->job->folder;
@@ -218,7 +218,7 @@ static calx_status *write_result(const run *r, size_t replica, size_t i,
   return status;
 }
 
-static calx_status *give_result(const run *r, size_t replica, size_t i)
+static calx_status *give_result(const program_run *r, size_t replica, size_t i)
 {
   const cx_cli_value *value = &r->program.results[i];
   cx_pjrt_buffer *b = r->results[replica * r->program.n_results + i];
@@ -244,7 +244,7 @@ static calx_status *give_result(const run *r, size_t replica, size_t i)
   return status;
 }
 
-static calx_status *give_results(const run *r)
+static calx_status *give_results(const program_run *r)
 {
   for (size_t replica = 0; replica < r->n_replicas; replica++) {
     for (size_t i = 0; i < r->program.n_results; i++) {
@@ -256,7 +256,7 @@ static calx_status *give_results(const run *r)
 
 // ---- all of it ----
 
-static bool make_lists(run *r)
+static bool make_lists(program_run *r)
 {
   size_t n = r->n_replicas;
   r->args = cx_calloc(n * r->program.n_params, sizeof *r->args);
@@ -265,7 +265,7 @@ static bool make_lists(run *r)
   return r->args != NULL && r->results != NULL && r->done != NULL;
 }
 
-static int run_program(run *r, calx_status **out_status)
+static int run_program(program_run *r, calx_status **out_status)
 {
   int code = cx_cli_program_read(r->job->program, &r->program, out_status);
   if (code != CX_CLI_OK) return code;
@@ -286,9 +286,9 @@ int cx_cli_run(cx_cli_runner *runner, const cx_cli_job *job,
                calx_status **out_status)
 {
   *out_status = NULL;
-  run r = { .client = runner->client,
-            .job = job,
-            .n_replicas = (size_t)runner->replicas };
+  program_run r = { .client = runner->client,
+                    .job = job,
+                    .n_replicas = (size_t)runner->replicas };
   int code = run_program(&r, out_status);
   run_free(&r);
   return code;

@@ -265,11 +265,11 @@ static void append_prefix(const cx_launcher_output *o, const rank_stream *s,
     return;
   }
   struct timespec now;
-  struct tm parts;
+  struct tm local;
   clock_gettime(CLOCK_REALTIME, &now);
-  localtime_r(&now.tv_sec, &parts);
+  localtime_r(&now.tv_sec, &local);
   cx_text_format(out, "[%s%d %02d:%02d:%02d.%03d %s] ", host, s->rank,
-                 parts.tm_hour, parts.tm_min, parts.tm_sec,
+                 local.tm_hour, local.tm_min, local.tm_sec,
                  (int)(now.tv_nsec / 1000000), s->err ? "err" : "out");
 }
 
