@@ -46,7 +46,6 @@ struct cx_launcher_output {
   line_queue queues[2];  // of standard output and error
   size_t lost;           // bytes
   char where[128];       // which stream lost the first of them, and why
-  char buffer[READ_BYTES];
 };
 
 calx_status *cx_launcher_output_new(const cx_launcher_output_options *options,
@@ -315,10 +314,11 @@ static void take(cx_launcher_output *o, rank_stream *s, const char *data,
 // Reads up to `reads` times, while there is data and the queue is not full.
 static void read_stream(cx_launcher_output *o, rank_stream *s, int reads)
 {
+  static char buffer[READ_BYTES];  // the launcher has one thread
   while (s->from >= 0 && reads-- > 0 && !is_full(o, s)) {
-    ssize_t n = read(s->from, o->buffer, READ_BYTES);
+    ssize_t n = read(s->from, buffer, READ_BYTES);
     if (n > 0) {
-      take(o, s, o->buffer, (size_t)n);
+      take(o, s, buffer, (size_t)n);
     } else if (n == 0) {
       close_fd(&s->from);
     } else if (errno != EINTR) {

@@ -252,9 +252,13 @@ static void take_messages(cx_store_server *s, client *c)
   cx_store_message message;
   for (int i = 0; i < READS; i++) {
     size_t received = cx_store_connection_receive(l);
-    if (received > 0) cx_store_core_note_alive(s->core, c->id, cx_now_ms());
+    bool any = false;
     while (cx_store_connection_next(l, &message)) {
+      any = true;
       if (!take_message(s, c, &message)) return;
+    }
+    if (received > 0 && !any) {
+      cx_store_core_note_alive(s->core, c->id, cx_now_ms());
     }
     if (received == 0 || l->lost || cx_store_connection_pending(l) >= FULL) {
       return;

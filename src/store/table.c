@@ -87,13 +87,15 @@ void cx_store_table_drop(cx_store_table *table, const char *key)
 
 void cx_store_table_free(cx_store_table *table)
 {
-  for (size_t i = 0; i < CX_STORE_TABLE_CHAINS; i++) {
+  for (size_t i = 0; table->count > 0; i++) {
     for (cx_store_entry *e = table->chains[i], *next; e != NULL; e = next) {
       next = e->next;
       cx_free(e);
+      table->count--;
     }
+    table->chains[i] = NULL;
   }
-  memset(table, 0, sizeof *table);
+  table->bytes = 0;
 }
 
 calx_status *cx_store_table_no_key(const char *key)

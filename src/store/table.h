@@ -14,7 +14,7 @@
 #define CX_STORE_TABLE_VALUE ((size_t)64 << 20)
 #define CX_STORE_TABLE_BYTES ((size_t)4 << 30)
 
-enum { CX_STORE_TABLE_CHAINS = 1 << 14 };
+enum { CX_STORE_TABLE_CHAINS = 1 << 12 };
 
 typedef struct cx_store_entry {
   struct cx_store_entry *next;
