@@ -160,6 +160,14 @@ static void plan_images(lanes_plan *p)
   p->g =
       cpu_kernel_lanes_images_of(d, s.stride[1], 0, p->count, l->outs, l->taps);
   cpu_kernel_lanes_reverse(d, &p->g);
+  p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
+  if (p->gradient) {
+    const int64_t full = (l->outs + CPU_KERNEL_LANES_GRADS - 1) /
+                         CPU_KERNEL_LANES_GRADS * CPU_KERNEL_LANES_GRADS;
+    p->g_floats = full * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES;
+  } else {
+    p->y_floats = l->outs * l->results[0] * l->results[1] * CPU_KERNEL_LANES;
+  }
 }
 
 // A description can have any size, so this is checked before multiplying.
@@ -212,6 +220,24 @@ bool cpu_kernel_conv_lanes_are_sure(const cpu_kernel_conv_desc *d)
   return theirs <= 0.75 * ours;
 }
 
+static void plan_scratch(cpu_kernel *kernel, lanes_plan *p)
+{
+  const cpu_kernel_lanes *l = &p->l;
+  const int64_t outs =
+      (l->outs + CPU_KERNEL_LANES_OUTS - 1) / CPU_KERNEL_LANES_OUTS;
+  const int64_t w =
+      outs * l->channels * l->taps[0] * l->taps[1] * CPU_KERNEL_LANES_OUTS;
+  const int64_t y = p->gradient ? p->g_floats : p->y_floats;
+  const int64_t copies = p->gradient ? p->blocks : kernel->threads;
+  const int64_t floats[3] = { p->gradient ? 0 : w, p->x_floats * copies,
+                              y * copies };
+  size_t *at[3] = { &p->w_at, &p->x_at, &p->y_at };
+  kernel->scratch = 0;
+  for (int i = 0; i < 3; i++) {
+    *at[i] = cpu_kernel_reserve(kernel, sizeof(float) * (size_t)floats[i]);
+  }
+}
+
 calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
 {
   *out_taken = false;
@@ -224,33 +250,11 @@ calx_status *cpu_kernel_conv_lanes_new(cpu_kernel *kernel, bool *out_taken)
   p->gradient = is_gradient(d);
   cpu_kernel_lanes_of(d, &p->l);
   plan_images(p);
-  const cpu_kernel_lanes *l = &p->l;
-  const int64_t taps = l->taps[0] * l->taps[1];
-  const int64_t results = l->results[0] * l->results[1];
-  const int64_t full = (l->outs + CPU_KERNEL_LANES_GRADS - 1) /
-                       CPU_KERNEL_LANES_GRADS * CPU_KERNEL_LANES_GRADS;
-  p->x_floats = l->channels * l->in[0] * l->width * CPU_KERNEL_LANES;
-  if (p->gradient) {
-    p->g_floats = full * taps * CPU_KERNEL_LANES;
-  } else {
-    p->y_floats = l->outs * results * CPU_KERNEL_LANES;
-  }
   if (!is_suited(p, kernel->threads)) {
     cx_free(p);
     return NULL;
   }
-  const int64_t outs =
-      (l->outs + CPU_KERNEL_LANES_OUTS - 1) / CPU_KERNEL_LANES_OUTS;
-  const int64_t w =
-      p->gradient ? 0 : outs * l->channels * taps * CPU_KERNEL_LANES_OUTS;
-  const int64_t copies = p->gradient ? p->blocks : kernel->threads;
-  kernel->scratch = 0;
-  p->w_at = cpu_kernel_reserve(kernel, sizeof(float) * (size_t)w);
-  p->x_at = cpu_kernel_reserve(kernel,
-                               sizeof(float) * (size_t)(p->x_floats * copies));
-  p->y_at = cpu_kernel_reserve(
-      kernel, sizeof(float) *
-                  (size_t)((p->gradient ? p->g_floats : p->y_floats) * copies));
+  plan_scratch(kernel, p);
   cpu_kernel_set(kernel, run_lanes, p,
                  p->gradient ? "weight gradient of 16 images at once"
                              : "convolution of 16 images at once");

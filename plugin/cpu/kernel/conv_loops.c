@@ -173,6 +173,28 @@ static void fill_row(const loops_plan *p, const unsigned char *image,
   }
 }
 
+// The patches of results [row, row + rows) of a group: taps [lo, hi).
+static void fill_patches(const loops_pass *q, int64_t group, int64_t row,
+                         int64_t rows, int64_t lo, int64_t hi,
+                         unsigned char *to)
+{
+  const loops_plan *p = q->p;
+  const cpu_kernel_conv_desc *d = &p->d;
+  const int64_t bytes = (int64_t)cpu_kernel_math_bytes(p->math);
+  const int64_t first_image =
+      d->batch_groups > 1 ? group * (d->batch / d->batch_groups) : 0;
+  const int64_t feature = d->batch_groups > 1 ? 0 : group * d->kernel_in;
+  int64_t image_size = d->features;
+  for (int64_t i = 0; i < d->n_dims; i++) image_size *= d->dims[i].in;
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t image = first_image + (row + r) / p->points;
+    int64_t result[CPU_KERNEL_CONV_DIMS] = { 0 };
+    set_index(d, result, (row + r) % p->points, false);
+    fill_row(p, q->planes.lhs + (image * image_size + feature) * bytes, result,
+             lo, hi, to + r * (hi - lo) * bytes);
+  }
+}
+
 // Results [row, row + rows) of a group, over all of its taps.
 static void run_block(const loops_pass *q, int64_t group, int64_t row,
                       int64_t rows)
@@ -182,25 +204,11 @@ static void run_block(const loops_pass *q, int64_t group, int64_t row,
   const int64_t bytes = (int64_t)cpu_kernel_math_bytes(p->math);
   const size_t rank = (size_t)cpu_kernel_rank(q->pool);
   unsigned char *patches = q->blocks + rank * p->block_bytes;
-  int64_t image_size = d->features;
-  for (int64_t i = 0; i < d->n_dims; i++) image_size *= d->dims[i].in;
   const int64_t groups = d->feature_groups * d->batch_groups;
   const int64_t out_each = d->kernel_out / groups;
   for (int64_t lo = 0; lo < p->taps; lo += BLOCK_TAPS) {
     const int64_t hi = lo + BLOCK_TAPS < p->taps ? lo + BLOCK_TAPS : p->taps;
-    for (int64_t r = 0; r < rows; r++) {
-      int64_t image = (row + r) / p->points,
-              result[CPU_KERNEL_CONV_DIMS] = { 0 };
-      set_index(d, result, (row + r) % p->points, false);
-      int64_t feature = 0;
-      if (d->batch_groups > 1) {
-        image += group * (d->batch / d->batch_groups);
-      } else {
-        feature = group * d->kernel_in;
-      }
-      fill_row(p, q->planes.lhs + (image * image_size + feature) * bytes,
-               result, lo, hi, patches + r * (hi - lo) * bytes);
-    }
+    fill_patches(q, group, row, rows, lo, hi, patches);
     const cpu_kernel_gemm g = {
       .m = rows,
       .n = out_each,

@@ -197,6 +197,30 @@ calx_status *cpu_ref_dynamic_conv(const cpu_ref_call *c)
 
 // ---- gather ----
 
+// Whether the result has the sizes of the window and of the indices.
+static bool gather_result_fits(const cx_hlo_gather_numbers *g,
+                               const cx_hlo_type *x, const cx_hlo_type *index,
+                               const cx_hlo_type *out, const int64_t *sizes)
+{
+  size_t w = 0;  // window dimension of the operand
+  size_t b = 0;  // dimension of the indices
+  for (size_t i = 0; i < out->rank; i++) {
+    if (cpu_ref_has(g->offset, (int64_t)i)) {
+      while (w < x->rank && (cpu_ref_has(g->collapsed, (int64_t)w) ||
+                             cpu_ref_has(g->operand_batch, (int64_t)w))) {
+        w++;
+      }
+      if (w >= x->rank || sizes[w++] != out->dims[i]) return false;
+    } else {
+      if ((int64_t)b == g->index_vector_dim) b++;
+      if (b >= index->rank || index->dims[b++] != out->dims[i]) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 static bool gather_fits(const cx_hlo_gather_numbers *g,
                         const cpu_ref_tensor *in, const cpu_ref_tensor *out,
                         const int64_t *sizes)
@@ -219,8 +243,6 @@ static bool gather_fits(const cx_hlo_gather_numbers *g,
       cpu_ref_has(g->indices_batch, v)) {
     return false;
   }
-  size_t w = 0;  // window dimension of the operand
-  size_t b = 0;  // dimension of the indices
   for (size_t i = 0; i < x->rank; i++) {
     const bool dropped = cpu_ref_has(g->collapsed, (int64_t)i) ||
                          cpu_ref_has(g->operand_batch, (int64_t)i);
@@ -228,21 +250,7 @@ static bool gather_fits(const cx_hlo_gather_numbers *g,
       return false;
     }
   }
-  for (size_t i = 0; i < out->type.rank; i++) {
-    if (cpu_ref_has(g->offset, (int64_t)i)) {
-      while (w < x->rank && (cpu_ref_has(g->collapsed, (int64_t)w) ||
-                             cpu_ref_has(g->operand_batch, (int64_t)w))) {
-        w++;
-      }
-      if (w >= x->rank || sizes[w++] != out->type.dims[i]) return false;
-    } else {
-      if ((int64_t)b == v) b++;
-      if (b >= index->rank || index->dims[b++] != out->type.dims[i]) {
-        return false;
-      }
-    }
-  }
-  return true;
+  return gather_result_fits(g, x, index, &out->type, sizes);
 }
 
 calx_status *cpu_ref_dynamic_gather(const cpu_ref_call *c)
