@@ -190,8 +190,8 @@ static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
 {
   calx_tensor *old = usable_grad(leaf);
   // If the next sync drops one part, it drops the sum too.
-  bool consumed =
-      old != NULL && cx_lazy_tensor_consumed(old) && !is_materialised(old);
+  bool consumed = old != NULL && cx_lazy_tensor_is(old, CX_LAZY_T_CONSUMED) &&
+                  !is_materialised(old);
   if (old != NULL && !p->create_graph) {
     cx_lazy_tensor_set_value(old, value);
   } else {
@@ -199,7 +199,8 @@ static void set_grad(cx_autograd_pass *p, calx_tensor *leaf, calx_tensor *value)
     if (cx_lazy_tensor_poisoned(grad)) return;
     cx_lazy_tensor_set_grad(leaf, calx_take(grad));
   }
-  if (consumed) cx_lazy_tensor_consume(cx_lazy_tensor_grad(leaf));
+  if (consumed)
+    cx_lazy_tensor_mark(cx_lazy_tensor_grad(leaf), CX_LAZY_T_CONSUMED);
 }
 
 static void collect(cx_autograd_pass *p)

@@ -62,49 +62,62 @@ static calx_status *read_all(int fd, const char *path, size_t limit,
   }
 }
 
-// Closes fd.
-static calx_status *read_open(int fd, const char *path, size_t limit,
-                              char **out_data, size_t *out_size)
+static calx_status *read_open(int fd, const char *path, const struct stat *info,
+                              size_t limit, char **out_data, size_t *out_size)
 {
   cx_text text = { 0 };
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
-      (limit == 0 || (size_t)info.st_size <= limit)) {
-    text.failed =
-        !cx_grow(&text.data, &text.capacity, (size_t)info.st_size + 1, 1);
+  size_t expected = S_ISREG(info->st_mode) ? (size_t)info->st_size : 0;
+  if (expected > 0 && (limit == 0 || expected <= limit)) {
+    text.failed = !cx_grow(&text.data, &text.capacity, expected + 1, 1);
   }
   calx_status *status = read_all(fd, path, limit, &text);
-  close(fd);
   size_t size = text.size;
   if (status == NULL && (*out_data = cx_text_take(&text)) == NULL) {
     status = cx_out_of_memory();
   }
-  if (status != NULL) {
-    cx_text_free(&text);
-    return status;
+  if (status == NULL) *out_size = size;
+  cx_text_free(&text);
+  return status;
+}
+
+// Opens with further flags; check: refuses what was opened, NULL: nothing is.
+static calx_status *read_checked(const char *path, int flags,
+                                 calx_status *(*check)(const char *path,
+                                                       const struct stat *info),
+                                 size_t limit, char **out_data,
+                                 size_t *out_size)
+{
+  struct stat info;
+  *out_data = NULL;
+  *out_size = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+  if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    return cx_error(CALX_PERMISSION_DENIED,
+                    "'%s' is a link, which is not followed", path);
   }
-  *out_size = size;
-  return NULL;
+  if (fd < 0) return cx_file_failed("open", path);
+  calx_status *status =
+      fstat(fd, &info) == 0 ? NULL : cx_file_failed("look at", path);
+  if (status == NULL && check != NULL) status = check(path, &info);
+  if (status == NULL) {
+    status = read_open(fd, path, &info, limit, out_data, out_size);
+  }
+  close(fd);
+  return status;
 }
 
 calx_status *cx_file_read(const char *path, size_t limit, char **out_data,
                           size_t *out_size)
 {
-  *out_data = NULL;
-  *out_size = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return cx_file_failed("open", path);
-  return read_open(fd, path, limit, out_data, out_size);
+  return read_checked(path, 0, NULL, limit, out_data, out_size);
 }
 
-static calx_status *check_regular(int fd, const char *path)
+static calx_status *check_regular(const char *path, const struct stat *info)
 {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
-  if (S_ISREG(info.st_mode)) return NULL;
-  const char *what = S_ISDIR(info.st_mode)    ? "directory"
-                     : S_ISFIFO(info.st_mode) ? "pipe"
-                                              : "device";
+  if (S_ISREG(info->st_mode)) return NULL;
+  const char *what = S_ISDIR(info->st_mode)    ? "directory"
+                     : S_ISFIFO(info->st_mode) ? "pipe"
+                                               : "device";
   return cx_error(CALX_INVALID_ARGUMENT,
                   "'%s' is a %s; a regular file is wanted", path, what);
 }
@@ -112,14 +125,8 @@ static calx_status *check_regular(int fd, const char *path)
 calx_status *cx_file_read_regular(const char *path, size_t limit,
                                   char **out_data, size_t *out_size)
 {
-  *out_data = NULL;
-  *out_size = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return cx_file_failed("open", path);
-  calx_status *status = check_regular(fd, path);
-  if (status == NULL) return read_open(fd, path, limit, out_data, out_size);
-  close(fd);
-  return status;
+  return read_checked(path, O_NONBLOCK | O_NOCTTY, check_regular, limit,
+                      out_data, out_size);
 }
 
 // ---- files that are believed ------------------------------------------------
@@ -143,32 +150,24 @@ calx_status *cx_file_check_owner(const char *path, const struct stat *info,
   return NULL;
 }
 
-static calx_status *check_own(int fd, const char *path, bool root_too)
+static calx_status *check_own(const char *path, const struct stat *info)
 {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return cx_file_failed("look at", path);
-  if (!S_ISREG(info.st_mode)) {
-    return cx_error(CALX_PERMISSION_DENIED, "'%s' is no regular file", path);
-  }
-  return cx_file_check_owner(path, &info, root_too);
+  if (S_ISREG(info->st_mode)) return cx_file_check_owner(path, info, false);
+  return cx_error(CALX_PERMISSION_DENIED, "'%s' is no regular file", path);
+}
+
+static calx_status *check_own_or_root(const char *path, const struct stat *info)
+{
+  if (S_ISREG(info->st_mode)) return cx_file_check_owner(path, info, true);
+  return check_own(path, info);
 }
 
 calx_status *cx_file_read_own(const char *path, size_t limit, bool root_too,
                               char **out_data, size_t *out_size)
 {
-  *out_data = NULL;
-  *out_size = 0;
-  int fd =
-      open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0 && errno == ELOOP) {
-    return cx_error(CALX_PERMISSION_DENIED,
-                    "'%s' is a link, which is not followed", path);
-  }
-  if (fd < 0) return cx_file_failed("open", path);
-  calx_status *status = check_own(fd, path, root_too);
-  if (status == NULL) return read_open(fd, path, limit, out_data, out_size);
-  close(fd);
-  return status;
+  return read_checked(path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+                      root_too ? check_own_or_root : check_own, limit, out_data,
+                      out_size);
 }
 
 // ---- writing ----------------------------------------------------------------

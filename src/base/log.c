@@ -46,9 +46,10 @@ static void table_grow(void)
   table.n_chains = n;
 }
 
-// Entries live as long as the process.
-static const char *intern(const char *s)
+// Entries live as long as the process. *out_new: whether it was not there.
+static const char *intern(const char *s, bool *out_new)
 {
+  *out_new = true;
   if (s == NULL) return NULL;
   const size_t bytes = strlen(s) + 1;
   const uint64_t hash = cx_hash_bytes(s, bytes, 0).low;
@@ -57,6 +58,7 @@ static const char *intern(const char *s)
   interned **chain = &table.chains[hash & (table.n_chains - 1)];
   interned *found = *chain;
   while (found != NULL && strcmp(found->text, s) != 0) found = found->next;
+  *out_new = found == NULL;
   if (found == NULL) {
     found = malloc(sizeof *found + bytes);
     if (found == NULL) return "?";
@@ -71,8 +73,10 @@ static const char *intern(const char *s)
 
 calx_site cx_site_intern(const calx_site *site)
 {
+  bool is_new;
   cx_lock(&intern_lock);
-  calx_site out = { intern(site->file), intern(site->func), site->line };
+  calx_site out = { intern(site->file, &is_new), intern(site->func, &is_new),
+                    site->line };
   cx_unlock(&intern_lock);
   return out;
 }
@@ -188,30 +192,17 @@ void cx_log_failure(const char *what, calx_status *status)
   calx_status_free(status);
 }
 
-typedef struct seen {
-  struct seen *next;
-  const char *key, *file;
-  int line;
-} seen;
-
-static seen *seen_list;  // guarded by intern_lock
-
+// Keys and sites that had a line are interned as one text. A name's end that is
+// cut off may hide a line, never repeat one.
 static bool first_time(const char *key, const calx_site *site)
 {
+  char text[1024];
+  bool is_new;
+  snprintf(text, sizeof text, "%s:%d:%s", key, site->line, cx_site_file(site));
   cx_lock(&intern_lock);
-  const char *k = intern(key), *file = intern(site->file);
-  seen *s = seen_list;
-  while (s != NULL &&
-         !(s->key == k && s->file == file && s->line == site->line)) {
-    s = s->next;
-  }
-  bool first = s == NULL;
-  if (first && (s = malloc(sizeof *s)) != NULL) {
-    *s = (seen){ seen_list, k, file, site->line };
-    seen_list = s;
-  }
+  intern(text, &is_new);
   cx_unlock(&intern_lock);
-  return first;
+  return is_new;
 }
 
 int cx_log_once_per_site(const char *key, const char *format, ...)

@@ -176,6 +176,13 @@ calx_status *cx_status_copy(const calx_status *status)
               status->sentence);
 }
 
+calx_status *cx_status_first(calx_status *first, calx_status *second)
+{
+  if (first == NULL) return second;
+  calx_status_free(second);
+  return first;
+}
+
 calx_code calx_status_code(const calx_status *status)
 {
   return status != NULL ? status->code : CALX_OK;

@@ -43,6 +43,10 @@ typedef enum cx_absent_kind {
 } cx_absent_kind;
 CX_COLD calx_status *cx_absent(cx_absent_kind kind) CALX_MUST_USE;
 
+// The first one, if it is one, else the second; the other is freed.
+calx_status *cx_status_first(calx_status *first,
+                             calx_status *second) CALX_MUST_USE;
+
 // A copy of the same text, code and site; the static status copies to itself.
 CX_COLD calx_status *cx_status_copy(const calx_status *status) CALX_MUST_USE;
 
@@ -51,6 +55,12 @@ const char *cx_status_sentence(const calx_status *status);
 
 // The calling thread's call site. Never NULL; file is NULL where none was set.
 const calx_site *cx_site(void);
+
+// For messages: "?" where the site has no file.
+static inline const char *cx_site_file(const calx_site *site)
+{
+  return site->file != NULL ? site->file : "?";
+}
 
 // Interns a site's strings so that it outlives its frame and its shared object;
 // equal strings share.

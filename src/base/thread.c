@@ -8,28 +8,6 @@
 #include "base/alloc.h"
 #include "base/status.h"
 
-void cx_mutex_init(cx_mutex *m)
-{
-  pthread_mutex_init(m, NULL);
-}
-void cx_mutex_free(cx_mutex *m)
-{
-  pthread_mutex_destroy(m);
-}
-void cx_lock(cx_mutex *m)
-{
-  pthread_mutex_lock(m);
-}
-bool cx_trylock(cx_mutex *m)
-{
-  return pthread_mutex_trylock(m) == 0;
-}
-
-void cx_unlock(cx_mutex *m)
-{
-  pthread_mutex_unlock(m);
-}
-
 void cx_cond_init(cx_cond *c)
 {
   pthread_condattr_t attributes;
@@ -37,23 +15,6 @@ void cx_cond_init(cx_cond *c)
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(c, &attributes);
   pthread_condattr_destroy(&attributes);
-}
-
-void cx_cond_free(cx_cond *c)
-{
-  pthread_cond_destroy(c);
-}
-void cx_cond_wait(cx_cond *c, cx_mutex *m)
-{
-  pthread_cond_wait(c, m);
-}
-void cx_cond_signal(cx_cond *c)
-{
-  pthread_cond_signal(c);
-}
-void cx_cond_broadcast(cx_cond *c)
-{
-  pthread_cond_broadcast(c);
 }
 
 bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m, int64_t timeout_ms)

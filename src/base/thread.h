@@ -13,18 +13,46 @@ typedef pthread_mutex_t cx_mutex;
 typedef pthread_cond_t cx_cond;
 #define CX_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 
-void cx_mutex_init(cx_mutex *m);
-void cx_mutex_free(cx_mutex *m);
-void cx_lock(cx_mutex *m);
-bool cx_trylock(cx_mutex *m);  // false: it is locked
-void cx_unlock(cx_mutex *m);
+static inline void cx_mutex_init(cx_mutex *m)
+{
+  pthread_mutex_init(m, NULL);
+}
+static inline void cx_mutex_free(cx_mutex *m)
+{
+  pthread_mutex_destroy(m);
+}
+static inline void cx_lock(cx_mutex *m)
+{
+  pthread_mutex_lock(m);
+}
+static inline bool cx_trylock(cx_mutex *m)  // false: it is locked
+{
+  return pthread_mutex_trylock(m) == 0;
+}
+static inline void cx_unlock(cx_mutex *m)
+{
+  pthread_mutex_unlock(m);
+}
+
 void cx_cond_init(cx_cond *c);  // waits are measured on the monotonic clock
-void cx_cond_free(cx_cond *c);
-void cx_cond_wait(cx_cond *c, cx_mutex *m);
-bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m,
-                     int64_t timeout_ms);  // false: the time ran out
-void cx_cond_signal(cx_cond *c);
-void cx_cond_broadcast(cx_cond *c);
+static inline void cx_cond_free(cx_cond *c)
+{
+  pthread_cond_destroy(c);
+}
+static inline void cx_cond_wait(cx_cond *c, cx_mutex *m)
+{
+  pthread_cond_wait(c, m);
+}
+// False: the time ran out.
+bool cx_cond_wait_ms(cx_cond *c, cx_mutex *m, int64_t timeout_ms);
+static inline void cx_cond_signal(cx_cond *c)
+{
+  pthread_cond_signal(c);
+}
+static inline void cx_cond_broadcast(cx_cond *c)
+{
+  pthread_cond_broadcast(c);
+}
 
 typedef struct cx_thread {
   pthread_t handle;

@@ -31,13 +31,11 @@ static void print_use(cx_text *out, const cx_graph_order *o,
                       const cx_graph_input *in)
 {
   const cx_graph_node *node = in->node;
-  size_t i = node->index;
-  if (node->out[0].buffer != NULL) {
-    while (o->params[i].node != node || o->params[i].out != in->out) i++;
-    cx_text_format(out, "%%%zu", i);
+  if (cx_is_computed(node)) {
+    cx_text_format(out, "%%%zu", cx_graph_order_param(o, node, in->out));
     return;
   }
-  cx_text_format(out, "%%%zu", o->n_params + i);
+  cx_text_format(out, "%%%zu", o->n_params + node->index);
   if (node->n_out > 1) cx_text_format(out, "#%u", in->out);
 }
 

@@ -24,23 +24,23 @@ typedef struct reader {
   size_t line;
 } reader;
 
-typedef struct span {  // a piece of the text
+typedef struct text_span {  // a piece of the text
   const char *at;
   size_t n;
-} span;
+} text_span;
 
-static bool starts(span s, const char *with)
+static bool starts(text_span s, const char *with)
 {
   size_t n = strlen(with);
   return s.n >= n && memcmp(s.at, with, n) == 0;
 }
 
-static span after(span s, size_t n)
+static text_span after(text_span s, size_t n)
 {
-  return (span){ s.at + n, s.n - n };
+  return (text_span){ s.at + n, s.n - n };
 }
 
-static span trim(span s)
+static text_span trim(text_span s)
 {
   while (s.n > 0 && (*s.at == ' ' || *s.at == '\t')) s = after(s, 1);
   while (s.n > 0 && strchr(" \t\r", s.at[s.n - 1]) != NULL) s.n--;
@@ -50,7 +50,7 @@ static span trim(span s)
 // ---- values -----------------------------------------------------------------
 
 // Digits with a point, in C's own form whatever the locale is.
-static bool read_number(span *s, double *out)
+static bool read_number(text_span *s, double *out)
 {
   double value = 0, scale = 1;
   size_t digits = 0;
@@ -110,7 +110,7 @@ static const unit units[] = {
 };
 
 // All of it: "06m09s401ms746.001us", "1.24MB", "3.00".
-static bool read_value(span s, double *out, cx_metric_unit *out_unit)
+static bool read_value(text_span s, double *out, cx_metric_unit *out_unit)
 {
   *out = 0;
   *out_unit = CX_UNIT_NONE;
@@ -138,7 +138,7 @@ static bool read_value(span s, double *out, cx_metric_unit *out_unit)
 
 // ---- lines ------------------------------------------------------------------
 
-static calx_status *bad(const reader *r, const char *what, span s)
+static calx_status *bad(const reader *r, const char *what, text_span s)
 {
   char text[61];
   cx_text_plain(s.at, s.n, text, sizeof text);
@@ -146,15 +146,15 @@ static calx_status *bad(const reader *r, const char *what, span s)
                   text, what);
 }
 
-static calx_status *read_percentiles(reader *r, span s)
+static calx_status *read_percentiles(reader *r, text_span s)
 {
   cx_debug_read_metric *m = r->metric;
   m->n_percentiles = 0;
   while (s.n > 0) {
     const char *semicolon = memchr(s.at, ';', s.n);
     size_t n = semicolon != NULL ? (size_t)(semicolon - s.at) : s.n;
-    span one = trim((span){ s.at, n });
-    span whole = one;
+    text_span one = trim((text_span){ s.at, n });
+    text_span whole = one;
     s = after(s, n + (semicolon != NULL));
     double percent;
     cx_metric_unit u;
@@ -169,11 +169,11 @@ static calx_status *read_percentiles(reader *r, span s)
   return NULL;
 }
 
-static calx_status *read_rate(reader *r, span s, double *out)
+static calx_status *read_rate(reader *r, text_span s, double *out)
 {
   static const char end[] = "/ second";
   cx_metric_unit u;
-  span whole = s;
+  text_span whole = s;
   if (s.n < sizeof end - 1 ||
       memcmp(s.at + s.n - (sizeof end - 1), end, sizeof end - 1) != 0) {
     return bad(r, "rate", whole);
@@ -182,10 +182,10 @@ static calx_status *read_rate(reader *r, span s, double *out)
   return read_value(trim(s), out, &u) ? NULL : bad(r, "rate", whole);
 }
 
-static calx_status *read_count(reader *r, span s, int64_t *out)
+static calx_status *read_count(reader *r, text_span s, int64_t *out)
 {
   double value;
-  span whole = s;
+  text_span whole = s;
   if (!read_number(&s, &value) || s.n != 0 ||
       !(fabs(value) <= (double)CX_DEBUG_READ_MOST)) {
     return bad(r, "count", whole);
@@ -195,7 +195,7 @@ static calx_status *read_count(reader *r, span s, int64_t *out)
 }
 
 // Whether the text begins so; it is then what follows, without blanks.
-static bool skip(span *s, const char *with)
+static bool skip(text_span *s, const char *with)
 {
   if (!starts(*s, with)) return false;
   *s = trim(after(*s, strlen(with)));
@@ -203,7 +203,7 @@ static bool skip(span *s, const char *with)
 }
 
 // A line of the metric or counter that the lines before began.
-static calx_status *read_field(reader *r, span s)
+static calx_status *read_field(reader *r, text_span s)
 {
   cx_debug_read_metric *m = r->metric;
   if (r->counter != NULL && skip(&s, "Value:")) {
@@ -235,9 +235,9 @@ static uint16_t *slot_of(names *all, const void *rows, size_t bytes,
 // Begins a row for a name, or begins its old one anew: a later report's numbers
 // take the place of an earlier one's. `rows` is the address of the rows, each
 // of `bytes`, which begin with their names.
-static calx_status *begin_row(const reader *r, names *all, span s, void *rows,
-                              size_t *n, size_t *capacity, size_t bytes,
-                              void *out_row)
+static calx_status *begin_row(const reader *r, names *all, text_span s,
+                              void *rows, size_t *n, size_t *capacity,
+                              size_t bytes, void *out_row)
 {
   enum { NAME = sizeof r->metric->name };
   _Static_assert(sizeof r->counter->name == NAME,
@@ -263,7 +263,7 @@ static calx_status *begin_row(const reader *r, names *all, span s, void *rows,
   return NULL;
 }
 
-static calx_status *begin_metric(reader *r, span s)
+static calx_status *begin_metric(reader *r, text_span s)
 {
   cx_debug_read_report *o = r->out;
   r->counter = NULL;
@@ -271,7 +271,7 @@ static calx_status *begin_metric(reader *r, span s)
                    &o->metrics_capacity, sizeof *o->metrics, &r->metric);
 }
 
-static calx_status *begin_counter(reader *r, span s)
+static calx_status *begin_counter(reader *r, text_span s)
 {
   cx_debug_read_report *o = r->out;
   r->metric = NULL;
@@ -287,7 +287,7 @@ static void forget_names(names *all, const void *rows, size_t n, size_t bytes)
   }
 }
 
-static void begin_section(reader *r, span s)
+static void begin_section(reader *r, text_span s)
 {
   cx_debug_read_report *o = r->out;
   forget_names(&r->metrics, o->metrics, o->n_metrics, sizeof *o->metrics);
@@ -299,7 +299,7 @@ static void begin_section(reader *r, span s)
   o->step = read_number(&s, &step) && fabs(step) < 9e18 ? (int64_t)step : -1;
 }
 
-static calx_status *read_line(reader *r, span s)
+static calx_status *read_line(reader *r, text_span s)
 {
   bool indented = s.n > 0 && (*s.at == ' ' || *s.at == '\t');
   s = trim(s);
@@ -326,7 +326,7 @@ calx_status *cx_debug_report_read(const char *text, size_t size,
     const char *end = memchr(text + at, '\n', size - at);
     size_t n = end != NULL ? (size_t)(end - (text + at)) : size - at;
     r.line++;
-    status = read_line(&r, (span){ text + at, n });
+    status = read_line(&r, (text_span){ text + at, n });
     at += n + 1;
   }
   if (status == NULL && out->n_metrics == 0 && out->n_counters == 0) {

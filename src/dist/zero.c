@@ -225,7 +225,8 @@ static calx_status *step(calx_optimizer *opt)
   }
   bool consume = !opt->keep_gradients && calx_scope_error() == NULL;
   for (size_t i = 0; i < opt->n && consume; i++) {
-    cx_lazy_tensor_consume(cx_lazy_tensor_grad(opt->params[i].tensor));
+    cx_lazy_tensor_mark(cx_lazy_tensor_grad(opt->params[i].tensor),
+                        CX_LAZY_T_CONSUMED);
   }
   cx_lazy_no_grad_end();
   return calx_scope_end(scope);

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "graph/key.h"
 
 // A tensor that the graph begins with.
 typedef struct leaf {
@@ -15,7 +14,7 @@ typedef struct leaf {
   const char *part;  // of a batch; NULL: it is of none
 } leaf;
 
-typedef struct line {
+typedef struct outline_line {
   const cx_graph_op *op;
   calx_site site;
   uint32_t n_in, n_slots;
@@ -23,12 +22,12 @@ typedef struct line {
   const cx_graph_shape *shapes;  // n_in
   const void *attrs;
   uint32_t attr_bytes;
-} line;
+} outline_line;
 
 struct cx_graph_outline {
   cx_arena arena;
   cx_graph_key key;
-  line *lines;
+  outline_line *lines;
   leaf *leaves;  // n_params
   size_t n_lines, n_params, n_roots;
   const uint32_t *aliases;
@@ -36,21 +35,20 @@ struct cx_graph_outline {
 
 static uint32_t ref_of(const cx_graph_order *o, const cx_graph_input *in)
 {
-  if (in->node->out[0].buffer == NULL) return in->node->index << 3 | in->out;
-  for (size_t i = in->node->index; i < o->n_params; i++) {
-    if (o->params[i].node == in->node && o->params[i].out == in->out) {
-      return CX_GRAPH_KEY_PARAM | (uint32_t)i;
-    }
-  }
-  return CX_GRAPH_KEY_PARAM;
+  return cx_graph_order_ref(o, in->node, in->out);
 }
 
-static leaf leaf_of(const cx_graph_param *p)
+static leaf leaf_of(const cx_graph_value *p)
 {
   bool data = (cx_graph_node_flags(p->node) & CX_GRAPH_NODE_DATA) != 0;
   return (leaf){ .shape = p->node->out[p->out].shape,
                  .site = p->node->site,
                  .part = data ? p->node->module : NULL };
+}
+
+static void *copy(cx_graph_outline *outline, const void *data, size_t bytes)
+{
+  return cx_arena_strndup(&outline->arena, data, bytes);
 }
 
 static bool fill_line(cx_graph_outline *outline, const cx_graph_order *o,
@@ -60,42 +58,39 @@ static bool fill_line(cx_graph_outline *outline, const cx_graph_order *o,
   uint32_t *refs = CX_ARENA_ARRAY(&outline->arena, uint32_t, node->n_in + 1);
   cx_graph_shape *shapes =
       CX_ARENA_ARRAY(&outline->arena, cx_graph_shape, node->n_in + 1);
-  char *attrs =
-      cx_arena_strndup(&outline->arena, node->attrs, node->attr_bytes);
+  void *attrs = copy(outline, node->attrs, node->attr_bytes);
   if (refs == NULL || shapes == NULL || attrs == NULL) return false;
   for (uint32_t i = 0; i < node->n_in; i++) {
     refs[i] = ref_of(o, &node->in[i]);
     shapes[i] = *cx_in(node, i);
   }
-  outline->lines[at] = (line){ .op = node->op,
-                               .site = node->site,
-                               .n_in = node->n_in,
-                               .n_slots = node->n_slots,
-                               .refs = refs,
-                               .shapes = shapes,
-                               .attrs = attrs,
-                               .attr_bytes = node->attr_bytes };
+  outline->lines[at] = (outline_line){ .op = node->op,
+                                       .site = node->site,
+                                       .n_in = node->n_in,
+                                       .n_slots = node->n_slots,
+                                       .refs = refs,
+                                       .shapes = shapes,
+                                       .attrs = attrs,
+                                       .attr_bytes = node->attr_bytes };
   return true;
 }
 
 static bool fill(cx_graph_outline *outline, const cx_graph_order *o)
 {
-  uint32_t *words = CX_ARENA_ARRAY(&outline->arena, uint32_t, o->key.count + 1);
-  uint32_t *aliases =
-      CX_ARENA_ARRAY(&outline->arena, uint32_t, o->n_params + 1);
-  outline->lines = CX_ARENA_ARRAY(&outline->arena, line, o->n_nodes + 1);
+  uint32_t *words = copy(outline, o->key.words, o->key.count * sizeof *words);
+  outline->aliases =
+      copy(outline, o->aliases, o->n_params * sizeof *o->aliases);
+  outline->lines =
+      CX_ARENA_ARRAY(&outline->arena, outline_line, o->n_nodes + 1);
   outline->leaves = CX_ARENA_ARRAY(&outline->arena, leaf, o->n_params + 1);
-  if (words == NULL || aliases == NULL || outline->lines == NULL ||
+  if (words == NULL || outline->aliases == NULL || outline->lines == NULL ||
       outline->leaves == NULL) {
     return false;
   }
-  memcpy(words, o->key.words, o->key.count * sizeof *words);
   for (size_t i = 0; i < o->n_params; i++) {
-    aliases[i] = o->aliases[i];
     outline->leaves[i] = leaf_of(&o->params[i]);
   }
   outline->key = (cx_graph_key){ .words = words, .count = o->key.count };
-  outline->aliases = aliases;
   outline->n_lines = o->n_nodes;
   outline->n_params = o->n_params;
   outline->n_roots = o->n_roots;
@@ -128,14 +123,14 @@ const cx_graph_key *cx_graph_outline_key(const cx_graph_outline *outline)
   return &outline->key;
 }
 
-static bool same_attrs(const line *l, const cx_graph_node *node)
+static bool same_attrs(const outline_line *l, const cx_graph_node *node)
 {
   return l->attr_bytes == node->attr_bytes &&
          memcmp(l->attrs, node->attrs, l->attr_bytes) == 0;
 }
 
 // Whether node `at` of the order does what line `at` did, operands included.
-static bool same_line(const line *l, const cx_graph_order *o,
+static bool same_line(const outline_line *l, const cx_graph_order *o,
                       const cx_graph_node *node)
 {
   if (l->op != node->op || l->n_in != node->n_in ||
@@ -170,27 +165,24 @@ size_t cx_graph_outline_excess(const cx_graph_outline *known,
 // ---- in words ---------------------------------------------------------------
 
 // Who is compared: a graph with the one before it, or two ranks' graphs.
-typedef struct pair {
+typedef struct graph_names {
   const char *theirs, *ours;  // "rank 0", "rank 1"; NULL: before and now
-} pair;
+} graph_names;
 
-// "was A, is B", or "is A on rank 0, B on rank 1", in three parts.
-static void print_before(const pair *p, cx_text *out)
-{
-  cx_text_append(out, p->theirs == NULL ? "was " : "is ");
-}
-
-static void print_between(const pair *p, cx_text *out)
+// "was A, is B", or "is A on rank 0, B on rank 1".
+static void print_change(const graph_names *p, const char *a, const char *b,
+                         cx_text *out)
 {
   if (p->theirs == NULL)
-    cx_text_append(out, ", is ");
+    cx_text_format(out, "was %s, is %s", a, b);
   else
-    cx_text_format(out, " on %s, ", p->theirs);
+    cx_text_format(out, "is %s on %s, %s on %s", a, p->theirs, b, p->ours);
 }
 
-static void print_after(const pair *p, cx_text *out)
+static void print_shapes(const graph_names *p, const cx_graph_shape *a,
+                         const cx_graph_shape *b, cx_text *out)
 {
-  if (p->ours != NULL) cx_text_format(out, " on %s", p->ours);
+  print_change(p, cx_graph_shape_str(a), cx_graph_shape_str(b), out);
 }
 
 static void print_site(cx_text *out, const char *name, const calx_site *site)
@@ -201,27 +193,38 @@ static void print_site(cx_text *out, const char *name, const calx_site *site)
   }
 }
 
-static void print_attrs(cx_text *out, const cx_graph_op *op, const void *attrs)
+static void print_attrs(const graph_names *p, const outline_line *l,
+                        const cx_graph_node *node, cx_text *out)
 {
-  if (op->describe != NULL)
-    op->describe(attrs, out);
-  else
-    cx_text_append(out, "other attributes");
+  cx_text a = { 0 }, b = { 0 };
+  if (l->op->describe != NULL) {
+    l->op->describe(l->attrs, &a);
+    l->op->describe(node->attrs, &b);
+  } else {
+    cx_text_append(&a, "other attributes");
+    cx_text_append(&b, "other attributes");
+  }
+  cx_text_append(out, ": ");
+  print_change(p, cx_text_str(&a), cx_text_str(&b), out);
+  out->failed |= a.failed || b.failed;
+  cx_text_free(&a);
+  cx_text_free(&b);
 }
 
-static void print_other_op(const pair *p, const line *l, cx_text *out)
+static void print_other_op(const graph_names *p, const outline_line *l,
+                           cx_text *out)
 {
-  print_after(p, out);
   if (p->theirs == NULL)
     cx_text_append(out, " stands where was ");
   else
-    cx_text_format(out, " stands where %s has ", p->theirs);
+    cx_text_format(out, " on %s stands where %s has ", p->ours, p->theirs);
   print_site(out, l->op->name, &l->site);
 }
 
 // Operands of one shape come from elsewhere. False: they are all the same.
-static bool print_origin(const pair *p, const line *l, const cx_graph_order *o,
-                         const cx_graph_node *node, cx_text *out)
+static bool print_origin(const graph_names *p, const outline_line *l,
+                         const cx_graph_order *o, const cx_graph_node *node,
+                         cx_text *out)
 {
   static const char *const kind[] = { "a result of this graph",
                                       "a tensor from before" };
@@ -231,11 +234,7 @@ static bool print_origin(const pair *p, const line *l, const cx_graph_order *o,
     bool was = (l->refs[i] & CX_GRAPH_KEY_PARAM) != 0;
     bool is = (ref & CX_GRAPH_KEY_PARAM) != 0;
     cx_text_format(out, ": operand %u ", i);
-    print_before(p, out);
-    cx_text_append(out, kind[was]);
-    print_between(p, out);
-    cx_text_append(out, was == is ? "another one" : kind[is]);
-    print_after(p, out);
+    print_change(p, kind[was], was == is ? "another one" : kind[is], out);
     return true;
   }
   return false;
@@ -291,7 +290,7 @@ static void print_leaf(const leaf *l, cx_text *out)
 
 // A change that began with what the user gave the program: that is told, and
 // not the op inside of a model that met it first. False: it did not.
-static bool print_input(const pair *p, const cx_graph_outline *known,
+static bool print_input(const graph_names *p, const cx_graph_outline *known,
                         const cx_graph_order *o, cx_text *out)
 {
   if (!same_ops(known, o)) return false;
@@ -300,11 +299,7 @@ static bool print_input(const pair *p, const cx_graph_outline *known,
   leaf now = leaf_of(&o->params[i]);
   print_leaf(&now, out);
   cx_text_char(out, ' ');
-  print_before(p, out);
-  cx_graph_shape_print(out, &known->leaves[i].shape);
-  print_between(p, out);
-  cx_graph_shape_print(out, &now.shape);
-  print_after(p, out);
+  print_shapes(p, &known->leaves[i].shape, &now.shape, out);
   const cx_graph_node *user = user_of(o, i);
   if (user != NULL) {
     cx_text_append(out, ", first used by ");
@@ -320,8 +315,9 @@ static bool print_input(const pair *p, const cx_graph_outline *known,
 
 // ---- the first op -----------------------------------------------------------
 
-static void print_line(const pair *p, const line *l, const cx_graph_order *o,
-                       const cx_graph_node *node, cx_text *out)
+static void print_line(const graph_names *p, const outline_line *l,
+                       const cx_graph_order *o, const cx_graph_node *node,
+                       cx_text *out)
 {
   print_site(out, node->op->name, &node->site);
   if (l->op != node->op) {
@@ -331,20 +327,11 @@ static void print_line(const pair *p, const line *l, const cx_graph_order *o,
   for (uint32_t i = 0; i < node->n_in && i < l->n_in; i++) {
     if (cx_graph_shape_equal(&l->shapes[i], cx_in(node, i))) continue;
     cx_text_format(out, ": operand %u ", i);
-    print_before(p, out);
-    cx_graph_shape_print(out, &l->shapes[i]);
-    print_between(p, out);
-    cx_graph_shape_print(out, cx_in(node, i));
-    print_after(p, out);
+    print_shapes(p, &l->shapes[i], cx_in(node, i), out);
     return;
   }
   if (!same_attrs(l, node)) {
-    cx_text_append(out, ": ");
-    print_before(p, out);
-    print_attrs(out, l->op, l->attrs);
-    print_between(p, out);
-    print_attrs(out, node->op, node->attrs);
-    print_after(p, out);
+    print_attrs(p, l, node, out);
     return;
   }
   if (print_origin(p, l, o, node, out)) return;
@@ -355,9 +342,9 @@ static void print_line(const pair *p, const line *l, const cx_graph_order *o,
                    node->n_in, p->ours);
 }
 
-static void print_missing(const pair *p, const char *who, const char *suffix,
-                          const cx_graph_op *op, const calx_site *site,
-                          cx_text *out)
+static void print_missing(const graph_names *p, const char *who,
+                          const char *suffix, const cx_graph_op *op,
+                          const calx_site *site, cx_text *out)
 {
   if (p->theirs != NULL) cx_text_format(out, "only %s has ", who);
   print_site(out, op->name, site);
@@ -365,7 +352,7 @@ static void print_missing(const pair *p, const char *who, const char *suffix,
 }
 
 // All nodes that both have are the same, and neither has more.
-static void print_rest(const pair *p, const cx_graph_outline *known,
+static void print_rest(const graph_names *p, const cx_graph_outline *known,
                        const cx_graph_order *order, cx_text *out)
 {
   if (known->n_roots != order->n_roots) {
@@ -387,33 +374,22 @@ static void print_rest(const pair *p, const cx_graph_outline *known,
   }
 }
 
-static void differ(const pair *p, const cx_graph_outline *known,
-                   const cx_graph_order *order, cx_text *out)
+void cx_graph_outline_differ(const cx_graph_outline *known, const char *theirs,
+                             const cx_graph_order *order, const char *ours,
+                             cx_text *out)
 {
-  if (print_input(p, known, order, out)) return;
+  const graph_names p = { theirs, ours };
+  if (print_input(&p, known, order, out)) return;
   size_t i = cx_graph_outline_common(known, order);
   if (i < known->n_lines && i < order->n_nodes) {
-    print_line(p, &known->lines[i], order, order->nodes[i], out);
+    print_line(&p, &known->lines[i], order, order->nodes[i], out);
   } else if (i < order->n_nodes) {
-    print_missing(p, p->ours, " is new", order->nodes[i]->op,
+    print_missing(&p, ours, " is new", order->nodes[i]->op,
                   &order->nodes[i]->site, out);
   } else if (i < known->n_lines) {
-    print_missing(p, p->theirs, " is missing", known->lines[i].op,
+    print_missing(&p, theirs, " is missing", known->lines[i].op,
                   &known->lines[i].site, out);
   } else {
-    print_rest(p, known, order, out);
+    print_rest(&p, known, order, out);
   }
-}
-
-void cx_graph_outline_differ(const cx_graph_outline *known,
-                             const cx_graph_order *order, cx_text *out)
-{
-  differ(&(pair){ NULL, NULL }, known, order, out);
-}
-
-void cx_graph_outline_compare(const cx_graph_outline *theirs, const char *they,
-                              const cx_graph_order *ours, const char *we,
-                              cx_text *out)
-{
-  differ(&(pair){ they, we }, theirs, ours, out);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "graph/key.h"
+#include "graph/order.h"
 
 static inline void word(cx_graph_key *key, uint32_t w)
 {
@@ -30,14 +30,11 @@ static void shape_words(cx_graph_key *key, const cx_graph_shape *s)
   }
 }
 
-// A computed node's output among the parameters, any other by its place.
-static uint32_t ref(const cx_graph_order *o, const cx_graph_node *node,
-                    uint32_t out)
+uint32_t cx_graph_order_ref(const cx_graph_order *o, const cx_graph_node *node,
+                            uint32_t out)
 {
   if (node->out[0].buffer == NULL) return node->index << 3 | out;
-  size_t i = node->index;
-  while (o->params[i].node != node || o->params[i].out != out) i++;
-  return CX_GRAPH_KEY_PARAM | (uint32_t)i;
+  return CX_GRAPH_KEY_PARAM | (uint32_t)cx_graph_order_param(o, node, out);
 }
 
 static size_t node_words(const cx_graph_node *node)
@@ -53,7 +50,7 @@ static void write_node(const cx_graph_order *o, cx_graph_key *key,
   word(key, node->op->id | node->n_slots << 16);
   word(key, node->n_in | node->n_out << 24);
   for (uint32_t i = 0; i < node->n_in; i++) {
-    word(key, ref(o, node->in[i].node, node->in[i].out));
+    word(key, cx_graph_order_ref(o, node->in[i].node, node->in[i].out));
   }
   size_t attr = (node->attr_bytes + 3) / 4;
   if (attr != 0) {
@@ -86,7 +83,7 @@ bool cx_graph_order_key(cx_graph_order *o)
   }
   for (size_t i = 0; i < o->n_nodes; i++) write_node(o, key, o->nodes[i]);
   for (size_t i = 0; i < o->n_roots; i++) {
-    word(key, ref(o, o->roots[i].node, o->roots[i].out));
+    word(key, cx_graph_order_ref(o, o->roots[i].node, o->roots[i].out));
   }
   o->hash = cx_hash_bytes(key->words, key->count * sizeof *key->words, 0);
   return true;

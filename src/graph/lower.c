@@ -62,10 +62,7 @@ static cx_hlo_value *value_of(lowering *l, const cx_graph_node *node,
                               uint32_t out)
 {
   if (node->out[0].buffer == NULL) return l->values[node->index][out];
-  const cx_graph_param *params = l->order->params;
-  size_t i = node->index;
-  while (params[i].node != node || params[i].out != out) i++;
-  return cx_hlo_param(l->b, i);
+  return cx_hlo_param(l->b, cx_graph_order_param(l->order, node, out));
 }
 
 // What an op's emit made must be what its shape rule said: checked here, where
@@ -137,8 +134,7 @@ static calx_status *lower_all(lowering *l, cx_hlo_module **out_module)
   status = cx_hlo_builder_finish(l->b, roots, o->n_roots, out_module);
   if (status == NULL || l->failed == NULL) return status;
   return cx_annotate(status, "while lowering %s, recorded at %s:%d",
-                     l->failed->op->name,
-                     l->failed->site.file != NULL ? l->failed->site.file : "?",
+                     l->failed->op->name, cx_site_file(&l->failed->site),
                      l->failed->site.line);
 }
 
@@ -153,7 +149,7 @@ calx_status *cx_graph_lower(const cx_graph_lowering *request,
   calx_status *status = cx_out_of_memory();
   if (types != NULL && l.values != NULL) {
     for (size_t i = 0; i < o->n_params; i++) {
-      const cx_graph_param *p = &o->params[i];
+      const cx_graph_value *p = &o->params[i];
       types[i] = cx_hlo_type_of(&p->node->out[p->out].shape);
     }
     int64_t words = (int64_t)o->n_slots;

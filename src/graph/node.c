@@ -27,24 +27,15 @@ bool cx_graph_shape_equal(const cx_graph_shape *a, const cx_graph_shape *b)
 
 int64_t cx_graph_shape_numel(const cx_graph_shape *s)
 {
-  int64_t n = 1;
-  // The product of the other sizes may not fit where one is 0.
-  for (uint32_t i = 0; i < s->rank; i++) {
-    if (s->dims[i] == 0) return 0;
-  }
-  for (uint32_t i = 0; i < s->rank; i++) n *= s->dims[i];
-  return n;
+  // Unsigned: the product of the other sizes may not fit where one is 0.
+  uint64_t n = 1;
+  for (uint32_t i = 0; i < s->rank; i++) n *= (uint64_t)s->dims[i];
+  return (int64_t)n;
 }
 
 void cx_graph_shape_print(cx_text *out, const cx_graph_shape *s)
 {
-  cx_text_append(out, calx_dtype_name(s->dtype));
-  cx_text_char(out, '[');
-  for (uint32_t i = 0; i < s->rank; i++) {
-    if (i != 0) cx_text_char(out, ',');
-    cx_text_int(out, s->dims[i]);
-  }
-  cx_text_char(out, ']');
+  cx_text_append(out, cx_graph_shape_str(s));
 }
 
 const char *cx_graph_shape_str(const cx_graph_shape *s)

@@ -22,8 +22,8 @@
 #include "pjrt/pjrt.h"
 
 typedef struct cx_graph_node cx_graph_node;
-typedef struct cx_graph_leaf
-    cx_graph_leaf;  // of the tape: where a gradient is collected
+// Of the tape: where a gradient is collected.
+typedef struct cx_graph_leaf cx_graph_leaf;
 typedef struct cx_graph_emit cx_graph_emit;  // see graph/lower.h
 typedef struct cx_lazy_tape cx_lazy_tape;    // see lazy/tape.h
 
@@ -35,11 +35,9 @@ typedef struct cx_graph_shape {
 
 bool cx_graph_shape_equal(const cx_graph_shape *a, const cx_graph_shape *b);
 int64_t cx_graph_shape_numel(const cx_graph_shape *s);
-void cx_graph_shape_print(cx_text *out,
-                          const cx_graph_shape *s);  // f32[128,10]
-
 // "f32[128,10]" for one message: a small ring of static thread-local texts.
 const char *cx_graph_shape_str(const cx_graph_shape *s);
+void cx_graph_shape_print(cx_text *out, const cx_graph_shape *s);
 
 typedef struct cx_graph_value {
   cx_graph_node *node;
@@ -58,8 +56,7 @@ typedef struct cx_graph_input {
 typedef struct cx_graph_output {
   cx_graph_shape shape;
   cx_pjrt_buffer *buffer;  // NULL: not computed; under the device's lock
-  cx_graph_node
-      *data;  // the same value as a data node, made by a sync; NULL: none
+  cx_graph_node *data;     // the value as a data node, by a sync; NULL: none
 } cx_graph_output;
 
 typedef struct cx_graph_slot {
@@ -91,10 +88,10 @@ typedef struct cx_graph_op {
 enum {
   CX_GRAPH_NODE_DATA = 1,  // a buffer that was uploaded or computed by a sync
   CX_GRAPH_NODE_GRAD = 2,  // on the tape: an output requires a gradient
-  CX_GRAPH_NODE_TAPE_ENDED = 4,  // data whose history a sync dropped
-  CX_GRAPH_NODE_FAILED = 8,      // its late execution failed: see error
-  CX_GRAPH_NODE_READ = 16,   // computed by a read before a sync, at read_site
-  CX_GRAPH_NODE_TRAIN = 32,  // an op that depends on train/eval, in train
+  CX_GRAPH_NODE_TAPE_ENDED = 4,   // data whose history a sync dropped
+  CX_GRAPH_NODE_FAILED = 8,       // its late execution failed: see error
+  CX_GRAPH_NODE_READ = 16,        // computed by a read before a sync
+  CX_GRAPH_NODE_TRAIN = 32,       // an op that depends on train/eval, in train
   CX_GRAPH_NODE_COLLECTIVE = 64,  // an op in which all ranks take part
   CX_GRAPH_NODE_SHORT = 128,  // data: of an epoch's last batch, a smaller one
 };
@@ -128,8 +125,8 @@ cx_graph_node *cx_graph_node_new(const cx_graph_op *op, uint32_t n_in,
 void cx_graph_node_set_input(cx_graph_node *node, uint32_t i,
                              cx_graph_value value);
 void cx_graph_node_retain(cx_graph_node *node);
-void cx_graph_node_release(
-    cx_graph_node *node);  // iterative: chains are millions long
+// Iterative: chains are millions of nodes long.
+void cx_graph_node_release(cx_graph_node *node);
 
 // A data leaf that owns a reference to the buffer, which is taken over.
 cx_graph_node *cx_graph_node_data(const cx_graph_shape *shape,

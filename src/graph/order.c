@@ -23,9 +23,7 @@ static bool add_param(cx_graph_order *o, cx_graph_node *node, uint32_t out,
 {
   if (node->mark == walk) {
     if (node->n_out == 1) return true;
-    for (size_t i = node->index; i < o->n_params; i++) {
-      if (o->params[i].node == node && o->params[i].out == out) return true;
-    }
+    if (cx_graph_order_param(o, node, out) < o->n_params) return true;
   } else {
     node->mark = walk;
     node->index = (uint32_t)o->n_params;
@@ -34,7 +32,7 @@ static bool add_param(cx_graph_order *o, cx_graph_node *node, uint32_t out,
                sizeof *o->params)) {
     return false;
   }
-  o->params[o->n_params++] = (cx_graph_param){ node, out };
+  o->params[o->n_params++] = (cx_graph_value){ node, out };
   return true;
 }
 
@@ -67,7 +65,7 @@ static bool finish(cx_graph_order *o, cx_graph_node *node)
   return true;
 }
 
-static bool visit(cx_graph_order *o, cx_graph_node *root, uint64_t walk)
+static bool walk_from(cx_graph_order *o, cx_graph_node *root, uint64_t walk)
 {
   size_t depth = 0;
   if (!push(o, &depth, root, walk)) return false;
@@ -99,7 +97,7 @@ bool cx_graph_order_walk(cx_graph_order *o)
     cx_graph_node *root = o->roots[i].node;
     if (is_computed(root)) {
       if (!add_param(o, root, o->roots[i].out, walk)) return false;
-    } else if (root->mark != walk && !visit(o, root, walk)) {
+    } else if (root->mark != walk && !walk_from(o, root, walk)) {
       return false;
     }
   }

@@ -10,12 +10,8 @@
 #include "base/hash.h"
 #include "graph/node.h"
 
-typedef struct cx_graph_param {
-  cx_graph_node *node;
-  uint32_t out;
-} cx_graph_param;
-
 // The key's words; see graph/key.c for the grammar.
+#define CX_GRAPH_KEY_PARAM (UINT32_C(1) << 31)  // of a reference to a parameter
 typedef struct cx_graph_key {
   uint32_t *words;
   size_t count, capacity;
@@ -27,7 +23,7 @@ typedef struct cx_graph_order {
   // Post-order, without parameters and nodes that are computed already.
   cx_graph_node **nodes;
   size_t n_nodes, nodes_capacity;
-  cx_graph_param *params;
+  cx_graph_value *params;  // outputs of computed nodes
   size_t n_params, params_capacity;
   cx_graph_value *roots;  // distinct, in order
   size_t n_roots, roots_capacity;
@@ -48,6 +44,9 @@ typedef struct cx_graph_order {
 bool cx_graph_order_walk(cx_graph_order *order);
 // Writes order->key and hash; aliases must be set (all 0: none).
 bool cx_graph_order_key(cx_graph_order *order);
+// How the key refers to a node's output, which is in the order.
+uint32_t cx_graph_order_ref(const cx_graph_order *order,
+                            const cx_graph_node *node, uint32_t out);
 void cx_graph_order_free(cx_graph_order *order);
 
 // Packs the slots' values into the words of one upload: the low halves of the
@@ -55,6 +54,20 @@ void cx_graph_order_free(cx_graph_order *order);
 // the promotable constants, n_promotable of them, go to out_promotable too.
 void cx_graph_order_slots(const cx_graph_order *order, uint32_t *out_words,
                           int64_t *out_promotable);
+
+// The number of a computed node's output among the parameters; n_params: it is
+// none of them.
+static inline size_t cx_graph_order_param(const cx_graph_order *o,
+                                          const cx_graph_node *node,
+                                          uint32_t out)
+{
+  size_t i = node->index;
+  while (i < o->n_params &&
+         (o->params[i].node != node || o->params[i].out != out)) {
+    i++;
+  }
+  return i;
+}
 
 static inline bool cx_graph_slot_is_wide(const cx_graph_slot *s)
 {

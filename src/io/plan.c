@@ -52,7 +52,7 @@ static calx_status *copy_from_device(calx_tensor *t, const calx_tensor *like,
   if (x == t) x = cx_lazy_tensor_detached(t);
   if (calx_scope_error() == NULL) {
     *out = calx_retain(x);
-    cx_lazy_tensor_keep_initial(*out);
+    cx_lazy_tensor_mark(*out, CX_LAZY_T_KEEP_INITIAL);
   }
   cx_lazy_no_grad_end();
   return calx_scope_end(scope);

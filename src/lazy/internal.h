@@ -15,23 +15,18 @@ typedef struct cx_lazy_problem {
   calx_status *status;
 } cx_lazy_problem;
 
-cx_lazy_problem *cx_lazy_problem_new(
-    calx_status *status);  // takes it; NULL: no memory
-void cx_lazy_problem_retain(cx_lazy_problem *p);
+cx_lazy_problem *cx_lazy_problem_new(calx_status *status);  // takes it; NULL:
+                                                            // no memory
 void cx_lazy_problem_release(cx_lazy_problem *p);
 
 // ---- tensors ----------------------------------------------------------------
 
-enum {
-  CX_LAZY_T_REQUIRES_GRAD = 1,  // a leaf that collects a gradient
-  CX_LAZY_T_DETACHED = 2,
-  CX_LAZY_T_WEAK = 4,
-  CX_LAZY_T_EXPIRED = 8,  // problem: at which sync
-  CX_LAZY_T_POISON = 16,  // problem: why
-  CX_LAZY_T_CONSUMED = 32,
+enum {                             // besides those of lazy.h
+  CX_LAZY_T_REQUIRES_GRAD = 1,     // a leaf that collects a gradient
+  CX_LAZY_T_EXPIRED = 8,           // problem: at which sync
+  CX_LAZY_T_POISON = 16,           // problem: why
   CX_LAZY_T_NAMED = 64,            // during one sync
   CX_LAZY_T_ENDED = 128,           // CALX_DEBUG=handles: its handle ended
-  CX_LAZY_T_KEEP_INITIAL = 512,    // base may be a pending value
   CX_LAZY_T_BORROWED_LEAF = 256,   // the leaf record is another tensor's
   CX_LAZY_T_BASE_DETACHED = 1024,  // what CX_LAZY_T_DETACHED was with base
 };
@@ -151,9 +146,9 @@ calx_status *cx_lazy_scope_pop(void) CALX_MUST_USE;
 // Ends the calling thread's root scope, so that nothing of it is left.
 void cx_lazy_scope_end_root(void);
 calx_scope *cx_lazy_scope_current(void);  // NULL: no memory for a root scope
-bool cx_lazy_scope_add(calx_tensor *t);   // false: no memory
-calx_tensor *cx_lazy_scope_give(
-    calx_tensor *t);                          // adds, or frees and gives nil
+// Adds a tensor to the current scope. Without memory it is freed, and the
+// result is nil.
+calx_tensor *cx_lazy_scope_give(calx_tensor *t);
 void cx_lazy_scope_remove(calx_tensor *t);    // t is in no scope from then on
 void cx_lazy_scope_unsettle(calx_tensor *t);  // it has a pending value again
 // Before a walk over the unsettled scopes, and after a sync: what has no
@@ -169,7 +164,7 @@ void cx_lazy_root_pin(calx_scope *root, calx_status *status);  // takes it
 calx_status *cx_lazy_root_take(calx_scope *root);  // the first one; NULL: none
 void cx_lazy_root_report(calx_scope *root);        // logs each error once
 void cx_lazy_report_failed_read(void);             // of the current root scope
-void cx_lazy_log_untaken(const calx_status *status);  // NULL: nothing
+void cx_lazy_log_untaken(calx_status *status);     // takes it; NULL: nothing
 void cx_lazy_report_at_exit(void);
 
 // ---- devices ----------------------------------------------------------------
@@ -224,16 +219,13 @@ struct calx_device {
 
 // One transfer to a device, begun at `start`.
 void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes);
-calx_device *cx_lazy_devices_open(
-    calx_status **out_status);  // the first device
 // Opens the devices for ranks: an error where they are open for anything else.
 calx_status *cx_lazy_devices_claim(int *out_count) CALX_MUST_USE;
 // Waits for what runs and closes them; release_programs() is called between the
 // two. Nothing happens where they are not open.
 void cx_lazy_devices_close(void (*release_programs)(void));
 bool cx_lazy_device_is_open(const calx_device *d);  // false after calx_shutdown
-calx_device *cx_lazy_device_at(
-    int index);  // NULL: none; after cx_lazy_devices_open
+calx_device *cx_lazy_device_at(int index);  // NULL: none; the devices are open
 
 // ---- flights: executions that are under way ---------------------------------
 

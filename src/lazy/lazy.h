@@ -64,7 +64,6 @@ bool cx_lazy_devices_are_open(void);
 calx_tensor *cx_lazy_tensor_of(cx_graph_value value, calx_device *device);
 // The same value without its gradient edge.
 calx_tensor *cx_lazy_tensor_detached(calx_tensor *t);
-void cx_lazy_tensor_set_detached(calx_tensor *t);  // of a handle of one's own
 // Poison; takes the status and pins it on the current scope.
 CX_COLD calx_tensor *cx_lazy_tensor_poison(calx_status *status);
 bool cx_lazy_tensor_poisoned(const calx_tensor *t);
@@ -74,9 +73,19 @@ calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
 // Never NULL: rank 0 for poison; the host shape of a host tensor.
 const cx_graph_shape *cx_lazy_tensor_shape(const calx_tensor *t);
 cx_graph_value cx_lazy_tensor_value(const calx_tensor *t);
-// Numbers made by calx_scalar: they only decide a promotion's category.
-void cx_lazy_tensor_set_weak(calx_tensor *t);
-bool cx_lazy_tensor_is_weak(const calx_tensor *t);
+
+enum {
+  CX_LAZY_T_DETACHED = 2,  // has no gradient edge; of a handle of one's own
+  // A number made by calx_scalar: it only decides a promotion's category.
+  CX_LAZY_T_WEAK = 4,
+  // A gradient that an optimiser's step used: a temporary from then on.
+  CX_LAZY_T_CONSUMED = 32,
+  // A failed step goes back to the value that the tensor is given before its
+  // first sync, as if it had been computed: for what a model begins with.
+  CX_LAZY_T_KEEP_INITIAL = 512,
+};
+void cx_lazy_tensor_mark(calx_tensor *t, uint32_t flag);
+bool cx_lazy_tensor_is(const calx_tensor *t, uint32_t flag);
 // NULL device: the tensor's own, else the calling thread's.
 calx_device *cx_lazy_device_or_current(calx_device *device);
 
@@ -111,9 +120,6 @@ const char *cx_lazy_tensor_model(const calx_tensor *t);  // NULL: none
 // calling thread's site asked for; is_short: of the last one, a smaller one.
 // Nothing happens where its value is not on a device.
 void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short);
-// What it is given before its first sync, a failed step goes back to, as if it
-// had been computed: for what a model begins with.
-void cx_lazy_tensor_keep_initial(calx_tensor *t);
 
 // ---- gradients (the tape's ends) --------------------------------------------
 
@@ -123,9 +129,6 @@ bool cx_lazy_tensor_is_leaf(const calx_tensor *t);
 calx_tensor *cx_lazy_tensor_grad(calx_tensor *t);  // NULL: none
 // Takes one ownership of grad (NULL: clears).
 void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad);
-// An optimiser's step used it: a temporary from now on, see design 4.
-void cx_lazy_tensor_consume(calx_tensor *grad);
-bool cx_lazy_tensor_consumed(const calx_tensor *grad);
 
 // ---- recording --------------------------------------------------------------
 
@@ -171,8 +174,6 @@ bool cx_lazy_rank_has_ended(const calx_device *device);
 // common: rank 0's numbers on every rank, for what a model begins with.
 void cx_lazy_random_draw(calx_device *device, bool common, uint64_t *out_key,
                          uint64_t *out_counter);
-
-void cx_lazy_random_seed(calx_device *device, uint64_t seed);
 // The place in that stream: the draws so far with this seed.
 void cx_lazy_random_state(calx_device *device, uint64_t *out_seed,
                           uint64_t *out_draws);

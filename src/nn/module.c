@@ -264,12 +264,12 @@ static calx_tensor *own_tensor(const calx_module *m, calx_tensor *init,
 {
   calx_tensor *t =
       cx_lazy_tensor_of(cx_lazy_tensor_value(init), calx_tensor_device(init));
-  cx_lazy_tensor_set_detached(t);
+  cx_lazy_tensor_mark(t, CX_LAZY_T_DETACHED);
   calx_take(t);
   cx_lazy_tensor_set_name(t, path);
   cx_lazy_tensor_set_model(
       t, cx_site_intern(&(calx_site){ .file = m->root->kind }).file);
-  cx_lazy_tensor_keep_initial(t);
+  cx_lazy_tensor_mark(t, CX_LAZY_T_KEEP_INITIAL);
   if (parameter) cx_lazy_tensor_set_requires_grad(t, true);
   return t;
 }

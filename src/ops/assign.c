@@ -33,7 +33,7 @@ void calx_assign(calx_tensor *tensor, calx_tensor *value)
     cx_lazy_scope_pin(status);
     return;
   }
-  value = cx_lazy_tensor_is_weak(value)
+  value = cx_lazy_tensor_is(value, CX_LAZY_T_WEAK)
               ? cx_ops_weak_as(value, s->dtype, calx_tensor_device(tensor))
               : calx_to_dtype(value, s->dtype);
   if (cx_lazy_tensor_poisoned(value)) return;

@@ -30,7 +30,7 @@ static calx_tensor *pow_grad_base(cx_lazy_tape *t)
   calx_tensor *g = t->out_grads[0], *x = cx_lazy_tape_in(t, 0);
   calx_tensor *y = cx_lazy_tape_in(t, 1);
   double c;
-  cx_lazy_tensor_set_weak(y);
+  cx_lazy_tensor_mark(y, CX_LAZY_T_WEAK);
   if (cx_ops_weak_number(y, true, &c)) {
     if (c == 0.0) return cx_ops_zeros_like(g);
     calx_tensor *power = c == 1.0   ? NULL
@@ -296,7 +296,7 @@ calx_tensor *calx_pow(calx_tensor *x, calx_tensor *y)
     in[1] = cx_lazy_tensor_shape(y)->dtype == CALX_I64
                 ? cx_ops_weak_as(n, CALX_I64, NULL)
                 : n;
-    if (in[1] != n) cx_lazy_tensor_set_weak(in[1]);
+    if (in[1] != n) cx_lazy_tensor_mark(in[1], CX_LAZY_T_WEAK);
   }
   cx_ops_promote(in, 2);
   return cx_ops_record(&cx_ops_pow, in, 2, &a);

@@ -187,7 +187,7 @@ static calx_dtype common_type(calx_tensor *const *in, uint32_t n)
   calx_dtype dims = CALX_DTYPE_DEFAULT, zero = dims, number = dims;
   for (uint32_t i = 0; i < n; i++) {
     const cx_graph_shape *s = cx_lazy_tensor_shape(in[i]);
-    if (cx_lazy_tensor_is_weak(in[i]))
+    if (cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK))
       join(&number, s->dtype);
     else if (s->rank == 0)
       join(&zero, s->dtype);
@@ -202,10 +202,11 @@ calx_dtype cx_ops_promote(calx_tensor **in, uint32_t n)
   calx_dtype common = common_type(in, n);
   calx_device *device = NULL;  // numbers follow the tensors
   for (uint32_t i = 0; i < n && device == NULL; i++) {
-    if (!cx_lazy_tensor_is_weak(in[i])) device = calx_tensor_device(in[i]);
+    if (!cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK))
+      device = calx_tensor_device(in[i]);
   }
   for (uint32_t i = 0; i < n; i++) {
-    bool weak = cx_lazy_tensor_is_weak(in[i]);
+    bool weak = cx_lazy_tensor_is(in[i], CX_LAZY_T_WEAK);
     bool moves = weak && device != NULL && calx_tensor_device(in[i]) != device;
     if (cx_lazy_tensor_shape(in[i])->dtype == common && !moves) continue;
     in[i] = weak ? cx_ops_weak_as(in[i], common, device)

@@ -88,7 +88,7 @@ calx_tensor *calx_scalar(double value)
 {
   calx_tensor *t =
       record_scalar(CALX_F32, &rank0, number_slot(CALX_F32, value), NULL);
-  cx_lazy_tensor_set_weak(t);
+  cx_lazy_tensor_mark(t, CX_LAZY_T_WEAK);
   return t;
 }
 
@@ -96,7 +96,7 @@ calx_tensor *calx_scalar_int(int64_t value)
 {
   cx_graph_slot slot = { .dtype = CALX_I64, .value.integer = value };
   calx_tensor *t = record_scalar(CALX_I64, &rank0, slot, NULL);
-  cx_lazy_tensor_set_weak(t);
+  cx_lazy_tensor_mark(t, CX_LAZY_T_WEAK);
   return t;
 }
 
@@ -126,14 +126,14 @@ static calx_tensor *record_constant(calx_dtype dtype, const calx_dims *dims,
 calx_tensor *cx_ops_number(double value)
 {
   calx_tensor *t = record_constant(CALX_F32, &rank0, value, NULL);
-  cx_lazy_tensor_set_weak(t);
+  cx_lazy_tensor_mark(t, CX_LAZY_T_WEAK);
   return t;
 }
 
 bool cx_ops_weak_number(const calx_tensor *t, bool constant_only, double *out)
 {
   const cx_graph_node *node = cx_lazy_tensor_value(t).node;
-  if (!cx_lazy_tensor_is_weak(t) || node == NULL) return false;
+  if (!cx_lazy_tensor_is(t, CX_LAZY_T_WEAK) || node == NULL) return false;
   if (node->op == &cx_ops_constant) {
     *out = ((const create_attrs *)node->attrs)->value;
     return true;
@@ -162,8 +162,9 @@ calx_status *cx_ops_check_number(const char *op, double number,
 calx_status *cx_ops_check_weak(const char *op, const calx_tensor *t,
                                calx_dtype dtype)
 {
-  const cx_graph_node *node =
-      cx_lazy_tensor_is_weak(t) ? cx_lazy_tensor_value(t).node : NULL;
+  const cx_graph_node *node = cx_lazy_tensor_is(t, CX_LAZY_T_WEAK)
+                                  ? cx_lazy_tensor_value(t).node
+                                  : NULL;
   // A double cannot hold every 64-bit integer, so these are compared as
   // integers.
   if (node != NULL && node->op == &cx_ops_scalar &&

@@ -202,5 +202,5 @@ calx_tensor *calx_randn_with(calx_dims shape, const calx_create_options *o)
 void calx_manual_seed(uint64_t seed)
 {
   calx_device *device = calx_device_current();
-  if (device != NULL) cx_lazy_random_seed(device, seed);
+  if (device != NULL) cx_lazy_random_restore(device, seed, 0);
 }

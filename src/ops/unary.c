@@ -180,7 +180,8 @@ calx_tensor *calx_to_dtype(calx_tensor *x, calx_dtype dtype)
     return cx_ops_poison(CALX_INVALID_ARGUMENT,
                          "to_dtype: %d is no element type", (int)dtype);
   }
-  if (cx_lazy_tensor_shape(x)->dtype == dtype && !cx_lazy_tensor_is_weak(x))
+  if (cx_lazy_tensor_shape(x)->dtype == dtype &&
+      !cx_lazy_tensor_is(x, CX_LAZY_T_WEAK))
     return x;
   to_dtype_attrs a = { (uint32_t)dtype };
   return cx_ops_record(&cx_ops_to_dtype, &x, 1, &a);

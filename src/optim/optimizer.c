@@ -272,7 +272,7 @@ static void assign(calx_optimizer *opt, cx_optim_param *p, cx_optim_update *u)
   cx_lazy_tensor_set_value(p->tensor, u->value);
   p->steps++;
   if (!opt->keep_gradients)
-    cx_lazy_tensor_consume(cx_lazy_tensor_grad(p->tensor));
+    cx_lazy_tensor_mark(cx_lazy_tensor_grad(p->tensor), CX_LAZY_T_CONSUMED);
 }
 
 static calx_status *step(calx_optimizer *opt)

@@ -75,7 +75,7 @@ double cx_profiler_snapshot_at(const cx_profiler_snapshot *s, double fraction)
 // From the first part that is not 0.
 void cx_profiler_time(cx_text *out, double ns)
 {
-  static const struct part {
+  static const struct time_part {
     const char *unit;
     int64_t ns;
     int width;

@@ -23,19 +23,19 @@
 enum { RINGS = 8, RING_EVENTS = 8192 };
 enum { DEVICE_TRACK = 0, STEP_TRACK = 1, FIRST_THREAD = 1 };
 
-typedef struct event {
+typedef struct profile_event {
   int64_t start, end, value;
   const char *file;  // interned
   int line;
   int device, thread;
   cx_trace_kind kind;
   char name[40];
-} event;
+} profile_event;
 
 typedef struct ring {
   cx_mutex lock;
-  event *events;  // RING_EVENTS; NULL: none yet
-  uint64_t n;     // ever
+  profile_event *events;  // RING_EVENTS; NULL: none yet
+  uint64_t n;             // ever
 } ring;
 
 static struct {
@@ -57,12 +57,12 @@ static atomic_bool recording;
 void cx_profiler_profile_span(const cx_trace_span *span)
 {
   if (!atomic_load_explicit(&recording, memory_order_relaxed)) return;
-  event e = { .start = span->start,
-              .end = span->end,
-              .value = span->value,
-              .device = span->device,
-              .thread = cx_trace_thread(),
-              .kind = span->kind };
+  profile_event e = { .start = span->start,
+                      .end = span->end,
+                      .value = span->value,
+                      .device = span->device,
+                      .thread = cx_trace_thread(),
+                      .kind = span->kind };
   if (span->site != NULL) {
     e.file = cx_site_intern(span->site).file;
     e.line = span->site->line;
@@ -89,7 +89,7 @@ static void empty_rings(void)
 // ---- writing ----------------------------------------------------------------
 
 typedef struct all {
-  event *events;
+  profile_event *events;
   size_t n, capacity;
   uint64_t lost;
 } all;
@@ -115,7 +115,7 @@ static bool gather(all *a)
 // By time; of those that begin together, what lasts longer is around.
 static int by_start(const void *a, const void *b)
 {
-  const event *x = a, *y = b;
+  const profile_event *x = a, *y = b;
   if (x->start != y->start) return x->start > y->start ? 1 : -1;
   return (x->end < y->end) - (x->end > y->end);
 }
@@ -134,7 +134,7 @@ static const char *const kind_names[CX_SPAN_KINDS] = {
   [CX_SPAN_STEP] = "step",
 };
 
-static int track_of(const event *e)
+static int track_of(const profile_event *e)
 {
   switch (e->kind) {
     case CX_SPAN_EXECUTE: return DEVICE_TRACK;
@@ -149,7 +149,7 @@ static void print_us(cx_text *out, int64_t ns)
   cx_text_format(out, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
 }
 
-static void print_args(cx_text *out, const event *e)
+static void print_args(cx_text *out, const profile_event *e)
 {
   const char *what = e->kind == CX_SPAN_COMPILE ? "nodes"
                      : e->kind == CX_SPAN_STEP  ? "step"
@@ -161,7 +161,8 @@ static void print_args(cx_text *out, const event *e)
   cx_text_append(out, "}}");
 }
 
-static void print_event(cx_text *out, const event *e, int64_t zero, int pid)
+static void print_event(cx_text *out, const profile_event *e, int64_t zero,
+                        int pid)
 {
   char step[32];
   snprintf(step, sizeof step, "step %" PRId64, e->value);
@@ -214,7 +215,7 @@ static void print_all(cx_text *out, all *a, int64_t zero)
                  "{\"name\":\"calx\",\"ph\":\"M\",\"pid\":%d,\"args\":{}}",
                  CALX_VERSION, a->lost, here.first);
   for (size_t i = 0; i < a->n; i++) {
-    event *e = &a->events[i];
+    profile_event *e = &a->events[i];
     int device = e->device;
     if (e->start < zero) e->start = zero;  // what was before is not shown
     if (e->end < e->start) e->end = e->start;

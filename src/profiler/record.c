@@ -35,11 +35,11 @@ static const cx_trace_kind part_kinds[CX_PROFILER_PARTS] = {
   [CX_PROFILER_RECORD] = CX_SPAN_RECORD,
 };
 
-typedef struct step {  // or several in a row
+typedef struct record_step {  // or several in a row
   int64_t first, n;
   int64_t start, ns;  // start: since the opening
   int64_t part[CX_PROFILER_PARTS];
-} step;
+} record_step;
 
 typedef struct compile {
   int64_t at, ns, step, nodes;
@@ -55,10 +55,10 @@ typedef struct read_site {
   int64_t reads, ns, early;
 } read_site;
 
-typedef struct record {
+typedef struct run_record {
   int64_t opened;
   char plugin[64], platform[64];
-  step steps[MOST_STEPS];
+  record_step steps[MOST_STEPS];
   size_t n_steps;
   int64_t per_step;  // that one entry holds
   int64_t syncs;
@@ -74,10 +74,10 @@ typedef struct record {
   read_site sites[MOST_SITES];
   size_t n_sites;
   int64_t other_reads;
-} record;
+} run_record;
 
 static cx_mutex lock = CX_MUTEX_INIT;
-static record *now;  // NULL: nobody wants it
+static run_record *now;  // NULL: nobody wants it
 
 // ---- what happens -----------------------------------------------------------
 
@@ -98,7 +98,7 @@ bool cx_profiler_record_open(const char *plugin, const char *platform)
   return on;
 }
 
-static read_site *find_site(record *r, const calx_site *site)
+static read_site *find_site(run_record *r, const calx_site *site)
 {
   if (site == NULL || site->file == NULL) return NULL;
   for (size_t i = 0; i < r->n_sites; i++) {
@@ -112,11 +112,11 @@ static read_site *find_site(record *r, const calx_site *site)
 }
 
 // Neighbours become one: half as many, each of twice the steps.
-static void halve(record *r)
+static void halve(run_record *r)
 {
   for (size_t i = 0; i < MOST_STEPS / 2; i++) {
-    step a = r->steps[2 * i];
-    const step *b = &r->steps[2 * i + 1];
+    record_step a = r->steps[2 * i];
+    const record_step *b = &r->steps[2 * i + 1];
     a.n += b->n;
     a.ns += b->ns;
     for (int k = 0; k < CX_PROFILER_PARTS; k++) a.part[k] += b->part[k];
@@ -126,13 +126,14 @@ static void halve(record *r)
   r->per_step *= 2;
 }
 
-static void end_step(record *r, const cx_trace_span *span)
+static void end_step(run_record *r, const cx_trace_span *span)
 {
-  step *last = r->n_steps > 0 ? &r->steps[r->n_steps - 1] : NULL;
+  record_step *last = r->n_steps > 0 ? &r->steps[r->n_steps - 1] : NULL;
   if (last == NULL || last->n == r->per_step) {
     if (r->n_steps == MOST_STEPS) halve(r);
     last = &r->steps[r->n_steps++];
-    *last = (step){ .first = span->value, .start = span->start - r->opened };
+    *last =
+        (record_step){ .first = span->value, .start = span->start - r->opened };
   }
   last->n++;
   last->ns += span->end - span->start;
@@ -142,7 +143,7 @@ static void end_step(record *r, const cx_trace_span *span)
   }
 }
 
-static void add_compile(record *r, const cx_trace_span *span)
+static void add_compile(run_record *r, const cx_trace_span *span)
 {
   int64_t i = r->n_compiles++;
   if (i < MOST_COMPILES) {
@@ -162,7 +163,7 @@ static void add_compile(record *r, const cx_trace_span *span)
   r->why[0] = '\0';
 }
 
-static void add_read(record *r, const cx_trace_span *span)
+static void add_read(run_record *r, const cx_trace_span *span)
 {
   read_site *p = find_site(r, span->site);
   if (p == NULL) {
@@ -173,7 +174,7 @@ static void add_read(record *r, const cx_trace_span *span)
   p->ns += span->end - span->start;
 }
 
-static void add_part(record *r, const cx_trace_span *span)
+static void add_part(run_record *r, const cx_trace_span *span)
 {
   int64_t start = span->start;
   if (span->kind == CX_SPAN_EXECUTE) {  // one after the other on the device
@@ -186,13 +187,13 @@ static void add_part(record *r, const cx_trace_span *span)
   }
 }
 
-static void end_setup(record *r, const cx_trace_span *sync)
+static void end_setup(run_record *r, const cx_trace_span *sync)
 {
   r->setup = sync->end - r->opened;
   memset(r->part, 0, sizeof r->part);
 }
 
-static void count_device(record *r, const cx_trace_span *span)
+static void count_device(run_record *r, const cx_trace_span *span)
 {
   if (span->kind != CX_SPAN_SYNC || r->synced[span->device]) return;
   r->synced[span->device] = true;
@@ -203,7 +204,7 @@ void cx_profiler_record_span(const cx_trace_span *span)
 {
   if (span->device != 0 && span->kind != CX_SPAN_SYNC) return;
   cx_lock(&lock);
-  record *r = now;
+  run_record *r = now;
   if (r != NULL) count_device(r, span);
   if (r != NULL && span->device == 0) {
     add_part(r, span);
@@ -255,7 +256,7 @@ static void begin_row(cx_text *out, bool first)
   cx_text_append(out, first ? "\n{" : ",\n{");
 }
 
-static void print_head(cx_text *out, const record *r)
+static void print_head(cx_text *out, const run_record *r)
 {
   cx_trace_ranks here = cx_trace_ranks_here();
   cx_text_char(out, '{');
@@ -273,11 +274,11 @@ static void print_head(cx_text *out, const record *r)
   cx_json_key_int(out, "other_reads", r->other_reads);
 }
 
-static void print_steps(cx_text *out, const record *r)
+static void print_steps(cx_text *out, const run_record *r)
 {
   cx_text_append(out, ",\n\"steps\":[");
   for (size_t i = 0; i < r->n_steps; i++) {
-    const step *s = &r->steps[i];
+    const record_step *s = &r->steps[i];
     begin_row(out, i == 0);
     cx_json_key_int(out, "first", s->first);
     cx_json_key_int(out, "n", s->n);
@@ -291,7 +292,7 @@ static void print_steps(cx_text *out, const record *r)
   cx_text_char(out, ']');
 }
 
-static void print_compiles(cx_text *out, const record *r)
+static void print_compiles(cx_text *out, const run_record *r)
 {
   cx_text_append(out, ",\n\"compiles\":[");
   for (int64_t i = 0; i < r->n_compiles && i < MOST_COMPILES; i++) {
@@ -310,7 +311,7 @@ static void print_compiles(cx_text *out, const record *r)
   cx_text_char(out, ']');
 }
 
-static void print_reads(cx_text *out, const record *r)
+static void print_reads(cx_text *out, const run_record *r)
 {
   cx_text_append(out, ",\n\"reads\":[");
   for (size_t i = 0; i < r->n_sites; i++) {
@@ -367,7 +368,7 @@ static void print_entries(cx_text *out, cx_metric_kind kind)
   cx_free(e.all);
 }
 
-static calx_status *write_record(const record *r, const char *name)
+static calx_status *write_record(const run_record *r, const char *name)
 {
   cx_text out = { 0 };
   print_head(&out, r);
@@ -401,7 +402,7 @@ void cx_profiler_record_close(void)
 {
   const char *name = cx_env_text("CALX_REPORT");
   cx_lock(&lock);
-  record *r = now;
+  run_record *r = now;
   now = NULL;
   cx_unlock(&lock);
   if (r != NULL && name != NULL) {

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
                             .n_bytes = n };
   cx_text file = { 0 };
   cx_lazy_cache_entry_write(&e, &file);
-  calx_status *status = cx_lazy_cache_make(argv[1]);
+  calx_status *status = cx_lazy_cache_folder(argv[1], false);
   if (status == NULL) status = cx_lazy_cache_keep(argv[1], argv[2], &file);
   calx_status_print(stderr, status);
   int code = status != NULL;

@@ -22,7 +22,7 @@ static int begin(void **state)
   snprintf(folder, sizeof folder, "%s/calx_files_%d_%d",
            tmp != NULL ? tmp : "/tmp", (int)getpid(), folders++);
   lines_clear();
-  CHECK_STATUS_OK(cx_lazy_cache_make(folder));
+  CHECK_STATUS_OK(cx_lazy_cache_folder(folder, false));
   return 0;
 }
 

@@ -144,7 +144,7 @@ static void test_consumed(void **state)
   calx_no_grad_begin();
   calx_assign(w, calx_sub(w, calx_grad(w)));
   calx_no_grad_end();
-  cx_lazy_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_mark(calx_grad(w), CX_LAZY_T_CONSUMED);
   int line = __LINE__ + 1;
   calx_sync(NULL);
   char where[64];
@@ -170,7 +170,7 @@ static void test_kept_gradients(void **state)
 {
   (void)state;
   calx_tensor *w = with_gradient(), *v = with_gradient();
-  cx_lazy_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_mark(calx_grad(w), CX_LAZY_T_CONSUMED);
   calx_sync(calx_grad(w));
   assert_true(calx_is_ready(calx_grad(w)));
   assert_true(calx_is_ready(calx_grad(v)));
@@ -185,7 +185,7 @@ static void test_consumed_is_not_pending(void **state)
   (void)state;
   calx_scope *scope = calx_scope_begin();
   calx_tensor *w = with_gradient();
-  cx_lazy_tensor_consume(calx_grad(w));
+  cx_lazy_tensor_mark(calx_grad(w), CX_LAZY_T_CONSUMED);
   CHECK_STATUS_OK(calx_scope_end(scope));
   cx_lazy_sync_pending();
   assert_int_equal(calx_counter_value("MarkStep"), 0);

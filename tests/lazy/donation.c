@@ -237,12 +237,12 @@ static void test_first_value(void **state)
   calx_tensor *w = calx_take(calx_neg(lazy_vector(4, 1)));
   calx_sync(NULL);
   assert_int_equal(donated(), 0);
-  cx_lazy_tensor_keep_initial(w);
+  cx_lazy_tensor_mark(w, CX_LAZY_T_KEEP_INITIAL);
   update(w);
   calx_sync(NULL);
   assert_int_equal(donated(), 1);
   calx_tensor *v = calx_take(calx_neg(lazy_vector(4, 1)));
-  cx_lazy_tensor_keep_initial(v);
+  cx_lazy_tensor_mark(v, CX_LAZY_T_KEEP_INITIAL);
   update(v);
   calx_sync(NULL);
   assert_int_equal(donated(), 1);

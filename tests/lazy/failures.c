@@ -131,7 +131,7 @@ static void test_keeps_initial(void **state)
 {
   (void)state;
   calx_tensor *w = calx_take(calx_neg(lazy_vector(4, 1)));
-  cx_lazy_tensor_keep_initial(w);
+  cx_lazy_tensor_mark(w, CX_LAZY_T_KEEP_INITIAL);
   calx_scope *step = calx_scope_begin();
   calx_assign(w, calx_add(w, 1));
   calx_add(w, lazy_vector(3, 0));

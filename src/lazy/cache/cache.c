@@ -60,26 +60,16 @@ static calx_status *no_folder(const char *path)
                   "there is no folder '%s': %s", path, strerror(error));
 }
 
-static calx_status *check_folder(const char *path, bool readonly)
+calx_status *cx_lazy_cache_folder(const char *path, bool readonly)
 {
   struct stat info;
+  if (!readonly) CALX_TRY(cx_folder_make(path, 0700));
   bool there = stat(path, &info) == 0;
   if (there && !S_ISDIR(info.st_mode)) {
     there = false;
     errno = ENOTDIR;
   }
   return there ? cx_file_check_owner(path, &info, readonly) : no_folder(path);
-}
-
-calx_status *cx_lazy_cache_make(const char *path)
-{
-  CALX_TRY(cx_folder_make(path, 0700));
-  return check_folder(path, false);
-}
-
-calx_status *cx_lazy_cache_check(const char *path)
-{
-  return check_folder(path, true);
 }
 
 // Whether a file is called as ours are: KEY.calxprog, KEY.calxprog.claim,

@@ -6,8 +6,9 @@
 // KEY.calxprog.claim says that a process compiles it. No other file of the
 // folder is looked into or removed. Its code is run, so a file that is not this
 // user's own, or that others may write, is not read: it is compiled anew and
-// replaced. All processes share the folder and its
-// programs without locks: files come by rename, and go under anybody's eyes.
+// replaced. All processes share the folder and its programs without locks.
+// Files are created by rename and may be deleted while another process reads
+// them.
 #ifndef CX_LAZY_CACHE_H
 #define CX_LAZY_CACHE_H
 
@@ -40,11 +41,12 @@ void cx_lazy_cache_forget(void);  // what calx_cache_open() said
 // Most bytes that the folder may hold, CALX_CACHE_SIZE; 0: nothing is written.
 uint64_t cx_lazy_cache_limit(void);
 
-// Made for the owner only. One that belongs to somebody else, or that others
-// may write, could hold their code: it is refused, by cx_lazy_cache_open() too.
-calx_status *cx_lazy_cache_make(const char *path) CALX_MUST_USE;
-// The same of a folder that is there and only read: it may be root's as well.
-calx_status *cx_lazy_cache_check(const char *path) CALX_MUST_USE;
+// Checks a folder, which is made for the owner only. One that belongs to
+// somebody else, or that others may write, could hold their code: it is
+// refused, by cx_lazy_cache_open() too. readonly: it must be there, and may be
+// root's.
+calx_status *cx_lazy_cache_folder(const char *path,
+                                  bool readonly) CALX_MUST_USE;
 
 // All of our files in a folder; to be closed in any case.
 calx_status *cx_lazy_cache_open(const char *path,
@@ -75,9 +77,10 @@ typedef struct cx_lazy_cache_lock {
 } cx_lazy_cache_lock;
 
 // Claims a file that is not there. Where another process has claimed it, waits
-// until that has come to an end, or has died: then the claim is this one's.
-// False: somebody else was at it, to whom it may owe the file now; or claims
-// cannot be made here, or the time is over. To be ended in any case.
+// until that process has ended its claim, or has died: then the claim is this
+// process's. False: another process held the claim, and may have written the
+// file; or claims cannot be made here; or the time is over. To be ended in any
+// case.
 bool cx_lazy_cache_claim(const char *folder, const char *name, int64_t wait_ms,
                          cx_lazy_cache_lock *out);
 void cx_lazy_cache_claim_end(cx_lazy_cache_lock *claim);

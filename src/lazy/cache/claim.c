@@ -26,9 +26,9 @@
 
 enum { FIRST_PAUSE_US = 500, LONGEST_PAUSE_US = 20000 };
 
-typedef enum attempt { TAKEN, HELD, NO_LOCKS } attempt;
+typedef enum attempt { TAKEN, HELD, NO_LOCKS } lock_attempt;
 
-static attempt try_lock(int fd)
+static lock_attempt try_lock(int fd)
 {
   struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
   if (fcntl(fd, F_OFD_SETLK, &whole) == 0) return TAKEN;
@@ -74,11 +74,11 @@ static bool all_is_lost(void)
   return lost;
 }
 
-static attempt wait_for_lock(int fd, int64_t wait_ms)
+static lock_attempt wait_for_lock(int fd, int64_t wait_ms)
 {
   int64_t until = cx_now_ns() + wait_ms * 1000000;
   for (long us = FIRST_PAUSE_US;; us = us < LONGEST_PAUSE_US ? 2 * us : us) {
-    attempt a = try_lock(fd);
+    lock_attempt a = try_lock(fd);
     if (a != HELD || all_is_lost()) return a;
     if (cx_now_ns() >= until) {
       if (wait_ms > 0) report_late(fd, wait_ms);
@@ -126,7 +126,7 @@ bool cx_lazy_cache_claim(const char *folder, const char *name, int64_t wait_ms,
     close(fd);
     return false;
   }
-  attempt a = wait_for_lock(fd, wait_ms);
+  lock_attempt a = wait_for_lock(fd, wait_ms);
   if (a != TAKEN || !is_linked(fd)) {
     if (a == NO_LOCKS) unlink(out->path.data);  // a claim that nobody can hold
     close(fd);

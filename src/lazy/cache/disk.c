@@ -30,8 +30,7 @@ CX_COUNTER(disk_damaged, "PersistentCacheDeserializeFailure");
 
 static bool folder_safe(const char *path, bool readonly)
 {
-  calx_status *status =
-      readonly ? cx_lazy_cache_check(path) : cx_lazy_cache_make(path);
+  calx_status *status = cx_lazy_cache_folder(path, readonly);
   bool safe = status == NULL;
   if (!safe) {
     cx_log_once_per_site("cache", "the cache folder '%s' is not used: %s", path,

@@ -7,7 +7,6 @@
 #include "pjrt/pjrt.h"
 
 typedef struct cx_lazy_disk_key {
-  cx_hash hash;
   const char *text;  // the program without locations
   size_t size;
   const char *options;
@@ -16,7 +15,7 @@ typedef struct cx_lazy_disk_key {
   bool in_step;           // all processes compile it: none waits for another
 } cx_lazy_disk_key;
 
-// One program's visit there.
+// One program's access to the cache.
 typedef struct cx_lazy_disk_access {
   cx_pjrt_client *client;
   const cx_lazy_disk_key *key;
@@ -30,8 +29,8 @@ typedef struct cx_lazy_disk_access {
 // To be ended in any case; the key must stay until then.
 void cx_lazy_disk_begin(cx_pjrt_client *client, const cx_lazy_disk_key *key,
                         cx_lazy_disk_access *out);
-// NULL: it is to be compiled here; that it is, others may know by now, and wait
-// for the visit's end.
+// NULL: the program is to be compiled here. Other processes may know this by
+// now, and wait until the access ends.
 cx_pjrt_executable *cx_lazy_disk_load(cx_lazy_disk_access *v,
                                       const cx_pjrt_compile_options *options,
                                       const cx_pjrt_signature *signature);

@@ -14,12 +14,12 @@
 static const char magic[8] = { 'c', 'a', 'l', 'x', 'p', 'r', 'o', 'g' };
 enum { FORMAT_VERSION = 2, LABEL_PARTS = 3, MOST_PART = 255 };
 
-typedef struct header {
+typedef struct entry_header {
   char magic[8];
   uint32_t version, label_size;
   cx_hash checksum;
   uint64_t key_size, options_size, program_size;
-} header;
+} entry_header;
 
 // The label's parts: exactly so many strings, and nothing after the last.
 static bool read_label(const char *label, size_t size, cx_lazy_cache_entry *out)
@@ -41,7 +41,7 @@ cx_lazy_cache_state cx_lazy_cache_entry_read(const char *data, size_t size,
                                              cx_lazy_cache_entry *out)
 {
   *out = (cx_lazy_cache_entry){ 0 };
-  header h;
+  entry_header h;
   if (size < sizeof h) return CX_LAZY_CACHE_DAMAGED;
   memcpy(&h, data, sizeof h);
   if (memcmp(h.magic, magic, sizeof magic) != 0) return CX_LAZY_CACHE_DAMAGED;
@@ -75,10 +75,10 @@ static void write_part(const char *part, cx_text *out)
 
 void cx_lazy_cache_entry_write(const cx_lazy_cache_entry *e, cx_text *out)
 {
-  header h = { .version = FORMAT_VERSION,
-               .key_size = e->key_size,
-               .options_size = e->options_size,
-               .program_size = e->n_bytes };
+  entry_header h = { .version = FORMAT_VERSION,
+                     .key_size = e->key_size,
+                     .options_size = e->options_size,
+                     .program_size = e->n_bytes };
   memcpy(h.magic, magic, sizeof magic);
   size_t start = out->size, body = start + sizeof h;
   cx_text_append_n(out, (const char *)&h, sizeof h);

@@ -115,7 +115,7 @@ calx_status *calx_cache_open(const char *path, bool readonly)
     return cx_error(CALX_INVALID_ARGUMENT,
                     "calx_cache_open: a folder is wanted, found none");
   }
-  CALX_TRY(readonly ? cx_lazy_cache_check(path) : cx_lazy_cache_make(path));
+  CALX_TRY(cx_lazy_cache_folder(path, readonly));
   char whole[PATH_MAX];  // stays the same when the program changes its folder
   if (realpath(path, whole) == NULL) {
     return cx_error(CALX_NOT_FOUND, "calx_cache_open: '%s': %s", path,

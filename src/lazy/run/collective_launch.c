@@ -66,8 +66,8 @@ static void format_difference(const calx_device *ours,
   cx_graph_outline *outline =
       cx_graph_outline_new(theirs->pending.execution->run->order);
   if (outline == NULL) return;
-  cx_graph_outline_compare(outline, they, ours->pending.execution->run->order,
-                           we, out);
+  cx_graph_outline_differ(outline, they, ours->pending.execution->run->order,
+                          we, out);
   cx_graph_outline_free(outline);
 }
 
@@ -129,8 +129,8 @@ static void name_collective(const cx_graph_order *o, char *out, size_t size)
   while ((cx_graph_node_flags(o->nodes[i]) & CX_GRAPH_NODE_COLLECTIVE) == 0)
     i++;
   const cx_graph_node *node = o->nodes[i];
-  snprintf(out, size, "%s at %s:%d", node->op->name,
-           node->site.file != NULL ? node->site.file : "?", node->site.line);
+  snprintf(out, size, "%s at %s:%d", node->op->name, cx_site_file(&node->site),
+           node->site.line);
 }
 
 static calx_status *with_local_reason(const cx_lazy_execution *p,
@@ -138,19 +138,14 @@ static calx_status *with_local_reason(const cx_lazy_execution *p,
 {
   const cx_world_info *here = cx_world_self();
   const char *call = p->run->is_sync ? "sync" : "read";
-  calx_status *reported = NULL;
   cx_lock(&state.lock);
   // A refused launch stays refused until the next ranks start.
-  if (differs >= 0 && differs / here->devices == here->process &&
-      state.why[0] != '\0') {
-    reported = cx_error_at(&p->run->site, calx_status_code(status), "%s: %s",
-                           call, state.why);
-  }
+  bool is_known = differs >= 0 && differs / here->devices == here->process &&
+                  state.why[0] != '\0';
+  calx_status *reported =
+      cx_error_at(&p->run->site, calx_status_code(status), "%s: %s", call,
+                  is_known ? state.why : cx_status_sentence(status));
   cx_unlock(&state.lock);
-  if (reported == NULL) {
-    reported = cx_error_at(&p->run->site, calx_status_code(status), "%s: %s",
-                           call, cx_status_sentence(status));
-  }
   calx_status_free(status);
   return reported;
 }
@@ -208,16 +203,17 @@ static cx_lazy_choice find_choice(const cx_lazy_execution *p)
 
 // ---- launching --------------------------------------------------------------
 
-typedef struct launch {
+typedef struct group_launch {
   cx_pjrt_executable *executable;
   size_t n_ranks, n_args, n_out;
+  void *block;            // of what follows
   calx_device **devices;  // in the order of the replicas
   cx_pjrt_buffer **args, **out;
   cx_pjrt_event **done;
-} launch;
+} group_launch;
 
 // Under the lock: all ranks have submitted, and no other rank launches.
-static calx_status *gather(const cx_lazy_execution *p, launch *l)
+static calx_status *gather(const cx_lazy_execution *p, group_launch *l)
 {
   for (size_t r = 0; r < l->n_ranks; r++) {
     size_t index = cx_pjrt_executable_device(l->executable, r);
@@ -247,40 +243,32 @@ static calx_status *check_ranks(const cx_lazy_execution *p, size_t n)
                      cx_pjrt_client_platform(p->run->device->client));
 }
 
-static void return_results(const launch *l)
-{
-  for (size_t r = 0; r < l->n_ranks; r++) {
-    const cx_lazy_execution *p = l->devices[r]->pending.execution;
-    for (size_t i = 0; i < l->n_out; i++) p->out[i] = l->out[r * l->n_out + i];
-    *p->out_done = l->done[r];
-  }
-}
-
 // All states are TAKEN: the ranks wait, so their executions do not change.
-static calx_status *execute(const launch *l)
+static calx_status *execute(const group_launch *l)
 {
   int64_t start = cx_now_ns();
   CALX_TRY(cx_pjrt_execute_all(l->executable, l->args, l->n_ranks * l->n_args,
                                l->out, l->done));
   for (size_t r = 0; r < l->n_ranks; r++) {
+    const cx_lazy_execution *p = l->devices[r]->pending.execution;
     cx_lazy_launch_count(l->done[r], start, l->devices[r]->index, true);
+    for (size_t i = 0; i < l->n_out; i++) p->out[i] = l->out[r * l->n_out + i];
+    *p->out_done = l->done[r];
   }
-  return_results(l);
   return NULL;
 }
 
-static calx_status *make_launch(const cx_lazy_execution *p, launch *l,
-                                void **block)
+static calx_status *make_launch(const cx_lazy_execution *p, group_launch *l)
 {
-  *block = NULL;
-  *l = (launch){ .executable = p->executable,
-                 .n_ranks = cx_pjrt_executable_device_count(p->executable),
-                 .n_args = p->n_args,
-                 .n_out = p->run->order->n_roots };
+  *l =
+      (group_launch){ .executable = p->executable,
+                      .n_ranks = cx_pjrt_executable_device_count(p->executable),
+                      .n_args = p->n_args,
+                      .n_out = p->run->order->n_roots };
   CALX_TRY(check_ranks(p, l->n_ranks));
   void **at = cx_calloc(l->n_ranks * (l->n_args + l->n_out + 2), sizeof *at);
   if (at == NULL) return cx_out_of_memory();
-  *block = at;
+  l->block = at;
   l->args = (cx_pjrt_buffer **)at;
   l->out = l->args + l->n_ranks * l->n_args;
   l->done = (cx_pjrt_event **)(l->out + l->n_ranks * l->n_out);
@@ -314,14 +302,13 @@ static void end_all(const calx_status *status)
 
 static void launch_for_all(cx_lazy_execution *p, cx_lazy_choice choice)
 {
-  launch l;
-  void *block;
-  calx_status *status = make_launch(p, &l, &block);
+  group_launch l;
+  calx_status *status = make_launch(p, &l);
   if (status == NULL) status = gather(p, &l);
   take_all(choice);
   cx_unlock(&state.lock);
   if (status == NULL) status = execute(&l);
-  cx_free(block);
+  cx_free(l.block);
   cx_lock(&state.lock);
   end_all(status);
   calx_status_free(status);
@@ -339,8 +326,7 @@ static calx_status *launch_together(cx_lazy_execution *p, cx_lazy_choice choice)
   return status;
 }
 
-// ---- the protocol
-// ----------------------------------------------------------------
+// ---- the protocol -----------------------------------------------------------
 
 // Another key than the graph's, the same on all ranks for which it went well.
 static cx_hash key_of_readiness(const cx_lazy_execution *p,
@@ -360,10 +346,7 @@ static calx_status *make_ready(cx_lazy_execution *p, cx_lazy_choice choice)
   calx_status *status = cx_lazy_program_get(p, choice);
   if (status == NULL) status = cx_lazy_program_args(p);
   if (status != NULL) keep_failure(p->run->device, status);
-  calx_status *others = agree(p, key_of_readiness(p, status), status);
-  if (status == NULL) return others;
-  calx_status_free(others);
-  return status;
+  return cx_status_first(status, agree(p, key_of_readiness(p, status), status));
 }
 
 static calx_status *run_with_others(cx_lazy_execution *p)

@@ -22,13 +22,16 @@ void cx_lazy_count_upload(const calx_device *d, int64_t start, size_t bytes)
   cx_trace_ended(CX_SPAN_UPLOAD, d->index, start, (int64_t)bytes, cx_site());
 }
 
-calx_status *cx_lazy_upload_words(calx_device *d, const cx_pjrt_shape *shape,
-                                  const uint32_t *words, cx_pjrt_buffer **out)
+calx_status *cx_lazy_upload_words(calx_device *d, const uint32_t *words,
+                                  size_t n, cx_pjrt_buffer **out)
 {
+  cx_pjrt_shape shape;
+  const int64_t count = (int64_t)n;
+  cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
   int64_t start = cx_now_ns();
-  CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, shape, words,
+  CALX_TRY(cx_pjrt_buffer_from_host(d->client, (size_t)d->index, &shape, words,
                                     CX_PJRT_COPY, NULL, NULL, out));
-  cx_lazy_count_upload(d, start, (size_t)shape->dims[0] * sizeof *words);
+  cx_lazy_count_upload(d, start, n * sizeof *words);
   cx_metric_add(&numbers_time, (double)(cx_now_ns() - start));
   return NULL;
 }
@@ -72,17 +75,14 @@ void cx_lazy_launch_count(cx_pjrt_event *done, int64_t start, int device,
   if (done != NULL) time_it(done, &(timing){ start, device, together });
 }
 
-static calx_status *execute(cx_lazy_run *run, cx_pjrt_executable *executable,
-                            cx_pjrt_buffer *const *args, size_t n_args,
-                            cx_pjrt_buffer **out, cx_pjrt_event **out_done)
+static calx_status *execute(cx_lazy_execution *p)
 {
   int64_t start = cx_now_ns();
-  calx_status *status = cx_pjrt_execute(executable, (size_t)run->device->index,
-                                        args, n_args, out, out_done);
-  if (status == NULL) {
-    cx_lazy_launch_count(*out_done, start, run->device->index, false);
-  }
-  return status;
+  int device = p->run->device->index;
+  CALX_TRY(cx_pjrt_execute(p->executable, (size_t)device, p->args, p->n_args,
+                           p->out, p->out_done));
+  cx_lazy_launch_count(*p->out_done, start, device, false);
+  return NULL;
 }
 
 // ---- CALX_DEBUG=donation ----------------------------------------------------
@@ -115,24 +115,23 @@ static calx_status *compare(const cx_lazy_run *run, cx_pjrt_buffer *a,
 }
 
 // Copies of the donated arguments, the others as they are; all are references.
-static calx_status *copy_args(const cx_lazy_run *run,
-                              cx_pjrt_buffer *const *args, size_t n_args,
+static calx_status *copy_args(const cx_lazy_execution *p,
                               cx_pjrt_buffer **copies)
 {
-  for (size_t i = 0; i < n_args; i++) {
-    const cx_graph_order *o = run->order;
+  const cx_graph_order *o = p->run->order;
+  const calx_device *d = p->run->device;
+  for (size_t i = 0; i < p->n_args; i++) {
     if (i >= o->n_params || o->aliases[i] == 0) {
-      cx_pjrt_buffer_retain(args[i]);
-      copies[i] = args[i];
+      cx_pjrt_buffer_retain(p->args[i]);
+      copies[i] = p->args[i];
       continue;
     }
     char *data;
     size_t size;
-    calx_status *status = host_copy(args[i], &data, &size);
+    calx_status *status = host_copy(p->args[i], &data, &size);
     if (status == NULL) {
-      status = cx_pjrt_buffer_from_host(run->device->client,
-                                        (size_t)run->device->index,
-                                        cx_pjrt_buffer_shape(args[i]), data,
+      status = cx_pjrt_buffer_from_host(d->client, (size_t)d->index,
+                                        cx_pjrt_buffer_shape(p->args[i]), data,
                                         CX_PJRT_COPY, NULL, NULL, &copies[i]);
     }
     cx_free(data);
@@ -141,54 +140,57 @@ static calx_status *copy_args(const cx_lazy_run *run,
   return NULL;
 }
 
-static void drop_results(size_t n, cx_pjrt_buffer **out,
-                         cx_pjrt_event **out_done)
+// Runs the program on copies of what it would overwrite.
+static calx_status *execute_on_copies(const cx_lazy_execution *p,
+                                      cx_pjrt_buffer **copies,
+                                      cx_pjrt_buffer **results)
 {
-  for (size_t r = 0; r < n; r++) {
-    cx_pjrt_buffer_release(out[r]);
-    out[r] = NULL;
-  }
-  cx_pjrt_event_free(*out_done);
-  *out_done = NULL;
-}
-
-static calx_status *execute_checked(cx_lazy_run *run,
-                                    cx_pjrt_executable *executable,
-                                    cx_pjrt_buffer *const *args, size_t n_args,
-                                    cx_pjrt_buffer **out,
-                                    cx_pjrt_event **out_done)
-{
-  size_t n_out = run->order->n_roots;
-  cx_pjrt_buffer **copies = cx_calloc(n_args + n_out + 1, sizeof *copies);
-  if (copies == NULL) return cx_out_of_memory();
-  cx_pjrt_buffer **again = copies + n_args;
   cx_pjrt_event *done = NULL;
-  calx_status *status = copy_args(run, args, n_args, copies);
-  if (status == NULL) {
-    status = cx_pjrt_execute(executable, (size_t)run->device->index, copies,
-                             n_args, again, &done);
-  }
+  CALX_TRY(copy_args(p, copies));
+  calx_status *status =
+      cx_pjrt_execute(p->executable, (size_t)p->run->device->index, copies,
+                      p->n_args, results, &done);
   if (status == NULL && done != NULL) status = cx_pjrt_event_await(done);
   cx_pjrt_event_free(done);
-  if (status == NULL) {
-    status = execute(run, executable, args, n_args, out, out_done);
+  return status;
+}
+
+// Executes, and compares the results with those on copies.
+static calx_status *execute_and_compare(cx_lazy_execution *p,
+                                        cx_pjrt_buffer *const *results)
+{
+  size_t n = p->run->order->n_roots;
+  calx_status *status = NULL;
+  CALX_TRY(execute(p));
+  for (size_t r = 0; status == NULL && r < n; r++) {
+    status = compare(p->run, p->out[r], results[r], r);
   }
-  bool launched = status == NULL;
-  for (size_t r = 0; status == NULL && r < n_out; r++) {
-    status = compare(run, out[r], again[r], r);
+  if (status == NULL) return NULL;
+  for (size_t r = 0; r < n; r++) {
+    cx_pjrt_buffer_release(p->out[r]);
+    p->out[r] = NULL;
   }
-  if (launched && status != NULL) drop_results(n_out, out, out_done);
-  for (size_t i = 0; i < n_args + n_out; i++) cx_pjrt_buffer_release(copies[i]);
+  cx_pjrt_event_free(*p->out_done);
+  *p->out_done = NULL;
+  return status;
+}
+
+static calx_status *execute_checked(cx_lazy_execution *p)
+{
+  size_t n = p->n_args + p->run->order->n_roots;
+  cx_pjrt_buffer **copies = cx_calloc(n + 1, sizeof *copies);
+  if (copies == NULL) return cx_out_of_memory();
+  cx_pjrt_buffer **results = copies + p->n_args;
+  calx_status *status = execute_on_copies(p, copies, results);
+  if (status == NULL) status = execute_and_compare(p, results);
+  for (size_t i = 0; i < n; i++) cx_pjrt_buffer_release(copies[i]);
   cx_free(copies);
   return status;
 }
 
-calx_status *cx_lazy_launch(cx_lazy_run *run, cx_pjrt_executable *executable,
-                            cx_pjrt_buffer *const *args, size_t n_args,
-                            cx_pjrt_buffer **out, cx_pjrt_event **out_done)
+calx_status *cx_lazy_launch(cx_lazy_execution *p)
 {
-  if (run->any_donation && cx_lazy_debug_on(CX_LAZY_DEBUG_DONATION)) {
-    return execute_checked(run, executable, args, n_args, out, out_done);
-  }
-  return execute(run, executable, args, n_args, out, out_done);
+  bool checks =
+      p->run->any_donation && cx_lazy_debug_on(CX_LAZY_DEBUG_DONATION);
+  return checks ? execute_checked(p) : execute(p);
 }

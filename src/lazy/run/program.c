@@ -25,11 +25,11 @@
 CX_COUNTER(cached_compile, "CachedCompile");
 CX_COUNTER(numbers_changed, "DeviceDataCacheMiss");
 
-typedef enum state { COMPILING, READY, FAILED } state;
+typedef enum state { COMPILING, READY, FAILED } variant_state;
 
 // One executable of an entry: with constant starts, or with starts as slots.
 typedef struct variant {
-  state state;
+  variant_state state;
   cx_pjrt_executable *executable;
   int64_t *starts;  // of the constant one; n_promotable
 } variant;
@@ -62,6 +62,11 @@ static struct {
   pid_t process;    // that made the newest program
 } table = { .lock = CX_MUTEX_INIT, .changed = PTHREAD_COND_INITIALIZER };
 
+static cx_lazy_program **bucket_of(cx_hash hash)
+{
+  return &table.buckets[hash.low % BUCKETS];
+}
+
 static void program_free(cx_lazy_program *p)
 {
   for (int i = 0; p->slots != NULL && i < p->n_devices; i++) {
@@ -78,7 +83,7 @@ static void program_free(cx_lazy_program *p)
 
 static void unlink_program(cx_lazy_program *p)
 {
-  cx_lazy_program **at = &table.buckets[p->hash.low % BUCKETS];
+  cx_lazy_program **at = bucket_of(p->hash);
   while (*at != p) at = &(*at)->next;
   *at = p->next;
   table.count[p->together]--;
@@ -89,13 +94,8 @@ void cx_lazy_programs_free(void)
 {
   cx_lock(&table.lock);
   for (size_t i = 0; i < BUCKETS; i++) {
-    while (table.buckets[i] != NULL) {
-      cx_lazy_program *p = table.buckets[i];
-      table.buckets[i] = p->next;
-      program_free(p);
-    }
+    while (table.buckets[i] != NULL) unlink_program(table.buckets[i]);
   }
-  table.count[0] = table.count[1] = 0;
   cx_lazy_program_count_reset();
   cx_unlock(&table.lock);
   cx_lazy_recompile_forget();
@@ -122,7 +122,7 @@ static bool is_program(const cx_lazy_program *p, const cx_graph_order *o)
 
 static cx_lazy_program *find(const cx_graph_order *o)
 {
-  cx_lazy_program *p = table.buckets[o->hash.low % BUCKETS];
+  cx_lazy_program *p = *bucket_of(o->hash);
   while (p != NULL && !is_program(p, o)) p = p->next;
   return p;
 }
@@ -186,8 +186,8 @@ static void add_program(cx_lazy_program *p)
   table.process = getpid();
   table.count[p->together]++;
   p->number = ++table.made;
-  p->next = table.buckets[p->hash.low % BUCKETS];
-  table.buckets[p->hash.low % BUCKETS] = p;
+  p->next = *bucket_of(p->hash);
+  *bucket_of(p->hash) = p;
 }
 
 // Under the table's lock.
@@ -249,7 +249,7 @@ static calx_status *explain_miss(const cx_lazy_run *run)
     }
   }
   cx_text why = { 0 };
-  cx_graph_outline_differ(nearest->outline, run->order, &why);
+  cx_graph_outline_differ(nearest->outline, NULL, run->order, NULL, &why);
   calx_status *status = cx_lazy_recompile_report(run, known, cx_text_str(&why));
   cx_text_free(&why);
   return status;
@@ -274,70 +274,71 @@ static variant *choose(cx_lazy_program *p, const int64_t *promotable,
   return choice == CX_LAZY_CHOICE_CONSTANT ? &p->constant : &p->dynamic;
 }
 
-// Finds or makes the entry and its variant; *out_mine: the caller is to compile
-// it. Under the table's lock, which a wait gives up meanwhile.
-static calx_status *claim(const cx_lazy_run *run, const int64_t *promotable,
-                          cx_lazy_choice choice, cx_lazy_program **out_program,
-                          variant **out_variant, bool *out_mine)
+// Finds or makes the entry, which the execution holds from then on, and its
+// variant. That is READY, or the caller is to compile it. Under the table's
+// lock, which a wait gives up meanwhile.
+static calx_status *claim(cx_lazy_execution *execution, cx_lazy_choice choice,
+                          variant **out)
 {
-  const cx_graph_order *o = run->order;
+  const cx_lazy_run *run = execution->run;
   for (;;) {
-    cx_lazy_program *p = find(o);
+    cx_lazy_program *p = find(run->order);
     if (p == NULL) {
       CALX_TRY(explain_miss(run));
       p = program_new(run);
       if (p == NULL) return cx_out_of_memory();
       add_program(p);
     }
-    variant *v = choose(p, promotable, choice);
-    *out_program = p;
-    *out_variant = v;
-    *out_mine = v->state == FAILED;
-    if (v->state == READY) return NULL;
-    if (v->state == FAILED) {
-      v->state = COMPILING;
-      if (v == &p->constant && p->n_promotable != 0) {
-        memcpy(v->starts, promotable, p->n_promotable * sizeof *promotable);
-      }
-      return NULL;
+    variant *v = *out = choose(p, execution->promotable, choice);
+    if (v->state == COMPILING) {
+      cx_cond_wait(&table.changed, &table.lock);
+      continue;
     }
-    cx_cond_wait(&table.changed, &table.lock);
+    hold(execution, p);
+    if (v->state == READY) return NULL;
+    v->state = COMPILING;
+    if (v == &p->constant && p->n_promotable != 0) {
+      memcpy(v->starts, execution->promotable,
+             p->n_promotable * sizeof *v->starts);
+    }
+    return NULL;
   }
 }
 
-calx_status *cx_lazy_program_get(cx_lazy_execution *execution,
-                                 cx_lazy_choice choice)
+// Compiles what was claimed.
+static calx_status *make(cx_lazy_execution *execution, variant *v)
 {
-  const cx_lazy_run *run = execution->run;
-  cx_lazy_program *p = NULL;
-  variant *v = NULL;
-  bool mine;
-  cx_lock(&table.lock);
-  calx_status *status =
-      claim(run, execution->promotable, choice, &p, &v, &mine);
-  if (status == NULL) hold(execution, p);
-  cx_unlock(&table.lock);
-  if (status != NULL) return status;
-  if (!mine) {
-    execution->executable = v->executable;
-    cx_counter_add(&cached_compile, 1);
-    return NULL;
-  }
+  cx_lazy_program *p = execution->program;
   cx_pjrt_executable *executable;
   bool loaded;
-  status = cx_lazy_compile(run, v == &p->dynamic, &executable, &loaded);
+  calx_status *status =
+      cx_lazy_compile(execution->run, v == &p->dynamic, &executable, &loaded);
   if (loaded) cx_counter_add(&cached_compile, 1);
   cx_lock(&table.lock);
   v->executable = execution->executable = executable;
   v->state = status == NULL ? READY : FAILED;
-  if (status != NULL && p->constant.state == FAILED &&
-      p->dynamic.state == FAILED) {
+  if (p->constant.state == FAILED && p->dynamic.state == FAILED) {
     execution->program = NULL;
     unlink_program(p);
   }
   cx_cond_broadcast(&table.changed);
   cx_unlock(&table.lock);
   return status;
+}
+
+calx_status *cx_lazy_program_get(cx_lazy_execution *execution,
+                                 cx_lazy_choice choice)
+{
+  variant *v = NULL;
+  cx_lock(&table.lock);
+  calx_status *status = claim(execution, choice, &v);
+  bool ready = status == NULL && v->state == READY;
+  cx_unlock(&table.lock);
+  if (status != NULL) return status;
+  if (!ready) return make(execution, v);
+  execution->executable = v->executable;
+  cx_counter_add(&cached_compile, 1);
+  return NULL;
 }
 
 cx_lazy_choice cx_lazy_program_wants(const cx_lazy_execution *execution)
@@ -373,33 +374,25 @@ void cx_lazy_program_note_ran(cx_lazy_execution *execution,
   cx_unlock(&table.lock);
 }
 
-// ---- arguments
-// ------------------------------------------------------------------
+// ---- arguments --------------------------------------------------------------
 
 // All slots travel in one packed upload, only when one of them changed.
-static calx_status *slot_buffer(cx_lazy_run *run, cx_lazy_slot_cache *cache,
-                                const uint32_t *words, cx_pjrt_buffer **out)
+static calx_status *slot_buffer(const cx_lazy_execution *p,
+                                cx_pjrt_buffer **out)
 {
-  size_t n = run->order->n_slots, bytes = n * sizeof *words;
-  if (cache->buffer != NULL && memcmp(cache->words, words, bytes) == 0) {
-    *out = cache->buffer;
+  cx_lazy_slot_cache *cache = &p->program->slots[p->run->device->index];
+  size_t n = p->run->order->n_slots, bytes = n * sizeof *p->words;
+  *out = cache->buffer;
+  if (cache->buffer != NULL && memcmp(cache->words, p->words, bytes) == 0) {
     return NULL;
   }
-  *out = NULL;
-  if (cache->words == NULL) {
-    cache->words = cx_alloc(bytes);
-    if (cache->words == NULL) return cx_out_of_memory();
-  }
-  cx_pjrt_shape shape;
-  int64_t count = (int64_t)n;
-  cx_pjrt_shape_make(CALX_U32, &count, 1, &shape);
+  if (cache->words == NULL) cache->words = cx_alloc(bytes);
+  if (cache->words == NULL) return cx_out_of_memory();
   cx_counter_add(&numbers_changed, 1);
-  cx_pjrt_buffer *buffer;
-  CALX_TRY(cx_lazy_upload_words(run->device, &shape, words, &buffer));
+  CALX_TRY(cx_lazy_upload_words(p->run->device, p->words, n, out));
   cx_pjrt_buffer_release(cache->buffer);
-  cache->buffer = buffer;
-  memcpy(cache->words, words, bytes);
-  *out = buffer;
+  cache->buffer = *out;
+  memcpy(cache->words, p->words, bytes);
   return NULL;
 }
 
@@ -413,7 +406,5 @@ calx_status *cx_lazy_program_args(cx_lazy_execution *p)
       return cx_status_copy(node->error);
     }
   }
-  if (o->n_slots == 0) return NULL;
-  cx_lazy_slot_cache *cache = &p->program->slots[p->run->device->index];
-  return slot_buffer(p->run, cache, p->words, &p->args[o->n_params]);
+  return o->n_slots != 0 ? slot_buffer(p, &p->args[o->n_params]) : NULL;
 }

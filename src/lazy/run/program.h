@@ -71,24 +71,20 @@ calx_status *cx_lazy_collective_launch(cx_lazy_execution *p) CALX_MUST_USE;
 // Counts the order's ops, which run.
 void cx_lazy_tally_ops(const cx_graph_order *order);
 
-// A run, told to base/trace.
+// Report a run to base/trace, where that is wanted.
 void cx_lazy_trace_compile(const cx_lazy_run *run);
-// NULL: it failed.
+// executable: NULL where it failed.
 void cx_lazy_trace_compiled(const cx_lazy_run *run,
                             cx_pjrt_executable *executable);
 void cx_lazy_trace_execute(const cx_lazy_run *run);
 
 // Counted as a transfer.
-calx_status *cx_lazy_upload_words(calx_device *d, const cx_pjrt_shape *shape,
-                                  const uint32_t *words,
-                                  cx_pjrt_buffer **out) CALX_MUST_USE;
+calx_status *cx_lazy_upload_words(calx_device *d, const uint32_t *words,
+                                  size_t n, cx_pjrt_buffer **out) CALX_MUST_USE;
 
 // Executes; with CALX_DEBUG=donation, a donating program's results are compared
 // with those of the same program on copies of its donated inputs.
-calx_status *cx_lazy_launch(cx_lazy_run *run, cx_pjrt_executable *executable,
-                            cx_pjrt_buffer *const *args, size_t n_args,
-                            cx_pjrt_buffer **out,
-                            cx_pjrt_event **out_done) CALX_MUST_USE;
+calx_status *cx_lazy_launch(cx_lazy_execution *p) CALX_MUST_USE;
 // Counts an execution that was launched at `start`.
 void cx_lazy_launch_count(cx_pjrt_event *done, int64_t start, int device,
                           bool together);

@@ -62,15 +62,10 @@ bool cx_lazy_recompile_wanted(const cx_lazy_run *run)
   return is_reported(p) || cx_trace_wanted(CX_TRACE_SPANS);
 }
 
-static const char *file_of(const calx_site *site)
-{
-  return site->file != NULL ? site->file : "?";
-}
-
 static void report(const cx_lazy_run *run, site_record *p, size_t known,
                    const char *why)
 {
-  const char *file = file_of(&run->site);
+  const char *file = cx_site_file(&run->site);
   int line = run->site.line;
   if (p == NULL || p->misses < EACH) {
     cx_log("recompile at %s:%d, program %zu: %s", file, line, known + 1, why);
@@ -108,7 +103,7 @@ void cx_lazy_recompile_report_rest(void)
     site_record *p = &records[i];
     if (p->unreported == 0) continue;
     cx_log("recompile at %s:%d, %zu programs more until the end",
-           file_of(&p->site), p->site.line, p->unreported);
+           cx_site_file(&p->site), p->site.line, p->unreported);
     p->unreported = 0;
   }
 }

@@ -11,8 +11,7 @@ static calx_status *run_alone(cx_lazy_execution *p)
 {
   CALX_TRY(cx_lazy_program_get(p, CX_LAZY_CHOICE_FREE));
   CALX_TRY(cx_lazy_program_args(p));
-  return cx_lazy_launch(p->run, p->executable, p->args, p->n_args, p->out,
-                        p->out_done);
+  return cx_lazy_launch(p);
 }
 
 calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
@@ -39,7 +38,7 @@ calx_status *cx_lazy_run_order(cx_lazy_run *run, cx_pjrt_buffer **out,
       together ? cx_lazy_collective_launch(&p) : run_alone(&p);
   if (status == NULL) {
     cx_lazy_tally_ops(o);
-    if (cx_trace_wanted(CX_TRACE_PROGRAMS)) cx_lazy_trace_execute(run);
+    cx_lazy_trace_execute(run);
   }
   cx_lazy_program_release(&p);
   cx_free(block);

@@ -24,7 +24,6 @@ static _Atomic(tally *) known[MOST_OPS];
 // NULL: another op has the number, which only ops of tests do.
 static tally *tally_of(const cx_graph_op *op)
 {
-  if (op->id >= MOST_OPS) return NULL;
   tally *t = atomic_load_explicit(&known[op->id], memory_order_acquire);
   if (t == NULL) {
     t = &tallies[op->id];
@@ -43,20 +42,15 @@ static tally *tally_of(const cx_graph_op *op)
 void cx_lazy_tally_ops(const cx_graph_order *o)
 {
   uint32_t counts[MOST_OPS];
-  uint16_t met[MOST_OPS];
+  const cx_graph_op *met[MOST_OPS];
   size_t n_met = 0;
   memset(counts, 0, sizeof counts);
-  const cx_graph_op *ops[MOST_OPS];
   for (size_t i = 0; i < o->n_nodes; i++) {
     const cx_graph_op *op = o->nodes[i]->op;
-    if (op->id >= MOST_OPS) continue;
-    if (counts[op->id]++ == 0) {
-      met[n_met++] = op->id;
-      ops[op->id] = op;
-    }
+    if (op->id < MOST_OPS && counts[op->id]++ == 0) met[n_met++] = op;
   }
   for (size_t i = 0; i < n_met; i++) {
-    tally *t = tally_of(ops[met[i]]);
-    if (t != NULL) cx_counter_add(&t->counter, counts[met[i]]);
+    tally *t = tally_of(met[i]);
+    if (t != NULL) cx_counter_add(&t->counter, counts[met[i]->id]);
   }
 }

@@ -2,6 +2,12 @@
 #include "base/trace.h"
 #include "lazy/run/program.h"
 
+// Eager mode's programs are ops, which nobody asks about.
+static bool is_wanted(void)
+{
+  return cx_trace_wanted(CX_TRACE_PROGRAMS) && !cx_lazy_eager();
+}
+
 static cx_trace_program describe(const cx_lazy_run *run)
 {
   const cx_graph_order *o = run->order;
@@ -15,10 +21,9 @@ static cx_trace_program describe(const cx_lazy_run *run)
   };
 }
 
-// Eager mode's programs are ops, which nobody asks about.
 void cx_lazy_trace_compile(const cx_lazy_run *run)
 {
-  if (cx_lazy_eager()) return;
+  if (!is_wanted()) return;
   cx_trace_program p = describe(run);
   cx_trace_emit_compile(&p);
 }
@@ -26,7 +31,7 @@ void cx_lazy_trace_compile(const cx_lazy_run *run)
 void cx_lazy_trace_compiled(const cx_lazy_run *run,
                             cx_pjrt_executable *executable)
 {
-  if (cx_lazy_eager() || executable == NULL) return;
+  if (!is_wanted() || executable == NULL) return;
   cx_trace_sizes sizes = { -1, -1, -1, -1, -1 };
   cx_pjrt_executable_stats stats;
   calx_status *status = cx_pjrt_executable_memory(executable, &stats);
@@ -44,7 +49,7 @@ void cx_lazy_trace_compiled(const cx_lazy_run *run,
 
 void cx_lazy_trace_execute(const cx_lazy_run *run)
 {
-  if (cx_lazy_eager()) return;
+  if (!is_wanted()) return;
   cx_trace_program p = describe(run);
   cx_trace_emit_execute(&p);
 }

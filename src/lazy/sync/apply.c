@@ -23,8 +23,8 @@ static void count_recorded(void)
                        "%lld ops were recorded and none of them run: the loop "
                        "around %s:%d never syncs; call calx_sync in it, or "
                        "iterate over a loader",
-                       (long long)cx_lazy_self.recorded,
-                       site->file != NULL ? site->file : "?", site->line);
+                       (long long)cx_lazy_self.recorded, cx_site_file(site),
+                       site->line);
 }
 
 // A poisoned operand's problem travels on; it was told when it arose, but a

@@ -40,8 +40,8 @@ typedef struct closure_list {
   size_t count;
 } closure_list;
 
-typedef struct record {
-  struct record *next;
+typedef struct closure_record {
+  struct closure_record *next;
   calx_device *device;
   closure_list added, queue;
   calx_status *failed;  // of an asynchronous closure; nobody was told
@@ -49,11 +49,12 @@ typedef struct record {
   bool runs;    // the thread, until it has decided to leave
   bool ending;  // it leaves as soon as the queue is empty
   cx_cond changed;
-} record;
+} closure_record;
 
 static cx_mutex lock = CX_MUTEX_INIT;
-static record *records;
-static _Thread_local record *working;  // whose thread the calling one is
+static closure_record *records;
+static _Thread_local closure_record
+    *working;  // whose thread the calling one is
 
 // ---- lists ------------------------------------------------------------------
 
@@ -91,17 +92,17 @@ static void drop_all(closure_list *list)
 }
 
 // Under the lock.
-static record *find(const calx_device *device)
+static closure_record *find(const calx_device *device)
 {
-  record *r = records;
+  closure_record *r = records;
   while (r != NULL && r->device != device) r = r->next;
   return r;
 }
 
 // Under the lock. Makes one where there is none; NULL: no memory.
-static record *find_or_make(calx_device *device)
+static closure_record *find_or_make(calx_device *device)
 {
-  record *r = find(device);
+  closure_record *r = find(device);
   if (r != NULL) return r;
   r = cx_calloc(1, sizeof *r);
   if (r == NULL) return NULL;
@@ -119,21 +120,16 @@ static calx_status *call(const closure *c)
 {
   calx_scope *scope = calx_scope_begin();
   calx_status *status = c->fn(c->user, c->tensors, c->n);
-  calx_status *left = calx_scope_end(scope);
-  if (status == NULL) {
-    status = left;
-  } else {
-    calx_status_free(left);
-  }
+  status = cx_status_first(status, calx_scope_end(scope));
   if (status == NULL) return NULL;
   return cx_annotate(status, "in the step closure that was added at %s:%d",
-                     c->site.file != NULL ? c->site.file : "?", c->site.line);
+                     cx_site_file(&c->site), c->site.line);
 }
 
 // ---- the thread -------------------------------------------------------------
 
 // Under the lock, which it gives up for the closure.
-static void run_queued(record *r)
+static void run_queued(closure_record *r)
 {
   closure *c = pop(&r->queue);
   cx_cond_broadcast(&r->changed);
@@ -153,7 +149,7 @@ static void run_queued(record *r)
 
 static void work(void *user)
 {
-  record *r = user;
+  closure_record *r = user;
   working = r;
   calx_device_set_current(r->device);
   cx_lock(&lock);
@@ -172,7 +168,7 @@ static void work(void *user)
 }
 
 // Under the lock.
-static calx_status *start_thread(record *r)
+static calx_status *start_thread(closure_record *r)
 {
   if (r->runs) return NULL;
   // A program that returns from main() has its last lines printed.
@@ -205,7 +201,7 @@ static calx_status *enqueue(calx_device *device, closure *c)
 {
   calx_status *status = keep_values(c);
   cx_lock(&lock);
-  record *r = find_or_make(device);
+  closure_record *r = find_or_make(device);
   while (r != NULL && r->failed == NULL && r->queue.count >= MOST_QUEUED) {
     cx_cond_wait(&r->changed, &lock);
   }
@@ -222,7 +218,7 @@ static calx_status *enqueue(calx_device *device, closure *c)
 }
 
 // Under the lock. r may be NULL.
-static closure_list take_added(record *r)
+static closure_list take_added(closure_record *r)
 {
   closure_list added = { 0 };
   if (r == NULL) return added;
@@ -231,19 +227,23 @@ static closure_list take_added(record *r)
   return added;
 }
 
-void cx_lazy_closures_drop(calx_device *device)
+static closure_list take_added_of(const calx_device *device)
 {
   cx_lock(&lock);
   closure_list added = take_added(find(device));
   cx_unlock(&lock);
+  return added;
+}
+
+void cx_lazy_closures_drop(calx_device *device)
+{
+  closure_list added = take_added_of(device);
   drop_all(&added);
 }
 
 void cx_lazy_closures_run(calx_device *device)
 {
-  cx_lock(&lock);
-  closure_list added = take_added(find(device));
-  cx_unlock(&lock);
+  closure_list added = take_added_of(device);
   for (closure *c; !cx_lazy_scope_failed() && (c = pop(&added)) != NULL;) {
     if (c->async) {
       cx_lazy_scope_pin(enqueue(device, c));
@@ -300,7 +300,7 @@ static closure *make(calx_closure_fn *fn, void *user,
 static calx_status *add(calx_device *device, closure *c)
 {
   cx_lock(&lock);
-  record *r = find_or_make(device);
+  closure_record *r = find_or_make(device);
   calx_status *failed = NULL;
   if (r != NULL && c->async) {
     failed = r->failed;
@@ -340,7 +340,7 @@ void calx_add_step_closure_with(calx_closure_fn *fn, void *user,
 
 // Waits until the queue has run, and forgets the record where nothing waits for
 // a sync. Returns what failed.
-static calx_status *settle(record *r)
+static calx_status *settle(closure_record *r)
 {
   cx_lock(&lock);
   r->ending = true;
@@ -351,7 +351,7 @@ static calx_status *settle(record *r)
   calx_status *failed = r->failed;
   r->failed = NULL;
   bool empty = r->added.first == NULL;
-  record **at = &records;
+  closure_record **at = &records;
   while (*at != r) at = &(*at)->next;
   if (empty) *at = r->next;
   cx_unlock(&lock);
@@ -376,7 +376,7 @@ calx_status *calx_wait_step_closures(void)
   }
   calx_device *device = cx_lazy_device_or_current(NULL);
   cx_lock(&lock);
-  record *r = find(device);
+  closure_record *r = find(device);
   cx_unlock(&lock);
   return r != NULL ? settle(r) : NULL;
 }
@@ -385,7 +385,7 @@ void cx_lazy_closures_end(void)
 {
   for (;;) {
     cx_lock(&lock);
-    record *r = records;
+    closure_record *r = records;
     if (r != NULL && r == working) r = r->next;  // this thread: it cannot end
     closure_list added = take_added(r);
     cx_unlock(&lock);

@@ -15,7 +15,7 @@
 
 enum { EDGE = 3, LINE_WIDTH = 80, THRESHOLD = 1000, PRECISION = 4 };
 
-typedef struct printer {
+typedef struct tensor_printer {
   const cx_graph_shape *shape;
   const unsigned char *data;
   size_t element;
@@ -26,195 +26,180 @@ typedef struct printer {
   double least, most;  // of the finite values that are not 0, absolute
   bool any;
   cx_text *out;
-} printer;
+} tensor_printer;
 
-static int64_t stand(const printer *p, uint32_t dim, int64_t k)
+static bool has_gap(const tensor_printer *p, uint32_t dim)
 {
-  int64_t n = p->shape->dims[dim];
-  return p->summarize && n > 2 * EDGE && k >= EDGE ? n - 2 * EDGE + k : k;
+  return p->summarize && p->shape->dims[dim] > 2 * EDGE;
 }
 
 // How many entries of a dimension are shown.
-static int64_t shown(const printer *p, uint32_t dim)
+static int64_t shown(const tensor_printer *p, uint32_t dim)
 {
-  int64_t n = p->shape->dims[dim];
-  return p->summarize && n > 2 * EDGE ? 2 * EDGE : n;
+  return has_gap(p, dim) ? 2 * EDGE : p->shape->dims[dim];
 }
 
-typedef void visit_fn(printer *p, double v, int64_t i);
+// The element where the k-th entry that is shown of a dimension begins.
+static int64_t entry(const tensor_printer *p, uint32_t dim, int64_t at,
+                     int64_t k)
+{
+  if (has_gap(p, dim) && k >= EDGE) k += p->shape->dims[dim] - 2 * EDGE;
+  return at + k * p->strides[dim];
+}
 
-static void visit(printer *p, uint32_t dim, int64_t at, visit_fn *fn)
+typedef void element_fn(tensor_printer *p, const unsigned char *element);
+
+static void for_each_shown(tensor_printer *p, uint32_t dim, int64_t at,
+                           element_fn *fn)
 {
   if (dim == p->shape->rank) {
-    const unsigned char *e = p->data + (size_t)at * p->element;
-    fn(p, cx_load_double(p->shape->dtype, e), cx_load_int(p->shape->dtype, e));
+    fn(p, p->data + (size_t)at * p->element);
     return;
   }
   for (int64_t k = 0; k < shown(p, dim); k++) {
-    visit(p, dim + 1, at + stand(p, dim, k) * p->strides[dim], fn);
+    for_each_shown(p, dim + 1, entry(p, dim, at, k), fn);
   }
 }
 
 // ---- numbers ----------------------------------------------------------------
 
-static void widen(printer *p, int n)
+enum { MOST_DIGITS = 400 };
+
+static int format_real(const tensor_printer *p, double v, char out[MOST_DIGITS])
 {
+  if (isnan(v)) return snprintf(out, MOST_DIGITS, "nan");
+  if (isinf(v)) return snprintf(out, MOST_DIGITS, v < 0 ? "-inf" : "inf");
+  const char *format = p->sci_mode ? "%.*e" : p->int_mode ? "%.*f." : "%.*f";
+  return snprintf(out, MOST_DIGITS, format,
+                  p->int_mode && !p->sci_mode ? 0 : PRECISION, v);
+}
+
+// Returns the length.
+static int format_number(const tensor_printer *p, const unsigned char *element,
+                         char out[MOST_DIGITS])
+{
+  calx_dtype dtype = p->shape->dtype;
+  if (p->is_float) return format_real(p, cx_load_double(dtype, element), out);
+  long long i = (long long)cx_load_int(dtype, element);
+  if (dtype == CALX_BOOL) {
+    return snprintf(out, MOST_DIGITS, "%s", i != 0 ? "True" : "False");
+  }
+  return snprintf(out, MOST_DIGITS, dtype == CALX_U64 ? "%llu" : "%lld", i);
+}
+
+static void measure(tensor_printer *p, const unsigned char *element)
+{
+  char text[MOST_DIGITS];
+  if (p->is_float) {
+    double v = cx_load_double(p->shape->dtype, element);
+    if (!isfinite(v) || v == 0.0) return;
+  }
+  int n = format_number(p, element, text);
   if (n > p->width) p->width = n;
 }
 
-static void look(printer *p, double v, int64_t i)
+static void find_range(tensor_printer *p, const unsigned char *element)
 {
-  if (!p->is_float) {
-    char text[32];
-    if (p->shape->dtype == CALX_BOOL)
-      widen(p, i != 0 ? 4 : 5);
-    else
-      widen(p, snprintf(text, sizeof text, "%lld", (long long)i));
-    return;
-  }
+  double v = cx_load_double(p->shape->dtype, element), a = fabs(v);
   if (!isfinite(v) || v == 0.0) return;
-  double a = fabs(v);
   if (!p->any || a < p->least) p->least = a;
   if (!p->any || a > p->most) p->most = a;
   p->any = true;
   if (v != ceil(v)) p->int_mode = false;
 }
 
-static void measure(printer *p, double v, int64_t i)
-{
-  (void)i;
-  char text[400];
-  if (!isfinite(v) || v == 0.0) return;
-  if (p->sci_mode) {
-    widen(p, snprintf(text, sizeof text, "%.*e", PRECISION, v));
-  } else if (p->int_mode) {
-    widen(p, snprintf(text, sizeof text, "%.0f", v) + 1);
-  } else {
-    widen(p, snprintf(text, sizeof text, "%.*f", PRECISION, v));
-  }
-}
-
-static void choose_format(printer *p)
+static void choose_format(tensor_printer *p)
 {
   p->width = 1;
   p->int_mode = true;
-  visit(p, 0, 0, look);
-  if (!p->is_float || !p->any) return;
-  p->sci_mode = p->most / p->least > 1000.0 || p->most > 1.0e8 ||
-                (!p->int_mode && p->least < 1.0e-4);
-  visit(p, 0, 0, measure);
+  if (p->is_float) for_each_shown(p, 0, 0, find_range);
+  if (p->any) {
+    p->sci_mode = p->most / p->least > 1000.0 || p->most > 1.0e8 ||
+                  (!p->int_mode && p->least < 1.0e-4);
+  }
+  for_each_shown(p, 0, 0, measure);
 }
 
-static void number(printer *p, int64_t at)
+static void print_number(tensor_printer *p, int64_t at)
 {
-  const unsigned char *e = p->data + (size_t)at * p->element;
-  char text[400];
-  int n;
-  if (p->shape->dtype == CALX_BOOL) {
-    n = snprintf(text, sizeof text, "%s", *e != 0 ? "True" : "False");
-  } else if (p->shape->dtype == CALX_U64) {
-    n = snprintf(text, sizeof text, "%llu",
-                 (unsigned long long)cx_load_int(CALX_U64, e));
-  } else if (!p->is_float) {
-    n = snprintf(text, sizeof text, "%lld",
-                 (long long)cx_load_int(p->shape->dtype, e));
-  } else {
-    double v = cx_load_double(p->shape->dtype, e);
-    if (isnan(v))
-      n = snprintf(text, sizeof text, "nan");
-    else if (isinf(v))
-      n = snprintf(text, sizeof text, v < 0 ? "-inf" : "inf");
-    else if (p->sci_mode)
-      n = snprintf(text, sizeof text, "%.*e", PRECISION, v);
-    else if (p->int_mode)
-      n = snprintf(text, sizeof text, "%.0f.", v);
-    else
-      n = snprintf(text, sizeof text, "%.*f", PRECISION, v);
-  }
+  char text[MOST_DIGITS];
+  int n = format_number(p, p->data + (size_t)at * p->element, text);
   for (; n < p->width; n++) cx_text_char(p->out, ' ');
   cx_text_append(p->out, text);
 }
 
 // ---- lines ------------------------------------------------------------------
 
-static void spaces(cx_text *out, int n)
+// Begins a line after `lines` newlines.
+static void new_line(cx_text *out, uint32_t lines, int indent)
 {
-  while (n-- > 0) cx_text_char(out, ' ');
+  while (lines-- > 0) cx_text_char(out, '\n');
+  while (indent-- > 0) cx_text_char(out, ' ');
 }
 
-static void vector(printer *p, uint32_t dim, int64_t at, int indent)
+static void print_vector(tensor_printer *p, uint32_t dim, int64_t at,
+                         int indent)
 {
-  int64_t n = shown(p, dim);
-  bool dots = n != p->shape->dims[dim];
+  bool gap = has_gap(p, dim);
   int per_line = (LINE_WIDTH - indent) / (p->width + 2);
   if (per_line < 1) per_line = 1;
   cx_text_char(p->out, '[');
-  int64_t cells = n + dots;
+  int64_t cells = shown(p, dim) + gap;
   for (int64_t c = 0; c < cells; c++) {
     if (c != 0 && c % per_line == 0) {
-      cx_text_append(p->out, ",\n");
-      spaces(p->out, indent + 1);
+      cx_text_char(p->out, ',');
+      new_line(p->out, 1, indent + 1);
     } else if (c != 0) {
       cx_text_append(p->out, ", ");
     }
-    if (dots && c == EDGE) {
+    if (gap && c == EDGE) {
       cx_text_append(p->out, " ...");
-      continue;
+    } else {
+      print_number(p, entry(p, dim, at, gap && c > EDGE ? c - 1 : c));
     }
-    int64_t k = dots && c > EDGE ? c - 1 : c;
-    number(p, at + stand(p, dim, k) * p->strides[dim]);
   }
   cx_text_char(p->out, ']');
 }
 
-static void body(printer *p, uint32_t dim, int64_t at, int indent)
+static void print_body(tensor_printer *p, uint32_t dim, int64_t at, int indent)
 {
   uint32_t left = p->shape->rank - dim;
   if (left == 0) {
-    number(p, at);
+    print_number(p, at);
     return;
   }
   if (left == 1) {
-    vector(p, dim, at, indent);
+    print_vector(p, dim, at, indent);
     return;
   }
-  int64_t n = shown(p, dim);
-  bool dots = n != p->shape->dims[dim];
   cx_text_char(p->out, '[');
-  for (int64_t k = 0; k < n; k++) {
-    if (k != 0 || (dots && k == EDGE)) {
+  for (int64_t k = 0; k < shown(p, dim); k++) {
+    if (k != 0) {
       cx_text_char(p->out, ',');
-      for (uint32_t i = 1; i < left; i++) cx_text_char(p->out, '\n');
-      spaces(p->out, indent + 1);
+      new_line(p->out, left - 1, indent + 1);
     }
-    if (dots && k == EDGE) {
+    if (has_gap(p, dim) && k == EDGE) {
       cx_text_append(p->out, "...,");
-      for (uint32_t i = 1; i < left; i++) cx_text_char(p->out, '\n');
-      spaces(p->out, indent + 1);
+      new_line(p->out, left - 1, indent + 1);
     }
-    body(p, dim + 1, at + stand(p, dim, k) * p->strides[dim], indent + 1);
+    print_body(p, dim + 1, entry(p, dim, at, k), indent + 1);
   }
   cx_text_char(p->out, ']');
 }
 
 // ---- suffixes ---------------------------------------------------------------
 
-static const char *torch_name(calx_dtype d)
+// "torch.float32".
+static void format_dtype(calx_dtype d, char *out, size_t size)
 {
-  switch (d) {
-    case CALX_BOOL: return "torch.bool";
-    case CALX_I8: return "torch.int8";
-    case CALX_I16: return "torch.int16";
-    case CALX_I32: return "torch.int32";
-    case CALX_I64: return "torch.int64";
-    case CALX_U8: return "torch.uint8";
-    case CALX_U16: return "torch.uint16";
-    case CALX_U32: return "torch.uint32";
-    case CALX_U64: return "torch.uint64";
-    case CALX_BF16: return "torch.bfloat16";
-    case CALX_F16: return "torch.float16";
-    case CALX_F64: return "torch.float64";
-    default: return "torch.float32";
+  const char *kind = d == CALX_BF16            ? "bfloat"
+                     : cx_dtype_is_float(d)    ? "float"
+                     : cx_dtype_is_unsigned(d) ? "uint"
+                                               : "int";
+  if (d == CALX_BOOL) {
+    snprintf(out, size, "torch.bool");
+  } else {
+    snprintf(out, size, "torch.%s%zu", kind, 8 * calx_dtype_size(d));
   }
 }
 
@@ -280,7 +265,9 @@ static void suffixes(cx_text *out, const calx_tensor *t)
   bool plain = s->dtype == CALX_F32 ||
                (!empty && (s->dtype == CALX_I64 || s->dtype == CALX_BOOL));
   if (!plain) {
-    snprintf(text, sizeof text, "dtype=%s", torch_name(s->dtype));
+    char name[32];
+    format_dtype(s->dtype, name, sizeof name);
+    snprintf(text, sizeof text, "dtype=%s", name);
     suffix(out, text);
   }
   grad_suffix(out, t);
@@ -292,11 +279,11 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
                           cx_text *out)
 {
   const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  printer p = { .shape = s,
-                .data = data,
-                .element = calx_dtype_size(s->dtype),
-                .is_float = cx_dtype_is_float(s->dtype),
-                .out = out };
+  tensor_printer p = { .shape = s,
+                       .data = data,
+                       .element = calx_dtype_size(s->dtype),
+                       .is_float = cx_dtype_is_float(s->dtype),
+                       .out = out };
   int64_t stride = 1;
   for (uint32_t i = s->rank; i-- > 0;) {
     p.strides[i] = stride;
@@ -308,7 +295,7 @@ static void format_tensor(const calx_tensor *t, const unsigned char *data,
   } else {
     p.summarize = stride > THRESHOLD;
     choose_format(&p);
-    body(&p, 0, 0, 7);
+    print_body(&p, 0, 0, 7);
   }
   suffixes(out, t);
   cx_text_char(out, ')');

@@ -2,6 +2,7 @@
 // nothing else happens: no tensor expires, nothing is donated. The nodes that
 // ran are marked, so that a sync that runs them again can say so.
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/dtype.h"
@@ -88,10 +89,8 @@ static calx_status *to_host(calx_tensor *t, void *data, size_t bytes)
   cx_trace_ended(CX_SPAN_DOWNLOAD, t->device->index, start, (int64_t)bytes,
                  cx_site());
   // A value that cannot be had is the consequence of a step's failure.
-  calx_status *late = cx_lazy_flight_poll(t->device, status != NULL);
-  if (late == NULL) return status;
-  calx_status_free(status);
-  return late;
+  return cx_status_first(cx_lazy_flight_poll(t->device, status != NULL),
+                         status);
 }
 
 // A number that is read is mostly a loss.
@@ -105,7 +104,7 @@ static void hint_at_nan(calx_dtype dtype, const void *data)
       "%s:%d: the number that is read is NaN: CALX_DEBUG=indices finds class "
       "numbers out of range, CALX_DEBUG=nan the sync after which a tensor that "
       "is named in it holds NaN",
-      at->file != NULL ? at->file : "?", at->line);
+      cx_site_file(at), at->line);
 }
 
 calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
@@ -123,9 +122,7 @@ calx_status *calx_tensor_read(calx_tensor *t, void *data, size_t bytes)
                     cx_graph_shape_str(s), wanted, bytes);
   }
   if (t->host != NULL) {
-    for (size_t i = 0; i < bytes; i++) {
-      ((unsigned char *)data)[i] = t->host->data[i];
-    }
+    if (bytes != 0) memcpy(data, t->host->data, bytes);
     return NULL;
   }
   CALX_TRY(cx_lazy_tensor_compute(t));

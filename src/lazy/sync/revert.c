@@ -18,7 +18,7 @@ void cx_lazy_revert_step(calx_device *d, const calx_site *site)
           NULL, CALX_FAILED_PRECONDITION,
           "the tensor has no value: the step that was to compute it failed at "
           "the sync at %s:%d",
-          site->file != NULL ? site->file : "?", site->line));
+          cx_site_file(site), site->line));
     }
     cx_lazy_tensor_revert(t, why);
   }

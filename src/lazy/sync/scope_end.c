@@ -47,10 +47,7 @@ calx_status *calx_scope_end(calx_scope *scope)
   for (bool last = false; !last;) {
     last = cx_lazy_self.top == scope;
     // An outer scope failed before an inner one that was left open began.
-    calx_status *error = cx_lazy_scope_pop();
-    if (error == NULL) continue;
-    calx_status_free(first);
-    first = error;
+    first = cx_status_first(cx_lazy_scope_pop(), first);
   }
   if (first != NULL) drop_failed_step();
   return first;

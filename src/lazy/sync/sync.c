@@ -88,9 +88,9 @@ static cx_lazy_problem *problem_at(cx_lazy_site_problem *kept,
   if (kept->problem == NULL || kept->site.file != site->file ||
       kept->site.line != site->line) {
     cx_lazy_problem_release(kept->problem);
-    kept->problem = cx_lazy_problem_new(cx_error_at(
-        NULL, CALX_FAILED_PRECONDITION, "%s the sync at %s:%d: %s", before,
-        site->file != NULL ? site->file : "?", site->line, after));
+    kept->problem = cx_lazy_problem_new(
+        cx_error_at(NULL, CALX_FAILED_PRECONDITION, "%s the sync at %s:%d: %s",
+                    before, cx_site_file(site), site->line, after));
     kept->site = *site;
   }
   return kept->problem;
@@ -156,19 +156,19 @@ static void report_read_twice(const calx_device *d, const cx_graph_order *o)
       "read",
       "%s:%d reads a tensor before the sync: %zu ops of the step "
       "run twice; read it after the sync that names it",
-      at->file != NULL ? at->file : "?", at->line, again);
+      cx_site_file(at), at->line, again);
 }
 
-typedef struct step {
+typedef struct sync_step {
   calx_device *device;
   cx_lazy_targets all;
   cx_pjrt_buffer **buffers;  // of the roots
   cx_graph_node **nodes;     // the results' data nodes
   size_t n_nodes;
   cx_lazy_run run;
-} step;
+} sync_step;
 
-static calx_status *launch(step *s)
+static calx_status *launch(sync_step *s)
 {
   cx_graph_order *o = &s->device->order;
   if (!cx_graph_order_walk(o)) return cx_out_of_memory();
@@ -200,7 +200,7 @@ static calx_status *launch(step *s)
   return NULL;
 }
 
-static void settle_all(step *s)
+static void settle_all(sync_step *s)
 {
   for (size_t i = 0; i < s->all.n; i++) {
     calx_tensor *t = s->all.tensors[i];
@@ -227,7 +227,7 @@ static void settle_assigned(calx_device *d)
   }
 }
 
-static calx_status *sync_locked(step *s, calx_tensor *const *named,
+static calx_status *sync_locked(sync_step *s, calx_tensor *const *named,
                                 size_t count)
 {
   calx_device *d = s->device;
@@ -255,7 +255,7 @@ static calx_status *sync_locked(step *s, calx_tensor *const *named,
   return NULL;
 }
 
-static void step_free(step *s)
+static void step_free(sync_step *s)
 {
   for (size_t r = 0; r < s->n_nodes; r++) cx_graph_node_release(s->nodes[r]);
   cx_free(s->nodes);
@@ -266,7 +266,7 @@ static void step_free(step *s)
 
 static void sync_device(calx_device *d, calx_tensor *const *named, size_t count)
 {
-  step s = { .device = d };
+  sync_step s = { .device = d };
   s.run = (cx_lazy_run){
     .device = d, .order = &d->order, .is_sync = true, .site = *cx_site()
   };

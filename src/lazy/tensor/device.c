@@ -26,6 +26,11 @@ static struct {
   int count;
 } world = { .lock = CX_MUTEX_INIT };
 
+bool cx_lazy_devices_are_open(void)
+{
+  return atomic_load_explicit(&world.open, memory_order_acquire);
+}
+
 static void device_init(calx_device *d, int index, cx_pjrt_client *client)
 {
   d->index = index;
@@ -101,7 +106,6 @@ static void report_late(void)
       nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     }
     cx_lazy_log_untaken(late);
-    calx_status_free(late);
   }
 }
 
@@ -138,10 +142,10 @@ static calx_status *open_world(void)
   return NULL;
 }
 
-calx_device *cx_lazy_devices_open(calx_status **out_status)
+static calx_device *open_devices(calx_status **out_status)
 {
   *out_status = NULL;
-  if (!atomic_load_explicit(&world.open, memory_order_acquire)) {
+  if (!cx_lazy_devices_are_open()) {
     cx_log_hold_begin();
     cx_lock(&world.lock);
     if (!atomic_load(&world.open)) *out_status = open_world();
@@ -171,16 +175,9 @@ calx_status *cx_lazy_devices_claim(int *out_count)
   return status;
 }
 
-bool cx_lazy_devices_are_open(void)
-{
-  return atomic_load_explicit(&world.open, memory_order_acquire);
-}
-
 static void device_end(calx_device *d)
 {
-  calx_status *late = cx_lazy_flight_poll(d, true);
-  cx_lazy_log_untaken(late);
-  calx_status_free(late);
+  cx_lazy_log_untaken(cx_lazy_flight_poll(d, true));
   cx_graph_order_free(&d->order);
   cx_lazy_problem_release(d->expired.problem);
   cx_lazy_problem_release(d->consumed.problem);
@@ -209,8 +206,7 @@ void cx_lazy_devices_close(void (*release_programs)(void))
 
 calx_device *cx_lazy_device_at(int index)
 {
-  if (!atomic_load_explicit(&world.open, memory_order_acquire) || index < 0 ||
-      index >= world.count) {
+  if (!cx_lazy_devices_are_open() || index < 0 || index >= world.count) {
     return NULL;
   }
   return &world.devices[index];
@@ -237,7 +233,7 @@ calx_device *calx_device_current(void)
 {
   if (cx_lazy_self.device != NULL) return cx_lazy_self.device;
   calx_status *status;
-  calx_device *device = cx_lazy_devices_open(&status);
+  calx_device *device = open_devices(&status);
   cx_lazy_scope_pin(status);
   return device;
 }
@@ -250,7 +246,7 @@ void calx_device_set_current(calx_device *device)
 int calx_device_count(void)
 {
   calx_status *status;
-  calx_device *first = cx_lazy_devices_open(&status);
+  calx_device *first = open_devices(&status);
   cx_lazy_scope_pin(status);
   return first != NULL ? world.count : 0;
 }
@@ -259,7 +255,7 @@ calx_status *calx_device_open(const char *name, calx_device **out_device)
 {
   *out_device = NULL;
   calx_status *status;
-  if (cx_lazy_devices_open(&status) == NULL) return status;
+  if (open_devices(&status) == NULL) return status;
   if (name == NULL || strcmp(name, "xla") == 0) {
     *out_device = calx_device_current();
     return NULL;
@@ -300,7 +296,7 @@ calx_status *calx_device_memory(calx_device *device, calx_memory_info *out_info)
   *out_info = (calx_memory_info){ -1, -1, -1 };
   calx_status *status;
   if (device == NULL && (device = cx_lazy_self.device) == NULL &&
-      (device = cx_lazy_devices_open(&status)) == NULL) {
+      (device = open_devices(&status)) == NULL) {
     return status;
   }
   cx_pjrt_memory_stats stats;
@@ -342,13 +338,5 @@ void cx_lazy_random_draw(calx_device *device, bool common, uint64_t *out_key,
   cx_lock(&device->lock);
   *out_key = mix(mix(device->seed) + rank);
   *out_counter = device->draws++ << 40;
-  cx_unlock(&device->lock);
-}
-
-void cx_lazy_random_seed(calx_device *device, uint64_t seed)
-{
-  cx_lock(&device->lock);
-  device->seed = seed;
-  device->draws = 0;
   cx_unlock(&device->lock);
 }

@@ -54,21 +54,13 @@ static calx_status *land(calx_device *d)
   return status;
 }
 
-static void keep_first(calx_status **first, calx_status *status)
-{
-  if (*first == NULL)
-    *first = status;
-  else
-    calx_status_free(status);
-}
-
 // Under the device's lock.
 static calx_status *poll(calx_device *d, bool all)
 {
   calx_status *first = NULL;
   while (d->n_flights > 0 &&
          (all || cx_pjrt_event_is_ready(d->flights[d->first_flight].done))) {
-    keep_first(&first, land(d));
+    first = cx_status_first(first, land(d));
   }
   return first;
 }
@@ -98,7 +90,7 @@ calx_status *cx_lazy_flight_room(calx_device *d)
   size_t most = limit();
   int64_t start = cx_now_ns();
   bool waits = d->n_flights >= most;
-  while (d->n_flights >= most) keep_first(&first, land(d));
+  while (d->n_flights >= most) first = cx_status_first(first, land(d));
   cx_metric_add(&wait_time, (double)(cx_now_ns() - start));
   if (waits) cx_trace_ended(CX_SPAN_WAIT, d->index, start, 0, NULL);
   return first;

@@ -143,9 +143,7 @@ static void root_end(void *scope)
 {
   calx_scope *root = scope;
   while (cx_lazy_self.top != NULL && cx_lazy_self.top != root) {
-    calx_status *error = cx_lazy_scope_pop();
-    cx_lazy_log_untaken(error);
-    calx_status_free(error);
+    cx_lazy_log_untaken(cx_lazy_scope_pop());
   }
   release_tensors(root);
   cx_lazy_root_report(root);
@@ -188,7 +186,6 @@ calx_scope *cx_lazy_scope_current(void)
   return root;
 }
 
-// Ends the calling thread's root scope, so that nothing of it is left.
 void cx_lazy_scope_end_root(void)
 {
   if (cx_lazy_self.top == NULL) return;
@@ -202,7 +199,7 @@ void cx_lazy_scope_end_root(void)
 
 enum { ROOT_WARNING = 10000, DEPTH_WARNING = 100 };
 
-bool cx_lazy_scope_add(calx_tensor *t)
+static bool add(calx_tensor *t)
 {
   calx_scope *s = cx_lazy_scope_current();
   if (s == NULL ||
@@ -224,7 +221,7 @@ bool cx_lazy_scope_add(calx_tensor *t)
 calx_tensor *cx_lazy_scope_give(calx_tensor *t)
 {
   if (t == NULL) return cx_lazy_tensor_nil();
-  if (cx_lazy_scope_add(t)) return t;
+  if (add(t)) return t;
   cx_lazy_tensor_unref(t);
   cx_lazy_scope_pin(cx_out_of_memory());
   return cx_lazy_tensor_nil();
@@ -291,7 +288,7 @@ calx_scope *calx_scope_begin(void)
         "open",
         "%d scopes are open at once, the last one begun at %s:%d: is its "
         "calx_scope_end missing in a loop? Until then it keeps its tensors",
-        DEPTH_WARNING, s->site.file != NULL ? s->site.file : "?", s->site.line);
+        DEPTH_WARNING, cx_site_file(&s->site), s->site.line);
   }
   return s;
 }

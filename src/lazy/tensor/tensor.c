@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/dtype.h"
 #include "base/metrics.h"
 
 CX_COUNTER(created, "CreateXlaTensor");
@@ -31,7 +30,7 @@ cx_lazy_problem *cx_lazy_problem_new(calx_status *status)
   return p;
 }
 
-void cx_lazy_problem_retain(cx_lazy_problem *p)
+static void problem_retain(cx_lazy_problem *p)
 {
   atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
 }
@@ -125,7 +124,7 @@ static bool quarantine(calx_tensor *t)
       NULL, CALX_FAILED_PRECONDITION,
       "this handle's tensor was released before, near %s:%d: retain it, or "
       "use it inside its scope",
-      at->file != NULL ? at->file : "?", at->line);
+      cx_site_file(at), at->line);
   t->problem = cx_lazy_problem_new(why);
   t->flags = CX_LAZY_T_POISON | CX_LAZY_T_ENDED;
   if (t->problem == NULL) return false;
@@ -208,7 +207,8 @@ calx_tensor *cx_lazy_tensor_of(cx_graph_value value, calx_device *device)
 
 calx_tensor *cx_lazy_tensor_detached(calx_tensor *t)
 {
-  calx_tensor *d = cx_lazy_tensor_of(cx_lazy_tensor_value(t), t->device);
+  calx_tensor *d =
+      cx_lazy_tensor_of((cx_graph_value){ t->node, t->out }, t->device);
   if (d != &nil) d->flags |= CX_LAZY_T_DETACHED | (t->flags & CX_LAZY_T_WEAK);
   return d;
 }
@@ -217,7 +217,7 @@ static calx_tensor *poison_with(cx_lazy_problem *problem)
 {
   calx_tensor *t = cx_lazy_tensor_alloc(NULL);
   if (t == NULL) return cx_lazy_tensor_nil();
-  cx_lazy_problem_retain(problem);
+  problem_retain(problem);
   t->problem = problem;
   t->flags = CX_LAZY_T_POISON;
   return cx_lazy_scope_give(t);
@@ -235,57 +235,14 @@ calx_tensor *cx_lazy_tensor_poison(calx_status *status)
 
 // ---- state ------------------------------------------------------------------
 
-bool cx_lazy_tensor_poisoned(const calx_tensor *t)
+void cx_lazy_tensor_mark(calx_tensor *t, uint32_t flag)
 {
-  return (t->flags & CX_LAZY_T_POISON) != 0;
-}
-
-const cx_graph_shape *cx_lazy_tensor_shape(const calx_tensor *t)
-{
-  static const cx_graph_shape none = { .dtype = CALX_F32 };
-  if (t == NULL) return &none;
-  if (t->node != NULL) return &t->node->out[t->out].shape;
-  return t->host != NULL ? &t->host->shape : &none;
-}
-
-cx_graph_value cx_lazy_tensor_value(const calx_tensor *t)
-{
-  return (cx_graph_value){ t->node, t->out };
-}
-
-void cx_lazy_tensor_set_weak(calx_tensor *t)
-{
-  if (t != &nil) t->flags |= CX_LAZY_T_WEAK;
-}
-
-void cx_lazy_tensor_set_detached(calx_tensor *t)
-{
-  if (t != &nil) t->flags |= CX_LAZY_T_DETACHED;
-}
-
-void cx_lazy_tensor_keep_initial(calx_tensor *t)
-{
-  if (t != &nil) t->flags |= CX_LAZY_T_KEEP_INITIAL;
-}
-
-const char *cx_lazy_tensor_name(const calx_tensor *t)
-{
-  return t->name;
-}
-
-bool cx_lazy_tensor_is_weak(const calx_tensor *t)
-{
-  return (t->flags & CX_LAZY_T_WEAK) != 0;
+  if (t != &nil) t->flags |= flag;
 }
 
 void cx_lazy_tensor_set_model(calx_tensor *t, const char *model)
 {
   if (t != &nil) t->model = model;
-}
-
-const char *cx_lazy_tensor_model(const calx_tensor *t)
-{
-  return t->model;
 }
 
 void cx_lazy_tensor_set_name(calx_tensor *t, const char *name)
@@ -301,31 +258,6 @@ void cx_lazy_tensor_set_batch(calx_tensor *t, const char *part, bool is_short)
   node->site = *cx_site();
   node->module = part;
   if (is_short) cx_graph_node_set_flags(node, CX_GRAPH_NODE_SHORT);
-}
-
-calx_status *cx_lazy_tensor_usable(const calx_tensor *t, const char *op,
-                                   uint32_t operand)
-{
-  if ((t->flags & CX_LAZY_T_POISON) != 0 && cx_lazy_scope_failed()) {
-    // Only the first to meet it says where: messages must not grow by each.
-    return cx_status_copy(t->problem->status);
-  }
-  if ((t->flags & (CX_LAZY_T_POISON | CX_LAZY_T_EXPIRED)) != 0) {
-    return cx_error(calx_status_code(t->problem->status), "%s: operand %u: %s",
-                    op, operand, calx_status_message(t->problem->status));
-  }
-  if (t->host != NULL) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%s: Input tensor is not an XLA tensor: operand %u is %s "
-                    "on the host; move it with calx_to(tensor, NULL)",
-                    op, operand, cx_graph_shape_str(&t->host->shape));
-  }
-  if (t->node != NULL &&
-      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
-    return cx_error(calx_status_code(t->node->error), "%s: operand %u: %s", op,
-                    operand, calx_status_message(t->node->error));
-  }
-  return NULL;
 }
 
 // ---- values -----------------------------------------------------------------
@@ -361,7 +293,7 @@ static void set_flag(calx_tensor *t, uint32_t flag, bool on)
 void cx_lazy_tensor_set_value(calx_tensor *t, const calx_tensor *from)
 {
   if (t == &nil) return;
-  cx_graph_value value = cx_lazy_tensor_value(from);
+  cx_graph_value value = { from->node, from->out };
   calx_device *d = t->device;
   bool durable = cx_is_durable(t);
   cx_lock(&d->lock);
@@ -408,7 +340,7 @@ static void set_problem(calx_tensor *t, uint32_t flag, cx_lazy_problem *why)
   unhold(t->node);
   t->node = NULL;
   if (why == NULL) why = cx_lazy_tensor_nil()->problem;
-  cx_lazy_problem_retain(why);
+  problem_retain(why);
   cx_lazy_problem_release(t->problem);
   t->problem = why;
   t->flags |= flag;
@@ -435,23 +367,6 @@ void cx_lazy_tensor_expire(calx_tensor *t, cx_lazy_problem *why)
 
 // ---- gradients --------------------------------------------------------------
 
-bool cx_lazy_tensor_requires_grad(const calx_tensor *t)
-{
-  if ((t->flags & CX_LAZY_T_REQUIRES_GRAD) != 0) return true;
-  // What a sync cut off its history still counts: a backward that reaches it
-  // must say so.
-  uint32_t on_tape = CX_GRAPH_NODE_GRAD | CX_GRAPH_NODE_TAPE_ENDED;
-  return t->node != NULL && (t->flags & CX_LAZY_T_DETACHED) == 0 &&
-         (cx_graph_node_flags(t->node) & on_tape) != 0 &&
-         cx_dtype_is_float(cx_lazy_tensor_shape(t)->dtype);
-}
-
-bool cx_lazy_tensor_is_leaf(const calx_tensor *t)
-{
-  return (t->flags & CX_LAZY_T_REQUIRES_GRAD) != 0 ||
-         !cx_lazy_tensor_requires_grad(t);
-}
-
 void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on)
 {
   if (t == &nil) return;
@@ -471,82 +386,9 @@ void cx_lazy_tensor_set_requires_grad(calx_tensor *t, bool on)
   t->flags |= CX_LAZY_T_REQUIRES_GRAD;
 }
 
-calx_tensor *cx_lazy_tensor_grad(calx_tensor *t)
-{
-  return t->grad;
-}
-
 void cx_lazy_tensor_set_grad(calx_tensor *t, calx_tensor *grad)
 {
   calx_tensor *old = t->grad;
   t->grad = grad;
   calx_release(old);
-}
-
-void cx_lazy_tensor_consume(calx_tensor *grad)
-{
-  if (grad != &nil) grad->flags |= CX_LAZY_T_CONSUMED;
-}
-
-bool cx_lazy_tensor_consumed(const calx_tensor *grad)
-{
-  return (grad->flags & CX_LAZY_T_CONSUMED) != 0;
-}
-
-// ---- queries ----------------------------------------------------------------
-
-size_t calx_tensor_rank(const calx_tensor *t)
-{
-  return cx_lazy_tensor_shape(t)->rank;
-}
-
-int64_t calx_tensor_dim(const calx_tensor *t, int dim)
-{
-  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  int64_t at = dim < 0 ? dim + (int64_t)s->rank : dim;
-  if (at < 0 || at >= (int64_t)s->rank) return 0;
-  return s->dims[at];
-}
-
-calx_dims calx_tensor_shape(const calx_tensor *t)
-{
-  const cx_graph_shape *s = cx_lazy_tensor_shape(t);
-  return calx_dims_of(s->dims, s->rank);
-}
-
-int64_t calx_tensor_numel(const calx_tensor *t)
-{
-  if (t == NULL || (t->node == NULL && t->host == NULL)) return 0;
-  return cx_graph_shape_numel(cx_lazy_tensor_shape(t));
-}
-
-calx_dtype calx_tensor_dtype(const calx_tensor *t)
-{
-  return cx_lazy_tensor_shape(t)->dtype;
-}
-
-calx_device *calx_tensor_device(const calx_tensor *t)
-{
-  return t != NULL && t->host == NULL ? t->device : NULL;
-}
-
-bool calx_tensor_is_host(const calx_tensor *t)
-{
-  return t != NULL && t->host != NULL;
-}
-
-const calx_status *calx_tensor_error(const calx_tensor *t)
-{
-  if (t == NULL) return NULL;
-  if (t->problem != NULL) return t->problem->status;
-  if (t->node != NULL &&
-      (cx_graph_node_flags(t->node) & CX_GRAPH_NODE_FAILED) != 0) {
-    return t->node->error;
-  }
-  return NULL;
-}
-
-const void *calx_host_data(const calx_tensor *t)
-{
-  return t != NULL && t->host != NULL ? t->host->data : NULL;
 }

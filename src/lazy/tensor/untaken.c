@@ -42,13 +42,14 @@ static bool was_reported(const calx_status *status)
   return found;
 }
 
-void cx_lazy_log_untaken(const calx_status *status)
+void cx_lazy_log_untaken(calx_status *status)
 {
   if (status == NULL) return;
   cx_log(
       "error that nobody took: %s (%s); calx_scope_end() and "
       "calx_scope_take_error() give it to the program",
       calx_status_message(status), calx_code_name(calx_status_code(status)));
+  calx_status_free(status);
 }
 
 void cx_lazy_root_add(calx_scope *root)
@@ -118,7 +119,6 @@ void cx_lazy_root_report(calx_scope *root)
   calx_status *status = unreported(root);
   cx_unlock(&roots.lock);
   cx_lazy_log_untaken(status);
-  calx_status_free(status);
 }
 
 void cx_lazy_report_failed_read(void)
@@ -141,7 +141,6 @@ static void report_roots(void)
     }
     cx_unlock(&roots.lock);
     cx_lazy_log_untaken(status);
-    calx_status_free(status);
   }
 }
 
@@ -155,7 +154,7 @@ static void at_exit(void)
   bool own = root != NULL && root->process == getpid();
   for (const calx_scope *s = cx_lazy_self.top; own && s != root;
        s = s->parent) {
-    cx_lazy_log_untaken(s->error);
+    cx_lazy_log_untaken(cx_status_copy(s->error));
   }
   report_roots();
   if (cx_lazy_self.lost) cx_lazy_log_untaken(cx_out_of_memory());
