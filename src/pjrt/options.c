@@ -22,6 +22,35 @@
 
 // ---- named values ----
 
+_Static_assert((int)CX_PJRT_STRING == (int)PJRT_NamedValue_kString &&
+                   (int)CX_PJRT_INT == (int)PJRT_NamedValue_kInt64 &&
+                   (int)CX_PJRT_INTS == (int)PJRT_NamedValue_kInt64List &&
+                   (int)CX_PJRT_FLOAT == (int)PJRT_NamedValue_kFloat &&
+                   (int)CX_PJRT_BOOL == (int)PJRT_NamedValue_kBool,
+               "options have the interface's types");
+
+static PJRT_NamedValue value_of(const cx_pjrt_option *o)
+{
+  PJRT_NamedValue v = { CX_PJRT_ARGS(PJRT_NamedValue), .name = o->name,
+                        .name_size = strlen(o->name),
+                        .type = (PJRT_NamedValue_Type)o->type,
+                        .value_size = 1 };
+  switch (o->type) {
+    case CX_PJRT_STRING:
+      v.string_value = o->string_value;
+      v.value_size = strlen(o->string_value);
+      break;
+    case CX_PJRT_INT: v.int64_value = o->int_value; break;
+    case CX_PJRT_INTS:
+      v.int64_array_value = o->ints_value;
+      v.value_size = o->n_ints;
+      break;
+    case CX_PJRT_FLOAT: v.float_value = (float)o->float_value; break;
+    case CX_PJRT_BOOL: v.bool_value = o->int_value != 0; break;
+  }
+  return v;
+}
+
 calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
                                  PJRT_NamedValue **out)
 {
@@ -29,38 +58,7 @@ calx_status *cx_pjrt_values_make(const cx_pjrt_option *options, size_t n,
   if (n == 0) return NULL;
   PJRT_NamedValue *values = cx_calloc(n, sizeof *values);
   if (values == NULL) return cx_out_of_memory();
-  for (size_t i = 0; i < n; i++) {
-    const cx_pjrt_option *o = &options[i];
-    PJRT_NamedValue *v = &values[i];
-    v->struct_size = PJRT_NamedValue_STRUCT_SIZE;
-    v->name = o->name;
-    v->name_size = strlen(o->name);
-    v->value_size = 1;
-    switch (o->type) {
-      case CX_PJRT_STRING:
-        v->type = PJRT_NamedValue_kString;
-        v->string_value = o->string_value;
-        v->value_size = strlen(o->string_value);
-        break;
-      case CX_PJRT_INT:
-        v->type = PJRT_NamedValue_kInt64;
-        v->int64_value = o->int_value;
-        break;
-      case CX_PJRT_INTS:
-        v->type = PJRT_NamedValue_kInt64List;
-        v->int64_array_value = o->ints_value;
-        v->value_size = o->n_ints;
-        break;
-      case CX_PJRT_FLOAT:
-        v->type = PJRT_NamedValue_kFloat;
-        v->float_value = (float)o->float_value;
-        break;
-      case CX_PJRT_BOOL:
-        v->type = PJRT_NamedValue_kBool;
-        v->bool_value = o->int_value != 0;
-        break;
-    }
-  }
+  for (size_t i = 0; i < n; i++) values[i] = value_of(&options[i]);
   *out = values;
   return NULL;
 }
