@@ -44,7 +44,7 @@ typedef struct cell {
   shared *shared;
   unsigned char *in[MOST_RANKS], *out[MOST_RANKS];
   cx_hlo_module *module;
-  cx_world_segment window;
+  cx_world_segment segment;
   cpu_coll *coll;  // of threads
 } cell;
 
@@ -226,7 +226,7 @@ static void run_threads(cell *c)
 static void live(cell *c, int me)
 {
   rank r = { .cell = c, .me = me };
-  const cpu_coll_topology topology = { .fd = c->window.fd,
+  const cpu_coll_topology topology = { .fd = c->segment.fd,
                                        .n_host = (uint32_t)c->n,
                                        .own_first = (uint32_t)me,
                                        .n_own = 1 };
@@ -240,7 +240,7 @@ static void live(cell *c, int me)
 static void run_processes(cell *c)
 {
   const pid_t parent = getpid();
-  bench_need(cx_world_segment_create(c->n, &c->window));
+  bench_need(cx_world_segment_create(c->n, &c->segment));
   for (int i = 0; i < c->n; i++) {
     const pid_t child = fork();
     if (child < 0) {
@@ -259,7 +259,7 @@ static void run_processes(cell *c)
     (void)wait(&status);
     if (status != 0) exit(1);
   }
-  cx_world_segment_close(&c->window);
+  cx_world_segment_close(&c->segment);
 }
 
 // ---- one cell of the table ----

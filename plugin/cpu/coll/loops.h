@@ -5,17 +5,13 @@
 
 #include "hlo/module.h"
 
-// NULL: there is no such loop.
-typedef struct cpu_coll_loop {
-  void (*next)(void *sum, const void *x, int64_t n);
-  // sum = a combined with x; the three do not overlap.
-  void (*first)(void *sum, const void *a, const void *x, int64_t n);
-} cpu_coll_loop;
+// y[i] = a[i] combined with x[i]. y may be a, and overlaps nothing else.
+typedef void cpu_coll_loop(void *y, const void *a, const void *x, int64_t n);
 
 typedef struct cpu_coll_loops {
-  // The loop for elements of type `e`; for bf16 and f16: the loop for f32, to
-  // which they are widened.
-  cpu_coll_loop (*of)(cx_hlo_op_kind kind, cx_hlo_elem e);
+  // The loop for elements of type `e`; NULL: there is none. For bf16 and f16:
+  // the loop for f32, to which they are widened.
+  cpu_coll_loop *(*of)(cx_hlo_op_kind kind, cx_hlo_elem e);
   void (*widen)(cx_hlo_elem e, const uint16_t *restrict x, int64_t n,
                 float *restrict out);
   void (*narrow)(cx_hlo_elem e, const float *restrict x, int64_t n,

@@ -2,40 +2,33 @@
 // bf16 and f16 are combined in f32 and rounded once.
 #include "coll/reduce.h"
 
-#include <stdatomic.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "base/status.h"
 #include "coll/loops.h"
 #include "hlo/number.h"
+#include "kernel/kernel.h"
 
 enum { BLOCK = 1024, MOST_BYTES = 16 };  // elements; bytes of the widest
 
-// ---- the region ----
-
-static bool known(cx_hlo_op_kind kind)
+static const cpu_coll_loops *loops_get(void)
 {
-  switch (kind) {
-    case CX_HLO_OP_ADD:
-    case CX_HLO_OP_MULTIPLY:
-    case CX_HLO_OP_MAXIMUM:
-    case CX_HLO_OP_MINIMUM:
-    case CX_HLO_OP_AND:
-    case CX_HLO_OP_OR:
-    case CX_HLO_OP_XOR: return true;
-    default: return false;
+  switch (cpu_kernel_vector_bytes()) {
+    case 64: return &cpu_coll_loops_64;
+    case 32: return &cpu_coll_loops_32;
+    default: return &cpu_coll_loops_16;
   }
 }
+
+// ---- the region ----
 
 // The kind of the operation if the block returns one known operation on its two
 // arguments; else OTHER.
 static cx_hlo_op_kind kind_of(const cx_hlo_block *b)
 {
   const cx_hlo_op *op = b->first;
-  if (op == b->last || op->next != b->last || !known(op->kind) ||
+  if (op == b->last || op->next != b->last ||
+      loops_get()->of(op->kind, CX_HLO_I32) == NULL ||
       b->last->n_operands != 1 || b->last->operands[0] != op->results) {
     return CX_HLO_OP_OTHER;
   }
@@ -58,45 +51,10 @@ cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
   return r;
 }
 
-// ---- the loops for this processor ----
-
-#if defined(__x86_64__)
-// Not by name: clang 14 does not know it.
-static bool has_f16c(void)
-{
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
-#endif
-
-static const cpu_coll_loops *choose(void)
-{
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return &cpu_coll_loops_64;
-  }
-  if (__builtin_cpu_supports("avx2") && has_f16c()) return &cpu_coll_loops_32;
-#endif
-  return &cpu_coll_loops_16;
-}
-
-static const cpu_coll_loops *loops_get(void)
-{
-  // Several threads may choose at the same time; all choose the same.
-  static const cpu_coll_loops *_Atomic chosen;
-  const cpu_coll_loops *l = atomic_load_explicit(&chosen, memory_order_relaxed);
-  if (l == NULL) {
-    l = choose();
-    atomic_store_explicit(&chosen, l, memory_order_relaxed);
-  }
-  return l;
-}
+// ---- loops ----
 
 // The sum of a block stays in the L1 cache.
-static void reduce_half(const cpu_coll_reducer *r, cpu_coll_loop f,
+static void reduce_half(const cpu_coll_reducer *r, cpu_coll_loop *f,
                         const void *const *x, uint32_t n_members, int64_t at,
                         int64_t n, void *out)
 {
@@ -107,13 +65,13 @@ static void reduce_half(const cpu_coll_reducer *r, cpu_coll_loop f,
     loops->widen(r->elem, (const uint16_t *)x[0] + at + from, k, sum);
     for (uint32_t i = 1; i < n_members; i++) {
       loops->widen(r->elem, (const uint16_t *)x[i] + at + from, k, next);
-      f.next(sum, next, k);
+      f(sum, sum, next, k);
     }
     loops->narrow(r->elem, sum, k, (uint16_t *)out + from);
   }
 }
 
-static void reduce_plain(const cpu_coll_reducer *r, cpu_coll_loop f,
+static void reduce_plain(const cpu_coll_reducer *r, cpu_coll_loop *f,
                          const void *const *x, uint32_t n_members, int64_t at,
                          int64_t n, void *out)
 {
@@ -128,9 +86,9 @@ static void reduce_plain(const cpu_coll_reducer *r, cpu_coll_loop f,
       memcpy(sum, a, (size_t)k * size);
       continue;
     }
-    f.first(sum, a, (const unsigned char *)x[1] + offset, k);
+    f(sum, a, (const unsigned char *)x[1] + offset, k);
     for (uint32_t i = 2; i < n_members; i++) {
-      f.next(sum, (const unsigned char *)x[i] + offset, k);
+      f(sum, sum, (const unsigned char *)x[i] + offset, k);
     }
   }
 }
@@ -187,13 +145,13 @@ calx_status *cpu_coll_reduce(const cpu_coll_reducer *r, const void *const *x,
                              uint32_t n_members, int64_t at, int64_t n,
                              void *out)
 {
-  const cpu_coll_loop f = r->from == r->elem ? loops_get()->of(r->kind, r->elem)
-                                             : (cpu_coll_loop){ NULL, NULL };
-  if (f.next == NULL && r->region == NULL) {
+  cpu_coll_loop *f =
+      r->from == r->elem ? loops_get()->of(r->kind, r->elem) : NULL;
+  if (f == NULL && r->region == NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "cross-replica-sum of %s",
                     cx_hlo_elem_name(r->from));
   }
-  if (f.next == NULL) return interpret(r, x, n_members, at, n, out);
+  if (f == NULL) return interpret(r, x, n_members, at, n, out);
   if (r->elem == CX_HLO_BF16 || r->elem == CX_HLO_F16) {
     reduce_half(r, f, x, n_members, at, n, out);
   } else {

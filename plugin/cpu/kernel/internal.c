@@ -56,7 +56,10 @@ int cpu_kernel_vector_bytes(void)
   found = 16;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+  // Every processor with AVX2 and FMA has F16C, which clang 14 cannot ask for.
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
     found = 64;
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     found = 32;

@@ -112,10 +112,6 @@ size_t cpu_kernel_reserve(cpu_kernel *kernel, size_t bytes);
 // thread.
 int cpu_kernel_rank(const cpu_threads *pool);
 
-// Bytes of the vectors that this processor's loops use: 64 (AVX-512), 32 (AVX2
-// and FMA) or 16 (any other).
-int cpu_kernel_vector_bytes(void);
-
 // ---- arithmetic ----
 
 // The type that a kernel computes in. Integers of up to 32 bits are computed in

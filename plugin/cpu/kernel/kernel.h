@@ -48,4 +48,8 @@ void cpu_kernel_sizes(const cpu_kernel *kernel, size_t *lhs, size_t *rhs,
 const char *cpu_kernel_name(const cpu_kernel *kernel);
 double cpu_kernel_flops(const cpu_kernel_desc *desc);
 
+// Bytes of the vectors that this processor's loops use: 64 (AVX-512), 32 (AVX2,
+// FMA and F16C) or 16 (any other).
+int cpu_kernel_vector_bytes(void);
+
 #endif
