@@ -17,16 +17,16 @@ static uint64_t hash_attributes(const cx_hlo_op *op, const cpu_coll_reducer *r)
     CX_HLO_A_ALL_GATHER_DIM, CX_HLO_A_SCATTER_DIMENSION,
     CX_HLO_A_SPLIT_DIMENSION, CX_HLO_A_CONCAT_DIMENSION, CX_HLO_A_SPLIT_COUNT
   };
-  // A region that only the interpreter runs is compared by its operations.
-  uint64_t region = r->kind;
+  // A body that only the interpreter runs is compared by its operations.
+  uint64_t body = r->kind;
   if (op->n_regions > 0 && r->kind == CX_HLO_OP_OTHER) {
-    const cx_hlo_op *i = r->region->first->first;
+    const cx_hlo_op *i = r->body->first->first;
     for (; i != NULL; i = i->next) {
-      region = hash_of(&i->kind, sizeof i->kind, region);
+      body = hash_of(&i->kind, sizeof i->kind, body);
     }
   }
   int64_t words[2 + sizeof numbers / sizeof *numbers] = {
-    op->n_regions == 0 ? 0 : (int64_t)region, (int64_t)r->elem
+    op->n_regions == 0 ? 0 : (int64_t)body, (int64_t)r->elem
   };
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     const bool set = cx_hlo_op_attr(op, numbers[i]) != NULL;

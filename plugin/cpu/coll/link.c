@@ -34,15 +34,6 @@ static struct {
 } mpi;
 static cx_mutex mpi_lock = CX_MUTEX_INIT;  // of `busy`
 
-typedef struct message_node {
-  struct message_node *next;
-  uint32_t process;
-  size_t bytes;
-  bool sent;
-  cpu_coll_mpi_request request;
-  unsigned char text[CPU_COLL_MESSAGE_BYTES];
-} message_node;
-
 typedef enum stage { STARTING, RUNS, FAILED } stage;
 
 struct cpu_coll_link {
@@ -58,7 +49,6 @@ struct cpu_coll_link {
   bool opening, orphaned;
   calx_status *failed;
   cpu_coll_transfer *posted, **last_posted;
-  message_node *messages, **last_message;
   atomic_uint pollers;
   atomic_bool broken, has_posts;
   _Atomic uint32_t wake_word, sleepers;
@@ -66,7 +56,6 @@ struct cpu_coll_link {
   atomic_uint polls;   // by other threads than the link's
   // For the thread that makes progress:
   cpu_coll_transfer *active;
-  message_node *sending;
   unsigned seen;  // for the link's thread: the last value of `polls`
 };
 
@@ -151,19 +140,18 @@ void cpu_coll_link_post(cpu_coll_link *l, cpu_coll_transfer *t)
 void cpu_coll_link_send(cpu_coll_link *l, uint32_t process, const void *message,
                         size_t bytes)
 {
-  message_node *one = cx_calloc(1, sizeof *one);
-  if (one == NULL) {
+  cpu_coll_transfer *t = cx_alloc(sizeof *t + bytes);
+  if (t == NULL) {
     set_failed(l, cx_out_of_memory());
     return;
   }
-  one->process = process;
-  one->bytes = bytes;
-  memcpy(one->text, message, bytes);
-  cx_lock(&l->lock);
-  *l->last_message = one;
-  l->last_message = &one->next;
-  atomic_store(&l->has_posts, true);
-  cx_unlock(&l->lock);
+  *t = (cpu_coll_transfer){ .data = memcpy(t + 1, message, bytes),
+                            .bytes = bytes,
+                            .process = process,
+                            .tag = MESSAGE_TAG,
+                            .sends = true,
+                            .is_message = true };
+  cpu_coll_link_post(l, t);
 }
 
 void cpu_coll_link_keep_polling(cpu_coll_link *l)
@@ -179,35 +167,26 @@ void cpu_coll_link_stop_polling(cpu_coll_link *l)
   atomic_fetch_sub(&l->pollers, 1);
 }
 
-// ---- progress
-// ------------------------------------------------------------------
+// ---- progress ---------------------------------------------------------------
+
+static cpu_coll_transfer **end_of(cpu_coll_transfer **list)
+{
+  while (*list != NULL) list = &(*list)->next;
+  return list;
+}
 
 // Starts what was posted, in its order.
 static void start_posted(cpu_coll_link *l)
 {
   if (!atomic_load(&l->has_posts)) return;
   cx_lock(&l->lock);
-  cpu_coll_transfer *posted = l->posted;
-  message_node *messages = l->messages;
+  cpu_coll_transfer *t = l->posted;
   l->posted = NULL;
   l->last_posted = &l->posted;
-  l->messages = NULL;
-  l->last_message = &l->messages;
   atomic_store(&l->has_posts, false);
   cx_unlock(&l->lock);
-  message_node **end = &l->sending;
-  while (*end != NULL) end = &(*end)->next;
-  *end = messages;
-  for (message_node *i = messages; i != NULL && !atomic_load(&l->broken);
-       i = i->next) {
-    i->sent = check(l, mpi.api->send(i->text, (int)i->bytes, (int)i->process,
-                                     MESSAGE_TAG, &i->request));
-  }
-  cpu_coll_transfer **last = &l->active;
-  while (*last != NULL) last = &(*last)->next;
-  *last = posted;
-  for (cpu_coll_transfer *t = posted; t != NULL && !atomic_load(&l->broken);
-       t = t->next) {
+  *end_of(&l->active) = t;
+  for (; t != NULL && !atomic_load(&l->broken); t = t->next) {
     const int n = (int)t->bytes, process = (int)t->process;
     (void)check(
         l, t->sends
@@ -230,27 +209,13 @@ static bool test_transfers(cpu_coll_link *l)
     }
     *at = t->next;
     any = true;
-    atomic_store(&t->done, true);  // from here on its owner may free it
+    if (t->is_message) {
+      cx_free(t);
+    } else {
+      atomic_store(&t->done, true);  // from here on its owner may free it
+    }
   }
   if (any) wake_sleepers(l);
-  return any;
-}
-
-static bool test_messages(cpu_coll_link *l)
-{
-  bool any = false;
-  for (message_node **at = &l->sending; *at != NULL;) {
-    message_node *one = *at;
-    bool done = false;
-    if (!check(l, mpi.api->test(&one->request, &done, NULL))) return true;
-    if (!done) {
-      at = &one->next;
-      continue;
-    }
-    *at = one->next;
-    any = true;
-    cx_free(one);
-  }
   return any;
 }
 
@@ -277,7 +242,6 @@ static bool progress(cpu_coll_link *l)
   start_posted(l);
   if (atomic_load(&l->broken)) return false;
   bool any = test_transfers(l);
-  if (!atomic_load(&l->broken)) any = test_messages(l) || any;
   while (!atomic_load(&l->broken) && receive_messages(l)) any = true;
   return any;
 }
@@ -433,18 +397,8 @@ static void release_mpi(void)
   cx_unlock(&mpi_lock);
 }
 
-static void messages_free(message_node *first)
-{
-  for (message_node *i = first, *next; i != NULL; i = next) {
-    next = i->next;
-    if (!i->sent) cx_free(i);  // MPI may still read one that was sent
-  }
-}
-
 static void drop(cpu_coll_link *l)
 {
-  messages_free(l->sending);
-  messages_free(l->messages);
   calx_status_free(l->failed);
   cx_cond_free(&l->changed);
   cx_mutex_free(&l->lock);
@@ -521,7 +475,6 @@ calx_status *cpu_coll_link_open(const cpu_coll_link_options *options,
   l->options = *options;
   atomic_flag_clear(&l->inside);
   l->last_posted = &l->posted;
-  l->last_message = &l->messages;
   cx_mutex_init(&l->lock);
   cx_cond_init(&l->changed);
   calx_status *status = cx_thread_start(&l->thread, work, l);
@@ -547,10 +500,12 @@ bool cpu_coll_link_close(cpu_coll_link *l)
   cx_cond_broadcast(&l->changed);
   cx_unlock(&l->lock);
   cx_thread_join(&l->thread);
-  const bool keep = l->active != NULL;
-  cpu_coll_transfer **last = &l->active;
-  while (*last != NULL) last = &(*last)->next;
-  *last = mpi.abandoned;
+  bool keep = false;
+  *end_of(&l->active) = l->posted;
+  for (cpu_coll_transfer *t = l->active; t != NULL; t = t->next) {
+    keep = keep || !t->is_message;
+  }
+  *end_of(&l->active) = mpi.abandoned;
   mpi.abandoned = l->active;
   drop(l);
   return keep;

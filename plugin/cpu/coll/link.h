@@ -21,14 +21,16 @@ typedef struct cpu_coll_link cpu_coll_link;
 #define CPU_COLL_MESSAGE_BYTES ((size_t)1024)
 
 // Bytes to or from a process. Transfers with one tag between two processes are
-// matched in the order in which they are posted.
+// matched in the order in which they are posted. The memory of `data` and of
+// the transfer is the caller's, and belongs to MPI until `done`.
 typedef struct cpu_coll_transfer {
-  struct cpu_coll_transfer *next;  // the link's, until the transfer is done
+  struct cpu_coll_transfer *next;
   void *data;
   size_t bytes;
   uint32_t process;
   int tag;
   bool sends;
+  bool is_message;  // the link's own: `data` follows, and nobody waits for it
   atomic_bool done;
   cpu_coll_mpi_request request;
 } cpu_coll_transfer;

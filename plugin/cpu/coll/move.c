@@ -116,8 +116,8 @@ static split split_of(const cpu_coll_participant *p, uint32_t operand)
 }
 
 // The ranges of an operand that the members of a host read.
-static bool add_parts(move *m, uint32_t operand,
-                      const cpu_coll_host_group *group)
+static bool add_ranges(move *m, uint32_t operand,
+                       const cpu_coll_host_group *group)
 {
   const split s = split_of(m->participant, operand);
   for (int64_t o = 0; o < s.outer; o++) {
@@ -137,15 +137,15 @@ static bool add_parts(move *m, uint32_t operand,
 static bool add_runs(move *m, const cpu_coll_host_group *group)
 {
   const cx_hlo_op *op = m->participant->submission->op;
-  bool parts =
+  bool ranges =
       op->kind == CX_HLO_OP_ALL_TO_ALL || op->kind == CX_HLO_OP_REDUCE_SCATTER;
-  for (uint32_t i = 0; i < op->n_operands && parts; i++) {
+  for (uint32_t i = 0; i < op->n_operands && ranges; i++) {
     const split s = split_of(m->participant, i);
-    parts = s.bytes >= MIN_RUN && s.outer * group->n <= MAX_RUNS;
+    ranges = s.bytes >= MIN_RUN && s.outer * group->n <= MAX_RUNS;
   }
-  if (!parts) return m->total == 0 || add_run(m, 0, m->total);
+  if (!ranges) return m->total == 0 || add_run(m, 0, m->total);
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    if (!add_parts(m, i, group)) return false;
+    if (!add_ranges(m, i, group)) return false;
   }
   return true;
 }

@@ -11,7 +11,12 @@
 #include "coll/copy.h"
 #include "coll/groups.h"
 
-enum { BLOCK = 1024, MAX_BYTES = 16, LINE = 64 };
+enum {
+  BLOCK = 1024,
+  MAX_BYTES = 16,  // of an element
+  MAX_RANK = 256,  // the parser allows 255
+  LINE = 64
+};
 
 static size_t bytes_of(const cpu_ref_tensor *t)
 {
@@ -104,85 +109,54 @@ static calx_status *reduce_scatter(const cpu_coll_job *j, uint32_t operand)
 
 // ---- movements ----
 
-static void all_gather(const cpu_coll_job *j, uint32_t operand)
+// Copies a box of an operand to a box of a result: runs of `bytes`, along
+// `rank` dimensions of sizes `n`. Steps are in bytes.
+typedef struct box {
+  size_t rank, bytes;
+  int64_t n[MAX_RANK];
+  size_t x_step[MAX_RANK], y_step[MAX_RANK];
+} box;
+
+static void copy_box(const box *b, size_t d, const unsigned char *x,
+                     unsigned char *y)
 {
-  const cpu_ref_tensor *y = &j->submissions[j->me].results[operand];
-  const cx_hlo_type *t = &j->submissions[j->me].operands[operand].type;
-  const int64_t d = cx_hlo_op_int(j->op, CX_HLO_A_ALL_GATHER_DIM);
-  const int64_t outer = product(t, 0, d);
-  const size_t run =
-      (size_t)product(t, d, (int64_t)t->rank) * cx_hlo_elem_bytes(t->elem);
-  gather_operand(j, operand);
-  for (int64_t i = 0; i < outer; i++) {
-    for (uint32_t k = 0; k < j->n; k++) {
-      memcpy(bytes(y) + ((size_t)i * j->n + k) * run,
-             (const unsigned char *)j->x[k] + (size_t)i * run, run);
-    }
+  if (d == b->rank) {
+    memcpy(y, x, b->bytes);
+    return;
+  }
+  for (int64_t i = 0; i < b->n[d]; i++) {
+    copy_box(b, d + 1, x + (size_t)i * b->x_step[d],
+             y + (size_t)i * b->y_step[d]);
   }
 }
 
-// all_to_all. The operand is outer x A x middle x B x inner, with A and B the
-// two dimensions in their order (B = 1 where they are the same). One of them is
-// split, the other grows.
-typedef struct exchange {
-  int64_t outer, a, middle, b, inner;
-  bool split_a, same;
-} exchange;
-
-static exchange exchange_of(const cx_hlo_op *op, const cx_hlo_type *t)
-{
-  const int64_t split = cx_hlo_op_int(op, CX_HLO_A_SPLIT_DIMENSION);
-  const int64_t join = cx_hlo_op_int(op, CX_HLO_A_CONCAT_DIMENSION);
-  const int64_t low = split < join ? split : join;
-  const int64_t high = split < join ? join : split;
-  const int64_t rank = (int64_t)t->rank;
-  exchange e = { .outer = product(t, 0, low),
-                 .a = t->dims[low],
-                 .middle = 1,
-                 .b = 1,
-                 .inner = product(t, high + 1, rank),
-                 .split_a = split <= join,
-                 .same = split == join };
-  if (e.same) return e;
-  e.middle = product(t, low + 1, high);
-  e.b = t->dims[high];
-  return e;
-}
-
-// Copies the part of member k's operand that belongs to `me`.
-static void exchange_from(const exchange *e, uint32_t n, uint32_t me,
-                          uint32_t k, size_t size, const unsigned char *x,
-                          unsigned char *y)
-{
-  const int64_t a = e->split_a ? e->a / n : e->a;
-  const int64_t b = e->split_a ? e->b : e->b / n;
-  const int64_t run = b * e->inner;
-  // Strides and offsets in elements; a row is B x inner.
-  const int64_t x_row = e->b * e->inner;
-  const int64_t y_row = e->split_a && !e->same ? run * n : run;
-  const int64_t y_a = e->split_a && !e->same ? a : a * n;
-  const int64_t x_first = e->split_a ? me * a * e->middle * x_row : me * run;
-  const int64_t y_first =
-      e->split_a && !e->same ? k * run : k * a * e->middle * y_row;
-  for (int64_t o = 0; o < e->outer; o++) {
-    const int64_t from = x_first + o * e->a * e->middle * x_row;
-    const int64_t to = y_first + o * y_a * e->middle * y_row;
-    for (int64_t i = 0; i < a * e->middle; i++) {
-      memcpy(y + (size_t)(to + i * y_row) * size,
-             x + (size_t)(from + i * x_row) * size, (size_t)run * size);
-    }
-  }
-}
-
-static void all_to_all(const cpu_coll_job *j, uint32_t operand)
+// Each member sends this one a box of its operand: the whole, or the part with
+// this member's index along the dimension `split`. The boxes follow each other
+// in the result along the dimension `join`. `split` < 0: the whole.
+static void gather(const cpu_coll_job *j, uint32_t operand, int64_t split,
+                   int64_t join)
 {
   const cpu_ref_tensor *y = &j->submissions[j->me].results[operand];
   const cx_hlo_type *t = &j->submissions[j->me].operands[operand].type;
-  const exchange e = exchange_of(j->op, t);
-  gather_operand(j, operand);
+  box b = { .rank = t->rank, .bytes = cx_hlo_elem_bytes(t->elem) };
+  size_t x_step = b.bytes, y_step = b.bytes;
+  for (size_t d = t->rank; d-- > 0;) {
+    b.n[d] = (int64_t)d == split ? t->dims[d] / j->n : t->dims[d];
+    b.x_step[d] = x_step;
+    b.y_step[d] = y_step;
+    if (b.bytes == x_step && b.bytes == y_step) {
+      b.rank = d;
+      b.bytes *= (size_t)b.n[d];
+    }
+    x_step *= (size_t)t->dims[d];
+    y_step *= (size_t)y->type.dims[d];
+  }
+  const size_t x_at =
+      split < 0 ? 0 : j->me * (size_t)b.n[split] * b.x_step[split];
+  const size_t y_at = (size_t)b.n[join] * b.y_step[join];
   for (uint32_t k = 0; k < j->n; k++) {
-    exchange_from(&e, j->n, j->me, k, cx_hlo_elem_bytes(t->elem), j->x[k],
-                  bytes(y));
+    const unsigned char *x = bytes(&j->submissions[k].operands[operand]);
+    copy_box(&b, 0, x + x_at, bytes(y) + k * y_at);
   }
 }
 
@@ -201,8 +175,13 @@ calx_status *cpu_coll_work(const cpu_coll_job *j)
 {
   for (uint32_t i = 0; i < j->op->n_operands; i++) {
     switch (j->op->kind) {
-      case CX_HLO_OP_ALL_GATHER: all_gather(j, i); break;
-      case CX_HLO_OP_ALL_TO_ALL: all_to_all(j, i); break;
+      case CX_HLO_OP_ALL_GATHER:
+        gather(j, i, -1, cx_hlo_op_int(j->op, CX_HLO_A_ALL_GATHER_DIM));
+        break;
+      case CX_HLO_OP_ALL_TO_ALL:
+        gather(j, i, cx_hlo_op_int(j->op, CX_HLO_A_SPLIT_DIMENSION),
+               cx_hlo_op_int(j->op, CX_HLO_A_CONCAT_DIMENSION));
+        break;
       case CX_HLO_OP_COLLECTIVE_PERMUTE: copy_from(j, j->source, i); break;
       case CX_HLO_OP_COLLECTIVE_BROADCAST: copy_from(j, 0, i); break;
       case CX_HLO_OP_REDUCE_SCATTER: CALX_TRY(reduce_scatter(j, i)); break;

@@ -46,8 +46,8 @@ cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
                          .from = op->operands[0]->type.tensor.elem,
                          .elem = op->results[0].type.tensor.elem };
   if (op->n_regions == 0) return r;
-  r.region = &op->regions[0];
-  r.kind = kind_of(r.region->first);
+  r.body = &op->regions[0];
+  r.kind = kind_of(r.body->first);
   return r;
 }
 
@@ -100,20 +100,14 @@ static void promote(const cpu_coll_reducer *r, const void *x, void *out)
 {
   if (r->from == r->elem) {
     memcpy(out, x, cx_hlo_elem_bytes(r->elem));
-    return;
-  }
-  const cx_hlo_elem from = cx_hlo_elem_part(r->from);
-  const cx_hlo_elem to = cx_hlo_elem_part(r->elem);
-  const size_t parts = cx_hlo_elem_is_complex(r->from) ? 2 : 1;
-  for (size_t i = 0; i < parts; i++) {
-    const unsigned char *p =
-        (const unsigned char *)x + i * cx_hlo_elem_bytes(from);
-    unsigned char *q = (unsigned char *)out + i * cx_hlo_elem_bytes(to);
-    if (cx_hlo_elem_is_float(from)) {
-      cx_hlo_store_real(to, q, cx_hlo_load_real(from, p));
-    } else {
-      cx_hlo_store_int(to, q, cx_hlo_load_int(from, p));
-    }
+  } else if (r->from == CX_HLO_C64) {
+    float narrow[2];
+    memcpy(narrow, x, sizeof narrow);
+    memcpy(out, (double[]){ narrow[0], narrow[1] }, 2 * sizeof(double));
+  } else if (cx_hlo_elem_is_float(r->from)) {
+    cx_hlo_store_real(r->elem, out, cx_hlo_load_real(r->from, x));
+  } else {
+    cx_hlo_store_int(r->elem, out, cx_hlo_load_int(r->from, x));
   }
 }
 
@@ -132,8 +126,7 @@ static calx_status *interpret(const cpu_coll_reducer *r, const void *const *x,
     promote(r, (const unsigned char *)x[0] + offset, sum);
     for (uint32_t k = 1; k < n_members; k++) {
       promote(r, (const unsigned char *)x[k] + offset, next);
-      CALX_TRY(
-          cpu_ref_region(r->module, r->region, args, &result, &r->context));
+      CALX_TRY(cpu_ref_region(r->module, r->body, args, &result, &r->context));
       memcpy(sum, to, size);
     }
     memcpy((unsigned char *)out + (size_t)i * size, sum, size);
@@ -147,7 +140,7 @@ calx_status *cpu_coll_reduce(const cpu_coll_reducer *r, const void *const *x,
 {
   cpu_coll_loop *f =
       r->from == r->elem ? loops_get()->of(r->kind, r->elem) : NULL;
-  if (f == NULL && r->region == NULL) {
+  if (f == NULL && r->body == NULL) {
     return cx_error(CALX_UNIMPLEMENTED, "cross-replica-sum of %s",
                     cx_hlo_elem_name(r->from));
   }

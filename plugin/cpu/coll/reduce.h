@@ -10,10 +10,10 @@ typedef struct cpu_coll_reducer cpu_coll_reducer;
 // region is one known operation, else by the interpreter, element by element.
 struct cpu_coll_reducer {
   const cx_hlo_module *module;
-  const cx_hlo_region *region;  // NULL: addition
-  cx_hlo_op_kind kind;          // OTHER: the interpreter
-  cx_hlo_elem from, elem;       // of the operands; of the computation
-  cpu_ref_context context;      // of the interpreter
+  const cx_hlo_region *body;  // NULL: addition
+  cx_hlo_op_kind kind;        // OTHER: the interpreter
+  cx_hlo_elem from, elem;     // of the operands; of the computation
+  cpu_ref_context context;    // of the interpreter
 };
 
 cpu_coll_reducer cpu_coll_reducer_of(const cx_hlo_module *m,
