@@ -16,8 +16,6 @@ void cpu_coll_free(cpu_coll *coll)
   // mapped for as long as the process lives.
   cpu_coll_segment_close(coll, cpu_coll_link_close(coll->link));
   for (uint32_t i = 0; coll->local != NULL && i < coll->topology.n_own; i++) {
-    cx_free(coll->local[i].members);
-    cx_free(coll->local[i].order);
     cx_free(coll->local[i].host_groups);
   }
   cx_mutex_free(&coll->lock);
@@ -39,7 +37,8 @@ static calx_status *open_all(cpu_coll *coll)
   const cpu_coll_topology *t = &coll->topology;
   CALX_TRY(cpu_coll_segment_open(coll));
   coll->local = cx_calloc(t->n_own, sizeof *coll->local);
-  if (coll->local == NULL) return cx_out_of_memory();
+  coll->hosts = cx_calloc(t->n_world / t->n_own, sizeof *coll->hosts);
+  if (coll->local == NULL || coll->hosts == NULL) return cx_out_of_memory();
   for (uint32_t i = 0; i < t->n_own; i++) {
     coll->local[i].slot = t->own_first - t->host_first + i;
   }
@@ -48,7 +47,9 @@ static calx_status *open_all(cpu_coll *coll)
   // Spinning only helps where every device has a core, and the link's thread.
   const bool remote = t->n_world > t->n_host;
   coll->spins = t->n_host + remote <= (uint32_t)cpu_threads_cores() ? SPINS : 0;
-  return remote ? cpu_coll_remote_open(coll) : NULL;
+  if (remote) return cpu_coll_remote_open(coll);
+  coll->hosts[coll->n_hosts++] = (cpu_coll_host){ t->host_first, t->n_host };
+  return NULL;
 }
 
 calx_status *cpu_coll_new(const cpu_coll_topology *topology, cpu_coll **out)

@@ -15,13 +15,6 @@ static cpu_coll_report report_of(const cpu_coll_participant *p,
                             .submission = p->submission };
 }
 
-static calx_status *error_of(calx_code code, const cpu_coll_report *r)
-{
-  cx_text text = { 0 };
-  cpu_coll_report_write(&text, r);
-  return cpu_coll_status(code, &text);
-}
-
 calx_status *cpu_coll_check_job(const cpu_coll_launch *l,
                                 const cpu_coll_submission *submission)
 {
@@ -30,19 +23,21 @@ calx_status *cpu_coll_check_job(const cpu_coll_launch *l,
   if (code == 0) return NULL;
   char reason[CALX_SEGMENT_MESSAGE + 1] = { 0 };
   memcpy(reason, job->message, CALX_SEGMENT_MESSAGE);
-  const cpu_coll_report r = { .cause = CPU_COLL_REPORTED,
-                              .launch = l,
-                              .submission = submission,
-                              .reason = reason };
-  return error_of((calx_code)code, &r);
+  return cpu_coll_error(&(cpu_coll_report){ .cause = CPU_COLL_REPORTED,
+                                            .launch = l,
+                                            .submission = submission,
+                                            .reason = reason,
+                                            .code = (calx_code)code });
 }
 
 // ---- what a device publishes ----
 
-static void set_failure(cpu_coll_failure *out, calx_code code, bool common,
-                        const char *message)
+static void set_failure(cpu_coll_failure *out, bool common,
+                        const calx_status *why)
 {
-  *out = (cpu_coll_failure){ .code = (uint32_t)code, .common = common };
+  const char *message = cx_status_sentence(why);
+  *out = (cpu_coll_failure){ .code = (uint32_t)calx_status_code(why),
+                             .common = common };
   memcpy(out->message, message, strnlen(message, sizeof out->message - 1));
 }
 
@@ -50,8 +45,7 @@ void cpu_coll_set_common(const cpu_coll_participant *p, const calx_status *why)
 {
   if (p->self->reported) return;
   p->self->reported = true;
-  set_failure(&p->self->failure, calx_status_code(why), true,
-              cx_status_sentence(why));
+  set_failure(&p->self->failure, true, why);
 }
 
 // Writes why the launch failed: what this device found to be wrong with all
@@ -62,19 +56,16 @@ static void write_failure(cpu_coll_state *s, const cpu_coll_local_device *self,
   cpu_coll_failure failure = self->failure;
   if (!self->reported) {
     const uint32_t device = cpu_coll_device(l);
-    const cpu_coll_report r = { .cause = CPU_COLL_FAILED,
-                                .launch = l,
-                                .devices = &device,
-                                .n_devices = 1,
-                                .reason = cx_status_sentence(how) };
-    cx_text text = { 0 };
-    cpu_coll_report_write(&text, &r);
-    set_failure(&failure, CALX_ABORTED, false, cx_text_str(&text));
-    cx_text_free(&text);
+    calx_status *why =
+        cpu_coll_error(&(cpu_coll_report){ .cause = CPU_COLL_FAILED,
+                                           .launch = l,
+                                           .devices = &device,
+                                           .n_devices = 1,
+                                           .reason = cx_status_sentence(how) });
+    set_failure(&failure, false, why);
+    calx_status_free(why);
   }
-  (void)atomic_exchange(&s->failed, 0);
-  cpu_coll_failure_write(s, &failure);
-  atomic_store(&s->failed, l->number);
+  cpu_coll_failure_write(s, &failure, l->number);
 }
 
 void cpu_coll_publish_failure(const cpu_coll_launch *l, const calx_status *how)
@@ -87,24 +78,10 @@ void cpu_coll_publish_failure(const cpu_coll_launch *l, const calx_status *how)
   if (atomic_load(&s->launch) == l->number) {
     atomic_store(&s->step, cpu_coll_step(l->n_done, 0));
   }
-  for (uint32_t i = 0; i < l->coll->topology.n_world; i++) {
-    if (atomic_load(&states[i].sleepers) != 0) {
-      cpu_coll_wake_sleepers(&states[i]);
-    }
-  }
+  cpu_coll_wake_all(l->coll, states);
 }
 
 // ---- what another device has published ----
-
-// False: the device has published another failure by now.
-static bool read_failure(cpu_coll_state *s, uint64_t launch,
-                         cpu_coll_failure *out)
-{
-  if (atomic_load(&s->failed) != launch) return false;
-  cpu_coll_failure_read(s, out);
-  // A read-modify-write: the loads above cannot move behind it.
-  return atomic_fetch_or(&s->failed, 0) == launch;
-}
 
 static bool has_failed(const cpu_coll_participant *p, uint32_t i)
 {
@@ -127,17 +104,18 @@ static calx_status *absent_error(const cpu_coll_participant *p, uint32_t i)
 {
   cpu_coll_failure *failure = &p->self->failure;
   cpu_coll_report r = report_of(p, CPU_COLL_ENDED);
-  p->self->reported =
-      read_failure(cpu_coll_state_of(p, i), p->launch->number, failure);
+  p->self->reported = cpu_coll_failure_read(cpu_coll_state_of(p, i),
+                                            p->launch->number, failure);
   if (!p->self->reported) {
     r.devices = &p->group->members[i];
     r.n_devices = 1;
-    return error_of(CALX_FAILED_PRECONDITION, &r);
+    return cpu_coll_error(&r);
   }
   r.cause = CPU_COLL_REPORTED;
   r.reason = failure->message;
+  r.code = (calx_code)failure->code;
   if (failure->common) r.submission = NULL;
-  return error_of((calx_code)failure->code, &r);
+  return cpu_coll_error(&r);
 }
 
 // Another device found that this one submitted a different operation.
@@ -147,7 +125,8 @@ static calx_status *check_accusers(const cpu_coll_participant *p)
   const uint32_t me = cpu_coll_device_of_slot(p->coll, p->self->slot) + 1;
   for (uint32_t i = 0; i < p->coll->topology.n_world; i++) {
     if (i == p->self->slot ||
-        !read_failure(&p->self->states[i], p->launch->number, failure) ||
+        !cpu_coll_failure_read(&p->self->states[i], p->launch->number,
+                               failure) ||
         (failure->differ[0] != me && failure->differ[1] != me)) {
       continue;
     }
@@ -169,7 +148,7 @@ static calx_status *difference_error(const cpu_coll_participant *p, uint32_t a,
   r.devices = devices;
   r.headers[0] = x;
   r.headers[1] = y;
-  calx_status *status = error_of(CALX_FAILED_PRECONDITION, &r);
+  calx_status *status = cpu_coll_error(&r);
   cpu_coll_set_common(p, status);
   p->self->failure.differ[0] = p->launch->devices[a] + 1;
   p->self->failure.differ[1] = p->launch->devices[b] + 1;
@@ -190,30 +169,23 @@ calx_status *cpu_coll_check_headers(const cpu_coll_participant *p)
   return NULL;
 }
 
-// Whether the device is in the same collective, so that its header is valid.
-static bool is_inside(const cpu_coll_participant *p, const cpu_coll_state *s)
-{
-  const uint64_t index = p->launch->n_done;
-  const uint64_t step = atomic_load(&s->step);
-  return atomic_load(&s->launch) == p->launch->number &&
-         step > cpu_coll_step(index, 0) && step < cpu_coll_step(index + 1, 0);
-}
-
 // A device that waits for this one with another submission, also in a group
 // that this device does not know.
 static calx_status *check_other_groups(const cpu_coll_participant *p)
 {
   const cpu_coll_launch *l = p->launch;
   const uint64_t me = UINT64_C(1) << (l->devices[cpu_coll_device(l)] & 63);
+  const uint64_t step = cpu_coll_step(l->n_done, 0);
   uint64_t x[CPU_COLL_FIELDS], y[CPU_COLL_FIELDS];
   cpu_coll_header_read(&p->self->states[p->self->slot], x);
   for (uint32_t i = 0; i < l->n_replicas * l->n_partitions; i++) {
     const cpu_coll_state *s =
         &p->self->states[cpu_coll_slot(p->coll, l->devices[i])];
-    if (!is_inside(p, s)) continue;
+    // The header is valid if the device is in the collective before and after.
+    if (!cpu_coll_is_inside(s, l->number, step)) continue;
     cpu_coll_header_read(s, y);
-    if (is_inside(p, s) && (y[CPU_COLL_FIELD_MEMBERS] & me) != 0 &&
-        memcmp(x, y, sizeof x) != 0) {
+    if (cpu_coll_is_inside(s, l->number, step) &&
+        (y[CPU_COLL_FIELD_MEMBERS] & me) != 0 && memcmp(x, y, sizeof x) != 0) {
       return difference_error(p, cpu_coll_device(l), x, i, y);
     }
   }
@@ -240,7 +212,7 @@ static calx_status *late_error(const cpu_coll_participant *p, uint64_t step)
     cx_free(missing);
     return absent_error(p, i);
   }
-  calx_status *status = error_of(CALX_DEADLINE_EXCEEDED, &r);
+  calx_status *status = cpu_coll_error(&r);
   cx_free(missing);
   cpu_coll_set_common(p, status);
   return status;

@@ -11,6 +11,17 @@ static inline uint64_t cpu_coll_step(uint64_t index, uint64_t phase)
   return index << 24 | phase;
 }
 
+// Whether a device is in the collective that begins at `start` of a launch.
+static inline bool cpu_coll_is_inside(const cpu_coll_state *s, uint64_t launch,
+                                      uint64_t start)
+{
+  if (atomic_load(&s->launch) != launch) return false;
+  // The step belongs to the launch if that is the same before and after.
+  const uint64_t step = atomic_load(&s->step);
+  return atomic_load(&s->launch) == launch && step > start &&
+         step < start + cpu_coll_step(1, 0);
+}
+
 static inline cpu_coll_local_device *cpu_coll_self(const cpu_coll_launch *l)
 {
   return &l->coll->local[l->devices[cpu_coll_device(l)] -

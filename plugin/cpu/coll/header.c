@@ -6,6 +6,20 @@
 #include "coll/state.h"
 #include "hlo/ops.h"
 
+void cpu_coll_words_store(_Atomic uint64_t *to, const uint64_t *words, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    atomic_store_explicit(&to[i], words[i], memory_order_relaxed);
+  }
+}
+
+static void words_load(const _Atomic uint64_t *from, uint64_t *out, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    out[i] = atomic_load_explicit(&from[i], memory_order_acquire);
+  }
+}
+
 static uint64_t hash_of(const void *data, size_t bytes, uint64_t seed)
 {
   return cx_hash_bytes(data, bytes, seed).low;
@@ -70,33 +84,32 @@ void cpu_coll_header_write(const cpu_coll_participant *p,
     header[CPU_COLL_FIELD_MEMBERS] |= UINT64_C(1) << device;
   }
   header[CPU_COLL_FIELD_REST] = hash_attributes(op, r);
-  for (int i = 0; i < CPU_COLL_FIELDS; i++) {
-    atomic_store_explicit(&s->header[i], header[i], memory_order_relaxed);
-  }
+  cpu_coll_words_store(s->header, header, CPU_COLL_FIELDS);
 }
 
 void cpu_coll_header_read(const cpu_coll_state *s, uint64_t *out)
 {
-  for (int k = 0; k < CPU_COLL_FIELDS; k++) {
-    out[k] = atomic_load_explicit(&s->header[k], memory_order_acquire);
-  }
+  words_load(s->header, out, CPU_COLL_FIELDS);
 }
 
-void cpu_coll_failure_write(cpu_coll_state *s, const cpu_coll_failure *failure)
+void cpu_coll_failure_write(cpu_coll_state *s, const cpu_coll_failure *failure,
+                            uint64_t launch)
 {
   uint64_t words[sizeof *failure / sizeof(uint64_t)];
   memcpy(words, failure, sizeof *failure);
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    atomic_store_explicit(&s->failure[i], words[i], memory_order_relaxed);
-  }
+  (void)atomic_exchange(&s->failed, 0);
+  cpu_coll_words_store(s->failure, words, sizeof words / sizeof *words);
+  atomic_store(&s->failed, launch);
 }
 
-void cpu_coll_failure_read(const cpu_coll_state *s, cpu_coll_failure *out)
+bool cpu_coll_failure_read(cpu_coll_state *s, uint64_t launch,
+                           cpu_coll_failure *out)
 {
   uint64_t words[sizeof *out / sizeof(uint64_t)];
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    words[i] = atomic_load_explicit(&s->failure[i], memory_order_relaxed);
-  }
+  if (atomic_load(&s->failed) != launch) return false;
+  words_load(s->failure, words, sizeof words / sizeof *words);
   memcpy(out, words, sizeof *out);
   out->message[sizeof out->message - 1] = '\0';
+  // A read-modify-write: the loads above cannot move behind it.
+  return atomic_fetch_or(&s->failed, 0) == launch;
 }

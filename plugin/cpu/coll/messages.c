@@ -2,6 +2,7 @@
 #include "coll/messages.h"
 
 #include "base/status.h"
+#include "base/text.h"
 #include "coll/state.h"
 #include "hlo/ops.h"
 
@@ -82,17 +83,9 @@ static void put_difference(cx_text *out, const cpu_coll_report *r)
   }
 }
 
-void cpu_coll_report_write(cx_text *out, const cpu_coll_report *r)
+static void put_cause(cx_text *out, const cpu_coll_report *r)
 {
   const long long ms = (long long)cpu_coll_limit_ms(r->launch);
-  if (r->submission != NULL) {
-    put_operation(out, r->submission);
-    if (r->cause == CPU_COLL_LATE || r->cause == CPU_COLL_STUCK) {
-      cx_text_format(out, " (collective %u of the program)",
-                     (unsigned)r->launch->n_done);
-    }
-    cx_text_append(out, ": ");
-  }
   switch (r->cause) {
     case CPU_COLL_LATE:
       cx_text_format(out, "after %lld ms these have not arrived: ", ms);
@@ -117,11 +110,30 @@ void cpu_coll_report_write(cx_text *out, const cpu_coll_report *r)
   }
 }
 
-calx_status *cpu_coll_status(calx_code code, cx_text *text)
+calx_status *cpu_coll_error(const cpu_coll_report *r)
 {
-  calx_status *status = cx_text_failed(text)
-                            ? cx_out_of_memory()
-                            : cx_error(code, "%s", cx_text_str(text));
-  cx_text_free(text);
+  static const calx_code codes[] = {
+    [CPU_COLL_LATE] = CALX_DEADLINE_EXCEEDED,
+    [CPU_COLL_STUCK] = CALX_DEADLINE_EXCEEDED,
+    [CPU_COLL_ENDED] = CALX_FAILED_PRECONDITION,
+    [CPU_COLL_FAILED] = CALX_ABORTED,
+    [CPU_COLL_DIFFERS] = CALX_FAILED_PRECONDITION,
+  };
+  cx_text text = { 0 };
+  if (r->submission != NULL) {
+    put_operation(&text, r->submission);
+    if (r->cause == CPU_COLL_LATE || r->cause == CPU_COLL_STUCK) {
+      cx_text_format(&text, " (collective %u of the program)",
+                     (unsigned)r->launch->n_done);
+    }
+    cx_text_append(&text, ": ");
+  }
+  put_cause(&text, r);
+  calx_status *status =
+      cx_text_failed(&text)
+          ? cx_out_of_memory()
+          : cx_error(r->cause == CPU_COLL_REPORTED ? r->code : codes[r->cause],
+                     "%s", cx_text_str(&text));
+  cx_text_free(&text);
   return status;
 }

@@ -2,7 +2,6 @@
 #ifndef CPU_COLL_MESSAGES_H
 #define CPU_COLL_MESSAGES_H
 
-#include "base/text.h"
 #include "coll/participant.h"
 
 typedef enum cpu_coll_cause {
@@ -11,7 +10,7 @@ typedef enum cpu_coll_cause {
   CPU_COLL_ENDED,    // devices[0] ended its launch without arriving
   CPU_COLL_FAILED,   // devices[0] failed: `reason`
   CPU_COLL_DIFFERS,  // devices[0] and [1] submitted headers[0] and [1]
-  CPU_COLL_REPORTED  // `reason` says all
+  CPU_COLL_REPORTED  // `reason` says all, and `code`
 } cpu_coll_cause;
 
 typedef struct cpu_coll_report {
@@ -22,10 +21,9 @@ typedef struct cpu_coll_report {
   uint32_t n_devices;
   const uint64_t *headers[2];  // [CPU_COLL_FIELDS]
   const char *reason;
+  calx_code code;
 } cpu_coll_report;
 
-void cpu_coll_report_write(cx_text *out, const cpu_coll_report *report);
-// The text as an error, which takes it.
-calx_status *cpu_coll_status(calx_code code, cx_text *text) CALX_MUST_USE;
+calx_status *cpu_coll_error(const cpu_coll_report *report) CALX_MUST_USE;
 
 #endif

@@ -99,16 +99,10 @@ static bool is_inside(const cpu_coll *coll, const cpu_coll_local_device *self,
                       uint32_t i)
 {
   const cpu_coll_state *s = &self->states[self->members[i]];
-  if (self->members[i] == self->slot ||
-      self->members[i] >= coll->topology.n_host) {
-    return false;
-  }
-  if (atomic_load(&s->ended) >= self->launch) return false;
-  // The step belongs to the launch if that is the same before and after.
-  if (atomic_load(&s->launch) != self->launch) return false;
-  const uint64_t step = atomic_load(&s->step);
-  return atomic_load(&s->launch) == self->launch && step > self->step &&
-         step < self->step + cpu_coll_step(1, 0);
+  return self->members[i] != self->slot &&
+         self->members[i] < coll->topology.n_host &&
+         atomic_load(&s->ended) < self->launch &&
+         cpu_coll_is_inside(s, self->launch, self->step);
 }
 
 static calx_status *wait_until_left(cpu_coll_local_device *self,
@@ -146,24 +140,6 @@ static calx_status *wait_until_left(cpu_coll_local_device *self,
 
 // ---- beginning and end ----
 
-static calx_status *sort_by_hosts(cpu_coll_participant *p)
-{
-  cpu_coll_local_device *self = p->self;
-  p->n_host_groups = 1;
-  p->local_members = NULL;
-  p->n_local = p->group->n;
-  p->local_index = p->group->me;
-  if (p->coll->link == NULL) return NULL;
-  // After a failed transfer MPI may still write to this host's segment. So
-  // collectives within the host fail too.
-  CALX_TRY(cpu_coll_link_error(p->coll->link));
-  CALX_TRY(cpu_coll_remote_host_groups(p));
-  if (p->n_host_groups == 1) return NULL;
-  if (!self->keeps_polling) cpu_coll_link_keep_polling(p->coll->link);
-  self->keeps_polling = true;
-  return NULL;
-}
-
 static void stop_polling(const cpu_coll *coll, cpu_coll_local_device *self)
 {
   if (self->keeps_polling) cpu_coll_link_stop_polling(coll->link);
@@ -180,20 +156,55 @@ static bool is_direct(const cpu_coll_participant *p)
   return true;
 }
 
+static calx_status *reserve_members(cpu_coll_local_device *self, uint32_t n)
+{
+  if (self->room >= n) return NULL;
+  const size_t each = sizeof *self->host_groups + 2 * sizeof *self->members;
+  void *grown = cx_realloc(self->host_groups, n * each);
+  if (grown == NULL) return cx_out_of_memory();
+  self->host_groups = grown;
+  self->members = (uint32_t *)(self->host_groups + n);
+  self->order = self->members + n;
+  self->room = n;
+  return NULL;
+}
+
+// Finds the members' slots, and sorts the members by hosts.
 static calx_status *set_members(cpu_coll_participant *p)
 {
+  const cpu_coll *coll = p->coll;
   cpu_coll_local_device *self = p->self;
-  if (self->room < p->group->n) {
-    uint32_t *grown =
-        cx_realloc(self->members, p->group->n * sizeof *self->members);
-    if (grown == NULL) return cx_out_of_memory();
-    self->members = grown;
-    self->room = p->group->n;
+  uint32_t used = 0;
+  CALX_TRY(reserve_members(self, p->group->n));
+  for (uint32_t h = 0; h < coll->n_hosts; h++) {
+    const uint32_t first = used;
+    for (uint32_t i = 0; i < p->group->n; i++) {
+      const uint32_t device = p->launch->devices[p->group->members[i]];
+      if (device - coll->hosts[h].first >= coll->hosts[h].n) continue;
+      self->members[i] = cpu_coll_slot(coll, device);
+      if (i == p->group->me) {
+        p->own_host_group = p->n_host_groups;
+        p->local_index = used - first;
+      }
+      self->order[used++] = i;
+    }
+    if (used == first) continue;
+    self->host_groups[p->n_host_groups++] =
+        (cpu_coll_host_group){ h, used - first, self->order + first };
   }
-  for (uint32_t i = 0; i < p->group->n; i++) {
-    self->members[i] =
-        cpu_coll_slot(p->coll, p->launch->devices[p->group->members[i]]);
-  }
+  p->host_groups = self->host_groups;
+  return NULL;
+}
+
+static calx_status *prepare_link(const cpu_coll_participant *p)
+{
+  if (p->coll->link == NULL) return NULL;
+  // After a failed transfer MPI may still write to this host's segment. So
+  // collectives within the host fail too.
+  CALX_TRY(cpu_coll_link_error(p->coll->link));
+  if (p->n_host_groups == 1) return NULL;
+  if (!p->self->keeps_polling) cpu_coll_link_keep_polling(p->coll->link);
+  p->self->keeps_polling = true;
   return NULL;
 }
 
@@ -204,7 +215,6 @@ calx_status *cpu_coll_participant_begin(cpu_coll_participant *p,
   cpu_coll_local_device *self = cpu_coll_self(l);
   p->coll = l->coll;
   p->self = self;
-  p->phase = 0;
   p->direct = is_direct(p);
   if (self->generation != cpu_threads_generation()) {
     // In a forked child the parent's last collective has no other members.
@@ -213,7 +223,7 @@ calx_status *cpu_coll_participant_begin(cpu_coll_participant *p,
   }
   CALX_TRY(wait_until_left(self, l));
   CALX_TRY(set_members(p));
-  CALX_TRY(sort_by_hosts(p));
+  CALX_TRY(prepare_link(p));
   self->n_members = p->group->n;
   self->states = cpu_coll_states_of(p->coll, l->device_group);
   self->launch = l->number;
@@ -221,11 +231,7 @@ calx_status *cpu_coll_participant_begin(cpu_coll_participant *p,
   self->reported = false;
   self->submission = p->submission;
   cpu_coll_state *s = &self->states[self->slot];
-  // The step before the launch: together they must never show an arrival.
-  if (atomic_load(&s->launch) != l->number) {
-    atomic_store(&s->step, 0);
-    atomic_store(&s->launch, l->number);
-  }
+  cpu_coll_set_launch(s, l->number);
   cpu_coll_header_write(p, r, s);
   return NULL;
 }

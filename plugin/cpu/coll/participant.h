@@ -36,6 +36,12 @@ static inline int64_t cpu_coll_limit_ms(const cpu_coll_launch *l)
   return l->timeout_ms < most ? l->timeout_ms : most;
 }
 
+// The members of a group that are of one host, as indices into the group.
+typedef struct cpu_coll_host_group {
+  uint32_t host, n;
+  const uint32_t *members;
+} cpu_coll_host_group;
+
 typedef struct cpu_coll_participant {
   cpu_coll_launch *launch;
   const cpu_coll_group *group;
@@ -46,19 +52,17 @@ typedef struct cpu_coll_participant {
   // All members are devices of this process: they read and write each other's
   // operands and results in place.
   bool direct;
-  // The members by hosts, and the index of this host.
-  const struct cpu_coll_host_group *host_groups;
-  uint32_t n_host_groups, own_host_group;
-  // The members of this host, as indices into the group; NULL: all members.
-  const uint32_t *local_members;
-  uint32_t n_local, local_index;  // local_index: of this device
+  // The members by hosts; the index of this host, and of this device among its
+  // members.
+  const cpu_coll_host_group *host_groups;
+  uint32_t n_host_groups, own_host_group, local_index;
 } cpu_coll_participant;
 
-// The index in the group of the k-th member of this host.
-static inline uint32_t cpu_coll_local_member(const cpu_coll_participant *p,
-                                             uint32_t k)
+// The members of this host.
+static inline const cpu_coll_host_group *cpu_coll_local_group(
+    const cpu_coll_participant *p)
 {
-  return p->local_members == NULL ? k : p->local_members[k];
+  return &p->host_groups[p->own_host_group];
 }
 
 // Begins a collective. Waits until the device's staging and operand buffers are

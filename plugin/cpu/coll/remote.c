@@ -116,9 +116,7 @@ void cpu_coll_remote_arrived(const cpu_coll_participant *p)
   const cpu_coll_local_device *self = p->self;
   const cpu_coll_state *s = &self->states[self->slot];
   message m = message_of(p->coll, p->launch, ARRIVED, s);
-  for (int i = 0; i < CPU_COLL_FIELDS; i++) {
-    m.as.header[i] = atomic_load(&s->header[i]);
-  }
+  cpu_coll_header_read(s, m.as.header);
   for (uint32_t i = 0; i < p->n_host_groups; i++) {
     if (i != p->own_host_group) send_to(p->coll, p->host_groups[i].host, &m);
   }
@@ -132,10 +130,10 @@ void cpu_coll_remote_ended(const cpu_coll_launch *l, bool failed)
   const uint32_t n = l->n_replicas * l->n_partitions;
   const uint32_t device = l->devices[cpu_coll_device(l)];
   const uint32_t own = host_of(coll, device);
-  const cpu_coll_state *s =
+  cpu_coll_state *s =
       &cpu_coll_states_of(coll, l->device_group)[cpu_coll_slot(coll, device)];
   message m = message_of(coll, l, failed ? FAILED : ENDED, s);
-  if (failed) cpu_coll_failure_read(s, &m.as.failure);
+  if (failed) (void)cpu_coll_failure_read(s, l->number, &m.as.failure);
   for (uint32_t h = 0; h < coll->n_hosts; h++) {
     bool has = false;
     for (uint32_t i = 0; i < n && !has && h != own; i++) {
@@ -149,13 +147,8 @@ void cpu_coll_remote_ended(const cpu_coll_launch *l, bool failed)
 
 static void copy_arrival(cpu_coll_state *s, const message *m)
 {
-  if (atomic_load(&s->launch) != m->launch) {
-    atomic_store(&s->step, 0);
-    atomic_store(&s->launch, m->launch);
-  }
-  for (int i = 0; i < CPU_COLL_FIELDS; i++) {
-    atomic_store_explicit(&s->header[i], m->as.header[i], memory_order_relaxed);
-  }
+  cpu_coll_set_launch(s, m->launch);
+  cpu_coll_words_store(s->header, m->as.header, CPU_COLL_FIELDS);
   atomic_store(&s->step, m->step);
 }
 
@@ -163,9 +156,7 @@ static void copy_end(cpu_coll_state *s, const message *m)
 {
   if (m->kind == FAILED) {
     if (atomic_load(&s->launch) == m->launch) atomic_store(&s->step, m->step);
-    (void)atomic_exchange(&s->failed, 0);
-    cpu_coll_failure_write(s, &m->as.failure);
-    atomic_store(&s->failed, m->launch);
+    cpu_coll_failure_write(s, &m->as.failure, m->launch);
   }
   atomic_store(&s->ended, m->launch);
 }
@@ -190,51 +181,7 @@ static void on_message(void *user, const void *bytes, size_t size)
   } else {
     copy_end(s, &m);
   }
-  for (uint32_t i = 0; i < coll->topology.n_world; i++) {
-    if (atomic_load(&states[i].sleepers) != 0)
-      cpu_coll_wake_sleepers(&states[i]);
-  }
-}
-
-// ---- the hosts of a group
-// ------------------------------------------------------------------
-
-calx_status *cpu_coll_remote_host_groups(cpu_coll_participant *p)
-{
-  const cpu_coll *coll = p->coll;
-  cpu_coll_local_device *self = p->self;
-  const uint32_t n = p->group->n;
-  if (self->host_group_room < n) {
-    uint32_t *order = cx_realloc(self->order, n * sizeof *order);
-    if (order == NULL) return cx_out_of_memory();
-    self->order = order;
-    cpu_coll_host_group *host_groups =
-        cx_realloc(self->host_groups, n * sizeof *host_groups);
-    if (host_groups == NULL) return cx_out_of_memory();
-    self->host_groups = host_groups;
-    self->host_group_room = n;
-  }
-  uint32_t used = 0;
-  p->n_host_groups = 0;
-  for (uint32_t h = 0; h < coll->n_hosts; h++) {
-    const uint32_t first = used;
-    for (uint32_t i = 0; i < n; i++) {
-      const uint32_t device = p->launch->devices[p->group->members[i]];
-      if (device - coll->hosts[h].first >= coll->hosts[h].n) continue;
-      if (i == p->group->me) {
-        p->own_host_group = p->n_host_groups;
-        p->local_index = used - first;
-      }
-      self->order[used++] = i;
-    }
-    if (used == first) continue;
-    self->host_groups[p->n_host_groups++] =
-        (cpu_coll_host_group){ h, used - first, self->order + first };
-  }
-  p->host_groups = self->host_groups;
-  p->local_members = self->host_groups[p->own_host_group].members;
-  p->n_local = self->host_groups[p->own_host_group].n;
-  return NULL;
+  cpu_coll_wake_all(coll, states);
 }
 
 // ---- opening ----------------------------------------------------------------
@@ -252,11 +199,7 @@ calx_status *cpu_coll_remote_open(cpu_coll *coll)
   const uint32_t n = t->n_world / t->n_own;
   const host_info own = { t->host_first, t->n_host, t->n_own };
   host_info *all = cx_calloc(n, sizeof *all);
-  coll->hosts = cx_calloc(n, sizeof *coll->hosts);
-  if (all == NULL || coll->hosts == NULL) {
-    cx_free(all);
-    return cx_out_of_memory();
-  }
+  if (all == NULL) return cx_out_of_memory();
   const cpu_coll_link_options options = {
     .process = t->own_first / t->n_own,
     .processes = n,
@@ -292,16 +235,6 @@ cpu_coll_transfer cpu_coll_remote_transfer(const cpu_coll_participant *p,
                               .sends = sends };
 }
 
-static calx_status *stuck_error(const cpu_coll_participant *p)
-{
-  const cpu_coll_report r = { .cause = CPU_COLL_STUCK,
-                              .launch = p->launch,
-                              .submission = p->submission };
-  cx_text text = { 0 };
-  cpu_coll_report_write(&text, &r);
-  return cpu_coll_status(CALX_DEADLINE_EXCEEDED, &text);
-}
-
 calx_status *cpu_coll_remote_pause(const cpu_coll_participant *p,
                                    cpu_coll_remote_wait *wait,
                                    uint32_t wake_word)
@@ -318,7 +251,11 @@ calx_status *cpu_coll_remote_pause(const cpu_coll_participant *p,
   CALX_TRY(cpu_coll_link_error(p->coll->link));
   CALX_TRY(cpu_coll_check_wait(
       p, cpu_coll_step(p->launch->n_done, p->phase + 1), INT64_MAX));
-  if (now > wait->until_ns) return stuck_error(p);
+  if (now > wait->until_ns) {
+    return cpu_coll_error(&(cpu_coll_report){ .cause = CPU_COLL_STUCK,
+                                              .launch = p->launch,
+                                              .submission = p->submission });
+  }
   cpu_coll_link_sleep(p->coll->link, wake_word);
   return NULL;
 }

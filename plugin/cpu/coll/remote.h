@@ -16,19 +16,10 @@
 #include "coll/link.h"
 #include "coll/segment.h"
 
-// The members of a group that are of one host, as indices into the group.
-typedef struct cpu_coll_host_group {
-  uint32_t host, n;
-  const uint32_t *members;
-} cpu_coll_host_group;
-
 // Opens the link to the other processes and learns their hosts. Called last,
 // when `coll` is complete otherwise.
 calx_status *cpu_coll_remote_open(cpu_coll *coll) CALX_MUST_USE;
 
-// Sorts the participant's group by hosts.
-calx_status *cpu_coll_remote_host_groups(cpu_coll_participant *participant)
-    CALX_MUST_USE;
 // Sends the device's arrival to the other hosts of its group.
 void cpu_coll_remote_arrived(const cpu_coll_participant *participant);
 // Sends the end of the launch, as the device's state shows it, to the other

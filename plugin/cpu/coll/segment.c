@@ -236,26 +236,25 @@ void cpu_coll_wake_sleepers(cpu_coll_state *s)
   cx_futex_wake(&s->wake_word, CX_FUTEX_SHARED);
 }
 
+void cpu_coll_wake_all(const cpu_coll *coll, cpu_coll_state *states)
+{
+  for (uint32_t i = 0; i < coll->topology.n_world; i++) {
+    if (atomic_load(&states[i].sleepers) != 0) {
+      cpu_coll_wake_sleepers(&states[i]);
+    }
+  }
+}
+
 // ---- buffers ----
 
-static unsigned char *staging_of(const cpu_coll_participant *p, uint32_t i)
+unsigned char *cpu_coll_staging(const cpu_coll_participant *p, uint32_t i,
+                                unsigned which)
 {
-  const size_t index = 2 * (size_t)p->self->members[i] + p->coll->parity;
-  CX_ASSERT(!p->direct && p->self->members[i] < p->coll->topology.n_host);
-  return p->coll->staging +
-         index * (2 + CPU_COLL_STAGING_OUTS) * CPU_COLL_STAGING_BYTES;
-}
-
-unsigned char *cpu_coll_staging_in(const cpu_coll_participant *p, uint32_t i,
-                                   unsigned which)
-{
-  return staging_of(p, i) + which * CPU_COLL_STAGING_BYTES;
-}
-
-unsigned char *cpu_coll_staging_out(const cpu_coll_participant *p, uint32_t i,
-                                    unsigned which)
-{
-  return staging_of(p, i) + (2 + which) * CPU_COLL_STAGING_BYTES;
+  const uint32_t slot = p->self->members[cpu_coll_local_group(p)->members[i]];
+  const size_t device = 2 * (size_t)slot + p->coll->parity;
+  CX_ASSERT(!p->direct && slot < p->coll->topology.n_host);
+  return p->coll->staging + (device * (2 + CPU_COLL_STAGING_OUTS) + which) *
+                                CPU_COLL_STAGING_BYTES;
 }
 
 calx_status *cpu_coll_operand_buffer(const cpu_coll_participant *p, uint32_t i,

@@ -15,11 +15,10 @@
 #define CPU_COLL_STAGING_BYTES ((size_t)512 << 10)
 #define CPU_COLL_STAGING_OUTS 6
 
-// Staging buffers of member i, which is of this host. `which` counts from 0.
-unsigned char *cpu_coll_staging_in(const cpu_coll_participant *participant,
-                                   uint32_t i, unsigned which);
-unsigned char *cpu_coll_staging_out(const cpu_coll_participant *participant,
-                                    uint32_t i, unsigned which);
+// A staging buffer of the i-th member of this host: 0 and 1 are for operands, 2
+// and on for results.
+unsigned char *cpu_coll_staging(const cpu_coll_participant *participant,
+                                uint32_t i, unsigned which);
 // Member i's memory for whole operands, mapped up to `bytes`. The memory of
 // large ones returns to the system when all members have left.
 calx_status *cpu_coll_operand_buffer(const cpu_coll_participant *participant,

@@ -105,8 +105,7 @@ static void stage(const row *r, int64_t k)
 {
   const range of = chunk_of(r, k);
   const range own = slice_of(r, k, r->me);
-  unsigned char *to = cpu_coll_staging_in(
-      r->participant, cpu_coll_local_member(r->participant, r->me), k & 1);
+  unsigned char *to = cpu_coll_staging(r->participant, r->me, k & 1);
   stage_range(r, of.lo, (range){ 0, own.lo }, to);
   stage_range(r, of.lo, (range){ own.hi, of.hi - of.lo }, to);
 }
@@ -121,9 +120,7 @@ static void copy_result(const row *r, const span *s, const unsigned char *from)
 // The staging buffer of member i's reduced slice of chunk k.
 static unsigned char *out_of(const row *r, int64_t k, uint32_t i)
 {
-  return cpu_coll_staging_out(r->participant,
-                              cpu_coll_local_member(r->participant, i),
-                              (unsigned)(k % r->outs));
+  return cpu_coll_staging(r->participant, i, 2 + (unsigned)(k % r->outs));
 }
 
 static calx_status *combine(const row *r, int64_t k)
@@ -135,10 +132,7 @@ static calx_status *combine(const row *r, int64_t k)
     const int64_t end = own.hi - at < BLOCK ? own.hi : at + BLOCK;
     const span s = span_at(r, first + at, first + end);
     for (uint32_t i = 0; i < r->n; i++) {
-      r->x[i] =
-          cpu_coll_staging_in(r->participant,
-                              cpu_coll_local_member(r->participant, i), k & 1) +
-          (size_t)at * r->in;
+      r->x[i] = cpu_coll_staging(r->participant, i, k & 1) + (size_t)at * r->in;
     }
     r->x[r->me] =
         (const unsigned char *)r->submission->operands[s.operand].data +
@@ -213,7 +207,7 @@ calx_status *cpu_coll_reduce_staged(cpu_coll_participant *p,
   row r = { .participant = p,
             .reducer = reducer,
             .submission = submission,
-            .n = p->n_local,
+            .n = cpu_coll_local_group(p)->n,
             .me = p->local_index,
             .outs = 2,
             .receives = submission->op->kind != CX_HLO_OP_COLLECTIVE_REDUCE ||

@@ -97,13 +97,11 @@ typedef struct cpu_coll_local_device {
   uint32_t slot;
   // The last collective. Other members may still be in it.
   cpu_coll_state *states;  // of its device group
-  uint32_t *members;       // slots
   uint32_t n_members, room;
+  uint32_t *members;  // [room]: slots
+  uint32_t *order;    // [room]: indices into the group, sorted by hosts
+  cpu_coll_host_group *host_groups;  // [room]
   uint64_t launch, step;
-  // A group with members of other hosts, sorted by hosts.
-  uint32_t *order;
-  struct cpu_coll_host_group *host_groups;
-  uint32_t host_group_room;
   bool keeps_polling;  // between cpu_coll_link_keep_polling() and
                        // _stop_polling()
   const cpu_coll_submission *submission;  // of a direct collective
@@ -130,8 +128,7 @@ struct cpu_coll {
   cx_mutex lock;                 // of the mappings
   cpu_coll_mapping *mappings;    // [topology.n_world]
   cpu_coll_local_device *local;  // [topology.n_own]
-  // Other hosts; NULL and 0: there are none.
-  struct cpu_coll_link *link;
+  struct cpu_coll_link *link;    // NULL: there is one host
   cpu_coll_host *hosts;
   uint32_t n_hosts;
 };
@@ -174,11 +171,27 @@ void cpu_coll_header_write(const cpu_coll_participant *participant,
                            cpu_coll_state *state);
 void cpu_coll_header_read(const cpu_coll_state *state,
                           uint64_t *out);  // [CPU_COLL_FIELDS]
+// A state's words are stored one by one, since others may read them.
+void cpu_coll_words_store(_Atomic uint64_t *to, const uint64_t *words,
+                          size_t n);
+// Publishes why a launch failed.
 void cpu_coll_failure_write(cpu_coll_state *state,
-                            const cpu_coll_failure *failure);
-void cpu_coll_failure_read(const cpu_coll_state *state, cpu_coll_failure *out);
+                            const cpu_coll_failure *failure, uint64_t launch);
+// False: the device's last failure is not, or no longer, of this launch.
+bool cpu_coll_failure_read(cpu_coll_state *state, uint64_t launch,
+                           cpu_coll_failure *out);
+
+// The step before the launch: together they must never show an arrival.
+static inline void cpu_coll_set_launch(cpu_coll_state *s, uint64_t launch)
+{
+  if (atomic_load(&s->launch) == launch) return;
+  atomic_store(&s->step, 0);
+  atomic_store(&s->launch, launch);
+}
 
 // Wakes those that sleep on the state's wake word, in all processes.
 void cpu_coll_wake_sleepers(cpu_coll_state *state);
+// Wakes all sleepers of a device group.
+void cpu_coll_wake_all(const cpu_coll *coll, cpu_coll_state *states);
 
 #endif
