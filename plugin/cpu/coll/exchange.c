@@ -16,7 +16,7 @@ enum { LINE = 64, SMALL = 8192 };
 
 typedef struct slice {
   unsigned char *data;     // the caller's
-  unsigned char *scratch;  // parts of the other hosts, and the combined one
+  unsigned char *scratch;  // shards of the other hosts, and the combined one
   int64_t n;               // elements
   bool small, combined, done;
   cpu_coll_transfer *transfers;  // [2 * hosts], of this round
@@ -34,26 +34,33 @@ struct cpu_coll_exchange {
   unsigned char *memory;
 };
 
-// ---- parts ------------------------------------------------------------------
+// ---- shards -----------------------------------------------------------------
 
-typedef struct part {
+// The elements of a slice that a host combines.
+typedef struct shard {
   int64_t lo, n;
-} part;
+} shard;
 
-static part part_of(const cpu_coll_exchange *x, const slice *s, uint32_t host)
+static shard shard_of(const cpu_coll_exchange *x, const slice *s, uint32_t host)
 {
-  if (s->small) return (part){ 0, s->n };
+  if (s->small) return (shard){ 0, s->n };
   const int64_t hosts = x->participant->n_host_groups;
   const int64_t share = ((s->n + hosts - 1) / hosts + LINE - 1) / LINE * LINE;
   const int64_t lo = share * host < s->n ? share * host : s->n;
-  return (part){ lo, s->n - lo < share ? s->n - lo : share };
+  return (shard){ lo, s->n - lo < share ? s->n - lo : share };
 }
 
-// Where another host's part is received; for the own host: the combined part.
+static unsigned char *data_of(const cpu_coll_exchange *x, const slice *s,
+                              uint32_t host)
+{
+  return s->data + (size_t)shard_of(x, s, host).lo * x->size;
+}
+
+// Where another host's shard is received; for the own host: the combined one.
 static unsigned char *scratch_of(const cpu_coll_exchange *x, const slice *s,
                                  uint32_t host)
 {
-  const part own = part_of(x, s, x->participant->own_host_group);
+  const shard own = shard_of(x, s, x->participant->own_host_group);
   return s->scratch + host * (size_t)own.n * x->size;
 }
 
@@ -68,42 +75,42 @@ static void post(cpu_coll_exchange *x, slice *s, uint32_t host,
   cpu_coll_link_post(x->participant->coll->link, t);
 }
 
-static void begin_first(cpu_coll_exchange *x, slice *s)
+// Round 1: each host receives its shard from all others. Round 2: it sends them
+// the combined one.
+static void post_round(cpu_coll_exchange *x, slice *s, cpu_coll_channel channel)
 {
   const uint32_t own = x->participant->own_host_group;
-  const part mine = part_of(x, s, own);
+  const bool first = channel == CPU_COLL_CHANNEL_FIRST;
+  const int64_t mine = shard_of(x, s, own).n;
+  s->n_transfers = 0;
   for (uint32_t i = 0; i < x->participant->n_host_groups; i++) {
     if (i == own) continue;
-    const part theirs = part_of(x, s, i);
-    post(x, s, i, CPU_COLL_CHANNEL_FIRST, false, scratch_of(x, s, i), mine.n);
-    post(x, s, i, CPU_COLL_CHANNEL_FIRST, true,
-         s->data + (size_t)theirs.lo * x->size, theirs.n);
+    const int64_t theirs = shard_of(x, s, i).n;
+    void *in = first ? scratch_of(x, s, i) : data_of(x, s, i);
+    post(x, s, i, channel, false, in, first ? mine : theirs);
+    void *out = data_of(x, s, first ? i : own);
+    post(x, s, i, channel, true, out, first ? theirs : mine);
   }
 }
 
 static calx_status *combine(cpu_coll_exchange *x, slice *s)
 {
   const uint32_t own = x->participant->own_host_group;
-  const part mine = part_of(x, s, own);
-  unsigned char *at = s->data + (size_t)mine.lo * x->size;
+  const int64_t n = shard_of(x, s, own).n;
   unsigned char *sum = scratch_of(x, s, own);
   for (uint32_t i = 0; i < x->participant->n_host_groups; i++) {
-    x->x[i] = i == own ? at : scratch_of(x, s, i);
+    x->x[i] = i == own ? data_of(x, s, i) : scratch_of(x, s, i);
   }
   s->combined = true;
-  s->n_transfers = 0;
-  if (mine.n > 0) {
+  if (n > 0) {
     CALX_TRY(cpu_coll_reduce(&x->reducer, x->x, x->participant->n_host_groups,
-                             0, mine.n, sum));
-    memcpy(at, sum, (size_t)mine.n * x->size);
+                             0, n, sum));
+    memcpy(data_of(x, s, own), sum, (size_t)n * x->size);
   }
-  if (s->small) return NULL;
-  for (uint32_t i = 0; i < x->participant->n_host_groups; i++) {
-    if (i == own) continue;
-    const part theirs = part_of(x, s, i);
-    post(x, s, i, CPU_COLL_CHANNEL_SECOND, false,
-         s->data + (size_t)theirs.lo * x->size, theirs.n);
-    post(x, s, i, CPU_COLL_CHANNEL_SECOND, true, at, mine.n);
+  if (s->small) {
+    s->n_transfers = 0;
+  } else {
+    post_round(x, s, CPU_COLL_CHANNEL_SECOND);
   }
   return NULL;
 }
@@ -155,7 +162,7 @@ calx_status *cpu_coll_exchange_new(cpu_coll_participant *p,
   x->reducer.from = r->elem;
   x->local_index = local_index;
   x->size = cx_hlo_elem_bytes(r->elem);
-  // A small slice is received whole from each host, a large one in parts.
+  // A small slice is received whole from each host, a large one in shards.
   const size_t large = max_bytes / hosts + LINE * x->size + x->size;
   const size_t small = max_bytes < SMALL ? max_bytes : SMALL;
   const size_t scratch =
@@ -199,26 +206,20 @@ calx_status *cpu_coll_exchange_begin(cpu_coll_exchange *x, int64_t k,
   s->n = elements;
   s->small = (size_t)elements * x->size <= SMALL;
   s->combined = s->done = false;
-  s->n_transfers = 0;
   x->next = k + 1;
-  begin_first(x, s);
+  post_round(x, s, CPU_COLL_CHANNEL_FIRST);
   cpu_coll_link_poll(x->participant->coll->link);
   return advance(x, &moved);
 }
 
 calx_status *cpu_coll_exchange_end(cpu_coll_exchange *x, int64_t k)
 {
-  calx_status *status = NULL;
-  for (cpu_coll_remote_wait wait = { 0 }; status == NULL;) {
-    const uint32_t wake_word =
-        cpu_coll_link_wake_word(x->participant->coll->link);
+  for (cpu_coll_remote_wait wait = { .participant = x->participant };;) {
     bool moved = false;
-    status = advance(x, &moved);
-    if (x->first > k) break;
-    if (moved) wait = (cpu_coll_remote_wait){ 0 };
-    if (status == NULL && !moved) {
-      status = cpu_coll_remote_pause(x->participant, &wait, wake_word);
-    }
+    cpu_coll_remote_wait_begin(&wait);
+    calx_status *status = advance(x, &moved);
+    if (x->first > k) return status;
+    if (status == NULL) status = cpu_coll_remote_wait_end(&wait, moved);
+    if (status != NULL) return status;
   }
-  return status;
 }

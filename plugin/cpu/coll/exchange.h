@@ -2,9 +2,9 @@
 //
 // One member of each host holds its host's result for the same slice. A small
 // slice is sent whole to all other hosts, and each member combines all. A
-// larger one is cut into one part for each host; a member receives its part
+// larger one is cut into one shard for each host; a member receives its shard
 // from all others, combines it, and sends the result back. In both cases the
-// hosts' parts are combined in the order of the hosts. So all get the same
+// hosts' shards are combined in the order of the hosts. So all get the same
 // bits, for any type and region.
 #ifndef CPU_COLL_EXCHANGE_H
 #define CPU_COLL_EXCHANGE_H

@@ -66,7 +66,7 @@ static const char *mode_ids(mode m)
 typedef struct matrix {
   const cx_hlo_elements *elements;
   size_t rows, columns;
-  bool one_group;    // of all ids, whatever the matrix is
+  bool one_group;    // of all ids; the matrix is empty, or of pairs
   bool all_padding;  // a splat of -1, of any size
 } matrix;
 
@@ -93,18 +93,6 @@ static int64_t id_at(const matrix *x, size_t row, size_t column)
 
 // ---- the group of a device ----
 
-static bool group_new(size_t most, cpu_coll_group *out)
-{
-  *out = (cpu_coll_group){ .members = cx_calloc(most, sizeof *out->members) };
-  return out->members != NULL;
-}
-
-static void group_add(cpu_coll_group *g, uint32_t member, uint32_t device)
-{
-  if (member == device) g->me = g->n;
-  g->members[g->n++] = member;
-}
-
 // What is needed to turn ids into devices, for the group of `device`.
 typedef struct world {
   mode mode;
@@ -124,6 +112,13 @@ static uint32_t own_id(const world *w)
                                : w->device / w->n_partitions;
 }
 
+static uint32_t device_of(const world *w, uint32_t id, uint32_t partition)
+{
+  if (w->mode == FLATTENED) return id;
+  if (w->mode != PARTITIONS) return id * w->n_partitions + partition;
+  return w->device / w->n_partitions * w->n_partitions + id;
+}
+
 // Adds the devices of a row of the matrix; row SIZE_MAX: of all ids.
 static void fill(const world *w, const matrix *x, size_t row,
                  cpu_coll_group *out)
@@ -136,13 +131,9 @@ static void fill(const world *w, const matrix *x, size_t row,
     for (size_t i = 0; i < n; i++) {
       const int64_t id = row == SIZE_MAX ? (int64_t)i : id_at(x, row, i);
       if (id < 0) continue;
-      uint32_t member = (uint32_t)id;
-      if (w->mode == PARTITIONS) {
-        member += w->device / w->n_partitions * w->n_partitions;
-      } else if (w->mode != FLATTENED) {
-        member = member * w->n_partitions + p;
-      }
-      group_add(out, member, w->device);
+      const uint32_t member = device_of(w, (uint32_t)id, p);
+      if (member == w->device) out->me = out->n;
+      out->members[out->n++] = member;
     }
   }
 }
@@ -153,9 +144,9 @@ calx_status *cpu_coll_group_of(const cx_hlo_op *op, uint32_t n_replicas,
 {
   const world w = { mode_of(op), n_replicas, n_partitions, device };
   const matrix x = matrix_of(op);
-  if (!group_new((size_t)n_replicas * n_partitions, out)) {
-    return cx_out_of_memory();
-  }
+  const size_t most = (size_t)n_replicas * n_partitions;
+  *out = (cpu_coll_group){ .members = cx_calloc(most, sizeof *out->members) };
+  if (out->members == NULL) return cx_out_of_memory();
   if (x.all_padding) return NULL;
   if (x.one_group) {
     fill(&w, &x, SIZE_MAX, out);
@@ -180,9 +171,7 @@ int64_t cpu_coll_source_of(const cx_hlo_op *op, uint32_t n_partitions,
   const int64_t own = own_id(&w);
   for (size_t i = 0; i < x.rows; i++) {
     if (id_at(&x, i, 1) != own) continue;
-    const int64_t id = id_at(&x, i, 0);
-    return w.mode == PARTITIONS ? device / n_partitions * n_partitions + id
-                                : id * n_partitions + device % n_partitions;
+    return device_of(&w, (uint32_t)id_at(&x, i, 0), device % n_partitions);
   }
   return -1;
 }
@@ -194,40 +183,6 @@ static calx_status *bad(const cx_hlo_op *op, const char *what, int64_t a,
 {
   return cx_error(CALX_INVALID_ARGUMENT, "%s: %s %lld of %lld %s",
                   cpu_coll_name(op), what, (long long)a, (long long)b, of);
-}
-
-// Checks the range of all ids and counts them. The verifier has checked that
-// none occurs twice.
-static calx_status *check_ids(const cx_hlo_op *op, const matrix *x, size_t n,
-                              size_t *out_count)
-{
-  for (size_t i = 0; i < x->rows; i++) {
-    for (size_t k = 0; k < x->columns; k++) {
-      const int64_t id = id_at(x, i, k);
-      if (id < 0) continue;
-      if (id >= (int64_t)n) {
-        return bad(op, "the groups have the number", id, (int64_t)n,
-                   mode_ids(mode_of(op)));
-      }
-      ++*out_count;
-    }
-  }
-  return NULL;
-}
-
-static calx_status *check_matrix(const cx_hlo_op *op, size_t n)
-{
-  const matrix x = matrix_of(op);
-  size_t count = 0;
-  if (x.rows == 0) return NULL;
-  // Padding alone may be of any size.
-  if (!x.all_padding) CALX_TRY(check_ids(op, &x, n, &count));
-  if (count == n || pairs_kind(op) ||
-      op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) {
-    return NULL;
-  }
-  return bad(op, "the groups hold only", (int64_t)count, (int64_t)n,
-             mode_ids(mode_of(op)));
 }
 
 // Checks result sizes that depend on the size of the group.
@@ -263,23 +218,32 @@ static calx_status *check_size(const cx_hlo_op *op, uint32_t group)
   return NULL;
 }
 
-static calx_status *check_sizes(const cx_hlo_op *op, const world *all)
+// Checks the ids and the sizes of all groups. The verifier has checked that no
+// id occurs twice.
+static calx_status *check_groups(const cx_hlo_op *op, const world *w)
 {
   const matrix x = matrix_of(op);
-  const size_t rows = x.one_group ? 1 : x.rows;
-  if (x.all_padding) return NULL;
-  cpu_coll_group g;
-  if (!group_new((size_t)all->n_replicas * all->n_partitions, &g)) {
-    return cx_out_of_memory();
+  const int64_t n = ids_in(w);
+  const uint32_t each = w->mode == BOTH ? w->n_partitions : 1;  // per id
+  int64_t count = 0;
+  if (x.rows == 0) return check_size(op, (uint32_t)n * each);
+  // Padding alone may be of any size.
+  for (size_t i = 0; i < x.rows && !x.all_padding; i++) {
+    const int64_t before = count;
+    for (size_t k = 0; k < x.columns; k++) {
+      const int64_t id = id_at(&x, i, k);
+      if (id >= n) {
+        return bad(op, "the groups have the number", id, n, mode_ids(w->mode));
+      }
+      count += id >= 0;
+    }
+    if (x.one_group || count == before) continue;
+    CALX_TRY(check_size(op, (uint32_t)(count - before) * each));
   }
-  calx_status *status = NULL;
-  for (size_t i = 0; i < rows && status == NULL; i++) {
-    g.n = 0;
-    fill(all, &x, x.one_group ? SIZE_MAX : i, &g);
-    if (g.n != 0) status = check_size(op, g.n);
+  if (count == n || x.one_group || op->kind == CX_HLO_OP_COLLECTIVE_BROADCAST) {
+    return NULL;
   }
-  cx_free(g.members);
-  return status;
+  return bad(op, "the groups hold only", count, n, mode_ids(w->mode));
 }
 
 static calx_status *check_attributes(const cx_hlo_op *op)
@@ -310,6 +274,5 @@ calx_status *cpu_coll_check(const cx_hlo_op *op, uint32_t n_replicas,
   }
   CALX_TRY(check_attributes(op));
   const world all = { mode_of(op), n_replicas, n_partitions, 0 };
-  CALX_TRY(check_matrix(op, ids_in(&all)));
-  return check_sizes(op, &all);
+  return check_groups(op, &all);
 }

@@ -17,34 +17,34 @@
 enum { UNDER_WAY = 4, MIN_RUN = 4096, MAX_RUNS = 4096 };
 
 // A range of an operand buffer.
-typedef struct run {
+typedef struct byte_range {
   size_t at, bytes;
-} run;
+} byte_range;
 
-typedef struct stream {
+typedef struct operand_stream {
   uint32_t member;
   bool sends;
   unsigned char *buffer;
-  const run *runs;  // NULL: a transfer of no bytes
+  const byte_range *runs;  // NULL: a transfer of no bytes
   size_t n_runs;
   size_t next, used;       // the current run, and its bytes that are posted
   uint32_t started, done;  // transfers
   bool ended;              // all is posted
   cpu_coll_transfer transfers[UNDER_WAY];
-} stream;
+} operand_stream;
 
-typedef struct move {
+typedef struct operand_transfers {
   cpu_coll_participant *participant;
   const cpu_coll_layout *operands;
   size_t total;
-  stream *streams;
+  operand_stream *streams;
   uint32_t n_streams;
-  run *runs;  // of all streams
+  byte_range *runs;  // of all streams
   size_t n_runs, room;
-} move;
+} operand_transfers;
 
 // ---- who receives what
-// ---------------------------------------------------------
+// -------------------------------------------------------
 
 // The member of a host that receives what member i sends to that host.
 static uint32_t receiver(const cpu_coll_host_group *group, uint32_t i)
@@ -77,16 +77,16 @@ static bool needs_leave(const cx_hlo_op *op, size_t total)
 
 // ---- runs -------------------------------------------------------------------
 
-static bool add_run(move *m, size_t at, size_t bytes)
+static bool add_run(operand_transfers *m, size_t at, size_t bytes)
 {
   if (m->n_runs == m->room) {
     const size_t room = 2 * m->room + 16;
-    run *grown = cx_realloc(m->runs, room * sizeof *grown);
+    byte_range *grown = cx_realloc(m->runs, room * sizeof *grown);
     if (grown == NULL) return false;
     m->runs = grown;
     m->room = room;
   }
-  m->runs[m->n_runs++] = (run){ at, bytes };
+  m->runs[m->n_runs++] = (byte_range){ at, bytes };
   return true;
 }
 
@@ -116,7 +116,7 @@ static split split_of(const cpu_coll_participant *p, uint32_t operand)
 }
 
 // The ranges of an operand that the members of a host read.
-static bool add_ranges(move *m, uint32_t operand,
+static bool add_ranges(operand_transfers *m, uint32_t operand,
                        const cpu_coll_host_group *group)
 {
   const split s = split_of(m->participant, operand);
@@ -134,7 +134,7 @@ static bool add_ranges(move *m, uint32_t operand,
   return true;
 }
 
-static bool add_runs(move *m, const cpu_coll_host_group *group)
+static bool add_runs(operand_transfers *m, const cpu_coll_host_group *group)
 {
   const cx_hlo_op *op = m->participant->submission->op;
   bool ranges =
@@ -152,11 +152,12 @@ static bool add_runs(move *m, const cpu_coll_host_group *group)
 
 // ---- the list of streams ----------------------------------------------------
 
-static calx_status *add_stream(move *m, uint32_t from, uint32_t member,
-                               bool sends, const cpu_coll_host_group *group)
+static calx_status *add_stream(operand_transfers *m, uint32_t from,
+                               uint32_t member, bool sends,
+                               const cpu_coll_host_group *group)
 {
-  stream *s = &m->streams[m->n_streams];
-  *s = (stream){ .member = member, .sends = sends };
+  operand_stream *s = &m->streams[m->n_streams];
+  *s = (operand_stream){ .member = member, .sends = sends };
   CALX_TRY(cpu_coll_operand_buffer(m->participant, from, m->total, &s->buffer));
   // `next` is the index of the first run until all runs are known.
   s->next = m->n_runs;
@@ -166,16 +167,17 @@ static calx_status *add_stream(move *m, uint32_t from, uint32_t member,
   return NULL;
 }
 
-static void add_leave(move *m, uint32_t member, bool sends)
+static void add_leave(operand_transfers *m, uint32_t member, bool sends)
 {
-  m->streams[m->n_streams++] = (stream){ .member = member, .sends = sends };
+  m->streams[m->n_streams++] =
+      (operand_stream){ .member = member, .sends = sends };
 }
 
-static calx_status *list(move *m)
+static calx_status *list(operand_transfers *m)
 {
   cpu_coll_participant *p = m->participant;
   const uint32_t me = p->group->me;
-  const cpu_coll_host_group *own = &p->host_groups[p->own_host_group];
+  const cpu_coll_host_group *own = cpu_coll_local_group(p);
   const bool leave = needs_leave(p->submission->op, m->total);
   m->streams = cx_calloc(2 * (size_t)p->group->n + 2 * p->n_host_groups,
                          sizeof *m->streams);
@@ -196,18 +198,17 @@ static calx_status *list(move *m)
     }
   }
   for (uint32_t i = 0; i < m->n_streams; i++) {
-    stream *s = &m->streams[i];
+    operand_stream *s = &m->streams[i];
     if (s->n_runs > 0) s->runs = m->runs + s->next;
     s->next = 0;
   }
   return NULL;
 }
 
-// ---- transfers
-// ------------------------------------------------------------------
+// ---- transfers --------------------------------------------------------------
 
-static void start(move *m, stream *s, cpu_coll_channel channel, size_t at,
-                  size_t bytes)
+static void start(operand_transfers *m, operand_stream *s,
+                  cpu_coll_channel channel, size_t at, size_t bytes)
 {
   cpu_coll_transfer *t = &s->transfers[s->started++ % UNDER_WAY];
   *t = cpu_coll_remote_transfer(m->participant, s->member, channel, s->sends,
@@ -215,7 +216,7 @@ static void start(move *m, stream *s, cpu_coll_channel channel, size_t at,
   cpu_coll_link_post(m->participant->coll->link, t);
 }
 
-static void start_next(move *m, stream *s)
+static void start_next(operand_transfers *m, operand_stream *s)
 {
   if (s->runs == NULL) {
     static unsigned char nothing;
@@ -224,7 +225,7 @@ static void start_next(move *m, stream *s)
     s->ended = true;
     return;
   }
-  const run *r = &s->runs[s->next];
+  const byte_range *r = &s->runs[s->next];
   const size_t left = r->bytes - s->used;
   const size_t bytes =
       left < CPU_COLL_TRANSFER_BYTES ? left : CPU_COLL_TRANSFER_BYTES;
@@ -236,12 +237,12 @@ static void start_next(move *m, stream *s)
 }
 
 // Whether any transfer was done; *left: streams that are not done.
-static bool advance(move *m, uint32_t *left)
+static bool advance(operand_transfers *m, uint32_t *left)
 {
   bool moved = false;
   *left = 0;
   for (uint32_t i = 0; i < m->n_streams; i++) {
-    stream *s = &m->streams[i];
+    operand_stream *s = &m->streams[i];
     while (s->done < s->started &&
            atomic_load(&s->transfers[s->done % UNDER_WAY].done)) {
       s->done++;
@@ -253,26 +254,23 @@ static bool advance(move *m, uint32_t *left)
   return moved;
 }
 
-static calx_status *transfer_all(move *m)
+static calx_status *transfer_all(operand_transfers *m)
 {
-  for (cpu_coll_remote_wait wait = { 0 };;) {
+  for (cpu_coll_remote_wait wait = { .participant = m->participant };;) {
     uint32_t left = 0;
-    const uint32_t wake_word =
-        cpu_coll_link_wake_word(m->participant->coll->link);
+    cpu_coll_remote_wait_begin(&wait);
     const bool moved = advance(m, &left);
     if (left == 0) return NULL;
-    if (moved) {
-      wait = (cpu_coll_remote_wait){ 0 };
-    } else {
-      CALX_TRY(cpu_coll_remote_pause(m->participant, &wait, wake_word));
-    }
+    CALX_TRY(cpu_coll_remote_wait_end(&wait, moved));
   }
 }
 
 calx_status *cpu_coll_move(cpu_coll_participant *p,
                            const cpu_coll_layout *operands, size_t total)
 {
-  move m = { .participant = p, .operands = operands, .total = total };
+  operand_transfers m = { .participant = p,
+                          .operands = operands,
+                          .total = total };
   calx_status *status = list(&m);
   bool abandoned = false;
   if (status == NULL) {
@@ -288,7 +286,7 @@ calx_status *cpu_coll_move(cpu_coll_participant *p,
 
 void cpu_coll_move_trim(const cpu_coll_participant *p)
 {
-  const cpu_coll_host_group *own = &p->host_groups[p->own_host_group];
+  const cpu_coll_host_group *own = cpu_coll_local_group(p);
   for (uint32_t i = 0; i < p->group->n; i++) {
     const uint32_t slot = p->self->members[i];
     if (slot < p->coll->topology.n_host || receiver(own, i) != p->group->me) {

@@ -235,10 +235,19 @@ cpu_coll_transfer cpu_coll_remote_transfer(const cpu_coll_participant *p,
                               .sends = sends };
 }
 
-calx_status *cpu_coll_remote_pause(const cpu_coll_participant *p,
-                                   cpu_coll_remote_wait *wait,
-                                   uint32_t wake_word)
+void cpu_coll_remote_wait_begin(cpu_coll_remote_wait *wait)
 {
+  wait->wake_word = cpu_coll_link_wake_word(wait->participant->coll->link);
+}
+
+calx_status *cpu_coll_remote_wait_end(cpu_coll_remote_wait *wait, bool moved)
+{
+  const cpu_coll_participant *p = wait->participant;
+  if (moved) {
+    wait->tries = 0;
+    wait->until_ns = 0;
+    return NULL;
+  }
   cpu_coll_link_poll(p->coll->link);
   if (++wait->tries < YIELDS) {
     cpu_threads_yield();
@@ -252,11 +261,12 @@ calx_status *cpu_coll_remote_pause(const cpu_coll_participant *p,
   CALX_TRY(cpu_coll_check_wait(
       p, cpu_coll_step(p->launch->n_done, p->phase + 1), INT64_MAX));
   if (now > wait->until_ns) {
-    return cpu_coll_error(&(cpu_coll_report){ .cause = CPU_COLL_STUCK,
-                                              .launch = p->launch,
-                                              .submission = p->submission });
+    const cpu_coll_report stuck = { .cause = CPU_COLL_STUCK,
+                                    .launch = p->launch,
+                                    .submission = p->submission };
+    return cpu_coll_error(&stuck);
   }
-  cpu_coll_link_sleep(p->coll->link, wake_word);
+  cpu_coll_link_sleep(p->coll->link, wait->wake_word);
   return NULL;
 }
 

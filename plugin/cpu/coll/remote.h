@@ -38,17 +38,17 @@ cpu_coll_transfer cpu_coll_remote_transfer(
     const cpu_coll_participant *participant, uint32_t i,
     cpu_coll_channel channel, bool sends, void *data, size_t bytes);
 
-// A wait for transfers. It starts as zeros, and again whenever one is done.
+// A wait for transfers, in turns: begin, test the transfers, end.
 typedef struct cpu_coll_remote_wait {
-  uint32_t tries;
+  const cpu_coll_participant *participant;
+  uint32_t tries, wake_word;
   int64_t until_ns;
 } cpu_coll_remote_wait;
-// One pause of the wait, which checks for failures and for the time limit.
-// `wake_word`: cpu_coll_link_wake_word(), read before the transfers were
-// checked.
-calx_status *cpu_coll_remote_pause(const cpu_coll_participant *participant,
-                                   cpu_coll_remote_wait *wait,
-                                   uint32_t wake_word) CALX_MUST_USE;
+void cpu_coll_remote_wait_begin(cpu_coll_remote_wait *wait);
+// `moved`: a transfer was done, and the time limit starts anew. Else pauses,
+// and checks for failures and for the time limit.
+calx_status *cpu_coll_remote_wait_end(cpu_coll_remote_wait *wait,
+                                      bool moved) CALX_MUST_USE;
 // The participant gives up transfers that it has posted.
 void cpu_coll_remote_abandon(const cpu_coll_participant *participant);
 
