@@ -37,17 +37,18 @@ struct cpu_coll_exchange {
 // ---- shards -----------------------------------------------------------------
 
 // The elements of a slice that a host combines.
-typedef struct shard {
+typedef struct host_shard {
   int64_t lo, n;
-} shard;
+} host_shard;
 
-static shard shard_of(const cpu_coll_exchange *x, const slice *s, uint32_t host)
+static host_shard shard_of(const cpu_coll_exchange *x, const slice *s,
+                           uint32_t host)
 {
-  if (s->small) return (shard){ 0, s->n };
+  if (s->small) return (host_shard){ 0, s->n };
   const int64_t hosts = x->participant->n_host_groups;
   const int64_t share = ((s->n + hosts - 1) / hosts + LINE - 1) / LINE * LINE;
   const int64_t lo = share * host < s->n ? share * host : s->n;
-  return (shard){ lo, s->n - lo < share ? s->n - lo : share };
+  return (host_shard){ lo, s->n - lo < share ? s->n - lo : share };
 }
 
 static unsigned char *data_of(const cpu_coll_exchange *x, const slice *s,
@@ -60,7 +61,7 @@ static unsigned char *data_of(const cpu_coll_exchange *x, const slice *s,
 static unsigned char *scratch_of(const cpu_coll_exchange *x, const slice *s,
                                  uint32_t host)
 {
-  const shard own = shard_of(x, s, x->participant->own_host_group);
+  const host_shard own = shard_of(x, s, x->participant->own_host_group);
   return s->scratch + host * (size_t)own.n * x->size;
 }
 
