@@ -138,24 +138,80 @@ static calx_status *to_host(PJRT_Buffer_ToHostBuffer_Args *args)
 
 CPU_API_CALL(PJRT_Buffer_ToHostBuffer, src, to_host(args))
 
+static calx_status *read_range(const PJRT_Buffer *b, int64_t offset,
+                               int64_t size, copy *out)
+{
+  if (!cpu_api_is_range(offset, size, b->bytes)) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "%" PRId64 " bytes at %" PRId64 " of a buffer of %zu", size,
+                    offset, b->bytes);
+  }
+  *out = (copy){ .raw = true, .offset = (size_t)offset, .bytes = (size_t)size };
+  return NULL;
+}
+
+static calx_status *set_address(copy *c, void *dst)
+{
+  c->dst = dst;
+  if (dst != NULL || c->bytes == 0) return NULL;
+  return cx_error(CALX_INVALID_ARGUMENT, "%zu bytes are copied to NULL",
+                  c->bytes);
+}
+
 static calx_status *raw_to_host(PJRT_Buffer_CopyRawToHost_Args *args)
 {
-  PJRT_Buffer *b = args->buffer;
+  copy c;
   args->event = NULL;
-  if (!cpu_api_is_range(args->offset, args->transfer_size, b->bytes) ||
-      (args->dst == NULL && args->transfer_size > 0)) {
-    return cx_error(CALX_INVALID_ARGUMENT,
-                    "%" PRId64 " bytes at %" PRId64 " of a buffer of %zu",
-                    args->transfer_size, args->offset, b->bytes);
-  }
-  copy c = { .dst = args->dst,
-             .raw = true,
-             .offset = (size_t)args->offset,
-             .bytes = (size_t)args->transfer_size };
-  return start_to_host(b, &c, &args->event);
+  CALX_TRY(read_range(args->buffer, args->offset, args->transfer_size, &c));
+  CALX_TRY(set_address(&c, args->dst));
+  return start_to_host(args->buffer, &c, &args->event);
 }
 
 CPU_API_CALL(PJRT_Buffer_CopyRawToHost, buffer, raw_to_host(args))
+
+// ---- to an address that the caller gives later ----
+
+static void on_address(PJRT_Buffer_CopyRawToHostFuture_Callback_Args *args)
+{
+  copy *c = args->callback_data;
+  PJRT_Event *done = c->done;
+  calx_status *status = cpu_api_callers_error(
+      args->error_code, args->error_message, args->error_message_size);
+  if (status == NULL) status = set_address(c, args->dst);
+  if (status != NULL) {
+    release(c);
+  } else {
+    status = start(c, done);
+  }
+  if (status != NULL) cpu_api_event_set(done, status);
+  cpu_api_event_release(done);
+  cx_free(c);
+}
+
+static calx_status *raw_to_host_later(
+    PJRT_Buffer_CopyRawToHostFuture_Args *args)
+{
+  copy c;
+  args->event = NULL;
+  args->callback_data = NULL;
+  args->future_ready_callback = on_address;
+  CALX_TRY(read_range(args->buffer, args->offset, args->transfer_size, &c));
+  CALX_TRY(cpu_api_buffer_value(args->buffer, &c.source));
+  copy *kept = cx_alloc(sizeof *kept);
+  c.done = cpu_api_event_new();
+  if (kept == NULL || c.done == NULL) {
+    cpu_api_event_release(c.done);
+    cx_free(kept);
+    release(&c);
+    return cx_out_of_memory();
+  }
+  *kept = c;
+  args->callback_data = kept;
+  args->event = cpu_api_event_retain(c.done);
+  return NULL;
+}
+
+CPU_API_CALL(PJRT_Buffer_CopyRawToHostFuture, buffer, raw_to_host_later(args))
 
 // ---- to a device ----
 

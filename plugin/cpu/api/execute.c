@@ -311,3 +311,27 @@ static char context;
 CPU_API_GET(PJRT_ExecuteContext_Create, struct_size, context,
             (PJRT_ExecuteContext *)&context)
 CPU_API_ACCEPT(PJRT_ExecuteContext_Destroy, struct_size)
+
+// ---- poisoning ----
+
+static calx_status *poison(PJRT_Device_PoisonExecution_Args *args)
+{
+  args->poisoned = false;
+  CALX_TRY(cpu_api_check_local(args->device));
+  calx_status *error = cpu_api_callers_error(
+      args->error_code, args->error_message, args->error_message_size);
+  if (error == NULL) {
+    return cx_error(CALX_INVALID_ARGUMENT,
+                    "an execution is poisoned with an error, found code 0");
+  }
+  args->poisoned = cpu_api_queue_poison(args->device, args->launch_id, error);
+  return NULL;
+}
+
+// Callers before 0.100 have no payload, which this engine ignores.
+PJRT_Error *cpu_api_PJRT_Device_PoisonExecution(
+    PJRT_Device_PoisonExecution_Args *args)
+{
+  CPU_API_ENTER_FROM(PJRT_Device_PoisonExecution, poisoned, device);
+  return cpu_api_error(poison(args));
+}

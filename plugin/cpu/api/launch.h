@@ -13,6 +13,7 @@ struct cpu_api_launch {
   // only reports `failure`.
   PJRT_Event *done;
   calx_status *failure;  // NULL: it runs; else it fails with this error
+  int launch_id;         // the caller's; 0: none
   cpu_coll_launch coll;
   uint64_t least_number;  // its number in the device group is higher than this
   size_t n_args, n_results;
@@ -57,6 +58,10 @@ void cpu_api_queue_miss(PJRT_Device *device, cpu_api_launch *launch,
 void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch);
 // Raises the launch's least number to that of the device's latest launch.
 void cpu_api_queue_follow(PJRT_Device *device, cpu_api_launch *launch);
+// Makes the first queued launch of this id fail with the error, which is taken.
+// False: no launch of this id is queued.
+bool cpu_api_queue_poison(PJRT_Device *device, int launch_id,
+                          calx_status *error);
 // Runs the queued launches, then ends the thread.
 void cpu_api_queue_stop(PJRT_Device *device);
 void cpu_api_queue_init(PJRT_Device *device);

@@ -156,6 +156,7 @@ calx_status *cpu_api_launch_prepare(PJRT_LoadedExecutable *executable,
   cpu_api_launch *l = cpu_api_launch_new(executable, slot, device);
   *out = l;
   if (l == NULL) return cx_out_of_memory();
+  l->launch_id = options->launch_id;
   calx_status *status = take_args(l, args, options);
   if (status == NULL) return NULL;
   *out = NULL;

@@ -149,6 +149,21 @@ void cpu_api_queue_push(PJRT_Device *device, cpu_api_launch *launch)
   cpu_api_launch_end(launch, status);
 }
 
+bool cpu_api_queue_poison(PJRT_Device *device, int launch_id,
+                          calx_status *error)
+{
+  lock_device(device);
+  cpu_api_launch *launch = launch_id == 0 ? NULL : device->first;
+  while (launch != NULL &&
+         (launch->launch_id != launch_id || launch->failure != NULL)) {
+    launch = launch->next;
+  }
+  if (launch != NULL) launch->failure = error;
+  cx_unlock(&device->lock);
+  if (launch == NULL) calx_status_free(error);
+  return launch != NULL;
+}
+
 void cpu_api_queue_stop(PJRT_Device *device)
 {
   lock_device(device);

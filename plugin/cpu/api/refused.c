@@ -1,5 +1,5 @@
-// api/refused: what this engine does not do. Each answers with its own name, so
-// that whoever meets one knows what was asked for.
+// api/refused: the functions that this engine does not implement. Each returns
+// an error with its own name.
 #include "api/api.h"
 
 static PJRT_Error *refuse(const char *name)
@@ -15,15 +15,15 @@ static PJRT_Error *refuse(const char *name)
     return refuse(#name);                       \
   }
 
+// A compiled program is a list of steps; the StableHLO that it was made of is
+// freed after the compilation.
 REFUSED(PJRT_Executable_OptimizedProgram)
+// Streams exist only for the callbacks of recv operations, which Execute
+// refuses.
 REFUSED(PJRT_CopyToDeviceStream_Destroy)
 REFUSED(PJRT_CopyToDeviceStream_AddChunk)
 REFUSED(PJRT_CopyToDeviceStream_TotalBytes)
 REFUSED(PJRT_CopyToDeviceStream_GranuleSize)
 REFUSED(PJRT_CopyToDeviceStream_CurrentBytes)
-REFUSED(PJRT_Client_CreateAliasBuffer)
-REFUSED(PJRT_Client_FulfillAliasBuffer)
-REFUSED(PJRT_Buffer_CopyRawToHostFuture)
-REFUSED(PJRT_Buffer_DonateWithControlDependency)
-REFUSED(PJRT_Device_PoisonExecution)
+// The answer is a serialised xla.ShapeProto, which this engine does not have.
 REFUSED(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace)
