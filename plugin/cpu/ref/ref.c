@@ -33,20 +33,19 @@ static calx_status *copy_out(const cpu_ref_slot *from, const cpu_ref_tensor *to)
 }
 
 // Runs a block on the caller's tensors.
-static calx_status *run_block(cpu_ref_machine *m, const cx_hlo_block *block,
-                              const cpu_ref_tensor *args,
-                              const cpu_ref_tensor *results)
+static calx_status *run_block(const cpu_ref_call *c, const cx_hlo_block *block)
 {
+  cpu_ref_machine *m = c->machine;
   const cx_hlo_op *end = cx_hlo_terminator(block);
   const size_t n = end == NULL ? 0 : end->n_operands;
   cpu_ref_slot *out = cx_calloc(n + 1, sizeof *out);
   if (out == NULL) return cx_out_of_memory();
   for (size_t i = 0; i < block->n_args; i++) {
-    *cpu_ref_slot_of(m, &block->args[i]) = (cpu_ref_slot){ .tensor = args[i] };
+    *cpu_ref_slot_of(m, &block->args[i]) = (cpu_ref_slot){ .tensor = c->in[i] };
   }
   calx_status *status = cpu_ref_block(m, block, out);
   for (size_t i = 0; i < n; i++) {
-    if (status == NULL) status = copy_out(&out[i], &results[i]);
+    if (status == NULL) status = copy_out(&out[i], &c->out[i]);
     cpu_ref_slot_clear(m, &out[i]);
   }
   cx_free(out);
@@ -60,19 +59,17 @@ static void note_functions(cpu_ref_machine *m)
   }
 }
 
-static calx_status *run_func(cpu_ref_machine *m, const cx_hlo_func *f,
-                             const cpu_ref_tensor *args,
-                             const cpu_ref_tensor *results)
+static calx_status *run_func(const cpu_ref_call *c, const cx_hlo_func *f)
 {
-  CALX_TRY(check_tensors("argument", args, f->params, f->n_params));
-  CALX_TRY(check_tensors("result", results, f->results, f->n_results));
-  CALX_TRY(cpu_ref_machine_env(m));
-  note_functions(m);
+  CALX_TRY(check_tensors("argument", c->in, f->params, f->n_params));
+  CALX_TRY(check_tensors("result", c->out, f->results, f->n_results));
+  CALX_TRY(cpu_ref_machine_env(c->machine));
+  note_functions(c->machine);
   if (f->body.first == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "function '%.*s' has no body",
                     (int)f->name.n, f->name.s);
   }
-  return run_block(m, f->body.first, args, results);
+  return run_block(c, f->body.first);
 }
 
 calx_status *cpu_ref_run(const cx_hlo_module *module, const cx_hlo_func *f,
@@ -81,30 +78,30 @@ calx_status *cpu_ref_run(const cx_hlo_module *module, const cx_hlo_func *f,
                          const cpu_ref_context *context)
 {
   cpu_ref_machine m = cpu_ref_machine_of(module, context);
-  return cpu_ref_machine_close(&m, run_func(&m, f, args, results));
+  const cpu_ref_call c = { &m, NULL, args, results };
+  return cpu_ref_machine_close(&m, run_func(&c, f));
 }
 
 // An operation of control flow between slots that hold the caller's tensors.
-static calx_status *run_control(cpu_ref_machine *m, const cx_hlo_op *op,
-                                const cpu_ref_tensor *operands,
-                                const cpu_ref_tensor *results)
+static calx_status *run_control(const cpu_ref_call *c)
 {
+  cpu_ref_machine *m = c->machine;
+  const cx_hlo_op *op = c->op;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    *cpu_ref_slot_of(m, op->operands[i]) =
-        (cpu_ref_slot){ .tensor = operands[i] };
+    *cpu_ref_slot_of(m, op->operands[i]) = (cpu_ref_slot){ .tensor = c->in[i] };
   }
   CALX_TRY(cpu_ref_control_of(op->kind)(m, op));
   for (uint32_t i = 0; i < op->n_results; i++) {
     CALX_TRY(cpu_ref_check_type(op, &op->results[i].type));
-    CALX_TRY(copy_out(cpu_ref_slot_of(m, &op->results[i]), &results[i]));
+    CALX_TRY(copy_out(cpu_ref_slot_of(m, &op->results[i]), &c->out[i]));
   }
   return NULL;
 }
 
-static calx_status *run_single(cpu_ref_machine *m, const cx_hlo_op *op,
-                               const cpu_ref_tensor *operands,
-                               const cpu_ref_tensor *results)
+static calx_status *run_single(const cpu_ref_call *c)
 {
+  cpu_ref_machine *m = c->machine;
+  const cx_hlo_op *op = c->op;
   const bool control = cpu_ref_control_of(op->kind) != NULL;
   cpu_ref_fn *fn = cpu_ref_fn_of(op->kind);
   if (!control) CALX_TRY(cpu_ref_check(op));
@@ -119,8 +116,7 @@ static calx_status *run_single(cpu_ref_machine *m, const cx_hlo_op *op,
   if (op->kind == CX_HLO_OP_CALL || op->kind == CX_HLO_OP_COMPOSITE) {
     note_functions(m);
   }
-  if (control) return run_control(m, op, operands, results);
-  return fn(&(cpu_ref_call){ m, op, operands, results });
+  return control ? run_control(c) : fn(c);
 }
 
 calx_status *cpu_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
@@ -129,28 +125,27 @@ calx_status *cpu_ref_op(const cx_hlo_module *module, const cx_hlo_op *op,
                         const cpu_ref_context *context)
 {
   cpu_ref_machine m = cpu_ref_machine_of(module, context);
-  return cpu_ref_machine_close(&m, run_single(&m, op, operands, results));
+  const cpu_ref_call c = { &m, op, operands, results };
+  return cpu_ref_machine_close(&m, run_single(&c));
 }
 
 // Scalars' region on tensors: as many runs as these have elements.
-static calx_status *run_lanes(cpu_ref_machine *m, const cx_hlo_region *region,
-                              const cpu_ref_tensor *args,
-                              const cpu_ref_tensor *results)
+static calx_status *run_lanes(const cpu_ref_call *c,
+                              const cx_hlo_region *region)
 {
   const cx_hlo_block *block = region->first;
   const size_t n_args = block->n_args;
   const size_t n_results = cx_hlo_terminator(block)->n_operands;
-  const size_t n = cpu_ref_count(&args[0]);
-  const cpu_ref_call call = { m, region->op, args, results };
+  const size_t n = cpu_ref_count(&c->in[0]);
   cpu_ref_body body;
-  CALX_TRY(cpu_ref_body_open(&call, region, CPU_REF_CHUNK, &body));
+  CALX_TRY(cpu_ref_body_open(c, region, CPU_REF_CHUNK, &body));
   const void **from = cx_calloc(n_args + 1, sizeof *from);
   void **to = cx_calloc(n_results + 1, sizeof *to);
   calx_status *status = from == NULL || to == NULL ? cx_out_of_memory() : NULL;
   for (size_t at = 0; at < n && status == NULL; at += CPU_REF_CHUNK) {
     const size_t k = n - at < CPU_REF_CHUNK ? n - at : CPU_REF_CHUNK;
-    for (size_t i = 0; i < n_args; i++) from[i] = cpu_ref_at(&args[i], at);
-    for (size_t i = 0; i < n_results; i++) to[i] = cpu_ref_at(&results[i], at);
+    for (size_t i = 0; i < n_args; i++) from[i] = cpu_ref_at(&c->in[i], at);
+    for (size_t i = 0; i < n_results; i++) to[i] = cpu_ref_at(&c->out[i], at);
     status = cpu_ref_body_run(&body, from, to, k);
   }
   cx_free(from);
@@ -159,21 +154,20 @@ static calx_status *run_lanes(cpu_ref_machine *m, const cx_hlo_region *region,
   return status;
 }
 
-static calx_status *run_region(cpu_ref_machine *m, const cx_hlo_region *region,
-                               const cpu_ref_tensor *args,
-                               const cpu_ref_tensor *results)
+static calx_status *run_region(const cpu_ref_call *c,
+                               const cx_hlo_region *region)
 {
   const cx_hlo_block *block = region->first;
   if (block == NULL || cx_hlo_terminator(block) == NULL) {
     return cx_error(CALX_INVALID_ARGUMENT, "a region is empty or has no end");
   }
-  CALX_TRY(cpu_ref_machine_env_of(m, region, 1));
-  cpu_ref_note_uses(m, block);
-  if (block->n_args != 0 && region->op != NULL && args[0].type.rank != 0 &&
+  CALX_TRY(cpu_ref_machine_env_of(c->machine, region, 1));
+  cpu_ref_note_uses(c->machine, block);
+  if (block->n_args != 0 && region->op != NULL && c->in[0].type.rank != 0 &&
       block->args[0].type.tensor.rank == 0) {
-    return run_lanes(m, region, args, results);
+    return run_lanes(c, region);
   }
-  return run_block(m, block, args, results);
+  return run_block(c, block);
 }
 
 calx_status *cpu_ref_region(const cx_hlo_module *module,
@@ -183,7 +177,8 @@ calx_status *cpu_ref_region(const cx_hlo_module *module,
                             const cpu_ref_context *context)
 {
   cpu_ref_machine m = cpu_ref_machine_of(module, context);
-  return cpu_ref_machine_close(&m, run_region(&m, region, args, results));
+  const cpu_ref_call c = { &m, region->op, args, results };
+  return cpu_ref_machine_close(&m, run_region(&c, region));
 }
 
 static bool can_type(const cx_hlo_any *type)
