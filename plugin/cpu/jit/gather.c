@@ -4,14 +4,6 @@
 #include "hlo/infer.h"
 #include "jit/inside.h"
 
-static int position(cx_hlo_ints list, int64_t d)
-{
-  for (size_t i = 0; i < list.n; i++) {
-    if (list.v[i] == d) return (int)i;
-  }
-  return -1;
-}
-
 uint32_t cpu_jit_gather_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   (void)env;
@@ -33,7 +25,7 @@ static const cpu_jit_loc *indices_loc(cpu_jit_env *env, const cx_hlo_op *op,
       cpu_jit_loc_push(&out, 1, t->dims[d], cpu_jit_ix_const(env, k));
       continue;
     }
-    while (batch < at->n && position(g->offset, batch) >= 0) batch++;
+    while (batch < at->n && cpu_jit_position(g->offset, batch) >= 0) batch++;
     cpu_jit_loc_push(&out, 1, t->dims[d], at->part[batch++].ix);
   }
   return cpu_jit_loc_of(env, &out);
@@ -44,7 +36,7 @@ static int batch_dim(const cx_hlo_gather_numbers *g, int64_t d, int rank)
 {
   int64_t nth = d > g->index_vector_dim ? d - 1 : d;
   for (int i = 0; i < rank; i++) {
-    if (position(g->offset, i) >= 0) continue;
+    if (cpu_jit_position(g->offset, i) >= 0) continue;
     if (nth-- == 0) return i;
   }
   return 0;
@@ -64,11 +56,11 @@ cpu_jit_val cpu_jit_gather_emit(cpu_jit_env *env, const cx_hlo_op *op,
   size_t next = 0;  // of the offset dimensions
   for (size_t d = 0; d < from->rank; d++) {
     cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
-    const int batch = position(g->operand_batch, (int64_t)d);
-    const int k = position(g->index_map, (int64_t)d);
+    const int batch = cpu_jit_position(g->operand_batch, (int64_t)d);
+    const int k = cpu_jit_position(g->index_map, (int64_t)d);
     if (batch >= 0) {
       ix = at.part[batch_dim(g, g->indices_batch.v[batch], (int)to->rank)].ix;
-    } else if (position(g->collapsed, (int64_t)d) < 0) {
+    } else if (cpu_jit_position(g->collapsed, (int64_t)d) < 0) {
       ix = at.part[g->offset.v[next++]].ix;
     }
     if (k >= 0 && from->dims[d] > sizes.v[d]) {

@@ -13,11 +13,6 @@ static uint32_t bit(size_t d)
   return (uint32_t)1 << d;
 }
 
-static uint32_t need_of(cpu_jit_env *env, const cx_hlo_value *v)
-{
-  return cpu_jit_slot_of(env, v)->need;
-}
-
 static void begin(cpu_jit_loc *out, const cpu_jit_loc *p)
 {
   *out = (cpu_jit_loc){ .mask = p->mask, .mask_level = p->mask_level };
@@ -73,7 +68,7 @@ static bool follows(const cx_hlo_type *t, int a, int b)
 static uint32_t mapping_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   const mapping m = mapping_of(op);
-  const uint32_t need = need_of(env, op->operands[0]);
+  const uint32_t need = cpu_jit_need_of(env, op->operands[0]);
   uint32_t cuts = 0;
   bool any = false;
   int last = -1;
@@ -150,7 +145,7 @@ static uint32_t reshape_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   const cx_hlo_type *from = cpu_jit_type(op->operands[0]);
   const cx_hlo_type *to = cpu_jit_type(&op->results[0]);
-  const uint32_t need = need_of(env, op->operands[0]);
+  const uint32_t need = cpu_jit_need_of(env, op->operands[0]);
   uint32_t cuts = 0;
   int64_t product = 1;
   for (size_t k = 0; k < from->rank; k++) {
@@ -235,7 +230,7 @@ static affine_index affine_of(const cx_hlo_op *op, size_t d)
 static uint32_t affine_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   const size_t rank = cpu_jit_type(&op->results[0])->rank;
-  uint32_t cuts = need_of(env, op->operands[0]);
+  uint32_t cuts = cpu_jit_need_of(env, op->operands[0]);
   for (size_t d = 0; d < rank; d++) {
     const affine_index a = affine_of(op, d);
     if (a.plain) continue;
@@ -289,7 +284,7 @@ static uint32_t concatenate_cuts(cpu_jit_env *env, const cx_hlo_op *op)
 {
   uint32_t cuts = bit((size_t)cx_hlo_op_int(op, CX_HLO_A_DIMENSION));
   for (size_t i = 0; i < op->n_operands; i++) {
-    cuts |= need_of(env, op->operands[i]);
+    cuts |= cpu_jit_need_of(env, op->operands[i]);
   }
   return cuts;
 }

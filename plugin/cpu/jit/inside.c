@@ -1,6 +1,14 @@
 // jit/inside: indices of an operand that are computed, and may lie outside.
 #include "jit/inside.h"
 
+int cpu_jit_position(cx_hlo_ints list, int64_t v)
+{
+  for (size_t i = 0; i < list.n; i++) {
+    if (list.v[i] == v) return (int)i;
+  }
+  return -1;
+}
+
 cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
                                const cpu_jit_loc *p, int64_t limit)
 {

@@ -12,6 +12,8 @@ typedef struct cpu_jit_inside {
   int all_level, lanes_level;
 } cpu_jit_inside;
 
+// Where v is in the list, or -1.
+int cpu_jit_position(cx_hlo_ints list, int64_t v);
 // An integer, or one in each lane, as an index held within [0, limit].
 cpu_jit_ix cpu_jit_start_index(cpu_jit_env *env, const cx_hlo_value *v,
                                const cpu_jit_loc *p, int64_t limit);

@@ -4,7 +4,7 @@
 
 #include "jit/emit.h"
 
-static uint32_t need_of(cpu_jit_env *env, const cx_hlo_value *v)
+uint32_t cpu_jit_need_of(cpu_jit_env *env, const cx_hlo_value *v)
 {
   return cpu_jit_slot_of(env, v)->need;
 }
@@ -19,7 +19,7 @@ void cpu_jit_merge(cpu_jit_env *env)
       case CPU_JIT_ELEMENT:
         for (size_t j = 0; j < op->n_operands; j++) {
           if (cpu_jit_type(op->operands[j])->rank > 0) {
-            need |= need_of(env, op->operands[j]);
+            need |= cpu_jit_need_of(env, op->operands[j]);
           }
         }
         break;

@@ -6,6 +6,7 @@
 // no index moves it; else one iteration does all, so that updates of one
 // element follow each other. What is out of range is masked; scalars write back
 // what they read.
+#include "jit/inside.h"
 #include "jit/root.h"
 
 #define BLOCK 64  // elements of the lanes' dimension in an iteration
@@ -22,19 +23,12 @@ typedef struct scatter {
   int mask_level;
 } scatter;
 
-static int position(cx_hlo_ints list, int64_t d)
-{
-  for (size_t i = 0; i < list.n; i++) {
-    if (list.v[i] == d) return (int)i;
-  }
-  return -1;
-}
-
 // The updates' dimension that is the nth of those not in a window.
 static int outer_dim(const scatter *s, int nth)
 {
   for (size_t d = 0; d < s->updates->rank; d++) {
-    if (position(s->g->window, (int64_t)d) < 0 && nth-- == 0) return (int)d;
+    if (cpu_jit_position(s->g->window, (int64_t)d) < 0 && nth-- == 0)
+      return (int)d;
   }
   return 0;
 }
@@ -45,13 +39,13 @@ static int window_dim(const scatter *s, int64_t d)
 {
   int nth = 0;
   for (int64_t i = 0; i < d; i++) {
-    if (position(s->g->inserted, i) < 0 &&
-        position(s->g->operand_batch, i) < 0) {
+    if (cpu_jit_position(s->g->inserted, i) < 0 &&
+        cpu_jit_position(s->g->operand_batch, i) < 0) {
       nth++;
     }
   }
-  if (position(s->g->inserted, d) >= 0 ||
-      position(s->g->operand_batch, d) >= 0) {
+  if (cpu_jit_position(s->g->inserted, d) >= 0 ||
+      cpu_jit_position(s->g->operand_batch, d) >= 0) {
     return -1;
   }
   return (int)s->g->window.v[nth];
@@ -89,8 +83,8 @@ static void target_loc(scatter *s, cpu_jit_loc *out, LLVMValueRef *ok,
   cpu_jit_env *env = s->env;
   for (size_t d = 0; d < s->to->rank; d++) {
     cpu_jit_ix ix = cpu_jit_ix_const(env, 0);
-    const int batch = position(s->g->operand_batch, (int64_t)d);
-    const int k = position(s->g->index_map, (int64_t)d);
+    const int batch = cpu_jit_position(s->g->operand_batch, (int64_t)d);
+    const int k = cpu_jit_position(s->g->index_map, (int64_t)d);
     const int w = window_dim(s, (int64_t)d);
     if (w >= 0) ix = s->at[w];
     if (batch >= 0) {
@@ -158,7 +152,7 @@ static void loops(scatter *s, int pass, size_t d)
   cpu_jit_env *env = s->env;
   while (d < s->updates->rank &&
          ((int)d == s->lane ||
-          (position(s->g->window, (int64_t)d) >= 0) != (pass == 1))) {
+          (cpu_jit_position(s->g->window, (int64_t)d) >= 0) != (pass == 1))) {
     d++;
   }
   if (d == s->updates->rank) {
@@ -191,12 +185,12 @@ static void second_phase(scatter *s, cpu_jit_kernel *k)
   cpu_jit_env *env = s->env;
   const int last = (int)s->updates->rank - 1;
   const int lanes = env->target->lanes;
-  const bool window = last >= 0 && position(s->g->window, last) >= 0;
+  const bool window = last >= 0 && cpu_jit_position(s->g->window, last) >= 0;
   s->lane = window && s->updates->dims[last] >= lanes / 2 ? last : -1;
   bool moved = true;
   for (size_t d = 0; s->lane >= 0 && d < s->to->rank; d++) {
     if (window_dim(s, (int64_t)d) == s->lane) {
-      moved = position(s->g->index_map, (int64_t)d) >= 0;
+      moved = cpu_jit_position(s->g->index_map, (int64_t)d) >= 0;
     }
   }
   const int64_t size = s->lane >= 0 ? s->updates->dims[s->lane] : 1;
